@@ -1,0 +1,18 @@
+/* read.h: readers of what TensorFlow writes. All input is untrusted: sizes, nesting, counts and products of dimensions
+ * are checked before memory is taken (base/limits.h); errors are INVALID_ARGUMENT with the place, NOT_FOUND for files. */
+#ifndef TFC_COMPILER_READ_H
+#define TFC_COMPILER_READ_H
+
+#include "ir/graph.h"
+
+/* Reads a GraphDef (binary or text), MetaGraphDef or SavedModel folder; told apart by content. */
+status model_read(const char *path, struct arena *arena, struct model *out);
+/* The same from bytes (no SavedModel). */
+status model_parse(const void *data, size_t size, struct arena *arena, struct model *out);
+
+/* TensorBundle, for a SavedModel's variables: the tensor under a key. NOT_FOUND `Key K not found in checkpoint`. */
+struct bundle;
+status bundle_open(const char *prefix, struct arena *arena, struct bundle **out);
+status bundle_read(struct bundle *bundle, const char *key, struct constant *out);
+
+#endif

@@ -1,0 +1,144 @@
+/* flow.h: the core ops: what one entry computes, as a data flow of kernels, host calls, variables and regions.
+ *
+ * Lowering builds a flow from the TensorFlow graph, with dtypes and symbolic shapes already known; placement's tasks are on
+ * its nodes; partitioning cuts it into one flow for each task; fusing, scheduling and emitting work on it. Owner: the
+ * arena of the compilation. One thread.
+ */
+#ifndef TFC_IR_FLOW_H
+#define TFC_IR_FLOW_H
+
+#include "ir/dim.h"
+#include "ir/graph.h"
+#include "ir/kernel.h"
+
+typedef uint32_t value_id; /* index into flow.values; 0 is none */
+typedef uint32_t flow_id;  /* index into flow.nodes; 0 is none */
+#define NO_VALUE 0u
+#define TASK_DRIVER UINT32_MAX        /* the task that runs the entry: feeds come from it, fetches go to it */
+#define TASK_SELF (UINT32_MAX - 1)    /* with --replicate: the replica's own task; it always drives */
+
+enum flow_op {
+  FLOW_NONE,
+  FLOW_FEED,    /* outputs: 1; the entry's feed number imm */
+  FLOW_FETCH,   /* inputs: 1; the entry's fetch number imm */
+  FLOW_CONST,   /* outputs: 1, whose `data` holds the elements */
+  FLOW_KERNEL,  /* args bound to the kernel's buffers (below) */
+  FLOW_ALIAS,   /* inputs: 1, outputs: 1 of other dims (or dtype of the same size) over the same memory: reshape, bitcast */
+  FLOW_READ,    /* the variable var as a value: it aliases the variable's memory until the variable is next updated */
+  FLOW_ASSIGN,  /* inputs: 1; the variable var becomes the input (also its shape, where that is not fixed) */
+  FLOW_VARIABLE,/* a question about the variable var, answered in output 0: imm = enum variable_question */
+  FLOW_HOST,    /* a call into the runtime: host names it (runtime/host.def), `attrs` are its words */
+  FLOW_BIND,    /* inputs: integer tensors; binds the symbols of `binds` to their elements in order */
+  FLOW_IF,      /* inputs: bool scalar or i32 branch index, then captures; regions: one flow for each branch */
+  FLOW_WHILE,   /* inputs: loop variables; regions: condition (gives a bool scalar), body */
+  FLOW_SEND,    /* inputs: 1; to task `peer` under transfer number imm */
+  FLOW_RECV,    /* outputs: 1; from task `peer` under transfer number imm */
+  FLOW_NOOP,    /* only there for its control edges */
+};
+enum variable_question { VARIABLE_IS_INITIALIZED };
+
+struct flow_value {
+  enum dtype dtype;
+  int rank;
+  dim dims[LIMIT_RANK];
+  flow_id producer;
+  uint32_t index;            /* output number of the producer; of a region's parameter: its number */
+  const void *data;          /* the elements, when known while compiling (strings: struct string_view) */
+  const dim *content;        /* the elements as dims, when they are integers known symbolically; else NULL */
+};
+
+/* A variable: one for each (task, container, name) of a build, shared by all entries. */
+struct flow_var {
+  const char *name, *container;
+  enum dtype dtype;
+  bool has_shape;            /* false: any shape may be assigned (rank unknown or -1 inside) */
+  int rank;
+  int64_t dims[LIMIT_RANK];
+  uint32_t task;
+  const char *node;          /* for errors */
+};
+
+/* What a buffer of a kernel node is bound to. */
+struct flow_arg {
+  value_id value;            /* IN: read; OUT: the output made; NO_VALUE when a variable is bound */
+  uint32_t var;              /* a variable's number + 1: its memory is read (IN) or updated (INOUT, OUT); 0: none */
+};
+
+struct flow_attr {
+  const char *name;
+  struct attr_value value;
+};
+
+struct flow;
+struct flow_node {
+  enum flow_op op;
+  const char *name;          /* the GraphDef node it came from, for errors and traces */
+  const char *tf_op;
+  uint32_t task;             /* index into the cluster's tasks, TASK_DRIVER, TASK_SELF */
+  VEC(value_id) inputs;
+  VEC(value_id) outputs;
+  VEC(flow_id) controls;     /* must have run before */
+  int64_t imm;
+  /* KERNEL */
+  struct kernel *kernel;
+  struct flow_arg *args;     /* one for each buffer of the kernel (scratch: both 0) */
+  dim *sizes;                /* kernel->size_count of them */
+  /* READ, ASSIGN, VARIABLE: */
+  uint32_t var;
+  /* HOST */
+  const char *host;
+  struct flow_attr *attrs;
+  uint32_t attr_count;
+  bool blocks;               /* may wait for other steps or tasks (queues): the step runs by dependency counts */
+  bool stateful;             /* must run exactly once a step and in the given order; never folded or dropped */
+  /* BIND */
+  const uint32_t *binds;     /* symbols, one for each element of the inputs together */
+  uint32_t bind_count;
+  /* IF, WHILE */
+  struct flow *regions[2];
+  struct flow **branches;    /* IF: region_count of them; WHILE: regions[0] condition, regions[1] body */
+  uint32_t region_count;
+  /* SEND, RECV */
+  uint32_t peer;
+};
+
+struct flow_port {
+  const char *name;          /* as the entry spells it */
+  value_id value;            /* FEED's output; FETCH's input */
+  const char *tensor;        /* "node:0" */
+};
+
+struct flow {
+  struct arena *arena;
+  struct dim_table *dims;
+  VEC(struct flow_value) values; /* values.items[0] is none */
+  VEC(struct flow_node *) nodes; /* nodes.items[0] is NULL; in an order that respects inputs and controls */
+  VEC(value_id) params;      /* of a region */
+  VEC(value_id) results;     /* of a region */
+  struct flow *parent;       /* of a region: whose values it may not use except through params */
+};
+
+/* One entry after lowering: the whole flow, and after partition one part for each task it touches. */
+struct entry_part {
+  uint32_t task;
+  struct flow *flow;
+};
+struct entry {
+  const char *name;
+  VEC(struct flow_port) feeds, fetches;
+  VEC(const char *) targets;
+  struct flow *flow;
+  VEC(struct entry_part) parts;
+  bool replicated;           /* TASK_SELF occurs */
+};
+
+struct flow *flow_create(struct arena *arena, struct dim_table *dims);
+struct flow_value *flow_value_get(const struct flow *f, value_id v);
+value_id flow_add_value(struct flow *f, enum dtype dtype, int rank, const dim *dims);
+struct flow_node *flow_add_node(struct flow *f, enum flow_op op, const char *name, const char *tf_op, uint32_t task, flow_id *out);
+/* "f32[n0,784]" in the arena */
+const char *flow_value_text(const struct flow *f, value_id v);
+/* The text form for --emit ir and --dump-phases. */
+char *flow_print(const struct flow *f, struct arena *arena);
+
+#endif

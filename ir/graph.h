@@ -1,0 +1,140 @@
+/* graph.h: a TensorFlow graph as it was read: nodes with ops, attributes, data and control edges, and a function library.
+ *
+ * Readers (compiler/read) fill it; the passes up to placement work on it; lowering (ir/lower.c) turns what an entry needs
+ * into core ops (ir/flow.h). Every node keeps its GraphDef name. Owner: the arena of the compilation. One thread.
+ */
+#ifndef TFC_IR_GRAPH_H
+#define TFC_IR_GRAPH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/arena.h"
+#include "base/dtype.h"
+#include "base/map.h"
+#include "base/status.h"
+#include "base/vec.h"
+
+#define NO_NODE UINT32_MAX
+
+enum attr_kind {
+  ATTR_NONE,
+  ATTR_STRING, ATTR_INT, ATTR_FLOAT, ATTR_BOOL, ATTR_TYPE, ATTR_SHAPE, ATTR_TENSOR, ATTR_FUNC,
+  ATTR_LIST,        /* items of one of the kinds above */
+  ATTR_PLACEHOLDER, /* in function bodies: the name of an attribute of the caller (in s) */
+};
+
+struct attr_shape {
+  bool unknown_rank;
+  int rank;              /* may be above LIMIT_RANK: whoever uses it checks */
+  const int64_t *dims;   /* -1: unknown */
+};
+
+/* A constant: all elements expanded, row-major. Strings: struct string_view elements. count fits the shape's product. */
+struct constant {
+  enum dtype dtype;
+  int rank;
+  int64_t dims[LIMIT_RANK];
+  int64_t count;
+  const void *data;
+};
+
+struct attr_func;
+struct attr_value {
+  enum attr_kind kind;
+  struct {
+    const char *data; /* NUL-terminated copy as well, but may hold NULs */
+    uint64_t size;
+  } s;
+  int64_t i;      /* INT, BOOL, TYPE */
+  double f;
+  struct attr_shape shape;
+  const struct constant *tensor;
+  const struct attr_func *func;
+  struct {
+    const struct attr_value *items;
+    uint32_t count;
+  } list;
+};
+struct attr {
+  const char *name;
+  struct attr_value value;
+};
+struct attr_func {
+  const char *name;
+  const struct attr *attrs;
+  uint32_t attr_count;
+};
+
+struct edge {
+  uint32_t node;
+  uint32_t port;
+};
+
+struct op_def; /* ir/registry.h: the op's signature in TensorFlow's registry */
+
+struct node {
+  const char *name;
+  const char *op;
+  const char *device;    /* as in the NodeDef; "" when none */
+  const struct attr *attrs; /* as in the NodeDef, sorted by name; defaults are found by node_attr (registry.h) */
+  uint32_t attr_count;
+  const struct edge *inputs;
+  uint32_t input_count;
+  const uint32_t *controls; /* nodes that must have run before */
+  uint32_t control_count;
+  const struct op_def *def; /* NULL until registry_check; a node whose op is a function of the library has none */
+  const uint8_t *output_dtypes; /* after registry_check; may be above DTYPE_REF */
+  const uint8_t *input_dtypes;
+  uint32_t output_count;
+  uint32_t task;         /* after placement: index into the cluster's tasks */
+  const char *assigned;  /* after placement: the full device name */
+};
+
+/* A function of the library. Its body is a graph of its own: node i < arg_count is the argument i (op "_Arg", attr T). */
+struct function {
+  const char *name;
+  uint32_t arg_count;
+  const char *const *arg_names;
+  uint32_t ret_count;
+  const char *const *ret_names;
+  const uint8_t *arg_types, *ret_types;   /* 0 where an attribute decides: then the name of it below */
+  const char *const *arg_type_attrs, *const *ret_type_attrs;
+  /* the body as it came: resolved for given attributes by the inlining code (ir/function.h) */
+  const void *def;       /* Tensorflow__FunctionDef */
+};
+
+struct graph {
+  struct arena *arena;
+  VEC(struct node) nodes;
+  struct map names;      /* node name -> index */
+  VEC(struct function) functions;
+  struct map function_names;
+  int producer;          /* versions.producer */
+};
+
+/* What a MetaGraphDef or SavedModel says beside the graph. */
+struct signature_tensor {
+  const char *key, *tensor; /* "x", "x:0" */
+};
+struct signature {
+  const char *name;
+  VEC(struct signature_tensor) inputs, outputs;
+};
+struct model {
+  struct graph *graph;
+  VEC(struct signature) signatures;
+  VEC(struct attr) collections;  /* name -> ATTR_LIST of ATTR_STRING: node_list and bytes_list collections */
+  const char *variables_prefix;  /* a SavedModel's "DIR/variables/variables", or NULL */
+  const char *restore_op, *restore_feed; /* saver_def: names, or NULL */
+  const char *sha256;            /* of the file's bytes (a SavedModel: of saved_model.pb), hex */
+};
+
+const struct attr_value *attr_find(const struct attr *attrs, uint32_t count, const char *name); /* NULL when absent */
+uint32_t graph_find(const struct graph *graph, const char *name); /* NO_NODE when absent */
+/* "x" or "x:0" -> edge; NOT_FOUND names it */
+status graph_find_output(const struct graph *graph, const char *tensor, struct edge *out);
+/* Nodes in an order in which inputs and controls come first; back edges of loops (inputs of Merge that come from
+ * NextIteration) do not count. INVALID_ARGUMENT naming a node on a cycle. `order` has nodes.count places. */
+status graph_order(const struct graph *graph, uint32_t *order);
+
+#endif

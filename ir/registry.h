@@ -1,0 +1,52 @@
+/* registry.h: the signatures of TensorFlow's ops (ir/tf_ops.txt, made by scripts/extract_ops.py from TensorFlow itself):
+ * argument names and types, attributes with types, allowed values and defaults. From it come: whether an op exists,
+ * how many inputs and outputs a node has, their dtypes, and what an attribute is when the graph leaves it out. */
+#ifndef TFC_IR_REGISTRY_H
+#define TFC_IR_REGISTRY_H
+
+#include "ir/graph.h"
+
+struct op_arg {
+  const char *name;
+  uint8_t dtype;            /* fixed type, or 0 */
+  const char *type_attr;    /* T, or NULL */
+  const char *number_attr;  /* N: that many of the type, or NULL */
+  const char *list_attr;    /* a list(type) attribute, or NULL */
+  bool is_ref;
+};
+struct op_attr {
+  const char *name;
+  const char *type;         /* "type", "int", "list(shape)" ... */
+  bool has_default;
+  struct attr_value value;  /* the default */
+  const uint8_t *allowed;   /* allowed dtypes, 0-terminated, or NULL */
+  const char *const *allowed_strings; /* NULL-terminated, or NULL */
+  bool has_minimum;
+  int64_t minimum;
+};
+struct op_def {
+  const char *name;
+  const struct op_arg *inputs, *outputs;
+  const struct op_attr *attrs;
+  uint16_t input_count, output_count, attr_count;
+  bool is_stateful;
+};
+
+/* The signature; NULL when TensorFlow has no such op. The table is parsed once, on first use. */
+const struct op_def *registry_find(const char *op);
+uint32_t registry_count(void);
+const struct op_def *registry_at(uint32_t index);
+
+/* An attribute of a node: the node's, else the registry's default, else NULL. */
+const struct attr_value *node_attr(const struct node *node, const char *name);
+/* With a value when the attribute is absent altogether. */
+int64_t node_attr_int(const struct node *node, const char *name, int64_t otherwise); /* also bool and type */
+double node_attr_float(const struct node *node, const char *name, double otherwise);
+const char *node_attr_string(const struct node *node, const char *name, const char *otherwise);
+
+/* Checks every node of the graph against its signature: sets def, input_dtypes, output_dtypes, output_count.
+ * NOT_FOUND: op that TensorFlow has not (naming node and op); INVALID_ARGUMENT: count or dtype of inputs, missing attribute,
+ * value not allowed, slot that does not exist: naming the node, the op and what disagrees. */
+status registry_check(struct graph *graph);
+
+#endif

@@ -1,0 +1,33 @@
+/* target.h: a target turns kernels into code. A target is a struct of functions over the kernel IR; targets.def lists them. */
+#ifndef TFC_TARGETS_TARGET_H
+#define TFC_TARGETS_TARGET_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "ir/kernel.h"
+
+struct target_options {
+  const char *cpu;      /* "native", or an LLVM CPU name or level */
+  const char *gpu;      /* "sm_90", or NULL */
+};
+
+/* One unit of code generation: kernels with distinct names. */
+struct target_unit {
+  struct kernel *const *kernels;
+  uint32_t count;
+  const void *data;     /* the program (runtime/program.h), linked in as symbol tfc_program, aligned to 64; may be NULL */
+  uint64_t data_size;
+};
+
+struct target {
+  const char *name;     /* "cpu", "cuda", "text" */
+  /* Text of the given kind ("llvm", "asm", "cuda", "ptx", "ir"); UNIMPLEMENTED for a kind it has not. */
+  status (*emit)(const struct target_options *options, const struct target_unit *unit, const char *kind,
+                 struct arena *arena, char **out);
+  /* An object file with one function for each kernel, and the table tfc_kernels. NULL: the target has none. */
+  status (*compile)(const struct target_options *options, const struct target_unit *unit, const char *object_path);
+};
+
+const struct target *target_find(const char *name);
+
+#endif
