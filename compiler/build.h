@@ -1,0 +1,55 @@
+/* build.h: one compilation: what the passes hand on to each other. */
+#ifndef TFC_COMPILER_BUILD_H
+#define TFC_COMPILER_BUILD_H
+
+#include "compiler/cluster.h"
+#include "ir/flow.h"
+#include "ir/graph.h"
+
+struct entry_spec {          /* one --entry, or a default one */
+  const char *name;
+  VEC(const char *) feeds, fetches, targets;          /* tensor names, operation names */
+  VEC(const char *) feed_keys, fetch_keys;            /* the names users give them: the same, or a signature's keys */
+};
+
+struct build_options {
+  const char *graph_path, *cluster_path, *output_dir;
+  const char *replicate;     /* a job, or NULL */
+  const char *strategy;      /* NULL, or as in the contract */
+  const char *cpu, *gpu;
+  bool soft_placement, log_device_placement;
+  const char *emit;          /* NULL: build */
+  const char *dump_phases;   /* a folder, or NULL */
+  VEC(const char *) entries; /* the texts of --entry */
+};
+
+/* Initial values of variables that come from a SavedModel. */
+struct var_initial {
+  uint32_t var;
+  struct constant value;
+};
+
+struct build {
+  struct build_options options;
+  struct arena arena;
+  struct model model;
+  struct cluster cluster;
+  VEC(struct entry_spec) specs;
+  VEC(struct entry) entries;      /* after lowering; parts after partition */
+  VEC(struct flow_var) vars;      /* shared by all entries; var.task may be TASK_SELF (one for each replica) */
+  VEC(struct var_initial) initials;
+  uint32_t default_task;          /* chief_0, worker_0 or the first */
+};
+
+/* emit.c: the program (runtime/program.h) of one task and the kernels it needs, in the program's order. */
+struct emitted {
+  const void *program;
+  uint64_t program_size;
+  VEC(struct kernel *) kernels;   /* distinct by kernel_hash */
+};
+status build_emit(struct build *build, uint32_t task, struct emitted *out);
+
+/* link.c: object + runtime -> executable. INTERNAL with the linker's words. */
+status link_executable(const char *object_path, const char *output_path);
+
+#endif
