@@ -1,13 +1,18 @@
 /* program.h: what a compiled task holds: the only thing that compiler and runtime share.
  *
  * The object file that `tfc build` links with the runtime defines
- *   tfc_program        the program: one block of bytes, written by compiler/emit.c, read in place (all structs below are
- *                      in native layout, 8-byte aligned; a `ref` is a byte offset from its start, 0 = none)
+ *   tfc_program        the program: one block of bytes, written by compiler/emit.c, read in place: a header with the
+ *                      places of tables, each a packed array of one of the structs below, in native layout. An index
+ *                      into a table is 32 bits wide; a `text` is an offset into PROGRAM_TEXTS, NUL-terminated.
  *   tfc_kernels        an array of struct kernel_code, in the order of the program's kernel numbers
+ *
+ * A task's program holds, for each entry, its parts: the task's own, and the part of whoever drives the entry.
+ * A part is a tree of blocks of instructions over one array of slots; values cross tasks as numbered transfers.
  */
 #ifndef TFC_RUNTIME_PROGRAM_H
 #define TFC_RUNTIME_PROGRAM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* ---- native kernels (made by targets/cpu) ---- */
@@ -47,5 +52,200 @@ enum program_dim_op {
   PROGRAM_DIM_MAX = 8,
   PROGRAM_DIM_END = 0,
 };
+
+/* ---- tables ---- */
+#define PROGRAM_MAGIC UINT64_C(0x3167727063667401) /* changes whenever a struct below does */
+#define PROGRAM_TASK_DRIVER UINT32_MAX             /* as in ir/flow.h */
+#define PROGRAM_TASK_SELF (UINT32_MAX - 1)
+#define PROGRAM_NONE UINT32_MAX
+
+enum program_table_id {
+  PROGRAM_TEXTS,     /* bytes; offset 0 is "" */
+  PROGRAM_DATA,      /* bytes, 64-aligned: constants and initial values; strings: struct program_string, then bytes */
+  PROGRAM_WORDS,     /* int64_t: size codes */
+  PROGRAM_OPERANDS,  /* uint32_t: lists of slots, symbols, size codes, tasks ... */
+  PROGRAM_TASKS,
+  PROGRAM_VARIABLES,
+  PROGRAM_ENTRIES,
+  PROGRAM_PARTS,
+  PROGRAM_BLOCKS,
+  PROGRAM_INSTRS,
+  PROGRAM_SLOTS,
+  PROGRAM_PORTS,
+  PROGRAM_ATTRS,
+  PROGRAM_NODES,     /* the graph's nodes, sorted by name: what a client may send again */
+  PROGRAM_TABLE_COUNT,
+};
+struct program_table {
+  uint64_t offset; /* of the first item, from the start of the program */
+  uint64_t count;  /* items */
+};
+struct program {
+  uint64_t magic, size;
+  uint64_t build_id;      /* equal in all tasks of one build */
+  uint32_t task;          /* which task this is */
+  uint32_t chief;         /* who runs `init` */
+  uint32_t build_json;    /* text */
+  uint32_t replicated_job;/* text; "" when nothing is replicated */
+  uint32_t kernel_count;
+  uint32_t reserved;
+  struct program_table tables[PROGRAM_TABLE_COUNT];
+};
+/* A list: items first .. first+count-1 of the table its comment names. */
+struct program_range {
+  uint32_t first, count;
+};
+struct program_string {
+  uint64_t offset, size;  /* bytes from the start of PROGRAM_DATA */
+};
+struct program_task {
+  uint32_t job, address;  /* texts */
+  uint32_t index, reserved;
+};
+struct program_variable {
+  uint32_t name, container, node; /* texts */
+  uint8_t dtype, rank, has_shape, has_initial;
+  int64_t dims[8];
+  uint64_t initial;       /* offset into PROGRAM_DATA */
+  int64_t initial_dims[8];
+  uint32_t initial_rank, reserved;
+};
+/* A feed or fetch of an entry. */
+struct program_port {
+  uint32_t name, tensor;  /* texts: as the user names it; "node:0" */
+  uint8_t dtype, rank, reserved[2];
+  uint32_t dims[8];       /* size codes */
+};
+struct program_entry {
+  uint32_t name;          /* text */
+  uint8_t replicated, changes_state, reserved[2];
+  struct program_range feeds, fetches; /* ports */
+  struct program_range targets;        /* operands: texts, operation names */
+  struct program_range parts;
+  struct program_range tasks;          /* operands: every task with a part of its own */
+  struct program_range symbols;        /* operands: texts, names of the symbols */
+};
+struct program_part {
+  uint32_t task;          /* PROGRAM_TASK_DRIVER, PROGRAM_TASK_SELF or this task */
+  uint32_t block;
+  struct program_range slots;
+  uint32_t instr_count;   /* of all blocks together */
+  uint32_t positions;     /* lifetimes of slots are positions below this */
+  uint8_t dataflow;       /* instructions of the outer block run when their needs are met, not in order */
+  uint8_t reserved[7];
+};
+struct program_block {
+  struct program_range instrs;
+  struct program_range params, results; /* operands: slots */
+  struct program_range symbols;         /* operands: symbols that get their values in this block */
+};
+enum program_storage {
+  STORAGE_ARENA,          /* a place in the frame, planned from lifetimes before the step starts */
+  STORAGE_TENSOR,         /* a counted tensor: fed, received, from a host call, or of a size known late */
+  STORAGE_CONST,
+  STORAGE_VARIABLE,       /* the memory of a variable since it was read */
+  STORAGE_ALIAS,          /* the memory of slot `root` */
+};
+struct program_slot {
+  uint8_t dtype, rank, storage, reserved;
+  uint32_t root;          /* ALIAS: whose memory it is; else the slot itself */
+  uint32_t dims[8];       /* size codes */
+  uint64_t data;          /* CONST: offset into PROGRAM_DATA */
+  uint32_t first, last;   /* ARENA: positions of the first and last use */
+};
+enum program_op {
+  INSTR_FEED = 1,  /* outputs[0] = feed `number` */
+  INSTR_FETCH,     /* fetch `number` = args[0] */
+  INSTR_KERNEL,    /* kernel `number`; args: one for each buffer */
+  INSTR_ALIAS,     /* outputs[0] over args[0] */
+  INSTR_READ,      /* outputs[0] = variable `number` */
+  INSTR_ASSIGN,    /* variable `number` = args[0] */
+  INSTR_VARIABLE,  /* outputs[0] = question `peer` about variable `number` */
+  INSTR_HOST,      /* the function named by the text `number` */
+  INSTR_BIND,      /* the elements of args become the values of `sizes` */
+  INSTR_IF,        /* args: branch, then the blocks' parameters */
+  INSTR_WHILE,     /* args: loop variables; blocks: condition, body */
+  INSTR_SEND,      /* transfer `number` to task `peer` */
+  INSTR_RECV,
+  INSTR_NOOP,
+};
+#define PROGRAM_ARG_VARIABLE UINT32_C(0x80000000) /* an argument: a variable's number, not a slot */
+#define PROGRAM_ARG_SCRATCH UINT32_MAX
+enum program_instr_flag {
+  INSTR_LATE = 1,    /* its sizes depend on symbols that are bound while the step runs */
+  INSTR_BLOCKS = 2,  /* may wait for other steps */
+  INSTR_LOCKS = 4,   /* a kernel that updates variables */
+  INSTR_DEFINES = 8, /* FEED, RECV, HOST, READ: an output's shape may bind symbols */
+};
+struct program_instr {
+  uint8_t op, flags;
+  uint16_t reserved;
+  uint32_t node, tf_op;            /* texts, for errors and traces */
+  uint32_t number, peer;
+  struct program_range args;       /* operands: slots, or PROGRAM_ARG_VARIABLE + variable */
+  struct program_range outputs;    /* operands: slots */
+  struct program_range sizes;      /* operands: size codes */
+  uint32_t sizes_at;               /* KERNEL: where its sizes are in a frame; sizes of all kernels are in one array */
+  uint32_t shapes;                 /* KERNEL: operands: for each argument that is an OUT variable a rank and its size codes */
+  struct program_range blocks;
+  struct program_range attrs;
+  struct program_range release;    /* operands: slots whose last use this is */
+  struct program_range successors; /* operands: instructions of the same block that need this one; dataflow only */
+  uint32_t need_count;             /* dataflow: how many must have run before */
+  uint32_t kernel_at;              /* KERNEL: its number among the kernels of the part */
+};
+/* An attribute of a host call: kind as enum program_attr_kind. */
+enum program_attr_kind {
+  PROGRAM_ATTR_NONE, PROGRAM_ATTR_STRING, PROGRAM_ATTR_INT, PROGRAM_ATTR_FLOAT, PROGRAM_ATTR_BOOL, PROGRAM_ATTR_TYPE,
+  PROGRAM_ATTR_SHAPE, PROGRAM_ATTR_TENSOR, PROGRAM_ATTR_FUNC, PROGRAM_ATTR_LIST, PROGRAM_ATTR_PLACEHOLDER,
+};
+struct program_attr {
+  uint32_t name;          /* text */
+  uint32_t kind;
+  int64_t i;              /* INT, BOOL, TYPE; SHAPE: rank, or -1 when unknown */
+  double f;
+  uint64_t offset, size;  /* STRING, FUNC (its name): bytes in PROGRAM_DATA; TENSOR: elements there, count */
+  struct program_range list; /* LIST: attrs; SHAPE, TENSOR: dims as size codes (one PROGRAM_WORDS word each) */
+  uint32_t dtype, reserved;
+};
+struct program_node {
+  uint32_t name, op;      /* texts */
+  uint64_t input_hash;    /* program_hash_inputs */
+};
+
+static inline const void *program_table(const struct program *program, enum program_table_id id) {
+  return (const char *)program + program->tables[id].offset;
+}
+static inline const char *program_text(const struct program *program, uint32_t text) {
+  return (const char *)program_table(program, PROGRAM_TEXTS) + text;
+}
+static inline const uint32_t *program_operands(const struct program *program, uint32_t first) {
+  return (const uint32_t *)program_table(program, PROGRAM_OPERANDS) + first;
+}
+static inline const int64_t *program_words(const struct program *program, uint32_t first) {
+  return (const int64_t *)program_table(program, PROGRAM_WORDS) + first;
+}
+#define PROGRAM_ACCESSOR(noun, id)                                                                   \
+  static inline const struct program_##noun *program_##noun(const struct program *p, uint32_t i) { \
+    return (const struct program_##noun *)program_table(p, id) + i;                                 \
+  }
+PROGRAM_ACCESSOR(task, PROGRAM_TASKS)
+PROGRAM_ACCESSOR(variable, PROGRAM_VARIABLES)
+PROGRAM_ACCESSOR(entry, PROGRAM_ENTRIES)
+PROGRAM_ACCESSOR(part, PROGRAM_PARTS)
+PROGRAM_ACCESSOR(block, PROGRAM_BLOCKS)
+PROGRAM_ACCESSOR(instr, PROGRAM_INSTRS)
+PROGRAM_ACCESSOR(slot, PROGRAM_SLOTS)
+PROGRAM_ACCESSOR(port, PROGRAM_PORTS)
+PROGRAM_ACCESSOR(attr, PROGRAM_ATTRS)
+PROGRAM_ACCESSOR(node, PROGRAM_NODES)
+#undef PROGRAM_ACCESSOR
+
+/* The hash of a node's inputs: data inputs in order, then controls in order with port UINT32_MAX. Start with seed 0. */
+static inline uint64_t program_hash_input(uint64_t seed, const char *node, uint32_t port) {
+  for (const char *p = node; *p; p++)
+    seed = (seed ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+  return (seed ^ 0xff ^ ((uint64_t)port << 8)) * UINT64_C(0x100000001b3) + 1;
+}
 
 #endif
