@@ -1,0 +1,52 @@
+/* task.h: a running task: its program, its variables, and the execution of entries.
+ *
+ * A step is one run of an entry. The task that starts it drives it: it checks the feeds, tells the other tasks that have
+ * a part in the entry, runs its own parts, and collects the fetches. A step driven elsewhere runs here on a thread of its
+ * own when the exchange says so. Threads: every function may be called from any thread unless it says otherwise.
+ */
+#ifndef TFC_RUNTIME_TASK_H
+#define TFC_RUNTIME_TASK_H
+
+#include <stdbool.h>
+#include "base/status.h"
+#include "base/tensor.h"
+#include "runtime/exchange.h"
+#include "runtime/program.h"
+
+struct task;
+
+/* Loads a program: checks its references, makes its variables (with their initial values), starts the pool.
+ * threads: of the pool, with the calling one; 0: one for each core. Program and kernels are kept by reference. */
+status task_create(const struct program *program, const struct kernel_code *kernels, int threads, struct task **out);
+/* No step may be running. Accepts NULL. */
+void task_destroy(struct task *task);
+
+/* How the other tasks are reached; needed before an entry with other tasks is run. Kept by reference. */
+void task_set_exchange(struct task *task, const struct exchange *exchange);
+/* What the exchange calls. */
+struct exchange_sink task_sink(struct task *task);
+
+const struct program *task_program(const struct task *task);
+/* "/job:worker/task:0", valid as long as the task. */
+const char *task_name(const struct task *task);
+/* PROGRAM_NONE when there is no entry of that name. */
+uint32_t task_find_entry(const struct task *task, const char *name);
+
+/* Runs one step as its driver and waits for it. feeds: one tensor for each feed of the entry, in its order (kept only
+ * during the call); fetches: room for one tensor for each fetch; the caller owns a reference of each. On failure no
+ * fetch is set. INVALID_ARGUMENT: a feed is NULL or does not fit (named); FAILED_PRECONDITION: not driven from this task;
+ * CANCELLED: task_stop; UNAVAILABLE: a peer was lost; else what the step's instructions report. */
+status task_run(struct task *task, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches);
+
+/* Checks one feed of an entry: dtype, rank and constant dimensions. INVALID_ARGUMENT names it. */
+status task_check_feed(const struct task *task, uint32_t entry, uint32_t feed, const struct tensor *tensor);
+
+/* Makes running and later steps end with CANCELLED. */
+void task_stop(struct task *task);
+
+/* The contents of a variable (Checkpoints). */
+uint32_t task_variable_count(const struct task *task);
+struct variable;
+struct variable *task_variable(struct task *task, uint32_t number);
+
+#endif
