@@ -1,0 +1,109 @@
+/* variable.c: a variable's value is replaced only when its shape changes or its elements are strings. */
+#include "runtime/variable.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Elements as tables hold them: strings are offsets there. */
+static status initial_value(const struct program *program, const struct program_variable *v, struct tensor **out) {
+  struct shape shape = { .rank = (int)v->initial_rank };
+  for (int i = 0; i < shape.rank; i++)
+    shape.dims[i] = v->initial_dims[i];
+  const char *base = program_table(program, PROGRAM_DATA);
+  if (v->dtype != DTYPE_STRING)
+    return tensor_copy_in((enum dtype)v->dtype, &shape, base + v->initial, out);
+  int64_t count = shape_count(&shape);
+  const struct program_string *from = (const void *)(base + v->initial);
+  struct string_view *views = calloc((size_t)count + 1, sizeof *views);
+  if (!views)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  for (int64_t i = 0; i < count; i++)
+    views[i] = (struct string_view){ base + from[i].offset, from[i].size };
+  status result = tensor_copy_in(DTYPE_STRING, &shape, views, out);
+  free(views);
+  return result;
+}
+
+status variable_init(struct variable *variable, const struct program *program, uint32_t number) {
+  const struct program_variable *v = program_variable(program, number);
+  variable->name = program_text(program, v->name);
+  variable->container = program_text(program, v->container);
+  variable->dtype = (enum dtype)v->dtype;
+  variable->has_shape = v->has_shape;
+  variable->shape.rank = v->rank;
+  for (int i = 0; i < v->rank; i++)
+    variable->shape.dims[i] = v->dims[i];
+  pthread_mutex_init(&variable->lock, NULL);
+  if (!v->has_initial)
+    return OK;
+  TRY(initial_value(program, v, &variable->value));
+  atomic_store(&variable->initialized, true);
+  return OK;
+}
+
+void variable_deinit(struct variable *variable) {
+  tensor_release(variable->value);
+  pthread_mutex_destroy(&variable->lock);
+}
+
+status variable_check(struct variable *variable) {
+  if (!atomic_load_explicit(&variable->initialized, memory_order_acquire))
+    return fail(FAILED_PRECONDITION, "Attempting to use uninitialized value %s", variable->name);
+  return OK;
+}
+
+status variable_read(struct variable *variable, struct tensor **out) {
+  TRY(variable_check(variable));
+  pthread_mutex_lock(&variable->lock);
+  *out = tensor_retain(variable->value);
+  pthread_mutex_unlock(&variable->lock);
+  return OK;
+}
+
+static bool shape_equal(const struct shape *a, const struct shape *b) {
+  return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank) == 0;
+}
+
+static status variable_check_shape(const struct variable *variable, const struct shape *shape) {
+  if (variable->has_shape && !shape_equal(&variable->shape, shape))
+    return fail(INVALID_ARGUMENT, "variable '%s' has shape %s, assigned is %s", variable->name,
+                shape_text(&variable->shape), shape_text(shape));
+  return OK;
+}
+
+status variable_prepare(struct variable *variable, const struct shape *shape) {
+  TRY(variable_check_shape(variable, shape));
+  if (variable->value && shape_equal(&variable->value->shape, shape))
+    return OK;
+  struct tensor *value;
+  TRY(tensor_create(variable->dtype, shape, &value));
+  tensor_release(variable->value);
+  variable->value = value;
+  return OK;
+}
+
+static status assign_locked(struct variable *variable, const struct shape *shape, const void *data) {
+  if (variable->dtype == DTYPE_STRING) {
+    TRY(variable_check_shape(variable, shape));
+    struct tensor *value;
+    TRY(tensor_copy_in(DTYPE_STRING, shape, data, &value));
+    tensor_release(variable->value);
+    variable->value = value;
+    return OK;
+  }
+  struct tensor *old = variable->value ? tensor_retain(variable->value) : NULL; /* data may be its memory */
+  status result = variable_prepare(variable, shape);
+  if (result == OK && variable->value->count > 0)
+    memmove(variable->value->data, data, (size_t)tensor_byte_size(variable->value));
+  tensor_release(old);
+  return result;
+}
+
+status variable_assign(struct variable *variable, const struct shape *shape, const void *data) {
+  pthread_mutex_lock(&variable->lock);
+  status result = assign_locked(variable, shape, data);
+  if (result == OK)
+    atomic_store_explicit(&variable->initialized, true, memory_order_release);
+  pthread_mutex_unlock(&variable->lock);
+  return result;
+}
