@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "base/arena.h"
 #include "base/dtype.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/status.h"
 #include "base/vec.h"

@@ -1,0 +1,245 @@
+/* lower.c: the walk over the nodes that an entry needs, in topological order, calling each op's row; control edges become
+ * orderings of effects.
+ *
+ * Order of effects: a control edge a -> b says that a's effects happen before b's. A pure node has none of its own, but
+ * passes on those of its inputs; so every node has a token: its last effect, or a join of the tokens before it, made only
+ * when somebody asks. */
+#include "ir/lower.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/lower_frame.h"
+
+/* ---- what is needed ---- */
+
+static bool is_fed(const struct lower_request *r, uint32_t node, uint32_t port) {
+  for (uint32_t i = 0; i < r->feed_count; i++)
+    if (r->feeds[i].node == node && (r->feeds[i].port == port || port == UINT32_MAX))
+      return true;
+  return false;
+}
+
+status lower_mark_needed(const struct lower_request *r, bool *needed) {
+  const struct graph *g = r->graph;
+  VEC(uint32_t) stack = {0};
+  for (uint32_t i = 0; i < r->fetch_count; i++)
+    if (!is_fed(r, r->fetches[i].node, r->fetches[i].port))
+      vec_push(&stack, r->fetches[i].node);
+  for (uint32_t i = 0; i < r->target_count; i++)
+    vec_push(&stack, r->targets[i]);
+  while (stack.count) {
+    uint32_t n = stack.items[--stack.count];
+    if (needed[n])
+      continue;
+    needed[n] = true;
+    const struct node *node = &g->nodes.items[n];
+    for (uint32_t i = 0; i < node->input_count; i++)
+      if (!is_fed(r, node->inputs[i].node, node->inputs[i].port))
+        vec_push(&stack, node->inputs[i].node);
+    for (uint32_t i = 0; i < node->control_count; i++)
+      if (strcmp(g->nodes.items[node->controls[i]].op, "Placeholder") != 0 || !is_fed(r, node->controls[i], UINT32_MAX))
+        vec_push(&stack, node->controls[i]);
+  }
+  vec_free(&stack);
+  return OK;
+}
+
+static bool is_function(const struct graph *g, const char *op) {
+  uint32_t i;
+  return map_find(&g->function_names, op, &i);
+}
+
+status lower_check_rows(const struct graph *graph, const bool *needed) {
+  const char *first = NULL, *list = "";
+  struct map seen = {0};
+  for (uint32_t i = 0; i < graph->nodes.count; i++) {
+    const struct node *n = &graph->nodes.items[i];
+    if (!needed[i] || op_row_find(n->op) || is_function(graph, n->op) || !map_insert(&seen, n->op, i))
+      continue;
+    if (!first)
+      first = n->name;
+    list = arena_printf(graph->arena, "%s%s%s", list, *list ? ", " : "", n->op);
+  }
+  map_deinit(&seen);
+  return first ? fail(UNIMPLEMENTED, "%s: op not supported: %s", first, list) : OK;
+}
+
+/* ---- tokens ---- */
+
+static flow_id frame_token(struct lower *lw, struct frame *fr, uint32_t n) {
+  if (fr->token_known[n])
+    return fr->token[n];
+  fr->token_known[n] = true; /* loops through back edges end here */
+  const struct node *node = &fr->graph->nodes.items[n];
+  VEC(flow_id) all = {0};
+  for (uint32_t i = 0; i < node->input_count + node->control_count; i++) {
+    uint32_t from = i < node->input_count ? node->inputs[i].node : node->controls[i - node->input_count];
+    if (!fr->lowered[from])
+      continue;
+    flow_id t = frame_token(lw, fr, from);
+    bool known = t == 0;
+    for (uint32_t j = 0; j < all.count; j++)
+      known = known || all.items[j] == t;
+    if (!known)
+      vec_push(&all, t);
+  }
+  if (all.count == 1)
+    fr->token[n] = all.items[0];
+  if (all.count > 1) {
+    struct flow_node *join = flow_add_node(lw->flow, FLOW_NOOP, node->name, node->op, node->task, &fr->token[n]);
+    for (uint32_t j = 0; j < all.count; j++)
+      vec_push(&join->controls, all.items[j]);
+  }
+  vec_free(&all);
+  return fr->token[n];
+}
+
+/* ---- frames ---- */
+
+struct frame *frame_create(struct lower *lw, const struct graph *graph) {
+  struct frame *fr = ARENA_NEW(lw->arena, struct frame);
+  uint32_t n = graph->nodes.count + 1;
+  fr->graph = graph;
+  fr->bound = ARENA_ARRAY(lw->arena, struct bound *, n);
+  fr->lowered = ARENA_ARRAY(lw->arena, bool, n);
+  fr->token = ARENA_ARRAY(lw->arena, flow_id, n);
+  fr->token_known = ARENA_ARRAY(lw->arena, bool, n);
+  fr->parent = lw->frame;
+  fr->task = TASK_DRIVER;
+  return fr;
+}
+
+struct bound *frame_outputs(struct lower *lw, struct frame *fr, uint32_t node) {
+  if (!fr->bound[node])
+    fr->bound[node] = ARENA_ARRAY(lw->arena, struct bound, fr->graph->nodes.items[node].output_count + 1);
+  return fr->bound[node];
+}
+
+static status call_node(struct op_call *c, struct frame *fr, uint32_t index) {
+  const struct node *node = c->node;
+  if (node->def == NULL)
+    return lower_call_function(c, node->op, node->attrs, node->attr_count);
+  c->row = op_row_find(node->op);
+  if (!c->row)
+    return fail(UNIMPLEMENTED, "op not supported");
+  (void)fr, (void)index;
+  return c->row->build(c);
+}
+
+status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
+  const struct node *node = &fr->graph->nodes.items[index];
+  struct op_call c = {.lw = lw, .node = node, .in_count = node->input_count, .out_count = node->output_count};
+  c.in = ARENA_ARRAY(lw->arena, struct bound, node->input_count + 1);
+  for (uint32_t i = 0; i < node->input_count; i++) {
+    const struct edge e = node->inputs[i];
+    if (!fr->bound[e.node])
+      return fail(INVALID_ARGUMENT, "%s (%s): input '%s:%u' is not computed here", node->name, node->op,
+                  fr->graph->nodes.items[e.node].name, e.port);
+    c.in[i] = fr->bound[e.node][e.port];
+  }
+  for (uint32_t i = 0; i < node->control_count; i++) {
+    flow_id t = fr->lowered[node->controls[i]] ? frame_token(lw, fr, node->controls[i]) : 0;
+    if (t)
+      vec_push(&c.controls, t);
+  }
+  for (uint32_t i = 0; i < fr->entry_controls.count; i++)
+    vec_push(&c.controls, fr->entry_controls.items[i]);
+  /* outputs that are fed stay what they are */
+  struct bound *outputs = frame_outputs(lw, fr, index);
+  c.out = ARENA_ARRAY(lw->arena, struct bound, node->output_count + 1);
+  status s = call_node(&c, fr, index);
+  if (s != OK)
+    return strchr(status_text(), '(') && strstr(status_text(), node->name) == status_text()
+               ? s
+               : status_prefix(s, "%s (%s): ", node->name, node->op);
+  for (uint32_t i = 0; i < node->output_count; i++)
+    if (!outputs[i].value && !outputs[i].var)
+      outputs[i] = c.out[i];
+  fr->lowered[index] = true;
+  if (c.effect) {
+    fr->token[index] = c.effect;
+    fr->token_known[index] = true;
+    vec_push(&fr->effects, c.effect);
+  }
+  vec_free(&c.controls);
+  return OK;
+}
+
+/* ---- entries ---- */
+
+/* The dtype and dims of a fed tensor: from a placeholder's attributes, or from what its node would compute. */
+static status feed_value(struct lower *lw, const struct lower_request *r, uint32_t i, value_id *out) {
+  struct edge e = r->feeds[i];
+  const struct node *node = &r->graph->nodes.items[e.node];
+  enum dtype dtype = dtype_base(node->output_dtypes[e.port]);
+  dim dims[LIMIT_RANK];
+  int rank;
+  TRY(lower_feed_shape(lw, r->graph, e, &rank, dims));
+  struct flow_node *n = flow_add_node(lw->flow, FLOW_FEED, node->name, node->op, TASK_DRIVER, NULL);
+  n->imm = i;
+  *out = flow_add_value(lw->flow, dtype, rank, dims);
+  vec_push(&n->outputs, *out);
+  lw->flow->values.items[*out].producer = lw->flow->nodes.count - 1;
+  return OK;
+}
+
+static status add_feeds(struct lower *lw, const struct lower_request *r, struct entry *out) {
+  for (uint32_t i = 0; i < r->feed_count; i++) {
+    value_id v;
+    struct edge e = r->feeds[i];
+    status s = feed_value(lw, r, i, &v);
+    if (s != OK)
+      return status_prefix(s, "%s: ", r->feed_names[i]);
+    frame_outputs(lw, lw->frame, e.node)[e.port] = (struct bound){.value = v};
+    lw->frame->lowered[e.node] = true;
+    lw->frame->token_known[e.node] = true;
+    vec_push(&out->feeds, (struct flow_port){.name = r->feed_names[i], .value = v,
+                                             .tensor = arena_printf(lw->arena, "%s:%u", r->graph->nodes.items[e.node].name, e.port)});
+  }
+  return OK;
+}
+
+static status add_fetches(struct lower *lw, const struct lower_request *r, struct entry *out) {
+  for (uint32_t i = 0; i < r->fetch_count; i++) {
+    struct edge e = r->fetches[i];
+    const struct node *node = &r->graph->nodes.items[e.node];
+    struct bound b = lw->frame->bound[e.node] ? lw->frame->bound[e.node][e.port] : (struct bound){0};
+    struct op_call c = {.lw = lw, .node = node, .in = &b, .in_count = 1};
+    value_id v;
+    status s = op_input(&c, 0, &v);
+    if (s != OK)
+      return status_prefix(s, "%s (%s): ", node->name, node->op);
+    enum dtype dtype = lw->flow->values.items[v].dtype;
+    if (dtype == DTYPE_RESOURCE || dtype == DTYPE_VARIANT)
+      return fail(UNIMPLEMENTED, "%s (%s): a %s cannot be fetched", node->name, node->op, dtype_name(dtype));
+    struct flow_node *n = flow_add_node(lw->flow, FLOW_FETCH, node->name, node->op, TASK_DRIVER, NULL);
+    n->imm = i;
+    vec_push(&n->inputs, v);
+    vec_push(&out->fetches, (struct flow_port){.name = r->fetch_names[i], .value = v,
+                                               .tensor = arena_printf(lw->arena, "%s:%u", node->name, e.port)});
+  }
+  return OK;
+}
+
+status lower_entry(struct lower *lw, const struct lower_request *r, struct entry *out) {
+  const struct graph *g = r->graph;
+  bool *needed = ARENA_ARRAY(lw->arena, bool, g->nodes.count + 1);
+  uint32_t *order = ARENA_ARRAY(lw->arena, uint32_t, g->nodes.count + 1);
+  TRY(lower_mark_needed(r, needed));
+  TRY(lower_check_rows(g, needed));
+  TRY(graph_order(g, order));
+  lw->flow = out->flow = flow_create(lw->arena, lw->dims);
+  lw->frame = NULL;
+  lw->graph = g;
+  lw->frame = frame_create(lw, g);
+  TRY(add_feeds(lw, r, out));
+  for (uint32_t i = 0; i < g->nodes.count; i++)
+    if (needed[order[i]])
+      TRY(frame_lower_node(lw, lw->frame, order[i]));
+  TRY(add_fetches(lw, r, out));
+  for (uint32_t i = 0; i < r->target_count; i++)
+    vec_push(&out->targets, g->nodes.items[r->targets[i]].name);
+  return OK;
+}

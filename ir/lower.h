@@ -1,0 +1,196 @@
+/* lower.h: from TensorFlow nodes to core ops.
+ *
+ * Lowering walks the nodes that an entry needs in topological order. Each op is a row (ops.def) whose builder is called with
+ * what the inputs became and says what the outputs become: mostly kernels, built with the kb_ functions below. Because
+ * dtypes, symbolic shapes and known contents travel with the values, one walk infers types and shapes, folds constants and
+ * shape arithmetic (kb_finish evaluates a kernel whose inputs are known), and checks what the graph already determines.
+ *
+ * A builder's errors get the node's name and op in front. One thread.
+ */
+#ifndef TFC_IR_LOWER_H
+#define TFC_IR_LOWER_H
+
+#include "ir/flow.h"
+#include "ir/formula.h"
+#include "ir/registry.h"
+
+/* What an output of a TensorFlow node became. */
+struct bound {
+  value_id value;   /* a value; NO_VALUE when it is only a variable */
+  uint32_t var;     /* a reference to (or handle of) a variable: its number + 1; 0: none */
+  flow_id after;    /* reading or updating the variable through this edge comes after that node */
+  const struct node *maker; /* of a resource that is no variable: the node that made the handle */
+};
+
+struct frame;
+struct lower {
+  struct arena *arena;
+  struct dim_table *dims;
+  struct flow *flow;          /* where nodes are added now: the entry's, or a region's */
+  struct frame *frame;
+  const struct graph *graph;  /* the whole graph: function library */
+  /* Finds or makes the variable (task, container, name) and returns its number. */
+  uint32_t (*find_var)(void *self, const struct flow_var *wanted);
+  const struct flow_var *(*get_var)(void *self, uint32_t var);
+  void *self;
+  uint32_t depth;             /* of functions */
+  uint32_t region_depth;      /* > 0: a failing check is not yet an error of the build */
+};
+
+/* One call of a builder. */
+struct op_call {
+  struct lower *lw;
+  const struct node *node;
+  const struct op_row *row;
+  struct bound *in;
+  uint32_t in_count;
+  struct bound *out;
+  uint32_t out_count;
+  VEC(flow_id) controls;      /* what must have run before effects of this node */
+  flow_id effect;             /* the last effect emitted by this call, 0: none */
+};
+
+typedef status (*op_builder)(struct op_call *c);
+struct op_row {
+  const char *name;
+  op_builder build;
+  const void *data;           /* for builders shared by several rows */
+};
+/* NULL when tfc has no row for it. */
+const struct op_row *op_row_find(const char *op);
+const struct op_row *op_rows(uint32_t *count);
+
+/* ---- the walk (lower.c) ---- */
+
+struct lower_request {
+  const struct graph *graph;
+  struct edge *feeds, *fetches;
+  const char **feed_names, **fetch_names; /* as users spell them */
+  uint32_t *targets;                      /* nodes */
+  uint32_t feed_count, fetch_count, target_count;
+};
+/* Lowers one entry into out->flow (with feeds and fetches filled). Errors name the node and the op; UNIMPLEMENTED names
+ * all ops of the entry that have no row. */
+status lower_entry(struct lower *lw, const struct lower_request *request, struct entry *out);
+/* Lowers a list of ops that are not supported: for tfc check. */
+status lower_check_rows(const struct graph *graph, const bool *needed);
+/* The nodes that the request needs: needed[nodes.count]. */
+status lower_mark_needed(const struct lower_request *request, bool *needed);
+
+/* ---- values ---- */
+
+static inline struct flow_value *op_value(const struct op_call *c, value_id v) { return &c->lw->flow->values.items[v]; }
+/* Input i as a value: a variable is read here. */
+status op_input(struct op_call *c, uint32_t i, value_id *out);
+/* The inputs by the registry's argument name: the first input number of it. UINT32_MAX when the op has no such argument. */
+uint32_t op_arg_index(const struct op_call *c, const char *name);
+/* The variable behind input i (its number); INVALID_ARGUMENT when it is none. */
+status op_input_var(struct op_call *c, uint32_t i, uint32_t *out);
+const struct flow_var *op_var(const struct op_call *c, uint32_t var);
+void op_set_output(struct op_call *c, uint32_t i, value_id v);
+enum dtype op_output_dtype(const struct op_call *c, uint32_t i);
+
+/* Adds a flow node for this call. Effects (updates, stateful host calls, reads) are ordered after the call's controls and
+ * its earlier effects. */
+struct flow_node *op_emit(struct op_call *c, enum flow_op op, bool effect);
+value_id op_add_output(struct op_call *c, struct flow_node *n, enum dtype dtype, int rank, const dim *dims);
+/* The elements at `data` (kept by reference) as a constant value. */
+value_id op_constant(struct op_call *c, enum dtype dtype, int rank, const dim *dims, const void *data);
+value_id op_constant_i64s(struct op_call *c, enum dtype dtype, int rank, const int64_t *dims, const int64_t *values, uint32_t count);
+/* An integer value whose elements are these dims (1-d of `count`, or a scalar when rank is 0). */
+value_id op_dims_value(struct op_call *c, enum dtype dtype, int rank, const dim *dims, int count);
+/* The same memory under other dims. */
+value_id op_alias(struct op_call *c, value_id v, enum dtype dtype, int rank, const dim *dims);
+
+/* The elements of an integer value as dims: known ones from its content, others as new symbols that are bound when the
+ * value is there. UNIMPLEMENTED when their number is not known or above LIMIT_CONTENT. `out` in the arena. */
+status op_elements(struct op_call *c, value_id v, dim **out, int *count);
+/* Like op_elements, but leaves NO_DIM where an element is not known while compiling. */
+status op_known_elements(struct op_call *c, value_id v, dim **out, int *count);
+/* All elements as numbers; UNIMPLEMENTED naming the argument when they are not known while compiling. */
+status op_const_ints(struct op_call *c, value_id v, const char *what, int64_t **out, int *count);
+/* One integer that must be known while compiling. */
+status op_const_int(struct op_call *c, value_id v, const char *what, int64_t *out);
+/* The known float/int/bool elements as doubles; false when they are not known. */
+bool op_known_doubles(struct op_call *c, value_id v, double **out, int *count);
+
+/* ---- dims ---- */
+
+dim op_dim(struct op_call *c, int64_t value);
+dim op_count(struct op_call *c, int rank, const dim *dims);
+int64_t op_dim_value(struct op_call *c, dim d); /* -1 when not constant */
+/* From now on a and b are equal (checked at run time); INVALID_ARGUMENT with `what` when they are known to differ. */
+status op_equal_dims(struct op_call *c, dim a, dim b, const char *what);
+/* The shape that inputs broadcast to; INVALID_ARGUMENT `Incompatible shapes: [2,3] vs. [4]`. */
+status op_broadcast(struct op_call *c, value_id a, value_id b, int *rank, dim *dims);
+/* "[n0,784]" */
+const char *op_shape_text(struct op_call *c, int rank, const dim *dims);
+/* An axis in [-rank, rank) made non-negative; INVALID_ARGUMENT otherwise. */
+status op_axis(struct op_call *c, int64_t axis, int rank, int *out);
+dim op_new_symbol(struct op_call *c);
+
+/* ---- kernels (lower_kernel.c) ---- */
+
+#define KB_DEPTH 32
+struct kb {
+  struct op_call *c;
+  struct kernel *k;
+  struct formula f;
+  VEC(struct flow_arg) args;
+  VEC(dim) sizes;
+  struct stmt **tail[KB_DEPTH]; /* where the next statement goes, per open block */
+  struct stmt *open[KB_DEPTH];
+  int depth;
+  bool effect;
+};
+
+/* Starts a kernel; constants of its formulas have `dtype`. */
+void kb_begin(struct kb *kb, struct op_call *c, enum dtype dtype);
+/* Adds the node; kernels whose inputs are all known are evaluated instead and their outputs become constants. */
+status kb_finish(struct kb *kb);
+uint32_t kb_in(struct kb *kb, value_id v);
+uint32_t kb_out(struct kb *kb, enum dtype dtype, int rank, const dim *dims); /* a new value: kb_value(kb, buffer) */
+value_id kb_value(const struct kb *kb, uint32_t buffer);
+/* A variable's memory, in place (INOUT) or read; the kernel is then an effect. `dims`: its shape. */
+uint32_t kb_var(struct kb *kb, uint32_t var, enum buffer_mode mode, int rank, const dim *dims);
+uint32_t kb_scratch(struct kb *kb, enum dtype dtype, int rank, const dim *dims);
+expr_id kb_dim(struct kb *kb, dim d);   /* as an i64 expression */
+expr_id kb_int(struct kb *kb, int64_t value); /* i64 */
+
+/* Blocks: each open one must be closed. */
+expr_id kb_for(struct kb *kb, enum loop_kind loop, expr_id extent); /* the loop variable */
+expr_id kb_for_dim(struct kb *kb, enum loop_kind loop, dim extent);
+void kb_loops(struct kb *kb, enum loop_kind loop, int rank, const dim *dims, expr_id *index);
+void kb_if(struct kb *kb, expr_id condition);
+void kb_else(struct kb *kb);           /* turns the open `if` to its other branch */
+void kb_while(struct kb *kb, expr_id condition);
+void kb_close(struct kb *kb, int count);
+uint32_t kb_local(struct kb *kb, expr_id initial); /* var; its number */
+expr_id kb_get(struct kb *kb, uint32_t local);
+void kb_set(struct kb *kb, uint32_t local, expr_id value);
+void kb_check(struct kb *kb, expr_id holds, status code, const char *text, expr_id shown0, expr_id shown1);
+
+struct element kb_load(struct kb *kb, uint32_t buffer, const expr_id *index);
+void kb_store(struct kb *kb, uint32_t buffer, const expr_id *index, struct element value);
+/* Loads with broadcasting: index has out_rank places, the buffer's rank is at most that. */
+struct element kb_load_broadcast(struct kb *kb, uint32_t buffer, int out_rank, const expr_id *index);
+/* i64 arithmetic on expressions */
+expr_id kb_add(struct kb *kb, expr_id a, expr_id b);
+expr_id kb_sub(struct kb *kb, expr_id a, expr_id b);
+expr_id kb_mul(struct kb *kb, expr_id a, expr_id b);
+expr_id kb_div(struct kb *kb, expr_id a, expr_id b); /* floored */
+expr_id kb_mod(struct kb *kb, expr_id a, expr_id b);
+expr_id kb_lt(struct kb *kb, expr_id a, expr_id b);
+expr_id kb_and(struct kb *kb, expr_id a, expr_id b);
+expr_id kb_clamp(struct kb *kb, expr_id a, expr_id count); /* to [0, count) */
+/* an integer element of any dtype as i64 */
+expr_id kb_index(struct kb *kb, struct element e);
+
+/* out[i...] = formula(inputs[i...] broadcast), the commonest kernel. */
+typedef struct element (*map_formula)(struct formula *f, struct element a, struct element b, struct element c);
+status op_map(struct op_call *c, const value_id *inputs, int count, enum dtype out, map_formula formula, value_id *result);
+/* A plain copy with another order of reading: out dims, and the index into the input for an output index. */
+status op_copy(struct op_call *c, value_id v, value_id *out);
+status op_cast(struct op_call *c, value_id v, enum dtype dtype, value_id *out);
+
+#endif

@@ -1,0 +1,28 @@
+/* lower_frame.h: one graph being lowered: the top level, or the body of a function. Private to lowering. */
+#ifndef TFC_IR_LOWER_FRAME_H
+#define TFC_IR_LOWER_FRAME_H
+
+#include "ir/lower.h"
+
+struct frame {
+  const struct graph *graph;
+  struct bound **bound;      /* per node: what its outputs became; NULL until lowered or fed */
+  bool *lowered;
+  flow_id *token;
+  bool *token_known;
+  struct frame *parent;
+  VEC(flow_id) entry_controls; /* of a function: what must have run before any effect in it */
+  VEC(flow_id) effects;        /* all effects so far: the call's own effect is all of them */
+  uint32_t task;               /* of a function's nodes: the call's task */
+};
+
+struct frame *frame_create(struct lower *lw, const struct graph *graph);
+struct bound *frame_outputs(struct lower *lw, struct frame *fr, uint32_t node);
+status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index);
+
+/* lower_function.c: lowers the body of a library function in place of the call: inputs are the call's, outputs are set. */
+status lower_call_function(struct op_call *c, const char *function, const struct attr *attrs, uint32_t attr_count);
+/* The shape that a fed tensor has: dims may be new symbols. */
+status lower_feed_shape(struct lower *lw, const struct graph *graph, struct edge feed, int *rank, dim *dims);
+
+#endif
