@@ -1,0 +1,71 @@
+/* op_rows.c: ops.def read as code: formulas become functions, rows become a table found by name. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/lower.h"
+#include "ir/op_rows.h"
+#include "ir/formula_words.h"
+
+/* ---- MAP ---- */
+#define MAP(name, inputs, formula)                                                                                   \
+  static struct element map_##name(struct formula *f, struct element a, struct element b, struct element c) {       \
+    (void)f, (void)a, (void)b, (void)c;                                                                              \
+    return formula;                                                                                                  \
+  }
+#define MAPC(name, inputs, holds, code, text, formula)                                                               \
+  static struct element holds_##name(struct formula *f, struct element a, struct element b, struct element c) {     \
+    (void)a, (void)b, (void)c;                                                                                       \
+    return holds;                                                                                                    \
+  }                                                                                                                  \
+  MAP(name, inputs, formula)
+#define REDUCE(name, start_, combine_, finish_)                                                                      \
+  static struct element start_##name(struct formula *f) { return start_; }                                           \
+  static struct element combine_##name(struct formula *f, struct element acc, struct element x) { return combine_; } \
+  static struct element finish_##name(struct formula *f, struct element acc, expr_id n) {                            \
+    (void)f, (void)n;                                                                                                \
+    return finish_;                                                                                                  \
+  }
+#define UPDATE(name, function)
+#define BUILD(name, function)
+#define BUILD1(name, function, word)
+#include "ir/ops.def"
+
+/* ---- what the rows point at ---- */
+#define MAP(name, inputs, formula) static const struct map_row row_##name = {inputs, map_##name, NULL, OK, NULL};
+#define MAPC(name, inputs, holds, code, text, formula) \
+  static const struct map_row row_##name = {inputs, map_##name, holds_##name, code, text};
+#define REDUCE(name, start_, combine_, finish_) \
+  static const struct reduce_row row_##name = {start_##name, combine_##name, finish_##name};
+#define UPDATE(name, function) void function(struct update *u);
+#define BUILD(name, function) status function(struct op_call *c);
+#define BUILD1(name, function, word) status function(struct op_call *c);
+#include "ir/ops.def"
+
+static const struct op_row rows[] = {
+#define MAP(name, inputs, formula) {#name, build_map, &row_##name},
+#define REDUCE(name, start_, combine_, finish_) {#name, build_reduce, &row_##name},
+#define UPDATE(name, function)                                                                            \
+  {"Apply" #name, build_update, (const void *)function},                                                  \
+  {"ResourceApply" #name, build_update, (const void *)function},                                          \
+  {"SparseApply" #name, build_update, (const void *)function},                                            \
+  {"ResourceSparseApply" #name, build_update, (const void *)function},
+#define BUILD(name, function) {#name, function, NULL},
+#define BUILD1(name, function, word) {#name, function, word},
+#include "ir/ops.def"
+};
+
+const struct op_row *op_rows(uint32_t *count) {
+  *count = sizeof rows / sizeof rows[0];
+  return rows;
+}
+
+const struct op_row *op_row_find(const char *op) {
+  static struct map by_name;
+  if (by_name.count == 0)
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+      if (registry_find(rows[i].name)) /* UPDATE makes names of forms that TensorFlow lacks */
+        map_insert(&by_name, rows[i].name, i);
+  uint32_t at;
+  return map_find(&by_name, op, &at) ? &rows[at] : NULL;
+}
