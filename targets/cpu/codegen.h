@@ -1,0 +1,135 @@
+/* codegen.h: what the files of the CPU target share: one LLVM module, and the state of the function being written.
+ *
+ * A kernel becomes one internal function for each phase, with the buffers as noalias arguments, and two small ones with
+ * the signatures of runtime/program.h. Loops are vectorised here and not by LLVM: a loop is chosen whose iterations
+ * become the lanes of vectors ("lanes"), and a second one may be unrolled into it so that loads are shared ("copies").
+ * An expression's value is then a vector where it varies with the lane, and a scalar where it does not.
+ *
+ * Types of values: bool i1, bfloat16 i16 (its bits), half LLVM's half, strings {ptr, i64}; the rest as expected.
+ */
+#ifndef TFC_TARGETS_CPU_CODEGEN_H
+#define TFC_TARGETS_CPU_CODEGEN_H
+
+#include <llvm-c/Core.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include "base/arena.h"
+#include "ir/kernel.h"
+
+typedef LLVMValueRef value;
+
+#define COPIES_MAX 16
+#define PHASES_MAX 16
+
+struct cpu_module {
+  LLVMContextRef context;
+  LLVMModuleRef module;
+  LLVMBuilderRef builder;
+  LLVMTargetMachineRef machine;
+  LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, none, string;
+  uint32_t vector_bytes; /* 64, 32 or 16: the widest vectors worth using */
+  bool has_fma;
+  struct arena arena;
+};
+
+/* A local of the kernel: a loop variable is a value, a var lives in an alloca that LLVM promotes. */
+struct local_slot {
+  value at[COPIES_MAX];
+  LLVMTypeRef type;
+  bool in_memory;
+  bool varying;  /* differs from lane to lane */
+  bool jammed;   /* differs from copy to copy */
+};
+
+struct memo {
+  value at[COPIES_MAX];
+  uint32_t generation;
+};
+
+struct codegen {
+  struct cpu_module *m;
+  const struct kernel *k;
+  LLVMBuilderRef b;
+  value function;
+  LLVMBasicBlockRef entry;   /* allocas go here */
+  value *buffers, *sizes;
+  value fault;               /* struct kernel_fault * */
+  struct local_slot *locals;
+  /* lanes */
+  uint32_t lanes;            /* 1: scalar code */
+  uint32_t lane_local;       /* the loop whose iterations are lanes */
+  value lane_base;           /* its value in lane 0 */
+  value mask;                /* <lanes x i1>, or i1 under a condition; NULL: all lanes */
+  LLVMBasicBlockRef bail;    /* where a check that fails in some lane goes: scalar code that finds which; or NULL */
+  uint32_t copies, copy;     /* copies being written, the one at hand */
+  struct memo *memo[2];      /* by expression; [1]: as part of an address, at lane 0, without wrapping */
+  uint32_t generation;
+  uint8_t *flags;            /* by expression: EXPR_VARYING | EXPR_JAMMED */
+};
+#define EXPR_VARYING 1
+#define EXPR_JAMMED 2
+
+/* codegen_scalar.c */
+LLVMTypeRef type_of_dtype(struct cpu_module *m, enum dtype dtype);   /* of values */
+LLVMTypeRef type_in_memory(struct cpu_module *m, enum dtype dtype);  /* of elements; a part of complex ones */
+LLVMTypeRef type_widened(LLVMTypeRef type, uint32_t lanes);
+bool is_wide(value v);
+value const_i64(struct codegen *c, int64_t v);
+value const_like(value like, double v);                     /* a float constant of the same type, splat */
+value const_int_like(value like, int64_t v);
+value splat(struct codegen *c, value v, uint32_t lanes);
+void match_width(struct codegen *c, value *v, int count);   /* widens scalars where one is a vector */
+value call_intrinsic(struct codegen *c, const char *name, LLVMTypeRef type, value *args, int count);
+value call_libm(struct codegen *c, const char *name, value *args, int count);
+/* An operation on values of the dtypes `in`. */
+value emit_scalar(struct codegen *c, enum scalar_op op, enum dtype dtype, enum dtype in, value *v);
+/* codegen_cast.c */
+value emit_cast(struct codegen *c, enum dtype to, enum dtype from, value v);
+value float_of(struct codegen *c, enum dtype dtype, value v);       /* half and bfloat16 to float */
+value rounded_to(struct codegen *c, enum dtype dtype, value v);     /* float to half and bfloat16 */
+/* codegen_math.c: float32 functions written out; NULL when there is none for the operation. */
+value emit_math(struct codegen *c, enum scalar_op op, value *v);
+
+/* codegen_access.c */
+void codegen_flags(struct codegen *c);              /* recomputes flags after locals, lanes or copies have changed */
+value emit_expr(struct codegen *c, expr_id e);
+value emit_address_index(struct codegen *c, expr_id e);
+void emit_store(struct codegen *c, const struct stmt *s);
+value buffer_dim(struct codegen *c, kernel_dim dim);
+/* The coefficient of a local in an index expression: false when it is not affine with a constant one. */
+bool expr_coefficient(const struct kernel *k, expr_id e, uint32_t local, int64_t *out);
+bool expr_uses_local(const struct kernel *k, expr_id e, uint32_t local);
+
+/* codegen_stmt.c */
+void emit_block(struct codegen *c, const struct stmt *s);
+value emit_alloca(struct codegen *c, LLVMTypeRef type, const char *name);
+LLVMBasicBlockRef new_block(struct codegen *c, const char *name);
+/* for (i = begin; i < end; i += step): leaves the builder in the body; loop_end closes it. */
+struct counted_loop {
+  LLVMBasicBlockRef head, exit;
+  value index, step, end;
+};
+struct counted_loop loop_begin(struct codegen *c, value begin, value end, value step);
+void loop_end(struct codegen *c, struct counted_loop *loop);
+
+/* codegen_phase.c: a kernel is cut into phases, each with its tiles. */
+#define CHAIN_MAX 12
+struct phase {
+  const struct stmt *body;               /* one statement, or (is_serial) all of the kernel's */
+  bool is_serial;                        /* one tile that runs everything */
+  const struct stmt *chain[CHAIN_MAX];   /* par loops whose iterations are the tile space, outermost first */
+  bool merged[CHAIN_MAX];                /* chain[i] and chain[i + 1] run as one loop over both */
+  int chain_count;
+  const struct stmt *inside;             /* the body of the last one */
+};
+int kernel_phases(const struct kernel *k, struct phase *out); /* at most PHASES_MAX */
+/* In a function with the sizes at hand. */
+value emit_phase_cost(struct codegen *c, const struct phase *phase);    /* nanoseconds, double */
+value emit_phase_elements(struct codegen *c, const struct phase *phase); /* iterations of the chain */
+value emit_phase_grain(struct codegen *c, const struct phase *phase);   /* of them in a tile */
+void emit_phase_tiles(struct codegen *c, const struct phase *phase, value begin, value end);
+
+/* codegen_kernel.c: writes the kernel's functions; out gets the pair for tfc_kernels. */
+void emit_kernel(struct cpu_module *m, const struct kernel *k, value out[2]);
+
+#endif

@@ -1,0 +1,277 @@
+/* codegen_access.c: expressions and the elements of buffers.
+ *
+ * Within a statement an expression is written once (memo); LLVM joins what statements share. An access whose address does
+ * not vary with the lane is one scalar load; one that grows by one element a lane is a vector load; the rest are gathers. */
+#include <string.h>
+
+#include "targets/cpu/codegen.h"
+
+value buffer_dim(struct codegen *c, kernel_dim dim) {
+  return DIM_IS_SIZE(dim) ? c->sizes[SIZE_OF_DIM(dim)] : const_i64(c, dim);
+}
+
+bool expr_uses_local(const struct kernel *k, expr_id e, uint32_t local) {
+  const struct expr *x = expr_get(k, e);
+  if (x->op == SCALAR_LOCAL)
+    return x->imm == local;
+  for (int i = 0; i < x->count; i++)
+    if (expr_uses_local(k, expr_operand(k, e, i), local))
+      return true;
+  return false;
+}
+
+bool expr_coefficient(const struct kernel *k, expr_id e, uint32_t local, int64_t *out) {
+  const struct expr *x = expr_get(k, e);
+  int64_t a, b;
+  *out = 0;
+  if (x->op == SCALAR_LOCAL) {
+    *out = x->imm == local;
+    return true;
+  }
+  if (x->op == SCALAR_ADD || x->op == SCALAR_SUB) {
+    if (!expr_coefficient(k, expr_operand(k, e, 0), local, &a) || !expr_coefficient(k, expr_operand(k, e, 1), local, &b))
+      return false;
+    *out = x->op == SCALAR_ADD ? a + b : a - b;
+    return true;
+  }
+  if (x->op == SCALAR_MUL) {
+    int64_t factor;
+    for (int i = 0; i < 2; i++)
+      if (expr_is_const(k, expr_operand(k, e, i), &factor)) {
+        if (!expr_coefficient(k, expr_operand(k, e, 1 - i), local, &a))
+          return false;
+        return !__builtin_mul_overflow(a, factor, out);
+      }
+  }
+  return !expr_uses_local(k, e, local);
+}
+
+/* Operands come before users, so one pass in order suffices. */
+void codegen_flags(struct codegen *c) {
+  const struct kernel *k = c->k;
+  for (expr_id e = 1; e < k->exprs.count; e++) {
+    const struct expr *x = expr_get(k, e);
+    uint8_t f = 0;
+    if (x->op == SCALAR_LOCAL) {
+      const struct local_slot *slot = &c->locals[x->imm];
+      f = (uint8_t)((slot->varying ? EXPR_VARYING : 0) | (slot->jammed ? EXPR_JAMMED : 0));
+    }
+    for (int i = 0; i < x->count; i++)
+      f |= c->flags[expr_operand(k, e, i)];
+    c->flags[e] = f;
+  }
+  c->generation++;
+}
+
+static bool varies(struct codegen *c, expr_id e) { return (c->flags[e] & EXPR_VARYING) != 0; }
+
+/* The coefficient of the lane's loop in an index whose remaining parts are the same in all lanes. */
+static bool lane_coefficient(struct codegen *c, expr_id e, int64_t *out) {
+  const struct kernel *k = c->k;
+  const struct expr *x = expr_get(k, e);
+  int64_t a, b;
+  *out = 0;
+  if (!varies(c, e))
+    return true;
+  if (x->op == SCALAR_LOCAL) {
+    *out = 1;
+    return x->imm == c->lane_local;
+  }
+  if (x->op != SCALAR_ADD && x->op != SCALAR_SUB)
+    return false;
+  if (!lane_coefficient(c, expr_operand(k, e, 0), &a) || !lane_coefficient(c, expr_operand(k, e, 1), &b))
+    return false;
+  *out = x->op == SCALAR_ADD ? a + b : a - b;
+  return true;
+}
+
+enum access { ACCESS_UNIFORM, ACCESS_CONTIGUOUS, ACCESS_SCATTERED };
+
+static enum access access_of(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index) {
+  int last = buffer->rank - 1;
+  while (last > 0 && buffer->dims[last] == 1)
+    last--;
+  bool uniform = true;
+  for (int d = 0; d < buffer->rank; d++)
+    uniform = uniform && !varies(c, index[d]);
+  if (uniform)
+    return ACCESS_UNIFORM;
+  for (int d = 0; d < buffer->rank; d++)
+    if (d != last && varies(c, index[d]))
+      return ACCESS_SCATTERED;
+  int64_t coefficient;
+  return lane_coefficient(c, index[last], &coefficient) && coefficient == 1 ? ACCESS_CONTIGUOUS : ACCESS_SCATTERED;
+}
+
+/* The element's number: a scalar, or one for each lane when the access is scattered. */
+static value linear_index(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index, enum access access) {
+  value sum = NULL;
+  for (int d = 0; d < buffer->rank; d++) {
+    value v[2] = {sum, access == ACCESS_SCATTERED ? emit_expr(c, index[d]) : emit_address_index(c, index[d])};
+    if (sum) {
+      value dim = buffer_dim(c, buffer->dims[d]);
+      v[0] = LLVMBuildNSWMul(c->b, sum, is_wide(sum) ? splat(c, dim, c->lanes) : dim, "");
+      match_width(c, v, 2);
+      sum = LLVMBuildNSWAdd(c->b, v[0], v[1], "");
+    } else {
+      sum = v[1];
+    }
+  }
+  return sum ? sum : const_i64(c, 0);
+}
+
+static value element_address(struct codegen *c, uint32_t number, const expr_id *index, int part, enum access access) {
+  const struct kernel_buffer *buffer = &c->k->buffers.items[number];
+  value at = linear_index(c, buffer, index, access);
+  if (dtype_is_complex(buffer->dtype)) {
+    at = LLVMBuildNSWMul(c->b, at, const_int_like(at, 2), "");
+    if (part)
+      at = LLVMBuildNSWAdd(c->b, at, const_int_like(at, 1), "");
+  }
+  return LLVMBuildInBoundsGEP2(c->b, type_in_memory(c->m, buffer->dtype), c->buffers[number], &at, 1, "");
+}
+
+static uint32_t alignment_of(enum dtype dtype) {
+  size_t size = dtype_size(dtype_real(dtype));
+  return size > 8 ? 8 : (uint32_t)size;
+}
+
+static value full_mask(struct codegen *c) {
+  return c->mask ? c->mask : LLVMConstAllOnes(LLVMVectorType(c->m->i1, c->lanes));
+}
+static value call_masked(struct codegen *c, const char *name, LLVMTypeRef types[2], value *args, int count) {
+  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+  value f = LLVMGetIntrinsicDeclaration(c->m->module, id, types, 2);
+  return LLVMBuildCall2(c->b, LLVMGlobalGetValueType(f), f, args, (unsigned)count, "");
+}
+
+/* Lanes of a load at address, which is one for all or a vector of them. */
+static value load_lanes(struct codegen *c, LLVMTypeRef element, value address, uint32_t align) {
+  LLVMTypeRef wide = LLVMVectorType(element, c->lanes), types[2] = {wide, LLVMTypeOf(address)};
+  value passthru = LLVMConstNull(wide), alignment = LLVMConstInt(c->m->i32, align, false);
+  if (is_wide(address))
+    return call_masked(c, "llvm.masked.gather", types, (value[]){address, alignment, full_mask(c), passthru}, 4);
+  if (c->mask)
+    return call_masked(c, "llvm.masked.load", types, (value[]){address, alignment, c->mask, passthru}, 4);
+  value v = LLVMBuildLoad2(c->b, wide, address, "");
+  LLVMSetAlignment(v, align);
+  return v;
+}
+
+static enum access widened_access(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index) {
+  if (c->lanes <= 1)
+    return ACCESS_UNIFORM;
+  enum access access = access_of(c, buffer, index);
+  /* the parts of complex elements lie two apart */
+  return access == ACCESS_CONTIGUOUS && dtype_is_complex(buffer->dtype) ? ACCESS_SCATTERED : access;
+}
+
+static value emit_load(struct codegen *c, expr_id e) {
+  const struct expr *x = expr_get(c->k, e);
+  uint32_t number = (uint32_t)x->imm;
+  const struct kernel_buffer *buffer = &c->k->buffers.items[number];
+  const expr_id *index = &c->k->operands.items[x->first];
+  enum access access = widened_access(c, buffer, index);
+  value address = element_address(c, number, index, x->part, access), v;
+  LLVMTypeRef element = type_in_memory(c->m, buffer->dtype);
+  if (access == ACCESS_UNIFORM) {
+    v = LLVMBuildLoad2(c->b, element, address, "");
+    LLVMSetAlignment(v, alignment_of(buffer->dtype));
+  } else {
+    v = load_lanes(c, element, address, alignment_of(buffer->dtype));
+  }
+  return buffer->dtype == DTYPE_BOOL ? LLVMBuildICmp(c->b, LLVMIntNE, v, const_int_like(v, 0), "") : v;
+}
+
+void emit_store(struct codegen *c, const struct stmt *s) {
+  const struct kernel_buffer *buffer = &c->k->buffers.items[s->buffer];
+  value v = emit_expr(c, s->value);
+  if (buffer->dtype == DTYPE_BOOL)
+    v = LLVMBuildZExt(c->b, v, type_widened(c->m->i8, is_wide(v) ? c->lanes : 1), "");
+  enum access access = widened_access(c, buffer, s->index);
+  value address = element_address(c, s->buffer, s->index, s->part, access);
+  uint32_t align = alignment_of(buffer->dtype);
+  if (access == ACCESS_UNIFORM) {
+    LLVMSetAlignment(LLVMBuildStore(c->b, v, address), align);
+    return;
+  }
+  v = splat(c, v, c->lanes);
+  LLVMTypeRef types[2] = {LLVMTypeOf(v), LLVMTypeOf(address)};
+  value alignment = LLVMConstInt(c->m->i32, align, false);
+  if (is_wide(address))
+    call_masked(c, "llvm.masked.scatter", types, (value[]){v, address, alignment, full_mask(c)}, 4);
+  else if (c->mask)
+    call_masked(c, "llvm.masked.store", types, (value[]){v, address, alignment, c->mask}, 4);
+  else
+    LLVMSetAlignment(LLVMBuildStore(c->b, v, address), align);
+}
+
+static value emit_const(struct codegen *c, const struct expr *x) {
+  LLVMTypeRef type = type_of_dtype(c->m, x->dtype);
+  if (x->dtype == DTYPE_STRING)
+    return LLVMConstNull(type);
+  if (x->dtype == DTYPE_FLOAT || x->dtype == DTYPE_DOUBLE || x->dtype == DTYPE_HALF) {
+    LLVMTypeRef bits = x->dtype == DTYPE_FLOAT ? c->m->i32 : x->dtype == DTYPE_HALF ? c->m->i16 : c->m->i64;
+    return LLVMConstBitCast(LLVMConstInt(bits, (uint64_t)x->imm, false), type);
+  }
+  return LLVMConstInt(type, (uint64_t)x->imm, false);
+}
+
+static value emit_local(struct codegen *c, uint32_t local) {
+  struct local_slot *slot = &c->locals[local];
+  value at = slot->at[slot->jammed ? c->copy : 0];
+  if (slot->in_memory)
+    return LLVMBuildLoad2(c->b, slot->type, at, "");
+  if (c->lanes <= 1 || local != c->lane_local)
+    return at;
+  value steps[1024];
+  for (uint32_t i = 0; i < c->lanes; i++)
+    steps[i] = const_i64(c, i);
+  return LLVMBuildNSWAdd(c->b, splat(c, c->lane_base, c->lanes), LLVMConstVector(steps, c->lanes), "");
+}
+
+static value *memo_slot(struct codegen *c, int set, expr_id e) {
+  struct memo *m = &c->memo[set][e];
+  if (m->generation != c->generation) {
+    memset(m->at, 0, sizeof *m->at * c->copies);
+    m->generation = c->generation;
+  }
+  return &m->at[c->flags[e] & EXPR_JAMMED ? c->copy : 0];
+}
+
+value emit_expr(struct codegen *c, expr_id e) {
+  const struct expr *x = expr_get(c->k, e);
+  if (x->op == SCALAR_CONST)
+    return emit_const(c, x);
+  if (x->op == SCALAR_SIZE)
+    return c->sizes[x->imm];
+  value *slot = memo_slot(c, 0, e);
+  if (*slot)
+    return *slot;
+  value v[3], result;
+  if (x->op == SCALAR_LOCAL) {
+    result = emit_local(c, (uint32_t)x->imm);
+  } else if (x->op == SCALAR_LOAD) {
+    result = emit_load(c, e);
+  } else {
+    for (int i = 0; i < x->count; i++)
+      v[i] = emit_expr(c, expr_operand(c->k, e, i));
+    result = emit_scalar(c, x->op, x->dtype, expr_get(c->k, expr_operand(c->k, e, 0))->dtype, v);
+  }
+  return *slot = result;
+}
+
+value emit_address_index(struct codegen *c, expr_id e) {
+  const struct expr *x = expr_get(c->k, e);
+  if (x->op == SCALAR_LOCAL && x->imm == c->lane_local && c->lanes > 1)
+    return c->lane_base;
+  if (x->op != SCALAR_ADD && x->op != SCALAR_SUB && x->op != SCALAR_MUL)
+    return emit_expr(c, e);
+  value *slot = memo_slot(c, 1, e);
+  if (*slot)
+    return *slot;
+  value a = emit_address_index(c, expr_operand(c->k, e, 0)), b = emit_address_index(c, expr_operand(c->k, e, 1));
+  return *slot = x->op == SCALAR_ADD   ? LLVMBuildNSWAdd(c->b, a, b, "")
+                 : x->op == SCALAR_SUB ? LLVMBuildNSWSub(c->b, a, b, "")
+                                       : LLVMBuildNSWMul(c->b, a, b, "");
+}

@@ -1,0 +1,195 @@
+/* codegen_kernel.c: the functions of a kernel, with the signatures of runtime/program.h.
+ *
+ *   NAME.phaseN (buffers ..., sizes ..., fault, begin, end)   the work: buffers are noalias arguments
+ *   NAME.run    (call, phase, begin, end)                     unpacks the call and goes to the phase
+ *   NAME.query  (sizes, what)                                 tiles, scratch, phases, cost */
+#include <string.h>
+
+#include "runtime/program.h"
+#include "targets/cpu/codegen.h"
+
+static void add_attribute(struct cpu_module *m, value f, unsigned param, const char *name, uint64_t v) {
+  unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+  LLVMAddAttributeAtIndex(f, param + 1, LLVMCreateEnumAttribute(m->context, kind, v));
+}
+
+static value create_function(struct codegen *c, const char *suffix, LLVMTypeRef type) {
+  value f = LLVMAddFunction(c->m->module, arena_printf(&c->m->arena, "%s.%s", c->k->name, suffix), type);
+  LLVMSetLinkage(f, LLVMInternalLinkage);
+  unsigned kind = LLVMGetEnumAttributeKindForName("nounwind", 8);
+  LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(c->m->context, kind, 0));
+  c->function = f;
+  c->entry = LLVMAppendBasicBlockInContext(c->m->context, f, "entry");
+  LLVMPositionBuilderAtEnd(c->b, c->entry);
+  c->generation++;
+  return f;
+}
+
+static value load_word(struct codegen *c, LLVMTypeRef type, value base, int64_t index) {
+  value at = const_i64(c, index * 8);
+  value v = LLVMBuildLoad2(c->b, type, LLVMBuildInBoundsGEP2(c->b, c->m->i8, base, &at, 1, ""), "");
+  LLVMSetAlignment(v, 8);
+  return v;
+}
+static void load_sizes(struct codegen *c, value sizes) {
+  for (uint32_t i = 0; i < c->k->size_count; i++)
+    c->sizes[i] = load_word(c, c->m->i64, sizes, i);
+}
+
+/* ---- scratch: buffers of the kernel one after the other, each on a cache line ---- */
+
+static value buffer_bytes(struct codegen *c, const struct kernel_buffer *b) {
+  value bytes = const_i64(c, (int64_t)dtype_size(b->dtype));
+  for (int d = 0; d < b->rank; d++)
+    bytes = LLVMBuildNSWMul(c->b, bytes, buffer_dim(c, b->dims[d]), "");
+  bytes = LLVMBuildNSWAdd(c->b, bytes, const_i64(c, 63), "");
+  return LLVMBuildAnd(c->b, bytes, const_i64(c, ~INT64_C(63)), "");
+}
+/* The offset of a scratch buffer; of the number of buffers: the size of all. */
+static value scratch_offset(struct codegen *c, uint32_t buffer) {
+  value sum = const_i64(c, 0);
+  for (uint32_t i = 0; i < buffer; i++)
+    if (c->k->buffers.items[i].mode == BUFFER_SCRATCH)
+      sum = LLVMBuildNSWAdd(c->b, sum, buffer_bytes(c, &c->k->buffers.items[i]), "");
+  return sum;
+}
+
+/* ---- phases ---- */
+
+static uint64_t constant_bytes(const struct kernel_buffer *b) {
+  uint64_t bytes = dtype_size(b->dtype);
+  for (int d = 0; d < b->rank; d++) {
+    if (DIM_IS_SIZE(b->dims[d]))
+      return 0;
+    if (__builtin_mul_overflow(bytes, (uint64_t)b->dims[d], &bytes))
+      return 0;
+  }
+  return bytes;
+}
+
+static LLVMTypeRef phase_type(struct codegen *c) {
+  uint32_t buffers = c->k->buffers.count, sizes = c->k->size_count, n = 0;
+  LLVMTypeRef *params = ARENA_ARRAY(&c->m->arena, LLVMTypeRef, buffers + sizes + 3);
+  for (uint32_t i = 0; i < buffers; i++)
+    params[n++] = c->m->ptr;
+  for (uint32_t i = 0; i < sizes; i++)
+    params[n++] = c->m->i64;
+  params[n++] = c->m->ptr;
+  params[n++] = c->m->i64;
+  params[n++] = c->m->i64;
+  return LLVMFunctionType(c->m->none, params, n, false);
+}
+
+static value emit_phase(struct codegen *c, const struct phase *phase, int number) {
+  uint32_t buffers = c->k->buffers.count, sizes = c->k->size_count;
+  value f = create_function(c, arena_printf(&c->m->arena, "phase%d", number), phase_type(c));
+  for (uint32_t i = 0; i < buffers; i++) {
+    const struct kernel_buffer *b = &c->k->buffers.items[i];
+    c->buffers[i] = LLVMGetParam(f, i);
+    add_attribute(c->m, f, i, "noalias", 0);
+    if (constant_bytes(b)) {
+      add_attribute(c->m, f, i, "align", 64);
+      add_attribute(c->m, f, i, "dereferenceable", constant_bytes(b));
+    }
+    if (b->mode == BUFFER_IN)
+      add_attribute(c->m, f, i, "readonly", 0);
+  }
+  for (uint32_t i = 0; i < sizes; i++)
+    c->sizes[i] = LLVMGetParam(f, buffers + i);
+  c->fault = LLVMGetParam(f, buffers + sizes);
+  add_attribute(c->m, f, buffers + sizes, "noalias", 0);
+  if (phase->is_serial)
+    emit_block(c, phase->body);
+  else
+    emit_phase_tiles(c, phase, LLVMGetParam(f, buffers + sizes + 1), LLVMGetParam(f, buffers + sizes + 2));
+  LLVMBuildRetVoid(c->b);
+  return f;
+}
+
+static value emit_run(struct codegen *c, const value *phases, int count) {
+  struct cpu_module *m = c->m;
+  LLVMTypeRef params[4] = {m->ptr, m->i64, m->i64, m->i64};
+  value f = create_function(c, "run", LLVMFunctionType(m->none, params, 4, false)), call = LLVMGetParam(f, 0);
+  uint32_t buffers = c->k->buffers.count, sizes = c->k->size_count;
+  value *args = ARENA_ARRAY(&m->arena, value, buffers + sizes + 3);
+  value pointers = load_word(c, m->ptr, call, 0), scratch = load_word(c, m->ptr, call, 2);
+  load_sizes(c, load_word(c, m->ptr, call, 1));
+  for (uint32_t i = 0; i < buffers; i++) {
+    value offset = c->k->buffers.items[i].mode == BUFFER_SCRATCH ? scratch_offset(c, i) : NULL;
+    args[i] = offset ? LLVMBuildInBoundsGEP2(c->b, m->i8, scratch, &offset, 1, "") : load_word(c, m->ptr, pointers, i);
+  }
+  for (uint32_t i = 0; i < sizes; i++)
+    args[buffers + i] = c->sizes[i];
+  args[buffers + sizes] = load_word(c, m->ptr, call, 3);
+  args[buffers + sizes + 1] = LLVMGetParam(f, 2);
+  args[buffers + sizes + 2] = LLVMGetParam(f, 3);
+  LLVMBasicBlockRef done = new_block(c, "done");
+  value which = LLVMBuildSwitch(c->b, LLVMGetParam(f, 1), done, (unsigned)count);
+  for (int i = 0; i < count; i++) {
+    LLVMBasicBlockRef block = new_block(c, "phase");
+    LLVMAddCase(which, const_i64(c, i), block);
+    LLVMPositionBuilderAtEnd(c->b, block);
+    LLVMBuildCall2(c->b, LLVMGlobalGetValueType(phases[i]), phases[i], args, buffers + sizes + 3, "");
+    LLVMBuildBr(c->b, done);
+  }
+  LLVMPositionBuilderAtEnd(c->b, done);
+  LLVMBuildRetVoid(c->b);
+  return f;
+}
+
+static value phase_tiles(struct codegen *c, const struct phase *phase) {
+  if (phase->is_serial)
+    return const_i64(c, 1);
+  value grain = emit_phase_grain(c, phase), elements = emit_phase_elements(c, phase);
+  value up = LLVMBuildNSWAdd(c->b, elements, LLVMBuildNSWSub(c->b, grain, const_i64(c, 1), ""), "");
+  return LLVMBuildUDiv(c->b, up, grain, "");
+}
+static value kernel_cost(struct codegen *c, const struct phase *phases, int count) {
+  value sum = LLVMConstReal(c->m->f64, 100);
+  for (int i = 0; i < count; i++)
+    sum = LLVMBuildFAdd(c->b, sum, emit_phase_cost(c, &phases[i]), "");
+  value most = LLVMConstReal(c->m->f64, 1e15);
+  sum = call_intrinsic(c, "llvm.minnum", c->m->f64, (value[]){sum, most}, 2);
+  return LLVMBuildFPToSI(c->b, sum, c->m->i64, "");
+}
+
+static value emit_query(struct codegen *c, const struct phase *phases, int count) {
+  struct cpu_module *m = c->m;
+  LLVMTypeRef params[2] = {m->ptr, m->i64};
+  value f = create_function(c, "query", LLVMFunctionType(m->i64, params, 2, false));
+  load_sizes(c, LLVMGetParam(f, 0));
+  LLVMBasicBlockRef other = new_block(c, "other");
+  value which = LLVMBuildSwitch(c->b, LLVMGetParam(f, 1), other, (unsigned)count + 3);
+  for (int64_t what = KERNEL_COST; what < count; what++) {
+    LLVMBasicBlockRef block = new_block(c, "answer");
+    LLVMAddCase(which, const_i64(c, what), block);
+    LLVMPositionBuilderAtEnd(c->b, block);
+    c->generation++;
+    value answer = what == KERNEL_SCRATCH  ? scratch_offset(c, c->k->buffers.count)
+                   : what == KERNEL_PHASES ? const_i64(c, count)
+                   : what == KERNEL_COST   ? kernel_cost(c, phases, count)
+                                           : phase_tiles(c, &phases[what]);
+    LLVMBuildRet(c->b, answer);
+  }
+  LLVMPositionBuilderAtEnd(c->b, other);
+  LLVMBuildRet(c->b, const_i64(c, 0));
+  return f;
+}
+
+void emit_kernel(struct cpu_module *m, const struct kernel *k, value out[2]) {
+  struct codegen c = {.m = m, .k = k, .b = m->builder, .lanes = 1, .copies = 1, .generation = 1};
+  struct arena *a = &m->arena;
+  c.buffers = ARENA_ARRAY(a, value, k->buffers.count + 1);
+  c.sizes = ARENA_ARRAY(a, value, k->size_count + 1);
+  c.locals = ARENA_ARRAY(a, struct local_slot, k->locals.count + 1);
+  c.memo[0] = ARENA_ARRAY(a, struct memo, k->exprs.count);
+  c.memo[1] = ARENA_ARRAY(a, struct memo, k->exprs.count);
+  c.flags = ARENA_ARRAY(a, uint8_t, k->exprs.count);
+  struct phase phases[PHASES_MAX];
+  value functions[PHASES_MAX];
+  int count = kernel_phases(k, phases);
+  for (int i = 0; i < count; i++)
+    functions[i] = emit_phase(&c, &phases[i], i);
+  out[0] = emit_run(&c, functions, count);
+  out[1] = emit_query(&c, phases, count);
+}

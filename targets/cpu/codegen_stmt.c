@@ -1,0 +1,176 @@
+/* codegen_stmt.c: statements: blocks, loops, conditions and checks. */
+#include <string.h>
+
+#include "targets/cpu/codegen.h"
+
+LLVMBasicBlockRef new_block(struct codegen *c, const char *name) {
+  return LLVMAppendBasicBlockInContext(c->m->context, c->function, name);
+}
+
+value emit_alloca(struct codegen *c, LLVMTypeRef type, const char *name) {
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(c->b);
+  value first = LLVMGetFirstInstruction(c->entry);
+  if (first)
+    LLVMPositionBuilderBefore(c->b, first);
+  else
+    LLVMPositionBuilderAtEnd(c->b, c->entry);
+  value a = LLVMBuildAlloca(c->b, type, name);
+  LLVMPositionBuilderAtEnd(c->b, here);
+  return a;
+}
+
+/* Written with the test at the end and a guard before it, the form that LLVM's loop passes want. */
+struct counted_loop loop_begin(struct codegen *c, value begin, value end, value step) {
+  struct counted_loop loop = {.head = new_block(c, "loop"), .exit = new_block(c, "done"), .end = end, .step = step};
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(c->b);
+  LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSLT, begin, end, ""), loop.head, loop.exit);
+  LLVMPositionBuilderAtEnd(c->b, loop.head);
+  loop.index = LLVMBuildPhi(c->b, c->m->i64, "i");
+  LLVMAddIncoming(loop.index, &begin, &before, 1);
+  c->generation++;
+  return loop;
+}
+void loop_end(struct codegen *c, struct counted_loop *loop) {
+  value next = LLVMBuildNSWAdd(c->b, loop->index, loop->step, "");
+  LLVMBasicBlockRef latch = LLVMGetInsertBlock(c->b);
+  LLVMAddIncoming(loop->index, &next, &latch, 1);
+  LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSLT, next, loop->end, ""), loop->head, loop->exit);
+  LLVMPositionBuilderAtEnd(c->b, loop->exit);
+  c->generation++;
+}
+
+static void emit_for(struct codegen *c, const struct stmt *s) {
+  struct counted_loop loop = loop_begin(c, const_i64(c, 0), emit_expr(c, s->value), const_i64(c, 1));
+  c->locals[s->local].at[0] = loop.index;
+  emit_block(c, s->body);
+  loop_end(c, &loop);
+}
+
+static void emit_var(struct codegen *c, const struct stmt *s) {
+  struct local_slot *slot = &c->locals[s->local];
+  uint32_t copies = slot->jammed ? c->copies : 1;
+  slot->in_memory = true;
+  slot->type = type_widened(type_of_dtype(c->m, c->k->locals.items[s->local].dtype), slot->varying ? c->lanes : 1);
+  for (c->copy = 0; c->copy < copies; c->copy++) {
+    slot->at[c->copy] = emit_alloca(c, slot->type, "var");
+    value v = emit_expr(c, s->value);
+    LLVMBuildStore(c->b, slot->varying ? splat(c, v, c->lanes) : v, slot->at[c->copy]);
+  }
+  c->copy = 0;
+}
+
+static void emit_set(struct codegen *c, const struct stmt *s) {
+  struct local_slot *slot = &c->locals[s->local];
+  uint32_t copies = slot->jammed ? c->copies : 1;
+  for (c->copy = 0; c->copy < copies; c->copy++) {
+    value v = emit_expr(c, s->value), at = slot->at[c->copy];
+    if (slot->varying) {
+      v = splat(c, v, c->lanes);
+      if (c->mask)
+        v = LLVMBuildSelect(c->b, c->mask, v, LLVMBuildLoad2(c->b, slot->type, at, ""), "");
+    }
+    LLVMBuildStore(c->b, v, at);
+  }
+  c->copy = 0;
+}
+
+static void emit_stores(struct codegen *c, const struct stmt *s) {
+  for (c->copy = 0; c->copy < c->copies; c->copy++)
+    emit_store(c, s);
+  c->copy = 0;
+}
+
+static void emit_if(struct codegen *c, const struct stmt *s) {
+  LLVMBasicBlockRef then = new_block(c, "then"), otherwise = new_block(c, "else"), done = new_block(c, "endif");
+  LLVMBuildCondBr(c->b, emit_expr(c, s->value), then, otherwise);
+  LLVMPositionBuilderAtEnd(c->b, then);
+  emit_block(c, s->body);
+  LLVMBuildBr(c->b, done);
+  LLVMPositionBuilderAtEnd(c->b, otherwise);
+  emit_block(c, s->otherwise);
+  LLVMBuildBr(c->b, done);
+  LLVMPositionBuilderAtEnd(c->b, done);
+}
+
+static void emit_while(struct codegen *c, const struct stmt *s) {
+  LLVMBasicBlockRef test = new_block(c, "test"), body = new_block(c, "while"), done = new_block(c, "endwhile");
+  LLVMBuildBr(c->b, test);
+  LLVMPositionBuilderAtEnd(c->b, test);
+  c->generation++;
+  LLVMBuildCondBr(c->b, emit_expr(c, s->value), body, done);
+  LLVMPositionBuilderAtEnd(c->b, body);
+  emit_block(c, s->body);
+  LLVMBuildBr(c->b, test);
+  LLVMPositionBuilderAtEnd(c->b, done);
+}
+
+static value text_constant(struct codegen *c, const char *text) {
+  value data = LLVMConstStringInContext(c->m->context, text, (unsigned)strlen(text), false);
+  value global = LLVMAddGlobal(c->m->module, LLVMTypeOf(data), "text");
+  LLVMSetInitializer(global, data);
+  LLVMSetLinkage(global, LLVMPrivateLinkage);
+  LLVMSetGlobalConstant(global, true);
+  LLVMSetUnnamedAddress(global, LLVMGlobalUnnamedAddr);
+  return global;
+}
+
+/* Only the first fault of a call is kept: whoever turns the code from 0 fills in the rest. Readers wait for the tiles. */
+static void record_fault(struct codegen *c, const struct stmt *s) {
+  struct cpu_module *m = c->m;
+  value zero = LLVMConstInt(m->i32, 0, false), code = LLVMConstInt(m->i32, (uint64_t)s->code, false);
+  value shown[2];
+  for (int i = 0; i < 2; i++)
+    shown[i] = s->shown[i] == NO_EXPR ? const_i64(c, 0) : emit_expr(c, s->shown[i]);
+  value pair = LLVMBuildAtomicCmpXchg(c->b, c->fault, zero, code, LLVMAtomicOrderingAcquireRelease,
+                                      LLVMAtomicOrderingAcquire, false);
+  LLVMBasicBlockRef first = new_block(c, "first"), leave = new_block(c, "leave");
+  LLVMBuildCondBr(c->b, LLVMBuildExtractValue(c->b, pair, 1, ""), first, leave);
+  LLVMPositionBuilderAtEnd(c->b, first);
+  value words[3] = {text_constant(c, s->text ? s->text : ""), shown[0], shown[1]};
+  for (int i = 0; i < 3; i++) {
+    value offset = const_i64(c, 8 + 8 * i);
+    LLVMBuildStore(c->b, words[i], LLVMBuildGEP2(c->b, m->i8, c->fault, &offset, 1, ""));
+  }
+  LLVMBuildBr(c->b, leave);
+  LLVMPositionBuilderAtEnd(c->b, leave);
+  LLVMBuildRetVoid(c->b);
+}
+
+static void emit_check(struct codegen *c, const struct stmt *s) {
+  LLVMBasicBlockRef good = new_block(c, "holds"), bad = c->bail;
+  value holds = emit_expr(c, s->value);
+  if (is_wide(holds)) {
+    if (c->mask)
+      holds = LLVMBuildOr(c->b, holds, LLVMBuildNot(c->b, c->mask, ""), "");
+    holds = call_intrinsic(c, "llvm.vector.reduce.and", LLVMTypeOf(holds), &holds, 1);
+  }
+  if (!bad || c->lanes <= 1)
+    bad = new_block(c, "fault");
+  LLVMBuildCondBr(c->b, holds, good, bad);
+  if (bad != c->bail || c->lanes <= 1) {
+    LLVMPositionBuilderAtEnd(c->b, bad);
+    record_fault(c, s);
+  }
+  LLVMPositionBuilderAtEnd(c->b, good);
+}
+
+static void emit_stmt(struct codegen *c, const struct stmt *s) {
+  switch (s->kind) {
+  case STMT_FOR: emit_for(c, s); break;
+  case STMT_VAR: emit_var(c, s); break;
+  case STMT_SET: emit_set(c, s); break;
+  case STMT_STORE: emit_stores(c, s); break;
+  case STMT_IF: emit_if(c, s); break;
+  case STMT_WHILE: emit_while(c, s); break;
+  case STMT_CHECK: emit_check(c, s); break;
+  }
+}
+
+/* Values of one statement must not be used by the next: a set or store between them may have changed what they read. */
+void emit_block(struct codegen *c, const struct stmt *s) {
+  for (; s; s = s->next) {
+    c->generation++;
+    emit_stmt(c, s);
+  }
+  c->generation++;
+}

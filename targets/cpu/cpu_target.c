@@ -1,0 +1,234 @@
+/* cpu_target.c: kernels to an object file for the CPU: one LLVM module, a short list of passes, the code generator. */
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "targets/cpu/codegen.h"
+#include "targets/target.h"
+
+/* Loops are vectorised by codegen_*.c already, so that a few scalar passes are enough. */
+#define PASSES                                                                                             \
+  "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),"           \
+  "loop(indvars),loop-vectorize,instcombine<no-verify-fixpoint>,loop-mssa(licm),loop-unroll<O2>,early-cse<memssa>,simplifycfg)"
+
+/* "x86-64-v3" and the like are CPUs to LLVM; "native" is the machine at hand. */
+static status create_machine(const struct target_options *options, LLVMTargetMachineRef *out) {
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
+  LLVMInitializeX86AsmParser();
+  const char *cpu = options->cpu ? options->cpu : "native";
+  bool native = strcmp(cpu, "native") == 0;
+  char *triple = LLVMGetDefaultTargetTriple(), *name = native ? LLVMGetHostCPUName() : NULL;
+  char *features = native ? LLVMGetHostCPUFeatures() : NULL, *error = NULL;
+  LLVMTargetRef target;
+  status result = OK;
+  if (LLVMGetTargetFromTriple(triple, &target, &error))
+    result = fail(INTERNAL, "LLVM has no target %s: %s", triple, error);
+  else
+    *out = LLVMCreateTargetMachine(target, triple, native ? name : cpu, features ? features : "",
+                                   LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
+  LLVMDisposeMessage(triple);
+  LLVMDisposeMessage(name);
+  LLVMDisposeMessage(features);
+  LLVMDisposeMessage(error);
+  return result;
+}
+
+/* How wide vectors should be. LLVM's C interface does not tell what a named CPU has, so names are looked at. */
+static uint32_t vector_bytes_of(LLVMTargetMachineRef machine) {
+  static const char *const wide[] = {"avx512", "v4", "icelake", "tigerlake", "rocketlake", "cannonlake", "cascadelake", "cooperlake",
+                                     "sapphirerapids", "emeraldrapids", "graniterapids", "znver4", "znver5", "diamondrapids"};
+  static const char *const narrow[] = {"x86-64", "x86-64-v2", "generic", "nehalem", "westmere", "core2", "penryn", "nocona"};
+  char *features = LLVMGetTargetMachineFeatureString(machine), *cpu = LLVMGetTargetMachineCPU(machine);
+  uint32_t bytes = features[0] ? 16 : 32;
+  for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+    if (strstr(cpu, wide[i]) && !features[0])
+      bytes = 64;
+  for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
+    if (strcmp(cpu, narrow[i]) == 0)
+      bytes = 16;
+  if (strstr(features, "+avx2"))
+    bytes = 32;
+  if (strstr(features, "+avx512vl"))
+    bytes = 64;
+  LLVMDisposeMessage(features);
+  LLVMDisposeMessage(cpu);
+  return bytes;
+}
+
+static void init_types(struct cpu_module *m) {
+  LLVMContextRef x = m->context;
+  m->i1 = LLVMInt1TypeInContext(x);
+  m->i8 = LLVMInt8TypeInContext(x);
+  m->i16 = LLVMInt16TypeInContext(x);
+  m->i32 = LLVMInt32TypeInContext(x);
+  m->i64 = LLVMInt64TypeInContext(x);
+  m->f16 = LLVMHalfTypeInContext(x);
+  m->f32 = LLVMFloatTypeInContext(x);
+  m->f64 = LLVMDoubleTypeInContext(x);
+  m->ptr = LLVMPointerTypeInContext(x, 0);
+  m->none = LLVMVoidTypeInContext(x);
+  m->string = LLVMStructTypeInContext(x, (LLVMTypeRef[]){m->ptr, m->i64}, 2, false);
+}
+
+static void module_deinit(struct cpu_module *m) {
+  if (m->builder)
+    LLVMDisposeBuilder(m->builder);
+  if (m->module)
+    LLVMDisposeModule(m->module);
+  if (m->context)
+    LLVMContextDispose(m->context);
+  if (m->machine)
+    LLVMDisposeTargetMachine(m->machine);
+  arena_deinit(&m->arena);
+}
+
+static status module_init(struct cpu_module *m, const struct target_options *options) {
+  memset(m, 0, sizeof *m);
+  arena_init(&m->arena);
+  TRY(create_machine(options, &m->machine));
+  m->context = LLVMContextCreate();
+  m->module = LLVMModuleCreateWithNameInContext("tfc", m->context);
+  m->builder = LLVMCreateBuilderInContext(m->context);
+  init_types(m);
+  char *triple = LLVMGetTargetMachineTriple(m->machine);
+  LLVMSetTarget(m->module, triple);
+  LLVMDisposeMessage(triple);
+  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(m->machine);
+  LLVMSetModuleDataLayout(m->module, layout);
+  LLVMDisposeTargetData(layout);
+  m->vector_bytes = vector_bytes_of(m->machine);
+  return OK;
+}
+
+static void add_target_attributes(struct cpu_module *m, value f) {
+  char *cpu = LLVMGetTargetMachineCPU(m->machine), *features = LLVMGetTargetMachineFeatureString(m->machine);
+  const char *pairs[][2] = {{"target-cpu", cpu}, {"target-features", features}, {"prefer-vector-width", "512"}};
+  for (int i = 0; i < 3; i++)
+    if (pairs[i][1][0])
+      LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                              LLVMCreateStringAttribute(m->context, pairs[i][0], (unsigned)strlen(pairs[i][0]), pairs[i][1],
+                                                        (unsigned)strlen(pairs[i][1])));
+  LLVMDisposeMessage(cpu);
+  LLVMDisposeMessage(features);
+}
+
+/* tfc_kernels: run and query of each kernel, in order. */
+static void add_table(struct cpu_module *m, value *functions, uint32_t count) {
+  LLVMTypeRef type = LLVMArrayType2(m->ptr, (uint64_t)count * 2);
+  value table = LLVMAddGlobal(m->module, type, "tfc_kernels");
+  LLVMSetInitializer(table, LLVMConstArray2(m->ptr, functions, (uint64_t)count * 2));
+  LLVMSetGlobalConstant(table, true);
+  LLVMSetAlignment(table, 16);
+}
+
+static status write_kernels(struct cpu_module *m, const struct target_unit *unit) {
+  value *functions = ARENA_ARRAY(&m->arena, value, unit->count * 2 + 1);
+  for (uint32_t i = 0; i < unit->count; i++)
+    emit_kernel(m, unit->kernels[i], &functions[2 * i]);
+  add_table(m, functions, unit->count);
+  for (value f = LLVMGetFirstFunction(m->module); f; f = LLVMGetNextFunction(f))
+    if (!LLVMIsDeclaration(f))
+      add_target_attributes(m, f);
+  char *error = NULL;
+  status result = OK;
+  if (getenv("TFC_VERIFY_LLVM") && LLVMVerifyModule(m->module, LLVMReturnStatusAction, &error))
+    result = fail(INTERNAL, "LLVM refuses a kernel: %s", error);
+  LLVMDisposeMessage(error);
+  return result;
+}
+
+static status optimise(struct cpu_module *m) {
+  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+  const char *passes = getenv("TFC_PASSES");
+  LLVMErrorRef error = LLVMRunPasses(m->module, passes ? passes : PASSES, m->machine, options);
+  LLVMDisposePassBuilderOptions(options);
+  if (!error)
+    return OK;
+  char *text = LLVMGetErrorMessage(error);
+  status result = fail(INTERNAL, "LLVM's passes: %s", text);
+  LLVMDisposeErrorMessage(text);
+  return result;
+}
+
+static status build_module(struct cpu_module *m, const struct target_options *options, const struct target_unit *unit) {
+  TRY(module_init(m, options));
+  TRY(write_kernels(m, unit));
+  return optimise(m);
+}
+
+static status cpu_emit_text(struct cpu_module *m, const char *kind, struct arena *arena, char **out) {
+  if (strcmp(kind, "llvm") == 0) {
+    char *text = LLVMPrintModuleToString(m->module);
+    *out = arena_strdup(arena, text);
+    LLVMDisposeMessage(text);
+    return OK;
+  }
+  LLVMMemoryBufferRef buffer = NULL;
+  char *error = NULL;
+  if (LLVMTargetMachineEmitToMemoryBuffer(m->machine, m->module, LLVMAssemblyFile, &error, &buffer)) {
+    status result = fail(INTERNAL, "LLVM's code generator: %s", error);
+    LLVMDisposeMessage(error);
+    return result;
+  }
+  *out = arena_strndup(arena, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
+  LLVMDisposeMemoryBuffer(buffer);
+  return OK;
+}
+
+static status cpu_emit(const struct target_options *options, const struct target_unit *unit, const char *kind,
+                       struct arena *arena, char **out) {
+  if (strcmp(kind, "llvm") != 0 && strcmp(kind, "asm") != 0)
+    return fail(UNIMPLEMENTED, "the CPU target prints llvm and asm, not '%s'", kind);
+  struct cpu_module m;
+  status result = build_module(&m, options, unit);
+  if (result == OK)
+    result = cpu_emit_text(&m, kind, arena, out);
+  module_deinit(&m);
+  return result;
+}
+
+/* The program's bytes go through the assembler: as an LLVM constant they would cost time and memory many times their size. */
+static status add_program(struct cpu_module *m, const struct target_unit *unit, const char *path) {
+  FILE *file = fopen(path, "wb");
+  if (!file)
+    return fail(INTERNAL, "cannot write %s", path);
+  bool written = fwrite(unit->data, 1, unit->data_size, file) == unit->data_size;
+  if (fclose(file) != 0 || !written)
+    return fail(INTERNAL, "cannot write %s", path);
+  char *quoted = arena_alloc(&m->arena, strlen(path) * 2 + 1);
+  size_t n = 0;
+  for (const char *p = path; *p; p++) {
+    if (*p == '"' || *p == '\\')
+      quoted[n++] = '\\';
+    quoted[n++] = *p;
+  }
+  char *text = arena_printf(&m->arena,
+                            ".section .rodata.tfc_program,\"a\",@progbits\n.globl tfc_program\n.p2align 6\n"
+                            ".type tfc_program,@object\ntfc_program:\n.incbin \"%s\"\n.size tfc_program, .-tfc_program\n"
+                            ".byte 0\n.text\n", quoted);
+  LLVMSetModuleInlineAsm2(m->module, text, strlen(text));
+  return OK;
+}
+
+static status cpu_compile(const struct target_options *options, const struct target_unit *unit, const char *object_path) {
+  struct cpu_module m;
+  status result = build_module(&m, options, unit);
+  char *data_path = arena_printf(&m.arena, "%s.data", object_path), *error = NULL;
+  if (result == OK && unit->data)
+    result = add_program(&m, unit, data_path);
+  if (result == OK && LLVMTargetMachineEmitToFile(m.machine, m.module, (char *)object_path, LLVMObjectFile, &error))
+    result = fail(INTERNAL, "LLVM's code generator: %s", error);
+  LLVMDisposeMessage(error);
+  if (unit->data)
+    unlink(data_path);
+  module_deinit(&m);
+  return result;
+}
+
+const struct target cpu_target = {"cpu", cpu_emit, cpu_compile};
