@@ -8,17 +8,17 @@
 #include "ir/formula_words.h"
 
 /* ---- MAP ---- */
-#define MAP(name, inputs, formula)                                                                                   \
+#define MAP(name, inputs, value_)                                                                                   \
   static struct element map_##name(struct formula *f, struct element a, struct element b, struct element c) {       \
     (void)f, (void)a, (void)b, (void)c;                                                                              \
-    return formula;                                                                                                  \
+    return value_;                                                                                                  \
   }
-#define MAPC(name, inputs, holds, code, text, formula)                                                               \
+#define MAPC(name, inputs, holds_, code_, text_, value_)                                                               \
   static struct element holds_##name(struct formula *f, struct element a, struct element b, struct element c) {     \
     (void)a, (void)b, (void)c;                                                                                       \
-    return holds;                                                                                                    \
+    return holds_;                                                                                                    \
   }                                                                                                                  \
-  MAP(name, inputs, formula)
+  MAP(name, inputs, value_)
 #define REDUCE(name, start_, combine_, finish_)                                                                      \
   static struct element start_##name(struct formula *f) { return start_; }                                           \
   static struct element combine_##name(struct formula *f, struct element acc, struct element x) { return combine_; } \
@@ -32,9 +32,9 @@
 #include "ir/ops.def"
 
 /* ---- what the rows point at ---- */
-#define MAP(name, inputs, formula) static const struct map_row row_##name = {inputs, map_##name, NULL, OK, NULL};
-#define MAPC(name, inputs, holds, code, text, formula) \
-  static const struct map_row row_##name = {inputs, map_##name, holds_##name, code, text};
+#define MAP(name, inputs, value_) static const struct map_row row_##name = {inputs, map_##name, NULL, OK, NULL};
+#define MAPC(name, inputs, holds_, code_, text_, value_) \
+  static const struct map_row row_##name = {inputs, map_##name, holds_##name, code_, text_};
 #define REDUCE(name, start_, combine_, finish_) \
   static const struct reduce_row row_##name = {start_##name, combine_##name, finish_##name};
 #define UPDATE(name, function) void function(struct update *u);
@@ -43,7 +43,7 @@
 #include "ir/ops.def"
 
 static const struct op_row rows[] = {
-#define MAP(name, inputs, formula) {#name, build_map, &row_##name},
+#define MAP(name, inputs, value_) {#name, build_map, &row_##name},
 #define REDUCE(name, start_, combine_, finish_) {#name, build_reduce, &row_##name},
 #define UPDATE(name, function)                                                                            \
   {"Apply" #name, build_update, (const void *)function},                                                  \

@@ -1,0 +1,300 @@
+/* ops_elementwise.c: element-wise ops: the MAP rows, and those with attributes or any number of inputs. */
+#include <math.h>
+#include <string.h>
+
+#include "ir/op_rows.h"
+#include "ir/formula_words.h"
+
+struct element f_nonzero_integer(struct formula *f, struct element x) {
+  if (x.im || dtype_is_float(element_dtype(f, x)))
+    return real_element(expr_int(f->kernel, DTYPE_BOOL, 1));
+  return NE(x, f_const_like(f, x, 0));
+}
+struct element f_nonnegative_integer(struct formula *f, struct element x) {
+  if (x.im || !dtype_is_signed(element_dtype(f, x)))
+    return real_element(expr_int(f->kernel, DTYPE_BOOL, 1));
+  return LE(f_const_like(f, x, 0), x);
+}
+
+/* A separate kernel with the check alone, so that the value's own kernel stays fusable. */
+static status check_elements(struct op_call *c, const struct map_row *row, const value_id *in) {
+  struct flow_value x = *op_value(c, in[row->inputs - 1]);
+  if (!dtype_is_integer(x.dtype))
+    return OK;
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t b = kb_in(&kb, in[row->inputs - 1]);
+  expr_id index[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank, x.dims, index);
+  struct element e = kb_load(&kb, b, index);
+  kb_check(&kb, row->holds(&kb.f, e, e, e).re, row->code, row->text, NO_EXPR, NO_EXPR);
+  kb_close(&kb, x.rank);
+  kb.effect = !x.data && !x.content; /* a check must happen even though it computes nothing */
+  return kb_finish(&kb);
+}
+
+status build_map(struct op_call *c) {
+  const struct map_row *row = c->row->data;
+  value_id in[3], out;
+  for (int i = 0; i < row->inputs; i++)
+    TRY(op_input(c, (uint32_t)i, &in[i]));
+  if (row->holds)
+    TRY(check_elements(c, row, in));
+  TRY(op_map(c, in, row->inputs, op_output_dtype(c, 0), row->formula, &out));
+  op_set_output(c, 0, out);
+  return OK;
+}
+
+/* ---- sums of any number of inputs ---- */
+
+static struct element formula_add(struct formula *f, struct element a, struct element b, struct element c) {
+  (void)c;
+  return ADD(a, b);
+}
+
+static status concat_strings(struct op_call *c, value_id a, value_id b, value_id *out) {
+  struct flow_value x = *op_value(c, a);
+  int rank;
+  dim dims[LIMIT_RANK];
+  TRY(op_broadcast(c, a, b, &rank, dims));
+  struct flow_node *n = op_emit(c, FLOW_HOST, false);
+  n->host = "string_add";
+  vec_push(&n->inputs, a);
+  vec_push(&n->inputs, b);
+  *out = op_add_output(c, n, x.dtype, rank, dims);
+  return OK;
+}
+
+status build_add(struct op_call *c) {
+  value_id in[2], out;
+  TRY(op_input(c, 0, &in[0]));
+  TRY(op_input(c, 1, &in[1]));
+  if (op_value(c, in[0])->dtype == DTYPE_STRING)
+    TRY(concat_strings(c, in[0], in[1], &out));
+  else
+    TRY(op_map(c, in, 2, op_value(c, in[0])->dtype, formula_add, &out));
+  op_set_output(c, 0, out);
+  return OK;
+}
+
+status build_add_n(struct op_call *c) {
+  value_id first, v;
+  TRY(op_input(c, 0, &first));
+  if (c->in_count == 1) {
+    op_set_output(c, 0, first);
+    return OK;
+  }
+  struct flow_value x = *op_value(c, first);
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t *buffers = ARENA_ARRAY(c->lw->arena, uint32_t, c->in_count);
+  for (uint32_t i = 0; i < c->in_count; i++) {
+    TRY(op_input(c, i, &v));
+    struct flow_value y = *op_value(c, v);
+    if (y.rank != x.rank)
+      return fail(INVALID_ARGUMENT, "Inputs to operation %s of type %s must have the same size and shape.  Input 0: %s != input %u: %s",
+                  c->node->name, c->node->op, op_shape_text(c, x.rank, x.dims), i, op_shape_text(c, y.rank, y.dims));
+    for (int d = 0; d < x.rank; d++)
+      TRY(op_equal_dims(c, x.dims[d], y.dims[d], "shapes"));
+    buffers[i] = kb_in(&kb, v);
+  }
+  uint32_t o = kb_out(&kb, x.dtype, x.rank, x.dims);
+  expr_id index[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank, x.dims, index);
+  struct formula *f = &kb.f;
+  struct element sum = kb_load(&kb, buffers[0], index);
+  for (uint32_t i = 1; i < c->in_count; i++)
+    sum = ADD(sum, kb_load(&kb, buffers[i], index));
+  kb_store(&kb, o, index, sum);
+  kb_close(&kb, x.rank);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+
+/* ---- comparisons ---- */
+
+static struct element formula_equal(struct formula *f, struct element a, struct element b, struct element c) {
+  (void)c;
+  return EQ(a, b);
+}
+static struct element formula_not_equal(struct formula *f, struct element a, struct element b, struct element c) {
+  (void)c;
+  return NE(a, b);
+}
+
+/* Shapes that do not fit: false (true for NotEqual) where incompatible_shape_error is off. */
+status build_equal(struct op_call *c) {
+  value_id in[2], out;
+  TRY(op_input(c, 0, &in[0]));
+  TRY(op_input(c, 1, &in[1]));
+  bool equal = strcmp(c->node->op, "Equal") == 0;
+  status s = op_map(c, in, 2, DTYPE_BOOL, equal ? formula_equal : formula_not_equal, &out);
+  if (s == INVALID_ARGUMENT && !node_attr_int(c->node, "incompatible_shape_error", 1)) {
+    int64_t value = !equal;
+    out = op_constant_i64s(c, DTYPE_BOOL, 0, NULL, &value, 1);
+    s = OK;
+  }
+  op_set_output(c, 0, out);
+  return s;
+}
+
+status build_approximate_equal(struct op_call *c) {
+  value_id a, b;
+  TRY(op_input(c, 0, &a));
+  TRY(op_input(c, 1, &b));
+  struct flow_value x = *op_value(c, a);
+  int rank;
+  dim dims[LIMIT_RANK];
+  TRY(op_broadcast(c, a, b, &rank, dims));
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t ba = kb_in(&kb, a), bb = kb_in(&kb, b), o = kb_out(&kb, DTYPE_BOOL, rank, dims);
+  expr_id index[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, rank, dims, index);
+  struct formula *f = &kb.f;
+  struct element d = ABS(SUB(kb_load_broadcast(&kb, ba, rank, index), kb_load_broadcast(&kb, bb, rank, index)));
+  kb_store(&kb, o, index, LT(d, f_const_like(f, d, node_attr_float(c->node, "tolerance", 1e-5))));
+  kb_close(&kb, rank);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+
+/* Select: like SelectV2 without broadcasting, but a condition of rank 1 picks rows. */
+status build_select(struct op_call *c) {
+  value_id in[3], out;
+  for (uint32_t i = 0; i < 3; i++)
+    TRY(op_input(c, i, &in[i]));
+  struct flow_value cond = *op_value(c, in[0]), x = *op_value(c, in[1]), y = *op_value(c, in[2]);
+  if (x.rank != y.rank)
+    return fail(INVALID_ARGUMENT, "'then' and 'else' must have the same size.  but received: %s vs. %s",
+                op_shape_text(c, x.rank, x.dims), op_shape_text(c, y.rank, y.dims));
+  for (int i = 0; i < x.rank; i++)
+    TRY(op_equal_dims(c, x.dims[i], y.dims[i], "'then' and 'else'"));
+  if (cond.rank == 1 && x.rank > 1) {
+    dim dims[LIMIT_RANK];
+    TRY(op_equal_dims(c, cond.dims[0], x.dims[0], "the condition and the rows"));
+    for (int i = 0; i < x.rank; i++)
+      dims[i] = i ? op_dim(c, 1) : cond.dims[0];
+    in[0] = op_alias(c, in[0], DTYPE_BOOL, x.rank, dims);
+  } else if (cond.rank != 0 && cond.rank != x.rank) {
+    return fail(INVALID_ARGUMENT, "'cond' must be a scalar, a vector or of the shape of 'then', but is %s",
+                op_shape_text(c, cond.rank, cond.dims));
+  }
+  TRY(op_map(c, in, 3, x.dtype, ((const struct map_row *)op_row_find("SelectV2")->data)->formula, &out));
+  op_set_output(c, 0, out);
+  return OK;
+}
+
+/* ---- with attributes ---- */
+
+static status map_with_alpha(struct op_call *c, int inputs, double otherwise) {
+  value_id in[2] = {0, 0};
+  for (int i = 0; i < inputs; i++)
+    TRY(op_input(c, (uint32_t)i, &in[i]));
+  struct flow_value x = *op_value(c, in[0]);
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t a = kb_in(&kb, in[0]), b = inputs == 2 ? kb_in(&kb, in[1]) : a, o = kb_out(&kb, x.dtype, x.rank, x.dims);
+  expr_id index[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank, x.dims, index);
+  struct formula *f = &kb.f;
+  struct element g = kb_load(&kb, a, index), features = kb_load(&kb, b, index);
+  struct element alpha = K(node_attr_float(c->node, "alpha", otherwise));
+  kb_store(&kb, o, index, SELECT(GT(features, K(0)), g, MUL(alpha, g)));
+  kb_close(&kb, x.rank);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+status build_leaky_relu(struct op_call *c) { return map_with_alpha(c, 1, 0.2); }
+status build_leaky_relu_grad(struct op_call *c) { return map_with_alpha(c, 2, 0.2); }
+
+status build_zeros_like(struct op_call *c) {
+  value_id v;
+  TRY(op_input(c, 0, &v));
+  struct flow_value x = *op_value(c, v);
+  if (x.dtype == DTYPE_RESOURCE || x.dtype == DTYPE_VARIANT)
+    return fail(UNIMPLEMENTED, "zeros like a %s", dtype_name(x.dtype));
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t o = kb_out(&kb, x.dtype, x.rank, x.dims);
+  expr_id index[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank, x.dims, index);
+  kb_store(&kb, o, index, x.dtype == DTYPE_STRING ? real_element(expr_bits(kb.k, DTYPE_STRING, 0)) : f_const(&kb.f, 0));
+  kb_close(&kb, x.rank);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+
+/* The channel dimension of a data_format: the last, or 1 for NC... */
+static int channel_axis(struct op_call *c, int rank) {
+  const char *format = node_attr_string(c->node, "data_format", "NHWC");
+  return strncmp(format, "NC", 2) == 0 ? 1 : rank - 1;
+}
+
+status build_bias_add(struct op_call *c) {
+  value_id value, bias;
+  TRY(op_input(c, 0, &value));
+  TRY(op_input(c, 1, &bias));
+  struct flow_value x = *op_value(c, value), y = *op_value(c, bias);
+  if (x.rank < 2 || y.rank != 1)
+    return fail(INVALID_ARGUMENT, "Input tensor must be at least 2D: %s, biases must be 1D: %s",
+                op_shape_text(c, x.rank, x.dims), op_shape_text(c, y.rank, y.dims));
+  int axis = channel_axis(c, x.rank);
+  TRY(op_equal_dims(c, x.dims[axis], y.dims[0], "Must provide as many biases as the last dimension of the input tensor"));
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t a = kb_in(&kb, value), b = kb_in(&kb, bias), o = kb_out(&kb, x.dtype, x.rank, x.dims);
+  expr_id index[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank, x.dims, index);
+  struct formula *f = &kb.f;
+  kb_store(&kb, o, index, ADD(kb_load(&kb, a, index), kb_load(&kb, b, &index[axis])));
+  kb_close(&kb, x.rank);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+
+status build_bias_add_grad(struct op_call *c) {
+  value_id v, out;
+  TRY(op_input(c, 0, &v));
+  int rank = op_value(c, v)->rank;
+  if (rank < 2)
+    return fail(INVALID_ARGUMENT, "Input tensor must be at least 2D: %s", op_shape_text(c, rank, op_value(c, v)->dims));
+  bool reduced[LIMIT_RANK];
+  for (int i = 0; i < rank; i++)
+    reduced[i] = i != channel_axis(c, rank);
+  TRY(op_reduce(c, v, reduced, false, op_row_find("Sum")->data, &out));
+  op_set_output(c, 0, out);
+  return OK;
+}
+
+/* ---- checks ---- */
+
+status build_check_numerics(struct op_call *c) {
+  value_id v;
+  TRY(op_input(c, 0, &v));
+  struct flow_value x = *op_value(c, v);
+  const char *message = node_attr_string(c->node, "message", "");
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t a = kb_in(&kb, v), o = kb_out(&kb, x.dtype, x.rank, x.dims);
+  expr_id index[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank, x.dims, index);
+  struct formula *f = &kb.f;
+  struct element e = kb_load(&kb, a, index);
+  kb_check(&kb, EQ(e, e).re, INVALID_ARGUMENT, arena_printf(c->lw->arena, "%s : Tensor had NaN values", message), NO_EXPR, NO_EXPR);
+  kb_check(&kb, LT(ABS(e), K(INFINITY)).re, INVALID_ARGUMENT,
+           arena_printf(c->lw->arena, "%s : Tensor had Inf values", message), NO_EXPR, NO_EXPR);
+  kb_store(&kb, o, index, e);
+  kb_close(&kb, x.rank);
+  kb.effect = !x.data;
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+
+status build_cast(struct op_call *c) {
+  value_id v, out;
+  TRY(op_input(c, 0, &v));
+  TRY(op_cast(c, v, op_output_dtype(c, 0), &out));
+  op_set_output(c, 0, out);
+  return OK;
+}
