@@ -13,10 +13,10 @@
     (void)f, (void)a, (void)b, (void)c;                                                                              \
     return value_;                                                                                                  \
   }
-#define MAPC(name, inputs, holds_, code_, text_, value_)                                                               \
+#define MAPC(name, inputs, check_, code_, text_, value_)                                                               \
   static struct element holds_##name(struct formula *f, struct element a, struct element b, struct element c) {     \
     (void)a, (void)b, (void)c;                                                                                       \
-    return holds_;                                                                                                    \
+    return check_;                                                                                                    \
   }                                                                                                                  \
   MAP(name, inputs, value_)
 #define REDUCE(name, start_, combine_, finish_)                                                                      \
@@ -33,7 +33,7 @@
 
 /* ---- what the rows point at ---- */
 #define MAP(name, inputs, value_) static const struct map_row row_##name = {inputs, map_##name, NULL, OK, NULL};
-#define MAPC(name, inputs, holds_, code_, text_, value_) \
+#define MAPC(name, inputs, check_, code_, text_, value_) \
   static const struct map_row row_##name = {inputs, map_##name, holds_##name, code_, text_};
 #define REDUCE(name, start_, combine_, finish_) \
   static const struct reduce_row row_##name = {start_##name, combine_##name, finish_##name};

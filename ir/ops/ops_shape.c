@@ -1,0 +1,400 @@
+/* ops_shape.c: shapes as values, and values under other shapes. Shapes are known symbolically, so most of this leaves no code. */
+#include <string.h>
+
+#include "ir/lower.h"
+#include "ir/formula_words.h"
+
+status build_shape(struct op_call *c) {
+  for (uint32_t i = 0; i < c->in_count; i++) {
+    value_id v;
+    TRY(op_input(c, i, &v));
+    struct flow_value x = *op_value(c, v);
+    op_set_output(c, i, op_dims_value(c, op_output_dtype(c, i), 1, x.dims, x.rank));
+  }
+  return OK;
+}
+status build_size(struct op_call *c) {
+  value_id v;
+  TRY(op_input(c, 0, &v));
+  dim n = op_count(c, op_value(c, v)->rank, op_value(c, v)->dims);
+  op_set_output(c, 0, op_dims_value(c, op_output_dtype(c, 0), 0, &n, 1));
+  return OK;
+}
+status build_rank(struct op_call *c) {
+  value_id v;
+  TRY(op_input(c, 0, &v));
+  int64_t rank = op_value(c, v)->rank;
+  op_set_output(c, 0, op_constant_i64s(c, DTYPE_INT32, 0, NULL, &rank, 1));
+  return OK;
+}
+
+/* ---- reshape ---- */
+
+/* A shape of which elements are unknown while compiling: a kernel puts the missing size in the place of -1, checks that the
+ * counts agree, and the result is bound. */
+static status resolve_at_runtime(struct op_call *c, value_id shape, dim count, value_id *out) {
+  struct flow_value s = *op_value(c, shape);
+  struct kb kb;
+  kb_begin(&kb, c, DTYPE_INT64);
+  uint32_t a = kb_in(&kb, shape), o = kb_out(&kb, DTYPE_INT64, 1, s.dims);
+  expr_id total = kb_dim(&kb, count), one = kb_int(&kb, 1);
+  uint32_t product = kb_local(&kb, one), unknown = kb_local(&kb, kb_int(&kb, 0));
+  expr_id i = kb_for_dim(&kb, LOOP_SEQ, s.dims[0]);
+  expr_id d = kb_index(&kb, kb_load(&kb, a, &i));
+  expr_id is_unknown = expr_binary(kb.k, SCALAR_EQ, d, kb_int(&kb, -1));
+  kb_set(&kb, product, kb_mul(&kb, kb_get(&kb, product), expr_select(kb.k, is_unknown, one, d)));
+  kb_set(&kb, unknown, kb_add(&kb, kb_get(&kb, unknown), expr_cast(kb.k, DTYPE_INT64, is_unknown)));
+  kb_close(&kb, 1);
+  expr_id known = kb_get(&kb, product), many = kb_get(&kb, unknown);
+  expr_id safe = expr_binary(kb.k, SCALAR_MAX, known, one);
+  kb_check(&kb, expr_binary(kb.k, SCALAR_LE, many, one), INVALID_ARGUMENT,
+           "Only one input size may be -1, not %d", many, NO_EXPR);
+  expr_id exact = expr_binary(kb.k, SCALAR_EQ, kb_mod(&kb, total, safe), kb_int(&kb, 0));
+  expr_id equal = expr_binary(kb.k, SCALAR_EQ, total, known);
+  kb_check(&kb, expr_select(kb.k, expr_binary(kb.k, SCALAR_EQ, many, one), exact, equal), INVALID_ARGUMENT,
+           "Input to reshape is a tensor with %d values, but the requested shape has %d", total, known);
+  i = kb_for_dim(&kb, LOOP_PAR, s.dims[0]);
+  d = kb_index(&kb, kb_load(&kb, a, &i));
+  is_unknown = expr_binary(kb.k, SCALAR_EQ, d, kb_int(&kb, -1));
+  kb_store(&kb, o, &i, real_element(expr_select(kb.k, is_unknown, kb_div(&kb, total, safe), d)));
+  kb_close(&kb, 1);
+  *out = kb_value(&kb, o);
+  return kb_finish(&kb);
+}
+
+static status reshape_dims(struct op_call *c, value_id x, value_id shape, dim *dims, int *rank) {
+  struct dim_table *t = c->lw->dims;
+  dim count = op_count(c, op_value(c, x)->rank, op_value(c, x)->dims);
+  dim *wanted;
+  int64_t value;
+  TRY(op_known_elements(c, shape, &wanted, rank));
+  if (*rank > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "a result of rank %d", *rank);
+  int unknown = -1, missing = 0, holes = 0;
+  dim product = op_dim(c, 1);
+  for (int i = 0; i < *rank; i++) {
+    if (wanted[i] == NO_DIM) {
+      missing++;
+    } else if (dim_is_const(t, wanted[i], &value) && value < 0) {
+      if (value != -1)
+        return fail(INVALID_ARGUMENT, "Size %d must be non-negative, not %lld", i, (long long)value);
+      unknown = i, holes++;
+    } else {
+      product = dim_mul(t, product, wanted[i]);
+    }
+  }
+  if (holes > 1)
+    return fail(INVALID_ARGUMENT, "Only one input size may be -1, not both %d and another", unknown);
+  if (missing) {
+    value_id resolved;
+    TRY(resolve_at_runtime(c, shape, count, &resolved));
+    TRY(op_elements(c, resolved, &wanted, rank));
+    for (int i = 0; i < *rank; i++) /* what is known stays better known than a symbol */
+      dims[i] = wanted[i];
+    return OK;
+  }
+  for (int i = 0; i < *rank; i++)
+    dims[i] = wanted[i];
+  if (unknown >= 0) {
+    int64_t whole, part;
+    if (dim_is_const(t, count, &whole) && dim_is_const(t, product, &part)) {
+      if (part == 0 && whole != 0)
+        return fail(INVALID_ARGUMENT, "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are non-zero");
+      if (part != 0 && whole % part != 0)
+        return fail(INVALID_ARGUMENT, "Input to reshape is a tensor with %lld values, but the requested shape requires a multiple of %lld",
+                    (long long)whole, (long long)part);
+      dims[unknown] = op_dim(c, part ? whole / part : 0);
+    } else {
+      dims[unknown] = dim_floordiv(t, count, product);
+      if (dims[unknown] == NO_DIM)
+        dims[unknown] = op_dim(c, 0);
+    }
+    return OK;
+  }
+  if (dim_equal(t, count, product) == 0)
+    return fail(INVALID_ARGUMENT, "Input to reshape is a tensor with %s values, but the requested shape has %s",
+                dim_text(t, count), dim_text(t, product));
+  return op_equal_dims(c, count, product, "Input to reshape and the requested shape");
+}
+
+status build_reshape(struct op_call *c) {
+  value_id x, shape;
+  TRY(op_input(c, 0, &x));
+  TRY(op_input(c, 1, &shape));
+  dim dims[LIMIT_RANK];
+  int rank;
+  TRY(reshape_dims(c, x, shape, dims, &rank));
+  op_set_output(c, 0, op_alias(c, x, op_value(c, x)->dtype, rank, dims));
+  return OK;
+}
+
+status build_expand_dims(struct op_call *c) {
+  value_id x, at;
+  TRY(op_input(c, 0, &x));
+  TRY(op_input(c, 1, &at));
+  struct flow_value v = *op_value(c, x);
+  int64_t axis_value;
+  int axis;
+  TRY(op_const_int(c, at, "the axis", &axis_value));
+  if (axis_value < -v.rank - 1 || axis_value > v.rank)
+    return fail(INVALID_ARGUMENT, "Tried to expand dim index %lld for tensor with %d dimensions.", (long long)axis_value, v.rank);
+  TRY(op_axis(c, axis_value, v.rank + 1, &axis));
+  if (v.rank == LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "a result of rank %d", v.rank + 1);
+  dim dims[LIMIT_RANK];
+  for (int i = 0; i <= v.rank; i++)
+    dims[i] = i == axis ? op_dim(c, 1) : v.dims[i < axis ? i : i - 1];
+  op_set_output(c, 0, op_alias(c, x, v.dtype, v.rank + 1, dims));
+  return OK;
+}
+
+status build_squeeze(struct op_call *c) {
+  value_id x;
+  TRY(op_input(c, 0, &x));
+  struct flow_value v = *op_value(c, x);
+  const struct attr_value *list = node_attr(c->node, "squeeze_dims");
+  bool drop[LIMIT_RANK] = {false};
+  uint32_t count = list ? list->list.count : 0;
+  for (uint32_t i = 0; i < count; i++) {
+    int axis;
+    int64_t d = list->list.items[i].i;
+    if (d < -v.rank || d >= v.rank)
+      return fail(INVALID_ARGUMENT, "Tried to squeeze dim index %lld for tensor with %d dimensions.", (long long)d, v.rank);
+    TRY(op_axis(c, d, v.rank, &axis));
+    drop[axis] = true;
+    if (dim_equal(c->lw->dims, v.dims[axis], op_dim(c, 1)) == 0)
+      return fail(INVALID_ARGUMENT, "Can not squeeze dim[%d], expected a dimension of 1, got %s", axis,
+                  dim_text(c->lw->dims, dim_resolve(c->lw->dims, v.dims[axis])));
+    TRY(op_equal_dims(c, v.dims[axis], op_dim(c, 1), "a squeezed dimension"));
+  }
+  dim dims[LIMIT_RANK];
+  int rank = 0;
+  for (int i = 0; i < v.rank; i++) {
+    int64_t size = op_dim_value(c, v.dims[i]);
+    if (!count && size < 0)
+      return fail(UNIMPLEMENTED, "squeeze of a dimension that is not known while compiling");
+    if (count ? !drop[i] : size != 1)
+      dims[rank++] = v.dims[i];
+  }
+  op_set_output(c, 0, op_alias(c, x, v.dtype, rank, dims));
+  return OK;
+}
+
+/* ---- broadcasting ---- */
+
+status build_broadcast_to(struct op_call *c) {
+  value_id x, shape;
+  TRY(op_input(c, 0, &x));
+  TRY(op_input(c, 1, &shape));
+  struct flow_value v = *op_value(c, x);
+  dim *dims;
+  int rank;
+  TRY(op_elements(c, shape, &dims, &rank));
+  if (rank > LIMIT_RANK || rank < v.rank)
+    return fail(INVALID_ARGUMENT, "Rank of input (%d) must be no greater than rank of output shape (%d).", v.rank, rank);
+  for (int i = 0; i < v.rank; i++)
+    if (op_dim_value(c, v.dims[i]) != 1)
+      if (op_equal_dims(c, v.dims[i], dims[rank - v.rank + i], "shapes") != OK)
+        return fail(INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s", op_shape_text(c, v.rank, v.dims), op_shape_text(c, rank, dims));
+  struct kb kb;
+  kb_begin(&kb, c, v.dtype);
+  uint32_t a = kb_in(&kb, x), o = kb_out(&kb, v.dtype, rank, dims);
+  expr_id index[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, rank, dims, index);
+  kb_store(&kb, o, index, kb_load_broadcast(&kb, a, rank, index));
+  kb_close(&kb, rank);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+
+/* Two shapes as dims, aligned to the right with ones in front. */
+static status two_shapes(struct op_call *c, dim *a, dim *b, int *rank) {
+  value_id v;
+  dim *x, *y;
+  int nx, ny;
+  TRY(op_input(c, 0, &v));
+  TRY(op_elements(c, v, &x, &nx));
+  TRY(op_input(c, 1, &v));
+  TRY(op_elements(c, v, &y, &ny));
+  *rank = nx > ny ? nx : ny;
+  if (*rank > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "shapes of rank %d", *rank);
+  for (int i = 0; i < *rank; i++) {
+    a[i] = i < *rank - nx ? op_dim(c, 1) : x[i - (*rank - nx)];
+    b[i] = i < *rank - ny ? op_dim(c, 1) : y[i - (*rank - ny)];
+  }
+  return OK;
+}
+
+status build_broadcast_args(struct op_call *c) {
+  dim a[LIMIT_RANK], b[LIMIT_RANK], out[LIMIT_RANK];
+  int rank;
+  TRY(two_shapes(c, a, b, &rank));
+  for (int i = 0; i < rank; i++) {
+    if (op_dim_value(c, a[i]) == 1 || op_dim_value(c, b[i]) == 1)
+      out[i] = op_dim_value(c, a[i]) == 1 ? b[i] : a[i];
+    else if (op_equal_dims(c, out[i] = a[i], b[i], "shapes") != OK)
+      return fail(INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s", op_shape_text(c, rank, a), op_shape_text(c, rank, b));
+  }
+  op_set_output(c, 0, op_dims_value(c, op_output_dtype(c, 0), 1, out, rank));
+  return OK;
+}
+
+/* The axes over which each side's gradient must be summed: where it was 1 (also where both were). */
+status build_broadcast_gradient_args(struct op_call *c) {
+  dim a[LIMIT_RANK], b[LIMIT_RANK];
+  int64_t axes[2][LIMIT_RANK], counts[2] = {0, 0};
+  int rank;
+  TRY(two_shapes(c, a, b, &rank));
+  for (int i = 0; i < rank; i++) {
+    bool one_a = op_dim_value(c, a[i]) == 1, one_b = op_dim_value(c, b[i]) == 1;
+    if (!one_a && !one_b && op_equal_dims(c, a[i], b[i], "shapes") != OK)
+      return fail(INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s", op_shape_text(c, rank, a), op_shape_text(c, rank, b));
+    if (one_a)
+      axes[0][counts[0]++] = i;
+    if (one_b)
+      axes[1][counts[1]++] = i;
+  }
+  for (uint32_t i = 0; i < 2; i++)
+    op_set_output(c, i, op_constant_i64s(c, op_output_dtype(c, i), 1, &counts[i], axes[i], (uint32_t)counts[i]));
+  return OK;
+}
+
+/* ---- made from nothing ---- */
+
+status build_fill(struct op_call *c) {
+  value_id shape, value;
+  TRY(op_input(c, 0, &shape));
+  TRY(op_input(c, 1, &value));
+  struct flow_value v = *op_value(c, value);
+  if (v.rank != 0)
+    return fail(INVALID_ARGUMENT, "value must be a scalar, got shape %s", op_shape_text(c, v.rank, v.dims));
+  if (op_value(c, shape)->rank != 1)
+    return fail(INVALID_ARGUMENT, "dims must represent a vector, got shape %s",
+                op_shape_text(c, op_value(c, shape)->rank, op_value(c, shape)->dims));
+  dim *dims;
+  int rank;
+  int64_t size;
+  TRY(op_elements(c, shape, &dims, &rank));
+  if (rank > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "a result of rank %d", rank);
+  for (int i = 0; i < rank; i++)
+    if (dim_is_const(c->lw->dims, dims[i], &size) && size < 0)
+      return fail(INVALID_ARGUMENT, "Dimension %lld must be >= 0", (long long)size);
+  struct kb kb;
+  kb_begin(&kb, c, v.dtype);
+  uint32_t a = kb_in(&kb, value), o = kb_out(&kb, v.dtype, rank, dims);
+  expr_id index[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, rank, dims, index);
+  kb_store(&kb, o, index, kb_load(&kb, a, NULL));
+  kb_close(&kb, rank);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+
+/* The number of elements of a range as a dim: from what is known, or computed at run time and bound. */
+static status range_count(struct op_call *c, const value_id *in, dim *out) {
+  struct dim_table *t = c->lw->dims;
+  enum dtype dtype = op_value(c, in[0])->dtype;
+  int64_t delta;
+  if (dtype == DTYPE_INT32 || dtype == DTYPE_INT64) {
+    dim *e[3];
+    int n;
+    for (int i = 0; i < 3; i++)
+      TRY(op_known_elements(c, in[i], &e[i], &n));
+    if (e[2][0] != NO_DIM && dim_is_const(t, e[2][0], &delta)) {
+      if (delta == 0)
+        return fail(INVALID_ARGUMENT, "Requires delta != 0: 0");
+      if (e[0][0] != NO_DIM && e[1][0] != NO_DIM) {
+        dim span = delta > 0 ? dim_sub(t, e[1][0], e[0][0]) : dim_sub(t, e[0][0], e[1][0]);
+        int64_t step = delta > 0 ? delta : -delta;
+        if (dim_less(t, span, op_dim(c, 0)) == 1)
+          return fail(INVALID_ARGUMENT, "Requires start %s limit when delta %s 0: %s/%s", delta > 0 ? "<=" : ">=", delta > 0 ? ">" : "<",
+                      dim_text(t, e[0][0]), dim_text(t, e[1][0]));
+        *out = dim_floordiv(t, dim_add(t, span, op_dim(c, step - 1)), op_dim(c, step));
+        return OK;
+      }
+    }
+  }
+  struct kb kb;
+  kb_begin(&kb, c, dtype);
+  struct formula *f = &kb.f;
+  uint32_t o = kb_out(&kb, DTYPE_INT64, 0, NULL);
+  struct element x[3];
+  for (int i = 0; i < 3; i++)
+    x[i] = kb_load(&kb, kb_in(&kb, in[i]), NULL);
+  kb_check(&kb, NE(x[2], K(0)).re, INVALID_ARGUMENT, "Requires delta != 0: 0", NO_EXPR, NO_EXPR);
+  struct element up = GT(x[2], K(0));
+  kb_check(&kb, SELECT(up, LE(x[0], x[1]), GE(x[0], x[1])).re, INVALID_ARGUMENT,
+           "Requires start <= limit when delta > 0 and start >= limit when delta < 0", NO_EXPR, NO_EXPR);
+  struct element count;
+  if (dtype_is_float(dtype)) {
+    count = CEIL(ABS(DIV(f_cast(f, DTYPE_DOUBLE, SUB(x[1], x[0])), f_cast(f, DTYPE_DOUBLE, x[2]))));
+  } else {
+    struct element span = ABS(SUB(x[1], x[0])), step = ABS(x[2]);
+    count = DIV(ADD(span, SUB(step, K(1))), step);
+  }
+  kb_store(&kb, o, NULL, f_cast(f, DTYPE_INT64, count));
+  value_id v = kb_value(&kb, o);
+  TRY(kb_finish(&kb));
+  dim *d;
+  int n;
+  TRY(op_elements(c, v, &d, &n));
+  *out = d[0];
+  return OK;
+}
+
+status build_range(struct op_call *c) {
+  value_id in[3];
+  for (uint32_t i = 0; i < 3; i++) {
+    TRY(op_input(c, i, &in[i]));
+    if (op_value(c, in[i])->rank != 0)
+      return fail(INVALID_ARGUMENT, "%s must be a scalar, not shape %s", i == 0 ? "start" : i == 1 ? "limit" : "delta",
+                  op_shape_text(c, op_value(c, in[i])->rank, op_value(c, in[i])->dims));
+  }
+  dim count;
+  TRY(range_count(c, in, &count));
+  enum dtype dtype = op_value(c, in[0])->dtype;
+  struct kb kb;
+  kb_begin(&kb, c, dtype);
+  uint32_t a = kb_in(&kb, in[0]), d = kb_in(&kb, in[2]), o = kb_out(&kb, dtype, 1, &count);
+  expr_id i = kb_for_dim(&kb, LOOP_PAR, count);
+  struct formula *f = &kb.f;
+  struct element step = MUL(f_cast(f, dtype, real_element(i)), kb_load(&kb, d, NULL));
+  kb_store(&kb, o, &i, ADD(kb_load(&kb, a, NULL), step));
+  kb_close(&kb, 1);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+
+/* start + i * step, and the last element exactly stop. */
+status build_lin_space(struct op_call *c) {
+  value_id start, stop, num;
+  TRY(op_input(c, 0, &start));
+  TRY(op_input(c, 1, &stop));
+  TRY(op_input(c, 2, &num));
+  dim *count;
+  int n;
+  int64_t value;
+  TRY(op_elements(c, num, &count, &n));
+  if (n != 1 || op_value(c, start)->rank || op_value(c, stop)->rank)
+    return fail(INVALID_ARGUMENT, "start, stop and num must be scalars");
+  if (dim_is_const(c->lw->dims, count[0], &value) && value <= 0)
+    return fail(INVALID_ARGUMENT, "Requires num > 0: %lld", (long long)value);
+  enum dtype dtype = op_value(c, start)->dtype;
+  struct kb kb;
+  kb_begin(&kb, c, dtype);
+  struct formula *f = &kb.f;
+  uint32_t a = kb_in(&kb, start), b = kb_in(&kb, stop), o = kb_out(&kb, dtype, 1, count);
+  expr_id i = kb_for_dim(&kb, LOOP_PAR, count[0]);
+  expr_id last = kb_sub(&kb, kb_dim(&kb, count[0]), kb_int(&kb, 1));
+  expr_id steps = expr_binary(kb.k, SCALAR_MAX, last, kb_int(&kb, 1));
+  struct element x = kb_load(&kb, a, NULL), y = kb_load(&kb, b, NULL);
+  struct element step = DIV(SUB(y, x), f_cast(f, dtype, real_element(steps)));
+  struct element inner = ADD(x, MUL(step, f_cast(f, dtype, real_element(i))));
+  struct element at_end = real_element(kb_and(&kb, expr_binary(kb.k, SCALAR_EQ, i, last), kb_lt(&kb, kb_int(&kb, 0), i)));
+  kb_store(&kb, o, &i, SELECT(at_end, y, inner));
+  kb_close(&kb, 1);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}

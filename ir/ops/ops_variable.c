@@ -1,0 +1,175 @@
+/* ops_variable.c: variables, by reference and by resource handle alike: both are a number in the build's table of variables. */
+#include <string.h>
+
+#include "ir/op_rows.h"
+#include "ir/formula_words.h"
+
+/* ---- making ---- */
+
+/* The name under which a variable is found: shared_name, else the node's name (TensorFlow: handles without a name share ""). */
+static const char *variable_name(const struct op_call *c) {
+  const char *shared = node_attr_string(c->node, "shared_name", "");
+  return *shared ? shared : c->node->name;
+}
+
+status build_variable(struct op_call *c) {
+  const struct attr_value *shape = node_attr(c->node, "shape");
+  enum dtype dtype = (enum dtype)node_attr_int(c->node, "dtype", DTYPE_FLOAT);
+  const char *container = node_attr_string(c->node, "container", "");
+  struct flow_var var = {.name = variable_name(c), .container = *container ? container : "localhost", .dtype = dtype,
+                         .task = c->node->task, .node = c->node->name, .rank = -1};
+  if (strcmp(c->node->op, "TemporaryVariable") == 0)
+    var.container = "tfc-temporary";
+  if (shape && !shape->shape.unknown_rank) {
+    if (shape->shape.rank > LIMIT_RANK)
+      return fail(UNIMPLEMENTED, "a variable of rank %d", shape->shape.rank);
+    var.rank = shape->shape.rank;
+    var.has_shape = true;
+    for (int i = 0; i < var.rank; i++) {
+      var.dims[i] = shape->shape.dims[i];
+      var.has_shape = var.has_shape && var.dims[i] >= 0;
+    }
+  }
+  c->out[0] = (struct bound){.var = c->lw->find_var(c->lw->self, &var) + 1};
+  return OK;
+}
+
+status build_read_variable(struct op_call *c) {
+  value_id v;
+  TRY(op_input(c, 0, &v));
+  op_set_output(c, 0, v);
+  return OK;
+}
+
+/* ---- whole updates ---- */
+
+/* Ops on references give the reference back, to be used after the update. */
+static void return_reference(struct op_call *c, uint32_t var) {
+  if (c->out_count)
+    c->out[0] = (struct bound){.var = var + 1, .after = c->effect};
+}
+
+status op_check_assign(struct op_call *c, const struct flow_var *var, value_id value) {
+  struct flow_value v = *op_value(c, value);
+  if (v.dtype != var->dtype)
+    return fail(INVALID_ARGUMENT, "Trying to assign a %s to variable '%s' of %s", dtype_name(v.dtype), var->name, dtype_name(var->dtype));
+  bool fits = var->rank < 0 || v.rank == var->rank;
+  for (int i = 0; i < v.rank && fits && var->rank >= 0; i++)
+    if (var->dims[i] >= 0)
+      fits = dim_equal(c->lw->dims, v.dims[i], op_dim(c, var->dims[i])) != 0;
+  if (fits)
+    return OK;
+  dim dims[LIMIT_RANK];
+  for (int i = 0; i < var->rank; i++)
+    dims[i] = op_dim(c, var->dims[i]);
+  return fail(INVALID_ARGUMENT, "Assign requires shapes of both tensors to match. lhs shape= %s rhs shape= %s",
+              op_shape_text(c, var->rank, dims), op_shape_text(c, v.rank, v.dims));
+}
+
+status build_assign(struct op_call *c) {
+  uint32_t var;
+  value_id value;
+  TRY(op_input_var(c, 0, &var));
+  TRY(op_input(c, 1, &value));
+  const struct flow_var *to = op_var(c, var);
+  if (node_attr_int(c->node, "validate_shape", 1) || to->has_shape)
+    TRY(op_check_assign(c, to, value));
+  struct flow_value v = *op_value(c, value);
+  for (int i = 0; i < v.rank && to->has_shape; i++)
+    TRY(op_equal_dims(c, v.dims[i], op_dim(c, to->dims[i]), "Assign requires shapes of both tensors to match"));
+  struct flow_node *n = op_emit(c, FLOW_ASSIGN, true);
+  n->var = var;
+  vec_push(&n->inputs, value);
+  return_reference(c, var);
+  return OK;
+}
+
+status build_is_initialized(struct op_call *c) {
+  uint32_t var;
+  TRY(op_input_var(c, 0, &var));
+  struct flow_node *n = op_emit(c, FLOW_VARIABLE, true);
+  n->stateful = false;
+  n->var = var;
+  n->imm = VARIABLE_IS_INITIALIZED;
+  op_set_output(c, 0, op_add_output(c, n, DTYPE_BOOL, 0, NULL));
+  return OK;
+}
+
+status build_variable_shape(struct op_call *c) {
+  value_id v;
+  TRY(op_input(c, 0, &v)); /* a read: its dims are what the variable has then */
+  struct flow_value x = *op_value(c, v);
+  op_set_output(c, 0, op_dims_value(c, op_output_dtype(c, 0), 1, x.dims, x.rank));
+  return OK;
+}
+
+/* The dims of a variable that is updated in place; its shape must be fixed. */
+status op_var_dims(struct op_call *c, uint32_t var, int *rank, dim *dims) {
+  const struct flow_var *v = op_var(c, var);
+  if (!v->has_shape)
+    return fail(UNIMPLEMENTED, "an update of variable '%s', whose shape is not fixed", v->name);
+  *rank = v->rank;
+  for (int i = 0; i < v->rank; i++)
+    dims[i] = op_dim(c, v->dims[i]);
+  return OK;
+}
+
+static status same_shape(struct op_call *c, int rank, const dim *dims, value_id value) {
+  struct flow_value v = *op_value(c, value);
+  bool fits = v.rank == rank;
+  for (int i = 0; i < rank && fits; i++)
+    fits = dim_equal(c->lw->dims, dims[i], v.dims[i]) != 0;
+  if (!fits)
+    return fail(INVALID_ARGUMENT, "Cannot update variable with shape %s using a Tensor with shape %s, shapes must be equal.",
+                op_shape_text(c, rank, dims), op_shape_text(c, v.rank, v.dims));
+  for (int i = 0; i < rank; i++)
+    TRY(op_equal_dims(c, dims[i], v.dims[i], "Cannot update variable: shapes must be equal"));
+  return OK;
+}
+
+status build_assign_op(struct op_call *c) {
+  uint32_t var;
+  value_id value;
+  int rank;
+  dim dims[LIMIT_RANK];
+  TRY(op_input_var(c, 0, &var));
+  TRY(op_input(c, 1, &value));
+  TRY(op_var_dims(c, var, &rank, dims));
+  TRY(same_shape(c, rank, dims, value));
+  struct kb kb;
+  kb_begin(&kb, c, op_var(c, var)->dtype);
+  uint32_t b = kb_in(&kb, value), o = kb_var(&kb, var, BUFFER_INOUT, rank, dims);
+  expr_id index[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, rank, dims, index);
+  struct formula *f = &kb.f;
+  struct element old = kb_load(&kb, o, index), x = kb_load(&kb, b, index);
+  kb_store(&kb, o, index, strcmp(c->row->data, "add") == 0 ? ADD(old, x) : SUB(old, x));
+  kb_close(&kb, rank);
+  TRY(kb_finish(&kb));
+  return_reference(c, var);
+  return OK;
+}
+
+/* Gives the old value and adds one, unless the limit is reached. */
+status build_count_up_to(struct op_call *c) {
+  uint32_t var;
+  int rank;
+  dim dims[LIMIT_RANK];
+  TRY(op_input_var(c, 0, &var));
+  TRY(op_var_dims(c, var, &rank, dims));
+  if (rank != 0)
+    return fail(INVALID_ARGUMENT, "input is not a scalar: %s", op_shape_text(c, rank, dims));
+  int64_t limit = node_attr_int(c->node, "limit", 0);
+  struct kb kb;
+  kb_begin(&kb, c, op_var(c, var)->dtype);
+  uint32_t o = kb_var(&kb, var, BUFFER_INOUT, 0, NULL), out = kb_out(&kb, op_var(c, var)->dtype, 0, NULL);
+  struct formula *f = &kb.f;
+  struct element old = kb_load(&kb, o, NULL);
+  struct element held = real_element(kb_get(&kb, kb_local(&kb, old.re)));
+  kb_check(&kb, LT(held, K((double)limit)).re, OUT_OF_RANGE,
+           arena_printf(c->lw->arena, "Reached limit of %lld", (long long)limit), NO_EXPR, NO_EXPR);
+  kb_store(&kb, out, NULL, held);
+  kb_store(&kb, o, NULL, ADD(held, K(1)));
+  op_set_output(c, 0, kb_value(&kb, out));
+  return kb_finish(&kb);
+}
