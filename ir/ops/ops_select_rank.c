@@ -1,0 +1,220 @@
+/* ops_select_rank.c: which elements are largest: ArgMax, InTopK, TopK, NthElement; and L2Loss, a reduction with a form of
+ * its own. */
+#include <math.h>
+#include <string.h>
+
+#include "ir/ops/accumulate.h"
+
+/* ---- ArgMax, ArgMin ---- */
+
+static struct element finite_limit(struct formula *f, bool lowest) {
+  enum dtype d = f->dtype;
+  double top = d == DTYPE_DOUBLE ? 0x1.fffffffffffffp1023 : d == DTYPE_FLOAT ? 0x1.fffffep127 : d == DTYPE_HALF ? 65504 : 0x1.fep127;
+  if (!dtype_is_float(d))
+    return lowest ? f_lowest(f) : f_highest(f);
+  return f_const(f, lowest ? -top : top);
+}
+
+/* The first of equal elements; NaN is never chosen. */
+status build_arg_max(struct op_call *c) {
+  value_id v, va;
+  int64_t wanted;
+  int axis;
+  TRY(op_input(c, 0, &v));
+  TRY(op_input(c, 1, &va));
+  TRY(op_const_int(c, va, "dimension", &wanted));
+  struct flow_value x = *op_value(c, v);
+  TRY(op_axis(c, wanted, x.rank, &axis));
+  bool is_max = strcmp(c->node->op, "ArgMax") == 0;
+  dim dims[LIMIT_RANK];
+  for (int i = 0, n = 0; i < x.rank; i++)
+    if (i != axis)
+      dims[n++] = x.dims[i];
+  if (op_dim_value(c, x.dims[axis]) == 0)
+    return fail(INVALID_ARGUMENT, "Reduction axis %d is empty in shape %s", axis, op_shape_text(c, x.rank, x.dims));
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  enum dtype out = op_output_dtype(c, 0);
+  uint32_t a = kb_in(&kb, v), o = kb_out(&kb, out, x.rank - 1, dims);
+  expr_id index[LIMIT_RANK], at[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank - 1, dims, index);
+  for (int i = 0, n = 0; i < x.rank; i++)
+    if (i != axis)
+      at[i] = index[n++];
+  struct accumulator best = acc_begin(&kb, finite_limit(&kb.f, is_max));
+  uint32_t where = kb_local(&kb, kb_int(&kb, 0));
+  at[axis] = kb_for_dim(&kb, LOOP_SEQ, x.dims[axis]);
+  struct element e = kb_load(&kb, a, at), old = acc_get(&kb, &best);
+  struct element better = is_max ? f_binary(&kb.f, SCALAR_LT, old, e) : f_binary(&kb.f, SCALAR_LT, e, old);
+  kb_set(&kb, where, expr_select(kb.k, better.re, at[axis], kb_get(&kb, where)));
+  acc_set(&kb, &best, f_select(&kb.f, better, e, old));
+  kb_close(&kb, 1);
+  kb_store(&kb, o, index, real_element(expr_cast(kb.k, out, kb_get(&kb, where))));
+  kb_close(&kb, x.rank - 1);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+
+/* ---- L2Loss: half the sum of squares ---- */
+
+status build_l2_loss(struct op_call *c) {
+  value_id v;
+  TRY(op_input(c, 0, &v));
+  struct flow_value x = *op_value(c, v);
+  struct kb kb;
+  enum dtype sum = sum_dtype(x.dtype);
+  kb_begin(&kb, c, sum);
+  uint32_t a = kb_in(&kb, v), o = kb_out(&kb, x.dtype, 0, NULL);
+  expr_id index[LIMIT_RANK];
+  struct accumulator acc = acc_zero(&kb, sum);
+  kb_loops(&kb, LOOP_RED, x.rank, x.dims, index);
+  struct element e = load_as(&kb, sum, a, index);
+  acc_add(&kb, &acc, f_binary(&kb.f, SCALAR_MUL, e, e));
+  kb_close(&kb, x.rank);
+  store_as(&kb, o, index, f_binary(&kb.f, SCALAR_MUL, acc_get(&kb, &acc), f_const(&kb.f, 0.5)));
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+
+/* ---- InTopK: whether fewer than k classes have a larger prediction than the target's ---- */
+
+static struct element is_finite(struct formula *f, struct element e) {
+  return f_binary(f, SCALAR_LT, f_unary(f, SCALAR_ABS, e), f_const_like(f, e, INFINITY));
+}
+
+/* k of InTopK and TopK is an attribute, of their second versions an input. */
+static expr_id load_k(struct kb *kb, value_id vk) {
+  if (vk == NO_VALUE)
+    return kb_int(kb, node_attr_int(kb->c->node, "k", 0));
+  uint32_t buffer = kb_in(kb, vk);
+  expr_id at[LIMIT_RANK];
+  for (int i = 0; i < LIMIT_RANK; i++)
+    at[i] = kb_int(kb, 0);
+  return kb_index(kb, kb_load(kb, buffer, at));
+}
+
+status build_in_top_k(struct op_call *c) {
+  value_id vp, vt, vk = NO_VALUE;
+  TRY(op_input(c, 0, &vp));
+  TRY(op_input(c, 1, &vt));
+  if (c->in_count > 2)
+    TRY(op_input(c, 2, &vk));
+  struct flow_value p = *op_value(c, vp), t = *op_value(c, vt);
+  if (p.rank != 2 || t.rank != 1)
+    return fail(INVALID_ARGUMENT, "predictions must be 2-dimensional and targets 1-dimensional: %s and %s",
+                op_shape_text(c, p.rank, p.dims), op_shape_text(c, t.rank, t.dims));
+  TRY(op_equal_dims(c, p.dims[0], t.dims[0], "First dimension of predictions must match length of targets"));
+  struct kb kb;
+  kb_begin(&kb, c, p.dtype);
+  uint32_t a = kb_in(&kb, vp), b = kb_in(&kb, vt), o = kb_out(&kb, DTYPE_BOOL, 1, p.dims);
+  expr_id k = load_k(&kb, vk), width = kb_dim(&kb, p.dims[1]), index[2];
+  index[0] = kb_for_dim(&kb, LOOP_PAR, p.dims[0]);
+  expr_id row = index[0], target = kb_index(&kb, kb_load(&kb, b, index));
+  expr_id within = kb_and(&kb, expr_binary(kb.k, SCALAR_LE, kb_int(&kb, 0), target), kb_lt(&kb, target, width));
+  uint32_t good = kb_local(&kb, within), more = kb_local(&kb, kb_int(&kb, 0));
+  index[1] = kb_for_dim(&kb, LOOP_SEQ, p.dims[1]);
+  struct element e = kb_load(&kb, a, index);
+  struct element own = kb_load(&kb, a, (expr_id[]){row, kb_clamp(&kb, target, width)});
+  kb_set(&kb, good, kb_and(&kb, kb_get(&kb, good), is_finite(&kb.f, e).re));
+  expr_id larger = expr_cast(kb.k, DTYPE_INT64, f_binary(&kb.f, SCALAR_LT, own, e).re);
+  kb_set(&kb, more, kb_add(&kb, kb_get(&kb, more), larger));
+  kb_close(&kb, 1);
+  kb_store(&kb, o, index, real_element(kb_and(&kb, kb_get(&kb, good), kb_lt(&kb, kb_get(&kb, more), k))));
+  kb_close(&kb, 1);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+
+/* ---- TopK: a list of the k best so far, kept in order while the row is read ---- */
+
+static status top_k_count(struct op_call *c, dim *k) {
+  if (c->in_count < 2) {
+    *k = op_dim(c, node_attr_int(c->node, "k", 0));
+    return OK;
+  }
+  value_id v;
+  dim *elements;
+  int count;
+  TRY(op_input(c, 1, &v));
+  TRY(op_elements(c, v, &elements, &count));
+  if (count != 1)
+    return fail(INVALID_ARGUMENT, "k must be scalar, got %d elements", count);
+  *k = elements[0];
+  return OK;
+}
+
+struct top_list {
+  struct kb *kb;
+  uint32_t values, indices;
+  enum dtype index_dtype;
+  int rank;
+  expr_id at[LIMIT_RANK]; /* the outer loops' variables */
+};
+static struct element list_value(struct top_list *t, expr_id i) {
+  t->at[t->rank - 1] = i;
+  return kb_load(t->kb, t->values, t->at);
+}
+static void list_put(struct top_list *t, expr_id i, struct element value, struct element index) {
+  t->at[t->rank - 1] = i;
+  kb_store(t->kb, t->values, t->at, value);
+  kb_store(t->kb, t->indices, t->at, index);
+}
+
+/* Element number i goes in behind all that are not smaller: equal ones keep their order. */
+static void list_insert(struct top_list *t, expr_id i, expr_id k, struct element e) {
+  struct kb *kb = t->kb;
+  expr_id one = kb_int(kb, 1), zero = kb_int(kb, 0);
+  uint32_t place = kb_local(kb, expr_binary(kb->k, SCALAR_MIN, i, k)), moving = kb_local(kb, kb_lt(kb, zero, k));
+  expr_id before = kb_clamp(kb, kb_sub(kb, kb_get(kb, place), one), k);
+  expr_id more = kb_and(kb, kb_get(kb, moving), kb_lt(kb, zero, kb_get(kb, place)));
+  kb_while(kb, more);
+  kb_if(kb, f_binary(&kb->f, SCALAR_LT, list_value(t, before), e).re);
+  kb_if(kb, kb_lt(kb, kb_get(kb, place), k));
+  t->at[t->rank - 1] = before;
+  struct element old_index = kb_load(kb, t->indices, t->at);
+  list_put(t, kb_get(kb, place), list_value(t, before), old_index);
+  kb_close(kb, 1);
+  kb_set(kb, place, kb_sub(kb, kb_get(kb, place), one));
+  kb_else(kb);
+  kb_set(kb, moving, expr_int(kb->k, DTYPE_BOOL, 0));
+  kb_close(kb, 2);
+  kb_if(kb, kb_lt(kb, kb_get(kb, place), k));
+  list_put(t, kb_get(kb, place), e, real_element(expr_cast(kb->k, t->index_dtype, i)));
+  kb_close(kb, 1);
+}
+
+status build_top_k(struct op_call *c) {
+  value_id v;
+  dim k;
+  TRY(op_input(c, 0, &v));
+  TRY(top_k_count(c, &k));
+  struct flow_value x = *op_value(c, v);
+  if (x.rank < 1)
+    return fail(INVALID_ARGUMENT, "input must be >= 1-D, got shape []");
+  dim n = x.dims[x.rank - 1];
+  if (dim_less(c->lw->dims, n, k) == 1)
+    return fail(INVALID_ARGUMENT, "input must have at least k columns. Had %s, needed %s", dim_text(c->lw->dims, n),
+                dim_text(c->lw->dims, k));
+  dim dims[LIMIT_RANK];
+  memcpy(dims, x.dims, sizeof dims);
+  dims[x.rank - 1] = k;
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  struct top_list t = {.kb = &kb, .rank = x.rank, .index_dtype = op_output_dtype(c, 1)};
+  uint32_t a = kb_in(&kb, v);
+  t.values = kb_out(&kb, x.dtype, x.rank, dims);
+  t.indices = kb_out(&kb, t.index_dtype, x.rank, dims);
+  expr_id index[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank - 1, dims, index);
+  expr_id count = kb_dim(&kb, k), width = kb_dim(&kb, n);
+  kb_check(&kb, expr_binary(kb.k, SCALAR_LE, count, width), INVALID_ARGUMENT, "input must have at least k columns. Had %d, needed %d",
+           width, count);
+  memcpy(t.at, index, sizeof t.at);
+  index[x.rank - 1] = kb_for_dim(&kb, LOOP_SEQ, n);
+  struct accumulator e = acc_begin(&kb, kb_load(&kb, a, index));
+  list_insert(&t, index[x.rank - 1], count, acc_get(&kb, &e));
+  kb_close(&kb, x.rank);
+  op_set_output(c, 0, kb_value(&kb, t.values));
+  op_set_output(c, 1, kb_value(&kb, t.indices));
+  return kb_finish(&kb);
+}
