@@ -19,12 +19,12 @@
     return check_;                                                                                                    \
   }                                                                                                                  \
   MAP(name, inputs, value_)
-#define REDUCE(name, start_, combine_, finish_)                                                                      \
-  static struct element start_##name(struct formula *f) { return start_; }                                           \
-  static struct element combine_##name(struct formula *f, struct element acc, struct element x) { return combine_; } \
+#define REDUCE(name, first_, next_, last_)                                                                      \
+  static struct element start_##name(struct formula *f) { return first_; }                                           \
+  static struct element combine_##name(struct formula *f, struct element acc, struct element x) { return next_; } \
   static struct element finish_##name(struct formula *f, struct element acc, expr_id n) {                            \
     (void)f, (void)n;                                                                                                \
-    return finish_;                                                                                                  \
+    return last_;                                                                                                  \
   }
 #define UPDATE(name, function)
 #define BUILD(name, function)
@@ -35,7 +35,7 @@
 #define MAP(name, inputs, value_) static const struct map_row row_##name = {inputs, map_##name, NULL, OK, NULL};
 #define MAPC(name, inputs, check_, code_, text_, value_) \
   static const struct map_row row_##name = {inputs, map_##name, holds_##name, code_, text_};
-#define REDUCE(name, start_, combine_, finish_) \
+#define REDUCE(name, first_, next_, last_) \
   static const struct reduce_row row_##name = {start_##name, combine_##name, finish_##name};
 #define UPDATE(name, function) void function(struct update *u);
 #define BUILD(name, function) status function(struct op_call *c);
@@ -44,7 +44,7 @@
 
 static const struct op_row rows[] = {
 #define MAP(name, inputs, value_) {#name, build_map, &row_##name},
-#define REDUCE(name, start_, combine_, finish_) {#name, build_reduce, &row_##name},
+#define REDUCE(name, first_, next_, last_) {#name, build_reduce, &row_##name},
 #define UPDATE(name, function)                                                                            \
   {"Apply" #name, build_update, (const void *)function},                                                  \
   {"ResourceApply" #name, build_update, (const void *)function},                                          \
