@@ -1,6 +1,7 @@
 /* tensor.c: tensors in memory. */
 #include "base/tensor.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,12 +90,12 @@ status tensor_clone(const struct tensor *tensor, struct tensor **out) {
 }
 
 struct tensor *tensor_retain(struct tensor *tensor) {
-  __atomic_fetch_add(&tensor->references, 1, __ATOMIC_RELAXED);
+  atomic_fetch_add_explicit(&tensor->references, 1, memory_order_relaxed);
   return tensor;
 }
 
 void tensor_release(struct tensor *tensor) {
-  if (!tensor || __atomic_sub_fetch(&tensor->references, 1, __ATOMIC_ACQ_REL) > 0)
+  if (!tensor || atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) > 1)
     return;
   if (tensor->release_data) {
     tensor->release_data(tensor);
