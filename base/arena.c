@@ -1,112 +1,135 @@
-/* arena.c: a list of blocks, the newest first; each new one is at least twice the last, up to 16 MiB. */
+/* arena.c: a chain of blocks, each twice the one before up to 16 MiB; a large request gets a block of its own. */
 #include "base/arena.h"
 
+#include <assert.h>
+#include <stdalign.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define BLOCK_MIN ((size_t)16 << 10)
+#define BLOCK_MAX ((size_t)16 << 20)
+
 struct arena_block {
   struct arena_block *next;
   size_t size, used; /* of data */
-  char *data;
+  alignas(16) unsigned char data[];
 };
 
-#define BLOCK_FIRST ((size_t)64 << 10)
-#define BLOCK_MAX ((size_t)16 << 20)
+_Noreturn static void out_of_memory(size_t size) {
+  fprintf(stderr, "error: RESOURCE_EXHAUSTED: out of memory: %zu bytes asked for\n", size);
+  exit(65);
+}
 
-void arena_init(struct arena *arena) { *arena = (struct arena){0}; }
-
-static void block_free(struct arena_block *b) {
-  free(b->data);
-  free(b);
+void arena_init(struct arena *arena) {
+  *arena = (struct arena){0};
 }
 
 void arena_deinit(struct arena *arena) {
-  for (struct arena_block *b = arena->head, *next; b; b = next) {
-    next = b->next;
-    block_free(b);
+  struct arena_block *block = arena->head;
+  while (block) {
+    struct arena_block *next = block->next;
+    free(block);
+    block = next;
   }
   *arena = (struct arena){0};
 }
 
 void arena_reset(struct arena *arena) {
-  struct arena_block *best = NULL;
-  for (struct arena_block *b = arena->head; b; b = b->next)
-    if (!best || b->size > best->size)
-      best = b;
-  for (struct arena_block *b = arena->head, *next; b; b = next) {
-    next = b->next;
-    if (b != best)
-      block_free(b);
+  struct arena_block *largest = NULL;
+  for (struct arena_block *block = arena->head, *next; block; block = next) {
+    next = block->next;
+    if (!largest || block->size > largest->size) {
+      free(largest);
+      largest = block;
+    } else {
+      free(block);
+    }
   }
-  arena->head = best;
-  arena->total = best ? best->size : 0;
-  if (best) {
-    memset(best->data, 0, best->used);
-    best->next = NULL;
-    best->used = 0;
+  arena->head = largest;
+  arena->total = 0;
+  if (largest) {
+    memset(largest->data, 0, largest->used);
+    largest->next = NULL;
+    largest->used = 0;
+    arena->total = largest->size;
   }
 }
 
-static void out_of_memory(size_t size) {
-  fprintf(stderr, "error: RESOURCE_EXHAUSTED: out of memory (%zu bytes)\n", size);
-  exit(70);
-}
-
-static struct arena_block *block_add(struct arena *arena, size_t needed) {
-  size_t size = arena->head ? arena->head->size * 2 : BLOCK_FIRST;
-  size = size > BLOCK_MAX ? BLOCK_MAX : size;
-  size = size < needed ? needed : size;
-  struct arena_block *b = malloc(sizeof *b);
-  char *data = calloc(1, size);
-  if (!b || !data)
+static struct arena_block *block_add(struct arena *arena, size_t size) {
+  size_t wanted = arena->head ? arena->head->size * 2 : BLOCK_MIN;
+  if (wanted > BLOCK_MAX)
+    wanted = BLOCK_MAX;
+  bool own = size > wanted;
+  if (own)
+    wanted = size;
+  struct arena_block *block = size > SIZE_MAX / 2 ? NULL : calloc(1, sizeof *block + wanted);
+  if (!block)
     out_of_memory(size);
-  *b = (struct arena_block){.next = arena->head, .size = size, .data = data};
-  arena->head = b;
-  arena->total += size;
-  return b;
+  block->size = wanted;
+  arena->total += wanted;
+  if (own && arena->head) { /* behind the head, whose rest stays in use */
+    block->next = arena->head->next;
+    arena->head->next = block;
+  } else {
+    block->next = arena->head;
+    arena->head = block;
+  }
+  return block;
 }
 
 void *arena_alloc_aligned(struct arena *arena, size_t size, size_t align) {
-  struct arena_block *b = arena->head;
+  assert(align && !(align & (align - 1)));
+  if (size > SIZE_MAX / 2)
+    out_of_memory(size);
+  struct arena_block *block = arena->head;
   for (int attempt = 0;; attempt++) {
-    if (b) {
-      uintptr_t start = ((uintptr_t)b->data + b->used + align - 1) & ~(uintptr_t)(align - 1);
-      size_t offset = start - (uintptr_t)b->data;
-      if (offset <= b->size && size <= b->size - offset) {
-        b->used = offset + size;
-        return (void *)start;
+    if (block) {
+      uintptr_t base = (uintptr_t)block->data;
+      size_t start = (size_t)(((base + block->used + align - 1) & ~(uintptr_t)(align - 1)) - base);
+      if (start <= block->size && size <= block->size - start) {
+        block->used = start + size;
+        return block->data + start;
       }
     }
-    if (attempt || size > SIZE_MAX / 2)
-      out_of_memory(size);
-    b = block_add(arena, size + align);
+    assert(attempt == 0);
+    block = block_add(arena, size + (align > 16 ? align : 0));
   }
 }
-void *arena_alloc(struct arena *arena, size_t size) { return arena_alloc_aligned(arena, size, 16); }
+
+void *arena_alloc(struct arena *arena, size_t size) {
+  return arena_alloc_aligned(arena, size, 16);
+}
 
 void *arena_copy(struct arena *arena, const void *data, size_t size) {
-  void *p = arena_alloc(arena, size);
+  void *copy = arena_alloc(arena, size);
   if (size)
-    memcpy(p, data, size);
-  return p;
+    memcpy(copy, data, size);
+  return copy;
 }
+
 char *arena_strndup(struct arena *arena, const char *text, size_t length) {
-  char *p = arena_alloc(arena, length + 1);
+  char *copy = arena_alloc_aligned(arena, length + 1, 1);
   if (length)
-    memcpy(p, text, length);
-  return p;
+    memcpy(copy, text, length);
+  return copy;
 }
-char *arena_strdup(struct arena *arena, const char *text) { return arena_strndup(arena, text, strlen(text)); }
+
+char *arena_strdup(struct arena *arena, const char *text) {
+  return arena_strndup(arena, text, strlen(text));
+}
 
 char *arena_printf(struct arena *arena, const char *format, ...) {
   va_list args, again;
   va_start(args, format);
   va_copy(again, args);
-  int n = vsnprintf(NULL, 0, format, args);
+  int length = vsnprintf(NULL, 0, format, args);
   va_end(args);
-  char *p = arena_alloc(arena, (size_t)n + 1);
-  vsnprintf(p, (size_t)n + 1, format, again);
+  size_t size = length > 0 ? (size_t)length : 0;
+  char *text = arena_alloc_aligned(arena, size + 1, 1);
+  if (length > 0)
+    (void)vsnprintf(text, size + 1, format, again);
   va_end(again);
-  return p;
+  return text;
 }

@@ -1,89 +1,130 @@
-/* dtype.c: the table of element types, and the 16-bit floats. */
+/* dtype.c: the table of dtype.h, asked in several ways, and the 16-bit floats. */
 #include "base/dtype.h"
 
 #include <string.h>
 
-static const struct {
-  size_t size;
-  const char *name, *text, *npy, *constant;
-} table[DTYPE_COUNT] = {
-#define X(name, number, bytes, tf, text, npy) [number] = {bytes, tf, text, npy, "DT_" #name},
-    DTYPES(X)
+struct dtype_row {
+  const char *tf, *text, *npy, *upper;
+  uint8_t bytes;
+};
+static const struct dtype_row rows[DTYPE_COUNT] = {
+#define X(name, number, size, tf_name, short_name, npy_descr) \
+  [number] = {.tf = tf_name, .text = short_name, .npy = npy_descr, .upper = #name, .bytes = size},
+  DTYPES(X)
 #undef X
 };
 
-bool dtype_is_valid(int dtype) { return dtype > 0 && dtype < DTYPE_COUNT; }
-size_t dtype_size(enum dtype dtype) { return dtype_is_valid(dtype) ? table[dtype].size : 0; }
-const char *dtype_name(enum dtype dtype) { return dtype_is_valid(dtype) ? table[dtype].name : "invalid"; }
-const char *dtype_short(enum dtype dtype) { return dtype_is_valid(dtype) ? table[dtype].text : "invalid"; }
-const char *dtype_npy(enum dtype dtype) { return dtype_is_valid(dtype) ? table[dtype].npy : ""; }
+static const struct dtype_row *row(int dtype) {
+  static const struct dtype_row none = {"invalid", "?", "", "INVALID", 0};
+  return dtype_is_valid(dtype) ? &rows[dtype] : &none;
+}
+
+bool dtype_is_valid(int dtype) {
+  return dtype > 0 && dtype < DTYPE_COUNT;
+}
+
+size_t dtype_size(enum dtype dtype) {
+  return row((int)dtype)->bytes;
+}
+
+const char *dtype_name(enum dtype dtype) {
+  return row((int)dtype)->tf;
+}
+
+const char *dtype_short(enum dtype dtype) {
+  return row((int)dtype)->text;
+}
+
+const char *dtype_npy(enum dtype dtype) {
+  return row((int)dtype)->npy;
+}
 
 bool dtype_from_name(const char *name, enum dtype *out) {
-  for (int i = 1; i < DTYPE_COUNT; i++)
-    if (strcmp(name, table[i].name) == 0 || strcmp(name, table[i].text) == 0 || strcmp(name, table[i].constant) == 0) {
+  bool upper = !strncmp(name, "DT_", 3);
+  for (int i = 1; i < DTYPE_COUNT; i++) {
+    bool same = upper ? !strcmp(name + 3, rows[i].upper) : !strcmp(name, rows[i].tf) || !strcmp(name, rows[i].text);
+    if (same) {
       *out = (enum dtype)i;
       return true;
     }
+  }
   return false;
 }
 
-bool dtype_is_float(enum dtype d) {
-  return d == DTYPE_FLOAT || d == DTYPE_DOUBLE || d == DTYPE_HALF || d == DTYPE_BFLOAT16;
-}
-bool dtype_is_complex(enum dtype d) { return d == DTYPE_COMPLEX64 || d == DTYPE_COMPLEX128; }
-bool dtype_is_signed(enum dtype d) {
-  return d == DTYPE_INT8 || d == DTYPE_INT16 || d == DTYPE_INT32 || d == DTYPE_INT64 || d == DTYPE_QINT8 ||
-         d == DTYPE_QINT16 || d == DTYPE_QINT32;
-}
-bool dtype_is_unsigned(enum dtype d) {
-  return d == DTYPE_UINT8 || d == DTYPE_UINT16 || d == DTYPE_UINT32 || d == DTYPE_UINT64 || d == DTYPE_QUINT8 ||
-         d == DTYPE_QUINT16;
-}
-bool dtype_is_integer(enum dtype d) { return dtype_is_signed(d) || dtype_is_unsigned(d); }
-enum dtype dtype_real(enum dtype d) {
-  return d == DTYPE_COMPLEX64 ? DTYPE_FLOAT : d == DTYPE_COMPLEX128 ? DTYPE_DOUBLE : d;
+bool dtype_is_float(enum dtype dtype) {
+  return dtype == DTYPE_HALF || dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT || dtype == DTYPE_DOUBLE;
 }
 
-static float float_from_bits(uint32_t bits) {
-  float f;
-  memcpy(&f, &bits, 4);
-  return f;
+bool dtype_is_complex(enum dtype dtype) {
+  return dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128;
 }
-static uint32_t bits_from_float(float f) {
+
+bool dtype_is_signed(enum dtype dtype) {
+  return dtype == DTYPE_INT8 || dtype == DTYPE_INT16 || dtype == DTYPE_INT32 || dtype == DTYPE_INT64 ||
+         dtype == DTYPE_QINT8 || dtype == DTYPE_QINT16 || dtype == DTYPE_QINT32;
+}
+
+bool dtype_is_unsigned(enum dtype dtype) {
+  return dtype == DTYPE_UINT8 || dtype == DTYPE_UINT16 || dtype == DTYPE_UINT32 || dtype == DTYPE_UINT64 ||
+         dtype == DTYPE_QUINT8 || dtype == DTYPE_QUINT16;
+}
+
+bool dtype_is_integer(enum dtype dtype) {
+  return dtype_is_signed(dtype) || dtype_is_unsigned(dtype);
+}
+
+enum dtype dtype_real(enum dtype dtype) {
+  if (dtype == DTYPE_COMPLEX64)
+    return DTYPE_FLOAT;
+  return dtype == DTYPE_COMPLEX128 ? DTYPE_DOUBLE : dtype;
+}
+
+static uint32_t bits_of(float value) {
   uint32_t bits;
-  memcpy(&bits, &f, 4);
+  memcpy(&bits, &value, 4);
   return bits;
 }
 
-float half_to_float(uint16_t h) {
-  uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = (h >> 10) & 31, mantissa = h & 1023;
+static float float_of(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, 4);
+  return value;
+}
+
+float half_to_float(uint16_t half) {
+  uint32_t sign = (uint32_t)(half & 0x8000) << 16;
+  uint32_t exponent = (half >> 10) & 31, mantissa = half & 0x3ff;
   if (exponent == 31)
-    return float_from_bits(sign | 0x7f800000 | mantissa << 13);
-  if (exponent == 0) { /* zero or denormal: mantissa * 2^-24, exact in float */
-    float f = (float)mantissa * 0x1p-24f;
-    return float_from_bits(sign | bits_from_float(f));
-  }
-  return float_from_bits(sign | (exponent + 112) << 23 | mantissa << 13);
+    return float_of(sign | 0x7f800000 | mantissa << 13);
+  if (exponent)
+    return float_of(sign | (exponent + 112) << 23 | mantissa << 13);
+  float tiny = (float)mantissa * 0x1p-24f; /* a subnormal half is a normal float */
+  return sign ? -tiny : tiny;
 }
 
 uint16_t float_to_half(float value) {
-  uint32_t bits = bits_from_float(value), sign = (bits >> 16) & 0x8000, magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000)
-    return (uint16_t)(sign | 0x7e00);
-  if (magnitude >= 0x477ff000) /* rounds to 65536 or more */
+  uint32_t bits = bits_of(value);
+  uint32_t sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
+  if (rest > 0x7f800000)
+    return (uint16_t)(sign | 0x7e00 | (rest >> 13 & 0x3ff));
+  if (rest >= 0x477ff000) /* rounds to 65536 or more */
     return (uint16_t)(sign | 0x7c00);
-  if (magnitude < 0x38800000) { /* denormal: adding 0.5 puts the bits at the end of the mantissa, rounded */
-    float f = float_from_bits(magnitude) + 0.5f;
-    return (uint16_t)(sign | (bits_from_float(f) - 0x3f000000));
+  if (rest >= 0x38800000) { /* normal */
+    uint32_t rounded = rest + 0xfff + (rest >> 13 & 1);
+    return (uint16_t)(sign | (rounded - 0x38000000) >> 13);
   }
-  uint32_t odd = (magnitude >> 13) & 1;
-  return (uint16_t)(sign | ((magnitude - 0x38000000 + 0xfff + odd) >> 13));
+  /* subnormal: adding 0.5 leaves the mantissa in units of 2^-24, rounded to even by the float addition */
+  uint32_t aligned = bits_of(float_of(rest) + 0.5f) - bits_of(0.5f);
+  return (uint16_t)(sign | aligned);
 }
 
-float bfloat16_to_float(uint16_t bits) { return float_from_bits((uint32_t)bits << 16); }
+float bfloat16_to_float(uint16_t bits) {
+  return float_of((uint32_t)bits << 16);
+}
+
 uint16_t float_to_bfloat16(float value) {
-  uint32_t bits = bits_from_float(value);
+  uint32_t bits = bits_of(value);
   if ((bits & 0x7fffffff) > 0x7f800000)
-    return (uint16_t)((bits >> 16) | 0x40);
-  return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+    return (uint16_t)(bits >> 16 | 0x40);
+  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }

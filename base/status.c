@@ -1,4 +1,4 @@
-/* status.c: the diagnostic of each thread, and what is said of codes. */
+/* status.c: the diagnostic of a thread. Texts are cut, never allocated, so that failing cannot fail. */
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -6,61 +6,84 @@
 #include <string.h>
 
 #define TEXT_SIZE 2048
-static _Thread_local char text[TEXT_SIZE];
+static _Thread_local char diagnostic[TEXT_SIZE];
 
 status fail(status code, const char *format, ...) {
-  char next[TEXT_SIZE]; /* the arguments may be the old text */
+  /* an argument may point into the old text: write aside first */
+  char text[TEXT_SIZE];
   va_list args;
   va_start(args, format);
-  vsnprintf(next, sizeof next, format, args);
+  if (vsnprintf(text, sizeof text, format, args) < 0)
+    text[0] = 0;
   va_end(args);
-  memcpy(text, next, sizeof next);
+  memcpy(diagnostic, text, sizeof text);
   return code;
 }
 
 status status_prefix(status code, const char *format, ...) {
-  char next[TEXT_SIZE];
+  char text[TEXT_SIZE];
   va_list args;
   va_start(args, format);
-  int n = vsnprintf(next, sizeof next, format, args);
+  int length = vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  if (n >= 0 && n < TEXT_SIZE)
-    snprintf(next + n, sizeof next - (size_t)n, "%s", text);
-  memcpy(text, next, sizeof next);
+  if (length < 0)
+    return code;
+  size_t used = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
+  size_t rest = strnlen(diagnostic, TEXT_SIZE - 1);
+  if (rest > sizeof text - 1 - used)
+    rest = sizeof text - 1 - used;
+  memcpy(text + used, diagnostic, rest);
+  text[used + rest] = 0;
+  memcpy(diagnostic, text, sizeof text);
   return code;
 }
 
 status status_suffix(status code, const char *format, ...) {
-  size_t n = strlen(text);
+  size_t used = strnlen(diagnostic, TEXT_SIZE - 1);
   va_list args;
   va_start(args, format);
-  vsnprintf(text + n, sizeof text - n, format, args);
+  (void)vsnprintf(diagnostic + used, TEXT_SIZE - used, format, args);
   va_end(args);
   return code;
 }
 
-const char *status_text(void) { return text; }
-
-static const char *const names[] = {"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND",
-                                    "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
-                                    "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS",
-                                    "UNAUTHENTICATED"};
+const char *status_text(void) {
+  return diagnostic;
+}
 
 const char *status_name(status code) {
-  return (unsigned)code < sizeof names / sizeof names[0] ? names[code] : "UNKNOWN";
+  static const char *const names[] = {
+    "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+    "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
+    "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+  };
+  return (unsigned)code < sizeof names / sizeof *names ? names[code] : "UNKNOWN";
 }
 
 int status_exit_code(status code) {
   switch (code) {
-  case OK: return 0;
+  case OK:
+    return 0;
   case UNAVAILABLE:
   case DEADLINE_EXCEEDED:
-  case UNAUTHENTICATED: return 69;
+  case UNAUTHENTICATED:
+    return 69;
   case INTERNAL:
   case UNKNOWN:
-  case RESOURCE_EXHAUSTED: return 70;
+    return 70;
+  case PERMISSION_DENIED:
   case DATA_LOSS:
-  case PERMISSION_DENIED: return 74;
-  default: return 65;
+    return 74;
+  case CANCELLED:
+  case INVALID_ARGUMENT:
+  case NOT_FOUND:
+  case ALREADY_EXISTS:
+  case RESOURCE_EXHAUSTED:
+  case FAILED_PRECONDITION:
+  case ABORTED:
+  case OUT_OF_RANGE:
+  case UNIMPLEMENTED:
+    return 65;
   }
+  return 70;
 }

@@ -1,87 +1,108 @@
-/* tensor.c: tensors in memory. */
+/* tensor.c: tensors own their memory, or say in release_data how to give it back. */
 #include "base/tensor.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 int64_t shape_count(const struct shape *shape) {
+  if (shape->rank < 0 || shape->rank > LIMIT_RANK)
+    return -1;
   int64_t count = 1;
+  bool zero = false;
   for (int i = 0; i < shape->rank; i++) {
-    if (shape->dims[i] < 0 || __builtin_mul_overflow(count, shape->dims[i], &count) || count > LIMIT_ELEMENTS)
+    int64_t d = shape->dims[i];
+    if (d < 0)
       return -1;
+    if (d == 0) {
+      zero = true;
+      continue;
+    }
+    if (d > LIMIT_ELEMENTS || count > LIMIT_ELEMENTS / d)
+      return -1; /* also beside a zero: nobody means [0, 2^40, 2^40] */
+    count *= d;
   }
-  return count;
+  return zero ? 0 : count;
 }
 
 const char *shape_text(const struct shape *shape) {
-  static _Thread_local char buffers[4][LIMIT_RANK * 21 + 3];
+  static _Thread_local char buffers[4][8 + LIMIT_RANK * 22];
   static _Thread_local unsigned turn;
   char *text = buffers[turn++ % 4];
-  size_t n = 0, size = sizeof buffers[0];
-  n += (size_t)snprintf(text, size, "[");
-  for (int i = 0; i < shape->rank; i++)
-    n += (size_t)snprintf(text + n, size - n, "%s%lld", i ? "," : "", (long long)shape->dims[i]);
-  snprintf(text + n, size - n, "]");
+  size_t used = 0, size = sizeof buffers[0];
+  text[used++] = '[';
+  for (int i = 0; i < shape->rank && i < LIMIT_RANK; i++)
+    used += (size_t)snprintf(text + used, size - used, i ? ",%lld" : "%lld", (long long)shape->dims[i]);
+  text[used++] = ']';
+  text[used] = 0;
   return text;
 }
 
 status tensor_create(enum dtype dtype, const struct shape *shape, struct tensor **out) {
   int64_t count = shape_count(shape);
+  if (!dtype_is_valid((int)dtype))
+    return fail(INVALID_ARGUMENT, "%d is no element type", (int)dtype);
   if (count < 0)
     return fail(INVALID_ARGUMENT, "%s is no shape of a tensor", shape_text(shape));
-  struct tensor *t = calloc(1, sizeof *t);
-  size_t size = ((size_t)count * dtype_size(dtype) + 63) & ~(size_t)63;
-  void *data = size ? aligned_alloc(64, size) : NULL;
-  if (!t || (size && !data)) {
-    free(t);
-    free(data);
-    return fail(RESOURCE_EXHAUSTED, "no memory for a tensor of %s%s", dtype_name(dtype), shape_text(shape));
+  struct tensor *tensor = calloc(1, sizeof *tensor);
+  if (!tensor)
+    return fail(RESOURCE_EXHAUSTED, "no memory for a tensor");
+  tensor->dtype = dtype;
+  tensor->shape = *shape;
+  tensor->count = count;
+  atomic_init(&tensor->references, 1);
+  if (count) {
+    size_t size = ((size_t)count * dtype_size(dtype) + 63) & ~(size_t)63;
+    tensor->data = aligned_alloc(64, size);
+    if (!tensor->data) {
+      free(tensor);
+      return fail(RESOURCE_EXHAUSTED, "no memory for a tensor of %zu bytes", size);
+    }
+    if (dtype == DTYPE_STRING)
+      memset(tensor->data, 0, size);
   }
-  if (data && dtype == DTYPE_STRING)
-    memset(data, 0, size);
-  t->dtype = dtype;
-  t->shape = *shape;
-  t->data = data;
-  t->count = count;
-  t->references = 1;
-  *out = t;
+  *out = tensor;
   return OK;
 }
 
-/* Copies the bytes behind `count` strings into one block and points the views there. */
-static status copy_strings(const struct string_view *from, int64_t count, struct tensor *to) {
-  uint64_t total = 0;
-  for (int64_t i = 0; i < count; i++)
-    total += from[i].size;
-  char *bytes = total ? malloc(total) : NULL;
-  if (total && !bytes)
-    return fail(RESOURCE_EXHAUSTED, "no memory for %llu bytes of strings", (unsigned long long)total);
-  struct string_view *views = to->data;
-  to->bytes = bytes;
-  for (int64_t i = 0; i < count; i++) {
-    views[i] = (struct string_view){bytes, from[i].size};
-    if (from[i].size)
-      memcpy(bytes, from[i].data, from[i].size);
-    bytes += from[i].size;
+/* Gives the views of a string tensor bytes of its own. */
+static status strings_own(struct tensor *tensor) {
+  struct string_view *views = tensor->data;
+  size_t total = 0;
+  for (int64_t i = 0; i < tensor->count; i++) {
+    if (views[i].size > SIZE_MAX / 2 - total)
+      return fail(RESOURCE_EXHAUSTED, "no memory for the strings of a tensor");
+    total += views[i].size;
   }
+  char *bytes = malloc(total ? total : 1);
+  if (!bytes)
+    return fail(RESOURCE_EXHAUSTED, "no memory for %zu bytes of strings", total);
+  size_t used = 0;
+  for (int64_t i = 0; i < tensor->count; i++) {
+    if (views[i].size)
+      memcpy(bytes + used, views[i].data, views[i].size);
+    views[i].data = bytes + used;
+    used += views[i].size;
+  }
+  tensor->bytes = bytes;
   return OK;
 }
 
 status tensor_copy_in(enum dtype dtype, const struct shape *shape, const void *data, struct tensor **out) {
-  struct tensor *t;
-  TRY(tensor_create(dtype, shape, &t));
+  struct tensor *tensor;
+  TRY(tensor_create(dtype, shape, &tensor));
+  if (tensor->count)
+    memcpy(tensor->data, data, (size_t)tensor_byte_size(tensor));
   if (dtype == DTYPE_STRING) {
-    status s = copy_strings(data, t->count, t);
-    if (s != OK) {
-      tensor_release(t);
-      return s;
+    status result = strings_own(tensor);
+    if (result != OK) {
+      tensor_release(tensor);
+      return result;
     }
-  } else if (t->count) {
-    memcpy(t->data, data, (size_t)t->count * dtype_size(dtype));
   }
-  *out = t;
+  *out = tensor;
   return OK;
 }
 
@@ -90,12 +111,14 @@ status tensor_clone(const struct tensor *tensor, struct tensor **out) {
 }
 
 struct tensor *tensor_retain(struct tensor *tensor) {
-  atomic_fetch_add_explicit(&tensor->references, 1, memory_order_relaxed);
+  int before = atomic_fetch_add_explicit(&tensor->references, 1, memory_order_relaxed);
+  assert(before > 0);
+  (void)before;
   return tensor;
 }
 
 void tensor_release(struct tensor *tensor) {
-  if (!tensor || atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) > 1)
+  if (!tensor || atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) != 1)
     return;
   if (tensor->release_data) {
     tensor->release_data(tensor);
@@ -106,4 +129,6 @@ void tensor_release(struct tensor *tensor) {
   free(tensor);
 }
 
-int64_t tensor_byte_size(const struct tensor *tensor) { return tensor->count * (int64_t)dtype_size(tensor->dtype); }
+int64_t tensor_byte_size(const struct tensor *tensor) {
+  return tensor->count * (int64_t)dtype_size(tensor->dtype);
+}

@@ -1,4 +1,4 @@
-/* vec.c: growing by half, at least to 8. */
+/* vec.c: doubling growth. */
 #include "base/vec.h"
 
 #include <stdio.h>
@@ -11,14 +11,14 @@ void *vec_grow(void *items, uint32_t *capacity, uint32_t needed, size_t item_siz
   }
   if (needed <= *capacity)
     return items;
-  uint64_t next = (uint64_t)*capacity + *capacity / 2;
-  next = next < 8 ? 8 : next;
-  next = next < needed ? needed : next;
-  void *p = next > UINT32_MAX ? NULL : realloc(items, next * item_size);
-  if (!p) {
-    fprintf(stderr, "error: RESOURCE_EXHAUSTED: out of memory (%llu items)\n", (unsigned long long)next);
-    exit(70);
+  uint32_t wanted = *capacity < 4 ? 8 : *capacity > UINT32_MAX / 2 ? UINT32_MAX : *capacity * 2;
+  if (wanted < needed)
+    wanted = needed;
+  void *grown = reallocarray(items, wanted, item_size);
+  if (!grown) {
+    fprintf(stderr, "error: RESOURCE_EXHAUSTED: out of memory: %u items of %zu bytes asked for\n", wanted, item_size);
+    exit(65);
   }
-  *capacity = (uint32_t)next;
-  return p;
+  *capacity = wanted;
+  return grown;
 }
