@@ -56,6 +56,7 @@ struct flow_var {
   int64_t dims[LIMIT_RANK];
   uint32_t task;
   const char *node;          /* for errors */
+  bool zero_initial;         /* starts initialised, with zeros (has_shape): state of an op, such as a random counter */
 };
 
 /* What a buffer of a kernel node is bound to. */

@@ -1,0 +1,310 @@
+/* ops_random.c: random numbers, bit for bit as TensorFlow's CPU kernels draw them (normals up to the last places of log,
+ * sin and cos).
+ *
+ * Stateless ops get key and counter as values. A stateful op keeps its counter in a hidden variable of its task: one u64 that
+ * a kernel reads, draws from and moves on in the same step; its key is the seed attribute, the upper half of its counter is
+ * seed2. An op whose seeds are both 0 has no seed of its own: its key comes from its name. */
+#include <string.h>
+
+#include "ir/ops/philox.h"
+
+#define RESERVED 256 /* counter values that TensorFlow sets aside for each element of a stateful draw */
+
+enum draw { DRAW_UNIFORM, DRAW_NORMAL, DRAW_TRUNCATED, DRAW_INT, DRAW_FULL_INT };
+
+struct source {
+  bool is_stateful;
+  uint32_t var;               /* stateful: the counter */
+  int64_t seed, seed2;
+  value_id key, counter;      /* stateless: [1] and [2] of u64 */
+};
+struct request {
+  enum draw draw;
+  enum dtype dtype;
+  value_id minimum, maximum;  /* DRAW_INT */
+  struct source source;
+  dim count;
+};
+
+static expr_id u64_of(struct kb *kb, expr_id e) { return expr_cast(kb->k, DTYPE_UINT64, e); }
+static expr_id u64_const(struct kb *kb, int64_t v) { return expr_int(kb->k, DTYPE_UINT64, v); }
+
+/* How many outputs one block of four words gives. */
+static int group_size(const struct request *r) {
+  bool wide = r->dtype == DTYPE_DOUBLE || r->dtype == DTYPE_INT64 || r->dtype == DTYPE_UINT64;
+  return wide ? 2 : 4;
+}
+
+static struct philox load_source(struct kb *kb, const struct source *s, uint32_t state, uint32_t key, uint32_t counter) {
+  expr_id first = kb_int(kb, 0), second = kb_int(kb, 1);
+  if (s->is_stateful)
+    return (struct philox){u64_const(kb, s->seed), kb_load(kb, state, &first).re, u64_const(kb, s->seed2)};
+  return (struct philox){kb_load(kb, key, &first).re, kb_load(kb, counter, &first).re, kb_load(kb, counter, &second).re};
+}
+
+/* ---- from words to elements ---- */
+
+static expr_id scalar_input(struct kb *kb, value_id v) {
+  expr_id at[LIMIT_RANK];
+  for (int i = 0; i < LIMIT_RANK; i++)
+    at[i] = kb_int(kb, 0);
+  uint32_t buffer = kb_in(kb, v);
+  return kb_load(kb, buffer, at).re;
+}
+
+/* minimum + bits % (maximum - minimum), in unsigned arithmetic */
+static expr_id ranged(struct kb *kb, const struct request *r, enum dtype bits_dtype, expr_id bits) {
+  expr_id low = expr_cast(kb->k, bits_dtype, scalar_input(kb, r->minimum));
+  expr_id high = expr_cast(kb->k, bits_dtype, scalar_input(kb, r->maximum));
+  expr_id rest = expr_binary(kb->k, SCALAR_REM, bits, expr_binary(kb->k, SCALAR_SUB, high, low));
+  return expr_binary(kb->k, SCALAR_ADD, low, rest);
+}
+
+/* The elements of one group from its four words. */
+static void group_elements(struct kb *kb, const struct request *r, const expr_id *words, expr_id *out) {
+  int size = group_size(r);
+  for (int i = 0; i < size; i++) {
+    expr_id first = words[size == 2 ? 2 * i : i], second = size == 2 ? words[2 * i + 1] : NO_EXPR;
+    expr_id pair[2];
+    switch (r->draw) {
+    case DRAW_UNIFORM: out[i] = philox_uniform(kb, r->dtype, first, second); break;
+    case DRAW_NORMAL:
+    case DRAW_TRUNCATED:
+      philox_normals(kb, r->dtype, size == 2 ? words : &words[i & 2], pair);
+      out[i] = expr_cast(kb->k, r->dtype, pair[i & 1]);
+      break;
+    case DRAW_INT:
+    case DRAW_FULL_INT: {
+      expr_id bits = size == 2 ? philox_join(kb, first, second) : first;
+      if (r->draw == DRAW_INT)
+        bits = ranged(kb, r, size == 2 ? DTYPE_UINT64 : DTYPE_UINT32, bits);
+      out[i] = expr_cast(kb->k, r->dtype, bits);
+      break;
+    }
+    }
+  }
+}
+
+static void store_in_range(struct kb *kb, uint32_t out, expr_id at, expr_id count, bool always, expr_id value) {
+  if (!always)
+    kb_if(kb, kb_lt(kb, at, count));
+  kb_store(kb, out, &at, real_element(value));
+  if (!always)
+    kb_close(kb, 1);
+}
+
+static void draw_group(struct kb *kb, const struct request *r, const struct philox *p, expr_id group, uint32_t out, bool full) {
+  expr_id words[4], elements[4], count = kb_dim(kb, r->count);
+  int size = group_size(r);
+  philox_block(kb, p, u64_of(kb, group), words);
+  if (!full)
+    for (int i = 0; i < 4; i++) /* computed once, not in each branch */
+      words[i] = kb_get(kb, kb_local(kb, words[i]));
+  group_elements(kb, r, words, elements);
+  for (int i = 0; i < size; i++)
+    store_in_range(kb, out, kb_add(kb, kb_mul(kb, group, kb_int(kb, size)), kb_int(kb, i)), count, full, elements[i]);
+}
+
+/* Normals beyond two deviations are drawn again, from the words that are set aside for the group. */
+static void draw_truncated_group(struct kb *kb, const struct request *r, const struct philox *p, expr_id group, uint32_t out) {
+  int size = group_size(r), pairs = size == 2 ? 1 : 2;
+  enum dtype d = r->dtype == DTYPE_DOUBLE ? DTYPE_DOUBLE : DTYPE_FLOAT;
+  expr_id base = u64_of(kb, kb_mul(kb, group, kb_int(kb, size * RESERVED / 4)));
+  uint32_t tries = kb_local(kb, kb_int(kb, 0)), have = kb_local(kb, kb_int(kb, 0));
+  expr_id first = kb_mul(kb, group, kb_int(kb, size)), count = kb_dim(kb, r->count);
+  kb_while(kb, kb_lt(kb, kb_get(kb, have), kb_int(kb, size)));
+  expr_id words[4];
+  philox_block(kb, p, expr_binary(kb->k, SCALAR_ADD, base, u64_of(kb, kb_get(kb, tries))), words);
+  expr_id found[4];
+  for (int pair = 0; pair < pairs; pair++) {
+    philox_normals(kb, d, &words[2 * pair], &found[2 * pair]);
+    for (int i = 0; i < 2; i++)
+      found[2 * pair + i] = kb_get(kb, kb_local(kb, found[2 * pair + i]));
+  }
+  for (int i = 0; i < 2 * pairs; i++) {
+    expr_id near = expr_binary(kb->k, SCALAR_LT, expr_unary(kb->k, SCALAR_ABS, found[i]), expr_float(kb->k, d, 2));
+    kb_if(kb, kb_and(kb, near, kb_lt(kb, kb_get(kb, have), kb_int(kb, size))));
+    store_in_range(kb, out, kb_add(kb, first, kb_get(kb, have)), count, false, expr_cast(kb->k, r->dtype, found[i]));
+    kb_set(kb, have, kb_add(kb, kb_get(kb, have), kb_int(kb, 1)));
+    kb_close(kb, 1);
+  }
+  kb_set(kb, tries, kb_add(kb, kb_get(kb, tries), kb_int(kb, 1)));
+  kb_close(kb, 1);
+}
+
+/* ---- the kernel ---- */
+
+static void check_range(struct kb *kb, const struct request *r) {
+  expr_id low = scalar_input(kb, r->minimum), high = scalar_input(kb, r->maximum);
+  kb_check(kb, expr_binary(kb->k, SCALAR_LT, low, high), INVALID_ARGUMENT, "Need minval < maxval, got %d >= %d",
+           expr_cast(kb->k, DTYPE_INT64, low), expr_cast(kb->k, DTYPE_INT64, high));
+}
+
+/* The stateful counter moves on by what the draw reserves. */
+static void advance(struct kb *kb, const struct request *r, uint32_t state) {
+  expr_id at = kb_for(kb, LOOP_PAR, kb_int(kb, 1));
+  expr_id used = u64_of(kb, kb_mul(kb, kb_dim(kb, r->count), kb_int(kb, RESERVED)));
+  kb_store(kb, state, &at, real_element(expr_binary(kb->k, SCALAR_ADD, kb_load(kb, state, &at).re, used)));
+  kb_close(kb, 1);
+}
+
+static status draw(struct op_call *c, const struct request *r, int rank, const dim *dims) {
+  struct kb kb;
+  kb_begin(&kb, c, r->dtype);
+  uint32_t key = 0, counter = 0, state = 0;
+  dim one = op_dim(c, 1);
+  if (r->source.is_stateful) {
+    state = kb_var(&kb, r->source.var, BUFFER_INOUT, 1, &one);
+  } else {
+    key = kb_in(&kb, r->source.key);
+    counter = kb_in(&kb, r->source.counter);
+  }
+  uint32_t out = kb_out(&kb, r->dtype, 1, &r->count);
+  int size = group_size(r);
+  int64_t known = op_dim_value(c, r->count);
+  dim groups = dim_floordiv(c->lw->dims, dim_add(c->lw->dims, r->count, op_dim(c, size - 1)), op_dim(c, size));
+  expr_id group = kb_for_dim(&kb, LOOP_PAR, groups);
+  struct philox p = load_source(&kb, &r->source, state, key, counter);
+  if (r->draw == DRAW_INT)
+    check_range(&kb, r);
+  if (r->draw == DRAW_TRUNCATED)
+    draw_truncated_group(&kb, r, &p, group, out);
+  else
+    draw_group(&kb, r, &p, group, out, known >= 0 && known % size == 0);
+  kb_close(&kb, 1);
+  if (r->source.is_stateful)
+    advance(&kb, r, state);
+  value_id flat = kb_value(&kb, out);
+  TRY(kb_finish(&kb));
+  op_set_output(c, 0, op_alias(c, flat, r->dtype, rank, dims));
+  return OK;
+}
+
+static status draw_shaped(struct op_call *c, struct request *r) {
+  value_id shape;
+  dim *dims;
+  int rank;
+  TRY(op_input(c, 0, &shape));
+  TRY(op_elements(c, shape, &dims, &rank));
+  if (rank > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "a tensor of rank %d", rank);
+  for (int i = 0; i < rank; i++)
+    if (dim_less(c->lw->dims, dims[i], op_dim(c, 0)) == 1)
+      return fail(INVALID_ARGUMENT, "shape must not be negative: %s", op_shape_text(c, rank, dims));
+  r->dtype = op_output_dtype(c, 0);
+  r->count = op_count(c, rank, dims);
+  return draw(c, r, rank, dims);
+}
+
+static enum draw draw_of_op(const char *op) {
+  if (strstr(op, "FullInt"))
+    return DRAW_FULL_INT;
+  if (strstr(op, "UniformInt"))
+    return DRAW_INT;
+  if (strstr(op, "Truncated"))
+    return DRAW_TRUNCATED;
+  return strstr(op, "Normal") ? DRAW_NORMAL : DRAW_UNIFORM;
+}
+
+/* ---- stateful ---- */
+
+static struct source stateful_source(struct op_call *c) {
+  struct flow_var var = {.name = c->node->name, .container = "tfc-random", .dtype = DTYPE_UINT64, .has_shape = true, .rank = 1,
+                         .dims = {1}, .task = c->node->task, .node = c->node->name, .zero_initial = true};
+  struct source s = {.is_stateful = true, .var = c->lw->find_var(c->lw->self, &var)};
+  s.seed = node_attr_int(c->node, "seed", 0);
+  s.seed2 = node_attr_int(c->node, "seed2", 0);
+  if (s.seed == 0 && s.seed2 == 0)
+    s.seed = (int64_t)hash_bytes(c->node->name, strlen(c->node->name), 0);
+  return s;
+}
+
+status build_random(struct op_call *c) {
+  struct request r = {.draw = draw_of_op(c->node->op), .source = stateful_source(c)};
+  if (r.draw == DRAW_INT) {
+    TRY(op_input(c, 1, &r.minimum));
+    TRY(op_input(c, 2, &r.maximum));
+  }
+  return draw_shaped(c, &r);
+}
+
+/* ---- stateless ---- */
+
+/* TensorFlow's scrambling of a user's two seeds: one block under a fixed key gives the key and the counter's upper half. */
+static status scramble_seed(struct op_call *c, value_id seed, value_id *key, value_id *counter) {
+  struct flow_value v = *op_value(c, seed);
+  if (v.rank != 1)
+    return fail(INVALID_ARGUMENT, "seed must have shape [2], not %s", op_shape_text(c, v.rank, v.dims));
+  TRY(op_equal_dims(c, v.dims[0], op_dim(c, 2), "seed must have shape [2]"));
+  struct kb kb;
+  kb_begin(&kb, c, DTYPE_UINT64);
+  uint32_t a = kb_in(&kb, seed);
+  dim one = op_dim(c, 1), two = op_dim(c, 2);
+  uint32_t k = kb_out(&kb, DTYPE_UINT64, 1, &one), n = kb_out(&kb, DTYPE_UINT64, 1, &two);
+  expr_id first = kb_int(&kb, 0), second = kb_int(&kb, 1), words[4];
+  struct philox p = {u64_const(&kb, INT64_C(0x02461e293ec8f720)), u64_of(&kb, kb_load(&kb, a, &first).re),
+                     u64_of(&kb, kb_load(&kb, a, &second).re)};
+  philox_block(&kb, &p, u64_const(&kb, 0), words);
+  kb_store(&kb, k, &first, real_element(philox_join(&kb, words[0], words[1])));
+  kb_store(&kb, n, &first, real_element(u64_const(&kb, 0)));
+  kb_store(&kb, n, &second, real_element(philox_join(&kb, words[2], words[3])));
+  *key = kb_value(&kb, k);
+  *counter = kb_value(&kb, n);
+  return kb_finish(&kb);
+}
+
+status build_stateless_key_counter(struct op_call *c) {
+  value_id seed, key, counter;
+  TRY(op_input(c, 0, &seed));
+  TRY(scramble_seed(c, seed, &key, &counter));
+  op_set_output(c, 0, key);
+  op_set_output(c, 1, counter);
+  if (c->out_count > 2) {
+    int64_t philox_algorithm = 1;
+    op_set_output(c, 2, op_constant_i64s(c, DTYPE_INT32, 0, NULL, &philox_algorithm, 1));
+  }
+  return OK;
+}
+
+status build_stateless_algorithm(struct op_call *c) {
+  int64_t philox_algorithm = 1;
+  op_set_output(c, 0, op_constant_i64s(c, DTYPE_INT32, 0, NULL, &philox_algorithm, 1));
+  return OK;
+}
+
+status build_stateless_random(struct op_call *c) {
+  struct request r = {.draw = draw_of_op(c->node->op)};
+  value_id seed;
+  TRY(op_input(c, 1, &seed));
+  TRY(scramble_seed(c, seed, &r.source.key, &r.source.counter));
+  if (r.draw == DRAW_INT) {
+    TRY(op_input(c, 2, &r.minimum));
+    TRY(op_input(c, 3, &r.maximum));
+  }
+  return draw_shaped(c, &r);
+}
+
+/* shape, key, counter, algorithm, and the range */
+status build_stateless_random_v2(struct op_call *c) {
+  struct request r = {.draw = draw_of_op(c->node->op)};
+  value_id algorithm;
+  int64_t *values;
+  int count;
+  TRY(op_input(c, 1, &r.source.key));
+  TRY(op_input(c, 2, &r.source.counter));
+  TRY(op_input(c, 3, &algorithm));
+  TRY(op_const_ints(c, algorithm, "alg", &values, &count));
+  if (count > 0 && values[0] == 2)
+    return fail(UNIMPLEMENTED, "the random number algorithm ThreeFry");
+  struct flow_value key = *op_value(c, r.source.key), counter = *op_value(c, r.source.counter);
+  if (key.rank != 1 || counter.rank != 1)
+    return fail(INVALID_ARGUMENT, "key and counter must have shapes [1] and [2], not %s and %s",
+                op_shape_text(c, key.rank, key.dims), op_shape_text(c, counter.rank, counter.dims));
+  TRY(op_equal_dims(c, key.dims[0], op_dim(c, 1), "key must have shape [1]"));
+  TRY(op_equal_dims(c, counter.dims[0], op_dim(c, 2), "counter must have shape [2]"));
+  if (r.draw == DRAW_INT) {
+    TRY(op_input(c, 4, &r.minimum));
+    TRY(op_input(c, 5, &r.maximum));
+  }
+  return draw_shaped(c, &r);
+}
