@@ -1,0 +1,171 @@
+/* kernel_runner.h: for tests: kernels compiled into a shared object and run beside the reference evaluator. */
+#ifndef TFC_TESTS_KERNEL_RUNNER_H
+#define TFC_TESTS_KERNEL_RUNNER_H
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ir/kernel.h"
+#include "runtime/program.h"
+#include "targets/target.h"
+
+struct compiled {
+  void *handle;
+  const struct kernel_code *code;
+};
+
+/* Exits with a word on stderr where it cannot: nothing can be tested then. */
+static inline struct compiled compile_kernels(struct kernel *const *kernels, uint32_t count, const char *cpu) {
+  char folder[] = "/tmp/tfc-test-XXXXXX", object[64], library[64], command[300];
+  struct compiled out = {0};
+  struct target_unit unit = {.kernels = kernels, .count = count};
+  struct target_options options = {.cpu = cpu};
+  if (!mkdtemp(folder))
+    exit(2);
+  snprintf(object, sizeof object, "%s/k.o", folder);
+  snprintf(library, sizeof library, "%s/k.so", folder);
+  snprintf(command, sizeof command, "cc -shared -o %s %s -lm", library, object);
+  if (target_find("cpu")->compile(&options, &unit, object) != OK) {
+    fprintf(stderr, "cannot compile: %s\n", status_text());
+    exit(2);
+  }
+  if (system(command) != 0 || !(out.handle = dlopen(library, RTLD_NOW))) {
+    fprintf(stderr, "cannot link: %s\n", dlerror());
+    exit(2);
+  }
+  out.code = dlsym(out.handle, "tfc_kernels");
+  unlink(object);
+  unlink(library);
+  rmdir(folder);
+  return out;
+}
+
+static inline int64_t buffer_count(const struct kernel *k, uint32_t buffer, const int64_t *sizes) {
+  const struct kernel_buffer *b = &k->buffers.items[buffer];
+  int64_t n = 1;
+  for (int d = 0; d < b->rank; d++)
+    n *= DIM_IS_SIZE(b->dims[d]) ? sizes[SIZE_OF_DIM(b->dims[d])] : b->dims[d];
+  return n;
+}
+
+static inline void *aligned_block(size_t size) {
+  void *p = aligned_alloc(64, (size + 127) / 64 * 64);
+  memset(p, 0xcd, (size + 127) / 64 * 64);
+  return p;
+}
+
+/* Tile by tile, phase by phase, last tile first: they must not depend on their order. */
+static inline struct kernel_fault run_compiled(const struct kernel_code *code, void *const *buffers, const int64_t *sizes) {
+  struct kernel_fault fault = {0};
+  size_t bytes = (size_t)code->query(sizes, KERNEL_SCRATCH);
+  struct kernel_call call = {buffers, sizes, aligned_block(bytes), &fault};
+  int64_t phases = code->query(sizes, KERNEL_PHASES);
+  for (int64_t phase = 0; phase < phases; phase++)
+    for (int64_t tile = code->query(sizes, phase); tile-- > 0 && !fault.code;)
+      code->run(&call, phase, tile, tile + 1);
+  free(call.scratch);
+  return fault;
+}
+
+struct sequence {
+  uint64_t state;
+};
+static inline uint64_t next_random(struct sequence *s) {
+  s->state = s->state * 6364136223846793005u + 1442695040888963407u;
+  return s->state >> 33;
+}
+static inline void fill_random(enum dtype dtype, void *data, int64_t count, struct sequence *s) {
+  for (int64_t i = 0; i < count * (dtype_is_complex(dtype) ? 2 : 1); i++) {
+    double v = (double)(next_random(s) % 20001) / 10000 - 1;
+    int64_t n = (int64_t)(next_random(s) % 21) - 10;
+    switch (dtype_real(dtype)) {
+    case DTYPE_FLOAT: ((float *)data)[i] = (float)v; break;
+    case DTYPE_DOUBLE: ((double *)data)[i] = v; break;
+    case DTYPE_HALF: ((uint16_t *)data)[i] = float_to_half((float)v); break;
+    case DTYPE_BFLOAT16: ((uint16_t *)data)[i] = float_to_bfloat16((float)v); break;
+    case DTYPE_BOOL: ((uint8_t *)data)[i] = n & 1; break;
+    case DTYPE_STRING: {
+      static const char *const words[] = {"", "a", "ab", "abc", "abd", "b"};
+      const char *text = words[next_random(s) % 6];
+      ((struct string_view *)data)[i] = (struct string_view){text, strlen(text)};
+      break;
+    }
+    default:
+      switch (dtype_size(dtype)) {
+      case 1: ((uint8_t *)data)[i] = (uint8_t)n; break;
+      case 2: ((uint16_t *)data)[i] = (uint16_t)n; break;
+      case 4: ((uint32_t *)data)[i] = (uint32_t)n; break;
+      default: ((uint64_t *)data)[i] = (uint64_t)n; break;
+      }
+    }
+  }
+}
+
+static inline double element_value(enum dtype dtype, const void *data, int64_t i) {
+  switch (dtype_real(dtype)) {
+  case DTYPE_FLOAT: return (double)((const float *)data)[i];
+  case DTYPE_DOUBLE: return ((const double *)data)[i];
+  case DTYPE_HALF: return (double)half_to_float(((const uint16_t *)data)[i]);
+  default: return (double)bfloat16_to_float(((const uint16_t *)data)[i]);
+  }
+}
+/* The first element that differs: floats by more than rtol and atol, NaN being like NaN, the rest in any bit; -1: none. */
+static inline int64_t first_difference(enum dtype dtype, const void *a, const void *b, int64_t count, double rtol, double atol) {
+  size_t size = dtype_size(dtype);
+  if (!dtype_is_float(dtype_real(dtype))) {
+    for (int64_t i = 0; i < count; i++)
+      if (memcmp((const char *)a + size * i, (const char *)b + size * i, size) != 0)
+        return i;
+    return -1;
+  }
+  for (int64_t i = 0; i < count * (dtype_is_complex(dtype) ? 2 : 1); i++) {
+    double x = element_value(dtype, a, i), y = element_value(dtype, b, i);
+    bool same = isnan(x) || isnan(y) ? isnan(x) && isnan(y) : isinf(x) || isinf(y) ? x == y : fabs(x - y) <= atol + rtol * fabs(y);
+    if (!same)
+      return i;
+  }
+  return -1;
+}
+
+#define RUNNER_BUFFERS 16
+/* Runs both on the same random inputs. Returns false, with a word in `what`, where they differ. */
+static inline bool agree(const struct kernel *k, const struct kernel_code *code, const int64_t *sizes, double rtol, double atol,
+                         char *what, size_t what_size) {
+  void *ours[RUNNER_BUFFERS] = {0}, *theirs[RUNNER_BUFFERS] = {0};
+  struct sequence s = {(uint64_t)(sizes ? sizes[0] : 0) + 7};
+  for (uint32_t i = 0; i < k->buffers.count; i++) {
+    const struct kernel_buffer *b = &k->buffers.items[i];
+    size_t bytes = (size_t)buffer_count(k, i, sizes) * dtype_size(b->dtype);
+    if (b->mode == BUFFER_SCRATCH)
+      continue;
+    ours[i] = aligned_block(bytes);
+    theirs[i] = aligned_block(bytes);
+    fill_random(b->dtype, ours[i], buffer_count(k, i, sizes), &s);
+    memcpy(theirs[i], ours[i], bytes);
+  }
+  status expected = kernel_eval(k, theirs, sizes);
+  struct kernel_fault fault = run_compiled(code, ours, sizes);
+  bool good = (int)expected == fault.code;
+  snprintf(what, what_size, "%s: evaluator %s, compiled %s", k->name, status_name(expected), status_name((status)fault.code));
+  for (uint32_t i = 0; i < k->buffers.count && good && expected == OK; i++) {
+    const struct kernel_buffer *b = &k->buffers.items[i];
+    int64_t at = b->mode == BUFFER_SCRATCH ? -1 : first_difference(b->dtype, ours[i], theirs[i], buffer_count(k, i, sizes), rtol, atol);
+    if (at >= 0) {
+      good = false;
+      bool is_float = dtype_is_float(dtype_real(b->dtype));
+      snprintf(what, what_size, "%s: buffer %u element %lld: %g, expected %g", k->name, i, (long long)at,
+               is_float ? element_value(b->dtype, ours[i], at) : 0, is_float ? element_value(b->dtype, theirs[i], at) : 0);
+    }
+  }
+  for (uint32_t i = 0; i < k->buffers.count; i++) {
+    free(ours[i]);
+    free(theirs[i]);
+  }
+  return good;
+}
+
+#endif
