@@ -120,6 +120,7 @@ dim dim_symbol(struct dim_table *t, const char *name) {
   vec_push(&t->symbols, (struct symbol){.name = arena_strdup(t->arena, name)});
   return atom_dim(t, ATOM_SYMBOL, t->symbols.count - 1, NO_DIM);
 }
+dim dim_of_symbol(struct dim_table *t, uint32_t symbol) { return atom_dim(t, ATOM_SYMBOL, symbol, NO_DIM); }
 uint32_t dims_symbol_count(const struct dim_table *t) { return t->symbols.count; }
 const char *dims_symbol_name(const struct dim_table *t, uint32_t symbol) { return t->symbols.items[symbol].name; }
 

@@ -21,6 +21,7 @@ struct dim_table;
 struct dim_table *dims_create(struct arena *arena);
 dim dim_const(struct dim_table *t, int64_t value);
 dim dim_symbol(struct dim_table *t, const char *name); /* a new one each time */
+dim dim_of_symbol(struct dim_table *t, uint32_t symbol); /* an existing one, as it was made */
 uint32_t dims_symbol_count(const struct dim_table *t);
 const char *dims_symbol_name(const struct dim_table *t, uint32_t symbol);
 
