@@ -175,7 +175,8 @@ enum program_instr_flag {
   INSTR_LATE = 1,    /* its sizes depend on symbols that are bound while the step runs */
   INSTR_BLOCKS = 2,  /* may wait for other steps */
   INSTR_LOCKS = 4,   /* a kernel that updates variables */
-  INSTR_DEFINES = 8, /* FEED, RECV, HOST, READ: an output's shape may bind symbols */
+  INSTR_DEFINES = 8, /* READ: the shape of the value is not fixed: it binds symbols or must agree */
+  INSTR_MAKES = 16,  /* a kernel with an output in a tensor of its own */
 };
 struct program_instr {
   uint8_t op, flags;
@@ -186,7 +187,7 @@ struct program_instr {
   struct program_range outputs;    /* operands: slots */
   struct program_range sizes;      /* operands: size codes */
   uint32_t sizes_at;               /* KERNEL: where its sizes are in a frame; sizes of all kernels are in one array */
-  uint32_t shapes;                 /* KERNEL: operands: for each argument that is an OUT variable a rank and its size codes */
+  uint32_t shapes;                 /* KERNEL: operands: for each variable among args: mode, rank, its size codes */
   struct program_range blocks;
   struct program_range attrs;
   struct program_range release;    /* operands: slots whose last use this is */
@@ -194,6 +195,7 @@ struct program_instr {
   uint32_t need_count;             /* dataflow: how many must have run before */
   uint32_t kernel_at;              /* KERNEL: its number among the kernels of the part */
 };
+enum program_variable_mode { PROGRAM_VARIABLE_IN, PROGRAM_VARIABLE_OUT, PROGRAM_VARIABLE_INOUT }; /* in `shapes` */
 /* An attribute of a host call: kind as enum program_attr_kind. */
 enum program_attr_kind {
   PROGRAM_ATTR_NONE, PROGRAM_ATTR_STRING, PROGRAM_ATTR_INT, PROGRAM_ATTR_FLOAT, PROGRAM_ATTR_BOOL, PROGRAM_ATTR_TYPE,

@@ -1,0 +1,106 @@
+/* container.c: a list: a task has a handful of resources, and steps find them by handle. */
+#include "runtime/container.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct container {
+  pthread_mutex_t lock;
+  struct resource **items; /* handle - 1 */
+  int64_t count, capacity;
+};
+
+status container_create(struct container **out) {
+  struct container *container = calloc(1, sizeof *container);
+  if (!container)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  pthread_mutex_init(&container->lock, NULL);
+  *out = container;
+  return OK;
+}
+
+static void resource_free(struct resource *resource) {
+  free(resource->container);
+  free(resource->name);
+  free(resource);
+}
+
+void container_destroy(struct container *container) {
+  if (!container)
+    return;
+  for (int64_t i = 0; i < container->count; i++) {
+    container->items[i]->destroy(container->items[i]);
+    resource_free(container->items[i]);
+  }
+  free(container->items);
+  pthread_mutex_destroy(&container->lock);
+  free(container);
+}
+
+static status container_add(struct container *container, const char *space, const char *name,
+                            const struct resource_maker *maker, void *argument, struct resource **out) {
+  if (container->count == container->capacity) {
+    int64_t capacity = container->capacity * 2 + 16;
+    struct resource **grown = realloc(container->items, (size_t)capacity * sizeof *grown);
+    if (!grown)
+      return fail(RESOURCE_EXHAUSTED, "no memory");
+    container->items = grown;
+    container->capacity = capacity;
+  }
+  struct resource *resource = calloc(1, maker->size);
+  if (!resource)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  resource->container = strdup(space);
+  resource->name = strdup(name);
+  resource->kind = maker->kind;
+  resource->destroy = maker->destroy;
+  resource->handle = container->count + 1;
+  status result = resource->container && resource->name ? maker->init(resource, argument)
+                                                         : fail(RESOURCE_EXHAUSTED, "no memory");
+  if (result != OK) {
+    resource_free(resource);
+    return result;
+  }
+  container->items[container->count++] = resource;
+  *out = resource;
+  return OK;
+}
+
+static status get_locked(struct container *container, const char *space, const char *name,
+                         const struct resource_maker *maker, void *argument, bool *is_new, struct resource **out) {
+  *is_new = false;
+  for (int64_t i = 0; i < container->count; i++) {
+    struct resource *resource = container->items[i];
+    if (strcmp(resource->name, name) != 0 || strcmp(resource->container, space) != 0)
+      continue;
+    if (strcmp(resource->kind, maker->kind) != 0)
+      return fail(INVALID_ARGUMENT, "'%s' is a %s, not a %s", name, resource->kind, maker->kind);
+    *out = resource;
+    return OK;
+  }
+  *is_new = true;
+  return container_add(container, space, name, maker, argument, out);
+}
+
+status container_get(struct container *container, const char *space, const char *name,
+                     const struct resource_maker *maker, void *argument, bool *is_new, struct resource **out) {
+  pthread_mutex_lock(&container->lock);
+  status result = get_locked(container, space, name, maker, argument, is_new, out);
+  pthread_mutex_unlock(&container->lock);
+  return result;
+}
+
+status container_find(struct container *container, int64_t handle, const char *kind, struct resource **out) {
+  status result = OK;
+  pthread_mutex_lock(&container->lock);
+  if (handle < 1 || handle > container->count)
+    result = fail(NOT_FOUND, "no %s has the handle %lld", kind, (long long)handle);
+  else if (strcmp(container->items[handle - 1]->kind, kind) != 0)
+    result = fail(INVALID_ARGUMENT, "'%s' is a %s, not a %s", container->items[handle - 1]->name,
+                  container->items[handle - 1]->kind, kind);
+  else
+    *out = container->items[handle - 1];
+  pthread_mutex_unlock(&container->lock);
+  return result;
+}

@@ -1,0 +1,40 @@
+/* container.h: what host functions share by name for as long as the task lives: queues, tables, files, random states.
+ *
+ * A resource is found by container, name and kind; the first who asks makes it. Handles are numbers, so that a value of
+ * dtype resource says nothing about addresses. Threads: any.
+ */
+#ifndef TFC_RUNTIME_CONTAINER_H
+#define TFC_RUNTIME_CONTAINER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/status.h"
+
+struct resource {
+  struct resource *next;
+  char *container, *name;
+  const char *kind;                           /* "queue": a literal */
+  int64_t handle;                             /* from 1 */
+  void (*destroy)(struct resource *resource); /* frees all but the fields above and the struct itself */
+};
+struct container;
+
+status container_create(struct container **out);
+/* Destroys all resources. Accepts NULL. */
+void container_destroy(struct container *container);
+
+/* How to make one: an object of `size` bytes that starts with a struct resource. */
+struct resource_maker {
+  const char *kind;
+  size_t size;
+  status (*init)(struct resource *resource, void *argument);
+  void (*destroy)(struct resource *resource);
+};
+/* Finds (container, name) or makes it; *is_new tells which. INVALID_ARGUMENT when the name is of another kind. */
+status container_get(struct container *container, const char *space, const char *name, const struct resource_maker *maker,
+                     void *argument, bool *is_new, struct resource **out);
+/* NOT_FOUND when there is no such handle, INVALID_ARGUMENT when it is of another kind. */
+status container_find(struct container *container, int64_t handle, const char *kind, struct resource **out);
+
+#endif

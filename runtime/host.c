@@ -1,0 +1,141 @@
+/* host.c: calling host functions from a step, and what they use to read their call. */
+#include "runtime/host.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "runtime/size.h"
+#include "runtime/task_state.h"
+
+#define HOST(name, function) status function(struct host_call *call);
+#include "runtime/host.def"
+#undef HOST
+
+static const struct {
+  const char *name;
+  host_function function;
+} rows[] = {
+#define HOST(name, function) { #name, function },
+#include "runtime/host.def"
+#undef HOST
+};
+
+host_function host_find(const char *name) {
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (strcmp(rows[i].name, name) == 0)
+      return rows[i].function;
+  return NULL;
+}
+
+/* ---- the step's side ---- */
+
+void host_call_init(struct frame *frame, const struct program_instr *instr, struct host_call *call) {
+  memset(call, 0, sizeof *call);
+  call->inbox = &frame->inbox;
+  call->task = frame->part->task;
+  call->program = frame->program;
+  call->instr = instr;
+  call->inputs = frame->views;
+  call->held = frame->views_held;
+  call->outputs = frame->outputs;
+  call->input_count = instr->args.count;
+  call->output_count = instr->outputs.count;
+}
+
+status host_call_start(struct frame *frame, struct host_call *call) {
+  const uint32_t *args = program_operands(frame->program, call->instr->args.first);
+  for (uint32_t i = 0; i < call->input_count; i++) {
+    struct tensor *view = &frame->views[i];
+    memset(view, 0, sizeof *view);
+    view->dtype = (enum dtype)frame->slots[args[i]].dtype;
+    TRY(frame_shape(frame, args[i], &view->shape));
+    view->count = shape_count(&view->shape);
+    view->data = frame->data[args[i]];
+    bool shared = frame->slots[args[i]].root == args[i] && frame->slots[args[i]].storage == STORAGE_TENSOR;
+    frame->views_held[i] = shared && view->dtype != DTYPE_STRING ? frame->held[args[i]] : NULL;
+  }
+  for (uint32_t i = 0; i < call->output_count; i++)
+    call->outputs[i] = NULL;
+  status result = frame->part->task->hosts[call->instr - program_instr(frame->program, 0)](call);
+  if (result != OK)
+    for (uint32_t i = 0; i < call->output_count; i++) {
+      tensor_release(call->outputs[i]);
+      call->outputs[i] = NULL;
+    }
+  return result;
+}
+
+status host_call_end(struct frame *frame, struct host_call *call) {
+  const uint32_t *outputs = program_operands(frame->program, call->instr->outputs.first);
+  for (uint32_t i = 0; i < call->output_count; i++)
+    if (call->outputs[i])
+      frame_set(frame, outputs[i], call->outputs[i]);
+  for (uint32_t i = 0; i < call->output_count; i++) {
+    const struct program_slot *slot = &frame->slots[outputs[i]];
+    const struct tensor *tensor = call->outputs[i];
+    if (!tensor || tensor->dtype != slot->dtype)
+      return fail(INTERNAL, "output %u is %s, expected is %s", i, tensor ? dtype_name(tensor->dtype) : "missing",
+                  dtype_name((enum dtype)slot->dtype));
+    TRY(shape_bind(frame->program, slot->dims, slot->rank, &tensor->shape, frame->symbols));
+  }
+  return OK;
+}
+
+void host_finish(struct host_call *call, status code, const char *text) {
+  call->code = code;
+  snprintf(call->text, sizeof call->text, "%s", text ? text : "");
+  inbox_put(call->inbox, &call->item);
+}
+
+/* ---- the function's side ---- */
+
+status host_keep_input(const struct host_call *call, uint32_t i, struct tensor **out) {
+  if (call->held[i]) {
+    *out = tensor_retain(call->held[i]);
+    return OK;
+  }
+  return tensor_copy_in(call->inputs[i].dtype, &call->inputs[i].shape, call->inputs[i].data, out);
+}
+
+status host_make_output(struct host_call *call, uint32_t i, enum dtype dtype, const struct shape *shape) {
+  return tensor_create(dtype, shape, &call->outputs[i]);
+}
+
+const struct program_attr *host_attr(const struct host_call *call, const char *name) {
+  for (uint32_t i = 0; i < call->instr->attrs.count; i++) {
+    const struct program_attr *attr = program_attr(call->program, call->instr->attrs.first + i);
+    if (strcmp(program_text(call->program, attr->name), name) == 0)
+      return attr;
+  }
+  return NULL;
+}
+
+int64_t host_attr_int(const struct host_call *call, const char *name, int64_t otherwise) {
+  const struct program_attr *attr = host_attr(call, name);
+  return attr ? attr->i : otherwise;
+}
+
+double host_attr_float(const struct host_call *call, const char *name, double otherwise) {
+  const struct program_attr *attr = host_attr(call, name);
+  return attr ? attr->f : otherwise;
+}
+
+struct string_view host_attr_string(const struct host_call *call, const char *name, const char *otherwise) {
+  const struct program_attr *attr = host_attr(call, name);
+  if (!attr)
+    return (struct string_view){ otherwise, strlen(otherwise) };
+  return (struct string_view){ (const char *)program_table(call->program, PROGRAM_DATA) + attr->offset, attr->size };
+}
+
+const char *host_node_name(const struct host_call *call) { return program_text(call->program, call->instr->node); }
+
+int64_t host_scalar_int(const struct tensor *tensor) {
+  if (tensor->count < 1)
+    return 0;
+  return tensor->dtype == DTYPE_INT64 ? *(const int64_t *)tensor->data : *(const int32_t *)tensor->data;
+}
+
+struct string_view host_scalar_string(const struct tensor *tensor) {
+  if (tensor->count < 1 || tensor->dtype != DTYPE_STRING)
+    return (struct string_view){ "", 0 };
+  return *(const struct string_view *)tensor->data;
+}

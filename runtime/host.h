@@ -1,0 +1,62 @@
+/* host.h: what a host function sees: ops that are no kernels (strings, queues, files, tables, printing).
+ *
+ * host.def lists them: one row each, name and function. A function takes its inputs as tensors (borrowed for the call),
+ * its attributes by name, and sets every output to a tensor of the compiled dtype and rank; the step checks that shapes
+ * fit and binds the sizes that were not known. Its errors get the node's name and op in front.
+ *
+ * A function that has to wait (a queue) sets `pending` and `withdraw`, keeps the call, returns OK, and finishes it later,
+ * from any thread, with host_finish. Functions are called from many steps at once.
+ */
+#ifndef TFC_RUNTIME_HOST_H
+#define TFC_RUNTIME_HOST_H
+
+#include <stdbool.h>
+#include "base/status.h"
+#include "base/tensor.h"
+#include "runtime/inbox.h"
+#include "runtime/program.h"
+
+struct task;
+struct host_call {
+  struct inbox_item item;         /* first: how a finished call is told */
+  struct inbox *inbox;
+  struct task *task;
+  const struct program *program;
+  const struct program_instr *instr;
+  const struct tensor *inputs;    /* borrowed: not counted */
+  struct tensor *const *held;     /* the counted tensor behind an input, or NULL */
+  struct tensor **outputs;        /* to be set, one reference each */
+  uint32_t input_count, output_count;
+  /* waiting */
+  bool pending;
+  bool (*withdraw)(struct host_call *call); /* gives the wait up: true when host_finish will not be called any more */
+  void *wait;                     /* the waiter's own */
+  status code;                    /* result of a call that was pending, with its text */
+  char text[512];
+};
+typedef status (*host_function)(struct host_call *call);
+
+/* NULL when there is no such row. */
+host_function host_find(const char *name);
+
+/* Ends a pending call: outputs are set when code is OK. */
+void host_finish(struct host_call *call, status code, const char *text);
+
+/* A counted reference of input i: the tensor itself, or a copy when its memory is the step's. */
+status host_keep_input(const struct host_call *call, uint32_t i, struct tensor **out);
+/* Creates output i. */
+status host_make_output(struct host_call *call, uint32_t i, enum dtype dtype, const struct shape *shape);
+
+/* Attributes; `otherwise` when absent. */
+const struct program_attr *host_attr(const struct host_call *call, const char *name);
+int64_t host_attr_int(const struct host_call *call, const char *name, int64_t otherwise);
+double host_attr_float(const struct host_call *call, const char *name, double otherwise);
+struct string_view host_attr_string(const struct host_call *call, const char *name, const char *otherwise);
+/* "queue_1": the name of the node, for errors. */
+const char *host_node_name(const struct host_call *call);
+
+/* One integer from a scalar of int32 or int64. */
+int64_t host_scalar_int(const struct tensor *tensor);
+struct string_view host_scalar_string(const struct tensor *tensor);
+
+#endif

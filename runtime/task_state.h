@@ -1,0 +1,41 @@
+/* task_state.h: the inside of a task, for the files that run steps. */
+#ifndef TFC_RUNTIME_TASK_STATE_H
+#define TFC_RUNTIME_TASK_STATE_H
+
+#include "runtime/frame.h"
+#include "runtime/task.h"
+
+struct pool;
+struct crew;
+struct buffer_cache;
+struct container;
+
+struct task {
+  const struct program *program;
+  const struct kernel_code *kernels;
+  char name[256];
+  struct variable *variables;
+  uint32_t variable_count;
+  host_function *hosts;        /* per instruction of the program; NULL where it is no HOST */
+  struct part *parts;          /* per part of the program */
+  uint32_t part_count;
+  struct pool *pool;
+  struct crew *crew;
+  struct buffer_cache *buffers;
+  struct rendezvous *rendezvous;
+  struct container *container; /* queues, tables, files: what host functions share by name */
+  const struct exchange *exchange;
+  pthread_mutex_t lock;        /* steps, and what a step says is under it */
+  pthread_cond_t changed;      /* a step's `waiting` fell */
+  struct step *steps;
+  uint64_t next_step;
+  atomic_bool stopping;
+};
+
+/* Gives a step up with the reason; the first one stays. */
+void step_fail(struct step *step, status code, const char *text);
+/* A frame of the step may wait here. */
+void step_add_inbox(struct step *step, struct inbox *inbox);
+void step_remove_inbox(struct step *step, struct inbox *inbox);
+
+#endif
