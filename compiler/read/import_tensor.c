@@ -1,0 +1,130 @@
+/* import_tensor.c: TensorProto to elements in memory. A tensor comes as raw bytes (tensor_content), or as a list of values of
+ * which the last is repeated to fill the shape. */
+#include <string.h>
+
+#include "compiler/read/import.h"
+
+/* ---- strings ---- */
+
+static struct string_view string_copy(struct arena *arena, const void *data, size_t size) {
+  return (struct string_view){arena_strndup(arena, data ? data : "", size), size};
+}
+
+static bool read_varint(const uint8_t **p, const uint8_t *end, uint64_t *out) {
+  uint64_t v = 0;
+  for (int shift = 0; shift < 64 && *p < end; shift += 7) {
+    uint8_t b = *(*p)++;
+    v |= (uint64_t)(b & 127) << shift;
+    if (!(b & 128)) {
+      *out = v;
+      return true;
+    }
+  }
+  return false;
+}
+
+/* tensor_content of strings: all lengths as varints, then all bytes. */
+static status content_strings(const ProtobufCBinaryData *content, int64_t count, struct arena *arena, struct string_view *out) {
+  const uint8_t *p = content->data, *end = p + content->len;
+  if ((uint64_t)count > content->len)
+    return fail(INVALID_ARGUMENT, "tensor_content is too short for %lld strings", (long long)count);
+  for (int64_t i = 0; i < count; i++)
+    if (!read_varint(&p, end, &out[i].size))
+      return fail(INVALID_ARGUMENT, "tensor_content ends inside of its lengths");
+  for (int64_t i = 0; i < count; i++) {
+    if (out[i].size > (uint64_t)(end - p))
+      return fail(INVALID_ARGUMENT, "tensor_content ends inside of string %lld", (long long)i);
+    out[i] = string_copy(arena, p, out[i].size);
+    p += out[i].size;
+  }
+  return p == end ? OK : fail(INVALID_ARGUMENT, "tensor_content has bytes left over");
+}
+
+static status import_strings(const Tensorflow__TensorProto *t, int64_t count, struct arena *arena, struct string_view *out) {
+  if (t->tensor_content.len)
+    return content_strings(&t->tensor_content, count, arena, out);
+  size_t n = t->n_string_val;
+  for (int64_t i = 0; i < count; i++)
+    out[i] = (size_t)i < n ? string_copy(arena, t->string_val[i].data, t->string_val[i].len)
+             : n           ? out[n - 1]
+                           : (struct string_view){"", 0};
+  return OK;
+}
+
+/* ---- numbers ---- */
+
+struct values { /* the list that holds a dtype's values */
+  const void *items;
+  size_t count, item_size; /* item_size: of the proto's element */
+};
+
+static struct values values_of(const Tensorflow__TensorProto *t, enum dtype dtype) {
+  switch (dtype) {
+  case DTYPE_FLOAT: return (struct values){t->float_val, t->n_float_val, 4};
+  case DTYPE_DOUBLE: return (struct values){t->double_val, t->n_double_val, 8};
+  case DTYPE_INT64: return (struct values){t->int64_val, t->n_int64_val, 8};
+  case DTYPE_UINT64: return (struct values){t->uint64_val, t->n_uint64_val, 8};
+  case DTYPE_UINT32: return (struct values){t->uint32_val, t->n_uint32_val, 4};
+  case DTYPE_BOOL: return (struct values){t->bool_val, t->n_bool_val, sizeof(protobuf_c_boolean)};
+  case DTYPE_HALF:
+  case DTYPE_BFLOAT16: return (struct values){t->half_val, t->n_half_val, 4};
+  case DTYPE_COMPLEX64: return (struct values){t->scomplex_val, t->n_scomplex_val / 2, 8};
+  case DTYPE_COMPLEX128: return (struct values){t->dcomplex_val, t->n_dcomplex_val / 2, 16};
+  default: return (struct values){t->int_val, t->n_int_val, 4};
+  }
+}
+
+/* Little-endian: the low bytes of a wider integer come first, so narrowing is copying. */
+static void import_numbers(const Tensorflow__TensorProto *t, enum dtype dtype, int64_t count, char *out) {
+  struct values v = values_of(t, dtype);
+  size_t size = dtype_size(dtype);
+  for (int64_t i = 0; i < count && v.count; i++) {
+    size_t from = (size_t)i < v.count ? (size_t)i : v.count - 1;
+    memcpy(out + (size_t)i * size, (const char *)v.items + from * v.item_size, size);
+  }
+}
+
+static status import_dims(const Tensorflow__TensorProto *t, struct constant *out) {
+  const Tensorflow__TensorShapeProto *s = t->tensor_shape;
+  out->rank = s ? (int)s->n_dim : 0;
+  out->count = 1;
+  if (s && s->unknown_rank)
+    return fail(INVALID_ARGUMENT, "a constant of unknown rank");
+  if (s && s->n_dim > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "a constant of rank %zu", s->n_dim);
+  for (int i = 0; i < out->rank; i++) {
+    out->dims[i] = s->dim[i]->size;
+    if (out->dims[i] < 0 || __builtin_mul_overflow(out->count, out->dims[i], &out->count) || out->count > LIMIT_ELEMENTS)
+      return fail(INVALID_ARGUMENT, "a constant whose dimension %d is %lld", i, (long long)out->dims[i]);
+  }
+  return OK;
+}
+
+/* A repeated value may fill a large shape from few bytes: more than this must come as bytes. */
+#define FILL_MAX (INT64_C(256) << 20)
+
+status import_tensor(const Tensorflow__TensorProto *t, struct arena *arena, const struct constant **out) {
+  struct constant *k = ARENA_NEW(arena, struct constant);
+  if (!dtype_is_valid(t->dtype))
+    return fail(INVALID_ARGUMENT, "a constant of dtype number %d", t->dtype);
+  k->dtype = (enum dtype)t->dtype;
+  if (k->dtype == DTYPE_RESOURCE || k->dtype == DTYPE_VARIANT)
+    return fail(UNIMPLEMENTED, "a constant of dtype %s", dtype_name(k->dtype));
+  TRY(import_dims(t, k));
+  int64_t bytes = k->count * (int64_t)dtype_size(k->dtype);
+  bool raw = t->tensor_content.len > 0 && k->dtype != DTYPE_STRING;
+  if (raw && (int64_t)t->tensor_content.len != bytes)
+    return fail(INVALID_ARGUMENT, "tensor_content has %zu bytes, the shape needs %lld", t->tensor_content.len, (long long)bytes);
+  if (!raw && bytes > FILL_MAX)
+    return fail(RESOURCE_EXHAUSTED, "a constant of %lld bytes from a short list", (long long)bytes);
+  char *data = arena_alloc_aligned(arena, (size_t)bytes + 16, 64);
+  if (k->dtype == DTYPE_STRING)
+    TRY(import_strings(t, k->count, arena, (struct string_view *)(void *)data));
+  else if (raw)
+    memcpy(data, t->tensor_content.data, (size_t)bytes);
+  else
+    import_numbers(t, k->dtype, k->count, data);
+  k->data = data;
+  *out = k;
+  return OK;
+}

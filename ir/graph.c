@@ -1,0 +1,86 @@
+/* graph.c: finding things in a graph, and its topological order. */
+#include "ir/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct attr_value *attr_find(const struct attr *attrs, uint32_t count, const char *name) {
+  uint32_t low = 0, high = count;
+  while (low < high) {
+    uint32_t mid = (low + high) / 2;
+    int c = strcmp(attrs[mid].name, name);
+    if (c == 0)
+      return &attrs[mid].value;
+    if (c < 0)
+      low = mid + 1;
+    else
+      high = mid;
+  }
+  return NULL;
+}
+
+uint32_t graph_find(const struct graph *graph, const char *name) {
+  uint32_t at;
+  return map_find(&graph->names, name, &at) ? at : NO_NODE;
+}
+
+status graph_find_output(const struct graph *graph, const char *tensor, struct edge *out) {
+  const char *colon = strrchr(tensor, ':');
+  char *end = NULL;
+  unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
+  bool has_port = colon && colon[1] && !*end;
+  char *name = strndup(tensor, has_port ? (size_t)(colon - tensor) : strlen(tensor));
+  uint32_t node = graph_find(graph, name);
+  free(name);
+  if (node == NO_NODE)
+    return fail(NOT_FOUND, "the graph has no tensor '%s'", tensor);
+  if (port >= graph->nodes.items[node].output_count && graph->nodes.items[node].def)
+    return fail(NOT_FOUND, "the graph has no tensor '%s': '%s' (%s) has %u outputs", tensor, graph->nodes.items[node].name,
+                graph->nodes.items[node].op, graph->nodes.items[node].output_count);
+  *out = (struct edge){node, (uint32_t)port};
+  return OK;
+}
+
+/* Whether an edge closes a loop of TensorFlow 1's control flow. */
+static bool is_back_edge(const struct graph *g, const struct node *to, uint32_t from) {
+  return (strcmp(to->op, "Merge") == 0 || strcmp(to->op, "RefMerge") == 0) &&
+         (strcmp(g->nodes.items[from].op, "NextIteration") == 0 || strcmp(g->nodes.items[from].op, "RefNextIteration") == 0);
+}
+
+/* Depth-first, iteratively; nodes come out in the order of the file where edges leave it open. */
+status graph_order(const struct graph *g, uint32_t *order) {
+  struct visit {
+    uint32_t node, next;
+  };
+  VEC(struct visit) stack = {0};
+  uint8_t *state = calloc(g->nodes.count + 1, 1); /* 0 new, 1 open, 2 done */
+  uint32_t done = 0;
+  status result = OK;
+  for (uint32_t root = 0; root < g->nodes.count && result == OK; root++) {
+    if (state[root])
+      continue;
+    vec_push(&stack, (struct visit){root, 0});
+    state[root] = 1;
+    while (stack.count && result == OK) {
+      struct visit *top = &vec_last(&stack);
+      const struct node *n = &g->nodes.items[top->node];
+      if (top->next == n->input_count + n->control_count) {
+        state[top->node] = 2;
+        order[done++] = top->node;
+        stack.count--;
+        continue;
+      }
+      uint32_t i = top->next++;
+      uint32_t from = i < n->input_count ? n->inputs[i].node : n->controls[i - n->input_count];
+      if (state[from] == 2 || (i < n->input_count && is_back_edge(g, n, from)))
+        continue;
+      if (state[from] == 1)
+        result = fail(INVALID_ARGUMENT, "%s (%s): is on a cycle through '%s'", n->name, n->op, g->nodes.items[from].name);
+      state[from] = 1;
+      vec_push(&stack, (struct visit){from, 0});
+    }
+  }
+  vec_free(&stack);
+  free(state);
+  return result;
+}
