@@ -62,6 +62,7 @@ struct codegen {
   value mask;                /* <lanes x i1>, or i1 under a condition; NULL: all lanes */
   LLVMBasicBlockRef bail;    /* where a check that fails in some lane goes: scalar code that finds which; or NULL */
   uint32_t copies, copy;     /* copies being written, the one at hand */
+  int no_lanes;              /* > 0: scalar code only */
   struct memo *memo[2];      /* by expression; [1]: as part of an address, at lane 0, without wrapping */
   uint32_t generation;
   uint8_t *flags;            /* by expression: EXPR_VARYING | EXPR_JAMMED */
@@ -100,6 +101,25 @@ value buffer_dim(struct codegen *c, kernel_dim dim);
 bool expr_coefficient(const struct kernel *k, expr_id e, uint32_t local, int64_t *out);
 bool expr_uses_local(const struct kernel *k, expr_id e, uint32_t local);
 
+/* Of an access whose address varies: more than a vector load; and whether its index can be a scalar. */
+bool access_is_scattered(struct codegen *c, uint32_t buffer, const expr_id *index);
+bool access_is_affine(struct codegen *c, uint32_t buffer, const expr_id *index);
+
+/* codegen_lanes.c */
+struct lane_plan {
+  uint32_t lanes;
+  bool has_check, has_red;
+  double cost;
+};
+double loop_trips(const struct kernel *k, expr_id extent); /* a guess where it is not constant */
+double scalar_block_cost(struct codegen *c, const struct stmt *body);
+/* Whether the loop of `local` with this body can be vectorised, how and at what cost. */
+bool plan_lanes(struct codegen *c, uint32_t local, bool is_par, double trips, const struct stmt *body, struct lane_plan *out);
+/* exact: the number of iterations is a multiple of the lanes. */
+void emit_lane_loop(struct codegen *c, uint32_t local, value begin, value end, const struct stmt *body, const struct lane_plan *plan,
+                    bool exact);
+bool emit_for_lanes(struct codegen *c, const struct stmt *s); /* false: nothing was written, the loop is to be scalar */
+
 /* codegen_stmt.c */
 void emit_block(struct codegen *c, const struct stmt *s);
 value emit_alloca(struct codegen *c, LLVMTypeRef type, const char *name);
@@ -118,14 +138,20 @@ struct phase {
   const struct stmt *body;               /* one statement, or (is_serial) all of the kernel's */
   bool is_serial;                        /* one tile that runs everything */
   const struct stmt *chain[CHAIN_MAX];   /* par loops whose iterations are the tile space, outermost first */
-  bool merged[CHAIN_MAX];                /* chain[i] and chain[i + 1] run as one loop over both */
   int chain_count;
   const struct stmt *inside;             /* the body of the last one */
+  struct phase_loop {                    /* neighbouring loops of the chain that run as one */
+    int first, last;
+  } loops[CHAIN_MAX];                    /* in the order in which they are run */
+  int loop_count;
+  bool has_lanes;                        /* the last loop is vectorised */
+  struct lane_plan plan;
+  uint32_t copies;                       /* > 1: that many iterations of the last loop but one are run together */
 };
-int kernel_phases(const struct kernel *k, struct phase *out); /* at most PHASES_MAX */
+int kernel_phases(struct codegen *c, struct phase *out); /* at most PHASES_MAX */
 /* In a function with the sizes at hand. */
 value emit_phase_cost(struct codegen *c, const struct phase *phase);    /* nanoseconds, double */
-value emit_phase_elements(struct codegen *c, const struct phase *phase); /* iterations of the chain */
+value emit_phase_elements(struct codegen *c, const struct phase *phase); /* what is dealt to tiles */
 value emit_phase_grain(struct codegen *c, const struct phase *phase);   /* of them in a tile */
 void emit_phase_tiles(struct codegen *c, const struct phase *phase, value begin, value end);
 

@@ -103,6 +103,22 @@ static enum access access_of(struct codegen *c, const struct kernel_buffer *buff
   return lane_coefficient(c, index[last], &coefficient) && coefficient == 1 ? ACCESS_CONTIGUOUS : ACCESS_SCATTERED;
 }
 
+static bool all_affine(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index) {
+  int64_t coefficient;
+  for (int d = 0; d < buffer->rank; d++)
+    if (!lane_coefficient(c, index[d], &coefficient))
+      return false;
+  return true;
+}
+bool access_is_scattered(struct codegen *c, uint32_t buffer, const expr_id *index) {
+  const struct kernel_buffer *b = &c->k->buffers.items[buffer];
+  enum access access = access_of(c, b, index);
+  return access == ACCESS_SCATTERED || (access == ACCESS_CONTIGUOUS && dtype_is_complex(b->dtype));
+}
+bool access_is_affine(struct codegen *c, uint32_t buffer, const expr_id *index) {
+  return all_affine(c, &c->k->buffers.items[buffer], index);
+}
+
 /* The element's number: a scalar, or one for each lane when the access is scattered. */
 static value linear_index(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index, enum access access) {
   value sum = NULL;

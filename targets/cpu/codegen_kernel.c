@@ -187,7 +187,7 @@ void emit_kernel(struct cpu_module *m, const struct kernel *k, value out[2]) {
   c.flags = ARENA_ARRAY(a, uint8_t, k->exprs.count);
   struct phase phases[PHASES_MAX];
   value functions[PHASES_MAX];
-  int count = kernel_phases(k, phases);
+  int count = kernel_phases(&c, phases);
   for (int i = 0; i < count; i++)
     functions[i] = emit_phase(&c, &phases[i], i);
   out[0] = emit_run(&c, functions, count);

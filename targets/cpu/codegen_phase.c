@@ -1,8 +1,12 @@
 /* codegen_phase.c: the tiles of a kernel.
  *
- * A par loop at the top, with the par loops that are all of its body, is a chain: its iterations, numbered in row-major
- * order, are dealt to tiles in equal ranges, sized by a cost estimate so that a tile is worth a thread's while and a
- * small kernel is one tile. A range is run row by row: the innermost loop of the chain stays a plain counted loop. */
+ * A par loop at the top, with the par loops that are all of its body, is a chain. Neighbours in it that index every buffer
+ * together become one loop; the loop that is best vectorised is run innermost. The iterations, numbered in row-major order,
+ * are dealt to tiles in equal ranges, sized by a cost estimate so that a tile is worth a thread's while and a small kernel
+ * is one tile. A range is run row by row.
+ *
+ * Where a vectorised loop reduces (contractions, windows), iterations of a second loop of the chain are run together
+ * ("copies"), so that what they load alike is loaded once. Then a range counts blocks of copies x a few vectors. */
 #include <string.h>
 
 #include "targets/cpu/codegen.h"
@@ -94,35 +98,150 @@ static void find_chain(const struct kernel *k, const struct stmt *s, struct phas
     if (!is_par(s->body) || s->body->next)
       break;
   }
-  for (int i = 0; i + 1 < p->chain_count; i++) {
-    const struct stmt *inner = p->chain[i + 1];
-    struct merge_test t = {k, p->chain[i]->local, inner->local, inner->value};
-    p->merged[i] = block_merges(&t, p->inside);
+}
+
+/* Neighbours become one loop where every buffer allows it. */
+static void merge_chain(const struct kernel *k, struct phase *p) {
+  p->loop_count = 0;
+  for (int i = 0; i < p->chain_count; i++) {
+    struct merge_test t = {k, 0, p->chain[i]->local, p->chain[i]->value};
+    bool merges = false;
+    if (i > 0) {
+      t.outer = p->chain[i - 1]->local;
+      merges = block_merges(&t, p->inside);
+    }
+    if (merges)
+      p->loops[p->loop_count - 1].last = i;
+    else
+      p->loops[p->loop_count++] = (struct phase_loop){i, i};
   }
 }
 
-int kernel_phases(const struct kernel *k, struct phase *out) {
-  int count = 0;
-  for (const struct stmt *s = k->body; s; s = s->next) {
-    if (!is_par(s) || count == PHASES_MAX) {
-      memset(out, 0, sizeof *out);
-      out[0].body = k->body;
-      out[0].is_serial = true;
-      return 1;
+static uint32_t local_of(const struct phase *p, int loop) { return p->chain[p->loops[loop].last]->local; }
+static double trips_of(const struct kernel *k, const struct phase *p, int loop) {
+  double trips = 1;
+  for (int i = p->loops[loop].first; i <= p->loops[loop].last; i++)
+    trips *= loop_trips(k, p->chain[i]->value);
+  return trips;
+}
+static void move_loop(struct phase *p, int from, int to) {
+  struct phase_loop moved = p->loops[from];
+  for (int i = from; i < to; i++)
+    p->loops[i] = p->loops[i + 1];
+  p->loops[to] = moved;
+}
+
+/* The loop of the chain that makes the best lanes goes innermost. */
+static void choose_lane_loop(struct codegen *c, struct phase *p) {
+  double all = 1, best;
+  int chosen = -1;
+  for (int i = 0; i < p->loop_count; i++)
+    all *= trips_of(c->k, p, i);
+  best = all * scalar_block_cost(c, p->inside);
+  for (int i = p->loop_count - 1; i >= 0; i--) {
+    struct lane_plan plan;
+    double trips = trips_of(c->k, p, i);
+    if (plan_lanes(c, local_of(p, i), true, trips, p->inside, &plan) && plan.cost * all / trips < best) {
+      best = plan.cost * all / trips;
+      chosen = i;
+      p->plan = plan;
     }
-    memset(&out[count], 0, sizeof *out);
-    out[count].body = s;
-    find_chain(k, s, &out[count]);
-    out[count].is_serial = out[count].chain_count == 0;
-    if (out[count++].is_serial)
-      return memset(out, 0, sizeof *out), out[0].body = k->body, out[0].is_serial = true, 1;
   }
-  if (count == 0) {
-    memset(out, 0, sizeof *out);
-    out[0].is_serial = true;
-    count = 1;
+  p->has_lanes = chosen >= 0;
+  if (p->has_lanes)
+    move_loop(p, chosen, p->loop_count - 1);
+}
+
+/* For copies: loads that a loop's iterations share, loads that differ; and nothing that would part their ways. */
+struct sharing {
+  const struct kernel *k;
+  uint32_t lane, other;
+  int shared, own;
+};
+static void count_loads(struct sharing *s, expr_id e, uint8_t *seen) {
+  const struct expr *x = expr_get(s->k, e);
+  if (e == NO_EXPR || seen[e])
+    return;
+  seen[e] = 1;
+  bool uses_other = x->op == SCALAR_LOAD && expr_uses_local(s->k, e, s->other);
+  if (x->op == SCALAR_LOAD && !uses_other && expr_uses_local(s->k, e, s->lane))
+    s->shared++;
+  if (uses_other)
+    s->own++;
+  for (int i = 0; i < x->count; i++)
+    count_loads(s, expr_operand(s->k, e, i), seen);
+}
+static bool can_share(struct sharing *s, const struct stmt *t, bool inside_red, uint8_t *seen) {
+  for (; t; t = t->next) {
+    bool loops = t->kind == STMT_FOR;
+    if (t->kind == STMT_IF || t->kind == STMT_WHILE || t->kind == STMT_CHECK || (loops && expr_uses_local(s->k, t->value, s->other)))
+      return false;
+    if (inside_red)
+      count_loads(s, t->value, seen);
+    if (!can_share(s, t->body, inside_red || (loops && t->loop == LOOP_RED), seen))
+      return false;
   }
-  return count;
+  return true;
+}
+static uint32_t choose_copies(double trips, bool known, uint32_t most) {
+  if (known && trips <= most)
+    return (uint32_t)trips;
+  for (uint32_t n = most; known && n >= 4; n--)
+    if ((uint64_t)trips % n == 0)
+      return n;
+  return most;
+}
+static void choose_copy_loop(struct codegen *c, struct phase *p) {
+  p->copies = 1;
+  if (!p->has_lanes || !p->plan.has_red || p->plan.has_check)
+    return;
+  uint32_t native = c->m->vector_bytes / 4;
+  for (int i = p->loop_count - 2; i >= 0; i--) {
+    uint8_t *seen = arena_alloc(&c->m->arena, c->k->exprs.count);
+    struct sharing s = {c->k, local_of(p, p->loop_count - 1), local_of(p, i), 0, 0};
+    if (!can_share(&s, p->inside, false, seen) || s.shared == 0 || trips_of(c->k, p, i) < 2)
+      continue;
+    bool known = true;
+    for (int j = p->loops[i].first; j <= p->loops[i].last; j++)
+      known = known && expr_is_const(c->k, p->chain[j]->value, NULL);
+    if (p->plan.lanes > 2 * native)
+      p->plan.lanes = 2 * native;
+    p->copies = choose_copies(trips_of(c->k, p, i), known, c->m->vector_bytes == 64 ? 8 : 6);
+    move_loop(p, i, p->loop_count - 2);
+    return;
+  }
+}
+
+static void plan_phase(struct codegen *c, const struct stmt *s, struct phase *p) {
+  memset(p, 0, sizeof *p);
+  p->body = s;
+  p->copies = 1;
+  find_chain(c->k, s, p);
+  p->is_serial = p->chain_count == 0;
+  if (p->is_serial)
+    return;
+  merge_chain(c->k, p);
+  choose_lane_loop(c, p);
+  choose_copy_loop(c, p);
+}
+
+int kernel_phases(struct codegen *c, struct phase *out) {
+  int count = 0;
+  bool serial = c->k->body == NULL;
+  for (const struct stmt *s = c->k->body; s && !serial; s = s->next) {
+    serial = !is_par(s) || count == PHASES_MAX;
+    if (!serial) {
+      plan_phase(c, s, &out[count]);
+      serial = out[count++].is_serial;
+    }
+  }
+  if (!serial)
+    return count;
+  memset(out, 0, sizeof *out);
+  out[0].body = c->k->body;
+  out[0].is_serial = true;
+  out[0].copies = 1;
+  return 1;
 }
 
 /* ---- cost ---- */
@@ -176,88 +295,146 @@ static value emit_block_cost(struct codegen *c, const struct stmt *s) {
   return sum;
 }
 
-value emit_phase_elements(struct codegen *c, const struct phase *phase) {
-  value total = const_i64(c, 1), zero = const_i64(c, 0);
-  for (int i = 0; i < phase->chain_count; i++) {
-    value extent = emit_expr(c, phase->chain[i]->value);
+static value emit_extent(struct codegen *c, const struct phase *p, int loop) {
+  value total = NULL, zero = const_i64(c, 0);
+  for (int i = p->loops[loop].first; i <= p->loops[loop].last; i++) {
+    value extent = emit_expr(c, p->chain[i]->value);
     extent = call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){extent, zero}, 2);
-    total = LLVMBuildNSWMul(c->b, total, extent, "");
+    total = total ? LLVMBuildNSWMul(c->b, total, extent, "") : extent;
   }
+  return total;
+}
+static value divide_up(struct codegen *c, value n, int64_t by) {
+  return LLVMBuildUDiv(c->b, LLVMBuildNSWAdd(c->b, n, const_i64(c, by - 1), ""), const_i64(c, by), "");
+}
+static int64_t chunk_of(const struct phase *p) { return 4 * (int64_t)p->plan.lanes; }
+
+/* What is counted of a loop: its iterations, or blocks of them. */
+static value emit_units(struct codegen *c, const struct phase *p, int loop) {
+  value extent = emit_extent(c, p, loop);
+  if (p->copies > 1 && loop == p->loop_count - 1)
+    return divide_up(c, extent, chunk_of(p));
+  return p->copies > 1 && loop == p->loop_count - 2 ? divide_up(c, extent, p->copies) : extent;
+}
+value emit_phase_elements(struct codegen *c, const struct phase *phase) {
+  value total = const_i64(c, 1);
+  for (int i = 0; i < phase->loop_count; i++)
+    total = LLVMBuildNSWMul(c->b, total, emit_units(c, phase, i), "");
   return total;
 }
 value emit_phase_cost(struct codegen *c, const struct phase *phase) {
   if (phase->is_serial)
     return emit_block_cost(c, phase->body);
-  value elements = LLVMBuildSIToFP(c->b, emit_phase_elements(c, phase), c->m->f64, "");
-  return LLVMBuildFMul(c->b, elements, emit_block_cost(c, phase->inside), "");
+  value total = emit_block_cost(c, phase->inside);
+  for (int i = 0; i < phase->loop_count; i++)
+    total = LLVMBuildFMul(c->b, total, LLVMBuildSIToFP(c->b, emit_extent(c, phase, i), c->m->f64, ""), "");
+  return total;
 }
-/* TILE_NS worth of iterations, in whole cache lines; all of them when that is less than two tiles. */
+/* TILE_NS worth of elements, in whole cache lines; all of them when that is less than two tiles. */
 value emit_phase_grain(struct codegen *c, const struct phase *phase) {
-  value elements = emit_phase_elements(c, phase), one = emit_block_cost(c, phase->inside);
-  value all = LLVMBuildFMul(c->b, one, LLVMBuildSIToFP(c->b, elements, c->m->f64, ""), "");
-  value ideal = LLVMBuildFPToSI(c->b, LLVMBuildFDiv(c->b, const_f64(c, TILE_NS), one, ""), c->m->i64, "");
+  value elements = emit_phase_elements(c, phase), all = emit_phase_cost(c, phase);
+  value count = LLVMBuildSIToFP(c->b, elements, c->m->f64, "");
+  value share = LLVMBuildFDiv(c->b, LLVMBuildFMul(c->b, count, const_f64(c, TILE_NS), ""), all, "");
+  value small = LLVMBuildFCmp(c->b, LLVMRealULT, all, const_f64(c, SINGLE_NS), "");
+  share = LLVMBuildSelect(c->b, small, count, share, ""); /* all may be 0 */
+  value ideal = LLVMBuildFPToSI(c->b, share, c->m->i64, "");
   value down = LLVMBuildAnd(c->b, ideal, const_i64(c, ~INT64_C(63)), "");
-  value grain = LLVMBuildSelect(c->b, LLVMBuildICmp(c->b, LLVMIntSLT, ideal, const_i64(c, 64), ""), ideal, down, "");
-  value small = LLVMBuildFCmp(c->b, LLVMRealOLT, all, const_f64(c, SINGLE_NS), "");
+  value tiny = LLVMBuildICmp(c->b, LLVMIntSLT, ideal, const_i64(c, 64), "");
+  value grain = phase->copies > 1 ? ideal : LLVMBuildSelect(c->b, tiny, ideal, down, "");
   grain = LLVMBuildSelect(c->b, small, elements, grain, "");
   return call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){grain, const_i64(c, 1)}, 2);
 }
 
 /* ---- running a range ---- */
 
-/* The loops that are left once merged ones have become one. */
-struct merged_loop {
-  uint32_t local;
-  value extent;
-};
-static int merge_chain(struct codegen *c, const struct phase *p, struct merged_loop *out) {
-  int count = 0;
-  value extent = NULL;
-  for (int i = 0; i < p->chain_count; i++) {
-    value own = emit_expr(c, p->chain[i]->value);
-    extent = extent ? LLVMBuildNSWMul(c->b, extent, own, "") : own;
-    if (p->merged[i]) {
-      c->locals[p->chain[i]->local].at[0] = const_i64(c, 0);
-      continue;
-    }
-    out[count++] = (struct merged_loop){p->chain[i]->local, extent};
-    extent = NULL;
-  }
-  return count;
+static void set_loop(struct codegen *c, const struct phase *p, int loop, value index) {
+  for (int i = p->loops[loop].first; i < p->loops[loop].last; i++)
+    c->locals[p->chain[i]->local].at[0] = const_i64(c, 0);
+  c->locals[local_of(p, loop)].at[0] = index;
 }
-
-/* rows: while (at < last) { the row's indices; the row from column to its end or the range's; at += what was done } */
-void emit_phase_tiles(struct codegen *c, const struct phase *phase, value begin, value end) {
-  struct merged_loop loops[CHAIN_MAX];
-  value elements = emit_phase_elements(c, phase), grain = emit_phase_grain(c, phase);
-  value first = LLVMBuildNSWMul(c->b, begin, grain, "");
-  value last = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWMul(c->b, end, grain, ""), elements}, 2);
-  int count = merge_chain(c, phase, loops);
-  if (count == 1) {
-    struct counted_loop loop = loop_begin(c, first, last, const_i64(c, 1));
-    c->locals[loops[0].local].at[0] = loop.index;
-    emit_block(c, phase->inside);
-    loop_end(c, &loop);
+static void emit_row(struct codegen *c, const struct phase *p, value begin, value end) {
+  int last = p->loop_count - 1;
+  set_loop(c, p, last, begin);
+  if (p->has_lanes) {
+    emit_lane_loop(c, local_of(p, last), begin, end, p->inside, &p->plan, false);
     return;
   }
-  value width = loops[count - 1].extent;
+  struct counted_loop loop = loop_begin(c, begin, end, const_i64(c, 1));
+  set_loop(c, p, last, loop.index);
+  emit_block(c, p->inside);
+  loop_end(c, &loop);
+}
+
+/* A row of each of the copies; at the end of their loop the few that are left run one by one. */
+static void emit_block_of_copies(struct codegen *c, const struct phase *p, value unit, value begin, value end) {
+  int loop = p->loop_count - 2;
+  struct local_slot *slot = &c->locals[local_of(p, loop)];
+  value extent = emit_extent(c, p, loop), first = LLVMBuildNSWMul(c->b, unit, const_i64(c, p->copies), "");
+  value after = LLVMBuildNSWAdd(c->b, first, const_i64(c, p->copies), "");
+  LLVMBasicBlockRef full = new_block(c, "copies"), partial = new_block(c, "few"), done = new_block(c, "copies_done");
+  LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSLE, after, extent, ""), full, partial);
+  LLVMPositionBuilderAtEnd(c->b, full);
+  set_loop(c, p, loop, first);
+  for (uint32_t i = 0; i < p->copies; i++)
+    slot->at[i] = LLVMBuildNSWAdd(c->b, first, const_i64(c, i), "");
+  slot->jammed = true;
+  c->copies = p->copies;
+  emit_row(c, p, begin, end);
+  slot->jammed = false;
+  c->copies = 1;
+  LLVMBuildBr(c->b, done);
+  LLVMPositionBuilderAtEnd(c->b, partial);
+  c->generation++;
+  struct counted_loop single = loop_begin(c, first, extent, const_i64(c, 1));
+  set_loop(c, p, loop, single.index);
+  emit_row(c, p, begin, end);
+  loop_end(c, &single);
+  LLVMBuildBr(c->b, done);
+  LLVMPositionBuilderAtEnd(c->b, done);
+}
+
+/* The indices of the loops before `count`, from their joint number. */
+static void set_outer_loops(struct codegen *c, const struct phase *p, int count, value row, value *units) {
+  for (int i = count - 1; i >= 0; i--) {
+    value index = i ? LLVMBuildURem(c->b, row, units[i], "") : row;
+    row = i ? LLVMBuildUDiv(c->b, row, units[i], "") : row;
+    set_loop(c, p, i, index);
+  }
+}
+
+/* while (at < last) { the row's indices; from its column to its end or the range's; at += what was done } */
+void emit_phase_tiles(struct codegen *c, const struct phase *p, value begin, value end) {
+  value units[CHAIN_MAX], elements = emit_phase_elements(c, p), grain = emit_phase_grain(c, p);
+  value first = LLVMBuildNSWMul(c->b, begin, grain, "");
+  value last = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWMul(c->b, end, grain, ""), elements}, 2);
+  int count = p->loop_count;
+  if (count == 1) {
+    emit_row(c, p, first, last);
+    return;
+  }
+  for (int i = 0; i < count; i++)
+    units[i] = emit_units(c, p, i);
+  value width = units[count - 1];
   LLVMBasicBlockRef before = LLVMGetInsertBlock(c->b), rows = new_block(c, "rows"), done = new_block(c, "rows_done");
   LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSLT, first, last, ""), rows, done);
   LLVMPositionBuilderAtEnd(c->b, rows);
+  c->generation++;
   value at = LLVMBuildPhi(c->b, c->m->i64, "at");
   LLVMAddIncoming(at, &first, &before, 1);
   value row = LLVMBuildUDiv(c->b, at, width, ""), column = LLVMBuildNSWSub(c->b, at, LLVMBuildNSWMul(c->b, row, width, ""), "");
   value left = LLVMBuildNSWSub(c->b, last, at, ""), rest = LLVMBuildNSWSub(c->b, width, column, "");
   value take = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){left, rest}, 2);
-  for (int i = count - 2; i >= 0; i--) {
-    value index = i ? LLVMBuildURem(c->b, row, loops[i].extent, "") : row;
-    row = i ? LLVMBuildUDiv(c->b, row, loops[i].extent, "") : row;
-    c->locals[loops[i].local].at[0] = index;
+  value to = LLVMBuildNSWAdd(c->b, column, take, "");
+  if (p->copies > 1) {
+    value block = LLVMBuildURem(c->b, row, units[count - 2], ""), chunk = const_i64(c, chunk_of(p));
+    set_outer_loops(c, p, count - 2, LLVMBuildUDiv(c->b, row, units[count - 2], ""), units);
+    to = LLVMBuildNSWMul(c->b, to, chunk, "");
+    to = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){to, emit_extent(c, p, count - 1)}, 2);
+    emit_block_of_copies(c, p, block, LLVMBuildNSWMul(c->b, column, chunk, ""), to);
+  } else {
+    set_outer_loops(c, p, count - 1, row, units);
+    emit_row(c, p, column, to);
   }
-  struct counted_loop loop = loop_begin(c, column, LLVMBuildNSWAdd(c->b, column, take, ""), const_i64(c, 1));
-  c->locals[loops[count - 1].local].at[0] = loop.index;
-  emit_block(c, phase->inside);
-  loop_end(c, &loop);
   value next = LLVMBuildNSWAdd(c->b, at, take, "");
   LLVMBasicBlockRef latch = LLVMGetInsertBlock(c->b);
   LLVMAddIncoming(at, &next, &latch, 1);

@@ -40,6 +40,8 @@ void loop_end(struct codegen *c, struct counted_loop *loop) {
 }
 
 static void emit_for(struct codegen *c, const struct stmt *s) {
+  if (emit_for_lanes(c, s))
+    return;
   struct counted_loop loop = loop_begin(c, const_i64(c, 0), emit_expr(c, s->value), const_i64(c, 1));
   c->locals[s->local].at[0] = loop.index;
   emit_block(c, s->body);
@@ -80,9 +82,24 @@ static void emit_stores(struct codegen *c, const struct stmt *s) {
   c->copy = 0;
 }
 
+/* Both branches, each for its lanes. */
+static void emit_masked_if(struct codegen *c, const struct stmt *s, value condition) {
+  value outer = c->mask, inverse = LLVMBuildNot(c->b, condition, "");
+  c->mask = outer ? LLVMBuildAnd(c->b, outer, condition, "") : condition;
+  emit_block(c, s->body);
+  c->mask = outer ? LLVMBuildAnd(c->b, outer, inverse, "") : inverse;
+  emit_block(c, s->otherwise);
+  c->mask = outer;
+}
+
 static void emit_if(struct codegen *c, const struct stmt *s) {
+  value condition = emit_expr(c, s->value);
+  if (is_wide(condition)) {
+    emit_masked_if(c, s, condition);
+    return;
+  }
   LLVMBasicBlockRef then = new_block(c, "then"), otherwise = new_block(c, "else"), done = new_block(c, "endif");
-  LLVMBuildCondBr(c->b, emit_expr(c, s->value), then, otherwise);
+  LLVMBuildCondBr(c->b, condition, then, otherwise);
   LLVMPositionBuilderAtEnd(c->b, then);
   emit_block(c, s->body);
   LLVMBuildBr(c->b, done);
