@@ -1,0 +1,303 @@
+/* ops_conv.c: convolutions of two and three spatial axes with their gradients, as contractions: parallel over the result,
+ * reduced over window and channels. Padding reads a zero by a select over a clamped load, so that the loops stay whole.
+ * Depthwise convolutions are the same with the input's channel chosen by the output's. */
+#include <string.h>
+
+#include "ir/ops/accumulate.h"
+#include "ir/ops/window.h"
+
+struct conv {
+  struct layout layout;
+  struct window_axis axes[WINDOW_SPATIAL];
+  dim batch, in_channels, out_channels;  /* of a depthwise one: out = in * multiplier */
+  dim group_in, group_out;               /* channels of one group: filter's input channels, output channels for them */
+  dim multiplier;                        /* depthwise only */
+  bool depthwise, grouped;
+  enum dtype dtype, sum;
+};
+
+/* ---- geometry ---- */
+
+static status read_explicit(struct op_call *c, struct conv *v) {
+  const struct attr_value *list = node_attr(c->node, "explicit_paddings");
+  if (!list || list->list.count != (uint32_t)v->layout.rank * 2)
+    return fail(INVALID_ARGUMENT, "explicit_paddings must have %d elements", v->layout.rank * 2);
+  for (int i = 0; i < v->layout.spatial; i++) {
+    int axis = layout_axis(&v->layout, i);
+    v->axes[i].explicit_before = list->list.items[2 * axis].i;
+    v->axes[i].explicit_after = list->list.items[2 * axis + 1].i;
+    if (v->axes[i].explicit_before < 0 || v->axes[i].explicit_after < 0)
+      return fail(INVALID_ARGUMENT, "explicit_paddings must not be negative");
+  }
+  return OK;
+}
+
+/* Filters are [spatial ..., in / groups, out], depthwise ones [spatial ..., in, multiplier]. */
+static status conv_channels(struct op_call *c, struct conv *v, const struct flow_value *filter) {
+  struct dim_table *t = c->lw->dims;
+  dim fin = filter->dims[v->layout.spatial], fout = filter->dims[v->layout.spatial + 1];
+  v->group_in = fin;
+  v->group_out = v->out_channels = fout;
+  if (v->depthwise) {
+    v->multiplier = fout;
+    v->out_channels = dim_mul(t, fin, fout);
+    return op_equal_dims(c, v->in_channels, fin, "input and filter must have the same depth");
+  }
+  int64_t in = op_dim_value(c, v->in_channels), per = op_dim_value(c, fin), out = op_dim_value(c, fout);
+  if (in < 0 || per < 0 || in == per)
+    return op_equal_dims(c, v->in_channels, fin, "input and filter must have the same depth");
+  if (per == 0 || in % per != 0 || out < 0 || out % (in / per) != 0)
+    return fail(INVALID_ARGUMENT, "input depth must be evenly divisible by filter depth: %lld vs %lld", (long long)in, (long long)per);
+  v->grouped = true;
+  v->group_out = op_dim(c, out / (in / per));
+  return OK;
+}
+
+/* `dims` are the data's; the filter's shape is known. */
+static status conv_begin(struct op_call *c, int rank, const dim *dims, const struct flow_value *filter, struct conv *v) {
+  enum padding padding;
+  int64_t strides[LIMIT_RANK], dilations[LIMIT_RANK];
+  TRY(layout_read(c, rank, &v->layout));
+  if (filter->rank != rank)
+    return fail(INVALID_ARGUMENT, "filter must be %d-dimensional: %s", rank, op_shape_text(c, filter->rank, filter->dims));
+  TRY(window_padding(c, &padding));
+  TRY(window_list(c, "strides", rank, strides));
+  TRY(window_list(c, "dilations", rank, dilations));
+  int channel = layout_channel(&v->layout);
+  if (strides[0] != 1 || strides[channel] != 1 || dilations[0] != 1 || dilations[channel] != 1)
+    return fail(INVALID_ARGUMENT, "strides and dilations in the batch and depth dimensions are not supported");
+  if (padding == PADDING_EXPLICIT)
+    TRY(read_explicit(c, v));
+  for (int i = 0; i < v->layout.spatial; i++) {
+    int axis = layout_axis(&v->layout, i);
+    v->axes[i].in = dims[axis];
+    v->axes[i].size = filter->dims[i];
+    v->axes[i].stride = strides[axis];
+    v->axes[i].dilation = dilations[axis];
+    TRY(window_solve(c, padding, &v->axes[i]));
+  }
+  v->batch = dims[0];
+  v->in_channels = dims[channel];
+  v->dtype = op_output_dtype(c, 0);
+  v->sum = sum_dtype(v->dtype);
+  v->depthwise = strncmp(c->node->op, "Depthwise", 9) == 0;
+  return conv_channels(c, v, filter);
+}
+
+static void data_dims(const struct conv *v, bool output, dim *dims) {
+  dims[0] = v->batch;
+  dims[layout_channel(&v->layout)] = output ? v->out_channels : v->in_channels;
+  for (int i = 0; i < v->layout.spatial; i++)
+    dims[layout_axis(&v->layout, i)] = output ? v->axes[i].out : v->axes[i].in;
+}
+static void data_index(const struct conv *v, expr_id batch, const expr_id *spatial, expr_id channel, expr_id *index) {
+  index[0] = batch;
+  index[layout_channel(&v->layout)] = channel;
+  for (int i = 0; i < v->layout.spatial; i++)
+    index[layout_axis(&v->layout, i)] = spatial[i];
+}
+
+static status check_gradient(struct op_call *c, const struct conv *v, value_id gradient) {
+  struct flow_value g = *op_value(c, gradient);
+  dim wanted[LIMIT_RANK];
+  data_dims(v, true, wanted);
+  if (g.rank != v->layout.rank)
+    return fail(INVALID_ARGUMENT, "out_backprop must be %d-dimensional: %s", v->layout.rank, op_shape_text(c, g.rank, g.dims));
+  for (int i = 0; i < g.rank; i++)
+    TRY(op_equal_dims(c, g.dims[i], wanted[i], "size of out_backprop doesn't match computed"));
+  return OK;
+}
+
+/* The input's element under output position o and window element k, 0 outside. */
+static struct element load_padded(struct kb *kb, const struct conv *v, uint32_t buffer, expr_id batch, const expr_id *o,
+                                  const expr_id *k, expr_id channel) {
+  expr_id at[WINDOW_SPATIAL], index[LIMIT_RANK], inside = expr_int(kb->k, DTYPE_BOOL, 1);
+  for (int i = 0; i < v->layout.spatial; i++) {
+    at[i] = window_position(kb, &v->axes[i], o[i], k[i]);
+    if (window_stays_inside(kb->c, &v->axes[i]))
+      continue;
+    inside = kb_and(kb, inside, window_within(kb, at[i], v->axes[i].in));
+    at[i] = kb_clamp(kb, at[i], kb_dim(kb, v->axes[i].in));
+  }
+  data_index(v, batch, at, channel, index);
+  return f_select(&kb->f, real_element(inside), load_as(kb, v->sum, buffer, index), f_const(&kb->f, 0));
+}
+
+/* ---- forward ---- */
+
+static status conv_forward(struct op_call *c, const struct conv *v, value_id input, value_id filter) {
+  struct kb kb;
+  kb_begin(&kb, c, v->sum);
+  dim dims[LIMIT_RANK];
+  int rank = v->layout.rank, n = v->layout.spatial;
+  data_dims(v, true, dims);
+  uint32_t x = kb_in(&kb, input), w = kb_in(&kb, filter), y = kb_out(&kb, v->dtype, rank, dims);
+  expr_id index[LIMIT_RANK], o[WINDOW_SPATIAL], fi[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, rank, dims, index);
+  expr_id channel = index[layout_channel(&v->layout)];
+  for (int i = 0; i < n; i++)
+    o[i] = index[layout_axis(&v->layout, i)];
+  struct accumulator acc = acc_zero(&kb, v->sum);
+  for (int i = 0; i < n; i++)
+    fi[i] = kb_for_dim(&kb, LOOP_RED, v->axes[i].size);
+  expr_id from;
+  if (v->depthwise) {
+    from = kb_div(&kb, channel, kb_dim(&kb, v->multiplier));
+    fi[n] = from;
+    fi[n + 1] = kb_mod(&kb, channel, kb_dim(&kb, v->multiplier));
+  } else {
+    from = fi[n] = kb_for_dim(&kb, LOOP_RED, v->group_in);
+    fi[n + 1] = channel;
+    if (v->grouped)
+      from = kb_add(&kb, from, kb_mul(&kb, kb_div(&kb, channel, kb_dim(&kb, v->group_out)), kb_dim(&kb, v->group_in)));
+  }
+  struct element a = load_padded(&kb, v, x, index[0], o, fi, from), b = load_as(&kb, v->sum, w, fi);
+  acc_add(&kb, &acc, f_binary(&kb.f, SCALAR_MUL, a, b));
+  kb_close(&kb, v->depthwise ? n : n + 1);
+  store_as(&kb, y, index, acc_get(&kb, &acc));
+  kb_close(&kb, rank);
+  op_set_output(c, 0, kb_value(&kb, y));
+  return kb_finish(&kb);
+}
+
+static status build_conv(struct op_call *c) {
+  value_id input, filter;
+  struct conv v = {0};
+  TRY(op_input(c, 0, &input));
+  TRY(op_input(c, 1, &filter));
+  struct flow_value x = *op_value(c, input), w = *op_value(c, filter);
+  TRY(conv_begin(c, x.rank, x.dims, &w, &v));
+  return conv_forward(c, &v, input, filter);
+}
+status build_conv2d(struct op_call *c) { return build_conv(c); }
+status build_conv3d(struct op_call *c) { return build_conv(c); }
+status build_depthwise_conv2d(struct op_call *c) { return build_conv(c); }
+
+/* ---- gradient of the input: each input element gathers from the outputs that covered it ---- */
+
+static status conv_backprop_input(struct op_call *c, const struct conv *v, value_id filter, value_id gradient) {
+  struct kb kb;
+  kb_begin(&kb, c, v->sum);
+  dim dims[LIMIT_RANK];
+  int rank = v->layout.rank, n = v->layout.spatial;
+  data_dims(v, false, dims);
+  uint32_t w = kb_in(&kb, filter), g = kb_in(&kb, gradient), y = kb_out(&kb, v->dtype, rank, dims);
+  expr_id index[LIMIT_RANK], o[WINDOW_SPATIAL], fi[LIMIT_RANK], gi[LIMIT_RANK], exists = expr_int(kb.k, DTYPE_BOOL, 1);
+  kb_loops(&kb, LOOP_PAR, rank, dims, index);
+  expr_id channel = index[layout_channel(&v->layout)], from;
+  struct accumulator acc = acc_zero(&kb, v->sum);
+  for (int i = 0; i < n; i++)
+    fi[i] = kb_for_dim(&kb, LOOP_RED, v->axes[i].size);
+  fi[n + 1] = kb_for_dim(&kb, LOOP_RED, v->depthwise ? v->multiplier : v->group_out);
+  for (int i = 0; i < n; i++) {
+    expr_id here;
+    o[i] = window_source(&kb, &v->axes[i], index[layout_axis(&v->layout, i)], fi[i], &here);
+    exists = kb_and(&kb, exists, here);
+    o[i] = kb_clamp(&kb, o[i], kb_dim(&kb, v->axes[i].out));
+  }
+  fi[n] = channel;
+  from = fi[n + 1];
+  if (v->depthwise)
+    from = kb_add(&kb, kb_mul(&kb, channel, kb_dim(&kb, v->multiplier)), fi[n + 1]);
+  if (v->grouped) {
+    expr_id group = kb_div(&kb, channel, kb_dim(&kb, v->group_in));
+    fi[n] = kb_mod(&kb, channel, kb_dim(&kb, v->group_in));
+    from = fi[n + 1] = kb_add(&kb, fi[n + 1], kb_mul(&kb, group, kb_dim(&kb, v->group_out)));
+  }
+  data_index(v, index[0], o, from, gi);
+  struct element a = f_select(&kb.f, real_element(exists), load_as(&kb, v->sum, g, gi), f_const(&kb.f, 0));
+  acc_add(&kb, &acc, f_binary(&kb.f, SCALAR_MUL, a, load_as(&kb, v->sum, w, fi)));
+  kb_close(&kb, n + 1);
+  store_as(&kb, y, index, acc_get(&kb, &acc));
+  kb_close(&kb, rank);
+  op_set_output(c, 0, kb_value(&kb, y));
+  return kb_finish(&kb);
+}
+
+/* input_sizes may leave out batch and channels, which the gradient and the filter then tell. */
+static status input_dims(struct op_call *c, const struct flow_value *filter, const struct flow_value *gradient, dim *dims) {
+  value_id sizes;
+  dim *elements;
+  int count;
+  struct layout layout;
+  TRY(op_input(c, 0, &sizes));
+  TRY(op_elements(c, sizes, &elements, &count));
+  TRY(layout_read(c, gradient->rank, &layout));
+  if (count == gradient->rank) {
+    memcpy(dims, elements, sizeof *dims * (size_t)count);
+    return OK;
+  }
+  if (count != layout.spatial || filter->rank != gradient->rank)
+    return fail(INVALID_ARGUMENT, "input_sizes must have %d or %d elements, has %d", layout.rank, layout.spatial, count);
+  dims[0] = gradient->dims[0];
+  dims[layout_channel(&layout)] = filter->dims[layout.spatial];
+  for (int i = 0; i < count; i++)
+    dims[layout_axis(&layout, i)] = elements[i];
+  return OK;
+}
+
+static status build_backprop_input(struct op_call *c) {
+  value_id filter, gradient;
+  struct conv v = {0};
+  dim dims[LIMIT_RANK];
+  TRY(op_input(c, 1, &filter));
+  TRY(op_input(c, 2, &gradient));
+  struct flow_value w = *op_value(c, filter), g = *op_value(c, gradient);
+  TRY(input_dims(c, &w, &g, dims));
+  TRY(conv_begin(c, g.rank, dims, &w, &v));
+  TRY(check_gradient(c, &v, gradient));
+  return conv_backprop_input(c, &v, filter, gradient);
+}
+status build_conv2d_backprop_input(struct op_call *c) { return build_backprop_input(c); }
+status build_conv3d_backprop_input(struct op_call *c) { return build_backprop_input(c); }
+status build_depthwise_conv2d_backprop_input(struct op_call *c) { return build_backprop_input(c); }
+
+/* ---- gradient of the filter: reduced over the batch and all output positions ---- */
+
+static status conv_backprop_filter(struct op_call *c, const struct conv *v, value_id input, value_id gradient, const dim *filter) {
+  struct kb kb;
+  kb_begin(&kb, c, v->sum);
+  int rank = v->layout.rank, n = v->layout.spatial;
+  uint32_t x = kb_in(&kb, input), g = kb_in(&kb, gradient), y = kb_out(&kb, v->dtype, rank, filter);
+  expr_id index[LIMIT_RANK], o[WINDOW_SPATIAL], gi[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, rank, filter, index);
+  expr_id from = index[n], to = index[n + 1];
+  if (v->depthwise)
+    to = kb_add(&kb, kb_mul(&kb, from, kb_dim(&kb, v->multiplier)), to);
+  if (v->grouped)
+    from = kb_add(&kb, from, kb_mul(&kb, kb_div(&kb, to, kb_dim(&kb, v->group_out)), kb_dim(&kb, v->group_in)));
+  struct accumulator acc = acc_zero(&kb, v->sum);
+  expr_id batch = kb_for_dim(&kb, LOOP_RED, v->batch);
+  for (int i = 0; i < n; i++)
+    o[i] = kb_for_dim(&kb, LOOP_RED, v->axes[i].out);
+  data_index(v, batch, o, to, gi);
+  struct element a = load_padded(&kb, v, x, batch, o, index, from);
+  acc_add(&kb, &acc, f_binary(&kb.f, SCALAR_MUL, a, load_as(&kb, v->sum, g, gi)));
+  kb_close(&kb, n + 1);
+  store_as(&kb, y, index, acc_get(&kb, &acc));
+  kb_close(&kb, rank);
+  op_set_output(c, 0, kb_value(&kb, y));
+  return kb_finish(&kb);
+}
+
+static status build_backprop_filter(struct op_call *c) {
+  value_id input, sizes, gradient;
+  struct conv v = {0};
+  dim *filter;
+  int count;
+  TRY(op_input(c, 0, &input));
+  TRY(op_input(c, 1, &sizes));
+  TRY(op_input(c, 2, &gradient));
+  TRY(op_elements(c, sizes, &filter, &count));
+  struct flow_value x = *op_value(c, input);
+  if (count != x.rank || count > LIMIT_RANK)
+    return fail(INVALID_ARGUMENT, "filter_sizes must have %d elements, has %d", x.rank, count);
+  struct flow_value w = {.rank = count};
+  memcpy(w.dims, filter, sizeof *filter * (size_t)count);
+  TRY(conv_begin(c, x.rank, x.dims, &w, &v));
+  TRY(check_gradient(c, &v, gradient));
+  return conv_backprop_filter(c, &v, input, gradient, filter);
+}
+status build_conv2d_backprop_filter(struct op_call *c) { return build_backprop_filter(c); }
+status build_conv3d_backprop_filter(struct op_call *c) { return build_backprop_filter(c); }
+status build_depthwise_conv2d_backprop_filter(struct op_call *c) { return build_backprop_filter(c); }
