@@ -1,0 +1,192 @@
+/* ops_window.c: windows that are no pools: local response normalisation, morphological dilation, image patches. */
+#include <string.h>
+
+#include "ir/ops/accumulate.h"
+#include "ir/ops/window.h"
+
+/* ---- LRN: x / (bias + alpha * sum of squares of the neighbouring channels) ^ beta ---- */
+
+struct response {
+  int64_t radius;
+  double bias, alpha, beta;
+  dim dims[LIMIT_RANK];
+};
+
+static status response_begin(struct op_call *c, value_id v, struct response *r) {
+  struct flow_value x = *op_value(c, v);
+  if (x.rank != 4)
+    return fail(INVALID_ARGUMENT, "in must be 4-dimensional: %s", op_shape_text(c, x.rank, x.dims));
+  memcpy(r->dims, x.dims, sizeof r->dims);
+  r->radius = node_attr_int(c->node, "depth_radius", 5);
+  r->bias = node_attr_float(c->node, "bias", 1);
+  r->alpha = node_attr_float(c->node, "alpha", 1);
+  r->beta = node_attr_float(c->node, "beta", 0.5);
+  return r->radius < 0 ? fail(INVALID_ARGUMENT, "depth_radius must not be negative") : OK;
+}
+
+/* Opens a loop over the neighbours of a channel; `at` is the neighbour, clamped, and `inside` whether it exists. */
+static void neighbour_loop(struct kb *kb, const struct response *r, expr_id channel, expr_id *at, struct element *inside) {
+  expr_id k = kb_for(kb, LOOP_RED, kb_int(kb, 2 * r->radius + 1));
+  *at = kb_sub(kb, kb_add(kb, channel, k), kb_int(kb, r->radius));
+  *inside = real_element(window_within(kb, *at, r->dims[3]));
+  *at = kb_clamp(kb, *at, kb_dim(kb, r->dims[3]));
+}
+
+/* bias + alpha * sum of squares around a channel; index[3] is used as scratch. */
+static struct element response_norm(struct kb *kb, const struct response *r, uint32_t buffer, const expr_id *index, expr_id channel) {
+  expr_id at[4] = {index[0], index[1], index[2], 0};
+  struct element inside;
+  struct accumulator acc = acc_zero(kb, kb->f.dtype);
+  neighbour_loop(kb, r, channel, &at[3], &inside);
+  struct element e = load_as(kb, kb->f.dtype, buffer, at);
+  acc_add(kb, &acc, f_select(&kb->f, inside, f_binary(&kb->f, SCALAR_MUL, e, e), f_const(&kb->f, 0)));
+  kb_close(kb, 1);
+  struct element scaled = f_binary(&kb->f, SCALAR_MUL, f_const(&kb->f, r->alpha), acc_get(kb, &acc));
+  return f_binary(&kb->f, SCALAR_ADD, f_const(&kb->f, r->bias), scaled);
+}
+
+status build_lrn(struct op_call *c) {
+  value_id v;
+  struct response r;
+  TRY(op_input(c, 0, &v));
+  TRY(response_begin(c, v, &r));
+  enum dtype dtype = op_value(c, v)->dtype;
+  struct kb kb;
+  kb_begin(&kb, c, sum_dtype(dtype));
+  uint32_t a = kb_in(&kb, v), o = kb_out(&kb, dtype, 4, r.dims);
+  expr_id index[4];
+  kb_loops(&kb, LOOP_PAR, 4, r.dims, index);
+  struct element norm = response_norm(&kb, &r, a, index, index[3]);
+  struct element power = f_pow(&kb.f, norm, f_const(&kb.f, -r.beta));
+  store_as(&kb, o, index, f_binary(&kb.f, SCALAR_MUL, load_as(&kb, kb.f.dtype, a, index), power));
+  kb_close(&kb, 4);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+
+/* dx_i = dy_i * norm_i^-beta - 2 * alpha * beta * x_i * sum over neighbours j of dy_j * y_j / norm_j */
+status build_lrn_grad(struct op_call *c) {
+  value_id in[3];
+  struct response r;
+  for (uint32_t i = 0; i < 3; i++) {
+    TRY(op_input(c, i, &in[i]));
+    TRY(response_begin(c, in[i], &r));
+  }
+  enum dtype dtype = op_value(c, in[0])->dtype;
+  struct kb kb;
+  kb_begin(&kb, c, sum_dtype(dtype));
+  struct formula *f = &kb.f;
+  uint32_t dy = kb_in(&kb, in[0]), x = kb_in(&kb, in[1]), y = kb_in(&kb, in[2]), o = kb_out(&kb, dtype, 4, r.dims);
+  expr_id index[4], at[4];
+  kb_loops(&kb, LOOP_PAR, 4, r.dims, index);
+  struct element norm = response_norm(&kb, &r, x, index, index[3]), inside;
+  struct accumulator acc = acc_zero(&kb, f->dtype);
+  memcpy(at, index, sizeof at);
+  neighbour_loop(&kb, &r, index[3], &at[3], &inside);
+  struct element other = response_norm(&kb, &r, x, index, at[3]);
+  struct element term = f_binary(f, SCALAR_MUL, load_as(&kb, f->dtype, dy, at), load_as(&kb, f->dtype, y, at));
+  acc_add(&kb, &acc, f_select(f, inside, f_binary(f, SCALAR_DIV, term, other), f_const(f, 0)));
+  kb_close(&kb, 1);
+  struct element direct = f_binary(f, SCALAR_MUL, load_as(&kb, f->dtype, dy, index), f_pow(f, norm, f_const(f, -r.beta)));
+  struct element factor = f_binary(f, SCALAR_MUL, f_const(f, 2 * r.alpha * r.beta), load_as(&kb, f->dtype, x, index));
+  store_as(&kb, o, index, f_binary(f, SCALAR_SUB, direct, f_binary(f, SCALAR_MUL, factor, acc_get(&kb, &acc))));
+  kb_close(&kb, 4);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+
+/* ---- windows over height and width, channels last ---- */
+
+struct slide {
+  struct window_axis axes[2];
+  dim batch, depth;
+};
+
+static status slide_begin(struct op_call *c, const struct flow_value *x, const char *strides_attr, const int64_t *sizes,
+                          const dim *filter, struct slide *s) {
+  enum padding padding;
+  int64_t strides[4], rates[4];
+  if (x->rank != 4)
+    return fail(INVALID_ARGUMENT, "input must be 4-dimensional: %s", op_shape_text(c, x->rank, x->dims));
+  TRY(window_padding(c, &padding));
+  TRY(window_list(c, strides_attr, 4, strides));
+  TRY(window_list(c, "rates", 4, rates));
+  if (strides[0] != 1 || strides[3] != 1 || rates[0] != 1 || rates[3] != 1)
+    return fail(INVALID_ARGUMENT, "strides and rates are only for the spatial dimensions");
+  s->batch = x->dims[0];
+  s->depth = x->dims[3];
+  for (int i = 0; i < 2; i++) {
+    s->axes[i] = (struct window_axis){.in = x->dims[1 + i], .stride = strides[1 + i], .dilation = rates[1 + i]};
+    s->axes[i].size = filter ? filter[i] : op_dim(c, sizes[1 + i]);
+    TRY(window_solve(c, padding, &s->axes[i]));
+  }
+  return OK;
+}
+
+static struct element slide_position(struct kb *kb, const struct slide *s, const expr_id *out, const expr_id *k, expr_id *at) {
+  expr_id inside = expr_int(kb->k, DTYPE_BOOL, 1);
+  for (int i = 0; i < 2; i++) {
+    at[1 + i] = window_position(kb, &s->axes[i], out[i], k[i]);
+    inside = kb_and(kb, inside, window_within(kb, at[1 + i], s->axes[i].in));
+    at[1 + i] = kb_clamp(kb, at[1 + i], kb_dim(kb, s->axes[i].in));
+  }
+  return real_element(inside);
+}
+
+/* Dilation2D: the maximum over the window of input + filter. */
+status build_dilation2d(struct op_call *c) {
+  value_id v, vf;
+  struct slide s;
+  TRY(op_input(c, 0, &v));
+  TRY(op_input(c, 1, &vf));
+  struct flow_value x = *op_value(c, v), w = *op_value(c, vf);
+  if (w.rank != 3)
+    return fail(INVALID_ARGUMENT, "filter must be 3-dimensional: %s", op_shape_text(c, w.rank, w.dims));
+  TRY(slide_begin(c, &x, "strides", NULL, w.dims, &s));
+  TRY(op_equal_dims(c, x.dims[3], w.dims[2], "input and filter must have the same depth"));
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  dim dims[4] = {s.batch, s.axes[0].out, s.axes[1].out, s.depth};
+  uint32_t a = kb_in(&kb, v), b = kb_in(&kb, vf), o = kb_out(&kb, x.dtype, 4, dims);
+  expr_id index[4], k[3], at[4];
+  kb_loops(&kb, LOOP_PAR, 4, dims, index);
+  struct accumulator acc = acc_begin(&kb, f_lowest(&kb.f));
+  kb_loops(&kb, LOOP_RED, 2, w.dims, k);
+  k[2] = at[3] = index[3];
+  at[0] = index[0];
+  struct element inside = slide_position(&kb, &s, &index[1], k, at);
+  struct element e = f_binary(&kb.f, SCALAR_ADD, kb_load(&kb, a, at), kb_load(&kb, b, k));
+  acc_set(&kb, &acc, f_binary(&kb.f, SCALAR_MAX, acc_get(&kb, &acc), f_select(&kb.f, inside, e, f_lowest(&kb.f))));
+  kb_close(&kb, 2);
+  kb_store(&kb, o, index, acc_get(&kb, &acc));
+  kb_close(&kb, 4);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+
+/* The last axis of the result holds [window row, window column, channel]. */
+status build_extract_image_patches(struct op_call *c) {
+  value_id v;
+  struct slide s;
+  int64_t sizes[4];
+  TRY(op_input(c, 0, &v));
+  TRY(window_list(c, "ksizes", 4, sizes));
+  struct flow_value x = *op_value(c, v);
+  TRY(slide_begin(c, &x, "strides", sizes, NULL, &s));
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  dim six[6] = {s.batch, s.axes[0].out, s.axes[1].out, s.axes[0].size, s.axes[1].size, s.depth};
+  uint32_t a = kb_in(&kb, v), o = kb_out(&kb, x.dtype, 6, six);
+  expr_id index[6], at[4];
+  kb_loops(&kb, LOOP_PAR, 6, six, index);
+  at[0] = index[0];
+  at[3] = index[5];
+  struct element inside = slide_position(&kb, &s, &index[1], &index[3], at);
+  kb_store(&kb, o, index, f_select(&kb.f, inside, kb_load(&kb, a, at), f_const(&kb.f, 0)));
+  kb_close(&kb, 6);
+  value_id patches = kb_value(&kb, o);
+  TRY(kb_finish(&kb));
+  dim dims[4] = {six[0], six[1], six[2], op_count(c, 3, &six[3])};
+  op_set_output(c, 0, op_alias(c, patches, x.dtype, 4, dims));
+  return OK;
+}
