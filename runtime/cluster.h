@@ -20,8 +20,6 @@
 #include "base/status.h"
 #include "runtime/exchange.h"
 
-#define CLUSTER_BUILD_ID_SIZE 32
-
 struct cluster_task {
   const char *job;
   uint32_t index;
@@ -32,7 +30,7 @@ struct cluster_config {
   uint32_t task;           /* this one's number in tasks */
   uint32_t task_count;     /* 1 is allowed: then it only serves clients */
   const struct cluster_task *tasks; /* copied */
-  uint8_t build_id[CLUSTER_BUILD_ID_SIZE]; /* equal in all tasks of one build; a peer with another one is refused */
+  uint64_t build_id;       /* program.build_id: equal in all tasks of one build; a peer with another one is refused */
   double timeout_s;        /* --timeout: how long to wait for a peer */
   bool has_phases;         /* started with --entry */
   struct exchange_sink sink;

@@ -34,7 +34,8 @@ struct master_entry {
   uint32_t feed_count, fetch_count, target_count;
   bool changes_state;      /* assigns variables, moves queues, draws random numbers, writes files ... */
 };
-/* A node of the graph that was built. input_hash: program_input_hash (program.h) over its inputs. */
+/* A node of the graph that was built. input_hash: program_hash_input over its inputs: data inputs in order, then controls
+ * sorted by name (TensorFlow sorts them when it writes a graph). */
 struct master_node {
   const char *name, *op;
   uint64_t input_hash;

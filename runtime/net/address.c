@@ -1,0 +1,156 @@
+/* address.c: texts to sockets. */
+#include "runtime/net/address.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define HOST_BYTES 256 /* a DNS name has at most 253 */
+#define BACKLOG 512
+
+static const char *unix_path(const char *text) { return strncmp(text, "unix:", 5) == 0 ? text + 5 : NULL; }
+
+/* Splits at the last ':'; [v6]:port loses its brackets. */
+static status split(const char *text, char host[HOST_BYTES], char port[8]) {
+  const char *colon = strrchr(text, ':');
+  size_t host_size = colon ? (size_t)(colon - text) : 0;
+  char *end = NULL;
+  unsigned long number = colon && colon[1] >= '0' && colon[1] <= '9' ? strtoul(colon + 1, &end, 10) : 0;
+  bool is_v6 = host_size > 2 && text[0] == '[' && colon[-1] == ']';
+  if (is_v6) {
+    text++;
+    host_size -= 2;
+  }
+  bool has_colon = host_size > 0 && memchr(text, ':', host_size) != NULL;
+  if (host_size == 0 || host_size >= HOST_BYTES || memchr(text, '/', host_size) || has_colon != is_v6 || !end || *end ||
+      number == 0 || number > 65535)
+    return fail(INVALID_ARGUMENT, "Could not interpret \"%s\" as a host-port pair.", text - (is_v6 ? 1 : 0));
+  memcpy(host, text, host_size);
+  host[host_size] = 0;
+  snprintf(port, 8, "%lu", number);
+  return OK;
+}
+
+status address_check(const char *text) {
+  char host[HOST_BYTES], port[8];
+  const char *path = unix_path(text);
+  if (!path)
+    return split(text, host, port);
+  if (!*path || strlen(path) >= sizeof((struct sockaddr_un *)0)->sun_path)
+    return fail(INVALID_ARGUMENT, "'%s': the path of a socket has 1 to %zu bytes", text, sizeof((struct sockaddr_un *)0)->sun_path - 1);
+  return OK;
+}
+
+static status lookup(const char *host, const char *port, int flags, struct addrinfo **out) {
+  struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
+  int failure = getaddrinfo(host, port, &hints, out);
+  return failure == 0 ? OK : fail(UNAVAILABLE, "the name %s cannot be resolved: %s", host, gai_strerror(failure));
+}
+
+bool address_is_literal(const char *text) {
+  char host[HOST_BYTES], port[8];
+  struct addrinfo *found = NULL;
+  if (unix_path(text))
+    return true;
+  if (split(text, host, port) != OK)
+    return false;
+  if (strcmp(host, "localhost") == 0)
+    return true;
+  bool is_number = lookup(host, port, AI_NUMERICHOST, &found) == OK;
+  if (is_number)
+    freeaddrinfo(found);
+  return is_number;
+}
+
+static void list_add(struct address_list *list, const void *data, socklen_t size) {
+  if (list->count == ADDRESS_MAX || size > sizeof list->items[0].storage)
+    return;
+  memcpy(&list->items[list->count].storage, data, size);
+  list->items[list->count++].size = size;
+}
+
+status address_resolve(const char *text, struct address_list *out) {
+  char host[HOST_BYTES], port[8];
+  const char *path = unix_path(text);
+  out->count = 0;
+  TRY(address_check(text));
+  if (path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    list_add(out, &address, sizeof address);
+    return OK;
+  }
+  struct addrinfo *found = NULL;
+  TRY(split(text, host, port));
+  TRY(lookup(host, port, 0, &found));
+  static const int families[] = {AF_INET, AF_INET6};
+  for (int i = 0; i < 2; i++)
+    for (const struct addrinfo *at = found; at; at = at->ai_next)
+      if (at->ai_family == families[i])
+        list_add(out, at->ai_addr, at->ai_addrlen);
+  freeaddrinfo(found);
+  return out->count > 0 ? OK : fail(UNAVAILABLE, "the name %s has no address", host);
+}
+
+void address_set_options(int fd, const struct address *address) {
+  int one = 1;
+  if (address->storage.ss_family != AF_UNIX)
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+/* A socket file stays behind when its process was killed: it may go when nobody answers there. */
+static bool unix_is_stale(const struct address *address) {
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  bool stale = fd >= 0 && connect(fd, (const struct sockaddr *)&address->storage, address->size) != 0 && errno == ECONNREFUSED;
+  if (fd >= 0)
+    close(fd);
+  return stale;
+}
+
+status address_listen(const struct address *address, const char *text, int *out) {
+  int family = address->storage.ss_family, one = 1;
+  int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0)
+    return fail(UNAVAILABLE, "cannot listen on %s: %s", text, strerror(errno));
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (family == AF_INET6)
+    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+  int bound = bind(fd, (const struct sockaddr *)&address->storage, address->size);
+  if (bound != 0 && errno == EADDRINUSE && family == AF_UNIX && unix_is_stale(address)) {
+    address_unlink(address);
+    bound = bind(fd, (const struct sockaddr *)&address->storage, address->size);
+  }
+  if (bound != 0 || listen(fd, BACKLOG) != 0) {
+    status code = fail(UNAVAILABLE, "cannot listen on %s: %s", text, strerror(errno));
+    close(fd);
+    return code;
+  }
+  *out = fd;
+  return OK;
+}
+
+status address_dial(const struct address *address, int *out) {
+  int family = address->storage.ss_family;
+  int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0)
+    return fail(UNAVAILABLE, "no socket: %s", strerror(errno));
+  address_set_options(fd, address);
+  if (connect(fd, (const struct sockaddr *)&address->storage, address->size) != 0 && errno != EINPROGRESS) {
+    status code = fail(UNAVAILABLE, "%s", strerror(errno));
+    close(fd);
+    return code;
+  }
+  *out = fd;
+  return OK;
+}
+
+void address_unlink(const struct address *address) {
+  if (address->storage.ss_family == AF_UNIX)
+    unlink(((const struct sockaddr_un *)&address->storage)->sun_path);
+}

@@ -1,0 +1,38 @@
+/* address.h: where a task is: "host:port", "[v6]:port" or "unix:PATH", as sockets.
+ * All sockets made here are non-blocking and closed on exec. Any thread. */
+#ifndef TFC_RUNTIME_NET_ADDRESS_H
+#define TFC_RUNTIME_NET_ADDRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include "base/status.h"
+
+#define ADDRESS_MAX 8 /* of one name: v4 and v6, a few each */
+
+struct address {
+  struct sockaddr_storage storage;
+  socklen_t size;
+};
+struct address_list {
+  struct address items[ADDRESS_MAX];
+  uint32_t count;
+};
+
+/* Checks the text alone. INVALID_ARGUMENT with the text. */
+status address_check(const char *text);
+/* True when resolving needs no name server: numbers, localhost, unix:PATH. */
+bool address_is_literal(const char *text);
+/* IPv4 first. INVALID_ARGUMENT as above; UNAVAILABLE when the name is not known (now). May wait for a name server. */
+status address_resolve(const char *text, struct address_list *out);
+
+/* UNAVAILABLE with the reason. A socket file that nobody listens on any more is replaced. */
+status address_listen(const struct address *address, const char *text, int *out);
+/* A socket that is connected or connecting (then it becomes writable). UNAVAILABLE with the reason. */
+status address_dial(const struct address *address, int *out);
+/* For accepted sockets: no delay on TCP. */
+void address_set_options(int fd, const struct address *address);
+/* Removes the socket file. */
+void address_unlink(const struct address *address);
+
+#endif

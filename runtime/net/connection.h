@@ -1,0 +1,57 @@
+/* connection.h: a socket and its HTTP/2 end (http2.h), driven by the loop and by the threads that send.
+ *
+ * Reading happens on the loop's thread. Whoever sends hands a post to the connection: a call that is made under the
+ * connection's lock, as soon as possible on whatever thread can have it. A sender that gets the lock at once writes itself, which
+ * saves a change of threads per message; when the lock is taken its holder makes the call; when the socket is full the
+ * loop goes on. Nobody ever waits for the lock but the loop.
+ *
+ * Owner: counted. The loop holds one reference until the connection is closed.
+ */
+#ifndef TFC_RUNTIME_NET_CONNECTION_H
+#define TFC_RUNTIME_NET_CONNECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "runtime/net/http2.h"
+#include "runtime/net/loop.h"
+
+struct connection;
+struct connection_post {
+  /* Under the lock; http2 is NULL when the connection is closed: give back what the post holds. */
+  void (*run)(struct connection_post *post, struct http2 *http2);
+  struct connection_post *next;
+};
+
+/* self of http2's handlers is the connection. Handlers run under the lock and may post, but not wait. */
+struct connection_handler {
+  struct http2_handler http2;
+  /* Where the coming bytes belong; 0: anywhere. May be NULL. */
+  size_t (*target)(struct connection *connection, uint8_t **out);
+  /* A dialled connection stands. May be NULL. */
+  void (*on_connected)(struct connection *connection);
+  /* Closed, after all streams: on the loop's thread, without the lock. reason is "" when it was in order. */
+  void (*on_closed)(struct connection *connection, const char *reason);
+};
+
+/* Takes the socket, also when it fails. is_connecting: it becomes writable when it stands. On the loop's thread. */
+status connection_create(struct loop *loop, int fd, bool is_server, bool is_connecting, const struct connection_handler *handler,
+                         void *user, struct connection **out);
+struct connection *connection_retain(struct connection *connection);
+void connection_release(struct connection *connection); /* accepts NULL */
+
+void *connection_user(const struct connection *connection);
+/* On the loop's thread. */
+void connection_set_user(struct connection *connection, void *user);
+/* The HTTP/2 end: on the loop's thread right after create, and in handlers and posts. NULL once it is closed. */
+struct http2 *connection_http2(const struct connection *connection);
+
+void connection_post(struct connection *connection, struct connection_post *post);
+
+/* Both on the loop's thread, handlers included; on_closed follows later. In order: GOAWAY, everything handed over before, then the end of
+ * the stream, and the peer's. At once: nothing more is sent. reason is for on_closed. */
+void connection_shutdown(struct connection *connection);
+void connection_abort(struct connection *connection, const char *reason);
+/* Nothing waits to be sent. On the loop's thread. */
+bool connection_is_flushed(struct connection *connection);
+
+#endif

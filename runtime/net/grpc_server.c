@@ -1,0 +1,249 @@
+/* grpc_server.c: unary calls: gathers a request, hands it to the service, sends the answer.
+ *
+ * A call is held by two: its stream (until on_close) and the service (until it replies). Whoever is last frees it.
+ */
+#include "runtime/net/grpc_server.h"
+
+#include <nghttp2/nghttp2.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SERVICE_PREFIX "/tensorflow."
+
+struct grpc_server {
+  const char *name;
+  pthread_mutex_t lock; /* of the service */
+  struct cluster_service service;
+  _Atomic int64_t bytes; /* of requests that are held */
+};
+
+struct call {
+  struct grpc_call public; /* first */
+  struct connection_post reply;
+  struct grpc_server *server;
+  struct connection *connection;
+  struct http2_stream *stream; /* NULL: gone; under the connection's lock */
+  atomic_int references;
+  struct grpc_reader reader;
+  uint32_t messages;
+  uint8_t *body;
+  size_t used, room;
+  bool is_handed_over; /* to the service */
+  /* the answer */
+  status code;
+  char *text;
+  uint8_t *answer;
+  size_t answer_size;
+};
+
+static void call_release(struct call *call) {
+  if (atomic_fetch_sub(&call->references, 1) != 1)
+    return;
+  atomic_fetch_sub(&call->server->bytes, (int64_t)call->room);
+  connection_release(call->connection);
+  free((char *)call->public.path);
+  free(call->body);
+  free(call->answer);
+  free(call->text);
+  free(call);
+}
+
+/* ---- answers ---- */
+
+static void run_reply(struct connection_post *post, struct http2 *http2) {
+  struct call *call = (struct call *)((char *)post - offsetof(struct call, reply));
+  struct http2_stream *stream = http2 ? call->stream : NULL;
+  uint8_t prefix[GRPC_PREFIX_BYTES];
+  if (stream && call->code == OK) {
+    grpc_write_prefix((uint32_t)call->answer_size, prefix);
+    status sent = http2_respond(stream, 200, "application/grpc");
+    if (sent == OK)
+      sent = http2_send_copy(stream, prefix, sizeof prefix);
+    if (sent == OK) {
+      sent = http2_send(stream, call->answer, call->answer_size, free, call->answer);
+      call->answer = NULL;
+    }
+    http2_finish_grpc(stream, sent, sent == OK ? NULL : status_text());
+  } else if (stream) {
+    http2_finish_grpc(stream, call->code, call->text);
+  }
+  call_release(call);
+}
+
+void grpc_call_reply(struct grpc_call *public, status code, const char *text, uint8_t *body, size_t size) {
+  struct call *call = (struct call *)public;
+  if (code == OK && size > NET_MESSAGE_BYTES * UINT64_C(2)) {
+    code = RESOURCE_EXHAUSTED;
+    text = "the answer is larger than 2 GiB";
+  }
+  call->code = code;
+  call->text = code != OK && text ? strdup(text) : NULL;
+  call->answer = body;
+  call->answer_size = size;
+  call->reply.run = run_reply;
+  struct connection *connection = connection_retain(call->connection);
+  connection_post(connection, &call->reply);
+  connection_release(connection);
+}
+
+static void answer_plainly(struct grpc_server *server, struct http2_stream *stream, int code) {
+  char text[160];
+  int size = snprintf(text, sizeof text, code == 200 ? "tfc %s: a task that speaks gRPC\n" : "this is a gRPC server (%s)\n", server->name);
+  if (http2_respond(stream, code, "text/plain") == OK && http2_send_copy(stream, text, (size_t)size) == OK)
+    http2_finish(stream);
+}
+
+/* ---- requests ---- */
+
+static void call_refuse(struct call *call, status code, const char *text) {
+  if (call->stream && !call->is_handed_over) {
+    call->is_handed_over = true;
+    http2_finish_grpc(call->stream, code, text);
+  }
+}
+
+static bool body_reserve(struct call *call, size_t wanted) {
+  if (wanted <= call->room)
+    return true;
+  size_t room = call->room * 2 > wanted ? call->room * 2 : wanted < 1024 ? 1024 : wanted;
+  int64_t more = (int64_t)(room - call->room);
+  if (atomic_fetch_add(&call->server->bytes, more) + more > NET_CALLS_BYTES) {
+    atomic_fetch_sub(&call->server->bytes, more);
+    return false;
+  }
+  uint8_t *body = realloc(call->body, room);
+  if (!body) {
+    atomic_fetch_sub(&call->server->bytes, more);
+    return false;
+  }
+  call->body = body;
+  call->room = room;
+  return true;
+}
+
+void grpc_server_on_headers(struct grpc_server *server, struct connection *connection, struct http2_stream *stream) {
+  stream->user = NULL;
+  if (!grpc_is_content_type(stream->content_type)) {
+    answer_plainly(server, stream, stream->content_type[0] && strcmp(stream->method, "POST") == 0 &&
+                                   strncmp(stream->content_type, "application/", 12) == 0 ? 415 : 200);
+    return;
+  }
+  pthread_mutex_lock(&server->lock);
+  bool is_served = server->service.on_call && strncmp(stream->path, SERVICE_PREFIX, strlen(SERVICE_PREFIX)) == 0;
+  pthread_mutex_unlock(&server->lock);
+  if (!is_served) {
+    char text[NET_PATH_BYTES + 64];
+    snprintf(text, sizeof text, "the method %s is not served here", stream->path);
+    http2_finish_grpc(stream, UNIMPLEMENTED, text);
+    return;
+  }
+  struct call *call = calloc(1, sizeof *call);
+  char *path = strdup(stream->path);
+  if (!call || !path) {
+    free(call);
+    free(path);
+    http2_finish_grpc(stream, RESOURCE_EXHAUSTED, "no memory for a call");
+    return;
+  }
+  call->public.path = path;
+  call->public.timeout_ms = stream->timeout[0] ? grpc_parse_timeout(stream->timeout) : -1;
+  call->server = server;
+  call->connection = connection_retain(connection);
+  call->stream = stream;
+  call->references = 1;
+  stream->user = call;
+}
+
+void grpc_server_on_data(struct grpc_server *server, struct http2_stream *stream, const uint8_t *data, size_t size) {
+  (void)server;
+  struct call *call = stream->user;
+  const uint8_t *piece = NULL;
+  size_t bytes = 0;
+  while (call && !call->is_handed_over) {
+    switch (grpc_read(&call->reader, &data, &size, &piece, &bytes)) {
+    case GRPC_NEED_MORE:
+      return;
+    case GRPC_COMPRESSED:
+      call_refuse(call, UNIMPLEMENTED, "compressed messages are not supported");
+      return;
+    case GRPC_BEGIN:
+      if (++call->messages > 1)
+        call_refuse(call, INVALID_ARGUMENT, "a unary call has one message");
+      else if (call->reader.size > NET_CALL_BYTES)
+        call_refuse(call, RESOURCE_EXHAUSTED, "a request may have 2 GiB");
+      break;
+    case GRPC_BYTES:
+      if (!body_reserve(call, call->used + bytes)) {
+        call_refuse(call, RESOURCE_EXHAUSTED, "no memory for the request");
+        return;
+      }
+      memcpy(call->body + call->used, piece, bytes);
+      call->used += bytes;
+      break;
+    case GRPC_END:
+      break;
+    }
+  }
+}
+
+void grpc_server_on_end(struct grpc_server *server, struct http2_stream *stream) {
+  struct call *call = stream->user;
+  const uint8_t *data = NULL, *piece = NULL;
+  size_t size = 0, bytes = 0;
+  if (!call || call->is_handed_over)
+    return;
+  grpc_read(&call->reader, &data, &size, &piece, &bytes); /* the end of an empty message needs no byte */
+  if (call->messages != 1 || !grpc_reader_is_between(&call->reader)) {
+    call_refuse(call, INVALID_ARGUMENT, "the request ended before its message");
+    return;
+  }
+  call->is_handed_over = true;
+  call->public.body = call->body;
+  call->public.size = call->used;
+  atomic_fetch_add(&call->references, 1);
+  pthread_mutex_lock(&server->lock); /* held: who takes the service away knows that it is in no call */
+  if (server->service.on_call)
+    server->service.on_call(server->service.self, &call->public);
+  else
+    grpc_call_reply(&call->public, UNAVAILABLE, "the task is leaving", NULL, 0);
+  pthread_mutex_unlock(&server->lock);
+}
+
+void grpc_server_on_close(struct grpc_server *server, struct http2_stream *stream) {
+  (void)server;
+  struct call *call = stream->user;
+  if (!call)
+    return;
+  stream->user = NULL;
+  call->stream = NULL;
+  atomic_store(&call->public.cancelled, true);
+  call_release(call);
+}
+
+/* ---- life ---- */
+
+status grpc_server_create(const char *name, struct grpc_server **out) {
+  struct grpc_server *server = calloc(1, sizeof *server);
+  if (!server)
+    return fail(RESOURCE_EXHAUSTED, "no memory for the server");
+  server->name = name;
+  pthread_mutex_init(&server->lock, NULL);
+  *out = server;
+  return OK;
+}
+
+void grpc_server_destroy(struct grpc_server *server) {
+  if (!server)
+    return;
+  pthread_mutex_destroy(&server->lock);
+  free(server);
+}
+
+void grpc_server_set_service(struct grpc_server *server, const struct cluster_service *service) {
+  pthread_mutex_lock(&server->lock);
+  server->service = service ? *service : (struct cluster_service){0};
+  pthread_mutex_unlock(&server->lock);
+}

@@ -1,0 +1,40 @@
+/* grpc_server.h: unary gRPC calls of clients, and what is said to everybody else, on the streams of a server connection.
+ *
+ * The owner of the connection hands its stream events here (all but those of links). A complete request becomes a grpc_call,
+ * which the service answers from any thread. Requests are taken up to NET_CALL_BYTES each and NET_CALLS_BYTES together; what
+ * is not gRPC gets 200 and a short text (POST with another content type: 415), unknown methods UNIMPLEMENTED.
+ */
+#ifndef TFC_RUNTIME_NET_GRPC_SERVER_H
+#define TFC_RUNTIME_NET_GRPC_SERVER_H
+
+#include <stdatomic.h>
+#include "runtime/cluster.h"
+#include "runtime/net/connection.h"
+#include "runtime/net/grpc.h"
+
+struct grpc_call {
+  const char *path;              /* "/tensorflow.MasterService/RunStep" */
+  const uint8_t *body;           /* the request's message */
+  size_t size;
+  int64_t timeout_ms;            /* -1: none */
+  atomic_bool cancelled;         /* the client has gone: nobody reads the answer */
+};
+
+/* Answers, once, from any thread; the call is dead afterwards. OK: body (malloc'ed, taken; may be NULL when size is 0).
+ * Else `text` is copied. */
+void grpc_call_reply(struct grpc_call *call, status code, const char *text, uint8_t *body, size_t size);
+
+struct grpc_server;
+/* name is in the text for browsers. */
+status grpc_server_create(const char *name, struct grpc_server **out);
+/* After all its connections. */
+void grpc_server_destroy(struct grpc_server *server);
+void grpc_server_set_service(struct grpc_server *server, const struct cluster_service *service);
+
+/* Stream events; stream->user belongs to the server until on_close. */
+void grpc_server_on_headers(struct grpc_server *server, struct connection *connection, struct http2_stream *stream);
+void grpc_server_on_data(struct grpc_server *server, struct http2_stream *stream, const uint8_t *data, size_t size);
+void grpc_server_on_end(struct grpc_server *server, struct http2_stream *stream);
+void grpc_server_on_close(struct grpc_server *server, struct http2_stream *stream);
+
+#endif

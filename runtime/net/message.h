@@ -1,0 +1,80 @@
+/* message.h: what tasks say to each other on a link: one message, its bytes, and back.
+ *
+ * Fixed fields, little-endian, no tags: both ends were built together, which HELLO proves. A message is a gRPC message:
+ *   HELLO     kind, version, flags, 0, task u32, task_count u32, 0 u32, build_id u64, incarnation u64
+ *   START     kind, 0 0 0, entry u32, step u64
+ *   TENSOR    kind, dtype, rank, 0, transfer u32, step u64, bytes u64, dims i64 each; then the first bytes of the payload
+ *   MORE      kind, 0 x 7; then the next bytes of the payload (of tensors above NET_MESSAGE_BYTES)
+ *   DONE      kind, code, 0 0, 0 u32, step u64, text
+ *   CANCEL    kind, 0 0 0, 0 u32, step u64
+ *   READY, FINISHED, PING, BYE    kind, 0 x 7
+ * The payload of a tensor is its elements; of strings: a length u32 each, then all bytes.
+ */
+#ifndef TFC_RUNTIME_NET_MESSAGE_H
+#define TFC_RUNTIME_NET_MESSAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "base/status.h"
+#include "base/tensor.h"
+#include "runtime/net/net_limits.h"
+
+enum message_kind {
+  MESSAGE_HELLO = 1,
+  MESSAGE_START,
+  MESSAGE_TENSOR,
+  MESSAGE_MORE,
+  MESSAGE_DONE,
+  MESSAGE_CANCEL,
+  MESSAGE_READY,    /* the chief has initialised */
+  MESSAGE_FINISHED, /* the sender's phases are done */
+  MESSAGE_PING,     /* says that the sender lives; no answer */
+  MESSAGE_BYE,      /* the sender leaves in order */
+  MESSAGE_KINDS,
+};
+#define MESSAGE_VERSION 1
+enum hello_flag {
+  HELLO_HAS_PHASES = 1, /* started with --entry */
+  HELLO_READY = 2,      /* knows that the chief has initialised */
+  HELLO_FINISHED = 4,
+};
+
+struct message {
+  enum message_kind kind;
+  uint64_t step;
+  uint32_t entry;                       /* START */
+  uint32_t transfer;                    /* TENSOR */
+  enum dtype dtype;
+  struct shape shape;
+  uint64_t bytes;                       /* TENSOR: of the payload */
+  status code;                          /* DONE */
+  char text[NET_TEXT_BYTES];            /* DONE; cut where it is longer */
+  uint32_t task, task_count, flags;     /* HELLO */
+  uint64_t build_id, incarnation;
+};
+
+#define MESSAGE_HEAD_BYTES (24 + 8 * LIMIT_RANK)    /* the longest head of a TENSOR */
+#define MESSAGE_BYTES (16 + NET_TEXT_BYTES)         /* the longest message without its payload */
+
+/* Writes the message (TENSOR, MORE: the head) and returns its size. */
+size_t message_encode(const struct message *message, uint8_t out[MESSAGE_BYTES]);
+
+/* How many bytes of a message of `size` bytes that begins with these `known` bytes message_decode needs: all, or the
+ * head of a TENSOR or MORE. 0: give me more (at least 4). DATA_LOSS in *code: it cannot be one; nothing has been allocated. */
+status message_head_size(const uint8_t *data, size_t known, uint32_t size, size_t *out);
+/* Reads it. DATA_LOSS: fields that cannot be, shapes whose product is too large, a payload of another size than the shape
+ * demands. */
+status message_decode(const uint8_t *data, size_t size, struct message *out);
+
+/* Bytes of a tensor's payload. INVALID_ARGUMENT: a string of 4 GiB or more, or a type that cannot be sent. */
+status message_payload_size(const struct tensor *tensor, uint64_t *out);
+/* The payload of strings, in one malloc'ed block. */
+status message_pack_strings(const struct tensor *tensor, uint64_t bytes, uint8_t **out);
+/* Memory for a payload that will come: *into is where its bytes go. Numbers: the tensor's own (*out); strings: a block, and
+ * *out is NULL until message_unpack_strings. RESOURCE_EXHAUSTED without memory. Nothing is touched, so that a claimed
+ * size costs address space only. */
+status message_tensor_create(const struct message *message, struct tensor **out, uint8_t **into);
+/* The string tensor of a complete payload; takes the block, also when it fails. DATA_LOSS when the lengths do not fit. */
+status message_unpack_strings(const struct message *message, uint8_t *block, struct tensor **out);
+
+#endif

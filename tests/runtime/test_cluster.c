@@ -1,0 +1,494 @@
+/* test_cluster.c: tasks that find each other over loopback TCP and Unix sockets, exchange, and leave. Several clusters live in
+ * this one process, each with its own thread and sockets. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "runtime/cluster.h"
+#include "runtime/net/loop.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#define TASKS_MAX 4
+
+/* What one task was told, in order. */
+struct recorder {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  int starts, tensors, dones, cancels, losses;
+  uint32_t driver, entry, from, transfer, lost;
+  uint64_t step;
+  status code;
+  char text[512], reason[256], log[2048];
+  struct tensor *tensor;
+};
+
+static void note_start(void *self, uint32_t driver, uint64_t step, uint32_t entry) {
+  struct recorder *r = self;
+  pthread_mutex_lock(&r->lock);
+  r->starts++;
+  r->driver = driver;
+  r->step = step;
+  r->entry = entry;
+  pthread_cond_broadcast(&r->changed);
+  pthread_mutex_unlock(&r->lock);
+}
+static void note_tensor(void *self, uint32_t from, uint64_t step, uint32_t transfer, struct tensor *tensor) {
+  struct recorder *r = self;
+  pthread_mutex_lock(&r->lock);
+  tensor_release(r->tensor);
+  r->tensor = tensor;
+  r->tensors++;
+  r->from = from;
+  r->step = step;
+  r->transfer = transfer;
+  pthread_cond_broadcast(&r->changed);
+  pthread_mutex_unlock(&r->lock);
+}
+static void note_done(void *self, uint32_t from, uint64_t step, status code, const char *text) {
+  struct recorder *r = self;
+  pthread_mutex_lock(&r->lock);
+  r->dones++;
+  r->from = from;
+  r->step = step;
+  r->code = code;
+  snprintf(r->text, sizeof r->text, "%s", text);
+  pthread_cond_broadcast(&r->changed);
+  pthread_mutex_unlock(&r->lock);
+}
+static void note_cancel(void *self, uint64_t step) {
+  struct recorder *r = self;
+  pthread_mutex_lock(&r->lock);
+  r->cancels++;
+  r->step = step;
+  pthread_cond_broadcast(&r->changed);
+  pthread_mutex_unlock(&r->lock);
+}
+static void note_lost(void *self, uint32_t task, const char *reason) {
+  struct recorder *r = self;
+  pthread_mutex_lock(&r->lock);
+  r->losses++;
+  r->lost = task;
+  snprintf(r->reason, sizeof r->reason, "%s", reason);
+  pthread_cond_broadcast(&r->changed);
+  pthread_mutex_unlock(&r->lock);
+}
+static void note_log(void *self, const char *line) {
+  struct recorder *r = self;
+  pthread_mutex_lock(&r->lock);
+  snprintf(r->log + strlen(r->log), sizeof r->log - strlen(r->log), "%s\n", line);
+  pthread_mutex_unlock(&r->lock);
+}
+
+static struct recorder recorders[TASKS_MAX];
+static struct cluster *clusters[TASKS_MAX];
+static char addresses[TASKS_MAX][108];
+static struct cluster_task tasks[TASKS_MAX];
+
+static bool wait_count(struct recorder *r, int *counter, int count) {
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += 20;
+  pthread_mutex_lock(&r->lock);
+  while (*counter < count && pthread_cond_timedwait(&r->changed, &r->lock, &until) == 0)
+    ;
+  bool reached = *counter >= count;
+  pthread_mutex_unlock(&r->lock);
+  return reached;
+}
+
+static int free_port(void) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t size = sizeof address;
+  int fd = socket(AF_INET, SOCK_STREAM, 0);
+  assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+  getsockname(fd, (struct sockaddr *)&address, &size);
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
+/* Tasks ps_0, worker_0, worker_1, worker_2. */
+static void choose_addresses(bool use_unix) {
+  for (uint32_t i = 0; i < TASKS_MAX; i++) {
+    if (use_unix)
+      snprintf(addresses[i], sizeof addresses[i], "unix:/tmp/tfc-test-%d-%u", (int)getpid(), i);
+    else
+      snprintf(addresses[i], sizeof addresses[i], "127.0.0.1:%d", free_port());
+    tasks[i] = (struct cluster_task){i == 0 ? "ps" : "worker", i == 0 ? 0 : i - 1, addresses[i]};
+    recorders[i] = (struct recorder){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    clusters[i] = NULL;
+  }
+}
+
+static struct cluster_config config_of(uint32_t task, uint32_t count, bool has_phases) {
+  return (struct cluster_config){.task = task, .task_count = count, .tasks = tasks, .build_id = 77, .timeout_s = 10,
+    .has_phases = has_phases, .log = note_log, .log_self = &recorders[task],
+    .sink = {&recorders[task], note_start, note_tensor, note_done, note_cancel, note_lost}};
+}
+
+static void start_task(uint32_t task, uint32_t count, bool has_phases) {
+  struct cluster_config config = config_of(task, count, has_phases);
+  assert_int_equal(cluster_create(&config, &clusters[task]), OK);
+}
+
+static void stop_tasks(void) {
+  for (uint32_t i = 0; i < TASKS_MAX; i++) {
+    cluster_destroy(clusters[i]);
+    clusters[i] = NULL;
+    tensor_release(recorders[i].tensor);
+    recorders[i].tensor = NULL;
+  }
+}
+
+static void need(uint32_t task, uint32_t other) {
+  status code = cluster_wait_peers(clusters[task], &other, 1);
+  if (code != OK)
+    fail_msg("%s", status_text());
+}
+
+static struct tensor *floats(int64_t count) {
+  struct tensor *tensor;
+  assert_int_equal(tensor_create(DTYPE_FLOAT, &(struct shape){1, {count}}, &tensor), OK);
+  for (int64_t i = 0; i < count; i++)
+    ((float *)tensor->data)[i] = (float)(i % 1000003);
+  return tensor;
+}
+
+static void exchange_everything(bool use_unix) {
+  choose_addresses(use_unix);
+  start_task(1, 2, true); /* the one that dials comes first */
+  usleep(30000);
+  start_task(0, 2, false);
+  need(1, 0);
+  need(0, 1);
+  struct exchange *worker = cluster_exchange(clusters[1]), *ps = cluster_exchange(clusters[0]);
+  worker->start(worker->self, 0, 5, 3);
+  assert_true(wait_count(&recorders[0], &recorders[0].starts, 1));
+  assert_int_equal(recorders[0].driver, 1);
+  assert_int_equal(recorders[0].step, 5);
+  assert_int_equal(recorders[0].entry, 3);
+  static const int64_t sizes[] = {0, 1, 500, 600, 100000, 30000001};
+  for (int i = 0; i < 6; i++) {
+    struct tensor *sent = floats(sizes[i]);
+    tensor_retain(sent);
+    worker->send(worker->self, 0, 5, (uint32_t)i, sent);
+    assert_true(wait_count(&recorders[0], &recorders[0].tensors, i + 1));
+    assert_int_equal(recorders[0].transfer, i);
+    assert_int_equal(recorders[0].tensor->count, sizes[i]);
+    if (sizes[i])
+      assert_memory_equal(recorders[0].tensor->data, sent->data, sizes[i] * 4);
+    for (int tries = 0; sent->references > 1 && tries < 1000; tries++)
+      usleep(1000);
+    assert_int_equal(sent->references, 1);
+    tensor_release(sent);
+  }
+  ps->done(ps->self, 1, 5, INVALID_ARGUMENT, "MatMul 'm': no");
+  assert_true(wait_count(&recorders[1], &recorders[1].dones, 1));
+  assert_int_equal(recorders[1].code, INVALID_ARGUMENT);
+  assert_string_equal(recorders[1].text, "MatMul 'm': no");
+  worker->cancel(worker->self, 0, 6);
+  assert_true(wait_count(&recorders[0], &recorders[0].cancels, 1));
+  stop_tasks();
+}
+
+static void tasks_exchange_over_tcp(void **state) {
+  (void)state;
+  exchange_everything(false);
+}
+
+static void tasks_exchange_over_unix_sockets(void **state) {
+  (void)state;
+  exchange_everything(true);
+}
+
+static void strings_cross(void **state) {
+  (void)state;
+  choose_addresses(true);
+  start_task(0, 2, false);
+  start_task(1, 2, true);
+  need(1, 0);
+  struct string_view views[3] = {{"", 0}, {"a\0b", 3}, {"longer than the others", 22}};
+  struct tensor *tensor;
+  assert_int_equal(tensor_copy_in(DTYPE_STRING, &(struct shape){2, {3, 1}}, views, &tensor), OK);
+  struct exchange *worker = cluster_exchange(clusters[1]);
+  worker->send(worker->self, 0, 1, 2, tensor);
+  assert_true(wait_count(&recorders[0], &recorders[0].tensors, 1));
+  const struct tensor *got = recorders[0].tensor;
+  const struct string_view *strings = got->data;
+  assert_int_equal(got->shape.rank, 2);
+  assert_int_equal(got->shape.dims[0], 3);
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(strings[i].size, views[i].size);
+    assert_memory_equal(strings[i].data, views[i].data, views[i].size);
+  }
+  stop_tasks();
+}
+
+static void the_last_message_before_leaving_arrives(void **state) {
+  (void)state;
+  for (int round = 0; round < 10; round++) {
+    choose_addresses(false);
+    start_task(0, 2, false);
+    start_task(1, 2, true);
+    need(0, 1);
+    struct exchange *ps = cluster_exchange(clusters[0]);
+    struct tensor *tensor = floats(20000000);
+    ps->send(ps->self, 1, 9, 1, tensor);
+    ps->done(ps->self, 1, 9, OK, "");
+    cluster_destroy(clusters[0]);
+    clusters[0] = NULL;
+    assert_true(wait_count(&recorders[1], &recorders[1].dones, 1));
+    assert_int_equal(recorders[1].tensors, 1);
+    assert_int_equal(recorders[1].tensor->count, 20000000);
+    stop_tasks();
+  }
+}
+
+static void a_peer_of_another_build_is_refused_on_both_sides(void **state) {
+  (void)state;
+  choose_addresses(false);
+  start_task(0, 2, false);
+  struct cluster_config config = config_of(1, 2, true);
+  config.build_id = 78;
+  assert_int_equal(cluster_create(&config, &clusters[1]), OK);
+  uint32_t ps = 0;
+  assert_int_equal(cluster_wait_peers(clusters[1], &ps, 1), FAILED_PRECONDITION);
+  assert_non_null(strstr(status_text(), "another build"));
+  assert_non_null(strstr(status_text(), addresses[0]));
+  assert_non_null(strstr(recorders[0].log, "another build"));
+  stop_tasks();
+}
+
+static void waiting_names_the_task_and_its_address(void **state) {
+  (void)state;
+  choose_addresses(false);
+  struct cluster_config config = config_of(1, 2, true);
+  config.timeout_s = 1.3;
+  assert_int_equal(cluster_create(&config, &clusters[1]), OK);
+  uint32_t ps = 0;
+  uint64_t began_ms = loop_now_ms();
+  assert_int_equal(cluster_wait_peers(clusters[1], &ps, 1), UNAVAILABLE);
+  assert_in_range(loop_now_ms() - began_ms, 1250, 3000);
+  char line[200];
+  snprintf(line, sizeof line, "waiting for /job:ps/task:0 at %s\n", addresses[0]);
+  assert_string_equal(recorders[1].log, line);
+  assert_non_null(strstr(status_text(), "/job:ps/task:0"));
+  assert_non_null(strstr(status_text(), addresses[0]));
+  stop_tasks();
+}
+
+static void starting_a_step_on_an_absent_task_reports_unavailable(void **state) {
+  (void)state;
+  choose_addresses(false);
+  start_task(1, 2, true);
+  struct exchange *worker = cluster_exchange(clusters[1]);
+  worker->start(worker->self, 0, 4, 0);
+  assert_true(wait_count(&recorders[1], &recorders[1].dones, 1));
+  assert_int_equal(recorders[1].code, UNAVAILABLE);
+  assert_int_equal(recorders[1].step, 4);
+  assert_non_null(strstr(recorders[1].text, addresses[0]));
+  stop_tasks();
+}
+
+static void a_peer_that_leaves_ends_the_steps_it_owes(void **state) {
+  (void)state;
+  choose_addresses(false);
+  start_task(0, 2, false);
+  start_task(1, 2, true);
+  need(1, 0);
+  struct exchange *worker = cluster_exchange(clusters[1]);
+  worker->start(worker->self, 0, 4, 0);
+  assert_true(wait_count(&recorders[0], &recorders[0].starts, 1));
+  cluster_destroy(clusters[0]);
+  clusters[0] = NULL;
+  assert_true(wait_count(&recorders[1], &recorders[1].dones, 1));
+  assert_int_equal(recorders[1].losses, 1);
+  assert_int_equal(recorders[1].lost, 0);
+  assert_string_equal(recorders[1].reason, "it has left");
+  assert_int_equal(recorders[1].code, UNAVAILABLE);
+  stop_tasks();
+}
+
+static void a_task_that_comes_back_is_connected_again(void **state) {
+  (void)state;
+  choose_addresses(false);
+  for (int round = 0; round < 3; round++) {
+    start_task(0, 2, false);
+    if (round == 0)
+      start_task(1, 2, true);
+    need(1, 0);
+    need(0, 1);
+    cluster_destroy(clusters[0]);
+    clusters[0] = NULL;
+    assert_true(wait_count(&recorders[1], &recorders[1].losses, round + 1));
+  }
+  stop_tasks();
+}
+
+static void ready_reaches_those_who_come_after_the_chief_has_left(void **state) {
+  (void)state;
+  choose_addresses(false);
+  start_task(0, 3, false);
+  start_task(1, 3, true);
+  need(1, 0);
+  cluster_announce_ready(clusters[1]);
+  assert_int_equal(cluster_wait_ready(clusters[0], 1), OK);
+  cluster_announce_finished(clusters[1]);
+  cluster_destroy(clusters[1]);
+  clusters[1] = NULL;
+  start_task(2, 3, true);
+  assert_int_equal(cluster_wait_ready(clusters[2], 1), OK);
+  stop_tasks();
+}
+
+static void *announce_late(void *cluster) {
+  usleep(900000);
+  cluster_announce_ready(cluster);
+  return NULL;
+}
+
+static void waiting_for_a_chief_that_is_there_has_no_end(void **state) {
+  (void)state;
+  choose_addresses(false);
+  start_task(0, 3, false);
+  start_task(1, 3, true);
+  struct cluster_config config = config_of(2, 3, true);
+  config.timeout_s = 0.3;
+  assert_int_equal(cluster_create(&config, &clusters[2]), OK);
+  usleep(100000);
+  pthread_t thread;
+  pthread_create(&thread, NULL, announce_late, clusters[1]);
+  assert_int_equal(cluster_wait_ready(clusters[2], 1), OK);
+  pthread_join(thread, NULL);
+  stop_tasks();
+}
+
+static void *wait_all(void *cluster) { return (void *)(intptr_t)cluster_wait_all_finished(cluster); }
+
+static void a_ps_leaves_when_all_with_phases_have_finished(void **state) {
+  (void)state;
+  choose_addresses(false);
+  pthread_t thread;
+  void *result;
+  start_task(0, 4, false);
+  pthread_create(&thread, NULL, wait_all, clusters[0]);
+  start_task(1, 4, true);
+  start_task(2, 4, false); /* only serves: nobody waits for it */
+  need(2, 0);
+  need(1, 0);
+  cluster_announce_finished(clusters[1]);
+  cluster_destroy(clusters[1]);
+  clusters[1] = NULL;
+  usleep(200000);
+  start_task(3, 4, true); /* late, but before the time-out */
+  need(3, 0);
+  assert_int_equal(pthread_tryjoin_np(thread, &result), EBUSY);
+  cluster_announce_finished(clusters[3]);
+  pthread_join(thread, &result);
+  assert_int_equal((intptr_t)result, OK);
+  stop_tasks();
+}
+
+static void a_ps_stays_while_nobody_with_phases_came(void **state) {
+  (void)state;
+  choose_addresses(false);
+  pthread_t thread;
+  void *result;
+  start_task(0, 2, false);
+  start_task(1, 2, false);
+  need(0, 1);
+  pthread_create(&thread, NULL, wait_all, clusters[0]);
+  usleep(200000);
+  assert_int_equal(pthread_tryjoin_np(thread, &result), EBUSY);
+  cluster_stop(clusters[0]);
+  pthread_join(thread, &result);
+  assert_int_equal((intptr_t)result, CANCELLED);
+  stop_tasks();
+}
+
+static void a_ps_gives_up_a_worker_that_left_before_it_finished(void **state) {
+  (void)state;
+  choose_addresses(false);
+  struct cluster_config config = config_of(0, 2, false);
+  config.timeout_s = 0.5;
+  assert_int_equal(cluster_create(&config, &clusters[0]), OK);
+  start_task(1, 2, true);
+  need(1, 0);
+  cluster_destroy(clusters[1]);
+  clusters[1] = NULL;
+  assert_int_equal(cluster_wait_all_finished(clusters[0]), UNAVAILABLE);
+  assert_non_null(strstr(status_text(), "/job:worker/task:0"));
+  stop_tasks();
+}
+
+static void an_address_in_use_is_named(void **state) {
+  (void)state;
+  choose_addresses(false);
+  start_task(0, 2, false);
+  struct cluster *second = NULL;
+  struct cluster_config config = config_of(0, 2, false);
+  assert_int_equal(cluster_create(&config, &second), UNAVAILABLE);
+  assert_non_null(strstr(status_text(), addresses[0]));
+  tasks[0].address = "nonsense";
+  assert_int_equal(cluster_create(&config, &second), INVALID_ARGUMENT);
+  assert_non_null(strstr(status_text(), "Could not interpret \"nonsense\" as a host-port pair."));
+  stop_tasks();
+}
+
+static void *send_some(void *self) {
+  uint32_t from = (uint32_t)(uintptr_t)self % 4;
+  struct exchange *exchange = cluster_exchange(clusters[from]);
+  for (uint32_t i = 0; i < 300; i++)
+    for (uint32_t to = 0; to < 4; to++)
+      if (to != from)
+        exchange->send(exchange->self, to, i, from, floats(i % 7 == 0 ? 20000 : i % 50));
+  return NULL;
+}
+
+static void four_tasks_send_to_each_other_from_many_threads(void **state) {
+  (void)state;
+  choose_addresses(true);
+  for (uint32_t i = 0; i < 4; i++)
+    start_task(3 - i, 4, true);
+  uint32_t all[] = {0, 1, 2, 3};
+  for (uint32_t i = 0; i < 4; i++)
+    assert_int_equal(cluster_wait_peers(clusters[i], all, 4), OK);
+  pthread_t threads[8];
+  for (uintptr_t i = 0; i < 8; i++)
+    pthread_create(&threads[i], NULL, send_some, (void *)i);
+  for (int i = 0; i < 8; i++)
+    pthread_join(threads[i], NULL);
+  for (int i = 0; i < 4; i++)
+    assert_true(wait_count(&recorders[i], &recorders[i].tensors, 3 * 2 * 300));
+  stop_tasks();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tasks_exchange_over_tcp),
+    cmocka_unit_test(tasks_exchange_over_unix_sockets),
+    cmocka_unit_test(strings_cross),
+    cmocka_unit_test(the_last_message_before_leaving_arrives),
+    cmocka_unit_test(a_peer_of_another_build_is_refused_on_both_sides),
+    cmocka_unit_test(waiting_names_the_task_and_its_address),
+    cmocka_unit_test(starting_a_step_on_an_absent_task_reports_unavailable),
+    cmocka_unit_test(a_peer_that_leaves_ends_the_steps_it_owes),
+    cmocka_unit_test(a_task_that_comes_back_is_connected_again),
+    cmocka_unit_test(ready_reaches_those_who_come_after_the_chief_has_left),
+    cmocka_unit_test(waiting_for_a_chief_that_is_there_has_no_end),
+    cmocka_unit_test(a_ps_leaves_when_all_with_phases_have_finished),
+    cmocka_unit_test(a_ps_stays_while_nobody_with_phases_came),
+    cmocka_unit_test(a_ps_gives_up_a_worker_that_left_before_it_finished),
+    cmocka_unit_test(an_address_in_use_is_named),
+    cmocka_unit_test(four_tasks_send_to_each_other_from_many_threads),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
