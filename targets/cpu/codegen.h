@@ -90,6 +90,7 @@ value float_of(struct codegen *c, enum dtype dtype, value v);       /* half and 
 value rounded_to(struct codegen *c, enum dtype dtype, value v);     /* float to half and bfloat16 */
 /* codegen_math.c: float32 functions written out; NULL when there is none for the operation. */
 value emit_math(struct codegen *c, enum scalar_op op, value *v);
+bool has_math(enum scalar_op op, enum dtype dtype);
 
 /* codegen_access.c */
 void codegen_flags(struct codegen *c);              /* recomputes flags after locals, lanes or copies have changed */

@@ -192,7 +192,7 @@ static double expr_cost(struct codegen *c, expr_id e, double lanes, uint8_t *see
     bool divides = !dtype_is_float(x->dtype) && sum == 5;
     if (x->op == SCALAR_LOAD && access_is_scattered(c, (uint32_t)x->imm, &k->operands.items[x->first]))
       sum = lanes * 0.8;
-    else if (divides || (sum == 20 && x->dtype == DTYPE_DOUBLE))
+    else if (divides || (sum == 20 && !has_math(x->op, x->dtype)))
       sum *= lanes; /* done lane by lane */
     else if (x->op != SCALAR_LOAD && dtype_size(x->dtype) == 8)
       sum *= 1.5;

@@ -1,9 +1,205 @@
-/* codegen_math.c: float32 functions written out as arithmetic, so that they run in vectors. */
+/* codegen_math.c: float32 functions written out as arithmetic, without branches, so that they run in vectors.
+ *
+ * Each reduces its argument to a small interval and ends in a polynomial or rational whose coefficients are the classical
+ * ones for single precision (Cephes, Sun). Special values are put in by selects: NaN, infinities and signed zeros come out as
+ * libm has them. Integers are taken out of floats by adding 1.5 * 2^23 and looking at the bits: unlike a conversion
+ * that is defined for NaN too. Errors are below 2 ulp; tests/targets/test_cpu_math.c measures them. */
 #include "targets/cpu/codegen.h"
 
+#define B (c->b)
+#define ROUNDER 12582912.0          /* 1.5 * 2^23 */
+#define ROUNDER_BITS 0x4b400000
+
+static value add(struct codegen *c, value a, value b) { return LLVMBuildFAdd(B, a, b, ""); }
+static value sub(struct codegen *c, value a, value b) { return LLVMBuildFSub(B, a, b, ""); }
+static value mul(struct codegen *c, value a, value b) { return LLVMBuildFMul(B, a, b, ""); }
+static value select_if(struct codegen *c, value condition, value a, value b) { return LLVMBuildSelect(B, condition, a, b, ""); }
+static value compare(struct codegen *c, LLVMRealPredicate p, value a, double k) { return LLVMBuildFCmp(B, p, a, const_like(a, k), ""); }
+static value scale(struct codegen *c, value a, double k) { return mul(c, a, const_like(a, k)); }
+/* a * b + d, in one rounding where the CPU can */
+static value muladd(struct codegen *c, value a, value b, value d) {
+  return c->m->has_fma ? call_intrinsic(c, "llvm.fma", LLVMTypeOf(a), (value[]){a, b, d}, 3) : add(c, mul(c, a, b), d);
+}
+static value polynomial(struct codegen *c, value x, const double *k, int count) {
+  value sum = const_like(x, k[0]);
+  for (int i = 1; i < count; i++)
+    sum = muladd(c, sum, x, const_like(x, k[i]));
+  return sum;
+}
+#define POLYNOMIAL(x, ...) polynomial(c, x, (const double[]){__VA_ARGS__}, (int)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)))
+
+static LLVMTypeRef with_element(value like, LLVMTypeRef element) {
+  return is_wide(like) ? LLVMVectorType(element, LLVMGetVectorSize(LLVMTypeOf(like))) : element;
+}
+static value bits_of(struct codegen *c, value v) { return LLVMBuildBitCast(B, v, with_element(v, c->m->i32), ""); }
+static value float_from_bits(struct codegen *c, value v) { return LLVMBuildBitCast(B, v, with_element(v, c->m->f32), ""); }
+/* 2^n for -126 <= n <= 127 */
+static value power_of_two(struct codegen *c, value n) {
+  value biased = LLVMBuildAdd(B, n, const_int_like(n, 127), "");
+  return float_from_bits(c, LLVMBuildShl(B, biased, const_int_like(n, 23), ""));
+}
+static value absolute(struct codegen *c, value x) { return call_intrinsic(c, "llvm.fabs", LLVMTypeOf(x), &x, 1); }
+static value copy_sign(struct codegen *c, value magnitude, value sign) {
+  return call_intrinsic(c, "llvm.copysign", LLVMTypeOf(magnitude), (value[]){magnitude, sign}, 2);
+}
+/* Within the bounds; NaN stays. */
+static value clamp(struct codegen *c, value x, double low, double high) {
+  x = select_if(c, compare(c, LLVMRealOGT, x, high), const_like(x, high), x);
+  return select_if(c, compare(c, LLVMRealOLT, x, low), const_like(x, low), x);
+}
+
+/* x = n ln 2 + r, |r| <= ln 2 / 2; returns exp(r) - 1 */
+static value reduce_exponent(struct codegen *c, value x, value *n) {
+  value t = muladd(c, x, const_like(x, 1.44269504088896341), const_like(x, ROUNDER));
+  value whole = sub(c, t, const_like(x, ROUNDER));
+  value r = muladd(c, whole, const_like(x, -0x1.62e4p-1), x);
+  r = muladd(c, whole, const_like(x, -0x1.7f7d1cp-20), r);
+  value bits = bits_of(c, t);
+  *n = LLVMBuildSub(B, bits, const_int_like(bits, ROUNDER_BITS), "");
+  value p = POLYNOMIAL(r, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1);
+  return muladd(c, mul(c, r, r), p, r);
+}
+static value emit_exp(struct codegen *c, value x) {
+  value n, y = reduce_exponent(c, clamp(c, x, -104, 104), &n);
+  y = add(c, y, const_like(y, 1));
+  value half = LLVMBuildAShr(B, n, const_int_like(n, 1), ""); /* in two steps: 2^n alone may not be a float */
+  return mul(c, mul(c, y, power_of_two(c, half)), power_of_two(c, LLVMBuildSub(B, n, half, "")));
+}
+static value emit_expm1(struct codegen *c, value x) {
+  value n, y = reduce_exponent(c, clamp(c, x, -80, 80), &n), power = power_of_two(c, n);
+  value r = muladd(c, power, y, sub(c, power, const_like(x, 1)));
+  r = select_if(c, compare(c, LLVMRealOGT, x, 60), emit_exp(c, x), r);
+  return select_if(c, compare(c, LLVMRealOEQ, x, 0), x, r);
+}
+
+/* log of a positive normal number: x = 2^k m with m near 1 */
+static value positive_log(struct codegen *c, value x) {
+  value bits = bits_of(c, x);
+  value shifted = LLVMBuildAdd(B, bits, const_int_like(bits, 0x3f800000 - 0x3f3504f3), "");
+  value exponent = LLVMBuildSub(B, LLVMBuildAShr(B, shifted, const_int_like(bits, 23), ""), const_int_like(bits, 127), "");
+  value k = LLVMBuildSIToFP(B, exponent, LLVMTypeOf(x), "");
+  value mantissa = LLVMBuildAnd(B, shifted, const_int_like(bits, 0x7fffff), "");
+  value m = float_from_bits(c, LLVMBuildAdd(B, mantissa, const_int_like(bits, 0x3f3504f3), ""));
+  value f = sub(c, m, const_like(x, 1));
+  value s = LLVMBuildFDiv(B, f, add(c, f, const_like(x, 2)), ""), z = mul(c, s, s);
+  value series = mul(c, z, POLYNOMIAL(z, 0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693));
+  value square = scale(c, mul(c, f, f), 0.5);
+  value low = muladd(c, k, const_like(x, 9.0580006145e-06), mul(c, s, add(c, square, series)));
+  return muladd(c, k, const_like(x, 6.9313812256e-01), add(c, sub(c, low, square), f));
+}
+/* NaN below `zero`, -inf there, and x itself where it is infinite or NaN. */
+static value log_specials(struct codegen *c, value x, double zero, value r) {
+  r = select_if(c, compare(c, LLVMRealOEQ, x, zero), const_like(x, -__builtin_inf()), r);
+  r = select_if(c, compare(c, LLVMRealOLT, x, zero), const_like(x, __builtin_nan("")), r);
+  return select_if(c, compare(c, LLVMRealUGE, x, __builtin_inf()), x, r);
+}
+static value emit_log(struct codegen *c, value x) { return log_specials(c, x, 0, positive_log(c, x)); }
+
+/* log(1 + x) from u = 1 + x as rounded, with what the rounding lost. */
+static value emit_log1p(struct codegen *c, value x) {
+  value u = add(c, x, const_like(x, 1)), lost = sub(c, x, sub(c, u, const_like(x, 1)));
+  value r = add(c, positive_log(c, u), LLVMBuildFDiv(B, lost, u, ""));
+  r = log_specials(c, x, -1, r);
+  return select_if(c, compare(c, LLVMRealOEQ, x, 0), x, r);
+}
+
+static value emit_tanh(struct codegen *c, value x) {
+  value a = absolute(c, x), z = mul(c, x, x);
+  value p = POLYNOMIAL(z, -5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1);
+  value near = muladd(c, mul(c, p, z), x, x);
+  value e = add(c, emit_exp(c, add(c, a, a)), const_like(x, 1));
+  value far = sub(c, const_like(x, 1), LLVMBuildFDiv(B, const_like(x, 2), e, ""));
+  value r = select_if(c, compare(c, LLVMRealOLT, a, 0.625), near, copy_sign(c, far, x));
+  return select_if(c, compare(c, LLVMRealOEQ, x, 0), x, r);
+}
+
+/* A rational in x^2 up to where erf is 1 in single precision. */
+static value emit_erf(struct codegen *c, value x) {
+  value a = clamp(c, x, -3.832506856900711, 3.832506856900711), z = mul(c, a, a);
+  value p = POLYNOMIAL(z, 0.00022905065861350646, 0.0034082910107109506, 0.050955695062380861, 0.18520832239976145, 1.128379143519084);
+  value q = POLYNOMIAL(z, -1.1791602954361697e-7, 0.000023547966471313185, 0.0010179625278914885, 0.014070470171167667,
+                       0.11098505178285362, 0.49746925110067538, 1.0);
+  value r = LLVMBuildFDiv(B, mul(c, a, p), q, "");
+  r = select_if(c, compare(c, LLVMRealOGT, absolute(c, x), 3.8325068), copy_sign(c, const_like(x, 1), x), r);
+  return select_if(c, compare(c, LLVMRealOEQ, x, 0), x, r);
+}
+
+/* ---- sine, cosine, tangent: reduced and evaluated in double, which is exact enough up to 10^6 ---- */
+
+#define TRIG_LIMIT 1e6
+
+/* x = n pi/2 + r in double; n's low bits as i64. pi/2 is cut so that its first parts times n are exact. */
+static value reduce_angle(struct codegen *c, value x, value *n) {
+  value t = add(c, scale(c, x, 0.63661977236758134), const_like(x, 0x1.8p52)), whole = sub(c, t, const_like(x, 0x1.8p52));
+  value r = muladd(c, whole, const_like(x, -1.57079632673412561417e+00), x);
+  r = muladd(c, whole, const_like(x, -6.07710050630396597660e-11), r);
+  r = muladd(c, whole, const_like(x, -2.02226624879595063154e-21), r);
+  *n = LLVMBuildBitCast(B, t, with_element(t, c->m->i64), "");
+  return r;
+}
+static value odd_bit(struct codegen *c, value n, int64_t bit) {
+  return LLVMBuildICmp(B, LLVMIntNE, LLVMBuildAnd(B, n, const_int_like(n, bit), ""), const_int_like(n, 0), "");
+}
+static value negated_if(struct codegen *c, value condition, value v) { return select_if(c, condition, LLVMBuildFNeg(B, v, ""), v); }
+
+static value small_angle(struct codegen *c, enum scalar_op op, value x) {
+  value wide = LLVMBuildFPExt(B, x, with_element(x, c->m->f64), ""), n, r = reduce_angle(c, wide, &n), z = mul(c, r, r);
+  value sine = muladd(c, mul(c, r, z), POLYNOMIAL(z, 2.75573136213857245213e-06, -1.98412698295895385996e-04, 8.33333332211858878094e-03,
+                                                  -1.66666666666666307295e-01), r);
+  value cosine = muladd(c, z, POLYNOMIAL(z, 2.43904487962774090654e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02, -0.5),
+                        const_like(z, 1));
+  value odd = odd_bit(c, n, 1), result;
+  if (op == SCALAR_TAN) {
+    value top = select_if(c, odd, LLVMBuildFNeg(B, cosine, ""), sine), bottom = select_if(c, odd, sine, cosine);
+    result = LLVMBuildFDiv(B, top, bottom, "");
+  } else if (op == SCALAR_SIN) {
+    result = negated_if(c, odd_bit(c, n, 2), select_if(c, odd, cosine, sine));
+  } else {
+    value next = LLVMBuildAdd(B, n, const_int_like(n, 1), "");
+    result = negated_if(c, odd_bit(c, next, 2), select_if(c, odd, sine, cosine));
+  }
+  result = LLVMBuildFPTrunc(B, result, LLVMTypeOf(x), "");
+  return op == SCALAR_COS ? result : select_if(c, compare(c, LLVMRealOEQ, x, 0), x, result);
+}
+
+/* Where an angle is larger (or infinite) libm is asked: the one branch in this file, hardly ever taken. */
+static value emit_angle(struct codegen *c, enum scalar_op op, value x) {
+  value large = compare(c, LLVMRealOGT, absolute(c, x), TRIG_LIMIT);
+  if (is_wide(large))
+    large = call_intrinsic(c, "llvm.vector.reduce.or", LLVMTypeOf(large), &large, 1);
+  LLVMBasicBlockRef blocks[2] = {new_block(c, "small"), new_block(c, "large")}, done = new_block(c, "angle");
+  value results[2];
+  LLVMBuildCondBr(B, large, blocks[1], blocks[0]);
+  for (int i = 0; i < 2; i++) {
+    LLVMPositionBuilderAtEnd(B, blocks[i]);
+    results[i] = i ? call_libm(c, scalar_text(op), &x, 1) : small_angle(c, op, x);
+    blocks[i] = LLVMGetInsertBlock(B);
+    LLVMBuildBr(B, done);
+  }
+  LLVMPositionBuilderAtEnd(B, done);
+  value result = LLVMBuildPhi(B, LLVMTypeOf(x), "");
+  LLVMAddIncoming(result, results, blocks, 2);
+  return result;
+}
+
+bool has_math(enum scalar_op op, enum dtype dtype) {
+  return dtype_is_float(dtype) && dtype != DTYPE_DOUBLE &&
+         (op == SCALAR_EXP || op == SCALAR_EXPM1 || op == SCALAR_LOG || op == SCALAR_LOG1P || op == SCALAR_TANH || op == SCALAR_ERF ||
+          op == SCALAR_SIN || op == SCALAR_COS || op == SCALAR_TAN);
+}
+
 value emit_math(struct codegen *c, enum scalar_op op, value *v) {
-  (void)c;
-  (void)op;
-  (void)v;
-  return NULL;
+  LLVMTypeRef type = LLVMTypeOf(v[0]);
+  if ((is_wide(v[0]) ? LLVMGetElementType(type) : type) != c->m->f32)
+    return NULL;
+  switch (op) {
+  case SCALAR_EXP: return emit_exp(c, v[0]);
+  case SCALAR_EXPM1: return emit_expm1(c, v[0]);
+  case SCALAR_LOG: return emit_log(c, v[0]);
+  case SCALAR_LOG1P: return emit_log1p(c, v[0]);
+  case SCALAR_TANH: return emit_tanh(c, v[0]);
+  case SCALAR_ERF: return emit_erf(c, v[0]);
+  case SCALAR_SIN: case SCALAR_COS: case SCALAR_TAN: return emit_angle(c, op, v[0]);
+  default: return NULL;
+  }
 }

@@ -191,9 +191,37 @@ static uint32_t choose_copies(double trips, bool known, uint32_t most) {
       return n;
   return most;
 }
+/* A transposition: lanes are gathered along a loop whose neighbours lie side by side in another: run together, they use up
+ * the cache lines that the gathers fetch. */
+static bool transposes(const struct kernel *k, uint32_t lane, uint32_t other) {
+  for (expr_id e = 1; e < k->exprs.count; e++) {
+    const struct expr *x = expr_get(k, e);
+    int64_t step;
+    if (x->op != SCALAR_LOAD || x->count < 2)
+      continue;
+    expr_id last = expr_operand(k, e, x->count - 1);
+    if (expr_coefficient(k, last, other, &step) && step == 1 && expr_uses_local(k, e, lane) && !expr_uses_local(k, last, lane))
+      return true;
+  }
+  return false;
+}
+
 static void choose_copy_loop(struct codegen *c, struct phase *p) {
   p->copies = 1;
-  if (!p->has_lanes || !p->plan.has_red || p->plan.has_check)
+  if (!p->has_lanes || p->plan.has_check)
+    return;
+  for (int i = p->loop_count - 2; i >= 0 && !p->plan.has_red; i--) {
+    uint8_t *seen = arena_alloc(&c->m->arena, c->k->exprs.count);
+    struct sharing s = {c->k, local_of(p, p->loop_count - 1), local_of(p, i), 0, 0};
+    if (!transposes(c->k, s.lane, s.other) || trips_of(c->k, p, i) < 4 || !can_share(&s, p->inside, false, seen))
+      continue;
+    if (p->plan.lanes > c->m->vector_bytes / 4)
+      p->plan.lanes = c->m->vector_bytes / 4;
+    p->copies = trips_of(c->k, p, i) < COPIES_MAX ? (uint32_t)trips_of(c->k, p, i) : COPIES_MAX;
+    move_loop(p, i, p->loop_count - 2);
+    return;
+  }
+  if (!p->plan.has_red)
     return;
   uint32_t native = c->m->vector_bytes / 4;
   for (int i = p->loop_count - 2; i >= 0; i--) {

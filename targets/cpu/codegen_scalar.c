@@ -326,6 +326,14 @@ static value emit_bitcast(struct codegen *c, enum dtype to, enum dtype from, val
   return LLVMBuildBitCast(c->b, v, type, "");
 }
 
+/* x to the power of a constant 2, which is most of what pow is used for. */
+static value emit_square(struct codegen *c, enum dtype dtype, value *v) {
+  LLVMBool loses;
+  if ((dtype != DTYPE_FLOAT && dtype != DTYPE_DOUBLE) || !LLVMIsAConstantFP(v[1]) || LLVMConstRealGetDouble(v[1], &loses) != 2.0)
+    return NULL;
+  return LLVMBuildFMul(c->b, v[0], v[0], "");
+}
+
 value emit_scalar(struct codegen *c, enum scalar_op op, enum dtype dtype, enum dtype in, value *v) {
   int count = scalar_operands(op);
   if (op == SCALAR_SELECT) {
@@ -338,6 +346,9 @@ value emit_scalar(struct codegen *c, enum scalar_op op, enum dtype dtype, enum d
     return emit_cast(c, dtype, in, v[0]);
   if (op == SCALAR_BITCAST)
     return emit_bitcast(c, dtype, in, v[0]);
+  value squared = op == SCALAR_POW ? emit_square(c, dtype, v) : NULL;
+  if (squared)
+    return squared;
   match_width(c, v, count);
   if (in == DTYPE_STRING)
     return compare_strings(c, op, v[0], v[1]);

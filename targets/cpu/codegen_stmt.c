@@ -61,11 +61,26 @@ static void emit_var(struct codegen *c, const struct stmt *s) {
   c->copy = 0;
 }
 
+/* A sum of products rounds once for each term where the CPU can: x = x + a * b. Nowhere else are operations fused. */
+static value emit_set_value(struct codegen *c, const struct stmt *s) {
+  const struct kernel *k = c->k;
+  const struct expr *x = expr_get(k, s->value);
+  bool fuses = c->m->has_fma && x->op == SCALAR_ADD && (x->dtype == DTYPE_FLOAT || x->dtype == DTYPE_DOUBLE);
+  for (int i = 0; fuses && i < 2; i++) {
+    expr_id self = expr_operand(k, s->value, i), other = expr_operand(k, s->value, 1 - i);
+    if (expr_get(k, self)->op != SCALAR_LOCAL || expr_get(k, self)->imm != s->local || expr_get(k, other)->op != SCALAR_MUL)
+      continue;
+    value v[3] = {emit_expr(c, expr_operand(k, other, 0)), emit_expr(c, expr_operand(k, other, 1)), emit_expr(c, self)};
+    return emit_scalar(c, SCALAR_FMA, x->dtype, x->dtype, v);
+  }
+  return emit_expr(c, s->value);
+}
+
 static void emit_set(struct codegen *c, const struct stmt *s) {
   struct local_slot *slot = &c->locals[s->local];
   uint32_t copies = slot->jammed ? c->copies : 1;
   for (c->copy = 0; c->copy < copies; c->copy++) {
-    value v = emit_expr(c, s->value), at = slot->at[c->copy];
+    value v = emit_set_value(c, s), at = slot->at[c->copy];
     if (slot->varying) {
       v = splat(c, v, c->lanes);
       if (c->mask)

@@ -103,6 +103,7 @@ static status module_init(struct cpu_module *m, const struct target_options *opt
   LLVMSetModuleDataLayout(m->module, layout);
   LLVMDisposeTargetData(layout);
   m->vector_bytes = vector_bytes_of(m->machine);
+  m->has_fma = m->vector_bytes > 16;
   return OK;
 }
 
