@@ -144,9 +144,9 @@ static value negated_if(struct codegen *c, value condition, value v) { return se
 
 static value small_angle(struct codegen *c, enum scalar_op op, value x) {
   value wide = LLVMBuildFPExt(B, x, with_element(x, c->m->f64), ""), n, r = reduce_angle(c, wide, &n), z = mul(c, r, r);
-  value sine = muladd(c, mul(c, r, z), POLYNOMIAL(z, 2.75573136213857245213e-06, -1.98412698295895385996e-04, 8.33333332211858878094e-03,
+  value sine = muladd(c, mul(c, r, z), POLYNOMIAL(z, -2.50507602534068634195e-08, 2.75573136213857245213e-06, -1.98412698295895385996e-04, 8.33333332211858878094e-03,
                                                   -1.66666666666666307295e-01), r);
-  value cosine = muladd(c, z, POLYNOMIAL(z, 2.43904487962774090654e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02, -0.5),
+  value cosine = muladd(c, z, POLYNOMIAL(z, -2.75573143513906633035e-07, 2.48015872894767294178e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02, -0.5),
                         const_like(z, 1));
   value odd = odd_bit(c, n, 1), result;
   if (op == SCALAR_TAN) {
