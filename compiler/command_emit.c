@@ -1,0 +1,59 @@
+/* command_emit.c: tfc build --emit KIND. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/commands.h"
+#include "compiler/pipeline.h"
+#include "targets/target.h"
+
+static status emit_code(struct build *b, const char *target, const char *kind) {
+  const struct target *t = target_find(target);
+  struct target_options options = {.cpu = b->options.cpu, .gpu = b->options.gpu};
+  for (uint32_t task = 0; task < b->cluster.tasks.count; task++) {
+    struct emitted e = {0};
+    char *text;
+    TRY(build_emit(b, task, &e));
+    struct target_unit unit = {.kernels = e.kernels.items, .count = e.kernels.count};
+    TRY(t->emit(&options, &unit, kind, &b->arena, &text));
+    printf("%s task %s_%u\n%s", strcmp(target, "cpu") == 0 ? ";" : "//", b->cluster.tasks.items[task].job,
+           b->cluster.tasks.items[task].index, text);
+  }
+  return OK;
+}
+
+static void print_dot(const struct build *b) {
+  printf("digraph tfc {\n");
+  const struct graph *g = b->model.graph;
+  for (uint32_t i = 0; i < g->nodes.count; i++) {
+    const struct node *n = &g->nodes.items[i];
+    printf("  n%u [label=\"%s\\n%s\\n%s\"];\n", i, n->name, n->op, n->assigned ? n->assigned : "");
+    for (uint32_t j = 0; j < n->input_count; j++)
+      printf("  n%u -> n%u;\n", n->inputs[j].node, i);
+    for (uint32_t j = 0; j < n->control_count; j++)
+      printf("  n%u -> n%u [style=dashed];\n", n->controls[j], i);
+  }
+  printf("}\n");
+}
+
+status command_emit(struct build *b) {
+  const char *kind = b->options.emit;
+  static const char *const kinds[] = {"graph", "ir", "llvm", "asm", "cuda", "ptx", "dot"};
+  bool known = false;
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+    known = known || strcmp(kind, kinds[i]) == 0;
+  if (!known)
+    return fail(INVALID_ARGUMENT, "--emit %s: is none of graph, ir, llvm, asm, cuda, ptx, dot", kind);
+  TRY(pipeline_run(b));
+  if (strcmp(kind, "graph") == 0)
+    fputs(pipeline_text(b, FACT_GRAPH | FACT_PLACED), stdout);
+  else if (strcmp(kind, "ir") == 0)
+    fputs(pipeline_text(b, FACT_GRAPH | FACT_FLOW | FACT_PARTS), stdout);
+  else if (strcmp(kind, "dot") == 0)
+    print_dot(b);
+  else if (strcmp(kind, "cuda") == 0 || strcmp(kind, "ptx") == 0)
+    return emit_code(b, "cuda", kind);
+  else
+    return emit_code(b, "cpu", kind);
+  return OK;
+}

@@ -1,0 +1,40 @@
+/* command_ops.c: tfc ops: the table of ops with what TensorFlow's registry says of them. */
+#include <stdio.h>
+
+#include "compiler/commands.h"
+#include "ir/lower.h"
+
+static void print_arg(const struct op_arg *a) {
+  printf(" %s:%s%s%s", a->name, a->number_attr ? a->number_attr : "", a->number_attr ? "*" : "",
+         a->list_attr ? a->list_attr : a->type_attr ? a->type_attr : dtype_name((enum dtype)a->dtype));
+}
+
+static void print_types(const struct op_def *def) {
+  for (uint32_t i = 0; i < def->attr_count; i++) {
+    if (!def->attrs[i].allowed)
+      continue;
+    printf("  %s:", def->attrs[i].name);
+    for (const uint8_t *t = def->attrs[i].allowed; *t; t++)
+      printf(" %s", dtype_short((enum dtype)*t));
+  }
+}
+
+void command_ops(void) {
+  uint32_t count, known = 0;
+  op_rows(&count);
+  for (uint32_t i = 0; i < registry_count(); i++) {
+    const struct op_def *def = registry_at(i);
+    if (!op_row_find(def->name))
+      continue;
+    known++;
+    printf("%s(", def->name);
+    for (uint32_t j = 0; j < def->input_count; j++)
+      print_arg(&def->inputs[j]);
+    printf(" ) ->");
+    for (uint32_t j = 0; j < def->output_count; j++)
+      print_arg(&def->outputs[j]);
+    print_types(def);
+    printf("\n");
+  }
+  printf("%u of TensorFlow's %u ops\n", known, registry_count());
+}

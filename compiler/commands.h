@@ -1,0 +1,17 @@
+/* commands.h: what tfc does beside building. */
+#ifndef TFC_COMPILER_COMMANDS_H
+#define TFC_COMPILER_COMMANDS_H
+
+#include "compiler/build.h"
+
+/* Prints what options.emit names. */
+status command_emit(struct build *build);
+/* Prints every unsupported op at once, the placement, each task's memory and traffic; fails when it would not build. */
+status command_check(struct build *build);
+void command_ops(void);
+/* Prints what a built task holds. */
+status command_inspect(const char *path);
+/* Starts every task of a build on this machine; the exit code of the first that failed. */
+int command_run(const char *dir, int argc, char **argv);
+
+#endif

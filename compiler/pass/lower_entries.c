@@ -1,0 +1,53 @@
+/* lower_entries.c: every entry of the build as a flow of core ops, over one table of variables. */
+#include <string.h>
+
+#include "compiler/pass/pass.h"
+#include "ir/lower.h"
+
+static uint32_t find_var(void *self, const struct flow_var *wanted) {
+  struct build *b = self;
+  for (uint32_t i = 0; i < b->vars.count; i++) {
+    const struct flow_var *v = &b->vars.items[i];
+    if (v->task == wanted->task && strcmp(v->name, wanted->name) == 0 && strcmp(v->container, wanted->container) == 0)
+      return i;
+  }
+  vec_push(&b->vars, *wanted);
+  return b->vars.count - 1;
+}
+static const struct flow_var *get_var(void *self, uint32_t var) { return &((struct build *)self)->vars.items[var]; }
+
+static status resolve_outputs(struct build *b, const char *const *names, uint32_t count, struct edge *out) {
+  for (uint32_t i = 0; i < count; i++)
+    TRY(graph_find_output(b->model.graph, names[i], &out[i]));
+  return OK;
+}
+
+static status lower_one(struct build *b, const struct entry_spec *spec) {
+  struct lower_request r = {.graph = b->model.graph, .feed_count = spec->feeds.count, .fetch_count = spec->fetches.count,
+                            .target_count = spec->targets.count};
+  r.feeds = ARENA_ARRAY(&b->arena, struct edge, r.feed_count + 1);
+  r.fetches = ARENA_ARRAY(&b->arena, struct edge, r.fetch_count + 1);
+  r.targets = ARENA_ARRAY(&b->arena, uint32_t, r.target_count + 1);
+  r.feed_names = spec->feed_keys.items;
+  r.fetch_names = spec->fetch_keys.items;
+  TRY(resolve_outputs(b, spec->feeds.items, r.feed_count, r.feeds));
+  TRY(resolve_outputs(b, spec->fetches.items, r.fetch_count, r.fetches));
+  for (uint32_t i = 0; i < r.target_count; i++) {
+    r.targets[i] = graph_find(b->model.graph, spec->targets.items[i]);
+    if (r.targets[i] == NO_NODE)
+      return fail(NOT_FOUND, "the graph has no operation '%s'", spec->targets.items[i]);
+  }
+  struct lower lw = {.arena = &b->arena, .dims = dims_create(&b->arena), .find_var = find_var, .get_var = get_var, .self = b};
+  struct entry e = {.name = spec->name};
+  TRY(lower_entry(&lw, &r, &e));
+  for (flow_id id = 1; id < e.flow->nodes.count; id++)
+    e.replicated = e.replicated || (e.flow->nodes.items[id] && e.flow->nodes.items[id]->task == TASK_SELF);
+  vec_push(&b->entries, e);
+  return OK;
+}
+
+status pass_lower(struct build *b) {
+  for (uint32_t i = 0; i < b->specs.count; i++)
+    TRY(lower_one(b, &b->specs.items[i]));
+  return OK;
+}

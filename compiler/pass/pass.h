@@ -1,0 +1,23 @@
+/* pass.h: the passes, one function and one file each; compiler/pipeline.c lists them in order. */
+#ifndef TFC_COMPILER_PASS_H
+#define TFC_COMPILER_PASS_H
+
+#include "compiler/build.h"
+
+status pass_read(struct build *build);      /* read.c: graph and cluster file into memory */
+status pass_resolve(struct build *build);   /* entries.c: entries_resolve */
+status pass_place(struct build *build);     /* place.c: a task and device for every node */
+status pass_lower(struct build *build);     /* lower_entries.c: each entry as a flow of core ops */
+status pass_restore(struct build *build);   /* restore.c: a SavedModel's variables get their initial values */
+status pass_dead(struct build *build);      /* dead.c: what nobody needs is gone */
+status pass_fuse(struct build *build);      /* fuse.c: kernels that need not store in between are one */
+status pass_partition(struct build *build); /* partition.c: one flow for each task, joined by send and receive */
+
+/* Marks the nodes that must run: what reaches a fetch, a region's result or an effect. keep[nodes.count]. */
+void flow_mark_live(const struct flow *flow, bool *keep);
+/* The symbols that a node's dims and sizes mention; seen[symbols]. */
+void flow_node_symbols(const struct flow *flow, const struct flow_node *node, bool *seen);
+/* The symbols that a node gives values to; calls back for each. */
+void flow_node_binds(const struct flow *flow, const struct flow_node *node, void (*found)(void *self, uint32_t symbol), void *self);
+
+#endif

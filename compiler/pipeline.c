@@ -1,0 +1,143 @@
+/* pipeline.c: the passes in order, as a table; the driver checks what they need, and dumps. */
+#include "compiler/pipeline.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "compiler/entries.h"
+#include "compiler/pass/pass.h"
+#include "compiler/read/read.h"
+#include "ir/registry.h"
+
+status pass_read(struct build *b) {
+  TRY(model_read(b->options.graph_path, &b->arena, &b->model));
+  if (b->options.cluster_path)
+    TRY(cluster_read(b->options.cluster_path, &b->arena, &b->cluster));
+  else
+    cluster_local(&b->arena, &b->cluster);
+  b->default_task = cluster_default_task(&b->cluster);
+  return OK;
+}
+static status pass_check(struct build *b) { return registry_check(b->model.graph); }
+status pass_resolve(struct build *b) { return entries_resolve(b); }
+
+const struct pass passes[] = {
+    {"read", pass_read, 0, FACT_GRAPH, 0, "the graph and the cluster are in memory"},
+    {"check", pass_check, FACT_GRAPH, FACT_CHECKED, 0, "every node fits its op's signature: counts, dtypes, attributes"},
+    {"entries", pass_resolve, FACT_CHECKED, FACT_ENTRIES, 0, "every entry names existing tensors and operations"},
+    {"place", pass_place, FACT_CHECKED | FACT_ENTRIES, FACT_PLACED, 0, "every node has a task and a device"},
+    {"lower", pass_lower, FACT_PLACED, FACT_FLOW, 0, "every entry is a flow of core ops; what is known is folded"},
+    {"restore", pass_restore, FACT_FLOW, FACT_INITIALS, 0, "a SavedModel's variables have their values"},
+    {"dead", pass_dead, FACT_FLOW, FACT_LIVE, 0, "every node is needed by a fetch, an effect or a size"},
+    {"fuse", pass_fuse, FACT_LIVE, FACT_FUSED, 0, "kernels that need not store in between are one"},
+    {"partition", pass_partition, FACT_FUSED, FACT_PARTS, 0, "each task has its own flow; cuts are send and receive"},
+};
+const uint32_t pass_count = sizeof passes / sizeof passes[0];
+
+/* ---- text ---- */
+
+static char *graph_text(struct build *b, bool placed) {
+  char *buffer = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&buffer, &size);
+  const struct graph *g = b->model.graph;
+  for (uint32_t i = 0; i < g->nodes.count; i++) {
+    const struct node *n = &g->nodes.items[i];
+    fprintf(out, "%s = %s(", n->name, n->op);
+    for (uint32_t j = 0; j < n->input_count; j++)
+      fprintf(out, "%s%s:%u", j ? ", " : "", g->nodes.items[n->inputs[j].node].name, n->inputs[j].port);
+    for (uint32_t j = 0; j < n->control_count; j++)
+      fprintf(out, "%s^%s", j || n->input_count ? ", " : "", g->nodes.items[n->controls[j]].name);
+    fprintf(out, ")");
+    if (placed && n->assigned)
+      fprintf(out, " %s", n->assigned);
+    fprintf(out, "\n");
+  }
+  fclose(out);
+  char *text = arena_strndup(&b->arena, buffer, size);
+  free(buffer);
+  return text;
+}
+
+static char *kernels_text(struct build *b, const struct flow *f) {
+  char *text = arena_strdup(&b->arena, "");
+  for (flow_id id = 1; id < f->nodes.count; id++) {
+    const struct flow_node *n = f->nodes.items[id];
+    if (n && n->op == FLOW_KERNEL)
+      text = arena_printf(&b->arena, "%s; #%u\n%s", text, id, kernel_print(n->kernel, &b->arena));
+    for (uint32_t r = 0; n && r < n->region_count; r++)
+      text = arena_printf(&b->arena, "%s%s", text, kernels_text(b, n->branches[r]));
+  }
+  return text;
+}
+
+static const char *task_name(struct build *b, uint32_t task) {
+  if (task == TASK_DRIVER)
+    return "driver";
+  if (task == TASK_SELF)
+    return "self";
+  return arena_printf(&b->arena, "/job:%s/task:%u", b->cluster.tasks.items[task].job, b->cluster.tasks.items[task].index);
+}
+
+char *pipeline_text(struct build *b, unsigned facts) {
+  if (!(facts & FACT_GRAPH))
+    return arena_strdup(&b->arena, "");
+  if (!(facts & FACT_FLOW))
+    return graph_text(b, facts & FACT_PLACED);
+  char *text = arena_strdup(&b->arena, "");
+  for (uint32_t i = 0; i < b->entries.count; i++) {
+    const struct entry *e = &b->entries.items[i];
+    for (uint32_t p = 0; p < (facts & FACT_PARTS ? e->parts.count : 1); p++) {
+      const struct flow *f = facts & FACT_PARTS ? e->parts.items[p].flow : e->flow;
+      const char *where = facts & FACT_PARTS ? task_name(b, e->parts.items[p].task) : "all tasks";
+      text = arena_printf(&b->arena, "%sentry %s on %s\n%s\n%s\n", text, e->name, where, flow_print(f, &b->arena), kernels_text(b, f));
+    }
+  }
+  return text;
+}
+
+static status dump(struct build *b, uint32_t index, unsigned facts) {
+  if (mkdir(b->options.dump_phases, 0777) != 0 && errno != EEXIST)
+    return fail(NOT_FOUND, "%s: %s", b->options.dump_phases, strerror(errno));
+  const char *path = arena_printf(&b->arena, "%s/%02u_%s.txt", b->options.dump_phases, index, passes[index].name);
+  FILE *out = fopen(path, "w");
+  if (!out)
+    return fail(NOT_FOUND, "%s: %s", path, strerror(errno));
+  fputs(pipeline_text(b, facts), out);
+  fclose(out);
+  return OK;
+}
+
+/* Kernels are verified after each pass that can change them: a fault of ours is caught where it was made. */
+static status verify(struct build *b) {
+  for (uint32_t i = 0; i < b->entries.count; i++) {
+    const struct flow *f = b->entries.items[i].flow;
+    for (flow_id id = 1; id < f->nodes.count; id++) {
+      const struct flow_node *n = f->nodes.items[id];
+      if (n && n->op == FLOW_KERNEL) {
+        status s = kernel_verify(n->kernel);
+        if (s != OK)
+          return status_prefix(s, "%s (%s): ", n->name, n->tf_op);
+      }
+    }
+  }
+  return OK;
+}
+
+status pipeline_run(struct build *b) {
+  unsigned facts = 0;
+  for (uint32_t i = 0; i < pass_count; i++) {
+    if ((facts & passes[i].needs) != passes[i].needs)
+      return fail(INTERNAL, "pass %s is out of order", passes[i].name);
+    TRY(passes[i].run(b));
+    facts = (facts | passes[i].gives) & ~passes[i].breaks;
+    if (passes[i].gives & (FACT_FLOW | FACT_FUSED))
+      TRY(verify(b));
+    if (b->options.dump_phases)
+      TRY(dump(b, i, facts));
+  }
+  return OK;
+}
