@@ -91,6 +91,7 @@ struct node {
   const char *assigned;  /* after placement: the full device name */
 };
 
+struct function_body; /* ir/function.h */
 /* A function of the library. Its body is a graph of its own: node i < arg_count is the argument i (op "_Arg", attr T). */
 struct function {
   const char *name;
@@ -101,7 +102,7 @@ struct function {
   const uint8_t *arg_types, *ret_types;   /* 0 where an attribute decides: then the name of it below */
   const char *const *arg_type_attrs, *const *ret_type_attrs;
   /* the body as it came: resolved for given attributes by the inlining code (ir/function.h) */
-  const void *def;       /* Tensorflow__FunctionDef */
+  const struct function_body *body;
 };
 
 struct graph {

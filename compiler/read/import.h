@@ -8,6 +8,8 @@
 /* Copies everything: the message may be freed afterwards. Errors name the node and the attribute. */
 status import_graph(const Tensorflow__GraphDef *def, struct arena *arena, struct graph **out);
 status import_attrs(const Tensorflow__AttrEntry *const *entries, size_t count, struct arena *arena, const struct attr **out);
+/* Adds a function to the graph's library; its body stays text until it is instantiated (ir/function.h). */
+status import_function(struct graph *graph, const Tensorflow__FunctionDef *def);
 /* One tensor with all elements laid out; sizes are checked against the shape before memory is taken. */
 status import_tensor(const Tensorflow__TensorProto *proto, struct arena *arena, const struct constant **out);
 

@@ -158,31 +158,6 @@ static status import_node(struct graph *g, const Tensorflow__NodeDef *def) {
   return OK;
 }
 
-/* ---- functions ---- */
-
-static uint8_t arg_type(const Tensorflow__OpDef__ArgDef *a) { return dtype_is_valid(a->type) ? (uint8_t)a->type : 0; }
-
-static void import_function(struct graph *g, const Tensorflow__FunctionDef *def) {
-  const Tensorflow__OpDef *sig = def->signature;
-  struct function f = {.name = arena_strdup(g->arena, sig->name), .def = def};
-  f.arg_count = (uint32_t)sig->n_input_arg;
-  f.ret_count = (uint32_t)sig->n_output_arg;
-  uint32_t n = f.arg_count + f.ret_count;
-  uint8_t *types = arena_alloc(g->arena, n + 1);
-  const char **names = ARENA_ARRAY(g->arena, const char *, n + 1), **attrs = ARENA_ARRAY(g->arena, const char *, n + 1);
-  for (uint32_t i = 0; i < n; i++) {
-    const Tensorflow__OpDef__ArgDef *a = i < f.arg_count ? sig->input_arg[i] : sig->output_arg[i - f.arg_count];
-    types[i] = arg_type(a);
-    names[i] = arena_strdup(g->arena, a->name);
-    attrs[i] = arena_strdup(g->arena, a->type_attr);
-  }
-  f.arg_names = names, f.ret_names = names + f.arg_count;
-  f.arg_types = types, f.ret_types = types + f.arg_count;
-  f.arg_type_attrs = attrs, f.ret_type_attrs = attrs + f.arg_count;
-  if (map_insert(&g->function_names, f.name, g->functions.count))
-    vec_push(&g->functions, f);
-}
-
 status import_graph(const Tensorflow__GraphDef *def, struct arena *arena, struct graph **out) {
   struct graph *g = ARENA_NEW(arena, struct graph);
   g->arena = arena;
@@ -190,8 +165,7 @@ status import_graph(const Tensorflow__GraphDef *def, struct arena *arena, struct
   if (def->n_node > LIMIT_NODES)
     return fail(RESOURCE_EXHAUSTED, "the graph has %zu nodes", def->n_node);
   for (size_t i = 0; def->library && i < def->library->n_function; i++)
-    if (def->library->function[i]->signature)
-      import_function(g, def->library->function[i]);
+    TRY(import_function(g, def->library->function[i]));
   for (size_t i = 0; i < def->n_node; i++)
     TRY(import_node(g, def->node[i]));
   for (size_t i = 0; i < def->n_node; i++)

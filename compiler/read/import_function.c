@@ -1,0 +1,128 @@
+/* import_function.c: FunctionDef to struct function: its signature, and its body with inputs still as texts. */
+#include <string.h>
+
+#include "compiler/read/import.h"
+#include "ir/function.h"
+
+static const char *const *import_texts(char *const *texts, size_t count, struct arena *arena) {
+  const char **copy = ARENA_ARRAY(arena, const char *, count + 1);
+  for (size_t i = 0; i < count; i++)
+    copy[i] = arena_strdup(arena, texts[i]);
+  return copy;
+}
+
+static status import_body_node(const Tensorflow__NodeDef *def, struct arena *arena, struct function_node *out) {
+  *out = (struct function_node){.name = arena_strdup(arena, def->name), .op = arena_strdup(arena, def->op),
+                                .device = arena_strdup(arena, def->device), .attr_count = (uint32_t)def->n_attr,
+                                .input_count = (uint32_t)def->n_input};
+  if (!*out->name || !*out->op)
+    return fail(INVALID_ARGUMENT, "a node '%s' has no %s", out->name, *out->name ? "op" : "name");
+  if (def->n_input > LIMIT_NODE_INPUTS)
+    return fail(RESOURCE_EXHAUSTED, "%s (%s): has %zu inputs", out->name, out->op, def->n_input);
+  out->inputs = import_texts(def->input, def->n_input, arena);
+  status s = import_attrs((const Tensorflow__AttrEntry *const *)def->attr, def->n_attr, arena, &out->attrs);
+  return s == OK ? OK : status_prefix(s, "%s (%s): ", out->name, out->op);
+}
+
+/* The source of the ret `name`. */
+static const char *ret_source(const Tensorflow__FunctionDef *def, const char *name) {
+  for (size_t i = 0; i < def->n_ret; i++)
+    if (!strcmp(def->ret[i]->key, name))
+      return def->ret[i]->value;
+  return NULL;
+}
+
+static status import_rets(const Tensorflow__FunctionDef *def, struct arena *arena, struct function_body *body) {
+  const Tensorflow__OpDef *sig = def->signature;
+  const char **sources = ARENA_ARRAY(arena, const char *, sig->n_output_arg + 1);
+  for (size_t i = 0; i < sig->n_output_arg; i++) {
+    const char *source = ret_source(def, sig->output_arg[i]->name);
+    if (!source)
+      return fail(INVALID_ARGUMENT, "its result '%s' has no source", sig->output_arg[i]->name);
+    sources[i] = arena_strdup(arena, source);
+  }
+  const char **controls = ARENA_ARRAY(arena, const char *, def->n_control_ret + 1);
+  for (size_t i = 0; i < def->n_control_ret; i++)
+    controls[i] = arena_strdup(arena, def->control_ret[i]->value);
+  body->ret_sources = sources;
+  body->control_sources = controls;
+  body->control_count = (uint32_t)def->n_control_ret;
+  return OK;
+}
+
+/* The defaults of the signature's attributes, through entries, so that they are imported like a node's. */
+static status import_defaults(const Tensorflow__OpDef *sig, struct arena *arena, struct function_body *body) {
+  Tensorflow__AttrEntry *entries = ARENA_ARRAY(arena, Tensorflow__AttrEntry, sig->n_attr + 1);
+  const Tensorflow__AttrEntry **list = ARENA_ARRAY(arena, const Tensorflow__AttrEntry *, sig->n_attr + 1);
+  uint32_t count = 0;
+  for (size_t i = 0; i < sig->n_attr; i++) {
+    if (!sig->attr[i]->default_value)
+      continue;
+    tensorflow__attr_entry__init(&entries[count]);
+    entries[count].key = sig->attr[i]->name;
+    entries[count].value = sig->attr[i]->default_value;
+    list[count] = &entries[count];
+    count++;
+  }
+  body->default_count = count;
+  return import_attrs(list, count, arena, &body->defaults);
+}
+
+static status import_body(const Tensorflow__FunctionDef *def, struct arena *arena, struct function_body *body) {
+  if (def->n_node_def > LIMIT_NODES)
+    return fail(RESOURCE_EXHAUSTED, "it has %zu nodes", def->n_node_def);
+  struct function_node *nodes = ARENA_ARRAY(arena, struct function_node, def->n_node_def + 1);
+  for (size_t i = 0; i < def->n_node_def; i++)
+    TRY(import_body_node(def->node_def[i], arena, &nodes[i]));
+  body->nodes = nodes;
+  body->node_count = (uint32_t)def->n_node_def;
+  TRY(import_defaults(def->signature, arena, body));
+  return import_rets(def, arena, body);
+}
+
+static void import_signature(const Tensorflow__OpDef *sig, struct arena *arena, struct function *f) {
+  f->arg_count = (uint32_t)sig->n_input_arg;
+  f->ret_count = (uint32_t)sig->n_output_arg;
+  uint32_t n = f->arg_count + f->ret_count;
+  uint8_t *types = arena_alloc(arena, n + 1);
+  const char **names = ARENA_ARRAY(arena, const char *, n + 1), **attrs = ARENA_ARRAY(arena, const char *, n + 1);
+  for (uint32_t i = 0; i < n; i++) {
+    const Tensorflow__OpDef__ArgDef *a = i < f->arg_count ? sig->input_arg[i] : sig->output_arg[i - f->arg_count];
+    int type = a->is_ref && dtype_is_valid(a->type) ? a->type + DTYPE_REF : a->type;
+    types[i] = dtype_is_valid(dtype_base(type)) ? (uint8_t)type : 0;
+    names[i] = arena_strdup(arena, a->name);
+    attrs[i] = arena_strdup(arena, a->type_attr);
+  }
+  f->arg_names = names, f->ret_names = names + f->arg_count;
+  f->arg_types = types, f->ret_types = types + f->arg_count;
+  f->arg_type_attrs = attrs, f->ret_type_attrs = attrs + f->arg_count;
+}
+
+/* A list argument would be several arguments whose number the caller decides: functions made by TensorFlow 1.x and 2.x
+ * have none, so that struct function has no place for them. */
+static status check_args(const Tensorflow__OpDef *sig) {
+  for (size_t i = 0; i < sig->n_input_arg + sig->n_output_arg; i++) {
+    const Tensorflow__OpDef__ArgDef *a = i < sig->n_input_arg ? sig->input_arg[i] : sig->output_arg[i - sig->n_input_arg];
+    if (*a->number_attr || *a->type_list_attr)
+      return fail(UNIMPLEMENTED, "function '%s': argument '%s' is a list", sig->name, a->name);
+  }
+  return OK;
+}
+
+status import_function(struct graph *graph, const Tensorflow__FunctionDef *def) {
+  struct arena *arena = graph->arena;
+  if (!def->signature || !*def->signature->name)
+    return fail(INVALID_ARGUMENT, "function %u of the library has no name", graph->functions.count);
+  TRY(check_args(def->signature));
+  struct function f = {.name = arena_strdup(arena, def->signature->name)};
+  struct function_body *body = ARENA_NEW(arena, struct function_body);
+  import_signature(def->signature, arena, &f);
+  status s = import_body(def, arena, body);
+  if (s != OK)
+    return status_prefix(s, "function '%s': ", f.name);
+  f.body = body;
+  if (!map_insert(&graph->function_names, f.name, graph->functions.count))
+    return fail(INVALID_ARGUMENT, "function '%s': two functions have this name", f.name);
+  vec_push(&graph->functions, f);
+  return OK;
+}
