@@ -41,6 +41,8 @@ expr_id kb_in_range(struct kb *kb, expr_id a, expr_id count);
 
 /* The elements of an i64 vector that a kernel computes, as dims: known, symbolic, or bound by the step. */
 status op_bound_dims(struct op_call *c, value_id v, int count, dim *out);
+/* A shape argument: a vector of sizes, checked not to be negative. */
+status op_shape_dims(struct op_call *c, value_id v, const char *what, int *rank, dim *dims);
 /* An axis input or attribute made non-negative; TensorFlow's text. */
 status op_known_axis(struct op_call *c, value_id v, const char *what, int rank, int *out);
 dim op_add(struct op_call *c, dim a, dim b);
@@ -48,6 +50,9 @@ dim op_mul(struct op_call *c, dim a, dim b);
 
 /* acc combined with x by "set", "add", "sub", "mul", "div", "min" or "max". */
 struct element kb_combine(struct kb *kb, const char *how, struct element acc, struct element x);
+/* What is done with an index that is out of range. */
+enum bad_index { BAD_INDEX_FAILS, BAD_INDEX_IS_DROPPED };
+status op_bad_index(struct op_call *c, enum bad_index *out); /* the attribute bad_indices_policy */
 /* The dims of a variable; those it does not fix are read. */
 status op_var_dims(struct op_call *c, uint32_t input, uint32_t var, int *rank, dim *dims);
 /* Output 0 of a ref form of an update is the variable after it. */

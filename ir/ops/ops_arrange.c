@@ -57,6 +57,29 @@ status op_bound_dims(struct op_call *c, value_id v, int count, dim *out) {
   return OK;
 }
 
+status op_shape_dims(struct op_call *c, value_id v, const char *what, int *rank, dim *dims) {
+  TRY(op_vector_length(c, v, what, rank));
+  if (*rank > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "%s of rank above %d", what, LIMIT_RANK);
+  struct kb guard;
+  guard_begin(&guard, c);
+  for (int d = 0; d < *rank; d++) {
+    expr_id n = kb_element(&guard, v, d);
+    kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), n), INVALID_ARGUMENT,
+             arena_printf(c->lw->arena, "Dimension %d of %s must be >= 0, got %%d", d, what), n, NO_EXPR);
+  }
+  TRY(guard_finish(&guard));
+  return op_bound_dims(c, v, *rank, dims);
+}
+
+status op_bad_index(struct op_call *c, enum bad_index *out) {
+  const char *policy = node_attr_string(c->node, "bad_indices_policy", "");
+  *out = strcmp(policy, "IGNORE") == 0 ? BAD_INDEX_IS_DROPPED : BAD_INDEX_FAILS;
+  if (*policy && strcmp(policy, "DEFAULT") != 0 && strcmp(policy, "ERROR") != 0 && *out == BAD_INDEX_FAILS)
+    return fail(INVALID_ARGUMENT, "bad_indices_policy '%s'", policy);
+  return OK;
+}
+
 status op_known_axis(struct op_call *c, value_id v, const char *what, int rank, int *out) {
   int64_t axis;
   TRY(op_const_int(c, v, what, &axis));

@@ -135,10 +135,7 @@ status build_strided_slice_grad(struct op_call *c) {
   struct flow_value y = *op_value(c, dy);
   int rank;
   dim dims[LIMIT_RANK];
-  TRY(op_vector_length(c, shape, "shape", &rank));
-  if (rank > LIMIT_RANK)
-    return fail(UNIMPLEMENTED, "a shape of rank above %d", LIMIT_RANK);
-  TRY(op_bound_dims(c, shape, rank, dims));
+  TRY(op_shape_dims(c, shape, "shape", &rank, dims));
   struct sliced s;
   TRY(op_strided(c, 1, rank, dims, &s));
   TRY(check_written(c, &s, &y, false));
