@@ -212,6 +212,7 @@ static void snapshot(struct scheduler *s, value_id v, flow_id update) {
   vec_push(&node->inputs, v);
   vec_push(&node->outputs, copy);
   vec_push(&s->out->order, id);
+  vec_push(&s->flow->nodes.items[update]->controls, id);
   need(s, id, update);
   replace_later_uses(s, v, copy, update);
 }
@@ -239,34 +240,34 @@ static void protect_reads(struct scheduler *s, flow_id id) {
   }
 }
 
-static void append(struct scheduler *s, flow_id id) {
-  struct flow_node *node = s->flow->nodes.items[id];
-  if (s->state[id] == NODE_BUSY)
-    protect_reads(s, id);
-  note_reads(s, node, id);
-  vec_push(&s->out->order, id);
-  s->state[id] = NODE_DONE;
+static bool waits(const struct scheduler *s, flow_id id) {
+  return s->flow->nodes.items[id] && (s->state[id] == NODE_HELD || s->state[id] == NODE_LATER);
 }
 
-/* Runs the held updates that this node needs. */
+/* Runs the held updates that this node needs; and snapshots that an earlier call made, which have higher numbers. */
 static status emit_needs(struct scheduler *s, const struct flow_node *node) {
   for (uint32_t i = 0; i < input_count(node); i++) {
     value_id v = input_of(node, i);
     flow_id producer = v ? s->flow->values.items[v].producer : 0;
-    if (producer && producer < s->node_count && s->state[producer] == NODE_HELD)
+    if (producer && producer < s->node_count && waits(s, producer))
       TRY(emit(s, producer));
   }
   for (uint32_t i = 0; i < node->controls.count; i++)
-    if (s->state[node->controls.items[i]] == NODE_HELD)
+    if (waits(s, node->controls.items[i]))
       TRY(emit(s, node->controls.items[i]));
   return OK;
 }
 
 static status emit(struct scheduler *s, flow_id id) {
   struct flow_node *node = s->flow->nodes.items[id];
-  s->state[id] = s->state[id] == NODE_HELD ? NODE_BUSY : s->state[id];
+  bool updates = is_update(s, node);
+  s->state[id] = NODE_BUSY;
   TRY(emit_needs(s, node));
-  append(s, id);
+  if (updates)
+    protect_reads(s, id);
+  note_reads(s, node, id);
+  vec_push(&s->out->order, id);
+  s->state[id] = NODE_DONE;
   return OK;
 }
 
@@ -314,7 +315,7 @@ status schedule_flow(struct flow *flow, struct schedule *out) {
   *out = (struct schedule){ 0 };
   status result = OK;
   for (uint32_t n = 1; n < s.node_count && result == OK; n++) {
-    if (!flow->nodes.items[n])
+    if (!flow->nodes.items[n] || s.state[n] == NODE_DONE)
       continue;
     if (!is_update(&s, flow->nodes.items[n])) {
       result = emit(&s, n);

@@ -1,0 +1,302 @@
+/* emit.c: the program of one task: its identity, variables, entries, and the parts that run here. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/build_json.h"
+#include "compiler/emit_tables.h"
+
+static void emit_tasks(struct emitter *e) {
+  const struct cluster *cluster = &e->build->cluster;
+  for (uint32_t i = 0; i < cluster->tasks.count; i++) {
+    const struct cluster_task *task = &cluster->tasks.items[i];
+    vec_push(&e->tasks, (struct program_task){ .job = emit_text(e, task->job), .address = emit_text(e, task->address),
+                                                .index = task->index });
+  }
+}
+
+/* ---- variables ---- */
+
+static bool is_replica(const struct emitter *e) {
+  const char *job = e->build->options.replicate;
+  return job && strcmp(job, e->build->cluster.tasks.items[e->task].job) == 0;
+}
+
+static bool variable_is_here(const struct emitter *e, const struct flow_var *var) {
+  if (var->task == TASK_SELF)
+    return is_replica(e);
+  return var->task == e->task || (var->task == TASK_DRIVER && e->build->cluster.tasks.count == 1);
+}
+
+static void emit_variable(struct emitter *e, uint32_t number) {
+  const struct flow_var *var = &e->build->vars.items[number];
+  struct program_variable out = { .name = emit_text(e, var->name), .container = emit_text(e, var->container),
+                                  .node = emit_text(e, var->node), .dtype = (uint8_t)var->dtype,
+                                  .has_shape = var->has_shape };
+  out.rank = (uint8_t)(var->has_shape ? var->rank : 0);
+  for (int i = 0; i < out.rank; i++)
+    out.dims[i] = var->dims[i];
+  for (uint32_t i = 0; i < e->build->initials.count; i++) {
+    const struct var_initial *initial = &e->build->initials.items[i];
+    if (initial->var != number)
+      continue;
+    out.has_initial = 1;
+    out.initial_rank = (uint32_t)initial->value.rank;
+    for (int d = 0; d < initial->value.rank; d++)
+      out.initial_dims[d] = initial->value.dims[d];
+    out.initial = emit_elements(e, initial->value.dtype, initial->value.data, (uint64_t)initial->value.count);
+  }
+  vec_push(&e->variables, out);
+}
+
+static void emit_variables(struct emitter *e) {
+  e->variable_numbers = ARENA_ARRAY(e->arena, uint32_t, e->build->vars.count + 1);
+  for (uint32_t i = 0; i < e->build->vars.count; i++) {
+    e->variable_numbers[i] = PROGRAM_NONE;
+    if (!variable_is_here(e, &e->build->vars.items[i]))
+      continue;
+    e->variable_numbers[i] = e->variables.count;
+    emit_variable(e, i);
+  }
+}
+
+/* ---- entries ---- */
+
+static struct program_range emit_ports(struct emitter *e, const struct flow *flow, const struct flow_port *ports,
+                                       uint32_t count) {
+  struct program_range range = { e->ports.count, count };
+  for (uint32_t i = 0; i < count; i++) {
+    const struct flow_value *value = flow_value_get(flow, ports[i].value);
+    struct program_port port = { .name = emit_text(e, ports[i].name), .tensor = emit_text(e, ports[i].tensor),
+                                 .dtype = (uint8_t)value->dtype, .rank = (uint8_t)value->rank };
+    for (int d = 0; d < value->rank; d++)
+      port.dims[d] = emit_code(e, value->dims[d]);
+    vec_push(&e->ports, port);
+  }
+  return range;
+}
+
+static bool flow_changes_state(const struct flow *flow) {
+  for (uint32_t i = 1; i < flow->nodes.count; i++) {
+    const struct flow_node *node = flow->nodes.items[i];
+    if (!node)
+      continue;
+    if (node->op == FLOW_ASSIGN || (node->op == FLOW_HOST && (node->stateful || node->blocks)))
+      return true;
+    for (uint32_t j = 0; node->op == FLOW_KERNEL && j < node->kernel->buffers.count; j++)
+      if (node->args[j].var && node->kernel->buffers.items[j].mode != BUFFER_IN)
+        return true;
+    for (uint32_t j = 0; j < node->region_count; j++)
+      if (flow_changes_state(node->branches[j]))
+        return true;
+  }
+  return false;
+}
+
+/* Whether a part is in this task's program. */
+static bool part_is_here(const struct emitter *e, const struct entry *entry, uint32_t task) {
+  if (task == TASK_SELF || (task == TASK_DRIVER && entry->replicated))
+    return is_replica(e);
+  return task == TASK_DRIVER || task == e->task;
+}
+
+/* The symbols of the feeds' shapes: the driver knows them when it starts. */
+static void feed_symbols(struct emitter *e, struct program_range feeds, struct symbol_set *out) {
+  for (uint32_t i = 0; i < feeds.count; i++) {
+    const struct program_port *port = &e->ports.items[feeds.first + i];
+    for (int d = 0; d < port->rank; d++) {
+      uint32_t symbol = code_symbol(e, port->dims[d]);
+      if (symbol != PROGRAM_NONE)
+        symbol_set(out, symbol, 1);
+    }
+  }
+}
+
+static status emit_parts(struct emitter *e, struct entry *entry, struct program_entry *out) {
+  struct symbol_set fed = { 0 }, none = { 0 };
+  feed_symbols(e, out->feeds, &fed);
+  bool alone = e->build->cluster.tasks.count == 1;
+  out->parts.first = e->parts.count;
+  status result = OK;
+  if (entry->parts.count == 0)
+    result = emit_part(e, entry->flow, TASK_DRIVER, &fed);
+  /* the driver's part first: it runs on the thread that drives */
+  for (int turn = 0; turn < 2; turn++)
+    for (uint32_t i = 0; i < entry->parts.count && result == OK; i++) {
+      uint32_t task = entry->parts.items[i].task;
+      bool drives = task == TASK_DRIVER || task == TASK_SELF;
+      if (drives == (turn == 0) && part_is_here(e, entry, task))
+        result = emit_part(e, entry->parts.items[i].flow, task, drives || alone ? &fed : &none);
+    }
+  out->parts.count = e->parts.count - out->parts.first;
+  vec_free(&fed.values);
+  vec_free(&none.values);
+  return result;
+}
+
+static status emit_entry(struct emitter *e, struct entry *entry) {
+  emit_begin_entry(e, entry->flow->dims);
+  struct program_entry out = { .name = emit_text(e, entry->name), .replicated = entry->replicated,
+                               .changes_state = flow_changes_state(entry->flow) };
+  out.feeds = emit_ports(e, entry->flow, entry->feeds.items, entry->feeds.count);
+  out.fetches = emit_ports(e, entry->flow, entry->fetches.items, entry->fetches.count);
+  VEC(uint32_t) list = { 0 };
+  for (uint32_t i = 0; i < entry->targets.count; i++)
+    vec_push(&list, emit_text(e, entry->targets.items[i]));
+  out.targets = emit_operands(e, list.items, list.count);
+  list.count = 0;
+  for (uint32_t i = 0; i < entry->parts.count; i++)
+    if (entry->parts.items[i].task < e->build->cluster.tasks.count)
+      vec_push(&list, entry->parts.items[i].task);
+  out.tasks = emit_operands(e, list.items, list.count);
+  vec_free(&list);
+  status result = emit_parts(e, entry, &out);
+  out.symbols = emit_operands(e, e->symbols.items, e->symbols.count);
+  vec_push(&e->entries, out);
+  return result == OK ? OK : status_prefix(result, "entry '%s': ", entry->name);
+}
+
+/* ---- the graph's nodes ---- */
+
+static const struct graph *sorted_graph;
+static int compare_nodes(const void *a, const void *b) {
+  return strcmp(sorted_graph->nodes.items[*(const uint32_t *)a].name,
+                sorted_graph->nodes.items[*(const uint32_t *)b].name);
+}
+
+static uint64_t hash_inputs(const struct graph *graph, const struct node *node) {
+  uint64_t hash = 0;
+  for (uint32_t i = 0; i < node->input_count; i++)
+    hash = program_hash_input(hash, graph->nodes.items[node->inputs[i].node].name, node->inputs[i].port);
+  uint32_t *controls = malloc(((size_t)node->control_count + 1) * sizeof *controls);
+  for (uint32_t i = 0; controls && i < node->control_count; i++)
+    controls[i] = node->controls[i];
+  if (controls)
+    qsort(controls, node->control_count, sizeof *controls, compare_nodes);
+  for (uint32_t i = 0; controls && i < node->control_count; i++)
+    hash = program_hash_input(hash, graph->nodes.items[controls[i]].name, UINT32_MAX);
+  free(controls);
+  return hash;
+}
+
+static void emit_nodes(struct emitter *e) {
+  const struct graph *graph = sorted_graph = e->build->model.graph;
+  if (!graph)
+    return;
+  uint32_t *order = ARENA_ARRAY(e->arena, uint32_t, graph->nodes.count + 1);
+  for (uint32_t i = 0; i < graph->nodes.count; i++)
+    order[i] = i;
+  qsort(order, graph->nodes.count, sizeof *order, compare_nodes);
+  for (uint32_t i = 0; i < graph->nodes.count; i++) {
+    const struct node *node = &graph->nodes.items[order[i]];
+    vec_push(&e->nodes, (struct program_node){ emit_text(e, node->name), emit_text(e, node->op),
+                                               hash_inputs(graph, node) });
+  }
+}
+
+/* ---- the block ---- */
+
+/* All that decides what the tasks of a build say to each other. */
+static uint64_t build_id(const struct build *build, const char *json) {
+  uint64_t hash = hash_bytes(json, strlen(json), PROGRAM_MAGIC);
+  const char *words[] = { build->options.cpu, build->options.gpu, build->options.replicate, build->options.strategy };
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    hash = hash_bytes(words[i] ? words[i] : "", words[i] ? strlen(words[i]) : 0, hash);
+  for (uint32_t i = 0; i < build->entries.count; i++) {
+    const struct entry *entry = &build->entries.items[i];
+    hash = hash_bytes(&entry->flow->nodes.count, sizeof entry->flow->nodes.count, hash);
+    for (uint32_t j = 0; j < entry->parts.count; j++)
+      hash = hash_bytes(&entry->parts.items[j].flow->nodes.count, sizeof(uint32_t), hash);
+  }
+  return hash;
+}
+
+struct table_source {
+  const void *items;
+  uint64_t count, bytes;
+};
+
+static void *lay_out(const struct emitter *e, struct program *header, uint64_t *out_size) {
+#define SOURCE(vec) { (vec).items, (vec).count, sizeof *(vec).items }
+  const struct table_source sources[PROGRAM_TABLE_COUNT] = {
+    [PROGRAM_TEXTS] = SOURCE(e->texts),         [PROGRAM_DATA] = SOURCE(e->data),
+    [PROGRAM_WORDS] = SOURCE(e->words),         [PROGRAM_OPERANDS] = SOURCE(e->operands),
+    [PROGRAM_TASKS] = SOURCE(e->tasks),         [PROGRAM_VARIABLES] = SOURCE(e->variables),
+    [PROGRAM_ENTRIES] = SOURCE(e->entries),     [PROGRAM_PARTS] = SOURCE(e->parts),
+    [PROGRAM_BLOCKS] = SOURCE(e->blocks),       [PROGRAM_INSTRS] = SOURCE(e->instrs),
+    [PROGRAM_SLOTS] = SOURCE(e->slots),         [PROGRAM_PORTS] = SOURCE(e->ports),
+    [PROGRAM_ATTRS] = SOURCE(e->attrs),         [PROGRAM_NODES] = SOURCE(e->nodes),
+  };
+#undef SOURCE
+  uint64_t size = (sizeof *header + 63) / 64 * 64;
+  for (int i = 0; i < PROGRAM_TABLE_COUNT; i++) {
+    header->tables[i] = (struct program_table){ size, sources[i].count };
+    size = (size + sources[i].count * sources[i].bytes + 63) / 64 * 64;
+  }
+  header->size = size;
+  char *block = arena_alloc_aligned(e->arena, size, 64);
+  memcpy(block, header, sizeof *header);
+  for (int i = 0; i < PROGRAM_TABLE_COUNT; i++)
+    if (sources[i].count)
+      memcpy(block + header->tables[i].offset, sources[i].items, sources[i].count * sources[i].bytes);
+  *out_size = size;
+  return block;
+}
+
+static void emitter_deinit(struct emitter *e) {
+  vec_free(&e->texts);
+  vec_free(&e->data);
+  vec_free(&e->words);
+  vec_free(&e->operands);
+  vec_free(&e->tasks);
+  vec_free(&e->variables);
+  vec_free(&e->entries);
+  vec_free(&e->parts);
+  vec_free(&e->blocks);
+  vec_free(&e->instrs);
+  vec_free(&e->slots);
+  vec_free(&e->ports);
+  vec_free(&e->attrs);
+  vec_free(&e->nodes);
+  vec_free(&e->symbol_numbers);
+  vec_free(&e->symbols);
+  vec_free(&e->codes);
+  map_deinit(&e->text_numbers);
+  map_deinit(&e->kernel_numbers);
+  map_deinit(&e->data_numbers);
+}
+
+static status emit_all(struct emitter *e, struct program *header) {
+  vec_push(&e->texts, 0);
+  const char *json = build_json_text(e->build, e->arena);
+  header->magic = PROGRAM_MAGIC;
+  header->task = e->task;
+  header->chief = e->build->default_task;
+  header->build_id = build_id(e->build, json);
+  header->build_json = emit_text(e, json);
+  header->replicated_job = emit_text(e, e->build->options.replicate);
+  emit_tasks(e);
+  emit_variables(e);
+  for (uint32_t i = 0; i < e->build->entries.count; i++)
+    TRY(emit_entry(e, &e->build->entries.items[i]));
+  emit_nodes(e);
+  header->kernel_count = e->kernels.count;
+  if (e->too_large)
+    return fail(RESOURCE_EXHAUSTED, "the constants of a task take more than 4 GiB");
+  return OK;
+}
+
+status build_emit(struct build *build, uint32_t task, struct emitted *out) {
+  struct emitter e = { .build = build, .arena = &build->arena, .task = task };
+  struct program header;
+  memset(&header, 0, sizeof header);
+  status result = emit_all(&e, &header);
+  if (result == OK) {
+    out->program = lay_out(&e, &header, &out->program_size);
+    out->kernels.count = 0;
+    for (uint32_t i = 0; i < e.kernels.count; i++)
+      vec_push(&out->kernels, e.kernels.items[i]);
+  }
+  vec_free(&e.kernels);
+  emitter_deinit(&e);
+  return result;
+}

@@ -1,0 +1,72 @@
+/* emit_tables.h: the tables of a program while they are written; private to emit*.c.
+ *
+ * Everything is appended in the order in which the flows are walked, so the same build gives the same bytes.
+ */
+#ifndef TFC_COMPILER_EMIT_TABLES_H
+#define TFC_COMPILER_EMIT_TABLES_H
+
+#include "base/map.h"
+#include "compiler/build.h"
+#include "runtime/program.h"
+
+/* Numbers per symbol of an entry. */
+struct symbol_set {
+  VEC(uint32_t) values; /* missing ones are 0 */
+};
+
+struct emitter {
+  struct build *build;
+  struct arena *arena;
+  uint32_t task;
+  VEC(char) texts;
+  VEC(uint8_t) data;
+  VEC(int64_t) words;
+  VEC(uint32_t) operands;
+  VEC(struct program_task) tasks;
+  VEC(struct program_variable) variables;
+  VEC(struct program_entry) entries;
+  VEC(struct program_part) parts;
+  VEC(struct program_block) blocks;
+  VEC(struct program_instr) instrs;
+  VEC(struct program_slot) slots;
+  VEC(struct program_port) ports;
+  VEC(struct program_attr) attrs;
+  VEC(struct program_node) nodes;
+  VEC(struct kernel *) kernels;
+  struct map text_numbers, kernel_numbers, data_numbers;
+  uint32_t *variable_numbers;     /* of the build's variables: number here, or PROGRAM_NONE */
+  bool too_large;                 /* PROGRAM_DATA would pass 4 GiB */
+  /* of the entry being written */
+  struct dim_table *dims;
+  VEC(uint32_t) symbol_numbers;   /* per symbol of `dims`: number + 1 in the entry, 0: none yet */
+  VEC(uint32_t) symbols;          /* texts: names, by number in the entry */
+  VEC(uint32_t) codes;            /* per dim: its code + 1, 0: not written yet */
+};
+
+uint32_t emit_text(struct emitter *e, const char *text);
+/* Bytes in PROGRAM_DATA; the same memory is written once. */
+uint64_t emit_data(struct emitter *e, const void *data, uint64_t size, uint64_t align);
+/* The elements of a constant: strings become struct program_string. */
+uint64_t emit_elements(struct emitter *e, enum dtype dtype, const void *data, uint64_t count);
+/* The size code of a dim of the entry's table. */
+uint32_t emit_code(struct emitter *e, dim d);
+uint32_t emit_constant_code(struct emitter *e, int64_t value);
+/* A list of operands. */
+struct program_range emit_operands(struct emitter *e, const uint32_t *items, uint32_t count);
+/* The number of a kernel; equal kernels are one. */
+uint32_t emit_kernel(struct emitter *e, const struct kernel *kernel);
+struct program_range emit_attrs(struct emitter *e, const struct flow_attr *attrs, uint32_t count);
+/* Forgets the symbols and codes of the last entry. */
+void emit_begin_entry(struct emitter *e, struct dim_table *dims);
+
+uint32_t symbol_get(const struct symbol_set *set, uint32_t symbol);
+void symbol_set(struct symbol_set *set, uint32_t symbol, uint32_t value);
+/* Whether every symbol of a code has a value other than 0; else *missing is one that has not. */
+bool code_is_known(const struct emitter *e, uint32_t code, const struct symbol_set *known, uint32_t *missing);
+/* The symbol when the code is nothing else, or PROGRAM_NONE. */
+uint32_t code_symbol(const struct emitter *e, uint32_t code);
+
+/* emit_part.c: one part of the entry. has_feeds: the driver's symbols are known when it starts. */
+status emit_part(struct emitter *e, struct flow *flow, uint32_t task, const struct symbol_set *start);
+
+#endif
