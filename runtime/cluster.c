@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "runtime/cluster_state.h"
+#include "runtime/net/receive_pool.h"
 
 #define LEAVE_MS 5000         /* for the last bytes, and the peers' closing */
 #define SAY_WAITING_MS 1000   /* of a wait, before it is worth a line */
@@ -400,6 +401,7 @@ void cluster_destroy(struct cluster *cluster) {
   while (channels_open(cluster, true) > 0)
     usleep(500);
   loop_stop(cluster->loop);
+  receive_pool_trim();
   pthread_mutex_lock(&cluster->lock);
   bool is_held = cluster->resolving > 0; /* by a thread that waits for a name server: leave it what it will touch */
   pthread_mutex_unlock(&cluster->lock);

@@ -45,13 +45,6 @@ struct connection {
   struct connection_post *first, *last;
 };
 
-static uint8_t *read_buffer(void) { /* one for each loop's thread */
-  static _Thread_local uint8_t *buffer;
-  if (!buffer)
-    buffer = malloc(NET_READ_BYTES);
-  return buffer;
-}
-
 struct connection *connection_retain(struct connection *c) {
   atomic_fetch_add(&c->references, 1);
   return c;
@@ -183,7 +176,7 @@ static void feed(struct connection *c, const uint8_t *data, size_t size) {
 
 /* Returns the bytes read; less than could have been: the socket is empty. */
 static size_t read_some(struct connection *c, bool *is_empty) {
-  uint8_t *target = NULL, *buffer = read_buffer();
+  uint8_t *target = NULL, *buffer = loop_buffer(c->loop);
   size_t target_size = c->handler->target ? c->handler->target(c, &target) : 0;
   size_t frame_left = http2_frame_left(c->http2);
   if (target_size > frame_left)
@@ -191,7 +184,7 @@ static size_t read_some(struct connection *c, bool *is_empty) {
   bool direct = target_size >= TARGET_BYTES_MIN;
   struct iovec pieces[2] = {{target, target_size}, {buffer, direct ? BUFFER_BYTES_BESIDE : NET_READ_BYTES}};
   struct msghdr message = {.msg_iov = direct ? pieces : pieces + 1, .msg_iovlen = direct ? 2 : 1};
-  ssize_t got = buffer ? recvmsg(c->source.fd, &message, MSG_DONTWAIT) : -1;
+  ssize_t got = recvmsg(c->source.fd, &message, MSG_DONTWAIT);
   *is_empty = true;
   if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
     break_off(c, strerror(errno));

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
+#include "runtime/net/net_limits.h"
 
 #define EVENTS_AT_ONCE 64
 
@@ -19,6 +20,7 @@ struct loop {
   struct loop_timer *timers; /* a handful: dials, ticks */
   pthread_mutex_t lock;      /* of the calls */
   struct loop_call *first, *last;
+  uint8_t buffer[NET_READ_BYTES];
 };
 
 uint64_t loop_now_ms(void) {
@@ -26,6 +28,8 @@ uint64_t loop_now_ms(void) {
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
+
+uint8_t *loop_buffer(struct loop *loop) { return loop->buffer; }
 
 status loop_create(struct loop **out) {
   struct loop *loop = calloc(1, sizeof *loop);

@@ -35,6 +35,9 @@ status loop_start(struct loop *loop);
 void loop_stop(struct loop *loop);
 void loop_destroy(struct loop *loop);
 
+/* NET_READ_BYTES of memory to read into, for what runs on the loop's thread. */
+uint8_t *loop_buffer(struct loop *loop);
+
 /* Milliseconds of the steady clock. */
 uint64_t loop_now_ms(void);
 void loop_post(struct loop *loop, struct loop_call *call);

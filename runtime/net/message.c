@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "runtime/net/receive_pool.h"
 
 #define SMALL_BYTES 16
 
@@ -200,7 +201,7 @@ status message_tensor_create(const struct message *m, struct tensor **out, uint8
     *into = malloc(m->bytes ? m->bytes : 1);
     return *into ? OK : fail(RESOURCE_EXHAUSTED, "no memory for %llu bytes of strings", (unsigned long long)m->bytes);
   }
-  TRY(tensor_create(m->dtype, &m->shape, out));
+  TRY(receive_pool_tensor(m->dtype, &m->shape, out));
   *into = (*out)->data;
   return OK;
 }

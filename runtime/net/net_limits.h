@@ -33,6 +33,8 @@
 #define NET_MESSAGE_BYTES (UINT32_C(1) << 30) /* one gRPC message; larger tensors continue in further ones */
 #define NET_TENSOR_BYTES (INT64_C(1) << 38) /* 256 GiB: no machine sends more at once */
 #define NET_SMALL_TENSOR_BYTES 2048        /* copied into the message: cheaper than a piece of its own */
+#define NET_POOL_TENSOR_BYTES (64 << 10)    /* smaller tensors come from malloc, which keeps their memory itself */
+#define NET_POOL_BYTES (UINT64_C(16) << 20) /* memory for received tensors that may be kept in any case */
 #define NET_PING_MS 1000                   /* a link that has sent nothing for so long sends a PING */
 #define NET_SILENCE_MS 5000                /* a peer that has sent nothing for so long is lost (design, decision 8) */
 
