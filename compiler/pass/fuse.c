@@ -1,7 +1,427 @@
-/* fuse.c: kernels that need not store in between become one. */
+/* fuse.c: kernels that need not store in between become one.
+ *
+ * Three moves, tried for each kernel in order, so that chains collapse from their start:
+ *   constants  a scalar that is known while compiling is written into the expressions
+ *   inline     a producer that is one expression for each element (`map`) takes the place of the loads of its value. Where an
+ *              element is loaded more than once (a matrix product's operand, a broadcast), or by several kernels, only
+ *              what costs no more than a load is repeated: views, casts, a little arithmetic
+ *   epilogue   a map over the result of a reduction or contraction is applied where that is stored
+ * A kernel is only moved later, to where its consumer stands; the schedule protects what it reads from updates in between. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/pass/kernel_clone.h"
 #include "compiler/pass/pass.h"
 
+#define FUSE_EXPRS 600   /* larger kernels cost more to compile than they save */
+#define FUSE_BUFFERS 20
+#define REPEAT_COST 3    /* operations that may be repeated for each load */
+
+struct users {
+  VEC(flow_id) nodes;    /* kernels and others that take the value, in order, once each */
+};
+struct fuser {
+  struct build *build;
+  struct flow *flow;
+  struct users *users;   /* per value */
+  uint32_t value_count;
+};
+
+/* ---- forms ---- */
+
+/* The chain of par loops from the top; *inner is the block inside. */
+static int par_nest(const struct kernel *k, uint32_t *locals, const struct stmt **inner) {
+  const struct stmt *s = k->body;
+  int depth = 0;
+  while (s && !s->next && s->kind == STMT_FOR && s->loop == LOOP_PAR && depth < LIMIT_RANK) {
+    locals[depth++] = s->local;
+    s = s->body;
+  }
+  *inner = s;
+  return depth;
+}
+
+static bool is_local(const struct kernel *k, expr_id e, uint32_t local) {
+  return expr_get(k, e)->op == SCALAR_LOCAL && expr_get(k, e)->imm == (int64_t)local;
+}
+
+/* Whether a store goes to the element that the par loops stand for: its index is their variables in order; a dimension of
+ * size 1 may have no loop. */
+static bool stores_at_loops(const struct kernel *k, const struct stmt *s, const uint32_t *locals, int depth) {
+  const struct kernel_buffer *b = &k->buffers.items[s->buffer];
+  int loop = 0;
+  for (int i = 0; i < s->index_count; i++) {
+    int64_t zero;
+    if (loop < depth && is_local(k, s->index[i], locals[loop]))
+      loop++;
+    else if (b->dims[i] != 1 || !expr_is_const(k, s->index[i], &zero) || zero != 0)
+      return false;
+  }
+  return loop == depth;
+}
+
+static bool block_is_plain(const struct stmt *s) { /* sums and the like: no checks, no stores before the last */
+  for (; s; s = s->next) {
+    if (s->kind == STMT_STORE)
+      return s->next == NULL;
+    if (s->kind == STMT_FOR && s->loop == LOOP_RED) {
+      for (const struct stmt *t = s->body; t; t = t->next)
+        if (t->kind == STMT_STORE || t->kind == STMT_CHECK || t->kind == STMT_IF || t->kind == STMT_WHILE ||
+            (t->kind == STMT_FOR && t->loop != LOOP_RED))
+          return false;
+    } else if (s->kind != STMT_VAR && s->kind != STMT_SET) {
+      return false;
+    }
+  }
+  return false;
+}
+
+static uint32_t count_outputs(const struct flow_node *n, uint32_t *buffer) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < n->kernel->buffers.count; i++) {
+    if (n->args[i].var || n->kernel->buffers.items[i].mode == BUFFER_INOUT || n->kernel->buffers.items[i].mode == BUFFER_SCRATCH)
+      return 0;
+    if (n->kernel->buffers.items[i].mode == BUFFER_OUT)
+      count++, *buffer = i;
+  }
+  return count;
+}
+
+/* A pure kernel with one result. */
+static bool producer_form(const struct flow_node *n, struct producer *out) {
+  memset(out, 0, sizeof *out);
+  if (!n || n->op != FLOW_KERNEL || n->stateful || count_outputs(n, &out->buffer) != 1)
+    return false;
+  const struct kernel *k = n->kernel;
+  const struct stmt *s;
+  out->node = n;
+  out->depth = par_nest(k, out->locals, &s);
+  bool complex = dtype_is_complex(k->buffers.items[out->buffer].dtype);
+  if (s && s->kind == STMT_STORE && s->buffer == out->buffer && stores_at_loops(k, s, out->locals, out->depth)) {
+    const struct stmt *second = s->next;
+    if (complex ? !second || second->next || second->kind != STMT_STORE || second->part != 1 || s->part != 0 : second != NULL)
+      return false;
+    out->is_map = true;
+    out->index = s->index;
+    out->index_count = s->index_count;
+    out->value[0] = s->value;
+    out->value[1] = complex ? second->value : NO_EXPR;
+    return true;
+  }
+  if (!block_is_plain(s) || complex)
+    return false;
+  while (s->next)
+    s = s->next;
+  out->index = s->index;
+  out->index_count = s->index_count;
+  out->value[0] = s->value;
+  out->is_reduction = s->buffer == out->buffer && stores_at_loops(k, s, out->locals, out->depth);
+  return out->is_reduction;
+}
+
+/* ---- costs ---- */
+
+static int operation_cost(enum scalar_op op, enum dtype dtype) {
+  switch (op) {
+  case SCALAR_CONST: case SCALAR_SIZE: case SCALAR_LOCAL: case SCALAR_LOAD: case SCALAR_CAST: case SCALAR_BITCAST: return 0;
+  case SCALAR_ADD: case SCALAR_SUB: case SCALAR_MUL: case SCALAR_NEG: case SCALAR_ABS: case SCALAR_MIN: case SCALAR_MAX:
+  case SCALAR_EQ: case SCALAR_NE: case SCALAR_LT: case SCALAR_LE: case SCALAR_SELECT: case SCALAR_AND: case SCALAR_OR:
+  case SCALAR_NOT: case SCALAR_XOR: return 1;
+  case SCALAR_DIV: return dtype_is_float(dtype) ? 3 : 8;
+  default: return 20;
+  }
+}
+
+/* The cost of an expression's value; the index arithmetic of its loads counts too when it is more than sums. */
+static int expr_cost(const struct kernel *k, expr_id e, bool *seen) {
+  if (seen[e])
+    return 0;
+  seen[e] = true;
+  const struct expr *x = expr_get(k, e);
+  int cost = operation_cost((enum scalar_op)x->op, (enum dtype)x->dtype);
+  for (int i = 0; i < x->count; i++)
+    cost += expr_cost(k, expr_operand(k, e, i), seen);
+  return cost;
+}
+static int producer_cost(const struct producer *p) {
+  bool *seen = calloc(p->node->kernel->exprs.count, 1);
+  int cost = expr_cost(p->node->kernel, p->value[0], seen);
+  if (p->value[1])
+    cost += expr_cost(p->node->kernel, p->value[1], seen);
+  free(seen);
+  return cost;
+}
+
+/* ---- how a consumer loads ---- */
+
+struct loads {
+  const struct kernel *k;
+  uint32_t buffer;
+  bool repeated;   /* some load does not move with every loop around it */
+  uint32_t count;
+  uint32_t loops[32];
+  int depth;
+  bool *seen;
+};
+
+static bool mentions(const struct kernel *k, expr_id e, uint32_t local) {
+  const struct expr *x = expr_get(k, e);
+  if (x->op == SCALAR_LOCAL)
+    return x->imm == (int64_t)local;
+  for (int i = 0; i < x->count; i++)
+    if (mentions(k, expr_operand(k, e, i), local))
+      return true;
+  return false;
+}
+
+static void look_at_expr(struct loads *l, expr_id e) {
+  if (l->seen[e])
+    return;
+  l->seen[e] = true;
+  const struct expr *x = expr_get(l->k, e);
+  if (x->op == SCALAR_LOAD && x->imm == (int64_t)l->buffer) {
+    l->count++;
+    for (int d = 0; d < l->depth; d++) {
+      bool moves = false;
+      for (int i = 0; i < x->count && !moves; i++)
+        moves = mentions(l->k, expr_operand(l->k, e, i), l->loops[d]);
+      l->repeated = l->repeated || !moves;
+    }
+  }
+  for (int i = 0; i < x->count; i++)
+    look_at_expr(l, expr_operand(l->k, e, i));
+}
+
+static void look_at_block(struct loads *l, const struct stmt *s) {
+  for (; s; s = s->next) {
+    memset(l->seen, 0, l->k->exprs.count);
+    look_at_expr(l, s->value);
+    for (int i = 0; i < s->index_count; i++)
+      look_at_expr(l, s->index[i]);
+    if (s->kind == STMT_FOR && l->depth < 31)
+      l->loops[l->depth++] = s->local;
+    if (s->kind == STMT_WHILE)
+      l->repeated = true;
+    look_at_block(l, s->body);
+    if (s->kind == STMT_FOR)
+      l->depth--;
+    look_at_block(l, s->otherwise);
+  }
+}
+
+/* ---- inlining ---- */
+
+/* The variable whose memory a value is, + 1; 0: none. */
+static uint32_t memory_of(const struct flow *f, value_id v) {
+  const struct flow_node *n = f->nodes.items[f->values.items[v].producer];
+  while (n && n->op == FLOW_ALIAS)
+    n = f->nodes.items[f->values.items[n->inputs.items[0]].producer];
+  return n && n->op == FLOW_READ ? n->var + 1 : 0;
+}
+
+/* Whether the producer reads a variable that the consumer updates: moved there, it would read what is being written. */
+static bool reads_what_is_updated(const struct flow *f, const struct flow_node *producer, const struct flow_node *consumer) {
+  for (uint32_t i = 0; i < producer->inputs.count; i++) {
+    uint32_t var = memory_of(f, producer->inputs.items[i]);
+    for (uint32_t j = 0; var && j < consumer->kernel->buffers.count; j++)
+      if (consumer->args[j].var == var)
+        return true;
+  }
+  return false;
+}
+
+static bool may_inline(struct fuser *fu, const struct producer *p, const struct flow_node *c, uint32_t buffer) {
+  const struct kernel *k = c->kernel;
+  value_id v = p->node->args[p->buffer].value;
+  if (!p->is_map || p->node->task != c->task || reads_what_is_updated(fu->flow, p->node, c))
+    return false;
+  if (k->exprs.count + p->node->kernel->exprs.count > FUSE_EXPRS || k->buffers.count + p->node->kernel->buffers.count > FUSE_BUFFERS)
+    return false;
+  struct loads l = {.k = k, .buffer = buffer, .seen = calloc(k->exprs.count + 1, 1)};
+  look_at_block(&l, k->body);
+  free(l.seen);
+  bool once = !l.repeated && fu->users[v].nodes.count == 1 && l.count <= 8;
+  return once || producer_cost(p) <= (l.repeated ? 0 : REPEAT_COST);
+}
+
+static void drop_user(struct fuser *fu, value_id v, flow_id user) {
+  struct users *u = &fu->users[v];
+  for (uint32_t i = 0; i < u->nodes.count; i++)
+    if (u->nodes.items[i] == user) {
+      memmove(&u->nodes.items[i], &u->nodes.items[i + 1], sizeof(flow_id) * (u->nodes.count - i - 1));
+      u->nodes.count--;
+      return;
+    }
+}
+static void add_user(struct fuser *fu, value_id v, flow_id user) {
+  struct users *u = &fu->users[v];
+  for (uint32_t i = 0; i < u->nodes.count; i++)
+    if (u->nodes.items[i] == user)
+      return;
+  vec_push(&u->nodes, user);
+}
+
+static void merge_controls(struct flow_node *to, const struct flow_node *from) {
+  for (uint32_t i = 0; i < from->controls.count; i++) {
+    bool known = false;
+    for (uint32_t j = 0; j < to->controls.count; j++)
+      known = known || to->controls.items[j] == from->controls.items[i];
+    if (!known)
+      vec_push(&to->controls, from->controls.items[i]);
+  }
+}
+
+/* Gives a node its new kernel; inputs, outputs and users follow from the arguments. */
+static void replace_kernel(struct fuser *fu, flow_id id, const struct clone *made) {
+  struct flow_node *n = fu->flow->nodes.items[id];
+  for (uint32_t i = 0; i < n->inputs.count; i++)
+    drop_user(fu, n->inputs.items[i], id);
+  clone_finish(made, n);
+  for (uint32_t i = 0; i < n->inputs.count; i++)
+    add_user(fu, n->inputs.items[i], id);
+  for (uint32_t i = 0; i < n->outputs.count; i++) {
+    fu->flow->values.items[n->outputs.items[i]].producer = id;
+    fu->flow->values.items[n->outputs.items[i]].index = i;
+  }
+}
+
+static void drop_node(struct fuser *fu, flow_id id) {
+  struct flow_node *n = fu->flow->nodes.items[id];
+  for (uint32_t i = 0; i < n->inputs.count; i++)
+    drop_user(fu, n->inputs.items[i], id);
+  fu->flow->nodes.items[id] = NULL;
+}
+
+static bool has_scalar_constant(const struct fuser *fu, const struct flow_node *n) {
+  for (uint32_t i = 0; i < n->kernel->buffers.count; i++)
+    if (n->args[i].value && n->kernel->buffers.items[i].mode == BUFFER_IN && clone_constant(fu->flow, n->args[i].value))
+      return true;
+  return false;
+}
+
+static bool inline_one(struct fuser *fu, flow_id id) {
+  struct flow_node *c = fu->flow->nodes.items[id];
+  for (uint32_t b = 0; b < c->kernel->buffers.count; b++) {
+    value_id v = c->args[b].value;
+    if (!v || c->kernel->buffers.items[b].mode != BUFFER_IN)
+      continue;
+    flow_id from = fu->flow->values.items[v].producer;
+    struct producer p;
+    if (!producer_form(fu->flow->nodes.items[from], &p) || !may_inline(fu, &p, c, b))
+      continue;
+    struct clone made;
+    clone_begin(&made, fu->flow, c->kernel->name);
+    clone_inline(&made, c, b, &p);
+    merge_controls(c, p.node);
+    replace_kernel(fu, id, &made);
+    if (fu->users[v].nodes.count == 0)
+      drop_node(fu, from);
+    return true;
+  }
+  return false;
+}
+
+/* ---- epilogues ---- */
+
+/* Whether the consumer loads the producer's value only at its own element, and both have the same dims. */
+static bool same_elements(struct fuser *fu, const struct producer *p, const struct producer *c, uint32_t buffer) {
+  const struct kernel *k = c->node->kernel;
+  const struct flow_value *x = &fu->flow->values.items[p->node->args[p->buffer].value];
+  const struct flow_value *y = &fu->flow->values.items[c->node->args[c->buffer].value];
+  if (x->rank != y->rank)
+    return false;
+  for (int i = 0; i < x->rank; i++)
+    if (dim_equal(fu->flow->dims, x->dims[i], y->dims[i]) != 1)
+      return false;
+  for (expr_id e = 1; e < k->exprs.count; e++) {
+    const struct expr *load = expr_get(k, e);
+    if (load->op != SCALAR_LOAD || load->imm != (int64_t)buffer)
+      continue;
+    for (int i = 0; i < load->count; i++) {
+      int64_t zero;
+      expr_id at = expr_operand(k, e, i);
+      bool one = k->buffers.items[buffer].dims[i] == 1 && expr_is_const(k, at, &zero) && zero == 0;
+      if (!one && at != c->index[i])
+        return false;
+    }
+  }
+  return true;
+}
+
+static bool used_before(const struct fuser *fu, value_id v, flow_id id) {
+  for (uint32_t i = 0; i < fu->users[v].nodes.count; i++)
+    if (fu->users[v].nodes.items[i] < id)
+      return true;
+  return false;
+}
+
+/* C's inputs may not depend on other users of P's value: they come before C, so used_before has excluded them. */
+static bool epilogue_one(struct fuser *fu, flow_id id) {
+  struct producer c, p;
+  if (!producer_form(fu->flow->nodes.items[id], &c) || !c.is_map || c.value[1])
+    return false;
+  for (uint32_t b = 0; b < c.node->kernel->buffers.count; b++) {
+    value_id v = c.node->args[b].value;
+    if (!v || c.node->kernel->buffers.items[b].mode != BUFFER_IN)
+      continue;
+    flow_id from = fu->flow->values.items[v].producer;
+    if (!producer_form(fu->flow->nodes.items[from], &p) || !p.is_reduction || p.node->task != c.node->task ||
+        used_before(fu, v, id) || !same_elements(fu, &p, &c, b) ||
+        c.node->kernel->exprs.count + p.node->kernel->exprs.count > FUSE_EXPRS)
+      continue;
+    bool keep = fu->users[v].nodes.count > 1;
+    struct clone made;
+    clone_begin(&made, fu->flow, arena_printf(&fu->build->arena, "%s_%s", p.node->kernel->name, c.node->kernel->name));
+    clone_epilogue(&made, &p, &c, b, keep);
+    merge_controls(fu->flow->nodes.items[id], p.node);
+    for (uint32_t i = 0; i < p.node->inputs.count; i++)
+      drop_user(fu, p.node->inputs.items[i], from);
+    fu->flow->nodes.items[from] = NULL;
+    replace_kernel(fu, id, &made);
+    return true;
+  }
+  return false;
+}
+
+/* ---- the walk ---- */
+
+static void collect_users(struct fuser *fu) {
+  fu->value_count = fu->flow->values.count;
+  fu->users = calloc(fu->value_count, sizeof *fu->users);
+  for (flow_id id = 1; id < fu->flow->nodes.count; id++) {
+    const struct flow_node *n = fu->flow->nodes.items[id];
+    for (uint32_t i = 0; n && i < n->inputs.count; i++)
+      add_user(fu, n->inputs.items[i], id);
+  }
+  for (uint32_t i = 0; i < fu->flow->results.count; i++) /* a user that no node is */
+    add_user(fu, fu->flow->results.items[i], UINT32_MAX);
+}
+
+static void fuse_flow(struct build *b, struct flow *f) {
+  struct fuser fu = {.build = b, .flow = f};
+  collect_users(&fu);
+  for (flow_id id = 1; id < f->nodes.count; id++) {
+    struct flow_node *n = f->nodes.items[id];
+    for (uint32_t r = 0; n && r < n->region_count; r++)
+      fuse_flow(b, n->branches[r]);
+    if (!n || n->op != FLOW_KERNEL)
+      continue;
+    if (has_scalar_constant(&fu, n)) {
+      struct clone made;
+      clone_begin(&made, f, n->kernel->name);
+      clone_inline(&made, n, UINT32_MAX, NULL);
+      replace_kernel(&fu, id, &made);
+    }
+    while (inline_one(&fu, id) || epilogue_one(&fu, id))
+      ;
+  }
+  for (uint32_t v = 0; v < fu.value_count; v++)
+    vec_free(&fu.users[v].nodes);
+  free(fu.users);
+}
+
 status pass_fuse(struct build *b) {
-  (void)b;
-  return OK;
+  for (uint32_t i = 0; i < b->entries.count; i++)
+    fuse_flow(b, b->entries.items[i].flow);
+  return pass_dead(b);
 }

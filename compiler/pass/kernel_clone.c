@@ -1,0 +1,272 @@
+/* kernel_clone.c: copies statements and expressions into a new kernel, with buffers and sizes renumbered by what they are
+ * bound to, and loads replaced on the way. */
+#include "compiler/pass/kernel_clone.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One kernel being copied: how its numbers map to the new one. */
+struct source {
+  struct clone *to;
+  const struct flow_node *node;
+  uint32_t *buffer;         /* per buffer: the new one + 1; 0 not yet */
+  expr_id *local;           /* per local: its expression in the new kernel */
+  expr_id *memo;            /* per expression */
+  uint32_t replaced;        /* loads from this buffer become ... */
+  const struct producer *producer;  /* ... this one's expression (inline), or */
+  expr_id value;            /* ... this value (epilogue) */
+};
+
+static struct source source_make(struct clone *to, const struct flow_node *node) {
+  struct source s = {.to = to, .node = node, .replaced = UINT32_MAX};
+  const struct kernel *k = node->kernel;
+  s.buffer = calloc(k->buffers.count + 1, sizeof *s.buffer);
+  s.local = calloc(k->locals.count + 1, sizeof *s.local);
+  s.memo = calloc(k->exprs.count + 1, sizeof *s.memo);
+  return s;
+}
+static void source_free(struct source *s) {
+  free(s->buffer);
+  free(s->local);
+  free(s->memo);
+}
+
+/* ---- sizes and buffers ---- */
+
+static uint32_t size_number(struct clone *cl, dim d) {
+  for (uint32_t i = 0; i < cl->sizes.count; i++)
+    if (cl->sizes.items[i] == d)
+      return i;
+  vec_push(&cl->sizes, d);
+  return cl->sizes.count - 1;
+}
+
+static kernel_dim map_dim(struct source *s, kernel_dim d) {
+  if (!DIM_IS_SIZE(d))
+    return d;
+  dim size = dim_resolve(s->to->flow->dims, s->node->sizes[SIZE_OF_DIM(d)]);
+  int64_t value;
+  return dim_is_const(s->to->flow->dims, size, &value) ? value : DIM_OF_SIZE(size_number(s->to, size));
+}
+
+static uint32_t map_buffer(struct source *s, uint32_t b) {
+  if (s->buffer[b])
+    return s->buffer[b] - 1;
+  struct clone *cl = s->to;
+  const struct kernel_buffer *from = &s->node->kernel->buffers.items[b];
+  struct flow_arg arg = s->node->args[b];
+  if (from->mode == BUFFER_IN) /* a value is bound once */
+    for (uint32_t i = 0; i < cl->args.count; i++)
+      if (cl->kernel->buffers.items[i].mode == BUFFER_IN && cl->args.items[i].value == arg.value && cl->args.items[i].var == arg.var)
+        return (s->buffer[b] = i + 1) - 1;
+  kernel_dim dims[LIMIT_RANK];
+  for (int i = 0; i < from->rank; i++)
+    dims[i] = map_dim(s, from->dims[i]);
+  vec_push(&cl->args, arg);
+  uint32_t n = kernel_add_buffer(cl->kernel, from->dtype, from->mode, from->rank, dims);
+  s->buffer[b] = n + 1;
+  return n;
+}
+
+/* ---- constants ---- */
+
+bool clone_constant(const struct flow *f, value_id v) {
+  const struct flow_value *x = &f->values.items[v];
+  if (!x->data || x->dtype == DTYPE_STRING || x->dtype == DTYPE_RESOURCE || x->dtype == DTYPE_VARIANT)
+    return false;
+  int64_t d;
+  for (int i = 0; i < x->rank; i++)
+    if (!dim_is_const(f->dims, x->dims[i], &d) || d != 1)
+      return false;
+  return true;
+}
+
+static expr_id constant(struct clone *cl, value_id v, int part) {
+  const struct flow_value *x = &cl->flow->values.items[v];
+  enum dtype dtype = dtype_real(x->dtype);
+  size_t size = dtype_size(dtype);
+  int64_t bits = 0;
+  memcpy(&bits, (const char *)x->data + (size_t)part * size, size);
+  if (dtype_is_signed(dtype) && size < 8) { /* as struct expr holds them */
+    int shift = 64 - (int)size * 8;
+    bits = (int64_t)((uint64_t)bits << shift) >> shift;
+  }
+  return expr_bits(cl->kernel, dtype, bits);
+}
+
+/* ---- expressions ---- */
+
+static expr_id map_expr(struct source *s, expr_id e);
+
+static expr_id inline_load(struct source *s, const struct expr *load) {
+  const struct kernel *k = s->node->kernel;
+  const struct producer *p = s->producer;
+  struct source inner = source_make(s->to, p->node);
+  for (int i = 0; i < load->count; i++) {
+    expr_id at = map_expr(s, k->operands.items[load->first + (uint32_t)i]);
+    const struct expr *index = expr_get(p->node->kernel, p->index[i]);
+    if (index->op == SCALAR_LOCAL)
+      inner.local[index->imm] = at;
+  }
+  expr_id value = map_expr(&inner, p->value[load->part]);
+  source_free(&inner);
+  return value;
+}
+
+static expr_id map_load(struct source *s, expr_id e) {
+  const struct kernel *k = s->node->kernel;
+  const struct expr load = *expr_get(k, e);
+  uint32_t b = (uint32_t)load.imm;
+  if (b == s->replaced)
+    return s->producer ? inline_load(s, &load) : s->value;
+  value_id v = s->node->args[b].value;
+  if (v && k->buffers.items[b].mode == BUFFER_IN && clone_constant(s->to->flow, v))
+    return constant(s->to, v, load.part);
+  expr_id index[LIMIT_RANK];
+  for (int i = 0; i < load.count; i++)
+    index[i] = map_expr(s, k->operands.items[load.first + (uint32_t)i]);
+  return expr_load(s->to->kernel, map_buffer(s, b), load.part, index, load.count);
+}
+
+static expr_id map_expr(struct source *s, expr_id e) {
+  if (e == NO_EXPR || s->memo[e])
+    return e == NO_EXPR ? NO_EXPR : s->memo[e];
+  const struct kernel *k = s->node->kernel;
+  const struct expr x = *expr_get(k, e);
+  struct kernel *to = s->to->kernel;
+  expr_id r, operands[3];
+  switch (x.op) {
+  case SCALAR_CONST: r = expr_bits(to, (enum dtype)x.dtype, x.imm); break;
+  case SCALAR_SIZE: r = expr_dim(to, map_dim(s, DIM_OF_SIZE(x.imm))); break;
+  case SCALAR_LOCAL: r = s->local[x.imm]; break;
+  case SCALAR_LOAD: r = map_load(s, e); break;
+  default:
+    for (int i = 0; i < x.count; i++)
+      operands[i] = map_expr(s, k->operands.items[x.first + (uint32_t)i]);
+    r = expr_make(to, (enum scalar_op)x.op, (enum dtype)x.dtype, operands, x.count);
+    break;
+  }
+  return s->memo[e] = r;
+}
+
+/* ---- statements ---- */
+
+struct store_hook {
+  const struct producer *c;  /* the map applied to what is stored; NULL: none */
+  uint32_t buffer;           /* of c: the one that held the value */
+  bool keep;
+};
+
+static void map_block(struct source *s, const struct stmt *from, struct stmt **tail, const struct store_hook *hook);
+
+static uint32_t new_local(struct source *s, const struct stmt *from, struct stmt *made) {
+  s->local[from->local] = expr_local(s->to->kernel, made->local);
+  return made->local;
+}
+
+static void map_store(struct source *s, const struct stmt *from, struct stmt **tail, const struct store_hook *hook) {
+  struct kernel *to = s->to->kernel;
+  expr_id index[LIMIT_RANK], value = map_expr(s, from->value);
+  for (int i = 0; i < from->index_count; i++)
+    index[i] = map_expr(s, from->index[i]);
+  if (!hook || hook->keep)
+    stmt_store(to, tail, map_buffer(s, from->buffer), from->part, index, from->index_count, value);
+  if (!hook)
+    return;
+  struct source map = source_make(s->to, hook->c->node);
+  map.replaced = hook->buffer;
+  map.value = value;
+  for (int i = 0; i < hook->c->index_count; i++) {
+    const struct expr *at = expr_get(hook->c->node->kernel, hook->c->index[i]);
+    if (at->op == SCALAR_LOCAL)
+      map.local[at->imm] = index[i];
+  }
+  expr_id mapped = map_expr(&map, hook->c->value[0]);
+  stmt_store(to, tail, map_buffer(&map, hook->c->buffer), 0, index, hook->c->index_count, mapped);
+  source_free(&map);
+}
+
+static void map_stmt(struct source *s, const struct stmt *from, struct stmt **tail, const struct store_hook *hook) {
+  struct kernel *to = s->to->kernel;
+  struct stmt *made;
+  switch (from->kind) {
+  case STMT_FOR:
+    made = stmt_for(to, tail, from->loop, map_expr(s, from->value));
+    new_local(s, from, made);
+    map_block(s, from->body, &made->body, hook);
+    break;
+  case STMT_VAR:
+    made = stmt_var(to, tail, s->node->kernel->locals.items[from->local].dtype, map_expr(s, from->value));
+    new_local(s, from, made);
+    break;
+  case STMT_SET: stmt_set(to, tail, (uint32_t)expr_get(to, s->local[from->local])->imm, map_expr(s, from->value)); break;
+  case STMT_STORE: map_store(s, from, tail, hook); break;
+  case STMT_IF:
+    made = stmt_if(to, tail, map_expr(s, from->value));
+    map_block(s, from->body, &made->body, hook);
+    map_block(s, from->otherwise, &made->otherwise, hook);
+    break;
+  case STMT_WHILE:
+    made = stmt_while(to, tail, map_expr(s, from->value));
+    map_block(s, from->body, &made->body, hook);
+    break;
+  case STMT_CHECK:
+    stmt_check(to, tail, map_expr(s, from->value), from->code, from->text, map_expr(s, from->shown[0]), map_expr(s, from->shown[1]));
+    break;
+  }
+}
+
+static void map_block(struct source *s, const struct stmt *from, struct stmt **tail, const struct store_hook *hook) {
+  for (; from; from = from->next)
+    map_stmt(s, from, tail, hook);
+}
+
+/* ---- entry points ---- */
+
+void clone_begin(struct clone *cl, struct flow *flow, const char *name) {
+  *cl = (struct clone){.flow = flow, .kernel = kernel_create(flow->arena, name)};
+}
+
+/* Outputs keep their place before buffers that come with the producer: scratch ones must exist though nothing loads them. */
+static void map_all_buffers(struct source *s) {
+  for (uint32_t b = 0; b < s->node->kernel->buffers.count; b++) {
+    const struct kernel_buffer *buffer = &s->node->kernel->buffers.items[b];
+    if (b != s->replaced && buffer->mode != BUFFER_IN)
+      map_buffer(s, b);
+  }
+}
+
+void clone_inline(struct clone *cl, const struct flow_node *consumer, uint32_t buffer, const struct producer *p) {
+  struct source s = source_make(cl, consumer);
+  s.replaced = p ? buffer : UINT32_MAX;
+  s.producer = p;
+  map_all_buffers(&s);
+  map_block(&s, consumer->kernel->body, &cl->kernel->body, NULL);
+  source_free(&s);
+}
+
+void clone_epilogue(struct clone *cl, const struct producer *p, const struct producer *c, uint32_t buffer, bool keep) {
+  struct source s = source_make(cl, p->node);
+  struct store_hook hook = {.c = c, .buffer = buffer, .keep = keep};
+  map_block(&s, p->node->kernel->body, &cl->kernel->body, &hook);
+  source_free(&s);
+}
+
+void clone_finish(const struct clone *cl, struct flow_node *n) {
+  struct arena *a = cl->flow->arena;
+  n->kernel = cl->kernel;
+  n->kernel->size_count = cl->sizes.count;
+  n->args = arena_copy(a, cl->args.items, sizeof *cl->args.items * cl->args.count);
+  n->sizes = arena_copy(a, cl->sizes.items, sizeof *cl->sizes.items * cl->sizes.count);
+  n->inputs.count = n->outputs.count = 0;
+  for (uint32_t i = 0; i < cl->args.count; i++) {
+    if (!cl->args.items[i].value)
+      continue;
+    if (cl->kernel->buffers.items[i].mode == BUFFER_IN)
+      vec_push(&n->inputs, cl->args.items[i].value);
+    else
+      vec_push(&n->outputs, cl->args.items[i].value);
+  }
+  free(cl->args.items);
+  free(cl->sizes.items);
+}

@@ -1,0 +1,38 @@
+/* kernel_clone.h: a kernel made anew from others: one inlined into another's loads, or applied to another's result. */
+#ifndef TFC_COMPILER_KERNEL_CLONE_H
+#define TFC_COMPILER_KERNEL_CLONE_H
+
+#include "ir/flow.h"
+
+/* A pure kernel with one result, as fuse.c sees it. */
+struct producer {
+  const struct flow_node *node;
+  uint32_t buffer;               /* its output */
+  int depth;                     /* par loops */
+  uint32_t locals[LIMIT_RANK];
+  const expr_id *index;          /* of its store */
+  int index_count;
+  expr_id value[2];              /* what it stores (parts) */
+  bool is_map, is_reduction;
+};
+
+/* The kernel under construction. */
+struct clone {
+  struct flow *flow;
+  struct kernel *kernel;
+  VEC(struct flow_arg) args;
+  VEC(dim) sizes;
+};
+
+void clone_begin(struct clone *cl, struct flow *flow, const char *name);
+/* The consumer, with the producer's expression in the place of loads from `buffer` (UINT32_MAX: no producer); scalars that
+ * are known while compiling become constants. */
+void clone_inline(struct clone *cl, const struct flow_node *consumer, uint32_t buffer, const struct producer *p);
+/* The producer, storing what the map `c` makes of its value; also the value itself when `keep`. */
+void clone_epilogue(struct clone *cl, const struct producer *p, const struct producer *c, uint32_t buffer, bool keep);
+/* Puts kernel, arguments, sizes, inputs and outputs into the node. */
+void clone_finish(const struct clone *cl, struct flow_node *node);
+/* Whether a value is a number known while compiling. */
+bool clone_constant(const struct flow *flow, value_id v);
+
+#endif
