@@ -1,0 +1,144 @@
+/* command_check.c: tfc check: what a build would say, all at once and without building: unsupported ops with their nodes, where
+ * every node goes, and for each task the memory of its variables and values and the bytes that cross to others. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/commands.h"
+#include "compiler/entries.h"
+#include "compiler/pass/pass.h"
+#include "ir/lower.h"
+
+/* ---- unsupported ops ---- */
+
+static void mark_needed(struct build *b, bool *needed) {
+  for (uint32_t i = 0; i < b->specs.count; i++) {
+    const struct entry_spec *s = &b->specs.items[i];
+    struct lower_request r = {.graph = b->model.graph};
+    r.feeds = ARENA_ARRAY(&b->arena, struct edge, s->feeds.count + 1);
+    r.fetches = ARENA_ARRAY(&b->arena, struct edge, s->fetches.count + 1);
+    r.targets = ARENA_ARRAY(&b->arena, uint32_t, s->targets.count + 1);
+    for (uint32_t j = 0; j < s->feeds.count; j++)
+      if (graph_find_output(b->model.graph, s->feeds.items[j], &r.feeds[r.feed_count]) == OK)
+        r.feed_count++;
+    for (uint32_t j = 0; j < s->fetches.count; j++)
+      if (graph_find_output(b->model.graph, s->fetches.items[j], &r.fetches[r.fetch_count]) == OK)
+        r.fetch_count++;
+    for (uint32_t j = 0; j < s->targets.count; j++)
+      if ((r.targets[r.target_count] = graph_find(b->model.graph, s->targets.items[j])) != NO_NODE)
+        r.target_count++;
+    bool *own = ARENA_ARRAY(&b->arena, bool, b->model.graph->nodes.count + 1);
+    if (lower_mark_needed(&r, own) == OK)
+      for (uint32_t n = 0; n < b->model.graph->nodes.count; n++)
+        needed[n] = needed[n] || own[n];
+  }
+}
+
+static status report_unsupported(struct build *b) {
+  const struct graph *g = b->model.graph;
+  bool *needed = ARENA_ARRAY(&b->arena, bool, g->nodes.count + 1);
+  mark_needed(b, needed);
+  struct map ops = {0};
+  uint32_t unused;
+  const char *list = "";
+  for (uint32_t i = 0; i < g->nodes.count; i++) {
+    const struct node *n = &g->nodes.items[i];
+    if (needed[i] && !op_row_find(n->op) && !map_find(&g->function_names, n->op, &unused))
+      map_insert(&ops, n->op, i);
+  }
+  for (uint32_t o = 0; o < ops.count; o++) {
+    printf("unsupported op %s:", ops.entries[o].key);
+    for (uint32_t i = 0; i < g->nodes.count; i++)
+      if (needed[i] && strcmp(g->nodes.items[i].op, ops.entries[o].key) == 0)
+        printf(" %s", g->nodes.items[i].name);
+    printf("\n");
+    list = arena_printf(&b->arena, "%s%s%s", list, o ? ", " : "", ops.entries[o].key);
+  }
+  uint32_t count = ops.count;
+  map_deinit(&ops);
+  return count ? fail(UNIMPLEMENTED, "ops not supported: %s", list) : OK;
+}
+
+/* ---- memory and traffic ---- */
+
+/* Bytes of a value; sizes that are not known while compiling count as 1 and set *open. */
+static int64_t value_bytes(const struct flow *f, value_id v, bool *open) {
+  const struct flow_value *x = &f->values.items[v];
+  int64_t bytes = (int64_t)dtype_size(x->dtype), d;
+  for (int i = 0; i < x->rank; i++) {
+    if (!dim_is_const(f->dims, dim_resolve(f->dims, x->dims[i]), &d))
+      *open = true, d = 1;
+    bytes *= d;
+  }
+  return bytes;
+}
+
+static const char *task_text(struct build *b, uint32_t task) {
+  if (task == TASK_DRIVER)
+    return "the task that runs it";
+  if (task == TASK_SELF)
+    return arena_printf(&b->arena, "each /job:%s", b->options.replicate);
+  return arena_printf(&b->arena, "/job:%s/task:%u", b->cluster.tasks.items[task].job, b->cluster.tasks.items[task].index);
+}
+
+static void report_part(struct build *b, const struct entry *e, const struct entry_part *p) {
+  int64_t made = 0, sent = 0;
+  uint32_t kernels = 0, transfers = 0;
+  bool open = false;
+  for (flow_id id = 1; id < p->flow->nodes.count; id++) {
+    const struct flow_node *n = p->flow->nodes.items[id];
+    if (!n)
+      continue;
+    kernels += n->op == FLOW_KERNEL;
+    for (uint32_t i = 0; n->op == FLOW_KERNEL && i < n->outputs.count; i++)
+      made += value_bytes(p->flow, n->outputs.items[i], &open);
+    if (n->op == FLOW_SEND) {
+      transfers++;
+      sent += value_bytes(p->flow, n->inputs.items[0], &open);
+    }
+  }
+  printf("entry %s on %s: %u kernels, %lld bytes of values, %u transfers of %lld bytes%s\n", e->name, task_text(b, p->task), kernels,
+         (long long)made, transfers, (long long)sent, open ? " (unknown sizes taken as 1)" : "");
+}
+
+static void report_variables(struct build *b) {
+  for (uint32_t t = 0; t <= b->cluster.tasks.count; t++) {
+    uint32_t task = t < b->cluster.tasks.count ? t : TASK_SELF, count = 0;
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < b->vars.count; i++) {
+      const struct flow_var *v = &b->vars.items[i];
+      if (v->task != task)
+        continue;
+      int64_t n = (int64_t)dtype_size(v->dtype);
+      for (int d = 0; d < v->rank && v->has_shape; d++)
+        n *= v->dims[d];
+      count++;
+      bytes += n;
+    }
+    if (count)
+      printf("variables on %s: %u, %lld bytes\n", task_text(b, task), count, (long long)bytes);
+  }
+}
+
+status command_check(struct build *b) {
+  TRY(pass_read(b));
+  TRY(registry_check(b->model.graph));
+  TRY(entries_resolve(b));
+  status unsupported = report_unsupported(b);
+  const char *text = arena_strdup(&b->arena, status_text());
+  TRY(pass_place(b));
+  for (uint32_t i = 0; i < b->model.graph->nodes.count; i++)
+    printf("%s (%s): %s\n", b->model.graph->nodes.items[i].name, b->model.graph->nodes.items[i].op, b->model.graph->nodes.items[i].assigned);
+  if (unsupported != OK)
+    return fail(unsupported, "%s", text);
+  TRY(pass_lower(b));
+  TRY(pass_dead(b));
+  TRY(pass_fuse(b));
+  TRY(pass_partition(b));
+  report_variables(b);
+  for (uint32_t i = 0; i < b->entries.count; i++)
+    for (uint32_t p = 0; p < b->entries.items[i].parts.count; p++)
+      report_part(b, &b->entries.items[i], &b->entries.items[i].parts.items[p]);
+  printf("can be built\n");
+  return OK;
+}
