@@ -63,6 +63,9 @@ struct codegen {
   LLVMBasicBlockRef bail;    /* where a check that fails in some lane goes: scalar code that finds which; or NULL */
   uint32_t copies, copy;     /* copies being written, the one at hand */
   int no_lanes;              /* > 0: scalar code only */
+  /* contractions: codegen_pack.c */
+  const struct phase *packing; /* its packed operand is read from `panel`, or NULL */
+  value panels, panel;
   struct memo *memo[2];      /* by expression; [1]: as part of an address, at lane 0, without wrapping */
   uint32_t generation;
   uint8_t *flags;            /* by expression: EXPR_VARYING | EXPR_JAMMED */
@@ -119,6 +122,10 @@ bool plan_lanes(struct codegen *c, uint32_t local, bool is_par, double trips, co
 /* exact: the number of iterations is a multiple of the lanes. */
 void emit_lane_loop(struct codegen *c, uint32_t local, value begin, value end, const struct stmt *body, const struct lane_plan *plan,
                     bool exact);
+/* From here on the loop's iterations are lanes (lane_base and mask are the caller's), for the locals of body too; and back. */
+void lanes_enter(struct codegen *c, uint32_t local, uint32_t lanes, const struct stmt *body);
+void lanes_leave(struct codegen *c, uint32_t local, const struct stmt *body);
+bool expr_is_strided(struct codegen *c, expr_id e, uint32_t local); /* as lanes of that loop, some load is a gather */
 bool emit_for_lanes(struct codegen *c, const struct stmt *s); /* false: nothing was written, the loop is to be scalar */
 
 /* codegen_stmt.c */
@@ -135,6 +142,16 @@ void loop_end(struct codegen *c, struct counted_loop *loop);
 
 /* codegen_phase.c: a kernel is cut into phases, each with its tiles. */
 #define CHAIN_MAX 12
+struct packing {
+  expr_id packed, plain;                 /* the factors: varying with the lanes, and not */
+  enum dtype dtype;
+  const struct stmt *red[CHAIN_MAX];     /* the loops of the sum, outermost first */
+  int red_count;
+  int outer[CHAIN_MAX], outer_count;     /* loops, but for the lanes', that the packed factor varies with */
+  uint32_t lanes, copies;
+  bool always;                           /* packing pays for all sizes, or there is no other way */
+  bool is_safe;                          /* computing an element twice does no harm */
+};
 struct phase {
   const struct stmt *body;               /* one statement, or (is_serial) all of the kernel's */
   bool is_serial;                        /* one tile that runs everything */
@@ -148,13 +165,30 @@ struct phase {
   bool has_lanes;                        /* the last loop is vectorised */
   struct lane_plan plan;
   uint32_t copies;                       /* > 1: that many iterations of the last loop but one are run together */
+  bool has_packing, is_packing;          /* a contraction with a packed operand; the phase before it, that packs */
+  struct packing pack;                   /* has_packing: loops are in its order */
+  struct phase *otherwise;               /* has_packing: how to run with few rows; NULL when pack.always */
 };
 int kernel_phases(struct codegen *c, struct phase *out); /* at most PHASES_MAX */
 /* In a function with the sizes at hand. */
 value emit_phase_cost(struct codegen *c, const struct phase *phase);    /* nanoseconds, double */
-value emit_phase_elements(struct codegen *c, const struct phase *phase); /* what is dealt to tiles */
-value emit_phase_grain(struct codegen *c, const struct phase *phase);   /* of them in a tile */
+value emit_phase_grain(struct codegen *c, const struct phase *phase);   /* elements in a tile */
+value emit_phase_tile_count(struct codegen *c, const struct phase *phase);
 void emit_phase_tiles(struct codegen *c, const struct phase *phase, value begin, value end);
+
+value emit_loop_extent(struct codegen *c, const struct phase *p, int loop);
+void set_phase_loop(struct codegen *c, const struct phase *p, int loop, value index);
+
+/* codegen_pack.c */
+bool plan_packing(struct codegen *c, struct phase *p);
+value emit_pack_condition(struct codegen *c, const struct phase *p);
+value emit_pack_bytes(struct codegen *c, const struct phase *p);      /* of all panels; 0 where none are needed */
+value emit_pack_panels(struct codegen *c, const struct phase *p);
+value emit_packed_elements(struct codegen *c, const struct phase *p);
+value emit_pack_grain(struct codegen *c, const struct phase *p);      /* panels in a tile of the packing phase */
+value emit_packed_load(struct codegen *c);
+void emit_pack_tiles(struct codegen *c, const struct phase *p, value begin, value end);
+void emit_packed_tiles(struct codegen *c, const struct phase *p, value begin, value end);
 
 /* codegen_kernel.c: writes the kernel's functions; out gets the pair for tfc_kernels. */
 void emit_kernel(struct cpu_module *m, const struct kernel *k, value out[2]);

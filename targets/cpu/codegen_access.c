@@ -265,7 +265,9 @@ value emit_expr(struct codegen *c, expr_id e) {
   if (*slot)
     return *slot;
   value v[3], result;
-  if (x->op == SCALAR_LOCAL) {
+  if (c->packing && e == c->packing->pack.packed) {
+    result = emit_packed_load(c);
+  } else if (x->op == SCALAR_LOCAL) {
     result = emit_local(c, (uint32_t)x->imm);
   } else if (x->op == SCALAR_LOAD) {
     result = emit_load(c, e);

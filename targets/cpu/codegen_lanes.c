@@ -325,6 +325,37 @@ static void emit_lanes(struct codegen *c, uint32_t local, value base, value mask
   c->mask = NULL;
 }
 
+void lanes_enter(struct codegen *c, uint32_t local, uint32_t lanes, const struct stmt *body) {
+  mark_locals(c, body, true, c->copies > 1);
+  c->locals[local].varying = true;
+  c->locals[local].in_memory = false;
+  c->lanes = lanes;
+  c->lane_local = local;
+  codegen_flags(c);
+}
+void lanes_leave(struct codegen *c, uint32_t local, const struct stmt *body) {
+  mark_locals(c, body, false, c->copies > 1);
+  c->locals[local].varying = false;
+  c->lanes = 1;
+  codegen_flags(c);
+}
+
+static bool has_gather(struct codegen *c, expr_id e) {
+  const struct expr *x = expr_get(c->k, e);
+  if (x->op == SCALAR_LOAD && (c->flags[e] & EXPR_VARYING) && access_is_scattered(c, (uint32_t)x->imm, &c->k->operands.items[x->first]))
+    return true;
+  for (int i = 0; i < x->count; i++)
+    if (has_gather(c, expr_operand(c->k, e, i)))
+      return true;
+  return false;
+}
+bool expr_is_strided(struct codegen *c, expr_id e, uint32_t local) {
+  lanes_enter(c, local, 4, NULL);
+  bool strided = has_gather(c, e);
+  lanes_leave(c, local, NULL);
+  return strided;
+}
+
 /* Iterations begin .. end-1 of the loop of `local`. Lanes and varying locals are set up here and undone. */
 void emit_lane_loop(struct codegen *c, uint32_t local, value begin, value end, const struct stmt *body, const struct lane_plan *plan,
                     bool exact) {
@@ -339,13 +370,8 @@ void emit_lane_loop(struct codegen *c, uint32_t local, value begin, value end, c
     LLVMBuildStore(c->b, begin, resume);
     bail = new_block(c, "bail");
   }
-  mark_locals(c, body, true, c->copies > 1);
-  c->locals[local].varying = true;
-  c->locals[local].in_memory = false;
-  c->lanes = lanes;
-  c->lane_local = local;
+  lanes_enter(c, local, lanes, body);
   c->bail = bail;
-  codegen_flags(c);
   struct counted_loop loop = loop_begin(c, begin, main_end, step);
   if (resume)
     LLVMBuildStore(c->b, loop.index, resume);
@@ -365,11 +391,8 @@ void emit_lane_loop(struct codegen *c, uint32_t local, value begin, value end, c
     LLVMBuildBr(c->b, rest);
     LLVMPositionBuilderAtEnd(c->b, rest);
   }
-  mark_locals(c, body, false, c->copies > 1);
-  c->locals[local].varying = false;
-  c->lanes = 1;
+  lanes_leave(c, local, body);
   c->bail = NULL;
-  codegen_flags(c);
   if (resume) {
     LLVMBuildBr(c->b, bail);
     LLVMPositionBuilderAtEnd(c->b, bail);

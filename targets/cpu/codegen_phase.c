@@ -13,6 +13,7 @@
 
 #define TILE_NS 25000.0    /* a tile should take about this long */
 #define SINGLE_NS 40000.0  /* and a kernel below this is not divided */
+#define PACKED_COST 0.07   /* of the plain estimate */
 #define UNKNOWN_TRIPS 8.0  /* for loops whose extent is only known inside */
 
 /* ---- finding phases ---- */
@@ -249,8 +250,16 @@ static void plan_phase(struct codegen *c, const struct stmt *s, struct phase *p)
   if (p->is_serial)
     return;
   merge_chain(c->k, p);
-  choose_lane_loop(c, p);
-  choose_copy_loop(c, p);
+  struct phase *plain = arena_alloc(&c->m->arena, sizeof *plain);
+  *plain = *p;
+  if (plan_packing(c, p) && p->pack.always)
+    return;
+  choose_lane_loop(c, plain);
+  choose_copy_loop(c, plain);
+  if (p->has_packing)
+    p->otherwise = plain;
+  else
+    *p = *plain;
 }
 
 int kernel_phases(struct codegen *c, struct phase *out) {
@@ -258,10 +267,17 @@ int kernel_phases(struct codegen *c, struct phase *out) {
   bool serial = c->k->body == NULL;
   for (const struct stmt *s = c->k->body; s && !serial; s = s->next) {
     serial = !is_par(s) || count == PHASES_MAX;
-    if (!serial) {
-      plan_phase(c, s, &out[count]);
-      serial = out[count++].is_serial;
+    if (serial)
+      break;
+    plan_phase(c, s, &out[count]);
+    serial = out[count].is_serial;
+    if (out[count].has_packing && count + 1 < PHASES_MAX) {
+      out[count + 1] = out[count];
+      out[count++].is_packing = true;
+    } else if (out[count].has_packing) {
+      serial = true;
     }
+    count++;
   }
   if (!serial)
     return count;
@@ -323,7 +339,7 @@ static value emit_block_cost(struct codegen *c, const struct stmt *s) {
   return sum;
 }
 
-static value emit_extent(struct codegen *c, const struct phase *p, int loop) {
+value emit_loop_extent(struct codegen *c, const struct phase *p, int loop) {
   value total = NULL, zero = const_i64(c, 0);
   for (int i = p->loops[loop].first; i <= p->loops[loop].last; i++) {
     value extent = emit_expr(c, p->chain[i]->value);
@@ -339,12 +355,12 @@ static int64_t chunk_of(const struct phase *p) { return 4 * (int64_t)p->plan.lan
 
 /* What is counted of a loop: its iterations, or blocks of them. */
 static value emit_units(struct codegen *c, const struct phase *p, int loop) {
-  value extent = emit_extent(c, p, loop);
+  value extent = emit_loop_extent(c, p, loop);
   if (p->copies > 1 && loop == p->loop_count - 1)
     return divide_up(c, extent, chunk_of(p));
   return p->copies > 1 && loop == p->loop_count - 2 ? divide_up(c, extent, p->copies) : extent;
 }
-value emit_phase_elements(struct codegen *c, const struct phase *phase) {
+static value emit_elements(struct codegen *c, const struct phase *phase) {
   value total = const_i64(c, 1);
   for (int i = 0; i < phase->loop_count; i++)
     total = LLVMBuildNSWMul(c->b, total, emit_units(c, phase, i), "");
@@ -355,40 +371,71 @@ value emit_phase_cost(struct codegen *c, const struct phase *phase) {
     return emit_block_cost(c, phase->body);
   value total = emit_block_cost(c, phase->inside);
   for (int i = 0; i < phase->loop_count; i++)
-    total = LLVMBuildFMul(c->b, total, LLVMBuildSIToFP(c->b, emit_extent(c, phase, i), c->m->f64, ""), "");
+    total = LLVMBuildFMul(c->b, total, LLVMBuildSIToFP(c->b, emit_loop_extent(c, phase, i), c->m->f64, ""), "");
   return total;
 }
-/* TILE_NS worth of elements, in whole cache lines; all of them when that is less than two tiles. */
-value emit_phase_grain(struct codegen *c, const struct phase *phase) {
-  value elements = emit_phase_elements(c, phase), all = emit_phase_cost(c, phase);
+/* TILE_NS worth of elements; all of them when that is less than two tiles. */
+static value emit_grain(struct codegen *c, value elements, value cost) {
   value count = LLVMBuildSIToFP(c->b, elements, c->m->f64, "");
-  value share = LLVMBuildFDiv(c->b, LLVMBuildFMul(c->b, count, const_f64(c, TILE_NS), ""), all, "");
-  value small = LLVMBuildFCmp(c->b, LLVMRealULT, all, const_f64(c, SINGLE_NS), "");
-  share = LLVMBuildSelect(c->b, small, count, share, ""); /* all may be 0 */
-  value ideal = LLVMBuildFPToSI(c->b, share, c->m->i64, "");
-  value down = LLVMBuildAnd(c->b, ideal, const_i64(c, ~INT64_C(63)), "");
-  value tiny = LLVMBuildICmp(c->b, LLVMIntSLT, ideal, const_i64(c, 64), "");
-  value grain = phase->copies > 1 ? ideal : LLVMBuildSelect(c->b, tiny, ideal, down, "");
-  grain = LLVMBuildSelect(c->b, small, elements, grain, "");
-  return call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){grain, const_i64(c, 1)}, 2);
+  value share = LLVMBuildFDiv(c->b, LLVMBuildFMul(c->b, count, const_f64(c, TILE_NS), ""), cost, "");
+  value small = LLVMBuildFCmp(c->b, LLVMRealULT, cost, const_f64(c, SINGLE_NS), "");
+  share = LLVMBuildSelect(c->b, small, count, share, ""); /* the cost may be 0 */
+  value ideal = LLVMBuildSelect(c->b, small, elements, LLVMBuildFPToSI(c->b, share, c->m->i64, ""), "");
+  return call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){ideal, const_i64(c, 1)}, 2);
+}
+/* Plain loops: in whole cache lines. */
+static value emit_plain_grain(struct codegen *c, const struct phase *phase) {
+  value elements = emit_elements(c, phase), grain = emit_grain(c, elements, emit_phase_cost(c, phase));
+  if (phase->copies > 1)
+    return grain;
+  value up = LLVMBuildAnd(c->b, LLVMBuildNSWAdd(c->b, grain, const_i64(c, 63), ""), const_i64(c, ~INT64_C(63)), "");
+  value whole = LLVMBuildOr(c->b, LLVMBuildICmp(c->b, LLVMIntSLT, grain, const_i64(c, 64), ""),
+                            LLVMBuildICmp(c->b, LLVMIntSGE, grain, elements, ""), "");
+  return LLVMBuildSelect(c->b, whole, grain, up, "");
+}
+value emit_pack_grain(struct codegen *c, const struct phase *phase) {
+  value cost = LLVMBuildSIToFP(c->b, emit_pack_bytes(c, phase), c->m->f64, "");
+  return emit_grain(c, emit_pack_panels(c, phase), LLVMBuildFMul(c->b, cost, const_f64(c, 0.1), ""));
+}
+/* Of packed ones the plain cost says far too much. */
+value emit_phase_grain(struct codegen *c, const struct phase *phase) {
+  if (!phase->has_packing)
+    return emit_plain_grain(c, phase);
+  value cost = LLVMBuildFMul(c->b, emit_phase_cost(c, phase), const_f64(c, PACKED_COST), "");
+  return emit_grain(c, emit_packed_elements(c, phase), cost);
+}
+
+static value divide_up_by(struct codegen *c, value n, value by) {
+  return LLVMBuildUDiv(c->b, LLVMBuildNSWAdd(c->b, n, LLVMBuildNSWSub(c->b, by, const_i64(c, 1), ""), ""), by, "");
+}
+value emit_phase_tile_count(struct codegen *c, const struct phase *phase) {
+  if (phase->is_serial)
+    return const_i64(c, 1);
+  if (!phase->has_packing)
+    return divide_up_by(c, emit_elements(c, phase), emit_plain_grain(c, phase));
+  value packs = emit_pack_condition(c, phase), zero = const_i64(c, 0);
+  if (phase->is_packing)
+    return LLVMBuildSelect(c->b, packs, divide_up_by(c, emit_pack_panels(c, phase), emit_pack_grain(c, phase)), zero, "");
+  value count = divide_up_by(c, emit_packed_elements(c, phase), emit_phase_grain(c, phase));
+  return phase->otherwise ? LLVMBuildSelect(c->b, packs, count, emit_phase_tile_count(c, phase->otherwise), "") : count;
 }
 
 /* ---- running a range ---- */
 
-static void set_loop(struct codegen *c, const struct phase *p, int loop, value index) {
+void set_phase_loop(struct codegen *c, const struct phase *p, int loop, value index) {
   for (int i = p->loops[loop].first; i < p->loops[loop].last; i++)
     c->locals[p->chain[i]->local].at[0] = const_i64(c, 0);
   c->locals[local_of(p, loop)].at[0] = index;
 }
 static void emit_row(struct codegen *c, const struct phase *p, value begin, value end) {
   int last = p->loop_count - 1;
-  set_loop(c, p, last, begin);
+  set_phase_loop(c, p, last, begin);
   if (p->has_lanes) {
     emit_lane_loop(c, local_of(p, last), begin, end, p->inside, &p->plan, false);
     return;
   }
   struct counted_loop loop = loop_begin(c, begin, end, const_i64(c, 1));
-  set_loop(c, p, last, loop.index);
+  set_phase_loop(c, p, last, loop.index);
   emit_block(c, p->inside);
   loop_end(c, &loop);
 }
@@ -397,12 +444,12 @@ static void emit_row(struct codegen *c, const struct phase *p, value begin, valu
 static void emit_block_of_copies(struct codegen *c, const struct phase *p, value unit, value begin, value end) {
   int loop = p->loop_count - 2;
   struct local_slot *slot = &c->locals[local_of(p, loop)];
-  value extent = emit_extent(c, p, loop), first = LLVMBuildNSWMul(c->b, unit, const_i64(c, p->copies), "");
+  value extent = emit_loop_extent(c, p, loop), first = LLVMBuildNSWMul(c->b, unit, const_i64(c, p->copies), "");
   value after = LLVMBuildNSWAdd(c->b, first, const_i64(c, p->copies), "");
   LLVMBasicBlockRef full = new_block(c, "copies"), partial = new_block(c, "few"), done = new_block(c, "copies_done");
   LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSLE, after, extent, ""), full, partial);
   LLVMPositionBuilderAtEnd(c->b, full);
-  set_loop(c, p, loop, first);
+  set_phase_loop(c, p, loop, first);
   for (uint32_t i = 0; i < p->copies; i++)
     slot->at[i] = LLVMBuildNSWAdd(c->b, first, const_i64(c, i), "");
   slot->jammed = true;
@@ -414,7 +461,7 @@ static void emit_block_of_copies(struct codegen *c, const struct phase *p, value
   LLVMPositionBuilderAtEnd(c->b, partial);
   c->generation++;
   struct counted_loop single = loop_begin(c, first, extent, const_i64(c, 1));
-  set_loop(c, p, loop, single.index);
+  set_phase_loop(c, p, loop, single.index);
   emit_row(c, p, begin, end);
   loop_end(c, &single);
   LLVMBuildBr(c->b, done);
@@ -426,13 +473,13 @@ static void set_outer_loops(struct codegen *c, const struct phase *p, int count,
   for (int i = count - 1; i >= 0; i--) {
     value index = i ? LLVMBuildURem(c->b, row, units[i], "") : row;
     row = i ? LLVMBuildUDiv(c->b, row, units[i], "") : row;
-    set_loop(c, p, i, index);
+    set_phase_loop(c, p, i, index);
   }
 }
 
 /* while (at < last) { the row's indices; from its column to its end or the range's; at += what was done } */
-void emit_phase_tiles(struct codegen *c, const struct phase *p, value begin, value end) {
-  value units[CHAIN_MAX], elements = emit_phase_elements(c, p), grain = emit_phase_grain(c, p);
+static void emit_plain_tiles(struct codegen *c, const struct phase *p, value begin, value end) {
+  value units[CHAIN_MAX], elements = emit_elements(c, p), grain = emit_plain_grain(c, p);
   value first = LLVMBuildNSWMul(c->b, begin, grain, "");
   value last = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWMul(c->b, end, grain, ""), elements}, 2);
   int count = p->loop_count;
@@ -457,7 +504,7 @@ void emit_phase_tiles(struct codegen *c, const struct phase *p, value begin, val
     value block = LLVMBuildURem(c->b, row, units[count - 2], ""), chunk = const_i64(c, chunk_of(p));
     set_outer_loops(c, p, count - 2, LLVMBuildUDiv(c->b, row, units[count - 2], ""), units);
     to = LLVMBuildNSWMul(c->b, to, chunk, "");
-    to = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){to, emit_extent(c, p, count - 1)}, 2);
+    to = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){to, emit_loop_extent(c, p, count - 1)}, 2);
     emit_block_of_copies(c, p, block, LLVMBuildNSWMul(c->b, column, chunk, ""), to);
   } else {
     set_outer_loops(c, p, count - 1, row, units);
@@ -467,5 +514,27 @@ void emit_phase_tiles(struct codegen *c, const struct phase *p, value begin, val
   LLVMBasicBlockRef latch = LLVMGetInsertBlock(c->b);
   LLVMAddIncoming(at, &next, &latch, 1);
   LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSLT, next, last, ""), rows, done);
+  LLVMPositionBuilderAtEnd(c->b, done);
+}
+
+void emit_phase_tiles(struct codegen *c, const struct phase *p, value begin, value end) {
+  if (p->is_packing) {
+    emit_pack_tiles(c, p, begin, end);
+    return;
+  }
+  if (!p->has_packing || !p->otherwise) {
+    (p->has_packing ? emit_packed_tiles : emit_plain_tiles)(c, p, begin, end);
+    return;
+  }
+  LLVMBasicBlockRef packed = new_block(c, "packed"), plain = new_block(c, "plain"), done = new_block(c, "tiles_done");
+  LLVMBuildCondBr(c->b, emit_pack_condition(c, p), packed, plain);
+  LLVMPositionBuilderAtEnd(c->b, packed);
+  c->generation++;
+  emit_packed_tiles(c, p, begin, end);
+  LLVMBuildBr(c->b, done);
+  LLVMPositionBuilderAtEnd(c->b, plain);
+  c->generation++;
+  emit_plain_tiles(c, p->otherwise, begin, end);
+  LLVMBuildBr(c->b, done);
   LLVMPositionBuilderAtEnd(c->b, done);
 }

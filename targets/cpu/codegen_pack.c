@@ -1,0 +1,473 @@
+/* codegen_pack.c: contractions with one operand packed.
+ *
+ * A contraction is a sum of products, x[m, k] * y[k, n], inside par loops: matrix products of any transposition, batched
+ * ones, convolutions and their gradients. The operand that varies with the lanes is copied into panels first, in a phase
+ * of its own: for each group of lanes all its k one after the other, zeros at the end. Then every inner loop reads
+ * whole vectors in order, whatever the operand's layout was, and what was computed while packing (a cast, a mask) is
+ * computed once. The other operand is read in place, an element broadcast at a time, several rows ("copies") together: their
+ * accumulators fill the registers.
+ *
+ * Panels that fit in half of the second-level cache make a chunk; a tile is a chunk times a block of rows. With few rows
+ * packing does not pay: whether to pack is decided when the sizes are known, and the plain code stands beside. */
+#include <string.h>
+
+#include "targets/cpu/codegen.h"
+
+#define ROW_GROUPS 8           /* groups of copies in a tile */
+#define CHUNK_BYTES (1 << 19)  /* of panels */
+#define ROWS_MIN 16            /* below, packing costs more than it gives */
+
+/* ---- recognising ---- */
+
+struct usage {
+  const struct kernel *k;
+  const struct phase *p;
+};
+
+static bool uses_loop(const struct usage *u, expr_id e, int loop) {
+  for (int i = u->p->loops[loop].first; i <= u->p->loops[loop].last; i++)
+    if (expr_uses_local(u->k, e, u->p->chain[i]->local))
+      return true;
+  return false;
+}
+static bool uses_var(const struct kernel *k, expr_id e) {
+  const struct expr *x = expr_get(k, e);
+  if (x->op == SCALAR_LOCAL)
+    return !k->locals.items[x->imm].is_loop;
+  for (int i = 0; i < x->count; i++)
+    if (uses_var(k, expr_operand(k, e, i)))
+      return true;
+  return false;
+}
+static bool loads_buffer(const struct kernel *k, expr_id e, uint32_t buffer) {
+  const struct expr *x = expr_get(k, e);
+  if (x->op == SCALAR_LOAD && x->imm == buffer)
+    return true;
+  for (int i = 0; i < x->count; i++)
+    if (loads_buffer(k, expr_operand(k, e, i), buffer))
+      return true;
+  return false;
+}
+static bool is_self(const struct kernel *k, expr_id e, uint32_t local) {
+  return expr_get(k, e)->op == SCALAR_LOCAL && expr_get(k, e)->imm == local;
+}
+
+/* sum = sum + x * y */
+static bool match_product(const struct kernel *k, const struct stmt *s, expr_id out[2]) {
+  const struct expr *x = expr_get(k, s->value);
+  if (x->op == SCALAR_FMA && is_self(k, expr_operand(k, s->value, 2), s->local)) {
+    out[0] = expr_operand(k, s->value, 0);
+    out[1] = expr_operand(k, s->value, 1);
+    return true;
+  }
+  for (int i = 0; x->op == SCALAR_ADD && i < 2; i++) {
+    expr_id product = expr_operand(k, s->value, 1 - i);
+    if (!is_self(k, expr_operand(k, s->value, i), s->local) || expr_get(k, product)->op != SCALAR_MUL)
+      continue;
+    out[0] = expr_operand(k, product, 0);
+    out[1] = expr_operand(k, product, 1);
+    return true;
+  }
+  return false;
+}
+
+/* Inside: vars, one nest of red loops around one set, stores. */
+static const struct stmt *find_red(const struct stmt *inside) {
+  const struct stmt *red = NULL;
+  for (const struct stmt *s = inside; s; s = s->next) {
+    if (s->kind == STMT_IF || s->kind == STMT_WHILE || s->kind == STMT_CHECK || (s->kind == STMT_FOR && (red || s->loop != LOOP_RED)))
+      return NULL;
+    if (s->kind == STMT_FOR)
+      red = s;
+  }
+  return red;
+}
+static bool extent_is_known(const struct kernel *k, expr_id e) {
+  const struct expr *x = expr_get(k, e);
+  if (x->op == SCALAR_LOCAL || x->op == SCALAR_LOAD)
+    return false;
+  for (int i = 0; i < x->count; i++)
+    if (!extent_is_known(k, expr_operand(k, e, i)))
+      return false;
+  return true;
+}
+static const struct stmt *find_sum(const struct kernel *k, const struct stmt *red, struct packing *out) {
+  const struct stmt *s = red;
+  for (out->red_count = 0; s && s->kind == STMT_FOR && out->red_count < CHAIN_MAX; s = s->body) {
+    if (s->loop != LOOP_RED || (s != red && s->next) || !extent_is_known(k, s->value))
+      return NULL;
+    out->red[out->red_count++] = s;
+  }
+  return s && s->kind == STMT_SET && !s->next ? s : NULL;
+}
+
+/* The loop along which results lie side by side. */
+static int find_lane_loop(const struct kernel *k, const struct phase *p) {
+  for (int loop = p->loop_count - 1; loop >= 0; loop--) {
+    uint32_t local = p->chain[p->loops[loop].last]->local;
+    bool stores = false, good = true;
+    for (const struct stmt *s = p->inside; s; s = s->next) {
+      if (s->kind != STMT_STORE)
+        continue;
+      int64_t step = 0;
+      int last = s->index_count - 1;
+      while (last > 0 && k->buffers.items[s->buffer].dims[last] == 1)
+        last--;
+      stores = true;
+      good = good && last >= 0 && !dtype_is_complex(k->buffers.items[s->buffer].dtype) &&
+             expr_coefficient(k, s->index[last], local, &step) && step == 1;
+      for (int d = 0; d < last && good; d++)
+        good = !expr_uses_local(k, s->index[d], local);
+    }
+    if (stores && good)
+      return loop;
+  }
+  return -1;
+}
+
+static double loop_trips_of(const struct kernel *k, const struct phase *p, int loop, bool *known) {
+  double trips = 1;
+  *known = true;
+  for (int i = p->loops[loop].first; i <= p->loops[loop].last; i++) {
+    trips *= loop_trips(k, p->chain[i]->value);
+    *known = *known && expr_is_const(k, p->chain[i]->value, NULL);
+  }
+  return trips;
+}
+
+/* The loop whose iterations fill groups of copies best. */
+static int find_copy_loop(struct codegen *c, const struct phase *p, int lane, const struct packing *pack, uint32_t *copies) {
+  struct usage u = {c->k, p};
+  uint32_t most = c->m->vector_bytes == 64 ? 8 : c->m->vector_bytes == 32 ? 6 : 4;
+  double best = 0;
+  int chosen = -1;
+  for (int i = p->loop_count - 1; i >= 0; i--) {
+    bool known;
+    double trips = loop_trips_of(c->k, p, i, &known);
+    if (i == lane || trips < 2 || !uses_loop(&u, pack->plain, i) || uses_loop(&u, pack->packed, i))
+      continue;
+    uint32_t n = most;
+    double fill = 0.9;
+    for (uint32_t try = most; known && try >= 2; try--) {
+      double groups = (double)(((uint64_t)trips + try - 1) / try), filled = trips / (groups * try) * (try < 4 ? 0.6 : 1);
+      if (try == most || filled > fill + 0.05) {
+        fill = filled;
+        n = try;
+      }
+    }
+    if (fill > best + 0.01) {
+      best = fill;
+      chosen = i;
+      *copies = n;
+    }
+  }
+  return chosen;
+}
+
+static bool reads_what_it_stores(const struct kernel *k, const struct stmt *inside) {
+  for (const struct stmt *s = inside; s; s = s->next)
+    for (const struct stmt *t = inside; s->kind == STMT_STORE && t; t = t->next)
+      if (t->value != NO_EXPR && t->kind != STMT_FOR && loads_buffer(k, t->value, s->buffer))
+        return true;
+  return false;
+}
+
+static void move_to_end(struct phase *p, int loop, int end) {
+  struct phase_loop moved = p->loops[loop];
+  for (int i = loop; i < end; i++)
+    p->loops[i] = p->loops[i + 1];
+  p->loops[end] = moved;
+}
+
+bool plan_packing(struct codegen *c, struct phase *p) {
+  const struct kernel *k = c->k;
+  struct packing pack = {0};
+  const struct stmt *red = find_red(p->inside), *sum = red ? find_sum(k, red, &pack) : NULL;
+  expr_id operands[2];
+  if (!sum || p->loop_count < 2 || !match_product(k, sum, operands) || uses_var(k, operands[0]) || uses_var(k, operands[1]))
+    return false;
+  size_t size = dtype_size(k->locals.items[sum->local].dtype);
+  int lane = find_lane_loop(k, p);
+  bool known;
+  if ((size != 4 && size != 8) || lane < 0 || loop_trips_of(k, p, lane, &known) < 6)
+    return false;
+  struct usage u = {k, p};
+  int which = uses_loop(&u, operands[0], lane) ? 0 : 1;
+  pack.packed = operands[which];
+  pack.plain = operands[1 - which];
+  if (!uses_loop(&u, pack.packed, lane) || uses_loop(&u, pack.plain, lane))
+    return false;
+  uint32_t copies = 0;
+  int copy = find_copy_loop(c, p, lane, &pack, &copies);
+  if (copy < 0)
+    return false;
+  pack.dtype = k->locals.items[sum->local].dtype;
+  pack.lanes = 2 * c->m->vector_bytes / (uint32_t)size;
+  pack.copies = copies;
+  pack.is_safe = !reads_what_it_stores(k, p->inside);
+  move_to_end(p, copy, p->loop_count - 1);
+  move_to_end(p, lane > copy ? lane - 1 : lane, p->loop_count - 1);
+  double rows = 1;
+  bool all_known = true;
+  for (int i = 0; i < p->loop_count - 1; i++) {
+    double trips = loop_trips_of(k, p, i, &known);
+    if (uses_loop(&u, pack.packed, i))
+      pack.outer[pack.outer_count++] = i;
+    else {
+      rows *= trips;
+      all_known = all_known && known;
+    }
+  }
+  uint32_t local = p->chain[p->loops[p->loop_count - 1].last]->local;
+  pack.always = (all_known && rows >= ROWS_MIN) || expr_is_strided(c, pack.packed, local);
+  if (all_known && rows < ROWS_MIN && !pack.always)
+    return false;
+  p->pack = pack;
+  p->has_packing = true;
+  return true;
+}
+
+/* ---- sizes ---- */
+
+static value emit_red_total(struct codegen *c, const struct phase *p) {
+  value total = NULL;
+  for (int i = 0; i < p->pack.red_count; i++) {
+    value extent = emit_expr(c, p->pack.red[i]->value);
+    extent = call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){extent, const_i64(c, 0)}, 2);
+    total = total ? LLVMBuildNSWMul(c->b, total, extent, "") : extent;
+  }
+  return total;
+}
+static value divide_up(struct codegen *c, value n, value by) {
+  return LLVMBuildUDiv(c->b, LLVMBuildNSWAdd(c->b, n, LLVMBuildNSWSub(c->b, by, const_i64(c, 1), ""), ""), by, "");
+}
+static value emit_panels(struct codegen *c, const struct phase *p) {
+  return divide_up(c, emit_loop_extent(c, p, p->loop_count - 1), const_i64(c, p->pack.lanes));
+}
+value emit_pack_panels(struct codegen *c, const struct phase *p) {
+  value total = emit_panels(c, p);
+  for (int i = 0; i < p->pack.outer_count; i++)
+    total = LLVMBuildNSWMul(c->b, total, emit_loop_extent(c, p, p->pack.outer[i]), "");
+  return total;
+}
+static int64_t panel_row_bytes(const struct phase *p) { return (int64_t)dtype_size(p->pack.dtype) * p->pack.lanes; }
+
+/* i1: whether there are rows enough. */
+value emit_pack_condition(struct codegen *c, const struct phase *p) {
+  if (p->pack.always)
+    return LLVMConstInt(c->m->i1, 1, false);
+  value rows = const_i64(c, 1);
+  for (int i = 0; i < p->loop_count - 1; i++) {
+    bool outer = false;
+    for (int j = 0; j < p->pack.outer_count; j++)
+      outer = outer || p->pack.outer[j] == i;
+    if (!outer)
+      rows = LLVMBuildNSWMul(c->b, rows, emit_loop_extent(c, p, i), "");
+  }
+  return LLVMBuildICmp(c->b, LLVMIntSGE, rows, const_i64(c, ROWS_MIN), "");
+}
+value emit_pack_bytes(struct codegen *c, const struct phase *p) {
+  value rows = LLVMBuildNSWMul(c->b, emit_pack_panels(c, p), emit_red_total(c, p), "");
+  value bytes = LLVMBuildNSWMul(c->b, rows, const_i64(c, panel_row_bytes(p)), "");
+  return LLVMBuildSelect(c->b, emit_pack_condition(c, p), bytes, const_i64(c, 0), "");
+}
+/* Panels of one chunk. */
+static value emit_chunk(struct codegen *c, const struct phase *p) {
+  value depth = LLVMBuildNSWMul(c->b, emit_red_total(c, p), const_i64(c, panel_row_bytes(p)), "");
+  value fit = LLVMBuildUDiv(c->b, const_i64(c, CHUNK_BYTES), LLVMBuildNSWAdd(c->b, depth, const_i64(c, 1), ""), "");
+  fit = call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){fit, const_i64(c, 1)}, 2);
+  return call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){fit, const_i64(c, 16)}, 2);
+}
+static value emit_row_blocks(struct codegen *c, const struct phase *p) {
+  return divide_up(c, emit_loop_extent(c, p, p->loop_count - 2), const_i64(c, (int64_t)ROW_GROUPS * p->pack.copies));
+}
+value emit_packed_elements(struct codegen *c, const struct phase *p) {
+  value total = LLVMBuildNSWMul(c->b, emit_row_blocks(c, p), divide_up(c, emit_panels(c, p), emit_chunk(c, p)), "");
+  for (int i = 0; i < p->loop_count - 2; i++)
+    total = LLVMBuildNSWMul(c->b, total, emit_loop_extent(c, p, i), "");
+  return total;
+}
+
+/* ---- panels ---- */
+
+/* Where the panel of the lanes at hand begins: by the loops that the packed operand depends on. */
+static value panel_base(struct codegen *c, const struct phase *p, value panel) {
+  value number = NULL;
+  for (int i = 0; i < p->pack.outer_count; i++) {
+    value index = c->locals[p->chain[p->loops[p->pack.outer[i]].last]->local].at[0];
+    value extent = emit_loop_extent(c, p, p->pack.outer[i]);
+    number = number ? LLVMBuildNSWAdd(c->b, LLVMBuildNSWMul(c->b, number, extent, ""), index, "") : index;
+  }
+  number = number ? LLVMBuildNSWAdd(c->b, LLVMBuildNSWMul(c->b, number, emit_panels(c, p), ""), panel, "") : panel;
+  value offset = LLVMBuildNSWMul(c->b, LLVMBuildNSWMul(c->b, number, emit_red_total(c, p), ""), const_i64(c, panel_row_bytes(p)), "");
+  return LLVMBuildInBoundsGEP2(c->b, c->m->i8, c->panels, &offset, 1, "");
+}
+/* The row of a panel for the red loops at hand. */
+static value panel_row(struct codegen *c, const struct phase *p) {
+  value row = NULL;
+  for (int i = 0; i < p->pack.red_count; i++) {
+    const struct local_slot *slot = &c->locals[p->pack.red[i]->local];
+    value index = slot->at[slot->jammed ? c->copy : 0];
+    row = row ? LLVMBuildNSWAdd(c->b, LLVMBuildNSWMul(c->b, row, emit_expr(c, p->pack.red[i]->value), ""), index, "") : index;
+  }
+  value offset = LLVMBuildNSWMul(c->b, row, const_i64(c, panel_row_bytes(p)), "");
+  return LLVMBuildInBoundsGEP2(c->b, c->m->i8, c->panel, &offset, 1, "");
+}
+value emit_packed_load(struct codegen *c) {
+  const struct phase *p = c->packing;
+  value v = LLVMBuildLoad2(c->b, LLVMVectorType(type_of_dtype(c->m, p->pack.dtype), p->pack.lanes), panel_row(c, p), "");
+  LLVMSetAlignment(v, 64);
+  return v;
+}
+
+static value panel_mask(struct codegen *c, const struct phase *p, value base) {
+  value steps[1024], left = LLVMBuildNSWSub(c->b, emit_loop_extent(c, p, p->loop_count - 1), base, "");
+  left = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){left, const_i64(c, p->pack.lanes)}, 2);
+  for (uint32_t i = 0; i < p->pack.lanes; i++)
+    steps[i] = LLVMConstInt(c->m->i32, i, false);
+  value count = splat(c, LLVMBuildTrunc(c->b, left, c->m->i32, ""), p->pack.lanes);
+  return LLVMBuildICmp(c->b, LLVMIntULT, LLVMConstVector(steps, p->pack.lanes), count, "");
+}
+
+/* ---- the packing phase ---- */
+
+static void store_rows(struct codegen *c, const struct phase *p) {
+  for (c->copy = 0; c->copy < c->copies; c->copy++) {
+    value v = splat(c, emit_expr(c, p->pack.packed), p->pack.lanes);
+    LLVMSetAlignment(LLVMBuildStore(c->b, v, panel_row(c, p)), 64);
+  }
+  c->copy = 0;
+}
+/* The innermost red loop goes by several rows at a time where lanes are gathered: see `transposes` in codegen_phase.c. */
+static void pack_innermost(struct codegen *c, const struct phase *p, uint32_t local, value begin, value end, uint32_t copies) {
+  struct local_slot *slot = &c->locals[local];
+  struct counted_loop loop = loop_begin(c, begin, end, const_i64(c, copies));
+  for (uint32_t i = 0; i < copies; i++)
+    slot->at[i] = i ? LLVMBuildNSWAdd(c->b, loop.index, const_i64(c, i), "") : loop.index;
+  slot->jammed = copies > 1;
+  c->copies = copies;
+  codegen_flags(c);
+  store_rows(c, p);
+  slot->jammed = false;
+  c->copies = 1;
+  codegen_flags(c);
+  loop_end(c, &loop);
+}
+static void pack_rows(struct codegen *c, const struct phase *p, int red) {
+  const struct stmt *s = p->pack.red[red];
+  value extent = emit_expr(c, s->value), zero = const_i64(c, 0);
+  if (red + 1 < p->pack.red_count) {
+    struct counted_loop loop = loop_begin(c, zero, extent, const_i64(c, 1));
+    c->locals[s->local].at[0] = loop.index;
+    pack_rows(c, p, red + 1);
+    loop_end(c, &loop);
+    return;
+  }
+  value whole = LLVMBuildAnd(c->b, extent, const_i64(c, ~INT64_C(15)), "");
+  pack_innermost(c, p, s->local, zero, whole, COPIES_MAX);
+  pack_innermost(c, p, s->local, whole, extent, 1);
+}
+
+void emit_pack_tiles(struct codegen *c, const struct phase *p, value begin, value end) {
+  uint32_t lane = p->chain[p->loops[p->loop_count - 1].last]->local;
+  value total = emit_pack_panels(c, p), grain = emit_pack_grain(c, p), panels = emit_panels(c, p);
+  value first = LLVMBuildNSWMul(c->b, begin, grain, "");
+  value last = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWMul(c->b, end, grain, ""), total}, 2);
+  struct counted_loop loop = loop_begin(c, first, last, const_i64(c, 1));
+  value panel = LLVMBuildURem(c->b, loop.index, panels, ""), rest = LLVMBuildUDiv(c->b, loop.index, panels, "");
+  for (int i = p->pack.outer_count - 1; i >= 0; i--) {
+    value extent = emit_loop_extent(c, p, p->pack.outer[i]);
+    set_phase_loop(c, p, p->pack.outer[i], LLVMBuildURem(c->b, rest, extent, ""));
+    rest = LLVMBuildUDiv(c->b, rest, extent, "");
+  }
+  value base = LLVMBuildNSWMul(c->b, panel, const_i64(c, p->pack.lanes), "");
+  set_phase_loop(c, p, p->loop_count - 1, base);
+  c->panel = panel_base(c, p, panel);
+  lanes_enter(c, lane, p->pack.lanes, NULL);
+  c->lane_base = base;
+  c->mask = panel_mask(c, p, base);
+  pack_rows(c, p, 0);
+  c->mask = NULL;
+  lanes_leave(c, lane, NULL);
+  loop_end(c, &loop);
+}
+
+/* ---- the phase that computes ---- */
+
+/* One group of rows times the panels from .. to-1. */
+static void emit_panel_loop(struct codegen *c, const struct phase *p, value from, value to) {
+  uint32_t lane = p->chain[p->loops[p->loop_count - 1].last]->local;
+  struct counted_loop loop = loop_begin(c, from, to, const_i64(c, 1));
+  value base = LLVMBuildNSWMul(c->b, loop.index, const_i64(c, p->pack.lanes), "");
+  set_phase_loop(c, p, p->loop_count - 1, base);
+  c->panel = panel_base(c, p, loop.index);
+  c->packing = p;
+  lanes_enter(c, lane, p->pack.lanes, p->inside);
+  c->lane_base = base;
+  c->mask = panel_mask(c, p, base);
+  emit_block(c, p->inside);
+  c->mask = NULL;
+  c->packing = NULL;
+  lanes_leave(c, lane, p->inside);
+  loop_end(c, &loop);
+}
+
+/* The last group may reach beyond the rows: it repeats the last row, or, where that would show, goes row by row. */
+static void emit_row_group(struct codegen *c, const struct phase *p, value first, value from, value to) {
+  int loop = p->loop_count - 2;
+  struct local_slot *slot = &c->locals[p->chain[p->loops[loop].last]->local];
+  value extent = emit_loop_extent(c, p, loop), most = LLVMBuildNSWSub(c->b, extent, const_i64(c, 1), "");
+  LLVMBasicBlockRef done = new_block(c, "group_done");
+  if (!p->pack.is_safe) {
+    LLVMBasicBlockRef full = new_block(c, "group"), partial = new_block(c, "few");
+    value after = LLVMBuildNSWAdd(c->b, first, const_i64(c, p->pack.copies), "");
+    LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSLE, after, extent, ""), full, partial);
+    LLVMPositionBuilderAtEnd(c->b, partial);
+    c->generation++;
+    struct counted_loop single = loop_begin(c, first, extent, const_i64(c, 1));
+    set_phase_loop(c, p, loop, single.index);
+    emit_panel_loop(c, p, from, to);
+    loop_end(c, &single);
+    LLVMBuildBr(c->b, done);
+    LLVMPositionBuilderAtEnd(c->b, full);
+    c->generation++;
+  }
+  set_phase_loop(c, p, loop, first);
+  for (uint32_t i = 0; i < p->pack.copies; i++) {
+    value row = LLVMBuildNSWAdd(c->b, first, const_i64(c, i), "");
+    slot->at[i] = p->pack.is_safe && i ? call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){row, most}, 2) : row;
+  }
+  slot->jammed = true;
+  c->copies = p->pack.copies;
+  emit_panel_loop(c, p, from, to);
+  slot->jammed = false;
+  c->copies = 1;
+  LLVMBuildBr(c->b, done);
+  LLVMPositionBuilderAtEnd(c->b, done);
+  c->generation++;
+}
+
+void emit_packed_tiles(struct codegen *c, const struct phase *p, value begin, value end) {
+  int rows = p->loop_count - 2;
+  value elements = emit_packed_elements(c, p), grain = emit_phase_grain(c, p), zero = const_i64(c, 0);
+  value first = LLVMBuildNSWMul(c->b, begin, grain, "");
+  value last = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWMul(c->b, end, grain, ""), elements}, 2);
+  value blocks = emit_row_blocks(c, p), panels = emit_panels(c, p), chunk = emit_chunk(c, p), chunks = divide_up(c, panels, chunk);
+  value extent = emit_loop_extent(c, p, rows), size = const_i64(c, (int64_t)ROW_GROUPS * p->pack.copies);
+  struct counted_loop loop = loop_begin(c, first, last, const_i64(c, 1));
+  value block = LLVMBuildURem(c->b, loop.index, blocks, ""), rest = LLVMBuildUDiv(c->b, loop.index, blocks, "");
+  value from = LLVMBuildNSWMul(c->b, LLVMBuildURem(c->b, rest, chunks, ""), chunk, "");
+  value to = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWAdd(c->b, from, chunk, ""), panels}, 2);
+  rest = LLVMBuildUDiv(c->b, rest, chunks, "");
+  for (int i = rows - 1; i >= 0; i--) {
+    value n = emit_loop_extent(c, p, i);
+    set_phase_loop(c, p, i, LLVMBuildURem(c->b, rest, n, ""));
+    rest = LLVMBuildUDiv(c->b, rest, n, "");
+  }
+  value row = LLVMBuildNSWMul(c->b, block, size, "");
+  value row_end = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWAdd(c->b, row, size, ""), extent}, 2);
+  struct counted_loop groups = loop_begin(c, LLVMBuildNSWAdd(c->b, row, zero, ""), row_end, const_i64(c, p->pack.copies));
+  emit_row_group(c, p, groups.index, from, to);
+  loop_end(c, &groups);
+  loop_end(c, &loop);
+}
