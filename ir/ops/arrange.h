@@ -54,7 +54,7 @@ struct element kb_combine(struct kb *kb, const char *how, struct element acc, st
 enum bad_index { BAD_INDEX_FAILS, BAD_INDEX_IS_DROPPED };
 status op_bad_index(struct op_call *c, enum bad_index *out); /* the attribute bad_indices_policy */
 /* The dims of a variable; those it does not fix are read. */
-status op_var_dims(struct op_call *c, uint32_t input, uint32_t var, int *rank, dim *dims);
+status op_updated_dims(struct op_call *c, uint32_t input, uint32_t var, int *rank, dim *dims);
 /* Output 0 of a ref form of an update is the variable after it. */
 void op_set_ref_output(struct op_call *c, uint32_t var);
 

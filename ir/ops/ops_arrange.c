@@ -194,7 +194,7 @@ struct element kb_combine(struct kb *kb, const char *how, struct element acc, st
 
 /* ---- variables ---- */
 
-status op_var_dims(struct op_call *c, uint32_t input, uint32_t number, int *rank, dim *dims) {
+status op_updated_dims(struct op_call *c, uint32_t input, uint32_t number, int *rank, dim *dims) {
   const struct flow_var *var = op_var(c, number);
   bool fixed = var->has_shape && var->rank >= 0;
   for (int i = 0; i < var->rank && fixed; i++)

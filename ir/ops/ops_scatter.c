@@ -160,7 +160,7 @@ static status scatter_into_variable(struct op_call *c, bool is_nd) {
   TRY(op_input_var(c, 0, &var));
   TRY(op_input(c, 1, &s.indices));
   TRY(op_input(c, 2, &s.updates));
-  TRY(op_var_dims(c, 0, var, &s.rank, s.dims));
+  TRY(op_updated_dims(c, 0, var, &s.rank, s.dims));
   TRY(scatter_depth(c, &s));
   struct kb kb;
   kb_begin(&kb, c, op_value(c, s.updates)->dtype);

@@ -155,7 +155,7 @@ status build_strided_slice_assign(struct op_call *c) {
   dim dims[LIMIT_RANK];
   TRY(op_input_var(c, 0, &var));
   TRY(op_input(c, 4, &value));
-  TRY(op_var_dims(c, 0, var, &rank, dims));
+  TRY(op_updated_dims(c, 0, var, &rank, dims));
   struct flow_value x = *op_value(c, value);
   struct sliced s;
   TRY(op_strided(c, 1, rank, dims, &s));
