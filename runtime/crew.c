@@ -63,15 +63,19 @@ static void *crew_main(void *argument) {
   return NULL;
 }
 
-void crew_destroy(struct crew *crew) {
-  if (!crew)
-    return;
+void crew_close(struct crew *crew) {
   pthread_mutex_lock(&crew->lock);
   crew->closing = true;
   pthread_cond_broadcast(&crew->work);
   while (crew->threads > 0)
     pthread_cond_wait(&crew->quiet, &crew->lock);
   pthread_mutex_unlock(&crew->lock);
+}
+
+void crew_destroy(struct crew *crew) {
+  if (!crew)
+    return;
+  crew_close(crew);
   pthread_mutex_destroy(&crew->lock);
   pthread_cond_destroy(&crew->work);
   pthread_cond_destroy(&crew->quiet);
@@ -96,7 +100,7 @@ status crew_run(struct crew *crew, void (*run)(void *), void *argument) {
   *job = (struct job){ .run = run, .argument = argument };
   pthread_mutex_lock(&crew->lock);
   /* every queued job must have a thread of its own: one that runs may wait for the one that is queued */
-  bool ready = crew->idle > crew->queued || crew_grow(crew);
+  bool ready = !crew->closing && (crew->idle > crew->queued || crew_grow(crew));
   if (ready) {
     *crew->last = job;
     crew->last = &job->next;

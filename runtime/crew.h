@@ -7,7 +7,9 @@
 
 struct crew;
 status crew_create(struct crew **out);
-/* Waits for all jobs. Accepts NULL. */
+/* Takes no more jobs, and waits for those it has. */
+void crew_close(struct crew *crew);
+/* Accepts NULL. */
 void crew_destroy(struct crew *crew);
 /* Runs job(argument) on a thread of its own. RESOURCE_EXHAUSTED when there is none to be had. */
 status crew_run(struct crew *crew, void (*job)(void *), void *argument);

@@ -7,6 +7,7 @@
 #ifndef TFC_RUNTIME_TASK_H
 #define TFC_RUNTIME_TASK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include "base/status.h"
 #include "base/tensor.h"
@@ -38,11 +39,19 @@ uint32_t task_find_entry(const struct task *task, const char *name);
  * CANCELLED: task_stop; UNAVAILABLE: a peer was lost; else what the step's instructions report. */
 status task_run(struct task *task, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches);
 
+/* The same for a client: when *gone becomes true and somebody calls task_poll_clients, the step ends with CANCELLED. */
+status task_run_for_client(struct task *task, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches,
+                           const atomic_bool *gone);
+/* Ends the steps whose clients have gone: call it now and then while clients are served. */
+void task_poll_clients(struct task *task);
+
 /* Checks one feed of an entry: dtype, rank and constant dimensions. INVALID_ARGUMENT names it. */
 status task_check_feed(const struct task *task, uint32_t entry, uint32_t feed, const struct tensor *tensor);
 
 /* Makes running and later steps end with CANCELLED. */
 void task_stop(struct task *task);
+/* The same, and waits until no step of another driver runs here: then the exchange is not called any more. */
+void task_close(struct task *task);
 
 /* The contents of a variable (Checkpoints). */
 uint32_t task_variable_count(const struct task *task);

@@ -1,0 +1,156 @@
+/* client_service.c: the program's tables in the master service's words. */
+#include "runtime/client_service.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include "runtime/master.h"
+
+struct client_service {
+  struct task *task;
+  struct cluster *cluster;
+  struct master *master;
+  struct master_entry *entries;
+  struct master_port *ports;   /* of all entries */
+  const char **targets;        /* of all entries */
+  struct master_node *nodes;
+  char (*device_texts)[320];
+  const char **devices;
+  pthread_t poller;
+  bool has_poller;
+  atomic_bool closing;
+};
+
+static status run_entry(void *self, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches,
+                        const atomic_bool *cancelled) {
+  struct client_service *service = self;
+  const struct program *program = task_program(service->task);
+  const struct program_entry *code = program_entry(program, entry);
+  TRY(cluster_wait_peers(service->cluster, program_operands(program, code->tasks.first), code->tasks.count));
+  return task_run_for_client(service->task, entry, feeds, fetches, cancelled);
+}
+
+static struct master_port *fill_ports(const struct program *program, struct program_range range,
+                                      struct master_port *out) {
+  for (uint32_t i = 0; i < range.count; i++)
+    out[i].tensor = program_text(program, program_port(program, range.first + i)->tensor);
+  return out + range.count;
+}
+
+static status fill_entries(struct client_service *service) {
+  const struct program *program = task_program(service->task);
+  uint32_t count = (uint32_t)program->tables[PROGRAM_ENTRIES].count;
+  uint64_t target_count = 0;
+  for (uint32_t i = 0; i < count; i++)
+    target_count += program_entry(program, i)->targets.count;
+  service->entries = calloc((size_t)count + 1, sizeof *service->entries);
+  service->ports = calloc(program->tables[PROGRAM_PORTS].count + 1, sizeof *service->ports);
+  service->targets = calloc(target_count + 1, sizeof *service->targets);
+  if (!service->entries || !service->ports || !service->targets)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  struct master_port *ports = service->ports;
+  const char **targets = service->targets;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct program_entry *code = program_entry(program, i);
+    struct master_entry *entry = &service->entries[i];
+    *entry = (struct master_entry){ .name = program_text(program, code->name), .feeds = ports, .targets = targets,
+                                    .feed_count = code->feeds.count, .fetch_count = code->fetches.count,
+                                    .target_count = code->targets.count, .changes_state = code->changes_state };
+    ports = fill_ports(program, code->feeds, ports);
+    entry->fetches = ports;
+    ports = fill_ports(program, code->fetches, ports);
+    for (uint32_t j = 0; j < code->targets.count; j++)
+      *targets++ = program_text(program, program_operands(program, code->targets.first)[j]);
+  }
+  return OK;
+}
+
+static status fill_nodes(struct client_service *service) {
+  const struct program *program = task_program(service->task);
+  uint32_t count = (uint32_t)program->tables[PROGRAM_NODES].count;
+  service->nodes = calloc((size_t)count + 1, sizeof *service->nodes);
+  if (!service->nodes)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  for (uint32_t i = 0; i < count; i++) {
+    const struct program_node *node = program_node(program, i);
+    service->nodes[i] = (struct master_node){ program_text(program, node->name), program_text(program, node->op),
+                                              node->input_hash };
+  }
+  return OK;
+}
+
+static status fill_devices(struct client_service *service) {
+  const struct program *program = task_program(service->task);
+  uint32_t count = (uint32_t)program->tables[PROGRAM_TASKS].count;
+  service->devices = calloc((size_t)count + 1, sizeof *service->devices);
+  service->device_texts = calloc((size_t)count + 1, sizeof *service->device_texts);
+  if (!service->devices || !service->device_texts)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  for (uint32_t i = 0; i < count; i++) {
+    const struct program_task *task = program_task(program, i);
+    snprintf(service->device_texts[i], sizeof service->device_texts[i], "/job:%s/replica:0/task:%u/device:CPU:0",
+             program_text(program, task->job), task->index);
+    service->devices[i] = service->device_texts[i];
+  }
+  return OK;
+}
+
+/* Steps of clients that have gone need not go on. */
+static void *poll_clients(void *argument) {
+  struct client_service *service = argument;
+  while (!atomic_load(&service->closing)) {
+    struct timespec pause = { .tv_nsec = 50000000 };
+    nanosleep(&pause, NULL);
+    task_poll_clients(service->task);
+  }
+  return NULL;
+}
+
+static status service_start(struct client_service *service) {
+  const struct program *program = task_program(service->task);
+  TRY(fill_entries(service));
+  TRY(fill_nodes(service));
+  TRY(fill_devices(service));
+  const struct master_config config = {
+    .entries = service->entries, .entry_count = (uint32_t)program->tables[PROGRAM_ENTRIES].count,
+    .nodes = service->nodes, .node_count = (uint32_t)program->tables[PROGRAM_NODES].count,
+    .devices = service->devices, .device_count = (uint32_t)program->tables[PROGRAM_TASKS].count,
+    .self = service, .run = run_entry,
+  };
+  TRY(master_create(&config, service->cluster, &service->master));
+  service->has_poller = pthread_create(&service->poller, NULL, poll_clients, service) == 0;
+  return service->has_poller ? OK : fail(RESOURCE_EXHAUSTED, "no thread to watch clients");
+}
+
+status client_service_create(struct task *task, struct cluster *cluster, struct client_service **out) {
+  struct client_service *service = calloc(1, sizeof *service);
+  if (!service)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  service->task = task;
+  service->cluster = cluster;
+  status result = service_start(service);
+  if (result == OK)
+    *out = service;
+  else
+    client_service_destroy(service);
+  return result;
+}
+
+void client_service_destroy(struct client_service *service) {
+  if (!service)
+    return;
+  master_destroy(service->master);
+  atomic_store(&service->closing, true);
+  if (service->has_poller)
+    pthread_join(service->poller, NULL);
+  free(service->entries);
+  free(service->ports);
+  free(service->targets);
+  free(service->nodes);
+  free(service->devices);
+  free(service->device_texts);
+  free(service);
+}

@@ -1,0 +1,453 @@
+/* drive.c: the life of a step.
+ *
+ * A step that concerns this task alone runs on its caller's thread, known to nobody. Any other is in the task's list from
+ * its start until all who have a part in it have reported; its first failure is its result, and makes everybody else stop.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/crew.h"
+#include "runtime/size.h"
+#include "runtime/task_state.h"
+
+/* ---- steps ---- */
+
+/* The caller holds the task's lock. */
+static struct step *step_find(struct task *task, uint64_t id) {
+  for (struct step *step = task->steps; step; step = step->next)
+    if (step->id == id)
+      return step;
+  return NULL;
+}
+
+static void step_enter(struct task *task, struct step *step) {
+  pthread_mutex_lock(&task->lock);
+  step->next = task->steps;
+  task->steps = step;
+  pthread_mutex_unlock(&task->lock);
+}
+
+static void step_leave(struct task *task, struct step *step) {
+  pthread_mutex_lock(&task->lock);
+  for (struct step **at = &task->steps; *at; at = &(*at)->next)
+    if (*at == step) {
+      *at = step->next;
+      break;
+    }
+  pthread_mutex_unlock(&task->lock);
+}
+
+/* The caller holds the task's lock. True when this is the first failure. */
+static bool step_fail_locked(struct step *step, status code, const char *text) {
+  bool first = step->code == OK;
+  if (first) {
+    step->code = code;
+    snprintf(step->text, sizeof step->text, "%s", text);
+  }
+  atomic_store(&step->cancelled, true);
+  for (struct inbox *inbox = step->inboxes; inbox; inbox = inbox->next_of_step)
+    inbox_poke(inbox);
+  return first;
+}
+
+/* Tells everybody that has a part in a failed step. */
+static void step_spread_failure(struct task *task, uint64_t id, uint32_t entry, bool drives,
+                                status code, const char *text) {
+  rendezvous_abort(task->rendezvous, id, code, text);
+  struct program_range tasks = program_entry(task->program, entry)->tasks;
+  const uint32_t *list = program_operands(task->program, tasks.first);
+  for (uint32_t i = 0; drives && i < tasks.count; i++)
+    if (list[i] != task->program->task)
+      task->exchange->cancel(task->exchange->self, list[i], id);
+}
+
+void step_fail(struct step *step, status code, const char *text) {
+  struct task *task = step->task;
+  pthread_mutex_lock(&task->lock);
+  bool first = step_fail_locked(step, code, text);
+  uint64_t id = step->id;
+  uint32_t entry = step->entry;
+  bool drives = step->driver == task->program->task;
+  pthread_mutex_unlock(&task->lock);
+  if (first)
+    step_spread_failure(task, id, entry, drives, code, text);
+}
+
+/* The same when only its number is known; false when it is not here (any more). */
+static bool step_fail_by_id(struct task *task, uint64_t id, status code, const char *text) {
+  pthread_mutex_lock(&task->lock);
+  struct step *step = step_find(task, id);
+  bool first = step && step_fail_locked(step, code, text);
+  uint32_t entry = step ? step->entry : 0;
+  bool drives = step && step->driver == task->program->task;
+  pthread_mutex_unlock(&task->lock);
+  if (first)
+    step_spread_failure(task, id, entry, drives, code, text);
+  return step != NULL;
+}
+
+void step_add_inbox(struct step *step, struct inbox *inbox) {
+  pthread_mutex_lock(&step->task->lock);
+  inbox->next_of_step = step->inboxes;
+  step->inboxes = inbox;
+  if (atomic_load(&step->cancelled))
+    inbox_poke(inbox);
+  pthread_mutex_unlock(&step->task->lock);
+}
+
+void step_remove_inbox(struct step *step, struct inbox *inbox) {
+  pthread_mutex_lock(&step->task->lock);
+  for (struct inbox **at = &step->inboxes; *at; at = &(*at)->next_of_step)
+    if (*at == inbox) {
+      *at = inbox->next_of_step;
+      break;
+    }
+  pthread_mutex_unlock(&step->task->lock);
+}
+
+static status part_run(struct part *part, struct step *step, const int64_t *symbols) {
+  struct frame *frame;
+  TRY(frame_acquire(part, step, symbols, &frame));
+  status result = frame_run(frame);
+  frame_release(frame);
+  if (result != OK)
+    status_suffix(result, " (on %s)", part->task->name);
+  return result;
+}
+
+/* Runs a part and tells the step when it fails. */
+static void part_run_reporting(struct part *part, struct step *step, const int64_t *symbols) {
+  status result = part_run(part, step, symbols);
+  if (result == OK)
+    return;
+  char text[2048];
+  snprintf(text, sizeof text, "%s", status_text());
+  step_fail(step, result, text);
+}
+
+/* Checks the feeds and gives the symbols in their shapes values: the plain ones first, then the rest must agree. */
+static status bind_feeds(const struct task *task, uint32_t number, struct tensor *const *feeds, int64_t *symbols) {
+  const struct program_entry *entry = program_entry(task->program, number);
+  for (uint32_t i = 0; i < entry->feeds.count; i++) {
+    TRY(task_check_feed(task, number, i, feeds[i]));
+    const struct program_port *port = program_port(task->program, entry->feeds.first + i);
+    for (int d = 0; d < port->rank; d++) {
+      uint32_t symbol = size_symbol(program_words(task->program, port->dims[d]));
+      if (symbol != PROGRAM_NONE && symbols[symbol] == SYMBOL_UNBOUND)
+        symbols[symbol] = feeds[i]->shape.dims[d];
+    }
+  }
+  for (uint32_t i = 0; i < entry->feeds.count; i++) {
+    const struct program_port *port = program_port(task->program, entry->feeds.first + i);
+    status result = shape_bind(task->program, port->dims, port->rank, &feeds[i]->shape, symbols);
+    if (result != OK)
+      return status_prefix(result, "feed '%s': ", program_text(task->program, port->name));
+  }
+  return OK;
+}
+
+/* ---- driving ---- */
+
+/* A part that runs beside its caller. */
+struct errand {
+  struct part *part;
+  struct step *step;
+  const int64_t *symbols;
+};
+
+static void errand_run(void *argument) {
+  struct errand errand = *(struct errand *)argument;
+  free(argument);
+  struct task *task = errand.part->task;
+  part_run_reporting(errand.part, errand.step, errand.symbols);
+  pthread_mutex_lock(&task->lock);
+  errand.step->waiting--;
+  pthread_cond_broadcast(&task->changed);
+  pthread_mutex_unlock(&task->lock);
+}
+
+static status errand_start(struct part *part, struct step *step, const int64_t *symbols) {
+  struct errand *errand = malloc(sizeof *errand);
+  if (!errand)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  *errand = (struct errand){ part, step, symbols };
+  status result = crew_run(part->task->crew, errand_run, errand);
+  if (result != OK)
+    free(errand);
+  return result;
+}
+
+/* Tells the other tasks, and starts all parts of ours but the first, which is returned. */
+static status step_launch(struct step *step, const int64_t *symbols, struct part **first) {
+  struct task *task = step->task;
+  const struct program_entry *entry = program_entry(task->program, step->entry);
+  const uint32_t *tasks = program_operands(task->program, entry->tasks.first);
+  *first = NULL;
+  for (uint32_t i = 0; i < entry->tasks.count; i++)
+    if (tasks[i] != task->program->task) {
+      pthread_mutex_lock(&task->lock);
+      step->waiting++;
+      pthread_mutex_unlock(&task->lock);
+      task->exchange->start(task->exchange->self, tasks[i], step->id, step->entry);
+    }
+  for (uint32_t i = 0; i < entry->parts.count; i++) {
+    struct part *part = &task->parts[entry->parts.first + i];
+    if (!*first) {
+      *first = part;
+      continue;
+    }
+    pthread_mutex_lock(&task->lock);
+    step->waiting++;
+    pthread_mutex_unlock(&task->lock);
+    status result = errand_start(part, step, symbols);
+    if (result != OK) {
+      pthread_mutex_lock(&task->lock);
+      step->waiting--;
+      pthread_mutex_unlock(&task->lock);
+      return result;
+    }
+  }
+  return OK;
+}
+
+static status step_result(struct step *step) {
+  struct task *task = step->task;
+  pthread_mutex_lock(&task->lock);
+  while (step->waiting > 0)
+    pthread_cond_wait(&task->changed, &task->lock);
+  status result = step->code == OK ? OK : fail(step->code, "%s", step->text);
+  pthread_mutex_unlock(&task->lock);
+  return result;
+}
+
+static status step_drive(struct step *step, const int64_t *symbols) {
+  struct task *task = step->task;
+  step_enter(task, step);
+  if (atomic_load(&task->stopping)) { /* entered before: task_stop has seen it, or we see that it stops */
+    step_leave(task, step);
+    return fail(CANCELLED, "the task is stopping");
+  }
+  struct part *first;
+  status result = step_launch(step, symbols, &first);
+  if (result != OK) {
+    char text[2048];
+    snprintf(text, sizeof text, "%s", status_text());
+    step_fail(step, result, text);
+  } else if (first) {
+    part_run_reporting(first, step, symbols);
+  }
+  result = step_result(step);
+  step_leave(task, step);
+  rendezvous_end(task->rendezvous, step->id);
+  return result;
+}
+
+/* Nobody else has a part in it, and nothing in it waits. */
+static bool entry_is_alone(const struct task *task, const struct program_entry *entry) {
+  if (entry->parts.count != 1 || program_part(task->program, entry->parts.first)->dataflow)
+    return false;
+  const uint32_t *tasks = program_operands(task->program, entry->tasks.first);
+  return entry->tasks.count == 0 || (entry->tasks.count == 1 && tasks[0] == task->program->task);
+}
+
+/* Whether this task may start the entry: it has a part for its driver, or needs none. */
+static status entry_check_driver(const struct task *task, const struct program_entry *entry) {
+  if (!entry->replicated)
+    return OK;
+  for (uint32_t i = 0; i < entry->parts.count; i++)
+    if (program_part(task->program, entry->parts.first + i)->task == PROGRAM_TASK_SELF)
+      return OK;
+  return fail(FAILED_PRECONDITION, "entry '%s' is run by the tasks of job '%s', this is %s",
+              program_text(task->program, entry->name), program_text(task->program, task->program->replicated_job),
+              task->name);
+}
+
+#define SYMBOLS_INLINE 64
+
+static void step_init(struct step *step, struct task *task, uint32_t entry, struct tensor *const *feeds,
+                      struct tensor **fetches) {
+  memset(step, 0, offsetof(struct step, text)); /* the text is large, and seldom used */
+  step->text[0] = 0;
+  step->task = task;
+  step->entry = entry;
+  step->driver = task->program->task;
+  step->feeds = feeds;
+  step->fetches = fetches;
+}
+
+static status run_step(struct step *step, const struct program_entry *entry, int64_t *symbols) {
+  struct task *task = step->task;
+  TRY(bind_feeds(task, step->entry, step->feeds, symbols));
+  if (entry_is_alone(task, entry) && !step->gone) {
+    if (atomic_load_explicit(&task->stopping, memory_order_relaxed))
+      return fail(CANCELLED, "the task is stopping");
+    return part_run(&task->parts[entry->parts.first], step, symbols);
+  }
+  pthread_mutex_lock(&task->lock);
+  step->id = ((uint64_t)task->program->task << 48) | ++task->next_step;
+  pthread_mutex_unlock(&task->lock);
+  return step_drive(step, symbols);
+}
+
+status task_run_for_client(struct task *task, uint32_t number, struct tensor *const *feeds, struct tensor **fetches,
+                           const atomic_bool *gone) {
+  const struct program_entry *entry = program_entry(task->program, number);
+  TRY(entry_check_driver(task, entry));
+  int64_t few[SYMBOLS_INLINE];
+  int64_t *symbols = entry->symbols.count <= SYMBOLS_INLINE ? few : malloc(entry->symbols.count * sizeof *symbols);
+  if (!symbols)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  for (uint32_t i = 0; i < entry->symbols.count; i++)
+    symbols[i] = SYMBOL_UNBOUND;
+  for (uint32_t i = 0; i < entry->fetches.count; i++)
+    fetches[i] = NULL;
+  struct step step;
+  step_init(&step, task, number, feeds, fetches);
+  step.gone = gone;
+  status result = run_step(&step, entry, symbols);
+  if (symbols != few)
+    free(symbols);
+  for (uint32_t i = 0; result != OK && i < entry->fetches.count; i++) {
+    tensor_release(fetches[i]);
+    fetches[i] = NULL;
+  }
+  return result;
+}
+
+status task_run(struct task *task, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches) {
+  return task_run_for_client(task, entry, feeds, fetches, NULL);
+}
+
+/* ---- stopping ---- */
+
+/* A step that has to end: its id, or 0. */
+static uint64_t find_step_to_end(struct task *task, bool all) {
+  pthread_mutex_lock(&task->lock);
+  struct step *step = task->steps;
+  while (step && (atomic_load(&step->cancelled) || !(all || (step->gone && atomic_load(step->gone)))))
+    step = step->next;
+  uint64_t id = step ? step->id : 0;
+  pthread_mutex_unlock(&task->lock);
+  return id;
+}
+
+void task_stop(struct task *task) {
+  atomic_store(&task->stopping, true);
+  for (uint64_t id; (id = find_step_to_end(task, true));)
+    step_fail_by_id(task, id, CANCELLED, "the task is stopping");
+}
+
+void task_close(struct task *task) {
+  task_stop(task);
+  crew_close(task->crew);
+}
+
+void task_poll_clients(struct task *task) {
+  for (uint64_t id; (id = find_step_to_end(task, false));)
+    step_fail_by_id(task, id, CANCELLED, "the client has gone");
+}
+
+/* ---- what the exchange tells ---- */
+
+/* Our part of a step that another task drives: runs on a thread of the crew. */
+struct guest {
+  struct step step;
+  struct part *part;
+};
+
+static void guest_run(void *argument) {
+  struct guest *guest = argument;
+  struct task *task = guest->step.task;
+  uint32_t count = guest->part->symbol_count;
+  int64_t *symbols = malloc(((size_t)count + 1) * sizeof *symbols);
+  for (uint32_t i = 0; symbols && i < count; i++)
+    symbols[i] = SYMBOL_UNBOUND;
+  if (symbols)
+    part_run_reporting(guest->part, &guest->step, symbols);
+  else
+    step_fail(&guest->step, RESOURCE_EXHAUSTED, "no memory");
+  free(symbols);
+  step_leave(task, &guest->step);
+  rendezvous_end(task->rendezvous, guest->step.id);
+  task->exchange->done(task->exchange->self, guest->step.driver, guest->step.id, guest->step.code, guest->step.text);
+  free(guest);
+}
+
+static struct part *own_part(struct task *task, uint32_t number) {
+  if (number >= task->program->tables[PROGRAM_ENTRIES].count)
+    return NULL;
+  const struct program_entry *entry = program_entry(task->program, number);
+  for (uint32_t i = 0; i < entry->parts.count; i++)
+    if (task->parts[entry->parts.first + i].code->task == task->program->task)
+      return &task->parts[entry->parts.first + i];
+  return NULL;
+}
+
+static void on_start(void *self, uint32_t driver, uint64_t id, uint32_t entry) {
+  struct task *task = self;
+  if (atomic_load(&task->stopping)) {
+    task->exchange->done(task->exchange->self, driver, id, CANCELLED, "the task is stopping");
+    return;
+  }
+  struct part *part = own_part(task, entry);
+  struct guest *guest = part ? calloc(1, sizeof *guest) : NULL;
+  if (!guest) {
+    task->exchange->done(task->exchange->self, driver, id, part ? RESOURCE_EXHAUSTED : INTERNAL,
+                         part ? "no memory" : "no such entry here");
+    return;
+  }
+  guest->part = part;
+  guest->step.task = task;
+  guest->step.id = id;
+  guest->step.entry = entry;
+  guest->step.driver = driver;
+  step_enter(task, &guest->step);
+  if (atomic_load(&task->stopping))
+    step_fail(&guest->step, CANCELLED, "the task is stopping");
+  if (crew_run(task->crew, guest_run, guest) == OK)
+    return;
+  step_leave(task, &guest->step);
+  free(guest);
+  task->exchange->done(task->exchange->self, driver, id, RESOURCE_EXHAUSTED, status_text());
+}
+
+static void on_tensor(void *self, uint32_t from, uint64_t step, uint32_t transfer, struct tensor *tensor) {
+  (void)from;
+  rendezvous_put(((struct task *)self)->rendezvous, step, transfer, tensor);
+}
+
+static void on_done(void *self, uint32_t from, uint64_t id, status code, const char *text) {
+  (void)from;
+  struct task *task = self;
+  if (code != OK)
+    step_fail_by_id(task, id, code, text); /* the step cannot end before its `waiting` falls below */
+  pthread_mutex_lock(&task->lock);
+  struct step *step = step_find(task, id);
+  if (step && step->waiting > 0)
+    step->waiting--;
+  pthread_cond_broadcast(&task->changed);
+  pthread_mutex_unlock(&task->lock);
+}
+
+static void on_cancel(void *self, uint64_t id) { step_fail_by_id(self, id, CANCELLED, "the driver gave the step up"); }
+
+static void on_lost(void *self, uint32_t lost, const char *reason) {
+  struct task *task = self;
+  for (;;) {
+    pthread_mutex_lock(&task->lock);
+    struct step *step = task->steps;
+    while (step && !(step->driver == lost && !atomic_load(&step->cancelled)))
+      step = step->next;
+    uint64_t id = step ? step->id : 0;
+    pthread_mutex_unlock(&task->lock);
+    if (!step)
+      return;
+    step_fail_by_id(task, id, UNAVAILABLE, reason);
+  }
+}
+
+struct exchange_sink task_sink(struct task *task) {
+  return (struct exchange_sink){ task, on_start, on_tensor, on_done, on_cancel, on_lost };
+}

@@ -1,0 +1,287 @@
+/* phase.c: files are read once; each step's batch is copied from them, or fed whole when no batch is asked for. */
+#include "runtime/phase.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/npy.h"
+#include "runtime/element_text.h"
+
+#define PRINT_ENDS 3 /* elements of each end of a dimension, when a fetch is printed */
+
+struct phase {
+  struct task *task;
+  const struct phase_options *options;
+  const struct program *program;
+  const struct program_entry *code;
+  uint32_t entry;
+  struct tensor **files;       /* per feed: the whole file */
+  struct tensor **feeds;       /* per feed: what the step is fed */
+  struct tensor **fetches;     /* per fetch: of the last step */
+  struct npy_writer **writers; /* per fetch; NULL: printed */
+  int64_t rows;                /* the longest leading dimension */
+  int64_t replica, replicas;   /* this task among those that share the batches */
+};
+
+/* ---- names ---- */
+
+/* "x" is "x:0" */
+static bool names_equal(const char *a, const char *b) {
+  size_t m = strlen(a), n = strlen(b);
+  if (m > 2 && strcmp(a + m - 2, ":0") == 0)
+    m -= 2;
+  if (n > 2 && strcmp(b + n - 2, ":0") == 0)
+    n -= 2;
+  return m == n && memcmp(a, b, n) == 0;
+}
+
+static uint32_t find_port(const struct phase *phase, struct program_range ports, const char *name) {
+  for (uint32_t i = 0; i < ports.count; i++)
+    if (names_equal(program_text(phase->program, program_port(phase->program, ports.first + i)->name), name))
+      return i;
+  for (uint32_t i = 0; i < ports.count; i++)
+    if (names_equal(program_text(phase->program, program_port(phase->program, ports.first + i)->tensor), name))
+      return i;
+  return PROGRAM_NONE;
+}
+
+static const char *port_name(const struct phase *phase, struct program_range ports, uint32_t i) {
+  return program_text(phase->program, program_port(phase->program, ports.first + i)->name);
+}
+
+/* "a, b" of what there is, for errors. */
+static const char *port_names(const struct phase *phase, struct program_range ports, char *text, size_t size) {
+  size_t at = 0;
+  text[0] = 0;
+  for (uint32_t i = 0; i < ports.count && at + 1 < size; i++)
+    at += (size_t)snprintf(text + at, size - at, "%s%s", i ? ", " : "", port_name(phase, ports, i));
+  return ports.count ? text : "none";
+}
+
+static status no_such_port(const struct phase *phase, struct program_range ports, const char *what, const char *name) {
+  char text[512];
+  return fail(NOT_FOUND, "entry '%s' has no %s '%s', it has: %s", phase->options->entry, what, name,
+              port_names(phase, ports, text, sizeof text));
+}
+
+/* ---- feeds ---- */
+
+/* numpy has one type where TensorFlow has several: the entry's is meant. */
+static void adopt_dtype(struct tensor *tensor, enum dtype wanted) {
+  if (tensor->dtype != wanted && dtype_size(tensor->dtype) == dtype_size(wanted) && *dtype_npy(wanted) &&
+      strcmp(dtype_npy(tensor->dtype), dtype_npy(wanted)) == 0)
+    tensor->dtype = wanted;
+}
+
+static bool is_batched(const struct phase *phase, uint32_t feed) {
+  const struct tensor *file = phase->files[feed];
+  return phase->options->batch > 0 && file->shape.rank > 0 && file->shape.dims[0] == phase->rows && phase->rows > 0;
+}
+
+/* What a step is fed: the file, or a tensor for its batches. */
+static status prepare_feed(struct phase *phase, uint32_t feed) {
+  struct tensor *file = phase->files[feed];
+  if (!is_batched(phase, feed)) {
+    phase->feeds[feed] = tensor_retain(file);
+  } else {
+    struct shape shape = file->shape;
+    shape.dims[0] = phase->options->batch;
+    if (shape_count(&shape) < 0 || phase->options->batch > LIMIT_ELEMENTS)
+      return fail(INVALID_ARGUMENT, "--batch %" PRId64 " is too large", phase->options->batch);
+    TRY(tensor_create(file->dtype, &shape, &phase->feeds[feed]));
+  }
+  return task_check_feed(phase->task, phase->entry, feed, phase->feeds[feed]);
+}
+
+static status read_feeds(struct phase *phase) {
+  const struct phase_options *options = phase->options;
+  for (uint32_t i = 0; i < options->feed_count; i++) {
+    uint32_t feed = find_port(phase, phase->code->feeds, options->feeds[i].name);
+    if (feed == PROGRAM_NONE)
+      return no_such_port(phase, phase->code->feeds, "feed", options->feeds[i].name);
+    if (phase->files[feed])
+      return fail(INVALID_ARGUMENT, "feed '%s' is given twice", options->feeds[i].name);
+    status result = npy_read(options->feeds[i].path, &phase->files[feed]);
+    if (result != OK)
+      return status_prefix(result, "feed '%s': ", options->feeds[i].name);
+    adopt_dtype(phase->files[feed], (enum dtype)program_port(phase->program, phase->code->feeds.first + feed)->dtype);
+    const struct shape *shape = &phase->files[feed]->shape;
+    if (shape->rank > 0 && shape->dims[0] > phase->rows)
+      phase->rows = shape->dims[0];
+  }
+  for (uint32_t i = 0; i < phase->code->feeds.count; i++) {
+    if (!phase->files[i])
+      return fail(INVALID_ARGUMENT, "feed '%s' of entry '%s' is missing", port_name(phase, phase->code->feeds, i),
+                  options->entry);
+    TRY(prepare_feed(phase, i));
+  }
+  return OK;
+}
+
+void batch_copy(const char *rows, int64_t row_bytes, int64_t total, int64_t first, int64_t count, char *to) {
+  int64_t at = first % total;
+  while (count > 0) {
+    int64_t run = total - at < count ? total - at : count;
+    memcpy(to, rows + at * row_bytes, (size_t)(run * row_bytes));
+    to += run * row_bytes;
+    count -= run;
+    at = 0;
+  }
+}
+
+/* A batch tensor that somebody still holds (a send under way) is left to him. */
+static status fill_batch(struct phase *phase, uint32_t feed, int64_t step) {
+  struct tensor *file = phase->files[feed];
+  if (atomic_load_explicit(&phase->feeds[feed]->references, memory_order_acquire) > 1) {
+    struct shape shape = phase->feeds[feed]->shape;
+    tensor_release(phase->feeds[feed]);
+    phase->feeds[feed] = NULL;
+    TRY(tensor_create(file->dtype, &shape, &phase->feeds[feed]));
+  }
+  int64_t row_bytes = tensor_byte_size(file) / phase->rows;
+  int64_t batch = step * phase->replicas + phase->replica;
+  int64_t first = (int64_t)((__int128)batch * phase->options->batch % phase->rows);
+  if (row_bytes > 0)
+    batch_copy(file->data, row_bytes, phase->rows, first, phase->options->batch, phase->feeds[feed]->data);
+  return OK;
+}
+
+/* ---- fetches ---- */
+
+static status open_writers(struct phase *phase) {
+  for (uint32_t i = 0; i < phase->options->fetch_count; i++) {
+    const struct named_file *file = &phase->options->fetches[i];
+    uint32_t fetch = find_port(phase, phase->code->fetches, file->name);
+    if (fetch == PROGRAM_NONE)
+      return no_such_port(phase, phase->code->fetches, "fetch", file->name);
+    if (phase->writers[fetch])
+      return fail(INVALID_ARGUMENT, "fetch '%s' is given twice", file->name);
+    if (phase->options->steps > 1)
+      TRY(npy_writer_create(file->path, &phase->writers[fetch]));
+  }
+  return OK;
+}
+
+static const char *fetch_path(const struct phase *phase, uint32_t fetch) {
+  for (uint32_t i = 0; i < phase->options->fetch_count; i++)
+    if (find_port(phase, phase->code->fetches, phase->options->fetches[i].name) == fetch)
+      return phase->options->fetches[i].path;
+  return NULL;
+}
+
+static status store_fetches(struct phase *phase) {
+  for (uint32_t i = 0; i < phase->code->fetches.count; i++) {
+    const char *path = fetch_path(phase, i);
+    status result = OK;
+    if (phase->writers[i]) {
+      result = npy_writer_add(phase->writers[i], phase->fetches[i]);
+    } else if (path) {
+      result = npy_write(path, phase->fetches[i]);
+    } else {
+      printf("%s = ", port_name(phase, phase->code->fetches, i));
+      tensor_print(stdout, phase->fetches[i], PRINT_ENDS);
+      putchar('\n');
+    }
+    tensor_release(phase->fetches[i]);
+    phase->fetches[i] = NULL;
+    if (result != OK)
+      return status_prefix(result, "fetch '%s': ", port_name(phase, phase->code->fetches, i));
+  }
+  return OK;
+}
+
+static status close_writers(struct phase *phase) {
+  for (uint32_t i = 0; i < phase->code->fetches.count; i++) {
+    struct npy_writer *writer = phase->writers[i];
+    phase->writers[i] = NULL;
+    if (writer)
+      TRY(npy_writer_close(writer));
+  }
+  return OK;
+}
+
+/* ---- the phase ---- */
+
+/* In a replicated job the batches are dealt out. */
+static void count_replicas(struct phase *phase) {
+  phase->replicas = 1;
+  const char *job = program_text(phase->program, phase->program->replicated_job);
+  const struct program_task *self = program_task(phase->program, phase->program->task);
+  if (!*job || strcmp(job, program_text(phase->program, self->job)) != 0)
+    return;
+  phase->replicas = 0;
+  for (uint32_t i = 0; i < phase->program->tables[PROGRAM_TASKS].count; i++) {
+    const struct program_task *task = program_task(phase->program, i);
+    if (strcmp(job, program_text(phase->program, task->job)) != 0)
+      continue;
+    if (i == phase->program->task)
+      phase->replica = phase->replicas;
+    phase->replicas++;
+  }
+}
+
+static status phase_prepare(struct phase *phase) {
+  uint32_t feeds = phase->code->feeds.count, fetches = phase->code->fetches.count;
+  phase->files = calloc((size_t)feeds + 1, sizeof *phase->files);
+  phase->feeds = calloc((size_t)feeds + 1, sizeof *phase->feeds);
+  phase->fetches = calloc((size_t)fetches + 1, sizeof *phase->fetches);
+  phase->writers = calloc((size_t)fetches + 1, sizeof *phase->writers);
+  if (!phase->files || !phase->feeds || !phase->fetches || !phase->writers)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  count_replicas(phase);
+  TRY(read_feeds(phase));
+  return open_writers(phase);
+}
+
+status phase_create(struct task *task, const struct phase_options *options, struct phase **out) {
+  uint32_t entry = task_find_entry(task, options->entry);
+  if (entry == PROGRAM_NONE)
+    return fail(NOT_FOUND, "there is no entry '%s'", options->entry);
+  struct phase *phase = calloc(1, sizeof *phase);
+  if (!phase)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  phase->task = task;
+  phase->options = options;
+  phase->entry = entry;
+  phase->program = task_program(task);
+  phase->code = program_entry(phase->program, entry);
+  status result = phase_prepare(phase);
+  if (result == OK)
+    *out = phase;
+  else
+    phase_destroy(phase);
+  return result;
+}
+
+status phase_run(struct phase *phase) {
+  for (int64_t step = 0; step < phase->options->steps; step++) {
+    for (uint32_t i = 0; i < phase->code->feeds.count; i++)
+      if (is_batched(phase, i))
+        TRY(fill_batch(phase, i, step));
+    TRY(task_run(phase->task, phase->entry, phase->feeds, phase->fetches));
+    TRY(store_fetches(phase));
+  }
+  return close_writers(phase);
+}
+
+uint32_t phase_entry(const struct phase *phase) { return phase->entry; }
+
+void phase_destroy(struct phase *phase) {
+  if (!phase)
+    return;
+  for (uint32_t i = 0; i < phase->code->feeds.count; i++) {
+    tensor_release(phase->files ? phase->files[i] : NULL);
+    tensor_release(phase->feeds ? phase->feeds[i] : NULL);
+  }
+  for (uint32_t i = 0; i < phase->code->fetches.count; i++) {
+    tensor_release(phase->fetches ? phase->fetches[i] : NULL);
+    npy_writer_destroy(phase->writers ? phase->writers[i] : NULL);
+  }
+  free(phase->files);
+  free(phase->feeds);
+  free(phase->fetches);
+  free(phase->writers);
+  free(phase);
+}

@@ -1,0 +1,22 @@
+/* phase.h: one phase of a task's command line: an entry, run for a number of steps, fed from files and fetched to files. */
+#ifndef TFC_RUNTIME_PHASE_H
+#define TFC_RUNTIME_PHASE_H
+
+#include "runtime/options.h"
+#include "runtime/task.h"
+
+struct phase;
+
+/* Reads the feeds and checks them against the entry. NOT_FOUND: no such entry, feed or fetch, or file; INVALID_ARGUMENT:
+ * a feed that is missing or does not fit. `options` is kept by reference. */
+status phase_create(struct task *task, const struct phase_options *options, struct phase **out);
+/* Runs all steps and completes the files. On failure no file is left. */
+status phase_run(struct phase *phase);
+/* Accepts NULL. */
+void phase_destroy(struct phase *phase);
+uint32_t phase_entry(const struct phase *phase);
+
+/* The rows that a step is fed: count rows from `first` on, round and round over `total` of them. Copies them to `to`. */
+void batch_copy(const char *rows, int64_t row_bytes, int64_t total, int64_t first, int64_t count, char *to);
+
+#endif

@@ -1,0 +1,265 @@
+/* task_main.c: a task's program: command line, cluster, phases, end.
+ *
+ * The only file of the runtime that prints errors and ends the process. What a task does, in this order: listen and find the
+ * peers it needs, initialise (the chief) or wait until the chief has, run the phases, tell the others, serve until nobody
+ * needs it, leave.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/client_service.h"
+#include "runtime/cluster.h"
+#include "runtime/phase.h"
+#include "runtime/pool.h"
+#include "runtime/signals.h"
+#include "runtime/task.h"
+
+struct host {
+  struct task_options options;
+  const struct program *program;
+  struct task *task;
+  struct cluster *cluster;           /* NULL: alone, with phases */
+  struct client_service *clients;
+};
+
+static const char usage[] =
+    "usage: %s [global options] [--entry NAME [phase options]]...\n"
+    "Runs the phases from left to right, then leaves. Without --entry it serves the other tasks and TensorFlow clients.\n\n"
+    "phase options:\n"
+    "  --feed NAME=FILE.npy    a fed tensor\n"
+    "  --batch B               feeds B rows of the longest files in each step, round and round\n"
+    "  --steps N               runs the entry N times (1)\n"
+    "  --fetch NAME=FILE.npy   writes a fetched value; with several steps stacked on a new axis 0\n\n"
+    "global options:\n"
+    "  --no-init               does not run the entry 'init' first\n"
+    "  --timeout S             gives a missing peer S seconds (30)\n"
+    "  --threads N             for kernels (one for each core)\n"
+    "  --address host:port     listens there instead of the address of the cluster file\n"
+    "  --peer JOB:INDEX=ADDRESS  where another task is\n"
+    "  --version, --help\n\n"
+    "entries:\n";
+
+static void print_usage(const struct program *program, const char *name) {
+  printf(usage, name);
+  for (uint32_t i = 0; i < program->tables[PROGRAM_ENTRIES].count; i++) {
+    const struct program_entry *entry = program_entry(program, i);
+    printf("  %s:", program_text(program, entry->name));
+    for (uint32_t j = 0; j < entry->feeds.count; j++)
+      printf("%s%s", j ? ", " : " ", program_text(program, program_port(program, entry->feeds.first + j)->name));
+    printf(" ->");
+    for (uint32_t j = 0; j < entry->fetches.count; j++)
+      printf("%s%s", j ? ", " : " ", program_text(program, program_port(program, entry->fetches.first + j)->name));
+    for (uint32_t j = 0; j < entry->targets.count; j++)
+      printf("%s%s", j ? ", " : " | ", program_text(program, program_operands(program, entry->targets.first)[j]));
+    printf("\n");
+  }
+}
+
+/* ---- the cluster ---- */
+
+static uint32_t task_number(const struct program *program, const char *job, uint32_t index) {
+  for (uint32_t i = 0; i < program->tables[PROGRAM_TASKS].count; i++) {
+    const struct program_task *task = program_task(program, i);
+    if (task->index == index && strcmp(program_text(program, task->job), job) == 0)
+      return i;
+  }
+  return PROGRAM_NONE;
+}
+
+/* The tasks with the addresses of the command line over those of the build. */
+static status read_tasks(const struct host *host, struct cluster_task *tasks) {
+  uint32_t count = (uint32_t)host->program->tables[PROGRAM_TASKS].count;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct program_task *task = program_task(host->program, i);
+    tasks[i] = (struct cluster_task){ program_text(host->program, task->job), task->index,
+                                      program_text(host->program, task->address) };
+  }
+  for (uint32_t i = 0; i < host->options.peer_count; i++) {
+    const struct peer_address *peer = &host->options.peers[i];
+    uint32_t number = task_number(host->program, peer->job, peer->index);
+    if (number == PROGRAM_NONE)
+      return fail(INVALID_ARGUMENT, "--peer: the cluster has no task %s:%u", peer->job, peer->index);
+    tasks[number].address = peer->address;
+  }
+  if (host->options.address)
+    tasks[host->program->task].address = host->options.address;
+  return *tasks[host->program->task].address
+             ? OK
+             : fail(INVALID_ARGUMENT, "this task has no address to serve at: give --address, or phases with --entry");
+}
+
+static status join_cluster(struct host *host) {
+  uint32_t count = (uint32_t)host->program->tables[PROGRAM_TASKS].count;
+  if (count == 1 && host->options.phase_count > 0)
+    return OK; /* nobody to talk to */
+  struct cluster_task *tasks = calloc(count, sizeof *tasks);
+  if (!tasks)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  struct cluster_config config = {
+    .task = host->program->task, .task_count = count, .tasks = tasks, .build_id = host->program->build_id,
+    .timeout_s = host->options.timeout_s, .has_phases = host->options.phase_count > 0, .sink = task_sink(host->task),
+  };
+  status result = read_tasks(host, tasks);
+  if (result == OK)
+    result = cluster_create(&config, &host->cluster);
+  free(tasks);
+  if (result != OK)
+    return result;
+  task_set_exchange(host->task, cluster_exchange(host->cluster));
+  return client_service_create(host->task, host->cluster, &host->clients);
+}
+
+static status wait_for_peers(const struct host *host, uint32_t number) {
+  if (!host->cluster)
+    return OK;
+  const struct program_entry *entry = program_entry(host->program, number);
+  return cluster_wait_peers(host->cluster, program_operands(host->program, entry->tasks.first), entry->tasks.count);
+}
+
+/* ---- initialisation ---- */
+
+static bool is_chief(const struct host *host) { return host->program->chief == host->program->task; }
+
+/* The chief's first phase may be `init` itself; then nothing is run before it. */
+static bool first_phase_is_init(const struct host *host) {
+  return host->options.phase_count > 0 && strcmp(host->options.phases[0].entry, "init") == 0;
+}
+
+static status initialise(struct host *host) {
+  uint32_t init = task_find_entry(host->task, "init");
+  bool wanted = is_chief(host) && !host->options.no_init && init != PROGRAM_NONE && host->options.phase_count > 0 &&
+                !first_phase_is_init(host);
+  if (!wanted)
+    return OK;
+  const struct program_entry *entry = program_entry(host->program, init);
+  if (entry->feeds.count > 0)
+    return fail(FAILED_PRECONDITION, "the entry 'init' needs feeds: run it as a phase, after --no-init");
+  TRY(wait_for_peers(host, init));
+  struct tensor **fetches = calloc((size_t)entry->fetches.count + 1, sizeof *fetches);
+  if (!fetches)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  status result = task_run(host->task, init, NULL, fetches);
+  for (uint32_t i = 0; i < entry->fetches.count; i++)
+    tensor_release(fetches[i]);
+  free(fetches);
+  return result == OK ? OK : status_prefix(result, "entry 'init': ");
+}
+
+/* Whether the chief says `ready` only after its first phase. */
+static bool ready_after_first_phase(const struct host *host) { return is_chief(host) && first_phase_is_init(host); }
+
+static status become_ready(struct host *host) {
+  TRY(initialise(host));
+  if (!host->cluster)
+    return OK;
+  if (is_chief(host)) {
+    if (!ready_after_first_phase(host))
+      cluster_announce_ready(host->cluster);
+    return OK;
+  }
+  return host->options.phase_count > 0 ? cluster_wait_ready(host->cluster, host->program->chief) : OK;
+}
+
+/* ---- phases ---- */
+
+static status run_phase(struct host *host, const struct phase_options *options) {
+  struct phase *phase;
+  TRY(phase_create(host->task, options, &phase));
+  status result = wait_for_peers(host, phase_entry(phase));
+  if (result == OK)
+    result = phase_run(phase);
+  phase_destroy(phase);
+  return result;
+}
+
+static status run_phases(struct host *host) {
+  for (uint32_t i = 0; i < host->options.phase_count; i++) {
+    status result = run_phase(host, &host->options.phases[i]);
+    if (result != OK)
+      return status_prefix(result, "entry '%s': ", host->options.phases[i].entry);
+    if (i == 0 && host->cluster && ready_after_first_phase(host))
+      cluster_announce_ready(host->cluster);
+  }
+  return OK;
+}
+
+static status wait_stopped(void) {
+  while (!signals_caught()) {
+    struct timespec pause = { .tv_nsec = 50000000 };
+    nanosleep(&pause, NULL);
+  }
+  return fail(CANCELLED, "stopped by a signal");
+}
+
+/* After the phases, or when there are none: a ps leaves when the work is done, others serve until they are stopped. */
+static status serve(struct host *host) {
+  if (!host->cluster)
+    return OK;
+  const char *job = program_text(host->program, program_task(host->program, host->program->task)->job);
+  bool is_ps = strcmp(job, "ps") == 0;
+  if (host->options.phase_count > 0)
+    cluster_announce_finished(host->cluster);
+  if (host->options.phase_count > 0 && !is_ps)
+    return OK;
+  return is_ps ? cluster_wait_all_finished(host->cluster) : wait_stopped();
+}
+
+static status run_host(struct host *host) {
+  TRY(join_cluster(host));
+  TRY(become_ready(host));
+  TRY(run_phases(host));
+  return serve(host);
+}
+
+static void stop_host(void *self) {
+  struct host *host = self;
+  task_stop(host->task);
+  if (host->cluster)
+    cluster_stop(host->cluster);
+}
+
+/* Cleans up, then says how it ended: the last line is the error. */
+static int leave(struct host *host, status code) {
+  char text[2048];
+  snprintf(text, sizeof text, "%s", status_text());
+  if (host->task)
+    task_close(host->task);
+  client_service_destroy(host->clients);
+  cluster_destroy(host->cluster);
+  task_destroy(host->task);
+  options_deinit(&host->options);
+  fflush(stdout);
+  if (code != OK && signals_caught())
+    return 128 + signals_caught();
+  if (code != OK)
+    fprintf(stderr, "error: %s: %s\n", status_name(code), text);
+  return status_exit_code(code);
+}
+
+int main(int argc, char **argv) {
+  static struct host host; /* outlives main: the thread that waits for signals refers to it */
+  signals_block();
+  float_mode_set();
+  host.program = (const struct program *)tfc_program;
+  status result = options_parse(argc, argv, &host.options);
+  if (result != OK) {
+    leave(&host, result);
+    return 64;
+  }
+  if (host.options.help) {
+    print_usage(host.program, argv[0]);
+    return 0;
+  }
+  if (host.options.version) {
+    puts("tfc " TFC_VERSION);
+    return 0;
+  }
+  result = task_create(host.program, tfc_kernels, host.options.threads, &host.task);
+  if (result != OK)
+    return leave(&host, result);
+  signals_watch(stop_host, &host);
+  result = run_host(&host);
+  return leave(&host, result);
+}
