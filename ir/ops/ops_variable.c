@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ir/op_rows.h"
+#include "ir/ops/arrange.h"
 #include "ir/formula_words.h"
 
 /* ---- making ---- */
@@ -103,17 +104,6 @@ status build_variable_shape(struct op_call *c) {
   return OK;
 }
 
-/* The dims of a variable that is updated in place; its shape must be fixed. */
-status op_var_dims(struct op_call *c, uint32_t var, int *rank, dim *dims) {
-  const struct flow_var *v = op_var(c, var);
-  if (!v->has_shape)
-    return fail(UNIMPLEMENTED, "an update of variable '%s', whose shape is not fixed", v->name);
-  *rank = v->rank;
-  for (int i = 0; i < v->rank; i++)
-    dims[i] = op_dim(c, v->dims[i]);
-  return OK;
-}
-
 static status same_shape(struct op_call *c, int rank, const dim *dims, value_id value) {
   struct flow_value v = *op_value(c, value);
   bool fits = v.rank == rank;
@@ -134,7 +124,7 @@ status build_assign_op(struct op_call *c) {
   dim dims[LIMIT_RANK];
   TRY(op_input_var(c, 0, &var));
   TRY(op_input(c, 1, &value));
-  TRY(op_var_dims(c, var, &rank, dims));
+  TRY(op_var_dims(c, 0, var, &rank, dims));
   TRY(same_shape(c, rank, dims, value));
   struct kb kb;
   kb_begin(&kb, c, op_var(c, var)->dtype);
@@ -156,7 +146,7 @@ status build_count_up_to(struct op_call *c) {
   int rank;
   dim dims[LIMIT_RANK];
   TRY(op_input_var(c, 0, &var));
-  TRY(op_var_dims(c, var, &rank, dims));
+  TRY(op_var_dims(c, 0, var, &rank, dims));
   if (rank != 0)
     return fail(INVALID_ARGUMENT, "input is not a scalar: %s", op_shape_text(c, rank, dims));
   int64_t limit = node_attr_int(c->node, "limit", 0);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/op_rows.h"
+#include "ir/ops/arrange.h"
 #include "ir/formula_words.h"
 
 /* ---- what a rule reads ---- */
@@ -220,8 +221,6 @@ RULE(update_power_sign) {
 
 /* ---- the kernels around a rule ---- */
 
-status op_var_dims(struct op_call *c, uint32_t var, int *rank, dim *dims);
-
 /* Reads all inputs; binds the variables; their shapes must be equal. */
 static status bind_inputs(struct op_call *c, struct kb *kb, struct update *u, int *rank, dim *dims) {
   for (uint32_t i = 0; i < c->in_count; i++) {
@@ -235,7 +234,7 @@ static status bind_inputs(struct op_call *c, struct kb *kb, struct update *u, in
     TRY(op_input_var(c, i, &var));
     int r;
     dim d[LIMIT_RANK];
-    TRY(op_var_dims(c, var, &r, d));
+    TRY(op_var_dims(c, i, var, &r, d));
     if (u->var_count == 0) {
       *rank = r;
       memcpy(dims, d, sizeof d);
