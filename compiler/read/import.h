@@ -13,4 +13,10 @@ status import_function(struct graph *graph, const Tensorflow__FunctionDef *def);
 /* One tensor with all elements laid out; sizes are checked against the shape before memory is taken. */
 status import_tensor(const Tensorflow__TensorProto *proto, struct arena *arena, const struct constant **out);
 
+/* MetaGraphDef: the graph, and its signatures, collections and saver. */
+status import_meta(const Tensorflow__MetaGraphDef *meta, struct arena *arena, struct model *out);
+/* wire_check.c: whether bytes may be unpacked as that message. INVALID_ARGUMENT: damaged, too deep; RESOURCE_EXHAUSTED:
+ * what it would take in memory is out of proportion. */
+status wire_check(const ProtobufCMessageDescriptor *message, const void *data, size_t size);
+
 #endif

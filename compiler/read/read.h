@@ -10,9 +10,6 @@ status model_read(const char *path, struct arena *arena, struct model *out);
 /* The same from bytes (no SavedModel). */
 status model_parse(const void *data, size_t size, struct arena *arena, struct model *out);
 
-/* wire_check.c: whether bytes are a protobuf message of bounded nesting. INVALID_ARGUMENT otherwise. */
-status wire_check(const void *data, size_t size);
-
 /* TensorBundle, for a SavedModel's variables: the tensor under a key. NOT_FOUND `Key K not found in checkpoint`. */
 struct bundle;
 status bundle_open(const char *prefix, struct arena *arena, struct bundle **out);

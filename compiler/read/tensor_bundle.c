@@ -9,8 +9,8 @@
 
 #include "base/crc32c.h"
 #include "compiler/read/bundle_table.h"
+#include "compiler/read/import.h"
 #include "compiler/read/read.h"
-#include "tensorflow.pb-c.h"
 
 #define ENTRY_BYTES_MAX (1 << 20) /* of an index value: a thousand slices */
 
@@ -46,7 +46,7 @@ static status header_check(struct bundle *b) {
   const struct bundle_item *item = bundle_table_find(&b->table, "", 0);
   if (!item || item->value_size > ENTRY_BYTES_MAX)
     return fail(DATA_LOSS, "has no header");
-  TRY(wire_check(item->value, item->value_size));
+  TRY(wire_check(&tensorflow__bundle_header_proto__descriptor, item->value, item->value_size));
   ProtobufCAllocator alloc = {proto_alloc, proto_free, b->arena};
   Tensorflow__BundleHeaderProto *header = tensorflow__bundle_header_proto__unpack(&alloc, item->value_size, item->value);
   if (!header)
@@ -86,7 +86,7 @@ static status entry_find(const struct bundle *b, const void *key, size_t key_siz
     return fail(NOT_FOUND, "Key %s not found in checkpoint", shown);
   if (item->value_size > ENTRY_BYTES_MAX)
     return fail(DATA_LOSS, "TensorBundle at %s: the entry of '%s' is too large", b->prefix, shown);
-  TRY(wire_check(item->value, item->value_size));
+  TRY(wire_check(&tensorflow__bundle_entry_proto__descriptor, item->value, item->value_size));
   ProtobufCAllocator alloc = {proto_alloc, proto_free, b->arena};
   *out = tensorflow__bundle_entry_proto__unpack(&alloc, item->value_size, item->value);
   return *out ? OK : fail(DATA_LOSS, "TensorBundle at %s: the entry of '%s' cannot be read", b->prefix, shown);

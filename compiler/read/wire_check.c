@@ -1,10 +1,22 @@
-/* wire_check.c: a look over protobuf bytes before they are unpacked: unpacking recurses and allocates as the input says, so
- * lengths must lie inside of their parents and nesting must be bounded first. Bytes that could be a message are followed as
- * one; text that only looks like one costs a little time and nothing else. */
-#include "compiler/read/read.h"
+/* wire_check.c: a look over protobuf bytes before they are unpacked: unpacking recurses and allocates as the input says.
+ * Following the descriptor, this checks that lengths lie inside of their parents, that nesting is bounded, that strings
+ * are what they seem (no NUL inside), and adds up what unpacking will take: an empty message of two bytes becomes a struct
+ * of hundreds. */
+#include <stdbool.h>
+#include <string.h>
+
+#include "compiler/read/import.h"
+
+#define DEPTH_MAX 100              /* protobuf's own limit: TensorFlow reads nothing deeper */
+#define MEMORY_FACTOR 64           /* unpacked bytes for each byte of the file; real graphs need 5 */
+#define MEMORY_FREE (UINT64_C(4) << 20)
+#define SCANNED_FIELD 64           /* what protobuf-c keeps for a field while it reads the message */
 
 struct cursor {
   const uint8_t *at, *end;
+};
+struct wire_reader {
+  uint64_t memory, memory_max;
 };
 
 static bool take_varint(struct cursor *c, uint64_t *out) {
@@ -23,25 +35,26 @@ static bool take_varint(struct cursor *c, uint64_t *out) {
   return false;
 }
 
-/* Moves over one field; *inner is its payload when it is length-delimited. False: this is no message. */
-static bool take_field(struct cursor *c, struct cursor *inner) {
+/* Moves over one field; `payload` is what it holds when it is length-delimited. */
+static bool take_field(struct cursor *c, uint32_t *id, unsigned *wire_type, struct cursor *payload) {
   uint64_t tag, value;
-  inner->at = inner->end = NULL;
-  if (!take_varint(c, &tag) || (tag >> 3) == 0 || (tag >> 3) > 536870911)
+  *payload = (struct cursor){0};
+  if (!take_varint(c, &tag) || tag >> 3 == 0 || tag >> 3 > 536870911)
     return false;
-  size_t left = (size_t)(c->end - c->at), skip = 0;
-  switch (tag & 7) {
+  *id = (uint32_t)(tag >> 3);
+  *wire_type = (unsigned)tag & 7;
+  size_t left = (size_t)(c->end - c->at), skip;
+  switch (*wire_type) {
   case 0: return take_varint(c, &value);
   case 1: skip = 8; break;
   case 5: skip = 4; break;
   case 2:
-    if (!take_varint(c, &value) || value > (size_t)(c->end - c->at))
+    if (!take_varint(c, &value) || value > (uint64_t)(c->end - c->at))
       return false;
-    inner->at = c->at;
-    inner->end = c->at + value;
+    *payload = (struct cursor){c->at, c->at + value};
     c->at += value;
     return true;
-  default: return false;
+  default: return false; /* groups: no message of ours has any */
   }
   if (skip > left)
     return false;
@@ -49,33 +62,54 @@ static bool take_field(struct cursor *c, struct cursor *inner) {
   return true;
 }
 
-/* TensorFlow's own messages nest about 12 deep in a real graph: node, attribute, list, function, attribute ... */
-#define WIRE_DEPTH (LIMIT_NESTING * 2)
-
-static bool is_message(struct cursor c) {
-  struct cursor inner;
-  while (c.at < c.end)
-    if (!take_field(&c, &inner))
-      return false;
-  return true;
+static bool is_length_delimited(const ProtobufCFieldDescriptor *field) {
+  return field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_BYTES ||
+         field->type == PROTOBUF_C_TYPE_MESSAGE;
 }
 
-/* The deepest chain of payloads that parse as messages; stops at the limit. */
-static bool too_deep(struct cursor c, int depth) {
-  if (depth > WIRE_DEPTH)
-    return true;
-  struct cursor inner;
-  while (c.at < c.end && take_field(&c, &inner))
-    if (inner.end - inner.at > 2 && is_message(inner) && too_deep(inner, depth + 1))
-      return true;
-  return false;
-}
+static status check_message(struct wire_reader *r, const ProtobufCMessageDescriptor *message, struct cursor c, int depth);
 
-status wire_check(const void *data, size_t size) {
-  struct cursor all = {data, (const uint8_t *)data + size};
-  if (!is_message(all))
-    return fail(INVALID_ARGUMENT, "is no protobuf message");
-  if (too_deep(all, 0))
-    return fail(INVALID_ARGUMENT, "is nested more than %d deep", WIRE_DEPTH);
+static status check_field(struct wire_reader *r, const ProtobufCFieldDescriptor *field, unsigned wire_type,
+                          struct cursor payload, int depth) {
+  size_t size = (size_t)(payload.end - payload.at);
+  bool delimited = wire_type == 2;
+  r->memory += SCANNED_FIELD;
+  if (!field || !delimited) {
+    r->memory += delimited ? size : 16;
+    return OK;
+  }
+  if (!is_length_delimited(field)) { /* packed: elements of one byte become up to eight */
+    r->memory += size * 8 + 16;
+    return OK;
+  }
+  r->memory += 16; /* pointer, or bytes with their length */
+  if (field->type == PROTOBUF_C_TYPE_MESSAGE)
+    return check_message(r, field->descriptor, payload, depth + 1);
+  r->memory += size + 16;
+  if (field->type == PROTOBUF_C_TYPE_STRING && memchr(payload.at, 0, size))
+    return fail(INVALID_ARGUMENT, "a '%s' has a NUL inside", field->name);
   return OK;
+}
+
+static status check_message(struct wire_reader *r, const ProtobufCMessageDescriptor *message, struct cursor c, int depth) {
+  if (depth > DEPTH_MAX)
+    return fail(INVALID_ARGUMENT, "is nested more than %d deep", DEPTH_MAX);
+  r->memory += message->sizeof_message + 16;
+  while (c.at < c.end) {
+    uint32_t id;
+    unsigned wire_type;
+    struct cursor payload;
+    if (!take_field(&c, &id, &wire_type, &payload))
+      return fail(INVALID_ARGUMENT, "a %s is damaged or cut off", message->short_name);
+    const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(message, id);
+    TRY(check_field(r, field, wire_type, payload, depth));
+    if (r->memory > r->memory_max)
+      return fail(RESOURCE_EXHAUSTED, "would take more than %d times its size in memory", MEMORY_FACTOR);
+  }
+  return OK;
+}
+
+status wire_check(const ProtobufCMessageDescriptor *message, const void *data, size_t size) {
+  struct wire_reader r = {.memory_max = size * MEMORY_FACTOR + MEMORY_FREE};
+  return check_message(&r, message, (struct cursor){data, (const uint8_t *)data + size}, 0);
 }
