@@ -124,7 +124,7 @@ status build_assign_op(struct op_call *c) {
   dim dims[LIMIT_RANK];
   TRY(op_input_var(c, 0, &var));
   TRY(op_input(c, 1, &value));
-  TRY(op_var_dims(c, 0, var, &rank, dims));
+  TRY(op_updated_dims(c, 0, var, &rank, dims));
   TRY(same_shape(c, rank, dims, value));
   struct kb kb;
   kb_begin(&kb, c, op_var(c, var)->dtype);
@@ -146,7 +146,7 @@ status build_count_up_to(struct op_call *c) {
   int rank;
   dim dims[LIMIT_RANK];
   TRY(op_input_var(c, 0, &var));
-  TRY(op_var_dims(c, 0, var, &rank, dims));
+  TRY(op_updated_dims(c, 0, var, &rank, dims));
   if (rank != 0)
     return fail(INVALID_ARGUMENT, "input is not a scalar: %s", op_shape_text(c, rank, dims));
   int64_t limit = node_attr_int(c->node, "limit", 0);

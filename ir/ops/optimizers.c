@@ -234,7 +234,7 @@ static status bind_inputs(struct op_call *c, struct kb *kb, struct update *u, in
     TRY(op_input_var(c, i, &var));
     int r;
     dim d[LIMIT_RANK];
-    TRY(op_var_dims(c, i, var, &r, d));
+    TRY(op_updated_dims(c, i, var, &r, d));
     if (u->var_count == 0) {
       *rank = r;
       memcpy(dims, d, sizeof d);
