@@ -1,4 +1,4 @@
-/* test_cluster.c: the three forms of a cluster file, and what is refused. */
+/* test_cluster_file.c: the three forms of a cluster file, and what is refused. */
 #include "compiler/cluster.h"
 
 #include <setjmp.h>
