@@ -297,7 +297,7 @@ static void kernel_shapes(struct flow_writer *f, const struct flow_node *node, s
 static status write_kernel(struct flow_writer *f, const struct flow_node *node, struct program_instr *instr) {
   struct part_writer *w = f->w;
   struct emitter *e = w->e;
-  instr->number = emit_kernel(e, node->kernel);
+  instr->number = emit_kernel_number(e, node->kernel);
   TRY(kernel_args(f, node, instr));
   if (instr->flags & INSTR_LOCKS)
     kernel_shapes(f, node, instr);

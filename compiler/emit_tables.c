@@ -74,7 +74,7 @@ struct program_range emit_operands(struct emitter *e, const uint32_t *items, uin
   return range;
 }
 
-uint32_t emit_kernel(struct emitter *e, const struct kernel *kernel) {
+uint32_t emit_kernel_number(struct emitter *e, const struct kernel *kernel) {
   uint32_t number;
   char *key = arena_printf(e->arena, "%016llx", (unsigned long long)kernel_hash(kernel));
   if (map_find(&e->kernel_numbers, key, &number))

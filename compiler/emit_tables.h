@@ -54,7 +54,7 @@ uint32_t emit_constant_code(struct emitter *e, int64_t value);
 /* A list of operands. */
 struct program_range emit_operands(struct emitter *e, const uint32_t *items, uint32_t count);
 /* The number of a kernel; equal kernels are one. */
-uint32_t emit_kernel(struct emitter *e, const struct kernel *kernel);
+uint32_t emit_kernel_number(struct emitter *e, const struct kernel *kernel);
 struct program_range emit_attrs(struct emitter *e, const struct flow_attr *attrs, uint32_t count);
 /* Forgets the symbols and codes of the last entry. */
 void emit_begin_entry(struct emitter *e, struct dim_table *dims);
