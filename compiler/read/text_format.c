@@ -9,7 +9,6 @@
 #include "base/dtype.h"
 #include "base/limits.h"
 #include "base/vec.h"
-#include "tensorflow.pb-c.h"
 
 #define TEXT_DEPTH (LIMIT_NESTING * 2)
 #define WORD_SIZE 128 /* of a name or number: the longest double has 24 characters, the longest field name 32 */
@@ -225,7 +224,8 @@ static status take_int32(struct text_reader *r, int32_t *out) {
     if (ref)
       word[length - 4] = 0;
     enum dtype dtype = DTYPE_INVALID;
-    if (strncmp(word, "DT_", 3) || (strcmp(word, "DT_INVALID") && !dtype_from_name(word, &dtype)))
+    bool other = strncmp(word, "DT_", 3); /* of another enumeration, such as `version: V2` of a saver: decides nothing here */
+    if (!other && strcmp(word, "DT_INVALID") && !dtype_from_name(word, &dtype))
       return text_fail(r, "no element type");
     *out = ref ? dtype + DTYPE_REF : dtype;
     return OK;
@@ -439,28 +439,4 @@ status text_parse(const char *text, size_t size, const ProtobufCMessageDescripto
   vec_free(&r.bytes);
   *out = message;
   return result;
-}
-
-/* ---- telling texts apart ---- */
-
-static bool word_is_one_of(const char *word, const char *const *names) {
-  for (; *names; names++)
-    if (!strcmp(word, *names))
-      return true;
-  return false;
-}
-
-const ProtobufCMessageDescriptor *text_descriptor(const char *text, size_t size) {
-  static const char *const graph[] = {"node", "versions", "version", "library", "debug_info", NULL};
-  static const char *const meta[] = {"meta_info_def", "graph_def", "saver_def", "collection_def", "signature_def",
-                                     "asset_file_def", "object_graph_def", NULL};
-  static const char *const saved[] = {"saved_model_schema_version", "meta_graphs", NULL};
-  struct text_reader r = {.start = text, .at = text, .end = text + size};
-  char word[WORD_SIZE];
-  if (take_word(&r, false, word) != OK || (peek(&r) != ':' && peek(&r) != '{' && peek(&r) != '<'))
-    return NULL;
-  return word_is_one_of(word, graph)   ? &tensorflow__graph_def__descriptor
-         : word_is_one_of(word, meta)  ? &tensorflow__meta_graph_def__descriptor
-         : word_is_one_of(word, saved) ? &tensorflow__saved_model__descriptor
-                                       : NULL;
 }

@@ -9,10 +9,6 @@
 #include "base/arena.h"
 #include "base/status.h"
 
-/* The descriptor of what the text holds, by the name of its first field (GraphDef, MetaGraphDef or SavedModel); NULL: this
- * is no text of these. */
-const ProtobufCMessageDescriptor *text_descriptor(const char *text, size_t size);
-
 /* INVALID_ARGUMENT with line and column. */
 status text_parse(const char *text, size_t size, const ProtobufCMessageDescriptor *descriptor, struct arena *arena,
                   ProtobufCMessage **out);
