@@ -60,6 +60,7 @@ struct codegen {
   uint32_t lane_local;       /* the loop whose iterations are lanes */
   value lane_base;           /* its value in lane 0 */
   value mask;                /* <lanes x i1>, or i1 under a condition; NULL: all lanes */
+  value set_mask;            /* the same for locals: lanes beyond the end of a par loop may hold anything there */
   LLVMBasicBlockRef bail;    /* where a check that fails in some lane goes: scalar code that finds which; or NULL */
   uint32_t copies, copy;     /* copies being written, the one at hand */
   int no_lanes;              /* > 0: scalar code only */
@@ -112,7 +113,7 @@ bool access_is_affine(struct codegen *c, uint32_t buffer, const expr_id *index);
 /* codegen_lanes.c */
 struct lane_plan {
   uint32_t lanes;
-  bool has_check, has_red;
+  bool is_par, has_check, has_red;
   double cost;
 };
 double loop_trips(const struct kernel *k, expr_id extent); /* a guess where it is not constant */
@@ -148,8 +149,9 @@ struct packing {
   const struct stmt *red[CHAIN_MAX];     /* the loops of the sum, outermost first */
   int red_count;
   int outer[CHAIN_MAX], outer_count;     /* loops, but for the lanes', that the packed factor varies with */
-  uint32_t lanes, copies;
-  bool always;                           /* packing pays for all sizes, or there is no other way */
+  uint32_t vectors, lanes, copies;
+  int rows_min;                          /* with fewer rows packing does not pay */
+  bool always;                           /* there are never fewer */
   bool is_safe;                          /* computing an element twice does no harm */
 };
 struct phase {

@@ -255,6 +255,31 @@ static value *memo_slot(struct codegen *c, int set, expr_id e) {
   return &m->at[c->flags[e] & EXPR_JAMMED ? c->copy : 0];
 }
 
+/* inside ? load : 0, the same for all lanes (padding): choosing the address keeps the value a load that is broadcast. */
+static bool is_padded_load(struct codegen *c, const struct expr *x) {
+  const struct kernel *k = c->k;
+  if (c->lanes <= 1 || x->op != SCALAR_SELECT || (x->dtype != DTYPE_FLOAT && x->dtype != DTYPE_DOUBLE))
+    return false;
+  const expr_id *operands = &k->operands.items[x->first];
+  return expr_get(k, operands[1])->op == SCALAR_LOAD && expr_get(k, operands[2])->op == SCALAR_CONST && expr_get(k, operands[2])->imm == 0 &&
+         !varies(c, operands[0]) && !varies(c, operands[1]);
+}
+static value emit_padded_load(struct codegen *c, const struct expr *x) {
+  const expr_id *operands = &c->k->operands.items[x->first];
+  const struct expr *load = expr_get(c->k, operands[1]);
+  value zero = LLVMGetNamedGlobal(c->m->module, "zero"), condition = emit_expr(c, operands[0]);
+  if (!zero) {
+    zero = LLVMAddGlobal(c->m->module, c->m->i64, "zero");
+    LLVMSetInitializer(zero, const_i64(c, 0));
+    LLVMSetLinkage(zero, LLVMInternalLinkage);
+    LLVMSetAlignment(zero, 64);
+  }
+  value address = element_address(c, (uint32_t)load->imm, &c->k->operands.items[load->first], load->part, ACCESS_UNIFORM);
+  value v = LLVMBuildLoad2(c->b, type_in_memory(c->m, x->dtype), LLVMBuildSelect(c->b, condition, address, zero, ""), "");
+  LLVMSetAlignment(v, alignment_of(x->dtype));
+  return v;
+}
+
 value emit_expr(struct codegen *c, expr_id e) {
   const struct expr *x = expr_get(c->k, e);
   if (x->op == SCALAR_CONST)
@@ -267,6 +292,8 @@ value emit_expr(struct codegen *c, expr_id e) {
   value v[3], result;
   if (c->packing && e == c->packing->pack.packed) {
     result = emit_packed_load(c);
+  } else if (is_padded_load(c, x)) {
+    result = emit_padded_load(c, x);
   } else if (x->op == SCALAR_LOCAL) {
     result = emit_local(c, (uint32_t)x->imm);
   } else if (x->op == SCALAR_LOAD) {

@@ -279,6 +279,7 @@ bool plan_lanes(struct codegen *c, uint32_t local, bool is_par, double trips, co
   if (fits) {
     uint32_t native;
     out->lanes = choose_lanes(c, body, trips, is_par, &native);
+    out->is_par = is_par;
     out->has_check = l.has_check;
     out->has_red = l.has_red;
     double width = native < out->lanes ? native : out->lanes;
@@ -317,12 +318,14 @@ static value lane_numbers(struct codegen *c, uint32_t lanes) {
   return LLVMConstVector(steps, lanes);
 }
 
-static void emit_lanes(struct codegen *c, uint32_t local, value base, value mask, const struct stmt *body) {
+static void emit_lanes(struct codegen *c, uint32_t local, value base, value mask, const struct stmt *body,
+                       const struct lane_plan *plan) {
   c->lane_local = local;
   c->lane_base = base;
   c->mask = mask;
+  c->set_mask = plan->is_par ? NULL : mask;
   emit_block(c, body);
-  c->mask = NULL;
+  c->mask = c->set_mask = NULL;
 }
 
 void lanes_enter(struct codegen *c, uint32_t local, uint32_t lanes, const struct stmt *body) {
@@ -375,7 +378,7 @@ void emit_lane_loop(struct codegen *c, uint32_t local, value begin, value end, c
   struct counted_loop loop = loop_begin(c, begin, main_end, step);
   if (resume)
     LLVMBuildStore(c->b, loop.index, resume);
-  emit_lanes(c, local, loop.index, NULL, body);
+  emit_lanes(c, local, loop.index, NULL, body, plan);
   if (resume)
     LLVMBuildStore(c->b, LLVMBuildNSWAdd(c->b, loop.index, step, ""), resume);
   loop_end(c, &loop);
@@ -387,7 +390,7 @@ void emit_lane_loop(struct codegen *c, uint32_t local, value begin, value end, c
     c->generation++;
     value left = LLVMBuildTrunc(c->b, LLVMBuildNSWSub(c->b, end, main_end, ""), c->m->i32, "");
     value mask = LLVMBuildICmp(c->b, LLVMIntULT, lane_numbers(c, lanes), splat(c, left, lanes), "");
-    emit_lanes(c, local, main_end, mask, body);
+    emit_lanes(c, local, main_end, mask, body, plan);
     LLVMBuildBr(c->b, rest);
     LLVMPositionBuilderAtEnd(c->b, rest);
   }

@@ -16,6 +16,7 @@
 #define ROW_GROUPS 8           /* groups of copies in a tile */
 #define CHUNK_BYTES (1 << 19)  /* of panels */
 #define ROWS_MIN 16            /* below, packing costs more than it gives */
+#define ROWS_MIN_STRIDED 4     /* the same where the plain code would gather */
 
 /* ---- recognising ---- */
 
@@ -138,7 +139,7 @@ static double loop_trips_of(const struct kernel *k, const struct phase *p, int l
 /* The loop whose iterations fill groups of copies best. */
 static int find_copy_loop(struct codegen *c, const struct phase *p, int lane, const struct packing *pack, uint32_t *copies) {
   struct usage u = {c->k, p};
-  uint32_t most = c->m->vector_bytes == 64 ? 8 : c->m->vector_bytes == 32 ? 6 : 4;
+  uint32_t most = pack->vectors > 2 || c->m->vector_bytes == 32 ? 6 : c->m->vector_bytes == 64 ? 8 : 4;
   double best = 0;
   int chosen = -1;
   for (int i = p->loop_count - 1; i >= 0; i--) {
@@ -179,6 +180,14 @@ static void move_to_end(struct phase *p, int loop, int end) {
   p->loops[end] = moved;
 }
 
+/* Registers of lanes: with 32 of them 4 x 6 accumulators load least, where the lanes' loop is long or a multiple of that. */
+static uint32_t choose_vectors(struct codegen *c, const struct phase *p, int lane, uint32_t size) {
+  bool known;
+  uint32_t four = 4 * c->m->vector_bytes / size;
+  uint64_t trips = (uint64_t)loop_trips_of(c->k, p, lane, &known);
+  return c->m->vector_bytes == 64 && known && (trips % four == 0 || trips > 6 * four) ? 4 : 2;
+}
+
 bool plan_packing(struct codegen *c, struct phase *p) {
   const struct kernel *k = c->k;
   struct packing pack = {0};
@@ -197,12 +206,13 @@ bool plan_packing(struct codegen *c, struct phase *p) {
   pack.plain = operands[1 - which];
   if (!uses_loop(&u, pack.packed, lane) || uses_loop(&u, pack.plain, lane))
     return false;
+  pack.vectors = choose_vectors(c, p, lane, (uint32_t)size);
   uint32_t copies = 0;
   int copy = find_copy_loop(c, p, lane, &pack, &copies);
   if (copy < 0)
     return false;
   pack.dtype = k->locals.items[sum->local].dtype;
-  pack.lanes = 2 * c->m->vector_bytes / (uint32_t)size;
+  pack.lanes = pack.vectors * c->m->vector_bytes / (uint32_t)size;
   pack.copies = copies;
   pack.is_safe = !reads_what_it_stores(k, p->inside);
   move_to_end(p, copy, p->loop_count - 1);
@@ -219,8 +229,9 @@ bool plan_packing(struct codegen *c, struct phase *p) {
     }
   }
   uint32_t local = p->chain[p->loops[p->loop_count - 1].last]->local;
-  pack.always = (all_known && rows >= ROWS_MIN) || expr_is_strided(c, pack.packed, local);
-  if (all_known && rows < ROWS_MIN && !pack.always)
+  pack.rows_min = expr_is_strided(c, pack.packed, local) ? ROWS_MIN_STRIDED : ROWS_MIN;
+  pack.always = all_known && rows >= pack.rows_min;
+  if (all_known && !pack.always)
     return false;
   p->pack = pack;
   p->has_packing = true;
@@ -264,7 +275,7 @@ value emit_pack_condition(struct codegen *c, const struct phase *p) {
     if (!outer)
       rows = LLVMBuildNSWMul(c->b, rows, emit_loop_extent(c, p, i), "");
   }
-  return LLVMBuildICmp(c->b, LLVMIntSGE, rows, const_i64(c, ROWS_MIN), "");
+  return LLVMBuildICmp(c->b, LLVMIntSGE, rows, const_i64(c, p->pack.rows_min), "");
 }
 value emit_pack_bytes(struct codegen *c, const struct phase *p) {
   value rows = LLVMBuildNSWMul(c->b, emit_pack_panels(c, p), emit_red_total(c, p), "");

@@ -83,8 +83,8 @@ static void emit_set(struct codegen *c, const struct stmt *s) {
     value v = emit_set_value(c, s), at = slot->at[c->copy];
     if (slot->varying) {
       v = splat(c, v, c->lanes);
-      if (c->mask)
-        v = LLVMBuildSelect(c->b, c->mask, v, LLVMBuildLoad2(c->b, slot->type, at, ""), "");
+      if (c->set_mask)
+        v = LLVMBuildSelect(c->b, c->set_mask, v, LLVMBuildLoad2(c->b, slot->type, at, ""), "");
     }
     LLVMBuildStore(c->b, v, at);
   }
@@ -99,12 +99,13 @@ static void emit_stores(struct codegen *c, const struct stmt *s) {
 
 /* Both branches, each for its lanes. */
 static void emit_masked_if(struct codegen *c, const struct stmt *s, value condition) {
-  value outer = c->mask, inverse = LLVMBuildNot(c->b, condition, "");
-  c->mask = outer ? LLVMBuildAnd(c->b, outer, condition, "") : condition;
+  value outer = c->mask, outer_set = c->set_mask, inverse = LLVMBuildNot(c->b, condition, "");
+  c->mask = c->set_mask = outer ? LLVMBuildAnd(c->b, outer, condition, "") : condition;
   emit_block(c, s->body);
-  c->mask = outer ? LLVMBuildAnd(c->b, outer, inverse, "") : inverse;
+  c->mask = c->set_mask = outer ? LLVMBuildAnd(c->b, outer, inverse, "") : inverse;
   emit_block(c, s->otherwise);
   c->mask = outer;
+  c->set_mask = outer_set;
 }
 
 static void emit_if(struct codegen *c, const struct stmt *s) {
