@@ -26,9 +26,9 @@ uint32_t graph_find(const struct graph *graph, const char *name) {
 
 status graph_find_output(const struct graph *graph, const char *tensor, struct edge *out) {
   const char *colon = strrchr(tensor, ':');
-  char *end = NULL;
-  unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
-  bool has_port = colon && colon[1] && !*end;
+  size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+  bool has_port = digits && digits < 10 && !colon[1 + digits];
+  unsigned long port = has_port ? strtoul(colon + 1, NULL, 10) : 0;
   char *name = strndup(tensor, has_port ? (size_t)(colon - tensor) : strlen(tensor));
   uint32_t node = graph_find(graph, name);
   free(name);
@@ -83,4 +83,22 @@ status graph_order(const struct graph *g, uint32_t *order) {
   vec_free(&stack);
   free(state);
   return result;
+}
+
+void graph_deinit(struct graph *graph) {
+  map_deinit(&graph->names);
+  map_deinit(&graph->function_names);
+  vec_free(&graph->nodes);
+  vec_free(&graph->functions);
+}
+
+void model_deinit(struct model *model) {
+  if (model->graph)
+    graph_deinit(model->graph);
+  for (uint32_t i = 0; i < model->signatures.count; i++) {
+    vec_free(&model->signatures.items[i].inputs);
+    vec_free(&model->signatures.items[i].outputs);
+  }
+  vec_free(&model->signatures);
+  vec_free(&model->collections);
 }

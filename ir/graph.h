@@ -131,6 +131,9 @@ struct model {
   const char *sha256;            /* of the file's bytes (a SavedModel: of saved_model.pb), hex */
 };
 
+/* Frees what is not in the arena. An instance of a function (ir/function.h) shares its library: not for those. */
+void graph_deinit(struct graph *graph);
+void model_deinit(struct model *model);
 const struct attr_value *attr_find(const struct attr *attrs, uint32_t count, const char *name); /* NULL when absent */
 uint32_t graph_find(const struct graph *graph, const char *name); /* NO_NODE when absent */
 /* "x" or "x:0" -> edge; NOT_FOUND names it */

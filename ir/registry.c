@@ -243,8 +243,30 @@ const char *node_attr_string(const struct node *node, const char *name, const ch
 
 /* ---- checking nodes ---- */
 
+static enum attr_kind kind_of_type(const char *type) {
+  static const struct {
+    const char *type;
+    enum attr_kind kind;
+  } kinds[] = {{"type", ATTR_TYPE}, {"int", ATTR_INT},       {"float", ATTR_FLOAT}, {"bool", ATTR_BOOL}, {"string", ATTR_STRING},
+               {"shape", ATTR_SHAPE}, {"tensor", ATTR_TENSOR}, {"func", ATTR_FUNC}};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (!strncmp(type, kinds[i].type, strlen(kinds[i].type)))
+      return kinds[i].kind;
+  return ATTR_NONE;
+}
+
+/* Whoever reads an attribute relies on its kind. */
+static status check_attr_kind(const struct node *n, const struct op_attr *a, const struct attr_value *v) {
+  bool is_list = !strncmp(a->type, "list(", 5), good = is_list ? v->kind == ATTR_LIST : v->kind == kind_of_type(a->type);
+  enum attr_kind item = is_list ? kind_of_type(a->type + 5) : ATTR_NONE;
+  for (uint32_t i = 0; good && is_list && i < v->list.count; i++)
+    good = v->list.items[i].kind == item;
+  return good ? OK : fail(INVALID_ARGUMENT, "%s (%s): attribute '%s' must be %s", n->name, n->op, a->name, a->type);
+}
+
 static status check_attr_value(const struct node *n, const struct op_attr *a, const struct attr_value *v) {
-  if (a->allowed && v->kind == ATTR_TYPE && !strchr((const char *)a->allowed, (int)v->i))
+  TRY(check_attr_kind(n, a, v));
+  if (a->allowed && v->kind == ATTR_TYPE && (v->i < 1 || v->i > UINT8_MAX || !strchr((const char *)a->allowed, (int)v->i)))
     return fail(INVALID_ARGUMENT, "%s (%s): attribute '%s' may not be %s", n->name, n->op, a->name, dtype_name((enum dtype)v->i));
   if (a->allowed_strings && v->kind == ATTR_STRING) {
     const char *const *s = a->allowed_strings;
@@ -281,8 +303,11 @@ static status expand_arg(const struct node *n, const struct op_arg *a, dtype_lis
     return fail(INVALID_ARGUMENT, "%s (%s): attribute '%s' is %lld", n->name, n->op, a->number_attr, (long long)count);
   if (a->list_attr) {
     const struct attr_value *v = node_attr(n, a->list_attr);
-    for (uint32_t i = 0; v && v->kind == ATTR_LIST && i < v->list.count; i++)
+    for (uint32_t i = 0; v && v->kind == ATTR_LIST && i < v->list.count; i++) {
+      if (!dtype_is_valid(dtype_base((int)v->list.items[i].i)))
+        return fail(INVALID_ARGUMENT, "%s (%s): attribute '%s' holds a number that is no dtype", n->name, n->op, a->list_attr);
       vec_push(out, (uint8_t)v->list.items[i].i);
+    }
     return OK;
   }
   int dtype = a->dtype ? a->dtype : (int)node_attr_int(n, a->type_attr, 0);
@@ -293,15 +318,23 @@ static status expand_arg(const struct node *n, const struct op_arg *a, dtype_lis
   return OK;
 }
 
+static status expand_function_arg(const struct node *n, const char *arg, uint8_t fixed, const char *attr, dtype_list *out) {
+  int64_t dtype = fixed ? fixed : node_attr_int(n, attr, 0);
+  if (dtype < 1 || dtype > UINT8_MAX || !dtype_is_valid(dtype_base((int)dtype)))
+    return fail(INVALID_ARGUMENT, "%s (%s): argument '%s' of the function has no dtype", n->name, n->op, arg);
+  vec_push(out, (uint8_t)dtype);
+  return OK;
+}
+
 static status expand_signature(struct graph *g, struct node *n, dtype_list *in, dtype_list *out) {
   n->def = registry_find(n->op);
   uint32_t at;
   if (!n->def && map_find(&g->function_names, n->op, &at)) {
     const struct function *f = &g->functions.items[at];
     for (uint32_t i = 0; i < f->arg_count; i++)
-      vec_push(in, f->arg_types[i] ? f->arg_types[i] : (uint8_t)node_attr_int(n, f->arg_type_attrs[i], 0));
+      TRY(expand_function_arg(n, f->arg_names[i], f->arg_types[i], f->arg_type_attrs[i], in));
     for (uint32_t i = 0; i < f->ret_count; i++)
-      vec_push(out, f->ret_types[i] ? f->ret_types[i] : (uint8_t)node_attr_int(n, f->ret_type_attrs[i], 0));
+      TRY(expand_function_arg(n, f->ret_names[i], f->ret_types[i], f->ret_type_attrs[i], out));
     return OK;
   }
   if (!n->def)

@@ -10,7 +10,9 @@ status import_graph(const Tensorflow__GraphDef *def, struct arena *arena, struct
 status import_attrs(const Tensorflow__AttrEntry *const *entries, size_t count, struct arena *arena, const struct attr **out);
 /* Adds a function to the graph's library; its body stays text until it is instantiated (ir/function.h). */
 status import_function(struct graph *graph, const Tensorflow__FunctionDef *def);
-/* One tensor with all elements laid out; sizes are checked against the shape before memory is taken. */
+/* One tensor with all elements laid out; sizes are checked against the shape before memory is taken. Before the first of
+ * a file: import_tensor_begin, which sets what repeated values may fill in all. */
+void import_tensor_begin(void);
 status import_tensor(const Tensorflow__TensorProto *proto, struct arena *arena, const struct constant **out);
 
 /* MetaGraphDef: the graph, and its signatures, collections and saver. */

@@ -53,8 +53,13 @@ static status import_func(const Tensorflow__NameAttrList *f, struct arena *arena
   return import_entries(f->attr, f->n_attr, arena, depth, &func->attrs);
 }
 
+/* A list value takes a hundred times its byte in the file; what is long is a tensor. */
+#define LIST_MAX (1 << 16)
+
 static status import_list(const Tensorflow__AttrValue__ListValue *l, struct arena *arena, int depth, struct attr_value *out) {
   size_t count = l->n_s + l->n_i + l->n_f + l->n_b + l->n_type + l->n_shape + l->n_tensor + l->n_func;
+  if (count > LIST_MAX)
+    return fail(RESOURCE_EXHAUSTED, "a list of %zu values", count);
   struct attr_value *items = ARENA_ARRAY(arena, struct attr_value, count + 1), *v = items;
   out->kind = ATTR_LIST;
   out->list.items = items;
@@ -110,19 +115,33 @@ status import_attrs(const Tensorflow__AttrEntry *const *entries, size_t count, s
 
 /* ---- nodes ---- */
 
+/* The number behind the last colon; false when there is none that a port could have. */
+static bool take_port(const char *name, const char **colon, uint32_t *out) {
+  uint64_t value = 0;
+  *colon = strrchr(name, ':');
+  if (!*colon || !(*colon)[1])
+    return false;
+  for (const char *p = *colon + 1; *p; p++) {
+    if (*p < '0' || *p > '9' || value >= LIMIT_NODE_INPUTS)
+      return false;
+    value = value * 10 + (uint64_t)(*p - '0');
+  }
+  *out = (uint32_t)value;
+  return true;
+}
+
 /* "a", "a:1" or "^a" */
 static status import_input(const struct graph *g, const struct node *n, const char *text, struct edge *out, bool *is_control) {
   *is_control = text[0] == '^';
-  const char *name = text + *is_control, *colon = strrchr(name, ':');
-  char *end = NULL;
-  unsigned long port = !*is_control && colon && colon[1] ? strtoul(colon + 1, &end, 10) : 0;
-  bool has_port = end && !*end;
+  const char *name = text + *is_control, *colon;
+  uint32_t port = 0;
+  bool has_port = !*is_control && take_port(name, &colon, &port);
   char *bare = strndup(name, has_port ? (size_t)(colon - name) : strlen(name));
   uint32_t node = graph_find(g, bare);
   free(bare);
   if (node == NO_NODE)
     return fail(INVALID_ARGUMENT, "%s (%s): input '%s' is no node of the graph", n->name, n->op, text);
-  *out = (struct edge){node, (uint32_t)port};
+  *out = (struct edge){node, port};
   return OK;
 }
 
@@ -162,6 +181,7 @@ status import_graph(const Tensorflow__GraphDef *def, struct arena *arena, struct
   struct graph *g = ARENA_NEW(arena, struct graph);
   g->arena = arena;
   g->producer = def->versions ? def->versions->producer : 0;
+  *out = g; /* also of a failure: it is freed with the model */
   if (def->n_node > LIMIT_NODES)
     return fail(RESOURCE_EXHAUSTED, "the graph has %zu nodes", def->n_node);
   for (size_t i = 0; def->library && i < def->library->n_function; i++)
@@ -170,6 +190,5 @@ status import_graph(const Tensorflow__GraphDef *def, struct arena *arena, struct
     TRY(import_node(g, def->node[i]));
   for (size_t i = 0; i < def->n_node; i++)
     TRY(import_inputs(g, def->node[i], &g->nodes.items[i]));
-  *out = g;
   return OK;
 }

@@ -94,14 +94,32 @@ static status import_dims(const Tensorflow__TensorProto *t, struct constant *out
     return fail(UNIMPLEMENTED, "a constant of rank %zu", s->n_dim);
   for (int i = 0; i < out->rank; i++) {
     out->dims[i] = s->dim[i]->size;
-    if (out->dims[i] < 0 || __builtin_mul_overflow(out->count, out->dims[i], &out->count) || out->count > LIMIT_ELEMENTS)
+    if (out->dims[i] < 0 || out->dims[i] > LIMIT_ELEMENTS || out->count > LIMIT_ELEMENTS / (out->dims[i] ? out->dims[i] : 1))
       return fail(INVALID_ARGUMENT, "a constant whose dimension %d is %lld", i, (long long)out->dims[i]);
+    out->count *= out->dims[i];
   }
   return OK;
 }
 
-/* A repeated value may fill a large shape from few bytes: more than this must come as bytes. */
-#define FILL_MAX (INT64_C(256) << 20)
+/* A repeated value fills a large shape from few bytes: so much in all, above what the values' own bytes pay for. */
+#define FILL_MAX (INT64_C(512) << 20)
+static _Thread_local int64_t fill_left;
+
+void import_tensor_begin(void) {
+  fill_left = FILL_MAX;
+}
+
+static status fill_pay(const Tensorflow__TensorProto *t, const struct constant *k, int64_t bytes) {
+  int64_t own = k->dtype == DTYPE_STRING ? (int64_t)(t->n_string_val + t->tensor_content.len) * 16
+                                         : (int64_t)values_of(t, k->dtype).count * (int64_t)dtype_size(k->dtype);
+  int64_t extra = bytes - own;
+  if (extra <= 0)
+    return OK;
+  if (extra > fill_left)
+    return fail(RESOURCE_EXHAUSTED, "a constant of %lld bytes from a short list", (long long)bytes);
+  fill_left -= extra;
+  return OK;
+}
 
 status import_tensor(const Tensorflow__TensorProto *t, struct arena *arena, const struct constant **out) {
   struct constant *k = ARENA_NEW(arena, struct constant);
@@ -115,8 +133,8 @@ status import_tensor(const Tensorflow__TensorProto *t, struct arena *arena, cons
   bool raw = t->tensor_content.len > 0 && k->dtype != DTYPE_STRING;
   if (raw && (int64_t)t->tensor_content.len != bytes)
     return fail(INVALID_ARGUMENT, "tensor_content has %zu bytes, the shape needs %lld", t->tensor_content.len, (long long)bytes);
-  if (!raw && bytes > FILL_MAX)
-    return fail(RESOURCE_EXHAUSTED, "a constant of %lld bytes from a short list", (long long)bytes);
+  if (!raw)
+    TRY(fill_pay(t, k, bytes));
   char *data = arena_alloc_aligned(arena, (size_t)bytes + 16, 64);
   if (k->dtype == DTYPE_STRING)
     TRY(import_strings(t, k->count, arena, (struct string_view *)(void *)data));

@@ -62,6 +62,7 @@ static const Tensorflow__MetaGraphDef *choose_meta(const Tensorflow__SavedModel 
 
 static status message_import(enum file_message kind, const void *message, struct arena *arena, struct model *out) {
   const Tensorflow__MetaGraphDef *meta = message;
+  import_tensor_begin();
   if (kind == FILE_GRAPH)
     return import_graph(message, arena, &out->graph);
   if (kind == FILE_SAVED_MODEL)
