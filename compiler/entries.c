@@ -256,16 +256,29 @@ static void operation_add(struct build *build, const char *name) {
   vec_push(&build->specs, spec);
 }
 
+/* A second entry of the same feeds, fetches and targets. */
+static void spec_copy(struct build *build, const struct entry_spec *spec, const char *name) {
+  struct entry_spec copy = {.name = name};
+  for (uint32_t i = 0; i < spec->feeds.count; i++) {
+    vec_push(&copy.feeds, spec->feeds.items[i]);
+    vec_push(&copy.feed_keys, spec->feed_keys.items[i]);
+  }
+  for (uint32_t i = 0; i < spec->fetches.count; i++) {
+    vec_push(&copy.fetches, spec->fetches.items[i]);
+    vec_push(&copy.fetch_keys, spec->fetch_keys.items[i]);
+  }
+  for (uint32_t i = 0; i < spec->targets.count; i++)
+    vec_push(&copy.targets, spec->targets.items[i]);
+  vec_push(&build->specs, copy);
+}
+
 /* The chief runs the entry `init` before its first phase: what initialises under another name goes by that one too. */
 static void init_alias(struct build *build) {
   static const char *const names[] = {"init_op", "init_all"};
   for (size_t i = 0; i < sizeof names / sizeof *names && !spec_find(build, "init"); i++) {
     const struct entry_spec *spec = spec_find(build, names[i]);
-    if (spec) {
-      struct entry_spec copy = *spec;
-      copy.name = "init";
-      vec_push(&build->specs, copy);
-    }
+    if (spec)
+      spec_copy(build, spec, "init");
   }
 }
 
@@ -334,8 +347,9 @@ static status defaults_make(struct build *build) {
 status entries_resolve(struct build *build) {
   for (uint32_t i = 0; i < build->options.entries.count; i++) {
     struct entry_spec spec;
-    TRY(entry_parse(&build->arena, build->options.entries.items[i], &spec));
-    vec_push(&build->specs, spec);
+    status result = entry_parse(&build->arena, build->options.entries.items[i], &spec);
+    vec_push(&build->specs, spec); /* a half-read one too: whoever frees the build frees it */
+    TRY(result);
   }
   if (!build->specs.count)
     TRY(defaults_make(build));

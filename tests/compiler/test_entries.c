@@ -1,0 +1,164 @@
+/* test_entries.c: --entry texts, and what is compiled without any. */
+#include "compiler/entries.h"
+#include "tests/support/graph_builder.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#define LINES                              \
+  "x Placeholder - dtype=FLOAT\n"          \
+  "y Placeholder - dtype=FLOAT\n"          \
+  "s Add - x y T=FLOAT\n"                  \
+  "two SoftmaxCrossEntropyWithLogits - s x T=FLOAT\n" \
+  "step NoOp - ^s\n"
+
+#define PORTS(keys, names) for (uint32_t i = 0; i < spec->keys.count; i++) \
+  fprintf(out, "%s%s%s%s", i ? ", " : "", spec->keys.items[i], \
+          strcmp(spec->keys.items[i], spec->names.items[i]) ? "=" : "", \
+          strcmp(spec->keys.items[i], spec->names.items[i]) ? spec->names.items[i] : "")
+
+/* "name: feeds -> fetches | targets", entries on lines of their own. */
+static char *specs_text(const struct build *build) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  for (uint32_t k = 0; k < build->specs.count; k++) {
+    const struct entry_spec *spec = &build->specs.items[k];
+    fprintf(out, "%s%s: ", k ? "\n" : "", spec->name);
+    PORTS(feed_keys, feeds);
+    fprintf(out, " -> ");
+    PORTS(fetch_keys, fetches);
+    fprintf(out, " | ");
+    for (uint32_t i = 0; i < spec->targets.count; i++)
+      fprintf(out, "%s%s", i ? ", " : "", spec->targets.items[i]);
+  }
+  fclose(out);
+  return text;
+}
+
+static const struct {
+  const char *text, *spec; /* NULL: refused */
+  status code;
+  const char *error;
+} texts[] = {
+  {"main: x, y -> s | step", "main: x, y -> s | step", OK, NULL},
+  {" main :x,y->s|step ", "main: x, y -> s | step", OK, NULL},
+  {"init: -> | step", "init:  ->  | step", OK, NULL},
+  {"main: -> s", "main:  -> s | ", OK, NULL},
+  {"main: ->", "main:  ->  | ", OK, NULL},
+  {"main: x:0 -> two:1, two", "main: x:0 -> two:1, two | ", OK, NULL},
+  {"main: x -> s, s", "main: x -> s | ", OK, NULL},
+  {"main: s -> s, two", "main: s -> s, two | ", OK, NULL},
+  {"main", NULL, INVALID_ARGUMENT, "':' is missing"},
+  {"main: x", NULL, INVALID_ARGUMENT, "'->' is missing"},
+  {": -> s", NULL, INVALID_ARGUMENT, "'' is no name"},
+  {"a b: -> s", NULL, INVALID_ARGUMENT, "'a b' is no name"},
+  {"main: x,, y -> s", NULL, INVALID_ARGUMENT, "an empty name"},
+  {"main: x, -> s", NULL, INVALID_ARGUMENT, "an empty name"},
+  {"main: x, x:0 -> s", NULL, INVALID_ARGUMENT, "the tensor 'x:0' is fed twice"},
+  {"main: nowhere -> s", NULL, NOT_FOUND, "entry 'main': the graph has no tensor 'nowhere'"},
+  {"main: -> nowhere", NULL, NOT_FOUND, "nowhere"},
+  {"main: -> s:1", NULL, NOT_FOUND, "s:1"},
+  {"main: -> step", NULL, NOT_FOUND, "'step' (NoOp) has 0 outputs"},
+  {"main: -> | nowhere", NULL, NOT_FOUND, "no operation 'nowhere'"},
+};
+
+static void texts_of_entries_are_read_and_checked(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    struct build build;
+    assert_int_equal(graph_builder_build(LINES, NULL, &build), OK);
+    vec_push(&build.options.entries, texts[i].text);
+    status result = entries_resolve(&build);
+    if (result != texts[i].code || (texts[i].error && !strstr(status_text(), texts[i].error)))
+      fail_msg("'%s': %s %s", texts[i].text, status_name(result), status_text());
+    char *text = specs_text(&build);
+    if (texts[i].spec)
+      assert_string_equal(text, texts[i].spec);
+    free(text);
+    graph_builder_free(&build);
+  }
+}
+
+static void two_entries_of_one_name_are_refused(void **state) {
+  (void)state;
+  struct build build;
+  assert_int_equal(graph_builder_build(LINES, NULL, &build), OK);
+  vec_push(&build.options.entries, "a: -> s");
+  vec_push(&build.options.entries, "a: -> x");
+  assert_int_equal(entries_resolve(&build), INVALID_ARGUMENT);
+  assert_non_null(strstr(status_text(), "two entries are named 'a'"));
+  graph_builder_free(&build);
+}
+
+static const struct {
+  const char *about, *lines, *specs;
+} defaults[] = {
+  {"main fetches what nothing consumes, and is fed the placeholders", LINES, "main: x, y -> two, two:1 | "},
+  {"a known name is an entry", LINES "train_op NoOp - ^step\n", "train_op: x, y ->  | train_op"},
+  {"what initialises is called init too", "init_all NoOp -\n" LINES, "init_all:  ->  | init_all\ninit:  ->  | init_all"},
+  {"init and train_step", "init NoOp -\n" LINES "train_step NoOp - ^s\n",
+   "init:  ->  | init\ntrain_step: x, y ->  | train_step"},
+  {"handles are not fetched", "h VarHandleOp - dtype=FLOAT shape=1\nc Const - dtype=FLOAT value=1\n", "main:  -> c | "},
+};
+
+static void graphs_without_entries_get_their_usual_ones(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
+    struct build build;
+    if (graph_builder_build(defaults[i].lines, NULL, &build) != OK || entries_resolve(&build) != OK)
+      fail_msg("%s: %s", defaults[i].about, status_text());
+    char *text = specs_text(&build);
+    if (strcmp(text, defaults[i].specs))
+      fail_msg("%s: %s", defaults[i].about, text);
+    free(text);
+    graph_builder_free(&build);
+  }
+}
+
+static void signatures_and_collections_come_first(void **state) {
+  (void)state;
+  struct build build;
+  assert_int_equal(graph_builder_build(LINES "train NoOp -\n", NULL, &build), OK);
+  struct signature_tensor b = {"b", "y:0"}, a = {"a", "x:0"}, sum = {"sum", "s:0"};
+  struct signature signature = {.name = "serve"};
+  vec_push(&signature.inputs, b);
+  vec_push(&signature.inputs, a);
+  vec_push(&signature.outputs, sum);
+  vec_push(&build.model.signatures, signature);
+  struct attr_value items[] = {{.kind = ATTR_STRING, .s = {"step", 4}}, {.kind = ATTR_STRING, .s = {"s:0", 3}}};
+  struct attr collection = {"train_op", {.kind = ATTR_LIST, .list = {items, 2}}};
+  vec_push(&build.model.collections, collection);
+  assert_int_equal(entries_resolve(&build), OK);
+  char *text = specs_text(&build);
+  assert_string_equal(text, "serve: a=x:0, b=y:0 -> sum=s:0 | \ntrain_op: x, y -> s:0 | step");
+  free(text);
+  vec_free(&build.model.signatures.items[0].inputs);
+  vec_free(&build.model.signatures.items[0].outputs);
+  vec_free(&build.model.signatures);
+  vec_free(&build.model.collections);
+  graph_builder_free(&build);
+}
+
+static void a_graph_without_outputs_needs_an_entry(void **state) {
+  (void)state;
+  struct build build;
+  assert_int_equal(graph_builder_build("n NoOp -\n", NULL, &build), OK);
+  assert_int_equal(entries_resolve(&build), INVALID_ARGUMENT);
+  assert_non_null(strstr(status_text(), "--entry"));
+  graph_builder_free(&build);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(texts_of_entries_are_read_and_checked),
+    cmocka_unit_test(two_entries_of_one_name_are_refused),
+    cmocka_unit_test(graphs_without_entries_get_their_usual_ones),
+    cmocka_unit_test(signatures_and_collections_come_first),
+    cmocka_unit_test(a_graph_without_outputs_needs_an_entry),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
