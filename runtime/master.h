@@ -21,6 +21,7 @@
 #include "runtime/cluster.h"
 
 #define LIMIT_MASTER_STEPS 256     /* threads: queue runners of several clients each hold one for as long as they wait */
+#define LIMIT_MASTER_NAMES 4096    /* feeds, fetches and targets of a run: they are compared with each other */
 #define LIMIT_MASTER_SESSIONS 1024 /* clients that go without closing leak one each; the oldest idle one makes room */
 
 /* A feed or fetch as the entry has it. */
@@ -53,6 +54,8 @@ struct master_config {
    * The error's text is status_text(). `*cancelled` becomes true when the client has gone or its time is over: the
    * step should then end with CANCELLED soon. Called on a thread of its own, several at a time. */
   status (*run)(void *self, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches, const atomic_bool *cancelled);
+  /* Forgets the variables, queues and tables of these containers (none: all). NULL: Reset only ends the sessions. */
+  status (*reset)(void *self, const char *const *containers, uint32_t count);
 };
 
 struct master;

@@ -51,6 +51,9 @@ static void call_release(struct call *call) {
   free(call);
 }
 
+void grpc_call_retain(struct grpc_call *call) { atomic_fetch_add(&((struct call *)call)->references, 1); }
+void grpc_call_release(struct grpc_call *call) { call_release((struct call *)call); }
+
 /* ---- answers ---- */
 
 static void run_reply(struct connection_post *post, struct http2 *http2) {

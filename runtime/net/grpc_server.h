@@ -24,6 +24,10 @@ struct grpc_call {
  * Else `text` is copied. */
 void grpc_call_reply(struct grpc_call *call, status code, const char *text, uint8_t *body, size_t size);
 
+/* Keeps path, body and `cancelled` alive, also after the answer. */
+void grpc_call_retain(struct grpc_call *call);
+void grpc_call_release(struct grpc_call *call);
+
 struct grpc_server;
 /* name is in the text for browsers. */
 status grpc_server_create(const char *name, struct grpc_server **out);
