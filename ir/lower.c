@@ -164,6 +164,14 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
     vec_push(&fr->effects, c.effect);
   }
   vec_free(&c.controls);
+  vec_free(&c.body);
+  return OK;
+}
+
+status frame_lower_nodes(struct lower *lw, struct frame *fr, const uint32_t *order, const bool *needed) {
+  for (uint32_t i = 0; i < fr->graph->nodes.count; i++)
+    if (needed[order[i]] && !fr->lowered[order[i]])
+      TRY(frame_lower_node(lw, fr, order[i]));
   return OK;
 }
 
@@ -235,9 +243,7 @@ status lower_entry(struct lower *lw, const struct lower_request *r, struct entry
   lw->graph = g;
   lw->frame = frame_create(lw, g);
   TRY(add_feeds(lw, r, out));
-  for (uint32_t i = 0; i < g->nodes.count; i++)
-    if (needed[order[i]])
-      TRY(frame_lower_node(lw, lw->frame, order[i]));
+  TRY(frame_lower_nodes(lw, lw->frame, order, needed));
   TRY(add_fetches(lw, r, out));
   for (uint32_t i = 0; i < r->target_count; i++)
     vec_push(&out->targets, g->nodes.items[r->targets[i]].name);

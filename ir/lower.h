@@ -48,6 +48,7 @@ struct op_call {
   uint32_t out_count;
   VEC(flow_id) controls;      /* what must have run before effects of this node */
   flow_id effect;             /* the last effect emitted by this call, 0: none */
+  VEC(flow_id) body;          /* effects of a function body lowered for this call */
 };
 
 typedef status (*op_builder)(struct op_call *c);

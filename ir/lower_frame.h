@@ -19,9 +19,15 @@ struct frame {
 struct frame *frame_create(struct lower *lw, const struct graph *graph);
 struct bound *frame_outputs(struct lower *lw, struct frame *fr, uint32_t node);
 status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index);
+/* The needed nodes of the frame's graph, in order. */
+status frame_lower_nodes(struct lower *lw, struct frame *fr, const uint32_t *order, const bool *needed);
 
 /* lower_function.c: lowers the body of a library function in place of the call: inputs are the call's, outputs are set. */
 status lower_call_function(struct op_call *c, const char *function, const struct attr *attrs, uint32_t attr_count);
+/* The body of a function in the flow that is being built: what its arguments are bound to, what its results became. Effects of
+ * the body come after the call's controls and are appended to c->body. */
+status lower_body(struct op_call *c, const char *function, const struct attr *attrs, uint32_t attr_count, const struct bound *args,
+                  uint32_t arg_count, struct bound *rets, uint32_t ret_count);
 /* The shape that a fed tensor has: dims may be new symbols. */
 status lower_feed_shape(struct lower *lw, const struct graph *graph, struct edge feed, int *rank, dim *dims);
 

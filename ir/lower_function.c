@@ -1,6 +1,7 @@
 /* lower_function.c: the shape of what is fed, and calls of library functions. */
 #include <string.h>
 
+#include "ir/function.h"
 #include "ir/lower_frame.h"
 
 /* ---- feeds ---- */
@@ -69,7 +70,92 @@ status lower_feed_shape(struct lower *lw, const struct graph *graph, struct edge
 
 /* ---- calls ---- */
 
+/* The nodes of an instance that must be lowered: what its results and control results need, and whatever has effects. */
+static void mark_body(const struct instance *body, bool *needed) {
+  const struct graph *g = body->graph;
+  VEC(uint32_t) stack = {0};
+  for (uint32_t i = 0; i < body->ret_count; i++)
+    vec_push(&stack, body->rets[i].node);
+  for (uint32_t i = 0; i < body->control_count; i++)
+    vec_push(&stack, body->controls[i]);
+  for (uint32_t i = 0; i < g->nodes.count; i++)
+    if (g->nodes.items[i].def && g->nodes.items[i].def->is_stateful)
+      vec_push(&stack, i);
+  while (stack.count) {
+    uint32_t n = stack.items[--stack.count];
+    if (needed[n])
+      continue;
+    needed[n] = true;
+    for (uint32_t i = 0; i < g->nodes.items[n].input_count; i++)
+      vec_push(&stack, g->nodes.items[n].inputs[i].node);
+    for (uint32_t i = 0; i < g->nodes.items[n].control_count; i++)
+      vec_push(&stack, g->nodes.items[n].controls[i]);
+  }
+  vec_free(&stack);
+}
+
+static void place_body(struct graph *g, const struct node *caller) {
+  for (uint32_t i = 0; i < g->nodes.count; i++) {
+    g->nodes.items[i].task = caller->task;
+    g->nodes.items[i].assigned = caller->assigned;
+  }
+}
+
+static status walk_body(struct lower *lw, struct frame *fr, const struct instance *body) {
+  const struct graph *g = body->graph;
+  bool *needed = ARENA_ARRAY(lw->arena, bool, g->nodes.count + 1);
+  uint32_t *order = ARENA_ARRAY(lw->arena, uint32_t, g->nodes.count + 1);
+  mark_body(body, needed);
+  TRY(lower_check_rows(g, needed));
+  TRY(graph_order(g, order));
+  return frame_lower_nodes(lw, fr, order, needed);
+}
+
+status lower_body(struct op_call *c, const char *name, const struct attr *attrs, uint32_t attr_count, const struct bound *args,
+                  uint32_t arg_count, struct bound *rets, uint32_t ret_count) {
+  struct lower *lw = c->lw;
+  const struct function *f = function_find(lw->graph, name);
+  struct instance body;
+  if (!f)
+    return fail(NOT_FOUND, "the graph has no function '%s'", name);
+  if (f->arg_count != arg_count || f->ret_count != ret_count)
+    return fail(INVALID_ARGUMENT, "function '%s' has %u arguments and %u results, not %u and %u", name, f->arg_count, f->ret_count,
+                arg_count, ret_count);
+  if (lw->depth >= LIMIT_NESTING)
+    return fail(UNIMPLEMENTED, "calls are more than %d deep: '%s' calls itself", LIMIT_NESTING, name);
+  TRY(function_instantiate(lw->graph, f, attrs, attr_count, c->node->name, lw->arena, &body));
+  place_body(body.graph, c->node);
+  struct frame *caller = lw->frame, *fr = frame_create(lw, body.graph);
+  for (uint32_t i = 0; i < arg_count; i++) {
+    frame_outputs(lw, fr, i)[0] = args[i];
+    fr->lowered[i] = fr->token_known[i] = true;
+    fr->token[i] = args[i].after;
+  }
+  for (uint32_t i = 0; i < c->controls.count; i++)
+    vec_push(&fr->entry_controls, c->controls.items[i]);
+  lw->frame = fr;
+  lw->depth++;
+  status s = walk_body(lw, fr, &body);
+  lw->depth--;
+  lw->frame = caller;
+  TRY(s);
+  for (uint32_t i = 0; i < ret_count; i++)
+    rets[i] = fr->bound[body.rets[i].node][body.rets[i].port];
+  for (uint32_t i = 0; i < fr->effects.count; i++)
+    vec_push(&c->body, fr->effects.items[i]);
+  return OK;
+}
+
+/* The call's effect is all effects of the body. */
 status lower_call_function(struct op_call *c, const char *function, const struct attr *attrs, uint32_t attr_count) {
-  (void)c, (void)attrs, (void)attr_count;
-  return fail(UNIMPLEMENTED, "calling the function '%s'", function);
+  TRY(lower_body(c, function, attrs, attr_count, c->in, c->in_count, c->out, c->out_count));
+  if (c->body.count == 0)
+    return OK;
+  flow_id id;
+  struct flow_node *join = flow_add_node(c->lw->flow, FLOW_NOOP, c->node->name, c->node->op, c->node->task, &id);
+  for (uint32_t i = 0; i < c->body.count; i++)
+    vec_push(&join->controls, c->body.items[i]);
+  c->body.count = 0;
+  c->effect = id;
+  return OK;
 }

@@ -1,0 +1,299 @@
+/* lower_control.c: If, Case and While over library functions become the two region ops.
+ *
+ * A region is a flow of its own: values come in through parameters; variables are reached directly, by number. Shapes inside
+ * may use the symbols known outside; a symbol bound inside is not known outside, so a result whose shape needs one gets
+ * new symbols there, bound from what comes out. */
+#include <string.h>
+
+#include "ir/formula_words.h"
+#include "ir/lower_frame.h"
+
+/* ---- the condition ---- */
+
+static struct element is_not_zero(struct formula *f, struct element a, struct element b, struct element c) {
+  (void)b, (void)c;
+  return NE(a, f_const_like(f, a, 0));
+}
+
+/* TensorFlow's truth: a number that is not 0, a tensor that has elements. */
+static status condition_value(struct op_call *c, value_id v, value_id *out) {
+  struct flow_value x = *op_value(c, v);
+  *out = v;
+  if (x.rank > 0) {
+    dim n = op_count(c, x.rank, x.dims);
+    value_id count = op_dims_value(c, DTYPE_INT64, 0, &n, 1);
+    return op_map(c, &count, 1, DTYPE_BOOL, is_not_zero, out);
+  }
+  if (x.dtype == DTYPE_BOOL)
+    return OK;
+  if (x.dtype == DTYPE_STRING)
+    return fail(UNIMPLEMENTED, "a condition that is a string");
+  return op_map(c, &v, 1, DTYPE_BOOL, is_not_zero, out);
+}
+
+/* ---- regions ---- */
+
+/* A region under construction: what it takes of the call's inputs. */
+struct region {
+  struct flow *flow;
+  struct bound *rets;
+  uint32_t ret_count;
+  bool has_effects;
+  uint32_t first_symbol;  /* symbols from here on were made inside */
+};
+
+/* Arguments inside: variables are themselves, values are parameters of the given dims. */
+static struct bound *region_arguments(struct op_call *c, struct flow *flow, const struct bound *in, uint32_t count,
+                                      const struct flow_value *shapes) {
+  struct bound *args = ARENA_ARRAY(c->lw->arena, struct bound, count + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    args[i] = (struct bound){.var = in[i].var, .maker = in[i].maker};
+    if (!in[i].value)
+      continue;
+    args[i].value = flow_add_value(flow, shapes[i].dtype, shapes[i].rank, shapes[i].dims);
+    flow->values.items[args[i].value].content = shapes[i].content;
+    flow->values.items[args[i].value].index = flow->params.count;
+    vec_push(&flow->params, args[i].value);
+  }
+  return args;
+}
+
+static status build_region(struct op_call *c, const struct attr_func *f, const struct bound *in, uint32_t in_count,
+                           const struct flow_value *shapes, uint32_t ret_count, struct region *out) {
+  struct lower *lw = c->lw;
+  struct flow *outer = lw->flow;
+  struct op_call inner = *c;
+  memset(&inner.controls, 0, sizeof inner.controls);
+  memset(&inner.body, 0, sizeof inner.body);
+  inner.effect = 0;
+  *out = (struct region){.flow = flow_create(lw->arena, lw->dims), .ret_count = ret_count};
+  out->flow->parent = outer;
+  out->rets = ARENA_ARRAY(lw->arena, struct bound, ret_count + 1);
+  out->first_symbol = dims_symbol_count(lw->dims);
+  struct bound *args = region_arguments(c, out->flow, in, in_count, shapes);
+  lw->flow = out->flow;
+  lw->region_depth++;
+  status s = lower_body(&inner, f->name, f->attrs, f->attr_count, args, in_count, out->rets, ret_count);
+  for (uint32_t i = 0; i < ret_count && s == OK; i++) {
+    value_id v = NO_VALUE;
+    struct op_call read = {.lw = lw, .node = c->node, .in = &out->rets[i], .in_count = 1};
+    bool handle = out->rets[i].var && !out->rets[i].value;
+    if (handle)
+      continue; /* a variable's handle: the same outside */
+    s = op_input(&read, 0, &v);
+    out->rets[i].value = v;
+    vec_push(&out->flow->results, v);
+  }
+  lw->region_depth--;
+  lw->flow = outer;
+  out->has_effects = inner.body.count > 0;
+  vec_free(&inner.body);
+  return s;
+}
+
+/* Values read from a variable's memory may not leave a region as that memory: they are copied. */
+static status copy_results(struct op_call *c, struct region *r) {
+  struct flow *outer = c->lw->flow;
+  c->lw->flow = r->flow;
+  status s = OK;
+  for (uint32_t i = 0; i < r->flow->results.count && s == OK; i++) {
+    value_id v = r->flow->results.items[i];
+    const struct flow_node *n = r->flow->nodes.items[r->flow->values.items[v].producer];
+    while (n && n->op == FLOW_ALIAS)
+      n = r->flow->nodes.items[r->flow->values.items[n->inputs.items[0]].producer];
+    if (n && n->op == FLOW_READ) {
+      struct op_call copy = {.lw = c->lw, .node = c->node};
+      s = op_copy(&copy, v, &r->flow->results.items[i]);
+    }
+  }
+  c->lw->flow = outer;
+  return s;
+}
+
+static bool known_outside(struct op_call *c, dim d, uint32_t first_symbol) {
+  uint32_t n = dims_symbol_count(c->lw->dims);
+  bool *seen = ARENA_ARRAY(c->lw->arena, bool, n + 1);
+  dim_symbols(c->lw->dims, dim_resolve(c->lw->dims, d), seen);
+  for (uint32_t i = first_symbol; i < n; i++)
+    if (seen[i])
+      return false;
+  return true;
+}
+
+static value_id region_result(const struct region *r, uint32_t i) {
+  uint32_t at = 0;
+  for (uint32_t j = 0; j < i; j++)
+    at += r->rets[j].value != NO_VALUE;
+  return r->flow->results.items[at];
+}
+
+/* ---- if ---- */
+
+static status join_result(struct op_call *c, const struct region *regions, uint32_t count, uint32_t i, struct flow_value *out) {
+  *out = regions[0].flow->values.items[region_result(&regions[0], i)];
+  out->data = NULL;
+  out->content = NULL;
+  for (uint32_t b = 0; b < count; b++) {
+    const struct flow_value *x = &regions[b].flow->values.items[region_result(&regions[b], i)];
+    if (x->rank != out->rank)
+      return fail(UNIMPLEMENTED, "branches whose result %u has rank %d and %d", i, out->rank, x->rank);
+    for (int d = 0; d < out->rank; d++)
+      if (dim_equal(c->lw->dims, x->dims[d], out->dims[d]) != 1 || !known_outside(c, x->dims[d], regions[b].first_symbol))
+        out->dims[d] = op_new_symbol(c);
+  }
+  return OK;
+}
+
+static status emit_if(struct op_call *c, value_id choice, struct region *regions, uint32_t count) {
+  bool effects = false;
+  for (uint32_t b = 0; b < count; b++) {
+    effects = effects || regions[b].has_effects;
+    TRY(copy_results(c, &regions[b]));
+  }
+  struct flow_node *n = op_emit(c, FLOW_IF, effects);
+  vec_push(&n->inputs, choice);
+  for (uint32_t i = 1; i < c->in_count; i++)
+    if (c->in[i].value)
+      vec_push(&n->inputs, c->in[i].value);
+  n->region_count = count;
+  n->branches = ARENA_ARRAY(c->lw->arena, struct flow *, count);
+  for (uint32_t b = 0; b < count; b++)
+    n->branches[b] = regions[b].flow;
+  for (uint32_t i = 0; i < c->out_count; i++) {
+    if (!regions[0].rets[i].value) {
+      c->out[i] = regions[0].rets[i];
+      continue;
+    }
+    struct flow_value x;
+    TRY(join_result(c, regions, count, i, &x));
+    c->out[i] = (struct bound){.value = op_add_output(c, n, x.dtype, x.rank, x.dims), .maker = regions[0].rets[i].maker};
+  }
+  return OK;
+}
+
+static status inline_branch(struct op_call *c, const struct attr_func *f) {
+  struct bound *in = c->in;
+  c->in++;
+  c->in_count--;
+  status s = lower_call_function(c, f->name, f->attrs, f->attr_count);
+  c->in = in;
+  c->in_count++;
+  return s;
+}
+
+static status build_branches(struct op_call *c, value_id choice, const struct attr_func *const *functions, uint32_t count) {
+  struct region *regions = ARENA_ARRAY(c->lw->arena, struct region, count);
+  struct flow_value *shapes = ARENA_ARRAY(c->lw->arena, struct flow_value, c->in_count + 1);
+  for (uint32_t i = 1; i < c->in_count; i++)
+    if (c->in[i].value)
+      shapes[i - 1] = *op_value(c, c->in[i].value);
+  for (uint32_t b = 0; b < count; b++)
+    TRY(build_region(c, functions[b], c->in + 1, c->in_count - 1, shapes, c->out_count, &regions[b]));
+  return emit_if(c, choice, regions, count);
+}
+
+status build_if(struct op_call *c) {
+  const struct attr_value *then = node_attr(c->node, "then_branch"), *otherwise = node_attr(c->node, "else_branch");
+  if (!then || !otherwise || then->kind != ATTR_FUNC || otherwise->kind != ATTR_FUNC)
+    return fail(INVALID_ARGUMENT, "has no then_branch or else_branch");
+  value_id condition;
+  TRY(op_input(c, 0, &condition));
+  TRY(condition_value(c, condition, &condition));
+  const struct flow_value *x = op_value(c, condition);
+  if (x->data)
+    return inline_branch(c, *(const bool *)x->data ? then->func : otherwise->func);
+  const struct attr_func *const functions[] = {then->func, otherwise->func};
+  return build_branches(c, condition, functions, 2);
+}
+
+/* An index out of range takes the last branch. */
+static struct element formula_branch(struct formula *f, struct element a, struct element b, struct element c) {
+  (void)c;
+  return SELECT(OR(LT(a, K(0)), GE(a, b)), SUB(b, K(1)), a);
+}
+
+status build_case(struct op_call *c) {
+  const struct attr_value *list = node_attr(c->node, "branches");
+  if (!list || list->kind != ATTR_LIST || list->list.count == 0)
+    return fail(INVALID_ARGUMENT, "has no branches");
+  uint32_t count = list->list.count;
+  const struct attr_func **functions = ARENA_ARRAY(c->lw->arena, const struct attr_func *, count);
+  for (uint32_t i = 0; i < count; i++)
+    functions[i] = list->list.items[i].func;
+  value_id in[2], choice;
+  int64_t n = count;
+  TRY(op_input(c, 0, &in[0]));
+  in[1] = op_constant_i64s(c, DTYPE_INT32, 0, NULL, &n, 1);
+  TRY(op_map(c, in, 2, DTYPE_INT32, formula_branch, &choice));
+  const struct flow_value *x = op_value(c, choice);
+  if (x->data)
+    return inline_branch(c, functions[*(const int32_t *)x->data]);
+  return build_branches(c, choice, functions, count);
+}
+
+/* ---- while ---- */
+
+/* Gives up what the body does not keep: dims that change become symbols, contents are forgotten. *changed says whether so. */
+static status generalise(struct op_call *c, struct flow_value *shapes, const struct region *body, bool *changed) {
+  for (uint32_t i = 0; i < c->in_count; i++) {
+    if (!c->in[i].value)
+      continue;
+    const struct flow_value *x = &body->flow->values.items[region_result(body, i)];
+    if (x->rank != shapes[i].rank)
+      return fail(UNIMPLEMENTED, "a loop whose variable %u changes its rank from %d to %d", i, shapes[i].rank, x->rank);
+    for (int d = 0; d < x->rank; d++)
+      if (dim_equal(c->lw->dims, x->dims[d], shapes[i].dims[d]) != 1) {
+        shapes[i].dims[d] = op_new_symbol(c);
+        *changed = true;
+      }
+  }
+  return OK;
+}
+
+status build_while(struct op_call *c) {
+  const struct attr_value *cond = node_attr(c->node, "cond"), *body = node_attr(c->node, "body");
+  if (!cond || !body || cond->kind != ATTR_FUNC || body->kind != ATTR_FUNC)
+    return fail(INVALID_ARGUMENT, "has no cond or body");
+  struct flow_value *shapes = ARENA_ARRAY(c->lw->arena, struct flow_value, c->in_count + 1);
+  for (uint32_t i = 0; i < c->in_count; i++) {
+    value_id v = c->in[i].value;
+    if (!v)
+      continue;
+    shapes[i] = *op_value(c, v);
+    shapes[i].data = NULL;
+    shapes[i].content = NULL;
+  }
+  struct region regions[2];
+  bool changed = true;
+  for (int attempt = 0; changed; attempt++) {
+    if (attempt == LIMIT_RANK + 2)
+      return fail(UNIMPLEMENTED, "a loop whose shapes do not settle");
+    changed = false;
+    TRY(build_region(c, body->func, c->in, c->in_count, shapes, c->in_count, &regions[1]));
+    TRY(generalise(c, shapes, &regions[1], &changed));
+  }
+  TRY(build_region(c, cond->func, c->in, c->in_count, shapes, 1, &regions[0]));
+  struct flow *outer = c->lw->flow;
+  c->lw->flow = regions[0].flow;
+  status s = condition_value(c, regions[0].flow->results.items[0], &regions[0].flow->results.items[0]);
+  c->lw->flow = outer;
+  TRY(s);
+  TRY(copy_results(c, &regions[1]));
+  struct flow_node *n = op_emit(c, FLOW_WHILE, regions[0].has_effects || regions[1].has_effects);
+  n->region_count = 2;
+  n->branches = ARENA_ARRAY(c->lw->arena, struct flow *, 2);
+  for (int r = 0; r < 2; r++)
+    n->branches[r] = n->regions[r] = regions[r].flow;
+  for (uint32_t i = 0; i < c->in_count; i++) {
+    if (!c->in[i].value) {
+      c->out[i] = c->in[i];
+      continue;
+    }
+    vec_push(&n->inputs, c->in[i].value);
+    for (int d = 0; d < shapes[i].rank; d++)
+      if (!known_outside(c, shapes[i].dims[d], regions[1].first_symbol) || shapes[i].dims[d] != op_value(c, c->in[i].value)->dims[d])
+        shapes[i].dims[d] = op_new_symbol(c);
+    c->out[i] = (struct bound){.value = op_add_output(c, n, shapes[i].dtype, shapes[i].rank, shapes[i].dims), .maker = c->in[i].maker};
+  }
+  return OK;
+}
