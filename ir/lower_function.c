@@ -106,6 +106,8 @@ static status walk_body(struct lower *lw, struct frame *fr, const struct instanc
   bool *needed = ARENA_ARRAY(lw->arena, bool, g->nodes.count + 1);
   uint32_t *order = ARENA_ARRAY(lw->arena, uint32_t, g->nodes.count + 1);
   mark_body(body, needed);
+  for (uint32_t i = 0; i < body->arg_count; i++)
+    needed[i] = false; /* arguments are there */
   TRY(lower_check_rows(g, needed));
   TRY(graph_order(g, order));
   return frame_lower_nodes(lw, fr, order, needed);
