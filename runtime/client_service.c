@@ -9,9 +9,6 @@
 #include <time.h>
 #include "runtime/master.h"
 
-extern __typeof__(master_create) master_create __attribute__((weak));
-extern __typeof__(master_destroy) master_destroy __attribute__((weak));
-
 struct client_service {
   struct task *task;
   struct cluster *cluster;
@@ -113,8 +110,6 @@ static void *poll_clients(void *argument) {
 }
 
 static status service_start(struct client_service *service) {
-  if (!master_create)
-    return OK;
   const struct program *program = task_program(service->task);
   TRY(fill_entries(service));
   TRY(fill_nodes(service));
@@ -147,8 +142,7 @@ status client_service_create(struct task *task, struct cluster *cluster, struct 
 void client_service_destroy(struct client_service *service) {
   if (!service)
     return;
-  if (service->master)
-    master_destroy(service->master);
+  master_destroy(service->master);
   atomic_store(&service->closing, true);
   if (service->has_poller)
     pthread_join(service->poller, NULL);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "runtime/container.h"
 #include "runtime/size.h"
 #include "runtime/task_state.h"
 
@@ -98,6 +99,34 @@ status host_keep_input(const struct host_call *call, uint32_t i, struct tensor *
 
 status host_make_output(struct host_call *call, uint32_t i, enum dtype dtype, const struct shape *shape) {
   return tensor_create(dtype, shape, &call->outputs[i]);
+}
+
+static void copy_text(struct string_view from, char *to, size_t size) {
+  snprintf(to, size, "%.*s", (int)(from.size < size ? from.size : size - 1), from.data);
+}
+
+status host_get_resource(struct host_call *call, const struct resource_maker *maker, void *argument, bool *is_new,
+                         struct resource **out) {
+  char space[256], name[512];
+  copy_text(host_attr_string(call, "container", ""), space, sizeof space);
+  copy_text(host_attr_string(call, "shared_name", ""), name, sizeof name);
+  if (name[0] == '_')
+    return fail(INVALID_ARGUMENT, "shared_name cannot start with '_'");
+  if (!name[0])
+    snprintf(name, sizeof name, "_0_%s", host_node_name(call));
+  return container_get(call->task->container, space[0] ? space : "localhost", name, maker, argument, is_new, out);
+}
+
+status host_make_handle(struct host_call *call, const struct resource *resource) {
+  TRY(host_make_output(call, 0, DTYPE_RESOURCE, &(struct shape){ 0 }));
+  *(int64_t *)call->outputs[0]->data = resource->handle;
+  return OK;
+}
+
+status host_find_resource(const struct host_call *call, uint32_t i, const char *kind, struct resource **out) {
+  if (call->input_count <= i || call->inputs[i].dtype != DTYPE_RESOURCE || call->inputs[i].count != 1)
+    return fail(INVALID_ARGUMENT, "input %u is no handle of a %s", i, kind);
+  return container_find(call->task->container, *(const int64_t *)call->inputs[i].data, kind, out);
 }
 
 const struct program_attr *host_attr(const struct host_call *call, const char *name) {

@@ -47,6 +47,16 @@ status host_keep_input(const struct host_call *call, uint32_t i, struct tensor *
 /* Creates output i. */
 status host_make_output(struct host_call *call, uint32_t i, enum dtype dtype, const struct shape *shape);
 
+/* The resource that attributes `container` and `shared_name` name; without a name it is the node's own. */
+struct resource;
+struct resource_maker;
+status host_get_resource(struct host_call *call, const struct resource_maker *maker, void *argument, bool *is_new,
+                         struct resource **out);
+/* Output 0: a scalar of dtype resource, the handle. */
+status host_make_handle(struct host_call *call, const struct resource *resource);
+/* The resource whose handle input i is. */
+status host_find_resource(const struct host_call *call, uint32_t i, const char *kind, struct resource **out);
+
 /* Attributes; `otherwise` when absent. */
 const struct program_attr *host_attr(const struct host_call *call, const char *name);
 int64_t host_attr_int(const struct host_call *call, const char *name, int64_t otherwise);

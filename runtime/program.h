@@ -102,6 +102,7 @@ struct program_task {
   uint32_t job, address;  /* texts */
   uint32_t index, reserved;
 };
+enum program_initial { PROGRAM_INITIAL_NONE, PROGRAM_INITIAL_DATA, PROGRAM_INITIAL_ZERO };
 struct program_variable {
   uint32_t name, container, node; /* texts */
   uint8_t dtype, rank, has_shape, has_initial;

@@ -34,9 +34,14 @@ status variable_init(struct variable *variable, const struct program *program, u
   for (int i = 0; i < v->rank; i++)
     variable->shape.dims[i] = v->dims[i];
   pthread_mutex_init(&variable->lock, NULL);
-  if (!v->has_initial)
+  if (v->has_initial == PROGRAM_INITIAL_NONE)
     return OK;
-  TRY(initial_value(program, v, &variable->value));
+  if (v->has_initial == PROGRAM_INITIAL_ZERO) {
+    TRY(tensor_create(variable->dtype, &variable->shape, &variable->value));
+    memset(variable->value->data, 0, (size_t)tensor_byte_size(variable->value));
+  } else {
+    TRY(initial_value(program, v, &variable->value));
+  }
   atomic_store(&variable->initialized, true);
   return OK;
 }
