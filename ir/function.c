@@ -242,8 +242,15 @@ status function_instantiate(const struct graph *library, const struct function *
   struct instance made = {.graph = graph, .arg_count = function->arg_count};
   status s = fill(&x, &made);
   map_deinit(&x.locals);
-  if (s != OK)
+  if (s != OK) {
+    instance_deinit(&made);
     return status_prefix(s, "function '%s': ", function->name);
+  }
   *out = made;
   return OK;
+}
+
+void instance_deinit(struct instance *instance) {
+  map_deinit(&instance->graph->names); /* the library is the caller's */
+  vec_free(&instance->graph->nodes);
 }

@@ -46,5 +46,7 @@ const struct function *function_find(const struct graph *graph, const char *name
  * is none, an attribute that nobody gives, dtypes that disagree (registry_check). */
 status function_instantiate(const struct graph *library, const struct function *function, const struct attr *attrs,
                             uint32_t attr_count, const char *prefix, struct arena *arena, struct instance *out);
+/* Frees what is not in the arena. */
+void instance_deinit(struct instance *instance);
 
 #endif
