@@ -73,7 +73,12 @@ const char *build_json_text(const struct build *build, struct arena *arena) {
     fputs(i ? ",\n  " : "\n  ", out);
     print_task(out, &build->cluster.tasks.items[i]);
   }
-  fprintf(out, "],\n \"entries\": [");
+  fputs("]", out);
+  if (build->options.replicate) {
+    fputs(",\n \"replicated\": ", out);
+    print_string(out, build->options.replicate);
+  }
+  fprintf(out, ",\n \"entries\": [");
   for (uint32_t i = 0; i < build->entries.count; i++) {
     fputs(i ? ",\n  " : "\n  ", out);
     print_entry(out, &build->entries.items[i]);

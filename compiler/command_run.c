@@ -30,6 +30,7 @@ struct crew {
   VEC(struct child) children;
   const char *replicated;
   int first_failure;   /* index of a child, -1: none */
+  bool told;           /* to leave, by SIGTERM */
 };
 
 static volatile sig_atomic_t stop_signals;
@@ -138,7 +139,8 @@ static void reap(struct crew *crew) {
       continue;
     c->ended = true;
     c->code = WIFSIGNALED(code) ? 128 + WTERMSIG(code) : WEXITSTATUS(code);
-    if (c->code && crew->first_failure < 0 && !stop_signals)
+    bool obeyed = crew->told && c->code == 128 + SIGTERM;
+    if (c->code && crew->first_failure < 0 && !stop_signals && !obeyed)
       crew->first_failure = (int)i;
   }
 }
@@ -192,7 +194,7 @@ static void wait_all(struct crew *crew) {
     double waited = now() - done_at;
     bool hurry = crew->first_failure >= 0 || stop_signals;
     if (sent == 0 && (hurry || waited > 0.5)) /* a ps leaves by itself; what only serves is told to */
-      signal_all(crew, SIGTERM), sent = 1;
+      signal_all(crew, SIGTERM), crew->told = true, sent = 1;
     if (sent == 1 && (waited > ORDERLY_S || stop_signals > 1))
       signal_all(crew, SIGKILL), sent = 2;
   }
