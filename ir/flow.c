@@ -49,7 +49,7 @@ static const char *const op_names[] = {
     [FLOW_FEED] = "feed", [FLOW_FETCH] = "fetch", [FLOW_CONST] = "const", [FLOW_KERNEL] = "kernel",
     [FLOW_ALIAS] = "alias", [FLOW_READ] = "read", [FLOW_ASSIGN] = "assign", [FLOW_VARIABLE] = "is_initialized",
     [FLOW_HOST] = "host", [FLOW_BIND] = "bind", [FLOW_IF] = "if", [FLOW_WHILE] = "while", [FLOW_SEND] = "send",
-    [FLOW_RECV] = "recv", [FLOW_NOOP] = "noop"};
+    [FLOW_RECV] = "recv", [FLOW_NOOP] = "noop", [FLOW_MERGE] = "merge"};
 
 struct printer {
   FILE *out;
@@ -107,6 +107,8 @@ static void print_node(struct printer *p, const struct flow *f, flow_id id) {
     fprintf(p->out, "%s%s", i ? ", " : " binds ", dims_symbol_name(f->dims, n->binds[i]));
   for (uint32_t i = 0; i < n->controls.count; i++)
     fprintf(p->out, "%s#%u", i ? ", " : " after ", n->controls.items[i]);
+  for (uint32_t i = 0; i < n->guard_count; i++)
+    fprintf(p->out, "%s%s%%%u", i ? ", " : " if ", n->guards[i].expected ? "" : "not ", n->guards[i].predicate);
   print_task(p, n->task);
   fprintf(p->out, "  ; %s (%s)\n", n->name ? n->name : "", n->tf_op ? n->tf_op : "");
   p->indent += 2;

@@ -34,6 +34,7 @@ enum flow_op {
   FLOW_SEND,    /* inputs: 1; to task `peer` under transfer number imm */
   FLOW_RECV,    /* outputs: 1; from task `peer` under transfer number imm */
   FLOW_NOOP,    /* only there for its control edges */
+  FLOW_MERGE,   /* inputs: bool scalar, then the value of the false and of the true side: gives the one that is there */
 };
 enum variable_question { VARIABLE_IS_INITIALIZED };
 
@@ -70,6 +71,13 @@ struct flow_attr {
   struct attr_value value;
 };
 
+/* A condition under which a node runs: conds of TensorFlow 1. A node whose guards do not all hold is skipped, and what it
+ * would have made is not there; only nodes with the same guards and merges may use it. */
+struct flow_guard {
+  value_id predicate;        /* a bool scalar */
+  bool expected;
+};
+
 struct flow;
 struct flow_node {
   enum flow_op op;
@@ -79,6 +87,8 @@ struct flow_node {
   VEC(value_id) inputs;
   VEC(value_id) outputs;
   VEC(flow_id) controls;     /* must have run before */
+  const struct flow_guard *guards; /* guard_count of them, the outermost first */
+  uint32_t guard_count;
   int64_t imm;
   /* KERNEL */
   struct kernel *kernel;

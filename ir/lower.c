@@ -106,6 +106,8 @@ struct frame *frame_create(struct lower *lw, const struct graph *graph) {
   fr->lowered = ARENA_ARRAY(lw->arena, bool, n);
   fr->token = ARENA_ARRAY(lw->arena, flow_id, n);
   fr->token_known = ARENA_ARRAY(lw->arena, bool, n);
+  fr->guards = ARENA_ARRAY(lw->arena, const struct guards *, n);
+  fr->dead = ARENA_ARRAY(lw->arena, bool, n);
   fr->parent = lw->frame;
   fr->task = TASK_DRIVER;
   return fr;
@@ -128,6 +130,28 @@ static status call_node(struct op_call *c, struct frame *fr, uint32_t index) {
   return c->row->build(c);
 }
 
+/* The conditions of the node, from its inputs and controls. True: it never runs, and so nothing that needs it. */
+static bool guard_node(struct lower *lw, struct frame *fr, struct op_call *c, uint32_t index) {
+  const struct node *node = c->node;
+  bool merges = strcmp(node->op, "Merge") == 0 || strcmp(node->op, "RefMerge") == 0, dead = false;
+  for (uint32_t i = 0; i < c->in_count && !merges; i++) {
+    c->guards = guards_join(lw, c->guards, c->in[i].guards);
+    dead = dead || c->in[i].dead;
+  }
+  for (uint32_t i = 0; i < node->control_count && strcmp(node->op, "ControlTrigger") != 0; i++) {
+    c->guards = guards_join(lw, c->guards, fr->guards[node->controls[i]]);
+    dead = dead || fr->dead[node->controls[i]];
+  }
+  fr->guards[index] = c->guards;
+  fr->dead[index] = dead;
+  if (!dead)
+    return false;
+  struct bound *outputs = frame_outputs(lw, fr, index);
+  for (uint32_t i = 0; i < node->output_count; i++)
+    outputs[i].dead = true;
+  return fr->lowered[index] = true;
+}
+
 status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
   const struct node *node = &fr->graph->nodes.items[index];
   struct op_call c = {.lw = lw, .node = node, .in_count = node->input_count, .out_count = node->output_count};
@@ -139,6 +163,8 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
                   fr->graph->nodes.items[e.node].name, e.port);
     c.in[i] = fr->bound[e.node][e.port];
   }
+  if (guard_node(lw, fr, &c, index))
+    return OK;
   for (uint32_t i = 0; i < node->control_count; i++) {
     flow_id t = fr->lowered[node->controls[i]] ? frame_token(lw, fr, node->controls[i]) : 0;
     if (t)
@@ -155,8 +181,11 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
                ? s
                : status_prefix(s, "%s (%s): ", node->name, node->op);
   for (uint32_t i = 0; i < node->output_count; i++)
-    if (!outputs[i].value && !outputs[i].var)
+    if (!outputs[i].value && !outputs[i].var) {
       outputs[i] = c.out[i];
+      if (!c.keeps_guards)
+        outputs[i].guards = c.guards;
+    }
   fr->lowered[index] = true;
   if (c.effect) {
     fr->token[index] = c.effect;
@@ -169,6 +198,9 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
 }
 
 status frame_lower_nodes(struct lower *lw, struct frame *fr, const uint32_t *order, const bool *needed) {
+  TRY(loops_find(lw, fr->graph, order, &fr->loops));
+  if (fr->loops)
+    return loops_lower_scope(lw, fr, order, needed);
   for (uint32_t i = 0; i < fr->graph->nodes.count; i++)
     if (needed[order[i]] && !fr->lowered[order[i]])
       TRY(frame_lower_node(lw, fr, order[i]));
@@ -214,9 +246,9 @@ static status add_fetches(struct lower *lw, const struct lower_request *r, struc
     struct edge e = r->fetches[i];
     const struct node *node = &r->graph->nodes.items[e.node];
     struct bound b = lw->frame->bound[e.node] ? lw->frame->bound[e.node][e.port] : (struct bound){0};
-    struct op_call c = {.lw = lw, .node = node, .in = &b, .in_count = 1};
+    struct op_call c = {.lw = lw, .node = node, .in = &b, .in_count = 1, .guards = b.guards};
     value_id v;
-    status s = op_input(&c, 0, &v);
+    status s = b.dead ? fail(INVALID_ARGUMENT, "is never computed: it lies on the side of a cond that is not taken") : op_input(&c, 0, &v);
     if (s != OK)
       return status_prefix(s, "%s (%s): ", node->name, node->op);
     enum dtype dtype = lw->flow->values.items[v].dtype;
@@ -224,6 +256,8 @@ static status add_fetches(struct lower *lw, const struct lower_request *r, struc
       return fail(UNIMPLEMENTED, "%s (%s): a %s cannot be fetched", node->name, node->op, dtype_name(dtype));
     struct flow_node *n = flow_add_node(lw->flow, FLOW_FETCH, node->name, node->op, TASK_DRIVER, NULL);
     n->imm = i;
+    n->guards = b.guards ? b.guards->list : NULL;
+    n->guard_count = b.guards ? b.guards->count : 0;
     vec_push(&n->inputs, v);
     vec_push(&out->fetches, (struct flow_port){.name = r->fetch_names[i], .value = v,
                                                .tensor = arena_printf(lw->arena, "%s:%u", node->name, e.port)});

@@ -20,6 +20,13 @@ struct bound {
   uint32_t var;     /* a reference to (or handle of) a variable: its number + 1; 0: none */
   flow_id after;    /* reading or updating the variable through this edge comes after that node */
   const struct node *maker; /* of a resource that is no variable: the node that made the handle */
+  const struct guards *guards; /* when it is there; NULL: always */
+  bool dead;        /* known while compiling never to be there */
+};
+/* A list of conditions, the outermost first; immutable. */
+struct guards {
+  uint32_t count;
+  struct flow_guard list[];
 };
 
 struct frame;
@@ -49,6 +56,8 @@ struct op_call {
   VEC(flow_id) controls;      /* what must have run before effects of this node */
   flow_id effect;             /* the last effect emitted by this call, 0: none */
   VEC(flow_id) body;          /* effects of a function body lowered for this call */
+  bool keeps_guards;          /* the builder has set the outputs' guards itself */
+  const struct guards *guards; /* conditions of this node: of all its inputs and control inputs together */
 };
 
 typedef status (*op_builder)(struct op_call *c);

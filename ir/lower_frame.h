@@ -11,6 +11,10 @@ struct frame {
   flow_id *token;
   bool *token_known;
   struct frame *parent;
+  const struct guards **guards; /* per node */
+  bool *dead;                  /* per node: known never to run */
+  struct loops *loops;         /* of TensorFlow 1; NULL: none */
+  uint32_t scope;              /* the loop whose body this frame is; 0: the outermost */
   VEC(flow_id) entry_controls; /* of a function: what must have run before any effect in it */
   VEC(flow_id) effects;        /* all effects so far: the call's own effect is all of them */
   uint32_t task;               /* of a function's nodes: the call's task */
@@ -19,6 +23,12 @@ struct frame {
 struct frame *frame_create(struct lower *lw, const struct graph *graph);
 struct bound *frame_outputs(struct lower *lw, struct frame *fr, uint32_t node);
 status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index);
+/* lower_guard.c: the conditions of a node whose inputs have these; both may be NULL. */
+const struct guards *guards_join(struct lower *lw, const struct guards *a, const struct guards *b);
+/* lower_loop.c: the loops of a graph (frames of Enter and Exit); NULL when it has none. Errors name the node. */
+status loops_find(struct lower *lw, const struct graph *graph, const uint32_t *order, struct loops **out);
+/* Lowers the needed nodes of a scope with its loops, each as one While. */
+status loops_lower_scope(struct lower *lw, struct frame *fr, const uint32_t *order, const bool *needed);
 /* The needed nodes of the frame's graph, in order. */
 status frame_lower_nodes(struct lower *lw, struct frame *fr, const uint32_t *order, const bool *needed);
 

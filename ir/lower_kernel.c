@@ -175,8 +175,15 @@ static struct cell *content_cells(struct kb *kb, const struct flow_value *v, int
   return cells;
 }
 
+/* A small integer input may be unknown where another is known: the known elements of a packed shape stay known so. */
+#define UNKNOWN_ELEMENTS 64
+static bool may_be_unknown(const struct flow_value *v, int64_t count) {
+  return (v->dtype == DTYPE_INT32 || v->dtype == DTYPE_INT64) && count <= UNKNOWN_ELEMENTS;
+}
+
 static bool can_evaluate(struct kb *kb) {
   struct dim_table *t = kb->c->lw->dims;
+  uint32_t known = 0, unknown = 0;
   if (kb->effect)
     return false;
   for (uint32_t b = 0; b < kb->args.count; b++) {
@@ -187,10 +194,12 @@ static bool can_evaluate(struct kb *kb) {
     int64_t count = known_count(t, v);
     if (count < 0 || v->dtype == DTYPE_RESOURCE || v->dtype == DTYPE_VARIANT)
       return false;
-    if (buffer->mode == BUFFER_IN ? !is_known(v) : count > FOLD_ELEMENTS)
+    if (buffer->mode == BUFFER_IN ? !is_known(v) && !may_be_unknown(v, count) : count > FOLD_ELEMENTS)
       return false;
+    known += buffer->mode == BUFFER_IN && is_known(v);
+    unknown += buffer->mode == BUFFER_IN && !is_known(v);
   }
-  return true;
+  return unknown == 0 || known > 0;
 }
 
 /* The cells of an output as constant data, or as content; false when neither holds them. */
@@ -240,7 +249,7 @@ static status evaluate(struct kb *kb, bool *all) {
       buffers[b].cells = calloc((size_t)count * 2 + 1, sizeof(struct cell));
     else if (v->data)
       buffers[b].memory = (void *)(uintptr_t)v->data;
-    else
+    else if (v->content)
       buffers[b].cells = content_cells(kb, v, count);
   }
   struct eval_input input = {.dims = t, .buffers = buffers, .sizes = sizes, .step_limit = FOLD_STEPS};
@@ -256,7 +265,7 @@ static status evaluate(struct kb *kb, bool *all) {
     free(buffers[b].cells);
   free(buffers);
   free(sizes);
-  return result == ABORTED || kb->c->lw->region_depth ? OK : result;
+  return result == ABORTED || kb->c->lw->region_depth || kb->c->guards ? OK : result;
 }
 
 /* An output known as constant data gets a node of its own. */

@@ -73,6 +73,10 @@ struct flow_node *op_emit(struct op_call *c, enum flow_op op, bool effect) {
   flow_id id;
   struct flow_node *n = flow_add_node(c->lw->flow, op, c->node->name, c->node->op, c->node->task, &id);
   n->stateful = effect && op != FLOW_READ;
+  if (c->guards) {
+    n->guards = c->guards->list;
+    n->guard_count = c->guards->count;
+  }
   if (effect) {
     for (uint32_t i = 0; i < c->controls.count; i++)
       vec_push(&n->controls, c->controls.items[i]);

@@ -29,7 +29,8 @@ void flow_node_symbols(const struct flow *f, const struct flow_node *n, bool *se
 void flow_node_binds(const struct flow *f, const struct flow_node *n, void (*found)(void *, uint32_t), void *self) {
   for (uint32_t i = 0; i < n->bind_count; i++)
     found(self, n->binds[i]);
-  if (n->op != FLOW_FEED && n->op != FLOW_HOST && n->op != FLOW_READ && n->op != FLOW_RECV && n->op != FLOW_IF && n->op != FLOW_WHILE)
+  if (n->op != FLOW_FEED && n->op != FLOW_HOST && n->op != FLOW_READ && n->op != FLOW_RECV && n->op != FLOW_IF && n->op != FLOW_WHILE &&
+      n->op != FLOW_MERGE)
     return;
   for (uint32_t i = 0; i < n->outputs.count; i++) {
     const struct flow_value *v = &f->values.items[n->outputs.items[i]];
@@ -91,6 +92,8 @@ void flow_mark_live(const struct flow *f, bool *keep) {
     const struct flow_node *n = f->nodes.items[l.work.items[--l.work.count]];
     for (uint32_t i = 0; i < n->inputs.count; i++)
       keep_node(&l, f->values.items[n->inputs.items[i]].producer);
+    for (uint32_t i = 0; i < n->guard_count; i++)
+      keep_node(&l, f->values.items[n->guards[i].predicate].producer);
     for (uint32_t i = 0; i < l.symbols; i++)
       seen[i] = false;
     flow_node_symbols(f, n, seen);

@@ -152,6 +152,13 @@ static int producer_cost(const struct producer *p) {
   return cost;
 }
 
+static bool same_guards(const struct flow_node *a, const struct flow_node *b) {
+  bool same = a->guard_count == b->guard_count;
+  for (uint32_t i = 0; i < a->guard_count && same; i++)
+    same = a->guards[i].predicate == b->guards[i].predicate && a->guards[i].expected == b->guards[i].expected;
+  return same;
+}
+
 /* ---- how a consumer loads ---- */
 
 struct loads {
@@ -233,7 +240,7 @@ static bool reads_what_is_updated(const struct flow *f, const struct flow_node *
 static bool may_inline(struct fuser *fu, const struct producer *p, const struct flow_node *c, uint32_t buffer) {
   const struct kernel *k = c->kernel;
   value_id v = p->node->args[p->buffer].value;
-  if (!p->is_map || p->node->task != c->task || reads_what_is_updated(fu->flow, p->node, c))
+  if (!p->is_map || p->node->task != c->task || !same_guards(p->node, c) || reads_what_is_updated(fu->flow, p->node, c))
     return false;
   if (k->exprs.count + p->node->kernel->exprs.count > FUSE_EXPRS || k->buffers.count + p->node->kernel->buffers.count > FUSE_BUFFERS)
     return false;
@@ -365,7 +372,7 @@ static bool epilogue_one(struct fuser *fu, flow_id id) {
     if (!v || c.node->kernel->buffers.items[b].mode != BUFFER_IN)
       continue;
     flow_id from = fu->flow->values.items[v].producer;
-    if (!producer_form(fu->flow->nodes.items[from], &p) || !p.is_reduction || p.node->task != c.node->task ||
+    if (!producer_form(fu->flow->nodes.items[from], &p) || !p.is_reduction || p.node->task != c.node->task || !same_guards(p.node, c.node) ||
         used_before(fu, v, id) || !same_elements(fu, &p, &c, b) ||
         c.node->kernel->exprs.count + p.node->kernel->exprs.count > FUSE_EXPRS)
       continue;
@@ -392,6 +399,8 @@ static void collect_users(struct fuser *fu) {
     const struct flow_node *n = fu->flow->nodes.items[id];
     for (uint32_t i = 0; n && i < n->inputs.count; i++)
       add_user(fu, n->inputs.items[i], id);
+    for (uint32_t i = 0; n && i < n->guard_count; i++)
+      add_user(fu, n->guards[i].predicate, UINT32_MAX); /* stays whatever is fused */
   }
   for (uint32_t i = 0; i < fu->flow->results.count; i++) /* a user that no node is */
     add_user(fu, fu->flow->results.items[i], UINT32_MAX);

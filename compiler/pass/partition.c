@@ -70,6 +70,21 @@ static void note_symbols(struct part *p, const struct flow_node *n) {
   flow_node_binds(p->flow, n, note_bound, &note);
 }
 
+static value_id need_value(struct cut *c, struct part *p, value_id v);
+
+/* The guards of a node of the whole flow, for a node in a part: the predicates must be known there. */
+static void copy_guards(struct cut *c, uint32_t task, const struct flow_node *from, struct flow_node *to) {
+  struct flow_guard *guards = ARENA_ARRAY(&c->build->arena, struct flow_guard, from->guard_count + 1);
+  for (uint32_t i = 0; i < from->guard_count; i++)
+    guards[i] = (struct flow_guard){need_value(c, part_of(c, task), from->guards[i].predicate), from->guards[i].expected};
+  to->guards = guards;
+  to->guard_count = from->guard_count;
+}
+static void need_guards(struct cut *c, uint32_t task, const struct flow_node *n) {
+  for (uint32_t i = 0; i < n->guard_count; i++)
+    need_value(c, part_of(c, task), n->guards[i].predicate);
+}
+
 static flow_id add_send(struct part *from, value_id value, const struct flow_node *why, uint32_t to, int64_t number) {
   flow_id id;
   struct flow_node *n = flow_add_node(from->flow, FLOW_SEND, why->name, why->tf_op, from->task, &id);
@@ -156,11 +171,15 @@ static value_id need_value(struct cut *c, struct part *p, value_id v) {
     return here;
   }
   int64_t number = c->transfers++;
+  need_guards(c, from, maker);
+  need_guards(c, task, maker);
   struct part *source = part_of(c, from);
-  add_send(source, source->value[v], maker, task, number);
+  flow_id sent = add_send(source, source->value[v], maker, task, number);
+  copy_guards(c, from, maker, source->flow->nodes.items[sent]);
   p = part_of(c, task);
   p->value[v] = add_recv(p, x, maker, from, number);
   p->flow->values.items[p->value[v]].content = x.content;
+  copy_guards(c, task, maker, p->flow->nodes.items[p->flow->values.items[p->value[v]].producer]);
   return p->value[v];
 }
 
@@ -195,6 +214,7 @@ static void copy_node(struct cut *c, flow_id id) {
     need_value(c, part_of(c, task), n->inputs.items[i]);
   for (uint32_t i = 0; i < n->controls.count; i++)
     need_control(c, task, n->controls.items[i], n);
+  need_guards(c, task, n);
   struct part *p = part_of(c, task);
   flow_id here;
   struct flow_node *to = flow_add_node(p->flow, n->op, n->name, n->tf_op, task, &here);
@@ -219,6 +239,7 @@ static void copy_node(struct cut *c, flow_id id) {
       if (to->args[i].value)
         to->args[i].value = p->value[n->args[i].value];
   }
+  copy_guards(c, task, n, to);
   p->node[id] = here;
   note_symbols(p, to);
 }
