@@ -32,6 +32,8 @@ status build_where(struct op_call *c) {
   value_id v;
   TRY(op_input(c, 0, &v));
   struct flow_value x = *op_value(c, v);
+  if (x.rank < 1)
+    return fail(INVALID_ARGUMENT, "WhereOp : Unhandled input dimensions: 0");
   dim dims[2] = {NO_DIM, op_dim(c, x.rank)};
   TRY(count_nonzero(c, v, &dims[0]));
   struct kb kb;
