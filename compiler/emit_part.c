@@ -114,6 +114,8 @@ static void add_slots(struct flow_writer *f) {
     const struct flow_node *node = f->flow->nodes.items[f->schedule.order.items[i]];
     if (node->op == FLOW_SEND || node->op == FLOW_FETCH)
       let_escape(f, node->inputs.items[0]);
+    for (uint32_t side = 1; node->op == FLOW_MERGE && side < 3; side++)
+      let_escape(f, node->inputs.items[side]);
   }
   for (uint32_t i = 0; i < f->flow->results.count; i++)
     let_escape(f, f->flow->results.items[i]);
@@ -167,6 +169,8 @@ static void add_edges(struct flow_writer *f, const struct flow_node *node, const
   for (uint32_t i = 0; node->op == FLOW_KERNEL && i < node->kernel->buffers.count; i++)
     if (node->args[i].value && !kernel_arg_is_output(node, i))
       add_edge(f, flow_value_get(f->flow, node->args[i].value)->producer, number);
+  for (uint32_t i = 0; i < node->guard_count; i++)
+    add_edge(f, flow_value_get(f->flow, node->guards[i].predicate)->producer, number);
   for (uint32_t i = 0; i < node->controls.count; i++)
     add_edge(f, node->controls.items[i], number);
   for (uint32_t i = 0; i < instr->sizes.count; i++)
@@ -236,6 +240,7 @@ static enum program_op op_of(const struct flow_writer *f, const struct flow_node
   case FLOW_WHILE: return INSTR_WHILE;
   case FLOW_SEND: return INSTR_SEND;
   case FLOW_RECV: return INSTR_RECV;
+  case FLOW_MERGE: return INSTR_MERGE;
   case FLOW_NONE: case FLOW_CONST: case FLOW_NOOP: break;
   }
   return INSTR_NOOP;
@@ -365,6 +370,14 @@ static struct program_range slot_list(struct flow_writer *f, const value_id *val
   return range;
 }
 
+static struct program_range guard_list(struct flow_writer *f, const struct flow_node *node) {
+  struct emitter *e = f->w->e;
+  struct program_range range = { e->operands.count, node->guard_count };
+  for (uint32_t i = 0; i < node->guard_count; i++)
+    vec_push(&e->operands, slot_of(f, node->guards[i].predicate) * 2 + node->guards[i].expected);
+  return range;
+}
+
 static bool reads_any_shape(const struct flow_writer *f, const struct flow_node *node) {
   return !f->w->e->build->vars.items[node->var].has_shape;
 }
@@ -421,12 +434,15 @@ static status write_instr(struct flow_writer *f, const struct flow_node *node, u
     instr.outputs = slot_list(f, node->outputs.items, node->outputs.count);
   }
   TRY(write_details(f, node, &instr, number));
+  instr.guards = guard_list(f, node);
   w->position++;
   for (uint32_t i = 0; i < instr.args.count; i++)
     if (!(e->operands.items[instr.args.first + i] & PROGRAM_ARG_VARIABLE))
       note_use(f, e->operands.items[instr.args.first + i], number);
   bool arrives = node->op == FLOW_FEED || node->op == FLOW_RECV || node->op == FLOW_HOST || node->op == FLOW_READ ||
-                 node->op == FLOW_IF || node->op == FLOW_WHILE;
+                 node->op == FLOW_IF || node->op == FLOW_WHILE || node->op == FLOW_MERGE;
+  for (uint32_t i = 0; i < node->guard_count; i++)
+    note_use(f, slot_of(f, node->guards[i].predicate), number);
   for (uint32_t i = 0; i < instr.outputs.count; i++) {
     uint32_t slot = e->operands.items[instr.outputs.first + i];
     note_use(f, slot, number);

@@ -98,6 +98,10 @@ static status start(struct dataflow *d, uint32_t index) {
   const struct program_instr *instr = &d->instrs[index];
   struct dataflow_wait *wait = &d->frame->waits[index];
   bool is_recv = instr->op == INSTR_RECV;
+  if (instr->guards.count && instr->op != INSTR_FETCH && !frame_guards_hold(d->frame, instr)) {
+    finish(d, index);
+    return OK;
+  }
   if (!is_recv && !(instr->op == INSTR_HOST && (instr->flags & INSTR_BLOCKS))) {
     TRY(frame_run_instr(d->frame, instr));
     finish(d, index);

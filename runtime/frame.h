@@ -119,6 +119,8 @@ status host_call_start(struct frame *frame, struct host_call *call);
 status host_call_end(struct frame *frame, struct host_call *call);
 status frame_receive(struct frame *frame, const struct program_instr *instr, struct tensor *tensor);
 /* "MatMul 'dense/MatMul': " in front of the recorded text. */
+/* Whether the instruction is on the side of its conds that is taken. */
+bool frame_guards_hold(const struct frame *frame, const struct program_instr *instr);
 status frame_blame(const struct frame *frame, const struct program_instr *instr, status code);
 
 #endif

@@ -54,7 +54,7 @@ enum program_dim_op {
 };
 
 /* ---- tables ---- */
-#define PROGRAM_MAGIC UINT64_C(0x3167727063667401) /* changes whenever a struct below does */
+#define PROGRAM_MAGIC UINT64_C(0x3167727063667402) /* changes whenever a struct below does */
 #define PROGRAM_TASK_DRIVER UINT32_MAX             /* as in ir/flow.h */
 #define PROGRAM_TASK_SELF (UINT32_MAX - 1)
 #define PROGRAM_NONE UINT32_MAX
@@ -169,6 +169,7 @@ enum program_op {
   INSTR_SEND,      /* transfer `number` to task `peer` */
   INSTR_RECV,
   INSTR_NOOP,
+  INSTR_MERGE,     /* args: bool, value of the false side, of the true side: outputs[0] = the one that is there */
 };
 #define PROGRAM_ARG_VARIABLE UINT32_C(0x80000000) /* an argument: a variable's number, not a slot */
 #define PROGRAM_ARG_SCRATCH UINT32_MAX
@@ -192,6 +193,7 @@ struct program_instr {
   struct program_range blocks;
   struct program_range attrs;
   struct program_range release;    /* operands: slots whose last use this is */
+  struct program_range guards;     /* operands: slot * 2 + expected bool: unless all hold, the instruction is skipped */
   struct program_range successors; /* operands: instructions of the same block that need this one; dataflow only */
   uint32_t need_count;             /* dataflow: how many must have run before */
   uint32_t kernel_at;              /* KERNEL: its number among the kernels of the part */

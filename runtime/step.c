@@ -265,6 +265,24 @@ static status run_bind(struct frame *frame, const struct program_instr *instr) {
   return at == instr->sizes.count ? OK : fail(INVALID_ARGUMENT, "%u sizes, expected are %u", at, instr->sizes.count);
 }
 
+/* The side of a cond that was taken. */
+static status run_merge(struct frame *frame, const struct program_instr *instr) {
+  const uint32_t *args = program_operands(frame->program, instr->args.first);
+  uint32_t slot = *program_operands(frame->program, instr->outputs.first);
+  struct tensor *tensor;
+  TRY(frame_take(frame, args[1 + *(const bool *)frame->data[args[0]]], &tensor));
+  frame_set(frame, slot, tensor);
+  return shape_bind(frame->program, frame->slots[slot].dims, frame->slots[slot].rank, &tensor->shape, frame->symbols);
+}
+
+bool frame_guards_hold(const struct frame *frame, const struct program_instr *instr) {
+  const uint32_t *guards = program_operands(frame->program, instr->guards.first);
+  for (uint32_t i = 0; i < instr->guards.count; i++)
+    if (*(const bool *)frame->data[guards[i] / 2] != (guards[i] & 1)) /* the outermost first: an inner one may not be there */
+      return false;
+  return true;
+}
+
 /* ---- other tasks ---- */
 
 static uint32_t peer_task(const struct frame *frame, const struct program_instr *instr) {
@@ -365,12 +383,17 @@ static inline status run_one(struct frame *frame, const struct program_instr *in
   case INSTR_SEND: return run_send(frame, instr);
   case INSTR_RECV: return run_recv(frame, instr);
   case INSTR_NOOP: return OK;
+  case INSTR_MERGE: return run_merge(frame, instr);
   }
   return fail(INTERNAL, "instruction %d", instr->op);
 }
 
 status frame_run_instr(struct frame *frame, const struct program_instr *instr) {
-  status result = run_one(frame, instr);
+  status result = OK;
+  if (__builtin_expect(instr->guards.count == 0, 1) || frame_guards_hold(frame, instr))
+    result = run_one(frame, instr);
+  else if (instr->op == INSTR_FETCH)
+    result = fail(INVALID_ARGUMENT, "has no value: it lies on the side of a cond that was not taken");
   if (result != OK)
     return frame_blame(frame, instr, result);
   const uint32_t *release = program_operands(frame->program, instr->release.first);
