@@ -1,45 +1,27 @@
 /* ops_random.c: random numbers, bit for bit as TensorFlow's CPU kernels draw them (normals up to the last places of log,
- * sin and cos).
- *
- * Stateless ops get key and counter as values. A stateful op keeps its counter in a hidden variable of its task: one u64 that
- * a kernel reads, draws from and moves on in the same step; its key is the seed attribute, the upper half of its counter is
- * seed2. An op whose seeds are both 0 has no seed of its own: its key comes from its name. */
+ * sin and cos). Where key and counter come from: random_source.h. */
 #include <string.h>
 
-#include "ir/ops/philox.h"
+#include "ir/ops/random_source.h"
 
 #define RESERVED 256 /* counter values that TensorFlow sets aside for each element of a stateful draw */
 
 enum draw { DRAW_UNIFORM, DRAW_NORMAL, DRAW_TRUNCATED, DRAW_INT, DRAW_FULL_INT };
 
-struct source {
-  bool is_stateful;
-  uint32_t var;               /* stateful: the counter */
-  int64_t seed, seed2;
-  value_id key, counter;      /* stateless: [1] and [2] of u64 */
-};
 struct request {
   enum draw draw;
   enum dtype dtype;
   value_id minimum, maximum;  /* DRAW_INT */
-  struct source source;
+  struct random_source source;
   dim count;
 };
 
 static expr_id u64_of(struct kb *kb, expr_id e) { return expr_cast(kb->k, DTYPE_UINT64, e); }
-static expr_id u64_const(struct kb *kb, int64_t v) { return expr_int(kb->k, DTYPE_UINT64, v); }
 
 /* How many outputs one block of four words gives. */
 static int group_size(const struct request *r) {
   bool wide = r->dtype == DTYPE_DOUBLE || r->dtype == DTYPE_INT64 || r->dtype == DTYPE_UINT64;
   return wide ? 2 : 4;
-}
-
-static struct philox load_source(struct kb *kb, const struct source *s, uint32_t state, uint32_t key, uint32_t counter) {
-  expr_id first = kb_int(kb, 0), second = kb_int(kb, 1);
-  if (s->is_stateful)
-    return (struct philox){u64_const(kb, s->seed), kb_load(kb, state, &first).re, u64_const(kb, s->seed2)};
-  return (struct philox){kb_load(kb, key, &first).re, kb_load(kb, counter, &first).re, kb_load(kb, counter, &second).re};
 }
 
 /* ---- from words to elements ---- */
@@ -140,31 +122,16 @@ static void check_range(struct kb *kb, const struct request *r) {
            expr_cast(kb->k, DTYPE_INT64, low), expr_cast(kb->k, DTYPE_INT64, high));
 }
 
-/* The stateful counter moves on by what the draw reserves. */
-static void advance(struct kb *kb, const struct request *r, uint32_t state) {
-  expr_id at = kb_for(kb, LOOP_PAR, kb_int(kb, 1));
-  expr_id used = u64_of(kb, kb_mul(kb, kb_dim(kb, r->count), kb_int(kb, RESERVED)));
-  kb_store(kb, state, &at, real_element(expr_binary(kb->k, SCALAR_ADD, kb_load(kb, state, &at).re, used)));
-  kb_close(kb, 1);
-}
-
 static status draw(struct op_call *c, const struct request *r, int rank, const dim *dims) {
   struct kb kb;
   kb_begin(&kb, c, r->dtype);
-  uint32_t key = 0, counter = 0, state = 0;
-  dim one = op_dim(c, 1);
-  if (r->source.is_stateful) {
-    state = kb_var(&kb, r->source.var, BUFFER_INOUT, 1, &one);
-  } else {
-    key = kb_in(&kb, r->source.key);
-    counter = kb_in(&kb, r->source.counter);
-  }
+  struct random_state state = random_bind(&kb, &r->source);
   uint32_t out = kb_out(&kb, r->dtype, 1, &r->count);
   int size = group_size(r);
   int64_t known = op_dim_value(c, r->count);
   dim groups = dim_floordiv(c->lw->dims, dim_add(c->lw->dims, r->count, op_dim(c, size - 1)), op_dim(c, size));
   expr_id group = kb_for_dim(&kb, LOOP_PAR, groups);
-  struct philox p = load_source(&kb, &r->source, state, key, counter);
+  struct philox p = random_load(&kb, &r->source, &state);
   if (r->draw == DRAW_INT)
     check_range(&kb, r);
   if (r->draw == DRAW_TRUNCATED)
@@ -172,8 +139,7 @@ static status draw(struct op_call *c, const struct request *r, int rank, const d
   else
     draw_group(&kb, r, &p, group, out, known >= 0 && known % size == 0);
   kb_close(&kb, 1);
-  if (r->source.is_stateful)
-    advance(&kb, r, state);
+  random_advance(&kb, &r->source, &state, kb_mul(&kb, kb_dim(&kb, r->count), kb_int(&kb, RESERVED)));
   value_id flat = kb_value(&kb, out);
   TRY(kb_finish(&kb));
   op_set_output(c, 0, op_alias(c, flat, r->dtype, rank, dims));
@@ -208,19 +174,8 @@ static enum draw draw_of_op(const char *op) {
 
 /* ---- stateful ---- */
 
-static struct source stateful_source(struct op_call *c) {
-  struct flow_var var = {.name = c->node->name, .container = "tfc-random", .dtype = DTYPE_UINT64, .has_shape = true, .rank = 1,
-                         .dims = {1}, .task = c->node->task, .node = c->node->name, .zero_initial = true};
-  struct source s = {.is_stateful = true, .var = c->lw->find_var(c->lw->self, &var)};
-  s.seed = node_attr_int(c->node, "seed", 0);
-  s.seed2 = node_attr_int(c->node, "seed2", 0);
-  if (s.seed == 0 && s.seed2 == 0)
-    s.seed = (int64_t)hash_bytes(c->node->name, strlen(c->node->name), 0);
-  return s;
-}
-
 status build_random(struct op_call *c) {
-  struct request r = {.draw = draw_of_op(c->node->op), .source = stateful_source(c)};
+  struct request r = {.draw = draw_of_op(c->node->op), .source = random_stateful(c)};
   if (r.draw == DRAW_INT) {
     TRY(op_input(c, 1, &r.minimum));
     TRY(op_input(c, 2, &r.maximum));
@@ -230,33 +185,10 @@ status build_random(struct op_call *c) {
 
 /* ---- stateless ---- */
 
-/* TensorFlow's scrambling of a user's two seeds: one block under a fixed key gives the key and the counter's upper half. */
-static status scramble_seed(struct op_call *c, value_id seed, value_id *key, value_id *counter) {
-  struct flow_value v = *op_value(c, seed);
-  if (v.rank != 1)
-    return fail(INVALID_ARGUMENT, "seed must have shape [2], not %s", op_shape_text(c, v.rank, v.dims));
-  TRY(op_equal_dims(c, v.dims[0], op_dim(c, 2), "seed must have shape [2]"));
-  struct kb kb;
-  kb_begin(&kb, c, DTYPE_UINT64);
-  uint32_t a = kb_in(&kb, seed);
-  dim one = op_dim(c, 1), two = op_dim(c, 2);
-  uint32_t k = kb_out(&kb, DTYPE_UINT64, 1, &one), n = kb_out(&kb, DTYPE_UINT64, 1, &two);
-  expr_id first = kb_int(&kb, 0), second = kb_int(&kb, 1), words[4];
-  struct philox p = {u64_const(&kb, INT64_C(0x02461e293ec8f720)), u64_of(&kb, kb_load(&kb, a, &first).re),
-                     u64_of(&kb, kb_load(&kb, a, &second).re)};
-  philox_block(&kb, &p, u64_const(&kb, 0), words);
-  kb_store(&kb, k, &first, real_element(philox_join(&kb, words[0], words[1])));
-  kb_store(&kb, n, &first, real_element(u64_const(&kb, 0)));
-  kb_store(&kb, n, &second, real_element(philox_join(&kb, words[2], words[3])));
-  *key = kb_value(&kb, k);
-  *counter = kb_value(&kb, n);
-  return kb_finish(&kb);
-}
-
 status build_stateless_key_counter(struct op_call *c) {
   value_id seed, key, counter;
   TRY(op_input(c, 0, &seed));
-  TRY(scramble_seed(c, seed, &key, &counter));
+  TRY(random_scramble(c, seed, &key, &counter));
   op_set_output(c, 0, key);
   op_set_output(c, 1, counter);
   if (c->out_count > 2) {
@@ -276,7 +208,7 @@ status build_stateless_random(struct op_call *c) {
   struct request r = {.draw = draw_of_op(c->node->op)};
   value_id seed;
   TRY(op_input(c, 1, &seed));
-  TRY(scramble_seed(c, seed, &r.source.key, &r.source.counter));
+  TRY(random_scramble(c, seed, &r.source.key, &r.source.counter));
   if (r.draw == DRAW_INT) {
     TRY(op_input(c, 2, &r.minimum));
     TRY(op_input(c, 3, &r.maximum));

@@ -1,7 +1,7 @@
-/* philox.h: the counter-based generator Philox4x32-10 (Salmon et al., SC 2011) in kernel IR, laid out as TensorFlow draws
+/* philox_kernel.h: the counter-based generator Philox4x32-10 (Salmon et al., SC 2011) in kernel IR, laid out as TensorFlow draws
  * from it: one block of four 32-bit words for each counter value, a group of outputs for each block. */
-#ifndef TFC_IR_OPS_PHILOX_H
-#define TFC_IR_OPS_PHILOX_H
+#ifndef TFC_IR_OPS_PHILOX_KERNEL_H
+#define TFC_IR_OPS_PHILOX_KERNEL_H
 
 #include "ir/lower.h"
 

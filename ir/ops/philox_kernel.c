@@ -1,6 +1,6 @@
-/* philox.c: see philox.h. The constants are those of the paper; the floats are made by putting bits behind the exponent of
+/* philox_kernel.c: see philox_kernel.h. The constants are those of the paper; the floats are made by putting bits behind the exponent of
  * 1.0, as TensorFlow does, so that the same words give the same numbers. */
-#include "ir/ops/philox.h"
+#include "ir/ops/philox_kernel.h"
 
 #include <math.h>
 

@@ -1,0 +1,71 @@
+/* random_source.c: see random_source.h. */
+#include "ir/ops/random_source.h"
+
+#include <string.h>
+
+static expr_id u64_of(struct kb *kb, expr_id e) { return expr_cast(kb->k, DTYPE_UINT64, e); }
+static expr_id u64_const(struct kb *kb, int64_t v) { return expr_int(kb->k, DTYPE_UINT64, v); }
+
+struct random_source random_stateful(struct op_call *c) {
+  struct flow_var var = {.name = c->node->name, .container = "tfc-random", .dtype = DTYPE_UINT64, .has_shape = true, .rank = 1,
+                         .dims = {1}, .task = c->node->task, .node = c->node->name, .zero_initial = true};
+  struct random_source s = {.is_stateful = true, .var = c->lw->find_var(c->lw->self, &var)};
+  s.seed = node_attr_int(c->node, "seed", 0);
+  s.seed2 = node_attr_int(c->node, "seed2", 0);
+  if (s.seed == 0 && s.seed2 == 0)
+    s.seed = (int64_t)hash_bytes(c->node->name, strlen(c->node->name), 0);
+  return s;
+}
+
+/* One block under a fixed key gives the key and the counter's upper half. */
+status random_scramble(struct op_call *c, value_id seed, value_id *key, value_id *counter) {
+  struct flow_value v = *op_value(c, seed);
+  if (v.rank != 1)
+    return fail(INVALID_ARGUMENT, "seed must have shape [2], not %s", op_shape_text(c, v.rank, v.dims));
+  TRY(op_equal_dims(c, v.dims[0], op_dim(c, 2), "seed must have shape [2]"));
+  struct kb kb;
+  kb_begin(&kb, c, DTYPE_UINT64);
+  uint32_t a = kb_in(&kb, seed);
+  dim one = op_dim(c, 1), two = op_dim(c, 2);
+  uint32_t k = kb_out(&kb, DTYPE_UINT64, 1, &one), n = kb_out(&kb, DTYPE_UINT64, 1, &two);
+  expr_id first = kb_int(&kb, 0), second = kb_int(&kb, 1), words[4];
+  struct philox p = {u64_const(&kb, INT64_C(0x02461e293ec8f720)), u64_of(&kb, kb_load(&kb, a, &first).re),
+                     u64_of(&kb, kb_load(&kb, a, &second).re)};
+  philox_block(&kb, &p, u64_const(&kb, 0), words);
+  kb_store(&kb, k, &first, real_element(philox_join(&kb, words[0], words[1])));
+  kb_store(&kb, n, &first, real_element(u64_const(&kb, 0)));
+  kb_store(&kb, n, &second, real_element(philox_join(&kb, words[2], words[3])));
+  *key = kb_value(&kb, k);
+  *counter = kb_value(&kb, n);
+  return kb_finish(&kb);
+}
+
+struct random_state random_bind(struct kb *kb, const struct random_source *s) {
+  struct random_state state = {0, 0, 0};
+  dim one = op_dim(kb->c, 1);
+  if (s->is_stateful) {
+    state.var = kb_var(kb, s->var, BUFFER_INOUT, 1, &one);
+  } else {
+    state.key = kb_in(kb, s->key);
+    state.counter = kb_in(kb, s->counter);
+  }
+  return state;
+}
+
+struct philox random_load(struct kb *kb, const struct random_source *s, const struct random_state *state) {
+  expr_id first = kb_int(kb, 0), second = kb_int(kb, 1);
+  if (s->is_stateful)
+    return (struct philox){u64_const(kb, s->seed), kb_load(kb, state->var, &first).re, u64_const(kb, s->seed2)};
+  return (struct philox){kb_load(kb, state->key, &first).re, kb_load(kb, state->counter, &first).re,
+                         kb_load(kb, state->counter, &second).re};
+}
+
+/* A loop of one iteration, so that a parallel kernel stays one: it is a phase of its own, behind the draws. */
+void random_advance(struct kb *kb, const struct random_source *s, const struct random_state *state, expr_id blocks) {
+  if (!s->is_stateful)
+    return;
+  expr_id at = kb_for(kb, LOOP_PAR, kb_int(kb, 1));
+  expr_id next = expr_binary(kb->k, SCALAR_ADD, kb_load(kb, state->var, &at).re, u64_of(kb, blocks));
+  kb_store(kb, state->var, &at, real_element(next));
+  kb_close(kb, 1);
+}
