@@ -197,7 +197,9 @@ static struct cell eval_expr(struct eval *ev, expr_id id) {
   const struct expr *e = &ev->k->exprs.items[id];
   struct cell c;
   switch (e->op) {
-  case SCALAR_CONST: c = cell_bits(e->imm); break;
+  case SCALAR_CONST: /* the only constant string is the empty one */
+    c = e->dtype == DTYPE_STRING ? (struct cell){.kind = CELL_STRING, .text = {"", 0}} : cell_bits(e->imm);
+    break;
   case SCALAR_SIZE: c = ev->in->sizes[e->imm]; break;
   case SCALAR_LOCAL: c = ev->locals[e->imm]; break;
   case SCALAR_LOAD: c = load(ev, e); break;
