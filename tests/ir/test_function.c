@@ -1,0 +1,153 @@
+#include "ir/function.h"
+
+#include "ir/registry.h"
+#include "tests/support/test.h"
+#include "tests/support/text_graph.h"
+
+/* A library with one function F(x: T) -> y, whose body and results are given. */
+#define LIBRARY(body)                                                                                                \
+  "library { function { signature { name: 'F' input_arg { name: 'x' type_attr: 'T' } output_arg { name: 'y' type_attr: " \
+  "'T' } attr { name: 'T' type: 'type' default_value { type: DT_DOUBLE } } } " body " } }"
+#define T "attr { key: 'T' value { placeholder: 'T' } } "
+#define NODE(name, op, inputs) "node_def { name: '" name "' op: '" op "' " inputs T "} "
+#define RET(source) "ret { key: 'y' value: '" source "' } "
+#define AXIS                                                                                                   \
+  "node_def { name: 'axis' op: 'Const' attr { key: 'dtype' value { type: DT_INT32 } } attr { key: 'value' value { " \
+  "tensor { dtype: DT_INT32 tensor_shape { } int_val: 0 } } } } "
+
+static const struct attr float_attr = {.name = "T", .value = {.kind = ATTR_TYPE, .i = DTYPE_FLOAT}};
+
+static status instantiate(struct text_graph *g, const char *text, struct instance *out) {
+  TRY(text_graph_read(g, text));
+  const struct function *f = function_find(g->model.graph, "F");
+  assert_non_null(f);
+  return function_instantiate(g->model.graph, f, &float_attr, 1, "call", &g->arena, out);
+}
+
+static void arguments_come_first_and_names_get_a_prefix(void **state) {
+  (void)state;
+  struct text_graph g;
+  struct instance x;
+  assert_int_equal(instantiate(&g, LIBRARY(NODE("n", "Neg", "input: 'x' ") RET("n:y:0")), &x), OK);
+  assert_int_equal(x.arg_count, 1);
+  assert_int_equal(x.graph->nodes.count, 2);
+  const struct node *arg = &x.graph->nodes.items[0], *neg = &x.graph->nodes.items[1];
+  assert_string_equal(arg->op, "_Arg");
+  assert_string_equal(arg->name, "call/x");
+  assert_string_equal(neg->name, "call/n");
+  assert_int_equal(neg->output_dtypes[0], DTYPE_FLOAT);
+  assert_int_equal(neg->inputs[0].node, 0);
+  assert_int_equal(x.ret_count, 1);
+  assert_int_equal(x.rets[0].node, 1);
+  assert_int_equal(graph_find(x.graph, "call/n"), 1);
+  instance_deinit(&x);
+  text_graph_deinit(&g);
+}
+
+static void outputs_are_counted_through_the_arguments_before(void **state) {
+  (void)state;
+  struct text_graph g;
+  struct instance x;
+  assert_int_equal(instantiate(&g, LIBRARY("node_def { name: 's' op: 'Split' input: 'axis:output:0' input: 'x' " T
+                                           "attr { key: 'num_split' value { i: 3 } } } " AXIS
+                                           "node_def { name: 'u' op: 'UniqueWithCounts' input: 's:output:2' " T "} " RET("u:y:0")
+                                           "control_ret { key: 'k' value: 's' } "), &x), OK);
+  uint32_t u = graph_find(x.graph, "call/u");
+  assert_int_equal(x.graph->nodes.items[u].inputs[0].port, 2);
+  assert_int_equal(x.control_count, 1);
+  assert_int_equal(x.controls[0], graph_find(x.graph, "call/s"));
+  instance_deinit(&x);
+  text_graph_deinit(&g);
+  assert_int_equal(instantiate(&g, LIBRARY(NODE("u", "UniqueWithCounts", "input: 'x' ")
+                                           "node_def { name: 'c' op: 'Cast' input: 'u:count:0' attr { key: 'SrcT' value { type: DT_INT32 } } "
+                                           "attr { key: 'DstT' value { placeholder: 'T' } } } " RET("c:y:0")), &x), OK);
+  assert_int_equal(x.graph->nodes.items[graph_find(x.graph, "call/c")].inputs[0].port, 2);
+  instance_deinit(&x);
+  text_graph_deinit(&g);
+}
+
+static void an_attribute_not_given_has_the_signatures_default(void **state) {
+  (void)state;
+  struct text_graph g;
+  struct instance x;
+  assert_int_equal(text_graph_read(&g, LIBRARY(NODE("n", "Neg", "input: 'x' ") RET("n:y"))), OK);
+  assert_int_equal(function_instantiate(g.model.graph, function_find(g.model.graph, "F"), NULL, 0, "call", &g.arena, &x), OK);
+  assert_int_equal(x.graph->nodes.items[1].output_dtypes[0], DTYPE_DOUBLE);
+  instance_deinit(&x);
+  text_graph_deinit(&g);
+}
+
+static void an_argument_may_be_returned_at_once(void **state) {
+  (void)state;
+  struct text_graph g;
+  struct instance x;
+  assert_int_equal(instantiate(&g, LIBRARY(RET("x")), &x), OK);
+  assert_int_equal(x.rets[0].node, 0);
+  instance_deinit(&x);
+  text_graph_deinit(&g);
+}
+
+static void a_function_calls_another(void **state) {
+  (void)state;
+  struct text_graph g;
+  struct instance x;
+  assert_int_equal(instantiate(&g, LIBRARY(NODE("n", "F", "input: 'x' input: '^x' ") RET("n:y:0")), &x), OK);
+  const struct node *call = &x.graph->nodes.items[1];
+  assert_null(call->def);
+  assert_int_equal(call->output_dtypes[0], DTYPE_FLOAT);
+  assert_int_equal(call->control_count, 1);
+  instance_deinit(&x);
+  text_graph_deinit(&g);
+}
+
+static void placeholders_inside_of_functions_and_lists_are_filled_in(void **state) {
+  (void)state;
+  struct text_graph g;
+  struct instance x;
+  assert_int_equal(instantiate(&g, LIBRARY("node_def { name: 'n' op: 'PartitionedCall' input: 'x' "
+                                           "attr { key: 'Tin' value { list { type: DT_FLOAT } } } "
+                                           "attr { key: 'Tout' value { list { type: DT_FLOAT } } } "
+                                           "attr { key: 'f' value { func { name: 'F' attr { key: 'T' value { placeholder: 'T' } } } } } } "
+                                           RET("n:output:0")), &x), OK);
+  const struct attr_value *f = node_attr(&x.graph->nodes.items[1], "f");
+  assert_int_equal(f->func->attrs[0].value.kind, ATTR_TYPE);
+  assert_int_equal(f->func->attrs[0].value.i, DTYPE_FLOAT);
+  instance_deinit(&x);
+  text_graph_deinit(&g);
+}
+
+static void what_is_wrong_names_function_and_node(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *named;
+  } cases[] = {
+    {LIBRARY(NODE("n", "Neg", "input: 'z' ") RET("n:y:0")), "call/n"},
+    {LIBRARY(NODE("n", "Neg", "input: 'x' ") RET("n:z:0")), "no output 'z'"},
+    {LIBRARY(NODE("n", "Neg", "input: 'x' ") RET("n:y:1")), "'y' is output 1"},
+    {LIBRARY(NODE("n", "Neg", "input: 'x' ") RET("n:y:x")), "n:y:x"},
+    {LIBRARY(NODE("x", "Neg", "input: 'x' ") RET("x")), "'x'"},
+    {LIBRARY(NODE("n", "Neg", "input: 'x' ") NODE("n", "Neg", "input: 'x' ") RET("x")), "'n'"},
+    {LIBRARY("node_def { name: 'n' op: 'Neg' input: 'x' attr { key: 'T' value { placeholder: 'U' } } } " RET("n:y:0")), "'U'"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct text_graph g;
+    struct instance x;
+    assert_int_equal(instantiate(&g, cases[i].text, &x), INVALID_ARGUMENT);
+    assert_non_null(strstr(status_text(), "function 'F'"));
+    assert_non_null(strstr(status_text(), cases[i].named));
+    text_graph_deinit(&g);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(arguments_come_first_and_names_get_a_prefix),
+    cmocka_unit_test(outputs_are_counted_through_the_arguments_before),
+    cmocka_unit_test(an_attribute_not_given_has_the_signatures_default),
+    cmocka_unit_test(an_argument_may_be_returned_at_once),
+    cmocka_unit_test(a_function_calls_another),
+    cmocka_unit_test(placeholders_inside_of_functions_and_lists_are_filled_in),
+    cmocka_unit_test(what_is_wrong_names_function_and_node),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
