@@ -288,6 +288,8 @@ status http2_send(struct http2_stream *stream, const void *data, size_t size, vo
 status http2_send_copy(struct http2_stream *stream, const void *data, size_t size) {
   if (stream->finished)
     return fail(CANCELLED, "the stream is closed");
+  if (size == 0)
+    return OK;
   struct http2_item *last = stream->last;
   if (last && last->room - last->size >= size && last->room > 0) {
     memcpy(last->bytes + last->size, data, size);
@@ -296,8 +298,6 @@ status http2_send_copy(struct http2_stream *stream, const void *data, size_t siz
     stream_wake(stream);
     return OK;
   }
-  if (size == 0)
-    return OK;
   size_t room = size > NET_COPY_CHUNK / 2 ? size : NET_COPY_CHUNK;
   struct http2_item *item = malloc(sizeof *item + room);
   if (!item)

@@ -1,0 +1,563 @@
+/* test_master.c: TensorFlow's master service: graphs and runs against a small program, and whole calls over a Unix socket. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "runtime/master.h"
+#include "runtime/master_graph.h"
+#include "runtime/master_match.h"
+#include "runtime/master_session.h"
+#include "runtime/master_tensor.h"
+#include "runtime/net/grpc.h"
+#include "runtime/net/http2.h"
+#include "runtime/program.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+/* y = x * w; init; hang waits until it is cancelled. Sorted by name. */
+static struct master_node nodes[] = {{"hang", "NoOp", 0}, {"init", "NoOp", 0}, {"p", "Placeholder", 0},
+                                     {"w", "Const", 0},   {"x", "Placeholder", 0}, {"y", "Mul", 0}, {"z", "Identity", 0}};
+#define NODE_COUNT 7
+static const struct master_port port_x[] = {{"x:0"}}, port_y[] = {{"y:0"}}, port_yz[] = {{"y:0"}, {"z:0"}};
+static const char *const target_init[] = {"init"}, *const target_hang[] = {"hang"};
+static const struct master_entry entries[] = {
+  {.name = "init", .targets = target_init, .target_count = 1, .changes_state = true},
+  {.name = "both", .feeds = port_x, .feed_count = 1, .fetches = port_yz, .fetch_count = 2},
+  {.name = "train", .feeds = port_x, .feed_count = 1, .fetches = port_y, .fetch_count = 1, .targets = target_init,
+   .target_count = 1, .changes_state = true},
+  {.name = "hang", .targets = target_hang, .target_count = 1, .changes_state = true},
+};
+
+static status run(void *self, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches, const atomic_bool *cancelled) {
+  (void)self;
+  if (entry == 3) {
+    while (!atomic_load(cancelled))
+      usleep(1000);
+    return CANCELLED;
+  }
+  for (uint32_t i = 0; i < entries[entry].fetch_count; i++)
+    fetches[i] = tensor_retain(feeds[0]);
+  return OK;
+}
+
+static const char *const devices[] = {"/job:worker/replica:0/task:0/device:CPU:0", "/job:ps/replica:0/task:1/device:GPU:3"};
+static const struct master_config config = {.entries = entries, .entry_count = 4, .nodes = nodes, .node_count = NODE_COUNT,
+                                            .devices = devices, .device_count = 2, .run = run};
+
+static void hash_nodes(void) {
+  nodes[5].input_hash = program_hash_input(program_hash_input(program_hash_input(0, "x", 0), "w", 0), "init", UINT32_MAX);
+  nodes[6].input_hash = program_hash_input(0, "y", 0);
+}
+
+/* ---- graphs ---- */
+
+static void node_put(struct wire_buffer *b, const char *name, const char *op, const char *inputs) {
+  size_t node = wire_begin(b, 1);
+  char text[128];
+  snprintf(text, sizeof text, "%s", inputs);
+  wire_put_text(b, 1, name);
+  wire_put_text(b, 2, op);
+  for (char *save = NULL, *input = strtok_r(text, " ", &save); input; input = strtok_r(NULL, " ", &save))
+    wire_put_text(b, 3, input);
+  wire_end(b, node);
+}
+
+static void whole_graph(struct wire_buffer *b) {
+  node_put(b, "x", "Placeholder", "");
+  node_put(b, "w", "Const", "");
+  node_put(b, "init", "NoOp", "");
+  node_put(b, "hang", "NoOp", "");
+  node_put(b, "y", "Mul", "x w:0 ^init");
+  node_put(b, "z", "Identity", "y");
+}
+
+static status add(struct wire_buffer *b, uint8_t *known) {
+  status code = master_graph_add(&config, wire_over(b->data, b->size), known);
+  wire_buffer_free(b);
+  return code;
+}
+
+static void parts_of_the_graph_are_accepted_in_any_order(void **state) {
+  (void)state;
+  struct wire_buffer b = {0};
+  uint8_t known[NODE_COUNT] = {0};
+  node_put(&b, "z", "Identity", "y:0");
+  node_put(&b, "y", "Mul", "x w ^init");
+  assert_int_equal(add(&b, known), OK);
+  assert_int_equal(known[5], 1);
+  assert_int_equal(known[4], 0);
+  node_put(&b, "x", "Placeholder", "");
+  assert_int_equal(add(&b, known), OK);
+  assert_int_equal(add(&b, known), OK); /* nothing */
+}
+
+static void nodes_that_were_not_built_are_named(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *op, *inputs, *words;
+  } cases[] = {{"new", "Add", "x", "'new' (Add)"},
+               {"y", "Add", "x w ^init", "of another op"},
+               {"y", "Mul", "w x ^init", "other inputs"},
+               {"y", "Mul", "x w", "other inputs"},
+               {"y", "Mul", "x w:1 ^init", "other inputs"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct wire_buffer b = {0};
+    uint8_t known[NODE_COUNT] = {0};
+    node_put(&b, "x", "Placeholder", "");
+    node_put(&b, cases[i].name, cases[i].op, cases[i].inputs);
+    assert_int_equal(add(&b, known), FAILED_PRECONDITION);
+    assert_non_null(strstr(status_text(), cases[i].words));
+    assert_int_equal(known[4], 0); /* all or nothing */
+  }
+}
+
+static void a_node_may_come_once(void **state) {
+  (void)state;
+  struct wire_buffer b = {0};
+  uint8_t known[NODE_COUNT] = {0};
+  node_put(&b, "x", "Placeholder", "");
+  node_put(&b, "x", "Placeholder", "");
+  assert_int_equal(add(&b, known), INVALID_ARGUMENT);
+  node_put(&b, "x", "Placeholder", "");
+  assert_int_equal(add(&b, known), OK);
+  node_put(&b, "x", "Placeholder", "");
+  assert_int_equal(add(&b, known), INVALID_ARGUMENT);
+  assert_string_equal(status_text(), "GraphDef argument to Extend includes node 'x', which was created by a previous call to Create or "
+                                     "Extend in this session.");
+}
+
+/* ---- runs ---- */
+
+static uint32_t split_names(char *text, const char **out) {
+  uint32_t count = 0;
+  for (char *save = NULL, *name = strtok_r(text, " ", &save); name; name = strtok_r(NULL, " ", &save))
+    out[count++] = name;
+  return count;
+}
+
+static status match(const char *feeds, const char *fetches, const char *targets, uint32_t *out) {
+  char texts[3][128];
+  const char *names[3][8];
+  uint8_t known[NODE_COUNT];
+  memset(known, 1, sizeof known);
+  snprintf(texts[0], sizeof texts[0], "%s", feeds);
+  snprintf(texts[1], sizeof texts[1], "%s", fetches);
+  snprintf(texts[2], sizeof texts[2], "%s", targets);
+  struct master_request r = {.feeds = names[0], .fetches = names[1], .targets = names[2]};
+  r.feed_count = split_names(texts[0], names[0]);
+  r.fetch_count = split_names(texts[1], names[1]);
+  r.target_count = split_names(texts[2], names[2]);
+  TRY(master_request_check(&config, known, &r));
+  return master_match(&config, &r, out);
+}
+
+static void runs_find_their_entry(void **state) {
+  (void)state;
+  static const struct {
+    const char *feeds, *fetches, *targets;
+    int entry; /* -1: none */
+  } cases[] = {
+    {"", "", "init", 0},
+    {"x:0", "y:0 z:0", "", 1},
+    {"x:0", "z:0 y:0", "", 1},
+    {"x:0", "y:0", "", 1},         /* contained in `both`, which changes nothing */
+    {"x:0", "y:0", "init", 2},
+    {"p:0 x:0", "z:0", "", 1},     /* a placeholder that is not read does not matter */
+    {"w:0 x:0", "z:0", "", -1},    /* a fed constant would */
+    {"", "y:0", "", -1},           /* needs x */
+    {"x:0", "", "init", -1},       /* part of `train`, which changes state */
+    {"x:0", "y:0 w:0", "", -1},
+    {"", "", "init hang", -1},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    uint32_t entry = 99;
+    status code = match(cases[i].feeds, cases[i].fetches, cases[i].targets, &entry);
+    assert_int_equal(code, cases[i].entry < 0 ? FAILED_PRECONDITION : OK);
+    if (cases[i].entry >= 0)
+      assert_int_equal(entry, cases[i].entry);
+    else
+      assert_non_null(strstr(status_text(), "\n  train: x:0 -> y:0 | init"));
+  }
+}
+
+static void runs_that_make_no_sense_are_refused_in_tensorflows_words(void **state) {
+  (void)state;
+  static const struct {
+    const char *feeds, *fetches, *targets;
+    status code;
+    const char *text;
+  } cases[] = {
+    {"", "", "", INVALID_ARGUMENT, "Must specify at least one target to fetch or execute."},
+    {"q:0", "y:0", "", NOT_FOUND, "FeedInputs: unable to find feed output q:0"},
+    {"x:0", "q:0", "", NOT_FOUND, "FetchOutputs node q: not found"},
+    {"x:0", "", "a init b", NOT_FOUND, "PruneForTargets: Some target nodes not found: a b "},
+    {"x:0 x:0", "y:0", "", INVALID_ARGUMENT, "Endpoint \"x:0\" fed more than once."},
+    {"x:0", "x:0", "", INVALID_ARGUMENT, "x:0 is both fed and fetched."},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    uint32_t entry;
+    assert_int_equal(match(cases[i].feeds, cases[i].fetches, cases[i].targets, &entry), cases[i].code);
+    assert_string_equal(status_text(), cases[i].text);
+  }
+}
+
+/* ---- sessions ---- */
+
+static void the_oldest_idle_session_makes_room(void **state) {
+  (void)state;
+  struct session_list list = {0};
+  struct session *first = NULL, *session = NULL;
+  char handle[17];
+  assert_int_equal(session_create(&list, 3, &first), OK);
+  strcpy(handle, first->handle);
+  for (int i = 1; i < LIMIT_MASTER_SESSIONS; i++) {
+    assert_int_equal(session_create(&list, 3, &session), OK);
+    session_release(session);
+  }
+  assert_int_equal(session_create(&list, 3, &session), OK); /* not the first: it is in use */
+  session_release(session);
+  assert_ptr_equal(session_find(&list, handle, 16), first);
+  session_release(first);
+  session_release(first);
+  session_close_all(&list);
+  assert_int_equal(list.count, 0);
+}
+
+static void a_request_id_is_remembered_for_ten_thousand_others(void **state) {
+  (void)state;
+  struct request_ids *ids = calloc(1, sizeof *ids);
+  assert_false(request_ids_add(ids, 0) || request_ids_add(ids, 0));
+  for (uint64_t i = 1; i <= 100000; i++) {
+    assert_false(request_ids_add(ids, i * UINT64_C(0x123456789abcdef)));
+    if (i > 9999)
+      assert_true(request_ids_add(ids, (i - 9999) * UINT64_C(0x123456789abcdef)));
+  }
+  assert_false(request_ids_add(ids, UINT64_C(0x123456789abcdef)));
+  free(ids);
+}
+
+/* ---- whole calls ---- */
+
+struct client {
+  int fd;
+  struct http2 *http2;
+  struct wire_buffer body;
+  bool is_closed;
+  int grpc_status;
+  char message[512];
+};
+
+static void on_headers(void *self, struct http2_stream *stream) { (void)self, (void)stream; }
+static void on_data(void *self, struct http2_stream *stream, const uint8_t *data, size_t size) {
+  (void)stream;
+  wire_put_raw(&((struct client *)self)->body, data, size);
+}
+static void on_end(void *self, struct http2_stream *stream) {
+  struct client *client = self;
+  client->grpc_status = stream->grpc_status;
+  if (stream->grpc_message)
+    grpc_percent_decode(stream->grpc_message);
+  snprintf(client->message, sizeof client->message, "%s", stream->grpc_message ? stream->grpc_message : "");
+}
+static void on_close(void *self, struct http2_stream *stream, uint32_t error) {
+  (void)stream, (void)error;
+  ((struct client *)self)->is_closed = true;
+}
+static void on_goaway(void *self, uint32_t error) { (void)self, (void)error; }
+static const struct http2_handler handler = {on_headers, on_data, on_end, on_close, on_goaway};
+
+static struct cluster *cluster;
+static struct master *master;
+static char socket_path[64];
+
+static void client_write(struct client *client) {
+  const struct iovec *pieces;
+  for (int count; (count = http2_output(client->http2, &pieces)) > 0;) {
+    ssize_t written = writev(client->fd, pieces, count);
+    assert_true(written > 0);
+    http2_written(client->http2, (size_t)written);
+  }
+}
+
+static void client_open(struct client *client) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  *client = (struct client){.fd = socket(AF_UNIX, SOCK_STREAM, 0)};
+  snprintf(address.sun_path, sizeof address.sun_path, "%s", socket_path);
+  assert_int_equal(connect(client->fd, (struct sockaddr *)&address, sizeof address), 0);
+  assert_int_equal(http2_create(false, &handler, client, &client->http2), OK);
+}
+
+static void client_close(struct client *client) {
+  close(client->fd);
+  http2_destroy(client->http2);
+  wire_buffer_free(&client->body);
+}
+
+static struct http2_stream *call_begin(struct client *client, const char *method, const struct wire_buffer *request) {
+  char path[128];
+  uint8_t prefix[GRPC_PREFIX_BYTES];
+  snprintf(path, sizeof path, "/tensorflow.MasterService/%s", method);
+  client->is_closed = false;
+  wire_buffer_free(&client->body);
+  struct http2_stream *stream = http2_request(client->http2, path, "here", NULL);
+  grpc_write_prefix((uint32_t)request->size, prefix);
+  assert_int_equal(http2_send_copy(stream, prefix, sizeof prefix), OK);
+  assert_int_equal(http2_send_copy(stream, request->data, request->size), OK);
+  http2_finish(stream);
+  client_write(client);
+  return stream;
+}
+
+/* The answer's message. */
+static struct wire call(struct client *client, const char *method, struct wire_buffer *request) {
+  uint8_t buffer[4096];
+  call_begin(client, method, request);
+  wire_buffer_free(request);
+  while (!client->is_closed) {
+    ssize_t got = read(client->fd, buffer, sizeof buffer);
+    assert_true(got > 0);
+    assert_int_equal(http2_receive(client->http2, 0, buffer, (size_t)got), OK);
+    client_write(client);
+  }
+  size_t prefix = client->body.size < GRPC_PREFIX_BYTES ? client->body.size : GRPC_PREFIX_BYTES;
+  return wire_over(client->body.data + prefix, client->body.size - prefix);
+}
+
+static void session_open(struct client *client, char handle[17]) {
+  struct wire_buffer request = {0};
+  struct wire_field field;
+  size_t graph = wire_begin(&request, 1);
+  whole_graph(&request);
+  wire_end(&request, graph);
+  struct wire answer = call(client, "CreateSession", &request);
+  assert_int_equal(client->grpc_status, 0);
+  assert_true(wire_next(&answer, &field) && field.number == 1 && field.size == 16);
+  memcpy(handle, field.data, 16);
+  handle[16] = 0;
+}
+
+static void feed_put(struct wire_buffer *request, const char *name, float value) {
+  struct tensor *tensor;
+  assert_int_equal(tensor_copy_in(DTYPE_FLOAT, &(struct shape){1, {1}}, &value, &tensor), OK);
+  master_tensor_write(request, 2, name, tensor);
+  tensor_release(tensor);
+}
+
+static void a_session_is_made_run_and_closed(void **state) {
+  (void)state;
+  struct client client;
+  struct wire_buffer request = {0};
+  struct wire_field field, named;
+  struct tensor *tensor;
+  char handle[17];
+  client_open(&client);
+  session_open(&client, handle);
+  wire_put_text(&request, 1, handle);
+  feed_put(&request, "x:0", 2.5f);
+  wire_put_text(&request, 3, "z:0");
+  wire_put_text(&request, 3, "y:0");
+  struct wire answer = call(&client, "RunStep", &request);
+  assert_int_equal(client.grpc_status, 0);
+  for (int i = 0; i < 2; i++) {
+    assert_true(wire_next(&answer, &field) && field.number == 1);
+    struct wire inside = wire_inside(&field);
+    assert_true(wire_next(&inside, &named) && named.size == 3 && memcmp(named.data, i ? "y:0" : "z:0", 3) == 0);
+    assert_true(wire_next(&inside, &named));
+    assert_int_equal(master_tensor_read(wire_inside(&named), &tensor), OK);
+    assert_true(*(float *)tensor->data == 2.5f);
+    tensor_release(tensor);
+  }
+  wire_put_text(&request, 1, handle);
+  call(&client, "CloseSession", &request);
+  assert_int_equal(client.grpc_status, 0);
+  wire_put_text(&request, 1, handle);
+  wire_put_text(&request, 4, "init");
+  call(&client, "RunStep", &request);
+  assert_int_equal(client.grpc_status, ABORTED);
+  assert_non_null(strstr(client.message, "is not found."));
+  client_close(&client);
+}
+
+static void errors_go_into_the_body_when_the_client_asks(void **state) {
+  (void)state;
+  struct client client;
+  struct wire_buffer request = {0};
+  struct wire_field field;
+  char handle[17];
+  client_open(&client);
+  session_open(&client, handle);
+  for (int in_body = 0; in_body < 2; in_body++) {
+    wire_put_text(&request, 1, handle);
+    wire_put_text(&request, 3, "q:0");
+    wire_put_varint(&request, 7, (uint64_t)in_body);
+    struct wire answer = call(&client, "RunStep", &request);
+    assert_int_equal(client.grpc_status, in_body ? OK : NOT_FOUND);
+    if (in_body)
+      assert_true(wire_next(&answer, &field) && field.number == 3 && field.value == NOT_FOUND);
+  }
+  client_close(&client);
+}
+
+static void a_step_that_takes_too_long_is_answered(void **state) {
+  (void)state;
+  struct client client;
+  struct wire_buffer request = {0};
+  char handle[17];
+  client_open(&client);
+  session_open(&client, handle);
+  wire_put_text(&request, 1, handle);
+  wire_put_text(&request, 4, "hang");
+  size_t options = wire_begin(&request, 5);
+  wire_put_varint(&request, 2, 100);
+  wire_end(&request, options);
+  call(&client, "RunStep", &request);
+  assert_int_equal(client.grpc_status, DEADLINE_EXCEEDED);
+  client_close(&client);
+}
+
+static void a_repeated_request_is_refused(void **state) {
+  (void)state;
+  struct client client;
+  struct wire_buffer request = {0};
+  char handle[17];
+  client_open(&client);
+  session_open(&client, handle);
+  for (int i = 0; i < 2; i++) {
+    wire_put_text(&request, 1, handle);
+    wire_put_text(&request, 4, "init");
+    wire_put_varint(&request, 8, 4711);
+    call(&client, "RunStep", &request);
+    assert_int_equal(client.grpc_status, i ? ABORTED : OK);
+  }
+  client_close(&client);
+}
+
+static void extend_counts_versions(void **state) {
+  (void)state;
+  struct client client;
+  struct wire_buffer request = {0};
+  struct wire_field field;
+  char handle[17];
+  client_open(&client);
+  struct wire answer = call(&client, "CreateSession", &request); /* an empty graph: list_devices does that */
+  assert_true(wire_next(&answer, &field));
+  snprintf(handle, sizeof handle, "%.*s", (int)field.size, (const char *)field.data);
+  for (uint64_t version = 0; version < 2; version++) {
+    wire_put_text(&request, 1, handle);
+    size_t graph = wire_begin(&request, 2);
+    node_put(&request, version ? "w" : "x", version ? "Const" : "Placeholder", "");
+    wire_end(&request, graph);
+    wire_put_varint(&request, 3, version);
+    answer = call(&client, "ExtendSession", &request);
+    assert_true(wire_next(&answer, &field) && field.number == 4 && field.value == version + 1);
+  }
+  wire_put_text(&request, 1, handle);
+  wire_put_varint(&request, 3, 7);
+  call(&client, "ExtendSession", &request);
+  assert_int_equal(client.grpc_status, ABORTED);
+  assert_string_equal(client.message, "Current version is 2 but caller expected 7.");
+  client_close(&client);
+}
+
+static void devices_are_listed(void **state) {
+  (void)state;
+  struct client client;
+  struct wire_buffer request = {0};
+  struct wire_field device, field;
+  client_open(&client);
+  struct wire answer = call(&client, "ListDevices", &request);
+  for (int i = 0; i < 2; i++) {
+    assert_true(wire_next(&answer, &device) && device.number == 1);
+    struct wire inside = wire_inside(&device);
+    assert_true(wire_next(&inside, &field) && field.number == 1 && field.size == strlen(devices[i]));
+    assert_true(wire_next(&inside, &field) && field.number == 2 && memcmp(field.data, i ? "GPU" : "CPU", 3) == 0);
+    while (field.number != 6)
+      assert_true(wire_next(&inside, &field));
+    assert_true(field.type == WIRE_FIXED64 && field.value != 0);
+  }
+  client_close(&client);
+}
+
+static void other_methods_and_garbage_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *method, *bytes;
+    status code;
+  } cases[] = {{"MakeCallable", "", UNIMPLEMENTED},       {"PartialRunSetup", "", UNIMPLEMENTED}, {"Nonsense", "", UNIMPLEMENTED},
+               {"CreateSession", "\x0b", INVALID_ARGUMENT}, {"RunStep", "\x0a\x7f", INVALID_ARGUMENT},
+               {"CloseSession", "\x0a\x01q", ABORTED},      {"ListDevices", "\x0a\x01q", INVALID_ARGUMENT},
+               {"CreateSession", "\x0a\x03\x0a\x01\xff", INVALID_ARGUMENT}};
+  struct client client;
+  client_open(&client);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct wire_buffer request = {0};
+    wire_put_raw(&request, cases[i].bytes, strlen(cases[i].bytes));
+    call(&client, cases[i].method, &request);
+    assert_int_equal(client.grpc_status, cases[i].code);
+  }
+  client_close(&client);
+}
+
+static void a_client_that_goes_does_not_leave_its_step_behind(void **state) {
+  (void)state;
+  struct client client;
+  struct wire_buffer request = {0};
+  char handle[17];
+  client_open(&client);
+  session_open(&client, handle);
+  for (int i = 0; i < 20; i++) { /* each would hold a thread for ever */
+    wire_put_text(&request, 1, handle);
+    wire_put_text(&request, 4, "hang");
+    call_begin(&client, "RunStep", &request);
+    wire_buffer_free(&request);
+  }
+  client_close(&client);
+  client_open(&client);
+  session_open(&client, handle);
+  client_close(&client);
+}
+
+static int service_open(void **state) {
+  (void)state;
+  hash_nodes();
+  char address[80];
+  snprintf(socket_path, sizeof socket_path, "/tmp/tfc-master-%d", (int)getpid());
+  snprintf(address, sizeof address, "unix:%s", socket_path);
+  struct cluster_task task = {"worker", 0, address};
+  struct cluster_config cluster_config = {.task_count = 1, .tasks = &task, .timeout_s = 5};
+  return cluster_create(&cluster_config, &cluster) != OK || master_create(&config, cluster, &master) != OK;
+}
+
+static int service_close(void **state) {
+  (void)state;
+  master_destroy(master); /* ends the steps that hang */
+  cluster_destroy(cluster);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(parts_of_the_graph_are_accepted_in_any_order),
+    cmocka_unit_test(nodes_that_were_not_built_are_named),
+    cmocka_unit_test(a_node_may_come_once),
+    cmocka_unit_test(runs_find_their_entry),
+    cmocka_unit_test(runs_that_make_no_sense_are_refused_in_tensorflows_words),
+    cmocka_unit_test(the_oldest_idle_session_makes_room),
+    cmocka_unit_test(a_request_id_is_remembered_for_ten_thousand_others),
+    cmocka_unit_test(a_session_is_made_run_and_closed),
+    cmocka_unit_test(errors_go_into_the_body_when_the_client_asks),
+    cmocka_unit_test(a_step_that_takes_too_long_is_answered),
+    cmocka_unit_test(a_repeated_request_is_refused),
+    cmocka_unit_test(extend_counts_versions),
+    cmocka_unit_test(devices_are_listed),
+    cmocka_unit_test(other_methods_and_garbage_are_refused),
+    cmocka_unit_test(a_client_that_goes_does_not_leave_its_step_behind),
+  };
+  return cmocka_run_group_tests(tests, service_open, service_close);
+}
