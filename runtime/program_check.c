@@ -114,10 +114,13 @@ static bool args_fit(const struct program *p, struct program_range range, uint32
 
 static status check_instr(const struct program *p, uint32_t number, uint32_t slots, uint32_t symbols) {
   const struct program_instr *instr = program_instr(p, number);
-  CHECK(instr->op >= INSTR_FEED && instr->op <= INSTR_NOOP, "instruction %u is none", number);
+  CHECK(instr->op >= INSTR_FEED && instr->op <= INSTR_MERGE, "instruction %u is none", number);
   CHECK(text_fits(p, instr->node) && text_fits(p, instr->tf_op), "instruction %u: its name", number);
   CHECK(args_fit(p, instr->args, slots) && slots_fit(p, instr->outputs, slots), "instruction %u: a slot", number);
   CHECK(slots_fit(p, instr->release, slots), "instruction %u: a slot to release", number);
+  CHECK(range_fits(p, instr->guards, PROGRAM_OPERANDS), "instruction %u: its guards", number);
+  for (uint32_t i = 0; i < instr->guards.count; i++)
+    CHECK(program_operands(p, instr->guards.first)[i] / 2 < slots, "instruction %u: a guard", number);
   CHECK(range_fits(p, instr->sizes, PROGRAM_OPERANDS) &&
             codes_fit(p, program_operands(p, instr->sizes.first), instr->sizes.count, symbols),
         "instruction %u: a size", number);

@@ -70,14 +70,17 @@ static bool is_update(struct scheduler *s, const struct flow_node *node) {
 
 /* ---- tables ---- */
 
-static uint32_t input_count(const struct flow_node *node) {
-  if (!node)
-    return 0;
+static uint32_t own_inputs(const struct flow_node *node) {
   return node->op == FLOW_KERNEL ? node->kernel->buffers.count : node->inputs.count;
 }
 
+/* What a node reads: its inputs, then the predicates of its guards. */
+static uint32_t input_count(const struct flow_node *node) { return node ? own_inputs(node) + node->guard_count : 0; }
+
 /* The value that input i reads; NO_VALUE when it is an output or a variable. */
 static value_id input_of(const struct flow_node *node, uint32_t i) {
+  if (i >= own_inputs(node))
+    return node->guards[i - own_inputs(node)].predicate;
   if (node->op != FLOW_KERNEL)
     return node->inputs.items[i];
   return node->kernel->buffers.items[i].mode == BUFFER_IN ? node->args[i].value : NO_VALUE;
@@ -182,12 +185,22 @@ static struct kernel *copy_kernel(const struct flow_value *value, struct arena *
   return k;
 }
 
+static void replace_guards(struct scheduler *s, struct flow_node *user, value_id old, value_id copy) {
+  struct flow_guard *guards = arena_copy(s->flow->arena, user->guards, user->guard_count * sizeof *guards);
+  for (uint32_t i = 0; i < user->guard_count; i++)
+    if (guards[i].predicate == old)
+      guards[i].predicate = copy;
+  user->guards = guards;
+}
+
 /* From here on the users that have not run read the copy. */
 static void replace_later_uses(struct scheduler *s, value_id old, value_id copy, flow_id update) {
   for (uint32_t i = s->use_at[old]; i < s->use_at[old + 1]; i++) {
     struct flow_node *user = s->flow->nodes.items[s->use_list[i]];
     if (s->state[s->use_list[i]] == NODE_DONE || (s->use_list[i] == update && user->op == FLOW_ASSIGN))
       continue;
+    if (user->guard_count)
+      replace_guards(s, user, old, copy);
     for (uint32_t j = 0; j < user->inputs.count; j++)
       if (user->inputs.items[j] == old)
         user->inputs.items[j] = copy;
@@ -202,6 +215,9 @@ static void snapshot(struct scheduler *s, value_id v, flow_id update) {
   const struct flow_node *updater = s->flow->nodes.items[update];
   flow_id id;
   struct flow_node *node = flow_add_node(s->flow, FLOW_KERNEL, updater->name, updater->tf_op, updater->task, &id);
+  const struct flow_node *reader = s->flow->nodes.items[value.producer];
+  node->guards = reader ? reader->guards : NULL; /* a value that is not there is not copied */
+  node->guard_count = reader ? reader->guard_count : 0;
   node->sizes = ARENA_ARRAY(s->flow->arena, dim, value.rank + 1);
   node->kernel = copy_kernel(&value, s->flow->arena, node->sizes);
   value_id copy = flow_add_value(s->flow, value.dtype, value.rank, value.dims);

@@ -1,0 +1,145 @@
+/* test_schedule.c: flows written as lines of text, and the order they must get.
+ *
+ * A flow is a list of words: `r0=read0` reads variable 0 as r0, `a=alias(r0)`, `k=use(r0,a)` a kernel, `assign0(k)` updates
+ * variable 0, `send(k)`, `recv=recv()`; `!x` at the end makes the node come after the node that made x, `#n` after node n.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "compiler/pass/schedule.h"
+#include "tests/support/test.h"
+
+struct schedule_case {
+  const char *name;
+  const char *nodes[8];
+  const char *order; /* the nodes' numbers from 1; `s` a snapshot */
+};
+
+static const struct schedule_case cases[] = {
+  { "nodes keep their order", { "r=read0", "k=use(r)", "send(k)" }, "1 2 3" },
+  { "an update waits for later uses of the old value", { "r=read0", "c=const()", "assign0(c)", "k=use(r)", "send(k)" },
+    "1 2 4 5 3" },
+  { "an update waits for uses of an alias", { "r=read0", "a=alias(r)", "c=const()", "assign0(c)", "send(a)" }, "1 2 3 5 4" },
+  { "a use that needs the update reads a copy", { "r=read0", "c=const()", "assign0(c)", "k=use(r)#3", "send(k)" },
+    "1 2 s 3 4 5" },
+  { "a copy is made of an alias too", { "r=read0", "a=alias(r)", "c=const()", "assign0(c)", "k=use(a)#4" }, "1 2 3 s 4 5" },
+  { "a value that was used before the update needs no copy", { "r=read0", "send(r)", "c=const()", "assign0(c)", "q=read0#4" },
+    "1 2 3 4 5" },
+  { "what depends on an update keeps its place among receives", { "c=const()", "assign0(c)", "q=read0#2", "send(q)", "v=recv()" },
+    "1 2 3 4 5" },
+  { "swapping two variables takes one copy", { "a=read0", "b=read1", "assign0(b)", "assign1(a)" }, "1 2 s 3 4" },
+  { "assigning a variable to itself needs no copy", { "r=read0", "assign0(r)" }, "1 2" },
+  { "updates of one variable keep their order", { "c=const()", "assign0(c)", "d=const()", "assign0(d)" }, "1 3 2 4" },
+  { "a read after the update reads the new value", { "c=const()", "assign0(c)", "r=read0#2", "send(r)" }, "1 2 3 4" },
+  { "uses of other variables are nobody's concern", { "r=read0", "c=const()", "assign1(c)", "k=use(r)#3" }, "1 2 3 4" },
+};
+
+struct fixture {
+  struct arena arena;
+  struct flow *flow;
+  struct map values;
+};
+
+static struct kernel *use_kernel(struct arena *arena, uint32_t inputs) {
+  struct kernel *k = kernel_create(arena, "use");
+  for (uint32_t i = 0; i < inputs; i++)
+    kernel_add_buffer(k, DTYPE_FLOAT, BUFFER_IN, 0, NULL);
+  uint32_t out = kernel_add_buffer(k, DTYPE_FLOAT, BUFFER_OUT, 0, NULL);
+  stmt_store(k, &k->body, out, 0, NULL, 0, expr_load(k, 0, 0, NULL, 0));
+  return k;
+}
+
+static void add_inputs(struct fixture *f, struct flow_node *node, const char *text) {
+  const char *open = strchr(text, '(');
+  while (open && open[1] && open[1] != ')') {
+    size_t length = strcspn(open + 1, ",)");
+    char *name = arena_strndup(&f->arena, open + 1, length);
+    uint32_t value = 0;
+    assert_true(map_find(&f->values, name, &value));
+    vec_push(&node->inputs, value);
+    open += length + 1;
+    if (*open == ')')
+      break;
+  }
+}
+
+static void add_node(struct fixture *f, const char *text) {
+  static const struct { const char *word; enum flow_op op; } words[] = {
+    { "read", FLOW_READ }, { "assign", FLOW_ASSIGN }, { "alias", FLOW_ALIAS }, { "use", FLOW_KERNEL },
+    { "const", FLOW_CONST }, { "send", FLOW_SEND }, { "recv", FLOW_RECV } };
+  const char *sign = strchr(text, '='), *word = sign ? sign + 1 : text;
+  enum flow_op op = FLOW_NOOP;
+  const char *after = word;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strncmp(word, words[i].word, strlen(words[i].word)) == 0) {
+      op = words[i].op;
+      after = word + strlen(words[i].word);
+    }
+  flow_id id;
+  struct flow_node *node = flow_add_node(f->flow, op, text, "Test", 0, &id);
+  if (op == FLOW_READ || op == FLOW_ASSIGN)
+    node->var = (uint32_t)atoi(after);
+  add_inputs(f, node, after);
+  const char *control = strchr(text, '#');
+  if (control)
+    vec_push(&node->controls, (flow_id)atoi(control + 1));
+  if (!sign)
+    return;
+  value_id out = flow_add_value(f->flow, DTYPE_FLOAT, 0, NULL);
+  f->flow->values.items[out].producer = id;
+  vec_push(&node->outputs, out);
+  map_insert(&f->values, arena_strndup(&f->arena, text, (size_t)(sign - text)), out);
+  if (op != FLOW_KERNEL)
+    return;
+  node->kernel = use_kernel(&f->arena, node->inputs.count);
+  node->args = ARENA_ARRAY(&f->arena, struct flow_arg, node->inputs.count + 1);
+  for (uint32_t i = 0; i < node->inputs.count; i++)
+    node->args[i].value = node->inputs.items[i];
+  node->args[node->inputs.count].value = out;
+}
+
+static const char *order_text(const struct schedule *schedule, uint32_t written, struct arena *arena) {
+  const char *text = "";
+  for (uint32_t i = 0; i < schedule->order.count; i++) {
+    flow_id id = schedule->order.items[i];
+    const char *gap = *text ? " " : "";
+    text = id > written ? arena_printf(arena, "%s%ss", text, gap) : arena_printf(arena, "%s%s%u", text, gap, id);
+  }
+  return text;
+}
+
+static void schedule_keeps_values_apart(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct fixture f = { 0 };
+    arena_init(&f.arena);
+    f.flow = flow_create(&f.arena, dims_create(&f.arena));
+    uint32_t written = 0;
+    for (; written < 8 && cases[i].nodes[written]; written++)
+      add_node(&f, cases[i].nodes[written]);
+    struct schedule schedule;
+    assert_int_equal(schedule_flow(f.flow, &schedule), OK);
+    const char *order = order_text(&schedule, written, &f.arena);
+    if (strcmp(order, cases[i].order) != 0)
+      test_fail("%s: order is %s, must be %s", cases[i].name, order, cases[i].order);
+    /* every task's program is written from the same flow: the second schedule finds the copies of the first */
+    struct schedule again;
+    assert_int_equal(schedule_flow(f.flow, &again), OK);
+    const char *second = order_text(&again, written, &f.arena);
+    if (strcmp(order, second) != 0)
+      test_fail("%s: the second order is %s, the first was %s", cases[i].name, second, order);
+    vec_free(&schedule.order);
+    vec_free(&schedule.needs);
+    vec_free(&again.order);
+    vec_free(&again.needs);
+    map_deinit(&f.values);
+    arena_deinit(&f.arena);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = { cmocka_unit_test(schedule_keeps_values_apart) };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+/* test_pool.c: every tile of every phase runs exactly once, whoever runs it. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "runtime/pool.h"
+#include "tests/support/test.h"
+
+#define TILES_MAX 5000
+
+static _Atomic int seen[3][TILES_MAX];
+static _Atomic int64_t running_phase, out_of_phase;
+
+/* sizes: tiles of each phase, phases */
+static int64_t count_query(const int64_t *sizes, int64_t what) {
+  return what >= 0 ? sizes[what] : what == KERNEL_PHASES ? sizes[3] : 0;
+}
+static void count_run(const struct kernel_call *call, int64_t phase, int64_t begin, int64_t end) {
+  (void)call;
+  if (phase < atomic_load(&running_phase))
+    atomic_fetch_add(&out_of_phase, 1);
+  atomic_store(&running_phase, phase);
+  for (int64_t i = begin; i < end; i++)
+    atomic_fetch_add(&seen[phase][i], 1);
+}
+static const struct kernel_code count_code = { count_run, count_query };
+
+static void check_all(struct pool *pool, const int64_t *sizes) {
+  struct kernel_fault fault = { 0 };
+  struct kernel_call call = { NULL, sizes, NULL, &fault };
+  memset(seen, 0, sizeof seen);
+  atomic_store(&running_phase, 0);
+  atomic_store(&out_of_phase, 0);
+  pool_run(pool, &count_code, &call, sizes[3]);
+  for (int phase = 0; phase < 3; phase++)
+    for (int i = 0; i < TILES_MAX; i++)
+      assert_int_equal(seen[phase][i], phase < sizes[3] && i < sizes[phase]);
+  assert_int_equal(out_of_phase, 0);
+}
+
+static void every_tile_runs_once(void **state) {
+  (void)state;
+  static const int64_t shapes[][4] = { { 1, 0, 0, 1 }, { 2, 0, 0, 1 },   { 5000, 0, 0, 1 },
+                                       { 0, 0, 0, 1 }, { 7, 3000, 1, 3 }, { 100, 1, 5000, 3 } };
+  for (int threads = 1; threads <= 5; threads++) {
+    struct pool *pool;
+    assert_int_equal(pool_create(threads, &pool), OK);
+    assert_int_equal(pool_threads(pool), threads);
+    for (int turn = 0; turn < 50; turn++)
+      for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        check_all(pool, shapes[i]);
+    pool_destroy(pool);
+  }
+}
+
+static _Atomic int64_t sum;
+static void sum_run(const struct kernel_call *call, int64_t phase, int64_t begin, int64_t end) {
+  (void)call, (void)phase;
+  atomic_fetch_add(&sum, end - begin);
+}
+static const struct kernel_code sum_code = { sum_run, count_query };
+
+static void *run_often(void *pool) {
+  static const int64_t sizes[] = { 64, 0, 0, 1 };
+  struct kernel_call call = { NULL, sizes, NULL, NULL };
+  for (int i = 0; i < 2000; i++)
+    pool_run(pool, &sum_code, &call, 1);
+  return NULL;
+}
+
+static void steps_share_the_pool_without_waiting_for_each_other(void **state) {
+  (void)state;
+  struct pool *pool;
+  assert_int_equal(pool_create(3, &pool), OK);
+  atomic_store(&sum, 0);
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++)
+    pthread_create(&threads[i], NULL, run_often, pool);
+  for (int i = 0; i < 4; i++)
+    pthread_join(threads[i], NULL);
+  assert_int_equal(sum, 4 * 2000 * 64);
+  pool_destroy(pool);
+}
+
+static void denormals_are_zero_after_float_mode_set(void **state) {
+  (void)state;
+  float_mode_set();
+  volatile float tiny = 1e-38f, result = tiny * 0.01f;
+  assert_true(result == 0.0f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_tile_runs_once),
+    cmocka_unit_test(steps_share_the_pool_without_waiting_for_each_other),
+    cmocka_unit_test(denormals_are_zero_after_float_mode_set),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
