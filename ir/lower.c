@@ -66,6 +66,16 @@ status lower_check_rows(const struct graph *graph, const bool *needed) {
   return first ? fail(UNIMPLEMENTED, "%s: op not supported: %s", first, list) : OK;
 }
 
+struct object_shapes *lower_object(struct lower *lw, const struct node *maker) {
+  for (uint32_t i = 0; i < lw->objects.count; i++)
+    if (lw->objects.items[i]->maker == maker)
+      return lw->objects.items[i];
+  struct object_shapes *o = ARENA_NEW(lw->arena, struct object_shapes);
+  o->maker = maker;
+  vec_push(&lw->objects, o);
+  return o;
+}
+
 /* ---- tokens ---- */
 
 static flow_id frame_token(struct lower *lw, struct frame *fr, uint32_t n) {

@@ -29,6 +29,13 @@ struct guards {
   struct flow_guard list[];
 };
 
+/* What is known while compiling of what a resource holds: the shapes of a queue's components, of a tensor array's elements. */
+struct object_shapes {
+  const struct node *maker;
+  uint32_t count;
+  struct flow_value *values;
+};
+
 struct frame;
 struct lower {
   struct arena *arena;
@@ -40,6 +47,7 @@ struct lower {
   uint32_t (*find_var)(void *self, const struct flow_var *wanted);
   const struct flow_var *(*get_var)(void *self, uint32_t var);
   void *self;
+  VEC(struct object_shapes *) objects; /* per maker */
   uint32_t depth;             /* of functions */
   uint32_t region_depth;      /* > 0: a failing check is not yet an error of the build */
 };
@@ -86,6 +94,9 @@ status lower_entry(struct lower *lw, const struct lower_request *request, struct
 status lower_check_rows(const struct graph *graph, const bool *needed);
 /* The nodes that the request needs: needed[nodes.count]. */
 status lower_mark_needed(const struct lower_request *request, bool *needed);
+
+/* The record of a maker's resource, empty at first. */
+struct object_shapes *lower_object(struct lower *lw, const struct node *maker);
 
 /* ---- values ---- */
 

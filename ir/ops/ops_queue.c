@@ -1,0 +1,130 @@
+/* ops_queue.c: queues. They live in the runtime, in the containers of the task that their handle is placed on; here the
+ * shapes of what comes out are found: from the queue's own attribute, or from what the graph puts in. */
+#include <string.h>
+
+#include "ir/lower.h"
+#include "ir/ops/host_call.h"
+
+/* The handle: a scalar whatever the op calls it (TensorFlow 1 has a reference to two strings). */
+status build_queue(struct op_call *c) {
+  struct flow_node *n;
+  TRY(op_host(c, HOST_LOOKS, NULL, &n));
+  op_host_output(c, n, 0, 0, NULL);
+  c->out[0].maker = c->node;
+  return OK;
+}
+
+/* A step in which something may wait runs by dependency counts. */
+static status waiting_call(struct op_call *c, struct flow_node **n) {
+  TRY(op_host(c, HOST_CHANGES, NULL, n));
+  (*n)->blocks = true;
+  return OK;
+}
+
+/* What the graph enqueues into the queue that `maker` makes, by value shapes known to this walk. */
+static void note_components(struct op_call *c, const struct node *maker, bool many) {
+  if (!maker)
+    return;
+  struct object_shapes *o = lower_object(c->lw, maker);
+  if (o->count || c->in_count < 2)
+    return;
+  o->count = c->in_count - 1;
+  o->values = ARENA_ARRAY(c->lw->arena, struct flow_value, o->count);
+  for (uint32_t i = 0; i < o->count; i++) {
+    o->values[i] = *op_value(c, c->in[i + 1].value);
+    if (many) {
+      memmove(o->values[i].dims, o->values[i].dims + 1, sizeof(dim) * (LIMIT_RANK - 1));
+      o->values[i].rank--;
+    }
+  }
+}
+
+static status read_inputs(struct op_call *c) {
+  for (uint32_t i = 1; i < c->in_count; i++) {
+    value_id v;
+    TRY(op_input(c, i, &v));
+    c->in[i] = (struct bound){.value = v};
+  }
+  return OK;
+}
+
+status build_queue_enqueue(struct op_call *c) {
+  struct flow_node *n;
+  bool many = strstr(c->node->op, "Many") != NULL;
+  TRY(read_inputs(c));
+  for (uint32_t i = 1; many && i < c->in_count; i++)
+    if (op_value(c, c->in[i].value)->rank < 1)
+      return fail(INVALID_ARGUMENT, "component %u must have at least one dimension", i - 1);
+  note_components(c, c->in[0].maker, many);
+  return waiting_call(c, &n);
+}
+
+/* Component i of an element: its rank, and its dims where they are fixed. A priority queue has its priority first. */
+static status component_shape(struct op_call *c, const struct node *maker, uint32_t i, int *rank, dim *dims) {
+  const struct attr_value *shapes = maker ? node_attr(maker, "shapes") : NULL;
+  bool priority = maker && strncmp(maker->op, "PriorityQueue", 13) == 0;
+  *rank = 0;
+  if (priority && i == 0)
+    return OK;
+  uint32_t at = i - priority;
+  if (shapes && at < shapes->list.count && !shapes->list.items[at].shape.unknown_rank) {
+    const struct attr_shape *s = &shapes->list.items[at].shape;
+    if (s->rank > LIMIT_RANK)
+      return fail(UNIMPLEMENTED, "a component of rank %d", s->rank);
+    *rank = s->rank;
+    for (int d = 0; d < s->rank; d++)
+      dims[d] = s->dims[d] < 0 ? op_new_symbol(c) : op_dim(c, s->dims[d]);
+    return OK;
+  }
+  const struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
+  if (!o || i >= o->count)
+    return fail(UNIMPLEMENTED, "the rank of component %u is not known: the queue has no shapes", i);
+  *rank = o->values[i].rank;
+  for (int d = 0; d < *rank; d++)
+    dims[d] = op_new_symbol(c);
+  return OK;
+}
+
+/* DequeueMany and DequeueUpTo have the batch in front; the latter's is known only when it is there. */
+status build_queue_dequeue(struct op_call *c) {
+  bool many = strstr(c->node->op, "Many") != NULL, up_to = strstr(c->node->op, "UpTo") != NULL;
+  struct flow_node *n;
+  dim batch = NO_DIM;
+  TRY(read_inputs(c));
+  if (many) {
+    dim *e;
+    int count;
+    TRY(op_elements(c, c->in[1].value, &e, &count));
+    batch = e[0];
+  }
+  TRY(waiting_call(c, &n));
+  if (up_to)
+    batch = op_new_symbol(c);
+  for (uint32_t i = 0; i < c->out_count; i++) {
+    dim dims[LIMIT_RANK];
+    int rank;
+    TRY(component_shape(c, c->in[0].maker, i, &rank, dims));
+    if (many || up_to) {
+      if (rank == LIMIT_RANK)
+        return fail(UNIMPLEMENTED, "a batch of rank %d", rank + 1);
+      memmove(dims + 1, dims, sizeof(dim) * (size_t)rank);
+      dims[0] = batch;
+      rank++;
+    }
+    op_host_output(c, n, i, rank, dims);
+  }
+  return OK;
+}
+
+status build_queue_close(struct op_call *c) {
+  struct flow_node *n;
+  return waiting_call(c, &n);
+}
+
+/* QueueSize, QueueIsClosed: a scalar about the moment. */
+status build_queue_question(struct op_call *c) {
+  struct flow_node *n;
+  TRY(op_host(c, HOST_CHANGES, NULL, &n));
+  op_host_output(c, n, 0, 0, NULL);
+  return OK;
+}
