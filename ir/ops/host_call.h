@@ -1,0 +1,21 @@
+/* host_call.h: ops that are one call into the runtime: the host function has the op's name, takes all its inputs and
+ * attributes (runtime/host.def), and gives its outputs. */
+#ifndef TFC_IR_OPS_HOST_CALL_H
+#define TFC_IR_OPS_HOST_CALL_H
+
+#include "ir/lower.h"
+
+enum host_kind {
+  HOST_PURE,    /* depends on its inputs alone */
+  HOST_LOOKS,   /* depends on what ran before it (files, tables), but changes nothing: may be dropped */
+  HOST_CHANGES, /* must run once a step, in order */
+};
+
+/* Adds the call with all inputs and attributes of the node; `host`: NULL for the op's own name. */
+status op_host(struct op_call *c, enum host_kind kind, const char *host, struct flow_node **out);
+/* The next output of the call, which is output i of the op; handles become scalars of dtype resource. */
+void op_host_output(struct op_call *c, struct flow_node *n, uint32_t i, int rank, const dim *dims);
+/* An output whose shape an attribute says: unknown sizes are symbols. UNIMPLEMENTED when the rank is not known. */
+status op_host_output_shaped(struct op_call *c, struct flow_node *n, uint32_t i, const struct attr_shape *shape);
+
+#endif

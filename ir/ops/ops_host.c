@@ -1,0 +1,246 @@
+/* ops_host.c: ops that are one call into the runtime. Most of them are described by a word beside their row in ops.def:
+ *
+ *   [~ | !] output ; output ; ...     ~ looks at what ran before, ! changes something; the last output's word is repeated
+ *   output:  =2      the shape of input 2            *       all inputs broadcast
+ *            [?,2]   a matrix of new size by 2       =0[?]   the shape of input 0, then a new size
+ *            @       a handle
+ * Sizes that depend on data are new symbols, which the runtime binds from what the call gives. */
+#include "ir/ops/host_call.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/op_rows.h"
+
+/* ---- the call ---- */
+
+static void add_attrs(struct op_call *c, struct flow_node *n) {
+  const struct op_def *def = c->node->def;
+  n->attrs = ARENA_ARRAY(c->lw->arena, struct flow_attr, def->attr_count + 1u);
+  for (uint32_t i = 0; i < def->attr_count; i++) {
+    const struct attr_value *value = node_attr(c->node, def->attrs[i].name);
+    if (value && value->kind != ATTR_NONE && value->kind != ATTR_FUNC && value->kind != ATTR_PLACEHOLDER)
+      n->attrs[n->attr_count++] = (struct flow_attr){def->attrs[i].name, *value};
+  }
+}
+
+status op_host(struct op_call *c, enum host_kind kind, const char *host, struct flow_node **out) {
+  value_id *inputs = ARENA_ARRAY(c->lw->arena, value_id, c->in_count + 1);
+  for (uint32_t i = 0; i < c->in_count; i++)
+    TRY(op_input(c, i, &inputs[i])); /* may read variables: before the call is there */
+  struct flow_node *n = op_emit(c, FLOW_HOST, kind != HOST_PURE);
+  n->host = host ? host : c->node->op;
+  n->stateful = kind == HOST_CHANGES;
+  for (uint32_t i = 0; i < c->in_count; i++)
+    vec_push(&n->inputs, inputs[i]);
+  add_attrs(c, n);
+  *out = n;
+  return OK;
+}
+
+void op_host_output(struct op_call *c, struct flow_node *n, uint32_t i, int rank, const dim *dims) {
+  op_set_output(c, i, op_add_output(c, n, op_output_dtype(c, i), rank, dims));
+}
+
+status op_host_output_shaped(struct op_call *c, struct flow_node *n, uint32_t i, const struct attr_shape *shape) {
+  if (shape->unknown_rank)
+    return fail(UNIMPLEMENTED, "the rank of output %u is not known while compiling", i);
+  if (shape->rank > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "output %u of rank %d", i, shape->rank);
+  dim dims[LIMIT_RANK];
+  for (int d = 0; d < shape->rank; d++)
+    dims[d] = shape->dims[d] < 0 ? op_new_symbol(c) : op_dim(c, shape->dims[d]);
+  op_host_output(c, n, i, shape->rank, dims);
+  return OK;
+}
+
+/* ---- the words ---- */
+
+static status input_shape(struct op_call *c, uint32_t i, int *rank, dim *dims) {
+  if (i >= c->in_count || !c->in[i].value)
+    return fail(INVALID_ARGUMENT, "input %u has no value", i);
+  const struct flow_value *x = op_value(c, c->in[i].value);
+  *rank = x->rank;
+  memcpy(dims, x->dims, sizeof *dims * LIMIT_RANK);
+  return OK;
+}
+
+/* The shape that all inputs broadcast to. Scalars go with everything. */
+static status broadcast_shape(struct op_call *c, const struct flow_node *n, int *rank, dim *dims) {
+  *rank = 0;
+  for (uint32_t i = 0; i < n->inputs.count; i++) {
+    struct flow_value x = *op_value(c, n->inputs.items[i]);
+    if (x.rank == 0)
+      continue;
+    if (*rank == 0) {
+      *rank = x.rank;
+      memcpy(dims, x.dims, sizeof x.dims);
+      continue;
+    }
+    if (x.rank != *rank)
+      return fail(INVALID_ARGUMENT, "Input shapes do not match: %s vs. %s", op_shape_text(c, *rank, dims),
+                  op_shape_text(c, x.rank, x.dims));
+    for (int d = 0; d < x.rank; d++)
+      if (op_dim_value(c, dims[d]) == 1)
+        dims[d] = x.dims[d];
+      else if (op_dim_value(c, x.dims[d]) != 1)
+        TRY(op_equal_dims(c, dims[d], x.dims[d], "Input shapes do not match"));
+  }
+  return OK;
+}
+
+static status bracket_shape(struct op_call *c, const char *word, int *rank, dim *dims) {
+  for (const char *p = word; *p == '[' || *p == ',';) {
+    p++;
+    if (*p == ']')
+      break;
+    if (*rank == LIMIT_RANK)
+      return fail(UNIMPLEMENTED, "a result of rank %d", LIMIT_RANK + 1);
+    char *end = (char *)(uintptr_t)p + 1;
+    dims[(*rank)++] = *p == '?' ? op_new_symbol(c) : op_dim(c, strtol(p, &end, 10));
+    p = end;
+  }
+  return OK;
+}
+
+static status add_output(struct op_call *c, struct flow_node *n, uint32_t i, const char *word) {
+  int rank = 0;
+  dim dims[LIMIT_RANK];
+  if (*word == '@') {
+    c->out[i] = (struct bound){.value = op_add_output(c, n, DTYPE_RESOURCE, 0, NULL), .maker = c->node};
+    return OK;
+  }
+  if (*word == '*')
+    TRY(broadcast_shape(c, n, &rank, dims));
+  if (*word == '=') {
+    char *end;
+    uint32_t input = (uint32_t)strtoul(word + 1, &end, 10);
+    rank = op_value(c, n->inputs.items[input])->rank;
+    memcpy(dims, op_value(c, n->inputs.items[input])->dims, sizeof dims);
+    word = end;
+  }
+  if (*word == '[')
+    TRY(bracket_shape(c, word, &rank, dims));
+  op_host_output(c, n, i, rank, dims);
+  return OK;
+}
+
+status build_host(struct op_call *c) {
+  const char *word = c->row->data;
+  enum host_kind kind = *word == '!' ? HOST_CHANGES : *word == '~' ? HOST_LOOKS : HOST_PURE;
+  word += kind != HOST_PURE;
+  struct flow_node *n;
+  TRY(op_host(c, kind, NULL, &n));
+  for (uint32_t i = 0; i < c->out_count; i++) {
+    TRY(add_output(c, n, i, word));
+    const char *next = strchr(word, ';');
+    word = next ? next + 1 : word;
+  }
+  return OK;
+}
+
+/* ---- those whose shapes need more ---- */
+
+/* The axes are usually known; then the shape is, too. */
+status build_reduce_join(struct op_call *c) {
+  int rank;
+  dim dims[LIMIT_RANK], kept[LIMIT_RANK], *axes;
+  int count, out_rank = 0;
+  struct flow_node *n;
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  TRY(input_shape(c, 0, &rank, dims));
+  TRY(op_known_elements(c, c->in[1].value, &axes, &count));
+  bool reduced[LIMIT_RANK] = {false}, keep = node_attr_int(c->node, "keep_dims", 0) != 0;
+  for (int i = 0; i < count; i++) {
+    int axis;
+    int64_t value;
+    if (axes[i] == NO_DIM || !dim_is_const(c->lw->dims, axes[i], &value))
+      return fail(UNIMPLEMENTED, "reduction_indices must be known while compiling");
+    TRY(op_axis(c, value, rank, &axis));
+    if (reduced[axis])
+      return fail(INVALID_ARGUMENT, "Duplicate reduction dimension %d", axis);
+    reduced[axis] = true;
+  }
+  for (int d = 0; d < rank; d++)
+    if (!reduced[d])
+      kept[out_rank++] = dims[d];
+    else if (keep)
+      kept[out_rank++] = op_dim(c, 1);
+  op_host_output(c, n, 0, out_rank, kept);
+  return OK;
+}
+
+/* [num_segments] and what segment_ids leave of the inputs' shape */
+status build_unsorted_segment_join(struct op_call *c) {
+  int rank, ids_rank, count;
+  dim dims[LIMIT_RANK], ids[LIMIT_RANK], out[LIMIT_RANK], *segments;
+  struct flow_node *n;
+  TRY(input_shape(c, 0, &rank, dims));
+  TRY(input_shape(c, 1, &ids_rank, ids));
+  if (ids_rank > rank || ids_rank == 0)
+    return fail(INVALID_ARGUMENT, "segment_ids' shape %s is no prefix of inputs' %s", op_shape_text(c, ids_rank, ids),
+                op_shape_text(c, rank, dims));
+  for (int d = 0; d < ids_rank; d++)
+    TRY(op_equal_dims(c, dims[d], ids[d], "inputs and segment_ids"));
+  TRY(op_elements(c, c->in[2].value, &segments, &count));
+  if (count != 1)
+    return fail(INVALID_ARGUMENT, "Number of segments must be a scalar");
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  out[0] = segments[0];
+  for (int d = ids_rank; d < rank; d++)
+    out[d - ids_rank + 1] = dims[d];
+  op_host_output(c, n, 0, rank - ids_rank + 1, out);
+  return OK;
+}
+
+/* The value passes; what is printed is an effect beside it. */
+status build_print(struct op_call *c) {
+  struct flow_node *n;
+  TRY(op_host(c, HOST_CHANGES, NULL, &n));
+  c->out[0] = (struct bound){.value = n->inputs.items[0], .after = 0};
+  return OK;
+}
+
+/* An assertion that is known to hold says nothing. */
+status build_assert(struct op_call *c) {
+  value_id condition;
+  struct flow_node *n;
+  TRY(op_input(c, 0, &condition));
+  const struct flow_value *x = op_value(c, condition);
+  if (x->rank != 0)
+    return fail(INVALID_ARGUMENT, "In[0] should be a scalar: %s", op_shape_text(c, x->rank, x->dims));
+  if (x->data && *(const bool *)x->data)
+    return OK;
+  return op_host(c, HOST_CHANGES, NULL, &n);
+}
+
+/* Fixed length rows: as many elements as fit, where the length is known. */
+status build_decode_padded_raw(struct op_call *c) {
+  int rank;
+  dim dims[LIMIT_RANK], *length;
+  int count;
+  struct flow_node *n;
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  TRY(input_shape(c, 0, &rank, dims));
+  if (rank == LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "a result of rank %d", rank + 1);
+  TRY(op_elements(c, c->in[1].value, &length, &count));
+  dim size = op_dim(c, (int64_t)dtype_size(op_output_dtype(c, 0)));
+  dims[rank] = dim_floordiv(c->lw->dims, length[0], size);
+  op_host_output(c, n, 0, rank + 1, dims);
+  return OK;
+}
+
+/* The strings with pos and len, which have one shape. */
+status build_substr(struct op_call *c) {
+  int rank;
+  dim dims[LIMIT_RANK];
+  value_id in[2];
+  struct flow_node *n;
+  TRY(op_input(c, 0, &in[0]));
+  TRY(op_input(c, 1, &in[1]));
+  TRY(op_broadcast(c, in[0], in[1], &rank, dims));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  op_host_output(c, n, 0, rank, dims);
+  return OK;
+}
