@@ -113,12 +113,20 @@ static inline double element_value(enum dtype dtype, const void *data, int64_t i
   default: return (double)bfloat16_to_float(((const uint16_t *)data)[i]);
   }
 }
+/* Strings are equal when their bytes are, wherever those lie. */
+static inline bool element_equal(enum dtype dtype, const void *a, const void *b, int64_t i) {
+  size_t size = dtype_size(dtype);
+  if (dtype != DTYPE_STRING)
+    return memcmp((const char *)a + size * i, (const char *)b + size * i, size) == 0;
+  const struct string_view *x = (const struct string_view *)a + i, *y = (const struct string_view *)b + i;
+  return x->size == y->size && (!x->size || memcmp(x->data, y->data, x->size) == 0);
+}
+
 /* The first element that differs: floats by more than rtol and atol, NaN being like NaN, the rest in any bit; -1: none. */
 static inline int64_t first_difference(enum dtype dtype, const void *a, const void *b, int64_t count, double rtol, double atol) {
-  size_t size = dtype_size(dtype);
   if (!dtype_is_float(dtype_real(dtype))) {
     for (int64_t i = 0; i < count; i++)
-      if (memcmp((const char *)a + size * i, (const char *)b + size * i, size) != 0)
+      if (!element_equal(dtype, a, b, i))
         return i;
     return -1;
   }
