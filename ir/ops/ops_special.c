@@ -1,0 +1,232 @@
+/* ops_special.c: special functions of two and three arguments: incomplete gamma and beta, zeta, polygamma. Their series and
+ * continued fractions run in a while loop for each element, in double; every loop is bounded. Formulas: Abramowitz and
+ * Stegun, chapters 6, 23 and 26; continued fractions by Lentz's method. */
+#include <math.h>
+#include <string.h>
+
+#include "ir/ops/accumulate.h"
+
+#define TERMS_MAX 4000
+#define TINY 1e-290
+#define EPSILON 1e-16
+
+/* Doubles inside one element's kernel. */
+struct calc {
+  struct kb *kb;
+};
+typedef expr_id num;
+static num c_(struct calc *m, double v) { return expr_float(m->kb->k, DTYPE_DOUBLE, v); }
+static num bin(struct calc *m, enum scalar_op op, num a, num b) { return expr_binary(m->kb->k, op, a, b); }
+static num add(struct calc *m, num a, num b) { return bin(m, SCALAR_ADD, a, b); }
+static num sub(struct calc *m, num a, num b) { return bin(m, SCALAR_SUB, a, b); }
+static num mul(struct calc *m, num a, num b) { return bin(m, SCALAR_MUL, a, b); }
+static num div_(struct calc *m, num a, num b) { return bin(m, SCALAR_DIV, a, b); }
+static num lt(struct calc *m, num a, num b) { return bin(m, SCALAR_LT, a, b); }
+static num eq(struct calc *m, num a, num b) { return bin(m, SCALAR_EQ, a, b); }
+static num or_(struct calc *m, num a, num b) { return bin(m, SCALAR_OR, a, b); }
+static num un(struct calc *m, enum scalar_op op, num a) { return expr_unary(m->kb->k, op, a); }
+static num pick(struct calc *m, num condition, num a, num b) { return expr_select(m->kb->k, condition, a, b); }
+static uint32_t var(struct calc *m, num initial) { return kb_local(m->kb, initial); }
+static num get(struct calc *m, uint32_t v) { return kb_get(m->kb, v); }
+static void set(struct calc *m, uint32_t v, num value) { kb_set(m->kb, v, value); }
+/* Computed here and now. */
+static num now(struct calc *m, num value) { return get(m, var(m, value)); }
+static num whole(struct calc *m, num a) { return eq(m, a, un(m, SCALAR_FLOOR, a)); }
+static num away_from_zero(struct calc *m, num a) { return pick(m, lt(m, un(m, SCALAR_ABS, a), c_(m, TINY)), c_(m, TINY), a); }
+
+/* ---- incomplete gamma ---- */
+
+/* x^a e^-x / gamma(a) */
+static num gamma_factor(struct calc *m, num a, num x) {
+  num exponent = sub(m, sub(m, mul(m, a, un(m, SCALAR_LOG, x)), x), un(m, SCALAR_LGAMMA, a));
+  return un(m, SCALAR_EXP, exponent);
+}
+
+/* The series of the lower function, in `out`. */
+static void gamma_series(struct calc *m, num a, num x, uint32_t out) {
+  uint32_t term = var(m, c_(m, 1)), sum = var(m, c_(m, 1)), i = var(m, c_(m, 1));
+  num more = lt(m, mul(m, get(m, sum), c_(m, EPSILON)), get(m, term));
+  kb_while(m->kb, kb_and(m->kb, more, lt(m, get(m, i), c_(m, TERMS_MAX))));
+  set(m, term, div_(m, mul(m, get(m, term), x), add(m, a, get(m, i))));
+  set(m, sum, add(m, get(m, sum), get(m, term)));
+  set(m, i, add(m, get(m, i), c_(m, 1)));
+  kb_close(m->kb, 1);
+  set(m, out, div_(m, mul(m, gamma_factor(m, a, x), get(m, sum)), a));
+}
+
+/* The continued fraction of the upper function, in `out`. */
+static void gamma_fraction(struct calc *m, num a, num x, uint32_t out) {
+  num one = c_(m, 1);
+  uint32_t b = var(m, sub(m, add(m, x, one), a)), c = var(m, c_(m, 1 / TINY)), d = var(m, div_(m, one, away_from_zero(m, get(m, b))));
+  uint32_t h = var(m, get(m, d)), delta = var(m, c_(m, 2)), i = var(m, one);
+  num more = lt(m, c_(m, EPSILON), un(m, SCALAR_ABS, sub(m, get(m, delta), one)));
+  kb_while(m->kb, kb_and(m->kb, more, lt(m, get(m, i), c_(m, TERMS_MAX))));
+  num an = mul(m, get(m, i), sub(m, a, get(m, i)));
+  set(m, b, add(m, get(m, b), c_(m, 2)));
+  set(m, d, div_(m, one, away_from_zero(m, add(m, mul(m, an, get(m, d)), get(m, b)))));
+  set(m, c, away_from_zero(m, add(m, get(m, b), div_(m, an, get(m, c)))));
+  set(m, delta, mul(m, get(m, c), get(m, d)));
+  set(m, h, mul(m, get(m, h), get(m, delta)));
+  set(m, i, add(m, get(m, i), one));
+  kb_close(m->kb, 1);
+  set(m, out, mul(m, gamma_factor(m, a, x), get(m, h)));
+}
+
+/* upper: Igammac. At the edges: 0 or 1 where x is 0, where x or a is infinite. */
+static num gamma_ratio(struct calc *m, num a, num x, bool upper) {
+  uint32_t out = var(m, c_(m, NAN));
+  num zero = c_(m, 0), infinite = c_(m, INFINITY), at_zero = c_(m, upper ? 1 : 0), at_infinity = c_(m, upper ? 0 : 1);
+  num bad = or_(m, or_(m, lt(m, x, zero), lt(m, a, zero)), or_(m, un(m, SCALAR_NOT, eq(m, x, x)), un(m, SCALAR_NOT, eq(m, a, a))));
+  num edge = or_(m, or_(m, eq(m, x, zero), eq(m, a, zero)), or_(m, eq(m, x, infinite), eq(m, a, infinite)));
+  num value = pick(m, or_(m, eq(m, x, zero), eq(m, a, infinite)), at_zero, at_infinity);
+  num undefined = upper ? eq(m, a, zero) : kb_and(m->kb, eq(m, a, zero), lt(m, zero, x));
+  kb_if(m->kb, un(m, SCALAR_NOT, bad));
+  kb_if(m->kb, edge);
+  set(m, out, pick(m, undefined, c_(m, NAN), value));
+  kb_else(m->kb);
+  num fraction = kb_and(m->kb, lt(m, c_(m, 1), x), lt(m, a, x));
+  kb_if(m->kb, fraction);
+  gamma_fraction(m, a, x, out);
+  if (!upper)
+    set(m, out, sub(m, c_(m, 1), get(m, out)));
+  kb_else(m->kb);
+  gamma_series(m, a, x, out);
+  if (upper)
+    set(m, out, sub(m, c_(m, 1), get(m, out)));
+  kb_close(m->kb, 3);
+  return get(m, out);
+}
+
+/* ---- zeta of Hurwitz ---- */
+
+#define DIRECT 12 /* terms that are added one by one, before the series of Euler and Maclaurin */
+static const double bernoulli[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6, -3617.0 / 510};
+
+static num zeta_sum(struct calc *m, num x, num q) {
+  num minus_x = un(m, SCALAR_NEG, x);
+  uint32_t sum = var(m, c_(m, 0)), at = var(m, q), i = var(m, c_(m, 0));
+  num more = or_(m, lt(m, get(m, i), c_(m, DIRECT)), lt(m, get(m, at), c_(m, DIRECT)));
+  kb_while(m->kb, kb_and(m->kb, more, lt(m, get(m, i), c_(m, TERMS_MAX * 16.0))));
+  set(m, sum, add(m, get(m, sum), bin(m, SCALAR_POW, get(m, at), minus_x)));
+  set(m, at, add(m, get(m, at), c_(m, 1)));
+  set(m, i, add(m, get(m, i), c_(m, 1)));
+  kb_close(m->kb, 1);
+  num w = get(m, at), power = now(m, bin(m, SCALAR_POW, w, minus_x));
+  num total = add(m, get(m, sum), div_(m, mul(m, power, w), sub(m, x, c_(m, 1))));
+  total = add(m, total, mul(m, c_(m, 0.5), power));
+  num factor = div_(m, mul(m, x, power), w); /* x (x+1) ... (x+2j) w^(-x-2j-1) / (2j+2)! without the factorial */
+  double factorial = 2;
+  for (int j = 0; j < (int)(sizeof bernoulli / sizeof *bernoulli); j++) {
+    total = add(m, total, mul(m, factor, c_(m, bernoulli[j] / factorial)));
+    factorial *= (2 * j + 3) * (2 * j + 4);
+    num next = mul(m, add(m, x, c_(m, 2 * j + 1)), add(m, x, c_(m, 2 * j + 2)));
+    factor = div_(m, mul(m, factor, next), mul(m, w, w));
+  }
+  return total;
+}
+
+static num zeta(struct calc *m, num x, num q) {
+  num one = c_(m, 1), zero = c_(m, 0);
+  uint32_t out = var(m, c_(m, NAN));
+  num low = bin(m, SCALAR_LE, q, zero), pole = kb_and(m->kb, low, whole(m, q));
+  num defined = or_(m, lt(m, zero, q), kb_and(m->kb, low, whole(m, x)));
+  kb_if(m->kb, or_(m, eq(m, x, one), kb_and(m->kb, lt(m, one, x), pole)));
+  set(m, out, c_(m, INFINITY));
+  kb_else(m->kb);
+  kb_if(m->kb, kb_and(m->kb, lt(m, one, x), defined));
+  set(m, out, zeta_sum(m, x, q));
+  kb_close(m->kb, 2);
+  return get(m, out);
+}
+
+/* (-1)^(n+1) n! zeta(n+1, x); of order 0: digamma */
+static num polygamma(struct calc *m, num n, num x) {
+  num one = c_(m, 1), next = add(m, n, one), zero = c_(m, 0);
+  num order = kb_and(m->kb, whole(m, n), lt(m, zero, n));
+  num z = zeta(m, pick(m, order, next, c_(m, 2)), x);
+  num half = mul(m, n, c_(m, 0.5)), sign = pick(m, whole(m, half), c_(m, -1), one);
+  num value = mul(m, mul(m, sign, un(m, SCALAR_EXP, un(m, SCALAR_LGAMMA, next))), z);
+  num first = f_digamma(&m->kb->f, real_element(x)).re;
+  return pick(m, eq(m, n, zero), first, pick(m, order, value, c_(m, NAN)));
+}
+
+/* ---- incomplete beta ---- */
+
+/* The continued fraction, for x < (a + 1) / (a + b + 2); each round takes an even and an odd step. */
+static void beta_fraction(struct calc *m, num a, num b, num x, uint32_t out) {
+  num one = c_(m, 1), ab = add(m, a, b), up = add(m, a, one), down = sub(m, a, one);
+  uint32_t c = var(m, one), d = var(m, div_(m, one, away_from_zero(m, sub(m, one, div_(m, mul(m, ab, x), up)))));
+  uint32_t h = var(m, get(m, d)), delta = var(m, c_(m, 2)), i = var(m, one);
+  num more = lt(m, c_(m, EPSILON), un(m, SCALAR_ABS, sub(m, get(m, delta), one)));
+  kb_while(m->kb, kb_and(m->kb, more, lt(m, get(m, i), c_(m, TERMS_MAX))));
+  num k = get(m, i), k2 = add(m, k, k), at = add(m, a, k2);
+  num even = div_(m, mul(m, mul(m, k, sub(m, b, k)), x), mul(m, add(m, down, k2), at));
+  num odd = div_(m, mul(m, mul(m, un(m, SCALAR_NEG, add(m, a, k)), add(m, ab, k)), x), mul(m, at, add(m, up, k2)));
+  num steps[2] = {even, odd};
+  for (int s = 0; s < 2; s++) {
+    set(m, d, div_(m, one, away_from_zero(m, add(m, one, mul(m, steps[s], get(m, d))))));
+    set(m, c, away_from_zero(m, add(m, one, div_(m, steps[s], get(m, c)))));
+    set(m, delta, mul(m, get(m, c), get(m, d)));
+    set(m, h, mul(m, get(m, h), get(m, delta)));
+  }
+  set(m, i, add(m, k, one));
+  kb_close(m->kb, 1);
+  num logs = add(m, mul(m, a, un(m, SCALAR_LOG, x)), mul(m, b, un(m, SCALAR_LOG1P, un(m, SCALAR_NEG, x))));
+  num gammas = sub(m, sub(m, un(m, SCALAR_LGAMMA, ab), un(m, SCALAR_LGAMMA, a)), un(m, SCALAR_LGAMMA, b));
+  set(m, out, div_(m, mul(m, un(m, SCALAR_EXP, add(m, logs, gammas)), get(m, h)), a));
+}
+
+static num beta_ratio(struct calc *m, num a, num b, num x) {
+  num zero = c_(m, 0), one = c_(m, 1);
+  uint32_t out = var(m, c_(m, NAN));
+  num valid = kb_and(m->kb, kb_and(m->kb, lt(m, zero, a), lt(m, zero, b)), kb_and(m->kb, bin(m, SCALAR_LE, zero, x), bin(m, SCALAR_LE, x, one)));
+  num turn = lt(m, div_(m, add(m, a, one), add(m, add(m, a, b), c_(m, 2))), x);
+  kb_if(m->kb, valid);
+  kb_if(m->kb, or_(m, eq(m, x, zero), eq(m, x, one)));
+  set(m, out, x);
+  kb_else(m->kb);
+  num first = now(m, pick(m, turn, b, a)), second = now(m, pick(m, turn, a, b)), at = now(m, pick(m, turn, sub(m, one, x), x));
+  beta_fraction(m, first, second, at, out);
+  set(m, out, pick(m, turn, sub(m, one, get(m, out)), get(m, out)));
+  kb_close(m->kb, 2);
+  return get(m, out);
+}
+
+/* ---- rows ---- */
+
+static num special(struct calc *m, const char *op, const num *in) {
+  if (strcmp(op, "Igamma") == 0 || strcmp(op, "Igammac") == 0)
+    return gamma_ratio(m, in[0], in[1], op[6] == 'c');
+  if (strcmp(op, "Zeta") == 0)
+    return zeta(m, in[0], in[1]);
+  if (strcmp(op, "Polygamma") == 0)
+    return polygamma(m, in[0], in[1]);
+  return beta_ratio(m, in[0], in[1], in[2]);
+}
+
+status build_special(struct op_call *c) {
+  value_id in[3];
+  uint32_t buffers[3];
+  for (uint32_t i = 0; i < c->in_count; i++)
+    TRY(op_input(c, i, &in[i]));
+  int rank;
+  dim dims[LIMIT_RANK];
+  TRY(op_broadcast(c, in[0], in[1], &rank, dims));
+  if (c->in_count > 2)
+    TRY(op_broadcast(c, flow_add_value(c->lw->flow, op_value(c, in[0])->dtype, rank, dims), in[2], &rank, dims));
+  struct kb kb;
+  kb_begin(&kb, c, DTYPE_DOUBLE);
+  struct calc m = {&kb};
+  for (uint32_t i = 0; i < c->in_count; i++)
+    buffers[i] = kb_in(&kb, in[i]);
+  uint32_t o = kb_out(&kb, op_value(c, in[0])->dtype, rank, dims);
+  expr_id index[LIMIT_RANK];
+  num x[3];
+  kb_loops(&kb, LOOP_PAR, rank, dims, index);
+  for (uint32_t i = 0; i < c->in_count; i++)
+    x[i] = now(&m, f_cast(&kb.f, DTYPE_DOUBLE, kb_load_broadcast(&kb, buffers[i], rank, index)).re);
+  store_as(&kb, o, index, real_element(special(&m, c->node->op, x)));
+  kb_close(&kb, rank);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
