@@ -94,7 +94,10 @@ static status bytes_import(const void *data, size_t size, struct arena *scratch,
                                : wire_unpack(descriptor, data, size, scratch, &message);
   if (result != OK)
     return status_prefix(result, "as a %s%s: ", descriptor->short_name, kind.is_text ? " in text form" : "");
-  return message_import(kind.message, message, arena, out);
+  TRY(message_import(kind.message, message, arena, out));
+  if (!out->graph->nodes.count && !out->graph->functions.count)
+    return fail(INVALID_ARGUMENT, "holds no node"); /* as any file of fields that we do not know would */
+  return OK;
 }
 
 status model_parse(const void *data, size_t size, struct arena *arena, struct model *out) {

@@ -375,7 +375,8 @@ static status skip_value(struct text_reader *r) {
 }
 
 static status skip_field(struct text_reader *r) {
-  take(r, ':');
+  if (!take(r, ':') && peek(r) != '{' && peek(r) != '<')
+    return text_fail(r, "':' is missing");
   if (!take(r, '['))
     return skip_value(r);
   if (take(r, ']'))
