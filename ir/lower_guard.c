@@ -100,6 +100,12 @@ static status merge_two(struct op_call *c, uint32_t first, uint32_t second) {
   if (c->in[on].var && c->in[on].var == c->in[off].var && !c->in[on].value && !c->in[off].value) {
     c->out[0] = c->in[on];
     c->out[0].guards = c->guards;
+    if (c->in[on].after != c->in[off].after) { /* what was done to it on either side comes before its use */
+      struct flow_node *join = flow_add_node(c->lw->flow, FLOW_NOOP, c->node->name, c->node->op, c->node->task, &c->out[0].after);
+      for (uint32_t i = 0; i < 2; i++)
+        if (c->in[i ? on : off].after)
+          vec_push(&join->controls, c->in[i ? on : off].after);
+    }
     return merge_index(c, predicate, first_is_true);
   }
   value_id sides[2];
