@@ -67,6 +67,7 @@ struct codegen {
   /* contractions: codegen_pack.c */
   const struct phase *packing; /* its packed operand is read from `panel`, or NULL */
   value panels, panel;
+  value depth, plain_row;      /* where both factors are packed: the number of the term, and the rows' factors there */
   struct memo *memo[2];      /* by expression; [1]: as part of an address, at lane 0, without wrapping */
   uint32_t generation;
   uint8_t *flags;            /* by expression: EXPR_VARYING | EXPR_JAMMED */
@@ -131,6 +132,7 @@ bool emit_for_lanes(struct codegen *c, const struct stmt *s); /* false: nothing 
 
 /* codegen_stmt.c */
 void emit_block(struct codegen *c, const struct stmt *s);
+void emit_statements(struct codegen *c, const struct stmt *s, const struct stmt *end); /* s up to end, without it */
 value emit_alloca(struct codegen *c, LLVMTypeRef type, const char *name);
 LLVMBasicBlockRef new_block(struct codegen *c, const char *name);
 /* for (i = begin; i < end; i += step): leaves the builder in the body; loop_end closes it. */
@@ -153,6 +155,9 @@ struct packing {
   int rows_min;                          /* with fewer rows packing does not pay */
   bool always;                           /* there are never fewer */
   bool is_safe;                          /* computing an element twice does no harm */
+  bool packs_both;                       /* the plain factor too, block by block */
+  uint32_t sum;                          /* the local */
+  const struct stmt *set;                /* sum = sum + packed * plain */
 };
 struct phase {
   const struct stmt *body;               /* one statement, or (is_serial) all of the kernel's */
@@ -188,7 +193,7 @@ value emit_pack_bytes(struct codegen *c, const struct phase *p);      /* of all 
 value emit_pack_panels(struct codegen *c, const struct phase *p);
 value emit_packed_elements(struct codegen *c, const struct phase *p);
 value emit_pack_grain(struct codegen *c, const struct phase *p);      /* panels in a tile of the packing phase */
-value emit_packed_load(struct codegen *c);
+bool emit_packed_factor(struct codegen *c, expr_id e, value *out);    /* false: e is none */
 void emit_pack_tiles(struct codegen *c, const struct phase *p, value begin, value end);
 void emit_packed_tiles(struct codegen *c, const struct phase *p, value begin, value end);
 

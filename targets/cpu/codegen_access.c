@@ -290,8 +290,8 @@ value emit_expr(struct codegen *c, expr_id e) {
   if (*slot)
     return *slot;
   value v[3], result;
-  if (c->packing && e == c->packing->pack.packed) {
-    result = emit_packed_load(c);
+  if (c->packing && emit_packed_factor(c, e, &result)) {
+    return *slot = result;
   } else if (is_padded_load(c, x)) {
     result = emit_padded_load(c, x);
   } else if (x->op == SCALAR_LOCAL) {

@@ -7,6 +7,9 @@
  * computed once. The other operand is read in place, an element broadcast at a time, several rows ("copies") together: their
  * accumulators fill the registers.
  *
+ * Where the other operand does not lie in the order of the sum (transposed, strided, the gradient of a filter) or the sum is
+ * long, it is packed too: for a block of terms, by the tile that needs it, on the stack. Partial sums wait there as well.
+ *
  * Panels that fit in half of the second-level cache make a chunk; a tile is a chunk times a block of rows. With few rows
  * packing does not pay: whether to pack is decided when the sizes are known, and the plain code stands beside. */
 #include <string.h>
@@ -15,6 +18,9 @@
 
 #define ROW_GROUPS 8           /* groups of copies in a tile */
 #define CHUNK_BYTES (1 << 19)  /* of panels */
+#define DEPTH_BLOCK 256        /* terms of a block where both factors are packed */
+#define BLOCK_CHUNK 8          /* panels in a tile then */
+#define DEPTH_MAX 2048         /* terms that need no blocks */
 #define ROWS_MIN 16            /* below, packing costs more than it gives */
 #define ROWS_MIN_STRIDED 4     /* the same where the plain code would gather */
 
@@ -136,10 +142,39 @@ static double loop_trips_of(const struct kernel *k, const struct phase *p, int l
   return trips;
 }
 
+/* Whether neighbouring terms of the sum lie side by side in everything that e loads. */
+static bool lies_along(const struct kernel *k, expr_id e, uint32_t local) {
+  const struct expr *x = expr_get(k, e);
+  int64_t step;
+  for (int i = 0; i < x->count; i++)
+    if (x->op != SCALAR_LOAD && !lies_along(k, expr_operand(k, e, i), local))
+      return false;
+  for (int i = 0; x->op == SCALAR_LOAD && i < x->count; i++)
+    if (!expr_coefficient(k, expr_operand(k, e, i), local, &step) || (step != 0 && (step != 1 || i + 1 < x->count)))
+      return false;
+  return true;
+}
+static bool uses_red(const struct kernel *k, expr_id e, const struct packing *pack) {
+  for (int i = 0; i < pack->red_count; i++)
+    if (expr_uses_local(k, e, pack->red[i]->local))
+      return true;
+  return false;
+}
+static bool wants_both(const struct kernel *k, const struct packing *pack) {
+  double terms = 1;
+  for (int i = 0; i < pack->red_count; i++)
+    terms *= loop_trips(k, pack->red[i]->value);
+  bool along = lies_along(k, pack->plain, pack->red[pack->red_count - 1]->local);
+  return pack->is_safe && uses_red(k, pack->plain, pack) && (!along || terms > DEPTH_MAX);
+}
+
 /* The loop whose iterations fill groups of copies best. */
 static int find_copy_loop(struct codegen *c, const struct phase *p, int lane, const struct packing *pack, uint32_t *copies) {
   struct usage u = {c->k, p};
   uint32_t most = pack->vectors > 2 || c->m->vector_bytes == 32 ? 6 : c->m->vector_bytes == 64 ? 8 : 4;
+  bool fixed = pack->packs_both; /* rows are vectors then */
+  if (fixed)
+    most = c->m->vector_bytes == 64 ? 8 : 4;
   double best = 0;
   int chosen = -1;
   for (int i = p->loop_count - 1; i >= 0; i--) {
@@ -149,7 +184,7 @@ static int find_copy_loop(struct codegen *c, const struct phase *p, int lane, co
       continue;
     uint32_t n = most;
     double fill = 0.9;
-    for (uint32_t try = most; known && try >= 2; try--) {
+    for (uint32_t try = most; known && try >= (fixed ? most : 2); try--) {
       double groups = (double)(((uint64_t)trips + try - 1) / try), filled = trips / (groups * try) * (try < 4 ? 0.6 : 1);
       if (try == most || filled > fill + 0.05) {
         fill = filled;
@@ -204,9 +239,11 @@ bool plan_packing(struct codegen *c, struct phase *p) {
   int which = uses_loop(&u, operands[0], lane) ? 0 : 1;
   pack.packed = operands[which];
   pack.plain = operands[1 - which];
-  if (!uses_loop(&u, pack.packed, lane) || uses_loop(&u, pack.plain, lane))
+  if (!uses_loop(&u, pack.packed, lane) || uses_loop(&u, pack.plain, lane) || !uses_red(k, pack.packed, &pack))
     return false;
-  pack.vectors = choose_vectors(c, p, lane, (uint32_t)size);
+  pack.is_safe = !reads_what_it_stores(k, p->inside);
+  pack.packs_both = wants_both(k, &pack);
+  pack.vectors = pack.packs_both ? 2 : choose_vectors(c, p, lane, (uint32_t)size);
   uint32_t copies = 0;
   int copy = find_copy_loop(c, p, lane, &pack, &copies);
   if (copy < 0)
@@ -214,7 +251,8 @@ bool plan_packing(struct codegen *c, struct phase *p) {
   pack.dtype = k->locals.items[sum->local].dtype;
   pack.lanes = pack.vectors * c->m->vector_bytes / (uint32_t)size;
   pack.copies = copies;
-  pack.is_safe = !reads_what_it_stores(k, p->inside);
+  pack.sum = sum->local;
+  pack.set = sum;
   move_to_end(p, copy, p->loop_count - 1);
   move_to_end(p, lane > copy ? lane - 1 : lane, p->loop_count - 1);
   double rows = 1;
@@ -284,6 +322,8 @@ value emit_pack_bytes(struct codegen *c, const struct phase *p) {
 }
 /* Panels of one chunk. */
 static value emit_chunk(struct codegen *c, const struct phase *p) {
+  if (p->pack.packs_both)
+    return const_i64(c, BLOCK_CHUNK);
   value depth = LLVMBuildNSWMul(c->b, emit_red_total(c, p), const_i64(c, panel_row_bytes(p)), "");
   value fit = LLVMBuildUDiv(c->b, const_i64(c, CHUNK_BYTES), LLVMBuildNSWAdd(c->b, depth, const_i64(c, 1), ""), "");
   fit = call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){fit, const_i64(c, 1)}, 2);
@@ -315,8 +355,8 @@ static value panel_base(struct codegen *c, const struct phase *p, value panel) {
 }
 /* The row of a panel for the red loops at hand. */
 static value panel_row(struct codegen *c, const struct phase *p) {
-  value row = NULL;
-  for (int i = 0; i < p->pack.red_count; i++) {
+  value row = c->depth;
+  for (int i = 0; !c->depth && i < p->pack.red_count; i++) {
     const struct local_slot *slot = &c->locals[p->pack.red[i]->local];
     value index = slot->at[slot->jammed ? c->copy : 0];
     row = row ? LLVMBuildNSWAdd(c->b, LLVMBuildNSWMul(c->b, row, emit_expr(c, p->pack.red[i]->value), ""), index, "") : index;
@@ -324,20 +364,32 @@ static value panel_row(struct codegen *c, const struct phase *p) {
   value offset = LLVMBuildNSWMul(c->b, row, const_i64(c, panel_row_bytes(p)), "");
   return LLVMBuildInBoundsGEP2(c->b, c->m->i8, c->panel, &offset, 1, "");
 }
-value emit_packed_load(struct codegen *c) {
+bool emit_packed_factor(struct codegen *c, expr_id e, value *out) {
   const struct phase *p = c->packing;
-  value v = LLVMBuildLoad2(c->b, LLVMVectorType(type_of_dtype(c->m, p->pack.dtype), p->pack.lanes), panel_row(c, p), "");
-  LLVMSetAlignment(v, 64);
-  return v;
+  LLVMTypeRef element = type_of_dtype(c->m, p->pack.dtype);
+  if (e == p->pack.packed) {
+    *out = LLVMBuildLoad2(c->b, LLVMVectorType(element, p->pack.lanes), panel_row(c, p), "");
+    LLVMSetAlignment(*out, 64);
+    return true;
+  }
+  if (e != p->pack.plain || !c->plain_row)
+    return false;
+  value at = const_i64(c, c->copy);
+  *out = LLVMBuildLoad2(c->b, element, LLVMBuildInBoundsGEP2(c->b, element, c->plain_row, &at, 1, ""), "");
+  return true;
 }
 
-static value panel_mask(struct codegen *c, const struct phase *p, value base) {
-  value steps[1024], left = LLVMBuildNSWSub(c->b, emit_loop_extent(c, p, p->loop_count - 1), base, "");
-  left = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){left, const_i64(c, p->pack.lanes)}, 2);
-  for (uint32_t i = 0; i < p->pack.lanes; i++)
+/* lanes x i1: those before `left` */
+static value mask_before(struct codegen *c, value left, uint32_t lanes) {
+  value steps[1024];
+  for (uint32_t i = 0; i < lanes; i++)
     steps[i] = LLVMConstInt(c->m->i32, i, false);
-  value count = splat(c, LLVMBuildTrunc(c->b, left, c->m->i32, ""), p->pack.lanes);
-  return LLVMBuildICmp(c->b, LLVMIntULT, LLVMConstVector(steps, p->pack.lanes), count, "");
+  left = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){left, const_i64(c, lanes)}, 2);
+  value count = splat(c, LLVMBuildTrunc(c->b, left, c->m->i32, ""), lanes);
+  return LLVMBuildICmp(c->b, LLVMIntULT, LLVMConstVector(steps, lanes), count, "");
+}
+static value panel_mask(struct codegen *c, const struct phase *p, value base) {
+  return mask_before(c, LLVMBuildNSWSub(c->b, emit_loop_extent(c, p, p->loop_count - 1), base, ""), p->pack.lanes);
 }
 
 /* ---- the packing phase ---- */
@@ -423,11 +475,23 @@ static void emit_panel_loop(struct codegen *c, const struct phase *p, value from
   loop_end(c, &loop);
 }
 
+/* Copies beyond the last row stand for that one too; the first to do so is the one with the right factors, and stores last. */
+static void set_copies(struct codegen *c, const struct phase *p, value first) {
+  int loop = p->loop_count - 2;
+  struct local_slot *slot = &c->locals[p->chain[p->loops[loop].last]->local];
+  value most = LLVMBuildNSWSub(c->b, emit_loop_extent(c, p, loop), const_i64(c, 1), "");
+  set_phase_loop(c, p, loop, first);
+  for (uint32_t i = 0; i < p->pack.copies; i++) {
+    value row = LLVMBuildNSWAdd(c->b, first, const_i64(c, i), "");
+    slot->at[i] = p->pack.is_safe && i ? call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){row, most}, 2) : row;
+  }
+}
+
 /* The last group may reach beyond the rows: it repeats the last row, or, where that would show, goes row by row. */
 static void emit_row_group(struct codegen *c, const struct phase *p, value first, value from, value to) {
   int loop = p->loop_count - 2;
   struct local_slot *slot = &c->locals[p->chain[p->loops[loop].last]->local];
-  value extent = emit_loop_extent(c, p, loop), most = LLVMBuildNSWSub(c->b, extent, const_i64(c, 1), "");
+  value extent = emit_loop_extent(c, p, loop);
   LLVMBasicBlockRef done = new_block(c, "group_done");
   if (!p->pack.is_safe) {
     LLVMBasicBlockRef full = new_block(c, "group"), partial = new_block(c, "few");
@@ -443,11 +507,7 @@ static void emit_row_group(struct codegen *c, const struct phase *p, value first
     LLVMPositionBuilderAtEnd(c->b, full);
     c->generation++;
   }
-  set_phase_loop(c, p, loop, first);
-  for (uint32_t i = 0; i < p->pack.copies; i++) {
-    value row = LLVMBuildNSWAdd(c->b, first, const_i64(c, i), "");
-    slot->at[i] = p->pack.is_safe && i ? call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){row, most}, 2) : row;
-  }
+  set_copies(c, p, first);
   slot->jammed = true;
   c->copies = p->pack.copies;
   emit_panel_loop(c, p, from, to);
@@ -458,9 +518,145 @@ static void emit_row_group(struct codegen *c, const struct phase *p, value first
   c->generation++;
 }
 
+/* ---- both factors packed ---- */
+
+struct blocks {
+  value rows, sums;    /* on the stack: [group][term][copy] and [row of the tile][lane of the chunk] */
+  value first, count;  /* the terms of this block */
+  value is_first, is_last;
+};
+static uint32_t element_bytes(const struct phase *p) { return (uint32_t)dtype_size(p->pack.dtype); }
+
+static value offset_of(struct codegen *c, value base, value index, int64_t bytes) {
+  value offset = LLVMBuildNSWMul(c->b, index, const_i64(c, bytes), "");
+  return LLVMBuildInBoundsGEP2(c->b, c->m->i8, base, &offset, 1, "");
+}
+static value group_rows(struct codegen *c, const struct phase *p, const struct blocks *b, value group) {
+  return offset_of(c, b->rows, group, (int64_t)DEPTH_BLOCK * p->pack.copies * element_bytes(p));
+}
+
+/* The red loops' variables for a term by its number. */
+static void set_red_loops(struct codegen *c, const struct phase *p, value number) {
+  for (int i = p->pack.red_count - 1; i >= 0; i--) {
+    value extent = i ? emit_expr(c, p->pack.red[i]->value) : NULL;
+    c->locals[p->pack.red[i]->local].at[0] = i ? LLVMBuildURem(c->b, number, extent, "") : number;
+    number = i ? LLVMBuildUDiv(c->b, number, extent, "") : number;
+  }
+}
+/* The rows' factors of the block: rows are lanes here. Term by term, as transposed factors lie. */
+static void pack_plain(struct codegen *c, const struct phase *p, const struct blocks *b, value row, value row_end) {
+  int loop = p->loop_count - 2;
+  uint32_t local = p->chain[p->loops[loop].last]->local;
+  value copies = const_i64(c, p->pack.copies);
+  struct counted_loop terms = loop_begin(c, const_i64(c, 0), b->count, const_i64(c, 1));
+  set_red_loops(c, p, LLVMBuildNSWAdd(c->b, b->first, terms.index, ""));
+  struct counted_loop groups = loop_begin(c, row, row_end, copies);
+  value group = LLVMBuildUDiv(c->b, LLVMBuildNSWSub(c->b, groups.index, row, ""), copies, "");
+  set_phase_loop(c, p, loop, groups.index);
+  lanes_enter(c, local, p->pack.copies, NULL);
+  c->lane_base = groups.index;
+  c->mask = mask_before(c, LLVMBuildNSWSub(c->b, emit_loop_extent(c, p, loop), groups.index, ""), p->pack.copies);
+  value v = splat(c, emit_expr(c, p->pack.plain), p->pack.copies);
+  value at = offset_of(c, group_rows(c, p, b, group), terms.index, (int64_t)p->pack.copies * element_bytes(p));
+  LLVMSetAlignment(LLVMBuildStore(c->b, v, at), 16);
+  c->mask = NULL;
+  lanes_leave(c, local, NULL);
+  loop_end(c, &groups);
+  loop_end(c, &terms);
+}
+
+/* Where the sums of a copy wait between blocks. */
+static value waiting_sums(struct codegen *c, const struct phase *p, const struct blocks *b, value group, value panel) {
+  value row = LLVMBuildNSWAdd(c->b, LLVMBuildNSWMul(c->b, group, const_i64(c, p->pack.copies), ""), const_i64(c, c->copy), "");
+  value at = LLVMBuildNSWAdd(c->b, LLVMBuildNSWMul(c->b, row, const_i64(c, BLOCK_CHUNK), ""), panel, "");
+  return offset_of(c, b->sums, at, panel_row_bytes(p));
+}
+static void resume_sums(struct codegen *c, const struct phase *p, const struct blocks *b, value group, value panel) {
+  struct local_slot *slot = &c->locals[p->pack.sum];
+  for (c->copy = 0; c->copy < c->copies; c->copy++) {
+    value waiting = LLVMBuildLoad2(c->b, slot->type, waiting_sums(c, p, b, group, panel), "");
+    LLVMSetAlignment(waiting, 64);
+    value fresh = LLVMBuildLoad2(c->b, slot->type, slot->at[c->copy], "");
+    LLVMBuildStore(c->b, LLVMBuildSelect(c->b, b->is_first, fresh, waiting, ""), slot->at[c->copy]);
+  }
+  c->copy = 0;
+}
+static void leave_sums(struct codegen *c, const struct phase *p, const struct blocks *b, value group, value panel) {
+  struct local_slot *slot = &c->locals[p->pack.sum];
+  for (c->copy = 0; c->copy < c->copies; c->copy++) {
+    value v = LLVMBuildLoad2(c->b, slot->type, slot->at[c->copy], "");
+    LLVMSetAlignment(LLVMBuildStore(c->b, v, waiting_sums(c, p, b, group, panel)), 64);
+  }
+  c->copy = 0;
+}
+
+/* The block's terms of one group of rows and one panel; after the last block what follows the sum. */
+static void emit_block_of_terms(struct codegen *c, const struct phase *p, const struct blocks *b, value group, value from, value panel) {
+  uint32_t lane = p->chain[p->loops[p->loop_count - 1].last]->local;
+  value base = LLVMBuildNSWMul(c->b, panel, const_i64(c, p->pack.lanes), ""), place = LLVMBuildNSWSub(c->b, panel, from, "");
+  const struct stmt *red = p->pack.red[0];
+  LLVMBasicBlockRef finish = new_block(c, "finish"), leave = new_block(c, "leave"), done = new_block(c, "terms_done");
+  set_phase_loop(c, p, p->loop_count - 1, base);
+  c->panel = panel_base(c, p, panel);
+  lanes_enter(c, lane, p->pack.lanes, p->inside);
+  c->lane_base = base;
+  c->mask = panel_mask(c, p, base);
+  emit_statements(c, p->inside, red);
+  resume_sums(c, p, b, group, place);
+  value rows = group_rows(c, p, b, group);
+  struct counted_loop terms = loop_begin(c, const_i64(c, 0), b->count, const_i64(c, 1));
+  c->packing = p;
+  c->depth = LLVMBuildNSWAdd(c->b, b->first, terms.index, "");
+  c->plain_row = offset_of(c, rows, terms.index, (int64_t)p->pack.copies * element_bytes(p));
+  emit_block(c, p->pack.set);
+  c->packing = NULL;
+  c->depth = c->plain_row = NULL;
+  loop_end(c, &terms);
+  LLVMBuildCondBr(c->b, b->is_last, finish, leave);
+  LLVMPositionBuilderAtEnd(c->b, leave);
+  leave_sums(c, p, b, group, place);
+  LLVMBuildBr(c->b, done);
+  LLVMPositionBuilderAtEnd(c->b, finish);
+  emit_statements(c, red->next, NULL);
+  LLVMBuildBr(c->b, done);
+  LLVMPositionBuilderAtEnd(c->b, done);
+  c->mask = NULL;
+  lanes_leave(c, lane, p->inside);
+}
+
+static void emit_blocks(struct codegen *c, const struct phase *p, value row, value row_end, value from, value to) {
+  struct local_slot *slot = &c->locals[p->chain[p->loops[p->loop_count - 2].last]->local];
+  value zero = const_i64(c, 0), one = const_i64(c, 1), size = const_i64(c, DEPTH_BLOCK), copies = const_i64(c, p->pack.copies);
+  value total = emit_red_total(c, p), end = call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){total, one}, 2);
+  uint64_t row_bytes = (uint64_t)ROW_GROUPS * DEPTH_BLOCK * p->pack.copies * element_bytes(p);
+  uint64_t sum_bytes = (uint64_t)ROW_GROUPS * p->pack.copies * BLOCK_CHUNK * (uint64_t)panel_row_bytes(p);
+  struct blocks b = {.rows = emit_alloca(c, LLVMArrayType2(c->m->i8, row_bytes), "rows"),
+                     .sums = emit_alloca(c, LLVMArrayType2(c->m->i8, sum_bytes), "sums")};
+  LLVMSetAlignment(b.rows, 64);
+  LLVMSetAlignment(b.sums, 64);
+  struct counted_loop blocks = loop_begin(c, zero, end, size);
+  b.first = blocks.index;
+  b.count = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWSub(c->b, total, b.first, ""), size}, 2);
+  b.is_first = LLVMBuildICmp(c->b, LLVMIntEQ, b.first, zero, "");
+  b.is_last = LLVMBuildICmp(c->b, LLVMIntSGE, LLVMBuildNSWAdd(c->b, b.first, size, ""), total, "");
+  pack_plain(c, p, &b, row, row_end);
+  struct counted_loop groups = loop_begin(c, row, row_end, copies);
+  value group = LLVMBuildUDiv(c->b, LLVMBuildNSWSub(c->b, groups.index, row, ""), copies, "");
+  set_copies(c, p, groups.index);
+  struct counted_loop panels = loop_begin(c, from, to, one);
+  slot->jammed = true;
+  c->copies = p->pack.copies;
+  emit_block_of_terms(c, p, &b, group, from, panels.index);
+  slot->jammed = false;
+  c->copies = 1;
+  loop_end(c, &panels);
+  loop_end(c, &groups);
+  loop_end(c, &blocks);
+}
+
 void emit_packed_tiles(struct codegen *c, const struct phase *p, value begin, value end) {
   int rows = p->loop_count - 2;
-  value elements = emit_packed_elements(c, p), grain = emit_phase_grain(c, p), zero = const_i64(c, 0);
+  value elements = emit_packed_elements(c, p), grain = emit_phase_grain(c, p);
   value first = LLVMBuildNSWMul(c->b, begin, grain, "");
   value last = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWMul(c->b, end, grain, ""), elements}, 2);
   value blocks = emit_row_blocks(c, p), panels = emit_panels(c, p), chunk = emit_chunk(c, p), chunks = divide_up(c, panels, chunk);
@@ -477,8 +673,12 @@ void emit_packed_tiles(struct codegen *c, const struct phase *p, value begin, va
   }
   value row = LLVMBuildNSWMul(c->b, block, size, "");
   value row_end = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWAdd(c->b, row, size, ""), extent}, 2);
-  struct counted_loop groups = loop_begin(c, LLVMBuildNSWAdd(c->b, row, zero, ""), row_end, const_i64(c, p->pack.copies));
-  emit_row_group(c, p, groups.index, from, to);
-  loop_end(c, &groups);
+  if (p->pack.packs_both) {
+    emit_blocks(c, p, row, row_end, from, to);
+  } else {
+    struct counted_loop groups = loop_begin(c, row, row_end, const_i64(c, p->pack.copies));
+    emit_row_group(c, p, groups.index, from, to);
+    loop_end(c, &groups);
+  }
   loop_end(c, &loop);
 }

@@ -91,9 +91,12 @@ static void emit_set(struct codegen *c, const struct stmt *s) {
   c->copy = 0;
 }
 
+/* The last copy first: where copies stand for the same row (codegen_pack.c), what the first of them stores counts. */
 static void emit_stores(struct codegen *c, const struct stmt *s) {
-  for (c->copy = 0; c->copy < c->copies; c->copy++)
+  for (uint32_t i = c->copies; i-- > 0;) {
+    c->copy = i;
     emit_store(c, s);
+  }
   c->copy = 0;
 }
 
@@ -199,9 +202,11 @@ static void emit_stmt(struct codegen *c, const struct stmt *s) {
   }
 }
 
+void emit_block(struct codegen *c, const struct stmt *s) { emit_statements(c, s, NULL); }
+
 /* Values of one statement must not be used by the next: a set or store between them may have changed what they read. */
-void emit_block(struct codegen *c, const struct stmt *s) {
-  for (; s; s = s->next) {
+void emit_statements(struct codegen *c, const struct stmt *s, const struct stmt *end) {
+  for (; s != end; s = s->next) {
     c->generation++;
     emit_stmt(c, s);
   }
