@@ -111,8 +111,8 @@ status model_parse(const void *data, size_t size, struct arena *arena, struct mo
 static status file_import(const char *path, struct arena *arena, struct model *out) {
   struct arena scratch;
   arena_init(&scratch);
-  void *data;
-  size_t size;
+  void *data = NULL;
+  size_t size = 0;
   status result = file_read(path, &scratch, &data, &size);
   if (result == OK) {
     result = bytes_import(data, size, &scratch, arena, out);

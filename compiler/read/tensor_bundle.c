@@ -65,8 +65,8 @@ status bundle_open(const char *prefix, struct arena *arena, struct bundle **out)
   struct bundle *b = ARENA_NEW(arena, struct bundle);
   b->prefix = arena_strdup(arena, prefix);
   b->arena = arena;
-  void *data;
-  size_t size;
+  void *data = NULL;
+  size_t size = 0;
   TRY(file_read(arena_printf(arena, "%s.index", prefix), arena, &data, &size));
   status result = bundle_table_parse(data, size, arena, &b->table);
   if (result == OK)
