@@ -78,32 +78,39 @@ struct object_shapes *lower_object(struct lower *lw, const struct node *maker) {
 
 /* ---- tokens ---- */
 
-static flow_id frame_token(struct lower *lw, struct frame *fr, uint32_t n) {
-  if (fr->token_known[n])
-    return fr->token[n];
-  fr->token_known[n] = true; /* loops through back edges end here */
+/* One node that stands for all: the only one, or a join. */
+static flow_id join_tokens(struct lower *lw, const struct node *node, const flow_id *all, uint32_t count) {
+  if (count <= 1)
+    return count ? all[0] : 0;
+  flow_id id;
+  struct flow_node *join = flow_add_node(lw->flow, FLOW_NOOP, node->name, node->op, node->task, &id);
+  for (uint32_t i = 0; i < count; i++)
+    vec_push(&join->controls, all[i]);
+  return id;
+}
+
+/* The token of a node; with `by_data`, only what a data edge from the node does not say already: a pure node's own control
+ * inputs, and what comes to it so through its data inputs. */
+static flow_id frame_token(struct lower *lw, struct frame *fr, uint32_t n, bool by_data) {
+  flow_id *token = by_data ? fr->data_token : fr->token;
+  bool *known = by_data ? fr->data_token_known : fr->token_known;
+  if (known[n] || (by_data && fr->token_known[n] && fr->has_effect[n]))
+    return known[n] ? token[n] : 0;
+  known[n] = true; /* loops through back edges end here */
   const struct node *node = &fr->graph->nodes.items[n];
   VEC(flow_id) all = {0};
   for (uint32_t i = 0; i < node->input_count + node->control_count; i++) {
     uint32_t from = i < node->input_count ? node->inputs[i].node : node->controls[i - node->input_count];
-    if (!fr->lowered[from])
-      continue;
-    flow_id t = frame_token(lw, fr, from);
-    bool known = t == 0;
+    flow_id t = fr->lowered[from] ? frame_token(lw, fr, from, by_data && i < node->input_count) : 0;
+    bool listed = t == 0;
     for (uint32_t j = 0; j < all.count; j++)
-      known = known || all.items[j] == t;
-    if (!known)
+      listed = listed || all.items[j] == t;
+    if (!listed)
       vec_push(&all, t);
   }
-  if (all.count == 1)
-    fr->token[n] = all.items[0];
-  if (all.count > 1) {
-    struct flow_node *join = flow_add_node(lw->flow, FLOW_NOOP, node->name, node->op, node->task, &fr->token[n]);
-    for (uint32_t j = 0; j < all.count; j++)
-      vec_push(&join->controls, all.items[j]);
-  }
+  token[n] = join_tokens(lw, node, all.items, all.count);
   vec_free(&all);
-  return fr->token[n];
+  return token[n];
 }
 
 /* ---- frames ---- */
@@ -116,6 +123,9 @@ struct frame *frame_create(struct lower *lw, const struct graph *graph) {
   fr->lowered = ARENA_ARRAY(lw->arena, bool, n);
   fr->token = ARENA_ARRAY(lw->arena, flow_id, n);
   fr->token_known = ARENA_ARRAY(lw->arena, bool, n);
+  fr->data_token = ARENA_ARRAY(lw->arena, flow_id, n);
+  fr->data_token_known = ARENA_ARRAY(lw->arena, bool, n);
+  fr->has_effect = ARENA_ARRAY(lw->arena, bool, n);
   fr->guards = ARENA_ARRAY(lw->arena, const struct guards *, n);
   fr->dead = ARENA_ARRAY(lw->arena, bool, n);
   fr->parent = lw->frame;
@@ -176,7 +186,12 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
   if (guard_node(lw, fr, &c, index))
     return OK;
   for (uint32_t i = 0; i < node->control_count; i++) {
-    flow_id t = fr->lowered[node->controls[i]] ? frame_token(lw, fr, node->controls[i]) : 0;
+    flow_id t = fr->lowered[node->controls[i]] ? frame_token(lw, fr, node->controls[i], false) : 0;
+    if (t)
+      vec_push(&c.controls, t);
+  }
+  for (uint32_t i = 0; i < node->input_count; i++) {
+    flow_id t = fr->lowered[node->inputs[i].node] ? frame_token(lw, fr, node->inputs[i].node, true) : 0;
     if (t)
       vec_push(&c.controls, t);
   }
@@ -199,6 +214,7 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
   fr->lowered[index] = true;
   if (c.effect) {
     fr->token[index] = c.effect;
+    fr->has_effect[index] = true;
     fr->token_known[index] = true;
     vec_push(&fr->effects, c.effect);
   }

@@ -10,6 +10,8 @@ struct frame {
   bool *lowered;
   flow_id *token;
   bool *token_known;
+  flow_id *data_token;       /* what a data edge from the node does not order by itself */
+  bool *data_token_known, *has_effect;
   struct frame *parent;
   const struct guards **guards; /* per node */
   bool *dead;                  /* per node: known never to run */
