@@ -149,7 +149,7 @@ static void take_done(void *self, uint32_t from, uint64_t step, status code, con
 }
 
 static struct cluster *task_start(const struct cluster_task *tasks, uint32_t task) {
-  struct cluster_config config = {.task = task, .task_count = 2, .tasks = tasks, .timeout_s = 10, .has_phases = true,
+  struct cluster_config config = {.task = task, .task_count = 2, .tasks = tasks, .timeout_s = 10, .has_phases = true, .only_addresses = true,
     .sink = {.on_start = take_start, .on_tensor = take_tensor, .on_done = take_done}};
   struct cluster *cluster = NULL;
   if (cluster_create(&config, &cluster) != OK) {

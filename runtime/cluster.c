@@ -327,6 +327,7 @@ status cluster_create(const struct cluster_config *config, struct cluster **out)
   cluster->build_id = config->build_id;
   cluster->timeout_ms = (uint64_t)(config->timeout_s * 1000);
   cluster->has_phases = config->has_phases;
+  cluster->only_addresses = config->only_addresses;
   cluster->log = config->log;
   cluster->log_self = config->log_self;
   peer_exchange_init(cluster);

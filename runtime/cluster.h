@@ -1,6 +1,7 @@
 /* cluster.h: this task among the others: who is there, who is ready, who has finished, and the exchange between them.
  *
- * A task listens on its own address and on no other, and holds one link (net/link.h) to every other task: the task with
+ * A task listens on its own address and on no other (tasks of one host also meet at a Unix socket without a file, which is
+ * faster; other users are refused there), and holds one link (net/link.h) to every other task: the task with
  * the higher number dials the one with the lower, in whatever order they start, and dials again after a loss. Nothing waits
  * for a task that is not needed. All sockets belong to one thread.
  *
@@ -33,6 +34,7 @@ struct cluster_config {
   uint64_t build_id;       /* program.build_id: equal in all tasks of one build; a peer with another one is refused */
   double timeout_s;        /* --timeout: how long to wait for a peer */
   bool has_phases;         /* started with --entry */
+  bool only_addresses;     /* tasks of one host use their addresses as well, for measuring and testing */
   struct exchange_sink sink;
   void (*log)(void *self, const char *line); /* a line for people, without the end of line; NULL: stderr */
   void *log_self;

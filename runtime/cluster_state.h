@@ -18,7 +18,7 @@
 
 #define CLUSTER_REASON_BYTES 200
 #define CLUSTER_TICK_MS 250
-#define CLUSTER_LISTENERS ADDRESS_MAX
+#define CLUSTER_LISTENERS (ADDRESS_MAX + 1)
 
 struct channel {
   struct cluster *cluster;
@@ -56,6 +56,7 @@ struct peer {
   uint32_t backoff_ms;
   struct address_list addresses;
   uint32_t next_address;
+  bool tried_beside;           /* address_beside was the last way */
 };
 
 struct listener {
@@ -76,7 +77,7 @@ struct cluster {
   uint32_t *indices;
   uint64_t build_id, incarnation;
   uint64_t timeout_ms;
-  bool has_phases;
+  bool has_phases, only_addresses;
   void (*log)(void *self, const char *line);
   void *log_self;
   /* the loop's */

@@ -40,30 +40,46 @@ static void on_accept(struct loop_source *source, uint32_t events) {
     if (fd < 0)
       return;
     address_set_options(fd, &listener->address);
-    if (cluster->channel_count >= NET_CONNECTIONS || cluster->stranger_count >= NET_STRANGERS)
+    if (address_is_beside(&listener->address) && !address_peer_is_same_user(fd))
+      close(fd);
+    else if (cluster->channel_count >= NET_CONNECTIONS || cluster->stranger_count >= NET_STRANGERS)
       close(fd);
     else if (channel_create(cluster, fd, NULL, &channel) != OK)
       cluster_log(cluster, "refused a connection: %s", status_text());
   }
 }
 
+static status listener_add(struct cluster *cluster, const struct address *address) {
+  struct listener *listener = &cluster->listeners[cluster->listener_count];
+  int fd = -1;
+  TRY(address_listen(address, cluster->peers[cluster->task].address, &fd));
+  *listener = (struct listener){.source = {.fd = fd, .on_ready = on_accept}, .pause.on_due = listener_resume,
+                                .cluster = cluster, .address = *address};
+  cluster->listener_count++;
+  return loop_add(cluster->loop, &listener->source, EPOLLIN);
+}
+
+static bool meets_beside(const struct cluster *cluster, const char *text) {
+  return !cluster->only_addresses && strncmp(text, "unix:", 5) != 0;
+}
+
 status cluster_listen(struct cluster *cluster) {
   const char *text = cluster->peers[cluster->task].address;
   struct address_list addresses;
-  status code = address_resolve(text, &addresses);
-  for (uint32_t i = 0; code == OK && i < addresses.count; i++) {
-    struct listener *listener = &cluster->listeners[cluster->listener_count];
-    int fd = -1;
-    if (address_listen(&addresses.items[i], text, &fd) != OK)
-      continue; /* localhost may have an IPv6 address that the machine has not */
-    *listener = (struct listener){.source = {.fd = fd, .on_ready = on_accept}, .pause.on_due = listener_resume,
-                                  .cluster = cluster, .address = addresses.items[i]};
-    cluster->listener_count++;
-    code = loop_add(cluster->loop, &listener->source, EPOLLIN);
+  struct address beside;
+  TRY(address_resolve(text, &addresses));
+  if (meets_beside(cluster, text)) { /* first: who finds the address finds this, too */
+    address_beside(text, cluster->build_id + cluster->task, &beside);
+    status added = listener_add(cluster, &beside);
+    (void)added; /* then TCP serves */
   }
-  if (code == OK && cluster->listener_count == 0)
-    code = fail(UNAVAILABLE, "%s", status_text());
-  return code;
+  uint32_t beside_count = cluster->listener_count;
+  status code = OK; /* localhost may have an IPv6 address that the machine has not: one success will do */
+  for (uint32_t i = 0; i < addresses.count; i++) {
+    status added = listener_add(cluster, &addresses.items[i]);
+    code = added == OK ? code : added;
+  }
+  return cluster->listener_count > beside_count ? OK : code;
 }
 
 /* ---- dialling ---- */
@@ -93,7 +109,23 @@ void peer_dial_failed(struct peer *peer, const char *reason) {
   loop_timer_set(cluster->loop, &peer->timer, loop_now_ms() + peer->backoff_ms);
 }
 
+/* The faster way, when the peer is on this host: it is tried before the first address, and its failure takes no time. */
+static bool dial_beside(struct peer *peer) {
+  struct cluster *cluster = peer->cluster;
+  struct address beside;
+  int fd = -1;
+  if (!meets_beside(cluster, peer->address))
+    return false;
+  address_beside(peer->address, cluster->build_id + peer->task, &beside);
+  return address_dial(&beside, &fd) == OK && channel_create(cluster, fd, peer, &peer->dialling) == OK;
+}
+
 static void dial_next(struct peer *peer) {
+  if (peer->next_address == 0 && !peer->tried_beside && dial_beside(peer)) {
+    peer->tried_beside = true; /* should it end badly, the next try goes by the address */
+    return;
+  }
+  peer->tried_beside = false;
   const struct address *address = &peer->addresses.items[peer->next_address++];
   int fd = -1;
   status code = address_dial(address, &fd);

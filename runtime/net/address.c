@@ -2,6 +2,7 @@
 #include "runtime/net/address.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "base/map.h"
 
 #define HOST_BYTES 256 /* a DNS name has at most 253 */
 #define BACKLOG 512
@@ -68,6 +70,25 @@ bool address_is_literal(const char *text) {
   return is_number;
 }
 
+void address_beside(const char *text, uint64_t key, struct address *out) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  /* the first byte is 0: a name that is no file, and goes with its process */
+  int size = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "tfc-%016" PRIx64,
+                      hash_bytes(text, strlen(text), key));
+  *out = (struct address){.size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)size)};
+  memcpy(&out->storage, &address, sizeof address);
+}
+
+bool address_is_beside(const struct address *address) {
+  return address->storage.ss_family == AF_UNIX && ((const struct sockaddr_un *)&address->storage)->sun_path[0] == 0;
+}
+
+bool address_peer_is_same_user(int fd) {
+  struct ucred peer = {0};
+  socklen_t size = sizeof peer;
+  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == geteuid() || peer.uid == 0);
+}
+
 static void list_add(struct address_list *list, const void *data, socklen_t size) {
   if (list->count == ADDRESS_MAX || size > sizeof list->items[0].storage)
     return;
@@ -122,7 +143,7 @@ status address_listen(const struct address *address, const char *text, int *out)
   if (family == AF_INET6)
     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
   int bound = bind(fd, (const struct sockaddr *)&address->storage, address->size);
-  if (bound != 0 && errno == EADDRINUSE && family == AF_UNIX && unix_is_stale(address)) {
+  if (bound != 0 && errno == EADDRINUSE && family == AF_UNIX && !address_is_beside(address) && unix_is_stale(address)) {
     address_unlink(address);
     bound = bind(fd, (const struct sockaddr *)&address->storage, address->size);
   }
@@ -146,11 +167,15 @@ status address_dial(const struct address *address, int *out) {
     close(fd);
     return code;
   }
+  if (address_is_beside(address) && !address_peer_is_same_user(fd)) {
+    close(fd);
+    return fail(UNAVAILABLE, "another user listens there");
+  }
   *out = fd;
   return OK;
 }
 
 void address_unlink(const struct address *address) {
-  if (address->storage.ss_family == AF_UNIX)
+  if (address->storage.ss_family == AF_UNIX && !address_is_beside(address))
     unlink(((const struct sockaddr_un *)&address->storage)->sun_path);
 }

@@ -26,6 +26,14 @@ bool address_is_literal(const char *text);
 /* IPv4 first. INVALID_ARGUMENT as above; UNAVAILABLE when the name is not known (now). May wait for a name server. */
 status address_resolve(const char *text, struct address_list *out);
 
+/* A second way to a task on the same host: a Unix socket without a file, twice as fast as TCP over loopback. Its name is made of
+ * `text` and `key`, so both sides find it without asking; on another host nobody listens there. */
+void address_beside(const char *text, uint64_t key, struct address *out);
+/* Whether it was made by address_beside. */
+bool address_is_beside(const struct address *address);
+/* The other end of a connected Unix socket runs as the same user (or as root). */
+bool address_peer_is_same_user(int fd);
+
 /* UNAVAILABLE with the reason. A socket file that nobody listens on any more is replaced. */
 status address_listen(const struct address *address, const char *text, int *out);
 /* A socket that is connected or connecting (then it becomes writable). UNAVAILABLE with the reason. */

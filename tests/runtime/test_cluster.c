@@ -130,7 +130,7 @@ static void choose_addresses(bool use_unix) {
 
 static struct cluster_config config_of(uint32_t task, uint32_t count, bool has_phases) {
   return (struct cluster_config){.task = task, .task_count = count, .tasks = tasks, .build_id = 77, .timeout_s = 10,
-    .has_phases = has_phases, .log = note_log, .log_self = &recorders[task],
+    .has_phases = has_phases, .only_addresses = true, .log = note_log, .log_self = &recorders[task],
     .sink = {&recorders[task], note_start, note_tensor, note_done, note_cancel, note_lost}};
 }
 
@@ -196,6 +196,28 @@ static void exchange_everything(bool use_unix) {
   assert_string_equal(recorders[1].text, "MatMul 'm': no");
   worker->cancel(worker->self, 0, 6);
   assert_true(wait_count(&recorders[0], &recorders[0].cancels, 1));
+  stop_tasks();
+}
+
+static void tasks_of_one_host_meet_beside_their_addresses(void **state) {
+  (void)state;
+  choose_addresses(false);
+  for (uint32_t i = 0; i < 2; i++) {
+    struct cluster_config config = config_of(i, 2, true);
+    config.only_addresses = false;
+    assert_int_equal(cluster_create(&config, &clusters[i]), OK);
+  }
+  need(1, 0);
+  need(0, 1);
+  char line[256], port[16];
+  bool is_over_tcp = false;
+  FILE *sockets = fopen("/proc/net/tcp", "r"); /* no connection has the ps's port */
+  snprintf(port, sizeof port, ":%04X ", (unsigned)atoi(strrchr(addresses[0], ':') + 1));
+  while (sockets && fgets(line, sizeof line, sockets))
+    is_over_tcp = is_over_tcp || (strstr(line, port) && strstr(line, " 01 "));
+  if (sockets)
+    fclose(sockets);
+  assert_false(is_over_tcp);
   stop_tasks();
 }
 
@@ -474,6 +496,7 @@ static void four_tasks_send_to_each_other_from_many_threads(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(tasks_exchange_over_tcp),
+    cmocka_unit_test(tasks_of_one_host_meet_beside_their_addresses),
     cmocka_unit_test(tasks_exchange_over_unix_sockets),
     cmocka_unit_test(strings_cross),
     cmocka_unit_test(the_last_message_before_leaving_arrives),
