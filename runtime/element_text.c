@@ -12,7 +12,7 @@ static void float_text(double value, bool is_float, char *text, size_t size) {
     snprintf(text, size, "%s", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
     return;
   }
-  for (int digits = 1; digits <= 17; digits++) {
+  for (int digits = 6; digits <= 17; digits++) { /* 6: 100 is not 1e+02 */
     snprintf(text, size, "%.*g", digits, value);
     if (is_float ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value)
       return;

@@ -1,0 +1,15 @@
+/* string_hash.h: the hashes that TensorFlow's ops are defined by: a graph's buckets must be the same here. */
+#ifndef TFC_RUNTIME_STRING_HASH_H
+#define TFC_RUNTIME_STRING_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* MurmurHash64A with TensorFlow's seed: StringToHashBucket. */
+uint64_t hash_murmur(const void *data, size_t size);
+/* FarmHash's Fingerprint64: StringToHashBucketFast, Fingerprint. */
+uint64_t hash_farm(const void *data, size_t size);
+/* SipHash-2-4: StringToHashBucketStrong. */
+uint64_t hash_sip(uint64_t key0, uint64_t key1, const void *data, size_t size);
+
+#endif
