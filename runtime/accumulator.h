@@ -1,0 +1,33 @@
+/* accumulator.h: gradients that several workers apply and one takes: ConditionalAccumulator and its sparse twin.
+ *
+ * A gradient of a step before the accumulator's is dropped. Whoever takes waits until enough have been applied, gets their
+ * mean (or sum), and begins the next step. A sparse accumulator keeps rows by index; its mean divides each row by the
+ * number of gradients that had it. Threads: any.
+ */
+#ifndef TFC_RUNTIME_ACCUMULATOR_H
+#define TFC_RUNTIME_ACCUMULATOR_H
+
+#include "runtime/container.h"
+#include "runtime/host.h"
+
+struct accumulator;
+struct accumulator_spec {
+  enum dtype dtype;
+  bool sparse, mean;
+  bool has_shape;          /* else any shape, that of the first gradient */
+  struct shape shape;      /* -1: any size */
+};
+extern const struct resource_maker accumulator_maker; /* argument: const struct accumulator_spec * */
+
+/* INVALID_ARGUMENT when the shared accumulator is of another type or shape. */
+status accumulator_match(const struct accumulator *a, const struct accumulator_spec *wanted);
+status accumulator_apply(struct accumulator *a, int64_t step, const struct tensor *gradient);
+/* indices: int64 [n], growing; values: [n, ...]. */
+status accumulator_apply_sparse(struct accumulator *a, int64_t step, const struct tensor *indices,
+                                const struct tensor *values);
+/* Ends at once or later (host.h): outputs: the gradient; sparse: indices, values, shape. */
+status accumulator_take(struct accumulator *a, struct host_call *call, int64_t required);
+void accumulator_set_step(struct accumulator *a, int64_t step);
+int64_t accumulator_count(struct accumulator *a);
+
+#endif

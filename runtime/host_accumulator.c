@@ -1,0 +1,71 @@
+/* host_accumulator.c: the ops on accumulators; a V1 handle (a string reference) is a scalar of dtype resource here too. */
+#include "runtime/accumulator.h"
+
+#include <string.h>
+
+static status make_accumulator(struct host_call *call, bool sparse) {
+  struct accumulator_spec spec = { .sparse = sparse, .dtype = (enum dtype)host_attr_int(call, "dtype", DTYPE_FLOAT) };
+  struct string_view reduction = host_attr_string(call, "reduction_type", "MEAN");
+  spec.mean = reduction.size == 4 && memcmp(reduction.data, "MEAN", 4) == 0;
+  if (!spec.mean && !(reduction.size == 3 && memcmp(reduction.data, "SUM", 3) == 0))
+    return fail(INVALID_ARGUMENT, "reduction_type must be MEAN or SUM");
+  const struct program_attr *shape = host_attr(call, "shape");
+  spec.has_shape = shape && shape->i >= 0;
+  if (spec.has_shape && shape->i > LIMIT_RANK)
+    return fail(INVALID_ARGUMENT, "a gradient of rank %lld", (long long)shape->i);
+  spec.shape.rank = spec.has_shape ? (int)shape->i : 0;
+  for (int i = 0; i < spec.shape.rank; i++)
+    spec.shape.dims[i] = *program_words(call->program, shape->list.first + (uint32_t)i);
+  struct resource *accumulator;
+  bool is_new;
+  TRY(host_get_resource(call, &accumulator_maker, &spec, &is_new, &accumulator));
+  if (!is_new)
+    TRY(accumulator_match((struct accumulator *)accumulator, &spec));
+  return host_make_handle(call, accumulator);
+}
+
+status host_accumulator(struct host_call *call) { return make_accumulator(call, false); }
+status host_sparse_accumulator(struct host_call *call) { return make_accumulator(call, true); }
+
+static status find_accumulator(const struct host_call *call, struct accumulator **out) {
+  struct resource *resource;
+  TRY(host_find_resource(call, 0, "accumulator", &resource));
+  *out = (struct accumulator *)resource;
+  return OK;
+}
+
+/* inputs: handle, local_step, gradient */
+status host_accumulator_apply(struct host_call *call) {
+  struct accumulator *accumulator;
+  TRY(find_accumulator(call, &accumulator));
+  return accumulator_apply(accumulator, host_scalar_int(&call->inputs[1]), &call->inputs[2]);
+}
+
+/* inputs: handle, local_step, indices, values, shape */
+status host_accumulator_apply_sparse(struct host_call *call) {
+  struct accumulator *accumulator;
+  TRY(find_accumulator(call, &accumulator));
+  return accumulator_apply_sparse(accumulator, host_scalar_int(&call->inputs[1]), &call->inputs[2], &call->inputs[3]);
+}
+
+/* inputs: handle, num_required */
+status host_accumulator_take(struct host_call *call) {
+  struct accumulator *accumulator;
+  TRY(find_accumulator(call, &accumulator));
+  return accumulator_take(accumulator, call, host_scalar_int(&call->inputs[1]));
+}
+
+status host_accumulator_set_step(struct host_call *call) {
+  struct accumulator *accumulator;
+  TRY(find_accumulator(call, &accumulator));
+  accumulator_set_step(accumulator, host_scalar_int(&call->inputs[1]));
+  return OK;
+}
+
+status host_accumulator_count(struct host_call *call) {
+  struct accumulator *accumulator;
+  TRY(find_accumulator(call, &accumulator));
+  TRY(host_make_output(call, 0, DTYPE_INT32, &(struct shape){ 0 }));
+  *(int32_t *)call->outputs[0]->data = (int32_t)accumulator_count(accumulator);
+  return OK;
+}

@@ -1,0 +1,75 @@
+/* wait_list.c: a list under somebody else's lock. */
+#include "runtime/wait_list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void wait_list_init(struct wait_list *list, pthread_mutex_t *lock) {
+  list->first = NULL;
+  list->last = &list->first;
+  list->lock = lock;
+}
+
+static bool withdraw(struct host_call *call) {
+  struct wait_entry *entry = call->wait;
+  struct wait_list *list = entry->list;
+  bool removed = false;
+  pthread_mutex_lock(list->lock);
+  for (struct wait_entry **at = &list->first; *at && !removed; at = removed ? at : &(*at)->next)
+    if (*at == entry) {
+      removed = true;
+      *at = entry->next;
+      if (list->last == &entry->next)
+        list->last = at;
+    }
+  pthread_mutex_unlock(list->lock);
+  if (removed)
+    free(entry);
+  return removed;
+}
+
+struct wait_entry *wait_list_add(struct wait_list *list, struct host_call *call, int64_t number) {
+  struct wait_entry *entry = calloc(1, sizeof *entry);
+  if (!entry)
+    return NULL;
+  entry->call = call;
+  entry->list = list;
+  entry->number = number;
+  call->wait = entry;
+  call->withdraw = withdraw;
+  call->pending = true;
+  *list->last = entry;
+  list->last = &entry->next;
+  return entry;
+}
+
+void wait_list_move_first(struct wait_list *list, status code, const char *text, struct wait_entry **over) {
+  struct wait_entry *entry = list->first;
+  list->first = entry->next;
+  if (!list->first)
+    list->last = &list->first;
+  entry->code = code;
+  snprintf(entry->text, sizeof entry->text, "%s", text);
+  while (*over)
+    over = &(*over)->next;
+  entry->next = NULL;
+  *over = entry;
+}
+
+status wait_list_finish(struct wait_entry *over, struct host_call *own) {
+  status result = OK;
+  char text[256] = "";
+  while (over) {
+    struct wait_entry *next = over->next;
+    if (over->call == own) {
+      own->pending = false;
+      result = over->code;
+      snprintf(text, sizeof text, "%s", over->text);
+    } else {
+      host_finish(over->call, over->code, over->text);
+    }
+    free(over);
+    over = next;
+  }
+  return result == OK ? OK : fail(result, "%s", text);
+}

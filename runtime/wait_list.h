@@ -1,0 +1,33 @@
+/* wait_list.h: host calls that wait their turn at a resource: a line, looked at from the front.
+ *
+ * The resource's lock guards it. A call ends outside of the lock: take what is ready into a list of its own, unlock, then
+ * wait_list_finish.
+ */
+#ifndef TFC_RUNTIME_WAIT_LIST_H
+#define TFC_RUNTIME_WAIT_LIST_H
+
+#include <pthread.h>
+#include "runtime/host.h"
+
+struct wait_entry {
+  struct wait_entry *next;
+  struct host_call *call;
+  struct wait_list *list;
+  int64_t number;            /* what the call asked for: the resource's own */
+  status code;               /* its result, once it is ready */
+  char text[256];
+};
+struct wait_list {
+  struct wait_entry *first, **last;
+  pthread_mutex_t *lock;     /* the resource's */
+};
+
+void wait_list_init(struct wait_list *list, pthread_mutex_t *lock);
+/* Under the lock: the call waits at the end of the line; it is pending from now on. NULL without memory. */
+struct wait_entry *wait_list_add(struct wait_list *list, struct host_call *call, int64_t number);
+/* Under the lock: takes the first out of the line and puts it on the list of those that are over. */
+void wait_list_move_first(struct wait_list *list, status code, const char *text, struct wait_entry **over);
+/* Without the lock: tells all of them, but `own`, whose result is returned (OK when it is NULL, or not among them). */
+status wait_list_finish(struct wait_entry *over, struct host_call *own);
+
+#endif
