@@ -1,0 +1,309 @@
+/* ops_eigen.c: eigenvalues of symmetric matrices and singular values, by Jacobi's rotations: slower than tridiagonal methods
+ * for large matrices, but short and as exact as any. Computed in double. */
+#include <math.h>
+
+#include "ir/ops/matrix.h"
+
+#define SWEEPS 60        /* it takes about 10 */
+#define SMALL 1e-17      /* against the largest element: nothing more to gain */
+
+static struct element num(struct kb *kb, double v) { return f_const_as(&kb->f, DTYPE_DOUBLE, v); }
+static struct element un(struct kb *kb, enum scalar_op op, struct element a) { return f_unary(&kb->f, op, a); }
+static expr_id less(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_LT, a, b).re; }
+
+/* The rotation that makes the pair (p, q) with coupling `off` diagonal: difference = value(q) - value(p). */
+struct rotation {
+  struct element c, s;
+};
+static struct rotation rotation_of(struct kb *kb, struct element difference, struct element off) {
+  struct element theta = e_now(kb, e_div(kb, difference, e_add(kb, off, off))), one = num(kb, 1);
+  struct element size = e_add(kb, un(kb, SCALAR_ABS, theta), un(kb, SCALAR_SQRT, e_add(kb, e_mul(kb, theta, theta), one)));
+  struct element t = e_div(kb, one, size);
+  t = e_now(kb, f_select(&kb->f, real_element(less(kb, theta, num(kb, 0))), un(kb, SCALAR_NEG, t), t));
+  struct element c = e_now(kb, e_div(kb, one, un(kb, SCALAR_SQRT, e_add(kb, e_mul(kb, t, t), one))));
+  return (struct rotation){c, e_now(kb, e_mul(kb, t, c))};
+}
+
+/* Rotates columns (or rows) p and q of `count` elements. */
+static void rotate(struct kb *kb, const struct matrix *m, struct rotation r, expr_id p, expr_id q, dim count, bool rows) {
+  expr_id k = kb_for_dim(kb, LOOP_SEQ, count);
+  struct element a = rows ? matrix_take(m, p, k) : matrix_take(m, k, p), b = rows ? matrix_take(m, q, k) : matrix_take(m, k, q);
+  struct element x = e_sub(kb, e_mul(kb, r.c, a), e_mul(kb, r.s, b)), y = e_add(kb, e_mul(kb, r.s, a), e_mul(kb, r.c, b));
+  matrix_put(m, rows ? p : k, rows ? k : p, x);
+  matrix_put(m, rows ? q : k, rows ? k : q, y);
+  kb_close(kb, 1);
+}
+
+static void set_identity(struct kb *kb, const struct matrix *m, dim n) {
+  expr_id i = kb_for_dim(kb, LOOP_SEQ, n), j = kb_for_dim(kb, LOOP_SEQ, n);
+  struct element same = real_element(expr_binary(kb->k, SCALAR_EQ, i, j));
+  matrix_put(m, i, j, f_select(&kb->f, same, num(kb, 1), num(kb, 0)));
+  kb_close(kb, 2);
+}
+
+/* Opens: while a sweep rotated something { for p { for q > p {. Closed by sweep_end. */
+struct sweep {
+  uint32_t rotated, count;
+  expr_id p, q;
+};
+static struct sweep sweep_begin(struct kb *kb, dim n) {
+  struct sweep s = {.rotated = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 1)), .count = kb_local(kb, kb_int(kb, 0))};
+  kb_while(kb, kb_and(kb, kb_get(kb, s.rotated), kb_lt(kb, kb_get(kb, s.count), kb_int(kb, SWEEPS))));
+  kb_set(kb, s.rotated, expr_int(kb->k, DTYPE_BOOL, 0));
+  kb_set(kb, s.count, kb_add(kb, kb_get(kb, s.count), kb_int(kb, 1)));
+  s.p = kb_for_dim(kb, LOOP_SEQ, n);
+  expr_id after = kb_add(kb, s.p, kb_int(kb, 1));
+  s.q = kb_add(kb, after, kb_for(kb, LOOP_SEQ, kb_sub(kb, kb_dim(kb, n), after)));
+  return s;
+}
+static void sweep_end(struct kb *kb) { kb_close(kb, 3); }
+
+/* Exchanges columns i and j. */
+static void exchange_columns(struct kb *kb, const struct matrix *m, dim rows, expr_id i, expr_id j) {
+  expr_id k = kb_for_dim(kb, LOOP_SEQ, rows);
+  struct element a = matrix_take(m, k, i), b = matrix_take(m, k, j);
+  matrix_put(m, k, i, b);
+  matrix_put(m, k, j, a);
+  kb_close(kb, 1);
+}
+
+/* The n values at the end of the batch's index, sorted; columns of up to two matrices go with them. */
+struct sorting {
+  uint32_t values;
+  dim n;
+  bool descending;
+  const struct matrix *columns[2];
+  dim rows[2];
+};
+static struct element value_at(struct kb *kb, uint32_t values, const struct matrix *like, expr_id i) {
+  expr_id at[LIMIT_RANK];
+  memcpy(at, like->batch, sizeof *at * (size_t)like->batch_rank);
+  at[like->batch_rank] = i;
+  return kb_load(kb, values, at);
+}
+static void value_put(struct kb *kb, uint32_t values, const struct matrix *like, expr_id i, struct element e) {
+  expr_id at[LIMIT_RANK];
+  memcpy(at, like->batch, sizeof *at * (size_t)like->batch_rank);
+  at[like->batch_rank] = i;
+  kb_store(kb, values, at, e);
+}
+static void sort_values(struct kb *kb, const struct sorting *s) {
+  const struct matrix *like = s->columns[0];
+  expr_id i = kb_for_dim(kb, LOOP_SEQ, s->n);
+  uint32_t best = kb_local(kb, i);
+  expr_id j = kb_add(kb, i, kb_for(kb, LOOP_SEQ, kb_sub(kb, kb_dim(kb, s->n), i)));
+  struct element x = value_at(kb, s->values, like, j), y = value_at(kb, s->values, like, kb_get(kb, best));
+  kb_set(kb, best, expr_select(kb->k, s->descending ? less(kb, y, x) : less(kb, x, y), j, kb_get(kb, best)));
+  kb_close(kb, 1);
+  expr_id other = kb_get(kb, best);
+  kb_if(kb, expr_binary(kb->k, SCALAR_NE, i, other));
+  struct element a = e_now(kb, value_at(kb, s->values, like, i)), b = e_now(kb, value_at(kb, s->values, like, other));
+  value_put(kb, s->values, like, i, b);
+  value_put(kb, s->values, like, other, a);
+  for (int m = 0; m < 2; m++)
+    if (s->columns[m])
+      exchange_columns(kb, s->columns[m], s->rows[m], i, other);
+  kb_close(kb, 2);
+}
+
+/* What TensorFlow gives where vectors were not asked for. */
+static value_id no_vectors(struct op_call *c, enum dtype dtype) {
+  static const double zero[2];
+  return op_constant(c, dtype, 0, NULL, zero);
+}
+
+static status output_narrowed(struct op_call *c, uint32_t output, value_id wide) {
+  value_id v;
+  TRY(op_cast(c, wide, op_output_dtype(c, output), &v));
+  op_set_output(c, output, v);
+  return OK;
+}
+
+/* ---- eigenvalues in ascending order; only the lower triangle is read ---- */
+
+status build_self_adjoint_eig(struct op_call *c) {
+  value_id v;
+  struct flow_value x;
+  TRY(op_input(c, 0, &v));
+  TRY(matrix_square(c, v, &x));
+  if (dtype_is_complex(x.dtype))
+    return fail(UNIMPLEMENTED, "eigenvalues of complex matrices");
+  dim n = x.dims[x.rank - 1];
+  struct kb kb;
+  kb_begin(&kb, c, DTYPE_DOUBLE);
+  uint32_t a = kb_in(&kb, v), w = kb_out(&kb, DTYPE_DOUBLE, x.rank, x.dims), e = kb_out(&kb, DTYPE_DOUBLE, x.rank - 1, x.dims),
+           vectors = kb_out(&kb, DTYPE_DOUBLE, x.rank, x.dims);
+  expr_id at[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank - 2, x.dims, at);
+  struct matrix from = matrix_of(&kb, a, at), m = matrix_of(&kb, w, at), q = matrix_of(&kb, vectors, at);
+  struct accumulator largest = acc_begin(&kb, num(&kb, 0));
+  expr_id i = kb_for_dim(&kb, LOOP_SEQ, n), j = kb_for(&kb, LOOP_SEQ, kb_add(&kb, i, kb_int(&kb, 1)));
+  struct element lower = e_now(&kb, f_cast(&kb.f, DTYPE_DOUBLE, matrix_get(&from, i, j)));
+  matrix_put(&m, i, j, lower);
+  matrix_put(&m, j, i, lower);
+  acc_set(&kb, &largest, f_binary(&kb.f, SCALAR_MAX, acc_get(&kb, &largest), un(&kb, SCALAR_ABS, lower)));
+  kb_close(&kb, 2);
+  set_identity(&kb, &q, n);
+  struct sweep s = sweep_begin(&kb, n);
+  struct element off = matrix_take(&m, s.p, s.q);
+  kb_if(&kb, less(&kb, e_mul(&kb, acc_get(&kb, &largest), num(&kb, SMALL)), un(&kb, SCALAR_ABS, off)));
+  struct rotation r = rotation_of(&kb, e_sub(&kb, matrix_get(&m, s.q, s.q), matrix_get(&m, s.p, s.p)), off);
+  rotate(&kb, &m, r, s.p, s.q, n, false);
+  rotate(&kb, &m, r, s.p, s.q, n, true);
+  rotate(&kb, &q, r, s.p, s.q, n, false);
+  kb_set(&kb, s.rotated, expr_int(kb.k, DTYPE_BOOL, 1));
+  kb_close(&kb, 1);
+  sweep_end(&kb);
+  i = kb_for_dim(&kb, LOOP_SEQ, n);
+  value_put(&kb, e, &q, i, matrix_get(&m, i, i));
+  kb_close(&kb, 1);
+  sort_values(&kb, &(struct sorting){.values = e, .n = n, .columns = {&q, NULL}, .rows = {n, n}});
+  kb_close(&kb, x.rank - 2);
+  value_id ev = kb_value(&kb, e), qv = kb_value(&kb, vectors);
+  TRY(kb_finish(&kb));
+  TRY(output_narrowed(c, 0, ev));
+  if (node_attr_int(c->node, "compute_v", 1))
+    return output_narrowed(c, 1, qv);
+  op_set_output(c, 1, no_vectors(c, op_output_dtype(c, 1)));
+  return OK;
+}
+
+/* ---- singular values: the columns of A are rotated until they are orthogonal; their lengths are the values ---- */
+
+struct svd {
+  int rank;
+  dim m, n;                 /* m >= n: the matrix, or its transpose */
+  bool turned;
+  dim s_dims[LIMIT_RANK], u_dims[LIMIT_RANK], v_dims[LIMIT_RANK];
+  uint32_t s, u, v;         /* buffers */
+};
+
+static struct element column_product(struct kb *kb, const struct matrix *m, dim rows, expr_id p, expr_id q) {
+  struct accumulator acc = acc_begin(kb, num(kb, 0));
+  expr_id k = kb_for_dim(kb, LOOP_SEQ, rows);
+  acc_add(kb, &acc, e_mul(kb, matrix_get(m, k, p), matrix_get(m, k, q)));
+  kb_close(kb, 1);
+  return acc_get(kb, &acc);
+}
+
+static void orthogonalize(struct kb *kb, const struct svd *d, const struct matrix *u, const struct matrix *v) {
+  struct sweep s = sweep_begin(kb, d->n);
+  struct element pp = column_product(kb, u, d->m, s.p, s.p), qq = column_product(kb, u, d->m, s.q, s.q);
+  struct element pq = column_product(kb, u, d->m, s.p, s.q);
+  struct element limit = e_mul(kb, num(kb, 1e-16), un(kb, SCALAR_SQRT, e_mul(kb, pp, qq)));
+  kb_if(kb, less(kb, limit, un(kb, SCALAR_ABS, pq)));
+  struct rotation r = rotation_of(kb, e_sub(kb, qq, pp), pq);
+  rotate(kb, u, r, s.p, s.q, d->m, false);
+  rotate(kb, v, r, s.p, s.q, d->n, false);
+  kb_set(kb, s.rotated, expr_int(kb->k, DTYPE_BOOL, 1));
+  kb_close(kb, 1);
+  sweep_end(kb);
+}
+
+/* Columns of u that have no length (beyond rounding) become unit vectors orthogonal to those before: the axis that these cover least,
+ * less its parts along them (twice, for the rounding). */
+static void complete_column(struct kb *kb, const struct svd *d, const struct matrix *u, expr_id j) {
+  struct accumulator least = acc_begin(kb, num(kb, INFINITY));
+  uint32_t axis = kb_local(kb, kb_int(kb, 0));
+  expr_id i = kb_for_dim(kb, LOOP_SEQ, d->m);
+  struct accumulator covered = acc_begin(kb, num(kb, 0));
+  expr_id l = kb_for(kb, LOOP_SEQ, j);
+  acc_add(kb, &covered, e_mul(kb, matrix_get(u, i, l), matrix_get(u, i, l)));
+  kb_close(kb, 1);
+  expr_id lower = less(kb, acc_get(kb, &covered), acc_get(kb, &least));
+  kb_set(kb, axis, expr_select(kb->k, lower, i, kb_get(kb, axis)));
+  acc_set(kb, &least, f_select(&kb->f, real_element(lower), acc_get(kb, &covered), acc_get(kb, &least)));
+  kb_close(kb, 1);
+  i = kb_for_dim(kb, LOOP_SEQ, d->m);
+  struct element on_axis = real_element(expr_binary(kb->k, SCALAR_EQ, i, kb_get(kb, axis)));
+  matrix_put(u, i, j, f_select(&kb->f, on_axis, num(kb, 1), num(kb, 0)));
+  kb_close(kb, 1);
+  kb_for(kb, LOOP_SEQ, kb_int(kb, 2));
+  l = kb_for(kb, LOOP_SEQ, j);
+  struct element part = column_product(kb, u, d->m, l, j);
+  i = kb_for_dim(kb, LOOP_SEQ, d->m);
+  matrix_put(u, i, j, e_sub(kb, matrix_get(u, i, j), e_mul(kb, part, matrix_get(u, i, l))));
+  kb_close(kb, 3);
+  struct element length = e_now(kb, un(kb, SCALAR_SQRT, column_product(kb, u, d->m, j, j)));
+  i = kb_for_dim(kb, LOOP_SEQ, d->m);
+  matrix_put(u, i, j, e_div(kb, matrix_get(u, i, j), length));
+  kb_close(kb, 1);
+}
+
+static void normalize_columns(struct kb *kb, const struct svd *d, const struct matrix *u, dim u_columns) {
+  expr_id j = kb_for_dim(kb, LOOP_SEQ, u_columns), count = kb_dim(kb, d->n);
+  struct accumulator length = acc_begin(kb, num(kb, 0));
+  kb_if(kb, kb_lt(kb, j, count));
+  acc_set(kb, &length, value_at(kb, d->s, u, kb_clamp(kb, j, count)));
+  kb_close(kb, 1);
+  struct element first = value_at(kb, d->s, u, kb_int(kb, 0));
+  kb_if(kb, less(kb, e_mul(kb, first, num(kb, 1e-15)), acc_get(kb, &length)));
+  expr_id i = kb_for_dim(kb, LOOP_SEQ, d->m);
+  matrix_put(u, i, j, e_div(kb, matrix_get(u, i, j), acc_get(kb, &length)));
+  kb_close(kb, 1);
+  kb_else(kb);
+  complete_column(kb, d, u, j);
+  kb_close(kb, 2);
+}
+
+static status svd_begin(struct op_call *c, const struct flow_value *x, bool full, struct svd *d) {
+  if (x->rank < 2)
+    return fail(INVALID_ARGUMENT, "input must be a matrix or a batch of them: %s", op_shape_text(c, x->rank, x->dims));
+  if (dtype_is_complex(x->dtype))
+    return fail(UNIMPLEMENTED, "singular values of complex matrices");
+  dim rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];
+  int less_rows = dim_less(c->lw->dims, rows, columns);
+  if (less_rows < 0)
+    return fail(UNIMPLEMENTED, "singular values of matrices whose size is not known while compiling");
+  d->rank = x->rank;
+  d->turned = less_rows == 1;
+  d->m = d->turned ? columns : rows;
+  d->n = d->turned ? rows : columns;
+  memcpy(d->s_dims, x->dims, sizeof d->s_dims);
+  memcpy(d->u_dims, x->dims, sizeof d->u_dims);
+  memcpy(d->v_dims, x->dims, sizeof d->v_dims);
+  d->s_dims[x->rank - 2] = d->n;
+  d->u_dims[x->rank - 2] = d->m;
+  d->u_dims[x->rank - 1] = full ? d->m : d->n;
+  d->v_dims[x->rank - 2] = d->v_dims[x->rank - 1] = d->n;
+  return OK;
+}
+
+status build_svd(struct op_call *c) {
+  value_id in;
+  struct svd d = {0};
+  TRY(op_input(c, 0, &in));
+  struct flow_value x = *op_value(c, in);
+  bool vectors = node_attr_int(c->node, "compute_uv", 1), full = vectors && node_attr_int(c->node, "full_matrices", 0);
+  TRY(svd_begin(c, &x, full, &d));
+  struct kb kb;
+  kb_begin(&kb, c, DTYPE_DOUBLE);
+  uint32_t a = kb_in(&kb, in);
+  d.s = kb_out(&kb, DTYPE_DOUBLE, x.rank - 1, d.s_dims);
+  d.u = kb_out(&kb, DTYPE_DOUBLE, x.rank, d.u_dims);
+  d.v = kb_out(&kb, DTYPE_DOUBLE, x.rank, d.v_dims);
+  expr_id at[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank - 2, x.dims, at);
+  struct matrix from = matrix_of(&kb, a, at), u = matrix_of(&kb, d.u, at), v = matrix_of(&kb, d.v, at);
+  expr_id i = kb_for_dim(&kb, LOOP_SEQ, d.m), j = kb_for_dim(&kb, LOOP_SEQ, d.n);
+  matrix_put(&u, i, j, f_cast(&kb.f, DTYPE_DOUBLE, d.turned ? matrix_get(&from, j, i) : matrix_get(&from, i, j)));
+  kb_close(&kb, 2);
+  set_identity(&kb, &v, d.n);
+  orthogonalize(&kb, &d, &u, &v);
+  j = kb_for_dim(&kb, LOOP_SEQ, d.n);
+  value_put(&kb, d.s, &u, j, un(&kb, SCALAR_SQRT, column_product(&kb, &u, d.m, j, j)));
+  kb_close(&kb, 1);
+  sort_values(&kb, &(struct sorting){.values = d.s, .n = d.n, .descending = true, .columns = {&u, &v}, .rows = {d.m, d.n}});
+  normalize_columns(&kb, &d, &u, d.u_dims[x.rank - 1]);
+  kb_close(&kb, x.rank - 2);
+  value_id s = kb_value(&kb, d.s), left = kb_value(&kb, d.u), right = kb_value(&kb, d.v);
+  TRY(kb_finish(&kb));
+  TRY(output_narrowed(c, 0, s));
+  if (vectors) {
+    TRY(output_narrowed(c, d.turned ? 2 : 1, left));
+    return output_narrowed(c, d.turned ? 1 : 2, right);
+  }
+  op_set_output(c, 1, no_vectors(c, op_output_dtype(c, 1)));
+  op_set_output(c, 2, no_vectors(c, op_output_dtype(c, 2)));
+  return OK;
+}
