@@ -92,7 +92,12 @@ void grpc_call_reply(struct grpc_call *public, status code, const char *text, ui
   connection_release(connection);
 }
 
-static void answer_plainly(struct grpc_server *server, struct http2_stream *stream, int code) {
+/* A stream that is no call: answered when it ends, since its body may still turn out to be wrong. */
+static struct call plain;
+
+static void answer_plainly(struct grpc_server *server, struct http2_stream *stream) {
+  bool is_other_call = strcmp(stream->method, "POST") == 0 && strncmp(stream->content_type, "application/", 12) == 0;
+  int code = is_other_call ? 415 : 200;
   char text[160];
   int size = snprintf(text, sizeof text, code == 200 ? "tfc %s: a task that speaks gRPC\n" : "this is a gRPC server (%s)\n", server->name);
   if (http2_respond(stream, code, "text/plain") == OK && http2_send_copy(stream, text, (size_t)size) == OK)
@@ -130,8 +135,7 @@ static bool body_reserve(struct call *call, size_t wanted) {
 void grpc_server_on_headers(struct grpc_server *server, struct connection *connection, struct http2_stream *stream) {
   stream->user = NULL;
   if (!grpc_is_content_type(stream->content_type)) {
-    answer_plainly(server, stream, stream->content_type[0] && strcmp(stream->method, "POST") == 0 &&
-                                   strncmp(stream->content_type, "application/", 12) == 0 ? 415 : 200);
+    stream->user = &plain;
     return;
   }
   pthread_mutex_lock(&server->lock);
@@ -165,7 +169,7 @@ void grpc_server_on_data(struct grpc_server *server, struct http2_stream *stream
   struct call *call = stream->user;
   const uint8_t *piece = NULL;
   size_t bytes = 0;
-  while (call && !call->is_handed_over) {
+  while (call && call != &plain && !call->is_handed_over) {
     switch (grpc_read(&call->reader, &data, &size, &piece, &bytes)) {
     case GRPC_NEED_MORE:
       return;
@@ -196,7 +200,9 @@ void grpc_server_on_end(struct grpc_server *server, struct http2_stream *stream)
   struct call *call = stream->user;
   const uint8_t *data = NULL, *piece = NULL;
   size_t size = 0, bytes = 0;
-  if (!call || call->is_handed_over)
+  if (call == &plain)
+    answer_plainly(server, stream);
+  if (!call || call == &plain || call->is_handed_over)
     return;
   grpc_read(&call->reader, &data, &size, &piece, &bytes); /* the end of an empty message needs no byte */
   if (call->messages != 1 || !grpc_reader_is_between(&call->reader)) {
@@ -218,7 +224,7 @@ void grpc_server_on_end(struct grpc_server *server, struct http2_stream *stream)
 void grpc_server_on_close(struct grpc_server *server, struct http2_stream *stream) {
   (void)server;
   struct call *call = stream->user;
-  if (!call)
+  if (!call || call == &plain)
     return;
   stream->user = NULL;
   call->stream = NULL;
