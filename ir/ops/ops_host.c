@@ -39,7 +39,8 @@ status op_host(struct op_call *c, enum host_kind kind, const char *host, struct 
 }
 
 void op_host_output(struct op_call *c, struct flow_node *n, uint32_t i, int rank, const dim *dims) {
-  op_set_output(c, i, op_add_output(c, n, op_output_dtype(c, i), rank, dims));
+  bool handle = c->node->output_dtypes[i] == DTYPE_REF + DTYPE_STRING; /* what TensorFlow 1 calls a resource */
+  op_set_output(c, i, op_add_output(c, n, handle ? DTYPE_RESOURCE : op_output_dtype(c, i), rank, dims));
 }
 
 status op_host_output_shaped(struct op_call *c, struct flow_node *n, uint32_t i, const struct attr_shape *shape) {
