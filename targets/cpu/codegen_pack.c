@@ -20,8 +20,8 @@
 #define CHUNK_BYTES (1 << 19)  /* of panels */
 #define DEPTH_BLOCK 256        /* terms of a block where both factors are packed */
 #define BLOCK_CHUNK 8          /* panels in a tile then */
-#define DEPTH_MAX 2048         /* terms that need no blocks */
-#define ROWS_MIN 16            /* below, packing costs more than it gives */
+#define DEPTH_MAX 6000         /* terms that need no blocks */
+#define ROWS_MIN 33            /* below, packing costs more than it gives */
 #define ROWS_MIN_STRIDED 4     /* the same where the plain code would gather */
 
 /* ---- recognising ---- */
@@ -172,6 +172,8 @@ static bool wants_both(const struct kernel *k, const struct packing *pack) {
 static int find_copy_loop(struct codegen *c, const struct phase *p, int lane, const struct packing *pack, uint32_t *copies) {
   struct usage u = {c->k, p};
   uint32_t most = pack->vectors > 2 || c->m->vector_bytes == 32 ? 6 : c->m->vector_bytes == 64 ? 8 : 4;
+  if (pack->vectors == 1)
+    most = c->m->vector_bytes >= 32 ? 12 : 8;
   bool fixed = pack->packs_both; /* rows are vectors then */
   if (fixed)
     most = c->m->vector_bytes == 64 ? 8 : 4;
@@ -220,6 +222,8 @@ static uint32_t choose_vectors(struct codegen *c, const struct phase *p, int lan
   bool known;
   uint32_t four = 4 * c->m->vector_bytes / size;
   uint64_t trips = (uint64_t)loop_trips_of(c->k, p, lane, &known);
+  if (known && trips <= four / 4)
+    return 1;
   return c->m->vector_bytes == 64 && known && (trips % four == 0 || trips > 6 * four) ? 4 : 2;
 }
 
@@ -659,18 +663,17 @@ void emit_packed_tiles(struct codegen *c, const struct phase *p, value begin, va
   value elements = emit_packed_elements(c, p), grain = emit_phase_grain(c, p);
   value first = LLVMBuildNSWMul(c->b, begin, grain, "");
   value last = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWMul(c->b, end, grain, ""), elements}, 2);
-  value blocks = emit_row_blocks(c, p), panels = emit_panels(c, p), chunk = emit_chunk(c, p), chunks = divide_up(c, panels, chunk);
+  value blocks = emit_row_blocks(c, p), panels = emit_panels(c, p), chunk = emit_chunk(c, p);
   value extent = emit_loop_extent(c, p, rows), size = const_i64(c, (int64_t)ROW_GROUPS * p->pack.copies);
   struct counted_loop loop = loop_begin(c, first, last, const_i64(c, 1));
   value block = LLVMBuildURem(c->b, loop.index, blocks, ""), rest = LLVMBuildUDiv(c->b, loop.index, blocks, "");
-  value from = LLVMBuildNSWMul(c->b, LLVMBuildURem(c->b, rest, chunks, ""), chunk, "");
-  value to = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWAdd(c->b, from, chunk, ""), panels}, 2);
-  rest = LLVMBuildUDiv(c->b, rest, chunks, "");
   for (int i = rows - 1; i >= 0; i--) {
     value n = emit_loop_extent(c, p, i);
     set_phase_loop(c, p, i, LLVMBuildURem(c->b, rest, n, ""));
     rest = LLVMBuildUDiv(c->b, rest, n, "");
   }
+  value from = LLVMBuildNSWMul(c->b, rest, chunk, ""); /* slowest: the chunk stays in the cache */
+  value to = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWAdd(c->b, from, chunk, ""), panels}, 2);
   value row = LLVMBuildNSWMul(c->b, block, size, "");
   value row_end = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWAdd(c->b, row, size, ""), extent}, 2);
   if (p->pack.packs_both) {

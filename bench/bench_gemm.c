@@ -1,0 +1,198 @@
+/* bench_gemm: float32 contractions as the CPU target compiles them, on one core, beside that core's measured peak.
+ *
+ *   ninja bench_gemm && ./bench_gemm
+ *
+ * The peak is what independent fused multiply-adds in registers reach, measured in the same run; a row's figure is the best
+ * of many runs, packing included. */
+#include <dlfcn.h>
+#include <immintrin.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ir/kernel.h"
+#include "runtime/program.h"
+#include "targets/target.h"
+
+static double seconds_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- the peak ---- */
+
+#define PEAK_ROUNDS 400000
+#define ACCUMULATORS 12
+
+__attribute__((target("avx512f"))) static double flops_512(void) {
+  __m512 sums[ACCUMULATORS], x = _mm512_set1_ps(0.5f);
+  for (int i = 0; i < ACCUMULATORS; i++)
+    sums[i] = _mm512_set1_ps((float)i);
+  for (int round = 0; round < PEAK_ROUNDS; round++) {
+#pragma GCC unroll 12
+    for (int i = 0; i < ACCUMULATORS; i++)
+      sums[i] = _mm512_fmadd_ps(sums[i], x, x);
+    __asm__ volatile("" : : "v"(sums[0]));
+  }
+  volatile float sink = 0;
+  for (int i = 0; i < ACCUMULATORS; i++)
+    sink = sink + _mm512_cvtss_f32(sums[i]);
+  return 32.0 * ACCUMULATORS * PEAK_ROUNDS;
+}
+__attribute__((target("avx2,fma"))) static double flops_256(void) {
+  __m256 sums[ACCUMULATORS], x = _mm256_set1_ps(0.5f);
+  for (int i = 0; i < ACCUMULATORS; i++)
+    sums[i] = _mm256_set1_ps((float)i);
+  for (int round = 0; round < PEAK_ROUNDS; round++) {
+#pragma GCC unroll 12
+    for (int i = 0; i < ACCUMULATORS; i++)
+      sums[i] = _mm256_fmadd_ps(sums[i], x, x);
+    __asm__ volatile("" : : "v"(sums[0]));
+  }
+  volatile float sink = 0;
+  for (int i = 0; i < ACCUMULATORS; i++)
+    sink = sink + _mm256_cvtss_f32(sums[i]);
+  return 16.0 * ACCUMULATORS * PEAK_ROUNDS;
+}
+static double measure_peak(void) {
+  double best = 0;
+  for (int i = 0; i < 20; i++) {
+    double start = seconds_now(), flops = __builtin_cpu_supports("avx512f") ? flops_512() : flops_256();
+    double rate = flops / (seconds_now() - start);
+    best = rate > best ? rate : best;
+  }
+  return best * 1e-9;
+}
+
+/* ---- kernels ---- */
+
+struct bench_case {
+  const char *form; /* which factors are transposed; "conv..." */
+  int64_t m, k, n;  /* of a convolution: pixels of a side, channels in, channels out */
+};
+static const struct bench_case cases[] = {
+    {"nn", 128, 128, 128},    {"nn", 256, 256, 256},    {"nn", 512, 512, 512},    {"nn", 1024, 1024, 1024}, {"nn", 500, 500, 500},
+    {"nt", 512, 512, 512},    {"tn", 512, 512, 512},    {"tt", 512, 512, 512},    {"nt", 1024, 1024, 1024}, {"tn", 1024, 1024, 1024},
+    {"nn", 32, 784, 128},     {"tn", 784, 32, 128},     {"nt", 32, 128, 784},     {"nn", 100, 784, 10},     {"nn", 16, 1024, 1024},
+    {"nn", 1, 1024, 1024},    {"nt", 1, 1024, 1024},    {"nn", 1024, 1024, 1},    {"conv", 56, 64, 64},     {"conv", 14, 256, 256},
+    {"conv dx", 28, 128, 128}, {"conv dw", 28, 128, 128},
+};
+#define CASES (sizeof cases / sizeof *cases)
+#define BATCH 4 /* images */
+
+static char *product_text(struct arena *arena, const struct bench_case *c, size_t number) {
+  bool ta = c->form[0] == 't', tb = c->form[1] == 't';
+  return arena_printf(arena,
+                      "kernel k%zu(in a: f32[%lld,%lld], in b: f32[%lld,%lld], out c: f32[%lld,%lld]) { par i0 < %lld { par i1 < %lld {"
+                      " var v0: f32 = 0:f32 red i2 < %lld { v0 = add(v0, mul(a[%s], b[%s])) } c[i0,i1] = v0 } } }",
+                      number, (long long)(ta ? c->k : c->m), (long long)(ta ? c->m : c->k), (long long)(tb ? c->n : c->k),
+                      (long long)(tb ? c->k : c->n), (long long)c->m, (long long)c->n, (long long)c->m, (long long)c->n,
+                      (long long)c->k, ta ? "i2,i0" : "i0,i2", tb ? "i1,i2" : "i2,i1");
+}
+/* 3 x 3, padding to the same size; the image's element of a window position, or 0 */
+static char *conv_text(struct arena *arena, const struct bench_case *c, size_t number) {
+  long long s = c->m, ci = c->k, co = c->n;
+  const char *guard = "select(and(and(le(0, %%0), lt(%%0, %lld)), and(le(0, %%1), lt(%%1, %lld))), a[%s,min(max(%%0, 0), %lld),min(max(%%1, 0), "
+                      "%lld),%s], 0:f32)";
+  bool dx = strcmp(c->form, "conv dx") == 0, dw = strcmp(c->form, "conv dw") == 0;
+  char load[400];
+  snprintf(load, sizeof load, guard, s, s, dw ? "i4" : "i0", s - 1, s - 1, dw ? "i2" : "i6");
+  if (dw)
+    return arena_printf(arena,
+                        "kernel k%zu(in a: f32[%d,%lld,%lld,%lld], in b: f32[%d,%lld,%lld,%lld], out c: f32[3,3,%lld,%lld]) { par i0 < 3 { par i1 < 3 {"
+                        " par i2 < %lld { par i3 < %lld { var v0: f32 = 0:f32 red i4 < %d { red i5 < %lld { red i6 < %lld {"
+                        " %%0 = add(i5, sub(i0, 1)) %%1 = add(i6, sub(i1, 1)) v0 = add(v0, mul(%s, b[i4,i5,i6,i3])) } } } c[i0,i1,i2,i3] = v0 } } } } }",
+                        number, BATCH, s, s, ci, BATCH, s, s, co, ci, co, ci, co, BATCH, s, s, load);
+  return arena_printf(arena,
+                      "kernel k%zu(in a: f32[%d,%lld,%lld,%lld], in b: f32[3,3,%lld,%lld], out c: f32[%d,%lld,%lld,%lld]) { par i0 < %d { par i1 < %lld {"
+                      " par i2 < %lld { par i3 < %lld { var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { red i6 < %lld {"
+                      " %%0 = %s(i1, sub(i4, 1)) %%1 = %s(i2, sub(i5, 1)) v0 = add(v0, mul(%s, b[i4,i5,%s])) } } } c[i0,i1,i2,i3] = v0 } } } } }",
+                      number, BATCH, s, s, ci, dx ? co : ci, dx ? ci : co, BATCH, s, s, co, BATCH, s, s, co, ci, dx ? "sub" : "add",
+                      dx ? "sub" : "add", load, dx ? "i3,i6" : "i6,i3");
+}
+static double case_flops(const struct bench_case *c) {
+  double product = 2.0 * (double)c->m * (double)c->k * (double)c->n;
+  return c->form[0] == 'c' ? product * (double)c->m * 9 * BATCH : product;
+}
+
+static const struct kernel_code *compile(struct kernel *const *kernels, uint32_t count) {
+  char folder[] = "/tmp/bench-gemm-XXXXXX", object[64], library[64], command[200];
+  if (!mkdtemp(folder))
+    return NULL;
+  snprintf(object, sizeof object, "%s/k.o", folder);
+  snprintf(library, sizeof library, "%s/k.so", folder);
+  snprintf(command, sizeof command, "cc -shared -o %s %s -lm", library, object);
+  struct target_unit unit = {.kernels = kernels, .count = count};
+  struct target_options options = {.cpu = "native"};
+  double start = seconds_now();
+  if (target_find("cpu")->compile(&options, &unit, object) != OK) {
+    fprintf(stderr, "%s\n", status_text());
+    return NULL;
+  }
+  printf("%u kernels compiled in %.2f s\n", count, seconds_now() - start);
+  void *handle = system(command) == 0 ? dlopen(library, RTLD_NOW) : NULL;
+  unlink(object);
+  unlink(library);
+  rmdir(folder);
+  return handle ? dlsym(handle, "tfc_kernels") : NULL;
+}
+
+/* ---- measuring ---- */
+
+static float *random_floats(int64_t count) {
+  float *data = aligned_alloc(64, ((size_t)count * 4 + 127) / 64 * 64);
+  for (int64_t i = 0; data && i < count; i++)
+    data[i] = (float)(rand() % 2001 - 1000) * 1e-3f;
+  return data;
+}
+static double best_seconds(const struct kernel *k, const struct kernel_code *code) {
+  void *buffers[3];
+  for (uint32_t i = 0; i < 3; i++) {
+    int64_t count = 1;
+    for (int d = 0; d < k->buffers.items[i].rank; d++)
+      count *= k->buffers.items[i].dims[d];
+    buffers[i] = random_floats(count);
+  }
+  struct kernel_fault fault = {0};
+  struct kernel_call call = {buffers, NULL, random_floats(code->query(NULL, KERNEL_SCRATCH) / 4 + 16), &fault};
+  double best = 1e9, begin = seconds_now();
+  for (int runs = 0; runs < 5 || seconds_now() - begin < 0.3; runs++) {
+    double start = seconds_now();
+    for (int64_t phase = 0; phase < code->query(NULL, KERNEL_PHASES); phase++)
+      code->run(&call, phase, 0, code->query(NULL, phase));
+    double taken = seconds_now() - start;
+    best = taken < best ? taken : best;
+  }
+  for (int i = 0; i < 3; i++)
+    free(buffers[i]);
+  free(call.scratch);
+  return best;
+}
+
+int main(void) {
+  struct arena arena;
+  arena_init(&arena);
+  struct kernel *kernels[CASES];
+  for (size_t i = 0; i < CASES; i++) {
+    char *text = cases[i].form[0] == 'c' ? conv_text(&arena, &cases[i], i) : product_text(&arena, &cases[i], i);
+    if (kernel_parse(text, &arena, &kernels[i]) != OK) {
+      fprintf(stderr, "%s\n%s\n", text, status_text());
+      return 1;
+    }
+  }
+  const struct kernel_code *code = compile(kernels, CASES);
+  if (!code)
+    return 1;
+  double peak = measure_peak();
+  printf("peak of one core: %.0f GFLOP/s\n\n%-8s %6s %6s %6s %12s %10s %7s\n", peak, "form", "m", "k", "n", "us", "GFLOP/s", "of peak");
+  for (size_t i = 0; i < CASES; i++) {
+    double seconds = best_seconds(kernels[i], &code[i]), rate = case_flops(&cases[i]) / seconds * 1e-9;
+    printf("%-8s %6lld %6lld %6lld %12.1f %10.1f %6.0f%%\n", cases[i].form, (long long)cases[i].m, (long long)cases[i].k,
+           (long long)cases[i].n, seconds * 1e6, rate, 100 * rate / peak);
+  }
+  arena_deinit(&arena);
+  return 0;
+}
