@@ -29,7 +29,12 @@ static void print_port(FILE *out, const struct flow *flow, const struct flow_por
   const struct flow_value *value = flow_value_get(flow, port->value);
   fprintf(out, "{\"name\": ");
   print_string(out, port->name);
-  fprintf(out, ", \"dtype\": \"%s\", \"shape\": [", dtype_name(value->dtype));
+  fprintf(out, ", \"dtype\": \"%s\", \"shape\": ", dtype_name(value->dtype));
+  if (port->any_rank) {
+    fprintf(out, "null}");
+    return;
+  }
+  fputc('[', out);
   for (int i = 0; i < value->rank; i++) {
     int64_t size;
     if (!dim_is_const(flow->dims, dim_resolve(flow->dims, value->dims[i]), &size))
@@ -80,6 +85,8 @@ const char *build_json_text(const struct build *build, struct arena *arena) {
   }
   fprintf(out, ",\n \"entries\": [");
   for (uint32_t i = 0; i < build->entries.count; i++) {
+    if (build->entries.items[i].is_variant)
+      continue;
     fputs(i ? ",\n  " : "\n  ", out);
     print_entry(out, &build->entries.items[i]);
   }

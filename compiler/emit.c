@@ -68,7 +68,8 @@ static struct program_range emit_ports(struct emitter *e, const struct flow *flo
   for (uint32_t i = 0; i < count; i++) {
     const struct flow_value *value = flow_value_get(flow, ports[i].value);
     struct program_port port = { .name = emit_text(e, ports[i].name), .tensor = emit_text(e, ports[i].tensor),
-                                 .dtype = (uint8_t)value->dtype, .rank = (uint8_t)value->rank };
+                                 .dtype = (uint8_t)value->dtype, .rank = (uint8_t)value->rank,
+                                 .any_rank = ports[i].any_rank };
     for (int d = 0; d < value->rank; d++)
       port.dims[d] = emit_code(e, value->dims[d]);
     vec_push(&e->ports, port);
@@ -137,7 +138,12 @@ static status emit_parts(struct emitter *e, struct entry *entry, struct program_
 static status emit_entry(struct emitter *e, struct entry *entry) {
   emit_begin_entry(e, entry->flow->dims);
   struct program_entry out = { .name = emit_text(e, entry->name), .replicated = entry->replicated,
-                               .changes_state = flow_changes_state(entry->flow) };
+                               .changes_state = flow_changes_state(entry->flow), .is_variant = entry->is_variant,
+                               .failed = (uint8_t)entry->failed,
+                               .failed_text = emit_text(e, entry->failed_text ? entry->failed_text : "") };
+  const struct entry *end = e->build->entries.items + e->build->entries.count;
+  for (const struct entry *next = entry + 1; next < end && next->is_variant; next++)
+    out.variants += !entry->is_variant;
   out.feeds = emit_ports(e, entry->flow, entry->feeds.items, entry->feeds.count);
   out.fetches = emit_ports(e, entry->flow, entry->fetches.items, entry->fetches.count);
   VEC(uint32_t) list = { 0 };

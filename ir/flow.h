@@ -117,6 +117,7 @@ struct flow_port {
   const char *name;          /* as the entry spells it */
   value_id value;            /* FEED's output; FETCH's input */
   const char *tensor;        /* "node:0" */
+  bool any_rank;             /* of a feed: its rank is not known; this entry is compiled for one, variants for others */
 };
 
 struct flow {
@@ -141,6 +142,9 @@ struct entry {
   struct flow *flow;
   VEC(struct entry_part) parts;
   bool replicated;           /* TASK_SELF occurs */
+  bool is_variant;           /* the same entry as the one before it, for other ranks of its feeds */
+  status failed;             /* feeds of these ranks are wrong: what TensorFlow would report when the step runs */
+  const char *failed_text;
 };
 
 struct flow *flow_create(struct arena *arena, struct dim_table *dims);

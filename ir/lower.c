@@ -242,7 +242,13 @@ static status feed_value(struct lower *lw, const struct lower_request *r, uint32
   enum dtype dtype = dtype_base(node->output_dtypes[e.port]);
   dim dims[LIMIT_RANK];
   int rank;
-  TRY(lower_feed_shape(lw, r->graph, e, &rank, dims));
+  if (r->feed_ranks && !lower_feed_has_rank(r->graph, e)) {
+    rank = r->feed_ranks[i];
+    for (int d = 0; d < rank; d++)
+      dims[d] = dim_symbol(lw->dims, arena_printf(lw->arena, "%s.%d", node->name, d));
+  } else {
+    TRY(lower_feed_shape(lw, r->graph, e, &rank, dims));
+  }
   struct flow_node *n = flow_add_node(lw->flow, FLOW_FEED, node->name, node->op, TASK_DRIVER, NULL);
   n->imm = i;
   *out = flow_add_value(lw->flow, dtype, rank, dims);
@@ -262,7 +268,8 @@ static status add_feeds(struct lower *lw, const struct lower_request *r, struct 
     lw->frame->lowered[e.node] = true;
     lw->frame->token_known[e.node] = true;
     vec_push(&out->feeds, (struct flow_port){.name = r->feed_names[i], .value = v,
-                                             .tensor = arena_printf(lw->arena, "%s:%u", r->graph->nodes.items[e.node].name, e.port)});
+                                             .tensor = arena_printf(lw->arena, "%s:%u", r->graph->nodes.items[e.node].name, e.port),
+                                             .any_rank = !lower_feed_has_rank(r->graph, e)});
   }
   return OK;
 }

@@ -86,7 +86,10 @@ struct lower_request {
   const char **feed_names, **fetch_names; /* as users spell them */
   uint32_t *targets;                      /* nodes */
   uint32_t feed_count, fetch_count, target_count;
+  const int *feed_ranks;                  /* for feeds whose rank the graph does not say (lower_feed_has_rank); else NULL */
 };
+/* Whether the graph says the rank of a fed tensor. */
+bool lower_feed_has_rank(const struct graph *graph, struct edge feed);
 /* Lowers one entry into out->flow (with feeds and fetches filled). Errors name the node and the op; UNIMPLEMENTED names
  * all ops of the entry that have no row. */
 status lower_entry(struct lower *lw, const struct lower_request *request, struct entry *out);

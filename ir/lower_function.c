@@ -54,6 +54,14 @@ static status shape_from_node(struct lower *lw, const struct graph *graph, struc
   return OK;
 }
 
+bool lower_feed_has_rank(const struct graph *graph, struct edge feed) {
+  const struct node *node = &graph->nodes.items[feed.node];
+  const struct attr_value *a = node_attr(node, "shape"), *all = attr_find(node->attrs, node->attr_count, "_output_shapes");
+  if (strcmp(node->op, "Placeholder") != 0 || (a && a->kind == ATTR_SHAPE && !a->shape.unknown_rank))
+    return true;
+  return all && all->kind == ATTR_LIST && feed.port < all->list.count && !all->list.items[feed.port].shape.unknown_rank;
+}
+
 status lower_feed_shape(struct lower *lw, const struct graph *graph, struct edge feed, int *rank, dim *dims) {
   const struct node *node = &graph->nodes.items[feed.node];
   const struct attr_value *a = node_attr(node, "shape");

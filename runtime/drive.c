@@ -291,8 +291,29 @@ static status run_step(struct step *step, const struct program_entry *entry, int
   return step_drive(step, symbols);
 }
 
+/* The variant of an entry whose feeds have these ranks; the entry itself where ranks are fixed. */
+static status choose_variant(const struct task *task, struct tensor *const *feeds, uint32_t *number) {
+  uint32_t first = *number, variants = program_entry(task->program, first)->variants;
+  for (uint32_t v = 0; v <= variants; v++) {
+    const struct program_entry *entry = program_entry(task->program, first + v);
+    bool fits = true;
+    for (uint32_t i = 0; i < entry->feeds.count && fits; i++) {
+      const struct program_port *port = program_port(task->program, entry->feeds.first + i);
+      fits = !port->any_rank || !feeds[i] || feeds[i]->shape.rank == port->rank;
+    }
+    if (!fits)
+      continue;
+    *number = first + v;
+    return entry->failed ? fail((status)entry->failed, "%s", program_text(task->program, entry->failed_text)) : OK;
+  }
+  return fail(UNIMPLEMENTED, "entry '%s' is not compiled for feeds of these ranks",
+              program_text(task->program, program_entry(task->program, first)->name));
+}
+
 status task_run_for_client(struct task *task, uint32_t number, struct tensor *const *feeds, struct tensor **fetches,
                            const atomic_bool *gone) {
+  if (program_entry(task->program, number)->variants)
+    TRY(choose_variant(task, feeds, &number));
   const struct program_entry *entry = program_entry(task->program, number);
   TRY(entry_check_driver(task, entry));
   int64_t few[SYMBOLS_INLINE];

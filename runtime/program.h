@@ -54,7 +54,7 @@ enum program_dim_op {
 };
 
 /* ---- tables ---- */
-#define PROGRAM_MAGIC UINT64_C(0x3167727063667402) /* changes whenever a struct below does */
+#define PROGRAM_MAGIC UINT64_C(0x3167727063667403) /* changes whenever a struct below does */
 #define PROGRAM_TASK_DRIVER UINT32_MAX             /* as in ir/flow.h */
 #define PROGRAM_TASK_SELF (UINT32_MAX - 1)
 #define PROGRAM_NONE UINT32_MAX
@@ -114,12 +114,15 @@ struct program_variable {
 /* A feed or fetch of an entry. */
 struct program_port {
   uint32_t name, tensor;  /* texts: as the user names it; "node:0" */
-  uint8_t dtype, rank, reserved[2];
+  uint8_t dtype, rank, any_rank, reserved; /* any_rank: other variants of the entry take other ranks */
   uint32_t dims[8];       /* size codes */
 };
 struct program_entry {
   uint32_t name;          /* text */
-  uint8_t replicated, changes_state, reserved[2];
+  uint8_t replicated, changes_state;
+  uint8_t is_variant;     /* the entry before it, for feeds of other ranks */
+  uint8_t failed;         /* a status: feeds of these ranks are wrong, for the reason `failed_text` */
+  uint32_t failed_text, variants; /* variants: how many follow this entry */
   struct program_range feeds, fetches; /* ports */
   struct program_range targets;        /* operands: texts, operation names */
   struct program_range parts;

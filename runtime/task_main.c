@@ -45,6 +45,8 @@ static void print_usage(const struct program *program, const char *name) {
   printf(usage, name);
   for (uint32_t i = 0; i < program->tables[PROGRAM_ENTRIES].count; i++) {
     const struct program_entry *entry = program_entry(program, i);
+    if (entry->is_variant)
+      continue;
     printf("  %s:", program_text(program, entry->name));
     for (uint32_t j = 0; j < entry->feeds.count; j++)
       printf("%s%s", j ? ", " : " ", program_text(program, program_port(program, entry->feeds.first + j)->name));
