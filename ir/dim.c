@@ -2,7 +2,6 @@
  * same id. Sums are tiny (one to three terms), so plain sorting and linear walks do. */
 #include "ir/dim.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +11,9 @@
 enum atom_kind { ATOM_SYMBOL, ATOM_FLOORDIV, ATOM_MOD, ATOM_MIN, ATOM_MAX };
 struct atom {
   enum atom_kind kind;
-  dim a, b; /* of a symbol: a is its number */
+  dim a, b;     /* of a symbol: a is its number */
+  bool has_low; /* low is known: nested atoms would be walked again and again */
+  int64_t low;
 };
 #define TERM_ATOMS 12
 struct term {
@@ -109,7 +110,7 @@ static dim atom_dim(struct dim_table *t, enum atom_kind kind, dim a, dim b) {
   while (i < t->atoms.count && (t->atoms.items[i].kind != kind || t->atoms.items[i].a != a || t->atoms.items[i].b != b))
     i++;
   if (i == t->atoms.count)
-    vec_push(&t->atoms, (struct atom){kind, a, b});
+    vec_push(&t->atoms, (struct atom){.kind = kind, .a = a, .b = b});
   return sum_intern(t, &(struct term){.coefficient = 1, .count = 1, .atoms = {i}}, 1);
 }
 
@@ -148,16 +149,25 @@ bool dim_is_symbol(const struct dim_table *t, dim d, uint32_t *symbol) {
 
 #define SUM_TERMS 64
 
+/* The same value as one atom: keeps sums and products within their limits. */
+static dim opaque(struct dim_table *t, dim d) {
+  return atom_dim(t, ATOM_FLOORDIV, d, dim_const(t, 1));
+}
+
 static dim sum_combine(struct dim_table *t, dim a, int64_t factor, dim b) {
+  if (t->sums.items[a].count + t->sums.items[b].count > SUM_TERMS) {
+    bool first = t->sums.items[a].count > t->sums.items[b].count;
+    return first ? sum_combine(t, opaque(t, a), factor, b) : sum_combine(t, a, factor, opaque(t, b));
+  }
   const struct sum x = t->sums.items[a], y = t->sums.items[b];
   struct term terms[SUM_TERMS];
-  assert(x.count + y.count <= SUM_TERMS);
   uint32_t n = 0;
   for (uint32_t i = 0; i < x.count; i++)
     terms[n++] = x.terms[i];
   for (uint32_t i = 0; i < y.count; i++) {
     terms[n] = y.terms[i];
-    terms[n++].coefficient *= factor;
+    terms[n].coefficient = (int64_t)((uint64_t)terms[n].coefficient * (uint64_t)factor);
+    n++;
   }
   return sum_intern(t, terms, n);
 }
@@ -168,7 +178,6 @@ static int atom_order(const void *a, const void *b) {
 }
 static struct term term_product(const struct term *a, const struct term *b) {
   struct term r = {.coefficient = (int64_t)((uint64_t)a->coefficient * (uint64_t)b->coefficient)};
-  assert(a->count + b->count <= TERM_ATOMS);
   memcpy(r.atoms, a->atoms, sizeof(uint32_t) * a->count);
   memcpy(r.atoms + a->count, b->atoms, sizeof(uint32_t) * b->count);
   r.count = a->count + b->count;
@@ -179,10 +188,23 @@ static struct term term_product(const struct term *a, const struct term *b) {
 dim dim_add(struct dim_table *t, dim a, dim b) { return sum_combine(t, dim_resolve(t, a), 1, dim_resolve(t, b)); }
 dim dim_sub(struct dim_table *t, dim a, dim b) { return sum_combine(t, dim_resolve(t, a), -1, dim_resolve(t, b)); }
 
+/* The most atoms that a term of the sum has. */
+static uint32_t sum_atoms(const struct sum *s) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < s->count; i++)
+    most = s->terms[i].count > most ? s->terms[i].count : most;
+  return most;
+}
+
 dim dim_mul(struct dim_table *t, dim a, dim b) {
-  const struct sum x = t->sums.items[dim_resolve(t, a)], y = t->sums.items[dim_resolve(t, b)];
+  a = dim_resolve(t, a), b = dim_resolve(t, b);
+  if (t->sums.items[a].count * t->sums.items[b].count > SUM_TERMS ||
+      sum_atoms(&t->sums.items[a]) + sum_atoms(&t->sums.items[b]) > TERM_ATOMS) {
+    a = opaque(t, a);
+    b = sum_atoms(&t->sums.items[b]) < TERM_ATOMS ? b : opaque(t, b);
+  }
+  const struct sum x = t->sums.items[a], y = t->sums.items[b];
   struct term terms[SUM_TERMS];
-  assert(x.count * y.count <= SUM_TERMS);
   uint32_t n = 0;
   for (uint32_t i = 0; i < x.count; i++)
     for (uint32_t j = 0; j < y.count; j++)
@@ -192,7 +214,7 @@ dim dim_mul(struct dim_table *t, dim a, dim b) {
 
 /* Whether every term of `terms` can be divided by the single term `by`; the quotient in out. */
 static bool term_divide(const struct term *a, const struct term *by, struct term *out) {
-  if (a->coefficient % by->coefficient != 0)
+  if (by->coefficient == -1 || a->coefficient % by->coefficient != 0) /* -1: the least number has no counterpart */
     return false;
   *out = (struct term){.coefficient = a->coefficient / by->coefficient};
   uint32_t j = 0;
@@ -213,6 +235,8 @@ dim dim_floordiv(struct dim_table *t, dim a, dim b) {
   if (dim_is_const(t, b, &divisor)) {
     if (divisor == 0)
       return NO_DIM;
+    if (divisor == -1)
+      return dim_sub(t, dim_const(t, 0), a);
     if (dim_is_const(t, a, &value))
       return dim_const(t, value / divisor - (value % divisor != 0 && (value < 0) != (divisor < 0)));
   }
@@ -260,21 +284,42 @@ dim dim_max(struct dim_table *t, dim a, dim b) { return min_max(t, ATOM_MAX, a, 
 
 /* ---- comparing ---- */
 
-/* The least value an atom can have when that is known to be >= 0: then 0 or more; else -1. */
-static int64_t atom_low(struct dim_table *t, uint32_t index) {
-  struct atom a = t->atoms.items[index];
+static void sum_bounds(struct dim_table *t, dim d, bool *has_low, int64_t *low, bool *has_high, int64_t *high);
+
+static int64_t floordiv_low(struct dim_table *t, struct atom a) {
+  bool has_low, has_high;
+  int64_t low, high, divisor;
+  sum_bounds(t, a.a, &has_low, &low, &has_high, &high);
+  if (!has_low || low < 0)
+    return -1;
+  if (dim_is_const(t, a.b, &divisor))
+    return divisor > 0 ? low / divisor : -1;
+  return dim_less(t, dim_const(t, 0), a.b) == 1 ? 0 : -1;
+}
+
+static int64_t atom_low_find(struct dim_table *t, struct atom a) {
   dim zero = dim_const(t, 0);
   int64_t v;
   switch (a.kind) {
   case ATOM_SYMBOL: return 0;
   case ATOM_MOD: return dim_less(t, zero, a.b) == 1 ? 0 : -1;
-  case ATOM_FLOORDIV: return dim_less(t, a.a, zero) == 0 && dim_less(t, zero, a.b) == 1 ? 0 : -1;
+  case ATOM_FLOORDIV: return floordiv_low(t, a);
   case ATOM_MIN: return dim_less(t, a.a, zero) == 0 && dim_less(t, a.b, zero) == 0 ? 0 : -1;
   default:
     if (dim_is_const(t, a.a, &v) || dim_is_const(t, a.b, &v))
       return v > 0 ? v : -1;
     return dim_less(t, a.a, zero) == 0 || dim_less(t, a.b, zero) == 0 ? 0 : -1;
   }
+}
+
+/* The least value an atom can have when that is known to be >= 0: then 0 or more; else -1. */
+static int64_t atom_low(struct dim_table *t, uint32_t index) {
+  if (!t->atoms.items[index].has_low) {
+    int64_t low = atom_low_find(t, t->atoms.items[index]);
+    t->atoms.items[index].low = low;
+    t->atoms.items[index].has_low = true;
+  }
+  return t->atoms.items[index].low;
 }
 
 /* The sign of a sum from the bounds of its atoms: sets *low (the least value) when all terms but the constant are known to
@@ -287,19 +332,20 @@ static void sum_bounds(struct dim_table *t, dim d, bool *has_low, int64_t *low, 
     int64_t least = 1;
     for (uint32_t j = 0; j < s.terms[i].count && least >= 0; j++) {
       int64_t l = atom_low(t, s.terms[i].atoms[j]);
-      least = l < 0 ? -1 : least * l;
+      least = l < 0 || __builtin_mul_overflow(least, l, &least) ? -1 : least;
     }
     int64_t c = s.terms[i].coefficient;
-    if (s.terms[i].count == 0) {
-      *low += c, *high += c;
+    bool constant = s.terms[i].count == 0;
+    if (least < 0 || __builtin_mul_overflow(c, least, &c)) {
+      *has_low = *has_high = false;
       continue;
     }
-    if (least < 0)
-      *has_low = *has_high = false;
-    else if (c > 0)
-      *has_high = false, *low += c * least;
-    else
-      *has_low = false, *high += c * least;
+    if ((c > 0 || constant) && __builtin_add_overflow(*low, c, low))
+      *has_low = false;
+    if ((c <= 0 || constant) && __builtin_add_overflow(*high, c, high))
+      *has_high = false;
+    if (!constant)
+      *(c > 0 ? has_high : has_low) = false;
   }
 }
 
@@ -484,7 +530,11 @@ void dim_emit(struct dim_table *t, dim d, struct dim_code *code) {
   vec_push(&code->words, PROGRAM_DIM_END);
 }
 
-static int64_t floor_divide(int64_t a, int64_t b) { return b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0; }
+static int64_t floor_divide(int64_t a, int64_t b) {
+  if (b == -1)
+    return (int64_t)(0 - (uint64_t)a);
+  return b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0;
+}
 
 int64_t dim_eval(struct dim_table *t, dim d, const int64_t *symbols) {
   const struct sum s = t->sums.items[dim_resolve(t, d)];
@@ -502,9 +552,9 @@ int64_t dim_eval(struct dim_table *t, dim d, const int64_t *symbols) {
       case ATOM_MIN: x = x < y ? x : y; break;
       case ATOM_MAX: x = x > y ? x : y; break;
       }
-      product *= x;
+      product = (int64_t)((uint64_t)product * (uint64_t)x);
     }
-    total += product;
+    total = (int64_t)((uint64_t)total + (uint64_t)product);
   }
   return total;
 }

@@ -152,8 +152,7 @@ static int64_t known_count(struct dim_table *t, const struct flow_value *v) {
   for (int i = 0; i < v->rank; i++) {
     if (!dim_is_const(t, v->dims[i], &d))
       return -1;
-    count *= d;
-    if (count > LIMIT_FOLD_BYTES)
+    if (d < 0 || d > LIMIT_FOLD_BYTES || (count *= d) > LIMIT_FOLD_BYTES)
       return -1;
   }
   return count;
