@@ -1,0 +1,238 @@
+/* ops_bins.c: values counted in bins and found in sorted lists: Bincount, DenseBincount, HistogramFixedWidth, Bucketize,
+ * LowerBound, UpperBound, NthElement. */
+#include <string.h>
+
+#include "ir/ops/arrange.h"
+
+/* ---- counting ---- */
+
+static status size_input(struct op_call *c, uint32_t i, const char *what, dim *out) {
+  value_id v;
+  TRY(op_input(c, i, &v));
+  if (op_value(c, v)->rank != 0)
+    return fail(INVALID_ARGUMENT, "Shape must be rank 0 but is rank %d: %s", op_value(c, v)->rank, what);
+  struct kb guard;
+  guard_begin(&guard, c);
+  expr_id n = kb_element(&guard, v, 0);
+  kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), n), INVALID_ARGUMENT,
+           arena_printf(c->lw->arena, "%s (%%d) must be non-negative", what), n, NO_EXPR);
+  TRY(guard_finish(&guard));
+  return op_bound_dims(c, v, 1, out);
+}
+
+struct counted {
+  value_id values, weights;
+  bool weighted, binary;
+  int rank;             /* of values: the last `rank - batch` dims are counted together */
+  int batch;
+  dim size;
+};
+
+/* out[batch.., value] += weight */
+static status count_values(struct op_call *c, const struct counted *n) {
+  struct flow_value x = *op_value(c, n->values);
+  enum dtype dtype = op_output_dtype(c, 0);
+  dim dims[LIMIT_RANK] = {n->size};
+  if (n->batch)
+    dims[0] = x.dims[0], dims[1] = n->size;
+  struct kb kb;
+  kb_begin(&kb, c, dtype);
+  uint32_t in = kb_in(&kb, n->values), out = kb_out(&kb, dtype, n->batch + 1, dims);
+  kb_fill(&kb, out, n->batch + 1, dims, f_const_as(&kb.f, dtype, 0));
+  expr_id at[LIMIT_RANK], to[2];
+  kb_loops(&kb, LOOP_SEQ, x.rank, x.dims, at);
+  expr_id value = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, in, at))));
+  kb_check(&kb, kb_le(&kb, kb_int(&kb, 0), value), INVALID_ARGUMENT, "Input arr must be non-negative!", NO_EXPR, NO_EXPR);
+  kb_if(&kb, kb_lt(&kb, value, kb_dim(&kb, n->size)));
+  to[0] = n->batch ? at[0] : value;
+  to[1] = value;
+  struct element one = f_const_as(&kb.f, dtype, 1);
+  struct element weight = n->weighted ? kb_load(&kb, kb_in(&kb, n->weights), at) : one;
+  kb_store(&kb, out, to, n->binary ? one : f_binary(&kb.f, SCALAR_ADD, kb_load(&kb, out, to), weight));
+  kb_close(&kb, x.rank + 1);
+  op_set_output(c, 0, kb_value(&kb, out));
+  return kb_finish_guarded(&kb);
+}
+
+static status read_weights(struct op_call *c, struct counted *n) {
+  TRY(op_input(c, 0, &n->values));
+  TRY(op_input(c, 2, &n->weights));
+  TRY(size_input(c, 1, "size", &n->size));
+  struct flow_value x = *op_value(c, n->values), w = *op_value(c, n->weights);
+  int64_t count = op_dim_value(c, op_count(c, w.rank, w.dims));
+  n->rank = x.rank;
+  n->weighted = count != 0;
+  if (!n->weighted)
+    return OK;
+  bool fits = x.rank == w.rank;
+  for (int d = 0; d < x.rank && fits; d++)
+    fits = dim_equal(c->lw->dims, x.dims[d], w.dims[d]) != 0;
+  if (!fits)
+    return fail(count < 0 ? UNIMPLEMENTED : INVALID_ARGUMENT, "`weights` must be the same shape as `arr` or a length-0 `Tensor`, got %s and %s",
+                op_shape_text(c, w.rank, w.dims), op_shape_text(c, x.rank, x.dims));
+  for (int d = 0; d < x.rank; d++)
+    TRY(op_equal_dims(c, x.dims[d], w.dims[d], "`weights` must be the same shape as `arr`"));
+  return OK;
+}
+
+status build_bincount(struct op_call *c) {
+  struct counted n = {0};
+  TRY(read_weights(c, &n));
+  return count_values(c, &n);
+}
+
+status build_dense_bincount(struct op_call *c) {
+  struct counted n = {.binary = node_attr_int(c->node, "binary_output", 0) != 0};
+  TRY(read_weights(c, &n));
+  if (n.rank > 2)
+    return fail(INVALID_ARGUMENT, "Shape must be at most rank 2 but is rank %d", n.rank);
+  n.batch = n.rank == 2;
+  return count_values(c, &n);
+}
+
+/* ---- HistogramFixedWidth: equal bins over a range; what is outside is counted at the ends ---- */
+
+static expr_id bin_of(struct kb *kb, uint32_t ranges, struct element value, expr_id bins) {
+  expr_id zero = kb_int(kb, 0), one = kb_int(kb, 1);
+  expr_id low = kb_load(kb, ranges, &zero).re, high = kb_load(kb, ranges, &one).re;
+  expr_id width = expr_cast(kb->k, DTYPE_DOUBLE, kb_sub(kb, high, low));
+  expr_id step = expr_binary(kb->k, SCALAR_DIV, width, expr_cast(kb->k, DTYPE_DOUBLE, bins));
+  expr_id above = kb_sub(kb, expr_binary(kb->k, SCALAR_MAX, value.re, low), low);
+  expr_id place = expr_binary(kb->k, SCALAR_DIV, expr_cast(kb->k, DTYPE_DOUBLE, above), step);
+  expr_id last = expr_cast(kb->k, DTYPE_DOUBLE, kb_sub(kb, bins, one));
+  return kb_clamp(kb, expr_cast(kb->k, DTYPE_INT64, expr_binary(kb->k, SCALAR_MIN, place, last)), bins);
+}
+
+status build_histogram_fixed_width(struct op_call *c) {
+  value_id v, range;
+  dim bins;
+  TRY(op_input(c, 0, &v));
+  TRY(op_input(c, 1, &range));
+  TRY(size_input(c, 2, "nbins", &bins));
+  struct flow_value x = *op_value(c, v), r = *op_value(c, range);
+  enum dtype dtype = op_output_dtype(c, 0);
+  if (r.rank != 1 || op_dim_value(c, r.dims[0]) != 2)
+    return fail(INVALID_ARGUMENT, "value_range should be a vector of 2 elements.");
+  TRY(op_require_le(c, op_dim(c, 1), bins, "nbins should be a positive number: at least %d, but got '%d'"));
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t in = kb_in(&kb, v), ranges = kb_in(&kb, range), out = kb_out(&kb, dtype, 1, &bins);
+  expr_id zero = kb_int(&kb, 0), one = kb_int(&kb, 1), at[LIMIT_RANK];
+  kb_check(&kb, kb_lt(&kb, kb_load(&kb, ranges, &zero).re, kb_load(&kb, ranges, &one).re), INVALID_ARGUMENT,
+           "value_range should satisfy value_range[0] < value_range[1]", NO_EXPR, NO_EXPR);
+  kb_fill(&kb, out, 1, &bins, f_const_as(&kb.f, dtype, 0));
+  kb_loops(&kb, LOOP_SEQ, x.rank, x.dims, at);
+  expr_id bin = kb_get(&kb, kb_local(&kb, bin_of(&kb, ranges, kb_load(&kb, in, at), kb_dim(&kb, bins))));
+  kb_store(&kb, out, &bin, f_binary(&kb.f, SCALAR_ADD, kb_load(&kb, out, &bin), f_const_as(&kb.f, dtype, 1)));
+  kb_close(&kb, x.rank);
+  op_set_output(c, 0, kb_value(&kb, out));
+  return kb_finish_guarded(&kb);
+}
+
+/* ---- binary search ---- */
+
+/* A local: how many elements of list[row, 0..n) are below the value (with `equal`: or equal to it). */
+static expr_id count_below(struct kb *kb, uint32_t list, int rank, expr_id row, expr_id n, expr_id value, bool equal) {
+  uint32_t low = kb_local(kb, kb_int(kb, 0)), high = kb_local(kb, n);
+  expr_id one = kb_int(kb, 1), two = kb_int(kb, 2);
+  kb_while(kb, kb_lt(kb, kb_get(kb, low), kb_get(kb, high)));
+  expr_id middle = kb_get(kb, kb_local(kb, kb_div(kb, kb_add(kb, kb_get(kb, low), kb_get(kb, high)), two)));
+  expr_id index[2] = {rank == 2 ? row : middle, middle};
+  expr_id x = expr_cast(kb->k, (enum dtype)expr_get(kb->k, value)->dtype, kb_load(kb, list, index).re);
+  kb_if(kb, equal ? kb_le(kb, x, value) : kb_lt(kb, x, value));
+  kb_set(kb, low, kb_add(kb, middle, one));
+  kb_else(kb);
+  kb_set(kb, high, middle);
+  kb_close(kb, 2);
+  return kb_get(kb, low);
+}
+
+status build_search_sorted(struct op_call *c) {
+  value_id lists, v;
+  bool upper = strcmp(c->node->op, "UpperBound") == 0;
+  TRY(op_input(c, 0, &lists));
+  TRY(op_input(c, 1, &v));
+  struct flow_value l = *op_value(c, lists), x = *op_value(c, v);
+  enum dtype dtype = op_output_dtype(c, 0);
+  if (l.rank != 2 || x.rank != 2)
+    return fail(INVALID_ARGUMENT, "%s must be a matrix", l.rank != 2 ? "sorted_inputs" : "values");
+  TRY(op_equal_dims(c, l.dims[0], x.dims[0], "Leading dim_size of both tensors must match."));
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t sorted = kb_in(&kb, lists), in = kb_in(&kb, v), out = kb_out(&kb, dtype, 2, x.dims);
+  expr_id at[2];
+  kb_loops(&kb, LOOP_PAR, 2, x.dims, at);
+  expr_id value = kb_get(&kb, kb_local(&kb, kb_load(&kb, in, at).re));
+  expr_id place = count_below(&kb, sorted, 2, at[0], kb_dim(&kb, l.dims[1]), value, upper);
+  kb_store(&kb, out, at, real_element(expr_cast(kb.k, dtype, place)));
+  kb_close(&kb, 2);
+  op_set_output(c, 0, kb_value(&kb, out));
+  return kb_finish_guarded(&kb);
+}
+
+status build_bucketize(struct op_call *c) {
+  value_id v;
+  TRY(op_input(c, 0, &v));
+  struct flow_value x = *op_value(c, v);
+  const struct attr_value *list = node_attr(c->node, "boundaries");
+  uint32_t count = list ? list->list.count : 0;
+  float *bounds = arena_alloc_aligned(c->lw->arena, sizeof *bounds * (count + 1), 64);
+  for (uint32_t i = 0; i < count; i++) {
+    bounds[i] = (float)list->list.items[i].f;
+    if (i && bounds[i] < bounds[i - 1])
+      return fail(INVALID_ARGUMENT, "Expected sorted boundaries");
+  }
+  dim length = op_dim(c, count);
+  value_id boundaries = op_constant(c, DTYPE_FLOAT, 1, &length, bounds);
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t in = kb_in(&kb, v), sorted = kb_in(&kb, boundaries), out = kb_out(&kb, DTYPE_INT32, x.rank, x.dims);
+  expr_id at[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank, x.dims, at);
+  enum dtype compared = x.dtype == DTYPE_DOUBLE ? DTYPE_DOUBLE : DTYPE_FLOAT;
+  expr_id value = kb_get(&kb, kb_local(&kb, expr_cast(kb.k, compared, kb_load(&kb, in, at).re)));
+  expr_id place = count_below(&kb, sorted, 1, NO_EXPR, kb_int(&kb, count), value, true);
+  kb_store(&kb, out, at, real_element(expr_cast(kb.k, DTYPE_INT32, place)));
+  kb_close(&kb, x.rank);
+  op_set_output(c, 0, kb_value(&kb, out));
+  return kb_finish(&kb);
+}
+
+/* ---- NthElement ---- */
+
+/* The element with at most n others before it and more than n not after it: found by counting, in no memory. */
+status build_nth_element(struct op_call *c) {
+  value_id v, which;
+  TRY(op_input(c, 0, &v));
+  TRY(op_input(c, 1, &which));
+  struct flow_value x = *op_value(c, v);
+  bool reverse = node_attr_int(c->node, "reverse", 0) != 0;
+  if (x.rank < 1 || op_value(c, which)->rank != 0)
+    return fail(INVALID_ARGUMENT, x.rank < 1 ? "Input must be at least rank 1" : "N must be scalar");
+  struct kb guard, kb;
+  guard_begin(&guard, c);
+  expr_id n = kb_element(&guard, which, 0), last = kb_dim(&guard, x.dims[x.rank - 1]);
+  kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), n), INVALID_ARGUMENT, "n must be non-negative, got %d", n, NO_EXPR);
+  kb_check(&guard, kb_lt(&guard, n, last), INVALID_ARGUMENT, "Input must have at least n+1 columns: n is %d, columns %d", n, last);
+  TRY(guard_finish(&guard));
+  kb_begin(&kb, c, x.dtype);
+  uint32_t in = kb_in(&kb, v), out = kb_out(&kb, x.dtype, x.rank - 1, x.dims);
+  expr_id at[LIMIT_RANK], other[LIMIT_RANK], one = kb_int(&kb, 1), zero = kb_int(&kb, 0);
+  kb_loops(&kb, LOOP_PAR, x.rank - 1, x.dims, at);
+  at[x.rank - 1] = zero;
+  kb_store(&kb, out, at, kb_load(&kb, in, at)); /* among NaNs no element has the place */
+  at[x.rank - 1] = kb_for_dim(&kb, LOOP_SEQ, x.dims[x.rank - 1]);
+  uint32_t before = kb_local(&kb, zero), same = kb_local(&kb, zero);
+  memcpy(other, at, sizeof at);
+  other[x.rank - 1] = kb_for_dim(&kb, LOOP_SEQ, x.dims[x.rank - 1]);
+  expr_id a = kb_load(&kb, in, at).re, b = kb_load(&kb, in, other).re;
+  kb_set(&kb, before, kb_add(&kb, kb_get(&kb, before), kb_select(&kb, reverse ? kb_lt(&kb, a, b) : kb_lt(&kb, b, a), one, zero)));
+  kb_set(&kb, same, kb_add(&kb, kb_get(&kb, same), kb_select(&kb, kb_eq(&kb, a, b), one, zero)));
+  kb_close(&kb, 1);
+  expr_id place = kb_element(&kb, which, 0), after = kb_add(&kb, kb_get(&kb, before), kb_get(&kb, same));
+  kb_if(&kb, kb_and(&kb, kb_le(&kb, kb_get(&kb, before), place), kb_lt(&kb, place, after)));
+  kb_store(&kb, out, at, kb_load(&kb, in, at));
+  kb_close(&kb, x.rank + 1);
+  op_set_output(c, 0, kb_value(&kb, out));
+  return kb_finish_guarded(&kb);
+}
