@@ -75,6 +75,17 @@ static bool has_effect(const struct flow_node *n) {
   return false;
 }
 
+/* A computed size that was assumed equal to another while compiling is checked where it is bound. */
+static bool checks_size(const struct flow *f, const struct flow_node *n) {
+  for (uint32_t i = 0; i < n->bind_count; i++) {
+    uint32_t symbol;
+    dim d = dim_resolve(f->dims, dim_of_symbol(f->dims, n->binds[i]));
+    if (!dim_is_symbol(f->dims, d, &symbol) || symbol != n->binds[i])
+      return true;
+  }
+  return false;
+}
+
 void flow_mark_live(const struct flow *f, bool *keep) {
   struct liveness l = {.flow = f, .keep = keep, .symbols = dims_symbol_count(f->dims)};
   l.binder = calloc(l.symbols + 1, sizeof *l.binder);
@@ -83,7 +94,7 @@ void flow_mark_live(const struct flow *f, bool *keep) {
     if (!f->nodes.items[l.current])
       continue;
     flow_node_binds(f, f->nodes.items[l.current], note_binder, &l);
-    if (has_effect(f->nodes.items[l.current]))
+    if (has_effect(f->nodes.items[l.current]) || checks_size(f, f->nodes.items[l.current]))
       keep_node(&l, l.current);
   }
   for (uint32_t i = 0; i < f->results.count; i++)
