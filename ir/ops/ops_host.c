@@ -245,3 +245,17 @@ status build_substr(struct op_call *c) {
   op_host_output(c, n, 0, rank, dims);
   return OK;
 }
+
+/* Row splits, one more than strings; code points, and where each began. */
+status build_unicode_decode(struct op_call *c) {
+  int rank;
+  dim dims[LIMIT_RANK];
+  struct flow_node *n;
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  TRY(input_shape(c, 0, &rank, dims));
+  dim splits = dim_add(c->lw->dims, op_count(c, rank, dims), op_dim(c, 1)), codes = op_new_symbol(c);
+  op_host_output(c, n, 0, 1, &splits);
+  for (uint32_t i = 1; i < c->out_count; i++)
+    op_host_output(c, n, i, 1, &codes);
+  return OK;
+}
