@@ -1,6 +1,7 @@
 /* dataflow.c: runs a block whose instructions may wait for other steps: an instruction runs when all it needs has run, and
  * one that has to wait leaves the thread to the others. Among those that are ready the first in the block goes first. */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,8 +192,7 @@ status frame_run_dataflow(struct frame *frame) {
   status result = run_all(&d);
   if (result != OK) {
     char text[2048];
-    strncpy(text, status_text(), sizeof text - 1);
-    text[sizeof text - 1] = 0;
+    snprintf(text, sizeof text, "%s (on %s)", status_text(), frame->part->task->name);
     step_fail(frame->step, result, text);
     withdraw_all(&d);
     result = fail(result, "%s", text);

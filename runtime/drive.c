@@ -112,7 +112,7 @@ static status part_run(struct part *part, struct step *step, const int64_t *symb
   TRY(frame_acquire(part, step, symbols, &frame));
   status result = frame_run(frame);
   frame_release(frame);
-  if (result != OK)
+  if (result != OK && !part->code->dataflow) /* a dataflow part says so itself: it tells the step before it cleans up */
     status_suffix(result, " (on %s)", part->task->name);
   return result;
 }
