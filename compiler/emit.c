@@ -70,8 +70,11 @@ static struct program_range emit_ports(struct emitter *e, const struct flow *flo
     struct program_port port = { .name = emit_text(e, ports[i].name), .tensor = emit_text(e, ports[i].tensor),
                                  .dtype = (uint8_t)value->dtype, .rank = (uint8_t)value->rank,
                                  .any_rank = ports[i].any_rank };
-    for (int d = 0; d < value->rank; d++)
+    for (int d = 0; d < value->rank; d++) {
+      const char *why = dim_reason(flow->dims, value->dims[d]);
       port.dims[d] = emit_code(e, value->dims[d]);
+      port.reasons[d] = emit_text(e, why ? why : "");
+    }
     vec_push(&e->ports, port);
   }
   return range;

@@ -36,6 +36,7 @@ struct dim_table {
   VEC(struct symbol) symbols;
   VEC(struct dim_pair) assumptions;
   VEC(uint32_t) cons; /* hash slots of sums */
+  const char *reason; /* of assumptions made now */
   uint32_t unified;   /* number of unifications: 0 makes dim_resolve free */
 };
 
@@ -433,10 +434,19 @@ bool dim_unify(struct dim_table *t, dim a, dim b) {
   free(seen);
   if (recursive)
     return false;
-  vec_push(&t->assumptions, (struct dim_pair){replace_a ? a : b, other});
+  vec_push(&t->assumptions, (struct dim_pair){replace_a ? a : b, other, t->reason});
   t->symbols.items[s].stands_for = other;
   t->unified++;
   return true;
+}
+
+void dims_set_reason(struct dim_table *t, const char *why) { t->reason = why; }
+
+const char *dim_reason(const struct dim_table *t, dim symbol) {
+  for (uint32_t i = 0; i < t->assumptions.count; i++)
+    if (t->assumptions.items[i].a == symbol)
+      return t->assumptions.items[i].why;
+  return NULL;
 }
 
 const struct dim_pair *dims_assumptions(const struct dim_table *t, uint32_t *count) {

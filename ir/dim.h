@@ -43,8 +43,13 @@ int dim_less(struct dim_table *t, dim a, dim b);     /* a < b, from bounds: symb
 bool dim_unify(struct dim_table *t, dim a, dim b);
 struct dim_pair {
   dim a, b; /* assumed equal while compiling; a is the bare symbol */
+  const char *why;
 };
 const struct dim_pair *dims_assumptions(const struct dim_table *t, uint32_t *count);
+/* Who assumes from now on: "node (Op)". Kept by reference. */
+void dims_set_reason(struct dim_table *t, const char *why);
+/* Why a symbol stands for something else; NULL when it does not. */
+const char *dim_reason(const struct dim_table *t, dim symbol);
 dim dim_resolve(struct dim_table *t, dim d);
 /* "n0*784 + 1" in memory of the table */
 const char *dim_text(struct dim_table *t, dim d);

@@ -198,6 +198,7 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
   for (uint32_t i = 0; i < fr->entry_controls.count; i++)
     vec_push(&c.controls, fr->entry_controls.items[i]);
   /* outputs that are fed stay what they are */
+  dims_set_reason(lw->dims, arena_printf(lw->arena, "%s (%s)", node->name, node->op));
   struct bound *outputs = frame_outputs(lw, fr, index);
   c.out = ARENA_ARRAY(lw->arena, struct bound, node->output_count + 1);
   status s = call_node(&c, fr, index);

@@ -127,6 +127,13 @@ static void part_run_reporting(struct part *part, struct step *step, const int64
   step_fail(step, result, text);
 }
 
+/* The nodes that need the sizes of a feed to agree with others. */
+static void say_reasons(const struct task *task, const struct program_port *port, status code) {
+  for (int d = 0; d < port->rank; d++)
+    if (*program_text(task->program, port->reasons[d]))
+      status_suffix(code, "; %s needs dimension %d so", program_text(task->program, port->reasons[d]), d);
+}
+
 /* Checks the feeds and gives the symbols in their shapes values: the plain ones first, then the rest must agree. */
 static status bind_feeds(const struct task *task, uint32_t number, struct tensor *const *feeds, int64_t *symbols) {
   const struct program_entry *entry = program_entry(task->program, number);
@@ -142,8 +149,10 @@ static status bind_feeds(const struct task *task, uint32_t number, struct tensor
   for (uint32_t i = 0; i < entry->feeds.count; i++) {
     const struct program_port *port = program_port(task->program, entry->feeds.first + i);
     status result = shape_bind(task->program, port->dims, port->rank, &feeds[i]->shape, symbols);
-    if (result != OK)
+    if (result != OK) {
+      say_reasons(task, port, result);
       return status_prefix(result, "feed '%s': ", program_text(task->program, port->name));
+    }
   }
   return OK;
 }

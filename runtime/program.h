@@ -54,7 +54,7 @@ enum program_dim_op {
 };
 
 /* ---- tables ---- */
-#define PROGRAM_MAGIC UINT64_C(0x3167727063667403) /* changes whenever a struct below does */
+#define PROGRAM_MAGIC UINT64_C(0x3167727063667404) /* changes whenever a struct below does */
 #define PROGRAM_TASK_DRIVER UINT32_MAX             /* as in ir/flow.h */
 #define PROGRAM_TASK_SELF (UINT32_MAX - 1)
 #define PROGRAM_NONE UINT32_MAX
@@ -116,6 +116,7 @@ struct program_port {
   uint32_t name, tensor;  /* texts: as the user names it; "node:0" */
   uint8_t dtype, rank, any_rank, reserved; /* any_rank: other variants of the entry take other ranks */
   uint32_t dims[8];       /* size codes */
+  uint32_t reasons[8];    /* texts: which node needs this size to be what it is; "" when it is the feed's own */
 };
 struct program_entry {
   uint32_t name;          /* text */

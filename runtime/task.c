@@ -140,8 +140,9 @@ status task_check_feed(const struct task *task, uint32_t entry, uint32_t feed, c
   for (int i = 0; i < port->rank; i++) {
     const int64_t *code = program_words(task->program, port->dims[i]);
     if (code[0] == PROGRAM_DIM_CONST && code[2] == PROGRAM_DIM_END && code[1] != tensor->shape.dims[i])
-      return fail(INVALID_ARGUMENT, "feed '%s' has shape %s, dimension %d must be %lld", name,
-                  shape_text(&tensor->shape), i, (long long)code[1]);
+      return fail(INVALID_ARGUMENT, "feed '%s' has shape %s, dimension %d must be %lld%s%s", name,
+                  shape_text(&tensor->shape), i, (long long)code[1], *program_text(task->program, port->reasons[i]) ? " for " : "",
+                  program_text(task->program, port->reasons[i]));
   }
   return OK;
 }

@@ -207,29 +207,71 @@ status build_broadcast_to(struct op_call *c) {
   return kb_finish(&kb);
 }
 
-/* Two shapes as dims, aligned to the right with ones in front. */
-static status two_shapes(struct op_call *c, dim *a, dim *b, int *rank) {
-  value_id v;
-  dim *x, *y;
-  int nx, ny;
-  TRY(op_input(c, 0, &v));
-  TRY(op_elements(c, v, &x, &nx));
-  TRY(op_input(c, 1, &v));
-  TRY(op_elements(c, v, &y, &ny));
-  *rank = nx > ny ? nx : ny;
+/* Two shapes as dims, aligned to the right with ones in front. *known: all their elements are known while compiling. */
+static status two_shapes(struct op_call *c, dim *a, dim *b, int *rank, bool *known) {
+  value_id v[2];
+  dim *x[2];
+  int n[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    TRY(op_input(c, i, &v[i]));
+    TRY(op_known_elements(c, v[i], &x[i], &n[i]));
+  }
+  *rank = n[0] > n[1] ? n[0] : n[1];
+  *known = true;
   if (*rank > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "shapes of rank %d", *rank);
   for (int i = 0; i < *rank; i++) {
-    a[i] = i < *rank - nx ? op_dim(c, 1) : x[i - (*rank - nx)];
-    b[i] = i < *rank - ny ? op_dim(c, 1) : y[i - (*rank - ny)];
+    a[i] = i < *rank - n[0] ? op_dim(c, 1) : x[0][i - (*rank - n[0])];
+    b[i] = i < *rank - n[1] ? op_dim(c, 1) : x[1][i - (*rank - n[1])];
+    *known = *known && a[i] != NO_DIM && b[i] != NO_DIM;
   }
   return OK;
+}
+
+/* Element i of one of the two shapes aligned to `rank`, at run time. */
+static struct element shape_element(struct kb *kb, uint32_t buffer, value_id v, int rank, expr_id i) {
+  struct op_call *c = kb->c;
+  int64_t n = op_dim_value(c, op_value(c, v)->dims[0]);
+  expr_id at = kb_sub(kb, i, kb_int(kb, rank - n));
+  struct element one = f_const(&kb->f, 1);
+  if (n == 0)
+    return one;
+  expr_id inside = kb_clamp(kb, at, kb_int(kb, n));
+  struct element e = kb_load(kb, buffer, &inside);
+  return f_select(&kb->f, real_element(kb_lt(kb, at, kb_int(kb, 0))), one, e);
+}
+
+static void check_fits(struct kb *kb, struct element x, struct element y) {
+  struct formula *f = &kb->f;
+  kb_check(kb, OR(EQ(x, y), OR(EQ(x, K(1)), EQ(y, K(1)))).re, INVALID_ARGUMENT, "Incompatible shapes: %d and %d do not broadcast",
+           kb_index(kb, x), kb_index(kb, y));
+}
+
+static status broadcast_args_at_runtime(struct op_call *c, int rank) {
+  value_id a, b;
+  TRY(op_input(c, 0, &a));
+  TRY(op_input(c, 1, &b));
+  struct kb kb;
+  kb_begin(&kb, c, op_value(c, a)->dtype);
+  struct formula *f = &kb.f;
+  dim length = op_dim(c, rank);
+  uint32_t ba = kb_in(&kb, a), bb = kb_in(&kb, b), o = kb_out(&kb, op_value(c, a)->dtype, 1, &length);
+  expr_id i = kb_for_dim(&kb, LOOP_PAR, length);
+  struct element x = shape_element(&kb, ba, a, rank, i), y = shape_element(&kb, bb, b, rank, i);
+  check_fits(&kb, x, y);
+  kb_store(&kb, o, &i, SELECT(EQ(x, K(1)), y, x));
+  kb_close(&kb, 1);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
 }
 
 status build_broadcast_args(struct op_call *c) {
   dim a[LIMIT_RANK], b[LIMIT_RANK], out[LIMIT_RANK];
   int rank;
-  TRY(two_shapes(c, a, b, &rank));
+  bool known;
+  TRY(two_shapes(c, a, b, &rank, &known));
+  if (!known)
+    return broadcast_args_at_runtime(c, rank);
   for (int i = 0; i < rank; i++) {
     if (op_dim_value(c, a[i]) == 1 || op_dim_value(c, b[i]) == 1)
       out[i] = op_dim_value(c, a[i]) == 1 ? b[i] : a[i];
@@ -240,12 +282,55 @@ status build_broadcast_args(struct op_call *c) {
   return OK;
 }
 
+/* The axes of side `side`, packed, and their number: the number is bound, and sizes the output. */
+static status gradient_axes_at_runtime(struct op_call *c, int rank, uint32_t side) {
+  value_id v[2], count;
+  TRY(op_input(c, 0, &v[0]));
+  TRY(op_input(c, 1, &v[1]));
+  enum dtype dtype = op_value(c, v[0])->dtype;
+  dim length = op_dim(c, rank), *n;
+  value_id all;
+  for (int pass = 0; pass < 2; pass++) {
+    struct kb kb;
+    kb_begin(&kb, c, dtype);
+    struct formula *f = &kb.f;
+    uint32_t ba = kb_in(&kb, v[0]), bb = kb_in(&kb, v[1]);
+    uint32_t o = pass ? kb_out(&kb, dtype, 1, n) : kb_out(&kb, DTYPE_INT64, 0, NULL);
+    uint32_t at = kb_local(&kb, kb_int(&kb, 0));
+    expr_id i = kb_for_dim(&kb, LOOP_SEQ, length);
+    struct element x = shape_element(&kb, ba, v[0], rank, i), y = shape_element(&kb, bb, v[1], rank, i);
+    check_fits(&kb, x, y);
+    kb_if(&kb, EQ(side ? y : x, K(1)).re);
+    expr_id place = kb_get(&kb, at);
+    if (pass)
+      kb_store(&kb, o, &place, f_cast(f, dtype, real_element(i)));
+    kb_set(&kb, at, kb_add(&kb, place, kb_int(&kb, 1)));
+    kb_close(&kb, 2);
+    if (!pass)
+      kb_store(&kb, o, NULL, real_element(kb_get(&kb, at)));
+    all = kb_value(&kb, o);
+    TRY(kb_finish(&kb));
+    int one;
+    if (!pass) {
+      count = all;
+      TRY(op_elements(c, count, &n, &one));
+    }
+  }
+  op_set_output(c, side, all);
+  return OK;
+}
+
 /* The axes over which each side's gradient must be summed: where it was 1 (also where both were). */
 status build_broadcast_gradient_args(struct op_call *c) {
   dim a[LIMIT_RANK], b[LIMIT_RANK];
   int64_t axes[2][LIMIT_RANK], counts[2] = {0, 0};
   int rank;
-  TRY(two_shapes(c, a, b, &rank));
+  bool known;
+  TRY(two_shapes(c, a, b, &rank, &known));
+  for (uint32_t side = 0; side < 2 && !known; side++)
+    TRY(gradient_axes_at_runtime(c, rank, side));
+  if (!known)
+    return OK;
   for (int i = 0; i < rank; i++) {
     bool one_a = op_dim_value(c, a[i]) == 1, one_b = op_dim_value(c, b[i]) == 1;
     if (!one_a && !one_b && op_equal_dims(c, a[i], b[i], "shapes") != OK)
