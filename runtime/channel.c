@@ -177,9 +177,24 @@ static size_t target(struct connection *connection, uint8_t **out) {
 
 /* ---- ticks ---- */
 
+/* A client may take its time between calls, but not in the middle of one. */
+static void stall_check(struct channel *channel, const struct http2 *http2, uint64_t now_ms) {
+  uint64_t bytes = http2_data_bytes(http2);
+  if (!http2_is_waiting(http2)) {
+    channel->waiting_since_ms = 0;
+  } else if (channel->waiting_since_ms == 0 || bytes - channel->waiting_bytes >= NET_STALL_BYTES) {
+    channel->waiting_since_ms = now_ms;
+    channel->waiting_bytes = bytes;
+  } else if (now_ms - channel->waiting_since_ms > NET_STALL_MS) {
+    connection_abort(channel->connection, "the client has stalled");
+  }
+}
+
 static void run_tick(struct connection_post *post, struct http2 *http2) {
   struct channel *channel = (struct channel *)((char *)post - offsetof(struct channel, tick));
   channel->tick_is_posted = false;
+  if (http2 && !channel->has_link)
+    stall_check(channel, http2, loop_now_ms());
   if (!http2 || !channel->has_link)
     return;
   if (link_tick(&channel->link, loop_now_ms()) != OK) {

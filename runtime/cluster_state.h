@@ -30,6 +30,7 @@ struct channel {
   bool has_spoken;             /* a complete request came: no stranger that only holds a socket */
   struct link link;
   uint64_t created_ms;
+  uint64_t waiting_since_ms, waiting_bytes; /* for a client: since when, and what had moved then; 0: not waiting */
   struct connection_post tick;
   bool tick_is_posted;
   char refusal[CLUSTER_REASON_BYTES]; /* why the link was ended; "" */
@@ -54,6 +55,7 @@ struct peer {
   struct loop_timer timer;
   struct channel *dialling;
   uint32_t backoff_ms;
+  uint64_t dialled_since_ms;
   struct address_list addresses;
   uint32_t next_address;
   bool tried_beside;           /* address_beside was the last way */

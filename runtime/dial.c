@@ -1,6 +1,6 @@
 /* dial.c: how tasks come together: listening on the own address, dialling the others' until they answer.
  *
- * A peer is dialled in the background from the start, again and again with a backoff that doubles up to a second; whether
+ * A peer is dialled in the background from the start, again and again with a backoff that doubles up to a second in the end; whether
  * anybody waits for it is another matter (cluster.c). Names that need a name server are looked up on a thread of their own, so that
  * a slow one does not silence the links.
  */
@@ -13,7 +13,9 @@
 #include "runtime/cluster_state.h"
 
 #define BACKOFF_MS_MIN 10
-#define BACKOFF_MS_MAX 1000
+#define BACKOFF_MS_EARLY 80   /* in the first EARLY_MS: a cluster that is being started is to begin at once */
+#define BACKOFF_MS_LATE 1000
+#define EARLY_MS 30000
 #define PAUSE_MS 100 /* out of file descriptors */
 
 /* ---- listening ---- */
@@ -104,9 +106,11 @@ void peer_dial_failed(struct peer *peer, const char *reason) {
   if (peer->next_address >= peer->addresses.count)
     peer->addresses.count = 0; /* ask again: a name may move */
   peer->backoff_ms = peer->backoff_ms ? peer->backoff_ms * 2 : BACKOFF_MS_MIN;
-  if (peer->backoff_ms > BACKOFF_MS_MAX)
-    peer->backoff_ms = BACKOFF_MS_MAX;
-  loop_timer_set(cluster->loop, &peer->timer, loop_now_ms() + peer->backoff_ms);
+  uint64_t now_ms = loop_now_ms();
+  uint32_t backoff_ms_max = now_ms - peer->dialled_since_ms < EARLY_MS ? BACKOFF_MS_EARLY : BACKOFF_MS_LATE;
+  if (peer->backoff_ms > backoff_ms_max)
+    peer->backoff_ms = backoff_ms_max;
+  loop_timer_set(cluster->loop, &peer->timer, now_ms + peer->backoff_ms);
 }
 
 /* The faster way, when the peer is on this host: it is tried before the first address, and its failure takes no time. */
@@ -216,5 +220,6 @@ static void on_dial_due(struct loop_timer *timer) {
 void peer_dial(struct peer *peer) {
   peer->timer.on_due = on_dial_due;
   peer->backoff_ms = 0;
-  loop_timer_set(peer->cluster->loop, &peer->timer, loop_now_ms());
+  peer->dialled_since_ms = loop_now_ms();
+  loop_timer_set(peer->cluster->loop, &peer->timer, peer->dialled_since_ms);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define SERVICE_PREFIX "/tensorflow."
+#define HEALTH_PATH "/grpc.health.v1.Health/Check"
 
 struct grpc_server {
   const char *name;
@@ -139,7 +140,8 @@ void grpc_server_on_headers(struct grpc_server *server, struct connection *conne
     return;
   }
   pthread_mutex_lock(&server->lock);
-  bool is_served = server->service.on_call && strncmp(stream->path, SERVICE_PREFIX, strlen(SERVICE_PREFIX)) == 0;
+  bool is_served = (server->service.on_call && strncmp(stream->path, SERVICE_PREFIX, strlen(SERVICE_PREFIX)) == 0) ||
+                   strcmp(stream->path, HEALTH_PATH) == 0;
   pthread_mutex_unlock(&server->lock);
   if (!is_served) {
     char text[NET_PATH_BYTES + 64];
@@ -196,6 +198,15 @@ void grpc_server_on_data(struct grpc_server *server, struct http2_stream *stream
   }
 }
 
+/* HealthCheckResponse {1: SERVING}: who can ask is served. */
+static void answer_health(struct call *call) {
+  static const uint8_t serving[] = {0x08, 0x01};
+  uint8_t *body = malloc(sizeof serving);
+  if (body)
+    memcpy(body, serving, sizeof serving);
+  grpc_call_reply(&call->public, body ? OK : RESOURCE_EXHAUSTED, "no memory", body, sizeof serving);
+}
+
 void grpc_server_on_end(struct grpc_server *server, struct http2_stream *stream) {
   struct call *call = stream->user;
   const uint8_t *data = NULL, *piece = NULL;
@@ -213,6 +224,10 @@ void grpc_server_on_end(struct grpc_server *server, struct http2_stream *stream)
   call->public.body = call->body;
   call->public.size = call->used;
   atomic_fetch_add(&call->references, 1);
+  if (strcmp(call->public.path, HEALTH_PATH) == 0) {
+    answer_health(call);
+    return;
+  }
   pthread_mutex_lock(&server->lock); /* held: who takes the service away knows that it is in no call */
   if (server->service.on_call)
     server->service.on_call(server->service.self, &call->public);

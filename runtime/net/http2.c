@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GAPS_KEPT 8 /* clients number without gaps; of one that does not the latest are remembered */
+
 struct http2_item {
   struct http2_item *next;
   const uint8_t *data;
@@ -39,10 +41,17 @@ struct http2 {
   size_t round_bytes;
   uint8_t small[16 << 10];  /* frame headers and control frames of the round */
   size_t small_used;
+  uint64_t data_bytes;      /* in DATA frames, both ways */
   size_t frame_left;        /* of the DATA frame that is being received */
   /* rate of useless frames */
   uint64_t idle_since_ms;
   uint32_t idle_frames;
+  /* stream numbers that the client has passed over: it may not come back to them (RFC 7540, 5.1.1) */
+  int32_t last_id;
+  struct {
+    int32_t first, last;
+  } gaps[GAPS_KEPT];
+  uint32_t gap_count;
 };
 
 static void item_release(struct http2_item *item) {
@@ -177,6 +186,7 @@ static int source_send(nghttp2_session *session, nghttp2_frame *frame, const uin
   if (round_is_full(h))
     return NGHTTP2_ERR_WOULDBLOCK; /* asked again in the next round */
   round_add_small(h, header, 9);
+  h->data_bytes += length;
   while (length > 0) {
     struct http2_item *item = stream->first;
     size_t bytes = item->size - item->taken < length ? item->size - item->taken : length;
@@ -245,6 +255,15 @@ bool http2_has_queued(const struct http2 *h) {
       return true;
   return false;
 }
+
+bool http2_is_waiting(const struct http2 *h) {
+  for (const struct http2_stream *stream = h->streams; stream; stream = stream->next)
+    if (stream->queued > 0 || !stream->ended)
+      return true;
+  return h->piece_first < h->piece_count;
+}
+
+uint64_t http2_data_bytes(const struct http2 *h) { return h->data_bytes; }
 
 bool http2_is_over(const struct http2 *h) {
   return h->piece_first == h->piece_count && !nghttp2_session_want_read(h->session) && !nghttp2_session_want_write(h->session);
@@ -462,12 +481,30 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
   return 0;
 }
 
+/* libnghttp2 lets a number pass that is smaller than one already used. */
+static bool id_goes_back(struct http2 *h, int32_t id) {
+  if (id > h->last_id) {
+    if (id > h->last_id + 2) {
+      h->gaps[h->gap_count % GAPS_KEPT].first = h->last_id + 2;
+      h->gaps[h->gap_count++ % GAPS_KEPT].last = id - 2;
+    }
+    h->last_id = id;
+    return false;
+  }
+  for (uint32_t i = 0; i < GAPS_KEPT && i < h->gap_count; i++)
+    if (id >= h->gaps[i].first && id <= h->gaps[i].last)
+      return true;
+  return false;
+}
+
 static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *header, void *self) {
   struct http2 *h = self;
   bool carries_headers = header->type == NGHTTP2_HEADERS || header->type == NGHTTP2_CONTINUATION;
   bool is_useful = (header->type == NGHTTP2_DATA && header->length > 0) || header->type == NGHTTP2_HEADERS;
   if ((carries_headers && header->length > NET_HEADER_FRAME_BYTES) || (!is_useful && ++h->idle_frames > NET_IDLE_FRAMES))
     nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
+  if (h->is_server && header->type == NGHTTP2_HEADERS && header->stream_id % 2 == 1 && id_goes_back(h, header->stream_id))
+    nghttp2_session_terminate_session(session, NGHTTP2_PROTOCOL_ERROR);
   h->frame_left = header->type == NGHTTP2_DATA && !(header->flags & NGHTTP2_FLAG_PADDED) ? header->length : 0;
   return 0;
 }
@@ -477,6 +514,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
   struct http2 *h = self;
   struct http2_stream *stream = stream_find(h, id);
   h->frame_left -= size < h->frame_left ? size : h->frame_left;
+  h->data_bytes += size;
   if (stream)
     h->handler->on_data(h->self, stream, data, size);
   return 0;
@@ -576,6 +614,7 @@ status http2_create(bool is_server, const struct http2_handler *handler, void *s
     h->handler = handler;
     h->self = self;
     h->is_server = is_server;
+    h->last_id = -1;
     made = (is_server ? nghttp2_session_server_new(&h->session, callbacks, h)
                       : nghttp2_session_client_new(&h->session, callbacks, h)) == 0;
     nghttp2_session_callbacks_del(callbacks);

@@ -72,6 +72,10 @@ int http2_output(struct http2 *http2, const struct iovec **out);
 void http2_written(struct http2 *http2, size_t size);
 /* Streams hold bytes that have not become frames. */
 bool http2_has_queued(const struct http2 *http2);
+/* It waits for the peer: for the rest of a request, or for its taking what is sent. */
+bool http2_is_waiting(const struct http2 *http2);
+/* Bytes in DATA frames so far, both ways. */
+uint64_t http2_data_bytes(const struct http2 *http2);
 /* Nothing more will come or go: close. */
 bool http2_is_over(const struct http2 *http2);
 

@@ -23,6 +23,8 @@
 #define NET_CONNECTIONS 4096               /* accepted at once: one for each other task, and clients */
 #define NET_STRANGERS 256                  /* of them those that are no task's link */
 #define NET_PREFACE_MS 10000               /* a connection that says nothing sensible for so long is closed */
+#define NET_STALL_MS 60000                 /* a client that neither takes its answer nor sends its request for so long is ... */
+#define NET_STALL_BYTES (64 << 10)         /* ... cut off, unless so many bytes of them moved meanwhile */
 #define NET_READ_BYTES (256 << 10)         /* read at once: stays in the second-level cache */
 #define NET_DIRECT_BYTES (512 << 10)       /* a thread that sends writes so much itself; the loop does the rest */
 #define NET_ROUND_BYTES (8 << 20)          /* read from one connection before the others have their turn */

@@ -314,6 +314,21 @@ static void a_flood_of_useless_frames_ends_the_connection(void **state) {
   }
 }
 
+static void a_smaller_stream_number_ends_the_connection(void **state) {
+  (void)state;
+  struct lone lone;
+  uint8_t frame[9 + 3];
+  static const uint32_t numbers[] = {1, 7, 9, 5};
+  lone_begin(&lone);
+  for (int i = 0; i < 4; i++) {
+    frame_put(frame, 3, 1, 4, numbers[i]);
+    memcpy(frame + 9, "\x82\x86\x84", 3); /* GET / */
+    lone_feed(&lone, frame, sizeof frame);
+    assert_int_equal(lone_is_over(&lone), i == 3);
+  }
+  lone_close(&lone);
+}
+
 static void useless_frames_now_and_then_are_fine(void **state) {
   (void)state;
   struct lone lone;
@@ -363,6 +378,7 @@ int main(void) {
     cmocka_unit_test(a_block_of_many_fields_is_cut_off),
     cmocka_unit_test(a_header_frame_of_a_megabyte_ends_the_connection),
     cmocka_unit_test(a_flood_of_useless_frames_ends_the_connection),
+    cmocka_unit_test(a_smaller_stream_number_ends_the_connection),
     cmocka_unit_test(useless_frames_now_and_then_are_fine),
     cmocka_unit_test(random_frames_never_do_harm),
   };
