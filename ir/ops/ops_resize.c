@@ -1,0 +1,231 @@
+/* ops_resize.c: images of another size: by the nearest pixel, by two or by four on each axis, and the gradients of the first
+ * two. Positions and weights are computed in float, as TensorFlow does. */
+#include <math.h>
+#include <string.h>
+
+#include "ir/ops/accumulate.h"
+
+struct resize {
+  value_id images;
+  dim dims[4];             /* of the larger problem: batch, height, width, channels of the input */
+  dim out[2];
+  bool align, half_pixel;
+};
+/* One axis of a position: the pixels to read and how much of each. */
+#define TAPS_MAX 4
+struct taps {
+  int count;
+  expr_id at[TAPS_MAX];
+  struct element weight[TAPS_MAX];
+};
+
+static struct element num(struct kb *kb, double v) { return f_const_as(&kb->f, DTYPE_FLOAT, v); }
+static struct element bin(struct kb *kb, enum scalar_op op, struct element a, struct element b) { return f_binary(&kb->f, op, a, b); }
+static struct element as_float(struct kb *kb, expr_id e) { return real_element(expr_cast(kb->k, DTYPE_FLOAT, e)); }
+static expr_id as_int(struct kb *kb, struct element e) { return expr_cast(kb->k, DTYPE_INT64, e.re); }
+
+/* ---- positions ---- */
+
+/* The step between output positions in the input: between corners, or between sizes. */
+static struct element axis_scale(struct kb *kb, const struct resize *r, dim in, dim out) {
+  expr_id one = kb_int(kb, 1), n = kb_dim(kb, in), m = kb_dim(kb, out);
+  struct element whole = bin(kb, SCALAR_DIV, as_float(kb, n), as_float(kb, m));
+  if (!r->align)
+    return whole;
+  expr_id many = kb_lt(kb, one, m), less = expr_binary(kb->k, SCALAR_MAX, kb_sub(kb, m, one), one);
+  struct element corners = bin(kb, SCALAR_DIV, as_float(kb, kb_sub(kb, n, one)), as_float(kb, less));
+  return f_select(&kb->f, real_element(many), corners, whole);
+}
+
+static struct element axis_position(struct kb *kb, const struct resize *r, struct element scale, expr_id o) {
+  struct element at = as_float(kb, o);
+  if (!r->half_pixel)
+    return bin(kb, SCALAR_MUL, at, scale);
+  at = bin(kb, SCALAR_MUL, bin(kb, SCALAR_ADD, at, num(kb, 0.5)), scale);
+  return bin(kb, SCALAR_SUB, at, num(kb, 0.5));
+}
+
+static struct taps nearest_taps(struct kb *kb, const struct resize *r, dim in, dim out, expr_id o) {
+  struct element scale = axis_scale(kb, r, in, out), at = as_float(kb, o), half = num(kb, 0.5);
+  if (r->half_pixel)
+    at = bin(kb, SCALAR_ADD, at, half);
+  at = bin(kb, SCALAR_MUL, at, scale);
+  if (r->align)
+    at = bin(kb, SCALAR_ADD, at, half); /* rounds half away from zero: positions are not negative */
+  expr_id i = as_int(kb, f_unary(&kb->f, SCALAR_FLOOR, at));
+  return (struct taps){1, {kb_clamp(kb, i, kb_dim(kb, in))}, {num(kb, 1)}};
+}
+
+static struct taps linear_taps(struct kb *kb, const struct resize *r, dim in, dim out, expr_id o) {
+  struct element at = axis_position(kb, r, axis_scale(kb, r, in, out), o), low = f_unary(&kb->f, SCALAR_FLOOR, at);
+  struct element part = bin(kb, SCALAR_SUB, at, low);
+  expr_id i = as_int(kb, low), n = kb_dim(kb, in);
+  struct taps t = {2, {kb_clamp(kb, i, n), kb_clamp(kb, kb_add(kb, i, kb_int(kb, 1)), n)}, {bin(kb, SCALAR_SUB, num(kb, 1), part), part}};
+  return t;
+}
+
+/* The cubic kernel for distance x in [0,1] (near) or x + 1 (far); a is its slope at 1. */
+static struct element cubic_weight(struct kb *kb, double a, struct element x, bool far) {
+  if (far) {
+    const double c[] = {a, -5 * a, 8 * a, -4 * a};
+    return f_poly(&kb->f, bin(kb, SCALAR_ADD, x, num(kb, 1)), 4, c);
+  }
+  const double c[] = {a + 2, -(a + 3), 0, 1};
+  return f_poly(&kb->f, x, 4, c);
+}
+
+/* Distances are multiples of 1/1024, for which TensorFlow has a table. With half-pixel centres, pixels outside have no
+ * weight and the others are scaled up. */
+static struct taps cubic_taps(struct kb *kb, const struct resize *r, dim in, dim out, expr_id o) {
+  double a = r->half_pixel ? -0.5 : -0.75;
+  struct element at = axis_position(kb, r, axis_scale(kb, r, in, out), o), low = f_unary(&kb->f, SCALAR_FLOOR, at);
+  struct element steps = f_unary(&kb->f, SCALAR_RINT, bin(kb, SCALAR_MUL, bin(kb, SCALAR_SUB, at, low), num(kb, 1024)));
+  struct element x = bin(kb, SCALAR_MUL, steps, num(kb, 1.0 / 1024)), rest = bin(kb, SCALAR_SUB, num(kb, 1), x), sum = num(kb, 0);
+  struct taps t = {.count = 4};
+  expr_id n = kb_dim(kb, in);
+  for (int i = 0; i < 4; i++) {
+    expr_id place = kb_add(kb, as_int(kb, low), kb_int(kb, i - 1));
+    t.weight[i] = cubic_weight(kb, a, i < 2 ? x : rest, i == 0 || i == 3);
+    t.at[i] = kb_clamp(kb, place, n);
+    if (r->half_pixel) {
+      struct element inside = real_element(expr_binary(kb->k, SCALAR_EQ, place, t.at[i]));
+      t.weight[i] = f_select(&kb->f, inside, t.weight[i], num(kb, 0));
+    }
+    sum = bin(kb, SCALAR_ADD, sum, t.weight[i]);
+  }
+  for (int i = 0; i < 4 && r->half_pixel; i++)
+    t.weight[i] = bin(kb, SCALAR_DIV, t.weight[i], sum);
+  return t;
+}
+
+typedef struct taps (*taps_of_axis)(struct kb *kb, const struct resize *r, dim in, dim out, expr_id o);
+
+/* ---- forward ---- */
+
+static status resize_begin(struct op_call *c, value_id images, struct resize *r) {
+  struct flow_value x = *op_value(c, images);
+  if (x.rank != 4)
+    return fail(INVALID_ARGUMENT, "input must be 4-dimensional%s", op_shape_text(c, x.rank, x.dims));
+  r->images = images;
+  memcpy(r->dims, x.dims, sizeof r->dims);
+  r->align = node_attr_int(c->node, "align_corners", 0);
+  r->half_pixel = node_attr_int(c->node, "half_pixel_centers", 0);
+  if (r->align && r->half_pixel)
+    return fail(INVALID_ARGUMENT, "If half_pixel_centers is True, align_corners must be False.");
+  return OK;
+}
+
+static status read_size(struct op_call *c, uint32_t input, dim out[2]) {
+  value_id v;
+  dim *elements;
+  int count;
+  TRY(op_input(c, input, &v));
+  TRY(op_elements(c, v, &elements, &count));
+  if (count != 2)
+    return fail(INVALID_ARGUMENT, "size must have 2 elements, has %d", count);
+  for (int i = 0; i < 2; i++) {
+    if (dim_less(c->lw->dims, elements[i], op_dim(c, 1)) == 1)
+      return fail(INVALID_ARGUMENT, "output dimensions must be positive");
+    out[i] = elements[i];
+  }
+  return OK;
+}
+
+static struct element weighted_sum(struct kb *kb, uint32_t image, const struct taps *y, const struct taps *x, const expr_id *index) {
+  struct element sum = num(kb, 0);
+  for (int i = 0; i < y->count; i++) {
+    struct element row = num(kb, 0);
+    for (int j = 0; j < x->count; j++) {
+      expr_id at[4] = {index[0], y->at[i], x->at[j], index[3]};
+      row = bin(kb, SCALAR_ADD, row, bin(kb, SCALAR_MUL, x->weight[j], load_as(kb, DTYPE_FLOAT, image, at)));
+    }
+    sum = bin(kb, SCALAR_ADD, sum, bin(kb, SCALAR_MUL, y->weight[i], row));
+  }
+  return sum;
+}
+
+static status resize(struct op_call *c, taps_of_axis taps) {
+  value_id images;
+  struct resize r;
+  TRY(op_input(c, 0, &images));
+  TRY(resize_begin(c, images, &r));
+  TRY(read_size(c, 1, r.out));
+  struct kb kb;
+  kb_begin(&kb, c, DTYPE_FLOAT);
+  dim dims[4] = {r.dims[0], r.out[0], r.out[1], r.dims[3]};
+  uint32_t a = kb_in(&kb, images), o = kb_out(&kb, op_output_dtype(c, 0), 4, dims);
+  expr_id index[4];
+  kb_loops(&kb, LOOP_PAR, 4, dims, index);
+  struct taps y = taps(&kb, &r, r.dims[1], r.out[0], index[1]), x = taps(&kb, &r, r.dims[2], r.out[1], index[2]);
+  if (y.count == 1) {
+    expr_id at[4] = {index[0], y.at[0], x.at[0], index[3]};
+    kb_store(&kb, o, index, kb_load(&kb, a, at));
+  } else {
+    store_as(&kb, o, index, weighted_sum(&kb, a, &y, &x, index));
+  }
+  kb_close(&kb, 4);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+status build_resize_nearest(struct op_call *c) { return resize(c, nearest_taps); }
+status build_resize_bilinear(struct op_call *c) { return resize(c, linear_taps); }
+status build_resize_bicubic(struct op_call *c) { return resize(c, cubic_taps); }
+
+/* ---- gradients: each output pixel's is shared out to the pixels it was made of ---- */
+
+/* r->dims is the image the gradient is for, r->out the size of `grads`. Pixels are taken in order: several add to one. */
+static status share_out(struct op_call *c, const struct resize *r, value_id grads, taps_of_axis taps) {
+  enum dtype dtype = op_output_dtype(c, 0), sum = sum_dtype(dtype);
+  struct kb kb;
+  kb_begin(&kb, c, sum);
+  dim dims[4] = {r->dims[0], r->out[0], r->out[1], r->dims[3]};
+  uint32_t g = kb_in(&kb, grads), o = kb_out(&kb, dtype, 4, r->dims);
+  expr_id index[4], at[4];
+  kb_loops(&kb, LOOP_PAR, 4, r->dims, at);
+  kb_store(&kb, o, at, f_const_as(&kb.f, dtype, 0));
+  kb_close(&kb, 4);
+  for (int i = 0; i < 4; i++)
+    index[i] = kb_for_dim(&kb, i == 1 || i == 2 ? LOOP_SEQ : LOOP_PAR, dims[i]);
+  struct taps y = taps(&kb, r, r->dims[1], r->out[0], index[1]), x = taps(&kb, r, r->dims[2], r->out[1], index[2]);
+  for (int i = 0; i < y.count; i++)
+    for (int j = 0; j < x.count; j++) {
+      expr_id to[4] = {index[0], y.at[i], x.at[j], index[3]};
+      struct element share = f_cast(&kb.f, sum, bin(&kb, SCALAR_MUL, y.weight[i], x.weight[j]));
+      share = bin(&kb, SCALAR_MUL, share, load_as(&kb, sum, g, index));
+      store_as(&kb, o, to, bin(&kb, SCALAR_ADD, load_as(&kb, sum, o, to), share));
+    }
+  kb_close(&kb, 4);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+
+/* grads, original_image */
+static status resize_grad(struct op_call *c, taps_of_axis taps) {
+  value_id grads, image;
+  struct resize r;
+  TRY(op_input(c, 0, &grads));
+  TRY(op_input(c, 1, &image));
+  TRY(resize_begin(c, image, &r));
+  struct flow_value g = *op_value(c, grads);
+  if (g.rank != 4)
+    return fail(INVALID_ARGUMENT, "input_grad must be 4-dimensional: %s", op_shape_text(c, g.rank, g.dims));
+  TRY(op_equal_dims(c, g.dims[0], r.dims[0], "batch of gradient and image"));
+  TRY(op_equal_dims(c, g.dims[3], r.dims[3], "channels of gradient and image"));
+  r.out[0] = g.dims[1];
+  r.out[1] = g.dims[2];
+  return share_out(c, &r, grads, taps);
+}
+status build_resize_bilinear_grad(struct op_call *c) { return resize_grad(c, linear_taps); }
+status build_resize_bicubic_grad(struct op_call *c) { return resize_grad(c, cubic_taps); }
+
+/* grads, size of the image */
+status build_resize_nearest_grad(struct op_call *c) {
+  value_id grads;
+  struct resize r;
+  TRY(op_input(c, 0, &grads));
+  TRY(resize_begin(c, grads, &r));
+  r.out[0] = r.dims[1];
+  r.out[1] = r.dims[2];
+  TRY(read_size(c, 1, &r.dims[1]));
+  return share_out(c, &r, grads, nearest_taps);
+}
