@@ -337,13 +337,14 @@ static void sum_bounds(struct dim_table *t, dim d, bool *has_low, int64_t *low, 
     }
     int64_t c = s.terms[i].coefficient;
     bool constant = s.terms[i].count == 0;
-    if (least < 0 || __builtin_mul_overflow(c, least, &c)) {
+    int64_t edge; /* the term's least value, or with a negative coefficient its greatest */
+    if (least < 0 || __builtin_mul_overflow(c, least, &edge)) {
       *has_low = *has_high = false;
       continue;
     }
-    if ((c > 0 || constant) && __builtin_add_overflow(*low, c, low))
+    if ((c > 0 || constant) && __builtin_add_overflow(*low, edge, low))
       *has_low = false;
-    if ((c <= 0 || constant) && __builtin_add_overflow(*high, c, high))
+    if ((c < 0 || constant) && __builtin_add_overflow(*high, edge, high))
       *has_high = false;
     if (!constant)
       *(c > 0 ? has_high : has_low) = false;
