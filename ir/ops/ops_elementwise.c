@@ -192,6 +192,14 @@ static status map_with_alpha(struct op_call *c, int inputs, double otherwise) {
   for (int i = 0; i < inputs; i++)
     TRY(op_input(c, (uint32_t)i, &in[i]));
   struct flow_value x = *op_value(c, in[0]);
+  if (inputs == 2) {
+    struct flow_value y = *op_value(c, in[1]);
+    if (x.rank != y.rank)
+      return fail(INVALID_ARGUMENT, "Inputs to operation must have the same size.  Input 0: %s, input 1: %s",
+                  op_shape_text(c, x.rank, x.dims), op_shape_text(c, y.rank, y.dims));
+    for (int i = 0; i < x.rank; i++)
+      TRY(op_equal_dims(c, x.dims[i], y.dims[i], "gradients and features"));
+  }
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t a = kb_in(&kb, in[0]), b = inputs == 2 ? kb_in(&kb, in[1]) : a, o = kb_out(&kb, x.dtype, x.rank, x.dims);

@@ -79,6 +79,9 @@ status build_pad(struct op_call *c) {
   TRY(op_input(c, 1, &paddings));
   if (c->in_count > 2)
     TRY(op_input(c, 2, &filler));
+  if (filler && op_value(c, filler)->rank)
+    return fail(INVALID_ARGUMENT, "constant_values must be a scalar, but is %s",
+                op_shape_text(c, op_value(c, filler)->rank, op_value(c, filler)->dims));
   struct flow_value x = *op_value(c, v);
   if (x.rank > 0)
     TRY(read_paddings(c, paddings, x.rank));
