@@ -1,0 +1,334 @@
+/* test_step.c: hand-made programs, run as a task runs them. The kernels are C functions. */
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/program_check.h"
+#include "runtime/task.h"
+#include "tests/support/program_builder.h"
+#include "tests/support/test.h"
+
+/* ---- kernels ---- */
+
+static int64_t one_tile(const int64_t *sizes, int64_t what) {
+  (void)sizes;
+  return what >= 0 || what == KERNEL_PHASES ? 1 : 0;
+}
+/* out[i] = in[i] * 2 */
+static void run_double(const struct kernel_call *call, int64_t phase, int64_t begin, int64_t end) {
+  (void)phase, (void)begin, (void)end;
+  for (int64_t i = 0; i < call->sizes[0]; i++)
+    ((float *)call->buffers[1])[i] = ((const float *)call->buffers[0])[i] * 2;
+}
+/* variable += 1, slowly enough for others to come between */
+static void run_count(const struct kernel_call *call, int64_t phase, int64_t begin, int64_t end) {
+  (void)phase, (void)begin, (void)end;
+  volatile float *count = call->buffers[0];
+  float seen = *count;
+  for (volatile int i = 0; i < 100; i++)
+    ;
+  *count = seen + 1;
+}
+/* out = in < 10 */
+static void run_below_ten(const struct kernel_call *call, int64_t phase, int64_t begin, int64_t end) {
+  (void)phase, (void)begin, (void)end;
+  *(bool *)call->buffers[1] = *(const float *)call->buffers[0] < 10;
+}
+static void run_fault(const struct kernel_call *call, int64_t phase, int64_t begin, int64_t end) {
+  (void)phase, (void)begin, (void)end;
+  *call->fault = (struct kernel_fault){ .code = INVALID_ARGUMENT, .text = "indices[%d] = %d is not in range", .shown = { 1, 7 } };
+}
+enum { DOUBLE, COUNT, BELOW_TEN, FAULT, KERNELS };
+static const struct kernel_code kernels[] = {
+  { run_double, one_tile }, { run_count, one_tile }, { run_below_ten, one_tile }, { run_fault, one_tile } };
+
+/* ---- running ---- */
+
+static struct task *load(struct program_builder *b) {
+  struct task *task = NULL;
+  b->kernel_count = KERNELS;
+  const struct program *program = pb_finish(b);
+  status checked = program_check(program);
+  if (checked != OK)
+    test_fail("program_check: %s", status_text());
+  assert_int_equal(task_create(program, kernels, 1, &task), OK);
+  return task;
+}
+
+static struct tensor *floats(int rank, int64_t count, const float *values) {
+  struct tensor *tensor = NULL;
+  assert_int_equal(tensor_copy_in(DTYPE_FLOAT, &(struct shape){ rank, { count } }, values, &tensor), OK);
+  return tensor;
+}
+
+static void unload(struct program_builder *b, struct task *task) {
+  task_close(task);
+  task_destroy(task);
+  pb_end(b);
+}
+
+/* ---- tests ---- */
+
+/* feed x: [n] -> double -> double -> fetch */
+static struct task *load_doubling(struct program_builder *b, bool dataflow) {
+  pb_begin(b);
+  pb_port(b, "x", DTYPE_FLOAT, 1, -1);
+  pb_port(b, "y", DTYPE_FLOAT, 1, -1);
+  uint32_t x = pb_slot(b, DTYPE_FLOAT, 1, -1, STORAGE_TENSOR), middle = pb_slot(b, DTYPE_FLOAT, 1, -1, STORAGE_ARENA);
+  uint32_t y = pb_slot(b, DTYPE_FLOAT, 1, -1, STORAGE_TENSOR);
+  struct program_range outputs = PB_LIST(b, x);
+  pb_instr(b, INSTR_FEED, 0)->outputs = outputs;
+  pb_kernel(b, DOUBLE, PB_LIST(b, x, middle), -1);
+  outputs = PB_LIST(b, y);
+  struct program_instr *last = pb_kernel(b, DOUBLE, PB_LIST(b, middle, y), -1);
+  last->outputs = outputs;
+  last->flags = INSTR_MAKES;
+  struct program_range args = PB_LIST(b, y);
+  pb_instr(b, INSTR_FETCH, 0)->args = args;
+  for (uint32_t i = 0; dataflow && i < 4; i++) {
+    uint32_t next = i + 1;
+    struct program_range successors = pb_list(b, i < 3, &next);
+    b->instrs.items[i].successors = successors;
+    b->instrs.items[i].need_count = i > 0;
+  }
+  pb_entry(b, "main", 1, 1, 1, 4, dataflow);
+  return load(b);
+}
+
+static void run_doubling(bool dataflow) {
+  struct program_builder b;
+  struct task *task = load_doubling(&b, dataflow);
+  static const float values[] = { 1, 2, 3, -4 };
+  for (int turn = 0; turn < 3; turn++)
+    for (int64_t count = 0; count <= 4; count++) {
+      struct tensor *x = floats(1, count, values), *y;
+      assert_int_equal(task_run(task, 0, &x, &y), OK);
+      assert_int_equal(y->shape.dims[0], count);
+      for (int64_t i = 0; i < count; i++)
+        assert_true(((float *)y->data)[i] == values[i] * 4);
+      assert_int_equal(x->references, 1);
+      tensor_release(x);
+      tensor_release(y);
+    }
+  unload(&b, task);
+}
+static void a_step_serves_every_size(void **state) {
+  (void)state;
+  run_doubling(false);
+}
+static void a_dataflow_step_gives_the_same(void **state) {
+  (void)state;
+  run_doubling(true);
+}
+
+static void a_fetch_outlives_later_steps(void **state) {
+  (void)state;
+  struct program_builder b;
+  struct task *task = load_doubling(&b, false);
+  static const float first[] = { 1 }, second[] = { 5 };
+  struct tensor *x = floats(1, 1, first), *z = floats(1, 1, second), *y, *later;
+  assert_int_equal(task_run(task, 0, &x, &y), OK);
+  assert_int_equal(task_run(task, 0, &z, &later), OK);
+  assert_true(*(float *)y->data == 4 && *(float *)later->data == 20);
+  tensor_release(x);
+  tensor_release(z);
+  tensor_release(y);
+  tensor_release(later);
+  unload(&b, task);
+}
+
+static void feeds_that_do_not_fit_are_named(void **state) {
+  (void)state;
+  struct program_builder b;
+  struct task *task = load_doubling(&b, false);
+  struct tensor *y = NULL, *missing = NULL, *integers, *scalar = floats(0, 0, (float[]){ 1 });
+  assert_int_equal(tensor_copy_in(DTYPE_INT32, &(struct shape){ 1, { 1 } }, &(int32_t){ 1 }, &integers), OK);
+  const struct {
+    struct tensor *feed;
+    const char *text;
+  } cases[] = { { missing, "feed 'x' is missing" },
+                { integers, "feed 'x' is int32, must be float" },
+                { scalar, "feed 'x' has shape [], must have rank 1" } };
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(task_run(task, 0, &cases[i].feed, &y), INVALID_ARGUMENT);
+    assert_string_equal(status_text(), cases[i].text);
+    assert_null(y);
+  }
+  tensor_release(integers);
+  tensor_release(scalar);
+  unload(&b, task);
+}
+
+static void a_failed_check_names_node_op_task_and_values(void **state) {
+  (void)state;
+  struct program_builder b;
+  pb_begin(&b);
+  struct program_range none = { 0, 0 };
+  pb_kernel(&b, FAULT, none, 1);
+  pb_entry(&b, "main", 0, 0, 0, 1, false);
+  struct task *task = load(&b);
+  for (int turn = 0; turn < 2; turn++) {
+    assert_int_equal(task_run(task, 0, NULL, NULL), INVALID_ARGUMENT);
+    assert_string_equal(status_text(), "Op 'node': indices[1] = 7 is not in range (on /job:worker/task:0)");
+  }
+  unload(&b, task);
+}
+
+static void an_uninitialised_variable_is_named(void **state) {
+  (void)state;
+  struct program_builder b;
+  pb_begin(&b);
+  uint32_t w = pb_variable(&b, "w", DTYPE_FLOAT, false), slot = pb_slot(&b, DTYPE_FLOAT, 0, 0, STORAGE_VARIABLE);
+  struct program_range outputs = PB_LIST(&b, slot);
+  pb_instr(&b, INSTR_READ, w)->outputs = outputs;
+  pb_entry(&b, "main", 0, 0, 0, 1, false);
+  struct task *task = load(&b);
+  assert_int_equal(task_run(task, 0, NULL, NULL), FAILED_PRECONDITION);
+  assert_non_null(strstr(status_text(), "Attempting to use uninitialized value w"));
+  unload(&b, task);
+}
+
+/* variable += 1 */
+static struct task *load_counter(struct program_builder *b) {
+  pb_begin(b);
+  uint32_t count = pb_variable(b, "count", DTYPE_FLOAT, true), slot = pb_slot(b, DTYPE_FLOAT, 0, 0, STORAGE_VARIABLE);
+  pb_port(b, "count", DTYPE_FLOAT, 0, 0);
+  struct program_range shapes = PB_LIST(b, PROGRAM_VARIABLE_INOUT, 0);
+  struct program_instr *update = pb_kernel(b, COUNT, PB_LIST(b, count | PROGRAM_ARG_VARIABLE), 1);
+  update->flags = INSTR_LOCKS;
+  update->shapes = shapes.first;
+  struct program_range outputs = PB_LIST(b, slot);
+  pb_instr(b, INSTR_READ, count)->outputs = outputs;
+  pb_instr(b, INSTR_FETCH, 0)->args = outputs;
+  pb_entry(b, "main", 0, 1, 0, 3, false);
+  return load(b);
+}
+
+static void *count_often(void *task) {
+  for (int i = 0; i < 500; i++) {
+    struct tensor *count;
+    if (task_run(task, 0, NULL, &count) != OK)
+      return task;
+    tensor_release(count);
+  }
+  return NULL;
+}
+
+static void steps_at_the_same_time_lose_no_update(void **state) {
+  (void)state;
+  struct program_builder b;
+  struct task *task = load_counter(&b);
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++)
+    pthread_create(&threads[i], NULL, count_often, task);
+  for (int i = 0; i < 4; i++) {
+    void *failed;
+    pthread_join(threads[i], &failed);
+    assert_null(failed);
+  }
+  struct tensor *count;
+  assert_int_equal(task_run(task, 0, NULL, &count), OK);
+  assert_true(*(float *)count->data == 4 * 500 + 1);
+  tensor_release(count);
+  unload(&b, task);
+}
+
+/* while (x < 10) x = x * 2 */
+static struct task *load_loop(struct program_builder *b) {
+  pb_begin(b);
+  pb_port(b, "x", DTYPE_FLOAT, 0, 0);
+  pb_port(b, "y", DTYPE_FLOAT, 0, 0);
+  uint32_t x = pb_slot(b, DTYPE_FLOAT, 0, 0, STORAGE_TENSOR), y = pb_slot(b, DTYPE_FLOAT, 0, 0, STORAGE_TENSOR);
+  uint32_t tested = pb_slot(b, DTYPE_FLOAT, 0, 0, STORAGE_TENSOR), more = pb_slot(b, DTYPE_BOOL, 0, 0, STORAGE_ARENA);
+  uint32_t old = pb_slot(b, DTYPE_FLOAT, 0, 0, STORAGE_TENSOR), new = pb_slot(b, DTYPE_FLOAT, 0, 0, STORAGE_TENSOR);
+  struct program_range list_x = PB_LIST(b, x), list_y = PB_LIST(b, y), list_new = PB_LIST(b, new);
+  pb_instr(b, INSTR_FEED, 0)->outputs = list_x;
+  struct program_instr *loop = pb_instr(b, INSTR_WHILE, 0);
+  loop->args = list_x;
+  loop->outputs = list_y;
+  loop->blocks = (struct program_range){ 0, 2 };
+  pb_instr(b, INSTR_FETCH, 0)->args = list_y;
+  pb_kernel(b, BELOW_TEN, PB_LIST(b, tested, more), 1);
+  struct program_instr *body = pb_kernel(b, DOUBLE, PB_LIST(b, old, new), 1);
+  body->outputs = list_new;
+  body->flags = INSTR_MAKES;
+  vec_push(&b->blocks, (struct program_block){ { 3, 1 }, PB_LIST(b, tested), PB_LIST(b, more), { 0, 0 } });
+  vec_push(&b->blocks, (struct program_block){ { 4, 1 }, PB_LIST(b, old), list_new, { 0, 0 } });
+  pb_entry(b, "main", 1, 1, 0, 3, false);
+  return load(b);
+}
+
+static void a_loop_runs_until_its_condition_fails(void **state) {
+  (void)state;
+  static const struct {
+    float x, y;
+  } cases[] = { { 1, 16 }, { 10, 10 }, { 100, 100 }, { 3, 12 }, { 0.001f, 16.384f } };
+  struct program_builder b;
+  struct task *task = load_loop(&b);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tensor *x = floats(0, 0, &cases[i].x), *y;
+    assert_int_equal(task_run(task, 0, &x, &y), OK);
+    assert_true(fabsf(*(float *)y->data - cases[i].y) < 1e-4f);
+    tensor_release(x);
+    tensor_release(y);
+  }
+  unload(&b, task);
+}
+
+static void *stop_soon(void *task) {
+  struct timespec pause = { .tv_nsec = 20000000 };
+  nanosleep(&pause, NULL);
+  task_stop(task);
+  return NULL;
+}
+
+static void stopping_ends_an_endless_loop(void **state) {
+  (void)state;
+  struct program_builder b;
+  struct task *task = load_loop(&b);
+  pthread_t thread;
+  struct tensor *x = floats(0, 0, (float[]){ 0 }), *y; /* 0 * 2 stays below 10 */
+  pthread_create(&thread, NULL, stop_soon, task);
+  assert_int_equal(task_run(task, 0, &x, &y), CANCELLED);
+  pthread_join(thread, NULL);
+  tensor_release(x);
+  unload(&b, task);
+}
+
+static void damaged_programs_are_refused(void **state) {
+  (void)state;
+  struct program_builder b;
+  struct task *task = load_loop(&b);
+  uint64_t size = b.program->size;
+  char *copy = aligned_alloc(64, size);
+  uint32_t seed = 7;
+  for (int turn = 0; turn < 20000; turn++) {
+    memcpy(copy, b.program, size);
+    seed = seed * 1664525u + 1013904223u;
+    uint64_t at = seed % size;
+    seed = seed * 1664525u + 1013904223u;
+    copy[at] = (char)(seed >> 24);
+    status result = program_check((const struct program *)copy); /* whatever it says, it reads nothing outside */
+    assert_true(result == OK || result == DATA_LOSS);
+  }
+  free(copy);
+  unload(&b, task);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_step_serves_every_size),
+    cmocka_unit_test(a_dataflow_step_gives_the_same),
+    cmocka_unit_test(a_fetch_outlives_later_steps),
+    cmocka_unit_test(feeds_that_do_not_fit_are_named),
+    cmocka_unit_test(a_failed_check_names_node_op_task_and_values),
+    cmocka_unit_test(an_uninitialised_variable_is_named),
+    cmocka_unit_test(steps_at_the_same_time_lose_no_update),
+    cmocka_unit_test(a_loop_runs_until_its_condition_fails),
+    cmocka_unit_test(stopping_ends_an_endless_loop),
+    cmocka_unit_test(damaged_programs_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
