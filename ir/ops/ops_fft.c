@@ -1,0 +1,237 @@
+/* ops_fft.c: discrete Fourier transforms over the last one, two or three axes, complex and real.
+ *
+ * An axis of a length that is a power of two goes through Stockham's autosorting steps, one kernel each, parallel over all
+ * butterflies; any other length is summed directly. The roots of unity come from a table. Real transforms are complex ones of
+ * which half is kept, or made up from the symmetry. */
+#include <math.h>
+#include <string.h>
+
+#include "ir/ops/accumulate.h"
+
+static struct element mul(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_MUL, a, b); }
+
+/* e^(-+2 pi i k / n) for k in [0, n) */
+static status roots_of_unity(struct op_call *c, enum dtype dtype, dim n, bool inverse, value_id *out) {
+  struct kb kb;
+  kb_begin(&kb, c, DTYPE_DOUBLE);
+  uint32_t o = kb_out(&kb, dtype, 1, &n);
+  expr_id k = kb_for_dim(&kb, LOOP_PAR, n);
+  struct element turn = f_binary(&kb.f, SCALAR_DIV, real_element(expr_cast(kb.k, DTYPE_DOUBLE, k)),
+                                 real_element(expr_cast(kb.k, DTYPE_DOUBLE, kb_dim(&kb, n))));
+  struct element angle = mul(&kb, turn, f_const(&kb.f, inverse ? 2 * M_PI : -2 * M_PI));
+  struct element root = {f_unary(&kb.f, SCALAR_COS, angle).re, f_unary(&kb.f, SCALAR_SIN, angle).re};
+  kb_store(&kb, o, &k, f_cast(&kb.f, dtype, root));
+  kb_close(&kb, 1);
+  *out = kb_value(&kb, o);
+  return kb_finish(&kb);
+}
+
+/* out[k] = sum over j of x[j] * root[j * k mod n] */
+static status transform_directly(struct op_call *c, int axis, bool inverse, value_id *value) {
+  struct flow_value x = *op_value(c, *value);
+  value_id roots;
+  TRY(roots_of_unity(c, x.dtype, x.dims[axis], inverse, &roots));
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t a = kb_in(&kb, *value), w = kb_in(&kb, roots), o = kb_out(&kb, x.dtype, x.rank, x.dims);
+  expr_id index[LIMIT_RANK], at[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank, x.dims, index);
+  memcpy(at, index, sizeof at);
+  struct accumulator acc = acc_zero(&kb, x.dtype);
+  at[axis] = kb_for_dim(&kb, LOOP_RED, x.dims[axis]);
+  expr_id which = kb_mod(&kb, kb_mul(&kb, at[axis], index[axis]), kb_dim(&kb, x.dims[axis]));
+  acc_add(&kb, &acc, mul(&kb, kb_load(&kb, a, at), kb_load(&kb, w, &which)));
+  kb_close(&kb, 1);
+  kb_store(&kb, o, index, acc_get(&kb, &acc));
+  kb_close(&kb, x.rank);
+  *value = kb_value(&kb, o);
+  return kb_finish(&kb);
+}
+
+/* One of Stockham's steps: pairs at distance n/2; `width` elements have been sorted together so far. */
+static status butterfly(struct op_call *c, int axis, int64_t n, int64_t width, value_id roots, value_id *value) {
+  struct flow_value x = *op_value(c, *value);
+  int64_t groups = n / (2 * width);
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t a = kb_in(&kb, *value), w = kb_in(&kb, roots), o = kb_out(&kb, x.dtype, x.rank, x.dims);
+  expr_id index[LIMIT_RANK];
+  for (int i = 0; i < x.rank; i++)
+    if (i != axis)
+      index[i] = kb_for_dim(&kb, LOOP_PAR, x.dims[i]);
+  expr_id j = kb_for(&kb, LOOP_PAR, kb_int(&kb, groups)), k = kb_for(&kb, LOOP_PAR, kb_int(&kb, width)), m = kb_int(&kb, width);
+  index[axis] = kb_add(&kb, kb_mul(&kb, j, m), k);
+  struct accumulator low = acc_begin(&kb, kb_load(&kb, a, index));
+  index[axis] = kb_add(&kb, index[axis], kb_int(&kb, n / 2));
+  struct accumulator high = acc_begin(&kb, kb_load(&kb, a, index));
+  expr_id which = kb_mul(&kb, j, m);
+  struct element root = kb_load(&kb, w, &which);
+  index[axis] = kb_add(&kb, kb_mul(&kb, j, kb_int(&kb, 2 * width)), k);
+  kb_store(&kb, o, index, f_binary(&kb.f, SCALAR_ADD, acc_get(&kb, &low), acc_get(&kb, &high)));
+  index[axis] = kb_add(&kb, index[axis], m);
+  kb_store(&kb, o, index, mul(&kb, root, f_binary(&kb.f, SCALAR_SUB, acc_get(&kb, &low), acc_get(&kb, &high))));
+  kb_close(&kb, x.rank + 1);
+  *value = kb_value(&kb, o);
+  return kb_finish(&kb);
+}
+
+/* Divides by the length: the inverse's share for one axis. */
+static status divide_by_length(struct op_call *c, int axis, value_id *value) {
+  struct flow_value x = *op_value(c, *value);
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t a = kb_in(&kb, *value), o = kb_out(&kb, x.dtype, x.rank, x.dims);
+  expr_id index[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank, x.dims, index);
+  struct element e = kb_load(&kb, a, index);
+  enum dtype real = dtype_real(x.dtype);
+  expr_id n = expr_cast(kb.k, real, kb_dim(&kb, x.dims[axis]));
+  e.re = expr_binary(kb.k, SCALAR_DIV, e.re, n);
+  e.im = expr_binary(kb.k, SCALAR_DIV, e.im, n);
+  kb_store(&kb, o, index, e);
+  kb_close(&kb, x.rank);
+  *value = kb_value(&kb, o);
+  return kb_finish(&kb);
+}
+
+static status transform_axis(struct op_call *c, int axis, bool inverse, value_id *value) {
+  struct flow_value x = *op_value(c, *value);
+  int64_t n = op_dim_value(c, x.dims[axis]);
+  if (n >= 4 && (n & (n - 1)) == 0) {
+    value_id roots;
+    TRY(roots_of_unity(c, x.dtype, x.dims[axis], inverse, &roots));
+    for (int64_t width = 1; width < n; width *= 2)
+      TRY(butterfly(c, axis, n, width, roots, value));
+  } else {
+    TRY(transform_directly(c, axis, inverse, value));
+  }
+  return inverse ? divide_by_length(c, axis, value) : OK;
+}
+
+/* ---- complex ---- */
+
+/* The number of axes is in the op's name: FFT, FFT2D, FFT3D. */
+static int axes_of_op(const char *op) {
+  size_t n = strlen(op);
+  return n > 2 && op[n - 1] == 'D' ? op[n - 2] - '0' : 1;
+}
+
+status build_fft(struct op_call *c) {
+  value_id v;
+  TRY(op_input(c, 0, &v));
+  struct flow_value x = *op_value(c, v);
+  int axes = axes_of_op(c->node->op);
+  if (x.rank < axes)
+    return fail(INVALID_ARGUMENT, "Input must have rank of at least %d but got: %s", axes, op_shape_text(c, x.rank, x.dims));
+  for (int i = 0; i < axes; i++)
+    TRY(transform_axis(c, x.rank - 1 - i, c->node->op[0] == 'I', &v));
+  op_set_output(c, 0, v);
+  return OK;
+}
+
+/* ---- real ---- */
+
+static status read_lengths(struct op_call *c, int axes, int rank, dim **out) {
+  value_id v;
+  int count;
+  if (rank < axes)
+    return fail(INVALID_ARGUMENT, "Input must have rank of at least %d but got %d", axes, rank);
+  TRY(op_input(c, 1, &v));
+  TRY(op_elements(c, v, out, &count));
+  return count == axes ? OK : fail(INVALID_ARGUMENT, "fft_length must have shape [%d], has %d elements", axes, count);
+}
+
+/* The first elements of each axis, as another dtype; an input that is too short is an error. */
+static status crop(struct op_call *c, value_id v, const dim *dims, enum dtype dtype, value_id *out) {
+  struct flow_value x = *op_value(c, v);
+  for (int i = 0; i < x.rank; i++)
+    if (dim_less(c->lw->dims, x.dims[i], dims[i]) == 1)
+      return fail(INVALID_ARGUMENT, "Input dimension %d must have length of at least %s but got: %s", i, dim_text(c->lw->dims, dims[i]),
+                  dim_text(c->lw->dims, x.dims[i]));
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t a = kb_in(&kb, v), o = kb_out(&kb, dtype, x.rank, dims);
+  expr_id index[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank, dims, index);
+  for (int i = 0; i < x.rank; i++) {
+    expr_id have = kb_dim(&kb, x.dims[i]), want = kb_dim(&kb, dims[i]);
+    if (dim_equal(c->lw->dims, x.dims[i], dims[i]) != 1)
+      kb_check(&kb, expr_binary(kb.k, SCALAR_LE, want, have), INVALID_ARGUMENT, "Input must have length of at least %d but got: %d", want, have);
+  }
+  kb_store(&kb, o, index, f_cast(&kb.f, dtype, kb_load(&kb, a, index)));
+  kb_close(&kb, x.rank);
+  *out = kb_value(&kb, o);
+  return kb_finish(&kb);
+}
+
+/* n / 2 + 1: what of a real transform is not implied by its symmetry */
+static dim half_length(struct op_call *c, dim n) {
+  return dim_add(c->lw->dims, dim_floordiv(c->lw->dims, n, op_dim(c, 2)), op_dim(c, 1));
+}
+
+status build_rfft(struct op_call *c) {
+  value_id v;
+  dim *lengths, dims[LIMIT_RANK];
+  int axes = axes_of_op(c->node->op);
+  TRY(op_input(c, 0, &v));
+  struct flow_value x = *op_value(c, v);
+  TRY(read_lengths(c, axes, x.rank, &lengths));
+  memcpy(dims, x.dims, sizeof dims);
+  memcpy(&dims[x.rank - axes], lengths, sizeof *dims * (size_t)axes);
+  enum dtype complex = op_output_dtype(c, 0);
+  TRY(crop(c, v, dims, complex, &v));
+  TRY(transform_axis(c, x.rank - 1, false, &v));
+  dims[x.rank - 1] = half_length(c, dims[x.rank - 1]);
+  TRY(crop(c, v, dims, complex, &v));
+  for (int i = 1; i < axes; i++)
+    TRY(transform_axis(c, x.rank - 1 - i, false, &v));
+  op_set_output(c, 0, v);
+  return OK;
+}
+
+/* The whole last axis from its first half: element n - k is the conjugate of element k. */
+static status unfold_half(struct op_call *c, dim n, value_id *value) {
+  struct flow_value x = *op_value(c, *value);
+  dim dims[LIMIT_RANK];
+  memcpy(dims, x.dims, sizeof dims);
+  dims[x.rank - 1] = n;
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t a = kb_in(&kb, *value), o = kb_out(&kb, x.dtype, x.rank, dims);
+  expr_id index[LIMIT_RANK], at[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank, dims, index);
+  memcpy(at, index, sizeof at);
+  expr_id k = index[x.rank - 1], half = kb_dim(&kb, x.dims[x.rank - 1]), first = kb_lt(&kb, k, half);
+  at[x.rank - 1] = expr_select(kb.k, first, k, kb_sub(&kb, kb_dim(&kb, n), k));
+  struct element e = kb_load(&kb, a, at);
+  kb_store(&kb, o, index, f_select(&kb.f, real_element(first), e, f_conj(&kb.f, e)));
+  kb_close(&kb, x.rank);
+  *value = kb_value(&kb, o);
+  return kb_finish(&kb);
+}
+
+static struct element formula_real(struct formula *f, struct element a, struct element b, struct element c) {
+  (void)f, (void)b, (void)c;
+  return f_real(a);
+}
+
+status build_irfft(struct op_call *c) {
+  value_id v, out;
+  dim *lengths, dims[LIMIT_RANK];
+  int axes = axes_of_op(c->node->op);
+  TRY(op_input(c, 0, &v));
+  struct flow_value x = *op_value(c, v);
+  TRY(read_lengths(c, axes, x.rank, &lengths));
+  memcpy(dims, x.dims, sizeof dims);
+  memcpy(&dims[x.rank - axes], lengths, sizeof *dims * (size_t)axes);
+  dim last = dims[x.rank - 1];
+  dims[x.rank - 1] = half_length(c, last);
+  TRY(crop(c, v, dims, x.dtype, &v));
+  for (int i = axes - 1; i >= 1; i--)
+    TRY(transform_axis(c, x.rank - 1 - i, true, &v));
+  TRY(unfold_half(c, last, &v));
+  TRY(transform_axis(c, x.rank - 1, true, &v));
+  TRY(op_map(c, &v, 1, op_output_dtype(c, 0), formula_real, &out));
+  op_set_output(c, 0, out);
+  return OK;
+}
