@@ -166,6 +166,7 @@ struct kb {
   struct stmt *open[KB_DEPTH];
   int depth;
   bool effect;
+  uint32_t misshapen;           /* a buffer that was read as a scalar and is none: its number + 1; kb_finish refuses it */
 };
 
 /* Starts a kernel; constants of its formulas have `dtype`. */

@@ -106,6 +106,11 @@ void kb_check(struct kb *kb, expr_id holds, status code, const char *text, expr_
 
 struct element kb_load(struct kb *kb, uint32_t buffer, const expr_id *index) {
   const struct kernel_buffer b = kb->k->buffers.items[buffer];
+  if (!index && b.rank) {
+    static const expr_id origin[LIMIT_RANK]; /* any: the kernel is thrown away */
+    kb->misshapen = buffer + 1;
+    index = origin;
+  }
   struct element e = {expr_load(kb->k, buffer, 0, index, b.rank), NO_EXPR};
   if (dtype_is_complex(b.dtype))
     e.im = expr_load(kb->k, buffer, 1, index, b.rank);
@@ -303,6 +308,10 @@ static void emit_kernel(struct kb *kb) {
 
 status kb_finish(struct kb *kb) {
   assert(kb->depth == 0);
+  if (kb->misshapen) {
+    const struct flow_value *v = op_value(kb->c, kb->args.items[kb->misshapen - 1].value);
+    return fail(INVALID_ARGUMENT, "an input must be a scalar, not of shape %s", op_shape_text(kb->c, v->rank, v->dims));
+  }
   kb->k->size_count = kb->sizes.count;
   bool all = false;
   if (can_evaluate(kb))
