@@ -4,7 +4,7 @@
 
 #include "base/vec.h"
 #include "runtime/master.h"
-#include "runtime/net/wire.h"
+#include "base/wire.h"
 
 struct step_request {
   struct wire_field session;      /* the handle's bytes */

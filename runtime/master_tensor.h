@@ -3,7 +3,7 @@
 #define TFC_RUNTIME_MASTER_TENSOR_H
 
 #include "base/tensor.h"
-#include "runtime/net/wire.h"
+#include "base/wire.h"
 
 /* Reads a TensorProto: tensor_content, or values, the last one repeated. INVALID_ARGUMENT: sizes that do not fit,
  * unknown rank, types that cannot be fed; nothing large is allocated for bytes that are not there. */

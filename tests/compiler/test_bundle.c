@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compiler/read/bundle_table.h"
+#include "base/bundle_table.h"
 #include "compiler/read/read.h"
 #include "tests/support/test.h"
 

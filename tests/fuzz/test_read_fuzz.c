@@ -11,7 +11,7 @@
 #include "base/crc32c.h"
 #include "base/npy.h"
 #include "compiler/cluster.h"
-#include "compiler/read/bundle_table.h"
+#include "base/bundle_table.h"
 #include "compiler/read/import.h"
 #include "compiler/read/read.h"
 #include "ir/function.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/master_tensor.h"
-#include "runtime/net/wire.h"
+#include "base/wire.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

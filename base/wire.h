@@ -1,8 +1,8 @@
 /* wire.h: reading and writing protobuf's wire format, field by field, without descriptions of messages.
  *
  * A reader walks over bytes that stay where they are; it never allocates and never leaves its bounds, whatever they are. */
-#ifndef TFC_RUNTIME_NET_WIRE_H
-#define TFC_RUNTIME_NET_WIRE_H
+#ifndef TFC_BASE_WIRE_H
+#define TFC_BASE_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>

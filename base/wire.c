@@ -1,5 +1,5 @@
 /* wire.c: protobuf's wire format. */
-#include "runtime/net/wire.h"
+#include "base/wire.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* bundle_table.h: the index of a TensorBundle: a sorted table of keys and values in LevelDB's file form.
  * All input is untrusted; checksums are verified. Everything is in the arena. */
-#ifndef TFC_COMPILER_BUNDLE_TABLE_H
-#define TFC_COMPILER_BUNDLE_TABLE_H
+#ifndef TFC_BASE_BUNDLE_TABLE_H
+#define TFC_BASE_BUNDLE_TABLE_H
 
 #include "base/arena.h"
 #include "base/status.h"

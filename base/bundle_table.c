@@ -1,7 +1,7 @@
 /* bundle_table.c: a table file is data blocks, an index block that points at them, and a footer that points at that. In a
  * block each key is stored as what differs from the one before, so keys can be much larger than the file: their total is
  * bounded. */
-#include "compiler/read/bundle_table.h"
+#include "base/bundle_table.h"
 
 #include <stdbool.h>
 #include <string.h>

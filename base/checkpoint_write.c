@@ -1,0 +1,435 @@
+/* checkpoint_write.c: data goes to its file as it comes; the index is kept and written at the end, sorted. */
+#include "base/checkpoint_write.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/crc32c.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "base/wire.h"
+
+#define BLOCK_BYTES 262144
+#define RESTART_EVERY 16
+#define MAGIC UINT64_C(0xdb4775248b80fb57)
+
+/* ---- the index: a table of sorted keys ---- */
+
+struct index_item {
+  const char *key;
+  size_t key_size;
+  struct checkpoint_entry entry;
+};
+struct index {
+  struct arena arena;
+  VEC(struct index_item) items;
+};
+
+static int item_order(const void *a, const void *b) {
+  const struct index_item *x = a, *y = b;
+  int order = memcmp(x->key, y->key, x->key_size < y->key_size ? x->key_size : y->key_size);
+  return order ? order : (x->key_size > y->key_size) - (x->key_size < y->key_size);
+}
+
+static void put_message(struct wire_buffer *out, uint32_t number, struct wire_buffer *message) {
+  wire_put_bytes(out, number, message->data, message->size);
+  out->is_bad = out->is_bad || message->is_bad;
+  wire_buffer_free(message);
+}
+
+static void put_shape(struct wire_buffer *out, const struct shape *shape) {
+  struct wire_buffer all = {0};
+  for (int i = 0; i < shape->rank; i++) {
+    struct wire_buffer dim = {0};
+    if (shape->dims[i])
+      wire_put_varint(&dim, 1, (uint64_t)shape->dims[i]);
+    put_message(&all, 2, &dim);
+  }
+  put_message(out, 2, &all);
+}
+
+static void put_slice(struct wire_buffer *out, const struct checkpoint_slice *slice) {
+  struct wire_buffer all = {0};
+  for (int i = 0; i < slice->rank; i++) {
+    struct wire_buffer extent = {0};
+    if (slice->length[i] >= 0 && slice->start[i])
+      wire_put_varint(&extent, 1, (uint64_t)slice->start[i]);
+    if (slice->length[i] >= 0)
+      wire_put_varint(&extent, 2, (uint64_t)slice->length[i]);
+    put_message(&all, 1, &extent);
+  }
+  put_message(out, 7, &all);
+}
+
+static void put_entry(struct wire_buffer *out, const struct checkpoint_entry *e) {
+  wire_put_varint(out, 1, e->dtype);
+  put_shape(out, &e->shape);
+  if (e->slice_count == 0) {
+    if (e->shard)
+      wire_put_varint(out, 3, (uint64_t)e->shard);
+    if (e->offset)
+      wire_put_varint(out, 4, (uint64_t)e->offset);
+    if (e->size)
+      wire_put_varint(out, 5, (uint64_t)e->size);
+    uint8_t tag = 6 << 3 | WIRE_FIXED32;
+    wire_put_raw(out, &tag, 1);
+    wire_put_raw(out, &e->crc, 4);
+  }
+  for (uint32_t i = 0; i < e->slice_count; i++)
+    put_slice(out, &e->slices[i]);
+}
+
+/* One block being filled: keys as what differs from the one before. */
+struct block {
+  struct wire_buffer bytes;
+  VEC(uint32_t) restarts;
+  const char *last;
+  size_t last_size;
+  uint32_t count, every;
+};
+
+static void block_add(struct block *b, const char *key, size_t key_size, const void *value, size_t value_size) {
+  size_t shared = 0;
+  if (b->count % b->every == 0)
+    vec_push(&b->restarts, (uint32_t)b->bytes.size);
+  else
+    while (shared < key_size && shared < b->last_size && key[shared] == b->last[shared])
+      shared++;
+  wire_put_number(&b->bytes, shared);
+  wire_put_number(&b->bytes, key_size - shared);
+  wire_put_number(&b->bytes, value_size);
+  wire_put_raw(&b->bytes, key + shared, key_size - shared);
+  wire_put_raw(&b->bytes, value, value_size);
+  b->last = key;
+  b->last_size = key_size;
+  b->count++;
+}
+
+/* Writes the block behind what is there, and its place and size into `handle`. */
+static void block_flush(struct block *b, struct wire_buffer *file, struct wire_buffer *handle) {
+  if (b->restarts.count == 0)
+    vec_push(&b->restarts, 0);
+  for (uint32_t i = 0; i < b->restarts.count; i++)
+    wire_put_raw(&b->bytes, &b->restarts.items[i], 4);
+  wire_put_raw(&b->bytes, &b->restarts.count, 4);
+  wire_put_number(handle, file->size);
+  wire_put_number(handle, b->bytes.size);
+  uint8_t type = 0;
+  wire_put_raw(&b->bytes, &type, 1);
+  uint32_t crc = crc32c_mask(crc32c(b->bytes.data, b->bytes.size));
+  wire_put_raw(file, b->bytes.data, b->bytes.size);
+  wire_put_raw(file, &crc, 4);
+  file->is_bad = file->is_bad || b->bytes.is_bad;
+  wire_buffer_free(&b->bytes);
+  b->restarts.count = 0;
+  b->count = 0;
+  b->last_size = 0;
+}
+
+static void index_flush(struct block *data, struct block *index, struct wire_buffer *file) {
+  struct wire_buffer handle = {0};
+  const char *key = data->last;
+  size_t key_size = data->last_size;
+  block_flush(data, file, &handle);
+  block_add(index, key, key_size, handle.data, handle.size);
+  wire_buffer_free(&handle);
+}
+
+static void put_header(struct wire_buffer *out, int32_t shards) {
+  struct wire_buffer version = {0};
+  wire_put_varint(out, 1, (uint64_t)shards);
+  wire_put_varint(&version, 1, 1);
+  put_message(out, 3, &version);
+}
+
+static void index_bytes(struct index *index, int32_t shards, struct wire_buffer *file) {
+  struct block data = {.every = RESTART_EVERY}, places = {.every = 1}, meta = {.every = RESTART_EVERY};
+  struct wire_buffer value = {0}, footer = {0};
+  put_header(&value, shards);
+  block_add(&data, "", 0, value.data, value.size);
+  wire_buffer_free(&value);
+  if (index->items.count)
+    qsort(index->items.items, index->items.count, sizeof *index->items.items, item_order);
+  for (uint32_t i = 0; i < index->items.count; i++) {
+    put_entry(&value, &index->items.items[i].entry);
+    block_add(&data, index->items.items[i].key, index->items.items[i].key_size, value.data, value.size);
+    file->is_bad = file->is_bad || value.is_bad;
+    wire_buffer_free(&value);
+    if (data.bytes.size >= BLOCK_BYTES)
+      index_flush(&data, &places, file);
+  }
+  if (data.count)
+    index_flush(&data, &places, file);
+  block_flush(&meta, file, &footer);
+  block_flush(&places, file, &footer);
+  static const uint8_t zeros[40];
+  uint64_t magic = MAGIC;
+  wire_put_raw(&footer, zeros, 40 - footer.size);
+  wire_put_raw(&footer, &magic, 8);
+  wire_put_raw(file, footer.data, footer.size);
+  wire_buffer_free(&footer);
+  vec_free(&data.restarts);
+  vec_free(&places.restarts);
+  vec_free(&meta.restarts);
+}
+
+static status file_write(const char *path, const void *data, size_t size) {
+  FILE *file = fopen(path, "wbe");
+  if (!file)
+    return fail(errno == ENOENT ? NOT_FOUND : errno == EACCES ? PERMISSION_DENIED : DATA_LOSS, "'%s': %s", path, strerror(errno));
+  bool good = fwrite(data, 1, size, file) == size;
+  good = fflush(file) == 0 && good;
+  good = fsync(fileno(file)) == 0 && good;
+  good = fclose(file) == 0 && good;
+  return good ? OK : fail(DATA_LOSS, "'%s' cannot be written: %s", path, strerror(errno));
+}
+
+static status index_write(struct index *index, int32_t shards, const char *prefix) {
+  struct wire_buffer file = {0};
+  index_bytes(index, shards, &file);
+  const char *path = arena_printf(&index->arena, "%s.index", prefix);
+  const char *temporary = arena_printf(&index->arena, "%s.index.tempstate%d", prefix, (int)getpid());
+  status result = file.is_bad ? fail(RESOURCE_EXHAUSTED, "no memory for an index") : file_write(temporary, file.data, file.size);
+  wire_buffer_free(&file);
+  if (result == OK && rename(temporary, path) != 0)
+    result = fail(DATA_LOSS, "'%s' cannot be made: %s", path, strerror(errno));
+  if (result != OK)
+    unlink(temporary);
+  return result;
+}
+
+static void index_init(struct index *index) {
+  memset(index, 0, sizeof *index);
+  arena_init(&index->arena);
+}
+static void index_deinit(struct index *index) {
+  arena_deinit(&index->arena);
+  vec_free(&index->items);
+}
+
+/* ---- the writer ---- */
+
+struct checkpoint_writer {
+  struct index index;
+  struct map names; /* key -> item */
+  const char *prefix, *path, *temporary;
+  FILE *file;
+  int64_t size;
+};
+
+/* The folders above a path. */
+static void make_folders(char *path) {
+  for (char *p = path + 1; *p; p++)
+    if (*p == '/') {
+      *p = 0;
+      mkdir(path, 0777);
+      *p = '/';
+    }
+}
+
+status checkpoint_writer_create(const char *prefix, struct checkpoint_writer **out) {
+  struct checkpoint_writer *w = calloc(1, sizeof *w);
+  if (!w)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  index_init(&w->index);
+  w->prefix = arena_strdup(&w->index.arena, prefix);
+  w->path = arena_printf(&w->index.arena, "%s.data-00000-of-00001", prefix);
+  w->temporary = arena_printf(&w->index.arena, "%s.tempstate%d", w->path, (int)getpid());
+  make_folders(arena_strdup(&w->index.arena, prefix));
+  w->file = fopen(w->temporary, "wbe");
+  if (!w->file) {
+    status result = fail(errno == EACCES ? PERMISSION_DENIED : NOT_FOUND, "'%s': %s", w->temporary, strerror(errno));
+    checkpoint_writer_destroy(w);
+    return result;
+  }
+  *out = w;
+  return OK;
+}
+
+void checkpoint_writer_destroy(struct checkpoint_writer *w) {
+  if (!w)
+    return;
+  if (w->file) {
+    fclose(w->file);
+    unlink(w->temporary);
+  }
+  map_deinit(&w->names);
+  index_deinit(&w->index);
+  free(w);
+}
+
+static status put_bytes(struct checkpoint_writer *w, const void *data, size_t size) {
+  w->size += (int64_t)size;
+  return size == 0 || fwrite(data, 1, size, w->file) == size ? OK : fail(DATA_LOSS, "'%s': %s", w->temporary, strerror(errno));
+}
+
+/* Lengths, their checksum, bytes: checkpoint.c reads them. */
+static status put_strings(struct checkpoint_writer *w, const struct tensor *tensor, uint32_t *crc) {
+  const struct string_view *views = tensor->data;
+  struct wire_buffer lengths = {0};
+  for (int64_t i = 0; i < tensor->count; i++) {
+    wire_put_number(&lengths, views[i].size);
+    *crc = crc32c_extend(*crc, &views[i].size, views[i].size > UINT32_MAX ? 8 : 4);
+  }
+  uint32_t masked = crc32c_mask(*crc);
+  wire_put_raw(&lengths, &masked, 4);
+  *crc = crc32c_extend(*crc, &masked, 4);
+  status result = lengths.is_bad ? fail(RESOURCE_EXHAUSTED, "no memory") : put_bytes(w, lengths.data, lengths.size);
+  wire_buffer_free(&lengths);
+  for (int64_t i = 0; i < tensor->count && result == OK; i++) {
+    *crc = crc32c_extend(*crc, views[i].data, (size_t)views[i].size);
+    result = put_bytes(w, views[i].data, (size_t)views[i].size);
+  }
+  return result;
+}
+
+static status put_tensor(struct checkpoint_writer *w, const struct tensor *tensor, struct checkpoint_entry *out) {
+  uint32_t crc = 0;
+  *out = (struct checkpoint_entry){.dtype = tensor->dtype, .shape = tensor->shape, .offset = w->size};
+  if (tensor->dtype == DTYPE_RESOURCE || tensor->dtype == DTYPE_VARIANT)
+    return fail(UNIMPLEMENTED, "a %s in a checkpoint", dtype_name(tensor->dtype));
+  if (tensor->dtype == DTYPE_STRING) {
+    TRY(put_strings(w, tensor, &crc));
+  } else {
+    crc = crc32c(tensor->data, (size_t)tensor_byte_size(tensor));
+    TRY(put_bytes(w, tensor->data, (size_t)tensor_byte_size(tensor)));
+  }
+  out->size = w->size - out->offset;
+  out->crc = crc32c_mask(crc);
+  return OK;
+}
+
+static void add_item(struct index *index, const char *key, size_t size, const struct checkpoint_entry *entry) {
+  vec_push(&index->items, (struct index_item){arena_strndup(&index->arena, key, size), size, *entry});
+}
+
+status checkpoint_writer_add(struct checkpoint_writer *w, const char *key, const struct tensor *tensor) {
+  struct checkpoint_entry entry;
+  const char *kept = arena_strdup(&w->index.arena, key);
+  if (!*key || !map_insert(&w->names, kept, w->index.items.count))
+    return fail(INVALID_ARGUMENT, "Adding duplicate key: %s", key);
+  TRY(put_tensor(w, tensor, &entry));
+  add_item(&w->index, kept, strlen(kept), &entry);
+  return OK;
+}
+
+/* Appends a slice to an entry's list. */
+static void entry_add_slices(struct index *index, struct checkpoint_entry *entry, const struct checkpoint_slice *slices, uint32_t count) {
+  struct checkpoint_slice *all = ARENA_ARRAY(&index->arena, struct checkpoint_slice, entry->slice_count + count);
+  if (entry->slice_count)
+    memcpy(all, entry->slices, entry->slice_count * sizeof *all);
+  memcpy(all + entry->slice_count, slices, count * sizeof *all);
+  entry->slices = all;
+  entry->slice_count += count;
+}
+
+status checkpoint_writer_add_slice(struct checkpoint_writer *w, const char *key, const struct shape *whole,
+                                   const struct checkpoint_slice *slice, const struct tensor *tensor) {
+  struct checkpoint_entry entry = {.dtype = tensor->dtype, .shape = *whole};
+  const char *kept = arena_strdup(&w->index.arena, key);
+  uint32_t at = w->index.items.count;
+  if (map_insert(&w->names, kept, at))
+    add_item(&w->index, kept, strlen(kept), &entry);
+  else
+    map_find(&w->names, kept, &at);
+  entry_add_slices(&w->index, &w->index.items.items[at].entry, slice, 1);
+  TRY(put_tensor(w, tensor, &entry));
+  size_t size;
+  const char *slice_key = checkpoint_slice_key(key, slice, &w->index.arena, &size);
+  add_item(&w->index, slice_key, size, &entry);
+  return OK;
+}
+
+status checkpoint_writer_close(struct checkpoint_writer *w) {
+  bool good = fflush(w->file) == 0;
+  good = fsync(fileno(w->file)) == 0 && good;
+  good = fclose(w->file) == 0 && good;
+  w->file = NULL;
+  status result = good ? OK : fail(DATA_LOSS, "'%s' cannot be written: %s", w->temporary, strerror(errno));
+  if (result == OK && rename(w->temporary, w->path) != 0)
+    result = fail(DATA_LOSS, "'%s' cannot be made: %s", w->path, strerror(errno));
+  if (result == OK)
+    result = index_write(&w->index, 1, w->prefix);
+  else
+    unlink(w->temporary);
+  checkpoint_writer_destroy(w);
+  return result;
+}
+
+/* ---- merging ---- */
+
+struct merge {
+  struct index index;
+  struct map names;
+  int32_t shards; /* of those before */
+};
+
+static status merge_items(struct merge *m, const struct checkpoint *part) {
+  const struct bundle_table *table = checkpoint_table(part);
+  for (uint32_t i = 0; i < table->count; i++) {
+    const struct bundle_item *item = &table->items[i];
+    struct checkpoint_entry entry;
+    if (item->key_size == 0)
+      continue; /* the header */
+    TRY(checkpoint_entry_parse(item->value, item->value_size, &m->index.arena, &entry));
+    entry.shard += m->shards;
+    bool is_name = item->key[0] != 0; /* keys of slices begin with a zero */
+    const char *key = arena_strndup(&m->index.arena, item->key, item->key_size);
+    uint32_t at = m->index.items.count;
+    if (is_name && !map_insert(&m->names, key, at)) {
+      map_find(&m->names, key, &at);
+      struct checkpoint_entry *first = &m->index.items.items[at].entry;
+      if (!entry.slice_count || !first->slice_count)
+        return fail(INVALID_ARGUMENT, "Duplicate tensor keyed by %s encountered, when merging", key);
+      entry_add_slices(&m->index, first, entry.slices, entry.slice_count);
+      continue;
+    }
+    add_item(&m->index, key, item->key_size, &entry);
+  }
+  return OK;
+}
+
+static status move_shards(struct arena *arena, const char *from, int32_t count, const char *to, int32_t first, int32_t total) {
+  for (int32_t i = 0; i < count; i++) {
+    const char *old = arena_printf(arena, "%s.data-%05d-of-%05d", from, i, count);
+    const char *new = arena_printf(arena, "%s.data-%05d-of-%05d", to, first + i, total);
+    if (rename(old, new) != 0)
+      return fail(NOT_FOUND, "'%s' cannot become '%s': %s", old, new, strerror(errno));
+  }
+  return OK;
+}
+
+static status merge_all(struct merge *m, const char *const *prefixes, uint32_t count, const char *prefix, bool missing_is_fine) {
+  struct arena *arena = &m->index.arena;
+  int32_t *shards = ARENA_ARRAY(arena, int32_t, count + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    struct checkpoint *part;
+    status s = checkpoint_open(prefixes[i], arena, &part);
+    if (s == NOT_FOUND && missing_is_fine)
+      continue;
+    TRY(s);
+    TRY(merge_items(m, part));
+    shards[i] = checkpoint_shards(part);
+    m->shards += shards[i];
+  }
+  make_folders(arena_strdup(arena, prefix));
+  for (uint32_t i = 0, first = 0; i < count; first += (uint32_t)shards[i++])
+    TRY(move_shards(arena, prefixes[i], shards[i], prefix, (int32_t)first, m->shards));
+  TRY(index_write(&m->index, m->shards ? m->shards : 1, prefix));
+  for (uint32_t i = 0; i < count; i++)
+    unlink(arena_printf(arena, "%s.index", prefixes[i]));
+  return OK;
+}
+
+status checkpoint_merge(const char *const *prefixes, uint32_t count, const char *prefix, bool missing_is_fine) {
+  struct merge m = {0};
+  index_init(&m.index);
+  status result = merge_all(&m, prefixes, count, prefix, missing_is_fine);
+  map_deinit(&m.names);
+  index_deinit(&m.index);
+  return result;
+}

@@ -1,0 +1,80 @@
+/* ops_restore.c: RestoreV2. What a file holds is not known while compiling, but what is done with it is: a restored value goes to a
+ * variable, whose shape is known, through identities at most. */
+#include <string.h>
+
+#include "ir/lower_frame.h"
+#include "ir/op_rows.h"
+#include "ir/ops/host_call.h"
+
+/* The shape of the variable that input `e` of an assignment is. */
+static bool variable_shape(const struct op_call *c, struct edge e, struct attr_shape *out) {
+  const struct frame *fr = c->lw->frame;
+  const struct bound *bound = fr->bound[e.node] ? &fr->bound[e.node][e.port] : NULL;
+  if (bound && bound->var) {
+    const struct flow_var *var = op_var(c, bound->var - 1);
+    if (!var->has_shape && var->rank < 0)
+      return false;
+    *out = (struct attr_shape){.rank = var->rank, .dims = var->dims};
+    return true;
+  }
+  const struct node *node = &fr->graph->nodes.items[e.node];
+  if (strcmp(node->op, "Identity") == 0 && node->input_count)
+    return variable_shape(c, node->inputs[0], out);
+  const struct attr_value *shape = node->def ? node_attr(node, "shape") : NULL;
+  if (!shape || shape->kind != ATTR_SHAPE || shape->shape.unknown_rank)
+    return false;
+  *out = shape->shape;
+  return true;
+}
+
+static bool passes_shape(const char *op) {
+  return strcmp(op, "Identity") == 0 || strcmp(op, "Cast") == 0 || strcmp(op, "StopGradient") == 0 || strcmp(op, "Snapshot") == 0;
+}
+
+/* Whether some reader of the output says its shape. */
+static bool wanted_shape(const struct op_call *c, struct edge from, int depth, struct attr_shape *out) {
+  const struct graph *g = c->lw->frame->graph;
+  for (uint32_t i = 0; depth < 8 && i < g->nodes.count; i++) {
+    const struct node *node = &g->nodes.items[i];
+    for (uint32_t k = 0; k < node->input_count; k++) {
+      if (node->inputs[k].node != from.node || node->inputs[k].port != from.port)
+        continue;
+      bool assigns = strcmp(node->op, "Assign") == 0 || strcmp(node->op, "AssignVariableOp") == 0;
+      if (assigns && k == 1 && variable_shape(c, node->inputs[0], out))
+        return true;
+      if (passes_shape(node->op) && wanted_shape(c, (struct edge){i, 0}, depth + 1, out))
+        return true;
+    }
+  }
+  return false;
+}
+
+static bool listed_shape(const struct op_call *c, uint32_t i, struct attr_shape *out) {
+  const struct attr_value *all = attr_find(c->node->attrs, c->node->attr_count, "_output_shapes");
+  if (!all || all->kind != ATTR_LIST || i >= all->list.count || all->list.items[i].shape.unknown_rank)
+    return false;
+  *out = all->list.items[i].shape;
+  return true;
+}
+
+status build_restore(struct op_call *c) {
+  struct flow_node *n;
+  TRY(op_host(c, HOST_LOOKS, NULL, &n));
+  uint32_t node = (uint32_t)(c->node - c->lw->frame->graph->nodes.items);
+  struct attr_value *unknown = ARENA_ARRAY(c->lw->arena, struct attr_value, c->out_count + 1);
+  uint32_t unknown_count = 0;
+  for (uint32_t i = 0; i < c->out_count; i++) {
+    struct attr_shape shape = {.rank = 0};
+    if (!wanted_shape(c, (struct edge){node, i}, 0, &shape) && !listed_shape(c, i, &shape))
+      unknown[unknown_count++] = (struct attr_value){.kind = ATTR_INT, .i = i};
+    TRY(op_host_output_shaped(c, n, i, &shape));
+  }
+  struct attr_value list = {.kind = ATTR_LIST};
+  list.list.items = unknown;
+  list.list.count = unknown_count;
+  struct flow_attr *attrs = ARENA_ARRAY(c->lw->arena, struct flow_attr, n->attr_count + 1);
+  memcpy(attrs, n->attrs, n->attr_count * sizeof *attrs);
+  attrs[n->attr_count++] = (struct flow_attr){"ranks_unknown", list};
+  n->attrs = attrs;
+  return OK;
+}
