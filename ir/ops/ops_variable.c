@@ -38,6 +38,9 @@ status build_variable(struct op_call *c) {
 status build_read_variable(struct op_call *c) {
   value_id v;
   TRY(op_input(c, 0, &v));
+  enum dtype have = op_value(c, v)->dtype, want = dtype_base(c->node->output_dtypes[0]);
+  if (have != want)
+    return fail(INVALID_ARGUMENT, "Trying to read variable with wrong dtype. Expected %s got %s", dtype_name(want), dtype_name(have));
   op_set_output(c, 0, v);
   return OK;
 }
