@@ -93,6 +93,8 @@ static void add_output_slots(struct flow_writer *f, const struct flow_node *node
     if (storage == STORAGE_CONST)
       slot_at(f->w, slot)->data =
           emit_elements(f->w->e, value->dtype, value->data, constant_count(f->w->e, value));
+    if (storage == STORAGE_VARIABLE)
+      slot_at(f->w, slot)->data = f->w->e->variable_numbers[node->var];
     if (storage == STORAGE_ALIAS)
       slot_at(f->w, slot)->root = slot_at(f->w, slot_of(f, node->inputs.items[0]))->root;
   }

@@ -6,6 +6,7 @@
 #include "runtime/buffer.h"
 #include "runtime/size.h"
 #include "runtime/task_state.h"
+#include "runtime/variable.h"
 
 #define PLANS_MAX 32 /* bindings kept for each frame: an epoch has two, the full batch and the last one */
 
@@ -312,13 +313,25 @@ static status tensor_view(struct tensor *base, enum dtype dtype, const struct sh
   return OK;
 }
 
+/* A variable is copied under its lock: what leaves the step is a value that it had, not half an update. */
+static void copy_elements(struct frame *frame, uint32_t slot, struct tensor *to) {
+  const struct program_slot *root = &frame->slots[frame->slots[slot].root];
+  struct variable *variable =
+      root->storage == STORAGE_VARIABLE ? &frame->part->task->variables[root->data] : NULL;
+  if (variable)
+    pthread_mutex_lock(&variable->lock);
+  memcpy(to->data, frame->data[slot], (size_t)tensor_byte_size(to));
+  if (variable)
+    pthread_mutex_unlock(&variable->lock);
+}
+
 static status copy_out(struct frame *frame, uint32_t slot, const struct shape *shape, struct tensor **out) {
   enum dtype dtype = (enum dtype)frame->slots[slot].dtype;
   if (dtype == DTYPE_STRING)
     return tensor_copy_in(dtype, shape, frame->data[slot], out);
   TRY(buffer_tensor(frame->part->task->buffers, dtype, shape, out));
   if ((*out)->count > 0)
-    memcpy((*out)->data, frame->data[slot], (size_t)tensor_byte_size(*out));
+    copy_elements(frame, slot, *out);
   return OK;
 }
 

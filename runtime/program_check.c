@@ -143,7 +143,9 @@ static status check_part(const struct program *p, const struct program_part *par
   for (uint32_t i = 0; i < part->slots.count; i++) {
     const struct program_slot *slot = program_slot(p, part->slots.first + i);
     CHECK(slot->rank <= 8 && dtype_is_valid(slot->dtype) && slot->root < part->slots.count, "slot %u", i);
-    CHECK(slot->storage <= STORAGE_ALIAS && slot->data <= count_of(p, PROGRAM_DATA), "slot %u", i);
+    CHECK(slot->storage <= STORAGE_ALIAS, "slot %u", i);
+    CHECK(slot->storage == STORAGE_VARIABLE ? slot->data < count_of(p, PROGRAM_VARIABLES)
+                                            : slot->data <= count_of(p, PROGRAM_DATA), "slot %u: its data", i);
     CHECK(codes_fit(p, slot->dims, slot->rank, symbols), "slot %u: a size", i);
   }
   for (uint32_t i = 0; i < part->instr_count; i++)
