@@ -46,7 +46,7 @@ static status conv_channels(struct op_call *c, struct conv *v, const struct flow
   int64_t in = op_dim_value(c, v->in_channels), per = op_dim_value(c, fin), out = op_dim_value(c, fout);
   if (in < 0 || per < 0 || in == per)
     return op_equal_dims(c, v->in_channels, fin, "input and filter must have the same depth");
-  if (per == 0 || in % per != 0 || out < 0 || out % (in / per) != 0)
+  if (per == 0 || in < per || in % per != 0 || out < 0 || out % (in / per) != 0)
     return fail(INVALID_ARGUMENT, "input depth must be evenly divisible by filter depth: %lld vs %lld", (long long)in, (long long)per);
   v->grouped = true;
   v->group_out = op_dim(c, out / (in / per));
