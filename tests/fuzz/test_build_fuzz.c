@@ -1,4 +1,4 @@
-/* test_build_fuzz.c: damaged graphs through all passes up to partition: each is compiled or refused, none crashes, hangs or
+/* test_build_fuzz.c: damaged graphs through all passes up to the tasks' programs: each is compiled or refused, none crashes, hangs or
  * fails with INTERNAL.
  *
  * The conformance graphs are unpacked, changed field by field along their descriptors (numbers at the edges of what they may
@@ -247,7 +247,14 @@ static status build_run(struct build *build, const char *data, size_t size) {
   TRY(pass_lower(build));
   TRY(pass_dead(build));
   TRY(pass_fuse(build));
-  return pass_partition(build);
+  TRY(pass_partition(build));
+  for (uint32_t task = 0; task < build->cluster.tasks.count; task++) {
+    struct emitted emitted = {0};
+    status result = build_emit(build, task, &emitted);
+    vec_free(&emitted.kernels);
+    TRY(result);
+  }
+  return OK;
 }
 
 static void run(uint64_t seed) {
