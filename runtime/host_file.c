@@ -134,8 +134,11 @@ static status put_matches(struct host_call *call, const glob_t *found) {
 status host_matching_files(struct host_call *call) {
   glob_t found = { 0 };
   for (int64_t i = 0; i < call->inputs[0].count; i++) {
-    char pattern[HOST_PATH_MAX];
-    status result = host_path(((const struct string_view *)call->inputs[0].data)[i], pattern, sizeof pattern);
+    char given[HOST_PATH_MAX], pattern[HOST_PATH_MAX + 2];
+    status result = host_path(((const struct string_view *)call->inputs[0].data)[i], given, sizeof given);
+    size_t fixed = result == OK ? strcspn(given, "*?[\\") : 0;
+    bool here = result == OK && given[fixed] && !memchr(given, '/', fixed); /* TensorFlow then names the folder */
+    snprintf(pattern, sizeof pattern, "%s%s", here ? "./" : "", result == OK ? given : "");
     int code = result == OK ? glob(pattern, (i ? GLOB_APPEND : 0) | GLOB_NOSORT, NULL, &found) : GLOB_NOMATCH;
     if (code == GLOB_NOSPACE)
       result = fail(RESOURCE_EXHAUSTED, "no memory for the files of '%s'", pattern);
@@ -166,5 +169,5 @@ status host_sharded_filename(struct host_call *call) {
 status host_sharded_filespec(struct host_call *call) {
   char path[HOST_PATH_MAX], text[HOST_PATH_MAX + 64];
   TRY(host_path(host_scalar_string(&call->inputs[0]), path, sizeof path));
-  return put_sharded(call, text, snprintf(text, sizeof text, "%s-?" "????-of-%05d", path, (int)host_scalar_int(&call->inputs[1])));
+  return put_sharded(call, text, snprintf(text, sizeof text, "%s-%s-of-%05d", path, "?????", (int)host_scalar_int(&call->inputs[1])));
 }

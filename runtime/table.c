@@ -1,0 +1,366 @@
+/* table.c: entries in the order of insertion, found through an open-addressed index of their numbers. */
+#include "runtime/table.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "runtime/string_output.h"
+
+#define VALUE_BYTES_MAX (INT64_C(1) << 30)
+
+struct table_entry {
+  uint64_t hash;
+  char *key;        /* its bytes */
+  uint64_t key_size;
+  char *value;      /* elements; strings: views into the bytes behind them */
+  bool is_removed;
+};
+struct table {
+  struct resource resource;
+  pthread_rwlock_t lock;
+  struct table_spec spec;
+  int64_t value_count;
+  bool is_initialized;
+  struct table_entry *entries;
+  int64_t *index; /* entry + 1; 0: free */
+  int64_t count, capacity, index_size, removed;
+};
+
+/* ---- making ---- */
+
+static status table_init(struct resource *resource, void *argument) {
+  struct table *table = (struct table *)resource;
+  table->spec = *(const struct table_spec *)argument;
+  table->value_count = shape_count(&table->spec.value_shape);
+  table->is_initialized = table->spec.is_mutable;
+  if (table->value_count < 0 || table->value_count * (int64_t)dtype_size(table->spec.value) > VALUE_BYTES_MAX)
+    return fail(INVALID_ARGUMENT, "a table whose values have the shape %s", shape_text(&table->spec.value_shape));
+  pthread_rwlock_init(&table->lock, NULL);
+  return OK;
+}
+
+static void entries_clear(struct table *table) {
+  for (int64_t i = 0; i < table->count; i++) {
+    free(table->entries[i].key);
+    free(table->entries[i].value);
+  }
+  table->count = table->removed = 0;
+  if (table->index)
+    memset(table->index, 0, (size_t)table->index_size * sizeof *table->index);
+}
+
+static void table_destroy(struct resource *resource) {
+  struct table *table = (struct table *)resource;
+  entries_clear(table);
+  free(table->entries);
+  free(table->index);
+  pthread_rwlock_destroy(&table->lock);
+}
+
+const struct resource_maker table_maker = { "table", sizeof(struct table), table_init, table_destroy };
+
+const struct table_spec *table_get_spec(const struct table *table) { return &table->spec; }
+
+bool table_is_initialized(struct table *table) {
+  pthread_rwlock_rdlock(&table->lock);
+  bool result = table->is_initialized;
+  pthread_rwlock_unlock(&table->lock);
+  return result;
+}
+
+int64_t table_size(struct table *table) {
+  pthread_rwlock_rdlock(&table->lock);
+  int64_t size = table->count - table->removed;
+  pthread_rwlock_unlock(&table->lock);
+  return size;
+}
+
+/* ---- keys ---- */
+
+static struct string_view key_at(const struct tensor *keys, int64_t i) {
+  if (keys->dtype == DTYPE_STRING)
+    return ((const struct string_view *)keys->data)[i];
+  size_t size = dtype_size(keys->dtype);
+  return (struct string_view){ (const char *)keys->data + (size_t)i * size, size };
+}
+
+static int64_t slot_of(const struct table *table, struct string_view key, uint64_t hash) {
+  int64_t slot = (int64_t)(hash & (uint64_t)(table->index_size - 1));
+  for (;; slot = (slot + 1) & (table->index_size - 1)) {
+    if (!table->index[slot])
+      return slot;
+    const struct table_entry *e = &table->entries[table->index[slot] - 1];
+    if (e->hash == hash && e->key_size == key.size && (key.size == 0 || memcmp(e->key, key.data, key.size) == 0))
+      return slot;
+  }
+}
+
+static struct table_entry *entry_find(const struct table *table, struct string_view key) {
+  if (!table->index_size)
+    return NULL;
+  int64_t at = table->index[slot_of(table, key, hash_bytes(key.data, key.size, 0))];
+  return at && !table->entries[at - 1].is_removed ? &table->entries[at - 1] : NULL;
+}
+
+/* Room for one more: removed entries go when room is made. */
+static status table_reserve(struct table *table) {
+  if (table->count < table->capacity)
+    return OK;
+  int64_t live = table->count - table->removed, capacity = live * 2 + 16, size = 64;
+  while (size < capacity * 2)
+    size *= 2;
+  struct table_entry *entries = calloc((size_t)capacity, sizeof *entries);
+  int64_t *index = calloc((size_t)size, sizeof *index), count = 0;
+  if (!entries || !index) {
+    free(entries);
+    free(index);
+    return fail(RESOURCE_EXHAUSTED, "no memory for a table of %lld entries", (long long)capacity);
+  }
+  for (int64_t i = 0; i < table->count; i++) {
+    if (table->entries[i].is_removed) {
+      free(table->entries[i].key);
+      free(table->entries[i].value);
+    } else {
+      entries[count++] = table->entries[i];
+    }
+  }
+  free(table->entries);
+  free(table->index);
+  table->entries = entries;
+  table->index = index;
+  table->capacity = capacity;
+  table->index_size = size;
+  table->count = table->removed = 0;
+  for (int64_t i = 0; i < count; i++) {
+    table->index[slot_of(table, (struct string_view){ entries[i].key, entries[i].key_size }, entries[i].hash)] = i + 1;
+    table->count++;
+  }
+  return OK;
+}
+
+/* ---- values ---- */
+
+/* A copy of value i, strings' bytes behind their views. */
+static char *value_copy(const struct table *table, const struct tensor *values, int64_t i) {
+  size_t size = dtype_size(table->spec.value) * (size_t)table->value_count, extra = 0;
+  const char *from = (const char *)values->data + (size_t)i * size;
+  const struct string_view *views = (const struct string_view *)(const void *)from;
+  bool text = table->spec.value == DTYPE_STRING;
+  for (int64_t k = 0; text && k < table->value_count; k++)
+    extra += views[k].size;
+  char *copy = malloc(size + extra + 1);
+  if (!copy)
+    return NULL;
+  if (size)
+    memcpy(copy, from, size);
+  char *at = copy + size;
+  for (int64_t k = 0; text && k < table->value_count; k++) {
+    struct string_view *to = (struct string_view *)(void *)copy + k;
+    if (to->size)
+      memcpy(at, views[k].data, to->size);
+    to->data = at;
+    at += to->size;
+  }
+  return copy;
+}
+
+static bool value_equal(const struct table *table, const char *a, const char *b) {
+  size_t size = dtype_size(table->spec.value) * (size_t)table->value_count;
+  if (table->spec.value != DTYPE_STRING)
+    return memcmp(a, b, size) == 0;
+  const struct string_view *x = (const void *)a, *y = (const void *)b;
+  for (int64_t k = 0; k < table->value_count; k++)
+    if (x[k].size != y[k].size || memcmp(x[k].data, y[k].data, x[k].size) != 0)
+      return false;
+  return true;
+}
+
+/* `unique`: another value for a key that is there is an error. */
+static status put_one(struct table *table, const struct tensor *keys, const struct tensor *values, int64_t i, bool unique) {
+  struct string_view key = key_at(keys, i);
+  char *value = value_copy(table, values, i);
+  if (!value)
+    return fail(RESOURCE_EXHAUSTED, "no memory for a table's value");
+  struct table_entry *there = entry_find(table, key);
+  if (there) {
+    bool same = !unique || value_equal(table, there->value, value);
+    free(same ? there->value : value);
+    if (same)
+      there->value = value;
+    return same ? OK : fail(INVALID_ARGUMENT, "HashTable has different value for same key.");
+  }
+  status result = table_reserve(table);
+  uint64_t hash = hash_bytes(key.data, key.size, 0);
+  char *copy = result == OK ? malloc(key.size + 1) : NULL;
+  if (!copy) {
+    free(value);
+    return result == OK ? fail(RESOURCE_EXHAUSTED, "no memory for a table's key") : result;
+  }
+  if (key.size)
+    memcpy(copy, key.data, key.size);
+  int64_t slot = slot_of(table, key, hash);
+  if (table->index[slot]) { /* removed before: its place is used again */
+    struct table_entry *e = &table->entries[table->index[slot] - 1];
+    free(e->key);
+    free(e->value);
+    *e = (struct table_entry){ hash, copy, key.size, value, false };
+    table->removed--;
+    return OK;
+  }
+  table->entries[table->count] = (struct table_entry){ hash, copy, key.size, value, false };
+  table->index[slot] = ++table->count;
+  return OK;
+}
+
+/* ---- what ops do ---- */
+
+static status check_keys(const struct table *table, const struct tensor *keys) {
+  return keys->dtype == table->spec.key ? OK
+                                        : fail(INVALID_ARGUMENT, "Key must be type %s but got %s", dtype_name(table->spec.key),
+                                               dtype_name(keys->dtype));
+}
+
+static status check_values(const struct table *table, const struct tensor *keys, const struct tensor *values) {
+  TRY(check_keys(table, keys));
+  if (values->dtype != table->spec.value)
+    return fail(INVALID_ARGUMENT, "Value must be type %s but got %s", dtype_name(table->spec.value), dtype_name(values->dtype));
+  if (values->count != keys->count * table->value_count)
+    return fail(INVALID_ARGUMENT, "Expected shape of values for %lld keys, got %s", (long long)keys->count, shape_text(&values->shape));
+  return OK;
+}
+
+static status put_all(struct table *table, const struct tensor *keys, const struct tensor *values, bool unique) {
+  for (int64_t i = 0; i < keys->count; i++)
+    TRY(put_one(table, keys, values, i, unique));
+  return OK;
+}
+
+/* Whether the table holds exactly these entries. */
+static bool holds_same(const struct table *table, const struct tensor *keys, const struct tensor *values) {
+  size_t size = dtype_size(table->spec.value) * (size_t)table->value_count;
+  for (int64_t i = 0; i < keys->count; i++) {
+    const struct table_entry *e = entry_find(table, key_at(keys, i));
+    if (!e || !value_equal(table, e->value, (const char *)values->data + (size_t)i * size))
+      return false;
+  }
+  return keys->count >= table->count;
+}
+
+status table_initialize(struct table *table, const struct tensor *keys, const struct tensor *values) {
+  TRY(check_values(table, keys, values));
+  pthread_rwlock_wrlock(&table->lock);
+  status result = OK;
+  if (table->is_initialized) {
+    if (!holds_same(table, keys, values))
+      result = fail(FAILED_PRECONDITION, "Table was already initialized with different data.");
+  } else {
+    result = put_all(table, keys, values, true);
+    table->is_initialized = result == OK;
+    if (result != OK)
+      entries_clear(table);
+  }
+  pthread_rwlock_unlock(&table->lock);
+  return result;
+}
+
+status table_insert(struct table *table, const struct tensor *keys, const struct tensor *values, bool all) {
+  TRY(check_values(table, keys, values));
+  if (!table->spec.is_mutable)
+    return fail(UNIMPLEMENTED, "Insert not supported by HashTable implementations");
+  pthread_rwlock_wrlock(&table->lock);
+  if (all)
+    entries_clear(table);
+  status result = put_all(table, keys, values, false);
+  pthread_rwlock_unlock(&table->lock);
+  return result;
+}
+
+status table_remove(struct table *table, const struct tensor *keys) {
+  TRY(check_keys(table, keys));
+  if (!table->spec.is_mutable)
+    return fail(UNIMPLEMENTED, "Remove not supported by HashTable implementations");
+  pthread_rwlock_wrlock(&table->lock);
+  for (int64_t i = 0; i < keys->count; i++) {
+    struct table_entry *e = entry_find(table, key_at(keys, i));
+    if (e) {
+      e->is_removed = true;
+      table->removed++;
+    }
+  }
+  pthread_rwlock_unlock(&table->lock);
+  return OK;
+}
+
+static status put_found(const struct table *table, const struct tensor *keys, const struct tensor *otherwise, struct tensor *out,
+                        struct string_output *text) {
+  size_t size = dtype_size(table->spec.value) * (size_t)table->value_count;
+  for (int64_t i = 0; i < keys->count; i++) {
+    const struct table_entry *e = entry_find(table, key_at(keys, i));
+    const char *value = e ? e->value : otherwise->data;
+    if (!text && size)
+      memcpy((char *)out->data + (size_t)i * size, value, size);
+    for (int64_t k = 0; text && k < table->value_count; k++)
+      string_output_put(text, ((const struct string_view *)(const void *)value)[k].data,
+                        ((const struct string_view *)(const void *)value)[k].size);
+  }
+  return text ? string_output_end(text) : OK;
+}
+
+status table_find(struct table *table, const struct tensor *keys, const struct tensor *otherwise, struct tensor **out) {
+  struct shape shape = keys->shape;
+  struct string_output text;
+  bool is_text = table->spec.value == DTYPE_STRING;
+  TRY(check_keys(table, keys));
+  if (otherwise->dtype != table->spec.value || otherwise->count != table->value_count)
+    return fail(INVALID_ARGUMENT, "Expected the default value to be %s%s, got %s%s", dtype_name(table->spec.value),
+                shape_text(&table->spec.value_shape), dtype_name(otherwise->dtype), shape_text(&otherwise->shape));
+  if (shape.rank + table->spec.value_shape.rank > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "a result of rank %d", shape.rank + table->spec.value_shape.rank);
+  for (int d = 0; d < table->spec.value_shape.rank; d++)
+    shape.dims[shape.rank++] = table->spec.value_shape.dims[d];
+  TRY(is_text ? string_output_begin(&text, &shape, out) : tensor_create(table->spec.value, &shape, out));
+  pthread_rwlock_rdlock(&table->lock);
+  status result = table->is_initialized ? put_found(table, keys, otherwise, *out, is_text ? &text : NULL)
+                                        : fail(FAILED_PRECONDITION, "Table not initialized.");
+  pthread_rwlock_unlock(&table->lock);
+  return result;
+}
+
+static status export_locked(struct table *table, struct tensor **keys, struct tensor **values) {
+  int64_t count = table->count - table->removed, at = 0;
+  struct shape shape = { 1, { count } };
+  struct string_output key_text, value_text;
+  bool keys_are_text = table->spec.key == DTYPE_STRING, values_are_text = table->spec.value == DTYPE_STRING;
+  size_t key_size = dtype_size(table->spec.key), size = dtype_size(table->spec.value) * (size_t)table->value_count;
+  TRY(keys_are_text ? string_output_begin(&key_text, &shape, keys) : tensor_create(table->spec.key, &shape, keys));
+  for (int d = 0; d < table->spec.value_shape.rank && shape.rank < LIMIT_RANK; d++)
+    shape.dims[shape.rank++] = table->spec.value_shape.dims[d];
+  TRY(values_are_text ? string_output_begin(&value_text, &shape, values) : tensor_create(table->spec.value, &shape, values));
+  for (int64_t i = 0; i < table->count; i++) {
+    const struct table_entry *e = &table->entries[i];
+    if (e->is_removed)
+      continue;
+    if (keys_are_text)
+      string_output_put(&key_text, e->key, e->key_size);
+    else
+      memcpy((char *)(*keys)->data + (size_t)at * key_size, e->key, key_size);
+    for (int64_t k = 0; values_are_text && k < table->value_count; k++)
+      string_output_put(&value_text, ((const struct string_view *)(const void *)e->value)[k].data,
+                        ((const struct string_view *)(const void *)e->value)[k].size);
+    if (!values_are_text && size)
+      memcpy((char *)(*values)->data + (size_t)at * size, e->value, size);
+    at++;
+  }
+  if (keys_are_text)
+    TRY(string_output_end(&key_text));
+  return values_are_text ? string_output_end(&value_text) : OK;
+}
+
+status table_export(struct table *table, struct tensor **keys, struct tensor **values) {
+  pthread_rwlock_rdlock(&table->lock);
+  status result = export_locked(table, keys, values);
+  pthread_rwlock_unlock(&table->lock);
+  return result;
+}
