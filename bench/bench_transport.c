@@ -152,7 +152,7 @@ static struct cluster *task_start(const struct cluster_task *tasks, uint32_t tas
   struct cluster_config config = {.task = task, .task_count = 2, .tasks = tasks, .timeout_s = 10, .has_phases = true, .only_addresses = true,
     .sink = {.on_start = take_start, .on_tensor = take_tensor, .on_done = take_done}};
   struct cluster *cluster = NULL;
-  if (cluster_create(&config, &cluster) != OK) {
+  if (cluster_create(&config, &cluster) != OK || cluster_start(cluster) != OK) {
     fprintf(stderr, "error: %s\n", status_text());
     exit(1);
   }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/attr_hash.h"
 #include "compiler/build_json.h"
 #include "compiler/emit_tables.h"
 
@@ -188,6 +189,18 @@ static uint64_t hash_inputs(const struct graph *graph, const struct node *node) 
   return hash;
 }
 
+static struct program_range emit_attr_hashes(struct emitter *e, const struct node *node) {
+  VEC(uint32_t) pairs = { 0 };
+  for (uint32_t i = 0; i < node->attr_count; i++)
+    if (node->attrs[i].name[0] != '_') {
+      vec_push(&pairs, attr_hash_name(node->attrs[i].name));
+      vec_push(&pairs, attr_hash_value(&node->attrs[i].value));
+    }
+  struct program_range range = emit_operands(e, pairs.items, pairs.count);
+  vec_free(&pairs);
+  return range;
+}
+
 static void emit_nodes(struct emitter *e) {
   const struct graph *graph = sorted_graph = e->build->model.graph;
   if (!graph)
@@ -199,7 +212,7 @@ static void emit_nodes(struct emitter *e) {
   for (uint32_t i = 0; i < graph->nodes.count; i++) {
     const struct node *node = &graph->nodes.items[order[i]];
     vec_push(&e->nodes, (struct program_node){ emit_text(e, node->name), emit_text(e, node->op),
-                                               hash_inputs(graph, node) });
+                                               hash_inputs(graph, node), emit_attr_hashes(e, node) });
   }
 }
 

@@ -77,7 +77,8 @@ static status fill_nodes(struct client_service *service) {
   for (uint32_t i = 0; i < count; i++) {
     const struct program_node *node = program_node(program, i);
     service->nodes[i] = (struct master_node){ program_text(program, node->name), program_text(program, node->op),
-                                              node->input_hash };
+                                              node->input_hash, program_operands(program, node->attrs.first),
+                                              node->attrs.count / 2 };
   }
   return OK;
 }

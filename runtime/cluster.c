@@ -312,7 +312,13 @@ static status begin(struct cluster *cluster) {
   loop_timer_set(cluster->loop, &cluster->ticker, cluster->ticked_ms + CLUSTER_TICK_MS);
   for (uint32_t i = 0; i < cluster->task; i++)
     peer_dial(&cluster->peers[i]);
-  return loop_start(cluster->loop);
+  return OK;
+}
+
+status cluster_start(struct cluster *cluster) {
+  TRY(loop_start(cluster->loop));
+  cluster->is_started = true;
+  return OK;
 }
 
 status cluster_create(const struct cluster_config *config, struct cluster **out) {
@@ -391,6 +397,11 @@ void cluster_destroy(struct cluster *cluster) {
   if (!cluster)
     return;
   uint64_t end_ms = loop_now_ms() + LEAVE_MS;
+  if (!cluster->is_started) {
+    listeners_close(cluster);
+    cluster_free(cluster);
+    return;
+  }
   pthread_mutex_lock(&cluster->lock);
   cluster->is_stopped = cluster->is_closing = true;
   pthread_cond_broadcast(&cluster->changed);

@@ -10,7 +10,7 @@
  * returns OK) when at least one task had phases, and each task outside the job `ps` and each ps with phases has either
  * announced that it finished or said that it only serves.
  *
- * Threads: all functions from any thread, but for create and destroy. Owner: the task's main.
+ * Threads: all functions from any thread, but for create, start and destroy. Owner: the task's main.
  */
 #ifndef TFC_RUNTIME_CLUSTER_H
 #define TFC_RUNTIME_CLUSTER_H
@@ -42,9 +42,12 @@ struct cluster_config {
 
 struct cluster;
 
-/* Listens and begins to connect; does not wait. INVALID_ARGUMENT for an address that is none, UNAVAILABLE when the own
- * one cannot be listened on; both name it. */
+/* Takes the task's address; whoever connects waits there until cluster_start. INVALID_ARGUMENT for an address that is none,
+ * UNAVAILABLE when the own one cannot be listened on; both name it. */
 status cluster_create(const struct cluster_config *config, struct cluster **out);
+
+/* Begins to connect and to serve: from now on the sink and the service are called. RESOURCE_EXHAUSTED: no thread. */
+status cluster_start(struct cluster *cluster);
 
 /* Sends what has been handed over (for at most 5 s), says good-bye on every connection, ends the thread. The sink is not
  * called after it returned. Accepts NULL. */

@@ -79,7 +79,7 @@ struct cluster {
   uint32_t *indices;
   uint64_t build_id, incarnation;
   uint64_t timeout_ms;
-  bool has_phases, only_addresses;
+  bool has_phases, only_addresses, is_started;
   void (*log)(void *self, const char *line);
   void *log_self;
   /* the loop's */

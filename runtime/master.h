@@ -2,7 +2,7 @@
  *
  * MasterService's CreateSession, ExtendSession, RunStep, CloseSession, ListDevices and Reset; the other methods answer
  * UNIMPLEMENTED. A client sends its graph and then runs feeds, fetches and targets of it. Nothing is compiled here: each
- * of its nodes must be one of the graph that was built (same name, op and inputs), and each Session.run is served by an entry:
+ * of its nodes must be one of the graph that was built (same name, op, inputs and attributes), and each Session.run is served by an entry:
  *   - the entry with the same feeds, fetches and targets, in any order;
  *   - else one that contains its fetches, needs no other feeds and changes no state (and no targets are asked for);
  *   - else the answer is FAILED_PRECONDITION with the list of entries.
@@ -40,6 +40,8 @@ struct master_entry {
 struct master_node {
   const char *name, *op;
   uint64_t input_hash;
+  const uint32_t *attrs;   /* pairs of name hash and value hash (struct program_node) */
+  uint32_t attr_count;     /* pairs */
 };
 
 struct master_config {

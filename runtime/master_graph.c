@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/vec.h"
+#include "runtime/master_attr.h"
 #include "runtime/program.h"
 
 #define NAMES_SHOWN 8
@@ -23,6 +24,7 @@ typedef VEC(struct input) input_list;
 struct client_node {
   struct text name, op;
   input_list inputs, controls;
+  VEC(struct wire) attrs;
 };
 
 static int text_compare(const char *a, const char *b, size_t size) { /* a: NUL-terminated */
@@ -71,7 +73,7 @@ static void input_add(struct client_node *node, const struct wire_field *field) 
 static bool node_read(struct wire wire, struct client_node *out) {
   struct wire_field field;
   out->name = out->op = (struct text){"", 0};
-  out->inputs.count = out->controls.count = 0;
+  out->inputs.count = out->controls.count = out->attrs.count = 0;
   while (wire_next(&wire, &field)) {
     if (field.type != WIRE_BYTES)
       continue;
@@ -81,6 +83,8 @@ static bool node_read(struct wire wire, struct client_node *out) {
       out->op = (struct text){(const char *)field.data, field.size};
     else if (field.number == 3)
       input_add(out, &field);
+    else if (field.number == 5)
+      vec_push(&out->attrs, wire_inside(&field));
   }
   return !wire.is_bad && out->name.size > 0;
 }
@@ -125,6 +129,13 @@ static void stranger_add(struct check *check, const struct client_node *node, co
              node->op.data, why);
 }
 
+static bool attrs_agree(const struct master_node *built, const struct client_node *node) {
+  for (uint32_t i = 0; i < node->attrs.count; i++)
+    if (!master_attr_agrees(built, node->attrs.items[i]))
+      return false;
+  return true;
+}
+
 static status node_check(struct check *check, struct client_node *node) {
   uint32_t number = master_node_find(check->config, node->name.data, node->name.size);
   if (number == UINT32_MAX) {
@@ -142,6 +153,8 @@ static status node_check(struct check *check, struct client_node *node) {
     stranger_add(check, node, ", of another op when built");
   else if (built->input_hash != hash_inputs(node))
     stranger_add(check, node, ", with other inputs when built");
+  else if (!attrs_agree(built, node))
+    stranger_add(check, node, ", with other attributes when built");
   return OK;
 }
 
@@ -156,6 +169,7 @@ static status nodes_check(struct check *check, struct wire graph_def) {
   }
   vec_free(&node.inputs);
   vec_free(&node.controls);
+  vec_free(&node.attrs);
   if (code == OK && graph_def.is_bad)
     code = fail(INVALID_ARGUMENT, "a GraphDef that is none");
   if (code == OK && check->stranger_count > 0)

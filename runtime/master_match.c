@@ -176,6 +176,7 @@ status master_match(const struct master_config *config, const struct master_requ
   say_request(&words, request);
   say(&words, "'; its entries are", config->entry_count ? "" : " none");
   for (uint32_t i = 0; i < config->entry_count; i++)
-    say_entry(&words, &config->entries[i]);
+    if (i == 0 || strcmp(config->entries[i].name, config->entries[i - 1].name) != 0) /* variants for ranks share a name */
+      say_entry(&words, &config->entries[i]);
   return fail(FAILED_PRECONDITION, "%s", words.text);
 }

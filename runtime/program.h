@@ -54,7 +54,7 @@ enum program_dim_op {
 };
 
 /* ---- tables ---- */
-#define PROGRAM_MAGIC UINT64_C(0x3167727063667404) /* changes whenever a struct below does */
+#define PROGRAM_MAGIC UINT64_C(0x3167727063667405) /* changes whenever a struct below does */
 #define PROGRAM_TASK_DRIVER UINT32_MAX             /* as in ir/flow.h */
 #define PROGRAM_TASK_SELF (UINT32_MAX - 1)
 #define PROGRAM_NONE UINT32_MAX
@@ -155,7 +155,7 @@ struct program_slot {
   uint8_t dtype, rank, storage, reserved;
   uint32_t root;          /* ALIAS: whose memory it is; else the slot itself */
   uint32_t dims[8];       /* size codes */
-  uint64_t data;          /* CONST: offset into PROGRAM_DATA */
+  uint64_t data;          /* CONST: offset into PROGRAM_DATA; VARIABLE: its number */
   uint32_t first, last;   /* ARENA: positions of the first and last use */
 };
 enum program_op {
@@ -217,9 +217,14 @@ struct program_attr {
   struct program_range list; /* LIST: attrs; SHAPE, TENSOR: dims as size codes (one PROGRAM_WORDS word each) */
   uint32_t dtype, reserved;
 };
+/* attrs: for each attribute of the NodeDef whose name does not begin with '_' the low halves of two hashes (base/map.h,
+ * hash_bytes, each piece seeded with the hash before it, 0 first): of the name, and of the value: its kind (int64_t), then
+ * STRING, FUNC (its name): size, bytes; INT, BOOL, TYPE: int64_t; FLOAT: float; SHAPE: rank (-1: unknown), dims; TENSOR: dtype, rank,
+ * dims, elements (strings: size, bytes each); LIST: its items like this. A value hash of 0 is not compared. */
 struct program_node {
   uint32_t name, op;      /* texts */
   uint64_t input_hash;    /* program_hash_inputs */
+  struct program_range attrs; /* operands, in pairs */
 };
 
 static inline const void *program_table(const struct program *program, enum program_table_id id) {

@@ -83,7 +83,8 @@ static status check_tasks(const struct program *p) {
     CHECK(v->initial <= count_of(p, PROGRAM_DATA), "variable %u: its value", i);
   }
   for (uint32_t i = 0; i < count_of(p, PROGRAM_NODES); i++)
-    CHECK(text_fits(p, program_node(p, i)->name) && text_fits(p, program_node(p, i)->op), "node %u", i);
+    CHECK(text_fits(p, program_node(p, i)->name) && text_fits(p, program_node(p, i)->op) &&
+          range_fits(p, program_node(p, i)->attrs, PROGRAM_OPERANDS), "node %u", i);
   for (uint32_t i = 0; i < count_of(p, PROGRAM_ATTRS); i++) {
     const struct program_attr *a = program_attr(p, i);
     CHECK(text_fits(p, a->name) && a->offset <= count_of(p, PROGRAM_DATA), "attribute %u", i);

@@ -110,7 +110,8 @@ static status join_cluster(struct host *host) {
   if (result != OK)
     return result;
   task_set_exchange(host->task, cluster_exchange(host->cluster));
-  return client_service_create(host->task, host->cluster, &host->clients);
+  TRY(client_service_create(host->task, host->cluster, &host->clients));
+  return cluster_start(host->cluster);
 }
 
 static status wait_for_peers(const struct host *host, uint32_t number) {

@@ -79,6 +79,7 @@ static void peer_is_served(void) {
   uint32_t ps = 0;
   struct cluster_config config = {.task = 1, .task_count = 2, .tasks = tasks, .timeout_s = 10, .has_phases = true, .log = quiet};
   assert_int_equal(cluster_create(&config, &worker), OK);
+  assert_int_equal(cluster_start(worker), OK);
   assert_int_equal(cluster_wait_peers(worker, &ps, 1), OK);
   cluster_destroy(worker);
 }
@@ -230,7 +231,7 @@ static int task_open(void **state) {
   tasks[0].address = path;
   tasks[1].address = peer_path;
   struct cluster_config config = {.task_count = 2, .tasks = tasks, .timeout_s = 10, .log = quiet};
-  return cluster_create(&config, &cluster) != OK;
+  return cluster_create(&config, &cluster) != OK || cluster_start(cluster) != OK;
 }
 
 static int task_close(void **state) {

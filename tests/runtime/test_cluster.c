@@ -137,6 +137,7 @@ static struct cluster_config config_of(uint32_t task, uint32_t count, bool has_p
 static void start_task(uint32_t task, uint32_t count, bool has_phases) {
   struct cluster_config config = config_of(task, count, has_phases);
   assert_int_equal(cluster_create(&config, &clusters[task]), OK);
+  assert_int_equal(cluster_start(clusters[task]), OK);
 }
 
 static void stop_tasks(void) {
@@ -206,6 +207,7 @@ static void tasks_of_one_host_meet_beside_their_addresses(void **state) {
     struct cluster_config config = config_of(i, 2, true);
     config.only_addresses = false;
     assert_int_equal(cluster_create(&config, &clusters[i]), OK);
+    assert_int_equal(cluster_start(clusters[i]), OK);
   }
   need(1, 0);
   need(0, 1);
@@ -281,6 +283,7 @@ static void a_peer_of_another_build_is_refused_on_both_sides(void **state) {
   struct cluster_config config = config_of(1, 2, true);
   config.build_id = 78;
   assert_int_equal(cluster_create(&config, &clusters[1]), OK);
+  assert_int_equal(cluster_start(clusters[1]), OK);
   uint32_t ps = 0;
   assert_int_equal(cluster_wait_peers(clusters[1], &ps, 1), FAILED_PRECONDITION);
   assert_non_null(strstr(status_text(), "another build"));
@@ -295,6 +298,7 @@ static void waiting_names_the_task_and_its_address(void **state) {
   struct cluster_config config = config_of(1, 2, true);
   config.timeout_s = 1.3;
   assert_int_equal(cluster_create(&config, &clusters[1]), OK);
+  assert_int_equal(cluster_start(clusters[1]), OK);
   uint32_t ps = 0;
   uint64_t began_ms = loop_now_ms();
   assert_int_equal(cluster_wait_peers(clusters[1], &ps, 1), UNAVAILABLE);
@@ -304,6 +308,26 @@ static void waiting_names_the_task_and_its_address(void **state) {
   assert_string_equal(recorders[1].log, line);
   assert_non_null(strstr(status_text(), "/job:ps/task:0"));
   assert_non_null(strstr(status_text(), addresses[0]));
+  stop_tasks();
+}
+
+static void nothing_is_told_before_the_start(void **state) {
+  (void)state;
+  choose_addresses(false);
+  struct cluster_config config = config_of(0, 2, false);
+  assert_int_equal(cluster_create(&config, &clusters[0]), OK);
+  start_task(1, 2, true);
+  usleep(100000);
+  struct exchange *worker = cluster_exchange(clusters[1]);
+  worker->start(worker->self, 0, 1, 0); /* not connected yet */
+  assert_true(wait_count(&recorders[1], &recorders[1].dones, 1));
+  assert_int_equal(recorders[1].code, UNAVAILABLE);
+  assert_int_equal(cluster_start(clusters[0]), OK);
+  need(1, 0);
+  stop_tasks();
+  choose_addresses(false); /* one that is never started ends as well */
+  config = config_of(0, 2, false);
+  assert_int_equal(cluster_create(&config, &clusters[0]), OK);
   stop_tasks();
 }
 
@@ -385,6 +409,7 @@ static void waiting_for_a_chief_that_is_there_has_no_end(void **state) {
   struct cluster_config config = config_of(2, 3, true);
   config.timeout_s = 0.3;
   assert_int_equal(cluster_create(&config, &clusters[2]), OK);
+  assert_int_equal(cluster_start(clusters[2]), OK);
   usleep(100000);
   pthread_t thread;
   pthread_create(&thread, NULL, announce_late, clusters[1]);
@@ -442,6 +467,7 @@ static void a_ps_gives_up_a_worker_that_left_before_it_finished(void **state) {
   struct cluster_config config = config_of(0, 2, false);
   config.timeout_s = 0.5;
   assert_int_equal(cluster_create(&config, &clusters[0]), OK);
+  assert_int_equal(cluster_start(clusters[0]), OK);
   start_task(1, 2, true);
   need(1, 0);
   cluster_destroy(clusters[1]);
@@ -502,6 +528,7 @@ int main(void) {
     cmocka_unit_test(the_last_message_before_leaving_arrives),
     cmocka_unit_test(a_peer_of_another_build_is_refused_on_both_sides),
     cmocka_unit_test(waiting_names_the_task_and_its_address),
+    cmocka_unit_test(nothing_is_told_before_the_start),
     cmocka_unit_test(starting_a_step_on_an_absent_task_reports_unavailable),
     cmocka_unit_test(a_peer_that_leaves_ends_the_steps_it_owes),
     cmocka_unit_test(a_task_that_comes_back_is_connected_again),

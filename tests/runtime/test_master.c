@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "base/map.h"
 #include "runtime/master.h"
 #include "runtime/master_graph.h"
 #include "runtime/master_match.h"
@@ -21,8 +22,10 @@
 #include <cmocka.h>
 
 /* y = x * w; init; hang waits until it is cancelled. Sorted by name. */
-static struct master_node nodes[] = {{"hang", "NoOp", 0}, {"init", "NoOp", 0}, {"p", "Placeholder", 0},
-                                     {"w", "Const", 0},   {"x", "Placeholder", 0}, {"y", "Mul", 0}, {"z", "Identity", 0}};
+static uint32_t w_attrs[6]; /* dtype: DT_FLOAT, names: ["a"], free: not compared */
+static struct master_node nodes[] = {{.name = "hang", .op = "NoOp"}, {.name = "init", .op = "NoOp"}, {.name = "p", .op = "Placeholder"},
+                                     {.name = "w", .op = "Const", .attrs = w_attrs, .attr_count = 3}, {.name = "x", .op = "Placeholder"},
+                                     {.name = "y", .op = "Mul"}, {.name = "z", .op = "Identity"}};
 #define NODE_COUNT 7
 static const struct master_port port_x[] = {{"x:0"}}, port_y[] = {{"y:0"}}, port_yz[] = {{"y:0"}, {"z:0"}};
 static const char *const target_init[] = {"init"}, *const target_hang[] = {"hang"};
@@ -50,7 +53,14 @@ static const char *const devices[] = {"/job:worker/replica:0/task:0/device:CPU:0
 static const struct master_config config = {.entries = entries, .entry_count = 4, .nodes = nodes, .node_count = NODE_COUNT,
                                             .devices = devices, .device_count = 2, .run = run};
 
+static uint64_t feed(uint64_t hash, int64_t value) { return hash_bytes(&value, sizeof value, hash); }
+
 static void hash_nodes(void) {
+  w_attrs[0] = (uint32_t)hash_bytes("dtype", 5, 0);
+  w_attrs[1] = (uint32_t)feed(feed(0, PROGRAM_ATTR_TYPE), DTYPE_FLOAT);
+  w_attrs[2] = (uint32_t)hash_bytes("names", 5, 0);
+  w_attrs[3] = (uint32_t)hash_bytes("a", 1, feed(feed(feed(0, PROGRAM_ATTR_LIST), PROGRAM_ATTR_STRING), 1));
+  w_attrs[4] = (uint32_t)hash_bytes("free", 4, 0);
   nodes[5].input_hash = program_hash_input(program_hash_input(program_hash_input(0, "x", 0), "w", 0), "init", UINT32_MAX);
   nodes[6].input_hash = program_hash_input(0, "y", 0);
 }
@@ -114,6 +124,40 @@ static void nodes_that_were_not_built_are_named(void **state) {
     assert_int_equal(add(&b, known), FAILED_PRECONDITION);
     assert_non_null(strstr(status_text(), cases[i].words));
     assert_int_equal(known[4], 0); /* all or nothing */
+  }
+}
+
+static void attributes_of_both_sides_have_to_agree(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *value; /* an AttrValue's bytes */
+    size_t size;
+    status code;
+  } cases[] = {
+    {"dtype", "\x30\x01", 2, OK},
+    {"dtype", "\x30\x02", 2, FAILED_PRECONDITION},
+    {"dtype", "\x18\x01", 2, FAILED_PRECONDITION},          /* the number 1 */
+    {"dtype", "\x30", 1, OK},                               /* no message: nothing to compare */
+    {"names", "\x0a\x03\x12\x01" "a", 5, OK},
+    {"names", "\x0a\x03\x12\x01" "b", 5, FAILED_PRECONDITION},
+    {"names", "\x0a\x06\x12\x01" "a\x12\x01" "a", 8, FAILED_PRECONDITION},
+    {"names", "\x0a\x00", 2, FAILED_PRECONDITION},
+    {"free", "\x18\x07", 2, OK},
+    {"new", "\x18\x07", 2, OK},                             /* a default that the client wrote out */
+    {"_class", "\x18\x07", 2, OK},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct wire_buffer b = {0};
+    uint8_t known[NODE_COUNT] = {0};
+    size_t node = wire_begin(&b, 1);
+    wire_put_text(&b, 1, "w");
+    wire_put_text(&b, 2, "Const");
+    size_t attr = wire_begin(&b, 5);
+    wire_put_text(&b, 1, cases[i].name);
+    wire_put_bytes(&b, 2, cases[i].value, cases[i].size);
+    wire_end(&b, attr);
+    wire_end(&b, node);
+    assert_int_equal(add(&b, known), cases[i].code);
   }
 }
 
@@ -531,7 +575,8 @@ static int service_open(void **state) {
   snprintf(address, sizeof address, "unix:%s", socket_path);
   struct cluster_task task = {"worker", 0, address};
   struct cluster_config cluster_config = {.task_count = 1, .tasks = &task, .timeout_s = 5};
-  return cluster_create(&cluster_config, &cluster) != OK || master_create(&config, cluster, &master) != OK;
+  return cluster_create(&cluster_config, &cluster) != OK || master_create(&config, cluster, &master) != OK ||
+         cluster_start(cluster) != OK;
 }
 
 static int service_close(void **state) {
@@ -545,6 +590,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(parts_of_the_graph_are_accepted_in_any_order),
     cmocka_unit_test(nodes_that_were_not_built_are_named),
+    cmocka_unit_test(attributes_of_both_sides_have_to_agree),
     cmocka_unit_test(a_node_may_come_once),
     cmocka_unit_test(runs_find_their_entry),
     cmocka_unit_test(runs_that_make_no_sense_are_refused_in_tensorflows_words),
