@@ -77,12 +77,14 @@ static num gamma_ratio(struct calc *m, num a, num x, bool upper) {
   uint32_t out = var(m, c_(m, NAN));
   num zero = c_(m, 0), infinite = c_(m, INFINITY), at_zero = c_(m, upper ? 1 : 0), at_infinity = c_(m, upper ? 0 : 1);
   num bad = or_(m, or_(m, lt(m, x, zero), lt(m, a, zero)), or_(m, un(m, SCALAR_NOT, eq(m, x, x)), un(m, SCALAR_NOT, eq(m, a, a))));
+  bad = upper ? or_(m, bad, eq(m, a, zero)) : or_(m, bad, kb_and(m->kb, eq(m, a, zero), lt(m, zero, x)));
   num edge = or_(m, or_(m, eq(m, x, zero), eq(m, a, zero)), or_(m, eq(m, x, infinite), eq(m, a, infinite)));
   num value = pick(m, or_(m, eq(m, x, zero), eq(m, a, infinite)), at_zero, at_infinity);
-  num undefined = upper ? eq(m, a, zero) : kb_and(m->kb, eq(m, a, zero), lt(m, zero, x));
+  if (!upper)
+    bad = kb_and(m->kb, bad, un(m, SCALAR_NOT, eq(m, x, zero)));
   kb_if(m->kb, un(m, SCALAR_NOT, bad));
   kb_if(m->kb, edge);
-  set(m, out, pick(m, undefined, c_(m, NAN), value));
+  set(m, out, value);
   kb_else(m->kb);
   num fraction = kb_and(m->kb, lt(m, c_(m, 1), x), lt(m, a, x));
   kb_if(m->kb, fraction);

@@ -45,6 +45,12 @@ static struct element response_norm(struct kb *kb, const struct response *r, uin
   return f_binary(&kb->f, SCALAR_ADD, f_const(&kb->f, r->bias), scaled);
 }
 
+/* norm^-beta, of a norm above 0 */
+static struct element response_power(struct kb *kb, const struct response *r, struct element norm) {
+  struct element exponent = f_binary(&kb->f, SCALAR_MUL, f_unary(&kb->f, SCALAR_LOG, norm), f_const(&kb->f, -r->beta));
+  return f_unary(&kb->f, SCALAR_EXP, exponent);
+}
+
 status build_lrn(struct op_call *c) {
   value_id v;
   struct response r;
@@ -57,7 +63,7 @@ status build_lrn(struct op_call *c) {
   expr_id index[4];
   kb_loops(&kb, LOOP_PAR, 4, r.dims, index);
   struct element norm = response_norm(&kb, &r, a, index, index[3]);
-  struct element power = f_pow(&kb.f, norm, f_const(&kb.f, -r.beta));
+  struct element power = response_power(&kb, &r, norm);
   store_as(&kb, o, index, f_binary(&kb.f, SCALAR_MUL, load_as(&kb, kb.f.dtype, a, index), power));
   kb_close(&kb, 4);
   op_set_output(c, 0, kb_value(&kb, o));
@@ -87,7 +93,7 @@ status build_lrn_grad(struct op_call *c) {
   struct element term = f_binary(f, SCALAR_MUL, load_as(&kb, f->dtype, dy, at), load_as(&kb, f->dtype, y, at));
   acc_add(&kb, &acc, f_select(f, inside, f_binary(f, SCALAR_DIV, term, other), f_const(f, 0)));
   kb_close(&kb, 1);
-  struct element direct = f_binary(f, SCALAR_MUL, load_as(&kb, f->dtype, dy, index), f_pow(f, norm, f_const(f, -r.beta)));
+  struct element direct = f_binary(f, SCALAR_MUL, load_as(&kb, f->dtype, dy, index), response_power(&kb, &r, norm));
   struct element factor = f_binary(f, SCALAR_MUL, f_const(f, 2 * r.alpha * r.beta), load_as(&kb, f->dtype, x, index));
   store_as(&kb, o, index, f_binary(f, SCALAR_SUB, direct, f_binary(f, SCALAR_MUL, factor, acc_get(&kb, &acc))));
   kb_close(&kb, 4);
