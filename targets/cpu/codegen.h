@@ -70,6 +70,8 @@ struct codegen {
   value depth, plain_row;      /* where both factors are packed: the number of the term, and the rows' factors there */
   struct memo *memo[2];      /* by expression; [1]: as part of an address, at lane 0, without wrapping */
   uint32_t generation;
+  uint64_t *uses;            /* by expression: a set, see codegen_uses.c */
+  uint32_t uses_words;
   uint8_t *flags;            /* by expression: EXPR_VARYING | EXPR_JAMMED */
 };
 #define EXPR_VARYING 1
@@ -97,15 +99,22 @@ value rounded_to(struct codegen *c, enum dtype dtype, value v);     /* float to 
 value emit_math(struct codegen *c, enum scalar_op op, value *v);
 bool has_math(enum scalar_op op, enum dtype dtype);
 
+/* codegen_uses.c */
+void codegen_uses(struct codegen *c); /* to be called once, before the others */
+bool expr_uses_local(const struct codegen *c, expr_id e, uint32_t local);
+bool expr_loads_from(const struct codegen *c, expr_id e, uint32_t buffer);
+bool expr_loads(const struct codegen *c, expr_id e);
+bool expr_uses_var(const struct codegen *c, expr_id e);
+bool expr_of_sizes(const struct codegen *c, expr_id e); /* of constants and sizes alone */
+/* The coefficient of a local in an index expression: false when it is not affine with a constant one. */
+bool expr_coefficient(const struct codegen *c, expr_id e, uint32_t local, int64_t *out);
+
 /* codegen_access.c */
 void codegen_flags(struct codegen *c);              /* recomputes flags after locals, lanes or copies have changed */
 value emit_expr(struct codegen *c, expr_id e);
 value emit_address_index(struct codegen *c, expr_id e);
 void emit_store(struct codegen *c, const struct stmt *s);
 value buffer_dim(struct codegen *c, kernel_dim dim);
-/* The coefficient of a local in an index expression: false when it is not affine with a constant one. */
-bool expr_coefficient(const struct kernel *k, expr_id e, uint32_t local, int64_t *out);
-bool expr_uses_local(const struct kernel *k, expr_id e, uint32_t local);
 
 /* Of an access whose address varies: more than a vector load; and whether its index can be a scalar. */
 bool access_is_scattered(struct codegen *c, uint32_t buffer, const expr_id *index);

@@ -10,42 +10,6 @@ value buffer_dim(struct codegen *c, kernel_dim dim) {
   return DIM_IS_SIZE(dim) ? c->sizes[SIZE_OF_DIM(dim)] : const_i64(c, dim);
 }
 
-bool expr_uses_local(const struct kernel *k, expr_id e, uint32_t local) {
-  const struct expr *x = expr_get(k, e);
-  if (x->op == SCALAR_LOCAL)
-    return x->imm == local;
-  for (int i = 0; i < x->count; i++)
-    if (expr_uses_local(k, expr_operand(k, e, i), local))
-      return true;
-  return false;
-}
-
-bool expr_coefficient(const struct kernel *k, expr_id e, uint32_t local, int64_t *out) {
-  const struct expr *x = expr_get(k, e);
-  int64_t a, b;
-  *out = 0;
-  if (x->op == SCALAR_LOCAL) {
-    *out = x->imm == local;
-    return true;
-  }
-  if (x->op == SCALAR_ADD || x->op == SCALAR_SUB) {
-    if (!expr_coefficient(k, expr_operand(k, e, 0), local, &a) || !expr_coefficient(k, expr_operand(k, e, 1), local, &b))
-      return false;
-    *out = x->op == SCALAR_ADD ? a + b : a - b;
-    return true;
-  }
-  if (x->op == SCALAR_MUL) {
-    int64_t factor;
-    for (int i = 0; i < 2; i++)
-      if (expr_is_const(k, expr_operand(k, e, i), &factor)) {
-        if (!expr_coefficient(k, expr_operand(k, e, 1 - i), local, &a))
-          return false;
-        return !__builtin_mul_overflow(a, factor, out);
-      }
-  }
-  return !expr_uses_local(k, e, local);
-}
-
 /* Operands come before users, so one pass in order suffices. */
 void codegen_flags(struct codegen *c) {
   const struct kernel *k = c->k;
@@ -66,7 +30,7 @@ void codegen_flags(struct codegen *c) {
 static bool varies(struct codegen *c, expr_id e) { return (c->flags[e] & EXPR_VARYING) != 0; }
 
 /* The coefficient of the lane's loop in an index whose remaining parts are the same in all lanes. */
-static bool lane_coefficient(struct codegen *c, expr_id e, int64_t *out) {
+static bool lane_coefficient_at(struct codegen *c, expr_id e, int depth, int64_t *out) {
   const struct kernel *k = c->k;
   const struct expr *x = expr_get(k, e);
   int64_t a, b;
@@ -77,13 +41,15 @@ static bool lane_coefficient(struct codegen *c, expr_id e, int64_t *out) {
     *out = 1;
     return x->imm == c->lane_local;
   }
-  if (x->op != SCALAR_ADD && x->op != SCALAR_SUB)
+  if ((x->op != SCALAR_ADD && x->op != SCALAR_SUB) || depth == 0)
     return false;
-  if (!lane_coefficient(c, expr_operand(k, e, 0), &a) || !lane_coefficient(c, expr_operand(k, e, 1), &b))
+  if (!lane_coefficient_at(c, expr_operand(k, e, 0), depth - 1, &a) || !lane_coefficient_at(c, expr_operand(k, e, 1), depth - 1, &b))
     return false;
   *out = x->op == SCALAR_ADD ? a + b : a - b;
   return true;
 }
+
+static bool lane_coefficient(struct codegen *c, expr_id e, int64_t *out) { return lane_coefficient_at(c, e, 24, out); }
 
 enum access { ACCESS_UNIFORM, ACCESS_CONTIGUOUS, ACCESS_SCATTERED };
 

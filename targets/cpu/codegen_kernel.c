@@ -193,6 +193,7 @@ void emit_kernel(struct cpu_module *m, const struct kernel *k, value out[2]) {
   c.memo[0] = ARENA_ARRAY(a, struct memo, k->exprs.count);
   c.memo[1] = ARENA_ARRAY(a, struct memo, k->exprs.count);
   c.flags = ARENA_ARRAY(a, uint8_t, k->exprs.count);
+  codegen_uses(&c);
   struct phase phases[PHASES_MAX];
   value functions[PHASES_MAX];
   int count = kernel_phases(&c, phases);

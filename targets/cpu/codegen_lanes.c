@@ -27,20 +27,21 @@ static bool is_reduction_op(enum scalar_op op) {
          op == SCALAR_XOR;
 }
 /* x = op(x, e) or op(e, x) where e does not use x; fma(e, f, x) counts as add. */
-static bool match_reduction(const struct kernel *k, const struct stmt *s, enum scalar_op *op) {
+static bool match_reduction(struct codegen *c, const struct stmt *s, enum scalar_op *op) {
+  const struct kernel *k = c->k;
   const struct expr *x = expr_get(k, s->value);
   if (x->op == SCALAR_FMA) {
     *op = SCALAR_ADD;
     expr_id last = expr_operand(k, s->value, 2);
     return expr_get(k, last)->op == SCALAR_LOCAL && expr_get(k, last)->imm == s->local &&
-           !expr_uses_local(k, expr_operand(k, s->value, 0), s->local) && !expr_uses_local(k, expr_operand(k, s->value, 1), s->local);
+           !expr_uses_local(c, expr_operand(k, s->value, 0), s->local) && !expr_uses_local(c, expr_operand(k, s->value, 1), s->local);
   }
   if (!is_reduction_op(x->op))
     return false;
   *op = x->op;
   for (int i = 0; i < 2; i++) {
     expr_id self = expr_operand(k, s->value, i), other = expr_operand(k, s->value, 1 - i);
-    if (expr_get(k, self)->op == SCALAR_LOCAL && expr_get(k, self)->imm == s->local && !expr_uses_local(k, other, s->local))
+    if (expr_get(k, self)->op == SCALAR_LOCAL && expr_get(k, self)->imm == s->local && !expr_uses_local(c, other, s->local))
       return true;
   }
   return false;
@@ -64,11 +65,11 @@ struct reductions {
 };
 
 /* Every set to a local from outside is a reduction, always with the same operation, and nothing else reads that local. */
-static bool collect_sets(const struct kernel *k, const struct stmt *s, const uint8_t *inside, struct reductions *r) {
+static bool collect_sets(struct codegen *c, const struct stmt *s, const uint8_t *inside, struct reductions *r) {
   for (; s; s = s->next) {
     if (s->kind == STMT_SET && !inside[s->local]) {
       enum scalar_op op;
-      if (!match_reduction(k, s, &op))
+      if (!match_reduction(c, s, &op))
         return false;
       int i = 0;
       while (i < r->count && r->items[i].local != s->local)
@@ -79,25 +80,25 @@ static bool collect_sets(const struct kernel *k, const struct stmt *s, const uin
       if (i == r->count)
         r->count++;
     }
-    if (!collect_sets(k, s->body, inside, r) || !collect_sets(k, s->otherwise, inside, r))
+    if (!collect_sets(c, s->body, inside, r) || !collect_sets(c, s->otherwise, inside, r))
       return false;
   }
   return true;
 }
-static bool reads_reduction(const struct kernel *k, expr_id e, const struct reductions *r, uint32_t but) {
+static bool reads_reduction(struct codegen *c, expr_id e, const struct reductions *r, uint32_t but) {
   for (int i = 0; e != NO_EXPR && i < r->count; i++)
-    if (r->items[i].local != but && expr_uses_local(k, e, r->items[i].local))
+    if (r->items[i].local != but && expr_uses_local(c, e, r->items[i].local))
       return true;
   return false;
 }
-static bool reads_outside_sets(const struct kernel *k, const struct stmt *s, const struct reductions *r) {
+static bool reads_outside_sets(struct codegen *c, const struct stmt *s, const struct reductions *r) {
   for (; s; s = s->next) {
-    if (reads_reduction(k, s->value, r, s->kind == STMT_SET ? s->local : UINT32_MAX))
+    if (reads_reduction(c, s->value, r, s->kind == STMT_SET ? s->local : UINT32_MAX))
       return true;
     for (int i = 0; i < s->index_count; i++)
-      if (reads_reduction(k, s->index[i], r, UINT32_MAX))
+      if (reads_reduction(c, s->index[i], r, UINT32_MAX))
         return true;
-    if (reads_outside_sets(k, s->body, r) || reads_outside_sets(k, s->otherwise, r))
+    if (reads_outside_sets(c, s->body, r) || reads_outside_sets(c, s->otherwise, r))
       return true;
   }
   return false;
@@ -106,7 +107,7 @@ static bool find_reductions(struct codegen *c, const struct stmt *body, struct r
   uint8_t *inside = arena_alloc(&c->m->arena, c->k->locals.count + 1);
   declared_inside(body, inside);
   r->count = 0;
-  return collect_sets(c->k, body, inside, r) && !reads_outside_sets(c->k, body, r);
+  return collect_sets(c, body, inside, r) && !reads_outside_sets(c, body, r);
 }
 
 /* ---- legality ---- */
@@ -343,18 +344,21 @@ void lanes_leave(struct codegen *c, uint32_t local, const struct stmt *body) {
   codegen_flags(c);
 }
 
-static bool has_gather(struct codegen *c, expr_id e) {
+static bool has_gather(struct codegen *c, expr_id e, uint8_t *seen) {
   const struct expr *x = expr_get(c->k, e);
+  if (seen[e])
+    return false;
+  seen[e] = 1;
   if (x->op == SCALAR_LOAD && (c->flags[e] & EXPR_VARYING) && access_is_scattered(c, (uint32_t)x->imm, &c->k->operands.items[x->first]))
     return true;
   for (int i = 0; i < x->count; i++)
-    if (has_gather(c, expr_operand(c->k, e, i)))
+    if (has_gather(c, expr_operand(c->k, e, i), seen))
       return true;
   return false;
 }
 bool expr_is_strided(struct codegen *c, expr_id e, uint32_t local) {
   lanes_enter(c, local, 4, NULL);
-  bool strided = has_gather(c, e);
+  bool strided = has_gather(c, e, arena_alloc(&c->m->arena, c->k->exprs.count));
   lanes_leave(c, local, NULL);
   return strided;
 }

@@ -27,31 +27,13 @@
 /* ---- recognising ---- */
 
 struct usage {
-  const struct kernel *k;
+  struct codegen *c;
   const struct phase *p;
 };
 
 static bool uses_loop(const struct usage *u, expr_id e, int loop) {
   for (int i = u->p->loops[loop].first; i <= u->p->loops[loop].last; i++)
-    if (expr_uses_local(u->k, e, u->p->chain[i]->local))
-      return true;
-  return false;
-}
-static bool uses_var(const struct kernel *k, expr_id e) {
-  const struct expr *x = expr_get(k, e);
-  if (x->op == SCALAR_LOCAL)
-    return !k->locals.items[x->imm].is_loop;
-  for (int i = 0; i < x->count; i++)
-    if (uses_var(k, expr_operand(k, e, i)))
-      return true;
-  return false;
-}
-static bool loads_buffer(const struct kernel *k, expr_id e, uint32_t buffer) {
-  const struct expr *x = expr_get(k, e);
-  if (x->op == SCALAR_LOAD && x->imm == buffer)
-    return true;
-  for (int i = 0; i < x->count; i++)
-    if (loads_buffer(k, expr_operand(k, e, i), buffer))
+    if (expr_uses_local(u->c, e, u->p->chain[i]->local))
       return true;
   return false;
 }
@@ -89,19 +71,10 @@ static const struct stmt *find_red(const struct stmt *inside) {
   }
   return red;
 }
-static bool extent_is_known(const struct kernel *k, expr_id e) {
-  const struct expr *x = expr_get(k, e);
-  if (x->op == SCALAR_LOCAL || x->op == SCALAR_LOAD)
-    return false;
-  for (int i = 0; i < x->count; i++)
-    if (!extent_is_known(k, expr_operand(k, e, i)))
-      return false;
-  return true;
-}
-static const struct stmt *find_sum(const struct kernel *k, const struct stmt *red, struct packing *out) {
+static const struct stmt *find_sum(struct codegen *c, const struct stmt *red, struct packing *out) {
   const struct stmt *s = red;
   for (out->red_count = 0; s && s->kind == STMT_FOR && out->red_count < CHAIN_MAX; s = s->body) {
-    if (s->loop != LOOP_RED || (s != red && s->next) || !extent_is_known(k, s->value))
+    if (s->loop != LOOP_RED || (s != red && s->next) || !expr_of_sizes(c, s->value))
       return NULL;
     out->red[out->red_count++] = s;
   }
@@ -109,7 +82,8 @@ static const struct stmt *find_sum(const struct kernel *k, const struct stmt *re
 }
 
 /* The loop along which results lie side by side. */
-static int find_lane_loop(const struct kernel *k, const struct phase *p) {
+static int find_lane_loop(struct codegen *c, const struct phase *p) {
+  const struct kernel *k = c->k;
   for (int loop = p->loop_count - 1; loop >= 0; loop--) {
     uint32_t local = p->chain[p->loops[loop].last]->local;
     bool stores = false, good = true;
@@ -122,9 +96,9 @@ static int find_lane_loop(const struct kernel *k, const struct phase *p) {
         last--;
       stores = true;
       good = good && last >= 0 && !dtype_is_complex(k->buffers.items[s->buffer].dtype) &&
-             expr_coefficient(k, s->index[last], local, &step) && step == 1;
+             expr_coefficient(c, s->index[last], local, &step) && step == 1;
       for (int d = 0; d < last && good; d++)
-        good = !expr_uses_local(k, s->index[d], local);
+        good = !expr_uses_local(c, s->index[d], local);
     }
     if (stores && good)
       return loop;
@@ -143,34 +117,39 @@ static double loop_trips_of(const struct kernel *k, const struct phase *p, int l
 }
 
 /* Whether neighbouring terms of the sum lie side by side in everything that e loads. */
-static bool lies_along(const struct kernel *k, expr_id e, uint32_t local) {
+static bool lies_along(struct codegen *c, expr_id e, uint32_t local, uint8_t *seen) {
+  const struct kernel *k = c->k;
   const struct expr *x = expr_get(k, e);
   int64_t step;
+  if (seen[e])
+    return true;
+  seen[e] = 1;
   for (int i = 0; i < x->count; i++)
-    if (x->op != SCALAR_LOAD && !lies_along(k, expr_operand(k, e, i), local))
+    if (x->op != SCALAR_LOAD && !lies_along(c, expr_operand(k, e, i), local, seen))
       return false;
   for (int i = 0; x->op == SCALAR_LOAD && i < x->count; i++)
-    if (!expr_coefficient(k, expr_operand(k, e, i), local, &step) || (step != 0 && (step != 1 || i + 1 < x->count)))
+    if (!expr_coefficient(c, expr_operand(k, e, i), local, &step) || (step != 0 && (step != 1 || i + 1 < x->count)))
       return false;
   return true;
 }
-static bool uses_red(const struct kernel *k, expr_id e, const struct packing *pack) {
+static bool uses_red(struct codegen *c, expr_id e, const struct packing *pack) {
   for (int i = 0; i < pack->red_count; i++)
-    if (expr_uses_local(k, e, pack->red[i]->local))
+    if (expr_uses_local(c, e, pack->red[i]->local))
       return true;
   return false;
 }
-static bool wants_both(const struct kernel *k, const struct packing *pack) {
+static bool wants_both(struct codegen *c, const struct packing *pack) {
   double terms = 1;
   for (int i = 0; i < pack->red_count; i++)
-    terms *= loop_trips(k, pack->red[i]->value);
-  bool along = lies_along(k, pack->plain, pack->red[pack->red_count - 1]->local);
-  return pack->is_safe && uses_red(k, pack->plain, pack) && (!along || terms > DEPTH_MAX);
+    terms *= loop_trips(c->k, pack->red[i]->value);
+  bool along = lies_along(c, pack->plain, pack->red[pack->red_count - 1]->local,
+                          arena_alloc(&c->m->arena, c->k->exprs.count));
+  return pack->is_safe && uses_red(c, pack->plain, pack) && (!along || terms > DEPTH_MAX);
 }
 
 /* The loop whose iterations fill groups of copies best. */
 static int find_copy_loop(struct codegen *c, const struct phase *p, int lane, const struct packing *pack, uint32_t *copies) {
-  struct usage u = {c->k, p};
+  struct usage u = {c, p};
   uint32_t most = pack->vectors > 2 || c->m->vector_bytes == 32 ? 6 : c->m->vector_bytes == 64 ? 8 : 4;
   if (pack->vectors == 1)
     most = c->m->vector_bytes >= 32 ? 12 : 8;
@@ -202,10 +181,10 @@ static int find_copy_loop(struct codegen *c, const struct phase *p, int lane, co
   return chosen;
 }
 
-static bool reads_what_it_stores(const struct kernel *k, const struct stmt *inside) {
+static bool reads_what_it_stores(struct codegen *c, const struct stmt *inside) {
   for (const struct stmt *s = inside; s; s = s->next)
     for (const struct stmt *t = inside; s->kind == STMT_STORE && t; t = t->next)
-      if (t->value != NO_EXPR && t->kind != STMT_FOR && loads_buffer(k, t->value, s->buffer))
+      if (t->value != NO_EXPR && t->kind != STMT_FOR && expr_loads_from(c, t->value, s->buffer))
         return true;
   return false;
 }
@@ -230,23 +209,23 @@ static uint32_t choose_vectors(struct codegen *c, const struct phase *p, int lan
 bool plan_packing(struct codegen *c, struct phase *p) {
   const struct kernel *k = c->k;
   struct packing pack = {0};
-  const struct stmt *red = find_red(p->inside), *sum = red ? find_sum(k, red, &pack) : NULL;
+  const struct stmt *red = find_red(p->inside), *sum = red ? find_sum(c, red, &pack) : NULL;
   expr_id operands[2];
-  if (!sum || p->loop_count < 2 || !match_product(k, sum, operands) || uses_var(k, operands[0]) || uses_var(k, operands[1]))
+  if (!sum || p->loop_count < 2 || !match_product(k, sum, operands) || expr_uses_var(c, operands[0]) || expr_uses_var(c, operands[1]))
     return false;
   size_t size = dtype_size(k->locals.items[sum->local].dtype);
-  int lane = find_lane_loop(k, p);
+  int lane = find_lane_loop(c, p);
   bool known;
   if ((size != 4 && size != 8) || lane < 0 || loop_trips_of(k, p, lane, &known) < 6)
     return false;
-  struct usage u = {k, p};
+  struct usage u = {c, p};
   int which = uses_loop(&u, operands[0], lane) ? 0 : 1;
   pack.packed = operands[which];
   pack.plain = operands[1 - which];
-  if (!uses_loop(&u, pack.packed, lane) || uses_loop(&u, pack.plain, lane) || !uses_red(k, pack.packed, &pack))
+  if (!uses_loop(&u, pack.packed, lane) || uses_loop(&u, pack.plain, lane) || !uses_red(c, pack.packed, &pack))
     return false;
-  pack.is_safe = !reads_what_it_stores(k, p->inside);
-  pack.packs_both = wants_both(k, &pack);
+  pack.is_safe = !reads_what_it_stores(c, p->inside);
+  pack.packs_both = wants_both(c, &pack);
   pack.vectors = pack.packs_both ? 2 : choose_vectors(c, p, lane, (uint32_t)size);
   uint32_t copies = 0;
   int copy = find_copy_loop(c, p, lane, &pack, &copies);

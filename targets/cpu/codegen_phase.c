@@ -18,19 +18,9 @@
 
 /* ---- finding phases ---- */
 
-static bool uses_chain_local(const struct kernel *k, expr_id e, const struct phase *p) {
+static bool uses_chain_local(struct codegen *c, expr_id e, const struct phase *p) {
   for (int i = 0; i < p->chain_count; i++)
-    if (expr_uses_local(k, e, p->chain[i]->local))
-      return true;
-  return false;
-}
-
-static bool expr_loads(const struct kernel *k, expr_id e) {
-  const struct expr *x = expr_get(k, e);
-  if (x->op == SCALAR_LOAD)
-    return true;
-  for (int i = 0; i < x->count; i++)
-    if (expr_loads(k, expr_operand(k, e, i)))
+    if (expr_uses_local(c, e, p->chain[i]->local))
       return true;
   return false;
 }
@@ -39,7 +29,9 @@ static bool is_par(const struct stmt *s) { return s && s->kind == STMT_FOR && s-
 
 /* Whether e uses locals i and j only as neighbouring indices [.. i, j ..] of buffers whose second dimension is j's extent. */
 struct merge_test {
+  struct codegen *c;
   const struct kernel *k;
+  uint8_t *seen; /* by expression: it does */
   uint32_t outer, inner;
   expr_id extent; /* of inner */
 };
@@ -47,6 +39,9 @@ static bool index_merges(const struct merge_test *t, const struct kernel_buffer 
 
 static bool expr_merges(const struct merge_test *t, expr_id e) {
   const struct expr *x = expr_get(t->k, e);
+  if (t->seen[e] || (!expr_uses_local(t->c, e, t->outer) && !expr_uses_local(t->c, e, t->inner)))
+    return true;
+  t->seen[e] = 1; /* where it is not so, nothing is asked any more */
   if (x->op == SCALAR_LOCAL)
     return x->imm != t->outer && x->imm != t->inner;
   if (x->op == SCALAR_LOAD)
@@ -90,9 +85,9 @@ static bool block_merges(const struct merge_test *t, const struct stmt *s) {
   return true;
 }
 
-static void find_chain(const struct kernel *k, const struct stmt *s, struct phase *p) {
+static void find_chain(struct codegen *c, const struct stmt *s, struct phase *p) {
   for (; is_par(s) && p->chain_count < CHAIN_MAX; s = s->body) {
-    if (uses_chain_local(k, s->value, p) || expr_loads(k, s->value))
+    if (uses_chain_local(c, s->value, p) || expr_loads(c, s->value))
       break;
     p->chain[p->chain_count++] = s;
     p->inside = s->body;
@@ -102,10 +97,10 @@ static void find_chain(const struct kernel *k, const struct stmt *s, struct phas
 }
 
 /* Neighbours become one loop where every buffer allows it. */
-static void merge_chain(const struct kernel *k, struct phase *p) {
+static void merge_chain(struct codegen *c, struct phase *p) {
   p->loop_count = 0;
   for (int i = 0; i < p->chain_count; i++) {
-    struct merge_test t = {k, 0, p->chain[i]->local, p->chain[i]->value};
+    struct merge_test t = {c, c->k, arena_alloc(&c->m->arena, c->k->exprs.count), 0, p->chain[i]->local, p->chain[i]->value};
     bool merges = false;
     if (i > 0) {
       t.outer = p->chain[i - 1]->local;
@@ -155,6 +150,7 @@ static void choose_lane_loop(struct codegen *c, struct phase *p) {
 
 /* For copies: loads that a loop's iterations share, loads that differ; and nothing that would part their ways. */
 struct sharing {
+  struct codegen *c;
   const struct kernel *k;
   uint32_t lane, other;
   int shared, own;
@@ -164,8 +160,8 @@ static void count_loads(struct sharing *s, expr_id e, uint8_t *seen) {
   if (e == NO_EXPR || seen[e])
     return;
   seen[e] = 1;
-  bool uses_other = x->op == SCALAR_LOAD && expr_uses_local(s->k, e, s->other);
-  if (x->op == SCALAR_LOAD && !uses_other && expr_uses_local(s->k, e, s->lane))
+  bool uses_other = x->op == SCALAR_LOAD && expr_uses_local(s->c, e, s->other);
+  if (x->op == SCALAR_LOAD && !uses_other && expr_uses_local(s->c, e, s->lane))
     s->shared++;
   if (uses_other)
     s->own++;
@@ -175,7 +171,7 @@ static void count_loads(struct sharing *s, expr_id e, uint8_t *seen) {
 static bool can_share(struct sharing *s, const struct stmt *t, bool inside_red, uint8_t *seen) {
   for (; t; t = t->next) {
     bool loops = t->kind == STMT_FOR;
-    if (t->kind == STMT_IF || t->kind == STMT_WHILE || t->kind == STMT_CHECK || (loops && expr_uses_local(s->k, t->value, s->other)))
+    if (t->kind == STMT_IF || t->kind == STMT_WHILE || t->kind == STMT_CHECK || (loops && expr_uses_local(s->c, t->value, s->other)))
       return false;
     if (inside_red)
       count_loads(s, t->value, seen);
@@ -194,14 +190,15 @@ static uint32_t choose_copies(double trips, bool known, uint32_t most) {
 }
 /* A transposition: lanes are gathered along a loop whose neighbours lie side by side in another: run together, they use up
  * the cache lines that the gathers fetch. */
-static bool transposes(const struct kernel *k, uint32_t lane, uint32_t other) {
+static bool transposes(struct codegen *c, uint32_t lane, uint32_t other) {
+  const struct kernel *k = c->k;
   for (expr_id e = 1; e < k->exprs.count; e++) {
     const struct expr *x = expr_get(k, e);
     int64_t step;
     if (x->op != SCALAR_LOAD || x->count < 2)
       continue;
     expr_id last = expr_operand(k, e, x->count - 1);
-    if (expr_coefficient(k, last, other, &step) && step == 1 && expr_uses_local(k, e, lane) && !expr_uses_local(k, last, lane))
+    if (expr_coefficient(c, last, other, &step) && step == 1 && expr_uses_local(c, e, lane) && !expr_uses_local(c, last, lane))
       return true;
   }
   return false;
@@ -213,8 +210,8 @@ static void choose_copy_loop(struct codegen *c, struct phase *p) {
     return;
   for (int i = p->loop_count - 2; i >= 0 && !p->plan.has_red; i--) {
     uint8_t *seen = arena_alloc(&c->m->arena, c->k->exprs.count);
-    struct sharing s = {c->k, local_of(p, p->loop_count - 1), local_of(p, i), 0, 0};
-    if (!transposes(c->k, s.lane, s.other) || trips_of(c->k, p, i) < 4 || !can_share(&s, p->inside, false, seen))
+    struct sharing s = {c, c->k, local_of(p, p->loop_count - 1), local_of(p, i), 0, 0};
+    if (!transposes(c, s.lane, s.other) || trips_of(c->k, p, i) < 4 || !can_share(&s, p->inside, false, seen))
       continue;
     if (p->plan.lanes > c->m->vector_bytes / 4)
       p->plan.lanes = c->m->vector_bytes / 4;
@@ -227,7 +224,7 @@ static void choose_copy_loop(struct codegen *c, struct phase *p) {
   uint32_t native = c->m->vector_bytes / 4;
   for (int i = p->loop_count - 2; i >= 0; i--) {
     uint8_t *seen = arena_alloc(&c->m->arena, c->k->exprs.count);
-    struct sharing s = {c->k, local_of(p, p->loop_count - 1), local_of(p, i), 0, 0};
+    struct sharing s = {c, c->k, local_of(p, p->loop_count - 1), local_of(p, i), 0, 0};
     if (!can_share(&s, p->inside, false, seen) || s.shared == 0 || trips_of(c->k, p, i) < 2)
       continue;
     bool known = true;
@@ -245,11 +242,11 @@ static void plan_phase(struct codegen *c, const struct stmt *s, struct phase *p)
   memset(p, 0, sizeof *p);
   p->body = s;
   p->copies = 1;
-  find_chain(c->k, s, p);
+  find_chain(c, s, p);
   p->is_serial = p->chain_count == 0;
   if (p->is_serial)
     return;
-  merge_chain(c->k, p);
+  merge_chain(c, p);
   struct phase *plain = arena_alloc(&c->m->arena, sizeof *plain);
   *plain = *p;
   if (plan_packing(c, p) && p->pack.always)
@@ -309,15 +306,6 @@ static double expr_ns(const struct codegen *c, expr_id e, uint8_t *seen) {
     sum += expr_ns(c, expr_operand(c->k, e, i), seen);
   return sum;
 }
-static bool expr_of_sizes(const struct kernel *k, expr_id e) {
-  const struct expr *x = expr_get(k, e);
-  if (x->op == SCALAR_LOCAL || x->op == SCALAR_LOAD)
-    return false;
-  for (int i = 0; i < x->count; i++)
-    if (!expr_of_sizes(k, expr_operand(k, e, i)))
-      return false;
-  return true;
-}
 static value const_f64(struct codegen *c, double v) { return LLVMConstReal(c->m->f64, v); }
 
 static value emit_block_cost(struct codegen *c, const struct stmt *s) {
@@ -330,7 +318,7 @@ static value emit_block_cost(struct codegen *c, const struct stmt *s) {
       own += expr_ns(c, s->index[i], seen);
     value nested = LLVMBuildFAdd(c->b, emit_block_cost(c, s->body), emit_block_cost(c, s->otherwise), "");
     if (s->kind == STMT_FOR) {
-      value trips = expr_of_sizes(c->k, s->value) ? LLVMBuildSIToFP(c->b, emit_expr(c, s->value), c->m->f64, "")
+      value trips = expr_of_sizes(c, s->value) ? LLVMBuildSIToFP(c->b, emit_expr(c, s->value), c->m->f64, "")
                                                   : const_f64(c, UNKNOWN_TRIPS);
       nested = LLVMBuildFMul(c->b, nested, trips, "");
     }
