@@ -117,6 +117,13 @@ static status part_run(struct part *part, struct step *step, const int64_t *symb
   return result;
 }
 
+/* A step that changed the state of this task has ended well; initialising is no progress. */
+static void step_notify(const struct step *step) {
+  const struct task *task = step->task;
+  if (task->on_step && step->entry != task->init_entry && program_entry(task->program, step->entry)->changes_state)
+    task->on_step(task->on_step_self);
+}
+
 /* Runs a part and tells the step when it fails. */
 static void part_run_reporting(struct part *part, struct step *step, const int64_t *symbols) {
   status result = part_run(part, step, symbols);
@@ -337,6 +344,8 @@ status task_run_for_client(struct task *task, uint32_t number, struct tensor *co
   step_init(&step, task, number, feeds, fetches);
   step.gone = gone;
   status result = run_step(&step, entry, symbols);
+  if (result == OK)
+    step_notify(&step);
   if (symbols != few)
     free(symbols);
   for (uint32_t i = 0; result != OK && i < entry->fetches.count; i++) {
@@ -399,6 +408,8 @@ static void guest_run(void *argument) {
   else
     step_fail(&guest->step, RESOURCE_EXHAUSTED, "no memory");
   free(symbols);
+  if (guest->step.code == OK)
+    step_notify(&guest->step);
   step_leave(task, &guest->step);
   rendezvous_end(task->rendezvous, guest->step.id);
   task->exchange->done(task->exchange->self, guest->step.driver, guest->step.id, guest->step.code, guest->step.text);

@@ -97,6 +97,13 @@ static status set_address(struct parser *p, char *value) {
   p->out->address = value;
   return OK;
 }
+static status set_checkpoint_dir(struct parser *p, char *value) {
+  p->out->checkpoint_dir = value;
+  return *value ? OK : fail(INVALID_ARGUMENT, "--checkpoint-dir: no folder is named");
+}
+static status set_save_steps(struct parser *p, char *value) {
+  return parse_number("--save-steps", value, 1, &p->out->save_steps);
+}
 /* JOB:INDEX=ADDRESS */
 static status set_peer(struct parser *p, char *value) {
   char *sign = strchr(value, '='), *colon = sign ? memchr(value, ':', (size_t)(sign - value)) : NULL;
@@ -126,8 +133,8 @@ static const struct option_row {
   { "--threads", true, false, set_threads },
   { "--address", true, false, set_address },
   { "--peer", true, false, set_peer },
-  { "--checkpoint-dir", true, false, NULL },
-  { "--save-steps", true, false, NULL },
+  { "--checkpoint-dir", true, false, set_checkpoint_dir },
+  { "--save-steps", true, false, set_save_steps },
   { "--log-dir", true, false, NULL },
   { "--trace", true, false, NULL },
   { "--tls-cert", true, false, NULL },
@@ -176,7 +183,10 @@ static status parse_all(struct parser *p, int argc, char **argv) {
 status options_parse(int argc, char **argv, struct task_options *out) {
   *out = (struct task_options){ .timeout_s = 30 };
   struct parser parser = { .out = out };
-  return parse_all(&parser, argc, argv);
+  TRY(parse_all(&parser, argc, argv));
+  if (out->save_steps && !out->checkpoint_dir)
+    return fail(INVALID_ARGUMENT, "--save-steps needs --checkpoint-dir");
+  return OK;
 }
 
 void options_deinit(struct task_options *options) {

@@ -26,6 +26,8 @@ struct task_options {
   double timeout_s;
   int threads;              /* 0: one for each core */
   const char *address;      /* NULL: as built */
+  const char *checkpoint_dir; /* NULL: none */
+  int64_t save_steps;       /* 0: at the end only */
   struct peer_address *peers;
   uint32_t peer_count;
   struct phase_options *phases;

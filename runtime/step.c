@@ -154,10 +154,27 @@ static status bind_variables(struct frame *frame, const struct program_instr *in
   return OK;
 }
 
+/* The entry `init` leaves alone what was restored. */
+static bool is_kept(const struct frame *frame, const struct variable *variable) {
+  return __builtin_expect(variable->restored, 0) && frame->step->entry == frame->part->task->init_entry &&
+         frame->part->task->program->chief != frame->part->task->program->task;
+}
+
+static bool updates_kept(const struct frame *frame, const struct kernel_variables *v) {
+  for (uint32_t i = 0; i < v->locked_count; i++)
+    if (is_kept(frame, v->locked[i]))
+      return true;
+  return false;
+}
+
 static status run_on_variables(struct frame *frame, const struct program_instr *instr) {
   struct kernel_variables v;
   v.locked_count = v.written_count = v.kept_count = 0;
   TRY(variables_lock(frame, instr, &v));
+  if (updates_kept(frame, &v)) {
+    variables_unlock(&v);
+    return OK;
+  }
   status result = bind_variables(frame, instr, &v);
   if (result == OK)
     result = kernel_launch(frame, instr);
@@ -196,6 +213,8 @@ static status run_read(struct frame *frame, const struct program_instr *instr) {
 static status run_assign(struct frame *frame, const struct program_instr *instr) {
   uint32_t slot = *program_operands(frame->program, instr->args.first);
   struct shape shape;
+  if (is_kept(frame, &frame->part->task->variables[instr->number]))
+    return OK;
   TRY(frame_shape(frame, slot, &shape));
   return variable_assign(&frame->part->task->variables[instr->number], &shape, frame->data[slot]);
 }

@@ -68,6 +68,7 @@ static status task_load(struct task *task, int threads) {
   TRY(task_load_variables(task));
   TRY(task_load_hosts(task));
   TRY(task_load_parts(task));
+  task->init_entry = task_find_entry(task, "init");
   return pool_create(threads, &task->pool);
 }
 
@@ -106,6 +107,11 @@ void task_destroy(struct task *task) {
   free(task->hosts);
   free(task->parts);
   free(task);
+}
+
+void task_watch_steps(struct task *task, void (*on_step)(void *self), void *self) {
+  task->on_step = on_step;
+  task->on_step_self = self;
 }
 
 void task_set_exchange(struct task *task, const struct exchange *exchange) { task->exchange = exchange; }

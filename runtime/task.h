@@ -48,6 +48,9 @@ void task_poll_clients(struct task *task);
 /* Checks one feed of an entry: dtype, rank and constant dimensions. INVALID_ARGUMENT names it. */
 status task_check_feed(const struct task *task, uint32_t entry, uint32_t feed, const struct tensor *tensor);
 
+/* What is told after each step that changed state here: the end of the step waits for it. Before any step. */
+void task_watch_steps(struct task *task, void (*on_step)(void *self), void *self);
+
 /* Makes running and later steps end with CANCELLED. */
 void task_stop(struct task *task);
 /* The same, and waits until no step of another driver runs here: then the exchange is not called any more. */

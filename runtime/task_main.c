@@ -11,6 +11,7 @@
 
 #include "runtime/client_service.h"
 #include "runtime/cluster.h"
+#include "runtime/keeper.h"
 #include "runtime/phase.h"
 #include "runtime/pool.h"
 #include "runtime/signals.h"
@@ -22,6 +23,7 @@ struct host {
   struct task *task;
   struct cluster *cluster;           /* NULL: alone, with phases */
   struct client_service *clients;
+  struct keeper *keeper;             /* NULL: no --checkpoint-dir */
 };
 
 static const char usage[] =
@@ -35,6 +37,8 @@ static const char usage[] =
     "global options:\n"
     "  --no-init               does not run the entry 'init' first\n"
     "  --timeout S             gives a missing peer S seconds (30)\n"
+    "  --checkpoint-dir D      keeps this task's variables there: restored at start, saved at the end\n"
+    "  --save-steps N          and after every N steps\n"
     "  --threads N             for kernels (one for each core)\n"
     "  --address host:port     listens there instead of the address of the cluster file\n"
     "  --peer JOB:INDEX=ADDRESS  where another task is\n"
@@ -133,7 +137,7 @@ static bool first_phase_is_init(const struct host *host) {
 static status initialise(struct host *host) {
   uint32_t init = task_find_entry(host->task, "init");
   bool wanted = is_chief(host) && !host->options.no_init && init != PROGRAM_NONE && host->options.phase_count > 0 &&
-                !first_phase_is_init(host);
+                !first_phase_is_init(host) && !keeper_has_restored(host->keeper);
   if (!wanted)
     return OK;
   const struct program_entry *entry = program_entry(host->program, init);
@@ -210,6 +214,8 @@ static status serve(struct host *host) {
 }
 
 static status run_host(struct host *host) {
+  if (host->options.checkpoint_dir)
+    TRY(keeper_create(host->task, host->options.checkpoint_dir, host->options.save_steps, &host->keeper));
   TRY(join_cluster(host));
   TRY(become_ready(host));
   TRY(run_phases(host));
@@ -223,15 +229,28 @@ static void stop_host(void *self) {
     cluster_stop(host->cluster);
 }
 
+/* What was learnt is saved also when the others have gone. */
+static status save_at_end(struct host *host, status code) {
+  if (code != OK && code != CANCELLED && code != UNAVAILABLE)
+    return code;
+  char text[2048];
+  snprintf(text, sizeof text, "%s", status_text());
+  status saved = keeper_save(host->keeper);
+  return saved != OK && code == OK ? saved : code == OK ? OK : fail(code, "%s", text);
+}
+
 /* Cleans up, then says how it ended: the last line is the error. */
 static int leave(struct host *host, status code) {
   char text[2048];
+  if (host->keeper)
+    code = save_at_end(host, code);
   snprintf(text, sizeof text, "%s", status_text());
   if (host->task)
     task_close(host->task);
   client_service_destroy(host->clients);
   cluster_destroy(host->cluster);
   task_destroy(host->task);
+  keeper_destroy(host->keeper);
   options_deinit(&host->options);
   fflush(stdout);
   if (code != OK && signals_caught())

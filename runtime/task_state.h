@@ -29,6 +29,9 @@ struct task {
   pthread_cond_t changed;      /* a step's `waiting` fell */
   struct step *steps;
   uint64_t next_step;
+  uint32_t init_entry;         /* PROGRAM_NONE: there is none */
+  void (*on_step)(void *self); /* or NULL */
+  void *on_step_self;
   atomic_bool stopping;
 };
 

@@ -22,6 +22,7 @@ struct variable {
   pthread_mutex_t lock;     /* updates; and `value` itself */
   struct tensor *value;     /* NULL: no memory yet */
   atomic_bool initialized;
+  bool restored;            /* from a checkpoint, when the task started */
 };
 
 /* With the initial value, if the program has one. */
