@@ -1,0 +1,298 @@
+/* tensor_list.c: lists of tensors behind handles. */
+#include "runtime/tensor_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the handle ---- */
+
+static void list_free(struct tensor_list *list) {
+  for (int64_t i = 0; i < list->count; i++)
+    tensor_release(list->items[i]);
+  if (list->like) { /* it no longer finds us */
+    struct tensor_list *forward = list->like->owner;
+    struct tensor_list **at = &forward->next_gradient;
+    while (*at && *at != list)
+      at = &(*at)->next_gradient;
+    if (*at)
+      *at = list->next_gradient;
+    tensor_release(list->like);
+  }
+  free(list->items);
+  free(list->source);
+  free(list);
+}
+static void release_handle(struct tensor *handle) {
+  list_free(handle->owner);
+  free(handle->data);
+}
+
+status list_make_output(struct host_call *call, uint32_t i, enum dtype handle, enum dtype dtype, int64_t count,
+                        struct tensor_list **out) {
+  if (count < 0)
+    return fail(INVALID_ARGUMENT, "a list of %lld elements", (long long)count);
+  TRY(host_make_output(call, i, handle, &(struct shape){0}));
+  struct tensor_list *list = calloc(1, sizeof *list);
+  if (!list)
+    return fail(RESOURCE_EXHAUSTED, "no memory for a list");
+  list->dtype = dtype;
+  list->rank = -1;
+  struct tensor *t = call->outputs[i];
+  memset(t->data, 0, 8);
+  t->owner = list;
+  t->release_data = release_handle;
+  *out = list;
+  return list_resize(list, count);
+}
+
+status list_input(const struct host_call *call, uint32_t i, struct tensor_list **out) {
+  const struct tensor *handle = call->held[i];
+  if (!handle || handle->release_data != release_handle)
+    return fail(INVALID_ARGUMENT, "input %u is no list of tensors", i);
+  *out = handle->owner;
+  return OK;
+}
+
+/* ---- elements ---- */
+
+#define LIST_MAX (INT64_C(1) << 28)
+
+status list_resize(struct tensor_list *list, int64_t count) {
+  if (count > LIST_MAX)
+    return fail(RESOURCE_EXHAUSTED, "a list of %lld elements", (long long)count);
+  if (count > list->capacity) {
+    int64_t capacity = list->capacity + list->capacity / 2;
+    capacity = capacity < count ? count : capacity;
+    struct tensor **items = realloc(list->items, (size_t)capacity * sizeof *items);
+    if (!items)
+      return fail(RESOURCE_EXHAUSTED, "no memory for a list of %lld elements", (long long)count);
+    list->items = items;
+    list->capacity = capacity;
+  }
+  for (int64_t i = list->count; i < count; i++)
+    list->items[i] = NULL;
+  for (int64_t i = count; i < list->count; i++)
+    tensor_release(list->items[i]);
+  list->count = count;
+  return OK;
+}
+
+/* Sums of gradients: the dtypes that gradients have. */
+static status add_elements(const struct tensor *a, const struct tensor *b, struct tensor **out) {
+  if (a->count != b->count || a->dtype != b->dtype)
+    return fail(INVALID_ARGUMENT, "gradients of shapes %s and %s", shape_text(&a->shape), shape_text(&b->shape));
+  TRY(tensor_create(a->dtype, &a->shape, out));
+  int64_t n = dtype_is_complex(a->dtype) ? a->count * 2 : a->count;
+  switch (dtype_real(a->dtype)) {
+  case DTYPE_FLOAT:
+    for (int64_t i = 0; i < n; i++)
+      ((float *)(*out)->data)[i] = ((const float *)a->data)[i] + ((const float *)b->data)[i];
+    return OK;
+  case DTYPE_DOUBLE:
+    for (int64_t i = 0; i < n; i++)
+      ((double *)(*out)->data)[i] = ((const double *)a->data)[i] + ((const double *)b->data)[i];
+    return OK;
+  case DTYPE_HALF:
+    for (int64_t i = 0; i < n; i++)
+      ((uint16_t *)(*out)->data)[i] =
+          float_to_half(half_to_float(((const uint16_t *)a->data)[i]) + half_to_float(((const uint16_t *)b->data)[i]));
+    return OK;
+  case DTYPE_BFLOAT16:
+    for (int64_t i = 0; i < n; i++)
+      ((uint16_t *)(*out)->data)[i] = float_to_bfloat16(bfloat16_to_float(((const uint16_t *)a->data)[i]) +
+                                                        bfloat16_to_float(((const uint16_t *)b->data)[i]));
+    return OK;
+  default: return fail(UNIMPLEMENTED, "adding gradients of %s", dtype_name(a->dtype));
+  }
+}
+
+static status set_checked(struct tensor_list *list, int64_t index, struct tensor *tensor) {
+  if (index < 0 || (index >= list->count && !list->grows))
+    return fail(index < 0 ? INVALID_ARGUMENT : OUT_OF_RANGE, "Tried to write to index %lld but array is not resizeable and size is: %lld",
+                (long long)index, (long long)list->count);
+  if (tensor->dtype != list->dtype)
+    return fail(INVALID_ARGUMENT, "a %s is written to a list of %s", dtype_name(tensor->dtype), dtype_name(list->dtype));
+  if (index >= list->count)
+    TRY(list_resize(list, index + 1));
+  if (list->items[index] && list->adds) {
+    struct tensor *sum;
+    TRY(add_elements(list->items[index], tensor, &sum));
+    tensor_release(list->items[index]);
+    list->items[index] = sum;
+    return OK;
+  }
+  tensor_release(list->items[index]);
+  list->items[index] = tensor_retain(tensor);
+  return OK;
+}
+
+status list_set(struct tensor_list *list, int64_t index, struct tensor *tensor) {
+  status result = set_checked(list, index, tensor);
+  tensor_release(tensor);
+  return result;
+}
+
+static status zeros(enum dtype dtype, const struct shape *shape, struct tensor **out) {
+  TRY(tensor_create(dtype, shape, out));
+  if ((*out)->data)
+    memset((*out)->data, 0, (size_t)tensor_byte_size(*out));
+  return OK;
+}
+
+/* The shape of a missing element: of the forward array's element, of another element, or as the graph says. */
+static bool missing_shape(const struct tensor_list *list, int64_t index, struct shape *out) {
+  const struct tensor_list *forward = list->like ? list->like->owner : NULL;
+  if (forward && index < forward->count && forward->items[index]) {
+    *out = forward->items[index]->shape;
+    return true;
+  }
+  bool known = list->rank >= 0;
+  out->rank = list->rank;
+  for (int d = 0; d < list->rank; d++) {
+    out->dims[d] = list->dims[d];
+    known = known && list->dims[d] >= 0;
+  }
+  for (int64_t i = 0; i < list->count && !known; i++)
+    if (list->items[i]) {
+      *out = list->items[i]->shape;
+      known = true;
+    }
+  return known;
+}
+
+status list_get(const struct tensor_list *list, int64_t index, struct tensor **out) {
+  if (index < 0 || index >= list->count)
+    return fail(OUT_OF_RANGE, "Tried to read from index %lld but array size is: %lld", (long long)index, (long long)list->count);
+  if (list->items[index]) {
+    *out = tensor_retain(list->items[index]);
+    return OK;
+  }
+  struct shape shape;
+  if (!missing_shape(list, index, &shape))
+    return fail(INVALID_ARGUMENT, "Could not read index %lld twice because it was cleared, or it was never written", (long long)index);
+  return zeros(list->dtype, &shape, out);
+}
+
+status list_copy_output(struct host_call *call, uint32_t i, const struct tensor_list *from, struct tensor_list **out) {
+  TRY(list_make_output(call, i, DTYPE_VARIANT, from->dtype, from->count, out));
+  (*out)->rank = from->rank;
+  memcpy((*out)->dims, from->dims, sizeof from->dims);
+  for (int64_t k = 0; k < from->count; k++)
+    (*out)->items[k] = from->items[k] ? tensor_retain(from->items[k]) : NULL;
+  return OK;
+}
+
+/* ---- rows ---- */
+
+status tensor_rows(const struct tensor *t, int64_t first, int64_t count, struct tensor **out) {
+  if (t->shape.rank < 1 || first < 0 || count < 0 || count > t->shape.dims[0] - first)
+    return fail(INVALID_ARGUMENT, "rows %lld to %lld of a tensor of shape %s", (long long)first, (long long)(first + count),
+                shape_text(&t->shape));
+  struct shape shape = t->shape;
+  shape.dims[0] = count;
+  int64_t row = t->shape.dims[0] ? t->count / t->shape.dims[0] : 0;
+  return tensor_copy_in(t->dtype, &shape, (const char *)t->data + first * row * (int64_t)dtype_size(t->dtype), out);
+}
+
+status tensor_row(const struct tensor *t, int64_t index, struct tensor **out) {
+  TRY(tensor_rows(t, index, 1, out));
+  struct shape *shape = &(*out)->shape;
+  memmove(shape->dims, shape->dims + 1, sizeof shape->dims[0] * (LIMIT_RANK - 1));
+  shape->rank--;
+  return OK;
+}
+
+/* Copies tensors behind each other into one of the given shape. */
+static status join(enum dtype dtype, const struct shape *shape, struct tensor **parts, int64_t count, struct tensor **out) {
+  struct tensor *t;
+  TRY(tensor_create(dtype, shape, &t));
+  char *at = t->data;
+  for (int64_t i = 0; i < count; i++) {
+    size_t size = (size_t)tensor_byte_size(parts[i]);
+    if (size)
+      memcpy(at, parts[i]->data, size);
+    at += size;
+  }
+  if (dtype != DTYPE_STRING) {
+    *out = t;
+    return OK;
+  }
+  status result = tensor_clone(t, out); /* strings get bytes of their own while the parts still hold theirs */
+  tensor_release(t);
+  return result;
+}
+
+static void release_parts(struct tensor **parts, int64_t count) {
+  for (int64_t i = 0; i < count; i++)
+    tensor_release(parts[i]);
+  free(parts);
+}
+
+static status collect(const struct tensor_list *list, const int32_t *indices, int64_t count, struct tensor ***out) {
+  struct tensor **parts = calloc((size_t)count + 1, sizeof *parts);
+  if (!parts)
+    return fail(RESOURCE_EXHAUSTED, "no memory for %lld elements", (long long)count);
+  for (int64_t i = 0; i < count; i++) {
+    status s = list_get(list, indices ? indices[i] : i, &parts[i]);
+    if (s != OK) {
+      release_parts(parts, i);
+      return s;
+    }
+  }
+  *out = parts;
+  return OK;
+}
+
+static status stack_parts(const struct tensor_list *list, struct tensor **parts, int64_t count, struct tensor **out) {
+  struct shape element = {0};
+  if (count)
+    element = parts[0]->shape;
+  else if (!missing_shape(list, 0, &element))
+    return fail(INVALID_ARGUMENT, "Tried to stack elements of an empty list with non-fully-defined element_shape");
+  if (element.rank == LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "a stack of rank %d", element.rank + 1);
+  for (int64_t i = 1; i < count; i++)
+    if (parts[i]->shape.rank != element.rank || memcmp(parts[i]->shape.dims, element.dims, sizeof(int64_t) * (size_t)element.rank) != 0)
+      return fail(INVALID_ARGUMENT, "Inconsistent shapes: element 0 has shape %s but element %lld has shape %s", shape_text(&element),
+                  (long long)i, shape_text(&parts[i]->shape));
+  struct shape shape = {.rank = element.rank + 1};
+  shape.dims[0] = count;
+  memcpy(shape.dims + 1, element.dims, sizeof(int64_t) * (size_t)element.rank);
+  return join(list->dtype, &shape, parts, count, out);
+}
+
+status list_stack(const struct tensor_list *list, const int32_t *indices, int64_t count, struct tensor **out) {
+  struct tensor **parts;
+  TRY(collect(list, indices, count, &parts));
+  status result = stack_parts(list, parts, count, out);
+  release_parts(parts, count);
+  return result;
+}
+
+static status concat_parts(const struct tensor_list *list, struct tensor **parts, struct tensor **out, struct tensor **lengths) {
+  struct shape shape = {0}, one = {.rank = 1, .dims = {list->count}};
+  if (list->count)
+    shape = parts[0]->shape;
+  else if (!missing_shape(list, 0, &shape))
+    return fail(INVALID_ARGUMENT, "Tried to concat elements of an empty list with non-fully-defined element_shape");
+  if (shape.rank < 1)
+    return fail(INVALID_ARGUMENT, "Concat saw a scalar shape at index 0 but requires at least vectors");
+  TRY(tensor_create(DTYPE_INT64, &one, lengths));
+  shape.dims[0] = 0;
+  for (int64_t i = 0; i < list->count; i++) {
+    const struct shape *s = &parts[i]->shape;
+    if (s->rank != shape.rank || memcmp(s->dims + 1, shape.dims + 1, sizeof(int64_t) * (size_t)(shape.rank - 1)) != 0)
+      return fail(INVALID_ARGUMENT, "Concat saw inconsistent shapes: element %lld has shape %s", (long long)i, shape_text(s));
+    ((int64_t *)(*lengths)->data)[i] = s->dims[0];
+    shape.dims[0] += s->dims[0];
+  }
+  return join(list->dtype, &shape, parts, list->count, out);
+}
+
+status list_concat(const struct tensor_list *list, struct tensor **out, struct tensor **lengths) {
+  struct tensor **parts;
+  TRY(collect(list, NULL, list->count, &parts));
+  status result = concat_parts(list, parts, out, lengths);
+  release_parts(parts, list->count);
+  return result;
+}
