@@ -26,8 +26,7 @@ static status read_explicit(struct op_call *c, struct conv *v) {
     int axis = layout_axis(&v->layout, i);
     v->axes[i].explicit_before = list->list.items[2 * axis].i;
     v->axes[i].explicit_after = list->list.items[2 * axis + 1].i;
-    if (v->axes[i].explicit_before < 0 || v->axes[i].explicit_after < 0)
-      return fail(INVALID_ARGUMENT, "explicit_paddings must not be negative");
+    TRY(window_explicit(&v->axes[i]));
   }
   return OK;
 }

@@ -54,6 +54,8 @@ static status parse_equation(struct op_call *c, struct einsum *e) {
     p += i + 1 < e->operands ? 1 : 2;
   }
   TRY(parse_term(c, &p, &e->out));
+  if (e->out.count > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "an equation with terms of more than %d labels", LIMIT_RANK);
   return *p ? fail(INVALID_ARGUMENT, "Invalid equation: %s", equation) : OK;
 }
 

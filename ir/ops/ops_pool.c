@@ -27,7 +27,7 @@ static status pool_sizes(struct op_call *c, const char *attr, uint32_t input, in
   if (count != rank)
     return fail(INVALID_ARGUMENT, "%s must have %d elements, has %d", attr, rank, count);
   for (int i = 0; i < rank; i++)
-    if (values[i] < 1)
+    if (values[i] < 1 || values[i] > WINDOW_MAX)
       return fail(INVALID_ARGUMENT, "%s must be positive, not %lld", attr, (long long)values[i]);
   memcpy(out, values, sizeof *out * (size_t)rank);
   return OK;
@@ -40,8 +40,7 @@ static status pool_explicit(struct op_call *c, struct pool *p) {
   for (int i = 0; i < p->rank; i++) {
     p->axes[i].explicit_before = list->list.items[2 * i].i;
     p->axes[i].explicit_after = list->list.items[2 * i + 1].i;
-    if (p->axes[i].explicit_before < 0 || p->axes[i].explicit_after < 0)
-      return fail(INVALID_ARGUMENT, "explicit_paddings must not be negative");
+    TRY(window_explicit(&p->axes[i]));
   }
   return OK;
 }

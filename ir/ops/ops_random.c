@@ -27,11 +27,8 @@ static int group_size(const struct request *r) {
 /* ---- from words to elements ---- */
 
 static expr_id scalar_input(struct kb *kb, value_id v) {
-  expr_id at[LIMIT_RANK];
-  for (int i = 0; i < LIMIT_RANK; i++)
-    at[i] = kb_int(kb, 0);
   uint32_t buffer = kb_in(kb, v);
-  return kb_load(kb, buffer, at).re;
+  return kb_load(kb, buffer, NULL).re;
 }
 
 /* minimum + bits % (maximum - minimum), in unsigned arithmetic */

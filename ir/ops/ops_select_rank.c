@@ -87,10 +87,7 @@ static expr_id load_k(struct kb *kb, value_id vk) {
   if (vk == NO_VALUE)
     return kb_int(kb, node_attr_int(kb->c->node, "k", 0));
   uint32_t buffer = kb_in(kb, vk);
-  expr_id at[LIMIT_RANK];
-  for (int i = 0; i < LIMIT_RANK; i++)
-    at[i] = kb_int(kb, 0);
-  return kb_index(kb, kb_load(kb, buffer, at));
+  return kb_index(kb, kb_load(kb, buffer, NULL));
 }
 
 status build_in_top_k(struct op_call *c) {
@@ -140,7 +137,7 @@ static status top_k_count(struct op_call *c, dim *k) {
   if (count != 1)
     return fail(INVALID_ARGUMENT, "k must be scalar, got %d elements", count);
   *k = elements[0];
-  return OK;
+  return dim_less(c->lw->dims, *k, op_dim(c, 0)) == 1 ? fail(INVALID_ARGUMENT, "Need k >= 0, got %s", dim_text(c->lw->dims, *k)) : OK;
 }
 
 struct top_list {
@@ -207,6 +204,7 @@ status build_top_k(struct op_call *c) {
   expr_id index[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, x.rank - 1, dims, index);
   expr_id count = kb_dim(&kb, k), width = kb_dim(&kb, n);
+  kb_check(&kb, expr_binary(kb.k, SCALAR_LE, kb_int(&kb, 0), count), INVALID_ARGUMENT, "Need k >= 0, got %d", count, NO_EXPR);
   kb_check(&kb, expr_binary(kb.k, SCALAR_LE, count, width), INVALID_ARGUMENT, "input must have at least k columns. Had %d, needed %d",
            width, count);
   memcpy(t.at, index, sizeof t.at);

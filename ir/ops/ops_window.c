@@ -21,7 +21,7 @@ static status response_begin(struct op_call *c, value_id v, struct response *r) 
   r->bias = node_attr_float(c->node, "bias", 1);
   r->alpha = node_attr_float(c->node, "alpha", 1);
   r->beta = node_attr_float(c->node, "beta", 0.5);
-  return r->radius < 0 ? fail(INVALID_ARGUMENT, "depth_radius must not be negative") : OK;
+  return r->radius < 0 || r->radius > WINDOW_MAX ? fail(INVALID_ARGUMENT, "depth_radius is out of bounds: %lld", (long long)r->radius) : OK;
 }
 
 /* Opens a loop over the neighbours of a channel; `at` is the neighbour, clamped, and `inside` whether it exists. */
@@ -77,6 +77,8 @@ status build_lrn_grad(struct op_call *c) {
   for (uint32_t i = 0; i < 3; i++) {
     TRY(op_input(c, i, &in[i]));
     TRY(response_begin(c, in[i], &r));
+    for (int axis = 0; axis < 4; axis++)
+      TRY(op_equal_dims(c, r.dims[axis], op_value(c, in[0])->dims[axis], "input_grads, input_image and out_image must have the same shape"));
   }
   enum dtype dtype = op_value(c, in[0])->dtype;
   struct kb kb;

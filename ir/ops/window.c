@@ -22,6 +22,11 @@ status window_padding(struct op_call *c, enum padding *out) {
   return OK;
 }
 
+status window_explicit(const struct window_axis *a) {
+  bool good = a->explicit_before >= 0 && a->explicit_after >= 0 && a->explicit_before <= WINDOW_MAX && a->explicit_after <= WINDOW_MAX;
+  return good ? OK : fail(INVALID_ARGUMENT, "explicit_paddings are out of bounds");
+}
+
 status window_list(struct op_call *c, const char *attr, int rank, int64_t *out) {
   const struct attr_value *v = node_attr(c->node, attr);
   for (int i = 0; i < rank; i++)
@@ -32,7 +37,7 @@ status window_list(struct op_call *c, const char *attr, int rank, int64_t *out) 
     return fail(INVALID_ARGUMENT, "%s must have %d elements, has %u", attr, rank, v->list.count);
   for (int i = 0; i < rank; i++) {
     out[i] = v->list.items[i].i;
-    if (out[i] < 1)
+    if (out[i] < 1 || out[i] > WINDOW_MAX)
       return fail(INVALID_ARGUMENT, "%s must be positive, not %lld", attr, (long long)out[i]);
   }
   return OK;

@@ -25,6 +25,10 @@ status layout_read(struct op_call *c, int rank, struct layout *out);
 static inline int layout_channel(const struct layout *l) { return l->channels_first ? 1 : l->rank - 1; }
 static inline int layout_axis(const struct layout *l, int spatial) { return (l->channels_first ? 2 : 1) + spatial; }
 
+/* Sizes, strides, dilations and paddings above this are refused: sums and products of them fit 64 bits. */
+#define WINDOW_MAX (INT64_C(1) << 30)
+status window_explicit(const struct window_axis *axis); /* INVALID_ARGUMENT for paddings out of bounds */
+
 status window_padding(struct op_call *c, enum padding *out);
 /* An attribute with one number for each axis of the data; NULL where the op has none (all 1 then). */
 status window_list(struct op_call *c, const char *attr, int rank, int64_t *out);
