@@ -302,7 +302,7 @@ static status run_step(struct step *step, const struct program_entry *entry, int
     return part_run(&task->parts[entry->parts.first], step, symbols);
   }
   pthread_mutex_lock(&task->lock);
-  step->id = ((uint64_t)task->program->task << 48) | ++task->next_step;
+  step->id = ((uint64_t)task->program->task << 48) | (++task->next_step & ((UINT64_C(1) << 48) - 1));
   pthread_mutex_unlock(&task->lock);
   return step_drive(step, symbols);
 }

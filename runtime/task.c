@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "runtime/buffer.h"
 #include "runtime/container.h"
 #include "runtime/crew.h"
@@ -57,7 +58,17 @@ static status task_load_parts(struct task *task) {
   return OK;
 }
 
+/* Where a task's step numbers begin: behind those of its earlier life, which its peers remember. 38 bits of milliseconds and
+ * room for 1024 steps in each; the upper 16 bits are the task's number. */
+static uint64_t first_step(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  uint64_t ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+  return (ms & ((UINT64_C(1) << 38) - 1)) << 10;
+}
+
 static status task_load(struct task *task, int threads) {
+  task->next_step = first_step();
   TRY(program_check(task->program));
   const struct program_task *self = program_task(task->program, task->program->task);
   snprintf(task->name, sizeof task->name, "/job:%s/task:%u", program_text(task->program, self->job), self->index);
@@ -108,6 +119,8 @@ void task_destroy(struct task *task) {
   free(task->parts);
   free(task);
 }
+
+void task_set_trace(struct task *task, struct trace *trace) { task->trace = trace; }
 
 void task_watch_steps(struct task *task, void (*on_step)(void *self), void *self) {
   task->on_step = on_step;
