@@ -104,6 +104,14 @@ static status set_checkpoint_dir(struct parser *p, char *value) {
 static status set_save_steps(struct parser *p, char *value) {
   return parse_number("--save-steps", value, 1, &p->out->save_steps);
 }
+static status set_log_dir(struct parser *p, char *value) {
+  p->out->log_dir = value;
+  return *value ? OK : fail(INVALID_ARGUMENT, "--log-dir: no folder is named");
+}
+static status set_trace(struct parser *p, char *value) {
+  p->out->trace = value;
+  return *value ? OK : fail(INVALID_ARGUMENT, "--trace: no file is named");
+}
 /* JOB:INDEX=ADDRESS */
 static status set_peer(struct parser *p, char *value) {
   char *sign = strchr(value, '='), *colon = sign ? memchr(value, ':', (size_t)(sign - value)) : NULL;
@@ -135,8 +143,8 @@ static const struct option_row {
   { "--peer", true, false, set_peer },
   { "--checkpoint-dir", true, false, set_checkpoint_dir },
   { "--save-steps", true, false, set_save_steps },
-  { "--log-dir", true, false, NULL },
-  { "--trace", true, false, NULL },
+  { "--log-dir", true, false, set_log_dir },
+  { "--trace", true, false, set_trace },
   { "--tls-cert", true, false, NULL },
   { "--tls-key", true, false, NULL },
   { "--tls-ca", true, false, NULL },

@@ -28,6 +28,7 @@ struct task_options {
   const char *address;      /* NULL: as built */
   const char *checkpoint_dir; /* NULL: none */
   int64_t save_steps;       /* 0: at the end only */
+  const char *log_dir, *trace; /* NULL: none */
   struct peer_address *peers;
   uint32_t peer_count;
   struct phase_options *phases;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "base/npy.h"
 #include "runtime/element_text.h"
+#include "runtime/events.h"
 
 #define PRINT_ENDS 3 /* elements of each end of a dimension, when a fetch is printed */
 
@@ -20,6 +21,7 @@ struct phase {
   struct tensor **files;       /* per feed: the whole file */
   struct tensor **feeds;       /* per feed: what the step is fed */
   struct tensor **fetches;     /* per fetch: of the last step */
+  struct events *events;       /* NULL: none */
   struct npy_writer **writers; /* per fetch; NULL: printed */
   int64_t rows;                /* the longest leading dimension */
   int64_t replica, replicas;   /* this task among those that share the batches */
@@ -192,6 +194,24 @@ static status store_fetches(struct phase *phase) {
   return OK;
 }
 
+/* The number of the step in the event file: what the graph says, else how many there have been. */
+static int64_t event_step(const struct phase *phase, int64_t step) {
+  uint32_t fetch = find_port(phase, phase->code->fetches, "global_step");
+  const struct tensor *value = fetch == PROGRAM_NONE ? NULL : phase->fetches[fetch];
+  if (value && value->count == 1 && value->dtype == DTYPE_INT64)
+    return *(const int64_t *)value->data;
+  return value && value->count == 1 && value->dtype == DTYPE_INT32 ? *(const int32_t *)value->data : step;
+}
+
+static status log_fetches(struct phase *phase, int64_t step) {
+  if (!phase->events)
+    return OK;
+  events_begin(phase->events, event_step(phase, step));
+  for (uint32_t i = 0; i < phase->code->fetches.count; i++)
+    events_add(phase->events, port_name(phase, phase->code->fetches, i), phase->fetches[i]);
+  return events_end(phase->events);
+}
+
 static status close_writers(struct phase *phase) {
   for (uint32_t i = 0; i < phase->code->fetches.count; i++) {
     struct npy_writer *writer = phase->writers[i];
@@ -235,7 +255,7 @@ static status phase_prepare(struct phase *phase) {
   return open_writers(phase);
 }
 
-status phase_create(struct task *task, const struct phase_options *options, struct phase **out) {
+status phase_create(struct task *task, const struct phase_options *options, struct events *events, struct phase **out) {
   uint32_t entry = task_find_entry(task, options->entry);
   if (entry == PROGRAM_NONE)
     return fail(NOT_FOUND, "there is no entry '%s'", options->entry);
@@ -244,6 +264,7 @@ status phase_create(struct task *task, const struct phase_options *options, stru
     return fail(RESOURCE_EXHAUSTED, "no memory");
   phase->task = task;
   phase->options = options;
+  phase->events = events;
   phase->entry = entry;
   phase->program = task_program(task);
   phase->code = program_entry(phase->program, entry);
@@ -261,6 +282,7 @@ status phase_run(struct phase *phase) {
       if (is_batched(phase, i))
         TRY(fill_batch(phase, i, step));
     TRY(task_run(phase->task, phase->entry, phase->feeds, phase->fetches));
+    TRY(log_fetches(phase, step));
     TRY(store_fetches(phase));
   }
   return close_writers(phase);

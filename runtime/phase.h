@@ -5,11 +5,12 @@
 #include "runtime/options.h"
 #include "runtime/task.h"
 
+struct events;
 struct phase;
 
 /* Reads the feeds and checks them against the entry. NOT_FOUND: no such entry, feed or fetch, or file; INVALID_ARGUMENT:
- * a feed that is missing or does not fit. `options` is kept by reference. */
-status phase_create(struct task *task, const struct phase_options *options, struct phase **out);
+ * a feed that is missing or does not fit. `options` is kept by reference. events: where each step's scalars go, or NULL. */
+status phase_create(struct task *task, const struct phase_options *options, struct events *events, struct phase **out);
 /* Runs all steps and completes the files. On failure no file is left. */
 status phase_run(struct phase *phase);
 /* Accepts NULL. */

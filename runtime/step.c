@@ -7,6 +7,7 @@
 #include "runtime/pool.h"
 #include "runtime/size.h"
 #include "runtime/task_state.h"
+#include "runtime/trace.h"
 #include "runtime/variable.h"
 
 #define INLINE_COST_NS 20000 /* a kernel below this is not worth waking a thread */
@@ -407,10 +408,18 @@ static inline status run_one(struct frame *frame, const struct program_instr *in
   return fail(INTERNAL, "instruction %d", instr->op);
 }
 
+static status run_traced(struct frame *frame, const struct program_instr *instr) {
+  uint64_t begin = trace_now();
+  status result = run_one(frame, instr);
+  trace_add(frame->part->task->trace, program_text(frame->program, instr->node), program_text(frame->program, instr->tf_op),
+            begin, trace_now());
+  return result;
+}
+
 status frame_run_instr(struct frame *frame, const struct program_instr *instr) {
   status result = OK;
   if (__builtin_expect(instr->guards.count == 0, 1) || frame_guards_hold(frame, instr))
-    result = run_one(frame, instr);
+    result = __builtin_expect(frame->part->task->trace != NULL, 0) ? run_traced(frame, instr) : run_one(frame, instr);
   else if (instr->op == INSTR_FETCH)
     result = fail(INVALID_ARGUMENT, "has no value: it lies on the side of a cond that was not taken");
   if (result != OK)

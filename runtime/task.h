@@ -48,6 +48,10 @@ void task_poll_clients(struct task *task);
 /* Checks one feed of an entry: dtype, rank and constant dimensions. INVALID_ARGUMENT names it. */
 status task_check_feed(const struct task *task, uint32_t entry, uint32_t feed, const struct tensor *tensor);
 
+/* Every instruction is recorded there from now on. Before any step. */
+struct trace;
+void task_set_trace(struct task *task, struct trace *trace);
+
 /* What is told after each step that changed state here: the end of the step waits for it. Before any step. */
 void task_watch_steps(struct task *task, void (*on_step)(void *self), void *self);
 

@@ -11,11 +11,13 @@
 
 #include "runtime/client_service.h"
 #include "runtime/cluster.h"
+#include "runtime/events.h"
 #include "runtime/keeper.h"
 #include "runtime/phase.h"
 #include "runtime/pool.h"
 #include "runtime/signals.h"
 #include "runtime/task.h"
+#include "runtime/trace.h"
 
 struct host {
   struct task_options options;
@@ -24,6 +26,8 @@ struct host {
   struct cluster *cluster;           /* NULL: alone, with phases */
   struct client_service *clients;
   struct keeper *keeper;             /* NULL: no --checkpoint-dir */
+  struct events *events;             /* NULL: no --log-dir */
+  struct trace *trace;               /* NULL: no --trace */
 };
 
 static const char usage[] =
@@ -39,6 +43,8 @@ static const char usage[] =
     "  --timeout S             gives a missing peer S seconds (30)\n"
     "  --checkpoint-dir D      keeps this task's variables there: restored at start, saved at the end\n"
     "  --save-steps N          and after every N steps\n"
+    "  --log-dir D             writes scalar fetches and summaries of each step as TensorBoard events\n"
+    "  --trace FILE            writes when which instruction ran, for chrome://tracing\n"
     "  --threads N             for kernels (one for each core)\n"
     "  --address host:port     listens there instead of the address of the cluster file\n"
     "  --peer JOB:INDEX=ADDRESS  where another task is\n"
@@ -173,7 +179,7 @@ static status become_ready(struct host *host) {
 
 static status run_phase(struct host *host, const struct phase_options *options) {
   struct phase *phase;
-  TRY(phase_create(host->task, options, &phase));
+  TRY(phase_create(host->task, options, host->events, &phase));
   status result = wait_for_peers(host, phase_entry(phase));
   if (result == OK)
     result = phase_run(phase);
@@ -213,7 +219,22 @@ static status serve(struct host *host) {
   return is_ps ? cluster_wait_all_finished(host->cluster) : wait_stopped();
 }
 
+static status open_records(struct host *host) {
+  const struct program_task *self = program_task(host->program, host->program->task);
+  if (host->options.log_dir) {
+    char name[256];
+    snprintf(name, sizeof name, "%s_%u", program_text(host->program, self->job), self->index);
+    TRY(events_create(host->options.log_dir, name, &host->events));
+  }
+  if (host->options.trace) {
+    TRY(trace_create(host->options.trace, host->program->task, task_name(host->task), &host->trace));
+    task_set_trace(host->task, host->trace);
+  }
+  return OK;
+}
+
 static status run_host(struct host *host) {
+  TRY(open_records(host));
   if (host->options.checkpoint_dir)
     TRY(keeper_create(host->task, host->options.checkpoint_dir, host->options.save_steps, &host->keeper));
   TRY(join_cluster(host));
@@ -247,6 +268,11 @@ static int leave(struct host *host, status code) {
   snprintf(text, sizeof text, "%s", status_text());
   if (host->task)
     task_close(host->task);
+  status closed = events_close(host->events), traced = trace_close(host->trace);
+  if (code == OK && (closed != OK || traced != OK)) {
+    code = closed != OK ? closed : traced;
+    snprintf(text, sizeof text, "%s", status_text());
+  }
   client_service_destroy(host->clients);
   cluster_destroy(host->cluster);
   task_destroy(host->task);

@@ -9,6 +9,7 @@ struct pool;
 struct crew;
 struct buffer_cache;
 struct container;
+struct trace;
 
 struct task {
   const struct program *program;
@@ -33,6 +34,7 @@ struct task {
   void (*on_step)(void *self); /* or NULL */
   void *on_step_self;
   atomic_bool stopping;
+  struct trace *trace;         /* or NULL */
 };
 
 /* Gives a step up with the reason; the first one stays. */

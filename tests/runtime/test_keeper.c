@@ -1,0 +1,185 @@
+/* test_keeper.c: a task's variables survive its end; records that are written meanwhile can be read. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/events.h"
+#include "runtime/keeper.h"
+#include "runtime/task.h"
+#include "runtime/trace.h"
+#include "tests/support/program_builder.h"
+#include "tests/support/test.h"
+
+static int64_t one_tile(const int64_t *sizes, int64_t what) {
+  (void)sizes;
+  return what >= 0 || what == KERNEL_PHASES ? 1 : 0;
+}
+static void run_count(const struct kernel_call *call, int64_t phase, int64_t begin, int64_t end) {
+  (void)phase, (void)begin, (void)end;
+  *(float *)call->buffers[0] += 1;
+}
+static const struct kernel_code kernels[] = { { run_count, one_tile } };
+
+/* An entry that adds 1 to a variable and fetches it. */
+static const struct program *counter(struct program_builder *b) {
+  pb_begin(b);
+  uint32_t count = pb_variable(b, "count", DTYPE_FLOAT, true), slot = pb_slot(b, DTYPE_FLOAT, 0, 0, STORAGE_VARIABLE);
+  vec_last(&b->slots).data = count;
+  pb_port(b, "count", DTYPE_FLOAT, 0, 0);
+  struct program_range shapes = PB_LIST(b, PROGRAM_VARIABLE_INOUT, 0);
+  struct program_instr *update = pb_kernel(b, 0, PB_LIST(b, count | PROGRAM_ARG_VARIABLE), 1);
+  update->flags = INSTR_LOCKS;
+  update->shapes = shapes.first;
+  struct program_range outputs = PB_LIST(b, slot);
+  pb_instr(b, INSTR_READ, count)->outputs = outputs;
+  pb_instr(b, INSTR_FETCH, 0)->args = outputs;
+  pb_entry(b, "main", 0, 1, 0, 3, false);
+  b->entries.items[0].changes_state = 1;
+  b->kernel_count = 1;
+  return pb_finish(b);
+}
+
+/* Runs a task for so many steps; the last value. */
+static float run_task(const char *folder, int steps, int64_t save_steps, bool save, bool *restored) {
+  struct program_builder b;
+  struct task *task;
+  struct keeper *keeper;
+  float last = -1;
+  assert_int_equal(task_create(counter(&b), kernels, 1, &task), OK);
+  assert_int_equal(keeper_create(task, folder, save_steps, &keeper), OK);
+  *restored = keeper_has_restored(keeper);
+  for (int i = 0; i < steps; i++) {
+    struct tensor *value;
+    assert_int_equal(task_run(task, 0, NULL, &value), OK);
+    last = *(float *)value->data;
+    tensor_release(value);
+  }
+  if (save)
+    assert_int_equal(keeper_save(keeper), OK);
+  task_close(task);
+  task_destroy(task);
+  keeper_destroy(keeper);
+  pb_end(&b);
+  return last;
+}
+
+static void variables_are_restored_where_they_were(void **state) {
+  bool restored;
+  assert_true(run_task(*state, 3, 0, true, &restored) == 3);
+  assert_false(restored);
+  assert_true(run_task(*state, 2, 0, true, &restored) == 5);
+  assert_true(restored);
+}
+
+static void a_task_that_is_killed_goes_on_from_its_last_save(void **state) {
+  bool restored;
+  run_task(*state, 7, 3, false, &restored); /* saved after 3 and 6 */
+  assert_true(run_task(*state, 1, 0, false, &restored) == 7);
+}
+
+static void only_the_last_checkpoints_are_kept(void **state) {
+  bool restored;
+  char path[256];
+  run_task(*state, 9, 1, true, &restored);
+  for (int i = 1; i <= 9; i++) {
+    snprintf(path, sizeof path, "%s/model.ckpt-%d.index", (const char *)*state, i);
+    assert_int_equal(access(path, F_OK) == 0, i > 9 - KEEPER_CHECKPOINTS_MAX);
+  }
+}
+
+static void a_damaged_checkpoint_is_an_error(void **state) {
+  bool restored;
+  char path[256];
+  struct program_builder b;
+  struct task *task;
+  struct keeper *keeper;
+  run_task(*state, 1, 0, true, &restored);
+  snprintf(path, sizeof path, "%s/model.ckpt-1.index", (const char *)*state);
+  assert_int_equal(truncate(path, 10), 0);
+  assert_int_equal(task_create(counter(&b), kernels, 1, &task), OK);
+  assert_int_not_equal(keeper_create(task, *state, 0, &keeper), OK);
+  task_destroy(task);
+  pb_end(&b);
+}
+
+static long file_size(const char *path) {
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  fseek(file, 0, SEEK_END);
+  long size = ftell(file);
+  fclose(file);
+  return size;
+}
+
+static void a_trace_names_what_ran(void **state) {
+  char path[256], text[2048] = "";
+  struct program_builder b;
+  struct task *task;
+  struct trace *trace;
+  struct tensor *value;
+  snprintf(path, sizeof path, "%s/trace.json", (const char *)*state);
+  assert_int_equal(task_create(counter(&b), kernels, 1, &task), OK);
+  assert_int_equal(trace_create(path, 0, "worker \"0\"", &trace), OK);
+  task_set_trace(task, trace);
+  assert_int_equal(task_run(task, 0, NULL, &value), OK);
+  tensor_release(value);
+  task_destroy(task);
+  assert_int_equal(trace_close(trace), OK);
+  FILE *file = fopen(path, "r");
+  assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+  fclose(file);
+  assert_non_null(strstr(text, "\"cat\": \"Op\", \"name\": \"node\""));
+  assert_non_null(strstr(text, "worker \\\"0\\\""));
+  pb_end(&b);
+}
+
+static void an_event_has_only_what_is_a_number(void **state) {
+  struct events *events;
+  char command[300];
+  struct tensor *number, *vector;
+  assert_int_equal(tensor_copy_in(DTYPE_FLOAT, &(struct shape){ 0 }, &(float){ 1.5f }, &number), OK);
+  assert_int_equal(tensor_copy_in(DTYPE_FLOAT, &(struct shape){ 1, { 2 } }, (float[]){ 1, 2 }, &vector), OK);
+  assert_int_equal(events_create(*state, "worker_0", &events), OK);
+  events_begin(events, 1);
+  events_add(events, "loss", number);
+  events_add(events, "weights", vector);
+  assert_int_equal(events_end(events), OK);
+  events_begin(events, 2);
+  assert_int_equal(events_end(events), OK); /* nothing to say */
+  assert_int_equal(events_close(events), OK);
+  tensor_release(number);
+  tensor_release(vector);
+  char path[300];
+  snprintf(command, sizeof command, "ls %s/events*", (const char *)*state);
+  FILE *list = popen(command, "r");
+  assert_non_null(fgets(path, sizeof path, list));
+  pclose(list);
+  path[strcspn(path, "\n")] = 0;
+  /* two records: 16 bytes around each; time 9, version 15; time 9, step 2, summary 2 + value 2 + tag 6 + number 5 */
+  assert_int_equal(file_size(path), 16 + 9 + 15 + 16 + 9 + 2 + 2 + 2 + 6 + 5);
+}
+
+static int make_folder(void **state) {
+  char *folder = strdup("/tmp/tfc-keeper-XXXXXX");
+  *state = folder;
+  return mkdtemp(folder) ? 0 : -1;
+}
+static int remove_folder(void **state) {
+  char command[64];
+  snprintf(command, sizeof command, "rm -rf %s", (char *)*state);
+  free(*state);
+  return system(command);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(variables_are_restored_where_they_were, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_task_that_is_killed_goes_on_from_its_last_save, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(only_the_last_checkpoints_are_kept, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_damaged_checkpoint_is_an_error, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_trace_names_what_ran, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(an_event_has_only_what_is_a_number, make_folder, remove_folder),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
