@@ -123,7 +123,7 @@ bool access_is_affine(struct codegen *c, uint32_t buffer, const expr_id *index);
 /* codegen_lanes.c */
 struct lane_plan {
   uint32_t lanes;
-  bool is_par, has_check, has_red;
+  bool is_par, is_long, has_check, has_red;
   double cost;
 };
 double loop_trips(const struct kernel *k, expr_id extent); /* a guess where it is not constant */

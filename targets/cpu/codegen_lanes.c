@@ -13,6 +13,7 @@
 
 #include "targets/cpu/codegen.h"
 
+#define LONG_BODY 40 /* operations */
 #define TRIPS 64.0 /* of a loop whose extent is not constant */
 
 double loop_trips(const struct kernel *k, expr_id extent) {
@@ -281,6 +282,7 @@ bool plan_lanes(struct codegen *c, uint32_t local, bool is_par, double trips, co
     uint32_t native;
     out->lanes = choose_lanes(c, body, trips, is_par, &native);
     out->is_par = is_par;
+    out->is_long = c->m->vector_bytes == 64 && varying_count(c) > LONG_BODY;
     out->has_check = l.has_check;
     out->has_red = l.has_red;
     double width = native < out->lanes ? native : out->lanes;
@@ -363,53 +365,66 @@ bool expr_is_strided(struct codegen *c, expr_id e, uint32_t local) {
   return strided;
 }
 
-/* Iterations begin .. end-1 of the loop of `local`. Lanes and varying locals are set up here and undone. */
-void emit_lane_loop(struct codegen *c, uint32_t local, value begin, value end, const struct stmt *body, const struct lane_plan *plan,
-                    bool exact) {
-  uint32_t lanes = plan->lanes;
-  value step = const_i64(c, lanes), resume = NULL;
-  LLVMBasicBlockRef bail = NULL, rest = NULL;
-  value count = LLVMBuildNSWSub(c->b, end, begin, "");
-  value whole = LLVMBuildAnd(c->b, count, const_i64(c, -(int64_t)lanes), "");
-  value main_end = exact ? end : LLVMBuildNSWAdd(c->b, begin, whole, "");
-  if (plan->has_check) {
-    resume = emit_alloca(c, c->m->i64, "resume");
-    LLVMBuildStore(c->b, begin, resume);
-    bail = new_block(c, "bail");
-  }
-  lanes_enter(c, local, lanes, body);
+/* The lanes from base on that are before end. */
+static value mask_of(struct codegen *c, value base, value end, uint32_t lanes) {
+  value left = LLVMBuildNSWSub(c->b, end, base, "");
+  left = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){left, const_i64(c, lanes)}, 2);
+  return LLVMBuildICmp(c->b, LLVMIntULT, lane_numbers(c, lanes), splat(c, LLVMBuildTrunc(c->b, left, c->m->i32, ""), lanes), "");
+}
+
+/* What whole vectors have left. */
+static void emit_tail(struct codegen *c, uint32_t local, value base, value end, const struct stmt *body, const struct lane_plan *plan) {
+  LLVMBasicBlockRef tail = new_block(c, "tail"), rest = new_block(c, "after");
+  LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSLT, base, end, ""), tail, rest);
+  LLVMPositionBuilderAtEnd(c->b, tail);
+  c->generation++;
+  emit_lanes(c, local, base, mask_of(c, base, end, plan->lanes), body, plan);
+  LLVMBuildBr(c->b, rest);
+  LLVMPositionBuilderAtEnd(c->b, rest);
+}
+
+/* Lanes as long as checks hold; from where one does not, and what is left, goes through scalar code. */
+static void emit_checked_loop(struct codegen *c, uint32_t local, value begin, value end, value whole_end, const struct stmt *body,
+                              const struct lane_plan *plan) {
+  value resume = emit_alloca(c, c->m->i64, "resume"), step = const_i64(c, plan->lanes);
+  LLVMBasicBlockRef bail = new_block(c, "bail");
+  LLVMBuildStore(c->b, begin, resume);
+  lanes_enter(c, local, plan->lanes, body);
   c->bail = bail;
-  struct counted_loop loop = loop_begin(c, begin, main_end, step);
-  if (resume)
-    LLVMBuildStore(c->b, loop.index, resume);
+  struct counted_loop loop = loop_begin(c, begin, whole_end, step);
+  LLVMBuildStore(c->b, loop.index, resume);
   emit_lanes(c, local, loop.index, NULL, body, plan);
-  if (resume)
-    LLVMBuildStore(c->b, LLVMBuildNSWAdd(c->b, loop.index, step, ""), resume);
+  LLVMBuildStore(c->b, LLVMBuildNSWAdd(c->b, loop.index, step, ""), resume);
   loop_end(c, &loop);
-  if (!resume && !exact) {
-    LLVMBasicBlockRef tail = new_block(c, "tail");
-    rest = new_block(c, "after");
-    LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSLT, main_end, end, ""), tail, rest);
-    LLVMPositionBuilderAtEnd(c->b, tail);
-    c->generation++;
-    value left = LLVMBuildTrunc(c->b, LLVMBuildNSWSub(c->b, end, main_end, ""), c->m->i32, "");
-    value mask = LLVMBuildICmp(c->b, LLVMIntULT, lane_numbers(c, lanes), splat(c, left, lanes), "");
-    emit_lanes(c, local, main_end, mask, body, plan);
-    LLVMBuildBr(c->b, rest);
-    LLVMPositionBuilderAtEnd(c->b, rest);
-  }
   lanes_leave(c, local, body);
   c->bail = NULL;
-  if (resume) {
-    LLVMBuildBr(c->b, bail);
-    LLVMPositionBuilderAtEnd(c->b, bail);
-    struct counted_loop scalar = loop_begin(c, LLVMBuildLoad2(c->b, c->m->i64, resume, ""), end, const_i64(c, 1));
-    c->locals[local].at[0] = scalar.index;
-    c->no_lanes++;
-    emit_block(c, body);
-    c->no_lanes--;
-    loop_end(c, &scalar);
+  LLVMBuildBr(c->b, bail);
+  LLVMPositionBuilderAtEnd(c->b, bail);
+  struct counted_loop scalar = loop_begin(c, LLVMBuildLoad2(c->b, c->m->i64, resume, ""), end, const_i64(c, 1));
+  c->locals[local].at[0] = scalar.index;
+  c->no_lanes++;
+  emit_block(c, body);
+  c->no_lanes--;
+  loop_end(c, &scalar);
+}
+
+/* Iterations begin .. end-1 of the loop of `local`. A long body is written once, with a mask all the way. */
+void emit_lane_loop(struct codegen *c, uint32_t local, value begin, value end, const struct stmt *body, const struct lane_plan *plan,
+                    bool exact) {
+  value whole = LLVMBuildAnd(c->b, LLVMBuildNSWSub(c->b, end, begin, ""), const_i64(c, -(int64_t)plan->lanes), "");
+  bool masked = !exact && plan->is_long;
+  value whole_end = exact || masked ? end : LLVMBuildNSWAdd(c->b, begin, whole, "");
+  if (plan->has_check) {
+    emit_checked_loop(c, local, begin, end, exact ? end : LLVMBuildNSWAdd(c->b, begin, whole, ""), body, plan);
+    return;
   }
+  lanes_enter(c, local, plan->lanes, body);
+  struct counted_loop loop = loop_begin(c, begin, whole_end, const_i64(c, plan->lanes));
+  emit_lanes(c, local, loop.index, masked ? mask_of(c, loop.index, end, plan->lanes) : NULL, body, plan);
+  loop_end(c, &loop);
+  if (!exact && !masked)
+    emit_tail(c, local, whole_end, end, body, plan);
+  lanes_leave(c, local, body);
 }
 
 /* ---- wide accumulators ---- */

@@ -238,20 +238,20 @@ bool plan_packing(struct codegen *c, struct phase *p) {
   pack.set = sum;
   move_to_end(p, copy, p->loop_count - 1);
   move_to_end(p, lane > copy ? lane - 1 : lane, p->loop_count - 1);
-  double rows = 1;
+  double rows = 1; /* at least, where there are any */
   bool all_known = true;
   for (int i = 0; i < p->loop_count - 1; i++) {
     double trips = loop_trips_of(k, p, i, &known);
     if (uses_loop(&u, pack.packed, i))
       pack.outer[pack.outer_count++] = i;
     else {
-      rows *= trips;
+      rows *= known ? trips : 1;
       all_known = all_known && known;
     }
   }
   uint32_t local = p->chain[p->loops[p->loop_count - 1].last]->local;
   pack.rows_min = expr_is_strided(c, pack.packed, local) ? ROWS_MIN_STRIDED : ROWS_MIN;
-  pack.always = all_known && rows >= pack.rows_min;
+  pack.always = rows >= pack.rows_min;
   if (all_known && !pack.always)
     return false;
   p->pack = pack;
