@@ -8,6 +8,13 @@
 #define TEXT_SIZE 2048
 static _Thread_local char diagnostic[TEXT_SIZE];
 
+/* A text is one line, whatever names a graph brings into it: an error is the last line that a program prints. */
+static void text_flatten(char *text) {
+  for (; *text; text++)
+    if ((unsigned char)*text < ' ' || *text == 0x7f)
+      *text = ' ';
+}
+
 status fail(status code, const char *format, ...) {
   /* an argument may point into the old text: write aside first */
   char text[TEXT_SIZE];
@@ -16,6 +23,7 @@ status fail(status code, const char *format, ...) {
   if (vsnprintf(text, sizeof text, format, args) < 0)
     text[0] = 0;
   va_end(args);
+  text_flatten(text);
   memcpy(diagnostic, text, sizeof text);
   return code;
 }
@@ -34,6 +42,7 @@ status status_prefix(status code, const char *format, ...) {
     rest = sizeof text - 1 - used;
   memcpy(text + used, diagnostic, rest);
   text[used + rest] = 0;
+  text_flatten(text);
   memcpy(diagnostic, text, sizeof text);
   return code;
 }
@@ -43,6 +52,7 @@ status status_suffix(status code, const char *format, ...) {
   va_list args;
   va_start(args, format);
   (void)vsnprintf(diagnostic + used, TEXT_SIZE - used, format, args);
+  text_flatten(diagnostic + used);
   va_end(args);
   return code;
 }

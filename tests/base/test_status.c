@@ -33,6 +33,14 @@ static void a_failure_may_quote_the_one_before(void **state) {
   assert_string_equal(status_text(), "again: no 'x'");
 }
 
+static void a_text_is_one_line_whatever_is_in_a_name(void **state) {
+  (void)state;
+  assert_int_equal(fail(NOT_FOUND, "no '%s'", "x\ny\r\033[2J"), NOT_FOUND);
+  status_prefix(NOT_FOUND, "%s: ", "a\nb");
+  status_suffix(NOT_FOUND, " (%s)", "c\nd");
+  assert_string_equal(status_text(), "a b: no 'x y  [2J' (c d)");
+}
+
 static void long_texts_are_cut(void **state) {
   (void)state;
   char text[5000];
@@ -74,6 +82,7 @@ int main(void) {
     cmocka_unit_test(a_failure_keeps_its_text),
     cmocka_unit_test(texts_can_be_put_around_it),
     cmocka_unit_test(a_failure_may_quote_the_one_before),
+    cmocka_unit_test(a_text_is_one_line_whatever_is_in_a_name),
     cmocka_unit_test(long_texts_are_cut),
     cmocka_unit_test(codes_have_names_and_exit_codes),
   };
