@@ -1,0 +1,78 @@
+/* ops_data_format.c: dimension numbers and per-dimension vectors carried from one layout to another. */
+#include <string.h>
+
+#include "ir/ops/arrange.h"
+
+/* The two layouts as dimension letters; each is a permutation of the other. */
+static status read_formats(struct op_call *c, char *source_names, char *target_names, int *rank) {
+  const char *from = node_attr_string(c->node, "src_format", "NHWC"), *to = node_attr_string(c->node, "dst_format", "NCHW");
+  size_t n = strlen(from);
+  if ((n != 4 && n != 5) || strlen(to) != n)
+    return fail(INVALID_ARGUMENT, "Source and destination format must be of length 4 or 5 and alike, received src_format = %s, dst_format = %s", from, to);
+  for (size_t i = 0; i < n; i++)
+    if (!strchr(from, to[i]) || !strchr(to, from[i]) || strchr(to + i + 1, to[i]))
+      return fail(INVALID_ARGUMENT, "Destination and source format must determine a permutation, got %s and %s", from, to);
+  memcpy(source_names, from, n + 1);
+  memcpy(target_names, to, n + 1);
+  *rank = (int)n;
+  return OK;
+}
+
+status build_data_format_dim_map(struct op_call *c) {
+  value_id v;
+  char from[6], to[6];
+  int rank;
+  TRY(op_input(c, 0, &v));
+  TRY(read_formats(c, from, to, &rank));
+  struct flow_value x = *op_value(c, v);
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t in = kb_in(&kb, v), out = kb_out(&kb, x.dtype, x.rank, x.dims);
+  expr_id at[LIMIT_RANK], mapped = kb_int(&kb, 0);
+  kb_loops(&kb, LOOP_PAR, x.rank, x.dims, at);
+  expr_id d = kb_mod(&kb, kb_index(&kb, kb_load(&kb, in, at)), kb_int(&kb, rank));
+  for (int i = 0; i < rank; i++)
+    mapped = kb_select(&kb, kb_eq(&kb, d, kb_int(&kb, i)), kb_int(&kb, strchr(to, from[i]) - to), mapped);
+  kb_store(&kb, out, at, real_element(expr_cast(kb.k, x.dtype, mapped)));
+  kb_close(&kb, x.rank);
+  op_set_output(c, 0, kb_value(&kb, out));
+  return kb_finish(&kb);
+}
+
+/* Keeps the spatial dimensions' names. */
+static void keep_spatial(char *names) {
+  char *end = names;
+  for (const char *p = names; *p; p++)
+    if (*p != 'N' && *p != 'C')
+      *end++ = *p;
+  *end = 0;
+}
+
+/* x is [rank] or [rank, 2]; or of the spatial dimensions only. */
+status build_data_format_vec_permute(struct op_call *c) {
+  value_id v;
+  char from[6], to[6];
+  int rank;
+  TRY(op_input(c, 0, &v));
+  TRY(read_formats(c, from, to, &rank));
+  struct flow_value x = *op_value(c, v);
+  int64_t n = x.rank == 1 || x.rank == 2 ? op_dim_value(c, x.dims[0]) : 0;
+  if (n == rank - 2) {
+    keep_spatial(from);
+    keep_spatial(to);
+  } else if (n != rank) {
+    return fail(n < 0 ? UNIMPLEMENTED : INVALID_ARGUMENT, "input must be a vector or 2D tensor of %d or %d rows, but got shape %s", rank - 2, rank,
+                op_shape_text(c, x.rank, x.dims));
+  }
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t in = kb_in(&kb, v), out = kb_out(&kb, x.dtype, x.rank, x.dims);
+  for (int64_t i = 0; i < n; i++) {
+    expr_id target[2] = {kb_int(&kb, i), NO_EXPR}, source[2] = {kb_int(&kb, strchr(from, to[i]) - from), NO_EXPR};
+    target[1] = source[1] = x.rank == 2 ? kb_for_dim(&kb, LOOP_PAR, x.dims[1]) : NO_EXPR;
+    kb_store(&kb, out, target, kb_load(&kb, in, source));
+    kb_close(&kb, x.rank - 1);
+  }
+  op_set_output(c, 0, kb_value(&kb, out));
+  return kb_finish(&kb);
+}
