@@ -1,8 +1,5 @@
 /* host_tensor_array.c: tensor arrays and stacks: lists that are changed in place. The order of uses is the graph's: the flow
  * value of tensor arrays, control edges of stacks. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "runtime/tensor_list.h"
 
 /* Output i: the flow value, which only orders. */
@@ -30,26 +27,11 @@ status host_tensor_array(struct host_call *call) {
   return make_flow(call, 1);
 }
 
-/* The array of gradients for `source`: made at the first call, the same one afterwards. */
 status host_tensor_array_grad(struct host_call *call) {
-  struct tensor_list *forward, *list;
-  TRY(list_input(call, 0, &forward));
-  struct string_view source = host_attr_string(call, "source", "");
-  for (list = forward->next_gradient; list; list = list->next_gradient)
-    if (strlen(list->source) == source.size && memcmp(list->source, source.data, source.size) == 0) {
-      call->outputs[0] = tensor_retain(list->gradients);
-      return make_flow(call, 1);
-    }
-  TRY(list_make_output(call, 0, DTYPE_RESOURCE, forward->dtype, forward->count, &list));
-  list->adds = true;
-  list->rank = forward->rank;
-  memcpy(list->dims, forward->dims, sizeof list->dims);
-  list->like = tensor_retain(call->held[0]);
-  list->source = strndup(source.data, source.size);
-  list->gradients = call->outputs[0];
-  list->next_gradient = forward->next_gradient;
-  forward->next_gradient = list;
-  return list->source ? make_flow(call, 1) : fail(RESOURCE_EXHAUSTED, "no memory");
+  struct tensor_list *array;
+  TRY(list_input(call, 0, &array));
+  TRY(list_gradient_output(call, array, host_attr_string(call, "source", "")));
+  return make_flow(call, 1);
 }
 
 status host_tensor_array_write(struct host_call *call) {

@@ -1,48 +1,82 @@
 /* tensor_list.c: lists of tensors behind handles. */
 #include "runtime/tensor_list.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- the handle ---- */
 
-static void list_free(struct tensor_list *list) {
-  for (int64_t i = 0; i < list->count; i++)
-    tensor_release(list->items[i]);
-  if (list->like) { /* it no longer finds us */
-    struct tensor_list *forward = list->like->owner;
-    struct tensor_list **at = &forward->next_gradient;
-    while (*at && *at != list)
-      at = &(*at)->next_gradient;
-    if (*at)
-      *at = list->next_gradient;
-    tensor_release(list->like);
+static void family_free(struct tensor_list *list) {
+  for (struct tensor_list *next; list; list = next) {
+    next = list->next;
+    for (int64_t i = 0; i < list->count; i++)
+      tensor_release(list->items[i]);
+    free(list->items);
+    free(list->source);
+    free(list);
   }
-  free(list->items);
-  free(list->source);
-  free(list);
 }
 static void release_handle(struct tensor *handle) {
-  list_free(handle->owner);
+  struct tensor_list *first = ((struct tensor_list *)handle->owner)->first;
   free(handle->data);
+  if (atomic_fetch_sub(&first->handles, 1) == 1)
+    family_free(first);
+}
+
+/* Output i: a handle of the list. */
+static status make_handle(struct host_call *call, uint32_t i, enum dtype dtype, struct tensor_list *list) {
+  TRY(host_make_output(call, i, dtype, &(struct shape){0}));
+  struct tensor *t = call->outputs[i];
+  memset(t->data, 0, 8);
+  t->owner = list;
+  t->release_data = release_handle;
+  atomic_fetch_add(&list->first->handles, 1);
+  return OK;
 }
 
 status list_make_output(struct host_call *call, uint32_t i, enum dtype handle, enum dtype dtype, int64_t count,
                         struct tensor_list **out) {
   if (count < 0)
     return fail(INVALID_ARGUMENT, "a list of %lld elements", (long long)count);
-  TRY(host_make_output(call, i, handle, &(struct shape){0}));
   struct tensor_list *list = calloc(1, sizeof *list);
   if (!list)
     return fail(RESOURCE_EXHAUSTED, "no memory for a list");
   list->dtype = dtype;
   list->rank = -1;
-  struct tensor *t = call->outputs[i];
-  memset(t->data, 0, 8);
-  t->owner = list;
-  t->release_data = release_handle;
+  list->first = list;
+  status s = make_handle(call, i, handle, list);
+  if (s != OK) {
+    free(list);
+    return s;
+  }
   *out = list;
   return list_resize(list, count);
+}
+
+status list_gradient_output(struct host_call *call, struct tensor_list *array, struct string_view source) {
+  struct tensor_list *list = array->first->next;
+  while (list && (strlen(list->source) != source.size || memcmp(list->source, source.data, source.size) != 0))
+    list = list->next;
+  if (!list) {
+    list = calloc(1, sizeof *list);
+    char *name = strndup(source.data, source.size);
+    if (!list || !name) {
+      free(list);
+      free(name);
+      return fail(RESOURCE_EXHAUSTED, "no memory for gradients");
+    }
+    list->dtype = array->dtype;
+    list->rank = array->rank;
+    memcpy(list->dims, array->dims, sizeof list->dims);
+    list->adds = true;
+    list->source = name;
+    list->first = array->first;
+    list->next = array->first->next;
+    array->first->next = list;
+    TRY(list_resize(list, array->count));
+  }
+  return make_handle(call, 0, DTYPE_RESOURCE, list);
 }
 
 status list_input(const struct host_call *call, uint32_t i, struct tensor_list **out) {
@@ -141,7 +175,7 @@ static status zeros(enum dtype dtype, const struct shape *shape, struct tensor *
 
 /* The shape of a missing element: of the forward array's element, of another element, or as the graph says. */
 static bool missing_shape(const struct tensor_list *list, int64_t index, struct shape *out) {
-  const struct tensor_list *forward = list->like ? list->like->owner : NULL;
+  const struct tensor_list *forward = list->first != list ? list->first : NULL;
   if (forward && index < forward->count && forward->items[index]) {
     *out = forward->items[index]->shape;
     return true;

@@ -1,7 +1,7 @@
 /* tensor_list.h: lists of tensors that live as long as a step needs them: tensor arrays, stacks, tensor lists.
  *
- * A list is held by the scalar tensor that is its handle (dtype resource or variant), and goes with the handle's last
- * reference; there is no name and no table. Tensor arrays and stacks are changed in place through their handle; tensor
+ * A list is held by the scalar tensor that is its handle (dtype resource or variant), and goes with the last reference to
+ * one; there is no name and no table. Tensor arrays and stacks are changed in place through their handle; tensor
  * lists are values: who changes one makes a new one that shares the elements. Threads: a list that is changed in place is
  * used by one step, whose flow orders the uses.
  */
@@ -18,15 +18,18 @@ struct tensor_list {
   int64_t count, capacity;
   bool grows;                /* a write behind the end makes it longer */
   bool adds;                 /* a second write adds: arrays of gradients */
-  struct tensor *like;       /* handle of the array whose gradients these are: its elements' shapes are those of missing ones */
-  struct tensor *gradients;  /* chain of handles of gradient arrays, weak; `source` tells them apart */
-  struct tensor_list *next_gradient;
-  char *source;
+  /* An array and the arrays of its gradients are one family: all live as long as a handle of one of them. */
+  struct tensor_list *first; /* of the family: the array itself */
+  struct tensor_list *next;  /* in the family */
+  _Atomic int handles;       /* in the first: of the whole family */
+  char *source;              /* of gradients: which */
 };
 
 /* A new list of `count` missing elements as output i of the call. RESOURCE_EXHAUSTED, INVALID_ARGUMENT (count < 0). */
 status list_make_output(struct host_call *call, uint32_t i, enum dtype handle, enum dtype dtype, int64_t count,
                         struct tensor_list **out);
+/* The gradients of an array for a source, as output 0: made at the first call, the same list afterwards. */
+status list_gradient_output(struct host_call *call, struct tensor_list *array, struct string_view source);
 /* The list behind input i. */
 status list_input(const struct host_call *call, uint32_t i, struct tensor_list **out);
 status list_resize(struct tensor_list *list, int64_t count);
