@@ -1,0 +1,195 @@
+/* test_pipeline.c: the table of passes is in order, and golden IR: what a pass is given and what it makes of it.
+ *
+ * tests/golden_ir/CASE holds graph.pbtxt, args (the pass, then arguments of `tfc build`), and the recorded texts in.ir and
+ * out.ir. With --bless (or TFC_BLESS=1) the texts are written instead of compared: read the difference before it is committed. */
+#include "compiler/pipeline.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define CASES SOURCE_DIR "/tests/golden_ir"
+#define ARGS_MAX 16
+
+static bool bless;
+
+/* ---- the table ---- */
+
+static void each_pass_comes_after_those_whose_facts_it_needs(void **state) {
+  (void)state;
+  unsigned facts = 0;
+  for (uint32_t i = 0; i < pass_count; i++) {
+    if ((facts & passes[i].needs) != passes[i].needs)
+      fail_msg("pass %s needs facts %#x, there are %#x", passes[i].name, passes[i].needs, facts);
+    facts = (facts | passes[i].gives) & ~passes[i].breaks;
+  }
+  assert_true(facts & FACT_PARTS);
+}
+
+static void each_pass_gives_something_new_and_says_what(void **state) {
+  (void)state;
+  unsigned facts = 0;
+  for (uint32_t i = 0; i < pass_count; i++) {
+    if (!(passes[i].gives & ~facts) || !passes[i].after[0])
+      fail_msg("pass %s gives nothing new, or does not say what", passes[i].name);
+    for (uint32_t j = 0; j < i; j++)
+      assert_string_not_equal(passes[i].name, passes[j].name);
+    facts |= passes[i].gives;
+  }
+}
+
+/* ---- golden IR ---- */
+
+struct golden {
+  char folder[512];
+  char *args_text, *args[ARGS_MAX]; /* the pass, then options with their values */
+  int arg_count;
+  char cluster_path[64];            /* a file for the cluster's JSON; "" */
+  struct build build;
+};
+
+/* The whole file, NUL-terminated; NULL when there is none. */
+static char *file_read(const char *folder, const char *name) {
+  char path[1024], *text = NULL;
+  size_t size = 0;
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *in = fopen(path, "r");
+  if (!in)
+    return NULL;
+  FILE *out = open_memstream(&text, &size);
+  for (int c; (c = fgetc(in)) != EOF;)
+    fputc(c, out);
+  fclose(in);
+  fclose(out);
+  return text;
+}
+
+static void file_write(const char *folder, const char *name, const char *text) {
+  char path[1024];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *out = fopen(path, "w");
+  assert_non_null(out);
+  fputs(text, out);
+  fclose(out);
+}
+
+static void write_cluster(struct golden *g, const char *json) {
+  snprintf(g->cluster_path, sizeof g->cluster_path, "/tmp/tfc_cluster_XXXXXX");
+  int fd = mkstemp(g->cluster_path);
+  assert_true(fd >= 0);
+  assert_int_equal(write(fd, json, strlen(json)), strlen(json));
+  close(fd);
+  g->build.options.cluster_path = g->cluster_path;
+}
+
+static void set_option(struct golden *g, const char *name, char *value) {
+  if (strcmp(name, "--entry") == 0)
+    vec_push(&g->build.options.entries, value);
+  else if (strcmp(name, "--replicate") == 0)
+    g->build.options.replicate = value;
+  else if (strcmp(name, "--cluster") == 0)
+    write_cluster(g, value);
+  else
+    fail_msg("%s: %s is no option of a golden case", g->folder, name);
+}
+
+static void golden_init(struct golden *g, const char *name) {
+  memset(g, 0, sizeof *g);
+  snprintf(g->folder, sizeof g->folder, "%s/%s", CASES, name);
+  g->args_text = file_read(g->folder, "args");
+  assert_non_null(g->args_text);
+  for (char *line = strtok(g->args_text, "\n"); line && g->arg_count < ARGS_MAX; line = strtok(NULL, "\n"))
+    g->args[g->arg_count++] = line;
+  assert_true(g->arg_count % 2 == 1);
+  arena_init(&g->build.arena);
+  g->build.options.graph_path = arena_printf(&g->build.arena, "%s/graph.pbtxt", g->folder);
+  g->build.options.cpu = "x86-64-v3";
+  for (int i = 1; i < g->arg_count; i += 2)
+    set_option(g, g->args[i], g->args[i + 1]);
+}
+
+static void golden_deinit(struct golden *g) {
+  if (g->cluster_path[0])
+    unlink(g->cluster_path);
+  model_deinit(&g->build.model);
+  vec_free(&g->build.options.entries);
+  arena_deinit(&g->build.arena);
+  free(g->args_text);
+}
+
+/* The first line in which two texts differ, for the report. */
+static uint32_t first_difference(const char *a, const char *b) {
+  uint32_t line = 1;
+  for (; *a && *a == *b; a++, b++)
+    line += *a == '\n';
+  return line;
+}
+
+static uint32_t compare_or_bless(const struct golden *g, const char *name, const char *text) {
+  if (bless) {
+    file_write(g->folder, name, text);
+    return 0;
+  }
+  char *wanted = file_read(g->folder, name);
+  bool same = wanted && strcmp(wanted, text) == 0;
+  if (!same)
+    print_error("%s/%s: differs from line %u on (--bless rewrites it)\n", g->folder, name,
+                wanted ? first_difference(wanted, text) : 1);
+  free(wanted);
+  return !same;
+}
+
+/* Runs the passes up to the case's; 1 for each text that differs. */
+static uint32_t golden_run(struct golden *g) {
+  struct build *b = &g->build;
+  unsigned facts = 0;
+  for (uint32_t i = 0; i < pass_count; i++) {
+    bool is_wanted = strcmp(passes[i].name, g->args[0]) == 0;
+    uint32_t different = is_wanted ? compare_or_bless(g, "in.ir", pipeline_text(b, facts)) : 0;
+    status result = passes[i].run(b);
+    if (result != OK)
+      fail_msg("%s: pass %s: %s: %s", g->folder, passes[i].name, status_name(result), status_text());
+    facts = (facts | passes[i].gives) & ~passes[i].breaks;
+    if (is_wanted)
+      return different + compare_or_bless(g, "out.ir", pipeline_text(b, facts));
+  }
+  fail_msg("%s: there is no pass '%s'", g->folder, g->args[0]);
+  return 0;
+}
+
+static int is_case(const struct dirent *entry) { return entry->d_type == DT_DIR && entry->d_name[0] != '.' && entry->d_name[0] != '_'; }
+
+static void passes_make_of_golden_graphs_what_was_recorded(void **state) {
+  (void)state;
+  struct dirent **names;
+  int count = scandir(CASES, &names, is_case, alphasort);
+  uint32_t different = 0;
+  assert_true(count >= 12);
+  for (int i = 0; i < count; i++) {
+    struct golden g;
+    golden_init(&g, names[i]->d_name);
+    different += golden_run(&g);
+    golden_deinit(&g);
+    free(names[i]);
+  }
+  free(names);
+  assert_int_equal(different, 0);
+}
+
+int main(int argc, char **argv) {
+  const char *wish = getenv("TFC_BLESS");
+  bless = (argc > 1 && strcmp(argv[1], "--bless") == 0) || (wish && strcmp(wish, "1") == 0);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_pass_comes_after_those_whose_facts_it_needs),
+      cmocka_unit_test(each_pass_gives_something_new_and_says_what),
+      cmocka_unit_test(passes_make_of_golden_graphs_what_was_recorded),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Writes CASE/graph.pbtxt and CASE/args of the golden IR cases: small graphs, as TensorFlow (2.18) exports them."""
+import os
+import sys
+
+import tensorflow.compat.v1 as tf
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CASES = {}
+
+
+def case(pass_name, *args):
+    """A function that fills the default graph; the pass whose input and output are kept; arguments of tfc build."""
+    def register(build):
+        CASES[build.__name__] = (build, pass_name, args)
+        return build
+    return register
+
+
+def x_of(*shape, name="x", dtype=tf.float32):
+    return tf.placeholder(dtype, list(shape), name=name)
+
+
+@case("fuse", "--entry", "main: x, w, b -> y")
+def matmul_bias_relu():
+    product = tf.matmul(x_of(None, 64), x_of(64, 32, name="w"))
+    tf.nn.relu(tf.nn.bias_add(product, x_of(32, name="b")), name="y")
+
+
+@case("fuse", "--entry", "main: x, y -> z")
+def elementwise_chain():
+    x, y = x_of(None), x_of(None, name="y")
+    tf.multiply(tf.tanh(x + y), tf.sigmoid(x - y), name="z")
+
+
+@case("lower", "--entry", "main: x -> y")
+def softmax():
+    tf.nn.softmax(x_of(None, 10), name="y")
+
+
+@case("fuse", "--entry", "main: labels, logits -> loss, gradient")
+def cross_entropy_gradient():
+    labels, logits = x_of(None, 10, name="labels"), x_of(None, 10, name="logits")
+    loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=tf.stop_gradient(labels), logits=logits, name="entropy")
+    loss = tf.reduce_mean(loss, name="loss")
+    tf.identity(tf.gradients(loss, logits)[0], name="gradient")
+
+
+@case("lower", "--entry", "main: x, b -> gradient")
+def broadcast_gradient():
+    x, b = x_of(None, 3), x_of(3, name="b")
+    tf.identity(tf.gradients(x * b, b)[0], name="gradient")
+
+
+@case("lower", "--entry", "main: x -> y")
+def shape_arithmetic():
+    x = x_of(None, 4, 5)
+    tf.reshape(x, tf.stack([tf.shape(x)[0], tf.reduce_prod(tf.shape(x)[1:])]), name="y")
+
+
+@case("dead", "--entry", "main: x -> y")
+def unused_output():
+    mean, _ = tf.nn.moments(x_of(None, 8), [0])
+    tf.add(mean, tf.cast(tf.size(tf.constant([1, 2, 3])), tf.float32), name="y")
+
+
+@case("lower", "--entry", "main: p, x -> y")
+def cond_v1():
+    x = x_of(None)
+    tf.identity(tf.cond(x_of(name="p", dtype=tf.bool), lambda: x * 2.0, lambda: tf.exp(x)), name="y")
+
+
+@case("lower", "--entry", "main: n -> y")
+def while_v1():
+    n = x_of(name="n", dtype=tf.int32)
+    _, total = tf.while_loop(lambda i, _: i < n, lambda i, total: (i + 1, total + i), [0, 0])
+    tf.identity(total, name="y")
+
+
+@case("lower", "--entry", "main: x, mask -> y")
+def boolean_mask():
+    tf.identity(tf.boolean_mask(x_of(None, 3), x_of(None, name="mask", dtype=tf.bool)), name="y")
+
+
+@case("lower", "--entry", "main: -> y")
+def queue_dequeue():
+    queue = tf.queue.FIFOQueue(8, [tf.float32], [[3]], name="queue")
+    tf.multiply(queue.dequeue(), 2.0, name="y")
+
+
+@case("fuse", "--entry", "train: ids, x -> | train")
+def sparse_adagrad():
+    table = tf.get_variable("table", [100, 4], initializer=tf.zeros_initializer())
+    rows = tf.nn.embedding_lookup(table, x_of(None, name="ids", dtype=tf.int32))
+    loss = tf.reduce_sum(tf.square(rows - x_of(None, 4)))
+    tf.train.AdagradOptimizer(0.1).minimize(loss, name="train")
+
+
+@case("fuse", "--entry", "main: x, w, b -> y")
+def conv_bias_relu():
+    conv = tf.nn.conv2d(x_of(None, 8, 8, 3), x_of(3, 3, 3, 16, name="w"), strides=2, padding="SAME")
+    tf.nn.relu(tf.nn.bias_add(conv, x_of(16, name="b")), name="y")
+
+
+@case("partition", "--cluster", '{"ps": ["a:1"], "worker": ["b:1"]}', "--entry", "train: x -> loss | train")
+def ps_and_worker():
+    with tf.device(tf.train.replica_device_setter(ps_tasks=1, worker_device="/job:worker/task:0")):
+        w = tf.get_variable("w", [4], initializer=tf.zeros_initializer())
+        loss = tf.reduce_sum(tf.square(x_of(4) - w), name="loss")
+        tf.train.GradientDescentOptimizer(0.1).minimize(loss, name="train")
+
+
+@case("partition", "--cluster", '{"ps": ["a:1"], "worker": ["b:1", "c:1"]}', "--replicate", "worker", "--entry", "main: x -> y")
+def two_replicas():
+    with tf.device("/job:ps/task:0"):
+        w = tf.get_variable("w", [4], initializer=tf.zeros_initializer())
+    with tf.device("/job:worker"):
+        tf.multiply(x_of(None, 4), w, name="y")
+
+
+def main():
+    tf.disable_v2_behavior()
+    for name, (build, pass_name, args) in CASES.items():
+        folder = os.path.join(HERE, name)
+        os.makedirs(folder, exist_ok=True)
+        with tf.Graph().as_default() as graph:
+            build()
+            tf.io.write_graph(graph, folder, "graph.pbtxt", as_text=True)
+        with open(os.path.join(folder, "args"), "w") as out:
+            out.write("\n".join((pass_name,) + args) + "\n")
+
+
+sys.exit(main())
