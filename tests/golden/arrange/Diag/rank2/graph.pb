@@ -1,0 +1,8 @@
+
+;
+xPlaceholder*
+dtype0*
+shape:ÿÿÿÿÿÿÿÿÿ
+
+DiagDiagx*
+T0"Ê

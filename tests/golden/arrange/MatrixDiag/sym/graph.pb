@@ -1,0 +1,10 @@
+
+D
+dPlaceholder*
+dtype0	*%
+shape:ÿÿÿÿÿÿÿÿÿÿÿÿÿÿÿÿÿÿ
+$
+
+MatrixDiag
+MatrixDiagd*
+T0	"Ê
