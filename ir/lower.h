@@ -50,6 +50,7 @@ struct lower {
   VEC(struct object_shapes *) objects; /* per maker */
   uint32_t depth;             /* of functions */
   uint32_t region_depth;      /* > 0: a failing check is not yet an error of the build */
+  uint32_t outer_symbols;     /* in a region: symbols below this were there before the outermost region began */
 };
 
 /* One call of a builder. */
@@ -147,6 +148,8 @@ int64_t op_dim_value(struct op_call *c, dim d); /* -1 when not constant */
 status op_equal_dims(struct op_call *c, dim a, dim b, const char *what);
 /* The shape that inputs broadcast to; INVALID_ARGUMENT `Incompatible shapes: [2,3] vs. [4]`. */
 status op_broadcast(struct op_call *c, value_id a, value_id b, int *rank, dim *dims);
+/* Whether a size means the same everywhere in the entry: none of its symbols is bound inside of a region. */
+bool op_dim_is_outer(struct op_call *c, dim d);
 /* "[n0,784]" */
 const char *op_shape_text(struct op_call *c, int rank, const dim *dims);
 /* An axis in [-rank, rank) made non-negative; INVALID_ARGUMENT otherwise. */

@@ -72,7 +72,8 @@ static status build_region(struct op_call *c, const struct attr_func *f, const s
   out->first_symbol = dims_symbol_count(lw->dims);
   struct bound *args = region_arguments(c, out->flow, in, in_count, shapes);
   lw->flow = out->flow;
-  lw->region_depth++;
+  if (lw->region_depth++ == 0)
+    lw->outer_symbols = dims_symbol_count(lw->dims);
   status s = lower_body(&inner, f->name, f->attrs, f->attr_count, args, in_count, out->rets, ret_count);
   for (uint32_t i = 0; i < ret_count && s == OK; i++) {
     value_id v = NO_VALUE;

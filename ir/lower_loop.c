@@ -423,7 +423,8 @@ static status build_regions(struct looping *p, struct flow **regions, bool *has_
   struct frame *frame = p->lw->frame;
   status s = OK;
   bool changed = true;
-  p->lw->region_depth++;
+  if (p->lw->region_depth++ == 0)
+    p->lw->outer_symbols = dims_symbol_count(p->lw->dims);
   for (int attempt = 0; changed && s == OK; attempt++) {
     changed = false;
     regions[1] = flow_create(p->lw->arena, p->lw->dims);

@@ -309,6 +309,18 @@ status op_broadcast(struct op_call *c, value_id a, value_id b, int *rank, dim *d
   return OK;
 }
 
+bool op_dim_is_outer(struct op_call *c, dim d) {
+  if (d == NO_DIM)
+    return false;
+  uint32_t n = dims_symbol_count(c->lw->dims), limit = c->lw->region_depth ? c->lw->outer_symbols : n;
+  bool *seen = calloc(n + 1, 1), outer = true;
+  dim_symbols(c->lw->dims, dim_resolve(c->lw->dims, d), seen);
+  for (uint32_t s = limit; s < n; s++)
+    outer = outer && !seen[s];
+  free(seen);
+  return outer;
+}
+
 const char *op_shape_text(struct op_call *c, int rank, const dim *dims) {
   const char *text = "[";
   for (int i = 0; i < rank; i++)

@@ -199,3 +199,39 @@ status host_list_element_shape(struct host_call *call) {
   }
   return OK;
 }
+
+/* As many elements of the same shapes, all zero: missing elements where the shape is known so. */
+status host_list_zeros(struct host_call *call) {
+  struct tensor_list *from, *list;
+  TRY(list_input(call, 0, &from));
+  TRY(list_copy_output(call, 0, from, &list));
+  for (int64_t i = 0; i < list->count; i++) {
+    struct tensor *zero;
+    if (!list->items[i])
+      continue;
+    TRY(tensor_create(list->dtype, &list->items[i]->shape, &zero));
+    if (zero->data)
+      memset(zero->data, 0, (size_t)tensor_byte_size(zero));
+    TRY(list_set(list, i, zero));
+  }
+  return OK;
+}
+
+/* Element by element; where only one list has an element it is taken as it is. */
+status host_list_add(struct host_call *call) {
+  struct tensor_list *list, *other;
+  TRY(list_input(call, 0, &other));
+  TRY(list_copy_output(call, 0, other, &list));
+  list->adds = true;
+  for (uint32_t i = 1; i < call->input_count; i++) {
+    TRY(list_input(call, i, &other));
+    if (other->count != list->count)
+      return fail(INVALID_ARGUMENT, "Trying to add two lists of tensors with different lengths: %lld and %lld", (long long)list->count,
+                  (long long)other->count);
+    for (int64_t k = 0; k < other->count; k++)
+      if (other->items[k])
+        TRY(list_set(list, k, tensor_retain(other->items[k])));
+  }
+  list->adds = false;
+  return OK;
+}

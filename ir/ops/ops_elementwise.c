@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/op_rows.h"
+#include "ir/ops/host_call.h"
 #include "ir/formula_words.h"
 
 struct element f_nonzero_integer(struct formula *f, struct element x) {
@@ -77,6 +78,15 @@ status build_add(struct op_call *c) {
   return OK;
 }
 
+/* Zeros of and sums of tensor lists: gradients of lists are lists. */
+static status list_arithmetic(struct op_call *c, const char *host) {
+  struct flow_node *n;
+  TRY(op_host(c, HOST_PURE, host, &n));
+  op_host_output(c, n, 0, 0, NULL);
+  c->out[0].maker = c->in[0].maker;
+  return OK;
+}
+
 status build_add_n(struct op_call *c) {
   value_id first, v;
   TRY(op_input(c, 0, &first));
@@ -85,6 +95,8 @@ status build_add_n(struct op_call *c) {
     return OK;
   }
   struct flow_value x = *op_value(c, first);
+  if (x.dtype == DTYPE_VARIANT)
+    return list_arithmetic(c, "TensorListAdd");
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t *buffers = ARENA_ARRAY(c->lw->arena, uint32_t, c->in_count);
@@ -220,7 +232,9 @@ status build_zeros_like(struct op_call *c) {
   value_id v;
   TRY(op_input(c, 0, &v));
   struct flow_value x = *op_value(c, v);
-  if (x.dtype == DTYPE_RESOURCE || x.dtype == DTYPE_VARIANT)
+  if (x.dtype == DTYPE_VARIANT)
+    return list_arithmetic(c, "TensorListZerosLike");
+  if (x.dtype == DTYPE_RESOURCE)
     return fail(UNIMPLEMENTED, "zeros like a %s", dtype_name(x.dtype));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);

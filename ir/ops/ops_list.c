@@ -15,6 +15,11 @@ static void note_element(struct op_call *c, const struct node *maker, const stru
   o->count = 1;
   o->values = ARENA_NEW(c->lw->arena, struct flow_value);
   *o->values = *x;
+  o->values->data = NULL;
+  o->values->content = NULL;
+  for (int d = 0; d < x->rank; d++) /* what changes from turn to turn of a loop is not the element's shape */
+    if (!op_dim_is_outer(c, x->dims[d]))
+      o->values->dims[d] = NO_DIM;
   if (rows && x->rank > 0) {
     memmove(o->values->dims, x->dims + 1, sizeof(dim) * (LIMIT_RANK - 1));
     o->values->rank--;
@@ -54,9 +59,9 @@ static status element_dims(struct op_call *c, const struct node *maker, const st
   *rank = known ? known->rank : said->rank;
   for (int d = 0; d < *rank; d++) {
     dim best = known ? known->dims[d] : said->dims[d];
-    if (known && said && said->rank == *rank && op_dim_value(c, best) < 0 && op_dim_value(c, said->dims[d]) >= 0)
+    if (known && said && said->rank == *rank && op_dim_value(c, best) < 0 && said->dims[d] != NO_DIM && op_dim_value(c, said->dims[d]) >= 0)
       best = said->dims[d];
-    dims[d] = op_dim_value(c, best) >= 0 ? best : op_new_symbol(c);
+    dims[d] = best != NO_DIM && op_dim_is_outer(c, best) ? best : op_new_symbol(c);
   }
   return OK;
 }
@@ -193,11 +198,27 @@ status build_stack(struct op_call *c) {
   return OK;
 }
 
+/* What is pushed is the same in each turn of a loop when all its elements are sizes that mean the same everywhere: the
+ * shapes that gradients of loops keep. Then what is popped is known too. */
+static void note_content(struct op_call *c, const struct node *maker, const struct flow_value *x) {
+  struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
+  dim *e;
+  int count;
+  if (!o || (!x->content && !x->data) || (x->dtype != DTYPE_INT32 && x->dtype != DTYPE_INT64) ||
+      op_known_elements(c, c->in[1].value, &e, &count) != OK)
+    return;
+  for (int i = 0; i < count; i++)
+    if (!op_dim_is_outer(c, e[i]))
+      return;
+  o->values->content = e;
+}
+
 status build_stack_push(struct op_call *c) {
   struct flow_node *n;
   TRY(list_call(c, HOST_CHANGES, &n));
   struct flow_value x = *op_value(c, c->in[1].value);
   note_element(c, c->in[0].maker, &x, false);
+  note_content(c, c->in[0].maker, &x);
   op_host_output(c, n, 0, x.rank, x.dims);
   c->out[0].maker = c->in[1].maker;
   return OK;
@@ -210,6 +231,7 @@ status build_stack_pop(struct op_call *c) {
   TRY(list_call(c, HOST_CHANGES, &n));
   TRY(element_dims(c, c->in[0].maker, NULL, &rank, dims));
   op_host_output(c, n, 0, rank, dims);
+  op_value(c, c->out[0].value)->content = lower_object(c->lw, c->in[0].maker)->values->content;
   return OK;
 }
 
