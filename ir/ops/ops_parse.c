@@ -1,0 +1,94 @@
+/* ops_parse.c: shapes of what is parsed from bytes: from the attributes, and as long as the data where they leave it open. */
+#include <string.h>
+
+#include "ir/op_rows.h"
+#include "ir/ops/host_call.h"
+
+/* What SerializeTensor made has the shape that went in; else what the graph says; else only scalars are taken. */
+static bool parsed_shape(struct op_call *c, value_id in, int *rank, dim *dims) {
+  const struct flow_node *from = c->lw->flow->nodes.items[op_value(c, in)->producer];
+  if (from && from->op == FLOW_HOST && strcmp(from->host, "SerializeTensor") == 0) {
+    const struct flow_value *x = op_value(c, from->inputs.items[0]);
+    *rank = x->rank;
+    memcpy(dims, x->dims, sizeof x->dims);
+    return true;
+  }
+  const struct attr_value *all = attr_find(c->node->attrs, c->node->attr_count, "_output_shapes");
+  if (!all || all->kind != ATTR_LIST || all->list.count < 1 || all->list.items[0].shape.unknown_rank ||
+      all->list.items[0].shape.rank > LIMIT_RANK)
+    return false;
+  const struct attr_shape *shape = &all->list.items[0].shape;
+  *rank = shape->rank;
+  for (int d = 0; d < shape->rank; d++)
+    dims[d] = shape->dims[d] < 0 ? op_new_symbol(c) : op_dim(c, shape->dims[d]);
+  return true;
+}
+
+status build_parse_tensor(struct op_call *c) {
+  struct flow_node *n;
+  int rank = 0;
+  dim dims[LIMIT_RANK];
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  bool known = parsed_shape(c, n->inputs.items[0], &rank, dims);
+  struct flow_attr *attrs = ARENA_ARRAY(c->lw->arena, struct flow_attr, n->attr_count + 1);
+  memcpy(attrs, n->attrs, n->attr_count * sizeof *attrs);
+  attrs[n->attr_count++] = (struct flow_attr){"rank_unknown", {.kind = ATTR_BOOL, .i = !known}};
+  n->attrs = attrs;
+  op_host_output(c, n, 0, rank, dims);
+  return OK;
+}
+
+static uint32_t list_length(const struct op_call *c, const char *attr) {
+  const struct attr_value *list = node_attr(c->node, attr);
+  return list && list->kind == ATTR_LIST ? list->list.count : 0;
+}
+
+static status dense_outputs(struct op_call *c, struct flow_node *n, uint32_t first, uint32_t count, const struct flow_value *in) {
+  const struct attr_value *shapes = node_attr(c->node, "dense_shapes");
+  for (uint32_t i = 0; i < count; i++) {
+    dim dims[LIMIT_RANK];
+    int rank = 0;
+    if (!shapes || i >= shapes->list.count || shapes->list.items[i].shape.unknown_rank || shapes->list.items[i].shape.rank >= LIMIT_RANK)
+      return fail(UNIMPLEMENTED, "dense feature %u has no shape of known rank", i);
+    if (in->rank)
+      dims[rank++] = in->dims[0];
+    const struct attr_shape *shape = &shapes->list.items[i].shape;
+    for (int d = 0; d < shape->rank; d++)
+      dims[rank++] = shape->dims[d] < 0 ? op_new_symbol(c) : op_dim(c, shape->dims[d]);
+    op_host_output(c, n, first + i, rank, dims);
+  }
+  return OK;
+}
+
+static void sparse_outputs(struct op_call *c, struct flow_node *n, uint32_t count, const struct flow_value *in) {
+  dim rank = op_dim(c, in->rank ? 2 : 1);
+  dim *total = ARENA_ARRAY(c->lw->arena, dim, count + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    total[i] = op_new_symbol(c);
+    op_host_output(c, n, i, 2, (dim[]){total[i], rank});
+  }
+  for (uint32_t i = 0; i < count; i++)
+    op_host_output(c, n, count + i, 1, &total[i]);
+  for (uint32_t i = 0; i < count; i++)
+    op_host_output(c, n, 2 * count + i, 1, &rank);
+}
+
+/* Sparse triples, dense values, then ragged values and splits. */
+status build_parse_example(struct op_call *c) {
+  struct flow_node *n;
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  struct flow_value in = *op_value(c, n->inputs.items[0]);
+  uint32_t sparse = list_length(c, "sparse_types"), dense = list_length(c, "Tdense"), ragged = list_length(c, "ragged_value_types");
+  if (in.rank > 1)
+    return fail(INVALID_ARGUMENT, "Expected serialized to be a scalar or vector, got %s", op_shape_text(c, in.rank, in.dims));
+  sparse_outputs(c, n, sparse, &in);
+  TRY(dense_outputs(c, n, 3 * sparse, dense, &in));
+  for (uint32_t i = 0; i < ragged; i++) {
+    dim total = op_new_symbol(c);
+    op_host_output(c, n, 3 * sparse + dense + i, 1, &total);
+  }
+  dim splits = dim_add(c->lw->dims, in.rank ? in.dims[0] : op_dim(c, 1), op_dim(c, 1));
+  for (uint32_t i = 0; i < ragged; i++)
+    op_host_output(c, n, 3 * sparse + dense + ragged + i, 1, &splits);
+  return OK;
+}

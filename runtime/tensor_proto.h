@@ -1,0 +1,11 @@
+/* tensor_proto.h: TensorProto as TensorFlow writes it: numbers as content, strings one by one. (Reading: master_tensor.h.) */
+#ifndef TFC_RUNTIME_TENSOR_PROTO_H
+#define TFC_RUNTIME_TENSOR_PROTO_H
+
+#include "base/tensor.h"
+#include "base/wire.h"
+
+/* The fields of a TensorProto. */
+void tensor_proto_put(struct wire_buffer *out, const struct tensor *tensor);
+
+#endif
