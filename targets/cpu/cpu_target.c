@@ -11,6 +11,18 @@
 /* Loops are vectorised by codegen_*.c already: more passes were measured to cost time and change nothing. */
 #define PASSES "function(sroa,early-cse<memssa>,simplifycfg,loop-mssa(licm),instcombine<no-verify-fixpoint>,simplifycfg)"
 
+static status check_name(const char *cpu) {
+  static const char *const names[] = {
+#define CPU(name) name,
+#include "targets/cpu/cpu_names.def"
+#undef CPU
+  };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(names[i], cpu) == 0)
+      return OK;
+  return fail(INVALID_ARGUMENT, "--cpu '%s': LLVM has no such 64-bit CPU: take native, x86-64-v3, znver4 ...", cpu);
+}
+
 /* "x86-64-v3" and the like are CPUs to LLVM; "native" is the machine at hand. */
 static status create_machine(const struct target_options *options, LLVMTargetMachineRef *out) {
   LLVMInitializeX86TargetInfo();
@@ -20,6 +32,8 @@ static status create_machine(const struct target_options *options, LLVMTargetMac
   LLVMInitializeX86AsmParser();
   const char *cpu = options->cpu ? options->cpu : "native";
   bool native = strcmp(cpu, "native") == 0;
+  if (!native)
+    TRY(check_name(cpu));
   char *triple = LLVMGetDefaultTargetTriple(), *name = native ? LLVMGetHostCPUName() : NULL;
   char *features = native ? LLVMGetHostCPUFeatures() : NULL, *error = NULL;
   LLVMTargetRef target;
