@@ -136,7 +136,7 @@ static void say(struct words *words, const char *before, const char *word) {
 }
 
 static void say_entry(struct words *words, const struct master_entry *entry) {
-  say(words, "\n  ", entry->name);
+  say(words, " '", entry->name);
   say(words, ":", "");
   for (uint32_t i = 0; i < entry->feed_count; i++)
     say(words, i ? ", " : " ", entry->feeds[i].tensor);
@@ -145,6 +145,7 @@ static void say_entry(struct words *words, const struct master_entry *entry) {
     say(words, i ? ", " : " ", entry->fetches[i].tensor);
   for (uint32_t i = 0; i < entry->target_count; i++)
     say(words, i ? ", " : " | ", entry->targets[i]);
+  say(words, "'", "");
 }
 
 static void say_request(struct words *words, const struct master_request *r) {
@@ -174,7 +175,7 @@ status master_match(const struct master_config *config, const struct master_requ
   struct words words = {.used = 0};
   say(&words, "no entry of this program serves the run '", "");
   say_request(&words, request);
-  say(&words, "'; its entries are", config->entry_count ? "" : " none");
+  say(&words, "'; its entries are", config->entry_count ? ":" : " none");
   for (uint32_t i = 0; i < config->entry_count; i++)
     if (i == 0 || strcmp(config->entries[i].name, config->entries[i - 1].name) != 0) /* variants for ranks share a name */
       say_entry(&words, &config->entries[i]);

@@ -226,7 +226,7 @@ static void runs_find_their_entry(void **state) {
     if (cases[i].entry >= 0)
       assert_int_equal(entry, cases[i].entry);
     else
-      assert_non_null(strstr(status_text(), "\n  train: x:0 -> y:0 | init"));
+      assert_non_null(strstr(status_text(), " 'train: x:0 -> y:0 | init'"));
   }
 }
 
