@@ -143,11 +143,12 @@ static status draw(struct op_call *c, const struct request *r, int rank, const d
   return OK;
 }
 
-static status draw_shaped(struct op_call *c, struct request *r) {
+/* Input number `input` is the shape. */
+static status draw_shaped(struct op_call *c, struct request *r, uint32_t input) {
   value_id shape;
   dim *dims;
   int rank;
-  TRY(op_input(c, 0, &shape));
+  TRY(op_input(c, input, &shape));
   TRY(op_elements(c, shape, &dims, &rank));
   if (rank > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a tensor of rank %d", rank);
@@ -177,7 +178,7 @@ status build_random(struct op_call *c) {
     TRY(op_input(c, 1, &r.minimum));
     TRY(op_input(c, 2, &r.maximum));
   }
-  return draw_shaped(c, &r);
+  return draw_shaped(c, &r, 0);
 }
 
 /* ---- stateless ---- */
@@ -210,7 +211,7 @@ status build_stateless_random(struct op_call *c) {
     TRY(op_input(c, 2, &r.minimum));
     TRY(op_input(c, 3, &r.maximum));
   }
-  return draw_shaped(c, &r);
+  return draw_shaped(c, &r, 0);
 }
 
 /* shape, key, counter, algorithm, and the range */
@@ -235,5 +236,52 @@ status build_stateless_random_v2(struct op_call *c) {
     TRY(op_input(c, 4, &r.minimum));
     TRY(op_input(c, 5, &r.maximum));
   }
-  return draw_shaped(c, &r);
+  return draw_shaped(c, &r, 0);
+}
+
+/* ---- generators ---- */
+
+static status check_algorithm(struct op_call *c, uint32_t input) {
+  value_id v;
+  int64_t algorithm;
+  TRY(op_input(c, input, &v));
+  TRY(op_const_int(c, v, "algorithm", &algorithm));
+  return algorithm == 2 ? fail(UNIMPLEMENTED, "the random number algorithm ThreeFry") : OK;
+}
+
+/* resource, algorithm, shape, and the range; the first version of normals has no algorithm */
+status build_generator_draw(struct op_call *c) {
+  struct request r = {.draw = draw_of_op(c->node->op)};
+  bool has_algorithm = strcmp(c->node->op, "StatefulStandardNormal") != 0;
+  TRY(random_generator(c, &r.source));
+  if (has_algorithm)
+    TRY(check_algorithm(c, 1));
+  if (r.draw == DRAW_INT) {
+    TRY(op_input(c, 3, &r.minimum));
+    TRY(op_input(c, 4, &r.maximum));
+  }
+  return draw_shaped(c, &r, has_algorithm ? 2 : 1);
+}
+
+/* resource, algorithm, delta: moves on as if delta numbers had been drawn; RngReadAndSkip gives the state before. */
+status build_generator_skip(struct op_call *c) {
+  struct random_source source;
+  value_id delta;
+  TRY(random_generator(c, &source));
+  TRY(check_algorithm(c, 1));
+  TRY(op_input(c, 2, &delta));
+  struct kb kb;
+  kb_begin(&kb, c, DTYPE_INT64);
+  struct random_state state = random_bind(&kb, &source);
+  uint32_t d = kb_in(&kb, delta);
+  dim three = op_dim(c, 3);
+  if (c->out_count) {
+    uint32_t out = kb_out(&kb, DTYPE_INT64, 1, &three);
+    expr_id i = kb_for_dim(&kb, LOOP_PAR, three);
+    kb_store(&kb, out, &i, kb_load(&kb, state.var, &i));
+    kb_close(&kb, 1);
+    op_set_output(c, 0, kb_value(&kb, out));
+  }
+  random_advance(&kb, &source, &state, kb_mul(&kb, kb_index(&kb, kb_load(&kb, d, NULL)), kb_int(&kb, RESERVED)));
+  return kb_finish(&kb);
 }

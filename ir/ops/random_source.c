@@ -9,12 +9,21 @@ static expr_id u64_const(struct kb *kb, int64_t v) { return expr_int(kb->k, DTYP
 struct random_source random_stateful(struct op_call *c) {
   struct flow_var var = {.name = c->node->name, .container = "tfc-random", .dtype = DTYPE_UINT64, .has_shape = true, .rank = 1,
                          .dims = {1}, .task = c->node->task, .node = c->node->name, .zero_initial = true};
-  struct random_source s = {.is_stateful = true, .var = c->lw->find_var(c->lw->self, &var)};
+  struct random_source s = {.keeper = RANDOM_STATEFUL, .var = c->lw->find_var(c->lw->self, &var)};
   s.seed = node_attr_int(c->node, "seed", 0);
   s.seed2 = node_attr_int(c->node, "seed2", 0);
   if (s.seed == 0 && s.seed2 == 0)
     s.seed = (int64_t)hash_bytes(c->node->name, strlen(c->node->name), 0);
   return s;
+}
+
+status random_generator(struct op_call *c, struct random_source *out) {
+  *out = (struct random_source){.keeper = RANDOM_GENERATOR};
+  TRY(op_input_var(c, 0, &out->var));
+  const struct flow_var *var = op_var(c, out->var);
+  if (var->dtype != DTYPE_INT64 || (var->rank >= 0 && (var->rank != 1 || (var->dims[0] >= 0 && var->dims[0] < 3))))
+    return fail(INVALID_ARGUMENT, "the generator's state '%s' must be three int64", var->name);
+  return OK;
 }
 
 /* One block under a fixed key gives the key and the counter's upper half. */
@@ -42,9 +51,9 @@ status random_scramble(struct op_call *c, value_id seed, value_id *key, value_id
 
 struct random_state random_bind(struct kb *kb, const struct random_source *s) {
   struct random_state state = {0, 0, 0};
-  dim one = op_dim(kb->c, 1);
-  if (s->is_stateful) {
-    state.var = kb_var(kb, s->var, BUFFER_INOUT, 1, &one);
+  dim count = op_dim(kb->c, s->keeper == RANDOM_GENERATOR ? 3 : 1);
+  if (s->keeper != RANDOM_STATELESS) {
+    state.var = kb_var(kb, s->var, BUFFER_INOUT, 1, &count);
   } else {
     state.key = kb_in(kb, s->key);
     state.counter = kb_in(kb, s->counter);
@@ -53,8 +62,11 @@ struct random_state random_bind(struct kb *kb, const struct random_source *s) {
 }
 
 struct philox random_load(struct kb *kb, const struct random_source *s, const struct random_state *state) {
-  expr_id first = kb_int(kb, 0), second = kb_int(kb, 1);
-  if (s->is_stateful)
+  expr_id first = kb_int(kb, 0), second = kb_int(kb, 1), third = kb_int(kb, 2);
+  if (s->keeper == RANDOM_GENERATOR)
+    return (struct philox){u64_of(kb, kb_load(kb, state->var, &third).re), u64_of(kb, kb_load(kb, state->var, &first).re),
+                           u64_of(kb, kb_load(kb, state->var, &second).re)};
+  if (s->keeper == RANDOM_STATEFUL)
     return (struct philox){u64_const(kb, s->seed), kb_load(kb, state->var, &first).re, u64_const(kb, s->seed2)};
   return (struct philox){kb_load(kb, state->key, &first).re, kb_load(kb, state->counter, &first).re,
                          kb_load(kb, state->counter, &second).re};
@@ -62,10 +74,16 @@ struct philox random_load(struct kb *kb, const struct random_source *s, const st
 
 /* A loop of one iteration, so that a parallel kernel stays one: it is a phase of its own, behind the draws. */
 void random_advance(struct kb *kb, const struct random_source *s, const struct random_state *state, expr_id blocks) {
-  if (!s->is_stateful)
+  if (s->keeper == RANDOM_STATELESS)
     return;
-  expr_id at = kb_for(kb, LOOP_PAR, kb_int(kb, 1));
-  expr_id next = expr_binary(kb->k, SCALAR_ADD, kb_load(kb, state->var, &at).re, u64_of(kb, blocks));
-  kb_store(kb, state->var, &at, real_element(next));
+  enum dtype dtype = kb->k->buffers.items[state->var].dtype;
+  expr_id at = kb_for(kb, LOOP_PAR, kb_int(kb, 1)), high = kb_int(kb, 1);
+  expr_id old = kb_get(kb, kb_local(kb, u64_of(kb, kb_load(kb, state->var, &at).re)));
+  expr_id next = expr_binary(kb->k, SCALAR_ADD, old, u64_of(kb, blocks));
+  kb_store(kb, state->var, &at, real_element(expr_cast(kb->k, dtype, next)));
+  if (s->keeper == RANDOM_GENERATOR) {
+    expr_id carry = expr_cast(kb->k, dtype, expr_binary(kb->k, SCALAR_LT, next, old));
+    kb_store(kb, state->var, &high, real_element(kb_add(kb, kb_load(kb, state->var, &high).re, carry)));
+  }
   kb_close(kb, 1);
 }
