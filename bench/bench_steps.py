@@ -46,10 +46,10 @@ def load_case(name, folder):
 
 
 class Ours:
-    def __init__(self, tfc, name, case, feeds, batch, folder):
+    def __init__(self, tfc, name, case, feeds, batch, folder, threads):
         subprocess.run([tfc, "build", os.path.join(MODELS, name, case.get("graph", "graph.pb")), "-o", "out"] + case["build"],
                        cwd=folder, check=True)
-        self.argv = [os.path.join(folder, "out", "localhost_0"), "--entry", "train", "--batch", str(batch)]
+        self.argv = [os.path.join(folder, "out", "localhost_0"), "--threads", str(threads), "--entry", "train", "--batch", str(batch)]
         for key, file in feeds.items():
             self.argv += ["--feed", "%s=%s" % (key, file)]
         self.folder = folder
@@ -94,7 +94,7 @@ class Theirs:
 def measure(name, batch, options):
     with tempfile.TemporaryDirectory() as folder:
         case, feeds, names = load_case(name, folder)
-        ours = Ours(options.tfc, name, case, feeds, batch, folder)
+        ours = Ours(options.tfc, name, case, feeds, batch, folder, options.threads)
         try:
             theirs = Theirs(name, case, feeds, names, batch, folder, options.threads)
         except ImportError:
@@ -120,7 +120,7 @@ def main():
     parser = argparse.ArgumentParser(description="Step times of sample models beside TensorFlow's session.")
     parser.add_argument("--tfc", default=os.path.join(HERE, "..", "build", "tfc"))
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1, help="of TensorFlow; ours uses what the machine has")
+    parser.add_argument("--threads", type=int, default=1, help="of either side")
     parser.add_argument("models", nargs="*", default=DEFAULT)
     options = parser.parse_args()
     options.tfc = os.path.abspath(options.tfc)
