@@ -1,5 +1,5 @@
-/* ops_candidate.c: candidate samplers, for losses over many classes: classes drawn at random, how often each was to be expected,
- * and which of them are true classes after all. The draws are TensorFlow's. */
+/* ops_candidate.c: candidate samplers, for losses over many classes: classes drawn at random, and how often each was to be
+ * expected. The draws are TensorFlow's. */
 #include <math.h>
 #include <string.h>
 
@@ -140,56 +140,4 @@ status build_candidate_sampler(struct op_call *c) {
   TRY(expected_counts(c, &s, candidates, tries, &counts));
   op_set_output(c, 2, counts);
   return OK;
-}
-
-/* ---- ComputeAccidentalHits: where candidates are true classes ---- */
-
-/* Walks all true classes; for each that is a candidate: counts it, or writes it to the outputs. */
-static void walk_hits(struct kb *kb, const struct flow_value *truth, dim candidates, const uint32_t in[2], const uint32_t *out, uint32_t found) {
-  expr_id index[2];
-  kb_loops(kb, LOOP_SEQ, 2, truth->dims, index);
-  expr_id wanted = kb_get(kb, kb_local(kb, kb_load(kb, in[0], index).re));
-  uint32_t place = kb_local(kb, kb_int(kb, -1));
-  expr_id k = kb_for_dim(kb, LOOP_SEQ, candidates); /* of equal candidates the last */
-  kb_set(kb, place, expr_select(kb->k, bin(kb, SCALAR_EQ, kb_load(kb, in[1], &k).re, wanted), k, kb_get(kb, place)));
-  kb_close(kb, 1);
-  kb_if(kb, bin(kb, SCALAR_LE, kb_int(kb, 0), kb_get(kb, place)));
-  if (out) {
-    expr_id at = kb_get(kb, found);
-    kb_store(kb, out[0], &at, real_element(expr_cast(kb->k, DTYPE_INT32, index[0])));
-    kb_store(kb, out[1], &at, real_element(kb_get(kb, place)));
-    kb_store(kb, out[2], &at, real_element(expr_float(kb->k, DTYPE_FLOAT, -0x1.fffffep127)));
-  }
-  kb_set(kb, found, kb_add(kb, kb_get(kb, found), kb_int(kb, 1)));
-  kb_close(kb, 3);
-}
-
-status build_accidental_hits(struct op_call *c) {
-  value_id in[2];
-  for (uint32_t i = 0; i < 2; i++)
-    TRY(op_input(c, i, &in[i]));
-  struct flow_value truth = *op_value(c, in[0]), candidates = *op_value(c, in[1]);
-  if (truth.rank != 2 || candidates.rank != 1)
-    return fail(INVALID_ARGUMENT, "true_classes must be a matrix and sampled_candidates a vector: %s, %s",
-                op_shape_text(c, truth.rank, truth.dims), op_shape_text(c, candidates.rank, candidates.dims));
-  TRY(op_equal_dims(c, truth.dims[1], op_dim(c, node_attr_int(c->node, "num_true", 1)), "true_classes must have num_true columns"));
-  struct kb kb;
-  kb_begin(&kb, c, DTYPE_INT64);
-  uint32_t buffers[2] = {kb_in(&kb, in[0]), kb_in(&kb, in[1])}, n = kb_out(&kb, DTYPE_INT64, 0, NULL);
-  uint32_t found = kb_local(&kb, kb_int(&kb, 0));
-  walk_hits(&kb, &truth, candidates.dims[0], buffers, NULL, found);
-  kb_store(&kb, n, NULL, real_element(kb_get(&kb, found)));
-  value_id number = kb_value(&kb, n);
-  TRY(kb_finish(&kb));
-  dim *count;
-  int one;
-  TRY(op_elements(c, number, &count, &one));
-  kb_begin(&kb, c, DTYPE_INT64);
-  uint32_t again[2] = {kb_in(&kb, in[0]), kb_in(&kb, in[1])};
-  uint32_t out[3] = {kb_out(&kb, DTYPE_INT32, 1, count), kb_out(&kb, DTYPE_INT64, 1, count), kb_out(&kb, DTYPE_FLOAT, 1, count)};
-  found = kb_local(&kb, kb_int(&kb, 0));
-  walk_hits(&kb, &truth, candidates.dims[0], again, out, found);
-  for (uint32_t i = 0; i < 3; i++)
-    op_set_output(c, i, kb_value(&kb, out[i]));
-  return kb_finish(&kb);
 }

@@ -89,7 +89,8 @@ status build_ragged_range(struct op_call *c) {
 
 /* ---- ComputeAccidentalHits ---- */
 
-/* Visits every pair of equal true and sampled class: opens loops and an if; the caller closes 4 blocks. */
+/* Visits every true class that was sampled, with its (last) place among the samples: opens loops and an if; the caller closes 3
+ * blocks. */
 static void each_hit(struct kb *kb, value_id classes, value_id sampled, expr_id *row, expr_id *place) {
   struct flow_value t = *op_value(kb->c, classes), s = *op_value(kb->c, sampled);
   uint32_t in = kb_in(kb, classes), samples = kb_in(kb, sampled);
@@ -97,8 +98,12 @@ static void each_hit(struct kb *kb, value_id classes, value_id sampled, expr_id 
   kb_loops(kb, LOOP_SEQ, 2, t.dims, at);
   expr_id wanted = kb_get(kb, kb_local(kb, kb_load(kb, in, at).re));
   *row = at[0];
-  *place = kb_for_dim(kb, LOOP_SEQ, s.dims[0]);
-  kb_if(kb, kb_eq(kb, kb_load(kb, samples, place).re, wanted));
+  uint32_t last = kb_local(kb, kb_int(kb, -1));
+  expr_id i = kb_for_dim(kb, LOOP_SEQ, s.dims[0]);
+  kb_set(kb, last, expr_select(kb->k, kb_eq(kb, kb_load(kb, samples, &i).re, wanted), i, kb_get(kb, last)));
+  kb_close(kb, 1);
+  *place = kb_get(kb, last);
+  kb_if(kb, kb_le(kb, kb_int(kb, 0), *place));
 }
 
 status build_compute_accidental_hits(struct op_call *c) {
@@ -117,7 +122,7 @@ status build_compute_accidental_hits(struct op_call *c) {
   uint32_t sum = kb_out(&kb, DTYPE_INT64, 0, NULL), count = kb_local(&kb, kb_int(&kb, 0));
   each_hit(&kb, classes, sampled, &row, &place);
   kb_set(&kb, count, kb_add(&kb, kb_get(&kb, count), kb_int(&kb, 1)));
-  kb_close(&kb, 4);
+  kb_close(&kb, 3);
   kb_store(&kb, sum, NULL, real_element(kb_get(&kb, count)));
   value_id v = kb_value(&kb, sum);
   TRY(kb_finish_guarded(&kb));
@@ -131,7 +136,7 @@ status build_compute_accidental_hits(struct op_call *c) {
   kb_store(&kb, ids, &to, real_element(place));
   kb_store(&kb, weights, &to, kb_limit(&kb, DTYPE_FLOAT, false));
   kb_set(&kb, count, kb_add(&kb, to, kb_int(&kb, 1)));
-  kb_close(&kb, 4);
+  kb_close(&kb, 3);
   op_set_output(c, 0, kb_value(&kb, rows));
   op_set_output(c, 1, kb_value(&kb, ids));
   op_set_output(c, 2, kb_value(&kb, weights));
