@@ -161,6 +161,8 @@ struct packing {
   int red_count;
   int outer[CHAIN_MAX], outer_count;     /* loops, but for the lanes', that the packed factor varies with */
   uint32_t vectors, lanes, copies;
+  bool is_strided;                       /* the packed factor's lanes lie apart */
+  bool is_square;                        /* but its terms side by side */
   int rows_min;                          /* with fewer rows packing does not pay */
   bool always;                           /* there are never fewer */
   bool is_safe;                          /* computing an element twice does no harm */

@@ -250,7 +250,10 @@ bool plan_packing(struct codegen *c, struct phase *p) {
     }
   }
   uint32_t local = p->chain[p->loops[p->loop_count - 1].last]->local;
-  pack.rows_min = expr_is_strided(c, pack.packed, local) ? ROWS_MIN_STRIDED : ROWS_MIN;
+  pack.is_strided = expr_is_strided(c, pack.packed, local);
+  uint8_t *seen = arena_alloc(&c->m->arena, k->exprs.count);
+  pack.is_square = pack.is_strided && lies_along(c, pack.packed, pack.red[pack.red_count - 1]->local, seen);
+  pack.rows_min = pack.is_strided ? ROWS_MIN_STRIDED : ROWS_MIN;
   pack.always = rows >= pack.rows_min;
   if (all_known && !pack.always)
     return false;
@@ -377,45 +380,108 @@ static value panel_mask(struct codegen *c, const struct phase *p, value base) {
 
 /* ---- the packing phase ---- */
 
-static void store_rows(struct codegen *c, const struct phase *p) {
-  for (c->copy = 0; c->copy < c->copies; c->copy++) {
-    value v = splat(c, emit_expr(c, p->pack.packed), p->pack.lanes);
-    LLVMSetAlignment(LLVMBuildStore(c->b, v, panel_row(c, p)), 64);
-  }
-  c->copy = 0;
+static uint32_t lane_local_of(const struct phase *p) { return p->chain[p->loops[p->loop_count - 1].last]->local; }
+
+/* Lane by lane; those beyond the end repeat the last, which nothing reads. */
+static void store_lanes(struct codegen *c, const struct phase *p, value base) {
+  struct counted_loop lanes = loop_begin(c, const_i64(c, 0), const_i64(c, p->pack.lanes), const_i64(c, 1));
+  value last = LLVMBuildNSWSub(c->b, emit_loop_extent(c, p, p->loop_count - 1), const_i64(c, 1), "");
+  value at = LLVMBuildNSWAdd(c->b, base, lanes.index, "");
+  set_phase_loop(c, p, p->loop_count - 1, call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){at, last}, 2));
+  value v = emit_expr(c, p->pack.packed);
+  LLVMBuildStore(c->b, v, LLVMBuildInBoundsGEP2(c->b, LLVMTypeOf(v), panel_row(c, p), &lanes.index, 1, ""));
+  loop_end(c, &lanes);
 }
-/* The innermost red loop goes by several rows at a time where lanes are gathered: see `transposes` in codegen_phase.c. */
-static void pack_innermost(struct codegen *c, const struct phase *p, uint32_t local, value begin, value end, uint32_t copies) {
-  struct local_slot *slot = &c->locals[local];
-  struct counted_loop loop = loop_begin(c, begin, end, const_i64(c, copies));
-  for (uint32_t i = 0; i < copies; i++)
-    slot->at[i] = i ? LLVMBuildNSWAdd(c->b, loop.index, const_i64(c, i), "") : loop.index;
-  slot->jammed = copies > 1;
-  c->copies = copies;
-  codegen_flags(c);
-  store_rows(c, p);
+static void store_row(struct codegen *c, const struct phase *p, value base) {
+  uint32_t local = lane_local_of(p);
+  lanes_enter(c, local, p->pack.lanes, NULL);
+  c->lane_base = base;
+  c->mask = panel_mask(c, p, base);
+  value v = splat(c, emit_expr(c, p->pack.packed), p->pack.lanes);
+  LLVMSetAlignment(LLVMBuildStore(c->b, v, panel_row(c, p)), 64);
+  c->mask = NULL;
+  lanes_leave(c, local, NULL);
+}
+
+/* v[i][j] becomes v[j][i]: a step for each bit of the numbers. */
+static void transpose(struct codegen *c, value *v, uint32_t n) {
+  value low[COPIES_MAX], high[COPIES_MAX];
+  for (uint32_t bit = 1; bit < n; bit *= 2) {
+    for (uint32_t e = 0; e < n; e++) {
+      low[e] = LLVMConstInt(c->m->i32, e & bit ? n + e - bit : e, false);
+      high[e] = LLVMConstInt(c->m->i32, e & bit ? n + e : e + bit, false);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+      if (i & bit)
+        continue;
+      value a = v[i], b = v[i + bit];
+      v[i] = LLVMBuildShuffleVector(c->b, a, b, LLVMConstVector(low, n), "");
+      v[i + bit] = LLVMBuildShuffleVector(c->b, a, b, LLVMConstVector(high, n), "");
+    }
+  }
+}
+static uint32_t square_of(const struct codegen *c, const struct phase *p) {
+  return c->m->vector_bytes / (uint32_t)dtype_size(p->pack.dtype);
+}
+/* Lanes that lie apart while the terms lie side by side: squares of both are loaded along the terms and transposed. */
+static void store_square(struct codegen *c, const struct phase *p, value base, value term) {
+  uint32_t n = square_of(c, p), red = p->pack.red[p->pack.red_count - 1]->local;
+  struct local_slot *slot = &c->locals[lane_local_of(p)];
+  value v[COPIES_MAX], last = LLVMBuildNSWSub(c->b, emit_loop_extent(c, p, p->loop_count - 1), const_i64(c, 1), "");
+  struct counted_loop lanes = loop_begin(c, const_i64(c, 0), const_i64(c, p->pack.lanes), const_i64(c, n));
+  set_phase_loop(c, p, p->loop_count - 1, base);
+  for (uint32_t i = 0; i < n; i++) {
+    value at = LLVMBuildNSWAdd(c->b, LLVMBuildNSWAdd(c->b, base, lanes.index, ""), const_i64(c, i), "");
+    slot->at[i] = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){at, last}, 2);
+  }
+  slot->jammed = true;
+  c->copies = n;
+  lanes_enter(c, red, n, NULL);
+  c->lane_base = term;
+  for (c->copy = 0; c->copy < n; c->copy++)
+    v[c->copy] = splat(c, emit_expr(c, p->pack.packed), n);
+  c->copy = 0;
   slot->jammed = false;
   c->copies = 1;
-  codegen_flags(c);
+  lanes_leave(c, red, NULL);
+  transpose(c, v, n);
+  for (uint32_t i = 0; i < n; i++) {
+    c->locals[red].at[0] = LLVMBuildNSWAdd(c->b, term, const_i64(c, i), "");
+    value place = LLVMBuildInBoundsGEP2(c->b, type_of_dtype(c->m, p->pack.dtype), panel_row(c, p), &lanes.index, 1, "");
+    LLVMSetAlignment(LLVMBuildStore(c->b, v[i], place), 16);
+  }
+  loop_end(c, &lanes);
+}
+
+static void pack_innermost(struct codegen *c, const struct phase *p, value base, value begin, value end, uint32_t step) {
+  struct counted_loop loop = loop_begin(c, begin, end, const_i64(c, step));
+  c->locals[p->pack.red[p->pack.red_count - 1]->local].at[0] = loop.index;
+  if (step > 1)
+    store_square(c, p, base, loop.index);
+  else if (p->pack.is_strided)
+    store_lanes(c, p, base);
+  else
+    store_row(c, p, base);
   loop_end(c, &loop);
 }
-static void pack_rows(struct codegen *c, const struct phase *p, int red) {
+static void pack_rows(struct codegen *c, const struct phase *p, value base, int red) {
   const struct stmt *s = p->pack.red[red];
-  value extent = emit_expr(c, s->value), zero = const_i64(c, 0);
+  value extent = emit_expr(c, s->value), zero = const_i64(c, 0), whole = zero;
   if (red + 1 < p->pack.red_count) {
     struct counted_loop loop = loop_begin(c, zero, extent, const_i64(c, 1));
     c->locals[s->local].at[0] = loop.index;
-    pack_rows(c, p, red + 1);
+    pack_rows(c, p, base, red + 1);
     loop_end(c, &loop);
     return;
   }
-  value whole = LLVMBuildAnd(c->b, extent, const_i64(c, ~INT64_C(15)), "");
-  pack_innermost(c, p, s->local, zero, whole, COPIES_MAX);
-  pack_innermost(c, p, s->local, whole, extent, 1);
+  if (p->pack.is_square) {
+    whole = LLVMBuildAnd(c->b, extent, const_i64(c, -(int64_t)square_of(c, p)), "");
+    pack_innermost(c, p, base, zero, whole, square_of(c, p));
+  }
+  pack_innermost(c, p, base, whole, extent, 1);
 }
 
 void emit_pack_tiles(struct codegen *c, const struct phase *p, value begin, value end) {
-  uint32_t lane = p->chain[p->loops[p->loop_count - 1].last]->local;
   value total = emit_pack_panels(c, p), grain = emit_pack_grain(c, p), panels = emit_panels(c, p);
   value first = LLVMBuildNSWMul(c->b, begin, grain, "");
   value last = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWMul(c->b, end, grain, ""), total}, 2);
@@ -429,12 +495,7 @@ void emit_pack_tiles(struct codegen *c, const struct phase *p, value begin, valu
   value base = LLVMBuildNSWMul(c->b, panel, const_i64(c, p->pack.lanes), "");
   set_phase_loop(c, p, p->loop_count - 1, base);
   c->panel = panel_base(c, p, panel);
-  lanes_enter(c, lane, p->pack.lanes, NULL);
-  c->lane_base = base;
-  c->mask = panel_mask(c, p, base);
-  pack_rows(c, p, 0);
-  c->mask = NULL;
-  lanes_leave(c, lane, NULL);
+  pack_rows(c, p, base, 0);
   loop_end(c, &loop);
 }
 
