@@ -160,6 +160,24 @@ static bool peer_is_done(const struct cluster *cluster, const struct peer *peer)
   return peer->was_up ? !peer->has_phases : is_server;
 }
 
+static bool somebody_works(const struct cluster *cluster) {
+  for (uint32_t i = 0; i < cluster->task_count; i++) {
+    const struct peer *peer = &cluster->peers[i];
+    if (peer->channel && peer->has_phases && !peer->is_finished)
+      return true;
+  }
+  return false;
+}
+
+status cluster_wait_dependents(struct cluster *cluster) {
+  pthread_mutex_lock(&cluster->lock);
+  while (somebody_works(cluster) && !cluster->is_stopped)
+    wait_changed(cluster, loop_now_ms() + 60000);
+  bool is_stopped = cluster->is_stopped;
+  pthread_mutex_unlock(&cluster->lock);
+  return is_stopped ? stopped() : OK;
+}
+
 struct work {
   bool had_phases;        /* some task with phases was here */
   bool is_going_on;       /* one that is not done is up */

@@ -71,6 +71,9 @@ status cluster_wait_ready(struct cluster *cluster, uint32_t chief);
 
 /* This task's phases are done. */
 void cluster_announce_finished(struct cluster *cluster);
+/* For a task that has finished, and on which entries of other tasks have parts: waits while any task with phases is connected
+ * and has not finished. CANCELLED after cluster_stop. */
+status cluster_wait_dependents(struct cluster *cluster);
 /* For a ps without phases: waits until the work is done (above). While nobody with phases has come it waits for ever. When a task
  * with phases was lost, or one of the tasks waited for never came, and all others have finished, it waits the time-out
  * for that task and returns UNAVAILABLE naming it. CANCELLED after cluster_stop. */

@@ -444,6 +444,30 @@ static void a_ps_leaves_when_all_with_phases_have_finished(void **state) {
   stop_tasks();
 }
 
+static void *wait_dependents(void *cluster) { return (void *)(intptr_t)cluster_wait_dependents(cluster); }
+
+static void a_task_with_parts_stays_while_others_work(void **state) {
+  (void)state;
+  choose_addresses(false);
+  pthread_t thread;
+  void *result;
+  start_task(1, 4, true);
+  start_task(2, 4, true);
+  start_task(3, 4, false); /* only serves */
+  need(2, 1);
+  need(1, 2);
+  need(1, 3);
+  cluster_announce_finished(clusters[1]);
+  pthread_create(&thread, NULL, wait_dependents, clusters[1]);
+  usleep(100000);
+  assert_int_equal(pthread_tryjoin_np(thread, &result), EBUSY);
+  cluster_announce_finished(clusters[2]);
+  assert_int_equal(cluster_wait_dependents(clusters[2]), OK); /* nobody waits for the other's leaving */
+  pthread_join(thread, &result);
+  assert_int_equal((intptr_t)result, OK);
+  stop_tasks();
+}
+
 static void a_ps_stays_while_nobody_with_phases_came(void **state) {
   (void)state;
   choose_addresses(false);
@@ -535,6 +559,7 @@ int main(void) {
     cmocka_unit_test(ready_reaches_those_who_come_after_the_chief_has_left),
     cmocka_unit_test(waiting_for_a_chief_that_is_there_has_no_end),
     cmocka_unit_test(a_ps_leaves_when_all_with_phases_have_finished),
+    cmocka_unit_test(a_task_with_parts_stays_while_others_work),
     cmocka_unit_test(a_ps_stays_while_nobody_with_phases_came),
     cmocka_unit_test(a_ps_gives_up_a_worker_that_left_before_it_finished),
     cmocka_unit_test(an_address_in_use_is_named),
