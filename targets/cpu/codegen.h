@@ -72,6 +72,7 @@ struct codegen {
   uint32_t generation;
   uint64_t *uses;            /* by expression: a set, see codegen_uses.c */
   uint32_t uses_words;
+  int64_t *bounds;           /* by expression: see codegen_uses.c */
   uint8_t *flags;            /* by expression: EXPR_VARYING | EXPR_JAMMED */
 };
 #define EXPR_VARYING 1
@@ -89,6 +90,8 @@ value splat(struct codegen *c, value v, uint32_t lanes);
 void match_width(struct codegen *c, value *v, int count);   /* widens scalars where one is a vector */
 value call_intrinsic(struct codegen *c, const char *name, LLVMTypeRef type, value *args, int count);
 value call_libm(struct codegen *c, const char *name, value *args, int count);
+/* The quotient or remainder of numbers that are not negative; narrow: they fit 31 bits. */
+value emit_index_division(struct codegen *c, bool remainder, bool narrow, value a, value b);
 /* An operation on values of the dtypes `in`. */
 value emit_scalar(struct codegen *c, enum scalar_op op, enum dtype dtype, enum dtype in, value *v);
 /* codegen_cast.c */

@@ -246,6 +246,18 @@ static value emit_padded_load(struct codegen *c, const struct expr *x) {
   return v;
 }
 
+/* A division of indices; NULL when e is none. */
+static value emit_division(struct codegen *c, const struct expr *x) {
+  const expr_id *operands = x->count ? &c->k->operands.items[x->first] : NULL;
+  bool remainder = x->op == SCALAR_FLOORMOD || x->op == SCALAR_REM;
+  if (x->dtype != DTYPE_INT64 || (!remainder && x->op != SCALAR_FLOORDIV && x->op != SCALAR_DIV))
+    return NULL;
+  int64_t a = c->bounds[operands[0]], b = c->bounds[operands[1]];
+  if (a < 0 || b < 0)
+    return NULL;
+  return emit_index_division(c, remainder, a <= INT32_MAX && b <= INT32_MAX, emit_expr(c, operands[0]), emit_expr(c, operands[1]));
+}
+
 value emit_expr(struct codegen *c, expr_id e) {
   const struct expr *x = expr_get(c->k, e);
   if (x->op == SCALAR_CONST)
@@ -260,6 +272,8 @@ value emit_expr(struct codegen *c, expr_id e) {
     return *slot = result;
   } else if (is_padded_load(c, x)) {
     result = emit_padded_load(c, x);
+  } else if ((result = emit_division(c, x))) {
+    return *slot = result;
   } else if (x->op == SCALAR_LOCAL) {
     result = emit_local(c, (uint32_t)x->imm);
   } else if (x->op == SCALAR_LOAD) {

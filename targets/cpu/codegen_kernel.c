@@ -88,10 +88,8 @@ static value emit_phase(struct codegen *c, const struct phase *phase, int number
     const struct kernel_buffer *b = &c->k->buffers.items[i];
     c->buffers[i] = LLVMGetParam(f, i);
     add_attribute(c->m, f, i, "noalias", 0);
-    if (constant_bytes(b)) {
-      add_attribute(c->m, f, i, "align", 64);
+    if (constant_bytes(b))
       add_attribute(c->m, f, i, "dereferenceable", constant_bytes(b));
-    }
     if (b->mode == BUFFER_IN)
       add_attribute(c->m, f, i, "readonly", 0);
   }

@@ -182,6 +182,16 @@ static double op_cost(const struct expr *x) {
   }
 }
 
+/* Integer divisions are done lane by lane, but for those by constants of small indices. */
+static bool divides_by_lane(const struct codegen *c, expr_id e) {
+  const struct expr *x = expr_get(c->k, e);
+  if (dtype_is_float(x->dtype) || op_cost(x) != 5)
+    return false;
+  expr_id by = expr_operand(c->k, e, 1);
+  int64_t a = c->bounds[expr_operand(c->k, e, 0)], b = c->bounds[by];
+  return !(expr_is_const(c->k, by, NULL) && a >= 0 && a <= INT32_MAX && b >= 0 && b <= INT32_MAX);
+}
+
 /* Costs of what a statement evaluates; lanes: native lanes, 1 for scalar code. */
 static double expr_cost(struct codegen *c, expr_id e, double lanes, uint8_t *seen) {
   const struct kernel *k = c->k;
@@ -191,7 +201,7 @@ static double expr_cost(struct codegen *c, expr_id e, double lanes, uint8_t *see
   seen[e] = 1;
   double sum = op_cost(x);
   if (lanes > 1 && (c->flags[e] & EXPR_VARYING)) {
-    bool divides = !dtype_is_float(x->dtype) && sum == 5;
+    bool divides = divides_by_lane(c, e);
     if (x->op == SCALAR_LOAD && access_is_scattered(c, (uint32_t)x->imm, &k->operands.items[x->first]))
       sum = lanes * 0.8;
     else if (divides || (sum == 20 && !has_math(x->op, x->dtype)))
@@ -242,7 +252,7 @@ static uint32_t varying_count(struct codegen *c) {
   uint32_t count = 0;
   for (expr_id e = 1; e < c->k->exprs.count; e++)
     if ((c->flags[e] & EXPR_VARYING) && expr_get(c->k, e)->op > SCALAR_LOAD)
-      count += op_cost(expr_get(c->k, e)) > 1 ? 6 : 1;
+      count += op_cost(expr_get(c->k, e)) <= 1 ? 1 : divides_by_lane(c, e) ? LONG_BODY : 6;
   return count;
 }
 

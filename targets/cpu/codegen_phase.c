@@ -13,7 +13,7 @@
 
 #define TILE_NS 25000.0    /* a tile should take about this long */
 #define SINGLE_NS 40000.0  /* and a kernel below this is not divided */
-#define PACKED_COST 0.07   /* of the plain estimate */
+#define CONTRACTION_COST 0.05 /* of what its operations would cost one by one */
 #define UNKNOWN_TRIPS 8.0  /* for loops whose extent is only known inside */
 
 /* ---- finding phases ---- */
@@ -360,7 +360,8 @@ value emit_phase_cost(struct codegen *c, const struct phase *phase) {
   value total = emit_block_cost(c, phase->inside);
   for (int i = 0; i < phase->loop_count; i++)
     total = LLVMBuildFMul(c->b, total, LLVMBuildSIToFP(c->b, emit_loop_extent(c, phase, i), c->m->f64, ""), "");
-  return total;
+  bool in_registers = phase->has_packing || (phase->copies > 1 && phase->plan.has_red);
+  return in_registers ? LLVMBuildFMul(c->b, total, const_f64(c, CONTRACTION_COST), "") : total;
 }
 /* TILE_NS worth of elements; all of them when that is less than two tiles. */
 static value emit_grain(struct codegen *c, value elements, value cost) {
@@ -385,12 +386,10 @@ value emit_pack_grain(struct codegen *c, const struct phase *phase) {
   value cost = LLVMBuildSIToFP(c->b, emit_pack_bytes(c, phase), c->m->f64, "");
   return emit_grain(c, emit_pack_panels(c, phase), LLVMBuildFMul(c->b, cost, const_f64(c, 0.1), ""));
 }
-/* Of packed ones the plain cost says far too much. */
 value emit_phase_grain(struct codegen *c, const struct phase *phase) {
   if (!phase->has_packing)
     return emit_plain_grain(c, phase);
-  value cost = LLVMBuildFMul(c->b, emit_phase_cost(c, phase), const_f64(c, PACKED_COST), "");
-  return emit_grain(c, emit_packed_elements(c, phase), cost);
+  return emit_grain(c, emit_packed_elements(c, phase), emit_phase_cost(c, phase));
 }
 
 static value divide_up_by(struct codegen *c, value n, value by) {

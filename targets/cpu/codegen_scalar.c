@@ -121,6 +121,15 @@ static value divide(struct codegen *c, bool is_unsigned, bool remainder, value a
   r = LLVMBuildSelect(c->b, is_minus, remainder ? zero : LLVMBuildNeg(c->b, a, ""), r, "");
   return LLVMBuildSelect(c->b, is_zero, zero, r, "");
 }
+value emit_index_division(struct codegen *c, bool remainder, bool narrow, value a, value b) {
+  value v[2] = {a, b};
+  match_width(c, v, 2);
+  LLVMTypeRef type = LLVMTypeOf(v[0]), half = type_widened(c->m->i32, width_of(v[0]));
+  if (!narrow)
+    return divide(c, true, remainder, v[0], v[1]);
+  value r = divide(c, true, remainder, LLVMBuildTrunc(c->b, v[0], half, ""), LLVMBuildTrunc(c->b, v[1], half, ""));
+  return LLVMBuildZExt(c->b, r, type, "");
+}
 static value floor_divide(struct codegen *c, bool is_unsigned, bool remainder, value a, value b) {
   if (is_unsigned)
     return divide(c, true, remainder, a, b);
