@@ -403,7 +403,7 @@ static status write_details(struct flow_writer *f, const struct flow_node *node,
     instr->number = emit_text(e, node->host);
     instr->attrs = emit_attrs(e, node->attrs, node->attr_count);
     instr->flags |= node->blocks ? INSTR_BLOCKS : 0;
-    return OK;
+    return node->region_count ? write_regions(f, node, instr) : OK;
   case FLOW_BIND: write_bind(f, node, instr, number); return OK;
   case FLOW_IF: case FLOW_WHILE: return write_regions(f, node, instr);
   case FLOW_FEED: case FLOW_FETCH: case FLOW_SEND: case FLOW_RECV:

@@ -50,6 +50,7 @@ struct lower {
   VEC(struct object_shapes *) objects; /* per maker */
   uint32_t depth;             /* of functions */
   uint32_t region_depth;      /* > 0: a failing check is not yet an error of the build */
+  struct dataset_functions *dataset_functions; /* while those of an iterator are collected (ops/ops_dataset.c) */
   uint32_t outer_symbols;     /* in a region: symbols below this were there before the outermost region began */
 };
 

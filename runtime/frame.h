@@ -113,6 +113,9 @@ status frame_run_instr(struct frame *frame, const struct program_instr *instr);
 status frame_run_if(struct frame *frame, const struct program_instr *instr);
 status frame_run_while(struct frame *frame, const struct program_instr *instr);
 status frame_run_dataflow(struct frame *frame);
+/* Runs a block of a host call as a function: tensors in (kept only during the call), a reference of each tensor out. */
+status frame_call_block(struct frame *frame, const struct program_block *block, struct tensor *const *in, uint32_t in_count,
+                        struct tensor **out, uint32_t out_count);
 /* Prepares a host call in frame->views; sets outputs afterwards. */
 void host_call_init(struct frame *frame, const struct program_instr *instr, struct host_call *call);
 status host_call_start(struct frame *frame, struct host_call *call);

@@ -222,3 +222,47 @@ status frame_run_while(struct frame *frame, const struct program_instr *instr) {
   free(loop.next);
   return result;
 }
+
+/* ---- functions of host calls ---- */
+
+static status take_results(struct frame *frame, const struct program_block *block, struct tensor **out) {
+  const uint32_t *results = program_operands(frame->program, block->results.first);
+  for (uint32_t i = 0; i < block->results.count; i++) {
+    status result = frame_take(frame, results[i], &out[i]);
+    if (result == OK)
+      continue;
+    while (i-- > 0)
+      tensor_release(out[i]);
+    return result;
+  }
+  return OK;
+}
+
+static status check_passed(const struct frame *frame, const struct program_block *block, struct tensor *const *in, uint32_t in_count,
+                           uint32_t out_count) {
+  const uint32_t *params = program_operands(frame->program, block->params.first);
+  if (block->params.count != in_count || block->results.count != out_count)
+    return fail(INVALID_ARGUMENT, "a function of %u values that gives %u, not of %u that gives %u", block->params.count,
+                block->results.count, in_count, out_count);
+  for (uint32_t i = 0; i < in_count; i++)
+    if (frame->slots[params[i]].dtype != in[i]->dtype)
+      return fail(INVALID_ARGUMENT, "value %u passed in is %s, expected is %s", i, dtype_name(in[i]->dtype),
+                  dtype_name((enum dtype)frame->slots[params[i]].dtype));
+  return OK;
+}
+
+status frame_call_block(struct frame *frame, const struct program_block *block, struct tensor *const *in, uint32_t in_count,
+                        struct tensor **out, uint32_t out_count) {
+  TRY(check_passed(frame, block, in, in_count, out_count));
+  struct passed *values = calloc((size_t)in_count + 1, sizeof *values);
+  if (!values)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  for (uint32_t i = 0; i < in_count; i++)
+    values[i] = (struct passed){ in[i]->data, in[i], in[i]->shape };
+  status result = run_block(frame, block, values);
+  if (result == OK)
+    result = take_results(frame, block, out);
+  drop_block(frame, block);
+  free(values);
+  return result;
+}

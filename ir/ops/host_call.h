@@ -13,6 +13,9 @@ enum host_kind {
 
 /* Adds the call with all inputs and attributes of the node; `host`: NULL for the op's own name. */
 status op_host(struct op_call *c, enum host_kind kind, const char *host, struct flow_node **out);
+/* Only the attributes, for a node that was made otherwise; and one more of our own. */
+void op_host_attrs(struct op_call *c, struct flow_node *n);
+void op_host_add_attr(struct op_call *c, struct flow_node *n, const char *name, struct attr_value value);
 /* The next output of the call, which is output i of the op; handles become scalars of dtype resource. */
 void op_host_output(struct op_call *c, struct flow_node *n, uint32_t i, int rank, const dim *dims);
 /* An output whose shape an attribute says: unknown sizes are symbols. UNIMPLEMENTED when the rank is not known. */

@@ -14,7 +14,7 @@
 
 /* ---- the call ---- */
 
-static void add_attrs(struct op_call *c, struct flow_node *n) {
+void op_host_attrs(struct op_call *c, struct flow_node *n) {
   const struct op_def *def = c->node->def;
   n->attrs = ARENA_ARRAY(c->lw->arena, struct flow_attr, def->attr_count + 1u);
   for (uint32_t i = 0; i < def->attr_count; i++) {
@@ -22,6 +22,14 @@ static void add_attrs(struct op_call *c, struct flow_node *n) {
     if (value && value->kind != ATTR_NONE && value->kind != ATTR_FUNC && value->kind != ATTR_PLACEHOLDER)
       n->attrs[n->attr_count++] = (struct flow_attr){def->attrs[i].name, *value};
   }
+}
+
+void op_host_add_attr(struct op_call *c, struct flow_node *n, const char *name, struct attr_value value) {
+  struct flow_attr *attrs = ARENA_ARRAY(c->lw->arena, struct flow_attr, n->attr_count + 1);
+  if (n->attr_count)
+    memcpy(attrs, n->attrs, n->attr_count * sizeof *attrs);
+  attrs[n->attr_count++] = (struct flow_attr){name, value};
+  n->attrs = attrs;
 }
 
 status op_host(struct op_call *c, enum host_kind kind, const char *host, struct flow_node **out) {
@@ -33,7 +41,7 @@ status op_host(struct op_call *c, enum host_kind kind, const char *host, struct 
   n->stateful = kind == HOST_CHANGES;
   for (uint32_t i = 0; i < c->in_count; i++)
     vec_push(&n->inputs, inputs[i]);
-  add_attrs(c, n);
+  op_host_attrs(c, n);
   *out = n;
   return OK;
 }

@@ -1,0 +1,345 @@
+/* ops_dataset.c: datasets and iterators. A dataset is made by calls into the runtime where the graph makes it. What an iterator does for
+ * an element runs where the element is asked for: IteratorGetNext holds the functions of all datasets that its iterator may read from,
+ * as regions, under the names of their nodes. They are found by walking back from the iterator's initializers; functions within
+ * functions are found while their bodies are lowered. */
+#include <string.h>
+
+#include "ir/function.h"
+#include "ir/lower_frame.h"
+#include "ir/op_rows.h"
+#include "ir/ops/host_call.h"
+
+struct dataset_function {
+  const char *name; /* of the node */
+  const struct node *node;
+  const struct attr_func *func;
+  VEC(struct bound) args;         /* a variable, or nothing */
+  VEC(struct flow_value) shapes;  /* of each argument that is a value */
+};
+struct dataset_functions {
+  VEC(struct dataset_function) list;
+  VEC(const struct node *) walked;
+};
+
+struct flow_list {
+  struct flow **items;
+  uint32_t count, capacity;
+};
+
+/* ---- what a function takes ---- */
+
+static const struct attr_func *function_of(const struct node *node) {
+  static const char *const names[] = {"f", "predicate"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const struct attr_value *value = node->def ? node_attr(node, names[i]) : NULL;
+    if (value && value->kind == ATTR_FUNC)
+      return value->func;
+  }
+  return NULL;
+}
+
+static void add_value(struct dataset_function *f, struct flow_value shape, const struct node *maker) {
+  vec_push(&f->args, (struct bound){.maker = maker});
+  vec_push(&f->shapes, shape);
+}
+
+/* The components of the elements of a dataset. */
+static status add_components(struct op_call *c, struct dataset_function *f, const struct node *dataset) {
+  bool known = dataset && dataset->def;
+  const struct attr_value *types = known ? node_attr(dataset, "output_types") : NULL;
+  if (known && !types)
+    types = node_attr(dataset, "Toutput_types");
+  const struct attr_value *shapes = types ? node_attr(dataset, "output_shapes") : NULL;
+  if (!types || !shapes || shapes->kind != ATTR_LIST || shapes->list.count != types->list.count)
+    return fail(UNIMPLEMENTED, "%s: the elements of its dataset are not known while compiling", f->name);
+  for (uint32_t i = 0; i < types->list.count; i++) {
+    const struct attr_shape *shape = &shapes->list.items[i].shape;
+    struct flow_value value = {.dtype = (enum dtype)types->list.items[i].i, .rank = shape->rank};
+    if (shape->unknown_rank || shape->rank > LIMIT_RANK)
+      return fail(UNIMPLEMENTED, "%s: the rank of component %u of its dataset is not known while compiling", f->name, i);
+    for (int d = 0; d < shape->rank; d++)
+      value.dims[d] = shape->dims[d] < 0 ? op_new_symbol(c) : op_dim(c, shape->dims[d]);
+    add_value(f, value, NULL);
+  }
+  return OK;
+}
+
+/* What is captured from beside the dataset is passed in; its sizes are those it has then. */
+static void add_captured(struct op_call *c, struct dataset_function *f, struct bound in, const struct flow_value *shape) {
+  if (in.var && !in.value) {
+    vec_push(&f->args, in);
+    vec_push(&f->shapes, (struct flow_value){0});
+    return;
+  }
+  struct flow_value value = {.dtype = shape->dtype, .rank = shape->rank};
+  for (int d = 0; d < shape->rank; d++)
+    value.dims[d] = op_dim_value(c, shape->dims[d]) >= 0 ? shape->dims[d] : op_new_symbol(c);
+  add_value(f, value, in.maker);
+}
+
+/* An input of a dataset that is made in another entry: handles are made again here, values are looked at for their shapes. */
+static status walked_input(struct op_call *c, struct edge e, struct bound *in, struct flow_value *shape) {
+  struct lower *lw = c->lw;
+  const struct node *from = &lw->graph->nodes.items[e.node];
+  shape->dtype = dtype_base(from->output_dtypes[e.port]);
+  if (shape->dtype != DTYPE_RESOURCE)
+    return lower_feed_shape(lw, lw->graph, e, &shape->rank, shape->dims);
+  struct frame *top = lw->frame;
+  while (top && top->graph != lw->graph)
+    top = top->parent;
+  if (!top || lw->region_depth)
+    return fail(UNIMPLEMENTED, "%s: a dataset that captures a handle, read within a function", from->name);
+  if (!top->lowered[e.node])
+    TRY(frame_lower_node(lw, top, e.node));
+  struct bound made = top->bound[e.node][e.port];
+  *in = (struct bound){.var = made.var, .maker = made.maker};
+  return OK;
+}
+
+/* `own`: the node is being lowered, its inputs are c's; else it is walked over. */
+static status add_inputs(struct op_call *c, struct dataset_function *f, uint32_t first, uint32_t count, bool own) {
+  for (uint32_t i = first; i < first + count && i < f->node->input_count; i++) {
+    struct bound in = {0};
+    struct flow_value shape = {0};
+    if (own)
+      in = c->in[i];
+    else
+      TRY(walked_input(c, f->node->inputs[i], &in, &shape));
+    if (own && in.value)
+      shape = *op_value(c, in.value);
+    add_captured(c, f, in, &shape);
+  }
+  return OK;
+}
+
+static uint32_t list_length(const struct node *node, const char *attr) {
+  const struct attr_value *list = node_attr(node, attr);
+  return list && list->kind == ATTR_LIST ? list->list.count : 0;
+}
+
+/* State, element, captured values: in the order of the function's arguments. */
+static status note_function(struct op_call *c, const struct node *node, const struct node *source, bool own) {
+  struct dataset_functions *all = c->lw->dataset_functions;
+  struct dataset_function f = {.name = node->name, .node = node, .func = function_of(node)};
+  if (!f.func)
+    return OK;
+  for (uint32_t i = 0; i < all->list.count; i++)
+    if (strcmp(all->list.items[i].name, node->name) == 0)
+      return OK;
+  uint32_t states = list_length(node, "Tstate");
+  TRY(add_inputs(c, &f, 1, states, own));
+  TRY(add_components(c, &f, source));
+  TRY(add_inputs(c, &f, 1 + states, list_length(node, "Targuments"), own));
+  vec_push(&all->list, f);
+  return OK;
+}
+
+/* ---- making datasets ---- */
+
+/* How many captured values (not variables, which functions reach by themselves) the runtime passes on. */
+static uint32_t count_captures(const struct op_call *c) {
+  uint32_t first = 1 + list_length(c->node, "Tstate"), count = 0;
+  for (uint32_t i = 0; i < list_length(c->node, "Targuments") && first + i < c->in_count; i++)
+    count += c->in[first + i].value != NO_VALUE;
+  return count;
+}
+
+static status check_reader(const struct op_call *c) {
+  for (uint32_t i = 0; i < c->in_count; i++)
+    if (c->in[i].var && !c->in[i].value && op_output_dtype(c, 0) != DTYPE_VARIANT)
+      return fail(INVALID_ARGUMENT, "input %u is a variable", i);
+  return OK;
+}
+
+status build_dataset(struct op_call *c) {
+  TRY(check_reader(c));
+  struct flow_node *n = op_emit(c, FLOW_HOST, false);
+  n->host = c->node->op;
+  for (uint32_t i = 0; i < c->in_count; i++)
+    if (c->in[i].value)
+      vec_push(&n->inputs, c->in[i].value);
+  op_host_attrs(c, n);
+  op_host_add_attr(c, n, "captures", (struct attr_value){.kind = ATTR_INT, .i = count_captures(c)});
+  c->out[0] = (struct bound){.value = op_add_output(c, n, DTYPE_VARIANT, 0, NULL), .maker = c->node};
+  return c->lw->dataset_functions ? note_function(c, c->node, c->in_count ? c->in[0].maker : NULL, true) : OK;
+}
+
+/* ---- the functions behind an iterator ---- */
+
+static bool walked_before(struct dataset_functions *all, const struct node *node) {
+  for (uint32_t i = 0; i < all->walked.count; i++)
+    if (all->walked.items[i] == node)
+      return true;
+  vec_push(&all->walked, node);
+  return false;
+}
+
+static const struct node *behind_identities(const struct graph *g, uint32_t index) {
+  const struct node *node = &g->nodes.items[index];
+  for (int i = 0; i < 16 && strcmp(node->op, "Identity") == 0 && node->input_count; i++)
+    node = &g->nodes.items[node->inputs[0].node];
+  return node;
+}
+
+static status walk_dataset(struct op_call *c, const struct node *node, int depth) {
+  const struct graph *g = c->lw->graph;
+  if (walked_before(c->lw->dataset_functions, node))
+    return OK;
+  if (depth > 200)
+    return fail(UNIMPLEMENTED, "%s: datasets from datasets more than 200 deep", node->name);
+  for (uint32_t i = 0; i < node->input_count; i++)
+    if (dtype_base(node->input_dtypes[i]) == DTYPE_VARIANT)
+      TRY(walk_dataset(c, behind_identities(g, node->inputs[i].node), depth + 1));
+  if (!function_of(node))
+    return OK;
+  return note_function(c, node, node->input_count ? behind_identities(g, node->inputs[0].node) : NULL, false);
+}
+
+/* All initializers of the iterator that `maker` makes. */
+static status walk_initializers(struct op_call *c, const struct node *maker) {
+  const struct graph *g = c->lw->graph;
+  for (uint32_t i = 0; i < g->nodes.count; i++) {
+    const struct node *node = &g->nodes.items[i];
+    if (strcmp(node->op, "MakeIterator") == 0 && node->input_count == 2 && behind_identities(g, node->inputs[1].node) == maker)
+      TRY(walk_dataset(c, behind_identities(g, node->inputs[0].node), 0));
+  }
+  return OK;
+}
+
+/* ---- their regions ---- */
+
+static struct bound *region_arguments(struct op_call *c, struct flow *flow, const struct dataset_function *f) {
+  struct bound *args = ARENA_ARRAY(c->lw->arena, struct bound, f->args.count + 1);
+  for (uint32_t i = 0; i < f->args.count; i++) {
+    const struct flow_value *shape = &f->shapes.items[i];
+    args[i] = f->args.items[i];
+    if (args[i].var)
+      continue;
+    args[i].value = flow_add_value(flow, shape->dtype, shape->rank, shape->dims);
+    flow->values.items[args[i].value].index = flow->params.count;
+    vec_push(&flow->params, args[i].value);
+  }
+  return args;
+}
+
+static status lower_function_body(struct op_call *c, const struct dataset_function *f, struct flow *flow) {
+  const struct function *function = function_find(c->lw->graph, f->func->name);
+  if (!function)
+    return fail(NOT_FOUND, "the graph has no function '%s'", f->func->name);
+  struct node *caller = arena_copy(c->lw->arena, f->node, sizeof *f->node);
+  caller->task = c->node->task;
+  caller->assigned = c->node->assigned;
+  struct op_call inner = {.lw = c->lw, .node = caller};
+  struct bound *rets = ARENA_ARRAY(c->lw->arena, struct bound, function->ret_count + 1);
+  struct bound *args = region_arguments(c, flow, f);
+  status s = lower_body(&inner, f->func->name, f->func->attrs, f->func->attr_count, args, f->args.count, rets, function->ret_count);
+  for (uint32_t i = 0; i < function->ret_count && s == OK; i++) {
+    struct op_call read = {.lw = c->lw, .node = caller, .in = &rets[i], .in_count = 1};
+    value_id v = NO_VALUE;
+    s = op_input(&read, 0, &v);
+    vec_push(&flow->results, v);
+  }
+  vec_free(&inner.body);
+  return s;
+}
+
+static status build_function(struct op_call *c, const struct dataset_function *f, struct flow **out) {
+  struct lower *lw = c->lw;
+  struct flow *outer = lw->flow;
+  *out = flow_create(lw->arena, lw->dims);
+  (*out)->parent = outer;
+  if (lw->region_depth++ == 0)
+    lw->outer_symbols = dims_symbol_count(lw->dims);
+  lw->flow = *out;
+  status s = lower_function_body(c, f, *out);
+  lw->flow = outer;
+  lw->region_depth--;
+  return s;
+}
+
+/* The list grows while bodies are lowered. */
+static status build_functions(struct op_call *c, struct flow_list *flows) {
+  struct dataset_functions *all = c->lw->dataset_functions;
+  for (uint32_t i = 0; i < all->list.count; i++) {
+    struct dataset_function f = all->list.items[i];
+    struct flow *flow;
+    TRY(build_function(c, &f, &flow));
+    vec_push(flows, flow);
+  }
+  return OK;
+}
+
+static void attach_functions(struct op_call *c, struct flow_node *n, const struct dataset_functions *all, const struct flow_list *flows) {
+  struct attr_value *names = ARENA_ARRAY(c->lw->arena, struct attr_value, all->list.count + 1), list = {.kind = ATTR_LIST};
+  for (uint32_t i = 0; i < all->list.count; i++) {
+    names[i].kind = ATTR_STRING;
+    names[i].s.data = all->list.items[i].name;
+    names[i].s.size = strlen(all->list.items[i].name);
+  }
+  list.list.items = names;
+  list.list.count = all->list.count;
+  op_host_add_attr(c, n, "functions", list);
+  n->region_count = flows->count;
+  n->branches = arena_copy(c->lw->arena, flows->items, flows->count * sizeof *flows->items + 1);
+}
+
+/* ---- the next element ---- */
+
+static status set_components(struct op_call *c, struct flow_node *n) {
+  const struct attr_value *shapes = node_attr(c->node, "output_shapes");
+  for (uint32_t i = 0; i < c->out_count; i++) {
+    if (!shapes || shapes->kind != ATTR_LIST || i >= shapes->list.count)
+      return fail(INVALID_ARGUMENT, "component %u has no shape", i);
+    TRY(op_host_output_shaped(c, n, i, &shapes->list.items[i].shape));
+  }
+  return OK;
+}
+
+static status collect_functions(struct op_call *c, const struct node *maker) {
+  const struct attr_value *factory = maker ? node_attr(maker, "dataset_factory") : NULL;
+  if (!maker)
+    return fail(UNIMPLEMENTED, "an iterator that is not known while compiling");
+  if (!factory)
+    return walk_initializers(c, maker);
+  struct dataset_function f = {.name = maker->name, .node = maker, .func = factory->func};
+  vec_push(&c->lw->dataset_functions->list, f);
+  return OK;
+}
+
+status build_iterator_next(struct op_call *c) {
+  struct dataset_functions all = {0}, *outer = c->lw->dataset_functions;
+  const struct node *maker = c->in[0].maker;
+  struct flow_list flows = {0};
+  struct flow_node *n;
+  c->lw->dataset_functions = &all;
+  status s = collect_functions(c, maker);
+  if (s == OK)
+    s = build_functions(c, &flows);
+  c->lw->dataset_functions = outer;
+  if (s == OK)
+    s = op_host(c, HOST_CHANGES, NULL, &n);
+  if (s == OK) {
+    attach_functions(c, n, &all, &flows);
+    if (node_attr(maker, "dataset_factory"))
+      op_host_add_attr(c, n, "factory", (struct attr_value){.kind = ATTR_STRING, .s = {maker->name, strlen(maker->name)}});
+    s = set_components(c, n);
+  }
+  vec_free(&flows);
+  vec_free(&all.walked);
+  for (uint32_t i = 0; i < all.list.count; i++) {
+    vec_free(&all.list.items[i].args);
+    vec_free(&all.list.items[i].shapes);
+  }
+  vec_free(&all.list);
+  return s;
+}
+
+/* A handle, and for an anonymous iterator what deletes it. */
+status build_iterator(struct op_call *c) {
+  struct flow_node *n;
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  c->out[0] = (struct bound){.value = op_add_output(c, n, DTYPE_RESOURCE, 0, NULL), .maker = c->node};
+  if (c->out_count > 1)
+    c->out[1] = (struct bound){.value = op_add_output(c, n, DTYPE_VARIANT, 0, NULL)};
+  return OK;
+}

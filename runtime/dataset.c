@@ -1,0 +1,222 @@
+/* dataset.c: what all kinds of datasets share. */
+#include "runtime/dataset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/frame.h"
+
+/* ---- kinds ---- */
+
+const struct dataset_kind *dataset_kind_find(const char *op) {
+  const struct dataset_kind *const files[] = { dataset_sources, dataset_orders, dataset_functions, dataset_batches, dataset_files };
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    for (const struct dataset_kind *kind = files[i]; kind->op; kind++)
+      if (strcmp(kind->op, op) == 0)
+        return kind;
+  return NULL;
+}
+
+/* ---- datasets ---- */
+
+struct dataset *dataset_retain(struct dataset *dataset) {
+  atomic_fetch_add_explicit(&dataset->references, 1, memory_order_relaxed);
+  return dataset;
+}
+
+void dataset_release(struct dataset *dataset) {
+  if (!dataset || atomic_fetch_sub_explicit(&dataset->references, 1, memory_order_acq_rel) != 1)
+    return;
+  for (uint32_t i = 0; dataset->inputs && i < dataset->input_count; i++)
+    tensor_release(dataset->inputs[i]);
+  for (uint32_t i = 0; dataset->sources && i < dataset->source_count; i++)
+    dataset_release(dataset->sources[i]);
+  free(dataset->inputs);
+  free(dataset->sources);
+  free(dataset);
+}
+
+static void release_handle(struct tensor *handle) {
+  free(handle->data);
+  dataset_release(handle->owner);
+}
+
+struct dataset *dataset_of(const struct tensor *handle) {
+  return handle && handle->release_data == release_handle ? handle->owner : NULL;
+}
+
+/* Inputs are sorted into datasets and tensors, which keep their order. */
+static status take_inputs(struct host_call *call, struct dataset *dataset) {
+  for (uint32_t i = 0; i < call->input_count; i++) {
+    if (call->inputs[i].dtype != DTYPE_VARIANT) {
+      TRY(host_keep_input(call, i, &dataset->inputs[dataset->input_count]));
+      dataset->input_count++;
+      continue;
+    }
+    struct dataset *source = dataset_of(call->held[i]);
+    if (!source)
+      return fail(INVALID_ARGUMENT, "input %u is no dataset", i);
+    dataset->sources[dataset->source_count++] = dataset_retain(source);
+  }
+  return OK;
+}
+
+static uint32_t count_components(const struct host_call *call) {
+  const struct program_attr *types = host_attr(call, "output_types");
+  types = types ? types : host_attr(call, "Toutput_types");
+  return types ? types->list.count : 1;
+}
+
+status host_dataset(struct host_call *call) {
+  struct dataset *dataset = calloc(1, sizeof *dataset);
+  if (!dataset)
+    return fail(RESOURCE_EXHAUSTED, "no memory for a dataset");
+  atomic_init(&dataset->references, 1);
+  dataset->kind = dataset_kind_find(program_text(call->program, call->instr->tf_op));
+  dataset->words = (struct host_call){ .task = call->task, .program = call->program, .instr = call->instr };
+  dataset->inputs = calloc((size_t)call->input_count + 1, sizeof *dataset->inputs);
+  dataset->sources = calloc((size_t)call->input_count + 1, sizeof *dataset->sources);
+  dataset->component_count = count_components(call);
+  status result = dataset->inputs && dataset->sources ? OK : fail(RESOURCE_EXHAUSTED, "no memory for a dataset");
+  if (result == OK && (!dataset->kind || dataset->component_count > DATASET_COMPONENTS_MAX))
+    result = fail(UNIMPLEMENTED, "a dataset of %u components", dataset->component_count);
+  if (result == OK)
+    result = take_inputs(call, dataset);
+  if (result == OK && dataset->kind->check)
+    result = dataset->kind->check(dataset);
+  if (result == OK)
+    result = host_make_output(call, 0, DTYPE_VARIANT, &(struct shape){ 0 });
+  if (result != OK) {
+    dataset_release(dataset);
+    return result;
+  }
+  memset(call->outputs[0]->data, 0, dtype_size(DTYPE_VARIANT));
+  call->outputs[0]->owner = dataset;
+  call->outputs[0]->release_data = release_handle;
+  return OK;
+}
+
+status dataset_int(const struct dataset *dataset, uint32_t input, const char *what, int64_t *out) {
+  if (input >= dataset->input_count || dataset->inputs[input]->count != 1 ||
+      (dataset->inputs[input]->dtype != DTYPE_INT64 && dataset->inputs[input]->dtype != DTYPE_INT32))
+    return fail(INVALID_ARGUMENT, "%s must be a scalar", what);
+  *out = host_scalar_int(dataset->inputs[input]);
+  return OK;
+}
+
+bool dataset_bool(const struct dataset *dataset, uint32_t input, bool otherwise) {
+  if (input >= dataset->input_count || dataset->inputs[input]->dtype != DTYPE_BOOL || dataset->inputs[input]->count != 1)
+    return otherwise;
+  return *(const bool *)dataset->inputs[input]->data;
+}
+
+/* ---- cursors ---- */
+
+status cursor_create(struct dataset *dataset, struct cursor **out) {
+  struct cursor *cursor = calloc(1, sizeof *cursor);
+  if (!cursor)
+    return fail(RESOURCE_EXHAUSTED, "no memory for an iterator");
+  cursor->dataset = dataset_retain(dataset);
+  cursor->sources = calloc((size_t)dataset->source_count + 1, sizeof *cursor->sources);
+  cursor->state = calloc(1, dataset->kind->state_size + 1);
+  if (!cursor->sources || !cursor->state) {
+    cursor_destroy(cursor);
+    return fail(RESOURCE_EXHAUSTED, "no memory for an iterator");
+  }
+  *out = cursor;
+  return OK;
+}
+
+void cursor_destroy(struct cursor *cursor) {
+  if (!cursor)
+    return;
+  if (cursor->state && cursor->dataset->kind->stop)
+    cursor->dataset->kind->stop(cursor);
+  for (uint32_t i = 0; cursor->sources && i < cursor->dataset->source_count; i++)
+    cursor_destroy(cursor->sources[i]);
+  dataset_release(cursor->dataset);
+  free(cursor->sources);
+  free(cursor->state);
+  free(cursor);
+}
+
+status cursor_next(struct cursor *cursor, const struct dataset_run *run, struct tensor **out, bool *end) {
+  *end = cursor->ended;
+  if (cursor->ended)
+    return OK;
+  status result = cursor->dataset->kind->next(cursor, run, out, end);
+  cursor->ended = result == OK && *end;
+  return result;
+}
+
+status cursor_source_next(struct cursor *cursor, uint32_t i, const struct dataset_run *run, struct tensor **out, bool *end) {
+  if (i >= cursor->dataset->source_count)
+    return fail(INVALID_ARGUMENT, "%s: has no dataset %u", host_node_name(&cursor->dataset->words), i);
+  if (!cursor->sources[i])
+    TRY(cursor_create(cursor->dataset->sources[i], &cursor->sources[i]));
+  return cursor_next(cursor->sources[i], run, out, end);
+}
+
+void element_release(struct tensor **element, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    tensor_release(element[i]);
+    element[i] = NULL;
+  }
+}
+
+/* ---- functions ---- */
+
+status dataset_call_named(const char *name, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
+                          struct tensor **out, uint32_t out_count) {
+  const struct host_call *call = run->call;
+  const struct program_attr *names = host_attr(call, "functions");
+  for (uint32_t i = 0; names && i < names->list.count && i < call->instr->blocks.count; i++) {
+    const struct program_attr *attr = program_attr(call->program, names->list.first + i);
+    const char *text = (const char *)program_table(call->program, PROGRAM_DATA) + attr->offset;
+    if (attr->size == strlen(name) && memcmp(text, name, attr->size) == 0)
+      return frame_call_block(call->frame, program_block(call->program, call->instr->blocks.first + i), in, in_count, out, out_count);
+  }
+  return fail(UNIMPLEMENTED, "the function of '%s', which is not found from this iterator while compiling", name);
+}
+
+status dataset_call(const struct dataset *dataset, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
+                    struct tensor **out, uint32_t out_count) {
+  return dataset_call_named(host_node_name(&dataset->words), run, in, in_count, out, out_count);
+}
+
+/* ---- rows ---- */
+
+status rows_stack(struct tensor *const *rows, int64_t count, int64_t stride, uint32_t component, struct tensor **out) {
+  struct shape shape = { .rank = 1, .dims = { count } };
+  const struct tensor *first = rows[0];
+  if (first->dtype == DTYPE_VARIANT || first->dtype == DTYPE_RESOURCE || first->shape.rank == LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "a batch of %s%s", dtype_name(first->dtype), shape_text(&first->shape));
+  for (int d = 0; d < first->shape.rank; d++)
+    shape.dims[shape.rank++] = first->shape.dims[d];
+  for (int64_t i = 1; i < count; i++) {
+    const struct shape *here = &rows[i * stride]->shape;
+    if (here->rank != first->shape.rank || memcmp(here->dims, first->shape.dims, sizeof *here->dims * (size_t)here->rank) != 0)
+      return fail(INVALID_ARGUMENT, "Cannot batch tensors with different shapes in component %u. First element had shape %s and element %lld had shape %s.",
+                  component, shape_text(&first->shape), (long long)i, shape_text(here));
+  }
+  struct tensor *views;
+  size_t bytes = (size_t)tensor_byte_size(first);
+  TRY(tensor_create(first->dtype, &shape, &views));
+  for (int64_t i = 0; i < count && bytes; i++)
+    memcpy((char *)views->data + (size_t)i * bytes, rows[i * stride]->data, bytes);
+  if (first->dtype != DTYPE_STRING) {
+    *out = views;
+    return OK;
+  }
+  status result = tensor_clone(views, out); /* with bytes of its own */
+  tensor_release(views);
+  return result;
+}
+
+status row_take(const struct tensor *tensor, int64_t row, struct tensor **out) {
+  struct shape shape = { .rank = tensor->shape.rank - 1 };
+  for (int d = 0; d < shape.rank; d++)
+    shape.dims[d] = tensor->shape.dims[d + 1];
+  int64_t bytes = shape_count(&shape) * (int64_t)dtype_size(tensor->dtype);
+  return tensor_copy_in(tensor->dtype, &shape, (const char *)tensor->data + row * bytes, out);
+}

@@ -1,0 +1,83 @@
+/* dataset.h: datasets and positions in them.
+ *
+ * A dataset is a value: a kind, its tensors, and the datasets it is made from; it is held by the scalar of dtype variant that is its
+ * handle, and by what was made from it. A cursor is a position in one: it gives the elements, each a tuple of tensors, one after the
+ * other. Functions of the graph (of map, filter ...) are blocks of the instruction that asks for the next element, found by the name of
+ * the dataset's node: they run within its step. Elements come in TensorFlow's deterministic order; nothing runs ahead.
+ *
+ * Threads: datasets never change; a cursor is used by one thread at a time.
+ */
+#ifndef TFC_RUNTIME_DATASET_H
+#define TFC_RUNTIME_DATASET_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include "runtime/host.h"
+
+#define DATASET_COMPONENTS_MAX 64
+
+struct cursor;
+struct dataset;
+/* What a cursor needs of the step that moves it. */
+struct dataset_run {
+  struct host_call *call;
+};
+
+struct dataset_kind {
+  const char *op;
+  size_t state_size;
+  /* The next element, a reference of each tensor, or *end. */
+  status (*next)(struct cursor *cursor, const struct dataset_run *run, struct tensor **out, bool *end);
+  void (*stop)(struct cursor *cursor); /* frees what the state holds; NULL: nothing */
+  status (*check)(const struct dataset *dataset); /* when it is made; NULL: nothing to check */
+};
+
+struct dataset {
+  atomic_int references;
+  const struct dataset_kind *kind;
+  struct host_call words;    /* only what attributes and the node's name are found by */
+  struct tensor **inputs;    /* all but datasets */
+  struct dataset **sources;
+  uint32_t input_count, source_count, component_count;
+};
+
+struct cursor {
+  struct dataset *dataset;
+  struct cursor **sources;   /* one for each source; NULL until it is needed */
+  void *state;
+  bool ended;
+};
+
+const struct dataset_kind *dataset_kind_find(const char *op);
+struct dataset *dataset_retain(struct dataset *dataset);
+void dataset_release(struct dataset *dataset); /* accepts NULL */
+/* The dataset behind a handle; NULL when it is none. */
+struct dataset *dataset_of(const struct tensor *handle);
+
+/* At the first element. */
+status cursor_create(struct dataset *dataset, struct cursor **out);
+void cursor_destroy(struct cursor *cursor); /* accepts NULL */
+status cursor_next(struct cursor *cursor, const struct dataset_run *run, struct tensor **out, bool *end);
+/* The next element of source i, whose cursor is made when it is missing. */
+status cursor_source_next(struct cursor *cursor, uint32_t i, const struct dataset_run *run, struct tensor **out, bool *end);
+void element_release(struct tensor **element, uint32_t count);
+
+/* Calls the function of a dataset. UNIMPLEMENTED when the instruction that moves the cursor has no such function. */
+status dataset_call(const struct dataset *dataset, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
+                    struct tensor **out, uint32_t out_count);
+/* The same by name: the factory of an iterator. */
+status dataset_call_named(const char *name, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
+                          struct tensor **out, uint32_t out_count);
+
+/* Parameters. */
+status dataset_int(const struct dataset *dataset, uint32_t input, const char *what, int64_t *out);
+bool dataset_bool(const struct dataset *dataset, uint32_t input, bool otherwise);
+
+/* Elements as rows of one tensor, and back. `component` is for errors. */
+status rows_stack(struct tensor *const *rows, int64_t count, int64_t stride, uint32_t component, struct tensor **out);
+status row_take(const struct tensor *tensor, int64_t row, struct tensor **out);
+
+/* The kinds of each file. */
+extern const struct dataset_kind dataset_sources[], dataset_orders[], dataset_functions[], dataset_batches[], dataset_files[];
+
+#endif
