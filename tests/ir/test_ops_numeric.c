@@ -123,6 +123,10 @@ static const struct op_case cases[] = {
      {0, 0.86466473, 0.561422, 0.021818219}, OK},
     {"the inverse normal distribution in its tail",
      DOUBLE("x", DIM(3), "1e-20, 0.5, 1") Y("Ndtri", IN("x"), DOUBLES), 3, {-9.262340089798408, 0, INFINITY}, OK},
+    {"the modified Bessel function I0 is even", DOUBLE("x", DIM(4), "-3, 0, 0.5, 10") Y("BesselI0", IN("x"), DOUBLES), 4,
+     {4.880792585865024, 1, 1.0634833707413238, 2815.7166284662544}, OK},
+    {"the modified Bessel function I1 is odd", DOUBLE("x", DIM(4), "-3, 0, 0.5, 10") Y("BesselI1", IN("x"), DOUBLES), 4,
+     {-3.9533702174026093, 0, 0.2578943053908962, 2670.988303701255}, OK},
 };
 
 /* ---- running one ---- */
