@@ -81,8 +81,6 @@ static int parse_options(int argc, char **argv, struct build_options *o) {
 }
 
 static status check_options(const struct build_options *o) {
-  if (o->strategy)
-    return fail(UNIMPLEMENTED, "--strategy %s", o->strategy);
   if (o->gpu && !(o->emit && (strcmp(o->emit, "cuda") == 0 || strcmp(o->emit, "ptx") == 0)))
     return fail(UNIMPLEMENTED, "--gpu %s: running on GPUs (--emit cuda and --emit ptx print the kernels)", o->gpu);
   return OK;

@@ -41,6 +41,7 @@ void host_call_init(struct frame *frame, const struct program_instr *instr, stru
   call->outputs = frame->outputs;
   call->input_count = instr->args.count;
   call->output_count = instr->outputs.count;
+  call->driver = frame->step->driver;
 }
 
 status host_call_start(struct frame *frame, struct host_call *call) {

@@ -29,6 +29,7 @@ struct host_call {
   struct tensor *const *held;     /* the counted tensor behind an input, or NULL */
   struct tensor **outputs;        /* to be set, one reference each */
   uint32_t input_count, output_count;
+  uint32_t driver;                /* the task that drives the step */
   /* waiting */
   bool pending;
   bool (*withdraw)(struct host_call *call); /* gives the wait up: true when host_finish will not be called any more */

@@ -88,7 +88,7 @@ struct program {
   uint32_t build_json;    /* text */
   uint32_t replicated_job;/* text; "" when nothing is replicated */
   uint32_t kernel_count;
-  uint32_t reserved;
+  uint32_t init_everywhere; /* every task of the replicated job runs `init` for itself */
   struct program_table tables[PROGRAM_TABLE_COUNT];
 };
 /* A list: items first .. first+count-1 of the table its comment names. */

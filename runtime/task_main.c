@@ -140,9 +140,16 @@ static bool first_phase_is_init(const struct host *host) {
   return host->options.phase_count > 0 && strcmp(host->options.phases[0].entry, "init") == 0;
 }
 
+/* Whether this task runs `init`: the chief for all, or each replica for its own variables. */
+static bool initialises(const struct host *host) {
+  const char *job = program_text(host->program, program_task(host->program, host->program->task)->job);
+  bool is_replica = strcmp(job, program_text(host->program, host->program->replicated_job)) == 0;
+  return is_chief(host) || (host->program->init_everywhere && is_replica);
+}
+
 static status initialise(struct host *host) {
   uint32_t init = task_find_entry(host->task, "init");
-  bool wanted = is_chief(host) && !host->options.no_init && init != PROGRAM_NONE && host->options.phase_count > 0 &&
+  bool wanted = initialises(host) && !host->options.no_init && init != PROGRAM_NONE && host->options.phase_count > 0 &&
                 !first_phase_is_init(host) && !keeper_has_restored(host->keeper);
   if (!wanted)
     return OK;
@@ -172,7 +179,7 @@ static status become_ready(struct host *host) {
       cluster_announce_ready(host->cluster);
     return OK;
   }
-  return host->options.phase_count > 0 ? cluster_wait_ready(host->cluster, host->program->chief) : OK;
+  return host->options.phase_count > 0 && !initialises(host) ? cluster_wait_ready(host->cluster, host->program->chief) : OK;
 }
 
 /* ---- phases ---- */
@@ -206,7 +213,19 @@ static status wait_stopped(void) {
   return fail(CANCELLED, "stopped by a signal");
 }
 
-/* After the phases, or when there are none: a ps leaves when the work is done, others serve until they are stopped. */
+/* Some entry has a part that runs here, whoever drives it. */
+static bool has_parts_for_others(const struct host *host) {
+  for (uint32_t i = 0; i < host->program->tables[PROGRAM_ENTRIES].count; i++) {
+    const struct program_range tasks = program_entry(host->program, i)->tasks;
+    for (uint32_t j = 0; j < tasks.count; j++)
+      if (program_operands(host->program, tasks.first)[j] == host->program->task)
+        return true;
+  }
+  return false;
+}
+
+/* After the phases: a task leaves, but not while others that still work may need its parts. When there are none, or on
+ * a ps: a ps leaves when the work is done, others serve until they are stopped. */
 static status serve(struct host *host) {
   if (!host->cluster)
     return OK;
@@ -215,7 +234,7 @@ static status serve(struct host *host) {
   if (host->options.phase_count > 0)
     cluster_announce_finished(host->cluster);
   if (host->options.phase_count > 0 && !is_ps)
-    return OK;
+    return has_parts_for_others(host) ? cluster_wait_dependents(host->cluster) : OK;
   return is_ps ? cluster_wait_all_finished(host->cluster) : wait_stopped();
 }
 

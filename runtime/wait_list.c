@@ -10,7 +10,7 @@ void wait_list_init(struct wait_list *list, pthread_mutex_t *lock) {
   list->lock = lock;
 }
 
-static bool withdraw(struct host_call *call) {
+bool wait_list_withdraw(struct host_call *call) {
   struct wait_entry *entry = call->wait;
   struct wait_list *list = entry->list;
   bool removed = false;
@@ -36,7 +36,7 @@ struct wait_entry *wait_list_add(struct wait_list *list, struct host_call *call,
   entry->list = list;
   entry->number = number;
   call->wait = entry;
-  call->withdraw = withdraw;
+  call->withdraw = wait_list_withdraw;
   call->pending = true;
   *list->last = entry;
   list->last = &entry->next;

@@ -25,6 +25,8 @@ struct wait_list {
 void wait_list_init(struct wait_list *list, pthread_mutex_t *lock);
 /* Under the lock: the call waits at the end of the line; it is pending from now on. NULL without memory. */
 struct wait_entry *wait_list_add(struct wait_list *list, struct host_call *call, int64_t number);
+/* host_call.withdraw of a call in a line: takes the lock. */
+bool wait_list_withdraw(struct host_call *call);
 /* Under the lock: takes the first out of the line and puts it on the list of those that are over. */
 void wait_list_move_first(struct wait_list *list, status code, const char *text, struct wait_entry **over);
 /* Without the lock: tells all of them, but `own`, whose result is returned (OK when it is NULL, or not among them). */

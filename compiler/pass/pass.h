@@ -6,8 +6,10 @@
 
 status pass_read(struct build *build);      /* read.c: graph and cluster file into memory */
 status pass_resolve(struct build *build);   /* entries.c: entries_resolve */
+status pass_strategy(struct build *build);  /* strategy.c: --strategy: the graph is one replica's, gradients are means */
 status pass_place(struct build *build);     /* place.c: a task and device for every node */
 status pass_lower(struct build *build);     /* lower_entries.c: each entry as a flow of core ops */
+status pass_sync(struct build *build);      /* sync.c: --strategy: updates are made once for all workers */
 status pass_restore(struct build *build);   /* restore.c: a SavedModel's variables get their initial values */
 status pass_dead(struct build *build);      /* dead.c: what nobody needs is gone */
 status pass_fuse(struct build *build);      /* fuse.c: kernels that need not store in between are one */

@@ -1,0 +1,26 @@
+/* collective.h: steps of several drivers that meet: each gives a tensor, all get the sum or mean of them; or they only wait
+ * for each other, and one of them is told that it leads.
+ *
+ * A round is over when `size` drivers have come; whoever comes then begins the next. The result is summed in the order of
+ * the drivers' numbers, whatever the order in which they came. When a step that waits is given up, its round cannot end:
+ * the others of the round fail with ABORTED. Threads: any.
+ */
+#ifndef TFC_RUNTIME_COLLECTIVE_H
+#define TFC_RUNTIME_COLLECTIVE_H
+
+#include "runtime/container.h"
+#include "runtime/host.h"
+
+#define COLLECTIVE_SIZE_MAX 4096 /* LIMIT_TASKS */
+
+struct collective;
+struct collective_spec {
+  int64_t size;
+  bool mean;
+};
+extern const struct resource_maker collective_maker; /* argument: const struct collective_spec * */
+
+/* Ends at once or later (host.h). With an input: output 0 is the result. Without: output 0 is a bool, true for one of all. */
+status collective_join(struct collective *collective, struct host_call *call);
+
+#endif
