@@ -280,7 +280,9 @@ static void attach_functions(struct op_call *c, struct flow_node *n, const struc
   list.list.count = all->list.count;
   op_host_add_attr(c, n, "functions", list);
   n->region_count = flows->count;
-  n->branches = arena_copy(c->lw->arena, flows->items, flows->count * sizeof *flows->items + 1);
+  n->branches = ARENA_ARRAY(c->lw->arena, struct flow *, flows->count + 1);
+  for (uint32_t i = 0; i < flows->count; i++)
+    n->branches[i] = flows->items[i];
 }
 
 /* ---- the next element ---- */
