@@ -51,6 +51,9 @@ struct lower {
   uint32_t depth;             /* of functions */
   uint32_t region_depth;      /* > 0: a failing check is not yet an error of the build */
   struct dataset_functions *dataset_functions; /* while those of an iterator are collected (ops/ops_dataset.c) */
+  /* Comparisons without shape errors, of sizes that are not known: they are compiled once for sizes that fit, and, when there
+   * were any (`undecided`), once more for sizes that do not (`misfits`): a variant of the entry. */
+  bool undecided, misfits;
   uint32_t outer_symbols;     /* in a region: symbols below this were there before the outermost region began */
 };
 
@@ -65,6 +68,7 @@ struct op_call {
   uint32_t out_count;
   VEC(flow_id) controls;      /* what must have run before effects of this node */
   flow_id effect;             /* the last effect emitted by this call, 0: none */
+  flow_id guard;              /* the last check of sizes by this call, 0: none: its kernels run behind it */
   VEC(flow_id) body;          /* effects of a function body lowered for this call */
   bool keeps_guards;          /* the builder has set the outputs' guards itself */
   const struct guards *guards; /* conditions of this node: of all its inputs and control inputs together */

@@ -307,23 +307,43 @@ static status run_step(struct step *step, const struct program_entry *entry, int
   return step_drive(step, symbols);
 }
 
-/* The variant of an entry whose feeds have these ranks; the entry itself where ranks are fixed. */
-static status choose_variant(const struct task *task, struct tensor *const *feeds, uint32_t *number) {
-  uint32_t first = *number, variants = program_entry(task->program, first)->variants;
-  for (uint32_t v = 0; v <= variants; v++) {
-    const struct program_entry *entry = program_entry(task->program, first + v);
-    bool fits = true;
-    for (uint32_t i = 0; i < entry->feeds.count && fits; i++) {
-      const struct program_port *port = program_port(task->program, entry->feeds.first + i);
-      fits = !port->any_rank || !feeds[i] || feeds[i]->shape.rank == port->rank;
-    }
-    if (!fits)
-      continue;
-    *number = first + v;
-    return entry->failed ? fail((status)entry->failed, "%s", program_text(task->program, entry->failed_text)) : OK;
+static bool ranks_fit(const struct task *task, const struct program_entry *entry, struct tensor *const *feeds) {
+  for (uint32_t i = 0; i < entry->feeds.count; i++) {
+    const struct program_port *port = program_port(task->program, entry->feeds.first + i);
+    if (port->any_rank && feeds[i] && feeds[i]->shape.rank != port->rank)
+      return false;
   }
-  return fail(UNIMPLEMENTED, "entry '%s' is not compiled for feeds of these ranks",
-              program_text(task->program, program_entry(task->program, first)->name));
+  return true;
+}
+
+static bool sizes_fit(const struct task *task, uint32_t number, struct tensor *const *feeds) {
+  uint32_t count = program_entry(task->program, number)->symbols.count;
+  int64_t *symbols = malloc((count + 1) * sizeof *symbols);
+  for (uint32_t i = 0; symbols && i < count; i++)
+    symbols[i] = SYMBOL_UNBOUND;
+  bool fit = symbols && bind_feeds(task, number, feeds, symbols) == OK;
+  free(symbols);
+  return fit;
+}
+
+/* The variant of an entry that takes feeds of these ranks and sizes; where none takes the sizes, the first of the ranks. */
+static status choose_variant(const struct task *task, struct tensor *const *feeds, uint32_t *number) {
+  uint32_t first = *number, variants = program_entry(task->program, first)->variants, best = PROGRAM_NONE;
+  for (uint32_t v = first; v <= first + variants; v++) {
+    if (!ranks_fit(task, program_entry(task->program, v), feeds))
+      continue;
+    bool fits = sizes_fit(task, v, feeds);
+    if (fits || best == PROGRAM_NONE)
+      best = v;
+    if (fits)
+      break;
+  }
+  if (best == PROGRAM_NONE)
+    return fail(UNIMPLEMENTED, "entry '%s' is not compiled for feeds of these ranks",
+                program_text(task->program, program_entry(task->program, first)->name));
+  const struct program_entry *entry = program_entry(task->program, best);
+  *number = best;
+  return entry->failed ? fail((status)entry->failed, "%s", program_text(task->program, entry->failed_text)) : OK;
 }
 
 status task_run_for_client(struct task *task, uint32_t number, struct tensor *const *feeds, struct tensor **fetches,

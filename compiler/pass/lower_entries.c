@@ -40,11 +40,15 @@ static status make_request(struct build *b, const struct entry_spec *spec, struc
   return OK;
 }
 
-static status lower_with(struct build *b, const struct entry_spec *spec, const struct lower_request *r, struct entry *e) {
-  struct lower lw = {.arena = &b->arena, .dims = dims_create(&b->arena), .find_var = find_var, .get_var = get_var, .self = b};
+/* `misfits`, `undecided`: see struct lower. */
+static status lower_with(struct build *b, const struct entry_spec *spec, const struct lower_request *r, bool misfits, bool *undecided,
+                         struct entry *e) {
+  struct lower lw = {.arena = &b->arena, .dims = dims_create(&b->arena), .find_var = find_var, .get_var = get_var, .self = b,
+                     .misfits = misfits};
   *e = (struct entry){.name = spec->name};
   status s = lower_entry(&lw, r, e);
   vec_free(&lw.objects);
+  *undecided = lw.undecided;
   for (flow_id id = 1; s == OK && id < e->flow->nodes.count; id++)
     e->replicated = e->replicated || (e->flow->nodes.items[id] && e->flow->nodes.items[id]->task == TASK_SELF);
   return s;
@@ -96,7 +100,8 @@ static status lower_variants(struct build *b, const struct entry_spec *spec, str
       if (!lower_feed_has_rank(r->graph, r->feeds[i]))
         ranks[i] = rest % each, rest /= each;
     struct entry e;
-    s = lower_with(b, spec, r, &e);
+    bool undecided;
+    s = lower_with(b, spec, r, false, &undecided, &e);
     if (s == OK) {
       vec_push(&b->entries, e);
       continue;
@@ -125,8 +130,13 @@ static status lower_one(struct build *b, const struct entry_spec *spec) {
   if (unknown)
     return lower_variants(b, spec, &r, unknown);
   struct entry e;
-  TRY(lower_with(b, spec, &r, &e));
+  bool undecided;
+  TRY(lower_with(b, spec, &r, false, &undecided, &e));
   vec_push(&b->entries, e);
+  if (undecided && lower_with(b, spec, &r, true, &undecided, &e) == OK) {
+    e.is_variant = true;
+    vec_push(&b->entries, e);
+  }
   return OK;
 }
 

@@ -134,14 +134,28 @@ static struct element formula_not_equal(struct formula *f, struct element a, str
   return NE(a, b);
 }
 
+/* Whether it depends on sizes that are not known if two shapes broadcast. */
+static bool may_misfit(struct op_call *c, value_id a, value_id b) {
+  struct flow_value x = *op_value(c, a), y = *op_value(c, b);
+  for (int i = 1; i <= x.rank && i <= y.rank; i++) {
+    dim p = x.dims[x.rank - i], q = y.dims[y.rank - i];
+    if (op_dim_value(c, p) != 1 && op_dim_value(c, q) != 1 && dim_equal(c->lw->dims, p, q) < 0)
+      return true;
+  }
+  return false;
+}
+
 /* Shapes that do not fit: false (true for NotEqual) where incompatible_shape_error is off. */
 status build_equal(struct op_call *c) {
   value_id in[2], out;
   TRY(op_input(c, 0, &in[0]));
   TRY(op_input(c, 1, &in[1]));
   bool equal = strcmp(c->node->op, "Equal") == 0;
-  status s = op_map(c, in, 2, DTYPE_BOOL, equal ? formula_equal : formula_not_equal, &out);
-  if (s == INVALID_ARGUMENT && !node_attr_int(c->node, "incompatible_shape_error", 1)) {
+  bool lenient = !node_attr_int(c->node, "incompatible_shape_error", 1);
+  bool open = lenient && may_misfit(c, in[0], in[1]);
+  c->lw->undecided = c->lw->undecided || open;
+  status s = open && c->lw->misfits ? INVALID_ARGUMENT : op_map(c, in, 2, DTYPE_BOOL, equal ? formula_equal : formula_not_equal, &out);
+  if (s == INVALID_ARGUMENT && lenient) {
     int64_t value = !equal;
     out = op_constant_i64s(c, DTYPE_BOOL, 0, NULL, &value, 1);
     s = OK;
