@@ -289,6 +289,8 @@ static void emit_constants(struct kb *kb) {
 static void emit_kernel(struct kb *kb) {
   struct flow_node *n = op_emit(kb->c, FLOW_KERNEL, kb->effect);
   flow_id id = kb->c->lw->flow->nodes.count - 1;
+  if (!kb->effect && kb->c->guard)
+    vec_push(&n->controls, kb->c->guard);
   n->kernel = kb->k;
   n->args = arena_copy(kb->c->lw->arena, kb->args.items, sizeof *n->args * kb->args.count);
   n->sizes = arena_copy(kb->c->lw->arena, kb->sizes.items, sizeof *n->sizes * kb->sizes.count);

@@ -23,6 +23,7 @@ static status read_variable(struct op_call *c, struct bound b, value_id *out) {
   add_control(c, b.after);
   struct flow_node *n = op_emit(c, FLOW_READ, true);
   n->var = b.var - 1;
+  n->task = var->task; /* a reference used on another task is read where the variable is, and sent */
   dim dims[LIMIT_RANK];
   for (int i = 0; i < var->rank; i++)
     dims[i] = var->dims[i] < 0 ? op_new_symbol(c) : op_dim(c, var->dims[i]);
@@ -272,6 +273,7 @@ static void emit_equality_check(struct op_call *c, dim a, dim b, const char *wha
            arena_printf(c->lw->arena, "%s: %%d and %%d must agree", what), x, y);
   status s = kb_finish(&kb);
   (void)s;
+  c->guard = c->effect;
 }
 
 status op_equal_dims(struct op_call *c, dim a, dim b, const char *what) {
