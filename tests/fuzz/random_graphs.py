@@ -27,7 +27,7 @@ FLOATS = ("f32", "f64", "f16")
 NUMBERS = ("f32", "f64", "f16", "i32", "i64")
 LIMIT = 64          # of absolute values: a sum of 4096 of them is exact even so; products are clipped back
 ELEMENTS_MAX = 600
-STRETCHED = re.compile(r"INVALID_ARGUMENT: .*(feed '.*(must be|needs dimension)|Incompatible shapes|broadcast: 1 and \d+ must agree)")
+STRETCHED = re.compile(r"INVALID_ARGUMENT: .*(feed '.*(must be|needs dimension)|Incompatible shapes|broadcast: (1 and \d+|\d+ and 1) must agree)")
 
 
 class Tensor:
