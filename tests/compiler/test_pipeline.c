@@ -105,6 +105,8 @@ static void set_option(struct golden *g, const char *name, char *value) {
     vec_push(&g->build.options.entries, value);
   else if (strcmp(name, "--replicate") == 0)
     g->build.options.replicate = value;
+  else if (strcmp(name, "--strategy") == 0)
+    g->build.options.strategy = value;
   else if (strcmp(name, "--cluster") == 0)
     write_cluster(g, value);
   else

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Writes CASE/graph.pbtxt and CASE/args of the golden IR cases: small graphs, as TensorFlow (2.18) exports them."""
+import contextlib
 import os
 import sys
 
@@ -19,6 +20,16 @@ def case(pass_name, *args):
 
 def x_of(*shape, name="x", dtype=tf.float32):
     return tf.placeholder(dtype, list(shape), name=name)
+
+
+@contextlib.contextmanager
+def control_flow_v2():
+    """If and While over functions instead of Switch and Enter."""
+    tf.enable_control_flow_v2()
+    try:
+        yield
+    finally:
+        tf.disable_control_flow_v2()
 
 
 @case("fuse", "--entry", "main: x, w, b -> y")
@@ -77,6 +88,21 @@ def while_v1():
     tf.identity(total, name="y")
 
 
+@case("lower", "--entry", "main: p, x -> y")
+def cond_v2():
+    with control_flow_v2():
+        x = x_of(None)
+        tf.identity(tf.cond(x_of(name="p", dtype=tf.bool), lambda: x * 2.0, lambda: tf.exp(x)), name="y")
+
+
+@case("lower", "--entry", "main: n -> y")
+def while_v2():
+    with control_flow_v2():
+        n = x_of(name="n", dtype=tf.int32)
+        _, total = tf.while_loop(lambda i, _: i < n, lambda i, total: (i + 1, total + i), [0, 0])
+        tf.identity(total, name="y")
+
+
 @case("lower", "--entry", "main: x, mask -> y")
 def boolean_mask():
     tf.identity(tf.boolean_mask(x_of(None, 3), x_of(None, name="mask", dtype=tf.bool)), name="y")
@@ -116,6 +142,22 @@ def two_replicas():
         w = tf.get_variable("w", [4], initializer=tf.zeros_initializer())
     with tf.device("/job:worker"):
         tf.multiply(x_of(None, 4), w, name="y")
+
+
+def single_machine_training():
+    w = tf.get_variable("w", [4], initializer=tf.zeros_initializer())
+    loss = tf.reduce_sum(tf.square(x_of(4) - w), name="loss")
+    tf.train.GradientDescentOptimizer(0.1).minimize(loss, name="train")
+
+
+@case("partition", "--cluster", '{"ps": ["a:1"], "worker": ["b:1", "c:1"]}', "--strategy", "ps-sync", "--entry", "train: x -> | train")
+def strategy_ps_sync():
+    single_machine_training()
+
+
+@case("partition", "--cluster", '{"worker": ["b:1", "c:1"]}', "--strategy", "allreduce", "--entry", "train: x -> | train")
+def strategy_allreduce():
+    single_machine_training()
 
 
 def main():
