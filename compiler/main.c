@@ -24,6 +24,7 @@ static const char usage[] =
     "  -o DIR                where the executables go (tfc-out)\n"
     "  --entry SPEC          'NAME: FEEDS -> FETCHES | TARGETS': one Session.run call, compiled\n"
     "  --replicate JOB       every task of JOB gets its own copy of the work placed there\n"
+    "  --strategy S          ps-async, ps-sync or allreduce: a graph for one machine becomes the cluster's\n"
     "  --soft-placement      ops without a kernel on the wanted device go to the CPU\n"
     "  --log-device-placement\n"
     "  --cpu NAME            native, an LLVM CPU name, or a level like x86-64-v3\n"
