@@ -250,6 +250,8 @@ static status feed_value(struct lower *lw, const struct lower_request *r, uint32
   } else {
     TRY(lower_feed_shape(lw, r->graph, e, &rank, dims));
   }
+  if (r->feed_lengths && r->feed_lengths[i] >= 0 && rank == 1)
+    dims[0] = dim_const(lw->dims, r->feed_lengths[i]);
   struct flow_node *n = flow_add_node(lw->flow, FLOW_FEED, node->name, node->op, TASK_DRIVER, NULL);
   n->imm = i;
   *out = flow_add_value(lw->flow, dtype, rank, dims);

@@ -54,6 +54,7 @@ struct lower {
   /* Comparisons without shape errors, of sizes that are not known: they are compiled once for sizes that fit, and, when there
    * were any (`undecided`), once more for sizes that do not (`misfits`): a variant of the entry. */
   bool undecided, misfits;
+  bool wants_length;          /* lowering failed because a shape has an unknown number of elements */
   uint32_t outer_symbols;     /* in a region: symbols below this were there before the outermost region began */
 };
 
@@ -93,6 +94,7 @@ struct lower_request {
   uint32_t *targets;                      /* nodes */
   uint32_t feed_count, fetch_count, target_count;
   const int *feed_ranks;                  /* for feeds whose rank the graph does not say (lower_feed_has_rank); else NULL */
+  const int *feed_lengths;                /* the length of a fed vector; -1: as the graph says; or NULL */
 };
 /* Whether the graph says the rank of a fed tensor. */
 bool lower_feed_has_rank(const struct graph *graph, struct edge feed);

@@ -1,0 +1,24 @@
+/* entry_variants.h: one entry compiled for several kinds of feeds, where the graph leaves open what it must know. */
+#ifndef TFC_COMPILER_ENTRY_VARIANTS_H
+#define TFC_COMPILER_ENTRY_VARIANTS_H
+
+#include "compiler/build.h"
+#include "ir/lower.h"
+
+/* The entry, and its variants behind it (struct entry.is_variant), into build->entries. A variant is made for
+ *   each combination of ranks of fed placeholders without a shape; ranks that the graph refuses make one that only fails;
+ *   each length of a fed vector of integers that decides a rank (a shape of unknown length);
+ *   sizes that do not fit a comparison without shape errors.
+ * The runtime takes the first whose ranks and sizes are those of the feeds. */
+status entry_lower_variants(struct build *build, const struct entry_spec *spec);
+
+/* What a lowering found out: as in struct lower. */
+struct lower_notes {
+  bool undecided, wants_length;
+};
+/* lower_entries.c: the request for a spec, and one lowering of it. `misfits`: as in struct lower. */
+status entry_request(struct build *build, const struct entry_spec *spec, struct lower_request *out);
+status entry_lower(struct build *build, const struct entry_spec *spec, const struct lower_request *request, bool misfits,
+                   struct lower_notes *notes, struct entry *out);
+
+#endif
