@@ -416,6 +416,15 @@ struct guest {
   struct part *part;
 };
 
+/* The driver is connected with everybody, but two others need not be connected with each other yet. */
+static status guest_wait_peers(const struct guest *guest) {
+  struct task *task = guest->step.task;
+  struct program_range tasks = program_entry(task->program, guest->step.entry)->tasks;
+  if (!task->wait_peers || tasks.count < 2)
+    return OK;
+  return task->wait_peers(task->wait_peers_self, program_operands(task->program, tasks.first), tasks.count);
+}
+
 static void guest_run(void *argument) {
   struct guest *guest = argument;
   struct task *task = guest->step.task;
@@ -423,10 +432,14 @@ static void guest_run(void *argument) {
   int64_t *symbols = malloc(((size_t)count + 1) * sizeof *symbols);
   for (uint32_t i = 0; symbols && i < count; i++)
     symbols[i] = SYMBOL_UNBOUND;
-  if (symbols)
+  status peers = guest_wait_peers(guest);
+  if (peers != OK || !symbols) {
+    char text[2048];
+    snprintf(text, sizeof text, "%s", peers != OK ? status_text() : "no memory");
+    step_fail(&guest->step, peers != OK ? peers : RESOURCE_EXHAUSTED, text);
+  } else {
     part_run_reporting(guest->part, &guest->step, symbols);
-  else
-    step_fail(&guest->step, RESOURCE_EXHAUSTED, "no memory");
+  }
   free(symbols);
   if (guest->step.code == OK)
     step_notify(&guest->step);
@@ -486,10 +499,10 @@ static void on_done(void *self, uint32_t from, uint64_t id, status code, const c
     step_fail_by_id(task, id, code, text); /* the step cannot end before its `waiting` falls below */
   pthread_mutex_lock(&task->lock);
   struct step *step = step_find(task, id);
-  if (step && step->waiting > 0)
-    step->waiting--;
-  pthread_cond_broadcast(&task->changed);
+  bool is_last = step && step->waiting > 0 && --step->waiting == 0;
   pthread_mutex_unlock(&task->lock);
+  if (is_last)
+    pthread_cond_broadcast(&task->changed); /* after the lock, or who wakes would at once wait again, for it */
 }
 
 static void on_cancel(void *self, uint64_t id) { step_fail_by_id(self, id, CANCELLED, "the driver gave the step up"); }

@@ -120,6 +120,11 @@ void task_destroy(struct task *task) {
   free(task);
 }
 
+void task_set_peer_wait(struct task *task, status (*wait)(void *self, const uint32_t *tasks, uint32_t count), void *self) {
+  task->wait_peers = wait;
+  task->wait_peers_self = self;
+}
+
 void task_set_trace(struct task *task, struct trace *trace) { task->trace = trace; }
 
 void task_watch_steps(struct task *task, void (*on_step)(void *self), void *self) {

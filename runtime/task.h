@@ -24,6 +24,9 @@ void task_destroy(struct task *task);
 
 /* How the other tasks are reached; needed before an entry with other tasks is run. Kept by reference. */
 void task_set_exchange(struct task *task, const struct exchange *exchange);
+/* How a part that was started from elsewhere makes sure that the tasks it talks to are connected: what is sent to one that is
+ * not is lost. Before any step; NULL (as at first): they are. */
+void task_set_peer_wait(struct task *task, status (*wait)(void *self, const uint32_t *tasks, uint32_t count), void *self);
 /* What the exchange calls. */
 struct exchange_sink task_sink(struct task *task);
 

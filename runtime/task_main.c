@@ -102,6 +102,10 @@ static status read_tasks(const struct host *host, struct cluster_task *tasks) {
              : fail(INVALID_ARGUMENT, "this task has no address to serve at: give --address, or phases with --entry");
 }
 
+static status wait_peers(void *cluster, const uint32_t *tasks, uint32_t count) {
+  return cluster_wait_peers(cluster, tasks, count);
+}
+
 static status join_cluster(struct host *host) {
   uint32_t count = (uint32_t)host->program->tables[PROGRAM_TASKS].count;
   if (count == 1 && host->options.phase_count > 0)
@@ -120,6 +124,7 @@ static status join_cluster(struct host *host) {
   if (result != OK)
     return result;
   task_set_exchange(host->task, cluster_exchange(host->cluster));
+  task_set_peer_wait(host->task, wait_peers, host->cluster);
   TRY(client_service_create(host->task, host->cluster, &host->clients));
   return cluster_start(host->cluster);
 }

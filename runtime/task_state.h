@@ -26,6 +26,8 @@ struct task {
   struct rendezvous *rendezvous;
   struct container *container; /* queues, tables, files: what host functions share by name */
   const struct exchange *exchange;
+  status (*wait_peers)(void *self, const uint32_t *tasks, uint32_t count); /* or NULL */
+  void *wait_peers_self;
   pthread_mutex_t lock;        /* steps, and what a step says is under it */
   pthread_cond_t changed;      /* a step's `waiting` fell */
   struct step *steps;
