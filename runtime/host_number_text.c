@@ -54,21 +54,19 @@ static int put_real(char *text, size_t size, const struct number_format *f, doub
 #pragma GCC diagnostic pop
 }
 
-static int put_integer(char *text, size_t size, const struct number_format *f, bool negative, uint64_t magnitude) {
+static int put_integer(char *text, size_t size, const struct number_format *f, bool is_signed, uint64_t bits) {
   char width[16] = "", format[48];
   if (f->width > -1)
     snprintf(width, sizeof width, "%d", f->width);
-  snprintf(format, sizeof format, "%%%s%s%s", f->flag, width, negative ? PRId64 : PRIu64);
-  if (f->flag[0] == '+' && !negative)
-    snprintf(format, sizeof format, "%%+%s%s", width, PRId64);
+  snprintf(format, sizeof format, "%%%s%s%s", f->flag, width, is_signed ? PRId64 : PRIu64);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-  return snprintf(text, size, format, negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude);
+  return snprintf(text, size, format, bits);
 #pragma GCC diagnostic pop
 }
 
 static int put_signed(char *text, size_t size, const struct number_format *f, int64_t value) {
-  return put_integer(text, size, f, value < 0, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+  return put_integer(text, size, f, true, (uint64_t)value);
 }
 
 static int put_complex(char *text, size_t size, const struct number_format *f, double re, double im) {
@@ -147,7 +145,7 @@ static bool parse_real(const char *text, bool single, double *out) {
 
 static bool parse_integer(const char *text, int64_t low, uint64_t high, int64_t *out) {
   char *end;
-  const char *digits = *text == '-' || *text == '+' ? text + 1 : text;
+  const char *digits = *text == '-' ? text + 1 : text;
   if (*digits < '0' || *digits > '9')
     return false;
   errno = 0;

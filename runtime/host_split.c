@@ -51,6 +51,8 @@ static status split_by_set(struct parts *parts, struct string_view text, int64_t
 /* At runs of white space, as Python does without a separator. */
 static status split_by_space(struct parts *parts, struct string_view text, int64_t row, int64_t limit) {
   size_t at = 0;
+  if (limit == 0)
+    return part_add(parts, text, row, 0);
   for (int64_t column = 0;; column++) {
     while (at < text.size && is_space(text.data[at]))
       at++;
@@ -71,7 +73,7 @@ static status split_by_text(struct parts *parts, struct string_view text, int64_
     return part_add(parts, text, row, 0);
   int64_t column = 0;
   for (;; column++) {
-    const char *found = limit > 0 && column == limit ? NULL : memmem(text.data, text.size, separator.data, separator.size);
+    const char *found = limit >= 0 && column == limit ? NULL : memmem(text.data, text.size, separator.data, separator.size);
     if (!found)
       return part_add(parts, text, row, column);
     size_t size = (size_t)(found - text.data);

@@ -95,13 +95,13 @@ static void join_element(struct string_output *out, const struct tensor *input, 
     if (k)
       string_output_add(out, separator.data, separator.size);
     string_output_add(out, part.data, part.size);
-    for (int i = axes->count - 1; i >= 0 && ++index[i] == input->shape.dims[axes->order[i]]; i--)
+    for (int i = 0; i < axes->count && ++index[i] == input->shape.dims[axes->order[i]]; i++)
       index[i] = 0;
   }
   string_output_next(out);
 }
 
-/* The last listed axis runs fastest. */
+/* The first listed axis runs fastest. */
 status host_reduce_join(struct host_call *call) {
   const struct tensor *input = &call->inputs[0];
   struct string_view separator = host_attr_string(call, "separator", "");
@@ -148,7 +148,7 @@ status host_unsorted_segment_join(struct host_call *call) {
     shape.dims[d] = input->shape.dims[ids->shape.rank + d - 1];
   for (int64_t i = 0; i < ids->count; i++) {
     int64_t id = ids->dtype == DTYPE_INT64 ? ((const int64_t *)ids->data)[i] : ((const int32_t *)ids->data)[i];
-    if (id >= segments)
+    if (id < 0 || id >= segments)
       return fail(INVALID_ARGUMENT, "segment_ids[%lld] = %lld is out of range [0, %lld)", (long long)i, (long long)id,
                   (long long)segments);
   }
@@ -162,8 +162,6 @@ status host_unsorted_segment_join(struct host_call *call) {
   for (int64_t i = 0; result == OK && i < ids->count; i++) {
     int64_t id = ids->dtype == DTYPE_INT64 ? ((const int64_t *)ids->data)[i] : ((const int32_t *)ids->data)[i];
     next[i] = -1;
-    if (id < 0)
-      continue; /* dropped, as TensorFlow does */
     if (first[id] < 0)
       first[id] = i;
     else

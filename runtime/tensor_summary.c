@@ -1,7 +1,10 @@
 /* tensor_summary.c: two forms, an older flat one that stops after so many elements and a nested one that leaves the middle out. */
 #include "runtime/tensor_summary.h"
 
+#include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
+
 #include "runtime/element_text.h"
 
 /* Escapes as in C, but leaves UTF-8 alone. */
@@ -24,6 +27,18 @@ static void put_escaped(FILE *out, struct string_view view) {
   }
 }
 
+/* TensorFlow's digits: six, or nine where those do not give the number back (fifteen, seventeen). */
+static void put_real(FILE *out, double value, bool is_double) {
+  char text[64];
+  if (isnan(value) || isinf(value)) {
+    fputs(isnan(value) ? "nan" : value > 0 ? "inf" : "-inf", out);
+    return;
+  }
+  snprintf(text, sizeof text, "%.*g", is_double ? 15 : 6, value);
+  bool same = is_double ? strtod(text, NULL) == value : strtof(text, NULL) == (float)value;
+  fprintf(out, "%.*g", same ? (is_double ? 15 : 6) : is_double ? 17 : 9, value);
+}
+
 static void put_element(FILE *out, const struct tensor *tensor, int64_t i, bool quoted) {
   if (tensor->dtype == DTYPE_STRING) {
     if (quoted)
@@ -31,6 +46,15 @@ static void put_element(FILE *out, const struct tensor *tensor, int64_t i, bool 
     put_escaped(out, ((const struct string_view *)tensor->data)[i]);
     if (quoted)
       fputc('"', out);
+    return;
+  }
+  if (dtype_is_float(tensor->dtype)) {
+    const void *data = tensor->data;
+    put_real(out, tensor->dtype == DTYPE_DOUBLE  ? ((const double *)data)[i]
+                  : tensor->dtype == DTYPE_FLOAT ? ((const float *)data)[i]
+                  : tensor->dtype == DTYPE_HALF  ? half_to_float(((const uint16_t *)data)[i])
+                                                 : bfloat16_to_float(((const uint16_t *)data)[i]),
+             tensor->dtype == DTYPE_DOUBLE);
     return;
   }
   char text[128];
