@@ -1,0 +1,184 @@
+/* test_collective.c: steps that meet, and gradients that are gathered. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/accumulator.h"
+#include "runtime/collective.h"
+#include "tests/support/test.h"
+
+#define CALLS 4
+
+/* Host calls of several drivers at one resource. */
+struct meeting {
+  struct container *container;
+  struct resource *resource;
+  struct inbox inbox;
+  struct host_call calls[CALLS];
+  struct tensor inputs[CALLS], *held[CALLS], *outputs[CALLS][3];
+};
+
+static void meet(struct meeting *m, const struct resource_maker *maker, void *spec) {
+  bool is_new;
+  memset(m, 0, sizeof *m);
+  inbox_init(&m->inbox);
+  assert_int_equal(container_create(&m->container), OK);
+  assert_int_equal(container_get(m->container, "", "r", maker, spec, &is_new, &m->resource), OK);
+}
+
+static struct host_call *call_of(struct meeting *m, uint32_t driver, const float *value) {
+  struct host_call *call = &m->calls[driver];
+  *call = (struct host_call){ .inbox = &m->inbox, .driver = driver, .outputs = m->outputs[driver], .output_count = 1,
+                              .inputs = &m->inputs[driver], .held = &m->held[driver], .input_count = value ? 1 : 0 };
+  m->inputs[driver] = (struct tensor){ .dtype = DTYPE_FLOAT, .data = (void *)value, .count = 1 };
+  memset(m->outputs[driver], 0, sizeof m->outputs[driver]);
+  return call;
+}
+
+static int finished(struct meeting *m) {
+  int count = 0;
+  while (inbox_take(&m->inbox, false, false))
+    count++;
+  return count;
+}
+
+static float result_of(struct meeting *m, uint32_t driver) {
+  assert_non_null(m->outputs[driver][0]);
+  float value = *(float *)m->outputs[driver][0]->data;
+  tensor_release(m->outputs[driver][0]);
+  return value;
+}
+
+static void part(struct meeting *m) {
+  container_destroy(m->container);
+  inbox_deinit(&m->inbox);
+}
+
+static void all_get_the_mean_whatever_the_order(void **state) {
+  (void)state;
+  static const uint32_t orders[][3] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 2, 0 } };
+  static const float values[] = { 1e8f, 1, -1e8f }; /* the sum depends on the order of adding */
+  for (int i = 0; i < 3; i++) {
+    struct meeting m;
+    meet(&m, &collective_maker, &(struct collective_spec){ .size = 3, .mean = true });
+    for (int turn = 0; turn < 2; turn++) {
+      for (int j = 0; j < 3; j++) {
+        struct host_call *call = call_of(&m, orders[i][j], &values[orders[i][j]]);
+        assert_int_equal(collective_join((struct collective *)m.resource, call), OK);
+        assert_int_equal(call->pending, j < 2);
+      }
+      assert_int_equal(finished(&m), 2);
+      for (uint32_t driver = 0; driver < 3; driver++)
+        assert_true(result_of(&m, driver) == (1e8f + 1 + -1e8f) / 3);
+    }
+    part(&m);
+  }
+}
+
+static void one_of_a_round_leads(void **state) {
+  (void)state;
+  struct meeting m;
+  meet(&m, &collective_maker, &(struct collective_spec){ .size = 3 });
+  int leaders = 0;
+  for (uint32_t driver = 0; driver < 3; driver++)
+    assert_int_equal(collective_join((struct collective *)m.resource, call_of(&m, driver, NULL)), OK);
+  for (uint32_t driver = 0; driver < 3; driver++) {
+    leaders += *(bool *)m.outputs[driver][0]->data;
+    tensor_release(m.outputs[driver][0]);
+  }
+  assert_int_equal(leaders, 1);
+  finished(&m);
+  part(&m);
+}
+
+static void a_step_that_gives_up_fails_its_round(void **state) {
+  (void)state;
+  struct meeting m;
+  float one = 1;
+  meet(&m, &collective_maker, &(struct collective_spec){ .size = 3 });
+  for (uint32_t driver = 0; driver < 2; driver++)
+    assert_int_equal(collective_join((struct collective *)m.resource, call_of(&m, driver, &one)), OK);
+  assert_true(m.calls[0].withdraw(&m.calls[0]));
+  assert_int_equal(finished(&m), 1);
+  assert_int_equal(m.calls[1].code, ABORTED);
+  for (uint32_t driver = 0; driver < 3; driver++) /* the next round is complete again */
+    assert_int_equal(collective_join((struct collective *)m.resource, call_of(&m, driver, &one)), OK);
+  for (uint32_t driver = 0; driver < 3; driver++)
+    assert_true(result_of(&m, driver) == 3);
+  finished(&m);
+  part(&m);
+}
+
+static void one_task_cannot_join_twice(void **state) {
+  (void)state;
+  struct meeting m;
+  float one = 1;
+  meet(&m, &collective_maker, &(struct collective_spec){ .size = 2 });
+  assert_int_equal(collective_join((struct collective *)m.resource, call_of(&m, 0, &one)), OK);
+  struct host_call again = m.calls[0];
+  assert_int_equal(collective_join((struct collective *)m.resource, &again), FAILED_PRECONDITION);
+  assert_true(m.calls[0].withdraw(&m.calls[0]));
+  part(&m);
+}
+
+static struct tensor vector(const float *values, int64_t count) {
+  return (struct tensor){ .dtype = DTYPE_FLOAT, .shape = { 1, { count } }, .data = (void *)values, .count = count };
+}
+
+static void stale_gradients_are_dropped_and_the_mean_is_taken(void **state) {
+  (void)state;
+  struct meeting m;
+  struct accumulator_spec spec = { .dtype = DTYPE_FLOAT, .mean = true, .has_shape = true, .shape = { 1, { 2 } } };
+  static const float a[] = { 1, 2 }, b[] = { 3, 6 };
+  struct tensor ta = vector(a, 2), tb = vector(b, 2), wrong = vector(a, 1);
+  meet(&m, &accumulator_maker, &spec);
+  struct accumulator *accumulator = (struct accumulator *)m.resource;
+  struct host_call *call = call_of(&m, 0, NULL);
+  assert_int_equal(accumulator_apply(accumulator, 0, &wrong), INVALID_ARGUMENT);
+  assert_int_equal(accumulator_apply(accumulator, 0, &ta), OK);
+  assert_int_equal(accumulator_take(accumulator, call, 2), OK);
+  assert_true(call->pending);
+  assert_int_equal(accumulator_apply(accumulator, 0, &tb), OK);
+  assert_int_equal(finished(&m), 1);
+  assert_memory_equal(m.outputs[0][0]->data, ((float[]){ 2, 4 }), 8);
+  tensor_release(m.outputs[0][0]);
+  assert_int_equal(accumulator_apply(accumulator, 0, &ta), OK); /* of the step before */
+  assert_int_equal(accumulator_count(accumulator), 0);
+  assert_int_equal(accumulator_take(accumulator, call_of(&m, 1, NULL), 0), INVALID_ARGUMENT);
+  part(&m);
+}
+
+static void rows_are_divided_by_how_many_gave_them(void **state) {
+  (void)state;
+  struct meeting m;
+  struct accumulator_spec spec = { .dtype = DTYPE_FLOAT, .sparse = true, .mean = true, .has_shape = true, .shape = { 2, { 9, 1 } } };
+  static const int64_t i1[] = { 0, 2 }, i2[] = { 2, 5 };
+  static const float v1[] = { 1, 2 }, v2[] = { 4, 8 };
+  struct tensor indices = { .dtype = DTYPE_INT64, .shape = { 1, { 2 } }, .count = 2 };
+  struct tensor values = { .dtype = DTYPE_FLOAT, .shape = { 2, { 2, 1 } }, .count = 2 };
+  meet(&m, &accumulator_maker, &spec);
+  struct accumulator *accumulator = (struct accumulator *)m.resource;
+  for (int turn = 0; turn < 2; turn++) {
+    indices.data = (void *)(turn ? i2 : i1);
+    values.data = (void *)(turn ? v2 : v1);
+    assert_int_equal(accumulator_apply_sparse(accumulator, 0, &indices, &values), OK);
+  }
+  assert_int_equal(accumulator_take(accumulator, call_of(&m, 0, NULL), 2), OK);
+  assert_memory_equal(m.outputs[0][0]->data, ((int64_t[]){ 0, 2, 5 }), 24);
+  assert_memory_equal(m.outputs[0][1]->data, ((float[]){ 1, 3, 8 }), 12);
+  assert_memory_equal(m.outputs[0][2]->data, ((int64_t[]){ 9, 1 }), 16);
+  for (int i = 0; i < 3; i++)
+    tensor_release(m.outputs[0][i]);
+  part(&m);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(all_get_the_mean_whatever_the_order),
+    cmocka_unit_test(one_of_a_round_leads),
+    cmocka_unit_test(a_step_that_gives_up_fails_its_round),
+    cmocka_unit_test(one_task_cannot_join_twice),
+    cmocka_unit_test(stale_gradients_are_dropped_and_the_mean_is_taken),
+    cmocka_unit_test(rows_are_divided_by_how_many_gave_them),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
