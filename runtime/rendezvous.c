@@ -116,6 +116,7 @@ static bool item_add(struct meeting *meeting, uint32_t transfer, struct tensor *
 
 void rendezvous_put(struct rendezvous *r, uint64_t step, uint32_t transfer, struct tensor *tensor) {
   struct rendezvous_waiter *waiter = NULL;
+  bool wake = false;
   pthread_mutex_lock(&r->lock);
   struct meeting *meeting = meeting_get(r, step);
   struct item *item = meeting ? item_remove(meeting, transfer, true) : NULL;
@@ -124,10 +125,12 @@ void rendezvous_put(struct rendezvous *r, uint64_t step, uint32_t transfer, stru
     free(item);
   } else if (!meeting || !item_add(meeting, transfer, tensor, NULL)) {
     tensor_release(tensor);
-  } else if (meeting->threads > 0) {
-    pthread_cond_broadcast(&r->changed);
+  } else {
+    wake = meeting->threads > 0;
   }
   pthread_mutex_unlock(&r->lock);
+  if (wake) /* after the lock, or who wakes would at once wait again, for it */
+    pthread_cond_broadcast(&r->changed);
   if (waiter) {
     waiter->tensor = tensor;
     waiter->wake(waiter);
