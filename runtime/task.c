@@ -156,8 +156,8 @@ status task_check_feed(const struct task *task, uint32_t entry, uint32_t feed, c
   if (tensor->dtype != port->dtype)
     return fail(INVALID_ARGUMENT, "feed '%s' is %s, must be %s", name, dtype_name(tensor->dtype),
                 dtype_name((enum dtype)port->dtype));
-  if (port->any_rank && tensor->shape.rank != port->rank)
-    return OK; /* another variant's */
+  if (program_entry(task->program, entry)->variants)
+    return OK; /* which shapes fit is said when one of them is chosen */
   if (tensor->shape.rank != port->rank)
     return fail(INVALID_ARGUMENT, "feed '%s' has shape %s, must have rank %d", name, shape_text(&tensor->shape),
                 port->rank);
