@@ -124,7 +124,7 @@ static const struct kernel_code *compile(struct kernel *const *kernels, uint32_t
     return NULL;
   snprintf(object, sizeof object, "%s/k.o", folder);
   snprintf(library, sizeof library, "%s/k.so", folder);
-  snprintf(command, sizeof command, "cc -shared -o %s %s -lm", library, object);
+  snprintf(command, sizeof command, "cc -shared -o %s -Wl,--whole-archive %s -Wl,--no-whole-archive -lm", library, object);
   struct target_unit unit = {.kernels = kernels, .count = count};
   struct target_options options = {.cpu = "native"};
   double start = seconds_now();

@@ -149,7 +149,9 @@ static status link_with_lld(const char *program, const char *folder, const char 
   add(&words, "-L/lib/" TRIPLE);
   add(&words, crt1);
   add(&words, crti);
+  add(&words, "--whole-archive"); /* where it is one */
   add(&words, object);
+  add(&words, "--no-whole-archive");
   add(&words, runtime);
   add(&words, nghttp2);
   if (has_support)
@@ -173,7 +175,9 @@ static status link_with_cc(const char *program, const char *object, const char *
   add(&words, output);
   add(&words, "-no-pie");
   add(&words, "-Wl,--gc-sections,--strip-debug,--build-id=none");
+  add(&words, "-Wl,--whole-archive");
   add(&words, object);
+  add(&words, "-Wl,--no-whole-archive");
   add(&words, runtime);
   add(&words, nghttp2);
   add(&words, "-lm");

@@ -24,7 +24,8 @@ struct target {
   /* Text of the given kind ("llvm", "asm", "cuda", "ptx", "ir"); UNIMPLEMENTED for a kind it has not. */
   status (*emit)(const struct target_options *options, const struct target_unit *unit, const char *kind,
                  struct arena *arena, char **out);
-  /* An object file with one function for each kernel, and the table tfc_kernels. NULL: the target has none. */
+  /* An object file with the kernels' functions and the table tfc_kernels, or an archive of such, to be linked whole.
+   * NULL: the target has none. */
   status (*compile)(const struct target_options *options, const struct target_unit *unit, const char *object_path);
 };
 

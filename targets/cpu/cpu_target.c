@@ -1,11 +1,16 @@
-/* cpu_target.c: kernels to an object file for the CPU: one LLVM module, a short list of passes, the code generator. */
+/* cpu_target.c: kernels to an object file for the CPU: LLVM modules, a short list of passes, the code generator.
+ *
+ * Many kernels are dealt to several modules, each compiled by a thread of its own. How many depends on the kernels alone, so
+ * that every machine makes the same bytes. */
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "targets/cpu/codegen.h"
+#include "targets/cpu/cpu_parts.h"
 #include "targets/target.h"
 
 /* Loops are vectorised by codegen_*.c already: more passes were measured to cost time and change nothing. */
@@ -23,13 +28,22 @@ static status check_name(const char *cpu) {
   return fail(INVALID_ARGUMENT, "--cpu '%s': LLVM has no such 64-bit CPU: take native, x86-64-v3, znver4 ...", cpu);
 }
 
-/* "x86-64-v3" and the like are CPUs to LLVM; "native" is the machine at hand. */
-static status create_machine(const struct target_options *options, LLVMTargetMachineRef *out) {
+/* Not to be called by two threads at once for the first time. */
+static void initialise_llvm(void) {
+  static bool done;
+  if (done)
+    return;
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86Target();
   LLVMInitializeX86TargetMC();
   LLVMInitializeX86AsmPrinter();
   LLVMInitializeX86AsmParser();
+  done = true;
+}
+
+/* "x86-64-v3" and the like are CPUs to LLVM; "native" is the machine at hand. */
+static status create_machine(const struct target_options *options, LLVMTargetMachineRef *out) {
+  initialise_llvm();
   const char *cpu = options->cpu ? options->cpu : "native";
   bool native = strcmp(cpu, "native") == 0;
   if (!native)
@@ -130,6 +144,24 @@ static void add_target_attributes(struct cpu_module *m, value f) {
   LLVMDisposeMessage(features);
 }
 
+/* One module's share of the kernels: every count-th from number on. */
+struct part {
+  const struct target_options *options;
+  const struct target_unit *unit;
+  uint32_t number, count;
+  const char *data_path;       /* of the program's bytes, in the first part, or NULL */
+  LLVMMemoryBufferRef object;
+  status result;
+  char text[1024];             /* of a failure */
+};
+
+/* A function of another part's. */
+static value declare_function(struct cpu_module *m, const struct kernel *k, const char *suffix) {
+  value f = LLVMAddFunction(m->module, arena_printf(&m->arena, "%s.%s", k->name, suffix), LLVMFunctionType(m->none, NULL, 0, false));
+  LLVMSetVisibility(f, LLVMHiddenVisibility);
+  return f;
+}
+
 /* tfc_kernels: run and query of each kernel, in order. */
 static void add_table(struct cpu_module *m, value *functions, uint32_t count) {
   LLVMTypeRef type = LLVMArrayType2(m->ptr, (uint64_t)count * 2);
@@ -139,11 +171,27 @@ static void add_table(struct cpu_module *m, value *functions, uint32_t count) {
   LLVMSetAlignment(table, 16);
 }
 
-static status write_kernels(struct cpu_module *m, const struct target_unit *unit) {
+static void write_part(struct cpu_module *m, const struct part *part) {
+  const struct target_unit *unit = part->unit;
   value *functions = ARENA_ARRAY(&m->arena, value, unit->count * 2 + 1);
-  for (uint32_t i = 0; i < unit->count; i++)
-    emit_kernel(m, unit->kernels[i], &functions[2 * i]);
-  add_table(m, functions, unit->count);
+  for (uint32_t i = 0; i < unit->count; i++) {
+    if (i % part->count == part->number) {
+      emit_kernel(m, unit->kernels[i], &functions[2 * i]);
+    } else if (part->number == 0) {
+      functions[2 * i] = declare_function(m, unit->kernels[i], "run");
+      functions[2 * i + 1] = declare_function(m, unit->kernels[i], "query");
+    }
+    for (int j = 0; part->number > 0 && i % part->count == part->number && j < 2; j++) {
+      LLVMSetLinkage(functions[2 * i + (uint32_t)j], LLVMExternalLinkage);
+      LLVMSetVisibility(functions[2 * i + (uint32_t)j], LLVMHiddenVisibility);
+    }
+  }
+  if (part->number == 0)
+    add_table(m, functions, unit->count);
+}
+
+static status write_kernels(struct cpu_module *m, const struct part *part) {
+  write_part(m, part);
   for (value f = LLVMGetFirstFunction(m->module); f; f = LLVMGetNextFunction(f))
     if (!LLVMIsDeclaration(f))
       add_target_attributes(m, f);
@@ -167,9 +215,9 @@ static status optimise(struct cpu_module *m) {
   return result;
 }
 
-static status build_module(struct cpu_module *m, const struct target_options *options, const struct target_unit *unit) {
-  TRY(module_init(m, options));
-  TRY(write_kernels(m, unit));
+static status build_module(struct cpu_module *m, const struct part *part) {
+  TRY(module_init(m, part->options));
+  TRY(write_kernels(m, part));
   return optimise(m);
 }
 
@@ -197,7 +245,8 @@ static status cpu_emit(const struct target_options *options, const struct target
   if (strcmp(kind, "llvm") != 0 && strcmp(kind, "asm") != 0)
     return fail(UNIMPLEMENTED, "the CPU target prints llvm and asm, not '%s'", kind);
   struct cpu_module m;
-  status result = build_module(&m, options, unit);
+  struct part whole = {.options = options, .unit = unit, .count = 1};
+  status result = build_module(&m, &whole);
   if (result == OK)
     result = cpu_emit_text(&m, kind, arena, out);
   module_deinit(&m);
@@ -205,13 +254,7 @@ static status cpu_emit(const struct target_options *options, const struct target
 }
 
 /* The program's bytes go through the assembler: as an LLVM constant they would cost time and memory many times their size. */
-static status add_program(struct cpu_module *m, const struct target_unit *unit, const char *path) {
-  FILE *file = fopen(path, "wb");
-  if (!file)
-    return fail(INTERNAL, "cannot write %s", path);
-  bool written = fwrite(unit->data, 1, unit->data_size, file) == unit->data_size;
-  if (fclose(file) != 0 || !written)
-    return fail(INTERNAL, "cannot write %s", path);
+static void include_program(struct cpu_module *m, const char *path) {
   char *quoted = arena_alloc(&m->arena, strlen(path) * 2 + 1);
   size_t n = 0;
   for (const char *p = path; *p; p++) {
@@ -224,21 +267,81 @@ static status add_program(struct cpu_module *m, const struct target_unit *unit, 
                             ".type tfc_program,@object\ntfc_program:\n.incbin \"%s\"\n.size tfc_program, .-tfc_program\n"
                             ".byte 0\n.text\n", quoted);
   LLVMSetModuleInlineAsm2(m->module, text, strlen(text));
+}
+static status write_program(const struct target_unit *unit, const char *path) {
+  FILE *file = fopen(path, "wb");
+  if (!file)
+    return fail(INTERNAL, "cannot write %s", path);
+  bool written = fwrite(unit->data, 1, unit->data_size, file) == unit->data_size;
+  return fclose(file) == 0 && written ? OK : fail(INTERNAL, "cannot write %s", path);
+}
+
+static status compile_module(struct cpu_module *m, struct part *part) {
+  TRY(build_module(m, part));
+  if (part->data_path)
+    include_program(m, part->data_path);
+  char *error = NULL;
+  if (LLVMTargetMachineEmitToMemoryBuffer(m->machine, m->module, LLVMObjectFile, &error, &part->object)) {
+    status result = fail(INTERNAL, "LLVM's code generator: %s", error);
+    LLVMDisposeMessage(error);
+    return result;
+  }
   return OK;
+}
+static void *compile_part(void *argument) {
+  struct part *part = argument;
+  struct cpu_module m;
+  part->result = compile_module(&m, part);
+  if (part->result != OK)
+    snprintf(part->text, sizeof part->text, "%s", status_text());
+  module_deinit(&m);
+  return NULL;
+}
+
+#define PARTS_MAX 8
+#define PART_KERNELS 16 /* fewer are not worth a module */
+
+static status compile_parts(const struct target_options *options, const struct target_unit *unit, const char *data_path,
+                            const char *object_path) {
+  struct part parts[PARTS_MAX] = {0};
+  pthread_t threads[PARTS_MAX];
+  bool runs[PARTS_MAX] = {false};
+  LLVMMemoryBufferRef objects[PARTS_MAX] = {NULL};
+  uint32_t count = unit->count / PART_KERNELS < 1 ? 1 : unit->count / PART_KERNELS > PARTS_MAX ? PARTS_MAX : unit->count / PART_KERNELS;
+  status result = OK;
+  initialise_llvm();
+  for (uint32_t i = 0; i < count; i++)
+    parts[i] = (struct part){.options = options, .unit = unit, .number = i, .count = count, .data_path = i ? NULL : data_path};
+  for (uint32_t i = 1; i < count; i++)
+    runs[i] = pthread_create(&threads[i], NULL, compile_part, &parts[i]) == 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (runs[i])
+      pthread_join(threads[i], NULL);
+    else
+      compile_part(&parts[i]); /* the first, and any for which there is no thread */
+    objects[i] = parts[i].object;
+    if (result == OK && parts[i].result != OK)
+      result = fail(parts[i].result, "%s", parts[i].text);
+  }
+  if (result == OK)
+    result = parts_write(object_path, objects, count);
+  for (uint32_t i = 0; i < count; i++)
+    if (objects[i])
+      LLVMDisposeMemoryBuffer(objects[i]);
+  return result;
 }
 
 static status cpu_compile(const struct target_options *options, const struct target_unit *unit, const char *object_path) {
-  struct cpu_module m;
-  status result = build_module(&m, options, unit);
-  char *data_path = arena_printf(&m.arena, "%s.data", object_path), *error = NULL;
-  if (result == OK && unit->data)
-    result = add_program(&m, unit, data_path);
-  if (result == OK && LLVMTargetMachineEmitToFile(m.machine, m.module, (char *)object_path, LLVMObjectFile, &error))
-    result = fail(INTERNAL, "LLVM's code generator: %s", error);
-  LLVMDisposeMessage(error);
-  if (unit->data)
-    unlink(data_path);
-  module_deinit(&m);
+  if (!unit->data)
+    return compile_parts(options, unit, NULL, object_path);
+  struct arena arena;
+  arena_init(&arena);
+  char *data_path = arena_printf(&arena, "%s.data", object_path);
+  status result = write_program(unit, data_path);
+  if (result == OK)
+    result = compile_parts(options, unit, data_path, object_path);
+  unlink(data_path);
+  arena_deinit(&arena);
   return result;
 }
 

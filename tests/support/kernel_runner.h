@@ -28,7 +28,7 @@ static inline struct compiled compile_kernels(struct kernel *const *kernels, uin
     exit(2);
   snprintf(object, sizeof object, "%s/k.o", folder);
   snprintf(library, sizeof library, "%s/k.so", folder);
-  snprintf(command, sizeof command, "cc -shared -o %s %s -lm", library, object);
+  snprintf(command, sizeof command, "cc -shared -o %s -Wl,--whole-archive %s -Wl,--no-whole-archive -lm", library, object);
   if (target_find("cpu")->compile(&options, &unit, object) != OK) {
     fprintf(stderr, "cannot compile: %s\n", status_text());
     exit(2);
