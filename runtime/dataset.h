@@ -39,6 +39,7 @@ struct dataset {
   struct tensor **inputs;    /* all but datasets */
   struct dataset **sources;
   uint32_t input_count, source_count, component_count;
+  atomic_uint passes;        /* SHUFFLE: cursors made, each with seeds of its own */
 };
 
 struct cursor {

@@ -33,14 +33,9 @@ static status rows_read(struct cursor *c, const struct dataset_run *run, int64_t
   return OK;
 }
 
-/* ---- batch ---- */
-
-static status batch_take(struct cursor *c, const struct dataset_run *run, struct rows *rows, struct tensor **out, bool *end) {
-  const struct dataset *d = c->dataset;
-  int64_t size;
-  TRY(dataset_int(d, 0, "batch_size", &size));
-  TRY(rows_read(c, run, size, dataset_bool(d, d->input_count - 1, false), rows, end));
-  for (uint32_t i = 0; !*end && i < d->component_count; i++) {
+/* The rows as one element. */
+static status rows_join(const struct dataset *d, const struct rows *rows, struct tensor **out) {
+  for (uint32_t i = 0; i < d->component_count; i++) {
     status result = rows_stack(rows->tensors.items + i, rows->count, d->component_count, i, &out[i]);
     if (result == OK)
       continue;
@@ -50,9 +45,56 @@ static status batch_take(struct cursor *c, const struct dataset_run *run, struct
   return OK;
 }
 
+/* ---- batch ---- */
+
+static status batch_take(struct cursor *c, const struct dataset_run *run, struct rows *rows, struct tensor **out, bool *end) {
+  const struct dataset *d = c->dataset;
+  int64_t size;
+  TRY(dataset_int(d, 0, "batch_size", &size));
+  TRY(rows_read(c, run, size, dataset_bool(d, d->input_count - 1, false), rows, end));
+  return *end ? OK : rows_join(d, rows, out);
+}
+
 static status batch_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   struct rows rows = { 0 };
   status result = batch_take(c, run, &rows, out, end);
+  rows_free(&rows);
+  return result;
+}
+
+/* ---- map and batch: the function's results are the rows; inputs are the captured values, the size, a hint, whether to drop ---- */
+
+static status mapped_read(struct cursor *c, const struct dataset_run *run, int64_t size, struct rows *rows) {
+  const struct dataset *d = c->dataset;
+  uint32_t count = d->sources[0]->component_count, captures = (uint32_t)host_attr_int(&d->words, "captures", 0);
+  for (bool end = false; rows->count < size; rows->count++) {
+    struct tensor *in[2 * DATASET_COMPONENTS_MAX], *made[DATASET_COMPONENTS_MAX];
+    if (captures > DATASET_COMPONENTS_MAX || captures > d->input_count)
+      return fail(UNIMPLEMENTED, "a function of %u captured values", captures);
+    TRY(cursor_source_next(c, 0, run, in, &end));
+    if (end)
+      return OK;
+    memcpy(in + count, d->inputs, captures * sizeof *in);
+    status result = dataset_call(d, run, in, count + captures, made, d->component_count);
+    element_release(in, count);
+    TRY(result);
+    for (uint32_t i = 0; i < d->component_count; i++)
+      vec_push(&rows->tensors, made[i]);
+  }
+  return OK;
+}
+
+static status map_and_batch_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
+  const struct dataset *d = c->dataset;
+  struct rows rows = { 0 };
+  int64_t size;
+  TRY(dataset_int(d, (uint32_t)host_attr_int(&d->words, "captures", 0), "batch_size", &size));
+  if (size < 1)
+    return fail(INVALID_ARGUMENT, "Batch size must be greater than zero.");
+  status result = mapped_read(c, run, size, &rows);
+  *end = rows.count == 0 || (rows.count < size && dataset_bool(d, d->input_count - 1, false));
+  if (result == OK && !*end)
+    result = rows_join(d, &rows, out);
   rows_free(&rows);
   return result;
 }
@@ -147,6 +189,7 @@ const struct dataset_kind dataset_batches[] = {
   { "BatchDataset", 0, batch_next, NULL, NULL },
   { "BatchDatasetV2", 0, batch_next, NULL, NULL },
   { "ParallelBatchDataset", 0, batch_next, NULL, NULL },
+  { "MapAndBatchDataset", 0, map_and_batch_next, NULL, NULL },
   { "PaddedBatchDataset", 0, padded_next, NULL, padded_check },
   { "PaddedBatchDatasetV2", 0, padded_next, NULL, padded_check },
   { NULL, 0, NULL, NULL, NULL },

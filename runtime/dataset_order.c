@@ -111,6 +111,10 @@ static status shuffle_start(struct cursor *c) {
   }
   philox_seed(&s->random, (uint64_t)seed, (uint64_t)seed2);
   if (host_attr_int(&c->dataset->words, "reshuffle_each_iteration", 1)) {
+    for (unsigned pass = atomic_fetch_add(&c->dataset->passes, 1); pass > 0; pass--) {
+      philox_next(&s->random);
+      philox_next(&s->random);
+    }
     uint64_t next = philox_next(&s->random), next2 = philox_next(&s->random);
     philox_seed(&s->random, next, next2);
   }
@@ -174,6 +178,7 @@ const struct dataset_kind dataset_orders[] = {
   { "PrefetchDataset", 0, pass_next, NULL, NULL },
   { "OptionsDataset", 0, pass_next, NULL, NULL },
   { "ModelDataset", 0, pass_next, NULL, NULL },
+  { "RewriteDataset", 0, pass_next, NULL, NULL },
   { "CacheDataset", 0, pass_next, NULL, NULL },
   { "TakeDataset", sizeof(struct count_state), take_next, NULL, NULL },
   { "SkipDataset", sizeof(struct count_state), skip_next, NULL, NULL },
