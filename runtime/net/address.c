@@ -15,6 +15,8 @@
 
 #define HOST_BYTES 256 /* a DNS name has at most 253 */
 #define BACKLOG 512
+#define BIND_TRIES 10 /* a port may be somebody's end of a connection for a moment: of a dial that is refused, say */
+#define BIND_PAUSE_US 30000
 
 static const char *unix_path(const char *text) { return strncmp(text, "unix:", 5) == 0 ? text + 5 : NULL; }
 
@@ -143,6 +145,10 @@ status address_listen(const struct address *address, const char *text, int *out)
   if (family == AF_INET6)
     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
   int bound = bind(fd, (const struct sockaddr *)&address->storage, address->size);
+  for (int i = 0; i < BIND_TRIES && bound != 0 && errno == EADDRINUSE && family != AF_UNIX; i++) {
+    usleep(BIND_PAUSE_US);
+    bound = bind(fd, (const struct sockaddr *)&address->storage, address->size);
+  }
   if (bound != 0 && errno == EADDRINUSE && family == AF_UNIX && !address_is_beside(address) && unix_is_stale(address)) {
     address_unlink(address);
     bound = bind(fd, (const struct sockaddr *)&address->storage, address->size);
