@@ -178,7 +178,7 @@ void kb_fill(struct kb *kb, uint32_t buffer, int rank, const dim *dims, struct e
   kb_close(kb, rank);
 }
 
-/* Sums of bools are theirs in C: true when one is. */
+/* Sums of bools are theirs in C: true when one is. A complex accumulator is loaded before either part is stored. */
 struct element kb_combine(struct kb *kb, const char *how, struct element acc, struct element x) {
   static const struct {
     const char *name;
@@ -186,6 +186,8 @@ struct element kb_combine(struct kb *kb, const char *how, struct element acc, st
   } table[] = {{"add", SCALAR_ADD}, {"sub", SCALAR_SUB}, {"mul", SCALAR_MUL}, {"div", SCALAR_DIV},
                {"min", SCALAR_MIN}, {"max", SCALAR_MAX}, {"sum", SCALAR_ADD}, {"prod", SCALAR_MUL}};
   bool is_bool = expr_get(kb->k, x.re)->dtype == DTYPE_BOOL;
+  if (acc.im)
+    acc = (struct element){kb_get(kb, kb_local(kb, acc.re)), kb_get(kb, kb_local(kb, acc.im))};
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
     if (strcmp(table[i].name, how) == 0)
       return f_binary(&kb->f, is_bool ? table[i].op == SCALAR_MUL ? SCALAR_AND : SCALAR_OR : table[i].op, acc, x);
