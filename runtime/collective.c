@@ -18,6 +18,8 @@ struct collective {
   struct contribution *given;
   int64_t count;
   struct wait_list waiting;
+  bool has_left;           /* some driver begins no more steps: no round can be complete without it */
+  uint32_t left;
 };
 
 static int compare_contributions(const void *a, const void *b) {
@@ -73,21 +75,6 @@ static struct wait_entry *end_round(struct collective *c, const struct host_call
   return over;
 }
 
-/* One that waited has been given up: nobody of its round can go on. */
-static bool collective_withdraw(struct host_call *call) {
-  struct wait_entry *entry = call->wait;
-  struct collective *c = (struct collective *)((char *)entry->list - offsetof(struct collective, waiting));
-  if (!wait_list_withdraw(call))
-    return false;
-  struct wait_entry *over = NULL;
-  pthread_mutex_lock(&c->lock);
-  while (c->waiting.first)
-    wait_list_move_first(&c->waiting, ABORTED, "another step of the round was given up", &over);
-  drop_contributions(c);
-  pthread_mutex_unlock(&c->lock);
-  return wait_list_finish(over, NULL) == OK;
-}
-
 static bool has_given(const struct collective *c, uint32_t driver) {
   for (int64_t i = 0; i < c->count; i++)
     if (c->given[i].driver == driver)
@@ -95,7 +82,42 @@ static bool has_given(const struct collective *c, uint32_t driver) {
   return false;
 }
 
+/* Fails all who wait in the round. */
+static struct wait_entry *fail_round(struct collective *c, status code, const char *text) {
+  struct wait_entry *over = NULL;
+  while (c->waiting.first)
+    wait_list_move_first(&c->waiting, code, text, &over);
+  drop_contributions(c);
+  return over;
+}
+
+#define LEFT_TEXT "another task of the group has finished its steps"
+
+void collective_leave(struct collective *c, uint32_t driver) {
+  pthread_mutex_lock(&c->lock);
+  c->has_left = true;
+  c->left = driver;
+  struct wait_entry *over = c->count && !has_given(c, driver) ? fail_round(c, FAILED_PRECONDITION, LEFT_TEXT) : NULL;
+  pthread_mutex_unlock(&c->lock);
+  if (wait_list_finish(over, NULL) != OK)
+    return; /* none of them is the caller's */
+}
+
+/* One that waited has been given up: nobody of its round can go on. */
+static bool collective_withdraw(struct host_call *call) {
+  struct wait_entry *entry = call->wait;
+  struct collective *c = (struct collective *)((char *)entry->list - offsetof(struct collective, waiting));
+  if (!wait_list_withdraw(call))
+    return false;
+  pthread_mutex_lock(&c->lock);
+  struct wait_entry *over = fail_round(c, ABORTED, "another step of the round was given up");
+  pthread_mutex_unlock(&c->lock);
+  return wait_list_finish(over, NULL) == OK;
+}
+
 static status join_locked(struct collective *c, struct host_call *call, struct tensor *tensor, struct wait_entry **over) {
+  if (c->has_left && !has_given(c, c->left))
+    return fail(FAILED_PRECONDITION, LEFT_TEXT);
   if (has_given(c, call->driver))
     return fail(FAILED_PRECONDITION, "two steps of one task in the same round");
   if (!wait_list_add(&c->waiting, call, call->driver))

@@ -23,4 +23,7 @@ extern const struct resource_maker collective_maker; /* argument: const struct c
 /* Ends at once or later (host.h). With an input: output 0 is the result. Without: output 0 is a bool, true for one of all. */
 status collective_join(struct collective *collective, struct host_call *call);
 
+/* A task that belongs to the group begins no more steps: rounds without it end with FAILED_PRECONDITION, now and later. */
+void collective_leave(struct collective *collective, uint32_t driver);
+
 #endif

@@ -91,6 +91,15 @@ status container_get(struct container *container, const char *space, const char 
   return result;
 }
 
+void container_each(struct container *container, const char *kind, void (*found)(void *self, struct resource *resource),
+                    void *self) {
+  pthread_mutex_lock(&container->lock);
+  for (int64_t i = 0; i < container->count; i++)
+    if (strcmp(container->items[i]->kind, kind) == 0)
+      found(self, container->items[i]);
+  pthread_mutex_unlock(&container->lock);
+}
+
 status container_find(struct container *container, int64_t handle, const char *kind, struct resource **out) {
   status result = OK;
   pthread_mutex_lock(&container->lock);

@@ -34,6 +34,8 @@ struct resource_maker {
 /* Finds (container, name) or makes it; *is_new tells which. INVALID_ARGUMENT when the name is of another kind. */
 status container_get(struct container *container, const char *space, const char *name, const struct resource_maker *maker,
                      void *argument, bool *is_new, struct resource **out);
+/* Calls back for each resource of a kind; no resource is made meanwhile. */
+void container_each(struct container *container, const char *kind, void (*found)(void *self, struct resource *resource), void *self);
 /* NOT_FOUND when there is no such handle, INVALID_ARGUMENT when it is of another kind. */
 status container_find(struct container *container, int64_t handle, const char *kind, struct resource **out);
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/collective.h"
+#include "runtime/container.h"
 #include "runtime/crew.h"
 #include "runtime/size.h"
 #include "runtime/task_state.h"
@@ -522,6 +524,18 @@ static void on_lost(void *self, uint32_t lost, const char *reason) {
   }
 }
 
+static void leave_collective(void *driver, struct resource *resource) {
+  collective_leave((struct collective *)resource, *(const uint32_t *)driver);
+}
+
+void task_note_finished(struct task *task, uint32_t finished) {
+  const char *job = program_text(task->program, program_task(task->program, finished)->job);
+  if (strcmp(job, program_text(task->program, task->program->replicated_job)) == 0) /* those meet in collectives */
+    container_each(task->container, "collective", leave_collective, &finished);
+}
+
+static void on_finished(void *self, uint32_t finished) { task_note_finished(self, finished); }
+
 struct exchange_sink task_sink(struct task *task) {
-  return (struct exchange_sink){ task, on_start, on_tensor, on_done, on_cancel, on_lost };
+  return (struct exchange_sink){ task, on_start, on_tensor, on_done, on_cancel, on_lost, on_finished };
 }

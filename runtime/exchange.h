@@ -28,6 +28,8 @@ struct exchange_sink {
   void (*on_cancel)(void *self, uint64_t step);
   /* A peer was lost, for the reason given: steps that need it fail with UNAVAILABLE. */
   void (*on_lost)(void *self, uint32_t task, const char *reason);
+  /* A peer has run all its phases: it begins no more steps. NULL: nobody wants to know. */
+  void (*on_finished)(void *self, uint32_t task);
 };
 
 struct exchange {

@@ -170,6 +170,8 @@ void peer_message(struct peer *peer, const struct message *m) {
     break;
   case MESSAGE_FINISHED:
     set_finished(peer);
+    if (sink->on_finished)
+      sink->on_finished(sink->self, peer->task);
     break;
   case MESSAGE_BYE:
     pthread_mutex_lock(&peer->cluster->lock);

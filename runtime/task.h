@@ -58,6 +58,9 @@ void task_set_trace(struct task *task, struct trace *trace);
 /* What is told after each step that changed state here: the end of the step waits for it. Before any step. */
 void task_watch_steps(struct task *task, void (*on_step)(void *self), void *self);
 
+/* A task, this one or another, begins no more steps: who waits for it in a collective here is told so. */
+void task_note_finished(struct task *task, uint32_t finished);
+
 /* Makes running and later steps end with CANCELLED. */
 void task_stop(struct task *task);
 /* The same, and waits until no step of another driver runs here: then the exchange is not called any more. */

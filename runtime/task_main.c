@@ -238,6 +238,8 @@ static status serve(struct host *host) {
   bool is_ps = strcmp(job, "ps") == 0;
   if (host->options.phase_count > 0)
     cluster_announce_finished(host->cluster);
+  if (host->options.phase_count > 0)
+    task_note_finished(host->task, host->program->task);
   if (host->options.phase_count > 0 && !is_ps)
     return has_parts_for_others(host) ? cluster_wait_dependents(host->cluster) : OK;
   return is_ps ? cluster_wait_all_finished(host->cluster) : wait_stopped();
