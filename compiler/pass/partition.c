@@ -128,6 +128,8 @@ static value_id symbol_value(struct cut *c, struct part *p, uint32_t symbol, con
 static void need_symbol(struct cut *c, uint32_t task, uint32_t symbol, const struct flow_node *why) {
   if (part_of(c, task)->bound[symbol] || !c->binder[symbol])
     return;
+  if (c->binder[symbol] > c->current) /* of a feed, whose shape is only compared with what is computed later */
+    return;
   uint32_t from = c->home[c->binder[symbol]];
   if (from == task)
     return;
