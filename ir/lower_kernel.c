@@ -351,7 +351,7 @@ status op_map(struct op_call *c, const value_id *inputs, int count, enum dtype o
   struct element e[3] = {{0, 0}, {0, 0}, {0, 0}};
   for (int i = 0; i < count; i++)
     e[i] = kb_load_broadcast(&kb, buffers[i], rank, index);
-  kb_store(&kb, o, index, formula(&kb.f, e[0], e[1], e[2]));
+  kb_store(&kb, o, index, f_cast(&kb.f, out, formula(&kb.f, e[0], e[1], e[2])));
   kb_close(&kb, rank);
   *result = kb_value(&kb, o);
   return kb_finish(&kb);
