@@ -1,0 +1,121 @@
+/* Lookup tables: filled once, or changed at any time. */
+#include <string.h>
+
+#include "runtime/table.h"
+#include "tests/support/test.h"
+
+struct fixture {
+  struct container *container;
+  struct table *table;
+};
+
+static struct fixture make(bool is_mutable) {
+  struct fixture f;
+  struct table_spec spec = { .key = DTYPE_STRING, .value = DTYPE_INT64, .is_mutable = is_mutable };
+  bool is_new;
+  assert_int_equal(container_create(&f.container), OK);
+  assert_int_equal(container_get(f.container, "localhost", "t", &table_maker, &spec, &is_new, (struct resource **)&f.table), OK);
+  return f;
+}
+
+static struct tensor *keys_of(const char *a, const char *b) {
+  struct string_view views[] = { { a, strlen(a) }, { b, strlen(b) } };
+  struct tensor *t;
+  assert_int_equal(tensor_copy_in(DTYPE_STRING, &(struct shape){ 1, { 2 } }, views, &t), OK);
+  return t;
+}
+
+static struct tensor *numbers_of(int64_t a, int64_t b) {
+  struct tensor *t;
+  assert_int_equal(tensor_copy_in(DTYPE_INT64, &(struct shape){ 1, { 2 } }, (int64_t[]){ a, b }, &t), OK);
+  return t;
+}
+
+static void assert_finds(struct table *table, const char *key, int64_t expected) {
+  struct string_view view = { key, strlen(key) };
+  int64_t otherwise = -1;
+  struct tensor *k, *o, *found;
+  assert_int_equal(tensor_copy_in(DTYPE_STRING, &(struct shape){ 0 }, &view, &k), OK);
+  assert_int_equal(tensor_copy_in(DTYPE_INT64, &(struct shape){ 0 }, &otherwise, &o), OK);
+  assert_int_equal(table_find(table, k, o, &found), OK);
+  assert_int_equal(*(int64_t *)found->data, expected);
+  tensor_release(k);
+  tensor_release(o);
+  tensor_release(found);
+}
+
+static void a_table_is_filled_once(void **state) {
+  (void)state;
+  struct fixture f = make(false);
+  struct tensor *keys = keys_of("a", ""), *values = numbers_of(1, 2), *others = numbers_of(3, 4);
+  assert_false(table_is_initialized(f.table));
+  assert_int_equal(table_initialize(f.table, keys, values), OK);
+  assert_int_equal(table_initialize(f.table, keys, values), OK);
+  assert_int_equal(table_initialize(f.table, keys, others), FAILED_PRECONDITION);
+  assert_int_equal(table_insert(f.table, keys, others, false), UNIMPLEMENTED);
+  assert_finds(f.table, "a", 1);
+  assert_finds(f.table, "", 2);
+  assert_finds(f.table, "b", -1);
+  tensor_release(keys);
+  tensor_release(values);
+  tensor_release(others);
+  container_destroy(f.container);
+}
+
+static void one_key_with_two_values_is_refused(void **state) {
+  (void)state;
+  struct fixture f = make(false);
+  struct tensor *keys = keys_of("a", "a"), *values = numbers_of(1, 2), *same = numbers_of(1, 1);
+  assert_int_equal(table_initialize(f.table, keys, values), INVALID_ARGUMENT);
+  assert_false(table_is_initialized(f.table));
+  assert_int_equal(table_initialize(f.table, keys, same), OK);
+  assert_int_equal(table_size(f.table), 1);
+  tensor_release(keys);
+  tensor_release(values);
+  tensor_release(same);
+  container_destroy(f.container);
+}
+
+static void removed_keys_are_gone_until_they_come_again(void **state) {
+  (void)state;
+  struct fixture f = make(true);
+  struct tensor *keys = keys_of("x", "y"), *values = numbers_of(1, 2), *out_keys, *out_values;
+  for (int round = 0; round < 100; round++) {
+    assert_int_equal(table_insert(f.table, keys, values, false), OK);
+    assert_finds(f.table, "y", 2);
+    assert_int_equal(table_size(f.table), 2);
+    assert_int_equal(table_remove(f.table, keys), OK);
+    assert_int_equal(table_remove(f.table, keys), OK);
+    assert_finds(f.table, "y", -1);
+    assert_int_equal(table_size(f.table), 0);
+  }
+  assert_int_equal(table_insert(f.table, keys, values, true), OK);
+  assert_int_equal(table_export(f.table, &out_keys, &out_values), OK);
+  assert_int_equal(out_keys->count, 2);
+  assert_int_equal(((int64_t *)out_values->data)[0] + ((int64_t *)out_values->data)[1], 3);
+  tensor_release(out_keys);
+  tensor_release(out_values);
+  tensor_release(keys);
+  tensor_release(values);
+  container_destroy(f.container);
+}
+
+static void keys_of_another_dtype_are_refused(void **state) {
+  (void)state;
+  struct fixture f = make(true);
+  struct tensor *numbers = numbers_of(1, 2);
+  assert_int_equal(table_insert(f.table, numbers, numbers, false), INVALID_ARGUMENT);
+  assert_string_equal(status_text(), "Key must be type string but got int64");
+  tensor_release(numbers);
+  container_destroy(f.container);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_table_is_filled_once),
+    cmocka_unit_test(one_key_with_two_values_is_refused),
+    cmocka_unit_test(removed_keys_are_gone_until_they_come_again),
+    cmocka_unit_test(keys_of_another_dtype_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
