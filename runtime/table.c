@@ -266,6 +266,8 @@ status table_initialize(struct table *table, const struct tensor *keys, const st
 }
 
 status table_insert(struct table *table, const struct tensor *keys, const struct tensor *values, bool all) {
+  if (all && !table->spec.is_mutable)
+    return table_initialize(table, keys, values);
   TRY(check_values(table, keys, values));
   if (!table->spec.is_mutable)
     return fail(UNIMPLEMENTED, "Insert not supported by HashTable implementations");

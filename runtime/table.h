@@ -24,7 +24,7 @@ bool table_is_initialized(struct table *table);
 int64_t table_size(struct table *table);
 /* Fills a table that is filled once. FAILED_PRECONDITION when it was already, with other data; INVALID_ARGUMENT: one key, two values. */
 status table_initialize(struct table *table, const struct tensor *keys, const struct tensor *values);
-/* Adds or replaces; `all`: what was there before goes. */
+/* Adds or replaces; `all`: what was there before goes, and a table that is filled once is filled. */
 status table_insert(struct table *table, const struct tensor *keys, const struct tensor *values, bool all);
 status table_remove(struct table *table, const struct tensor *keys);
 /* The values of keys, `otherwise` (one value) for those that are not there. */
