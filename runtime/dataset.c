@@ -9,7 +9,7 @@
 /* ---- kinds ---- */
 
 const struct dataset_kind *dataset_kind_find(const char *op) {
-  const struct dataset_kind *const files[] = { dataset_sources, dataset_orders, dataset_functions, dataset_batches, dataset_files };
+  const struct dataset_kind *const files[] = { dataset_sources, dataset_orders, dataset_functions, dataset_batches, dataset_windows, dataset_files };
   for (size_t i = 0; i < sizeof files / sizeof *files; i++)
     for (const struct dataset_kind *kind = files[i]; kind->op; kind++)
       if (strcmp(kind->op, op) == 0)
@@ -43,6 +43,14 @@ static void release_handle(struct tensor *handle) {
 
 struct dataset *dataset_of(const struct tensor *handle) {
   return handle && handle->release_data == release_handle ? handle->owner : NULL;
+}
+
+status dataset_handle(struct dataset *dataset, struct tensor **out) {
+  TRY(tensor_create(DTYPE_VARIANT, &(struct shape){ 0 }, out));
+  memset((*out)->data, 0, dtype_size(DTYPE_VARIANT));
+  (*out)->owner = dataset;
+  (*out)->release_data = release_handle;
+  return OK;
 }
 
 /* Inputs are sorted into datasets and tensors, which keep their order. */
@@ -85,15 +93,10 @@ status host_dataset(struct host_call *call) {
   if (result == OK && dataset->kind->check)
     result = dataset->kind->check(dataset);
   if (result == OK)
-    result = host_make_output(call, 0, DTYPE_VARIANT, &(struct shape){ 0 });
-  if (result != OK) {
+    result = dataset_handle(dataset, &call->outputs[0]);
+  if (result != OK)
     dataset_release(dataset);
-    return result;
-  }
-  memset(call->outputs[0]->data, 0, dtype_size(DTYPE_VARIANT));
-  call->outputs[0]->owner = dataset;
-  call->outputs[0]->release_data = release_handle;
-  return OK;
+  return result;
 }
 
 status dataset_int(const struct dataset *dataset, uint32_t input, const char *what, int64_t *out) {

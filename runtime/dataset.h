@@ -52,6 +52,8 @@ struct cursor {
 const struct dataset_kind *dataset_kind_find(const char *op);
 struct dataset *dataset_retain(struct dataset *dataset);
 void dataset_release(struct dataset *dataset); /* accepts NULL */
+/* A handle, which takes the reference when it is made. */
+status dataset_handle(struct dataset *dataset, struct tensor **out);
 /* The dataset behind a handle; NULL when it is none. */
 struct dataset *dataset_of(const struct tensor *handle);
 
@@ -79,6 +81,6 @@ status rows_stack(struct tensor *const *rows, int64_t count, int64_t stride, uin
 status row_take(const struct tensor *tensor, int64_t row, struct tensor **out);
 
 /* The kinds of each file. */
-extern const struct dataset_kind dataset_sources[], dataset_orders[], dataset_functions[], dataset_batches[], dataset_files[];
+extern const struct dataset_kind dataset_sources[], dataset_orders[], dataset_functions[], dataset_batches[], dataset_windows[], dataset_files[];
 
 #endif

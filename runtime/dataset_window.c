@@ -1,0 +1,124 @@
+/* dataset_window.c: neighbouring elements as small datasets, one for each component. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "runtime/dataset.h"
+
+struct window_state {
+  VEC(struct tensor *) held; /* the elements that the next window begins with, components side by side */
+  int64_t count;             /* of elements held */
+  int64_t skip;              /* elements of the source between this window and the next */
+  bool source_ended;
+};
+struct window_shape {
+  int64_t size, shift, stride;
+  bool drop;
+};
+
+static uint32_t width_of(const struct cursor *c) { return c->dataset->sources[0]->component_count; }
+
+static void window_stop(struct cursor *c) {
+  struct window_state *s = c->state;
+  element_release(s->held.items, s->held.count);
+  vec_free(&s->held);
+}
+
+static status read_shape(const struct dataset *d, struct window_shape *out) {
+  TRY(dataset_int(d, 0, "size", &out->size));
+  TRY(dataset_int(d, 1, "shift", &out->shift));
+  TRY(dataset_int(d, 2, "stride", &out->stride));
+  out->drop = dataset_bool(d, 3, false);
+  if (out->size < 1 || out->shift < 1 || out->stride < 1)
+    return fail(INVALID_ARGUMENT, "Window size, shift and stride must be greater than zero.");
+  return out->size > LIMIT_ELEMENTS / out->stride ? fail(INVALID_ARGUMENT, "a window of %lld elements", (long long)out->size) : OK;
+}
+
+static status window_fill(struct cursor *c, const struct dataset_run *run, int64_t wanted) {
+  struct window_state *s = c->state;
+  while (!s->source_ended && (s->skip > 0 || s->count < wanted)) {
+    struct tensor *element[DATASET_COMPONENTS_MAX];
+    TRY(cursor_source_next(c, 0, run, element, &s->source_ended));
+    if (s->source_ended)
+      break;
+    if (s->skip > 0) {
+      s->skip--;
+      element_release(element, width_of(c));
+      continue;
+    }
+    for (uint32_t i = 0; i < width_of(c); i++)
+      vec_push(&s->held, element[i]);
+    s->count++;
+  }
+  return OK;
+}
+
+/* The held elements of one component, every stride-th, as a dataset. */
+static status window_dataset(struct cursor *c, uint32_t component, const struct window_shape *shape, struct tensor **out) {
+  struct window_state *s = c->state;
+  struct dataset *dataset = calloc(1, sizeof *dataset);
+  if (!dataset)
+    return fail(RESOURCE_EXHAUSTED, "no memory for a window");
+  atomic_init(&dataset->references, 1);
+  dataset->kind = dataset_kind_find("window elements");
+  dataset->words = c->dataset->words;
+  dataset->component_count = 1;
+  dataset->inputs = calloc((size_t)s->count + 1, sizeof(struct tensor *));
+  for (int64_t at = 0; dataset->inputs && at < s->count && dataset->input_count < shape->size; at += shape->stride)
+    dataset->inputs[dataset->input_count++] = tensor_retain(s->held.items[at * width_of(c) + component]);
+  status result = dataset->inputs ? dataset_handle(dataset, out) : fail(RESOURCE_EXHAUSTED, "no memory for a window");
+  if (result != OK)
+    dataset_release(dataset);
+  return result;
+}
+
+static void window_shift(struct cursor *c, int64_t shift) {
+  struct window_state *s = c->state;
+  int64_t gone = shift < s->count ? shift : s->count;
+  uint32_t tensors = (uint32_t)gone * width_of(c);
+  element_release(s->held.items, tensors);
+  s->held.count -= tensors;
+  memmove(s->held.items, s->held.items + tensors, s->held.count * sizeof *s->held.items);
+  s->count -= gone;
+  s->skip = shift - gone;
+}
+
+static status window_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
+  struct window_state *s = c->state;
+  struct window_shape shape;
+  TRY(read_shape(c->dataset, &shape));
+  int64_t wanted = (shape.size - 1) * shape.stride + 1;
+  TRY(window_fill(c, run, wanted));
+  *end = s->count == 0 || (shape.drop && s->count < wanted);
+  for (uint32_t i = 0; !*end && i < width_of(c); i++) {
+    status result = window_dataset(c, i, &shape, &out[i]);
+    if (result == OK)
+      continue;
+    element_release(out, i);
+    return result;
+  }
+  if (!*end)
+    window_shift(c, shape.shift);
+  return OK;
+}
+
+/* ---- what is in a window ---- */
+
+struct place_state {
+  uint32_t at;
+};
+
+static status elements_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
+  (void)run;
+  struct place_state *s = c->state;
+  *end = s->at >= c->dataset->input_count;
+  if (!*end)
+    out[0] = tensor_retain(c->dataset->inputs[s->at++]);
+  return OK;
+}
+
+const struct dataset_kind dataset_windows[] = {
+  { "WindowDataset", sizeof(struct window_state), window_next, window_stop, NULL },
+  { "window elements", sizeof(struct place_state), elements_next, NULL, NULL },
+  { NULL, 0, NULL, NULL, NULL },
+};
