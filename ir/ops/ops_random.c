@@ -217,21 +217,7 @@ status build_stateless_random(struct op_call *c) {
 /* shape, key, counter, algorithm, and the range */
 status build_stateless_random_v2(struct op_call *c) {
   struct request r = {.draw = draw_of_op(c->node->op)};
-  value_id algorithm;
-  int64_t *values;
-  int count;
-  TRY(op_input(c, 1, &r.source.key));
-  TRY(op_input(c, 2, &r.source.counter));
-  TRY(op_input(c, 3, &algorithm));
-  TRY(op_const_ints(c, algorithm, "alg", &values, &count));
-  if (count > 0 && values[0] == 2)
-    return fail(UNIMPLEMENTED, "the random number algorithm ThreeFry");
-  struct flow_value key = *op_value(c, r.source.key), counter = *op_value(c, r.source.counter);
-  if (key.rank != 1 || counter.rank != 1)
-    return fail(INVALID_ARGUMENT, "key and counter must have shapes [1] and [2], not %s and %s",
-                op_shape_text(c, key.rank, key.dims), op_shape_text(c, counter.rank, counter.dims));
-  TRY(op_equal_dims(c, key.dims[0], op_dim(c, 1), "key must have shape [1]"));
-  TRY(op_equal_dims(c, counter.dims[0], op_dim(c, 2), "counter must have shape [2]"));
+  TRY(random_given(c, 1, &r.source));
   if (r.draw == DRAW_INT) {
     TRY(op_input(c, 4, &r.minimum));
     TRY(op_input(c, 5, &r.maximum));
@@ -241,21 +227,13 @@ status build_stateless_random_v2(struct op_call *c) {
 
 /* ---- generators ---- */
 
-static status check_algorithm(struct op_call *c, uint32_t input) {
-  value_id v;
-  int64_t algorithm;
-  TRY(op_input(c, input, &v));
-  TRY(op_const_int(c, v, "algorithm", &algorithm));
-  return algorithm == 2 ? fail(UNIMPLEMENTED, "the random number algorithm ThreeFry") : OK;
-}
-
 /* resource, algorithm, shape, and the range; the first version of normals has no algorithm */
 status build_generator_draw(struct op_call *c) {
   struct request r = {.draw = draw_of_op(c->node->op)};
   bool has_algorithm = strcmp(c->node->op, "StatefulStandardNormal") != 0;
   TRY(random_generator(c, &r.source));
   if (has_algorithm)
-    TRY(check_algorithm(c, 1));
+    TRY(random_check_algorithm(c, 1));
   if (r.draw == DRAW_INT) {
     TRY(op_input(c, 3, &r.minimum));
     TRY(op_input(c, 4, &r.maximum));
@@ -268,7 +246,7 @@ status build_generator_skip(struct op_call *c) {
   struct random_source source;
   value_id delta;
   TRY(random_generator(c, &source));
-  TRY(check_algorithm(c, 1));
+  TRY(random_check_algorithm(c, 1));
   TRY(op_input(c, 2, &delta));
   struct kb kb;
   kb_begin(&kb, c, DTYPE_INT64);

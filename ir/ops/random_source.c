@@ -26,6 +26,27 @@ status random_generator(struct op_call *c, struct random_source *out) {
   return OK;
 }
 
+status random_check_algorithm(struct op_call *c, uint32_t input) {
+  value_id v;
+  int64_t algorithm;
+  TRY(op_input(c, input, &v));
+  TRY(op_const_int(c, v, "the random number algorithm", &algorithm));
+  return algorithm == 2 ? fail(UNIMPLEMENTED, "the random number algorithm ThreeFry") : OK;
+}
+
+status random_given(struct op_call *c, uint32_t first, struct random_source *out) {
+  *out = (struct random_source){.keeper = RANDOM_STATELESS};
+  TRY(op_input(c, first, &out->key));
+  TRY(op_input(c, first + 1, &out->counter));
+  TRY(random_check_algorithm(c, first + 2));
+  struct flow_value key = *op_value(c, out->key), counter = *op_value(c, out->counter);
+  if (key.rank != 1 || counter.rank != 1)
+    return fail(INVALID_ARGUMENT, "key and counter must have shapes [1] and [2], not %s and %s",
+                op_shape_text(c, key.rank, key.dims), op_shape_text(c, counter.rank, counter.dims));
+  TRY(op_equal_dims(c, key.dims[0], op_dim(c, 1), "key must have shape [1]"));
+  return op_equal_dims(c, counter.dims[0], op_dim(c, 2), "counter must have shape [2]");
+}
+
 /* One block under a fixed key gives the key and the counter's upper half. */
 status random_scramble(struct op_call *c, value_id seed, value_id *key, value_id *counter) {
   struct flow_value v = *op_value(c, seed);

@@ -19,6 +19,10 @@ struct random_source {
 struct random_source random_stateful(struct op_call *c);
 /* Input 0 is a variable of three i64: the counter's halves and the key. */
 status random_generator(struct op_call *c, struct random_source *out);
+/* Inputs `first`, first + 1, first + 2 are key, counter and algorithm. */
+status random_given(struct op_call *c, uint32_t first, struct random_source *out);
+/* The algorithm must be Philox (or left to choose). */
+status random_check_algorithm(struct op_call *c, uint32_t input);
 /* TensorFlow's scrambling of a user's two seeds. */
 status random_scramble(struct op_call *c, value_id seed, value_id *key, value_id *counter);
 
