@@ -49,6 +49,7 @@ struct lower {
   void *self;
   VEC(struct object_shapes *) objects; /* per maker */
   uint32_t depth;             /* of functions */
+  uint32_t trial_depth;       /* of lowerings that only ask for a shape */
   uint32_t region_depth;      /* > 0: a failing check is not yet an error of the build */
   struct dataset_functions *dataset_functions; /* while those of an iterator are collected (ops/ops_dataset.c) */
   /* Comparisons without shape errors, of sizes that are not known: they are compiled once for sizes that fit, and, when there
@@ -105,6 +106,11 @@ status lower_entry(struct lower *lw, const struct lower_request *request, struct
 status lower_check_rows(const struct graph *graph, const bool *needed);
 /* The nodes that the request needs: needed[nodes.count]. */
 status lower_mark_needed(const struct lower_request *request, bool *needed);
+
+/* The shape of an edge of the top graph that another entry may compute: what a resource without a handle, or without shapes,
+ * is given elsewhere. sizes: -1 where one is open. Placeholders without a rank are taken for scalars: the step checks what
+ * comes. False when it cannot be said. */
+bool lower_static_shape(const struct lower *lw, struct edge edge, int *rank, int64_t *sizes);
 
 /* The record of a maker's resource, empty at first. */
 struct object_shapes *lower_object(struct lower *lw, const struct node *maker);

@@ -4,6 +4,8 @@
 #include "ir/function.h"
 #include "ir/lower_frame.h"
 
+#define TRIALS_MAX 4 /* trials within trials: what is put in depends on what was taken out of another */
+
 /* ---- feeds ---- */
 
 static status shape_from_attr(struct lower *lw, const struct attr_shape *s, const char *name, int *rank, dim *dims) {
@@ -16,42 +18,67 @@ static status shape_from_attr(struct lower *lw, const struct attr_shape *s, cons
   return OK;
 }
 
-/* A tensor that some node computes: lowers what is before it into a flow that is thrown away, to see its shape. */
-static status shape_from_node(struct lower *lw, const struct graph *graph, struct edge feed, int *rank, dim *dims) {
-  struct lower trial = *lw;
-  struct lower_request r = {.graph = graph, .fetches = &feed, .fetch_count = 1};
-  bool *needed = ARENA_ARRAY(lw->arena, bool, graph->nodes.count + 1);
-  uint32_t *order = ARENA_ARRAY(lw->arena, uint32_t, graph->nodes.count + 1);
+/* Feeds of the placeholders that a trial needs. `loose`: those without a rank are taken for scalars. */
+static status bind_placeholders(struct lower *trial, const bool *needed, bool loose) {
+  const struct graph *graph = trial->frame->graph;
+  for (uint32_t i = 0; i < graph->nodes.count; i++) {
+    const struct node *n = &graph->nodes.items[i];
+    dim d[LIMIT_RANK];
+    int rank = 0;
+    if (!needed[i] || strcmp(n->op, "Placeholder") != 0)
+      continue;
+    struct edge e = {i, 0};
+    if (!loose || lower_feed_has_rank(graph, e))
+      TRY(lower_feed_shape(trial, graph, e, &rank, d));
+    frame_outputs(trial, trial->frame, i)[0] = (struct bound){.value = flow_add_value(trial->flow, dtype_base(n->output_dtypes[0]), rank, d)};
+    trial->frame->lowered[i] = true;
+    trial->frame->token_known[i] = true;
+  }
+  return OK;
+}
+
+/* Lowers what is before an edge into a flow that is thrown away, to see its shape: constants, and new symbols. */
+static status try_edge(struct lower *trial, const struct graph *graph, struct edge edge, bool loose, int *rank, dim *dims) {
+  struct lower_request r = {.graph = graph, .fetches = &edge, .fetch_count = 1};
+  bool *needed = ARENA_ARRAY(trial->arena, bool, graph->nodes.count + 1);
+  uint32_t *order = ARENA_ARRAY(trial->arena, uint32_t, graph->nodes.count + 1);
   TRY(lower_mark_needed(&r, needed));
   TRY(graph_order(graph, order));
-  trial.flow = flow_create(lw->arena, lw->dims);
-  trial.frame = NULL;
-  struct frame *fr = trial.frame = frame_create(&trial, graph);
-  for (uint32_t i = 0; i < graph->nodes.count; i++) {
-    struct edge e = {order[i], 0};
-    const struct node *n = &graph->nodes.items[order[i]];
-    if (!needed[order[i]])
-      continue;
-    if (strcmp(n->op, "Placeholder") == 0) {
-      dim d[LIMIT_RANK];
-      int k;
-      TRY(lower_feed_shape(&trial, graph, e, &k, d));
-      frame_outputs(&trial, fr, e.node)[0] = (struct bound){.value = flow_add_value(trial.flow, dtype_base(n->output_dtypes[0]), k, d)};
-    } else {
-      TRY(frame_lower_node(&trial, fr, order[i]));
-    }
-  }
-  struct bound b = fr->bound[feed.node][feed.port];
-  struct op_call c = {.lw = &trial, .node = &graph->nodes.items[feed.node], .in = &b, .in_count = 1};
+  trial->flow = flow_create(trial->arena, trial->dims);
+  trial->frame = NULL;
+  trial->frame = frame_create(trial, graph);
+  TRY(bind_placeholders(trial, needed, loose));
+  TRY(frame_lower_nodes(trial, trial->frame, order, needed));
+  struct bound b = trial->frame->bound[edge.node][edge.port];
+  struct op_call c = {.lw = trial, .node = &graph->nodes.items[edge.node], .in = &b, .in_count = 1};
   value_id v;
   TRY(op_input(&c, 0, &v));
   *rank = op_value(&c, v)->rank;
   for (int i = 0; i < *rank; i++) {
     dims[i] = op_value(&c, v)->dims[i];
-    if (!dim_is_const(lw->dims, dims[i], NULL))
+    if (!dim_is_const(trial->dims, dims[i], NULL))
       dims[i] = op_new_symbol(&c);
   }
   return OK;
+}
+
+static status shape_of_edge(const struct lower *lw, const struct graph *graph, struct edge edge, bool loose, int *rank, dim *dims) {
+  struct lower trial = *lw;
+  memset(&trial.objects, 0, sizeof trial.objects);
+  trial.trial_depth++;
+  status result = trial.trial_depth > TRIALS_MAX ? fail(UNIMPLEMENTED, "shapes that depend on each other") : try_edge(&trial, graph, edge, loose, rank, dims);
+  vec_free(&trial.objects);
+  return result;
+}
+
+bool lower_static_shape(const struct lower *lw, struct edge edge, int *rank, int64_t *sizes) {
+  dim dims[LIMIT_RANK];
+  if (shape_of_edge(lw, lw->graph, edge, true, rank, dims) != OK)
+    return false;
+  for (int i = 0; i < *rank; i++)
+    if (!dim_is_const(lw->dims, dims[i], &sizes[i]))
+      sizes[i] = -1;
+  return true;
 }
 
 bool lower_feed_has_rank(const struct graph *graph, struct edge feed) {
@@ -73,7 +100,7 @@ status lower_feed_shape(struct lower *lw, const struct graph *graph, struct edge
     return shape_from_attr(lw, &all->list.items[feed.port].shape, node->name, rank, dims);
   if (strcmp(node->op, "Placeholder") == 0)
     return fail(UNIMPLEMENTED, "%s (Placeholder): its rank is not known while compiling", node->name);
-  return shape_from_node(lw, graph, feed, rank, dims);
+  return shape_of_edge(lw, graph, feed, false, rank, dims);
 }
 
 /* ---- calls ---- */

@@ -10,6 +10,12 @@ void wait_list_init(struct wait_list *list, pthread_mutex_t *lock) {
   list->lock = lock;
 }
 
+static void entry_free(struct wait_entry *entry) {
+  if (entry->own)
+    entry->free_own(entry->own);
+  free(entry);
+}
+
 bool wait_list_withdraw(struct host_call *call) {
   struct wait_entry *entry = call->wait;
   struct wait_list *list = entry->list;
@@ -24,7 +30,7 @@ bool wait_list_withdraw(struct host_call *call) {
     }
   pthread_mutex_unlock(list->lock);
   if (removed)
-    free(entry);
+    entry_free(entry);
   return removed;
 }
 
@@ -44,10 +50,14 @@ struct wait_entry *wait_list_add(struct wait_list *list, struct host_call *call,
 }
 
 void wait_list_move_first(struct wait_list *list, status code, const char *text, struct wait_entry **over) {
-  struct wait_entry *entry = list->first;
-  list->first = entry->next;
-  if (!list->first)
-    list->last = &list->first;
+  wait_list_move(list, &list->first, code, text, over);
+}
+
+void wait_list_move(struct wait_list *list, struct wait_entry **at, status code, const char *text, struct wait_entry **over) {
+  struct wait_entry *entry = *at;
+  *at = entry->next;
+  if (list->last == &entry->next)
+    list->last = at;
   entry->code = code;
   snprintf(entry->text, sizeof entry->text, "%s", text);
   while (*over)
@@ -68,7 +78,7 @@ status wait_list_finish(struct wait_entry *over, struct host_call *own) {
     } else {
       host_finish(over->call, over->code, over->text);
     }
-    free(over);
+    entry_free(over);
     over = next;
   }
   return result == OK ? OK : fail(result, "%s", text);

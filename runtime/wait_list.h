@@ -1,4 +1,4 @@
-/* wait_list.h: host calls that wait their turn at a resource: a line, looked at from the front.
+/* wait_list.h: host calls that wait at a resource: a line, looked at from the front, or all of it where each may go on alone.
  *
  * The resource's lock guards it. A call ends outside of the lock: take what is ready into a list of its own, unlock, then
  * wait_list_finish.
@@ -14,6 +14,8 @@ struct wait_entry {
   struct host_call *call;
   struct wait_list *list;
   int64_t number;            /* what the call asked for: the resource's own */
+  void *own;                 /* more of it, or NULL; ends with the entry */
+  void (*free_own)(void *own);
   status code;               /* its result, once it is ready */
   char text[256];
 };
@@ -29,6 +31,8 @@ struct wait_entry *wait_list_add(struct wait_list *list, struct host_call *call,
 bool wait_list_withdraw(struct host_call *call);
 /* Under the lock: takes the first out of the line and puts it on the list of those that are over. */
 void wait_list_move_first(struct wait_list *list, status code, const char *text, struct wait_entry **over);
+/* Under the lock: the same for the entry at `at`, a link of the line. */
+void wait_list_move(struct wait_list *list, struct wait_entry **at, status code, const char *text, struct wait_entry **over);
 /* Without the lock: tells all of them, but `own`, whose result is returned (OK when it is NULL, or not among them). */
 status wait_list_finish(struct wait_entry *over, struct host_call *own);
 

@@ -1,0 +1,124 @@
+/* ops_staging.c: staging areas. An area has no handle: its ops find it by name, and what comes out has the shapes of what the
+ * graph puts in anywhere, in this entry or another. */
+#include <string.h>
+
+#include "ir/lower.h"
+#include "ir/lower_frame.h"
+#include "ir/op_rows.h"
+#include "ir/ops/host_call.h"
+
+static const char *text_attr(const struct node *n, const char *name) {
+  const struct attr_value *a = node_attr(n, name);
+  return a && a->kind == ATTR_STRING ? a->s.data : "";
+}
+
+/* Whether two ops of staging areas mean the same one. */
+static bool same_area(const struct node *a, const struct node *b) {
+  const char *x = text_attr(a, "shared_name"), *y = text_attr(b, "shared_name");
+  return strcmp(text_attr(a, "container"), text_attr(b, "container")) == 0 && strcmp(*x ? x : a->name, *y ? y : b->name) == 0;
+}
+
+/* "OrderedMapUnstage" puts through "OrderedMapStage". */
+static bool puts_into(const struct node *put, const struct node *user) {
+  size_t prefix = strncmp(user->op, "OrderedMap", 10) == 0 ? 10 : strncmp(user->op, "Map", 3) == 0 ? 3 : 0;
+  return strncmp(put->op, user->op, prefix) == 0 && strcmp(put->op + prefix, "Stage") == 0 && same_area(put, user);
+}
+
+/* The input of `put` that is component i; -1: none, or nobody knows. */
+static int component_input(const struct graph *g, const struct node *put, int64_t i) {
+  if (put->op[0] == 'S')
+    return i < put->input_count ? (int)i : -1;
+  const struct node *indices = &g->nodes.items[put->inputs[1].node];
+  const struct attr_value *a = node_attr(indices, "value");
+  if (strcmp(indices->op, "Const") != 0 || !a || a->kind != ATTR_TENSOR || a->tensor->dtype != DTYPE_INT32)
+    return -1;
+  for (int64_t k = 0; k < a->tensor->count && k + 2 < put->input_count; k++)
+    if (((const int32_t *)a->tensor->data)[k] == i)
+      return (int)k + 2;
+  return -1;
+}
+
+/* The shape of an edge: as this walk knows it, or as a trial finds it. */
+static bool edge_shape(struct op_call *c, struct edge e, int *rank, int64_t *sizes) {
+  const struct frame *fr = c->lw->frame;
+  bool here = c->lw->region_depth == 0 && fr->graph == c->lw->graph && fr->lowered[e.node] && fr->bound[e.node];
+  value_id v = here ? fr->bound[e.node][e.port].value : 0;
+  if (!v)
+    return lower_static_shape(c->lw, e, rank, sizes);
+  *rank = op_value(c, v)->rank;
+  for (int d = 0; d < *rank; d++)
+    sizes[d] = op_dim_value(c, op_value(c, v)->dims[d]);
+  return true;
+}
+
+/* Rank and dims of component i of the node's area: sizes in which all puts agree are constants. */
+static status component_shape(struct op_call *c, int64_t i, int *rank, dim *dims) {
+  const struct graph *g = c->lw->graph;
+  int64_t agreed[LIMIT_RANK], sizes[LIMIT_RANK];
+  int found = 0;
+  for (uint32_t n = 0; n < g->nodes.count; n++) {
+    const struct node *put = &g->nodes.items[n];
+    int input = puts_into(put, c->node) ? component_input(g, put, i) : -1, k;
+    if (input < 0 || !edge_shape(c, put->inputs[input], &k, sizes))
+      continue;
+    if (found++ == 0) {
+      *rank = k;
+      memcpy(agreed, sizes, sizeof agreed);
+    }
+    if (k != *rank)
+      return fail(UNIMPLEMENTED, "component %lld of the staging area has several ranks: '%s' puts %d dimensions, others %d", (long long)i,
+                  put->name, k, *rank);
+    for (int d = 0; d < k; d++)
+      agreed[d] = agreed[d] == sizes[d] ? sizes[d] : -1;
+  }
+  if (!found)
+    return fail(UNIMPLEMENTED, "the rank of component %lld is not known: nothing in the graph says what is put into the staging area",
+                (long long)i);
+  for (int d = 0; d < *rank; d++)
+    dims[d] = agreed[d] < 0 ? op_new_symbol(c) : op_dim(c, agreed[d]);
+  return OK;
+}
+
+static status staging_call(struct op_call *c, struct flow_node **n) {
+  TRY(op_host(c, HOST_CHANGES, NULL, n));
+  (*n)->blocks = true;
+  return OK;
+}
+
+status build_stage(struct op_call *c) {
+  struct flow_node *n;
+  return staging_call(c, &n);
+}
+
+/* Unstage, StagePeek: all components of a tuple. */
+status build_unstage(struct op_call *c) {
+  struct flow_node *n;
+  TRY(staging_call(c, &n));
+  for (uint32_t i = 0; i < c->out_count; i++) {
+    dim dims[LIMIT_RANK];
+    int rank;
+    TRY(component_shape(c, i, &rank, dims));
+    op_host_output(c, n, i, rank, dims);
+  }
+  return OK;
+}
+
+/* MapUnstage, MapPeek, MapUnstageNoKey: the components that `indices` lists, which must be known; the last gives the key too. */
+status build_map_unstage(struct op_call *c) {
+  struct flow_node *n;
+  int64_t *indices;
+  int count;
+  uint32_t at = op_arg_index(c, "indices"), first = strcmp(c->node->op + strlen(c->node->op) - 5, "NoKey") == 0;
+  TRY(staging_call(c, &n));
+  TRY(op_const_ints(c, n->inputs.items[at], "indices", &indices, &count));
+  if (first)
+    op_host_output(c, n, 0, 0, NULL); /* scalar, as keys are put */
+  for (uint32_t i = first; i < c->out_count; i++) {
+    dim dims[LIMIT_RANK];
+    int rank = 0;
+    if ((int)(i - first) < count)
+      TRY(component_shape(c, indices[i - first], &rank, dims));
+    op_host_output(c, n, i, rank, dims);
+  }
+  return OK;
+}
