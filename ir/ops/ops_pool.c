@@ -3,15 +3,8 @@
 #include <string.h>
 
 #include "ir/ops/accumulate.h"
-#include "ir/ops/window.h"
-
-struct pool {
-  int rank;
-  struct window_axis axes[LIMIT_RANK];
-  bool slides[LIMIT_RANK];  /* false: the axis passes through */
-  bool disjoint;            /* windows do not overlap */
-  dim in[LIMIT_RANK], out[LIMIT_RANK];
-};
+#include "ir/ops/arrange.h"
+#include "ir/ops/pool.h"
 
 /* ---- geometry ---- */
 
@@ -45,7 +38,7 @@ static status pool_explicit(struct op_call *c, struct pool *p) {
   return OK;
 }
 
-static status pool_begin(struct op_call *c, int rank, const dim *dims, uint32_t first_input, struct pool *p) {
+status pool_begin(struct op_call *c, int rank, const dim *dims, uint32_t first_input, struct pool *p) {
   enum padding padding;
   int64_t sizes[LIMIT_RANK], strides[LIMIT_RANK];
   if (rank < 4 || rank > 5)
@@ -71,7 +64,7 @@ static status pool_begin(struct op_call *c, int rank, const dim *dims, uint32_t 
   return OK;
 }
 
-static status pool_check(struct op_call *c, const struct pool *p, value_id v, bool output, const char *what) {
+status pool_check(struct op_call *c, const struct pool *p, value_id v, bool output, const char *what) {
   struct flow_value x = *op_value(c, v);
   if (x.rank != p->rank)
     return fail(INVALID_ARGUMENT, "%s must be %d-dimensional: %s", what, p->rank, op_shape_text(c, x.rank, x.dims));
@@ -128,9 +121,13 @@ status build_max_pool(struct op_call *c) {
   uint32_t a = kb_in(&kb, v), o = kb_out(&kb, x.dtype, p.rank, p.out);
   expr_id index[LIMIT_RANK], at[LIMIT_RANK], inside;
   kb_loops(&kb, LOOP_PAR, p.rank, p.out, index);
-  struct accumulator acc = acc_begin(&kb, f_lowest(&kb.f));
+  struct element none = p.rank == 4 ? kb_limit(&kb, x.dtype, false) : f_lowest(&kb.f);
+  struct accumulator acc = acc_begin(&kb, none);
   int open = window_loops(&kb, &p, LOOP_RED, index, at, &inside);
-  struct element e = f_select(&kb.f, real_element(inside), kb_load(&kb, a, at), f_lowest(&kb.f));
+  struct element e = kb_load(&kb, a, at);
+  if (p.rank == 4 && dtype_is_float(x.dtype)) /* NaN and -inf do not count: a window of nothing else gives the lowest number */
+    e = f_select(&kb.f, f_binary(&kb.f, SCALAR_LT, none, e), e, none);
+  e = f_select(&kb.f, real_element(inside), e, none);
   acc_set(&kb, &acc, f_binary(&kb.f, SCALAR_MAX, acc_get(&kb, &acc), e));
   kb_close(&kb, open);
   kb_store(&kb, o, index, acc_get(&kb, &acc));

@@ -1,6 +1,8 @@
 /* window.c: see window.h. SAME pads so that there are ceil(in / stride) outputs, the odd element of padding at the end. */
 #include "ir/ops/window.h"
 
+#include "ir/ops/arrange.h"
+
 #include <string.h>
 
 status layout_read(struct op_call *c, int rank, struct layout *out) {
@@ -57,9 +59,12 @@ status window_solve(struct op_call *c, enum padding padding, struct window_axis 
   a->pad = op_dim(c, padding == PADDING_EXPLICIT ? a->explicit_before : 0);
   dim around = op_dim(c, padding == PADDING_EXPLICIT ? a->explicit_before + a->explicit_after : 0);
   dim room = dim_sub(t, dim_add(t, a->in, around), extent);
-  if (dim_less(t, room, op_dim(c, -a->stride)) == 1)
+  /* A result of less than none; one that is just none is empty. */
+  if (dim_less(t, room, op_dim(c, -2 * a->stride)) == 1 || op_dim_value(c, room) == -2 * a->stride)
     return fail(INVALID_ARGUMENT, "Computed output size would be negative: input %s, window %s, stride %lld", dim_text(t, a->in),
                 dim_text(t, extent), (long long)a->stride);
+  if (dim_less(t, room, zero) != 0)
+    TRY(op_require_le(c, op_dim(c, 1 - 2 * a->stride), room, "Computed output size would be negative: at least %d is missing, there is %d"));
   a->out = dim_floordiv(t, dim_add(t, room, stride), stride);
   if (dim_less(t, a->out, zero) != 0)
     a->out = dim_max(t, a->out, zero);
