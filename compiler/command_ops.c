@@ -1,4 +1,4 @@
-/* command_ops.c: tfc ops: the table of ops with what TensorFlow's registry says of them. */
+/* command_ops.c: tfc ops: the table of ops with what TensorFlow's registry says of them, and those that have no row. */
 #include <stdio.h>
 
 #include "compiler/commands.h"
@@ -19,9 +19,24 @@ static void print_types(const struct op_def *def) {
   }
 }
 
+/* The ops without a row, several on a line, so that a user sees what would be refused. */
+static void print_missing(void) {
+  int column = 0;
+  for (uint32_t i = 0; i < registry_count(); i++) {
+    const char *name = registry_at(i)->name;
+    if (op_row_find(name))
+      continue;
+    if (column > 100) {
+      printf("\n");
+      column = 0;
+    }
+    column += printf(column ? " %s" : "- %s", name);
+  }
+  printf("%s", column ? "\n" : "");
+}
+
 void command_ops(void) {
-  uint32_t count, known = 0;
-  op_rows(&count);
+  uint32_t known = 0;
   for (uint32_t i = 0; i < registry_count(); i++) {
     const struct op_def *def = registry_at(i);
     if (!op_row_find(def->name))
@@ -36,5 +51,7 @@ void command_ops(void) {
     print_types(def);
     printf("\n");
   }
-  printf("%u of TensorFlow's %u ops\n", known, registry_count());
+  printf("\nNot supported, UNIMPLEMENTED in a graph that needs them:\n");
+  print_missing();
+  printf("\n%u of TensorFlow's %u ops\n", known, registry_count());
 }
