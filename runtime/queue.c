@@ -65,15 +65,41 @@ static bool ring_reserve(struct queue *q) {
   return true;
 }
 
+static int64_t priority_of(struct tensor **tuple) { return *(const int64_t *)tuple[0]->data; }
+
+/* Priority queues: the ring is a binary heap, the smallest priority on top. Among equal ones the order is that of the heap:
+ * TensorFlow's, whose heap moves in the same way. */
+static void heap_rise(struct queue *q, int64_t at, struct tensor **tuple) {
+  for (int64_t parent; at > 0 && priority_of(*ring_at(q, parent = (at - 1) / 2)) > priority_of(tuple); at = parent)
+    *ring_at(q, at) = *ring_at(q, parent);
+  *ring_at(q, at) = tuple;
+}
+
+/* The last one has lost its place to the top's: the hole sinks to a leaf, and from there the last one rises. */
+static void heap_fill_top(struct queue *q, struct tensor **last) {
+  int64_t hole = 0;
+  for (int64_t child; (child = hole * 2 + 1) < q->size; hole = child) {
+    if (child + 1 < q->size && priority_of(*ring_at(q, child + 1)) <= priority_of(*ring_at(q, child)))
+      child++;
+    *ring_at(q, hole) = *ring_at(q, child);
+  }
+  heap_rise(q, hole, last);
+}
+
 static bool ring_push(struct queue *q, struct tensor **tuple) {
   if (!ring_reserve(q))
     return false;
   q->size++;
-  *ring_at(q, q->size - 1) = tuple;
+  if (q->spec.kind == QUEUE_PRIORITY)
+    heap_rise(q, q->size - 1, tuple);
+  else
+    *ring_at(q, q->size - 1) = tuple;
   return true;
 }
 
 static bool ring_push_front(struct queue *q, struct tensor **tuple) {
+  if (q->spec.kind == QUEUE_PRIORITY)
+    return ring_push(q, tuple);
   if (!ring_reserve(q))
     return false;
   q->start = (q->start + q->room - 1) % q->room;
@@ -82,30 +108,19 @@ static bool ring_push_front(struct queue *q, struct tensor **tuple) {
   return true;
 }
 
-static struct tensor **ring_remove(struct queue *q, int64_t i) {
-  struct tensor **tuple = *ring_at(q, i);
-  if (q->spec.kind == QUEUE_SHUFFLE) {
-    *ring_at(q, i) = *ring_at(q, q->size - 1); /* the order means nothing */
-  } else {
-    for (; i > 0; i--)
-      *ring_at(q, i) = *ring_at(q, i - 1);
-    q->start = (q->start + 1) % q->room;
-  }
+/* Takes the tuple that leaves next. */
+static struct tensor **ring_take(struct queue *q) {
+  bool shuffle = q->spec.kind == QUEUE_SHUFFLE;
+  int64_t i = shuffle ? (int64_t)(philox_next(&q->random) % (uint64_t)q->size) : 0;
+  struct tensor **tuple = *ring_at(q, i), **last = *ring_at(q, q->size - 1);
   q->size--;
+  if (shuffle)
+    *ring_at(q, i) = last; /* the order means nothing */
+  else if (q->spec.kind == QUEUE_PRIORITY && q->size)
+    heap_fill_top(q, last);
+  else if (q->spec.kind != QUEUE_PRIORITY)
+    q->start = (q->start + 1) % q->room;
   return tuple;
-}
-
-static int64_t priority_of(struct tensor **tuple) { return *(const int64_t *)tuple[0]->data; }
-
-/* The place of the tuple that leaves next. */
-static int64_t choose(struct queue *q) {
-  if (q->spec.kind == QUEUE_SHUFFLE)
-    return (int64_t)(philox_next(&q->random) % (uint64_t)q->size);
-  int64_t best = 0;
-  for (int64_t i = 1; q->spec.kind == QUEUE_PRIORITY && i < q->size; i++)
-    if (priority_of(*ring_at(q, i)) < priority_of(*ring_at(q, best)))
-      best = i;
-  return best;
 }
 
 /* ---- attempts ---- */
@@ -205,7 +220,7 @@ static bool proceed_dequeue(struct queue *q, struct attempt *a, bool *progress) 
   if (q->closed && q->size < a->count - a->done && proceed_at_end(q, a))
     return *progress = true;
   while (a->done < a->count && available(q) > 0) {
-    a->tuples[a->done++] = ring_remove(q, choose(q));
+    a->tuples[a->done++] = ring_take(q);
     *progress = true;
   }
   return a->done == a->count;
@@ -489,6 +504,27 @@ static void queue_destroy(struct resource *resource) {
 }
 
 const struct resource_maker queue_maker = { "queue", sizeof(struct queue), queue_init, queue_destroy };
+
+status queue_create(const struct queue_spec *spec, const char *name, struct queue **out) {
+  struct queue *q = calloc(1, sizeof *q);
+  char *copy = strdup(name);
+  if (!q || !copy) {
+    free(q);
+    free(copy);
+    return fail(RESOURCE_EXHAUSTED, "no memory for a queue");
+  }
+  q->resource.name = copy;
+  *out = q;
+  return queue_init(&q->resource, (void *)(uintptr_t)spec);
+}
+
+void queue_free(struct queue *q) {
+  if (!q)
+    return;
+  queue_destroy(&q->resource);
+  free(q->resource.name);
+  free(q);
+}
 
 static bool components_match(const struct queue_spec *a, const struct queue_spec *b, bool shapes) {
   if (a->component_count != b->component_count)
