@@ -199,6 +199,17 @@ struct element f_poly(struct formula *f, struct element x, int count, const doub
   return r;
 }
 
+/* Clenshaw's recurrence. */
+struct element f_chebyshev(struct formula *f, struct element t, int count, const double *c) {
+  struct element twice = f_binary(f, SCALAR_ADD, t, t), b0 = f_const_like(f, t, 0), b1 = b0;
+  for (int i = count - 1; i >= 1; i--) {
+    struct element next = f_binary(f, SCALAR_SUB, f_binary(f, SCALAR_MUL, twice, b0), b1);
+    b1 = b0;
+    b0 = f_binary(f, SCALAR_ADD, next, f_const_like(f, t, c[i]));
+  }
+  return f_binary(f, SCALAR_ADD, f_binary(f, SCALAR_SUB, f_binary(f, SCALAR_MUL, t, b0), b1), f_const_like(f, t, c[0]));
+}
+
 struct element f_sigmoid(struct formula *f, struct element a) {
   struct element one = f_const_like(f, a, 1);
   return f_binary(f, SCALAR_DIV, one, f_binary(f, SCALAR_ADD, one, f_unary(f, SCALAR_EXP, f_unary(f, SCALAR_NEG, a))));

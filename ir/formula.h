@@ -36,6 +36,8 @@ struct element f_conj(struct formula *f, struct element a);
 struct element f_norm(struct formula *f, struct element a); /* |a|, of complex numbers without overflow */
 /* A polynomial by Horner's rule, highest coefficient first. */
 struct element f_poly(struct formula *f, struct element x, int count, const double *coefficients);
+/* A Chebyshev series at t in [-1,1], lowest coefficient first (whole, not halved). */
+struct element f_chebyshev(struct formula *f, struct element t, int count, const double *coefficients);
 
 struct element f_sigmoid(struct formula *f, struct element a);
 struct element f_softplus(struct formula *f, struct element a);
@@ -44,7 +46,22 @@ struct element f_pow(struct formula *f, struct element a, struct element b);
 struct element f_ndtri(struct formula *f, struct element a);
 struct element f_erfinv(struct formula *f, struct element a);
 struct element f_digamma(struct formula *f, struct element a);
+struct element f_bessel_i0(struct formula *f, struct element a);
+struct element f_bessel_i1(struct formula *f, struct element a);
 struct element f_bessel_i0e(struct formula *f, struct element a);
 struct element f_bessel_i1e(struct formula *f, struct element a);
+struct element f_bessel_j0(struct formula *f, struct element a);
+struct element f_bessel_j1(struct formula *f, struct element a);
+struct element f_bessel_y0(struct formula *f, struct element a);
+struct element f_bessel_y1(struct formula *f, struct element a);
+struct element f_bessel_k0(struct formula *f, struct element a);
+struct element f_bessel_k1(struct formula *f, struct element a);
+struct element f_bessel_k0e(struct formula *f, struct element a);
+struct element f_bessel_k1e(struct formula *f, struct element a);
+struct element f_dawson(struct formula *f, struct element a);
+struct element f_exponential_integral(struct formula *f, struct element a);
+struct element f_fresnel_cos(struct formula *f, struct element a);
+struct element f_fresnel_sin(struct formula *f, struct element a);
+struct element f_spence(struct formula *f, struct element a);
 
 #endif

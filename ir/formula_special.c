@@ -114,24 +114,14 @@ static const double i1_large[] = {
   -7.2006844931138405e-13, -4.0836445336367436e-13, -2.120970066243899e-14, 4.2865710980777297e-14,
   1.013855666087693e-14, -3.6193270602780105e-15, -2.2626345241860689e-15, 2.7200464103316337e-16};
 
-/* Clenshaw's recurrence. */
-static struct element chebyshev(struct formula *f, struct element t, int count, const double *c) {
-  struct element twice = add(f, t, t), b0 = num(f, 0), b1 = num(f, 0);
-  for (int i = count - 1; i >= 1; i--) {
-    struct element next = add(f, sub(f, mul(f, twice, b0), b1), num(f, c[i]));
-    b1 = b0;
-    b0 = next;
-  }
-  return add(f, sub(f, mul(f, t, b0), b1), num(f, c[0]));
-}
 static struct element large_argument(struct formula *f, struct element x, int count, const double *c) {
   struct element safe = f_binary(f, SCALAR_MAX, x, num(f, 8));
   struct element t = sub(f, divide(f, num(f, 16), safe), num(f, 1));
-  return divide(f, chebyshev(f, t, count, c), un(f, SCALAR_SQRT, safe));
+  return divide(f, f_chebyshev(f, t, count, c), un(f, SCALAR_SQRT, safe));
 }
 static struct element small_argument(struct formula *f, struct element x, int count, const double *c) {
   struct element safe = f_binary(f, SCALAR_MIN, x, num(f, 8));
-  return chebyshev(f, sub(f, mul(f, safe, num(f, 0.25)), num(f, 1)), count, c);
+  return f_chebyshev(f, sub(f, mul(f, safe, num(f, 0.25)), num(f, 1)), count, c);
 }
 
 struct element f_bessel_i0e(struct formula *f, struct element a) {
@@ -145,3 +135,11 @@ struct element f_bessel_i1e(struct formula *f, struct element a) {
   struct element value = f_select(f, less(f, num(f, 8), x), large_argument(f, x, COUNT(i1_large), i1_large), small);
   return narrow(f, a, f_select(f, less(f, signed_x, num(f, 0)), un(f, SCALAR_NEG, value), value));
 }
+
+/* e^|x| times the scaled function; it overflows where e^|x| does, of half and bfloat16 where that of float does. */
+static struct element grown(struct formula *f, struct element a, struct element (*scaled)(struct formula *, struct element)) {
+  struct element x = element_dtype(f, a) == DTYPE_DOUBLE ? a : f_cast(f, DTYPE_FLOAT, a);
+  return narrow(f, a, mul(f, un(f, SCALAR_EXP, un(f, SCALAR_ABS, x)), scaled(f, x)));
+}
+struct element f_bessel_i0(struct formula *f, struct element a) { return grown(f, a, f_bessel_i0e); }
+struct element f_bessel_i1(struct formula *f, struct element a) { return grown(f, a, f_bessel_i1e); }

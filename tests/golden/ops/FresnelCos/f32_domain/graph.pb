@@ -1,0 +1,9 @@
+
+.
+xPlaceholder*
+dtype0*
+shape:0
+
+op
+FresnelCosx*
+T0"Ê
