@@ -1,0 +1,86 @@
+/* ops_sparse_host.c: calls into the runtime that give sparse or ragged tensors: sets, counts, crosses. The number of entries
+ * is known when they have run, the rank before. */
+#include "ir/ops/arrange.h"
+#include "ir/ops/host_call.h"
+#include "ir/ops/sparse_host.h"
+
+status op_sparse_outputs(struct op_call *c, struct flow_node *n, uint32_t first, int rank) {
+  dim dims[2] = {op_new_symbol(c), op_dim(c, rank)};
+  op_host_output(c, n, first, 2, dims);
+  op_host_output(c, n, first + 1, 1, dims);
+  op_host_output(c, n, first + 2, 1, &dims[1]);
+  return OK;
+}
+
+/* The rank that a shape input says: its length. */
+static status rank_of_shape(struct op_call *c, uint32_t i, int *out) {
+  value_id v;
+  TRY(op_input(c, i, &v));
+  const struct flow_value *x = op_value(c, v);
+  int64_t rank = x->rank == 1 ? op_dim_value(c, x->dims[0]) : -1;
+  if (x->rank != 1)
+    return fail(INVALID_ARGUMENT, "Shape must be a 1D tensor.");
+  if (rank < 0)
+    return fail(UNIMPLEMENTED, "a sparse tensor whose rank is not known while compiling");
+  *out = (int)rank;
+  return OK;
+}
+
+/* The rank of a dense input, or of the sparse tensor whose shape input `shape` is. */
+static status rank_of_operand(struct op_call *c, bool dense, uint32_t input, int *out) {
+  value_id v;
+  if (!dense)
+    return rank_of_shape(c, input, out);
+  TRY(op_input(c, input, &v));
+  *out = op_value(c, v)->rank;
+  return OK;
+}
+
+status build_set_operation(struct op_call *c) {
+  struct flow_node *n;
+  int a, b;
+  bool sparse = op_arg_index(c, "set1_shape") != UINT32_MAX, dense = op_arg_index(c, "set2_shape") == UINT32_MAX;
+  TRY(rank_of_operand(c, !sparse, sparse ? op_arg_index(c, "set1_shape") : 0, &a));
+  TRY(rank_of_operand(c, dense, dense ? 1 : op_arg_index(c, "set2_shape"), &b));
+  if (a < 2 || b < 2)
+    return fail(INVALID_ARGUMENT, "Shape has rank %d < 2", a < 2 ? a : b);
+  if (a != b)
+    return fail(INVALID_ARGUMENT, "Mismatched shapes: ranks %d and %d", a, b);
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  return op_sparse_outputs(c, n, 0, a);
+}
+
+/* The shape less its last dimension. */
+status build_set_size(struct op_call *c) {
+  struct flow_node *n;
+  value_id shape;
+  int rank, count;
+  dim *elements, dims[LIMIT_RANK];
+  TRY(rank_of_shape(c, 2, &rank));
+  if (rank < 2)
+    return fail(INVALID_ARGUMENT, "Shape has rank %d < 2", rank);
+  if (rank > LIMIT_RANK + 1)
+    return fail(UNIMPLEMENTED, "a result of rank %d", rank - 1);
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  TRY(op_input(c, 2, &shape));
+  TRY(op_known_elements(c, shape, &elements, &count));
+  for (int d = 0; d < rank - 1; d++)
+    dims[d] = elements[d] == NO_DIM ? op_new_symbol(c) : elements[d];
+  op_host_output(c, n, 0, rank - 1, dims);
+  return OK;
+}
+
+/* Counts of values: by rows, or of a vector. */
+status build_count_sparse(struct op_call *c) {
+  struct flow_node *n;
+  int rank = 2;
+  bool ragged = op_arg_index(c, "splits") != UINT32_MAX, sparse = op_arg_index(c, "dense_shape") != UINT32_MAX;
+  if (!ragged)
+    TRY(rank_of_operand(c, !sparse, sparse ? op_arg_index(c, "dense_shape") : 0, &rank));
+  if (!sparse && !ragged && rank != 1 && rank != 2)
+    return fail(INVALID_ARGUMENT, "Input must be a 1 or 2-dimensional tensor, not of rank %d", rank);
+  if (rank == 0)
+    return fail(INVALID_ARGUMENT, "The shape argument requires at least one element.");
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  return op_sparse_outputs(c, n, 0, rank == 1 ? 1 : 2);
+}

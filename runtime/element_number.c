@@ -1,0 +1,27 @@
+/* element_number.c: a switch over dtypes. */
+#include "runtime/element_number.h"
+
+int64_t element_int(const struct tensor *tensor, int64_t i) {
+  switch (tensor->dtype) {
+  case DTYPE_INT8: return ((const int8_t *)tensor->data)[i];
+  case DTYPE_UINT8: case DTYPE_BOOL: return ((const uint8_t *)tensor->data)[i];
+  case DTYPE_INT16: return ((const int16_t *)tensor->data)[i];
+  case DTYPE_UINT16: return ((const uint16_t *)tensor->data)[i];
+  case DTYPE_INT32: return ((const int32_t *)tensor->data)[i];
+  case DTYPE_UINT32: return ((const uint32_t *)tensor->data)[i];
+  case DTYPE_INT64: case DTYPE_UINT64: return ((const int64_t *)tensor->data)[i];
+  default: return 0;
+  }
+}
+
+void element_put_int(struct tensor *tensor, int64_t i, int64_t value) {
+  switch (tensor->dtype) {
+  case DTYPE_INT8: case DTYPE_UINT8: ((uint8_t *)tensor->data)[i] = (uint8_t)value; return;
+  case DTYPE_INT16: case DTYPE_UINT16: ((uint16_t *)tensor->data)[i] = (uint16_t)value; return;
+  case DTYPE_INT32: case DTYPE_UINT32: ((uint32_t *)tensor->data)[i] = (uint32_t)value; return;
+  case DTYPE_INT64: case DTYPE_UINT64: ((int64_t *)tensor->data)[i] = value; return;
+  case DTYPE_FLOAT: ((float *)tensor->data)[i] = (float)value; return;
+  case DTYPE_DOUBLE: ((double *)tensor->data)[i] = (double)value; return;
+  default: return;
+  }
+}
