@@ -47,6 +47,13 @@ status checkpoint_find(const struct checkpoint *checkpoint, const char *key, str
 /* The value of an entry; slices are put together. */
 status checkpoint_read(const struct checkpoint *checkpoint, const char *key, struct checkpoint_value *out);
 
+/* ---- slices ---- */
+
+/* The text "10 4 0,5:-": the whole tensor's sizes, then for each dimension the start and length, or - for all of it.
+ * INVALID_ARGUMENT: another form, or a slice outside of its tensor. */
+status checkpoint_slice_parse(const char *text, struct shape *whole, struct checkpoint_slice *slice);
+struct shape checkpoint_slice_shape(const struct shape *whole, const struct checkpoint_slice *slice);
+
 /* ---- the parts that files are made of ---- */
 
 status checkpoint_entry_parse(const void *data, size_t size, struct arena *arena, struct checkpoint_entry *out);

@@ -326,6 +326,20 @@ static void main_add(struct build *build) {
   vec_push(&build->specs, spec);
 }
 
+/* The chief runs what a SavedModel's loader would run, such as the filling of tables, as the entry `init`. */
+static void main_op_add(struct build *build) {
+  const struct graph *graph = build->model.graph;
+  const char *name = build->model.main_op;
+  size_t length = name ? strcspn(name, ":") : 0;
+  const char *bare = name ? arena_strndup(&build->arena, name, length) : NULL;
+  uint32_t node = bare ? graph_find(graph, bare) : NO_NODE;
+  if (node == NO_NODE || spec_find(build, "init") || graph->nodes.items[node].input_count + graph->nodes.items[node].control_count == 0)
+    return;
+  struct entry_spec spec = {.name = "init"};
+  vec_push(&spec.targets, bare);
+  vec_push(&build->specs, spec);
+}
+
 static status defaults_make(struct build *build) {
   static const char *const collections[] = {"init_op", "local_init_op", "ready_op", "train_op", "summary_op"};
   static const char *const operations[] = {"init", "init_all", "train", "train_op", "train_step"};
@@ -353,5 +367,6 @@ status entries_resolve(struct build *build) {
   }
   if (!build->specs.count)
     TRY(defaults_make(build));
+  main_op_add(build);
   return specs_check(build);
 }

@@ -100,5 +100,8 @@ void model_deinit(struct model *model) {
     vec_free(&model->signatures.items[i].outputs);
   }
   vec_free(&model->signatures);
+  vec_free(&model->assets);
+  vec_free(&model->objects);
+  vec_free(&model->captures);
   vec_free(&model->collections);
 }

@@ -122,12 +122,34 @@ struct signature {
   const char *name;
   VEC(struct signature_tensor) inputs, outputs;
 };
+/* TensorFlow 2's objects (modules, layers, variables) by number, 0 the root: what each calls its parts. */
+struct object_child {
+  const char *name;
+  uint32_t object;
+};
+struct object {
+  const struct object_child *children;
+  uint32_t child_count;
+};
+/* The objects that a function has captured: its last arguments, in order. */
+struct captures {
+  const char *function;
+  const uint32_t *objects;
+  uint32_t count;
+};
+struct asset {
+  const char *tensor, *file; /* "vocabulary:0" holds the path of the file in the SavedModel's folder `assets` */
+};
 struct model {
   struct graph *graph;
   VEC(struct signature) signatures;
   VEC(struct attr) collections;  /* name -> ATTR_LIST of ATTR_STRING: node_list and bytes_list collections */
   const char *variables_prefix;  /* a SavedModel's "DIR/variables/variables", or NULL */
   const char *restore_op, *restore_feed; /* saver_def: names, or NULL */
+  const char *main_op;           /* what a loader of the SavedModel runs after restoring (tables), or NULL */
+  VEC(struct asset) assets;
+  VEC(struct object) objects;
+  VEC(struct captures) captures;
   const char *sha256;            /* of the file's bytes (a SavedModel: of saved_model.pb), hex */
 };
 

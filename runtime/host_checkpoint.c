@@ -8,52 +8,6 @@
 #include "runtime/host.h"
 #include "runtime/host_path.h"
 
-/* ---- slices as text ---- */
-
-static bool take_number(const char **at, int64_t *out) {
-  char *end;
-  *out = strtoll(*at, &end, 10);
-  bool good = end > *at && *out >= 0;
-  *at = end;
-  return good;
-}
-
-static status slice_parse(const char *text, struct shape *whole, struct checkpoint_slice *slice) {
-  const char *at = text;
-  *whole = (struct shape){ 0 };
-  *slice = (struct checkpoint_slice){ 0 };
-  for (const char *space; (space = strchr(at, ' ')); at = space + 1) {
-    const char *end = at;
-    if (whole->rank == LIMIT_RANK || !take_number(&end, &whole->dims[whole->rank++]) || end != space)
-      return fail(INVALID_ARGUMENT, "can't parse shape and slice: '%s'", text);
-  }
-  for (;; at++) {
-    if (slice->rank == LIMIT_RANK)
-      return fail(INVALID_ARGUMENT, "can't parse shape and slice: '%s'", text);
-    int d = slice->rank++;
-    slice->length[d] = -1;
-    if (*at == '-')
-      at++;
-    else if (!take_number(&at, &slice->start[d]) || *at++ != ',' || !take_number(&at, &slice->length[d]))
-      return fail(INVALID_ARGUMENT, "can't parse shape and slice: '%s'", text);
-    if (*at != ':')
-      break;
-  }
-  if (*at || slice->rank != whole->rank)
-    return fail(INVALID_ARGUMENT, "can't parse shape and slice: '%s'", text);
-  for (int d = 0; d < slice->rank; d++)
-    if (slice->length[d] >= 0 && (slice->start[d] > whole->dims[d] || slice->length[d] > whole->dims[d] - slice->start[d]))
-      return fail(INVALID_ARGUMENT, "slice '%s' is not inside its shape", text);
-  return OK;
-}
-
-static struct shape slice_shape(const struct shape *whole, const struct checkpoint_slice *slice) {
-  struct shape shape = *whole;
-  for (int d = 0; d < shape.rank; d++)
-    shape.dims[d] = slice->length[d] < 0 ? whole->dims[d] : slice->length[d];
-  return shape;
-}
-
 static bool shape_equal(const struct shape *a, const struct shape *b) {
   return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank) == 0;
 }
@@ -79,8 +33,8 @@ static status save_one(struct checkpoint_writer *writer, const char *name, const
   struct checkpoint_slice slice;
   if (!*slice_text)
     return checkpoint_writer_add(writer, name, tensor);
-  TRY(slice_parse(slice_text, &whole, &slice));
-  part = slice_shape(&whole, &slice);
+  TRY(checkpoint_slice_parse(slice_text, &whole, &slice));
+  part = checkpoint_slice_shape(&whole, &slice);
   if (!shape_equal(&part, &tensor->shape))
     return fail(INVALID_ARGUMENT, "Slice of '%s' is %s, the tensor is %s", name, slice_text, shape_text(&tensor->shape));
   return checkpoint_writer_add_slice(writer, name, &whole, &slice, tensor);
@@ -114,11 +68,11 @@ static status restore_value(struct host_call *call, uint32_t i, const struct che
   struct shape whole, part;
   struct checkpoint_slice slice;
   struct tensor *tensor, *owned;
-  TRY(slice_parse(slice_text, &whole, &slice));
+  TRY(checkpoint_slice_parse(slice_text, &whole, &slice));
   if (!shape_equal(&whole, &value->shape))
     return fail(INVALID_ARGUMENT, "Shape in shape_and_slice spec %s does not match the shape in the save file: %s", shape_text(&whole),
                 shape_text(&value->shape));
-  part = slice_shape(&whole, &slice);
+  part = checkpoint_slice_shape(&whole, &slice);
   TRY(tensor_create(value->dtype, &part, &tensor));
   status result = checkpoint_slice_copy(&slice, &whole, dtype_size(value->dtype), value->data, tensor->data, true);
   if (result == OK && value->dtype == DTYPE_STRING) { /* the views point into the file's bytes */

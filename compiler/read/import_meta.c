@@ -3,6 +3,31 @@
 
 #include "compiler/read/import.h"
 
+/* What TensorFlow's loader runs: named by a signature, in older models by a collection. */
+static void import_main_op(const Tensorflow__MetaGraphDef *meta, struct arena *arena, struct model *out) {
+  static const char *const collections[] = {"saved_model_main_op", "legacy_init_op"};
+  for (size_t i = 0; i < meta->n_signature_def; i++) {
+    const Tensorflow__SignatureDef *def = meta->signature_def[i]->value;
+    if (def && strcmp(meta->signature_def[i]->key, "__saved_model_init_op") == 0 && def->n_outputs == 1 && def->outputs[0]->value &&
+        def->outputs[0]->value->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_NAME)
+      out->main_op = arena_strdup(arena, def->outputs[0]->value->name);
+  }
+  for (size_t c = 0; c < sizeof collections / sizeof *collections && !out->main_op; c++)
+    for (uint32_t i = 0; i < out->collections.count; i++) {
+      const struct attr *a = &out->collections.items[i];
+      if (strcmp(a->name, collections[c]) == 0 && a->value.list.count == 1)
+        out->main_op = a->value.list.items[0].s.data;
+    }
+}
+
+static void import_assets(const Tensorflow__MetaGraphDef *meta, struct arena *arena, struct model *out) {
+  for (size_t i = 0; i < meta->n_asset_file_def; i++) {
+    const Tensorflow__AssetFileDef *def = meta->asset_file_def[i];
+    if (def->tensor_info && def->tensor_info->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_NAME)
+      vec_push(&out->assets, (struct asset){arena_strdup(arena, def->tensor_info->name), arena_strdup(arena, def->filename)});
+  }
+}
+
 static void import_signatures(const Tensorflow__MetaGraphDef *meta, struct arena *arena, struct model *out) {
   for (size_t i = 0; i < meta->n_signature_def; i++) {
     const Tensorflow__SignatureDef *def = meta->signature_def[i]->value;
@@ -53,6 +78,10 @@ status import_meta(const Tensorflow__MetaGraphDef *meta, struct arena *arena, st
   TRY(import_graph(meta->graph_def, arena, &out->graph));
   import_signatures(meta, arena, out);
   import_collections(meta, arena, out);
+  import_main_op(meta, arena, out);
+  import_assets(meta, arena, out);
+  if (meta->object_graph_def)
+    import_objects(meta->object_graph_def, arena, out);
   if (meta->saver_def) {
     out->restore_op = arena_strdup(arena, meta->saver_def->restore_op_name);
     out->restore_feed = arena_strdup(arena, meta->saver_def->filename_tensor_name);

@@ -15,4 +15,9 @@ struct bundle;
 status bundle_open(const char *prefix, struct arena *arena, struct bundle **out);
 status bundle_read(struct bundle *bundle, const char *key, struct constant *out);
 
+/* object_graph.c: the keys under which the bundle has the values of the model's objects, one for each of model->objects, in
+ * the arena; NULL where it has none. The bundle has a graph of objects of its own, which may number them in another way:
+ * objects are the same when they are reached by the same names. All NULL when the bundle has no such graph. */
+status object_keys_read(struct bundle *bundle, const struct model *model, struct arena *arena, const char ***out);
+
 #endif

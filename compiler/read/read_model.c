@@ -2,6 +2,7 @@
  * the messages live in an arena of their own: importing copies what it keeps. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -130,6 +131,25 @@ static bool file_exists(const char *path) {
   return stat(path, &st) == 0;
 }
 
+/* The loader feeds an asset's tensor with the path of its file; here the tensor becomes that constant. */
+static status asset_bind(const char *folder, const struct asset *asset, struct arena *arena, struct graph *graph) {
+  struct edge e;
+  TRY(graph_find_output(graph, asset->tensor, &e));
+  char *whole = realpath(folder, NULL); /* the executable may run in another folder */
+  const char *path = arena_printf(arena, "%s/assets/%s", whole ? whole : folder, asset->file);
+  free(whole);
+  struct string_view *text = ARENA_NEW(arena, struct string_view);
+  *text = (struct string_view){path, strlen(path)};
+  struct constant *value = ARENA_NEW(arena, struct constant);
+  *value = (struct constant){.dtype = DTYPE_STRING, .count = 1, .data = text};
+  struct attr *attrs = ARENA_ARRAY(arena, struct attr, 2);
+  attrs[0] = (struct attr){.name = "dtype", .value = {.kind = ATTR_TYPE, .i = DTYPE_STRING}};
+  attrs[1] = (struct attr){.name = "value", .value = {.kind = ATTR_TENSOR, .tensor = value}};
+  struct node *n = &graph->nodes.items[e.node];
+  *n = (struct node){.name = n->name, .op = "Const", .device = n->device, .attrs = attrs, .attr_count = 2};
+  return OK;
+}
+
 static status saved_model_read(const char *folder, struct arena *arena, struct model *out) {
   const char *path = arena_printf(arena, "%s/saved_model.pb", folder);
   const char *text_path = arena_printf(arena, "%s/saved_model.pbtxt", folder);
@@ -139,6 +159,8 @@ static status saved_model_read(const char *folder, struct arena *arena, struct m
   const char *prefix = arena_printf(arena, "%s/variables/variables", folder);
   if (file_exists(arena_printf(arena, "%s.index", prefix)))
     out->variables_prefix = prefix;
+  for (uint32_t i = 0; i < out->assets.count; i++)
+    TRY(asset_bind(folder, &out->assets.items[i], arena, out->graph));
   return OK;
 }
 
