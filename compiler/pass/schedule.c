@@ -2,11 +2,18 @@
  *
  * A value that is read from a variable, or an alias of one, carries the variable (`origin`); each variable has the list of uses
  * of such values. An update may run when all uses of values read so far have run. One that is needed earlier gets
- * snapshots of the values that still have uses. The lists are short: a variable has a handful of readers.
+ * snapshots of the values that still have uses; before it runs, reads that nothing orders after it run: who reads beside an update sees
+ * the old value, wherever he stands (TensorFlow runs such reads first, as roots of its graph). The lists are short: a variable
+ * has a handful of readers.
  */
 #include "compiler/pass/schedule.h"
 
 #include <stdlib.h>
+
+struct reader {
+  flow_id node;
+  uint32_t next; /* index + 1 of the next reader of the same variable, or 0 */
+};
 
 struct scheduler {
   struct flow *flow;
@@ -19,6 +26,8 @@ struct scheduler {
   VEC(flow_id) held;         /* updates that wait, by number */
   VEC(value_id) read;        /* values that carry a variable, made so far */
   flow_id *last_update;      /* per variable seen in this flow */
+  uint32_t *first_reader;    /* per variable: index + 1 into readers of its first one, or 0 */
+  VEC(struct reader) readers;
   uint32_t var_count;
   VEC(uint32_t) updated;     /* of the node looked at last */
 };
@@ -119,6 +128,26 @@ static void collect_vars(struct scheduler *s, const struct flow *flow) {
     for (uint32_t i = 0; i < node->region_count; i++)
       collect_vars(s, node->branches[i]);
   }
+}
+
+static void add_readers(struct scheduler *s, const struct flow_node *node, flow_id top) {
+  if (node->op == FLOW_READ || node->op == FLOW_VARIABLE) {
+    if (node->var >= s->var_count)
+      return; /* nothing updates it */
+    vec_push(&s->readers, (struct reader){ top, s->first_reader[node->var] });
+    s->first_reader[node->var] = s->readers.count;
+  }
+  for (uint32_t r = 0; r < node->region_count; r++)
+    for (uint32_t i = 1; i < node->branches[r]->nodes.count; i++)
+      if (node->branches[r]->nodes.items[i])
+        add_readers(s, node->branches[r]->nodes.items[i], top);
+}
+
+static void collect_readers(struct scheduler *s) {
+  s->first_reader = ARENA_ARRAY(s->flow->arena, uint32_t, s->var_count + 1);
+  for (uint32_t n = s->node_count - 1; n > 0; n--) /* from the last: lists begin with the first reader */
+    if (s->flow->nodes.items[n])
+      add_readers(s, s->flow->nodes.items[n], n);
 }
 
 /* ---- the walk ---- */
@@ -274,10 +303,51 @@ static status emit_needs(struct scheduler *s, const struct flow_node *node) {
   return OK;
 }
 
+/* Whether a node that has not run could run now: what it waits for has run, or is pure and could run too. The search gives
+ * up after a few nodes: then the read keeps its place. */
+static bool may_run_now(struct scheduler *s, flow_id id, int *budget) {
+  const struct flow_node *node = s->flow->nodes.items[id];
+  if (!node || s->state[id] == NODE_DONE)
+    return true;
+  bool pure = node->op == FLOW_READ || node->op == FLOW_VARIABLE || node->op == FLOW_CONST || node->op == FLOW_ALIAS ||
+              node->op == FLOW_KERNEL || node->op == FLOW_FEED || node->op == FLOW_IF || node->op == FLOW_NOOP;
+  if (s->state[id] != NODE_LATER || !pure || is_update(s, node) || --*budget < 0)
+    return false;
+  for (uint32_t i = 0; i < input_count(node); i++) {
+    value_id v = input_of(node, i);
+    if (v && s->flow->values.items[v].producer && !may_run_now(s, s->flow->values.items[v].producer, budget))
+      return false;
+  }
+  for (uint32_t i = 0; i < node->controls.count; i++)
+    if (!may_run_now(s, node->controls.items[i], budget))
+      return false;
+  return true;
+}
+
+/* Reads of what `update` is about to change, which no edge orders after it. */
+static status emit_readers(struct scheduler *s, flow_id update) {
+  VEC(uint32_t) vars = {0};
+  is_update(s, s->flow->nodes.items[update]);
+  for (uint32_t i = 0; i < s->updated.count; i++)
+    vec_push(&vars, s->updated.items[i]);
+  status result = OK;
+  for (uint32_t i = 0; i < vars.count; i++)
+    for (uint32_t r = s->first_reader[vars.items[i]]; r && result == OK; r = s->readers.items[r - 1].next) {
+      int budget = 32;
+      flow_id id = s->readers.items[r - 1].node;
+      if (s->state[id] == NODE_LATER && may_run_now(s, id, &budget))
+        result = emit(s, id);
+    }
+  vec_free(&vars);
+  return result;
+}
+
 static status emit(struct scheduler *s, flow_id id) {
   struct flow_node *node = s->flow->nodes.items[id];
   bool updates = is_update(s, node);
   s->state[id] = NODE_BUSY;
+  if (updates)
+    TRY(emit_readers(s, id));
   TRY(emit_needs(s, node));
   if (updates)
     protect_reads(s, id);
@@ -324,6 +394,7 @@ status schedule_flow(struct flow *flow, struct schedule *out) {
   struct scheduler s = { .flow = flow, .out = out, .node_count = flow->nodes.count, .value_count = flow->values.count };
   collect_vars(&s, flow);
   collect_uses(&s);
+  collect_readers(&s);
   /* snapshots add values, but carry no variable */
   s.origin = ARENA_ARRAY(flow->arena, uint32_t, flow->values.count + 1);
   s.state = ARENA_ARRAY(flow->arena, uint8_t, flow->nodes.count + 1);
@@ -345,5 +416,6 @@ status schedule_flow(struct flow *flow, struct schedule *out) {
   vec_free(&s.held);
   vec_free(&s.read);
   vec_free(&s.updated);
+  vec_free(&s.readers);
   return result;
 }

@@ -33,6 +33,9 @@ static const struct schedule_case cases[] = {
   { "assigning a variable to itself needs no copy", { "r=read0", "assign0(r)" }, "1 2" },
   { "updates of one variable keep their order", { "c=const()", "assign0(c)", "d=const()", "assign0(d)" }, "1 3 2 4" },
   { "a read after the update reads the new value", { "c=const()", "assign0(c)", "r=read0#2", "send(r)" }, "1 2 3 4" },
+  { "a read beside an update that is needed early sees the old value",
+    { "c=const()", "assign0(c)", "q=read0#2", "r=read0", "send(r)", "send(q)" }, "1 4 s 2 3 5 6" },
+  { "a read that waits for a receive keeps its place", { "c=const()", "assign0(c)", "q=read0#2", "v=recv()", "r=read0#4" }, "1 2 3 4 5" },
   { "uses of other variables are nobody's concern", { "r=read0", "c=const()", "assign1(c)", "k=use(r)#3" }, "1 2 3 4" },
 };
 
