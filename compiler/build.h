@@ -49,7 +49,8 @@ struct emitted {
 };
 status build_emit(struct build *build, uint32_t task, struct emitted *out);
 
-/* link.c: object + runtime -> executable. INTERNAL with the linker's words. */
-status link_executable(const char *object_path, const char *output_path);
+/* link.c: object + runtime -> executable; `program`: the emitted one, which says what parts of the runtime it needs. INTERNAL with the
+ * linker's words. */
+status link_executable(const char *object_path, const void *program, const char *output_path);
 
 #endif

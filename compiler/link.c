@@ -1,6 +1,7 @@
 /* link.c: object + runtime -> executable, with LLVM's linker, or else the C compiler as a driver for whatever linker there is.
  *
- * The runtime's archives are part of tfc; the linker reads them from memory files. The executable needs libc and libm.
+ * The runtime's archives are part of tfc; the linker reads them from memory files. The executable needs libc and libm. Parts of the
+ * runtime that not every program needs (runtime/host.def) are asked for by symbol; the libraries behind them come along.
  * Only functions named link_ touch files or processes.
  */
 #include <errno.h>
@@ -14,9 +15,40 @@
 #include <unistd.h>
 
 #include "compiler/build.h"
+#include "runtime/program.h"
 
-extern const unsigned char runtime_archive_data[], nghttp2_archive_data[];
-extern const uint64_t runtime_archive_size, nghttp2_archive_size;
+#define ARCHIVE(name) extern const unsigned char name##_archive_data[]; extern const uint64_t name##_archive_size;
+ARCHIVE(runtime) ARCHIVE(nghttp2) ARCHIVE(png) ARCHIVE(jpeg) ARCHIVE(z)
+#undef ARCHIVE
+
+/* In the linker's order: what needs another comes first. */
+static const struct {
+  const char *name;
+  const unsigned char *data;
+  const uint64_t *size;
+  bool is_optional; /* only parts of the runtime need it */
+} archives[] = {
+  { "libtfcrt.a", runtime_archive_data, &runtime_archive_size, false },
+  { "libnghttp2.a", nghttp2_archive_data, &nghttp2_archive_size, false },
+  { "libpng.a", png_archive_data, &png_archive_size, true },
+  { "libjpeg.a", jpeg_archive_data, &jpeg_archive_size, true },
+  { "libz.a", z_archive_data, &z_archive_size, true },
+};
+#define ARCHIVE_COUNT ((int)(sizeof archives / sizeof *archives))
+
+/* The optional parts of the runtime: a symbol of each, and the host calls that need it. */
+static const struct {
+  const char *host, *symbol;
+} parts[] = {
+#define HOST(name, function)
+#define PART(name, function) { #name, #function },
+#define USES(name, part) { #name, #part },
+#include "runtime/host.def"
+#undef HOST
+#undef PART
+#undef USES
+};
+#define PART_COUNT ((int)(sizeof parts / sizeof *parts))
 
 #define LINKER_WORDS_MAX 1500 /* of a failing linker: fits a diagnostic */
 
@@ -29,11 +61,11 @@ extern const uint64_t runtime_archive_size, nghttp2_archive_size;
 #endif
 
 struct link_words {
-  const char *items[64];
+  const char *items[64 + ARCHIVE_COUNT + PART_COUNT];
   int count;
 };
 static void add(struct link_words *words, const char *word) {
-  if (words->count < 63)
+  if (words->count < 63 + ARCHIVE_COUNT + PART_COUNT)
     words->items[words->count++] = word;
 }
 
@@ -52,6 +84,14 @@ static int link_memory_file(const char *name, const void *data, uint64_t size) {
   }
   return fd;
 }
+
+/* What is linked together. */
+struct link_job {
+  const char *object, *output;
+  const char *archives[ARCHIVE_COUNT]; /* paths */
+  const char *symbols[PART_COUNT];     /* of parts; each once */
+  int archive_count, symbol_count;
+};
 
 static const char *const start_folders[] = { "/usr/lib/" TRIPLE, "/usr/lib64", "/usr/lib", "/lib/" TRIPLE, "/lib64" };
 
@@ -126,8 +166,7 @@ static int link_run(const char *program, const struct link_words *words, char *s
   return child > 0 && WIFEXITED(state) ? WEXITSTATUS(state) : -1;
 }
 
-static status link_with_lld(const char *program, const char *folder, const char *object, const char *runtime,
-                            const char *nghttp2, const char *output) {
+static status link_with_lld(const char *program, const char *folder, const struct link_job *job) {
   char crt1[300], crti[300], crtn[300], search[300], support[512], said[LINKER_WORDS_MAX];
   snprintf(crt1, sizeof crt1, "%s/crt1.o", folder);
   snprintf(crti, sizeof crti, "%s/crti.o", folder);
@@ -137,7 +176,7 @@ static status link_with_lld(const char *program, const char *folder, const char 
   struct link_words words = { .count = 0 };
   add(&words, "ld.lld");
   add(&words, "-o");
-  add(&words, output);
+  add(&words, job->output);
   add(&words, "--dynamic-linker=" LOADER);
   add(&words, "--gc-sections");
   add(&words, "--strip-debug");
@@ -149,11 +188,15 @@ static status link_with_lld(const char *program, const char *folder, const char 
   add(&words, "-L/lib/" TRIPLE);
   add(&words, crt1);
   add(&words, crti);
+  for (int i = 0; i < job->symbol_count; i++) {
+    add(&words, "-u");
+    add(&words, job->symbols[i]);
+  }
   add(&words, "--whole-archive"); /* where it is one */
-  add(&words, object);
+  add(&words, job->object);
   add(&words, "--no-whole-archive");
-  add(&words, runtime);
-  add(&words, nghttp2);
+  for (int i = 0; i < job->archive_count; i++)
+    add(&words, job->archives[i]);
   if (has_support)
     add(&words, support);
   add(&words, "--as-needed");
@@ -166,20 +209,23 @@ static status link_with_lld(const char *program, const char *folder, const char 
   return OK;
 }
 
-static status link_with_cc(const char *program, const char *object, const char *runtime, const char *nghttp2,
-                           const char *output) {
+static status link_with_cc(const char *program, const struct link_job *job) {
   char said[LINKER_WORDS_MAX];
   struct link_words words = { .count = 0 };
   add(&words, "cc");
   add(&words, "-o");
-  add(&words, output);
+  add(&words, job->output);
   add(&words, "-no-pie");
+  for (int i = 0; i < job->symbol_count; i++) {
+    add(&words, "-u");
+    add(&words, job->symbols[i]);
+  }
   add(&words, "-Wl,--gc-sections,--strip-debug,--build-id=none");
   add(&words, "-Wl,--whole-archive");
-  add(&words, object);
+  add(&words, job->object);
   add(&words, "-Wl,--no-whole-archive");
-  add(&words, runtime);
-  add(&words, nghttp2);
+  for (int i = 0; i < job->archive_count; i++)
+    add(&words, job->archives[i]);
   add(&words, "-lm");
   add(&words, "-lpthread");
   add(&words, NULL);
@@ -188,33 +234,57 @@ static status link_with_cc(const char *program, const char *object, const char *
   return OK;
 }
 
-static status link_with_any(const char *object, const char *runtime, const char *nghttp2, const char *output) {
+static status link_with_any(const struct link_job *job) {
   static const char *const linkers[] = { "ld.lld-19", "ld.lld" };
   char program[512];
   const char *folder = link_start_folder();
   for (size_t i = 0; folder && i < sizeof linkers / sizeof *linkers; i++)
     if (link_find_program(linkers[i], program, sizeof program))
-      return link_with_lld(program, folder, object, runtime, nghttp2, output);
+      return link_with_lld(program, folder, job);
   if (link_find_program("cc", program, sizeof program))
-    return link_with_cc(program, object, runtime, nghttp2, output);
+    return link_with_cc(program, job);
   return fail(FAILED_PRECONDITION, "no linker: neither ld.lld-19, ld.lld nor cc is in PATH");
 }
 
-status link_executable(const char *object_path, const char *output_path) {
-  int runtime = link_memory_file("libtfcrt.a", runtime_archive_data, runtime_archive_size);
-  int nghttp2 = link_memory_file("libnghttp2.a", nghttp2_archive_data, nghttp2_archive_size);
-  status result;
-  if (runtime < 0 || nghttp2 < 0) {
-    result = fail(RESOURCE_EXHAUSTED, "no memory for the runtime's archives");
-  } else {
-    char runtime_path[64], nghttp2_path[64];
-    snprintf(runtime_path, sizeof runtime_path, "/proc/self/fd/%d", runtime);
-    snprintf(nghttp2_path, sizeof nghttp2_path, "/proc/self/fd/%d", nghttp2);
-    result = link_with_any(object_path, runtime_path, nghttp2_path, output_path);
+static void add_symbol(struct link_job *job, const char *symbol) {
+  for (int i = 0; i < job->symbol_count; i++)
+    if (strcmp(job->symbols[i], symbol) == 0)
+      return;
+  job->symbols[job->symbol_count++] = symbol;
+}
+
+/* The parts that the program's calls need. */
+static void find_parts(const struct program *program, struct link_job *job) {
+  for (uint32_t i = 0; i < program->tables[PROGRAM_INSTRS].count; i++) {
+    const struct program_instr *instr = program_instr(program, i);
+    for (int part = 0; instr->op == INSTR_HOST && part < PART_COUNT; part++)
+      if (strcmp(parts[part].host, program_text(program, instr->number)) == 0)
+        add_symbol(job, parts[part].symbol);
   }
-  if (runtime >= 0)
-    close(runtime);
-  if (nghttp2 >= 0)
-    close(nghttp2);
+}
+
+status link_executable(const char *object_path, const void *program, const char *output_path) {
+  struct link_job job = { .object = object_path, .output = output_path };
+  int files[ARCHIVE_COUNT];
+  char paths[ARCHIVE_COUNT][64];
+  status result = OK;
+  find_parts(program, &job);
+  for (int i = 0; i < ARCHIVE_COUNT && result == OK; i++) {
+    if (archives[i].is_optional && job.symbol_count == 0)
+      continue;
+    int at = job.archive_count, file = link_memory_file(archives[i].name, archives[i].data, *archives[i].size);
+    if (file < 0) {
+      result = fail(RESOURCE_EXHAUSTED, "no memory for the runtime's archives");
+      break;
+    }
+    files[at] = file;
+    snprintf(paths[at], sizeof paths[at], "/proc/self/fd/%d", file);
+    job.archives[at] = paths[at];
+    job.archive_count++;
+  }
+  if (result == OK)
+    result = link_with_any(&job);
+  for (int i = 0; i < job.archive_count; i++)
+    close(files[i]);
   return result;
 }

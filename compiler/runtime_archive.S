@@ -1,20 +1,19 @@
 /* The runtime's archives as data: tfc links executables wherever it is, without files beside it. */
+    .macro archive name, file
     .section .rodata
     .balign 16
-    .globl runtime_archive_data
-    .globl runtime_archive_size
-    .globl nghttp2_archive_data
-    .globl nghttp2_archive_size
-runtime_archive_data:
-    .incbin TFC_RUNTIME_ARCHIVE
-runtime_archive_end:
-    .balign 16
-nghttp2_archive_data:
-    .incbin TFC_NGHTTP2_ARCHIVE
-nghttp2_archive_end:
+    .globl \name\()_archive_data
+    .globl \name\()_archive_size
+\name\()_archive_data:
+    .incbin "\file"
+\name\()_archive_end:
     .balign 8
-runtime_archive_size:
-    .quad runtime_archive_end - runtime_archive_data
-nghttp2_archive_size:
-    .quad nghttp2_archive_end - nghttp2_archive_data
+\name\()_archive_size:
+    .quad \name\()_archive_end - \name\()_archive_data
+    .endm
+    archive runtime, TFC_RUNTIME_ARCHIVE
+    archive nghttp2, TFC_NGHTTP2_ARCHIVE
+    archive png, TFC_PNG_ARCHIVE
+    archive jpeg, TFC_JPEG_ARCHIVE
+    archive z, TFC_Z_ARCHIVE
     .section .note.GNU-stack,"",@progbits

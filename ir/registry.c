@@ -98,7 +98,7 @@ static struct attr_value parse_default(const char *type, char *text) {
 
 static void parse_allowed(const char *type, char *text, struct op_attr *out) {
   VEC(const char *) words = {0};
-  for (char *save, *word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save))
+  for (char *word; (word = strsep(&text, ","));) /* a word may be empty: a string that is */
     vec_push(&words, word);
   if (strcmp(type, "type") == 0 || strcmp(type, "list(type)") == 0) {
     uint8_t *types = arena_alloc(&registry.arena, words.count + 1);

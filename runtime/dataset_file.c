@@ -7,6 +7,7 @@
 #include "base/crc32c.h"
 #include "runtime/dataset.h"
 #include "runtime/host_path.h"
+#include "runtime/inflate.h"
 
 #define RECORD_CHUNK (1 << 20) /* memory is taken as bytes come: a damaged length asks for anything */
 
@@ -26,6 +27,17 @@ static void file_stop(struct cursor *c) {
   free(s->buffer);
 }
 
+/* compression_type: the input behind the lengths of records, or behind the names; "" when there is none. */
+static struct string_view compression_of(const struct dataset *d) {
+  uint32_t at = strncmp(d->kind->op, "FixedLength", 11) == 0 ? 5 : 1;
+  bool is_there = at < d->input_count && d->inputs[at]->dtype == DTYPE_STRING && d->inputs[at]->count == 1;
+  return is_there ? host_scalar_string(d->inputs[at]) : (struct string_view){ "", 0 };
+}
+
+static bool is_word(struct string_view text, const char *word) {
+  return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
+}
+
 /* *end when there is no file left. */
 static status file_open(struct cursor *c, bool *end) {
   struct file_state *s = c->state;
@@ -35,7 +47,16 @@ static status file_open(struct cursor *c, bool *end) {
     return OK;
   TRY(host_path(((const struct string_view *)names->data)[s->number++], s->path, sizeof s->path));
   s->file = fopen(s->path, "rbe");
-  return s->file ? OK : fail(errno == ENOENT ? NOT_FOUND : UNKNOWN, "%s; %s", s->path, strerror(errno));
+  if (!s->file)
+    return fail(errno == ENOENT ? NOT_FOUND : UNKNOWN, "%s; %s", s->path, strerror(errno));
+  struct string_view type = compression_of(c->dataset);
+  if (!type.size)
+    return OK;
+  FILE *inflated = inflated_file(s->file, type.data[0] == 'G');
+  if (!inflated)
+    return fail(RESOURCE_EXHAUSTED, "no memory to decompress %s", s->path);
+  s->file = inflated;
+  return OK;
 }
 
 static void file_done(struct file_state *s) {
@@ -48,13 +69,12 @@ static status give_text(const char *data, size_t size, struct tensor **out) {
 }
 
 static status compression_check(const struct dataset *d) {
-  bool lengths = strncmp(d->kind->op, "FixedLength", 11) == 0;
-  uint32_t at = lengths ? 5 : 1;
-  if (d->input_count < (lengths ? 5u : 1u) || d->inputs[0]->dtype != DTYPE_STRING)
+  struct string_view type = compression_of(d);
+  if (d->input_count < (strncmp(d->kind->op, "FixedLength", 11) == 0 ? 5u : 1u) || d->inputs[0]->dtype != DTYPE_STRING)
     return fail(INVALID_ARGUMENT, "filenames are missing");
-  if (at < d->input_count && d->inputs[at]->dtype == DTYPE_STRING && host_scalar_string(d->inputs[at]).size)
-    return fail(UNIMPLEMENTED, "compressed files (%.*s)", (int)host_scalar_string(d->inputs[at]).size, host_scalar_string(d->inputs[at]).data);
-  return OK;
+  if (d->inputs[0]->shape.rank > 1)
+    return fail(INVALID_ARGUMENT, "`filenames` must be a scalar or a vector.");
+  return !type.size || is_word(type, "GZIP") || is_word(type, "ZLIB") ? OK : fail(INVALID_ARGUMENT, "Unsupported compression_type.");
 }
 
 /* ---- lines ---- */
@@ -67,6 +87,8 @@ static status line_next(struct cursor *c, const struct dataset_run *run, struct 
     if (*end)
       return OK;
     ssize_t size = getline(&s->buffer, &s->room, s->file);
+    if (size < 0 && ferror(s->file))
+      return fail(DATA_LOSS, "%s: damaged compressed bytes", s->path);
     if (size >= 0) {
       size_t kept = 0;
       for (ssize_t i = 0; i < size; i++)
@@ -114,7 +136,7 @@ static status record_next(struct cursor *c, const struct dataset_run *run, struc
       return OK;
     uint64_t size;
     size_t got = fread(&size, 1, 8, s->file);
-    if (got == 0) {
+    if (got == 0 && !ferror(s->file)) {
       file_done(s);
       continue;
     }
@@ -129,14 +151,38 @@ static status record_next(struct cursor *c, const struct dataset_run *run, struc
 
 /* ---- records of one length: inputs 1 .. 3 are the bytes before all, of each, and behind all ---- */
 
+/* A compressed file can only be read forwards: its end is found in a copy. */
+static status make_seekable(struct file_state *s) {
+  FILE *copy = tmpfile();
+  char chunk[4096];
+  bool good = copy != NULL;
+  for (size_t size; good && (size = fread(chunk, 1, sizeof chunk, s->file)) > 0;)
+    good = fwrite(chunk, 1, size, copy) == size;
+  if (good && ferror(s->file)) {
+    fclose(copy);
+    return fail(DATA_LOSS, "%s: damaged compressed bytes", s->path);
+  }
+  if (!good) {
+    if (copy)
+      fclose(copy);
+    return fail(RESOURCE_EXHAUSTED, "%s: no room to decompress it", s->path);
+  }
+  fclose(s->file);
+  s->file = copy;
+  return OK;
+}
+
 static status fixed_open(struct cursor *c, int64_t header, int64_t record, int64_t footer) {
   struct file_state *s = c->state;
   if (record < 1 || header < 0 || footer < 0)
     return fail(INVALID_ARGUMENT, "`record_bytes` must be > 0, `header_bytes` and `footer_bytes` >= 0");
+  bool compressed = compression_of(c->dataset).size > 0;
+  if (compressed)
+    TRY(make_seekable(s));
   if (fseek(s->file, 0, SEEK_END) != 0)
     return fail(UNIMPLEMENTED, "%s: a file that has no end", s->path);
   s->left = ftell(s->file) - header - footer;
-  if (s->left < 0 || s->left % record)
+  if (!compressed && (s->left < 0 || s->left % record))
     return fail(INVALID_ARGUMENT, "Excess bytes in file %s: its body of %lld bytes is no multiple of %lld", s->path,
                 (long long)s->left, (long long)record);
   return fseek(s->file, header, SEEK_SET) == 0 ? OK : fail(UNKNOWN, "%s; %s", s->path, strerror(errno));
@@ -156,6 +202,8 @@ static status fixed_next(struct cursor *c, const struct dataset_run *run, struct
       return OK;
     if (!opened)
       TRY(fixed_open(c, header, record, footer));
+    if (s->left > 0 && s->left < record)
+      return fail(DATA_LOSS, "%s: the last record has %lld bytes of %lld", s->path, (long long)s->left, (long long)record);
     if (s->left > 0) {
       s->left -= record;
       TRY(read_exactly(s, (size_t)record));

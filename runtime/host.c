@@ -8,16 +8,22 @@
 #include "runtime/task_state.h"
 
 #define HOST(name, function) status function(struct host_call *call);
+#define PART(name, function) __attribute__((weak)) status function(struct host_call *call);
+#define USES(name, part)
 #include "runtime/host.def"
 #undef HOST
+#undef PART
 
 static const struct {
   const char *name;
   host_function function;
 } rows[] = {
 #define HOST(name, function) { #name, function },
+#define PART(name, function) { #name, function },
 #include "runtime/host.def"
 #undef HOST
+#undef PART
+#undef USES
 };
 
 host_function host_find(const char *name) {
