@@ -20,6 +20,25 @@ static enum dtype accumulator_dtype(enum dtype dtype) {
   return dtype == DTYPE_HALF || dtype == DTYPE_BFLOAT16 ? DTYPE_FLOAT : dtype;
 }
 
+static bool reads_local(const struct kernel *k, expr_id e, uint32_t local) {
+  const struct expr *x = expr_get(k, e);
+  if (x->op == SCALAR_LOCAL)
+    return x->imm == (int64_t)local;
+  for (int i = 0; i < x->count; i++)
+    if (reads_local(k, expr_operand(k, e, i), local))
+      return true;
+  return false;
+}
+
+/* The accumulator's next value. The parts of a complex product depend on each other: both are computed before either is set. */
+static void set_accumulator(struct kb *kb, uint32_t re, uint32_t im, struct element next) {
+  if (next.im && (reads_local(kb->k, next.re, im) || reads_local(kb->k, next.im, re)))
+    next.im = kb_get(kb, kb_local(kb, next.im));
+  kb_set(kb, re, next.re);
+  if (next.im)
+    kb_set(kb, im, next.im);
+}
+
 status op_reduce(struct op_call *c, value_id v, const bool *reduced, bool keep, const struct reduce_row *row, value_id *out) {
   struct flow_value x = *op_value(c, v);
   dim out_dims[LIMIT_RANK], n = op_dim(c, 1);
@@ -51,9 +70,7 @@ status op_reduce(struct op_call *c, value_id v, const bool *reduced, bool keep, 
       index[i] = kb_for_dim(&kb, LOOP_RED, x.dims[i]), red++;
   struct element acc = {kb_get(&kb, re), start.im ? kb_get(&kb, im) : NO_EXPR};
   struct element next = row->combine(&kb.f, acc, f_cast(&kb.f, acc_dtype, kb_load(&kb, a, index)));
-  kb_set(&kb, re, next.re);
-  if (start.im)
-    kb_set(&kb, im, next.im);
+  set_accumulator(&kb, re, im, next);
   kb_close(&kb, red);
   kb_store(&kb, o, out_index, f_cast(&kb.f, x.dtype, row->finish(&kb.f, acc, kb_dim(&kb, n))));
   kb_close(&kb, open);
