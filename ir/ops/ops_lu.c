@@ -1,4 +1,4 @@
-/* ops_lu.c: what is done with a factorisation A = P L U: inverse, determinants, solving. Gaussian elimination with row
+/* ops_lu.c: what is done with a factorisation A = P L U: the factors, inverse, determinants, solving. Gaussian elimination with row
  * exchanges, in place in a copy; row k was exchanged with row order[k]. */
 #include "ir/ops/matrix.h"
 
@@ -72,6 +72,37 @@ static status factor(struct op_call *c, value_id v, bool adjoint, struct factors
   kb_close(&kb, x.rank - 1);
   out->lu = kb_value(&kb, lu);
   out->order = kb_value(&kb, order);
+  return kb_finish(&kb);
+}
+
+/* The factors themselves, and the rows' order after the exchanges. */
+status build_lu(struct op_call *c) {
+  value_id v;
+  struct factors fs;
+  TRY(op_input(c, 0, &v));
+  TRY(factor(c, v, false, &fs));
+  op_set_output(c, 0, fs.lu);
+  struct kb kb;
+  kb_begin(&kb, c, fs.dtype);
+  enum dtype index = op_output_dtype(c, 1);
+  uint32_t a = kb_in(&kb, fs.lu), order = kb_in(&kb, fs.order), o = kb_out(&kb, index, fs.rank - 1, fs.dims);
+  expr_id at[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, fs.rank - 2, fs.dims, at);
+  struct matrix lu = matrix_of(&kb, a, at);
+  expr_id k = at[fs.rank - 2] = kb_for_dim(&kb, LOOP_SEQ, fs.n);
+  struct element zero = f_const(&kb.f, 0);
+  kb_check(&kb, f_binary(&kb.f, SCALAR_NE, matrix_get(&lu, k, k), zero).re, INVALID_ARGUMENT, "Input is not invertible.", NO_EXPR, NO_EXPR);
+  kb_store(&kb, o, at, real_element(expr_cast(kb.k, index, k)));
+  kb_close(&kb, 1);
+  k = at[fs.rank - 2] = kb_for_dim(&kb, LOOP_SEQ, fs.n);
+  expr_id from = kb_get(&kb, kb_local(&kb, kb_load(&kb, order, at).re)), here[LIMIT_RANK];
+  memcpy(here, at, sizeof here);
+  here[fs.rank - 2] = from;
+  struct element one = e_now(&kb, kb_load(&kb, o, at)), other = e_now(&kb, kb_load(&kb, o, here));
+  kb_store(&kb, o, at, other);
+  kb_store(&kb, o, here, one);
+  kb_close(&kb, fs.rank - 1);
+  op_set_output(c, 1, kb_value(&kb, o));
   return kb_finish(&kb);
 }
 
