@@ -16,18 +16,39 @@ static void add_control(struct op_call *c, flow_id id) {
     vec_push(&c->controls, id);
 }
 
+/* The rank of a variable that is declared without one: that of all values which the graph assigns to it, in any entry. */
+static status assigned_rank(struct op_call *c, const struct flow_var *var, int *rank) {
+  const struct graph *g = c->lw->graph;
+  uint32_t maker = graph_find(g, var->node);
+  const struct node *first = NULL;
+  for (uint32_t n = 0; n < g->nodes.count; n++) {
+    const struct node *assign = &g->nodes.items[n];
+    bool assigns = strcmp(assign->op, "Assign") == 0 || strcmp(assign->op, "AssignVariableOp") == 0;
+    int found;
+    int64_t sizes[LIMIT_RANK];
+    if (!assigns || assign->inputs[0].node != maker || !lower_static_shape(c->lw, assign->inputs[1], &found, sizes))
+      continue;
+    if (first && found != *rank)
+      return fail(UNIMPLEMENTED, "variable '%s' has no rank: '%s' assigns %d dimensions, '%s' %d", var->name, first->name, *rank, assign->name, found);
+    first = assign;
+    *rank = found;
+  }
+  return first ? OK : fail(UNIMPLEMENTED, "variable '%s' has no rank, and nothing in the graph that says it assigns to it", var->name);
+}
+
 static status read_variable(struct op_call *c, struct bound b, value_id *out) {
   const struct flow_var *var = op_var(c, b.var - 1);
-  if (!var->has_shape && var->rank < 0)
-    return fail(UNIMPLEMENTED, "variable '%s' has no known rank", var->name);
+  int rank = var->rank;
+  if (rank < 0)
+    TRY(assigned_rank(c, var, &rank));
   add_control(c, b.after);
   struct flow_node *n = op_emit(c, FLOW_READ, true);
   n->var = b.var - 1;
   n->task = var->task; /* a reference used on another task is read where the variable is, and sent */
   dim dims[LIMIT_RANK];
-  for (int i = 0; i < var->rank; i++)
-    dims[i] = var->dims[i] < 0 ? op_new_symbol(c) : op_dim(c, var->dims[i]);
-  *out = op_add_output(c, n, var->dtype, var->rank, dims);
+  for (int i = 0; i < rank; i++)
+    dims[i] = var->rank < 0 || var->dims[i] < 0 ? op_new_symbol(c) : op_dim(c, var->dims[i]);
+  *out = op_add_output(c, n, var->dtype, rank, dims);
   return OK;
 }
 
