@@ -168,3 +168,13 @@ uint64_t hash_sip(uint64_t key0, uint64_t key1, const void *data, size_t size) {
     sip_round(v);
   return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
+
+/* ---- joining ---- */
+
+static uint64_t fold(uint64_t x) { return x ^ (x >> 47); }
+
+uint64_t hash_join(uint64_t first, uint64_t second) {
+  const uint64_t factor = UINT64_C(0xc6a4a7935bd1e995);
+  uint64_t hash = ((first ^ factor) ^ fold(second * factor) * factor) * factor;
+  return fold(fold(hash) * factor);
+}

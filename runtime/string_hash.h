@@ -11,5 +11,7 @@ uint64_t hash_murmur(const void *data, size_t size);
 uint64_t hash_farm(const void *data, size_t size);
 /* SipHash-2-4: StringToHashBucketStrong. */
 uint64_t hash_sip(uint64_t key0, uint64_t key1, const void *data, size_t size);
+/* Two hashes as one: crossed features. */
+uint64_t hash_join(uint64_t first, uint64_t second);
 
 #endif

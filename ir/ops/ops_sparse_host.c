@@ -84,3 +84,19 @@ status build_count_sparse(struct op_call *c) {
   TRY(op_host(c, HOST_PURE, NULL, &n));
   return op_sparse_outputs(c, n, 0, rank == 1 ? 1 : 2);
 }
+
+/* [n, 2] of the crosses of all rows */
+status build_sparse_cross(struct op_call *c) {
+  struct flow_node *n;
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  return op_sparse_outputs(c, n, 0, 2);
+}
+
+status build_ragged_cross(struct op_call *c) {
+  struct flow_node *n;
+  dim values = op_new_symbol(c), splits = op_new_symbol(c);
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  op_host_output(c, n, 0, 1, &values);
+  op_host_output(c, n, 1, 1, &splits);
+  return OK;
+}
