@@ -92,7 +92,10 @@ status host_call_end(struct frame *frame, struct host_call *call) {
 void host_finish(struct host_call *call, status code, const char *text) {
   call->code = code;
   snprintf(call->text, sizeof call->text, "%s", text ? text : "");
-  inbox_put(call->inbox, &call->item);
+  if (call->finished)
+    call->finished(call);
+  else
+    inbox_put(call->inbox, &call->item);
 }
 
 /* ---- the function's side ---- */

@@ -34,6 +34,7 @@ struct host_call {
   bool pending;
   bool (*withdraw)(struct host_call *call); /* gives the wait up: true when host_finish will not be called any more */
   void *wait;                     /* the waiter's own */
+  void (*finished)(struct host_call *call); /* a call within a call: told instead of the inbox, by the thread that ends it */
   status code;                    /* result of a call that was pending, with its text */
   char text[512];
 };

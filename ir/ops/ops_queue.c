@@ -128,3 +128,26 @@ status build_queue_question(struct op_call *c) {
   op_host_output(c, n, 0, 0, NULL);
   return OK;
 }
+
+/* ---- readers: named like queues; a read may wait for a queue ---- */
+
+status build_reader(struct op_call *c) {
+  static const char *const sizes[] = {"skip_header_lines", "header_bytes", "record_bytes", "footer_bytes", "hop_bytes"};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    if (node_attr_int(c->node, sizes[i], 0) < 0)
+      return fail(INVALID_ARGUMENT, "%s must be >= 0 not %lld", sizes[i], (long long)node_attr_int(c->node, sizes[i], 0));
+  return build_queue(c);
+}
+
+/* A key and a value, or a list of each that is as long as it turns out. */
+status build_reader_read(struct op_call *c) {
+  struct flow_node *n;
+  dim count = NO_DIM;
+  int rank = strstr(c->node->op, "UpTo") != NULL;
+  TRY(waiting_call(c, &n));
+  if (rank)
+    count = op_new_symbol(c);
+  op_host_output(c, n, 0, rank, &count);
+  op_host_output(c, n, 1, rank, &count);
+  return OK;
+}
