@@ -46,6 +46,7 @@ struct reflection reflect_column(struct kb *kb, const struct matrix *m, expr_id 
 }
 
 void reflect_left(struct kb *kb, const struct reflection *r, const struct matrix *target, expr_id j) {
+  kb_if(kb, f_binary(&kb->f, SCALAR_NE, r->tau, f_const_like(&kb->f, r->tau, 0)).re);
   struct accumulator along = acc_begin(kb, matrix_get(target, r->start, j));
   expr_id i = tail_loop(kb, r->start, r->count);
   acc_add(kb, &along, e_mul(kb, f_conj(&kb->f, matrix_get(r->m, i, r->column)), matrix_get(target, i, j)));
@@ -56,10 +57,11 @@ void reflect_left(struct kb *kb, const struct reflection *r, const struct matrix
   i = tail_loop(kb, r->start, r->count);
   e = e_now(kb, e_sub(kb, matrix_get(target, i, j), e_mul(kb, matrix_get(r->m, i, r->column), part)));
   matrix_put(target, i, j, e);
-  kb_close(kb, 1);
+  kb_close(kb, 2);
 }
 
 void reflect_right(struct kb *kb, const struct reflection *r, const struct matrix *target, expr_id i) {
+  kb_if(kb, f_binary(&kb->f, SCALAR_NE, r->tau, f_const_like(&kb->f, r->tau, 0)).re);
   struct accumulator along = acc_begin(kb, matrix_get(target, i, r->start));
   expr_id j = tail_loop(kb, r->start, r->count);
   acc_add(kb, &along, e_mul(kb, matrix_get(target, i, j), matrix_get(r->m, j, r->column)));
@@ -70,5 +72,5 @@ void reflect_right(struct kb *kb, const struct reflection *r, const struct matri
   j = tail_loop(kb, r->start, r->count);
   e = e_now(kb, e_sub(kb, matrix_get(target, i, j), e_mul(kb, part, f_conj(&kb->f, matrix_get(r->m, j, r->column)))));
   matrix_put(target, i, j, e);
-  kb_close(kb, 1);
+  kb_close(kb, 2);
 }

@@ -27,8 +27,12 @@ static inline struct element matrix_get(const struct matrix *m, expr_id row, exp
   matrix_index(m, row, column, at);
   return kb_load(m->kb, m->buffer, at);
 }
+/* A real element goes into a complex matrix too. */
 static inline void matrix_put(const struct matrix *m, expr_id row, expr_id column, struct element e) {
   expr_id at[LIMIT_RANK];
+  enum dtype dtype = m->kb->k->buffers.items[m->buffer].dtype;
+  if (dtype_is_complex(dtype))
+    e = f_cast(&m->kb->f, dtype, e);
   matrix_index(m, row, column, at);
   kb_store(m->kb, m->buffer, at, e);
 }

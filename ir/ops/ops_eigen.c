@@ -1,8 +1,9 @@
-/* ops_eigen.c: eigenvalues of symmetric matrices and singular values, by Jacobi's rotations: slower than tridiagonal methods
- * for large matrices, but short and as exact as any. Computed in double. */
+/* ops_eigen.c: eigenvalues of self-adjoint matrices and singular values, by Jacobi's rotations: slower than tridiagonal methods
+ * for large matrices, but short and as exact as any. Computed in double. Of a complex pair one column is first turned so that its coupling
+ * with the other becomes real; the rotation is then that of a real pair. */
 #include <math.h>
 
-#include "ir/ops/matrix.h"
+#include "ir/ops/householder.h"
 
 #define SWEEPS 60        /* it takes about 10 */
 #define SMALL 1e-17      /* against the largest element: nothing more to gain */
@@ -32,6 +33,18 @@ static void rotate(struct kb *kb, const struct matrix *m, struct rotation r, exp
   matrix_put(m, rows ? p : k, rows ? k : p, x);
   matrix_put(m, rows ? q : k, rows ? k : q, y);
   kb_close(kb, 1);
+}
+
+/* Multiplies column (or row) q by a number of length 1. */
+static void turn(struct kb *kb, const struct matrix *m, struct element by, expr_id q, dim count, bool rows) {
+  expr_id k = kb_for_dim(kb, LOOP_SEQ, count);
+  struct element e = e_now(kb, e_mul(kb, rows ? matrix_get(m, q, k) : matrix_get(m, k, q), by));
+  matrix_put(m, rows ? q : k, rows ? k : q, e);
+  kb_close(kb, 1);
+}
+/* What makes a coupling (not 0) real. */
+static struct element turn_of(struct kb *kb, struct element off) {
+  return e_now(kb, e_div(kb, f_conj(&kb->f, off), f_norm(&kb->f, off)));
 }
 
 static void set_identity(struct kb *kb, const struct matrix *m, dim n) {
@@ -121,41 +134,62 @@ static status output_narrowed(struct op_call *c, uint32_t output, value_id wide)
 
 /* ---- eigenvalues in ascending order; only the lower triangle is read ---- */
 
+/* The whole matrix from its lower triangle; gives its largest element. */
+static struct element copy_lower(struct kb *kb, const struct matrix *from, const struct matrix *m, dim n, enum dtype wide) {
+  struct accumulator largest = acc_begin(kb, num(kb, 0));
+  expr_id i = kb_for_dim(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_SEQ, kb_add(kb, i, kb_int(kb, 1)));
+  struct element lower = e_now(kb, f_cast(&kb->f, wide, matrix_get(from, i, j)));
+  struct element diagonal = real_element(expr_binary(kb->k, SCALAR_EQ, i, j));
+  lower = lower.im ? f_select(&kb->f, diagonal, f_cast(&kb->f, wide, f_real(lower)), lower) : lower;
+  matrix_put(m, i, j, lower);
+  matrix_put(m, j, i, f_conj(&kb->f, lower));
+  acc_set(kb, &largest, f_binary(&kb->f, SCALAR_MAX, acc_get(kb, &largest), f_norm(&kb->f, lower)));
+  kb_close(kb, 2);
+  return acc_get(kb, &largest);
+}
+
+static void diagonalize(struct kb *kb, const struct matrix *m, const struct matrix *q, dim n, struct element largest) {
+  struct sweep s = sweep_begin(kb, n);
+  struct element off = matrix_take(m, s.p, s.q);
+  kb_if(kb, less(kb, e_mul(kb, largest, num(kb, SMALL)), f_norm(&kb->f, off)));
+  if (off.im) {
+    struct element by = turn_of(kb, off);
+    turn(kb, m, by, s.q, n, false);
+    turn(kb, m, f_conj(&kb->f, by), s.q, n, true);
+    turn(kb, q, by, s.q, n, false);
+    off = e_now(kb, f_norm(&kb->f, off));
+  }
+  struct element difference = e_sub(kb, f_real(matrix_get(m, s.q, s.q)), f_real(matrix_get(m, s.p, s.p)));
+  struct rotation r = rotation_of(kb, difference, off);
+  rotate(kb, m, r, s.p, s.q, n, false);
+  rotate(kb, m, r, s.p, s.q, n, true);
+  rotate(kb, q, r, s.p, s.q, n, false);
+  kb_set(kb, s.rotated, expr_int(kb->k, DTYPE_BOOL, 1));
+  kb_close(kb, 1);
+  sweep_end(kb);
+}
+
 status build_self_adjoint_eig(struct op_call *c) {
   value_id v;
   struct flow_value x;
   TRY(op_input(c, 0, &v));
   TRY(matrix_square(c, v, &x));
-  if (dtype_is_complex(x.dtype))
-    return fail(UNIMPLEMENTED, "eigenvalues of complex matrices");
+  enum dtype wide = wide_dtype(x.dtype);
   dim n = x.dims[x.rank - 1];
   struct kb kb;
   kb_begin(&kb, c, DTYPE_DOUBLE);
-  uint32_t a = kb_in(&kb, v), w = kb_out(&kb, DTYPE_DOUBLE, x.rank, x.dims), e = kb_out(&kb, DTYPE_DOUBLE, x.rank - 1, x.dims),
-           vectors = kb_out(&kb, DTYPE_DOUBLE, x.rank, x.dims);
+  uint32_t a = kb_in(&kb, v), w = kb_out(&kb, wide, x.rank, x.dims), e = kb_out(&kb, DTYPE_DOUBLE, x.rank - 1, x.dims),
+           vectors = kb_out(&kb, wide, x.rank, x.dims);
   expr_id at[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, x.rank - 2, x.dims, at);
   struct matrix from = matrix_of(&kb, a, at), m = matrix_of(&kb, w, at), q = matrix_of(&kb, vectors, at);
-  struct accumulator largest = acc_begin(&kb, num(&kb, 0));
-  expr_id i = kb_for_dim(&kb, LOOP_SEQ, n), j = kb_for(&kb, LOOP_SEQ, kb_add(&kb, i, kb_int(&kb, 1)));
-  struct element lower = e_now(&kb, f_cast(&kb.f, DTYPE_DOUBLE, matrix_get(&from, i, j)));
-  matrix_put(&m, i, j, lower);
-  matrix_put(&m, j, i, lower);
-  acc_set(&kb, &largest, f_binary(&kb.f, SCALAR_MAX, acc_get(&kb, &largest), un(&kb, SCALAR_ABS, lower)));
-  kb_close(&kb, 2);
+  struct element largest = copy_lower(&kb, &from, &m, n, wide);
+  kb_check(&kb, less(&kb, largest, num(&kb, INFINITY)), INVALID_ARGUMENT,
+           "Self-adjoint eigen decomposition was not successful. The input might not be valid.", NO_EXPR, NO_EXPR);
   set_identity(&kb, &q, n);
-  struct sweep s = sweep_begin(&kb, n);
-  struct element off = matrix_take(&m, s.p, s.q);
-  kb_if(&kb, less(&kb, e_mul(&kb, acc_get(&kb, &largest), num(&kb, SMALL)), un(&kb, SCALAR_ABS, off)));
-  struct rotation r = rotation_of(&kb, e_sub(&kb, matrix_get(&m, s.q, s.q), matrix_get(&m, s.p, s.p)), off);
-  rotate(&kb, &m, r, s.p, s.q, n, false);
-  rotate(&kb, &m, r, s.p, s.q, n, true);
-  rotate(&kb, &q, r, s.p, s.q, n, false);
-  kb_set(&kb, s.rotated, expr_int(kb.k, DTYPE_BOOL, 1));
-  kb_close(&kb, 1);
-  sweep_end(&kb);
-  i = kb_for_dim(&kb, LOOP_SEQ, n);
-  value_put(&kb, e, &q, i, matrix_get(&m, i, i));
+  diagonalize(&kb, &m, &q, n, largest);
+  expr_id i = kb_for_dim(&kb, LOOP_SEQ, n);
+  value_put(&kb, e, &q, i, f_real(matrix_get(&m, i, i)));
   kb_close(&kb, 1);
   sort_values(&kb, &(struct sorting){.values = e, .n = n, .columns = {&q, NULL}, .rows = {n, n}});
   kb_close(&kb, x.rank - 2);
@@ -172,26 +206,37 @@ status build_self_adjoint_eig(struct op_call *c) {
 
 struct svd {
   int rank;
-  dim m, n;                 /* m >= n: the matrix, or its transpose */
+  enum dtype wide;
+  dim m, n;                 /* the matrix, or (where it is known to be wide) its adjoint */
   bool turned;
-  dim s_dims[LIMIT_RANK], u_dims[LIMIT_RANK], v_dims[LIMIT_RANK];
+  dim left;                 /* columns of U that are asked for: the smaller size, or m */
+  dim s_dims[LIMIT_RANK], u_dims[LIMIT_RANK], v_dims[LIMIT_RANK]; /* of the buffers: n values, max(n, left) and n columns */
   uint32_t s, u, v;         /* buffers */
 };
 
 static struct element column_product(struct kb *kb, const struct matrix *m, dim rows, expr_id p, expr_id q) {
-  struct accumulator acc = acc_begin(kb, num(kb, 0));
+  struct accumulator acc = acc_begin(kb, f_const_as(&kb->f, kb->k->buffers.items[m->buffer].dtype, 0));
   expr_id k = kb_for_dim(kb, LOOP_SEQ, rows);
-  acc_add(kb, &acc, e_mul(kb, matrix_get(m, k, p), matrix_get(m, k, q)));
+  acc_add(kb, &acc, e_mul(kb, f_conj(&kb->f, matrix_get(m, k, p)), matrix_get(m, k, q)));
   kb_close(kb, 1);
   return acc_get(kb, &acc);
+}
+static struct element column_square(struct kb *kb, const struct matrix *m, dim rows, expr_id p) {
+  return f_real(column_product(kb, m, rows, p, p));
 }
 
 static void orthogonalize(struct kb *kb, const struct svd *d, const struct matrix *u, const struct matrix *v) {
   struct sweep s = sweep_begin(kb, d->n);
-  struct element pp = column_product(kb, u, d->m, s.p, s.p), qq = column_product(kb, u, d->m, s.q, s.q);
+  struct element pp = column_square(kb, u, d->m, s.p), qq = column_square(kb, u, d->m, s.q);
   struct element pq = column_product(kb, u, d->m, s.p, s.q);
   struct element limit = e_mul(kb, num(kb, 1e-16), un(kb, SCALAR_SQRT, e_mul(kb, pp, qq)));
-  kb_if(kb, less(kb, limit, un(kb, SCALAR_ABS, pq)));
+  kb_if(kb, less(kb, limit, f_norm(&kb->f, pq)));
+  if (pq.im) {
+    struct element by = turn_of(kb, pq);
+    turn(kb, u, by, s.q, d->m, false);
+    turn(kb, v, by, s.q, d->n, false);
+    pq = e_now(kb, f_norm(&kb->f, pq));
+  }
   struct rotation r = rotation_of(kb, e_sub(kb, qq, pp), pq);
   rotate(kb, u, r, s.p, s.q, d->m, false);
   rotate(kb, v, r, s.p, s.q, d->n, false);
@@ -208,7 +253,8 @@ static void complete_column(struct kb *kb, const struct svd *d, const struct mat
   expr_id i = kb_for_dim(kb, LOOP_SEQ, d->m);
   struct accumulator covered = acc_begin(kb, num(kb, 0));
   expr_id l = kb_for(kb, LOOP_SEQ, j);
-  acc_add(kb, &covered, e_mul(kb, matrix_get(u, i, l), matrix_get(u, i, l)));
+  struct element part_of_axis = matrix_get(u, i, l);
+  acc_add(kb, &covered, f_real(e_mul(kb, part_of_axis, f_conj(&kb->f, part_of_axis))));
   kb_close(kb, 1);
   expr_id lower = less(kb, acc_get(kb, &covered), acc_get(kb, &least));
   kb_set(kb, axis, expr_select(kb->k, lower, i, kb_get(kb, axis)));
@@ -224,14 +270,14 @@ static void complete_column(struct kb *kb, const struct svd *d, const struct mat
   i = kb_for_dim(kb, LOOP_SEQ, d->m);
   matrix_put(u, i, j, e_sub(kb, matrix_get(u, i, j), e_mul(kb, part, matrix_get(u, i, l))));
   kb_close(kb, 3);
-  struct element length = e_now(kb, un(kb, SCALAR_SQRT, column_product(kb, u, d->m, j, j)));
+  struct element length = e_now(kb, un(kb, SCALAR_SQRT, column_square(kb, u, d->m, j)));
   i = kb_for_dim(kb, LOOP_SEQ, d->m);
   matrix_put(u, i, j, e_div(kb, matrix_get(u, i, j), length));
   kb_close(kb, 1);
 }
 
-static void normalize_columns(struct kb *kb, const struct svd *d, const struct matrix *u, dim u_columns) {
-  expr_id j = kb_for_dim(kb, LOOP_SEQ, u_columns), count = kb_dim(kb, d->n);
+static void normalize_columns(struct kb *kb, const struct svd *d, const struct matrix *u) {
+  expr_id j = kb_for_dim(kb, LOOP_SEQ, d->left), count = kb_dim(kb, d->n);
   struct accumulator length = acc_begin(kb, num(kb, 0));
   kb_if(kb, kb_lt(kb, j, count));
   acc_set(kb, &length, value_at(kb, d->s, u, kb_clamp(kb, j, count)));
@@ -249,24 +295,65 @@ static void normalize_columns(struct kb *kb, const struct svd *d, const struct m
 static status svd_begin(struct op_call *c, const struct flow_value *x, bool full, struct svd *d) {
   if (x->rank < 2)
     return fail(INVALID_ARGUMENT, "input must be a matrix or a batch of them: %s", op_shape_text(c, x->rank, x->dims));
-  if (dtype_is_complex(x->dtype))
-    return fail(UNIMPLEMENTED, "singular values of complex matrices");
+  struct dim_table *t = c->lw->dims;
   dim rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];
-  int less_rows = dim_less(c->lw->dims, rows, columns);
-  if (less_rows < 0)
-    return fail(UNIMPLEMENTED, "singular values of matrices whose size is not known while compiling");
   d->rank = x->rank;
-  d->turned = less_rows == 1;
+  d->wide = wide_dtype(x->dtype);
+  d->turned = dim_less(t, rows, columns) == 1;
   d->m = d->turned ? columns : rows;
   d->n = d->turned ? rows : columns;
+  d->left = full ? d->m : dim_min(t, d->m, d->n);
   memcpy(d->s_dims, x->dims, sizeof d->s_dims);
   memcpy(d->u_dims, x->dims, sizeof d->u_dims);
   memcpy(d->v_dims, x->dims, sizeof d->v_dims);
   d->s_dims[x->rank - 2] = d->n;
   d->u_dims[x->rank - 2] = d->m;
-  d->u_dims[x->rank - 1] = full ? d->m : d->n;
+  d->u_dims[x->rank - 1] = dim_max(t, d->n, d->left);
   d->v_dims[x->rank - 2] = d->v_dims[x->rank - 1] = d->n;
   return OK;
+}
+
+/* What is not finite has no singular values: NaN everywhere. */
+static void fill_nan(struct kb *kb, const struct svd *d, const struct matrix *u, const struct matrix *v) {
+  struct element nan = num(kb, NAN);
+  expr_id j = kb_for_dim(kb, LOOP_SEQ, d->n);
+  value_put(kb, d->s, u, j, nan);
+  kb_close(kb, 1);
+  expr_id i = kb_for_dim(kb, LOOP_SEQ, d->m);
+  j = kb_for_dim(kb, LOOP_SEQ, d->u_dims[d->rank - 1]);
+  matrix_put(u, i, j, nan);
+  kb_close(kb, 2);
+  i = kb_for_dim(kb, LOOP_SEQ, d->n);
+  j = kb_for_dim(kb, LOOP_SEQ, d->n);
+  matrix_put(v, i, j, nan);
+  kb_close(kb, 2);
+}
+
+/* The matrix, or its adjoint; gives its largest element. */
+static struct element svd_copy(struct kb *kb, const struct svd *d, const struct matrix *from, const struct matrix *u) {
+  struct accumulator largest = acc_begin(kb, num(kb, 0));
+  expr_id i = kb_for_dim(kb, LOOP_SEQ, d->m), j = kb_for_dim(kb, LOOP_SEQ, d->n);
+  struct element e = d->turned ? f_conj(&kb->f, matrix_get(from, j, i)) : matrix_get(from, i, j);
+  e = e_now(kb, f_cast(&kb->f, d->wide, e));
+  matrix_put(u, i, j, e);
+  acc_set(kb, &largest, f_binary(&kb->f, SCALAR_MAX, acc_get(kb, &largest), f_norm(&kb->f, e)));
+  kb_close(kb, 2);
+  return acc_get(kb, &largest);
+}
+
+/* The first elements of the last axis, as the output's dtype. */
+static status output_first(struct op_call *c, uint32_t output, value_id wide, dim count) {
+  struct flow_value x = *op_value(c, wide);
+  x.dims[x.rank - 1] = count;
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t a = kb_in(&kb, wide), o = kb_out(&kb, op_output_dtype(c, output), x.rank, x.dims);
+  expr_id at[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank, x.dims, at);
+  store_as(&kb, o, at, kb_load(&kb, a, at));
+  kb_close(&kb, x.rank);
+  op_set_output(c, output, kb_value(&kb, o));
+  return kb_finish(&kb);
 }
 
 status build_svd(struct op_call *c) {
@@ -280,28 +367,31 @@ status build_svd(struct op_call *c) {
   kb_begin(&kb, c, DTYPE_DOUBLE);
   uint32_t a = kb_in(&kb, in);
   d.s = kb_out(&kb, DTYPE_DOUBLE, x.rank - 1, d.s_dims);
-  d.u = kb_out(&kb, DTYPE_DOUBLE, x.rank, d.u_dims);
-  d.v = kb_out(&kb, DTYPE_DOUBLE, x.rank, d.v_dims);
+  d.u = kb_out(&kb, d.wide, x.rank, d.u_dims);
+  d.v = kb_out(&kb, d.wide, x.rank, d.v_dims);
   expr_id at[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, x.rank - 2, x.dims, at);
   struct matrix from = matrix_of(&kb, a, at), u = matrix_of(&kb, d.u, at), v = matrix_of(&kb, d.v, at);
-  expr_id i = kb_for_dim(&kb, LOOP_SEQ, d.m), j = kb_for_dim(&kb, LOOP_SEQ, d.n);
-  matrix_put(&u, i, j, f_cast(&kb.f, DTYPE_DOUBLE, d.turned ? matrix_get(&from, j, i) : matrix_get(&from, i, j)));
-  kb_close(&kb, 2);
+  struct element largest = svd_copy(&kb, &d, &from, &u);
+  kb_if(&kb, less(&kb, largest, num(&kb, INFINITY)));
   set_identity(&kb, &v, d.n);
   orthogonalize(&kb, &d, &u, &v);
-  j = kb_for_dim(&kb, LOOP_SEQ, d.n);
-  value_put(&kb, d.s, &u, j, un(&kb, SCALAR_SQRT, column_product(&kb, &u, d.m, j, j)));
+  expr_id j = kb_for_dim(&kb, LOOP_SEQ, d.n);
+  value_put(&kb, d.s, &u, j, un(&kb, SCALAR_SQRT, column_square(&kb, &u, d.m, j)));
   kb_close(&kb, 1);
   sort_values(&kb, &(struct sorting){.values = d.s, .n = d.n, .descending = true, .columns = {&u, &v}, .rows = {d.m, d.n}});
-  normalize_columns(&kb, &d, &u, d.u_dims[x.rank - 1]);
+  normalize_columns(&kb, &d, &u);
+  kb_else(&kb);
+  fill_nan(&kb, &d, &u, &v);
+  kb_close(&kb, 1);
   kb_close(&kb, x.rank - 2);
   value_id s = kb_value(&kb, d.s), left = kb_value(&kb, d.u), right = kb_value(&kb, d.v);
   TRY(kb_finish(&kb));
-  TRY(output_narrowed(c, 0, s));
+  dim values = dim_min(c->lw->dims, d.m, d.n);
+  TRY(output_first(c, 0, s, values));
   if (vectors) {
-    TRY(output_narrowed(c, d.turned ? 2 : 1, left));
-    return output_narrowed(c, d.turned ? 1 : 2, right);
+    TRY(output_first(c, d.turned ? 2 : 1, left, d.left));
+    return output_first(c, d.turned ? 1 : 2, right, full ? d.n : values);
   }
   op_set_output(c, 1, no_vectors(c, op_output_dtype(c, 1)));
   op_set_output(c, 2, no_vectors(c, op_output_dtype(c, 2)));

@@ -23,9 +23,8 @@ static void exchange_rows(struct kb *kb, const struct matrix *m, dim n, expr_id 
 
 static expr_id find_pivot(struct kb *kb, const struct matrix *m, dim n, expr_id k) {
   struct formula *f = &kb->f;
-  enum dtype real = dtype_real(f->dtype);
-  uint32_t best = kb_local(kb, expr_float(kb->k, real, -1)), where = kb_local(kb, k);
-  expr_id i = kb_add(kb, k, kb_for(kb, LOOP_SEQ, kb_sub(kb, kb_dim(kb, n), k)));
+  uint32_t best = kb_local(kb, f_norm(f, matrix_get(m, k, k)).re), where = kb_local(kb, k); /* NaN stays where it is */
+  expr_id next = kb_add(kb, k, kb_int(kb, 1)), i = kb_add(kb, next, kb_for(kb, LOOP_SEQ, kb_sub(kb, kb_dim(kb, n), next)));
   expr_id size = kb_get(kb, kb_local(kb, f_norm(f, matrix_get(m, i, k)).re));
   expr_id larger = kb_lt(kb, kb_get(kb, best), size);
   kb_set(kb, where, expr_select(kb->k, larger, i, kb_get(kb, where)));

@@ -3,7 +3,8 @@
 
 #include "ir/ops/matrix.h"
 
-/* Column by column from the lower triangle. A matrix that is not positive definite gives NaN, with zeros above. */
+/* Column by column from the lower triangle. A matrix that is not positive definite gives NaN, with zeros above; NaN in
+ * the matrix only gets as far as the elements that come from it. */
 status build_cholesky(struct op_call *c) {
   value_id v;
   struct flow_value x;
@@ -25,7 +26,7 @@ status build_cholesky(struct op_call *c) {
   struct element e = matrix_get(&to, j, k);
   acc_set(&kb, &square, e_sub(&kb, acc_get(&kb, &square), f_real(e_mul(&kb, e, f_conj(f, e)))));
   kb_close(&kb, 1);
-  kb_set(&kb, good, kb_and(&kb, kb_get(&kb, good), kb_lt(&kb, zero, acc_get(&kb, &square).re)));
+  kb_set(&kb, good, kb_and(&kb, kb_get(&kb, good), expr_unary(kb.k, SCALAR_NOT, expr_binary(kb.k, SCALAR_LE, acc_get(&kb, &square).re, zero))));
   struct element pivot = e_now(&kb, f_unary(f, SCALAR_SQRT, acc_get(&kb, &square)));
   matrix_put(&to, j, j, f_cast(f, x.dtype, pivot));
   expr_id i = kb_add(&kb, kb_add(&kb, j, one), kb_for(&kb, LOOP_SEQ, kb_sub(&kb, kb_sub(&kb, kb_dim(&kb, n), j), one)));
@@ -176,7 +177,8 @@ static status solve_triangles(struct op_call *c, value_id v, value_id right, boo
   struct triangle t = {.m = matrix_of(&kb, a, am), .bands = banded ? kb_dim(&kb, m.dims[m.rank - 2]) : NO_EXPR,
                        .lower = node_attr_int(c->node, "lower", 1), .adjoint = node_attr_int(c->node, "adjoint", 0)};
   struct matrix from = matrix_of(&kb, r, ar), x = matrix_of(&kb, o, at);
-  check_diagonal(&kb, &t, n);
+  if (banded)
+    check_diagonal(&kb, &t, n);
   triangle_solve(&kb, &t, &from, &x, n, column);
   kb_close(&kb, batch + 1);
   op_set_output(c, 0, kb_value(&kb, o));
