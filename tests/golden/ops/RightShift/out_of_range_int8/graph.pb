@@ -1,0 +1,13 @@
+
+.
+xPlaceholder*
+dtype0*
+shape:
+.
+yPlaceholder*
+dtype0*
+shape:
+
+z
+RightShiftxy*
+T0"Ê
