@@ -34,6 +34,7 @@ struct object_shapes {
   const struct node *maker;
   uint32_t count;
   struct flow_value *values;
+  bool varies;                /* of a stack: what is pushed is not always the same */
 };
 
 struct frame;
@@ -56,6 +57,7 @@ struct lower {
    * were any (`undecided`), once more for sizes that do not (`misfits`): a variant of the entry. */
   bool undecided, misfits;
   bool wants_length;          /* lowering failed because a shape has an unknown number of elements */
+  uint32_t branch_symbols;    /* in a branch: symbols below this are known outside of it too */
   uint32_t outer_symbols;     /* in a region: symbols below this were there before the outermost region began */
 };
 

@@ -188,8 +188,12 @@ static status build_branches(struct op_call *c, value_id choice, const struct at
   for (uint32_t i = 1; i < c->in_count; i++)
     if (c->in[i].value)
       shapes[i - 1] = *op_value(c, c->in[i].value);
-  for (uint32_t b = 0; b < count; b++)
+  uint32_t outside = c->lw->branch_symbols;
+  for (uint32_t b = 0; b < count; b++) {
+    c->lw->branch_symbols = dims_symbol_count(c->lw->dims);
     TRY(build_region(c, functions[b], c->in + 1, c->in_count - 1, shapes, c->out_count, &regions[b]));
+  }
+  c->lw->branch_symbols = outside;
   return emit_if(c, choice, regions, count);
 }
 
@@ -234,8 +238,9 @@ status build_case(struct op_call *c) {
 
 /* ---- while ---- */
 
-/* Gives up what the body does not keep: dims that change become symbols, contents are forgotten. *changed says whether so. */
-static status generalise(struct op_call *c, struct flow_value *shapes, const struct region *body, bool *changed) {
+/* Gives up what the body does not keep: dims that change become symbols, `open` from then on: each turn binds them anew.
+ * *changed says whether one did. */
+static status generalise(struct op_call *c, struct flow_value *shapes, bool (*open)[LIMIT_RANK], const struct region *body, bool *changed) {
   for (uint32_t i = 0; i < c->in_count; i++) {
     if (!c->in[i].value)
       continue;
@@ -243,9 +248,9 @@ static status generalise(struct op_call *c, struct flow_value *shapes, const str
     if (x->rank != shapes[i].rank)
       return fail(UNIMPLEMENTED, "a loop whose variable %u changes its rank from %d to %d", i, shapes[i].rank, x->rank);
     for (int d = 0; d < x->rank; d++)
-      if (dim_equal(c->lw->dims, x->dims[d], shapes[i].dims[d]) != 1) {
+      if (!open[i][d] && dim_equal(c->lw->dims, x->dims[d], shapes[i].dims[d]) != 1) {
         shapes[i].dims[d] = op_new_symbol(c);
-        *changed = true;
+        open[i][d] = *changed = true;
       }
   }
   return OK;
@@ -265,13 +270,11 @@ status build_while(struct op_call *c) {
     shapes[i].content = NULL;
   }
   struct region regions[2];
-  bool changed = true;
-  for (int attempt = 0; changed; attempt++) {
-    if (attempt == LIMIT_RANK + 2)
-      return fail(UNIMPLEMENTED, "a loop whose shapes do not settle");
+  bool (*open)[LIMIT_RANK] = arena_alloc(c->lw->arena, sizeof *open * (c->in_count + 1));
+  for (bool changed = true; changed;) { /* ends: each turn opens a dim */
     changed = false;
     TRY(build_region(c, body->func, c->in, c->in_count, shapes, c->in_count, &regions[1]));
-    TRY(generalise(c, shapes, &regions[1], &changed));
+    TRY(generalise(c, shapes, open, &regions[1], &changed));
   }
   TRY(build_region(c, cond->func, c->in, c->in_count, shapes, 1, &regions[0]));
   struct flow *outer = c->lw->flow;

@@ -36,14 +36,6 @@ const struct guards *guards_join(struct lower *lw, const struct guards *a, const
   return a;
 }
 
-static const struct guards *without(struct lower *lw, const struct guards *g, value_id predicate) {
-  const struct guards *r = NULL;
-  for (uint32_t i = 0; g && i < g->count; i++)
-    if (g->list[i].predicate != predicate)
-      r = guards_add(lw, r, g->list[i]);
-  return r;
-}
-
 status build_switch(struct op_call *c) {
   value_id predicate;
   TRY(op_input(c, 1, &predicate));
@@ -65,91 +57,186 @@ status build_switch(struct op_call *c) {
   return OK;
 }
 
-/* The predicate on which two sides differ; NO_VALUE when they are not the two sides of one cond. */
-static value_id sides_of(const struct guards *a, const struct guards *b, bool *a_is_true) {
-  for (uint32_t i = 0; a && i < a->count; i++)
-    for (uint32_t j = 0; b && j < b->count; j++)
-      if (a->list[i].predicate == b->list[j].predicate && a->list[i].expected != b->list[j].expected) {
-        *a_is_true = a->list[i].expected;
-        return a->list[i].predicate;
-      }
-  return NO_VALUE;
+/* ---- merging ---- */
+
+/* One of the values that a Merge chooses from: what it is, its number among the inputs, and when it is there. */
+struct side {
+  struct bound in;
+  const struct guards *guards;
+  value_id value, index; /* 0: not read yet, NO_VALUE for what stays a reference */
+};
+
+static bool guards_within(const struct guards *g, const struct guards *of) {
+  for (uint32_t i = 0; g && i < g->count; i++)
+    if (!has_guard(of, g->list[i]))
+      return false;
+  return true;
 }
 
-static status merge_index(struct op_call *c, value_id predicate, bool first_is_true) {
-  struct kb kb;
-  kb_begin(&kb, c, DTYPE_BOOL);
-  uint32_t b = kb_in(&kb, predicate), o = kb_out(&kb, DTYPE_INT32, 0, NULL);
-  struct element p = kb_load(&kb, b, NULL);
-  expr_id zero = expr_int(kb.k, DTYPE_INT32, 0), one = expr_int(kb.k, DTYPE_INT32, 1);
-  kb_store(&kb, o, NULL, real_element(expr_select(kb.k, p.re, first_is_true ? zero : one, first_is_true ? one : zero)));
-  op_set_output(c, 1, kb_value(&kb, o));
-  TRY(kb_finish(&kb));
-  c->out[1].guards = c->guards;
-  return OK;
+static const struct guards *guards_minus(struct lower *lw, const struct guards *g, const struct guards *taken) {
+  const struct guards *r = NULL;
+  for (uint32_t i = 0; g && i < g->count; i++)
+    if (!has_guard(taken, g->list[i]))
+      r = guards_add(lw, r, g->list[i]);
+  return r;
 }
 
-static status merge_two(struct op_call *c, uint32_t first, uint32_t second) {
-  bool first_is_true;
-  value_id predicate = sides_of(c->in[first].guards, c->in[second].guards, &first_is_true);
-  if (!predicate)
-    return fail(UNIMPLEMENTED, "merges values that are not the two sides of one cond");
-  uint32_t on = first_is_true ? first : second, off = first_is_true ? second : first;
-  c->guards = guards_join(c->lw, without(c->lw, c->in[on].guards, predicate), without(c->lw, c->in[off].guards, predicate));
-  c->keeps_guards = true;
-  if (c->in[on].var && c->in[on].var == c->in[off].var && !c->in[on].value && !c->in[off].value) {
-    c->out[0] = c->in[on];
-    c->out[0].guards = c->guards;
-    if (c->in[on].after != c->in[off].after) { /* what was done to it on either side comes before its use */
-      struct flow_node *join = flow_add_node(c->lw->flow, FLOW_NOOP, c->node->name, c->node->op, c->node->task, &c->out[0].after);
-      for (uint32_t i = 0; i < 2; i++)
-        if (c->in[i ? on : off].after)
-          vec_push(&join->controls, c->in[i ? on : off].after);
-    }
-    return merge_index(c, predicate, first_is_true);
+static value_id bool_constant(struct op_call *c, bool value) {
+  bool *data = arena_copy(c->lw->arena, &value, sizeof value);
+  return op_constant(c, DTYPE_BOOL, 0, NULL, data);
+}
+
+static value_id emit_merge(struct op_call *c, value_id predicate, value_id when_false, value_id when_true, int rank, const dim *dims) {
+  struct flow_node *n = op_emit(c, FLOW_MERGE, false);
+  vec_push(&n->inputs, predicate);
+  vec_push(&n->inputs, when_false);
+  vec_push(&n->inputs, when_true);
+  return op_add_output(c, n, op_value(c, when_true)->dtype, rank, dims);
+}
+
+/* Whether all of `rest` holds, as a value that is there under `base`; a predicate of the list may itself be there only when
+ * those before it hold. */
+static value_id all_hold(struct op_call *c, const struct guards *base, const struct guards *rest, uint32_t from) {
+  if (!rest || from == rest->count)
+    return bool_constant(c, true);
+  struct flow_guard g = rest->list[from];
+  value_id inner = all_hold(c, guards_add(c->lw, base, g), rest, from + 1), no = bool_constant(c, false);
+  struct op_call here = *c;
+  here.guards = base;
+  return emit_merge(&here, g.predicate, g.expected ? no : inner, g.expected ? inner : no, 0, NULL);
+}
+
+/* When the merged value is there: under `common`, and, where the sides need more, when the side that is taken has it. */
+static const struct guards *merged_guards(struct op_call *c, const struct guards *common, value_id predicate, const struct side *on,
+                                          const struct side *off) {
+  struct lower *lw = c->lw;
+  const struct guards *with_on = guards_add(lw, common, (struct flow_guard){predicate, true});
+  const struct guards *with_off = guards_add(lw, common, (struct flow_guard){predicate, false});
+  const struct guards *rest_on = guards_minus(lw, on->guards, with_on), *rest_off = guards_minus(lw, off->guards, with_off);
+  if (guards_within(rest_on, rest_off) && guards_within(rest_off, rest_on))
+    return guards_join(lw, common, rest_on);
+  value_id live_on = all_hold(c, with_on, rest_on, 0), live_off = all_hold(c, with_off, rest_off, 0);
+  struct op_call here = *c;
+  here.guards = common;
+  value_id live = emit_merge(&here, predicate, live_off, live_on, 0, NULL);
+  return guards_add(lw, common, (struct flow_guard){live, true});
+}
+
+static status read_side(struct op_call *c, struct side *s) {
+  if (s->value)
+    return OK;
+  struct op_call one = *c;
+  one.in = &s->in;
+  one.in_count = 1;
+  one.guards = s->guards;
+  return op_input(&one, 0, &s->value);
+}
+
+/* Both sides are the same variable: its reference comes out, after what was done to it on either side. */
+static void merge_references(struct op_call *c, const struct side *on, const struct side *off, struct side *out) {
+  out->in = on->in;
+  if (on->in.after == off->in.after)
+    return;
+  struct flow_node *join = flow_add_node(c->lw->flow, FLOW_NOOP, c->node->name, c->node->op, c->node->task, &out->in.after);
+  if (off->in.after)
+    vec_push(&join->controls, off->in.after);
+  if (on->in.after)
+    vec_push(&join->controls, on->in.after);
+}
+
+static status merge_two(struct op_call *c, const struct guards *common, value_id predicate, struct side *on, struct side *off,
+                        struct side *out) {
+  *out = (struct side){.guards = merged_guards(c, common, predicate, on, off)};
+  c->guards = out->guards;
+  out->index = emit_merge(c, predicate, off->index, on->index, 0, NULL);
+  if (on->in.var && on->in.var == off->in.var && !on->in.value && !off->in.value && !on->value && !off->value) {
+    merge_references(c, on, off, out);
+    return OK;
   }
-  value_id sides[2];
-  for (uint32_t i = 0; i < 2; i++) {
-    struct op_call side = *c;
-    side.in = &c->in[i ? on : off];
-    side.in_count = 1;
-    side.guards = side.in->guards;
-    TRY(op_input(&side, 0, &sides[i]));
-  }
-  struct flow_value x = *op_value(c, sides[0]), y = *op_value(c, sides[1]);
+  TRY(read_side(c, on));
+  TRY(read_side(c, off));
+  c->guards = out->guards;
+  struct flow_value x = *op_value(c, off->value), y = *op_value(c, on->value);
   if (x.rank != y.rank)
     return fail(UNIMPLEMENTED, "merges values of rank %d and %d", x.rank, y.rank);
   for (int d = 0; d < x.rank; d++)
     if (dim_equal(c->lw->dims, x.dims[d], y.dims[d]) != 1)
       x.dims[d] = op_new_symbol(c);
-  struct flow_node *n = op_emit(c, FLOW_MERGE, false);
-  vec_push(&n->inputs, predicate);
-  vec_push(&n->inputs, sides[0]);
-  vec_push(&n->inputs, sides[1]);
-  c->out[0] = (struct bound){.value = op_add_output(c, n, x.dtype, x.rank, x.dims), .guards = c->guards, .maker = c->in[on].maker};
-  return merge_index(c, predicate, first_is_true);
+  out->value = emit_merge(c, predicate, off->value, on->value, x.rank, x.dims);
+  out->in = (struct bound){.value = out->value, .maker = on->in.maker};
+  return OK;
+}
+
+/* The predicate that tells the sides apart: each side needs it, some to be true and some to be false. */
+static value_id dividing_predicate(const struct side *sides, uint32_t count, const struct guards *common) {
+  const struct guards *first = sides[0].guards;
+  for (uint32_t i = 0; first && i < first->count; i++) {
+    struct flow_guard g = first->list[i], other = {g.predicate, !g.expected};
+    bool every = !has_guard(common, g), differs = false;
+    for (uint32_t s = 1; s < count && every; s++) {
+      every = has_guard(sides[s].guards, g) || has_guard(sides[s].guards, other);
+      differs = differs || has_guard(sides[s].guards, other);
+    }
+    if (every && differs)
+      return g.predicate;
+  }
+  return NO_VALUE;
+}
+
+static status merge_sides(struct op_call *c, struct side *sides, uint32_t count, const struct guards *common, struct side *out) {
+  for (uint32_t i = 0; i < count; i++)
+    if (count == 1 || guards_within(sides[i].guards, common)) { /* always there, so that it is there first */
+      *out = sides[i];
+      return OK;
+    }
+  value_id predicate = dividing_predicate(sides, count, common);
+  if (!predicate)
+    return fail(UNIMPLEMENTED, "merges values that are not the sides of one cond");
+  struct side *half[2] = {ARENA_ARRAY(c->lw->arena, struct side, count), ARENA_ARRAY(c->lw->arena, struct side, count)}, merged[2];
+  uint32_t halves[2] = {0, 0};
+  for (uint32_t i = 0; i < count; i++) {
+    bool when = has_guard(sides[i].guards, (struct flow_guard){predicate, true});
+    half[when][halves[when]++] = sides[i];
+  }
+  for (uint32_t h = 0; h < 2; h++)
+    TRY(merge_sides(c, half[h], halves[h], guards_add(c->lw, common, (struct flow_guard){predicate, h}), &merged[h]));
+  return merge_two(c, common, predicate, &merged[1], &merged[0], out);
+}
+
+/* What all sides need. */
+static const struct guards *common_guards(struct lower *lw, const struct side *sides, uint32_t count) {
+  const struct guards *r = NULL, *first = sides[0].guards;
+  for (uint32_t i = 0; first && i < first->count; i++) {
+    bool every = true;
+    for (uint32_t s = 1; s < count; s++)
+      every = every && has_guard(sides[s].guards, first->list[i]);
+    if (every)
+      r = guards_add(lw, r, first->list[i]);
+  }
+  return r;
 }
 
 status build_merge(struct op_call *c) {
-  uint32_t live[2], count = 0;
+  struct side *sides = ARENA_ARRAY(c->lw->arena, struct side, c->in_count + 1), out;
+  uint32_t count = 0;
   for (uint32_t i = 0; i < c->in_count; i++) {
+    int64_t index = i;
     if (c->in[i].dead)
       continue;
-    if (count == 2)
-      return fail(UNIMPLEMENTED, "merges more than two values");
-    live[count++] = i;
+    c->guards = NULL;
+    sides[count++] = (struct side){.in = c->in[i], .guards = c->in[i].guards,
+                                   .index = op_constant_i64s(c, DTYPE_INT32, 0, NULL, &index, 1)};
   }
   c->keeps_guards = true;
   if (count == 0) {
     c->out[0].dead = c->out[1].dead = true;
     return OK;
   }
-  if (count == 2)
-    return merge_two(c, live[0], live[1]);
-  int64_t index = live[0];
-  c->out[0] = c->in[live[0]];
-  c->guards = c->in[live[0]].guards;
-  op_set_output(c, 1, op_constant_i64s(c, DTYPE_INT32, 0, NULL, &index, 1));
-  c->out[1].guards = c->guards;
+  TRY(merge_sides(c, sides, count, common_guards(c->lw, sides, count), &out));
+  c->guards = out.guards;
+  c->out[0] = out.in;
+  c->out[0].guards = out.guards;
+  op_set_output(c, 1, out.index);
+  c->out[1].guards = out.guards;
   return OK;
 }

@@ -210,6 +210,7 @@ struct entering {
   uint32_t next_port;
   struct bound in;        /* outside */
   struct flow_value shape;
+  bool open[LIMIT_RANK];  /* dims that change from turn to turn: symbols, which each turn binds anew */
   bool is_param;          /* a value; else a variable or a constant */
   value_id result;        /* in the body */
   uint32_t param;         /* its number among the parameters */
@@ -410,9 +411,9 @@ static status generalise(struct looping *p, const struct flow *body, bool *chang
     if (x->rank != v->shape.rank)
       return fail(UNIMPLEMENTED, "a loop variable changes its rank from %d to %d", v->shape.rank, x->rank);
     for (int d = 0; d < x->rank; d++)
-      if (dim_equal(p->lw->dims, x->dims[d], v->shape.dims[d]) != 1) {
+      if (!v->open[d] && dim_equal(p->lw->dims, x->dims[d], v->shape.dims[d]) != 1) {
         v->shape.dims[d] = op_new_symbol(&c);
-        *changed = true;
+        v->open[d] = *changed = true;
       }
   }
   return OK;
@@ -425,10 +426,10 @@ static status build_regions(struct looping *p, struct flow **regions, bool *has_
   bool changed = true;
   if (p->lw->region_depth++ == 0)
     p->lw->outer_symbols = dims_symbol_count(p->lw->dims);
-  for (int attempt = 0; changed && s == OK; attempt++) {
+  while (changed && s == OK) { /* ends: each turn opens a dim */
     changed = false;
     regions[1] = flow_create(p->lw->arena, p->lw->dims);
-    s = attempt > LIMIT_RANK + 2 ? fail(UNIMPLEMENTED, "its shapes do not settle") : build_body(p, regions[1], has_effects);
+    s = build_body(p, regions[1], has_effects);
     if (s == OK)
       s = generalise(p, regions[1], &changed);
   }
@@ -501,7 +502,7 @@ static status lower_loop(struct lower *lw, struct frame *fr, uint32_t index, con
   if (p.loop->condition == NO_NODE || p.loop->enters.count == 0)
     return fail(INVALID_ARGUMENT, "has no LoopCond");
   p.blame = &fr->graph->nodes.items[p.loop->condition];
-  struct flow *regions[2];
+  struct flow *regions[2] = {NULL, NULL};
   bool has_effects = false;
   TRY(collect_entering(&p));
   for (uint32_t i = 0; i < p.var_count; i++)

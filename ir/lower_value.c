@@ -299,6 +299,15 @@ static void emit_equality_check(struct op_call *c, dim a, dim b, const char *wha
   c->guard = c->effect;
 }
 
+/* Whether all of the entry may take two sizes for equal: not where only one side of a cond needs it, for sizes that the other
+ * side knows too. */
+static bool may_unify(struct op_call *c, dim a, dim b) {
+  uint32_t x, y;
+  bool is_a = dim_is_symbol(c->lw->dims, dim_resolve(c->lw->dims, a), &x), is_b = dim_is_symbol(c->lw->dims, dim_resolve(c->lw->dims, b), &y);
+  uint32_t newer = is_a && is_b ? (x > y ? x : y) : is_a ? x : y;
+  return (is_a || is_b) && !c->guards && newer >= c->lw->branch_symbols;
+}
+
 status op_equal_dims(struct op_call *c, dim a, dim b, const char *what) {
   int equal = dim_equal(c->lw->dims, a, b);
   if (equal == 1)
@@ -306,7 +315,7 @@ status op_equal_dims(struct op_call *c, dim a, dim b, const char *what) {
   if (equal == 0)
     return fail(INVALID_ARGUMENT, "%s: %s and %s must agree", what, dim_text(c->lw->dims, dim_resolve(c->lw->dims, a)),
                 dim_text(c->lw->dims, dim_resolve(c->lw->dims, b)));
-  if (!dim_unify(c->lw->dims, a, b))
+  if (!may_unify(c, a, b) || !dim_unify(c->lw->dims, a, b))
     emit_equality_check(c, a, b, what);
   return OK;
 }

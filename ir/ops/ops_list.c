@@ -7,23 +7,36 @@
 
 /* ---- element shapes ---- */
 
-/* Remembers the shape of an element (rows: without the first dimension) for the list that input `handle` is. */
+/* Elements of another size than those before: that size is none of the list's. */
+static void join_element(struct op_call *c, struct flow_value *known, const struct flow_value *x) {
+  for (int d = 0; d < known->rank && known->rank == x->rank; d++)
+    if (known->dims[d] != NO_DIM && (x->dims[d] == NO_DIM || dim_equal(c->lw->dims, known->dims[d], x->dims[d]) != 1))
+      known->dims[d] = NO_DIM;
+}
+
+/* Remembers the shape of an element (rows: without the first dimension) for the list that input `handle` is. A loop's body
+ * may come here several times, until the shapes of its variables have settled. */
 static void note_element(struct op_call *c, const struct node *maker, const struct flow_value *x, bool rows) {
   struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
-  if (!o || o->count)
+  if (!o)
     return;
-  o->count = 1;
-  o->values = ARENA_NEW(c->lw->arena, struct flow_value);
-  *o->values = *x;
-  o->values->data = NULL;
-  o->values->content = NULL;
+  struct flow_value element = *x;
+  element.data = NULL;
+  element.content = NULL;
   for (int d = 0; d < x->rank; d++) /* what changes from turn to turn of a loop is not the element's shape */
     if (!op_dim_is_outer(c, x->dims[d]))
-      o->values->dims[d] = NO_DIM;
+      element.dims[d] = NO_DIM;
   if (rows && x->rank > 0) {
-    memmove(o->values->dims, x->dims + 1, sizeof(dim) * (LIMIT_RANK - 1));
-    o->values->rank--;
+    memmove(element.dims, element.dims + 1, sizeof(dim) * (LIMIT_RANK - 1));
+    element.rank--;
   }
+  if (o->count) {
+    join_element(c, o->values, &element);
+    return;
+  }
+  o->count = 1;
+  o->values = ARENA_NEW(c->lw->arena, struct flow_value);
+  *o->values = element;
 }
 
 static void note_attr(struct op_call *c, const char *name) {
@@ -202,15 +215,16 @@ status build_stack(struct op_call *c) {
  * shapes that gradients of loops keep. Then what is popped is known too. */
 static void note_content(struct op_call *c, const struct node *maker, const struct flow_value *x) {
   struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
-  dim *e;
-  int count;
-  if (!o || (!x->content && !x->data) || (x->dtype != DTYPE_INT32 && x->dtype != DTYPE_INT64) ||
-      op_known_elements(c, c->in[1].value, &e, &count) != OK)
+  dim *e = NULL;
+  int count = 0;
+  if (!o || o->varies)
     return;
-  for (int i = 0; i < count; i++)
-    if (!op_dim_is_outer(c, e[i]))
-      return;
-  o->values->content = e;
+  bool known = (x->content || x->data) && (x->dtype == DTYPE_INT32 || x->dtype == DTYPE_INT64) &&
+               op_known_elements(c, c->in[1].value, &e, &count) == OK;
+  for (int i = 0; i < count && known; i++)
+    known = op_dim_is_outer(c, e[i]) && (!o->values->content || dim_equal(c->lw->dims, o->values->content[i], e[i]) == 1);
+  o->varies = !known;
+  o->values->content = known ? e : NULL;
 }
 
 status build_stack_push(struct op_call *c) {
