@@ -34,6 +34,7 @@ struct object_shapes {
   const struct node *maker;
   uint32_t count;
   struct flow_value *values;
+  const struct node **makers; /* of each that is an object itself (a list of lists), or NULL */
   bool varies;                /* of a stack: what is pushed is not always the same */
 };
 

@@ -145,6 +145,16 @@ static status join_result(struct op_call *c, const struct region *regions, uint3
   return OK;
 }
 
+/* Whose objects result i is: those of the branch that has one. */
+static const struct node *result_maker(const struct region *regions, uint32_t count, uint32_t i) {
+  for (uint32_t b = 0; b < count; b++) {
+    const struct node *maker = regions[b].rets[i].maker;
+    if (maker && strcmp(maker->op, "OptionalNone") != 0)
+      return maker;
+  }
+  return regions[0].rets[i].maker;
+}
+
 static status emit_if(struct op_call *c, value_id choice, struct region *regions, uint32_t count) {
   bool effects = false;
   for (uint32_t b = 0; b < count; b++) {
@@ -167,7 +177,8 @@ static status emit_if(struct op_call *c, value_id choice, struct region *regions
     }
     struct flow_value x;
     TRY(join_result(c, regions, count, i, &x));
-    c->out[i] = (struct bound){.value = op_add_output(c, n, x.dtype, x.rank, x.dims), .maker = regions[0].rets[i].maker};
+    c->out[i] = (struct bound){.value = op_add_output(c, n, x.dtype, x.rank, x.dims),
+                               .maker = result_maker(regions, count, i)};
   }
   return OK;
 }

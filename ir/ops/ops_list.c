@@ -79,6 +79,20 @@ static status element_dims(struct op_call *c, const struct node *maker, const st
   return OK;
 }
 
+/* Lists of lists: who made the element that comes out is who made what went in. */
+static void note_maker(struct op_call *c, const struct node *list, const struct node *element) {
+  struct object_shapes *o = list ? lower_object(c->lw, list) : NULL;
+  if (!o || !element)
+    return;
+  o->makers = ARENA_NEW(c->lw->arena, const struct node *);
+  o->makers[0] = element;
+}
+
+static const struct node *element_maker(struct op_call *c, const struct node *list) {
+  const struct object_shapes *o = list ? lower_object(c->lw, list) : NULL;
+  return o && o->makers ? o->makers[0] : NULL;
+}
+
 static status read_all(struct op_call *c) {
   for (uint32_t i = 0; i < c->in_count; i++) {
     value_id v;
@@ -285,6 +299,8 @@ status build_list_change(struct op_call *c) {
   c->out[0].maker = c->in[0].maker;
   const char *element = c->row->data;
   if (element)
+    note_maker(c, c->in[0].maker, c->in[op_arg_index(c, element)].maker);
+  if (element)
     note_element(c, c->in[0].maker, op_value(c, c->in[op_arg_index(c, element)].value), strstr(c->node->op, "Scatter") != NULL);
   return OK;
 }
@@ -296,6 +312,7 @@ static status element_output(struct op_call *c, struct flow_node *n, uint32_t ou
   bool any = shape_of_input(c, shape_input, &said);
   TRY(element_dims(c, c->in[0].maker, any ? &said : NULL, &rank, dims));
   op_host_output(c, n, output, rank, dims);
+  c->out[output].maker = element_maker(c, c->in[0].maker);
   return OK;
 }
 

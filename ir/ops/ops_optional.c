@@ -1,0 +1,77 @@
+/* ops_optional.c: optionals and composite tensors as variants: values that hold several tensors. What they hold is remembered for
+ * the node that made them, so that what is taken out again has a rank. */
+#include <string.h>
+
+#include "ir/lower.h"
+#include "ir/ops/host_call.h"
+
+static void note_components(struct op_call *c) {
+  struct object_shapes *o = lower_object(c->lw, c->node);
+  o->count = c->in_count;
+  o->values = ARENA_ARRAY(c->lw->arena, struct flow_value, c->in_count + 1);
+  o->makers = ARENA_ARRAY(c->lw->arena, const struct node *, c->in_count + 1);
+  for (uint32_t i = 0; i < c->in_count; i++) {
+    o->values[i] = *op_value(c, c->in[i].value);
+    o->makers[i] = c->in[i].maker;
+    for (int d = 0; d < o->values[i].rank; d++)
+      if (!op_dim_is_outer(c, o->values[i].dims[d]))
+        o->values[i].dims[d] = NO_DIM;
+  }
+}
+
+static status bundle_call(struct op_call *c, struct flow_node **n) {
+  for (uint32_t i = 0; i < c->in_count; i++) {
+    value_id v;
+    TRY(op_input(c, i, &v));
+    c->in[i].value = v;
+  }
+  return op_host(c, HOST_PURE, NULL, n);
+}
+
+/* OptionalFromValue, OptionalNone, CompositeTensorVariantFromComponents */
+status build_bundle_make(struct op_call *c) {
+  struct flow_node *n;
+  TRY(bundle_call(c, &n));
+  note_components(c);
+  op_host_output(c, n, 0, 0, NULL);
+  c->out[0].maker = c->node;
+  return OK;
+}
+
+status build_optional_has_value(struct op_call *c) {
+  struct flow_node *n;
+  TRY(bundle_call(c, &n));
+  op_host_output(c, n, 0, 0, NULL);
+  return OK;
+}
+
+/* The rank and dims of component i: from the attribute, else what was put in. */
+static status component_shape(struct op_call *c, const struct object_shapes *o, uint32_t i, int *rank, dim *dims) {
+  const struct attr_value *said = node_attr(c->node, "output_shapes");
+  const struct attr_shape *shape = said && said->kind == ATTR_LIST && i < said->list.count ? &said->list.items[i].shape : NULL;
+  bool noted = o && i < o->count, known = shape && !shape->unknown_rank && shape->rank <= LIMIT_RANK;
+  if (!noted && !known)
+    return fail(UNIMPLEMENTED, "the rank of component %u is not known while compiling", i);
+  *rank = known ? shape->rank : o->values[i].rank;
+  for (int d = 0; d < *rank; d++) {
+    dims[d] = known && shape->dims[d] >= 0 ? op_dim(c, shape->dims[d]) : noted && o->values[i].rank == *rank ? o->values[i].dims[d] : NO_DIM;
+    if (dims[d] == NO_DIM || !op_dim_is_outer(c, dims[d]))
+      dims[d] = op_new_symbol(c);
+  }
+  return OK;
+}
+
+/* OptionalGetValue, CompositeTensorVariantToComponents */
+status build_bundle_take(struct op_call *c) {
+  struct flow_node *n;
+  TRY(bundle_call(c, &n));
+  const struct object_shapes *o = c->in[0].maker ? lower_object(c->lw, c->in[0].maker) : NULL;
+  for (uint32_t i = 0; i < c->out_count; i++) {
+    int rank;
+    dim dims[LIMIT_RANK];
+    TRY(component_shape(c, o, i, &rank, dims));
+    op_host_output(c, n, i, rank, dims);
+    c->out[i].maker = o && i < o->count && o->makers ? o->makers[i] : NULL;
+  }
+  return OK;
+}
