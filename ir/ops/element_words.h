@@ -25,6 +25,13 @@ static inline struct element e_cast(struct kb *kb, enum dtype dtype, struct elem
 static inline struct element e_of(struct kb *kb, enum dtype dtype, expr_id e) { return real_element(expr_cast(kb->k, dtype, e)); } /* an integer */
 static inline expr_id e_int(struct kb *kb, struct element a) { return expr_cast(kb->k, DTYPE_INT64, a.re); } /* truncated */
 static inline expr_id kb_not(struct kb *kb, expr_id a) { return expr_unary(kb->k, SCALAR_NOT, a); }
+/* To the nearest integer, halves away from zero. */
+static inline struct element e_round_away(struct kb *kb, struct element a) {
+  struct element whole = f_unary(&kb->f, SCALAR_TRUNC, a), rest = e_sub(kb, a, whole), zero = f_const_like(&kb->f, a, 0);
+  struct element step = f_const_like(&kb->f, a, 1), half = f_const_like(&kb->f, a, 0.5);
+  struct element away = e_select(kb, e_lt(kb, rest, zero), f_unary(&kb->f, SCALAR_NEG, step), step);
+  return e_select(kb, e_le(kb, half, f_unary(&kb->f, SCALAR_ABS, rest)), e_add(kb, whole, away), whole);
+}
 /* A real element or an expression as it is here: later stores do not change it, and it is computed once. */
 static inline struct element e_now(struct kb *kb, struct element e) { return real_element(kb_get(kb, kb_local(kb, e.re))); }
 static inline expr_id kb_now(struct kb *kb, expr_id e) { return kb_get(kb, kb_local(kb, e)); }

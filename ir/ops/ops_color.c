@@ -103,19 +103,22 @@ status build_adjust_saturation(struct op_call *c) { return map_pixels(c, formula
 
 /* ---- contrast: away from the mean of each channel of each image ---- */
 
+/* images, contrast_factor, and in the first version, whose result is float, min_value and max_value */
 status build_adjust_contrast(struct op_call *c) {
-  value_id v, vf;
+  value_id v, vf, limits[2] = {NO_VALUE, NO_VALUE};
   TRY(op_input(c, 0, &v));
   TRY(op_input(c, 1, &vf));
+  for (uint32_t i = 2; i < c->in_count; i++)
+    TRY(op_input(c, i, &limits[i - 2]));
   struct flow_value x = *op_value(c, v);
   int rank = x.rank;
   if (rank < 3)
     return fail(INVALID_ARGUMENT, "input must be at least 3-D, got shape%s", op_shape_text(c, rank, x.dims));
-  enum dtype sum = sum_dtype(x.dtype);
+  enum dtype sum = DTYPE_FLOAT;
   struct kb kb;
   kb_begin(&kb, c, sum);
   struct formula *f = &kb.f;
-  uint32_t a = kb_in(&kb, v), b = kb_in(&kb, vf), o = kb_out(&kb, x.dtype, rank, x.dims);
+  uint32_t a = kb_in(&kb, v), b = kb_in(&kb, vf), o = kb_out(&kb, op_output_dtype(c, 0), rank, x.dims);
   expr_id index[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, rank - 3, x.dims, index);
   index[rank - 1] = kb_for_dim(&kb, LOOP_PAR, x.dims[rank - 1]);
@@ -128,7 +131,12 @@ status build_adjust_contrast(struct op_call *c) {
   kb_loops(&kb, LOOP_PAR, 2, &x.dims[rank - 3], &index[rank - 3]);
   struct element away = sub(f, load_as(&kb, sum, a, index), acc_get(&kb, &mean));
   struct element factor = load_as(&kb, sum, b, NULL);
-  store_as(&kb, o, index, add(f, mul(f, away, factor), acc_get(&kb, &mean)));
+  struct element e = add(f, mul(f, away, factor), acc_get(&kb, &mean));
+  if (limits[0]) {
+    struct element low = kb_load(&kb, kb_in(&kb, limits[0]), NULL), high = kb_load(&kb, kb_in(&kb, limits[1]), NULL);
+    e = bin(f, SCALAR_MIN, bin(f, SCALAR_MAX, e, low), high);
+  }
+  store_as(&kb, o, index, e);
   kb_close(&kb, rank);
   op_set_output(c, 0, kb_value(&kb, o));
   return kb_finish(&kb);

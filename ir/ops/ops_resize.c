@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/ops/accumulate.h"
+#include "ir/ops/arrange.h"
 
 struct resize {
   value_id images;
@@ -106,6 +107,8 @@ static status resize_begin(struct op_call *c, value_id images, struct resize *r)
   struct flow_value x = *op_value(c, images);
   if (x.rank != 4)
     return fail(INVALID_ARGUMENT, "input must be 4-dimensional%s", op_shape_text(c, x.rank, x.dims));
+  for (int i = 1; i < 4; i++)
+    TRY(op_require_le(c, op_dim(c, 1), x.dims[i], "an image must be of non-zero size and have at least one channel"));
   r->images = images;
   memcpy(r->dims, x.dims, sizeof r->dims);
   r->align = node_attr_int(c->node, "align_corners", 0);
@@ -124,8 +127,7 @@ static status read_size(struct op_call *c, uint32_t input, dim out[2]) {
   if (count != 2)
     return fail(INVALID_ARGUMENT, "size must have 2 elements, has %d", count);
   for (int i = 0; i < 2; i++) {
-    if (dim_less(c->lw->dims, elements[i], op_dim(c, 1)) == 1)
-      return fail(INVALID_ARGUMENT, "output dimensions must be positive");
+    TRY(op_require_le(c, op_dim(c, 1), elements[i], "output dimensions must be positive"));
     out[i] = elements[i];
   }
   return OK;
@@ -165,11 +167,65 @@ static status resize(struct op_call *c, taps_of_axis taps) {
   }
   kb_close(&kb, 4);
   op_set_output(c, 0, kb_value(&kb, o));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 status build_resize_nearest(struct op_call *c) { return resize(c, nearest_taps); }
 status build_resize_bilinear(struct op_call *c) { return resize(c, linear_taps); }
 status build_resize_bicubic(struct op_call *c) { return resize(c, cubic_taps); }
+
+/* ---- by area: the mean of what lies under a pixel of the result, pixels at its border by their share ---- */
+
+struct cover {
+  struct element begin, end, step;
+  expr_id first, count;
+};
+
+static struct cover cover_of(struct kb *kb, const struct resize *r, dim in, dim out, expr_id o) {
+  struct cover v = {.step = axis_scale(kb, r, in, out)};
+  v.begin = bin(kb, SCALAR_MUL, as_float(kb, o), v.step);
+  v.end = bin(kb, SCALAR_MUL, as_float(kb, kb_add(kb, o, kb_int(kb, 1))), v.step);
+  v.first = as_int(kb, f_unary(&kb->f, SCALAR_FLOOR, v.begin));
+  v.count = kb_sub(kb, as_int(kb, f_unary(&kb->f, SCALAR_CEIL, v.end)), v.first);
+  return v;
+}
+
+/* The share of pixel i that is covered. */
+static struct element cover_share(struct kb *kb, const struct cover *v, expr_id i) {
+  struct formula *f = &kb->f;
+  struct element here = as_float(kb, i), next = as_float(kb, kb_add(kb, i, kb_int(kb, 1)));
+  struct element ends = bin(kb, SCALAR_LT, v->end, next), begins = bin(kb, SCALAR_LT, here, v->begin);
+  struct element inner = f_select(f, ends, bin(kb, SCALAR_SUB, v->end, here), num(kb, 1));
+  return f_select(f, begins, f_select(f, ends, v->step, bin(kb, SCALAR_SUB, next, v->begin)), inner);
+}
+
+status build_resize_area(struct op_call *c) {
+  value_id images;
+  struct resize r;
+  TRY(op_input(c, 0, &images));
+  TRY(resize_begin(c, images, &r));
+  TRY(read_size(c, 1, r.out));
+  struct kb kb;
+  kb_begin(&kb, c, DTYPE_FLOAT);
+  dim dims[4] = {r.dims[0], r.out[0], r.out[1], r.dims[3]};
+  uint32_t a = kb_in(&kb, images), o = kb_out(&kb, DTYPE_FLOAT, 4, dims);
+  expr_id index[4];
+  kb_loops(&kb, LOOP_PAR, 4, dims, index);
+  struct cover y = cover_of(&kb, &r, r.dims[1], r.out[0], index[1]), x = cover_of(&kb, &r, r.dims[2], r.out[1], index[2]);
+  struct accumulator sum = acc_zero(&kb, DTYPE_FLOAT);
+  expr_id i = kb_add(&kb, y.first, kb_for(&kb, LOOP_RED, y.count));
+  struct accumulator row = acc_zero(&kb, DTYPE_FLOAT);
+  expr_id j = kb_add(&kb, x.first, kb_for(&kb, LOOP_RED, x.count));
+  expr_id at[4] = {index[0], kb_clamp(&kb, i, kb_dim(&kb, r.dims[1])), kb_clamp(&kb, j, kb_dim(&kb, r.dims[2])), index[3]};
+  acc_add(&kb, &row, bin(&kb, SCALAR_MUL, load_as(&kb, DTYPE_FLOAT, a, at), cover_share(&kb, &x, j)));
+  kb_close(&kb, 1);
+  acc_add(&kb, &sum, bin(&kb, SCALAR_MUL, acc_get(&kb, &row), cover_share(&kb, &y, i)));
+  kb_close(&kb, 1);
+  struct element whole = bin(&kb, SCALAR_DIV, num(&kb, 1), bin(&kb, SCALAR_MUL, y.step, x.step));
+  kb_store(&kb, o, index, bin(&kb, SCALAR_MUL, acc_get(&kb, &sum), whole));
+  kb_close(&kb, 4);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish_guarded(&kb);
+}
 
 /* ---- gradients: each output pixel's is shared out to the pixels it was made of ---- */
 
@@ -196,7 +252,7 @@ static status share_out(struct op_call *c, const struct resize *r, value_id grad
     }
   kb_close(&kb, 4);
   op_set_output(c, 0, kb_value(&kb, o));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 
 /* grads, original_image */
