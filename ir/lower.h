@@ -36,6 +36,10 @@ struct object_shapes {
   struct flow_value *values;
   const struct node **makers; /* of each that is an object itself (a list of lists), or NULL */
   bool varies;                /* of a stack: what is pushed is not always the same */
+  const dim *declared;    /* of a tensor list: the sizes that it was made with (-1: open), where they are known while compiling */
+  int declared_rank;
+  bool undeclared;        /* it was made without any */
+  const int64_t *keys;    /* of a list, from the second value on: the element it belongs to; the first is any element's */
 };
 
 struct frame;

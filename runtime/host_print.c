@@ -140,3 +140,8 @@ status host_timestamp(struct host_call *call) {
   *(double *)call->outputs[0]->data = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
   return OK;
 }
+
+status host_fetch_variant(struct host_call *call) {
+  (void)call;
+  return fail(UNIMPLEMENTED, "a variant cannot be fetched");
+}

@@ -2,6 +2,7 @@
 #include "runtime/tensor_list.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@ static void family_free(struct tensor_list *list) {
     for (int64_t i = 0; i < list->count; i++)
       tensor_release(list->items[i]);
     free(list->items);
+    free(list->array);
     free(list->source);
     free(list);
   }
@@ -24,8 +26,7 @@ static void release_handle(struct tensor *handle) {
     family_free(first);
 }
 
-/* Output i: a handle of the list. */
-static status make_handle(struct host_call *call, uint32_t i, enum dtype dtype, struct tensor_list *list) {
+status list_make_handle(struct host_call *call, uint32_t i, enum dtype dtype, struct tensor_list *list) {
   TRY(host_make_output(call, i, dtype, &(struct shape){0}));
   struct tensor *t = call->outputs[i];
   memset(t->data, 0, 8);
@@ -43,9 +44,10 @@ status list_make_output(struct host_call *call, uint32_t i, enum dtype handle, e
   if (!list)
     return fail(RESOURCE_EXHAUSTED, "no memory for a list");
   list->dtype = dtype;
-  list->rank = -1;
+  list->shape.rank = -1;
   list->first = list;
-  status s = make_handle(call, i, handle, list);
+  list->limit = -1;
+  status s = list_make_handle(call, i, handle, list);
   if (s != OK) {
     free(list);
     return s;
@@ -54,29 +56,30 @@ status list_make_output(struct host_call *call, uint32_t i, enum dtype handle, e
   return list_resize(list, count);
 }
 
-status list_gradient_output(struct host_call *call, struct tensor_list *array, struct string_view source) {
+struct tensor_list *list_find_relative(const struct tensor_list *array, struct string_view source) {
   struct tensor_list *list = array->first->next;
   while (list && (strlen(list->source) != source.size || memcmp(list->source, source.data, source.size) != 0))
     list = list->next;
-  if (!list) {
-    list = calloc(1, sizeof *list);
-    char *name = strndup(source.data, source.size);
-    if (!list || !name) {
-      free(list);
-      free(name);
-      return fail(RESOURCE_EXHAUSTED, "no memory for gradients");
-    }
-    list->dtype = array->dtype;
-    list->rank = array->rank;
-    memcpy(list->dims, array->dims, sizeof list->dims);
-    list->adds = true;
-    list->source = name;
-    list->first = array->first;
-    list->next = array->first->next;
-    array->first->next = list;
-    TRY(list_resize(list, array->count));
+  return list;
+}
+
+status list_make_relative(struct tensor_list *array, struct string_view source, struct tensor_list **out) {
+  struct tensor_list *list = calloc(1, sizeof *list);
+  char *name = strndup(source.data, source.size);
+  if (!list || !name) {
+    free(list);
+    free(name);
+    return fail(RESOURCE_EXHAUSTED, "no memory for gradients");
   }
-  return make_handle(call, 0, DTYPE_RESOURCE, list);
+  list->dtype = array->dtype;
+  list->shape.rank = -1;
+  list->limit = -1;
+  list->source = name;
+  list->first = array->first;
+  list->next = array->first->next;
+  array->first->next = list;
+  *out = list;
+  return OK;
 }
 
 status list_input(const struct host_call *call, uint32_t i, struct tensor_list **out) {
@@ -112,7 +115,7 @@ status list_resize(struct tensor_list *list, int64_t count) {
 }
 
 /* Sums of gradients: the dtypes that gradients have. */
-static status add_elements(const struct tensor *a, const struct tensor *b, struct tensor **out) {
+status tensor_sum(const struct tensor *a, const struct tensor *b, struct tensor **out) {
   if (a->count != b->count || a->dtype != b->dtype)
     return fail(INVALID_ARGUMENT, "gradients of shapes %s and %s", shape_text(&a->shape), shape_text(&b->shape));
   TRY(tensor_create(a->dtype, &a->shape, out));
@@ -142,7 +145,7 @@ static status add_elements(const struct tensor *a, const struct tensor *b, struc
 
 static status set_checked(struct tensor_list *list, int64_t index, struct tensor *tensor) {
   if (index < 0 || (index >= list->count && !list->grows))
-    return fail(index < 0 ? INVALID_ARGUMENT : OUT_OF_RANGE, "Tried to write to index %lld but array is not resizeable and size is: %lld",
+    return fail(INVALID_ARGUMENT, "Tried to write to index %lld but array is not resizeable and size is: %lld",
                 (long long)index, (long long)list->count);
   if (tensor->dtype != list->dtype)
     return fail(INVALID_ARGUMENT, "a %s is written to a list of %s", dtype_name(tensor->dtype), dtype_name(list->dtype));
@@ -150,7 +153,7 @@ static status set_checked(struct tensor_list *list, int64_t index, struct tensor
     TRY(list_resize(list, index + 1));
   if (list->items[index] && list->adds) {
     struct tensor *sum;
-    TRY(add_elements(list->items[index], tensor, &sum));
+    TRY(tensor_sum(list->items[index], tensor, &sum));
     tensor_release(list->items[index]);
     list->items[index] = sum;
     return OK;
@@ -166,51 +169,17 @@ status list_set(struct tensor_list *list, int64_t index, struct tensor *tensor) 
   return result;
 }
 
-static status zeros(enum dtype dtype, const struct shape *shape, struct tensor **out) {
+status tensor_zeros(enum dtype dtype, const struct shape *shape, struct tensor **out) {
   TRY(tensor_create(dtype, shape, out));
   if ((*out)->data)
     memset((*out)->data, 0, (size_t)tensor_byte_size(*out));
   return OK;
 }
 
-/* The shape of a missing element: of the forward array's element, of another element, or as the graph says. */
-static bool missing_shape(const struct tensor_list *list, int64_t index, struct shape *out) {
-  const struct tensor_list *forward = list->first != list ? list->first : NULL;
-  if (forward && index < forward->count && forward->items[index]) {
-    *out = forward->items[index]->shape;
-    return true;
-  }
-  bool known = list->rank >= 0;
-  out->rank = list->rank;
-  for (int d = 0; d < list->rank; d++) {
-    out->dims[d] = list->dims[d];
-    known = known && list->dims[d] >= 0;
-  }
-  for (int64_t i = 0; i < list->count && !known; i++)
-    if (list->items[i]) {
-      *out = list->items[i]->shape;
-      known = true;
-    }
-  return known;
-}
-
-status list_get(const struct tensor_list *list, int64_t index, struct tensor **out) {
-  if (index < 0 || index >= list->count)
-    return fail(OUT_OF_RANGE, "Tried to read from index %lld but array size is: %lld", (long long)index, (long long)list->count);
-  if (list->items[index]) {
-    *out = tensor_retain(list->items[index]);
-    return OK;
-  }
-  struct shape shape;
-  if (!missing_shape(list, index, &shape))
-    return fail(INVALID_ARGUMENT, "Could not read index %lld twice because it was cleared, or it was never written", (long long)index);
-  return zeros(list->dtype, &shape, out);
-}
-
 status list_copy_output(struct host_call *call, uint32_t i, const struct tensor_list *from, struct tensor_list **out) {
   TRY(list_make_output(call, i, DTYPE_VARIANT, from->dtype, from->count, out));
-  (*out)->rank = from->rank;
-  memcpy((*out)->dims, from->dims, sizeof from->dims);
+  (*out)->shape = from->shape;
+  (*out)->limit = from->limit;
   for (int64_t k = 0; k < from->count; k++)
     (*out)->items[k] = from->items[k] ? tensor_retain(from->items[k]) : NULL;
   return OK;
@@ -256,33 +225,8 @@ static status join(enum dtype dtype, const struct shape *shape, struct tensor **
   return result;
 }
 
-static void release_parts(struct tensor **parts, int64_t count) {
-  for (int64_t i = 0; i < count; i++)
-    tensor_release(parts[i]);
-  free(parts);
-}
-
-static status collect(const struct tensor_list *list, const int32_t *indices, int64_t count, struct tensor ***out) {
-  struct tensor **parts = calloc((size_t)count + 1, sizeof *parts);
-  if (!parts)
-    return fail(RESOURCE_EXHAUSTED, "no memory for %lld elements", (long long)count);
-  for (int64_t i = 0; i < count; i++) {
-    status s = list_get(list, indices ? indices[i] : i, &parts[i]);
-    if (s != OK) {
-      release_parts(parts, i);
-      return s;
-    }
-  }
-  *out = parts;
-  return OK;
-}
-
-static status stack_parts(const struct tensor_list *list, struct tensor **parts, int64_t count, struct tensor **out) {
-  struct shape element = {0};
-  if (count)
-    element = parts[0]->shape;
-  else if (!missing_shape(list, 0, &element))
-    return fail(INVALID_ARGUMENT, "Tried to stack elements of an empty list with non-fully-defined element_shape");
+status tensors_stack(enum dtype dtype, struct tensor **parts, int64_t count, const struct shape *empty, struct tensor **out) {
+  const struct shape element = count ? parts[0]->shape : *empty;
   if (element.rank == LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a stack of rank %d", element.rank + 1);
   for (int64_t i = 1; i < count; i++)
@@ -292,41 +236,79 @@ static status stack_parts(const struct tensor_list *list, struct tensor **parts,
   struct shape shape = {.rank = element.rank + 1};
   shape.dims[0] = count;
   memcpy(shape.dims + 1, element.dims, sizeof(int64_t) * (size_t)element.rank);
-  return join(list->dtype, &shape, parts, count, out);
+  return join(dtype, &shape, parts, count, out);
 }
 
-status list_stack(const struct tensor_list *list, const int32_t *indices, int64_t count, struct tensor **out) {
-  struct tensor **parts;
-  TRY(collect(list, indices, count, &parts));
-  status result = stack_parts(list, parts, count, out);
-  release_parts(parts, count);
-  return result;
-}
-
-static status concat_parts(const struct tensor_list *list, struct tensor **parts, struct tensor **out, struct tensor **lengths) {
-  struct shape shape = {0}, one = {.rank = 1, .dims = {list->count}};
-  if (list->count)
-    shape = parts[0]->shape;
-  else if (!missing_shape(list, 0, &shape))
-    return fail(INVALID_ARGUMENT, "Tried to concat elements of an empty list with non-fully-defined element_shape");
+status tensors_concat(enum dtype dtype, struct tensor **parts, int64_t count, const struct shape *empty, struct tensor **out,
+                      struct tensor **lengths) {
+  struct shape shape = count ? parts[0]->shape : *empty, one = {.rank = 1, .dims = {count}};
   if (shape.rank < 1)
     return fail(INVALID_ARGUMENT, "Concat saw a scalar shape at index 0 but requires at least vectors");
   TRY(tensor_create(DTYPE_INT64, &one, lengths));
   shape.dims[0] = 0;
-  for (int64_t i = 0; i < list->count; i++) {
+  for (int64_t i = 0; i < count; i++) {
     const struct shape *s = &parts[i]->shape;
     if (s->rank != shape.rank || memcmp(s->dims + 1, shape.dims + 1, sizeof(int64_t) * (size_t)(shape.rank - 1)) != 0)
       return fail(INVALID_ARGUMENT, "Concat saw inconsistent shapes: element %lld has shape %s", (long long)i, shape_text(s));
     ((int64_t *)(*lengths)->data)[i] = s->dims[0];
     shape.dims[0] += s->dims[0];
   }
-  return join(list->dtype, &shape, parts, list->count, out);
+  return join(dtype, &shape, parts, count, out);
 }
 
-status list_concat(const struct tensor_list *list, struct tensor **out, struct tensor **lengths) {
-  struct tensor **parts;
-  TRY(collect(list, NULL, list->count, &parts));
-  status result = concat_parts(list, parts, out, lengths);
-  release_parts(parts, list->count);
-  return result;
+/* ---- partial shapes ---- */
+
+status partial_shape_merge(struct partial_shape *into, const struct partial_shape *other) {
+  if (other->rank < 0)
+    return OK;
+  if (into->rank < 0) {
+    *into = *other;
+    return OK;
+  }
+  bool same = into->rank == other->rank;
+  for (int d = 0; d < into->rank && same; d++)
+    same = into->dims[d] < 0 || other->dims[d] < 0 || into->dims[d] == other->dims[d];
+  if (!same)
+    return fail(INVALID_ARGUMENT, "Incompatible shapes during merge: %s vs. %s", partial_shape_text(into), partial_shape_text(other));
+  for (int d = 0; d < into->rank; d++)
+    into->dims[d] = into->dims[d] < 0 ? other->dims[d] : into->dims[d];
+  return OK;
+}
+
+void partial_shape_of(const struct shape *shape, struct partial_shape *out) {
+  out->rank = shape->rank;
+  memcpy(out->dims, shape->dims, sizeof out->dims);
+}
+
+bool partial_shape_fits(const struct partial_shape *partial, const struct shape *shape) {
+  if (partial->rank >= 0 && partial->rank != shape->rank)
+    return false;
+  for (int d = 0; d < partial->rank; d++)
+    if (partial->dims[d] >= 0 && partial->dims[d] != shape->dims[d])
+      return false;
+  return true;
+}
+
+bool partial_shape_full(const struct partial_shape *partial, struct shape *out) {
+  out->rank = partial->rank;
+  for (int d = 0; d < partial->rank; d++) {
+    if (partial->dims[d] < 0)
+      return false;
+    out->dims[d] = partial->dims[d];
+  }
+  return partial->rank >= 0;
+}
+
+const char *partial_shape_text(const struct partial_shape *partial) {
+  static _Thread_local char text[2][LIMIT_RANK * 22 + 4];
+  static _Thread_local int turn;
+  char *out = text[turn++ & 1];
+  size_t at = 1;
+  if (partial->rank < 0)
+    return "<unknown>";
+  out[0] = '[';
+  for (int d = 0; d < partial->rank; d++)
+    at += (size_t)snprintf(out + at, sizeof *text - at, partial->dims[d] < 0 ? "%s?" : "%s%lld", d ? "," : "", (long long)partial->dims[d]);
+  snprintf(out + at, sizeof *text - at, "]");
+  return out;
 }

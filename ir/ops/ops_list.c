@@ -14,29 +14,74 @@ static void join_element(struct op_call *c, struct flow_value *known, const stru
       known->dims[d] = NO_DIM;
 }
 
+#define KEYED_MAX 64 /* elements that are remembered one by one: what is written out in a graph */
+
+/* The shape of an element as far as it means the same everywhere: what changes from turn to turn of a loop does not. */
+static struct flow_value lasting_shape(struct op_call *c, const struct flow_value *x, bool rows) {
+  struct flow_value shape = *x;
+  shape.data = NULL;
+  shape.content = NULL;
+  for (int d = 0; d < x->rank; d++)
+    if (!op_dim_is_outer(c, x->dims[d]))
+      shape.dims[d] = NO_DIM;
+  if (rows && x->rank > 0) {
+    memmove(shape.dims, shape.dims + 1, sizeof(dim) * (LIMIT_RANK - 1));
+    shape.rank--;
+  }
+  return shape;
+}
+
 /* Remembers the shape of an element (rows: without the first dimension) for the list that input `handle` is. A loop's body
  * may come here several times, until the shapes of its variables have settled. */
 static void note_element(struct op_call *c, const struct node *maker, const struct flow_value *x, bool rows) {
   struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
   if (!o)
     return;
-  struct flow_value element = *x;
-  element.data = NULL;
-  element.content = NULL;
-  for (int d = 0; d < x->rank; d++) /* what changes from turn to turn of a loop is not the element's shape */
-    if (!op_dim_is_outer(c, x->dims[d]))
-      element.dims[d] = NO_DIM;
-  if (rows && x->rank > 0) {
-    memmove(element.dims, element.dims + 1, sizeof(dim) * (LIMIT_RANK - 1));
-    element.rank--;
-  }
+  struct flow_value element = lasting_shape(c, x, rows);
   if (o->count) {
     join_element(c, o->values, &element);
     return;
   }
-  o->count = 1;
-  o->values = ARENA_NEW(c->lw->arena, struct flow_value);
-  *o->values = element;
+  o->values = ARENA_ARRAY(c->lw->arena, struct flow_value, KEYED_MAX + 1);
+  o->values[o->count++] = element;
+}
+
+/* The element that an index input says; -1 where it is not known while compiling. */
+static int64_t known_index(struct op_call *c, uint32_t input) {
+  dim *e;
+  int count;
+  if (op_value(c, c->in[input].value)->rank != 0 || op_known_elements(c, c->in[input].value, &e, &count) != OK || e[0] == NO_DIM)
+    return -1;
+  return op_dim_value(c, e[0]);
+}
+
+/* The same for one element, whose index is input `index`: elements may have different shapes. */
+static void note_item(struct op_call *c, const struct node *maker, const struct flow_value *x, uint32_t index) {
+  int64_t at = known_index(c, index);
+  note_element(c, maker, x, false);
+  struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
+  struct flow_value element = lasting_shape(c, x, false);
+  for (uint32_t i = 1; o && at >= 0 && i < o->count; i++)
+    if (o->keys[i] == at) {
+      join_element(c, &o->values[i], &element);
+      return;
+    }
+  if (!o || at < 0 || o->count > KEYED_MAX)
+    return;
+  int64_t *keys = ARENA_ARRAY(c->lw->arena, int64_t, KEYED_MAX + 1);
+  if (o->keys)
+    memcpy(keys, o->keys, sizeof *keys * (KEYED_MAX + 1));
+  keys[o->count] = at;
+  o->keys = keys;
+  o->values[o->count++] = element;
+}
+
+/* What is remembered of an element (-1: of any). */
+static const struct flow_value *noted(const struct object_shapes *o, int64_t at) {
+  for (uint32_t i = 1; o && at >= 0 && i < o->count; i++)
+    if (o->keys[i] == at)
+      return &o->values[i];
+  return o && o->count ? o->values : NULL;
 }
 
 static void note_attr(struct op_call *c, const char *name) {
@@ -63,10 +108,11 @@ static bool shape_of_input(struct op_call *c, uint32_t i, struct flow_value *out
   return true;
 }
 
-/* Rank and dims of an element: constants stay, other sizes are new symbols, bound from what comes. `said`: or NULL. */
-static status element_dims(struct op_call *c, const struct node *maker, const struct flow_value *said, int *rank, dim *dims) {
-  const struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
-  const struct flow_value *known = o && o->count ? o->values : NULL;
+/* Rank and dims of an element (at: which, or -1): constants stay, other sizes are new symbols, bound from what comes. `said`: or NULL. */
+static status element_dims(struct op_call *c, const struct node *maker, const struct flow_value *said, int64_t at, int *rank, dim *dims) {
+  const struct flow_value *known = noted(maker ? lower_object(c->lw, maker) : NULL, at);
+  if (!known && !said && maker && c->lw->region_depth == 0)
+    return fail(INVALID_ARGUMENT, "no element of '%s' was written, and the element shape is not fully defined", maker->name);
   if (!known && !said)
     return fail(UNIMPLEMENTED, "the rank of the elements of '%s' is not known while compiling", maker ? maker->name : "?");
   *rank = known ? known->rank : said->rank;
@@ -102,6 +148,19 @@ static status read_all(struct op_call *c) {
   return OK;
 }
 
+/* What is done to a tensor array changes it, reading too: each use runs, in the order of the graph's edges. */
+static status array_call(struct op_call *c, struct flow_node **n) {
+  TRY(read_all(c));
+  return op_host(c, HOST_CHANGES, NULL, n);
+}
+
+/* The handle: a scalar of dtype resource, whatever the op's generation calls it. Gradients of older ones give no flow. */
+static void array_handle(struct op_call *c, struct flow_node *n, const struct node *maker) {
+  c->out[0] = (struct bound){.value = op_add_output(c, n, DTYPE_RESOURCE, 0, NULL), .maker = maker};
+  if (c->out_count > 1)
+    op_host_output(c, n, 1, 0, NULL);
+}
+
 static status list_call(struct op_call *c, enum host_kind kind, struct flow_node **n) {
   TRY(read_all(c));
   return op_host(c, kind, NULL, n);
@@ -111,34 +170,55 @@ static status list_call(struct op_call *c, enum host_kind kind, struct flow_node
 
 status build_tensor_array(struct op_call *c) {
   struct flow_node *n;
-  TRY(list_call(c, HOST_PURE, &n));
-  op_host_output(c, n, 0, 0, NULL);
-  op_host_output(c, n, 1, 0, NULL);
-  c->out[0].maker = c->node;
+  TRY(array_call(c, &n));
+  array_handle(c, n, c->node);
   note_attr(c, "element_shape");
   return OK;
 }
 
-/* The gradients' elements have the shapes of the array's own. */
+/* Elements with the dimensions of input 2 in front: a list of its own. */
+static void note_prefixed(struct op_call *c, const struct node *array) {
+  const struct object_shapes *o = array ? lower_object(c->lw, array) : NULL;
+  const struct flow_value *lengths = op_value(c, c->in[2].value);
+  int64_t front = lengths->rank == 1 ? op_dim_value(c, lengths->dims[0]) : -1;
+  for (uint32_t i = 0; o && front >= 0 && i < o->count; i++) {
+    struct flow_value x = o->values[i];
+    if (x.rank + front > LIMIT_RANK)
+      return;
+    memmove(x.dims + front, x.dims, sizeof *x.dims * (size_t)x.rank);
+    for (int64_t d = 0; d < front; d++)
+      x.dims[d] = NO_DIM;
+    x.rank += (int)front;
+    note_element(c, c->node, &x, false);
+    struct object_shapes *own = lower_object(c->lw, c->node);
+    own->values[i] = x;
+    own->count = i + 1;
+    own->keys = o->keys;
+  }
+}
+
+/* The gradients' elements have the shapes of the array's own, unless a third input puts dimensions in front. */
 status build_tensor_array_grad(struct op_call *c) {
   struct flow_node *n;
-  TRY(list_call(c, HOST_PURE, &n));
-  op_host_output(c, n, 0, 0, NULL);
-  op_host_output(c, n, 1, 0, NULL);
-  c->out[0].maker = c->in[0].maker;
+  TRY(array_call(c, &n));
+  array_handle(c, n, c->in_count > 2 ? c->node : c->in[0].maker);
+  if (c->in_count > 2)
+    note_prefixed(c, c->in[0].maker);
   return OK;
 }
 
-/* Write, Scatter, Split: the value is input "value"; the flow comes out. */
+/* Write, Scatter, Unpack, Split: the value is input "value"; the flow comes out. */
 status build_tensor_array_write(struct op_call *c) {
   struct flow_node *n;
-  TRY(list_call(c, HOST_PURE, &n));
-  const struct flow_value *x = op_value(c, c->in[op_arg_index(c, "value")].value);
+  TRY(array_call(c, &n));
+  struct flow_value element = *op_value(c, c->in[op_arg_index(c, "value")].value);
   bool split = strstr(c->node->op, "Split") != NULL;
-  struct flow_value element = *x;
-  if (split && x->rank > 0)
+  if (split && element.rank > 0)
     element.dims[0] = NO_DIM;
-  note_element(c, c->in[0].maker, &element, strstr(c->node->op, "Scatter") != NULL);
+  if (strstr(c->node->op, "Write"))
+    note_item(c, c->in[0].maker, &element, 1);
+  else
+    note_element(c, c->in[0].maker, &element, !split);
   op_host_output(c, n, 0, 0, NULL);
   return OK;
 }
@@ -147,17 +227,17 @@ status build_tensor_array_read(struct op_call *c) {
   struct flow_node *n;
   int rank;
   dim dims[LIMIT_RANK];
-  TRY(list_call(c, HOST_PURE, &n));
-  TRY(element_dims(c, c->in[0].maker, NULL, &rank, dims));
+  TRY(array_call(c, &n));
+  TRY(element_dims(c, c->in[0].maker, NULL, known_index(c, 1), &rank, dims));
   op_host_output(c, n, 0, rank, dims);
   return OK;
 }
 
-/* A value with the elements on a new first dimension of size `count`. */
-static status output_stacked(struct op_call *c, struct flow_node *n, const struct flow_value *said, dim count) {
+/* A value with the elements, like element `at`, on a new first dimension of size `count`. */
+static status output_stacked(struct op_call *c, struct flow_node *n, const struct flow_value *said, int64_t at, dim count) {
   int rank;
   dim dims[LIMIT_RANK];
-  TRY(element_dims(c, c->in[0].maker, said, &rank, dims));
+  TRY(element_dims(c, c->in[0].maker, said, at, &rank, dims));
   if (rank == LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a stack of rank %d", rank + 1);
   memmove(dims + 1, dims, sizeof(dim) * (size_t)rank);
@@ -176,12 +256,24 @@ static bool said_by_attr(struct op_call *c, const char *name, struct flow_value 
   return true;
 }
 
+/* The first element that a vector of indices says. */
+static int64_t first_index(struct op_call *c, uint32_t input) {
+  dim *e;
+  int count;
+  bool known = op_known_elements(c, c->in[input].value, &e, &count) == OK && count > 0 && e[0] != NO_DIM;
+  return known ? op_dim_value(c, e[0]) : -1;
+}
+
+/* TensorArrayPack, the first generation's, takes all. */
 status build_tensor_array_gather(struct op_call *c) {
   struct flow_node *n;
   struct flow_value said;
-  TRY(list_call(c, HOST_PURE, &n));
-  bool any = said_by_attr(c, "element_shape", &said);
-  return output_stacked(c, n, any ? &said : NULL, op_value(c, c->in[1].value)->dims[0]);
+  TRY(array_call(c, &n));
+  bool any = said_by_attr(c, "element_shape", &said), pack = strcmp(c->node->op, "TensorArrayPack") == 0;
+  if (!pack && op_value(c, c->in[1].value)->rank != 1)
+    return fail(INVALID_ARGUMENT, "Expected indices to be a vector");
+  dim count = pack ? op_new_symbol(c) : op_value(c, c->in[1].value)->dims[0];
+  return output_stacked(c, n, any ? &said : NULL, pack ? -1 : first_index(c, 1), count);
 }
 
 /* Concat of tensor arrays and tensor lists: elements behind each other, and their lengths. */
@@ -190,9 +282,16 @@ status build_list_concat(struct op_call *c) {
   struct flow_value said;
   int rank;
   dim dims[LIMIT_RANK], count;
-  TRY(list_call(c, HOST_PURE, &n));
-  bool any = strstr(c->node->op, "ConcatV2") && c->in_count > 1 && shape_of_input(c, 1, &said);
-  TRY(element_dims(c, c->in[0].maker, any ? &said : NULL, &rank, dims));
+  bool array = strncmp(c->node->op, "TensorArray", 11) == 0;
+  TRY(array ? array_call(c, &n) : list_call(c, HOST_PURE, &n));
+  bool any = strstr(c->node->op, "ConcatV2") && c->in_count > 1 && !array && shape_of_input(c, 1, &said);
+  if (array && said_by_attr(c, "element_shape_except0", &said) && said.rank < LIMIT_RANK) {
+    memmove(said.dims + 1, said.dims, sizeof(dim) * (size_t)said.rank);
+    said.dims[0] = NO_DIM;
+    said.rank++;
+    any = true;
+  }
+  TRY(element_dims(c, c->in[0].maker, any ? &said : NULL, -1, &rank, dims));
   if (rank < 1)
     return fail(INVALID_ARGUMENT, "Concat requires elements that are at least vectors");
   dims[0] = op_new_symbol(c);
@@ -205,14 +304,14 @@ status build_list_concat(struct op_call *c) {
 /* A scalar about the list. */
 status build_list_size(struct op_call *c) {
   struct flow_node *n;
-  TRY(list_call(c, HOST_PURE, &n));
+  TRY(c->node->op[6] == 'A' ? array_call(c, &n) : list_call(c, HOST_PURE, &n));
   op_host_output(c, n, 0, 0, NULL);
   return OK;
 }
 
 status build_list_close(struct op_call *c) {
-  (void)c; /* a list goes with its last use */
-  return OK;
+  struct flow_node *n;
+  return array_call(c, &n);
 }
 
 /* ---- stacks ---- */
@@ -220,8 +319,12 @@ status build_list_close(struct op_call *c) {
 status build_stack(struct op_call *c) {
   struct flow_node *n;
   TRY(list_call(c, HOST_PURE, &n));
-  op_host_output(c, n, 0, 0, NULL);
-  c->out[0].maker = c->node;
+  array_handle(c, n, c->node);
+  return OK;
+}
+
+status build_stack_close(struct op_call *c) {
+  (void)c; /* a stack goes with its last use */
   return OK;
 }
 
@@ -257,13 +360,27 @@ status build_stack_pop(struct op_call *c) {
   int rank;
   dim dims[LIMIT_RANK];
   TRY(list_call(c, HOST_CHANGES, &n));
-  TRY(element_dims(c, c->in[0].maker, NULL, &rank, dims));
+  TRY(element_dims(c, c->in[0].maker, NULL, -1, &rank, dims));
   op_host_output(c, n, 0, rank, dims);
   op_value(c, c->out[0].value)->content = lower_object(c->lw, c->in[0].maker)->values->content;
   return OK;
 }
 
 /* ---- tensor lists ---- */
+
+/* Remembers the element shape that a list is made with, which TensorListElementShape gives back. */
+static void note_declared(struct op_call *c, uint32_t input) {
+  struct object_shapes *o = lower_object(c->lw, c->node);
+  value_id v = c->in[input].value;
+  dim *e;
+  int count;
+  o->declared = NULL;
+  o->undeclared = op_value(c, v)->rank == 0;
+  if (o->undeclared || op_value(c, v)->rank != 1 || op_known_elements(c, v, &e, &count) != OK || count > LIMIT_RANK)
+    return;
+  o->declared = e;
+  o->declared_rank = count;
+}
 
 /* EmptyTensorList, TensorListReserve: the element's shape is input 0. */
 status build_list_new(struct op_call *c) {
@@ -272,6 +389,7 @@ status build_list_new(struct op_call *c) {
   TRY(list_call(c, HOST_PURE, &n));
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->node;
+  note_declared(c, 0);
   if (shape_of_input(c, 0, &said))
     note_element(c, c->node, &said, false);
   return OK;
@@ -283,6 +401,7 @@ status build_list_from(struct op_call *c) {
   TRY(list_call(c, HOST_PURE, &n));
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->node;
+  note_declared(c, op_arg_index(c, "element_shape"));
   struct flow_value x = *op_value(c, c->in[0].value);
   bool split = strcmp(c->node->op, "TensorListSplit") == 0;
   if (split && x.rank > 0)
@@ -300,17 +419,20 @@ status build_list_change(struct op_call *c) {
   const char *element = c->row->data;
   if (element)
     note_maker(c, c->in[0].maker, c->in[op_arg_index(c, element)].maker);
-  if (element)
-    note_element(c, c->in[0].maker, op_value(c, c->in[op_arg_index(c, element)].value), strstr(c->node->op, "Scatter") != NULL);
+  const struct flow_value *x = element ? op_value(c, c->in[op_arg_index(c, element)].value) : NULL;
+  if (element && strcmp(element, "item") == 0)
+    note_item(c, c->in[0].maker, x, 1);
+  else if (element)
+    note_element(c, c->in[0].maker, x, strstr(c->node->op, "Scatter") != NULL);
   return OK;
 }
 
-static status element_output(struct op_call *c, struct flow_node *n, uint32_t output, uint32_t shape_input) {
+static status element_output(struct op_call *c, struct flow_node *n, uint32_t output, uint32_t shape_input, int64_t at) {
   struct flow_value said;
   int rank;
   dim dims[LIMIT_RANK];
   bool any = shape_of_input(c, shape_input, &said);
-  TRY(element_dims(c, c->in[0].maker, any ? &said : NULL, &rank, dims));
+  TRY(element_dims(c, c->in[0].maker, any ? &said : NULL, at, &rank, dims));
   op_host_output(c, n, output, rank, dims);
   c->out[output].maker = element_maker(c, c->in[0].maker);
   return OK;
@@ -319,7 +441,7 @@ static status element_output(struct op_call *c, struct flow_node *n, uint32_t ou
 status build_list_get(struct op_call *c) {
   struct flow_node *n;
   TRY(list_call(c, HOST_PURE, &n));
-  return element_output(c, n, 0, 2);
+  return element_output(c, n, 0, 2, known_index(c, 1));
 }
 
 status build_list_pop(struct op_call *c) {
@@ -327,7 +449,7 @@ status build_list_pop(struct op_call *c) {
   TRY(list_call(c, HOST_PURE, &n));
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->in[0].maker;
-  return element_output(c, n, 1, 1);
+  return element_output(c, n, 1, 1, -1);
 }
 
 status build_list_stack(struct op_call *c) {
@@ -336,7 +458,7 @@ status build_list_stack(struct op_call *c) {
   TRY(list_call(c, HOST_PURE, &n));
   bool any = shape_of_input(c, 1, &said);
   int64_t count = node_attr_int(c->node, "num_elements", -1);
-  return output_stacked(c, n, any ? &said : NULL, count < 0 ? op_new_symbol(c) : op_dim(c, count));
+  return output_stacked(c, n, any ? &said : NULL, -1, count < 0 ? op_new_symbol(c) : op_dim(c, count));
 }
 
 status build_list_gather(struct op_call *c) {
@@ -344,17 +466,33 @@ status build_list_gather(struct op_call *c) {
   struct flow_value said;
   TRY(list_call(c, HOST_PURE, &n));
   bool any = shape_of_input(c, 2, &said);
-  return output_stacked(c, n, any ? &said : NULL, op_value(c, c->in[1].value)->dims[0]);
+  return output_stacked(c, n, any ? &said : NULL, first_index(c, 1), op_value(c, c->in[1].value)->dims[0]);
 }
 
-/* The sizes of the element's shape: as many as its rank, where that is known. */
+/* The sizes that the list was made with, not those of its elements; a scalar -1 when it was made without. */
 status build_list_element_shape(struct op_call *c) {
   struct flow_node *n;
-  int rank;
-  dim dims[LIMIT_RANK], length;
   TRY(list_call(c, HOST_PURE, &n));
-  TRY(element_dims(c, c->in[0].maker, NULL, &rank, dims));
-  length = op_dim(c, rank);
-  op_host_output(c, n, 0, 1, &length);
+  const struct node *maker = c->in[0].maker;
+  const struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
+  if (!o || (!o->declared && !o->undeclared))
+    return fail(UNIMPLEMENTED, "the element shape of '%s' is not known while compiling", maker ? maker->name : "?");
+  dim length = op_dim(c, o->declared_rank);
+  op_host_output(c, n, 0, o->declared != NULL, &length);
+  bool whole = o->declared != NULL;
+  for (int d = 0; d < o->declared_rank && whole; d++)
+    whole = o->declared[d] != NO_DIM && op_dim_is_outer(c, o->declared[d]);
+  if (whole)
+    op_value(c, c->out[0].value)->content = (dim *)(uintptr_t)o->declared;
+  return OK;
+}
+
+/* Two lists behind each other; elements are known from the first, or else from the second. */
+status build_list_concat_lists(struct op_call *c) {
+  struct flow_node *n;
+  TRY(list_call(c, HOST_PURE, &n));
+  op_host_output(c, n, 0, 0, NULL);
+  bool first = c->in[0].maker && lower_object(c->lw, c->in[0].maker)->count > 0;
+  c->out[0].maker = first ? c->in[0].maker : c->in[1].maker;
   return OK;
 }
