@@ -13,7 +13,7 @@
 #include "base/crc32c.h"
 #include "base/wire.h"
 
-enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMARY = 5 };
+enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_GRAPH = 4, EVENT_SUMMARY = 5 };
 enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2 };
 
 struct events {
@@ -55,13 +55,25 @@ static status write_version(struct events *events) {
   return result;
 }
 
+/* The folder and those above it; what is in the way shows when the file is opened. */
+static void make_folders(const char *folder) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s", folder);
+  for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    *slash = 0;
+    mkdir(path, 0777);
+    *slash = '/';
+  }
+  mkdir(path, 0777);
+}
+
 status events_create(const char *folder, const char *task, struct events **out) {
   char host[128] = "host";
   gethostname(host, sizeof host - 1);
   struct events *events = calloc(1, sizeof *events);
   if (!events)
     return fail(RESOURCE_EXHAUSTED, "no memory");
-  mkdir(folder, 0777);
+  make_folders(folder);
   snprintf(events->path, sizeof events->path, "%s/events.out.tfevents.%010lld.%s.%s", folder, (long long)wall_time(), host,
            task);
   events->file = fopen(events->path, "wb");
@@ -119,17 +131,44 @@ void events_add(struct events *events, const char *name, const struct tensor *va
   }
 }
 
+bool events_add_summary(struct events *events, struct string_view bytes) {
+  if (bytes.size && !is_summary(&bytes))
+    return false;
+  wire_put_raw(&events->summary, bytes.data, bytes.size);
+  return true;
+}
+
+static status write_event(struct events *events, int64_t step, uint32_t what, const void *data, size_t size) {
+  struct wire_buffer event = { 0 };
+  put_time(&event);
+  wire_put_varint(&event, EVENT_STEP, (uint64_t)step);
+  wire_put_bytes(&event, what, data, size);
+  status result = event.is_bad ? fail(RESOURCE_EXHAUSTED, "no memory for an event") : write_record(events, event.data, event.size);
+  wire_buffer_free(&event);
+  return result;
+}
+
 status events_end(struct events *events) {
   if (events->summary.size == 0)
     return OK;
-  struct wire_buffer event = { 0 };
-  put_time(&event);
-  wire_put_varint(&event, EVENT_STEP, (uint64_t)events->step);
-  wire_put_bytes(&event, EVENT_SUMMARY, events->summary.data, events->summary.size);
-  status result = event.is_bad || events->summary.is_bad ? fail(RESOURCE_EXHAUSTED, "no memory for an event")
-                                                         : write_record(events, event.data, event.size);
-  wire_buffer_free(&event);
-  return result;
+  return events->summary.is_bad ? fail(RESOURCE_EXHAUSTED, "no memory for an event")
+                                : write_event(events, events->step, EVENT_SUMMARY, events->summary.data, events->summary.size);
+}
+
+status events_graph(struct events *events, int64_t step, struct string_view graph) {
+  return write_event(events, step, EVENT_GRAPH, graph.data, graph.size);
+}
+
+status events_copy(struct events *events, struct string_view event) {
+  struct wire wire = wire_over((const uint8_t *)event.data, event.size);
+  struct wire_field field;
+  while (wire_next(&wire, &field)) {
+  }
+  return wire.is_bad ? fail(DATA_LOSS, "Bad tf.Event binary proto tensor string") : write_record(events, event.data, event.size);
+}
+
+status events_flush(struct events *events) {
+  return fflush(events->file) == 0 ? OK : fail(DATA_LOSS, "%s: %s", events->path, strerror(errno));
 }
 
 status events_close(struct events *events) {

@@ -44,6 +44,7 @@ static double real_at(const struct tensor *t, int64_t i) {
   case DTYPE_DOUBLE: return ((const double *)t->data)[i];
   case DTYPE_HALF: return half_to_float(((const uint16_t *)t->data)[i]);
   case DTYPE_BFLOAT16: return bfloat16_to_float(((const uint16_t *)t->data)[i]);
+  case DTYPE_BOOL: return ((const bool *)t->data)[i];
   case DTYPE_INT8: return ((const int8_t *)t->data)[i];
   case DTYPE_UINT8: return ((const uint8_t *)t->data)[i];
   case DTYPE_INT16: return ((const int16_t *)t->data)[i];
@@ -268,7 +269,7 @@ status host_parse_tensor(struct host_call *call) {
   return OK;
 }
 
-status host_tensor_summary(struct host_call *call) {
+static status tensor_summary(struct host_call *call, bool with_empty_metadata) {
   bool second = call->input_count == 3; /* tag, tensor, metadata; else the tensor alone */
   struct wire_buffer summary = { 0 }, value = { 0 }, tensor = { 0 };
   tensor_proto_put(&tensor, &call->inputs[second ? 1 : 0]);
@@ -277,7 +278,8 @@ status host_tensor_summary(struct host_call *call) {
     if (tag.size)
       wire_put_bytes(&value, 1, tag.data, tag.size);
     put_message(&value, 8, &tensor);
-    wire_put_bytes(&value, 9, metadata.data, metadata.size);
+    if (metadata.size || with_empty_metadata)
+      wire_put_bytes(&value, 9, metadata.data, metadata.size);
   } else {
     wire_put_text(&value, 7, host_node_name(call));
     put_message(&value, 8, &tensor);
@@ -285,3 +287,7 @@ status host_tensor_summary(struct host_call *call) {
   put_message(&summary, 1, &value);
   return give_bytes(call, &summary);
 }
+
+status host_tensor_summary(struct host_call *call) { return tensor_summary(call, true); }
+/* What WriteSummary writes, which leaves empty metadata out. */
+status host_written_summary(struct host_call *call) { return tensor_summary(call, false); }
