@@ -61,6 +61,8 @@ status host_call_start(struct frame *frame, struct host_call *call) {
     view->data = frame->data[args[i]];
     bool shared = frame->slots[args[i]].root == args[i] && frame->slots[args[i]].storage == STORAGE_TENSOR;
     frame->views_held[i] = shared && view->dtype != DTYPE_STRING ? frame->held[args[i]] : NULL;
+    if (frame->views_held[i] && view->dtype == DTYPE_VARIANT)
+      view->release_data = frame->views_held[i]->release_data; /* says what its elements are (object.h) */
   }
   for (uint32_t i = 0; i < call->output_count; i++)
     call->outputs[i] = NULL;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/object.h"
 #include "runtime/tensor_list.h"
 
 /* ---- shapes ---- */
@@ -497,21 +498,44 @@ status host_list_concat(struct host_call *call) {
 /* As many elements of the same shapes, all zero: missing elements stay missing. */
 status host_list_zeros(struct host_call *call) {
   struct tensor_list *from, *list;
+  if (tensor_has_objects(&call->inputs[0]))
+    return objects_zeros(&call->inputs[0], &call->outputs[0]);
   TRY(list_input(call, 0, &from));
   TRY(list_copy_output(call, 0, from, &list));
   for (int64_t i = 0; i < list->count; i++) {
     struct tensor *zero;
     if (!list->items[i])
       continue;
-    TRY(tensor_zeros(list->dtype, &list->items[i]->shape, &zero));
+    TRY(tensor_has_objects(list->items[i]) ? objects_zeros(list->items[i], &zero)
+                                           : tensor_zeros(list->dtype, &list->items[i]->shape, &zero));
     TRY(list_set(list, i, zero));
   }
+  return OK;
+}
+
+static status add_objects(struct host_call *call) {
+  struct tensor *sum = tensor_retain(call->held[0]);
+  for (uint32_t i = 1; i < call->input_count; i++) {
+    const struct tensor *other;
+    struct tensor *next = NULL;
+    status s = objects_input(call, i, &other);
+    s = s == OK ? objects_add(sum, other, &next) : s;
+    tensor_release(sum);
+    if (s != OK) {
+      tensor_release(next);
+      return s;
+    }
+    sum = next;
+  }
+  call->outputs[0] = sum;
   return OK;
 }
 
 /* Element by element; where only one list has an element it is taken as it is. */
 status host_list_add(struct host_call *call) {
   struct tensor_list *list, *other;
+  if (tensor_has_objects(&call->inputs[0]))
+    return add_objects(call);
   TRY(list_input(call, 0, &other));
   TRY(list_copy_output(call, 0, other, &list));
   list->adds = true;

@@ -1,6 +1,8 @@
 /* tensor_list.c: lists of tensors behind handles. */
 #include "runtime/tensor_list.h"
 
+#include "runtime/object.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +118,8 @@ status list_resize(struct tensor_list *list, int64_t count) {
 
 /* Sums of gradients: the dtypes that gradients have. */
 status tensor_sum(const struct tensor *a, const struct tensor *b, struct tensor **out) {
+  if (tensor_has_objects(a) && tensor_has_objects(b))
+    return objects_add(a, b, out);
   if (a->count != b->count || a->dtype != b->dtype)
     return fail(INVALID_ARGUMENT, "gradients of shapes %s and %s", shape_text(&a->shape), shape_text(&b->shape));
   TRY(tensor_create(a->dtype, &a->shape, out));
@@ -170,6 +174,8 @@ status list_set(struct tensor_list *list, int64_t index, struct tensor *tensor) 
 }
 
 status tensor_zeros(enum dtype dtype, const struct shape *shape, struct tensor **out) {
+  if (dtype == DTYPE_VARIANT)
+    return objects_create(shape, out);
   TRY(tensor_create(dtype, shape, out));
   if ((*out)->data)
     memset((*out)->data, 0, (size_t)tensor_byte_size(*out));
@@ -194,6 +200,8 @@ status tensor_rows(const struct tensor *t, int64_t first, int64_t count, struct 
   struct shape shape = t->shape;
   shape.dims[0] = count;
   int64_t row = t->shape.dims[0] ? t->count / t->shape.dims[0] : 0;
+  if (t->dtype == DTYPE_VARIANT)
+    return objects_share(t, first * row, &shape, out);
   return tensor_copy_in(t->dtype, &shape, (const char *)t->data + first * row * (int64_t)dtype_size(t->dtype), out);
 }
 
@@ -205,8 +213,20 @@ status tensor_row(const struct tensor *t, int64_t index, struct tensor **out) {
   return OK;
 }
 
-/* Copies tensors behind each other into one of the given shape. */
-static status join(enum dtype dtype, const struct shape *shape, struct tensor **parts, int64_t count, struct tensor **out) {
+static status join_objects(const struct shape *shape, struct tensor *const *parts, int64_t count, struct tensor **out) {
+  TRY(objects_create(shape, out));
+  for (int64_t i = 0, at = 0; i < count; i++) {
+    if (!tensor_has_objects(parts[i]))
+      return fail(UNIMPLEMENTED, "a tensor of variants that are no objects");
+    for (int64_t k = 0; k < parts[i]->count; k++)
+      objects_put(*out, at++, object_retain(objects_of(parts[i])[k]));
+  }
+  return OK;
+}
+
+status tensor_join(enum dtype dtype, const struct shape *shape, struct tensor *const *parts, int64_t count, struct tensor **out) {
+  if (dtype == DTYPE_VARIANT)
+    return join_objects(shape, parts, count, out);
   struct tensor *t;
   TRY(tensor_create(dtype, shape, &t));
   char *at = t->data;
@@ -236,7 +256,7 @@ status tensors_stack(enum dtype dtype, struct tensor **parts, int64_t count, con
   struct shape shape = {.rank = element.rank + 1};
   shape.dims[0] = count;
   memcpy(shape.dims + 1, element.dims, sizeof(int64_t) * (size_t)element.rank);
-  return join(dtype, &shape, parts, count, out);
+  return tensor_join(dtype, &shape, parts, count, out);
 }
 
 status tensors_concat(enum dtype dtype, struct tensor **parts, int64_t count, const struct shape *empty, struct tensor **out,
@@ -253,7 +273,7 @@ status tensors_concat(enum dtype dtype, struct tensor **parts, int64_t count, co
     ((int64_t *)(*lengths)->data)[i] = s->dims[0];
     shape.dims[0] += s->dims[0];
   }
-  return join(dtype, &shape, parts, count, out);
+  return tensor_join(dtype, &shape, parts, count, out);
 }
 
 /* ---- partial shapes ---- */

@@ -55,13 +55,8 @@ status tensor_zeros(enum dtype dtype, const struct shape *shape, struct tensor *
 /* Elements that lie behind each other in a tensor: row `index`, or rows first .. first+count-1 kept as a dimension. */
 status tensor_row(const struct tensor *tensor, int64_t index, struct tensor **out);
 status tensor_rows(const struct tensor *tensor, int64_t first, int64_t count, struct tensor **out);
-/* a + b, element by element, for the dtypes that gradients have. INVALID_ARGUMENT, UNIMPLEMENTED. */
-status tensor_sum(const struct tensor *a, const struct tensor *b, struct tensor **out);
-/* A tensor of zeros (empty strings). */
-status tensor_zeros(enum dtype dtype, const struct shape *shape, struct tensor **out);
-/* Elements that lie behind each other in a tensor: row `index`, or rows first .. first+count-1 kept as a dimension. */
-status tensor_row(const struct tensor *tensor, int64_t index, struct tensor **out);
-status tensor_rows(const struct tensor *tensor, int64_t first, int64_t count, struct tensor **out);
+/* `count` tensors behind each other as one of the given shape, which has as many elements. */
+status tensor_join(enum dtype dtype, const struct shape *shape, struct tensor *const *parts, int64_t count, struct tensor **out);
 /* The elements as one tensor, on a new first dimension; shapes must agree. The indices are `count` numbers, or NULL for all. */
 status list_stack(const struct tensor_list *list, const int32_t *indices, int64_t count, struct tensor **out);
 /* Tensors on a new first dimension; shapes must agree. `empty`: the element's shape when there are none. */

@@ -78,11 +78,12 @@ status build_add(struct op_call *c) {
   return OK;
 }
 
-/* Zeros of and sums of tensor lists: gradients of lists are lists. */
+/* Zeros of and sums of tensor lists, and of variants that hold objects: gradients of lists are lists. */
 static status list_arithmetic(struct op_call *c, const char *host) {
   struct flow_node *n;
   TRY(op_host(c, HOST_PURE, host, &n));
-  op_host_output(c, n, 0, 0, NULL);
+  struct flow_value x = *op_value(c, n->inputs.items[0]);
+  op_host_output(c, n, 0, x.rank, x.dims);
   c->out[0].maker = c->in[0].maker;
   return OK;
 }

@@ -125,7 +125,7 @@ static status element_dims(struct op_call *c, const struct node *maker, const st
   return OK;
 }
 
-/* Lists of lists: who made the element that comes out is who made what went in. */
+/* Lists of variants: who made the element that comes out is who made what went in. */
 static void note_maker(struct op_call *c, const struct node *list, const struct node *element) {
   struct object_shapes *o = list ? lower_object(c->lw, list) : NULL;
   if (!o || !element)
@@ -219,6 +219,7 @@ status build_tensor_array_write(struct op_call *c) {
     note_item(c, c->in[0].maker, &element, 1);
   else
     note_element(c, c->in[0].maker, &element, !split);
+  note_maker(c, c->in[0].maker, c->in[op_arg_index(c, "value")].maker);
   op_host_output(c, n, 0, 0, NULL);
   return OK;
 }
@@ -230,6 +231,7 @@ status build_tensor_array_read(struct op_call *c) {
   TRY(array_call(c, &n));
   TRY(element_dims(c, c->in[0].maker, NULL, known_index(c, 1), &rank, dims));
   op_host_output(c, n, 0, rank, dims);
+  c->out[0].maker = element_maker(c, c->in[0].maker);
   return OK;
 }
 
@@ -243,6 +245,7 @@ static status output_stacked(struct op_call *c, struct flow_node *n, const struc
   memmove(dims + 1, dims, sizeof(dim) * (size_t)rank);
   dims[0] = count;
   op_host_output(c, n, 0, rank + 1, dims);
+  c->out[0].maker = element_maker(c, c->in[0].maker);
   return OK;
 }
 
@@ -407,6 +410,7 @@ status build_list_from(struct op_call *c) {
   if (split && x.rank > 0)
     x.dims[0] = NO_DIM;
   note_element(c, c->node, &x, !split);
+  note_maker(c, c->node, c->in[0].maker);
   return OK;
 }
 

@@ -1,0 +1,86 @@
+/* ops_ragged_variant.c: ragged tensors as variants. A variant says nothing of the values in it; their rank and fixed sizes are
+ * remembered with the node that encoded them. */
+#include <string.h>
+
+#include "ir/ops/arrange.h"
+#include "ir/ops/host_call.h"
+
+/* Remembers the values of one variant (rows: of the whole without its first dimension). */
+static void note_values(struct op_call *c, const struct flow_value *values, bool rows) {
+  struct object_shapes *o = lower_object(c->lw, c->node);
+  o->count = 1;
+  o->values = ARENA_NEW(c->lw->arena, struct flow_value);
+  *o->values = (struct flow_value){.dtype = values->dtype, .rank = values->rank};
+  for (int d = 0; d < values->rank; d++)
+    o->values->dims[d] = d > 0 && op_dim_is_outer(c, values->dims[d]) ? values->dims[d] : NO_DIM;
+  if (rows && values->rank > 0) {
+    memmove(o->values->dims, o->values->dims + 1, sizeof(dim) * (LIMIT_RANK - 1));
+    o->values->rank--;
+  }
+}
+
+status build_ragged_to_variant(struct op_call *c) {
+  struct flow_node *n;
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  uint32_t splits = c->in_count - 1;
+  struct flow_value values = *op_value(c, n->inputs.items[splits]);
+  bool batched = node_attr_int(c->node, "batched_input", 0) != 0;
+  if (splits > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "%u ragged dimensions", splits);
+  if (batched && values.rank < 1)
+    return fail(INVALID_ARGUMENT, "Can't unbatch rank-0 tensor.");
+  dim rows = values.dims[0];
+  if (splits > 0) {
+    struct flow_value first = *op_value(c, n->inputs.items[0]);
+    if (first.rank != 1)
+      return fail(INVALID_ARGUMENT, "Invalid ragged splits: ragged splits must be rank 1 but is rank %d", first.rank);
+    rows = dim_sub(c->lw->dims, first.dims[0], op_dim(c, 1));
+  }
+  note_values(c, &values, batched && splits == 0);
+  op_host_output(c, n, 0, batched ? 1 : 0, &rows);
+  c->out[0].maker = c->node;
+  return OK;
+}
+
+/* Splits of sizes that the variants say, then the values. Where nobody has said their rank, 1 is taken and checked by the step. */
+status build_ragged_from_variant(struct op_call *c) {
+  struct flow_node *n;
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  const struct object_shapes *o = c->in[0].maker ? lower_object(c->lw, c->in[0].maker) : NULL;
+  struct flow_value values = o && o->count && o->values->dtype == op_output_dtype(c, c->out_count - 1) ? *o->values
+                                                                                                  : (struct flow_value){.rank = -1};
+  const struct flow_value *encoded = op_value(c, n->inputs.items[0]);
+  bool stacked = c->out_count == 1 && encoded->rank > 0;
+  dim dims[LIMIT_RANK + 1];
+  int rank = values.rank < 0 ? 1 : values.rank + stacked;
+  if (rank > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "values of rank %d", rank);
+  for (int d = 0; d < rank; d++) {
+    dim known = values.rank < 0 || d < stacked ? NO_DIM : values.dims[d - stacked];
+    dims[d] = known == NO_DIM ? op_new_symbol(c) : known;
+  }
+  op_host_add_attr(c, n, "values_rank", (struct attr_value){.kind = ATTR_INT, .i = rank});
+  for (uint32_t i = 0; i + 1 < c->out_count; i++) {
+    dim length = op_new_symbol(c);
+    op_host_output(c, n, i, 1, &length);
+  }
+  op_host_output(c, n, c->out_count - 1, rank, dims);
+  return OK;
+}
+
+/* What was encoded has the shape that input 2 says. */
+status build_ragged_to_variant_gradient(struct op_call *c) {
+  struct flow_node *n;
+  value_id shape;
+  dim *e, dims[LIMIT_RANK];
+  int rank;
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  TRY(op_input(c, 2, &shape));
+  TRY(op_elements(c, shape, &e, &rank));
+  if (rank > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "values of rank %d", rank);
+  for (int d = 0; d < rank; d++)
+    dims[d] = e[d];
+  op_host_output(c, n, 0, rank, dims);
+  return OK;
+}
