@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/ops/accumulate.h"
+#include "ir/ops/arrange.h"
 #include "ir/ops/window.h"
 
 struct conv {
@@ -64,22 +65,24 @@ static status conv_begin(struct op_call *c, int rank, const dim *dims, const str
   TRY(window_list(c, "dilations", rank, dilations));
   int channel = layout_channel(&v->layout);
   if (strides[0] != 1 || strides[channel] != 1 || dilations[0] != 1 || dilations[channel] != 1)
-    return fail(INVALID_ARGUMENT, "strides and dilations in the batch and depth dimensions are not supported");
+    return fail(v->layout.spatial == 2 ? UNIMPLEMENTED : INVALID_ARGUMENT, "strides and dilations in the batch and depth dimensions are not supported");
   if (padding == PADDING_EXPLICIT)
     TRY(read_explicit(c, v));
   for (int i = 0; i < v->layout.spatial; i++) {
     int axis = layout_axis(&v->layout, i);
     v->axes[i].in = dims[axis];
     v->axes[i].size = filter->dims[i];
-    v->axes[i].stride = strides[axis];
+    v->axes[i].stride = op_dim(c, strides[axis]);
     v->axes[i].dilation = dilations[axis];
     TRY(window_solve(c, padding, &v->axes[i]));
   }
+  v->depthwise = strncmp(c->node->op, "Depthwise", 9) == 0;
+  if (v->depthwise && strides[layout_axis(&v->layout, 0)] != strides[layout_axis(&v->layout, 1)])
+    return fail(INVALID_ARGUMENT, "only equal length strides in the row and column dimensions are supported");
   v->batch = dims[0];
   v->in_channels = dims[channel];
   v->dtype = op_output_dtype(c, 0);
   v->sum = sum_dtype(v->dtype);
-  v->depthwise = strncmp(c->node->op, "Depthwise", 9) == 0;
   return conv_channels(c, v, filter);
 }
 
@@ -156,7 +159,7 @@ static status conv_forward(struct op_call *c, const struct conv *v, value_id inp
   store_as(&kb, y, index, acc_get(&kb, &acc));
   kb_close(&kb, rank);
   op_set_output(c, 0, kb_value(&kb, y));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 
 static status build_conv(struct op_call *c) {
@@ -165,12 +168,47 @@ static status build_conv(struct op_call *c) {
   TRY(op_input(c, 0, &input));
   TRY(op_input(c, 1, &filter));
   struct flow_value x = *op_value(c, input), w = *op_value(c, filter);
+  if (strncmp(c->node->op, "Depthwise", 9) != 0 && w.rank >= 3) { /* of those sizes no filter can be empty */
+    dim least = op_dim(c, 1);
+    for (int i = 0; i < w.rank - 1; i++)
+      TRY(op_require_le(c, least, w.dims[i], "filter must not have zero elements"));
+  }
   TRY(conv_begin(c, x.rank, x.dims, &w, &v));
   return conv_forward(c, &v, input, filter);
 }
 status build_conv2d(struct op_call *c) { return build_conv(c); }
 status build_conv3d(struct op_call *c) { return build_conv(c); }
 status build_depthwise_conv2d(struct op_call *c) { return build_conv(c); }
+
+/* Conv: of two or three spatial axes, whichever the input has, behind `batch_dims` batch axes. */
+status build_general_conv(struct op_call *c) {
+  value_id input, filter;
+  struct conv v = {0};
+  TRY(op_input(c, 0, &input));
+  TRY(op_input(c, 1, &filter));
+  struct flow_value x = *op_value(c, input), w = *op_value(c, filter);
+  int64_t batches = node_attr_int(c->node, "batch_dims", 1), spatial = x.rank - 1 - batches;
+  if (node_attr_int(c->node, "groups", 1) != 1)
+    return fail(UNIMPLEMENTED, "Grouped/Depthwise Convolutions are not supported yet.");
+  if (batches < 1 || (spatial != 2 && spatial != 3))
+    return fail(INVALID_ARGUMENT, "The input must have 2 or 3 spatial dimensions but got %lld", (long long)spatial);
+  TRY(op_require_le(c, op_dim(c, 1), op_count(c, w.rank, w.dims), "filter must not have zero elements"));
+  int more = (int)batches - 1, rank = x.rank - more;
+  dim dims[LIMIT_RANK];
+  memcpy(dims, &x.dims[more], sizeof *dims * (size_t)rank);
+  dims[0] = op_count(c, (int)batches, x.dims);
+  TRY(conv_begin(c, rank, dims, &w, &v));
+  TRY(op_equal_dims(c, v.in_channels, v.group_in, "Input depth must be equal to filter depth"));
+  TRY(conv_forward(c, &v, more ? op_alias(c, input, x.dtype, rank, dims) : input, filter));
+  if (!more)
+    return OK;
+  struct flow_value y = *op_value(c, c->out[0].value);
+  dim out[LIMIT_RANK];
+  memcpy(out, x.dims, sizeof *out * (size_t)batches);
+  memcpy(&out[batches], &y.dims[1], sizeof *out * (size_t)(rank - 1));
+  op_set_output(c, 0, op_alias(c, c->out[0].value, y.dtype, x.rank, out));
+  return OK;
+}
 
 /* ---- gradient of the input: each input element gathers from the outputs that covered it ---- */
 
@@ -210,7 +248,7 @@ static status conv_backprop_input(struct op_call *c, const struct conv *v, value
   store_as(&kb, y, index, acc_get(&kb, &acc));
   kb_close(&kb, rank);
   op_set_output(c, 0, kb_value(&kb, y));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 
 /* input_sizes may leave out batch and channels, which the gradient and the filter then tell. */
@@ -235,6 +273,18 @@ static status input_dims(struct op_call *c, const struct flow_value *filter, con
   return OK;
 }
 
+/* The first versions of the gradients take what has the shape in the shape's place. */
+static bool takes_values(const struct op_call *c) {
+  return strcmp(c->node->op, "Conv3DBackpropInput") == 0 || strcmp(c->node->op, "Conv3DBackpropFilter") == 0;
+}
+static status value_dims(struct op_call *c, uint32_t i, int rank, dim *dims) {
+  value_id v;
+  TRY(op_input(c, i, &v));
+  struct flow_value x = *op_value(c, v);
+  memcpy(dims, x.dims, sizeof *dims * LIMIT_RANK);
+  return x.rank == rank ? OK : fail(INVALID_ARGUMENT, "input %u must be %d-dimensional: %s", i, rank, op_shape_text(c, x.rank, x.dims));
+}
+
 static status build_backprop_input(struct op_call *c) {
   value_id filter, gradient;
   struct conv v = {0};
@@ -242,7 +292,7 @@ static status build_backprop_input(struct op_call *c) {
   TRY(op_input(c, 1, &filter));
   TRY(op_input(c, 2, &gradient));
   struct flow_value w = *op_value(c, filter), g = *op_value(c, gradient);
-  TRY(input_dims(c, &w, &g, dims));
+  TRY(takes_values(c) ? value_dims(c, 0, g.rank, dims) : input_dims(c, &w, &g, dims));
   TRY(conv_begin(c, g.rank, dims, &w, &v));
   TRY(check_gradient(c, &v, gradient));
   return conv_backprop_input(c, &v, filter, gradient);
@@ -276,20 +326,21 @@ static status conv_backprop_filter(struct op_call *c, const struct conv *v, valu
   store_as(&kb, y, index, acc_get(&kb, &acc));
   kb_close(&kb, rank);
   op_set_output(c, 0, kb_value(&kb, y));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 
 static status build_backprop_filter(struct op_call *c) {
   value_id input, sizes, gradient;
   struct conv v = {0};
-  dim *filter;
+  dim filter[LIMIT_RANK];
   int count;
   TRY(op_input(c, 0, &input));
   TRY(op_input(c, 1, &sizes));
   TRY(op_input(c, 2, &gradient));
-  TRY(op_elements(c, sizes, &filter, &count));
   struct flow_value x = *op_value(c, input);
-  if (count != x.rank || count > LIMIT_RANK)
+  count = x.rank;
+  TRY(takes_values(c) ? value_dims(c, 1, x.rank, filter) : op_shape_dims(c, sizes, "filter_sizes", &count, filter));
+  if (count != x.rank)
     return fail(INVALID_ARGUMENT, "filter_sizes must have %d elements, has %d", x.rank, count);
   struct flow_value w = {.rank = count};
   memcpy(w.dims, filter, sizeof *filter * (size_t)count);

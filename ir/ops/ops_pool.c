@@ -8,22 +8,59 @@
 
 /* ---- geometry ---- */
 
-/* ksize and strides: attributes, or inputs number `first` and the next. */
-static status pool_sizes(struct op_call *c, const char *attr, uint32_t input, int rank, int64_t *out) {
-  if (input >= c->in_count)
-    return window_list(c, attr, rank, out);
+/* ksize or strides: an attribute, or an input, whose elements may be known only to the step. */
+static status pool_sizes(struct op_call *c, const char *attr, uint32_t input, int rank, dim *out) {
+  if (input >= c->in_count) {
+    int64_t values[LIMIT_RANK];
+    TRY(window_list(c, attr, rank, values));
+    for (int i = 0; i < rank; i++)
+      out[i] = op_dim(c, values[i]);
+    return OK;
+  }
   value_id v;
-  int64_t *values;
   int count;
   TRY(op_input(c, input, &v));
-  TRY(op_const_ints(c, v, attr, &values, &count));
+  TRY(op_vector_length(c, v, attr, &count));
   if (count != rank)
     return fail(INVALID_ARGUMENT, "%s must have %d elements, has %d", attr, rank, count);
-  for (int i = 0; i < rank; i++)
-    if (values[i] < 1 || values[i] > WINDOW_MAX)
-      return fail(INVALID_ARGUMENT, "%s must be positive, not %lld", attr, (long long)values[i]);
-  memcpy(out, values, sizeof *out * (size_t)rank);
-  return OK;
+  struct kb guard;
+  guard_begin(&guard, c);
+  for (int i = 0; i < rank; i++) {
+    expr_id n = kb_element(&guard, v, i), good = kb_and(&guard, kb_lt(&guard, kb_int(&guard, 0), n), kb_le(&guard, n, kb_int(&guard, WINDOW_MAX)));
+    kb_check(&guard, good, INVALID_ARGUMENT, arena_printf(c->lw->arena, "%s must be positive, not %%d", attr), n, NO_EXPR);
+  }
+  TRY(guard_finish(&guard));
+  return op_bound_dims(c, v, rank, out);
+}
+
+static expr_id both_one(struct kb *kb, dim a, dim b) {
+  return kb_and(kb, kb_eq(kb, kb_dim(kb, a), kb_int(kb, 1)), kb_eq(kb, kb_dim(kb, b), kb_int(kb, 1)));
+}
+
+/* What TensorFlow has: windows over space, or (maxima of images only) over whole groups of channels, not both. */
+static status pool_supported(struct op_call *c, const struct pool *p, bool over_depth) {
+  const char *format = node_attr_string(c->node, "data_format", "NHWC");
+  int channel = format[1] == 'C' ? 1 : p->rank - 1;
+  struct kb kb;
+  guard_begin(&kb, c);
+  const struct window_axis *depth = &p->axes[channel];
+  expr_id size = kb_dim(&kb, depth->size), one = kb_eq(&kb, size, kb_int(&kb, 1)), flat = expr_int(kb.k, DTYPE_BOOL, 1);
+  kb_check(&kb, both_one(&kb, p->axes[0].size, p->axes[0].stride), UNIMPLEMENTED, "Pooling is not yet supported on the batch dimension.", NO_EXPR, NO_EXPR);
+  if (over_depth) {
+    for (int i = 1; i < p->rank; i++)
+      if (i != channel)
+        flat = kb_and(&kb, flat, kb_eq(&kb, kb_dim(&kb, p->axes[i].size), kb_int(&kb, 1)));
+    kb_check(&kb, kb_or(&kb, one, flat), UNIMPLEMENTED, "MaxPooling supports exactly one of pooling across depth or pooling across width/height.",
+             NO_EXPR, NO_EXPR);
+    expr_id divides = kb_eq(&kb, kb_mod(&kb, kb_dim(&kb, depth->in), size), kb_int(&kb, 0));
+    kb_check(&kb, kb_or(&kb, one, divides), UNIMPLEMENTED, "Depthwise max pooling requires the depth window (%d) to evenly divide the input depth",
+             size, NO_EXPR);
+    kb_check(&kb, kb_or(&kb, one, kb_eq(&kb, kb_dim(&kb, depth->stride), size)), UNIMPLEMENTED,
+             "Depthwise max pooling requires the depth window to equal the depth stride", NO_EXPR, NO_EXPR);
+  } else {
+    kb_check(&kb, both_one(&kb, depth->size, depth->stride), UNIMPLEMENTED, "Pooling is not yet supported on the depth dimension.", NO_EXPR, NO_EXPR);
+  }
+  return guard_finish(&kb);
 }
 
 static status pool_explicit(struct op_call *c, struct pool *p) {
@@ -34,13 +71,16 @@ static status pool_explicit(struct op_call *c, struct pool *p) {
     p->axes[i].explicit_before = list->list.items[2 * i].i;
     p->axes[i].explicit_after = list->list.items[2 * i + 1].i;
     TRY(window_explicit(&p->axes[i]));
+    int64_t size = op_dim_value(c, p->axes[i].size);
+    if (size >= 0 && (p->axes[i].explicit_before >= size || p->axes[i].explicit_after >= size))
+      return fail(INVALID_ARGUMENT, "explicit padding needs to be smaller than the window size %lld", (long long)size);
   }
   return OK;
 }
 
 status pool_begin(struct op_call *c, int rank, const dim *dims, uint32_t first_input, struct pool *p) {
   enum padding padding;
-  int64_t sizes[LIMIT_RANK], strides[LIMIT_RANK];
+  dim sizes[LIMIT_RANK], strides[LIMIT_RANK];
   if (rank < 4 || rank > 5)
     return fail(INVALID_ARGUMENT, "tensor_in must be 4- or 5-dimensional, not of rank %d", rank);
   TRY(window_padding(c, &padding));
@@ -48,15 +88,22 @@ status pool_begin(struct op_call *c, int rank, const dim *dims, uint32_t first_i
   TRY(pool_sizes(c, "strides", first_input == UINT32_MAX ? first_input : first_input + 1, rank, strides));
   p->rank = rank;
   p->disjoint = true;
+  for (int i = 0; i < rank; i++) {
+    p->axes[i].in = p->in[i] = dims[i];
+    p->axes[i].size = sizes[i];
+    p->axes[i].stride = strides[i];
+    p->axes[i].dilation = 1;
+  }
+  const char *op = c->node->op;
+  bool over_depth = rank == 4 && strncmp(op, "MaxPool", 7) == 0 && !strstr(op, "Grad"), by_place = strstr(op, "Argmax") != NULL;
+  TRY(pool_supported(c, p, over_depth));
   if (padding == PADDING_EXPLICIT)
     TRY(pool_explicit(c, p));
   for (int i = 0; i < rank; i++) {
-    p->axes[i].in = p->in[i] = dims[i];
-    p->axes[i].size = op_dim(c, sizes[i]);
-    p->axes[i].stride = strides[i];
-    p->axes[i].dilation = 1;
-    p->slides[i] = sizes[i] != 1 || strides[i] != 1;
-    p->disjoint = p->disjoint && strides[i] >= sizes[i];
+    p->slides[i] = i > 0 && (op_dim_value(c, sizes[i]) != 1 || op_dim_value(c, strides[i]) != 1);
+    if (i == rank - 1 && by_place)
+      p->slides[i] = false; /* channels that are pooled together count one by one there, as in TensorFlow */
+    p->disjoint = p->disjoint && dim_less(c->lw->dims, strides[i], sizes[i]) == 0;
     if (p->slides[i])
       TRY(window_solve(c, padding, &p->axes[i]));
     p->out[i] = p->slides[i] ? p->axes[i].out : dims[i];
@@ -133,7 +180,7 @@ status build_max_pool(struct op_call *c) {
   kb_store(&kb, o, index, acc_get(&kb, &acc));
   kb_close(&kb, p.rank);
   op_set_output(c, 0, kb_value(&kb, o));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 
 status build_avg_pool(struct op_call *c) {
@@ -156,7 +203,7 @@ status build_avg_pool(struct op_call *c) {
   store_as(&kb, o, index, f_binary(&kb.f, SCALAR_DIV, acc_get(&kb, &acc), n));
   kb_close(&kb, p.rank);
   op_set_output(c, 0, kb_value(&kb, o));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 
 /* ---- the place of the maximum: the first of equal ones ---- */
@@ -202,6 +249,7 @@ status build_max_pool_with_argmax(struct op_call *c) {
   TRY(op_input(c, 0, &v));
   struct flow_value x = *op_value(c, v);
   TRY(pool_begin(c, x.rank, x.dims, UINT32_MAX, &p));
+  TRY(op_require_le(c, op_dim(c, 1), op_count(c, x.rank, x.dims), "tensor_in must not be empty"));
   bool with_batch = node_attr_int(c->node, "include_batch_in_index", 0);
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
@@ -216,7 +264,7 @@ status build_max_pool_with_argmax(struct op_call *c) {
   kb_close(&kb, p.rank);
   op_set_output(c, 0, kb_value(&kb, o));
   op_set_output(c, 1, kb_value(&kb, n));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 
 /* ---- gradients ---- */
@@ -245,7 +293,7 @@ static status scatter_to_winners(struct op_call *c, const struct pool *p, value_
   kb_store(&kb, o, position, sum);
   kb_close(&kb, p->rank);
   op_set_output(c, 0, kb_value(&kb, o));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 
 /* orig_input, orig_output, grad */
@@ -283,7 +331,7 @@ status build_max_pool_grad_grad(struct op_call *c) {
   kb_store(&kb, o, index, kb_load(&kb, g, position));
   kb_close(&kb, p.rank);
   op_set_output(c, 0, kb_value(&kb, o));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 
 /* orig_input_shape, grad: each input gathers its share of every window that covers it. */
@@ -320,5 +368,5 @@ status build_avg_pool_grad(struct op_call *c) {
   store_as(&kb, o, index, acc_get(&kb, &acc));
   kb_close(&kb, rank);
   op_set_output(c, 0, kb_value(&kb, o));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }

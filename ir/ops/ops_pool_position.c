@@ -19,8 +19,6 @@ static status positions_begin(struct op_call *c, bool gradient_is_output, struct
   if (x.rank != 4)
     return fail(INVALID_ARGUMENT, "tensor_in must be 4-dimensional: %s", op_shape_text(c, x.rank, x.dims));
   TRY(pool_begin(c, x.rank, x.dims, UINT32_MAX, &p->pool));
-  if (p->pool.slides[0])
-    return fail(UNIMPLEMENTED, "Pooling is not yet supported on the batch dimension.");
   TRY(pool_check(c, &p->pool, p->gradient, gradient_is_output, "grad"));
   TRY(pool_check(c, &p->pool, p->argmax, true, "argmax"));
   p->with_batch = node_attr_int(c->node, "include_batch_in_index", 0);

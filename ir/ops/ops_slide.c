@@ -32,7 +32,7 @@ static status slide_begin(struct op_call *c, const struct flow_value *x, int spa
   s->batch = x->dims[0];
   s->depth = x->dims[rank - 1];
   for (int i = 0; i < spatial; i++) {
-    s->axes[i] = (struct window_axis){.in = x->dims[1 + i], .stride = strides[1 + i], .dilation = rates[1 + i]};
+    s->axes[i] = (struct window_axis){.in = x->dims[1 + i], .stride = op_dim(c, strides[1 + i]), .dilation = rates[1 + i]};
     s->axes[i].size = filter ? filter[i] : op_dim(c, sizes[1 + i]);
     TRY(window_solve(c, padding, &s->axes[i]));
   }

@@ -9,8 +9,8 @@ enum padding { PADDING_VALID, PADDING_SAME, PADDING_EXPLICIT };
 
 /* One axis: output o covers the inputs o * stride - pad + k * dilation for k in [0, size). */
 struct window_axis {
-  dim in, out, size, pad;
-  int64_t stride, dilation;
+  dim in, out, size, stride, pad;
+  int64_t dilation;
   int64_t explicit_before, explicit_after;
 };
 
