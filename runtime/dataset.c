@@ -1,6 +1,7 @@
 /* dataset.c: what all kinds of datasets share. */
 #include "runtime/dataset.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@
 /* ---- kinds ---- */
 
 const struct dataset_kind *dataset_kind_find(const char *op) {
-  const struct dataset_kind *const files[] = { dataset_sources, dataset_orders, dataset_functions, dataset_batches, dataset_windows, dataset_files };
+  const struct dataset_kind *const files[] = { dataset_sources, dataset_orders, dataset_functions, dataset_batches, dataset_windows, dataset_files,
+                                                dataset_shuffles, dataset_groups, dataset_choices, dataset_slices, dataset_caches };
   for (size_t i = 0; i < sizeof files / sizeof *files; i++)
     for (const struct dataset_kind *kind = files[i]; kind->op; kind++)
       if (strcmp(kind->op, op) == 0)
@@ -31,6 +33,7 @@ void dataset_release(struct dataset *dataset) {
     tensor_release(dataset->inputs[i]);
   for (uint32_t i = 0; dataset->sources && i < dataset->source_count; i++)
     dataset_release(dataset->sources[i]);
+  dataset_cache_free(dataset->cache);
   free(dataset->inputs);
   free(dataset->sources);
   free(dataset);
@@ -72,7 +75,8 @@ static status take_inputs(struct host_call *call, struct dataset *dataset) {
 static uint32_t count_components(const struct host_call *call) {
   const struct program_attr *types = host_attr(call, "output_types");
   types = types ? types : host_attr(call, "Toutput_types");
-  return types ? types->list.count : 1;
+  bool is_sparse = strcmp(program_text(call->program, call->instr->tf_op), "SparseTensorSliceDataset") == 0;
+  return types ? types->list.count : is_sparse ? 3 : 1;
 }
 
 status host_dataset(struct host_call *call) {
@@ -185,6 +189,37 @@ status dataset_call_named(const char *name, const struct dataset_run *run, struc
 status dataset_call(const struct dataset *dataset, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
                     struct tensor **out, uint32_t out_count) {
   return dataset_call_named(host_node_name(&dataset->words), run, in, in_count, out, out_count);
+}
+
+/* The captured values of the functions stand one behind the other among the inputs, in the order of `captures:NAME`. */
+static uint32_t captures_before(const struct dataset *d, const char *part, uint32_t *count) {
+  uint32_t first = 0;
+  char name[64];
+  snprintf(name, sizeof name, "captures:%s", part);
+  for (uint32_t i = 0; i < d->words.instr->attrs.count; i++) {
+    const struct program_attr *attr = program_attr(d->words.program, d->words.instr->attrs.first + i);
+    const char *text = program_text(d->words.program, attr->name);
+    if (strcmp(text, name) == 0) {
+      *count = (uint32_t)attr->i;
+      return first;
+    }
+    first += strncmp(text, "captures:", 9) == 0 ? (uint32_t)attr->i : 0;
+  }
+  *count = 0;
+  return first;
+}
+
+status dataset_call_part(const struct dataset *dataset, const struct dataset_run *run, const char *part, struct tensor *const *in,
+                         uint32_t in_count, struct tensor **out, uint32_t out_count) {
+  struct tensor *all[3 * DATASET_COMPONENTS_MAX];
+  char name[1024];
+  uint32_t captures, first = captures_before(dataset, part, &captures);
+  if (in_count + captures > 3 * DATASET_COMPONENTS_MAX || first + captures > dataset->input_count)
+    return fail(UNIMPLEMENTED, "a function of %u values", in_count + captures);
+  memcpy(all, in, in_count * sizeof *all);
+  memcpy(all + in_count, dataset->inputs + first, captures * sizeof *all);
+  snprintf(name, sizeof name, "%s:%s", host_node_name(&dataset->words), part);
+  return dataset_call_named(name, run, all, in_count + captures, out, out_count);
 }
 
 /* ---- rows ---- */

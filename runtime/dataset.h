@@ -18,6 +18,7 @@
 
 struct cursor;
 struct dataset;
+struct dataset_cache;
 /* What a cursor needs of the step that moves it. */
 struct dataset_run {
   struct host_call *call;
@@ -39,7 +40,8 @@ struct dataset {
   struct tensor **inputs;    /* all but datasets */
   struct dataset **sources;
   uint32_t input_count, source_count, component_count;
-  atomic_uint passes;        /* SHUFFLE: cursors made, each with seeds of its own */
+  atomic_uint passes;        /* SHUFFLE, RANDOM: passes begun, each with seeds of its own */
+  struct dataset_cache *cache; /* CACHE: once it is complete */
 };
 
 struct cursor {
@@ -57,6 +59,12 @@ status dataset_handle(struct dataset *dataset, struct tensor **out);
 /* The dataset behind a handle; NULL when it is none. */
 struct dataset *dataset_of(const struct tensor *handle);
 
+/* How many elements it gives: DATASET_INFINITE, DATASET_UNKNOWN without running any function or reading any file. */
+#define DATASET_INFINITE INT64_C(-1)
+#define DATASET_UNKNOWN INT64_C(-2)
+int64_t dataset_size(const struct dataset *dataset);
+void dataset_cache_free(struct dataset_cache *cache); /* accepts NULL */
+
 /* At the first element. */
 status cursor_create(struct dataset *dataset, struct cursor **out);
 void cursor_destroy(struct cursor *cursor); /* accepts NULL */
@@ -68,6 +76,9 @@ void element_release(struct tensor **element, uint32_t count);
 /* Calls the function of a dataset. UNIMPLEMENTED when the instruction that moves the cursor has no such function. */
 status dataset_call(const struct dataset *dataset, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
                     struct tensor **out, uint32_t out_count);
+/* One of several functions of a dataset, by the name of its attribute ("key_func"); the values that it captured are added to `in`. */
+status dataset_call_part(const struct dataset *dataset, const struct dataset_run *run, const char *part, struct tensor *const *in,
+                         uint32_t in_count, struct tensor **out, uint32_t out_count);
 /* The same by name: the factory of an iterator. */
 status dataset_call_named(const char *name, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
                           struct tensor **out, uint32_t out_count);
@@ -76,11 +87,17 @@ status dataset_call_named(const char *name, const struct dataset_run *run, struc
 status dataset_int(const struct dataset *dataset, uint32_t input, const char *what, int64_t *out);
 bool dataset_bool(const struct dataset *dataset, uint32_t input, bool otherwise);
 
+/* A dataset of elements that are there: `count` tensors, components side by side, of which it takes references. The handle is `out`.
+ * `maker` says for errors whose it is. */
+status dataset_of_elements(const struct dataset *maker, uint32_t components, struct tensor *const *tensors, uint32_t count,
+                           struct tensor **out);
+
 /* Elements as rows of one tensor, and back. `component` is for errors. */
 status rows_stack(struct tensor *const *rows, int64_t count, int64_t stride, uint32_t component, struct tensor **out);
 status row_take(const struct tensor *tensor, int64_t row, struct tensor **out);
 
 /* The kinds of each file. */
-extern const struct dataset_kind dataset_sources[], dataset_orders[], dataset_functions[], dataset_batches[], dataset_windows[], dataset_files[];
+extern const struct dataset_kind dataset_sources[], dataset_orders[], dataset_functions[], dataset_batches[], dataset_windows[], dataset_files[],
+    dataset_shuffles[], dataset_groups[], dataset_choices[], dataset_slices[], dataset_caches[];
 
 #endif

@@ -159,7 +159,26 @@ static status padded_component(const struct dataset *d, const struct rows *rows,
   return result;
 }
 
+static status batch_check(const struct dataset *d) {
+  int64_t size;
+  TRY(dataset_int(d, 0, "batch_size", &size));
+  return size > 0 ? OK : fail(INVALID_ARGUMENT, "Batch size must be greater than zero.");
+}
+
+static status map_and_batch_check(const struct dataset *d) {
+  int64_t size;
+  TRY(dataset_int(d, (uint32_t)host_attr_int(&d->words, "captures", 0), "batch_size", &size));
+  return size > 0 ? OK : fail(INVALID_ARGUMENT, "batch_size must be greater than zero.");
+}
+
 static status padded_check(const struct dataset *d) {
+  TRY(batch_check(d));
+  for (uint32_t i = 0; i < d->component_count && d->input_count >= 1 + 2 * d->component_count; i++) {
+    if (d->inputs[1 + i]->shape.rank != 1)
+      return fail(INVALID_ARGUMENT, "All padded shapes must be vectors");
+    if (d->inputs[1 + d->component_count + i]->shape.rank != 0)
+      return fail(INVALID_ARGUMENT, "All padding values must be scalars");
+  }
   return d->input_count >= 1 + 2 * d->component_count ? OK : fail(INVALID_ARGUMENT, "padded shapes and values are missing");
 }
 
@@ -186,10 +205,10 @@ static status padded_next(struct cursor *c, const struct dataset_run *run, struc
 }
 
 const struct dataset_kind dataset_batches[] = {
-  { "BatchDataset", 0, batch_next, NULL, NULL },
-  { "BatchDatasetV2", 0, batch_next, NULL, NULL },
-  { "ParallelBatchDataset", 0, batch_next, NULL, NULL },
-  { "MapAndBatchDataset", 0, map_and_batch_next, NULL, NULL },
+  { "BatchDataset", 0, batch_next, NULL, batch_check },
+  { "BatchDatasetV2", 0, batch_next, NULL, batch_check },
+  { "ParallelBatchDataset", 0, batch_next, NULL, batch_check },
+  { "MapAndBatchDataset", 0, map_and_batch_next, NULL, map_and_batch_check },
   { "PaddedBatchDataset", 0, padded_next, NULL, padded_check },
   { "PaddedBatchDatasetV2", 0, padded_next, NULL, padded_check },
   { NULL, 0, NULL, NULL, NULL },

@@ -220,6 +220,8 @@ const struct dataset_kind dataset_functions[] = {
   { "ScanDataset", sizeof(struct scan_state), scan_next, scan_stop, scan_check },
   INTERLEAVE("FlatMapDataset"),
   INTERLEAVE("InterleaveDataset"),
+  INTERLEAVE("ParallelInterleaveDataset"),
+  INTERLEAVE("LegacyParallelInterleaveDatasetV2"),
   INTERLEAVE("ParallelInterleaveDatasetV2"),
   INTERLEAVE("ParallelInterleaveDatasetV3"),
   INTERLEAVE("ParallelInterleaveDatasetV4"),

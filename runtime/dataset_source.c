@@ -59,6 +59,21 @@ static status range_check(const struct dataset *d) {
   return value ? OK : fail(INVALID_ARGUMENT, "step must be a non-zero integer.");
 }
 
+/* The number as the tensor's only element. */
+static status put_number(struct tensor *to, int64_t number) {
+  switch (to->dtype) {
+  case DTYPE_INT64: case DTYPE_UINT64: *(int64_t *)to->data = number; return OK;
+  case DTYPE_INT32: case DTYPE_UINT32: *(int32_t *)to->data = (int32_t)number; return OK;
+  case DTYPE_INT16: case DTYPE_UINT16: *(int16_t *)to->data = (int16_t)number; return OK;
+  case DTYPE_INT8: case DTYPE_UINT8: *(int8_t *)to->data = (int8_t)number; return OK;
+  case DTYPE_FLOAT: *(float *)to->data = (float)number; return OK;
+  case DTYPE_DOUBLE: *(double *)to->data = (double)number; return OK;
+  case DTYPE_HALF: *(uint16_t *)to->data = float_to_half((float)number); return OK;
+  case DTYPE_BFLOAT16: *(uint16_t *)to->data = float_to_bfloat16((float)number); return OK;
+  default: return fail(INVALID_ARGUMENT, "Unsupported data type: %s", dtype_name(to->dtype));
+  }
+}
+
 static status range_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   (void)run;
   struct count_state *s = c->state;
@@ -70,14 +85,11 @@ static status range_next(struct cursor *c, const struct dataset_run *run, struct
   const struct program_attr *types = host_attr(&d->words, "output_types");
   enum dtype dtype = types && types->list.count ? (enum dtype)program_attr(d->words.program, types->list.first)->i : DTYPE_INT64;
   s->at++;
-  if (dtype != DTYPE_INT64 && dtype != DTYPE_INT32)
-    return fail(UNIMPLEMENTED, "a range of %s", dtype_name(dtype));
   TRY(tensor_create(dtype, &(struct shape){ 0 }, &out[0]));
-  if (dtype == DTYPE_INT64)
-    *(int64_t *)out[0]->data = at;
-  else
-    *(int32_t *)out[0]->data = (int32_t)at;
-  return OK;
+  status result = put_number(out[0], at);
+  if (result != OK)
+    element_release(out, 1);
+  return result;
 }
 
 /* ---- concatenate, zip ---- */

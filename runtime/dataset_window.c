@@ -29,8 +29,12 @@ static status read_shape(const struct dataset *d, struct window_shape *out) {
   TRY(dataset_int(d, 1, "shift", &out->shift));
   TRY(dataset_int(d, 2, "stride", &out->stride));
   out->drop = dataset_bool(d, 3, false);
-  if (out->size < 1 || out->shift < 1 || out->stride < 1)
-    return fail(INVALID_ARGUMENT, "Window size, shift and stride must be greater than zero.");
+  if (out->size < 1)
+    return fail(INVALID_ARGUMENT, "Window size must be greater than zero.");
+  if (out->shift < 1)
+    return fail(INVALID_ARGUMENT, "Window shift must be greater than zero.");
+  if (out->stride < 1)
+    return fail(INVALID_ARGUMENT, "Window stride must be greater than zero.");
   return out->size > LIMIT_ELEMENTS / out->stride ? fail(INVALID_ARGUMENT, "a window of %lld elements", (long long)out->size) : OK;
 }
 
@@ -56,19 +60,11 @@ static status window_fill(struct cursor *c, const struct dataset_run *run, int64
 /* The held elements of one component, every stride-th, as a dataset. */
 static status window_dataset(struct cursor *c, uint32_t component, const struct window_shape *shape, struct tensor **out) {
   struct window_state *s = c->state;
-  struct dataset *dataset = calloc(1, sizeof *dataset);
-  if (!dataset)
-    return fail(RESOURCE_EXHAUSTED, "no memory for a window");
-  atomic_init(&dataset->references, 1);
-  dataset->kind = dataset_kind_find("window elements");
-  dataset->words = c->dataset->words;
-  dataset->component_count = 1;
-  dataset->inputs = calloc((size_t)s->count + 1, sizeof(struct tensor *));
-  for (int64_t at = 0; dataset->inputs && at < s->count && dataset->input_count < shape->size; at += shape->stride)
-    dataset->inputs[dataset->input_count++] = tensor_retain(s->held.items[at * width_of(c) + component]);
-  status result = dataset->inputs ? dataset_handle(dataset, out) : fail(RESOURCE_EXHAUSTED, "no memory for a window");
-  if (result != OK)
-    dataset_release(dataset);
+  VEC(struct tensor *) chosen = { 0 };
+  for (int64_t at = 0; at < s->count && chosen.count < shape->size; at += shape->stride)
+    vec_push(&chosen, s->held.items[at * width_of(c) + component]);
+  status result = dataset_of_elements(c->dataset, 1, chosen.items, chosen.count, out);
+  vec_free(&chosen);
   return result;
 }
 
@@ -108,17 +104,40 @@ struct place_state {
   uint32_t at;
 };
 
+status dataset_of_elements(const struct dataset *maker, uint32_t components, struct tensor *const *tensors, uint32_t count,
+                           struct tensor **out) {
+  struct dataset *dataset = calloc(1, sizeof *dataset);
+  if (!dataset)
+    return fail(RESOURCE_EXHAUSTED, "no memory for a window");
+  atomic_init(&dataset->references, 1);
+  dataset->kind = dataset_kind_find("window elements");
+  dataset->words = maker->words;
+  dataset->component_count = components;
+  dataset->inputs = calloc((size_t)count + 1, sizeof(struct tensor *));
+  for (uint32_t i = 0; dataset->inputs && i < count; i++)
+    dataset->inputs[dataset->input_count++] = tensor_retain(tensors[i]);
+  status result = dataset->inputs ? dataset_handle(dataset, out) : fail(RESOURCE_EXHAUSTED, "no memory for a window");
+  if (result != OK)
+    dataset_release(dataset);
+  return result;
+}
+
 static status elements_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   (void)run;
   struct place_state *s = c->state;
   *end = s->at >= c->dataset->input_count;
-  if (!*end)
-    out[0] = tensor_retain(c->dataset->inputs[s->at++]);
+  for (uint32_t i = 0; !*end && i < c->dataset->component_count; i++)
+    out[i] = tensor_retain(c->dataset->inputs[s->at++]);
   return OK;
 }
 
+static status window_check(const struct dataset *d) {
+  struct window_shape unused;
+  return read_shape(d, &unused);
+}
+
 const struct dataset_kind dataset_windows[] = {
-  { "WindowDataset", sizeof(struct window_state), window_next, window_stop, NULL },
+  { "WindowDataset", sizeof(struct window_state), window_next, window_stop, window_check },
   { "window elements", sizeof(struct place_state), elements_next, NULL, NULL },
   { NULL, 0, NULL, NULL, NULL },
 };

@@ -1,16 +1,20 @@
 /* host_iterator.c: iterators: positions in datasets that steps share by name. */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/container.h"
 #include "runtime/dataset.h"
 #include "runtime/string_output.h"
+#include "runtime/task_state.h"
+#include "runtime/tensor_list.h"
 
 struct iterator {
   struct resource resource;
   pthread_mutex_t lock;
   struct cursor *cursor; /* NULL: not initialised */
+  char *factory;         /* of a one-shot iterator: the name of what makes its dataset */
 };
 
 static status iterator_init(struct resource *resource, void *argument) {
@@ -22,6 +26,7 @@ static status iterator_init(struct resource *resource, void *argument) {
 static void iterator_destroy(struct resource *resource) {
   struct iterator *iterator = (struct iterator *)resource;
   cursor_destroy(iterator->cursor);
+  free(iterator->factory);
   pthread_mutex_destroy(&iterator->lock);
 }
 
@@ -32,6 +37,8 @@ status host_iterator(struct host_call *call) {
   struct resource *iterator;
   bool is_new;
   TRY(host_get_resource(call, &iterator_maker, NULL, &is_new, &iterator));
+  if (is_new && strcmp(program_text(call->program, call->instr->tf_op), "OneShotIterator") == 0)
+    ((struct iterator *)iterator)->factory = strdup(host_node_name(call));
   TRY(host_make_handle(call, iterator));
   if (call->output_count < 2)
     return OK;
@@ -65,46 +72,82 @@ status host_make_iterator(struct host_call *call) {
 }
 
 /* A one-shot iterator makes its dataset by itself, at its first element. */
-static status start_one_shot(const struct host_call *call, const struct dataset_run *run, struct iterator *iterator) {
-  struct string_view factory = host_attr_string(call, "factory", "");
+static status start_one_shot(const struct dataset_run *run, struct iterator *iterator) {
   struct tensor *handle;
-  char name[512];
-  if (factory.size == 0)
+  if (!iterator->factory)
     return fail(FAILED_PRECONDITION, "GetNext() failed because the iterator has not been initialized. Ensure that you have run the "
                                      "initializer operation for this iterator before getting the next element.");
-  snprintf(name, sizeof name, "%.*s", (int)(factory.size < sizeof name ? factory.size : sizeof name - 1), factory.data);
-  TRY(dataset_call_named(name, run, NULL, 0, &handle, 1));
+  TRY(dataset_call_named(iterator->factory, run, NULL, 0, &handle, 1));
   struct dataset *dataset = dataset_of(handle);
-  status result = dataset ? cursor_create(dataset, &iterator->cursor) : fail(INVALID_ARGUMENT, "'%s' makes no dataset", name);
+  status result = dataset ? cursor_create(dataset, &iterator->cursor) : fail(INVALID_ARGUMENT, "'%s' makes no dataset", iterator->factory);
   tensor_release(handle);
   return result;
 }
 
-static status next_locked(struct host_call *call, struct iterator *iterator, struct tensor **element) {
+/* The next element, of which there are *count components. */
+static status next_element(struct host_call *call, struct tensor **element, uint32_t *count, bool *end) {
   struct dataset_run run = { call };
-  bool end;
-  if (!iterator->cursor)
-    TRY(start_one_shot(call, &run, iterator));
-  uint32_t count = iterator->cursor->dataset->component_count;
-  if (count != call->output_count)
-    return fail(INVALID_ARGUMENT, "the iterator gives %u components, expected are %u", count, call->output_count);
-  TRY(cursor_next(iterator->cursor, &run, element, &end));
-  return end ? fail(OUT_OF_RANGE, "End of sequence") : OK;
+  struct iterator *iterator;
+  TRY(find_iterator(call, 0, &iterator));
+  pthread_mutex_lock(&iterator->lock);
+  status result = iterator->cursor ? OK : start_one_shot(&run, iterator);
+  if (result == OK) {
+    *count = iterator->cursor->dataset->component_count;
+    result = cursor_next(iterator->cursor, &run, element, end);
+  }
+  pthread_mutex_unlock(&iterator->lock);
+  return result;
 }
 
 /* The functions that are called on the way use the same places for their outputs: those are set last. */
 status host_iterator_next(struct host_call *call) {
-  struct iterator *iterator;
   struct tensor *element[DATASET_COMPONENTS_MAX] = { 0 };
-  TRY(find_iterator(call, 0, &iterator));
-  if (call->output_count > DATASET_COMPONENTS_MAX)
-    return fail(UNIMPLEMENTED, "an iterator of %u components", call->output_count);
-  pthread_mutex_lock(&iterator->lock);
-  status result = next_locked(call, iterator, element);
-  pthread_mutex_unlock(&iterator->lock);
+  uint32_t count = 0;
+  bool end = false;
+  status result = next_element(call, element, &count, &end);
+  if (result == OK && end)
+    result = fail(OUT_OF_RANGE, "End of sequence");
+  if (result == OK && count != call->output_count) {
+    element_release(element, count);
+    result = fail(INVALID_ARGUMENT, "the iterator gives %u components, expected are %u", count, call->output_count);
+  }
   for (uint32_t i = 0; i < call->output_count; i++)
     call->outputs[i] = result == OK ? element[i] : NULL;
   return result;
+}
+
+/* The end is a value that is missing. */
+status host_iterator_next_optional(struct host_call *call) {
+  struct tensor *element[DATASET_COMPONENTS_MAX] = { 0 };
+  uint32_t count = 0;
+  bool end = false;
+  call->outputs[0] = NULL;
+  status result = next_element(call, element, &count, &end);
+  call->outputs[0] = NULL;
+  if (result != OK)
+    return result;
+  struct tensor_list *optional;
+  result = list_make_output(call, 0, DTYPE_VARIANT, DTYPE_VARIANT, end ? 0 : count, &optional);
+  for (uint32_t i = 0; i < count && result == OK && !end; i++) {
+    optional->items[i] = element[i];
+    element[i] = NULL;
+  }
+  if (!end)
+    element_release(element, count);
+  return result;
+}
+
+/* "iterator_7": what a feedable iterator is fed with. */
+status host_iterator_from_text(struct host_call *call) {
+  struct string_view text = host_scalar_string(&call->inputs[0]);
+  long long number = 0;
+  char copy[32], rest;
+  struct resource *iterator;
+  snprintf(copy, sizeof copy, "%.*s", (int)(text.size < 31 ? text.size : 31), text.data);
+  if (sscanf(copy, "iterator_%lld%c", &number, &rest) != 1)
+    return fail(INVALID_ARGUMENT, "Could not parse string_handle into a valid ResourceHandle");
+  TRY(container_find(call->task->container, number, "iterator", &iterator));
+  return host_make_handle(call, iterator);
 }
 
 status host_iterator_text(struct host_call *call) {
@@ -116,4 +159,15 @@ status host_iterator_text(struct host_call *call) {
   TRY(string_output_begin(&out, &(struct shape){ 0 }, &call->outputs[0]));
   string_output_put(&out, text, (size_t)size);
   return string_output_end(&out);
+}
+
+/* A handle of nothing: generators of seeds and caches belong to the datasets that use them. An anonymous one gives a deleter, too. */
+status host_no_handle(struct host_call *call) {
+  TRY(host_make_output(call, 0, DTYPE_RESOURCE, &(struct shape){ 0 }));
+  *(int64_t *)call->outputs[0]->data = 0;
+  if (call->output_count < 2)
+    return OK;
+  TRY(host_make_output(call, 1, DTYPE_VARIANT, &(struct shape){ 0 }));
+  memset(call->outputs[1]->data, 0, dtype_size(DTYPE_VARIANT));
+  return OK;
 }

@@ -27,6 +27,13 @@ status host_optional_has_value(struct host_call *call) {
 static status give_components(struct host_call *call, const struct tensor_list *list) {
   if (list->count != call->output_count)
     return fail(INVALID_ARGUMENT, "the value has %lld components, not %u", (long long)list->count, call->output_count);
+  const struct program_attr *types = host_attr(call, "output_types");
+  for (uint32_t i = 0; types && i < types->list.count && i < call->output_count; i++) {
+    enum dtype wanted = (enum dtype)program_attr(call->program, types->list.first + i)->i;
+    if (list->items[i]->dtype != wanted)
+      return fail(INVALID_ARGUMENT, "The given optional does not match the expected type for component %u. Expected: %s. Actual: %s.", i,
+                  dtype_name(wanted), dtype_name(list->items[i]->dtype));
+  }
   for (uint32_t i = 0; i < call->output_count; i++)
     call->outputs[i] = tensor_retain(list->items[i]);
   return OK;

@@ -28,14 +28,22 @@ struct flow_list {
 
 /* ---- what a function takes ---- */
 
-static const struct attr_func *function_of(const struct node *node) {
-  static const char *const names[] = {"f", "predicate"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    const struct attr_value *value = node->def ? node_attr(node, names[i]) : NULL;
-    if (value && value->kind == ATTR_FUNC)
-      return value->func;
-  }
-  return NULL;
+/* The functions that a dataset may have, in the order of their captured values among the inputs. */
+static const struct function_kind {
+  const char *attr, *captures; /* captures: a list attribute, as long as its captured values */
+  bool is_only;                /* found by the node's name alone */
+} function_kinds[] = {
+    {"f", "Targuments", true},
+    {"predicate", "Targuments", true},
+    {"key_func", "Tkey_func_other_arguments", false},
+    {"reduce_func", "Treduce_func_other_arguments", false},
+    {"window_size_func", "Twindow_size_func_other_arguments", false},
+};
+#define FUNCTION_KINDS (sizeof function_kinds / sizeof *function_kinds)
+
+static const struct attr_func *function_at(const struct node *node, const char *attr) {
+  const struct attr_value *value = node->def ? node_attr(node, attr) : NULL;
+  return value && value->kind == ATTR_FUNC ? value->func : NULL;
 }
 
 static void add_value(struct dataset_function *f, struct flow_value shape, const struct node *maker) {
@@ -43,14 +51,81 @@ static void add_value(struct dataset_function *f, struct flow_value shape, const
   vec_push(&f->shapes, shape);
 }
 
+static bool is_op(const struct node *node, const char *op) { return strcmp(node->op, op) == 0; }
+
+static const struct node *behind_identities(const struct graph *g, uint32_t index) {
+  const struct node *node = &g->nodes.items[index];
+  for (int i = 0; i < 16 && node->input_count && (is_op(node, "Identity") || is_op(node, "WrapDatasetVariant") || is_op(node, "UnwrapDatasetVariant")); i++)
+    node = &g->nodes.items[node->inputs[0].node];
+  return node;
+}
+
+/* The types and shapes of a dataset's components; false when they are not known. */
+static bool element_spec(const struct node *dataset, const struct attr_value **types, const struct attr_value **shapes) {
+  bool known = dataset && dataset->def;
+  *types = known ? node_attr(dataset, "output_types") : NULL;
+  if (known && !*types)
+    *types = node_attr(dataset, "Toutput_types");
+  *shapes = *types ? node_attr(dataset, "output_shapes") : NULL;
+  return *shapes && (*shapes)->kind == ATTR_LIST && (*shapes)->list.count == (*types)->list.count;
+}
+
+/* A node that stands for the dataset of one component of a window. */
+static const struct node *window_maker(struct op_call *c, const struct node *window, uint32_t component) {
+  const struct graph *g = c->lw->graph;
+  const struct attr_value *types, *shapes;
+  const struct node *source = window->input_count && window < g->nodes.items + g->nodes.count && window >= g->nodes.items
+                                  ? behind_identities(g, window->inputs[0].node)
+                                  : NULL;
+  if (!element_spec(source, &types, &shapes) || component >= types->list.count)
+    return NULL;
+  struct node *made = arena_copy(c->lw->arena, source, sizeof *source);
+  struct attr *attrs = ARENA_ARRAY(c->lw->arena, struct attr, 2);
+  attrs[0] = (struct attr){"output_shapes", {.kind = ATTR_LIST}};
+  attrs[0].value.list.items = &shapes->list.items[component];
+  attrs[1] = (struct attr){"output_types", {.kind = ATTR_LIST}};
+  attrs[1].value.list.items = &types->list.items[component];
+  attrs[0].value.list.count = attrs[1].value.list.count = 1;
+  made->attrs = attrs;
+  made->attr_count = 2;
+  made->input_count = 0;
+  return made;
+}
+
+/* What makes component i of the elements, where that is a dataset: behind datasets that only choose. */
+static const struct node *component_maker(struct op_call *c, const struct node *dataset, uint32_t i) {
+  static const char *const passing[] = {"TakeDataset", "SkipDataset", "RepeatDataset", "PrefetchDataset", "ShuffleDatasetV3", "ShuffleDataset",
+                                        "FilterDataset", "OptionsDataset", "CacheDatasetV2", "CacheDataset", "ShardDataset"};
+  for (int step = 0; step < 32; step++) {
+    bool chooses = false;
+    for (size_t k = 0; k < sizeof passing / sizeof *passing; k++)
+      chooses = chooses || is_op(dataset, passing[k]);
+    if (!chooses || !dataset->input_count)
+      break;
+    dataset = behind_identities(c->lw->graph, dataset->inputs[0].node);
+  }
+  return is_op(dataset, "WindowDataset") ? window_maker(c, dataset, i) : NULL;
+}
+
+/* An index matrix, values, and a shape: a slice of a sparse tensor. */
+static void add_sparse_slice(struct op_call *c, struct dataset_function *f, const struct node *dataset) {
+  dim entries = op_new_symbol(c), rank = op_new_symbol(c);
+  struct flow_value indices = {.dtype = DTYPE_INT64, .rank = 2, .dims = {entries, rank}};
+  struct flow_value values = {.dtype = (enum dtype)node_attr_int(dataset, "Tvalues", DTYPE_FLOAT), .rank = 1, .dims = {entries}};
+  struct flow_value shape = {.dtype = DTYPE_INT64, .rank = 1, .dims = {rank}};
+  add_value(f, indices, NULL);
+  add_value(f, values, NULL);
+  add_value(f, shape, NULL);
+}
+
 /* The components of the elements of a dataset. */
 static status add_components(struct op_call *c, struct dataset_function *f, const struct node *dataset) {
-  bool known = dataset && dataset->def;
-  const struct attr_value *types = known ? node_attr(dataset, "output_types") : NULL;
-  if (known && !types)
-    types = node_attr(dataset, "Toutput_types");
-  const struct attr_value *shapes = types ? node_attr(dataset, "output_shapes") : NULL;
-  if (!types || !shapes || shapes->kind != ATTR_LIST || shapes->list.count != types->list.count)
+  const struct attr_value *types, *shapes;
+  if (dataset && is_op(dataset, "SparseTensorSliceDataset")) {
+    add_sparse_slice(c, f, dataset);
+    return OK;
+  }
+  if (!element_spec(dataset, &types, &shapes))
     return fail(UNIMPLEMENTED, "%s: the elements of its dataset are not known while compiling", f->name);
   for (uint32_t i = 0; i < types->list.count; i++) {
     const struct attr_shape *shape = &shapes->list.items[i].shape;
@@ -59,7 +134,7 @@ static status add_components(struct op_call *c, struct dataset_function *f, cons
       return fail(UNIMPLEMENTED, "%s: the rank of component %u of its dataset is not known while compiling", f->name, i);
     for (int d = 0; d < shape->rank; d++)
       value.dims[d] = shape->dims[d] < 0 ? op_new_symbol(c) : op_dim(c, shape->dims[d]);
-    add_value(f, value, NULL);
+    add_value(f, value, value.dtype == DTYPE_VARIANT ? component_maker(c, dataset, i) : NULL);
   }
   return OK;
 }
@@ -117,31 +192,79 @@ static uint32_t list_length(const struct node *node, const char *attr) {
   return list && list->kind == ATTR_LIST ? list->list.count : 0;
 }
 
-/* State, element, captured values: in the order of the function's arguments. */
-static status note_function(struct op_call *c, const struct node *node, const struct node *source, bool own) {
-  struct dataset_functions *all = c->lw->dataset_functions;
-  struct dataset_function f = {.name = node->name, .node = node, .func = function_of(node)};
-  if (!f.func)
+/* The state of a reduction has the shapes of its result: it may change within those. */
+static status add_states(struct op_call *c, struct dataset_function *f, uint32_t count, bool own) {
+  const struct attr_value *types, *shapes;
+  if (!is_op(f->node, "ReduceDataset") || !element_spec(f->node, &types, &shapes) || types->list.count != count)
+    return add_inputs(c, f, 1, count, own);
+  return add_components(c, f, f->node);
+}
+
+/* State, element, captured values: in the order of the function's arguments. Those of a group take its key, or key and elements. */
+static status add_arguments(struct op_call *c, struct dataset_function *f, const struct function_kind *kind, const struct node *source, bool own) {
+  const struct flow_value key = {.dtype = DTYPE_INT64}, dataset = {.dtype = DTYPE_VARIANT};
+  bool is_reduce = strcmp(kind->attr, "reduce_func") == 0;
+  if (is_reduce || strcmp(kind->attr, "window_size_func") == 0) {
+    add_value(f, key, NULL);
+    if (is_reduce)
+      add_value(f, dataset, source);
     return OK;
+  }
+  if (kind->is_only)
+    TRY(add_states(c, f, list_length(f->node, "Tstate"), own));
+  return add_components(c, f, source);
+}
+
+static bool is_noted(const struct dataset_functions *all, const char *name) {
   for (uint32_t i = 0; i < all->list.count; i++)
-    if (strcmp(all->list.items[i].name, node->name) == 0)
-      return OK;
-  uint32_t states = list_length(node, "Tstate");
-  TRY(add_inputs(c, &f, 1, states, own));
-  TRY(add_components(c, &f, source));
-  TRY(add_inputs(c, &f, 1 + states, list_length(node, "Targuments"), own));
-  vec_push(&all->list, f);
+    if (strcmp(all->list.items[i].name, name) == 0)
+      return true;
+  return false;
+}
+
+static status note_functions(struct op_call *c, const struct node *node, const struct node *source, bool own) {
+  struct dataset_functions *all = c->lw->dataset_functions;
+  uint32_t first = 1 + (node->def ? list_length(node, "Tstate") : 0);
+  for (size_t k = 0; k < FUNCTION_KINDS; k++) {
+    const struct function_kind *kind = &function_kinds[k];
+    struct dataset_function f = {.name = node->name, .node = node, .func = function_at(node, kind->attr)};
+    if (!f.func)
+      continue;
+    if (!kind->is_only)
+      f.name = arena_printf(c->lw->arena, "%s:%s", node->name, kind->attr);
+    uint32_t captures = list_length(node, kind->captures);
+    if (!is_noted(all, f.name)) {
+      TRY(add_arguments(c, &f, kind, source, own));
+      TRY(add_inputs(c, &f, first, captures, own));
+      vec_push(&all->list, f);
+    }
+    first += captures;
+  }
   return OK;
 }
 
 /* ---- making datasets ---- */
 
 /* How many captured values (not variables, which functions reach by themselves) the runtime passes on. */
-static uint32_t count_captures(const struct op_call *c) {
-  uint32_t first = 1 + list_length(c->node, "Tstate"), count = 0;
-  for (uint32_t i = 0; i < list_length(c->node, "Targuments") && first + i < c->in_count; i++)
-    count += c->in[first + i].value != NO_VALUE;
+static uint32_t count_values(const struct op_call *c, uint32_t first, uint32_t length) {
+  uint32_t count = 0;
+  for (uint32_t i = first; i < first + length && i < c->in_count; i++)
+    count += c->in[i].value != NO_VALUE;
   return count;
+}
+
+/* "captures" of the only function, or "captures:NAME" for each. */
+static void add_captures(struct op_call *c, struct flow_node *n) {
+  uint32_t first = 1 + list_length(c->node, "Tstate");
+  for (size_t k = 0; k < FUNCTION_KINDS; k++) {
+    const struct function_kind *kind = &function_kinds[k];
+    if (!function_at(c->node, kind->attr))
+      continue;
+    uint32_t length = list_length(c->node, kind->captures);
+    const char *name = kind->is_only ? "captures" : arena_printf(c->lw->arena, "captures:%s", kind->attr);
+    op_host_add_attr(c, n, name, (struct attr_value){.kind = ATTR_INT, .i = count_values(c, first, length)});
+    first += length;
+  }
 }
 
 static status check_reader(const struct op_call *c) {
@@ -159,9 +282,9 @@ status build_dataset(struct op_call *c) {
     if (c->in[i].value)
       vec_push(&n->inputs, c->in[i].value);
   op_host_attrs(c, n);
-  op_host_add_attr(c, n, "captures", (struct attr_value){.kind = ATTR_INT, .i = count_captures(c)});
+  add_captures(c, n);
   c->out[0] = (struct bound){.value = op_add_output(c, n, DTYPE_VARIANT, 0, NULL), .maker = c->node};
-  return c->lw->dataset_functions ? note_function(c, c->node, c->in_count ? c->in[0].maker : NULL, true) : OK;
+  return c->lw->dataset_functions ? note_functions(c, c->node, c->in_count ? c->in[0].maker : NULL, true) : OK;
 }
 
 /* ---- the functions behind an iterator ---- */
@@ -174,13 +297,6 @@ static bool walked_before(struct dataset_functions *all, const struct node *node
   return false;
 }
 
-static const struct node *behind_identities(const struct graph *g, uint32_t index) {
-  const struct node *node = &g->nodes.items[index];
-  for (int i = 0; i < 16 && strcmp(node->op, "Identity") == 0 && node->input_count; i++)
-    node = &g->nodes.items[node->inputs[0].node];
-  return node;
-}
-
 static status walk_dataset(struct op_call *c, const struct node *node, int depth) {
   const struct graph *g = c->lw->graph;
   if (walked_before(c->lw->dataset_functions, node))
@@ -190,18 +306,24 @@ static status walk_dataset(struct op_call *c, const struct node *node, int depth
   for (uint32_t i = 0; i < node->input_count; i++)
     if (dtype_base(node->input_dtypes[i]) == DTYPE_VARIANT)
       TRY(walk_dataset(c, behind_identities(g, node->inputs[i].node), depth + 1));
-  if (!function_of(node))
-    return OK;
-  return note_function(c, node, node->input_count ? behind_identities(g, node->inputs[0].node) : NULL, false);
+  return note_functions(c, node, node->input_count ? behind_identities(g, node->inputs[0].node) : NULL, false);
 }
 
-/* All initializers of the iterator that `maker` makes. */
+static void note_factory(struct op_call *c, const struct node *maker) {
+  struct dataset_function f = {.name = maker->name, .node = maker, .func = function_at(maker, "dataset_factory")};
+  vec_push(&c->lw->dataset_functions->list, f);
+}
+
+/* All initializers of the iterator that `maker` makes; an iterator that is known by a string may be any. */
 static status walk_initializers(struct op_call *c, const struct node *maker) {
+  bool any = strncmp(maker->op, "IteratorFromStringHandle", 24) == 0;
   const struct graph *g = c->lw->graph;
   for (uint32_t i = 0; i < g->nodes.count; i++) {
     const struct node *node = &g->nodes.items[i];
-    if (strcmp(node->op, "MakeIterator") == 0 && node->input_count == 2 && behind_identities(g, node->inputs[1].node) == maker)
+    if (is_op(node, "MakeIterator") && node->input_count == 2 && (any || behind_identities(g, node->inputs[1].node) == maker))
       TRY(walk_dataset(c, behind_identities(g, node->inputs[0].node), 0));
+    if (any && is_op(node, "OneShotIterator"))
+      note_factory(c, node);
   }
   return OK;
 }
@@ -289,6 +411,10 @@ static void attach_functions(struct op_call *c, struct flow_node *n, const struc
 
 static status set_components(struct op_call *c, struct flow_node *n) {
   const struct attr_value *shapes = node_attr(c->node, "output_shapes");
+  if (is_op(c->node, "IteratorGetNextAsOptional")) {
+    op_host_output(c, n, 0, 0, NULL);
+    return OK;
+  }
   for (uint32_t i = 0; i < c->out_count; i++) {
     if (!shapes || shapes->kind != ATTR_LIST || i >= shapes->list.count)
       return fail(INVALID_ARGUMENT, "component %u has no shape", i);
@@ -298,23 +424,44 @@ static status set_components(struct op_call *c, struct flow_node *n) {
 }
 
 static status collect_functions(struct op_call *c, const struct node *maker) {
-  const struct attr_value *factory = maker ? node_attr(maker, "dataset_factory") : NULL;
   if (!maker)
     return fail(UNIMPLEMENTED, "an iterator that is not known while compiling");
-  if (!factory)
+  if (!is_op(maker, "OneShotIterator"))
     return walk_initializers(c, maker);
-  struct dataset_function f = {.name = maker->name, .node = maker, .func = factory->func};
-  vec_push(&c->lw->dataset_functions->list, f);
+  note_factory(c, maker);
   return OK;
 }
 
-status build_iterator_next(struct op_call *c) {
+/* The functions of the dataset that is input 0, and the node's own. */
+static status collect_own_functions(struct op_call *c, const struct node *unused) {
+  (void)unused;
+  const struct graph *g = c->lw->graph;
+  const struct node *source = c->in[0].maker;
+  bool is_here = c->node->input_count && c->node >= g->nodes.items && c->node < g->nodes.items + g->nodes.count;
+  if (is_here) {
+    const struct node *from = behind_identities(g, c->node->inputs[0].node);
+    TRY(walk_dataset(c, from, 0));
+    source = source ? source : from;
+  }
+  return note_functions(c, c->node, source, true);
+}
+
+static void functions_free(struct dataset_functions *all) {
+  vec_free(&all->walked);
+  for (uint32_t i = 0; i < all->list.count; i++) {
+    vec_free(&all->list.items[i].args);
+    vec_free(&all->list.items[i].shapes);
+  }
+  vec_free(&all->list);
+}
+
+/* A call that moves through datasets, with the functions it may need. */
+static status build_mover(struct op_call *c, status (*collect)(struct op_call *, const struct node *)) {
   struct dataset_functions all = {0}, *outer = c->lw->dataset_functions;
-  const struct node *maker = c->in[0].maker;
   struct flow_list flows = {0};
   struct flow_node *n;
   c->lw->dataset_functions = &all;
-  status s = collect_functions(c, maker);
+  status s = collect(c, c->in[0].maker);
   if (s == OK)
     s = build_functions(c, &flows);
   c->lw->dataset_functions = outer;
@@ -322,19 +469,15 @@ status build_iterator_next(struct op_call *c) {
     s = op_host(c, HOST_CHANGES, NULL, &n);
   if (s == OK) {
     attach_functions(c, n, &all, &flows);
-    if (node_attr(maker, "dataset_factory"))
-      op_host_add_attr(c, n, "factory", (struct attr_value){.kind = ATTR_STRING, .s = {maker->name, strlen(maker->name)}});
     s = set_components(c, n);
   }
   vec_free(&flows);
-  vec_free(&all.walked);
-  for (uint32_t i = 0; i < all.list.count; i++) {
-    vec_free(&all.list.items[i].args);
-    vec_free(&all.list.items[i].shapes);
-  }
-  vec_free(&all.list);
+  functions_free(&all);
   return s;
 }
+
+status build_iterator_next(struct op_call *c) { return build_mover(c, collect_functions); }
+status build_dataset_question(struct op_call *c) { return build_mover(c, collect_own_functions); }
 
 /* A handle, and for an anonymous iterator what deletes it. */
 status build_iterator(struct op_call *c) {
