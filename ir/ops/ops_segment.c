@@ -4,7 +4,7 @@
  * plus one: a kernel of its own, whose result becomes a size. */
 #include <string.h>
 
-#include "ir/ops/arrange.h"
+#include "ir/ops/sparse.h"
 
 static struct element start_value(struct kb *kb, enum dtype dtype, const char *how) {
   if (strcmp(how, "max") == 0 || strcmp(how, "min") == 0)
@@ -229,18 +229,13 @@ static uint32_t count_segments(struct kb *kb, uint32_t ids, dim length, dim coun
   return counts;
 }
 
-status build_sparse_segment_grad(struct op_call *c) {
-  value_id grad, indices, ids;
-  dim count, dims[LIMIT_RANK];
+static status scatter_segments(struct op_call *c, value_id indices, dim count) {
+  value_id grad, ids;
+  dim dims[LIMIT_RANK];
   int rank;
   const char *how = c->row->data;
   TRY(op_input(c, 0, &grad));
-  TRY(op_input(c, 1, &indices));
   TRY(op_input(c, 2, &ids));
-  TRY(count_input(c, 3, "output_dim0", &count));
-  if (op_value(c, indices)->rank != 1)
-    return fail(INVALID_ARGUMENT, "indices should be a vector.");
-  TRY(check_ids(c, ids, indices, "segment_ids and indices should have same size."));
   TRY(row_dims(c, grad, 1, count, &rank, dims));
   struct flow_value g = *op_value(c, grad), s = *op_value(c, ids);
   struct kb kb;
@@ -264,4 +259,65 @@ status build_sparse_segment_grad(struct op_call *c) {
   kb_close(&kb, rank);
   op_set_output(c, 0, kb_value(&kb, out));
   return kb_finish_guarded(&kb);
+}
+
+static status read_indices(struct op_call *c, const char *size, value_id *indices, dim *count) {
+  value_id ids;
+  TRY(op_input(c, 1, indices));
+  TRY(op_input(c, 2, &ids));
+  TRY(count_input(c, 3, size, count));
+  if (op_value(c, *indices)->rank != 1)
+    return fail(INVALID_ARGUMENT, "indices should be a vector.");
+  return check_ids(c, ids, *indices, "segment_ids and indices should have same size.");
+}
+
+status build_sparse_segment_grad(struct op_call *c) {
+  value_id indices;
+  dim count;
+  TRY(read_indices(c, "output_dim0", &indices, &count));
+  return scatter_segments(c, indices, count);
+}
+
+/* The distinct indices in ascending order (the first *distinct of `unique`), and the place of each index among them. */
+static status number_indices(struct op_call *c, value_id indices, dim rows, value_id *unique, value_id *places, dim *distinct) {
+  struct flow_value x = *op_value(c, indices);
+  struct kb kb;
+  kb_begin(&kb, c, DTYPE_INT64);
+  uint32_t in = kb_in(&kb, indices), out = kb_out(&kb, x.dtype, 1, &rows), numbers = kb_out(&kb, DTYPE_INT64, 1, x.dims);
+  uint32_t total = kb_out(&kb, DTYPE_INT64, 0, NULL), place = kb_scratch(&kb, DTYPE_INT64, 1, &rows);
+  expr_id zero = kb_int(&kb, 0), one = kb_int(&kb, 1);
+  kb_fill(&kb, place, 1, &rows, real_element(zero));
+  kb_fill(&kb, out, 1, &rows, f_const_as(&kb.f, x.dtype, 0));
+  expr_id i = kb_for_dim(&kb, LOOP_SEQ, x.dims[0]), row = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, in, &i))));
+  kb_check(&kb, kb_in_range(&kb, row, kb_dim(&kb, rows)), INVALID_ARGUMENT, "Index %d out of range [0, %d).", row, kb_dim(&kb, rows));
+  kb_store(&kb, place, &row, real_element(one));
+  kb_close(&kb, 1);
+  uint32_t count = kb_local(&kb, zero);
+  expr_id r = kb_for_dim(&kb, LOOP_SEQ, rows), to = kb_get(&kb, count);
+  kb_if(&kb, kb_ne(&kb, kb_load(&kb, place, &r).re, zero));
+  kb_store(&kb, out, &to, real_element(expr_cast(kb.k, x.dtype, r)));
+  kb_store(&kb, place, &r, real_element(to));
+  kb_set(&kb, count, kb_add(&kb, to, one));
+  kb_close(&kb, 2);
+  expr_id j = kb_for_dim(&kb, LOOP_SEQ, x.dims[0]), from = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, in, &j))));
+  kb_store(&kb, numbers, &j, kb_load(&kb, place, &from));
+  kb_close(&kb, 1);
+  kb_store(&kb, total, NULL, real_element(kb_get(&kb, count)));
+  *unique = kb_value(&kb, out);
+  *places = kb_value(&kb, numbers);
+  value_id v = kb_value(&kb, total);
+  TRY(kb_finish_guarded(&kb));
+  return op_bound_dims(c, v, 1, distinct);
+}
+
+/* Only the rows that have a gradient, and which they are. */
+status build_sparse_segment_grad_rows(struct op_call *c) {
+  value_id indices, unique, places, rows;
+  dim count, distinct;
+  TRY(read_indices(c, "dense_output_dim0", &indices, &count));
+  TRY(number_indices(c, indices, count, &unique, &places, &distinct));
+  TRY(scatter_segments(c, places, distinct));
+  TRY(op_first_rows(c, unique, distinct, &rows));
+  op_set_output(c, 1, rows);
+  return OK;
 }

@@ -163,6 +163,77 @@ status build_sparse_reduce(struct op_call *c) {
   return kb_finish_guarded(&kb);
 }
 
+/* ---- the same with a sparse result: an entry for each place that has one ---- */
+
+/* key[n]: the number of entry n's place among those that are kept. */
+static uint32_t reduced_keys(struct kb *kb, const struct sparse *a, const bool *reduced) {
+  uint32_t keys = kb_scratch(kb, DTYPE_INT64, 1, &a->count);
+  expr_id n = kb_for_dim(kb, LOOP_SEQ, a->count), index[LIMIT_RANK], key = kb_int(kb, 0);
+  kb_sparse_index_checked(kb, a, n, index);
+  for (int d = 0; d < a->rank; d++)
+    if (!reduced[d])
+      key = kb_add(kb, kb_mul(kb, key, kb_dim(kb, a->dims[d])), index[d]);
+  kb_store(kb, keys, &n, real_element(key));
+  kb_close(kb, 1);
+  return keys;
+}
+
+/* All places, of which the first *count hold; entries in the order of their places, equal ones combined. */
+static status reduce_sorted(struct op_call *c, const struct sparse *a, const bool *reduced, bool keep, int rank, value_id *out, dim *count) {
+  enum dtype dtype = op_value(c, a->values)->dtype;
+  dim dims[2] = {a->count, op_dim(c, rank)};
+  struct kb kb;
+  kb_begin(&kb, c, dtype);
+  uint32_t indices = kb_out(&kb, DTYPE_INT64, 2, dims), values = kb_out(&kb, dtype, 1, dims), total = kb_out(&kb, DTYPE_INT64, 0, NULL);
+  kb_fill(&kb, indices, 2, dims, real_element(kb_int(&kb, 0)));
+  kb_fill(&kb, values, 1, dims, f_const_as(&kb.f, dtype, 0));
+  uint32_t keys = reduced_keys(&kb, a, reduced), perm = kb_sort_keys(&kb, keys, a->count), in = kb_in(&kb, a->values);
+  uint32_t last = kb_local(&kb, kb_int(&kb, -1)), previous = kb_local(&kb, kb_int(&kb, -1));
+  expr_id i = kb_for_dim(&kb, LOOP_SEQ, a->count), n = kb_get(&kb, kb_local(&kb, kb_load(&kb, perm, &i).re)), index[LIMIT_RANK];
+  expr_id key = kb_get(&kb, kb_local(&kb, kb_load(&kb, keys, &i).re));
+  expr_id first = kb_get(&kb, kb_local(&kb, kb_ne(&kb, key, kb_get(&kb, previous))));
+  kb_set(&kb, previous, key);
+  kb_set(&kb, last, kb_add(&kb, kb_get(&kb, last), kb_select(&kb, first, kb_int(&kb, 1), kb_int(&kb, 0))));
+  expr_id to = kb_get(&kb, last), at[2] = {to, NO_EXPR};
+  kb_sparse_index(&kb, a, n, index);
+  for (int d = 0, place = 0; d < a->rank; d++) {
+    at[1] = kb_int(&kb, place);
+    if (!reduced[d])
+      kb_store(&kb, indices, at, real_element(index[d]));
+    place += !reduced[d] || keep;
+  }
+  struct element x = kb_load(&kb, in, &n), sum = kb_combine(&kb, c->row->data, kb_load(&kb, values, &to), x);
+  kb_store(&kb, values, &to, f_select(&kb.f, real_element(first), x, sum));
+  kb_close(&kb, 1);
+  kb_store(&kb, total, NULL, real_element(kb_add(&kb, kb_get(&kb, last), kb_int(&kb, 1))));
+  out[0] = kb_value(&kb, indices);
+  out[1] = kb_value(&kb, values);
+  value_id v = kb_value(&kb, total);
+  TRY(kb_finish_guarded(&kb));
+  return op_bound_dims(c, v, 1, count);
+}
+
+status build_sparse_reduce_sparse(struct op_call *c) {
+  struct sparse a;
+  bool reduced[LIMIT_RANK], keep = node_attr_int(c->node, "keep_dims", 0) != 0;
+  TRY(sparse_input(c, 0, 1, 2, &a));
+  TRY(reduced_axes(c, a.rank, reduced));
+  TRY(sparse_dims(c, &a, "input_shape"));
+  dim dims[LIMIT_RANK], count;
+  int rank = 0;
+  for (int d = 0; d < a.rank; d++)
+    if (!reduced[d] || keep)
+      dims[rank++] = reduced[d] ? op_dim(c, 1) : a.dims[d];
+  value_id all[2], out;
+  TRY(reduce_sorted(c, &a, reduced, keep, rank, all, &count));
+  for (uint32_t i = 0; i < 2; i++) {
+    TRY(op_first_rows(c, all[i], count, &out));
+    op_set_output(c, i, out);
+  }
+  op_set_output(c, 2, op_dims_value(c, DTYPE_INT64, 1, dims, rank));
+  return OK;
+}
+
 /* ---- SparseSoftmax: over the last dimension; entries of a row are neighbours ---- */
 
 /* Numbers the rows: groups[n] is the number of entry n's row; a new one begins where an index but the last changes. */

@@ -1,10 +1,11 @@
-/* ops_sparse_merge.c: walks over two ordered lists of entries: SparseAdd and its gradient, SparseSliceGrad; and rows that
+/* ops_sparse_merge.c: walks over two ordered lists of entries: SparseAdd and its gradient, SparseSparseMaximum and
+ * Minimum, SparseSliceGrad; and rows that
  * have no entry: SparseFillEmptyRows and its gradient. */
 #include <string.h>
 
 #include "ir/ops/sparse.h"
 
-/* ---- SparseAdd ---- */
+/* ---- SparseAdd, SparseSparseMaximum and Minimum ---- */
 
 struct side {
   const struct sparse *s;
@@ -21,20 +22,24 @@ static void load_key(struct kb *kb, const struct side *side) {
   kb_close(kb, 1);
 }
 
-/* Adds the side's value to the sum when its key is the smallest. */
-static void add_value(struct kb *kb, const struct side *side, expr_id key, const uint32_t *sum, bool complex) {
+/* The side's value in new locals when its key is the smallest, else 0. */
+static struct element take_value(struct kb *kb, const struct side *side, expr_id key, enum dtype dtype) {
+  struct element none = f_const_as(&kb->f, dtype, 0);
+  bool complex = dtype_is_complex(dtype);
+  uint32_t re = kb_local(kb, none.re), im = complex ? kb_local(kb, none.im) : 0;
   expr_id n = kb_get(kb, side->at);
   kb_if(kb, kb_eq(kb, kb_get(kb, side->key), key));
   struct element x = kb_load(kb, kb_in(kb, side->s->values), &n);
-  kb_set(kb, sum[0], kb_add(kb, kb_get(kb, sum[0]), x.re));
+  kb_set(kb, re, x.re);
   if (complex)
-    kb_set(kb, sum[1], kb_add(kb, kb_get(kb, sum[1]), x.im));
+    kb_set(kb, im, x.im);
   kb_set(kb, side->at, kb_add(kb, n, kb_int(kb, 1)));
   kb_close(kb, 1);
+  return (struct element){kb_get(kb, re), complex ? kb_get(kb, im) : NO_EXPR};
 }
 
-static void store_sum(struct kb *kb, const struct sparse *s, uint32_t indices, uint32_t values, uint32_t count, expr_id key,
-                      struct element sum) {
+static void store_entry(struct kb *kb, const struct sparse *s, uint32_t indices, uint32_t values, uint32_t count, expr_id key,
+                        struct element value) {
   expr_id to = kb_get(kb, count);
   uint32_t left = kb_local(kb, key);
   for (int d = s->rank - 1; d >= 0; d--) {
@@ -42,7 +47,7 @@ static void store_sum(struct kb *kb, const struct sparse *s, uint32_t indices, u
     kb_store(kb, indices, at, real_element(kb_mod(kb, flat, n)));
     kb_set(kb, left, kb_div(kb, flat, n));
   }
-  kb_store(kb, values, &to, sum);
+  kb_store(kb, values, &to, value);
   kb_set(kb, count, kb_add(kb, to, kb_int(kb, 1)));
 }
 
@@ -51,9 +56,11 @@ struct merged {
   dim count;
 };
 
-static status merge_entries(struct op_call *c, const struct sparse *a, const struct sparse *b, value_id threshold, struct merged *out) {
+/* Entries of both, combined where both have one. With a threshold they are added, and sums below it are left out; without one
+ * `how` also combines with the 0 of the side that has no entry. */
+static status merge_entries(struct op_call *c, const struct sparse *a, const struct sparse *b, const char *how, value_id threshold,
+                            struct merged *out) {
   enum dtype dtype = op_value(c, a->values)->dtype;
-  bool complex = dtype_is_complex(dtype);
   dim most[2] = {op_add(c, a->count, b->count), op_dim(c, a->rank)};
   struct kb kb;
   kb_begin(&kb, c, dtype);
@@ -68,17 +75,15 @@ static status merge_entries(struct op_call *c, const struct sparse *a, const str
   load_key(&kb, &x);
   load_key(&kb, &y);
   expr_id key = kb_get(&kb, kb_local(&kb, expr_binary(kb.k, SCALAR_MIN, kb_get(&kb, x.key), kb_get(&kb, y.key))));
-  struct element none = f_const_as(&kb.f, dtype, 0);
-  uint32_t sum[2] = {kb_local(&kb, none.re), complex ? kb_local(&kb, none.im) : 0};
-  add_value(&kb, &x, key, sum, complex);
-  add_value(&kb, &y, key, sum, complex);
-  struct element s = {kb_get(&kb, sum[0]), complex ? kb_get(&kb, sum[1]) : NO_EXPR};
-  /* only sums of two can fall below the threshold */
-  expr_id both = kb_eq(&kb, kb_get(&kb, x.key), kb_get(&kb, y.key));
-  expr_id large = kb_le(&kb, kb_load(&kb, kb_in(&kb, threshold), NULL).re, f_norm(&kb.f, s).re);
-  kb_if(&kb, kb_or(&kb, kb_eq(&kb, both, expr_int(kb.k, DTYPE_BOOL, 0)), large));
-  store_sum(&kb, a, indices, values, count, key, s);
-  kb_close(&kb, 2);
+  struct element p = take_value(&kb, &x, key, dtype), q = take_value(&kb, &y, key, dtype), value = kb_combine(&kb, how, p, q);
+  if (threshold) { /* only sums of two can fall below it */
+    expr_id both = kb_eq(&kb, kb_get(&kb, x.key), kb_get(&kb, y.key));
+    value = f_select(&kb.f, real_element(both), value, f_select(&kb.f, real_element(kb_eq(&kb, kb_get(&kb, x.key), key)), p, q));
+    expr_id large = kb_le(&kb, kb_load(&kb, kb_in(&kb, threshold), NULL).re, f_norm(&kb.f, value).re);
+    kb_if(&kb, kb_or(&kb, kb_eq(&kb, both, expr_int(kb.k, DTYPE_BOOL, 0)), large));
+  }
+  store_entry(&kb, a, indices, values, count, key, value);
+  kb_close(&kb, threshold ? 2 : 1);
   kb_store(&kb, total, NULL, real_element(kb_get(&kb, count)));
   out->indices = kb_value(&kb, indices);
   out->values = kb_value(&kb, values);
@@ -87,45 +92,50 @@ static status merge_entries(struct op_call *c, const struct sparse *a, const str
   return op_bound_dims(c, v, 1, &out->count);
 }
 
-/* The first `count` rows. */
-static status first_rows(struct op_call *c, value_id v, dim count, value_id *out) {
-  struct flow_value x = *op_value(c, v);
-  dim dims[LIMIT_RANK];
-  memcpy(dims, x.dims, sizeof dims);
-  dims[0] = count;
-  struct kb kb;
-  kb_begin(&kb, c, x.dtype);
-  uint32_t in = kb_in(&kb, v), o = kb_out(&kb, x.dtype, x.rank, dims);
-  expr_id at[LIMIT_RANK];
-  kb_loops(&kb, LOOP_PAR, x.rank, dims, at);
-  kb_store(&kb, o, at, kb_load(&kb, in, at));
-  kb_close(&kb, x.rank);
-  *out = kb_value(&kb, o);
-  return kb_finish(&kb);
+static status read_operands(struct op_call *c, struct sparse *a, struct sparse *b) {
+  TRY(sparse_input(c, 0, 1, 2, a));
+  TRY(sparse_input(c, 3, 4, 5, b));
+  if (a->rank != b->rank)
+    return fail(INVALID_ARGUMENT, "Ranks of input tensors must match, but saw ranks: %d and %d", a->rank, b->rank);
+  TRY(sparse_dims(c, a, "a_shape"));
+  TRY(sparse_dims(c, b, "b_shape"));
+  for (int d = 0; d < a->rank; d++)
+    TRY(op_equal_dims(c, a->dims[d], b->dims[d], "Operands' shapes do not match"));
+  return OK;
+}
+
+static status set_merged(struct op_call *c, const struct merged *m) {
+  value_id indices, values;
+  TRY(op_first_rows(c, m->indices, m->count, &indices));
+  TRY(op_first_rows(c, m->values, m->count, &values));
+  op_set_output(c, 0, indices);
+  op_set_output(c, 1, values);
+  return OK;
 }
 
 status build_sparse_add(struct op_call *c) {
   struct sparse a, b;
   struct merged m;
-  value_id threshold, indices, values;
-  TRY(sparse_input(c, 0, 1, 2, &a));
-  TRY(sparse_input(c, 3, 4, 5, &b));
+  value_id threshold;
   TRY(op_input(c, 6, &threshold));
-  if (a.rank != b.rank)
-    return fail(INVALID_ARGUMENT, "Ranks of input tensors must match, but saw ranks: %d and %d", a.rank, b.rank);
   if (op_value(c, threshold)->rank != 0)
     return fail(INVALID_ARGUMENT, "The magnitude threshold must be a scalar");
-  TRY(sparse_dims(c, &a, "a_shape"));
-  TRY(sparse_dims(c, &b, "b_shape"));
-  for (int d = 0; d < a.rank; d++)
-    TRY(op_equal_dims(c, a.dims[d], b.dims[d], "Operands' shapes do not match"));
-  TRY(merge_entries(c, &a, &b, threshold, &m));
-  TRY(first_rows(c, m.indices, m.count, &indices));
-  TRY(first_rows(c, m.values, m.count, &values));
-  op_set_output(c, 0, indices);
-  op_set_output(c, 1, values);
+  TRY(read_operands(c, &a, &b));
+  TRY(merge_entries(c, &a, &b, "sum", threshold, &m));
+  TRY(set_merged(c, &m));
   op_set_output(c, 2, op_dims_value(c, DTYPE_INT64, 1, a.dims, a.rank));
   return OK;
+}
+
+/* The larger or smaller of two, one of which may be the 0 that has no entry. */
+status build_sparse_extremum(struct op_call *c) {
+  struct sparse a, b;
+  struct merged m;
+  TRY(read_operands(c, &a, &b));
+  if (a.rank == 0)
+    return fail(INVALID_ARGUMENT, "Tensors must not be empty");
+  TRY(merge_entries(c, &a, &b, c->row->data, NO_VALUE, &m));
+  return set_merged(c, &m);
 }
 
 /* ---- gradients: each entry of one list takes the gradient of the equal one of another ---- */

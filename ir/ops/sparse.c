@@ -77,6 +77,22 @@ status op_pick_rows(struct op_call *c, value_id v, value_id picks, dim count, va
   return kb_finish_guarded(&kb);
 }
 
+status op_first_rows(struct op_call *c, value_id v, dim count, value_id *out) {
+  struct flow_value x = *op_value(c, v);
+  dim dims[LIMIT_RANK];
+  memcpy(dims, x.dims, sizeof dims);
+  dims[0] = count;
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t in = kb_in(&kb, v), o = kb_out(&kb, x.dtype, x.rank, dims);
+  expr_id at[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank, dims, at);
+  kb_store(&kb, o, at, kb_load(&kb, in, at));
+  kb_close(&kb, x.rank);
+  *out = kb_value(&kb, o);
+  return kb_finish(&kb);
+}
+
 /* ---- sorting ---- */
 
 struct sort {
