@@ -38,6 +38,31 @@ void container_destroy(struct container *container) {
   free(container);
 }
 
+static status resource_make(const struct resource_maker *maker, void *argument, const char *space, const char *name, struct resource **out) {
+  struct resource *resource = calloc(1, maker->size);
+  if (!resource)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  resource->container = strdup(space);
+  resource->name = strdup(name);
+  resource->kind = maker->kind;
+  resource->destroy = maker->destroy;
+  status result = resource->container && resource->name ? maker->init(resource, argument) : fail(RESOURCE_EXHAUSTED, "no memory");
+  if (result == OK)
+    *out = resource;
+  else
+    resource_free(resource);
+  return result;
+}
+
+status resource_create(const struct resource_maker *maker, void *argument, const char *name, struct resource **out) {
+  return resource_make(maker, argument, "", name, out);
+}
+
+void resource_release(struct resource *resource) {
+  resource->destroy(resource);
+  resource_free(resource);
+}
+
 static status container_add(struct container *container, const char *space, const char *name,
                             const struct resource_maker *maker, void *argument, struct resource **out) {
   if (container->count == container->capacity) {
@@ -48,20 +73,9 @@ static status container_add(struct container *container, const char *space, cons
     container->items = grown;
     container->capacity = capacity;
   }
-  struct resource *resource = calloc(1, maker->size);
-  if (!resource)
-    return fail(RESOURCE_EXHAUSTED, "no memory");
-  resource->container = strdup(space);
-  resource->name = strdup(name);
-  resource->kind = maker->kind;
-  resource->destroy = maker->destroy;
+  struct resource *resource;
+  TRY(resource_make(maker, argument, space, name, &resource));
   resource->handle = container->count + 1;
-  status result = resource->container && resource->name ? maker->init(resource, argument)
-                                                         : fail(RESOURCE_EXHAUSTED, "no memory");
-  if (result != OK) {
-    resource_free(resource);
-    return result;
-  }
   container->items[container->count++] = resource;
   *out = resource;
   return OK;

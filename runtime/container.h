@@ -31,6 +31,9 @@ struct resource_maker {
   status (*init)(struct resource *resource, void *argument);
   void (*destroy)(struct resource *resource);
 };
+/* A resource of its own, which no container knows and no handle names (its handle is 0). */
+status resource_create(const struct resource_maker *maker, void *argument, const char *name, struct resource **out);
+void resource_release(struct resource *resource);
 /* Finds (container, name) or makes it; *is_new tells which. INVALID_ARGUMENT when the name is of another kind. */
 status container_get(struct container *container, const char *space, const char *name, const struct resource_maker *maker,
                      void *argument, bool *is_new, struct resource **out);

@@ -2,6 +2,7 @@
 #include "runtime/host.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "runtime/container.h"
 #include "runtime/size.h"
@@ -136,7 +137,31 @@ status host_make_handle(struct host_call *call, const struct resource *resource)
   return OK;
 }
 
+static void release_anonymous(struct tensor *handle) {
+  free(handle->data);
+  resource_release(handle->owner);
+}
+
+status host_make_anonymous(struct host_call *call, const struct resource_maker *maker, void *argument, struct resource **out) {
+  TRY(resource_create(maker, argument, host_node_name(call), out));
+  status result = host_make_output(call, 0, DTYPE_RESOURCE, &(struct shape){ 0 });
+  if (result != OK) {
+    resource_release(*out);
+    return result;
+  }
+  struct tensor *handle = call->outputs[0];
+  memset(handle->data, 0, dtype_size(DTYPE_RESOURCE));
+  handle->owner = *out;
+  handle->release_data = release_anonymous;
+  return OK;
+}
+
 status host_find_resource(const struct host_call *call, uint32_t i, const char *kind, struct resource **out) {
+  const struct tensor *held = i < call->input_count ? call->held[i] : NULL;
+  if (held && held->release_data == release_anonymous) {
+    *out = held->owner;
+    return strcmp((*out)->kind, kind) == 0 ? OK : fail(INVALID_ARGUMENT, "'%s' is a %s, not a %s", (*out)->name, (*out)->kind, kind);
+  }
   if (call->input_count <= i || call->inputs[i].dtype != DTYPE_RESOURCE || call->inputs[i].count != 1)
     return fail(INVALID_ARGUMENT, "input %u is no handle of a %s", i, kind);
   return container_find(call->task->container, *(const int64_t *)call->inputs[i].data, kind, out);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/dense_table.h"
 #include "runtime/host.h"
 #include "runtime/host_path.h"
 #include "runtime/number_parse.h"
@@ -9,27 +10,58 @@
 
 /* ---- making ---- */
 
-static status make_table(struct host_call *call, bool is_mutable) {
-  struct table_spec spec = { .is_mutable = is_mutable };
+static status read_spec(const struct host_call *call, bool is_mutable, struct table_spec *spec) {
   const struct program_attr *shape = host_attr(call, "value_shape");
-  spec.key = (enum dtype)host_attr_int(call, "key_dtype", DTYPE_STRING);
-  spec.value = (enum dtype)host_attr_int(call, "value_dtype", DTYPE_INT64);
+  spec->is_mutable = is_mutable;
+  spec->key = (enum dtype)host_attr_int(call, "key_dtype", DTYPE_STRING);
+  spec->value = (enum dtype)host_attr_int(call, "value_dtype", DTYPE_INT64);
   if (shape && shape->i > LIMIT_RANK)
     return fail(INVALID_ARGUMENT, "values of rank %lld", (long long)shape->i);
   for (int64_t i = 0; shape && i < shape->i; i++)
-    spec.value_shape.dims[spec.value_shape.rank++] = *program_words(call->program, shape->list.first + (uint32_t)i);
+    spec->value_shape.dims[spec->value_shape.rank++] = *program_words(call->program, shape->list.first + (uint32_t)i);
+  return OK;
+}
+
+/* An anonymous table is its handle's, a new one each time. */
+static status make_table(struct host_call *call, struct table_spec *spec) {
   struct resource *table;
   bool is_new;
-  TRY(host_get_resource(call, &table_maker, &spec, &is_new, &table));
+  if (strncmp(program_text(call->program, call->instr->tf_op), "Anonymous", 9) == 0)
+    return host_make_anonymous(call, &table_maker, spec, &table);
+  TRY(host_get_resource(call, &table_maker, spec, &is_new, &table));
   const struct table_spec *there = table_get_spec((struct table *)table);
-  if (there->key != spec.key || there->value != spec.value)
-    return fail(INVALID_ARGUMENT, "Conflicting key/value dtypes %s->%s with %s-%s for table %s", dtype_name(spec.key),
-                dtype_name(spec.value), dtype_name(there->key), dtype_name(there->value), table->name);
+  if (there->key != spec->key || there->value != spec->value)
+    return fail(INVALID_ARGUMENT, "Conflicting key/value dtypes %s->%s with %s-%s for table %s", dtype_name(spec->key), dtype_name(spec->value),
+                dtype_name(there->key), dtype_name(there->value), table->name);
   return host_make_handle(call, table);
 }
 
-status host_hash_table(struct host_call *call) { return make_table(call, false); }
-status host_mutable_hash_table(struct host_call *call) { return make_table(call, true); }
+status host_hash_table(struct host_call *call) {
+  struct table_spec spec = { 0 };
+  TRY(read_spec(call, false, &spec));
+  return make_table(call, &spec);
+}
+
+status host_mutable_hash_table(struct host_call *call) {
+  struct table_spec spec = { 0 };
+  TRY(read_spec(call, true, &spec));
+  if (strstr(program_text(call->program, call->instr->tf_op), "OfTensors") && spec.value_shape.rank != 1)
+    return fail(INVALID_ARGUMENT, "Default value must be a vector, got shape %s", shape_text(&spec.value_shape));
+  return make_table(call, &spec);
+}
+
+/* The first generation has no deleted key. */
+status host_dense_hash_table(struct host_call *call) {
+  struct table_spec spec = { 0 };
+  TRY(read_spec(call, true, &spec));
+  struct dense_spec dense = {
+    .key = spec.key, .value = spec.value, .key_shape = call->inputs[0].shape, .value_shape = spec.value_shape,
+    .empty_key = &call->inputs[0], .deleted_key = call->input_count > 1 ? &call->inputs[1] : NULL,
+    .buckets = host_attr_int(call, "initial_num_buckets", 131072), .max_load = host_attr_float(call, "max_load_factor", 0.8),
+  };
+  spec.dense = &dense;
+  return make_table(call, &spec);
+}
 
 static status find_table(const struct host_call *call, struct table **out) {
   struct resource *resource;
@@ -43,6 +75,12 @@ static status find_table(const struct host_call *call, struct table **out) {
 status host_table_initialize(struct host_call *call) {
   struct table *table;
   TRY(find_table(call, &table));
+  for (int i = 1; i < 3; i++)
+    if (call->inputs[i].shape.rank != 1)
+      return fail(INVALID_ARGUMENT, "%s must be a vector, but received shape%s", i == 1 ? "Keys" : "Values", shape_text(&call->inputs[i].shape));
+  if (call->inputs[1].count != call->inputs[2].count)
+    return fail(INVALID_ARGUMENT, "Keys and values must have the same size %lld vs %lld", (long long)call->inputs[1].count,
+                (long long)call->inputs[2].count);
   return table_initialize(table, &call->inputs[1], &call->inputs[2]);
 }
 
@@ -172,7 +210,7 @@ status host_table_size(struct host_call *call) {
   TRY(find_table(call, &table));
   TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){ 0 }));
   *(int64_t *)call->outputs[0]->data = table_size(table);
-  return table_is_initialized(table) ? OK : fail(FAILED_PRECONDITION, "Table not initialized.");
+  return OK;
 }
 
 status host_table_insert(struct host_call *call) {

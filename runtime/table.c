@@ -1,4 +1,5 @@
-/* table.c: entries in the order of insertion, found through an open-addressed index of their numbers. */
+/* table.c: entries in the order of insertion, found through an open-addressed index of their numbers; a dense table keeps its
+ * entries itself (dense_table.h). */
 #include "runtime/table.h"
 
 #include <pthread.h>
@@ -6,6 +7,9 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "runtime/bucket_order.h"
+#include "runtime/dense_table.h"
+#include "runtime/string_hash.h"
 #include "runtime/string_output.h"
 
 #define VALUE_BYTES_MAX (INT64_C(1) << 30)
@@ -26,6 +30,8 @@ struct table {
   struct table_entry *entries;
   int64_t *index; /* entry + 1; 0: free */
   int64_t count, capacity, index_size, removed;
+  struct bucket_order order; /* mutable tables: of the entries */
+  struct dense_table *dense; /* or NULL; it has all entries then */
 };
 
 /* ---- making ---- */
@@ -37,6 +43,9 @@ static status table_init(struct resource *resource, void *argument) {
   table->is_initialized = table->spec.is_mutable;
   if (table->value_count < 0 || table->value_count * (int64_t)dtype_size(table->spec.value) > VALUE_BYTES_MAX)
     return fail(INVALID_ARGUMENT, "a table whose values have the shape %s", shape_text(&table->spec.value_shape));
+  if (table->spec.dense)
+    TRY(dense_table_create(table->spec.dense, &table->dense));
+  table->spec.dense = NULL;
   pthread_rwlock_init(&table->lock, NULL);
   return OK;
 }
@@ -47,6 +56,7 @@ static void entries_clear(struct table *table) {
     free(table->entries[i].value);
   }
   table->count = table->removed = 0;
+  bucket_order_clear(&table->order);
   if (table->index)
     memset(table->index, 0, (size_t)table->index_size * sizeof *table->index);
 }
@@ -54,6 +64,8 @@ static void entries_clear(struct table *table) {
 static void table_destroy(struct resource *resource) {
   struct table *table = (struct table *)resource;
   entries_clear(table);
+  bucket_order_deinit(&table->order);
+  dense_table_free(table->dense);
   free(table->entries);
   free(table->index);
   pthread_rwlock_destroy(&table->lock);
@@ -72,7 +84,7 @@ bool table_is_initialized(struct table *table) {
 
 int64_t table_size(struct table *table) {
   pthread_rwlock_rdlock(&table->lock);
-  int64_t size = table->count - table->removed;
+  int64_t size = table->dense ? dense_table_size(table->dense) : table->is_initialized ? table->count - table->removed : 0;
   pthread_rwlock_unlock(&table->lock);
   return size;
 }
@@ -104,40 +116,42 @@ static struct table_entry *entry_find(const struct table *table, struct string_v
   return at && !table->entries[at - 1].is_removed ? &table->entries[at - 1] : NULL;
 }
 
-/* Room for one more: removed entries go when room is made. */
+/* Room for one more. Entries keep their numbers: a removed one waits until its key comes again. */
 static status table_reserve(struct table *table) {
   if (table->count < table->capacity)
     return OK;
-  int64_t live = table->count - table->removed, capacity = live * 2 + 16, size = 64;
+  int64_t capacity = table->count * 2 + 16, size = 64;
   while (size < capacity * 2)
     size *= 2;
-  struct table_entry *entries = calloc((size_t)capacity, sizeof *entries);
-  int64_t *index = calloc((size_t)size, sizeof *index), count = 0;
+  struct table_entry *entries = realloc(table->entries, (size_t)capacity * sizeof *entries);
+  if (entries)
+    table->entries = entries;
+  int64_t *index = calloc((size_t)size, sizeof *index);
   if (!entries || !index) {
-    free(entries);
     free(index);
     return fail(RESOURCE_EXHAUSTED, "no memory for a table of %lld entries", (long long)capacity);
   }
-  for (int64_t i = 0; i < table->count; i++) {
-    if (table->entries[i].is_removed) {
-      free(table->entries[i].key);
-      free(table->entries[i].value);
-    } else {
-      entries[count++] = table->entries[i];
-    }
-  }
-  free(table->entries);
   free(table->index);
-  table->entries = entries;
   table->index = index;
   table->capacity = capacity;
   table->index_size = size;
-  table->count = table->removed = 0;
-  for (int64_t i = 0; i < count; i++) {
-    table->index[slot_of(table, (struct string_view){ entries[i].key, entries[i].key_size }, entries[i].hash)] = i + 1;
-    table->count++;
+  for (int64_t i = 0; i < table->count; i++) {
+    const struct table_entry *e = &table->entries[i];
+    table->index[slot_of(table, (struct string_view){ e->key, e->key_size }, e->hash)] = i + 1;
   }
   return OK;
+}
+
+/* How TensorFlow's mutable tables hash a key: it decides the order that they export. */
+static uint64_t order_hash(const struct table *table, struct string_view key) {
+  int64_t wide;
+  int32_t narrow;
+  switch (table->spec.key) {
+  case DTYPE_STRING: return hash_murmur(key.data, key.size);
+  case DTYPE_INT64: memcpy(&wide, key.data, sizeof wide); return (uint64_t)wide;
+  case DTYPE_INT32: memcpy(&narrow, key.data, sizeof narrow); return (uint64_t)(int64_t)narrow;
+  default: return hash_bytes(key.data, key.size, 0);
+  }
 }
 
 /* ---- values ---- */
@@ -189,7 +203,7 @@ static status put_one(struct table *table, const struct tensor *keys, const stru
     free(same ? there->value : value);
     if (same)
       there->value = value;
-    return same ? OK : fail(INVALID_ARGUMENT, "HashTable has different value for same key.");
+    return same ? OK : fail(FAILED_PRECONDITION, "HashTable has different value for same key.");
   }
   status result = table_reserve(table);
   uint64_t hash = hash_bytes(key.data, key.size, 0);
@@ -207,27 +221,66 @@ static status put_one(struct table *table, const struct tensor *keys, const stru
     free(e->value);
     *e = (struct table_entry){ hash, copy, key.size, value, false };
     table->removed--;
-    return OK;
+    return bucket_order_add(&table->order, e - table->entries, order_hash(table, key));
   }
   table->entries[table->count] = (struct table_entry){ hash, copy, key.size, value, false };
   table->index[slot] = ++table->count;
-  return OK;
+  return bucket_order_add(&table->order, table->count - 1, order_hash(table, key));
 }
 
 /* ---- what ops do ---- */
 
+static const struct shape *key_shape(const struct table *table) {
+  static const struct shape scalar = { 0 };
+  return table->dense ? dense_table_key_shape(table->dense) : &scalar;
+}
+
+/* The shape of the values for keys of this shape, which must end with that of a key. */
+static status values_shape(const struct table *table, const struct shape *keys, struct shape *out) {
+  const struct shape *key = key_shape(table), *value = &table->spec.value_shape;
+  *out = *keys;
+  out->rank -= key->rank;
+  if (out->rank < 0 || memcmp(keys->dims + out->rank, key->dims, sizeof *key->dims * (size_t)key->rank) != 0)
+    return fail(INVALID_ARGUMENT, "Input key shape %s must end with the table's key shape %s", shape_text(keys), shape_text(key));
+  if (out->rank + value->rank > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "a result of rank %d", out->rank + value->rank);
+  for (int d = 0; d < value->rank; d++)
+    out->dims[out->rank++] = value->dims[d];
+  return OK;
+}
+
+static bool shapes_equal(const struct shape *a, const struct shape *b) {
+  return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank) == 0;
+}
+
 static status check_keys(const struct table *table, const struct tensor *keys) {
-  return keys->dtype == table->spec.key ? OK
-                                        : fail(INVALID_ARGUMENT, "Key must be type %s but got %s", dtype_name(table->spec.key),
-                                               dtype_name(keys->dtype));
+  struct shape unused;
+  if (keys->dtype != table->spec.key)
+    return fail(INVALID_ARGUMENT, "Key must be type %s but got %s", dtype_name(table->spec.key), dtype_name(keys->dtype));
+  return values_shape(table, &keys->shape, &unused);
 }
 
 static status check_values(const struct table *table, const struct tensor *keys, const struct tensor *values) {
+  struct shape wanted;
   TRY(check_keys(table, keys));
+  TRY(values_shape(table, &keys->shape, &wanted));
   if (values->dtype != table->spec.value)
     return fail(INVALID_ARGUMENT, "Value must be type %s but got %s", dtype_name(table->spec.value), dtype_name(values->dtype));
-  if (values->count != keys->count * table->value_count)
-    return fail(INVALID_ARGUMENT, "Expected shape of values for %lld keys, got %s", (long long)keys->count, shape_text(&values->shape));
+  if (!shapes_equal(&wanted, &values->shape))
+    return fail(INVALID_ARGUMENT, "Expected shape %s for value, got %s", shape_text(&wanted), shape_text(&values->shape));
+  return OK;
+}
+
+/* What is imported into a dense table is its buckets: matrices. */
+static status check_buckets(const struct table *table, const struct tensor *keys, const struct tensor *values) {
+  int64_t width = shape_count(key_shape(table));
+  if (keys->dtype != table->spec.key || values->dtype != table->spec.value)
+    return fail(INVALID_ARGUMENT, "Key must be type %s and value %s but got %s and %s", dtype_name(table->spec.key),
+                dtype_name(table->spec.value), dtype_name(keys->dtype), dtype_name(values->dtype));
+  if (keys->shape.rank < 1 || values->shape.rank < 1 || keys->count != keys->shape.dims[0] * width ||
+      values->count != keys->shape.dims[0] * table->value_count)
+    return fail(INVALID_ARGUMENT, "Expected buckets of keys and values, got shapes %s and %s", shape_text(&keys->shape),
+                shape_text(&values->shape));
   return OK;
 }
 
@@ -237,23 +290,16 @@ static status put_all(struct table *table, const struct tensor *keys, const stru
   return OK;
 }
 
-/* Whether the table holds exactly these entries. */
-static bool holds_same(const struct table *table, const struct tensor *keys, const struct tensor *values) {
-  size_t size = dtype_size(table->spec.value) * (size_t)table->value_count;
-  for (int64_t i = 0; i < keys->count; i++) {
-    const struct table_entry *e = entry_find(table, key_at(keys, i));
-    if (!e || !value_equal(table, e->value, (const char *)values->data + (size_t)i * size))
-      return false;
-  }
-  return keys->count >= table->count;
-}
-
 status table_initialize(struct table *table, const struct tensor *keys, const struct tensor *values) {
+  if (table->spec.is_mutable)
+    return fail(INVALID_ARGUMENT, "Table %s is not initializable", table->resource.name ? table->resource.name : "?");
   TRY(check_values(table, keys, values));
+  if (keys->count == 0)
+    return fail(INVALID_ARGUMENT, "keys and values cannot be empty tensors.");
   pthread_rwlock_wrlock(&table->lock);
   status result = OK;
   if (table->is_initialized) {
-    if (!holds_same(table, keys, values))
+    if (keys->count != table->count) /* TensorFlow compares no more */
       result = fail(FAILED_PRECONDITION, "Table was already initialized with different data.");
   } else {
     result = put_all(table, keys, values, true);
@@ -268,13 +314,15 @@ status table_initialize(struct table *table, const struct tensor *keys, const st
 status table_insert(struct table *table, const struct tensor *keys, const struct tensor *values, bool all) {
   if (all && !table->spec.is_mutable)
     return table_initialize(table, keys, values);
-  TRY(check_values(table, keys, values));
+  TRY(table->dense && all ? check_buckets(table, keys, values) : check_values(table, keys, values));
   if (!table->spec.is_mutable)
     return fail(UNIMPLEMENTED, "Insert not supported by HashTable implementations");
   pthread_rwlock_wrlock(&table->lock);
   if (all)
     entries_clear(table);
-  status result = put_all(table, keys, values, false);
+  status result = !table->dense ? put_all(table, keys, values, false)
+                  : all         ? dense_table_import(table->dense, keys, values)
+                                : dense_table_insert(table->dense, keys, values);
   pthread_rwlock_unlock(&table->lock);
   return result;
 }
@@ -284,23 +332,26 @@ status table_remove(struct table *table, const struct tensor *keys) {
   if (!table->spec.is_mutable)
     return fail(UNIMPLEMENTED, "Remove not supported by HashTable implementations");
   pthread_rwlock_wrlock(&table->lock);
-  for (int64_t i = 0; i < keys->count; i++) {
+  status result = table->dense ? dense_table_remove(table->dense, keys) : OK;
+  for (int64_t i = 0; i < keys->count && !table->dense; i++) {
     struct table_entry *e = entry_find(table, key_at(keys, i));
     if (e) {
       e->is_removed = true;
       table->removed++;
+      bucket_order_remove(&table->order, e - table->entries);
     }
   }
   pthread_rwlock_unlock(&table->lock);
-  return OK;
+  return result;
 }
 
 static status put_found(const struct table *table, const struct tensor *keys, const struct tensor *otherwise, struct tensor *out,
                         struct string_output *text) {
   size_t size = dtype_size(table->spec.value) * (size_t)table->value_count;
+  bool each = table->spec.is_mutable && otherwise->count == keys->count * table->value_count;
   for (int64_t i = 0; i < keys->count; i++) {
     const struct table_entry *e = entry_find(table, key_at(keys, i));
-    const char *value = e ? e->value : otherwise->data;
+    const char *value = e ? e->value : (const char *)otherwise->data + (each ? (size_t)i * size : 0);
     if (!text && size)
       memcpy((char *)out->data + (size_t)i * size, value, size);
     for (int64_t k = 0; text && k < table->value_count; k++)
@@ -310,22 +361,27 @@ static status put_found(const struct table *table, const struct tensor *keys, co
   return text ? string_output_end(text) : OK;
 }
 
-status table_find(struct table *table, const struct tensor *keys, const struct tensor *otherwise, struct tensor **out) {
-  struct shape shape = keys->shape;
+static status find_values(struct table *table, const struct tensor *keys, const struct tensor *otherwise, const struct shape *shape,
+                          struct tensor **out) {
   struct string_output text;
   bool is_text = table->spec.value == DTYPE_STRING;
+  if (table->dense)
+    return dense_table_find(table->dense, keys, otherwise, shape, out);
+  TRY(is_text ? string_output_begin(&text, shape, out) : tensor_create(table->spec.value, shape, out));
+  return put_found(table, keys, otherwise, *out, is_text ? &text : NULL);
+}
+
+status table_find(struct table *table, const struct tensor *keys, const struct tensor *otherwise, struct tensor **out) {
+  struct shape shape;
   TRY(check_keys(table, keys));
-  if (otherwise->dtype != table->spec.value || otherwise->count != table->value_count)
-    return fail(INVALID_ARGUMENT, "Expected the default value to be %s%s, got %s%s", dtype_name(table->spec.value),
-                shape_text(&table->spec.value_shape), dtype_name(otherwise->dtype), shape_text(&otherwise->shape));
-  if (shape.rank + table->spec.value_shape.rank > LIMIT_RANK)
-    return fail(UNIMPLEMENTED, "a result of rank %d", shape.rank + table->spec.value_shape.rank);
-  for (int d = 0; d < table->spec.value_shape.rank; d++)
-    shape.dims[shape.rank++] = table->spec.value_shape.dims[d];
-  TRY(is_text ? string_output_begin(&text, &shape, out) : tensor_create(table->spec.value, &shape, out));
+  TRY(values_shape(table, &keys->shape, &shape));
+  if (otherwise->dtype != table->spec.value)
+    return fail(INVALID_ARGUMENT, "Value must be type %s but got %s", dtype_name(table->spec.value), dtype_name(otherwise->dtype));
+  if (!shapes_equal(&otherwise->shape, &table->spec.value_shape) && !shapes_equal(&otherwise->shape, &shape))
+    return fail(INVALID_ARGUMENT, "Expected shape %s or %s for default value, got %s", shape_text(&table->spec.value_shape), shape_text(&shape),
+                shape_text(&otherwise->shape));
   pthread_rwlock_rdlock(&table->lock);
-  status result = table->is_initialized ? put_found(table, keys, otherwise, *out, is_text ? &text : NULL)
-                                        : fail(FAILED_PRECONDITION, "Table not initialized.");
+  status result = table->is_initialized ? find_values(table, keys, otherwise, &shape, out) : fail(FAILED_PRECONDITION, "Table not initialized.");
   pthread_rwlock_unlock(&table->lock);
   return result;
 }
@@ -340,10 +396,8 @@ static status export_locked(struct table *table, struct tensor **keys, struct te
   for (int d = 0; d < table->spec.value_shape.rank && shape.rank < LIMIT_RANK; d++)
     shape.dims[shape.rank++] = table->spec.value_shape.dims[d];
   TRY(values_are_text ? string_output_begin(&value_text, &shape, values) : tensor_create(table->spec.value, &shape, values));
-  for (int64_t i = 0; i < table->count; i++) {
+  for (int64_t i = bucket_order_first(&table->order); i >= 0; i = bucket_order_next(&table->order, i)) {
     const struct table_entry *e = &table->entries[i];
-    if (e->is_removed)
-      continue;
     if (keys_are_text)
       string_output_put(&key_text, e->key, e->key_size);
     else
@@ -362,7 +416,9 @@ static status export_locked(struct table *table, struct tensor **keys, struct te
 
 status table_export(struct table *table, struct tensor **keys, struct tensor **values) {
   pthread_rwlock_rdlock(&table->lock);
-  status result = export_locked(table, keys, values);
+  status result = table->dense            ? dense_table_export(table->dense, keys, values)
+                  : table->is_initialized ? export_locked(table, keys, values)
+                                          : fail(ABORTED, "HashTable is not initialized.");
   pthread_rwlock_unlock(&table->lock);
   return result;
 }
