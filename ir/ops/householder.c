@@ -3,7 +3,6 @@
 
 #include <float.h>
 
-static struct element real_num(struct kb *kb, double v) { return f_const_as(&kb->f, DTYPE_DOUBLE, v); }
 static expr_id less(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_LT, a, b).re; }
 
 static struct element square_of(struct kb *kb, struct element e) { return f_real(e_mul(kb, e, f_conj(&kb->f, e))); }
@@ -15,12 +14,13 @@ static expr_id tail_loop(struct kb *kb, expr_id start, expr_id count) {
 }
 
 struct reflection reflect_column(struct kb *kb, const struct matrix *m, expr_id column, expr_id start, expr_id count) {
-  enum dtype dtype = kb->k->buffers.items[m->buffer].dtype;
-  struct accumulator tail = acc_begin(kb, real_num(kb, 0));
+  enum dtype dtype = kb->k->buffers.items[m->buffer].dtype, real = dtype_real(dtype);
+  struct element zero = f_const_as(&kb->f, real, 0), tiny = f_const_as(&kb->f, real, real == DTYPE_DOUBLE ? DBL_MIN : FLT_MIN);
+  struct accumulator tail = acc_begin(kb, zero);
   expr_id i = tail_loop(kb, start, count);
   acc_add(kb, &tail, square_of(kb, matrix_get(m, i, column)));
   kb_close(kb, 1);
-  struct element first = matrix_take(m, start, column), tiny = real_num(kb, DBL_MIN);
+  struct element first = matrix_take(m, start, column);
   struct accumulator tau = acc_begin(kb, f_const_as(&kb->f, dtype, 0)), multiple = acc_begin(kb, f_real(first));
   expr_id needed = less(kb, tiny, acc_get(kb, &tail));
   if (dtype_is_complex(dtype)) {
@@ -29,7 +29,7 @@ struct reflection reflect_column(struct kb *kb, const struct matrix *m, expr_id 
   }
   kb_if(kb, needed);
   struct element length = e_now(kb, f_unary(&kb->f, SCALAR_SQRT, e_add(kb, square_of(kb, first), acc_get(kb, &tail))));
-  struct element negative = real_element(less(kb, f_real(first), real_num(kb, 0)));
+  struct element negative = real_element(less(kb, f_real(first), zero));
   acc_set(kb, &multiple, f_select(&kb->f, negative, length, f_unary(&kb->f, SCALAR_NEG, length)));
   struct element b = acc_get(kb, &multiple), divisor = e_now(kb, e_sub(kb, first, b));
   i = tail_loop(kb, start, count);

@@ -1,6 +1,6 @@
 /* householder.h: reflections I - tau v v*, v = (1, tail), that turn a vector into a multiple of the first axis; the tail is kept in the
  * place of the elements that became 0. The signs are those of Eigen and LAPACK: the multiple has the sign opposite to the real part
- * of the vector's first element. All matrices are in the wide dtype of wide_dtype. */
+ * of the vector's first element. All matrices are of one dtype, float or double, real or complex. */
 #ifndef TFC_IR_OPS_HOUSEHOLDER_H
 #define TFC_IR_OPS_HOUSEHOLDER_H
 

@@ -1,0 +1,13 @@
+/* schur.h: A = U T U*, U unitary, T upper triangular: Hessenberg's form by reflections, then QR steps with single shifts. All buffers
+ * are of the kernel's own complex dtype, [..., n, n]. */
+#ifndef TFC_IR_OPS_SCHUR_H
+#define TFC_IR_OPS_SCHUR_H
+
+#include "ir/ops/householder.h"
+
+/* `t` holds A, and T afterwards; gives whether it succeeded (a bool; of elements that are not finite it does not). */
+expr_id schur_factor(struct kb *kb, const struct matrix *t, const struct matrix *u, expr_id n);
+/* out = U X U*, X upper triangular; `work` is overwritten; cast to the dtype of out (real: the real part). */
+void schur_restore(struct kb *kb, const struct matrix *u, const struct matrix *x, const struct matrix *work, const struct matrix *out, expr_id n);
+
+#endif
