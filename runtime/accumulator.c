@@ -20,9 +20,9 @@ struct accumulator {
 static bool fits(const struct accumulator_spec *spec, const struct shape *shape) {
   if (!spec->has_shape)
     return true;
-  if (spec->shape.rank != shape->rank)
-    return false;
-  for (int i = spec->sparse; i < shape->rank; i++)
+  if (spec->sparse ? spec->shape.rank > shape->rank : spec->shape.rank != shape->rank)
+    return false; /* of rows the first dimensions are enough */
+  for (int i = spec->sparse; i < spec->shape.rank; i++)
     if (spec->shape.dims[i] >= 0 && spec->shape.dims[i] != shape->dims[i])
       return false;
   return true;
@@ -173,14 +173,30 @@ status accumulator_apply(struct accumulator *a, int64_t step, const struct tenso
   return apply(a, step, NULL, gradient);
 }
 
+static status check_rows(const struct accumulator *a, const struct tensor *indices, const struct tensor *whole) {
+  const struct shape *shape = &a->spec.shape;
+  const int64_t *dims = whole ? whole->data : NULL, *index = indices->data;
+  if (whole && shape->rank > whole->count)
+    return fail(INVALID_ARGUMENT, "Shape mismatch: expected shape rank at least %d, got %lld", shape->rank, (long long)whole->count);
+  for (int i = 0; whole && i < shape->rank; i++)
+    if (shape->dims[i] >= 0 && shape->dims[i] != dims[i])
+      return fail(INVALID_ARGUMENT, "Shape mismatch: expected shape dim %d to be %lld, got %lld", i, (long long)shape->dims[i], (long long)dims[i]);
+  for (int64_t i = 0; shape->rank && shape->dims[0] >= 0 && i < indices->count; i++)
+    if (index[i] >= shape->dims[0])
+      return fail(INVALID_ARGUMENT, "Shape mismatch: index of slice %lld exceeded limits of shape; index is %lld exceeded %lld", (long long)i,
+                  (long long)index[i], (long long)shape->dims[0]);
+  return OK;
+}
+
 status accumulator_apply_sparse(struct accumulator *a, int64_t step, const struct tensor *indices,
-                                const struct tensor *values) {
+                                const struct tensor *values, const struct tensor *whole) {
   TRY(check_gradient(a, values));
   if (indices->dtype != DTYPE_INT64 || indices->shape.rank != 1)
     return fail(INVALID_ARGUMENT, "Input indices should be vector but received shape: %s", shape_text(&indices->shape));
   if (values->shape.rank < 1 || values->shape.dims[0] != indices->count)
     return fail(INVALID_ARGUMENT, "Number of indices %lld does not match number of rows in values %s",
                 (long long)indices->count, shape_text(&values->shape));
+  TRY(check_rows(a, indices, whole));
   return apply(a, step, indices, values);
 }
 

@@ -22,9 +22,9 @@ extern const struct resource_maker accumulator_maker; /* argument: const struct 
 /* INVALID_ARGUMENT when the shared accumulator is of another type or shape. */
 status accumulator_match(const struct accumulator *a, const struct accumulator_spec *wanted);
 status accumulator_apply(struct accumulator *a, int64_t step, const struct tensor *gradient);
-/* indices: int64 [n], growing; values: [n, ...]. */
+/* indices: int64 [n], growing; values: [n, ...]; whole: int64, the shape that the gradient says it has, or NULL. */
 status accumulator_apply_sparse(struct accumulator *a, int64_t step, const struct tensor *indices,
-                                const struct tensor *values);
+                                const struct tensor *values, const struct tensor *whole);
 /* Ends at once or later (host.h): outputs: the gradient; sparse: indices, values, shape. */
 status accumulator_take(struct accumulator *a, struct host_call *call, int64_t required);
 void accumulator_set_step(struct accumulator *a, int64_t step);

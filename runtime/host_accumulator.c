@@ -45,7 +45,8 @@ status host_accumulator_apply(struct host_call *call) {
 status host_accumulator_apply_sparse(struct host_call *call) {
   struct accumulator *accumulator;
   TRY(find_accumulator(call, &accumulator));
-  return accumulator_apply_sparse(accumulator, host_scalar_int(&call->inputs[1]), &call->inputs[2], &call->inputs[3]);
+  const struct tensor *whole = host_attr_int(call, "has_known_shape", 1) ? &call->inputs[4] : NULL;
+  return accumulator_apply_sparse(accumulator, host_scalar_int(&call->inputs[1]), &call->inputs[2], &call->inputs[3], whole);
 }
 
 /* inputs: handle, num_required */

@@ -4,6 +4,7 @@
 
 #include "ir/lower.h"
 #include "ir/ops/host_call.h"
+#include "ir/ops/put_shape.h"
 
 /* The handle: a scalar whatever the op calls it (TensorFlow 1 has a reference to two strings). */
 status build_queue(struct op_call *c) {
@@ -59,6 +60,12 @@ status build_queue_enqueue(struct op_call *c) {
   return waiting_call(c, &n);
 }
 
+static bool enqueues(const struct graph *g, const struct node *put, const struct put_search *search, int64_t i, uint32_t *input, bool *batched) {
+  *input = (uint32_t)i + 1;
+  *batched = strncmp(put->op, "QueueEnqueueMany", 16) == 0;
+  return strncmp(put->op, "QueueEnqueue", 12) == 0 && i + 1 < put->input_count && op_same_resource(g, put, search->user);
+}
+
 /* Component i of an element: its rank, and its dims where they are fixed. A priority queue has its priority first. */
 static status component_shape(struct op_call *c, const struct node *maker, uint32_t i, int *rank, dim *dims) {
   const struct attr_value *shapes = maker ? node_attr(maker, "shapes") : NULL;
@@ -77,9 +84,11 @@ static status component_shape(struct op_call *c, const struct node *maker, uint3
     return OK;
   }
   const struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
-  if (!o || i >= o->count)
-    return fail(UNIMPLEMENTED, "the rank of component %u is not known: the queue has no shapes", i);
-  *rank = o->values[i].rank;
+  int64_t sizes[LIMIT_RANK];
+  if (o && i < o->count) /* put in by this entry, perhaps in a function */
+    *rank = o->values[i].rank;
+  else
+    TRY(op_put_shape(c, &(struct put_search){enqueues, maker, "the queue"}, i, rank, sizes));
   for (int d = 0; d < *rank; d++)
     dims[d] = op_new_symbol(c);
   return OK;

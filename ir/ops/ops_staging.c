@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "ir/lower.h"
-#include "ir/lower_frame.h"
 #include "ir/op_rows.h"
 #include "ir/ops/host_call.h"
+#include "ir/ops/put_shape.h"
 
 static const char *text_attr(const struct node *n, const char *name) {
   const struct attr_value *a = node_attr(n, name);
@@ -38,44 +38,21 @@ static int component_input(const struct graph *g, const struct node *put, int64_
   return -1;
 }
 
-/* The shape of an edge: as this walk knows it, or as a trial finds it. */
-static bool edge_shape(struct op_call *c, struct edge e, int *rank, int64_t *sizes) {
-  const struct frame *fr = c->lw->frame;
-  bool here = c->lw->region_depth == 0 && fr->graph == c->lw->graph && fr->lowered[e.node] && fr->bound[e.node];
-  value_id v = here ? fr->bound[e.node][e.port].value : 0;
-  if (!v)
-    return lower_static_shape(c->lw, e, rank, sizes);
-  *rank = op_value(c, v)->rank;
-  for (int d = 0; d < *rank; d++)
-    sizes[d] = op_dim_value(c, op_value(c, v)->dims[d]);
-  return true;
+static bool puts_component(const struct graph *g, const struct node *put, const struct put_search *search, int64_t i, uint32_t *input,
+                           bool *batched) {
+  int at = puts_into(put, search->user) ? component_input(g, put, i) : -1;
+  *input = at < 0 ? 0 : (uint32_t)at;
+  *batched = false;
+  return at >= 0;
 }
 
 /* Rank and dims of component i of the node's area: sizes in which all puts agree are constants. */
 static status component_shape(struct op_call *c, int64_t i, int *rank, dim *dims) {
-  const struct graph *g = c->lw->graph;
-  int64_t agreed[LIMIT_RANK], sizes[LIMIT_RANK];
-  int found = 0;
-  for (uint32_t n = 0; n < g->nodes.count; n++) {
-    const struct node *put = &g->nodes.items[n];
-    int input = puts_into(put, c->node) ? component_input(g, put, i) : -1, k;
-    if (input < 0 || !edge_shape(c, put->inputs[input], &k, sizes))
-      continue;
-    if (found++ == 0) {
-      *rank = k;
-      memcpy(agreed, sizes, sizeof agreed);
-    }
-    if (k != *rank)
-      return fail(UNIMPLEMENTED, "component %lld of the staging area has several ranks: '%s' puts %d dimensions, others %d", (long long)i,
-                  put->name, k, *rank);
-    for (int d = 0; d < k; d++)
-      agreed[d] = agreed[d] == sizes[d] ? sizes[d] : -1;
-  }
-  if (!found)
-    return fail(UNIMPLEMENTED, "the rank of component %lld is not known: nothing in the graph says what is put into the staging area",
-                (long long)i);
+  const struct put_search search = {puts_component, c->node, "the staging area"};
+  int64_t sizes[LIMIT_RANK];
+  TRY(op_put_shape(c, &search, i, rank, sizes));
   for (int d = 0; d < *rank; d++)
-    dims[d] = agreed[d] < 0 ? op_new_symbol(c) : op_dim(c, agreed[d]);
+    dims[d] = sizes[d] < 0 ? op_new_symbol(c) : op_dim(c, sizes[d]);
   return OK;
 }
 
