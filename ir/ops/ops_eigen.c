@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "ir/ops/householder.h"
+#include "ir/ops/svd.h"
 
 #define SWEEPS 60        /* it takes about 10 */
 #define SMALL 1e-17      /* against the largest element: nothing more to gain */
@@ -356,42 +357,58 @@ static status output_first(struct op_call *c, uint32_t output, value_id wide, di
   return kb_finish(&kb);
 }
 
+/* All of it: one kernel; the parts are still as wide as the buffers. */
+static status svd_kernel(struct op_call *c, value_id in, const struct flow_value *x, struct svd *d, value_id parts[3]) {
+  struct kb kb;
+  kb_begin(&kb, c, DTYPE_DOUBLE);
+  uint32_t a = kb_in(&kb, in);
+  d->s = kb_out(&kb, DTYPE_DOUBLE, x->rank - 1, d->s_dims);
+  d->u = kb_out(&kb, d->wide, x->rank, d->u_dims);
+  d->v = kb_out(&kb, d->wide, x->rank, d->v_dims);
+  expr_id at[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x->rank - 2, x->dims, at);
+  struct matrix from = matrix_of(&kb, a, at), u = matrix_of(&kb, d->u, at), v = matrix_of(&kb, d->v, at);
+  struct element largest = svd_copy(&kb, d, &from, &u);
+  kb_if(&kb, less(&kb, largest, num(&kb, INFINITY)));
+  set_identity(&kb, &v, d->n);
+  orthogonalize(&kb, d, &u, &v);
+  expr_id j = kb_for_dim(&kb, LOOP_SEQ, d->n);
+  value_put(&kb, d->s, &u, j, un(&kb, SCALAR_SQRT, column_square(&kb, &u, d->m, j)));
+  kb_close(&kb, 1);
+  sort_values(&kb, &(struct sorting){.values = d->s, .n = d->n, .descending = true, .columns = {&u, &v}, .rows = {d->m, d->n}});
+  normalize_columns(&kb, d, &u);
+  kb_else(&kb);
+  fill_nan(&kb, d, &u, &v);
+  kb_close(&kb, x->rank - 1);
+  parts[0] = kb_value(&kb, d->s);
+  parts[1] = kb_value(&kb, d->u);
+  parts[2] = kb_value(&kb, d->v);
+  return kb_finish(&kb);
+}
+
+status svd_factor(struct op_call *c, value_id in, struct svd_parts *out) {
+  struct flow_value x = *op_value(c, in);
+  struct svd d = {0};
+  value_id parts[3];
+  TRY(svd_begin(c, &x, false, &d));
+  TRY(svd_kernel(c, in, &x, &d, parts));
+  *out = (struct svd_parts){parts[0], parts[d.turned ? 2 : 1], parts[d.turned ? 1 : 2], d.left};
+  return OK;
+}
+
 status build_svd(struct op_call *c) {
-  value_id in;
+  value_id in, parts[3];
   struct svd d = {0};
   TRY(op_input(c, 0, &in));
   struct flow_value x = *op_value(c, in);
   bool vectors = node_attr_int(c->node, "compute_uv", 1), full = vectors && node_attr_int(c->node, "full_matrices", 0);
   TRY(svd_begin(c, &x, full, &d));
-  struct kb kb;
-  kb_begin(&kb, c, DTYPE_DOUBLE);
-  uint32_t a = kb_in(&kb, in);
-  d.s = kb_out(&kb, DTYPE_DOUBLE, x.rank - 1, d.s_dims);
-  d.u = kb_out(&kb, d.wide, x.rank, d.u_dims);
-  d.v = kb_out(&kb, d.wide, x.rank, d.v_dims);
-  expr_id at[LIMIT_RANK];
-  kb_loops(&kb, LOOP_PAR, x.rank - 2, x.dims, at);
-  struct matrix from = matrix_of(&kb, a, at), u = matrix_of(&kb, d.u, at), v = matrix_of(&kb, d.v, at);
-  struct element largest = svd_copy(&kb, &d, &from, &u);
-  kb_if(&kb, less(&kb, largest, num(&kb, INFINITY)));
-  set_identity(&kb, &v, d.n);
-  orthogonalize(&kb, &d, &u, &v);
-  expr_id j = kb_for_dim(&kb, LOOP_SEQ, d.n);
-  value_put(&kb, d.s, &u, j, un(&kb, SCALAR_SQRT, column_square(&kb, &u, d.m, j)));
-  kb_close(&kb, 1);
-  sort_values(&kb, &(struct sorting){.values = d.s, .n = d.n, .descending = true, .columns = {&u, &v}, .rows = {d.m, d.n}});
-  normalize_columns(&kb, &d, &u);
-  kb_else(&kb);
-  fill_nan(&kb, &d, &u, &v);
-  kb_close(&kb, 1);
-  kb_close(&kb, x.rank - 2);
-  value_id s = kb_value(&kb, d.s), left = kb_value(&kb, d.u), right = kb_value(&kb, d.v);
-  TRY(kb_finish(&kb));
+  TRY(svd_kernel(c, in, &x, &d, parts));
   dim values = dim_min(c->lw->dims, d.m, d.n);
-  TRY(output_first(c, 0, s, values));
+  TRY(output_first(c, 0, parts[0], values));
   if (vectors) {
-    TRY(output_first(c, d.turned ? 2 : 1, left, d.left));
-    return output_first(c, d.turned ? 1 : 2, right, full ? d.n : values);
+    TRY(output_first(c, d.turned ? 2 : 1, parts[1], d.left));
+    return output_first(c, d.turned ? 1 : 2, parts[2], full ? d.n : values);
   }
   op_set_output(c, 1, no_vectors(c, op_output_dtype(c, 1)));
   op_set_output(c, 2, no_vectors(c, op_output_dtype(c, 2)));
