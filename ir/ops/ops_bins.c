@@ -208,8 +208,9 @@ status build_histogram_fixed_width(struct op_call *c) {
   TRY(size_input(c, 2, "nbins", &bins));
   struct flow_value x = *op_value(c, v), r = *op_value(c, range);
   enum dtype dtype = op_output_dtype(c, 0);
-  if (r.rank != 1 || op_dim_value(c, r.dims[0]) != 2)
+  if (r.rank != 1)
     return fail(INVALID_ARGUMENT, "value_range should be a vector of 2 elements.");
+  TRY(op_equal_dims(c, r.dims[0], op_dim(c, 2), "value_range should be a vector of 2 elements."));
   TRY(op_require_le(c, op_dim(c, 1), bins, "nbins should be a positive number: at least %d, but got '%d'"));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);

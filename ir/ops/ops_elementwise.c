@@ -331,7 +331,10 @@ status build_check_numerics(struct op_call *c) {
 status build_cast(struct op_call *c) {
   value_id v, out;
   TRY(op_input(c, 0, &v));
-  TRY(op_cast(c, v, op_output_dtype(c, 0), &out));
+  enum dtype from = op_value(c, v)->dtype, to = op_output_dtype(c, 0);
+  if (from != to && (from == DTYPE_STRING || to == DTYPE_STRING))
+    return fail(UNIMPLEMENTED, "Cast %s to %s is not supported", dtype_name(from), dtype_name(to));
+  TRY(op_cast(c, v, to, &out));
   op_set_output(c, 0, out);
   return OK;
 }

@@ -211,6 +211,28 @@ status build_print(struct op_call *c) {
 }
 
 /* An assertion that is known to hold says nothing. */
+/* "[text 3 ...]": what is known of the data of an assertion. */
+static const char *assert_text(struct op_call *c) {
+  const char *text = "";
+  for (uint32_t i = 1; i < c->in_count; i++) {
+    value_id v;
+    int64_t number;
+    const char *item = "?";
+    if (op_input(c, i, &v) == OK) {
+      const struct flow_value *x = op_value(c, v);
+      if (x->rank == 0 && x->data && x->dtype == DTYPE_STRING)
+        item = ((const struct string_view *)x->data)->data;
+      else if (x->rank == 0 && x->content && dim_is_const(c->lw->dims, x->content[0], &number))
+        item = arena_printf(c->lw->arena, "%lld", (long long)number);
+      else
+        item = arena_printf(c->lw->arena, "%s%s", dtype_name(x->dtype), op_shape_text(c, x->rank, x->dims));
+    }
+    text = arena_printf(c->lw->arena, "%s%s%s", text, i > 1 ? " " : "", item);
+  }
+  return text;
+}
+
+/* One that always fails is an error of the build: it comes before errors of what it guards. */
 status build_assert(struct op_call *c) {
   value_id condition;
   struct flow_node *n;
@@ -220,6 +242,8 @@ status build_assert(struct op_call *c) {
     return fail(INVALID_ARGUMENT, "In[0] should be a scalar: %s", op_shape_text(c, x->rank, x->dims));
   if (x->data && *(const bool *)x->data)
     return OK;
+  if (x->data && c->lw->region_depth == 0 && c->lw->trial_depth == 0 && !c->guards)
+    return fail(INVALID_ARGUMENT, "assertion failed: [%s]", assert_text(c));
   return op_host(c, HOST_CHANGES, NULL, &n);
 }
 
