@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ir/lower.h"
+#include "ir/ops/arrange.h"
 #include "ir/formula_words.h"
 
 status build_shape(struct op_call *c) {
@@ -148,6 +149,15 @@ status build_expand_dims(struct op_call *c) {
   return OK;
 }
 
+/* Which dimensions a squeeze without axes drops decides the rank: one that is not known is taken not to be 1, and checked. */
+static status check_not_one(struct op_call *c, int axis, dim d) {
+  struct kb guard;
+  guard_begin(&guard, c);
+  kb_check(&guard, kb_ne(&guard, kb_dim(&guard, d), kb_int(&guard, 1)), UNIMPLEMENTED,
+           arena_printf(c->lw->arena, "dimension %d was not known while compiling, and is 1: name the axes to squeeze", axis), NO_EXPR, NO_EXPR);
+  return guard_finish(&guard);
+}
+
 status build_squeeze(struct op_call *c) {
   value_id x;
   TRY(op_input(c, 0, &x));
@@ -172,7 +182,7 @@ status build_squeeze(struct op_call *c) {
   for (int i = 0; i < v.rank; i++) {
     int64_t size = op_dim_value(c, v.dims[i]);
     if (!count && size < 0)
-      return fail(UNIMPLEMENTED, "squeeze of a dimension that is not known while compiling");
+      TRY(check_not_one(c, i, v.dims[i]));
     if (count ? !drop[i] : size != 1)
       dims[rank++] = v.dims[i];
   }
