@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/formula_words.h"
+#include "ir/function.h"
 #include "ir/lower_frame.h"
 
 /* ---- the condition ---- */
@@ -15,7 +16,12 @@ static struct element is_not_zero(struct formula *f, struct element a, struct el
   return NE(a, f_const_like(f, a, 0));
 }
 
-/* TensorFlow's truth: a number that is not 0, a tensor that has elements. */
+static struct element differs(struct formula *f, struct element a, struct element b, struct element c) {
+  (void)c;
+  return NE(a, b);
+}
+
+/* TensorFlow's truth: a number that is not 0, a string or a tensor that has elements. */
 static status condition_value(struct op_call *c, value_id v, value_id *out) {
   struct flow_value x = *op_value(c, v);
   *out = v;
@@ -26,9 +32,20 @@ static status condition_value(struct op_call *c, value_id v, value_id *out) {
   }
   if (x.dtype == DTYPE_BOOL)
     return OK;
-  if (x.dtype == DTYPE_STRING)
-    return fail(UNIMPLEMENTED, "a condition that is a string");
+  if (x.dtype == DTYPE_STRING) {
+    static const struct string_view empty = {"", 0};
+    const value_id in[] = {v, op_constant(c, DTYPE_STRING, 0, NULL, &empty)};
+    return op_map(c, in, 2, DTYPE_BOOL, differs, out);
+  }
   return op_map(c, &v, 1, DTYPE_BOOL, is_not_zero, out);
+}
+
+status build_to_bool(struct op_call *c) {
+  value_id v;
+  TRY(op_input(c, 0, &v));
+  TRY(condition_value(c, v, &v));
+  op_set_output(c, 0, v);
+  return OK;
 }
 
 /* ---- regions ---- */
@@ -42,7 +59,39 @@ struct region {
   uint32_t first_symbol;  /* symbols from here on were made inside */
 };
 
-/* Arguments inside: variables are themselves, values are parameters of the given dims. */
+/* What a region computes from its arguments: a library function, or a little more than one. */
+struct region_body {
+  const struct attr_func *function;
+  status (*build)(struct op_call *inner, const struct attr_func *function, const struct bound *args, uint32_t arg_count, struct bound *rets,
+                  uint32_t ret_count);
+};
+
+static status call_function(struct op_call *inner, const struct attr_func *f, const struct bound *args, uint32_t arg_count,
+                            struct bound *rets, uint32_t ret_count) {
+  return lower_body(inner, f->name, f->attrs, f->attr_count, args, arg_count, rets, ret_count);
+}
+
+/* Inputs that are known, small and the same in every turn are repeated inside of a region: axes, shapes. */
+#define FIXED_ELEMENTS 1024
+static bool is_fixed(struct op_call *c, value_id v) {
+  const struct flow_value *x = op_value(c, v);
+  int64_t count = op_dim_value(c, op_count(c, x->rank, x->dims));
+  return x->data && count >= 0 && count <= FIXED_ELEMENTS;
+}
+
+static value_id repeat_constant(struct op_call *c, struct flow *flow, const struct flow_value *x) {
+  flow_id id;
+  struct flow_node *n = flow_add_node(flow, FLOW_CONST, c->node->name, c->node->op, c->node->task, &id);
+  value_id v = flow_add_value(flow, x->dtype, x->rank, x->dims);
+  flow->values.items[v].data = x->data;
+  flow->values.items[v].content = x->content;
+  flow->values.items[v].producer = id;
+  vec_push(&n->outputs, v);
+  return v;
+}
+
+/* Arguments inside: variables are themselves, what is fixed (shapes[i].data) a constant, values are parameters of the given
+ * dims. */
 static struct bound *region_arguments(struct op_call *c, struct flow *flow, const struct bound *in, uint32_t count,
                                       const struct flow_value *shapes) {
   struct bound *args = ARENA_ARRAY(c->lw->arena, struct bound, count + 1);
@@ -50,6 +99,10 @@ static struct bound *region_arguments(struct op_call *c, struct flow *flow, cons
     args[i] = (struct bound){.var = in[i].var, .maker = in[i].maker};
     if (!in[i].value)
       continue;
+    if (shapes[i].data) {
+      args[i].value = repeat_constant(c, flow, &shapes[i]);
+      continue;
+    }
     args[i].value = flow_add_value(flow, shapes[i].dtype, shapes[i].rank, shapes[i].dims);
     flow->values.items[args[i].value].content = shapes[i].content;
     flow->values.items[args[i].value].index = flow->params.count;
@@ -58,7 +111,8 @@ static struct bound *region_arguments(struct op_call *c, struct flow *flow, cons
   return args;
 }
 
-static status build_region(struct op_call *c, const struct attr_func *f, const struct bound *in, uint32_t in_count,
+/* `loops`: result i takes the place of argument i, so that what is fixed is no result. */
+static status build_region(struct op_call *c, struct region_body body, bool loops, const struct bound *in, uint32_t in_count,
                            const struct flow_value *shapes, uint32_t ret_count, struct region *out) {
   struct lower *lw = c->lw;
   struct flow *outer = lw->flow;
@@ -74,13 +128,15 @@ static status build_region(struct op_call *c, const struct attr_func *f, const s
   lw->flow = out->flow;
   if (lw->region_depth++ == 0)
     lw->outer_symbols = dims_symbol_count(lw->dims);
-  status s = lower_body(&inner, f->name, f->attrs, f->attr_count, args, in_count, out->rets, ret_count);
+  status s = body.build(&inner, body.function, args, in_count, out->rets, ret_count);
   for (uint32_t i = 0; i < ret_count && s == OK; i++) {
     value_id v = NO_VALUE;
     struct op_call read = {.lw = lw, .node = c->node, .in = &out->rets[i], .in_count = 1};
     bool handle = out->rets[i].var && !out->rets[i].value;
-    if (handle)
-      continue; /* a variable's handle: the same outside */
+    if (loops && in[i].value && shapes[i].data)
+      out->rets[i].value = NO_VALUE;
+    if (handle || (loops && in[i].value && shapes[i].data))
+      continue; /* a variable's handle, a constant: the same outside */
     s = op_input(&read, 0, &v);
     out->rets[i].value = v;
     vec_push(&out->flow->results, v);
@@ -164,7 +220,7 @@ static status emit_if(struct op_call *c, value_id choice, struct region *regions
   struct flow_node *n = op_emit(c, FLOW_IF, effects);
   vec_push(&n->inputs, choice);
   for (uint32_t i = 1; i < c->in_count; i++)
-    if (c->in[i].value)
+    if (c->in[i].value && !is_fixed(c, c->in[i].value))
       vec_push(&n->inputs, c->in[i].value);
   n->region_count = count;
   n->branches = ARENA_ARRAY(c->lw->arena, struct flow *, count);
@@ -197,12 +253,15 @@ static status build_branches(struct op_call *c, value_id choice, const struct at
   struct region *regions = ARENA_ARRAY(c->lw->arena, struct region, count);
   struct flow_value *shapes = ARENA_ARRAY(c->lw->arena, struct flow_value, c->in_count + 1);
   for (uint32_t i = 1; i < c->in_count; i++)
-    if (c->in[i].value)
+    if (c->in[i].value) {
       shapes[i - 1] = *op_value(c, c->in[i].value);
+      if (!is_fixed(c, c->in[i].value))
+        shapes[i - 1].data = NULL;
+    }
   uint32_t outside = c->lw->branch_symbols;
   for (uint32_t b = 0; b < count; b++) {
     c->lw->branch_symbols = dims_symbol_count(c->lw->dims);
-    TRY(build_region(c, functions[b], c->in + 1, c->in_count - 1, shapes, c->out_count, &regions[b]));
+    TRY(build_region(c, (struct region_body){functions[b], call_function}, false, c->in + 1, c->in_count - 1, shapes, c->out_count, &regions[b]));
   }
   c->lw->branch_symbols = outside;
   return emit_if(c, choice, regions, count);
@@ -253,7 +312,7 @@ status build_case(struct op_call *c) {
  * *changed says whether one did. */
 static status generalise(struct op_call *c, struct flow_value *shapes, bool (*open)[LIMIT_RANK], const struct region *body, bool *changed) {
   for (uint32_t i = 0; i < c->in_count; i++) {
-    if (!c->in[i].value)
+    if (!c->in[i].value || shapes[i].data)
       continue;
     const struct flow_value *x = &body->flow->values.items[region_result(body, i)];
     if (x->rank != shapes[i].rank)
@@ -267,40 +326,49 @@ static status generalise(struct op_call *c, struct flow_value *shapes, bool (*op
   return OK;
 }
 
-status build_while(struct op_call *c) {
-  const struct attr_value *cond = node_attr(c->node, "cond"), *body = node_attr(c->node, "body");
-  if (!cond || !body || cond->kind != ATTR_FUNC || body->kind != ATTR_FUNC)
-    return fail(INVALID_ARGUMENT, "has no cond or body");
+/* Whether the function gives argument i back as result i. */
+static bool passes_through(const struct function *f, uint32_t i) {
+  const char *text = i < f->ret_count && i < f->arg_count ? f->body->ret_sources[i] : NULL;
+  for (int depth = 0; text && depth < LIMIT_NESTING; depth++) {
+    size_t length = strcspn(text, ":");
+    if (!text[length] && strcmp(text, f->arg_names[i]) == 0)
+      return true;
+    const char *next = NULL;
+    for (uint32_t n = 0; n < f->body->node_count && !next; n++) {
+      const struct function_node *node = &f->body->nodes[n];
+      if (strlen(node->name) == length && strncmp(node->name, text, length) == 0 && strcmp(node->op, "Identity") == 0 && node->input_count)
+        next = node->inputs[0];
+    }
+    text = next;
+  }
+  return false;
+}
+
+/* The loop's variables as they are in all turns; what the body hands through may be known. */
+static struct flow_value *loop_shapes(struct op_call *c, const struct function *body) {
   struct flow_value *shapes = ARENA_ARRAY(c->lw->arena, struct flow_value, c->in_count + 1);
   for (uint32_t i = 0; i < c->in_count; i++) {
     value_id v = c->in[i].value;
     if (!v)
       continue;
     shapes[i] = *op_value(c, v);
-    shapes[i].data = NULL;
-    shapes[i].content = NULL;
+    bool same = body && passes_through(body, i);
+    if (!same || !is_fixed(c, v))
+      shapes[i].data = NULL;
+    if (!same)
+      shapes[i].content = NULL;
   }
-  struct region regions[2];
-  bool (*open)[LIMIT_RANK] = arena_alloc(c->lw->arena, sizeof *open * (c->in_count + 1));
-  for (bool changed = true; changed;) { /* ends: each turn opens a dim */
-    changed = false;
-    TRY(build_region(c, body->func, c->in, c->in_count, shapes, c->in_count, &regions[1]));
-    TRY(generalise(c, shapes, open, &regions[1], &changed));
-  }
-  TRY(build_region(c, cond->func, c->in, c->in_count, shapes, 1, &regions[0]));
-  struct flow *outer = c->lw->flow;
-  c->lw->flow = regions[0].flow;
-  status s = condition_value(c, regions[0].flow->results.items[0], &regions[0].flow->results.items[0]);
-  c->lw->flow = outer;
-  TRY(s);
-  TRY(copy_results(c, &regions[1]));
+  return shapes;
+}
+
+static void emit_loop(struct op_call *c, struct region *regions, struct flow_value *shapes) {
   struct flow_node *n = op_emit(c, FLOW_WHILE, regions[0].has_effects || regions[1].has_effects);
   n->region_count = 2;
   n->branches = ARENA_ARRAY(c->lw->arena, struct flow *, 2);
   for (int r = 0; r < 2; r++)
     n->branches[r] = n->regions[r] = regions[r].flow;
   for (uint32_t i = 0; i < c->in_count; i++) {
-    if (!c->in[i].value) {
+    if (!c->in[i].value || shapes[i].data) {
       c->out[i] = c->in[i];
       continue;
     }
@@ -310,5 +378,103 @@ status build_while(struct op_call *c) {
         shapes[i].dims[d] = op_new_symbol(c);
     c->out[i] = (struct bound){.value = op_add_output(c, n, shapes[i].dtype, shapes[i].rank, shapes[i].dims), .maker = c->in[i].maker};
   }
+}
+
+static status build_loop(struct op_call *c, struct region_body cond, struct region_body body, struct flow_value *shapes) {
+  struct region regions[2];
+  bool (*open)[LIMIT_RANK] = arena_alloc(c->lw->arena, sizeof *open * (c->in_count + 1));
+  for (bool changed = true; changed;) { /* ends: each turn opens a dim */
+    changed = false;
+    TRY(build_region(c, body, true, c->in, c->in_count, shapes, c->in_count, &regions[1]));
+    TRY(generalise(c, shapes, open, &regions[1], &changed));
+  }
+  TRY(build_region(c, cond, false, c->in, c->in_count, shapes, 1, &regions[0]));
+  struct flow *outer = c->lw->flow;
+  c->lw->flow = regions[0].flow;
+  status s = condition_value(c, regions[0].flow->results.items[0], &regions[0].flow->results.items[0]);
+  c->lw->flow = outer;
+  TRY(s);
+  TRY(copy_results(c, &regions[1]));
+  emit_loop(c, regions, shapes);
   return OK;
+}
+
+static status function_attr(struct op_call *c, const char *name, const struct attr_func **out) {
+  const struct attr_value *v = node_attr(c->node, name);
+  if (!v || v->kind != ATTR_FUNC)
+    return fail(INVALID_ARGUMENT, "has no function '%s'", name);
+  *out = v->func;
+  return OK;
+}
+
+status build_while(struct op_call *c) {
+  const struct attr_func *cond, *body;
+  TRY(function_attr(c, "cond", &cond));
+  TRY(function_attr(c, "body", &body));
+  return build_loop(c, (struct region_body){cond, call_function}, (struct region_body){body, call_function},
+                    loop_shapes(c, function_find(c->lw->graph, body->name)));
+}
+
+/* ---- for: a loop over start, limit, delta and what the body changes ---- */
+
+static struct element for_continues(struct formula *f, struct element i, struct element limit, struct element delta) {
+  return OR(AND(LT(K(0), delta), LT(i, limit)), AND(LE(delta, K(0)), LT(limit, i)));
+}
+static struct element for_next(struct formula *f, struct element i, struct element delta, struct element unused) {
+  (void)unused;
+  return ADD(i, delta);
+}
+
+static status for_condition(struct op_call *inner, const struct attr_func *f, const struct bound *args, uint32_t arg_count,
+                            struct bound *rets, uint32_t ret_count) {
+  (void)f, (void)arg_count, (void)ret_count;
+  const value_id in[] = {args[0].value, args[1].value, args[2].value};
+  return op_map(inner, in, 3, DTYPE_BOOL, for_continues, &rets[0].value);
+}
+
+static status for_body(struct op_call *inner, const struct attr_func *f, const struct bound *args, uint32_t arg_count,
+                       struct bound *rets, uint32_t ret_count) {
+  struct bound *given = ARENA_ARRAY(inner->lw->arena, struct bound, arg_count);
+  given[0] = args[0];
+  memcpy(given + 1, args + 3, sizeof *given * (arg_count - 3));
+  TRY(call_function(inner, f, given, arg_count - 2, rets + 3, ret_count - 3));
+  rets[1] = args[1];
+  rets[2] = args[2];
+  const value_id in[] = {args[0].value, args[2].value};
+  return op_map(inner, in, 2, DTYPE_INT32, for_next, &rets[0].value);
+}
+
+static status check_for(struct op_call *c) {
+  struct kb kb;
+  struct element e[3];
+  kb_begin(&kb, c, DTYPE_INT32);
+  for (uint32_t i = 0; i < 3; i++) {
+    value_id v;
+    TRY(op_input(c, i, &v));
+    c->in[i].value = v;
+    if (op_value(c, v)->rank)
+      return fail(INVALID_ARGUMENT, "%s must be a scalar", i == 0 ? "start" : i == 1 ? "limit" : "delta");
+    e[i] = kb_load(&kb, kb_in(&kb, v), NULL);
+  }
+  struct formula *f = &kb.f;
+  struct element fits = OR(OR(AND(LT(K(0), e[2]), LE(e[0], e[1])), AND(LT(e[2], K(0)), LE(e[1], e[0]))), AND(EQ(e[2], K(0)), EQ(e[0], e[1])));
+  kb.effect = true;
+  kb_check(&kb, fits.re, INVALID_ARGUMENT, "Invalid start/limit/delta: start %d, limit %d", expr_cast(kb.k, DTYPE_INT64, e[0].re),
+           expr_cast(kb.k, DTYPE_INT64, e[1].re));
+  return kb_finish(&kb);
+}
+
+status build_for(struct op_call *c) {
+  const struct attr_func *body;
+  TRY(function_attr(c, "body", &body));
+  TRY(check_for(c));
+  for (uint32_t i = 3; i < c->in_count; i++)
+    if (!c->in[i].value && !(c->in[i].var && op_output_dtype(c, i - 3) == DTYPE_RESOURCE))
+      TRY(op_input(c, i, &c->in[i].value));
+  struct bound *out = c->out;
+  c->out = ARENA_ARRAY(c->lw->arena, struct bound, c->in_count + 1);
+  status s = build_loop(c, (struct region_body){NULL, for_condition}, (struct region_body){body, for_body}, loop_shapes(c, NULL));
+  memcpy(out, c->out + 3, sizeof *out * (c->in_count - 3));
+  c->out = out;
+  return s;
 }

@@ -3,6 +3,7 @@
  * is computed that TensorFlow would not compute, and a gradient may use what its forward side made. */
 #include <string.h>
 
+#include "ir/formula_words.h"
 #include "ir/lower_frame.h"
 
 static bool has_guard(const struct guards *g, struct flow_guard wanted) {
@@ -53,6 +54,34 @@ status build_switch(struct op_call *c) {
     if (p.data)
       c->out[side].dead = *(const bool *)p.data != (bool)side;
     c->out[side].guards = p.data ? c->guards : guards_add(c->lw, c->guards, (struct flow_guard){predicate, side});
+  }
+  return OK;
+}
+
+static struct element takes_output(struct formula *f, struct element index, struct element output, struct element c) {
+  (void)c;
+  return EQ(index, output);
+}
+
+/* Output k is there when the index is k and none of those before it; the last one otherwise. */
+status build_switch_n(struct op_call *c) {
+  value_id data, index;
+  TRY(op_input(c, 0, &data));
+  TRY(op_input(c, 1, &index));
+  if (op_value(c, index)->rank != 0)
+    return fail(INVALID_ARGUMENT, "The second input must be a scalar, but it has shape %s",
+                op_shape_text(c, op_value(c, index)->rank, op_value(c, index)->dims));
+  c->keeps_guards = true;
+  const struct guards *rest = c->guards;
+  for (uint32_t k = 0; k < c->out_count; k++) {
+    int64_t number = k;
+    c->out[k] = (struct bound){.value = data, .maker = c->in[0].maker, .guards = rest};
+    if (k + 1 == c->out_count)
+      break;
+    value_id taken, in[] = {index, op_constant_i64s(c, DTYPE_INT32, 0, NULL, &number, 1)};
+    TRY(op_map(c, in, 2, DTYPE_BOOL, takes_output, &taken));
+    c->out[k].guards = guards_add(c->lw, rest, (struct flow_guard){taken, true});
+    rest = guards_add(c->lw, rest, (struct flow_guard){taken, false});
   }
   return OK;
 }

@@ -71,6 +71,21 @@ status build_ensure_shape(struct op_call *c) {
   return OK;
 }
 
+/* Whether a device text names the task that the node is on: what it leaves out fits any. */
+static bool task_is_named(const char *assigned, const char *text, size_t size) {
+  for (size_t at = 0; at < size;) {
+    size_t length = text[at] == '/' ? 1 : 0;
+    while (at + length < size && text[at + length] != '/')
+      length++;
+    bool is_task = length > 5 && (memcmp(text + at, "/job:", 5) == 0 || memcmp(text + at, "/task:", 6) == 0);
+    const char *part = is_task && assigned ? memmem(assigned, strlen(assigned), text + at, length) : NULL;
+    if (is_task && (!part || (part[length] && part[length] != '/')))
+      return false;
+    at += length;
+  }
+  return true;
+}
+
 status build_partitioned_call(struct op_call *c) {
   const struct attr_value *f = node_attr(c->node, "f");
   if (!f || f->kind != ATTR_FUNC)
@@ -99,5 +114,66 @@ status build_bitcast(struct op_call *c) {
     rank--;
   }
   op_set_output(c, 0, op_alias(c, v, dtype, rank, dims));
+  return OK;
+}
+
+/* The function runs where the call is placed: a target on another task would need the call to be placed there. */
+status build_remote_call(struct op_call *c) {
+  const struct attr_value *f = node_attr(c->node, "f");
+  value_id target;
+  TRY(op_input(c, 0, &target));
+  const struct flow_value *t = op_value(c, target);
+  if (!f || f->kind != ATTR_FUNC)
+    return fail(INVALID_ARGUMENT, "no attribute 'f'");
+  if (!t->data || t->rank != 0)
+    return fail(UNIMPLEMENTED, "a target that is not known while compiling");
+  const struct string_view *name = t->data;
+  if (!task_is_named(c->node->assigned, name->data, name->size))
+    return fail(UNIMPLEMENTED, "a function on another task ('%.*s')", (int)name->size, name->data);
+  struct op_call inner = *c;
+  inner.in++;
+  inner.in_count--;
+  status s = lower_call_function(&inner, f->func->name, f->func->attrs, f->func->attr_count);
+  c->effect = inner.effect;
+  return s;
+}
+
+/* A value that nobody uses, where a function needs a result: zeros, none where a size is not known. */
+status build_fake_param(struct op_call *c) {
+  const struct attr_value *a = node_attr(c->node, "shape");
+  int rank = a && a->kind == ATTR_SHAPE && !a->shape.unknown_rank ? a->shape.rank : 0;
+  enum dtype dtype = op_output_dtype(c, 0);
+  if (dtype == DTYPE_RESOURCE || dtype == DTYPE_VARIANT || rank > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "a value of dtype %s and rank %d", dtype_name(dtype), rank);
+  dim dims[LIMIT_RANK];
+  int64_t count = 1;
+  for (int i = 0; i < rank; i++) {
+    int64_t size = a->shape.dims[i] < 0 ? 0 : a->shape.dims[i];
+    dims[i] = op_dim(c, size);
+    count *= size;
+  }
+  size_t size = dtype == DTYPE_STRING ? sizeof(struct string_view) : dtype_size(dtype);
+  struct string_view *data = arena_alloc_aligned(c->lw->arena, (size_t)count * size + 16, 64);
+  for (int64_t i = 0; dtype == DTYPE_STRING && i < count; i++)
+    data[i] = (struct string_view){"", 0};
+  op_set_output(c, 0, op_constant(c, dtype, rank, dims, data));
+  return OK;
+}
+
+status build_deep_copy(struct op_call *c) {
+  value_id v;
+  TRY(op_input(c, 0, &v));
+  TRY(op_copy(c, v, &v));
+  op_set_output(c, 0, v);
+  return OK;
+}
+
+/* Which of the listed kinds of device the node is on: a CPU. */
+status build_device_index(struct op_call *c) {
+  const struct attr_value *names = node_attr(c->node, "device_names");
+  int64_t index = 0, count = names ? names->list.count : 0;
+  while (index < count && strcmp(names->list.items[index].s.data, "CPU") != 0)
+    index++;
+  op_set_output(c, 0, op_constant_i64s(c, DTYPE_INT32, 0, NULL, &index, 1));
   return OK;
 }
