@@ -324,6 +324,7 @@ status lower_entry(struct lower *lw, const struct lower_request *r, struct entry
   lw->graph = g;
   lw->frame = frame_create(lw, g);
   TRY(add_feeds(lw, r, out));
+  lw->feed_symbols = dims_symbol_count(lw->dims);
   TRY(frame_lower_nodes(lw, lw->frame, order, needed));
   TRY(add_fetches(lw, r, out));
   for (uint32_t i = 0; i < r->target_count; i++)

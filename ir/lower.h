@@ -22,6 +22,7 @@ struct bound {
   const struct node *maker; /* of a resource that is no variable: the node that made the handle */
   const struct guards *guards; /* when it is there; NULL: always */
   bool dead;        /* known while compiling never to be there */
+  bool rank_open;   /* TensorFlow's value lacks some of the dimensions that are 1 here: only what ignores them may use it */
 };
 /* A list of conditions, the outermost first; immutable. */
 struct guards {
@@ -40,6 +41,12 @@ struct object_shapes {
   int declared_rank;
   bool undeclared;        /* it was made without any */
   const int64_t *keys;    /* of a list, from the second value on: the element it belongs to; the first is any element's */
+};
+
+/* Sizes that met in a broadcast, and the size of what came out. */
+struct met_dims {
+  dim out, a, b;
+  bool checked;               /* in every step, whatever conds decide */
 };
 
 struct frame;
@@ -61,7 +68,11 @@ struct lower {
   /* Comparisons without shape errors, of sizes that are not known: they are compiled once for sizes that fit, and, when there
    * were any (`undecided`), once more for sizes that do not (`misfits`): a variant of the entry. */
   bool undecided, misfits;
+  bool assumed;               /* sizes that meet in a broadcast were taken for equal (lower_broadcast.c) */
+  bool broadcasts;            /* nothing is assumed of them: a variant */
+  VEC(struct met_dims) met;
   bool wants_length;          /* lowering failed because a shape has an unknown number of elements */
+  uint32_t feed_symbols;      /* symbols below this are sizes of feeds: known when the step starts */
   uint32_t branch_symbols;    /* in a branch: symbols below this are known outside of it too */
   uint32_t outer_symbols;     /* in a region: symbols below this were there before the outermost region began */
 };
@@ -166,8 +177,18 @@ dim op_count(struct op_call *c, int rank, const dim *dims);
 int64_t op_dim_value(struct op_call *c, dim d); /* -1 when not constant */
 /* From now on a and b are equal (checked at run time); INVALID_ARGUMENT with `what` when they are known to differ. */
 status op_equal_dims(struct op_call *c, dim a, dim b, const char *what);
-/* The shape that inputs broadcast to; INVALID_ARGUMENT `Incompatible shapes: [2,3] vs. [4]`. */
+/* Whether a size depends on what is computed in the step, and not on the feeds' shapes alone. */
+bool op_dim_is_late(struct op_call *c, dim d);
+/* Whether all of the entry may take two sizes for equal, one of them a symbol: not where only one side of a cond needs it, for
+ * sizes that the other side knows too. */
+bool op_may_unify(struct op_call *c, dim a, dim b);
+/* The shape that inputs broadcast to; INVALID_ARGUMENT `Incompatible shapes: [2,3] vs. [4]`. Sizes that are not known may be 1 at
+ * run time (lower_broadcast.c): loads must go through kb_load_broadcast, in loops opened by kb_loops over these dims. */
 status op_broadcast(struct op_call *c, value_id a, value_id b, int *rank, dim *dims);
+/* The same for builders whose loads do not: sizes that are not known must be equal. */
+status op_broadcast_equal(struct op_call *c, value_id a, value_id b, int *rank, dim *dims);
+/* Size a is repeated to the size `target`: it must be that or 1. */
+status op_broadcast_into(struct op_call *c, dim a, dim target);
 /* Whether a size means the same everywhere in the entry: none of its symbols is bound inside of a region. */
 bool op_dim_is_outer(struct op_call *c, dim d);
 /* "[n0,784]" */
@@ -189,6 +210,8 @@ struct kb {
   struct stmt *open[KB_DEPTH];
   int depth;
   bool effect;
+  int loop_rank;                /* of the last kb_loops: for kb_load_broadcast */
+  dim loop_dims[LIMIT_RANK];
   uint32_t misshapen;           /* a buffer that was read as a scalar and is none: its number + 1; kb_finish refuses it */
 };
 

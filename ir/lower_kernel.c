@@ -85,6 +85,8 @@ expr_id kb_for_dim(struct kb *kb, enum loop_kind loop, dim extent) { return kb_f
 void kb_loops(struct kb *kb, enum loop_kind loop, int rank, const dim *dims, expr_id *index) {
   for (int i = 0; i < rank; i++)
     index[i] = kb_for_dim(kb, loop, dims[i]);
+  kb->loop_rank = rank;
+  memcpy(kb->loop_dims, dims, sizeof *dims * (size_t)rank);
 }
 void kb_if(struct kb *kb, expr_id condition) { open_block(kb, stmt_if(kb->k, kb->tail[kb->depth], condition)); }
 void kb_else(struct kb *kb) { kb->tail[kb->depth] = &kb->open[kb->depth]->otherwise; }
@@ -123,11 +125,21 @@ void kb_store(struct kb *kb, uint32_t buffer, const expr_id *index, struct eleme
   if (dtype_is_complex(b.dtype))
     stmt_store(kb->k, tail, buffer, 1, index, b.rank, f_imag(&kb->f, value).re);
 }
+/* Whether dimension i of a buffer may be 1 where the loop over it is longer. */
+static bool may_be_one(struct kb *kb, uint32_t buffer, int i, int out_dim, int out_rank) {
+  value_id v = kb->args.items[buffer].value;
+  return v && kb->loop_rank == out_rank && dim_equal(kb->c->lw->dims, op_value(kb->c, v)->dims[i], kb->loop_dims[out_dim]) != 1;
+}
+
 struct element kb_load_broadcast(struct kb *kb, uint32_t buffer, int out_rank, const expr_id *index) {
   const struct kernel_buffer b = kb->k->buffers.items[buffer];
   expr_id at[LIMIT_RANK];
-  for (int i = 0; i < b.rank; i++)
-    at[i] = b.dims[i] == 1 ? kb_int(kb, 0) : index[out_rank - b.rank + i];
+  for (int i = 0; i < b.rank; i++) {
+    int out_dim = out_rank - b.rank + i;
+    at[i] = b.dims[i] == 1 ? kb_int(kb, 0) : index[out_dim];
+    if (b.dims[i] != 1 && may_be_one(kb, buffer, i, out_dim, out_rank))
+      at[i] = expr_binary(kb->k, SCALAR_MIN, at[i], kb_sub(kb, kb_dim(kb, op_value(kb->c, kb->args.items[buffer].value)->dims[i]), kb_int(kb, 1)));
+  }
   return kb_load(kb, buffer, at);
 }
 

@@ -54,6 +54,8 @@ static status read_variable(struct op_call *c, struct bound b, value_id *out) {
 
 status op_input(struct op_call *c, uint32_t i, value_id *out) {
   struct bound b = c->in[i];
+  if (b.rank_open && strcmp(c->node->op, "Reshape") != 0)
+    return fail(UNIMPLEMENTED, "the rank of input %u is not known while compiling: it was reduced over axes that are not", i);
   if (b.value) {
     *out = b.value;
     return OK;
@@ -299,12 +301,22 @@ static void emit_equality_check(struct op_call *c, dim a, dim b, const char *wha
   c->guard = c->effect;
 }
 
-/* Whether all of the entry may take two sizes for equal: not where only one side of a cond needs it, for sizes that the other
- * side knows too. */
-static bool may_unify(struct op_call *c, dim a, dim b) {
+bool op_dim_is_late(struct op_call *c, dim d) {
+  uint32_t n = dims_symbol_count(c->lw->dims);
+  bool *seen = calloc(n + 1, 1), late = false;
+  dim_symbols(c->lw->dims, dim_resolve(c->lw->dims, d), seen);
+  for (uint32_t s = c->lw->feed_symbols; s < n; s++)
+    late = late || seen[s];
+  free(seen);
+  return late;
+}
+
+bool op_may_unify(struct op_call *c, dim a, dim b) {
   uint32_t x, y;
   bool is_a = dim_is_symbol(c->lw->dims, dim_resolve(c->lw->dims, a), &x), is_b = dim_is_symbol(c->lw->dims, dim_resolve(c->lw->dims, b), &y);
   uint32_t newer = is_a && is_b ? (x > y ? x : y) : is_a ? x : y;
+  if (is_a != is_b && newer < c->lw->feed_symbols && op_dim_is_late(c, is_a ? b : a))
+    return false; /* a feed's size cannot wait for what is computed from it */
   return (is_a || is_b) && !c->guards && newer >= c->lw->branch_symbols;
 }
 
@@ -315,31 +327,8 @@ status op_equal_dims(struct op_call *c, dim a, dim b, const char *what) {
   if (equal == 0)
     return fail(INVALID_ARGUMENT, "%s: %s and %s must agree", what, dim_text(c->lw->dims, dim_resolve(c->lw->dims, a)),
                 dim_text(c->lw->dims, dim_resolve(c->lw->dims, b)));
-  if (!may_unify(c, a, b) || !dim_unify(c->lw->dims, a, b))
+  if (!op_may_unify(c, a, b) || !dim_unify(c->lw->dims, a, b))
     emit_equality_check(c, a, b, what);
-  return OK;
-}
-
-static status broadcast_dim(struct op_call *c, dim a, dim b, dim *out) {
-  int64_t x = op_dim_value(c, a), y = op_dim_value(c, b);
-  if (x == 1 || y == 1) {
-    *out = x == 1 ? b : a;
-    return OK;
-  }
-  *out = x >= 0 ? a : b;
-  return op_equal_dims(c, a, b, "broadcast");
-}
-
-status op_broadcast(struct op_call *c, value_id a, value_id b, int *rank, dim *dims) {
-  struct flow_value x = *op_value(c, a), y = *op_value(c, b);
-  *rank = x.rank > y.rank ? x.rank : y.rank;
-  for (int i = 0; i < *rank; i++) {
-    int ix = i - (*rank - x.rank), iy = i - (*rank - y.rank);
-    dim one = op_dim(c, 1);
-    if (broadcast_dim(c, ix < 0 ? one : x.dims[ix], iy < 0 ? one : y.dims[iy], &dims[i]) != OK)
-      return fail(INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s", op_shape_text(c, x.rank, x.dims),
-                  op_shape_text(c, y.rank, y.dims));
-  }
   return OK;
 }
 

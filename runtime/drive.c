@@ -320,11 +320,12 @@ static bool ranks_fit(const struct task *task, const struct program_entry *entry
 
 static bool sizes_fit(const struct task *task, uint32_t number, struct tensor *const *feeds) {
   uint32_t count = program_entry(task->program, number)->symbols.count;
-  int64_t *symbols = malloc((count + 1) * sizeof *symbols);
+  int64_t few[SYMBOLS_INLINE], *symbols = count <= SYMBOLS_INLINE ? few : malloc(count * sizeof *symbols);
   for (uint32_t i = 0; symbols && i < count; i++)
     symbols[i] = SYMBOL_UNBOUND;
   bool fit = symbols && bind_feeds(task, number, feeds, symbols) == OK;
-  free(symbols);
+  if (symbols != few)
+    free(symbols);
   return fit;
 }
 

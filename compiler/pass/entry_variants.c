@@ -2,6 +2,7 @@
 #include "compiler/pass/entry_variants.h"
 
 #define RANKS_ONE 6   /* ranks 0 .. 5 for one feed without a rank, 0 .. 4 for two, 0 .. 3 for three */
+#define VARIANT_NODES 400 /* larger entries are models: their feeds' sizes are batches, and compiling them twice takes long */
 #define LENGTHS 7     /* lengths 0 .. 6 of a vector that decides a rank: real shapes are not longer */
 
 struct variants {
@@ -52,9 +53,13 @@ static void add_wrong(struct variants *v, status code) {
 /* Lowers with the ranks and lengths as they are set now. */
 static status add_one(struct variants *v) {
   struct entry e;
-  TRY(entry_lower(v->build, v->spec, &v->request, false, &v->notes, &e));
+  struct lower_notes other;
+  TRY(entry_lower(v->build, v->spec, &v->request, LOWER_FIRST, &v->notes, &e));
   vec_push(&v->build->entries, e);
-  if (v->notes.undecided && entry_lower(v->build, v->spec, &v->request, true, &v->notes, &e) == OK)
+  bool small = e.flow->nodes.count <= VARIANT_NODES;
+  if (v->notes.undecided && entry_lower(v->build, v->spec, &v->request, LOWER_MISFITS, &other, &e) == OK)
+    vec_push(&v->build->entries, e);
+  else if (v->notes.assumed && small && entry_lower(v->build, v->spec, &v->request, LOWER_BROADCASTS, &other, &e) == OK)
     vec_push(&v->build->entries, e);
   return OK;
 }

@@ -272,7 +272,7 @@ status build_substr(struct op_call *c) {
   struct flow_node *n;
   TRY(op_input(c, 0, &in[0]));
   TRY(op_input(c, 1, &in[1]));
-  TRY(op_broadcast(c, in[0], in[1], &rank, dims));
+  TRY(op_broadcast_equal(c, in[0], in[1], &rank, dims));
   TRY(op_host(c, HOST_PURE, NULL, &n));
   op_host_output(c, n, 0, rank, dims);
   return OK;

@@ -24,7 +24,7 @@ static status check_sizes(struct op_call *c, const struct product *p, const stru
 static status batch_dims(struct op_call *c, const struct flow_value *a, const struct flow_value *b, int *rank, dim *dims) {
   value_id x = flow_add_value(c->lw->flow, a->dtype, a->rank - 2, a->dims);
   value_id y = flow_add_value(c->lw->flow, b->dtype, b->rank - 2, b->dims);
-  return op_broadcast(c, x, y, rank, dims);
+  return op_broadcast_equal(c, x, y, rank, dims);
 }
 
 /* The index of one operand: its own batch axes, where 1 is repeated, then the matrix's two. */

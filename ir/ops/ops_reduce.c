@@ -16,7 +16,7 @@ struct element f_mean(struct formula *f, struct element sum, expr_id n) {
 }
 
 /* Half and bfloat16 are summed in float, as TensorFlow does. */
-static enum dtype accumulator_dtype(enum dtype dtype) {
+enum dtype op_accumulator_dtype(enum dtype dtype) {
   return dtype == DTYPE_HALF || dtype == DTYPE_BFLOAT16 ? DTYPE_FLOAT : dtype;
 }
 
@@ -31,7 +31,7 @@ static bool reads_local(const struct kernel *k, expr_id e, uint32_t local) {
 }
 
 /* The accumulator's next value. The parts of a complex product depend on each other: both are computed before either is set. */
-static void set_accumulator(struct kb *kb, uint32_t re, uint32_t im, struct element next) {
+void op_set_accumulator(struct kb *kb, uint32_t re, uint32_t im, struct element next) {
   if (next.im && (reads_local(kb->k, next.re, im) || reads_local(kb->k, next.im, re)))
     next.im = kb_get(kb, kb_local(kb, next.im));
   kb_set(kb, re, next.re);
@@ -49,7 +49,7 @@ status op_reduce(struct op_call *c, value_id v, const bool *reduced, bool keep, 
     if (reduced[i])
       n = dim_mul(c->lw->dims, n, x.dims[i]);
   }
-  enum dtype acc_dtype = accumulator_dtype(x.dtype);
+  enum dtype acc_dtype = op_accumulator_dtype(x.dtype);
   struct kb kb;
   kb_begin(&kb, c, acc_dtype);
   uint32_t a = kb_in(&kb, v), o = kb_out(&kb, x.dtype, out_rank, out_dims);
@@ -70,12 +70,27 @@ status op_reduce(struct op_call *c, value_id v, const bool *reduced, bool keep, 
       index[i] = kb_for_dim(&kb, LOOP_RED, x.dims[i]), red++;
   struct element acc = {kb_get(&kb, re), start.im ? kb_get(&kb, im) : NO_EXPR};
   struct element next = row->combine(&kb.f, acc, f_cast(&kb.f, acc_dtype, kb_load(&kb, a, index)));
-  set_accumulator(&kb, re, im, next);
+  op_set_accumulator(&kb, re, im, next);
   kb_close(&kb, red);
   kb_store(&kb, o, out_index, f_cast(&kb.f, x.dtype, row->finish(&kb.f, acc, kb_dim(&kb, n))));
   kb_close(&kb, open);
   *out = kb_value(&kb, o);
   return kb_finish(&kb);
+}
+
+static bool axes_are_known(struct op_call *c, value_id axes) {
+  const struct flow_value *x = op_value(c, axes);
+  dim *e;
+  int count;
+  bool wanted = c->lw->wants_length;
+  if (x->rank > 1 || op_known_elements(c, axes, &e, &count) != OK) {
+    c->lw->wants_length = wanted;
+    return false;
+  }
+  for (int i = 0; i < count; i++)
+    if (op_dim_value(c, e[i]) < 0 && !(e[i] != NO_DIM && dim_is_const(c->lw->dims, e[i], NULL)))
+      return false;
+  return true;
 }
 
 status build_reduce(struct op_call *c) {
@@ -84,6 +99,8 @@ status build_reduce(struct op_call *c) {
   TRY(op_input(c, 1, &axes));
   int64_t *list;
   int count, axis, rank = op_value(c, v)->rank;
+  if (!axes_are_known(c, axes))
+    return op_reduce_at_runtime(c, v, axes, node_attr_int(c->node, "keep_dims", 0), c->row->data);
   TRY(op_const_ints(c, axes, "the axes of a reduction", &list, &count));
   bool reduced[LIMIT_RANK] = {false};
   for (int i = 0; i < count; i++) {

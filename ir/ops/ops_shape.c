@@ -203,9 +203,8 @@ status build_broadcast_to(struct op_call *c) {
   if (rank > LIMIT_RANK || rank < v.rank)
     return fail(INVALID_ARGUMENT, "Rank of input (%d) must be no greater than rank of output shape (%d).", v.rank, rank);
   for (int i = 0; i < v.rank; i++)
-    if (op_dim_value(c, v.dims[i]) != 1)
-      if (op_equal_dims(c, v.dims[i], dims[rank - v.rank + i], "shapes") != OK)
-        return fail(INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s", op_shape_text(c, v.rank, v.dims), op_shape_text(c, rank, dims));
+    if (op_broadcast_into(c, v.dims[i], dims[rank - v.rank + i]) != OK)
+      return fail(INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s", op_shape_text(c, v.rank, v.dims), op_shape_text(c, rank, dims));
   struct kb kb;
   kb_begin(&kb, c, v.dtype);
   uint32_t a = kb_in(&kb, x), o = kb_out(&kb, v.dtype, rank, dims);
@@ -337,6 +336,8 @@ status build_broadcast_gradient_args(struct op_call *c) {
   int rank;
   bool known;
   TRY(two_shapes(c, a, b, &rank, &known));
+  for (int i = 0; i < rank && known; i++) /* which of two sizes is 1 may be known only when the step runs */
+    known = op_dim_value(c, a[i]) == 1 || op_dim_value(c, b[i]) == 1 || !c->lw->broadcasts || dim_equal(c->lw->dims, a[i], b[i]) >= 0;
   for (uint32_t side = 0; side < 2 && !known; side++)
     TRY(gradient_axes_at_runtime(c, rank, side));
   if (!known)

@@ -74,7 +74,7 @@ status build_softmax_cross_entropy(struct op_call *c) {
   struct flow_value x = *op_value(c, vx), labels = *op_value(c, vl);
   int rank;
   dim dims[LIMIT_RANK];
-  TRY(op_broadcast(c, vx, vl, &rank, dims));
+  TRY(op_broadcast_equal(c, vx, vl, &rank, dims));
   if (x.rank != 2 || rank != 2)
     return fail(INVALID_ARGUMENT, "logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional: %s and %s",
                 op_shape_text(c, x.rank, x.dims), op_shape_text(c, labels.rank, labels.dims));
