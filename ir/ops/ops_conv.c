@@ -177,6 +177,17 @@ static status build_conv(struct op_call *c) {
   return conv_forward(c, &v, input, filter);
 }
 status build_conv2d(struct op_call *c) { return build_conv(c); }
+
+/* As Conv2D has it, but of values that are no inputs, and in their dtype. */
+status op_conv2d(struct op_call *c, value_id input, value_id filter, value_id *out) {
+  struct conv v = {0};
+  struct flow_value x = *op_value(c, input), w = *op_value(c, filter);
+  TRY(conv_begin(c, x.rank, x.dims, &w, &v));
+  v.dtype = v.sum = x.dtype;
+  TRY(conv_forward(c, &v, input, filter));
+  *out = c->out[0].value;
+  return OK;
+}
 status build_conv3d(struct op_call *c) { return build_conv(c); }
 status build_depthwise_conv2d(struct op_call *c) { return build_conv(c); }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/ops/accumulate.h"
+#include "ir/ops/arrange.h"
 
 static struct element num(struct kb *kb, double v) { return f_const(&kb->f, v); }
 static struct element bin(struct kb *kb, enum scalar_op op, struct element a, struct element b) { return f_binary(&kb->f, op, a, b); }
@@ -158,8 +159,9 @@ status build_fake_quant_vars_gradient(struct op_call *c) { return fake_quant_gra
 /* ---- QuantizeAndDequantize ---- */
 
 struct steps {
-  double low, high;  /* of the integers */
-  bool given, half_up;
+  double low, high;  /* of the integers, when bits is NO_VALUE */
+  value_id bits;     /* their number of bits, where the step knows it only */
+  bool given, half_up, is_signed, narrow;
   int axis;          /* -1: one range for all */
 };
 
@@ -188,10 +190,21 @@ static status data_range(struct op_call *c, value_id v, int axis, value_id out[2
   return kb_finish(&kb);
 }
 
+/* The first and last integer of a number of bits that the step computes. */
+static void computed_ends(struct kb *kb, const struct steps *s, struct element *first, struct element *last) {
+  expr_id one = kb_int(kb, 1), bits = kb_index(kb, kb_load(kb, kb_in(kb, s->bits), NULL)), more = kb_sub(kb, bits, one);
+  expr_id low = kb_sub(kb, kb_int(kb, s->narrow), expr_binary(kb->k, SCALAR_SHL, one, more));
+  expr_id high = kb_sub(kb, expr_binary(kb->k, SCALAR_SHL, one, s->is_signed ? more : bits), one);
+  *first = s->is_signed ? real_element(expr_cast(kb->k, kb->f.dtype, low)) : num(kb, 0);
+  *last = real_element(expr_cast(kb->k, kb->f.dtype, high));
+}
+
 /* The side of the range that needs the coarser steps decides; the other end moves to a step. */
 static struct element quantized(struct kb *kb, const struct steps *s, struct element x, struct element low, struct element high) {
   struct formula *f = &kb->f;
   struct element zero = num(kb, 0), first = num(kb, s->low), last = num(kb, s->high), large = num(kb, 0x1.fffffep127);
+  if (s->bits)
+    computed_ends(kb, s, &first, &last);
   struct element has_low = bin(kb, SCALAR_LT, zero, mul(kb, first, low)), has_high = bin(kb, SCALAR_LT, zero, mul(kb, last, high));
   struct element by_low = f_select(f, has_low, divide(kb, first, low), large);
   struct element by_high = f_select(f, has_high, divide(kb, last, high), large);
@@ -205,18 +218,32 @@ static struct element quantized(struct kb *kb, const struct steps *s, struct ele
   return mul(kb, step, inverse);
 }
 
+/* num_bits is an input of the third version. */
+static status bits_input(struct op_call *c, struct steps *s, int64_t *bits) {
+  value_id v;
+  struct kb guard;
+  TRY(op_input(c, 3, &v));
+  if (op_value(c, v)->rank != 0)
+    return fail(INVALID_ARGUMENT, "num_bits must be a scalar");
+  guard_begin(&guard, c);
+  expr_id n = kb_index(&guard, kb_load(&guard, kb_in(&guard, v), NULL));
+  kb_check(&guard, kb_in_range(&guard, kb_sub(&guard, n, kb_int(&guard, 1)), kb_int(&guard, s->is_signed ? 61 : 62)), INVALID_ARGUMENT,
+           "num_bits is out of range: %d", n, NO_EXPR);
+  TRY(guard_finish(&guard));
+  if (!op_known_int(c, v, 0, bits))
+    s->bits = v;
+  return OK;
+}
+
 static status steps_begin(struct op_call *c, int rank, struct steps *s) {
   int64_t bits = node_attr_int(c->node, "num_bits", 8);
-  if (strcmp(c->node->op, "QuantizeAndDequantizeV3") == 0) {
-    value_id v;
-    TRY(op_input(c, 3, &v));
-    TRY(op_const_int(c, v, "num_bits", &bits));
-  }
-  bool is_signed = node_attr_int(c->node, "signed_input", 1), narrow = node_attr_int(c->node, "narrow_range", 0);
-  if (bits < 1 + is_signed || bits > 62)
-    return fail(INVALID_ARGUMENT, "num_bits is out of range: %lld with signed_input %d", (long long)bits, is_signed);
-  s->low = is_signed ? -(double)(INT64_C(1) << (bits - 1)) + narrow : 0;
-  s->high = (double)((INT64_C(1) << (bits - is_signed)) - 1);
+  *s = (struct steps){.is_signed = node_attr_int(c->node, "signed_input", 1), .narrow = node_attr_int(c->node, "narrow_range", 0)};
+  if (strcmp(c->node->op, "QuantizeAndDequantizeV3") == 0)
+    TRY(bits_input(c, s, &bits));
+  if (bits < 1 || bits > 61 + !s->is_signed)
+    return fail(INVALID_ARGUMENT, "num_bits is out of range: %lld with signed_input %d", (long long)bits, s->is_signed);
+  s->low = s->is_signed ? -(double)(INT64_C(1) << (bits - 1)) + s->narrow : 0;
+  s->high = (double)((INT64_C(1) << (bits - s->is_signed)) - 1);
   s->given = node_attr_int(c->node, "range_given", 0);
   s->half_up = strcmp(node_attr_string(c->node, "round_mode", "HALF_TO_EVEN"), "HALF_UP") == 0;
   s->axis = (int)node_attr_int(c->node, "axis", -1);
@@ -225,13 +252,43 @@ static status steps_begin(struct op_call *c, int rank, struct steps *s) {
   return OK;
 }
 
+/* The first version has its range as attributes. */
+static status attribute_range(struct op_call *c, enum dtype dtype, value_id range[2]) {
+  for (int i = 0; i < 2; i++) {
+    struct kb kb;
+    kb_begin(&kb, c, dtype);
+    uint32_t o = kb_out(&kb, dtype, 0, NULL);
+    kb_store(&kb, o, NULL, num(&kb, node_attr_float(c->node, i ? "input_max" : "input_min", 0)));
+    range[i] = kb_value(&kb, o);
+    TRY(kb_finish(&kb));
+  }
+  return OK;
+}
+
+static status check_range(struct op_call *c, const struct steps *s, const value_id range[2]) {
+  if (!s->given)
+    return OK;
+  int rank = op_value(c, range[0])->rank;
+  struct kb guard;
+  guard_begin(&guard, c);
+  uint32_t low = kb_in(&guard, range[0]), high = kb_in(&guard, range[1]);
+  expr_id at = NO_EXPR;
+  kb_loops(&guard, LOOP_SEQ, rank, op_value(c, range[0])->dims, &at);
+  kb_check(&guard, bin(&guard, SCALAR_LE, kb_load(&guard, low, &at), kb_load(&guard, high, &at)).re, INVALID_ARGUMENT,
+           "Invalid range: input_min > input_max", NO_EXPR, NO_EXPR);
+  kb_close(&guard, rank);
+  return guard_finish(&guard);
+}
+
 status build_quantize_and_dequantize(struct op_call *c) {
   value_id v, range[2];
   struct steps s;
   TRY(op_input(c, 0, &v));
-  TRY(op_input(c, 1, &range[0]));
-  TRY(op_input(c, 2, &range[1]));
   struct flow_value x = *op_value(c, v);
+  if (c->in_count == 1)
+    TRY(attribute_range(c, x.dtype, range));
+  for (uint32_t i = 0; i < 2 && c->in_count > 1; i++)
+    TRY(op_input(c, 1 + i, &range[i]));
   TRY(steps_begin(c, x.rank, &s));
   if (!s.given)
     TRY(data_range(c, v, s.axis, range));
@@ -242,6 +299,7 @@ status build_quantize_and_dequantize(struct op_call *c) {
     if (r.rank)
       TRY(op_equal_dims(c, r.dims[0], x.dims[s.axis], "input_min and input_max must fit the axis"));
   }
+  TRY(check_range(c, &s, range));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t a = kb_in(&kb, v), l = kb_in(&kb, range[0]), h = kb_in(&kb, range[1]), o = kb_out(&kb, x.dtype, x.rank, x.dims);
@@ -251,5 +309,48 @@ status build_quantize_and_dequantize(struct op_call *c) {
   kb_store(&kb, o, index, quantized(&kb, &s, kb_load(&kb, a, index), kb_load(&kb, l, channel), kb_load(&kb, h, channel)));
   kb_close(&kb, x.rank);
   op_set_output(c, 0, kb_value(&kb, o));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
+}
+
+/* gradients, input, input_min, input_max: passes where the input was in range; nothing goes to the range itself. */
+status build_quantize_and_dequantize_grad(struct op_call *c) {
+  value_id in[4];
+  for (uint32_t i = 0; i < 4; i++)
+    TRY(op_input(c, i, &in[i]));
+  struct flow_value g = *op_value(c, in[0]), x = *op_value(c, in[1]);
+  int64_t axis = node_attr_int(c->node, "axis", -1);
+  if (axis < -1 || axis >= x.rank)
+    return fail(INVALID_ARGUMENT, "Axis should be -1 or 0 or a positive value less than %d but given axis value was %lld", x.rank, (long long)axis);
+  if (g.rank != x.rank)
+    return fail(INVALID_ARGUMENT, "gradient and input must be the same size");
+  for (int i = 0; i < x.rank; i++)
+    TRY(op_equal_dims(c, g.dims[i], x.dims[i], "gradient and input must be the same size"));
+  for (int i = 2; i < 4; i++) {
+    struct flow_value r = *op_value(c, in[i]);
+    if (r.rank != (axis >= 0))
+      return fail(INVALID_ARGUMENT, "input_min and input_max must be %s", axis >= 0 ? "vectors" : "scalars");
+    if (r.rank)
+      TRY(op_equal_dims(c, r.dims[0], x.dims[axis], "input_min and input_max must fit the axis"));
+  }
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t dy = kb_in(&kb, in[0]), a = kb_in(&kb, in[1]), low = kb_in(&kb, in[2]), high = kb_in(&kb, in[3]), o = kb_out(&kb, x.dtype, x.rank, x.dims);
+  expr_id index[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank, x.dims, index);
+  const expr_id *channel = axis >= 0 ? &index[axis] : NULL;
+  struct element e = kb_load(&kb, a, index);
+  expr_id inside = kb_and(&kb, bin(&kb, SCALAR_LE, kb_load(&kb, low, channel), e).re, bin(&kb, SCALAR_LE, e, kb_load(&kb, high, channel)).re);
+  kb_store(&kb, o, index, mul(&kb, kb_load(&kb, dy, index), f_select(&kb.f, real_element(inside), num(&kb, 1), num(&kb, 0))));
+  kb_close(&kb, x.rank);
+  op_set_output(c, 0, kb_value(&kb, o));
+  TRY(kb_finish_guarded(&kb));
+  for (uint32_t i = 1; i < 3; i++) {
+    struct flow_value r = *op_value(c, in[1 + i]);
+    kb_begin(&kb, c, x.dtype);
+    uint32_t none = kb_out(&kb, x.dtype, r.rank, r.dims);
+    kb_fill(&kb, none, r.rank, r.dims, num(&kb, 0));
+    op_set_output(c, i, kb_value(&kb, none));
+    TRY(kb_finish(&kb));
+  }
+  return OK;
 }

@@ -43,4 +43,7 @@ bool window_stays_inside(struct op_call *c, const struct window_axis *axis);
 /* The inverse: the output whose element k lies on input i, and whether there is one. */
 expr_id window_source(struct kb *kb, const struct window_axis *axis, expr_id i, expr_id k, expr_id *exists);
 
+/* A convolution by the node's strides and padding, of values that are no inputs, in their dtype (ops_conv.c). */
+status op_conv2d(struct op_call *c, value_id input, value_id filter, value_id *out);
+
 #endif
