@@ -227,7 +227,7 @@ status host_merge_summary(struct host_call *call) {
 
 /* ---- tensors ---- */
 
-void tensor_proto_put(struct wire_buffer *out, const struct tensor *tensor) {
+static void put_head(struct wire_buffer *out, const struct tensor *tensor) {
   struct wire_buffer shape = { 0 };
   wire_put_varint(out, 1, tensor->dtype);
   for (int d = 0; d < tensor->shape.rank; d++) {
@@ -237,12 +237,33 @@ void tensor_proto_put(struct wire_buffer *out, const struct tensor *tensor) {
     put_message(&shape, 2, &dim);
   }
   put_message(out, 2, &shape);
+}
+
+void tensor_proto_put(struct wire_buffer *out, const struct tensor *tensor) {
+  put_head(out, tensor);
   for (int64_t i = 0; tensor->dtype == DTYPE_STRING && i < tensor->count; i++) {
     struct string_view view = ((const struct string_view *)tensor->data)[i];
     wire_put_bytes(out, 8, view.data, view.size);
   }
   if (tensor->dtype != DTYPE_STRING && tensor->count)
     wire_put_bytes(out, 4, tensor->data, (size_t)tensor_byte_size(tensor));
+}
+
+void tensor_proto_put_content(struct wire_buffer *out, const struct tensor *tensor) {
+  struct wire_buffer content = { 0 };
+  const struct string_view *views = tensor->data;
+  if (tensor->dtype != DTYPE_STRING || tensor->count == 0) {
+    tensor_proto_put(out, tensor);
+    return;
+  }
+  put_head(out, tensor);
+  for (int64_t i = 0; i < tensor->count; i++)
+    wire_put_number(&content, views[i].size);
+  for (int64_t i = 0; i < tensor->count; i++)
+    wire_put_raw(&content, views[i].data, views[i].size);
+  wire_put_bytes(out, 4, content.data, content.size);
+  out->is_bad |= content.is_bad;
+  wire_buffer_free(&content);
 }
 
 status host_serialize_tensor(struct host_call *call) {

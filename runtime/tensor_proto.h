@@ -7,5 +7,7 @@
 
 /* The fields of a TensorProto. */
 void tensor_proto_put(struct wire_buffer *out, const struct tensor *tensor);
+/* The same with strings as content, too: all lengths, then all bytes. */
+void tensor_proto_put_content(struct wire_buffer *out, const struct tensor *tensor);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/ops/arrange.h"
+#include "ir/ops/host_call.h"
 
 static status read_values(struct op_call *c, const char *name, int *count, value_id **out) {
   uint32_t first = op_arg_index(c, name);
@@ -151,6 +152,17 @@ static status attr_axis(struct op_call *c, int rank, int *out) {
   return OK;
 }
 
+/* Variants are counted: the runtime moves them. */
+static status pack_variants(struct op_call *c, int axis, int rank, const dim *dims) {
+  struct flow_node *n;
+  if (axis != 0)
+    return fail(UNIMPLEMENTED, "variants packed along axis %d", axis);
+  TRY(op_host(c, HOST_PURE, "VariantPack", &n));
+  op_host_output(c, n, 0, rank, dims);
+  c->out[0].maker = c->in[0].maker;
+  return OK;
+}
+
 status build_pack(struct op_call *c) {
   value_id *values;
   int count, axis;
@@ -164,6 +176,8 @@ status build_pack(struct op_call *c) {
   dim dims[LIMIT_RANK];
   for (int d = 0; d <= first.rank; d++)
     dims[d] = d < axis ? first.dims[d] : d == axis ? op_dim(c, count) : first.dims[d - 1];
+  if (first.dtype == DTYPE_VARIANT)
+    return pack_variants(c, axis, first.rank + 1, dims);
   if (count == 1) {
     op_set_output(c, 0, op_alias(c, values[0], first.dtype, first.rank + 1, dims));
     return OK;

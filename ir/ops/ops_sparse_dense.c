@@ -147,6 +147,7 @@ status build_sparse_reduce(struct op_call *c) {
   TRY(sparse_input(c, 0, 1, 2, &a));
   TRY(reduced_axes(c, a.rank, reduced));
   TRY(sparse_dims(c, &a, "input_shape"));
+  TRY(sparse_check_size(c, &a));
   dim dims[LIMIT_RANK];
   int rank = 0;
   for (int d = 0; d < a.rank; d++)
@@ -219,6 +220,7 @@ status build_sparse_reduce_sparse(struct op_call *c) {
   TRY(sparse_input(c, 0, 1, 2, &a));
   TRY(reduced_axes(c, a.rank, reduced));
   TRY(sparse_dims(c, &a, "input_shape"));
+  TRY(sparse_check_size(c, &a));
   dim dims[LIMIT_RANK], count;
   int rank = 0;
   for (int d = 0; d < a.rank; d++)
@@ -257,6 +259,7 @@ status build_sparse_softmax(struct op_call *c) {
   if (a.rank < 2)
     return fail(INVALID_ARGUMENT, "Input should have rank >= 2, but got rank %d", a.rank);
   TRY(sparse_dims(c, &a, "sp_shape"));
+  TRY(sparse_check_size(c, &a));
   enum dtype dtype = op_value(c, a.values)->dtype;
   struct kb kb;
   kb_begin(&kb, c, dtype);

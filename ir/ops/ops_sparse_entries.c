@@ -193,6 +193,16 @@ status build_sparse_slice(struct op_call *c) {
   return set_cut(c, &s, &cut, 0, 1);
 }
 
+/* A guard: all entries lie within the shape. */
+static status check_entries(struct op_call *c, const struct sparse *s) {
+  struct kb guard;
+  guard_begin(&guard, c);
+  expr_id n = kb_for_dim(&guard, LOOP_SEQ, s->count), index[LIMIT_RANK];
+  kb_sparse_index_checked(&guard, s, n, index);
+  kb_close(&guard, 1);
+  return guard_finish(&guard);
+}
+
 /* The first parts are one longer when the size does not divide evenly. */
 status build_sparse_split(struct op_call *c) {
   struct sparse s;
@@ -203,6 +213,7 @@ status build_sparse_split(struct op_call *c) {
   TRY(sparse_dims(c, &s, "shape"));
   TRY(op_known_axis(c, axis_value, "Input split_dim", s.rank, &axis));
   int64_t count = node_attr_int(c->node, "num_split", 1);
+  TRY(check_entries(c, &s));
   TRY(op_require_le(c, op_dim(c, count), s.dims[axis], "Input num_split should be less than or equal to the split dimension: %d, %d"));
   struct dim_table *t = c->lw->dims;
   dim each = dim_floordiv(t, s.dims[axis], op_dim(c, count)), longer = dim_mod(t, s.dims[axis], op_dim(c, count));

@@ -1,5 +1,7 @@
 /* ops_sparse_host.c: calls into the runtime that give sparse or ragged tensors: sets, counts, crosses. The number of entries
  * is known when they have run, the rank before. */
+#include <string.h>
+
 #include "ir/ops/arrange.h"
 #include "ir/ops/host_call.h"
 #include "ir/ops/sparse_host.h"
@@ -98,5 +100,54 @@ status build_ragged_cross(struct op_call *c) {
   TRY(op_host(c, HOST_PURE, NULL, &n));
   op_host_output(c, n, 0, 1, &values);
   op_host_output(c, n, 1, 1, &splits);
+  return OK;
+}
+
+/* ---- sparse tensors that are boxed: how many dimensions they have is remembered with what boxed them ---- */
+
+static void note_rank(struct op_call *c, int64_t rank) {
+  if (rank < 0)
+    return;
+  struct object_shapes *o = lower_object(c->lw, c->node);
+  o->count = 1;
+  o->values = ARENA_NEW(c->lw->arena, struct flow_value);
+  o->values->rank = (int)rank;
+}
+
+/* Serialized, or kept in a map; those named Many row by row. */
+status build_box_sparse(struct op_call *c) {
+  struct flow_node *n;
+  bool many = strstr(c->node->op, "Many") != NULL, map = strstr(c->node->op, "Map") != NULL;
+  dim dims[2] = {op_dim(c, 3), op_dim(c, 3)}, *elements;
+  int rank = 0, count;
+  TRY(op_host(c, map ? HOST_CHANGES : HOST_PURE, NULL, &n));
+  const struct flow_value *shape = op_value(c, n->inputs.items[2]);
+  if (shape->rank != 1 || op_value(c, n->inputs.items[0])->rank != 2 || op_value(c, n->inputs.items[1])->rank != 1)
+    return fail(INVALID_ARGUMENT, "Input indices should be a matrix, values and shape vectors");
+  int64_t length = op_dim_value(c, shape->dims[0]);
+  if (many) {
+    bool known = op_known_elements(c, n->inputs.items[2], &elements, &count) == OK && count > 0 && elements[0] != NO_DIM;
+    dims[rank++] = known ? elements[0] : op_new_symbol(c);
+  }
+  op_host_output(c, n, 0, rank + !map, dims);
+  c->out[0].maker = c->node;
+  note_rank(c, length - many);
+  return OK;
+}
+
+/* Stacked in the shape in which the boxes lie. */
+status build_unbox_sparse(struct op_call *c) {
+  struct flow_node *n;
+  bool map = strstr(c->node->op, "Map") != NULL;
+  TRY(op_host(c, map ? HOST_CHANGES : HOST_PURE, NULL, &n));
+  const struct flow_value *boxes = op_value(c, n->inputs.items[0]);
+  const struct object_shapes *o = c->in[0].maker ? lower_object(c->lw, c->in[0].maker) : NULL;
+  if (boxes->rank < 1)
+    return fail(INVALID_ARGUMENT, "Serialized sparse should have non-zero rank []");
+  int outer = map ? boxes->rank : boxes->rank - 1;
+  dim dims[2] = {op_new_symbol(c), o && o->count ? op_dim(c, outer + o->values->rank) : op_new_symbol(c)};
+  op_host_output(c, n, 0, 2, dims);
+  op_host_output(c, n, 1, 1, dims);
+  op_host_output(c, n, 2, 1, &dims[1]);
   return OK;
 }

@@ -36,6 +36,20 @@ status sparse_dims(struct op_call *c, struct sparse *s, const char *what) {
   return op_shape_dims(c, s->shape, what, &rank, s->dims);
 }
 
+status sparse_check_size(struct op_call *c, const struct sparse *s) {
+  struct kb guard;
+  guard_begin(&guard, c);
+  expr_id one = kb_int(&guard, 1), most = kb_int(&guard, INT64_MAX);
+  uint32_t product = kb_local(&guard, one);
+  for (int d = 0; d < s->rank; d++) {
+    expr_id n = kb_dim(&guard, s->dims[d]), size = kb_get(&guard, kb_local(&guard, expr_binary(guard.k, SCALAR_MAX, n, one)));
+    kb_check(&guard, kb_le(&guard, kb_get(&guard, product), kb_div(&guard, most, size)), INVALID_ARGUMENT,
+             "Encountered overflow when multiplying %d with %d", kb_get(&guard, product), n);
+    kb_set(&guard, product, kb_mul(&guard, kb_get(&guard, product), size));
+  }
+  return guard_finish(&guard);
+}
+
 void kb_sparse_index(struct kb *kb, const struct sparse *s, expr_id row, expr_id *index) {
   uint32_t in = kb_in(kb, s->indices);
   for (int d = 0; d < s->rank; d++) {

@@ -1,0 +1,141 @@
+/* host_sparse_map.c: AddSparseToTensorsMap and what goes with it: sparse tensors kept by number until they are taken. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/boxed_sparse.h"
+#include "runtime/container.h"
+#include "runtime/task_state.h"
+
+struct kept {
+  struct kept *next;
+  int64_t number;
+  struct boxed_sparse box;
+};
+struct sparse_map {
+  struct resource resource; /* first */
+  pthread_mutex_t lock;
+  int64_t next;
+  struct kept *kept;
+};
+
+static status map_init(struct resource *resource, void *argument) {
+  (void)argument;
+  pthread_mutex_init(&((struct sparse_map *)resource)->lock, NULL);
+  return OK;
+}
+
+static void kept_free(struct kept *kept) {
+  tensor_release(kept->box.indices);
+  tensor_release(kept->box.values);
+  tensor_release(kept->box.shape);
+  free(kept);
+}
+
+static void map_destroy(struct resource *resource) {
+  struct sparse_map *map = (struct sparse_map *)resource;
+  for (struct kept *k = map->kept, *next; k; k = next) {
+    next = k->next;
+    kept_free(k);
+  }
+  pthread_mutex_destroy(&map->lock);
+}
+
+static const struct resource_maker map_maker = { "map of sparse tensors", sizeof(struct sparse_map), map_init, map_destroy };
+
+/* Named by the attribute, else by the node. */
+static status find_map(struct host_call *call, struct sparse_map **out) {
+  struct string_view space = host_attr_string(call, "container", ""), name = host_attr_string(call, "shared_name", "");
+  char place[256], names[512];
+  bool is_new;
+  struct resource *resource;
+  snprintf(place, sizeof place, "%.*s", space.size ? (int)space.size : 9, space.size ? space.data : "localhost");
+  if (name.size)
+    snprintf(names, sizeof names, "%.*s", (int)name.size, name.data);
+  else
+    snprintf(names, sizeof names, "%s", host_node_name(call));
+  TRY(container_get(call->task->container, place, names, &map_maker, NULL, &is_new, &resource));
+  *out = (struct sparse_map *)resource;
+  return OK;
+}
+
+/* Takes the box's references, also on failure. */
+static status map_add(struct sparse_map *map, struct boxed_sparse *box, int64_t *number) {
+  struct kept *kept = calloc(1, sizeof *kept);
+  if (!kept)
+    return fail(RESOURCE_EXHAUSTED, "no memory for a sparse tensor");
+  kept->box = *box;
+  memset(box, 0, sizeof *box);
+  pthread_mutex_lock(&map->lock);
+  *number = kept->number = map->next++;
+  kept->next = map->kept;
+  map->kept = kept;
+  pthread_mutex_unlock(&map->lock);
+  return OK;
+}
+
+static status map_take(struct sparse_map *map, int64_t number, struct boxed_sparse *out) {
+  pthread_mutex_lock(&map->lock);
+  struct kept **at = &map->kept, *found;
+  while (*at && (*at)->number != number)
+    at = &(*at)->next;
+  found = *at;
+  if (found)
+    *at = found->next;
+  pthread_mutex_unlock(&map->lock);
+  if (!found)
+    return fail(INVALID_ARGUMENT, "Unable to find SparseTensor: %lld in map: %s", (long long)number, map->resource.name);
+  *out = found->box;
+  free(found);
+  return OK;
+}
+
+static status add_boxes(struct host_call *call, struct boxed_sparse *boxes, int64_t count, const struct shape *shape) {
+  struct sparse_map *map;
+  TRY(find_map(call, &map));
+  TRY(host_make_output(call, 0, DTYPE_INT64, shape));
+  for (int empty = 0; empty < 2; empty++) /* those with entries have the first numbers */
+    for (int64_t i = 0; i < count; i++)
+      if (boxes[i].values && (boxes[i].values->count == 0) == empty)
+        TRY(map_add(map, &boxes[i], (int64_t *)call->outputs[0]->data + i));
+  return OK;
+}
+
+status host_sparse_map_add(struct host_call *call) {
+  struct boxed_sparse *box = calloc(1, sizeof *box);
+  if (!box)
+    return fail(RESOURCE_EXHAUSTED, "no memory for a sparse tensor");
+  status s = boxed_sparse_input(call, 0, box);
+  s = s == OK ? add_boxes(call, box, 1, &(struct shape){ 0 }) : s;
+  boxed_sparse_free(box, 1);
+  return s;
+}
+
+status host_sparse_map_add_many(struct host_call *call) {
+  struct boxed_sparse *boxes;
+  int64_t count;
+  TRY(boxed_sparse_rows(call, 0, &boxes, &count));
+  status s = add_boxes(call, boxes, count, &(struct shape){ 1, { count } });
+  boxed_sparse_free(boxes, count);
+  return s;
+}
+
+status host_sparse_map_take(struct host_call *call) {
+  const struct tensor *numbers = &call->inputs[0];
+  struct sparse_map *map;
+  if (numbers->shape.rank != 1)
+    return fail(INVALID_ARGUMENT, "sparse_handles should be a vector but received shape %s", shape_text(&numbers->shape));
+  if (numbers->count < 1)
+    return fail(INVALID_ARGUMENT, "Must have at least 1 serialized SparseTensor, but input matrix has 0 rows");
+  TRY(find_map(call, &map));
+  struct boxed_sparse *boxes = calloc((size_t)numbers->count, sizeof *boxes);
+  if (!boxes)
+    return fail(RESOURCE_EXHAUSTED, "no memory for %lld sparse tensors", (long long)numbers->count);
+  status s = OK;
+  for (int64_t i = 0; i < numbers->count && s == OK; i++)
+    s = map_take(map, ((const int64_t *)numbers->data)[i], &boxes[i]);
+  s = s == OK ? boxed_sparse_stack(call, boxes, &numbers->shape, (enum dtype)host_attr_int(call, "dtype", DTYPE_FLOAT)) : s;
+  boxed_sparse_free(boxes, numbers->count);
+  return s;
+}
