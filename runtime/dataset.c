@@ -11,7 +11,7 @@
 
 const struct dataset_kind *dataset_kind_find(const char *op) {
   const struct dataset_kind *const files[] = { dataset_sources, dataset_orders, dataset_functions, dataset_batches, dataset_windows, dataset_files,
-                                                dataset_shuffles, dataset_groups, dataset_choices, dataset_slices, dataset_caches };
+                                                dataset_shuffles, dataset_groups, dataset_choices, dataset_slices, dataset_caches, dataset_globals };
   for (size_t i = 0; i < sizeof files / sizeof *files; i++)
     for (const struct dataset_kind *kind = files[i]; kind->op; kind++)
       if (strcmp(kind->op, op) == 0)
@@ -56,10 +56,25 @@ status dataset_handle(struct dataset *dataset, struct tensor **out) {
   return OK;
 }
 
+/* How many of the first inputs it is made from; datasets among the others are values: elements, states, what functions captured. */
+static uint32_t count_sources(const struct host_call *call) {
+  static const char *const none[] = { "TensorDataset", "TensorSliceDataset", "ListDataset" },
+                    *const all[] = { "ZipDataset", "ConcatenateDataset", "DirectedInterleaveDataset", "ChooseFastestDataset" };
+  const char *op = program_text(call->program, call->instr->tf_op);
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+    if (strcmp(op, none[i]) == 0)
+      return 0;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (strcmp(op, all[i]) == 0)
+      return call->input_count;
+  return 1;
+}
+
 /* Inputs are sorted into datasets and tensors, which keep their order. */
 static status take_inputs(struct host_call *call, struct dataset *dataset) {
+  uint32_t sources = count_sources(call);
   for (uint32_t i = 0; i < call->input_count; i++) {
-    if (call->inputs[i].dtype != DTYPE_VARIANT) {
+    if (call->inputs[i].dtype != DTYPE_VARIANT || i >= sources) {
       TRY(host_keep_input(call, i, &dataset->inputs[dataset->input_count]));
       dataset->input_count++;
       continue;

@@ -67,7 +67,7 @@ static int64_t derived(const struct dataset *d, const char *op, int64_t n) {
   static const char *const passing[] = {
     "PrefetchDataset", "OptionsDataset", "ModelDataset", "RewriteDataset", "CacheDataset", "CacheDatasetV2", "ScanDataset", "FinalizeDataset",
     "OptimizeDataset", "OptimizeDatasetV2", "NonSerializableDataset", "LatencyStatsDataset", "BytesProducedStatsDataset", "SleepDataset",
-    "MaxIntraOpParallelismDataset", "PrivateThreadPoolDataset", "ChooseFastestDataset", NULL };
+    "MaxIntraOpParallelismDataset", "GlobalShuffleDataset", "PrivateThreadPoolDataset", "ChooseFastestDataset", NULL };
   static const char *const mapping[] = { "MapDataset", "ParallelMapDataset", "ParallelMapDatasetV2", NULL };
   static const char *const batching[] = { "BatchDataset", "BatchDatasetV2", "ParallelBatchDataset", NULL };
   static const char *const shuffling[] = { "ShuffleDataset", "ShuffleDatasetV2", "ShuffleDatasetV3", NULL };
