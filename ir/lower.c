@@ -129,6 +129,8 @@ struct frame *frame_create(struct lower *lw, const struct graph *graph) {
   fr->guards = ARENA_ARRAY(lw->arena, const struct guards *, n);
   fr->dead = ARENA_ARRAY(lw->arena, bool, n);
   fr->parent = lw->frame;
+  fr->older = lw->newest_frame;
+  lw->newest_frame = fr;
   fr->task = TASK_DRIVER;
   return fr;
 }

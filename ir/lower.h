@@ -55,6 +55,7 @@ struct lower {
   struct dim_table *dims;
   struct flow *flow;          /* where nodes are added now: the entry's, or a region's */
   struct frame *frame;
+  struct frame *newest_frame; /* all frames of this lowering, the last one first */
   const struct graph *graph;  /* the whole graph: function library */
   /* Finds or makes the variable (task, container, name) and returns its number. */
   uint32_t (*find_var)(void *self, const struct flow_var *wanted);

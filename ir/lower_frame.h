@@ -13,6 +13,7 @@ struct frame {
   flow_id *data_token;       /* what a data edge from the node does not order by itself */
   bool *data_token_known, *has_effect;
   struct frame *parent;
+  struct frame *older;       /* made before this one */
   const struct guards **guards; /* per node */
   bool *dead;                  /* per node: known never to run */
   struct loops *loops;         /* of TensorFlow 1; NULL: none */

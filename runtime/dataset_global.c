@@ -82,6 +82,8 @@ static const char *unreachable(const struct dataset *d) {
     passes = passes || strcmp(op, passing[i]) == 0;
   if (strstr(op, "Batch") && !dataset_bool(d, d->input_count - 1, false))
     return op; /* the last batch may be smaller */
+  if (strstr(op, "MapDataset") && !host_attr_int(&d->words, "preserve_cardinality", 0))
+    return op;
   if (strcmp(op, "RepeatDataset") == 0 && host_scalar_int(d->inputs[0]) <= 0)
     return op;
   if (strcmp(op, "SkipDataset") == 0 && (host_scalar_int(d->inputs[0]) < 0 || dataset_size(d) == 0))

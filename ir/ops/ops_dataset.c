@@ -53,11 +53,32 @@ static void add_value(struct dataset_function *f, struct flow_value shape, const
 
 static bool is_op(const struct node *node, const char *op) { return strcmp(node->op, op) == 0; }
 
-static const struct node *behind_identities(const struct graph *g, uint32_t index) {
-  const struct node *node = &g->nodes.items[index];
-  for (int i = 0; i < 16 && node->input_count && (is_op(node, "Identity") || is_op(node, "WrapDatasetVariant") || is_op(node, "UnwrapDatasetVariant")); i++)
-    node = &g->nodes.items[node->inputs[0].node];
+/* The frame that the node belongs to: also of a function that was lowered before. NULL: none. */
+static struct frame *frame_of(const struct lower *lw, const struct node *node) {
+  struct frame *fr = lw->newest_frame;
+  while (fr && !(node >= fr->graph->nodes.items && node < fr->graph->nodes.items + fr->graph->nodes.count))
+    fr = fr->older;
+  return fr;
+}
+
+/* What makes the handle at an edge: behind identities, and behind the arguments and results of calls that were lowered. */
+static const struct node *maker_at(const struct frame *fr, struct edge e) {
+  const struct node *node = &fr->graph->nodes.items[e.node];
+  for (int i = 0; i < 32; i++) {
+    const struct bound *bound = fr->lowered[e.node] && fr->bound[e.node] ? &fr->bound[e.node][e.port] : NULL;
+    if (bound && bound->maker)
+      return bound->maker;
+    if (!node->input_count || !(is_op(node, "Identity") || is_op(node, "WrapDatasetVariant") || is_op(node, "UnwrapDatasetVariant")))
+      break;
+    e = node->inputs[0];
+    node = &fr->graph->nodes.items[e.node];
+  }
   return node;
+}
+
+static const struct node *maker_of_input(const struct lower *lw, const struct node *node, uint32_t i) {
+  const struct frame *fr = frame_of(lw, node);
+  return fr && i < node->input_count ? maker_at(fr, node->inputs[i]) : NULL;
 }
 
 /* The types and shapes of a dataset's components; false when they are not known. */
@@ -72,11 +93,8 @@ static bool element_spec(const struct node *dataset, const struct attr_value **t
 
 /* A node that stands for the dataset of one component of a window. */
 static const struct node *window_maker(struct op_call *c, const struct node *window, uint32_t component) {
-  const struct graph *g = c->lw->graph;
   const struct attr_value *types, *shapes;
-  const struct node *source = window->input_count && window < g->nodes.items + g->nodes.count && window >= g->nodes.items
-                                  ? behind_identities(g, window->inputs[0].node)
-                                  : NULL;
+  const struct node *source = maker_of_input(c->lw, window, 0);
   if (!element_spec(source, &types, &shapes) || component >= types->list.count)
     return NULL;
   struct node *made = arena_copy(c->lw->arena, source, sizeof *source);
@@ -100,10 +118,13 @@ static const struct node *component_maker(struct op_call *c, const struct node *
     bool chooses = false;
     for (size_t k = 0; k < sizeof passing / sizeof *passing; k++)
       chooses = chooses || is_op(dataset, passing[k]);
-    if (!chooses || !dataset->input_count)
+    const struct node *source = chooses ? maker_of_input(c->lw, dataset, 0) : NULL;
+    if (!source)
       break;
-    dataset = behind_identities(c->lw->graph, dataset->inputs[0].node);
+    dataset = source;
   }
+  if (is_op(dataset, "TensorDataset"))
+    return maker_of_input(c->lw, dataset, i);
   return is_op(dataset, "WindowDataset") ? window_maker(c, dataset, i) : NULL;
 }
 
@@ -152,21 +173,35 @@ static void add_captured(struct op_call *c, struct dataset_function *f, struct b
   add_value(f, value, in.maker);
 }
 
-/* An input of a dataset that is made in another entry: handles are made again here, values are looked at for their shapes. */
-static status walked_input(struct op_call *c, struct edge e, struct bound *in, struct flow_value *shape) {
+/* An input of a dataset that is made elsewhere, perhaps in another entry: handles are made again here, values are looked at for their
+ * shapes. */
+static status walked_input(struct op_call *c, const struct node *node, uint32_t i, struct bound *in, struct flow_value *shape) {
   struct lower *lw = c->lw;
-  const struct node *from = &lw->graph->nodes.items[e.node];
+  struct frame *fr = frame_of(lw, node);
+  struct edge e = node->inputs[i];
+  const struct node *from = fr ? &fr->graph->nodes.items[e.node] : NULL;
+  if (!fr)
+    return fail(UNIMPLEMENTED, "%s: a dataset whose function captures something, out of another function", node->name);
   shape->dtype = dtype_base(from->output_dtypes[e.port]);
-  if (shape->dtype != DTYPE_RESOURCE)
+  if (shape->dtype == DTYPE_VARIANT) {
+    in->maker = maker_at(fr, e);
+    return OK;
+  }
+  bool is_known = fr->lowered[e.node] && fr->bound[e.node];
+  if (is_known && fr->bound[e.node][e.port].value && lw->region_depth == 0) {
+    *in = fr->bound[e.node][e.port];
+    *shape = *op_value(c, in->value);
+    return OK;
+  }
+  if (shape->dtype != DTYPE_RESOURCE && fr->graph == lw->graph)
     return lower_feed_shape(lw, lw->graph, e, &shape->rank, shape->dims);
-  struct frame *top = lw->frame;
-  while (top && top->graph != lw->graph)
-    top = top->parent;
-  if (!top || lw->region_depth)
+  if (!is_known && (lw->region_depth || fr->graph != lw->graph))
     return fail(UNIMPLEMENTED, "%s: a dataset that captures a handle, read within a function", from->name);
-  if (!top->lowered[e.node])
-    TRY(frame_lower_node(lw, top, e.node));
-  struct bound made = top->bound[e.node][e.port];
+  if (!is_known)
+    TRY(frame_lower_node(lw, fr, e.node));
+  struct bound made = fr->bound[e.node][e.port];
+  if (made.value && !made.var && shape->dtype != DTYPE_RESOURCE)
+    return fail(UNIMPLEMENTED, "%s: a dataset that captures a value of a function, read within another", from->name);
   *in = (struct bound){.var = made.var, .maker = made.maker};
   return OK;
 }
@@ -179,7 +214,7 @@ static status add_inputs(struct op_call *c, struct dataset_function *f, uint32_t
     if (own)
       in = c->in[i];
     else
-      TRY(walked_input(c, f->node->inputs[i], &in, &shape));
+      TRY(walked_input(c, f->node, i, &in, &shape));
     if (own && in.value)
       shape = *op_value(c, in.value);
     add_captured(c, f, in, &shape);
@@ -298,15 +333,14 @@ static bool walked_before(struct dataset_functions *all, const struct node *node
 }
 
 static status walk_dataset(struct op_call *c, const struct node *node, int depth) {
-  const struct graph *g = c->lw->graph;
-  if (walked_before(c->lw->dataset_functions, node))
+  if (!node || walked_before(c->lw->dataset_functions, node) || !frame_of(c->lw, node))
     return OK;
   if (depth > 200)
     return fail(UNIMPLEMENTED, "%s: datasets from datasets more than 200 deep", node->name);
   for (uint32_t i = 0; i < node->input_count; i++)
     if (dtype_base(node->input_dtypes[i]) == DTYPE_VARIANT)
-      TRY(walk_dataset(c, behind_identities(g, node->inputs[i].node), depth + 1));
-  return note_functions(c, node, node->input_count ? behind_identities(g, node->inputs[0].node) : NULL, false);
+      TRY(walk_dataset(c, maker_of_input(c->lw, node, i), depth + 1));
+  return note_functions(c, node, maker_of_input(c->lw, node, 0), false);
 }
 
 static void note_factory(struct op_call *c, const struct node *maker) {
@@ -317,14 +351,14 @@ static void note_factory(struct op_call *c, const struct node *maker) {
 /* All initializers of the iterator that `maker` makes; an iterator that is known by a string may be any. */
 static status walk_initializers(struct op_call *c, const struct node *maker) {
   bool any = strncmp(maker->op, "IteratorFromStringHandle", 24) == 0;
-  const struct graph *g = c->lw->graph;
-  for (uint32_t i = 0; i < g->nodes.count; i++) {
-    const struct node *node = &g->nodes.items[i];
-    if (is_op(node, "MakeIterator") && node->input_count == 2 && (any || behind_identities(g, node->inputs[1].node) == maker))
-      TRY(walk_dataset(c, behind_identities(g, node->inputs[0].node), 0));
-    if (any && is_op(node, "OneShotIterator"))
-      note_factory(c, node);
-  }
+  for (struct frame *fr = c->lw->newest_frame; fr; fr = fr->older)
+    for (uint32_t i = 0; i < fr->graph->nodes.count; i++) {
+      const struct node *node = &fr->graph->nodes.items[i];
+      if (is_op(node, "MakeIterator") && node->input_count == 2 && (any || maker_of_input(c->lw, node, 1) == maker))
+        TRY(walk_dataset(c, maker_of_input(c->lw, node, 0), 0));
+      if (any && is_op(node, "OneShotIterator"))
+        note_factory(c, node);
+    }
   return OK;
 }
 
@@ -435,14 +469,8 @@ static status collect_functions(struct op_call *c, const struct node *maker) {
 /* The functions of the dataset that is input 0, and the node's own. */
 static status collect_own_functions(struct op_call *c, const struct node *unused) {
   (void)unused;
-  const struct graph *g = c->lw->graph;
-  const struct node *source = c->in[0].maker;
-  bool is_here = c->node->input_count && c->node >= g->nodes.items && c->node < g->nodes.items + g->nodes.count;
-  if (is_here) {
-    const struct node *from = behind_identities(g, c->node->inputs[0].node);
-    TRY(walk_dataset(c, from, 0));
-    source = source ? source : from;
-  }
+  const struct node *source = c->in[0].maker ? c->in[0].maker : maker_of_input(c->lw, c->node, 0);
+  TRY(walk_dataset(c, source, 0));
   return note_functions(c, c->node, source, true);
 }
 
@@ -455,6 +483,18 @@ static void functions_free(struct dataset_functions *all) {
   vec_free(&all->list);
 }
 
+/* The call with those inputs that are values: variables are reached by the functions themselves. */
+static void emit_mover(struct op_call *c, struct flow_node **out) {
+  struct flow_node *n = op_emit(c, FLOW_HOST, true);
+  n->host = c->node->op;
+  n->stateful = true;
+  for (uint32_t i = 0; i < c->in_count; i++)
+    if (c->in[i].value)
+      vec_push(&n->inputs, c->in[i].value);
+  op_host_attrs(c, n);
+  *out = n;
+}
+
 /* A call that moves through datasets, with the functions it may need. */
 static status build_mover(struct op_call *c, status (*collect)(struct op_call *, const struct node *)) {
   struct dataset_functions all = {0}, *outer = c->lw->dataset_functions;
@@ -465,9 +505,8 @@ static status build_mover(struct op_call *c, status (*collect)(struct op_call *,
   if (s == OK)
     s = build_functions(c, &flows);
   c->lw->dataset_functions = outer;
-  if (s == OK)
-    s = op_host(c, HOST_CHANGES, NULL, &n);
   if (s == OK) {
+    emit_mover(c, &n);
     attach_functions(c, n, &all, &flows);
     s = set_components(c, n);
   }
