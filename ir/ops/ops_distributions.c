@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ir/ops/accumulate.h"
-#include "ir/ops/random_source.h"
+#include "ir/ops/random_stream.h"
 
 #define RESERVED 256 /* blocks for each number */
 
@@ -15,50 +15,6 @@ static expr_id bin(struct kb *kb, enum scalar_op op, expr_id a, expr_id b) { ret
 static expr_id mul(struct kb *kb, expr_id a, expr_id b) { return bin(kb, SCALAR_MUL, a, b); }
 static expr_id add(struct kb *kb, expr_id a, expr_id b) { return bin(kb, SCALAR_ADD, a, b); }
 static expr_id sub(struct kb *kb, expr_id a, expr_id b) { return bin(kb, SCALAR_SUB, a, b); }
-
-/* The blocks of one number, and the pairs that were drawn from them. */
-struct stream {
-  struct kb *kb;
-  struct philox philox;
-  expr_id base;
-  uint32_t block;                      /* locals: the next block; what is left of each pair; the pairs */
-  uint32_t normals_left, normals[2];
-  uint32_t uniforms_left, uniforms[2];
-};
-
-static struct stream stream_begin(struct kb *kb, struct philox p, expr_id number) {
-  struct stream s = {.kb = kb, .philox = p};
-  s.base = expr_cast(kb->k, DTYPE_UINT64, kb_mul(kb, number, kb_int(kb, RESERVED)));
-  s.block = kb_local(kb, kb_int(kb, 0));
-  s.normals_left = kb_local(kb, kb_int(kb, 0));
-  s.uniforms_left = kb_local(kb, kb_int(kb, 0));
-  for (int i = 0; i < 2; i++) {
-    s.normals[i] = kb_local(kb, f64(kb, 0));
-    s.uniforms[i] = kb_local(kb, f64(kb, 0));
-  }
-  return s;
-}
-
-static expr_id stream_next(struct stream *s, uint32_t left, const uint32_t *pair, bool normal) {
-  struct kb *kb = s->kb;
-  kb_if(kb, bin(kb, SCALAR_EQ, kb_get(kb, left), kb_int(kb, 0)));
-  expr_id words[4], out[2];
-  philox_block(kb, &s->philox, add(kb, s->base, expr_cast(kb->k, DTYPE_UINT64, kb_get(kb, s->block))), words);
-  for (int i = 0; i < 4; i++)
-    words[i] = kb_get(kb, kb_local(kb, words[i]));
-  if (normal)
-    philox_normals(kb, DTYPE_DOUBLE, words, out);
-  for (int i = 0; i < 2; i++)
-    kb_set(kb, pair[i], normal ? out[i] : philox_uniform(kb, DTYPE_DOUBLE, words[2 * i], words[2 * i + 1]));
-  kb_set(kb, left, kb_int(kb, 2));
-  kb_set(kb, s->block, kb_add(kb, kb_get(kb, s->block), kb_int(kb, 1)));
-  kb_close(kb, 1);
-  kb_set(kb, left, kb_sub(kb, kb_get(kb, left), kb_int(kb, 1)));
-  expr_id first = bin(kb, SCALAR_EQ, kb_get(kb, left), kb_int(kb, 0));
-  return kb_get(kb, kb_local(kb, expr_select(kb->k, first, kb_get(kb, pair[0]), kb_get(kb, pair[1]))));
-}
-static expr_id stream_normal(struct stream *s) { return stream_next(s, s->normals_left, s->normals, true); }
-static expr_id stream_uniform(struct stream *s) { return stream_next(s, s->uniforms_left, s->uniforms, false); }
 
 /* ---- gamma ---- */
 
@@ -70,21 +26,21 @@ static expr_id accepted(struct kb *kb, expr_id u, expr_id x, expr_id v, expr_id 
 }
 
 /* Tries until a pair is taken; the reserve ends it, for parameters that are no numbers. */
-static void draw_gamma(struct stream *s, expr_id alpha, uint32_t out) {
+static void draw_gamma(struct pair_stream *s, expr_id alpha, uint32_t out) {
   struct kb *kb = s->kb;
   expr_id one = f64(kb, 1), below = bin(kb, SCALAR_LT, alpha, one);
   expr_id d = kb_get(kb, kb_local(kb, add(kb, alpha, expr_select(kb->k, below, f64(kb, 2.0 / 3), f64(kb, -1.0 / 3)))));
   expr_id c = kb_get(kb, kb_local(kb, bin(kb, SCALAR_DIV, f64(kb, 1.0 / 3), expr_unary(kb->k, SCALAR_SQRT, d))));
   uint32_t again = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 1));
   kb_while(kb, kb_and(kb, kb_get(kb, again), kb_lt(kb, kb_get(kb, s->block), kb_int(kb, RESERVED))));
-  expr_id x = stream_normal(s), root = kb_get(kb, kb_local(kb, add(kb, one, mul(kb, c, x))));
+  expr_id x = pairs_normal(s), root = kb_get(kb, kb_local(kb, add(kb, one, mul(kb, c, x))));
   kb_if(kb, bin(kb, SCALAR_LT, f64(kb, 0), root));
   expr_id v = kb_get(kb, kb_local(kb, mul(kb, mul(kb, root, root), root)));
-  expr_id u = stream_uniform(s);
+  expr_id u = pairs_uniform(s);
   kb_if(kb, accepted(kb, u, x, v, d));
   kb_set(kb, out, mul(kb, d, v));
   kb_if(kb, below);
-  expr_id b = stream_uniform(s);
+  expr_id b = pairs_uniform(s);
   kb_set(kb, out, mul(kb, kb_get(kb, out), bin(kb, SCALAR_POW, b, bin(kb, SCALAR_DIV, one, alpha))));
   kb_close(kb, 1);
   kb_set(kb, again, expr_int(kb->k, DTYPE_BOOL, 0));
@@ -92,10 +48,10 @@ static void draw_gamma(struct stream *s, expr_id alpha, uint32_t out) {
 }
 
 /* -log(1 - u) for the exponential distribution, which alpha = 1 gives */
-static void draw_gamma_or_exponential(struct stream *s, expr_id alpha, uint32_t out) {
+static void draw_gamma_or_exponential(struct pair_stream *s, expr_id alpha, uint32_t out) {
   struct kb *kb = s->kb;
   kb_if(kb, bin(kb, SCALAR_EQ, alpha, f64(kb, 1)));
-  expr_id u = stream_uniform(s);
+  expr_id u = pairs_uniform(s);
   kb_set(kb, out, expr_unary(kb->k, SCALAR_NEG, expr_unary(kb->k, SCALAR_LOG1P, expr_unary(kb->k, SCALAR_NEG, u))));
   kb_else(kb);
   draw_gamma(s, alpha, out);
@@ -105,13 +61,13 @@ static void draw_gamma_or_exponential(struct stream *s, expr_id alpha, uint32_t 
 /* ---- Poisson ---- */
 
 /* Counts the uniforms whose product stays above e^-rate. */
-static void draw_poisson_small(struct stream *s, expr_id rate, uint32_t out) {
+static void draw_poisson_small(struct pair_stream *s, expr_id rate, uint32_t out) {
   struct kb *kb = s->kb;
   expr_id limit = kb_get(kb, kb_local(kb, expr_unary(kb->k, SCALAR_EXP, expr_unary(kb->k, SCALAR_NEG, rate))));
   uint32_t product = kb_local(kb, f64(kb, 1)), again = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 1));
   kb_set(kb, out, f64(kb, -1));
   kb_while(kb, kb_and(kb, kb_get(kb, again), kb_lt(kb, kb_get(kb, s->block), kb_int(kb, RESERVED))));
-  expr_id u = stream_uniform(s);
+  expr_id u = pairs_uniform(s);
   kb_set(kb, product, mul(kb, kb_get(kb, product), u));
   kb_set(kb, out, add(kb, kb_get(kb, out), f64(kb, 1)));
   kb_set(kb, again, bin(kb, SCALAR_LT, limit, kb_get(kb, product)));
@@ -119,7 +75,7 @@ static void draw_poisson_small(struct stream *s, expr_id rate, uint32_t out) {
 }
 
 /* Hoermann's constants: a, b, the inverse of alpha and v_r. */
-static void draw_poisson_large(struct stream *s, expr_id rate, double highest, uint32_t out) {
+static void draw_poisson_large(struct pair_stream *s, expr_id rate, double highest, uint32_t out) {
   struct kb *kb = s->kb;
   expr_id b = kb_get(kb, kb_local(kb, add(kb, f64(kb, 0.931), mul(kb, f64(kb, 2.53), expr_unary(kb->k, SCALAR_SQRT, rate)))));
   expr_id a = add(kb, f64(kb, -0.059), mul(kb, f64(kb, 0.02483), b)), half = f64(kb, 0.5);
@@ -127,7 +83,7 @@ static void draw_poisson_large(struct stream *s, expr_id rate, double highest, u
   expr_id v_r = sub(kb, f64(kb, 0.9277), bin(kb, SCALAR_DIV, f64(kb, 3.6224), sub(kb, b, f64(kb, 2))));
   uint32_t again = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 1));
   kb_while(kb, kb_and(kb, kb_get(kb, again), kb_lt(kb, kb_get(kb, s->block), kb_int(kb, RESERVED))));
-  expr_id u = sub(kb, stream_uniform(s), half), v = stream_uniform(s);
+  expr_id u = sub(kb, pairs_uniform(s), half), v = pairs_uniform(s);
   expr_id shifted = sub(kb, half, expr_unary(kb->k, SCALAR_ABS, u));
   expr_id slope = add(kb, bin(kb, SCALAR_DIV, mul(kb, f64(kb, 2), a), shifted), b);
   expr_id k = expr_unary(kb->k, SCALAR_FLOOR, add(kb, add(kb, mul(kb, slope, u), rate), f64(kb, 0.43)));
@@ -155,7 +111,7 @@ static double highest_value(enum dtype dtype) {
   }
 }
 
-static void draw_poisson(struct stream *s, expr_id rate, enum dtype dtype, uint32_t out) {
+static void draw_poisson(struct pair_stream *s, expr_id rate, enum dtype dtype, uint32_t out) {
   struct kb *kb = s->kb;
   kb_if(kb, bin(kb, SCALAR_LT, rate, f64(kb, 10)));
   draw_poisson_small(s, rate, out);
@@ -182,7 +138,7 @@ static status draw_all(struct op_call *c, const struct random_source *source, va
     *flat = kb_add(&kb, kb_mul(&kb, *flat, kb_dim(&kb, dims[i])), index[i]);
   }
   struct philox p = random_load(&kb, source, &state);
-  struct stream s = stream_begin(&kb, p, kb_add(&kb, kb_mul(&kb, which, samples), sample));
+  struct pair_stream s = pairs_begin(&kb, p, kb_add(&kb, kb_mul(&kb, which, samples), sample), RESERVED);
   expr_id value = kb_get(&kb, kb_local(&kb, load_as(&kb, DTYPE_DOUBLE, in, &index[outer]).re));
   uint32_t out = kb_local(&kb, f64(&kb, NAN));
   if (poisson)

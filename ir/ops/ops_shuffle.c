@@ -1,4 +1,4 @@
-/* ops_shuffle.c: random choices: RandomShuffle's permutation, Multinomial's classes. */
+/* ops_shuffle.c: random choices: RandomShuffle's permutation, RandomIndexShuffle's places in one, Multinomial's classes. */
 #include <math.h>
 #include <string.h>
 
@@ -64,6 +64,133 @@ status build_random_shuffle(struct op_call *c) {
   at[0] = kb_load(&kb, p, index).re;
   kb_store(&kb, o, index, kb_load(&kb, a, at));
   kb_close(&kb, x.rank);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
+}
+
+/* ---- RandomIndexShuffle: one place of a permutation of [0, max_index], by the block cipher Simon (Beaulieu et al., 2013) ----
+ *
+ * The halves of a block have `width` bits, as few as hold max_index but at least 8; numbers above max_index are enciphered again. */
+
+#define ROUNDS_MAX 64
+
+struct cipher {
+  struct kb *kb;
+  expr_id width, mask; /* u64 */
+};
+static expr_id u64_const(struct kb *kb, uint64_t v) { return expr_int(kb->k, DTYPE_UINT64, (int64_t)v); }
+static expr_id u64_bin(struct kb *kb, enum scalar_op op, expr_id a, expr_id b) { return expr_binary(kb->k, op, a, b); }
+
+static expr_id rotate_word(const struct cipher *c, expr_id x, int by, bool right) {
+  struct kb *kb = c->kb;
+  expr_id there = u64_const(kb, (uint64_t)by), back = u64_bin(kb, SCALAR_SUB, c->width, there);
+  expr_id left = u64_bin(kb, SCALAR_SHL, x, right ? back : there), low = u64_bin(kb, SCALAR_SHR, x, right ? there : back);
+  return u64_bin(kb, SCALAR_AND, u64_bin(kb, SCALAR_OR, left, low), c->mask);
+}
+static expr_id mix(const struct cipher *c, expr_id y, expr_id x, expr_id key) {
+  struct kb *kb = c->kb;
+  expr_id f = u64_bin(kb, SCALAR_AND, rotate_word(c, x, 1, false), rotate_word(c, x, 8, false));
+  f = u64_bin(kb, SCALAR_XOR, f, rotate_word(c, x, 2, false));
+  return kb_get(kb, kb_local(kb, u64_bin(kb, SCALAR_XOR, u64_bin(kb, SCALAR_XOR, y, f), key)));
+}
+static void key_schedule(const struct cipher *c, int rounds, expr_id *keys) {
+  struct kb *kb = c->kb;
+  uint64_t sequence = UINT64_C(0x7369f885192c0ef5);
+  for (int i = 3; i < rounds; i++, sequence >>= 1) {
+    /* the sequence is cut to the width first: bits beyond it are 0 */
+    expr_id inside = u64_bin(kb, SCALAR_LT, u64_const(kb, (uint64_t)(i - 3)), c->width);
+    expr_id z = expr_select(kb->k, inside, u64_const(kb, sequence & 1), u64_const(kb, 0));
+    expr_id k = u64_bin(kb, SCALAR_XOR, u64_bin(kb, SCALAR_AND, u64_const(kb, 0xfffffffc), c->mask), z);
+    k = u64_bin(kb, SCALAR_XOR, k, keys[i - 3]);
+    k = u64_bin(kb, SCALAR_XOR, k, u64_bin(kb, SCALAR_XOR, rotate_word(c, keys[i - 1], 3, true), rotate_word(c, keys[i - 1], 4, true)));
+    keys[i] = kb_get(kb, kb_local(kb, k));
+  }
+}
+
+static expr_id shuffle_index(struct kb *kb, expr_id index, expr_id max, const expr_id seed[3], int rounds) {
+  expr_id one = u64_const(kb, 1), two = u64_const(kb, 2), keys[ROUNDS_MAX];
+  uint32_t bits = kb_local(kb, u64_const(kb, 8));
+  expr_id size = u64_bin(kb, SCALAR_MUL, kb_get(kb, bits), two), above = u64_bin(kb, SCALAR_SHR, u64_bin(kb, SCALAR_SUB, max, one), size);
+  kb_while(kb, kb_and(kb, u64_bin(kb, SCALAR_LT, kb_get(kb, bits), u64_const(kb, 32)), u64_bin(kb, SCALAR_LT, u64_const(kb, 0), above)));
+  kb_set(kb, bits, u64_bin(kb, SCALAR_ADD, kb_get(kb, bits), one));
+  kb_close(kb, 1);
+  struct cipher c = {.kb = kb, .width = kb_get(kb, kb_local(kb, kb_get(kb, bits)))};
+  c.mask = kb_get(kb, kb_local(kb, u64_bin(kb, SCALAR_SUB, u64_bin(kb, SCALAR_SHL, one, c.width), one)));
+  for (int i = 0; i < 3; i++)
+    keys[i] = kb_get(kb, kb_local(kb, u64_bin(kb, SCALAR_AND, seed[i], c.mask)));
+  key_schedule(&c, rounds, keys);
+  uint32_t at = kb_local(kb, index), again = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 1));
+  kb_while(kb, kb_get(kb, again));
+  expr_id left = u64_bin(kb, SCALAR_AND, u64_bin(kb, SCALAR_SHR, kb_get(kb, at), c.width), c.mask);
+  expr_id right = u64_bin(kb, SCALAR_AND, kb_get(kb, at), c.mask);
+  left = kb_get(kb, kb_local(kb, left));
+  right = kb_get(kb, kb_local(kb, right));
+  for (int i = 0; i < rounds; i += 2) {
+    left = mix(&c, left, right, keys[i]);
+    right = mix(&c, right, left, keys[i + 1]);
+  }
+  kb_set(kb, at, u64_bin(kb, SCALAR_OR, u64_bin(kb, SCALAR_SHL, left, c.width), right));
+  kb_set(kb, again, u64_bin(kb, SCALAR_LT, max, kb_get(kb, at)));
+  kb_close(kb, 1);
+  return kb_get(kb, at);
+}
+
+/* index and max_index are scalars or [n], the seed [3] or [n, 3] */
+static status index_shuffle_count(struct op_call *c, const value_id in[3], int *rank, dim *count) {
+  *rank = 0;
+  for (int i = 0; i < 3; i++) {
+    struct flow_value x = *op_value(c, in[i]);
+    int own = i == 1 ? 1 : 0;
+    if (x.rank < own || x.rank > own + 1)
+      return fail(INVALID_ARGUMENT, "index and max_index must be scalars or vectors, the seed [3] or [n, 3]: %s", op_shape_text(c, x.rank, x.dims));
+    if (i == 1)
+      TRY(op_equal_dims(c, x.dims[x.rank - 1], op_dim(c, 3), "Seed must be a vector of size [3] or a matrix of size [n, 3]"));
+    if (x.rank == own)
+      continue;
+    if (*rank)
+      TRY(op_equal_dims(c, *count, x.dims[0], "index, seed and max_index must have the same size"));
+    *rank = 1;
+    *count = x.dims[0];
+  }
+  return OK;
+}
+
+status build_random_index_shuffle(struct op_call *c) {
+  value_id in[3];
+  for (uint32_t i = 0; i < 3; i++)
+    TRY(op_input(c, i, &in[i]));
+  int rank, rounds = (int)node_attr_int(c->node, "rounds", 4);
+  dim count;
+  TRY(index_shuffle_count(c, in, &rank, &count));
+  if (rounds < 4 || rounds % 2 || rounds > ROUNDS_MAX)
+    return fail(rounds > ROUNDS_MAX ? UNIMPLEMENTED : INVALID_ARGUMENT, "%d rounds: it must be an even number, at least 4", rounds);
+  struct flow_value seeds = *op_value(c, in[1]);
+  enum dtype dtype = op_output_dtype(c, 0);
+  struct kb kb;
+  kb_begin(&kb, c, dtype);
+  uint32_t a = kb_in(&kb, in[0]), s = kb_in(&kb, in[1]), m = kb_in(&kb, in[2]), o = kb_out(&kb, dtype, rank, &count);
+  expr_id at[2] = {kb_int(&kb, 0), NO_EXPR}, seed[3], here[2];
+  kb_loops(&kb, LOOP_PAR, rank, &count, at);
+  expr_id index = kb_get(&kb, kb_local(&kb, kb_load_broadcast(&kb, a, rank, at).re)), max = kb_get(&kb, kb_local(&kb, kb_load_broadcast(&kb, m, rank, at).re));
+  if (dtype == DTYPE_INT32 || dtype == DTYPE_INT64) {
+    expr_id wide = expr_cast(kb.k, DTYPE_INT64, index), wide_max = expr_cast(kb.k, DTYPE_INT64, max);
+    kb_check(&kb, kb_lt(&kb, kb_int(&kb, -1), wide), INVALID_ARGUMENT, "index must be >= 0 but was %d", wide, NO_EXPR);
+    kb_check(&kb, kb_lt(&kb, kb_int(&kb, -1), wide_max), INVALID_ARGUMENT, "max_index must be >= 0 but was %d", wide_max, NO_EXPR);
+  }
+  kb_check(&kb, expr_binary(kb.k, SCALAR_LE, index, max), INVALID_ARGUMENT, "max_index must be >= index, but %d < %d",
+           expr_cast(kb.k, DTYPE_INT64, max), expr_cast(kb.k, DTYPE_INT64, index));
+  for (int i = 0; i < 3; i++) {
+    here[0] = at[0];
+    here[seeds.rank - 1] = kb_int(&kb, i);
+    seed[i] = u64_of(&kb, expr_cast(kb.k, DTYPE_UINT32, kb_load(&kb, s, here).re));
+  }
+  uint32_t result = kb_local(&kb, u64_const(&kb, 0));
+  expr_id top = u64_of(&kb, max);
+  kb_if(&kb, u64_bin(&kb, SCALAR_LT, u64_const(&kb, 0), top));
+  kb_set(&kb, result, shuffle_index(&kb, u64_of(&kb, index), top, seed, rounds));
+  kb_close(&kb, 1);
+  kb_store(&kb, o, at, real_element(expr_cast(kb.k, dtype, kb_get(&kb, result))));
+  kb_close(&kb, rank);
   op_set_output(c, 0, kb_value(&kb, o));
   return kb_finish(&kb);
 }
