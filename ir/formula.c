@@ -74,10 +74,14 @@ struct element f_norm(struct formula *f, struct element a) {
 static struct element complex_mul(struct formula *f, struct element a, struct element b) {
   return (struct element){SUB_(MUL_(a.re, b.re), MUL_(a.im, b.im)), ADD_(MUL_(a.re, b.im), MUL_(a.im, b.re))};
 }
+/* The divisor is scaled by its larger part, so that its square neither overflows nor vanishes; by 0 and by infinity it is NaN,
+ * as TensorFlow's is. */
 static struct element complex_div(struct formula *f, struct element a, struct element b) {
-  expr_id norm = ADD_(MUL_(b.re, b.re), MUL_(b.im, b.im));
-  struct element n = complex_mul(f, a, f_conj(f, b));
-  return (struct element){DIV_(n.re, norm), DIV_(n.im, norm)};
+  expr_id scale = bin(f, SCALAR_MAX, un(f, SCALAR_ABS, b.re), un(f, SCALAR_ABS, b.im));
+  struct element s = {DIV_(b.re, scale), DIV_(b.im, scale)};
+  expr_id norm = ADD_(MUL_(s.re, s.re), MUL_(s.im, s.im));
+  struct element n = complex_mul(f, a, f_conj(f, s));
+  return (struct element){DIV_(DIV_(n.re, norm), scale), DIV_(DIV_(n.im, norm), scale)};
 }
 static struct element complex_exp(struct formula *f, struct element a) {
   expr_id e = un(f, SCALAR_EXP, a.re);
