@@ -1,6 +1,4 @@
 /* ops_barrier.c: barriers. Like queues they live in the runtime; what is taken has the shapes that the barrier was made with. */
-#include "ir/lower.h"
-#include "ir/op_rows.h"
 #include "ir/ops/host_call.h"
 
 /* The handle: a scalar whatever the op calls it. All components must have shapes without open sizes. */
