@@ -94,12 +94,25 @@ static status component_shape(struct op_call *c, const struct node *maker, uint3
   return OK;
 }
 
+/* Batches are made of elements of one shape. */
+static status check_has_shapes(const struct node *maker) {
+  const struct attr_value *shapes = node_attr(maker, "shapes");
+  bool whole = shapes && shapes->list.count;
+  for (uint32_t i = 0; whole && i < shapes->list.count; i++)
+    whole = !shapes->list.items[i].shape.unknown_rank;
+  return whole || strncmp(maker->op, "PriorityQueue", 13) == 0
+             ? OK
+             : fail(INVALID_ARGUMENT, "%s's DequeueMany and DequeueUpTo require the components to have specified shapes.", maker->op);
+}
+
 /* DequeueMany and DequeueUpTo have the batch in front; the latter's is known only when it is there. */
 status build_queue_dequeue(struct op_call *c) {
   bool many = strstr(c->node->op, "Many") != NULL, up_to = strstr(c->node->op, "UpTo") != NULL;
   struct flow_node *n;
   dim batch = NO_DIM;
   TRY(read_inputs(c));
+  if ((many || up_to) && c->in[0].maker)
+    TRY(check_has_shapes(c->in[0].maker));
   if (many) {
     dim *e;
     int count;
