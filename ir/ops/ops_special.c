@@ -1,5 +1,5 @@
-/* ops_special.c: special functions of two and three arguments: incomplete gamma and beta, zeta, polygamma. Their series and
- * continued fractions run in a while loop for each element, in double; every loop is bounded. Formulas: Abramowitz and
+/* ops_special.c: special functions of two and three arguments: incomplete gamma (and its derivatives) and beta, zeta, polygamma. Their series
+ * and continued fractions run in a while loop for each element, in double; every loop is bounded. Formulas: Abramowitz and
  * Stegun, chapters 6, 23 and 26; continued fractions by Lentz's method. */
 #include <math.h>
 #include <string.h>
@@ -99,6 +99,76 @@ static num gamma_ratio(struct calc *m, num a, num x, bool upper) {
   return get(m, out);
 }
 
+/* ---- derivatives of the lower function by a ----
+ *
+ * The series and the fraction are differentiated term by term; with the derivative's share of the common factor (log x less digamma) both give
+ * dP/da divided by x^a e^-x / gamma(a), which never overflows. */
+
+static num digamma(struct calc *m, num x) { return f_digamma(&m->kb->f, real_element(x)).re; }
+
+/* Over the factor x^a e^-x / gamma(a). */
+static void series_slope(struct calc *m, num a, num x, uint32_t out) {
+  num one = c_(m, 1), zero = c_(m, 0);
+  uint32_t term = var(m, one), sum = var(m, one), slope = var(m, zero), slopes = var(m, zero), i = var(m, one);
+  num more = or_(m, lt(m, mul(m, get(m, sum), c_(m, EPSILON)), get(m, term)),
+                 lt(m, mul(m, un(m, SCALAR_ABS, get(m, slopes)), c_(m, EPSILON)), un(m, SCALAR_ABS, get(m, slope))));
+  kb_while(m->kb, kb_and(m->kb, more, lt(m, get(m, i), c_(m, TERMS_MAX))));
+  num bottom = add(m, a, get(m, i)), ratio = now(m, div_(m, x, bottom));
+  set(m, slope, mul(m, ratio, sub(m, get(m, slope), div_(m, get(m, term), bottom))));
+  set(m, term, mul(m, get(m, term), ratio));
+  set(m, sum, add(m, get(m, sum), get(m, term)));
+  set(m, slopes, add(m, get(m, slopes), get(m, slope)));
+  set(m, i, add(m, get(m, i), one));
+  kb_close(m->kb, 1);
+  num factor_slope = sub(m, un(m, SCALAR_LOG, x), digamma(m, add(m, a, one)));
+  set(m, out, div_(m, add(m, mul(m, get(m, sum), factor_slope), get(m, slopes)), a));
+}
+
+static void fraction_slope(struct calc *m, num a, num x, uint32_t out) {
+  num one = c_(m, 1), zero = c_(m, 0);
+  uint32_t b = var(m, sub(m, add(m, x, one), a)), c = var(m, c_(m, 1 / TINY)), d = var(m, div_(m, one, away_from_zero(m, get(m, b))));
+  uint32_t dc = var(m, zero), dd = var(m, mul(m, get(m, d), get(m, d))), h = var(m, get(m, d)), dh = var(m, get(m, dd));
+  uint32_t delta = var(m, c_(m, 2)), ddelta = var(m, one), i = var(m, one);
+  num close = c_(m, 8 * EPSILON), off = un(m, SCALAR_ABS, sub(m, get(m, delta), one));
+  num more = or_(m, lt(m, close, off), lt(m, close, un(m, SCALAR_ABS, get(m, ddelta))));
+  kb_while(m->kb, kb_and(m->kb, more, lt(m, get(m, i), c_(m, TERMS_MAX))));
+  num k = get(m, i), an = now(m, mul(m, k, sub(m, a, k))); /* its derivative is k, that of b is -1 */
+  set(m, b, add(m, get(m, b), c_(m, 2)));
+  num bottom_slope = now(m, add(m, sub(m, mul(m, k, get(m, d)), one), mul(m, an, get(m, dd))));
+  set(m, d, div_(m, one, away_from_zero(m, add(m, mul(m, an, get(m, d)), get(m, b)))));
+  set(m, dd, un(m, SCALAR_NEG, mul(m, mul(m, get(m, d), get(m, d)), bottom_slope)));
+  num top = now(m, sub(m, k, mul(m, an, div_(m, get(m, dc), get(m, c)))));
+  set(m, dc, sub(m, div_(m, top, get(m, c)), one));
+  set(m, c, away_from_zero(m, add(m, get(m, b), div_(m, an, get(m, c)))));
+  set(m, delta, mul(m, get(m, c), get(m, d)));
+  set(m, ddelta, add(m, mul(m, get(m, dc), get(m, d)), mul(m, get(m, c), get(m, dd))));
+  set(m, dh, add(m, mul(m, get(m, dh), get(m, delta)), mul(m, get(m, h), get(m, ddelta))));
+  set(m, h, mul(m, get(m, h), get(m, delta)));
+  set(m, i, add(m, k, one));
+  kb_close(m->kb, 1);
+  num factor_slope = sub(m, un(m, SCALAR_LOG, x), digamma(m, a));
+  set(m, out, un(m, SCALAR_NEG, add(m, mul(m, get(m, h), factor_slope), get(m, dh))));
+}
+
+/* IgammaGradA: dP/da; RandomGammaGrad (sample): -(dP/da) / (dP/dx), by how much a number drawn for a moves with a. */
+static num gamma_slope(struct calc *m, num a, num x, bool sample) {
+  uint32_t out = var(m, c_(m, NAN));
+  num zero = c_(m, 0), infinite = c_(m, INFINITY), at_zero = eq(m, x, zero);
+  num good = kb_and(m->kb, kb_and(m->kb, lt(m, zero, a), bin(m, SCALAR_LE, zero, x)), eq(m, a, a));
+  kb_if(m->kb, good);
+  kb_if(m->kb, or_(m, at_zero, or_(m, eq(m, x, infinite), eq(m, a, infinite))));
+  set(m, out, pick(m, eq(m, x, infinite), c_(m, -0.0), zero));
+  kb_else(m->kb);
+  kb_if(m->kb, kb_and(m->kb, lt(m, c_(m, 1), x), lt(m, a, x)));
+  fraction_slope(m, a, x, out);
+  kb_else(m->kb);
+  series_slope(m, a, x, out);
+  kb_close(m->kb, 1);
+  set(m, out, sample ? un(m, SCALAR_NEG, mul(m, get(m, out), x)) : mul(m, get(m, out), gamma_factor(m, a, x)));
+  kb_close(m->kb, 2);
+  return get(m, out);
+}
+
 /* ---- zeta of Hurwitz ---- */
 
 #define DIRECT 12 /* terms that are added one by one, before the series of Euler and Maclaurin */
@@ -130,9 +200,10 @@ static num zeta_sum(struct calc *m, num x, num q) {
 static num zeta(struct calc *m, num x, num q) {
   num one = c_(m, 1), zero = c_(m, 0);
   uint32_t out = var(m, c_(m, NAN));
-  num low = bin(m, SCALAR_LE, q, zero), pole = kb_and(m->kb, low, whole(m, q));
-  num defined = or_(m, lt(m, zero, q), kb_and(m->kb, low, whole(m, x)));
-  kb_if(m->kb, or_(m, eq(m, x, one), kb_and(m->kb, lt(m, one, x), pole)));
+  num low = bin(m, SCALAR_LE, q, zero), pole = kb_and(m->kb, low, whole(m, q)), half = mul(m, x, c_(m, 0.5));
+  num defined = or_(m, lt(m, zero, q), kb_and(m->kb, kb_and(m->kb, low, whole(m, x)), un(m, SCALAR_NOT, pole)));
+  num even_pole = kb_and(m->kb, pole, whole(m, half)); /* of odd order there is no limit */
+  kb_if(m->kb, or_(m, eq(m, x, one), kb_and(m->kb, lt(m, one, x), even_pole)));
   set(m, out, c_(m, INFINITY));
   kb_else(m->kb);
   kb_if(m->kb, kb_and(m->kb, lt(m, one, x), defined));
@@ -199,6 +270,8 @@ static num beta_ratio(struct calc *m, num a, num b, num x) {
 static num special(struct calc *m, const char *op, const num *in) {
   if (strcmp(op, "Igamma") == 0 || strcmp(op, "Igammac") == 0)
     return gamma_ratio(m, in[0], in[1], op[6] == 'c');
+  if (strcmp(op, "IgammaGradA") == 0 || strcmp(op, "RandomGammaGrad") == 0)
+    return gamma_slope(m, in[0], in[1], op[0] == 'R');
   if (strcmp(op, "Zeta") == 0)
     return zeta(m, in[0], in[1]);
   if (strcmp(op, "Polygamma") == 0)
