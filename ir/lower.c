@@ -141,6 +141,29 @@ struct bound *frame_outputs(struct lower *lw, struct frame *fr, uint32_t node) {
   return fr->bound[node];
 }
 
+/* The builder must know an integer that the step computes: where it is an axis, every value that it can have is tried. */
+static status try_axes(struct op_call *c, status failed) {
+  static const struct {
+    const char *argument;
+    int more; /* axes than the inputs have */
+  } axes[] = {{"axis", 0}, {"dim", 1}, {"concat_dim", 0}, {"split_dim", 0}, {"dimension", 0}};
+  for (size_t a = 0; a < sizeof axes / sizeof *axes; a++) {
+    uint32_t input = op_arg_index(c, axes[a].argument);
+    if (input == UINT32_MAX || input >= c->in_count || c->in[input].value != c->lw->wants_value)
+      continue;
+    int rank = 0;
+    for (uint32_t i = 0; i < c->in_count; i++) {
+      value_id v = c->in[i].value;
+      int own = i != input && v ? op_value(c, v)->rank : 0;
+      rank = own > rank ? own : rank;
+    }
+    if (strcmp(c->node->op, "GatherV2") == 0 && c->in[0].value)
+      rank = op_value(c, c->in[0].value)->rank;
+    return lower_for_each_axis(c, input, rank + axes[a].more);
+  }
+  return failed;
+}
+
 static status call_node(struct op_call *c, struct frame *fr, uint32_t index) {
   const struct node *node = c->node;
   if (node->def == NULL)
@@ -149,7 +172,9 @@ static status call_node(struct op_call *c, struct frame *fr, uint32_t index) {
   if (!c->row)
     return fail(UNIMPLEMENTED, "op not supported");
   (void)fr, (void)index;
-  return c->row->build(c);
+  c->lw->wants_value = NO_VALUE;
+  status s = c->row->build(c);
+  return s == UNIMPLEMENTED && c->lw->wants_value ? try_axes(c, s) : s;
 }
 
 /* The conditions of the node, from its inputs and controls. True: it never runs, and so nothing that needs it. */

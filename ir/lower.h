@@ -72,6 +72,7 @@ struct lower {
   bool assumed;               /* sizes that meet in a broadcast were taken for equal (lower_broadcast.c) */
   bool broadcasts;            /* nothing is assumed of them: a variant */
   VEC(struct met_dims) met;
+  value_id wants_value;       /* a builder failed because it must know the elements of this value; 0: none */
   bool wants_length;          /* lowering failed because a shape has an unknown number of elements */
   uint32_t feed_symbols;      /* symbols below this are sizes of feeds: known when the step starts */
   uint32_t branch_symbols;    /* in a branch: symbols below this are known outside of it too */

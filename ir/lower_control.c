@@ -59,15 +59,9 @@ struct region {
   uint32_t first_symbol;  /* symbols from here on were made inside */
 };
 
-/* What a region computes from its arguments: a library function, or a little more than one. */
-struct region_body {
-  const struct attr_func *function;
-  status (*build)(struct op_call *inner, const struct attr_func *function, const struct bound *args, uint32_t arg_count, struct bound *rets,
-                  uint32_t ret_count);
-};
-
-static status call_function(struct op_call *inner, const struct attr_func *f, const struct bound *args, uint32_t arg_count,
+static status call_function(struct op_call *inner, const void *function, const struct bound *args, uint32_t arg_count,
                             struct bound *rets, uint32_t ret_count) {
+  const struct attr_func *f = function;
   return lower_body(inner, f->name, f->attrs, f->attr_count, args, arg_count, rets, ret_count);
 }
 
@@ -128,7 +122,7 @@ static status build_region(struct op_call *c, struct region_body body, bool loop
   lw->flow = out->flow;
   if (lw->region_depth++ == 0)
     lw->outer_symbols = dims_symbol_count(lw->dims);
-  status s = body.build(&inner, body.function, args, in_count, out->rets, ret_count);
+  status s = body.build(&inner, body.self, args, in_count, out->rets, ret_count);
   for (uint32_t i = 0; i < ret_count && s == OK; i++) {
     value_id v = NO_VALUE;
     struct op_call read = {.lw = lw, .node = c->node, .in = &out->rets[i], .in_count = 1};
@@ -249,8 +243,8 @@ static status inline_branch(struct op_call *c, const struct attr_func *f) {
   return s;
 }
 
-static status build_branches(struct op_call *c, value_id choice, const struct attr_func *const *functions, uint32_t count) {
-  struct region *regions = ARENA_ARRAY(c->lw->arena, struct region, count);
+/* The regions of branches over c->in from 1 on. */
+static status build_regions(struct op_call *c, const struct region_body *bodies, uint32_t count, struct region *regions) {
   struct flow_value *shapes = ARENA_ARRAY(c->lw->arena, struct flow_value, c->in_count + 1);
   for (uint32_t i = 1; i < c->in_count; i++)
     if (c->in[i].value) {
@@ -259,12 +253,31 @@ static status build_branches(struct op_call *c, value_id choice, const struct at
         shapes[i - 1].data = NULL;
     }
   uint32_t outside = c->lw->branch_symbols;
-  for (uint32_t b = 0; b < count; b++) {
+  status s = OK;
+  for (uint32_t b = 0; b < count && s == OK; b++) {
     c->lw->branch_symbols = dims_symbol_count(c->lw->dims);
-    TRY(build_region(c, (struct region_body){functions[b], call_function}, false, c->in + 1, c->in_count - 1, shapes, c->out_count, &regions[b]));
+    s = build_region(c, bodies[b], false, c->in + 1, c->in_count - 1, shapes, c->out_count, &regions[b]);
   }
   c->lw->branch_symbols = outside;
+  return s;
+}
+
+status lower_branches(struct op_call *c, value_id choice, const struct region_body *bodies, uint32_t count) {
+  struct region *regions = ARENA_ARRAY(c->lw->arena, struct region, count);
+  TRY(build_regions(c, bodies, count, regions));
   return emit_if(c, choice, regions, count);
+}
+
+status lower_branch_trial(struct op_call *c, const struct region_body *body) {
+  struct region region;
+  return build_regions(c, body, 1, &region);
+}
+
+static status build_branches(struct op_call *c, value_id choice, const struct attr_func *const *functions, uint32_t count) {
+  struct region_body *bodies = ARENA_ARRAY(c->lw->arena, struct region_body, count);
+  for (uint32_t b = 0; b < count; b++)
+    bodies[b] = (struct region_body){functions[b], call_function};
+  return lower_branches(c, choice, bodies, count);
 }
 
 status build_if(struct op_call *c) {
@@ -408,7 +421,7 @@ static status function_attr(struct op_call *c, const char *name, const struct at
 }
 
 status build_while(struct op_call *c) {
-  const struct attr_func *cond, *body;
+  const struct attr_func *cond = NULL, *body = NULL;
   TRY(function_attr(c, "cond", &cond));
   TRY(function_attr(c, "body", &body));
   return build_loop(c, (struct region_body){cond, call_function}, (struct region_body){body, call_function},
@@ -425,14 +438,14 @@ static struct element for_next(struct formula *f, struct element i, struct eleme
   return ADD(i, delta);
 }
 
-static status for_condition(struct op_call *inner, const struct attr_func *f, const struct bound *args, uint32_t arg_count,
+static status for_condition(struct op_call *inner, const void *f, const struct bound *args, uint32_t arg_count,
                             struct bound *rets, uint32_t ret_count) {
   (void)f, (void)arg_count, (void)ret_count;
   const value_id in[] = {args[0].value, args[1].value, args[2].value};
   return op_map(inner, in, 3, DTYPE_BOOL, for_continues, &rets[0].value);
 }
 
-static status for_body(struct op_call *inner, const struct attr_func *f, const struct bound *args, uint32_t arg_count,
+static status for_body(struct op_call *inner, const void *f, const struct bound *args, uint32_t arg_count,
                        struct bound *rets, uint32_t ret_count) {
   struct bound *given = ARENA_ARRAY(inner->lw->arena, struct bound, arg_count);
   given[0] = args[0];
@@ -465,7 +478,7 @@ static status check_for(struct op_call *c) {
 }
 
 status build_for(struct op_call *c) {
-  const struct attr_func *body;
+  const struct attr_func *body = NULL;
   TRY(function_attr(c, "body", &body));
   TRY(check_for(c));
   for (uint32_t i = 3; i < c->in_count; i++)

@@ -35,6 +35,19 @@ status loops_lower_scope(struct lower *lw, struct frame *fr, const uint32_t *ord
 /* The needed nodes of the frame's graph, in order. */
 status frame_lower_nodes(struct lower *lw, struct frame *fr, const uint32_t *order, const bool *needed);
 
+/* What a region computes from its arguments. */
+struct region_body {
+  const void *self;
+  status (*build)(struct op_call *inner, const void *self, const struct bound *args, uint32_t arg_count, struct bound *rets,
+                  uint32_t ret_count);
+};
+/* lower_control.c: an `if` over the number `choice` with these branches: its captures are c->in from 1 on, its results c->out. */
+status lower_branches(struct op_call *c, value_id choice, const struct region_body *bodies, uint32_t count);
+/* Whether such a branch can be lowered: what it makes is thrown away. */
+status lower_branch_trial(struct op_call *c, const struct region_body *body);
+/* lower_choice.c: the call for each value that the axis, input `input`, can have in -count .. count-1. */
+status lower_for_each_axis(struct op_call *c, uint32_t input, int64_t count);
+
 /* lower_function.c: lowers the body of a library function in place of the call: inputs are the call's, outputs are set. */
 status lower_call_function(struct op_call *c, const char *function, const struct attr *attrs, uint32_t attr_count);
 /* The body of a function in the flow that is being built: what its arguments are bound to, what its results became. Effects of

@@ -21,6 +21,7 @@ struct loop {
 struct loops {
   VEC(struct loop) items; /* items[0]: outside of all */
   uint32_t *of;           /* per node */
+  bool *plain;            /* per node: of a frame that does not turn: Enter and Exit only hand on */
 };
 
 static bool is_op(const struct node *n, const char *name) {
@@ -72,6 +73,27 @@ static void note_structure(struct loops *l, const struct graph *g, uint32_t id) 
         vec_push(&loop->merges, id);
 }
 
+/* Frames without a LoopCond and without loop variables are no loops: their nodes belong to the loop around. */
+static void dissolve_plain(struct loops *l, struct arena *arena, const struct graph *g) {
+  l->plain = ARENA_ARRAY(arena, bool, g->nodes.count + 1);
+  for (uint32_t f = 1; f < l->items.count; f++) {
+    struct loop *loop = &l->items.items[f];
+    if (loop->condition != NO_NODE || loop->merges.count)
+      continue;
+    for (uint32_t i = 0; i < g->nodes.count; i++) {
+      if (l->of[i] == f) {
+        l->plain[i] = is_op(&g->nodes.items[i], "Enter");
+        l->of[i] = loop->parent;
+      }
+    }
+    for (uint32_t i = 0; i < loop->exits.count; i++)
+      l->plain[loop->exits.items[i]] = true;
+    for (uint32_t i = 1; i < l->items.count; i++)
+      if (l->items.items[i].parent == f)
+        l->items.items[i].parent = loop->parent;
+  }
+}
+
 status loops_find(struct lower *lw, const struct graph *g, const uint32_t *order, struct loops **out) {
   bool any = false;
   for (uint32_t i = 0; i < g->nodes.count; i++)
@@ -100,6 +122,7 @@ status loops_find(struct lower *lw, const struct graph *g, const uint32_t *order
     note_structure(l, g, id);
   }
   free(seen);
+  dissolve_plain(l, lw->arena, g);
   *out = l;
   return OK;
 }
@@ -172,7 +195,7 @@ static status visit_node(struct walk *w, uint32_t id) {
     return child ? visit_loop(w, child) : OK;
   }
   w->state[id] = 1;
-  if (is_op(n, "Exit")) {
+  if (is_op(n, "Exit") && !l->plain[id]) {
     w->state[id] = 2;
     uint32_t child = child_of(l, w->fr->scope, l->of[n->inputs[0].node]);
     return child ? visit_loop(w, child) : OK;
@@ -193,7 +216,7 @@ status loops_lower_scope(struct lower *lw, struct frame *fr, const uint32_t *ord
   status s = OK;
   for (uint32_t i = 0; i < fr->graph->nodes.count && s == OK; i++) {
     uint32_t id = order[i];
-    if (needed[id] && is_within(fr->loops, fr->loops->of[id], fr->scope) && !(fr->loops->of[id] == fr->scope && fr->scope && is_structure(&fr->graph->nodes.items[id])))
+    if (needed[id] && is_within(fr->loops, fr->loops->of[id], fr->scope) && !(fr->loops->of[id] == fr->scope && fr->scope && !fr->loops->plain[id] && is_structure(&fr->graph->nodes.items[id])))
       s = visit_node(&w, id);
   }
   free(w.state);
@@ -519,8 +542,14 @@ static status lower_loop(struct lower *lw, struct frame *fr, uint32_t index, con
   return OK;
 }
 
-/* These ops mean nothing by themselves: whoever gets here has found one outside of a whole loop. */
+/* These ops mean nothing by themselves: whoever gets here has found one outside of a whole loop, or in a frame that does not turn,
+ * where they hand on what comes. */
+status build_identity(struct op_call *c); /* of ops.def, as this */
+
 status build_loop_part(struct op_call *c) {
-  (void)c;
+  const struct frame *fr = c->lw->frame;
+  uint32_t id = (uint32_t)(c->node - fr->graph->nodes.items);
+  if (fr->loops && fr->loops->plain[id])
+    return build_identity(c);
   return fail(INVALID_ARGUMENT, "is no part of a loop with Enter, Merge, LoopCond, Switch and Exit");
 }

@@ -229,8 +229,10 @@ status op_const_ints(struct op_call *c, value_id id, const char *what, int64_t *
   TRY(op_known_elements(c, id, &d, count));
   *out = ARENA_ARRAY(c->lw->arena, int64_t, *count + 1);
   for (int i = 0; i < *count; i++)
-    if (d[i] == NO_DIM || !dim_is_const(c->lw->dims, d[i], &(*out)[i]))
+    if (d[i] == NO_DIM || !dim_is_const(c->lw->dims, d[i], &(*out)[i])) {
+      c->lw->wants_value = id;
       return fail(UNIMPLEMENTED, "%s must be known while compiling", what);
+    }
   return OK;
 }
 
