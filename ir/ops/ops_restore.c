@@ -31,6 +31,22 @@ static bool passes_shape(const char *op) {
   return strcmp(op, "Identity") == 0 || strcmp(op, "Cast") == 0 || strcmp(op, "StopGradient") == 0 || strcmp(op, "Snapshot") == 0;
 }
 
+/* What a table imports: a vector of keys, and for each the value's shape. Keys of a dense table may have any rank. */
+static bool table_shape(const struct op_call *c, const struct node *import, uint32_t input, struct attr_shape *out) {
+  const struct node *table = &c->lw->frame->graph->nodes.items[import->inputs[0].node];
+  const struct attr_value *value = table->def ? node_attr(table, "value_shape") : NULL;
+  bool dense = strncmp(table->op, "MutableDense", 12) == 0;
+  int rank = 1 + (input == 2 && value && value->kind == ATTR_SHAPE ? value->shape.rank : 0);
+  if (strncmp(import->op, "LookupTableImport", 17) != 0 || input < 1 || input > 2 || dense || rank > LIMIT_RANK)
+    return false;
+  int64_t *dims = ARENA_ARRAY(c->lw->arena, int64_t, LIMIT_RANK);
+  dims[0] = -1;
+  for (int i = 1; i < rank; i++)
+    dims[i] = value->shape.dims[i - 1];
+  *out = (struct attr_shape){.rank = rank, .dims = dims};
+  return true;
+}
+
 /* Whether some reader of the output says its shape. */
 static bool wanted_shape(const struct op_call *c, struct edge from, int depth, struct attr_shape *out) {
   const struct graph *g = c->lw->frame->graph;
@@ -41,6 +57,8 @@ static bool wanted_shape(const struct op_call *c, struct edge from, int depth, s
         continue;
       bool assigns = strcmp(node->op, "Assign") == 0 || strcmp(node->op, "AssignVariableOp") == 0;
       if (assigns && k == 1 && variable_shape(c, node->inputs[0], out))
+        return true;
+      if (table_shape(c, node, k, out))
         return true;
       if (passes_shape(node->op) && wanted_shape(c, (struct edge){i, 0}, depth + 1, out))
         return true;
