@@ -49,6 +49,9 @@ static status check_channel_vector(struct op_call *c, const struct norm *n, valu
 
 static struct element as_count(struct kb *kb, enum dtype dtype, expr_id n) { return real_element(expr_cast(kb->k, dtype, n)); }
 
+/* Whether x is known to have elements; of an empty one the statistics are NaN. */
+static bool has_elements(struct op_call *c, const struct norm *n) { return dim_less(c->lw->dims, op_dim(c, 0), n->rest) == 1; }
+
 /* Mean and variance of each channel; running: what the caller keeps (unbiased, averaged with the old ones). */
 static status batch_statistics(struct op_call *c, const struct norm *n, value_id x, const value_id old[2], value_id mean[2],
                                value_id variance[2]) {
@@ -80,6 +83,9 @@ static status batch_statistics(struct op_call *c, const struct norm *n, value_id
     struct element previous = f_binary(f, SCALAR_MUL, f_const(f, 1 - n->factor), kb_load(&kb, before[i], &ch));
     kept[i] = f_binary(f, SCALAR_ADD, previous, f_binary(f, SCALAR_MUL, f_const(f, n->factor), kept[i]));
   }
+  expr_id empty = expr_binary(kb.k, SCALAR_EQ, kb_dim(&kb, n->rest), kb_int(&kb, 0));
+  for (int i = 0; i < 2 && !has_elements(c, n); i++)
+    kept[i] = f_select(f, real_element(empty), f_nan(f), kept[i]);
   kb_store(&kb, out[0], &ch, acc_get(&kb, &m));
   kb_store(&kb, out[1], &ch, biased);
   kb_store(&kb, out[2], &ch, kept[0]);
@@ -121,6 +127,21 @@ static value_id dummy_reserve(struct op_call *c, enum dtype dtype, int rank) {
   return op_constant(c, dtype, rank, &none, zero);
 }
 
+/* The given statistics as an output: NaN when x is empty. */
+static status given_statistics(struct op_call *c, const struct norm *n, value_id v, value_id *out) {
+  *out = v;
+  if (has_elements(c, n))
+    return OK;
+  struct kb kb;
+  kb_begin(&kb, c, n->stat);
+  uint32_t a = kb_in(&kb, v), o = kb_out(&kb, n->stat, 1, &n->channels);
+  expr_id ch = kb_for_dim(&kb, LOOP_PAR, n->channels), empty = expr_binary(kb.k, SCALAR_EQ, kb_dim(&kb, n->rest), kb_int(&kb, 0));
+  kb_store(&kb, o, &ch, f_select(&kb.f, real_element(empty), f_nan(&kb.f), kb_load(&kb, a, &ch)));
+  kb_close(&kb, 1);
+  *out = kb_value(&kb, o);
+  return kb_finish(&kb);
+}
+
 status build_fused_batch_norm(struct op_call *c) {
   value_id in[5];
   struct norm n;
@@ -136,6 +157,8 @@ status build_fused_batch_norm(struct op_call *c) {
   value_id mean[2] = {in[3], in[3]}, variance[2] = {in[4], in[4]}, y;
   if (n.training)
     TRY(batch_statistics(c, &n, in[0], &in[3], mean, variance));
+  TRY(n.training ? OK : given_statistics(c, &n, in[3], &mean[1]));
+  TRY(n.training ? OK : given_statistics(c, &n, in[4], &variance[1]));
   TRY(normalize(c, &n, in[0], in[1], in[2], mean[0], variance[0], &y));
   op_set_output(c, 0, y);
   op_set_output(c, 1, mean[1]);
