@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ir/ops/accumulate.h"
+#include "ir/ops/arrange.h"
 
 typedef struct element pixel[3];
 
@@ -67,6 +68,15 @@ static void formula_saturation(struct formula *f, const pixel in, struct element
   hsv_to_rgb(f, hsv, out);
 }
 
+/* TensorFlow has two codes for this: one of the adjustments, one of the colour spaces. */
+static status three_channels(struct op_call *c, dim channels, status code) {
+  struct kb guard;
+  guard_begin(&guard, c);
+  expr_id n = kb_dim(&guard, channels);
+  kb_check(&guard, kb_eq(&guard, n, kb_int(&guard, 3)), code, "input must have 3 channels but instead has %d channels", n, NO_EXPR);
+  return guard_finish(&guard);
+}
+
 static status map_pixels(struct op_call *c, pixel_formula formula, int rank_min) {
   value_id v, vp = NO_VALUE;
   TRY(op_input(c, 0, &v));
@@ -75,7 +85,7 @@ static status map_pixels(struct op_call *c, pixel_formula formula, int rank_min)
   struct flow_value x = *op_value(c, v);
   if (x.rank < rank_min)
     return fail(INVALID_ARGUMENT, "input must be at least %d-D, got shape%s", rank_min, op_shape_text(c, x.rank, x.dims));
-  TRY(op_equal_dims(c, x.dims[x.rank - 1], op_dim(c, 3), "input must have 3 channels"));
+  TRY(three_channels(c, x.dims[x.rank - 1], vp ? INVALID_ARGUMENT : FAILED_PRECONDITION));
   struct kb kb;
   kb_begin(&kb, c, sum_dtype(x.dtype));
   uint32_t a = kb_in(&kb, v), b = vp ? kb_in(&kb, vp) : 0, o = kb_out(&kb, x.dtype, x.rank, x.dims);
@@ -94,7 +104,7 @@ static status map_pixels(struct op_call *c, pixel_formula formula, int rank_min)
   }
   kb_close(&kb, x.rank - 1);
   op_set_output(c, 0, kb_value(&kb, o));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 status build_rgb_to_hsv(struct op_call *c) { return map_pixels(c, formula_to_hsv, 1); }
 status build_hsv_to_rgb(struct op_call *c) { return map_pixels(c, formula_to_rgb, 1); }
@@ -139,5 +149,5 @@ status build_adjust_contrast(struct op_call *c) {
   store_as(&kb, o, index, e);
   kb_close(&kb, rank);
   op_set_output(c, 0, kb_value(&kb, o));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
