@@ -46,19 +46,8 @@ static void store_at(struct kb *kb, value_id v, uint32_t out, int axis, dim offs
   kb_close(kb, x.rank);
 }
 
-status build_concat(struct op_call *c) {
-  value_id *values, axis_value;
-  int count, axis;
-  TRY(read_values(c, "values", &count, &values));
-  uint32_t axis_input = op_arg_index(c, "axis");
-  TRY(op_input(c, axis_input == UINT32_MAX ? op_arg_index(c, "concat_dim") : axis_input, &axis_value));
+static status concat_along(struct op_call *c, const value_id *values, int count, int axis) {
   struct flow_value first = *op_value(c, values[0]);
-  int64_t wanted;
-  TRY(op_const_int(c, axis_value, "the axis of a concatenation", &wanted));
-  if (wanted < -first.rank || wanted >= first.rank)
-    return fail(INVALID_ARGUMENT, "ConcatOp : Expected concatenating dimensions in the range [%d, %d), but got %lld",
-                -first.rank, first.rank, (long long)wanted);
-  axis = (int)(wanted < 0 ? wanted + first.rank : wanted);
   dim dims[LIMIT_RANK], total = first.dims[axis];
   memcpy(dims, first.dims, sizeof dims);
   for (int i = 1; i < count; i++) {
@@ -80,6 +69,45 @@ status build_concat(struct op_call *c) {
   }
   op_set_output(c, 0, kb_value(&kb, out));
   return kb_finish_guarded(&kb);
+}
+
+status build_concat(struct op_call *c) {
+  value_id *values, axis_value;
+  int count, axis;
+  TRY(read_values(c, "values", &count, &values));
+  uint32_t axis_input = op_arg_index(c, "axis");
+  TRY(op_input(c, axis_input == UINT32_MAX ? op_arg_index(c, "concat_dim") : axis_input, &axis_value));
+  struct flow_value first = *op_value(c, values[0]);
+  int64_t wanted;
+  TRY(op_const_int(c, axis_value, "the axis of a concatenation", &wanted));
+  if (wanted < -first.rank || wanted >= first.rank)
+    return fail(INVALID_ARGUMENT, "ConcatOp : Expected concatenating dimensions in the range [%d, %d), but got %lld",
+                -first.rank, first.rank, (long long)wanted);
+  axis = (int)(wanted < 0 ? wanted + first.rank : wanted);
+  return concat_along(c, values, count, axis);
+}
+
+/* Rows that are there already, one from each input. */
+status build_parallel_concat(struct op_call *c) {
+  value_id *values;
+  int count;
+  const struct attr_value *a = node_attr(c->node, "shape");
+  TRY(read_values(c, "values", &count, &values));
+  if (!a || a->kind != ATTR_SHAPE || a->shape.unknown_rank)
+    return fail(INVALID_ARGUMENT, "shape attr must be fully defined.");
+  for (int i = 0; i < count; i++) {
+    struct flow_value x = *op_value(c, values[i]);
+    if (x.rank < 1)
+      return fail(INVALID_ARGUMENT, "The rank of all input shapes must be greater than 0, but input %d had rank 0.", i);
+    if (x.rank != a->shape.rank)
+      return fail(INVALID_ARGUMENT, "Shapes must be equal rank, but are %d and %d", x.rank, a->shape.rank);
+    TRY(op_equal_dims(c, x.dims[0], op_dim(c, 1), "Size of first dimension must be 1."));
+    for (int d = 1; d < x.rank; d++)
+      TRY(op_equal_dims(c, x.dims[d], op_dim(c, a->shape.dims[d]), "From merging shapes with other shapes."));
+  }
+  if (a->shape.dims[0] != count)
+    return fail(INVALID_ARGUMENT, "0th dimension of value = %lld must be that of %d inputs", (long long)a->shape.dims[0], count);
+  return concat_along(c, values, count, 0);
 }
 
 /* Shapes agree except along the axis; output i is the offset of input i there. */
