@@ -507,9 +507,8 @@ status host_list_zeros(struct host_call *call) {
     if (!list->items[i])
       continue;
     TRY(tensor_has_objects(list->items[i]) ? objects_zeros(list->items[i], &zero)
-                                           : tensor_zeros(list->items[i]->dtype, &list->items[i]->shape, &zero));
-    tensor_release(list->items[i]);
-    list->items[i] = zero; /* of the element's own dtype: an optional's components differ */
+                                           : tensor_zeros(list->dtype, &list->items[i]->shape, &zero));
+    TRY(list_set(list, i, zero));
   }
   return OK;
 }
