@@ -36,6 +36,7 @@ struct object_shapes {
   uint32_t count;
   struct flow_value *values;
   const struct node **makers; /* of each that is an object itself (a list of lists), or NULL */
+  bool said;                  /* what `values` has is what the maker says; no element has come yet */
   bool varies;                /* of a stack: what is pushed is not always the same */
   const dim *declared;    /* of a tensor list: the sizes that it was made with (-1: open), where they are known while compiling */
   int declared_rank;

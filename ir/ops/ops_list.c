@@ -38,12 +38,25 @@ static void note_element(struct op_call *c, const struct node *maker, const stru
   if (!o)
     return;
   struct flow_value element = lasting_shape(c, x, rows);
+  if (o->count && o->said && o->values->rank == element.rank) { /* the first element fills in what was left open */
+    for (int d = 0; d < element.rank; d++)
+      if (o->values->dims[d] == NO_DIM)
+        o->values->dims[d] = element.dims[d];
+    o->said = false;
+    return;
+  }
   if (o->count) {
     join_element(c, o->values, &element);
     return;
   }
   o->values = ARENA_ARRAY(c->lw->arena, struct flow_value, KEYED_MAX + 1);
   o->values[o->count++] = element;
+}
+
+/* What the maker says of all elements. */
+static void note_said(struct op_call *c, const struct flow_value *x) {
+  note_element(c, c->node, x, false);
+  lower_object(c->lw, c->node)->said = true;
 }
 
 /* The element that an index input says; -1 where it is not known while compiling. */
@@ -91,7 +104,7 @@ static void note_attr(struct op_call *c, const char *name) {
   struct flow_value x = {.rank = a->shape.rank};
   for (int d = 0; d < x.rank; d++)
     x.dims[d] = a->shape.dims[d] < 0 ? NO_DIM : op_dim(c, a->shape.dims[d]);
-  note_element(c, c->node, &x, false);
+  note_said(c, &x);
 }
 
 /* The element shape that an input says: a vector of sizes, -1 where one is not known; a scalar says nothing. */
@@ -394,7 +407,7 @@ status build_list_new(struct op_call *c) {
   c->out[0].maker = c->node;
   note_declared(c, 0);
   if (shape_of_input(c, 0, &said))
-    note_element(c, c->node, &said, false);
+    note_said(c, &said);
   return OK;
 }
 
