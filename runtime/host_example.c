@@ -7,8 +7,8 @@
 
 #include "base/vec.h"
 #include "base/wire.h"
+#include "runtime/example_values.h"
 #include "runtime/host.h"
-#include "runtime/string_output.h"
 
 enum feature_kind { FEATURE_SPARSE, FEATURE_DENSE, FEATURE_RAGGED };
 
@@ -38,71 +38,17 @@ struct parse {
 
 /* ---- reading ---- */
 
-/* Values in a list, packed or not; -1: it is damaged. */
-static int64_t list_count(struct wire list, enum dtype dtype) {
-  struct wire_field field;
-  int64_t count = 0;
-  uint64_t value;
-  while (wire_next(&list, &field)) {
-    if (field.number != 1)
-      continue;
-    if (dtype == DTYPE_STRING) {
-      count += field.type == WIRE_BYTES;
-    } else if (field.type != WIRE_BYTES) {
-      count++;
-    } else if (dtype == DTYPE_FLOAT) {
-      if (field.size % 4)
-        return -1;
-      count += (int64_t)(field.size / 4);
-    } else {
-      struct wire packed = wire_inside(&field);
-      while (packed.at < packed.end && wire_varint(&packed, &value))
-        count++;
-      if (packed.is_bad)
-        return -1;
-    }
-  }
-  return list.is_bad ? -1 : count;
-}
-
-typedef void (*value_sink)(void *self, const void *value);
-
-/* Calls the sink with each value: a struct string_view, a float or an int64_t. */
-static void list_walk(struct wire list, enum dtype dtype, value_sink sink, void *self) {
-  struct wire_field field;
-  while (wire_next(&list, &field)) {
-    if (field.number != 1)
-      continue;
-    if (dtype == DTYPE_STRING) {
-      struct string_view view = { (const char *)field.data, field.size };
-      if (field.type == WIRE_BYTES)
-        sink(self, &view);
-      continue;
-    }
-    if (field.type != WIRE_BYTES) {
-      sink(self, &field.value);
-      continue;
-    }
-    struct wire packed = wire_inside(&field);
-    uint64_t value = 0;
-    while (packed.at < packed.end && (dtype == DTYPE_FLOAT ? wire_fixed(&packed, 4, &value) : wire_varint(&packed, &value)))
-      sink(self, &value);
-  }
-}
-
-static uint32_t list_number(enum dtype dtype) { return dtype == DTYPE_STRING ? 1 : dtype == DTYPE_FLOAT ? 2 : 3; }
-
 static status note_feature(struct feature *f, int64_t example, struct wire feature) {
   struct wire_field field;
   while (wire_next(&feature, &field)) {
     if (field.type != WIRE_BYTES || field.number < 1 || field.number > 3)
       continue;
-    if (field.number != list_number(f->dtype))
+    if (field.number != example_list_number(f->dtype))
       return fail(INVALID_ARGUMENT, "Key: %.*s.  Data types don't match. Expected type: %s", (int)f->key.size, f->key.data,
                   dtype_name(f->dtype));
     struct found *found = &f->found[example];
     found->list = wire_inside(&field);
-    found->count = list_count(found->list, f->dtype);
+    found->count = example_list_count(found->list, f->dtype);
     found->is_there = true;
     if (found->count < 0)
       return fail(INVALID_ARGUMENT, "Could not parse example input");
@@ -147,40 +93,6 @@ static status read_example(struct parse *p, int64_t example) {
 
 /* ---- writing ---- */
 
-/* Puts values one after the other into a tensor. */
-struct sink {
-  struct tensor *tensor;
-  struct string_output text;
-  bool is_text;
-  int64_t at;
-};
-
-static status sink_begin(struct sink *s, enum dtype dtype, const struct shape *shape, struct tensor **place) {
-  *s = (struct sink){ .is_text = dtype == DTYPE_STRING };
-  TRY(s->is_text ? string_output_begin(&s->text, shape, place) : tensor_create(dtype, shape, place));
-  s->tensor = *place;
-  return OK;
-}
-
-static void sink_put(void *self, const void *value) {
-  struct sink *s = self;
-  if (s->at >= s->tensor->count)
-    return;
-  size_t size = dtype_size(s->tensor->dtype);
-  if (s->is_text)
-    string_output_put(&s->text, ((const struct string_view *)value)->data, ((const struct string_view *)value)->size);
-  else
-    memcpy((char *)s->tensor->data + (size_t)s->at * size, value, size);
-  s->at++;
-}
-
-static void sink_put_elements(struct sink *s, const struct tensor *from, int64_t count) {
-  for (int64_t i = 0; i < count; i++)
-    sink_put(s, (const char *)from->data + (size_t)(from->count == 1 ? 0 : i) * dtype_size(from->dtype));
-}
-
-static status sink_end(struct sink *s) { return s->is_text ? string_output_end(&s->text) : OK; }
-
 static int64_t inner_count(const struct feature *f) {
   int64_t count = 1;
   for (int d = f->varies ? 1 : 0; d < f->shape.rank; d++)
@@ -203,7 +115,7 @@ static status check_dense(const struct feature *f, int64_t example, int64_t want
 
 static status put_dense(struct parse *p, struct feature *f) {
   struct shape shape = { 0 };
-  struct sink sink;
+  struct example_sink sink;
   int64_t inner = inner_count(f), rows = 0;
   for (int64_t e = 0; f->varies && e < p->examples; e++) {
     int64_t here = inner ? f->found[e].count / inner : 0;
@@ -214,18 +126,18 @@ static status put_dense(struct parse *p, struct feature *f) {
   for (int d = 0; d < f->shape.rank && shape.rank < LIMIT_RANK; d++)
     shape.dims[shape.rank++] = f->varies && d == 0 ? rows : f->shape.dims[d];
   int64_t each = f->varies ? rows * inner : inner;
-  TRY(sink_begin(&sink, f->dtype, &shape, &p->call->outputs[f->output]));
+  TRY(example_sink_begin(&sink, f->dtype, &shape, &p->call->outputs[f->output]));
   for (int64_t e = 0; e < p->examples; e++) {
     TRY(check_dense(f, e, each));
     if (f->found[e].is_there)
-      list_walk(f->found[e].list, f->dtype, sink_put, &sink);
+      example_list_walk(f->found[e].list, f->dtype, example_sink_put, &sink);
     int64_t left = (e + 1) * each - sink.at;
     if (f->otherwise->count)
-      sink_put_elements(&sink, f->otherwise, left);
+      example_sink_put_elements(&sink, f->otherwise, left);
     for (; f->otherwise->count == 0 && left > 0; left--)
-      sink_put(&sink, &(struct string_view){ "", 0 }); /* zeros */
+      example_sink_put(&sink, &(struct string_view){ NULL, 0 }); /* zeros */
   }
-  return sink_end(&sink);
+  return example_sink_end(&sink);
 }
 
 /* Indices, values, shape: outputs `output`, `output + step`, `output + 2 step`. */
@@ -235,9 +147,9 @@ static status put_sparse(struct parse *p, struct feature *f, uint32_t values_at,
     total += f->found[e].count;
     longest = f->found[e].count > longest ? f->found[e].count : longest;
   }
-  struct sink sink;
+  struct example_sink sink;
   TRY(host_make_output(p->call, f->output, DTYPE_INT64, &(struct shape){ 2, { total, rank } }));
-  TRY(sink_begin(&sink, f->dtype, &(struct shape){ 1, { total } }, &p->call->outputs[values_at]));
+  TRY(example_sink_begin(&sink, f->dtype, &(struct shape){ 1, { total } }, &p->call->outputs[values_at]));
   TRY(host_make_output(p->call, shape_at, DTYPE_INT64, &(struct shape){ 1, { rank } }));
   int64_t *indices = p->call->outputs[f->output]->data, *shape = p->call->outputs[shape_at]->data;
   for (int64_t e = 0; e < p->examples; e++) {
@@ -247,20 +159,20 @@ static status put_sparse(struct parse *p, struct feature *f, uint32_t values_at,
       indices[row * rank + rank - 1] = k;
     }
     if (f->found[e].is_there)
-      list_walk(f->found[e].list, f->dtype, sink_put, &sink);
+      example_list_walk(f->found[e].list, f->dtype, example_sink_put, &sink);
   }
   if (!p->single)
     shape[0] = p->examples;
   shape[rank - 1] = longest;
-  return sink_end(&sink);
+  return example_sink_end(&sink);
 }
 
 static status put_ragged(struct parse *p, struct feature *f, uint32_t splits_at) {
   int64_t total = 0;
   for (int64_t e = 0; e < p->examples; e++)
     total += f->found[e].count;
-  struct sink sink;
-  TRY(sink_begin(&sink, f->dtype, &(struct shape){ 1, { total } }, &p->call->outputs[f->output]));
+  struct example_sink sink;
+  TRY(example_sink_begin(&sink, f->dtype, &(struct shape){ 1, { total } }, &p->call->outputs[f->output]));
   TRY(host_make_output(p->call, splits_at, f->splits, &(struct shape){ 1, { p->examples + 1 } }));
   void *splits = p->call->outputs[splits_at]->data;
   total = 0;
@@ -272,10 +184,10 @@ static status put_ragged(struct parse *p, struct feature *f, uint32_t splits_at)
     if (e < p->examples) {
       total += f->found[e].count;
       if (f->found[e].is_there)
-        list_walk(f->found[e].list, f->dtype, sink_put, &sink);
+        example_list_walk(f->found[e].list, f->dtype, example_sink_put, &sink);
     }
   }
-  return sink_end(&sink);
+  return example_sink_end(&sink);
 }
 
 /* ---- what is wanted ---- */

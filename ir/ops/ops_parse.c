@@ -43,15 +43,19 @@ static uint32_t list_length(const struct op_call *c, const char *attr) {
   return list && list->kind == ATTR_LIST ? list->list.count : 0;
 }
 
-static status dense_outputs(struct op_call *c, struct flow_node *n, uint32_t first, uint32_t count, const struct flow_value *in) {
-  const struct attr_value *shapes = node_attr(c->node, "dense_shapes");
+/* `is_list`: of each row, of which there are as many as the longest example has. */
+static status dense_outputs(struct op_call *c, struct flow_node *n, uint32_t first, uint32_t count, const struct flow_value *in,
+                            const char *attr, bool is_list) {
+  const struct attr_value *shapes = node_attr(c->node, attr);
   for (uint32_t i = 0; i < count; i++) {
     dim dims[LIMIT_RANK];
     int rank = 0;
-    if (!shapes || i >= shapes->list.count || shapes->list.items[i].shape.unknown_rank || shapes->list.items[i].shape.rank >= LIMIT_RANK)
+    if (!shapes || i >= shapes->list.count || shapes->list.items[i].shape.unknown_rank || shapes->list.items[i].shape.rank + 2 > LIMIT_RANK)
       return fail(UNIMPLEMENTED, "dense feature %u has no shape of known rank", i);
     if (in->rank)
       dims[rank++] = in->dims[0];
+    if (is_list)
+      dims[rank++] = op_new_symbol(c);
     const struct attr_shape *shape = &shapes->list.items[i].shape;
     for (int d = 0; d < shape->rank; d++)
       dims[rank++] = shape->dims[d] < 0 ? op_new_symbol(c) : op_dim(c, shape->dims[d]);
@@ -60,17 +64,18 @@ static status dense_outputs(struct op_call *c, struct flow_node *n, uint32_t fir
   return OK;
 }
 
-static void sparse_outputs(struct op_call *c, struct flow_node *n, uint32_t count, const struct flow_value *in) {
-  dim rank = op_dim(c, in->rank ? 2 : 1);
+/* Indices, values, shapes: of `inner` dimensions in each example. */
+static void sparse_outputs(struct op_call *c, struct flow_node *n, uint32_t first, uint32_t count, int64_t inner, const struct flow_value *in) {
+  dim rank = op_dim(c, in->rank + inner);
   dim *total = ARENA_ARRAY(c->lw->arena, dim, count + 1);
   for (uint32_t i = 0; i < count; i++) {
     total[i] = op_new_symbol(c);
-    op_host_output(c, n, i, 2, (dim[]){total[i], rank});
+    op_host_output(c, n, first + i, 2, (dim[]){total[i], rank});
   }
   for (uint32_t i = 0; i < count; i++)
-    op_host_output(c, n, count + i, 1, &total[i]);
+    op_host_output(c, n, first + count + i, 1, &total[i]);
   for (uint32_t i = 0; i < count; i++)
-    op_host_output(c, n, 2 * count + i, 1, &rank);
+    op_host_output(c, n, first + 2 * count + i, 1, &rank);
 }
 
 /* Sparse triples, dense values, then ragged values and splits. */
@@ -81,8 +86,8 @@ status build_parse_example(struct op_call *c) {
   uint32_t sparse = list_length(c, "sparse_types"), dense = list_length(c, "Tdense"), ragged = list_length(c, "ragged_value_types");
   if (in.rank > 1)
     return fail(INVALID_ARGUMENT, "Expected serialized to be a scalar or vector, got %s", op_shape_text(c, in.rank, in.dims));
-  sparse_outputs(c, n, sparse, &in);
-  TRY(dense_outputs(c, n, 3 * sparse, dense, &in));
+  sparse_outputs(c, n, 0, sparse, 1, &in);
+  TRY(dense_outputs(c, n, 3 * sparse, dense, &in, "dense_shapes", false));
   for (uint32_t i = 0; i < ragged; i++) {
     dim total = op_new_symbol(c);
     op_host_output(c, n, 3 * sparse + dense + i, 1, &total);
@@ -90,5 +95,46 @@ status build_parse_example(struct op_call *c) {
   dim splits = dim_add(c->lw->dims, in.rank ? in.dims[0] : op_dim(c, 1), op_dim(c, 1));
   for (uint32_t i = 0; i < ragged; i++)
     op_host_output(c, n, 3 * sparse + dense + ragged + i, 1, &splits);
+  return OK;
+}
+
+/* ---- sequences: features of the context, then lists of features ---- */
+
+/* Values, where examples begin, and for lists where rows begin. */
+static void ragged_outputs(struct op_call *c, struct flow_node *n, uint32_t first, uint32_t count, bool is_list, const struct flow_value *in) {
+  for (uint32_t i = 0; i < count; i++) {
+    dim total = op_new_symbol(c);
+    op_host_output(c, n, first + i, 1, &total);
+  }
+  dim splits = dim_add(c->lw->dims, in->rank ? in->dims[0] : op_dim(c, 1), op_dim(c, 1));
+  for (uint32_t i = 0; i < count; i++)
+    op_host_output(c, n, first + count + i, in->rank, &splits);
+  for (uint32_t i = 0; i < count && is_list; i++) {
+    dim rows = op_new_symbol(c);
+    op_host_output(c, n, first + 2 * count + i, 1, &rows);
+  }
+}
+
+/* Outputs come in the order of the registry: sparse, dense, ragged of the context; sparse, dense, lengths, ragged of the lists. */
+status build_parse_sequence(struct op_call *c) {
+  struct flow_node *n;
+  bool single = strcmp(c->node->op, "ParseSingleSequenceExample") == 0;
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  struct flow_value in = *op_value(c, n->inputs.items[0]);
+  uint32_t sparse = list_length(c, "context_sparse_types"), dense = list_length(c, "Tcontext_dense"), ragged = list_length(c, "context_ragged_value_types");
+  uint32_t at = 3 * sparse + dense + 2 * ragged;
+  if (in.rank > (single ? 0 : 1))
+    return fail(INVALID_ARGUMENT, "Expected serialized to be a scalar%s, got shape: %s", single ? "" : " or vector", op_shape_text(c, in.rank, in.dims));
+  sparse_outputs(c, n, 0, sparse, 1, &in);
+  TRY(dense_outputs(c, n, 3 * sparse, dense, &in, "context_dense_shapes", false));
+  ragged_outputs(c, n, 3 * sparse + dense, ragged, false, &in);
+  sparse = list_length(c, "feature_list_sparse_types");
+  dense = list_length(c, "feature_list_dense_types");
+  sparse_outputs(c, n, at, sparse, 2, &in);
+  TRY(dense_outputs(c, n, at + 3 * sparse, dense, &in, "feature_list_dense_shapes", true));
+  at += 3 * sparse + dense;
+  for (uint32_t i = 0; i < dense && !single; i++)
+    op_host_output(c, n, at++, in.rank, in.dims);
+  ragged_outputs(c, n, at, list_length(c, "feature_list_ragged_value_types"), true, &in);
   return OK;
 }

@@ -1,0 +1,303 @@
+/* host_json_example.c: DecodeJSONExample: tf.train.Example as JSON (the mapping of proto3) into its bytes.
+ *
+ * {"features": {"feature": {KEY: {"int64List": {"value": [1, "2"]}}, ...}}}; names may also be those of the proto file (int64_list). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/wire.h"
+#include "runtime/host.h"
+#include "runtime/string_output.h"
+
+
+struct json {
+  const char *at, *end;
+  struct wire_buffer text; /* the last string */
+};
+enum list_kind { LIST_BYTES = 1, LIST_FLOAT, LIST_INT64 };
+
+static status bad(const struct json *j, const char *what) {
+  return fail(INVALID_ARGUMENT, "Error while parsing JSON: %s at byte %td from the end", what, j->end - j->at);
+}
+
+static void skip_spaces(struct json *j) {
+  while (j->at < j->end && memchr(" \t\r\n", *j->at, 4))
+    j->at++;
+}
+
+static bool take(struct json *j, char c) {
+  skip_spaces(j);
+  bool is_there = j->at < j->end && *j->at == c;
+  j->at += is_there;
+  return is_there;
+}
+
+static bool take_word(struct json *j, const char *word) {
+  skip_spaces(j);
+  size_t size = strlen(word);
+  if ((size_t)(j->end - j->at) < size || memcmp(j->at, word, size) != 0)
+    return false;
+  j->at += size;
+  return true;
+}
+
+/* ---- strings ---- */
+
+static void put_utf8(struct wire_buffer *out, uint32_t code) {
+  uint8_t bytes[4];
+  size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  for (size_t i = size; i-- > 1; code >>= 6)
+    bytes[i] = (uint8_t)(0x80 | (code & 0x3f));
+  bytes[0] = (uint8_t)(size == 1 ? code : code | (0xf00u >> size & 0xff));
+  wire_put_raw(out, bytes, size);
+}
+
+static bool take_hex(struct json *j, uint32_t *out) {
+  char digits[5] = { 0 }, *end;
+  if (j->end - j->at < 4)
+    return false;
+  memcpy(digits, j->at, 4);
+  j->at += 4;
+  *out = (uint32_t)strtoul(digits, &end, 16);
+  return end == digits + 4;
+}
+
+static bool take_escape(struct json *j) {
+  static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+  uint32_t code, low;
+  if (j->at == j->end)
+    return false;
+  char c = *j->at++;
+  const char *known = c ? strchr(from, c) : NULL;
+  if (known) {
+    wire_put_raw(&j->text, &to[known - from], 1);
+    return true;
+  }
+  if (c != 'u' || !take_hex(j, &code))
+    return false;
+  if (code >= 0xd800 && code < 0xdc00) { /* the first half of a pair */
+    if (j->end - j->at < 2 || j->at[0] != '\\' || j->at[1] != 'u')
+      return false;
+    j->at += 2;
+    if (!take_hex(j, &low) || low < 0xdc00 || low > 0xdfff)
+      return false;
+    code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+  }
+  put_utf8(&j->text, code);
+  return true;
+}
+
+static status take_string(struct json *j) {
+  j->text.size = 0;
+  if (!take(j, '"'))
+    return bad(j, "a string is missing");
+  while (j->at < j->end && *j->at != '"') {
+    const char *from = j->at;
+    if (*j->at == '\\') {
+      j->at++;
+      if (!take_escape(j))
+        return bad(j, "a wrong escape");
+      continue;
+    }
+    while (j->at < j->end && *j->at != '"' && *j->at != '\\')
+      j->at++;
+    wire_put_raw(&j->text, from, (size_t)(j->at - from));
+  }
+  return take(j, '"') ? OK : bad(j, "a string without end");
+}
+
+static bool text_is(const struct json *j, const char *word) {
+  return j->text.size == strlen(word) && memcmp(j->text.data, word, j->text.size) == 0;
+}
+
+/* ---- values ---- */
+
+/* Both alphabets, with or without padding. */
+static bool put_base64(const struct json *j, struct wire_buffer *out) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  uint32_t bits = 0, count = 0;
+  size_t size = j->text.size;
+  while (size && j->text.data[size - 1] == '=')
+    size--;
+  for (size_t i = 0; i < size; i++) {
+    char c = (char)j->text.data[i];
+    c = c == '-' ? '+' : c == '_' ? '/' : c;
+    const char *digit = c ? strchr(digits, c) : NULL;
+    if (!digit)
+      return false;
+    bits = bits << 6 | (uint32_t)(digit - digits);
+    count += 6;
+    if (count >= 8) {
+      uint8_t byte = (uint8_t)(bits >> (count -= 8));
+      wire_put_raw(out, &byte, 1);
+    }
+  }
+  return size % 4 != 1;
+}
+
+static status put_bytes_value(struct json *j, struct wire_buffer *list) {
+  struct wire_buffer bytes = { 0 };
+  TRY(take_string(j));
+  status result = put_base64(j, &bytes) ? OK : bad(j, "bytes that are no base64");
+  wire_put_bytes(list, 1, bytes.data, bytes.size);
+  list->is_bad = list->is_bad || bytes.is_bad;
+  wire_buffer_free(&bytes);
+  return result;
+}
+
+/* A number, also within a string: its text is in j->text. */
+static status take_number(struct json *j) {
+  skip_spaces(j);
+  if (j->at < j->end && *j->at == '"')
+    return take_string(j);
+  const char *from = j->at;
+  while (j->at < j->end && (strchr("+-.eE", *j->at) || (*j->at >= '0' && *j->at <= '9')) && *j->at)
+    j->at++;
+  j->text.size = 0;
+  wire_put_raw(&j->text, from, (size_t)(j->at - from));
+  return j->at > from ? OK : bad(j, "a number is missing");
+}
+
+static status put_float_value(struct json *j, struct wire_buffer *list) {
+  char *end;
+  TRY(take_number(j));
+  float value;
+  if (text_is(j, "NaN") || text_is(j, "Infinity") || text_is(j, "-Infinity")) {
+    value = text_is(j, "NaN") ? NAN : j->text.data[0] == '-' ? -INFINITY : INFINITY;
+  } else {
+    wire_put_raw(&j->text, "", 1);
+    double wide = strtod((const char *)j->text.data, &end);
+    if (j->text.is_bad || end != (const char *)j->text.data + j->text.size - 1 || !isfinite((float)wide))
+      return bad(j, "a wrong float");
+    value = (float)wide;
+  }
+  uint8_t tag = 1 << 3 | WIRE_FIXED32; /* one field for each value: not packed, as TensorFlow writes them */
+  wire_put_raw(list, &tag, 1);
+  wire_put_raw(list, &value, 4);
+  return OK;
+}
+
+static status put_int_value(struct json *j, struct wire_buffer *list) {
+  char *end;
+  TRY(take_number(j));
+  wire_put_raw(&j->text, "", 1);
+  if (j->text.is_bad)
+    return fail(RESOURCE_EXHAUSTED, "no memory for an example");
+  long long value = strtoll((const char *)j->text.data, &end, 10);
+  if (*end) { /* 1e3 and 2.0 are integers, too */
+    double wide = strtod((const char *)j->text.data, &end);
+    value = (long long)wide;
+    if (*end || wide != floor(wide) || fabs(wide) > 9e15)
+      return bad(j, "a wrong integer");
+  }
+  wire_put_varint(list, 1, (uint64_t)value);
+  return OK;
+}
+
+/* ---- objects: each key is given to the reader of its message ---- */
+
+typedef status (*member_reader)(struct json *j, struct wire_buffer *out);
+
+static void put_message(struct wire_buffer *out, uint32_t number, struct wire_buffer *message) {
+  wire_put_bytes(out, number, message->data, message->size);
+  out->is_bad = out->is_bad || message->is_bad;
+  wire_buffer_free(message);
+}
+
+static status take_object(struct json *j, member_reader read, struct wire_buffer *out) {
+  if (!take(j, '{'))
+    return bad(j, "an object is missing");
+  if (take(j, '}'))
+    return OK;
+  do {
+    TRY(take_string(j));
+    if (!take(j, ':'))
+      return bad(j, "a colon is missing");
+    TRY(read(j, out));
+  } while (take(j, ','));
+  return take(j, '}') ? OK : bad(j, "an object without end");
+}
+
+static status take_values(struct json *j, enum list_kind kind, struct wire_buffer *out) {
+  if (!text_is(j, "value"))
+    return bad(j, "an unknown name of a list");
+  if (take_word(j, "null"))
+    return OK;
+  if (!take(j, '['))
+    return bad(j, "a list is missing");
+  if (take(j, ']'))
+    return OK;
+  do
+    TRY(kind == LIST_BYTES ? put_bytes_value(j, out) : kind == LIST_FLOAT ? put_float_value(j, out) : put_int_value(j, out));
+  while (take(j, ','));
+  return take(j, ']') ? OK : bad(j, "a list without end");
+}
+
+static status read_bytes(struct json *j, struct wire_buffer *out) { return take_values(j, LIST_BYTES, out); }
+static status read_floats(struct json *j, struct wire_buffer *out) { return take_values(j, LIST_FLOAT, out); }
+static status read_ints(struct json *j, struct wire_buffer *out) { return take_values(j, LIST_INT64, out); }
+
+/* An object as field `number`. */
+static status take_message(struct json *j, member_reader read, uint32_t number, struct wire_buffer *out) {
+  struct wire_buffer message = { 0 };
+  if (take_word(j, "null"))
+    return OK;
+  status result = take_object(j, read, &message);
+  put_message(out, number, &message);
+  return result;
+}
+
+static status read_feature(struct json *j, struct wire_buffer *out) {
+  if (text_is(j, "bytesList") || text_is(j, "bytes_list"))
+    return take_message(j, read_bytes, LIST_BYTES, out);
+  if (text_is(j, "floatList") || text_is(j, "float_list"))
+    return take_message(j, read_floats, LIST_FLOAT, out);
+  if (text_is(j, "int64List") || text_is(j, "int64_list"))
+    return take_message(j, read_ints, LIST_INT64, out);
+  return bad(j, "an unknown name of a feature");
+}
+
+static status read_entry(struct json *j, struct wire_buffer *out) {
+  struct wire_buffer entry = { 0 };
+  wire_put_bytes(&entry, 1, j->text.data, j->text.size);
+  status result = take_message(j, read_feature, 2, &entry);
+  put_message(out, 1, &entry);
+  return result;
+}
+
+static status read_features(struct json *j, struct wire_buffer *out) {
+  if (!text_is(j, "feature"))
+    return bad(j, "an unknown name of features");
+  return take_word(j, "null") ? OK : take_object(j, read_entry, out);
+}
+
+static status read_example(struct json *j, struct wire_buffer *out) {
+  return text_is(j, "features") ? take_message(j, read_features, 1, out) : bad(j, "an unknown name of an example");
+}
+
+static status convert(struct string_view in, struct wire_buffer *out) {
+  struct json j = { .at = in.data, .end = in.data + in.size };
+  status result = take_object(&j, read_example, out);
+  skip_spaces(&j);
+  if (result == OK && j.at != j.end)
+    result = bad(&j, "more than one object");
+  if (result == OK && (j.text.is_bad || out->is_bad))
+    result = fail(RESOURCE_EXHAUSTED, "no memory for an example");
+  wire_buffer_free(&j.text);
+  return result;
+}
+
+status host_decode_json_example(struct host_call *call) {
+  struct string_output out;
+  TRY(string_output_begin(&out, &call->inputs[0].shape, &call->outputs[0]));
+  for (int64_t i = 0; i < out.tensor->count; i++) {
+    struct wire_buffer bytes = { 0 };
+    status result = convert(((const struct string_view *)call->inputs[0].data)[i], &bytes);
+    if (result == OK)
+      string_output_put(&out, bytes.data, bytes.size);
+    wire_buffer_free(&bytes);
+    TRY(result);
+  }
+  return string_output_end(&out);
+}
