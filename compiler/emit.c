@@ -32,7 +32,7 @@ static void emit_variable(struct emitter *e, uint32_t number) {
   const struct flow_var *var = &e->build->vars.items[number];
   struct program_variable out = { .name = emit_text(e, var->name), .container = emit_text(e, var->container),
                                   .node = emit_text(e, var->node), .dtype = (uint8_t)var->dtype,
-                                  .has_shape = var->has_shape,
+                                  .has_shape = var->has_shape, .is_resource = var->is_resource,
                                   .has_initial = var->zero_initial ? PROGRAM_INITIAL_ZERO : PROGRAM_INITIAL_NONE };
   out.rank = (uint8_t)(var->has_shape ? var->rank : 0);
   for (int i = 0; i < out.rank; i++)

@@ -57,6 +57,7 @@ struct flow_var {
   int64_t dims[LIMIT_RANK];
   uint32_t task;
   const char *node;          /* for errors */
+  bool is_resource;          /* made by VarHandleOp: does not exist before its first assignment */
   bool zero_initial;         /* starts initialised, with zeros (has_shape): state of an op, such as a random counter */
 };
 

@@ -54,7 +54,7 @@ enum program_dim_op {
 };
 
 /* ---- tables ---- */
-#define PROGRAM_MAGIC UINT64_C(0x3167727063667405) /* changes whenever a struct below does */
+#define PROGRAM_MAGIC UINT64_C(0x3167727063667406) /* changes whenever a struct below does */
 #define PROGRAM_TASK_DRIVER UINT32_MAX             /* as in ir/flow.h */
 #define PROGRAM_TASK_SELF (UINT32_MAX - 1)
 #define PROGRAM_NONE UINT32_MAX
@@ -109,7 +109,8 @@ struct program_variable {
   int64_t dims[8];
   uint64_t initial;       /* offset into PROGRAM_DATA */
   int64_t initial_dims[8];
-  uint32_t initial_rank, reserved;
+  uint32_t initial_rank;
+  uint32_t is_resource;   /* does not exist (NOT_FOUND) before its first assignment */
 };
 /* A feed or fetch of an entry. */
 struct program_port {

@@ -30,6 +30,7 @@ status variable_init(struct variable *variable, const struct program *program, u
   variable->container = program_text(program, v->container);
   variable->dtype = (enum dtype)v->dtype;
   variable->has_shape = v->has_shape;
+  variable->is_resource = v->is_resource != 0;
   variable->shape.rank = v->rank;
   for (int i = 0; i < v->rank; i++)
     variable->shape.dims[i] = v->dims[i];
@@ -51,14 +52,19 @@ void variable_deinit(struct variable *variable) {
   pthread_mutex_destroy(&variable->lock);
 }
 
+static bool is_initialized(struct variable *variable) { return atomic_load_explicit(&variable->initialized, memory_order_acquire); }
+
 status variable_check(struct variable *variable) {
-  if (!atomic_load_explicit(&variable->initialized, memory_order_acquire))
-    return fail(FAILED_PRECONDITION, "Attempting to use uninitialized value %s", variable->name);
-  return OK;
+  if (is_initialized(variable))
+    return OK;
+  if (variable->is_resource)
+    return fail(NOT_FOUND, "Resource %s/%s does not exist: it is not initialized", variable->container, variable->name);
+  return fail(FAILED_PRECONDITION, "Attempting to use uninitialized value %s", variable->name);
 }
 
 status variable_read(struct variable *variable, struct tensor **out) {
-  TRY(variable_check(variable));
+  if (!is_initialized(variable))
+    return fail(FAILED_PRECONDITION, "Attempting to use uninitialized value %s", variable->name);
   pthread_mutex_lock(&variable->lock);
   *out = tensor_retain(variable->value);
   pthread_mutex_unlock(&variable->lock);

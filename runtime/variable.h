@@ -18,6 +18,7 @@ struct variable {
   const char *name, *container;
   enum dtype dtype;
   bool has_shape;           /* else any shape may be assigned */
+  bool is_resource;         /* does not exist before its first assignment */
   struct shape shape;
   pthread_mutex_t lock;     /* updates; and `value` itself */
   struct tensor *value;     /* NULL: no memory yet */
@@ -31,7 +32,9 @@ void variable_deinit(struct variable *variable);
 
 /* One reference of the current value. FAILED_PRECONDITION `Attempting to use uninitialized value NAME`. */
 status variable_read(struct variable *variable, struct tensor **out);
-status variable_check(struct variable *variable); /* the same, without the value */
+/* The same for a kernel that is about to use it, without the value; NOT_FOUND when it is a resource: only reading one that is not there is a
+ * failed precondition. */
+status variable_check(struct variable *variable);
 
 /* Copies the elements (strings with their bytes). INVALID_ARGUMENT when the shape is fixed and differs. */
 status variable_assign(struct variable *variable, const struct shape *shape, const void *data);

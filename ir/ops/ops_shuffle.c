@@ -20,18 +20,17 @@ static expr_id stream_word(struct kb *kb, const struct philox *p, expr_id number
 }
 
 /* Fisher and Yates: place i gets one of the places i .. n-1. Fewer than two rows draw nothing. */
-static status shuffle_order(struct op_call *c, dim rows, dim elements, value_id *out) {
-  struct random_source source = random_stateful(c);
+static status shuffle_order(struct op_call *c, const struct random_source *source, dim rows, dim elements, value_id *out) {
   struct kb kb;
   kb_begin(&kb, c, DTYPE_INT64);
-  struct random_state state = random_bind(&kb, &source);
+  struct random_state state = random_bind(&kb, source);
   uint32_t o = kb_out(&kb, DTYPE_INT64, 1, &rows);
   expr_id n = kb_dim(&kb, rows), one = kb_int(&kb, 1), last = kb_sub(&kb, n, one);
   expr_id i = kb_for_dim(&kb, LOOP_SEQ, rows);
   kb_store(&kb, o, &i, real_element(i));
   kb_close(&kb, 1);
   kb_if(&kb, kb_and(&kb, kb_lt(&kb, one, n), kb_lt(&kb, one, kb_dim(&kb, elements))));
-  struct philox p = random_load(&kb, &source, &state);
+  struct philox p = random_load(&kb, source, &state);
   i = kb_for(&kb, LOOP_SEQ, last);
   expr_id left = expr_cast(kb.k, DTYPE_UINT32, kb_sub(&kb, n, i));
   expr_id step = expr_binary(kb.k, SCALAR_REM, stream_word(&kb, &p, i), left);
@@ -40,21 +39,27 @@ static status shuffle_order(struct op_call *c, dim rows, dim elements, value_id 
   kb_store(&kb, o, &i, real_element(there));
   kb_store(&kb, o, &other, real_element(here));
   kb_close(&kb, 1);
-  random_advance(&kb, &source, &state, kb_div(&kb, kb_add(&kb, last, kb_int(&kb, 3)), kb_int(&kb, 4)));
+  random_advance(&kb, source, &state, kb_div(&kb, kb_add(&kb, last, kb_int(&kb, 3)), kb_int(&kb, 4)));
   kb_close(&kb, 1);
   *out = kb_value(&kb, o);
   return kb_finish(&kb);
 }
 
+/* value; the stateless form: key, counter and algorithm too */
 status build_random_shuffle(struct op_call *c) {
+  struct random_source source;
   value_id v, order;
+  if (c->in_count > 1)
+    TRY(random_given(c, 1, &source));
+  else
+    source = random_stateful(c);
   TRY(op_input(c, 0, &v));
   struct flow_value x = *op_value(c, v);
   if (x.rank == 0) {
     op_set_output(c, 0, v);
     return OK;
   }
-  TRY(shuffle_order(c, x.dims[0], op_count(c, x.rank, x.dims), &order));
+  TRY(shuffle_order(c, &source, x.dims[0], op_count(c, x.rank, x.dims), &order));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t a = kb_in(&kb, v), p = kb_in(&kb, order), o = kb_out(&kb, x.dtype, x.rank, x.dims);

@@ -18,7 +18,8 @@ status build_variable(struct op_call *c) {
   enum dtype dtype = (enum dtype)node_attr_int(c->node, "dtype", DTYPE_FLOAT);
   const char *container = node_attr_string(c->node, "container", "");
   struct flow_var var = {.name = variable_name(c), .container = *container ? container : "localhost", .dtype = dtype,
-                         .task = c->node->task, .node = c->node->name, .rank = -1};
+                         .task = c->node->task, .node = c->node->name, .rank = -1,
+                         .is_resource = strcmp(c->node->op, "VarHandleOp") == 0};
   if (strcmp(c->node->op, "TemporaryVariable") == 0)
     var.container = "tfc-temporary";
   if (shape && !shape->shape.unknown_rank) {

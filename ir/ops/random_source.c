@@ -31,7 +31,11 @@ status random_check_algorithm(struct op_call *c, uint32_t input) {
   int64_t algorithm;
   TRY(op_input(c, input, &v));
   TRY(op_const_int(c, v, "the random number algorithm", &algorithm));
-  return algorithm == 2 ? fail(UNIMPLEMENTED, "the random number algorithm ThreeFry") : OK;
+  if (algorithm == 1 || algorithm == 3)
+    return OK;
+  bool generator = strncmp(c->node->op, "Stateful", 8) == 0 || strncmp(c->node->op, "Rng", 3) == 0;
+  return fail(algorithm == 2 && generator ? UNIMPLEMENTED : INVALID_ARGUMENT, "Unsupported algorithm id: %lld%s", (long long)algorithm,
+              algorithm == 2 ? " (ThreeFry is not there on CPUs)" : "");
 }
 
 status random_given(struct op_call *c, uint32_t first, struct random_source *out) {
