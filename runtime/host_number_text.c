@@ -108,7 +108,13 @@ status host_as_string(struct host_call *call) {
   for (int64_t i = 0; i < in->count; i++) {
     if (in->dtype == DTYPE_STRING) {
       struct string_view view = ((const struct string_view *)in->data)[i];
-      string_output_put(&out, view.data, view.size);
+      bool left = format.flag[0] == '-';
+      for (int64_t pad = format.width - (int64_t)view.size; pad > 0 && !left; pad--)
+        string_output_add(&out, " ", 1);
+      string_output_add(&out, view.data, view.size);
+      for (int64_t pad = format.width - (int64_t)view.size; pad > 0 && left; pad--)
+        string_output_add(&out, " ", 1);
+      string_output_next(&out);
       continue;
     }
     int size = put_number(text, sizeof text, &format, in->dtype, in->data, i);

@@ -1,5 +1,8 @@
 /* host_unicode.c: text from one encoding to another, and to code points and back. Bytes that are no text are replaced, dropped or
  * refused, as the attribute `errors` says. */
+#include <errno.h>
+#include <iconv.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -8,22 +11,101 @@
 #include "runtime/string_output.h"
 #include "runtime/utf8.h"
 
-enum encoding { UTF8, UTF16_BE, UTF16_LE, UTF32_BE, UTF32_LE, ASCII, LATIN1 };
+enum encoding { UTF8, UTF16_BE, UTF16_LE, UTF32_BE, UTF32_LE, ASCII, LATIN1, OF_LIBC };
 
-static status find_encoding(struct string_view name, enum encoding *out) {
+/* What turns bytes into code points. UTF-16 and UTF-32 without an order of bytes are big-endian unless a mark at the
+ * beginning of the text says otherwise; encodings that are not known here are the C library's. */
+struct decoder {
+  enum encoding encoding, now; /* now: of this text */
+  bool marked;
+  iconv_t table;               /* OF_LIBC */
+};
+
+static status find_encoding(struct string_view name, enum encoding *out, bool *marked) {
   static const struct {
     const char *name;
     enum encoding encoding;
-  } names[] = { { "UTF-8", UTF8 }, { "UTF8", UTF8 }, { "UTF-16-BE", UTF16_BE }, { "UTF-16BE", UTF16_BE }, { "UTF-16", UTF16_BE },
-                { "UTF-16-LE", UTF16_LE }, { "UTF-16LE", UTF16_LE }, { "UTF-32-BE", UTF32_BE }, { "UTF-32BE", UTF32_BE },
-                { "UTF-32", UTF32_BE }, { "UTF-32-LE", UTF32_LE }, { "UTF-32LE", UTF32_LE }, { "US-ASCII", ASCII },
-                { "ASCII", ASCII }, { "ISO-8859-1", LATIN1 }, { "LATIN1", LATIN1 } };
+    bool marked;
+  } names[] = { { "UTF-8", UTF8, false }, { "UTF8", UTF8, false }, { "UTF-16-BE", UTF16_BE, false }, { "UTF-16BE", UTF16_BE, false },
+                { "UTF-16", UTF16_BE, true }, { "UTF16", UTF16_BE, true }, { "UTF-16-LE", UTF16_LE, false }, { "UTF-16LE", UTF16_LE, false },
+                { "UTF-32-BE", UTF32_BE, false }, { "UTF-32BE", UTF32_BE, false }, { "UTF-32", UTF32_BE, true }, { "UTF32", UTF32_BE, true },
+                { "UTF-32-LE", UTF32_LE, false }, { "UTF-32LE", UTF32_LE, false }, { "US-ASCII", ASCII, false }, { "ASCII", ASCII, false },
+                { "ISO-8859-1", LATIN1, false }, { "LATIN1", LATIN1, false } };
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (strlen(names[i].name) == name.size && strncasecmp(names[i].name, name.data, name.size) == 0) {
       *out = names[i].encoding;
+      *marked = names[i].marked;
       return OK;
     }
-  return fail(UNIMPLEMENTED, "the encoding %.*s", (int)(name.size < 80 ? name.size : 80), name.data);
+  return fail(INVALID_ARGUMENT, "Could not create converter for encoding: %.*s", (int)(name.size < 80 ? name.size : 80), name.data);
+}
+
+/* The encoding that input_encoding names; close it with decoder_close. */
+static status decoder_open(const struct host_call *call, struct decoder *out) {
+  struct string_view name = host_attr_string(call, "input_encoding", "UTF-8");
+  char text[80];
+  *out = (struct decoder){ .table = (iconv_t)-1 };
+  if (find_encoding(name, &out->encoding, &out->marked) == OK)
+    return OK;
+  snprintf(text, sizeof text, "%.*s", (int)(name.size < sizeof text ? name.size : sizeof text - 1), name.data);
+  out->encoding = OF_LIBC;
+  out->table = iconv_open("UTF-32LE", text);
+  for (char *at = text; out->table == (iconv_t)-1 && *at; at++) /* ICU takes euc_kr for EUC-KR */
+    *at = *at == '_' ? '-' : *at;
+  if (out->table == (iconv_t)-1)
+    out->table = iconv_open("UTF-32LE", text);
+  return out->table != (iconv_t)-1 ? OK : fail(INVALID_ARGUMENT, "Could not create converter for input encoding: %s", text);
+}
+
+static void decoder_close(struct decoder *d) {
+  if (d->table != (iconv_t)-1)
+    iconv_close(d->table);
+}
+
+/* Begins a text: the length of the mark in front of it. */
+static size_t decoder_begin(struct decoder *d, struct string_view in) {
+  static const struct {
+    const char *bytes;
+    size_t size;
+    enum encoding of, then;
+  } marks[] = { { "\xfe\xff", 2, UTF16_BE, UTF16_BE }, { "\xff\xfe", 2, UTF16_BE, UTF16_LE },
+                { "\0\0\xfe\xff", 4, UTF32_BE, UTF32_BE }, { "\xff\xfe\0\0", 4, UTF32_BE, UTF32_LE } };
+  d->now = d->encoding;
+  if (d->encoding == OF_LIBC)
+    iconv(d->table, NULL, NULL, NULL, NULL);
+  for (size_t i = 0; d->marked && i < sizeof marks / sizeof *marks; i++)
+    if (marks[i].of == d->encoding && in.size >= marks[i].size && memcmp(in.data, marks[i].bytes, marks[i].size) == 0) {
+      d->now = marks[i].then;
+      return marks[i].size;
+    }
+  return 0;
+}
+
+/* One character of the C library's: as few bytes as give one. */
+static int32_t decode_libc(iconv_t table, struct string_view in, size_t *used) {
+  size_t most = in.size < 8 ? in.size : 8;
+  for (size_t n = 1; n <= most; n++) {
+    uint32_t code;
+    char *from = (char *)(uintptr_t)in.data, *to = (char *)&code;
+    size_t left = n, room = sizeof code;
+    bool stopped = iconv(table, &from, &left, &to, &room) == (size_t)-1;
+    if (room == 0) {
+      bool plain = n - left == 1 && *in.data >= 32; /* the yen sign for a backslash: ICU keeps ASCII */
+      *used = n - left;
+      return plain ? *in.data : (int32_t)code;
+    }
+    if (stopped && errno == EILSEQ)
+      break;
+    if (left == 0 && !stopped) { /* a shift to other characters */
+      in.data += n;
+      in.size -= n;
+      int32_t next = in.size ? decode_libc(table, in, used) : UTF8_BAD;
+      *used = in.size ? *used + n : n;
+      return next;
+    }
+  }
+  *used = 1;
+  return UTF8_BAD;
 }
 
 static uint32_t unit_at(const unsigned char *p, int bytes, bool little) {
@@ -52,14 +134,15 @@ static int32_t decode_wide(enum encoding encoding, const unsigned char *p, size_
 }
 
 /* The code point at the front; UTF8_BAD. *used is at least 1. */
-static int32_t decode(enum encoding encoding, struct string_view in, size_t *used) {
+static int32_t decode(const struct decoder *d, struct string_view in, size_t *used) {
   unsigned char first = (unsigned char)in.data[0];
   *used = 1;
-  switch (encoding) {
+  switch (d->now) {
   case UTF8: return utf8_decode(in.data, in.size, used);
   case ASCII: return first < 128 ? first : UTF8_BAD;
   case LATIN1: return first;
-  default: return decode_wide(encoding, (const unsigned char *)in.data, in.size, used);
+  case OF_LIBC: return decode_libc(d->table, in, used);
+  default: return decode_wide(d->now, (const unsigned char *)in.data, in.size, used);
   }
 }
 
@@ -106,7 +189,7 @@ static status read_repair(const struct host_call *call, struct repair *out) {
 /* The code point to keep; UTF8_BAD: none. */
 static status repaired(const struct repair *repair, int32_t code, int32_t *out) {
   *out = code;
-  bool control = repair->controls && code >= 0 && (code < 32 || (code >= 127 && code < 160));
+  bool control = repair->controls && code >= 0 && code < 32;
   if (code != UTF8_BAD && !control)
     return OK;
   if (code == UTF8_BAD && repair->strict)
@@ -117,25 +200,38 @@ static status repaired(const struct repair *repair, int32_t code, int32_t *out) 
 
 /* ---- UnicodeTranscode ---- */
 
-status host_unicode_transcode(struct host_call *call) {
-  enum encoding from, to;
+static status output_encoding(const struct host_call *call, enum encoding *out) {
+  bool marked;
+  return find_encoding(host_attr_string(call, "output_encoding", "UTF-8"), out, &marked);
+}
+
+static status transcode_all(struct host_call *call, struct decoder *from, struct string_output *out) {
+  enum encoding to;
   struct repair repair;
-  struct string_output out;
-  TRY(find_encoding(host_attr_string(call, "input_encoding", "UTF-8"), &from));
-  TRY(find_encoding(host_attr_string(call, "output_encoding", "UTF-8"), &to));
+  TRY(output_encoding(call, &to));
   TRY(read_repair(call, &repair));
-  TRY(string_output_begin(&out, &call->inputs[0].shape, &call->outputs[0]));
-  for (int64_t i = 0; i < out.tensor->count; i++) {
+  for (int64_t i = 0; i < out->tensor->count; i++) {
     struct string_view in = ((const struct string_view *)call->inputs[0].data)[i];
-    for (size_t used; in.size; in.data += used, in.size -= used) {
+    size_t used = decoder_begin(from, in);
+    for (in.data += used, in.size -= used; in.size; in.data += used, in.size -= used) {
       int32_t code;
       TRY(repaired(&repair, decode(from, in, &used), &code));
       if (code != UTF8_BAD)
-        put_code(&out, to, code);
+        put_code(out, to, code);
     }
-    string_output_next(&out);
+    string_output_next(out);
   }
-  return string_output_end(&out);
+  return string_output_end(out);
+}
+
+status host_unicode_transcode(struct host_call *call) {
+  struct decoder from;
+  struct string_output out;
+  TRY(decoder_open(call, &from));
+  status s = string_output_begin(&out, &call->inputs[0].shape, &call->outputs[0]);
+  s = s == OK ? transcode_all(call, &from, &out) : s;
+  decoder_close(&from);
+  return s;
 }
 
 /* ---- UnicodeDecode, UnicodeDecodeWithOffsets: row splits, code points, first bytes ---- */
@@ -169,23 +265,24 @@ static void put_split(struct tensor *splits, int64_t i, int64_t value) {
     ((int32_t *)splits->data)[i] = (int32_t)value;
 }
 
-static status decode_all(struct host_call *call, struct codes *codes) {
-  enum encoding from;
+static status decode_all(struct host_call *call, struct decoder *from, struct codes *codes) {
   struct repair repair;
   const struct tensor *in = &call->inputs[0];
-  TRY(find_encoding(host_attr_string(call, "input_encoding", "UTF-8"), &from));
   TRY(read_repair(call, &repair));
   enum dtype splits = (enum dtype)host_attr_int(call, "Tsplits", DTYPE_INT64);
   TRY(host_make_output(call, 0, splits, &(struct shape){ 1, { in->count + 1 } }));
   put_split(call->outputs[0], 0, 0);
   for (int64_t i = 0; i < in->count; i++) {
     struct string_view view = ((const struct string_view *)in->data)[i];
-    int64_t at = 0;
-    for (size_t used; view.size; view.data += used, view.size -= used, at += (int64_t)used) {
+    size_t used = decoder_begin(from, view);
+    int64_t at = 0, mark = (int64_t)used; /* a mark belongs to the first character */
+    for (view.data += used, view.size -= used; view.size; view.data += used, view.size -= used) {
       int32_t code;
       TRY(repaired(&repair, decode(from, view, &used), &code));
       if (code != UTF8_BAD)
         TRY(codes_add(codes, code, at));
+      at += (int64_t)used + mark;
+      mark = 0;
     }
     put_split(call->outputs[0], i + 1, codes->count);
   }
@@ -194,7 +291,10 @@ static status decode_all(struct host_call *call, struct codes *codes) {
 
 status host_unicode_decode(struct host_call *call) {
   struct codes codes = { 0 };
-  status result = decode_all(call, &codes);
+  struct decoder from;
+  TRY(decoder_open(call, &from));
+  status result = decode_all(call, &from, &codes);
+  decoder_close(&from);
   struct shape shape = { 1, { codes.count } };
   if (result == OK)
     result = tensor_copy_in(DTYPE_INT32, &shape, codes.codes, &call->outputs[1]);
@@ -212,7 +312,7 @@ status host_unicode_encode(struct host_call *call) {
   enum encoding to;
   struct repair repair;
   struct string_output out;
-  TRY(find_encoding(host_attr_string(call, "output_encoding", "UTF-8"), &to));
+  TRY(output_encoding(call, &to));
   TRY(read_repair(call, &repair));
   if (splits->count < 1)
     return fail(INVALID_ARGUMENT, "Splits tensor is empty");
@@ -224,7 +324,8 @@ status host_unicode_encode(struct host_call *call) {
       return fail(INVALID_ARGUMENT, "Values in input_splits must be ordered and less than or equal to input_tensor size");
     for (; at < end; at++) {
       int32_t code = ((const int32_t *)values->data)[at];
-      bool bad = code < 0 || code > 0x10ffff || (code >= 0xd800 && code < 0xe000);
+      bool no_character = (code >= 0xfdd0 && code <= 0xfdef) || (code & 0xfffe) == 0xfffe;
+      bool bad = code < 0 || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) || no_character;
       if (bad && repair.strict)
         return fail(INVALID_ARGUMENT, "Code point is out of range for Unicode, or a noncharacter.");
       if (!bad || !repair.ignore)
@@ -233,4 +334,30 @@ status host_unicode_encode(struct host_call *call) {
     string_output_next(&out);
   }
   return string_output_end(&out);
+}
+
+/* ---- UnicodeScript ---- */
+
+/* The script of each code point as ICU numbers them; -1 for what is none. */
+status host_unicode_script(struct host_call *call) {
+  static const struct {
+    int32_t first; /* up to the next one's */
+    int16_t script;
+  } ranges[] = {
+#include "runtime/unicode_script.def"
+  };
+  const int32_t *codes = call->inputs[0].data;
+  TRY(host_make_output(call, 0, DTYPE_INT32, &call->inputs[0].shape));
+  for (int64_t i = 0; i < call->inputs[0].count; i++) {
+    size_t low = 0, high = sizeof ranges / sizeof *ranges;
+    while (high - low > 1) {
+      size_t middle = (low + high) / 2;
+      if (ranges[middle].first <= codes[i])
+        low = middle;
+      else
+        high = middle;
+    }
+    ((int32_t *)call->outputs[0]->data)[i] = codes[i] < 0 || codes[i] > 0x10ffff ? -1 : ranges[low].script;
+  }
+  return OK;
 }

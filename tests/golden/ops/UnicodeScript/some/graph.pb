@@ -1,0 +1,8 @@
+
+6
+inputPlaceholder*
+dtype0*
+shape
+:
+
+opUnicodeScriptinput"Ê
