@@ -86,7 +86,7 @@ static status get_locked(struct container *container, const char *space, const c
   *is_new = false;
   for (int64_t i = 0; i < container->count; i++) {
     struct resource *resource = container->items[i];
-    if (strcmp(resource->name, name) != 0 || strcmp(resource->container, space) != 0)
+    if (strcmp(resource->name, name) != 0 || strcmp(resource->container, space) != 0 || resource->is_destroyed)
       continue;
     if (strcmp(resource->kind, maker->kind) != 0)
       return fail(INVALID_ARGUMENT, "'%s' is a %s, not a %s", name, resource->kind, maker->kind);
@@ -118,8 +118,10 @@ status container_find(struct container *container, int64_t handle, const char *k
   status result = OK;
   pthread_mutex_lock(&container->lock);
   if (handle < 1 || handle > container->count)
-    result = fail(NOT_FOUND, "no %s has the handle %lld", kind, (long long)handle);
-  else if (strcmp(container->items[handle - 1]->kind, kind) != 0)
+    result = fail(NOT_FOUND, "no %s has the handle %lld", kind ? kind : "resource", (long long)handle);
+  else if (container->items[handle - 1]->is_destroyed)
+    result = fail(NOT_FOUND, "Resource %s/%s does not exist.", container->items[handle - 1]->container, container->items[handle - 1]->name);
+  else if (kind && strcmp(container->items[handle - 1]->kind, kind) != 0)
     result = fail(INVALID_ARGUMENT, "'%s' is a %s, not a %s", container->items[handle - 1]->name,
                   container->items[handle - 1]->kind, kind);
   else

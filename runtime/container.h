@@ -16,6 +16,7 @@ struct resource {
   char *container, *name;
   const char *kind;                           /* "queue": a literal */
   int64_t handle;                             /* from 1 */
+  _Atomic bool is_destroyed;                  /* nobody finds it any more */
   void (*destroy)(struct resource *resource); /* frees all but the fields above and the struct itself */
 };
 struct container;
@@ -39,7 +40,7 @@ status container_get(struct container *container, const char *space, const char 
                      void *argument, bool *is_new, struct resource **out);
 /* Calls back for each resource of a kind; no resource is made meanwhile. */
 void container_each(struct container *container, const char *kind, void (*found)(void *self, struct resource *resource), void *self);
-/* NOT_FOUND when there is no such handle, INVALID_ARGUMENT when it is of another kind. */
+/* NOT_FOUND when there is no such handle, or it is destroyed; INVALID_ARGUMENT when it is of another kind (kind NULL: any). */
 status container_find(struct container *container, int64_t handle, const char *kind, struct resource **out);
 
 #endif

@@ -160,10 +160,12 @@ status host_find_resource(const struct host_call *call, uint32_t i, const char *
   const struct tensor *held = i < call->input_count ? call->held[i] : NULL;
   if (held && held->release_data == release_anonymous) {
     *out = held->owner;
-    return strcmp((*out)->kind, kind) == 0 ? OK : fail(INVALID_ARGUMENT, "'%s' is a %s, not a %s", (*out)->name, (*out)->kind, kind);
+    if ((*out)->is_destroyed)
+      return fail(NOT_FOUND, "Resource %s does not exist.", (*out)->name);
+    return !kind || strcmp((*out)->kind, kind) == 0 ? OK : fail(INVALID_ARGUMENT, "'%s' is a %s, not a %s", (*out)->name, (*out)->kind, kind);
   }
   if (call->input_count <= i || call->inputs[i].dtype != DTYPE_RESOURCE || call->inputs[i].count != 1)
-    return fail(INVALID_ARGUMENT, "input %u is no handle of a %s", i, kind);
+    return fail(INVALID_ARGUMENT, "input %u is no handle of a %s", i, kind ? kind : "resource");
   return container_find(call->task->container, *(const int64_t *)call->inputs[i].data, kind, out);
 }
 

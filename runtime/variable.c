@@ -71,6 +71,15 @@ status variable_read(struct variable *variable, struct tensor **out) {
   return OK;
 }
 
+bool variable_forget(struct variable *variable) {
+  pthread_mutex_lock(&variable->lock);
+  bool had = atomic_exchange(&variable->initialized, false);
+  tensor_release(variable->value);
+  variable->value = NULL;
+  pthread_mutex_unlock(&variable->lock);
+  return had;
+}
+
 static bool shape_equal(const struct shape *a, const struct shape *b) {
   return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank) == 0;
 }

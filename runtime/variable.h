@@ -39,6 +39,9 @@ status variable_check(struct variable *variable);
 /* Copies the elements (strings with their bytes). INVALID_ARGUMENT when the shape is fixed and differs. */
 status variable_assign(struct variable *variable, const struct shape *shape, const void *data);
 
+/* It has no value any more; false: it had none. */
+bool variable_forget(struct variable *variable);
+
 /* Memory for a value of the shape that a kernel is about to write; the caller holds the lock. */
 status variable_prepare(struct variable *variable, const struct shape *shape);
 

@@ -1,0 +1,113 @@
+/* host_mutex.c: mutexes. A lock is a value: the mutex goes to the next in line when the lock is consumed, or when the last
+ * reference to it ends (the step's, at the latest). */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "runtime/container.h"
+#include "runtime/object.h"
+#include "runtime/wait_list.h"
+
+struct mutex {
+  struct resource resource; /* first */
+  pthread_mutex_t lock;
+  bool locked;
+  struct wait_list waiting;
+};
+struct mutex_hold {
+  struct object object; /* first */
+  struct mutex *_Atomic mutex; /* NULL: given up */
+};
+
+/* ---- holding ---- */
+
+static void hold_destroy(struct object *object);
+static const struct object_kind hold_kind = {"mutex lock", hold_destroy, NULL, NULL};
+
+/* Under the lock: the first in line gets the mutex, if it is free. */
+static struct wait_entry *serve(struct mutex *m) {
+  struct wait_entry *over = NULL;
+  while (m->waiting.first && !m->locked) {
+    struct host_call *call = m->waiting.first->call;
+    struct mutex_hold *hold = calloc(1, sizeof *hold);
+    status result = hold ? OK : fail(RESOURCE_EXHAUSTED, "no memory");
+    if (hold) {
+      object_init(&hold->object, &hold_kind);
+      result = objects_create(&(struct shape){0}, &call->outputs[0]);
+    }
+    if (result == OK) {
+      hold->mutex = m;
+      objects_put(call->outputs[0], 0, &hold->object);
+      m->locked = true;
+    } else {
+      free(hold);
+    }
+    wait_list_move_first(&m->waiting, result, result == OK ? "" : status_text(), &over);
+  }
+  return over;
+}
+
+static void give_up(struct mutex_hold *hold) {
+  struct mutex *m = atomic_exchange(&hold->mutex, NULL);
+  if (!m)
+    return;
+  pthread_mutex_lock(&m->lock);
+  m->locked = false;
+  struct wait_entry *over = serve(m);
+  pthread_mutex_unlock(&m->lock);
+  (void)wait_list_finish(over, NULL); /* none of them is ours */
+}
+
+static void hold_destroy(struct object *object) {
+  give_up((struct mutex_hold *)object);
+  free(object);
+}
+
+/* ---- the resource ---- */
+
+static status mutex_init(struct resource *resource, void *argument) {
+  struct mutex *m = (struct mutex *)resource;
+  (void)argument;
+  pthread_mutex_init(&m->lock, NULL);
+  wait_list_init(&m->waiting, &m->lock);
+  return OK;
+}
+
+static void mutex_destroy(struct resource *resource) { pthread_mutex_destroy(&((struct mutex *)resource)->lock); }
+
+static const struct resource_maker mutex_maker = {"mutex", sizeof(struct mutex), mutex_init, mutex_destroy};
+
+/* ---- the ops ---- */
+
+status host_mutex(struct host_call *call) {
+  struct resource *mutex;
+  bool is_new;
+  TRY(host_get_resource(call, &mutex_maker, NULL, &is_new, &mutex));
+  return host_make_handle(call, mutex);
+}
+
+status host_mutex_lock(struct host_call *call) {
+  struct resource *resource;
+  TRY(host_find_resource(call, 0, "mutex", &resource));
+  struct mutex *m = (struct mutex *)resource;
+  pthread_mutex_lock(&m->lock);
+  struct wait_entry *entry = wait_list_add(&m->waiting, call, 0);
+  struct wait_entry *over = entry ? serve(m) : NULL;
+  for (struct wait_entry *o = over; o; o = o->next)
+    if (o->call == call)
+      call->pending = false; /* under the lock: nobody else ends it */
+  pthread_mutex_unlock(&m->lock);
+  if (!entry)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  return wait_list_finish(over, call);
+}
+
+/* Keeps the lock until here. */
+status host_mutex_consume(struct host_call *call) {
+  struct object *hold;
+  if (call->inputs[0].shape.rank != 0)
+    return fail(INVALID_ARGUMENT, "Expected input to be a scalar, saw shape: %s", shape_text(&call->inputs[0].shape));
+  TRY(object_input(call, 0, &hold_kind, &hold));
+  give_up((struct mutex_hold *)hold);
+  return OK;
+}
