@@ -1,4 +1,4 @@
-/* ops_image.c: images out of files and into them. What is decoded has sizes that only the file knows; its rank must be known before. */
+/* ops_image.c: images and sounds out of files and into them. What is decoded has sizes that only the file knows; its rank must be known before. */
 #include <string.h>
 
 #include "ir/op_rows.h"
@@ -133,5 +133,19 @@ status build_decode_compressed(struct op_call *c) {
   TRY(op_host(c, HOST_PURE, NULL, &n));
   struct flow_value x = *op_value(c, n->inputs.items[0]);
   op_host_output(c, n, 0, x.rank, x.dims);
+  return OK;
+}
+
+/* [samples, channels] and the rate */
+status build_decode_wav(struct op_call *c) {
+  struct flow_node *n;
+  int64_t samples = node_attr_int(c->node, "desired_samples", -1), channels = node_attr_int(c->node, "desired_channels", -1);
+  TRY(check_scalar(c, 0, "contents must be scalar, got shape "));
+  if (samples < -1 || channels < -1)
+    return fail(INVALID_ARGUMENT, "desired_samples and desired_channels must be at least -1");
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  dim dims[2] = {samples < 0 ? op_new_symbol(c) : op_dim(c, samples), channels < 0 ? op_new_symbol(c) : op_dim(c, channels)};
+  op_host_output(c, n, 0, 2, dims);
+  op_host_output(c, n, 1, 0, NULL);
   return OK;
 }
