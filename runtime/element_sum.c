@@ -68,3 +68,34 @@ void element_divide(enum dtype dtype, void *to, int64_t count, int64_t divisor) 
   default: return;
   }
 }
+
+bool element_merge_has(enum dtype dtype, enum element_merge merge) {
+  return element_sum_has(dtype) && (merge == MERGE_ADD || !dtype_is_complex(dtype));
+}
+
+#define MERGED(x, y) (merge == MERGE_MUL ? (x) * (y) : merge == MERGE_MIN ? ((y) < (x) ? (y) : (x)) : ((x) < (y) ? (y) : (x)))
+
+void element_merge(enum dtype dtype, enum element_merge merge, void *to, const void *from, int64_t count) {
+  if (merge == MERGE_ADD) {
+    element_add(dtype, to, from, count);
+    return;
+  }
+  switch ((int)dtype) {
+#define X(name, type)                                      \
+  case DTYPE_##name:                                       \
+    for (int64_t i = 0; i < count; i++) {                  \
+      type x = ((type *)to)[i], y = ((const type *)from)[i]; \
+      ((type *)to)[i] = (type)MERGED(x, y);                \
+    }                                                      \
+    return;
+    NUMERIC(X)
+#undef X
+  case DTYPE_HALF: case DTYPE_BFLOAT16:
+    for (int64_t i = 0; i < count; i++) {
+      float x = read_float(dtype, ((uint16_t *)to)[i]), y = read_float(dtype, ((const uint16_t *)from)[i]);
+      ((uint16_t *)to)[i] = write_float(dtype, MERGED(x, y));
+    }
+    return;
+  default: return;
+  }
+}
