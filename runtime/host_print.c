@@ -1,4 +1,5 @@
 /* host_print.c: Assert, Print, PrintV2, StringFormat and Timestamp: what a graph says to people. */
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +91,7 @@ status host_print_text(struct host_call *call) {
     snprintf(path, sizeof path, "%.*s", (int)(stream.size - 7), stream.data + 7);
     out = fopen(path, "ae");
     if (!out)
-      return fail(INVALID_ARGUMENT, "'%s' cannot be opened to print to", path);
+      return fail(errno == ENOENT ? NOT_FOUND : INVALID_ARGUMENT, "'%s' cannot be opened to print to", path);
   }
   flockfile(out);
   fwrite(text.data, 1, text.size, out);

@@ -19,7 +19,7 @@ static expr_id range_part(struct kb *kb, const struct ranges *r, int which, expr
   return kb_get(kb, kb_local(kb, kb_load(kb, in, &place).re));
 }
 
-/* How many elements a row has: ceil(|limit - start| / |delta|) when delta leads from start to limit. */
+/* How many elements a row has: ceil(|limit - start| / |delta|), of a difference that may wrap, when delta leads from start to limit. */
 static expr_id range_count(struct kb *kb, const struct ranges *r, expr_id row) {
   enum dtype dtype = r->dtype;
   expr_id start = range_part(kb, r, 0, row), limit = range_part(kb, r, 1, row), delta = range_part(kb, r, 2, row);
@@ -30,7 +30,7 @@ static expr_id range_count(struct kb *kb, const struct ranges *r, expr_id row) {
   if (dtype_is_float(dtype))
     count = expr_unary(kb->k, SCALAR_CEIL, expr_binary(kb->k, SCALAR_DIV, span, step));
   else
-    count = kb_div(kb, kb_sub(kb, kb_add(kb, span, step), one.re), step);
+    count = kb_add(kb, kb_div(kb, span, step), kb_select(kb, kb_ne(kb, kb_mod(kb, span, step), zero.re), one.re, zero.re));
   return kb_select(kb, kb_or(kb, up, down), expr_cast(kb->k, DTYPE_INT64, count), kb_int(kb, 0));
 }
 

@@ -207,7 +207,7 @@ status build_sparse_slice_grad(struct op_call *c) {
   return OK;
 }
 
-/* ---- SparseFillEmptyRows ---- */
+/* ---- SparseFillEmptyRows, RaggedFillEmptyRows ---- */
 
 struct filled {
   dim rows, total;
@@ -288,6 +288,35 @@ status build_sparse_fill_empty_rows(struct op_call *c) {
   f.rows = s.dims[0];
   TRY(count_rows(c, &s, &f));
   return place_entries(c, &s, &f, filler);
+}
+
+/* The same of a ragged tensor: the row of each value instead of indices. */
+status build_ragged_fill_empty_rows(struct op_call *c) {
+  struct sparse s = {.rank = 1};
+  struct filled f;
+  value_id rowids, rows, filler;
+  dim *elements;
+  int count;
+  TRY(op_input(c, 0, &rowids));
+  TRY(op_input(c, 1, &s.values));
+  TRY(op_input(c, 2, &rows));
+  TRY(op_input(c, 3, &filler));
+  struct flow_value ids = *op_value(c, rowids), values = *op_value(c, s.values);
+  if (ids.rank != 1 || values.rank != 1)
+    return fail(INVALID_ARGUMENT, "%s must be a vector", ids.rank != 1 ? "value_rowids" : "values");
+  if (op_value(c, rows)->rank != 0 || op_value(c, filler)->rank != 0)
+    return fail(INVALID_ARGUMENT, "%s must be a scalar", op_value(c, rows)->rank != 0 ? "nrows" : "default_value");
+  TRY(op_equal_dims(c, ids.dims[0], values.dims[0], "values and value_rowids must have the same size"));
+  TRY(op_elements(c, rows, &elements, &count));
+  dim matrix[2] = {ids.dims[0], op_dim(c, 1)};
+  s.count = ids.dims[0];
+  s.dims[0] = f.rows = elements[0];
+  s.indices = op_alias(c, rowids, DTYPE_INT64, 2, matrix);
+  TRY(op_require_le(c, op_dim(c, 0), f.rows, "nrows must not be negative: %d, %d"));
+  TRY(count_rows(c, &s, &f));
+  TRY(place_entries(c, &s, &f, filler));
+  op_set_output(c, 0, op_alias(c, c->out[0].value, DTYPE_INT64, 1, &f.total));
+  return OK;
 }
 
 status build_sparse_fill_empty_rows_grad(struct op_call *c) {
