@@ -1,4 +1,4 @@
-/* ops_fft.c: discrete Fourier transforms over the last one, two or three axes, complex and real.
+/* ops_fft.c: discrete Fourier transforms over the last axes, complex and real.
  *
  * An axis of a length that is a power of two goes through Stockham's autosorting steps, one kernel each, parallel over all
  * butterflies; any other length is summed directly. The roots of unity come from a table. Real transforms are complex ones of
@@ -110,19 +110,81 @@ static status transform_axis(struct op_call *c, int axis, bool inverse, value_id
 
 /* ---- complex ---- */
 
-/* The number of axes is in the op's name: FFT, FFT2D, FFT3D. */
-static int axes_of_op(const char *op) {
+static bool has_axes(const char *op) { return strstr(op, "FFTND") != NULL; }
+
+/* The number of axes is in the op's name: FFT, FFT2D, FFT3D; or (FFTND) it is the length of a list of axes, which must be the last ones. */
+static status axes_of_op(struct op_call *c, int rank, int *count) {
+  const char *op = c->node->op;
   size_t n = strlen(op);
-  return n > 2 && op[n - 1] == 'D' ? op[n - 2] - '0' : 1;
+  *count = n > 2 && op[n - 1] == 'D' ? op[n - 2] - '0' : 1;
+  if (has_axes(op)) {
+    value_id v;
+    int64_t *axes;
+    TRY(op_input(c, 2, &v));
+    TRY(op_const_ints(c, v, "axes", &axes, count));
+    for (int i = 0; i < *count; i++) {
+      int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+      if (axis != rank - *count + i)
+        return fail(INVALID_ARGUMENT, "axes must be successive and ascending, the last one -1");
+    }
+    if (*count == 0)
+      return fail(INVALID_ARGUMENT, "axes must not be empty");
+  }
+  if (rank < *count)
+    return fail(INVALID_ARGUMENT, "Input must have rank of at least %d but got: %d", *count, rank);
+  return OK;
+}
+
+static status read_lengths(struct op_call *c, int axes, dim **out) {
+  value_id v;
+  int count;
+  TRY(op_input(c, 1, &v));
+  TRY(op_elements(c, v, out, &count));
+  if (count != axes)
+    return fail(INVALID_ARGUMENT, "fft_length must have shape [%d], has %d elements", axes, count);
+  for (int i = 0; i < count; i++)
+    if (dim_less(c->lw->dims, (*out)[i], op_dim(c, 0)) == 1)
+      return fail(INVALID_ARGUMENT, "fft_length[%d] must >= 0, but got: %s", i, dim_text(c->lw->dims, (*out)[i]));
+  return OK;
+}
+
+/* Cut to the sizes, or filled up with zeros. */
+static status resize(struct op_call *c, const dim *dims, value_id *value) {
+  struct flow_value x = *op_value(c, *value);
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t a = kb_in(&kb, *value), o = kb_out(&kb, x.dtype, x.rank, dims);
+  expr_id index[LIMIT_RANK], at[LIMIT_RANK], inside = expr_int(kb.k, DTYPE_BOOL, 1), some = inside;
+  for (int i = 0; i < x.rank; i++)
+    some = kb_and(&kb, some, kb_lt(&kb, kb_int(&kb, 0), kb_dim(&kb, x.dims[i])));
+  kb_loops(&kb, LOOP_PAR, x.rank, dims, index);
+  for (int i = 0; i < x.rank; i++) {
+    expr_id have = kb_dim(&kb, x.dims[i]);
+    at[i] = kb_clamp(&kb, index[i], have);
+    inside = kb_and(&kb, inside, kb_lt(&kb, index[i], have));
+  }
+  struct accumulator e = acc_zero(&kb, x.dtype);
+  kb_if(&kb, kb_and(&kb, some, inside));
+  acc_set(&kb, &e, kb_load(&kb, a, at));
+  kb_close(&kb, 1);
+  kb_store(&kb, o, index, acc_get(&kb, &e));
+  kb_close(&kb, x.rank);
+  *value = kb_value(&kb, o);
+  return kb_finish(&kb);
 }
 
 status build_fft(struct op_call *c) {
   value_id v;
+  int axes;
   TRY(op_input(c, 0, &v));
   struct flow_value x = *op_value(c, v);
-  int axes = axes_of_op(c->node->op);
-  if (x.rank < axes)
-    return fail(INVALID_ARGUMENT, "Input must have rank of at least %d but got: %s", axes, op_shape_text(c, x.rank, x.dims));
+  TRY(axes_of_op(c, x.rank, &axes));
+  if (has_axes(c->node->op)) {
+    dim *lengths;
+    TRY(read_lengths(c, axes, &lengths));
+    memcpy(&x.dims[x.rank - axes], lengths, sizeof *lengths * (size_t)axes);
+    TRY(resize(c, x.dims, &v));
+  }
   for (int i = 0; i < axes; i++)
     TRY(transform_axis(c, x.rank - 1 - i, c->node->op[0] == 'I', &v));
   op_set_output(c, 0, v);
@@ -131,19 +193,13 @@ status build_fft(struct op_call *c) {
 
 /* ---- real ---- */
 
-static status read_lengths(struct op_call *c, int axes, int rank, dim **out) {
-  value_id v;
-  int count;
-  if (rank < axes)
-    return fail(INVALID_ARGUMENT, "Input must have rank of at least %d but got %d", axes, rank);
-  TRY(op_input(c, 1, &v));
-  TRY(op_elements(c, v, out, &count));
-  return count == axes ? OK : fail(INVALID_ARGUMENT, "fft_length must have shape [%d], has %d elements", axes, count);
-}
-
 /* The first elements of each axis, as another dtype; an input that is too short is an error. */
 static status crop(struct op_call *c, value_id v, const dim *dims, enum dtype dtype, value_id *out) {
   struct flow_value x = *op_value(c, v);
+  if (op_dim_value(c, op_count(c, x.rank, x.dims)) == 0) { /* nothing becomes zeros of any size */
+    TRY(resize(c, dims, &v));
+    return op_cast(c, v, dtype, out);
+  }
   for (int i = 0; i < x.rank; i++)
     if (dim_less(c->lw->dims, x.dims[i], dims[i]) == 1)
       return fail(INVALID_ARGUMENT, "Input dimension %d must have length of at least %s but got: %s", i, dim_text(c->lw->dims, dims[i]),
@@ -164,18 +220,21 @@ static status crop(struct op_call *c, value_id v, const dim *dims, enum dtype dt
   return kb_finish(&kb);
 }
 
-/* n / 2 + 1: what of a real transform is not implied by its symmetry */
+/* n / 2 + 1: what of a real transform is not implied by its symmetry; nothing of a transform of nothing */
 static dim half_length(struct op_call *c, dim n) {
+  if (op_dim_value(c, n) == 0)
+    return n;
   return dim_add(c->lw->dims, dim_floordiv(c->lw->dims, n, op_dim(c, 2)), op_dim(c, 1));
 }
 
 status build_rfft(struct op_call *c) {
   value_id v;
   dim *lengths, dims[LIMIT_RANK];
-  int axes = axes_of_op(c->node->op);
+  int axes;
   TRY(op_input(c, 0, &v));
   struct flow_value x = *op_value(c, v);
-  TRY(read_lengths(c, axes, x.rank, &lengths));
+  TRY(axes_of_op(c, x.rank, &axes));
+  TRY(read_lengths(c, axes, &lengths));
   memcpy(dims, x.dims, sizeof dims);
   memcpy(&dims[x.rank - axes], lengths, sizeof *dims * (size_t)axes);
   enum dtype complex = op_output_dtype(c, 0);
@@ -218,10 +277,11 @@ static struct element formula_real(struct formula *f, struct element a, struct e
 status build_irfft(struct op_call *c) {
   value_id v, out;
   dim *lengths, dims[LIMIT_RANK];
-  int axes = axes_of_op(c->node->op);
+  int axes;
   TRY(op_input(c, 0, &v));
   struct flow_value x = *op_value(c, v);
-  TRY(read_lengths(c, axes, x.rank, &lengths));
+  TRY(axes_of_op(c, x.rank, &axes));
+  TRY(read_lengths(c, axes, &lengths));
   memcpy(dims, x.dims, sizeof dims);
   memcpy(&dims[x.rank - axes], lengths, sizeof *dims * (size_t)axes);
   dim last = dims[x.rank - 1];
