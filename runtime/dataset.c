@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/frame.h"
+#include "runtime/object.h"
 
 /* ---- kinds ---- */
 
@@ -239,10 +240,22 @@ status dataset_call_part(const struct dataset *dataset, const struct dataset_run
 
 /* ---- rows ---- */
 
+/* Sparse and ragged tensors: the elements are shared. */
+static status objects_stack(struct tensor *const *rows, int64_t count, int64_t stride, const struct shape *shape, struct tensor **out) {
+  int64_t each = rows[0]->count;
+  for (int64_t i = 0; i < count; i++)
+    if (!tensor_has_objects(rows[i * stride]))
+      return fail(UNIMPLEMENTED, "a batch of variants of several kinds");
+  TRY(objects_create(shape, out));
+  for (int64_t i = 0; i < count * each; i++)
+    objects_put(*out, i, object_retain(objects_of(rows[i / each * stride])[i % each]));
+  return OK;
+}
+
 status rows_stack(struct tensor *const *rows, int64_t count, int64_t stride, uint32_t component, struct tensor **out) {
   struct shape shape = { .rank = 1, .dims = { count } };
   const struct tensor *first = rows[0];
-  if (first->dtype == DTYPE_VARIANT || first->dtype == DTYPE_RESOURCE || first->shape.rank == LIMIT_RANK)
+  if ((first->dtype == DTYPE_VARIANT && !tensor_has_objects(first)) || first->dtype == DTYPE_RESOURCE || first->shape.rank == LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a batch of %s%s", dtype_name(first->dtype), shape_text(&first->shape));
   for (int d = 0; d < first->shape.rank; d++)
     shape.dims[shape.rank++] = first->shape.dims[d];
@@ -252,6 +265,8 @@ status rows_stack(struct tensor *const *rows, int64_t count, int64_t stride, uin
       return fail(INVALID_ARGUMENT, "Cannot batch tensors with different shapes in component %u. First element had shape %s and element %lld had shape %s.",
                   component, shape_text(&first->shape), (long long)i, shape_text(here));
   }
+  if (first->dtype == DTYPE_VARIANT)
+    return objects_stack(rows, count, stride, &shape, out);
   struct tensor *views;
   size_t bytes = (size_t)tensor_byte_size(first);
   TRY(tensor_create(first->dtype, &shape, &views));
@@ -270,6 +285,8 @@ status row_take(const struct tensor *tensor, int64_t row, struct tensor **out) {
   struct shape shape = { .rank = tensor->shape.rank - 1 };
   for (int d = 0; d < shape.rank; d++)
     shape.dims[d] = tensor->shape.dims[d + 1];
+  if (tensor->dtype == DTYPE_VARIANT)
+    return objects_share(tensor, row * shape_count(&shape), &shape, out);
   int64_t bytes = shape_count(&shape) * (int64_t)dtype_size(tensor->dtype);
   return tensor_copy_in(tensor->dtype, &shape, (const char *)tensor->data + row * bytes, out);
 }

@@ -5,6 +5,7 @@
 
 #include "base/vec.h"
 #include "runtime/dataset.h"
+#include "runtime/object.h"
 
 /* ---- rows [first, end) of a tensor ---- */
 
@@ -12,6 +13,8 @@ static status rows_of(const struct tensor *t, int64_t first, int64_t end, struct
   struct shape shape = t->shape;
   int64_t each = t->shape.dims[0] ? t->count / t->shape.dims[0] : 0;
   shape.dims[0] = end - first;
+  if (t->dtype == DTYPE_VARIANT)
+    return objects_share(t, first * each, &shape, out);
   return tensor_copy_in(t->dtype, &shape, (const char *)t->data + (size_t)(first * each) * dtype_size(t->dtype), out);
 }
 

@@ -128,6 +128,63 @@ static const struct node *component_maker(struct op_call *c, const struct node *
   return is_op(dataset, "WindowDataset") ? window_maker(c, dataset, i) : NULL;
 }
 
+/* ---- variants: sparse and ragged tensors, whose rank the graph does not say ---- */
+
+static int element_rank(struct op_call *c, const struct node *dataset, uint32_t i, int depth);
+
+/* The rank of what boxes a tensor; -1: it is not known. */
+static int boxed_rank(const struct node *maker) {
+  if (is_op(maker, "RaggedTensorToVariant"))
+    return node_attr_int(maker, "batched_input", 0) != 0;
+  return is_op(maker, "SerializeSparse") ? 1 : is_op(maker, "SerializeManySparse") ? 2 : -1;
+}
+
+/* Of result i of the dataset's function: boxed in it, or handed through. */
+static int result_rank(struct op_call *c, const struct node *dataset, const struct attr_func *func, uint32_t i, int depth) {
+  const struct function *function = function_find(c->lw->graph, func->name);
+  struct instance body;
+  if (!function || i >= function->ret_count ||
+      function_instantiate(c->lw->graph, function, func->attrs, func->attr_count, dataset->name, c->lw->arena, &body) != OK)
+    return -1;
+  uint32_t at = body.rets[i].node;
+  const struct node *node = &body.graph->nodes.items[at];
+  for (int step = 0; step < 16 && at >= body.arg_count && is_op(node, "Identity"); step++) {
+    at = node->inputs[0].node;
+    node = &body.graph->nodes.items[at];
+  }
+  int rank = at >= body.arg_count ? boxed_rank(node) : element_rank(c, maker_of_input(c->lw, dataset, 0), at, depth + 1);
+  instance_deinit(&body);
+  return rank;
+}
+
+/* The rank of component i, a variant, of the elements of a dataset; -1: it is not known. */
+static int element_rank(struct op_call *c, const struct node *dataset, uint32_t i, int depth) {
+  const struct node *source = dataset && depth < 32 ? maker_of_input(c->lw, dataset, 0) : NULL;
+  if (!dataset || depth >= 32)
+    return -1;
+  if (is_op(dataset, "TensorDataset") || is_op(dataset, "TensorSliceDataset")) {
+    const struct node *maker = maker_of_input(c->lw, dataset, i);
+    int rank = maker ? boxed_rank(maker) : -1;
+    return rank > 0 && is_op(dataset, "TensorSliceDataset") ? rank - 1 : is_op(dataset, "TensorDataset") ? rank : -1;
+  }
+  const struct attr_func *func = function_at(dataset, "f");
+  if (func && strstr(dataset->op, "Map") && !is_op(dataset, "FlatMapDataset"))
+    return result_rank(c, dataset, func, i, depth);
+  if (is_op(dataset, "ZipDataset"))
+    for (uint32_t k = 0; k < dataset->input_count; k++) {
+      const struct attr_value *types, *shapes;
+      const struct node *part = maker_of_input(c->lw, dataset, k);
+      if (!element_spec(part, &types, &shapes) || i < types->list.count)
+        return part ? element_rank(c, part, i, depth + 1) : -1;
+      i -= types->list.count;
+    }
+  if (func || !source)
+    return -1;
+  int rank = element_rank(c, source, i, depth + 1);
+  bool joins = strstr(dataset->op, "Batch") && !strstr(dataset->op, "Unbatch") && !strstr(dataset->op, "Rebatch");
+  return rank < 0 || is_op(dataset, "WindowDataset") ? -1 : rank + joins - (strcmp(dataset->op, "UnbatchDataset") == 0);
+}
+
 /* An index matrix, values, and a shape: a slice of a sparse tensor. */
 static void add_sparse_slice(struct op_call *c, struct dataset_function *f, const struct node *dataset) {
   dim entries = op_new_symbol(c), rank = op_new_symbol(c);
@@ -151,9 +208,14 @@ static status add_components(struct op_call *c, struct dataset_function *f, cons
   for (uint32_t i = 0; i < types->list.count; i++) {
     const struct attr_shape *shape = &shapes->list.items[i].shape;
     struct flow_value value = {.dtype = (enum dtype)types->list.items[i].i, .rank = shape->rank};
-    if (shape->unknown_rank || shape->rank > LIMIT_RANK)
+    if (shape->unknown_rank && value.dtype == DTYPE_VARIANT) {
+      value.rank = element_rank(c, dataset, i, 0);
+      for (int d = 0; d < value.rank; d++)
+        value.dims[d] = op_new_symbol(c);
+    }
+    if ((shape->unknown_rank && (value.dtype != DTYPE_VARIANT || value.rank < 0)) || shape->rank > LIMIT_RANK)
       return fail(UNIMPLEMENTED, "%s: the rank of component %u of its dataset is not known while compiling", f->name, i);
-    for (int d = 0; d < shape->rank; d++)
+    for (int d = 0; d < shape->rank && !shape->unknown_rank; d++)
       value.dims[d] = shape->dims[d] < 0 ? op_new_symbol(c) : op_dim(c, shape->dims[d]);
     add_value(f, value, value.dtype == DTYPE_VARIANT ? component_maker(c, dataset, i) : NULL);
   }
@@ -443,6 +505,32 @@ static void attach_functions(struct op_call *c, struct flow_node *n, const struc
 
 /* ---- the next element ---- */
 
+/* The dataset whose elements the call gives; NULL: it is not known. */
+static const struct node *read_dataset(struct op_call *c) {
+  const struct node *maker = c->in[0].maker;
+  if (!maker || dtype_base(c->node->input_dtypes[0]) == DTYPE_VARIANT)
+    return maker;
+  for (struct frame *fr = c->lw->newest_frame; fr; fr = fr->older)
+    for (uint32_t i = 0; i < fr->graph->nodes.count; i++) {
+      const struct node *node = &fr->graph->nodes.items[i];
+      if (is_op(node, "MakeIterator") && node->input_count == 2 && maker_of_input(c->lw, node, 1) == maker)
+        return maker_of_input(c->lw, node, 0);
+    }
+  return NULL;
+}
+
+/* A variant of a rank that the graph does not say. */
+static status set_variant(struct op_call *c, struct flow_node *n, uint32_t i) {
+  dim dims[LIMIT_RANK];
+  int rank = element_rank(c, read_dataset(c), i, 0);
+  if (rank < 0)
+    return fail(UNIMPLEMENTED, "the rank of output %u is not known while compiling", i);
+  for (int d = 0; d < rank; d++)
+    dims[d] = op_new_symbol(c);
+  op_host_output(c, n, i, rank, dims);
+  return OK;
+}
+
 static status set_components(struct op_call *c, struct flow_node *n) {
   const struct attr_value *shapes = node_attr(c->node, "output_shapes");
   if (is_op(c->node, "IteratorGetNextAsOptional")) {
@@ -452,7 +540,10 @@ static status set_components(struct op_call *c, struct flow_node *n) {
   for (uint32_t i = 0; i < c->out_count; i++) {
     if (!shapes || shapes->kind != ATTR_LIST || i >= shapes->list.count)
       return fail(INVALID_ARGUMENT, "component %u has no shape", i);
-    TRY(op_host_output_shaped(c, n, i, &shapes->list.items[i].shape));
+    if (shapes->list.items[i].shape.unknown_rank && op_output_dtype(c, i) == DTYPE_VARIANT)
+      TRY(set_variant(c, n, i));
+    else
+      TRY(op_host_output_shaped(c, n, i, &shapes->list.items[i].shape));
   }
   return OK;
 }
