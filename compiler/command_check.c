@@ -6,8 +6,10 @@
 
 #include "compiler/commands.h"
 #include "compiler/entries.h"
+#include "compiler/pass/entry_variants.h"
 #include "compiler/pass/pass.h"
 #include "ir/lower.h"
+#include "ir/unsupported.h"
 
 /* ---- unsupported ops ---- */
 
@@ -37,25 +39,20 @@ static void mark_needed(struct build *b, bool *needed) {
 static status report_unsupported(struct build *b) {
   const struct graph *g = b->model.graph;
   bool *needed = ARENA_ARRAY(&b->arena, bool, g->nodes.count + 1);
-  mark_needed(b, needed);
-  struct map ops = {0};
-  uint32_t unused;
+  struct unsupported found = {0};
   const char *list = "";
-  for (uint32_t i = 0; i < g->nodes.count; i++) {
-    const struct node *n = &g->nodes.items[i];
-    if (needed[i] && !op_row_find(n->op) && !map_find(&g->function_names, n->op, &unused))
-      map_insert(&ops, n->op, i);
-  }
-  for (uint32_t o = 0; o < ops.count; o++) {
-    printf("unsupported op %s:", ops.entries[o].key);
-    for (uint32_t i = 0; i < g->nodes.count; i++)
-      if (needed[i] && strcmp(g->nodes.items[i].op, ops.entries[o].key) == 0)
-        printf(" %s", g->nodes.items[i].name);
+  mark_needed(b, needed);
+  unsupported_find(g, needed, &b->arena, &found);
+  for (uint32_t o = 0; o < found.ops.count; o++) {
+    const struct unsupported_op *op = &found.ops.items[o];
+    printf("unsupported op %s%s%s%s:", op->op, op->reason ? " (" : "", op->reason ? op->reason : "", op->reason ? ")" : "");
+    for (uint32_t i = 0; i < op->nodes.count; i++)
+      printf(" %s", op->nodes.items[i]);
     printf("\n");
-    list = arena_printf(&b->arena, "%s%s%s", list, o ? ", " : "", ops.entries[o].key);
+    list = arena_printf(&b->arena, "%s%s%s", list, o ? ", " : "", op->op);
   }
-  uint32_t count = ops.count;
-  map_deinit(&ops);
+  uint32_t count = found.ops.count;
+  unsupported_deinit(&found);
   return count ? fail(UNIMPLEMENTED, "ops not supported: %s", list) : OK;
 }
 
@@ -120,6 +117,21 @@ static void report_variables(struct build *b) {
   }
 }
 
+/* Every entry, so that what is wrong with each is told; the first failure is the result. */
+static status lower_each(struct build *b) {
+  status first = OK;
+  const char *text = NULL;
+  for (uint32_t i = 0; i < b->specs.count; i++) {
+    status s = entry_lower_variants(b, &b->specs.items[i]);
+    if (s == OK)
+      continue;
+    printf("entry %s: %s: %s\n", b->specs.items[i].name, status_name(s), status_text());
+    if (first == OK)
+      first = s, text = arena_strdup(&b->arena, status_text());
+  }
+  return first == OK ? OK : fail(first, "%s", text);
+}
+
 status command_check(struct build *b) {
   TRY(pass_read(b));
   TRY(registry_check(b->model.graph));
@@ -131,7 +143,7 @@ status command_check(struct build *b) {
     printf("%s (%s): %s\n", b->model.graph->nodes.items[i].name, b->model.graph->nodes.items[i].op, b->model.graph->nodes.items[i].assigned);
   if (unsupported != OK)
     return fail(unsupported, "%s", text);
-  TRY(pass_lower(b));
+  TRY(lower_each(b));
   TRY(pass_dead(b));
   TRY(pass_fuse(b));
   TRY(pass_partition(b));

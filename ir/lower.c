@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ir/lower_frame.h"
+#include "ir/unsupported.h"
 
 /* ---- what is needed ---- */
 
@@ -61,6 +62,8 @@ status lower_check_rows(const struct graph *graph, const bool *needed) {
     if (!first)
       first = n->name;
     list = arena_printf(graph->arena, "%s%s%s", list, *list ? ", " : "", n->op);
+    if (unsupported_reason(n->op))
+      list = arena_printf(graph->arena, "%s (%s)", list, unsupported_reason(n->op));
   }
   map_deinit(&seen);
   return first ? fail(UNIMPLEMENTED, "%s: op not supported: %s", first, list) : OK;
