@@ -176,7 +176,7 @@ static int64_t element_at(const struct flow_value *v, int64_t i) {
 static status element_count(struct op_call *c, const struct flow_value *v, int *count) {
   int64_t n = 1, d;
   for (int i = 0; i < v->rank; i++) {
-    if (!dim_is_const(c->lw->dims, v->dims[i], &d)) {
+    if (!dim_is_const(c->lw->dims, dim_resolve(c->lw->dims, v->dims[i]), &d)) {
       c->lw->wants_length = true;
       return fail(UNIMPLEMENTED, "the number of elements of a shape is not known while compiling: %s",
                   op_shape_text(c, v->rank, v->dims));

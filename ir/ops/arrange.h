@@ -43,6 +43,8 @@ expr_id kb_in_range(struct kb *kb, expr_id a, expr_id count);
 status op_bound_dims(struct op_call *c, value_id v, int count, dim *out);
 /* A shape argument: a vector of sizes, checked not to be negative. */
 status op_shape_dims(struct op_call *c, value_id v, const char *what, int *rank, dim *dims);
+/* The same of a vector that must have `count` elements, also where its length is not known while compiling. */
+status op_sizes(struct op_call *c, value_id v, const char *what, int count, dim *dims);
 /* An axis input or attribute made non-negative; TensorFlow's text. */
 status op_known_axis(struct op_call *c, value_id v, const char *what, int rank, int *out);
 dim op_add(struct op_call *c, dim a, dim b);

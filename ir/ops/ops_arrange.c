@@ -72,6 +72,15 @@ status op_shape_dims(struct op_call *c, value_id v, const char *what, int *rank,
   return op_bound_dims(c, v, *rank, dims);
 }
 
+status op_sizes(struct op_call *c, value_id v, const char *what, int count, dim *dims) {
+  struct flow_value x = *op_value(c, v);
+  int rank;
+  if (x.rank != 1)
+    return fail(INVALID_ARGUMENT, "%s must be a vector of %d elements, not of shape %s", what, count, op_shape_text(c, x.rank, x.dims));
+  TRY(op_equal_dims(c, x.dims[0], op_dim(c, count), arena_printf(c->lw->arena, "%s must have %d elements", what, count)));
+  return op_shape_dims(c, v, what, &rank, dims);
+}
+
 status op_bad_index(struct op_call *c, enum bad_index *out) {
   const char *policy = node_attr_string(c->node, "bad_indices_policy", "");
   *out = strcmp(policy, "IGNORE") == 0 ? BAD_INDEX_IS_DROPPED : BAD_INDEX_FAILS;

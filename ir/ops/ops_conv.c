@@ -344,17 +344,13 @@ static status build_backprop_filter(struct op_call *c) {
   value_id input, sizes, gradient;
   struct conv v = {0};
   dim filter[LIMIT_RANK];
-  int count;
   TRY(op_input(c, 0, &input));
   TRY(op_input(c, 1, &sizes));
   TRY(op_input(c, 2, &gradient));
   struct flow_value x = *op_value(c, input);
-  count = x.rank;
-  TRY(takes_values(c) ? value_dims(c, 1, x.rank, filter) : op_shape_dims(c, sizes, "filter_sizes", &count, filter));
-  if (count != x.rank)
-    return fail(INVALID_ARGUMENT, "filter_sizes must have %d elements, has %d", x.rank, count);
-  struct flow_value w = {.rank = count};
-  memcpy(w.dims, filter, sizeof *filter * (size_t)count);
+  TRY(takes_values(c) ? value_dims(c, 1, x.rank, filter) : op_sizes(c, sizes, "filter_sizes", x.rank, filter));
+  struct flow_value w = {.rank = x.rank};
+  memcpy(w.dims, filter, sizeof *filter * (size_t)x.rank);
   TRY(conv_begin(c, x.rank, x.dims, &w, &v));
   TRY(check_gradient(c, &v, gradient));
   return conv_backprop_filter(c, &v, input, gradient, filter);

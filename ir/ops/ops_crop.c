@@ -130,16 +130,13 @@ static expr_id round_away(struct kb *kb, struct element at, dim count) {
 status build_crop_and_resize(struct op_call *c) {
   value_id image, size;
   struct crop p = {0};
-  dim *elements;
-  int count;
+  dim elements[LIMIT_RANK];
   TRY(op_input(c, 0, &image));
   TRY(op_input(c, 3, &size));
   struct flow_value x = *op_value(c, image);
   TRY(crop_image(c, x.rank, x.dims, &p));
   TRY(crop_boxes(c, 1, &p));
-  TRY(op_elements(c, size, &elements, &count));
-  if (count != 2)
-    return fail(INVALID_ARGUMENT, "crop_size must have two elements, has %d", count);
+  TRY(op_sizes(c, size, "crop_size", 2, elements));
   for (int i = 0; i < 2; i++) {
     p.axes[i].out = elements[i];
     TRY(op_require_le(c, op_dim(c, 1), elements[i], "crop dimensions must be positive"));
@@ -182,12 +179,11 @@ status build_crop_and_resize_grad_image(struct op_call *c) {
   value_id grads, size;
   struct crop p = {0};
   dim dims[LIMIT_RANK];
-  int rank;
   TRY(op_input(c, 0, &grads));
   TRY(op_input(c, 3, &size));
   TRY(crop_boxes(c, 1, &p));
-  TRY(op_shape_dims(c, size, "image_size", &rank, dims));
-  TRY(crop_image(c, rank, dims, &p));
+  TRY(op_sizes(c, size, "image_size", 4, dims));
+  TRY(crop_image(c, 4, dims, &p));
   TRY(crop_grads(c, grads, &p));
   TRY(known_box_indices(c, &p));
   struct kb kb;

@@ -99,9 +99,16 @@ status build_draw_bounding_boxes(struct op_call *c) {
   kb_if(&kb, kb_lt(&kb, kb_get(&kb, last), kb_int(&kb, 0)));
   kb_store(&kb, o, index, kb_load(&kb, a, index));
   kb_else(&kb);
-  expr_id turns = d.colours ? kb_dim(&kb, d.colour_count) : kb_int(&kb, COLOURS), at[2] = {kb_mod(&kb, kb_get(&kb, last), turns), index[3]};
-  store_as(&kb, o, index, d.colours ? kb_load(&kb, colour, at) : usual_colour(&kb, &d, at[0], at[1]));
-  kb_close(&kb, 5);
+  expr_id none = d.colours ? kb_eq(&kb, kb_dim(&kb, d.colour_count), kb_int(&kb, 0)) : expr_int(kb.k, DTYPE_BOOL, 1);
+  kb_if(&kb, none);
+  expr_id at[2] = {kb_mod(&kb, kb_get(&kb, last), kb_int(&kb, COLOURS)), index[3]};
+  store_as(&kb, o, index, usual_colour(&kb, &d, at[0], at[1]));
+  if (d.colours) {
+    kb_else(&kb);
+    at[0] = kb_mod(&kb, kb_get(&kb, last), kb_dim(&kb, d.colour_count));
+    store_as(&kb, o, index, kb_load(&kb, colour, at));
+  }
+  kb_close(&kb, 6);
   op_set_output(c, 0, kb_value(&kb, o));
   return kb_finish_guarded(&kb);
 }

@@ -287,14 +287,12 @@ status build_fractional_avg_pool_grad(struct op_call *c) {
   value_id shape, gradient;
   struct fractional p = {0};
   dim dims[LIMIT_RANK];
-  int rank;
   TRY(op_input(c, 0, &shape));
   TRY(op_input(c, 1, &gradient));
   struct flow_value g = *op_value(c, gradient);
-  TRY(op_shape_dims(c, shape, "orig_input_tensor_shape", &rank, dims));
-  if (rank != 4 || g.rank != 4)
-    return fail(INVALID_ARGUMENT, "orig_input_tensor_shape must have 4 elements and out_backprop 4 dimensions: %d, %s", rank,
-                op_shape_text(c, g.rank, g.dims));
+  TRY(op_sizes(c, shape, "orig_input_tensor_shape", 4, dims));
+  if (g.rank != 4)
+    return fail(INVALID_ARGUMENT, "out_backprop must be 4-dimensional: %s", op_shape_text(c, g.rank, g.dims));
   memcpy(p.in, dims, sizeof p.in);
   memcpy(p.out, g.dims, sizeof p.out);
   for (int i = 0; i < 4; i++) {

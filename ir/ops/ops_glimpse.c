@@ -34,7 +34,6 @@ static status read_noise(struct op_call *c, enum noise *out) {
 static status glimpse_begin(struct op_call *c, struct glimpse *g) {
   value_id size;
   dim dims[LIMIT_RANK];
-  int count;
   TRY(op_input(c, 0, &g->images));
   TRY(op_input(c, 1, &size));
   TRY(op_input(c, 2, &g->offsets));
@@ -46,9 +45,7 @@ static status glimpse_begin(struct op_call *c, struct glimpse *g) {
   if (g->image.rank != 4)
     return fail(INVALID_ARGUMENT, "input must be 4-dimensional (batch_size, height, width, depth): %s",
                 op_shape_text(c, g->image.rank, g->image.dims));
-  TRY(op_shape_dims(c, size, "size", &count, dims));
-  if (count != 2)
-    return fail(INVALID_ARGUMENT, "size must be a vector of size 2 (height, width), has %d", count);
+  TRY(op_sizes(c, size, "size", 2, dims));
   struct flow_value at = *op_value(c, g->offsets);
   if (at.rank != 2)
     return fail(INVALID_ARGUMENT, "offsets must be a matrix: %s", op_shape_text(c, at.rank, at.dims));

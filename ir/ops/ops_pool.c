@@ -18,11 +18,11 @@ static status pool_sizes(struct op_call *c, const char *attr, uint32_t input, in
     return OK;
   }
   value_id v;
-  int count;
   TRY(op_input(c, input, &v));
-  TRY(op_vector_length(c, v, attr, &count));
-  if (count != rank)
-    return fail(INVALID_ARGUMENT, "%s must have %d elements, has %d", attr, rank, count);
+  struct flow_value x = *op_value(c, v);
+  if (x.rank != 1)
+    return fail(INVALID_ARGUMENT, "%s must be a vector: %s", attr, op_shape_text(c, x.rank, x.dims));
+  TRY(op_equal_dims(c, x.dims[0], op_dim(c, rank), arena_printf(c->lw->arena, "%s must have %d elements", attr, rank)));
   struct kb guard;
   guard_begin(&guard, c);
   for (int i = 0; i < rank; i++) {

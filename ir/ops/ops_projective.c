@@ -31,7 +31,6 @@ static status projection_modes(struct op_call *c, struct projection *p) {
 static status projection_begin(struct op_call *c, struct projection *p) {
   value_id size;
   dim dims[LIMIT_RANK];
-  int count;
   TRY(op_input(c, 0, &p->images));
   TRY(op_input(c, 1, &p->transforms));
   TRY(op_input(c, 2, &size));
@@ -46,11 +45,13 @@ static status projection_begin(struct op_call *c, struct projection *p) {
   if (t.rank != 2)
     return fail(INVALID_ARGUMENT, "Input transform should be num_images x 8 or 1 x 8: %s", op_shape_text(c, t.rank, t.dims));
   TRY(op_equal_dims(c, t.dims[1], op_dim(c, 8), "Input transform should be num_images x 8 or 1 x 8"));
-  if (op_dim_value(c, t.dims[0]) != 1)
-    TRY(op_equal_dims(c, t.dims[0], p->image.dims[0], "Input transform should be num_images x 8 or 1 x 8"));
-  TRY(op_shape_dims(c, size, "output_shape", &count, dims));
-  if (count != 2)
-    return fail(INVALID_ARGUMENT, "output shape must have two elements, has %d", count);
+  struct kb guard;
+  guard_begin(&guard, c);
+  expr_id n = kb_dim(&guard, t.dims[0]), images = kb_dim(&guard, p->image.dims[0]);
+  kb_check(&guard, kb_or(&guard, kb_eq(&guard, n, kb_int(&guard, 1)), kb_eq(&guard, n, images)), INVALID_ARGUMENT,
+           "Input transform should be num_images x 8 or 1 x 8: %d for %d", n, images);
+  TRY(guard_finish(&guard));
+  TRY(op_sizes(c, size, "output_shape", 2, dims));
   memcpy(p->out, p->image.dims, sizeof p->out);
   memcpy(&p->out[1], dims, 2 * sizeof *dims);
   for (int i = 0; i < 2; i++)
@@ -140,9 +141,9 @@ status build_image_projective_transform(struct op_call *c) {
   o = kb_out(&kb, p.image.dtype, 4, p.out);
   expr_id index[4];
   kb_loops(&kb, LOOP_PAR, 4, p.out, index);
-  bool shared = op_dim_value(c, op_value(c, p.transforms)->dims[0]) == 1;
+  expr_id one_for_all = kb_eq(&kb, kb_dim(&kb, op_value(c, p.transforms)->dims[0]), kb_int(&kb, 1));
   for (int i = 0; i < 8; i++) {
-    expr_id at[2] = {shared ? kb_int(&kb, 0) : index[0], kb_int(&kb, i)};
+    expr_id at[2] = {kb_select(&kb, one_for_all, kb_int(&kb, 0), index[0]), kb_int(&kb, i)};
     k[i] = kb_load(&kb, t, at);
   }
   struct element x = e_of(&kb, DTYPE_FLOAT, index[2]), y = e_of(&kb, DTYPE_FLOAT, index[1]), one = e_num(&kb, 1);

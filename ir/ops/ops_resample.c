@@ -175,15 +175,12 @@ status build_scale_and_translate(struct op_call *c) {
   struct resample r;
   value_id images, size, rows, out;
   dim dims[LIMIT_RANK];
-  int count;
   TRY(op_input(c, 0, &images));
   TRY(op_input(c, 1, &size));
   r.image = *op_value(c, images);
   if (r.image.rank != 4)
     return fail(INVALID_ARGUMENT, "input must be 4-dimensional: %s", op_shape_text(c, r.image.rank, r.image.dims));
-  TRY(op_shape_dims(c, size, "size", &count, dims));
-  if (count != 2)
-    return fail(INVALID_ARGUMENT, "size must have two elements, has %d", count);
+  TRY(op_sizes(c, size, "size", 2, dims));
   for (int i = 0; i < 2; i++)
     TRY(op_require_le(c, op_dim(c, 1), dims[i], "output dimensions must be positive"));
   for (int i = 1; i < 4; i++)

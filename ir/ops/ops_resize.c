@@ -120,12 +120,9 @@ static status resize_begin(struct op_call *c, value_id images, struct resize *r)
 
 static status read_size(struct op_call *c, uint32_t input, dim out[2]) {
   value_id v;
-  dim *elements;
-  int count;
+  dim elements[LIMIT_RANK];
   TRY(op_input(c, input, &v));
-  TRY(op_elements(c, v, &elements, &count));
-  if (count != 2)
-    return fail(INVALID_ARGUMENT, "size must have 2 elements, has %d", count);
+  TRY(op_sizes(c, v, "size", 2, elements));
   for (int i = 0; i < 2; i++) {
     TRY(op_require_le(c, op_dim(c, 1), elements[i], "output dimensions must be positive"));
     out[i] = elements[i];

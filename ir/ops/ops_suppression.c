@@ -258,12 +258,13 @@ static status combined_inputs(struct op_call *c, struct combined *n) {
   n->classes = x.dims[2];
   TRY(op_equal_dims(c, x.dims[0], n->batch, "boxes and scores must have same batch size"));
   TRY(op_equal_dims(c, x.dims[1], n->count, "scores has incompatible shape"));
-  if (op_dim_value(c, n->sets) != 1)
-    TRY(op_equal_dims(c, n->sets, n->classes, "third dimension of boxes must be either 1 or num classes"));
   TRY(op_equal_dims(c, b.dims[3], op_dim(c, 4), "boxes must have 4 columns"));
   struct kb kb;
   guard_begin(&kb, c);
   kb.f.dtype = DTYPE_FLOAT;
+  expr_id sets = kb_dim(&kb, n->sets);
+  kb_check(&kb, kb_or(&kb, kb_eq(&kb, sets, kb_int(&kb, 1)), kb_eq(&kb, sets, kb_dim(&kb, n->classes))), INVALID_ARGUMENT,
+           "third dimension of boxes must be either 1 or num classes, not %d", sets, NO_EXPR);
   for (int i = 0; i < 2; i++) {
     expr_id size = kb_index(&kb, kb_load(&kb, kb_in(&kb, *scalars[i]), NULL));
     kb_check(&kb, kb_lt(&kb, kb_int(&kb, 0), size), INVALID_ARGUMENT, i ? "max_total_size must be > 0: %d" : "max_size_per_class must be positive: %d",
