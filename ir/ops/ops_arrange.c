@@ -38,8 +38,10 @@ status op_vector_length(struct op_call *c, value_id v, const char *what, int *ou
   int64_t n = x.rank == 1 ? op_dim_value(c, x.dims[0]) : -1;
   if (x.rank != 1)
     return fail(INVALID_ARGUMENT, "%s must be 1-D, not shape %s", what, op_shape_text(c, x.rank, x.dims));
-  if (n < 0)
+  if (n < 0) {
+    c->lw->wants_length = true; /* of a fed vector it is known when the step begins */
     return fail(UNIMPLEMENTED, "%s of a length that is not known while compiling", what);
+  }
   *out = n > LIMIT_RANK ? LIMIT_RANK + 1 : (int)n;
   return OK;
 }

@@ -265,11 +265,11 @@ static status conv_backprop_input(struct op_call *c, const struct conv *v, value
 /* input_sizes may leave out batch and channels, which the gradient and the filter then tell. */
 static status input_dims(struct op_call *c, const struct flow_value *filter, const struct flow_value *gradient, dim *dims) {
   value_id sizes;
-  dim *elements;
+  dim elements[LIMIT_RANK];
   int count;
   struct layout layout;
   TRY(op_input(c, 0, &sizes));
-  TRY(op_elements(c, sizes, &elements, &count));
+  TRY(op_shape_dims(c, sizes, "input_sizes", &count, elements));
   TRY(layout_read(c, gradient->rank, &layout));
   if (count == gradient->rank) {
     memcpy(dims, elements, sizeof *dims * (size_t)count);
@@ -296,6 +296,10 @@ static status value_dims(struct op_call *c, uint32_t i, int rank, dim *dims) {
   return x.rank == rank ? OK : fail(INVALID_ARGUMENT, "input %u must be %d-dimensional: %s", i, rank, op_shape_text(c, x.rank, x.dims));
 }
 
+static status check_filter_depth(struct op_call *c, int rank, const dim *filter) {
+  return rank < 4 ? OK : op_require_le(c, op_dim(c, 1), filter[rank - 2], "filter depth must be positive");
+}
+
 static status build_backprop_input(struct op_call *c) {
   value_id filter, gradient;
   struct conv v = {0};
@@ -304,6 +308,7 @@ static status build_backprop_input(struct op_call *c) {
   TRY(op_input(c, 2, &gradient));
   struct flow_value w = *op_value(c, filter), g = *op_value(c, gradient);
   TRY(takes_values(c) ? value_dims(c, 0, g.rank, dims) : input_dims(c, &w, &g, dims));
+  TRY(check_filter_depth(c, w.rank, w.dims));
   TRY(conv_begin(c, g.rank, dims, &w, &v));
   TRY(check_gradient(c, &v, gradient));
   return conv_backprop_input(c, &v, filter, gradient);
@@ -351,6 +356,7 @@ static status build_backprop_filter(struct op_call *c) {
   TRY(takes_values(c) ? value_dims(c, 1, x.rank, filter) : op_sizes(c, sizes, "filter_sizes", x.rank, filter));
   struct flow_value w = {.rank = x.rank};
   memcpy(w.dims, filter, sizeof *filter * (size_t)x.rank);
+  TRY(check_filter_depth(c, w.rank, w.dims));
   TRY(conv_begin(c, x.rank, x.dims, &w, &v));
   TRY(check_gradient(c, &v, gradient));
   return conv_backprop_filter(c, &v, input, gradient, filter);

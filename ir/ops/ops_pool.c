@@ -338,11 +338,11 @@ status build_max_pool_grad_grad(struct op_call *c) {
 status build_avg_pool_grad(struct op_call *c) {
   value_id shape, gradient;
   struct pool p = {0};
-  dim *dims;
-  int rank;
+  dim dims[LIMIT_RANK];
   TRY(op_input(c, 0, &shape));
   TRY(op_input(c, 1, &gradient));
-  TRY(op_elements(c, shape, &dims, &rank));
+  int rank = op_value(c, gradient)->rank;
+  TRY(op_sizes(c, shape, "orig_input_shape", rank, dims));
   TRY(pool_begin(c, rank, dims, UINT32_MAX, &p));
   TRY(pool_check(c, &p, gradient, true, "grad"));
   struct kb kb;

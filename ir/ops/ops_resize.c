@@ -262,8 +262,8 @@ static status resize_grad(struct op_call *c, taps_of_axis taps) {
   struct flow_value g = *op_value(c, grads);
   if (g.rank != 4)
     return fail(INVALID_ARGUMENT, "input_grad must be 4-dimensional: %s", op_shape_text(c, g.rank, g.dims));
-  TRY(op_equal_dims(c, g.dims[0], r.dims[0], "batch of gradient and image"));
-  TRY(op_equal_dims(c, g.dims[3], r.dims[3], "channels of gradient and image"));
+  r.dims[0] = g.dims[0]; /* the image gives its height and width only */
+  r.dims[3] = g.dims[3];
   r.out[0] = g.dims[1];
   r.out[1] = g.dims[2];
   return share_out(c, &r, grads, taps);
