@@ -151,3 +151,24 @@ status build_unbox_sparse(struct op_call *c) {
   op_host_output(c, n, 2, 1, &dims[1]);
   return OK;
 }
+
+/* For each of the top paths a sparse matrix: all indices, all values, all shapes; then what each path's probability is. */
+status build_ctc_beam_search(struct op_call *c) {
+  struct flow_node *n;
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  struct flow_value x = *op_value(c, n->inputs.items[0]);
+  if (x.rank != 3)
+    return fail(INVALID_ARGUMENT, "inputs is not a 3-Tensor");
+  uint32_t paths = (c->out_count - 1) / 3;
+  dim *counts = ARENA_ARRAY(c->lw->arena, dim, paths + 1), two = op_dim(c, 2);
+  for (uint32_t p = 0; p < paths; p++) {
+    counts[p] = op_new_symbol(c);
+    op_host_output(c, n, p, 2, (dim[]){counts[p], two});
+  }
+  for (uint32_t p = 0; p < paths; p++)
+    op_host_output(c, n, paths + p, 1, &counts[p]);
+  for (uint32_t p = 0; p < paths; p++)
+    op_host_output(c, n, 2 * paths + p, 1, &two);
+  op_host_output(c, n, 3 * paths, 2, (dim[]){x.dims[1], op_dim(c, paths)});
+  return OK;
+}
