@@ -2,7 +2,7 @@
  * comes out are found: from an attribute or an input that says the element's shape, or from what was put in before. */
 #include <string.h>
 
-#include "ir/lower.h"
+#include "ir/lower_frame.h"
 #include "ir/ops/host_call.h"
 
 /* ---- element shapes ---- */
@@ -68,15 +68,17 @@ static int64_t known_index(struct op_call *c, uint32_t input) {
   return op_dim_value(c, e[0]);
 }
 
-/* The same for one element, whose index is input `index`: elements may have different shapes. */
-static void note_item(struct op_call *c, const struct node *maker, const struct flow_value *x, uint32_t index) {
-  int64_t at = known_index(c, index);
+/* The same for one element (at: its index, or -1): elements may have different shapes. */
+static void note_item(struct op_call *c, const struct node *maker, const struct flow_value *x, int64_t at) {
   note_element(c, maker, x, false);
   struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
   struct flow_value element = lasting_shape(c, x, false);
   for (uint32_t i = 1; o && at >= 0 && i < o->count; i++)
     if (o->keys[i] == at) {
-      join_element(c, &o->values[i], &element);
+      if (o->values[i].rank == element.rank)
+        join_element(c, &o->values[i], &element);
+      else
+        o->values[i] = element;
       return;
     }
   if (!o || at < 0 || o->count > KEYED_MAX)
@@ -88,6 +90,18 @@ static void note_item(struct op_call *c, const struct node *maker, const struct 
   o->keys = keys;
   o->values[o->count++] = element;
 }
+
+/* How long the list is that comes by input `input`: -1 where it is not known while compiling, as in loops. */
+static int64_t known_length(struct op_call *c, uint32_t input) {
+  const struct graph *g = c->lw->frame->graph;
+  struct edge e = c->node->inputs[input];
+  const struct node *n = &g->nodes.items[e.node];
+  for (int steps = 0; (strcmp(n->op, "Identity") == 0 || strcmp(n->op, "AddN") == 0 || strcmp(n->op, "ZerosLike") == 0) && steps < 64; steps++)
+    n = &g->nodes.items[n->inputs[0].node];
+  return c->lw->region_depth == 0 ? lower_object(c->lw, n)->length - 1 : -1;
+}
+
+static void note_length(struct op_call *c, int64_t length) { lower_object(c->lw, c->node)->length = c->lw->region_depth == 0 ? length + 1 : 0; }
 
 /* What is remembered of an element (-1: of any). */
 static const struct flow_value *noted(const struct object_shapes *o, int64_t at) {
@@ -229,7 +243,7 @@ status build_tensor_array_write(struct op_call *c) {
   if (split && element.rank > 0)
     element.dims[0] = NO_DIM;
   if (strstr(c->node->op, "Write"))
-    note_item(c, c->in[0].maker, &element, 1);
+    note_item(c, c->in[0].maker, &element, known_index(c, 1));
   else
     note_element(c, c->in[0].maker, &element, !split);
   note_maker(c, c->in[0].maker, c->in[op_arg_index(c, "value")].maker);
@@ -320,8 +334,15 @@ status build_list_concat(struct op_call *c) {
 /* A scalar about the list. */
 status build_list_size(struct op_call *c) {
   struct flow_node *n;
-  TRY(c->node->op[6] == 'A' ? array_call(c, &n) : list_call(c, HOST_PURE, &n));
+  bool array = c->node->op[6] == 'A';
+  TRY(array ? array_call(c, &n) : list_call(c, HOST_PURE, &n));
   op_host_output(c, n, 0, 0, NULL);
+  int64_t length = array ? -1 : known_length(c, 0);
+  if (length >= 0) {
+    dim *content = ARENA_NEW(c->lw->arena, dim);
+    *content = op_dim(c, length);
+    op_value(c, c->out[0].value)->content = content;
+  }
   return OK;
 }
 
@@ -406,6 +427,7 @@ status build_list_new(struct op_call *c) {
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->node;
   note_declared(c, 0);
+  note_length(c, strcmp(c->node->op, "EmptyTensorList") == 0 ? 0 : known_index(c, 1));
   if (shape_of_input(c, 0, &said))
     note_said(c, &said);
   return OK;
@@ -437,10 +459,19 @@ status build_list_change(struct op_call *c) {
   if (element)
     note_maker(c, c->in[0].maker, c->in[op_arg_index(c, element)].maker);
   const struct flow_value *x = element ? op_value(c, c->in[op_arg_index(c, element)].value) : NULL;
+  int64_t length = known_length(c, 0);
   if (element && strcmp(element, "item") == 0)
-    note_item(c, c->in[0].maker, x, 1);
+    note_item(c, c->in[0].maker, x, known_index(c, 1));
+  else if (element && strcmp(c->node->op, "TensorListPushBack") == 0)
+    note_item(c, c->in[0].maker, x, length);
   else if (element)
-    note_element(c, c->in[0].maker, x, strstr(c->node->op, "Scatter") != NULL);
+    note_element(c, c->in[0].maker, x, true);
+  if (strcmp(c->node->op, "TensorListPushBack") == 0)
+    note_length(c, length < 0 ? -1 : length + 1);
+  else if (strcmp(c->node->op, "TensorListResize") == 0)
+    note_length(c, known_index(c, 1));
+  else if (element && known_index(c, 1) < length && (known_index(c, 1) >= 0 || !node_attr_int(c->node, "resize_if_index_out_of_bounds", 0)))
+    note_length(c, length);
   return OK;
 }
 
@@ -466,7 +497,9 @@ status build_list_pop(struct op_call *c) {
   TRY(list_call(c, HOST_PURE, &n));
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->in[0].maker;
-  return element_output(c, n, 1, 1, -1);
+  int64_t length = known_length(c, 0);
+  note_length(c, length > 0 ? length - 1 : -1);
+  return element_output(c, n, 1, 1, length - 1);
 }
 
 status build_list_stack(struct op_call *c) {
