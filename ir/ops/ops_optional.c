@@ -61,11 +61,36 @@ static status component_shape(struct op_call *c, const struct object_shapes *o, 
   return OK;
 }
 
+/* The kind of composite tensor that metadata (a TypeSpecProto) says: its field 1, which is written first. */
+static int metadata_class(const struct node *n) {
+  const struct attr_value *a = node_attr(n, "metadata");
+  return a && a->kind == ATTR_STRING && a->s.size >= 2 && a->s.data[0] == 8 ? a->s.data[1] : 0;
+}
+
+/* What is known of a composite value must be what is wanted of it. */
+static status check_composite(struct op_call *c, const struct object_shapes *o) {
+  const struct node *maker = c->in[0].maker;
+  if (strcmp(c->node->op, "CompositeTensorVariantToComponents") != 0 || !maker)
+    return OK;
+  if (strcmp(maker->op, "CompositeTensorVariantFromComponents") != 0)
+    return fail(INVALID_ARGUMENT, "The input `encoded` is not a valid CompositeTensorVariant tensor: '%s' (%s) made it", maker->name, maker->op);
+  if (metadata_class(maker) != metadata_class(c->node))
+    return fail(INVALID_ARGUMENT, "`encoded` contains another kind of tensor than `type_spec` says");
+  if (o->count != c->out_count)
+    return fail(INVALID_ARGUMENT, "Encoded value has %u tensor components; expected %u components based on type_spec", o->count, c->out_count);
+  for (uint32_t i = 0; i < o->count; i++)
+    if (o->values[i].dtype != op_output_dtype(c, i))
+      return fail(INVALID_ARGUMENT, "Tensor component %u had dtype %s; expected dtype %s", i, dtype_name(o->values[i].dtype),
+                  dtype_name(op_output_dtype(c, i)));
+  return OK;
+}
+
 /* OptionalGetValue, CompositeTensorVariantToComponents */
 status build_bundle_take(struct op_call *c) {
   struct flow_node *n;
   TRY(bundle_call(c, &n));
   const struct object_shapes *o = c->in[0].maker ? lower_object(c->lw, c->in[0].maker) : NULL;
+  TRY(check_composite(c, o));
   for (uint32_t i = 0; i < c->out_count; i++) {
     int rank;
     dim dims[LIMIT_RANK];
