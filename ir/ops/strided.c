@@ -84,23 +84,30 @@ static expr_id clamped(struct kb *kb, expr_id x, expr_id low, expr_id high) {
 
 /* Where a bound lies: masked at the first (or beyond the last) place in the direction of the stride, else within
  * [0, n], or [-1, n-1] when going down. */
-static expr_id bound_place(struct kb *kb, value_id bounds, const struct range *r, bool masked, bool is_end, bool down,
-                           expr_id n) {
+static expr_id place_towards(struct kb *kb, value_id bounds, const struct range *r, bool masked, bool is_end, bool down,
+                             expr_id n) {
   expr_id low = kb_int(kb, down ? -1 : 0), high = down ? kb_sub(kb, n, kb_int(kb, 1)) : n;
   if (masked)
     return is_end != down ? high : low;
   return clamped(kb, from_end(kb, kb_element(kb, bounds, r->index), n), low, high);
 }
 
-static expr_id range_length(struct kb *kb, expr_id begin, expr_id end, int64_t stride) {
-  int64_t step = stride < 0 ? -stride : stride;
-  expr_id span = stride < 0 ? kb_sub(kb, begin, end) : kb_sub(kb, end, begin);
-  expr_id count = kb_div(kb, kb_add(kb, span, kb_int(kb, step - 1)), kb_int(kb, step));
-  return expr_binary(kb->k, SCALAR_MAX, count, kb_int(kb, 0));
+/* The same for a stride of which only the step knows whether it goes down. */
+static expr_id bound_place(struct kb *kb, value_id bounds, const struct range *r, bool masked, bool is_end, expr_id stride, expr_id n) {
+  return kb_select(kb, kb_lt(kb, stride, kb_int(kb, 0)), place_towards(kb, bounds, r, masked, is_end, true, n),
+                   place_towards(kb, bounds, r, masked, is_end, false, n));
 }
 
-/* A kernel with two results: start and length. */
-static status resolve_range(struct op_call *c, const value_id *spec, const struct range *r, dim n, int64_t stride,
+static expr_id range_length(struct kb *kb, expr_id begin, expr_id end, expr_id stride) {
+  expr_id zero = kb_int(kb, 0), down = kb_lt(kb, stride, zero);
+  expr_id step = expr_binary(kb->k, SCALAR_MAX, kb_select(kb, down, kb_sub(kb, zero, stride), stride), kb_int(kb, 1));
+  expr_id span = kb_select(kb, down, kb_sub(kb, begin, end), kb_sub(kb, end, begin));
+  expr_id count = kb_div(kb, kb_add(kb, span, kb_sub(kb, step, kb_int(kb, 1))), step);
+  return expr_binary(kb->k, SCALAR_MAX, count, zero);
+}
+
+/* A kernel with two results: start and length. `known`: the stride, or 0. */
+static status resolve_range(struct op_call *c, const value_id *spec, const struct range *r, dim n, int64_t known,
                             value_id *start, dim *length) {
   struct kb kb;
   kb_begin(&kb, c, DTYPE_INT64);
@@ -109,8 +116,9 @@ static status resolve_range(struct op_call *c, const value_id *spec, const struc
   if (r->shrunk) {
     begin = from_end(&kb, kb_element(&kb, spec[0], r->index), size);
   } else {
-    begin = bound_place(&kb, spec[0], r, r->from_start, false, stride < 0, size);
-    count = range_length(&kb, begin, bound_place(&kb, spec[1], r, r->to_end, true, stride < 0, size), stride);
+    expr_id stride = known ? kb_int(&kb, known) : kb_element(&kb, spec[2], r->index);
+    begin = bound_place(&kb, spec[0], r, r->from_start, false, stride, size);
+    count = range_length(&kb, begin, bound_place(&kb, spec[1], r, r->to_end, true, stride, size), stride);
   }
   kb_store(&kb, out_start, NULL, real_element(begin));
   kb_store(&kb, out_length, NULL, real_element(count));
@@ -138,12 +146,27 @@ static status check_shrunk(struct spread *s, const value_id *spec, const dim *di
   return guard_finish(&guard);
 }
 
+/* A stride that the step computes is checked there. */
+static status check_stride(struct spread *s, value_id strides, const struct range *r) {
+  struct kb guard;
+  guard_begin(&guard, s->c);
+  expr_id stride = kb_element(&guard, strides, r->index), zero = kb_int(&guard, 0);
+  kb_check(&guard, expr_binary(guard.k, SCALAR_NE, stride, zero), INVALID_ARGUMENT, "strides[%d] must be non-zero",
+           kb_int(&guard, r->index), NO_EXPR);
+  if (r->shrunk)
+    kb_check(&guard, kb_lt(&guard, zero, stride), INVALID_ARGUMENT, "only stride 1 allowed on non-range indexing.", NO_EXPR, NO_EXPR);
+  return guard_finish(&guard);
+}
+
+/* The stride, or 0 where it is not known while compiling. */
 static status known_stride(struct spread *s, value_id strides, const struct range *r, int64_t *out) {
   *out = 1;
   if (r->index < 0)
     return OK;
-  if (!op_known_int(s->c, strides, r->index, out))
-    return fail(UNIMPLEMENTED, "strides must be known while compiling");
+  if (!op_known_int(s->c, strides, r->index, out)) {
+    *out = r->shrunk ? 1 : 0;
+    return check_stride(s, strides, r);
+  }
   if (*out == 0)
     return fail(INVALID_ARGUMENT, "strides[%d] must be non-zero", r->index);
   if (r->shrunk && *out < 0)
@@ -177,10 +200,11 @@ status op_strided(struct op_call *c, uint32_t first, int rank, const dim *dims, 
   TRY(read_spec(c, first, &s, spec));
   TRY(spread_spec(&s));
   TRY(check_shrunk(&s, spec, dims));
-  *out = (struct sliced){.rank = rank, .out_rank = s.out_count};
+  *out = (struct sliced){.rank = rank, .out_rank = s.out_count, .strides = spec[2]};
   for (int d = 0; d < rank; d++) {
     const struct range *r = &s.ranges[d];
     TRY(known_stride(&s, spec[2], r, &out->stride[d]));
+    out->stride_at[d] = r->index;
     out->lengths[d] = dims[d];
     out->axis[d] = -1;
     bool whole = r->index < 0 || (!r->shrunk && r->from_start && r->to_end && out->stride[d] == 1);
@@ -197,7 +221,9 @@ status op_strided(struct op_call *c, uint32_t first, int rank, const dim *dims, 
 
 void kb_sliced_index(struct kb *kb, const struct sliced *s, const expr_id *at, expr_id *index) {
   for (int d = 0; d < s->rank; d++) {
-    expr_id moved = s->axis[d] < 0 ? kb_int(kb, 0) : kb_mul(kb, at[s->axis[d]], kb_int(kb, s->stride[d]));
+    expr_id moved = kb_int(kb, 0);
+    if (s->axis[d] >= 0)
+      moved = kb_mul(kb, at[s->axis[d]], s->stride[d] ? kb_int(kb, s->stride[d]) : kb_element(kb, s->strides, s->stride_at[d]));
     index[d] = s->start[d] ? kb_add(kb, moved, kb_element(kb, s->start[d], 0)) : moved;
   }
 }
