@@ -19,6 +19,8 @@ struct bound {
   value_id value;   /* a value; NO_VALUE when it is only a variable */
   uint32_t var;     /* a reference to (or handle of) a variable: its number + 1; 0: none */
   flow_id after;    /* reading or updating the variable through this edge comes after that node */
+  uint32_t shares;  /* the value is what the variable with this number - 1 held when a reference to it was read: in TensorFlow the two
+                     * share memory, so whoever uses the value after an update sees the new one (op_input); 0: none */
   const struct node *maker; /* of a resource that is no variable: the node that made the handle */
   const struct guards *guards; /* when it is there; NULL: always */
   bool dead;        /* known while compiling never to be there */

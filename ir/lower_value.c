@@ -56,6 +56,8 @@ status op_input(struct op_call *c, uint32_t i, value_id *out) {
   struct bound b = c->in[i];
   if (b.rank_open && strcmp(c->node->op, "Reshape") != 0)
     return fail(UNIMPLEMENTED, "the rank of input %u is not known while compiling: it was reduced over axes that are not", i);
+  if (b.value && b.shares && c->controls.count && op_var(c, b.shares - 1)->task == c->node->task)
+    return read_variable(c, (struct bound){.var = b.shares, .after = b.after}, out);
   if (b.value) {
     *out = b.value;
     return OK;

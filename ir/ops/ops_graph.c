@@ -21,7 +21,7 @@ status build_placeholder(struct op_call *c) {
               dtype_name(op_output_dtype(c, 0)));
 }
 
-/* A reference stays one; a value passes. */
+/* A reference stays one; a value passes. What is read from a reference, `w/read` of a TensorFlow 1 variable, shares its memory. */
 static status pass_through(struct op_call *c, uint32_t i) {
   struct bound b = c->in[i];
   bool ref_out = c->node->output_dtypes[i] > DTYPE_REF || op_output_dtype(c, i) == DTYPE_RESOURCE;
@@ -31,7 +31,8 @@ static status pass_through(struct op_call *c, uint32_t i) {
   }
   value_id v;
   TRY(op_input(c, i, &v));
-  c->out[i] = (struct bound){.value = v, .maker = b.maker};
+  bool reference = b.var && !b.value && op_value(c, v)->dtype != DTYPE_RESOURCE;
+  c->out[i] = (struct bound){.value = v, .maker = b.maker, .shares = reference ? b.var : b.shares, .after = reference || b.shares ? b.after : 0};
   return OK;
 }
 status build_identity(struct op_call *c) { return pass_through(c, 0); }
