@@ -10,7 +10,10 @@
 
 /* ---- kinds ---- */
 
+#define OLD_NAME "Experimental" /* in front of names that many kinds had before */
+
 const struct dataset_kind *dataset_kind_find(const char *op) {
+  op += strncmp(op, OLD_NAME, strlen(OLD_NAME)) == 0 ? strlen(OLD_NAME) : 0;
   const struct dataset_kind *const files[] = { dataset_sources, dataset_orders, dataset_functions, dataset_batches, dataset_windows, dataset_files,
                                                 dataset_shuffles, dataset_groups, dataset_choices, dataset_slices, dataset_caches, dataset_globals };
   for (size_t i = 0; i < sizeof files / sizeof *files; i++)
@@ -61,7 +64,7 @@ status dataset_handle(struct dataset *dataset, struct tensor **out) {
 static uint32_t count_sources(const struct host_call *call) {
   static const char *const none[] = { "TensorDataset", "TensorSliceDataset", "ListDataset" },
                     *const all[] = { "ZipDataset", "ConcatenateDataset", "DirectedInterleaveDataset", "ChooseFastestDataset" };
-  const char *op = program_text(call->program, call->instr->tf_op);
+  const char *op = dataset_kind_find(program_text(call->program, call->instr->tf_op))->op;
   for (size_t i = 0; i < sizeof none / sizeof *none; i++)
     if (strcmp(op, none[i]) == 0)
       return 0;

@@ -1,5 +1,6 @@
 /* dataset_file.c: lines, records of one length and TFRecords out of files, one file after the other. */
 #include <errno.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,7 +144,51 @@ static status fixed_next(struct cursor *c, const struct dataset_run *run, struct
   }
 }
 
+/* ---- names of files, by patterns ---- */
+
+struct names_state {
+  glob_t found;
+  bool is_found, any;
+  int64_t pattern;
+  size_t at;
+};
+
+static void names_stop(struct cursor *c) {
+  struct names_state *s = c->state;
+  if (s->is_found)
+    globfree(&s->found);
+}
+
+static status names_check(const struct dataset *d) {
+  return d->input_count == 1 && d->inputs[0]->dtype == DTYPE_STRING && d->inputs[0]->shape.rank <= 1
+             ? OK
+             : fail(INVALID_ARGUMENT, "patterns must be a scalar or a vector.");
+}
+
+/* Sorted, one pattern after the other. */
+static status names_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
+  (void)run;
+  struct names_state *s = c->state;
+  const struct tensor *patterns = c->dataset->inputs[0];
+  char path[HOST_PATH_MAX];
+  while (!s->is_found || s->at >= s->found.gl_pathc) {
+    names_stop(c);
+    s->is_found = false;
+    *end = s->pattern >= patterns->count;
+    if (*end)
+      return s->any ? OK : fail(NOT_FOUND, "Don't find any matched files");
+    TRY(host_path(((const struct string_view *)patterns->data)[s->pattern++], path, sizeof path));
+    s->is_found = glob(path, 0, NULL, &s->found) == 0;
+    s->at = 0;
+  }
+  *end = false;
+  s->any = true;
+  const char *name = s->found.gl_pathv[s->at++];
+  return give_text((struct string_view){ name, strlen(name) }, out);
+}
+
 const struct dataset_kind dataset_files[] = {
+  { "MatchingFilesDataset", sizeof(struct names_state), names_next, names_stop, names_check },
   { "TextLineDataset", sizeof(struct file_state), line_next, file_stop, file_check },
   { "TFRecordDataset", sizeof(struct file_state), record_next, file_stop, file_check },
   { "TFRecordDatasetV2", sizeof(struct file_state), record_next, file_stop, file_check },

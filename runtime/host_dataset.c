@@ -1,8 +1,15 @@
 /* host_dataset.c: ops that look into a dataset by themselves, without an iterator. */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crc32c.h"
+#include "base/vec.h"
 #include "runtime/dataset.h"
+#include "runtime/inflate.h"
+#include "runtime/record_file.h"
+#include "runtime/table.h"
 
 static status find_dataset(const struct host_call *call, uint32_t i, struct dataset **out) {
   *out = call->input_count > i ? dataset_of(call->held[i]) : NULL;
@@ -151,5 +158,109 @@ status host_dataset_reduce(struct host_call *call) {
   if (result == OK)
     r.states = 0; /* given away */
   reduction_free(&r);
+  return result;
+}
+
+/* ---- all elements: into a table, into a file ---- */
+
+/* Calls back with each element; frees it. */
+static status each_element(struct dataset *dataset, struct host_call *call, status (*use)(void *self, struct tensor *const *element), void *self) {
+  struct dataset_run run = { call };
+  struct cursor *cursor;
+  bool end = false;
+  TRY(cursor_create(dataset, &cursor));
+  status result = OK;
+  while (result == OK && !end) {
+    struct tensor *element[DATASET_COMPONENTS_MAX];
+    result = cursor_next(cursor, &run, element, &end);
+    if (result != OK || end)
+      break;
+    result = use(self, element);
+    element_release(element, dataset->component_count);
+  }
+  cursor_destroy(cursor);
+  return result;
+}
+
+struct pairs {
+  VEC(struct tensor *) keys;
+  VEC(struct tensor *) values;
+};
+
+static status keep_pair(void *self, struct tensor *const *element) {
+  struct pairs *pairs = self;
+  vec_push(&pairs->keys, tensor_retain(element[0]));
+  vec_push(&pairs->values, tensor_retain(element[1]));
+  return OK;
+}
+
+static status fill_table(struct table *table, const struct pairs *pairs) {
+  struct tensor *keys = NULL, *values = NULL;
+  status result = OK;
+  if (pairs->keys.count) {
+    result = rows_stack(pairs->keys.items, pairs->keys.count, 1, 0, &keys);
+    if (result == OK)
+      result = rows_stack(pairs->values.items, pairs->values.count, 1, 1, &values);
+  } else {
+    result = tensor_create(table_get_spec(table)->key, &(struct shape){ 1, { 0 } }, &keys);
+    if (result == OK)
+      result = tensor_create(table_get_spec(table)->value, &(struct shape){ 1, { 0 } }, &values);
+  }
+  if (result == OK)
+    result = table_initialize(table, keys, values);
+  tensor_release(keys);
+  tensor_release(values);
+  return result;
+}
+
+/* inputs: the table, a dataset of keys and values */
+status host_table_initialize_from_dataset(struct host_call *call) {
+  struct dataset *dataset;
+  struct resource *table;
+  struct pairs pairs = { 0 };
+  TRY(host_find_resource(call, 0, "table", &table));
+  TRY(find_dataset(call, 1, &dataset));
+  if (dataset->component_count != 2)
+    return fail(INVALID_ARGUMENT, "the dataset must give a key and a value, not %u components", dataset->component_count);
+  status result = table_is_initialized((struct table *)table) ? OK : each_element(dataset, call, keep_pair, &pairs);
+  if (result == OK && !table_is_initialized((struct table *)table))
+    result = fill_table((struct table *)table, &pairs);
+  element_release(pairs.keys.items, pairs.keys.count);
+  element_release(pairs.values.items, pairs.values.count);
+  vec_free(&pairs.keys);
+  vec_free(&pairs.values);
+  return result;
+}
+
+static status write_record(void *self, struct tensor *const *element) {
+  FILE *file = self;
+  if (element[0]->dtype != DTYPE_STRING || element[0]->count != 1)
+    return fail(INVALID_ARGUMENT, "ToTFRecordOp currently only supports DT_STRING dataypes, but got %s", dtype_name(element[0]->dtype));
+  struct string_view record = host_scalar_string(element[0]);
+  uint64_t size = record.size;
+  uint32_t sums[2] = { crc32c_mask(crc32c(&size, 8)), crc32c_mask(crc32c(record.data, record.size)) };
+  bool good = fwrite(&size, 8, 1, file) == 1 && fwrite(&sums[0], 4, 1, file) == 1 && fwrite(record.data, 1, record.size, file) == record.size &&
+              fwrite(&sums[1], 4, 1, file) == 1;
+  return good ? OK : fail(UNKNOWN, "the records cannot be written; %s", strerror(errno));
+}
+
+/* inputs: a dataset of strings, the file, its compression */
+status host_dataset_to_records(struct host_call *call) {
+  struct dataset *dataset;
+  struct string_view compression = host_scalar_string(&call->inputs[2]);
+  char path[HOST_PATH_MAX];
+  TRY(find_dataset(call, 0, &dataset));
+  TRY(host_scalar_path(call, 1, "filename", path, sizeof path));
+  if (!record_file_knows(compression))
+    return fail(INVALID_ARGUMENT, "Unsupported compression_type: %.*s", (int)compression.size, compression.data);
+  if (dataset->component_count != 1)
+    return fail(INVALID_ARGUMENT, "ToTFRecordOp currently only support datasets of 1 single column, but got %u", dataset->component_count);
+  FILE *file = fopen(path, "wbe");
+  if (!file)
+    return fail(errno == ENOENT ? NOT_FOUND : UNKNOWN, "%s; %s", path, strerror(errno));
+  FILE *out = compression.size ? deflated_file(file, compression.data[0] == 'G') : file;
+  status result = out ? each_element(dataset, call, write_record, out) : fail(RESOURCE_EXHAUSTED, "no memory to compress");
+  if (fclose(out ? out : file) != 0 && result == OK)
+    result = fail(UNKNOWN, "%s; %s", path, strerror(errno));
   return result;
 }

@@ -6,9 +6,9 @@
 
 #include "runtime/container.h"
 #include "runtime/dataset.h"
+#include "runtime/optional.h"
 #include "runtime/string_output.h"
 #include "runtime/task_state.h"
-#include "runtime/tensor_list.h"
 
 struct iterator {
   struct resource resource;
@@ -126,12 +126,7 @@ status host_iterator_next_optional(struct host_call *call) {
   call->outputs[0] = NULL;
   if (result != OK)
     return result;
-  struct tensor_list *optional;
-  result = list_make_output(call, 0, DTYPE_VARIANT, DTYPE_VARIANT, end ? 0 : count, &optional);
-  for (uint32_t i = 0; i < count && result == OK && !end; i++) {
-    optional->items[i] = element[i];
-    element[i] = NULL;
-  }
+  result = optional_output(call, 0, element, end ? 0 : count);
   if (!end)
     element_release(element, count);
   return result;

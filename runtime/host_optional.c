@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "runtime/object.h"
+#include "runtime/optional.h"
 #include "runtime/tensor_list.h"
 
 struct optional {
@@ -63,6 +64,14 @@ static status optional_add(const struct object *a, const struct object *b, struc
   return s;
 }
 
+status optional_output(struct host_call *call, uint32_t i, struct tensor *const *components, uint32_t count) {
+  struct optional *made;
+  TRY(optional_create(count, &made));
+  for (uint32_t k = 0; k < count; k++)
+    made->items[k] = tensor_retain(components[k]);
+  return object_output(call, i, &made->object);
+}
+
 /* ---- calls ---- */
 
 /* OptionalFromValue, OptionalNone, CompositeTensorVariantFromComponents */
@@ -96,6 +105,13 @@ status host_optional_has_value(struct host_call *call) {
 static status give_components(struct host_call *call, const struct optional *x) {
   if (x->count != call->output_count)
     return fail(INVALID_ARGUMENT, "the value has %u components, not %u", x->count, call->output_count);
+  const struct program_attr *types = host_attr(call, "output_types");
+  for (uint32_t i = 0; types && i < types->list.count && i < x->count; i++) {
+    enum dtype wanted = (enum dtype)program_attr(call->program, types->list.first + i)->i;
+    if (x->items[i]->dtype != wanted)
+      return fail(INVALID_ARGUMENT, "The given optional does not match the expected type for component %u. Expected: %s. Actual: %s.", i,
+                  dtype_name(wanted), dtype_name(x->items[i]->dtype));
+  }
   for (uint32_t i = 0; i < call->output_count; i++)
     call->outputs[i] = tensor_retain(x->items[i]);
   return OK;

@@ -10,6 +10,9 @@
 /* A stream that reads what is compressed in `file`, from where that stands; closing it closes the file. Damaged bytes are an error of
  * the stream (ferror). NULL without memory: the file stays the caller's. */
 __attribute__((weak)) FILE *inflated_file(FILE *file, bool is_gzip);
+/* A stream whose bytes are compressed into `file`; closing it writes what is left and closes the file. NULL without memory: the file
+ * stays the caller's. */
+__attribute__((weak)) FILE *deflated_file(FILE *file, bool is_gzip);
 /* Appends what is compressed in `size` bytes. DATA_LOSS when they are damaged. */
 status inflate_bytes(const void *data, size_t size, bool is_gzip, struct wire_buffer *out);
 

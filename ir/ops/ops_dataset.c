@@ -203,6 +203,10 @@ static status add_components(struct op_call *c, struct dataset_function *f, cons
     add_sparse_slice(c, f, dataset);
     return OK;
   }
+  if (dataset && strstr(dataset->op, "MatchingFilesDataset")) {
+    add_value(f, (struct flow_value){.dtype = DTYPE_STRING}, NULL);
+    return OK;
+  }
   if (!element_spec(dataset, &types, &shapes))
     return fail(UNIMPLEMENTED, "%s: the elements of its dataset are not known while compiling", f->name);
   for (uint32_t i = 0; i < types->list.count; i++) {
@@ -560,7 +564,8 @@ static status collect_functions(struct op_call *c, const struct node *maker) {
 /* The functions of the dataset that is input 0, and the node's own. */
 static status collect_own_functions(struct op_call *c, const struct node *unused) {
   (void)unused;
-  const struct node *source = c->in[0].maker ? c->in[0].maker : maker_of_input(c->lw, c->node, 0);
+  uint32_t at = is_op(c->node, "InitializeTableFromDataset");
+  const struct node *source = c->in[at].maker ? c->in[at].maker : maker_of_input(c->lw, c->node, at);
   TRY(walk_dataset(c, source, 0));
   return note_functions(c, c->node, source, true);
 }

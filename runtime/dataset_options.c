@@ -1,0 +1,115 @@
+/* dataset_options.c: what is known of a dataset besides its elements: its options (dataset_options.proto), and how large its batches are. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "base/wire.h"
+#include "runtime/dataset.h"
+
+#define FIELDS_MAX 64 /* of options: the message has a dozen */
+#define DEPTH_MAX 4
+
+/* ---- options: fields that are there replace those before them; messages are merged field by field ---- */
+
+static bool merge(struct wire_buffer *into, const uint8_t *data, size_t size, int depth);
+
+/* The field of each number, the last value, or all messages one behind the other. */
+struct field {
+  bool is_there, is_message;
+  uint64_t value;
+  struct wire_buffer bytes;
+};
+
+static bool collect(struct field *fields, struct wire wire) {
+  struct wire_field f;
+  while (wire_next(&wire, &f)) {
+    if (f.number >= FIELDS_MAX || (f.type != WIRE_VARINT && f.type != WIRE_BYTES))
+      return false;
+    struct field *to = &fields[f.number];
+    to->is_there = true;
+    to->is_message = f.type == WIRE_BYTES;
+    to->value = f.value;
+    if (to->is_message)
+      wire_put_raw(&to->bytes, f.data, f.size);
+  }
+  return !wire.is_bad;
+}
+
+/* Writes the message anew, fields in the order of their numbers, each once. */
+static bool merge(struct wire_buffer *into, const uint8_t *data, size_t size, int depth) {
+  struct field fields[FIELDS_MAX] = { 0 };
+  bool good = depth < DEPTH_MAX && collect(fields, wire_over(data, size));
+  for (uint32_t i = 0; i < FIELDS_MAX; i++) {
+    struct wire_buffer inner = { 0 };
+    if (good && fields[i].is_there && !fields[i].is_message)
+      wire_put_varint(into, i, fields[i].value);
+    if (good && fields[i].is_there && fields[i].is_message) {
+      bool is_message = merge(&inner, fields[i].bytes.data, fields[i].bytes.size, depth + 1);
+      wire_put_bytes(into, i, is_message ? inner.data : fields[i].bytes.data, is_message ? inner.size : fields[i].bytes.size);
+    }
+    wire_buffer_free(&inner);
+    wire_buffer_free(&fields[i].bytes);
+  }
+  return good;
+}
+
+/* Those of the sources come first: the dataset's own go before them. */
+static void put_options(const struct dataset *d, struct wire_buffer *out) {
+  for (uint32_t i = 0; i < d->source_count; i++)
+    put_options(d->sources[i], out);
+  struct string_view own = host_attr_string(&d->words, "serialized_options", "");
+  if (strcmp(d->kind->op, "OptionsDataset") == 0)
+    wire_put_raw(out, own.data, own.size);
+}
+
+status host_dataset_options(struct host_call *call) {
+  struct dataset *dataset = dataset_of(call->held[0]);
+  struct wire_buffer all = { 0 }, merged = { 0 };
+  if (!dataset)
+    return fail(INVALID_ARGUMENT, "input 0 is no dataset");
+  put_options(dataset, &all);
+  bool good = merge(&merged, all.data, all.size, 0) && !all.is_bad && !merged.is_bad;
+  status result = good ? tensor_copy_in(DTYPE_STRING, &(struct shape){ 0 }, &(struct string_view){ (const char *)merged.data, merged.size },
+                                        &call->outputs[0])
+                       : fail(INVALID_ARGUMENT, "the dataset's options are no message that is known");
+  wire_buffer_free(&all);
+  wire_buffer_free(&merged);
+  return result;
+}
+
+/* ---- batches ---- */
+
+#define BATCH_UNKNOWN (-1)
+
+static bool starts_with(const char *text, const char *word) { return strncmp(text, word, strlen(word)) == 0; }
+
+/* The size that the batches are asked to have; the last one may be smaller. */
+static int64_t batch_size(const struct dataset *d) {
+  static const char *const passing[] = { "AssertCardinalityDataset", "CacheDataset", "FilterDataset", "FinalizeDataset", "ModelDataset",
+                                         "OptimizeDataset", "OptionsDataset", "ParseExampleDataset", "PrefetchDataset", "RepeatDataset",
+                                         "ShardDataset", "ShuffleAndRepeatDataset", "ShuffleDataset", "SkipDataset", "TakeDataset" };
+  const char *op = d->kind->op;
+  if (starts_with(op, "MapAndBatch"))
+    return host_scalar_int(d->inputs[host_attr_int(&d->words, "captures", 0)]);
+  if (starts_with(op, "BatchDataset") || starts_with(op, "PaddedBatch") || starts_with(op, "ParallelBatch"))
+    return host_scalar_int(d->inputs[0]);
+  if (strcmp(op, "ZipDataset") == 0 || strcmp(op, "ConcatenateDataset") == 0) {
+    int64_t size = batch_size(d->sources[0]);
+    for (uint32_t i = 1; i < d->source_count; i++)
+      size = batch_size(d->sources[i]) == size ? size : BATCH_UNKNOWN;
+    return size;
+  }
+  for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+    if (starts_with(op, passing[i]) && d->source_count)
+      return batch_size(d->sources[0]);
+  return BATCH_UNKNOWN;
+}
+
+status host_dataset_batch_size(struct host_call *call) {
+  struct dataset *dataset = dataset_of(call->held[0]);
+  if (!dataset)
+    return fail(INVALID_ARGUMENT, "input 0 is no dataset");
+  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){ 0 }));
+  *(int64_t *)call->outputs[0]->data = batch_size(dataset);
+  return OK;
+}
