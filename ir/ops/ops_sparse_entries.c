@@ -190,6 +190,13 @@ status build_sparse_slice(struct op_call *c) {
   TRY(op_vector_length(c, cut.size, "size", &sizes));
   if (starts != s.rank || sizes != s.rank)
     return fail(INVALID_ARGUMENT, "Expected start and size to be vectors of length %d but got lengths %d and %d", s.rank, starts, sizes);
+  struct kb guard;
+  guard_begin(&guard, c);
+  for (int d = 0; d < s.rank; d++) {
+    expr_id size = kb_element(&guard, cut.size, d);
+    kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), size), INVALID_ARGUMENT, "Expected a non-negative size, got %d", size, NO_EXPR);
+  }
+  TRY(guard_finish(&guard));
   return set_cut(c, &s, &cut, 0, 1);
 }
 
