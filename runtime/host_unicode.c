@@ -9,6 +9,7 @@
 
 #include "runtime/host.h"
 #include "runtime/string_output.h"
+#include "runtime/unicode_class.h"
 #include "runtime/utf8.h"
 
 enum encoding { UTF8, UTF16_BE, UTF16_LE, UTF32_BE, UTF32_LE, ASCII, LATIN1, OF_LIBC };
@@ -340,24 +341,9 @@ status host_unicode_encode(struct host_call *call) {
 
 /* The script of each code point as ICU numbers them; -1 for what is none. */
 status host_unicode_script(struct host_call *call) {
-  static const struct {
-    int32_t first; /* up to the next one's */
-    int16_t script;
-  } ranges[] = {
-#include "runtime/unicode_script.def"
-  };
   const int32_t *codes = call->inputs[0].data;
   TRY(host_make_output(call, 0, DTYPE_INT32, &call->inputs[0].shape));
-  for (int64_t i = 0; i < call->inputs[0].count; i++) {
-    size_t low = 0, high = sizeof ranges / sizeof *ranges;
-    while (high - low > 1) {
-      size_t middle = (low + high) / 2;
-      if (ranges[middle].first <= codes[i])
-        low = middle;
-      else
-        high = middle;
-    }
-    ((int32_t *)call->outputs[0]->data)[i] = codes[i] < 0 || codes[i] > 0x10ffff ? -1 : ranges[low].script;
-  }
+  for (int64_t i = 0; i < call->inputs[0].count; i++)
+    ((int32_t *)call->outputs[0]->data)[i] = unicode_script(codes[i]);
   return OK;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/regex_code.h"
+#include "runtime/unicode_class.h"
 #include "runtime/utf8.h"
 
 #define NESTING_MAX 250
@@ -189,7 +190,7 @@ static status take_escaped(struct parser *p, int32_t *out) {
       *out = *out * 8 + (*p->at++ - '0');
     return OK;
   }
-  if (c == 'p' || c == 'P' || c == 'C')
+  if (c == 'C')
     return fail(UNIMPLEMENTED, "\\%c in the pattern %.*s", c, (int)(p->end - p->pattern), p->pattern);
   bool word = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
   if (word)
@@ -198,6 +199,39 @@ static status take_escaped(struct parser *p, int32_t *out) {
 }
 
 /* ---- classes ---- */
+
+static void add_found(void *self, int32_t low, int32_t high) { set_add(self, low, high); }
+
+/* p{Greek}, pL, P{Lu}, p{^Lu} behind a backslash: adds the class; *taken is false for anything else. */
+static status take_unicode_class(struct parser *p, struct set *set, bool *taken) {
+  *taken = p->at < p->end && (*p->at | 32) == 'p';
+  if (!*taken)
+    return OK;
+  bool negate = *p->at++ == 'P';
+  struct set named = { 0 };
+  const char *name = p->at, *end = p->at < p->end ? p->at + 1 : p->at;
+  if (p->at < p->end && *p->at == '{') {
+    end = memchr(p->at, '}', (size_t)(p->end - p->at));
+    name = p->at + 1;
+  }
+  if (!end || end == p->at)
+    return wrong(p, "invalid character class range");
+  p->at = *p->at == '{' ? end + 1 : end;
+  if (name < end && *name == '^') {
+    negate = !negate;
+    name++;
+  }
+  if (!unicode_class_each(name, (size_t)(end - name), add_found, &named)) {
+    vec_free(&named.ranges);
+    return wrong(p, "invalid character class range");
+  }
+  if (negate)
+    set_negate(&named);
+  for (uint32_t i = 0; i < named.ranges.count; i++)
+    set_add(set, named.ranges.items[i].low, named.ranges.items[i].high);
+  vec_free(&named.ranges);
+  return OK;
+}
 
 static status class_item(struct parser *p, struct set *set) {
   int32_t low, high;
@@ -224,6 +258,10 @@ static status class_item(struct parser *p, struct set *set) {
       p->at++;
       return OK;
     }
+    bool taken;
+    TRY(take_unicode_class(p, set, &taken));
+    if (taken)
+      return OK;
     TRY(take_escaped(p, &low));
   } else {
     TRY(take_code(p, &low));
@@ -351,6 +389,12 @@ static status parse_escape(struct parser *p, uint32_t *out) {
   char c = p->at < p->end ? *p->at : 0;
   if (set_add_perl(&set, c)) {
     p->at++;
+    *out = set_node(p, &set, false);
+    return OK;
+  }
+  bool taken;
+  TRY(take_unicode_class(p, &set, &taken));
+  if (taken) {
     *out = set_node(p, &set, false);
     return OK;
   }
