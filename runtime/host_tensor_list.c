@@ -231,20 +231,87 @@ status host_list_resize(struct host_call *call) {
 }
 
 /* The elements of one list, then those of the other. */
-status host_list_concat_lists(struct host_call *call) {
-  struct tensor_list *first, *second, *list;
-  TRY(typed_list(call, &first));
-  TRY(list_input(call, 1, &second));
-  bool same = first->dtype == second->dtype && first->shape.rank == second->shape.rank;
+static status join_lists(const struct host_call *call, const struct tensor_list *first, const struct tensor_list *second, struct tensor_list **out) {
+  bool same = first->dtype == element_dtype(call) && first->dtype == second->dtype && first->shape.rank == second->shape.rank;
   for (int d = 0; d < first->shape.rank && same; d++)
     same = first->shape.dims[d] == second->shape.dims[d];
   if (!same)
-    return fail(INVALID_ARGUMENT, "input_a and input_b TensorList element shapes are not identical.  Saw %s vs. %s",
-                partial_shape_text(&first->shape), partial_shape_text(&second->shape));
-  TRY(list_copy_output(call, 0, first, &list));
-  TRY(list_resize(list, first->count + second->count));
+    return fail(INVALID_ARGUMENT, "input_a and input_b TensorList dtypes or element shapes are not identical.  Saw %s%s vs. %s%s",
+                dtype_name(first->dtype), partial_shape_text(&first->shape), dtype_name(second->dtype), partial_shape_text(&second->shape));
+  TRY(list_clone(first, out));
+  status result = list_resize(*out, first->count + second->count);
+  if (result != OK) {
+    object_release(&(*out)->object);
+    return result;
+  }
   for (int64_t i = 0; i < second->count; i++)
-    list->items[first->count + i] = second->items[i] ? tensor_retain(second->items[i]) : NULL;
+    (*out)->items[first->count + i] = second->items[i] ? tensor_retain(second->items[i]) : NULL;
+  return OK;
+}
+
+/* Tensors of lists: each with its partner. */
+status host_list_concat_lists(struct host_call *call) {
+  const struct tensor *a, *b;
+  TRY(objects_input(call, 0, &a));
+  TRY(objects_input(call, 1, &b));
+  if (a->shape.rank != b->shape.rank || memcmp(a->shape.dims, b->shape.dims, sizeof *a->shape.dims * (size_t)a->shape.rank) != 0)
+    return fail(INVALID_ARGUMENT, "Incompatible input TensorList tensor shapes: %s vs. %s", shape_text(&a->shape), shape_text(&b->shape));
+  TRY(objects_create(&a->shape, &call->outputs[0]));
+  for (int64_t k = 0; k < a->count; k++) {
+    struct tensor_list *first, *second, *list;
+    TRY(list_of_element(a, k, &first));
+    TRY(list_of_element(b, k, &second));
+    TRY(join_lists(call, first, second, &list));
+    objects_put(call->outputs[0], k, &list->object);
+  }
+  return OK;
+}
+
+/* Row k of the tensor goes to the end of list k. */
+status host_list_push_batch(struct host_call *call) {
+  const struct tensor *lists, *values = &call->inputs[1];
+  TRY(objects_input(call, 0, &lists));
+  if (values->shape.rank < 1)
+    return fail(INVALID_ARGUMENT, "Expected tensor to be at least a vector, but saw shape: %s", shape_text(&values->shape));
+  if (lists->shape.rank != 1)
+    return fail(INVALID_ARGUMENT, "Expected input_handles to be a vector, but saw shape: %s", shape_text(&lists->shape));
+  if (lists->count != values->shape.dims[0])
+    return fail(INVALID_ARGUMENT, "Expected tensor.shape[0] == input_handles.size, but saw %lld vs. %lld", (long long)values->shape.dims[0],
+                (long long)lists->count);
+  TRY(objects_create(&lists->shape, &call->outputs[0]));
+  for (int64_t k = 0; k < lists->count; k++) {
+    struct tensor_list *from, *list;
+    struct tensor *row;
+    TRY(list_of_element(lists, k, &from));
+    TRY(tensor_row(values, k, &row));
+    status result = OK;
+    if (!partial_shape_fits(&from->shape, &row->shape))
+      result = fail(INVALID_ARGUMENT, "Tried to append a tensor with incompatible shape to a list at index %lld. Op element shape: %s list shape: %s",
+                    (long long)k, shape_text(&row->shape), partial_shape_text(&from->shape));
+    else if (from->dtype != values->dtype)
+      result = fail(INVALID_ARGUMENT, "Invalid data type at index %lld; op elements %s but list elements %s", (long long)k,
+                    dtype_name(values->dtype), dtype_name(from->dtype));
+    if (result == OK)
+      result = list_clone(from, &list);
+    if (result != OK) {
+      tensor_release(row);
+      return result;
+    }
+    objects_put(call->outputs[0], k, &list->object);
+    list->grows = true;
+    TRY(list_set(list, list->count, row));
+  }
+  return OK;
+}
+
+/* Element i of the first dimension, as output i. */
+status host_variant_unpack(struct host_call *call) {
+  const struct tensor *from;
+  TRY(objects_input(call, 0, &from));
+  struct shape shape = {.rank = from->shape.rank - 1};
+  memcpy(shape.dims, from->shape.dims + 1, sizeof *shape.dims * (size_t)shape.rank);
+  for (uint32_t i = 0; i < call->output_count; i++)
+    TRY(objects_share(from, i * shape_count(&shape), &shape, &call->outputs[i]));
   return OK;
 }
 
@@ -495,25 +562,15 @@ status host_list_concat(struct host_call *call) {
 
 /* ---- sums ---- */
 
-/* As many elements of the same shapes, all zero: missing elements stay missing. */
 status host_list_zeros(struct host_call *call) {
-  struct tensor_list *from, *list;
-  if (tensor_has_objects(&call->inputs[0]))
-    return objects_zeros(&call->inputs[0], &call->outputs[0]);
-  TRY(list_input(call, 0, &from));
-  TRY(list_copy_output(call, 0, from, &list));
-  for (int64_t i = 0; i < list->count; i++) {
-    struct tensor *zero;
-    if (!list->items[i])
-      continue;
-    TRY(tensor_has_objects(list->items[i]) ? objects_zeros(list->items[i], &zero)
-                                           : tensor_zeros(list->dtype, &list->items[i]->shape, &zero));
-    TRY(list_set(list, i, zero));
-  }
-  return OK;
+  const struct tensor *from;
+  TRY(objects_input(call, 0, &from));
+  return objects_zeros(from, &call->outputs[0]);
 }
 
-static status add_objects(struct host_call *call) {
+status host_list_add(struct host_call *call) {
+  const struct tensor *first;
+  TRY(objects_input(call, 0, &first));
   struct tensor *sum = tensor_retain(call->held[0]);
   for (uint32_t i = 1; i < call->input_count; i++) {
     const struct tensor *other;
@@ -528,30 +585,5 @@ static status add_objects(struct host_call *call) {
     sum = next;
   }
   call->outputs[0] = sum;
-  return OK;
-}
-
-/* Element by element; where only one list has an element it is taken as it is. */
-status host_list_add(struct host_call *call) {
-  struct tensor_list *list, *other;
-  if (tensor_has_objects(&call->inputs[0]))
-    return add_objects(call);
-  TRY(list_input(call, 0, &other));
-  TRY(list_copy_output(call, 0, other, &list));
-  list->adds = true;
-  for (uint32_t i = 1; i < call->input_count; i++) {
-    TRY(list_input(call, i, &other));
-    if (other->dtype != list->dtype)
-      return fail(INVALID_ARGUMENT, "Trying to add two lists of tensors of different dtypes. One is %s and the other is %s", dtype_name(list->dtype),
-                  dtype_name(other->dtype));
-    TRY(partial_shape_merge(&list->shape, &other->shape));
-    if (other->count != list->count)
-      return fail(INVALID_ARGUMENT, "Trying to add two lists of tensors with different lengths: %lld and %lld", (long long)list->count,
-                  (long long)other->count);
-    for (int64_t k = 0; k < other->count; k++)
-      if (other->items[k])
-        TRY(list_set(list, k, tensor_retain(other->items[k])));
-  }
-  list->adds = false;
   return OK;
 }

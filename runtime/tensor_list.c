@@ -1,8 +1,6 @@
 /* tensor_list.c: lists of tensors behind handles. */
 #include "runtime/tensor_list.h"
 
-#include "runtime/object.h"
-
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,24 +36,39 @@ status list_make_handle(struct host_call *call, uint32_t i, enum dtype dtype, st
   return OK;
 }
 
-status list_make_output(struct host_call *call, uint32_t i, enum dtype handle, enum dtype dtype, int64_t count,
-                        struct tensor_list **out) {
-  if (count < 0)
-    return fail(INVALID_ARGUMENT, "a list of %lld elements", (long long)count);
+static void list_destroy(struct object *object) { family_free((struct tensor_list *)object); }
+static status list_zeros(const struct object *object, struct object **out);
+static status list_add(const struct object *a, const struct object *b, struct object **out);
+static const struct object_kind list_kind = {"list", list_destroy, list_zeros, list_add};
+
+static status list_create(enum dtype dtype, struct tensor_list **out) {
   struct tensor_list *list = calloc(1, sizeof *list);
   if (!list)
     return fail(RESOURCE_EXHAUSTED, "no memory for a list");
+  object_init(&list->object, &list_kind);
   list->dtype = dtype;
   list->shape.rank = -1;
   list->first = list;
   list->limit = -1;
-  status s = list_make_handle(call, i, handle, list);
-  if (s != OK) {
-    free(list);
-    return s;
-  }
   *out = list;
-  return list_resize(list, count);
+  return OK;
+}
+
+status list_make_output(struct host_call *call, uint32_t i, enum dtype handle, enum dtype dtype, int64_t count,
+                        struct tensor_list **out) {
+  if (count < 0)
+    return fail(INVALID_ARGUMENT, "a list of %lld elements", (long long)count);
+  TRY(list_create(dtype, out));
+  if (handle == DTYPE_VARIANT) {
+    TRY(object_output(call, i, &(*out)->object));
+  } else {
+    status s = list_make_handle(call, i, handle, *out);
+    if (s != OK) {
+      free(*out);
+      return s;
+    }
+  }
+  return list_resize(*out, count);
 }
 
 struct tensor_list *list_find_relative(const struct tensor_list *array, struct string_view source) {
@@ -86,9 +99,23 @@ status list_make_relative(struct tensor_list *array, struct string_view source, 
 
 status list_input(const struct host_call *call, uint32_t i, struct tensor_list **out) {
   const struct tensor *handle = call->held[i];
+  struct object *object;
+  if (handle && tensor_has_objects(handle)) {
+    TRY(object_input(call, i, &list_kind, &object));
+    *out = (struct tensor_list *)object;
+    return OK;
+  }
   if (!handle || handle->release_data != release_handle)
     return fail(INVALID_ARGUMENT, "input %u is no list of tensors", i);
   *out = handle->owner;
+  return OK;
+}
+
+status list_of_element(const struct tensor *tensor, int64_t k, struct tensor_list **out) {
+  struct object *object = objects_of(tensor)[k];
+  if (!object || object->kind != &list_kind)
+    return fail(INVALID_ARGUMENT, "Input handle at index %lld is not a list.", (long long)k);
+  *out = (struct tensor_list *)object;
   return OK;
 }
 
@@ -122,6 +149,8 @@ status tensor_sum(const struct tensor *a, const struct tensor *b, struct tensor 
     return objects_add(a, b, out);
   if (a->count != b->count || a->dtype != b->dtype)
     return fail(INVALID_ARGUMENT, "gradients of shapes %s and %s", shape_text(&a->shape), shape_text(&b->shape));
+  if (tensor_has_objects(a) && tensor_has_objects(b))
+    return objects_add(a, b, out);
   TRY(tensor_create(a->dtype, &a->shape, out));
   int64_t n = dtype_is_complex(a->dtype) ? a->count * 2 : a->count;
   switch (dtype_real(a->dtype)) {
@@ -182,13 +211,77 @@ status tensor_zeros(enum dtype dtype, const struct shape *shape, struct tensor *
   return OK;
 }
 
-status list_copy_output(struct host_call *call, uint32_t i, const struct tensor_list *from, struct tensor_list **out) {
-  TRY(list_make_output(call, i, DTYPE_VARIANT, from->dtype, from->count, out));
+status list_clone(const struct tensor_list *from, struct tensor_list **out) {
+  TRY(list_create(from->dtype, out));
+  status result = list_resize(*out, from->count);
+  if (result != OK) {
+    object_release(&(*out)->object);
+    return result;
+  }
   (*out)->shape = from->shape;
   (*out)->limit = from->limit;
   for (int64_t k = 0; k < from->count; k++)
     (*out)->items[k] = from->items[k] ? tensor_retain(from->items[k]) : NULL;
   return OK;
+}
+
+status list_copy_output(struct host_call *call, uint32_t i, const struct tensor_list *from, struct tensor_list **out) {
+  TRY(list_clone(from, out));
+  return object_output(call, i, &(*out)->object);
+}
+
+/* ---- zeros and sums ---- */
+
+/* As many elements of the same shapes, all zero; missing elements stay missing. */
+static status zero_items(struct tensor_list *list) {
+  for (int64_t i = 0; i < list->count; i++) {
+    struct tensor *zero, *old = list->items[i];
+    if (!old)
+      continue;
+    TRY(tensor_has_objects(old) ? objects_zeros(old, &zero) : tensor_zeros(list->dtype, &old->shape, &zero));
+    list->items[i] = zero;
+    tensor_release(old);
+  }
+  return OK;
+}
+
+static status list_zeros(const struct object *object, struct object **out) {
+  struct tensor_list *list;
+  TRY(list_clone((const struct tensor_list *)object, &list));
+  status result = zero_items(list);
+  if (result == OK)
+    *out = &list->object;
+  else
+    object_release(&list->object);
+  return result;
+}
+
+/* Element by element; where only one list has an element it is taken as it is. */
+static status add_items(struct tensor_list *list, const struct tensor_list *other) {
+  if (other->dtype != list->dtype)
+    return fail(INVALID_ARGUMENT, "Trying to add two lists of tensors of different dtypes. One is %s and the other is %s", dtype_name(list->dtype),
+                dtype_name(other->dtype));
+  TRY(partial_shape_merge(&list->shape, &other->shape));
+  if (other->count != list->count)
+    return fail(INVALID_ARGUMENT, "Trying to add two lists of tensors with different lengths: %lld and %lld", (long long)list->count,
+                (long long)other->count);
+  list->adds = true;
+  for (int64_t k = 0; k < other->count; k++)
+    if (other->items[k])
+      TRY(list_set(list, k, tensor_retain(other->items[k])));
+  list->adds = false;
+  return OK;
+}
+
+static status list_add(const struct object *a, const struct object *b, struct object **out) {
+  struct tensor_list *list;
+  TRY(list_clone((const struct tensor_list *)a, &list));
+  status result = add_items(list, (const struct tensor_list *)b);
+  if (result == OK)
+    *out = &list->object;
+  else
+    object_release(&list->object);
+  return result;
 }
 
 /* ---- rows ---- */

@@ -9,6 +9,7 @@
 #define TFC_RUNTIME_TENSOR_LIST_H
 
 #include "runtime/host.h"
+#include "runtime/object.h"
 
 /* What is known of a shape. */
 struct partial_shape {
@@ -16,6 +17,7 @@ struct partial_shape {
   int64_t dims[LIMIT_RANK];  /* -1: not known */
 };
 struct tensor_list {
+  struct object object;      /* first: a tensor list is an object of a variant; arrays and stacks have handles of their own */
   enum dtype dtype;
   struct partial_shape shape; /* of elements */
   struct tensor **items;     /* NULL: not written */
@@ -40,11 +42,15 @@ status list_make_relative(struct tensor_list *array, struct string_view source, 
 struct tensor_list *list_find_relative(const struct tensor_list *array, struct string_view source);
 /* Output i: one more handle of a list. */
 status list_make_handle(struct host_call *call, uint32_t i, enum dtype handle, struct tensor_list *list);
-/* The list behind input i. */
+/* The list behind input i: a scalar. */
 status list_input(const struct host_call *call, uint32_t i, struct tensor_list **out);
 status list_resize(struct tensor_list *list, int64_t count);
 /* Takes one reference of the tensor. INVALID_ARGUMENT names the index. */
 status list_set(struct tensor_list *list, int64_t index, struct tensor *tensor);
+/* The list that element k of a tensor of variants is; INVALID_ARGUMENT when it is none. */
+status list_of_element(const struct tensor *tensor, int64_t k, struct tensor_list **out);
+/* A copy of the list, sharing its elements: of its own, or as output i. */
+status list_clone(const struct tensor_list *from, struct tensor_list **out);
 /* A copy of the list as output i, sharing its elements. */
 status list_copy_output(struct host_call *call, uint32_t i, const struct tensor_list *from, struct tensor_list **out);
 

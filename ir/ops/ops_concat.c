@@ -225,6 +225,18 @@ status build_pack(struct op_call *c) {
   return kb_finish_guarded(&kb);
 }
 
+static status unpack_variants(struct op_call *c, int axis, int rank, const dim *dims) {
+  struct flow_node *n;
+  if (axis != 0)
+    return fail(UNIMPLEMENTED, "variants unpacked along axis %d", axis);
+  TRY(op_host(c, HOST_PURE, "VariantUnpack", &n));
+  for (uint32_t i = 0; i < c->out_count; i++) {
+    op_host_output(c, n, i, rank, dims);
+    c->out[i].maker = c->in[0].maker;
+  }
+  return OK;
+}
+
 status build_unpack(struct op_call *c) {
   value_id v;
   TRY(op_input(c, 0, &v));
@@ -239,6 +251,8 @@ status build_unpack(struct op_call *c) {
   dim dims[LIMIT_RANK];
   for (int d = 0; d + 1 < x.rank; d++)
     dims[d] = x.dims[d < axis ? d : d + 1];
+  if (x.dtype == DTYPE_VARIANT)
+    return unpack_variants(c, axis, x.rank - 1, dims);
   for (int64_t i = 0; i < count; i++) {
     struct kb kb;
     kb_begin(&kb, c, x.dtype);

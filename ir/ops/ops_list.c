@@ -541,8 +541,28 @@ status build_list_element_shape(struct op_call *c) {
 status build_list_concat_lists(struct op_call *c) {
   struct flow_node *n;
   TRY(list_call(c, HOST_PURE, &n));
-  op_host_output(c, n, 0, 0, NULL);
+  const struct flow_value *a = op_value(c, c->in[0].value), *b = op_value(c, c->in[1].value);
+  if (a->rank != b->rank)
+    return fail(INVALID_ARGUMENT, "Incompatible input TensorList tensor shapes: %s vs. %s", op_shape_text(c, a->rank, a->dims),
+                op_shape_text(c, b->rank, b->dims));
+  op_host_output(c, n, 0, a->rank, a->dims);
   bool first = c->in[0].maker && lower_object(c->lw, c->in[0].maker)->count > 0;
   c->out[0].maker = first ? c->in[0].maker : c->in[1].maker;
+  return OK;
+}
+
+/* A vector of lists, each with a row of the tensor more. */
+status build_list_push_batch(struct op_call *c) {
+  struct flow_node *n;
+  TRY(list_call(c, HOST_PURE, &n));
+  const struct flow_value *lists = op_value(c, c->in[0].value), *rows = op_value(c, c->in[1].value);
+  if (rows->rank < 1)
+    return fail(INVALID_ARGUMENT, "Expected tensor to be at least a vector, but saw a scalar");
+  if (lists->rank != 1)
+    return fail(INVALID_ARGUMENT, "Expected input_handles to be a vector, but saw shape: %s", op_shape_text(c, lists->rank, lists->dims));
+  TRY(op_equal_dims(c, lists->dims[0], rows->dims[0], "Expected tensor.shape[0] == input_handles.size"));
+  note_element(c, c->in[0].maker, rows, true);
+  op_host_output(c, n, 0, 1, lists->dims);
+  c->out[0].maker = c->in[0].maker;
   return OK;
 }
