@@ -136,6 +136,7 @@ status command_check(struct build *b) {
   TRY(pass_read(b));
   TRY(registry_check(b->model.graph));
   TRY(entries_resolve(b));
+  TRY(pass_tables(b));
   status unsupported = report_unsupported(b);
   const char *text = arena_strdup(&b->arena, status_text());
   TRY(pass_place(b));

@@ -28,6 +28,7 @@ const struct pass passes[] = {
     {"read", pass_read, 0, FACT_GRAPH, 0, "the graph and the cluster are in memory"},
     {"check", pass_check, FACT_GRAPH, FACT_CHECKED, 0, "every node fits its op's signature: counts, dtypes, attributes"},
     {"entries", pass_resolve, FACT_CHECKED, FACT_ENTRIES, 0, "every entry names existing tensors and operations"},
+    {"tables", pass_tables, FACT_CHECKED | FACT_ENTRIES, 0, 0, "a SavedModel's tables have their contents after `init`"},
     {"strategy", pass_strategy, FACT_CHECKED | FACT_ENTRIES, 0, 0, "with --strategy the graph is one replica's of the cluster"},
     {"place", pass_place, FACT_CHECKED | FACT_ENTRIES, FACT_PLACED, 0, "every node has a task and a device"},
     {"lower", pass_lower, FACT_PLACED, FACT_FLOW, 0, "every entry is a flow of core ops; what is known is folded"},

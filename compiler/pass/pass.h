@@ -6,6 +6,7 @@
 
 status pass_read(struct build *build);      /* read.c: graph and cluster file into memory */
 status pass_resolve(struct build *build);   /* entries.c: entries_resolve */
+status pass_tables(struct build *build);    /* restore_tables.c: a SavedModel's tables are filled by `init` */
 status pass_strategy(struct build *build);  /* strategy.c: --strategy: the graph is one replica's, gradients are means */
 status pass_place(struct build *build);     /* place.c: a task and device for every node */
 status pass_lower(struct build *build);     /* lower_entries.c: each entry as a flow of core ops */

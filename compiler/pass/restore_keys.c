@@ -15,6 +15,7 @@ struct scene {
   const struct node *call;
   struct arena *arena;
   struct restore_keys *out;
+  struct restore_tables *tables;
 };
 
 static bool is_op(const struct node *n, const char *op) { return strcmp(n->op, op) == 0; }
@@ -41,14 +42,21 @@ static const struct string_view *constant_string(const struct graph *g, const st
   return (const struct string_view *)value->tensor->data + index;
 }
 
+/* Where the handle comes from that is a node's first input: in the graph itself, or through an argument in the one that calls. */
+static struct edge handle_source(const struct scene *s, const struct node *user, const struct graph **in) {
+  struct edge e = follow(s->graph, user->inputs[0]);
+  const struct node *n = &s->graph->nodes.items[e.node];
+  uint32_t index = s->call && is_op(n, "_Arg") ? (uint32_t)node_attr_int(n, "index", 0) : UINT32_MAX;
+  bool is_argument = s->call && index < s->call->input_count;
+  *in = is_argument ? s->outer : s->graph;
+  return is_argument ? follow(s->outer, s->call->inputs[index]) : e;
+}
+
 /* The node that makes the variable which `assign` updates. */
 static const struct node *assigned_variable(const struct scene *s, const struct node *assign) {
-  struct edge e = follow(s->graph, assign->inputs[0]);
-  const struct node *n = &s->graph->nodes.items[e.node];
-  if (!s->call || !is_op(n, "_Arg"))
-    return n;
-  uint32_t index = (uint32_t)node_attr_int(n, "index", 0);
-  return index < s->call->input_count ? &s->outer->nodes.items[follow(s->outer, s->call->inputs[index]).node] : n;
+  const struct graph *in;
+  struct edge e = handle_source(s, assign, &in);
+  return &in->nodes.items[e.node];
 }
 
 static void note_key(const struct scene *s, const struct node *variable, const char *key, const char *slice) {
@@ -72,11 +80,29 @@ static void note_assignment(const struct scene *s, const struct node *assign) {
   note_key(s, variable, arena_strndup(s->arena, key->data, key->size), slice ? arena_strndup(s->arena, slice->data, slice->size) : "");
 }
 
+/* The key under which input `input` is restored; NULL when it is not. */
+static const char *restored_key(const struct scene *s, const struct node *n, uint32_t input) {
+  struct edge value = follow(s->graph, n->inputs[input]);
+  const struct node *restore = &s->graph->nodes.items[value.node];
+  const struct string_view *key = is_op(restore, "RestoreV2") ? constant_string(s->graph, restore, 1, value.port) : NULL;
+  return key ? arena_strndup(s->arena, key->data, key->size) : NULL;
+}
+
+static void note_import(const struct scene *s, const struct node *n) {
+  const char *keys = n->input_count == 3 ? restored_key(s, n, 1) : NULL, *values = n->input_count == 3 ? restored_key(s, n, 2) : NULL;
+  const struct graph *in;
+  struct edge handle = handle_source(s, n, &in);
+  if (keys && values && in == (s->outer ? s->outer : s->graph))
+    vec_push(s->tables, (struct restore_table){handle, keys, values});
+}
+
 static void note_assignments(const struct scene *s) {
   for (uint32_t i = 0; i < s->graph->nodes.count; i++) {
     const struct node *n = &s->graph->nodes.items[i];
-    if (is_op(n, "AssignVariableOp") || is_op(n, "Assign"))
+    if (s->out && (is_op(n, "AssignVariableOp") || is_op(n, "Assign")))
       note_assignment(s, n);
+    if (s->tables && is_op(n, "LookupTableImportV2"))
+      note_import(s, n);
   }
 }
 
@@ -107,13 +133,13 @@ void restore_keys_of_objects(const struct model *model, const char *const *objec
 
 /* ---- the restore operation ---- */
 
-status restore_keys_find(const struct model *model, struct arena *arena, struct restore_keys *out) {
+static status look_into(const struct model *model, struct arena *arena, struct restore_keys *out, struct restore_tables *tables) {
   const struct graph *g = model->graph;
   uint32_t at = model->restore_op ? graph_find(g, model->restore_op) : NO_NODE;
   if (at == NO_NODE)
     return OK;
   const struct node *call = &g->nodes.items[at];
-  struct scene scene = {.graph = g, .arena = arena, .out = out};
+  struct scene scene = {.graph = g, .arena = arena, .out = out, .tables = tables};
   const struct attr_value *f = call->def ? node_attr(call, "f") : NULL;
   bool is_call = f && f->kind == ATTR_FUNC;
   const struct function *function = function_find(g, is_call ? f->func->name : call->op);
@@ -124,8 +150,16 @@ status restore_keys_find(const struct model *model, struct arena *arena, struct 
   struct instance body;
   TRY(function_instantiate(g, function, is_call ? f->func->attrs : call->attrs, is_call ? f->func->attr_count : call->attr_count,
                            call->name, arena, &body));
-  scene = (struct scene){.graph = body.graph, .outer = g, .call = call, .arena = arena, .out = out};
+  scene = (struct scene){.graph = body.graph, .outer = g, .call = call, .arena = arena, .out = out, .tables = tables};
   note_assignments(&scene);
   instance_deinit(&body);
   return OK;
+}
+
+status restore_keys_find(const struct model *model, struct arena *arena, struct restore_keys *out) {
+  return look_into(model, arena, out, NULL);
+}
+
+status restore_tables_find(const struct model *model, struct arena *arena, struct restore_tables *out) {
+  return look_into(model, arena, NULL, out);
 }

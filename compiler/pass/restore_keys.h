@@ -14,8 +14,20 @@ struct restore_keys {
   uint32_t count, capacity;
 };
 
+/* A table whose contents the restore operation imports. */
+struct restore_table {
+  struct edge handle;        /* in the model's graph */
+  const char *keys, *values; /* keys in the checkpoint */
+};
+struct restore_tables {
+  struct restore_table *items; /* a VEC */
+  uint32_t count, capacity;
+};
+
 /* Appends one for each assignment of a restored value; none when the model has no restore operation. Texts in the arena. */
 status restore_keys_find(const struct model *model, struct arena *arena, struct restore_keys *out);
+/* The same for tables. */
+status restore_tables_find(const struct model *model, struct arena *arena, struct restore_tables *out);
 
 /* The same for variables that functions have captured: object_keys has the key of each of model->objects, or NULL. */
 void restore_keys_of_objects(const struct model *model, const char *const *object_keys, struct arena *arena, struct restore_keys *out);
