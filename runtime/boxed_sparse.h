@@ -15,5 +15,7 @@ status boxed_sparse_input(const struct host_call *call, uint32_t first, struct b
 status boxed_sparse_rows(const struct host_call *call, uint32_t first, struct boxed_sparse **out, int64_t *count);
 /* Outputs indices, values, shape: the boxes, which lie in a tensor of shape `outer`, stacked; the others' largest sizes. */
 status boxed_sparse_stack(struct host_call *call, const struct boxed_sparse *boxes, const struct shape *outer, enum dtype dtype);
+/* The sparse tensor as three variants, as SerializeSparse makes them: references of its parts are taken. */
+status boxed_sparse_variants(const struct boxed_sparse *box, struct tensor **out);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "runtime/boxed_sparse.h"
 #include "runtime/dataset.h"
 #include "runtime/object.h"
 
@@ -238,6 +239,115 @@ static status sparse_next(struct cursor *c, const struct dataset_run *run, struc
   return result;
 }
 
+/* ---- batches of elements of different sizes as sparse tensors: inputs are the size and the shape of a row, -1: as large as it is ---- */
+
+struct rows {
+  VEC(struct tensor *) tensors;
+  int64_t values; /* of all of them */
+};
+
+static status dense_check(const struct dataset *d) {
+  int64_t size;
+  if (d->sources[0]->component_count != 1)
+    return fail(INVALID_ARGUMENT, "DenseToSparseBatchDataset only supports inputs with a single component.");
+  TRY(dataset_int(d, 0, "batch_size", &size));
+  if (size < 1)
+    return fail(INVALID_ARGUMENT, "Batch size must be greater than zero.");
+  return d->inputs[1]->shape.rank == 1 ? OK : fail(INVALID_ARGUMENT, "row_shape must be a vector");
+}
+
+/* One more row: it must fit, or make the batch's shape larger. */
+static status dense_measure(const struct tensor *wanted, const struct tensor *row, int64_t *shape) {
+  const int64_t *limits = wanted->data;
+  if (row->shape.rank != wanted->count)
+    return fail(INVALID_ARGUMENT, "Input element had shape (%s) that is incompatible with the row shape of rank %lld.", shape_text(&row->shape),
+                (long long)wanted->count);
+  for (int d = 0; d < row->shape.rank; d++) {
+    if (limits[d] >= 0 && row->shape.dims[d] > limits[d])
+      return fail(DATA_LOSS, "Input element had shape (%s) that is larger than the row shape.", shape_text(&row->shape));
+    shape[d + 1] = limits[d] >= 0 ? limits[d] : row->shape.dims[d] > shape[d + 1] ? row->shape.dims[d] : shape[d + 1];
+  }
+  return OK;
+}
+
+static status dense_read(struct cursor *c, const struct dataset_run *run, struct rows *rows, int64_t *shape) {
+  int64_t size = host_scalar_int(c->dataset->inputs[0]);
+  while (rows->tensors.count < size) {
+    struct tensor *row;
+    bool end;
+    TRY(cursor_source_next(c, 0, run, &row, &end));
+    if (end)
+      return OK;
+    vec_push(&rows->tensors, row);
+    rows->values += row->count;
+    TRY(dense_measure(c->dataset->inputs[1], row, shape));
+  }
+  return OK;
+}
+
+static void put_indices(const struct rows *rows, int64_t rank, int64_t *to) {
+  for (int64_t r = 0; r < rows->tensors.count; r++) {
+    const struct tensor *row = rows->tensors.items[r];
+    for (int64_t i = 0; i < row->count; i++, to += rank) {
+      int64_t rest = i;
+      to[0] = r;
+      for (int d = row->shape.rank; d-- > 0; rest /= row->shape.dims[d])
+        to[d + 1] = rest % row->shape.dims[d];
+    }
+  }
+}
+
+static status dense_values(const struct rows *rows, struct tensor **out) {
+  enum dtype dtype = rows->tensors.items[0]->dtype;
+  struct tensor *views;
+  size_t at = 0;
+  TRY(tensor_create(dtype, &(struct shape){ 1, { rows->values } }, &views));
+  for (uint32_t r = 0; r < rows->tensors.count; r++) {
+    size_t bytes = (size_t)tensor_byte_size(rows->tensors.items[r]);
+    if (bytes)
+      memcpy((char *)views->data + at, rows->tensors.items[r]->data, bytes);
+    at += bytes;
+  }
+  if (dtype != DTYPE_STRING) {
+    *out = views;
+    return OK;
+  }
+  status result = tensor_clone(views, out);
+  tensor_release(views);
+  return result;
+}
+
+static status dense_join(const struct rows *rows, const int64_t *shape, int64_t rank, struct tensor **out) {
+  struct boxed_sparse box = { 0 };
+  status s = tensor_create(DTYPE_INT64, &(struct shape){ 2, { rows->values, rank } }, &box.indices);
+  if (s == OK)
+    put_indices(rows, rank, box.indices->data);
+  s = s == OK ? dense_values(rows, &box.values) : s;
+  s = s == OK ? tensor_copy_in(DTYPE_INT64, &(struct shape){ 1, { rank } }, shape, &box.shape) : s;
+  s = s == OK ? boxed_sparse_variants(&box, out) : s;
+  tensor_release(box.indices);
+  tensor_release(box.values);
+  tensor_release(box.shape);
+  return s;
+}
+
+static status dense_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
+  struct rows rows = { 0 };
+  int64_t shape[LIMIT_RANK + 1] = { 0 }, rank = c->dataset->inputs[1]->count + 1;
+  if (rank > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "a batch of rank %lld", (long long)rank);
+  for (int64_t d = 1; d < rank; d++)
+    shape[d] = ((const int64_t *)c->dataset->inputs[1]->data)[d - 1] < 0 ? 0 : ((const int64_t *)c->dataset->inputs[1]->data)[d - 1];
+  status result = dense_read(c, run, &rows, shape);
+  *end = rows.tensors.count == 0;
+  shape[0] = rows.tensors.count;
+  if (result == OK && !*end)
+    result = dense_join(&rows, shape, rank, &out[0]);
+  element_release(rows.tensors.items, rows.tensors.count);
+  vec_free(&rows.tensors);
+  return result;
+}
+
 /* ---- windows, each as one batch ---- */
 
 struct sliding_state {
@@ -331,6 +441,7 @@ const struct dataset_kind dataset_slices[] = {
   { "RebatchDatasetV2", sizeof(struct rebatch_state), rebatch_next, rebatch_stop, rebatch_check },
   { "SparseTensorSliceDataset", sizeof(struct sparse_state), sparse_next, NULL, sparse_check },
   { "SlidingWindowDataset", sizeof(struct sliding_state), sliding_next, sliding_stop, sliding_check },
+  { "DenseToSparseBatchDataset", 0, dense_next, NULL, dense_check },
   { "ListDataset", sizeof(struct place_state), list_next, NULL, NULL },
   { NULL, 0, NULL, NULL, NULL },
 };

@@ -30,6 +30,18 @@ static status put_variant(struct tensor *to, int64_t i, struct tensor *tensor) {
   return OK;
 }
 
+status boxed_sparse_variants(const struct boxed_sparse *box, struct tensor **out) {
+  TRY(objects_create(&(struct shape){ 1, { 3 } }, out));
+  status s = put_variant(*out, 0, box->indices);
+  s = s == OK ? put_variant(*out, 1, box->values) : s;
+  s = s == OK ? put_variant(*out, 2, box->shape) : s;
+  if (s != OK) {
+    tensor_release(*out);
+    *out = NULL;
+  }
+  return s;
+}
+
 /* ---- serializing ---- */
 
 static status put_strings(struct host_call *call, const struct boxed_sparse *boxes, int64_t count, const struct shape *shape) {

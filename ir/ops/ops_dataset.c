@@ -167,6 +167,8 @@ static int element_rank(struct op_call *c, const struct node *dataset, uint32_t 
     int rank = maker ? boxed_rank(maker) : -1;
     return rank > 0 && is_op(dataset, "TensorSliceDataset") ? rank - 1 : is_op(dataset, "TensorDataset") ? rank : -1;
   }
+  if (strstr(dataset->op, "DenseToSparseBatch"))
+    return 1;
   const struct attr_func *func = function_at(dataset, "f");
   if (func && strstr(dataset->op, "Map") && !is_op(dataset, "FlatMapDataset"))
     return result_rank(c, dataset, func, i, depth);
