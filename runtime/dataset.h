@@ -98,6 +98,6 @@ status row_take(const struct tensor *tensor, int64_t row, struct tensor **out);
 
 /* The kinds of each file. */
 extern const struct dataset_kind dataset_sources[], dataset_orders[], dataset_functions[], dataset_batches[], dataset_windows[], dataset_files[],
-    dataset_shuffles[], dataset_groups[], dataset_choices[], dataset_slices[], dataset_caches[], dataset_globals[];
+    dataset_shuffles[], dataset_groups[], dataset_choices[], dataset_slices[], dataset_caches[], dataset_globals[], dataset_csv[];
 
 #endif
