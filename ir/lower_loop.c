@@ -466,12 +466,20 @@ static status build_regions(struct looping *p, struct flow **regions, bool *has_
   return s;
 }
 
+/* The Switch that an Exit leaves through; the gradient of what enters a loop has identities between. */
+static const struct node *exit_switch(const struct graph *g, uint32_t exit) {
+  const struct node *through = &g->nodes.items[g->nodes.items[exit].inputs[0].node];
+  while (is_op(through, "Identity"))
+    through = &g->nodes.items[through->inputs[0].node];
+  return through;
+}
+
 /* The Exits give the values of their loop variables after the last turn. */
 static void bind_exits(struct looping *p, const struct bound *outputs, flow_id effect) {
   const struct graph *g = p->outer->graph;
   for (uint32_t i = 0; i < p->loop->exits.count; i++) {
     uint32_t id = p->loop->exits.items[i];
-    const struct node *through = &g->nodes.items[g->nodes.items[id].inputs[0].node];
+    const struct node *through = exit_switch(g, id);
     for (uint32_t v = 0; v < p->var_count; v++)
       if (is_op(through, "Switch") && p->vars[v].merge == through->inputs[0].node)
         frame_outputs(p->lw, p->outer, id)[0] = outputs[v];
