@@ -5,6 +5,7 @@
 
 #include "ir/ops/accumulate.h"
 #include "ir/ops/arrange.h"
+#include "ir/ops/quantized.h"
 
 struct resize {
   value_id images;
@@ -113,7 +114,7 @@ static status resize_begin(struct op_call *c, value_id images, struct resize *r)
   memcpy(r->dims, x.dims, sizeof r->dims);
   r->align = node_attr_int(c->node, strncmp(c->node->op, "Fused", 5) == 0 ? "resize_align_corners" : "align_corners", 0);
   r->half_pixel = node_attr_int(c->node, "half_pixel_centers", 0);
-  if (r->align && r->half_pixel)
+  if (r->align && r->half_pixel && strcmp(c->node->op, "QuantizedResizeBilinear") != 0)
     return fail(INVALID_ARGUMENT, "If half_pixel_centers is True, align_corners must be False.");
   return OK;
 }
@@ -222,6 +223,85 @@ status build_resize_area(struct op_call *c) {
   kb_close(&kb, 4);
   op_set_output(c, 0, kb_value(&kb, o));
   return kb_finish_guarded(&kb);
+}
+
+/* ---- of quantised images: bytes in fixed point ---- */
+
+struct between {
+  expr_id low, high;
+  struct element part;   /* of the way from low to high */
+};
+static struct between between_pixels(struct kb *kb, const struct resize *r, int axis, expr_id o) {
+  dim in = r->dims[1 + axis];
+  struct element at = axis_position(kb, r, axis_scale(kb, r, in, r->out[axis]), o), low = f_unary(&kb->f, SCALAR_FLOOR, at);
+  expr_id n = kb_dim(kb, in);
+  return (struct between){kb_clamp(kb, as_int(kb, low), n), kb_clamp(kb, as_int(kb, f_unary(&kb->f, SCALAR_CEIL, at)), n), bin(kb, SCALAR_SUB, at, low)};
+}
+
+/* a + (b - a) * share / 2^bits, times 2^bits; all i64. */
+static expr_id fixed_lerp(struct kb *kb, expr_id a, expr_id b, expr_id share, int bits) {
+  return kb_add(kb, kb_mul(kb, a, kb_int(kb, INT64_C(1) << bits)), kb_mul(kb, kb_sub(kb, b, a), share));
+}
+
+#define BYTE_BITS 7
+static expr_id byte_pixel(struct kb *kb, const struct element corner[4], struct element y, struct element x) {
+  const int bits = BYTE_BITS;
+  expr_id unit = kb_int(kb, INT64_C(1) << bits), half = kb_int(kb, INT64_C(1) << (bits - 1)), q[4];
+  for (int i = 0; i < 4; i++)
+    q[i] = kb_index(kb, corner[i]);
+  struct element scale = num(kb, (double)(INT64_C(1) << bits));
+  expr_id across = as_int(kb, bin(kb, SCALAR_MUL, x, scale)), down = as_int(kb, bin(kb, SCALAR_MUL, y, scale));
+  expr_id top = fixed_lerp(kb, q[0], q[1], across, bits), bottom = fixed_lerp(kb, q[2], q[3], across, bits);
+  expr_id step = expr_binary(kb->k, SCALAR_DIV, kb_sub(kb, bottom, top), unit);
+  return expr_binary(kb->k, SCALAR_DIV, kb_add(kb, kb_add(kb, top, kb_mul(kb, step, down)), half), unit);
+}
+
+static struct element float_pixel(struct kb *kb, const struct element corner[4], struct element y, struct element x) {
+  struct element top = bin(kb, SCALAR_ADD, corner[0], bin(kb, SCALAR_MUL, bin(kb, SCALAR_SUB, corner[1], corner[0]), x));
+  struct element bottom = bin(kb, SCALAR_ADD, corner[2], bin(kb, SCALAR_MUL, bin(kb, SCALAR_SUB, corner[3], corner[2]), x));
+  return bin(kb, SCALAR_ADD, top, bin(kb, SCALAR_MUL, bin(kb, SCALAR_SUB, bottom, top), y));
+}
+
+/* images, size, min, max; an image that keeps its size is copied */
+status build_quantized_resize_bilinear(struct op_call *c) {
+  value_id images, min, max;
+  struct resize r;
+  TRY(op_input(c, 0, &images));
+  TRY(quantized_scalar(c, 2, true, &min));
+  TRY(quantized_scalar(c, 3, true, &max));
+  images = quantized_in(c, images);
+  enum dtype dtype = op_value(c, images)->dtype;
+  if (dtype == DTYPE_INT32)
+    return fail(UNIMPLEMENTED, "QuantizedResizeBilinear of qint32");
+  TRY(resize_begin(c, images, &r));
+  TRY(read_size(c, 1, r.out));
+  struct kb kb;
+  kb_begin(&kb, c, DTYPE_FLOAT);
+  dim dims[4] = {r.dims[0], r.out[0], r.out[1], r.dims[3]};
+  uint32_t a = kb_in(&kb, images), o = kb_out(&kb, dtype, 4, dims);
+  expr_id index[4], same = expr_int(kb.k, DTYPE_BOOL, 1);
+  kb_loops(&kb, LOOP_PAR, 4, dims, index);
+  for (int i = 0; i < 2; i++)
+    same = kb_and(&kb, same, kb_eq(&kb, kb_dim(&kb, r.dims[1 + i]), kb_dim(&kb, r.out[i])));
+  struct between y = between_pixels(&kb, &r, 0, index[1]), x = between_pixels(&kb, &r, 1, index[2]);
+  struct element corner[4], e;
+  for (int i = 0; i < 4; i++) {
+    expr_id at[4] = {index[0], i < 2 ? y.low : y.high, i % 2 ? x.high : x.low, index[3]};
+    corner[i] = kb_load(&kb, a, at);
+  }
+  if (dtype == DTYPE_UINT8)
+    e = real_element(expr_cast(kb.k, dtype, byte_pixel(&kb, corner, y.part, x.part)));
+  else
+    e = float_pixel(&kb, corner, y.part, x.part);
+  expr_id here[4] = {index[0], kb_clamp(&kb, index[1], kb_dim(&kb, r.dims[1])), kb_clamp(&kb, index[2], kb_dim(&kb, r.dims[2])), index[3]};
+  kb_store(&kb, o, index, f_select(&kb.f, real_element(same), kb_load(&kb, a, here), e));
+  kb_close(&kb, 4);
+  value_id out = kb_value(&kb, o);
+  TRY(kb_finish_guarded(&kb));
+  quantized_out(c, 0, out);
+  op_set_output(c, 1, min);
+  op_set_output(c, 2, max);
+  return OK;
 }
 
 /* ---- gradients: each output pixel's is shared out to the pixels it was made of ---- */
