@@ -3,7 +3,7 @@
  * with the other becomes real; the rotation is then that of a real pair. */
 #include <math.h>
 
-#include "ir/ops/householder.h"
+#include "ir/ops/jacobi.h"
 #include "ir/ops/svd.h"
 
 #define SWEEPS 60        /* it takes about 10 */
@@ -213,6 +213,8 @@ struct svd {
   dim left;                 /* columns of U that are asked for: the smaller size, or m */
   dim s_dims[LIMIT_RANK], u_dims[LIMIT_RANK], v_dims[LIMIT_RANK]; /* of the buffers: n values, max(n, left) and n columns */
   uint32_t s, u, v;         /* buffers */
+  bool is_square, known;    /* sizes that are known: rotations from both sides, whose signs are Eigen's */
+  uint32_t work, small, tau; /* known: n x n, and if not square m x n and 1 x n */
 };
 
 static struct element column_product(struct kb *kb, const struct matrix *m, dim rows, expr_id p, expr_id q) {
@@ -303,6 +305,8 @@ static status svd_begin(struct op_call *c, const struct flow_value *x, bool full
   d->turned = dim_less(t, rows, columns) == 1;
   d->m = d->turned ? columns : rows;
   d->n = d->turned ? rows : columns;
+  d->known = dim_less(t, d->m, d->n) == 0;
+  d->is_square = dim_equal(t, d->m, d->n) == 1;
   d->left = full ? d->m : dim_min(t, d->m, d->n);
   memcpy(d->s_dims, x->dims, sizeof d->s_dims);
   memcpy(d->u_dims, x->dims, sizeof d->u_dims);
@@ -357,6 +361,44 @@ static status output_first(struct op_call *c, uint32_t output, value_id wide, di
   return kb_finish(&kb);
 }
 
+/* ---- from both sides, where the sizes are known ---- */
+
+static void two_sided_buffers(struct kb *kb, struct svd *d) {
+  d->work = kb_out(kb, d->wide, d->rank, d->v_dims);
+  if (d->is_square)
+    return;
+  dim dims[LIMIT_RANK];
+  memcpy(dims, d->u_dims, sizeof dims);
+  dims[d->rank - 1] = d->n;
+  d->small = kb_out(kb, d->wide, d->rank, dims);
+  dims[d->rank - 2] = op_dim(kb->c, 1);
+  d->tau = kb_out(kb, d->wide, d->rank, dims);
+}
+
+/* U holds the vectors of the longer side, V those of the shorter one: of a matrix that was turned over U is on the right. */
+static void two_sided(struct kb *kb, const struct svd *d, const struct matrix *a, const struct matrix *u, const struct matrix *v, const expr_id *batch) {
+  struct matrix w = matrix_of(kb, d->work, batch);
+  expr_id m = kb_dim(kb, d->m), n = kb_dim(kb, d->n);
+  if (d->is_square) {
+    expr_id i = kb_for(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_SEQ, n);
+    matrix_put(&w, i, j, matrix_get(a, i, j));
+    kb_close(kb, 2);
+    set_identity(kb, u, d->n);
+    set_identity(kb, v, d->n);
+  } else {
+    struct pivoted_qr q = {.a = *a, .q = *u, .p = *v, .r = w, .tau = matrix_of(kb, d->tau, batch), .rows = m, .columns = n,
+                           .q_columns = kb_dim(kb, d->u_dims[d->rank - 1]), .adjoint = d->turned};
+    pivoted_qr(kb, &q);
+  }
+  if (d->turned)
+    jacobi_diagonalize(kb, &w, v, n, u, m, n);
+  else
+    jacobi_diagonalize(kb, &w, u, m, v, n, n);
+  expr_id i = kb_for(kb, LOOP_SEQ, n);
+  value_put(kb, d->s, u, i, f_real(matrix_get(&w, i, i)));
+  kb_close(kb, 1);
+}
+
 /* All of it: one kernel; the parts are still as wide as the buffers. */
 static status svd_kernel(struct op_call *c, value_id in, const struct flow_value *x, struct svd *d, value_id parts[3]) {
   struct kb kb;
@@ -365,18 +407,26 @@ static status svd_kernel(struct op_call *c, value_id in, const struct flow_value
   d->s = kb_out(&kb, DTYPE_DOUBLE, x->rank - 1, d->s_dims);
   d->u = kb_out(&kb, d->wide, x->rank, d->u_dims);
   d->v = kb_out(&kb, d->wide, x->rank, d->v_dims);
+  if (d->known)
+    two_sided_buffers(&kb, d);
   expr_id at[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, x->rank - 2, x->dims, at);
   struct matrix from = matrix_of(&kb, a, at), u = matrix_of(&kb, d->u, at), v = matrix_of(&kb, d->v, at);
-  struct element largest = svd_copy(&kb, d, &from, &u);
+  struct matrix given = d->known && !d->is_square ? matrix_of(&kb, d->small, at) : u;
+  struct element largest = svd_copy(&kb, d, &from, &given);
   kb_if(&kb, less(&kb, largest, num(&kb, INFINITY)));
-  set_identity(&kb, &v, d->n);
-  orthogonalize(&kb, d, &u, &v);
-  expr_id j = kb_for_dim(&kb, LOOP_SEQ, d->n);
-  value_put(&kb, d->s, &u, j, un(&kb, SCALAR_SQRT, column_square(&kb, &u, d->m, j)));
-  kb_close(&kb, 1);
+  if (d->known) {
+    two_sided(&kb, d, &given, &u, &v, at);
+  } else {
+    set_identity(&kb, &v, d->n);
+    orthogonalize(&kb, d, &u, &v);
+    expr_id j = kb_for_dim(&kb, LOOP_SEQ, d->n);
+    value_put(&kb, d->s, &u, j, un(&kb, SCALAR_SQRT, column_square(&kb, &u, d->m, j)));
+    kb_close(&kb, 1);
+  }
   sort_values(&kb, &(struct sorting){.values = d->s, .n = d->n, .descending = true, .columns = {&u, &v}, .rows = {d->m, d->n}});
-  normalize_columns(&kb, d, &u);
+  if (!d->known)
+    normalize_columns(&kb, d, &u);
   kb_else(&kb);
   fill_nan(&kb, d, &u, &v);
   kb_close(&kb, x->rank - 1);
