@@ -18,7 +18,7 @@ static struct element rough_size(struct kb *kb, struct element e) {
 
 /* ---- Hessenberg's form ---- */
 
-static void to_hessenberg(struct kb *kb, const struct matrix *t, const struct matrix *u, expr_id n) {
+void schur_hessenberg(struct kb *kb, const struct matrix *t, const struct matrix *u, expr_id n) {
   struct formula *f = &kb->f;
   expr_id i = kb_for(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_SEQ, n);
   matrix_put(u, i, j, f_select(f, real_element(expr_binary(kb->k, SCALAR_EQ, i, j)), complex_num(kb, 1), complex_num(kb, 0)));
@@ -147,7 +147,7 @@ static void qr_step(struct kb *kb, const struct matrix *t, const struct matrix *
 }
 
 expr_id schur_factor(struct kb *kb, const struct matrix *t, const struct matrix *u, expr_id n) {
-  to_hessenberg(kb, t, u, n);
+  schur_hessenberg(kb, t, u, n);
   expr_id zero = kb_int(kb, 0), one = kb_int(kb, 1), most = kb_mul(kb, n, kb_int(kb, STEPS_FOR_EACH));
   uint32_t end = kb_local(kb, minus(kb, n, 1)), tries = kb_local(kb, zero), total = kb_local(kb, zero);
   kb_while(kb, kb_and(kb, kb_lt(kb, zero, kb_get(kb, end)), kb_lt(kb, kb_get(kb, total), most)));

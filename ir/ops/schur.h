@@ -5,6 +5,8 @@
 
 #include "ir/ops/householder.h"
 
+/* The first half: t becomes zero below its first subdiagonal (tridiagonal, of self-adjoint A), u the reflections' product. Any dtype. */
+void schur_hessenberg(struct kb *kb, const struct matrix *t, const struct matrix *u, expr_id n);
 /* `t` holds A, and T afterwards; gives whether it succeeded (a bool; of elements that are not finite it does not). */
 expr_id schur_factor(struct kb *kb, const struct matrix *t, const struct matrix *u, expr_id n);
 /* out = U X U*, X upper triangular; `work` is overwritten; cast to the dtype of out (real: the real part). */

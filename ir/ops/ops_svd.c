@@ -1,5 +1,5 @@
-/* ops_eigen.c: eigenvalues of self-adjoint matrices and singular values, by Jacobi's rotations: slower than tridiagonal methods
- * for large matrices, but short and as exact as any. Computed in double. Of a complex pair one column is first turned so that its coupling
+/* ops_svd.c: singular values by Jacobi's rotations: slower than bidiagonal methods for large matrices, but short and as exact as any.
+ * Computed in double. Sizes that are known: from both sides (jacobi.h). Else the columns are rotated until they are orthogonal: of a complex pair one column is first turned so that its coupling
  * with the other becomes real; the rotation is then that of a real pair. */
 #include <math.h>
 
@@ -7,7 +7,6 @@
 #include "ir/ops/svd.h"
 
 #define SWEEPS 60        /* it takes about 10 */
-#define SMALL 1e-17      /* against the largest element: nothing more to gain */
 
 static struct element num(struct kb *kb, double v) { return f_const_as(&kb->f, DTYPE_DOUBLE, v); }
 static struct element un(struct kb *kb, enum scalar_op op, struct element a) { return f_unary(&kb->f, op, a); }
@@ -26,21 +25,20 @@ static struct rotation rotation_of(struct kb *kb, struct element difference, str
   return (struct rotation){c, e_now(kb, e_mul(kb, t, c))};
 }
 
-/* Rotates columns (or rows) p and q of `count` elements. */
-static void rotate(struct kb *kb, const struct matrix *m, struct rotation r, expr_id p, expr_id q, dim count, bool rows) {
+/* Rotates columns p and q of `count` elements. */
+static void rotate(struct kb *kb, const struct matrix *m, struct rotation r, expr_id p, expr_id q, dim count) {
   expr_id k = kb_for_dim(kb, LOOP_SEQ, count);
-  struct element a = rows ? matrix_take(m, p, k) : matrix_take(m, k, p), b = rows ? matrix_take(m, q, k) : matrix_take(m, k, q);
-  struct element x = e_sub(kb, e_mul(kb, r.c, a), e_mul(kb, r.s, b)), y = e_add(kb, e_mul(kb, r.s, a), e_mul(kb, r.c, b));
-  matrix_put(m, rows ? p : k, rows ? k : p, x);
-  matrix_put(m, rows ? q : k, rows ? k : q, y);
+  struct element a = matrix_take(m, k, p), b = matrix_take(m, k, q);
+  matrix_put(m, k, p, e_sub(kb, e_mul(kb, r.c, a), e_mul(kb, r.s, b)));
+  matrix_put(m, k, q, e_add(kb, e_mul(kb, r.s, a), e_mul(kb, r.c, b)));
   kb_close(kb, 1);
 }
 
-/* Multiplies column (or row) q by a number of length 1. */
-static void turn(struct kb *kb, const struct matrix *m, struct element by, expr_id q, dim count, bool rows) {
+/* Multiplies column q by a number of length 1. */
+static void turn(struct kb *kb, const struct matrix *m, struct element by, expr_id q, dim count) {
   expr_id k = kb_for_dim(kb, LOOP_SEQ, count);
-  struct element e = e_now(kb, e_mul(kb, rows ? matrix_get(m, q, k) : matrix_get(m, k, q), by));
-  matrix_put(m, rows ? q : k, rows ? k : q, e);
+  struct element e = e_now(kb, e_mul(kb, matrix_get(m, k, q), by));
+  matrix_put(m, k, q, e);
   kb_close(kb, 1);
 }
 /* What makes a coupling (not 0) real. */
@@ -126,83 +124,6 @@ static value_id no_vectors(struct op_call *c, enum dtype dtype) {
   return op_constant(c, dtype, 0, NULL, zero);
 }
 
-static status output_narrowed(struct op_call *c, uint32_t output, value_id wide) {
-  value_id v;
-  TRY(op_cast(c, wide, op_output_dtype(c, output), &v));
-  op_set_output(c, output, v);
-  return OK;
-}
-
-/* ---- eigenvalues in ascending order; only the lower triangle is read ---- */
-
-/* The whole matrix from its lower triangle; gives its largest element. */
-static struct element copy_lower(struct kb *kb, const struct matrix *from, const struct matrix *m, dim n, enum dtype wide) {
-  struct accumulator largest = acc_begin(kb, num(kb, 0));
-  expr_id i = kb_for_dim(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_SEQ, kb_add(kb, i, kb_int(kb, 1)));
-  struct element lower = e_now(kb, f_cast(&kb->f, wide, matrix_get(from, i, j)));
-  struct element diagonal = real_element(expr_binary(kb->k, SCALAR_EQ, i, j));
-  lower = lower.im ? f_select(&kb->f, diagonal, f_cast(&kb->f, wide, f_real(lower)), lower) : lower;
-  matrix_put(m, i, j, lower);
-  matrix_put(m, j, i, f_conj(&kb->f, lower));
-  acc_set(kb, &largest, f_binary(&kb->f, SCALAR_MAX, acc_get(kb, &largest), f_norm(&kb->f, lower)));
-  kb_close(kb, 2);
-  return acc_get(kb, &largest);
-}
-
-static void diagonalize(struct kb *kb, const struct matrix *m, const struct matrix *q, dim n, struct element largest) {
-  struct sweep s = sweep_begin(kb, n);
-  struct element off = matrix_take(m, s.p, s.q);
-  kb_if(kb, less(kb, e_mul(kb, largest, num(kb, SMALL)), f_norm(&kb->f, off)));
-  if (off.im) {
-    struct element by = turn_of(kb, off);
-    turn(kb, m, by, s.q, n, false);
-    turn(kb, m, f_conj(&kb->f, by), s.q, n, true);
-    turn(kb, q, by, s.q, n, false);
-    off = e_now(kb, f_norm(&kb->f, off));
-  }
-  struct element difference = e_sub(kb, f_real(matrix_get(m, s.q, s.q)), f_real(matrix_get(m, s.p, s.p)));
-  struct rotation r = rotation_of(kb, difference, off);
-  rotate(kb, m, r, s.p, s.q, n, false);
-  rotate(kb, m, r, s.p, s.q, n, true);
-  rotate(kb, q, r, s.p, s.q, n, false);
-  kb_set(kb, s.rotated, expr_int(kb->k, DTYPE_BOOL, 1));
-  kb_close(kb, 1);
-  sweep_end(kb);
-}
-
-status build_self_adjoint_eig(struct op_call *c) {
-  value_id v;
-  struct flow_value x;
-  TRY(op_input(c, 0, &v));
-  TRY(matrix_square(c, v, &x));
-  enum dtype wide = wide_dtype(x.dtype);
-  dim n = x.dims[x.rank - 1];
-  struct kb kb;
-  kb_begin(&kb, c, DTYPE_DOUBLE);
-  uint32_t a = kb_in(&kb, v), w = kb_out(&kb, wide, x.rank, x.dims), e = kb_out(&kb, DTYPE_DOUBLE, x.rank - 1, x.dims),
-           vectors = kb_out(&kb, wide, x.rank, x.dims);
-  expr_id at[LIMIT_RANK];
-  kb_loops(&kb, LOOP_PAR, x.rank - 2, x.dims, at);
-  struct matrix from = matrix_of(&kb, a, at), m = matrix_of(&kb, w, at), q = matrix_of(&kb, vectors, at);
-  struct element largest = copy_lower(&kb, &from, &m, n, wide);
-  kb_check(&kb, less(&kb, largest, num(&kb, INFINITY)), INVALID_ARGUMENT,
-           "Self-adjoint eigen decomposition was not successful. The input might not be valid.", NO_EXPR, NO_EXPR);
-  set_identity(&kb, &q, n);
-  diagonalize(&kb, &m, &q, n, largest);
-  expr_id i = kb_for_dim(&kb, LOOP_SEQ, n);
-  value_put(&kb, e, &q, i, f_real(matrix_get(&m, i, i)));
-  kb_close(&kb, 1);
-  sort_values(&kb, &(struct sorting){.values = e, .n = n, .columns = {&q, NULL}, .rows = {n, n}});
-  kb_close(&kb, x.rank - 2);
-  value_id ev = kb_value(&kb, e), qv = kb_value(&kb, vectors);
-  TRY(kb_finish(&kb));
-  TRY(output_narrowed(c, 0, ev));
-  if (node_attr_int(c->node, "compute_v", 1))
-    return output_narrowed(c, 1, qv);
-  op_set_output(c, 1, no_vectors(c, op_output_dtype(c, 1)));
-  return OK;
-}
-
 /* ---- singular values: the columns of A are rotated until they are orthogonal; their lengths are the values ---- */
 
 struct svd {
@@ -236,13 +157,13 @@ static void orthogonalize(struct kb *kb, const struct svd *d, const struct matri
   kb_if(kb, less(kb, limit, f_norm(&kb->f, pq)));
   if (pq.im) {
     struct element by = turn_of(kb, pq);
-    turn(kb, u, by, s.q, d->m, false);
-    turn(kb, v, by, s.q, d->n, false);
+    turn(kb, u, by, s.q, d->m);
+    turn(kb, v, by, s.q, d->n);
     pq = e_now(kb, f_norm(&kb->f, pq));
   }
   struct rotation r = rotation_of(kb, e_sub(kb, qq, pp), pq);
-  rotate(kb, u, r, s.p, s.q, d->m, false);
-  rotate(kb, v, r, s.p, s.q, d->n, false);
+  rotate(kb, u, r, s.p, s.q, d->m);
+  rotate(kb, v, r, s.p, s.q, d->n);
   kb_set(kb, s.rotated, expr_int(kb->k, DTYPE_BOOL, 1));
   kb_close(kb, 1);
   sweep_end(kb);
