@@ -65,7 +65,8 @@ static status conv_begin(struct op_call *c, int rank, const dim *dims, const str
   TRY(window_list(c, "dilations", rank, dilations));
   int channel = layout_channel(&v->layout);
   if (strides[0] != 1 || strides[channel] != 1 || dilations[0] != 1 || dilations[channel] != 1)
-    return fail(v->layout.spatial == 2 ? UNIMPLEMENTED : INVALID_ARGUMENT, "strides and dilations in the batch and depth dimensions are not supported");
+    return fail(v->layout.spatial == 2 ? UNIMPLEMENTED : INVALID_ARGUMENT,
+                "strides and dilations in the batch and depth dimensions are not supported");
   if (padding == PADDING_EXPLICIT)
     TRY(read_explicit(c, v));
   for (int i = 0; i < v->layout.spatial; i++) {

@@ -248,7 +248,8 @@ status build_fractional_max_pool_grad(struct op_call *c) {
       TRY(op_equal_dims(c, p.in[i], p.out[i], "orig_input and orig_output"));
   }
   TRY(given_borders(c, 3, &p));
-  TRY(op_require_le(c, op_mul(c, p.borders[0], p.borders[1]), op_count(c, 4, p.in), "Pooling region has more elements (%d) than the input tensor (%d)"));
+  TRY(op_require_le(c, op_mul(c, p.borders[0], p.borders[1]), op_count(c, 4, p.in),
+                    "Pooling region has more elements (%d) than the input tensor (%d)"));
   enum dtype dtype = op_value(c, in[0])->dtype;
   struct kb kb;
   kb_begin(&kb, c, dtype);

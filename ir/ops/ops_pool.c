@@ -45,7 +45,8 @@ static status pool_supported(struct op_call *c, const struct pool *p, bool over_
   guard_begin(&kb, c);
   const struct window_axis *depth = &p->axes[channel];
   expr_id size = kb_dim(&kb, depth->size), one = kb_eq(&kb, size, kb_int(&kb, 1)), flat = expr_int(kb.k, DTYPE_BOOL, 1);
-  kb_check(&kb, both_one(&kb, p->axes[0].size, p->axes[0].stride), UNIMPLEMENTED, "Pooling is not yet supported on the batch dimension.", NO_EXPR, NO_EXPR);
+  kb_check(&kb, both_one(&kb, p->axes[0].size, p->axes[0].stride), UNIMPLEMENTED,
+           "Pooling is not yet supported on the batch dimension.", NO_EXPR, NO_EXPR);
   if (over_depth) {
     for (int i = 1; i < p->rank; i++)
       if (i != channel)

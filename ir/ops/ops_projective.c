@@ -100,7 +100,8 @@ static struct element brought_inside(struct kb *kb, const struct projection *p, 
 
 /* ---- pixels ---- */
 
-static struct element pixel(struct kb *kb, const struct projection *p, const expr_id *index, struct element y, struct element x, struct element fill) {
+static struct element pixel(struct kb *kb, const struct projection *p, const expr_id *index, struct element y, struct element x,
+                            struct element fill) {
   struct element place[2] = {y, x};
   expr_id at[4], inside = expr_int(kb->k, DTYPE_BOOL, 1);
   memcpy(at, index, sizeof at);
@@ -112,7 +113,8 @@ static struct element pixel(struct kb *kb, const struct projection *p, const exp
   return e_select(kb, inside, kb_load(kb, kb_in(kb, p->images), at), fill);
 }
 
-static struct element between(struct kb *kb, const struct projection *p, const expr_id *index, struct element y, struct element x, struct element fill) {
+static struct element between(struct kb *kb, const struct projection *p, const expr_id *index, struct element y, struct element x,
+                              struct element fill) {
   struct element one = e_num(kb, 1), low[2] = {e_floor(kb, y), e_floor(kb, x)}, high[2] = {e_add(kb, low[0], one), e_add(kb, low[1], one)}, row[2];
   for (int i = 0; i < 2; i++) {
     struct element at = i ? high[0] : low[0];

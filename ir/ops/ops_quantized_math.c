@@ -29,8 +29,8 @@ static status check_order(struct op_call *c, const struct operand *a, const char
   struct kb guard;
   guard_begin(&guard, c);
   struct quantized_range r = quantized_range(&guard, a->min, a->max);
-  kb_check(&guard, e_lt(&guard, r.min, r.max), INVALID_ARGUMENT, arena_printf(c->lw->arena, "max_%s must be larger than min_%s.", what, what), NO_EXPR,
-           NO_EXPR);
+  const char *text = arena_printf(c->lw->arena, "max_%s must be larger than min_%s.", what, what);
+  kb_check(&guard, e_lt(&guard, r.min, r.max), INVALID_ARGUMENT, text, NO_EXPR, NO_EXPR);
   return guard_finish(&guard);
 }
 
@@ -108,7 +108,8 @@ status build_quantized_matmul(struct op_call *c) {
   TRY(check_order(c, &a, "a"));
   TRY(check_order(c, &b, "b"));
   if (a.x.rank != 2 || b.x.rank != 2)
-    return fail(INVALID_ARGUMENT, "In[0] or In[1] is not a matrix: %s, %s", op_shape_text(c, a.x.rank, a.x.dims), op_shape_text(c, b.x.rank, b.x.dims));
+    return fail(INVALID_ARGUMENT, "In[0] or In[1] is not a matrix: %s, %s",
+                op_shape_text(c, a.x.rank, a.x.dims), op_shape_text(c, b.x.rank, b.x.dims));
   bool ta = node_attr_int(c->node, "transpose_a", 0), tb = node_attr_int(c->node, "transpose_b", 0);
   TRY(op_equal_dims(c, a.x.dims[!ta], b.x.dims[tb], "Matrix size-incompatible"));
   TRY(centred(c, &a, &x));

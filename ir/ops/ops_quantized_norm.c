@@ -20,7 +20,8 @@ static status norm_inputs(struct op_call *c, struct quantized_norm *n) {
     n->data[i] = quantized_in(c, n->data[i]);
     struct flow_value v = *op_value(c, n->data[i]);
     if (v.rank != (i == NORM_T ? 4 : 1))
-      return fail(INVALID_ARGUMENT, "input must be 4-dimensional, mean, variance, beta and gamma 1-dimensional: %s", op_shape_text(c, v.rank, v.dims));
+      return fail(INVALID_ARGUMENT, "input must be 4-dimensional, mean, variance, beta and gamma 1-dimensional: %s",
+                  op_shape_text(c, v.rank, v.dims));
     if (i == NORM_T)
       n->x = v;
     else

@@ -235,7 +235,8 @@ static struct between between_pixels(struct kb *kb, const struct resize *r, int 
   dim in = r->dims[1 + axis];
   struct element at = axis_position(kb, r, axis_scale(kb, r, in, r->out[axis]), o), low = f_unary(&kb->f, SCALAR_FLOOR, at);
   expr_id n = kb_dim(kb, in);
-  return (struct between){kb_clamp(kb, as_int(kb, low), n), kb_clamp(kb, as_int(kb, f_unary(&kb->f, SCALAR_CEIL, at)), n), bin(kb, SCALAR_SUB, at, low)};
+  expr_id high = as_int(kb, f_unary(&kb->f, SCALAR_CEIL, at));
+  return (struct between){kb_clamp(kb, as_int(kb, low), n), kb_clamp(kb, high, n), bin(kb, SCALAR_SUB, at, low)};
 }
 
 /* a + (b - a) * share / 2^bits, times 2^bits; all i64. */

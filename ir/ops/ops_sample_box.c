@@ -233,7 +233,8 @@ static void attempt(struct kb *kb, const struct sampling *p) {
   expr_id high = kb_now(kb, kb_get(kb, h)), wide = kb_now(kb, kb_get(kb, w));
   struct element size = to_float(kb, kb_mul(kb, wide, high));
   expr_id good = kb_and(kb, e_le(kb, least, size), e_le(kb, size, most));
-  good = kb_and(kb, good, kb_and(kb, kb_and(kb, kb_le(kb, wide, p->width), kb_le(kb, high, p->height)), kb_and(kb, kb_lt(kb, zero, wide), kb_lt(kb, zero, high))));
+  good = kb_and(kb, good, kb_and(kb, kb_le(kb, wide, p->width), kb_le(kb, high, p->height)));
+  good = kb_and(kb, good, kb_and(kb, kb_lt(kb, zero, wide), kb_lt(kb, zero, high)));
   kb_if(kb, good);
   uint32_t at[2] = {kb_local(kb, zero), kb_local(kb, zero)};
   for (int i = 0; i < 2; i++) {

@@ -267,8 +267,8 @@ static status combined_inputs(struct op_call *c, struct combined *n) {
            "third dimension of boxes must be either 1 or num classes, not %d", sets, NO_EXPR);
   for (int i = 0; i < 2; i++) {
     expr_id size = kb_index(&kb, kb_load(&kb, kb_in(&kb, *scalars[i]), NULL));
-    kb_check(&kb, kb_lt(&kb, kb_int(&kb, 0), size), INVALID_ARGUMENT, i ? "max_total_size must be > 0: %d" : "max_size_per_class must be positive: %d",
-             size, NO_EXPR);
+    const char *text = i ? "max_total_size must be > 0: %d" : "max_size_per_class must be positive: %d";
+    kb_check(&kb, kb_lt(&kb, kb_int(&kb, 0), size), INVALID_ARGUMENT, text, size, NO_EXPR);
   }
   struct element t = kb_load(&kb, kb_in(&kb, n->iou), NULL);
   kb_check(&kb, kb_and(&kb, e_le(&kb, e_num(&kb, 0), t), e_le(&kb, t, e_num(&kb, 1))), INVALID_ARGUMENT, "iou_threshold must be in [0, 1]", NO_EXPR,
