@@ -19,6 +19,13 @@ const struct attr_value *attr_find(const struct attr *attrs, uint32_t count, con
   return NULL;
 }
 
+const char *graph_place(const struct graph *graph, const char *node, const char *function) {
+  uint32_t at;
+  return graph->places.count && map_find(&graph->place_names, arena_printf(graph->arena, "%s@%s", node, function), &at)
+             ? graph->places.items[at]
+             : NULL;
+}
+
 uint32_t graph_find(const struct graph *graph, const char *name) {
   uint32_t at;
   return map_find(&graph->names, name, &at) ? at : NO_NODE;
@@ -88,6 +95,8 @@ status graph_order(const struct graph *g, uint32_t *order) {
 void graph_deinit(struct graph *graph) {
   map_deinit(&graph->names);
   map_deinit(&graph->function_names);
+  map_deinit(&graph->place_names);
+  vec_free(&graph->places);
   vec_free(&graph->nodes);
   vec_free(&graph->functions);
 }

@@ -112,6 +112,8 @@ struct graph {
   VEC(struct function) functions;
   struct map function_names;
   int producer;          /* versions.producer */
+  struct map place_names; /* "node@function" ("node@" outside of functions) -> index into places */
+  VEC(const char *) places; /* where in the user's program: "train.py:12" */
 };
 
 /* What a MetaGraphDef or SavedModel says beside the graph. */
@@ -157,6 +159,8 @@ struct model {
 void graph_deinit(struct graph *graph);
 void model_deinit(struct model *model);
 const struct attr_value *attr_find(const struct attr *attrs, uint32_t count, const char *name); /* NULL when absent */
+/* Where the user's program made a node (of a function's body, or "" for the graph's own); NULL when the graph does not say. */
+const char *graph_place(const struct graph *graph, const char *node, const char *function);
 uint32_t graph_find(const struct graph *graph, const char *name); /* NO_NODE when absent */
 /* "x" or "x:0" -> edge; NOT_FOUND names it */
 status graph_find_output(const struct graph *graph, const char *tensor, struct edge *out);

@@ -202,6 +202,19 @@ static bool guard_node(struct lower *lw, struct frame *fr, struct op_call *c, ui
   return fr->lowered[index] = true;
 }
 
+/* The error with the node's name in front and, where the graph says it, its place in the user's program behind; once. */
+static status blame(struct lower *lw, const struct frame *fr, const struct node *node, status s) {
+  bool named = strchr(status_text(), '(') && strstr(status_text(), node->name) == status_text();
+  if (!named)
+    s = status_prefix(s, "%s (%s): ", node->name, node->op);
+  const char *function = fr->function ? fr->function : "";
+  const char *place = strlen(node->name) >= fr->prefix ? graph_place(lw->graph, node->name + fr->prefix, function) : NULL;
+  if (!place || strstr(status_text(), "; made at "))
+    return s;
+  const char *text = arena_strdup(lw->arena, status_text());
+  return fail(s, "%s; made at %s", text, place);
+}
+
 status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
   const struct node *node = &fr->graph->nodes.items[index];
   struct op_call c = {.lw = lw, .node = node, .in_count = node->input_count, .out_count = node->output_count};
@@ -233,9 +246,7 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
   c.out = ARENA_ARRAY(lw->arena, struct bound, node->output_count + 1);
   status s = call_node(&c, fr, index);
   if (s != OK)
-    return strchr(status_text(), '(') && strstr(status_text(), node->name) == status_text()
-               ? s
-               : status_prefix(s, "%s (%s): ", node->name, node->op);
+    return blame(lw, fr, node, s);
   for (uint32_t i = 0; i < node->output_count; i++)
     if (!outputs[i].value && !outputs[i].var) {
       outputs[i] = c.out[i];

@@ -13,6 +13,8 @@ struct frame {
   flow_id *data_token;       /* what a data edge from the node does not order by itself */
   bool *data_token_known, *has_effect;
   struct frame *parent;
+  const char *function;      /* whose body this is; NULL: none */
+  size_t prefix;             /* its nodes' names without as many characters are those of the body */
   struct frame *older;       /* made before this one */
   const struct guards **guards; /* per node */
   bool *dead;                  /* per node: known never to run */

@@ -163,6 +163,8 @@ status lower_body(struct op_call *c, const char *name, const struct attr *attrs,
   TRY(function_instantiate(lw->graph, f, attrs, attr_count, c->node->name, lw->arena, &body));
   place_body(body.graph, c->node);
   struct frame *caller = lw->frame, *fr = frame_create(lw, body.graph);
+  fr->function = f->name;
+  fr->prefix = strlen(c->node->name) + 1;
   for (uint32_t i = 0; i < arg_count; i++) {
     frame_outputs(lw, fr, i)[0] = args[i];
     fr->lowered[i] = fr->token_known[i] = true;

@@ -306,6 +306,8 @@ static struct frame *open_region(struct looping *p, struct flow *flow) {
   struct lower *lw = p->lw;
   lw->flow = flow;
   struct frame *fr = frame_create(lw, p->outer->graph);
+  fr->function = p->outer->function;
+  fr->prefix = p->outer->prefix;
   fr->loops = p->outer->loops;
   fr->scope = p->index;
   for (uint32_t i = 0; i < p->var_count; i++) {

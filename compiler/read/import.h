@@ -19,6 +19,8 @@ status import_tensor(const Tensorflow__TensorProto *proto, struct arena *arena, 
 status import_meta(const Tensorflow__MetaGraphDef *meta, struct arena *arena, struct model *out);
 /* object_graph.c: the objects of a SavedModel of TensorFlow 2. */
 void import_objects(const Tensorflow__SavedObjectGraph *def, struct arena *arena, struct model *out);
+/* import_places.c: where nodes come from, into the graph. */
+void import_places(const Tensorflow__GraphDebugInfo *def, struct graph *graph);
 /* wire_check.c: whether bytes may be unpacked as that message. INVALID_ARGUMENT: damaged, too deep; RESOURCE_EXHAUSTED:
  * what it would take in memory is out of proportion. */
 status wire_check(const ProtobufCMessageDescriptor *message, const void *data, size_t size);

@@ -190,5 +190,7 @@ status import_graph(const Tensorflow__GraphDef *def, struct arena *arena, struct
     TRY(import_node(g, def->node[i]));
   for (size_t i = 0; i < def->n_node; i++)
     TRY(import_inputs(g, def->node[i], &g->nodes.items[i]));
+  if (def->debug_info)
+    import_places(def->debug_info, g);
   return OK;
 }

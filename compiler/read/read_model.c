@@ -131,6 +131,22 @@ static bool file_exists(const char *path) {
   return stat(path, &st) == 0;
 }
 
+/* Beside the model, when it was saved so. */
+static status places_read(const char *path, struct graph *graph) {
+  struct arena scratch;
+  arena_init(&scratch);
+  void *data = NULL;
+  size_t size = 0;
+  ProtobufCMessage *message = NULL;
+  status result = file_read(path, &scratch, &data, &size);
+  if (result == OK)
+    result = wire_unpack(&tensorflow__graph_debug_info__descriptor, data, size, &scratch, &message);
+  if (result == OK)
+    import_places((const Tensorflow__GraphDebugInfo *)(const void *)message, graph);
+  arena_deinit(&scratch);
+  return result == OK ? OK : status_prefix(result, "'%s': ", path);
+}
+
 /* The loader feeds an asset's tensor with the path of its file; here the tensor becomes that constant. */
 static status asset_bind(const char *folder, const struct asset *asset, struct arena *arena, struct graph *graph) {
   struct edge e;
@@ -159,6 +175,9 @@ static status saved_model_read(const char *folder, struct arena *arena, struct m
   const char *prefix = arena_printf(arena, "%s/variables/variables", folder);
   if (file_exists(arena_printf(arena, "%s.index", prefix)))
     out->variables_prefix = prefix;
+  const char *debug = arena_printf(arena, "%s/debug/saved_model_debug_info.pb", folder);
+  if (file_exists(debug))
+    TRY(places_read(debug, out->graph));
   for (uint32_t i = 0; i < out->assets.count; i++)
     TRY(asset_bind(folder, &out->assets.items[i], arena, out->graph));
   return OK;
