@@ -3,9 +3,10 @@
  * A dataset is a value: a kind, its tensors, and the datasets it is made from; it is held by the scalar of dtype variant that is its
  * handle, and by what was made from it. A cursor is a position in one: it gives the elements, each a tuple of tensors, one after the
  * other. Functions of the graph (of map, filter ...) are blocks of the instruction that asks for the next element, found by the name of
- * the dataset's node: they run within its step. Elements come in TensorFlow's deterministic order; nothing runs ahead.
+ * the dataset's node: they run within its step. Elements come in TensorFlow's deterministic order. Only where no function is called anything is read
+ * ahead (dataset_prefetch.c).
  *
- * Threads: datasets never change; a cursor is used by one thread at a time.
+ * Threads: datasets never change; a cursor is used by one thread at a time. A cursor below a prefetching one belongs to that one's thread.
  */
 #ifndef TFC_RUNTIME_DATASET_H
 #define TFC_RUNTIME_DATASET_H
@@ -27,7 +28,7 @@ struct dataset_run {
 struct dataset_kind {
   const char *op;
   size_t state_size;
-  /* The next element, a reference of each tensor, or *end. */
+  /* The next element, a reference of each tensor, or *end. `run` is NULL where no function is called. */
   status (*next)(struct cursor *cursor, const struct dataset_run *run, struct tensor **out, bool *end);
   void (*stop)(struct cursor *cursor); /* frees what the state holds; NULL: nothing */
   status (*check)(const struct dataset *dataset); /* when it is made; NULL: nothing to check */
@@ -98,6 +99,6 @@ status row_take(const struct tensor *tensor, int64_t row, struct tensor **out);
 
 /* The kinds of each file. */
 extern const struct dataset_kind dataset_sources[], dataset_orders[], dataset_functions[], dataset_batches[], dataset_windows[], dataset_files[],
-    dataset_shuffles[], dataset_groups[], dataset_choices[], dataset_slices[], dataset_caches[], dataset_globals[], dataset_csv[];
+    dataset_shuffles[], dataset_groups[], dataset_choices[], dataset_slices[], dataset_caches[], dataset_globals[], dataset_csv[], dataset_prefetches[];
 
 #endif

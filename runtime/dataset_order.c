@@ -13,12 +13,6 @@ static status pass_next(struct cursor *c, const struct dataset_run *run, struct 
   return cursor_source_next(c, 0, run, out, end);
 }
 
-static status prefetch_check(const struct dataset *d) {
-  int64_t size;
-  TRY(dataset_int(d, 0, "buffer_size", &size));
-  return size >= -1 ? OK : fail(INVALID_ARGUMENT, "buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning");
-}
-
 static status threads_check(const struct dataset *d) {
   int64_t count;
   TRY(dataset_int(d, 0, "the number of threads", &count));
@@ -105,7 +99,6 @@ static status shard_next(struct cursor *c, const struct dataset_run *run, struct
 }
 
 const struct dataset_kind dataset_orders[] = {
-  { "PrefetchDataset", 0, pass_next, NULL, prefetch_check },
   { "FinalizeDataset", 0, pass_next, NULL, NULL },
   { "OptimizeDataset", 0, pass_next, NULL, NULL },
   { "OptimizeDatasetV2", 0, pass_next, NULL, NULL },
