@@ -318,11 +318,11 @@ static status add_feeds(struct lower *lw, const struct lower_request *r, struct 
   return OK;
 }
 
-/* A variant cannot be fetched. But what makes it may fail, and that is what the step has to report: so it runs, and refuses
+/* A variant or a handle cannot be fetched. But what makes it may fail, and that is what the step has to report: so it runs, and refuses
  * behind it. */
-static value_id refuse_variant(struct op_call *c, value_id v) {
+static value_id refuse_fetch(struct op_call *c, value_id v) {
   struct flow_node *n = op_emit(c, FLOW_HOST, true);
-  n->host = "fetch_variant";
+  n->host = "refuse_fetch";
   vec_push(&n->inputs, v);
   return op_add_output(c, n, DTYPE_INT32, 0, NULL);
 }
@@ -338,10 +338,8 @@ static status add_fetches(struct lower *lw, const struct lower_request *r, struc
     if (s != OK)
       return status_prefix(s, "%s (%s): ", node->name, node->op);
     enum dtype dtype = lw->flow->values.items[v].dtype;
-    if (dtype == DTYPE_RESOURCE)
-      return fail(UNIMPLEMENTED, "%s (%s): a %s cannot be fetched", node->name, node->op, dtype_name(dtype));
-    if (dtype == DTYPE_VARIANT)
-      v = refuse_variant(&c, v);
+    if (dtype == DTYPE_RESOURCE || dtype == DTYPE_VARIANT)
+      v = refuse_fetch(&c, v);
     struct flow_node *n = flow_add_node(lw->flow, FLOW_FETCH, node->name, node->op, TASK_DRIVER, NULL);
     n->imm = i;
     n->guards = b.guards ? b.guards->list : NULL;

@@ -142,7 +142,4 @@ status host_timestamp(struct host_call *call) {
   return OK;
 }
 
-status host_fetch_variant(struct host_call *call) {
-  (void)call;
-  return fail(UNIMPLEMENTED, "a variant cannot be fetched");
-}
+status host_refuse_fetch(struct host_call *call) { return fail(UNIMPLEMENTED, "a %s cannot be fetched", dtype_name(call->inputs[0].dtype)); }

@@ -42,6 +42,20 @@ status build_identity_n(struct op_call *c) {
   return OK;
 }
 
+/* One of several references: which must be known, as a reference is a variable's number here. */
+status build_ref_select(struct op_call *c) {
+  value_id index;
+  int64_t which;
+  TRY(op_input(c, 0, &index));
+  if (op_value(c, index)->rank != 0)
+    return fail(INVALID_ARGUMENT, "Index must be a scalar, but it has shape %s", op_shape_text(c, op_value(c, index)->rank, op_value(c, index)->dims));
+  TRY(op_const_int(c, index, "the index of a reference", &which));
+  if (which < 0 || which + 1 >= c->in_count)
+    return fail(INVALID_ARGUMENT, "Index must be in the range [0, %u) but got %lld", c->in_count - 1, (long long)which);
+  c->out[0] = c->in[which + 1];
+  return OK;
+}
+
 status build_noop(struct op_call *c) {
   (void)c;
   return OK;
