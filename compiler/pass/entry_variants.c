@@ -64,10 +64,12 @@ static status add_one(struct variants *v) {
   return OK;
 }
 
-/* A fed vector of integers whose length is open; feed_count when there is none. */
-static uint32_t open_vector(const struct variants *v) {
+/* A fed vector of integers whose length is open, from number `from` on; feed_count when there is none. */
+static uint32_t open_vector(const struct variants *v, uint32_t from) {
   const struct lower_request *r = &v->request;
-  for (uint32_t i = 0; i < r->feed_count; i++) {
+  for (uint32_t i = from; i < r->feed_count; i++) {
+    if (v->lengths[i] >= 0)
+      continue;
     const struct node *n = &r->graph->nodes.items[r->feeds[i].node];
     enum dtype dtype = dtype_base(n->output_dtypes[r->feeds[i].port]);
     const struct attr_value *a = node_attr(n, "shape");
@@ -79,24 +81,36 @@ static uint32_t open_vector(const struct variants *v) {
   return r->feed_count;
 }
 
+/* One for each length of a fed vector, of the first one whose length helps: two of them may be needed (two sparse shapes). */
+static void add_lengths(struct variants *v, int vectors) {
+  uint32_t before = v->build->entries.count, count = v->request.feed_count;
+  for (uint32_t i = open_vector(v, 0); i < count && v->build->entries.count == before; i = open_vector(v, i + 1)) {
+    uint32_t wrong = v->wrong.count;
+    for (v->lengths[i] = 0; v->lengths[i] < LENGTHS; v->lengths[i]++) {
+      status s = add_one(v);
+      if (s == UNIMPLEMENTED && v->notes.wants_length && vectors > 1)
+        add_lengths(v, vectors - 1);
+      else if (s != OK && s != UNIMPLEMENTED)
+        add_wrong(v, s);
+    }
+    v->lengths[i] = -1;
+    if (v->build->entries.count == before)
+      v->wrong.count = wrong;
+  }
+}
+
 /* One combination of ranks; where it needs the length of a fed vector, one for each length. */
 static void add_combination(struct variants *v) {
   status s = add_one(v);
-  uint32_t vector = s == UNIMPLEMENTED && v->notes.wants_length ? open_vector(v) : v->request.feed_count;
   if (s == OK)
     return;
-  if (vector == v->request.feed_count) {
+  if (s != UNIMPLEMENTED || !v->notes.wants_length || open_vector(v, 0) == v->request.feed_count) {
     add_wrong(v, s);
     return;
   }
   char *why = arena_strdup(&v->build->arena, status_text());
   uint32_t before = v->build->entries.count;
-  for (v->lengths[vector] = 0; v->lengths[vector] < LENGTHS; v->lengths[vector]++) {
-    s = add_one(v);
-    if (s != OK && s != UNIMPLEMENTED)
-      add_wrong(v, s);
-  }
-  v->lengths[vector] = -1;
+  add_lengths(v, 2);
   if (v->build->entries.count == before) { /* the length was not what it lacked */
     v->last = UNIMPLEMENTED;
     v->last_text = why;

@@ -22,6 +22,7 @@ static status rank_of_shape(struct op_call *c, uint32_t i, int *out) {
   int64_t rank = x->rank == 1 ? op_dim_value(c, x->dims[0]) : -1;
   if (x->rank != 1)
     return fail(INVALID_ARGUMENT, "Shape must be a 1D tensor.");
+  c->lw->wants_length |= rank < 0; /* of a fed shape it is known when the step begins */
   if (rank < 0)
     return fail(UNIMPLEMENTED, "a sparse tensor whose rank is not known while compiling");
   *out = (int)rank;
