@@ -83,6 +83,18 @@ status build_sparse_tensor_dense_add(struct op_call *c) {
 
 /* ---- SparseDenseCwise*: the dense side is broadcast to the sparse one's shape ---- */
 
+/* A guard: each dimension of the dense operand is 1 or the sparse one's. */
+static status check_broadcast(struct op_call *c, const struct flow_value *x, const struct sparse *a) {
+  struct kb guard;
+  guard_begin(&guard, c);
+  for (int d = 0; d < x->rank; d++) {
+    expr_id n = kb_dim(&guard, x->dims[d]), wanted = kb_dim(&guard, a->dims[a->rank - x->rank + d]);
+    kb_check(&guard, kb_or(&guard, kb_eq(&guard, n, kb_int(&guard, 1)), kb_eq(&guard, n, wanted)), INVALID_ARGUMENT,
+             "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible dimensions %d and %d", n, wanted);
+  }
+  return guard_finish(&guard);
+}
+
 status build_sparse_dense_cwise(struct op_call *c) {
   struct sparse a;
   value_id dense;
@@ -92,15 +104,16 @@ status build_sparse_dense_cwise(struct op_call *c) {
   struct flow_value x = *op_value(c, dense);
   if (x.rank > a.rank)
     return fail(INVALID_ARGUMENT, "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: dense has rank %d, sparse %d", x.rank, a.rank);
-  for (int d = 0; d < x.rank; d++)
-    if (op_dim_value(c, x.dims[d]) != 1)
-      TRY(op_equal_dims(c, x.dims[d], a.dims[a.rank - x.rank + d], "SparseDenseBinaryOpShared broadcasts dense to sparse only; dimensions"));
+  TRY(check_broadcast(c, &x, &a));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t values = kb_in(&kb, a.values), in = kb_in(&kb, dense), out = kb_out(&kb, x.dtype, 1, &a.count);
   expr_id n = kb_for_dim(&kb, LOOP_PAR, a.count), index[LIMIT_RANK];
   kb_sparse_index_checked(&kb, &a, n, index);
-  struct element y = kb_load_broadcast(&kb, in, a.rank, index);
+  expr_id zero = kb_int(&kb, 0), one = kb_int(&kb, 1), at[LIMIT_RANK];
+  for (int d = 0; d < x.rank; d++)
+    at[d] = kb_select(&kb, kb_eq(&kb, kb_dim(&kb, x.dims[d]), one), zero, index[a.rank - x.rank + d]);
+  struct element y = kb_load(&kb, in, at);
   kb_store(&kb, out, &n, kb_combine(&kb, c->row->data, kb_load(&kb, values, &n), y));
   kb_close(&kb, 1);
   op_set_output(c, 0, kb_value(&kb, out));

@@ -140,29 +140,30 @@ status build_sparse_extremum(struct op_call *c) {
 
 /* ---- gradients: each entry of one list takes the gradient of the equal one of another ---- */
 
-/* -1, 0 or 1 as row i of a comes before, is, or comes after row j of b moved by -start (NO_VALUE: not moved). */
-static expr_id compare_rows(struct kb *kb, uint32_t a, expr_id i, uint32_t b, expr_id j, int rank, value_id start) {
-  expr_id order = kb_int(kb, 0);
-  for (int d = rank - 1; d >= 0; d--) {
-    expr_id x[2] = {i, kb_int(kb, d)}, y[2] = {j, kb_int(kb, d)};
-    expr_id p = kb_load(kb, a, x).re, q = kb_load(kb, b, y).re;
-    q = start ? kb_sub(kb, q, kb_element(kb, start, d)) : q;
-    order = kb_select(kb, kb_lt(kb, p, q), kb_int(kb, -1), kb_select(kb, kb_lt(kb, q, p), kb_int(kb, 1), order));
-  }
-  return order;
+/* A local: -1, 0 or 1 as row i of a comes before, is, or comes after row j of b moved by -start (NO_VALUE: not moved). */
+static expr_id compare_rows(struct kb *kb, uint32_t a, expr_id i, uint32_t b, expr_id j, dim rank, value_id start) {
+  expr_id zero = kb_int(kb, 0);
+  uint32_t order = kb_local(kb, zero);
+  expr_id d = kb_for_dim(kb, LOOP_SEQ, rank), x[2] = {i, d}, y[2] = {j, d};
+  expr_id p = kb_load(kb, a, x).re, q = kb_load(kb, b, y).re;
+  q = start ? kb_sub(kb, q, kb_load(kb, kb_in(kb, start), &d).re) : q;
+  expr_id here = kb_select(kb, kb_lt(kb, p, q), kb_int(kb, -1), kb_select(kb, kb_lt(kb, q, p), kb_int(kb, 1), zero));
+  kb_set(kb, order, kb_select(kb, kb_eq(kb, kb_get(kb, order), zero), here, kb_get(kb, order)));
+  kb_close(kb, 1);
+  return kb_get(kb, order);
 }
 
 /* out[i] = grad[j] where entry j of `given` (with grads) equals entry i of `entries` less start; 0 where there is none. */
 static status matching_grads(struct op_call *c, value_id grad, value_id given, value_id entries, value_id start, value_id *out) {
   struct flow_value g = *op_value(c, grad), from = *op_value(c, given), to = *op_value(c, entries);
-  int64_t rank = from.rank == 2 ? op_dim_value(c, from.dims[1]) : -1;
   if (from.rank != 2 || to.rank != 2 || g.rank != 1)
     return fail(INVALID_ARGUMENT, "indices must be matrices and gradients a vector");
-  rank = rank < 0 ? op_dim_value(c, to.dims[1]) : rank;
-  if (rank < 0 || rank > LIMIT_RANK)
-    return fail(UNIMPLEMENTED, "sparse indices whose rank is not known while compiling");
   TRY(op_equal_dims(c, from.dims[1], to.dims[1], "the rank of sparse indices"));
   TRY(op_equal_dims(c, from.dims[0], g.dims[0], "the number of gradients and of indices"));
+  if (start && op_value(c, start)->rank != 1)
+    return fail(INVALID_ARGUMENT, "the start of a slice must be a vector");
+  if (start)
+    TRY(op_equal_dims(c, from.dims[1], op_value(c, start)->dims[0], "the rank of sparse indices and of a start"));
   struct kb kb;
   kb_begin(&kb, c, g.dtype);
   uint32_t grads = kb_in(&kb, grad), a = kb_in(&kb, given), b = kb_in(&kb, entries), o = kb_out(&kb, g.dtype, 1, to.dims);
@@ -171,7 +172,7 @@ static status matching_grads(struct op_call *c, value_id grad, value_id given, v
   expr_id i = kb_for_dim(&kb, LOOP_SEQ, to.dims[0]), j = kb_get(&kb, next);
   uint32_t order = kb_local(&kb, kb_int(&kb, -1)), open = kb_local(&kb, kb_lt(&kb, j, count));
   kb_while(&kb, kb_get(&kb, open));
-  kb_set(&kb, order, compare_rows(&kb, a, j, b, i, (int)rank, start));
+  kb_set(&kb, order, compare_rows(&kb, a, j, b, i, from.dims[1], start));
   expr_id before = kb_lt(&kb, kb_get(&kb, order), kb_int(&kb, 0));
   kb_set(&kb, next, kb_select(&kb, before, kb_add(&kb, j, one), j));
   kb_set(&kb, open, kb_and(&kb, before, kb_lt(&kb, j, count)));
