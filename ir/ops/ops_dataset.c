@@ -189,7 +189,13 @@ static int element_rank(struct op_call *c, const struct node *dataset, uint32_t 
 
 /* An index matrix, values, and a shape: a slice of a sparse tensor. */
 static void add_sparse_slice(struct op_call *c, struct dataset_function *f, const struct node *dataset) {
-  dim entries = op_new_symbol(c), rank = op_new_symbol(c);
+  const struct frame *fr = frame_of(c->lw, dataset);
+  int shape_rank;
+  dim shape_dims[LIMIT_RANK], entries = op_new_symbol(c), rank = NO_DIM;
+  if (fr && fr->graph == c->lw->graph && lower_feed_shape(c->lw, fr->graph, dataset->inputs[2], &shape_rank, shape_dims) == OK &&
+      shape_rank == 1 && op_dim_value(c, shape_dims[0]) > 0)
+    rank = op_dim(c, op_dim_value(c, shape_dims[0]) - 1);
+  rank = rank == NO_DIM ? op_new_symbol(c) : rank;
   struct flow_value indices = {.dtype = DTYPE_INT64, .rank = 2, .dims = {entries, rank}};
   struct flow_value values = {.dtype = (enum dtype)node_attr_int(dataset, "Tvalues", DTYPE_FLOAT), .rank = 1, .dims = {entries}};
   struct flow_value shape = {.dtype = DTYPE_INT64, .rank = 1, .dims = {rank}};
