@@ -1,0 +1,7 @@
+
+:
+inputPlaceholder*
+dtype0*
+shape:
+
+opBatchIFFT2Dinput"
