@@ -96,3 +96,23 @@ status build_restore(struct op_call *c) {
   n->attrs = attrs;
   return OK;
 }
+
+/* ---- warm starts: sizes are attributes ---- */
+
+/* Where the new words were, and how many there were. */
+status build_vocabulary_remapping(struct op_call *c) {
+  struct flow_node *n;
+  dim count = op_dim(c, node_attr_int(c->node, "num_new_vocab", 0));
+  TRY(op_host(c, HOST_LOOKS, NULL, &n));
+  op_host_output(c, n, 0, 1, &count);
+  op_host_output(c, n, 1, 0, NULL);
+  return OK;
+}
+
+status build_load_and_remap(struct op_call *c) {
+  struct flow_node *n;
+  TRY(op_host(c, HOST_LOOKS, NULL, &n));
+  dim dims[2] = {op_dim(c, node_attr_int(c->node, "num_rows", 0)), op_dim(c, node_attr_int(c->node, "num_cols", 1))};
+  op_host_output(c, n, 0, 2, dims);
+  return OK;
+}
