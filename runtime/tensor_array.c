@@ -98,7 +98,17 @@ status array_gradient_output(struct host_call *call, enum dtype handle, struct t
 
 /* ---- elements ---- */
 
+/* A handle of the second generation that no array gave: two strings, a container and a name. */
+static status check_text_handle(const struct tensor *handle) {
+  const struct string_view *text = handle->data;
+  if (handle->count != 2)
+    return fail(INVALID_ARGUMENT, "Tensor array handle must be 2-element vector, but had shape: %s", shape_text(&handle->shape));
+  return fail(NOT_FOUND, "Container of the tensor array %.*s does not exist.", (int)(text[1].size < 200 ? text[1].size : 200), text[1].data);
+}
+
 status array_input(const struct host_call *call, enum dtype dtype, struct tensor_list **out) {
+  if (call->inputs[0].dtype == DTYPE_STRING)
+    return check_text_handle(&call->inputs[0]);
   TRY(list_input(call, 0, out));
   if (!(*out)->array)
     return fail(INVALID_ARGUMENT, "input 0 is no tensor array");
