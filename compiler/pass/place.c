@@ -10,6 +10,7 @@
 
 #include "compiler/pass/colocate.h"
 #include "compiler/pass/pass.h"
+#include "ir/function.h"
 #include "ir/registry.h"
 
 #define GPUS_OF_A_TASK 8  /* which of them exist is known only where the task runs */
@@ -216,6 +217,29 @@ static status nodes_place(struct placer *p) {
   return OK;
 }
 
+/* What a batched function is made of is placed like the rest when the function is called. */
+static status batched_check(struct placer *p, const struct node *node) {
+  const struct attr_value *f = node_attr(node, "f");
+  const struct function *function = f && f->kind == ATTR_FUNC ? function_find(p->graph, f->func->name) : NULL;
+  for (uint32_t i = 0; function && i < function->body->node_count; i++) {
+    const struct function_node *n = &function->body->nodes[i];
+    struct device_spec wanted;
+    if (!device_parse(&p->build->arena, n->device ? n->device : "", &wanted))
+      return fail(INVALID_ARGUMENT, "Malformed device specification '%s' in node: %s (%s)", n->device, n->name, n->op);
+    if (device_search(p, &wanted) == NO_DEVICE)
+      return fail(INVALID_ARGUMENT, "%s (%s): Cannot assign a device for operation %s: {{node %s}} was explicitly assigned to %s but available "
+                  "devices are [ %s ].", node->name, node->op, n->name, n->name, n->device, devices_text(p));
+  }
+  return OK;
+}
+
+static status functions_check(struct placer *p) {
+  for (uint32_t i = 0; i < p->graph->nodes.count && !p->build->options.soft_placement; i++)
+    if (strcmp(p->graph->nodes.items[i].op, "BatchFunction") == 0)
+      TRY(batched_check(p, &p->graph->nodes.items[i]));
+  return OK;
+}
+
 static void placement_write(struct placer *p) {
   for (uint32_t i = 0; i < p->graph->nodes.count; i++) {
     struct node *node = &p->graph->nodes.items[i];
@@ -240,6 +264,8 @@ status pass_place(struct build *build) {
     result = replicas_check(&p);
   if (result == OK)
     result = nodes_place(&p);
+  if (result == OK)
+    result = functions_check(&p);
   if (result == OK)
     placement_write(&p);
   vec_free(&p.devices);
