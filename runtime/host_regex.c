@@ -47,32 +47,37 @@ struct replace {
   struct string_output out;
 };
 
-static status check_rewrite(const struct regex *regex, struct string_view rewrite) {
-  for (uint64_t i = 0; i < rewrite.size; i++) {
-    if (rewrite.data[i] != '\\')
+/* What RE2 makes of a wrong rewrite: one that asks for more groups than there are replaces nothing; one with a wrong escape
+ * ends there, and replaces nothing when only the first match is replaced. */
+static bool is_hopeless(const struct replace *r) {
+  bool wrong = false;
+  int groups = 0;
+  for (uint64_t i = 0; i < r->rewrite.size; i++) {
+    if (r->rewrite.data[i] != '\\')
       continue;
-    char c = ++i < rewrite.size ? rewrite.data[i] : 0;
-    if (c == '\\')
-      continue;
-    if (c < '0' || c > '9')
-      return fail(INVALID_ARGUMENT, "Rewrite schema error: '\\' must be followed by a digit or '\\'.");
-    if (c - '0' > regex_group_count(regex))
-      return fail(INVALID_ARGUMENT, "Rewrite schema requests %d matches, but the regexp only has %d parenthesized subexpressions.",
-                  c - '0', regex_group_count(regex));
+    char c = ++i < r->rewrite.size ? r->rewrite.data[i] : 0;
+    if (c >= '0' && c <= '9')
+      groups = c - '0' > groups ? c - '0' : groups;
+    else
+      wrong |= c != '\\';
   }
-  return OK;
+  return groups > regex_group_count(r->regex) || (wrong && !r->global);
 }
 
 static void put_rewrite(struct replace *r, const char *text, const struct regex_span *groups) {
   for (uint64_t i = 0; i < r->rewrite.size; i++) {
-    char c = r->rewrite.data[i];
-    if (c == '\\' && r->rewrite.data[++i] != '\\') {
-      struct regex_span span = groups[r->rewrite.data[i] - '0'];
-      if (span.begin >= 0)
-        string_output_add(&r->out, text + span.begin, (size_t)(span.end - span.begin));
-    } else {
+    char c = r->rewrite.data[i], next = i + 1 < r->rewrite.size ? r->rewrite.data[i + 1] : 0;
+    if (c != '\\' || next == '\\') {
       string_output_add(&r->out, &c, 1);
+      i += c == '\\';
+      continue;
     }
+    if (next < '0' || next > '9')
+      return;
+    struct regex_span span = groups[next - '0'];
+    if (span.begin >= 0)
+      string_output_add(&r->out, text + span.begin, (size_t)(span.end - span.begin));
+    i++;
   }
 }
 
@@ -110,10 +115,15 @@ static status replace_one(struct replace *r, struct string_view in) {
 
 static status replace_all(struct host_call *call, const struct regex *regex, struct string_view rewrite) {
   struct replace r = { .regex = regex, .rewrite = rewrite, .global = host_attr_int(call, "replace_global", 1) != 0 };
-  TRY(check_rewrite(regex, rewrite));
+  bool hopeless = is_hopeless(&r);
   TRY(string_output_begin(&r.out, &call->inputs[0].shape, &call->outputs[0]));
-  for (int64_t i = 0; i < call->inputs[0].count; i++)
-    TRY(replace_one(&r, ((const struct string_view *)call->inputs[0].data)[i]));
+  for (int64_t i = 0; i < call->inputs[0].count; i++) {
+    struct string_view in = ((const struct string_view *)call->inputs[0].data)[i];
+    if (hopeless)
+      string_output_put(&r.out, in.data, in.size);
+    else
+      TRY(replace_one(&r, in));
+  }
   return string_output_end(&r.out);
 }
 

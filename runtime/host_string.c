@@ -325,7 +325,7 @@ static bool cut_bytes(struct string_view in, int64_t pos, int64_t length, struct
   if (first < 0 || first > size)
     return false;
   int64_t rest = size - first;
-  length = length < 0 ? 0 : length;
+  length = length < 0 ? rest : length; /* all that is left, as TensorFlow's unsigned sizes have it */
   *out = (struct string_view){ in.data + first, (uint64_t)(length < rest ? length : rest) };
   return true;
 }

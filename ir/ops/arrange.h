@@ -52,6 +52,9 @@ dim op_mul(struct op_call *c, dim a, dim b);
 
 /* acc combined with x by "set", "add", "sub", "mul", "div", "min" or "max". */
 struct element kb_combine(struct kb *kb, const char *how, struct element acc, struct element x);
+/* The same for "min" and "max" of rows in order: of two that NaN makes incomparable the later one stays, so that what follows
+ * a NaN is the result; TensorFlow's reductions of segments are like that. */
+struct element kb_combine_last(struct kb *kb, const char *how, struct element acc, struct element x);
 /* What is done with an index that is out of range. */
 enum bad_index { BAD_INDEX_FAILS, BAD_INDEX_IS_DROPPED };
 status op_bad_index(struct op_call *c, enum bad_index *out); /* the attribute bad_indices_policy */

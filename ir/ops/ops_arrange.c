@@ -205,6 +205,14 @@ struct element kb_combine(struct kb *kb, const char *how, struct element acc, st
   return x;
 }
 
+struct element kb_combine_last(struct kb *kb, const char *how, struct element acc, struct element x) {
+  if (strcmp(how, "max") == 0)
+    return f_select(&kb->f, real_element(kb_lt(kb, x.re, acc.re)), acc, x);
+  if (strcmp(how, "min") == 0)
+    return f_select(&kb->f, real_element(kb_lt(kb, acc.re, x.re)), acc, x);
+  return kb_combine(kb, how, acc, x);
+}
+
 /* ---- variables ---- */
 
 status op_updated_dims(struct op_call *c, uint32_t input, uint32_t number, int *rank, dim *dims) {

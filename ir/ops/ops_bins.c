@@ -220,7 +220,10 @@ status build_histogram_fixed_width(struct op_call *c) {
            "value_range should satisfy value_range[0] < value_range[1]", NO_EXPR, NO_EXPR);
   kb_fill(&kb, out, 1, &bins, f_const_as(&kb.f, dtype, 0));
   kb_loops(&kb, LOOP_SEQ, x.rank, x.dims, at);
-  expr_id bin = kb_get(&kb, kb_local(&kb, bin_of(&kb, ranges, kb_load(&kb, in, at), kb_dim(&kb, bins))));
+  expr_id value = kb_load(&kb, in, at).re;
+  if (dtype_is_float(x.dtype))
+    kb_check(&kb, kb_eq(&kb, value, value), INVALID_ARGUMENT, "Histogram values must not contain NaN", NO_EXPR, NO_EXPR);
+  expr_id bin = kb_get(&kb, kb_local(&kb, bin_of(&kb, ranges, real_element(value), kb_dim(&kb, bins))));
   kb_store(&kb, out, &bin, f_binary(&kb.f, SCALAR_ADD, kb_load(&kb, out, &bin), f_const_as(&kb.f, dtype, 1)));
   kb_close(&kb, x.rank);
   op_set_output(c, 0, kb_value(&kb, out));

@@ -70,7 +70,7 @@ status build_unsorted_segment(struct op_call *c) {
   kb_if(&kb, kb_le(&kb, kb_int(&kb, 0), to[0]));
   kb_loops(&kb, LOOP_PAR, rank - 1, dims + 1, at + s.rank);
   memcpy(to + 1, at + s.rank, sizeof *at * (size_t)(rank - 1));
-  kb_store(&kb, out, to, kb_combine(&kb, c->row->data, kb_load(&kb, out, to), kb_load(&kb, in, at)));
+  kb_store(&kb, out, to, kb_combine_last(&kb, c->row->data, kb_load(&kb, out, to), kb_load(&kb, in, at)));
   kb_close(&kb, x.rank + 1);
   op_set_output(c, 0, kb_value(&kb, out));
   return kb_finish_guarded(&kb);
@@ -160,7 +160,7 @@ static status reduce_segments(struct op_call *c, const struct segments *s) {
   kb_loops(&kb, LOOP_PAR, s->rank - 1, s->dims + 1, to + 1);
   memcpy(from + 1, to + 1, sizeof *to * (size_t)(s->rank - 1));
   struct element row = kb_load(&kb, in, from);
-  struct element sum = kb_combine(&kb, divides ? "sum" : s->how, kb_load(&kb, out, to), row);
+  struct element sum = kb_combine_last(&kb, divides ? "sum" : s->how, kb_load(&kb, out, to), row);
   kb_store(&kb, out, to, f_select(&kb.f, real_element(first), row, sum));
   kb_close(&kb, s->rank - 1);
   if (divides)

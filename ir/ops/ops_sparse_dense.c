@@ -149,7 +149,7 @@ static void reduce_entries(struct kb *kb, const struct sparse *a, const bool *re
       to[rank++] = reduced[d] ? kb_int(kb, 0) : index[d];
   struct element x = kb_load(kb, kb_in(kb, a->values), &n);
   struct element seen = real_element(kb_ne(kb, kb_load(kb, flags, to).re, kb_int(kb, 0)));
-  kb_store(kb, out, to, f_select(&kb->f, seen, kb_combine(kb, how, kb_load(kb, out, to), x), x));
+  kb_store(kb, out, to, f_select(&kb->f, seen, kb_combine_last(kb, how, kb_load(kb, out, to), x), x));
   kb_store(kb, flags, to, real_element(kb_int(kb, 1)));
   kb_close(kb, 1);
 }
@@ -216,7 +216,7 @@ static status reduce_sorted(struct op_call *c, const struct sparse *a, const boo
       kb_store(&kb, indices, at, real_element(index[d]));
     place += !reduced[d] || keep;
   }
-  struct element x = kb_load(&kb, in, &n), sum = kb_combine(&kb, c->row->data, kb_load(&kb, values, &to), x);
+  struct element x = kb_load(&kb, in, &n), sum = kb_combine_last(&kb, c->row->data, kb_load(&kb, values, &to), x);
   kb_store(&kb, values, &to, f_select(&kb.f, real_element(first), x, sum));
   kb_close(&kb, 1);
   kb_store(&kb, total, NULL, real_element(kb_add(&kb, kb_get(&kb, last), kb_int(&kb, 1))));

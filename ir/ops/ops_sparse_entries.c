@@ -258,12 +258,15 @@ static status new_shape(struct op_call *c, const struct sparse *s, value_id want
   TRY(kb_finish_guarded(&kb));
   TRY(op_bound_dims(c, v, rank, out));
   guard_begin(&guard, c);
-  expr_id open = kb_int(&guard, 0), have = kb_dim(&guard, total), product = kb_int(&guard, 1);
+  expr_id open = kb_int(&guard, 0), have = kb_dim(&guard, total), product = kb_int(&guard, 1), none = kb_lt(&guard, open, open);
   for (int d = 0; d < rank; d++) {
+    none = kb_or(&guard, none, kb_eq(&guard, kb_element(&guard, wanted, d), kb_int(&guard, 0)));
     open = kb_add(&guard, open, expr_cast(guard.k, DTYPE_INT64, kb_lt(&guard, kb_element(&guard, wanted, d), kb_int(&guard, 0))));
     product = kb_mul(&guard, product, kb_dim(&guard, out[d]));
   }
   kb_check(&guard, kb_le(&guard, open, kb_int(&guard, 1)), INVALID_ARGUMENT, "only one output dimension may be -1", NO_EXPR, NO_EXPR);
+  kb_check(&guard, kb_or(&guard, kb_eq(&guard, open, kb_int(&guard, 0)), kb_eq(&guard, none, expr_int(guard.k, DTYPE_BOOL, 0))), INVALID_ARGUMENT,
+           "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are non-zero", NO_EXPR, NO_EXPR);
   kb_check(&guard, kb_eq(&guard, product, have), INVALID_ARGUMENT,
            "Input to reshape is a tensor with %d dense values, but the requested shape has %d", have, product);
   return guard_finish(&guard);
