@@ -173,3 +173,17 @@ status build_reader_read(struct op_call *c) {
   op_host_output(c, n, 1, rank, &count);
   return OK;
 }
+
+/* Always batch_size records. */
+status build_record_input(struct op_call *c) {
+  struct flow_node *n;
+  int64_t size = node_attr_int(c->node, "batch_size", 32), parallel = node_attr_int(c->node, "file_parallelism", 16);
+  if (parallel < 0)
+    return fail(INVALID_ARGUMENT, "file_parallelism should >= 0, got %lld", (long long)parallel);
+  if (size < 0)
+    return fail(INVALID_ARGUMENT, "batch_size must be non-negative but got %lld", (long long)size);
+  TRY(op_host(c, HOST_CHANGES, NULL, &n));
+  dim count = op_dim(c, size);
+  op_host_output(c, n, 0, 1, &count);
+  return OK;
+}
