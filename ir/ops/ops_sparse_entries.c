@@ -186,6 +186,11 @@ status build_sparse_slice(struct op_call *c) {
   TRY(sparse_dims(c, &s, "shape"));
   TRY(op_input(c, 3, &cut.start));
   TRY(op_input(c, 4, &cut.size));
+  for (int i = 0; i < 2; i++) { /* known late, they are as long as the rank is high */
+    struct flow_value x = *op_value(c, i ? cut.size : cut.start);
+    if (x.rank == 1 && op_dim_value(c, x.dims[0]) < 0)
+      TRY(op_equal_dims(c, x.dims[0], op_dim(c, s.rank), "start and size must be as long as the rank is high"));
+  }
   TRY(op_vector_length(c, cut.start, "start", &starts));
   TRY(op_vector_length(c, cut.size, "size", &sizes));
   if (starts != s.rank || sizes != s.rank)
