@@ -162,6 +162,11 @@ static status parameter_dims(struct op_call *c, value_id alpha, bool whole, int 
   TRY(op_elements(c, shape, &elements, &count));
   struct flow_value a = *op_value(c, alpha);
   *rank = whole ? count : count + a.rank;
+  double size = 1;
+  for (int i = 0; i < count; i++)
+    size *= op_dim_value(c, elements[i]) > 1 ? (double)op_dim_value(c, elements[i]) : 1;
+  if (size >= 0x1p63)
+    return fail(INVALID_ARGUMENT, "a tensor of that shape has too many elements");
   if (*rank > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a tensor of rank %d", *rank);
   if (*rank < a.rank)
