@@ -87,6 +87,8 @@ status host_dataset_element_at(struct host_call *call) {
   int64_t index = host_scalar_int(&call->inputs[1]);
   TRY(find_dataset(call, 0, &dataset));
   TRY(check_components(call, dataset));
+  while (strcmp(dataset->kind->op, "AssertCardinalityDataset") == 0)
+    dataset = dataset->sources[0]; /* who asks for one element does not count them */
   if (index < 0)
     return fail(OUT_OF_RANGE, "Index out of range [0, %lld):%lld", (long long)dataset_size(dataset), (long long)index);
   TRY(cursor_create(dataset, &cursor));
