@@ -1,4 +1,5 @@
 /* ops_graph.c: constants, placeholders, identities and what exists for its edges only. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/lower.h"
@@ -145,6 +146,9 @@ status build_remote_call(struct op_call *c) {
   const struct string_view *name = t->data;
   if (!task_is_named(c->node->assigned, name->data, name->size))
     return fail(UNIMPLEMENTED, "a function on another task ('%.*s')", (int)name->size, name->data);
+  const char *number = strrchr(name->data, ':');
+  if (number && strspn(number + 1, "0123456789") == strlen(number + 1) && strtol(number + 1, NULL, 10) > 0)
+    return fail(INTERNAL, "Currently don't support instantiating functions on device: %s", name->data);
   struct op_call inner = *c;
   inner.in++;
   inner.in_count--;
