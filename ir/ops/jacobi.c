@@ -5,7 +5,9 @@
 
 #define SWEEPS 60
 
-static struct element num(struct kb *kb, double v) { return f_const_as(&kb->f, DTYPE_DOUBLE, v); }
+static struct element num(struct kb *kb, double v) { return f_const_as(&kb->f, dtype_real(kb->f.dtype), v); }
+static bool is_double(const struct kb *kb) { return dtype_real(kb->f.dtype) == DTYPE_DOUBLE; }
+static struct element smallest(struct kb *kb) { return num(kb, is_double(kb) ? DBL_MIN : FLT_MIN); }
 static expr_id less(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_LT, a, b).re; }
 static struct element size_of(struct kb *kb, struct element e) { return f_norm(&kb->f, e); }
 static struct element square_of(struct kb *kb, struct element e) { return f_real(e_mul(kb, e, f_conj(&kb->f, e))); }
@@ -103,7 +105,7 @@ static struct element at(const struct turn *t, expr_id i, expr_id j) { return ma
 static void straighten(const struct turn *t, expr_id i, expr_id j, bool by_row) {
   struct kb *kb = t->kb;
   struct element e = matrix_take(t->w, i, j);
-  kb_if(kb, less(kb, num(kb, DBL_MIN), f_unary(&kb->f, SCALAR_ABS, f_imag(&kb->f, e))));
+  kb_if(kb, less(kb, smallest(kb), f_unary(&kb->f, SCALAR_ABS, f_imag(&kb->f, e))));
   struct element z = e_now(kb, e_div(kb, size_of(kb, e), e));
   scale_line(t, t->w, t->n, by_row, by_row ? i : j, z);
   if (by_row)
@@ -138,7 +140,7 @@ static void diagonalize_block(const struct turn *t) {
   struct formula *f = &kb->f;
   struct element a = e_now(kb, f_real(at(t, t->p, t->p))), b = e_now(kb, f_real(at(t, t->p, t->q)));
   struct element c = e_now(kb, f_real(at(t, t->q, t->p))), d = e_now(kb, f_real(at(t, t->q, t->q)));
-  struct element one = num(kb, 1), zero = num(kb, 0), tiny = num(kb, DBL_MIN);
+  struct element one = num(kb, 1), zero = num(kb, 0), tiny = smallest(kb);
   struct element sum = e_now(kb, e_add(kb, a, d)), difference = e_now(kb, e_sub(kb, c, b));
   struct element symmetric = real_element(less(kb, f_unary(f, SCALAR_ABS, difference), tiny));
   struct element u = e_div(kb, sum, f_select(f, symmetric, one, difference)), h = e_now(kb, root_of(kb, e_add(kb, one, e_mul(kb, u, u))));
@@ -162,7 +164,7 @@ static void diagonalize_block(const struct turn *t) {
 }
 
 static struct element threshold(struct kb *kb, const struct accumulator *largest) {
-  return larger(kb, num(kb, DBL_MIN), e_mul(kb, num(kb, 2 * DBL_EPSILON), acc_get(kb, largest)));
+  return larger(kb, smallest(kb), e_mul(kb, num(kb, is_double(kb) ? 2 * DBL_EPSILON : 2 * FLT_EPSILON), acc_get(kb, largest)));
 }
 static expr_id is_coupled(const struct turn *t, const struct accumulator *largest) {
   struct kb *kb = t->kb;

@@ -1,6 +1,6 @@
 /* jacobi.h: singular values of a square matrix by rotations from both sides (Kogbetliantz), after a QR factorisation with column exchanges
  * of a matrix that is not square. Order and signs of the rotations are those of Eigen's JacobiSVD, so that singular vectors have its signs.
- * All matrices are double or complex128. */
+ * All matrices are of the kernel's own dtype (kb->f.dtype). */
 #ifndef TFC_IR_OPS_JACOBI_H
 #define TFC_IR_OPS_JACOBI_H
 

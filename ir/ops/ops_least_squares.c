@@ -155,9 +155,9 @@ static status solve_by_values(struct op_call *c, const value_id in[3], const dim
   struct accumulator product = acc_begin(&kb, f_const(&kb.f, 0));
   expr_id row = kb_for_dim(&kb, LOOP_SEQ, a.dims[a.rank - 2]);
   struct element e = f_cast(&kb.f, wide, matrix_get(&b, row, at[a.rank - 1]));
-  acc_add(&kb, &product, e_mul(&kb, f_conj(&kb.f, matrix_get(&u, row, k)), e));
+  acc_add(&kb, &product, e_mul(&kb, f_conj(&kb.f, f_cast(&kb.f, wide, matrix_get(&u, row, k))), e));
   kb_close(&kb, 1);
-  acc_add(&kb, &sum, e_mul(&kb, e_div(&kb, acc_get(&kb, &product), value), matrix_get(&v, at[a.rank - 2], k)));
+  acc_add(&kb, &sum, e_mul(&kb, e_div(&kb, acc_get(&kb, &product), value), f_cast(&kb.f, wide, matrix_get(&v, at[a.rank - 2], k))));
   kb_close(&kb, 2);
   kb_store(&kb, x, at, acc_get(&kb, &sum));
   kb_close(&kb, a.rank);

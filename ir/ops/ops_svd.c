@@ -228,6 +228,8 @@ static status svd_begin(struct op_call *c, const struct flow_value *x, bool full
   d->n = d->turned ? rows : columns;
   d->known = dim_less(t, d->m, d->n) == 0;
   d->is_square = dim_equal(t, d->m, d->n) == 1;
+  if (d->known && x->dtype == DTYPE_COMPLEX64)
+    d->wide = x->dtype; /* phases depend on the number of rotations, and so on the precision */
   d->left = full ? d->m : dim_min(t, d->m, d->n);
   memcpy(d->s_dims, x->dims, sizeof d->s_dims);
   memcpy(d->u_dims, x->dims, sizeof d->u_dims);
@@ -262,7 +264,7 @@ static struct element svd_copy(struct kb *kb, const struct svd *d, const struct 
   struct element e = d->turned ? f_conj(&kb->f, matrix_get(from, j, i)) : matrix_get(from, i, j);
   e = e_now(kb, f_cast(&kb->f, d->wide, e));
   matrix_put(u, i, j, e);
-  acc_set(kb, &largest, f_binary(&kb->f, SCALAR_MAX, acc_get(kb, &largest), f_norm(&kb->f, e)));
+  acc_set(kb, &largest, f_binary(&kb->f, SCALAR_MAX, acc_get(kb, &largest), f_cast(&kb->f, DTYPE_DOUBLE, f_norm(&kb->f, e))));
   kb_close(kb, 2);
   return acc_get(kb, &largest);
 }
@@ -300,6 +302,7 @@ static void two_sided_buffers(struct kb *kb, struct svd *d) {
 static void two_sided(struct kb *kb, const struct svd *d, const struct matrix *a, const struct matrix *u, const struct matrix *v, const expr_id *batch) {
   struct matrix w = matrix_of(kb, d->work, batch);
   expr_id m = kb_dim(kb, d->m), n = kb_dim(kb, d->n);
+  enum dtype constants = kb->f.dtype;
   if (d->is_square) {
     expr_id i = kb_for(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_SEQ, n);
     matrix_put(&w, i, j, matrix_get(a, i, j));
@@ -309,14 +312,17 @@ static void two_sided(struct kb *kb, const struct svd *d, const struct matrix *a
   } else {
     struct pivoted_qr q = {.a = *a, .q = *u, .p = *v, .r = w, .tau = matrix_of(kb, d->tau, batch), .rows = m, .columns = n,
                            .q_columns = kb_dim(kb, d->u_dims[d->rank - 1]), .adjoint = d->turned};
+    kb->f.dtype = d->wide;
     pivoted_qr(kb, &q);
   }
+  kb->f.dtype = d->wide;
   if (d->turned)
     jacobi_diagonalize(kb, &w, v, n, u, m, n);
   else
     jacobi_diagonalize(kb, &w, u, m, v, n, n);
+  kb->f.dtype = constants;
   expr_id i = kb_for(kb, LOOP_SEQ, n);
-  value_put(kb, d->s, u, i, f_real(matrix_get(&w, i, i)));
+  value_put(kb, d->s, u, i, f_cast(&kb->f, DTYPE_DOUBLE, f_real(matrix_get(&w, i, i))));
   kb_close(kb, 1);
 }
 

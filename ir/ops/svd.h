@@ -4,7 +4,7 @@
 
 #include "ir/lower.h"
 
-/* s is double [..., count or more], descending; u and v (double or complex128, [..., rows, count or more] and [..., columns, count or
+/* s is double [..., count or more], descending; u and v (double or complex, [..., rows, count or more] and [..., columns, count or
  * more]) hold the vectors in their first `count` columns. */
 struct svd_parts {
   value_id s, u, v;
