@@ -161,10 +161,15 @@ static struct element complex_unary(struct formula *f, enum scalar_op op, struct
 }
 
 struct element f_unary(struct formula *f, enum scalar_op op, struct element a) {
+  enum dtype dtype = (enum dtype)expr_get(f->kernel, a.re)->dtype;
+  if (op == SCALAR_SQRT && dtype_is_integer(dtype)) /* through double and rounded towards zero, as C would */
+    return real_element(expr_cast(f->kernel, dtype, un(f, op, expr_cast(f->kernel, DTYPE_DOUBLE, a.re))));
   return a.im ? complex_unary(f, op, a) : real_element(un(f, op, a.re));
 }
 
 struct element f_binary(struct formula *f, enum scalar_op op, struct element a, struct element b) {
+  if (expr_get(f->kernel, a.re)->dtype == DTYPE_BOOL) /* as C computes with bools: what is not 0 is true */
+    op = op == SCALAR_ADD ? SCALAR_OR : op == SCALAR_SUB ? SCALAR_XOR : op == SCALAR_MUL ? SCALAR_AND : op;
   if (!a.im && !b.im)
     return real_element(bin(f, op, a.re, b.re));
   if (!a.im)

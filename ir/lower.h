@@ -75,8 +75,6 @@ struct lower {
   bool undecided, misfits;
   bool assumed;               /* sizes that meet in a broadcast were taken for equal (lower_broadcast.c) */
   bool broadcasts;            /* nothing is assumed of them: a variant */
-  /* A variant for sizes that meet: digit i to the base 3 is for the i-th such pair, 0: they are equal, 1: the first is 1, 2: the second. */
-  uint32_t meeting_code, meetings; /* meetings: how many pairs there were */
   VEC(struct met_dims) met;
   value_id wants_value;       /* a builder failed because it must know the elements of this value; 0: none */
   bool wants_length;          /* lowering failed because a shape has an unknown number of elements */

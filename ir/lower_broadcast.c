@@ -6,10 +6,7 @@
  * takes it for feeds that do not fit the first. There the size of the result is
  *     max(a, b) * min(a, b, 1)
  * a check makes sure that a and b agree or one of them is 1, and a load is clamped to the last element (kb_load_broadcast),
- * which is the only one where the size is 1. The same is done at once where nothing may be assumed: on one side of a cond.
- *
- * Where shapes that do not fit are no error (Equal), the variants are one for each way in which they do fit (meeting_code), and then one for
- * those that do not. */
+ * which is the only one where the size is 1. The same is done at once where nothing may be assumed: on one side of a cond. */
 #include <string.h>
 
 #include "ir/lower.h"
@@ -68,13 +65,6 @@ static status broadcast_dim(struct op_call *c, dim a, dim b, bool may_meet, dim 
   *out = x >= 0 ? a : b;
   if (dim_equal(c->lw->dims, a, b) >= 0 || !may_meet || (is_known_to_lack_one(c, a) && is_known_to_lack_one(c, b)))
     return op_equal_dims(c, a, b, "broadcast");
-  uint32_t digit = c->lw->meeting_code % 3;
-  c->lw->meeting_code /= 3;
-  c->lw->meetings++;
-  if (digit && op_may_unify(c, digit == 1 ? a : b, op_dim(c, 1))) {
-    *out = digit == 1 ? b : a;
-    return op_equal_dims(c, digit == 1 ? a : b, op_dim(c, 1), "broadcast");
-  }
   if (c->lw->broadcasts || !op_may_unify(c, a, b)) {
     meet(c, a, b, out);
     return OK;

@@ -320,12 +320,24 @@ static void emit_kernel(struct kb *kb) {
   }
 }
 
+/* An op that takes any dtype, but computes with it: of strings there is nothing but comparing and choosing. */
+static status check_strings(const struct kernel *k) {
+  for (expr_id e = 1; e < k->exprs.count; e++) {
+    const struct expr *x = expr_get(k, e);
+    bool chooses = x->op <= SCALAR_LOAD || x->op == SCALAR_SELECT || (x->op >= SCALAR_EQ && x->op <= SCALAR_LE);
+    if (!chooses && expr_get(k, expr_operand(k, e, 0))->dtype == DTYPE_STRING)
+      return fail(UNIMPLEMENTED, "%s of strings", scalar_text(x->op));
+  }
+  return OK;
+}
+
 status kb_finish(struct kb *kb) {
   assert(kb->depth == 0);
   if (kb->misshapen) {
     const struct flow_value *v = op_value(kb->c, kb->args.items[kb->misshapen - 1].value);
     return fail(INVALID_ARGUMENT, "an input must be a scalar, not of shape %s", op_shape_text(kb->c, v->rank, v->dims));
   }
+  TRY(check_strings(kb->k));
   kb->k->size_count = kb->sizes.count;
   bool all = false;
   if (can_evaluate(kb))

@@ -202,12 +202,11 @@ static int64_t available(const struct queue *q) {
   return q->size > kept ? q->size - kept : 0;
 }
 
-/* A closed queue with too few: the rest for up_to, else the end. A priority queue ends then, too: TensorFlow's does not know small
- * batches when it comes to that. True when the attempt is over. */
+/* A closed queue with too few: the rest for up_to, else the end. True when the attempt is over. */
 static bool proceed_at_end(struct queue *q, struct attempt *a) {
   int64_t left = a->count - a->done, size = q->size;
   put_back(q, a);
-  if (a->up_to && q->size > 0 && q->spec.kind != QUEUE_PRIORITY) {
+  if (a->up_to && q->size > 0) {
     a->count = q->size;
     return false;
   }
@@ -456,7 +455,9 @@ status queue_close(struct queue *q, struct host_call *call, bool cancel_pending)
     return run_attempt(q, a);
   struct attempt *cancelled = NULL;
   pthread_mutex_lock(&q->lock);
-  q->closed = true; /* a second time, too: only a close that waits in line is refused */
+  if (q->closed)
+    attempt_fail(a, CANCELLED, "Queue '%s' is already closed.", q->resource.name);
+  q->closed = true;
   cancel_givers(q, &cancelled);
   a->next = cancelled;
   struct attempt *over = queue_proceed(q);

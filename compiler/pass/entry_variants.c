@@ -3,7 +3,6 @@
 
 #define RANKS_ONE 6   /* ranks 0 .. 5 for one feed without a rank, 0 .. 4 for two, 0 .. 3 for three */
 #define VARIANT_NODES 400 /* larger entries are models: their feeds' sizes are batches, and compiling them twice takes long */
-#define MEETINGS 3    /* pairs of sizes that meet for which all ways to fit are compiled */
 #define LENGTHS 7     /* lengths 0 .. 6 of a vector that decides a rank: real shapes are not longer */
 
 struct variants {
@@ -58,16 +57,9 @@ static status add_one(struct variants *v) {
   TRY(entry_lower(v->build, v->spec, &v->request, LOWER_FIRST, &v->notes, &e));
   vec_push(&v->build->entries, e);
   bool small = e.flow->nodes.count <= VARIANT_NODES;
-  uint32_t codes = 1;
-  bool all_ways = v->notes.undecided && v->notes.meetings <= MEETINGS && small; /* else sizes that do not fit are an error */
-  for (uint32_t i = 0; i < v->notes.meetings && all_ways; i++)
-    codes *= 3;
-  for (uint32_t code = 1; code < codes; code++)
-    if (entry_lower(v->build, v->spec, &v->request, LOWER_MEETING + code, &other, &e) == OK)
-      vec_push(&v->build->entries, e);
-  if (all_ways && entry_lower(v->build, v->spec, &v->request, LOWER_MISFITS, &other, &e) == OK)
+  if (v->notes.undecided && entry_lower(v->build, v->spec, &v->request, LOWER_MISFITS, &other, &e) == OK)
     vec_push(&v->build->entries, e);
-  if (!v->notes.undecided && v->notes.assumed && small && entry_lower(v->build, v->spec, &v->request, LOWER_BROADCASTS, &other, &e) == OK)
+  else if (v->notes.assumed && small && entry_lower(v->build, v->spec, &v->request, LOWER_BROADCASTS, &other, &e) == OK)
     vec_push(&v->build->entries, e);
   return OK;
 }

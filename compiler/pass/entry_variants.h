@@ -8,22 +8,20 @@
 /* The entry, and its variants behind it (struct entry.is_variant), into build->entries. A variant is made for
  *   each combination of ranks of fed placeholders without a shape; ranks that the graph refuses make one that only fails;
  *   each length of a fed vector of integers that decides a rank (a shape of unknown length);
- *   each way in which the sizes of a comparison without shape errors fit, and one for sizes that do not, for entries of up to
- *     VARIANT_NODES nodes;
- *   sizes of which one may be 1 where the first takes them for equal, for the same entries.
+ *   sizes that do not fit a comparison without shape errors;
+ *   sizes of which one may be 1 where the first takes them for equal, for entries of up to VARIANT_NODES nodes.
  * The runtime takes the first whose ranks and sizes are those of the feeds. */
 status entry_lower_variants(struct build *build, const struct entry_spec *spec);
 
 /* What a lowering found out: as in struct lower. */
 struct lower_notes {
   bool undecided, assumed, wants_length;
-  uint32_t meetings;
 };
 /* What is asked of a lowering: as in struct lower. */
-enum lower_mode { LOWER_FIRST, LOWER_MISFITS, LOWER_BROADCASTS, LOWER_MEETING /* + struct lower.meeting_code */ };
+enum lower_mode { LOWER_FIRST, LOWER_MISFITS, LOWER_BROADCASTS };
 /* lower_entries.c: the request for a spec, and one lowering of it. */
 status entry_request(struct build *build, const struct entry_spec *spec, struct lower_request *out);
-status entry_lower(struct build *build, const struct entry_spec *spec, const struct lower_request *request, uint32_t mode,
+status entry_lower(struct build *build, const struct entry_spec *spec, const struct lower_request *request, enum lower_mode mode,
                    struct lower_notes *notes, struct entry *out);
 
 #endif

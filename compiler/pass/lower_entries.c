@@ -41,16 +41,15 @@ status entry_request(struct build *b, const struct entry_spec *spec, struct lowe
   return OK;
 }
 
-status entry_lower(struct build *b, const struct entry_spec *spec, const struct lower_request *r, uint32_t mode,
+status entry_lower(struct build *b, const struct entry_spec *spec, const struct lower_request *r, enum lower_mode mode,
                    struct lower_notes *notes, struct entry *e) {
   struct lower lw = {.arena = &b->arena, .dims = dims_create(&b->arena), .find_var = find_var, .get_var = get_var, .self = b,
-                     .misfits = mode == LOWER_MISFITS, .broadcasts = mode == LOWER_BROADCASTS,
-                     .meeting_code = mode > LOWER_MEETING ? mode - LOWER_MEETING : 0};
+                     .misfits = mode == LOWER_MISFITS, .broadcasts = mode == LOWER_BROADCASTS};
   *e = (struct entry){.name = spec->name};
   status s = lower_entry(&lw, r, e);
   vec_free(&lw.objects);
   vec_free(&lw.met);
-  *notes = (struct lower_notes){lw.undecided, lw.assumed, lw.wants_length, lw.meetings};
+  *notes = (struct lower_notes){lw.undecided, lw.assumed, lw.wants_length};
   for (flow_id id = 1; s == OK && id < e->flow->nodes.count; id++)
     e->replicated = e->replicated || (e->flow->nodes.items[id] && e->flow->nodes.items[id]->task == TASK_SELF);
   return s;

@@ -11,10 +11,6 @@ struct element f_nonzero_integer(struct formula *f, struct element x) {
     return real_element(expr_int(f->kernel, DTYPE_BOOL, 1));
   return NE(x, f_const_like(f, x, 0));
 }
-struct element f_truncate_div(struct formula *f, struct element a, struct element b) {
-  struct element quotient = f_binary(f, SCALAR_DIV, a, b);
-  return dtype_is_float(element_dtype(f, a)) && !a.im ? f_unary(f, SCALAR_TRUNC, quotient) : quotient;
-}
 struct element f_nonnegative_integer(struct formula *f, struct element x) {
   if (x.im || !dtype_is_signed(element_dtype(f, x)))
     return real_element(expr_int(f->kernel, DTYPE_BOOL, 1));

@@ -161,7 +161,7 @@ static status draw_shaped(struct op_call *c, struct request *r, uint32_t input) 
 }
 
 static enum draw draw_of_op(const char *op) {
-  if (strstr(op, "FullInt") || strstr(op, "Ints"))
+  if (strstr(op, "FullInt"))
     return DRAW_FULL_INT;
   if (strstr(op, "UniformInt"))
     return DRAW_INT;

@@ -69,6 +69,27 @@ static void triangular_vectors(struct kb *kb, const struct matrix *t, const stru
   kb_close(kb, 2);
 }
 
+/* v = U X, its columns of length 1 */
+static void full_vectors(struct kb *kb, const struct matrix *u, const struct matrix *x, const struct matrix *v, expr_id n) {
+  expr_id k = kb_for(kb, LOOP_SEQ, n), i = kb_for(kb, LOOP_SEQ, n);
+  struct accumulator sum = acc_begin(kb, complex_num(kb, 0));
+  expr_id j = kb_for(kb, LOOP_SEQ, kb_add(kb, k, kb_int(kb, 1)));
+  acc_add(kb, &sum, e_mul(kb, matrix_get(u, i, j), matrix_get(x, j, k)));
+  kb_close(kb, 1);
+  matrix_put(v, i, k, acc_get(kb, &sum));
+  kb_close(kb, 1);
+  struct accumulator square = acc_begin(kb, num(kb, 0));
+  i = kb_for(kb, LOOP_SEQ, n);
+  struct element e = matrix_get(v, i, k);
+  acc_add(kb, &square, f_real(e_mul(kb, e, f_conj(&kb->f, e))));
+  kb_close(kb, 1);
+  struct element length = e_now(kb, f_unary(&kb->f, SCALAR_SQRT, acc_get(kb, &square)));
+  i = kb_for(kb, LOOP_SEQ, n);
+  e = e_now(kb, e_div(kb, matrix_get(v, i, k), length));
+  matrix_put(v, i, k, e);
+  kb_close(kb, 2);
+}
+
 /* The smallest first (by absolute value), with their vectors: what Eigen does for complex matrices. */
 static void sort_by_size(struct kb *kb, const struct matrix *t, const struct matrix *v, expr_id n) {
   expr_id i = kb_for(kb, LOOP_SEQ, n);
@@ -89,38 +110,30 @@ static void sort_by_size(struct kb *kb, const struct matrix *t, const struct mat
   kb_close(kb, 2);
 }
 
-static status complex_eig(struct op_call *c, value_id *values, value_id *vectors) {
+status build_eig(struct op_call *c) {
   struct form s;
   TRY(form_begin(c, &s, op_output_dtype(c, 0), 2)); /* phases depend on the number of steps, and so on the precision */
   struct kb *kb = &s.kb;
-  uint32_t e = kb_out(kb, s.x.dtype, s.x.rank - 1, s.x.dims);
+  enum dtype out = op_output_dtype(c, 0);
+  uint32_t e = kb_out(kb, out, s.x.rank - 1, s.x.dims);
   kb_check(kb, form_factor(&s), INVALID_ARGUMENT, "Eigen decomposition was not successful. The input might not be valid.", NO_EXPR, NO_EXPR);
   struct matrix t = matrix_of(kb, s.t, s.at), u = matrix_of(kb, s.u, s.at), x = matrix_of(kb, s.work[0], s.at), v = matrix_of(kb, s.work[1], s.at);
   triangular_vectors(kb, &t, &x, s.n);
-  schur_vectors(kb, &u, &x, &v, s.n);
-  sort_by_size(kb, &t, &v, s.n);
+  full_vectors(kb, &u, &x, &v, s.n);
+  if (dtype_is_complex(s.x.dtype))
+    sort_by_size(kb, &t, &v, s.n);
   s.at[s.x.rank - 2] = kb_for(kb, LOOP_SEQ, s.n);
-  kb_store(kb, e, s.at, matrix_get(&t, s.at[s.x.rank - 2], s.at[s.x.rank - 2]));
+  store_as(kb, e, s.at, matrix_get(&t, s.at[s.x.rank - 2], s.at[s.x.rank - 2]));
   kb_close(kb, s.x.rank - 1);
-  *values = kb_value(kb, e);
-  *vectors = kb_value(kb, s.work[1]);
-  return kb_finish(kb);
-}
-
-status build_eig(struct op_call *c) {
-  value_id in, values, vectors;
-  struct flow_value x;
-  TRY(op_input(c, 0, &in));
-  TRY(matrix_square(c, in, &x));
-  enum dtype out = op_output_dtype(c, 0);
-  if (dtype_real(out) != dtype_real(x.dtype))
-    return fail(INVALID_ARGUMENT, "no kernel from %s to %s", dtype_name(x.dtype), dtype_name(out));
-  TRY(dtype_is_complex(x.dtype) ? complex_eig(c, &values, &vectors) : real_eig(c, in, &x, &values, &vectors));
-  if (!node_attr_int(c->node, "compute_v", 1)) {
+  op_set_output(c, 0, kb_value(kb, e));
+  value_id vectors = kb_value(kb, s.work[1]);
+  TRY(kb_finish(kb));
+  if (node_attr_int(c->node, "compute_v", 1)) {
+    TRY(op_cast(c, vectors, out, &vectors));
+  } else {
     static const double zero[2];
     vectors = op_constant(c, out, 0, NULL, zero);
   }
-  op_set_output(c, 0, values);
   op_set_output(c, 1, vectors);
   return OK;
 }

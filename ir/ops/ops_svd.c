@@ -1,6 +1,6 @@
 /* ops_svd.c: singular values by Jacobi's rotations: slower than bidiagonal methods for large matrices, but short and as exact as any.
- * Computed in double. Sizes that are known: from both sides (jacobi.h). Else the columns are rotated until they are orthogonal: of a complex
- * pair one column is first turned so that its coupling with the other becomes real; the rotation is then that of a real pair. */
+ * Computed in double. Sizes that are known: from both sides (jacobi.h). Else the columns are rotated until they are orthogonal: of a complex pair one column is first turned so that its coupling
+ * with the other becomes real; the rotation is then that of a real pair. */
 #include <math.h>
 
 #include "ir/ops/jacobi.h"

@@ -71,9 +71,9 @@ static void gradient_solve(struct kb *kb, const struct matrix *l, const struct m
   struct accumulator acc = acc_begin(kb, right ? matrix_get(s, other, i) : matrix_get(s, i, other));
   expr_id j = kb_add(kb, kb_add(kb, i, one), kb_for(kb, LOOP_SEQ, step));
   struct element x = right ? matrix_get(s, other, j) : matrix_get(s, j, other);
-  acc_set(kb, &acc, e_sub(kb, acc_get(kb, &acc), e_mul(kb, matrix_get(l, j, i), x)));
+  acc_set(kb, &acc, e_sub(kb, acc_get(kb, &acc), e_mul(kb, f_cast(&kb->f, kb->f.dtype, matrix_get(l, j, i)), x)));
   kb_close(kb, 1);
-  struct element e = e_now(kb, e_div(kb, acc_get(kb, &acc), matrix_get(l, i, i)));
+  struct element e = e_now(kb, e_div(kb, acc_get(kb, &acc), f_cast(&kb->f, kb->f.dtype, matrix_get(l, i, i))));
   matrix_put(s, right ? other : i, right ? i : other, e);
   kb_close(kb, 2);
 }

@@ -192,23 +192,3 @@ void schur_restore(struct kb *kb, const struct matrix *u, const struct matrix *x
   matrix_put(out, i, j, f_cast(f, dtype, acc_get(kb, &sum)));
   kb_close(kb, 2);
 }
-
-void schur_vectors(struct kb *kb, const struct matrix *u, const struct matrix *x, const struct matrix *v, expr_id n) {
-  expr_id k = kb_for(kb, LOOP_SEQ, n), i = kb_for(kb, LOOP_SEQ, n);
-  struct accumulator sum = acc_begin(kb, complex_num(kb, 0));
-  expr_id j = kb_for(kb, LOOP_SEQ, n);
-  acc_add(kb, &sum, e_mul(kb, matrix_get(u, i, j), matrix_get(x, j, k)));
-  kb_close(kb, 1);
-  matrix_put(v, i, k, acc_get(kb, &sum));
-  kb_close(kb, 1);
-  struct accumulator square = acc_begin(kb, num(kb, 0));
-  i = kb_for(kb, LOOP_SEQ, n);
-  struct element e = matrix_get(v, i, k);
-  acc_add(kb, &square, f_real(e_mul(kb, e, f_conj(&kb->f, e))));
-  kb_close(kb, 1);
-  struct element length = e_now(kb, f_unary(&kb->f, SCALAR_SQRT, acc_get(kb, &square)));
-  i = kb_for(kb, LOOP_SEQ, n);
-  e = e_now(kb, e_div(kb, matrix_get(v, i, k), length));
-  matrix_put(v, i, k, e);
-  kb_close(kb, 2);
-}

@@ -11,9 +11,5 @@ void schur_hessenberg(struct kb *kb, const struct matrix *t, const struct matrix
 expr_id schur_factor(struct kb *kb, const struct matrix *t, const struct matrix *u, expr_id n);
 /* out = U X U*, X upper triangular; `work` is overwritten; cast to the dtype of out (real: the real part). */
 void schur_restore(struct kb *kb, const struct matrix *u, const struct matrix *x, const struct matrix *work, const struct matrix *out, expr_id n);
-/* v = U X, its columns of length 1; u may be real. */
-void schur_vectors(struct kb *kb, const struct matrix *u, const struct matrix *x, const struct matrix *v, expr_id n);
-/* Eigenvalues and vectors of a real matrix, complex (ops_real_eig.c). */
-status real_eig(struct op_call *c, value_id in, const struct flow_value *x, value_id *values, value_id *vectors);
 
 #endif

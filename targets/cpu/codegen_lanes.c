@@ -185,7 +185,7 @@ static double op_cost(const struct expr *x) {
 /* Integer divisions are done lane by lane, but for those by constants of small indices. */
 static bool divides_by_lane(const struct codegen *c, expr_id e) {
   const struct expr *x = expr_get(c->k, e);
-  if (dtype_is_float(x->dtype) || op_cost(x) != 5)
+  if (dtype_is_float(x->dtype) || op_cost(x) != 5 || x->count != 2) /* a square root of integers has one */
     return false;
   expr_id by = expr_operand(c->k, e, 1);
   int64_t a = c->bounds[expr_operand(c->k, e, 0)], b = c->bounds[by];

@@ -1,7 +1,0 @@
-
-:
-inputPlaceholder*
-dtype0*
-shape:
-
-opBatchIFFT2Dinput"

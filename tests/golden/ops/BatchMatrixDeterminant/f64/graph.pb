@@ -1,8 +1,0 @@
-
-:
-inputPlaceholder*
-dtype0*
-shape:
-,
-opBatchMatrixDeterminantinput*
-T0"

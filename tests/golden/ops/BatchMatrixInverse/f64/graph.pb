@@ -1,9 +1,0 @@
-
-:
-inputPlaceholder*
-dtype0*
-shape:
-7
-opBatchMatrixInverseinput*
-T0*
-adjoint("

@@ -1,12 +1,0 @@
-
-7
-xPlaceholder*
-dtype0*
-shape:ÿÿÿÿÿÿÿÿÿ
-7
-yPlaceholder*
-dtype0*
-shape:ÿÿÿÿÿÿÿÿÿ
-
-zTruncateDivxy*
-T0"Ê

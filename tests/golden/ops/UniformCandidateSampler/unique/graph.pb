@@ -1,0 +1,14 @@
+
+D
+tPlaceholder*
+dtype0	*%
+shape:ÿÿÿÿÿÿÿÿÿÿÿÿÿÿÿÿÿÿ
+
+UniformCandidateSamplerUniformCandidateSamplert*
+	range_max(*
+num_true*
+
+seed*
+num_sampled*
+seed2	*
+unique("Ê
