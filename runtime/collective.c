@@ -200,8 +200,7 @@ void collective_leave(struct collective *c, uint32_t driver) {
 
 /* One that waited has been given up: nobody of its round can go on. */
 static bool collective_withdraw(struct host_call *call) {
-  struct wait_entry *entry = call->wait;
-  struct collective *c = (struct collective *)((char *)entry->list - offsetof(struct collective, waiting));
+  struct collective *c = (struct collective *)((char *)call->wait - offsetof(struct collective, waiting));
   if (!wait_list_withdraw(call))
     return false;
   pthread_mutex_lock(&c->lock);

@@ -328,16 +328,16 @@ static void on_name(struct host_call *ask) {
   pthread_mutex_unlock(&r->lock);
 }
 
+/* The call knows the reader, not its read: another thread may be ending that, and freeing it. */
 static bool withdraw_read(struct host_call *call) {
-  struct read *read = call->wait;
-  struct reader *r = read->reader;
-  bool removed = true, is_over;
+  struct reader *r = call->wait;
+  bool is_over;
   pthread_mutex_lock(&r->lock);
-  if (r->first == read)
-    removed = read->ask.withdraw(&read->ask);
   struct read **at = &r->first;
-  while (removed && *at != read)
+  while (*at && (*at)->call != call)
     at = &(*at)->next;
+  struct read *read = *at;
+  bool removed = read && (read != r->first || read->ask.withdraw(&read->ask));
   if (removed) {
     *at = read->next;
     if (r->last == &read->next)
@@ -358,7 +358,7 @@ static status start_read(struct host_call *call, int64_t wanted) {
   if (!read)
     return fail(RESOURCE_EXHAUSTED, "no memory to read");
   *read = (struct read){ .reader = r, .call = call, .queue = (struct queue *)queue, .wanted = wanted };
-  call->wait = read;
+  call->wait = r;
   call->withdraw = withdraw_read;
   call->pending = true;
   bool is_first, is_over = false;

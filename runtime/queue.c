@@ -13,7 +13,6 @@
 
 struct attempt {
   struct attempt *next;
-  struct queue *queue;
   struct host_call *call;
   enum { ATTEMPT_ENQUEUE, ATTEMPT_DEQUEUE, ATTEMPT_CLOSE } kind;
   bool many, up_to;
@@ -146,15 +145,17 @@ static struct attempt *line_remove_first(struct line *line) {
   return a;
 }
 
-static bool line_remove(struct line *line, struct attempt *wanted) {
+/* The attempt of a call, taken out of the line; NULL when it is not there. */
+static struct attempt *line_remove(struct line *line, const struct host_call *call) {
   for (struct attempt **at = &line->first; *at; at = &(*at)->next)
-    if (*at == wanted) {
-      *at = wanted->next;
-      if (line->last == &wanted->next)
+    if ((*at)->call == call) {
+      struct attempt *a = *at;
+      *at = a->next;
+      if (line->last == &a->next)
         line->last = at;
-      return true;
+      return a;
     }
-  return false;
+  return NULL;
 }
 
 static void attempt_fail(struct attempt *a, status code, const char *format, const char *name) {
@@ -346,24 +347,25 @@ static status tell(struct queue *q, struct attempt *over, struct attempt *own) {
   return result == OK ? OK : fail(result, "%s", text);
 }
 
+/* The call knows the queue, not its attempt: another thread may be ending that, and freeing it. */
 static bool attempt_withdraw(struct host_call *call) {
-  struct attempt *a = call->wait;
-  struct queue *q = a->queue;
+  struct queue *q = call->wait;
   pthread_mutex_lock(&q->lock);
-  bool removed = line_remove(a->kind == ATTEMPT_DEQUEUE ? &q->takers : &q->givers, a);
-  if (removed && a->kind == ATTEMPT_DEQUEUE)
+  struct attempt *a = line_remove(&q->takers, call);
+  if (a)
     put_back(q, a);
-  struct attempt *over = removed ? queue_proceed(q) : NULL;
+  else
+    a = line_remove(&q->givers, call);
+  struct attempt *over = a ? queue_proceed(q) : NULL;
   pthread_mutex_unlock(&q->lock);
-  if (removed)
+  if (a)
     attempt_free(q, a);
   (void)tell(q, over, NULL); /* none of them is ours */
-  return removed;
+  return a != NULL;
 }
 
 static status run_attempt(struct queue *q, struct attempt *a) {
-  a->call->wait = a;
-  a->queue = q;
+  a->call->wait = q;
   a->call->withdraw = attempt_withdraw;
   pthread_mutex_lock(&q->lock);
   line_add(a->kind == ATTEMPT_DEQUEUE ? &q->takers : &q->givers, a);

@@ -16,22 +16,22 @@ static void entry_free(struct wait_entry *entry) {
   free(entry);
 }
 
+/* The call knows the list, not its entry: another thread may be ending that, and freeing it. */
 bool wait_list_withdraw(struct host_call *call) {
-  struct wait_entry *entry = call->wait;
-  struct wait_list *list = entry->list;
-  bool removed = false;
+  struct wait_list *list = call->wait;
+  struct wait_entry *removed = NULL;
   pthread_mutex_lock(list->lock);
   for (struct wait_entry **at = &list->first; *at && !removed; at = removed ? at : &(*at)->next)
-    if (*at == entry) {
-      removed = true;
-      *at = entry->next;
-      if (list->last == &entry->next)
+    if ((*at)->call == call) {
+      removed = *at;
+      *at = removed->next;
+      if (list->last == &removed->next)
         list->last = at;
     }
   pthread_mutex_unlock(list->lock);
   if (removed)
-    entry_free(entry);
-  return removed;
+    entry_free(removed);
+  return removed != NULL;
 }
 
 struct wait_entry *wait_list_add(struct wait_list *list, struct host_call *call, int64_t number) {
@@ -39,9 +39,8 @@ struct wait_entry *wait_list_add(struct wait_list *list, struct host_call *call,
   if (!entry)
     return NULL;
   entry->call = call;
-  entry->list = list;
   entry->number = number;
-  call->wait = entry;
+  call->wait = list;
   call->withdraw = wait_list_withdraw;
   call->pending = true;
   *list->last = entry;

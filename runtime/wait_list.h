@@ -12,7 +12,6 @@
 struct wait_entry {
   struct wait_entry *next;
   struct host_call *call;
-  struct wait_list *list;
   int64_t number;            /* what the call asked for: the resource's own */
   void *own;                 /* more of it, or NULL; ends with the entry */
   void (*free_own)(void *own);
