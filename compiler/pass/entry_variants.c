@@ -34,7 +34,7 @@ static void make_failed(struct build *b, const struct entry_spec *spec, const st
       d[k] = dim_symbol(dims, "n");
     value_id v = flow_add_value(e->flow, dtype_base(n->output_dtypes[at.port]), rank, d);
     struct flow_port port = {.name = is_feed ? r->feed_names[i] : r->fetch_names[i - r->feed_count], .value = v,
-                             .tensor = arena_printf(&b->arena, "%s:%u", n->name, at.port), .any_rank = is_feed};
+                             .tensor = arena_printf(&b->arena, "%s:%u", n->name, at.port), .any_rank = any};
     if (is_feed)
       vec_push(&e->feeds, port);
     else
