@@ -65,16 +65,14 @@ static char *graph_text(struct build *b, bool placed) {
   return text;
 }
 
-static char *kernels_text(struct build *b, const struct flow *f) {
-  char *text = arena_strdup(&b->arena, "");
+static void print_kernels(FILE *out, struct build *b, const struct flow *f) {
   for (flow_id id = 1; id < f->nodes.count; id++) {
     const struct flow_node *n = f->nodes.items[id];
     if (n && n->op == FLOW_KERNEL)
-      text = arena_printf(&b->arena, "%s; #%u\n%s", text, id, kernel_print(n->kernel, &b->arena));
+      fprintf(out, "; #%u\n%s", id, kernel_print(n->kernel, &b->arena));
     for (uint32_t r = 0; n && r < n->region_count; r++)
-      text = arena_printf(&b->arena, "%s%s", text, kernels_text(b, n->branches[r]));
+      print_kernels(out, b, n->branches[r]);
   }
-  return text;
 }
 
 static const char *task_name(struct build *b, uint32_t task) {
@@ -90,15 +88,21 @@ char *pipeline_text(struct build *b, unsigned facts) {
     return arena_strdup(&b->arena, "");
   if (!(facts & FACT_FLOW))
     return graph_text(b, facts & FACT_PLACED);
-  char *text = arena_strdup(&b->arena, "");
+  char *buffer = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&buffer, &size);
   for (uint32_t i = 0; i < b->entries.count; i++) {
     const struct entry *e = &b->entries.items[i];
     for (uint32_t p = 0; p < (facts & FACT_PARTS ? e->parts.count : 1); p++) {
       const struct flow *f = facts & FACT_PARTS ? e->parts.items[p].flow : e->flow;
-      const char *where = facts & FACT_PARTS ? task_name(b, e->parts.items[p].task) : "all tasks";
-      text = arena_printf(&b->arena, "%sentry %s on %s\n%s\n%s\n", text, e->name, where, flow_print(f, &b->arena), kernels_text(b, f));
+      fprintf(out, "entry %s on %s\n%s\n", e->name, facts & FACT_PARTS ? task_name(b, e->parts.items[p].task) : "all tasks", flow_print(f, &b->arena));
+      print_kernels(out, b, f);
+      fputs("\n", out);
     }
   }
+  fclose(out);
+  char *text = arena_strndup(&b->arena, buffer, size);
+  free(buffer);
   return text;
 }
 

@@ -322,7 +322,7 @@ static const struct row_form row_forms[] = {
 {"MaxPoolGradWithArgmax", "2,4,4,b:r 2,2,2,b:r 2,2,2,b:0..16b", "ksize=[1,2,2,1] strides=[1,2,2,1] padding=SAME|VALID"},
 {"MaxPoolGradGradWithArgmax", "2,4,4,b:r 2,4,4,b:r 2,2,2,b:0..16b", "ksize=[1,2,2,1] strides=[1,2,2,1] padding=SAME|VALID"},
 {"FractionalMaxPool FractionalAvgPool", "3,9,8,b:r", "pooling_ratio=[1,1.5,1.4,1] deterministic=true seed=3 seed2=5 pseudo_random=true|false overlapping=false|true"},
-{"FractionalMaxPoolGrad", "3,6,4,b:r 3,3,2,b:r 3,3,2,b:r 4:=0,2,4,6 3:=0,2,4", "overlapping=false|true"},
+{"FractionalMaxPoolGrad", "3,6,4,b:=1 3,3,2,b:=1 3,3,2,b:r 4:=0,2,4,6 3:=0,2,4", "overlapping=false|true"},
 {"FractionalAvgPoolGrad", "4:=3,6,4,b 3,3,2,b:r 4:=0,2,4,6 3:=0,2,4", "overlapping=false|true"},
 {"LSTMBlockCell", "a,3:r a,4:r a,4:r 7,16:r 4:r 4:r 4:r 16:r", "use_peephole=false|true forget_bias=1 cell_clip=3|-1"},
 {"LSTMBlockCellGrad", "a,3:r a,4:r a,4:r 7,16:r 4:r 4:r 4:r 16:r a,4:r a,4:r a,4:r a,4:r a,4:r a,4:r a,4:r a,4:r", "use_peephole=false|true"},
