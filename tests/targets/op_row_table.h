@@ -399,7 +399,7 @@ static const struct row_form row_forms[] = {
 {"Cholesky", "a,4,4:spd", ""},
 {"Cholesky", "17,17:spd", ""},
 {"MatrixTriangularSolve BatchMatrixTriangularSolve", "a,3,3:wc a,3,b:r", "lower=true|false adjoint=false|true"},
-{"SelfAdjointEigV2", "a,4,4:spd", "compute_v=false|true"},
+{"SelfAdjointEigV2", "5,4,4:spd", "compute_v=false|true"},
 {"Svd", "a,4,3:r", "compute_uv=false|true full_matrices=false|true"},
 {"MatrixSolveLs", "a,4,3:r a,4,b:r -:=0.5", "fast=true|false"},
 {"Lu", "a,4,4:wc", ""},
