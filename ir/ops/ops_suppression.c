@@ -17,7 +17,7 @@ static struct element length(struct kb *kb, struct span s) { return e_sub(kb, s.
 
 /* In float. Boxes without area overlap nothing. */
 static struct element intersection_over_union(struct kb *kb, const struct element a[4], const struct element b[4]) {
-  struct element areas[2], common, zero = f_const_as(&kb->f, DTYPE_FLOAT, 0);
+  struct element zero = f_const_as(&kb->f, DTYPE_FLOAT, 0), areas[2] = {zero, zero}, common = zero;
   for (int axis = 0; axis < 2; axis++) {
     struct span p = span_of(kb, a, axis), q = span_of(kb, b, axis), both = {e_max(kb, p.low, q.low), e_min(kb, p.high, q.high)};
     struct element overlap = e_max(kb, length(kb, both), zero);

@@ -160,7 +160,7 @@ static void rows_are_divided_by_how_many_gave_them(void **state) {
   for (int turn = 0; turn < 2; turn++) {
     indices.data = (void *)(turn ? i2 : i1);
     values.data = (void *)(turn ? v2 : v1);
-    assert_int_equal(accumulator_apply_sparse(accumulator, 0, &indices, &values), OK);
+    assert_int_equal(accumulator_apply_sparse(accumulator, 0, &indices, &values, NULL), OK);
   }
   assert_int_equal(accumulator_take(accumulator, call_of(&m, 0, NULL), 2), OK);
   assert_memory_equal(m.outputs[0][0]->data, ((int64_t[]){ 0, 2, 5 }), 24);
