@@ -71,7 +71,7 @@ static void pseudo_random_borders(struct kb *kb, uint32_t out, expr_id n, expr_i
   struct element by_last = f_binary(&f, SCALAR_DIV, real_element(expr_cast(k, DTYPE_DOUBLE, kb_sub(kb, last, size))), alpha);
   by_first = f_binary(&f, SCALAR_SUB, by_first, one);
   by_last = f_binary(&f, SCALAR_SUB, by_last, f_binary(&f, SCALAR_SUB, few, one));
-  philox_block(kb, stream, block, words);
+  philox_block(kb, stream, expr_cast(k, DTYPE_UINT64, block), words);
   struct element u = real_element(philox_uniform(kb, DTYPE_DOUBLE, words[0], words[1]));
   u = f_binary(&f, SCALAR_MUL, u, f_binary(&f, SCALAR_MIN, by_first, by_last));
   u = real_element(kb_get(kb, kb_local(kb, u.re)));
@@ -81,16 +81,6 @@ static void pseudo_random_borders(struct kb *kb, uint32_t out, expr_id n, expr_i
   expr_id border = kb_select(kb, kb_eq(kb, i, m), n, kb_sub(kb, inner, kb_int(kb, 1)));
   kb_store(kb, out, &i, real_element(kb_select(kb, kb_eq(kb, i, kb_int(kb, 0)), kb_int(kb, 0), border)));
   kb_close(kb, 1);
-}
-
-static expr_id stream_word(struct kb *kb, const struct philox *p, expr_id block, expr_id number) {
-  expr_id words[4], four = kb_int(kb, 4), which = kb_mod(kb, number, four);
-  expr_id skip = expr_binary(kb->k, SCALAR_ADD, block, expr_cast(kb->k, DTYPE_UINT64, kb_div(kb, number, four)));
-  philox_block(kb, p, skip, words);
-  expr_id w = words[3];
-  for (int i = 2; i >= 0; i--)
-    w = kb_select(kb, kb_eq(kb, which, kb_int(kb, i)), words[i], w);
-  return w;
 }
 
 /* As many regions of size k + 1 as are needed, shuffled among those of size k; then their running sum. */
@@ -104,7 +94,7 @@ static void random_borders(struct kb *kb, uint32_t out, expr_id n, expr_id m, co
   i = kb_for(kb, LOOP_SEQ, kb_sub(kb, m, one));
   at = kb_add(kb, i, one);
   expr_id left = expr_cast(kb->k, DTYPE_UINT32, kb_sub(kb, m, i));
-  expr_id step = expr_binary(kb->k, SCALAR_REM, stream_word(kb, stream, block, i), left);
+  expr_id step = expr_binary(kb->k, SCALAR_REM, philox_word(kb, stream, kb_add(kb, kb_mul(kb, block, kb_int(kb, 4)), i)), left);
   expr_id other = kb_get(kb, kb_local(kb, kb_add(kb, at, expr_cast(kb->k, DTYPE_INT64, step))));
   expr_id here = kb_get(kb, kb_local(kb, kb_load(kb, out, &at).re)), there = kb_get(kb, kb_local(kb, kb_load(kb, out, &other).re));
   kb_store(kb, out, &at, real_element(there));
@@ -136,8 +126,8 @@ static status draw_borders(struct op_call *c, struct fractional *p) {
   for (int i = 0; i < 2; i++)
     n[i] = kb_dim(&kb, p->in[ROWS + i]), m[i] = kb_dim(&kb, p->out[ROWS + i]);
   expr_id second = p->pseudo ? kb_int(&kb, 1) : kb_div(&kb, kb_add(&kb, m[0], three), four);
-  for (int i = 0; i < 2; i++) {
-    expr_id block = i ? expr_cast(kb.k, DTYPE_UINT64, second) : none;
+  for (int i = 0; i < 2; i++) { /* each axis draws from a block of its own on */
+    expr_id block = i ? second : kb_int(&kb, 0);
     (p->pseudo ? pseudo_random_borders : random_borders)(&kb, out[i], n[i], m[i], &stream, block);
   }
   if (!same)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ir/ops/element_words.h"
-#include "ir/ops/random_source.h"
+#include "ir/ops/random_stream.h"
 
 struct sample {
   value_id size, boxes, covered;   /* covered: NO_VALUE: an attribute */
@@ -99,38 +99,6 @@ static status sample_begin(struct op_call *c, struct sample *s) {
   return check_values(c, s);
 }
 
-/* ---- the stream ---- */
-
-struct draws {
-  struct philox stream;
-  uint32_t count;   /* local: words taken */
-};
-
-static expr_id draw_word(struct kb *kb, const struct draws *d) {
-  expr_id words[4], four = kb_int(kb, 4), number = kb_now(kb, kb_get(kb, d->count)), which = kb_mod(kb, number, four);
-  philox_block(kb, &d->stream, expr_cast(kb->k, DTYPE_UINT64, kb_div(kb, number, four)), words);
-  expr_id w = words[3];
-  for (int i = 2; i >= 0; i--)
-    w = kb_select(kb, kb_eq(kb, which, kb_int(kb, i)), words[i], w);
-  w = kb_now(kb, w);
-  kb_set(kb, d->count, kb_add(kb, number, kb_int(kb, 1)));
-  return w;
-}
-
-/* Uniform in [0, n): words below a bound are drawn again, so that every number is as likely; a power of two needs none. */
-static expr_id draw_below(struct kb *kb, const struct draws *d, expr_id n) {
-  expr_id count = kb_now(kb, expr_cast(kb->k, DTYPE_UINT32, n)), zero = expr_int(kb->k, DTYPE_UINT32, 0), one = expr_int(kb->k, DTYPE_UINT32, 1);
-  expr_id all = expr_int(kb->k, DTYPE_UINT32, UINT32_MAX), less = expr_binary(kb->k, SCALAR_SUB, count, one);
-  expr_id power = kb_eq(kb, expr_binary(kb->k, SCALAR_AND, count, less), zero);
-  expr_id skewed = expr_binary(kb->k, SCALAR_ADD, expr_binary(kb->k, SCALAR_REM, all, count), one);
-  expr_id bound = kb_now(kb, kb_select(kb, power, zero, skewed));
-  uint32_t word = kb_local(kb, draw_word(kb, d));
-  kb_while(kb, kb_lt(kb, kb_get(kb, word), bound));
-  kb_set(kb, word, draw_word(kb, d));
-  kb_close(kb, 1);
-  return kb_now(kb, expr_cast(kb->k, DTYPE_INT64, expr_binary(kb->k, SCALAR_REM, kb_get(kb, word), count)));
-}
-
 /* ---- rectangles of whole pixels ---- */
 
 struct rectangle {
@@ -154,7 +122,7 @@ static struct element common_area(struct kb *kb, const struct rectangle *a, cons
 /* What is sampled, as expressions and locals of the kernel. */
 struct sampling {
   const struct sample *s;
-  struct draws draws;
+  struct word_stream *words;
   expr_id height, width;
   struct element covered;
   uint32_t edge[4], done; /* locals: the crop, and whether it is good */
@@ -206,7 +174,7 @@ static expr_id tallest(struct kb *kb, const struct sampling *p, struct element m
 static void attempt(struct kb *kb, const struct sampling *p) {
   const struct sample *s = p->s;
   expr_id one = kb_int(kb, 1), zero = kb_int(kb, 0);
-  struct element u = real_element(philox_uniform(kb, DTYPE_FLOAT, draw_word(kb, &p->draws), NO_EXPR));
+  struct element u = real_element(words_float(p->words));
   struct element range = e_num(kb, (double)((float)s->aspect[1] - (float)s->aspect[0]));
   struct element aspect = e_now(kb, e_add(kb, e_mul(kb, u, range), e_num(kb, s->aspect[0])));
   struct element width = to_float(kb, p->width), height = to_float(kb, p->height);
@@ -217,7 +185,7 @@ static void attempt(struct kb *kb, const struct sampling *p) {
   uint32_t h = kb_local(kb, rounded(kb, f_unary(&kb->f, SCALAR_SQRT, e_div(kb, least, aspect))));
   expr_id top = tallest(kb, p, most, aspect);
   kb_if(kb, kb_lt(kb, kb_get(kb, h), top));
-  expr_id more = draw_below(kb, &p->draws, kb_add(kb, kb_sub(kb, top, kb_get(kb, h)), one));
+  expr_id more = words_below(p->words, kb_add(kb, kb_sub(kb, top, kb_get(kb, h)), one), false);
   kb_set(kb, h, kb_add(kb, kb_get(kb, h), more));
   kb_else(kb);
   kb_set(kb, h, top);
@@ -240,7 +208,7 @@ static void attempt(struct kb *kb, const struct sampling *p) {
   for (int i = 0; i < 2; i++) {
     expr_id room = kb_sub(kb, i ? p->width : p->height, i ? wide : high);
     kb_if(kb, kb_lt(kb, zero, room));
-    kb_set(kb, at[i], draw_below(kb, &p->draws, room));
+    kb_set(kb, at[i], words_below(p->words, room, false));
     kb_close(kb, 1);
   }
   expr_id y = kb_now(kb, kb_get(kb, at[0])), x = kb_now(kb, kb_get(kb, at[1]));
@@ -282,8 +250,8 @@ status build_sample_distorted_bounding_box(struct op_call *c) {
   expr_id zero = kb_int(&kb, 0), one = kb_int(&kb, 1);
   p.height = kb_now(&kb, kb_index(&kb, kb_load(&kb, size, &zero)));
   p.width = kb_now(&kb, kb_index(&kb, kb_load(&kb, size, &one)));
-  p.draws.stream = random_load(&kb, &s.source, &state);
-  p.draws.count = kb_local(&kb, zero);
+  struct word_stream words = words_begin(&kb, random_load(&kb, &s.source, &state));
+  p.words = &words;
   for (int i = 0; i < 4; i++)
     p.edge[i] = kb_local(&kb, i < 2 ? zero : i == 2 ? p.height : p.width);
   p.done = kb_local(&kb, expr_int(kb.k, DTYPE_BOOL, 0));

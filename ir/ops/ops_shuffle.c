@@ -9,16 +9,6 @@
 
 static expr_id u64_of(struct kb *kb, expr_id e) { return expr_cast(kb->k, DTYPE_UINT64, e); }
 
-/* words[number % 4]: number counts the words of the stream */
-static expr_id stream_word(struct kb *kb, const struct philox *p, expr_id number) {
-  expr_id words[4], four = kb_int(kb, 4), which = kb_mod(kb, number, four);
-  philox_block(kb, p, u64_of(kb, kb_div(kb, number, four)), words);
-  expr_id w = words[3];
-  for (int i = 2; i >= 0; i--)
-    w = expr_select(kb->k, expr_binary(kb->k, SCALAR_EQ, which, kb_int(kb, i)), words[i], w);
-  return w;
-}
-
 /* Fisher and Yates: place i gets one of the places i .. n-1. Fewer than two rows draw nothing. */
 static status shuffle_order(struct op_call *c, const struct random_source *source, dim rows, dim elements, value_id *out) {
   struct kb kb;
@@ -33,7 +23,7 @@ static status shuffle_order(struct op_call *c, const struct random_source *sourc
   struct philox p = random_load(&kb, source, &state);
   i = kb_for(&kb, LOOP_SEQ, last);
   expr_id left = expr_cast(kb.k, DTYPE_UINT32, kb_sub(&kb, n, i));
-  expr_id step = expr_binary(kb.k, SCALAR_REM, stream_word(&kb, &p, i), left);
+  expr_id step = expr_binary(kb.k, SCALAR_REM, philox_word(&kb, &p, i), left);
   expr_id other = kb_get(&kb, kb_local(&kb, kb_add(&kb, i, expr_cast(kb.k, DTYPE_INT64, step))));
   expr_id here = kb_get(&kb, kb_local(&kb, kb_load(&kb, o, &i).re)), there = kb_get(&kb, kb_local(&kb, kb_load(&kb, o, &other).re));
   kb_store(&kb, o, &i, real_element(there));

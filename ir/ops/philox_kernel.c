@@ -40,6 +40,15 @@ void philox_block(struct kb *kb, const struct philox *p, expr_id skip, expr_id o
     out[i] = x[i];
 }
 
+expr_id philox_word(struct kb *kb, const struct philox *p, expr_id number) {
+  expr_id words[4], four = kb_int(kb, 4), which = kb_mod(kb, number, four);
+  philox_block(kb, p, expr_cast(kb->k, DTYPE_UINT64, kb_div(kb, number, four)), words);
+  expr_id w = words[3];
+  for (int i = 2; i >= 0; i--)
+    w = expr_select(kb->k, bin(kb, SCALAR_EQ, which, kb_int(kb, i)), words[i], w);
+  return w;
+}
+
 /* mantissa bits below the exponent of 1.0, minus 1 */
 static expr_id fraction(struct kb *kb, enum dtype dtype, enum dtype bits_dtype, expr_id word, int64_t mask, int64_t one) {
   expr_id bits = bin(kb, SCALAR_OR, bin(kb, SCALAR_AND, word, expr_int(kb->k, bits_dtype, mask)), expr_int(kb->k, bits_dtype, one));

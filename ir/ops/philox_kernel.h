@@ -12,6 +12,8 @@ struct philox {
 
 /* The block `skip` (u64) further on: four u32 words. */
 void philox_block(struct kb *kb, const struct philox *p, expr_id skip, expr_id out[4]);
+/* Word number `number` (i64) of the stream: the blocks' words in order. */
+expr_id philox_word(struct kb *kb, const struct philox *p, expr_id number);
 expr_id philox_join(struct kb *kb, expr_id low, expr_id high); /* two u32 words as a u64 */
 
 /* [0,1) of half, bfloat16, float (one word) and double (two words). */

@@ -48,12 +48,7 @@ struct word_stream words_begin(struct kb *kb, struct philox p) { return (struct 
 
 expr_id words_next(struct word_stream *s) {
   struct kb *kb = s->kb;
-  expr_id words[4], number = now(kb, kb_get(kb, s->next)), four = kb_int(kb, 4), which = kb_mod(kb, number, four);
-  philox_block(kb, &s->philox, u64_of(kb, kb_div(kb, number, four)), words);
-  expr_id w = words[3];
-  for (int i = 2; i >= 0; i--)
-    w = expr_select(kb->k, bin(kb, SCALAR_EQ, which, kb_int(kb, i)), words[i], w);
-  w = now(kb, w);
+  expr_id number = now(kb, kb_get(kb, s->next)), w = now(kb, philox_word(kb, &s->philox, number));
   kb_set(kb, s->next, kb_add(kb, number, kb_int(kb, 1)));
   return w;
 }
