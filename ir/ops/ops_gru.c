@@ -1,8 +1,7 @@
 /* ops_gru.c: a GRU cell (Cho et al. 2014) and its gradient. The reset and update gates are the columns of one matrix. */
 #include <string.h>
 
-#include "ir/ops/accumulate.h"
-#include "ir/ops/arrange.h"
+#include "ir/ops/cell.h"
 
 struct gru {
   dim batch, input, cell, both, rows;  /* both: columns of the two gates; rows: of x and h together */
@@ -10,15 +9,6 @@ struct gru {
   value_id in[6];                      /* x, h_prev, w_ru, w_c, b_ru, b_c */
 };
 enum { X, H_PREV, W_RU, W_C, B_RU, B_C };
-
-static status expect(struct op_call *c, value_id v, const char *name, int rank, const dim *dims) {
-  struct flow_value x = *op_value(c, v);
-  if (x.rank != rank)
-    return fail(INVALID_ARGUMENT, "Rank of %s must be %d, got %d", name, rank, x.rank);
-  for (int i = 0; i < rank; i++)
-    TRY(op_equal_dims(c, x.dims[i], dims[i], arena_printf(c->lw->arena, "%s: dimension %d", name, i)));
-  return OK;
-}
 
 static status gru_begin(struct op_call *c, struct gru *g) {
   for (uint32_t i = 0; i < 6; i++)
@@ -34,25 +24,13 @@ static status gru_begin(struct op_call *c, struct gru *g) {
   g->dtype = x.dtype;
   g->sum = sum_dtype(x.dtype);
   dim state[2] = {g->batch, g->cell}, w_ru[2] = {g->rows, g->both}, w_c[2] = {g->rows, g->cell};
-  TRY(expect(c, g->in[H_PREV], "h_prev", 2, state));
-  TRY(expect(c, g->in[W_RU], "w_ru", 2, w_ru));
-  TRY(expect(c, g->in[W_C], "w_c", 2, w_c));
-  TRY(expect(c, g->in[B_RU], "b_ru", 1, &g->both));
-  return expect(c, g->in[B_C], "b_c", 1, &g->cell);
+  TRY(expect_shape(c, g->in[H_PREV], "h_prev", 2, state));
+  TRY(expect_shape(c, g->in[W_RU], "w_ru", 2, w_ru));
+  TRY(expect_shape(c, g->in[W_C], "w_c", 2, w_c));
+  TRY(expect_shape(c, g->in[B_RU], "b_ru", 1, &g->both));
+  return expect_shape(c, g->in[B_C], "b_c", 1, &g->cell);
 }
 
-static struct element add(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_ADD, a, b); }
-static struct element sub(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_SUB, a, b); }
-static struct element mul(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_MUL, a, b); }
-static struct element one_minus(struct kb *kb, struct element a) { return sub(kb, f_const(&kb->f, 1), a); }
-static struct element load2(struct kb *kb, uint32_t buffer, expr_id i, expr_id j) {
-  expr_id at[2] = {i, j};
-  return kb_load(kb, buffer, at);
-}
-static void store2(struct kb *kb, uint32_t buffer, expr_id i, expr_id j, struct element e) {
-  expr_id at[2] = {i, j};
-  kb_store(kb, buffer, at, f_cast(&kb->f, kb->k->buffers.items[buffer].dtype, e));
-}
 static struct element load_sum(struct kb *kb, const struct gru *g, uint32_t buffer, expr_id i, expr_id j) {
   return f_cast(&kb->f, g->sum, load2(kb, buffer, i, j));
 }
@@ -63,16 +41,16 @@ static struct element gate(struct kb *kb, const struct gru *g, int w, int b, uin
   uint32_t x = kb_in(kb, g->in[X]), h = kb_in(kb, g->in[H_PREV]), weights = kb_in(kb, g->in[w]);
   struct accumulator acc = acc_zero(kb, g->sum);
   expr_id k = kb_for_dim(kb, LOOP_RED, g->input);
-  acc_add(kb, &acc, mul(kb, load_sum(kb, g, x, row, k), load_sum(kb, g, weights, k, j)));
+  acc_add(kb, &acc, e_mul(kb, load_sum(kb, g, x, row, k), load_sum(kb, g, weights, k, j)));
   kb_close(kb, 1);
   k = kb_for_dim(kb, LOOP_RED, g->cell);
   struct element e = load2(kb, h, row, k);
   if (reset != NO_BUFFER)
-    e = mul(kb, e, load2(kb, reset, row, k));
+    e = e_mul(kb, e, load2(kb, reset, row, k));
   expr_id from = kb_add(kb, kb_dim(kb, g->input), k);
-  acc_add(kb, &acc, mul(kb, f_cast(&kb->f, g->sum, e), load_sum(kb, g, weights, from, j)));
+  acc_add(kb, &acc, e_mul(kb, f_cast(&kb->f, g->sum, e), load_sum(kb, g, weights, from, j)));
   kb_close(kb, 1);
-  return add(kb, f_cast(&kb->f, g->dtype, acc_get(kb, &acc)), kb_load(kb, kb_in(kb, g->in[b]), &j));
+  return e_add(kb, f_cast(&kb->f, g->dtype, acc_get(kb, &acc)), kb_load(kb, kb_in(kb, g->in[b]), &j));
 }
 
 /* r, u, c, h */
@@ -98,10 +76,10 @@ status build_gru(struct op_call *c) {
   b = kb_for_dim(&kb, LOOP_PAR, g.batch);
   j = kb_for_dim(&kb, LOOP_PAR, g.cell);
   struct element candidate = f_unary(&kb.f, SCALAR_TANH, gate(&kb, &g, W_C, B_C, out[0], b, j));
-  candidate = real_element(kb_get(&kb, kb_local(&kb, candidate.re)));
+  candidate = e_now(&kb, candidate);
   store2(&kb, out[2], b, j, candidate);
-  struct element away = sub(&kb, load2(&kb, kb_in(&kb, g.in[H_PREV]), b, j), candidate);
-  store2(&kb, out[3], b, j, add(&kb, mul(&kb, load2(&kb, out[1], b, j), away), candidate));
+  struct element away = e_sub(&kb, load2(&kb, kb_in(&kb, g.in[H_PREV]), b, j), candidate);
+  store2(&kb, out[3], b, j, e_add(&kb, e_mul(&kb, load2(&kb, out[1], b, j), away), candidate));
   kb_close(&kb, 2);
   for (uint32_t i = 0; i < 4; i++)
     op_set_output(c, i, kb_value(&kb, out[i]));
@@ -112,7 +90,7 @@ status build_gru(struct op_call *c) {
 static struct element back_through(struct kb *kb, const struct gru *g, uint32_t d, int w, dim columns, expr_id row, expr_id k) {
   struct accumulator acc = acc_zero(kb, g->sum);
   expr_id j = kb_for_dim(kb, LOOP_RED, columns);
-  acc_add(kb, &acc, mul(kb, load_sum(kb, g, d, row, j), load_sum(kb, g, kb_in(kb, g->in[w]), k, j)));
+  acc_add(kb, &acc, e_mul(kb, load_sum(kb, g, d, row, j), load_sum(kb, g, kb_in(kb, g->in[w]), k, j)));
   kb_close(kb, 1);
   return f_cast(&kb->f, g->dtype, acc_get(kb, &acc));
 }
@@ -126,7 +104,7 @@ status build_gru_grad(struct op_call *c) {
   dim state[2] = {g.batch, g.cell}, x[2] = {g.batch, g.input}, both[2] = {g.batch, g.both};
   for (uint32_t i = 0; i < 4; i++) {
     TRY(op_input(c, 6 + i, &saved[i]));
-    TRY(expect(c, saved[i], names[i], 2, state));
+    TRY(expect_shape(c, saved[i], names[i], 2, state));
   }
   struct kb kb;
   kb_begin(&kb, c, g.dtype);
@@ -139,28 +117,28 @@ status build_gru_grad(struct op_call *c) {
            dru = kb_out(&kb, g.dtype, 2, both), dhr = kb_scratch(&kb, g.dtype, 2, state);
   expr_id b = kb_for_dim(&kb, LOOP_PAR, g.batch), j = kb_for_dim(&kb, LOOP_PAR, g.cell), cell = kb_dim(&kb, g.cell), inputs = kb_dim(&kb, g.input);
   struct element u = load2(&kb, s[1], b, j), candidate = load2(&kb, s[2], b, j), d = load2(&kb, s[3], b, j), old = load2(&kb, h, b, j);
-  store2(&kb, dc, b, j, mul(&kb, mul(&kb, d, one_minus(&kb, u)), one_minus(&kb, mul(&kb, candidate, candidate))));
-  struct element du = mul(&kb, mul(&kb, mul(&kb, d, sub(&kb, old, candidate)), u), one_minus(&kb, u));
+  store2(&kb, dc, b, j, e_mul(&kb, e_mul(&kb, d, one_minus(&kb, u)), one_minus(&kb, e_mul(&kb, candidate, candidate))));
+  struct element du = e_mul(&kb, e_mul(&kb, e_mul(&kb, d, e_sub(&kb, old, candidate)), u), one_minus(&kb, u));
   store2(&kb, dru, b, kb_add(&kb, cell, j), du);
   kb_close(&kb, 2);
   b = kb_for_dim(&kb, LOOP_PAR, g.batch);
   j = kb_for_dim(&kb, LOOP_PAR, g.cell);
   struct element product = back_through(&kb, &g, dc, W_C, g.cell, b, kb_add(&kb, inputs, j));
-  product = real_element(kb_get(&kb, kb_local(&kb, product.re)));
+  product = e_now(&kb, product);
   struct element r = load2(&kb, s[0], b, j);
   store2(&kb, dhr, b, j, product);
-  store2(&kb, dru, b, j, mul(&kb, mul(&kb, mul(&kb, product, load2(&kb, h, b, j)), r), one_minus(&kb, r)));
+  store2(&kb, dru, b, j, e_mul(&kb, e_mul(&kb, e_mul(&kb, product, load2(&kb, h, b, j)), r), one_minus(&kb, r)));
   kb_close(&kb, 2);
   b = kb_for_dim(&kb, LOOP_PAR, g.batch);
   j = kb_for_dim(&kb, LOOP_PAR, g.input);
   struct element first = back_through(&kb, &g, dru, W_RU, g.both, b, j);
-  store2(&kb, dx, b, j, add(&kb, first, back_through(&kb, &g, dc, W_C, g.cell, b, j)));
+  store2(&kb, dx, b, j, e_add(&kb, first, back_through(&kb, &g, dc, W_C, g.cell, b, j)));
   kb_close(&kb, 2);
   b = kb_for_dim(&kb, LOOP_PAR, g.batch);
   j = kb_for_dim(&kb, LOOP_PAR, g.cell);
   first = back_through(&kb, &g, dru, W_RU, g.both, b, kb_add(&kb, inputs, j));
-  struct element direct = mul(&kb, load2(&kb, s[3], b, j), load2(&kb, s[1], b, j));
-  store2(&kb, dh, b, j, add(&kb, add(&kb, first, mul(&kb, load2(&kb, dhr, b, j), load2(&kb, s[0], b, j))), direct));
+  struct element direct = e_mul(&kb, load2(&kb, s[3], b, j), load2(&kb, s[1], b, j));
+  store2(&kb, dh, b, j, e_add(&kb, e_add(&kb, first, e_mul(&kb, load2(&kb, dhr, b, j), load2(&kb, s[0], b, j))), direct));
   kb_close(&kb, 2);
   const uint32_t out[4] = {dx, dh, dc, dru};
   for (uint32_t i = 0; i < 4; i++)

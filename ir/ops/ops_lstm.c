@@ -2,8 +2,7 @@
  * and their gradients. The four gates are the columns of one matrix: input, then cell and forget (or forget and cell), output. */
 #include <string.h>
 
-#include "ir/ops/accumulate.h"
-#include "ir/ops/arrange.h"
+#include "ir/ops/cell.h"
 
 enum gate { GATE_INPUT, GATE_CELL, GATE_FORGET, GATE_OUTPUT };
 enum { WCI, WCF, WCO };
@@ -16,15 +15,6 @@ struct lstm {
   enum dtype dtype, sum;
   value_id limit, x, cs_prev, h_prev, w, peep[3], bias; /* limit: steps that count */
 };
-
-static status expect(struct op_call *c, value_id v, const char *name, int rank, const dim *dims) {
-  struct flow_value x = *op_value(c, v);
-  if (x.rank != rank)
-    return fail(INVALID_ARGUMENT, "%s must be rank %d but is rank %d", name, rank, x.rank);
-  for (int i = 0; i < rank; i++)
-    TRY(op_equal_dims(c, x.dims[i], dims[i], arena_printf(c->lw->arena, "%s: dimension %d", name, i)));
-  return OK;
-}
 
 /* Inputs [seq_len_max], x, cs_prev, h_prev, w, wci, wcf, wco, b; *next: the number of the input behind them. */
 static status lstm_begin(struct op_call *c, struct lstm *l, uint32_t *next) {
@@ -53,36 +43,23 @@ static status lstm_begin(struct op_call *c, struct lstm *l, uint32_t *next) {
   l->dtype = x.dtype;
   l->sum = sum_dtype(x.dtype);
   dim state[2] = {l->batch, l->cell}, weights[2] = {op_add(c, l->input, l->cell), l->gates};
-  TRY(expect(c, l->cs_prev, "cs_prev", 2, state));
-  TRY(expect(c, l->h_prev, "h_prev", 2, state));
-  TRY(expect(c, l->w, "w", 2, weights));
+  TRY(expect_shape(c, l->cs_prev, "cs_prev", 2, state));
+  TRY(expect_shape(c, l->h_prev, "h_prev", 2, state));
+  TRY(expect_shape(c, l->w, "w", 2, weights));
   static const char *const names[3] = {"wci", "wcf", "wco"};
   for (int k = 0; k < 3; k++)
-    TRY(expect(c, l->peep[k], names[k], 1, &l->cell));
-  return expect(c, l->bias, "b", 1, &l->gates);
+    TRY(expect_shape(c, l->peep[k], names[k], 1, &l->cell));
+  return expect_shape(c, l->bias, "b", 1, &l->gates);
 }
 
 /* ---- expressions ---- */
 
-static struct element add(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_ADD, a, b); }
-static struct element sub(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_SUB, a, b); }
-static struct element mul(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_MUL, a, b); }
-static struct element one_minus(struct kb *kb, struct element a) { return sub(kb, f_const(&kb->f, 1), a); }
-static struct element now(struct kb *kb, struct element e) { return real_element(kb_get(kb, kb_local(kb, e.re))); }
 
 static expr_id gate_column(struct kb *kb, const struct lstm *l, enum gate gate, expr_id cell) {
   int place = gate;
   if (l->forget_first && (gate == GATE_CELL || gate == GATE_FORGET))
     place = gate == GATE_CELL ? GATE_FORGET : GATE_CELL;
   return kb_add(kb, kb_mul(kb, kb_dim(kb, l->cell), kb_int(kb, place)), cell);
-}
-static struct element load2(struct kb *kb, uint32_t buffer, expr_id i, expr_id j) {
-  expr_id at[2] = {i, j};
-  return kb_load(kb, buffer, at);
-}
-static void store2(struct kb *kb, uint32_t buffer, expr_id i, expr_id j, struct element e) {
-  expr_id at[2] = {i, j};
-  store_as(kb, buffer, at, e);
 }
 /* An element of what may have a time in front. */
 static struct element load_at(struct kb *kb, const struct lstm *l, uint32_t buffer, expr_id t, expr_id i, expr_id j) {
@@ -94,7 +71,7 @@ static void store_at(struct kb *kb, const struct lstm *l, uint32_t buffer, expr_
   store_as(kb, buffer, l->timed ? at : &at[1], e);
 }
 static struct element peeped(struct kb *kb, const struct lstm *l, struct element gate, struct element state, int which, expr_id cell) {
-  return l->peephole ? add(kb, gate, mul(kb, state, kb_load(kb, kb_in(kb, l->peep[which]), &cell))) : gate;
+  return l->peephole ? e_add(kb, gate, e_mul(kb, state, kb_load(kb, kb_in(kb, l->peep[which]), &cell))) : gate;
 }
 
 /* ---- forward ---- */
@@ -109,13 +86,13 @@ static void all_gates(struct kb *kb, const struct lstm *l, const struct lstm_buf
   struct accumulator acc = acc_zero(kb, l->sum);
   expr_id k = kb_for_dim(kb, LOOP_RED, l->input);
   struct element e = f_cast(&kb->f, l->sum, load_at(kb, l, u->x, t, b, k));
-  acc_add(kb, &acc, mul(kb, e, f_cast(&kb->f, l->sum, load2(kb, u->w, k, j))));
+  acc_add(kb, &acc, e_mul(kb, e, f_cast(&kb->f, l->sum, load2(kb, u->w, k, j))));
   kb_close(kb, 1);
   k = kb_for_dim(kb, LOOP_RED, l->cell);
   e = f_cast(&kb->f, l->sum, load2(kb, u->hidden, b, k));
-  acc_add(kb, &acc, mul(kb, e, f_cast(&kb->f, l->sum, load2(kb, u->w, kb_add(kb, kb_dim(kb, l->input), k), j))));
+  acc_add(kb, &acc, e_mul(kb, e, f_cast(&kb->f, l->sum, load2(kb, u->w, kb_add(kb, kb_dim(kb, l->input), k), j))));
   kb_close(kb, 1);
-  store2(kb, u->gates, b, j, add(kb, f_cast(&kb->f, l->dtype, acc_get(kb, &acc)), kb_load(kb, u->bias, &j)));
+  store2(kb, u->gates, b, j, e_add(kb, f_cast(&kb->f, l->dtype, acc_get(kb, &acc)), kb_load(kb, u->bias, &j)));
   kb_close(kb, 2);
 }
 
@@ -124,19 +101,19 @@ static void cell_step(struct kb *kb, const struct lstm *l, const struct lstm_buf
   const struct node *node = kb->c->node;
   double clip = node_attr_float(node, "cell_clip", 0), forget_bias = node_attr_float(node, "forget_bias", 0);
   expr_id b = kb_for_dim(kb, LOOP_PAR, l->batch), j = kb_for_dim(kb, LOOP_PAR, l->cell);
-  struct element old = now(kb, load2(kb, u->state, b, j)), out[SAVED_COUNT], gate[4];
+  struct element old = e_now(kb, load2(kb, u->state, b, j)), out[SAVED_COUNT], gate[4];
   for (int g = 0; g < 4; g++)
     gate[g] = load2(kb, u->gates, b, gate_column(kb, l, (enum gate)g, j));
-  out[SAVED_I] = now(kb, f_sigmoid(f, peeped(kb, l, gate[GATE_INPUT], old, WCI, j)));
-  out[SAVED_CI] = now(kb, f_unary(f, SCALAR_TANH, gate[GATE_CELL]));
-  out[SAVED_F] = now(kb, f_sigmoid(f, peeped(kb, l, add(kb, gate[GATE_FORGET], f_const(f, forget_bias)), old, WCF, j)));
-  struct element cs = add(kb, mul(kb, out[SAVED_I], out[SAVED_CI]), mul(kb, out[SAVED_F], old));
+  out[SAVED_I] = e_now(kb, f_sigmoid(f, peeped(kb, l, gate[GATE_INPUT], old, WCI, j)));
+  out[SAVED_CI] = e_now(kb, f_unary(f, SCALAR_TANH, gate[GATE_CELL]));
+  out[SAVED_F] = e_now(kb, f_sigmoid(f, peeped(kb, l, e_add(kb, gate[GATE_FORGET], f_const(f, forget_bias)), old, WCF, j)));
+  struct element cs = e_add(kb, e_mul(kb, out[SAVED_I], out[SAVED_CI]), e_mul(kb, out[SAVED_F], old));
   if (clip > 0)
     cs = f_binary(f, SCALAR_MIN, f_binary(f, SCALAR_MAX, cs, f_const(f, -clip)), f_const(f, clip));
-  out[SAVED_CS] = now(kb, cs);
-  out[SAVED_CO] = now(kb, f_unary(f, SCALAR_TANH, out[SAVED_CS]));
-  out[SAVED_O] = now(kb, f_sigmoid(f, peeped(kb, l, gate[GATE_OUTPUT], out[SAVED_CS], WCO, j)));
-  out[SAVED_H] = mul(kb, out[SAVED_O], out[SAVED_CO]);
+  out[SAVED_CS] = e_now(kb, cs);
+  out[SAVED_CO] = e_now(kb, f_unary(f, SCALAR_TANH, out[SAVED_CS]));
+  out[SAVED_O] = e_now(kb, f_sigmoid(f, peeped(kb, l, gate[GATE_OUTPUT], out[SAVED_CS], WCO, j)));
+  out[SAVED_H] = e_mul(kb, out[SAVED_O], out[SAVED_CO]);
   for (int i = 0; i < SAVED_COUNT; i++)
     store_at(kb, l, u->out[i], t, b, j, out[i]);
   if (l->timed) {
@@ -228,19 +205,19 @@ static void gate_gradients(struct kb *kb, const struct lstm *l, const struct lst
   for (int i = 0; i < SAVED_H; i++)
     s[i] = load_at(kb, l, g->saved[i], t, b, j);
   if (l->timed) {
-    dh = now(kb, add(kb, load2(kb, g->h_prev_grad, b, j), dh));
-    dc = now(kb, add(kb, load2(kb, g->cs_prev_grad, b, j), dc));
+    dh = e_now(kb, e_add(kb, load2(kb, g->h_prev_grad, b, j), dh));
+    dc = e_now(kb, e_add(kb, load2(kb, g->cs_prev_grad, b, j), dc));
   }
   struct element co = s[SAVED_CO], ci = s[SAVED_CI], old = before(kb, l, g->cs_prev, g->saved[SAVED_CS], t, b, j);
-  d[GATE_OUTPUT] = now(kb, mul(kb, mul(kb, mul(kb, s[SAVED_O], one_minus(kb, s[SAVED_O])), dh), co));
-  struct element dcs = add(kb, mul(kb, mul(kb, one_minus(kb, mul(kb, co, co)), dh), s[SAVED_O]), dc);
-  dcs = now(kb, peeped(kb, l, dcs, d[GATE_OUTPUT], WCO, j));
-  d[GATE_CELL] = mul(kb, mul(kb, one_minus(kb, mul(kb, ci, ci)), dcs), s[SAVED_I]);
-  d[GATE_FORGET] = now(kb, mul(kb, mul(kb, mul(kb, s[SAVED_F], one_minus(kb, s[SAVED_F])), dcs), old));
-  d[GATE_INPUT] = now(kb, mul(kb, mul(kb, mul(kb, s[SAVED_I], one_minus(kb, s[SAVED_I])), dcs), ci));
+  d[GATE_OUTPUT] = e_now(kb, e_mul(kb, e_mul(kb, e_mul(kb, s[SAVED_O], one_minus(kb, s[SAVED_O])), dh), co));
+  struct element dcs = e_add(kb, e_mul(kb, e_mul(kb, one_minus(kb, e_mul(kb, co, co)), dh), s[SAVED_O]), dc);
+  dcs = e_now(kb, peeped(kb, l, dcs, d[GATE_OUTPUT], WCO, j));
+  d[GATE_CELL] = e_mul(kb, e_mul(kb, one_minus(kb, e_mul(kb, ci, ci)), dcs), s[SAVED_I]);
+  d[GATE_FORGET] = e_now(kb, e_mul(kb, e_mul(kb, e_mul(kb, s[SAVED_F], one_minus(kb, s[SAVED_F])), dcs), old));
+  d[GATE_INPUT] = e_now(kb, e_mul(kb, e_mul(kb, e_mul(kb, s[SAVED_I], one_minus(kb, s[SAVED_I])), dcs), ci));
   for (int i = 0; i < 4; i++)
     store2(kb, g->dgates, b, gate_column(kb, l, (enum gate)i, j), d[i]);
-  struct element back = peeped(kb, l, mul(kb, dcs, s[SAVED_F]), d[GATE_INPUT], WCI, j);
+  struct element back = peeped(kb, l, e_mul(kb, dcs, s[SAVED_F]), d[GATE_INPUT], WCI, j);
   store2(kb, g->cs_prev_grad, b, j, peeped(kb, l, back, d[GATE_FORGET], WCF, j));
   kb_close(kb, 2);
 }
@@ -248,7 +225,7 @@ static void gate_gradients(struct kb *kb, const struct lstm *l, const struct lst
 /* Adds to what was there, in a sequence. */
 static void accumulate1(struct kb *kb, const struct lstm *l, uint32_t buffer, expr_id j, const struct accumulator *acc) {
   struct element e = f_cast(&kb->f, l->dtype, acc_get(kb, acc));
-  kb_store(kb, buffer, &j, l->timed ? add(kb, kb_load(kb, buffer, &j), e) : e);
+  kb_store(kb, buffer, &j, l->timed ? e_add(kb, kb_load(kb, buffer, &j), e) : e);
 }
 
 static void peephole_gradients(struct kb *kb, const struct lstm *l, const struct lstm_grad *g, expr_id t) {
@@ -261,7 +238,7 @@ static void peephole_gradients(struct kb *kb, const struct lstm *l, const struct
   struct element old = before(kb, l, g->cs_prev, g->saved[SAVED_CS], t, b, j);
   for (int i = 0; i < 3; i++) {
     struct element state = i == WCO ? load_at(kb, l, g->saved[SAVED_CS], t, b, j) : old;
-    acc_add(kb, &acc[i], f_cast(&kb->f, l->sum, mul(kb, load2(kb, g->dgates, b, gate_column(kb, l, gates[i], j)), state)));
+    acc_add(kb, &acc[i], f_cast(&kb->f, l->sum, e_mul(kb, load2(kb, g->dgates, b, gate_column(kb, l, gates[i], j)), state)));
   }
   kb_close(kb, 1);
   for (int i = 0; i < 3; i++)
@@ -282,7 +259,7 @@ static void product_gradients(struct kb *kb, const struct lstm *l, const struct 
     struct accumulator acc = acc_zero(kb, l->sum);
     expr_id j = kb_for_dim(kb, LOOP_RED, l->gates);
     struct element d = f_cast(&kb->f, l->sum, load2(kb, g->dgates, b, j));
-    acc_add(kb, &acc, mul(kb, d, f_cast(&kb->f, l->sum, load2(kb, g->w, weight_row(kb, l, hidden, k), j))));
+    acc_add(kb, &acc, e_mul(kb, d, f_cast(&kb->f, l->sum, load2(kb, g->w, weight_row(kb, l, hidden, k), j))));
     kb_close(kb, 1);
     if (hidden)
       store2(kb, g->h_prev_grad, b, k, acc_get(kb, &acc));
@@ -294,10 +271,10 @@ static void product_gradients(struct kb *kb, const struct lstm *l, const struct 
     acc = acc_zero(kb, l->sum);
     b = kb_for_dim(kb, LOOP_RED, l->batch);
     struct element e = hidden ? before(kb, l, g->h_prev, g->saved[SAVED_H], t, b, k) : load_at(kb, l, g->x, t, b, k);
-    acc_add(kb, &acc, mul(kb, f_cast(&kb->f, l->sum, e), f_cast(&kb->f, l->sum, load2(kb, g->dgates, b, j))));
+    acc_add(kb, &acc, e_mul(kb, f_cast(&kb->f, l->sum, e), f_cast(&kb->f, l->sum, load2(kb, g->dgates, b, j))));
     kb_close(kb, 1);
     expr_id row = weight_row(kb, l, hidden, k);
-    store2(kb, g->w_grad, row, j, add(kb, load2(kb, g->w_grad, row, j), f_cast(&kb->f, l->dtype, acc_get(kb, &acc))));
+    store2(kb, g->w_grad, row, j, e_add(kb, load2(kb, g->w_grad, row, j), f_cast(&kb->f, l->dtype, acc_get(kb, &acc))));
     kb_close(kb, 2);
   }
   expr_id j = kb_for_dim(kb, LOOP_PAR, l->gates);
@@ -309,20 +286,20 @@ static void product_gradients(struct kb *kb, const struct lstm *l, const struct 
   kb_close(kb, 1);
 }
 
-/* Inputs behind the cell's: i, cs, f, o, ci, co, [h], cs_grad, h_grad. */
-static status saved_inputs(struct op_call *c, struct kb *kb, const struct lstm *l, uint32_t next, struct lstm_grad *g) {
+/* Starts the kernel. Inputs behind the cell's: i, cs, f, o, ci, co, [h], cs_grad, h_grad. */
+static status lstm_grad_begin(struct op_call *c, struct lstm *l, struct lstm_grad *g, struct kb *kb) {
   static const char *const names[] = {"i", "cs", "f", "o", "ci", "co", "h"};
+  uint32_t next;
+  *g = (struct lstm_grad){0};
+  TRY(lstm_begin(c, l, &next));
+  kb_begin(kb, c, l->dtype);
+  int saved = l->timed ? SAVED_COUNT : SAVED_H;
   dim dims[3] = {l->time, l->batch, l->cell};
-  value_id v;
-  for (int i = 0; i < (l->timed ? SAVED_COUNT : SAVED_H) + 2; i++) {
-    bool saved = i < (l->timed ? SAVED_COUNT : SAVED_H);
+  for (int i = 0; i < saved + 2; i++) {
+    value_id v;
     TRY(op_input(c, next++, &v));
-    TRY(expect(c, v, saved ? names[i] : "a gradient of cs or h", 2 + l->timed, l->timed ? dims : &dims[1]));
-    uint32_t b = kb_in(kb, v);
-    if (saved)
-      g->saved[i] = b;
-    else
-      *(i == (l->timed ? SAVED_COUNT : SAVED_H) ? &g->cs_grad : &g->h_grad) = b;
+    TRY(expect_shape(c, v, i < saved ? names[i] : "a gradient of cs or h", 2 + l->timed, l->timed ? dims : &dims[1]));
+    *(i < saved ? &g->saved[i] : i == saved ? &g->cs_grad : &g->h_grad) = kb_in(kb, v);
   }
   g->x = kb_in(kb, l->x);
   g->w = kb_in(kb, l->w);
@@ -335,12 +312,9 @@ static status saved_inputs(struct op_call *c, struct kb *kb, const struct lstm *
 
 status build_lstm_cell_grad(struct op_call *c) {
   struct lstm l;
-  struct lstm_grad g = {0};
-  uint32_t next;
-  TRY(lstm_begin(c, &l, &next));
+  struct lstm_grad g;
   struct kb kb;
-  kb_begin(&kb, c, l.dtype);
-  TRY(saved_inputs(c, &kb, &l, next, &g));
+  TRY(lstm_grad_begin(c, &l, &g, &kb));
   dim state[2] = {l.batch, l.cell}, gates[2] = {l.batch, l.gates};
   g.cs_prev_grad = kb_out(&kb, l.dtype, 2, state);
   g.dgates = kb_out(&kb, l.dtype, 2, gates);
@@ -360,12 +334,9 @@ status build_lstm_cell_grad(struct op_call *c) {
 
 status build_lstm_grad(struct op_call *c) {
   struct lstm l;
-  struct lstm_grad g = {0};
-  uint32_t next;
-  TRY(lstm_begin(c, &l, &next));
+  struct lstm_grad g;
   struct kb kb;
-  kb_begin(&kb, c, l.dtype);
-  TRY(saved_inputs(c, &kb, &l, next, &g));
+  TRY(lstm_grad_begin(c, &l, &g, &kb));
   kb_in(&kb, l.limit);
   dim x[3] = {l.time, l.batch, l.input}, state[2] = {l.batch, l.cell}, w[2] = {op_add(c, l.input, l.cell), l.gates};
   dim gates[2] = {l.batch, l.gates};
