@@ -147,20 +147,21 @@ static status fixed_weights(struct op_call *c, struct sampler *s) {
     return fail(INVALID_ARGUMENT, given ? "Must only provide one of vocab_file and unigrams." : "Must provide either vocab_file or unigrams.");
   if (*file)
     return fail(UNIMPLEMENTED, "weights from a file (vocab_file)");
-  if (shards < 1 || shard < 0 || reserved < 0 || reserved > s->range * shards)
-    return fail(INVALID_ARGUMENT, "num_shards, shard and num_reserved_ids must not be negative, nor above the range");
+  if (shards < 1 || shard < 0 || reserved < 0)
+    return fail(INVALID_ARGUMENT, "num_shards must be positive, shard and num_reserved_ids not negative");
   size_t n = (size_t)s->range;
   struct arena *arena = c->lw->arena;
   float *weights = ARENA_ARRAY(arena, float, n), *kept = ARENA_ARRAY(arena, float, n), *probability = ARENA_ARRAY(arena, float, n);
   double *share = ARENA_ARRAY(arena, double, n);
-  int64_t *other = ARENA_ARRAY(arena, int64_t, n), word = 0, have = 0;
+  int64_t *other = ARENA_ARRAY(arena, int64_t, n), have = shard < reserved && shard < shards ? (reserved - 1 - shard) / shards + 1 : 0;
   int32_t *low = ARENA_ARRAY(arena, int32_t, n), *high = ARENA_ARRAY(arena, int32_t, n);
   float total = 0;
   double sum = 0;
-  for (; word < reserved; word++)
-    if (word % shards == shard && have < s->range)
-      weights[have++] = 0;
-  word = have;
+  if (have > s->range)
+    return fail(INVALID_ARGUMENT, "range is %lld must be equal to weights size, at least %lld", (long long)s->range, (long long)have);
+  for (int64_t i = 0; i < have; i++) /* reserved ids of this shard: never drawn */
+    weights[i] = 0;
+  int64_t word = have;
   for (uint32_t i = 0; i < given; i++, word++) {
     if (word % shards != shard)
       continue;

@@ -131,23 +131,42 @@ struct seeding {
   struct word_stream words;
 };
 
-/* The first is any; the others with a probability like their distance from the nearest centre, none twice. */
+#define DRAWS_MAX 1000 /* of points that are taken, in a row */
+
+static expr_id is_used(const struct seeding *s, uint32_t point) { return load1(s->kb, s->used, kb_get(s->kb, point)); }
+
+/* Another point than a drawn one that is taken: the first that is not. */
+static void avoid_used(const struct seeding *s, uint32_t point) {
+  struct kb *kb = s->kb;
+  kb_if(kb, is_used(s, point));
+  kb_set(kb, point, kb_int(kb, 0));
+  kb_while(kb, is_used(s, point));
+  kb_set(kb, point, kb_clamp(kb, kb_add(kb, kb_get(kb, point), kb_int(kb, 1)), kb_dim(kb, s->n)));
+  kb_close(kb, 2);
+}
+
+/* The first is any; the others with a probability like their distance from the nearest centre, none twice; any where all of them lie on
+ * centres, or are no numbers. There are more points than are taken. */
 static expr_id draw_point(struct seeding *s, expr_id first) {
   struct kb *kb = s->kb;
   expr_id n = kb_dim(kb, s->n), last = kb_sub(kb, n, kb_int(kb, 1));
-  uint32_t point = kb_local(kb, kb_int(kb, 0)), again = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 1));
+  expr_id total = now(kb, load1(kb, s->sums, last));
+  uint32_t point = kb_local(kb, kb_int(kb, 0)), again = kb_local(kb, bin(kb, SCALAR_LT, f32(kb, 0), total)), draws = kb_local(kb, kb_int(kb, 0));
   kb_if(kb, first);
   kb_set(kb, point, words_below(&s->words, n, true));
   kb_else(kb);
-  kb_while(kb, kb_get(kb, again));
-  expr_id wanted = now(kb, bin(kb, SCALAR_MUL, words_float(&s->words), load1(kb, s->sums, last)));
+  kb_while(kb, kb_and(kb, kb_get(kb, again), kb_lt(kb, kb_get(kb, draws), kb_int(kb, DRAWS_MAX))));
+  kb_set(kb, draws, kb_add(kb, kb_get(kb, draws), kb_int(kb, 1)));
+  expr_id wanted = now(kb, bin(kb, SCALAR_MUL, words_float(&s->words), total));
   kb_set(kb, point, kb_int(kb, 0));
   expr_id i = kb_for(kb, LOOP_SEQ, n), below = bin(kb, SCALAR_LE, load1(kb, s->sums, i), wanted);
   kb_set(kb, point, kb_add(kb, kb_get(kb, point), expr_cast(kb->k, DTYPE_INT64, below)));
   kb_close(kb, 1);
   kb_set(kb, point, kb_clamp(kb, kb_get(kb, point), n));
-  kb_set(kb, again, load1(kb, s->used, kb_get(kb, point)));
-  kb_close(kb, 2);
+  kb_set(kb, again, is_used(s, point));
+  kb_close(kb, 1);
+  avoid_used(s, point);
+  kb_close(kb, 1);
   return now(kb, kb_get(kb, point));
 }
 

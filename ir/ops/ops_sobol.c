@@ -123,8 +123,10 @@ status build_sobol_sample(struct op_call *c) {
     TRY(op_elements(c, in[1 - i], &element, &count));
     dims[i] = element[0];
   }
-  int64_t known = op_dim_value(c, dims[1]);
-  TRY(direction_table(c, known >= 0 ? known : DIMENSIONS, &table));
+  int64_t rows = op_dim_value(c, dims[1]);
+  if (rows < 1 || rows > DIMENSIONS) /* not known, or refused by the check */
+    rows = DIMENSIONS;
+  TRY(direction_table(c, rows, &table));
   struct kb kb;
   enum dtype dtype = op_output_dtype(c, 0);
   kb_begin(&kb, c, dtype);
@@ -134,7 +136,7 @@ status build_sobol_sample(struct op_call *c) {
   expr_id number = kb_get(&kb, kb_local(&kb, kb_add(&kb, kb_add(&kb, at[0], skip), one)));
   expr_id gray = kb_get(&kb, kb_local(&kb, expr_binary(kb.k, SCALAR_XOR, number, expr_binary(kb.k, SCALAR_SHR, number, one))));
   uint32_t sum = kb_local(&kb, kb_int(&kb, 0));
-  expr_id k = kb_for(&kb, LOOP_SEQ, kb_int(&kb, DIGITS)), place[2] = {kb_clamp(&kb, at[1], kb_int(&kb, known >= 0 ? known : DIMENSIONS)), k};
+  expr_id k = kb_for(&kb, LOOP_SEQ, kb_int(&kb, DIGITS)), place[2] = {kb_clamp(&kb, at[1], kb_int(&kb, rows)), k};
   expr_id bit = expr_binary(kb.k, SCALAR_AND, expr_binary(kb.k, SCALAR_SHR, gray, k), one), turned = kb_load(&kb, t, place).re;
   kb_set(&kb, sum, expr_binary(kb.k, SCALAR_XOR, kb_get(&kb, sum), kb_mul(&kb, bit, turned)));
   kb_close(&kb, 1);

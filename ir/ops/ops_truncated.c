@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ir/ops/accumulate.h"
+#include "ir/ops/arrange.h"
 #include "ir/ops/random_source.h"
 
 #define TRIES_MAX 1000
@@ -201,13 +201,29 @@ status build_stateless_truncated(struct op_call *c) {
 
 #define USUAL_BATCH 100 /* samples that are made together where the parameters are the same for all */
 
+static expr_id kb_length(struct kb *kb, uint32_t buffer) { return expr_dim(kb->k, kb->k->buffers.items[buffer].dims[0]); }
+
+/* Vectors have a parameter for each row, or one for all. Gives (a bool) whether all four are the same for all rows: bounds in a vector never
+ * count as that. */
+static expr_id row_parameters(struct kb *kb, const uint32_t parameters[4], expr_id rows, bool same_bounds) {
+  expr_id alike = expr_int(kb->k, DTYPE_BOOL, same_bounds);
+  for (int i = 0; i < 4; i++) {
+    if (kb->k->buffers.items[parameters[i]].rank == 0)
+      continue;
+    expr_id length = kb_length(kb, parameters[i]), single = kb_eq(kb, length, kb_int(kb, 1));
+    kb_check(kb, kb_or(kb, single, kb_eq(kb, length, rows)), INVALID_ARGUMENT, "parameters should have length 1 or shape[0] = %d, not %d", rows, length);
+    alike = kb_and(kb, alike, single);
+  }
+  return alike;
+}
+
 /* shape, means, deviations, minima, maxima: scalars, or one for each row */
 status build_parameterized_truncated(struct op_call *c) {
   static const char *const names[] = {"means", "stddevs", "minvals", "maxvals"};
   value_id in[4];
   dim *dims;
   int rank;
-  bool alike = true;
+  bool same_bounds = true;
   TRY(read_shape(c, 0, &dims, &rank));
   if (rank == 0)
     return fail(INVALID_ARGUMENT, "Shape tensor must not be empty");
@@ -217,9 +233,8 @@ status build_parameterized_truncated(struct op_call *c) {
     struct flow_value x = *op_value(c, in[i]);
     if (x.rank > 1)
       return fail(INVALID_ARGUMENT, "Input %s should be a scalar or vector, got shape: %s", names[i], op_shape_text(c, x.rank, x.dims));
-    bool single = x.rank == 0 || op_dim_value(c, x.dims[0]) == 1;
-    alike = alike && (i < 2 ? single : x.rank == 0);
-    if (!single && dim_equal(c->lw->dims, x.dims[0], dims[0]) == 0)
+    same_bounds = same_bounds && (i < 2 || x.rank == 0);
+    if (x.rank == 1 && dim_equal(c->lw->dims, x.dims[0], op_dim(c, 1)) == 0 && dim_equal(c->lw->dims, x.dims[0], dims[0]) == 0)
       return fail(INVALID_ARGUMENT, "Input %s should have length 1 or shape[0], got shape: %s", names[i], op_shape_text(c, x.rank, x.dims));
   }
   struct random_source source = random_stateful(c);
@@ -232,17 +247,17 @@ status build_parameterized_truncated(struct op_call *c) {
   dim count = op_count(c, rank, dims);
   uint32_t out = kb_out(&kb, dtype, 1, &count);
   struct maker m = maker_begin(&kb, dtype, random_load(&kb, &source, &state), out);
-  expr_id all = kb_dim(&kb, count), hundred = kb_int(&kb, USUAL_BATCH), batches = kb_dim(&kb, dims[0]);
-  m.samples = alike ? hundred : kb_dim(&kb, op_count(c, rank - 1, &dims[1]));
-  if (alike)
-    batches = kb_div(&kb, kb_add(&kb, all, kb_int(&kb, USUAL_BATCH - 1)), hundred);
+  expr_id all = kb_dim(&kb, count), hundred = kb_int(&kb, USUAL_BATCH), rows = kb_dim(&kb, dims[0]);
+  expr_id alike = row_parameters(&kb, b, rows, same_bounds);
+  m.samples = now(&m, expr_select(kb.k, alike, hundred, kb_dim(&kb, op_count(c, rank - 1, &dims[1]))));
+  expr_id batches = now(&m, expr_select(kb.k, alike, kb_div(&kb, kb_add(&kb, all, kb_int(&kb, USUAL_BATCH - 1)), hundred), rows));
   m.stride_sample = kb_int(&kb, 1);
   m.stride_batch = m.samples;
   m.batch = kb_for(&kb, LOOP_SEQ, batches);
   m.limit = now(&m, expr_binary(kb.k, SCALAR_MIN, m.samples, kb_sub(&kb, all, kb_mul(&kb, m.batch, m.samples))));
-  expr_id given[4], row = alike ? kb_int(&kb, 0) : m.batch;
+  expr_id given[4];
   for (int i = 0; i < 4; i++) {
-    expr_id at = kb.k->buffers.items[b[i]].rank ? kb_clamp(&kb, row, expr_dim(kb.k, kb.k->buffers.items[b[i]].dims[0])) : row;
+    expr_id at = kb.k->buffers.items[b[i]].rank ? kb_clamp(&kb, m.batch, kb_length(&kb, b[i])) : NO_EXPR;
     given[i] = now(&m, kb_load(&kb, b[i], &at).re);
   }
   kb_set(&kb, m.sample, kb_int(&kb, 0));
