@@ -121,8 +121,8 @@ static struct element crop_pixel(struct kb *kb, uint32_t image, expr_id batch, e
   expr_id at[4] = {batch, y, x, channel};
   return load_as(kb, DTYPE_FLOAT, image, at);
 }
-static expr_id round_away(struct kb *kb, struct element at, dim count) {
-  return kb_clamp(kb, e_int(kb, e_floor(kb, e_add(kb, at, e_num(kb, 0.5)))), kb_dim(kb, count));
+static expr_id nearest_pixel(struct kb *kb, struct element at, dim count) {
+  return kb_clamp(kb, e_int(kb, e_round_away(kb, at)), kb_dim(kb, count));
 }
 
 /* ---- forward: image, boxes, box_ind, crop_size ---- */
@@ -154,7 +154,7 @@ status build_crop_and_resize(struct op_call *c) {
   struct crop_position z = crop_position(&kb, &p.axes[1], b, index[0], index[2], false);
   struct element e;
   if (p.nearest) {
-    e = crop_pixel(&kb, a, batch, round_away(&kb, y.at, p.axes[0].in), round_away(&kb, z.at, p.axes[1].in), index[3]);
+    e = crop_pixel(&kb, a, batch, nearest_pixel(&kb, y.at, p.axes[0].in), nearest_pixel(&kb, z.at, p.axes[1].in), index[3]);
   } else {
     struct element top = lerp(&kb, crop_pixel(&kb, a, batch, y.i, z.i, index[3]), crop_pixel(&kb, a, batch, y.i, z.j, index[3]), z.part);
     struct element bottom = lerp(&kb, crop_pixel(&kb, a, batch, y.j, z.i, index[3]), crop_pixel(&kb, a, batch, y.j, z.j, index[3]), z.part);
@@ -202,7 +202,7 @@ status build_crop_and_resize_grad_image(struct op_call *c) {
   kb_if(&kb, kb_and(&kb, y.inside, x.inside));
   struct element e = kb_load(&kb, g, index), one = e_num(&kb, 1);
   if (p.nearest) {
-    add_to(&kb, o, batch, round_away(&kb, y.at, p.axes[0].in), round_away(&kb, x.at, p.axes[1].in), index[3], e);
+    add_to(&kb, o, batch, nearest_pixel(&kb, y.at, p.axes[0].in), nearest_pixel(&kb, x.at, p.axes[1].in), index[3], e);
   } else {
     struct element top = e_mul(&kb, e_sub(&kb, one, y.part), e), bottom = e_mul(&kb, y.part, e), left = e_sub(&kb, one, x.part);
     add_to(&kb, o, batch, y.i, x.i, index[3], e_mul(&kb, left, top));
