@@ -19,9 +19,10 @@ static const struct object_kind csr_kind = { "CSRSparseMatrix", csr_destroy, NUL
 static status out_of_memory(void) { return fail(RESOURCE_EXHAUSTED, "no memory for a sparse matrix"); }
 
 status csr_create(enum dtype dtype, int rank, int64_t batch, int64_t rows, int64_t cols, int64_t entries, struct csr **out) {
-  if (batch < 0 || rows < 0 || cols < 0 || batch >= INT32_MAX || rows >= INT32_MAX || entries > INT32_MAX || (rows + 1) * batch > INT32_MAX)
-    return fail(INVALID_ARGUMENT, "a batch of %lld sparse matrices of %lld rows: their indices must be below Int32Max", (long long)batch,
-                (long long)rows);
+  if (batch < 0 || rows < 0 || cols < 0 || batch >= INT32_MAX || rows >= INT32_MAX || cols >= INT32_MAX || entries > INT32_MAX ||
+      (rows + 1) * batch > INT32_MAX)
+    return fail(INVALID_ARGUMENT, "a batch of %lld sparse matrices of %lld by %lld: their indices must be below Int32Max", (long long)batch,
+                (long long)rows, (long long)cols);
   struct csr *m = calloc(1, sizeof *m);
   if (!m)
     return out_of_memory();
@@ -50,24 +51,6 @@ status csr_input(const struct host_call *call, uint32_t i, enum dtype dtype, str
   if (dtype != DTYPE_INVALID && (*out)->dtype != dtype)
     return fail(INVALID_ARGUMENT, "Asked for a CSRSparseMatrix of type %s but saw dtype: %s", dtype_name(dtype), dtype_name((*out)->dtype));
   return OK;
-}
-
-double complex csr_get(enum dtype dtype, const void *values, int64_t i) {
-  switch (dtype) {
-  case DTYPE_FLOAT: return ((const float *)values)[i];
-  case DTYPE_DOUBLE: return ((const double *)values)[i];
-  case DTYPE_COMPLEX64: return ((const float complex *)values)[i];
-  default: return ((const double complex *)values)[i];
-  }
-}
-
-void csr_put(enum dtype dtype, void *values, int64_t i, double complex value) {
-  switch (dtype) {
-  case DTYPE_FLOAT: ((float *)values)[i] = (float)creal(value); return;
-  case DTYPE_DOUBLE: ((double *)values)[i] = creal(value); return;
-  case DTYPE_COMPLEX64: ((float complex *)values)[i] = (float complex)value; return;
-  default: ((double complex *)values)[i] = value; return;
-  }
 }
 
 /* ---- transposing ---- */
@@ -162,6 +145,8 @@ static status multiply_all(struct product *p) {
 }
 
 status csr_multiply(const struct csr *a, const struct csr *b, struct csr **out) {
+  if (a->rank != b->rank)
+    return fail(INVALID_ARGUMENT, "Ranks of A and B must match, saw: %d vs. %d.", a->rank, b->rank);
   if (a->batch != b->batch && a->batch != 1 && b->batch != 1)
     return fail(INVALID_ARGUMENT, "Batch sizes of A and B are not compatible.  Batch sizes are: %lld vs. %lld", (long long)a->batch,
                 (long long)b->batch);
@@ -193,7 +178,7 @@ struct column {
   int32_t count, room;
 };
 struct factor {
-  const struct csr *m;
+  const struct csr *m, *turned; /* turned: the adjoint, whose rows are the columns of m */
   struct product rows;       /* the result, as it grows */
   const int32_t *permutation;
   int32_t *inverse;
@@ -219,22 +204,24 @@ static status column_push(struct column *c, int32_t row, double complex value) {
   return OK;
 }
 
+/* Elements of a row that go into row k of the permuted matrix: those on and before the diagonal (`below`) or behind it. */
+static void load_part(struct factor *f, const struct csr *m, bool below, int64_t b, int64_t k) {
+  int64_t row = f->permutation[k];
+  for (int64_t i = csr_row(m, b, row); i < csr_row(m, b, row + 1); i++) {
+    int64_t to = f->inverse[m->columns[i]];
+    if (to > k || (m->columns[i] <= row) != below)
+      continue;
+    f->x[to] = csr_get(m->dtype, m->values, i);
+    f->there[to] = true;
+  }
+}
+
 /* x = row k of the permuted matrix, up to the diagonal: elements above A's diagonal are conjugates of those below. */
 static void load_row(struct factor *f, int64_t b, int64_t k) {
   memset(f->x, 0, sizeof *f->x * (size_t)(k + 1));
   memset(f->there, 0, sizeof *f->there * (size_t)(k + 1));
-  int64_t from = f->permutation[k];
-  for (int64_t other = 0; other < f->m->rows; other++) {
-    int64_t row = other > from ? other : from, column = other > from ? from : other, to = f->inverse[other];
-    if (to > k)
-      continue;
-    for (int64_t i = csr_row(f->m, b, row); i < csr_row(f->m, b, row + 1); i++)
-      if (f->m->columns[i] == column) {
-        double complex value = csr_get(f->m->dtype, f->m->values, i);
-        f->x[to] = other > from ? conj(value) : value;
-        f->there[to] = true;
-      }
-  }
+  load_part(f, f->m, true, b, k);
+  load_part(f, f->turned, false, b, k);
 }
 
 static status put_entry(struct factor *f, int64_t column, double complex value) {
@@ -288,14 +275,21 @@ static status factor_batch(struct factor *f, int64_t b, const int32_t *permutati
 
 status csr_cholesky(const struct csr *m, const int32_t *permutation, struct csr **out) {
   struct factor f = { .m = m };
+  struct csr *turned;
   size_t n = (size_t)m->rows;
   TRY(csr_create(m->dtype, m->rank, m->batch, m->rows, m->cols, 0, &f.rows.out));
+  status s = csr_transpose(m, true, &turned);
+  if (s != OK) {
+    object_release(&f.rows.out->object);
+    return s;
+  }
+  f.turned = turned;
   f.inverse = calloc(n + 1, sizeof *f.inverse);
   f.columns = calloc(n + 1, sizeof *f.columns);
   f.diagonal = calloc(n + 1, sizeof *f.diagonal);
   f.x = calloc(n + 1, sizeof *f.x);
   f.there = calloc(n + 1, sizeof *f.there);
-  status s = f.inverse && f.columns && f.diagonal && f.x && f.there ? OK : out_of_memory();
+  s = f.inverse && f.columns && f.diagonal && f.x && f.there ? OK : out_of_memory();
   for (int64_t b = 0; b < m->batch && s == OK; b++)
     s = factor_batch(&f, b, permutation + b * m->rows);
   for (size_t i = 0; f.columns && i < n; i++) {
@@ -307,6 +301,7 @@ status csr_cholesky(const struct csr *m, const int32_t *permutation, struct csr 
   free(f.diagonal);
   free(f.x);
   free(f.there);
+  object_release(&turned->object);
   if (s != OK)
     object_release(&f.rows.out->object);
   else

@@ -27,12 +27,27 @@ static inline int64_t csr_count(const struct csr *m) { return m->batch_at[m->bat
 /* The first entry of a row; that of row + 1 is its end. */
 static inline int64_t csr_row(const struct csr *m, int64_t b, int64_t row) { return m->batch_at[b] + m->row_at[b * (m->rows + 1) + row]; }
 
-double complex csr_get(enum dtype dtype, const void *values, int64_t i);
-void csr_put(enum dtype dtype, void *values, int64_t i, double complex value);
+static inline double complex csr_get(enum dtype dtype, const void *values, int64_t i) {
+  switch (dtype) {
+  case DTYPE_FLOAT: return ((const float *)values)[i];
+  case DTYPE_DOUBLE: return ((const double *)values)[i];
+  case DTYPE_COMPLEX64: return ((const float complex *)values)[i];
+  default: return ((const double complex *)values)[i];
+  }
+}
+
+static inline void csr_put(enum dtype dtype, void *values, int64_t i, double complex value) {
+  switch (dtype) {
+  case DTYPE_FLOAT: ((float *)values)[i] = (float)creal(value); return;
+  case DTYPE_DOUBLE: ((double *)values)[i] = creal(value); return;
+  case DTYPE_COMPLEX64: ((float complex *)values)[i] = (float complex)value; return;
+  default: ((double complex *)values)[i] = value; return;
+  }
+}
 
 /* New matrices. */
 status csr_transpose(const struct csr *m, bool conjugate, struct csr **out);
-/* a b; either may be one matrix for the whole batch. INVALID_ARGUMENT when sizes do not fit. */
+/* a b, of the same rank; either may be a batch of one, for the whole batch. INVALID_ARGUMENT when sizes do not fit. */
 status csr_multiply(const struct csr *a, const struct csr *b, struct csr **out);
 /* Lower L with L L^H = P A P^T, for row p of the result taken from row permutation[p]; A is read below the diagonal. */
 status csr_cholesky(const struct csr *m, const int32_t *permutation, struct csr **out);
