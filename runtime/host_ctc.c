@@ -13,7 +13,7 @@ struct probability {
 };
 struct prefix {
   int32_t parent, label;      /* parent: -1 for the root */
-  int32_t child, sibling;     /* lists of children: -1 at the end */
+  int32_t children;           /* the first of those that are longer by a label, in the labels' order; 0: not made */
   struct probability old, new;
 };
 struct search {
@@ -23,6 +23,7 @@ struct search {
   int32_t count, room;
   int32_t *beam, *before;     /* prefixes that go on; those of the step before, the best first */
   int32_t size, before_size;
+  int32_t bottom;             /* the place in the beam of the least probable prefix; -1: not known */
   double *logits;             /* of one step, less their norm */
 };
 
@@ -43,53 +44,53 @@ static bool is_active(const struct prefix *p) { return p->new.total != -INFINITY
 
 /* ---- the tree ---- */
 
-static status add_prefix(struct search *s, int32_t parent, int32_t label, int32_t *out) {
-  if (s->count == s->room) {
-    int32_t room = s->room * 2 + 64;
-    struct prefix *grown = room > s->room ? realloc(s->prefixes, (size_t)room * sizeof *grown) : NULL;
-    if (!grown)
-      return fail(RESOURCE_EXHAUSTED, "no memory for %d prefixes", room);
-    s->prefixes = grown;
-    s->room = room;
-  }
-  int32_t number = s->count++;
-  s->prefixes[number] = (struct prefix){ parent, label, -1, -1, impossible, impossible };
-  if (parent >= 0) {
-    s->prefixes[number].sibling = s->prefixes[parent].child;
-    s->prefixes[parent].child = number;
-  }
-  *out = number;
+static status make_room(struct search *s, int32_t count) {
+  int64_t wanted = (int64_t)s->count + count, room = wanted * 2 < INT32_MAX ? wanted * 2 : INT32_MAX;
+  if (wanted <= s->room)
+    return OK;
+  struct prefix *grown = wanted <= INT32_MAX ? realloc(s->prefixes, (size_t)room * sizeof *grown) : NULL;
+  if (!grown)
+    return fail(RESOURCE_EXHAUSTED, "no memory for %lld prefixes", (long long)wanted);
+  s->prefixes = grown;
+  s->room = (int32_t)room;
   return OK;
 }
 
-static status get_child(struct search *s, int32_t parent, int32_t label, int32_t *out) {
-  for (int32_t c = s->prefixes[parent].child; c >= 0; c = s->prefixes[c].sibling)
-    if (s->prefixes[c].label == label) {
-      *out = c;
-      return OK;
-    }
-  return add_prefix(s, parent, label, out);
+static void add_prefix(struct search *s, int32_t parent, int32_t label) {
+  s->prefixes[s->count++] = (struct prefix){ parent, label, 0, impossible, impossible };
+}
+
+static status make_children(struct search *s, int32_t parent) {
+  if (s->prefixes[parent].children)
+    return OK;
+  TRY(make_room(s, s->classes - 1));
+  s->prefixes[parent].children = s->count;
+  for (int32_t label = 0; label < s->classes - 1; label++)
+    add_prefix(s, parent, label);
+  return OK;
 }
 
 static status search_reset(struct search *s) {
-  int32_t root;
   s->count = s->size = 0;
-  TRY(add_prefix(s, -1, -1, &root));
-  s->prefixes[root].new = (struct probability){ 0, 0, -INFINITY };
-  s->beam[s->size++] = root;
+  TRY(make_room(s, 1));
+  add_prefix(s, -1, -1);
+  s->prefixes[0].new = (struct probability){ 0, 0, -INFINITY };
+  s->beam[s->size++] = 0;
   return OK;
 }
 
-/* The place in the beam of the least probable prefix. */
-static int32_t bottom_of(const struct search *s) {
+static int32_t bottom_of(struct search *s) {
+  if (s->bottom >= 0)
+    return s->bottom;
   int32_t bottom = 0;
   for (int32_t i = 1; i < s->size; i++)
     if (s->prefixes[s->beam[i]].new.total <= s->prefixes[s->beam[bottom]].new.total)
       bottom = i;
+  s->bottom = is_active(&s->prefixes[s->beam[bottom]]) ? bottom : -1; /* grow may yet raise what is not active */
   return bottom;
 }
 
-static bool is_candidate(const struct search *s, double total) {
+static bool is_candidate(struct search *s, double total) {
   return total > -INFINITY && (s->size < s->width || total > s->prefixes[s->beam[bottom_of(s)]].new.total);
 }
 
@@ -135,10 +136,11 @@ static void stay(struct search *s, struct prefix *p, const double *logits, doubl
 
 /* The prefix becomes longer by each label: those that are probable enough take the place of the least probable. */
 static status grow(struct search *s, int32_t from, const double *logits, double norm) {
+  TRY(make_children(s, from));
+  const struct prefix *p = &s->prefixes[from];
   for (int32_t label = 0; label < s->classes - 1; label++) {
-    int32_t number;
-    TRY(get_child(s, from, label, &number));
-    struct prefix *c = &s->prefixes[number], *p = &s->prefixes[from];
+    int32_t number = p->children + label;
+    struct prefix *c = &s->prefixes[number];
     if (is_active(c))
       continue;
     double before = label == p->label ? p->old.blank : p->old.total;
@@ -148,10 +150,12 @@ static status grow(struct search *s, int32_t from, const double *logits, double 
       c->old = c->new = impossible;
     } else if (s->size < s->width) {
       s->beam[s->size++] = number;
+      s->bottom = -1;
     } else {
-      int32_t bottom = bottom_of(s);
-      s->prefixes[s->beam[bottom]].new = impossible;
-      s->beam[bottom] = number;
+      int32_t *place = &s->beam[bottom_of(s)];
+      s->prefixes[*place].new = impossible;
+      *place = number;
+      s->bottom = -1;
     }
   }
   return OK;
@@ -168,6 +172,7 @@ static status step(struct search *s, const struct tensor *inputs, int64_t at) {
   for (int32_t i = 0; i < s->before_size; i++)
     stay(s, &s->prefixes[s->before[i]], s->logits, norm);
   memcpy(s->beam, s->before, sizeof *s->beam * (size_t)s->size);
+  s->bottom = -1;
   for (int32_t i = 0; i < s->before_size; i++)
     if (is_candidate(s, s->prefixes[s->before[i]].old.total))
       TRY(grow(s, s->before[i], s->logits, norm));
