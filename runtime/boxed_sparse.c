@@ -7,12 +7,15 @@
 #include "runtime/sparse_tensor.h"
 #include "runtime/tensor_list.h"
 
+void boxed_sparse_deinit(struct boxed_sparse *box) {
+  tensor_release(box->indices);
+  tensor_release(box->values);
+  tensor_release(box->shape);
+}
+
 void boxed_sparse_free(struct boxed_sparse *boxes, int64_t count) {
-  for (int64_t i = 0; boxes && i < count; i++) {
-    tensor_release(boxes[i].indices);
-    tensor_release(boxes[i].values);
-    tensor_release(boxes[i].shape);
-  }
+  for (int64_t i = 0; boxes && i < count; i++)
+    boxed_sparse_deinit(&boxes[i]);
   free(boxes);
 }
 
@@ -28,24 +31,28 @@ status boxed_sparse_input(const struct host_call *call, uint32_t first, struct b
 
 /* ---- rows ---- */
 
-/* Entries [from, to) without their first index. */
-static status cut_row(const struct sparse_tensor *s, int64_t from, int64_t to, struct boxed_sparse *out) {
+/* Entries [from, to) without their first index; `shape`: that of a row. */
+static status cut_row(const struct sparse_tensor *s, int64_t from, int64_t to, struct tensor *shape, struct boxed_sparse *out) {
   int inner = s->rank - 1;
   TRY(tensor_create(DTYPE_INT64, &(struct shape){ 2, { to - from, inner } }, &out->indices));
   for (int64_t i = from; i < to; i++)
     memcpy((int64_t *)out->indices->data + (i - from) * inner, s->indices + i * s->rank + 1, sizeof(int64_t) * (size_t)inner);
-  TRY(tensor_rows(s->values, from, to - from, &out->values));
-  return tensor_copy_in(DTYPE_INT64, &(struct shape){ 1, { inner } }, s->dims + 1, &out->shape);
+  out->shape = tensor_retain(shape);
+  return tensor_rows(s->values, from, to - from, &out->values);
 }
 
 static status cut_rows(const struct sparse_tensor *s, struct boxed_sparse *boxes) {
-  for (int64_t row = 0, at = 0; row < s->dims[0]; row++) {
+  struct tensor *shape;
+  TRY(tensor_copy_in(DTYPE_INT64, &(struct shape){ 1, { s->rank - 1 } }, s->dims + 1, &shape));
+  status result = OK;
+  for (int64_t row = 0, at = 0; row < s->dims[0] && result == OK; row++) {
     int64_t from = at;
     while (at < s->count && sparse_index(s, at, 0) == row)
       at++;
-    TRY(cut_row(s, from, at, &boxes[row]));
+    result = cut_row(s, from, at, shape, &boxes[row]);
   }
-  return OK;
+  tensor_release(shape);
+  return result;
 }
 
 status boxed_sparse_rows(const struct host_call *call, uint32_t first, struct boxed_sparse **out, int64_t *count) {

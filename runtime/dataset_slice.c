@@ -325,9 +325,7 @@ static status dense_join(const struct rows *rows, const int64_t *shape, int64_t 
   s = s == OK ? dense_values(rows, &box.values) : s;
   s = s == OK ? tensor_copy_in(DTYPE_INT64, &(struct shape){ 1, { rank } }, shape, &box.shape) : s;
   s = s == OK ? boxed_sparse_variants(&box, out) : s;
-  tensor_release(box.indices);
-  tensor_release(box.values);
-  tensor_release(box.shape);
+  boxed_sparse_deinit(&box);
   return s;
 }
 

@@ -17,7 +17,8 @@ struct sparse_map {
   struct resource resource; /* first */
   pthread_mutex_t lock;
   int64_t next;
-  struct kept *kept;
+  struct kept **places; /* lists, by the last bits of the number */
+  int64_t room, count;  /* room: a power of two, or 0 */
 };
 
 static status map_init(struct resource *resource, void *argument) {
@@ -26,19 +27,15 @@ static status map_init(struct resource *resource, void *argument) {
   return OK;
 }
 
-static void kept_free(struct kept *kept) {
-  tensor_release(kept->box.indices);
-  tensor_release(kept->box.values);
-  tensor_release(kept->box.shape);
-  free(kept);
-}
-
 static void map_destroy(struct resource *resource) {
   struct sparse_map *map = (struct sparse_map *)resource;
-  for (struct kept *k = map->kept, *next; k; k = next) {
-    next = k->next;
-    kept_free(k);
-  }
+  for (int64_t i = 0; i < map->room; i++)
+    for (struct kept *k = map->places[i], *next; k; k = next) {
+      next = k->next;
+      boxed_sparse_deinit(&k->box);
+      free(k);
+    }
+  free(map->places);
   pthread_mutex_destroy(&map->lock);
 }
 
@@ -60,29 +57,62 @@ static status find_map(struct host_call *call, struct sparse_map **out) {
   return OK;
 }
 
-/* Takes the box's references, also on failure. */
+static struct kept **place_of(const struct sparse_map *map, int64_t number) { return &map->places[number & (map->room - 1)]; }
+
+/* Room for one more: lists stay short. The lock is held. */
+static status map_grow(struct sparse_map *map) {
+  int64_t room = map->room ? map->room * 2 : 64;
+  struct kept **places = map->count == map->room ? calloc((size_t)room, sizeof *places) : NULL, **old = map->places;
+  if (map->count < map->room)
+    return OK;
+  if (!places)
+    return fail(RESOURCE_EXHAUSTED, "no memory for %lld sparse tensors", (long long)room);
+  int64_t old_room = map->room;
+  map->places = places;
+  map->room = room;
+  for (int64_t i = 0; i < old_room; i++)
+    for (struct kept *k = old[i], *next; k; k = next) {
+      next = k->next;
+      k->next = *place_of(map, k->number);
+      *place_of(map, k->number) = k;
+    }
+  free(old);
+  return OK;
+}
+
+/* Takes the box's references unless it fails. */
 static status map_add(struct sparse_map *map, struct boxed_sparse *box, int64_t *number) {
   struct kept *kept = calloc(1, sizeof *kept);
   if (!kept)
     return fail(RESOURCE_EXHAUSTED, "no memory for a sparse tensor");
-  kept->box = *box;
-  memset(box, 0, sizeof *box);
   pthread_mutex_lock(&map->lock);
-  *number = kept->number = map->next++;
-  kept->next = map->kept;
-  map->kept = kept;
+  status s = map_grow(map);
+  if (s == OK) {
+    *number = kept->number = map->next++;
+    struct kept **place = place_of(map, kept->number);
+    kept->box = *box;
+    kept->next = *place;
+    *place = kept;
+    map->count++;
+  }
   pthread_mutex_unlock(&map->lock);
-  return OK;
+  if (s == OK)
+    memset(box, 0, sizeof *box);
+  else
+    free(kept);
+  return s;
 }
 
 static status map_take(struct sparse_map *map, int64_t number, struct boxed_sparse *out) {
   pthread_mutex_lock(&map->lock);
-  struct kept **at = &map->kept, *found;
-  while (*at && (*at)->number != number)
+  struct kept **at = map->room ? place_of(map, number) : NULL;
+  while (at && *at && (*at)->number != number)
     at = &(*at)->next;
-  found = *at;
-  if (found)
+  struct kept *found = at ? *at : NULL;
+  if (found) {
     *at = found->next;
+    map->count--;
+  }
   pthread_mutex_unlock(&map->lock);
   if (!found)
     return fail(INVALID_ARGUMENT, "Unable to find SparseTensor: %lld in map: %s", (long long)number, map->resource.name);
@@ -103,12 +133,10 @@ static status add_boxes(struct host_call *call, struct boxed_sparse *boxes, int6
 }
 
 status host_sparse_map_add(struct host_call *call) {
-  struct boxed_sparse *box = calloc(1, sizeof *box);
-  if (!box)
-    return fail(RESOURCE_EXHAUSTED, "no memory for a sparse tensor");
-  status s = boxed_sparse_input(call, 0, box);
-  s = s == OK ? add_boxes(call, box, 1, &(struct shape){ 0 }) : s;
-  boxed_sparse_free(box, 1);
+  struct boxed_sparse box = { 0 };
+  status s = boxed_sparse_input(call, 0, &box);
+  s = s == OK ? add_boxes(call, &box, 1, &(struct shape){ 0 }) : s;
+  boxed_sparse_deinit(&box);
   return s;
 }
 

@@ -30,11 +30,15 @@ static status put_variant(struct tensor *to, int64_t i, struct tensor *tensor) {
   return OK;
 }
 
+static status put_variants(struct tensor *to, int64_t i, const struct boxed_sparse *box) {
+  TRY(put_variant(to, i, box->indices));
+  TRY(put_variant(to, i + 1, box->values));
+  return put_variant(to, i + 2, box->shape);
+}
+
 status boxed_sparse_variants(const struct boxed_sparse *box, struct tensor **out) {
   TRY(objects_create(&(struct shape){ 1, { 3 } }, out));
-  status s = put_variant(*out, 0, box->indices);
-  s = s == OK ? put_variant(*out, 1, box->values) : s;
-  s = s == OK ? put_variant(*out, 2, box->shape) : s;
+  status s = put_variants(*out, 0, box);
   if (s != OK) {
     tensor_release(*out);
     *out = NULL;
@@ -64,21 +68,16 @@ static status put_boxes(struct host_call *call, const struct boxed_sparse *boxes
   if (host_attr_int(call, "out_type", DTYPE_STRING) == DTYPE_STRING)
     return put_strings(call, boxes, count, shape);
   TRY(objects_create(shape, &call->outputs[0]));
-  for (int64_t i = 0; i < count; i++) {
-    TRY(put_variant(call->outputs[0], 3 * i, boxes[i].indices));
-    TRY(put_variant(call->outputs[0], 3 * i + 1, boxes[i].values));
-    TRY(put_variant(call->outputs[0], 3 * i + 2, boxes[i].shape));
-  }
+  for (int64_t i = 0; i < count; i++)
+    TRY(put_variants(call->outputs[0], 3 * i, &boxes[i]));
   return OK;
 }
 
 status host_serialize_sparse(struct host_call *call) {
-  struct boxed_sparse *box = calloc(1, sizeof *box);
-  if (!box)
-    return fail(RESOURCE_EXHAUSTED, "no memory for a sparse tensor");
-  status s = boxed_sparse_input(call, 0, box);
-  s = s == OK ? put_boxes(call, box, 1, &(struct shape){ 1, { 3 } }) : s;
-  boxed_sparse_free(box, 1);
+  struct boxed_sparse box = { 0 };
+  status s = boxed_sparse_input(call, 0, &box);
+  s = s == OK ? put_boxes(call, &box, 1, &(struct shape){ 1, { 3 } }) : s;
+  boxed_sparse_deinit(&box);
   return s;
 }
 
