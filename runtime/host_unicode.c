@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "runtime/element_number.h"
 #include "runtime/host.h"
 #include "runtime/string_output.h"
 #include "runtime/unicode_class.h"
@@ -82,31 +83,32 @@ static size_t decoder_begin(struct decoder *d, struct string_view in) {
   return 0;
 }
 
-/* One character of the C library's: as few bytes as give one. */
+#define NO_CHARACTER 0xffff
+
+/* One character of the C library's: as few bytes as give one, and the shifts to other characters before it. Shifts that the text
+ * ends with are a noncharacter, as in TensorFlow. */
 static int32_t decode_libc(iconv_t table, struct string_view in, size_t *used) {
-  size_t most = in.size < 8 ? in.size : 8;
-  for (size_t n = 1; n <= most; n++) {
+  size_t at = 0; /* behind the shifts */
+  for (size_t n = 1; n <= 8 && at + n <= in.size; n++) {
     uint32_t code;
-    char *from = (char *)(uintptr_t)in.data, *to = (char *)&code;
+    const char *first = in.data + at;
+    char *from = (char *)(uintptr_t)first, *to = (char *)&code;
     size_t left = n, room = sizeof code;
     bool stopped = iconv(table, &from, &left, &to, &room) == (size_t)-1;
     if (room == 0) {
-      bool plain = n - left == 1 && *in.data >= 32; /* the yen sign for a backslash: ICU keeps ASCII */
-      *used = n - left;
-      return plain ? *in.data : (int32_t)code;
+      bool plain = n - left == 1 && *first >= 32; /* the yen sign for a backslash: ICU keeps ASCII */
+      *used = at + n - left;
+      return plain ? *first : (int32_t)code;
     }
     if (stopped && errno == EILSEQ)
       break;
-    if (left == 0 && !stopped) { /* a shift to other characters */
-      in.data += n;
-      in.size -= n;
-      int32_t next = in.size ? decode_libc(table, in, used) : UTF8_BAD;
-      *used = in.size ? *used + n : n;
-      return next;
+    if (left == 0 && !stopped) {
+      at += n;
+      n = 0;
     }
   }
-  *used = 1;
-  return UTF8_BAD;
+  *used = at < in.size ? at + 1 : at;
+  return at < in.size ? UTF8_BAD : NO_CHARACTER;
 }
 
 static uint32_t unit_at(const unsigned char *p, int bytes, bool little) {
@@ -259,20 +261,13 @@ static status codes_add(struct codes *codes, int32_t code, int64_t start) {
   return OK;
 }
 
-static void put_split(struct tensor *splits, int64_t i, int64_t value) {
-  if (splits->dtype == DTYPE_INT64)
-    ((int64_t *)splits->data)[i] = value;
-  else
-    ((int32_t *)splits->data)[i] = (int32_t)value;
-}
-
 static status decode_all(struct host_call *call, struct decoder *from, struct codes *codes) {
   struct repair repair;
   const struct tensor *in = &call->inputs[0];
   TRY(read_repair(call, &repair));
   enum dtype splits = (enum dtype)host_attr_int(call, "Tsplits", DTYPE_INT64);
   TRY(host_make_output(call, 0, splits, &(struct shape){ 1, { in->count + 1 } }));
-  put_split(call->outputs[0], 0, 0);
+  element_put_int(call->outputs[0], 0, 0);
   for (int64_t i = 0; i < in->count; i++) {
     struct string_view view = ((const struct string_view *)in->data)[i];
     size_t used = decoder_begin(from, view);
@@ -285,7 +280,7 @@ static status decode_all(struct host_call *call, struct decoder *from, struct co
       at += (int64_t)used + mark;
       mark = 0;
     }
-    put_split(call->outputs[0], i + 1, codes->count);
+    element_put_int(call->outputs[0], i + 1, codes->count);
   }
   return OK;
 }
@@ -320,7 +315,7 @@ status host_unicode_encode(struct host_call *call) {
   TRY(string_output_begin(&out, &(struct shape){ 1, { splits->count - 1 } }, &call->outputs[0]));
   int64_t at = 0;
   for (int64_t i = 0; i + 1 < splits->count; i++) {
-    int64_t end = splits->dtype == DTYPE_INT64 ? ((const int64_t *)splits->data)[i + 1] : ((const int32_t *)splits->data)[i + 1];
+    int64_t end = element_int(splits, i + 1);
     if (end < at || end > values->count)
       return fail(INVALID_ARGUMENT, "Values in input_splits must be ordered and less than or equal to input_tensor size");
     for (; at < end; at++) {
