@@ -15,7 +15,7 @@ struct entry {
 struct counted {
   const struct tensor *values, *weights; /* weights: NULL when each counts 1 */
   struct entry *entries;
-  int64_t count, rows, largest;
+  int64_t count, rows, largest, most; /* most: values from it on do not count; -1: all do */
   int rank;               /* of the result: 1 or 2 */
 };
 
@@ -30,6 +30,7 @@ static int compare_entries(const void *a, const void *b) {
 
 static status read_values(struct host_call *call, uint32_t values, uint32_t weights, struct counted *c) {
   c->values = &call->inputs[values];
+  c->most = host_attr_int(call, "maxlength", -1);
   c->weights = call->inputs[weights].count > 0 ? &call->inputs[weights] : NULL;
   for (int64_t i = 0; i < c->values->count; i++)
     if (element_int(c->values, i) < 0)
@@ -42,9 +43,9 @@ static status read_values(struct host_call *call, uint32_t values, uint32_t weig
   return c->entries ? OK : fail(RESOURCE_EXHAUSTED, "no memory for counts");
 }
 
-static void count_value(const struct host_call *call, struct counted *c, int64_t row, int64_t i) {
-  int64_t value = element_int(c->values, i), most = host_attr_int(call, "maxlength", -1);
-  if (most >= 0 && value >= most)
+static void count_value(struct counted *c, int64_t row, int64_t i) {
+  int64_t value = element_int(c->values, i);
+  if (c->most >= 0 && value >= c->most)
     return;
   c->entries[c->count++] = (struct entry){ row, value, i };
   c->largest = value > c->largest ? value : c->largest;
@@ -88,9 +89,9 @@ static status put_outputs(struct host_call *call, struct counted *c) {
       indices[to * 2] = e->row;
     indices[to * c->rank + c->rank - 1] = e->value;
   }
-  int64_t most = host_attr_int(call, "maxlength", -1), least = host_attr_int(call, "minlength", -1);
+  int64_t least = host_attr_int(call, "minlength", -1);
   dims[0] = c->rows;
-  dims[c->rank - 1] = most >= 0 ? most : c->largest + 1 > least ? c->largest + 1 : least;
+  dims[c->rank - 1] = c->most >= 0 ? c->most : c->largest + 1 > least ? c->largest + 1 : least;
   return OK;
 }
 
@@ -104,7 +105,7 @@ static status count_dense(struct host_call *call, struct counted *c) {
   if (c->rows == 0)
     return fail(INVALID_ARGUMENT, "Invalid input: Shapes dimension cannot be 0.");
   for (int64_t i = 0, width = c->values->count / c->rows; i < c->values->count; i++)
-    count_value(call, c, i / width, i);
+    count_value(c, i / width, i);
   return put_outputs(call, c);
 }
 
@@ -120,7 +121,7 @@ static status count_sparse(struct host_call *call, struct counted *c) {
   if (c->rows <= 0 || c->rows >= INT32_MAX)
     return fail(INVALID_ARGUMENT, "Cannot allocate %lld batches, is the dense shape too wide?", (long long)c->rows);
   for (int64_t i = 0; i < c->values->count; i++)
-    count_value(call, c, s.rank == 1 ? 0 : sparse_index(&s, i, 0), i);
+    count_value(c, s.rank == 1 ? 0 : sparse_index(&s, i, 0), i);
   return put_outputs(call, c);
 }
 
@@ -141,7 +142,7 @@ static status count_ragged(struct host_call *call, struct counted *c) {
   for (int64_t i = 0; i < c->values->count; i++) {
     while (i >= at[row])
       row++;
-    count_value(call, c, row - 1, i);
+    count_value(c, row - 1, i);
   }
   return put_outputs(call, c);
 }

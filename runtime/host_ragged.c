@@ -49,10 +49,7 @@ static status ragged_zeros(const struct object *object, struct object **out) {
   struct ragged *r;
   TRY(ragged_like(x, &r));
   *out = &r->object;
-  TRY(tensor_create(x->values->dtype, &x->values->shape, &r->values));
-  if (r->values->data)
-    memset(r->values->data, 0, (size_t)tensor_byte_size(r->values));
-  return OK;
+  return tensor_zeros(x->values->dtype, &x->values->shape, &r->values);
 }
 
 static bool same_elements(const struct tensor *a, const struct tensor *b) {
@@ -298,13 +295,11 @@ static status zero_piece(const struct host_call *call, const struct shape *like,
     return fail(INVALID_ARGUMENT, "%lld row splits for more gradients", (long long)splits->count);
   if (shape.rank > 0)
     shape.dims[0] = splits->shape.rank > 0 ? element_int(splits, i + 1) - element_int(splits, i) : shape.dims[0];
-  TRY(tensor_create((enum dtype)host_attr_int(call, "Tvalues", 0), &shape, out));
-  if ((*out)->data)
-    memset((*out)->data, 0, (size_t)tensor_byte_size(*out));
-  return OK;
+  return tensor_zeros((enum dtype)host_attr_int(call, "Tvalues", 0), &shape, out);
 }
 
 static status join_pieces(struct host_call *call, const struct tensor *encoded, const struct shape *shape, struct tensor **pieces) {
+  enum dtype dtype = (enum dtype)host_attr_int(call, "Tvalues", 0);
   int64_t total = 0;
   for (int64_t i = 0; i < encoded->count; i++) {
     const struct ragged *r = component(encoded, i);
@@ -313,6 +308,8 @@ static status join_pieces(struct host_call *call, const struct tensor *encoded, 
       pieces[i] = tensor_retain(r->values);
     else
       TRY(zero_piece(call, shape, i, &pieces[i]));
+    if (pieces[i]->dtype != dtype)
+      return fail(INVALID_ARGUMENT, "Expected values Tensor dtype: %s, found: %s", dtype_name(dtype), dtype_name(pieces[i]->dtype));
     total += pieces[i]->count;
   }
   if (encoded->count == 1) {
@@ -321,7 +318,7 @@ static status join_pieces(struct host_call *call, const struct tensor *encoded, 
   }
   if (total != shape_count(shape))
     return fail(INVALID_ARGUMENT, "the gradients have %lld elements, dense values of shape %s were encoded", (long long)total, shape_text(shape));
-  return tensor_join((enum dtype)host_attr_int(call, "Tvalues", 0), shape, pieces, encoded->count, &call->outputs[0]);
+  return tensor_join(dtype, shape, pieces, encoded->count, &call->outputs[0]);
 }
 
 status host_ragged_to_variant_gradient(struct host_call *call) {

@@ -301,11 +301,11 @@ static status put_sizes(struct host_call *call, struct operand *o) {
   if (count)
     memset(sizes, 0, sizeof *sizes * (size_t)count);
   for (const int64_t *group; (group = next_group(o));) {
-    int64_t to = 0;
-    for (int d = 0; d < o->rank - 1; d++)
-      to = to * o->dims[d] + group[d];
+    uint64_t to = 0; /* indices below 0 give places behind the last */
     TRY(take_group(o));
-    if (to < 0 || to >= count)
+    for (int d = 0; d < o->rank - 1; d++)
+      to = to * (uint64_t)o->dims[d] + (uint64_t)group[d];
+    if (to >= (uint64_t)count)
       return fail(INVALID_ARGUMENT, "Index out of range, %lld vs %s", (long long)to, shape_text(&shape));
     sizes[to] = (int32_t)o->count;
   }

@@ -81,6 +81,15 @@ static void set_fold(struct set *set) {
   }
 }
 
+/* Adds what is in the named class, or all else; frees it. */
+static void add_class(struct set *set, struct set *named, bool negate) {
+  if (negate)
+    set_negate(named);
+  for (uint32_t i = 0; i < named->ranges.count; i++)
+    set_add(set, named->ranges.items[i].low, named->ranges.items[i].high);
+  vec_free(&named->ranges);
+}
+
 /* d, w, s as Perl has them; capitals are their complements. */
 static bool set_add_perl(struct set *set, char letter) {
   struct set s = { 0 };
@@ -90,11 +99,7 @@ static bool set_add_perl(struct set *set, char letter) {
   case 's': set_add(&s, '\t', '\n'), set_add(&s, '\f', '\r'), set_add(&s, ' ', ' '); break;
   default: return false;
   }
-  if (letter < 'a')
-    set_negate(&s);
-  for (uint32_t i = 0; i < s.ranges.count; i++)
-    set_add(set, s.ranges.items[i].low, s.ranges.items[i].high);
-  vec_free(&s.ranges);
+  add_class(set, &s, letter < 'a');
   return true;
 }
 
@@ -221,15 +226,9 @@ static status take_unicode_class(struct parser *p, struct set *set, bool *taken)
     negate = !negate;
     name++;
   }
-  if (!unicode_class_each(name, (size_t)(end - name), add_found, &named)) {
-    vec_free(&named.ranges);
+  if (!unicode_class_each(name, (size_t)(end - name), add_found, &named))
     return wrong(p, "invalid character class range");
-  }
-  if (negate)
-    set_negate(&named);
-  for (uint32_t i = 0; i < named.ranges.count; i++)
-    set_add(set, named.ranges.items[i].low, named.ranges.items[i].high);
-  vec_free(&named.ranges);
+  add_class(set, &named, negate);
   return OK;
 }
 
@@ -243,11 +242,7 @@ static status class_item(struct parser *p, struct set *set) {
     if (close) {
       if (!set_add_named(&named, name, (size_t)(close - name)))
         return wrong(p, "invalid character class range");
-      if (negate)
-        set_negate(&named);
-      for (uint32_t i = 0; i < named.ranges.count; i++)
-        set_add(set, named.ranges.items[i].low, named.ranges.items[i].high);
-      vec_free(&named.ranges);
+      add_class(set, &named, negate);
       p->at = close + 2;
       return OK;
     }
