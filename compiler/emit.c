@@ -134,6 +134,10 @@ static status emit_parts(struct emitter *e, struct entry *entry, struct program_
         result = emit_part(e, entry->parts.items[i].flow, task, drives || alone ? &fed : &none);
     }
   out->parts.count = e->parts.count - out->parts.first;
+  out->functions.first = e->parts.count;
+  if (result == OK)
+    result = emit_functions(e);
+  out->functions.count = e->parts.count - out->functions.first;
   vec_free(&fed.values);
   vec_free(&none.values);
   return result;
@@ -283,6 +287,7 @@ static void emitter_deinit(struct emitter *e) {
   vec_free(&e->symbol_numbers);
   vec_free(&e->symbols);
   vec_free(&e->codes);
+  vec_free(&e->calls);
   map_deinit(&e->text_numbers);
   map_deinit(&e->kernel_numbers);
   map_deinit(&e->data_numbers);

@@ -403,7 +403,9 @@ static status write_details(struct flow_writer *f, const struct flow_node *node,
     instr->number = emit_text(e, node->host);
     instr->attrs = emit_attrs(e, node->attrs, node->attr_count);
     instr->flags |= node->blocks ? INSTR_BLOCKS : 0;
-    return node->region_count ? write_regions(f, node, instr) : OK;
+    if (node->region_count)
+      vec_push(&e->calls, (struct emitted_call){ node, f->first + number, f->w->task });
+    return OK;
   case FLOW_BIND: write_bind(f, node, instr, number); return OK;
   case FLOW_IF: case FLOW_WHILE: return write_regions(f, node, instr);
   case FLOW_FEED: case FLOW_FETCH: case FLOW_SEND: case FLOW_RECV:
@@ -570,8 +572,9 @@ static bool flow_blocks(const struct flow *flow) {
   return false;
 }
 
-status emit_part(struct emitter *e, struct flow *flow, uint32_t task, const struct symbol_set *start) {
-  struct part_writer w = { .e = e, .task = task, .dataflow = flow_blocks(flow) };
+/* is_function: its parameters are values passed in. */
+static status write_part(struct emitter *e, struct flow *flow, uint32_t task, const struct symbol_set *start, bool is_function) {
+  struct part_writer w = { .e = e, .task = task, .dataflow = !is_function && flow_blocks(flow) };
   for (uint32_t i = 0; i < start->values.count; i++) {
     symbol_set(&w.start, i, start->values.items[i]);
     symbol_set(&w.known, i, start->values.items[i]);
@@ -579,7 +582,7 @@ status emit_part(struct emitter *e, struct flow *flow, uint32_t task, const stru
   struct program_part part = { .task = task, .block = e->blocks.count, .dataflow = w.dataflow };
   uint32_t first = e->instrs.count;
   vec_push(&e->blocks, (struct program_block){ 0 });
-  status result = write_flow(&w, flow, part.block, true);
+  status result = write_flow(&w, flow, part.block, !is_function);
   part.slots = (struct program_range){ e->slots.count, w.slots.count };
   part.instr_count = e->instrs.count - first;
   part.positions = w.position + 1;
@@ -590,4 +593,21 @@ status emit_part(struct emitter *e, struct flow *flow, uint32_t task, const stru
   vec_free(&w.start.values);
   vec_free(&w.known.values);
   return result;
+}
+
+status emit_part(struct emitter *e, struct flow *flow, uint32_t task, const struct symbol_set *start) {
+  return write_part(e, flow, task, start, false);
+}
+
+/* The list grows: a function may call others. No symbol is known when one starts but those of what is passed in. */
+status emit_functions(struct emitter *e) {
+  const struct symbol_set none = { 0 };
+  for (uint32_t i = 0; i < e->calls.count; i++) {
+    struct emitted_call call = e->calls.items[i];
+    e->instrs.items[call.instr].functions = (struct program_range){ e->parts.count, call.node->region_count };
+    for (uint32_t r = 0; r < call.node->region_count; r++)
+      TRY(write_part(e, call.node->branches[r], call.task, &none, true));
+  }
+  e->calls.count = 0;
+  return OK;
 }

@@ -14,6 +14,12 @@ struct symbol_set {
   VEC(uint32_t) values; /* missing ones are 0 */
 };
 
+/* An instruction that runs regions of its node as functions. */
+struct emitted_call {
+  const struct flow_node *node;
+  uint32_t instr, task;
+};
+
 struct emitter {
   struct build *build;
   struct arena *arena;
@@ -41,6 +47,7 @@ struct emitter {
   VEC(uint32_t) symbol_numbers;   /* per symbol of `dims`: number + 1 in the entry, 0: none yet */
   VEC(uint32_t) symbols;          /* texts: names, by number in the entry */
   VEC(uint32_t) codes;            /* per dim: its code + 1, 0: not written yet */
+  VEC(struct emitted_call) calls; /* host calls whose functions have to be written: they become parts of their own */
 };
 
 uint32_t emit_text(struct emitter *e, const char *text);
@@ -66,7 +73,9 @@ bool code_is_known(const struct emitter *e, uint32_t code, const struct symbol_s
 /* The symbol when the code is nothing else, or PROGRAM_NONE. */
 uint32_t code_symbol(const struct emitter *e, uint32_t code);
 
-/* emit_part.c: one part of the entry. has_feeds: the driver's symbols are known when it starts. */
+/* emit_part.c: one part of the entry. start: the symbols known when it starts. */
 status emit_part(struct emitter *e, struct flow *flow, uint32_t task, const struct symbol_set *start);
+/* The functions of all host calls written since the entry began, and of those in them: parts behind the entry's own. */
+status emit_functions(struct emitter *e);
 
 #endif

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/frame.h"
 #include "runtime/object.h"
+#include "runtime/task_state.h"
 
 /* ---- kinds ---- */
 
@@ -196,11 +196,11 @@ status dataset_call_named(const char *name, const struct dataset_run *run, struc
                           struct tensor **out, uint32_t out_count) {
   const struct host_call *call = run->call;
   const struct program_attr *names = host_attr(call, "functions");
-  for (uint32_t i = 0; names && i < names->list.count && i < call->instr->blocks.count; i++) {
+  for (uint32_t i = 0; names && i < names->list.count && i < call->instr->functions.count; i++) {
     const struct program_attr *attr = program_attr(call->program, names->list.first + i);
     const char *text = (const char *)program_table(call->program, PROGRAM_DATA) + attr->offset;
     if (attr->size == strlen(name) && memcmp(text, name, attr->size) == 0)
-      return frame_call_block(call->frame, program_block(call->program, call->instr->blocks.first + i), in, in_count, out, out_count);
+      return part_call(&call->task->parts[call->instr->functions.first + i], call->step, in, in_count, out, out_count);
   }
   return fail(UNIMPLEMENTED, "the function of '%s', which is not found from this iterator while compiling", name);
 }

@@ -58,8 +58,11 @@ status part_init(struct part *part, struct task *task, const struct program_part
   part->arg_max = part_arg_max(part);
   part->constants = calloc((size_t)code->slots.count + 1, sizeof *part->constants);
   part->holders = calloc((size_t)code->slots.count + 1, sizeof *part->holders);
-  if (!part->constants || !part->holders)
+  part->unbound = calloc((size_t)symbol_count + 1, sizeof *part->unbound);
+  if (!part->constants || !part->holders || !part->unbound)
     return fail(RESOURCE_EXHAUSTED, "no memory");
+  for (uint32_t i = 0; i < symbol_count; i++)
+    part->unbound[i] = SYMBOL_UNBOUND;
   const struct program_slot *slots = program_slot(program, code->slots.first);
   for (uint32_t i = 0; i < code->slots.count; i++)
     if (slots[i].storage == STORAGE_TENSOR || slots[i].storage == STORAGE_VARIABLE)
@@ -96,6 +99,7 @@ void part_deinit(struct part *part) {
       free(part->constants[i]);
   free(part->constants);
   free(part->holders);
+  free(part->unbound);
   pthread_mutex_destroy(&part->lock);
 }
 

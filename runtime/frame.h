@@ -43,6 +43,7 @@ struct part {
   uint32_t symbol_count, size_count, kernel_count;
   uint32_t arg_max;            /* arguments of an instruction */
   void **constants;            /* per slot: data of CONST slots */
+  int64_t *unbound;            /* per symbol: SYMBOL_UNBOUND, with which a function starts */
   uint32_t *holders;           /* slots that may hold a tensor when a step ends */
   uint32_t holder_count;
   pthread_mutex_t lock;        /* idle */
@@ -113,9 +114,10 @@ status frame_run_instr(struct frame *frame, const struct program_instr *instr);
 status frame_run_if(struct frame *frame, const struct program_instr *instr);
 status frame_run_while(struct frame *frame, const struct program_instr *instr);
 status frame_run_dataflow(struct frame *frame);
-/* Runs a block of a host call as a function: tensors in (kept only during the call), a reference of each tensor out. */
-status frame_call_block(struct frame *frame, const struct program_block *block, struct tensor *const *in, uint32_t in_count,
-                        struct tensor **out, uint32_t out_count);
+/* Runs a part that is a function, in a frame of its own, as long as `step` is not given up: tensors in (kept only during the call),
+ * a reference of each tensor out. Any thread; several at once. */
+status part_call(struct part *part, struct step *step, struct tensor *const *in, uint32_t in_count, struct tensor **out,
+                 uint32_t out_count);
 /* Prepares a host call in frame->views; sets outputs afterwards. */
 void host_call_init(struct frame *frame, const struct program_instr *instr, struct host_call *call);
 status host_call_start(struct frame *frame, struct host_call *call);

@@ -42,7 +42,7 @@ void host_call_init(struct frame *frame, const struct program_instr *instr, stru
   call->task = frame->part->task;
   call->program = frame->program;
   call->instr = instr;
-  call->frame = frame;
+  call->step = frame->step;
   call->inputs = frame->views;
   call->held = frame->views_held;
   call->outputs = frame->outputs;

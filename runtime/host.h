@@ -17,14 +17,14 @@
 #include "runtime/program.h"
 
 struct task;
-struct frame;
+struct step;
 struct host_call {
   struct inbox_item item;         /* first: how a finished call is told */
   struct inbox *inbox;
   struct task *task;
   const struct program *program;
   const struct program_instr *instr;
-  struct frame *frame;            /* of the step: for functions that call the instruction's blocks */
+  struct step *step;              /* for functions that run parts of the instruction */
   const struct tensor *inputs;    /* borrowed: not counted */
   struct tensor *const *held;     /* the counted tensor behind an input, or NULL */
   struct tensor **outputs;        /* to be set, one reference each */

@@ -7,7 +7,8 @@
  *   tfc_kernels        an array of struct kernel_code, in the order of the program's kernel numbers
  *
  * A task's program holds, for each entry, its parts: the task's own, and the part of whoever drives the entry.
- * A part is a tree of blocks of instructions over one array of slots; values cross tasks as numbered transfers.
+ * A part is a tree of blocks of instructions over one array of slots; values cross tasks as numbered transfers. What host calls
+ * of the entry call (functions of datasets) are parts, too, each with slots of its own: any thread may run one.
  */
 #ifndef TFC_RUNTIME_PROGRAM_H
 #define TFC_RUNTIME_PROGRAM_H
@@ -54,7 +55,7 @@ enum program_dim_op {
 };
 
 /* ---- tables ---- */
-#define PROGRAM_MAGIC UINT64_C(0x3167727063667406) /* changes whenever a struct below does */
+#define PROGRAM_MAGIC UINT64_C(0x3167727063667407) /* changes whenever a struct below does */
 #define PROGRAM_TASK_DRIVER UINT32_MAX             /* as in ir/flow.h */
 #define PROGRAM_TASK_SELF (UINT32_MAX - 1)
 #define PROGRAM_NONE UINT32_MAX
@@ -128,11 +129,12 @@ struct program_entry {
   struct program_range feeds, fetches; /* ports */
   struct program_range targets;        /* operands: texts, operation names */
   struct program_range parts;
+  struct program_range functions;      /* parts that host calls of these parts, and of functions, run */
   struct program_range tasks;          /* operands: every task with a part of its own */
   struct program_range symbols;        /* operands: texts, names of the symbols */
 };
 struct program_part {
-  uint32_t task;          /* PROGRAM_TASK_DRIVER, PROGRAM_TASK_SELF or this task */
+  uint32_t task;          /* PROGRAM_TASK_DRIVER, PROGRAM_TASK_SELF or this task; of a function: of who calls it */
   uint32_t block;
   struct program_range slots;
   uint32_t instr_count;   /* of all blocks together */
@@ -195,7 +197,8 @@ struct program_instr {
   struct program_range sizes;      /* operands: size codes */
   uint32_t sizes_at;               /* KERNEL: where its sizes are in a frame; sizes of all kernels are in one array */
   uint32_t shapes;                 /* KERNEL: operands: for each variable among args: mode, rank, its size codes */
-  struct program_range blocks;
+  struct program_range blocks;     /* IF, WHILE */
+  struct program_range functions;  /* HOST: parts that it may run, in the order of its attribute `functions` */
   struct program_range attrs;
   struct program_range release;    /* operands: slots whose last use this is */
   struct program_range guards;     /* operands: slot * 2 + expected bool: unless all hold, the instruction is skipped */

@@ -126,7 +126,7 @@ static status check_instr(const struct program *p, uint32_t number, uint32_t slo
             codes_fit(p, program_operands(p, instr->sizes.first), instr->sizes.count, symbols),
         "instruction %u: a size", number);
   CHECK(range_fits(p, instr->blocks, PROGRAM_BLOCKS) && range_fits(p, instr->attrs, PROGRAM_ATTRS) &&
-            range_fits(p, instr->successors, PROGRAM_OPERANDS),
+            range_fits(p, instr->functions, PROGRAM_PARTS) && range_fits(p, instr->successors, PROGRAM_OPERANDS),
         "instruction %u: a list", number);
   if (instr->op == INSTR_KERNEL)
     CHECK(instr->number < p->kernel_count, "instruction %u: kernel %u", number, instr->number);
@@ -166,11 +166,14 @@ static status check_entry(const struct program *p, uint32_t number) {
   const struct program_entry *entry = program_entry(p, number);
   CHECK(text_fits(p, entry->name), "entry %u: its name", number);
   CHECK(range_fits(p, entry->feeds, PROGRAM_PORTS) && range_fits(p, entry->fetches, PROGRAM_PORTS) &&
-            range_fits(p, entry->parts, PROGRAM_PARTS) && range_fits(p, entry->targets, PROGRAM_OPERANDS) &&
+            range_fits(p, entry->parts, PROGRAM_PARTS) && range_fits(p, entry->functions, PROGRAM_PARTS) &&
+            range_fits(p, entry->targets, PROGRAM_OPERANDS) &&
             range_fits(p, entry->tasks, PROGRAM_OPERANDS) && range_fits(p, entry->symbols, PROGRAM_OPERANDS),
         "entry %u", number);
   for (uint32_t i = 0; i < entry->parts.count; i++)
     TRY(check_part(p, program_part(p, entry->parts.first + i), entry->symbols.count));
+  for (uint32_t i = 0; i < entry->functions.count; i++)
+    TRY(check_part(p, program_part(p, entry->functions.first + i), entry->symbols.count));
   const struct program_range ports[] = { entry->feeds, entry->fetches };
   for (int list = 0; list < 2; list++)
     for (uint32_t i = 0; i < ports[list].count; i++) {

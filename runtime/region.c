@@ -223,7 +223,7 @@ status frame_run_while(struct frame *frame, const struct program_instr *instr) {
   return result;
 }
 
-/* ---- functions of host calls ---- */
+/* ---- parts that are functions ---- */
 
 static status take_results(struct frame *frame, const struct program_block *block, struct tensor **out) {
   const uint32_t *results = program_operands(frame->program, block->results.first);
@@ -251,8 +251,8 @@ static status check_passed(const struct frame *frame, const struct program_block
   return OK;
 }
 
-status frame_call_block(struct frame *frame, const struct program_block *block, struct tensor *const *in, uint32_t in_count,
-                        struct tensor **out, uint32_t out_count) {
+static status call_block(struct frame *frame, const struct program_block *block, struct tensor *const *in, uint32_t in_count,
+                         struct tensor **out, uint32_t out_count) {
   TRY(check_passed(frame, block, in, in_count, out_count));
   struct passed *values = calloc((size_t)in_count + 1, sizeof *values);
   if (!values)
@@ -264,5 +264,14 @@ status frame_call_block(struct frame *frame, const struct program_block *block, 
     result = take_results(frame, block, out);
   drop_block(frame, block);
   free(values);
+  return result;
+}
+
+status part_call(struct part *part, struct step *step, struct tensor *const *in, uint32_t in_count, struct tensor **out,
+                 uint32_t out_count) {
+  struct frame *frame;
+  TRY(frame_acquire(part, step, part->unbound, &frame));
+  status result = call_block(frame, program_block(part->program, part->code->block), in, in_count, out, out_count);
+  frame_release(frame);
   return result;
 }

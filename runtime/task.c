@@ -51,9 +51,10 @@ static status task_load_parts(struct task *task) {
     return fail(RESOURCE_EXHAUSTED, "no memory");
   for (uint32_t e = 0; e < task->program->tables[PROGRAM_ENTRIES].count; e++) {
     const struct program_entry *entry = program_entry(task->program, e);
-    for (uint32_t i = 0; i < entry->parts.count; i++, task->part_count++)
-      TRY(part_init(&task->parts[entry->parts.first + i], task, program_part(task->program, entry->parts.first + i),
-                    entry->symbols.count));
+    const struct program_range lists[] = { entry->parts, entry->functions };
+    for (int list = 0; list < 2; list++)
+      for (uint32_t i = lists[list].first; i < lists[list].first + lists[list].count; i++, task->part_count++)
+        TRY(part_init(&task->parts[i], task, program_part(task->program, i), entry->symbols.count));
   }
   return OK;
 }
