@@ -175,12 +175,19 @@ status cursor_next(struct cursor *cursor, const struct dataset_run *run, struct 
   return result;
 }
 
-status cursor_source_next(struct cursor *cursor, uint32_t i, const struct dataset_run *run, struct tensor **out, bool *end) {
+status cursor_source(struct cursor *cursor, uint32_t i, struct cursor **out) {
   if (i >= cursor->dataset->source_count)
     return fail(INVALID_ARGUMENT, "%s: has no dataset %u", host_node_name(&cursor->dataset->words), i);
   if (!cursor->sources[i])
     TRY(cursor_create(cursor->dataset->sources[i], &cursor->sources[i]));
-  return cursor_next(cursor->sources[i], run, out, end);
+  *out = cursor->sources[i];
+  return OK;
+}
+
+status cursor_source_next(struct cursor *cursor, uint32_t i, const struct dataset_run *run, struct tensor **out, bool *end) {
+  struct cursor *source;
+  TRY(cursor_source(cursor, i, &source));
+  return cursor_next(source, run, out, end);
 }
 
 void element_release(struct tensor **element, uint32_t count) {

@@ -2,11 +2,11 @@
  *
  * A dataset is a value: a kind, its tensors, and the datasets it is made from; it is held by the scalar of dtype variant that is its
  * handle, and by what was made from it. A cursor is a position in one: it gives the elements, each a tuple of tensors, one after the
- * other. Functions of the graph (of map, filter ...) are blocks of the instruction that asks for the next element, found by the name of
- * the dataset's node: they run within its step. Elements come in TensorFlow's deterministic order. Only where no function is called anything is read
- * ahead (dataset_prefetch.c).
+ * other. Functions of the graph (of map, filter ...) are parts that the instruction names which asks for the next element, found by the
+ * name of the dataset's node; each call has a frame of its own. Elements come in TensorFlow's deterministic order.
  *
- * Threads: datasets never change; a cursor is used by one thread at a time. A cursor below a prefetching one belongs to that one's thread.
+ * Threads: datasets never change; a cursor is used by one thread at a time. A cursor below one that reads ahead (read_ahead.h) belongs to
+ * the latter's worker.
  */
 #ifndef TFC_RUNTIME_DATASET_H
 #define TFC_RUNTIME_DATASET_H
@@ -20,15 +20,15 @@
 struct cursor;
 struct dataset;
 struct dataset_cache;
-/* What a cursor needs of the step that moves it. */
+/* What a cursor needs of who moves it: a step's call, or what stands for it beside steps (background.h). */
 struct dataset_run {
-  struct host_call *call;
+  const struct host_call *call;
 };
 
 struct dataset_kind {
   const char *op;
   size_t state_size;
-  /* The next element, a reference of each tensor, or *end. `run` is NULL where no function is called. */
+  /* The next element, a reference of each tensor, or *end. */
   status (*next)(struct cursor *cursor, const struct dataset_run *run, struct tensor **out, bool *end);
   void (*stop)(struct cursor *cursor); /* frees what the state holds; NULL: nothing */
   status (*check)(const struct dataset *dataset); /* when it is made; NULL: nothing to check */
@@ -70,7 +70,9 @@ void dataset_cache_free(struct dataset_cache *cache); /* accepts NULL */
 status cursor_create(struct dataset *dataset, struct cursor **out);
 void cursor_destroy(struct cursor *cursor); /* accepts NULL */
 status cursor_next(struct cursor *cursor, const struct dataset_run *run, struct tensor **out, bool *end);
-/* The next element of source i, whose cursor is made when it is missing. */
+/* The cursor of source i, made when it is missing; it goes with `cursor`. */
+status cursor_source(struct cursor *cursor, uint32_t i, struct cursor **out);
+/* Its next element. */
 status cursor_source_next(struct cursor *cursor, uint32_t i, const struct dataset_run *run, struct tensor **out, bool *end);
 void element_release(struct tensor **element, uint32_t count);
 

@@ -17,6 +17,11 @@
 /* ---- steps ---- */
 
 /* The caller holds the task's lock. */
+static uint64_t step_next_id(struct task *task) {
+  return ((uint64_t)task->program->task << 48) | (++task->next_step & ((UINT64_C(1) << 48) - 1));
+}
+
+/* The caller holds the task's lock. */
 static struct step *step_find(struct task *task, uint64_t id) {
   for (struct step *step = task->steps; step; step = step->next)
     if (step->id == id)
@@ -68,7 +73,7 @@ static void step_spread_failure(struct task *task, uint64_t id, uint32_t entry, 
 void step_fail(struct step *step, status code, const char *text) {
   struct task *task = step->task;
   pthread_mutex_lock(&task->lock);
-  bool first = step_fail_locked(step, code, text);
+  bool first = step_fail_locked(step, code, text) && !step->is_background;
   uint64_t id = step->id;
   uint32_t entry = step->entry;
   bool drives = step->driver == task->program->task;
@@ -81,7 +86,7 @@ void step_fail(struct step *step, status code, const char *text) {
 static bool step_fail_by_id(struct task *task, uint64_t id, status code, const char *text) {
   pthread_mutex_lock(&task->lock);
   struct step *step = step_find(task, id);
-  bool first = step && step_fail_locked(step, code, text);
+  bool first = step && step_fail_locked(step, code, text) && !step->is_background;
   uint32_t entry = step ? step->entry : 0;
   bool drives = step && step->driver == task->program->task;
   pthread_mutex_unlock(&task->lock);
@@ -109,10 +114,25 @@ void step_remove_inbox(struct step *step, struct inbox *inbox) {
   pthread_mutex_unlock(&step->task->lock);
 }
 
+void step_begin_background(struct step *step, struct task *task, uint32_t entry) {
+  *step = (struct step){ .task = task, .entry = entry, .driver = task->program->task, .is_background = true };
+  pthread_mutex_lock(&task->lock);
+  step->id = step_next_id(task);
+  step->next = task->steps;
+  task->steps = step;
+  if (atomic_load(&task->stopping)) /* task_stop may have looked before */
+    step_fail_locked(step, CANCELLED, "the task is stopping");
+  pthread_mutex_unlock(&task->lock);
+}
+
+void step_end_background(struct step *step) { step_leave(step->task, step); }
+
 static status part_run(struct part *part, struct step *step, const int64_t *symbols) {
   struct frame *frame;
   TRY(frame_acquire(part, step, symbols, &frame));
+  atomic_fetch_add_explicit(&part->task->at_work, 1, memory_order_relaxed);
   status result = frame_run(frame);
+  atomic_fetch_sub_explicit(&part->task->at_work, 1, memory_order_relaxed);
   frame_release(frame);
   if (result != OK && !part->code->dataflow) /* a dataflow part says so itself: it tells the step before it cleans up */
     status_suffix(result, " (on %s)", part->task->name);
@@ -304,7 +324,7 @@ static status run_step(struct step *step, const struct program_entry *entry, int
     return part_run(&task->parts[entry->parts.first], step, symbols);
   }
   pthread_mutex_lock(&task->lock);
-  step->id = ((uint64_t)task->program->task << 48) | (++task->next_step & ((UINT64_C(1) << 48) - 1));
+  step->id = step_next_id(task);
   pthread_mutex_unlock(&task->lock);
   return step_drive(step, symbols);
 }

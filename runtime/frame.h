@@ -29,6 +29,7 @@ struct step {
   struct tensor **fetches;
   atomic_bool cancelled;
   const atomic_bool *gone;     /* of a step run for a client: true when he does not wait any more; or NULL */
+  bool is_background;          /* no run of an entry, but what an iterator does beside such ones (background.h) */
   struct inbox *inboxes;       /* of frames that may wait; under the task's lock */
   uint32_t waiting;            /* driver: tasks and local parts that have not reported; under the task's lock */
   status code;                 /* the first failure; under the task's lock */

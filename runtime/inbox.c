@@ -36,6 +36,14 @@ void inbox_poke(struct inbox *inbox) {
   pthread_mutex_unlock(&inbox->lock);
 }
 
+void inbox_await_poke(struct inbox *inbox) {
+  pthread_mutex_lock(&inbox->lock);
+  while (!inbox->poked)
+    pthread_cond_wait(&inbox->changed, &inbox->lock);
+  inbox->poked = false;
+  pthread_mutex_unlock(&inbox->lock);
+}
+
 struct inbox_item *inbox_take(struct inbox *inbox, bool wait, bool heed_poke) {
   pthread_mutex_lock(&inbox->lock);
   while (wait && !inbox->first && !(heed_poke && inbox->poked))

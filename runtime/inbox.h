@@ -25,6 +25,8 @@ void inbox_put(struct inbox *inbox, struct inbox_item *item);
 /* Wakes the receiver without an item: the step was given up. Stays until inbox_clear. */
 void inbox_poke(struct inbox *inbox);
 void inbox_clear(struct inbox *inbox);
+/* Waits until it is poked, and forgets that: whoever waits so looks for the reason himself. */
+void inbox_await_poke(struct inbox *inbox);
 /* The oldest item; waits when `wait`. NULL: none, or poked (while waiting, once `heed_poke`). */
 struct inbox_item *inbox_take(struct inbox *inbox, bool wait, bool heed_poke);
 

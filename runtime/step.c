@@ -55,11 +55,16 @@ static status make_outputs(struct frame *frame, const struct program_instr *inst
   return OK;
 }
 
+/* What goes on beside steps does not take the threads from them. */
+static bool has_pool(const struct frame *frame) {
+  return !frame->step->is_background || atomic_load_explicit(&frame->part->task->at_work, memory_order_relaxed) == 0;
+}
+
 static inline status kernel_launch(struct frame *frame, const struct program_instr *instr) {
   const struct kernel_code *code = &frame->part->task->kernels[instr->number];
   const struct kernel_launch *launch = &frame->launches[instr->kernel_at];
   struct kernel_call call = { frame->buffers, frame->sizes + instr->sizes_at, frame->scratch, &frame->fault };
-  if (launch->cost >= INLINE_COST_NS) {
+  if (launch->cost >= INLINE_COST_NS && has_pool(frame)) {
     pool_run(frame->part->task->pool, code, &call, launch->phases);
   } else {
     code->run(&call, 0, 0, launch->tiles);

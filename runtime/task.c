@@ -104,6 +104,7 @@ status task_create(const struct program *program, const struct kernel_code *kern
 void task_destroy(struct task *task) {
   if (!task)
     return;
+  task_stop(task); /* iterators may still read ahead, with what is freed below */
   crew_destroy(task->crew);
   for (uint32_t i = 0; task->parts && i < task->part_count; i++)
     part_deinit(&task->parts[i]);

@@ -36,11 +36,15 @@ struct task {
   void (*on_step)(void *self); /* or NULL */
   void *on_step_self;
   atomic_bool stopping;
+  atomic_int at_work;          /* parts that run and do not wait for elements: work beside them leaves them the pool */
   struct trace *trace;         /* or NULL */
 };
 
 /* Gives a step up with the reason; the first one stays. */
 void step_fail(struct step *step, status code, const char *text);
+/* A step for what goes on beside others, on behalf of an entry's step; in the list until it is ended. */
+void step_begin_background(struct step *step, struct task *task, uint32_t entry);
+void step_end_background(struct step *step);
 /* A frame of the step may wait here. */
 void step_add_inbox(struct step *step, struct inbox *inbox);
 void step_remove_inbox(struct step *step, struct inbox *inbox);
