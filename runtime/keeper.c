@@ -128,10 +128,8 @@ static void delete_oldest(struct keeper *keeper) {
 /* A copy of the value at this moment; NULL when the variable has none. */
 static status copy_value(struct variable *variable, struct tensor **out) {
   *out = NULL;
-  if (!atomic_load(&variable->initialized))
-    return OK;
   pthread_mutex_lock(&variable->lock);
-  status result = tensor_clone(variable->value, out);
+  status result = atomic_load(&variable->initialized) ? tensor_clone(variable->value, out) : OK;
   pthread_mutex_unlock(&variable->lock);
   return result;
 }
@@ -150,17 +148,23 @@ static status save_variables(struct keeper *keeper, struct checkpoint_writer *wr
   return OK;
 }
 
+/* The value of an integer scalar; false: it is none, or has no value. */
+static bool scalar_of(struct variable *variable, int64_t *out) {
+  pthread_mutex_lock(&variable->lock);
+  bool is_number = atomic_load(&variable->initialized) && variable->value->count == 1 &&
+                   (variable->dtype == DTYPE_INT64 || variable->dtype == DTYPE_INT32);
+  if (is_number)
+    *out = variable->dtype == DTYPE_INT64 ? *(const int64_t *)variable->value->data : *(const int32_t *)variable->value->data;
+  pthread_mutex_unlock(&variable->lock);
+  return is_number;
+}
+
 /* What a checkpoint is called: the variable global_step says, else the number of steps. */
 static int64_t current_number(const struct keeper *keeper) {
-  for (uint32_t i = 0; i < keeper->task->variable_count; i++) {
-    struct variable *variable = &keeper->task->variables[i];
-    if (strcmp(variable->name, "global_step") != 0 || !atomic_load(&variable->initialized) || variable->value->count != 1)
-      continue;
-    if (variable->dtype == DTYPE_INT64)
-      return *(const int64_t *)variable->value->data;
-    if (variable->dtype == DTYPE_INT32)
-      return *(const int32_t *)variable->value->data;
-  }
+  int64_t number;
+  for (uint32_t i = 0; i < keeper->task->variable_count; i++)
+    if (strcmp(keeper->task->variables[i].name, "global_step") == 0 && scalar_of(&keeper->task->variables[i], &number))
+      return number;
   return keeper->steps;
 }
 

@@ -63,12 +63,12 @@ status variable_check(struct variable *variable) {
 }
 
 status variable_read(struct variable *variable, struct tensor **out) {
-  if (!is_initialized(variable))
-    return fail(FAILED_PRECONDITION, "Attempting to use uninitialized value %s", variable->name);
   pthread_mutex_lock(&variable->lock);
-  *out = tensor_retain(variable->value);
+  bool has_value = is_initialized(variable); /* under the lock: another step may forget it */
+  if (has_value)
+    *out = tensor_retain(variable->value);
   pthread_mutex_unlock(&variable->lock);
-  return OK;
+  return has_value ? OK : fail(FAILED_PRECONDITION, "Attempting to use uninitialized value %s", variable->name);
 }
 
 bool variable_forget(struct variable *variable) {
