@@ -70,7 +70,7 @@ static struct program_range emit_ports(struct emitter *e, const struct flow *flo
     const struct flow_value *value = flow_value_get(flow, ports[i].value);
     struct program_port port = { .name = emit_text(e, ports[i].name), .tensor = emit_text(e, ports[i].tensor),
                                  .dtype = (uint8_t)value->dtype, .rank = (uint8_t)value->rank,
-                                 .any_rank = ports[i].any_rank };
+                                 .any_rank = ports[i].any_rank, .every_rank = ports[i].every_rank };
     for (int d = 0; d < value->rank; d++) {
       const char *why = dim_reason(flow->dims, value->dims[d]);
       port.dims[d] = emit_code(e, value->dims[d]);
@@ -163,6 +163,12 @@ static status emit_entry(struct emitter *e, struct entry *entry) {
     if (entry->parts.items[i].task < e->build->cluster.tasks.count)
       vec_push(&list, entry->parts.items[i].task);
   out.tasks = emit_operands(e, list.items, list.count);
+  list.count = 0;
+  for (uint32_t i = 0; i < entry->decisions.count; i++) {
+    vec_push(&list, emit_code(e, entry->decisions.items[i].size));
+    vec_push(&list, entry->decisions.items[i].is_one);
+  }
+  out.decisions = emit_operands(e, list.items, list.count);
   vec_free(&list);
   status result = emit_parts(e, entry, &out);
   out.symbols = emit_operands(e, e->symbols.items, e->symbols.count);

@@ -119,6 +119,7 @@ struct flow_port {
   value_id value;            /* FEED's output; FETCH's input */
   const char *tensor;        /* "node:0" */
   bool any_rank;             /* of a feed: its rank is not known; this entry is compiled for one, variants for others */
+  bool every_rank;           /* of such a feed: nothing needs it, and any rank will do */
 };
 
 struct flow {
@@ -129,6 +130,12 @@ struct flow {
   VEC(value_id) params;      /* of a region */
   VEC(value_id) results;     /* of a region */
   struct flow *parent;       /* of a region: whose values it may not use except through params */
+};
+
+/* A size of the feeds that an entry takes to be 1, or not to be: the runtime chooses among variants by it. */
+struct size_decision {
+  dim size;
+  bool is_one;
 };
 
 /* One entry after lowering: the whole flow, and after partition one part for each task it touches. */
@@ -143,7 +150,8 @@ struct entry {
   struct flow *flow;
   VEC(struct entry_part) parts;
   bool replicated;           /* TASK_SELF occurs */
-  bool is_variant;           /* the same entry as the one before it, for other ranks of its feeds */
+  bool is_variant;           /* the same entry as the one before it, for other ranks or sizes of its feeds */
+  VEC(struct size_decision) decisions;
   status failed;             /* feeds of these ranks are wrong: what TensorFlow would report when the step runs */
   const char *failed_text;
 };

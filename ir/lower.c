@@ -22,6 +22,10 @@ static bool is_fed(const struct lower_request *r, uint32_t node, uint32_t port) 
   return false;
 }
 
+static bool feed_is_open(const struct lower_request *r, uint32_t i) {
+  return r->feed_ranks && r->feed_ranks[i] < 0 && !lower_feed_has_rank(r->graph, r->feeds[i]);
+}
+
 status lower_mark_needed(const struct lower_request *r, bool *needed) {
   const struct graph *g = r->graph;
   VEC(uint32_t) stack = {0};
@@ -215,12 +219,24 @@ static status blame(struct lower *lw, const struct frame *fr, const struct node 
   return fail(s, "%s; made at %s", text, place);
 }
 
+status lower_check_feed(struct lower *lw, const struct frame *fr, struct edge e) {
+  const struct lower_request *r = lw->request;
+  for (uint32_t i = 0; r && fr->graph == r->graph && i < r->feed_count && lw->trial_depth == 0; i++) {
+    if (r->feeds[i].node != e.node || r->feeds[i].port != e.port || !feed_is_open(r, i))
+      continue;
+    lw->wants_feed = i + 1;
+    return fail(UNIMPLEMENTED, "%s: its rank is not known while compiling", r->feed_names[i]);
+  }
+  return OK;
+}
+
 status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
   const struct node *node = &fr->graph->nodes.items[index];
   struct op_call c = {.lw = lw, .node = node, .in_count = node->input_count, .out_count = node->output_count};
   c.in = ARENA_ARRAY(lw->arena, struct bound, node->input_count + 1);
   for (uint32_t i = 0; i < node->input_count; i++) {
     const struct edge e = node->inputs[i];
+    TRY(lower_check_feed(lw, fr, e));
     if (!fr->bound[e.node])
       return fail(INVALID_ARGUMENT, "%s (%s): input '%s:%u' is not computed here", node->name, node->op,
                   fr->graph->nodes.items[e.node].name, e.port);
@@ -301,19 +317,29 @@ static status feed_value(struct lower *lw, const struct lower_request *r, uint32
   return OK;
 }
 
+static struct flow_port feed_port(struct lower *lw, const struct lower_request *r, uint32_t i, value_id v) {
+  struct edge e = r->feeds[i];
+  return (struct flow_port){.name = r->feed_names[i], .value = v, .tensor = arena_printf(lw->arena, "%s:%u", r->graph->nodes.items[e.node].name, e.port),
+                            .any_rank = !lower_feed_has_rank(r->graph, e), .every_rank = feed_is_open(r, i)};
+}
+
 static status add_feeds(struct lower *lw, const struct lower_request *r, struct entry *out) {
   for (uint32_t i = 0; i < r->feed_count; i++) {
     value_id v;
     struct edge e = r->feeds[i];
+    const struct node *node = &r->graph->nodes.items[e.node];
+    if (feed_is_open(r, i)) {
+      v = flow_add_value(lw->flow, dtype_base(node->output_dtypes[e.port]), 0, NULL);
+      vec_push(&out->feeds, feed_port(lw, r, i, v));
+      continue;
+    }
     status s = feed_value(lw, r, i, &v);
     if (s != OK)
       return status_prefix(s, "%s: ", r->feed_names[i]);
     frame_outputs(lw, lw->frame, e.node)[e.port] = (struct bound){.value = v};
     lw->frame->lowered[e.node] = true;
     lw->frame->token_known[e.node] = true;
-    vec_push(&out->feeds, (struct flow_port){.name = r->feed_names[i], .value = v,
-                                             .tensor = arena_printf(lw->arena, "%s:%u", r->graph->nodes.items[e.node].name, e.port),
-                                             .any_rank = !lower_feed_has_rank(r->graph, e)});
+    vec_push(&out->feeds, feed_port(lw, r, i, v));
   }
   return OK;
 }
@@ -331,6 +357,7 @@ static status add_fetches(struct lower *lw, const struct lower_request *r, struc
   for (uint32_t i = 0; i < r->fetch_count; i++) {
     struct edge e = r->fetches[i];
     const struct node *node = &r->graph->nodes.items[e.node];
+    TRY(lower_check_feed(lw, lw->frame, e));
     struct bound b = lw->frame->bound[e.node] ? lw->frame->bound[e.node][e.port] : (struct bound){0};
     struct op_call c = {.lw = lw, .node = node, .in = &b, .in_count = 1, .guards = b.guards};
     value_id v;
@@ -359,6 +386,8 @@ status lower_entry(struct lower *lw, const struct lower_request *r, struct entry
   TRY(lower_check_rows(g, needed));
   TRY(graph_order(g, order));
   lw->flow = out->flow = flow_create(lw->arena, lw->dims);
+  lw->entry = out;
+  lw->request = r;
   lw->frame = NULL;
   lw->graph = g;
   lw->frame = frame_create(lw, g);

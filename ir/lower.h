@@ -56,6 +56,8 @@ struct met_dims {
 struct frame;
 struct lower {
   struct arena *arena;
+  struct entry *entry;        /* what is being made ... */
+  const struct lower_request *request; /* ... of this */
   struct dim_table *dims;
   struct flow *flow;          /* where nodes are added now: the entry's, or a region's */
   struct frame *frame;
@@ -76,6 +78,11 @@ struct lower {
   bool assumed;               /* sizes that meet in a broadcast were taken for equal (lower_broadcast.c) */
   bool broadcasts;            /* nothing is assumed of them: a variant */
   VEC(struct met_dims) met;
+  /* Sizes of feeds that decide a rank by being 1 (lower_decide_one): what was asked so far is entry->decisions, and the first
+   * `one_count` answers are given; those after them are no. */
+  const bool *ones;
+  uint32_t one_count;
+  uint32_t wants_feed;        /* lowering failed because it needs this feed, whose rank is not said: its number + 1 */
   value_id wants_value;       /* a builder failed because it must know the elements of this value; 0: none */
   bool wants_length;          /* lowering failed because a shape has an unknown number of elements */
   uint32_t feed_symbols;      /* symbols below this are sizes of feeds: known when the step starts */
@@ -118,7 +125,7 @@ struct lower_request {
   const char **feed_names, **fetch_names; /* as users spell them */
   uint32_t *targets;                      /* nodes */
   uint32_t feed_count, fetch_count, target_count;
-  const int *feed_ranks;                  /* for feeds whose rank the graph does not say (lower_feed_has_rank); else NULL */
+  const int *feed_ranks;                  /* for feeds whose rank the graph does not say (lower_feed_has_rank); -1: not said either; or NULL */
   const int *feed_lengths;                /* the length of a fed vector; -1: as the graph says; or NULL */
 };
 /* Whether the graph says the rank of a fed tensor. */
@@ -195,6 +202,9 @@ status op_broadcast(struct op_call *c, value_id a, value_id b, int *rank, dim *d
 status op_broadcast_equal(struct op_call *c, value_id a, value_id b, int *rank, dim *dims);
 /* Size a is repeated to the size `target`: it must be that or 1. */
 status op_broadcast_into(struct op_call *c, dim a, dim target);
+/* Whether a size is 1, where a rank depends on it. Of a size of feeds it is decided, and the entry has a variant for the other
+ * answer: 1 or 0. Of one that the step computes nobody can say: -1. */
+int op_decide_one(struct op_call *c, dim d);
 /* Whether a size means the same everywhere in the entry: none of its symbols is bound inside of a region. */
 bool op_dim_is_outer(struct op_call *c, dim d);
 /* "[n0,784]" */

@@ -1,6 +1,8 @@
 /* lower_choice.c: ops whose loops depend on one small integer, an axis: when it is known only while the step runs, the op is lowered
  * once for each value that it can have, as the branches of an `if`, and the step takes one. The ranks of the results must not
- * depend on it; sizes that do become symbols. */
+ * depend on it; sizes that do become symbols.
+ *
+ * Where a rank depends on whether a size of the feeds is 1, the whole entry is lowered for both answers. */
 #include <string.h>
 
 #include "ir/formula_words.h"
@@ -88,6 +90,25 @@ static status try_axes(struct op_call *outer, struct op_call *c, uint32_t input,
     if (wrong[i])
       bodies[i] = bodies[good];
   return OK;
+}
+
+int op_decide_one(struct op_call *c, dim d) {
+  struct lower *lw = c->lw;
+  dim one = op_dim(c, 1);
+  int equal = dim_equal(lw->dims, d, one);
+  if (equal >= 0)
+    return equal;
+  for (uint32_t i = 0; i < lw->entry->decisions.count; i++)
+    if (dim_equal(lw->dims, lw->entry->decisions.items[i].size, d) == 1)
+      return lw->entry->decisions.items[i].is_one;
+  if (op_dim_is_late(c, d))
+    return -1;
+  uint32_t number = lw->entry->decisions.count;
+  bool is_one = number < lw->one_count && lw->ones[number];
+  vec_push(&lw->entry->decisions, (struct size_decision){dim_resolve(lw->dims, d), is_one});
+  if (is_one)
+    (void)dim_unify(lw->dims, d, one); /* a formula stays what it is; that it is 1 is known by its number */
+  return is_one;
 }
 
 status lower_for_each_axis(struct op_call *c, uint32_t input, int64_t count) {

@@ -28,6 +28,8 @@ struct frame {
 struct frame *frame_create(struct lower *lw, const struct graph *graph);
 struct bound *frame_outputs(struct lower *lw, struct frame *fr, uint32_t node);
 status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index);
+/* UNIMPLEMENTED where an edge is a feed without a rank for which none is tried yet: lw->wants_feed then names it. */
+status lower_check_feed(struct lower *lw, const struct frame *fr, struct edge e);
 /* lower_guard.c: the conditions of a node whose inputs have these; both may be NULL. */
 const struct guards *guards_join(struct lower *lw, const struct guards *a, const struct guards *b);
 /* lower_loop.c: the loops of a graph (frames of Enter and Exit); NULL when it has none. Errors name the node. */

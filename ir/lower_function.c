@@ -65,9 +65,11 @@ static status try_edge(struct lower *trial, const struct graph *graph, struct ed
 static status shape_of_edge(const struct lower *lw, const struct graph *graph, struct edge edge, bool loose, int *rank, dim *dims) {
   struct lower trial = *lw;
   memset(&trial.objects, 0, sizeof trial.objects);
+  memset(&trial.met, 0, sizeof trial.met);
   trial.trial_depth++;
   status result = trial.trial_depth > TRIALS_MAX ? fail(UNIMPLEMENTED, "shapes that depend on each other") : try_edge(&trial, graph, edge, loose, rank, dims);
   vec_free(&trial.objects);
+  vec_free(&trial.met);
   return result;
 }
 

@@ -260,6 +260,7 @@ static status collect_entering(struct looping *p) {
     const struct node *enter = &g->nodes.items[id];
     struct entering *v = &p->vars[p->var_count++];
     *v = (struct entering){.enter = id, .merge = NO_NODE};
+    TRY(lower_check_feed(p->lw, p->outer, enter->inputs[0]));
     struct bound *from = p->outer->bound[enter->inputs[0].node];
     if (!from)
       return fail(INVALID_ARGUMENT, "%s (%s): its input is not computed", enter->name, enter->op);

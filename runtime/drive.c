@@ -177,6 +177,8 @@ static status bind_feeds(const struct task *task, uint32_t number, struct tensor
   }
   for (uint32_t i = 0; i < entry->feeds.count; i++) {
     const struct program_port *port = program_port(task->program, entry->feeds.first + i);
+    if (port->every_rank)
+      continue;
     status result = shape_bind(task->program, port->dims, port->rank, &feeds[i]->shape, symbols);
     if (result != OK) {
       say_reasons(task, port, result);
@@ -332,38 +334,58 @@ static status run_step(struct step *step, const struct program_entry *entry, int
 static bool ranks_fit(const struct task *task, const struct program_entry *entry, struct tensor *const *feeds) {
   for (uint32_t i = 0; i < entry->feeds.count; i++) {
     const struct program_port *port = program_port(task->program, entry->feeds.first + i);
-    if (port->any_rank && feeds[i] && feeds[i]->shape.rank != port->rank)
+    if (port->any_rank && !port->every_rank && feeds[i] && feeds[i]->shape.rank != port->rank)
       return false;
   }
   return true;
 }
 
-static bool sizes_fit(const struct task *task, uint32_t number, struct tensor *const *feeds) {
-  uint32_t count = program_entry(task->program, number)->symbols.count;
-  int64_t few[SYMBOLS_INLINE], *symbols = count <= SYMBOLS_INLINE ? few : malloc(count * sizeof *symbols);
-  for (uint32_t i = 0; symbols && i < count; i++)
-    symbols[i] = SYMBOL_UNBOUND;
-  bool fit = symbols && bind_feeds(task, number, feeds, symbols) == OK;
-  if (symbols != few)
-    free(symbols);
-  return fit;
+/* How well feeds of the right ranks fit a variant. */
+enum fit { FIT_NONE, FIT_DECISIONS, FIT_SIZES };
+
+/* Whether the sizes that are 1 are those that the variant was made for. */
+static bool decisions_hold(const struct task *task, const struct program_entry *entry, const int64_t *symbols) {
+  const uint32_t *pairs = program_operands(task->program, entry->decisions.first);
+  for (uint32_t i = 0; i < entry->decisions.count; i += 2) {
+    int64_t size;
+    if (!size_eval(program_words(task->program, pairs[i]), symbols, &size) || (size == 1) != pairs[i + 1])
+      return false;
+  }
+  return true;
 }
 
-/* The variant of an entry that takes feeds of these ranks and sizes; where none takes the sizes, the first of the ranks. */
+static enum fit variant_fit(const struct task *task, uint32_t number, struct tensor *const *feeds) {
+  const struct program_entry *entry = program_entry(task->program, number);
+  uint32_t count = entry->symbols.count;
+  int64_t few[SYMBOLS_INLINE], *symbols = count <= SYMBOLS_INLINE ? few : malloc(count * sizeof *symbols);
+  if (!symbols)
+    return FIT_NONE;
+  for (uint32_t i = 0; i < count; i++)
+    symbols[i] = SYMBOL_UNBOUND;
+  bool bound = bind_feeds(task, number, feeds, symbols) == OK, decided = decisions_hold(task, entry, symbols);
+  if (symbols != few)
+    free(symbols);
+  return !decided ? FIT_NONE : bound ? FIT_SIZES : FIT_DECISIONS;
+}
+
+/* The variant of an entry that takes feeds of these ranks and sizes; where none takes the sizes, the first of the ranks, which says what
+ * is wrong with them. */
 static status choose_variant(const struct task *task, struct tensor *const *feeds, uint32_t *number) {
   uint32_t first = *number, variants = program_entry(task->program, first)->variants, best = PROGRAM_NONE;
-  for (uint32_t v = first; v <= first + variants; v++) {
+  const char *name = program_text(task->program, program_entry(task->program, first)->name), *what = "ranks";
+  enum fit fit = FIT_NONE;
+  for (uint32_t v = first; v <= first + variants && fit != FIT_SIZES; v++) {
     if (!ranks_fit(task, program_entry(task->program, v), feeds))
       continue;
-    bool fits = sizes_fit(task, v, feeds);
-    if (fits || best == PROGRAM_NONE)
+    enum fit here = variant_fit(task, v, feeds);
+    what = "sizes";
+    if (here > fit) {
       best = v;
-    if (fits)
-      break;
+      fit = here;
+    }
   }
   if (best == PROGRAM_NONE)
-    return fail(UNIMPLEMENTED, "entry '%s' is not compiled for feeds of these ranks",
-                program_text(task->program, program_entry(task->program, first)->name));
+    return fail(UNIMPLEMENTED, "entry '%s' is not compiled for feeds of these %s: give the placeholders shapes", name, what);
   const struct program_entry *entry = program_entry(task->program, best);
   *number = best;
   return entry->failed ? fail((status)entry->failed, "%s", program_text(task->program, entry->failed_text)) : OK;

@@ -55,7 +55,7 @@ enum program_dim_op {
 };
 
 /* ---- tables ---- */
-#define PROGRAM_MAGIC UINT64_C(0x3167727063667407) /* changes whenever a struct below does */
+#define PROGRAM_MAGIC UINT64_C(0x3167727063667408) /* changes whenever a struct below does */
 #define PROGRAM_TASK_DRIVER UINT32_MAX             /* as in ir/flow.h */
 #define PROGRAM_TASK_SELF (UINT32_MAX - 1)
 #define PROGRAM_NONE UINT32_MAX
@@ -116,14 +116,15 @@ struct program_variable {
 /* A feed or fetch of an entry. */
 struct program_port {
   uint32_t name, tensor;  /* texts: as the user names it; "node:0" */
-  uint8_t dtype, rank, any_rank, reserved; /* any_rank: other variants of the entry take other ranks */
+  uint8_t dtype, rank;
+  uint8_t any_rank, every_rank; /* other variants of the entry take other ranks; this one takes every rank */
   uint32_t dims[8];       /* size codes */
   uint32_t reasons[8];    /* texts: which node needs this size to be what it is; "" when it is the feed's own */
 };
 struct program_entry {
   uint32_t name;          /* text */
   uint8_t replicated, changes_state;
-  uint8_t is_variant;     /* the entry before it, for feeds of other ranks */
+  uint8_t is_variant;     /* the entry before it, for feeds of other ranks or sizes */
   uint8_t failed;         /* a status: feeds of these ranks are wrong, for the reason `failed_text` */
   uint32_t failed_text, variants; /* variants: how many follow this entry */
   struct program_range feeds, fetches; /* ports */
@@ -132,6 +133,7 @@ struct program_entry {
   struct program_range functions;      /* parts that host calls of these parts, and of functions, run */
   struct program_range tasks;          /* operands: every task with a part of its own */
   struct program_range symbols;        /* operands: texts, names of the symbols */
+  struct program_range decisions;      /* operands, pairs: a size code, and 1 where the feeds must make it 1, 0 where they must not */
 };
 struct program_part {
   uint32_t task;          /* PROGRAM_TASK_DRIVER, PROGRAM_TASK_SELF or this task; of a function: of who calls it */

@@ -167,9 +167,11 @@ static status check_entry(const struct program *p, uint32_t number) {
   CHECK(text_fits(p, entry->name), "entry %u: its name", number);
   CHECK(range_fits(p, entry->feeds, PROGRAM_PORTS) && range_fits(p, entry->fetches, PROGRAM_PORTS) &&
             range_fits(p, entry->parts, PROGRAM_PARTS) && range_fits(p, entry->functions, PROGRAM_PARTS) &&
-            range_fits(p, entry->targets, PROGRAM_OPERANDS) &&
+            range_fits(p, entry->targets, PROGRAM_OPERANDS) && range_fits(p, entry->decisions, PROGRAM_OPERANDS) && entry->decisions.count % 2 == 0 &&
             range_fits(p, entry->tasks, PROGRAM_OPERANDS) && range_fits(p, entry->symbols, PROGRAM_OPERANDS),
         "entry %u", number);
+  for (uint32_t i = 0; i < entry->decisions.count; i += 2)
+    CHECK(codes_fit(p, program_operands(p, entry->decisions.first) + i, 1, entry->symbols.count), "entry %u: a decision", number);
   for (uint32_t i = 0; i < entry->parts.count; i++)
     TRY(check_part(p, program_part(p, entry->parts.first + i), entry->symbols.count));
   for (uint32_t i = 0; i < entry->functions.count; i++)

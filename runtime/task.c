@@ -160,6 +160,8 @@ status task_check_feed(const struct task *task, uint32_t entry, uint32_t feed, c
                 dtype_name((enum dtype)port->dtype));
   if (program_entry(task->program, entry)->variants)
     return OK; /* which shapes fit is said when one of them is chosen */
+  if (port->every_rank)
+    return OK;
   if (tensor->shape.rank != port->rank)
     return fail(INVALID_ARGUMENT, "feed '%s' has shape %s, must have rank %d", name, shape_text(&tensor->shape),
                 port->rank);

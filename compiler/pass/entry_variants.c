@@ -1,66 +1,125 @@
 /* entry_variants.c: which variants an entry needs: found by lowering it and seeing what it lacks. */
 #include "compiler/pass/entry_variants.h"
 
-#define RANKS_ONE 6   /* ranks 0 .. 5 for one feed without a rank, 0 .. 4 for two, 0 .. 3 for three */
+#include <string.h>
+
+#define RANKS 7           /* a feed without a rank is tried with 0 .. 6 dimensions */
+#define VARIANTS_MAX 72   /* of combinations that work; ... */
+#define TRIES_MAX 1500    /* of all that are lowered */
+#define DECIDED_MAX 32    /* of one combination: which sizes are 1 */
 #define VARIANT_NODES 400 /* larger entries are models: their feeds' sizes are batches, and compiling them twice takes long */
 #define LENGTHS 7     /* lengths 0 .. 6 of a vector that decides a rank: real shapes are not longer */
+
+/* Ranks of feeds to try: -1 where nothing has asked for one yet. */
+struct combination {
+  int *ranks;
+  int cost;
+};
 
 struct variants {
   struct build *build;
   const struct entry_spec *spec;
   struct lower_request request;
   int *ranks, *lengths;      /* per feed; lengths: -1 open */
+  VEC(struct combination) open;
+  uint32_t tries, decided;
   VEC(struct entry) wrong;   /* combinations that the graph refuses */
   struct lower_notes notes;  /* of the last lowering */
-  status last;               /* of the last lowering that failed */
+  status last;               /* of the last lowering that failed; UNIMPLEMENTED stays */
   const char *last_text;
 };
 
-static int ranks_each(uint32_t feeds) { return feeds == 1 ? RANKS_ONE : feeds == 2 ? 5 : feeds == 3 ? 4 : 0; }
+/* An entry that only says what is wrong with such feeds: `e` is what the lowering left. */
+static void make_failed(struct variants *v, status code, struct entry *e) {
+  struct build *b = v->build;
+  const struct lower_request *r = &v->request;
+  struct flow *flow = flow_create(&b->arena, e->flow->dims);
+  e->failed = code;
+  e->failed_text = arena_strdup(&b->arena, status_text());
+  for (uint32_t i = 0; i < e->feeds.count; i++) {
+    struct flow_value x = e->flow->values.items[e->feeds.items[i].value];
+    e->feeds.items[i].value = flow_add_value(flow, x.dtype, x.rank, x.dims);
+  }
+  e->fetches.count = 0;
+  for (uint32_t i = 0; i < r->fetch_count; i++) {
+    const struct node *n = &b->model.graph->nodes.items[r->fetches[i].node];
+    value_id x = flow_add_value(flow, dtype_base(n->output_dtypes[r->fetches[i].port]), 0, NULL);
+    vec_push(&e->fetches, (struct flow_port){.name = r->fetch_names[i], .value = x, .tensor = arena_printf(&b->arena, "%s:%u", n->name, r->fetches[i].port)});
+  }
+  e->flow = flow;
+  e->replicated = false;
+}
 
-/* An entry that only says what is wrong with feeds of these ranks. */
-static void make_failed(struct build *b, const struct entry_spec *spec, const struct lower_request *r, status code, struct entry *e) {
-  *e = (struct entry){.name = spec->name, .failed = code, .failed_text = arena_strdup(&b->arena, status_text())};
-  struct dim_table *dims = dims_create(&b->arena);
-  e->flow = flow_create(&b->arena, dims);
-  for (uint32_t i = 0; i < r->feed_count + r->fetch_count; i++) {
-    bool is_feed = i < r->feed_count;
-    struct edge at = is_feed ? r->feeds[i] : r->fetches[i - r->feed_count];
-    const struct node *n = &b->model.graph->nodes.items[at.node];
-    bool any = is_feed && !lower_feed_has_rank(r->graph, at);
-    dim d[LIMIT_RANK];
-    int rank = any ? r->feed_ranks[i] : 0;
-    for (int k = 0; k < rank; k++)
-      d[k] = dim_symbol(dims, "n");
-    value_id v = flow_add_value(e->flow, dtype_base(n->output_dtypes[at.port]), rank, d);
-    struct flow_port port = {.name = is_feed ? r->feed_names[i] : r->fetch_names[i - r->feed_count], .value = v,
-                             .tensor = arena_printf(&b->arena, "%s:%u", n->name, at.port), .any_rank = any};
-    if (is_feed)
-      vec_push(&e->feeds, port);
-    else
-      vec_push(&e->fetches, port);
+static void add_wrong(struct variants *v, status code, struct entry *e) {
+  if (v->last != UNIMPLEMENTED) {
+    v->last = code;
+    v->last_text = arena_strdup(&v->build->arena, status_text());
+  }
+  if (!e->flow || e->feeds.count < v->request.feed_count)
+    return; /* it failed before there was anything to say it of */
+  make_failed(v, code, e);
+  vec_push(&v->wrong, *e);
+}
+
+static status lower_as(struct variants *v, enum lower_mode mode, const bool *ones, uint32_t count, struct lower_notes *notes, struct entry *e) {
+  v->tries++;
+  return entry_lower(v->build, v->spec, &v->request, mode, ones, count, notes, e);
+}
+
+/* Lowers with the ranks, lengths and ones as they are set now; an entry for them, where that works. */
+static status add_decided(struct variants *v, const bool *ones, uint32_t count, struct entry *e) {
+  struct entry more;
+  struct lower_notes other;
+  status s = lower_as(v, LOWER_FIRST, ones, count, &v->notes, e);
+  if (v->notes.wants_feed)
+    return fail(UNIMPLEMENTED, "the rank of '%s' is not known", v->request.feed_names[v->notes.wants_feed - 1]);
+  TRY(s);
+  vec_push(&v->build->entries, *e);
+  bool small = e->flow->nodes.count <= VARIANT_NODES;
+  if (v->notes.undecided && lower_as(v, LOWER_MISFITS, ones, count, &other, &more) == OK)
+    vec_push(&v->build->entries, more);
+  else if (v->notes.assumed && small && lower_as(v, LOWER_BROADCASTS, ones, count, &other, &more) == OK)
+    vec_push(&v->build->entries, more);
+  return OK;
+}
+
+/* The other answers to what was asked after the first `count` questions. */
+static void add_answers(struct variants *v, const bool *ones, uint32_t count, uint32_t asked) {
+  for (uint32_t i = count; i < asked && v->decided < DECIDED_MAX; i++) {
+    struct entry e;
+    bool *answers = ARENA_ARRAY(&v->build->arena, bool, i + 1);
+    if (count)
+      memcpy(answers, ones, count * sizeof *answers);
+    answers[i] = true;
+    v->decided++;
+    status s = add_decided(v, answers, i + 1, &e);
+    uint32_t here = e.decisions.count;
+    if (s != OK)
+      add_wrong(v, s, &e);
+    add_answers(v, answers, i + 1, here);
   }
 }
 
-static void add_wrong(struct variants *v, status code) {
-  struct entry e;
-  v->last = code;
-  v->last_text = arena_strdup(&v->build->arena, status_text());
-  make_failed(v->build, v->spec, &v->request, code, &e);
-  vec_push(&v->wrong, e);
-}
-
-/* Lowers with the ranks and lengths as they are set now. */
-static status add_one(struct variants *v) {
-  struct entry e;
-  struct lower_notes other;
-  TRY(entry_lower(v->build, v->spec, &v->request, LOWER_FIRST, &v->notes, &e));
-  vec_push(&v->build->entries, e);
-  bool small = e.flow->nodes.count <= VARIANT_NODES;
-  if (v->notes.undecided && entry_lower(v->build, v->spec, &v->request, LOWER_MISFITS, &other, &e) == OK)
-    vec_push(&v->build->entries, e);
-  else if (v->notes.assumed && small && entry_lower(v->build, v->spec, &v->request, LOWER_BROADCASTS, &other, &e) == OK)
-    vec_push(&v->build->entries, e);
+static status add_one(struct variants *v, struct entry *e) {
+  uint32_t before = v->build->entries.count, wrong = v->wrong.count;
+  v->decided = 0;
+  status s = add_decided(v, NULL, 0, e);
+  struct lower_notes notes = v->notes;
+  if (e->decisions.count == 0 || notes.wants_feed || (s != OK && notes.wants_length))
+    return s;
+  char *why = arena_strdup(&v->build->arena, status_text());
+  struct entry first = *e;
+  add_answers(v, NULL, 0, e->decisions.count);
+  v->notes = notes;
+  if (s == OK)
+    return OK;
+  s = fail(s, "%s", why);
+  if (v->build->entries.count == before) { /* whatever the sizes are */
+    v->wrong.count = wrong;
+    e->decisions.count = 0;
+    return s;
+  }
+  add_wrong(v, s, &first);
   return OK;
 }
 
@@ -87,11 +146,12 @@ static void add_lengths(struct variants *v, int vectors) {
   for (uint32_t i = open_vector(v, 0); i < count && v->build->entries.count == before; i = open_vector(v, i + 1)) {
     uint32_t wrong = v->wrong.count;
     for (v->lengths[i] = 0; v->lengths[i] < LENGTHS; v->lengths[i]++) {
-      status s = add_one(v);
+      struct entry e;
+      status s = add_one(v, &e);
       if (s == UNIMPLEMENTED && v->notes.wants_length && vectors > 1)
         add_lengths(v, vectors - 1);
       else if (s != OK && s != UNIMPLEMENTED)
-        add_wrong(v, s);
+        add_wrong(v, s, &e);
     }
     v->lengths[i] = -1;
     if (v->build->entries.count == before)
@@ -99,13 +159,54 @@ static void add_lengths(struct variants *v, int vectors) {
   }
 }
 
-/* One combination of ranks; where it needs the length of a fed vector, one for each length. */
+/* ---- ranks ---- */
+
+/* Ranks that are alike are likely; then a scalar beside them. */
+static int combination_cost(const struct variants *v, const int *ranks) {
+  int cost = 0;
+  for (uint32_t i = 0; i < v->request.feed_count; i++) {
+    cost += ranks[i] > 4;
+    for (uint32_t j = 0; j < i && ranks[i] >= 0; j++)
+      cost += ranks[j] < 0 || ranks[i] == ranks[j] ? 0 : ranks[i] && ranks[j] ? 2 : 1;
+  }
+  return cost;
+}
+
+/* The combination with every rank of one more feed. */
+static void open_ranks(struct variants *v, const int *ranks, uint32_t feed) {
+  for (int rank = 0; rank < RANKS; rank++) {
+    struct combination next = {.ranks = ARENA_ARRAY(&v->build->arena, int, v->request.feed_count + 1)};
+    memcpy(next.ranks, ranks, v->request.feed_count * sizeof *ranks);
+    next.ranks[feed] = rank;
+    next.cost = combination_cost(v, next.ranks);
+    vec_push(&v->open, next);
+  }
+}
+
+/* The likeliest one, the first of equals. */
+static struct combination take_combination(struct variants *v) {
+  uint32_t best = 0;
+  for (uint32_t i = 1; i < v->open.count; i++)
+    if (v->open.items[i].cost < v->open.items[best].cost)
+      best = i;
+  struct combination taken = v->open.items[best];
+  memmove(&v->open.items[best], &v->open.items[best + 1], (--v->open.count - best) * sizeof taken);
+  return taken;
+}
+
+/* One combination of ranks; where it needs the rank of another feed, those with it; where it needs the length of a fed vector, one for
+ * each length. */
 static void add_combination(struct variants *v) {
-  status s = add_one(v);
+  struct entry e;
+  status s = add_one(v, &e);
   if (s == OK)
     return;
+  if (v->notes.wants_feed) {
+    open_ranks(v, v->ranks, v->notes.wants_feed - 1);
+    return;
+  }
   if (s != UNIMPLEMENTED || !v->notes.wants_length || open_vector(v, 0) == v->request.feed_count) {
-    add_wrong(v, s);
+    add_wrong(v, s, &e);
     return;
   }
   char *why = arena_strdup(&v->build->arena, status_text());
@@ -117,24 +218,16 @@ static void add_combination(struct variants *v) {
   }
 }
 
-static status add_all(struct variants *v) {
-  const struct lower_request *r = &v->request;
-  uint32_t unknown = 0;
-  for (uint32_t i = 0; i < r->feed_count; i++)
-    unknown += !lower_feed_has_rank(r->graph, r->feeds[i]);
-  int each = unknown ? ranks_each(unknown) : 1, total = 1;
-  if (!each)
-    return fail(UNIMPLEMENTED, "entry '%s': %u fed placeholders without a rank: give them shapes", v->spec->name, unknown);
-  for (uint32_t i = 0; i < unknown; i++)
-    total *= each;
-  for (int c = 0; c < total; c++) {
-    int rest = c;
-    for (uint32_t i = 0; i < r->feed_count; i++)
-      if (!lower_feed_has_rank(r->graph, r->feeds[i]))
-        v->ranks[i] = rest % each, rest /= each;
+static void add_all(struct variants *v) {
+  uint32_t count = v->request.feed_count, before = v->build->entries.count;
+  struct combination none = {.ranks = ARENA_ARRAY(&v->build->arena, int, count + 1)};
+  for (uint32_t i = 0; i < count; i++)
+    none.ranks[i] = -1;
+  vec_push(&v->open, none);
+  while (v->open.count && v->build->entries.count - before < VARIANTS_MAX && v->tries < TRIES_MAX) {
+    memcpy(v->ranks, take_combination(v).ranks, count * sizeof *v->ranks);
     add_combination(v);
   }
-  return OK;
 }
 
 status entry_lower_variants(struct build *b, const struct entry_spec *spec) {
@@ -145,8 +238,9 @@ status entry_lower_variants(struct build *b, const struct entry_spec *spec) {
   for (uint32_t i = 0; i < v.request.feed_count; i++)
     v.lengths[i] = -1;
   uint32_t first = b->entries.count;
-  TRY(add_all(&v));
-  if (b->entries.count == first) /* wrong for every combination: what the last one reported */
+  add_all(&v);
+  vec_free(&v.open);
+  if (b->entries.count == first) /* wrong for every combination */
     return fail(v.last, "%s", v.last_text);
   for (uint32_t i = 0; i < v.wrong.count; i++) {
     struct entry e = v.wrong.items[i];

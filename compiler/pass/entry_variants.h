@@ -6,7 +6,9 @@
 #include "ir/lower.h"
 
 /* The entry, and its variants behind it (struct entry.is_variant), into build->entries. A variant is made for
- *   each combination of ranks of fed placeholders without a shape; ranks that the graph refuses make one that only fails;
+ *   each combination of ranks of fed placeholders without a shape; ranks that the graph refuses make one that only fails. Where
+ *     there are too many, those that are alike come first;
+ *   each size of the feeds that decides a rank by being 1, and by not being 1;
  *   each length of a fed vector of integers that decides a rank (a shape of unknown length);
  *   sizes that do not fit a comparison without shape errors;
  *   sizes of which one may be 1 where the first takes them for equal, for entries of up to VARIANT_NODES nodes.
@@ -16,12 +18,14 @@ status entry_lower_variants(struct build *build, const struct entry_spec *spec);
 /* What a lowering found out: as in struct lower. */
 struct lower_notes {
   bool undecided, assumed, wants_length;
+  uint32_t wants_feed;
 };
 /* What is asked of a lowering: as in struct lower. */
 enum lower_mode { LOWER_FIRST, LOWER_MISFITS, LOWER_BROADCASTS };
 /* lower_entries.c: the request for a spec, and one lowering of it. */
 status entry_request(struct build *build, const struct entry_spec *spec, struct lower_request *out);
+/* `ones`: answers to the first questions of op_decide_one. What was asked is in out->decisions, of a lowering that failed too. */
 status entry_lower(struct build *build, const struct entry_spec *spec, const struct lower_request *request, enum lower_mode mode,
-                   struct lower_notes *notes, struct entry *out);
+                   const bool *ones, uint32_t one_count, struct lower_notes *notes, struct entry *out);
 
 #endif

@@ -42,14 +42,14 @@ status entry_request(struct build *b, const struct entry_spec *spec, struct lowe
 }
 
 status entry_lower(struct build *b, const struct entry_spec *spec, const struct lower_request *r, enum lower_mode mode,
-                   struct lower_notes *notes, struct entry *e) {
+                   const bool *ones, uint32_t one_count, struct lower_notes *notes, struct entry *e) {
   struct lower lw = {.arena = &b->arena, .dims = dims_create(&b->arena), .find_var = find_var, .get_var = get_var, .self = b,
-                     .misfits = mode == LOWER_MISFITS, .broadcasts = mode == LOWER_BROADCASTS};
+                     .misfits = mode == LOWER_MISFITS, .broadcasts = mode == LOWER_BROADCASTS, .ones = ones, .one_count = one_count};
   *e = (struct entry){.name = spec->name};
   status s = lower_entry(&lw, r, e);
   vec_free(&lw.objects);
   vec_free(&lw.met);
-  *notes = (struct lower_notes){lw.undecided, lw.assumed, lw.wants_length};
+  *notes = (struct lower_notes){lw.undecided, lw.assumed, lw.wants_length, lw.wants_feed};
   for (flow_id id = 1; s == OK && id < e->flow->nodes.count; id++)
     e->replicated = e->replicated || (e->flow->nodes.items[id] && e->flow->nodes.items[id]->task == TASK_SELF);
   return s;

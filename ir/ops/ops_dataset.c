@@ -267,6 +267,7 @@ static status walked_input(struct op_call *c, const struct node *node, uint32_t 
     *shape = *op_value(c, in->value);
     return OK;
   }
+  TRY(lower_check_feed(lw, fr, e));
   if (shape->dtype != DTYPE_RESOURCE && fr->graph == lw->graph)
     return lower_feed_shape(lw, lw->graph, e, &shape->rank, shape->dims);
   if (!is_known && (lw->region_depth || fr->graph != lw->graph))

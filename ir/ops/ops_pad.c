@@ -7,9 +7,12 @@
 
 static status read_paddings(struct op_call *c, value_id paddings, int rank) {
   struct flow_value p = *op_value(c, paddings);
-  if (p.rank != 2 || op_dim_value(c, p.dims[0]) != rank || op_dim_value(c, p.dims[1]) != 2)
-    return fail(INVALID_ARGUMENT, "The first dimension of paddings must be the rank of inputs%s %s",
-                op_shape_text(c, p.rank, p.dims), arena_printf(c->lw->arena, "of rank %d", rank));
+  if (p.rank != 2)
+    return fail(INVALID_ARGUMENT, "paddings must be a matrix with 2 columns: %s", op_shape_text(c, p.rank, p.dims));
+  if (op_equal_dims(c, p.dims[1], op_dim(c, 2), "columns of paddings") != OK)
+    return fail(INVALID_ARGUMENT, "paddings must be a matrix with 2 columns: %s", op_shape_text(c, p.rank, p.dims));
+  if (op_equal_dims(c, p.dims[0], op_dim(c, rank), "rows of paddings") != OK)
+    return fail(INVALID_ARGUMENT, "The first dimension of paddings must be the rank of inputs%s of rank %d", op_shape_text(c, p.rank, p.dims), rank);
   return OK;
 }
 
@@ -83,8 +86,7 @@ status build_pad(struct op_call *c) {
     return fail(INVALID_ARGUMENT, "constant_values must be a scalar, but is %s",
                 op_shape_text(c, op_value(c, filler)->rank, op_value(c, filler)->dims));
   struct flow_value x = *op_value(c, v);
-  if (x.rank > 0)
-    TRY(read_paddings(c, paddings, x.rank));
+  TRY(read_paddings(c, paddings, x.rank));
   TRY(check_paddings(c, paddings, x.rank));
   dim dims[LIMIT_RANK];
   bool same = true;

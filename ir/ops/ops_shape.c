@@ -149,7 +149,7 @@ status build_expand_dims(struct op_call *c) {
   return OK;
 }
 
-/* Which dimensions a squeeze without axes drops decides the rank: one that is not known is taken not to be 1, and checked. */
+/* Which dimensions a squeeze without axes drops decides the rank: one that the step computes is taken not to be 1, and checked. */
 static status check_not_one(struct op_call *c, int axis, dim d) {
   struct kb guard;
   guard_begin(&guard, c);
@@ -180,10 +180,10 @@ status build_squeeze(struct op_call *c) {
   dim dims[LIMIT_RANK];
   int rank = 0;
   for (int i = 0; i < v.rank; i++) {
-    int64_t size = op_dim_value(c, v.dims[i]);
-    if (!count && size < 0)
+    int is_one = count ? drop[i] : op_decide_one(c, v.dims[i]);
+    if (is_one < 0)
       TRY(check_not_one(c, i, v.dims[i]));
-    if (count ? !drop[i] : size != 1)
+    if (is_one <= 0)
       dims[rank++] = v.dims[i];
   }
   op_set_output(c, 0, op_alias(c, x, v.dtype, rank, dims));

@@ -8,6 +8,8 @@
 /* The shape of an edge: as this walk knows it, or as a trial finds it. */
 static bool edge_shape(struct op_call *c, struct edge e, int *rank, int64_t *sizes) {
   const struct frame *fr = c->lw->frame;
+  if (lower_check_feed(c->lw, fr, e) != OK)
+    return false;
   bool here = c->lw->region_depth == 0 && fr->graph == c->lw->graph && fr->lowered[e.node] && fr->bound[e.node];
   value_id v = here ? fr->bound[e.node][e.port].value : 0;
   if (!v)
