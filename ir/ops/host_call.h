@@ -9,10 +9,14 @@ enum host_kind {
   HOST_PURE,    /* depends on its inputs alone */
   HOST_LOOKS,   /* depends on what ran before it (files, tables), but changes nothing: may be dropped */
   HOST_CHANGES, /* must run once a step, in order */
+  HOST_WAITS,   /* the same, and may wait for another step or task (queues): the step runs by dependency counts */
 };
 
-/* Adds the call with all inputs and attributes of the node; `host`: NULL for the op's own name. */
+/* Adds the call with all inputs and attributes of the node; `host`: NULL for the op's own name. Afterwards c->in[i].value is what
+ * the call takes, also where input i is a variable. */
 status op_host(struct op_call *c, enum host_kind kind, const char *host, struct flow_node **out);
+/* The whole of an op that the word beside its row describes (ops_host.c). */
+status build_host(struct op_call *c);
 /* Only the attributes, for a node that was made otherwise; and one more of our own. */
 void op_host_attrs(struct op_call *c, struct flow_node *n);
 void op_host_add_attr(struct op_call *c, struct flow_node *n, const char *name, struct attr_value value);

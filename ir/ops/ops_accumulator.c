@@ -5,28 +5,6 @@
 #include "ir/ops/host_call.h"
 #include "ir/ops/put_shape.h"
 
-/* The handle: a scalar whatever the op calls it. */
-status build_accumulator(struct op_call *c) {
-  struct flow_node *n;
-  TRY(op_host(c, HOST_LOOKS, NULL, &n));
-  op_host_output(c, n, 0, 0, NULL);
-  c->out[0].maker = c->node;
-  return OK;
-}
-
-/* AccumulatorApplyGradient, SparseAccumulatorApplyGradient, AccumulatorSetGlobalStep: nothing comes back. */
-status build_accumulator_change(struct op_call *c) {
-  struct flow_node *n;
-  return op_host(c, HOST_CHANGES, NULL, &n);
-}
-
-status build_accumulator_count(struct op_call *c) {
-  struct flow_node *n;
-  TRY(op_host(c, HOST_CHANGES, NULL, &n));
-  op_host_output(c, n, 0, 0, NULL);
-  return OK;
-}
-
 /* AccumulatorApplyGradient has the gradient last, SparseAccumulatorApplyGradient its rows before the shape. */
 static bool applies(const struct graph *g, const struct node *put, const struct put_search *search, int64_t i, uint32_t *input, bool *batched) {
   bool sparse = strcmp(put->op, "SparseAccumulatorApplyGradient") == 0;
@@ -61,8 +39,7 @@ status build_accumulator_take(struct op_call *c) {
   struct flow_node *n;
   struct attr_shape shape;
   TRY(gradient_shape(c, false, &shape));
-  TRY(op_host(c, HOST_CHANGES, NULL, &n));
-  n->blocks = true;
+  TRY(op_host(c, HOST_WAITS, NULL, &n));
   return op_host_output_shaped(c, n, 0, &shape);
 }
 
@@ -73,8 +50,7 @@ status build_accumulator_take_sparse(struct op_call *c) {
   TRY(gradient_shape(c, true, &shape));
   if (shape.rank < 1 || shape.rank > LIMIT_RANK)
     return fail(INVALID_ARGUMENT, "rows of a gradient of rank %d", shape.rank);
-  TRY(op_host(c, HOST_CHANGES, NULL, &n));
-  n->blocks = true;
+  TRY(op_host(c, HOST_WAITS, NULL, &n));
   dim rows = op_new_symbol(c), rank = op_dim(c, shape.rank), dims[LIMIT_RANK];
   for (int i = 1; i < shape.rank; i++)
     dims[i] = shape.dims[i] < 0 ? op_new_symbol(c) : op_dim(c, shape.dims[i]);

@@ -1,9 +1,8 @@
 /* ops_barrier.c: barriers. Like queues they live in the runtime; what is taken has the shapes that the barrier was made with. */
 #include "ir/ops/host_call.h"
 
-/* The handle: a scalar whatever the op calls it. All components must have shapes without open sizes. */
+/* All components must have shapes without open sizes. */
 status build_barrier(struct op_call *c) {
-  struct flow_node *n;
   const struct attr_value *types = node_attr(c->node, "component_types"), *shapes = node_attr(c->node, "shapes");
   if (!shapes || shapes->list.count != types->list.count)
     return fail(INVALID_ARGUMENT, "All of the component shapes must be specified");
@@ -18,21 +17,17 @@ status build_barrier(struct op_call *c) {
   if (node_attr_int(c->node, "capacity", -1) != -1)
     return fail(INVALID_ARGUMENT, "Barrier only accepts capacity=-1.  Feed the inputs to your Barrier through a queue to enforce a limited "
                 "capacity.");
-  TRY(op_host(c, HOST_LOOKS, NULL, &n));
-  op_host_output(c, n, 0, 0, NULL);
-  c->out[0].maker = c->node;
-  return OK;
+  return build_host(c);
 }
 
 status build_barrier_insert(struct op_call *c) {
   struct flow_node *n;
-  TRY(op_host(c, HOST_CHANGES, NULL, &n));
+  TRY(op_host(c, HOST_WAITS, NULL, &n));
   const struct flow_value *keys = op_value(c, n->inputs.items[1]), *values = op_value(c, n->inputs.items[2]);
   if (keys->rank != 1)
     return fail(INVALID_ARGUMENT, "Shape must be rank 1 but is rank %d: keys", keys->rank);
   if (values->rank < 1)
     return fail(INVALID_ARGUMENT, "Shape must be at least rank 1 but is rank 0: values");
-  n->blocks = true;
   return op_equal_dims(c, keys->dims[0], values->dims[0], "keys and values");
 }
 
@@ -47,14 +42,10 @@ status build_barrier_take(struct op_call *c) {
     return fail(INVALID_ARGUMENT, "Timeout not supported yet.");
   if (!shapes || shapes->list.count + 2 != c->out_count)
     return fail(INVALID_ARGUMENT, "%u values, but the barrier has %u components", c->out_count - 2, shapes ? shapes->list.count : 0);
-  value_id wanted;
-  TRY(op_input(c, 1, &wanted));
-  c->in[1] = (struct bound){.value = wanted};
-  if (op_value(c, wanted)->rank != 0)
+  TRY(op_host(c, HOST_WAITS, NULL, &n));
+  if (op_value(c, c->in[1].value)->rank != 0)
     return fail(INVALID_ARGUMENT, "num_elements must be a scalar.");
-  TRY(op_known_elements(c, wanted, &count, &counts));
-  TRY(op_host(c, HOST_CHANGES, NULL, &n));
-  n->blocks = true;
+  TRY(op_known_elements(c, c->in[1].value, &count, &counts));
   dims[0] = small || count[0] == NO_DIM || op_dim_value(c, count[0]) < 0 ? op_new_symbol(c) : count[0];
   op_host_output(c, n, 0, 1, dims);
   op_host_output(c, n, 1, 1, dims);
@@ -64,12 +55,5 @@ status build_barrier_take(struct op_call *c) {
       dims[d + 1] = op_dim(c, s->dims[d]);
     op_host_output(c, n, i + 2, s->rank + 1, dims);
   }
-  return OK;
-}
-
-status build_barrier_close(struct op_call *c) {
-  struct flow_node *n;
-  TRY(op_host(c, HOST_CHANGES, NULL, &n));
-  n->blocks = true;
   return OK;
 }

@@ -81,8 +81,7 @@ status build_collective(struct op_call *c) {
     c->in[i] = (struct bound){.value = v};
   }
   TRY(output_shape(c, &rank, dims));
-  TRY(op_host(c, HOST_CHANGES, NULL, &n));
-  n->blocks = true;
+  TRY(op_host(c, HOST_WAITS, NULL, &n));
   n->task = meeting_task(c);
   op_host_add_attr(c, n, "tfc_member", (struct attr_value){.kind = ATTR_INT, .i = member_number(c->node)});
   op_host_output(c, n, 0, rank, dims);

@@ -24,12 +24,3 @@ status build_destroy_resource(struct op_call *c) {
   add_text(c, n, "variable_container", op_var(c, var)->container);
   return OK;
 }
-
-/* A lock is held until its value is consumed. */
-status build_mutex_lock(struct op_call *c) {
-  struct flow_node *n;
-  TRY(op_host(c, HOST_CHANGES, NULL, &n));
-  n->blocks = true;
-  op_host_output(c, n, 0, 0, NULL);
-  return OK;
-}

@@ -1,6 +1,7 @@
 /* ops_host.c: ops that are one call into the runtime. Most of them are described by a word beside their row in ops.def:
  *
- *   [~ | !] output ; output ; ...     ~ looks at what ran before, ! changes something; the last output's word is repeated
+ *   [~ | ! | ^] output ; output ; ... ~ looks at what ran before, ! changes something, ^ may wait, too; the last output's word
+ *                                     is repeated
  *   output:  =2      the shape of input 2            *       all inputs broadcast
  *            [?,2]   a matrix of new size by 2       =0[?]   the shape of input 0, then a new size
  *            @       a handle
@@ -33,14 +34,14 @@ void op_host_add_attr(struct op_call *c, struct flow_node *n, const char *name, 
 }
 
 status op_host(struct op_call *c, enum host_kind kind, const char *host, struct flow_node **out) {
-  value_id *inputs = ARENA_ARRAY(c->lw->arena, value_id, c->in_count + 1);
   for (uint32_t i = 0; i < c->in_count; i++)
-    TRY(op_input(c, i, &inputs[i])); /* may read variables: before the call is there */
+    TRY(op_input(c, i, &c->in[i].value)); /* may read variables: before the call is there */
   struct flow_node *n = op_emit(c, FLOW_HOST, kind != HOST_PURE);
   n->host = host ? host : c->node->op;
-  n->stateful = kind == HOST_CHANGES;
+  n->stateful = kind >= HOST_CHANGES;
+  n->blocks = kind == HOST_WAITS;
   for (uint32_t i = 0; i < c->in_count; i++)
-    vec_push(&n->inputs, inputs[i]);
+    vec_push(&n->inputs, c->in[i].value);
   op_host_attrs(c, n);
   *out = n;
   return OK;
@@ -136,7 +137,7 @@ static status add_output(struct op_call *c, struct flow_node *n, uint32_t i, con
 
 status build_host(struct op_call *c) {
   const char *word = c->row->data;
-  enum host_kind kind = *word == '!' ? HOST_CHANGES : *word == '~' ? HOST_LOOKS : HOST_PURE;
+  enum host_kind kind = *word == '^' ? HOST_WAITS : *word == '!' ? HOST_CHANGES : *word == '~' ? HOST_LOOKS : HOST_PURE;
   word += kind != HOST_PURE;
   struct flow_node *n;
   TRY(op_host(c, kind, NULL, &n));

@@ -166,31 +166,14 @@ static const struct node *element_maker(struct op_call *c, const struct node *li
   return o && o->makers ? o->makers[0] : NULL;
 }
 
-static status read_all(struct op_call *c) {
-  for (uint32_t i = 0; i < c->in_count; i++) {
-    value_id v;
-    TRY(op_input(c, i, &v));
-    c->in[i].value = v;
-  }
-  return OK;
-}
-
 /* What is done to a tensor array changes it, reading too: each use runs, in the order of the graph's edges. */
-static status array_call(struct op_call *c, struct flow_node **n) {
-  TRY(read_all(c));
-  return op_host(c, HOST_CHANGES, NULL, n);
-}
+static status array_call(struct op_call *c, struct flow_node **n) { return op_host(c, HOST_CHANGES, NULL, n); }
 
 /* The handle: a scalar of dtype resource, whatever the op's generation calls it. Gradients of older ones give no flow. */
 static void array_handle(struct op_call *c, struct flow_node *n, const struct node *maker) {
   c->out[0] = (struct bound){.value = op_add_output(c, n, DTYPE_RESOURCE, 0, NULL), .maker = maker};
   if (c->out_count > 1)
     op_host_output(c, n, 1, 0, NULL);
-}
-
-static status list_call(struct op_call *c, enum host_kind kind, struct flow_node **n) {
-  TRY(read_all(c));
-  return op_host(c, kind, NULL, n);
 }
 
 /* ---- tensor arrays ---- */
@@ -208,19 +191,20 @@ static void note_prefixed(struct op_call *c, const struct node *array) {
   const struct object_shapes *o = array ? lower_object(c->lw, array) : NULL;
   const struct flow_value *lengths = op_value(c, c->in[2].value);
   int64_t front = lengths->rank == 1 ? op_dim_value(c, lengths->dims[0]) : -1;
-  for (uint32_t i = 0; o && front >= 0 && i < o->count; i++) {
-    struct flow_value x = o->values[i];
+  struct object_shapes *own = lower_object(c->lw, c->node);
+  if (!o || front < 0)
+    return;
+  own->values = ARENA_ARRAY(c->lw->arena, struct flow_value, KEYED_MAX + 1);
+  own->keys = o->keys;
+  for (own->count = 0; own->count < o->count; own->count++) {
+    struct flow_value x = o->values[own->count];
     if (x.rank + front > LIMIT_RANK)
       return;
     memmove(x.dims + front, x.dims, sizeof *x.dims * (size_t)x.rank);
     for (int64_t d = 0; d < front; d++)
       x.dims[d] = NO_DIM;
     x.rank += (int)front;
-    note_element(c, c->node, &x, false);
-    struct object_shapes *own = lower_object(c->lw, c->node);
-    own->values[i] = x;
-    own->count = i + 1;
-    own->keys = o->keys;
+    own->values[own->count] = x;
   }
 }
 
@@ -313,7 +297,7 @@ status build_list_concat(struct op_call *c) {
   int rank;
   dim dims[LIMIT_RANK], count;
   bool array = strncmp(c->node->op, "TensorArray", 11) == 0;
-  TRY(array ? array_call(c, &n) : list_call(c, HOST_PURE, &n));
+  TRY(array ? array_call(c, &n) : op_host(c, HOST_PURE, NULL, &n));
   bool any = strstr(c->node->op, "ConcatV2") && c->in_count > 1 && !array && shape_of_input(c, 1, &said);
   if (array && said_by_attr(c, "element_shape_except0", &said) && said.rank < LIMIT_RANK) {
     memmove(said.dims + 1, said.dims, sizeof(dim) * (size_t)said.rank);
@@ -335,7 +319,7 @@ status build_list_concat(struct op_call *c) {
 status build_list_size(struct op_call *c) {
   struct flow_node *n;
   bool array = c->node->op[6] == 'A';
-  TRY(array ? array_call(c, &n) : list_call(c, HOST_PURE, &n));
+  TRY(array ? array_call(c, &n) : op_host(c, HOST_PURE, NULL, &n));
   op_host_output(c, n, 0, 0, NULL);
   int64_t length = array ? -1 : known_length(c, 0);
   if (length >= 0) {
@@ -355,7 +339,7 @@ status build_list_close(struct op_call *c) {
 
 status build_stack(struct op_call *c) {
   struct flow_node *n;
-  TRY(list_call(c, HOST_PURE, &n));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
   array_handle(c, n, c->node);
   return OK;
 }
@@ -383,7 +367,7 @@ static void note_content(struct op_call *c, const struct node *maker, const stru
 
 status build_stack_push(struct op_call *c) {
   struct flow_node *n;
-  TRY(list_call(c, HOST_CHANGES, &n));
+  TRY(op_host(c, HOST_CHANGES, NULL, &n));
   struct flow_value x = *op_value(c, c->in[1].value);
   note_element(c, c->in[0].maker, &x, false);
   note_content(c, c->in[0].maker, &x);
@@ -396,7 +380,7 @@ status build_stack_pop(struct op_call *c) {
   struct flow_node *n;
   int rank;
   dim dims[LIMIT_RANK];
-  TRY(list_call(c, HOST_CHANGES, &n));
+  TRY(op_host(c, HOST_CHANGES, NULL, &n));
   TRY(element_dims(c, c->in[0].maker, NULL, -1, &rank, dims));
   op_host_output(c, n, 0, rank, dims);
   op_value(c, c->out[0].value)->content = lower_object(c->lw, c->in[0].maker)->values->content;
@@ -423,7 +407,7 @@ static void note_declared(struct op_call *c, uint32_t input) {
 status build_list_new(struct op_call *c) {
   struct flow_node *n;
   struct flow_value said;
-  TRY(list_call(c, HOST_PURE, &n));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->node;
   note_declared(c, 0);
@@ -436,7 +420,7 @@ status build_list_new(struct op_call *c) {
 /* A list from the rows of a tensor (or pieces of it): TensorListFromTensor, TensorListScatter(V2), TensorListSplit. */
 status build_list_from(struct op_call *c) {
   struct flow_node *n;
-  TRY(list_call(c, HOST_PURE, &n));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->node;
   note_declared(c, op_arg_index(c, "element_shape"));
@@ -452,7 +436,7 @@ status build_list_from(struct op_call *c) {
 /* A new list from an old one and, for some, an element at the argument that `row->data` names. */
 status build_list_change(struct op_call *c) {
   struct flow_node *n;
-  TRY(list_call(c, HOST_PURE, &n));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->in[0].maker;
   const char *element = c->row->data;
@@ -488,13 +472,13 @@ static status element_output(struct op_call *c, struct flow_node *n, uint32_t ou
 
 status build_list_get(struct op_call *c) {
   struct flow_node *n;
-  TRY(list_call(c, HOST_PURE, &n));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
   return element_output(c, n, 0, 2, known_index(c, 1));
 }
 
 status build_list_pop(struct op_call *c) {
   struct flow_node *n;
-  TRY(list_call(c, HOST_PURE, &n));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->in[0].maker;
   int64_t length = known_length(c, 0);
@@ -505,7 +489,7 @@ status build_list_pop(struct op_call *c) {
 status build_list_stack(struct op_call *c) {
   struct flow_node *n;
   struct flow_value said;
-  TRY(list_call(c, HOST_PURE, &n));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
   bool any = shape_of_input(c, 1, &said);
   int64_t count = node_attr_int(c->node, "num_elements", -1);
   return output_stacked(c, n, any ? &said : NULL, -1, count < 0 ? op_new_symbol(c) : op_dim(c, count));
@@ -514,7 +498,7 @@ status build_list_stack(struct op_call *c) {
 status build_list_gather(struct op_call *c) {
   struct flow_node *n;
   struct flow_value said;
-  TRY(list_call(c, HOST_PURE, &n));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
   bool any = shape_of_input(c, 2, &said);
   return output_stacked(c, n, any ? &said : NULL, first_index(c, 1), op_value(c, c->in[1].value)->dims[0]);
 }
@@ -522,7 +506,7 @@ status build_list_gather(struct op_call *c) {
 /* The sizes that the list was made with, not those of its elements; a scalar -1 when it was made without. */
 status build_list_element_shape(struct op_call *c) {
   struct flow_node *n;
-  TRY(list_call(c, HOST_PURE, &n));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
   const struct node *maker = c->in[0].maker;
   const struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
   if (!o || (!o->declared && !o->undeclared))
@@ -540,7 +524,7 @@ status build_list_element_shape(struct op_call *c) {
 /* Two lists behind each other; elements are known from the first, or else from the second. */
 status build_list_concat_lists(struct op_call *c) {
   struct flow_node *n;
-  TRY(list_call(c, HOST_PURE, &n));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
   const struct flow_value *a = op_value(c, c->in[0].value), *b = op_value(c, c->in[1].value);
   if (a->rank != b->rank)
     return fail(INVALID_ARGUMENT, "Incompatible input TensorList tensor shapes: %s vs. %s", op_shape_text(c, a->rank, a->dims),
@@ -554,7 +538,7 @@ status build_list_concat_lists(struct op_call *c) {
 /* A vector of lists, each with a row of the tensor more. */
 status build_list_push_batch(struct op_call *c) {
   struct flow_node *n;
-  TRY(list_call(c, HOST_PURE, &n));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
   const struct flow_value *lists = op_value(c, c->in[0].value), *rows = op_value(c, c->in[1].value);
   if (rows->rank < 1)
     return fail(INVALID_ARGUMENT, "Expected tensor to be at least a vector, but saw a scalar");

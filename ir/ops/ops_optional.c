@@ -19,29 +19,13 @@ static void note_components(struct op_call *c) {
   }
 }
 
-static status bundle_call(struct op_call *c, struct flow_node **n) {
-  for (uint32_t i = 0; i < c->in_count; i++) {
-    value_id v;
-    TRY(op_input(c, i, &v));
-    c->in[i].value = v;
-  }
-  return op_host(c, HOST_PURE, NULL, n);
-}
-
 /* OptionalFromValue, OptionalNone, CompositeTensorVariantFromComponents */
 status build_bundle_make(struct op_call *c) {
   struct flow_node *n;
-  TRY(bundle_call(c, &n));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
   note_components(c);
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->node;
-  return OK;
-}
-
-status build_optional_has_value(struct op_call *c) {
-  struct flow_node *n;
-  TRY(bundle_call(c, &n));
-  op_host_output(c, n, 0, 0, NULL);
   return OK;
 }
 
@@ -88,7 +72,7 @@ static status check_composite(struct op_call *c, const struct object_shapes *o) 
 /* OptionalGetValue, CompositeTensorVariantToComponents */
 status build_bundle_take(struct op_call *c) {
   struct flow_node *n;
-  TRY(bundle_call(c, &n));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
   const struct object_shapes *o = c->in[0].maker ? lower_object(c->lw, c->in[0].maker) : NULL;
   TRY(check_composite(c, o));
   for (uint32_t i = 0; i < c->out_count; i++) {

@@ -6,22 +6,6 @@
 #include "ir/ops/host_call.h"
 #include "ir/ops/put_shape.h"
 
-/* The handle: a scalar whatever the op calls it (TensorFlow 1 has a reference to two strings). */
-status build_queue(struct op_call *c) {
-  struct flow_node *n;
-  TRY(op_host(c, HOST_LOOKS, NULL, &n));
-  op_host_output(c, n, 0, 0, NULL);
-  c->out[0].maker = c->node;
-  return OK;
-}
-
-/* A step in which something may wait runs by dependency counts. */
-static status waiting_call(struct op_call *c, struct flow_node **n) {
-  TRY(op_host(c, HOST_CHANGES, NULL, n));
-  (*n)->blocks = true;
-  return OK;
-}
-
 /* What the graph enqueues into the queue that `maker` makes, by value shapes known to this walk. */
 static void note_components(struct op_call *c, const struct node *maker, bool many) {
   if (!maker)
@@ -40,24 +24,15 @@ static void note_components(struct op_call *c, const struct node *maker, bool ma
   }
 }
 
-static status read_inputs(struct op_call *c) {
-  for (uint32_t i = 1; i < c->in_count; i++) {
-    value_id v;
-    TRY(op_input(c, i, &v));
-    c->in[i] = (struct bound){.value = v};
-  }
-  return OK;
-}
-
 status build_queue_enqueue(struct op_call *c) {
   struct flow_node *n;
   bool many = strstr(c->node->op, "Many") != NULL;
-  TRY(read_inputs(c));
+  TRY(op_host(c, HOST_WAITS, NULL, &n));
   for (uint32_t i = 1; many && i < c->in_count; i++)
     if (op_value(c, c->in[i].value)->rank < 1)
       return fail(INVALID_ARGUMENT, "component %u must have at least one dimension", i - 1);
   note_components(c, c->in[0].maker, many);
-  return waiting_call(c, &n);
+  return OK;
 }
 
 static bool enqueues(const struct graph *g, const struct node *put, const struct put_search *search, int64_t i, uint32_t *input, bool *batched) {
@@ -110,16 +85,16 @@ status build_queue_dequeue(struct op_call *c) {
   bool many = strstr(c->node->op, "Many") != NULL, up_to = strstr(c->node->op, "UpTo") != NULL;
   struct flow_node *n;
   dim batch = NO_DIM;
-  TRY(read_inputs(c));
   if ((many || up_to) && c->in[0].maker)
     TRY(check_has_shapes(c->in[0].maker));
   if (many) {
     dim *e;
     int count;
+    TRY(op_input(c, 1, &c->in[1].value));
     TRY(op_elements(c, c->in[1].value, &e, &count));
     batch = e[0];
   }
-  TRY(waiting_call(c, &n));
+  TRY(op_host(c, HOST_WAITS, NULL, &n));
   if (up_to)
     batch = op_new_symbol(c);
   for (uint32_t i = 0; i < c->out_count; i++) {
@@ -138,19 +113,6 @@ status build_queue_dequeue(struct op_call *c) {
   return OK;
 }
 
-status build_queue_close(struct op_call *c) {
-  struct flow_node *n;
-  return waiting_call(c, &n);
-}
-
-/* QueueSize, QueueIsClosed: a scalar about the moment. */
-status build_queue_question(struct op_call *c) {
-  struct flow_node *n;
-  TRY(op_host(c, HOST_CHANGES, NULL, &n));
-  op_host_output(c, n, 0, 0, NULL);
-  return OK;
-}
-
 /* ---- readers: named like queues; a read may wait for a queue ---- */
 
 status build_reader(struct op_call *c) {
@@ -158,7 +120,7 @@ status build_reader(struct op_call *c) {
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     if (node_attr_int(c->node, sizes[i], 0) < 0)
       return fail(INVALID_ARGUMENT, "%s must be >= 0 not %lld", sizes[i], (long long)node_attr_int(c->node, sizes[i], 0));
-  return build_queue(c);
+  return build_host(c);
 }
 
 /* A key and a value, or a list of each that is as long as it turns out. */
@@ -166,7 +128,7 @@ status build_reader_read(struct op_call *c) {
   struct flow_node *n;
   dim count = NO_DIM;
   int rank = strstr(c->node->op, "UpTo") != NULL;
-  TRY(waiting_call(c, &n));
+  TRY(op_host(c, HOST_WAITS, NULL, &n));
   if (rank)
     count = op_new_symbol(c);
   op_host_output(c, n, 0, rank, &count);

@@ -56,21 +56,10 @@ static status component_shape(struct op_call *c, int64_t i, int *rank, dim *dims
   return OK;
 }
 
-static status staging_call(struct op_call *c, struct flow_node **n) {
-  TRY(op_host(c, HOST_CHANGES, NULL, n));
-  (*n)->blocks = true;
-  return OK;
-}
-
-status build_stage(struct op_call *c) {
-  struct flow_node *n;
-  return staging_call(c, &n);
-}
-
 /* Unstage, StagePeek: all components of a tuple. */
 status build_unstage(struct op_call *c) {
   struct flow_node *n;
-  TRY(staging_call(c, &n));
+  TRY(op_host(c, HOST_WAITS, NULL, &n));
   for (uint32_t i = 0; i < c->out_count; i++) {
     dim dims[LIMIT_RANK];
     int rank;
@@ -86,7 +75,7 @@ status build_map_unstage(struct op_call *c) {
   int64_t *indices;
   int count;
   uint32_t at = op_arg_index(c, "indices"), first = strcmp(c->node->op + strlen(c->node->op) - 5, "NoKey") == 0;
-  TRY(staging_call(c, &n));
+  TRY(op_host(c, HOST_WAITS, NULL, &n));
   TRY(op_const_ints(c, n->inputs.items[at], "indices", &indices, &count));
   if (first)
     op_host_output(c, n, 0, 0, NULL); /* scalar, as keys are put */

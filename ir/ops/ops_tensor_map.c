@@ -7,19 +7,10 @@
 
 #define VALUES_MAX 64
 
-static status map_call(struct op_call *c, struct flow_node **n) {
-  for (uint32_t i = 0; i < c->in_count; i++) {
-    value_id v;
-    TRY(op_input(c, i, &v));
-    c->in[i].value = v;
-  }
-  return op_host(c, HOST_PURE, NULL, n);
-}
-
 /* A scalar about the map, or the map. */
 status build_tensor_map(struct op_call *c) {
   struct flow_node *n;
-  TRY(map_call(c, &n));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
   op_host_output(c, n, 0, 0, NULL);
   if (op_output_dtype(c, 0) == DTYPE_VARIANT)
     c->out[0].maker = c->in_count ? c->in[0].maker : c->node;
@@ -84,13 +75,13 @@ static status output_like(struct op_call *c, struct flow_node *n, const struct f
 
 status build_tensor_map_lookup(struct op_call *c) {
   struct flow_node *n;
-  TRY(map_call(c, &n));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
   return output_like(c, n, noted(c, c->in[0].maker ? lower_object(c->lw, c->in[0].maker) : NULL), false);
 }
 
 status build_tensor_map_keys(struct op_call *c) {
   struct flow_node *n;
-  TRY(map_call(c, &n));
+  TRY(op_host(c, HOST_PURE, NULL, &n));
   const struct object_shapes *o = c->in[0].maker ? lower_object(c->lw, c->in[0].maker) : NULL;
   return output_like(c, n, o && o->count ? o->values : NULL, true);
 }
