@@ -99,6 +99,18 @@ void bucket_order_remove(struct bucket_order *o, int64_t entry) {
   o->count--;
 }
 
+void bucket_order_renumber(struct bucket_order *o, const int64_t *numbers, int64_t count) {
+  for (int64_t entry = bucket_order_first(o), next; entry >= 0; entry = next) {
+    next = o->nodes[entry].next;
+    o->nodes[entry].next = next >= 0 ? numbers[next] : END;
+  }
+  for (uint64_t i = 0; i < o->bucket_count; i++)
+    o->before[i] = o->before[i] >= 0 ? numbers[o->before[i]] : o->before[i];
+  o->first = o->count ? numbers[o->first] : END;
+  for (int64_t i = 0; i < count; i++)
+    o->nodes[numbers[i]] = o->nodes[i];
+}
+
 void bucket_order_clear(struct bucket_order *o) {
   for (uint64_t i = 0; o->before && i < o->bucket_count; i++)
     o->before[i] = EMPTY;

@@ -17,7 +17,7 @@ struct bucket_node {
 struct bucket_order {
   struct bucket_node *nodes; /* by entry */
   int64_t room, first, count;
-  uint64_t bucket_count;     /* 1 at first */
+  uint64_t bucket_count;
   int64_t *before;           /* per bucket: the node before its first, -1: the front of the list, -2: the bucket is empty */
 };
 
@@ -25,6 +25,8 @@ void bucket_order_deinit(struct bucket_order *order);
 /* A new entry. RESOURCE_EXHAUSTED. */
 status bucket_order_add(struct bucket_order *order, int64_t entry, uint64_t hash);
 void bucket_order_remove(struct bucket_order *order, int64_t entry);
+/* Entry i becomes entry numbers[i], which is not greater, for all i < count; numbers that are no entries do not matter. */
+void bucket_order_renumber(struct bucket_order *order, const int64_t *numbers, int64_t count);
 /* All entries go; the size stays. */
 void bucket_order_clear(struct bucket_order *order);
 /* The first entry, and the one behind another; -1: none. */

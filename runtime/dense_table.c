@@ -6,6 +6,8 @@
 
 #include "runtime/string_hash.h"
 
+#define BUCKETS_MAX (INT64_C(1) << 40)
+
 struct cells {
   enum dtype dtype;
   int64_t width;        /* elements of a key, or of a value */
@@ -26,7 +28,8 @@ static struct cells cells_like(enum dtype dtype, const struct shape *shape) {
 }
 
 static status cells_create(struct cells *c, int64_t rows) {
-  c->data = calloc((size_t)(rows * c->width) + 1, c->size);
+  int64_t count;
+  c->data = __builtin_mul_overflow(rows, c->width, &count) ? NULL : calloc((size_t)count + 1, c->size);
   return c->data ? OK : fail(RESOURCE_EXHAUSTED, "no memory for a table of %lld buckets", (long long)rows);
 }
 
@@ -99,11 +102,18 @@ static uint64_t hash_row(const struct cells *c, const void *row) {
 
 /* ---- making ---- */
 
+static void buckets_free(struct dense_table *t) {
+  cells_free(&t->keys, t->buckets);
+  cells_free(&t->values, t->buckets);
+}
+
+/* New buckets, all empty; those the table had are the caller's. */
 static status allocate(struct dense_table *t, int64_t buckets) {
-  TRY(cells_create(&t->keys, buckets));
-  TRY(cells_create(&t->values, buckets));
+  t->keys.data = t->values.data = NULL;
   t->buckets = buckets;
   t->entries = 0;
+  TRY(cells_create(&t->keys, buckets));
+  TRY(cells_create(&t->values, buckets));
   for (int64_t i = 0; i < buckets; i++)
     TRY(cells_put(&t->keys, i, t->empty.data));
   return OK;
@@ -123,7 +133,7 @@ static status check_spec(const struct dense_spec *spec) {
   struct cells one = cells_like(spec->key, &spec->key_shape);
   if (deleted && rows_equal(&one, empty->data, deleted->data))
     return fail(INVALID_ARGUMENT, "Empty and deleted keys cannot be equal");
-  if (spec->buckets < 4 || (spec->buckets & (spec->buckets - 1)) != 0 || spec->buckets > (INT64_C(1) << 40))
+  if (spec->buckets < 4 || (spec->buckets & (spec->buckets - 1)) != 0 || spec->buckets > BUCKETS_MAX)
     return fail(INVALID_ARGUMENT, "Number of buckets must be at least 4 and a power of 2, got: %lld", (long long)spec->buckets);
   return OK;
 }
@@ -158,8 +168,7 @@ status dense_table_create(const struct dense_spec *spec, struct dense_table **ou
 void dense_table_free(struct dense_table *t) {
   if (!t)
     return;
-  cells_free(&t->keys, t->buckets);
-  cells_free(&t->values, t->buckets);
+  buckets_free(t);
   cells_free(&t->empty, 1);
   cells_free(&t->deleted, 1);
   free(t);
@@ -213,28 +222,42 @@ static status put(struct dense_table *t, const void *key, const void *value) {
   return cells_put(&t->values, at, value);
 }
 
-static status rebucket(struct dense_table *t, int64_t buckets) {
-  struct cells keys = t->keys, values = t->values;
-  int64_t old = t->buckets;
-  status result = allocate(t, buckets);
-  for (int64_t i = 0; i < old && result == OK; i++) {
-    const void *key = row_of(&keys, keys.data, i);
-    if (!is_empty(t, key) && !is_deleted(t, key))
-      result = put(t, key, row_of(&values, values.data, i));
-  }
-  cells_free(&keys, old);
-  cells_free(&values, old);
+/* The table gets the buckets of `fresh`, a copy of it with others, if all went well; the rest is freed. */
+static status replace_buckets(struct dense_table *t, struct dense_table *fresh, status result) {
+  struct dense_table old = *t;
+  if (result == OK)
+    *t = *fresh;
+  buckets_free(result == OK ? &old : fresh);
   return result;
+}
+
+static status rebucket(struct dense_table *t, int64_t buckets) {
+  struct dense_table fresh = *t;
+  status result = allocate(&fresh, buckets);
+  for (int64_t i = 0; i < t->buckets && result == OK; i++) {
+    const void *key = row_of(&t->keys, t->keys.data, i);
+    if (!is_empty(t, key) && !is_deleted(t, key))
+      result = put(&fresh, key, row_of(&t->values, t->values.data, i));
+  }
+  return replace_buckets(t, &fresh, result);
 }
 
 /* ---- what the table does ---- */
 
-static int64_t key_count(const struct dense_table *t, const struct tensor *keys) { return t->keys.width ? keys->count / t->keys.width : 0; }
+/* The dimensions in front of a key's own. */
+static int64_t key_count(const struct dense_table *t, const struct tensor *keys) {
+  struct shape outer = keys->shape;
+  outer.rank -= t->key_shape.rank;
+  return shape_count(&outer);
+}
 
 status dense_table_insert(struct dense_table *t, const struct tensor *keys, const struct tensor *values) {
   int64_t count = key_count(t, keys), buckets = t->buckets ? t->buckets : 4;
-  while ((double)(t->entries + count) > (double)buckets * t->max_load)
+  while ((double)(t->entries + count) > (double)buckets * t->max_load) {
+    if (buckets > BUCKETS_MAX / 2)
+      return fail(RESOURCE_EXHAUSTED, "a table of more than %lld buckets", (long long)BUCKETS_MAX);
     buckets *= 2;
+  }
   if (buckets != t->buckets)
     TRY(rebucket(t, buckets));
   for (int64_t i = 0; i < count; i++) {
@@ -260,22 +283,31 @@ status dense_table_remove(struct dense_table *t, const struct tensor *keys) {
   return OK;
 }
 
+/* The rows behind each other: strings are the table's own, or those of `otherwise`. */
+static status find_rows(const struct dense_table *t, const struct tensor *keys, const struct tensor *otherwise, char *to) {
+  size_t row = (size_t)t->values.width * t->values.size;
+  for (int64_t i = 0; i < key_count(t, keys); i++) {
+    const void *key = row_of(&t->keys, keys->data, i);
+    TRY(check_key(t, key));
+    int64_t place, at = probe(t, key, &place);
+    if (row)
+      memcpy(to + (size_t)i * row, at < 0 ? otherwise->data : row_of(&t->values, t->values.data, at), row);
+  }
+  return OK;
+}
+
 status dense_table_find(const struct dense_table *t, const struct tensor *keys, const struct tensor *otherwise, const struct shape *shape,
                         struct tensor **out) {
-  size_t row = (size_t)t->values.width * t->values.size;
-  int64_t count = key_count(t, keys);
-  char *found = malloc((size_t)count * row + 1);
-  status result = found ? OK : fail(RESOURCE_EXHAUSTED, "no memory for %lld values", (long long)count);
-  for (int64_t i = 0; i < count && result == OK; i++) {
-    const void *key = row_of(&t->keys, keys->data, i);
-    int64_t place, at = probe(t, key, &place);
-    result = check_key(t, key);
-    if (row)
-      memcpy(found + (size_t)i * row, at < 0 ? otherwise->data : row_of(&t->values, t->values.data, at), row);
+  if (t->values.dtype != DTYPE_STRING) {
+    TRY(tensor_create(t->values.dtype, shape, out));
+    return find_rows(t, keys, otherwise, (*out)->data);
   }
+  struct tensor *views;
+  TRY(tensor_create(DTYPE_STRING, shape, &views));
+  status result = find_rows(t, keys, otherwise, views->data);
   if (result == OK)
-    result = tensor_copy_in(t->values.dtype, shape, found, out);
-  free(found);
+    result = tensor_clone(views, out); /* with bytes of its own */
+  tensor_release(views);
   return result;
 }
 
@@ -285,15 +317,15 @@ status dense_table_export(const struct dense_table *t, struct tensor **keys, str
 }
 
 status dense_table_import(struct dense_table *t, const struct tensor *keys, const struct tensor *values) {
-  cells_free(&t->keys, t->buckets);
-  cells_free(&t->values, t->buckets);
-  int64_t rows = key_count(t, keys);
-  TRY(allocate(t, rows));
-  for (int64_t i = 0; i < rows; i++) {
+  struct dense_table fresh = *t;
+  int64_t rows = keys->shape.dims[0];
+  status result = allocate(&fresh, rows);
+  for (int64_t i = 0; i < rows && result == OK; i++) {
     const void *key = row_of(&t->keys, keys->data, i);
-    TRY(cells_put(&t->keys, i, key));
-    TRY(cells_put(&t->values, i, row_of(&t->values, values->data, i)));
-    t->entries += !is_empty(t, key) && !is_deleted(t, key);
+    result = cells_put(&fresh.keys, i, key);
+    if (result == OK)
+      result = cells_put(&fresh.values, i, row_of(&t->values, values->data, i));
+    fresh.entries += !is_empty(t, key) && !is_deleted(t, key);
   }
-  return OK;
+  return replace_buckets(t, &fresh, result);
 }

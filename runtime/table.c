@@ -116,10 +116,31 @@ static struct table_entry *entry_find(const struct table *table, struct string_v
   return at && !table->entries[at - 1].is_removed ? &table->entries[at - 1] : NULL;
 }
 
-/* Room for one more. Entries keep their numbers: a removed one waits until its key comes again. */
+/* Removed entries go, the others get new numbers; the index is stale then. */
+static status drop_removed(struct table *table) {
+  int64_t *numbers = malloc((size_t)table->count * sizeof *numbers), live = 0;
+  if (!numbers)
+    return fail(RESOURCE_EXHAUSTED, "no memory for a table of %lld entries", (long long)table->count);
+  for (int64_t i = 0; i < table->count; i++) {
+    numbers[i] = live;
+    if (table->entries[i].is_removed)
+      free(table->entries[i].key);
+    else
+      table->entries[live++] = table->entries[i];
+  }
+  bucket_order_renumber(&table->order, numbers, table->count);
+  free(numbers);
+  table->count = live;
+  table->removed = 0;
+  return OK;
+}
+
+/* Room for one more. A removed entry waits for its key to come again, until those like it are the most. */
 static status table_reserve(struct table *table) {
   if (table->count < table->capacity)
     return OK;
+  if (table->removed > table->count / 2)
+    TRY(drop_removed(table));
   int64_t capacity = table->count * 2 + 16, size = 64;
   while (size < capacity * 2)
     size *= 2;
@@ -191,13 +212,35 @@ static bool value_equal(const struct table *table, const char *a, const char *b)
   return true;
 }
 
+/* The key gets an entry of the number, a new one or one that was removed, which has the key still. */
+static status entry_begin(struct table *table, int64_t number, struct string_view key, uint64_t hash, char *value) {
+  bool is_new = number == table->count;
+  struct table_entry *e = &table->entries[number];
+  char *copy = is_new ? malloc(key.size + 1) : e->key;
+  status result = copy ? bucket_order_add(&table->order, number, order_hash(table, key)) : fail(RESOURCE_EXHAUSTED, "no memory for a table's key");
+  if (result != OK) {
+    if (is_new)
+      free(copy);
+    return result;
+  }
+  if (is_new && key.size)
+    memcpy(copy, key.data, key.size);
+  *e = (struct table_entry){ hash, copy, key.size, value, false };
+  table->count += is_new;
+  table->removed -= !is_new;
+  return OK;
+}
+
 /* `unique`: another value for a key that is there is an error. */
 static status put_one(struct table *table, const struct tensor *keys, const struct tensor *values, int64_t i, bool unique) {
   struct string_view key = key_at(keys, i);
+  TRY(table_reserve(table));
+  uint64_t hash = hash_bytes(key.data, key.size, 0);
+  int64_t *slot = &table->index[slot_of(table, key, hash)];
+  struct table_entry *there = *slot && !table->entries[*slot - 1].is_removed ? &table->entries[*slot - 1] : NULL;
   char *value = value_copy(table, values, i);
   if (!value)
     return fail(RESOURCE_EXHAUSTED, "no memory for a table's value");
-  struct table_entry *there = entry_find(table, key);
   if (there) {
     bool same = !unique || value_equal(table, there->value, value);
     free(same ? there->value : value);
@@ -205,27 +248,13 @@ static status put_one(struct table *table, const struct tensor *keys, const stru
       there->value = value;
     return same ? OK : fail(FAILED_PRECONDITION, "HashTable has different value for same key.");
   }
-  status result = table_reserve(table);
-  uint64_t hash = hash_bytes(key.data, key.size, 0);
-  char *copy = result == OK ? malloc(key.size + 1) : NULL;
-  if (!copy) {
+  int64_t number = *slot ? *slot - 1 : table->count;
+  status result = entry_begin(table, number, key, hash, value);
+  if (result == OK)
+    *slot = number + 1;
+  else
     free(value);
-    return result == OK ? fail(RESOURCE_EXHAUSTED, "no memory for a table's key") : result;
-  }
-  if (key.size)
-    memcpy(copy, key.data, key.size);
-  int64_t slot = slot_of(table, key, hash);
-  if (table->index[slot]) { /* removed before: its place is used again */
-    struct table_entry *e = &table->entries[table->index[slot] - 1];
-    free(e->key);
-    free(e->value);
-    *e = (struct table_entry){ hash, copy, key.size, value, false };
-    table->removed--;
-    return bucket_order_add(&table->order, e - table->entries, order_hash(table, key));
-  }
-  table->entries[table->count] = (struct table_entry){ hash, copy, key.size, value, false };
-  table->index[slot] = ++table->count;
-  return bucket_order_add(&table->order, table->count - 1, order_hash(table, key));
+  return result;
 }
 
 /* ---- what ops do ---- */
@@ -336,6 +365,8 @@ status table_remove(struct table *table, const struct tensor *keys) {
   for (int64_t i = 0; i < keys->count && !table->dense; i++) {
     struct table_entry *e = entry_find(table, key_at(keys, i));
     if (e) {
+      free(e->value);
+      e->value = NULL;
       e->is_removed = true;
       table->removed++;
       bucket_order_remove(&table->order, e - table->entries);

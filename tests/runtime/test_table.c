@@ -1,6 +1,8 @@
 /* Lookup tables: filled once, or changed at any time. */
+#include <malloc.h>
 #include <string.h>
 
+#include "runtime/dense_table.h"
 #include "runtime/table.h"
 #include "tests/support/test.h"
 
@@ -126,12 +128,72 @@ static void keys_of_another_dtype_are_refused(void **state) {
   container_destroy(f.container);
 }
 
+static struct fixture make_numbers(const struct dense_spec *dense) {
+  struct fixture f;
+  struct table_spec spec = { .key = DTYPE_INT64, .value = DTYPE_INT64, .is_mutable = true, .dense = dense };
+  bool is_new;
+  assert_int_equal(container_create(&f.container), OK);
+  assert_int_equal(container_get(f.container, "localhost", "t", &table_maker, &spec, &is_new, (struct resource **)&f.table), OK);
+  return f;
+}
+
+static void change(struct table *table, int64_t key, bool insert) {
+  struct tensor *t;
+  assert_int_equal(tensor_copy_in(DTYPE_INT64, &(struct shape){ 0 }, &key, &t), OK);
+  assert_int_equal(insert ? table_insert(table, t, t, false) : table_remove(table, t), OK);
+  tensor_release(t);
+}
+
+/* The order is TensorFlow's, recorded. */
+static void what_is_removed_leaves_no_trace(void **state) {
+  (void)state;
+  static const int64_t order[] = { 1090, 1080, 1070, 1060, 1050, 1040, 1020, 1010, 1000, 329, 1030, 322, 315, 308, 301, 294, 287, 280 };
+  struct fixture f = make_numbers(NULL);
+  struct tensor *keys, *values;
+  for (int64_t i = 0; i < 48; i++)
+    change(f.table, i * 7, true);
+  for (int64_t i = 0; i < 40; i++)
+    change(f.table, i * 7, false);
+  for (int64_t key = 1000; key < 1100; key++) {
+    change(f.table, key, true);
+    if (key % 10)
+      change(f.table, key, false);
+  }
+  assert_int_equal(table_export(f.table, &keys, &values), OK);
+  assert_int_equal(keys->count, 18);
+  assert_memory_equal(keys->data, order, sizeof order);
+  tensor_release(keys);
+  tensor_release(values);
+  size_t before = mallinfo2().uordblks;
+  for (int64_t key = 10000; key < 110000; key++) {
+    change(f.table, key, true);
+    change(f.table, key, false);
+  }
+  assert_true(mallinfo2().uordblks < before + 100000);
+  container_destroy(f.container);
+}
+
+static void a_table_with_almost_no_load_is_refused(void **state) {
+  (void)state;
+  struct tensor *keys = numbers_of(-1, -2), *some = numbers_of(5, 6);
+  struct tensor empty = { .dtype = DTYPE_INT64, .data = keys->data, .count = 1 };
+  struct dense_spec spec = { .key = DTYPE_INT64, .value = DTYPE_INT64, .empty_key = &empty, .buckets = 4, .max_load = 1e-30 };
+  struct fixture f = make_numbers(&spec);
+  assert_int_equal(table_insert(f.table, some, some, false), RESOURCE_EXHAUSTED);
+  assert_int_equal(table_size(f.table), 0);
+  tensor_release(keys);
+  tensor_release(some);
+  container_destroy(f.container);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_table_is_filled_once),
     cmocka_unit_test(one_key_with_two_values_is_refused),
     cmocka_unit_test(removed_keys_are_gone_until_they_come_again),
     cmocka_unit_test(keys_of_another_dtype_are_refused),
+    cmocka_unit_test(what_is_removed_leaves_no_trace),
+    cmocka_unit_test(a_table_with_almost_no_load_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
