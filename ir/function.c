@@ -7,15 +7,19 @@
 
 #include "ir/registry.h"
 
+typedef VEC(struct edge) edge_list;
+
 struct instantiation {
   const struct function *function;
   const struct function_body *body;
-  const struct attr *attrs; /* the caller's */
+  const struct attr *attrs; /* the caller's, and the signature's defaults */
   uint32_t attr_count;
   const char *prefix;
   struct arena *arena;
   struct graph *graph;
-  struct map locals;        /* names inside of the body -> node of the instance */
+  struct map locals;        /* names of the body's nodes -> node of the instance */
+  struct map args;          /* names of the arguments -> index in the signature */
+  uint32_t *first;          /* per argument of the signature: its first node; one more: where they end */
 };
 
 const struct function *function_find(const struct graph *graph, const char *name) {
@@ -23,11 +27,38 @@ const struct function *function_find(const struct graph *graph, const char *name
   return map_find(&graph->function_names, name, &at) ? &graph->functions.items[at] : NULL;
 }
 
+const char *function_gradient(const struct graph *graph, const char *name) {
+  uint32_t at;
+  return map_find(&graph->gradients, name, &at) ? graph->gradient_names.items[at] : NULL;
+}
+
+bool function_has_lists(const struct function *f) {
+  for (uint32_t i = 0; i < f->arg_count + f->ret_count; i++) {
+    const struct op_arg *a = i < f->arg_count ? &f->args[i] : &f->rets[i - f->arg_count];
+    if (a->number_attr || a->list_attr)
+      return true;
+  }
+  return false;
+}
+
 /* ---- attributes ---- */
 
-static const struct attr_value *given_attr(const struct instantiation *x, const char *name) {
-  const struct attr_value *v = attr_find(x->attrs, x->attr_count, name);
-  return v ? v : attr_find(x->body->defaults, x->body->default_count, name);
+static int attr_order(const void *a, const void *b) {
+  return strcmp(((const struct attr *)a)->name, ((const struct attr *)b)->name);
+}
+
+void function_attrs(const struct function *function, const struct attr *given, uint32_t given_count, struct arena *arena,
+                    const struct attr **attrs, uint32_t *attr_count) {
+  const struct function_body *body = function->body;
+  struct attr *all = ARENA_ARRAY(arena, struct attr, given_count + body->default_count + 1);
+  uint32_t count = given_count;
+  memcpy(all, given, given_count * sizeof *all);
+  for (uint32_t i = 0; i < body->default_count; i++)
+    if (!attr_find(given, given_count, body->defaults[i].name))
+      all[count++] = body->defaults[i];
+  qsort(all, count, sizeof *all, attr_order);
+  *attrs = all;
+  *attr_count = count;
 }
 
 static bool has_placeholder(const struct attr_value *v) {
@@ -49,7 +80,7 @@ static status substitute_attrs(const struct instantiation *x, const struct attr 
 static status substitute(const struct instantiation *x, const struct attr_value *v, struct attr_value *out) {
   *out = *v;
   if (v->kind == ATTR_PLACEHOLDER) {
-    const struct attr_value *given = given_attr(x, v->s.data);
+    const struct attr_value *given = attr_find(x->attrs, x->attr_count, v->s.data);
     if (!given || given->kind == ATTR_PLACEHOLDER)
       return fail(INVALID_ARGUMENT, "the caller gives no attribute '%s'", v->s.data);
     *out = *given;
@@ -87,28 +118,49 @@ static status substitute_attrs(const struct instantiation *x, const struct attr 
 /* ---- nodes ---- */
 
 static status add_node(struct instantiation *x, const char *local, struct node node) {
+  uint32_t arg;
   node.name = arena_printf(x->arena, "%s/%s", x->prefix, local);
   node.op = node.op ? node.op : "";
-  if (!map_insert(&x->locals, local, x->graph->nodes.count) ||
+  if (map_find(&x->args, local, &arg) || !map_insert(&x->locals, local, x->graph->nodes.count) ||
       !map_insert(&x->graph->names, node.name, x->graph->nodes.count))
     return fail(INVALID_ARGUMENT, "two nodes or arguments are named '%s'", local);
   vec_push(&x->graph->nodes, node);
   return OK;
 }
 
-static status add_arg(struct instantiation *x, uint32_t index) {
-  const struct function *f = x->function;
-  int64_t dtype = f->arg_types[index];
-  if (!dtype) {
-    const struct attr_value *given = given_attr(x, f->arg_type_attrs[index]);
-    dtype = given && given->kind == ATTR_TYPE ? given->i : 0;
-  }
-  if (!dtype_is_valid(dtype_base((int)dtype)))
-    return fail(INVALID_ARGUMENT, "argument '%s' has no dtype", f->arg_names[index]);
-  struct attr *attrs = ARENA_ARRAY(x->arena, struct attr, 2);
+struct node function_arg_node(const char *name, int dtype, uint32_t index, struct arena *arena) {
+  struct attr *attrs = ARENA_ARRAY(arena, struct attr, 2);
   attrs[0] = (struct attr){.name = "T", .value = {.kind = ATTR_TYPE, .i = dtype}};
   attrs[1] = (struct attr){.name = "index", .value = {.kind = ATTR_INT, .i = index}};
-  return add_node(x, f->arg_names[index], (struct node){.op = "_Arg", .device = "", .attrs = attrs, .attr_count = 2});
+  return (struct node){.name = name, .op = "_Arg", .device = "", .attrs = attrs, .attr_count = 2};
+}
+
+/* The dtypes of an argument or result for the caller's attributes. */
+static status arg_dtypes(const struct instantiation *x, const struct op_arg *arg, dtype_list *out) {
+  const struct node caller = {.name = "the caller", .op = x->function->name, .attrs = x->attrs, .attr_count = x->attr_count};
+  status s = registry_arg_dtypes(&caller, arg, out);
+  return s == OK ? OK : status_prefix(s, "argument '%s': ", arg->name);
+}
+
+/* The nodes of argument `index` of the signature: one, or those of a list. */
+static status add_arg(struct instantiation *x, uint32_t index) {
+  const struct op_arg *arg = &x->function->args[index];
+  bool is_list = arg->number_attr || arg->list_attr;
+  dtype_list dtypes = {0};
+  status s = arg_dtypes(x, arg, &dtypes);
+  x->first[index] = x->graph->nodes.count;
+  if (s == OK && !map_insert(&x->args, arg->name, index))
+    s = fail(INVALID_ARGUMENT, "two nodes or arguments are named '%s'", arg->name);
+  for (uint32_t i = 0; i < dtypes.count && s == OK; i++) {
+    uint32_t at = x->graph->nodes.count;
+    const char *local = is_list ? arena_printf(x->arena, "%s_%u", arg->name, i) : arg->name;
+    struct node node = function_arg_node(arena_printf(x->arena, "%s/%s", x->prefix, local), dtypes.items[i], at, x->arena);
+    if (!map_insert(&x->graph->names, node.name, at))
+      s = fail(INVALID_ARGUMENT, "two nodes or arguments are named '%s'", local);
+    vec_push(&x->graph->nodes, node);
+  }
+  vec_free(&dtypes);
+  return s;
 }
 
 static status add_body_node(struct instantiation *x, const struct function_node *n) {
@@ -122,26 +174,28 @@ static status add_body_node(struct instantiation *x, const struct function_node 
 /* ---- edges ---- */
 
 static int64_t arg_size(const struct node *n, const struct op_arg *arg) {
-  if (arg->list_attr) {
-    const struct attr_value *v = node_attr(n, arg->list_attr);
-    return v && v->kind == ATTR_LIST ? v->list.count : 0;
-  }
-  return arg->number_attr ? node_attr_int(n, arg->number_attr, 0) : 1;
+  dtype_list dtypes = {0};
+  status s = registry_arg_dtypes(n, arg, &dtypes);
+  uint32_t count = dtypes.count;
+  vec_free(&dtypes);
+  return s == OK ? count : 0;
 }
 
-/* The first port of the output argument `name`; -1 when the op has none such. */
-static int64_t output_offset(const struct instantiation *x, const struct node *n, const char *name) {
+/* The first port of the output argument `name`, and how many it has; -1 when the op has none such. */
+static int64_t output_offset(const struct instantiation *x, const struct node *n, const char *name, int64_t *count) {
+  const struct function *callee = n->def ? NULL : function_find(x->graph, n->op);
+  const struct op_arg *outputs = n->def ? n->def->outputs : callee ? callee->rets : NULL;
+  uint32_t output_count = n->def ? n->def->output_count : callee ? callee->ret_count : 0;
+  struct node full = *n;
+  if (callee)
+    function_attrs(callee, n->attrs, n->attr_count, x->arena, &full.attrs, &full.attr_count);
   int64_t offset = 0;
-  if (n->def) {
-    for (uint32_t i = 0; i < n->def->output_count; offset += arg_size(n, &n->def->outputs[i]), i++)
-      if (!strcmp(n->def->outputs[i].name, name))
-        return offset;
-    return -1;
+  for (uint32_t i = 0; i < output_count; i++) {
+    *count = arg_size(&full, &outputs[i]);
+    if (strcmp(outputs[i].name, name) == 0)
+      return offset;
+    offset += *count;
   }
-  const struct function *callee = function_find(x->graph, n->op);
-  for (uint32_t i = 0; callee && i < callee->ret_count; i++)
-    if (!strcmp(callee->ret_names[i], name))
-      return i;
   return -1;
 }
 
@@ -154,94 +208,164 @@ static bool port_parse(const char *text, uint32_t *out) {
   return !*end && value < LIMIT_NODE_INPUTS;
 }
 
-/* "arg", "arg:0", "node:out_arg", "node:out_arg:1" */
-static status resolve(const struct instantiation *x, const char *text, struct edge *out) {
-  size_t length = strcspn(text, ":");
-  char *local = arena_strndup(x->arena, text, length);
-  if (!map_find(&x->locals, local, &out->node))
-    return fail(INVALID_ARGUMENT, "input '%s' is no node or argument of the function", text);
-  const char *rest = text[length] ? text + length + 1 : "";
-  out->port = 0;
-  if (!*rest || port_parse(rest, &out->port))
+/* "arg", which is all of a list, or "arg:1" */
+static status resolve_arg(const struct instantiation *x, const char *text, uint32_t index, const char *rest, edge_list *out) {
+  uint32_t first = x->first[index], count = x->first[index + 1] - first, port = 0;
+  if (*rest && (!port_parse(rest, &port) || port >= count))
+    return fail(INVALID_ARGUMENT, "input '%s' is none of the %u tensors of the argument", text, count);
+  for (uint32_t i = *rest ? port : 0; i < (*rest ? port + 1 : count); i++)
+    vec_push(out, (struct edge){first + i, 0});
+  return OK;
+}
+
+/* "node:out_arg", which is all of a list, "node:out_arg:1", or "node:1" */
+static status resolve_output(const struct instantiation *x, const char *text, uint32_t node, const char *rest, edge_list *out) {
+  uint32_t port = 0;
+  if (!*rest || port_parse(rest, &port)) {
+    vec_push(out, (struct edge){node, port});
     return OK;
+  }
   size_t arg_length = strcspn(rest, ":");
-  char *arg = arena_strndup(x->arena, rest, arg_length);
-  const struct node *n = &x->graph->nodes.items[out->node];
-  int64_t offset = output_offset(x, n, arg);
+  const char *arg = arena_strndup(x->arena, rest, arg_length);
+  const struct node *n = &x->graph->nodes.items[node];
+  int64_t count = 0, offset = output_offset(x, n, arg, &count);
   if (offset < 0)
     return fail(INVALID_ARGUMENT, "input '%s': '%s' (%s) has no output '%s'", text, n->name, n->op, arg);
-  if (rest[arg_length] && !port_parse(rest + arg_length + 1, &out->port))
+  if (rest[arg_length] && !port_parse(rest + arg_length + 1, &port))
     return fail(INVALID_ARGUMENT, "input '%s' has no number of an output at its end", text);
-  if (offset > LIMIT_NODE_INPUTS)
+  if (offset + count > LIMIT_NODE_INPUTS)
     return fail(INVALID_ARGUMENT, "input '%s' is output %lld of its node", text, (long long)offset);
-  out->port += (uint32_t)offset;
+  if (rest[arg_length])
+    vec_push(out, (struct edge){node, (uint32_t)offset + port});
+  else
+    for (int64_t i = 0; i < count; i++)
+      vec_push(out, (struct edge){node, (uint32_t)(offset + i)});
+  return OK;
+}
+
+/* The tensors that a source of the body names, appended. */
+static status resolve(const struct instantiation *x, const char *text, edge_list *out) {
+  size_t length = strcspn(text, ":");
+  const char *local = arena_strndup(x->arena, text, length), *rest = text[length] ? text + length + 1 : "";
+  uint32_t at;
+  if (map_find(&x->args, local, &at))
+    return resolve_arg(x, text, at, rest, out);
+  if (map_find(&x->locals, local, &at))
+    return resolve_output(x, text, at, rest, out);
+  return fail(INVALID_ARGUMENT, "input '%s' is no node or argument of the function", text);
+}
+
+/* The node that a control edge names. */
+static status resolve_control(const struct instantiation *x, const char *text, uint32_t *out) {
+  uint32_t at;
+  if (map_find(&x->locals, text, out))
+    return OK;
+  if (!map_find(&x->args, text, &at) || x->first[at] == x->first[at + 1])
+    return fail(INVALID_ARGUMENT, "control input '%s' is no node or argument of the function", text);
+  *out = x->first[at];
   return OK;
 }
 
 static status resolve_inputs(struct instantiation *x, const struct function_node *n, struct node *node) {
-  struct edge *inputs = ARENA_ARRAY(x->arena, struct edge, n->input_count + 1);
   uint32_t *controls = ARENA_ARRAY(x->arena, uint32_t, n->input_count + 1);
-  for (uint32_t i = 0; i < n->input_count; i++) {
-    struct edge e;
-    bool control = n->inputs[i][0] == '^';
-    status s = resolve(x, n->inputs[i] + control, &e);
-    if (s != OK)
-      return status_prefix(s, "%s (%s): ", node->name, node->op);
-    if (control)
-      controls[node->control_count++] = e.node;
-    else
-      inputs[node->input_count++] = e;
+  edge_list inputs = {0};
+  status s = OK;
+  for (uint32_t i = 0; i < n->input_count && s == OK; i++) {
+    s = n->inputs[i][0] == '^' ? resolve_control(x, n->inputs[i] + 1, &controls[node->control_count++])
+                               : resolve(x, n->inputs[i], &inputs);
+    if (s == OK && inputs.count > LIMIT_NODE_INPUTS)
+      s = fail(RESOURCE_EXHAUSTED, "has %u inputs", inputs.count);
   }
-  node->inputs = inputs;
+  node->inputs = arena_copy(x->arena, inputs.items, inputs.count * sizeof *inputs.items);
+  node->input_count = inputs.count;
   node->controls = controls;
-  return OK;
+  vec_free(&inputs);
+  return s == OK ? OK : status_prefix(s, "%s (%s): ", node->name, node->op);
+}
+
+/* The tensors of one result of the signature, appended. */
+static status resolve_ret(struct instantiation *x, uint32_t index, edge_list *out) {
+  const struct op_arg *ret = &x->function->rets[index];
+  uint32_t first = out->count;
+  dtype_list dtypes = {0};
+  status s = arg_dtypes(x, ret, &dtypes);
+  if (s == OK)
+    s = resolve(x, x->body->ret_sources[index], out);
+  if (s == OK && out->count - first != dtypes.count)
+    s = fail(INVALID_ARGUMENT, "its result '%s' has %u tensors, its source '%s' has %u", ret->name, dtypes.count,
+             x->body->ret_sources[index], out->count - first);
+  for (uint32_t i = first; i < out->count && s == OK; i++) {
+    const struct node *n = &x->graph->nodes.items[out->items[i].node];
+    if (out->items[i].port >= n->output_count)
+      s = fail(INVALID_ARGUMENT, "its result '%s' is output %u of '%s' (%s), which has %u", ret->name, out->items[i].port,
+               n->name, n->op, n->output_count);
+  }
+  vec_free(&dtypes);
+  return s;
 }
 
 static status resolve_results(struct instantiation *x, struct instance *out) {
-  struct edge *rets = ARENA_ARRAY(x->arena, struct edge, x->function->ret_count + 1);
   uint32_t *controls = ARENA_ARRAY(x->arena, uint32_t, x->body->control_count + 1);
-  for (uint32_t i = 0; i < x->function->ret_count; i++) {
-    TRY(resolve(x, x->body->ret_sources[i], &rets[i]));
-    const struct node *n = &x->graph->nodes.items[rets[i].node];
-    if (rets[i].port >= n->output_count)
-      return fail(INVALID_ARGUMENT, "its result '%s' is output %u of '%s' (%s), which has %u", x->function->ret_names[i],
-                  rets[i].port, n->name, n->op, n->output_count);
-  }
-  for (uint32_t i = 0; i < x->body->control_count; i++) {
-    struct edge e;
-    TRY(resolve(x, x->body->control_sources[i], &e));
-    controls[i] = e.node;
-  }
-  out->rets = rets;
-  out->ret_count = x->function->ret_count;
+  edge_list rets = {0};
+  status s = OK;
+  for (uint32_t i = 0; i < x->function->ret_count && s == OK; i++)
+    s = resolve_ret(x, i, &rets);
+  for (uint32_t i = 0; i < x->body->control_count && s == OK; i++)
+    s = resolve_control(x, x->body->control_sources[i], &controls[i]);
+  out->rets = arena_copy(x->arena, rets.items, rets.count * sizeof *rets.items);
+  out->ret_count = rets.count;
   out->controls = controls;
   out->control_count = x->body->control_count;
-  return OK;
+  vec_free(&rets);
+  return s;
 }
 
 static status fill(struct instantiation *x, struct instance *out) {
   for (uint32_t i = 0; i < x->function->arg_count; i++)
     TRY(add_arg(x, i));
+  out->arg_count = x->first[x->function->arg_count] = x->graph->nodes.count;
   for (uint32_t i = 0; i < x->body->node_count; i++)
     TRY(add_body_node(x, &x->body->nodes[i]));
   for (uint32_t i = 0; i < x->body->node_count; i++)
-    TRY(resolve_inputs(x, &x->body->nodes[i], &x->graph->nodes.items[x->function->arg_count + i]));
+    TRY(resolve_inputs(x, &x->body->nodes[i], &x->graph->nodes.items[out->arg_count + i]));
   TRY(registry_check(x->graph));
   return resolve_results(x, out);
 }
 
-status function_instantiate(const struct graph *library, const struct function *function, const struct attr *attrs,
-                            uint32_t attr_count, const char *prefix, struct arena *arena, struct instance *out) {
+status function_ret_count(const struct function *function, const struct attr *attrs, uint32_t attr_count, struct arena *arena,
+                          uint32_t *out) {
+  struct instantiation x = {.function = function, .arena = arena};
+  dtype_list dtypes = {0};
+  status s = OK;
+  function_attrs(function, attrs, attr_count, arena, &x.attrs, &x.attr_count);
+  for (uint32_t i = 0; i < function->ret_count && s == OK; i++)
+    s = arg_dtypes(&x, &function->rets[i], &dtypes);
+  *out = dtypes.count;
+  vec_free(&dtypes);
+  return s;
+}
+
+struct graph *function_graph(const struct graph *library, struct arena *arena) {
   struct graph *graph = ARENA_NEW(arena, struct graph);
   graph->arena = arena;
   graph->functions = library->functions;
   graph->function_names = library->function_names;
+  graph->gradients = library->gradients;
+  graph->gradient_names = library->gradient_names;
   graph->producer = library->producer;
-  struct instantiation x = {.function = function, .body = function->body, .attrs = attrs, .attr_count = attr_count,
-                            .prefix = prefix, .arena = arena, .graph = graph};
-  struct instance made = {.graph = graph, .arg_count = function->arg_count};
+  return graph;
+}
+
+status function_instantiate(const struct graph *library, const struct function *function, const struct attr *attrs,
+                            uint32_t attr_count, const char *prefix, struct arena *arena, struct instance *out) {
+  struct instantiation x = {.function = function, .body = function->body, .prefix = prefix, .arena = arena,
+                            .graph = function_graph(library, arena),
+                            .first = ARENA_ARRAY(arena, uint32_t, function->arg_count + 1)};
+  function_attrs(function, attrs, attr_count, arena, &x.attrs, &x.attr_count);
+  struct instance made = {.graph = x.graph};
   status s = fill(&x, &made);
   map_deinit(&x.locals);
+  map_deinit(&x.args);
   if (s != OK) {
     instance_deinit(&made);
     return status_prefix(s, "function '%s': ", function->name);

@@ -96,6 +96,8 @@ void graph_deinit(struct graph *graph) {
   map_deinit(&graph->names);
   map_deinit(&graph->function_names);
   map_deinit(&graph->place_names);
+  map_deinit(&graph->gradients);
+  vec_free(&graph->gradient_names);
   vec_free(&graph->places);
   vec_free(&graph->nodes);
   vec_free(&graph->functions);

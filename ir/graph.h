@@ -92,15 +92,13 @@ struct node {
 };
 
 struct function_body; /* ir/function.h */
-/* A function of the library. Its body is a graph of its own: node i < arg_count is the argument i (op "_Arg", attr T). */
+struct op_arg; /* ir/registry.h: an argument, or a list of arguments, of a signature */
+/* A function of the library. Its body is a graph of its own, whose first nodes are the arguments (op "_Arg", attr T). */
 struct function {
   const char *name;
-  uint32_t arg_count;
-  const char *const *arg_names;
-  uint32_t ret_count;
-  const char *const *ret_names;
-  const uint8_t *arg_types, *ret_types;   /* 0 where an attribute decides: then the name of it below */
-  const char *const *arg_type_attrs, *const *ret_type_attrs;
+  const struct op_arg *args, *rets; /* of the signature: a list counts once; what it holds, the caller's attributes decide */
+  uint32_t arg_count, ret_count;
+  bool is_stateful;                 /* the signature says it: a call runs though nobody uses its results */
   /* the body as it came: resolved for given attributes by the inlining code (ir/function.h) */
   const struct function_body *body;
 };
@@ -111,6 +109,8 @@ struct graph {
   struct map names;      /* node name -> index */
   VEC(struct function) functions;
   struct map function_names;
+  struct map gradients;  /* name of a function -> index into gradient_names */
+  VEC(const char *) gradient_names; /* of the functions that are a function's gradient (GradientDef) */
   int producer;          /* versions.producer */
   struct map place_names; /* "node@function" ("node@" outside of functions) -> index into places */
   VEC(const char *) places; /* where in the user's program: "train.py:12" */

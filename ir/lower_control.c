@@ -341,10 +341,10 @@ static status generalise(struct op_call *c, struct flow_value *shapes, bool (*op
 
 /* Whether the function gives argument i back as result i. */
 static bool passes_through(const struct function *f, uint32_t i) {
-  const char *text = i < f->ret_count && i < f->arg_count ? f->body->ret_sources[i] : NULL;
+  const char *text = f && !function_has_lists(f) && i < f->ret_count && i < f->arg_count ? f->body->ret_sources[i] : NULL;
   for (int depth = 0; text && depth < LIMIT_NESTING; depth++) {
     size_t length = strcspn(text, ":");
-    if (!text[length] && strcmp(text, f->arg_names[i]) == 0)
+    if (!text[length] && strcmp(text, f->args[i].name) == 0)
       return true;
     const char *next = NULL;
     for (uint32_t n = 0; n < f->body->node_count && !next; n++) {
@@ -365,7 +365,7 @@ static struct flow_value *loop_shapes(struct op_call *c, const struct function *
     if (!v)
       continue;
     shapes[i] = *op_value(c, v);
-    bool same = body && passes_through(body, i);
+    bool same = passes_through(body, i);
     if (!same || !is_fixed(c, v))
       shapes[i].data = NULL;
     if (!same)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ir/function.h"
+#include "ir/gradient.h"
 #include "ir/lower_frame.h"
 
 #define TRIALS_MAX 4 /* trials within trials: what is put in depends on what was taken out of another */
@@ -107,6 +108,11 @@ status lower_feed_shape(struct lower *lw, const struct graph *graph, struct edge
 
 /* ---- calls ---- */
 
+static bool is_stateful(const struct graph *g, const struct node *n) {
+  const struct function *callee = n->def ? NULL : function_find(g, n->op);
+  return n->def ? n->def->is_stateful : callee && callee->is_stateful;
+}
+
 /* The nodes of an instance that must be lowered: what its results and control results need, and whatever has effects. */
 static void mark_body(const struct instance *body, bool *needed) {
   const struct graph *g = body->graph;
@@ -116,7 +122,7 @@ static void mark_body(const struct instance *body, bool *needed) {
   for (uint32_t i = 0; i < body->control_count; i++)
     vec_push(&stack, body->controls[i]);
   for (uint32_t i = 0; i < g->nodes.count; i++)
-    if (g->nodes.items[i].def && g->nodes.items[i].def->is_stateful)
+    if (is_stateful(g, &g->nodes.items[i]))
       vec_push(&stack, i);
   while (stack.count) {
     uint32_t n = stack.items[--stack.count];
@@ -150,24 +156,54 @@ static status walk_body(struct lower *lw, struct frame *fr, const struct instanc
   return frame_lower_nodes(lw, fr, order, needed);
 }
 
-status lower_body(struct op_call *c, const char *name, const struct attr *attrs, uint32_t attr_count, const struct bound *args,
-                  uint32_t arg_count, struct bound *rets, uint32_t ret_count) {
-  struct lower *lw = c->lw;
-  const struct function *f = function_find(lw->graph, name);
-  struct instance body;
+/* What a call by a name runs: a function of the library, or the gradient of one. */
+struct callee {
+  const char *name;           /* of the function: of one whose gradient it is, that one's */
+  const struct attr_func *of; /* what is to be differentiated, or NULL */
+  const struct attr *attrs;
+  uint32_t attr_count;
+};
+
+static struct callee find_callee(struct lower *lw, const char *name, const struct attr *attrs, uint32_t attr_count) {
+  const struct attr_value *of = strcmp(name, "SymbolicGradient") == 0 ? attr_find(attrs, attr_count, "f") : NULL;
+  if (!of || of->kind != ATTR_FUNC)
+    return (struct callee){name, NULL, attrs, attr_count};
+  const char *given = function_gradient(lw->graph, of->func->name);
+  return (struct callee){given ? given : of->func->name, given ? NULL : of->func, of->func->attrs, of->func->attr_count};
+}
+
+static status instantiate_callee(struct lower *lw, const struct callee *callee, const char *prefix, struct instance *out) {
+  if (callee->of)
+    return gradient_instantiate(lw->graph, callee->of, prefix, lw->arena, out);
+  const struct function *f = function_find(lw->graph, callee->name);
   if (!f)
-    return fail(NOT_FOUND, "the graph has no function '%s'", name);
-  if (f->arg_count != arg_count || f->ret_count != ret_count)
-    return fail(INVALID_ARGUMENT, "function '%s' has %u arguments and %u results, not %u and %u", name, f->arg_count, f->ret_count,
+    return fail(NOT_FOUND, "the graph has no function '%s'", callee->name);
+  return function_instantiate(lw->graph, f, callee->attrs, callee->attr_count, prefix, lw->arena, out);
+}
+
+/* What is given fits the arguments: their number, and their dtypes. */
+static status check_args(struct lower *lw, const char *name, const struct instance *body, const struct bound *args, uint32_t arg_count,
+                         uint32_t ret_count) {
+  if (body->arg_count != arg_count || body->ret_count != ret_count)
+    return fail(INVALID_ARGUMENT, "function '%s' has %u arguments and %u results, not %u and %u", name, body->arg_count, body->ret_count,
                 arg_count, ret_count);
-  if (lw->depth >= LIMIT_NESTING)
-    return fail(UNIMPLEMENTED, "calls are more than %d deep: '%s' calls itself", LIMIT_NESTING, name);
-  TRY(function_instantiate(lw->graph, f, attrs, attr_count, c->node->name, lw->arena, &body));
-  place_body(body.graph, c->node);
-  struct frame *caller = lw->frame, *fr = frame_create(lw, body.graph);
-  fr->function = f->name;
-  fr->prefix = strlen(c->node->name) + 1;
   for (uint32_t i = 0; i < arg_count; i++) {
+    enum dtype want = dtype_base(body->graph->nodes.items[i].output_dtypes[0]);
+    enum dtype have = args[i].value ? lw->flow->values.items[args[i].value].dtype : want;
+    if (have != want)
+      return fail(INVALID_ARGUMENT, "function '%s': argument %u is %s, not %s", name, i, dtype_name(want), dtype_name(have));
+  }
+  return OK;
+}
+
+/* Lowers an instance in a frame of its own, behind the call's controls. */
+static status lower_instance(struct op_call *c, const char *name, const struct instance *body, const struct bound *args, struct bound *rets) {
+  struct lower *lw = c->lw;
+  place_body(body->graph, c->node);
+  struct frame *caller = lw->frame, *fr = frame_create(lw, body->graph);
+  fr->function = name;
+  fr->prefix = strlen(c->node->name) + 1;
+  for (uint32_t i = 0; i < body->arg_count; i++) {
     frame_outputs(lw, fr, i)[0] = args[i];
     fr->lowered[i] = fr->token_known[i] = true;
     fr->token[i] = args[i].after;
@@ -176,15 +212,43 @@ status lower_body(struct op_call *c, const char *name, const struct attr *attrs,
     vec_push(&fr->entry_controls, c->controls.items[i]);
   lw->frame = fr;
   lw->depth++;
-  status s = walk_body(lw, fr, &body);
+  status s = walk_body(lw, fr, body);
   lw->depth--;
   lw->frame = caller;
   TRY(s);
-  for (uint32_t i = 0; i < ret_count; i++)
-    rets[i] = fr->bound[body.rets[i].node][body.rets[i].port];
+  for (uint32_t i = 0; i < body->ret_count; i++)
+    rets[i] = fr->bound[body->rets[i].node][body->rets[i].port];
   for (uint32_t i = 0; i < fr->effects.count; i++)
     vec_push(&c->body, fr->effects.items[i]);
   return OK;
+}
+
+/* How often the function is being lowered, around this call. */
+static uint32_t open_calls(const struct lower *lw, const char *name) {
+  uint32_t count = 0;
+  for (const struct frame *fr = lw->frame; fr; fr = fr->parent)
+    count += fr->function && strcmp(fr->function, name) == 0;
+  return count;
+}
+
+/* Too many calls are open: the function that calls itself is the innermost one that is open more than once. */
+static status refuse_depth(const struct lower *lw, const char *name) {
+  for (const struct frame *fr = lw->frame; fr; fr = fr->parent)
+    if (fr->function && open_calls(lw, fr->function) > 1)
+      return fail(UNIMPLEMENTED, "function '%s' calls itself: recursion is not supported", fr->function);
+  return fail(UNIMPLEMENTED, "calls are more than %d deep: '%s'", LIMIT_NESTING, name);
+}
+
+status lower_body(struct op_call *c, const char *name, const struct attr *attrs, uint32_t attr_count, const struct bound *args,
+                  uint32_t arg_count, struct bound *rets, uint32_t ret_count) {
+  struct lower *lw = c->lw;
+  struct instance body;
+  struct callee callee = find_callee(lw, name, attrs, attr_count);
+  if (lw->depth >= LIMIT_NESTING)
+    return refuse_depth(lw, callee.name);
+  TRY(instantiate_callee(lw, &callee, c->node->name, &body));
+  TRY(check_args(lw, callee.name, &body, args, arg_count, ret_count));
+  return lower_instance(c, callee.name, &body, args, rets);
 }
 
 /* The call's effect is all effects of the body. */

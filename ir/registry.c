@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/function.h"
+
 extern const char tf_ops_text[];
 
 static struct {
@@ -255,6 +257,8 @@ static enum attr_kind kind_of_type(const char *type) {
   return ATTR_NONE;
 }
 
+static bool is_dtype(int64_t number) { return number > 0 && number <= UINT8_MAX && dtype_is_valid(dtype_base((int)number)); }
+
 /* Whoever reads an attribute relies on its kind. */
 static status check_attr_kind(const struct node *n, const struct op_attr *a, const struct attr_value *v) {
   bool is_list = !strncmp(a->type, "list(", 5), good = is_list ? v->kind == ATTR_LIST : v->kind == kind_of_type(a->type);
@@ -294,35 +298,24 @@ static status check_attrs(const struct node *n) {
   return OK;
 }
 
-typedef VEC(uint8_t) dtype_list;
-
-/* The dtypes of one argument, appended. */
-static status expand_arg(const struct node *n, const struct op_arg *a, dtype_list *out) {
+status registry_arg_dtypes(const struct node *n, const struct op_arg *a, dtype_list *out) {
   int64_t count = a->number_attr ? node_attr_int(n, a->number_attr, 0) : 1;
   if (count < 0 || count > LIMIT_NODE_INPUTS)
     return fail(INVALID_ARGUMENT, "%s (%s): attribute '%s' is %lld", n->name, n->op, a->number_attr, (long long)count);
   if (a->list_attr) {
     const struct attr_value *v = node_attr(n, a->list_attr);
     for (uint32_t i = 0; v && v->kind == ATTR_LIST && i < v->list.count; i++) {
-      if (!dtype_is_valid(dtype_base((int)v->list.items[i].i)))
+      if (v->list.items[i].kind != ATTR_TYPE || !is_dtype(v->list.items[i].i))
         return fail(INVALID_ARGUMENT, "%s (%s): attribute '%s' holds a number that is no dtype", n->name, n->op, a->list_attr);
       vec_push(out, (uint8_t)v->list.items[i].i);
     }
     return OK;
   }
-  int dtype = a->dtype ? a->dtype : (int)node_attr_int(n, a->type_attr, 0);
-  if (!dtype_is_valid(dtype_base(dtype)))
+  int64_t dtype = a->dtype || !a->type_attr ? a->dtype : node_attr_int(n, a->type_attr, 0);
+  if (!is_dtype(dtype))
     return fail(INVALID_ARGUMENT, "%s (%s): attribute '%s' is no dtype", n->name, n->op, a->type_attr ? a->type_attr : a->name);
   for (int64_t i = 0; i < count; i++)
     vec_push(out, (uint8_t)(a->is_ref && dtype < DTYPE_REF ? dtype + DTYPE_REF : dtype));
-  return OK;
-}
-
-static status expand_function_arg(const struct node *n, const char *arg, uint8_t fixed, const char *attr, dtype_list *out) {
-  int64_t dtype = fixed ? fixed : node_attr_int(n, attr, 0);
-  if (dtype < 1 || dtype > UINT8_MAX || !dtype_is_valid(dtype_base((int)dtype)))
-    return fail(INVALID_ARGUMENT, "%s (%s): argument '%s' of the function has no dtype", n->name, n->op, arg);
-  vec_push(out, (uint8_t)dtype);
   return OK;
 }
 
@@ -331,19 +324,21 @@ static status expand_signature(struct graph *g, struct node *n, dtype_list *in, 
   uint32_t at;
   if (!n->def && map_find(&g->function_names, n->op, &at)) {
     const struct function *f = &g->functions.items[at];
+    struct node full = *n;
+    function_attrs(f, n->attrs, n->attr_count, g->arena, &full.attrs, &full.attr_count);
     for (uint32_t i = 0; i < f->arg_count; i++)
-      TRY(expand_function_arg(n, f->arg_names[i], f->arg_types[i], f->arg_type_attrs[i], in));
+      TRY(registry_arg_dtypes(&full, &f->args[i], in));
     for (uint32_t i = 0; i < f->ret_count; i++)
-      TRY(expand_function_arg(n, f->ret_names[i], f->ret_types[i], f->ret_type_attrs[i], out));
+      TRY(registry_arg_dtypes(&full, &f->rets[i], out));
     return OK;
   }
   if (!n->def)
     return fail(NOT_FOUND, "%s (%s): TensorFlow has no op '%s', and the graph no such function", n->name, n->op, n->op);
   TRY(check_attrs(n));
   for (uint32_t i = 0; i < n->def->input_count; i++)
-    TRY(expand_arg(n, &n->def->inputs[i], in));
+    TRY(registry_arg_dtypes(n, &n->def->inputs[i], in));
   for (uint32_t i = 0; i < n->def->output_count; i++)
-    TRY(expand_arg(n, &n->def->outputs[i], out));
+    TRY(registry_arg_dtypes(n, &n->def->outputs[i], out));
   return OK;
 }
 
@@ -364,20 +359,30 @@ static status check_inputs(const struct graph *g, const struct node *n, uint32_t
   return OK;
 }
 
+/* The dtypes of a node; *expected: how many inputs it must have. */
+static status set_signature(struct graph *g, struct node *n, uint32_t *expected) {
+  dtype_list in = {0}, out = {0};
+  status s = expand_signature(g, n, &in, &out);
+  *expected = in.count;
+  n->input_dtypes = arena_copy(g->arena, in.items, in.count);
+  n->output_dtypes = arena_copy(g->arena, out.items, out.count);
+  n->output_count = out.count;
+  vec_free(&in);
+  vec_free(&out);
+  return s;
+}
+
+status registry_check_node(struct graph *graph, struct node *node) {
+  uint32_t expected = 0;
+  TRY(set_signature(graph, node, &expected));
+  return check_inputs(graph, node, expected);
+}
+
 status registry_check(struct graph *g) {
   uint32_t *expected = calloc(g->nodes.count + 1, sizeof *expected);
   status result = OK;
-  for (uint32_t i = 0; i < g->nodes.count && result == OK; i++) {
-    dtype_list in = {0}, out = {0};
-    struct node *n = &g->nodes.items[i];
-    result = expand_signature(g, n, &in, &out);
-    expected[i] = in.count;
-    n->input_dtypes = arena_copy(g->arena, in.items, in.count);
-    n->output_dtypes = arena_copy(g->arena, out.items, out.count);
-    n->output_count = out.count;
-    vec_free(&in);
-    vec_free(&out);
-  }
+  for (uint32_t i = 0; i < g->nodes.count && result == OK; i++)
+    result = set_signature(g, &g->nodes.items[i], &expected[i]);
   for (uint32_t i = 0; i < g->nodes.count && result == OK; i++)
     result = check_inputs(g, &g->nodes.items[i], expected[i]);
   free(expected);

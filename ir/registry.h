@@ -44,9 +44,15 @@ int64_t node_attr_int(const struct node *node, const char *name, int64_t otherwi
 double node_attr_float(const struct node *node, const char *name, double otherwise);
 const char *node_attr_string(const struct node *node, const char *name, const char *otherwise);
 
+typedef VEC(uint8_t) dtype_list;
+/* The dtypes of one argument of a signature (an op's, a function's), appended: a list has several. INVALID_ARGUMENT naming the
+ * node: an attribute that decides it is absent or wrong. */
+status registry_arg_dtypes(const struct node *node, const struct op_arg *arg, dtype_list *out);
 /* Checks every node of the graph against its signature: sets def, input_dtypes, output_dtypes, output_count.
  * NOT_FOUND: op that TensorFlow has not (naming node and op); INVALID_ARGUMENT: count or dtype of inputs, missing attribute,
  * value not allowed, slot that does not exist: naming the node, the op and what disagrees. */
 status registry_check(struct graph *graph);
+/* The same for one node, after those that its inputs come from. */
+status registry_check_node(struct graph *graph, struct node *node);
 
 #endif

@@ -13,7 +13,6 @@ const char *unsupported_reason(const char *op) {
   } reasons[] = {
       {"PyFunc", "it calls Python code, which is not in the graph"},
       {"EagerPyFunc", "it calls Python code, which is not in the graph"},
-      {"SymbolicGradient", "TensorFlow derives the function's gradient only when the step runs"},
       {"TPU", "it runs on TPUs"},
       {"_TPU", "it runs on TPUs"},
       {"Xla", "it is for TensorFlow's other compiler, XLA"},
@@ -84,7 +83,8 @@ static void mark_body(struct search *s, const struct function *f, bool *needed) 
   for (uint32_t n = 0; n < body->node_count; n++) {
     const struct op_def *def = registry_find(body->nodes[n].op);
     map_insert(&names, body->nodes[n].name, n);
-    if (def && def->is_stateful)
+    const struct function *callee = def ? NULL : function_find(s->graph, body->nodes[n].op);
+    if (def ? def->is_stateful : callee && callee->is_stateful)
       vec_push(&stack, n);
   }
   for (uint32_t i = 0; i < f->ret_count; i++)

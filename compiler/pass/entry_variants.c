@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "compiler/pass/pass.h"
+
 #define RANKS 7           /* a feed without a rank is tried with 0 .. 6 dimensions */
 #define VARIANTS_MAX 72   /* of combinations that work; ... */
 #define TRIES_MAX 1500    /* of all that are lowered */
@@ -66,6 +68,16 @@ static status lower_as(struct variants *v, enum lower_mode mode, const bool *one
   return entry_lower(v->build, v->spec, &v->request, mode, ones, count, notes, e);
 }
 
+/* How many nodes are left when what nobody needs is gone. */
+static uint32_t live_nodes(struct build *b, const struct flow *flow) {
+  bool *keep = ARENA_ARRAY(&b->arena, bool, flow->nodes.count + 1);
+  uint32_t count = 0;
+  flow_mark_live(flow, keep);
+  for (flow_id id = 1; id < flow->nodes.count; id++)
+    count += keep[id];
+  return count;
+}
+
 /* Lowers with the ranks, lengths and ones as they are set now; an entry for them, where that works. */
 static status add_decided(struct variants *v, const bool *ones, uint32_t count, struct entry *e) {
   struct entry more;
@@ -75,7 +87,7 @@ static status add_decided(struct variants *v, const bool *ones, uint32_t count, 
     return fail(UNIMPLEMENTED, "the rank of '%s' is not known", v->request.feed_names[v->notes.wants_feed - 1]);
   TRY(s);
   vec_push(&v->build->entries, *e);
-  bool small = e->flow->nodes.count <= VARIANT_NODES;
+  bool small = live_nodes(v->build, e->flow) <= VARIANT_NODES;
   if (v->notes.undecided && lower_as(v, LOWER_MISFITS, ones, count, &other, &more) == OK)
     vec_push(&v->build->entries, more);
   else if (v->notes.assumed && small && lower_as(v, LOWER_BROADCASTS, ones, count, &other, &more) == OK)

@@ -3,6 +3,7 @@
 
 #include "compiler/read/import.h"
 #include "ir/function.h"
+#include "ir/registry.h"
 
 static const char *const *import_texts(char *const *texts, size_t count, struct arena *arena) {
   const char **copy = ARENA_ARRAY(arena, const char *, count + 1);
@@ -80,40 +81,36 @@ static status import_body(const Tensorflow__FunctionDef *def, struct arena *aren
   return import_rets(def, arena, body);
 }
 
+static const char *import_attr_name(const char *name, struct arena *arena) {
+  return *name ? arena_strdup(arena, name) : NULL;
+}
+
+static const struct op_arg *import_args(Tensorflow__OpDef__ArgDef *const *args, size_t count, struct arena *arena) {
+  struct op_arg *out = ARENA_ARRAY(arena, struct op_arg, count + 1);
+  for (size_t i = 0; i < count; i++) {
+    const Tensorflow__OpDef__ArgDef *a = args[i];
+    out[i] = (struct op_arg){.name = arena_strdup(arena, a->name),
+                             .dtype = dtype_is_valid(dtype_base(a->type)) ? (uint8_t)a->type : 0,
+                             .type_attr = import_attr_name(a->type_attr, arena),
+                             .number_attr = import_attr_name(a->number_attr, arena),
+                             .list_attr = import_attr_name(a->type_list_attr, arena),
+                             .is_ref = a->is_ref};
+  }
+  return out;
+}
+
 static void import_signature(const Tensorflow__OpDef *sig, struct arena *arena, struct function *f) {
   f->arg_count = (uint32_t)sig->n_input_arg;
   f->ret_count = (uint32_t)sig->n_output_arg;
-  uint32_t n = f->arg_count + f->ret_count;
-  uint8_t *types = arena_alloc(arena, n + 1);
-  const char **names = ARENA_ARRAY(arena, const char *, n + 1), **attrs = ARENA_ARRAY(arena, const char *, n + 1);
-  for (uint32_t i = 0; i < n; i++) {
-    const Tensorflow__OpDef__ArgDef *a = i < f->arg_count ? sig->input_arg[i] : sig->output_arg[i - f->arg_count];
-    int type = a->is_ref && dtype_is_valid(a->type) ? a->type + DTYPE_REF : a->type;
-    types[i] = dtype_is_valid(dtype_base(type)) ? (uint8_t)type : 0;
-    names[i] = arena_strdup(arena, a->name);
-    attrs[i] = arena_strdup(arena, a->type_attr);
-  }
-  f->arg_names = names, f->ret_names = names + f->arg_count;
-  f->arg_types = types, f->ret_types = types + f->arg_count;
-  f->arg_type_attrs = attrs, f->ret_type_attrs = attrs + f->arg_count;
-}
-
-/* A list argument would be several arguments whose number the caller decides: functions made by TensorFlow 1.x and 2.x
- * have none, so that struct function has no place for them. */
-static status check_args(const Tensorflow__OpDef *sig) {
-  for (size_t i = 0; i < sig->n_input_arg + sig->n_output_arg; i++) {
-    const Tensorflow__OpDef__ArgDef *a = i < sig->n_input_arg ? sig->input_arg[i] : sig->output_arg[i - sig->n_input_arg];
-    if (*a->number_attr || *a->type_list_attr)
-      return fail(UNIMPLEMENTED, "function '%s': argument '%s' is a list", sig->name, a->name);
-  }
-  return OK;
+  f->args = import_args(sig->input_arg, sig->n_input_arg, arena);
+  f->rets = import_args(sig->output_arg, sig->n_output_arg, arena);
+  f->is_stateful = sig->is_stateful;
 }
 
 status import_function(struct graph *graph, const Tensorflow__FunctionDef *def) {
   struct arena *arena = graph->arena;
   if (!def->signature || !*def->signature->name)
     return fail(INVALID_ARGUMENT, "function %u of the library has no name", graph->functions.count);
-  TRY(check_args(def->signature));
   struct function f = {.name = arena_strdup(arena, def->signature->name)};
   struct function_body *body = ARENA_NEW(arena, struct function_body);
   import_signature(def->signature, arena, &f);

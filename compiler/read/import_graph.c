@@ -186,6 +186,11 @@ status import_graph(const Tensorflow__GraphDef *def, struct arena *arena, struct
     return fail(RESOURCE_EXHAUSTED, "the graph has %zu nodes", def->n_node);
   for (size_t i = 0; def->library && i < def->library->n_function; i++)
     TRY(import_function(g, def->library->function[i]));
+  for (size_t i = 0; def->library && i < def->library->n_gradient; i++) {
+    const Tensorflow__GradientDef *gradient = def->library->gradient[i];
+    if (map_insert(&g->gradients, arena_strdup(arena, gradient->function_name), g->gradient_names.count))
+      vec_push(&g->gradient_names, arena_strdup(arena, gradient->gradient_func));
+  }
   for (size_t i = 0; i < def->n_node; i++)
     TRY(import_node(g, def->node[i]));
   for (size_t i = 0; i < def->n_node; i++)

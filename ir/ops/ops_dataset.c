@@ -143,9 +143,13 @@ static int boxed_rank(const struct node *maker) {
 static int result_rank(struct op_call *c, const struct node *dataset, const struct attr_func *func, uint32_t i, int depth) {
   const struct function *function = function_find(c->lw->graph, func->name);
   struct instance body;
-  if (!function || i >= function->ret_count ||
+  if (!function ||
       function_instantiate(c->lw->graph, function, func->attrs, func->attr_count, dataset->name, c->lw->arena, &body) != OK)
     return -1;
+  if (i >= body.ret_count) {
+    instance_deinit(&body);
+    return -1;
+  }
   uint32_t at = body.rets[i].node;
   const struct node *node = &body.graph->nodes.items[at];
   for (int step = 0; step < 16 && at >= body.arg_count && is_op(node, "Identity"); step++) {
@@ -461,10 +465,12 @@ static status lower_function_body(struct op_call *c, const struct dataset_functi
   caller->task = c->node->task;
   caller->assigned = c->node->assigned;
   struct op_call inner = {.lw = c->lw, .node = caller};
-  struct bound *rets = ARENA_ARRAY(c->lw->arena, struct bound, function->ret_count + 1);
+  uint32_t ret_count = 0;
+  TRY(function_ret_count(function, f->func->attrs, f->func->attr_count, c->lw->arena, &ret_count));
+  struct bound *rets = ARENA_ARRAY(c->lw->arena, struct bound, ret_count + 1);
   struct bound *args = region_arguments(c, flow, f);
-  status s = lower_body(&inner, f->func->name, f->func->attrs, f->func->attr_count, args, f->args.count, rets, function->ret_count);
-  for (uint32_t i = 0; i < function->ret_count && s == OK; i++) {
+  status s = lower_body(&inner, f->func->name, f->func->attrs, f->func->attr_count, args, f->args.count, rets, ret_count);
+  for (uint32_t i = 0; i < ret_count && s == OK; i++) {
     struct op_call read = {.lw = c->lw, .node = caller, .in = &rets[i], .in_count = 1};
     value_id v = NO_VALUE;
     s = op_input(&read, 0, &v);

@@ -109,6 +109,10 @@ status build_partitioned_call(struct op_call *c) {
   return lower_call_function(c, f->func->name, f->func->attrs, f->func->attr_count);
 }
 
+status build_symbolic_gradient(struct op_call *c) {
+  return lower_call_function(c, "SymbolicGradient", c->node->attrs, c->node->attr_count);
+}
+
 status build_bitcast(struct op_call *c) {
   value_id v;
   TRY(op_input(c, 0, &v));

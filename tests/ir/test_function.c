@@ -116,6 +116,59 @@ static void placeholders_inside_of_functions_and_lists_are_filled_in(void **stat
   text_graph_deinit(&g);
 }
 
+/* A function L(l: N * T, m: Tm) -> (r: N * T, s: Tm). */
+#define LISTS(body)                                                                                                                \
+  "library { function { signature { name: 'L' input_arg { name: 'l' type_attr: 'T' number_attr: 'N' } input_arg { name: 'm' "          \
+  "type_list_attr: 'Tm' } output_arg { name: 'r' type_attr: 'T' number_attr: 'N' } output_arg { name: 's' type_list_attr: 'Tm' } } " body \
+  " ret { key: 's' value: 'm' } } }"
+
+static status instantiate_lists(struct text_graph *g, const char *text, int64_t n, struct instance *out) {
+  static const struct attr_value types[] = {{.kind = ATTR_TYPE, .i = DTYPE_INT32}, {.kind = ATTR_TYPE, .i = DTYPE_BOOL}};
+  const struct attr attrs[] = {{.name = "N", .value = {.kind = ATTR_INT, .i = n}}, float_attr,
+                               {.name = "Tm", .value = {.kind = ATTR_LIST, .list = {types, 2}}}};
+  TRY(text_graph_read(g, text));
+  return function_instantiate(g->model.graph, function_find(g->model.graph, "L"), attrs, 3, "call", &g->arena, out);
+}
+
+static void lists_are_as_long_as_the_caller_says(void **state) {
+  (void)state;
+  struct text_graph g;
+  struct instance x;
+  assert_int_equal(instantiate_lists(&g, LISTS("node_def { name: 'p' op: 'Pack' input: 'l' attr { key: 'N' value { placeholder: 'N' } } " T "} "
+                                               "node_def { name: 'u' op: 'Unpack' input: 'p:output:0' attr { key: 'num' value { placeholder: 'N' } } " T "} "
+                                               "ret { key: 'r' value: 'u:output' }"), 3, &x), OK);
+  assert_int_equal(x.arg_count, 5);
+  assert_string_equal(x.graph->nodes.items[2].name, "call/l_2");
+  assert_int_equal(x.graph->nodes.items[3].output_dtypes[0], DTYPE_INT32);
+  assert_int_equal(x.graph->nodes.items[5].input_count, 3);
+  assert_int_equal(x.graph->nodes.items[5].inputs[2].node, 2);
+  assert_int_equal(x.ret_count, 5);
+  assert_int_equal(x.rets[2].node, 6);
+  assert_int_equal(x.rets[2].port, 2);
+  assert_int_equal(x.rets[4].node, 4);
+  instance_deinit(&x);
+  text_graph_deinit(&g);
+}
+
+static void an_element_of_a_list_is_named_by_its_number(void **state) {
+  (void)state;
+  struct text_graph g;
+  struct instance x;
+  const char *text = LISTS("node_def { name: 'a' op: 'Sub' input: 'l:1' input: 'l:0' " T "} node_def { name: 'b' op: 'IdentityN' "
+                           "input: 'a:z:0' input: 'l:1' input: '^m' attr { key: 'T' value { list { type: DT_FLOAT type: DT_FLOAT } } } } "
+                           "ret { key: 'r' value: 'b:output' }");
+  assert_int_equal(instantiate_lists(&g, text, 2, &x), OK);
+  assert_int_equal(x.graph->nodes.items[4].inputs[0].node, 1);
+  assert_int_equal(x.graph->nodes.items[5].controls[0], 2);
+  instance_deinit(&x);
+  text_graph_deinit(&g);
+  assert_int_equal(instantiate_lists(&g, text, 3, &x), INVALID_ARGUMENT); /* the result has two */
+  text_graph_deinit(&g);
+  assert_int_equal(instantiate_lists(&g, text, 1, &x), INVALID_ARGUMENT);
+  assert_non_null(strstr(status_text(), "'l:1'"));
+  text_graph_deinit(&g);
+}
+
 static void what_is_wrong_names_function_and_node(void **state) {
   (void)state;
   static const struct {
@@ -147,6 +200,8 @@ int main(void) {
     cmocka_unit_test(an_argument_may_be_returned_at_once),
     cmocka_unit_test(a_function_calls_another),
     cmocka_unit_test(placeholders_inside_of_functions_and_lists_are_filled_in),
+    cmocka_unit_test(lists_are_as_long_as_the_caller_says),
+    cmocka_unit_test(an_element_of_a_list_is_named_by_its_number),
     cmocka_unit_test(what_is_wrong_names_function_and_node),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
