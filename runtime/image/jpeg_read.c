@@ -12,6 +12,7 @@
 #include "runtime/image/image.h"
 
 #define SAMPLES_MAX (INT64_C(1) << 29)
+#define UNIT_BYTES_MAX (1 << 16) /* far more than an entropy coded unit may have */
 
 /* A file in memory. Without `recover` a file that ends early suspends the decoder: it gives no more rows. */
 struct source {
@@ -19,6 +20,8 @@ struct source {
   const uint8_t *data;
   size_t size;
   bool recover;
+  const JOCTET *unit;    /* where bytes are read once more, */
+  size_t again;          /* how many so far */
 };
 struct reader {
   struct jpeg_decompress_struct decoder; /* first */
@@ -36,10 +39,19 @@ static void start_source(j_decompress_ptr d) {
 
 static const JOCTET end_marker[] = { 0xff, JPEG_EOI };
 
+/* The file ends within an entropy coded unit: what is missing are its first bytes once more. A decoder that does not get on by them ends. */
+static boolean repeat_unit(j_decompress_ptr d, struct source *s) {
+  s->again = s->manager.next_input_byte == s->unit ? s->again + s->manager.bytes_in_buffer : 0;
+  s->unit = s->manager.next_input_byte;
+  if (s->again > UNIT_BYTES_MAX)
+    ERREXIT(d, JERR_FILE_READ);
+  return TRUE;
+}
+
 static boolean fill_source(j_decompress_ptr d) {
   struct source *s = (struct source *)d->src;
-  if (s->manager.bytes_in_buffer)
-    return s->recover; /* within an entropy coded unit: bytes_in_buffer is that of its beginning */
+  if (s->manager.bytes_in_buffer) /* those from the unit's beginning */
+    return s->recover ? repeat_unit(d, s) : FALSE;
   if (s->manager.next_input_byte == s->data)
     ERREXIT(d, JERR_INPUT_EMPTY);
   if (!s->recover || s->manager.next_input_byte == end_marker)

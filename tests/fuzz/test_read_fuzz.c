@@ -16,64 +16,12 @@
 #include "compiler/read/read.h"
 #include "ir/function.h"
 #include "ir/registry.h"
+#include "tests/fuzz/damage.h"
 #include "tests/support/test.h"
 
 #define CORPUS SOURCE_DIR "/tests/fuzz/corpus/"
-#define FILE_BYTES_MAX (64 << 10)
 #define SECONDS_MAX 20 /* for one file, under a sanitizer on a busy machine */
 #define MEMORY_MAX (((size_t)512 << 20) + (64 << 20)) /* what repeated values may fill, and some */
-
-struct bytes {
-  size_t size;
-  unsigned char data[FILE_BYTES_MAX];
-};
-
-/* ---- damage ---- */
-
-static uint64_t random_state;
-
-static uint64_t random_next(void) {
-  random_state ^= random_state << 13;
-  random_state ^= random_state >> 7;
-  random_state ^= random_state << 17;
-  return random_state;
-}
-
-static size_t random_below(size_t bound) {
-  return bound ? (size_t)(random_next() % bound) : 0;
-}
-
-static void bytes_replace(struct bytes *file, size_t at, size_t removed, const unsigned char *data, size_t size) {
-  if (at > file->size || removed > file->size - at || file->size - removed + size > FILE_BYTES_MAX)
-    return;
-  unsigned char copy[4096];
-  size = size < sizeof copy ? size : sizeof copy;
-  if (size)
-    memcpy(copy, data, size); /* it may come from the file itself */
-  memmove(file->data + at + size, file->data + at + removed, file->size - at - removed);
-  if (size)
-    memcpy(file->data + at, copy, size);
-  file->size += size - removed;
-}
-
-static void damage_once(struct bytes *file, const struct bytes *other) {
-  static const unsigned char special[] = {0, 1, 2, 0x0a, 0x12, 0x22, 0x7f, 0x80, 0xff, ' ', '{', '"', '-', '9'};
-  static const unsigned char huge[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
-  size_t at = random_below(file->size), from = random_below(other->size), length = random_below(64);
-  if (!file->size)
-    return;
-  switch (random_below(9)) {
-  case 0: file->data[at] ^= (unsigned char)(1 << random_below(8)); break;
-  case 1: file->data[at] = special[random_below(sizeof special)]; break;
-  case 2: file->data[at] = (unsigned char)random_next(); break;
-  case 3: file->data[at]++; break;
-  case 4: bytes_replace(file, at, length, NULL, 0); break;
-  case 5: bytes_replace(file, at, 0, file->data + from % file->size, length < file->size - from % file->size ? length : 1); break;
-  case 6: bytes_replace(file, at, 0, other->data + from, length < other->size - from ? length : other->size - from); break;
-  case 7: bytes_replace(file, at, 1, huge, 1 + random_below(sizeof huge)); break;
-  default: file->size = at; break;
-  }
-}
 
 /* ---- readers ---- */
 
@@ -220,11 +168,6 @@ static int folder_remove(void **state) {
   snprintf(path, sizeof path, "%s/v.data-00000-of-00001", folder);
   unlink(path);
   return rmdir(folder);
-}
-
-static long iterations(void) {
-  const char *text = getenv("TFC_FUZZ_ITERATIONS");
-  return text ? strtol(text, NULL, 10) : 2000;
 }
 
 static void good_files_are_read(void **state) {
