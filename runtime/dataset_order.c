@@ -29,20 +29,25 @@ static status take_next(struct cursor *c, const struct dataset_run *run, struct 
   int64_t count;
   TRY(dataset_int(c->dataset, 0, "count", &count));
   *end = count >= 0 && s->at >= count;
+  if (*end)
+    return OK;
+  TRY(cursor_source_next(c, 0, run, out, end)); /* an element that fails does not count */
   s->at++;
-  return *end ? OK : cursor_source_next(c, 0, run, out, end);
+  return OK;
 }
 
+/* After an element that fails as many are skipped anew, as in TensorFlow. */
 static status skip_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   struct count_state *s = c->state;
   int64_t count;
   TRY(dataset_int(c->dataset, 0, "count", &count));
   *end = count < 0;
-  for (; !*end && s->at < count; s->at++) {
+  for (int64_t i = s->at; !*end && i < count; i++) {
     TRY(cursor_source_next(c, 0, run, out, end));
     if (!*end)
       element_release(out, c->dataset->component_count);
   }
+  s->at = count;
   return *end ? OK : cursor_source_next(c, 0, run, out, end);
 }
 

@@ -90,10 +90,8 @@ status host_encode_base64(struct host_call *call) {
 }
 
 static bool take_base64(struct string_output *out, struct string_view in) {
-  while (in.size && in.size % 4 == 0 && in.data[in.size - 1] == '=')
+  for (int padding = in.size % 4 == 0 ? 2 : 0; padding > 0 && in.size && in.data[in.size - 1] == '='; padding--)
     in.size--;
-  if (in.size && in.size % 4 == 3 && in.data[in.size - 1] == '=')
-    in.size--; /* the second of two */
   if (in.size % 4 == 1)
     return false;
   uint32_t bits = 0;

@@ -1,15 +1,15 @@
 /* host_json_example.c: DecodeJSONExample: tf.train.Example as JSON (the mapping of proto3) into its bytes.
  *
  * {"features": {"feature": {KEY: {"int64List": {"value": [1, "2"]}}, ...}}}; names may also be those of the proto file (int64_list). */
+#include <ctype.h>
+#include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/wire.h"
 #include "runtime/host.h"
 #include "runtime/string_output.h"
-
 
 struct json {
   const char *at, *end;
@@ -54,13 +54,17 @@ static void put_utf8(struct wire_buffer *out, uint32_t code) {
 }
 
 static bool take_hex(struct json *j, uint32_t *out) {
-  char digits[5] = { 0 }, *end;
+  char digits[5] = { 0 };
   if (j->end - j->at < 4)
     return false;
-  memcpy(digits, j->at, 4);
+  for (int i = 0; i < 4; i++) {
+    if (!isxdigit((unsigned char)j->at[i]))
+      return false;
+    digits[i] = j->at[i];
+  }
   j->at += 4;
-  *out = (uint32_t)strtoul(digits, &end, 16);
-  return end == digits + 4;
+  *out = (uint32_t)strtoul(digits, NULL, 16);
+  return true;
 }
 
 static bool take_escape(struct json *j) {
@@ -83,6 +87,8 @@ static bool take_escape(struct json *j) {
     if (!take_hex(j, &low) || low < 0xdc00 || low > 0xdfff)
       return false;
     code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+  } else if (code >= 0xdc00 && code < 0xe000) {
+    return false; /* the second half alone */
   }
   put_utf8(&j->text, code);
   return true;
@@ -146,32 +152,39 @@ static status put_bytes_value(struct json *j, struct wire_buffer *list) {
   return result;
 }
 
-/* A number, also within a string: its text is in j->text. */
+/* The text of a number, also within a string, ends with a zero byte. */
+static status end_number(struct json *j) {
+  bool begins = j->text.size > 0 && !isspace(j->text.data[0]);
+  wire_put_raw(&j->text, "", 1);
+  if (j->text.is_bad)
+    return fail(RESOURCE_EXHAUSTED, "no memory for an example");
+  return begins ? OK : bad(j, "a number is missing");
+}
+
+static bool text_ends(const struct json *j, const char *end) { return end == (const char *)j->text.data + j->text.size - 1; }
+
 static status take_number(struct json *j) {
   skip_spaces(j);
-  if (j->at < j->end && *j->at == '"')
-    return take_string(j);
+  if (j->at < j->end && *j->at == '"') {
+    TRY(take_string(j));
+    return end_number(j);
+  }
   const char *from = j->at;
   while (j->at < j->end && (strchr("+-.eE", *j->at) || (*j->at >= '0' && *j->at <= '9')) && *j->at)
     j->at++;
   j->text.size = 0;
   wire_put_raw(&j->text, from, (size_t)(j->at - from));
-  return j->at > from ? OK : bad(j, "a number is missing");
+  return end_number(j);
 }
 
 static status put_float_value(struct json *j, struct wire_buffer *list) {
   char *end;
   TRY(take_number(j));
-  float value;
-  if (text_is(j, "NaN") || text_is(j, "Infinity") || text_is(j, "-Infinity")) {
-    value = text_is(j, "NaN") ? NAN : j->text.data[0] == '-' ? -INFINITY : INFINITY;
-  } else {
-    wire_put_raw(&j->text, "", 1);
-    double wide = strtod((const char *)j->text.data, &end);
-    if (j->text.is_bad || end != (const char *)j->text.data + j->text.size - 1 || !isfinite((float)wide))
-      return bad(j, "a wrong float");
-    value = (float)wide;
-  }
+  const char *text = (const char *)j->text.data;
+  float value = (float)strtod(text, &end);
+  bool is_named = strcmp(text, "NaN") == 0 || strcmp(text, "Infinity") == 0 || strcmp(text, "-Infinity") == 0;
+  if (!text_ends(j, end) || (!isfinite(value) && !is_named))
+    return bad(j, "a wrong float");
   uint8_t tag = 1 << 3 | WIRE_FIXED32; /* one field for each value: not packed, as TensorFlow writes them */
   wire_put_raw(list, &tag, 1);
   wire_put_raw(list, &value, 4);
@@ -181,15 +194,15 @@ static status put_float_value(struct json *j, struct wire_buffer *list) {
 static status put_int_value(struct json *j, struct wire_buffer *list) {
   char *end;
   TRY(take_number(j));
-  wire_put_raw(&j->text, "", 1);
-  if (j->text.is_bad)
-    return fail(RESOURCE_EXHAUSTED, "no memory for an example");
+  errno = 0;
   long long value = strtoll((const char *)j->text.data, &end, 10);
-  if (*end) { /* 1e3 and 2.0 are integers, too */
+  if (errno == ERANGE)
+    return bad(j, "an integer that does not fit");
+  if (!text_ends(j, end)) { /* 1e3 and 2.0 are integers, too */
     double wide = strtod((const char *)j->text.data, &end);
-    value = (long long)wide;
-    if (*end || wide != floor(wide) || fabs(wide) > 9e15)
+    if (!text_ends(j, end) || !(fabs(wide) <= 9e15) || wide != floor(wide))
       return bad(j, "a wrong integer");
+    value = (long long)wide;
   }
   wire_put_varint(list, 1, (uint64_t)value);
   return OK;
