@@ -67,8 +67,7 @@ status tensor_create(enum dtype dtype, const struct shape *shape, struct tensor 
   return OK;
 }
 
-/* Gives the views of a string tensor bytes of its own. */
-static status strings_own(struct tensor *tensor) {
+static status copy_strings(struct tensor *tensor) {
   struct string_view *views = tensor->data;
   size_t total = 0;
   for (int64_t i = 0; i < tensor->count; i++) {
@@ -90,20 +89,21 @@ static status strings_own(struct tensor *tensor) {
   return OK;
 }
 
+status tensor_own_strings(struct tensor *tensor, struct tensor **out) {
+  status result = tensor->dtype == DTYPE_STRING ? copy_strings(tensor) : OK;
+  if (result == OK)
+    *out = tensor;
+  else
+    tensor_release(tensor);
+  return result;
+}
+
 status tensor_copy_in(enum dtype dtype, const struct shape *shape, const void *data, struct tensor **out) {
   struct tensor *tensor;
   TRY(tensor_create(dtype, shape, &tensor));
   if (tensor->count)
     memcpy(tensor->data, data, (size_t)tensor_byte_size(tensor));
-  if (dtype == DTYPE_STRING) {
-    status result = strings_own(tensor);
-    if (result != OK) {
-      tensor_release(tensor);
-      return result;
-    }
-  }
-  *out = tensor;
-  return OK;
+  return tensor_own_strings(tensor, out);
 }
 
 status tensor_clone(const struct tensor *tensor, struct tensor **out) {

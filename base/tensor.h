@@ -40,6 +40,8 @@ status tensor_create(enum dtype dtype, const struct shape *shape, struct tensor 
 status tensor_clone(const struct tensor *tensor, struct tensor **out);
 /* A copy of `count` elements at data, of the shape: strings' bytes are copied too. */
 status tensor_copy_in(enum dtype dtype, const struct shape *shape, const void *data, struct tensor **out);
+/* Takes a new tensor whose strings, if it is of strings, still lie elsewhere: they get bytes of its own. Released on failure. */
+status tensor_own_strings(struct tensor *tensor, struct tensor **out);
 struct tensor *tensor_retain(struct tensor *tensor);
 void tensor_release(struct tensor *tensor); /* accepts NULL */
 int64_t tensor_byte_size(const struct tensor *tensor); /* of data, without the strings' bytes */

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "runtime/object.h"
 #include "runtime/task_state.h"
+#include "runtime/tensor_list.h"
 
 /* ---- kinds ---- */
 
@@ -212,11 +214,6 @@ status dataset_call_named(const char *name, const struct dataset_run *run, struc
   return fail(UNIMPLEMENTED, "the function of '%s', which is not found from this iterator while compiling", name);
 }
 
-status dataset_call(const struct dataset *dataset, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
-                    struct tensor **out, uint32_t out_count) {
-  return dataset_call_named(host_node_name(&dataset->words), run, in, in_count, out, out_count);
-}
-
 /* The captured values of the functions stand one behind the other among the inputs, in the order of `captures:NAME`. */
 static uint32_t captures_before(const struct dataset *d, const char *part, uint32_t *count) {
   uint32_t first = 0;
@@ -235,31 +232,44 @@ static uint32_t captures_before(const struct dataset *d, const char *part, uint3
   return first;
 }
 
+/* With the values of the inputs from `first` on that it captured. */
+static status call_with(const struct dataset *d, const struct dataset_run *run, const char *name, struct tensor *const *in, uint32_t in_count,
+                        uint32_t first, uint32_t captures, struct tensor **out, uint32_t out_count) {
+  struct tensor *all[3 * DATASET_COMPONENTS_MAX];
+  if (in_count + captures > 3 * DATASET_COMPONENTS_MAX || first + captures > d->input_count)
+    return fail(UNIMPLEMENTED, "%s: a function of %u values", host_node_name(&d->words), in_count + captures);
+  memcpy(all, in, in_count * sizeof *all);
+  memcpy(all + in_count, d->inputs + first, captures * sizeof *all);
+  return dataset_call_named(name, run, all, in_count + captures, out, out_count);
+}
+
+uint32_t dataset_capture_count(const struct dataset *dataset) { return (uint32_t)host_attr_int(&dataset->words, "captures", 0); }
+
+status dataset_call(const struct dataset *dataset, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
+                    uint32_t first_capture, struct tensor **out, uint32_t out_count) {
+  return call_with(dataset, run, host_node_name(&dataset->words), in, in_count, first_capture, dataset_capture_count(dataset), out, out_count);
+}
+
 status dataset_call_part(const struct dataset *dataset, const struct dataset_run *run, const char *part, struct tensor *const *in,
                          uint32_t in_count, struct tensor **out, uint32_t out_count) {
-  struct tensor *all[3 * DATASET_COMPONENTS_MAX];
   char name[1024];
   uint32_t captures, first = captures_before(dataset, part, &captures);
-  if (in_count + captures > 3 * DATASET_COMPONENTS_MAX || first + captures > dataset->input_count)
-    return fail(UNIMPLEMENTED, "a function of %u values", in_count + captures);
-  memcpy(all, in, in_count * sizeof *all);
-  memcpy(all + in_count, dataset->inputs + first, captures * sizeof *all);
   snprintf(name, sizeof name, "%s:%s", host_node_name(&dataset->words), part);
-  return dataset_call_named(name, run, all, in_count + captures, out, out_count);
+  return call_with(dataset, run, name, in, in_count, first, captures, out, out_count);
 }
 
 /* ---- rows ---- */
 
-/* Sparse and ragged tensors: the elements are shared. */
-static status objects_stack(struct tensor *const *rows, int64_t count, int64_t stride, const struct shape *shape, struct tensor **out) {
-  int64_t each = rows[0]->count;
+status parts_join(struct tensor *const *rows, int64_t count, int64_t stride, const struct shape *shape, struct tensor **out) {
+  VEC(struct tensor *) parts = { 0 };
   for (int64_t i = 0; i < count; i++)
-    if (!tensor_has_objects(rows[i * stride]))
-      return fail(UNIMPLEMENTED, "a batch of variants of several kinds");
-  TRY(objects_create(shape, out));
-  for (int64_t i = 0; i < count * each; i++)
-    objects_put(*out, i, object_retain(objects_of(rows[i / each * stride])[i % each]));
-  return OK;
+    vec_push(&parts, rows[i * stride]);
+  *out = NULL;
+  status result = tensor_join(rows[0]->dtype, shape, parts.items, count, out);
+  vec_free(&parts);
+  if (result != OK)
+    element_release(out, 1);
+  return result;
 }
 
 status rows_stack(struct tensor *const *rows, int64_t count, int64_t stride, uint32_t component, struct tensor **out) {
@@ -275,28 +285,5 @@ status rows_stack(struct tensor *const *rows, int64_t count, int64_t stride, uin
       return fail(INVALID_ARGUMENT, "Cannot batch tensors with different shapes in component %u. First element had shape %s and element %lld had shape %s.",
                   component, shape_text(&first->shape), (long long)i, shape_text(here));
   }
-  if (first->dtype == DTYPE_VARIANT)
-    return objects_stack(rows, count, stride, &shape, out);
-  struct tensor *views;
-  size_t bytes = (size_t)tensor_byte_size(first);
-  TRY(tensor_create(first->dtype, &shape, &views));
-  for (int64_t i = 0; i < count && bytes; i++)
-    memcpy((char *)views->data + (size_t)i * bytes, rows[i * stride]->data, bytes);
-  if (first->dtype != DTYPE_STRING) {
-    *out = views;
-    return OK;
-  }
-  status result = tensor_clone(views, out); /* with bytes of its own */
-  tensor_release(views);
-  return result;
-}
-
-status row_take(const struct tensor *tensor, int64_t row, struct tensor **out) {
-  struct shape shape = { .rank = tensor->shape.rank - 1 };
-  for (int d = 0; d < shape.rank; d++)
-    shape.dims[d] = tensor->shape.dims[d + 1];
-  if (tensor->dtype == DTYPE_VARIANT)
-    return objects_share(tensor, row * shape_count(&shape), &shape, out);
-  int64_t bytes = shape_count(&shape) * (int64_t)dtype_size(tensor->dtype);
-  return tensor_copy_in(tensor->dtype, &shape, (const char *)tensor->data + row * bytes, out);
+  return parts_join(rows, count, stride, &shape, out);
 }

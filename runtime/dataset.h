@@ -76,9 +76,11 @@ status cursor_source(struct cursor *cursor, uint32_t i, struct cursor **out);
 status cursor_source_next(struct cursor *cursor, uint32_t i, const struct dataset_run *run, struct tensor **out, bool *end);
 void element_release(struct tensor **element, uint32_t count);
 
-/* Calls the function of a dataset. UNIMPLEMENTED when the instruction that moves the cursor has no such function. */
+/* Calls the function of a dataset with the given values (whose references stay the caller's) and those that it captured, which are inputs
+ * of the dataset from `first_capture` on. UNIMPLEMENTED when the instruction that moves the cursor has no such function. */
 status dataset_call(const struct dataset *dataset, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
-                    struct tensor **out, uint32_t out_count);
+                    uint32_t first_capture, struct tensor **out, uint32_t out_count);
+uint32_t dataset_capture_count(const struct dataset *dataset);
 /* One of several functions of a dataset, by the name of its attribute ("key_func"); the values that it captured are added to `in`. */
 status dataset_call_part(const struct dataset *dataset, const struct dataset_run *run, const char *part, struct tensor *const *in,
                          uint32_t in_count, struct tensor **out, uint32_t out_count);
@@ -90,14 +92,15 @@ status dataset_call_named(const char *name, const struct dataset_run *run, struc
 status dataset_int(const struct dataset *dataset, uint32_t input, const char *what, int64_t *out);
 bool dataset_bool(const struct dataset *dataset, uint32_t input, bool otherwise);
 
-/* A dataset of elements that are there: `count` tensors, components side by side, of which it takes references. The handle is `out`.
- * `maker` says for errors whose it is. */
-status dataset_of_elements(const struct dataset *maker, uint32_t components, struct tensor *const *tensors, uint32_t count,
+/* A dataset of elements that are there: `count` tensors, every stride-th of those given, components side by side, of which it takes
+ * references. The handle is `out`. `maker` says for errors whose it is. */
+status dataset_of_elements(const struct dataset *maker, uint32_t components, struct tensor *const *tensors, uint32_t count, int64_t stride,
                            struct tensor **out);
 
-/* Elements as rows of one tensor, and back. `component` is for errors. */
+/* Every stride-th of the tensors as rows of one; `component` is for errors. Or one behind the other as one of the given shape, which has
+ * as many elements. */
 status rows_stack(struct tensor *const *rows, int64_t count, int64_t stride, uint32_t component, struct tensor **out);
-status row_take(const struct tensor *tensor, int64_t row, struct tensor **out);
+status parts_join(struct tensor *const *rows, int64_t count, int64_t stride, const struct shape *shape, struct tensor **out);
 
 /* The kinds of each file. */
 extern const struct dataset_kind dataset_sources[], dataset_orders[], dataset_functions[], dataset_batches[], dataset_windows[], dataset_files[],

@@ -16,66 +16,73 @@ static void rows_free(struct rows *rows) {
   vec_free(&rows->tensors);
 }
 
-/* Up to `size` elements; *end: none came, or fewer and those are dropped. */
-static status rows_read(struct cursor *c, const struct dataset_run *run, int64_t size, bool drop, struct rows *rows, bool *end) {
+/* Up to `size` elements. */
+static status rows_read(struct cursor *c, const struct dataset_run *run, int64_t size, struct rows *rows) {
   uint32_t count = c->dataset->sources[0]->component_count;
-  if (size < 1)
-    return fail(INVALID_ARGUMENT, "Batch size must be greater than zero.");
-  for (*end = false; rows->count < size; rows->count++) {
+  for (; rows->count < size; rows->count++) {
     struct tensor *element[DATASET_COMPONENTS_MAX];
-    TRY(cursor_source_next(c, 0, run, element, end));
-    if (*end)
+    bool end;
+    TRY(cursor_source_next(c, 0, run, element, &end));
+    if (end)
       break;
     for (uint32_t i = 0; i < count; i++)
       vec_push(&rows->tensors, element[i]);
   }
-  *end = rows->count == 0 || (drop && rows->count < size);
   return OK;
 }
 
-/* The rows as one element. */
-static status rows_join(const struct dataset *d, const struct rows *rows, struct tensor **out) {
-  for (uint32_t i = 0; i < d->component_count; i++) {
-    status result = rows_stack(rows->tensors.items + i, rows->count, d->component_count, i, &out[i]);
-    if (result == OK)
-      continue;
-    element_release(out, i);
-    return result;
+/* One component of the rows as one tensor. */
+typedef status (*rows_joiner)(const struct dataset *d, const struct rows *rows, uint32_t component, struct tensor **out);
+
+/* Takes what was read as one element. *end: nothing was, or less than `size`, which is dropped. */
+static status rows_end(const struct dataset *d, struct rows *rows, int64_t size, bool drop, rows_joiner join, struct tensor **out, bool *end) {
+  status result = OK;
+  *end = rows->count == 0 || (drop && rows->count < size);
+  for (uint32_t i = 0; !*end && result == OK && i < d->component_count; i++) {
+    result = join(d, rows, i, &out[i]);
+    if (result != OK)
+      element_release(out, i);
   }
-  return OK;
+  return result;
+}
+
+static status next_batch(struct cursor *c, const struct dataset_run *run, bool drop, rows_joiner join, struct tensor **out, bool *end) {
+  struct rows rows = { 0 };
+  int64_t size = host_scalar_int(c->dataset->inputs[0]);
+  status result = rows_read(c, run, size, &rows);
+  if (result == OK)
+    result = rows_end(c->dataset, &rows, size, drop, join, out, end);
+  rows_free(&rows);
+  return result;
 }
 
 /* ---- batch ---- */
 
-static status batch_take(struct cursor *c, const struct dataset_run *run, struct rows *rows, struct tensor **out, bool *end) {
-  const struct dataset *d = c->dataset;
-  int64_t size;
-  TRY(dataset_int(d, 0, "batch_size", &size));
-  TRY(rows_read(c, run, size, dataset_bool(d, d->input_count - 1, false), rows, end));
-  return *end ? OK : rows_join(d, rows, out);
+static status stack_component(const struct dataset *d, const struct rows *rows, uint32_t component, struct tensor **out) {
+  return rows_stack(rows->tensors.items + component, rows->count, d->component_count, component, out);
 }
 
 static status batch_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
-  struct rows rows = { 0 };
-  status result = batch_take(c, run, &rows, out, end);
-  rows_free(&rows);
-  return result;
+  return next_batch(c, run, dataset_bool(c->dataset, c->dataset->input_count - 1, false), stack_component, out, end);
+}
+
+static status batch_check(const struct dataset *d) {
+  int64_t size;
+  TRY(dataset_int(d, 0, "batch_size", &size));
+  return size > 0 ? OK : fail(INVALID_ARGUMENT, "Batch size must be greater than zero.");
 }
 
 /* ---- map and batch: the function's results are the rows; inputs are the captured values, the size, a hint, whether to drop ---- */
 
 static status mapped_read(struct cursor *c, const struct dataset_run *run, int64_t size, struct rows *rows) {
   const struct dataset *d = c->dataset;
-  uint32_t count = d->sources[0]->component_count, captures = (uint32_t)host_attr_int(&d->words, "captures", 0);
+  uint32_t count = d->sources[0]->component_count;
   for (bool end = false; rows->count < size; rows->count++) {
-    struct tensor *in[2 * DATASET_COMPONENTS_MAX], *made[DATASET_COMPONENTS_MAX];
-    if (captures > DATASET_COMPONENTS_MAX || captures > d->input_count)
-      return fail(UNIMPLEMENTED, "a function of %u captured values", captures);
+    struct tensor *in[DATASET_COMPONENTS_MAX], *made[DATASET_COMPONENTS_MAX];
     TRY(cursor_source_next(c, 0, run, in, &end));
     if (end)
       return OK;
-    memcpy(in + count, d->inputs, captures * sizeof *in);
-    status result = dataset_call(d, run, in, count + captures, made, d->component_count);
+    status result = dataset_call(d, run, in, count, 0, made, d->component_count);
     element_release(in, count);
     TRY(result);
     for (uint32_t i = 0; i < d->component_count; i++)
@@ -87,16 +94,18 @@ static status mapped_read(struct cursor *c, const struct dataset_run *run, int64
 static status map_and_batch_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   const struct dataset *d = c->dataset;
   struct rows rows = { 0 };
-  int64_t size;
-  TRY(dataset_int(d, (uint32_t)host_attr_int(&d->words, "captures", 0), "batch_size", &size));
-  if (size < 1)
-    return fail(INVALID_ARGUMENT, "Batch size must be greater than zero.");
+  int64_t size = host_scalar_int(d->inputs[dataset_capture_count(d)]);
   status result = mapped_read(c, run, size, &rows);
-  *end = rows.count == 0 || (rows.count < size && dataset_bool(d, d->input_count - 1, false));
-  if (result == OK && !*end)
-    result = rows_join(d, &rows, out);
+  if (result == OK)
+    result = rows_end(d, &rows, size, dataset_bool(d, d->input_count - 1, false), stack_component, out, end);
   rows_free(&rows);
   return result;
+}
+
+static status map_and_batch_check(const struct dataset *d) {
+  int64_t size;
+  TRY(dataset_int(d, dataset_capture_count(d), "batch_size", &size));
+  return size > 0 ? OK : fail(INVALID_ARGUMENT, "batch_size must be greater than zero.");
 }
 
 /* ---- padded batch: inputs are the size, a shape and a value for each component, whether to drop ---- */
@@ -106,13 +115,16 @@ static status padded_shape(const struct dataset *d, const struct rows *rows, uin
   *out = (struct shape){ .rank = (int)wanted->count + 1, .dims = { rows->count } };
   if (wanted->count >= LIMIT_RANK || wanted->dtype != DTYPE_INT64)
     return fail(INVALID_ARGUMENT, "padded shape %u is none", component);
+  for (int64_t r = 0; r < rows->count; r++) {
+    int rank = rows->tensors.items[r * d->component_count + component]->shape.rank;
+    if (rank != (int)wanted->count)
+      return fail(INVALID_ARGUMENT, "All elements in a batch must have the same rank as the padded shape for component%u: expected rank %lld but got element with rank %d",
+                  component, (long long)wanted->count, rank);
+  }
   for (int dim = 0; dim < (int)wanted->count; dim++) {
     int64_t most = ((const int64_t *)wanted->data)[dim];
     for (int64_t r = 0; r < rows->count; r++) {
       const struct shape *here = &rows->tensors.items[r * d->component_count + component]->shape;
-      if (here->rank != (int)wanted->count)
-        return fail(INVALID_ARGUMENT, "All elements in a batch must have the same rank as the padded shape for component%u: expected rank %lld but got element with rank %d",
-                    component, (long long)wanted->count, here->rank);
       if (((const int64_t *)wanted->data)[dim] < 0)
         most = here->dims[dim] > most ? here->dims[dim] : most;
       else if (here->dims[dim] > most)
@@ -144,31 +156,15 @@ static status padded_component(const struct dataset *d, const struct rows *rows,
   TRY(padded_shape(d, rows, component, &shape));
   if (fill->count != 1 || fill->dtype != rows->tensors.items[component]->dtype)
     return fail(INVALID_ARGUMENT, "All padding values must be scalars of their component's dtype");
+  if (fill->dtype == DTYPE_VARIANT || fill->dtype == DTYPE_RESOURCE)
+    return fail(UNIMPLEMENTED, "a padded batch of %s", dtype_name(fill->dtype));
   TRY(tensor_create(fill->dtype, &shape, &tensor));
   size_t size = dtype_size(fill->dtype);
   for (int64_t i = 0; i < tensor->count; i++)
     memcpy((char *)tensor->data + (size_t)i * size, fill->data, size);
   for (int64_t r = 0; r < rows->count; r++)
     copy_block(tensor, r, rows->tensors.items[r * d->component_count + component]);
-  if (fill->dtype != DTYPE_STRING) {
-    *out = tensor;
-    return OK;
-  }
-  status result = tensor_clone(tensor, out);
-  tensor_release(tensor);
-  return result;
-}
-
-static status batch_check(const struct dataset *d) {
-  int64_t size;
-  TRY(dataset_int(d, 0, "batch_size", &size));
-  return size > 0 ? OK : fail(INVALID_ARGUMENT, "Batch size must be greater than zero.");
-}
-
-static status map_and_batch_check(const struct dataset *d) {
-  int64_t size;
-  TRY(dataset_int(d, (uint32_t)host_attr_int(&d->words, "captures", 0), "batch_size", &size));
-  return size > 0 ? OK : fail(INVALID_ARGUMENT, "batch_size must be greater than zero.");
+  return tensor_own_strings(tensor, out);
 }
 
 static status padded_check(const struct dataset *d) {
@@ -182,26 +178,8 @@ static status padded_check(const struct dataset *d) {
   return d->input_count >= 1 + 2 * d->component_count ? OK : fail(INVALID_ARGUMENT, "padded shapes and values are missing");
 }
 
-static status padded_take(struct cursor *c, const struct dataset_run *run, struct rows *rows, struct tensor **out, bool *end) {
-  const struct dataset *d = c->dataset;
-  int64_t size;
-  TRY(dataset_int(d, 0, "batch_size", &size));
-  TRY(rows_read(c, run, size, dataset_bool(d, 1 + 2 * d->component_count, false), rows, end));
-  for (uint32_t i = 0; !*end && i < d->component_count; i++) {
-    status result = padded_component(d, rows, i, &out[i]);
-    if (result == OK)
-      continue;
-    element_release(out, i);
-    return result;
-  }
-  return OK;
-}
-
 static status padded_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
-  struct rows rows = { 0 };
-  status result = padded_take(c, run, &rows, out, end);
-  rows_free(&rows);
-  return result;
+  return next_batch(c, run, dataset_bool(c->dataset, 1 + 2 * c->dataset->component_count, false), padded_component, out, end);
 }
 
 const struct dataset_kind dataset_batches[] = {

@@ -1,5 +1,5 @@
 /* dataset_function.c: datasets that call a function of the graph for each element. What runs in parallel or ahead in TensorFlow
- * runs here in order: with the same results. */
+ * runs here in order: with the same results. Captured values come first among the inputs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,21 +7,6 @@
 
 #define CYCLE_MAX 4096
 #define CYCLE_AUTO 8 /* when TensorFlow may choose */
-
-/* Captured values come first among the inputs. */
-static uint32_t capture_count(const struct dataset *d) { return (uint32_t)host_attr_int(&d->words, "captures", 0); }
-
-/* Calls the function with the element (whose references stay the caller's) and the captured values. */
-static status call_on(const struct dataset *d, const struct dataset_run *run, struct tensor *const *element, uint32_t count,
-                      uint32_t first_capture, struct tensor **out, uint32_t out_count) {
-  struct tensor *in[3 * DATASET_COMPONENTS_MAX];
-  uint32_t captures = capture_count(d);
-  if (count + captures > 3 * DATASET_COMPONENTS_MAX || first_capture + captures > d->input_count)
-    return fail(UNIMPLEMENTED, "%s: a function of %u values", host_node_name(&d->words), count + captures);
-  memcpy(in, element, count * sizeof *in);
-  memcpy(in + count, d->inputs + first_capture, captures * sizeof *in);
-  return dataset_call(d, run, in, count + captures, out, out_count);
-}
 
 /* ---- map ---- */
 
@@ -31,7 +16,7 @@ static status map_next(struct cursor *c, const struct dataset_run *run, struct t
   TRY(cursor_source_next(c, 0, run, element, end));
   if (*end)
     return OK;
-  status result = call_on(c->dataset, run, element, count, 0, out, c->dataset->component_count);
+  status result = dataset_call(c->dataset, run, element, count, 0, out, c->dataset->component_count);
   element_release(element, count);
   return result;
 }
@@ -40,7 +25,7 @@ static status map_next(struct cursor *c, const struct dataset_run *run, struct t
 
 static status holds(struct cursor *c, const struct dataset_run *run, struct tensor *const *element, bool *out) {
   struct tensor *answer;
-  TRY(call_on(c->dataset, run, element, c->dataset->component_count, 0, &answer, 1));
+  TRY(dataset_call(c->dataset, run, element, c->dataset->component_count, 0, &answer, 1));
   status result = answer->dtype == DTYPE_BOOL && answer->count == 1
                       ? OK
                       : fail(INVALID_ARGUMENT, "`predicate` must return a scalar bool tensor.");
@@ -113,7 +98,7 @@ static status scan_next(struct cursor *c, const struct dataset_run *run, struct 
   TRY(cursor_source_next(c, 0, run, in + states, end));
   if (*end)
     return OK;
-  status result = call_on(d, run, in, states + count, states, made, states + d->component_count);
+  status result = dataset_call(d, run, in, states + count, states, made, states + d->component_count);
   element_release(in + states, count);
   TRY(result);
   element_release(s->state, states);
@@ -139,7 +124,7 @@ static void interleave_stop(struct cursor *c) {
 
 static status interleave_start(struct cursor *c) {
   struct interleave_state *s = c->state;
-  uint32_t captures = capture_count(c->dataset);
+  uint32_t captures = dataset_capture_count(c->dataset);
   s->cycle = s->block = 1;
   if (strcmp(c->dataset->kind->op, "FlatMapDataset") != 0) {
     TRY(dataset_int(c->dataset, captures, "cycle_length", &s->cycle));
@@ -162,7 +147,7 @@ static status interleave_open(struct cursor *c, const struct dataset_run *run, s
   TRY(cursor_source_next(c, 0, run, element, &s->source_ended));
   if (s->source_ended)
     return OK;
-  status result = call_on(c->dataset, run, element, count, 0, &handle, 1);
+  status result = dataset_call(c->dataset, run, element, count, 0, &handle, 1);
   element_release(element, count);
   TRY(result);
   struct dataset *dataset = dataset_of(handle);

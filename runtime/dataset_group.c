@@ -69,7 +69,7 @@ static status flush_group(struct cursor *c, const struct dataset_run *run, struc
   struct tensor *in[2] = { NULL, NULL }, *made = NULL;
   status result = key_tensor(g->key, &in[0]);
   if (result == OK)
-    result = dataset_of_elements(c->dataset, width_of(c), g->held.items, g->held.count, &in[1]);
+    result = dataset_of_elements(c->dataset, width_of(c), g->held.items, g->held.count, 1, &in[1]);
   if (result == OK)
     result = dataset_call_part(c->dataset, run, "reduce_func", in, 2, &made, 1);
   element_release(in, 2);

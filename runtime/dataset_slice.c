@@ -1,32 +1,26 @@
 /* dataset_slice.c: elements cut from larger ones or put together from smaller ones, other than by plain batches: batches of other
- * sizes, rows of a sparse tensor, batches that are sparse tensors, windows as batches. */
+ * sizes, rows of a sparse tensor, batches that are sparse tensors. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
 #include "runtime/boxed_sparse.h"
 #include "runtime/dataset.h"
-#include "runtime/object.h"
+#include "runtime/tensor_list.h"
 
-/* ---- rows [first, end) of a tensor ---- */
-
-static status rows_of(const struct tensor *t, int64_t first, int64_t end, struct tensor **out) {
-  struct shape shape = t->shape;
-  int64_t each = t->shape.dims[0] ? t->count / t->shape.dims[0] : 0;
-  shape.dims[0] = end - first;
-  if (t->dtype == DTYPE_VARIANT)
-    return objects_share(t, first * each, &shape, out);
-  return tensor_copy_in(t->dtype, &shape, (const char *)t->data + (size_t)(first * each) * dtype_size(t->dtype), out);
+static status check_batch(struct tensor *const *element, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (element[i]->shape.rank == 0)
+      return fail(INVALID_ARGUMENT, "Cannot rebatch dataset: All components must have at least one dimension. Perhaps your input dataset is not batched? Component %u is scalar.", i);
+  return OK;
 }
 
 static status check_rows(struct tensor *const *element, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) {
-    if (element[i]->shape.rank == 0)
-      return fail(INVALID_ARGUMENT, "Cannot rebatch dataset: All components must have at least one dimension. Perhaps your input dataset is not batched? Component %u is scalar.", i);
+  TRY(check_batch(element, count));
+  for (uint32_t i = 1; i < count; i++)
     if (element[i]->shape.dims[0] != element[0]->shape.dims[0])
       return fail(INVALID_ARGUMENT, "Cannot rebatch dataset: All components must have the same 0th dimension. Component %u has 0th dimension %lld but component 0 has %lld.",
                   i, (long long)element[i]->shape.dims[0], (long long)element[0]->shape.dims[0]);
-  }
   return OK;
 }
 
@@ -57,13 +51,12 @@ static status divide_next(struct cursor *c, const struct dataset_run *run, struc
     TRY(cursor_source_next(c, 0, run, s->element, end));
     if (*end)
       return OK;
+    TRY(check_batch(s->element, count));
   }
   for (uint32_t i = 0; i < count; i++) {
-    if (s->element[i]->shape.rank == 0)
-      return fail(INVALID_ARGUMENT, "Cannot rebatch dataset: All components must have at least one dimension. Perhaps your input dataset is not batched? Component %u is scalar.", i);
     int64_t rows = s->element[i]->shape.dims[0], each = (rows + replicas - 1) / replicas;
     int64_t last = each * (s->at + 1) < rows ? each * (s->at + 1) : rows, first = each * s->at < last ? each * s->at : last;
-    status result = rows_of(s->element[i], first, last, &out[i]);
+    status result = tensor_rows(s->element[i], first, last - first, &out[i]);
     if (result != OK) {
       element_release(out, i);
       return result;
@@ -76,113 +69,123 @@ static status divide_next(struct cursor *c, const struct dataset_run *run, struc
 /* ---- batches of given sizes, in turn, whatever the batches of the source are ---- */
 
 struct rebatch_state {
-  VEC(struct tensor *) parts; /* of the batch that is being made, components side by side */
   struct tensor *element[DATASET_COMPONENTS_MAX];
-  int64_t at, rows, which;    /* in the element; of it; of the sizes */
+  int64_t at, rows, which; /* in the element; of it; of the sizes */
   bool has_element, source_ended;
+};
+struct parts {
+  VEC(struct tensor *) tensors; /* of the batch that is being made, components side by side */
+  int64_t rows;
 };
 
 static void rebatch_stop(struct cursor *c) {
   struct rebatch_state *s = c->state;
   element_release(s->element, c->dataset->component_count);
-  element_release(s->parts.items, s->parts.count);
-  vec_free(&s->parts);
 }
 
 static status rebatch_check(const struct dataset *d) {
   if (d->input_count < 2 || d->inputs[0]->shape.rank > 1)
     return fail(INVALID_ARGUMENT, "`batch_sizes` must be a scalar or a vector.");
+  const struct tensor *sizes = d->inputs[0];
+  for (int64_t i = 0; i < sizes->count; i++)
+    if (((const int64_t *)sizes->data)[i] < 0)
+      return fail(INVALID_ARGUMENT, "`batch_sizes` must not be negative, but is %lld", (long long)((const int64_t *)sizes->data)[i]);
+  return sizes->count ? OK : fail(INVALID_ARGUMENT, "`batch_sizes` must not be empty");
+}
+
+/* There is an element to cut parts from, unless the source has ended. */
+static status open_element(struct cursor *c, const struct dataset_run *run) {
+  struct rebatch_state *s = c->state;
+  uint32_t width = c->dataset->component_count;
+  if (s->has_element)
+    return OK;
+  TRY(cursor_source_next(c, 0, run, s->element, &s->source_ended));
+  if (s->source_ended)
+    return OK;
+  status result = check_rows(s->element, width);
+  if (result != OK) {
+    element_release(s->element, width);
+    return result;
+  }
+  s->has_element = true;
+  s->at = 0;
+  s->rows = s->element[0]->shape.dims[0];
   return OK;
 }
 
-/* Parts one behind the other as one tensor. */
-static status join_parts(struct cursor *c, uint32_t component, int64_t rows, struct tensor **out) {
+static status take_part(struct cursor *c, int64_t missing, struct parts *parts) {
   struct rebatch_state *s = c->state;
-  uint32_t count = c->dataset->component_count;
-  struct tensor *views;
-  struct shape shape = s->parts.items[component]->shape;
-  shape.dims[0] = rows;
-  enum dtype dtype = s->parts.items[component]->dtype;
-  TRY(tensor_create(dtype, &shape, &views));
-  size_t at = 0;
-  for (uint32_t i = component; i < s->parts.count; i += count) {
-    size_t bytes = (size_t)tensor_byte_size(s->parts.items[i]);
-    if (at + bytes > (size_t)tensor_byte_size(views)) {
-      tensor_release(views);
-      return fail(INVALID_ARGUMENT, "Cannot rebatch: component %u has elements of different shapes", component);
-    }
-    if (bytes)
-      memcpy((char *)views->data + at, s->parts.items[i]->data, bytes);
-    at += bytes;
-  }
-  if (dtype != DTYPE_STRING) {
-    *out = views;
-    return OK;
-  }
-  status result = tensor_clone(views, out);
-  tensor_release(views);
-  return result;
-}
-
-static status take_part(struct cursor *c, const struct dataset_run *run, int64_t missing, int64_t *got) {
-  struct rebatch_state *s = c->state;
-  uint32_t count = c->dataset->component_count;
-  *got = 0;
-  if (!s->has_element) {
-    TRY(cursor_source_next(c, 0, run, s->element, &s->source_ended));
-    if (s->source_ended)
-      return OK;
-    s->has_element = true;
-    s->at = 0;
-    TRY(check_rows(s->element, count));
-    s->rows = s->element[0]->shape.dims[0];
-  }
-  int64_t end = s->rows - s->at < missing ? s->rows : s->at + missing;
-  for (uint32_t i = 0; i < count; i++) {
+  uint32_t width = c->dataset->component_count;
+  int64_t count = s->rows - s->at < missing ? s->rows - s->at : missing;
+  for (uint32_t i = 0; i < width; i++) {
     struct tensor *part;
-    TRY(rows_of(s->element[i], s->at, end, &part));
-    vec_push(&s->parts, part);
+    TRY(tensor_rows(s->element[i], s->at, count, &part));
+    vec_push(&parts->tensors, part);
   }
-  *got = end - s->at;
-  s->at = end;
+  parts->rows += count;
+  s->at += count;
   if (s->at == s->rows) {
-    element_release(s->element, count);
+    element_release(s->element, width);
     s->has_element = false;
   }
   return OK;
 }
 
+static status take_parts(struct cursor *c, const struct dataset_run *run, int64_t wanted, struct parts *parts) {
+  struct rebatch_state *s = c->state;
+  while (parts->rows < wanted) {
+    TRY(open_element(c, run));
+    if (s->source_ended)
+      return OK;
+    TRY(take_part(c, wanted - parts->rows, parts));
+  }
+  return OK;
+}
+
+/* A batch of no rows: the other sizes are those that the dataset says, 0 where it does not know them. */
+static status empty_batch(const struct dataset *d, uint32_t i, struct tensor **out) {
+  const struct program *p = d->words.program;
+  const struct program_attr *types = host_attr(&d->words, "output_types"), *shapes = host_attr(&d->words, "output_shapes");
+  const struct program_attr *said = shapes && i < shapes->list.count ? program_attr(p, shapes->list.first + i) : NULL;
+  struct shape shape = { .rank = 1 };
+  for (; said && shape.rank < said->i && shape.rank < LIMIT_RANK; shape.rank++) {
+    int64_t size = *program_words(p, said->list.first + (uint32_t)shape.rank);
+    shape.dims[shape.rank] = size < 0 ? 0 : size;
+  }
+  return tensor_create((enum dtype)program_attr(p, types->list.first + i)->i, &shape, out);
+}
+
+static status join_parts(const struct dataset *d, uint32_t i, const struct parts *parts, struct tensor **out) {
+  uint32_t width = d->component_count;
+  struct shape shape = parts->tensors.items[i]->shape;
+  for (uint32_t k = i + width; k < parts->tensors.count; k += width) {
+    const struct shape *here = &parts->tensors.items[k]->shape;
+    if (here->rank != shape.rank || memcmp(here->dims + 1, shape.dims + 1, sizeof *shape.dims * (size_t)(shape.rank - 1)) != 0)
+      return fail(INVALID_ARGUMENT, "Cannot rebatch: component %u has elements of different shapes", i);
+  }
+  shape.dims[0] = parts->rows;
+  return parts_join(parts->tensors.items + i, parts->tensors.count / width, width, &shape, out);
+}
+
 static status rebatch_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   struct rebatch_state *s = c->state;
   const struct dataset *d = c->dataset;
-  const struct tensor *sizes = d->inputs[0];
-  int64_t wanted = ((const int64_t *)sizes->data)[s->which], have = 0, got;
-  bool drops = dataset_bool(d, 1, false);
-  s->which = (s->which + 1) % sizes->count;
-  if (wanted == 0 && !s->has_element) { /* a batch without rows has the shape of the next one */
-    TRY(cursor_source_next(c, 0, run, s->element, &s->source_ended));
-    s->has_element = !s->source_ended;
-    s->at = 0;
-    if (s->has_element) {
-      TRY(check_rows(s->element, d->component_count));
-      s->rows = s->element[0]->shape.dims[0];
-    }
+  int64_t wanted = ((const int64_t *)d->inputs[0]->data)[s->which];
+  struct parts parts = { 0 };
+  *end = s->source_ended;
+  status result = *end ? OK : take_parts(c, run, wanted, &parts);
+  if (result == OK && !*end) {
+    s->which = (s->which + 1) % d->inputs[0]->count;
+    *end = parts.rows < wanted && (parts.rows == 0 || dataset_bool(d, 1, false));
   }
-  for (bool first = true; !s->source_ended && (have < wanted || first); first = false) {
-    TRY(take_part(c, run, wanted - have, &got));
-    have += got;
-  }
-  *end = s->parts.count == 0 || (s->source_ended && (have == 0 || (drops && have < wanted)));
-  for (uint32_t i = 0; !*end && i < d->component_count; i++) {
-    status result = join_parts(c, i, have, &out[i]);
-    if (result != OK) {
+  for (uint32_t i = 0; result == OK && !*end && i < d->component_count; i++) {
+    result = wanted ? join_parts(d, i, &parts, &out[i]) : empty_batch(d, i, &out[i]);
+    if (result != OK)
       element_release(out, i);
-      return result;
-    }
   }
-  element_release(s->parts.items, s->parts.count);
-  s->parts.count = 0;
-  return OK;
+  element_release(parts.tensors.items, parts.tensors.count);
+  vec_free(&parts.tensors);
+  return result;
 }
 
 /* ---- rows of a sparse tensor: inputs are its indices, values and shape ---- */
@@ -225,15 +228,17 @@ static status sparse_next(struct cursor *c, const struct dataset_run *run, struc
     return OK;
   while (s->entry + count < values->count && at[(s->entry + count) * rank] == s->row)
     count++;
-  TRY(tensor_create(DTYPE_INT64, &(struct shape){ 2, { count, rank - 1 } }, &out[0]));
-  for (int64_t i = 0; i < count; i++)
+  out[0] = out[1] = NULL;
+  status result = tensor_create(DTYPE_INT64, &(struct shape){ 2, { count, rank - 1 } }, &out[0]);
+  for (int64_t i = 0; result == OK && i < count; i++)
     for (int64_t d = 1; d < rank; d++)
       ((int64_t *)out[0]->data)[i * (rank - 1) + d - 1] = at[(s->entry + i) * rank + d];
-  status result = rows_of(values, s->entry, s->entry + count, &out[1]);
+  if (result == OK)
+    result = tensor_rows(values, s->entry, count, &out[1]);
   if (result == OK)
     result = tensor_copy_in(DTYPE_INT64, &(struct shape){ 1, { rank - 1 } }, (const int64_t *)shape->data + 1, &out[2]);
   if (result != OK)
-    element_release(out, out[1] ? 2 : 1);
+    element_release(out, 2);
   s->entry += count;
   s->row++;
   return result;
@@ -297,32 +302,13 @@ static void put_indices(const struct rows *rows, int64_t rank, int64_t *to) {
   }
 }
 
-static status dense_values(const struct rows *rows, struct tensor **out) {
-  enum dtype dtype = rows->tensors.items[0]->dtype;
-  struct tensor *views;
-  size_t at = 0;
-  TRY(tensor_create(dtype, &(struct shape){ 1, { rows->values } }, &views));
-  for (uint32_t r = 0; r < rows->tensors.count; r++) {
-    size_t bytes = (size_t)tensor_byte_size(rows->tensors.items[r]);
-    if (bytes)
-      memcpy((char *)views->data + at, rows->tensors.items[r]->data, bytes);
-    at += bytes;
-  }
-  if (dtype != DTYPE_STRING) {
-    *out = views;
-    return OK;
-  }
-  status result = tensor_clone(views, out);
-  tensor_release(views);
-  return result;
-}
-
 static status dense_join(const struct rows *rows, const int64_t *shape, int64_t rank, struct tensor **out) {
+  const struct shape values = { 1, { rows->values } };
   struct boxed_sparse box = { 0 };
   status s = tensor_create(DTYPE_INT64, &(struct shape){ 2, { rows->values, rank } }, &box.indices);
   if (s == OK)
     put_indices(rows, rank, box.indices->data);
-  s = s == OK ? dense_values(rows, &box.values) : s;
+  s = s == OK ? parts_join(rows->tensors.items, rows->tensors.count, 1, &values, &box.values) : s;
   s = s == OK ? tensor_copy_in(DTYPE_INT64, &(struct shape){ 1, { rank } }, shape, &box.shape) : s;
   s = s == OK ? boxed_sparse_variants(&box, out) : s;
   boxed_sparse_deinit(&box);
@@ -346,100 +332,10 @@ static status dense_next(struct cursor *c, const struct dataset_run *run, struct
   return result;
 }
 
-/* ---- windows, each as one batch ---- */
-
-struct sliding_state {
-  VEC(struct tensor *) held; /* components side by side */
-  int64_t count, skip;
-  bool source_ended;
-};
-
-static void sliding_stop(struct cursor *c) {
-  struct sliding_state *s = c->state;
-  element_release(s->held.items, s->held.count);
-  vec_free(&s->held);
-}
-
-static status sliding_check(const struct dataset *d) {
-  static const char *const names[] = { "Window size", "Window shift", "window_stride" };
-  for (uint32_t i = 0; i < 3; i++) {
-    int64_t value;
-    TRY(dataset_int(d, i, names[i], &value));
-    if (value < 1)
-      return fail(INVALID_ARGUMENT, "%s must be greater than zero.", names[i]);
-  }
-  return OK;
-}
-
-static status sliding_fill(struct cursor *c, const struct dataset_run *run, int64_t wanted) {
-  struct sliding_state *s = c->state;
-  uint32_t width = c->dataset->component_count;
-  while (!s->source_ended && (s->skip > 0 || s->count < wanted)) {
-    struct tensor *element[DATASET_COMPONENTS_MAX];
-    TRY(cursor_source_next(c, 0, run, element, &s->source_ended));
-    if (s->source_ended)
-      break;
-    if (s->skip-- > 0) {
-      element_release(element, width);
-      continue;
-    }
-    s->skip = 0;
-    for (uint32_t i = 0; i < width; i++)
-      vec_push(&s->held, element[i]);
-    s->count++;
-  }
-  return OK;
-}
-
-static status sliding_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
-  struct sliding_state *s = c->state;
-  const struct dataset *d = c->dataset;
-  uint32_t width = d->component_count;
-  int64_t size = host_scalar_int(d->inputs[0]), shift = host_scalar_int(d->inputs[1]), stride = host_scalar_int(d->inputs[2]);
-  int64_t wanted = (size - 1) * stride + 1;
-  TRY(sliding_fill(c, run, wanted));
-  *end = s->count == 0 || (s->count < wanted && host_attr_int(&d->words, "drop_remainder", 1));
-  if (*end)
-    return OK;
-  for (uint32_t i = 0; i < width; i++) {
-    status result = rows_stack(s->held.items + i, (s->count + stride - 1) / stride, stride * width, i, &out[i]);
-    if (result != OK) {
-      element_release(out, i);
-      return result;
-    }
-  }
-  int64_t gone = shift < s->count ? shift : s->count;
-  element_release(s->held.items, (uint32_t)gone * width);
-  s->held.count -= (uint32_t)gone * width;
-  memmove(s->held.items, s->held.items + gone * width, s->held.count * sizeof *s->held.items);
-  s->count -= gone;
-  s->skip = shift - gone;
-  return OK;
-}
-
-/* ---- a list of elements: the tensors of one behind those of the other ---- */
-
-struct place_state {
-  uint32_t at;
-};
-
-static status list_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
-  (void)run;
-  struct place_state *s = c->state;
-  uint32_t width = c->dataset->component_count;
-  *end = s->at + width > c->dataset->input_count;
-  for (uint32_t i = 0; !*end && i < width; i++)
-    out[i] = tensor_retain(c->dataset->inputs[s->at + i]);
-  s->at += width;
-  return OK;
-}
-
 const struct dataset_kind dataset_slices[] = {
   { "RebatchDataset", sizeof(struct divide_state), divide_next, divide_stop, divide_check },
   { "RebatchDatasetV2", sizeof(struct rebatch_state), rebatch_next, rebatch_stop, rebatch_check },
   { "SparseTensorSliceDataset", sizeof(struct sparse_state), sparse_next, NULL, sparse_check },
-  { "SlidingWindowDataset", sizeof(struct sliding_state), sliding_next, sliding_stop, sliding_check },
   { "DenseToSparseBatchDataset", 0, dense_next, NULL, dense_check },
-  { "ListDataset", sizeof(struct place_state), list_next, NULL, NULL },
   { NULL, 0, NULL, NULL, NULL },
 };

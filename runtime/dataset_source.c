@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/dataset.h"
+#include "runtime/tensor_list.h"
 
 /* ---- tensors ---- */
 
@@ -32,7 +33,7 @@ static status slices_check(const struct dataset *d) {
 
 static status rows_next(struct tensor *const *tensors, uint32_t count, int64_t row, struct tensor **out) {
   for (uint32_t i = 0; i < count; i++) {
-    status result = row_take(tensors[i], row, &out[i]);
+    status result = tensor_row(tensors[i], row, &out[i]);
     if (result != OK) {
       element_release(out, i);
       return result;

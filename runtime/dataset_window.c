@@ -1,4 +1,4 @@
-/* dataset_window.c: neighbouring elements as small datasets, one for each component. */
+/* dataset_window.c: neighbouring elements as small datasets, one for each component, or as one batch. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static status read_shape(const struct dataset *d, struct window_shape *out) {
   TRY(dataset_int(d, 0, "size", &out->size));
   TRY(dataset_int(d, 1, "shift", &out->shift));
   TRY(dataset_int(d, 2, "stride", &out->stride));
-  out->drop = dataset_bool(d, 3, false);
+  out->drop = dataset_bool(d, 3, host_attr_int(&d->words, "drop_remainder", 1) != 0); /* an input of one op, an attribute of the other */
   if (out->size < 1)
     return fail(INVALID_ARGUMENT, "Window size must be greater than zero.");
   if (out->shift < 1)
@@ -57,17 +57,6 @@ static status window_fill(struct cursor *c, const struct dataset_run *run, int64
   return OK;
 }
 
-/* The held elements of one component, every stride-th, as a dataset. */
-static status window_dataset(struct cursor *c, uint32_t component, const struct window_shape *shape, struct tensor **out) {
-  struct window_state *s = c->state;
-  VEC(struct tensor *) chosen = { 0 };
-  for (int64_t at = 0; at < s->count && chosen.count < shape->size; at += shape->stride)
-    vec_push(&chosen, s->held.items[at * width_of(c) + component]);
-  status result = dataset_of_elements(c->dataset, 1, chosen.items, chosen.count, out);
-  vec_free(&chosen);
-  return result;
-}
-
 static void window_shift(struct cursor *c, int64_t shift) {
   struct window_state *s = c->state;
   int64_t gone = shift < s->count ? shift : s->count;
@@ -79,7 +68,23 @@ static void window_shift(struct cursor *c, int64_t shift) {
   s->skip = shift - gone;
 }
 
-static status window_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
+/* What a window is for one component: `count` of the tensors, every stride-th. */
+typedef status (*window_maker)(const struct cursor *c, uint32_t component, struct tensor *const *tensors, int64_t count, int64_t stride,
+                               struct tensor **out);
+
+static status as_dataset(const struct cursor *c, uint32_t component, struct tensor *const *tensors, int64_t count, int64_t stride,
+                         struct tensor **out) {
+  (void)component;
+  return dataset_of_elements(c->dataset, 1, tensors, (uint32_t)count, stride, out);
+}
+
+static status as_batch(const struct cursor *c, uint32_t component, struct tensor *const *tensors, int64_t count, int64_t stride,
+                       struct tensor **out) {
+  (void)c;
+  return rows_stack(tensors, count, stride, component, out);
+}
+
+static status next_window(struct cursor *c, const struct dataset_run *run, window_maker make, struct tensor **out, bool *end) {
   struct window_state *s = c->state;
   struct window_shape shape;
   TRY(read_shape(c->dataset, &shape));
@@ -87,7 +92,7 @@ static status window_next(struct cursor *c, const struct dataset_run *run, struc
   TRY(window_fill(c, run, wanted));
   *end = s->count == 0 || (shape.drop && s->count < wanted);
   for (uint32_t i = 0; !*end && i < width_of(c); i++) {
-    status result = window_dataset(c, i, &shape, &out[i]);
+    status result = make(c, i, s->held.items + i, (s->count + shape.stride - 1) / shape.stride, shape.stride * width_of(c), &out[i]);
     if (result == OK)
       continue;
     element_release(out, i);
@@ -98,13 +103,21 @@ static status window_next(struct cursor *c, const struct dataset_run *run, struc
   return OK;
 }
 
-/* ---- what is in a window ---- */
+static status window_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
+  return next_window(c, run, as_dataset, out, end);
+}
+
+static status sliding_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
+  return next_window(c, run, as_batch, out, end);
+}
+
+/* ---- elements that are there: of a window, of a list ---- */
 
 struct place_state {
   uint32_t at;
 };
 
-status dataset_of_elements(const struct dataset *maker, uint32_t components, struct tensor *const *tensors, uint32_t count,
+status dataset_of_elements(const struct dataset *maker, uint32_t components, struct tensor *const *tensors, uint32_t count, int64_t stride,
                            struct tensor **out) {
   struct dataset *dataset = calloc(1, sizeof *dataset);
   if (!dataset)
@@ -115,7 +128,7 @@ status dataset_of_elements(const struct dataset *maker, uint32_t components, str
   dataset->component_count = components;
   dataset->inputs = calloc((size_t)count + 1, sizeof(struct tensor *));
   for (uint32_t i = 0; dataset->inputs && i < count; i++)
-    dataset->inputs[dataset->input_count++] = tensor_retain(tensors[i]);
+    dataset->inputs[dataset->input_count++] = tensor_retain(tensors[i * stride]);
   status result = dataset->inputs ? dataset_handle(dataset, out) : fail(RESOURCE_EXHAUSTED, "no memory for a window");
   if (result != OK)
     dataset_release(dataset);
@@ -125,7 +138,7 @@ status dataset_of_elements(const struct dataset *maker, uint32_t components, str
 static status elements_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   (void)run;
   struct place_state *s = c->state;
-  *end = s->at >= c->dataset->input_count;
+  *end = s->at + c->dataset->component_count > c->dataset->input_count;
   for (uint32_t i = 0; !*end && i < c->dataset->component_count; i++)
     out[i] = tensor_retain(c->dataset->inputs[s->at++]);
   return OK;
@@ -138,6 +151,8 @@ static status window_check(const struct dataset *d) {
 
 const struct dataset_kind dataset_windows[] = {
   { "WindowDataset", sizeof(struct window_state), window_next, window_stop, window_check },
+  { "SlidingWindowDataset", sizeof(struct window_state), sliding_next, window_stop, window_check },
   { "window elements", sizeof(struct place_state), elements_next, NULL, NULL },
+  { "ListDataset", sizeof(struct place_state), elements_next, NULL, NULL },
   { NULL, 0, NULL, NULL, NULL },
 };

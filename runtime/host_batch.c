@@ -25,13 +25,7 @@ static status pad(const struct tensor *from, int64_t rows, struct tensor **out) 
   TRY(tensor_create(from->dtype, &shape, &raw));
   for (int64_t i = 0; i < rows && row; i++)
     memcpy((char *)raw->data + (size_t)i * row, (const char *)from->data + (i < from->shape.dims[0] ? (size_t)i * row : 0), row);
-  if (from->dtype != DTYPE_STRING) {
-    *out = raw;
-    return OK;
-  }
-  status result = tensor_clone(raw, out); /* with bytes of its own */
-  tensor_release(raw);
-  return result;
+  return tensor_own_strings(raw, out);
 }
 
 status host_batch(struct host_call *call) {

@@ -67,7 +67,7 @@ static status restore_value(struct host_call *call, uint32_t i, const struct che
     return tensor_copy_in(value->dtype, &value->shape, value->data, &call->outputs[i]);
   struct shape whole, part;
   struct checkpoint_slice slice;
-  struct tensor *tensor, *owned;
+  struct tensor *tensor;
   TRY(checkpoint_slice_parse(slice_text, &whole, &slice));
   if (!shape_equal(&whole, &value->shape))
     return fail(INVALID_ARGUMENT, "Shape in shape_and_slice spec %s does not match the shape in the save file: %s", shape_text(&whole),
@@ -75,12 +75,9 @@ static status restore_value(struct host_call *call, uint32_t i, const struct che
   part = checkpoint_slice_shape(&whole, &slice);
   TRY(tensor_create(value->dtype, &part, &tensor));
   status result = checkpoint_slice_copy(&slice, &whole, dtype_size(value->dtype), value->data, tensor->data, true);
-  if (result == OK && value->dtype == DTYPE_STRING) { /* the views point into the file's bytes */
-    result = tensor_clone(tensor, &owned);
-    tensor_release(tensor);
-    tensor = result == OK ? owned : NULL;
-  }
-  call->outputs[i] = tensor;
+  if (result == OK) /* views point into the file's bytes */
+    return tensor_own_strings(tensor, &call->outputs[i]);
+  tensor_release(tensor);
   return result;
 }
 

@@ -299,13 +299,7 @@ static status stack_component(const struct queue *q, const struct attempt *a, ui
     if (tensor->count > 0)
       copy_padded((char *)stacked->data + i * row, &element, tensor->data, &tensor->shape, 0, unit);
   }
-  if (spec->dtype != DTYPE_STRING) {
-    *out = stacked;
-    return OK;
-  }
-  status result = tensor_clone(stacked, out); /* with bytes of its own */
-  tensor_release(stacked);
-  return result;
+  return tensor_own_strings(stacked, out);
 }
 
 static status attempt_outputs(const struct queue *q, struct attempt *a) {

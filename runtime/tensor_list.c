@@ -329,13 +329,7 @@ status tensor_join(enum dtype dtype, const struct shape *shape, struct tensor *c
       memcpy(at, parts[i]->data, size);
     at += size;
   }
-  if (dtype != DTYPE_STRING) {
-    *out = t;
-    return OK;
-  }
-  status result = tensor_clone(t, out); /* strings get bytes of their own while the parts still hold theirs */
-  tensor_release(t);
-  return result;
+  return tensor_own_strings(t, out);
 }
 
 status tensors_stack(enum dtype dtype, struct tensor **parts, int64_t count, const struct shape *empty, struct tensor **out) {
