@@ -27,6 +27,10 @@ int64_t shape_count(const struct shape *shape) {
   return zero ? 0 : count;
 }
 
+bool shape_equal(const struct shape *a, const struct shape *b) {
+  return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank) == 0;
+}
+
 const char *shape_text(const struct shape *shape) {
   static _Thread_local char buffers[4][8 + LIMIT_RANK * 22];
   static _Thread_local unsigned turn;

@@ -7,6 +7,7 @@
 #ifndef TFC_BASE_TENSOR_H
 #define TFC_BASE_TENSOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "base/dtype.h"
 #include "base/limits.h"
@@ -30,6 +31,7 @@ struct tensor {
 
 /* The number of elements; -1 when a dimension is negative or the product is above LIMIT_ELEMENTS. */
 int64_t shape_count(const struct shape *shape);
+bool shape_equal(const struct shape *a, const struct shape *b);
 /* "[2,3]" into a buffer of the calling thread (4 in turn). */
 const char *shape_text(const struct shape *shape);
 

@@ -76,7 +76,7 @@ static struct wait_entry *serve(struct accumulator *a) {
 static status add_dense(struct accumulator *a, const struct tensor *gradient) {
   if (!a->sum)
     return tensor_clone(gradient, &a->sum);
-  if (a->sum->count != gradient->count)
+  if (!shape_equal(&a->sum->shape, &gradient->shape))
     return fail(INVALID_ARGUMENT, "Shape mismatch: expected %s, got %s", shape_text(&a->sum->shape),
                 shape_text(&gradient->shape));
   element_add(a->spec.dtype, a->sum->data, gradient->data, gradient->count);
@@ -112,14 +112,14 @@ static void merge_rows(struct merge *m) {
 }
 
 static status add_sparse(struct accumulator *a, const struct tensor *indices, const struct tensor *values) {
-  struct shape shape = values->shape;
+  struct shape shape = values->shape, before = a->sum ? a->sum->shape : shape;
   int64_t added = indices->count;
+  before.dims[0] = shape.dims[0];
+  if (!shape_equal(&before, &shape))
+    return fail(INVALID_ARGUMENT, "Shape mismatch: expected rows like %s, got %s", shape_text(&a->sum->shape), shape_text(&shape));
   shape.dims[0] = a->rows + added;
   struct merge m = { .a = a, .indices = indices->data, .values = values, .added = added };
   m.row = added ? values->count / added : a->rows ? a->sum->count / a->rows : 0;
-  if (a->sum && a->rows && added && a->sum->count / a->rows != m.row)
-    return fail(INVALID_ARGUMENT, "Shape mismatch: expected rows like %s, got %s", shape_text(&a->sum->shape),
-                shape_text(&values->shape));
   m.row_bytes = m.row * (int64_t)dtype_size(a->spec.dtype);
   struct tensor *rows;
   TRY(tensor_create(a->spec.dtype, &shape, &rows));
@@ -208,9 +208,7 @@ status accumulator_take(struct accumulator *a, struct host_call *call, int64_t r
   pthread_mutex_lock(&a->lock);
   struct wait_entry *entry = wait_list_add(&a->takers, call, required);
   struct wait_entry *over = entry ? serve(a) : NULL;
-  for (struct wait_entry *o = over; o; o = o->next)
-    if (o->call == call)
-      call->pending = false; /* under the lock: nobody else ends it */
+  wait_list_settle(over, call);
   pthread_mutex_unlock(&a->lock);
   if (!entry)
     return fail(RESOURCE_EXHAUSTED, "no memory");
@@ -256,10 +254,7 @@ status accumulator_match(const struct accumulator *a, const struct accumulator_s
   if (a->spec.dtype != wanted->dtype || a->spec.sparse != wanted->sparse)
     return fail(INVALID_ARGUMENT, "Shared conditional accumulator '%s' has dtype %s but requested dtype is %s", name,
                 dtype_name(a->spec.dtype), dtype_name(wanted->dtype));
-  bool same = a->spec.has_shape == wanted->has_shape && a->spec.shape.rank == wanted->shape.rank;
-  for (int i = 0; same && i < wanted->shape.rank; i++)
-    same = a->spec.shape.dims[i] == wanted->shape.dims[i];
-  if (!same)
+  if (a->spec.has_shape != wanted->has_shape || !shape_equal(&a->spec.shape, &wanted->shape))
     return fail(INVALID_ARGUMENT, "Shared conditional accumulator '%s' has shape %s but requested shape is %s", name,
                 shape_text(&a->spec.shape), shape_text(&wanted->shape));
   if (a->spec.mean != wanted->mean)

@@ -78,7 +78,7 @@ static bool is_complete(const struct barrier *b, const struct partial *p) {
 static status check_shapes(const struct barrier *b, const struct partial *p) {
   for (uint32_t i = 0; i < b->spec.component_count; i++) {
     const struct shape *want = &b->spec.components[i].shape, *is = &p->items[i]->shape;
-    if (want->rank != is->rank || memcmp(want->dims, is->dims, sizeof *want->dims * (size_t)want->rank) != 0)
+    if (!shape_equal(want, is))
       return fail(INVALID_ARGUMENT, "Shape mismatch in tuple component %u. Expected %s, got %s", i + 2, shape_text(want), shape_text(is));
   }
   return OK;
@@ -264,9 +264,7 @@ status barrier_match(const struct barrier *b, const struct barrier_spec *wanted)
     same = b->spec.components[i].dtype == wanted->components[i].dtype;
   if (!same)
     return fail(INVALID_ARGUMENT, "Shared barrier '%s' has component types that differ from the requested ones", name);
-  for (uint32_t i = 0; same && i < wanted->component_count; i++) {
-    const struct shape *x = &b->spec.components[i].shape, *y = &wanted->components[i].shape;
-    same = x->rank == y->rank && memcmp(x->dims, y->dims, sizeof *x->dims * (size_t)x->rank) == 0;
-  }
+  for (uint32_t i = 0; same && i < wanted->component_count; i++)
+    same = shape_equal(&b->spec.components[i].shape, &wanted->components[i].shape);
   return same ? OK : fail(INVALID_ARGUMENT, "Shared barrier '%s' has component shapes that differ from the requested ones", name);
 }

@@ -113,7 +113,7 @@ static status only_value(const struct collective *c, struct tensor **out) {
   return OK;
 }
 
-/* What all members get, or what their own results are taken from. */
+/* What all members get, or what their own results are taken from (of all to all: each one's value, so that any will do). */
 static status common_result(struct collective *c, struct tensor **out) {
   switch (c->spec.kind) {
   case COLLECTIVE_REDUCE: case COLLECTIVE_SCATTER: return reduce(c, out);
@@ -124,7 +124,8 @@ static status common_result(struct collective *c, struct tensor **out) {
   for (int64_t i = 0; i < c->count; i++)
     if (c->given[i].tensor->shape.rank < 1 || c->given[i].tensor->shape.dims[0] != c->count)
       return fail(INVALID_ARGUMENT, "a value of shape %s for %lld members", shape_text(&c->given[i].tensor->shape), (long long)c->count);
-  return collect_rows(c, 0, -1, out);
+  *out = tensor_retain(c->given[0].tensor);
+  return OK;
 }
 
 static status own_result(struct collective *c, struct tensor *common, const struct host_call *call, struct tensor **out) {
@@ -201,12 +202,12 @@ void collective_leave(struct collective *c, uint32_t driver) {
 /* One that waited has been given up: nobody of its round can go on. */
 static bool collective_withdraw(struct host_call *call) {
   struct collective *c = (struct collective *)((char *)call->wait - offsetof(struct collective, waiting));
-  if (!wait_list_withdraw(call))
-    return false;
   pthread_mutex_lock(&c->lock);
-  struct wait_entry *over = fail_round(c, ABORTED, "another step of the round was given up");
+  bool waited = wait_list_drop(&c->waiting, call);
+  struct wait_entry *over = waited ? fail_round(c, ABORTED, "another step of the round was given up") : NULL;
   pthread_mutex_unlock(&c->lock);
-  return wait_list_finish(over, NULL) == OK;
+  (void)wait_list_finish(over, NULL); /* none of them is ours */
+  return waited;
 }
 
 static status join_locked(struct collective *c, struct host_call *call, int64_t member, struct tensor *tensor, struct wait_entry **over) {

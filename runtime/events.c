@@ -59,7 +59,7 @@ static status write_version(struct events *events) {
 static void make_folders(const char *folder) {
   char path[4096];
   snprintf(path, sizeof path, "%s", folder);
-  for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+  for (char *slash = *path ? strchr(path + 1, '/') : NULL; slash; slash = strchr(slash + 1, '/')) {
     *slash = 0;
     mkdir(path, 0777);
     *slash = '/';

@@ -8,10 +8,6 @@
 #include "runtime/host.h"
 #include "runtime/host_path.h"
 
-static bool shape_equal(const struct shape *a, const struct shape *b) {
-  return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank) == 0;
-}
-
 /* ---- saving ---- */
 
 /* Inputs: prefix, names, slices, then tensors; the first three of the same form in both ops. */

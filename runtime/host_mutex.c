@@ -93,9 +93,7 @@ status host_mutex_lock(struct host_call *call) {
   pthread_mutex_lock(&m->lock);
   struct wait_entry *entry = wait_list_add(&m->waiting, call, 0);
   struct wait_entry *over = entry ? serve(m) : NULL;
-  for (struct wait_entry *o = over; o; o = o->next)
-    if (o->call == call)
-      call->pending = false; /* under the lock: nobody else ends it */
+  wait_list_settle(over, call);
   pthread_mutex_unlock(&m->lock);
   if (!entry)
     return fail(RESOURCE_EXHAUSTED, "no memory");

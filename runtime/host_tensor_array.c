@@ -131,7 +131,7 @@ static status stack(struct host_call *call, struct tensor_list *array, const int
     TRY(empty_shape(&element, 0, &empty));
   TRY(array_read_many(array, indices, count, &parts));
   status result = tensors_stack(array->dtype, parts, count, &empty, &call->outputs[0]);
-  array_release_many(parts, count);
+  tensors_release(parts, count);
   return result;
 }
 
@@ -173,7 +173,7 @@ status host_tensor_array_concat(struct host_call *call) {
   int64_t count = array_pack_size(array);
   TRY(array_read_many(array, NULL, count, &parts));
   status result = concat_parts(call, &rest, array->dtype, parts, count);
-  array_release_many(parts, count);
+  tensors_release(parts, count);
   return result;
 }
 

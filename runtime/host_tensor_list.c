@@ -254,7 +254,7 @@ status host_list_concat_lists(struct host_call *call) {
   const struct tensor *a, *b;
   TRY(objects_input(call, 0, &a));
   TRY(objects_input(call, 1, &b));
-  if (a->shape.rank != b->shape.rank || memcmp(a->shape.dims, b->shape.dims, sizeof *a->shape.dims * (size_t)a->shape.rank) != 0)
+  if (!shape_equal(&a->shape, &b->shape))
     return fail(INVALID_ARGUMENT, "Incompatible input TensorList tensor shapes: %s vs. %s", shape_text(&a->shape), shape_text(&b->shape));
   TRY(objects_create(&a->shape, &call->outputs[0]));
   for (int64_t k = 0; k < a->count; k++) {
@@ -404,12 +404,6 @@ status host_list_element_shape(struct host_call *call) {
 
 /* ---- many elements ---- */
 
-static void release_parts(struct tensor **parts, int64_t count) {
-  for (int64_t i = 0; i < count; i++)
-    tensor_release(parts[i]);
-  free(parts);
-}
-
 /* Elements `indices` (NULL: 0 .. count-1) as one tensor; those that are missing are zeros of the shape. */
 static status stack_items(struct host_call *call, const struct tensor_list *list, const int32_t *indices, int64_t count,
                           struct partial_shape *partial) {
@@ -427,8 +421,7 @@ static status stack_items(struct host_call *call, const struct tensor_list *list
     result = item_or_zeros(list, indices ? indices[i] : i, &shape, &parts[i]);
   if (result == OK)
     result = tensors_stack(list->dtype, parts, count, &shape, &call->outputs[0]);
-  if (parts)
-    release_parts(parts, count);
+  tensors_release(parts, count);
   return result;
 }
 
@@ -556,7 +549,7 @@ status host_list_concat(struct host_call *call) {
   if (!parts)
     return fail(RESOURCE_EXHAUSTED, "no memory for %lld elements", (long long)list->count);
   status result = concat_items(call, list, &known, parts);
-  release_parts(parts, list->count);
+  tensors_release(parts, list->count);
   return result;
 }
 

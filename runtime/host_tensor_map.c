@@ -60,8 +60,7 @@ static uint64_t hash_key(const struct tensor *key) {
 }
 
 static bool keys_equal(const struct tensor *a, const struct tensor *b) {
-  if (a->dtype != b->dtype || a->shape.rank != b->shape.rank ||
-      memcmp(a->shape.dims, b->shape.dims, sizeof *a->shape.dims * (size_t)a->shape.rank) != 0)
+  if (a->dtype != b->dtype || !shape_equal(&a->shape, &b->shape))
     return false;
   const struct string_view *x = a->data, *y = b->data;
   if (a->dtype != DTYPE_STRING)
@@ -208,8 +207,7 @@ status host_tensor_map_stack_keys(struct host_call *call) {
     keys[i] = m->entries[i].key;
     if (keys[i]->dtype != dtype)
       result = fail(INVALID_ARGUMENT, "Key does not match requested dtype.");
-    else if (keys[i]->shape.rank != keys[0]->shape.rank ||
-             memcmp(keys[i]->shape.dims, keys[0]->shape.dims, sizeof *keys[i]->shape.dims * (size_t)keys[i]->shape.rank) != 0)
+    else if (!shape_equal(&keys[i]->shape, &keys[0]->shape))
       result = fail(INVALID_ARGUMENT, "Keys must all have the same shape.");
   }
   if (result == OK)

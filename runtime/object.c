@@ -59,7 +59,7 @@ status objects_zeros(const struct tensor *from, struct tensor **out) {
 }
 
 status objects_add(const struct tensor *a, const struct tensor *b, struct tensor **out) {
-  if (a->shape.rank != b->shape.rank || memcmp(a->shape.dims, b->shape.dims, sizeof *a->shape.dims * (size_t)a->shape.rank) != 0)
+  if (!shape_equal(&a->shape, &b->shape))
     return fail(INVALID_ARGUMENT, "variants of shapes %s and %s", shape_text(&a->shape), shape_text(&b->shape));
   TRY(objects_create(&a->shape, out));
   for (int64_t i = 0; i < a->count; i++) {

@@ -531,9 +531,7 @@ static bool components_match(const struct queue_spec *a, const struct queue_spec
       return false;
     if (!shapes)
       continue;
-    if (x->has_shape != y->has_shape || (x->has_shape && x->shape.rank != y->shape.rank))
-      return false;
-    if (x->has_shape && memcmp(x->shape.dims, y->shape.dims, sizeof *x->shape.dims * (size_t)x->shape.rank) != 0)
+    if (x->has_shape != y->has_shape || (x->has_shape && !shape_equal(&x->shape, &y->shape)))
       return false;
   }
   return true;

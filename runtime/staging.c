@@ -161,15 +161,17 @@ static status put_some(struct staging *a, struct staging_request *r) {
   a->incomplete.items[at].width = 0;
   a->incomplete.items[at].items = NULL;
   tuples_remove(&a->incomplete, at);
-  if (tuples_find(&a->complete, r->key) < 0) {
-    TRY(tuples_insert(&a->complete, place_of(a, r->key), r->key, a->spec.width, &t));
-    memcpy(t->items, done.items, sizeof *t->items * a->spec.width);
-    memset(done.items, 0, sizeof *done.items * a->spec.width);
+  t = NULL;
+  status result = tuples_find(&a->complete, r->key) < 0 ? tuples_insert(&a->complete, place_of(a, r->key), r->key, a->spec.width, &t) : OK;
+  if (t) { /* trades its empty places for those */
+    struct tensor **empty = t->items;
+    t->items = done.items;
+    done.items = empty;
   }
   for (uint32_t i = 0; i < a->spec.width; i++)
     tensor_release(done.items[i]);
   free(done.items);
-  return OK;
+  return result;
 }
 
 /* False: there is no room yet. */
@@ -291,9 +293,7 @@ status staging_run(struct staging *a, struct host_call *call, struct staging_req
     entry->free_own = free_own;
   }
   struct wait_entry *over = entry ? serve(a) : NULL;
-  for (struct wait_entry *o = over; o; o = o->next)
-    if (o->call == call)
-      call->pending = false; /* under the lock: nobody else ends it */
+  wait_list_settle(over, call);
   pthread_mutex_unlock(&a->lock);
   if (entry)
     return wait_list_finish(over, call);

@@ -124,7 +124,7 @@ static status check_variable_shape(const struct frame *frame, const struct varia
   struct shape wanted;
   TRY(shape_eval(frame->program, dims, rank, frame->symbols, &wanted));
   const struct shape *is = &variable->value->shape;
-  if (is->rank != wanted.rank || memcmp(is->dims, wanted.dims, sizeof *is->dims * rank) != 0)
+  if (!shape_equal(is, &wanted))
     return fail(INVALID_ARGUMENT, "variable '%s' has shape %s, expected is %s", variable->name, shape_text(is),
                 shape_text(&wanted));
   return OK;

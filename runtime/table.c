@@ -278,10 +278,6 @@ static status values_shape(const struct table *table, const struct shape *keys, 
   return OK;
 }
 
-static bool shapes_equal(const struct shape *a, const struct shape *b) {
-  return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank) == 0;
-}
-
 static status check_keys(const struct table *table, const struct tensor *keys) {
   struct shape unused;
   if (keys->dtype != table->spec.key)
@@ -295,7 +291,7 @@ static status check_values(const struct table *table, const struct tensor *keys,
   TRY(values_shape(table, &keys->shape, &wanted));
   if (values->dtype != table->spec.value)
     return fail(INVALID_ARGUMENT, "Value must be type %s but got %s", dtype_name(table->spec.value), dtype_name(values->dtype));
-  if (!shapes_equal(&wanted, &values->shape))
+  if (!shape_equal(&wanted, &values->shape))
     return fail(INVALID_ARGUMENT, "Expected shape %s for value, got %s", shape_text(&wanted), shape_text(&values->shape));
   return OK;
 }
@@ -408,7 +404,7 @@ status table_find(struct table *table, const struct tensor *keys, const struct t
   TRY(values_shape(table, &keys->shape, &shape));
   if (otherwise->dtype != table->spec.value)
     return fail(INVALID_ARGUMENT, "Value must be type %s but got %s", dtype_name(table->spec.value), dtype_name(otherwise->dtype));
-  if (!shapes_equal(&otherwise->shape, &table->spec.value_shape) && !shapes_equal(&otherwise->shape, &shape))
+  if (!shape_equal(&otherwise->shape, &table->spec.value_shape) && !shape_equal(&otherwise->shape, &shape))
     return fail(INVALID_ARGUMENT, "Expected shape %s or %s for default value, got %s", shape_text(&table->spec.value_shape), shape_text(&shape),
                 shape_text(&otherwise->shape));
   pthread_rwlock_rdlock(&table->lock);

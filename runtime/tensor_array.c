@@ -138,7 +138,7 @@ static status write_again(struct tensor_list *list, int64_t index, struct tensor
   struct tensor *sum;
   if (!list->array->is_gradient)
     return fail(INVALID_ARGUMENT, "Could not write to TensorArray index %lld because it has already been written to.", (long long)index);
-  if (mark->shape.rank != value->shape.rank || memcmp(mark->shape.dims, value->shape.dims, sizeof *value->shape.dims * (size_t)value->shape.rank) != 0)
+  if (!shape_equal(&mark->shape, &value->shape))
     return fail(INVALID_ARGUMENT, "Could not aggregate to TensorArray index %lld because the existing shape is %s but the new input shape is %s.",
                 (long long)index, shape_text(&mark->shape), shape_text(&value->shape));
   if (!list->items[index] || list->items[index]->count == 0) {
@@ -227,18 +227,12 @@ status array_read_many(struct tensor_list *list, const int32_t *indices, int64_t
   for (int64_t i = 0; i < count; i++) {
     status result = array_read(list, indices ? indices[i] : i, &tensors[i]);
     if (result != OK) {
-      array_release_many(tensors, i);
+      tensors_release(tensors, i);
       return result;
     }
   }
   *out = tensors;
   return OK;
-}
-
-void array_release_many(struct tensor **tensors, int64_t count) {
-  for (int64_t i = 0; i < count; i++)
-    tensor_release(tensors[i]);
-  free(tensors);
 }
 
 int64_t array_pack_size(const struct tensor_list *list) {

@@ -25,9 +25,8 @@ status array_input(const struct host_call *call, enum dtype dtype, struct tensor
 /* Takes one reference of the tensor. */
 status array_write(struct tensor_list *array, int64_t index, struct tensor *tensor);
 status array_read(struct tensor_list *array, int64_t index, struct tensor **out);
-/* Reads many (NULL: all of 0 .. count-1) into an array of the caller's, freed with array_release_many. */
+/* Reads many (NULL: all of 0 .. count-1) into an array of the caller's, freed with tensors_release. */
 status array_read_many(struct tensor_list *array, const int32_t *indices, int64_t count, struct tensor ***out);
-void array_release_many(struct tensor **tensors, int64_t count);
 /* The number of elements, for pack and concat: of gradients, what the array itself was unpacked or split to. */
 int64_t array_pack_size(const struct tensor_list *array);
 void array_mark_size(struct tensor_list *array, int64_t size);

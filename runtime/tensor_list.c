@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/element_sum.h"
+
 /* ---- the handle ---- */
 
 static void family_free(struct tensor_list *list) {
@@ -143,37 +145,16 @@ status list_resize(struct tensor_list *list, int64_t count) {
   return OK;
 }
 
-/* Sums of gradients: the dtypes that gradients have. */
 status tensor_sum(const struct tensor *a, const struct tensor *b, struct tensor **out) {
   if (tensor_has_objects(a) && tensor_has_objects(b))
     return objects_add(a, b, out);
   if (a->count != b->count || a->dtype != b->dtype)
     return fail(INVALID_ARGUMENT, "gradients of shapes %s and %s", shape_text(&a->shape), shape_text(&b->shape));
-  if (tensor_has_objects(a) && tensor_has_objects(b))
-    return objects_add(a, b, out);
-  TRY(tensor_create(a->dtype, &a->shape, out));
-  int64_t n = dtype_is_complex(a->dtype) ? a->count * 2 : a->count;
-  switch (dtype_real(a->dtype)) {
-  case DTYPE_FLOAT:
-    for (int64_t i = 0; i < n; i++)
-      ((float *)(*out)->data)[i] = ((const float *)a->data)[i] + ((const float *)b->data)[i];
-    return OK;
-  case DTYPE_DOUBLE:
-    for (int64_t i = 0; i < n; i++)
-      ((double *)(*out)->data)[i] = ((const double *)a->data)[i] + ((const double *)b->data)[i];
-    return OK;
-  case DTYPE_HALF:
-    for (int64_t i = 0; i < n; i++)
-      ((uint16_t *)(*out)->data)[i] =
-          float_to_half(half_to_float(((const uint16_t *)a->data)[i]) + half_to_float(((const uint16_t *)b->data)[i]));
-    return OK;
-  case DTYPE_BFLOAT16:
-    for (int64_t i = 0; i < n; i++)
-      ((uint16_t *)(*out)->data)[i] = float_to_bfloat16(bfloat16_to_float(((const uint16_t *)a->data)[i]) +
-                                                        bfloat16_to_float(((const uint16_t *)b->data)[i]));
-    return OK;
-  default: return fail(UNIMPLEMENTED, "adding gradients of %s", dtype_name(a->dtype));
-  }
+  if (!element_sum_has(a->dtype))
+    return fail(UNIMPLEMENTED, "adding gradients of %s", dtype_name(a->dtype));
+  TRY(tensor_clone(a, out));
+  element_add(a->dtype, (*out)->data, b->data, b->count);
+  return OK;
 }
 
 static status set_checked(struct tensor_list *list, int64_t index, struct tensor *tensor) {
@@ -332,12 +313,18 @@ status tensor_join(enum dtype dtype, const struct shape *shape, struct tensor *c
   return tensor_own_strings(t, out);
 }
 
+void tensors_release(struct tensor **tensors, int64_t count) {
+  for (int64_t i = 0; tensors && i < count; i++)
+    tensor_release(tensors[i]);
+  free(tensors);
+}
+
 status tensors_stack(enum dtype dtype, struct tensor **parts, int64_t count, const struct shape *empty, struct tensor **out) {
   const struct shape element = count ? parts[0]->shape : *empty;
   if (element.rank == LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a stack of rank %d", element.rank + 1);
   for (int64_t i = 1; i < count; i++)
-    if (parts[i]->shape.rank != element.rank || memcmp(parts[i]->shape.dims, element.dims, sizeof(int64_t) * (size_t)element.rank) != 0)
+    if (!shape_equal(&parts[i]->shape, &element))
       return fail(INVALID_ARGUMENT, "Inconsistent shapes: element 0 has shape %s but element %lld has shape %s", shape_text(&element),
                   (long long)i, shape_text(&parts[i]->shape));
   struct shape shape = {.rank = element.rank + 1};

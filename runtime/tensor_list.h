@@ -49,12 +49,12 @@ status list_resize(struct tensor_list *list, int64_t count);
 status list_set(struct tensor_list *list, int64_t index, struct tensor *tensor);
 /* The list that element k of a tensor of variants is; INVALID_ARGUMENT when it is none. */
 status list_of_element(const struct tensor *tensor, int64_t k, struct tensor_list **out);
-/* A copy of the list, sharing its elements: of its own, or as output i. */
+/* A copy of the list, sharing its elements. */
 status list_clone(const struct tensor_list *from, struct tensor_list **out);
-/* A copy of the list as output i, sharing its elements. */
+/* The same as output i. */
 status list_copy_output(struct host_call *call, uint32_t i, const struct tensor_list *from, struct tensor_list **out);
 
-/* a + b, element by element, for the dtypes that gradients have. INVALID_ARGUMENT, UNIMPLEMENTED. */
+/* a + b, element by element, for numbers and objects. INVALID_ARGUMENT, UNIMPLEMENTED. */
 status tensor_sum(const struct tensor *a, const struct tensor *b, struct tensor **out);
 /* A tensor of zeros (empty strings). */
 status tensor_zeros(enum dtype dtype, const struct shape *shape, struct tensor **out);
@@ -63,8 +63,7 @@ status tensor_row(const struct tensor *tensor, int64_t index, struct tensor **ou
 status tensor_rows(const struct tensor *tensor, int64_t first, int64_t count, struct tensor **out);
 /* `count` tensors behind each other as one of the given shape, which has as many elements. */
 status tensor_join(enum dtype dtype, const struct shape *shape, struct tensor *const *parts, int64_t count, struct tensor **out);
-/* The elements as one tensor, on a new first dimension; shapes must agree. The indices are `count` numbers, or NULL for all. */
-status list_stack(const struct tensor_list *list, const int32_t *indices, int64_t count, struct tensor **out);
+void tensors_release(struct tensor **tensors, int64_t count); /* the array, too; accepts NULL, also for a tensor */
 /* Tensors on a new first dimension; shapes must agree. `empty`: the element's shape when there are none. */
 status tensors_stack(enum dtype dtype, struct tensor **parts, int64_t count, const struct shape *empty, struct tensor **out);
 /* Tensors behind each other along their first dimension, and the length of each. `empty`: as above. */

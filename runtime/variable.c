@@ -80,10 +80,6 @@ bool variable_forget(struct variable *variable) {
   return had;
 }
 
-static bool shape_equal(const struct shape *a, const struct shape *b) {
-  return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank) == 0;
-}
-
 static status variable_check_shape(const struct variable *variable, const struct shape *shape) {
   if (variable->has_shape && !shape_equal(&variable->shape, shape))
     return fail(INVALID_ARGUMENT, "variable '%s' has shape %s, assigned is %s", variable->name,

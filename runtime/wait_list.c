@@ -16,22 +16,34 @@ static void entry_free(struct wait_entry *entry) {
   free(entry);
 }
 
+static struct wait_entry *take_out(struct wait_list *list, const struct host_call *call) {
+  for (struct wait_entry **at = &list->first; *at; at = &(*at)->next)
+    if ((*at)->call == call) {
+      struct wait_entry *entry = *at;
+      *at = entry->next;
+      if (list->last == &entry->next)
+        list->last = at;
+      return entry;
+    }
+  return NULL;
+}
+
+bool wait_list_drop(struct wait_list *list, const struct host_call *call) {
+  struct wait_entry *entry = take_out(list, call);
+  if (entry)
+    entry_free(entry);
+  return entry != NULL;
+}
+
 /* The call knows the list, not its entry: another thread may be ending that, and freeing it. */
 bool wait_list_withdraw(struct host_call *call) {
   struct wait_list *list = call->wait;
-  struct wait_entry *removed = NULL;
   pthread_mutex_lock(list->lock);
-  for (struct wait_entry **at = &list->first; *at && !removed; at = removed ? at : &(*at)->next)
-    if ((*at)->call == call) {
-      removed = *at;
-      *at = removed->next;
-      if (list->last == &removed->next)
-        list->last = at;
-    }
+  struct wait_entry *entry = take_out(list, call);
   pthread_mutex_unlock(list->lock);
-  if (removed)
-    entry_free(removed);
-  return removed != NULL;
+  if (entry)
+    entry_free(entry);
+  return entry != NULL;
 }
 
 struct wait_entry *wait_list_add(struct wait_list *list, struct host_call *call, int64_t number) {
@@ -65,13 +77,18 @@ void wait_list_move(struct wait_list *list, struct wait_entry **at, status code,
   *over = entry;
 }
 
+void wait_list_settle(const struct wait_entry *over, struct host_call *own) {
+  for (; over; over = over->next)
+    if (over->call == own)
+      own->pending = false; /* nobody else ends it */
+}
+
 status wait_list_finish(struct wait_entry *over, struct host_call *own) {
   status result = OK;
   char text[256] = "";
   while (over) {
     struct wait_entry *next = over->next;
     if (over->call == own) {
-      own->pending = false;
       result = over->code;
       snprintf(text, sizeof text, "%s", over->text);
     } else {

@@ -28,10 +28,14 @@ void wait_list_init(struct wait_list *list, pthread_mutex_t *lock);
 struct wait_entry *wait_list_add(struct wait_list *list, struct host_call *call, int64_t number);
 /* host_call.withdraw of a call in a line: takes the lock. */
 bool wait_list_withdraw(struct host_call *call);
+/* Under the lock: the same. */
+bool wait_list_drop(struct wait_list *list, const struct host_call *call);
 /* Under the lock: takes the first out of the line and puts it on the list of those that are over. */
 void wait_list_move_first(struct wait_list *list, status code, const char *text, struct wait_entry **over);
 /* Under the lock: the same for the entry at `at`, a link of the line. */
 void wait_list_move(struct wait_list *list, struct wait_entry **at, status code, const char *text, struct wait_entry **over);
+/* Under the lock, for a call that has just been added: it does not wait if it is among those that are over. */
+void wait_list_settle(const struct wait_entry *over, struct host_call *own);
 /* Without the lock: tells all of them, but `own`, whose result is returned (OK when it is NULL, or not among them). */
 status wait_list_finish(struct wait_entry *over, struct host_call *own);
 

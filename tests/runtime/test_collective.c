@@ -147,6 +147,41 @@ static void stale_gradients_are_dropped_and_the_mean_is_taken(void **state) {
   part(&m);
 }
 
+static void a_gradient_of_another_shape_is_refused(void **state) {
+  (void)state;
+  struct meeting m;
+  float data[6] = { 1, 2, 3, 4, 5, 6 };
+  int64_t places[] = { 0 };
+  struct tensor tall = { .dtype = DTYPE_FLOAT, .shape = { 2, { 3, 2 } }, .data = data, .count = 6 };
+  struct tensor wide = { .dtype = DTYPE_FLOAT, .shape = { 2, { 2, 3 } }, .data = data, .count = 6 };
+  meet(&m, &accumulator_maker, &(struct accumulator_spec){ .dtype = DTYPE_FLOAT });
+  assert_int_equal(accumulator_apply((struct accumulator *)m.resource, 0, &tall), OK);
+  assert_int_equal(accumulator_apply((struct accumulator *)m.resource, 0, &wide), INVALID_ARGUMENT);
+  part(&m);
+  struct tensor indices = { .dtype = DTYPE_INT64, .shape = { 1, { 1 } }, .data = places, .count = 1 };
+  tall.shape = (struct shape){ 3, { 1, 3, 2 } };
+  wide.shape = (struct shape){ 3, { 1, 2, 3 } };
+  meet(&m, &accumulator_maker, &(struct accumulator_spec){ .dtype = DTYPE_FLOAT, .sparse = true });
+  assert_int_equal(accumulator_apply_sparse((struct accumulator *)m.resource, 0, &indices, &tall, NULL), OK);
+  assert_int_equal(accumulator_apply_sparse((struct accumulator *)m.resource, 0, &indices, &wide, NULL), INVALID_ARGUMENT);
+  part(&m);
+}
+
+/* More of them than the dtype can count. */
+static void the_mean_of_many_small_numbers(void **state) {
+  (void)state;
+  struct meeting m;
+  uint8_t value = 1;
+  struct tensor gradient = { .dtype = DTYPE_UINT8, .data = &value, .count = 1 };
+  meet(&m, &accumulator_maker, &(struct accumulator_spec){ .dtype = DTYPE_UINT8, .mean = true, .has_shape = true });
+  for (int i = 0; i < 256; i++)
+    assert_int_equal(accumulator_apply((struct accumulator *)m.resource, 0, &gradient), OK);
+  assert_int_equal(accumulator_take((struct accumulator *)m.resource, call_of(&m, 0, NULL), 256), OK);
+  assert_int_equal(*(uint8_t *)m.outputs[0][0]->data, 0); /* the sum has wrapped */
+  tensor_release(m.outputs[0][0]);
+  part(&m);
+}
+
 static void rows_are_divided_by_how_many_gave_them(void **state) {
   (void)state;
   struct meeting m;
@@ -178,6 +213,8 @@ int main(void) {
     cmocka_unit_test(a_step_that_gives_up_fails_its_round),
     cmocka_unit_test(one_task_cannot_join_twice),
     cmocka_unit_test(stale_gradients_are_dropped_and_the_mean_is_taken),
+    cmocka_unit_test(a_gradient_of_another_shape_is_refused),
+    cmocka_unit_test(the_mean_of_many_small_numbers),
     cmocka_unit_test(rows_are_divided_by_how_many_gave_them),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
