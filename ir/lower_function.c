@@ -87,7 +87,8 @@ bool lower_static_shape(const struct lower *lw, struct edge edge, int *rank, int
 bool lower_feed_has_rank(const struct graph *graph, struct edge feed) {
   const struct node *node = &graph->nodes.items[feed.node];
   const struct attr_value *a = node_attr(node, "shape"), *all = attr_find(node->attrs, node->attr_count, "_output_shapes");
-  if (strcmp(node->op, "Placeholder") != 0 || (a && a->kind == ATTR_SHAPE && !a->shape.unknown_rank))
+  bool placeholder = strcmp(node->op, "Placeholder") == 0 || strcmp(node->op, "PlaceholderWithDefault") == 0;
+  if (!placeholder || (a && a->kind == ATTR_SHAPE && !a->shape.unknown_rank))
     return true;
   return all && all->kind == ATTR_LIST && feed.port < all->list.count && !all->list.items[feed.port].shape.unknown_rank;
 }
@@ -101,7 +102,7 @@ status lower_feed_shape(struct lower *lw, const struct graph *graph, struct edge
   const struct attr_value *all = attr_find(node->attrs, node->attr_count, "_output_shapes");
   if (all && all->kind == ATTR_LIST && feed.port < all->list.count && !all->list.items[feed.port].shape.unknown_rank)
     return shape_from_attr(lw, &all->list.items[feed.port].shape, node->name, rank, dims);
-  if (strcmp(node->op, "Placeholder") == 0)
+  if (placeholder)
     return fail(UNIMPLEMENTED, "%s (Placeholder): its rank is not known while compiling", node->name);
   return shape_of_edge(lw, graph, feed, false, rank, dims);
 }

@@ -6,8 +6,10 @@
 #include "compiler/pass/pass.h"
 
 #define RANKS 7           /* a feed without a rank is tried with 0 .. 6 dimensions */
-#define VARIANTS_MAX 72   /* of combinations that work; ... */
-#define TRIES_MAX 1500    /* of all that are lowered */
+#define FEW_FEEDS 3       /* without a rank: most combinations of small ranks are there */
+#define FEW_MAX 90        /* combinations that work, of few feeds and of many; ... */
+#define MANY_MAX 36
+#define TRIES_MAX 1500    /* ... and all that are lowered */
 #define DECIDED_MAX 32    /* of one combination: which sizes are 1 */
 #define VARIANT_NODES 400 /* larger entries are models: their feeds' sizes are batches, and compiling them twice takes long */
 #define LENGTHS 7     /* lengths 0 .. 6 of a vector that decides a rank: real shapes are not longer */
@@ -24,7 +26,7 @@ struct variants {
   struct lower_request request;
   int *ranks, *lengths;      /* per feed; lengths: -1 open */
   VEC(struct combination) open;
-  uint32_t tries, decided;
+  uint32_t tries, decided, worked;
   VEC(struct entry) wrong;   /* combinations that the graph refuses */
   struct lower_notes notes;  /* of the last lowering */
   status last;               /* of the last lowering that failed; UNIMPLEMENTED stays */
@@ -173,15 +175,26 @@ static void add_lengths(struct variants *v, int vectors) {
 
 /* ---- ranks ---- */
 
-/* Ranks that are alike are likely; then a scalar beside them. */
+static uint32_t unranked_feeds(const struct variants *v) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < v->request.feed_count; i++)
+    count += !lower_feed_has_rank(v->request.graph, v->request.feeds[i]);
+  return count;
+}
+
+/* Ranks that are alike are likely; then a scalar beside them; then, of few feeds, small ones. */
 static int combination_cost(const struct variants *v, const int *ranks) {
-  int cost = 0;
+  int cost = 0, largest = 0, differ = 0;
   for (uint32_t i = 0; i < v->request.feed_count; i++) {
+    largest = ranks[i] > largest ? ranks[i] : largest;
     cost += ranks[i] > 4;
-    for (uint32_t j = 0; j < i && ranks[i] >= 0; j++)
-      cost += ranks[j] < 0 || ranks[i] == ranks[j] ? 0 : ranks[i] && ranks[j] ? 2 : 1;
+    for (uint32_t j = 0; j < i && ranks[i] >= 0; j++) {
+      int distance = ranks[j] < 0 || ranks[i] == ranks[j] ? 0 : ranks[i] && ranks[j] ? 2 : 1;
+      differ = distance > differ ? distance : differ;
+      cost += distance;
+    }
   }
-  return cost;
+  return unranked_feeds(v) > FEW_FEEDS ? cost : differ < 2 ? 0 : largest <= 3 ? 1 : 2 + largest;
 }
 
 /* The combination with every rank of one more feed. */
@@ -211,6 +224,7 @@ static struct combination take_combination(struct variants *v) {
 static void add_combination(struct variants *v) {
   struct entry e;
   status s = add_one(v, &e);
+  v->worked += s == OK;
   if (s == OK)
     return;
   if (v->notes.wants_feed) {
@@ -224,6 +238,7 @@ static void add_combination(struct variants *v) {
   char *why = arena_strdup(&v->build->arena, status_text());
   uint32_t before = v->build->entries.count;
   add_lengths(v, 2);
+  v->worked++;
   if (v->build->entries.count == before) { /* the length was not what it lacked */
     v->last = UNIMPLEMENTED;
     v->last_text = why;
@@ -231,12 +246,12 @@ static void add_combination(struct variants *v) {
 }
 
 static void add_all(struct variants *v) {
-  uint32_t count = v->request.feed_count, before = v->build->entries.count;
+  uint32_t count = v->request.feed_count, most = unranked_feeds(v) > FEW_FEEDS ? MANY_MAX : FEW_MAX;
   struct combination none = {.ranks = ARENA_ARRAY(&v->build->arena, int, count + 1)};
   for (uint32_t i = 0; i < count; i++)
     none.ranks[i] = -1;
   vec_push(&v->open, none);
-  while (v->open.count && v->build->entries.count - before < VARIANTS_MAX && v->tries < TRIES_MAX) {
+  while (v->open.count && v->worked < most && v->tries < TRIES_MAX) {
     memcpy(v->ranks, take_combination(v).ranks, count * sizeof *v->ranks);
     add_combination(v);
   }
