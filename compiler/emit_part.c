@@ -433,6 +433,7 @@ static status write_instr(struct flow_writer *f, const struct flow_node *node, u
   struct program_instr instr = { .op = (uint8_t)op_of(f, node) };
   instr.node = emit_text(e, node->name);
   instr.tf_op = emit_text(e, node->tf_op);
+  instr.place = emit_text(e, node->place ? node->place : "");
   if (node->op != FLOW_KERNEL) {
     instr.args = slot_list(f, node->inputs.items, node->inputs.count);
     instr.outputs = slot_list(f, node->outputs.items, node->outputs.count);

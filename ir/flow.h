@@ -102,6 +102,7 @@ struct flow_node {
   struct flow_attr *attrs;
   uint32_t attr_count;
   bool blocks;               /* may wait for other steps or tasks (queues): the step runs by dependency counts */
+  const char *place;         /* where in the user's program the TensorFlow node was made: "train.py:12"; NULL: the graph does not say */
   bool stateful;             /* must run exactly once a step and in the given order; never folded or dropped */
   /* BIND */
   const uint32_t *binds;     /* symbols, one for each element of the inputs together */

@@ -206,17 +206,31 @@ static bool guard_node(struct lower *lw, struct frame *fr, struct op_call *c, ui
   return fr->lowered[index] = true;
 }
 
-/* The error with the node's name in front and, where the graph says it, its place in the user's program behind; once. */
+/* The node's place in the user's program, where the graph says it. */
+static const char *node_place(const struct lower *lw, const struct frame *fr, const struct node *node) {
+  bool named = lw->graph->places.count && strlen(node->name) >= fr->prefix;
+  return named ? graph_place(lw->graph, node->name + fr->prefix, fr->function ? fr->function : "") : NULL;
+}
+
+/* The error with the node's name in front and its place behind; once. */
 static status blame(struct lower *lw, const struct frame *fr, const struct node *node, status s) {
   bool named = strchr(status_text(), '(') && strstr(status_text(), node->name) == status_text();
   if (!named)
     s = status_prefix(s, "%s (%s): ", node->name, node->op);
-  const char *function = fr->function ? fr->function : "";
-  const char *place = strlen(node->name) >= fr->prefix ? graph_place(lw->graph, node->name + fr->prefix, function) : NULL;
-  if (!place || strstr(status_text(), "; made at "))
-    return s;
-  const char *text = arena_strdup(lw->arena, status_text());
-  return fail(s, "%s; made at %s", text, place);
+  const char *place = node_place(lw, fr, node);
+  return place && !strstr(status_text(), "; made at ") ? status_suffix(s, "; made at %s", place) : s;
+}
+
+/* The nodes that a call has added, from number `from` on, and those of their regions that have no place of their own. */
+static void set_places(struct flow *f, flow_id from, const char *place) {
+  for (flow_id id = from; id < f->nodes.count; id++) {
+    struct flow_node *n = f->nodes.items[id];
+    if (!n || n->place)
+      continue;
+    n->place = place;
+    for (uint32_t i = 0; i < n->region_count; i++)
+      set_places(n->branches[i], 1, place);
+  }
 }
 
 status lower_check_feed(struct lower *lw, const struct frame *fr, struct edge e) {
@@ -257,12 +271,16 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
   for (uint32_t i = 0; i < fr->entry_controls.count; i++)
     vec_push(&c.controls, fr->entry_controls.items[i]);
   /* outputs that are fed stay what they are */
-  dims_set_reason(lw->dims, arena_printf(lw->arena, "%s (%s)", node->name, node->op));
+  const char *place = node_place(lw, fr, node);
+  dims_set_reason(lw->dims, arena_printf(lw->arena, "%s (%s)%s%s%s", node->name, node->op, place ? ", made at " : "", place ? place : "", place ? "," : ""));
   struct bound *outputs = frame_outputs(lw, fr, index);
   c.out = ARENA_ARRAY(lw->arena, struct bound, node->output_count + 1);
+  flow_id first = lw->flow->nodes.count;
   status s = call_node(&c, fr, index);
   if (s != OK)
     return blame(lw, fr, node, s);
+  if (place)
+    set_places(lw->flow, first, place);
   for (uint32_t i = 0; i < node->output_count; i++)
     if (!outputs[i].value && !outputs[i].var) {
       outputs[i] = c.out[i];

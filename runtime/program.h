@@ -55,7 +55,7 @@ enum program_dim_op {
 };
 
 /* ---- tables ---- */
-#define PROGRAM_MAGIC UINT64_C(0x3167727063667408) /* changes whenever a struct below does */
+#define PROGRAM_MAGIC UINT64_C(0x3167727063667409) /* changes whenever a struct below does */
 #define PROGRAM_TASK_DRIVER UINT32_MAX             /* as in ir/flow.h */
 #define PROGRAM_TASK_SELF (UINT32_MAX - 1)
 #define PROGRAM_NONE UINT32_MAX
@@ -193,6 +193,7 @@ struct program_instr {
   uint8_t op, flags;
   uint16_t reserved;
   uint32_t node, tf_op;            /* texts, for errors and traces */
+  uint32_t place;                  /* text, for errors: where in the user's program the node was made; "" when the graph does not say */
   uint32_t number, peer;
   struct program_range args;       /* operands: slots, or PROGRAM_ARG_VARIABLE + variable */
   struct program_range outputs;    /* operands: slots */

@@ -116,7 +116,7 @@ static bool args_fit(const struct program *p, struct program_range range, uint32
 static status check_instr(const struct program *p, uint32_t number, uint32_t slots, uint32_t symbols) {
   const struct program_instr *instr = program_instr(p, number);
   CHECK(instr->op >= INSTR_FEED && instr->op <= INSTR_MERGE, "instruction %u is none", number);
-  CHECK(text_fits(p, instr->node) && text_fits(p, instr->tf_op), "instruction %u: its name", number);
+  CHECK(text_fits(p, instr->node) && text_fits(p, instr->tf_op) && text_fits(p, instr->place), "instruction %u: its name", number);
   CHECK(args_fit(p, instr->args, slots) && slots_fit(p, instr->outputs, slots), "instruction %u: a slot", number);
   CHECK(slots_fit(p, instr->release, slots), "instruction %u: a slot to release", number);
   CHECK(range_fits(p, instr->guards, PROGRAM_OPERANDS), "instruction %u: its guards", number);

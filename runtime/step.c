@@ -14,8 +14,9 @@
 #define LOCKS_MAX 16         /* variables one kernel updates: optimizers take at most five */
 
 status frame_blame(const struct frame *frame, const struct program_instr *instr, status code) {
-  return status_prefix(code, "%s '%s': ", program_text(frame->program, instr->tf_op),
-                       program_text(frame->program, instr->node));
+  const char *place = program_text(frame->program, instr->place);
+  code = status_prefix(code, "%s '%s': ", program_text(frame->program, instr->tf_op), program_text(frame->program, instr->node));
+  return *place && !strstr(status_text(), "; made at ") ? status_suffix(code, "; made at %s", place) : code; /* the innermost says it */
 }
 
 /* ---- kernels ---- */

@@ -90,6 +90,7 @@ static inline struct program_instr *pb_instr(struct program_builder *b, enum pro
   struct program_instr *instr = &vec_last(&b->instrs);
   instr->tf_op = pb_text(b, "Op");
   instr->node = pb_text(b, "node");
+  instr->place = pb_text(b, "");
   return instr;
 }
 
