@@ -101,6 +101,7 @@ status build_sparse_dense_cwise(struct op_call *c) {
   TRY(sparse_input(c, 0, 1, 2, &a));
   TRY(op_input(c, 3, &dense));
   TRY(sparse_dims(c, &a, "sp_shape"));
+  TRY(sparse_check_size(c, &a, INVALID_ARGUMENT));
   struct flow_value x = *op_value(c, dense);
   if (x.rank > a.rank)
     return fail(INVALID_ARGUMENT, "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: dense has rank %d, sparse %d", x.rank, a.rank);
@@ -138,15 +139,35 @@ static status reduced_axes(struct op_call *c, int rank, bool *reduced) {
   return OK;
 }
 
+/* What is reduced, and what is left of its shape. */
+struct reduction {
+  struct sparse a;
+  bool reduced[LIMIT_RANK], keep;
+  int rank;
+  dim dims[LIMIT_RANK];
+};
+
+static status read_reduction(struct op_call *c, struct reduction *r) {
+  r->keep = node_attr_int(c->node, "keep_dims", 0) != 0;
+  r->rank = 0;
+  TRY(sparse_input(c, 0, 1, 2, &r->a));
+  TRY(reduced_axes(c, r->a.rank, r->reduced));
+  TRY(sparse_dims(c, &r->a, "input_shape"));
+  for (int d = 0; d < r->a.rank; d++)
+    if (!r->reduced[d] || r->keep)
+      r->dims[r->rank++] = r->reduced[d] ? op_dim(c, 1) : r->a.dims[d];
+  return sparse_check_size(c, &r->a, INVALID_ARGUMENT);
+}
+
 /* The first entry of a place is taken as it is: a flag for each place tells. */
-static void reduce_entries(struct kb *kb, const struct sparse *a, const bool *reduced, bool keep, uint32_t out, uint32_t flags,
-                           const char *how) {
+static void reduce_entries(struct kb *kb, const struct reduction *r, uint32_t out, uint32_t flags, const char *how) {
+  const struct sparse *a = &r->a;
   expr_id n = kb_for_dim(kb, LOOP_SEQ, a->count), index[LIMIT_RANK], to[LIMIT_RANK];
   kb_sparse_index_checked(kb, a, n, index);
   int rank = 0;
   for (int d = 0; d < a->rank; d++)
-    if (!reduced[d] || keep)
-      to[rank++] = reduced[d] ? kb_int(kb, 0) : index[d];
+    if (!r->reduced[d] || r->keep)
+      to[rank++] = r->reduced[d] ? kb_int(kb, 0) : index[d];
   struct element x = kb_load(kb, kb_in(kb, a->values), &n);
   struct element seen = real_element(kb_ne(kb, kb_load(kb, flags, to).re, kb_int(kb, 0)));
   kb_store(kb, out, to, f_select(&kb->f, seen, kb_combine_last(kb, how, kb_load(kb, out, to), x), x));
@@ -155,24 +176,15 @@ static void reduce_entries(struct kb *kb, const struct sparse *a, const bool *re
 }
 
 status build_sparse_reduce(struct op_call *c) {
-  struct sparse a;
-  bool reduced[LIMIT_RANK], keep = node_attr_int(c->node, "keep_dims", 0) != 0;
-  TRY(sparse_input(c, 0, 1, 2, &a));
-  TRY(reduced_axes(c, a.rank, reduced));
-  TRY(sparse_dims(c, &a, "input_shape"));
-  TRY(sparse_check_size(c, &a));
-  dim dims[LIMIT_RANK];
-  int rank = 0;
-  for (int d = 0; d < a.rank; d++)
-    if (!reduced[d] || keep)
-      dims[rank++] = reduced[d] ? op_dim(c, 1) : a.dims[d];
-  enum dtype dtype = op_value(c, a.values)->dtype;
+  struct reduction r;
+  TRY(read_reduction(c, &r));
+  enum dtype dtype = op_value(c, r.a.values)->dtype;
   struct kb kb;
   kb_begin(&kb, c, dtype);
-  uint32_t out = kb_out(&kb, dtype, rank, dims), flags = kb_scratch(&kb, DTYPE_INT64, rank, dims);
-  kb_fill(&kb, out, rank, dims, f_const_as(&kb.f, dtype, 0));
-  kb_fill(&kb, flags, rank, dims, real_element(kb_int(&kb, 0)));
-  reduce_entries(&kb, &a, reduced, keep, out, flags, c->row->data);
+  uint32_t out = kb_out(&kb, dtype, r.rank, r.dims), flags = kb_scratch(&kb, DTYPE_INT64, r.rank, r.dims);
+  kb_fill(&kb, out, r.rank, r.dims, f_const_as(&kb.f, dtype, 0));
+  kb_fill(&kb, flags, r.rank, r.dims, real_element(kb_int(&kb, 0)));
+  reduce_entries(&kb, &r, out, flags, c->row->data);
   op_set_output(c, 0, kb_value(&kb, out));
   return kb_finish_guarded(&kb);
 }
@@ -193,15 +205,16 @@ static uint32_t reduced_keys(struct kb *kb, const struct sparse *a, const bool *
 }
 
 /* All places, of which the first *count hold; entries in the order of their places, equal ones combined. */
-static status reduce_sorted(struct op_call *c, const struct sparse *a, const bool *reduced, bool keep, int rank, value_id *out, dim *count) {
+static status reduce_sorted(struct op_call *c, const struct reduction *r, value_id *out, dim *count) {
+  const struct sparse *a = &r->a;
   enum dtype dtype = op_value(c, a->values)->dtype;
-  dim dims[2] = {a->count, op_dim(c, rank)};
+  dim dims[2] = {a->count, op_dim(c, r->rank)};
   struct kb kb;
   kb_begin(&kb, c, dtype);
   uint32_t indices = kb_out(&kb, DTYPE_INT64, 2, dims), values = kb_out(&kb, dtype, 1, dims), total = kb_out(&kb, DTYPE_INT64, 0, NULL);
   kb_fill(&kb, indices, 2, dims, real_element(kb_int(&kb, 0)));
   kb_fill(&kb, values, 1, dims, f_const_as(&kb.f, dtype, 0));
-  uint32_t keys = reduced_keys(&kb, a, reduced), perm = kb_sort_keys(&kb, keys, a->count), in = kb_in(&kb, a->values);
+  uint32_t keys = reduced_keys(&kb, a, r->reduced), perm = kb_sort_keys(&kb, keys, a->count), in = kb_in(&kb, a->values);
   uint32_t last = kb_local(&kb, kb_int(&kb, -1)), previous = kb_local(&kb, kb_int(&kb, -1));
   expr_id i = kb_for_dim(&kb, LOOP_SEQ, a->count), n = kb_get(&kb, kb_local(&kb, kb_load(&kb, perm, &i).re)), index[LIMIT_RANK];
   expr_id key = kb_get(&kb, kb_local(&kb, kb_load(&kb, keys, &i).re));
@@ -212,9 +225,9 @@ static status reduce_sorted(struct op_call *c, const struct sparse *a, const boo
   kb_sparse_index(&kb, a, n, index);
   for (int d = 0, place = 0; d < a->rank; d++) {
     at[1] = kb_int(&kb, place);
-    if (!reduced[d])
+    if (!r->reduced[d])
       kb_store(&kb, indices, at, real_element(index[d]));
-    place += !reduced[d] || keep;
+    place += !r->reduced[d] || r->keep;
   }
   struct element x = kb_load(&kb, in, &n), sum = kb_combine_last(&kb, c->row->data, kb_load(&kb, values, &to), x);
   kb_store(&kb, values, &to, f_select(&kb.f, real_element(first), x, sum));
@@ -228,24 +241,16 @@ static status reduce_sorted(struct op_call *c, const struct sparse *a, const boo
 }
 
 status build_sparse_reduce_sparse(struct op_call *c) {
-  struct sparse a;
-  bool reduced[LIMIT_RANK], keep = node_attr_int(c->node, "keep_dims", 0) != 0;
-  TRY(sparse_input(c, 0, 1, 2, &a));
-  TRY(reduced_axes(c, a.rank, reduced));
-  TRY(sparse_dims(c, &a, "input_shape"));
-  TRY(sparse_check_size(c, &a));
-  dim dims[LIMIT_RANK], count;
-  int rank = 0;
-  for (int d = 0; d < a.rank; d++)
-    if (!reduced[d] || keep)
-      dims[rank++] = reduced[d] ? op_dim(c, 1) : a.dims[d];
+  struct reduction r;
   value_id all[2], out;
-  TRY(reduce_sorted(c, &a, reduced, keep, rank, all, &count));
+  dim count;
+  TRY(read_reduction(c, &r));
+  TRY(reduce_sorted(c, &r, all, &count));
   for (uint32_t i = 0; i < 2; i++) {
     TRY(op_first_rows(c, all[i], count, &out));
     op_set_output(c, i, out);
   }
-  op_set_output(c, 2, op_dims_value(c, DTYPE_INT64, 1, dims, rank));
+  op_set_output(c, 2, op_dims_value(c, DTYPE_INT64, 1, r.dims, r.rank));
   return OK;
 }
 
@@ -272,7 +277,7 @@ status build_sparse_softmax(struct op_call *c) {
   if (a.rank < 2)
     return fail(INVALID_ARGUMENT, "Input should have rank >= 2, but got rank %d", a.rank);
   TRY(sparse_dims(c, &a, "sp_shape"));
-  TRY(sparse_check_size(c, &a));
+  TRY(sparse_check_size(c, &a, INVALID_ARGUMENT));
   enum dtype dtype = op_value(c, a.values)->dtype;
   struct kb kb;
   kb_begin(&kb, c, dtype);

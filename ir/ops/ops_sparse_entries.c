@@ -1,25 +1,42 @@
 /* ops_sparse_entries.c: sparse tensors made of the entries of others: reordered, put together, cut, summed, reshaped.
  *
  * Entries are in the order of their indices (row-major), as TensorFlow demands; within the shape that is the order of
- * their numbers in the dense tensor, by which they are compared and sorted. */
+ * their numbers in the dense tensor, by which they are sorted where those are i64. */
 #include <string.h>
 
 #include "ir/ops/sparse.h"
 
 /* ---- SparseReorder, SparseConcat ---- */
 
-/* The entries' numbers in order. */
+/* order = order[perm] */
+static void compose(struct kb *kb, uint32_t order, uint32_t perm, dim count) {
+  uint32_t next = kb_scratch(kb, DTYPE_INT64, 1, &count);
+  expr_id i = kb_for_dim(kb, LOOP_SEQ, count), from = kb_get(kb, kb_local(kb, kb_load(kb, perm, &i).re));
+  kb_store(kb, next, &i, kb_load(kb, order, &from));
+  kb_close(kb, 1);
+  i = kb_for_dim(kb, LOOP_SEQ, count);
+  kb_store(kb, order, &i, kb_load(kb, next, &i));
+  kb_close(kb, 1);
+}
+
+/* The entries' numbers in order: sorted by their places in the dense tensor. A shape with more places than an i64 counts takes a
+ * stable sort by each index, the last one first. */
 static status sorted_entries(struct op_call *c, const struct sparse *s, value_id *out) {
   struct kb kb;
   kb_begin(&kb, c, DTYPE_INT64);
   uint32_t keys = kb_scratch(&kb, DTYPE_INT64, 1, &s->count), o = kb_out(&kb, DTYPE_INT64, 1, &s->count);
-  expr_id n = kb_for_dim(&kb, LOOP_SEQ, s->count), index[LIMIT_RANK];
+  expr_id n = kb_for_dim(&kb, LOOP_SEQ, s->count), index[LIMIT_RANK], last = kb_int(&kb, s->rank - 1);
   kb_sparse_index_checked(&kb, s, n, index);
-  kb_store(&kb, keys, &n, real_element(kb_sparse_flat(&kb, s, index)));
+  kb_store(&kb, o, &n, real_element(n));
   kb_close(&kb, 1);
-  uint32_t perm = kb_sort_keys(&kb, keys, s->count);
-  expr_id i = kb_for_dim(&kb, LOOP_SEQ, s->count);
-  kb_store(&kb, o, &i, kb_load(&kb, perm, &i));
+  expr_id has_size = s->rank ? kb_sparse_has_size(&kb, s) : NO_EXPR;
+  expr_id pass = kb_for(&kb, LOOP_SEQ, s->rank ? kb_select(&kb, has_size, kb_int(&kb, 1), kb_int(&kb, s->rank)) : kb_int(&kb, 0));
+  expr_id i = kb_for_dim(&kb, LOOP_SEQ, s->count), at[2] = {kb_get(&kb, kb_local(&kb, kb_load(&kb, o, &i).re)), kb_sub(&kb, last, pass)};
+  kb_sparse_index(&kb, s, at[0], index);
+  expr_id here = kb_load(&kb, kb_in(&kb, s->indices), at).re;
+  kb_store(&kb, keys, &i, real_element(s->rank ? kb_select(&kb, has_size, kb_sparse_flat(&kb, s, index), here) : i));
+  kb_close(&kb, 1);
+  compose(&kb, o, kb_sort_keys(&kb, keys, s->count), s->count);
   kb_close(&kb, 1);
   *out = kb_value(&kb, o);
   return kb_finish_guarded(&kb);
@@ -47,6 +64,7 @@ static status concat_inputs(struct op_call *c, int count, struct sparse *parts, 
     uint32_t at = (uint32_t)i, n = (uint32_t)count;
     TRY(sparse_input(c, at, n + at, 2 * n + at, &parts[i]));
     TRY(sparse_dims(c, &parts[i], "shapes"));
+    TRY(sparse_check_size(c, &parts[i], INTERNAL));
     if (parts[i].rank != parts[0].rank)
       return fail(INVALID_ARGUMENT, "Ranks of all input tensors must match: expected %d but got %d at position %d", parts[0].rank, parts[i].rank, i);
   }
@@ -184,6 +202,7 @@ status build_sparse_slice(struct op_call *c) {
   int starts, sizes;
   TRY(sparse_input(c, 0, 1, 2, &s));
   TRY(sparse_dims(c, &s, "shape"));
+  TRY(sparse_check_size(c, &s, INVALID_ARGUMENT));
   TRY(op_input(c, 3, &cut.start));
   TRY(op_input(c, 4, &cut.size));
   for (int i = 0; i < 2; i++) { /* known late, they are as long as the rank is high */
@@ -225,6 +244,7 @@ status build_sparse_split(struct op_call *c) {
   TRY(sparse_dims(c, &s, "shape"));
   TRY(op_known_axis(c, axis_value, "Input split_dim", s.rank, &axis));
   int64_t count = node_attr_int(c->node, "num_split", 1);
+  TRY(sparse_check_size(c, &s, INVALID_ARGUMENT));
   TRY(check_entries(c, &s));
   TRY(op_require_le(c, op_dim(c, count), s.dims[axis], "Input num_split should be less than or equal to the split dimension: %d, %d"));
   struct dim_table *t = c->lw->dims;
@@ -284,6 +304,7 @@ status build_sparse_reshape(struct op_call *c) {
   dim dims[LIMIT_RANK];
   TRY(sparse_input(c, 0, UINT32_MAX, 1, &s));
   TRY(sparse_dims(c, &s, "input_shape"));
+  TRY(sparse_check_size(c, &s, INVALID_ARGUMENT));
   TRY(op_input(c, 2, &wanted));
   TRY(op_vector_length(c, wanted, "new_shape", &rank));
   if (rank > LIMIT_RANK)

@@ -1,34 +1,49 @@
-/* ops_sparse_merge.c: walks over two ordered lists of entries: SparseAdd and its gradient, SparseSparseMaximum and
- * Minimum, SparseSliceGrad; and rows that
- * have no entry: SparseFillEmptyRows and its gradient. */
+/* ops_sparse_merge.c: walks over two ordered lists of entries: SparseAdd and its gradient, SparseSparseMaximum and Minimum,
+ * SparseSliceGrad; and rows that have no entry: SparseFillEmptyRows and its gradient. */
 #include <string.h>
 
 #include "ir/ops/sparse.h"
+
+/* A local: -1, 0 or 1 as row i of a comes before, is, or comes after row j of b moved by -start (NO_VALUE: not moved). */
+static expr_id compare_rows(struct kb *kb, uint32_t a, expr_id i, uint32_t b, expr_id j, dim rank, value_id start) {
+  expr_id zero = kb_int(kb, 0);
+  uint32_t order = kb_local(kb, zero);
+  expr_id d = kb_for_dim(kb, LOOP_SEQ, rank), x[2] = {i, d}, y[2] = {j, d};
+  expr_id p = kb_load(kb, a, x).re, q = kb_load(kb, b, y).re;
+  q = start ? kb_sub(kb, q, kb_load(kb, kb_in(kb, start), &d).re) : q;
+  expr_id here = kb_select(kb, kb_lt(kb, p, q), kb_int(kb, -1), kb_select(kb, kb_lt(kb, q, p), kb_int(kb, 1), zero));
+  kb_set(kb, order, kb_select(kb, kb_eq(kb, kb_get(kb, order), zero), here, kb_get(kb, order)));
+  kb_close(kb, 1);
+  return kb_get(kb, order);
+}
 
 /* ---- SparseAdd, SparseSparseMaximum and Minimum ---- */
 
 struct side {
   const struct sparse *s;
-  uint32_t at, key; /* locals: the next entry; its number in the dense tensor, the largest integer at the end */
+  uint32_t at; /* a local: the next entry */
 };
 
-/* Loads the key of the side's next entry. */
-static void load_key(struct kb *kb, const struct side *side) {
-  expr_id index[LIMIT_RANK], n = kb_get(kb, side->at);
-  kb_set(kb, side->key, kb_int(kb, INT64_MAX));
-  kb_if(kb, kb_lt(kb, n, kb_dim(kb, side->s->count)));
-  kb_sparse_index_checked(kb, side->s, n, index);
-  kb_set(kb, side->key, kb_sparse_flat(kb, side->s, index));
+/* A local: -1, 0 or 1 as the next entry of x comes first, both are the same, or that of y comes first; a side may have none left. */
+static expr_id compare_next(struct kb *kb, const struct side *x, const struct side *y, expr_id more_x, expr_id more_y) {
+  uint32_t order = kb_local(kb, kb_select(kb, more_x, kb_int(kb, -1), kb_int(kb, 1)));
+  kb_if(kb, kb_and(kb, more_x, more_y));
+  kb_set(kb, order, compare_rows(kb, kb_in(kb, x->s->indices), kb_get(kb, x->at), kb_in(kb, y->s->indices), kb_get(kb, y->at),
+                                 op_dim(kb->c, x->s->rank), NO_VALUE));
   kb_close(kb, 1);
+  return kb_get(kb, order);
 }
 
-/* The side's value in new locals when its key is the smallest, else 0. */
-static struct element take_value(struct kb *kb, const struct side *side, expr_id key, enum dtype dtype) {
+/* Takes the side's next entry when `wanted`: its index goes to row `to`, its value to new locals, which are 0 otherwise. */
+static struct element take_entry(struct kb *kb, const struct side *side, expr_id wanted, uint32_t indices, expr_id to, enum dtype dtype) {
   struct element none = f_const_as(&kb->f, dtype, 0);
   bool complex = dtype_is_complex(dtype);
   uint32_t re = kb_local(kb, none.re), im = complex ? kb_local(kb, none.im) : 0;
-  expr_id n = kb_get(kb, side->at);
-  kb_if(kb, kb_eq(kb, kb_get(kb, side->key), key));
+  expr_id n = kb_get(kb, side->at), index[LIMIT_RANK];
+  kb_if(kb, wanted);
+  kb_sparse_index_checked(kb, side->s, n, index);
+  for (int d = 0; d < side->s->rank; d++)
+    kb_store(kb, indices, (expr_id[]){to, kb_int(kb, d)}, real_element(index[d]));
   struct element x = kb_load(kb, kb_in(kb, side->s->values), &n);
   kb_set(kb, re, x.re);
   if (complex)
@@ -36,19 +51,6 @@ static struct element take_value(struct kb *kb, const struct side *side, expr_id
   kb_set(kb, side->at, kb_add(kb, n, kb_int(kb, 1)));
   kb_close(kb, 1);
   return (struct element){kb_get(kb, re), complex ? kb_get(kb, im) : NO_EXPR};
-}
-
-static void store_entry(struct kb *kb, const struct sparse *s, uint32_t indices, uint32_t values, uint32_t count, expr_id key,
-                        struct element value) {
-  expr_id to = kb_get(kb, count);
-  uint32_t left = kb_local(kb, key);
-  for (int d = s->rank - 1; d >= 0; d--) {
-    expr_id at[2] = {to, kb_int(kb, d)}, n = kb_dim(kb, s->dims[d]), flat = kb_get(kb, left);
-    kb_store(kb, indices, at, real_element(kb_mod(kb, flat, n)));
-    kb_set(kb, left, kb_div(kb, flat, n));
-  }
-  kb_store(kb, values, &to, value);
-  kb_set(kb, count, kb_add(kb, to, kb_int(kb, 1)));
 }
 
 struct merged {
@@ -69,20 +71,20 @@ static status merge_entries(struct op_call *c, const struct sparse *a, const str
   kb_fill(&kb, values, 1, most, f_const_as(&kb.f, dtype, 0));
   expr_id zero = kb_int(&kb, 0);
   uint32_t count = kb_local(&kb, zero);
-  struct side x = {a, kb_local(&kb, zero), kb_local(&kb, zero)}, y = {b, kb_local(&kb, zero), kb_local(&kb, zero)};
+  struct side x = {a, kb_local(&kb, zero)}, y = {b, kb_local(&kb, zero)};
   expr_id more_x = kb_lt(&kb, kb_get(&kb, x.at), kb_dim(&kb, a->count)), more_y = kb_lt(&kb, kb_get(&kb, y.at), kb_dim(&kb, b->count));
   kb_while(&kb, kb_or(&kb, more_x, more_y));
-  load_key(&kb, &x);
-  load_key(&kb, &y);
-  expr_id key = kb_get(&kb, kb_local(&kb, expr_binary(kb.k, SCALAR_MIN, kb_get(&kb, x.key), kb_get(&kb, y.key))));
-  struct element p = take_value(&kb, &x, key, dtype), q = take_value(&kb, &y, key, dtype), value = kb_combine(&kb, how, p, q);
+  expr_id order = compare_next(&kb, &x, &y, more_x, more_y), to = kb_get(&kb, count);
+  struct element p = take_entry(&kb, &x, kb_le(&kb, order, zero), indices, to, dtype);
+  struct element q = take_entry(&kb, &y, kb_le(&kb, zero, order), indices, to, dtype), value = kb_combine(&kb, how, p, q);
   if (threshold) { /* only sums of two can fall below it */
-    expr_id both = kb_eq(&kb, kb_get(&kb, x.key), kb_get(&kb, y.key));
-    value = f_select(&kb.f, real_element(both), value, f_select(&kb.f, real_element(kb_eq(&kb, kb_get(&kb, x.key), key)), p, q));
+    expr_id both = kb_eq(&kb, order, zero);
+    value = f_select(&kb.f, real_element(both), value, f_select(&kb.f, real_element(kb_lt(&kb, order, zero)), p, q));
     expr_id large = kb_le(&kb, kb_load(&kb, kb_in(&kb, threshold), NULL).re, f_norm(&kb.f, value).re);
-    kb_if(&kb, kb_or(&kb, kb_eq(&kb, both, expr_int(kb.k, DTYPE_BOOL, 0)), large));
+    kb_if(&kb, kb_or(&kb, kb_ne(&kb, order, zero), large));
   }
-  store_entry(&kb, a, indices, values, count, key, value);
+  kb_store(&kb, values, &to, value);
+  kb_set(&kb, count, kb_add(&kb, to, kb_int(&kb, 1)));
   kb_close(&kb, threshold ? 2 : 1);
   kb_store(&kb, total, NULL, real_element(kb_get(&kb, count)));
   out->indices = kb_value(&kb, indices);
@@ -139,19 +141,6 @@ status build_sparse_extremum(struct op_call *c) {
 }
 
 /* ---- gradients: each entry of one list takes the gradient of the equal one of another ---- */
-
-/* A local: -1, 0 or 1 as row i of a comes before, is, or comes after row j of b moved by -start (NO_VALUE: not moved). */
-static expr_id compare_rows(struct kb *kb, uint32_t a, expr_id i, uint32_t b, expr_id j, dim rank, value_id start) {
-  expr_id zero = kb_int(kb, 0);
-  uint32_t order = kb_local(kb, zero);
-  expr_id d = kb_for_dim(kb, LOOP_SEQ, rank), x[2] = {i, d}, y[2] = {j, d};
-  expr_id p = kb_load(kb, a, x).re, q = kb_load(kb, b, y).re;
-  q = start ? kb_sub(kb, q, kb_load(kb, kb_in(kb, start), &d).re) : q;
-  expr_id here = kb_select(kb, kb_lt(kb, p, q), kb_int(kb, -1), kb_select(kb, kb_lt(kb, q, p), kb_int(kb, 1), zero));
-  kb_set(kb, order, kb_select(kb, kb_eq(kb, kb_get(kb, order), zero), here, kb_get(kb, order)));
-  kb_close(kb, 1);
-  return kb_get(kb, order);
-}
 
 /* out[i] = grad[j] where entry j of `given` (with grads) equals entry i of `entries` less start; 0 where there is none. */
 static status matching_grads(struct op_call *c, value_id grad, value_id given, value_id entries, value_id start, value_id *out) {

@@ -37,17 +37,21 @@ status sparse_dims(struct op_call *c, struct sparse *s, const char *what) {
   return op_shape_dims(c, s->shape, what, &rank, s->dims);
 }
 
-status sparse_check_size(struct op_call *c, const struct sparse *s) {
+expr_id kb_sparse_has_size(struct kb *kb, const struct sparse *s) {
+  expr_id one = kb_int(kb, 1), most = kb_int(kb, INT64_MAX);
+  uint32_t product = kb_local(kb, one), fits = kb_local(kb, kb_eq(kb, one, one));
+  for (int d = 0; d < s->rank; d++) { /* after a 0 nothing wraps */
+    expr_id n = kb_dim(kb, s->dims[d]), size = kb_get(kb, kb_local(kb, expr_binary(kb->k, SCALAR_MAX, n, one)));
+    kb_set(kb, fits, kb_and(kb, kb_get(kb, fits), kb_le(kb, kb_get(kb, product), kb_div(kb, most, size))));
+    kb_set(kb, product, kb_mul(kb, kb_get(kb, product), n));
+  }
+  return kb_get(kb, fits);
+}
+
+status sparse_check_size(struct op_call *c, const struct sparse *s, status code) {
   struct kb guard;
   guard_begin(&guard, c);
-  expr_id one = kb_int(&guard, 1), most = kb_int(&guard, INT64_MAX);
-  uint32_t product = kb_local(&guard, one);
-  for (int d = 0; d < s->rank; d++) {
-    expr_id n = kb_dim(&guard, s->dims[d]), size = kb_get(&guard, kb_local(&guard, expr_binary(guard.k, SCALAR_MAX, n, one)));
-    kb_check(&guard, kb_le(&guard, kb_get(&guard, product), kb_div(&guard, most, size)), INVALID_ARGUMENT,
-             "Encountered overflow when multiplying %d with %d", kb_get(&guard, product), n);
-    kb_set(&guard, product, kb_mul(&guard, kb_get(&guard, product), size));
-  }
+  kb_check(&guard, kb_sparse_has_size(&guard, s), code, "Encountered overflow when multiplying the sizes of a sparse tensor", NO_EXPR, NO_EXPR);
   return guard_finish(&guard);
 }
 

@@ -14,8 +14,10 @@ struct sparse {
 /* Reads and checks three inputs; values may be UINT32_MAX. */
 status sparse_input(struct op_call *c, uint32_t indices, uint32_t values, uint32_t shape, struct sparse *out);
 status sparse_dims(struct op_call *c, struct sparse *s, const char *what);
-/* Checks that the dims, which have been read, are those of some tensor: their product is an i64. */
-status sparse_check_size(struct op_call *c, const struct sparse *s);
+/* Checks that the dims, which have been read, are those of some tensor: their product is an i64, else the step fails with `code`. */
+status sparse_check_size(struct op_call *c, const struct sparse *s, status code);
+/* Whether it is: a bool. */
+expr_id kb_sparse_has_size(struct kb *kb, const struct sparse *s);
 /* The index of entry `row` in locals. */
 void kb_sparse_index(struct kb *kb, const struct sparse *s, expr_id row, expr_id *index);
 /* The same, checked against the dims. */
