@@ -165,14 +165,14 @@ static bool read_quoted(struct csv_state *s, int delimiter) {
 static status read_record(const struct dataset *d, struct csv_state *s, struct tensor **out, bool *end) {
   int delimiter = (unsigned char)host_scalar_string(d->inputs[CSV_DELIMITER]).data[0], first = getc(s->file.file);
   bool quotes = dataset_bool(d, CSV_QUOTES, true);
+  s->column = s->taken = s->passed = 0;
+  s->code = OK;
   *end = first == EOF && !ferror(s->file.file);
   if (*end)
     return OK;
   if (first == EOF)
     return fail(DATA_LOSS, "%s: damaged bytes", s->file.path);
   ungetc(first, s->file.file);
-  s->column = s->taken = s->passed = 0;
-  s->code = OK;
   for (bool is_over = false; !is_over; s->column++) {
     int c = getc(s->file.file);
     bool is_quoted = quotes && c == '"';
@@ -206,6 +206,8 @@ static status csv_next(struct cursor *c, const struct dataset_run *run, struct t
     status result = is_over ? OK : read_record(d, s, out, &is_over);
     if (result != OK)
       element_release(out, s->taken);
+    if (result != OK && ferror(s->file.file))
+      record_file_close(&s->file); /* the next element is in the next */
     if (result != OK || !is_over)
       return result;
     record_file_close(&s->file);

@@ -56,10 +56,11 @@ static status text_next(struct cursor *c, struct tensor **out, bool *end, status
     TRY(file_open(c, end));
     if (*end)
       return OK;
-    TRY(read(&s->file, &text, &is_over));
-    if (!is_over)
+    status result = read(&s->file, &text, &is_over);
+    if (result == OK && !is_over)
       return give_text(text, out);
-    record_file_close(&s->file);
+    record_file_close(&s->file); /* also a damaged one: what is next is in the next */
+    TRY(result);
   }
 }
 
@@ -120,6 +121,13 @@ static status fixed_check(const struct dataset *d) {
   return footer >= 0 ? OK : fail(INVALID_ARGUMENT, "`footer_bytes` must be >= 0");
 }
 
+static status read_fixed(struct file_state *s, int64_t record, struct string_view *out) {
+  TRY(record_file_bytes(&s->file, (size_t)record, out));
+  return s->left >= record && (int64_t)out->size == record
+             ? OK
+             : fail(DATA_LOSS, "%s: the last record has %lld bytes of %lld", s->file.path, (long long)s->left, (long long)record);
+}
+
 static status fixed_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   (void)run;
   struct file_state *s = c->state;
@@ -131,16 +139,15 @@ static status fixed_next(struct cursor *c, const struct dataset_run *run, struct
     TRY(file_open(c, end));
     if (*end)
       return OK;
-    if (!opened)
-      TRY(fixed_open(c, header, record, footer));
-    if (s->left > 0) {
-      TRY(record_file_bytes(&s->file, (size_t)record, &text));
-      if (s->left < record || (int64_t)text.size < record)
-        return fail(DATA_LOSS, "%s: the last record has %lld bytes of %lld", s->file.path, (long long)s->left, (long long)record);
+    status result = opened ? OK : fixed_open(c, header, record, footer);
+    if (result == OK && s->left > 0)
+      result = read_fixed(s, record, &text);
+    if (result == OK && s->left > 0) {
       s->left -= record;
       return give_text(text, out);
     }
     record_file_close(&s->file);
+    TRY(result);
   }
 }
 

@@ -14,6 +14,7 @@ struct group_state {
   VEC(struct group) groups;    /* by key */
   struct cursor *current;      /* over what was made of a group */
   bool source_ended;
+  uint32_t at;                 /* then: which group is next */
 };
 
 static uint32_t width_of(const struct cursor *c) { return c->dataset->sources[0]->component_count; }
@@ -46,8 +47,14 @@ static status find_group(struct cursor *c, const struct dataset_run *run, int64_
   struct group_state *s = c->state;
   struct tensor *tensor;
   int64_t window;
-  for (*at = 0; *at < s->groups.count && s->groups.items[*at].key < key;)
-    ++*at;
+  *at = 0;
+  for (uint32_t end = s->groups.count; *at < end;) {
+    uint32_t middle = *at + (end - *at) / 2;
+    if (s->groups.items[middle].key < key)
+      *at = middle + 1;
+    else
+      end = middle;
+  }
   if (*at < s->groups.count && s->groups.items[*at].key == key)
     return OK;
   TRY(key_tensor(key, &tensor));
@@ -116,9 +123,9 @@ static status group_next(struct cursor *c, const struct dataset_run *run, struct
     }
     while (!s->current && !s->source_ended)
       TRY(take_element(c, run));
-    for (uint32_t i = 0; !s->current && i < s->groups.count; i++) /* what is left, in the order of the keys */
-      if (s->groups.items[i].count)
-        TRY(flush_group(c, run, &s->groups.items[i]));
+    for (; !s->current && s->at < s->groups.count; s->at++) /* what is left, in the order of the keys */
+      if (s->groups.items[s->at].count)
+        TRY(flush_group(c, run, &s->groups.items[s->at]));
     *end = !s->current;
     if (*end)
       return OK;

@@ -94,8 +94,8 @@ status host_file_read(struct host_call *call) {
 /* ---- writing ---- */
 
 static void make_folders(char *path) {
-  for (char *p = path + 1; *p; p++)
-    if (*p == '/') {
+  for (char *p = path; *p; p++)
+    if (*p == '/' && p > path) {
       *p = 0;
       mkdir(path, 0777);
       *p = '/';

@@ -17,9 +17,13 @@ struct iterator {
   char *factory;         /* of a one-shot iterator: the name of what makes its dataset */
 };
 
+/* argument: the name of the factory, or NULL. */
 static status iterator_init(struct resource *resource, void *argument) {
-  (void)argument;
-  pthread_mutex_init(&((struct iterator *)resource)->lock, NULL);
+  struct iterator *iterator = (struct iterator *)resource;
+  iterator->factory = argument ? strdup(argument) : NULL;
+  if (argument && !iterator->factory)
+    return fail(RESOURCE_EXHAUSTED, "no memory for an iterator");
+  pthread_mutex_init(&iterator->lock, NULL);
   return OK;
 }
 
@@ -35,10 +39,9 @@ static const struct resource_maker iterator_maker = { "iterator", sizeof(struct 
 /* Output 0: the handle; an anonymous one gives a deleter too, which has nothing to do. */
 status host_iterator(struct host_call *call) {
   struct resource *iterator;
-  bool is_new;
-  TRY(host_get_resource(call, &iterator_maker, NULL, &is_new, &iterator));
-  if (is_new && strcmp(program_text(call->program, call->instr->tf_op), "OneShotIterator") == 0)
-    ((struct iterator *)iterator)->factory = strdup(host_node_name(call));
+  bool is_new, is_one_shot = strcmp(program_text(call->program, call->instr->tf_op), "OneShotIterator") == 0;
+  void *factory = is_one_shot ? (void *)(uintptr_t)host_node_name(call) : NULL;
+  TRY(host_get_resource(call, &iterator_maker, factory, &is_new, &iterator));
   TRY(host_make_handle(call, iterator));
   if (call->output_count < 2)
     return OK;

@@ -17,7 +17,7 @@ static int begin(z_stream *z, bool is_gzip) {
 /* One call of inflate; the next member of a gzip file begins by itself. */
 static int step(z_stream *z, bool is_gzip) {
   int code = inflate(z, Z_NO_FLUSH);
-  if (code == Z_STREAM_END && is_gzip && z->avail_in)
+  if (code == Z_STREAM_END && is_gzip)
     return inflateReset(z);
   return code == Z_BUF_ERROR ? Z_OK : code; /* nothing to do: not an error */
 }

@@ -82,6 +82,8 @@ static void read_pixels(png_structp png, png_infop info, bool is_narrow, struct 
   size_t row = (size_t)(out->width * out->channels * (out->is_wide ? 2 : 1));
   int passes = png_set_interlace_handling(png);
   png_read_update_info(png, info);
+  if (png_get_rowbytes(png, info) > row)
+    png_error(png, "rows of another size");
   for (int pass = 0; pass < passes; pass++)
     for (int64_t y = 0; y < out->height; y++)
       png_read_row(png, out->pixels + (size_t)y * row, NULL);
