@@ -1,4 +1,5 @@
 /* dead.c: drops what nobody needs: a node stays when it has an effect, or when a fetch, an effect or a size depends on it. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "compiler/pass/pass.h"
@@ -117,54 +118,87 @@ void flow_mark_live(const struct flow *f, bool *keep) {
   vec_free(&l.work);
 }
 
+/* ---- dropping ---- */
 
 /* Control edges to dropped nodes lead to what those came after. */
-static void add_once(struct flow_node *n, flow_id id) {
-  for (uint32_t i = 0; i < n->controls.count; i++)
-    if (n->controls.items[i] == id)
-      return;
-  vec_push(&n->controls, id);
+struct followed {
+  const flow_id *items; /* kept nodes, each once */
+  uint32_t count;
+};
+
+struct dropping {
+  struct flow *flow;
+  bool *keep;
+  struct followed *followed; /* per dropped node */
+  uint32_t *listed, round;   /* per node: the round in which it was listed last */
+  VEC(flow_id) list;         /* of this round */
+};
+
+static void begin_list(struct dropping *d) {
+  d->list.count = 0;
+  d->round++;
+}
+static void list_once(struct dropping *d, const flow_id *items, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (d->listed[items[i]] != d->round) {
+      d->listed[items[i]] = d->round;
+      vec_push(&d->list, items[i]);
+    }
+}
+static void list_followed(struct dropping *d, const flow_id *id) {
+  if (d->keep[*id])
+    list_once(d, id, 1);
+  else
+    list_once(d, d->followed[*id].items, d->followed[*id].count);
 }
 
-static void inherit(struct flow *f, const bool *keep, flow_id from, struct flow_node *to, uint32_t *visited, uint32_t round) {
-  if (visited[from] == round)
-    return;
-  visited[from] = round;
-  if (keep[from]) {
-    add_once(to, from);
-    return;
+/* What a dropped node came after, when that is known of all nodes before it. Most hand on one list, so that a long line of them
+ * shares it. */
+static void follow(struct dropping *d, flow_id id) {
+  const struct flow_node *gone = d->flow->nodes.items[id];
+  const struct followed *longest = NULL;
+  begin_list(d);
+  for (uint32_t i = 0; gone && i < gone->controls.count + gone->inputs.count; i++) {
+    flow_id before = i < gone->controls.count ? gone->controls.items[i]
+                                              : d->flow->values.items[gone->inputs.items[i - gone->controls.count]].producer;
+    if (!before)
+      continue;
+    assert(before < id); /* node numbers are an order */
+    list_followed(d, &before);
+    if (!d->keep[before] && (!longest || d->followed[before].count > longest->count))
+      longest = &d->followed[before];
   }
-  const struct flow_node *gone = f->nodes.items[from];
-  for (uint32_t i = 0; gone && i < gone->controls.count; i++)
-    inherit(f, keep, gone->controls.items[i], to, visited, round);
-  for (uint32_t i = 0; gone && i < gone->inputs.count; i++)
-    if (f->values.items[gone->inputs.items[i]].producer)
-      inherit(f, keep, f->values.items[gone->inputs.items[i]].producer, to, visited, round);
+  bool same = longest && longest->count == d->list.count;
+  d->followed[id] = same ? *longest : (struct followed){arena_copy(d->flow->arena, d->list.items, sizeof *d->list.items * d->list.count), d->list.count};
 }
 
 static void drop_dead(struct flow *f) {
-  bool *keep = calloc(f->nodes.count + 1, 1);
-  uint32_t *visited = calloc(f->nodes.count + 1, sizeof *visited);
-  flow_mark_live(f, keep);
-  for (flow_id id = 1; id < f->nodes.count; id++) {
+  uint32_t count = f->nodes.count;
+  struct dropping d = {.flow = f, .keep = calloc(count + 1, 1), .followed = calloc(count + 1, sizeof *d.followed),
+                       .listed = calloc(count + 1, sizeof *d.listed)};
+  flow_mark_live(f, d.keep);
+  for (flow_id id = 1; id < count; id++) {
     struct flow_node *n = f->nodes.items[id];
-    if (!n || !keep[id])
+    if (!d.keep[id]) {
+      follow(&d, id);
       continue;
-    uint32_t count = n->controls.count;
-    flow_id *old = n->controls.items;
-    n->controls.items = NULL;
-    n->controls.count = n->controls.capacity = 0;
-    for (uint32_t i = 0; i < count; i++)
-      inherit(f, keep, old[i], n, visited, id);
-    free(old);
+    }
+    begin_list(&d);
+    for (uint32_t i = 0; i < n->controls.count; i++)
+      list_followed(&d, &n->controls.items[i]);
+    n->controls.count = 0;
+    for (uint32_t i = 0; i < d.list.count; i++)
+      vec_push(&n->controls, d.list.items[i]);
     for (uint32_t i = 0; i < n->region_count; i++)
       drop_dead(n->branches[i]);
   }
-  for (flow_id id = 1; id < f->nodes.count; id++)
-    if (!keep[id])
+  for (flow_id id = 1; id < count; id++)
+    if (!d.keep[id])
       f->nodes.items[id] = NULL;
-  free(keep);
-  free(visited);
+  free(d.keep);
+  free(d.followed);
+  free(d.listed);
+  vec_free(&d.list);
 }
 
 status pass_dead(struct build *build) {
