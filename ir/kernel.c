@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -258,6 +259,27 @@ static expr_id simplify(struct kernel *k, enum scalar_op op, enum dtype dtype, c
   if (count != 2)
     return NO_EXPR;
   return in == DTYPE_BOOL ? simplify_bool(k, op, o[0], o[1]) : simplify_integer(k, op, o[0], o[1]);
+}
+
+/* Walks down from e through what it is made of; operands have lower numbers. */
+bool expr_reads_local(const struct kernel *k, expr_id e, uint32_t local) {
+  bool *wanted = calloc(e + 1, 1), found = false;
+  uint32_t open = 1;
+  wanted[e] = true;
+  for (expr_id at = e; open && !found; at--) {
+    const struct expr *x = expr_get(k, at);
+    if (!wanted[at])
+      continue;
+    open--;
+    found = x->op == SCALAR_LOCAL && x->imm == (int64_t)local;
+    for (int i = 0; i < x->count; i++) {
+      expr_id operand = expr_operand(k, at, i);
+      open += !wanted[operand];
+      wanted[operand] = true;
+    }
+  }
+  free(wanted);
+  return found;
 }
 
 expr_id expr_make(struct kernel *k, enum scalar_op op, enum dtype own, const expr_id *operands, int count) {

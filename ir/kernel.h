@@ -133,6 +133,8 @@ static inline const struct expr *expr_get(const struct kernel *k, expr_id e) { r
 static inline expr_id expr_operand(const struct kernel *k, expr_id e, int i) {
   return k->operands.items[k->exprs.items[e].first + (uint32_t)i];
 }
+/* Whether the value of e depends on the local. */
+bool expr_reads_local(const struct kernel *k, expr_id e, uint32_t local);
 /* The value of a constant; false when e is none. Bits as in struct expr. */
 bool expr_is_const(const struct kernel *k, expr_id e, int64_t *bits);
 double expr_bits_to_double(enum dtype dtype, int64_t bits);

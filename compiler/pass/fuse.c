@@ -171,16 +171,6 @@ struct loads {
   bool *seen;
 };
 
-static bool mentions(const struct kernel *k, expr_id e, uint32_t local) {
-  const struct expr *x = expr_get(k, e);
-  if (x->op == SCALAR_LOCAL)
-    return x->imm == (int64_t)local;
-  for (int i = 0; i < x->count; i++)
-    if (mentions(k, expr_operand(k, e, i), local))
-      return true;
-  return false;
-}
-
 static void look_at_expr(struct loads *l, expr_id e) {
   if (l->seen[e])
     return;
@@ -191,7 +181,7 @@ static void look_at_expr(struct loads *l, expr_id e) {
     for (int d = 0; d < l->depth; d++) {
       bool moves = false;
       for (int i = 0; i < x->count && !moves; i++)
-        moves = mentions(l->k, expr_operand(l->k, e, i), l->loops[d]);
+        moves = expr_reads_local(l->k, expr_operand(l->k, e, i), l->loops[d]);
       l->repeated = l->repeated || !moves;
     }
   }

@@ -20,19 +20,9 @@ enum dtype op_accumulator_dtype(enum dtype dtype) {
   return dtype == DTYPE_HALF || dtype == DTYPE_BFLOAT16 ? DTYPE_FLOAT : dtype;
 }
 
-static bool reads_local(const struct kernel *k, expr_id e, uint32_t local) {
-  const struct expr *x = expr_get(k, e);
-  if (x->op == SCALAR_LOCAL)
-    return x->imm == (int64_t)local;
-  for (int i = 0; i < x->count; i++)
-    if (reads_local(k, expr_operand(k, e, i), local))
-      return true;
-  return false;
-}
-
 /* The accumulator's next value. The parts of a complex product depend on each other: both are computed before either is set. */
 void op_set_accumulator(struct kb *kb, uint32_t re, uint32_t im, struct element next) {
-  if (next.im && (reads_local(kb->k, next.re, im) || reads_local(kb->k, next.im, re)))
+  if (next.im && (expr_reads_local(kb->k, next.re, im) || expr_reads_local(kb->k, next.im, re)))
     next.im = kb_get(kb, kb_local(kb, next.im));
   kb_set(kb, re, next.re);
   if (next.im)
