@@ -471,6 +471,17 @@ void dim_symbols(struct dim_table *t, dim d, bool *seen) {
     }
 }
 
+bool dim_has_symbol_from(const struct dim_table *t, dim d, uint32_t first) {
+  const struct sum s = t->sums.items[d];
+  for (uint32_t i = 0; i < s.count; i++)
+    for (uint32_t j = 0; j < s.terms[i].count; j++) {
+      struct atom a = t->atoms.items[s.terms[i].atoms[j]];
+      if (a.kind == ATOM_SYMBOL ? a.a >= first : dim_has_symbol_from(t, a.a, first) || dim_has_symbol_from(t, a.b, first))
+        return true;
+    }
+  return false;
+}
+
 static const struct {
   const char *text;
   int64_t code;

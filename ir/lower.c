@@ -148,40 +148,25 @@ struct bound *frame_outputs(struct lower *lw, struct frame *fr, uint32_t node) {
   return fr->bound[node];
 }
 
-/* The builder must know an integer that the step computes: where it is an axis, every value that it can have is tried. */
+/* The builder must know an axis that the step computes: every value that it can have is tried. */
 static status try_axes(struct op_call *c, status failed) {
-  static const struct {
-    const char *argument;
-    int more; /* axes than the inputs have */
-  } axes[] = {{"axis", 0}, {"dim", 1}, {"concat_dim", 0}, {"split_dim", 0}, {"dimension", 0}};
-  for (size_t a = 0; a < sizeof axes / sizeof *axes; a++) {
-    uint32_t input = op_arg_index(c, axes[a].argument);
-    if (input == UINT32_MAX || input >= c->in_count || c->in[input].value != c->lw->wants_value)
-      continue;
-    int rank = 0;
-    for (uint32_t i = 0; i < c->in_count; i++) {
-      value_id v = c->in[i].value;
-      int own = i != input && v ? op_value(c, v)->rank : 0;
-      rank = own > rank ? own : rank;
-    }
-    if (strcmp(c->node->op, "GatherV2") == 0 && c->in[0].value)
-      rank = op_value(c, c->in[0].value)->rank;
-    return lower_for_each_axis(c, input, rank + axes[a].more);
-  }
+  for (uint32_t i = 0; i < c->in_count; i++)
+    if (c->in[i].value == c->lw->wants_value)
+      return lower_for_each_axis(c, i, c->lw->axis_count);
   return failed;
 }
 
-static status call_node(struct op_call *c, struct frame *fr, uint32_t index) {
+static status call_node(struct op_call *c) {
   const struct node *node = c->node;
   if (node->def == NULL)
     return lower_call_function(c, node->op, node->attrs, node->attr_count);
   c->row = op_row_find(node->op);
   if (!c->row)
     return fail(UNIMPLEMENTED, "op not supported");
-  (void)fr, (void)index;
   c->lw->wants_value = NO_VALUE;
+  c->lw->wants_axis = false;
   status s = c->row->build(c);
-  return s == UNIMPLEMENTED && c->lw->wants_value ? try_axes(c, s) : s;
+  return s == UNIMPLEMENTED && c->lw->wants_axis ? try_axes(c, s) : s;
 }
 
 /* The conditions of the node, from its inputs and controls. True: it never runs, and so nothing that needs it. */
@@ -276,7 +261,7 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
   struct bound *outputs = frame_outputs(lw, fr, index);
   c.out = ARENA_ARRAY(lw->arena, struct bound, node->output_count + 1);
   flow_id first = lw->flow->nodes.count;
-  status s = call_node(&c, fr, index);
+  status s = call_node(&c);
   if (s != OK)
     return blame(lw, fr, node, s);
   if (place)
@@ -409,6 +394,7 @@ status lower_entry(struct lower *lw, const struct lower_request *r, struct entry
   lw->frame = NULL;
   lw->graph = g;
   lw->frame = frame_create(lw, g);
+  lw->assigned_ranks = ARENA_NEW(lw->arena, struct assigned_rank *);
   TRY(add_feeds(lw, r, out));
   lw->feed_symbols = dims_symbol_count(lw->dims);
   TRY(frame_lower_nodes(lw, lw->frame, order, needed));

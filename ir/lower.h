@@ -53,6 +53,14 @@ struct met_dims {
   bool checked;               /* in every step, whatever conds decide */
 };
 
+/* What is assigned to a variable that is declared without a rank (lower_value.c). */
+struct assigned_rank {
+  uint32_t var;
+  int rank;               /* -1: not known yet, while what is assigned is looked at: it may read the variable itself */
+  const struct node *by;  /* the assignment that said it */
+  struct assigned_rank *next;
+};
+
 struct frame;
 struct lower {
   struct arena *arena;
@@ -70,6 +78,8 @@ struct lower {
   VEC(struct object_shapes *) objects; /* per maker */
   uint32_t depth;             /* of functions */
   uint32_t trial_depth;       /* of lowerings that only ask for a shape */
+  VEC(bool) changed;          /* per variable, where it is as long: an op so far may have changed it */
+  struct assigned_rank **assigned_ranks; /* a list, which the lowerings within this one share */
   uint32_t region_depth;      /* > 0: a failing check is not yet an error of the build */
   struct dataset_functions *dataset_functions; /* while those of an iterator are collected (ops/ops_dataset.c) */
   /* Comparisons without shape errors, of sizes that are not known: they are compiled once for sizes that fit, and, when there
@@ -84,6 +94,8 @@ struct lower {
   uint32_t one_count;
   uint32_t wants_feed;        /* lowering failed because it needs this feed, whose rank is not said: its number + 1 */
   value_id wants_value;       /* a builder failed because it must know the elements of this value; 0: none */
+  bool wants_axis;            /* it is an axis of so many: */
+  int axis_count;
   bool wants_length;          /* lowering failed because a shape has an unknown number of elements */
   uint32_t feed_symbols;      /* symbols below this are sizes of feeds: known when the step starts */
   uint32_t branch_symbols;    /* in a branch: symbols below this are known outside of it too */
@@ -143,6 +155,9 @@ status lower_mark_needed(const struct lower_request *request, bool *needed);
  * comes. False when it cannot be said. */
 bool lower_static_shape(const struct lower *lw, struct edge edge, int *rank, int64_t *sizes);
 
+/* Notes that the op which is being lowered may change the variable. */
+void lower_note_change(struct lower *lw, uint32_t var);
+
 /* The record of a maker's resource, empty at first. */
 struct object_shapes *lower_object(struct lower *lw, const struct node *maker);
 
@@ -180,6 +195,9 @@ status op_known_elements(struct op_call *c, value_id v, dim **out, int *count);
 status op_const_ints(struct op_call *c, value_id v, const char *what, int64_t **out, int *count);
 /* One integer that must be known while compiling. */
 status op_const_int(struct op_call *c, value_id v, const char *what, int64_t *out);
+/* The same for an axis, in -count .. count-1: where only the step knows it, the builder is called again for each (lower_choice.c).
+ * Whether it is in that range is for the caller to see. */
+status op_const_axis(struct op_call *c, value_id v, const char *what, int count, int64_t *out);
 /* The known float/int/bool elements as doubles; false when they are not known. */
 bool op_known_doubles(struct op_call *c, value_id v, double **out, int *count);
 

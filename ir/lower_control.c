@@ -162,13 +162,7 @@ static status copy_results(struct op_call *c, struct region *r) {
 }
 
 static bool known_outside(struct op_call *c, dim d, uint32_t first_symbol) {
-  uint32_t n = dims_symbol_count(c->lw->dims);
-  bool *seen = ARENA_ARRAY(c->lw->arena, bool, n + 1);
-  dim_symbols(c->lw->dims, dim_resolve(c->lw->dims, d), seen);
-  for (uint32_t i = first_symbol; i < n; i++)
-    if (seen[i])
-      return false;
-  return true;
+  return !dim_has_symbol_from(c->lw->dims, dim_resolve(c->lw->dims, d), first_symbol);
 }
 
 static value_id region_result(const struct region *r, uint32_t i) {

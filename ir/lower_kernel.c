@@ -63,6 +63,8 @@ value_id kb_value(const struct kb *kb, uint32_t buffer) { return kb->args.items[
 
 uint32_t kb_var(struct kb *kb, uint32_t var, enum buffer_mode mode, int rank, const dim *dims) {
   kb->effect = true;
+  if (mode != BUFFER_IN)
+    lower_note_change(kb->c->lw, var);
   return add_buffer(kb, op_var(kb->c, var)->dtype, mode, rank, dims, (struct flow_arg){.var = var + 1});
 }
 uint32_t kb_scratch(struct kb *kb, enum dtype dtype, int rank, const dim *dims) {

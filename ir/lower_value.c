@@ -16,31 +16,67 @@ static void add_control(struct op_call *c, flow_id id) {
     vec_push(&c->controls, id);
 }
 
-/* The rank of a variable that is declared without one: that of all values which the graph assigns to it, in any entry. */
-static status assigned_rank(struct op_call *c, const struct flow_var *var, int *rank) {
+/* The rank that all assignments agree on which tell theirs. *missed: one does not. */
+static status search_rank(struct op_call *c, const struct flow_var *var, struct assigned_rank *search, bool *missed) {
   const struct graph *g = c->lw->graph;
   uint32_t maker = graph_find(g, var->node);
-  const struct node *first = NULL;
+  *missed = false;
   for (uint32_t n = 0; n < g->nodes.count; n++) {
     const struct node *assign = &g->nodes.items[n];
     bool assigns = strcmp(assign->op, "Assign") == 0 || strcmp(assign->op, "AssignVariableOp") == 0;
     int found;
     int64_t sizes[LIMIT_RANK];
-    if (!assigns || assign->inputs[0].node != maker || !lower_static_shape(c->lw, assign->inputs[1], &found, sizes))
+    if (!assigns || assign->inputs[0].node != maker)
       continue;
-    if (first && found != *rank)
-      return fail(UNIMPLEMENTED, "variable '%s' has no rank: '%s' assigns %d dimensions, '%s' %d", var->name, first->name, *rank, assign->name, found);
-    first = assign;
-    *rank = found;
+    if (!lower_static_shape(c->lw, assign->inputs[1], &found, sizes)) {
+      *missed = true;
+      continue;
+    }
+    if (search->rank >= 0 && found != search->rank)
+      return fail(UNIMPLEMENTED, "variable '%s' has no rank: '%s' assigns %d dimensions, '%s' %d", var->name, search->by->name,
+                  search->rank, assign->name, found);
+    search->rank = found;
+    search->by = search->by ? search->by : assign;
   }
-  return first ? OK : fail(UNIMPLEMENTED, "variable '%s' has no rank, and nothing in the graph that says it assigns to it", var->name);
+  return OK;
 }
 
+/* The rank of a variable that is declared without one: that of all values which the graph assigns to it, in any entry. A value
+ * that is computed from the variable itself has a rank once another one does, so what was missed is looked at once more. */
+static status find_assigned_rank(struct op_call *c, uint32_t number, int *rank) {
+  const struct flow_var var = *op_var(c, number);
+  struct assigned_rank *search = *c->lw->assigned_ranks;
+  while (search && search->var != number)
+    search = search->next;
+  if (!search) {
+    bool missed;
+    search = ARENA_NEW(c->lw->arena, struct assigned_rank);
+    *search = (struct assigned_rank){.var = number, .rank = -1, .next = *c->lw->assigned_ranks};
+    *c->lw->assigned_ranks = search;
+    status s = search_rank(c, &var, search, &missed);
+    if (s == OK && missed && search->rank >= 0)
+      s = search_rank(c, &var, search, &missed);
+    if (s != OK)
+      search->rank = -1;
+    TRY(s);
+  }
+  *rank = search->rank;
+  return *rank >= 0 ? OK : fail(UNIMPLEMENTED, "variable '%s' has no rank, and nothing in the graph that says it assigns to it", var.name);
+}
+
+void lower_note_change(struct lower *lw, uint32_t var) {
+  while (lw->changed.count <= var)
+    vec_push(&lw->changed, false);
+  lw->changed.items[var] = true;
+}
+
+static bool may_have_changed(const struct lower *lw, uint32_t var) { return var < lw->changed.count && lw->changed.items[var]; }
+
 static status read_variable(struct op_call *c, struct bound b, value_id *out) {
-  const struct flow_var *var = op_var(c, b.var - 1);
-  int rank = var->rank;
+  int rank = op_var(c, b.var - 1)->rank;
   if (rank < 0)
-    TRY(assigned_rank(c, var, &rank));
+    TRY(find_assigned_rank(c, b.var - 1, &rank));
+  const struct flow_var *var = op_var(c, b.var - 1); /* lowering what is assigned may have moved it */
   add_control(c, b.after);
   struct flow_node *n = op_emit(c, FLOW_READ, true);
   n->var = b.var - 1;
@@ -56,7 +92,7 @@ status op_input(struct op_call *c, uint32_t i, value_id *out) {
   struct bound b = c->in[i];
   if (b.rank_open && strcmp(c->node->op, "Reshape") != 0)
     return fail(UNIMPLEMENTED, "the rank of input %u is not known while compiling: it was reduced over axes that are not", i);
-  if (b.value && b.shares && c->controls.count && op_var(c, b.shares - 1)->task == c->node->task)
+  if (b.value && b.shares && c->controls.count && may_have_changed(c->lw, b.shares - 1) && op_var(c, b.shares - 1)->task == c->node->task)
     return read_variable(c, (struct bound){.var = b.shares, .after = b.after}, out);
   if (b.value) {
     *out = b.value;
@@ -248,6 +284,13 @@ status op_const_int(struct op_call *c, value_id id, const char *what, int64_t *o
   return OK;
 }
 
+status op_const_axis(struct op_call *c, value_id id, const char *what, int count, int64_t *out) {
+  status s = op_const_int(c, id, what, out);
+  c->lw->wants_axis = s != OK && c->lw->wants_value == id;
+  c->lw->axis_count = count;
+  return s;
+}
+
 bool op_known_doubles(struct op_call *c, value_id id, double **out, int *count) {
   struct flow_value v = *op_value(c, id);
   if (!v.data || element_count(c, &v, count) != OK)
@@ -306,13 +349,7 @@ static void emit_equality_check(struct op_call *c, dim a, dim b, const char *wha
 }
 
 bool op_dim_is_late(struct op_call *c, dim d) {
-  uint32_t n = dims_symbol_count(c->lw->dims);
-  bool *seen = calloc(n + 1, 1), late = false;
-  dim_symbols(c->lw->dims, dim_resolve(c->lw->dims, d), seen);
-  for (uint32_t s = c->lw->feed_symbols; s < n; s++)
-    late = late || seen[s];
-  free(seen);
-  return late;
+  return dim_has_symbol_from(c->lw->dims, dim_resolve(c->lw->dims, d), c->lw->feed_symbols);
 }
 
 /* Whether a size uses symbols that were made after this one. */
@@ -352,13 +389,7 @@ status op_equal_dims(struct op_call *c, dim a, dim b, const char *what) {
 bool op_dim_is_outer(struct op_call *c, dim d) {
   if (d == NO_DIM)
     return false;
-  uint32_t n = dims_symbol_count(c->lw->dims), limit = c->lw->region_depth ? c->lw->outer_symbols : n;
-  bool *seen = calloc(n + 1, 1), outer = true;
-  dim_symbols(c->lw->dims, dim_resolve(c->lw->dims, d), seen);
-  for (uint32_t s = limit; s < n; s++)
-    outer = outer && !seen[s];
-  free(seen);
-  return outer;
+  return !c->lw->region_depth || !dim_has_symbol_from(c->lw->dims, dim_resolve(c->lw->dims, d), c->lw->outer_symbols);
 }
 
 const char *op_shape_text(struct op_call *c, int rank, const dim *dims) {

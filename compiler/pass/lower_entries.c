@@ -7,11 +7,11 @@
 
 static uint32_t find_var(void *self, const struct flow_var *wanted) {
   struct build *b = self;
-  for (uint32_t i = 0; i < b->vars.count; i++) {
-    const struct flow_var *v = &b->vars.items[i];
-    if (v->task == wanted->task && strcmp(v->name, wanted->name) == 0 && strcmp(v->container, wanted->container) == 0)
-      return i;
-  }
+  const char *key = arena_printf(&b->arena, "%u %zu %s %s", wanted->task, strlen(wanted->container), wanted->container, wanted->name);
+  uint32_t at;
+  if (map_find(&b->var_names, key, &at))
+    return at;
+  map_insert(&b->var_names, key, b->vars.count);
   vec_push(&b->vars, *wanted);
   return b->vars.count - 1;
 }
@@ -49,6 +49,7 @@ status entry_lower(struct build *b, const struct entry_spec *spec, const struct 
   status s = lower_entry(&lw, r, e);
   vec_free(&lw.objects);
   vec_free(&lw.met);
+  vec_free(&lw.changed);
   *notes = (struct lower_notes){lw.undecided, lw.assumed, lw.wants_length, lw.wants_feed};
   for (flow_id id = 1; s == OK && id < e->flow->nodes.count; id++)
     e->replicated = e->replicated || (e->flow->nodes.items[id] && e->flow->nodes.items[id]->task == TASK_SELF);

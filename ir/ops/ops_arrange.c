@@ -93,7 +93,7 @@ status op_bad_index(struct op_call *c, enum bad_index *out) {
 
 status op_known_axis(struct op_call *c, value_id v, const char *what, int rank, int *out) {
   int64_t axis;
-  TRY(op_const_int(c, v, what, &axis));
+  TRY(op_const_axis(c, v, what, rank, &axis));
   if (axis < -rank || axis >= rank)
     return fail(INVALID_ARGUMENT, "%s must be in the range [%d, %d), but got %lld", what, -rank, rank, (long long)axis);
   *out = (int)(axis < 0 ? axis + rank : axis);

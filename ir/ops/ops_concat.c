@@ -79,7 +79,7 @@ status build_concat(struct op_call *c) {
   TRY(op_input(c, axis_input == UINT32_MAX ? op_arg_index(c, "concat_dim") : axis_input, &axis_value));
   struct flow_value first = *op_value(c, values[0]);
   int64_t wanted;
-  TRY(op_const_int(c, axis_value, "the axis of a concatenation", &wanted));
+  TRY(op_const_axis(c, axis_value, "the axis of a concatenation", first.rank, &wanted));
   if (wanted < -first.rank || wanted >= first.rank)
     return fail(INVALID_ARGUMENT, "ConcatOp : Expected concatenating dimensions in the range [%d, %d), but got %lld",
                 -first.rank, first.rank, (long long)wanted);
@@ -293,7 +293,7 @@ static status split_axis(struct op_call *c, const char *name, int rank, int *out
   value_id v;
   int64_t axis;
   TRY(op_input(c, op_arg_index(c, name), &v));
-  TRY(op_const_int(c, v, "split_dim", &axis));
+  TRY(op_const_axis(c, v, "split_dim", rank, &axis));
   if (axis < -rank || axis >= rank)
     return fail(INVALID_ARGUMENT, "-input rank(-%d) <= split_dim < input rank (%d), but got %lld", rank, rank, (long long)axis);
   *out = (int)(axis < 0 ? axis + rank : axis);

@@ -24,7 +24,7 @@ static status gather_axis(struct op_call *c, struct gather *g) {
     value_id v;
     int64_t axis;
     TRY(op_input(c, at, &v));
-    TRY(op_const_int(c, v, "axis", &axis));
+    TRY(op_const_axis(c, v, "axis", g->params_rank, &axis));
     if (axis < -g->params_rank || axis >= g->params_rank)
       return fail(INVALID_ARGUMENT, "Expected axis in the range [%d, %d), but got %lld", -g->params_rank, g->params_rank, (long long)axis);
     g->axis = (int)(axis < 0 ? axis + g->params_rank : axis);

@@ -358,7 +358,7 @@ status build_quantized_concat(struct op_call *c) {
   }
   int rank = in[0].x.rank;
   int64_t at_axis;
-  TRY(op_const_int(c, wanted, "the axis of a concatenation", &at_axis));
+  TRY(op_const_axis(c, wanted, "the axis of a concatenation", rank, &at_axis));
   if (at_axis < 0 || at_axis >= rank)
     return fail(INVALID_ARGUMENT, "ConcatOp : Expected concatenating dimensions in the range [0, %d), but got %lld", rank, (long long)at_axis);
   axis = (int)at_axis;

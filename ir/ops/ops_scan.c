@@ -34,8 +34,8 @@ status build_cumsum(struct op_call *c) {
   int axis;
   TRY(op_input(c, 0, &v));
   TRY(op_input(c, 1, &va));
-  TRY(op_const_int(c, va, "axis", &wanted));
   struct flow_value x = *op_value(c, v);
+  TRY(op_const_axis(c, va, "axis", x.rank, &wanted));
   TRY(op_axis(c, wanted, x.rank, &axis));
   bool exclusive = node_attr_int(c->node, "exclusive", 0), reverse = node_attr_int(c->node, "reverse", 0);
   enum scan scan = scan_of_op(c->node->op);

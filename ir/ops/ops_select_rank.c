@@ -22,8 +22,8 @@ status build_arg_max(struct op_call *c) {
   int axis;
   TRY(op_input(c, 0, &v));
   TRY(op_input(c, 1, &va));
-  TRY(op_const_int(c, va, "dimension", &wanted));
   struct flow_value x = *op_value(c, v);
+  TRY(op_const_axis(c, va, "dimension", x.rank, &wanted));
   TRY(op_axis(c, wanted, x.rank, &axis));
   bool is_max = strcmp(c->node->op, "ArgMax") == 0;
   dim dims[LIMIT_RANK];

@@ -136,7 +136,7 @@ status build_expand_dims(struct op_call *c) {
   struct flow_value v = *op_value(c, x);
   int64_t axis_value;
   int axis;
-  TRY(op_const_int(c, at, "the axis", &axis_value));
+  TRY(op_const_axis(c, at, "the axis", v.rank + 1, &axis_value));
   if (axis_value < -v.rank - 1 || axis_value > v.rank)
     return fail(INVALID_ARGUMENT, "Tried to expand dim index %lld for tensor with %d dimensions.", (long long)axis_value, v.rank);
   TRY(op_axis(c, axis_value, v.rank + 1, &axis));

@@ -84,6 +84,7 @@ status build_assign(struct op_call *c) {
     TRY(op_equal_dims(c, v.dims[i], op_dim(c, to->dims[i]), "Assign requires shapes of both tensors to match"));
   struct flow_node *n = op_emit(c, FLOW_ASSIGN, true);
   n->var = var;
+  lower_note_change(c->lw, var);
   vec_push(&n->inputs, value);
   return_reference(c, var);
   return OK;
