@@ -174,7 +174,7 @@ status build_random_binomial(struct op_call *c) {
   for (uint32_t i = generator ? 2 : 0; i < c->in_count; i++)
     TRY(op_input(c, i, &in[i]));
   if (generator) {
-    TRY(random_generator(c, &source));
+    TRY(random_generator(c, false, &source));
     TRY(random_check_algorithm(c, 1));
     return draw_all(c, &source, in[2], in[3], in[4]);
   }

@@ -126,6 +126,7 @@ static status draw(struct op_call *c, const struct request *r, int rank, const d
   uint32_t out = kb_out(&kb, r->dtype, 1, &r->count);
   int size = group_size(r);
   int64_t known = op_dim_value(c, r->count);
+  random_check_state(&kb, &r->source, &state);
   dim groups = dim_floordiv(c->lw->dims, dim_add(c->lw->dims, r->count, op_dim(c, size - 1)), op_dim(c, size));
   expr_id group = kb_for_dim(&kb, LOOP_PAR, groups);
   struct philox p = random_load(&kb, &r->source, &state);
@@ -227,11 +228,11 @@ status build_stateless_random_v2(struct op_call *c) {
 
 /* ---- generators ---- */
 
-/* resource, algorithm, shape, and the range; the first version of normals has no algorithm */
+/* resource, algorithm, shape, and the range; of the first version of normals the state names the algorithm */
 status build_generator_draw(struct op_call *c) {
   struct request r = {.draw = draw_of_op(c->node->op)};
   bool has_algorithm = strcmp(c->node->op, "StatefulStandardNormal") != 0;
-  TRY(random_generator(c, &r.source));
+  TRY(random_generator(c, !has_algorithm, &r.source));
   if (has_algorithm)
     TRY(random_check_algorithm(c, 1));
   if (r.draw == DRAW_INT) {
@@ -245,7 +246,7 @@ status build_generator_draw(struct op_call *c) {
 status build_generator_skip(struct op_call *c) {
   struct random_source source;
   value_id delta;
-  TRY(random_generator(c, &source));
+  TRY(random_generator(c, false, &source));
   TRY(random_check_algorithm(c, 1));
   TRY(op_input(c, 2, &delta));
   struct kb kb;

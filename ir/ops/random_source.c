@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ir/ops/arrange.h"
+
 static expr_id u64_of(struct kb *kb, expr_id e) { return expr_cast(kb->k, DTYPE_UINT64, e); }
 static expr_id u64_const(struct kb *kb, int64_t v) { return expr_int(kb->k, DTYPE_UINT64, v); }
 
@@ -17,12 +19,14 @@ struct random_source random_stateful(struct op_call *c) {
   return s;
 }
 
-status random_generator(struct op_call *c, struct random_source *out) {
-  *out = (struct random_source){.keeper = RANDOM_GENERATOR};
+static int state_size(const struct random_source *s) { return s->keeper == RANDOM_GENERATOR ? 3 + s->names_algorithm : 1; }
+
+status random_generator(struct op_call *c, bool names_algorithm, struct random_source *out) {
+  *out = (struct random_source){.keeper = RANDOM_GENERATOR, .names_algorithm = names_algorithm};
   TRY(op_input_var(c, 0, &out->var));
   const struct flow_var *var = op_var(c, out->var);
-  if (var->dtype != DTYPE_INT64 || (var->rank >= 0 && (var->rank != 1 || (var->dims[0] >= 0 && var->dims[0] < 3))))
-    return fail(INVALID_ARGUMENT, "the generator's state '%s' must be three int64", var->name);
+  if (var->dtype != DTYPE_INT64 || (var->rank >= 0 && (var->rank != 1 || (var->dims[0] >= 0 && var->dims[0] < state_size(out)))))
+    return fail(INVALID_ARGUMENT, "the generator's state '%s' must be at least %d int64", var->name, state_size(out));
   return OK;
 }
 
@@ -76,7 +80,7 @@ status random_scramble(struct op_call *c, value_id seed, value_id *key, value_id
 
 struct random_state random_bind(struct kb *kb, const struct random_source *s) {
   struct random_state state = {0, 0, 0};
-  dim count = op_dim(kb->c, s->keeper == RANDOM_GENERATOR ? 3 : 1);
+  dim count = op_dim(kb->c, state_size(s));
   if (s->keeper != RANDOM_STATELESS) {
     state.var = kb_var(kb, s->var, BUFFER_INOUT, 1, &count);
   } else {
@@ -87,7 +91,8 @@ struct random_state random_bind(struct kb *kb, const struct random_source *s) {
 }
 
 struct philox random_load(struct kb *kb, const struct random_source *s, const struct random_state *state) {
-  expr_id first = kb_int(kb, 0), second = kb_int(kb, 1), third = kb_int(kb, 2);
+  int at = s->names_algorithm;
+  expr_id first = kb_int(kb, at), second = kb_int(kb, at + 1), third = kb_int(kb, at + 2);
   if (s->keeper == RANDOM_GENERATOR)
     return (struct philox){u64_of(kb, kb_load(kb, state->var, &third).re), u64_of(kb, kb_load(kb, state->var, &first).re),
                            u64_of(kb, kb_load(kb, state->var, &second).re)};
@@ -97,12 +102,23 @@ struct philox random_load(struct kb *kb, const struct random_source *s, const st
                          kb_load(kb, state->counter, &second).re};
 }
 
+void random_check_state(struct kb *kb, const struct random_source *s, const struct random_state *state) {
+  if (!s->names_algorithm)
+    return;
+  expr_id at = kb_for(kb, LOOP_PAR, kb_int(kb, 1)), number = kb_load(kb, state->var, &at).re;
+  expr_id is_philox = kb_or(kb, kb_eq(kb, number, kb_int(kb, 1)), kb_eq(kb, number, kb_int(kb, 3)));
+  kb_check(kb, kb_ne(kb, number, kb_int(kb, 2)), UNIMPLEMENTED, "Unsupported algorithm id: %d (ThreeFry is not there on CPUs)", number, NO_EXPR);
+  kb_check(kb, is_philox, INVALID_ARGUMENT, "Unsupported algorithm id: %d", number, NO_EXPR);
+  kb_close(kb, 1);
+}
+
 /* A loop of one iteration, so that a parallel kernel stays one: it is a phase of its own, behind the draws. */
 void random_advance(struct kb *kb, const struct random_source *s, const struct random_state *state, expr_id blocks) {
   if (s->keeper == RANDOM_STATELESS)
     return;
   enum dtype dtype = kb->k->buffers.items[state->var].dtype;
-  expr_id at = kb_for(kb, LOOP_PAR, kb_int(kb, 1)), high = kb_int(kb, 1);
+  expr_id first = kb_int(kb, s->names_algorithm), high = kb_int(kb, 1 + s->names_algorithm);
+  expr_id at = kb_add(kb, kb_for(kb, LOOP_PAR, kb_int(kb, 1)), first);
   expr_id old = kb_get(kb, kb_local(kb, u64_of(kb, kb_load(kb, state->var, &at).re)));
   expr_id next = expr_binary(kb->k, SCALAR_ADD, old, u64_of(kb, blocks));
   kb_store(kb, state->var, &at, real_element(expr_cast(kb->k, dtype, next)));

@@ -13,12 +13,13 @@ enum random_keeper { RANDOM_STATELESS, RANDOM_STATEFUL, RANDOM_GENERATOR };
 struct random_source {
   enum random_keeper keeper;
   uint32_t var;               /* stateful: the counter; generator: the state */
+  bool names_algorithm;       /* generator: the state begins with the algorithm's number */
   int64_t seed, seed2;
   value_id key, counter;      /* stateless: [1] and [2] of u64 */
 };
 struct random_source random_stateful(struct op_call *c);
-/* Input 0 is a variable of three i64: the counter's halves and the key. */
-status random_generator(struct op_call *c, struct random_source *out);
+/* Input 0 is a variable of three i64: the counter's halves and the key; of four where it names the algorithm first. */
+status random_generator(struct op_call *c, bool names_algorithm, struct random_source *out);
 /* Inputs `first`, first + 1, first + 2 are key, counter and algorithm. */
 status random_given(struct op_call *c, uint32_t first, struct random_source *out);
 /* The algorithm must be Philox (or left to choose). */
@@ -32,6 +33,8 @@ struct random_state {
 };
 struct random_state random_bind(struct kb *kb, const struct random_source *s);
 struct philox random_load(struct kb *kb, const struct random_source *s, const struct random_state *state);
+/* At its beginning: the algorithm that a state names must be there. */
+void random_check_state(struct kb *kb, const struct random_source *s, const struct random_state *state);
 /* At the end of the kernel: the counter in a variable moves on by `blocks` (i64). */
 void random_advance(struct kb *kb, const struct random_source *s, const struct random_state *state, expr_id blocks);
 

@@ -475,7 +475,7 @@ static const struct row_form row_forms[] = {
 {"StatefulUniform StatefulStandardNormalV2 StatefulTruncatedNormal", "$3@i64:r -:=1 2:=a,b", "dtype=f32|f64|f16 shape_dtype=i64|i32"},
 {"StatefulUniformInt", "$3@i64:r -:=1 2:=a,b -:=-5 -:=100", "dtype=i64|i32 shape_dtype=i64|i32"},
 {"StatefulUniformFullInt", "$3@i64:r -:=1 2:=a,b", "dtype=u64|i64|i32|u32 shape_dtype=i64"},
-{"StatefulStandardNormal", "$3@i64:r 2:=a,b", "dtype=f32 shape_dtype=i64"},
+{"StatefulStandardNormal", "$4@i64:=1,-3,4,5 2:=a,b", "dtype=f32|f64|f16 shape_dtype=i64|i32"},
 {"RngReadAndSkip", "$3@i64:r -:=1 -:=7", ""},
 {"RngSkip", "$3@i64:r -:=1 -:=7", ""},
 {"RandomGamma", "1:=a b:pos", "seed=3 T!=i32"},
