@@ -17,11 +17,26 @@ static void file_stop(struct cursor *c) { record_file_free(&((struct file_state 
 
 static bool has_lengths(const struct dataset *d) { return strncmp(d->kind->op, "FixedLength", 11) == 0; }
 
+static bool has_offsets(const struct dataset *d) { return strcmp(d->kind->op, "TFRecordDatasetV2") == 0; }
+
 /* compression_type: the input behind the lengths of records, or behind the names; "" when there is none. */
 static struct string_view compression_of(const struct dataset *d) {
   uint32_t at = has_lengths(d) ? 5 : 1;
   bool is_there = at < d->input_count && d->inputs[at]->dtype == DTYPE_STRING && d->inputs[at]->count == 1;
   return is_there ? host_scalar_string(d->inputs[at]) : (struct string_view){ "", 0 };
+}
+
+/* Where in each file (decompressed) its first record begins: no numbers stand for zeros. */
+static status skip_to_offset(struct cursor *c) {
+  struct file_state *s = c->state;
+  const struct tensor *offsets = c->dataset->inputs[3];
+  struct string_view skipped = { "", 1 };
+  int64_t left = offsets->count ? ((const int64_t *)offsets->data)[s->number - 1] : 0;
+  if (left < 0)
+    return fail(INVALID_ARGUMENT, "Trying to seek offset: %lld which is less than the current offset: 0", (long long)left);
+  for (; left > 0 && skipped.size > 0; left -= (int64_t)skipped.size)
+    TRY(record_file_bytes(&s->file, left < 65536 ? (size_t)left : 65536, &skipped));
+  return OK;
 }
 
 /* The file with the next element. *end when there is no file left. */
@@ -31,7 +46,8 @@ static status file_open(struct cursor *c, bool *end) {
   *end = !s->file.file && s->number >= names->count;
   if (s->file.file || *end)
     return OK;
-  return record_file_open(&s->file, ((const struct string_view *)names->data)[s->number++], compression_of(c->dataset));
+  TRY(record_file_open(&s->file, ((const struct string_view *)names->data)[s->number++], compression_of(c->dataset)));
+  return has_offsets(c->dataset) ? skip_to_offset(c) : OK;
 }
 
 static status give_text(struct string_view text, struct tensor **out) {
@@ -67,6 +83,16 @@ static status text_next(struct cursor *c, struct tensor **out, bool *end, status
 static status line_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   (void)run;
   return text_next(c, out, end, record_file_line);
+}
+
+static status offset_check(const struct dataset *d) {
+  TRY(file_check(d));
+  const struct tensor *offsets = d->input_count > 3 ? d->inputs[3] : NULL;
+  if (!offsets || offsets->dtype != DTYPE_INT64 || offsets->shape.rank > 1)
+    return fail(INVALID_ARGUMENT, "`byte_offsets` must be a scalar or a vector.");
+  if (offsets->shape.rank != d->inputs[0]->shape.rank || (offsets->count && offsets->count != d->inputs[0]->count))
+    return fail(INVALID_ARGUMENT, "`byte_offsets` must be of same size as `filenames`");
+  return OK;
 }
 
 static status record_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
@@ -198,7 +224,7 @@ const struct dataset_kind dataset_files[] = {
   { "MatchingFilesDataset", sizeof(struct names_state), names_next, names_stop, names_check },
   { "TextLineDataset", sizeof(struct file_state), line_next, file_stop, file_check },
   { "TFRecordDataset", sizeof(struct file_state), record_next, file_stop, file_check },
-  { "TFRecordDatasetV2", sizeof(struct file_state), record_next, file_stop, file_check },
+  { "TFRecordDatasetV2", sizeof(struct file_state), record_next, file_stop, offset_check },
   { "FixedLengthRecordDataset", sizeof(struct file_state), fixed_next, file_stop, fixed_check },
   { "FixedLengthRecordDatasetV2", sizeof(struct file_state), fixed_next, file_stop, fixed_check },
   { NULL, 0, NULL, NULL, NULL },

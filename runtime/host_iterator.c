@@ -13,8 +13,9 @@
 struct iterator {
   struct resource resource;
   pthread_mutex_t lock;
-  struct cursor *cursor; /* NULL: not initialised */
-  char *factory;         /* of a one-shot iterator: the name of what makes its dataset */
+  struct cursor *cursor;   /* NULL: not initialised */
+  char *factory;           /* of a one-shot iterator: the name of what makes its dataset */
+  _Atomic bool is_deleted; /* its node goes on to give the handle, but nothing finds it */
 };
 
 /* argument: the name of the factory, or NULL. */
@@ -39,9 +40,12 @@ static const struct resource_maker iterator_maker = { "iterator", sizeof(struct 
 /* Output 0: the handle; an anonymous one gives a deleter too, which has nothing to do. */
 status host_iterator(struct host_call *call) {
   struct resource *iterator;
-  bool is_new, is_one_shot = strcmp(program_text(call->program, call->instr->tf_op), "OneShotIterator") == 0;
-  void *factory = is_one_shot ? (void *)(uintptr_t)host_node_name(call) : NULL;
+  bool is_new;
+  const char *op = program_text(call->program, call->instr->tf_op);
+  void *factory = strcmp(op, "OneShotIterator") == 0 ? (void *)(uintptr_t)host_node_name(call) : NULL;
   TRY(host_get_resource(call, &iterator_maker, factory, &is_new, &iterator));
+  if (strncmp(op, "Anonymous", 9) == 0) /* a new one each time */
+    ((struct iterator *)iterator)->is_deleted = false;
   TRY(host_make_handle(call, iterator));
   if (call->output_count < 2)
     return OK;
@@ -54,7 +58,7 @@ static status find_iterator(const struct host_call *call, uint32_t i, struct ite
   struct resource *resource;
   TRY(host_find_resource(call, i, "iterator", &resource));
   *out = (struct iterator *)resource;
-  return OK;
+  return (*out)->is_deleted ? fail(NOT_FOUND, "Resource %s/%s does not exist.", resource->container, resource->name) : OK;
 }
 
 /* inputs: dataset, iterator */
@@ -69,6 +73,19 @@ status host_make_iterator(struct host_call *call) {
   pthread_mutex_lock(&iterator->lock);
   before = iterator->cursor;
   iterator->cursor = cursor;
+  pthread_mutex_unlock(&iterator->lock);
+  cursor_destroy(before);
+  return OK;
+}
+
+/* inputs: iterator, deleter. It is not found any more; what it held is freed now. */
+status host_delete_iterator(struct host_call *call) {
+  struct iterator *iterator;
+  TRY(find_iterator(call, 0, &iterator));
+  pthread_mutex_lock(&iterator->lock);
+  struct cursor *before = iterator->cursor;
+  iterator->cursor = NULL;
+  iterator->is_deleted = true;
   pthread_mutex_unlock(&iterator->lock);
   cursor_destroy(before);
   return OK;
