@@ -1,0 +1,10 @@
+
+,
+xPlaceholder*
+dtype0
+*
+shape:
+
+yToBoolx*
+T0
+"Ê

@@ -1,0 +1,8 @@
+
+,
+xPlaceholder*
+dtype0*
+shape:
+
+yToBoolx*
+T0"Ê
