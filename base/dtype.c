@@ -128,3 +128,9 @@ uint16_t float_to_bfloat16(float value) {
     return (uint16_t)(bits >> 16 | 0x40);
   return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
+
+bool string_equal(struct string_view a, struct string_view b) {
+  return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+bool string_is(struct string_view view, const char *text) { return string_equal(view, (struct string_view){ text, strlen(text) }); }

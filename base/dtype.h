@@ -48,6 +48,8 @@ struct string_view {
   const char *data;
   uint64_t size;
 };
+bool string_equal(struct string_view a, struct string_view b);
+bool string_is(struct string_view view, const char *text);
 
 static inline enum dtype dtype_base(int dtype) { return (enum dtype)(dtype > DTYPE_REF ? dtype - DTYPE_REF : dtype); }
 bool dtype_is_valid(int dtype);

@@ -1,4 +1,4 @@
-/* barrier.c: the incomplete tuples as a list, the complete ones in a priority queue. */
+/* barrier.c: the incomplete tuples in a hash table of lists, the complete ones in a priority queue. */
 #include "runtime/barrier.h"
 
 #include <pthread.h>
@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
+
 struct partial {
-  struct partial *next;
+  struct partial *next;  /* in its bucket */
+  uint64_t hash;
   struct tensor *key;    /* a scalar */
   int64_t place;         /* the number of the insertion that began it */
   struct tensor **items; /* NULL: not there yet */
@@ -16,7 +19,8 @@ struct barrier {
   struct resource resource; /* first */
   struct barrier_spec spec;
   pthread_mutex_t lock;
-  struct partial *partials;
+  struct partial **buckets;
+  uint64_t bucket_count; /* a power of 2, at least as many as tuples */
   int64_t partial_count, next_place;
   struct queue *ready;
   bool closed, cancelled;
@@ -33,26 +37,46 @@ static void partial_free(struct partial *p, uint32_t count) {
 }
 
 static void partials_clear(struct barrier *b) {
-  for (struct partial *p = b->partials, *next; p; p = next) {
-    next = p->next;
-    partial_free(p, b->spec.component_count);
+  for (uint64_t i = 0; i < b->bucket_count; i++) {
+    for (struct partial *p = b->buckets[i], *next; p; p = next) {
+      next = p->next;
+      partial_free(p, b->spec.component_count);
+    }
+    b->buckets[i] = NULL;
   }
-  b->partials = NULL;
   b->partial_count = 0;
 }
 
-/* The link that points to the tuple of the key, or the last link. */
-static struct partial **partial_find(struct barrier *b, const struct string_view *key) {
-  struct partial **at = &b->partials;
-  for (; *at; at = &(*at)->next) {
-    const struct string_view *own = (*at)->key->data;
-    if (own->size == key->size && memcmp(own->data, key->data, key->size) == 0)
-      break;
-  }
+/* Room for one more. */
+static status buckets_reserve(struct barrier *b) {
+  if ((uint64_t)b->partial_count < b->bucket_count)
+    return OK;
+  uint64_t count = b->bucket_count ? b->bucket_count * 2 : 16;
+  struct partial **buckets = calloc(count, sizeof *buckets);
+  if (!buckets)
+    return fail(RESOURCE_EXHAUSTED, "no memory for %llu tuples", (unsigned long long)count);
+  for (uint64_t i = 0; i < b->bucket_count; i++)
+    for (struct partial *p = b->buckets[i], *next; p; p = next) {
+      struct partial **at = &buckets[p->hash & (count - 1)];
+      next = p->next;
+      p->next = *at;
+      *at = p;
+    }
+  free(b->buckets);
+  b->buckets = buckets;
+  b->bucket_count = count;
+  return OK;
+}
+
+/* The link that points to the tuple of the key, or the last link of its bucket; there is a bucket. */
+static struct partial **partial_find(struct barrier *b, const struct string_view *key, uint64_t hash) {
+  struct partial **at = &b->buckets[hash & (b->bucket_count - 1)];
+  while (*at && !((*at)->hash == hash && string_equal(*(const struct string_view *)(*at)->key->data, *key)))
+    at = &(*at)->next;
   return at;
 }
 
-static status partial_create(struct barrier *b, const struct string_view *key, struct partial **at) {
+static status partial_create(struct barrier *b, const struct string_view *key, uint64_t hash, struct partial **at) {
   struct partial *p = calloc(1, sizeof *p);
   if (!p)
     return fail(RESOURCE_EXHAUSTED, "no memory for a tuple");
@@ -62,6 +86,7 @@ static status partial_create(struct barrier *b, const struct string_view *key, s
     partial_free(p, b->spec.component_count);
     return result;
   }
+  p->hash = hash;
   p->place = b->next_place;
   *at = p;
   b->partial_count++;
@@ -121,13 +146,15 @@ static status row_of(const struct tensor *t, int64_t row, struct tensor **out) {
 static status insert_one(struct insertion *in, int64_t i) {
   struct barrier *b = in->barrier;
   const struct string_view *key = (const struct string_view *)in->keys->data + i;
-  struct partial **at = partial_find(b, key);
+  uint64_t hash = hash_bytes(key->data, key->size, 0);
+  TRY(buckets_reserve(b));
+  struct partial **at = partial_find(b, key, hash);
   if (!*at && b->closed)
     return fail(CANCELLED, "Barrier %s is closed, but attempted to insert a brand new key: %.*s.  Pending enqueues cancelled: %d.  "
                 "Insertion index: %lld.  Number of incomplete keys: %lld.", b->resource.name, (int)key->size, key->data, b->cancelled,
                 (long long)i, (long long)b->partial_count);
   if (!*at) {
-    TRY(partial_create(b, key, at));
+    TRY(partial_create(b, key, hash, at));
     in->began = true;
   }
   struct partial *p = *at;
@@ -146,7 +173,7 @@ static status insert_all(struct insertion *in) {
   struct barrier *b = in->barrier;
   int64_t count = in->keys->count;
   status result = OK;
-  if (b->closed && (b->cancelled || (count > 0 && !b->partials)))
+  if (b->closed && (b->cancelled || (count > 0 && !b->partial_count)))
     return fail(CANCELLED, "Barrier %s is closed.  Pending enqueues cancelled: %d.  Number of new insertions: %lld.  Number of incomplete "
                 "keys: %lld.", b->resource.name, b->cancelled, (long long)count, (long long)b->partial_count);
   for (int64_t i = 0; i < count && result == OK; i++)
@@ -216,7 +243,7 @@ status barrier_close(struct barrier *b, struct host_call *call, bool cancel_pend
     if (cancel_pending)
       partials_clear(b);
   }
-  bool queue_ends = !again && !b->partials && !queue_is_closed(b->ready);
+  bool queue_ends = !again && !b->partial_count && !queue_is_closed(b->ready);
   pthread_mutex_unlock(&b->lock);
   if (again)
     return fail(CANCELLED, "Barrier '%s' is already closed.", b->resource.name);
@@ -245,13 +272,17 @@ static status barrier_init(struct resource *resource, void *argument) {
   memcpy(spec.components + 2, b->spec.components, sizeof *spec.components * b->spec.component_count);
   snprintf(name, sizeof name, "%.512s_queue", resource->name);
   pthread_mutex_init(&b->lock, NULL);
-  return queue_create(&spec, name, &b->ready);
+  struct resource *ready;
+  TRY(resource_create(&queue_maker, &spec, name, &ready));
+  b->ready = (struct queue *)ready;
+  return OK;
 }
 
 static void barrier_destroy(struct resource *resource) {
   struct barrier *b = (struct barrier *)resource;
   partials_clear(b);
-  queue_free(b->ready);
+  free(b->buckets);
+  resource_release((struct resource *)b->ready);
   pthread_mutex_destroy(&b->lock);
 }
 

@@ -75,7 +75,7 @@ static bool rows_equal(const struct cells *c, const void *a, const void *b) {
     return memcmp(a, b, (size_t)c->width * c->size) == 0;
   const struct string_view *x = a, *y = b;
   for (int64_t i = 0; i < c->width; i++)
-    if (x[i].size != y[i].size || (x[i].size && memcmp(x[i].data, y[i].data, x[i].size) != 0))
+    if (!string_equal(x[i], y[i]))
       return false;
   return true;
 }

@@ -115,6 +115,17 @@ status host_make_output(struct host_call *call, uint32_t i, enum dtype dtype, co
   return tensor_create(dtype, shape, &call->outputs[i]);
 }
 
+status host_give_number(struct host_call *call, uint32_t i, enum dtype dtype, int64_t value) {
+  TRY(host_make_output(call, i, dtype, &(struct shape){ 0 }));
+  void *data = call->outputs[i]->data;
+  switch (dtype) {
+  case DTYPE_BOOL: *(bool *)data = value != 0; break;
+  case DTYPE_INT32: *(int32_t *)data = (int32_t)value; break;
+  default: *(int64_t *)data = value; break;
+  }
+  return OK;
+}
+
 static void copy_text(struct string_view from, char *to, size_t size) {
   snprintf(to, size, "%.*s", (int)(from.size < size ? from.size : size - 1), from.data);
 }
@@ -196,6 +207,18 @@ struct string_view host_attr_string(const struct host_call *call, const char *na
 }
 
 const char *host_node_name(const struct host_call *call) { return program_text(call->program, call->instr->node); }
+
+status host_read_shape(const struct host_call *call, const struct program_attr *attr, struct shape *out) {
+  *out = (struct shape){ .rank = -1 };
+  if (!attr || attr->i < 0)
+    return OK;
+  if (attr->i > LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "a shape of rank %lld", (long long)attr->i);
+  out->rank = (int)attr->i;
+  for (int d = 0; d < out->rank; d++)
+    out->dims[d] = *program_words(call->program, attr->list.first + (uint32_t)d);
+  return OK;
+}
 
 int64_t host_scalar_int(const struct tensor *tensor) {
   if (tensor->count < 1)

@@ -51,6 +51,9 @@ status host_keep_input(const struct host_call *call, uint32_t i, struct tensor *
 /* Creates output i. */
 status host_make_output(struct host_call *call, uint32_t i, enum dtype dtype, const struct shape *shape);
 
+/* Output i: a scalar bool, int32 or int64. */
+status host_give_number(struct host_call *call, uint32_t i, enum dtype dtype, int64_t value);
+
 /* The resource that attributes `container` and `shared_name` name; without a name it is the node's own. */
 struct resource;
 struct resource_maker;
@@ -68,6 +71,9 @@ const struct program_attr *host_attr(const struct host_call *call, const char *n
 int64_t host_attr_int(const struct host_call *call, const char *name, int64_t otherwise);
 double host_attr_float(const struct host_call *call, const char *name, double otherwise);
 struct string_view host_attr_string(const struct host_call *call, const char *name, const char *otherwise);
+/* The shape that an attribute, or an element of a list of shapes, says: open sizes are -1; rank -1: it says none, or is
+ * NULL. UNIMPLEMENTED above LIMIT_RANK. */
+status host_read_shape(const struct host_call *call, const struct program_attr *attr, struct shape *out);
 /* "queue_1": the name of the node, for errors. */
 const char *host_node_name(const struct host_call *call);
 

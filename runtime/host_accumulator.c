@@ -6,16 +6,12 @@
 static status make_accumulator(struct host_call *call, bool sparse) {
   struct accumulator_spec spec = { .sparse = sparse, .dtype = (enum dtype)host_attr_int(call, "dtype", DTYPE_FLOAT) };
   struct string_view reduction = host_attr_string(call, "reduction_type", "MEAN");
-  spec.mean = reduction.size == 4 && memcmp(reduction.data, "MEAN", 4) == 0;
-  if (!spec.mean && !(reduction.size == 3 && memcmp(reduction.data, "SUM", 3) == 0))
+  spec.mean = string_is(reduction, "MEAN");
+  if (!spec.mean && !string_is(reduction, "SUM"))
     return fail(INVALID_ARGUMENT, "reduction_type must be MEAN or SUM");
-  const struct program_attr *shape = host_attr(call, "shape");
-  spec.has_shape = shape && shape->i >= 0;
-  if (spec.has_shape && shape->i > LIMIT_RANK)
-    return fail(INVALID_ARGUMENT, "a gradient of rank %lld", (long long)shape->i);
-  spec.shape.rank = spec.has_shape ? (int)shape->i : 0;
-  for (int i = 0; i < spec.shape.rank; i++)
-    spec.shape.dims[i] = *program_words(call->program, shape->list.first + (uint32_t)i);
+  TRY(host_read_shape(call, host_attr(call, "shape"), &spec.shape));
+  spec.has_shape = spec.shape.rank >= 0;
+  spec.shape.rank = spec.has_shape ? spec.shape.rank : 0;
   struct resource *accumulator;
   bool is_new;
   TRY(host_get_resource(call, &accumulator_maker, &spec, &is_new, &accumulator));
@@ -66,7 +62,5 @@ status host_accumulator_set_step(struct host_call *call) {
 status host_accumulator_count(struct host_call *call) {
   struct accumulator *accumulator;
   TRY(find_accumulator(call, &accumulator));
-  TRY(host_make_output(call, 0, DTYPE_INT32, &(struct shape){ 0 }));
-  *(int32_t *)call->outputs[0]->data = (int32_t)accumulator_count(accumulator);
-  return OK;
+  return host_give_number(call, 0, DTYPE_INT32, accumulator_count(accumulator));
 }

@@ -10,13 +10,10 @@ static status read_spec(const struct host_call *call, struct barrier_spec *spec)
     return fail(INVALID_ARGUMENT, "All of the component shapes must be specified");
   spec->component_count = count;
   for (uint32_t i = 0; i < count; i++) {
-    const struct program_attr *shape = program_attr(call->program, shapes->list.first + i);
     struct queue_component *component = &spec->components[i];
     component->dtype = (enum dtype)program_attr(call->program, types->list.first + i)->i;
-    component->has_shape = true;
-    component->shape.rank = (int)shape->i;
-    for (int d = 0; d < component->shape.rank; d++)
-      component->shape.dims[d] = *program_words(call->program, shape->list.first + (uint32_t)d);
+    component->has_shape = true; /* all of it: checked while compiling */
+    TRY(host_read_shape(call, program_attr(call->program, shapes->list.first + i), &component->shape));
   }
   return OK;
 }
@@ -60,9 +57,7 @@ status host_barrier_close(struct host_call *call) {
 static status give_size(struct host_call *call, bool incomplete) {
   struct barrier *barrier;
   TRY(find_barrier(call, &barrier));
-  TRY(host_make_output(call, 0, DTYPE_INT32, &(struct shape){0}));
-  *(int32_t *)call->outputs[0]->data = (int32_t)barrier_size(barrier, incomplete);
-  return OK;
+  return host_give_number(call, 0, DTYPE_INT32, barrier_size(barrier, incomplete));
 }
 status host_barrier_ready_size(struct host_call *call) { return give_size(call, false); }
 status host_barrier_incomplete_size(struct host_call *call) { return give_size(call, true); }

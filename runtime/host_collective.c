@@ -13,12 +13,8 @@ static status find_group(struct host_call *call, const char *name, const struct 
   return OK;
 }
 
-static bool text_is(struct string_view text, const char *word) {
-  return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
-}
-
 static enum element_merge merge_of(struct string_view text) {
-  return text_is(text, "Mul") ? MERGE_MUL : text_is(text, "Min") ? MERGE_MIN : text_is(text, "Max") ? MERGE_MAX : MERGE_ADD;
+  return string_is(text, "Mul") ? MERGE_MUL : string_is(text, "Min") ? MERGE_MIN : string_is(text, "Max") ? MERGE_MAX : MERGE_ADD;
 }
 
 /* Group and instance: attributes of the old ops, inputs from `at` on of the new ones. Attribute tfc_member: the
@@ -32,7 +28,7 @@ static status meet(struct host_call *call, enum collective_kind kind, uint32_t a
   }
   if (values[0] < 1)
     return fail(INVALID_ARGUMENT, "group_size must be positive, got %lld", (long long)values[0]);
-  struct collective_spec spec = { .size = values[0], .kind = kind, .mean = text_is(host_attr_string(call, "final_op", "Id"), "Div"),
+  struct collective_spec spec = { .size = values[0], .kind = kind, .mean = string_is(host_attr_string(call, "final_op", "Id"), "Div"),
                                   .merge = merge_of(host_attr_string(call, "merge_op", "Add")) };
   char name[96];
   struct collective *group;

@@ -20,14 +20,12 @@ status host_destroy_resource(struct host_call *call) {
   return OK;
 }
 
-static bool is_text(struct string_view view, const char *text) { return view.size == strlen(text) && memcmp(view.data, text, view.size) == 0; }
-
 /* A variable has no handle here: attributes name it. */
 status host_destroy_variable(struct host_call *call) {
   struct string_view space = host_attr_string(call, "variable_container", ""), name = host_attr_string(call, "variable", "");
   for (uint32_t i = 0; i < call->task->variable_count; i++) {
     struct variable *v = &call->task->variables[i];
-    if (is_text(space, v->container) && is_text(name, v->name))
+    if (string_is(space, v->container) && string_is(name, v->name))
       return variable_forget(v) ? OK : not_found(call, v->container, v->name);
   }
   return fail(INTERNAL, "no such variable");

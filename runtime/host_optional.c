@@ -97,9 +97,7 @@ static status take_input(const struct host_call *call, const struct optional **o
 status host_optional_has_value(struct host_call *call) {
   const struct optional *x;
   TRY(take_input(call, &x));
-  TRY(host_make_output(call, 0, DTYPE_BOOL, &(struct shape){0}));
-  *(bool *)call->outputs[0]->data = x->count > 0;
-  return OK;
+  return host_give_number(call, 0, DTYPE_BOOL, x->count > 0);
 }
 
 static status give_components(struct host_call *call, const struct optional *x) {

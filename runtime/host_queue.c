@@ -10,12 +10,9 @@
 /* ---- making ---- */
 
 static status read_shape(const struct host_call *call, const struct program_attr *attr, struct queue_component *out) {
-  out->has_shape = attr->i >= 0;
-  if (attr->i > LIMIT_RANK)
-    return fail(INVALID_ARGUMENT, "a component of rank %lld", (long long)attr->i);
-  out->shape.rank = attr->i < 0 ? 0 : (int)attr->i;
-  for (int i = 0; i < out->shape.rank; i++)
-    out->shape.dims[i] = *program_words(call->program, attr->list.first + (uint32_t)i);
+  TRY(host_read_shape(call, attr, &out->shape));
+  out->has_shape = out->shape.rank >= 0;
+  out->shape.rank = out->has_shape ? out->shape.rank : 0;
   return OK;
 }
 
@@ -190,15 +187,11 @@ status host_queue_close(struct host_call *call) {
 status host_queue_size(struct host_call *call) {
   struct queue *queue;
   TRY(find_queue(call, &queue));
-  TRY(host_make_output(call, 0, DTYPE_INT32, &(struct shape){ 0 }));
-  *(int32_t *)call->outputs[0]->data = (int32_t)queue_size(queue);
-  return OK;
+  return host_give_number(call, 0, DTYPE_INT32, queue_size(queue));
 }
 
 status host_queue_is_closed(struct host_call *call) {
   struct queue *queue;
   TRY(find_queue(call, &queue));
-  TRY(host_make_output(call, 0, DTYPE_BOOL, &(struct shape){ 0 }));
-  *(bool *)call->outputs[0]->data = queue_is_closed(queue);
-  return OK;
+  return host_give_number(call, 0, DTYPE_BOOL, queue_is_closed(queue));
 }

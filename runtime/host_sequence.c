@@ -342,8 +342,6 @@ static struct string_view attr_text(const struct host_call *call, const struct p
   return (struct string_view){ (const char *)program_table(call->program, PROGRAM_DATA) + attr->offset, attr->size };
 }
 
-static bool same_text(struct string_view a, struct string_view b) { return a.size == b.size && (!a.size || memcmp(a.data, b.data, a.size) == 0); }
-
 static void want_plain(struct parse *p, bool is_list, enum feature_kind kind, uint32_t i, struct string_view key) {
   static const char *const types[2][3] = { { "context_sparse_types", "Tcontext_dense", "context_ragged_value_types" },
                                            { "feature_list_sparse_types", "feature_list_dense_types", "feature_list_ragged_value_types" } };
@@ -386,7 +384,7 @@ static status want_v1(struct parse *p) {
   for (uint32_t i = 0; (key = listed(call, "feature_list_dense_keys", i)); i++) {
     bool may_miss = false;
     for (uint32_t k = 0; (missing = listed(call, "feature_list_dense_missing_assumed_empty", k)); k++)
-      may_miss = may_miss || same_text(attr_text(call, missing), attr_text(call, key));
+      may_miss = may_miss || string_equal(attr_text(call, missing), attr_text(call, key));
     TRY(want_dense(p, true, i, attr_text(call, key), NULL, may_miss));
   }
   return OK;
@@ -439,7 +437,7 @@ static status want_single(struct parse *p) {
   for (uint32_t i = 0; i < counts[3]; i++, at++) {
     bool may_miss = false;
     for (int64_t k = 0; k < in[1].count; k++)
-      may_miss = may_miss || same_text(text_at(&in[1], k), text_at(&in[at], 0));
+      may_miss = may_miss || string_equal(text_at(&in[1], k), text_at(&in[at], 0));
     TRY(want_dense(p, true, i, text_at(&in[at], 0), NULL, may_miss));
   }
   return OK;

@@ -104,9 +104,7 @@ status host_map_unstage_any(struct host_call *call) {
 static status give_size(struct host_call *call, bool incomplete) {
   struct staging *area;
   TRY(find_area(call, &area));
-  TRY(host_make_output(call, 0, DTYPE_INT32, &(struct shape){0}));
-  *(int32_t *)call->outputs[0]->data = (int32_t)staging_size(area, incomplete);
-  return OK;
+  return host_give_number(call, 0, DTYPE_INT32, staging_size(area, incomplete));
 }
 status host_stage_size(struct host_call *call) { return give_size(call, false); }
 status host_stage_incomplete_size(struct host_call *call) { return give_size(call, true); }

@@ -8,10 +8,6 @@
 
 static const struct string_view *strings_of(const struct host_call *call, uint32_t i) { return call->inputs[i].data; }
 
-static bool view_is(struct string_view view, const char *text) {
-  return view.size == strlen(text) && memcmp(view.data, text, view.size) == 0;
-}
-
 /* ---- StringJoin: element by element; scalars go with every element ---- */
 
 /* Where element i of the output is in an input of the same rank whose dimensions of 1 are repeated. */
@@ -254,7 +250,7 @@ static void put_lower(struct string_output *out, struct string_view in, const st
 }
 static status check_encoding(const struct host_call *call) {
   struct string_view encoding = host_attr_string(call, "encoding", "");
-  return encoding.size == 0 || view_is(encoding, "utf-8")
+  return encoding.size == 0 || string_is(encoding, "utf-8")
              ? OK
              : fail(INVALID_ARGUMENT, "only utf-8 or '' (no encoding) is supported, received %.*s", (int)encoding.size,
                     encoding.data);
@@ -289,7 +285,7 @@ static int64_t count_characters(struct string_view view) {
 }
 
 status host_string_length(struct host_call *call) {
-  bool characters = view_is(host_attr_string(call, "unit", "BYTE"), "UTF8_CHAR");
+  bool characters = string_is(host_attr_string(call, "unit", "BYTE"), "UTF8_CHAR");
   TRY(host_make_output(call, 0, DTYPE_INT32, &call->inputs[0].shape));
   for (int64_t i = 0; i < call->inputs[0].count; i++) {
     struct string_view view = strings_of(call, 0)[i];
@@ -332,7 +328,7 @@ static bool cut_bytes(struct string_view in, int64_t pos, int64_t length, struct
 
 status host_substr(struct host_call *call) {
   const struct tensor *in = &call->inputs[0], *pos = &call->inputs[1], *length = &call->inputs[2];
-  bool characters = view_is(host_attr_string(call, "unit", "BYTE"), "UTF8_CHAR");
+  bool characters = string_is(host_attr_string(call, "unit", "BYTE"), "UTF8_CHAR");
   struct shape shape = in->shape.rank >= pos->shape.rank ? in->shape : pos->shape;
   for (int d = 1; d <= in->shape.rank && d <= pos->shape.rank; d++) {
     int64_t a = in->shape.dims[in->shape.rank - d], b = pos->shape.dims[pos->shape.rank - d];

@@ -11,22 +11,19 @@
 /* ---- making ---- */
 
 static status read_spec(const struct host_call *call, bool is_mutable, struct table_spec *spec) {
-  const struct program_attr *shape = host_attr(call, "value_shape");
   spec->is_mutable = is_mutable;
   spec->key = (enum dtype)host_attr_int(call, "key_dtype", DTYPE_STRING);
   spec->value = (enum dtype)host_attr_int(call, "value_dtype", DTYPE_INT64);
-  if (shape && shape->i > LIMIT_RANK)
-    return fail(INVALID_ARGUMENT, "values of rank %lld", (long long)shape->i);
-  for (int64_t i = 0; shape && i < shape->i; i++)
-    spec->value_shape.dims[spec->value_shape.rank++] = *program_words(call->program, shape->list.first + (uint32_t)i);
+  TRY(host_read_shape(call, host_attr(call, "value_shape"), &spec->value_shape));
+  spec->value_shape.rank = spec->value_shape.rank < 0 ? 0 : spec->value_shape.rank;
   return OK;
 }
 
-/* An anonymous table is its handle's, a new one each time. */
+/* A table without a name to share is its handle's, a new one each time. */
 static status make_table(struct host_call *call, struct table_spec *spec) {
   struct resource *table;
   bool is_new;
-  if (strncmp(program_text(call->program, call->instr->tf_op), "Anonymous", 9) == 0)
+  if (!host_attr(call, "shared_name"))
     return host_make_anonymous(call, &table_maker, spec, &table);
   TRY(host_get_resource(call, &table_maker, spec, &is_new, &table));
   const struct table_spec *there = table_get_spec((struct table *)table);
@@ -45,7 +42,7 @@ status host_hash_table(struct host_call *call) {
 status host_mutable_hash_table(struct host_call *call) {
   struct table_spec spec = { 0 };
   TRY(read_spec(call, true, &spec));
-  if (strstr(program_text(call->program, call->instr->tf_op), "OfTensors") && spec.value_shape.rank != 1)
+  if (host_attr(call, "value_shape") && spec.value_shape.rank != 1)
     return fail(INVALID_ARGUMENT, "Default value must be a vector, got shape %s", shape_text(&spec.value_shape));
   return make_table(call, &spec);
 }
@@ -208,9 +205,7 @@ status host_table_find(struct host_call *call) {
 status host_table_size(struct host_call *call) {
   struct table *table;
   TRY(find_table(call, &table));
-  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){ 0 }));
-  *(int64_t *)call->outputs[0]->data = table_size(table);
-  return OK;
+  return host_give_number(call, 0, DTYPE_INT64, table_size(table));
 }
 
 status host_table_insert(struct host_call *call) {

@@ -15,12 +15,9 @@ static status make_flow(struct host_call *call, uint32_t i) {
 /* ---- shapes that attributes say ---- */
 
 static status shape_attr(const struct host_call *call, const char *name, struct partial_shape *out) {
-  const struct program_attr *a = host_attr(call, name);
-  out->rank = a && a->kind == PROGRAM_ATTR_SHAPE ? (int)a->i : -1;
-  if (out->rank > LIMIT_RANK)
-    return fail(UNIMPLEMENTED, "%s of rank %d", name, out->rank);
-  for (int d = 0; d < out->rank; d++)
-    out->dims[d] = *program_words(call->program, a->list.first + (uint32_t)d);
+  struct shape shape;
+  TRY(host_read_shape(call, host_attr(call, name), &shape));
+  partial_shape_of(&shape, out);
   return OK;
 }
 
@@ -263,9 +260,7 @@ status host_tensor_array_split(struct host_call *call) {
 status host_tensor_array_size(struct host_call *call) {
   struct tensor_list *array;
   TRY(array_input(call, DTYPE_INVALID, &array));
-  TRY(host_make_output(call, 0, DTYPE_INT32, &(struct shape){0}));
-  *(int32_t *)call->outputs[0]->data = (int32_t)array->count;
-  return OK;
+  return host_give_number(call, 0, DTYPE_INT32, array->count);
 }
 
 /* ---- stacks ---- */

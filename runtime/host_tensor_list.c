@@ -379,9 +379,7 @@ status host_list_pop(struct host_call *call) {
 status host_list_length(struct host_call *call) {
   struct tensor_list *list;
   TRY(list_input(call, 0, &list));
-  TRY(host_make_output(call, 0, DTYPE_INT32, &(struct shape){0}));
-  *(int32_t *)call->outputs[0]->data = (int32_t)list->count;
-  return OK;
+  return host_give_number(call, 0, DTYPE_INT32, list->count);
 }
 
 /* The sizes that the list was made with, -1 where they are open; a scalar -1 when it was made without. */
@@ -516,15 +514,11 @@ static status concat_items(struct host_call *call, const struct tensor_list *lis
 
 /* What the op says about the elements: an attribute of the first generation, an input of the second. */
 static status said_shape(const struct host_call *call, const struct tensor_list *list, struct partial_shape *out) {
-  const struct program_attr *a = host_attr(call, "element_shape");
+  struct shape shape;
   if (call->input_count > 1)
     return merged_shape(call, list, 1, out);
-  *out = (struct partial_shape){.rank = -1};
-  if (!a || a->kind != PROGRAM_ATTR_SHAPE || a->i < 0 || a->i > LIMIT_RANK)
-    return OK;
-  out->rank = (int)a->i;
-  for (int d = 0; d < out->rank; d++)
-    out->dims[d] = *program_words(call->program, a->list.first + (uint32_t)d);
+  TRY(host_read_shape(call, host_attr(call, "element_shape"), &shape));
+  partial_shape_of(&shape, out);
   return OK;
 }
 

@@ -66,7 +66,7 @@ static bool keys_equal(const struct tensor *a, const struct tensor *b) {
   if (a->dtype != DTYPE_STRING)
     return a->count == 0 || memcmp(a->data, b->data, (size_t)tensor_byte_size(a)) == 0;
   for (int64_t i = 0; i < a->count; i++)
-    if (x[i].size != y[i].size || (x[i].size && memcmp(x[i].data, y[i].data, x[i].size) != 0))
+    if (!string_equal(x[i], y[i]))
       return false;
   return true;
 }
@@ -134,17 +134,13 @@ status host_tensor_map_empty(struct host_call *call) {
 status host_tensor_map_size(struct host_call *call) {
   struct tensor_map *m;
   TRY(map_input(call, &m));
-  TRY(host_make_output(call, 0, DTYPE_INT32, &(struct shape){0}));
-  *(int32_t *)call->outputs[0]->data = (int32_t)m->count;
-  return OK;
+  return host_give_number(call, 0, DTYPE_INT32, m->count);
 }
 
 status host_tensor_map_has_key(struct host_call *call) {
   struct tensor_map *m;
   TRY(map_input(call, &m));
-  TRY(host_make_output(call, 0, DTYPE_BOOL, &(struct shape){0}));
-  *(bool *)call->outputs[0]->data = find_key(m, &call->inputs[1]) >= 0;
-  return OK;
+  return host_give_number(call, 0, DTYPE_BOOL, find_key(m, &call->inputs[1]) >= 0);
 }
 
 status host_tensor_map_lookup(struct host_call *call) {

@@ -501,27 +501,6 @@ static void queue_destroy(struct resource *resource) {
 
 const struct resource_maker queue_maker = { "queue", sizeof(struct queue), queue_init, queue_destroy };
 
-status queue_create(const struct queue_spec *spec, const char *name, struct queue **out) {
-  struct queue *q = calloc(1, sizeof *q);
-  char *copy = strdup(name);
-  if (!q || !copy) {
-    free(q);
-    free(copy);
-    return fail(RESOURCE_EXHAUSTED, "no memory for a queue");
-  }
-  q->resource.name = copy;
-  *out = q;
-  return queue_init(&q->resource, (void *)(uintptr_t)spec);
-}
-
-void queue_free(struct queue *q) {
-  if (!q)
-    return;
-  queue_destroy(&q->resource);
-  free(q->resource.name);
-  free(q);
-}
-
 static bool components_match(const struct queue_spec *a, const struct queue_spec *b, bool shapes) {
   if (a->component_count != b->component_count)
     return false;

@@ -37,9 +37,6 @@ struct queue_spec {
 struct queue;
 
 extern const struct resource_maker queue_maker; /* argument: const struct queue_spec * */
-/* A queue of its own, which no container knows: part of another resource. RESOURCE_EXHAUSTED. */
-status queue_create(const struct queue_spec *spec, const char *name, struct queue **out);
-void queue_free(struct queue *queue); /* accepts NULL */
 /* INVALID_ARGUMENT `Shared queue 'Q' has capacity A but requested capacity was B` and the like. */
 status queue_match(const struct queue *queue, const struct queue_spec *wanted);
 

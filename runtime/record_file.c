@@ -10,12 +10,8 @@
 
 #define CHUNK (1 << 20) /* memory is taken as bytes come: a damaged length asks for anything */
 
-static bool is_word(struct string_view text, const char *word) {
-  return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
-}
-
 bool record_file_knows(struct string_view compression) {
-  return !compression.size || is_word(compression, "GZIP") || is_word(compression, "ZLIB");
+  return !compression.size || string_is(compression, "GZIP") || string_is(compression, "ZLIB");
 }
 
 static status open_error(const char *path) {

@@ -104,7 +104,7 @@ static int64_t slot_of(const struct table *table, struct string_view key, uint64
     if (!table->index[slot])
       return slot;
     const struct table_entry *e = &table->entries[table->index[slot] - 1];
-    if (e->hash == hash && e->key_size == key.size && (key.size == 0 || memcmp(e->key, key.data, key.size) == 0))
+    if (e->hash == hash && string_equal((struct string_view){ e->key, e->key_size }, key))
       return slot;
   }
 }
@@ -207,7 +207,7 @@ static bool value_equal(const struct table *table, const char *a, const char *b)
     return memcmp(a, b, size) == 0;
   const struct string_view *x = (const void *)a, *y = (const void *)b;
   for (int64_t k = 0; k < table->value_count; k++)
-    if (x[k].size != y[k].size || memcmp(x[k].data, y[k].data, x[k].size) != 0)
+    if (!string_equal(x[k], y[k]))
       return false;
   return true;
 }

@@ -75,7 +75,7 @@ status list_make_output(struct host_call *call, uint32_t i, enum dtype handle, e
 
 struct tensor_list *list_find_relative(const struct tensor_list *array, struct string_view source) {
   struct tensor_list *list = array->first->next;
-  while (list && (strlen(list->source) != source.size || memcmp(list->source, source.data, source.size) != 0))
+  while (list && !string_is(source, list->source))
     list = list->next;
   return list;
 }

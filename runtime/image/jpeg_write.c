@@ -127,10 +127,6 @@ static status check_image(const struct tensor *image, int64_t channels) {
              : fail(INVALID_ARGUMENT, "image must have 1 or 3 channels, got %s", shape_text(&image->shape));
 }
 
-static bool is_word(struct string_view text, const char *word) {
-  return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
-}
-
 status host_encode_jpeg(struct host_call *call) {
   struct string_view format = host_attr_string(call, "format", "");
   struct settings settings = {
@@ -138,12 +134,12 @@ status host_encode_jpeg(struct host_call *call) {
     .progressive = host_attr_int(call, "progressive", 0) != 0,
     .optimize = host_attr_int(call, "optimize_size", 0) != 0,
     .keeps_chroma = !host_attr_int(call, "chroma_downsampling", 1),
-    .density_unit = is_word(host_attr_string(call, "density_unit", "in"), "cm") ? 2 : 1,
+    .density_unit = string_is(host_attr_string(call, "density_unit", "in"), "cm") ? 2 : 1,
     .x_density = (uint16_t)host_attr_int(call, "x_density", 300),
     .y_density = (uint16_t)host_attr_int(call, "y_density", 300),
     .xmp = host_attr_string(call, "xmp_metadata", ""),
   };
-  TRY(check_image(&call->inputs[0], is_word(format, "grayscale") ? 1 : is_word(format, "rgb") ? 3 : 0));
+  TRY(check_image(&call->inputs[0], string_is(format, "grayscale") ? 1 : string_is(format, "rgb") ? 3 : 0));
   return write_image(call, &settings);
 }
 
