@@ -35,21 +35,15 @@ static int item_order(const void *a, const void *b) {
   return order ? order : (x->key_size > y->key_size) - (x->key_size < y->key_size);
 }
 
-static void put_message(struct wire_buffer *out, uint32_t number, struct wire_buffer *message) {
-  wire_put_bytes(out, number, message->data, message->size);
-  out->is_bad = out->is_bad || message->is_bad;
-  wire_buffer_free(message);
-}
-
 static void put_shape(struct wire_buffer *out, const struct shape *shape) {
   struct wire_buffer all = {0};
   for (int i = 0; i < shape->rank; i++) {
     struct wire_buffer dim = {0};
     if (shape->dims[i])
       wire_put_varint(&dim, 1, (uint64_t)shape->dims[i]);
-    put_message(&all, 2, &dim);
+    wire_put_message(&all, 2, &dim);
   }
-  put_message(out, 2, &all);
+  wire_put_message(out, 2, &all);
 }
 
 static void put_slice(struct wire_buffer *out, const struct checkpoint_slice *slice) {
@@ -60,9 +54,9 @@ static void put_slice(struct wire_buffer *out, const struct checkpoint_slice *sl
       wire_put_varint(&extent, 1, (uint64_t)slice->start[i]);
     if (slice->length[i] >= 0)
       wire_put_varint(&extent, 2, (uint64_t)slice->length[i]);
-    put_message(&all, 1, &extent);
+    wire_put_message(&all, 1, &extent);
   }
-  put_message(out, 7, &all);
+  wire_put_message(out, 7, &all);
 }
 
 static void put_entry(struct wire_buffer *out, const struct checkpoint_entry *e) {
@@ -143,7 +137,7 @@ static void put_header(struct wire_buffer *out, int32_t shards) {
   struct wire_buffer version = {0};
   wire_put_varint(out, 1, (uint64_t)shards);
   wire_put_varint(&version, 1, 1);
-  put_message(out, 3, &version);
+  wire_put_message(out, 3, &version);
 }
 
 static void index_bytes(struct index *index, int32_t shards, struct wire_buffer *file) {

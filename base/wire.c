@@ -126,6 +126,12 @@ void wire_put_bytes(struct wire_buffer *b, uint32_t number, const void *data, si
   wire_put_raw(b, data, size);
 }
 
+void wire_put_message(struct wire_buffer *buffer, uint32_t number, struct wire_buffer *content) {
+  wire_put_bytes(buffer, number, content->data, content->size);
+  buffer->is_bad = buffer->is_bad || content->is_bad;
+  wire_buffer_free(content);
+}
+
 void wire_put_text(struct wire_buffer *b, uint32_t number, const char *text) { wire_put_bytes(b, number, text, strlen(text)); }
 
 size_t wire_begin(struct wire_buffer *b, uint32_t number) {

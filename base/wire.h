@@ -49,6 +49,8 @@ void wire_put_bytes(struct wire_buffer *buffer, uint32_t number, const void *dat
 void wire_put_text(struct wire_buffer *buffer, uint32_t number, const char *text);
 /* The beginning of a bytes field whose `size` bytes follow by wire_put_raw. */
 void wire_put_bytes_head(struct wire_buffer *buffer, uint32_t number, uint64_t size);
+/* A message field with the content that was written, which is freed. */
+void wire_put_message(struct wire_buffer *buffer, uint32_t number, struct wire_buffer *content);
 /* A message field: what is written between becomes its content. At most 128 MiB between; begin returns the place. */
 size_t wire_begin(struct wire_buffer *buffer, uint32_t number);
 void wire_end(struct wire_buffer *buffer, size_t begin);

@@ -64,12 +64,6 @@ status host_encode_wav(struct host_call *call) {
   return give_bytes(call, &out, write_wav(&out, audio->data, host_scalar_int(&call->inputs[1]), audio->shape.dims[1], audio->shape.dims[0]));
 }
 
-static void put_message(struct wire_buffer *out, uint32_t number, struct wire_buffer *message) {
-  wire_put_bytes(out, number, message->data, message->size);
-  out->is_bad = out->is_bad || message->is_bad;
-  wire_buffer_free(message);
-}
-
 /* Summary.Audio (summary.proto) with its tag. */
 static status put_sound(struct wire_buffer *summary, const char *tag, size_t tag_size, const float *samples, float rate, int64_t channels,
                         int64_t frames) {
@@ -82,11 +76,11 @@ static status put_sound(struct wire_buffer *summary, const char *tag, size_t tag
   wire_put_varint(&audio, 2, (uint64_t)channels);
   if (frames)
     wire_put_varint(&audio, 3, (uint64_t)frames);
-  put_message(&audio, 4, &wav);
+  wire_put_message(&audio, 4, &wav);
   wire_put_text(&audio, 5, "audio/wav");
   wire_put_bytes(&value, 1, tag, tag_size);
-  put_message(&value, 6, &audio);
-  put_message(summary, 1, &value);
+  wire_put_message(&value, 6, &audio);
+  wire_put_message(summary, 1, &value);
   return result;
 }
 

@@ -32,6 +32,7 @@ struct parse {
   struct host_call *call;
   const struct tensor *serialized;
   VEC(struct feature) features;
+  struct example_keys keys; /* of features */
   int64_t examples;
   bool single; /* no dimension of examples */
 };
@@ -57,21 +58,14 @@ static status note_feature(struct feature *f, int64_t example, struct wire featu
 }
 
 static status read_entry(struct parse *p, int64_t example, struct wire entry) {
-  struct wire_field field;
-  struct string_view key = { "", 0 };
-  struct wire value = wire_over(NULL, 0);
-  while (wire_next(&entry, &field)) {
-    if (field.number == 1 && field.type == WIRE_BYTES)
-      key = (struct string_view){ (const char *)field.data, field.size };
-    if (field.number == 2)
-      value = wire_inside(&field);
-  }
-  for (uint32_t i = 0; i < p->features.count; i++) {
-    struct feature *f = &p->features.items[i];
-    if (f->key.size == key.size && (key.size == 0 || memcmp(f->key.data, key.data, key.size) == 0))
-      TRY(note_feature(f, example, value));
-  }
-  return entry.is_bad ? fail(INVALID_ARGUMENT, "Could not parse example input") : OK;
+  struct string_view key;
+  struct wire value;
+  uint32_t count;
+  bool good = example_entry(entry, &key, &value);
+  const struct example_key *wanted = example_keys_find(&p->keys, key, &count);
+  for (uint32_t i = 0; i < count; i++)
+    TRY(note_feature(&p->features.items[wanted[i].feature], example, value));
+  return good ? OK : fail(INVALID_ARGUMENT, "Could not parse example input");
 }
 
 static status read_example(struct parse *p, int64_t example) {
@@ -130,12 +124,12 @@ static status put_dense(struct parse *p, struct feature *f) {
   for (int64_t e = 0; e < p->examples; e++) {
     TRY(check_dense(f, e, each));
     if (f->found[e].is_there)
-      example_list_walk(f->found[e].list, f->dtype, example_sink_put, &sink);
+      example_sink_put_list(&sink, f->found[e].list);
     int64_t left = (e + 1) * each - sink.at;
     if (f->otherwise->count)
       example_sink_put_elements(&sink, f->otherwise, left);
     for (; f->otherwise->count == 0 && left > 0; left--)
-      example_sink_put(&sink, &(struct string_view){ NULL, 0 }); /* zeros */
+      example_sink_put(&sink, NULL);
   }
   return example_sink_end(&sink);
 }
@@ -159,7 +153,7 @@ static status put_sparse(struct parse *p, struct feature *f, uint32_t values_at,
       indices[row * rank + rank - 1] = k;
     }
     if (f->found[e].is_there)
-      example_list_walk(f->found[e].list, f->dtype, example_sink_put, &sink);
+      example_sink_put_list(&sink, f->found[e].list);
   }
   if (!p->single)
     shape[0] = p->examples;
@@ -184,7 +178,7 @@ static status put_ragged(struct parse *p, struct feature *f, uint32_t splits_at)
     if (e < p->examples) {
       total += f->found[e].count;
       if (f->found[e].is_there)
-        example_list_walk(f->found[e].list, f->dtype, example_sink_put, &sink);
+        example_sink_put_list(&sink, f->found[e].list);
     }
   }
   return example_sink_end(&sink);
@@ -234,10 +228,12 @@ static status parse_run(struct parse *p) {
   for (uint32_t i = 0; i < p->features.count; i++) {
     struct feature *f = &p->features.items[i];
     counts[f->kind]++;
+    example_keys_add(&p->keys, f->key, i);
     f->found = calloc((size_t)p->examples + 1, sizeof *f->found);
     if (!f->found)
       return fail(RESOURCE_EXHAUSTED, "no memory for %lld examples", (long long)p->examples);
   }
+  example_keys_sort(&p->keys);
   for (int64_t e = 0; e < p->examples; e++)
     TRY(read_example(p, e));
   uint32_t sparse = counts[FEATURE_SPARSE], dense = counts[FEATURE_DENSE], ragged = counts[FEATURE_RAGGED];
@@ -260,6 +256,7 @@ static status parse_end(struct parse *p, status result) {
   for (uint32_t i = 0; i < p->features.count; i++)
     free(p->features.items[i].found);
   vec_free(&p->features);
+  vec_free(&p->keys.list);
   return result;
 }
 

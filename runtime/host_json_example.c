@@ -146,9 +146,7 @@ static status put_bytes_value(struct json *j, struct wire_buffer *list) {
   struct wire_buffer bytes = { 0 };
   TRY(take_string(j));
   status result = put_base64(j, &bytes) ? OK : bad(j, "bytes that are no base64");
-  wire_put_bytes(list, 1, bytes.data, bytes.size);
-  list->is_bad = list->is_bad || bytes.is_bad;
-  wire_buffer_free(&bytes);
+  wire_put_message(list, 1, &bytes);
   return result;
 }
 
@@ -212,12 +210,6 @@ static status put_int_value(struct json *j, struct wire_buffer *list) {
 
 typedef status (*member_reader)(struct json *j, struct wire_buffer *out);
 
-static void put_message(struct wire_buffer *out, uint32_t number, struct wire_buffer *message) {
-  wire_put_bytes(out, number, message->data, message->size);
-  out->is_bad = out->is_bad || message->is_bad;
-  wire_buffer_free(message);
-}
-
 static status take_object(struct json *j, member_reader read, struct wire_buffer *out) {
   if (!take(j, '{'))
     return bad(j, "an object is missing");
@@ -257,7 +249,7 @@ static status take_message(struct json *j, member_reader read, uint32_t number, 
   if (take_word(j, "null"))
     return OK;
   status result = take_object(j, read, &message);
-  put_message(out, number, &message);
+  wire_put_message(out, number, &message);
   return result;
 }
 
@@ -275,7 +267,7 @@ static status read_entry(struct json *j, struct wire_buffer *out) {
   struct wire_buffer entry = { 0 };
   wire_put_bytes(&entry, 1, j->text.data, j->text.size);
   status result = take_message(j, read_feature, 2, &entry);
-  put_message(out, 1, &entry);
+  wire_put_message(out, 1, &entry);
   return result;
 }
 

@@ -32,6 +32,7 @@ struct parse {
   int64_t examples;
   bool single;        /* no dimension of examples */
   VEC(struct feature) features;
+  struct example_keys keys[2]; /* of features: those of the context, lists */
   uint32_t output;    /* the next one */
 };
 
@@ -57,10 +58,12 @@ static status add_row(struct feature *f, struct wire feature) {
   return feature.is_bad ? bad_input() : OK;
 }
 
+static uint32_t first_row(const struct feature *f, int64_t example) { return example ? f->ends[example - 1] : 0; }
+
 /* The last of several entries with one key counts. */
 static status read_value(struct feature *f, int64_t example, struct wire value) {
   struct wire_field field;
-  f->rows.count = example ? f->ends[example - 1] : 0;
+  f->rows.count = first_row(f, example);
   f->is_there[example] = true;
   if (!f->is_list)
     return add_row(f, value);
@@ -71,21 +74,14 @@ static status read_value(struct feature *f, int64_t example, struct wire value) 
 }
 
 static status read_entry(struct parse *p, int64_t example, bool is_list, struct wire entry) {
-  struct wire_field field;
-  struct string_view key = { "", 0 };
-  struct wire value = wire_over(NULL, 0);
-  while (wire_next(&entry, &field)) {
-    if (field.number == 1 && field.type == WIRE_BYTES)
-      key = (struct string_view){ (const char *)field.data, field.size };
-    if (field.number == 2)
-      value = wire_inside(&field);
-  }
-  for (uint32_t i = 0; i < p->features.count; i++) {
-    struct feature *f = &p->features.items[i];
-    if (f->is_list == is_list && f->key.size == key.size && (key.size == 0 || memcmp(f->key.data, key.data, key.size) == 0))
-      TRY(read_value(f, example, value));
-  }
-  return entry.is_bad ? bad_input() : OK;
+  struct string_view key;
+  struct wire value;
+  uint32_t count;
+  bool good = example_entry(entry, &key, &value);
+  const struct example_key *wanted = example_keys_find(&p->keys[is_list], key, &count);
+  for (uint32_t i = 0; i < count; i++)
+    TRY(read_value(&p->features.items[wanted[i].feature], example, value));
+  return good ? OK : bad_input();
 }
 
 static status read_example(struct parse *p, int64_t example) {
@@ -113,8 +109,6 @@ struct sizes {
   int64_t values, rows, columns; /* all values; the most rows of an example, the most values of a row */
 };
 
-static uint32_t first_row(const struct feature *f, int64_t example) { return example ? f->ends[example - 1] : 0; }
-
 static struct sizes sizes_of(const struct parse *p, const struct feature *f) {
   struct sizes s = { 0 };
   for (int64_t e = 0; e < p->examples; e++) {
@@ -130,7 +124,7 @@ static struct sizes sizes_of(const struct parse *p, const struct feature *f) {
 
 static void put_rows(const struct feature *f, struct example_sink *sink) {
   for (uint32_t i = 0; i < f->rows.count; i++)
-    example_list_walk(f->rows.items[i].list, f->dtype, example_sink_put, sink);
+    example_sink_put_list(sink, f->rows.items[i].list);
 }
 
 /* ---- sparse: example, row (of lists), place ---- */
@@ -180,12 +174,12 @@ static status check_dense(const struct feature *f, int64_t example, int64_t each
 /* Rows that an example does not have are zeros. */
 static void put_example(const struct feature *f, int64_t example, int64_t end, struct example_sink *sink) {
   for (uint32_t r = first_row(f, example); r < f->ends[example]; r++)
-    example_list_walk(f->rows.items[r].list, f->dtype, example_sink_put, sink);
+    example_sink_put_list(sink, f->rows.items[r].list);
   if (!f->is_list && !f->is_there[example])
     for (int64_t i = 0; i < f->otherwise->count; i++)
       example_sink_put(sink, (const char *)f->otherwise->data + (size_t)i * dtype_size(f->dtype));
   while (sink->at < end)
-    example_sink_put(sink, &(struct string_view){ NULL, 0 });
+    example_sink_put(sink, NULL);
 }
 
 static status put_dense(struct parse *p, struct feature *f) {
@@ -305,7 +299,10 @@ static status parse_run(struct parse *p, bool has_lengths) {
     f->is_there = calloc((size_t)p->examples + 1, sizeof *f->is_there);
     if (!f->ends || !f->is_there)
       return fail(RESOURCE_EXHAUSTED, "no memory for %lld examples", (long long)p->examples);
+    example_keys_add(&p->keys[f->is_list], f->key, i);
   }
+  example_keys_sort(&p->keys[0]);
+  example_keys_sort(&p->keys[1]);
   for (int64_t e = 0; e < p->examples; e++)
     TRY(read_example(p, e));
   for (int is_list = 0; is_list < 2; is_list++)
@@ -323,6 +320,8 @@ static status parse_end(struct parse *p, bool has_lengths, status result) {
     vec_free(&p->features.items[i].rows);
   }
   vec_free(&p->features);
+  vec_free(&p->keys[0].list);
+  vec_free(&p->keys[1].list);
   return result;
 }
 

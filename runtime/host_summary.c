@@ -11,12 +11,6 @@
 #include "runtime/string_output.h"
 #include "runtime/tensor_proto.h"
 
-static void put_message(struct wire_buffer *out, uint32_t number, struct wire_buffer *message) {
-  wire_put_bytes(out, number, message->data, message->size);
-  out->is_bad = out->is_bad || message->is_bad;
-  wire_buffer_free(message);
-}
-
 static void put_fixed32(struct wire_buffer *out, uint32_t number, const void *bytes) {
   uint8_t tag = (uint8_t)(number << 3 | WIRE_FIXED32);
   wire_put_raw(out, &tag, 1);
@@ -71,7 +65,7 @@ status host_scalar_summary(struct host_call *call) {
     if (tag.size)
       wire_put_bytes(&value, 1, tag.data, tag.size);
     put_fixed32(&value, 2, &number);
-    put_message(&summary, 1, &value);
+    wire_put_message(&summary, 1, &value);
   }
   return give_bytes(call, &summary);
 }
@@ -138,8 +132,8 @@ static void histogram_put(struct wire_buffer *out, const struct histogram *h) {
     wire_put_raw(&limits, &h->limits[i], 8);
     wire_put_raw(&counts, &count, 8);
   }
-  put_message(out, 6, &limits);
-  put_message(out, 7, &counts);
+  wire_put_message(out, 6, &limits);
+  wire_put_message(out, 7, &counts);
 }
 
 status host_histogram_summary(struct host_call *call) {
@@ -164,8 +158,8 @@ status host_histogram_summary(struct host_call *call) {
   free(h);
   if (tag.size)
     wire_put_bytes(&value, 1, tag.data, tag.size);
-  put_message(&value, 5, &histogram);
-  put_message(&summary, 1, &value);
+  wire_put_message(&value, 5, &histogram);
+  wire_put_message(&summary, 1, &value);
   return give_bytes(call, &summary);
 }
 
@@ -234,9 +228,9 @@ static void put_head(struct wire_buffer *out, const struct tensor *tensor) {
     struct wire_buffer dim = { 0 };
     if (tensor->shape.dims[d])
       wire_put_varint(&dim, 1, (uint64_t)tensor->shape.dims[d]);
-    put_message(&shape, 2, &dim);
+    wire_put_message(&shape, 2, &dim);
   }
-  put_message(out, 2, &shape);
+  wire_put_message(out, 2, &shape);
 }
 
 void tensor_proto_put(struct wire_buffer *out, const struct tensor *tensor) {
@@ -298,14 +292,14 @@ static status tensor_summary(struct host_call *call, bool with_empty_metadata) {
     struct string_view tag = host_scalar_string(&call->inputs[0]), metadata = host_scalar_string(&call->inputs[2]);
     if (tag.size)
       wire_put_bytes(&value, 1, tag.data, tag.size);
-    put_message(&value, 8, &tensor);
+    wire_put_message(&value, 8, &tensor);
     if (metadata.size || with_empty_metadata)
       wire_put_bytes(&value, 9, metadata.data, metadata.size);
   } else {
     wire_put_text(&value, 7, host_node_name(call));
-    put_message(&value, 8, &tensor);
+    wire_put_message(&value, 8, &tensor);
   }
-  put_message(&summary, 1, &value);
+  wire_put_message(&summary, 1, &value);
   return give_bytes(call, &summary);
 }
 

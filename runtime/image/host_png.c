@@ -82,12 +82,6 @@ static void scale_image(const struct tensor *t, int64_t first, int64_t pixels, i
   }
 }
 
-static void put_message(struct wire_buffer *out, uint32_t number, struct wire_buffer *message) {
-  wire_put_bytes(out, number, message->data, message->size);
-  out->is_bad = out->is_bad || message->is_bad;
-  wire_buffer_free(message);
-}
-
 static void put_image(struct wire_buffer *summary, const char *tag, const int64_t *dims, const struct wire_buffer *png) {
   struct wire_buffer value = { 0 }, image = { 0 };
   wire_put_varint(&image, 1, (uint64_t)dims[1]);
@@ -95,8 +89,8 @@ static void put_image(struct wire_buffer *summary, const char *tag, const int64_
   wire_put_varint(&image, 3, (uint64_t)dims[3]);
   wire_put_bytes(&image, 4, png->data, png->size);
   wire_put_bytes(&value, 1, tag, strlen(tag));
-  put_message(&value, 4, &image);
-  put_message(summary, 1, &value);
+  wire_put_message(&value, 4, &image);
+  wire_put_message(summary, 1, &value);
 }
 
 static status summarize(struct host_call *call, const uint8_t *bad, uint8_t *pixels, struct wire_buffer *summary) {
