@@ -1,4 +1,4 @@
-/* events.c: TFRecord framing (length, its checksum, bytes, their checksum) around small messages. */
+/* events.c: records of small messages. */
 #include "runtime/events.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/crc32c.h"
 #include "base/wire.h"
+#include "runtime/record_file.h"
 
 enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_GRAPH = 4, EVENT_SUMMARY = 5 };
 enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2 };
@@ -30,13 +30,7 @@ static double wall_time(void) {
 }
 
 static status write_record(struct events *events, const void *data, size_t size) {
-  uint64_t length = size;
-  uint32_t length_crc = crc32c_mask(crc32c(&length, sizeof length)), crc = crc32c_mask(crc32c(data, size));
-  fwrite(&length, sizeof length, 1, events->file);
-  fwrite(&length_crc, sizeof length_crc, 1, events->file);
-  fwrite(data, 1, size, events->file);
-  fwrite(&crc, sizeof crc, 1, events->file);
-  return ferror(events->file) ? fail(DATA_LOSS, "%s: %s", events->path, strerror(errno)) : OK;
+  return record_file_put(events->file, data, size) ? OK : fail(DATA_LOSS, "%s: %s", events->path, strerror(errno));
 }
 
 static void put_time(struct wire_buffer *event) {

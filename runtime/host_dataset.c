@@ -1,10 +1,8 @@
 /* host_dataset.c: ops that look into a dataset by themselves, without an iterator. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/crc32c.h"
 #include "base/vec.h"
 #include "runtime/dataset.h"
 #include "runtime/inflate.h"
@@ -234,16 +232,17 @@ status host_table_initialize_from_dataset(struct host_call *call) {
   return result;
 }
 
+struct records {
+  FILE *file;
+  const char *path;
+};
+
 static status write_record(void *self, struct tensor *const *element) {
-  FILE *file = self;
+  struct records *records = self;
   if (element[0]->dtype != DTYPE_STRING || element[0]->count != 1)
     return fail(INVALID_ARGUMENT, "ToTFRecordOp currently only supports DT_STRING dataypes, but got %s", dtype_name(element[0]->dtype));
   struct string_view record = host_scalar_string(element[0]);
-  uint64_t size = record.size;
-  uint32_t sums[2] = { crc32c_mask(crc32c(&size, 8)), crc32c_mask(crc32c(record.data, record.size)) };
-  bool good = fwrite(&size, 8, 1, file) == 1 && fwrite(&sums[0], 4, 1, file) == 1 && fwrite(record.data, 1, record.size, file) == record.size &&
-              fwrite(&sums[1], 4, 1, file) == 1;
-  return good ? OK : fail(UNKNOWN, "the records cannot be written; %s", strerror(errno));
+  return record_file_put(records->file, record.data, record.size) ? OK : host_file_error(records->path);
 }
 
 /* inputs: a dataset of strings, the file, its compression */
@@ -259,10 +258,10 @@ status host_dataset_to_records(struct host_call *call) {
     return fail(INVALID_ARGUMENT, "ToTFRecordOp currently only support datasets of 1 single column, but got %u", dataset->component_count);
   FILE *file = fopen(path, "wbe");
   if (!file)
-    return fail(errno == ENOENT ? NOT_FOUND : UNKNOWN, "%s; %s", path, strerror(errno));
+    return host_file_error(path);
   FILE *out = compression.size ? deflated_file(file, compression.data[0] == 'G') : file;
-  status result = out ? each_element(dataset, call, write_record, out) : fail(RESOURCE_EXHAUSTED, "no memory to compress");
+  status result = out ? each_element(dataset, call, write_record, &(struct records){ out, path }) : fail(RESOURCE_EXHAUSTED, "no memory to compress");
   if (fclose(out ? out : file) != 0 && result == OK)
-    result = fail(UNKNOWN, "%s; %s", path, strerror(errno));
+    result = host_file_error(path);
   return result;
 }

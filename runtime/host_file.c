@@ -35,12 +35,18 @@ status host_scalar_path(const struct host_call *call, uint32_t i, const char *wh
   return host_path(host_scalar_string(&call->inputs[i]), out, size);
 }
 
-static status system_error(const char *path) {
-  status code = errno == ENOENT || errno == ENOTDIR ? NOT_FOUND : errno == EACCES || errno == EPERM ? PERMISSION_DENIED
-                : errno == EISDIR                   ? FAILED_PRECONDITION
-                                                    : UNKNOWN;
-  return fail(code, "%s; %s", path, strerror(errno));
+static status code_of_errno(void) {
+  switch (errno) {
+  case ENOENT: return NOT_FOUND;
+  case EACCES: case EPERM: case EROFS: return PERMISSION_DENIED;
+  case EISDIR: case ENOTDIR: return FAILED_PRECONDITION;
+  case EINVAL: case ENAMETOOLONG: return INVALID_ARGUMENT;
+  case ENOSPC: case EDQUOT: case EMFILE: case ENFILE: case ENOMEM: return RESOURCE_EXHAUSTED;
+  default: return UNKNOWN;
+  }
 }
+
+status host_file_error(const char *path) { return fail(code_of_errno(), "%s; %s", path, strerror(errno)); }
 
 /* ---- reading ---- */
 
@@ -48,7 +54,7 @@ static status system_error(const char *path) {
 status host_read_file(const char *path, char **data, size_t *size) {
   FILE *file = fopen(path, "rbe");
   if (!file)
-    return system_error(path);
+    return host_file_error(path);
   size_t room = 0, used = 0, got = 0;
   char *bytes = NULL;
   do {
@@ -69,7 +75,7 @@ status host_read_file(const char *path, char **data, size_t *size) {
   fclose(file);
   if (bad) {
     free(bytes);
-    return system_error(path);
+    return host_file_error(path);
   }
   *data = bytes;
   *size = used;
@@ -111,10 +117,10 @@ status host_file_write(struct host_call *call) {
   make_folders(path);
   FILE *file = fopen(path, "wbe");
   if (!file)
-    return system_error(path);
+    return host_file_error(path);
   bool good = fwrite(text.data, 1, text.size, file) == text.size;
   good = fclose(file) == 0 && good;
-  return good ? OK : system_error(path);
+  return good ? OK : host_file_error(path);
 }
 
 /* ---- names ---- */

@@ -11,6 +11,8 @@
 status host_path(struct string_view view, char *out, size_t size);
 /* The same of input i, which must be one string. */
 status host_scalar_path(const struct host_call *call, uint32_t i, const char *what, char *out, size_t size);
+/* What the system says (errno) of a file, with the code that TensorFlow has for it. */
+status host_file_error(const char *path);
 /* A whole file; the caller frees it. */
 status host_read_file(const char *path, char **data, size_t *size);
 

@@ -14,18 +14,13 @@ bool record_file_knows(struct string_view compression) {
   return !compression.size || string_is(compression, "GZIP") || string_is(compression, "ZLIB");
 }
 
-static status open_error(const char *path) {
-  status code = errno == ENOENT || errno == ENOTDIR ? NOT_FOUND : errno == EACCES || errno == EPERM ? PERMISSION_DENIED : UNKNOWN;
-  return fail(code, "%s; %s", path, strerror(errno));
-}
-
 status record_file_open(struct record_file *f, struct string_view path, struct string_view compression) {
   record_file_close(f);
   TRY(host_path(path, f->path, sizeof f->path));
   f->offset = 0;
   f->file = fopen(f->path, "rbe");
   if (!f->file)
-    return open_error(f->path);
+    return host_file_error(f->path);
   if (!compression.size)
     return OK;
   FILE *inflated = inflated_file(f->file, compression.data[0] == 'G');
@@ -49,7 +44,7 @@ void record_file_free(struct record_file *f) {
 }
 
 static status read_error(const struct record_file *f) {
-  return errno == EISDIR ? fail(FAILED_PRECONDITION, "%s; %s", f->path, strerror(errno)) : fail(DATA_LOSS, "%s: damaged bytes", f->path);
+  return errno == EISDIR ? host_file_error(f->path) : fail(DATA_LOSS, "%s: damaged bytes", f->path);
 }
 
 status record_file_line(struct record_file *f, struct string_view *out, bool *end) {
@@ -111,4 +106,11 @@ status record_file_record(struct record_file *f, struct string_view *out, bool *
   if (out->size != size)
     return fail(DATA_LOSS, "%s: truncated record", f->path);
   return read_checksum(f, crc32c(out->data, out->size));
+}
+
+bool record_file_put(FILE *file, const void *data, size_t size) {
+  uint64_t length = size;
+  uint32_t sums[2] = { crc32c_mask(crc32c(&length, 8)), crc32c_mask(crc32c(data, size)) };
+  return fwrite(&length, 8, 1, file) == 1 && fwrite(&sums[0], 4, 1, file) == 1 && fwrite(data, 1, size, file) == size &&
+         fwrite(&sums[1], 4, 1, file) == 1;
 }

@@ -17,7 +17,7 @@ struct record_file {
   int64_t offset; /* bytes read so far, of what is not compressed */
 };
 
-/* compression: "", GZIP, ZLIB. NOT_FOUND; UNKNOWN with the system's words. */
+/* compression: "", GZIP, ZLIB. Errors as of host_file_error. */
 status record_file_open(struct record_file *f, struct string_view path, struct string_view compression);
 void record_file_close(struct record_file *f); /* accepts one that is not open */
 void record_file_free(struct record_file *f);  /* closes it, frees its buffer */
@@ -26,6 +26,8 @@ status record_file_line(struct record_file *f, struct string_view *out, bool *en
 status record_file_record(struct record_file *f, struct string_view *out, bool *end);
 /* Up to `size` bytes: fewer only where the file ends. */
 status record_file_bytes(struct record_file *f, size_t size, struct string_view *out);
+/* Writes one record; false: errno says why not. */
+bool record_file_put(FILE *file, const void *data, size_t size);
 bool record_file_knows(struct string_view compression);
 
 #endif
