@@ -81,6 +81,9 @@ void element_release(struct tensor **element, uint32_t count);
 status dataset_call(const struct dataset *dataset, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
                     uint32_t first_capture, struct tensor **out, uint32_t out_count);
 uint32_t dataset_capture_count(const struct dataset *dataset);
+/* An element_call (parallel_calls.h): the function of a map. */
+status dataset_map_element(const struct dataset *dataset, const struct dataset_run *run, struct tensor *const *element, struct tensor **out,
+                           bool *skip);
 /* One of several functions of a dataset, by the name of its attribute ("key_func"); the values that it captured are added to `in`. */
 status dataset_call_part(const struct dataset *dataset, const struct dataset_run *run, const char *part, struct tensor *const *in,
                          uint32_t in_count, struct tensor **out, uint32_t out_count);
@@ -103,7 +106,7 @@ status rows_stack(struct tensor *const *rows, int64_t count, int64_t stride, uin
 status parts_join(struct tensor *const *rows, int64_t count, int64_t stride, const struct shape *shape, struct tensor **out);
 
 /* The kinds of each file. */
-extern const struct dataset_kind dataset_sources[], dataset_orders[], dataset_functions[], dataset_batches[], dataset_windows[], dataset_files[],
+extern const struct dataset_kind dataset_sources[], dataset_orders[], dataset_functions[], dataset_interleaves[], dataset_batches[], dataset_windows[], dataset_files[],
     dataset_shuffles[], dataset_groups[], dataset_choices[], dataset_slices[], dataset_caches[], dataset_globals[], dataset_csv[], dataset_prefetches[];
 
 #endif

@@ -1,9 +1,11 @@
 /* dataset_batch.c: several elements as one: of the same shape, or filled up to it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
 #include "runtime/dataset.h"
+#include "runtime/parallel_calls.h"
 
 /* Elements in a row, components side by side. */
 struct rows {
@@ -72,29 +74,55 @@ static status batch_check(const struct dataset *d) {
   return size > 0 ? OK : fail(INVALID_ARGUMENT, "Batch size must be greater than zero.");
 }
 
-/* ---- map and batch: the function's results are the rows; inputs are the captured values, the size, a hint, whether to drop ---- */
+/* ---- map and batch: the function's results are the rows; inputs are the captured values, the size, how many calls at once, whether to drop ---- */
 
+struct mapped_state {
+  struct parallel_calls *calls; /* NULL: not begun */
+};
+
+static void mapped_stop(struct cursor *c) { parallel_calls_destroy(((struct mapped_state *)c->state)->calls); }
+
+static status mapped_start(struct cursor *c, const struct dataset_run *run) {
+  struct mapped_state *s = c->state;
+  struct cursor *source;
+  TRY(cursor_source(c, 0, &source));
+  int64_t at_once = host_scalar_int(c->dataset->inputs[dataset_capture_count(c->dataset) + 1]);
+  return parallel_calls_create(source, c->dataset, at_once, dataset_map_element, run, &s->calls);
+}
+
+/* The rows of a batch with an element that fails are lost, those behind it too: the next batch begins where it would have otherwise.
+ * A function that says OUT_OF_RANGE ends the batch, unless every element has to have one of its own. */
 static status mapped_read(struct cursor *c, const struct dataset_run *run, int64_t size, struct rows *rows) {
   const struct dataset *d = c->dataset;
-  uint32_t count = d->sources[0]->component_count;
-  for (bool end = false; rows->count < size; rows->count++) {
-    struct tensor *in[DATASET_COMPONENTS_MAX], *made[DATASET_COMPONENTS_MAX];
-    TRY(cursor_source_next(c, 0, run, in, &end));
-    if (end)
-      return OK;
-    status result = dataset_call(d, run, in, count, 0, made, d->component_count);
-    element_release(in, count);
-    TRY(result);
-    for (uint32_t i = 0; i < d->component_count; i++)
-      vec_push(&rows->tensors, made[i]);
+  status result = OK;
+  char text[1024] = "";
+  bool end = false;
+  for (int64_t i = 0; i < size && !end; i++) {
+    struct tensor *made[DATASET_COMPONENTS_MAX];
+    status code = parallel_calls_next(((struct mapped_state *)c->state)->calls, run, made, &end);
+    if (code == OUT_OF_RANGE && !host_attr_int(&d->words, "preserve_cardinality", 0))
+      break;
+    if (code == CANCELLED)
+      return code;
+    if (code == OUT_OF_RANGE)
+      code = status_prefix(INVALID_ARGUMENT, "Function invocation produced OutOfRangeError: ");
+    if (code != OK && result == OK) {
+      result = code;
+      snprintf(text, sizeof text, "%s", status_text());
+    }
+    for (uint32_t k = 0; code == OK && !end && k < d->component_count; k++)
+      vec_push(&rows->tensors, made[k]);
+    rows->count += code == OK && !end;
   }
-  return OK;
+  return result == OK ? OK : fail(result, "%s", text);
 }
 
 static status map_and_batch_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   const struct dataset *d = c->dataset;
   struct rows rows = { 0 };
   int64_t size = host_scalar_int(d->inputs[dataset_capture_count(d)]);
+  if (!((struct mapped_state *)c->state)->calls)
+    TRY(mapped_start(c, run));
   status result = mapped_read(c, run, size, &rows);
   if (result == OK)
     result = rows_end(d, &rows, size, dataset_bool(d, d->input_count - 1, false), stack_component, out, end);
@@ -105,7 +133,9 @@ static status map_and_batch_next(struct cursor *c, const struct dataset_run *run
 static status map_and_batch_check(const struct dataset *d) {
   int64_t size;
   TRY(dataset_int(d, dataset_capture_count(d), "batch_size", &size));
-  return size > 0 ? OK : fail(INVALID_ARGUMENT, "batch_size must be greater than zero.");
+  if (size < 1)
+    return fail(INVALID_ARGUMENT, "batch_size must be greater than zero.");
+  return parallel_calls_check(d, dataset_capture_count(d) + 1);
 }
 
 /* ---- padded batch: inputs are the size, a shape and a value for each component, whether to drop ---- */
@@ -186,7 +216,7 @@ const struct dataset_kind dataset_batches[] = {
   { "BatchDataset", 0, batch_next, NULL, batch_check },
   { "BatchDatasetV2", 0, batch_next, NULL, batch_check },
   { "ParallelBatchDataset", 0, batch_next, NULL, batch_check },
-  { "MapAndBatchDataset", 0, map_and_batch_next, NULL, map_and_batch_check },
+  { "MapAndBatchDataset", sizeof(struct mapped_state), map_and_batch_next, mapped_stop, map_and_batch_check },
   { "PaddedBatchDataset", 0, padded_next, NULL, padded_check },
   { "PaddedBatchDatasetV2", 0, padded_next, NULL, padded_check },
   { NULL, 0, NULL, NULL, NULL },

@@ -1,14 +1,40 @@
-/* dataset_function.c: datasets that call a function of the graph for each element. What runs in parallel or ahead in TensorFlow
- * runs here in order: with the same results. Captured values come first among the inputs. */
+/* dataset_function.c: datasets that call a function of the graph for each element, one at a time or several at once: with the same
+ * results in the same order, also where TensorFlow may change it. Captured values come first among the inputs. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/dataset.h"
+#include "runtime/parallel_calls.h"
 
-#define CYCLE_MAX 4096
-#define CYCLE_AUTO 8 /* when TensorFlow may choose */
+/* ---- several calls at once: how many is the last input ---- */
+
+struct parallel_state {
+  struct parallel_calls *calls; /* NULL: not begun */
+};
+
+static void parallel_stop(struct cursor *c) { parallel_calls_destroy(((struct parallel_state *)c->state)->calls); }
+static status parallel_check(const struct dataset *d) { return parallel_calls_check(d, d->input_count - 1); }
+
+static status parallel_next(struct cursor *c, const struct dataset_run *run, element_call call, struct tensor **out, bool *end) {
+  struct parallel_state *s = c->state;
+  const struct dataset *d = c->dataset;
+  if (!s->calls) {
+    struct cursor *source;
+    TRY(cursor_source(c, 0, &source));
+    TRY(parallel_calls_create(source, d, host_scalar_int(d->inputs[d->input_count - 1]), call, run, &s->calls));
+  }
+  return parallel_calls_next(s->calls, run, out, end);
+}
 
 /* ---- map ---- */
+
+/* A function that says OUT_OF_RANGE ends the dataset, unless every element has to have one of its own. */
+static status map_result(const struct dataset *d, status result, bool *end) {
+  *end = result == OUT_OF_RANGE && !host_attr_int(&d->words, "preserve_cardinality", 0);
+  if (result != OUT_OF_RANGE)
+    return result;
+  return *end ? OK : status_prefix(INVALID_ARGUMENT, "Function invocation produced OutOfRangeError: ");
+}
 
 static status map_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   struct tensor *element[DATASET_COMPONENTS_MAX];
@@ -18,14 +44,24 @@ static status map_next(struct cursor *c, const struct dataset_run *run, struct t
     return OK;
   status result = dataset_call(c->dataset, run, element, count, 0, out, c->dataset->component_count);
   element_release(element, count);
-  return result;
+  return map_result(c->dataset, result, end);
+}
+
+status dataset_map_element(const struct dataset *d, const struct dataset_run *run, struct tensor *const *element, struct tensor **out, bool *skip) {
+  *skip = false;
+  return dataset_call(d, run, element, d->sources[0]->component_count, 0, out, d->component_count);
+}
+
+static status parallel_map_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
+  status result = parallel_next(c, run, dataset_map_element, out, end);
+  return result == OUT_OF_RANGE ? map_result(c->dataset, result, end) : result;
 }
 
 /* ---- filter, take while ---- */
 
-static status holds(struct cursor *c, const struct dataset_run *run, struct tensor *const *element, bool *out) {
+static status holds(const struct dataset *d, const struct dataset_run *run, struct tensor *const *element, bool *out) {
   struct tensor *answer;
-  TRY(dataset_call(c->dataset, run, element, c->dataset->component_count, 0, &answer, 1));
+  TRY(dataset_call(d, run, element, d->component_count, 0, &answer, 1));
   status result = answer->dtype == DTYPE_BOOL && answer->count == 1
                       ? OK
                       : fail(INVALID_ARGUMENT, "`predicate` must return a scalar bool tensor.");
@@ -41,7 +77,7 @@ static status filter_next(struct cursor *c, const struct dataset_run *run, struc
     TRY(cursor_source_next(c, 0, run, out, end));
     if (*end)
       return OK;
-    status result = holds(c, run, out, &keep);
+    status result = holds(c->dataset, run, out, &keep);
     if (result == OK && keep)
       return OK;
     element_release(out, c->dataset->component_count);
@@ -49,12 +85,25 @@ static status filter_next(struct cursor *c, const struct dataset_run *run, struc
   }
 }
 
+static status filter_element(const struct dataset *d, const struct dataset_run *run, struct tensor *const *element, struct tensor **out, bool *skip) {
+  bool keep = false;
+  TRY(holds(d, run, element, &keep));
+  *skip = !keep;
+  for (uint32_t i = 0; keep && i < d->component_count; i++)
+    out[i] = tensor_retain(element[i]);
+  return OK;
+}
+
+static status parallel_filter_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
+  return parallel_next(c, run, filter_element, out, end);
+}
+
 static status take_while_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   bool keep = false;
   TRY(cursor_source_next(c, 0, run, out, end));
   if (*end)
     return OK;
-  status result = holds(c, run, out, &keep);
+  status result = holds(c->dataset, run, out, &keep);
   if (result == OK && keep)
     return OK;
   element_release(out, c->dataset->component_count);
@@ -107,108 +156,13 @@ static status scan_next(struct cursor *c, const struct dataset_run *run, struct 
   return OK;
 }
 
-/* ---- interleave: elements become datasets, a few of which are read in turn ---- */
-
-struct interleave_state {
-  struct cursor **open; /* cycle of them; NULL: free */
-  int64_t cycle, block, at, in_block, open_count;
-  bool source_ended;
-};
-
-static void interleave_stop(struct cursor *c) {
-  struct interleave_state *s = c->state;
-  for (int64_t i = 0; s->open && i < s->cycle; i++)
-    cursor_destroy(s->open[i]);
-  free(s->open);
-}
-
-static status interleave_start(struct cursor *c) {
-  struct interleave_state *s = c->state;
-  uint32_t captures = dataset_capture_count(c->dataset);
-  s->cycle = s->block = 1;
-  if (strcmp(c->dataset->kind->op, "FlatMapDataset") != 0) {
-    TRY(dataset_int(c->dataset, captures, "cycle_length", &s->cycle));
-    TRY(dataset_int(c->dataset, captures + 1, "block_length", &s->block));
-  }
-  s->cycle = s->cycle == -1 ? CYCLE_AUTO : s->cycle;
-  if (s->cycle < 1 || s->block < 1)
-    return fail(INVALID_ARGUMENT, "`cycle_length` and `block_length` must be > 0");
-  if (s->cycle > CYCLE_MAX)
-    return fail(UNIMPLEMENTED, "a cycle_length of %lld", (long long)s->cycle);
-  s->open = calloc((size_t)s->cycle, sizeof(struct cursor *));
-  return s->open ? OK : fail(RESOURCE_EXHAUSTED, "no memory for an iterator");
-}
-
-/* The dataset that the function makes of the next element. */
-static status interleave_open(struct cursor *c, const struct dataset_run *run, struct cursor **out) {
-  struct interleave_state *s = c->state;
-  struct tensor *element[DATASET_COMPONENTS_MAX], *handle;
-  uint32_t count = c->dataset->sources[0]->component_count;
-  TRY(cursor_source_next(c, 0, run, element, &s->source_ended));
-  if (s->source_ended)
-    return OK;
-  status result = dataset_call(c->dataset, run, element, count, 0, &handle, 1);
-  element_release(element, count);
-  TRY(result);
-  struct dataset *dataset = dataset_of(handle);
-  result = dataset && dataset->component_count == c->dataset->component_count
-               ? cursor_create(dataset, out)
-               : fail(INVALID_ARGUMENT, "The function must return a dataset of %u components", c->dataset->component_count);
-  tensor_release(handle);
-  return result;
-}
-
-static void interleave_turn(struct interleave_state *s) {
-  s->in_block = 0;
-  s->at = (s->at + 1) % s->cycle;
-}
-
-static status interleave_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
-  struct interleave_state *s = c->state;
-  if (!s->open)
-    TRY(interleave_start(c));
-  for (;;) {
-    *end = s->source_ended && s->open_count == 0;
-    if (*end)
-      return OK;
-    if (!s->open[s->at]) {
-      if (s->source_ended) {
-        interleave_turn(s);
-        continue;
-      }
-      TRY(interleave_open(c, run, &s->open[s->at]));
-      s->open_count += s->open[s->at] != NULL;
-      continue;
-    }
-    TRY(cursor_next(s->open[s->at], run, out, end));
-    if (!*end) {
-      if (++s->in_block == s->block)
-        interleave_turn(s);
-      return OK;
-    }
-    cursor_destroy(s->open[s->at]);
-    s->open[s->at] = NULL;
-    s->open_count--;
-    interleave_turn(s);
-  }
-}
-
-#define INTERLEAVE(op) { op, sizeof(struct interleave_state), interleave_next, interleave_stop, NULL }
-
 const struct dataset_kind dataset_functions[] = {
   { "MapDataset", 0, map_next, NULL, NULL },
-  { "ParallelMapDataset", 0, map_next, NULL, NULL },
-  { "ParallelMapDatasetV2", 0, map_next, NULL, NULL },
+  { "ParallelMapDataset", sizeof(struct parallel_state), parallel_map_next, parallel_stop, parallel_check },
+  { "ParallelMapDatasetV2", sizeof(struct parallel_state), parallel_map_next, parallel_stop, parallel_check },
   { "FilterDataset", 0, filter_next, NULL, NULL },
-  { "ParallelFilterDataset", 0, filter_next, NULL, NULL },
+  { "ParallelFilterDataset", sizeof(struct parallel_state), parallel_filter_next, parallel_stop, parallel_check },
   { "TakeWhileDataset", 0, take_while_next, NULL, NULL },
   { "ScanDataset", sizeof(struct scan_state), scan_next, scan_stop, scan_check },
-  INTERLEAVE("FlatMapDataset"),
-  INTERLEAVE("InterleaveDataset"),
-  INTERLEAVE("ParallelInterleaveDataset"),
-  INTERLEAVE("LegacyParallelInterleaveDatasetV2"),
-  INTERLEAVE("ParallelInterleaveDatasetV2"),
-  INTERLEAVE("ParallelInterleaveDatasetV3"),
-  INTERLEAVE("ParallelInterleaveDatasetV4"),
   { NULL, 0, NULL, NULL, NULL },
 };

@@ -151,7 +151,9 @@ static void work_alone(struct parallel_calls *p, const struct dataset_run *run) 
   struct item *item = read_element(p);
   if (!item)
     return;
+  pthread_mutex_unlock(&p->background->lock);
   call_item(p, item, run);
+  pthread_mutex_lock(&p->background->lock);
   item->is_done = true;
 }
 

@@ -45,30 +45,6 @@ void read_ahead_destroy(struct read_ahead *r) {
   free(r);
 }
 
-status read_ahead_create(struct cursor *cursor, int64_t size, const struct dataset_run *run, struct read_ahead **out) {
-  struct read_ahead *r = calloc(1, sizeof *r);
-  if (!r)
-    return fail(RESOURCE_EXHAUSTED, "no memory to read ahead");
-  r->cursor = cursor;
-  r->width = cursor->dataset->component_count;
-  r->grows = size < 0;
-  r->capacity = size < 0 ? AUTO_MAX : size < READ_AHEAD_MAX ? size : READ_AHEAD_MAX;
-  r->limit = size < 0 ? AUTO_START : r->capacity;
-  r->ring = calloc((size_t)r->capacity, sizeof *r->ring);
-  struct tensor **elements = calloc((size_t)r->capacity * r->width + 1, sizeof *elements);
-  status result = r->ring && elements ? background_create(run, &r->background) : fail(RESOURCE_EXHAUSTED, "no memory to read ahead");
-  if (result != OK) {
-    free(elements);
-    free(r->ring);
-    free(r);
-    return result;
-  }
-  for (int64_t i = 0; i < r->capacity; i++)
-    r->ring[i].element = elements + i * r->width;
-  *out = r;
-  return OK;
-}
-
 /* ---- the worker ---- */
 
 /* Makes one element in a place that nobody else uses meanwhile. */
@@ -107,6 +83,33 @@ static bool keep_working(struct read_ahead *r) {
   if (!r->is_working && !r->ended && has_room && !background_is_over(r->background))
     r->is_working = background_start(r->background, work, r);
   return r->is_working;
+}
+
+status read_ahead_create(struct cursor *cursor, int64_t size, const struct dataset_run *run, struct read_ahead **out) {
+  struct read_ahead *r = calloc(1, sizeof *r);
+  if (!r)
+    return fail(RESOURCE_EXHAUSTED, "no memory to read ahead");
+  r->cursor = cursor;
+  r->width = cursor->dataset->component_count;
+  r->grows = size < 0;
+  r->capacity = size < 0 ? AUTO_MAX : size < READ_AHEAD_MAX ? size : READ_AHEAD_MAX;
+  r->limit = size < 0 ? AUTO_START : r->capacity;
+  r->ring = calloc((size_t)r->capacity, sizeof *r->ring);
+  struct tensor **elements = calloc((size_t)r->capacity * r->width + 1, sizeof *elements);
+  status result = r->ring && elements ? background_create(run, &r->background) : fail(RESOURCE_EXHAUSTED, "no memory to read ahead");
+  if (result != OK) {
+    free(elements);
+    free(r->ring);
+    free(r);
+    return result;
+  }
+  for (int64_t i = 0; i < r->capacity; i++)
+    r->ring[i].element = elements + i * r->width;
+  pthread_mutex_lock(&r->background->lock);
+  keep_working(r);
+  pthread_mutex_unlock(&r->background->lock);
+  *out = r;
+  return OK;
 }
 
 /* ---- the reader ---- */
