@@ -160,6 +160,9 @@ void lower_note_change(struct lower *lw, uint32_t var);
 
 /* The record of a maker's resource, empty at first. */
 struct object_shapes *lower_object(struct lower *lw, const struct node *maker);
+/* What may be remembered of a value there: its dtype, rank and dims, NO_DIM for those that change from turn to turn of a loop. `row`:
+ * of one row of it. */
+struct flow_value op_lasting_shape(struct op_call *c, const struct flow_value *x, bool row);
 
 /* ---- values ---- */
 

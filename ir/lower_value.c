@@ -392,6 +392,14 @@ bool op_dim_is_outer(struct op_call *c, dim d) {
   return !c->lw->region_depth || !dim_has_symbol_from(c->lw->dims, dim_resolve(c->lw->dims, d), c->lw->outer_symbols);
 }
 
+struct flow_value op_lasting_shape(struct op_call *c, const struct flow_value *x, bool row) {
+  int first = row && x->rank > 0;
+  struct flow_value shape = {.dtype = x->dtype, .rank = x->rank - first};
+  for (int d = 0; d < shape.rank; d++)
+    shape.dims[d] = op_dim_is_outer(c, x->dims[d + first]) ? x->dims[d + first] : NO_DIM;
+  return shape;
+}
+
 const char *op_shape_text(struct op_call *c, int rank, const dim *dims) {
   const char *text = "[";
   for (int i = 0; i < rank; i++)

@@ -56,8 +56,7 @@ static status optional_add(const struct object *a, const struct object *b, struc
   TRY(optional_create(x->count, &made));
   status s = OK;
   for (uint32_t i = 0; i < x->count && s == OK; i++)
-    s = tensor_has_objects(x->items[i]) ? objects_add(x->items[i], y->items[i], &made->items[i])
-                                        : tensor_sum(x->items[i], y->items[i], &made->items[i]);
+    s = tensor_sum(x->items[i], y->items[i], &made->items[i]);
   *out = &made->object;
   if (s != OK)
     object_release(&made->object), *out = NULL;

@@ -4,15 +4,16 @@
 
 #include "ir/ops/arrange.h"
 #include "ir/ops/host_call.h"
+#include "ir/ops/sparse_host.h"
 
 /* Output 0 is a matrix of this rank and these sizes (NO_DIM: not known). */
 static void matrix_output(struct op_call *c, struct flow_node *n, int rank, const dim *dims) {
   struct object_shapes *o = lower_object(c->lw, c->node);
+  struct flow_value m = {.rank = rank};
+  memcpy(m.dims, dims, sizeof *dims * (size_t)rank);
   o->count = 1;
   o->values = ARENA_NEW(c->lw->arena, struct flow_value);
-  o->values->rank = rank;
-  for (int d = 0; d < rank; d++)
-    o->values->dims[d] = dims[d] != NO_DIM && op_dim_is_outer(c, dims[d]) ? dims[d] : NO_DIM;
+  *o->values = op_lasting_shape(c, &m, false);
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->node;
 }
@@ -24,6 +25,12 @@ static status matrix_input(struct op_call *c, uint32_t i, struct flow_value *out
     return fail(UNIMPLEMENTED, "the rank of a sparse matrix is not known while compiling");
   *out = *o->values;
   return OK;
+}
+
+/* A call whose input 0 is a matrix. */
+static status matrix_call(struct op_call *c, struct flow_node **n, struct flow_value *m) {
+  TRY(op_host(c, HOST_PURE, NULL, n));
+  return matrix_input(c, 0, m);
 }
 
 static void swap_last(struct flow_value *m) {
@@ -60,8 +67,7 @@ status build_csr_to_dense(struct op_call *c) {
   struct flow_node *n;
   struct flow_value m;
   dim dims[LIMIT_RANK];
-  TRY(op_host(c, HOST_PURE, NULL, &n));
-  TRY(matrix_input(c, 0, &m));
+  TRY(matrix_call(c, &n, &m));
   for (int d = 0; d < m.rank; d++)
     dims[d] = size_or_symbol(c, m.dims[d]);
   op_host_output(c, n, 0, m.rank, dims);
@@ -71,20 +77,14 @@ status build_csr_to_dense(struct op_call *c) {
 status build_csr_to_sparse(struct op_call *c) {
   struct flow_node *n;
   struct flow_value m;
-  TRY(op_host(c, HOST_PURE, NULL, &n));
-  TRY(matrix_input(c, 0, &m));
-  dim dims[2] = {op_new_symbol(c), op_dim(c, m.rank)};
-  op_host_output(c, n, 0, 2, dims);
-  op_host_output(c, n, 1, 1, dims);
-  op_host_output(c, n, 2, 1, &dims[1]);
-  return OK;
+  TRY(matrix_call(c, &n, &m));
+  return op_sparse_outputs(c, n, 0, op_dim(c, m.rank));
 }
 
 status build_csr_nnz(struct op_call *c) {
   struct flow_node *n;
   struct flow_value m;
-  TRY(op_host(c, HOST_PURE, NULL, &n));
-  TRY(matrix_input(c, 0, &m));
+  TRY(matrix_call(c, &n, &m));
   dim batch = m.rank == 3 ? size_or_symbol(c, m.dims[0]) : NO_DIM;
   op_host_output(c, n, 0, m.rank - 2, &batch);
   return OK;
@@ -94,8 +94,7 @@ status build_csr_nnz(struct op_call *c) {
 status build_csr_unary(struct op_call *c) {
   struct flow_node *n;
   struct flow_value m;
-  TRY(op_host(c, HOST_PURE, NULL, &n));
-  TRY(matrix_input(c, 0, &m));
+  TRY(matrix_call(c, &n, &m));
   if (strcmp(c->node->op, "SparseMatrixTranspose") == 0)
     swap_last(&m);
   matrix_output(c, n, m.rank, m.dims);
@@ -131,9 +130,10 @@ static bool turned(const struct op_call *c, const char *transpose, const char *a
 status build_csr_sparse_matmul(struct op_call *c) {
   struct flow_node *n;
   struct flow_value a, b;
-  TRY(op_host(c, HOST_PURE, NULL, &n));
-  TRY(matrix_input(c, 0, &a));
+  TRY(matrix_call(c, &n, &a));
   TRY(matrix_input(c, 1, &b));
+  if (a.rank != b.rank)
+    return fail(INVALID_ARGUMENT, "Ranks of A and B must match, saw: %d vs. %d.", a.rank, b.rank);
   if (turned(c, "transpose_a", "adjoint_a"))
     swap_last(&a);
   if (turned(c, "transpose_b", "adjoint_b"))
@@ -148,8 +148,7 @@ status build_csr_sparse_matmul(struct op_call *c) {
 status build_csr_matmul(struct op_call *c) {
   struct flow_node *n;
   struct flow_value a;
-  TRY(op_host(c, HOST_PURE, NULL, &n));
-  TRY(matrix_input(c, 0, &a));
+  TRY(matrix_call(c, &n, &a));
   struct flow_value b = *op_value(c, n->inputs.items[1]);
   if (a.rank != b.rank)
     return fail(INVALID_ARGUMENT, "Ranks of a and b must match, saw: %d vs. %d.", a.rank, b.rank);

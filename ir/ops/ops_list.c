@@ -16,28 +16,13 @@ static void join_element(struct op_call *c, struct flow_value *known, const stru
 
 #define KEYED_MAX 64 /* elements that are remembered one by one: what is written out in a graph */
 
-/* The shape of an element as far as it means the same everywhere: what changes from turn to turn of a loop does not. */
-static struct flow_value lasting_shape(struct op_call *c, const struct flow_value *x, bool rows) {
-  struct flow_value shape = *x;
-  shape.data = NULL;
-  shape.content = NULL;
-  for (int d = 0; d < x->rank; d++)
-    if (!op_dim_is_outer(c, x->dims[d]))
-      shape.dims[d] = NO_DIM;
-  if (rows && x->rank > 0) {
-    memmove(shape.dims, shape.dims + 1, sizeof(dim) * (LIMIT_RANK - 1));
-    shape.rank--;
-  }
-  return shape;
-}
-
 /* Remembers the shape of an element (rows: without the first dimension) for the list that input `handle` is. A loop's body
  * may come here several times, until the shapes of its variables have settled. */
 static void note_element(struct op_call *c, const struct node *maker, const struct flow_value *x, bool rows) {
   struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
   if (!o)
     return;
-  struct flow_value element = lasting_shape(c, x, rows);
+  struct flow_value element = op_lasting_shape(c, x, rows);
   if (o->count && o->said && o->values->rank == element.rank) { /* the first element fills in what was left open */
     for (int d = 0; d < element.rank; d++)
       if (o->values->dims[d] == NO_DIM)
@@ -72,7 +57,7 @@ static int64_t known_index(struct op_call *c, uint32_t input) {
 static void note_item(struct op_call *c, const struct node *maker, const struct flow_value *x, int64_t at) {
   note_element(c, maker, x, false);
   struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
-  struct flow_value element = lasting_shape(c, x, false);
+  struct flow_value element = op_lasting_shape(c, x, false);
   for (uint32_t i = 1; o && at >= 0 && i < o->count; i++)
     if (o->keys[i] == at) {
       if (o->values[i].rank == element.rank)
@@ -147,7 +132,7 @@ static status element_dims(struct op_call *c, const struct node *maker, const st
     dim best = known ? known->dims[d] : said->dims[d];
     if (known && said && said->rank == *rank && op_dim_value(c, best) < 0 && said->dims[d] != NO_DIM && op_dim_value(c, said->dims[d]) >= 0)
       best = said->dims[d];
-    dims[d] = best != NO_DIM && op_dim_is_outer(c, best) ? best : op_new_symbol(c);
+    dims[d] = op_dim_is_outer(c, best) ? best : op_new_symbol(c);
   }
   return OK;
 }
@@ -515,7 +500,7 @@ status build_list_element_shape(struct op_call *c) {
   op_host_output(c, n, 0, o->declared != NULL, &length);
   bool whole = o->declared != NULL;
   for (int d = 0; d < o->declared_rank && whole; d++)
-    whole = o->declared[d] != NO_DIM && op_dim_is_outer(c, o->declared[d]);
+    whole = op_dim_is_outer(c, o->declared[d]);
   if (whole)
     op_value(c, c->out[0].value)->content = (dim *)(uintptr_t)o->declared;
   return OK;

@@ -11,11 +11,8 @@ static void note_components(struct op_call *c) {
   o->values = ARENA_ARRAY(c->lw->arena, struct flow_value, c->in_count + 1);
   o->makers = ARENA_ARRAY(c->lw->arena, const struct node *, c->in_count + 1);
   for (uint32_t i = 0; i < c->in_count; i++) {
-    o->values[i] = *op_value(c, c->in[i].value);
+    o->values[i] = op_lasting_shape(c, op_value(c, c->in[i].value), false);
     o->makers[i] = c->in[i].maker;
-    for (int d = 0; d < o->values[i].rank; d++)
-      if (!op_dim_is_outer(c, o->values[i].dims[d]))
-        o->values[i].dims[d] = NO_DIM;
   }
 }
 
@@ -39,7 +36,7 @@ static status component_shape(struct op_call *c, const struct object_shapes *o, 
   *rank = known ? shape->rank : o->values[i].rank;
   for (int d = 0; d < *rank; d++) {
     dims[d] = known && shape->dims[d] >= 0 ? op_dim(c, shape->dims[d]) : noted && o->values[i].rank == *rank ? o->values[i].dims[d] : NO_DIM;
-    if (dims[d] == NO_DIM || !op_dim_is_outer(c, dims[d]))
+    if (!op_dim_is_outer(c, dims[d]))
       dims[d] = op_new_symbol(c);
   }
   return OK;
@@ -76,7 +73,7 @@ status build_bundle_take(struct op_call *c) {
   const struct object_shapes *o = c->in[0].maker ? lower_object(c->lw, c->in[0].maker) : NULL;
   TRY(check_composite(c, o));
   for (uint32_t i = 0; i < c->out_count; i++) {
-    int rank;
+    int rank = 0;
     dim dims[LIMIT_RANK];
     TRY(component_shape(c, o, i, &rank, dims));
     op_host_output(c, n, i, rank, dims);

@@ -15,13 +15,8 @@ static void note_components(struct op_call *c, const struct node *maker, bool ma
     return;
   o->count = c->in_count - 1;
   o->values = ARENA_ARRAY(c->lw->arena, struct flow_value, o->count);
-  for (uint32_t i = 0; i < o->count; i++) {
-    o->values[i] = *op_value(c, c->in[i + 1].value);
-    if (many) {
-      memmove(o->values[i].dims, o->values[i].dims + 1, sizeof(dim) * (LIMIT_RANK - 1));
-      o->values[i].rank--;
-    }
-  }
+  for (uint32_t i = 0; i < o->count; i++)
+    o->values[i] = op_lasting_shape(c, op_value(c, c->in[i + 1].value), many);
 }
 
 status build_queue_enqueue(struct op_call *c) {

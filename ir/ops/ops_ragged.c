@@ -334,7 +334,7 @@ status build_ragged_gather(struct op_call *c) {
   kb_check(&guard, kb_in_range(&guard, row, kb_dim(&guard, x.dims[0])), INVALID_ARGUMENT, "Ragged splits must not point past values: %d of %d", row, kb_dim(&guard, x.dims[0]));
   kb_close(&guard, 1);
   TRY(guard_finish(&guard));
-  TRY(op_pick_rows(c, v, picked, n, &out));
+  TRY(op_pick_rows(c, v, picked, op_dim(c, 0), n, &out));
   op_set_output(c, output + (uint32_t)count, out);
   return OK;
 }

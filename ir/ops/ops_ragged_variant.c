@@ -10,13 +10,9 @@ static void note_values(struct op_call *c, const struct flow_value *values, bool
   struct object_shapes *o = lower_object(c->lw, c->node);
   o->count = 1;
   o->values = ARENA_NEW(c->lw->arena, struct flow_value);
-  *o->values = (struct flow_value){.dtype = values->dtype, .rank = values->rank};
-  for (int d = 0; d < values->rank; d++)
-    o->values->dims[d] = d > 0 && op_dim_is_outer(c, values->dims[d]) ? values->dims[d] : NO_DIM;
-  if (rows && values->rank > 0) {
-    memmove(o->values->dims, o->values->dims + 1, sizeof(dim) * (LIMIT_RANK - 1));
-    o->values->rank--;
-  }
+  *o->values = op_lasting_shape(c, values, rows);
+  if (!rows) /* rows of a ragged tensor differ */
+    o->values->dims[0] = NO_DIM;
 }
 
 status build_ragged_to_variant(struct op_call *c) {

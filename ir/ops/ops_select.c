@@ -2,7 +2,7 @@
  * SparseToDense. A first kernel counts; its result becomes a size; a second one fills. */
 #include <string.h>
 
-#include "ir/ops/arrange.h"
+#include "ir/ops/sparse.h"
 
 /* ---- Where ---- */
 
@@ -83,26 +83,6 @@ static status sort_by_part(struct op_call *c, value_id parts, dim rows, int64_t 
   return kb_finish(&kb);
 }
 
-/* Rows order[offset ..] of data, which is [rows, ...]. */
-static status take_rows(struct op_call *c, value_id data, value_id order, dim offset, dim count, value_id *out) {
-  struct flow_value x = *op_value(c, data);
-  dim dims[LIMIT_RANK];
-  memcpy(dims, x.dims, sizeof dims);
-  dims[0] = count;
-  struct kb kb;
-  kb_begin(&kb, c, x.dtype);
-  uint32_t in = kb_in(&kb, data), places = kb_in(&kb, order), o = kb_out(&kb, x.dtype, x.rank, dims);
-  expr_id at[LIMIT_RANK], from[LIMIT_RANK];
-  kb_loops(&kb, LOOP_PAR, x.rank, dims, at);
-  memcpy(from, at, sizeof at);
-  expr_id place = kb_add(&kb, kb_dim(&kb, offset), at[0]);
-  from[0] = kb_load(&kb, places, &place).re;
-  kb_store(&kb, o, at, kb_load(&kb, in, from));
-  kb_close(&kb, x.rank);
-  *out = kb_value(&kb, o);
-  return kb_finish(&kb);
-}
-
 status build_dynamic_partition(struct op_call *c) {
   value_id data, parts, counts, order;
   TRY(op_input(c, 0, &data));
@@ -128,7 +108,7 @@ status build_dynamic_partition(struct op_call *c) {
   TRY(op_elements(c, counts, &sizes, &known));
   for (int i = 0; i < known; i++) {
     value_id out;
-    TRY(take_rows(c, data, order, offset, sizes[i], &out));
+    TRY(op_pick_rows(c, data, order, offset, sizes[i], &out));
     op_set_output(c, (uint32_t)i, out);
     offset = op_add(c, offset, sizes[i]);
   }

@@ -45,8 +45,8 @@ static status sorted_entries(struct op_call *c, const struct sparse *s, value_id
 static status set_reordered(struct op_call *c, const struct sparse *s) {
   value_id order, indices, values;
   TRY(sorted_entries(c, s, &order));
-  TRY(op_pick_rows(c, s->indices, order, s->count, &indices));
-  TRY(op_pick_rows(c, s->values, order, s->count, &values));
+  TRY(op_pick_rows(c, s->indices, order, op_dim(c, 0), s->count, &indices));
+  TRY(op_pick_rows(c, s->values, order, op_dim(c, 0), s->count, &values));
   op_set_output(c, 0, indices);
   op_set_output(c, 1, values);
   return OK;
@@ -189,7 +189,7 @@ static status set_cut(struct op_call *c, const struct sparse *s, struct cut *cut
   TRY(cut_dims(c, s, cut));
   TRY(cut_entries(c, s, cut));
   TRY(cut_indices(c, s, cut, &indices));
-  TRY(op_pick_rows(c, s->values, cut->picks, cut->count, &values));
+  TRY(op_pick_rows(c, s->values, cut->picks, op_dim(c, 0), cut->count, &values));
   op_set_output(c, first, indices);
   op_set_output(c, first + step, values);
   op_set_output(c, first + 2 * step, op_dims_value(c, DTYPE_INT64, 1, cut->dims, s->rank));

@@ -6,8 +6,8 @@
 #include "ir/ops/host_call.h"
 #include "ir/ops/sparse_host.h"
 
-status op_sparse_outputs(struct op_call *c, struct flow_node *n, uint32_t first, int rank) {
-  dim dims[2] = {op_new_symbol(c), op_dim(c, rank)};
+status op_sparse_outputs(struct op_call *c, struct flow_node *n, uint32_t first, dim rank) {
+  dim dims[2] = {op_new_symbol(c), rank};
   op_host_output(c, n, first, 2, dims);
   op_host_output(c, n, first + 1, 1, dims);
   op_host_output(c, n, first + 2, 1, &dims[1]);
@@ -50,7 +50,7 @@ status build_set_operation(struct op_call *c) {
   if (a != b)
     return fail(INVALID_ARGUMENT, "Mismatched shapes: ranks %d and %d", a, b);
   TRY(op_host(c, HOST_PURE, NULL, &n));
-  return op_sparse_outputs(c, n, 0, a);
+  return op_sparse_outputs(c, n, 0, op_dim(c, a));
 }
 
 /* The shape less its last dimension. */
@@ -85,14 +85,14 @@ status build_count_sparse(struct op_call *c) {
   if (rank == 0)
     return fail(INVALID_ARGUMENT, "The shape argument requires at least one element.");
   TRY(op_host(c, HOST_PURE, NULL, &n));
-  return op_sparse_outputs(c, n, 0, rank == 1 ? 1 : 2);
+  return op_sparse_outputs(c, n, 0, op_dim(c, rank == 1 ? 1 : 2));
 }
 
 /* [n, 2] of the crosses of all rows */
 status build_sparse_cross(struct op_call *c) {
   struct flow_node *n;
   TRY(op_host(c, HOST_PURE, NULL, &n));
-  return op_sparse_outputs(c, n, 0, 2);
+  return op_sparse_outputs(c, n, 0, op_dim(c, 2));
 }
 
 status build_ragged_cross(struct op_call *c) {
@@ -146,11 +146,7 @@ status build_unbox_sparse(struct op_call *c) {
   if (boxes->rank < 1)
     return fail(INVALID_ARGUMENT, "Serialized sparse should have non-zero rank []");
   int outer = map ? boxes->rank : boxes->rank - 1;
-  dim dims[2] = {op_new_symbol(c), o && o->count ? op_dim(c, outer + o->values->rank) : op_new_symbol(c)};
-  op_host_output(c, n, 0, 2, dims);
-  op_host_output(c, n, 1, 1, dims);
-  op_host_output(c, n, 2, 1, &dims[1]);
-  return OK;
+  return op_sparse_outputs(c, n, 0, o && o->count ? op_dim(c, outer + o->values->rank) : op_new_symbol(c));
 }
 
 /* For each of the top paths a sparse matrix: all indices, all values, all shapes; then what each path's probability is. */

@@ -7,15 +7,10 @@
 #include "ir/ops/host_call.h"
 #include "ir/ops/put_shape.h"
 
-static const char *text_attr(const struct node *n, const char *name) {
-  const struct attr_value *a = node_attr(n, name);
-  return a && a->kind == ATTR_STRING ? a->s.data : "";
-}
-
 /* Whether two ops of staging areas mean the same one. */
 static bool same_area(const struct node *a, const struct node *b) {
-  const char *x = text_attr(a, "shared_name"), *y = text_attr(b, "shared_name");
-  return strcmp(text_attr(a, "container"), text_attr(b, "container")) == 0 && strcmp(*x ? x : a->name, *y ? y : b->name) == 0;
+  const char *x = node_attr_string(a, "shared_name", ""), *y = node_attr_string(b, "shared_name", "");
+  return strcmp(node_attr_string(a, "container", ""), node_attr_string(b, "container", "")) == 0 && strcmp(*x ? x : a->name, *y ? y : b->name) == 0;
 }
 
 /* "OrderedMapUnstage" puts through "OrderedMapStage". */
@@ -46,26 +41,21 @@ static bool puts_component(const struct graph *g, const struct node *put, const 
   return at >= 0;
 }
 
-/* Rank and dims of component i of the node's area: sizes in which all puts agree are constants. */
-static status component_shape(struct op_call *c, int64_t i, int *rank, dim *dims) {
+/* Output `output` is component i of a tuple in the node's area: sizes in which all puts agree are constants. */
+static status component_output(struct op_call *c, struct flow_node *n, uint32_t output, int64_t i) {
   const struct put_search search = {puts_component, c->node, "the staging area"};
   int64_t sizes[LIMIT_RANK];
-  TRY(op_put_shape(c, &search, i, rank, sizes));
-  for (int d = 0; d < *rank; d++)
-    dims[d] = sizes[d] < 0 ? op_new_symbol(c) : op_dim(c, sizes[d]);
-  return OK;
+  struct attr_shape shape = {.dims = sizes};
+  TRY(op_put_shape(c, &search, i, &shape.rank, sizes));
+  return op_host_output_shaped(c, n, output, &shape);
 }
 
 /* Unstage, StagePeek: all components of a tuple. */
 status build_unstage(struct op_call *c) {
   struct flow_node *n;
   TRY(op_host(c, HOST_WAITS, NULL, &n));
-  for (uint32_t i = 0; i < c->out_count; i++) {
-    dim dims[LIMIT_RANK];
-    int rank;
-    TRY(component_shape(c, i, &rank, dims));
-    op_host_output(c, n, i, rank, dims);
-  }
+  for (uint32_t i = 0; i < c->out_count; i++)
+    TRY(component_output(c, n, i, i));
   return OK;
 }
 
@@ -79,12 +69,10 @@ status build_map_unstage(struct op_call *c) {
   TRY(op_const_ints(c, n->inputs.items[at], "indices", &indices, &count));
   if (first)
     op_host_output(c, n, 0, 0, NULL); /* scalar, as keys are put */
-  for (uint32_t i = first; i < c->out_count; i++) {
-    dim dims[LIMIT_RANK];
-    int rank = 0;
+  for (uint32_t i = first; i < c->out_count; i++)
     if ((int)(i - first) < count)
-      TRY(component_shape(c, indices[i - first], &rank, dims));
-    op_host_output(c, n, i, rank, dims);
-  }
+      TRY(component_output(c, n, i, indices[i - first]));
+    else
+      op_host_output(c, n, i, 0, NULL);
   return OK;
 }

@@ -20,12 +20,11 @@ status build_tensor_map(struct op_call *c) {
 /* values[0] is the keys' shape; from the second on they are values', by keys[i]: where the key came from. */
 static int64_t key_source(const struct op_call *c) { return (int64_t)c->node->inputs[1].node * 256 + c->node->inputs[1].port; }
 
+/* Sizes that are constants. */
 static struct flow_value lasting(struct op_call *c, value_id v) {
-  struct flow_value x = *op_value(c, v);
-  x.data = NULL;
-  x.content = NULL;
+  struct flow_value x = op_lasting_shape(c, op_value(c, v), false);
   for (int d = 0; d < x.rank; d++)
-    x.dims[d] = op_dim_is_outer(c, x.dims[d]) && op_dim_value(c, x.dims[d]) >= 0 ? x.dims[d] : NO_DIM;
+    x.dims[d] = op_dim_value(c, x.dims[d]) >= 0 ? x.dims[d] : NO_DIM;
   return x;
 }
 

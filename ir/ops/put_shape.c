@@ -55,11 +55,6 @@ status op_put_shape(struct op_call *c, const struct put_search *search, int64_t 
                       search->what);
 }
 
-static const char *text_attr(const struct node *n, const char *name) {
-  const struct attr_value *a = node_attr(n, name);
-  return a && a->kind == ATTR_STRING ? a->s.data : "";
-}
-
 bool op_same_resource(const struct graph *graph, const struct node *user, const struct node *maker) {
   const struct node *n = user->input_count ? &graph->nodes.items[user->inputs[0].node] : NULL;
   while (n && n->input_count && (strcmp(n->op, "Identity") == 0 || strcmp(n->op, "RefIdentity") == 0 || strcmp(n->op, "Enter") == 0 ||
@@ -67,8 +62,8 @@ bool op_same_resource(const struct graph *graph, const struct node *user, const 
     n = &graph->nodes.items[n->inputs[0].node];
   if (!n || !maker)
     return false;
-  const char *name = text_attr(n, "shared_name");
+  const char *name = node_attr_string(n, "shared_name", "");
   bool same_node = n == maker || strcmp(n->name, maker->name) == 0;
-  return same_node || (*name && strcmp(n->op, maker->op) == 0 && strcmp(name, text_attr(maker, "shared_name")) == 0 &&
-                       strcmp(text_attr(n, "container"), text_attr(maker, "container")) == 0);
+  return same_node || (*name && strcmp(n->op, maker->op) == 0 && strcmp(name, node_attr_string(maker, "shared_name", "")) == 0 &&
+                       strcmp(node_attr_string(n, "container", ""), node_attr_string(maker, "container", "")) == 0);
 }

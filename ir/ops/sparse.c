@@ -78,7 +78,7 @@ expr_id kb_sparse_flat(struct kb *kb, const struct sparse *s, const expr_id *ind
   return flat;
 }
 
-status op_pick_rows(struct op_call *c, value_id v, value_id picks, dim count, value_id *out) {
+status op_pick_rows(struct op_call *c, value_id v, value_id picks, dim first, dim count, value_id *out) {
   struct flow_value x = *op_value(c, v);
   dim dims[LIMIT_RANK];
   memcpy(dims, x.dims, sizeof dims);
@@ -89,7 +89,8 @@ status op_pick_rows(struct op_call *c, value_id v, value_id picks, dim count, va
   expr_id at[LIMIT_RANK], from[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, x.rank, dims, at);
   memcpy(from, at, sizeof at);
-  from[0] = kb_load(&kb, rows, &at[0]).re;
+  expr_id place = kb_add(&kb, kb_dim(&kb, first), at[0]);
+  from[0] = kb_load(&kb, rows, &place).re;
   kb_store(&kb, o, at, kb_load(&kb, in, from));
   kb_close(&kb, x.rank);
   *out = kb_value(&kb, o);

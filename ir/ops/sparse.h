@@ -24,8 +24,8 @@ void kb_sparse_index(struct kb *kb, const struct sparse *s, expr_id row, expr_id
 void kb_sparse_index_checked(struct kb *kb, const struct sparse *s, expr_id row, expr_id *index);
 /* The number of an index in row-major order. */
 expr_id kb_sparse_flat(struct kb *kb, const struct sparse *s, const expr_id *index);
-/* rows picks[0 .. count) of v ([n] or [n, k]) */
-status op_pick_rows(struct op_call *c, value_id v, value_id picks, dim count, value_id *out);
+/* Rows picks[first .. first + count) of v, which is [n, ...]. */
+status op_pick_rows(struct op_call *c, value_id v, value_id picks, dim first, dim count, value_id *out);
 /* The first `count` rows of v. */
 status op_first_rows(struct op_call *c, value_id v, dim count, value_id *out);
 /* Scratch perm[n]: the numbers of keys[0 .. n) (a scratch buffer, which is sorted too) in stable ascending order. */

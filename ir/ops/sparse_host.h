@@ -5,6 +5,6 @@
 #include "ir/lower.h"
 
 /* Outputs first, first + 1, first + 2 of the call: indices [n, rank], values [n], shape [rank]; n is a new symbol. */
-status op_sparse_outputs(struct op_call *c, struct flow_node *n, uint32_t first, int rank);
+status op_sparse_outputs(struct op_call *c, struct flow_node *n, uint32_t first, dim rank);
 
 #endif
