@@ -148,6 +148,21 @@ struct bound *frame_outputs(struct lower *lw, struct frame *fr, uint32_t node) {
   return fr->bound[node];
 }
 
+bool frame_output_used(const struct frame *fr, const struct node *node, uint32_t port) {
+  const struct graph *g = fr->graph;
+  if (!fr->needed || node < g->nodes.items || node >= g->nodes.items + g->nodes.count)
+    return true;
+  uint32_t index = (uint32_t)(node - g->nodes.items);
+  for (uint32_t i = 0; i < fr->wanted_count; i++)
+    if (fr->wanted[i].node == index && fr->wanted[i].port == port)
+      return true;
+  for (uint32_t n = 0; n < g->nodes.count; n++)
+    for (uint32_t i = 0; fr->needed[n] && i < g->nodes.items[n].input_count; i++)
+      if (g->nodes.items[n].inputs[i].node == index && g->nodes.items[n].inputs[i].port == port)
+        return true;
+  return false;
+}
+
 /* The builder must know an axis that the step computes: every value that it can have is tried. */
 static status try_axes(struct op_call *c, status failed) {
   for (uint32_t i = 0; i < c->in_count; i++)
@@ -395,6 +410,9 @@ status lower_entry(struct lower *lw, const struct lower_request *r, struct entry
   lw->graph = g;
   lw->frame = frame_create(lw, g);
   lw->assigned_ranks = ARENA_NEW(lw->arena, struct assigned_rank *);
+  lw->frame->needed = needed;
+  lw->frame->wanted = r->fetches;
+  lw->frame->wanted_count = r->fetch_count;
   TRY(add_feeds(lw, r, out));
   lw->feed_symbols = dims_symbol_count(lw->dims);
   TRY(frame_lower_nodes(lw, lw->frame, order, needed));

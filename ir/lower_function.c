@@ -116,12 +116,14 @@ static bool is_stateful(const struct graph *g, const struct node *n) {
   return n->def ? n->def->is_stateful : callee && callee->is_stateful;
 }
 
-/* The nodes of an instance that must be lowered: what its results and control results need, and whatever has effects. */
-static void mark_body(const struct instance *body, bool *needed) {
+/* The nodes of an instance that must be lowered: what its results (those that are used) and control results need, and whatever has
+ * effects. */
+static void mark_body(const struct instance *body, const bool *used, bool *needed) {
   const struct graph *g = body->graph;
   VEC(uint32_t) stack = {0};
   for (uint32_t i = 0; i < body->ret_count; i++)
-    vec_push(&stack, body->rets[i].node);
+    if (used[i])
+      vec_push(&stack, body->rets[i].node);
   for (uint32_t i = 0; i < body->control_count; i++)
     vec_push(&stack, body->controls[i]);
   for (uint32_t i = 0; i < g->nodes.count; i++)
@@ -147,11 +149,14 @@ static void place_body(struct graph *g, const struct node *caller) {
   }
 }
 
-static status walk_body(struct lower *lw, struct frame *fr, const struct instance *body) {
+static status walk_body(struct lower *lw, struct frame *fr, const struct instance *body, const bool *used) {
   const struct graph *g = body->graph;
   bool *needed = ARENA_ARRAY(lw->arena, bool, g->nodes.count + 1);
   uint32_t *order = ARENA_ARRAY(lw->arena, uint32_t, g->nodes.count + 1);
-  mark_body(body, needed);
+  mark_body(body, used, needed);
+  fr->needed = needed;
+  fr->wanted = body->rets;
+  fr->wanted_count = body->ret_count;
   for (uint32_t i = 0; i < body->arg_count; i++)
     needed[i] = false; /* arguments are there */
   TRY(lower_check_rows(g, needed));
@@ -180,7 +185,7 @@ static status instantiate_callee(struct lower *lw, const struct callee *callee, 
     return gradient_instantiate(lw->graph, callee->of, prefix, lw->arena, out);
   const struct function *f = function_find(lw->graph, callee->name);
   if (!f)
-    return fail(NOT_FOUND, "the graph has no function '%s'", callee->name);
+    return fail(NOT_FOUND, "Function %s is not defined: the graph has none of that name", callee->name);
   return function_instantiate(lw->graph, f, callee->attrs, callee->attr_count, prefix, lw->arena, out);
 }
 
@@ -199,8 +204,18 @@ static status check_args(struct lower *lw, const char *name, const struct instan
   return OK;
 }
 
+/* Which results of a call somebody takes. A function is called as a whole, but a gradient is taken apart: what nobody takes may be of an
+ * op that has no rule. */
+static const bool *used_results(struct op_call *c, const struct callee *callee, uint32_t count) {
+  bool *used = ARENA_ARRAY(c->lw->arena, bool, count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    used[i] = !callee->of || !c->lw->frame || frame_output_used(c->lw->frame, c->node, i);
+  return used;
+}
+
 /* Lowers an instance in a frame of its own, behind the call's controls. */
-static status lower_instance(struct op_call *c, const char *name, const struct instance *body, const struct bound *args, struct bound *rets) {
+static status lower_instance(struct op_call *c, const char *name, const struct instance *body, const bool *used, const struct bound *args,
+                             struct bound *rets) {
   struct lower *lw = c->lw;
   place_body(body->graph, c->node);
   struct frame *caller = lw->frame, *fr = frame_create(lw, body->graph);
@@ -215,12 +230,13 @@ static status lower_instance(struct op_call *c, const char *name, const struct i
     vec_push(&fr->entry_controls, c->controls.items[i]);
   lw->frame = fr;
   lw->depth++;
-  status s = walk_body(lw, fr, body);
+  status s = walk_body(lw, fr, body, used);
   lw->depth--;
   lw->frame = caller;
   TRY(s);
   for (uint32_t i = 0; i < body->ret_count; i++)
-    rets[i] = fr->bound[body->rets[i].node][body->rets[i].port];
+    if (used[i])
+      rets[i] = fr->bound[body->rets[i].node][body->rets[i].port];
   for (uint32_t i = 0; i < fr->effects.count; i++)
     vec_push(&c->body, fr->effects.items[i]);
   return OK;
@@ -251,7 +267,7 @@ status lower_body(struct op_call *c, const char *name, const struct attr *attrs,
     return refuse_depth(lw, callee.name);
   TRY(instantiate_callee(lw, &callee, c->node->name, &body));
   TRY(check_args(lw, callee.name, &body, args, arg_count, ret_count));
-  return lower_instance(c, callee.name, &body, args, rets);
+  return lower_instance(c, callee.name, &body, used_results(c, &callee, ret_count), args, rets);
 }
 
 /* The call's effect is all effects of the body. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/function.h"
 #include "ir/lower.h"
 #include "ir/lower_frame.h"
 
@@ -106,7 +107,18 @@ status build_partitioned_call(struct op_call *c) {
   const struct attr_value *f = node_attr(c->node, "f");
   if (!f || f->kind != ATTR_FUNC)
     return fail(INVALID_ARGUMENT, "no attribute 'f'");
-  return lower_call_function(c, f->func->name, f->func->attrs, f->func->attr_count);
+  const struct function *function = function_find(c->lw->graph, f->func->name);
+  if (!function)
+    return fail(INVALID_ARGUMENT, "Failed to find function \"%s\" in function library", f->func->name);
+  if (function_has_lists(function))
+    return fail(INVALID_ARGUMENT, "Function %s has an argument or result that is a list: such a call takes single tensors only", f->func->name);
+  TRY(lower_call_function(c, f->func->name, f->func->attrs, f->func->attr_count));
+  for (uint32_t i = 0; i < c->out_count; i++) {
+    enum dtype have = c->out[i].value ? op_value(c, c->out[i].value)->dtype : op_output_dtype(c, i);
+    if (have != op_output_dtype(c, i))
+      return fail(INTERNAL, "Output %u of type %s does not match declared output type %s", i, dtype_name(have), dtype_name(op_output_dtype(c, i)));
+  }
+  return OK;
 }
 
 status build_symbolic_gradient(struct op_call *c) {
