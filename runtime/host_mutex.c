@@ -9,10 +9,14 @@
 #include "runtime/wait_list.h"
 
 struct mutex {
-  struct resource resource; /* first */
+  _Atomic int references; /* the resource's, and one for each hold: a queue may keep a hold for longer than the resource is there */
   pthread_mutex_t lock;
   bool locked;
   struct wait_list waiting;
+};
+struct mutex_resource {
+  struct resource resource; /* first */
+  struct mutex *mutex;
 };
 struct mutex_hold {
   struct object object; /* first */
@@ -37,6 +41,7 @@ static struct wait_entry *serve(struct mutex *m) {
     }
     if (result == OK) {
       hold->mutex = m;
+      atomic_fetch_add(&m->references, 1);
       objects_put(call->outputs[0], 0, &hold->object);
       m->locked = true;
     } else {
@@ -45,6 +50,13 @@ static struct wait_entry *serve(struct mutex *m) {
     wait_list_move_first(&m->waiting, result, result == OK ? "" : status_text(), &over);
   }
   return over;
+}
+
+static void mutex_release(struct mutex *m) {
+  if (atomic_fetch_sub(&m->references, 1) != 1)
+    return;
+  pthread_mutex_destroy(&m->lock);
+  free(m);
 }
 
 static void give_up(struct mutex_hold *hold) {
@@ -56,6 +68,7 @@ static void give_up(struct mutex_hold *hold) {
   struct wait_entry *over = serve(m);
   pthread_mutex_unlock(&m->lock);
   (void)wait_list_finish(over, NULL); /* none of them is ours */
+  mutex_release(m);
 }
 
 static void hold_destroy(struct object *object) {
@@ -66,16 +79,20 @@ static void hold_destroy(struct object *object) {
 /* ---- the resource ---- */
 
 static status mutex_init(struct resource *resource, void *argument) {
-  struct mutex *m = (struct mutex *)resource;
+  struct mutex *m = calloc(1, sizeof *m);
   (void)argument;
+  if (!m)
+    return fail(RESOURCE_EXHAUSTED, "no memory for a mutex");
+  atomic_init(&m->references, 1);
+  ((struct mutex_resource *)resource)->mutex = m;
   pthread_mutex_init(&m->lock, NULL);
   wait_list_init(&m->waiting, &m->lock);
   return OK;
 }
 
-static void mutex_destroy(struct resource *resource) { pthread_mutex_destroy(&((struct mutex *)resource)->lock); }
+static void mutex_destroy(struct resource *resource) { mutex_release(((struct mutex_resource *)resource)->mutex); }
 
-static const struct resource_maker mutex_maker = {"mutex", sizeof(struct mutex), mutex_init, mutex_destroy};
+static const struct resource_maker mutex_maker = {"mutex", sizeof(struct mutex_resource), mutex_init, mutex_destroy};
 
 /* ---- the ops ---- */
 
@@ -89,7 +106,7 @@ status host_mutex(struct host_call *call) {
 status host_mutex_lock(struct host_call *call) {
   struct resource *resource;
   TRY(host_find_resource(call, 0, "mutex", &resource));
-  struct mutex *m = (struct mutex *)resource;
+  struct mutex *m = ((struct mutex_resource *)resource)->mutex;
   pthread_mutex_lock(&m->lock);
   struct wait_entry *entry = wait_list_add(&m->waiting, call, 0);
   struct wait_entry *over = entry ? serve(m) : NULL;
