@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/crc32c.h"
+#include "base/folders.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "base/wire.h"
@@ -215,16 +215,6 @@ struct checkpoint_writer {
   int64_t size;
 };
 
-/* The folders above a path. */
-static void make_folders(char *path) {
-  for (char *p = path + 1; *p; p++)
-    if (*p == '/') {
-      *p = 0;
-      mkdir(path, 0777);
-      *p = '/';
-    }
-}
-
 status checkpoint_writer_create(const char *prefix, struct checkpoint_writer **out) {
   struct checkpoint_writer *w = calloc(1, sizeof *w);
   if (!w)
@@ -233,7 +223,7 @@ status checkpoint_writer_create(const char *prefix, struct checkpoint_writer **o
   w->prefix = arena_strdup(&w->index.arena, prefix);
   w->path = arena_printf(&w->index.arena, "%s.data-00000-of-00001", prefix);
   w->temporary = arena_printf(&w->index.arena, "%s.tempstate%d", w->path, (int)getpid());
-  make_folders(arena_strdup(&w->index.arena, prefix));
+  folders_make_above(prefix);
   w->file = fopen(w->temporary, "wbe");
   if (!w->file) {
     status result = fail(errno == EACCES ? PERMISSION_DENIED : NOT_FOUND, "'%s': %s", w->temporary, strerror(errno));
@@ -410,7 +400,7 @@ static status merge_all(struct merge *m, const char *const *prefixes, uint32_t c
     shards[i] = checkpoint_shards(part);
     m->shards += shards[i];
   }
-  make_folders(arena_strdup(arena, prefix));
+  folders_make_above(prefix);
   for (uint32_t i = 0, first = 0; i < count; first += (uint32_t)shards[i++])
     TRY(move_shards(arena, prefixes[i], shards[i], prefix, (int32_t)first, m->shards));
   TRY(index_write(&m->index, m->shards ? m->shards : 1, prefix));

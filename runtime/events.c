@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/folders.h"
 #include "base/wire.h"
 #include "runtime/record_file.h"
 
@@ -49,25 +50,14 @@ static status write_version(struct events *events) {
   return result;
 }
 
-/* The folder and those above it; what is in the way shows when the file is opened. */
-static void make_folders(const char *folder) {
-  char path[4096];
-  snprintf(path, sizeof path, "%s", folder);
-  for (char *slash = *path ? strchr(path + 1, '/') : NULL; slash; slash = strchr(slash + 1, '/')) {
-    *slash = 0;
-    mkdir(path, 0777);
-    *slash = '/';
-  }
-  mkdir(path, 0777);
-}
-
 status events_create(const char *folder, const char *task, struct events **out) {
   char host[128] = "host";
   gethostname(host, sizeof host - 1);
   struct events *events = calloc(1, sizeof *events);
   if (!events)
     return fail(RESOURCE_EXHAUSTED, "no memory");
-  make_folders(folder);
+  folders_make_above(folder);
+  mkdir(folder, 0777);
   snprintf(events->path, sizeof events->path, "%s/events.out.tfevents.%010lld.%s.%s", folder, (long long)wall_time(), host,
            task);
   events->file = fopen(events->path, "wb");

@@ -1,13 +1,11 @@
 /* host_file.c: files as strings, and names of files. */
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/folders.h"
 #include "runtime/host.h"
 #include "runtime/host_path.h"
 #include "runtime/string_output.h"
@@ -99,22 +97,13 @@ status host_file_read(struct host_call *call) {
 
 /* ---- writing ---- */
 
-static void make_folders(char *path) {
-  for (char *p = path; *p; p++)
-    if (*p == '/' && p > path) {
-      *p = 0;
-      mkdir(path, 0777);
-      *p = '/';
-    }
-}
-
 status host_file_write(struct host_call *call) {
   char path[HOST_PATH_MAX];
   TRY(host_scalar_path(call, 0, "Input filename tensor", path, sizeof path));
   if (call->inputs[1].count != 1)
     return fail(INVALID_ARGUMENT, "Contents tensor must be scalar, but had shape: %s", shape_text(&call->inputs[1].shape));
   struct string_view text = host_scalar_string(&call->inputs[1]);
-  make_folders(path);
+  folders_make_above(path);
   FILE *file = fopen(path, "wbe");
   if (!file)
     return host_file_error(path);

@@ -11,6 +11,13 @@ void philox_seed(struct philox *p, uint64_t seed, uint64_t seed2) {
                         .counter = { 0, 0, (uint32_t)seeds[1], (uint32_t)(seeds[1] >> 32) }, .used = 4 };
 }
 
+static void advance(struct philox *p, uint64_t blocks) {
+  for (int i = 0; i < 4; i++, blocks >>= 32) {
+    blocks += p->counter[i]; /* the carry and what is left of the number: both fit, for it was below 2^62 */
+    p->counter[i] = (uint32_t)blocks;
+  }
+}
+
 static void philox_block(struct philox *p) {
   uint32_t x[4] = { p->counter[0], p->counter[1], p->counter[2], p->counter[3] }, key[2] = { p->key[0], p->key[1] };
   for (int round = 0; round < 10; round++) {
@@ -24,9 +31,22 @@ static void philox_block(struct philox *p) {
   }
   for (int i = 0; i < 4; i++)
     p->block[i] = x[i];
-  for (int i = 0; i < 4 && ++p->counter[i] == 0; i++)
-    ;
+  advance(p, 1);
   p->used = 0;
+}
+
+void philox_skip(struct philox *p, uint64_t count) {
+  uint64_t there = (uint64_t)(4 - p->used);
+  if (count <= there) {
+    p->used += (int)count;
+    return;
+  }
+  count -= there;
+  advance(p, count / 4);
+  p->used = 4;
+  if (count % 4)
+    philox_block(p);
+  p->used = count % 4 ? (int)(count % 4) : 4;
 }
 
 uint32_t philox_next(struct philox *p) {

@@ -12,5 +12,7 @@ struct philox {
 /* Two seeds of 0: a seed of the system's. */
 void philox_seed(struct philox *p, uint64_t seed, uint64_t seed2);
 uint32_t philox_next(struct philox *p);
+/* As if `count` numbers were drawn, in constant time. */
+void philox_skip(struct philox *p, uint64_t count);
 
 #endif

@@ -68,7 +68,7 @@ static uint8_t scale_sample(const struct tensor *t, int64_t i, float scale, floa
 static void scale_image(const struct tensor *t, int64_t first, int64_t pixels, int64_t depth, const uint8_t *bad, uint8_t *to) {
   float low = INFINITY, high = -INFINITY;
   for (int64_t p = 0; p < pixels; p++)
-    for (int64_t i = 0; i < depth && is_finite_at(t, first + p * depth, depth); i++) {
+    for (int64_t i = 0, end = is_finite_at(t, first + p * depth, depth) ? depth : 0; i < end; i++) {
       float value = sample_at(t, first + p * depth + i);
       low = value < low ? value : low;
       high = value > high ? value : high;
