@@ -278,31 +278,32 @@ status build_sparse_segment_grad(struct op_call *c) {
   return scatter_segments(c, indices, count);
 }
 
-/* The distinct indices in ascending order (the first *distinct of `unique`), and the place of each index among them. */
+/* The distinct indices in ascending order (the first *distinct of `unique`), and the place of each index among them. Nothing is as
+ * long as there are rows: that is what these gradients are for. */
 static status number_indices(struct op_call *c, value_id indices, dim rows, value_id *unique, value_id *places, dim *distinct) {
   struct flow_value x = *op_value(c, indices);
+  dim count = x.dims[0];
   struct kb kb;
   kb_begin(&kb, c, DTYPE_INT64);
-  uint32_t in = kb_in(&kb, indices), out = kb_out(&kb, x.dtype, 1, &rows), numbers = kb_out(&kb, DTYPE_INT64, 1, x.dims);
-  uint32_t total = kb_out(&kb, DTYPE_INT64, 0, NULL), place = kb_scratch(&kb, DTYPE_INT64, 1, &rows);
-  expr_id zero = kb_int(&kb, 0), one = kb_int(&kb, 1);
-  kb_fill(&kb, place, 1, &rows, real_element(zero));
-  kb_fill(&kb, out, 1, &rows, f_const_as(&kb.f, x.dtype, 0));
-  expr_id i = kb_for_dim(&kb, LOOP_SEQ, x.dims[0]), row = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, in, &i))));
+  uint32_t in = kb_in(&kb, indices), out = kb_out(&kb, x.dtype, 1, &count), numbers = kb_out(&kb, DTYPE_INT64, 1, &count);
+  uint32_t total = kb_out(&kb, DTYPE_INT64, 0, NULL), keys = kb_scratch(&kb, DTYPE_INT64, 1, &count);
+  expr_id i = kb_for_dim(&kb, LOOP_SEQ, count), row = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, in, &i))));
   kb_check(&kb, kb_in_range(&kb, row, kb_dim(&kb, rows)), INVALID_ARGUMENT, "Index %d out of range [0, %d).", row, kb_dim(&kb, rows));
-  kb_store(&kb, place, &row, real_element(one));
+  kb_store(&kb, keys, &i, real_element(row));
   kb_close(&kb, 1);
-  uint32_t count = kb_local(&kb, zero);
-  expr_id r = kb_for_dim(&kb, LOOP_SEQ, rows), to = kb_get(&kb, count);
-  kb_if(&kb, kb_ne(&kb, kb_load(&kb, place, &r).re, zero));
-  kb_store(&kb, out, &to, real_element(expr_cast(kb.k, x.dtype, r)));
-  kb_store(&kb, place, &r, real_element(to));
-  kb_set(&kb, count, kb_add(&kb, to, one));
-  kb_close(&kb, 2);
-  expr_id j = kb_for_dim(&kb, LOOP_SEQ, x.dims[0]), from = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, in, &j))));
-  kb_store(&kb, numbers, &j, kb_load(&kb, place, &from));
+  uint32_t order = kb_sort_keys(&kb, keys, count), last = kb_local(&kb, kb_int(&kb, -1)), previous = kb_local(&kb, kb_int(&kb, -1));
+  kb_fill(&kb, out, 1, &count, f_const_as(&kb.f, x.dtype, 0));
+  i = kb_for_dim(&kb, LOOP_SEQ, count);
+  row = kb_get(&kb, kb_local(&kb, kb_load(&kb, keys, &i).re));
+  kb_if(&kb, kb_ne(&kb, row, kb_get(&kb, previous)));
+  kb_set(&kb, previous, row);
+  kb_set(&kb, last, kb_add(&kb, kb_get(&kb, last), kb_int(&kb, 1)));
   kb_close(&kb, 1);
-  kb_store(&kb, total, NULL, real_element(kb_get(&kb, count)));
+  expr_id to = kb_get(&kb, last), from = kb_get(&kb, kb_local(&kb, kb_load(&kb, order, &i).re));
+  kb_store(&kb, out, &to, real_element(expr_cast(kb.k, x.dtype, row)));
+  kb_store(&kb, numbers, &from, real_element(to));
+  kb_close(&kb, 1);
+  kb_store(&kb, total, NULL, real_element(kb_add(&kb, kb_get(&kb, last), kb_int(&kb, 1))));
   *unique = kb_value(&kb, out);
   *places = kb_value(&kb, numbers);
   value_id v = kb_value(&kb, total);
