@@ -86,7 +86,7 @@ status host_tensor_array_grad(struct host_call *call) {
 
 status host_tensor_array_close(struct host_call *call) {
   struct tensor_list *array;
-  TRY(list_input(call, 0, &array));
+  TRY(array_input_any(call, &array));
   array_close(array);
   return OK;
 }
@@ -275,10 +275,15 @@ status host_stack(struct host_call *call) {
   return OK;
 }
 
+static status stack_input(const struct host_call *call, struct tensor_list **out) {
+  TRY(list_input(call, 0, out));
+  return (*out)->array ? fail(INVALID_ARGUMENT, "input 0 is no stack") : OK;
+}
+
 status host_stack_push(struct host_call *call) {
   struct tensor_list *list;
   struct tensor *value;
-  TRY(list_input(call, 0, &list));
+  TRY(stack_input(call, &list));
   if (call->inputs[1].dtype != list->dtype)
     return fail(INVALID_ARGUMENT, "Must have type %s but got %s", dtype_name(list->dtype), dtype_name(call->inputs[1].dtype));
   if (list->limit >= 0 && list->count >= list->limit)
@@ -291,7 +296,7 @@ status host_stack_push(struct host_call *call) {
 
 status host_stack_pop(struct host_call *call) {
   struct tensor_list *list;
-  TRY(list_input(call, 0, &list));
+  TRY(stack_input(call, &list));
   if (list->count == 0)
     return fail(INVALID_ARGUMENT, "Stack is empty when calling Pop().");
   call->outputs[0] = tensor_retain(list->items[list->count - 1]);

@@ -106,12 +106,15 @@ static status check_text_handle(const struct tensor *handle) {
   return fail(NOT_FOUND, "Container of the tensor array %.*s does not exist.", (int)(text[1].size < 200 ? text[1].size : 200), text[1].data);
 }
 
-status array_input(const struct host_call *call, enum dtype dtype, struct tensor_list **out) {
+status array_input_any(const struct host_call *call, struct tensor_list **out) {
   if (call->inputs[0].dtype == DTYPE_STRING)
     return check_text_handle(&call->inputs[0]);
   TRY(list_input(call, 0, out));
-  if (!(*out)->array)
-    return fail(INVALID_ARGUMENT, "input 0 is no tensor array");
+  return (*out)->array ? OK : fail(INVALID_ARGUMENT, "input 0 is no tensor array");
+}
+
+status array_input(const struct host_call *call, enum dtype dtype, struct tensor_list **out) {
+  TRY(array_input_any(call, out));
   if ((*out)->array->closed)
     return fail(INVALID_ARGUMENT, "TensorArray has already been closed.");
   if (dtype != DTYPE_INVALID && dtype != (*out)->dtype)

@@ -22,6 +22,8 @@ status array_gradient_output(struct host_call *call, enum dtype handle, struct t
                              const struct shape *prefix);
 /* The array behind input 0. INVALID_ARGUMENT when it is none, is closed, or holds another dtype (DTYPE_INVALID: any). */
 status array_input(const struct host_call *call, enum dtype dtype, struct tensor_list **out);
+/* The same, of any dtype, closed or not. */
+status array_input_any(const struct host_call *call, struct tensor_list **out);
 /* Takes one reference of the tensor. */
 status array_write(struct tensor_list *array, int64_t index, struct tensor *tensor);
 status array_read(struct tensor_list *array, int64_t index, struct tensor **out);
