@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tensor.h"
 #include "ir/function.h"
 #include "ir/lower.h"
+#include "ir/ops/arrange.h"
 #include "ir/lower_frame.h"
 
 status build_const(struct op_call *c) {
@@ -180,19 +182,20 @@ status build_fake_param(struct op_call *c) {
   enum dtype dtype = op_output_dtype(c, 0);
   if (dtype == DTYPE_RESOURCE || dtype == DTYPE_VARIANT || rank > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a value of dtype %s and rank %d", dtype_name(dtype), rank);
+  struct shape shape = {.rank = rank};
   dim dims[LIMIT_RANK];
-  int64_t count = 1;
   for (int i = 0; i < rank; i++) {
-    int64_t size = a->shape.dims[i] < 0 ? 0 : a->shape.dims[i];
-    dims[i] = op_dim(c, size);
-    count *= size;
+    shape.dims[i] = a->shape.dims[i] < 0 ? 0 : a->shape.dims[i];
+    dims[i] = op_dim(c, shape.dims[i]);
   }
-  size_t size = dtype == DTYPE_STRING ? sizeof(struct string_view) : dtype_size(dtype);
-  struct string_view *data = arena_alloc_aligned(c->lw->arena, (size_t)count * size + 16, 64);
-  for (int64_t i = 0; dtype == DTYPE_STRING && i < count; i++)
-    data[i] = (struct string_view){"", 0};
-  op_set_output(c, 0, op_constant(c, dtype, rank, dims, data));
-  return OK;
+  if (shape_count(&shape) < 0)
+    return fail(INVALID_ARGUMENT, "%s is no shape of a tensor", shape_text(&shape));
+  struct kb kb;
+  kb_begin(&kb, c, dtype);
+  uint32_t o = kb_out(&kb, dtype, rank, dims);
+  kb_fill(&kb, o, rank, dims, kb_zero(&kb, dtype));
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish(&kb);
 }
 
 status build_deep_copy(struct op_call *c) {
