@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "runtime/tensor_list.h"
 
 struct partial {
   struct partial *next;  /* in its bucket */
@@ -137,12 +138,6 @@ struct insertion {
   bool began;            /* a tuple */
 };
 
-static status row_of(const struct tensor *t, int64_t row, struct tensor **out) {
-  struct shape shape = {.rank = t->shape.rank - 1};
-  memcpy(shape.dims, t->shape.dims + 1, sizeof *shape.dims * (size_t)shape.rank);
-  return tensor_copy_in(t->dtype, &shape, (const char *)t->data + row * shape_count(&shape) * (int64_t)dtype_size(t->dtype), out);
-}
-
 static status insert_one(struct insertion *in, int64_t i) {
   struct barrier *b = in->barrier;
   const struct string_view *key = (const struct string_view *)in->keys->data + i;
@@ -161,7 +156,7 @@ static status insert_one(struct insertion *in, int64_t i) {
   if (p->items[in->component])
     return fail(INVALID_ARGUMENT, "Key %.*s already has a value for component %u in barrier %s", (int)key->size, key->data, in->component,
                 b->resource.name);
-  TRY(row_of(in->values, i, &p->items[in->component]));
+  TRY(tensor_row(in->values, i, &p->items[in->component]));
   if (!is_complete(b, p))
     return OK;
   TRY(finish_tuple(b, at, in->ready + in->ready_count * (b->spec.component_count + 2)));

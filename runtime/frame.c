@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/buffer.h"
+#include "runtime/object.h"
 #include "runtime/size.h"
 #include "runtime/task_state.h"
 #include "runtime/variable.h"
@@ -349,6 +350,8 @@ status frame_take(struct frame *frame, uint32_t slot, struct tensor **out) {
   }
   struct shape shape;
   TRY(frame_shape(frame, slot, &shape));
+  if (shareable && tensor_has_objects(held))
+    return objects_share(held, (struct object **)frame->data[slot] - objects_of(held), &shape, out);
   return shareable ? tensor_view(held, (enum dtype)frame->slots[slot].dtype, &shape, out)
                    : copy_out(frame, slot, &shape, out);
 }

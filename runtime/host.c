@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/container.h"
+#include "runtime/object.h"
 #include "runtime/size.h"
 #include "runtime/task_state.h"
 
@@ -60,10 +61,11 @@ status host_call_start(struct frame *frame, struct host_call *call) {
     TRY(frame_shape(frame, args[i], &view->shape));
     view->count = shape_count(&view->shape);
     view->data = frame->data[args[i]];
-    bool shared = frame->slots[args[i]].root == args[i] && frame->slots[args[i]].storage == STORAGE_TENSOR;
-    frame->views_held[i] = shared && view->dtype != DTYPE_STRING ? frame->held[args[i]] : NULL;
-    if (frame->views_held[i] && view->dtype == DTYPE_VARIANT)
-      view->release_data = frame->views_held[i]->release_data; /* says what its elements are (object.h) */
+    uint32_t root = frame->slots[args[i]].root;
+    struct tensor *held = frame->slots[root].storage == STORAGE_TENSOR && view->dtype != DTYPE_STRING ? frame->held[root] : NULL;
+    frame->views_held[i] = root == args[i] ? held : NULL;
+    if (held && view->dtype == DTYPE_VARIANT)
+      view->release_data = held->release_data; /* says what its elements are (object.h), in another shape, too */
   }
   for (uint32_t i = 0; i < call->output_count; i++)
     call->outputs[i] = NULL;
@@ -108,6 +110,8 @@ status host_keep_input(const struct host_call *call, uint32_t i, struct tensor *
     *out = tensor_retain(call->held[i]);
     return OK;
   }
+  if (tensor_has_objects(&call->inputs[i]))
+    return objects_share(&call->inputs[i], 0, &call->inputs[i].shape, out);
   return tensor_copy_in(call->inputs[i].dtype, &call->inputs[i].shape, call->inputs[i].data, out);
 }
 

@@ -6,6 +6,7 @@
 
 #include "runtime/queue.h"
 #include "runtime/task_state.h"
+#include "runtime/tensor_list.h"
 
 /* ---- making ---- */
 
@@ -134,15 +135,6 @@ status host_queue_enqueue(struct host_call *call) {
   return queue_enqueue(queue, call, tuple, 1);
 }
 
-/* Row `row` of a tensor, as a tensor of its own. */
-static status copy_row(const struct tensor *tensor, int64_t row, struct tensor **out) {
-  struct shape shape = { .rank = tensor->shape.rank - 1 };
-  for (int i = 0; i < shape.rank; i++)
-    shape.dims[i] = tensor->shape.dims[i + 1];
-  int64_t bytes = shape_count(&shape) * (int64_t)dtype_size(tensor->dtype);
-  return tensor_copy_in(tensor->dtype, &shape, (const char *)tensor->data + row * bytes, out);
-}
-
 status host_queue_enqueue_many(struct host_call *call) {
   struct queue *queue;
   TRY(find_queue(call, &queue));
@@ -154,7 +146,7 @@ status host_queue_enqueue_many(struct host_call *call) {
     return fail(RESOURCE_EXHAUSTED, "no memory for %lld elements", (long long)rows);
   status result = OK;
   for (int64_t i = 0; i < rows * components && result == OK; i++)
-    result = copy_row(&call->inputs[1 + i % components], i / components, &tuples[i]);
+    result = tensor_row(&call->inputs[1 + i % components], i / components, &tuples[i]);
   if (result == OK)
     result = queue_enqueue(queue, call, tuples, rows);
   else

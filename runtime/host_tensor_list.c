@@ -558,7 +558,8 @@ status host_list_zeros(struct host_call *call) {
 status host_list_add(struct host_call *call) {
   const struct tensor *first;
   TRY(objects_input(call, 0, &first));
-  struct tensor *sum = tensor_retain(call->held[0]);
+  struct tensor *sum;
+  TRY(host_keep_input(call, 0, &sum));
   for (uint32_t i = 1; i < call->input_count; i++) {
     const struct tensor *other;
     struct tensor *next = NULL;

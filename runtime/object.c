@@ -85,8 +85,8 @@ status object_output(struct host_call *call, uint32_t i, struct object *object) 
 }
 
 status objects_input(const struct host_call *call, uint32_t i, const struct tensor **out) {
-  *out = call->held[i];
-  return *out && tensor_has_objects(*out) ? OK : fail(INVALID_ARGUMENT, "Could not retrieve the variants of input %u", i);
+  *out = &call->inputs[i];
+  return tensor_has_objects(*out) ? OK : fail(INVALID_ARGUMENT, "Could not retrieve the variants of input %u", i);
 }
 
 status object_input(const struct host_call *call, uint32_t i, const struct object_kind *kind, struct object **out) {

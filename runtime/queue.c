@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/philox_stream.h"
+#include "runtime/tensor_list.h"
 
 struct attempt {
   struct attempt *next;
@@ -246,6 +247,18 @@ static struct attempt *queue_proceed(struct queue *q) {
 
 /* ---- results ---- */
 
+/* Elements of one shape. */
+static status stack_equal(const struct attempt *a, uint32_t component, enum dtype dtype, const struct shape *element, struct tensor **out) {
+  struct tensor **parts = malloc(((size_t)a->count + 1) * sizeof *parts);
+  if (!parts)
+    return fail(RESOURCE_EXHAUSTED, "no memory for %lld elements", (long long)a->count);
+  for (int64_t i = 0; i < a->count; i++)
+    parts[i] = a->tuples[i][component];
+  status result = tensors_stack(dtype, parts, a->count, element, out);
+  free(parts);
+  return result;
+}
+
 /* Copies one element into its row of the batch, padded with zeros; `axis` walks the dimensions. */
 static void copy_padded(char *to, const struct shape *to_shape, const char *from, const struct shape *from_shape,
                         int axis, int64_t unit) {
@@ -286,6 +299,8 @@ static status stack_component(const struct queue *q, const struct attempt *a, ui
     element.dims[i] = element.dims[i] < 0 ? 0 : element.dims[i];
   if (element.rank == LIMIT_RANK)
     return fail(INVALID_ARGUMENT, "a batch of tensors of rank %d", LIMIT_RANK);
+  if (q->spec.kind != QUEUE_PADDING || spec->dtype == DTYPE_VARIANT)
+    return stack_equal(a, component, spec->dtype, &element, out);
   batch.rank = element.rank + 1;
   batch.dims[0] = a->count;
   memcpy(batch.dims + 1, element.dims, sizeof *element.dims * (size_t)element.rank);

@@ -19,10 +19,15 @@ struct passed {
 
 static status pass_slot(struct frame *frame, uint32_t slot, struct passed *out) {
   uint32_t root = frame->slots[slot].root;
-  struct tensor *held = frame->slots[root].storage == STORAGE_TENSOR && root == slot ? frame->held[root] : NULL;
+  struct tensor *held = frame->slots[root].storage == STORAGE_TENSOR ? frame->held[root] : NULL;
   out->data = frame->data[slot];
   TRY(frame_shape(frame, slot, &out->shape));
-  out->tensor = held ? tensor_retain(held) : NULL;
+  if (held && root != slot && frame->slots[slot].dtype == DTYPE_VARIANT) { /* objects are known by their tensor */
+    TRY(frame_take(frame, slot, &out->tensor));
+    out->data = out->tensor->data;
+    return OK;
+  }
+  out->tensor = held && root == slot ? tensor_retain(held) : NULL;
   return OK;
 }
 

@@ -102,7 +102,7 @@ status list_make_relative(struct tensor_list *array, struct string_view source, 
 status list_input(const struct host_call *call, uint32_t i, struct tensor_list **out) {
   const struct tensor *handle = call->held[i];
   struct object *object;
-  if (handle && tensor_has_objects(handle)) {
+  if (tensor_has_objects(&call->inputs[i])) {
     TRY(object_input(call, i, &list_kind, &object));
     *out = (struct tensor_list *)object;
     return OK;
