@@ -37,14 +37,17 @@ static void iterator_destroy(struct resource *resource) {
 
 static const struct resource_maker iterator_maker = { "iterator", sizeof(struct iterator), iterator_init, iterator_destroy };
 
+static const char *op_of(const struct host_call *call) { return program_text(call->program, call->instr->tf_op); }
+
+static bool is_anonymous(const struct host_call *call) { return strncmp(op_of(call), "Anonymous", 9) == 0; }
+
 /* Output 0: the handle; an anonymous one gives a deleter too, which has nothing to do. */
 status host_iterator(struct host_call *call) {
   struct resource *iterator;
   bool is_new;
-  const char *op = program_text(call->program, call->instr->tf_op);
-  void *factory = strcmp(op, "OneShotIterator") == 0 ? (void *)(uintptr_t)host_node_name(call) : NULL;
+  void *factory = strcmp(op_of(call), "OneShotIterator") == 0 ? (void *)(uintptr_t)host_node_name(call) : NULL;
   TRY(host_get_resource(call, &iterator_maker, factory, &is_new, &iterator));
-  if (strncmp(op, "Anonymous", 9) == 0) /* a new one each time */
+  if (is_anonymous(call)) /* a new one each time */
     ((struct iterator *)iterator)->is_deleted = false;
   TRY(host_make_handle(call, iterator));
   if (call->output_count < 2)
@@ -176,13 +179,26 @@ status host_iterator_text(struct host_call *call) {
   return string_output_end(&out);
 }
 
-/* A handle of nothing: generators of seeds and caches belong to the datasets that use them. An anonymous one gives a deleter, too. */
+/* Handles of nothing: generators of seeds and caches belong to the datasets that use them. */
+enum { DUMMY = 0, ANONYMOUS = -1 };
+
+/* Output 0: the handle; an anonymous one gives a deleter, too. */
 status host_no_handle(struct host_call *call) {
   TRY(host_make_output(call, 0, DTYPE_RESOURCE, &(struct shape){ 0 }));
-  *(int64_t *)call->outputs[0]->data = 0;
+  *(int64_t *)call->outputs[0]->data = is_anonymous(call) ? ANONYMOUS : DUMMY;
   if (call->output_count < 2)
     return OK;
   TRY(host_make_output(call, 1, DTYPE_VARIANT, &(struct shape){ 0 }));
   memset(call->outputs[1]->data, 0, dtype_size(DTYPE_VARIANT));
   return OK;
+}
+
+
+/* inputs: handle, deleter. What an anonymous handle stands for goes with it; for want of it a cache is as good as deleted. */
+status host_delete_handle(struct host_call *call) {
+  if (call->input_count < 1 || call->inputs[0].dtype != DTYPE_RESOURCE || call->inputs[0].count != 1)
+    return fail(INVALID_ARGUMENT, "input 0 is no handle");
+  if (*(const int64_t *)call->inputs[0].data == ANONYMOUS)
+    return fail(INTERNAL, "Cannot delete an unowned Resource: it belongs to its handle");
+  return strcmp(op_of(call), "DeleteMemoryCache") == 0 ? OK : fail(NOT_FOUND, "the handle names no generator of seeds");
 }
