@@ -19,13 +19,25 @@ static const struct {
 #include "runtime/unicode_category.def"
 };
 
-/* By ICU's numbers: those that patterns name. */
+/* By ICU's numbers, as patterns name them. 103 is what has none. */
 static const char *const script_names[] = {
-  "Common", "Inherited", "Arabic", "Armenian", "Bengali", "Bopomofo", "Cherokee", "Coptic", "Cyrillic", "Deseret",
-  "Devanagari", "Ethiopic", "Georgian", "Gothic", "Greek", "Gujarati", "Gurmukhi", "Han", "Hangul", "Hebrew", "Hiragana",
-  "Kannada", "Katakana", "Khmer", "Lao", "Latin", "Malayalam", "Mongolian", "Myanmar", "Ogham", "Old_Italic", "Oriya",
-  "Runic", "Sinhala", "Syriac", "Tamil", "Telugu", "Thaana", "Thai", "Tibetan", "Canadian_Aboriginal", "Yi", "Tagalog",
-  "Hanunoo", "Buhid", "Tagbanwa", "Braille", "Cypriot", "Limbu", "Linear_B", "Osmanya", "Shavian", "Tai_Le", "Ugaritic",
+  "Common", "Inherited", "Arabic", "Armenian", "Bengali", "Bopomofo", "Cherokee", "Coptic", "Cyrillic", "Deseret", "Devanagari",
+  "Ethiopic", "Georgian", "Gothic", "Greek", "Gujarati", "Gurmukhi", "Han", "Hangul", "Hebrew", "Hiragana", "Kannada", "Katakana",
+  "Khmer", "Lao", "Latin", "Malayalam", "Mongolian", "Myanmar", "Ogham", "Old_Italic", "Oriya", "Runic", "Sinhala", "Syriac", "Tamil",
+  "Telugu", "Thaana", "Thai", "Tibetan", "Canadian_Aboriginal", "Yi", "Tagalog", "Hanunoo", "Buhid", "Tagbanwa", "Braille", "Cypriot",
+  "Limbu", "Linear_B", "Osmanya", "Shavian", "Tai_Le", "Ugaritic", [55] = "Buginese", "Glagolitic", "Kharoshthi", "Syloti_Nagri",
+  "New_Tai_Lue", "Tifinagh", "Old_Persian", "Balinese", "Batak", [65] = "Brahmi", "Cham", [71] = "Egyptian_Hieroglyphs",
+  [75] = "Pahawh_Hmong", "Old_Hungarian", [78] = "Javanese", "Kayah_Li", [82] = "Lepcha", "Linear_A", "Mandaic",
+  [86] = "Meroitic_Hieroglyphs", "Nko", "Old_Turkic", "Old_Permic", "Phags_Pa", "Phoenician", "Miao", [99] = "Vai", [101] = "Cuneiform",
+  [104] = "Carian", [106] = "Tai_Tham", "Lycian", "Lydian", "Ol_Chiki", "Rejang", "Saurashtra", "SignWriting", "Sundanese",
+  [115] = "Meetei_Mayek", "Imperial_Aramaic", "Avestan", "Chakma", [120] = "Kaithi", "Manichaean", "Inscriptional_Pahlavi",
+  "Psalter_Pahlavi", [125] = "Inscriptional_Parthian", "Samaritan", "Tai_Viet", [130] = "Bamum", "Lisu", [133] = "Old_South_Arabian",
+  "Bassa_Vah", "Duployan", "Elbasan", "Grantha", [140] = "Mende_Kikakui", "Meroitic_Cursive", "Old_North_Arabian", "Nabataean",
+  "Palmyrene", "Khudawadi", "Warang_Citi", [149] = "Mro", "Nushu", "Sharada", "Sora_Sompeng", "Takri", "Tangut",
+  [156] = "Anatolian_Hieroglyphs", "Khojki", "Tirhuta", "Caucasian_Albanian", "Mahajani", "Ahom", "Hatran", "Modi", "Multani",
+  "Pau_Cin_Hau", "Siddham", "Adlam", "Bhaiksuki", "Marchen", "Newa", "Osage", [175] = "Masaram_Gondi", "Soyombo", "Zanabazar_Square",
+  "Dogra", "Gunjala_Gondi", "Makasar", "Medefaidrin", "Hanifi_Rohingya", "Sogdian", "Old_Sogdian", "Elymaic", "Nyiakeng_Puachue_Hmong",
+  "Nandinagari", "Wancho", "Chorasmian", "Dives_Akuru", "Khitan_Small_Script", "Yezidi",
 };
 
 int32_t unicode_script(int32_t code) {
@@ -44,7 +56,7 @@ int32_t unicode_script(int32_t code) {
 
 static int find_script(const char *name, size_t size) {
   for (size_t i = 0; i < COUNT(script_names); i++)
-    if (strlen(script_names[i]) == size && memcmp(script_names[i], name, size) == 0)
+    if (script_names[i] && strlen(script_names[i]) == size && memcmp(script_names[i], name, size) == 0)
       return (int)i;
   return -1;
 }

@@ -1,0 +1,8 @@
+
+.
+xPlaceholder*
+dtype0*
+shape:
+@
+opStaticRegexFullMatchx*!
+pattern\P{Greek}+[^\p{Lao}]"Ê
