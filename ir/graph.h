@@ -98,6 +98,7 @@ struct function {
   const char *name;
   const struct op_arg *args, *rets; /* of the signature: a list counts once; what it holds, the caller's attributes decide */
   uint32_t arg_count, ret_count;
+  bool is_shared;                   /* `_noinline`: all calls run one body, whose nodes keep one state */
   bool is_stateful;                 /* the signature says it: a call runs though nobody uses its results */
   /* the body as it came: resolved for given attributes by the inlining code (ir/function.h) */
   const struct function_body *body;

@@ -163,6 +163,12 @@ bool frame_output_used(const struct frame *fr, const struct node *node, uint32_t
   return false;
 }
 
+const char *op_state_name(const struct op_call *c) {
+  const struct frame *fr = c->lw->frame;
+  bool shared = fr && fr->state && strlen(c->node->name) > fr->prefix;
+  return shared ? arena_printf(c->lw->arena, "%s/%s", fr->state, c->node->name + fr->prefix) : c->node->name;
+}
+
 /* The builder must know an axis that the step computes: every value that it can have is tried. */
 static status try_axes(struct op_call *c, status failed) {
   for (uint32_t i = 0; i < c->in_count; i++)

@@ -173,6 +173,9 @@ status op_input(struct op_call *c, uint32_t i, value_id *out);
 uint32_t op_arg_index(const struct op_call *c, const char *name);
 /* The variable behind input i (its number); INVALID_ARGUMENT when it is none. */
 status op_input_var(struct op_call *c, uint32_t i, uint32_t *out);
+/* The name under which the node keeps what it knows from step to step: its own, but in a function that TensorFlow does not inline one
+ * that all calls share. */
+const char *op_state_name(const struct op_call *c);
 const struct flow_var *op_var(const struct op_call *c, uint32_t var);
 void op_set_output(struct op_call *c, uint32_t i, value_id v);
 enum dtype op_output_dtype(const struct op_call *c, uint32_t i);

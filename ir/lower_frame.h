@@ -18,6 +18,7 @@ struct frame {
   struct frame *parent;
   const char *function;      /* whose body this is; NULL: none */
   size_t prefix;             /* its nodes' names without as many characters are those of the body */
+  const char *state;         /* what its nodes' state is named after instead of the call; NULL: the call */
   struct frame *older;       /* made before this one */
   const struct guards **guards; /* per node */
   bool *dead;                  /* per node: known never to run */

@@ -213,13 +213,26 @@ static const bool *used_results(struct op_call *c, const struct callee *callee, 
   return used;
 }
 
+/* What the state of a body's nodes is named after where other calls share it: the function, its dtypes, whether it is the gradient. */
+static const char *shared_state(struct op_call *c, const struct callee *callee, const struct instance *body) {
+  const struct function *f = function_find(c->lw->graph, callee->name);
+  if (!f || !f->is_shared)
+    return c->lw->frame && c->lw->frame->state ? op_state_name(c) : NULL;
+  const char *name = arena_printf(c->lw->arena, "%s%s", callee->of ? "gradient of " : "", callee->name);
+  for (uint32_t i = 0; i < body->arg_count; i++)
+    name = arena_printf(c->lw->arena, "%s:%u", name, body->graph->nodes.items[i].output_dtypes[0]);
+  return name;
+}
+
 /* Lowers an instance in a frame of its own, behind the call's controls. */
-static status lower_instance(struct op_call *c, const char *name, const struct instance *body, const bool *used, const struct bound *args,
-                             struct bound *rets) {
+static status lower_instance(struct op_call *c, const struct callee *callee, const struct instance *body, const bool *used,
+                             const struct bound *args, struct bound *rets) {
   struct lower *lw = c->lw;
+  const char *state = shared_state(c, callee, body);
   place_body(body->graph, c->node);
   struct frame *caller = lw->frame, *fr = frame_create(lw, body->graph);
-  fr->function = name;
+  fr->function = callee->name;
+  fr->state = state;
   fr->prefix = strlen(c->node->name) + 1;
   for (uint32_t i = 0; i < body->arg_count; i++) {
     frame_outputs(lw, fr, i)[0] = args[i];
@@ -267,7 +280,7 @@ status lower_body(struct op_call *c, const char *name, const struct attr *attrs,
     return refuse_depth(lw, callee.name);
   TRY(instantiate_callee(lw, &callee, c->node->name, &body));
   TRY(check_args(lw, callee.name, &body, args, arg_count, ret_count));
-  return lower_instance(c, callee.name, &body, used_results(c, &callee, ret_count), args, rets);
+  return lower_instance(c, &callee, &body, used_results(c, &callee, ret_count), args, rets);
 }
 
 /* The call's effect is all effects of the body. */

@@ -309,6 +309,7 @@ static struct frame *open_region(struct looping *p, struct flow *flow) {
   struct frame *fr = frame_create(lw, p->outer->graph);
   fr->function = p->outer->function;
   fr->prefix = p->outer->prefix;
+  fr->state = p->outer->state;
   fr->loops = p->outer->loops;
   fr->scope = p->index;
   for (uint32_t i = 0; i < p->var_count; i++) {

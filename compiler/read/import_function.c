@@ -107,6 +107,13 @@ static void import_signature(const Tensorflow__OpDef *sig, struct arena *arena, 
   f->is_stateful = sig->is_stateful;
 }
 
+static bool is_noinline(const Tensorflow__FunctionDef *def) {
+  for (size_t i = 0; i < def->n_attr; i++)
+    if (strcmp(def->attr[i]->key, "_noinline") == 0)
+      return def->attr[i]->value && def->attr[i]->value->value_case == TENSORFLOW__ATTR_VALUE__VALUE_B && def->attr[i]->value->b;
+  return false;
+}
+
 status import_function(struct graph *graph, const Tensorflow__FunctionDef *def) {
   struct arena *arena = graph->arena;
   if (!def->signature || !*def->signature->name)
@@ -118,6 +125,7 @@ status import_function(struct graph *graph, const Tensorflow__FunctionDef *def) 
   if (s != OK)
     return status_prefix(s, "function '%s': ", f.name);
   f.body = body;
+  f.is_shared = is_noinline(def);
   if (!map_insert(&graph->function_names, f.name, graph->functions.count))
     return fail(INVALID_ARGUMENT, "function '%s': two functions have this name", f.name);
   vec_push(&graph->functions, f);

@@ -53,7 +53,7 @@ static status sampler_begin(struct op_call *c, struct sampler *s) {
 
 /* What was counted until now, as weights and as probabilities. */
 static status learned_weights(struct op_call *c, struct sampler *s) {
-  struct flow_var var = {.name = c->node->name, .container = "tfc-sampler", .dtype = DTYPE_INT64, .has_shape = true, .rank = 1,
+  struct flow_var var = {.name = op_state_name(c), .container = "tfc-sampler", .dtype = DTYPE_INT64, .has_shape = true, .rank = 1,
                          .dims = {s->range}, .task = c->node->task, .node = c->node->name, .zero_initial = true};
   s->seen = c->lw->find_var(c->lw->self, &var);
   struct kb kb;

@@ -9,13 +9,13 @@ static expr_id u64_of(struct kb *kb, expr_id e) { return expr_cast(kb->k, DTYPE_
 static expr_id u64_const(struct kb *kb, int64_t v) { return expr_int(kb->k, DTYPE_UINT64, v); }
 
 struct random_source random_stateful(struct op_call *c) {
-  struct flow_var var = {.name = c->node->name, .container = "tfc-random", .dtype = DTYPE_UINT64, .has_shape = true, .rank = 1,
+  struct flow_var var = {.name = op_state_name(c), .container = "tfc-random", .dtype = DTYPE_UINT64, .has_shape = true, .rank = 1,
                          .dims = {1}, .task = c->node->task, .node = c->node->name, .zero_initial = true};
   struct random_source s = {.keeper = RANDOM_STATEFUL, .var = c->lw->find_var(c->lw->self, &var)};
   s.seed = node_attr_int(c->node, "seed", 0);
   s.seed2 = node_attr_int(c->node, "seed2", 0);
   if (s.seed == 0 && s.seed2 == 0)
-    s.seed = (int64_t)hash_bytes(c->node->name, strlen(c->node->name), 0);
+    s.seed = (int64_t)hash_bytes(op_state_name(c), strlen(op_state_name(c)), 0);
   return s;
 }
 
