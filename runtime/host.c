@@ -152,6 +152,13 @@ status host_make_handle(struct host_call *call, const struct resource *resource)
   return OK;
 }
 
+status host_give_resource(struct host_call *call, const struct resource_maker *maker, void *argument) {
+  struct resource *resource;
+  bool is_new;
+  TRY(host_get_resource(call, maker, argument, &is_new, &resource));
+  return host_make_handle(call, resource);
+}
+
 static void release_anonymous(struct tensor *handle) {
   free(handle->data);
   resource_release(handle->owner);

@@ -61,6 +61,8 @@ status host_get_resource(struct host_call *call, const struct resource_maker *ma
                          struct resource **out);
 /* Output 0: a scalar of dtype resource, the handle. */
 status host_make_handle(struct host_call *call, const struct resource *resource);
+/* The two in one, for resources that are as whoever came first has made them. */
+status host_give_resource(struct host_call *call, const struct resource_maker *maker, void *argument);
 /* Output 0: the handle of a new resource that no name finds: it goes with the last reference to its handle. */
 status host_make_anonymous(struct host_call *call, const struct resource_maker *maker, void *argument, struct resource **out);
 /* The resource whose handle input i is. */

@@ -96,12 +96,7 @@ static const struct resource_maker mutex_maker = {"mutex", sizeof(struct mutex_r
 
 /* ---- the ops ---- */
 
-status host_mutex(struct host_call *call) {
-  struct resource *mutex;
-  bool is_new;
-  TRY(host_get_resource(call, &mutex_maker, NULL, &is_new, &mutex));
-  return host_make_handle(call, mutex);
-}
+status host_mutex(struct host_call *call) { return host_give_resource(call, &mutex_maker, NULL); }
 
 status host_mutex_lock(struct host_call *call) {
   struct resource *resource;

@@ -77,13 +77,10 @@ static status make_reader(struct host_call *call, enum reader_kind kind) {
     .hop = host_attr_int(call, "hop_bytes", 0),
   };
   struct string_view encoding = host_attr_string(call, kind == READER_FIXED ? "encoding" : "compression_type", "");
-  struct resource *reader;
-  bool is_new;
   wanted.hop = wanted.hop ? wanted.hop : wanted.record;
   if (record_file_knows(encoding)) /* another word means none, as in TensorFlow */
     snprintf(wanted.encoding, sizeof wanted.encoding, "%.*s", (int)encoding.size, encoding.data);
-  TRY(host_get_resource(call, &reader_maker, &wanted, &is_new, &reader));
-  return host_make_handle(call, reader);
+  return host_give_resource(call, &reader_maker, &wanted);
 }
 
 status host_identity_reader(struct host_call *call) { return make_reader(call, READER_IDENTITY); }

@@ -38,12 +38,7 @@ static void writer_destroy(struct resource *resource) {
 
 static const struct resource_maker writer_maker = {"summary writer", sizeof(struct summary_writer), writer_init, writer_destroy};
 
-status host_summary_writer(struct host_call *call) {
-  struct resource *writer;
-  bool is_new;
-  TRY(host_get_resource(call, &writer_maker, NULL, &is_new, &writer));
-  return host_make_handle(call, writer);
-}
+status host_summary_writer(struct host_call *call) { return host_give_resource(call, &writer_maker, NULL); }
 
 /* The writer of input 0, locked. */
 static status lock_writer(const struct host_call *call, struct summary_writer **out) {
