@@ -93,7 +93,10 @@ status build_parallel_concat(struct op_call *c) {
   int count;
   const struct attr_value *a = node_attr(c->node, "shape");
   TRY(read_values(c, "values", &count, &values));
-  if (!a || a->kind != ATTR_SHAPE || a->shape.unknown_rank)
+  bool whole = a && a->kind == ATTR_SHAPE && !a->shape.unknown_rank;
+  for (int d = 0; whole && d < a->shape.rank; d++)
+    whole = a->shape.dims[d] >= 0;
+  if (!whole)
     return fail(INVALID_ARGUMENT, "shape attr must be fully defined.");
   for (int i = 0; i < count; i++) {
     struct flow_value x = *op_value(c, values[i]);

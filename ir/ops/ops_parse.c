@@ -50,7 +50,8 @@ static status dense_outputs(struct op_call *c, struct flow_node *n, uint32_t fir
   for (uint32_t i = 0; i < count; i++) {
     dim dims[LIMIT_RANK];
     int rank = 0;
-    if (!shapes || i >= shapes->list.count || shapes->list.items[i].shape.unknown_rank || shapes->list.items[i].shape.rank + 2 > LIMIT_RANK)
+    if (!shapes || i >= shapes->list.count || shapes->list.items[i].shape.unknown_rank ||
+        shapes->list.items[i].shape.rank + in->rank + is_list > LIMIT_RANK)
       return fail(UNIMPLEMENTED, "dense feature %u has no shape of known rank", i);
     if (in->rank)
       dims[rank++] = in->dims[0];
