@@ -16,6 +16,7 @@ struct column {
   int64_t *from;       /* [rows + 1]; a sparse tensor's rows may leave values out: then `to` differs */
   int64_t *to;
   bool sparse;
+  uint64_t *hashes;    /* of each value; NULL: not asked for */
 };
 struct cross {
   struct host_call *call;
@@ -23,6 +24,7 @@ struct cross {
   uint32_t count;
   int64_t rows;        /* -1: no column has said it */
   int64_t *starts;     /* [rows + 1]: the first cross of each row */
+  int64_t *place;      /* of the cross that is being made: its value in each column */
   /* hashes */
   bool hashed, strong, seeded; /* seeded: begins with `seed`, not with the first feature */
   bool salted;                 /* integers of sparse columns are hashed, too */
@@ -124,11 +126,18 @@ static status count_crosses(struct cross *c, int64_t *longest) {
 
 /* ---- one cross ---- */
 
-/* The feature that column i gives to cross number n of a row: the last column changes fastest. */
-static int64_t feature_of(const struct cross *c, uint32_t i, int64_t row, int64_t n) {
-  for (uint32_t later = c->count - 1; later > i; later--)
-    n /= c->columns[later].to[row] - c->columns[later].from[row];
-  return c->columns[i].from[row] + n % (c->columns[i].to[row] - c->columns[i].from[row]);
+static void first_cross(struct cross *c, int64_t row) {
+  for (uint32_t i = 0; i < c->count; i++)
+    c->place[i] = c->columns[i].from[row];
+}
+
+/* The last column changes fastest. */
+static void next_cross(struct cross *c, int64_t row) {
+  for (uint32_t i = c->count; i-- > 0;) {
+    if (++c->place[i] < c->columns[i].to[row])
+      return;
+    c->place[i] = c->columns[i].from[row];
+  }
 }
 
 static uint64_t hash_feature(const struct cross *c, const struct column *column, int64_t at) {
@@ -144,18 +153,29 @@ static uint64_t hash_feature(const struct cross *c, const struct column *column,
   return (uint64_t)number;
 }
 
-static int64_t hash_cross(const struct cross *c, int64_t row, int64_t n) {
+/* Once for each value, which may take part in many crosses. */
+static status hash_values(const struct cross *c, struct column *column) {
+  int64_t count = column->values->count;
+  column->hashes = calloc((size_t)count + 1, sizeof *column->hashes);
+  if (!column->hashes)
+    return fail(RESOURCE_EXHAUSTED, "no memory for %lld hashes", (long long)count);
+  for (int64_t i = 0; i < count; i++)
+    column->hashes[i] = hash_feature(c, column, i);
+  return OK;
+}
+
+static int64_t hash_cross(const struct cross *c) {
   uint64_t hash = c->seed;
   for (uint32_t i = 0; i < c->count; i++) {
-    uint64_t feature = hash_feature(c, &c->columns[i], feature_of(c, i, row, n));
+    uint64_t feature = c->columns[i].hashes[c->place[i]];
     hash = i == 0 && !c->seeded ? feature : hash_join(hash, feature);
   }
   return (int64_t)(hash % (c->buckets > 0 ? (uint64_t)c->buckets : (uint64_t)INT64_MAX));
 }
 
-static void join_cross(const struct cross *c, int64_t row, int64_t n, struct string_output *out) {
+static void join_cross(const struct cross *c, struct string_output *out) {
   for (uint32_t i = 0; i < c->count; i++) {
-    int64_t at = feature_of(c, i, row, n);
+    int64_t at = c->place[i];
     char digits[24];
     if (i)
       string_output_add(out, c->separator.data, c->separator.size);
@@ -173,16 +193,23 @@ static void join_cross(const struct cross *c, int64_t row, int64_t n, struct str
 static status put_crosses(struct cross *c, uint32_t output) {
   struct string_output out;
   struct shape shape = { 1, { c->starts[c->rows] } };
+  c->place = calloc((size_t)c->count + 1, sizeof *c->place);
+  if (!c->place)
+    return fail(RESOURCE_EXHAUSTED, "no memory for crosses");
+  for (uint32_t i = 0; i < c->count && c->hashed; i++)
+    TRY(hash_values(c, &c->columns[i]));
   if (c->hashed)
     TRY(host_make_output(c->call, output, DTYPE_INT64, &shape));
   else
     TRY(string_output_begin(&out, &shape, &c->call->outputs[output]));
-  for (int64_t r = 0; r < c->rows; r++)
-    for (int64_t n = 0; n < c->starts[r + 1] - c->starts[r]; n++)
+  for (int64_t r = 0; r < c->rows; r++) {
+    first_cross(c, r);
+    for (int64_t n = c->starts[r]; n < c->starts[r + 1]; n++, next_cross(c, r))
       if (c->hashed)
-        ((int64_t *)c->call->outputs[output]->data)[c->starts[r] + n] = hash_cross(c, r, n);
+        ((int64_t *)c->call->outputs[output]->data)[n] = hash_cross(c);
       else
-        join_cross(c, r, n, &out);
+        join_cross(c, &out);
+  }
   return c->hashed ? OK : string_output_end(&out);
 }
 
@@ -190,9 +217,11 @@ static status cross_end(struct cross *c, status result) {
   for (uint32_t i = 0; i < c->count; i++) {
     free(c->columns[i].from);
     free(c->columns[i].to);
+    free(c->columns[i].hashes);
   }
   free(c->columns);
   free(c->starts);
+  free(c->place);
   return result;
 }
 
