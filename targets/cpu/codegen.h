@@ -131,6 +131,7 @@ struct lane_plan {
 };
 double loop_trips(const struct kernel *k, expr_id extent); /* a guess where it is not constant */
 double scalar_block_cost(struct codegen *c, const struct stmt *body);
+double store_cost(struct codegen *c, const struct stmt *s); /* operations that the stored value takes */
 /* Whether the loop of `local` with this body can be vectorised, how and at what cost. */
 bool plan_lanes(struct codegen *c, uint32_t local, bool is_par, double trips, const struct stmt *body, struct lane_plan *out);
 /* exact: the number of iterations is a multiple of the lanes. */

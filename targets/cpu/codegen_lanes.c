@@ -233,6 +233,10 @@ static double block_cost(struct codegen *c, const struct stmt *s, double lanes) 
   return sum;
 }
 
+double store_cost(struct codegen *c, const struct stmt *s) {
+  return expr_cost(c, s->value, 1, arena_alloc(&c->m->arena, c->k->exprs.count));
+}
+
 static uint32_t widest_element(struct codegen *c, const struct stmt *s) {
   uint32_t widest = 1;
   for (; s; s = s->next) {

@@ -3,6 +3,8 @@
 
 #include "targets/cpu/codegen.h"
 
+#define LONG_STORE 20 /* operations: a function of a number is as many */
+
 LLVMBasicBlockRef new_block(struct codegen *c, const char *name) {
   return LLVMAppendBasicBlockInContext(c->m->context, c->function, name);
 }
@@ -91,8 +93,55 @@ static void emit_set(struct codegen *c, const struct stmt *s) {
   c->copy = 0;
 }
 
+static bool store_uses(struct codegen *c, const struct stmt *s, uint32_t local) {
+  bool uses = expr_uses_local(c, s->value, local);
+  for (int i = 0; i < s->index_count && !uses; i++)
+    uses = expr_uses_local(c, s->index[i], local);
+  return uses;
+}
+
+/* A long computation is written once for all copies, as a loop over them: what differs from copy to copy waits in arrays on the stack.
+ * Written out for each, what a step does little of would be most of the code. */
+static void emit_rolled_stores(struct codegen *c, const struct stmt *s) {
+  uint32_t copies = c->copies, count = c->k->locals.count;
+  struct local_slot *saved = arena_copy(&c->m->arena, c->locals, sizeof *saved * count);
+  value *arrays = ARENA_ARRAY(&c->m->arena, value, count + 1);
+  LLVMTypeRef *types = ARENA_ARRAY(&c->m->arena, LLVMTypeRef, count + 1);
+  for (uint32_t l = 0; l < count; l++) {
+    const struct local_slot *slot = &c->locals[l];
+    if (!slot->jammed || !store_uses(c, s, l))
+      continue;
+    types[l] = slot->in_memory ? slot->type : c->m->i64;
+    arrays[l] = emit_alloca(c, LLVMArrayType2(types[l], copies), "copies");
+    for (uint32_t i = 0; i < copies; i++) {
+      value at = const_i64(c, i), v = slot->in_memory ? LLVMBuildLoad2(c->b, slot->type, slot->at[i], "") : slot->at[i];
+      LLVMBuildStore(c->b, v, LLVMBuildInBoundsGEP2(c->b, types[l], arrays[l], &at, 1, ""));
+    }
+  }
+  struct counted_loop loop = loop_begin(c, const_i64(c, 0), const_i64(c, copies), const_i64(c, 1));
+  value copy = LLVMBuildNSWSub(c->b, const_i64(c, copies - 1), loop.index, "");
+  for (uint32_t l = 0; l < count; l++) {
+    c->locals[l].jammed = false;
+    if (!arrays[l])
+      continue;
+    value at = LLVMBuildInBoundsGEP2(c->b, types[l], arrays[l], &copy, 1, "");
+    c->locals[l].at[0] = c->locals[l].in_memory ? at : LLVMBuildLoad2(c->b, types[l], at, "");
+  }
+  c->copies = 1;
+  codegen_flags(c);
+  emit_store(c, s);
+  memcpy(c->locals, saved, sizeof *saved * count);
+  c->copies = copies;
+  codegen_flags(c);
+  loop_end(c, &loop);
+}
+
 /* The last copy first: where copies stand for the same row (codegen_pack.c), what the first of them stores counts. */
 static void emit_stores(struct codegen *c, const struct stmt *s) {
+  if (c->copies > 1 && c->lanes > 1 && store_cost(c, s) > LONG_STORE) {
+    emit_rolled_stores(c, s);
+    return;
+  }
   for (uint32_t i = c->copies; i-- > 0;) {
     c->copy = i;
     emit_store(c, s);
