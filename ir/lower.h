@@ -285,6 +285,8 @@ struct element kb_load(struct kb *kb, uint32_t buffer, const expr_id *index);
 void kb_store(struct kb *kb, uint32_t buffer, const expr_id *index, struct element value);
 /* Loads with broadcasting: index has out_rank places, the buffer's rank is at most that. */
 struct element kb_load_broadcast(struct kb *kb, uint32_t buffer, int out_rank, const expr_id *index);
+/* The index of one of its axes. */
+expr_id kb_broadcast_index(struct kb *kb, uint32_t buffer, int axis, int out_rank, const expr_id *index);
 /* i64 arithmetic on expressions */
 expr_id kb_add(struct kb *kb, expr_id a, expr_id b);
 expr_id kb_sub(struct kb *kb, expr_id a, expr_id b);

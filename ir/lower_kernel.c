@@ -134,15 +134,19 @@ static bool may_be_one(struct kb *kb, uint32_t buffer, int i, int out_dim, int o
   return v && kb->loop_rank == out_rank && dim_equal(kb->c->lw->dims, op_value(kb->c, v)->dims[i], kb->loop_dims[out_dim]) != 1;
 }
 
-struct element kb_load_broadcast(struct kb *kb, uint32_t buffer, int out_rank, const expr_id *index) {
+expr_id kb_broadcast_index(struct kb *kb, uint32_t buffer, int axis, int out_rank, const expr_id *index) {
   const struct kernel_buffer b = kb->k->buffers.items[buffer];
+  int out_dim = out_rank - b.rank + axis;
+  expr_id at = b.dims[axis] == 1 ? kb_int(kb, 0) : index[out_dim];
+  if (b.dims[axis] != 1 && may_be_one(kb, buffer, axis, out_dim, out_rank))
+    at = expr_binary(kb->k, SCALAR_MIN, at, kb_sub(kb, kb_dim(kb, op_value(kb->c, kb->args.items[buffer].value)->dims[axis]), kb_int(kb, 1)));
+  return at;
+}
+
+struct element kb_load_broadcast(struct kb *kb, uint32_t buffer, int out_rank, const expr_id *index) {
   expr_id at[LIMIT_RANK];
-  for (int i = 0; i < b.rank; i++) {
-    int out_dim = out_rank - b.rank + i;
-    at[i] = b.dims[i] == 1 ? kb_int(kb, 0) : index[out_dim];
-    if (b.dims[i] != 1 && may_be_one(kb, buffer, i, out_dim, out_rank))
-      at[i] = expr_binary(kb->k, SCALAR_MIN, at[i], kb_sub(kb, kb_dim(kb, op_value(kb->c, kb->args.items[buffer].value)->dims[i]), kb_int(kb, 1)));
-  }
+  for (int i = 0; i < kb->k->buffers.items[buffer].rank; i++)
+    at[i] = kb_broadcast_index(kb, buffer, i, out_rank, index);
   return kb_load(kb, buffer, at);
 }
 

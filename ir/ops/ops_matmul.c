@@ -20,11 +20,13 @@ static status check_sizes(struct op_call *c, const struct product *p, const stru
   return op_equal_dims(c, ka, kb, "Matrix size-incompatible: inner sizes");
 }
 
-/* The axes before the matrices, broadcast against each other. */
+/* The axes before the matrices, broadcast against each other. In a loop or a branch, where there are no variants, sizes that are not known
+ * are equal: products that allow for more are slow. */
 static status batch_dims(struct op_call *c, const struct flow_value *a, const struct flow_value *b, int *rank, dim *dims) {
   value_id x = flow_add_value(c->lw->flow, a->dtype, a->rank - 2, a->dims);
   value_id y = flow_add_value(c->lw->flow, b->dtype, b->rank - 2, b->dims);
-  return op_broadcast_equal(c, x, y, rank, dims);
+  bool open = strcmp(c->node->op, "BatchMatMul") != 0 && !c->guards && !c->lw->region_depth;
+  return open ? op_broadcast(c, x, y, rank, dims) : op_broadcast_equal(c, x, y, rank, dims);
 }
 
 /* The index of one operand: its own batch axes, where 1 is repeated, then the matrix's two. */
@@ -32,7 +34,7 @@ static void operand_index(struct kb *kb, uint32_t buffer, int batch, const expr_
                           expr_id *at) {
   const struct kernel_buffer b = kb->k->buffers.items[buffer];
   for (int i = 0; i < b.rank - 2; i++)
-    at[i] = b.dims[i] == 1 ? kb_int(kb, 0) : index[batch - (b.rank - 2) + i];
+    at[i] = kb_broadcast_index(kb, buffer, i, batch + 2, index);
   at[b.rank - 2] = turned ? column : row;
   at[b.rank - 1] = turned ? row : column;
 }
