@@ -42,7 +42,8 @@ static struct program_slot *slot_at(struct part_writer *w, uint32_t slot) { retu
 static uint32_t slot_add(struct flow_writer *f, value_id v, enum program_storage storage) {
   const struct flow_value *value = flow_value_get(f->flow, v);
   struct part_writer *w = f->w;
-  struct program_slot slot = { .dtype = (uint8_t)value->dtype, .rank = (uint8_t)value->rank, .storage = (uint8_t)storage };
+  struct program_slot slot = { .dtype = (uint8_t)value->dtype, .rank = (uint8_t)value->rank, .storage = (uint8_t)storage,
+                               .any_rank = value->any_rank };
   slot.root = w->slots.count;
   for (int i = 0; i < value->rank; i++)
     slot.dims[i] = emit_code(w->e, value->dims[i]);

@@ -177,7 +177,7 @@ static status try_axes(struct op_call *c, status failed) {
   return failed;
 }
 
-static status call_node(struct op_call *c) {
+status lower_call_node(struct op_call *c) {
   const struct node *node = c->node;
   if (node->def == NULL)
     return lower_call_function(c, node->op, node->attrs, node->attr_count);
@@ -282,13 +282,14 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
   struct bound *outputs = frame_outputs(lw, fr, index);
   c.out = ARENA_ARRAY(lw->arena, struct bound, node->output_count + 1);
   flow_id first = lw->flow->nodes.count;
-  status s = call_node(&c);
+  bool whole = !node->def || strcmp(node->op, "PartitionedCall") == 0 || strcmp(node->op, "StatefulPartitionedCall") == 0;
+  status s = whole ? lower_call_node(&c) : lower_each_alternative(&c);
   if (s != OK)
     return blame(lw, fr, node, s);
   if (place)
     set_places(lw->flow, first, place);
   for (uint32_t i = 0; i < node->output_count; i++)
-    if (!outputs[i].value && !outputs[i].var) {
+    if (!outputs[i].value && !outputs[i].var && !outputs[i].alternatives) {
       outputs[i] = c.out[i];
       if (!c.keeps_guards)
         outputs[i].guards = c.guards;
@@ -385,7 +386,7 @@ static status add_fetches(struct lower *lw, const struct lower_request *r, struc
     struct bound b = lw->frame->bound[e.node] ? lw->frame->bound[e.node][e.port] : (struct bound){0};
     struct op_call c = {.lw = lw, .node = node, .in = &b, .in_count = 1, .guards = b.guards};
     value_id v;
-    status s = b.dead ? fail(INVALID_ARGUMENT, "is never computed: it lies on the side of a cond that is not taken") : op_input(&c, 0, &v);
+    status s = b.dead ? fail(INVALID_ARGUMENT, "is never computed: it lies on the side of a cond that is not taken") : lower_any_rank(&c, b, &v);
     if (s != OK)
       return status_prefix(s, "%s (%s): ", node->name, node->op);
     enum dtype dtype = lw->flow->values.items[v].dtype;

@@ -24,7 +24,13 @@ struct bound {
   const struct node *maker; /* of a resource that is no variable: the node that made the handle */
   const struct guards *guards; /* when it is there; NULL: always */
   bool dead;        /* known while compiling never to be there */
+  const struct alternatives *alternatives; /* two values of different ranks, of which the step has one: then `value` is none; or NULL */
   bool rank_open;   /* TensorFlow's value lacks some of the dimensions that are 1 here: only what ignores them may use it */
+};
+/* The values of both sides of a condition, each under it. */
+struct alternatives {
+  value_id predicate;  /* bool */
+  struct bound side[2]; /* when it is false, when it is true */
 };
 /* A list of conditions, the outermost first; immutable. */
 struct guards {
@@ -99,6 +105,7 @@ struct lower {
   bool wants_length;          /* lowering failed because a shape has an unknown number of elements */
   uint32_t feed_symbols;      /* symbols below this are sizes of feeds: known when the step starts */
   uint32_t branch_symbols;    /* in a branch: symbols below this are known outside of it too */
+  uint32_t alternative_depth; /* of conditions on which the rank of an input depends */
   uint32_t outer_symbols;     /* in a region: symbols below this were there before the outermost region began */
 };
 

@@ -38,6 +38,20 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index);
 status lower_check_feed(struct lower *lw, const struct frame *fr, struct edge e);
 /* lower_guard.c: the conditions of a node whose inputs have these; both may be NULL. */
 const struct guards *guards_join(struct lower *lw, const struct guards *a, const struct guards *b);
+const struct guards *guards_add(struct lower *lw, const struct guards *g, struct flow_guard one);
+/* The one of two values that is there, as `dims`; bool constants. */
+value_id op_merge(struct op_call *c, value_id predicate, value_id when_false, value_id when_true, int rank, const dim *dims);
+value_id op_bool(struct op_call *c, bool value);
+/* lower_alternatives.c: a call of the node's builder, for each of the ranks that its inputs may have. */
+status lower_each_alternative(struct op_call *c);
+/* lower.c: the call itself. */
+status lower_call_node(struct op_call *c);
+/* Two values of which the step has one, where the predicate decides. */
+struct bound bound_alternatives(struct op_call *c, value_id predicate, struct bound when_false, struct bound when_true);
+/* The value of whatever rank: for a fetch. */
+status lower_any_rank(struct op_call *c, struct bound b, value_id *out);
+/* v without the axes `drop`, and without those of the set `late` whose size the step finds to be 1. */
+status lower_squeezed(struct op_call *c, value_id v, uint32_t late, const bool *drop, struct bound *out);
 /* lower_loop.c: the loops of a graph (frames of Enter and Exit); NULL when it has none. Errors name the node. */
 status loops_find(struct lower *lw, const struct graph *graph, const uint32_t *order, struct loops **out);
 /* Lowers the needed nodes of a scope with its loops, each as one While. */

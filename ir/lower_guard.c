@@ -13,7 +13,7 @@ static bool has_guard(const struct guards *g, struct flow_guard wanted) {
   return false;
 }
 
-static const struct guards *guards_add(struct lower *lw, const struct guards *g, struct flow_guard one) {
+const struct guards *guards_add(struct lower *lw, const struct guards *g, struct flow_guard one) {
   uint32_t n = g ? g->count : 0;
   struct guards *r = arena_alloc(lw->arena, sizeof *r + sizeof r->list[0] * (n + 1));
   if (n)
@@ -110,12 +110,12 @@ static const struct guards *guards_minus(struct lower *lw, const struct guards *
   return r;
 }
 
-static value_id bool_constant(struct op_call *c, bool value) {
+value_id op_bool(struct op_call *c, bool value) {
   bool *data = arena_copy(c->lw->arena, &value, sizeof value);
   return op_constant(c, DTYPE_BOOL, 0, NULL, data);
 }
 
-static value_id emit_merge(struct op_call *c, value_id predicate, value_id when_false, value_id when_true, int rank, const dim *dims) {
+value_id op_merge(struct op_call *c, value_id predicate, value_id when_false, value_id when_true, int rank, const dim *dims) {
   struct flow_node *n = op_emit(c, FLOW_MERGE, false);
   vec_push(&n->inputs, predicate);
   vec_push(&n->inputs, when_false);
@@ -127,12 +127,12 @@ static value_id emit_merge(struct op_call *c, value_id predicate, value_id when_
  * those before it hold. */
 static value_id all_hold(struct op_call *c, const struct guards *base, const struct guards *rest, uint32_t from) {
   if (!rest || from == rest->count)
-    return bool_constant(c, true);
+    return op_bool(c, true);
   struct flow_guard g = rest->list[from];
-  value_id inner = all_hold(c, guards_add(c->lw, base, g), rest, from + 1), no = bool_constant(c, false);
+  value_id inner = all_hold(c, guards_add(c->lw, base, g), rest, from + 1), no = op_bool(c, false);
   struct op_call here = *c;
   here.guards = base;
-  return emit_merge(&here, g.predicate, g.expected ? no : inner, g.expected ? inner : no, 0, NULL);
+  return op_merge(&here, g.predicate, g.expected ? no : inner, g.expected ? inner : no, 0, NULL);
 }
 
 /* When the merged value is there: under `common`, and, where the sides need more, when the side that is taken has it. */
@@ -147,7 +147,7 @@ static const struct guards *merged_guards(struct op_call *c, const struct guards
   value_id live_on = all_hold(c, with_on, rest_on, 0), live_off = all_hold(c, with_off, rest_off, 0);
   struct op_call here = *c;
   here.guards = common;
-  value_id live = emit_merge(&here, predicate, live_off, live_on, 0, NULL);
+  value_id live = op_merge(&here, predicate, live_off, live_on, 0, NULL);
   return guards_add(lw, common, (struct flow_guard){live, true});
 }
 
@@ -177,7 +177,7 @@ static status merge_two(struct op_call *c, const struct guards *common, value_id
                         struct side *out) {
   *out = (struct side){.guards = merged_guards(c, common, predicate, on, off)};
   c->guards = out->guards;
-  out->index = emit_merge(c, predicate, off->index, on->index, 0, NULL);
+  out->index = op_merge(c, predicate, off->index, on->index, 0, NULL);
   if (on->in.var && on->in.var == off->in.var && !on->in.value && !off->in.value && !on->value && !off->value) {
     merge_references(c, on, off, out);
     return OK;
@@ -186,12 +186,14 @@ static status merge_two(struct op_call *c, const struct guards *common, value_id
   TRY(read_side(c, off));
   c->guards = out->guards;
   struct flow_value x = *op_value(c, off->value), y = *op_value(c, on->value);
-  if (x.rank != y.rank)
-    return fail(UNIMPLEMENTED, "merges values of rank %d and %d", x.rank, y.rank);
+  if (x.rank != y.rank) {
+    out->in = bound_alternatives(c, predicate, (struct bound){.value = off->value, .maker = off->in.maker}, (struct bound){.value = on->value, .maker = on->in.maker});
+    return OK;
+  }
   for (int d = 0; d < x.rank; d++)
     if (dim_equal(c->lw->dims, x.dims[d], y.dims[d]) != 1)
       x.dims[d] = op_new_symbol(c);
-  out->value = emit_merge(c, predicate, off->value, on->value, x.rank, x.dims);
+  out->value = op_merge(c, predicate, off->value, on->value, x.rank, x.dims);
   out->in = (struct bound){.value = out->value, .maker = on->in.maker};
   return OK;
 }

@@ -90,6 +90,8 @@ static status read_variable(struct op_call *c, struct bound b, value_id *out) {
 
 status op_input(struct op_call *c, uint32_t i, value_id *out) {
   struct bound b = c->in[i];
+  if (b.alternatives)
+    return fail(UNIMPLEMENTED, "input %u has a rank that only the step knows", i);
   if (b.rank_open && strcmp(c->node->op, "Reshape") != 0)
     return fail(UNIMPLEMENTED, "the rank of input %u is not known while compiling: it was reduced over axes that are not", i);
   if (b.value && b.shares && c->controls.count && may_have_changed(c->lw, b.shares - 1) && op_var(c, b.shares - 1)->task == c->node->task)

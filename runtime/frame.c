@@ -288,7 +288,16 @@ void frame_set(struct frame *frame, uint32_t slot, struct tensor *tensor) {
 }
 
 status frame_shape(const struct frame *frame, uint32_t slot, struct shape *out) {
+  if (frame->slots[slot].any_rank && frame->held[slot]) {
+    *out = frame->held[slot]->shape;
+    return OK;
+  }
   return shape_eval(frame->program, frame->slots[slot].dims, frame->slots[slot].rank, frame->symbols, out);
+}
+
+status frame_bind(struct frame *frame, uint32_t slot, const struct shape *shape) {
+  const struct program_slot *code = &frame->slots[slot];
+  return code->any_rank ? OK : shape_bind(frame->program, code->dims, code->rank, shape, frame->symbols);
 }
 
 status frame_make(struct frame *frame, uint32_t slot) {

@@ -101,6 +101,8 @@ void frame_set(struct frame *frame, uint32_t slot, struct tensor *tensor);
 /* Gives up what the slot holds. */
 void frame_drop(struct frame *frame, uint32_t slot);
 status frame_shape(const struct frame *frame, uint32_t slot, struct shape *out);
+/* Gives the symbols of the slot's shape their values; those that have one must agree. */
+status frame_bind(struct frame *frame, uint32_t slot, const struct shape *shape);
 /* A tensor with the slot's value that outlives the step: shared where possible, else a copy. */
 status frame_take(struct frame *frame, uint32_t slot, struct tensor **out);
 /* A new tensor for a slot, of the size that the symbols give now. */

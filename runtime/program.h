@@ -55,7 +55,7 @@ enum program_dim_op {
 };
 
 /* ---- tables ---- */
-#define PROGRAM_MAGIC UINT64_C(0x3167727063667409) /* changes whenever a struct below does */
+#define PROGRAM_MAGIC UINT64_C(0x316772706366740a) /* changes whenever a struct below does */
 #define PROGRAM_TASK_DRIVER UINT32_MAX             /* as in ir/flow.h */
 #define PROGRAM_TASK_SELF (UINT32_MAX - 1)
 #define PROGRAM_NONE UINT32_MAX
@@ -157,7 +157,8 @@ enum program_storage {
   STORAGE_ALIAS,          /* the memory of slot `root` */
 };
 struct program_slot {
-  uint8_t dtype, rank, storage, reserved;
+  uint8_t dtype, rank, storage;
+  uint8_t any_rank;       /* its shape is that of the tensor that it holds */
   uint32_t root;          /* ALIAS: whose memory it is; else the slot itself */
   uint32_t dims[8];       /* size codes */
   uint64_t data;          /* CONST: offset into PROGRAM_DATA; VARIABLE: its number */

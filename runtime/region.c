@@ -75,7 +75,7 @@ static void drop_block(struct frame *frame, const struct program_block *block) {
 /* The value of an output slot of the region: its shape binds what was not known. */
 static status set_output(struct frame *frame, uint32_t slot, struct tensor *tensor) {
   frame_set(frame, slot, tensor);
-  return shape_bind(frame->program, frame->slots[slot].dims, frame->slots[slot].rank, &tensor->shape, frame->symbols);
+  return frame_bind(frame, slot, &tensor->shape);
 }
 
 /* ---- if ---- */

@@ -298,7 +298,7 @@ static status run_merge(struct frame *frame, const struct program_instr *instr) 
   struct tensor *tensor;
   TRY(frame_take(frame, args[1 + *(const bool *)frame->data[args[0]]], &tensor));
   frame_set(frame, slot, tensor);
-  return shape_bind(frame->program, frame->slots[slot].dims, frame->slots[slot].rank, &tensor->shape, frame->symbols);
+  return frame_bind(frame, slot, &tensor->shape);
 }
 
 bool frame_guards_hold(const struct frame *frame, const struct program_instr *instr) {
@@ -337,7 +337,7 @@ status frame_receive(struct frame *frame, const struct program_instr *instr, str
     return result;
   }
   frame_set(frame, slot, tensor);
-  return shape_bind(frame->program, code->dims, code->rank, &tensor->shape, frame->symbols);
+  return frame_bind(frame, slot, &tensor->shape);
 }
 
 static status run_recv(struct frame *frame, const struct program_instr *instr) {

@@ -56,6 +56,7 @@ static value_id copy_value(struct cut *c, struct part *p, value_id v) {
   value_id here = flow_add_value(p->flow, x.dtype, x.rank, x.dims);
   p->flow->values.items[here].data = x.data;
   p->flow->values.items[here].content = x.content;
+  p->flow->values.items[here].any_rank = x.any_rank;
   p->value[v] = here;
   return here;
 }
@@ -133,17 +134,25 @@ static void need_symbol(struct cut *c, uint32_t task, uint32_t symbol, const str
   uint32_t from = c->home[c->binder[symbol]];
   if (from == task)
     return;
+  const struct flow_node *binder = c->whole->nodes.items[c->binder[symbol]];
+  need_guards(c, from, binder); /* on a side of a cond that is not taken it has no value */
+  need_guards(c, task, binder);
   int64_t number = c->transfers++;
-  value_id told = symbol_value(c, part_of(c, from), symbol, why);
-  add_send(part_of(c, from), told, why, task, number);
+  struct part *source = part_of(c, from);
+  value_id told = symbol_value(c, source, symbol, why);
+  copy_guards(c, from, binder, source->flow->nodes.items[source->flow->values.items[told].producer]);
+  flow_id sent = add_send(source, told, why, task, number);
+  copy_guards(c, from, binder, source->flow->nodes.items[sent]);
   struct part *p = part_of(c, task);
   value_id v = add_recv(p, (struct flow_value){.dtype = DTYPE_INT64}, why, from, number);
+  copy_guards(c, task, binder, p->flow->nodes.items[p->flow->values.items[v].producer]);
   struct flow_node *bind = flow_add_node(p->flow, FLOW_BIND, why->name, why->tf_op, task, NULL);
   vec_push(&bind->inputs, v);
   uint32_t *binds = ARENA_NEW(&c->build->arena, uint32_t);
   *binds = symbol;
   bind->binds = binds;
   bind->bind_count = 1;
+  copy_guards(c, task, binder, bind);
   p->bound[symbol] = true;
 }
 
@@ -181,6 +190,7 @@ static value_id need_value(struct cut *c, struct part *p, value_id v) {
   p = part_of(c, task);
   p->value[v] = add_recv(p, x, maker, from, number);
   p->flow->values.items[p->value[v]].content = x.content;
+  p->flow->values.items[p->value[v]].any_rank = x.any_rank;
   copy_guards(c, task, maker, p->flow->nodes.items[p->flow->values.items[p->value[v]].producer]);
   return p->value[v];
 }

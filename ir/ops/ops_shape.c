@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ir/lower.h"
+#include "ir/lower_frame.h"
 #include "ir/ops/arrange.h"
 #include "ir/formula_words.h"
 
@@ -149,15 +150,6 @@ status build_expand_dims(struct op_call *c) {
   return OK;
 }
 
-/* Which dimensions a squeeze without axes drops decides the rank: one that the step computes is taken not to be 1, and checked. */
-static status check_not_one(struct op_call *c, int axis, dim d) {
-  struct kb guard;
-  guard_begin(&guard, c);
-  kb_check(&guard, kb_ne(&guard, kb_dim(&guard, d), kb_int(&guard, 1)), UNIMPLEMENTED,
-           arena_printf(c->lw->arena, "dimension %d was not known while compiling, and is 1: name the axes to squeeze", axis), NO_EXPR, NO_EXPR);
-  return guard_finish(&guard);
-}
-
 status build_squeeze(struct op_call *c) {
   value_id x;
   TRY(op_input(c, 0, &x));
@@ -177,17 +169,13 @@ status build_squeeze(struct op_call *c) {
                   dim_text(c->lw->dims, dim_resolve(c->lw->dims, v.dims[axis])));
     TRY(op_equal_dims(c, v.dims[axis], op_dim(c, 1), "a squeezed dimension"));
   }
-  dim dims[LIMIT_RANK];
-  int rank = 0;
-  for (int i = 0; i < v.rank; i++) {
-    int is_one = count ? drop[i] : op_decide_one(c, v.dims[i]);
-    if (is_one < 0)
-      TRY(check_not_one(c, i, v.dims[i]));
-    if (is_one <= 0)
-      dims[rank++] = v.dims[i];
+  uint32_t late = 0; /* axes of which the step decides */
+  for (int i = 0; i < v.rank && !count; i++) {
+    int is_one = op_decide_one(c, v.dims[i]);
+    drop[i] = is_one > 0;
+    late |= is_one < 0 ? 1u << i : 0;
   }
-  op_set_output(c, 0, op_alias(c, x, v.dtype, rank, dims));
-  return OK;
+  return lower_squeezed(c, x, late, drop, &c->out[0]);
 }
 
 /* ---- broadcasting ---- */

@@ -1,0 +1,167 @@
+/* lower_alternatives.c: values whose rank the step decides: the sides of a cond that differ, a squeeze of a size that is computed.
+ *
+ * Such a value is two values, each there under a condition, as behind a Switch (lower_guard.c). What uses it is lowered once for
+ * each. Where the results are alike again they are merged, as a cond's sides are; so only the part of the graph in which ranks differ
+ * is there twice. A fetch takes the one that is there. */
+#include <string.h>
+
+#include "ir/formula_words.h"
+#include "ir/lower_frame.h"
+
+#define ALTERNATIVES_DEPTH 4 /* conditions that meet in one node: it is lowered twice for each */
+
+struct bound bound_alternatives(struct op_call *c, value_id predicate, struct bound when_false, struct bound when_true) {
+  struct alternatives *a = ARENA_NEW(c->lw->arena, struct alternatives);
+  *a = (struct alternatives){.predicate = predicate, .side = {when_false, when_true}};
+  for (uint32_t k = 0; k < 2; k++)
+    a->side[k].guards = guards_join(c->lw, a->side[k].guards, guards_add(c->lw, c->guards, (struct flow_guard){predicate, k}));
+  return (struct bound){.alternatives = a, .guards = c->guards};
+}
+
+/* Known elements are the shapes of what is to come: they are kept apart. */
+static bool is_alike(struct op_call *c, struct bound a, struct bound b) {
+  if (!a.value || !b.value || a.alternatives || b.alternatives)
+    return false;
+  const struct flow_value *x = op_value(c, a.value), *y = op_value(c, b.value);
+  return x->rank == y->rank && (a.value == b.value || (!x->content && !y->content && !(x->data && dtype_is_integer(x->dtype))));
+}
+
+static struct bound join(struct op_call *c, value_id predicate, const struct bound *side) {
+  if (!is_alike(c, side[0], side[1]))
+    return bound_alternatives(c, predicate, side[0], side[1]);
+  struct flow_value x = *op_value(c, side[0].value), y = *op_value(c, side[1].value);
+  for (int d = 0; d < x.rank; d++)
+    if (dim_equal(c->lw->dims, x.dims[d], y.dims[d]) != 1)
+      x.dims[d] = op_new_symbol(c);
+  return (struct bound){.value = op_merge(c, predicate, side[0].value, side[1].value, x.rank, x.dims), .maker = side[1].maker, .guards = c->guards};
+}
+
+/* What is wrong with one side is an error of the steps that take it. */
+static status refuse_side(struct op_call *c, status code, const char *why) {
+  struct kb kb;
+  kb_begin(&kb, c, DTYPE_INT64);
+  kb.effect = true;
+  kb_check(&kb, expr_int(kb.k, DTYPE_BOOL, 0), code, why, NO_EXPR, NO_EXPR);
+  return kb_finish(&kb);
+}
+
+/* The call with one side of what `a` decides, in all inputs that it decides. */
+static status lower_side(struct op_call *c, const struct alternatives *a, uint32_t k, struct bound *out) {
+  struct op_call one = *c;
+  one.in = ARENA_ARRAY(c->lw->arena, struct bound, c->in_count + 1);
+  one.out = out;
+  one.guards = guards_add(c->lw, c->guards, (struct flow_guard){a->predicate, k});
+  for (uint32_t i = 0; i < c->in_count; i++) {
+    const struct alternatives *of = c->in[i].alternatives;
+    one.in[i] = of && of->predicate == a->predicate ? of->side[k] : c->in[i];
+  }
+  status s = lower_each_alternative(&one);
+  c->effect = one.effect;
+  memcpy(&c->controls, &one.controls, sizeof c->controls); /* it may have grown */
+  return s == OK && one.keeps_guards ? fail(UNIMPLEMENTED, "the conditions of a value of several ranks") : s;
+}
+
+static status join_sides(struct op_call *c, const struct alternatives *a, struct bound *const *out, const status *s, const char *const *why) {
+  for (uint32_t k = 0; k < 2; k++) {
+    if (s[k] == OK)
+      continue;
+    struct op_call one = *c;
+    one.guards = guards_add(c->lw, c->guards, (struct flow_guard){a->predicate, k});
+    TRY(refuse_side(&one, s[k], why[k]));
+    c->effect = one.effect;
+    for (uint32_t i = 0; i < c->out_count; i++) {
+      c->out[i] = out[1 - k][i];
+      c->out[i].guards = guards_add(c->lw, c->guards, (struct flow_guard){a->predicate, 1 - k});
+    }
+    c->keeps_guards = true;
+    return OK;
+  }
+  for (uint32_t i = 0; i < c->out_count; i++) {
+    const struct bound sides[] = {out[0][i], out[1][i]};
+    bool is_variable = sides[0].var && sides[0].var == sides[1].var && !sides[0].value;
+    c->out[i] = is_variable ? sides[0] : join(c, a->predicate, sides);
+  }
+  return OK;
+}
+
+static const struct alternatives *first_alternatives(const struct op_call *c) {
+  for (uint32_t i = 0; i < c->in_count; i++)
+    if (c->in[i].alternatives)
+      return c->in[i].alternatives;
+  return NULL;
+}
+
+status lower_each_alternative(struct op_call *c) {
+  const struct alternatives *a = first_alternatives(c);
+  if (!a)
+    return lower_call_node(c);
+  if (c->lw->alternative_depth == ALTERNATIVES_DEPTH)
+    return fail(UNIMPLEMENTED, "values of several ranks, which depend on more than %d conditions", ALTERNATIVES_DEPTH);
+  struct bound *out[2];
+  status s[2];
+  const char *why[2];
+  c->lw->alternative_depth++;
+  for (uint32_t k = 0; k < 2; k++) {
+    out[k] = ARENA_ARRAY(c->lw->arena, struct bound, c->out_count + 1);
+    s[k] = lower_side(c, a, k, out[k]);
+    why[k] = s[k] == OK ? NULL : arena_strdup(c->lw->arena, status_text());
+  }
+  c->lw->alternative_depth--;
+  if (s[0] != OK && s[1] != OK)
+    return s[0] == UNIMPLEMENTED ? fail(s[0], "%s", why[0]) : fail(s[1], "%s", why[1]);
+  if (c->lw->wants_feed)
+    return fail(UNIMPLEMENTED, "%s", why[s[0] == OK]);
+  return join_sides(c, a, out, s, why);
+}
+
+status lower_any_rank(struct op_call *c, struct bound b, value_id *out) {
+  if (!b.alternatives) {
+    struct op_call one = *c;
+    one.in = &b;
+    one.in_count = 1;
+    one.guards = b.guards;
+    return op_input(&one, 0, out);
+  }
+  value_id side[2];
+  for (uint32_t k = 0; k < 2; k++)
+    TRY(lower_any_rank(c, b.alternatives->side[k], &side[k]));
+  struct op_call one = *c;
+  one.guards = b.guards;
+  *out = op_merge(&one, b.alternatives->predicate, side[0], side[1], 0, NULL);
+  op_value(c, *out)->any_rank = true;
+  return OK;
+}
+
+static struct element is_one(struct formula *f, struct element a, struct element b, struct element c) {
+  (void)b, (void)c;
+  return EQ(a, K(1));
+}
+
+status lower_squeezed(struct op_call *c, value_id v, uint32_t late, const bool *drop, struct bound *out) {
+  struct flow_value x = *op_value(c, v);
+  dim dims[LIMIT_RANK];
+  int rank = 0, axis = -1;
+  for (int d = 0; d < x.rank; d++) {
+    if (late >> d & 1)
+      axis = d;
+    if (!drop[d])
+      dims[rank++] = x.dims[d];
+  }
+  if (axis < 0) {
+    *out = (struct bound){.value = op_alias(c, v, x.dtype, rank, dims), .guards = c->guards};
+    return OK;
+  }
+  value_id size = op_dims_value(c, DTYPE_INT64, 0, &x.dims[axis], 1), predicate;
+  TRY(op_map(c, &size, 1, DTYPE_BOOL, is_one, &predicate));
+  struct bound side[2];
+  for (uint32_t k = 0; k < 2; k++) {
+    struct op_call one = *c;
+    bool dropped[LIMIT_RANK];
+    memcpy(dropped, drop, sizeof dropped);
+    dropped[axis] = k;
+    one.guards = guards_add(c->lw, c->guards, (struct flow_guard){predicate, k});
+    TRY(lower_squeezed(&one, v, late & ~(1u << axis), dropped, &side[k]));
+  }
+  *out = bound_alternatives(c, predicate, side[0], side[1]);
+  return OK;
+}
