@@ -74,6 +74,8 @@ status lower_check_rows(const struct graph *graph, const bool *needed) {
 }
 
 struct object_shapes *lower_object(struct lower *lw, const struct node *maker) {
+  if (!maker)
+    return NULL;
   for (uint32_t i = 0; i < lw->objects.count; i++)
     if (lw->objects.items[i]->maker == maker)
       return lw->objects.items[i];

@@ -165,7 +165,7 @@ bool lower_static_shape(const struct lower *lw, struct edge edge, int *rank, int
 /* Notes that the op which is being lowered may change the variable. */
 void lower_note_change(struct lower *lw, uint32_t var);
 
-/* The record of a maker's resource, empty at first. */
+/* The record of a maker's resource, empty at first; NULL: there is no maker. */
 struct object_shapes *lower_object(struct lower *lw, const struct node *maker);
 /* What may be remembered of a value there: its dtype, rank and dims, NO_DIM for those that change from turn to turn of a loop. `row`:
  * of one row of it. */

@@ -3,7 +3,6 @@
  * Every value that counts becomes an entry (row, value, weight); entries are sorted, stably, so that equal ones are added in
  * the order of the input. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "runtime/element_number.h"
 #include "runtime/host.h"
@@ -36,7 +35,7 @@ static status read_values(struct host_call *call, uint32_t values, uint32_t weig
     if (element_int(c->values, i) < 0)
       return fail(INVALID_ARGUMENT, "Input values must all be non-negative");
   const struct shape *x = &c->values->shape, *y = c->weights ? &c->weights->shape : NULL;
-  if (y && (x->rank != y->rank || memcmp(x->dims, y->dims, sizeof *x->dims * (size_t)x->rank) != 0))
+  if (y && !shape_equal(x, y))
     return fail(INVALID_ARGUMENT, "Weights and values must have the same shape. Weight shape: %s; values shape: %s", shape_text(y),
                 shape_text(x));
   c->entries = malloc(sizeof *c->entries * (size_t)(c->values->count + 1));

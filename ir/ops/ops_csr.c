@@ -20,7 +20,7 @@ static void matrix_output(struct op_call *c, struct flow_node *n, int rank, cons
 
 /* The matrix of input i as it was remembered. */
 static status matrix_input(struct op_call *c, uint32_t i, struct flow_value *out) {
-  const struct object_shapes *o = c->in[i].maker ? lower_object(c->lw, c->in[i].maker) : NULL;
+  const struct object_shapes *o = lower_object(c->lw, c->in[i].maker);
   if (!o || !o->count)
     return fail(UNIMPLEMENTED, "the rank of a sparse matrix is not known while compiling");
   *out = *o->values;

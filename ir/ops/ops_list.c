@@ -19,7 +19,7 @@ static void join_element(struct op_call *c, struct flow_value *known, const stru
 /* Remembers the shape of an element (rows: without the first dimension) for the list that input `handle` is. A loop's body
  * may come here several times, until the shapes of its variables have settled. */
 static void note_element(struct op_call *c, const struct node *maker, const struct flow_value *x, bool rows) {
-  struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
+  struct object_shapes *o = lower_object(c->lw, maker);
   if (!o)
     return;
   struct flow_value element = op_lasting_shape(c, x, rows);
@@ -56,7 +56,7 @@ static int64_t known_index(struct op_call *c, uint32_t input) {
 /* The same for one element (at: its index, or -1): elements may have different shapes. */
 static void note_item(struct op_call *c, const struct node *maker, const struct flow_value *x, int64_t at) {
   note_element(c, maker, x, false);
-  struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
+  struct object_shapes *o = lower_object(c->lw, maker);
   struct flow_value element = op_lasting_shape(c, x, false);
   for (uint32_t i = 1; o && at >= 0 && i < o->count; i++)
     if (o->keys[i] == at) {
@@ -122,7 +122,7 @@ static bool shape_of_input(struct op_call *c, uint32_t i, struct flow_value *out
 
 /* Rank and dims of an element (at: which, or -1): constants stay, other sizes are new symbols, bound from what comes. `said`: or NULL. */
 static status element_dims(struct op_call *c, const struct node *maker, const struct flow_value *said, int64_t at, int *rank, dim *dims) {
-  const struct flow_value *known = noted(maker ? lower_object(c->lw, maker) : NULL, at);
+  const struct flow_value *known = noted(lower_object(c->lw, maker), at);
   if (!known && !said && maker && c->lw->region_depth == 0)
     return fail(INVALID_ARGUMENT, "no element of '%s' was written, and the element shape is not fully defined", maker->name);
   if (!known && !said)
@@ -139,7 +139,7 @@ static status element_dims(struct op_call *c, const struct node *maker, const st
 
 /* Lists of variants: who made the element that comes out is who made what went in. */
 static void note_maker(struct op_call *c, const struct node *list, const struct node *element) {
-  struct object_shapes *o = list ? lower_object(c->lw, list) : NULL;
+  struct object_shapes *o = lower_object(c->lw, list);
   if (!o || !element)
     return;
   o->makers = ARENA_NEW(c->lw->arena, const struct node *);
@@ -147,7 +147,7 @@ static void note_maker(struct op_call *c, const struct node *list, const struct 
 }
 
 static const struct node *element_maker(struct op_call *c, const struct node *list) {
-  const struct object_shapes *o = list ? lower_object(c->lw, list) : NULL;
+  const struct object_shapes *o = lower_object(c->lw, list);
   return o && o->makers ? o->makers[0] : NULL;
 }
 
@@ -173,7 +173,7 @@ status build_tensor_array(struct op_call *c) {
 
 /* Elements with the dimensions of input 2 in front: a list of its own. */
 static void note_prefixed(struct op_call *c, const struct node *array) {
-  const struct object_shapes *o = array ? lower_object(c->lw, array) : NULL;
+  const struct object_shapes *o = lower_object(c->lw, array);
   const struct flow_value *lengths = op_value(c, c->in[2].value);
   int64_t front = lengths->rank == 1 ? op_dim_value(c, lengths->dims[0]) : -1;
   struct object_shapes *own = lower_object(c->lw, c->node);
@@ -337,7 +337,7 @@ status build_stack_close(struct op_call *c) {
 /* What is pushed is the same in each turn of a loop when all its elements are sizes that mean the same everywhere: the
  * shapes that gradients of loops keep. Then what is popped is known too. */
 static void note_content(struct op_call *c, const struct node *maker, const struct flow_value *x) {
-  struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
+  struct object_shapes *o = lower_object(c->lw, maker);
   dim *e = NULL;
   int count = 0;
   if (!o || o->varies)
@@ -493,7 +493,7 @@ status build_list_element_shape(struct op_call *c) {
   struct flow_node *n;
   TRY(op_host(c, HOST_PURE, NULL, &n));
   const struct node *maker = c->in[0].maker;
-  const struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
+  const struct object_shapes *o = lower_object(c->lw, maker);
   if (!o || (!o->declared && !o->undeclared))
     return fail(UNIMPLEMENTED, "the element shape of '%s' is not known while compiling", maker ? maker->name : "?");
   dim length = op_dim(c, o->declared_rank);

@@ -70,7 +70,7 @@ static status check_composite(struct op_call *c, const struct object_shapes *o) 
 status build_bundle_take(struct op_call *c) {
   struct flow_node *n;
   TRY(op_host(c, HOST_PURE, NULL, &n));
-  const struct object_shapes *o = c->in[0].maker ? lower_object(c->lw, c->in[0].maker) : NULL;
+  const struct object_shapes *o = lower_object(c->lw, c->in[0].maker);
   TRY(check_composite(c, o));
   for (uint32_t i = 0; i < c->out_count; i++) {
     int rank = 0;

@@ -53,7 +53,7 @@ static status component_shape(struct op_call *c, const struct node *maker, uint3
       dims[d] = s->dims[d] < 0 ? op_new_symbol(c) : op_dim(c, s->dims[d]);
     return OK;
   }
-  const struct object_shapes *o = maker ? lower_object(c->lw, maker) : NULL;
+  const struct object_shapes *o = lower_object(c->lw, maker);
   int64_t sizes[LIMIT_RANK];
   if (o && i < o->count) /* put in by this entry, perhaps in a function */
     *rank = o->values[i].rank;

@@ -142,7 +142,7 @@ status build_unbox_sparse(struct op_call *c) {
   bool map = strstr(c->node->op, "Map") != NULL;
   TRY(op_host(c, map ? HOST_CHANGES : HOST_PURE, NULL, &n));
   const struct flow_value *boxes = op_value(c, n->inputs.items[0]);
-  const struct object_shapes *o = c->in[0].maker ? lower_object(c->lw, c->in[0].maker) : NULL;
+  const struct object_shapes *o = lower_object(c->lw, c->in[0].maker);
   if (boxes->rank < 1)
     return fail(INVALID_ARGUMENT, "Serialized sparse should have non-zero rank []");
   int outer = map ? boxes->rank : boxes->rank - 1;

@@ -30,7 +30,7 @@ static struct flow_value lasting(struct op_call *c, value_id v) {
 
 status build_tensor_map_insert(struct op_call *c) {
   TRY(build_tensor_map(c));
-  struct object_shapes *o = c->in[0].maker ? lower_object(c->lw, c->in[0].maker) : NULL;
+  struct object_shapes *o = lower_object(c->lw, c->in[0].maker);
   if (!o || o->count > VALUES_MAX)
     return OK;
   int64_t *keys = ARENA_ARRAY(c->lw->arena, int64_t, VALUES_MAX + 2);
@@ -75,12 +75,12 @@ static status output_like(struct op_call *c, struct flow_node *n, const struct f
 status build_tensor_map_lookup(struct op_call *c) {
   struct flow_node *n;
   TRY(op_host(c, HOST_PURE, NULL, &n));
-  return output_like(c, n, noted(c, c->in[0].maker ? lower_object(c->lw, c->in[0].maker) : NULL), false);
+  return output_like(c, n, noted(c, lower_object(c->lw, c->in[0].maker)), false);
 }
 
 status build_tensor_map_keys(struct op_call *c) {
   struct flow_node *n;
   TRY(op_host(c, HOST_PURE, NULL, &n));
-  const struct object_shapes *o = c->in[0].maker ? lower_object(c->lw, c->in[0].maker) : NULL;
+  const struct object_shapes *o = lower_object(c->lw, c->in[0].maker);
   return output_like(c, n, o && o->count ? o->values : NULL, true);
 }
