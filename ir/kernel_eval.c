@@ -1,5 +1,6 @@
 /* kernel_eval.c: the interpreter. Each statement's expressions are evaluated with a memo that lives as long as that one
- * execution, so that shared subexpressions cost once and loads see the buffers as they are at that point. */
+ * execution, so that shared subexpressions cost once and loads see the buffers as they are at that point. What hangs on constants and
+ * sizes alone is evaluated once for the kernel. */
 #include "ir/kernel_eval.h"
 
 #include <stdio.h>
@@ -8,11 +9,13 @@
 
 #include "ir/scalar.h"
 
+#define EPOCH_ALWAYS UINT64_MAX /* of a value that no statement changes */
+
 struct eval {
   const struct kernel *k;
   const struct eval_input *in;
   struct cell *memo;       /* one for each expression */
-  uint64_t *memo_epoch;
+  uint64_t *memo_epoch;    /* the statement execution that the memo is of, or EPOCH_ALWAYS */
   uint64_t epoch;
   struct cell *locals;
   void **scratch;
@@ -32,7 +35,8 @@ static struct cell cell_of_dim(const struct dim_table *t, dim d) {
   return dim_is_const(t, d, &value) ? cell_bits(value) : (struct cell){.kind = CELL_DIM, .d = d};
 }
 
-static struct cell eval_expr(struct eval *ev, expr_id id);
+/* The value lies in the memo until the next statement. */
+static const struct cell *eval_expr(struct eval *ev, expr_id id);
 
 /* ---- memory ---- */
 
@@ -53,16 +57,16 @@ static bool flat_index(struct eval *ev, uint32_t buffer, const expr_id *index, i
   const struct kernel_buffer *b = &ev->k->buffers.items[buffer];
   int64_t at = 0;
   for (int i = 0; i < b->rank; i++) {
-    struct cell c = eval_expr(ev, index[i]);
+    const struct cell *c = eval_expr(ev, index[i]);
     int64_t n = ev->dims[buffer][i];
-    if (c.kind != CELL_BITS || n < 0)
+    if (c->kind != CELL_BITS || n < 0)
       return false;
-    if (c.bits < 0 || c.bits >= n) {
+    if (c->bits < 0 || c->bits >= n) {
       ev->failed = fail(INTERNAL, "kernel %s: index %lld of buffer %s is outside of [0,%lld)", ev->k->name,
-                        (long long)c.bits, b->name, (long long)n);
+                        (long long)c->bits, b->name, (long long)n);
       return false;
     }
-    at = at * n + c.bits;
+    at = at * n + c->bits;
   }
   *out = at;
   return true;
@@ -90,7 +94,7 @@ static struct cell load(struct eval *ev, const struct expr *e) {
 
 static void store(struct eval *ev, const struct stmt *s) {
   const struct kernel_buffer *b = &ev->k->buffers.items[s->buffer];
-  struct cell value = eval_expr(ev, s->value);
+  struct cell value = *eval_expr(ev, s->value);
   int64_t at;
   if (!flat_index(ev, s->buffer, s->index, &at)) {
     if (ev->failed == OK)
@@ -161,26 +165,19 @@ static struct cell eval_dims(struct dim_table *t, enum scalar_op op, const struc
   }
 }
 
-static struct cell eval_operation(struct eval *ev, const struct expr *e) {
+/* An operation of which an operand is not bits. */
+static struct cell eval_partly(struct eval *ev, const struct expr *e, const expr_id *operands) {
   struct cell c[3];
-  uint8_t in[3] = {0, 0, 0};
-  int64_t v[3] = {0, 0, 0};
-  bool all_bits = true, any_unknown = false;
+  bool any_unknown = false, of_bools = ev->k->exprs.items[operands[0]].dtype == DTYPE_BOOL;
   for (int i = 0; i < e->count; i++) {
-    expr_id o = ev->k->operands.items[e->first + (uint32_t)i];
-    c[i] = eval_expr(ev, o);
-    in[i] = ev->k->exprs.items[o].dtype;
-    v[i] = c[i].bits;
-    all_bits = all_bits && c[i].kind == CELL_BITS;
+    c[i] = *eval_expr(ev, operands[i]);
     any_unknown = any_unknown || c[i].kind == CELL_UNKNOWN;
   }
-  if (all_bits)
-    return cell_bits(scalar_eval((enum scalar_op)e->op, (enum dtype)e->dtype, in, v));
   if (e->op == SCALAR_SELECT)
     return c[0].kind == CELL_BITS ? c[0].bits ? c[1] : c[2] : cell_unknown();
-  if (e->op == SCALAR_AND && in[0] == DTYPE_BOOL)
+  if (e->op == SCALAR_AND && of_bools)
     return (c[0].kind == CELL_BITS && !c[0].bits) || (c[1].kind == CELL_BITS && !c[1].bits) ? cell_bits(0) : cell_unknown();
-  if (e->op == SCALAR_OR && in[0] == DTYPE_BOOL)
+  if (e->op == SCALAR_OR && of_bools)
     return (c[0].kind == CELL_BITS && c[0].bits) || (c[1].kind == CELL_BITS && c[1].bits) ? cell_bits(1) : cell_unknown();
   if (any_unknown)
     return cell_unknown();
@@ -191,32 +188,54 @@ static struct cell eval_operation(struct eval *ev, const struct expr *e) {
   return ev->in->dims ? eval_dims(ev->in->dims, (enum scalar_op)e->op, c, e->count) : cell_unknown();
 }
 
-static struct cell eval_expr(struct eval *ev, expr_id id) {
-  if (ev->memo_epoch[id] == ev->epoch)
-    return ev->memo[id];
+/* *epoch: EPOCH_ALWAYS stays when that of every operand is. */
+static struct cell eval_operation(struct eval *ev, const struct expr *e, uint64_t *epoch) {
+  const expr_id *operands = &ev->k->operands.items[e->first];
+  uint8_t in[3] = {0, 0, 0};
+  int64_t v[3] = {0, 0, 0};
+  bool all_bits = true;
+  for (int i = 0; i < e->count; i++) {
+    const struct cell *c = eval_expr(ev, operands[i]);
+    in[i] = ev->k->exprs.items[operands[i]].dtype;
+    v[i] = c->bits;
+    all_bits = all_bits && c->kind == CELL_BITS;
+    *epoch = ev->memo_epoch[operands[i]] < *epoch ? ev->memo_epoch[operands[i]] : *epoch;
+  }
+  return all_bits ? cell_bits(scalar_eval((enum scalar_op)e->op, (enum dtype)e->dtype, in, v)) : eval_partly(ev, e, operands);
+}
+
+static const struct cell *eval_expr(struct eval *ev, expr_id id) {
+  struct cell *c = &ev->memo[id];
+  if (ev->memo_epoch[id] >= ev->epoch)
+    return c;
   const struct expr *e = &ev->k->exprs.items[id];
-  struct cell c;
+  uint64_t epoch = EPOCH_ALWAYS;
   switch (e->op) {
   case SCALAR_CONST: /* the only constant string is the empty one */
-    c = e->dtype == DTYPE_STRING ? (struct cell){.kind = CELL_STRING, .text = {"", 0}} : cell_bits(e->imm);
+    *c = e->dtype == DTYPE_STRING ? (struct cell){.kind = CELL_STRING, .text = {"", 0}} : cell_bits(e->imm);
     break;
-  case SCALAR_SIZE: c = ev->in->sizes[e->imm]; break;
-  case SCALAR_LOCAL: c = ev->locals[e->imm]; break;
-  case SCALAR_LOAD: c = load(ev, e); break;
-  default: c = eval_operation(ev, e); break;
+  case SCALAR_SIZE: *c = ev->in->sizes[e->imm]; break;
+  case SCALAR_LOCAL:
+    *c = ev->locals[e->imm];
+    epoch = ev->epoch;
+    break;
+  case SCALAR_LOAD:
+    *c = load(ev, e);
+    epoch = ev->epoch;
+    break;
+  default: *c = eval_operation(ev, e, &epoch); break;
   }
-  ev->memo[id] = c;
-  ev->memo_epoch[id] = ev->epoch;
+  ev->memo_epoch[id] = epoch;
   return c;
 }
 
 /* A number that control flow needs; false ends the evaluation. */
 static bool eval_number(struct eval *ev, expr_id id, int64_t *out) {
   ev->epoch++;
-  struct cell c = eval_expr(ev, id);
-  if (c.kind != CELL_BITS && ev->failed == OK)
+  const struct cell *c = eval_expr(ev, id);
+  if (c->kind != CELL_BITS && ev->failed == OK)
     ev->failed = ABORTED;
-  *out = c.bits;
+  *out = c->bits;
   return ev->failed == OK;
 }
 
@@ -254,7 +273,7 @@ static void run_stmt(struct eval *ev, const struct stmt *s) {
   switch (s->kind) {
   case STMT_FOR: run_for(ev, s); break;
   case STMT_VAR:
-  case STMT_SET: ev->locals[s->local] = eval_expr(ev, s->value); break;
+  case STMT_SET: ev->locals[s->local] = *eval_expr(ev, s->value); break;
   case STMT_STORE: store(ev, s); break;
   case STMT_IF:
     if (eval_number(ev, s->value, &condition))
