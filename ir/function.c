@@ -356,6 +356,21 @@ struct graph *function_graph(const struct graph *library, struct arena *arena) {
   return graph;
 }
 
+status function_add_node(struct graph *graph, const char *prefix, struct node node, uint32_t *out) {
+  uint32_t at = *out = graph->nodes.count;
+  struct attr *attrs = arena_copy(graph->arena, node.attrs, node.attr_count * sizeof *attrs);
+  if (node.attr_count)
+    qsort(attrs, node.attr_count, sizeof *attrs, attr_order);
+  node.attrs = attrs;
+  node.device = "";
+  if (!node.name)
+    node.name = arena_printf(graph->arena, "%s/%s_%u", prefix, node.op, at);
+  for (uint32_t n = 1; !map_insert(&graph->names, node.name, at); n++)
+    node.name = arena_printf(graph->arena, "%s_%u", node.name, n);
+  vec_push(&graph->nodes, node);
+  return registry_check_node(graph, &graph->nodes.items[at]);
+}
+
 status function_instantiate(const struct graph *library, const struct function *function, const struct attr *attrs,
                             uint32_t attr_count, const char *prefix, struct arena *arena, struct instance *out) {
   struct instantiation x = {.function = function, .body = function->body, .prefix = prefix, .arena = arena,

@@ -1,7 +1,6 @@
 /* gradient.c: reverse-mode differentiation of a function's body. */
 #include "ir/gradient.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "ir/registry.h"
@@ -26,25 +25,6 @@ static enum dtype dtype_of(const struct derivation *d, struct edge e) {
 
 /* ---- nodes ---- */
 
-static int attr_order(const void *a, const void *b) {
-  return strcmp(((const struct attr *)a)->name, ((const struct attr *)b)->name);
-}
-
-status gradient_add_node(struct graph *graph, const char *prefix, struct node node, uint32_t *out) {
-  uint32_t at = *out = graph->nodes.count;
-  struct attr *attrs = arena_copy(graph->arena, node.attrs, node.attr_count * sizeof *attrs);
-  if (node.attr_count)
-    qsort(attrs, node.attr_count, sizeof *attrs, attr_order);
-  node.attrs = attrs;
-  node.device = "";
-  if (!node.name)
-    node.name = arena_printf(graph->arena, "%s/%s_%u", prefix, node.op, at);
-  for (uint32_t n = 1; !map_insert(&graph->names, node.name, at); n++)
-    node.name = arena_printf(graph->arena, "%s_%u", node.name, n);
-  vec_push(&graph->nodes, node);
-  return registry_check_node(graph, &graph->nodes.items[at]);
-}
-
 static struct attr type_attr(const char *name, int64_t dtype) {
   return (struct attr){.name = name, .value = {.kind = ATTR_TYPE, .i = dtype}};
 }
@@ -55,7 +35,7 @@ static status add_simple(struct derivation *d, const char *op, const edge_list *
   struct node node = {.op = op, .attrs = attrs, .attr_count = attr_count, .input_count = inputs->count};
   node.inputs = arena_copy(d->graph->arena, inputs->items, inputs->count * sizeof *inputs->items);
   out->port = 0;
-  return gradient_add_node(d->graph, d->prefix, node, &out->node);
+  return function_add_node(d->graph, d->prefix, node, &out->node);
 }
 
 /* Zeros like the value of an output; for a resource, like the float that a variable holds. */
@@ -116,7 +96,7 @@ static status add_gradient(struct derivation *d, uint32_t of, const struct edge 
                                {.name = "f", .value = {.kind = ATTR_FUNC, .func = f}}};
   struct node node = {.name = arena_printf(arena, "%s_grad", n->name), .op = "SymbolicGradient", .attrs = attrs, .attr_count = 3,
                       .inputs = inputs, .input_count = count};
-  return gradient_add_node(d->graph, d->prefix, node, out);
+  return function_add_node(d->graph, d->prefix, node, out);
 }
 
 /* ---- the walk ---- */
@@ -207,7 +187,7 @@ static status copy_body(const struct instance *body, struct graph *to, const cha
                                         dtype_base(from->nodes.items[e.node].output_dtypes[e.port]), body->arg_count + i, to->arena);
     rets[i] = (struct edge){e.node + (e.node >= body->arg_count ? body->ret_count : 0), e.port};
     dy[i].port = 0;
-    TRY(gradient_add_node(to, prefix, arg, &dy[i].node));
+    TRY(function_add_node(to, prefix, arg, &dy[i].node));
   }
   for (uint32_t i = body->arg_count; i < from->nodes.count; i++)
     copy_node(to, &from->nodes.items[i], body->arg_count, body->ret_count);

@@ -21,8 +21,6 @@ status gradient_of_op(const struct graph *library, const struct attr_func *f, co
                       struct instance *out);
 /* Whether nothing comes back through this op. */
 bool gradient_ends_at(const char *op);
-/* Appends a checked node to an instance's graph, named after its op unless it has a name; attributes are sorted here. */
-status gradient_add_node(struct graph *graph, const char *prefix, struct node node, uint32_t *out);
 /* The op and statements of each row, in order; NULL behind the last: for tests. */
 const char *gradient_rule_op(uint32_t index);
 

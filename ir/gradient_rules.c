@@ -89,7 +89,7 @@ static enum dtype dtype_of(const struct reader *r, struct edge e) {
 
 static status add_node(struct reader *r, struct node node, edge_list *out) {
   uint32_t at;
-  TRY(gradient_add_node(r->graph, r->prefix, node, &at));
+  TRY(function_add_node(r->graph, r->prefix, node, &at));
   for (uint32_t i = 0; i < r->graph->nodes.items[at].output_count; i++)
     vec_push(out, (struct edge){at, i});
   return OK;
@@ -285,7 +285,7 @@ static status add_arguments(struct reader *r, const char *texts, const struct op
       enum dtype dtype = declared ? fixed : dtype_base(dtypes.items[k]);
       struct node arg = function_arg_node(arena_printf(r->graph->arena, "%s/%s_%u", r->prefix, are_inputs ? "x" : "dy", at), dtype, at,
                                           r->graph->arena);
-      s = gradient_add_node(r->graph, r->prefix, arg, &at);
+      s = function_add_node(r->graph, r->prefix, arg, &at);
       vec_push(value, (struct edge){at, 0});
     }
     vec_free(&dtypes);

@@ -4,6 +4,8 @@
 
 #include "ir/lower.h"
 
+struct instance;
+
 struct frame {
   const struct graph *graph;
   struct bound **bound;      /* per node: what its outputs became; NULL until lowered or fed */
@@ -74,6 +76,8 @@ status lower_for_each_axis(struct op_call *c, uint32_t input, int64_t count);
 
 /* lower_function.c: lowers the body of a library function in place of the call: inputs are the call's, outputs are set. */
 status lower_call_function(struct op_call *c, const char *function, const struct attr *attrs, uint32_t attr_count);
+/* Lowers a body that was made for this call in place of it: inputs are the call's, outputs are set. */
+status lower_call_body(struct op_call *c, const struct instance *body);
 /* The body of a function in the flow that is being built: what its arguments are bound to, what its results became. Effects of
  * the body come after the call's controls and are appended to c->body. */
 status lower_body(struct op_call *c, const char *function, const struct attr *attrs, uint32_t attr_count, const struct bound *args,

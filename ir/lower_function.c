@@ -284,15 +284,27 @@ status lower_body(struct op_call *c, const char *name, const struct attr *attrs,
 }
 
 /* The call's effect is all effects of the body. */
-status lower_call_function(struct op_call *c, const char *function, const struct attr *attrs, uint32_t attr_count) {
-  TRY(lower_body(c, function, attrs, attr_count, c->in, c->in_count, c->out, c->out_count));
+static void join_effects(struct op_call *c) {
   if (c->body.count == 0)
-    return OK;
+    return;
   flow_id id;
   struct flow_node *join = flow_add_node(c->lw->flow, FLOW_NOOP, c->node->name, c->node->op, c->node->task, &id);
   for (uint32_t i = 0; i < c->body.count; i++)
     vec_push(&join->controls, c->body.items[i]);
   c->body.count = 0;
   c->effect = id;
+}
+
+status lower_call_function(struct op_call *c, const char *function, const struct attr *attrs, uint32_t attr_count) {
+  TRY(lower_body(c, function, attrs, attr_count, c->in, c->in_count, c->out, c->out_count));
+  join_effects(c);
+  return OK;
+}
+
+status lower_call_body(struct op_call *c, const struct instance *body) {
+  const struct callee callee = {.name = c->node->op};
+  TRY(check_args(c->lw, callee.name, body, c->in, c->in_count, c->out_count));
+  TRY(lower_instance(c, &callee, body, used_results(c, &callee, c->out_count), c->in, c->out));
+  join_effects(c);
   return OK;
 }

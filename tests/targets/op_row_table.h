@@ -546,6 +546,7 @@ static const struct {
     {build_const, "a source"}, {build_placeholder, "a source"}, {build_variable, "a source"}, {build_noop, "computes nothing"},
     {build_partitioned_call, "its function's body is lowered in its place"},
     {build_symbolic_gradient, "the body of a gradient is lowered in its place"},
+    {build_map_function, "calls are lowered in its place"},
     {build_switch, "control flow"}, {build_merge, "control flow"}, {build_loop_part, "control flow"}, {build_if, "control flow"},
     {build_case, "control flow"}, {build_while, "control flow"},
     {build_host, "a call into the runtime"}, {build_reduce_join, "a call into the runtime"}, {build_substr, "a call into the runtime"},
