@@ -462,11 +462,14 @@ static status write_instr(struct flow_writer *f, const struct flow_node *node, u
 }
 
 /* Tensors are given up after their last use, but for strings (their elements may have been copied as views), parameters
- * and results (the region's caller gives them up). */
+ * and results (the region's caller gives them up). Objects in parameters are given up, too: a list that only its last user has is changed
+ * in place. */
 static void write_releases(struct flow_writer *f) {
   struct emitter *e = f->w->e;
-  for (uint32_t i = 0; i < f->flow->params.count; i++)
-    f->last_use[slot_of(f, f->flow->params.items[i])] = 0;
+  for (uint32_t i = 0; i < f->flow->params.count; i++) {
+    uint32_t slot = slot_of(f, f->flow->params.items[i]);
+    f->last_use[slot] = slot_at(f->w, slot)->dtype == DTYPE_VARIANT ? f->last_use[slot] : 0;
+  }
   for (uint32_t i = 0; i < f->flow->results.count; i++)
     f->last_use[slot_at(f->w, slot_of(f, f->flow->results.items[i]))->root] = 0;
   uint32_t *start = calloc((size_t)f->count + 2, sizeof *start);

@@ -1,6 +1,7 @@
 /* host.c: calling host functions from a step, and what they use to read their call. */
 #include "runtime/host.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,20 @@ status host_keep_input(const struct host_call *call, uint32_t i, struct tensor *
   if (tensor_has_objects(&call->inputs[i]))
     return objects_share(&call->inputs[i], 0, &call->inputs[i].shape, out);
   return tensor_copy_in(call->inputs[i].dtype, &call->inputs[i].shape, call->inputs[i].data, out);
+}
+
+bool host_owns_input(const struct host_call *call, uint32_t i) {
+  const uint32_t *args = program_operands(call->program, call->instr->args.first);
+  const uint32_t *release = program_operands(call->program, call->instr->release.first);
+  if (!call->held[i] || atomic_load(&call->held[i]->references) != 1)
+    return false;
+  for (uint32_t j = 0; j < call->input_count; j++)
+    if (j != i && call->inputs[j].data == call->inputs[i].data)
+      return false; /* the same value again */
+  for (uint32_t k = 0; k < call->instr->release.count; k++)
+    if (release[k] == args[i])
+      return true;
+  return false;
 }
 
 status host_make_output(struct host_call *call, uint32_t i, enum dtype dtype, const struct shape *shape) {

@@ -48,6 +48,8 @@ void host_finish(struct host_call *call, status code, const char *text);
 
 /* A counted reference of input i: the tensor itself, or a copy when its memory is the step's. */
 status host_keep_input(const struct host_call *call, uint32_t i, struct tensor **out);
+/* Whether input i is a tensor that only this call sees, now and later: it may be changed and given back. */
+bool host_owns_input(const struct host_call *call, uint32_t i);
 /* Creates output i. */
 status host_make_output(struct host_call *call, uint32_t i, enum dtype dtype, const struct shape *shape);
 

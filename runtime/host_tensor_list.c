@@ -147,7 +147,7 @@ status host_list_scatter_into(struct host_call *call) {
   struct tensor_list *list, *from;
   TRY(typed_list(call, &from));
   TRY(check_indices(&call->inputs[2], &call->inputs[1], -1));
-  TRY(list_copy_output(call, 0, from, &list));
+  TRY(list_change_input(call, from, &list));
   return put_rows(list, &call->inputs[1], call->inputs[2].data);
 }
 
@@ -191,7 +191,7 @@ static status copy_for(struct host_call *call, uint32_t value, const char *what,
   if (!partial_shape_fits(&from->shape, &call->inputs[value].shape))
     return fail(INVALID_ARGUMENT, "Tried to %s a tensor with incompatible shape to a list. Op element shape: %s list shape: %s", what,
                 shape_text(&call->inputs[value].shape), partial_shape_text(&from->shape));
-  return list_copy_output(call, 0, from, out);
+  return list_change_input(call, from, out);
 }
 
 status host_list_push(struct host_call *call) {
@@ -226,7 +226,7 @@ status host_list_resize(struct host_call *call) {
   int64_t size = host_scalar_int(&call->inputs[1]);
   if (size < 0)
     return fail(INVALID_ARGUMENT, "TensorListSlice expects size to be non-negative. Got: %lld", (long long)size);
-  TRY(list_copy_output(call, 0, from, &list));
+  TRY(list_change_input(call, from, &list));
   return list_resize(list, size);
 }
 
@@ -372,7 +372,7 @@ status host_list_pop(struct host_call *call) {
                   partial_shape_text(&partial));
   }
   TRY(item_or_zeros(from, from->count - 1, &shape, &call->outputs[1]));
-  TRY(list_copy_output(call, 0, from, &list));
+  TRY(list_change_input(call, from, &list));
   return list_resize(list, list->count - 1);
 }
 

@@ -1,7 +1,7 @@
 /* object.h: variant tensors whose elements are objects: encoded ragged tensors, sparse matrices, optionals, maps, lists of tensors.
  *
- * An object is counted and does not change once it is in a tensor. The tensor's data are pointers, NULL where nothing was put;
- * each holds a reference.
+ * An object is counted and does not change once it is in a tensor, but for a list that nobody else has (tensor_list.h). The
+ * tensor's data are pointers, NULL where nothing was put; each holds a reference.
  */
 #ifndef TFC_RUNTIME_OBJECT_H
 #define TFC_RUNTIME_OBJECT_H

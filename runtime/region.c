@@ -54,11 +54,15 @@ static status bind_params(struct frame *frame, const struct program_block *block
   return OK;
 }
 
-static status run_block(struct frame *frame, const struct program_block *block, const struct passed *values) {
+static status enter_block(struct frame *frame, const struct program_block *block, const struct passed *values) {
   const uint32_t *symbols = program_operands(frame->program, block->symbols.first);
   for (uint32_t i = 0; i < block->symbols.count; i++)
     frame->symbols[symbols[i]] = SYMBOL_UNBOUND;
-  TRY(bind_params(frame, block, values));
+  return bind_params(frame, block, values);
+}
+
+static status run_block(struct frame *frame, const struct program_block *block, const struct passed *values) {
+  TRY(enter_block(frame, block, values));
   return frame_run_block(frame, block);
 }
 
@@ -126,6 +130,7 @@ struct loop {
   const struct program_block *condition, *body;
   struct passed *state, *next;
   uint32_t count;
+  bool *gives; /* of each value: the body has it alone: an object that it does not give back unchanged */
 };
 
 static status loop_continues(struct loop *loop, bool *out) {
@@ -143,6 +148,18 @@ static uint32_t passed_through(const struct loop *loop, uint32_t slot) {
     if (params[i] == slot)
       return i;
   return PROGRAM_NONE;
+}
+
+static void find_gives(struct loop *loop) {
+  const uint32_t *params = program_operands(loop->frame->program, loop->body->params.first);
+  const uint32_t *results = program_operands(loop->frame->program, loop->body->results.first);
+  for (uint32_t i = 0; i < loop->count; i++)
+    loop->gives[i] = loop->frame->slots[params[i]].dtype == DTYPE_VARIANT;
+  for (uint32_t i = 0; i < loop->count; i++) {
+    uint32_t from = passed_through(loop, results[i]);
+    if (from != PROGRAM_NONE)
+      loop->gives[from] = false;
+  }
 }
 
 static status loop_next_state(struct loop *loop) {
@@ -166,7 +183,13 @@ static status loop_next_state(struct loop *loop) {
 static status loop_turn(struct loop *loop) {
   const uint32_t *outputs = program_operands(loop->frame->program, loop->instr->outputs.first);
   memset(loop->next, 0, loop->count * sizeof *loop->next);
-  TRY(run_block(loop->frame, loop->body, loop->state));
+  TRY(enter_block(loop->frame, loop->body, loop->state));
+  for (uint32_t i = 0; i < loop->count; i++)
+    if (loop->gives[i]) {
+      tensor_release(loop->state[i].tensor);
+      loop->state[i].tensor = NULL;
+    }
+  TRY(frame_run_block(loop->frame, loop->body));
   status result = loop_next_state(loop);
   drop_block(loop->frame, loop->body);
   for (uint32_t i = 0; i < loop->count; i++)
@@ -214,7 +237,10 @@ status frame_run_while(struct frame *frame, const struct program_instr *instr) {
   loop.body = program_block(frame->program, instr->blocks.first + 1);
   loop.state = calloc((size_t)loop.count + 1, sizeof *loop.state);
   loop.next = calloc((size_t)loop.count + 1, sizeof *loop.next);
-  status result = loop.state && loop.next ? OK : fail(RESOURCE_EXHAUSTED, "no memory");
+  loop.gives = calloc((size_t)loop.count + 1, sizeof *loop.gives);
+  status result = loop.state && loop.next && loop.gives ? OK : fail(RESOURCE_EXHAUSTED, "no memory");
+  if (result == OK)
+    find_gives(&loop);
   for (uint32_t i = 0; result == OK && i < loop.count; i++)
     result = pass_slot(frame, args[i], &loop.state[i]);
   if (result == OK)
@@ -225,6 +251,7 @@ status frame_run_while(struct frame *frame, const struct program_instr *instr) {
     tensor_release(loop.state[i].tensor);
   free(loop.state);
   free(loop.next);
+  free(loop.gives);
   return result;
 }
 

@@ -2,7 +2,7 @@
  *
  * A list is held by the scalar tensor that is its handle (dtype resource or variant), and goes with the last reference to
  * one; there is no name and no table. Tensor arrays and stacks are changed in place through their handle; tensor
- * lists are values: who changes one makes a new one that shares the elements. Threads: a list that is changed in place is
+ * lists are values: who changes one makes a new one that shares the elements, or takes the old one if nobody else has it. Threads: a list that is changed in place is
  * used by one step, whose flow orders the uses.
  */
 #ifndef TFC_RUNTIME_TENSOR_LIST_H
@@ -51,8 +51,8 @@ status list_set(struct tensor_list *list, int64_t index, struct tensor *tensor);
 status list_of_element(const struct tensor *tensor, int64_t k, struct tensor_list **out);
 /* A copy of the list, sharing its elements. */
 status list_clone(const struct tensor_list *from, struct tensor_list **out);
-/* The same as output i. */
-status list_copy_output(struct host_call *call, uint32_t i, const struct tensor_list *from, struct tensor_list **out);
+/* Output 0 for the list of input 0, to be changed: a copy, or the list itself when nobody else has it. */
+status list_change_input(struct host_call *call, struct tensor_list *from, struct tensor_list **out);
 
 /* a + b, element by element, for numbers and objects. INVALID_ARGUMENT, UNIMPLEMENTED. */
 status tensor_sum(const struct tensor *a, const struct tensor *b, struct tensor **out);
