@@ -192,9 +192,15 @@ status host_csr_sparse_matmul(struct host_call *call) {
   return s == OK ? object_output(call, 0, &product->object) : s;
 }
 
-/* sum[row] += factor * row `from` of b (or column) */
+/* sum[k] += factor * b[at + k * stride]: a row of b, or a column. Products of complex numbers are dear, those of real ones are not. */
 static void add_row(double complex *sum, double complex factor, const struct tensor *b, int64_t at, int64_t stride, int64_t count, bool conjugate) {
-  for (int64_t k = 0; k < count; k++) {
+  const float *single = b->data;
+  const double *real = b->data;
+  for (int64_t k = 0; k < count && b->dtype == DTYPE_FLOAT; k++)
+    sum[k] += creal(factor) * single[at + k * stride];
+  for (int64_t k = 0; k < count && b->dtype == DTYPE_DOUBLE; k++)
+    sum[k] += creal(factor) * real[at + k * stride];
+  for (int64_t k = 0; k < count && dtype_is_complex(b->dtype); k++) {
     double complex x = csr_get(b->dtype, b->data, at + k * stride);
     sum[k] += factor * (conjugate ? conj(x) : x);
   }

@@ -211,7 +211,6 @@ status build_print(struct op_call *c) {
   return OK;
 }
 
-/* An assertion that is known to hold says nothing. */
 /* "[text 3 ...]": what is known of the data of an assertion. */
 static const char *assert_text(struct op_call *c) {
   const char *text = "";
@@ -233,7 +232,8 @@ static const char *assert_text(struct op_call *c) {
   return text;
 }
 
-/* One that always fails is an error of the build: it comes before errors of what it guards. */
+/* An assertion that is known to hold says nothing; one that always fails is an error of the build: it comes before errors of what it
+ * guards. */
 status build_assert(struct op_call *c) {
   value_id condition;
   struct flow_node *n;
