@@ -5,6 +5,7 @@
 
 #include "base/vec.h"
 #include "runtime/dataset.h"
+#include "runtime/frame.h"
 
 /* ---- directed: source 0 says which of the others is next ---- */
 
@@ -195,12 +196,21 @@ static status ignore_errors_next(struct cursor *c, const struct dataset_run *run
   }
 }
 
+#define SLEEP_PART 10000 /* microseconds: so long does who is given up sleep on */
+
 static status sleep_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   int64_t micros;
   TRY(dataset_int(c->dataset, 0, "sleep_microseconds", &micros));
   TRY(cursor_source_next(c, 0, run, out, end));
-  if (!*end && micros > 0)
-    nanosleep(&(struct timespec){ micros / 1000000, micros % 1000000 * 1000 }, NULL);
+  while (!*end && micros > 0) {
+    if (atomic_load(&run->call->step->cancelled)) {
+      element_release(out, c->dataset->component_count);
+      return fail(CANCELLED, "the step was cancelled");
+    }
+    int64_t part = micros < SLEEP_PART ? micros : SLEEP_PART;
+    nanosleep(&(struct timespec){ .tv_nsec = part * 1000 }, NULL);
+    micros -= part;
+  }
   return OK;
 }
 

@@ -32,7 +32,7 @@ static status check_components(const struct host_call *call, const struct datase
 
 static void set_outputs(struct host_call *call, struct tensor *const *element, bool good) {
   for (uint32_t i = 0; i < call->output_count; i++)
-    call->outputs[i] = good ? element[i] : NULL; /* functions use the same places: last */
+    call->outputs[i] = good ? element[i] : NULL;
 }
 
 static status only_element(struct cursor *cursor, const struct dataset_run *run, struct tensor **element) {

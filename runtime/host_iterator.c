@@ -122,7 +122,6 @@ static status next_element(struct host_call *call, struct tensor **element, uint
   return result;
 }
 
-/* The functions that are called on the way use the same places for their outputs: those are set last. */
 status host_iterator_next(struct host_call *call) {
   struct tensor *element[DATASET_COMPONENTS_MAX] = { 0 };
   uint32_t count = 0;
@@ -144,12 +143,8 @@ status host_iterator_next_optional(struct host_call *call) {
   struct tensor *element[DATASET_COMPONENTS_MAX] = { 0 };
   uint32_t count = 0;
   bool end = false;
-  call->outputs[0] = NULL;
-  status result = next_element(call, element, &count, &end);
-  call->outputs[0] = NULL;
-  if (result != OK)
-    return result;
-  result = optional_output(call, 0, element, end ? 0 : count);
+  TRY(next_element(call, element, &count, &end));
+  status result = optional_output(call, 0, element, end ? 0 : count);
   if (!end)
     element_release(element, count);
   return result;
