@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Input beside the step: a training step that is fed by pictures which a dataset decodes, with and without reading ahead.
 
-    python3 bench/bench_input.py [--tfc build/tfc] [--rounds 3] [--threads 0] [--steps 200]
+    python3 bench/bench_input.py [--tfc build/tfc] [--rounds 3] [--threads 1] [--steps 200]
 
 The graph is a perceptron of one hidden layer on batches of 32 pictures; the dataset is PNG strings, repeated, mapped (decoded, scaled),
 batched. It is built in several ways: the map one element at a time, without and with `prefetch`; two calls at once and `prefetch`; and with one batch that is always the
@@ -52,8 +52,8 @@ def graph_of(strings, way):
         v1.set_random_seed(1)
         iterator = v1.data.make_initializable_iterator(dataset(strings, way))
         x = tf.constant(np.full((BATCH, SIDE * SIDE * 3), 0.5, np.float32)) if way == WAYS[0] else iterator.get_next()
-        w1 = v1.get_variable("w1", [SIDE * SIDE * 3, 512])
-        w2 = v1.get_variable("w2", [512, 10])
+        w1 = v1.get_variable("w1", [SIDE * SIDE * 3, 64])
+        w2 = v1.get_variable("w2", [64, 10])
         logits = tf.nn.relu(x @ w1) @ w2
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[i % 10 for i in range(BATCH)], logits=logits), name="loss")
         v1.train.GradientDescentOptimizer(0.01).minimize(loss, name="train")
@@ -97,7 +97,7 @@ def main():
     args = argparse.ArgumentParser()
     args.add_argument("--tfc", default=os.path.join(HERE, "..", "build", "tfc"))
     args.add_argument("--rounds", type=int, default=3)
-    args.add_argument("--threads", type=int, default=0)
+    args.add_argument("--threads", type=int, default=1)
     args.add_argument("--steps", type=int, default=200)
     args = args.parse_args()
     strings = list(pictures())
