@@ -294,9 +294,18 @@ status host_stack_push(struct host_call *call) {
   return list_set(list, list->count, value);
 }
 
+status host_stack_close(struct host_call *call) {
+  struct tensor_list *list;
+  TRY(stack_input(call, &list));
+  list->closed = true;
+  return list_resize(list, 0);
+}
+
 status host_stack_pop(struct host_call *call) {
   struct tensor_list *list;
   TRY(stack_input(call, &list));
+  if (list->closed)
+    return fail(INVALID_ARGUMENT, "Stack has already been closed.");
   if (list->count == 0)
     return fail(INVALID_ARGUMENT, "Stack is empty when calling Pop().");
   call->outputs[0] = tensor_retain(list->items[list->count - 1]);

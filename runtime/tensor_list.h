@@ -24,6 +24,7 @@ struct tensor_list {
   int64_t count, capacity;
   bool grows;                /* a write behind the end makes it longer */
   bool adds;                 /* a second write adds: sums of lists */
+  bool closed;               /* a stack that gives nothing any more */
   int64_t limit;             /* the most elements; -1: any number */
   struct array_state *array; /* of a tensor array; else NULL */
   /* An array and the arrays of its gradients are one family: all live as long as a handle of one of them. */

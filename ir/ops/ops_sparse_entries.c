@@ -20,16 +20,19 @@ static void compose(struct kb *kb, uint32_t order, uint32_t perm, dim count) {
 }
 
 /* The entries' numbers in order: sorted by their places in the dense tensor. A shape with more places than an i64 counts takes a
- * stable sort by each index, the last one first. */
-static status sorted_entries(struct op_call *c, const struct sparse *s, value_id *out) {
+ * stable sort by each index, the last one first; so do indices outside of the shape, where they are not refused (`outside`). */
+static status sorted_entries(struct op_call *c, const struct sparse *s, bool outside, value_id *out) {
   struct kb kb;
   kb_begin(&kb, c, DTYPE_INT64);
   uint32_t keys = kb_scratch(&kb, DTYPE_INT64, 1, &s->count), o = kb_out(&kb, DTYPE_INT64, 1, &s->count);
+  uint32_t all_inside = kb_local(&kb, expr_int(kb.k, DTYPE_BOOL, 1));
   expr_id n = kb_for_dim(&kb, LOOP_SEQ, s->count), index[LIMIT_RANK], last = kb_int(&kb, s->rank - 1);
-  kb_sparse_index_checked(&kb, s, n, index);
+  (outside ? kb_sparse_index : kb_sparse_index_checked)(&kb, s, n, index);
+  for (int d = 0; d < s->rank && outside; d++)
+    kb_set(&kb, all_inside, kb_and(&kb, kb_get(&kb, all_inside), kb_in_range(&kb, index[d], kb_dim(&kb, s->dims[d]))));
   kb_store(&kb, o, &n, real_element(n));
   kb_close(&kb, 1);
-  expr_id has_size = s->rank ? kb_sparse_has_size(&kb, s) : NO_EXPR;
+  expr_id has_size = s->rank ? kb_and(&kb, kb_get(&kb, all_inside), kb_sparse_has_size(&kb, s)) : NO_EXPR;
   expr_id pass = kb_for(&kb, LOOP_SEQ, s->rank ? kb_select(&kb, has_size, kb_int(&kb, 1), kb_int(&kb, s->rank)) : kb_int(&kb, 0));
   expr_id i = kb_for_dim(&kb, LOOP_SEQ, s->count), at[2] = {kb_get(&kb, kb_local(&kb, kb_load(&kb, o, &i).re)), kb_sub(&kb, last, pass)};
   kb_sparse_index(&kb, s, at[0], index);
@@ -42,9 +45,9 @@ static status sorted_entries(struct op_call *c, const struct sparse *s, value_id
   return kb_finish_guarded(&kb);
 }
 
-static status set_reordered(struct op_call *c, const struct sparse *s) {
+static status set_reordered(struct op_call *c, const struct sparse *s, bool outside) {
   value_id order, indices, values;
-  TRY(sorted_entries(c, s, &order));
+  TRY(sorted_entries(c, s, outside, &order));
   TRY(op_pick_rows(c, s->indices, order, op_dim(c, 0), s->count, &indices));
   TRY(op_pick_rows(c, s->values, order, op_dim(c, 0), s->count, &values));
   op_set_output(c, 0, indices);
@@ -56,7 +59,7 @@ status build_sparse_reorder(struct op_call *c) {
   struct sparse s;
   TRY(sparse_input(c, 0, 1, 2, &s));
   TRY(sparse_dims(c, &s, "input_shape"));
-  return set_reordered(c, &s);
+  return set_reordered(c, &s, true);
 }
 
 static status concat_inputs(struct op_call *c, int count, struct sparse *parts, int *axis) {
@@ -120,7 +123,7 @@ status build_sparse_concat(struct op_call *c) {
   }
   TRY(append_entries(c, parts, count, axis, &all));
   op_set_output(c, 2, op_dims_value(c, DTYPE_INT64, 1, all.dims, all.rank));
-  return set_reordered(c, &all);
+  return set_reordered(c, &all, false);
 }
 
 /* ---- SparseSlice, SparseSplit ---- */
