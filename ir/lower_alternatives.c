@@ -8,7 +8,7 @@
 #include "ir/formula_words.h"
 #include "ir/lower_frame.h"
 
-#define ALTERNATIVES_DEPTH 4 /* conditions that meet in one node: it is lowered twice for each */
+#define ALTERNATIVES_DEPTH 8 /* conditions that meet in one node: it is lowered twice for each */
 
 struct bound bound_alternatives(struct op_call *c, value_id predicate, struct bound when_false, struct bound when_true) {
   struct alternatives *a = ARENA_NEW(c->lw->arena, struct alternatives);
@@ -33,7 +33,10 @@ static struct bound join(struct op_call *c, value_id predicate, const struct bou
   for (int d = 0; d < x.rank; d++)
     if (dim_equal(c->lw->dims, x.dims[d], y.dims[d]) != 1)
       x.dims[d] = op_new_symbol(c);
-  return (struct bound){.value = op_merge(c, predicate, side[0].value, side[1].value, x.rank, x.dims), .maker = side[1].maker, .guards = c->guards};
+  value_id v = op_merge(c, predicate, side[0].value, side[1].value, x.rank, x.dims);
+  if (c->effect) /* what is wrong with one of the sides is said first: its value is not there */
+    vec_push(&c->lw->flow->nodes.items[op_value(c, v)->producer]->controls, c->effect);
+  return (struct bound){.value = v, .maker = side[1].maker, .guards = c->guards};
 }
 
 /* What is wrong with one side is an error of the steps that take it. */
@@ -58,7 +61,7 @@ static status lower_side(struct op_call *c, const struct alternatives *a, uint32
   status s = lower_each_alternative(&one);
   c->effect = one.effect;
   memcpy(&c->controls, &one.controls, sizeof c->controls); /* it may have grown */
-  return s == OK && one.keeps_guards ? fail(UNIMPLEMENTED, "the conditions of a value of several ranks") : s;
+  return s;
 }
 
 static status join_sides(struct op_call *c, const struct alternatives *a, struct bound *const *out, const status *s, const char *const *why) {
@@ -93,8 +96,10 @@ static const struct alternatives *first_alternatives(const struct op_call *c) {
 
 status lower_each_alternative(struct op_call *c) {
   const struct alternatives *a = first_alternatives(c);
-  if (!a)
-    return lower_call_node(c);
+  if (!a) {
+    TRY(lower_call_node(c));
+    return c->lw->alternative_depth && c->keeps_guards ? fail(UNIMPLEMENTED, "a condition on a value of several ranks") : OK;
+  }
   if (c->lw->alternative_depth == ALTERNATIVES_DEPTH)
     return fail(UNIMPLEMENTED, "values of several ranks, which depend on more than %d conditions", ALTERNATIVES_DEPTH);
   struct bound *out[2];
@@ -165,3 +170,33 @@ status lower_squeezed(struct op_call *c, value_id v, uint32_t late, const bool *
   *out = bound_alternatives(c, predicate, side[0], side[1]);
   return OK;
 }
+
+static struct element is_less(struct formula *f, struct element a, struct element b, struct element c) {
+  (void)c;
+  return LE(a, b);
+}
+
+static status ranks_from(struct op_call *c, value_id whole, value_id rank, int from, int count, struct bound *out) {
+  struct op_call here = *c;
+  value_id is_here = NO_VALUE;
+  dim dims[LIMIT_RANK];
+  if (from + 1 < count) {
+    int64_t number = from;
+    const value_id in[] = {rank, op_constant_i64s(c, DTYPE_INT32, 0, NULL, &number, 1)};
+    TRY(op_map(c, in, 2, DTYPE_BOOL, is_less, &is_here));
+    here.guards = guards_add(c->lw, c->guards, (struct flow_guard){is_here, true});
+  }
+  for (int d = 0; d < from; d++)
+    dims[d] = op_new_symbol(c);
+  value_id yes = op_bool(&here, true);
+  struct bound side[2] = {{0}, {.value = op_merge(&here, yes, whole, whole, from, dims), .guards = here.guards}};
+  *out = side[1];
+  if (!is_here)
+    return OK;
+  here.guards = guards_add(c->lw, c->guards, (struct flow_guard){is_here, false});
+  TRY(ranks_from(&here, whole, rank, from + 1, count, &side[0]));
+  *out = bound_alternatives(c, is_here, side[0], side[1]);
+  return OK;
+}
+
+status lower_ranks(struct op_call *c, value_id whole, value_id rank, int count, struct bound *out) { return ranks_from(c, whole, rank, 0, count, out); }

@@ -90,7 +90,7 @@ status host_call_end(struct frame *frame, struct host_call *call) {
     if (!tensor || tensor->dtype != slot->dtype)
       return fail(INTERNAL, "output %u is %s, expected is %s", i, tensor ? dtype_name(tensor->dtype) : "missing",
                   dtype_name((enum dtype)slot->dtype));
-    TRY(shape_bind(frame->program, slot->dims, slot->rank, &tensor->shape, frame->symbols));
+    TRY(frame_bind(frame, outputs[i], &tensor->shape));
   }
   return OK;
 }

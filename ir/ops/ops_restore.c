@@ -75,25 +75,38 @@ static bool listed_shape(const struct op_call *c, uint32_t i, struct attr_shape 
   return true;
 }
 
+#define RANKS_RESTORED 7 /* a restored tensor of which nothing says the rank has 0 .. 6 dimensions */
+
+/* A tensor of whatever rank, for all that it may be: the step asks the tensor. */
+static status give_any_rank(struct op_call *c, value_id whole, struct bound *out) {
+  struct flow_node *n;
+  struct bound in = {.value = whole}, rank;
+  struct op_call ask = *c;
+  ask.in = &in;
+  ask.in_count = 1;
+  ask.out = &rank;
+  TRY(op_host(&ask, HOST_PURE, "tensor_rank", &n));
+  value_id count = op_add_output(&ask, n, DTYPE_INT32, 0, NULL);
+  return lower_ranks(c, whole, count, RANKS_RESTORED, out);
+}
+
 status build_restore(struct op_call *c) {
   struct flow_node *n;
   TRY(op_host(c, HOST_LOOKS, NULL, &n));
   uint32_t node = (uint32_t)(c->node - c->lw->frame->graph->nodes.items);
-  struct attr_value *unknown = ARENA_ARRAY(c->lw->arena, struct attr_value, c->out_count + 1);
-  uint32_t unknown_count = 0;
+  value_id *whole = ARENA_ARRAY(c->lw->arena, value_id, c->out_count + 1);
   for (uint32_t i = 0; i < c->out_count; i++) {
     struct attr_shape shape = {.rank = 0};
-    if (!wanted_shape(c, (struct edge){node, i}, 0, &shape) && !listed_shape(c, i, &shape))
-      unknown[unknown_count++] = (struct attr_value){.kind = ATTR_INT, .i = i};
-    TRY(op_host_output_shaped(c, n, i, &shape));
+    if (wanted_shape(c, (struct edge){node, i}, 0, &shape) || listed_shape(c, i, &shape)) {
+      TRY(op_host_output_shaped(c, n, i, &shape));
+      continue;
+    }
+    whole[i] = op_add_output(c, n, op_output_dtype(c, i), 0, NULL);
+    op_value(c, whole[i])->any_rank = true;
   }
-  struct attr_value list = {.kind = ATTR_LIST};
-  list.list.items = unknown;
-  list.list.count = unknown_count;
-  struct flow_attr *attrs = ARENA_ARRAY(c->lw->arena, struct flow_attr, n->attr_count + 1);
-  memcpy(attrs, n->attrs, n->attr_count * sizeof *attrs);
-  attrs[n->attr_count++] = (struct flow_attr){"ranks_unknown", list};
-  n->attrs = attrs;
+  for (uint32_t i = 0; i < c->out_count; i++)
+    if (whole[i])
+      TRY(give_any_rank(c, whole[i], &c->out[i]));
   return OK;
 }
 
