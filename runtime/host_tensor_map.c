@@ -1,5 +1,5 @@
 /* host_tensor_map.c: maps from tensors to tensors (EmptyTensorMap and its like): objects in variants, so that a change makes a
- * new map over the same tensors. Keys are equal when dtype, shape and elements are. */
+ * new map over the same tensors, unless nobody else has the old one. Keys are equal when dtype, shape and elements are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +47,27 @@ static status map_copy(const struct tensor_map *from, int64_t more, struct tenso
     m->entries[m->count++] = (struct entry){from->entries[i].hash, tensor_retain(from->entries[i].key), tensor_retain(from->entries[i].value)};
   *out = m;
   return OK;
+}
+
+static status map_reserve(struct tensor_map *m) {
+  if (m->count < m->room)
+    return OK;
+  int64_t room = m->count * 2 + 8;
+  struct entry *grown = realloc(m->entries, (size_t)room * sizeof *grown);
+  if (!grown)
+    return fail(RESOURCE_EXHAUSTED, "no memory for a map");
+  m->entries = grown;
+  m->room = room;
+  return OK;
+}
+
+/* Output 0 for the map of input 0, to be changed: a copy, or the map itself when nobody else has it. */
+static status map_change_input(struct host_call *call, struct tensor_map *from, struct tensor_map **out) {
+  *out = from;
+  if (object_reuse(call, &from->object))
+    return OK;
+  TRY(map_copy(from, 1, out));
+  return object_output(call, 0, &(*out)->object);
 }
 
 static uint64_t hash_key(const struct tensor *key) {
@@ -159,8 +180,8 @@ status host_tensor_map_insert(struct host_call *call) {
   struct tensor_map *from, *m;
   struct tensor *key, *value;
   TRY(map_input(call, &from));
-  TRY(map_copy(from, 1, &m));
-  TRY(object_output(call, 0, &m->object));
+  TRY(map_change_input(call, from, &m));
+  TRY(map_reserve(m));
   TRY(host_keep_input(call, 2, &value));
   int64_t at = find_key(m, &call->inputs[1]);
   if (at >= 0) {
@@ -183,12 +204,12 @@ status host_tensor_map_erase(struct host_call *call) {
   int64_t at = find_key(from, &call->inputs[1]);
   if (at < 0)
     return fail(INVALID_ARGUMENT, "Trying to erase non-existent item.");
-  TRY(map_copy(from, 0, &m));
+  TRY(map_change_input(call, from, &m));
   tensor_release(m->entries[at].key);
   tensor_release(m->entries[at].value);
   m->count--;
   memmove(&m->entries[at], &m->entries[at + 1], sizeof *m->entries * (size_t)(m->count - at));
-  return object_output(call, 0, &m->object);
+  return OK;
 }
 
 status host_tensor_map_stack_keys(struct host_call *call) {

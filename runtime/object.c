@@ -84,6 +84,13 @@ status object_output(struct host_call *call, uint32_t i, struct object *object) 
   return s;
 }
 
+bool object_reuse(struct host_call *call, struct object *object) {
+  if (!host_owns_input(call, 0) || atomic_load(&object->references) != 1)
+    return false;
+  call->outputs[0] = tensor_retain(call->held[0]);
+  return true;
+}
+
 status objects_input(const struct host_call *call, uint32_t i, const struct tensor **out) {
   *out = &call->inputs[i];
   return tensor_has_objects(*out) ? OK : fail(INVALID_ARGUMENT, "Could not retrieve the variants of input %u", i);

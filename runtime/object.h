@@ -1,6 +1,6 @@
 /* object.h: variant tensors whose elements are objects: encoded ragged tensors, sparse matrices, optionals, maps, lists of tensors.
  *
- * An object is counted and does not change once it is in a tensor, but for a list that nobody else has (tensor_list.h). The
+ * An object is counted and does not change once it is in a tensor, but for one that nobody else has (object_reuse). The
  * tensor's data are pointers, NULL where nothing was put; each holds a reference.
  */
 #ifndef TFC_RUNTIME_OBJECT_H
@@ -40,6 +40,8 @@ status objects_add(const struct tensor *a, const struct tensor *b, struct tensor
 
 /* Output i: a scalar that holds the object; takes its reference, also on failure. */
 status object_output(struct host_call *call, uint32_t i, struct object *object);
+/* Output 0 is the tensor of input 0, whose object the caller may change: nobody else has it. False: somebody has, nothing was done. */
+bool object_reuse(struct host_call *call, struct object *object);
 /* The tensor of objects that input i is; INVALID_ARGUMENT for anything else. */
 status objects_input(const struct host_call *call, uint32_t i, const struct tensor **out);
 /* The object of this kind that the scalar input i holds. */

@@ -207,11 +207,9 @@ status list_clone(const struct tensor_list *from, struct tensor_list **out) {
 }
 
 status list_change_input(struct host_call *call, struct tensor_list *from, struct tensor_list **out) {
-  if (host_owns_input(call, 0) && atomic_load(&from->object.references) == 1) {
-    call->outputs[0] = tensor_retain(call->held[0]);
-    *out = from;
+  *out = from;
+  if (object_reuse(call, &from->object))
     return OK;
-  }
   TRY(list_clone(from, out));
   return object_output(call, 0, &(*out)->object);
 }
