@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 #include "base/wire.h"
+#include "runtime/element_number.h"
 #include "runtime/example_values.h"
 #include "runtime/host.h"
 
@@ -168,13 +169,10 @@ static status put_ragged(struct parse *p, struct feature *f, uint32_t splits_at)
   struct example_sink sink;
   TRY(example_sink_begin(&sink, f->dtype, &(struct shape){ 1, { total } }, &p->call->outputs[f->output]));
   TRY(host_make_output(p->call, splits_at, f->splits, &(struct shape){ 1, { p->examples + 1 } }));
-  void *splits = p->call->outputs[splits_at]->data;
+  struct tensor *splits = p->call->outputs[splits_at];
   total = 0;
   for (int64_t e = 0; e <= p->examples; e++) {
-    if (f->splits == DTYPE_INT64)
-      ((int64_t *)splits)[e] = total;
-    else
-      ((int32_t *)splits)[e] = (int32_t)total;
+    element_put_int(splits, e, total);
     if (e < p->examples) {
       total += f->found[e].count;
       if (f->found[e].is_there)

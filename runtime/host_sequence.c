@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "runtime/element_number.h"
 #include "runtime/example_values.h"
 #include "runtime/host.h"
 
@@ -215,24 +216,17 @@ static status put_lengths(struct parse *p, const struct feature *f) {
 
 /* ---- ragged ---- */
 
-static void put_split(struct tensor *to, int64_t i, int64_t value) {
-  if (to->dtype == DTYPE_INT64)
-    ((int64_t *)to->data)[i] = value;
-  else
-    ((int32_t *)to->data)[i] = (int32_t)value;
-}
-
 /* Where each example begins: among the values, or the rows of a list. One example alone has none: a zero. */
 static status put_outer_splits(struct parse *p, const struct feature *f, uint32_t at) {
   struct shape shape = { .rank = !p->single, .dims = { p->examples + 1 } };
   int64_t values = 0;
   uint32_t r = 0;
   TRY(host_make_output(p->call, at, f->splits, &shape));
-  put_split(p->call->outputs[at], 0, 0);
+  element_put_int(p->call->outputs[at], 0, 0);
   for (int64_t e = 0; e < p->examples && !p->single; e++) {
     for (; r < f->ends[e]; r++)
       values += f->rows.items[r].count;
-    put_split(p->call->outputs[at], e + 1, f->is_list ? f->ends[e] : values);
+    element_put_int(p->call->outputs[at], e + 1, f->is_list ? f->ends[e] : values);
   }
   return OK;
 }
@@ -240,10 +234,10 @@ static status put_outer_splits(struct parse *p, const struct feature *f, uint32_
 static status put_inner_splits(struct parse *p, const struct feature *f, uint32_t at) {
   int64_t values = 0;
   TRY(host_make_output(p->call, at, f->splits, &(struct shape){ 1, { f->rows.count + 1 } }));
-  put_split(p->call->outputs[at], 0, 0);
+  element_put_int(p->call->outputs[at], 0, 0);
   for (uint32_t r = 0; r < f->rows.count; r++) {
     values += f->rows.items[r].count;
-    put_split(p->call->outputs[at], r + 1, values);
+    element_put_int(p->call->outputs[at], r + 1, values);
   }
   return OK;
 }

@@ -381,15 +381,7 @@ static void add_captures(struct op_call *c, struct flow_node *n) {
   }
 }
 
-static status check_reader(const struct op_call *c) {
-  for (uint32_t i = 0; i < c->in_count; i++)
-    if (c->in[i].var && !c->in[i].value && op_output_dtype(c, 0) != DTYPE_VARIANT)
-      return fail(INVALID_ARGUMENT, "input %u is a variable", i);
-  return OK;
-}
-
 status build_dataset(struct op_call *c) {
-  TRY(check_reader(c));
   struct flow_node *n = op_emit(c, FLOW_HOST, false);
   n->host = c->node->op;
   for (uint32_t i = 0; i < c->in_count; i++)

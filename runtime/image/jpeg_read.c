@@ -8,6 +8,7 @@
 
 #include <jerror.h>
 
+#include "runtime/element_number.h"
 #include "runtime/host.h"
 #include "runtime/image/image.h"
 
@@ -230,9 +231,6 @@ status host_jpeg_shape(struct host_call *call) {
     return fail(INVALID_ARGUMENT, "Invalid JPEG data, size %zu", (size_t)file.size);
   TRY(host_make_output(call, 0, dtype, &(struct shape){ .rank = 1, .dims = { 3 } }));
   for (int i = 0; i < 3; i++)
-    if (dtype == DTYPE_INT64)
-      ((int64_t *)call->outputs[0]->data)[i] = shape[i];
-    else
-      ((int32_t *)call->outputs[0]->data)[i] = (int32_t)shape[i];
+    element_put_int(call->outputs[0], i, shape[i]);
   return OK;
 }
