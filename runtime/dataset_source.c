@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/dataset.h"
+#include "runtime/element_number.h"
 #include "runtime/tensor_list.h"
 
 /* ---- tensors ---- */
@@ -52,27 +53,20 @@ static status slices_next(struct cursor *c, const struct dataset_run *run, struc
 
 /* ---- range ---- */
 
+static enum dtype range_dtype(const struct dataset *d) {
+  const struct program_attr *types = host_attr(&d->words, "output_types");
+  return types && types->list.count ? (enum dtype)program_attr(d->words.program, types->list.first)->i : DTYPE_INT64;
+}
+
 static status range_check(const struct dataset *d) {
   int64_t value = 0;
+  enum dtype dtype = range_dtype(d);
+  if (!dtype_is_integer(dtype) && !dtype_is_float(dtype))
+    return fail(INVALID_ARGUMENT, "Unsupported data type: %s", dtype_name(dtype));
   static const char *const names[] = { "start", "stop", "step" };
   for (uint32_t i = 0; i < 3; i++)
     TRY(dataset_int(d, i, names[i], &value));
   return value ? OK : fail(INVALID_ARGUMENT, "step must be a non-zero integer.");
-}
-
-/* The number as the tensor's only element. */
-static status put_number(struct tensor *to, int64_t number) {
-  switch (to->dtype) {
-  case DTYPE_INT64: case DTYPE_UINT64: *(int64_t *)to->data = number; return OK;
-  case DTYPE_INT32: case DTYPE_UINT32: *(int32_t *)to->data = (int32_t)number; return OK;
-  case DTYPE_INT16: case DTYPE_UINT16: *(int16_t *)to->data = (int16_t)number; return OK;
-  case DTYPE_INT8: case DTYPE_UINT8: *(int8_t *)to->data = (int8_t)number; return OK;
-  case DTYPE_FLOAT: *(float *)to->data = (float)number; return OK;
-  case DTYPE_DOUBLE: *(double *)to->data = (double)number; return OK;
-  case DTYPE_HALF: *(uint16_t *)to->data = float_to_half((float)number); return OK;
-  case DTYPE_BFLOAT16: *(uint16_t *)to->data = float_to_bfloat16((float)number); return OK;
-  default: return fail(INVALID_ARGUMENT, "Unsupported data type: %s", dtype_name(to->dtype));
-  }
 }
 
 static status range_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
@@ -83,14 +77,10 @@ static status range_next(struct cursor *c, const struct dataset_run *run, struct
   *end = __builtin_mul_overflow(step, s->at, &at) || __builtin_add_overflow(start, at, &at) || (step > 0 ? at >= stop : at <= stop);
   if (*end)
     return OK;
-  const struct program_attr *types = host_attr(&d->words, "output_types");
-  enum dtype dtype = types && types->list.count ? (enum dtype)program_attr(d->words.program, types->list.first)->i : DTYPE_INT64;
   s->at++;
-  TRY(tensor_create(dtype, &(struct shape){ 0 }, &out[0]));
-  status result = put_number(out[0], at);
-  if (result != OK)
-    element_release(out, 1);
-  return result;
+  TRY(tensor_create(range_dtype(d), &(struct shape){ 0 }, &out[0]));
+  element_put_int(out[0], 0, at);
+  return OK;
 }
 
 /* ---- concatenate, zip ---- */

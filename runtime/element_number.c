@@ -22,6 +22,8 @@ void element_put_int(struct tensor *tensor, int64_t i, int64_t value) {
   case DTYPE_INT64: case DTYPE_UINT64: ((int64_t *)tensor->data)[i] = value; return;
   case DTYPE_FLOAT: ((float *)tensor->data)[i] = (float)value; return;
   case DTYPE_DOUBLE: ((double *)tensor->data)[i] = (double)value; return;
+  case DTYPE_HALF: ((uint16_t *)tensor->data)[i] = float_to_half((float)value); return;
+  case DTYPE_BFLOAT16: ((uint16_t *)tensor->data)[i] = float_to_bfloat16((float)value); return;
   default: return;
   }
 }
