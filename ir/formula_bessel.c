@@ -7,20 +7,7 @@
  * functions at 70 nodes.) */
 #include <math.h>
 
-#include "ir/formula.h"
-
-#define COUNT(a) (int)(sizeof(a) / sizeof *(a))
-#define SERIES(t, table) f_chebyshev(f, t, COUNT(table), table)
-
-static struct element num(struct formula *f, double v) { return f_const_as(f, DTYPE_DOUBLE, v); }
-static struct element add(struct formula *f, struct element a, struct element b) { return f_binary(f, SCALAR_ADD, a, b); }
-static struct element sub(struct formula *f, struct element a, struct element b) { return f_binary(f, SCALAR_SUB, a, b); }
-static struct element mul(struct formula *f, struct element a, struct element b) { return f_binary(f, SCALAR_MUL, a, b); }
-static struct element divide(struct formula *f, struct element a, struct element b) { return f_binary(f, SCALAR_DIV, a, b); }
-static struct element less(struct formula *f, struct element a, struct element b) { return f_binary(f, SCALAR_LT, a, b); }
-static struct element un(struct formula *f, enum scalar_op op, struct element a) { return f_unary(f, op, a); }
-static struct element wide(struct formula *f, struct element a) { return f_cast(f, DTYPE_DOUBLE, a); }
-static struct element narrow(struct formula *f, struct element like, struct element a) { return f_cast(f, element_dtype(f, like), a); }
+#include "ir/formula_wide.h"
 
 static const double j0_small[] = {
     0.15772797147489012, -0.0087234423528522211, 0.2651786132033368, -0.37009499387264977, 0.15806710233209725,
@@ -127,7 +114,7 @@ struct element f_bessel_j1(struct formula *f, struct element a) {
   struct wave w = wave_of(f, x, 1);
   struct element large = sub(f, mul(f, w.p, w.cosine), mul(f, w.q, w.sine));
   struct element value = beyond(f, x, large, mul(f, x, SERIES(small_place(f, x), j1_small)));
-  return narrow(f, a, f_select(f, less(f, with_sign, num(f, 0)), un(f, SCALAR_NEG, value), value));
+  return narrow(f, a, odd(f, with_sign, value));
 }
 
 /* Y and K have a pole at 0, and its value below. */

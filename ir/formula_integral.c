@@ -3,20 +3,7 @@
  * coefficients are discrete cosine transforms of the functions at 70 nodes. */
 #include <math.h>
 
-#include "ir/formula.h"
-
-#define COUNT(a) (int)(sizeof(a) / sizeof *(a))
-#define SERIES(t, table) f_chebyshev(f, t, COUNT(table), table)
-
-static struct element num(struct formula *f, double v) { return f_const_as(f, DTYPE_DOUBLE, v); }
-static struct element add(struct formula *f, struct element a, struct element b) { return f_binary(f, SCALAR_ADD, a, b); }
-static struct element sub(struct formula *f, struct element a, struct element b) { return f_binary(f, SCALAR_SUB, a, b); }
-static struct element mul(struct formula *f, struct element a, struct element b) { return f_binary(f, SCALAR_MUL, a, b); }
-static struct element divide(struct formula *f, struct element a, struct element b) { return f_binary(f, SCALAR_DIV, a, b); }
-static struct element less(struct formula *f, struct element a, struct element b) { return f_binary(f, SCALAR_LT, a, b); }
-static struct element un(struct formula *f, enum scalar_op op, struct element a) { return f_unary(f, op, a); }
-static struct element wide(struct formula *f, struct element a) { return f_cast(f, DTYPE_DOUBLE, a); }
-static struct element narrow(struct formula *f, struct element like, struct element a) { return f_cast(f, element_dtype(f, like), a); }
+#include "ir/formula_wide.h"
 
 static const double dawson_small[] = {
     0.22155672794739223, -0.31811346996168133, 0.20873845413642236, -0.12475409913779131, 0.067869305186676776,
@@ -93,9 +80,6 @@ static const double fresnel_g[] = {
 static struct element place(struct formula *f, struct element x, double low, double high) {
   struct element cut = f_binary(f, SCALAR_MAX, f_binary(f, SCALAR_MIN, x, num(f, high)), num(f, low));
   return mul(f, sub(f, cut, num(f, (low + high) / 2)), num(f, 2 / (high - low)));
-}
-static struct element odd(struct formula *f, struct element with_sign, struct element value) {
-  return f_select(f, less(f, with_sign, num(f, 0)), un(f, SCALAR_NEG, value), value);
 }
 
 /* e^(-x^2) times the integral of e^(t^2) from 0 to x: x times a series in x^2, beyond 4 a series in (4 / x)^2 over 2 x. */

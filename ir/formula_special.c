@@ -5,21 +5,10 @@
  * coefficients are discrete cosine transforms of the functions at 200 nodes). */
 #include <math.h>
 
-#include "ir/formula.h"
-
-static struct element num(struct formula *f, double v) { return f_const_as(f, DTYPE_DOUBLE, v); }
-static struct element add(struct formula *f, struct element a, struct element b) { return f_binary(f, SCALAR_ADD, a, b); }
-static struct element sub(struct formula *f, struct element a, struct element b) { return f_binary(f, SCALAR_SUB, a, b); }
-static struct element mul(struct formula *f, struct element a, struct element b) { return f_binary(f, SCALAR_MUL, a, b); }
-static struct element divide(struct formula *f, struct element a, struct element b) { return f_binary(f, SCALAR_DIV, a, b); }
-static struct element less(struct formula *f, struct element a, struct element b) { return f_binary(f, SCALAR_LT, a, b); }
-static struct element un(struct formula *f, enum scalar_op op, struct element a) { return f_unary(f, op, a); }
-static struct element wide(struct formula *f, struct element a) { return f_cast(f, DTYPE_DOUBLE, a); }
-static struct element narrow(struct formula *f, struct element like, struct element a) { return f_cast(f, element_dtype(f, like), a); }
+#include "ir/formula_wide.h"
 
 /* ---- inverse of the normal distribution ---- */
 
-#define COUNT(a) (int)(sizeof(a) / sizeof *(a))
 static const double middle_top[] = {-3.969683028665376e+01, 2.209460984245205e+02, -2.759285104469687e+02,
                                     1.383577518672690e+02,  -3.066479806614716e+01, 2.506628277459239e+00};
 static const double middle_bottom[] = {-5.447609879822406e+01, 1.615858368580409e+02, -1.556989798598866e+02,
@@ -31,9 +20,9 @@ static const double tail_bottom[] = {7.784695709041462e-03, 3.224671290700398e-0
 /* p in (0, 1/2] */
 static struct element lower_quantile(struct formula *f, struct element p) {
   struct element q = sub(f, p, num(f, 0.5)), r = mul(f, q, q);
-  struct element middle = divide(f, mul(f, q, f_poly(f, r, COUNT(middle_top), middle_top)), f_poly(f, r, COUNT(middle_bottom), middle_bottom));
+  struct element middle = divide(f, mul(f, q, POLYNOMIAL(r, middle_top)), POLYNOMIAL(r, middle_bottom));
   struct element t = un(f, SCALAR_SQRT, mul(f, num(f, -2), un(f, SCALAR_LOG, p)));
-  struct element tail = divide(f, f_poly(f, t, COUNT(tail_top), tail_top), f_poly(f, t, COUNT(tail_bottom), tail_bottom));
+  struct element tail = divide(f, POLYNOMIAL(t, tail_top), POLYNOMIAL(t, tail_bottom));
   struct element x = f_select(f, less(f, p, num(f, 0.02425)), tail, middle);
   struct element error = sub(f, mul(f, num(f, 0.5), un(f, SCALAR_ERFC, mul(f, x, num(f, -M_SQRT1_2)))), p);
   struct element density = un(f, SCALAR_EXP, mul(f, num(f, 0.5), mul(f, x, x)));
@@ -73,7 +62,7 @@ struct element f_digamma(struct formula *f, struct element a) {
     y = add(f, y, f_select(f, small, one, zero));
   }
   struct element inverse = divide(f, one, y), z = mul(f, inverse, inverse);
-  struct element series = f_poly(f, z, COUNT(digamma_series), digamma_series);
+  struct element series = POLYNOMIAL(z, digamma_series);
   struct element value = sub(f, un(f, SCALAR_LOG, y), mul(f, num(f, 0.5), inverse));
   value = sub(f, sub(f, value, series), sum);
   struct element whole = f_binary(f, SCALAR_EQ, x, un(f, SCALAR_FLOOR, x));
@@ -133,7 +122,7 @@ struct element f_bessel_i1e(struct formula *f, struct element a) {
   struct element signed_x = wide(f, a), x = un(f, SCALAR_ABS, signed_x);
   struct element small = mul(f, x, small_argument(f, x, COUNT(i1_small), i1_small));
   struct element value = f_select(f, less(f, num(f, 8), x), large_argument(f, x, COUNT(i1_large), i1_large), small);
-  return narrow(f, a, f_select(f, less(f, signed_x, num(f, 0)), un(f, SCALAR_NEG, value), value));
+  return narrow(f, a, odd(f, signed_x, value));
 }
 
 /* e^|x| times the scaled function; it overflows where e^|x| does, of half and bfloat16 where that of float does. */
