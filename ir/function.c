@@ -52,7 +52,8 @@ void function_attrs(const struct function *function, const struct attr *given, u
   const struct function_body *body = function->body;
   struct attr *all = ARENA_ARRAY(arena, struct attr, given_count + body->default_count + 1);
   uint32_t count = given_count;
-  memcpy(all, given, given_count * sizeof *all);
+  if (given_count)
+    memcpy(all, given, given_count * sizeof *all);
   for (uint32_t i = 0; i < body->default_count; i++)
     if (!attr_find(given, given_count, body->defaults[i].name))
       all[count++] = body->defaults[i];

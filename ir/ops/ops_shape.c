@@ -325,13 +325,15 @@ status build_broadcast_gradient_args(struct op_call *c) {
   bool known;
   TRY(two_shapes(c, a, b, &rank, &known));
   for (int i = 0; i < rank && known; i++) /* which of two sizes is 1 may be known only when the step runs */
-    known = op_dim_value(c, a[i]) == 1 || op_dim_value(c, b[i]) == 1 || !c->lw->broadcasts || dim_equal(c->lw->dims, a[i], b[i]) >= 0;
+    known = op_dim_value(c, a[i]) == 1 || op_dim_value(c, b[i]) == 1 || dim_equal(c->lw->dims, a[i], b[i]) >= 0 ||
+            (!c->lw->broadcasts && op_may_unify(c, a[i], b[i]));
   for (uint32_t side = 0; side < 2 && !known; side++)
     TRY(gradient_axes_at_runtime(c, rank, side));
   if (!known)
     return OK;
   for (int i = 0; i < rank; i++) {
     bool one_a = op_dim_value(c, a[i]) == 1, one_b = op_dim_value(c, b[i]) == 1;
+    c->lw->assumed = c->lw->assumed || (!one_a && !one_b && dim_equal(c->lw->dims, a[i], b[i]) < 0);
     if (!one_a && !one_b && op_equal_dims(c, a[i], b[i], "shapes") != OK)
       return fail(INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s", op_shape_text(c, rank, a), op_shape_text(c, rank, b));
     if (one_a)
