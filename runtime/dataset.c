@@ -201,17 +201,38 @@ void element_release(struct tensor **element, uint32_t count) {
 
 /* ---- functions ---- */
 
-status dataset_call_named(const char *name, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
-                          struct tensor **out, uint32_t out_count) {
+/* The part that a name stands for where the cursor is moved; NULL: none. */
+static struct part *find_function(const char *name, const struct dataset_run *run) {
   const struct host_call *call = run->call;
   const struct program_attr *names = host_attr(call, "functions");
   for (uint32_t i = 0; names && i < names->list.count && i < call->instr->functions.count; i++) {
     const struct program_attr *attr = program_attr(call->program, names->list.first + i);
     const char *text = (const char *)program_table(call->program, PROGRAM_DATA) + attr->offset;
     if (attr->size == strlen(name) && memcmp(text, name, attr->size) == 0)
-      return part_call(&call->task->parts[call->instr->functions.first + i], call->step, in, in_count, out, out_count);
+      return &call->task->parts[call->instr->functions.first + i];
   }
-  return fail(UNIMPLEMENTED, "the function of '%s', which is not found from this iterator while compiling", name);
+  return NULL;
+}
+
+status dataset_call_named(const char *name, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
+                          struct tensor **out, uint32_t out_count) {
+  struct part *part = find_function(name, run);
+  if (!part)
+    return fail(UNIMPLEMENTED, "the function of '%s', which is not found from this iterator while compiling", name);
+  return part_call(part, run->call->step, in, in_count, out, out_count);
+}
+
+bool dataset_call_may_wait(const struct dataset *dataset, const struct dataset_run *run) {
+  const struct part *part = find_function(host_node_name(&dataset->words), run);
+  if (!part)
+    return true;
+  uint32_t first = program_block(part->program, part->code->block)->instrs.first;
+  for (uint32_t i = 0; i < part->code->instr_count; i++) {
+    const struct program_instr *instr = program_instr(part->program, first + i);
+    if ((instr->flags & INSTR_BLOCKS) || instr->functions.count)
+      return true;
+  }
+  return false;
 }
 
 /* The captured values of the functions stand one behind the other among the inputs, in the order of `captures:NAME`. */

@@ -80,6 +80,8 @@ void element_release(struct tensor **element, uint32_t count);
  * of the dataset from `first_capture` on. UNIMPLEMENTED when the instruction that moves the cursor has no such function. */
 status dataset_call(const struct dataset *dataset, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
                     uint32_t first_capture, struct tensor **out, uint32_t out_count);
+/* Whether that function may have to wait: for a queue, or in functions that it calls. */
+bool dataset_call_may_wait(const struct dataset *dataset, const struct dataset_run *run);
 uint32_t dataset_capture_count(const struct dataset *dataset);
 /* An element_call (parallel_calls.h): the function of a map. */
 status dataset_map_element(const struct dataset *dataset, const struct dataset_run *run, struct tensor *const *element, struct tensor **out,

@@ -3,15 +3,20 @@
  * A worker reads the next element, starts another worker, which reads the one after it, and calls the function; then it looks for more
  * to read. Reading is one worker's at a time, and gives the elements their places in the ring. There is no more work when the ring is full or
  * somebody else reads: then the worker ends.
+ *
+ * Calls that are shorter than it takes to hand an element to another thread are made by the reader, as long as they stay so.
  */
 #include "runtime/parallel_calls.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "runtime/background.h"
 #include "runtime/pool.h"
 #include "runtime/task_state.h"
+
+#define QUICK_NS 10000 /* a thread is woken in about this time */
 
 struct item {
   struct tensor *element[DATASET_COMPONENTS_MAX]; /* the worker's */
@@ -27,6 +32,8 @@ struct parallel_calls {
   element_call call;
   struct item *ring;
   int64_t capacity, first, count;
+  int64_t call_ns;        /* of a call, about */
+  bool may_wait;          /* a call may have to wait for something, even for another call */
   bool is_reading, ended; /* ended: the source has no more */
 };
 
@@ -57,6 +64,8 @@ status parallel_calls_create(struct cursor *source, const struct dataset *owner,
   p->source = source;
   p->owner = owner;
   p->call = call;
+  p->may_wait = dataset_call_may_wait(owner, run);
+  p->call_ns = QUICK_NS * 100; /* until it is known */
   int64_t wanted = at_once < 1 ? pool_threads(run->call->task->pool) : at_once;
   p->capacity = wanted < PARALLEL_CALLS_MAX ? wanted : PARALLEL_CALLS_MAX;
   p->ring = calloc((size_t)p->capacity, sizeof *p->ring);
@@ -99,17 +108,34 @@ static struct item *read_element(struct parallel_calls *p) {
   return NULL;
 }
 
-static void call_item(const struct parallel_calls *p, struct item *item, const struct dataset_run *run) {
+static int64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The lock is held, but while the function runs. */
+static void call_item(struct parallel_calls *p, struct item *item, const struct dataset_run *run) {
+  pthread_mutex_unlock(&p->background->lock);
+  int64_t begin = now_ns();
   item_fail(item, p->call(p->owner, run, item->element, item->made, &item->skip));
   element_release(item->element, p->source->dataset->component_count);
+  int64_t took = now_ns() - begin;
+  pthread_mutex_lock(&p->background->lock);
+  p->call_ns += (took - p->call_ns) / 4;
+  item->is_done = true;
 }
+
+/* The lock is held. */
+static bool is_quick(const struct parallel_calls *p) { return !p->may_wait && p->call_ns < QUICK_NS; }
 
 static void work(void *self);
 
 /* The lock is held. One more worker where there is something to read. */
 static void add_worker(struct parallel_calls *p) {
   struct background *b = p->background;
-  if (!p->is_reading && !p->ended && p->count < p->capacity && b->workers < p->capacity && !background_is_over(b))
+  bool has_work = !p->is_reading && !p->ended && p->count < p->capacity && b->workers < p->capacity && !is_quick(p);
+  if (has_work && !background_is_over(b))
     background_start(b, work, p);
 }
 
@@ -118,12 +144,9 @@ static void work(void *self) {
   struct background *b = p->background;
   struct item *item;
   pthread_mutex_lock(&b->lock);
-  while ((item = read_element(p))) {
+  while (!is_quick(p) && (item = read_element(p))) {
     add_worker(p);
-    pthread_mutex_unlock(&b->lock);
     call_item(p, item, &b->run);
-    pthread_mutex_lock(&b->lock);
-    item->is_done = true;
     if (item == &p->ring[p->first])
       background_changed(b);
   }
@@ -146,15 +169,11 @@ static status take_item(struct parallel_calls *p, struct tensor **out, bool *ski
   return code;
 }
 
-/* The lock is held. There is no thread to be had: the reader does one element itself. */
+/* The lock is held. The reader does one element itself. */
 static void work_alone(struct parallel_calls *p, const struct dataset_run *run) {
   struct item *item = read_element(p);
-  if (!item)
-    return;
-  pthread_mutex_unlock(&p->background->lock);
-  call_item(p, item, run);
-  pthread_mutex_lock(&p->background->lock);
-  item->is_done = true;
+  if (item)
+    call_item(p, item, run);
 }
 
 /* The lock is held: until the first item is done, or there is none. */
@@ -164,7 +183,8 @@ static status await_item(struct parallel_calls *p, const struct dataset_run *run
       return fail(CANCELLED, "the iterator has ended");
     if (p->count == 0)
       add_worker(p);
-    if (p->background->workers == 0)
+    bool is_free = p->count == 0 && !p->is_reading && is_quick(p);
+    if (is_free || p->background->workers == 0) /* quick, or there is no thread to be had */
       work_alone(p, run);
     else
       TRY(background_wait(p->background, run));
