@@ -61,7 +61,8 @@ static bool has_pool(const struct frame *frame) {
   return !frame->step->is_background || atomic_load_explicit(&frame->part->task->at_work, memory_order_relaxed) == 0;
 }
 
-static inline status kernel_launch(struct frame *frame, const struct program_instr *instr) {
+/* Part of its two callers: a call of its own costs as much as a small kernel. */
+__attribute__((always_inline)) static inline status kernel_launch(struct frame *frame, const struct program_instr *instr) {
   const struct kernel_code *code = &frame->part->task->kernels[instr->number];
   const struct kernel_launch *launch = &frame->launches[instr->kernel_at];
   struct kernel_call call = { frame->buffers, frame->sizes + instr->sizes_at, frame->scratch, &frame->fault };
