@@ -169,20 +169,25 @@ static struct element in_sum_range(struct kb *kb, const struct operand *a, expr_
   return e_of(kb, DTYPE_INT32, expr_binary(kb->k, SCALAR_MIN, expr_binary(kb->k, SCALAR_MAX, at, low), high));
 }
 
+/* Ends a kernel that makes the range of output 0: outputs 1 and 2. */
+static status range_out(struct kb *kb, struct element low, struct element high, value_id range[2]) {
+  const struct element end[2] = {low, high};
+  for (uint32_t i = 0; i < 2; i++) {
+    uint32_t o = kb_out(kb, DTYPE_FLOAT, 0, NULL);
+    kb_store(kb, o, NULL, end[i]);
+    range[i] = kb_value(kb, o);
+    op_set_output(kb->c, 1 + i, range[i]);
+  }
+  return kb_finish_guarded(kb);
+}
+
 static status symmetric_range(struct op_call *c, const struct operand *a, const struct operand *b, double room, value_id range[2]) {
   struct kb kb;
   kb_begin(&kb, c, DTYPE_FLOAT);
   struct quantized_range p = quantized_range(&kb, a->min, a->max), q = quantized_range(&kb, b->min, b->max);
   struct element low = f_unary(&kb.f, SCALAR_NEG, e_min(&kb, p.min, q.min)), high = e_max(&kb, p.max, q.max);
   struct element end = e_mul(&kb, e_max(&kb, low, high), f32(&kb, room));
-  uint32_t min = kb_out(&kb, DTYPE_FLOAT, 0, NULL), max = kb_out(&kb, DTYPE_FLOAT, 0, NULL);
-  kb_store(&kb, min, NULL, f_unary(&kb.f, SCALAR_NEG, end));
-  kb_store(&kb, max, NULL, end);
-  range[0] = kb_value(&kb, min);
-  range[1] = kb_value(&kb, max);
-  op_set_output(c, 1, range[0]);
-  op_set_output(c, 2, range[1]);
-  return kb_finish_guarded(&kb);
+  return range_out(&kb, f_unary(&kb.f, SCALAR_NEG, end), end, range);
 }
 
 /* x, y, min_x, max_x, min_y, max_y */
@@ -332,14 +337,7 @@ static status common_range(struct op_call *c, const struct operand *in, int coun
     high = e_max(&kb, f_unary(&kb.f, SCALAR_ABS, low), f_unary(&kb.f, SCALAR_ABS, high));
     low = f_unary(&kb.f, SCALAR_NEG, high);
   }
-  uint32_t min = kb_out(&kb, DTYPE_FLOAT, 0, NULL), max = kb_out(&kb, DTYPE_FLOAT, 0, NULL);
-  kb_store(&kb, min, NULL, low);
-  kb_store(&kb, max, NULL, high);
-  range[0] = kb_value(&kb, min);
-  range[1] = kb_value(&kb, max);
-  op_set_output(c, 1, range[0]);
-  op_set_output(c, 2, range[1]);
-  return kb_finish_guarded(&kb);
+  return range_out(&kb, low, high, range);
 }
 
 /* concat_dim, values, input_mins, input_maxes */
