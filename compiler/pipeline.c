@@ -37,6 +37,7 @@ const struct pass passes[] = {
     {"dead", pass_dead, FACT_FLOW, FACT_LIVE, 0, "every node is needed by a fetch, an effect or a size"},
     {"fuse", pass_fuse, FACT_LIVE, FACT_FUSED, 0, "kernels that need not store in between are one"},
     {"partition", pass_partition, FACT_FUSED, FACT_PARTS, 0, "each task has its own flow; cuts are send and receive"},
+    {"share", pass_share, FACT_PARTS, 0, 0, "no kernel is there in more than a few sizes"},
 };
 const uint32_t pass_count = sizeof passes / sizeof passes[0];
 

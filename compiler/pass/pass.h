@@ -15,6 +15,7 @@ status pass_restore(struct build *build);   /* restore.c: a SavedModel's variabl
 status pass_dead(struct build *build);      /* dead.c: what nobody needs is gone */
 status pass_fuse(struct build *build);      /* fuse.c: kernels that need not store in between are one */
 status pass_partition(struct build *build); /* partition.c: one flow for each task, joined by send and receive */
+status pass_share(struct build *build);     /* share.c: kernels in many sizes become one */
 
 /* Marks the nodes that must run: what reaches a fetch, a region's result or an effect. keep[nodes.count]. */
 void flow_mark_live(const struct flow *flow, bool *keep);
