@@ -4,15 +4,18 @@
 #include <string.h>
 
 #include "base/checkpoint.h"
+#include "base/map.h"
 #include "compiler/pass/pass.h"
 #include "compiler/pass/restore_keys.h"
 #include "compiler/read/read.h"
 
-static const struct restore_key *key_of(const struct restore_keys *keys, const struct flow_var *v) {
+/* Variables may be many: the keys are found by what they are of. */
+static const char *variable_text(struct arena *arena, const char *container, const char *name) {
+  return arena_printf(arena, "%zu %s %s", strlen(container), container, name);
+}
+static void number_keys(const struct restore_keys *keys, struct arena *arena, struct map *out) {
   for (uint32_t i = 0; i < keys->count; i++)
-    if (strcmp(keys->items[i].name, v->name) == 0 && strcmp(keys->items[i].container, v->container) == 0)
-      return &keys->items[i];
-  return NULL;
+    map_insert(out, variable_text(arena, keys->items[i].container, keys->items[i].name), i);
 }
 
 /* The part of the value that a partitioned variable is. */
@@ -32,10 +35,12 @@ static status take_slice(struct arena *arena, const char *text, struct constant 
   return OK;
 }
 
-static status restore_one(struct build *b, struct bundle *bundle, const struct restore_keys *keys, uint32_t var) {
+static status restore_one(struct build *b, struct bundle *bundle, const struct restore_keys *keys, const struct map *numbers, uint32_t var) {
   struct flow_var *v = &b->vars.items[var];
   struct var_initial initial = {.var = var};
-  const struct restore_key *key = key_of(keys, v);
+  uint32_t number;
+  bool has_key = map_find(numbers, variable_text(&b->arena, v->container, v->name), &number);
+  const struct restore_key *key = has_key ? &keys->items[number] : NULL;
   status s = bundle_read(bundle, key ? key->key : v->name, &initial.value);
   if (s == NOT_FOUND && !key)
     return OK;
@@ -67,8 +72,11 @@ status pass_restore(struct build *b) {
     s = object_keys_read(bundle, &b->model, &b->arena, &object_keys);
   if (s == OK)
     restore_keys_of_objects(&b->model, object_keys, &b->arena, &keys);
+  struct map numbers = {0};
+  number_keys(&keys, &b->arena, &numbers);
   for (uint32_t i = 0; i < b->vars.count && s == OK; i++)
-    s = restore_one(b, bundle, &keys, i);
+    s = restore_one(b, bundle, &keys, &numbers, i);
+  map_deinit(&numbers);
   vec_free(&keys);
   return s;
 }
