@@ -5,8 +5,8 @@
 
 Each graph holds the same random computation twice: once over placeholders of (partly) unknown shape, which becomes machine
 code with its fusions, and once over constants, which the reference evaluator folds. All values are small integers, in
-floats too, so that no order of a sum matters and every element must be equal. tfc takes two unknown sizes that meet in an
-operation for equal, and refuses feeds that need one of them stretched: such graphs count as passed. Prints a line for each graph that fails,
+floats too, so that no order of a sum matters and every element must be equal. A graph in which tfc still takes two
+unknown sizes for equal where one of them is to be stretched (one in some five hundred) counts as passed. Prints a line for each graph that fails,
 then `N passed, N failed`; --seed with the number in that line and --seconds 0 repeats it alone.
 """
 import argparse
@@ -27,7 +27,7 @@ FLOATS = ("f32", "f64", "f16")
 NUMBERS = ("f32", "f64", "f16", "i32", "i64")
 LIMIT = 64          # of absolute values: a sum of 4096 of them is exact even so; products are clipped back
 ELEMENTS_MAX = 600
-STRETCHED = re.compile(r"INVALID_ARGUMENT: .*(feed '.*(must be|needs dimension)|Incompatible shapes|broadcast: (1 and \d+|\d+ and 1) must agree)")
+STRETCHED = re.compile(r"INVALID_ARGUMENT: .*broadcast: (1 and \d+|\d+ and 1) must agree")
 
 
 class Tensor:

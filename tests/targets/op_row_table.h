@@ -95,6 +95,7 @@ static const struct row_form row_forms[] = {
 {"FakeParam", "", "dtype=f32|i64 shape=[2,3]"},
 {"EnsureShape", "a,b,3", "shape=[-1,-1,3]"},
 {"Shape Size Rank", "*", ""},
+{"Shape", "a,b", ""}, /* of a scalar it is empty */
 {"ShapeN", "(a,b 3,a)", ""},
 {"Reshape", "a,b 1:=-1", ""},
 {"Reshape", "a,b 2:=b,a", ""},
@@ -213,6 +214,7 @@ static const struct row_form row_forms[] = {
 {"SparseSegmentSumGrad SparseSegmentMeanGrad SparseSegmentSqrtNGrad", "9,3 b:0..a b:0..9/s -:=a", ""},
 {"SparseSegmentSumGradV2 SparseSegmentMeanGradV2 SparseSegmentSqrtNGradV2", "9,3 b:0..a b:0..9/s -:=a", ""},
 {"Where", "*", ""},
+{"Where", "a,b", ""}, /* it refuses scalars */
 {"Unique UniqueWithCounts", "a", "T!=f16,bf16"},
 {"UniqueV2 UniqueWithCountsV2", "a 1:=0", ""},
 {"UniqueV2 UniqueWithCountsV2", "a,2:0..3 1:=0", "T!=str,bool"},
