@@ -9,7 +9,8 @@
 #include "base/map.h"
 #include "compiler/pass/pass.h"
 
-#define MANY 32 /* kernels that differ in sizes alone */
+#define MANY 128 /* kernels that differ in sizes alone: more than models have that people design, whose code is better for known sizes */
+#define SMALL 8  /* an extent below is part of what a kernel is: windows, channels of an image, which code unrolls */
 
 /* A kernel as it is in the flows, and told its sizes: those appended to its own. */
 struct sized_kernel {
@@ -70,14 +71,14 @@ static void generalise(struct arena *arena, const struct kernel *k, struct sized
   mark_extents(k, k->body, is_extent);
   for (expr_id e = 1; e < k->exprs.count; e++) {
     struct expr *x = &g->exprs.items[e];
-    if (!is_extent[e] || stays[e] || x->op != SCALAR_CONST || x->dtype != DTYPE_INT64 || x->imm < 2)
+    if (!is_extent[e] || stays[e] || x->op != SCALAR_CONST || x->dtype != DTYPE_INT64 || x->imm < SMALL)
       continue;
     x->imm = told_size(out, k->size_count, x->imm);
     x->op = SCALAR_SIZE;
   }
   for (uint32_t b = 0; b < g->buffers.count; b++)
     for (int d = 0; d < g->buffers.items[b].rank && g->buffers.items[b].mode != BUFFER_SCRATCH; d++)
-      if (g->buffers.items[b].dims[d] > 1)
+      if (g->buffers.items[b].dims[d] >= SMALL)
         g->buffers.items[b].dims[d] = DIM_OF_SIZE(told_size(out, k->size_count, g->buffers.items[b].dims[d]));
   g->size_count = k->size_count + out->told_count;
   out->general = out->told_count ? g : NULL;
