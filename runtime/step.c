@@ -165,7 +165,7 @@ static status bind_variables(struct frame *frame, const struct program_instr *in
 /* The entry `init` leaves alone what was restored. */
 static bool is_kept(const struct frame *frame, const struct variable *variable) {
   return __builtin_expect(variable->restored, 0) && frame->step->entry == frame->part->task->init_entry &&
-         (frame->part->task->program->chief != frame->part->task->program->task || frame->part->task->keeps_restored);
+         frame->part->task->program->chief != frame->part->task->program->task;
 }
 
 static bool updates_kept(const struct frame *frame, const struct kernel_variables *v) {

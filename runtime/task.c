@@ -147,8 +147,6 @@ uint32_t task_find_entry(const struct task *task, const char *name) {
   return PROGRAM_NONE;
 }
 
-void task_keep_restored(struct task *task, bool keeps) { task->keeps_restored = keeps; }
-
 /* ---- feeds ---- */
 
 status task_check_feed(const struct task *task, uint32_t entry, uint32_t feed, const struct tensor *tensor) {

@@ -35,8 +35,6 @@ const struct program *task_program(const struct task *task);
 const char *task_name(const struct task *task);
 /* PROGRAM_NONE when there is no entry of that name. */
 uint32_t task_find_entry(const struct task *task, const char *name);
-/* Whether this task's steps of `init` leave variables alone that were restored, although it is the chief. Before its phases only. */
-void task_keep_restored(struct task *task, bool keeps);
 
 /* Runs one step as its driver and waits for it. feeds: one tensor for each feed of the entry, in its order (kept only
  * during the call); fetches: room for one tensor for each fetch; the caller owns a reference of each. On failure no

@@ -155,7 +155,7 @@ static bool initialises(const struct host *host) {
 static status initialise(struct host *host) {
   uint32_t init = task_find_entry(host->task, "init");
   bool wanted = initialises(host) && !host->options.no_init && init != PROGRAM_NONE && host->options.phase_count > 0 &&
-                !first_phase_is_init(host);
+                !first_phase_is_init(host) && !keeper_has_restored(host->keeper);
   if (!wanted)
     return OK;
   const struct program_entry *entry = program_entry(host->program, init);
@@ -165,9 +165,7 @@ static status initialise(struct host *host) {
   struct tensor **fetches = calloc((size_t)entry->fetches.count + 1, sizeof *fetches);
   if (!fetches)
     return fail(RESOURCE_EXHAUSTED, "no memory");
-  task_keep_restored(host->task, keeper_has_restored(host->keeper)); /* tables are filled, what was restored stays */
   status result = task_run(host->task, init, NULL, fetches);
-  task_keep_restored(host->task, false);
   for (uint32_t i = 0; i < entry->fetches.count; i++)
     tensor_release(fetches[i]);
   free(fetches);

@@ -33,7 +33,6 @@ struct task {
   struct step *steps;
   uint64_t next_step;
   uint32_t init_entry;         /* PROGRAM_NONE: there is none */
-  bool keeps_restored;         /* the chief runs `init` although it has restored variables: it leaves those alone, as on other tasks */
   void (*on_step)(void *self); /* or NULL */
   void *on_step_self;
   atomic_bool stopping;
