@@ -64,7 +64,7 @@ static void sizes_make(uint32_t assignment, int64_t *sizes) {
     sizes[i] = lengths[(assignment * step[i] + start[i]) % ASSIGNMENTS];
 }
 
-/* The sizes of an assignment, the largest ones halved until the inputs are small enough. False: such inputs do not exist. */
+/* The sizes of an assignment, the largest ones halved until the inputs whose shapes hang on them are small enough. False: such inputs do not exist. */
 static bool case_sizes(const struct test_case *t, uint32_t assignment, int64_t *sizes) {
   sizes_make(assignment, sizes);
   for (uint32_t i = 0; i < t->row.input_count;) {
@@ -72,13 +72,14 @@ static bool case_sizes(const struct test_case *t, uint32_t assignment, int64_t *
     int rank = row_shape(t->row.arena, t->row.inputs[i].shape, sizes, dims);
     for (int d = 0; d < rank; d++)
       n *= dims[d];
-    if (n <= (t->first ? ELEMENTS_MAX : ELEMENTS_MAX / 10)) {
-      i++;
-      continue;
-    }
     uint32_t largest = 0;
     for (uint32_t k = 1; k < ROW_LETTERS; k++)
       largest = sizes[k] > sizes[largest] ? k : largest;
+    bool sized = row_has_letter(t->row.inputs[i].shape) || strchr(t->row.inputs[i].shape, '*');
+    if (n <= (t->first ? ELEMENTS_MAX : ELEMENTS_MAX / 10) || !sized || !sizes[largest]) {
+      i++;
+      continue;
+    }
     sizes[largest] /= 2;
     i = 0;
   }
