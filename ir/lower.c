@@ -171,9 +171,10 @@ const char *op_state_name(const struct op_call *c) {
   return shared ? arena_printf(c->lw->arena, "%s/%s", fr->state, c->node->name + fr->prefix) : c->node->name;
 }
 
-/* The builder must know an axis that the step computes: every value that it can have is tried. */
+/* The builder must know an axis that the step computes: every value that it can have is tried. The axis is the last input of that value:
+ * gather(x, i, axis=i) takes it twice. */
 static status try_axes(struct op_call *c, status failed) {
-  for (uint32_t i = 0; i < c->in_count; i++)
+  for (uint32_t i = c->in_count; i-- > 0;)
     if (c->in[i].value == c->lw->wants_value)
       return lower_for_each_axis(c, i, c->lw->axis_count);
   return failed;
