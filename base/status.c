@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT_SIZE 2048
@@ -54,6 +55,19 @@ status status_suffix(status code, const char *format, ...) {
   (void)vsnprintf(diagnostic + used, TEXT_SIZE - used, format, args);
   text_flatten(diagnostic + used);
   va_end(args);
+  return code;
+}
+
+struct kept_status status_keep(status code) { return (struct kept_status){ .code = code, .text = code == OK ? NULL : strdup(diagnostic) }; }
+
+void status_drop(struct kept_status *kept) {
+  free(kept->text);
+  *kept = (struct kept_status){ .code = OK };
+}
+
+status status_tell(struct kept_status *kept) {
+  status code = kept->code == OK ? OK : fail(kept->code, "%s", kept->text ? kept->text : "");
+  status_drop(kept);
   return code;
 }
 

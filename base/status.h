@@ -35,6 +35,16 @@ status fail(status code, const char *format, ...) __attribute__((format(printf, 
 status status_prefix(status code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Puts text behind the recorded one and returns `code` unchanged. */
 status status_suffix(status code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A failure that is told later, maybe by another thread: all zero is none. `text` is NULL where there was no memory for it. */
+struct kept_status {
+  status code;
+  char *text;
+};
+/* Keeps `code` and, unless it is OK, this thread's text: in place of nothing. */
+struct kept_status status_keep(status code);
+/* As the fail() that was kept, and frees it: it is none then. */
+status status_tell(struct kept_status *kept);
+void status_drop(struct kept_status *kept);
 /* The text of the last fail() of this thread; never NULL. */
 const char *status_text(void);
 /* "INVALID_ARGUMENT" and so on; "UNKNOWN" for a number that is none. */

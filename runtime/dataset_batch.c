@@ -1,5 +1,4 @@
 /* dataset_batch.c: several elements as one: of the same shape, or filled up to it. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,27 +93,26 @@ static status mapped_start(struct cursor *c, const struct dataset_run *run) {
  * A function that says OUT_OF_RANGE ends the batch, unless every element has to have one of its own. */
 static status mapped_read(struct cursor *c, const struct dataset_run *run, int64_t size, struct rows *rows) {
   const struct dataset *d = c->dataset;
-  status result = OK;
-  char text[1024] = "";
+  struct kept_status error = { 0 }; /* the first */
   bool end = false;
   for (int64_t i = 0; i < size && !end; i++) {
     struct tensor *made[DATASET_COMPONENTS_MAX];
     status code = parallel_calls_next(((struct mapped_state *)c->state)->calls, run, made, &end);
     if (code == OUT_OF_RANGE && !host_attr_int(&d->words, "preserve_cardinality", 0))
       break;
-    if (code == CANCELLED)
+    if (code == CANCELLED) {
+      status_drop(&error);
       return code;
+    }
     if (code == OUT_OF_RANGE)
       code = status_prefix(INVALID_ARGUMENT, "Function invocation produced OutOfRangeError: ");
-    if (code != OK && result == OK) {
-      result = code;
-      snprintf(text, sizeof text, "%s", status_text());
-    }
+    if (code != OK && error.code == OK)
+      error = status_keep(code);
     for (uint32_t k = 0; code == OK && !end && k < d->component_count; k++)
       vec_push(&rows->tensors, made[k]);
     rows->count += code == OK && !end;
   }
-  return result == OK ? OK : fail(result, "%s", text);
+  return status_tell(&error);
 }
 
 static status map_and_batch_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {

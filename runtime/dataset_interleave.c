@@ -15,8 +15,7 @@
 struct lane {
   struct cursor *cursor;     /* NULL: free, or failed */
   struct read_ahead *ahead;  /* of the cursor; NULL: it is read when it is asked */
-  status code;               /* of a lane that was opened before its turn */
-  char *text;
+  struct kept_status error; /* of a lane that was opened before its turn */
 };
 struct interleave_state {
   struct lane *lanes;        /* cycle of them */
@@ -59,7 +58,7 @@ static status input_at(const struct dataset *d, uint32_t place, const char *what
 static void lane_close(struct lane *lane) {
   read_ahead_destroy(lane->ahead);
   cursor_destroy(lane->cursor);
-  free(lane->text);
+  status_drop(&lane->error);
   *lane = (struct lane){ 0 };
 }
 
@@ -103,7 +102,7 @@ static status open_lanes(struct cursor *c, const struct dataset_run *run) {
   struct interleave_state *s = c->state;
   for (int64_t k = 0; k < s->span && !s->source_ended; k++) {
     struct lane *lane = &s->lanes[(s->at + k) % s->cycle];
-    if (lane->code != OK)
+    if (lane->error.code != OK)
       break;
     if (lane->cursor)
       continue;
@@ -112,8 +111,7 @@ static status open_lanes(struct cursor *c, const struct dataset_run *run) {
       continue;
     if (k == 0)
       return result;
-    lane->code = result;
-    lane->text = strdup(status_text());
+    lane->error = status_keep(result);
     s->open_count++;
   }
   return OK;
@@ -150,7 +148,7 @@ static status lane_next(struct lane *lane, const struct dataset_run *run, struct
 }
 
 static status lane_fail(struct interleave_state *s, struct lane *lane) {
-  status result = fail(lane->code, "%s", lane->text ? lane->text : "");
+  status result = status_tell(&lane->error);
   lane_close(lane);
   s->open_count--;
   return result;
@@ -166,7 +164,7 @@ static status interleave_next(struct cursor *c, const struct dataset_run *run, s
     if (*end)
       return OK;
     struct lane *lane = &s->lanes[s->at];
-    if (lane->code != OK)
+    if (lane->error.code != OK)
       return lane_fail(s, lane);
     if (!lane->cursor) {
       turn(s);

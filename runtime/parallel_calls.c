@@ -22,8 +22,7 @@ struct item {
   struct tensor *element[DATASET_COMPONENTS_MAX]; /* the worker's */
   struct tensor *made[DATASET_COMPONENTS_MAX];
   bool is_done, skip;
-  status code; /* what came instead, with its text */
-  char *text;
+  struct kept_status error; /* what came instead */
 };
 struct parallel_calls {
   struct background *background;
@@ -43,8 +42,8 @@ void parallel_calls_destroy(struct parallel_calls *p) {
   background_destroy(p->background);
   for (int64_t i = 0; i < p->count; i++) {
     struct item *item = &p->ring[(p->first + i) % p->capacity];
-    element_release(item->made, item->code == OK && !item->skip ? p->owner->component_count : 0);
-    free(item->text);
+    element_release(item->made, item->error.code == OK && !item->skip ? p->owner->component_count : 0);
+    status_drop(&item->error);
   }
   free(p->ring);
   free(p);
@@ -81,11 +80,6 @@ status parallel_calls_create(struct cursor *source, const struct dataset *owner,
 
 /* ---- the workers ---- */
 
-static void item_fail(struct item *item, status code) {
-  item->code = code;
-  item->text = code == OK ? NULL : strdup(status_text());
-}
-
 /* The lock is held, but while the cursor moves. The element that was read in its place; NULL: there is none to work on. */
 static struct item *read_element(struct parallel_calls *p) {
   struct background *b = p->background;
@@ -95,12 +89,12 @@ static struct item *read_element(struct parallel_calls *p) {
     p->is_reading = true;
     pthread_mutex_unlock(&b->lock);
     *item = (struct item){ .is_done = false };
-    item_fail(item, cursor_next(p->source, &b->run, item->element, &end));
+    item->error = status_keep(cursor_next(p->source, &b->run, item->element, &end));
     pthread_mutex_lock(&b->lock);
     p->is_reading = false;
-    p->ended = item->code == OK && end;
+    p->ended = item->error.code == OK && end;
     p->count += !p->ended;
-    if (item->code == OK && !end)
+    if (item->error.code == OK && !end)
       return item;
     item->is_done = true;
     background_changed(b);
@@ -118,7 +112,7 @@ static int64_t now_ns(void) {
 static void call_item(struct parallel_calls *p, struct item *item, const struct dataset_run *run) {
   pthread_mutex_unlock(&p->background->lock);
   int64_t begin = now_ns();
-  item_fail(item, p->call(p->owner, run, item->element, item->made, &item->skip));
+  item->error = status_keep(p->call(p->owner, run, item->element, item->made, &item->skip));
   element_release(item->element, p->source->dataset->component_count);
   int64_t took = now_ns() - begin;
   pthread_mutex_lock(&p->background->lock);
@@ -158,11 +152,10 @@ static void work(void *self) {
 /* The lock is held; the first item is done and leaves the ring. */
 static status take_item(struct parallel_calls *p, struct tensor **out, bool *skip) {
   struct item *item = &p->ring[p->first];
-  status code = item->code == OK ? OK : fail(item->code, "%s", item->text ? item->text : "");
+  status code = status_tell(&item->error);
   *skip = code == OK && item->skip;
   if (code == OK && !item->skip)
     memcpy(out, item->made, p->owner->component_count * sizeof *out);
-  free(item->text);
   p->first = (p->first + 1) % p->capacity;
   p->count--;
   add_worker(p);

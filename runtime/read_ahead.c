@@ -13,8 +13,7 @@
 
 struct item {
   struct tensor **element;
-  status code; /* what came instead of an element, with its text */
-  char *text;
+  struct kept_status error; /* what came instead of an element */
 };
 struct read_ahead {
   struct background *background;
@@ -28,9 +27,8 @@ struct read_ahead {
 };
 
 static void item_free(struct item *item, uint32_t width) {
-  element_release(item->element, item->code == OK ? width : 0);
-  free(item->text);
-  item->text = NULL;
+  element_release(item->element, item->error.code == OK ? width : 0);
+  status_drop(&item->error);
 }
 
 void read_ahead_destroy(struct read_ahead *r) {
@@ -50,12 +48,11 @@ void read_ahead_destroy(struct read_ahead *r) {
 /* Makes one element in a place that nobody else uses meanwhile. */
 static bool make_item(struct read_ahead *r, struct item *item, int64_t *bytes) {
   bool end = false;
-  item->code = cursor_next(r->cursor, &r->background->run, item->element, &end);
-  item->text = item->code == OK ? NULL : strdup(status_text());
+  item->error = status_keep(cursor_next(r->cursor, &r->background->run, item->element, &end));
   *bytes = 0;
-  for (uint32_t i = 0; item->code == OK && !end && i < r->width; i++)
+  for (uint32_t i = 0; item->error.code == OK && !end && i < r->width; i++)
     *bytes += tensor_byte_size(item->element[i]);
-  return item->code != OK || !end;
+  return item->error.code != OK || !end;
 }
 
 static void work(void *self) {
@@ -127,11 +124,9 @@ static void choose_limit(struct read_ahead *r) {
 /* The lock is held; there is an item. */
 static status take_item(struct read_ahead *r, struct tensor **out) {
   struct item *item = &r->ring[r->first];
-  status code = item->code == OK ? OK : fail(item->code, "%s", item->text ? item->text : "");
+  status code = status_tell(&item->error);
   if (code == OK)
     memcpy(out, item->element, r->width * sizeof *out);
-  free(item->text);
-  item->text = NULL;
   r->first = (r->first + 1) % r->capacity;
   r->count--;
   return code;
@@ -157,7 +152,9 @@ status read_ahead_next(struct read_ahead *r, const struct dataset_run *run, stru
   choose_limit(r);
   status result = await_item(r, run, &comes);
   if (result == OK && !comes) { /* there is no thread: nobody else uses the cursor now */
+    pthread_mutex_unlock(&r->background->lock);
     result = cursor_next(r->cursor, run, out, end);
+    pthread_mutex_lock(&r->background->lock);
     r->ended = result == OK && *end;
   } else if (result == OK) {
     *end = r->count == 0;

@@ -53,6 +53,20 @@ static void long_texts_are_cut(void **state) {
   assert_int_equal(strlen(status_text()), 2047);
 }
 
+static void a_failure_can_be_told_later(void **state) {
+  (void)state;
+  struct kept_status kept = status_keep(fails()), none = status_keep(OK);
+  assert_int_equal(fail(INTERNAL, "another"), INTERNAL);
+  assert_int_equal(status_tell(&none), OK);
+  assert_string_equal(status_text(), "another");
+  assert_int_equal(status_tell(&kept), NOT_FOUND);
+  assert_string_equal(status_text(), "no 'x'");
+  assert_int_equal(status_tell(&kept), OK);
+  kept = status_keep(fails());
+  status_drop(&kept);
+  assert_int_equal(kept.code, OK);
+}
+
 static void codes_have_names_and_exit_codes(void **state) {
   (void)state;
   static const struct {
@@ -84,6 +98,7 @@ int main(void) {
     cmocka_unit_test(a_failure_may_quote_the_one_before),
     cmocka_unit_test(a_text_is_one_line_whatever_is_in_a_name),
     cmocka_unit_test(long_texts_are_cut),
+    cmocka_unit_test(a_failure_can_be_told_later),
     cmocka_unit_test(codes_have_names_and_exit_codes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
