@@ -17,6 +17,7 @@
 #include "runtime/task_state.h"
 
 #define QUICK_NS 10000 /* a thread is woken in about this time */
+#define RESULTS_KEPT 8 /* beside the calls: workers go on while the reader is woken, and are not started for each element */
 
 struct item {
   struct tensor *element[DATASET_COMPONENTS_MAX]; /* the worker's */
@@ -30,7 +31,7 @@ struct parallel_calls {
   const struct dataset *owner;
   element_call call;
   struct item *ring;
-  int64_t capacity, first, count;
+  int64_t at_once, capacity, first, count;
   int64_t call_ns;        /* of a call, about */
   bool may_wait;          /* a call may have to wait for something, even for another call */
   bool is_reading, ended; /* ended: the source has no more */
@@ -66,7 +67,8 @@ status parallel_calls_create(struct cursor *source, const struct dataset *owner,
   p->may_wait = dataset_call_may_wait(owner, run);
   p->call_ns = QUICK_NS * 100; /* until it is known */
   int64_t wanted = at_once < 1 ? pool_threads(run->call->task->pool) : at_once;
-  p->capacity = wanted < PARALLEL_CALLS_MAX ? wanted : PARALLEL_CALLS_MAX;
+  p->at_once = wanted < PARALLEL_CALLS_MAX ? wanted : PARALLEL_CALLS_MAX;
+  p->capacity = p->at_once + RESULTS_KEPT;
   p->ring = calloc((size_t)p->capacity, sizeof *p->ring);
   status result = p->ring ? background_create(run, &p->background) : fail(RESOURCE_EXHAUSTED, "no memory to work beside the step");
   if (result != OK) {
@@ -128,7 +130,7 @@ static void work(void *self);
 /* The lock is held. One more worker where there is something to read. */
 static void add_worker(struct parallel_calls *p) {
   struct background *b = p->background;
-  bool has_work = !p->is_reading && !p->ended && p->count < p->capacity && b->workers < p->capacity && !is_quick(p);
+  bool has_work = !p->is_reading && !p->ended && p->count < p->capacity && b->workers < p->at_once && !is_quick(p);
   if (has_work && !background_is_over(b))
     background_start(b, work, p);
 }

@@ -15,7 +15,7 @@ typedef status (*element_call)(const struct dataset *owner, const struct dataset
                                bool *skip);
 
 struct parallel_calls;
-/* at_once: calls, and results that are kept, together; AUTOTUNE (-1): one for each thread of the pool. */
+/* at_once: calls; AUTOTUNE (-1): one for each thread of the pool. A few results more are kept. */
 status parallel_calls_create(struct cursor *source, const struct dataset *owner, int64_t at_once, element_call call,
                              const struct dataset_run *run, struct parallel_calls **out);
 /* Ends the workers (a call that waits is given up), frees what was made. Accepts NULL. */
