@@ -174,30 +174,27 @@ static status add_body_node(struct instantiation *x, const struct function_node 
 
 /* ---- edges ---- */
 
-static int64_t arg_size(const struct node *n, const struct op_arg *arg) {
-  dtype_list dtypes = {0};
-  status s = registry_arg_dtypes(n, arg, &dtypes);
-  uint32_t count = dtypes.count;
-  vec_free(&dtypes);
-  return s == OK ? count : 0;
-}
-
-/* The first port of the output argument `name`, and how many it has; -1 when the op has none such. */
-static int64_t output_offset(const struct instantiation *x, const struct node *n, const char *name, int64_t *count) {
+/* The ports of the output argument `name`: from *first on *count of them. */
+static status find_output(const struct instantiation *x, const struct node *n, const char *name, uint32_t *first, uint32_t *count) {
   const struct function *callee = n->def ? NULL : function_find(x->graph, n->op);
   const struct op_arg *outputs = n->def ? n->def->outputs : callee ? callee->rets : NULL;
   uint32_t output_count = n->def ? n->def->output_count : callee ? callee->ret_count : 0;
   struct node full = *n;
   if (callee)
     function_attrs(callee, n->attrs, n->attr_count, x->arena, &full.attrs, &full.attr_count);
-  int64_t offset = 0;
-  for (uint32_t i = 0; i < output_count; i++) {
-    *count = arg_size(&full, &outputs[i]);
-    if (strcmp(outputs[i].name, name) == 0)
-      return offset;
-    offset += *count;
+  dtype_list dtypes = {0};
+  bool found = false;
+  status s = OK;
+  for (uint32_t i = 0; i < output_count && s == OK && !found; i++) {
+    *first = dtypes.count;
+    s = registry_arg_dtypes(&full, &outputs[i], &dtypes);
+    if (s == OK && dtypes.count > LIMIT_NODE_INPUTS)
+      s = fail(INVALID_ARGUMENT, "'%s' (%s) has more than %d outputs", n->name, n->op, LIMIT_NODE_INPUTS);
+    found = strcmp(outputs[i].name, name) == 0;
   }
-  return -1;
+  *count = dtypes.count - *first;
+  vec_free(&dtypes);
+  return s != OK || found ? s : fail(INVALID_ARGUMENT, "'%s' (%s) has no output '%s'", n->name, n->op, name);
 }
 
 static bool port_parse(const char *text, uint32_t *out) {
@@ -229,18 +226,16 @@ static status resolve_output(const struct instantiation *x, const char *text, ui
   size_t arg_length = strcspn(rest, ":");
   const char *arg = arena_strndup(x->arena, rest, arg_length);
   const struct node *n = &x->graph->nodes.items[node];
-  int64_t count = 0, offset = output_offset(x, n, arg, &count);
-  if (offset < 0)
-    return fail(INVALID_ARGUMENT, "input '%s': '%s' (%s) has no output '%s'", text, n->name, n->op, arg);
+  uint32_t first = 0, count;
+  status s = find_output(x, n, arg, &first, &count);
+  if (s != OK)
+    return status_prefix(s, "input '%s': ", text);
   if (rest[arg_length] && !port_parse(rest + arg_length + 1, &port))
     return fail(INVALID_ARGUMENT, "input '%s' has no number of an output at its end", text);
-  if (offset + count > LIMIT_NODE_INPUTS)
-    return fail(INVALID_ARGUMENT, "input '%s' is output %lld of its node", text, (long long)offset);
-  if (rest[arg_length])
-    vec_push(out, (struct edge){node, (uint32_t)offset + port});
-  else
-    for (int64_t i = 0; i < count; i++)
-      vec_push(out, (struct edge){node, (uint32_t)(offset + i)});
+  if (rest[arg_length] && port >= count)
+    return fail(INVALID_ARGUMENT, "input '%s' is none of the %u tensors of the output", text, count);
+  for (uint32_t i = rest[arg_length] ? port : 0; i < (rest[arg_length] ? port + 1 : count); i++)
+    vec_push(out, (struct edge){node, first + i});
   return OK;
 }
 
@@ -309,8 +304,11 @@ static status resolve_results(struct instantiation *x, struct instance *out) {
   uint32_t *controls = ARENA_ARRAY(x->arena, uint32_t, x->body->control_count + 1);
   edge_list rets = {0};
   status s = OK;
-  for (uint32_t i = 0; i < x->function->ret_count && s == OK; i++)
+  for (uint32_t i = 0; i < x->function->ret_count && s == OK; i++) {
     s = resolve_ret(x, i, &rets);
+    if (s == OK && rets.count > LIMIT_NODE_INPUTS)
+      s = fail(RESOURCE_EXHAUSTED, "has more than %d results", LIMIT_NODE_INPUTS);
+  }
   for (uint32_t i = 0; i < x->body->control_count && s == OK; i++)
     s = resolve_control(x, x->body->control_sources[i], &controls[i]);
   out->rets = arena_copy(x->arena, rets.items, rets.count * sizeof *rets.items);
@@ -322,8 +320,11 @@ static status resolve_results(struct instantiation *x, struct instance *out) {
 }
 
 static status fill(struct instantiation *x, struct instance *out) {
-  for (uint32_t i = 0; i < x->function->arg_count; i++)
+  for (uint32_t i = 0; i < x->function->arg_count; i++) {
     TRY(add_arg(x, i));
+    if (x->graph->nodes.count > LIMIT_NODE_INPUTS)
+      return fail(RESOURCE_EXHAUSTED, "has more than %d arguments", LIMIT_NODE_INPUTS);
+  }
   out->arg_count = x->first[x->function->arg_count] = x->graph->nodes.count;
   for (uint32_t i = 0; i < x->body->node_count; i++)
     TRY(add_body_node(x, &x->body->nodes[i]));

@@ -15,6 +15,11 @@
   "node_def { name: 'axis' op: 'Const' attr { key: 'dtype' value { type: DT_INT32 } } attr { key: 'value' value { " \
   "tensor { dtype: DT_INT32 tensor_shape { } int_val: 0 } } } } "
 
+static void done(struct text_graph *g, struct instance *x) {
+  instance_deinit(x);
+  text_graph_deinit(g);
+}
+
 static const struct attr float_attr = {.name = "T", .value = {.kind = ATTR_TYPE, .i = DTYPE_FLOAT}};
 
 static status instantiate(struct text_graph *g, const char *text, struct instance *out) {
@@ -40,8 +45,7 @@ static void arguments_come_first_and_names_get_a_prefix(void **state) {
   assert_int_equal(x.ret_count, 1);
   assert_int_equal(x.rets[0].node, 1);
   assert_int_equal(graph_find(x.graph, "call/n"), 1);
-  instance_deinit(&x);
-  text_graph_deinit(&g);
+  done(&g, &x);
 }
 
 static void outputs_are_counted_through_the_arguments_before(void **state) {
@@ -56,14 +60,12 @@ static void outputs_are_counted_through_the_arguments_before(void **state) {
   assert_int_equal(x.graph->nodes.items[u].inputs[0].port, 2);
   assert_int_equal(x.control_count, 1);
   assert_int_equal(x.controls[0], graph_find(x.graph, "call/s"));
-  instance_deinit(&x);
-  text_graph_deinit(&g);
+  done(&g, &x);
   assert_int_equal(instantiate(&g, LIBRARY(NODE("u", "UniqueWithCounts", "input: 'x' ")
                                            "node_def { name: 'c' op: 'Cast' input: 'u:count:0' attr { key: 'SrcT' value { type: DT_INT32 } } "
                                            "attr { key: 'DstT' value { placeholder: 'T' } } } " RET("c:y:0")), &x), OK);
   assert_int_equal(x.graph->nodes.items[graph_find(x.graph, "call/c")].inputs[0].port, 2);
-  instance_deinit(&x);
-  text_graph_deinit(&g);
+  done(&g, &x);
 }
 
 static void an_attribute_not_given_has_the_signatures_default(void **state) {
@@ -73,8 +75,7 @@ static void an_attribute_not_given_has_the_signatures_default(void **state) {
   assert_int_equal(text_graph_read(&g, LIBRARY(NODE("n", "Neg", "input: 'x' ") RET("n:y"))), OK);
   assert_int_equal(function_instantiate(g.model.graph, function_find(g.model.graph, "F"), NULL, 0, "call", &g.arena, &x), OK);
   assert_int_equal(x.graph->nodes.items[1].output_dtypes[0], DTYPE_DOUBLE);
-  instance_deinit(&x);
-  text_graph_deinit(&g);
+  done(&g, &x);
 }
 
 static void an_argument_may_be_returned_at_once(void **state) {
@@ -83,8 +84,7 @@ static void an_argument_may_be_returned_at_once(void **state) {
   struct instance x;
   assert_int_equal(instantiate(&g, LIBRARY(RET("x")), &x), OK);
   assert_int_equal(x.rets[0].node, 0);
-  instance_deinit(&x);
-  text_graph_deinit(&g);
+  done(&g, &x);
 }
 
 static void a_function_calls_another(void **state) {
@@ -96,8 +96,7 @@ static void a_function_calls_another(void **state) {
   assert_null(call->def);
   assert_int_equal(call->output_dtypes[0], DTYPE_FLOAT);
   assert_int_equal(call->control_count, 1);
-  instance_deinit(&x);
-  text_graph_deinit(&g);
+  done(&g, &x);
 }
 
 static void placeholders_inside_of_functions_and_lists_are_filled_in(void **state) {
@@ -112,8 +111,7 @@ static void placeholders_inside_of_functions_and_lists_are_filled_in(void **stat
   const struct attr_value *f = node_attr(&x.graph->nodes.items[1], "f");
   assert_int_equal(f->func->attrs[0].value.kind, ATTR_TYPE);
   assert_int_equal(f->func->attrs[0].value.i, DTYPE_FLOAT);
-  instance_deinit(&x);
-  text_graph_deinit(&g);
+  done(&g, &x);
 }
 
 /* A function L(l: N * T, m: Tm) -> (r: N * T, s: Tm). */
@@ -146,8 +144,7 @@ static void lists_are_as_long_as_the_caller_says(void **state) {
   assert_int_equal(x.rets[2].node, 6);
   assert_int_equal(x.rets[2].port, 2);
   assert_int_equal(x.rets[4].node, 4);
-  instance_deinit(&x);
-  text_graph_deinit(&g);
+  done(&g, &x);
 }
 
 static void an_element_of_a_list_is_named_by_its_number(void **state) {
@@ -160,13 +157,30 @@ static void an_element_of_a_list_is_named_by_its_number(void **state) {
   assert_int_equal(instantiate_lists(&g, text, 2, &x), OK);
   assert_int_equal(x.graph->nodes.items[4].inputs[0].node, 1);
   assert_int_equal(x.graph->nodes.items[5].controls[0], 2);
-  instance_deinit(&x);
-  text_graph_deinit(&g);
+  done(&g, &x);
   assert_int_equal(instantiate_lists(&g, text, 3, &x), INVALID_ARGUMENT); /* the result has two */
   text_graph_deinit(&g);
   assert_int_equal(instantiate_lists(&g, text, 1, &x), INVALID_ARGUMENT);
   assert_non_null(strstr(status_text(), "'l:1'"));
   text_graph_deinit(&g);
+}
+
+/* A few bytes of a signature may ask for any number of arguments: as many as a node may have inputs are made. So of results. */
+static void too_many_tensors_are_refused(void **state) {
+  (void)state;
+  struct text_graph g;
+  struct instance x;
+#define LIST(arg, name) arg " { name: '" name "' type_attr: 'T' number_attr: 'N' } "
+  static const char *const texts[] = {
+    "library { function { signature { name: 'L' " LIST("input_arg", "a") LIST("input_arg", "b") "} } }",
+    "library { function { signature { name: 'L' " LIST("input_arg", "a") LIST("output_arg", "r") LIST("output_arg", "s") "} "
+    "ret { key: 'r' value: 'a' } ret { key: 's' value: 'a' } } }"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    assert_int_equal(instantiate_lists(&g, texts[i], LIMIT_NODE_INPUTS / 2, &x), OK);
+    done(&g, &x);
+    assert_int_equal(instantiate_lists(&g, texts[i], LIMIT_NODE_INPUTS / 2 + 1, &x), RESOURCE_EXHAUSTED);
+    text_graph_deinit(&g);
+  }
 }
 
 static void what_is_wrong_names_function_and_node(void **state) {
@@ -176,8 +190,10 @@ static void what_is_wrong_names_function_and_node(void **state) {
   } cases[] = {
     {LIBRARY(NODE("n", "Neg", "input: 'z' ") RET("n:y:0")), "call/n"},
     {LIBRARY(NODE("n", "Neg", "input: 'x' ") RET("n:z:0")), "no output 'z'"},
-    {LIBRARY(NODE("n", "Neg", "input: 'x' ") RET("n:y:1")), "'y' is output 1"},
+    {LIBRARY(NODE("n", "Neg", "input: 'x' ") RET("n:y:1")), "'n:y:1'"},
+    {LIBRARY(NODE("n", "Neg", "input: 'x' ") RET("n:1")), "'y' is output 1"},
     {LIBRARY(NODE("n", "Neg", "input: 'x' ") RET("n:y:x")), "n:y:x"},
+    {LIBRARY(NODE("u", "UniqueWithCounts", "input: 'x' ") NODE("n", "Neg", "input: 'u:idx:1' ") RET("x")), "'u:idx:1'"}, /* not the counts */
     {LIBRARY(NODE("x", "Neg", "input: 'x' ") RET("x")), "'x'"},
     {LIBRARY(NODE("n", "Neg", "input: 'x' ") NODE("n", "Neg", "input: 'x' ") RET("x")), "'n'"},
     {LIBRARY("node_def { name: 'n' op: 'Neg' input: 'x' attr { key: 'T' value { placeholder: 'U' } } } " RET("n:y:0")), "'U'"},
@@ -202,6 +218,7 @@ int main(void) {
     cmocka_unit_test(placeholders_inside_of_functions_and_lists_are_filled_in),
     cmocka_unit_test(lists_are_as_long_as_the_caller_says),
     cmocka_unit_test(an_element_of_a_list_is_named_by_its_number),
+    cmocka_unit_test(too_many_tensors_are_refused),
     cmocka_unit_test(what_is_wrong_names_function_and_node),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
