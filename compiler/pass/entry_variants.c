@@ -29,7 +29,7 @@ struct variants {
   uint32_t tries, decided, worked;
   VEC(struct entry) wrong;   /* combinations that the graph refuses */
   struct lower_notes notes;  /* of the last lowering */
-  status last;               /* of the last lowering that failed; UNIMPLEMENTED stays */
+  status last;               /* of the last lowering that failed, UNIMPLEMENTED stays; OK: no combination was whole */
   const char *last_text;
 };
 
@@ -267,8 +267,11 @@ status entry_lower_variants(struct build *b, const struct entry_spec *spec) {
   uint32_t first = b->entries.count;
   add_all(&v);
   vec_free(&v.open);
-  if (b->entries.count == first) /* wrong for every combination */
-    return fail(v.last, "%s", v.last_text);
+  if (b->entries.count == first) { /* wrong for every combination */
+    vec_free(&v.wrong);
+    return v.last != OK ? fail(v.last, "%s", v.last_text)
+                        : fail(UNIMPLEMENTED, "entry '%s': %u fed placeholders without a rank: give them shapes", spec->name, unranked_feeds(&v));
+  }
   for (uint32_t i = 0; i < v.wrong.count; i++) {
     struct entry e = v.wrong.items[i];
     e.replicated = b->entries.items[first].replicated;

@@ -1,5 +1,6 @@
 /* test_entries.c: --entry texts, and what is compiled without any. */
 #include "compiler/entries.h"
+#include "compiler/pass/pass.h"
 #include "tests/support/graph_builder.h"
 
 #include <setjmp.h>
@@ -152,6 +153,31 @@ static void a_graph_without_outputs_needs_an_entry(void **state) {
   graph_builder_free(&build);
 }
 
+/* More than are tried: an entry that was never whole is not one that works. */
+static void feeds_too_many_of_which_lack_a_rank_are_refused(void **state) {
+  (void)state;
+  const int feeds = 310;
+  struct build build;
+  char *lines = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&lines, &size);
+  for (int i = 0; i < feeds; i++)
+    fprintf(out, "x%d Placeholder - dtype=FLOAT\n", i);
+  fprintf(out, "sum AddN -");
+  for (int i = 0; i < feeds; i++)
+    fprintf(out, " x%d", i);
+  fprintf(out, " N=%d T=FLOAT\n", feeds);
+  fclose(out);
+  assert_int_equal(graph_builder_build(lines, NULL, &build), OK);
+  assert_int_equal(entries_resolve(&build), OK);
+  assert_int_equal(pass_place(&build), OK);
+  assert_int_equal(pass_lower(&build), UNIMPLEMENTED);
+  assert_non_null(strstr(status_text(), "310 fed placeholders without a rank"));
+  map_deinit(&build.var_names);
+  graph_builder_free(&build);
+  free(lines);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(texts_of_entries_are_read_and_checked),
@@ -159,6 +185,7 @@ int main(void) {
     cmocka_unit_test(graphs_without_entries_get_their_usual_ones),
     cmocka_unit_test(signatures_and_collections_come_first),
     cmocka_unit_test(a_graph_without_outputs_needs_an_entry),
+    cmocka_unit_test(feeds_too_many_of_which_lack_a_rank_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
