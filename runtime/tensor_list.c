@@ -148,7 +148,9 @@ status list_resize(struct tensor_list *list, int64_t count) {
 status tensor_sum(const struct tensor *a, const struct tensor *b, struct tensor **out) {
   if (tensor_has_objects(a) && tensor_has_objects(b))
     return objects_add(a, b, out);
-  if (a->count != b->count || a->dtype != b->dtype)
+  if (a->dtype != b->dtype)
+    return fail(INVALID_ARGUMENT, "gradients of %s and %s", dtype_name(a->dtype), dtype_name(b->dtype));
+  if (!shape_equal(&a->shape, &b->shape))
     return fail(INVALID_ARGUMENT, "gradients of shapes %s and %s", shape_text(&a->shape), shape_text(&b->shape));
   if (!element_sum_has(a->dtype))
     return fail(UNIMPLEMENTED, "adding gradients of %s", dtype_name(a->dtype));
