@@ -275,9 +275,14 @@ status host_stack(struct host_call *call) {
   return OK;
 }
 
-static status stack_input(const struct host_call *call, struct tensor_list **out) {
+static status stack_input_any(const struct host_call *call, struct tensor_list **out) {
   TRY(list_input(call, 0, out));
   return (*out)->array ? fail(INVALID_ARGUMENT, "input 0 is no stack") : OK;
+}
+
+static status stack_input(const struct host_call *call, struct tensor_list **out) {
+  TRY(stack_input_any(call, out));
+  return (*out)->closed ? fail(INVALID_ARGUMENT, "Stack has already been closed.") : OK;
 }
 
 status host_stack_push(struct host_call *call) {
@@ -296,7 +301,7 @@ status host_stack_push(struct host_call *call) {
 
 status host_stack_close(struct host_call *call) {
   struct tensor_list *list;
-  TRY(stack_input(call, &list));
+  TRY(stack_input_any(call, &list));
   list->closed = true;
   return list_resize(list, 0);
 }
@@ -304,8 +309,6 @@ status host_stack_close(struct host_call *call) {
 status host_stack_pop(struct host_call *call) {
   struct tensor_list *list;
   TRY(stack_input(call, &list));
-  if (list->closed)
-    return fail(INVALID_ARGUMENT, "Stack has already been closed.");
   if (list->count == 0)
     return fail(INVALID_ARGUMENT, "Stack is empty when calling Pop().");
   call->outputs[0] = tensor_retain(list->items[list->count - 1]);
