@@ -211,8 +211,8 @@ static status sparse_check(const struct dataset *d) {
   if (shape->count < 1)
     return fail(INVALID_ARGUMENT, "The shape argument requires at least one element.");
   const int64_t *at = indices->data;
-  for (int64_t i = 1; i < values->count; i++)
-    if (at[i * shape->count] < at[(i - 1) * shape->count])
+  for (int64_t i = 0; i < values->count; i++)
+    if (at[i * shape->count] < (i ? at[(i - 1) * shape->count] : -1)) /* TensorFlow starts from -1, too */
       return fail(UNIMPLEMENTED, "The SparseTensor must be ordered in the batch dimension; handling arbitrarily ordered input is not currently supported.");
   return OK;
 }
