@@ -116,7 +116,14 @@ static struct table_entry *entry_find(const struct table *table, struct string_v
   return at && !table->entries[at - 1].is_removed ? &table->entries[at - 1] : NULL;
 }
 
-/* Removed entries go, the others get new numbers; the index is stale then. */
+static void fill_index(struct table *table) {
+  for (int64_t i = 0; i < table->count; i++) {
+    const struct table_entry *e = &table->entries[i];
+    table->index[slot_of(table, (struct string_view){ e->key, e->key_size }, e->hash)] = i + 1;
+  }
+}
+
+/* Removed entries go, the others get new numbers. */
 static status drop_removed(struct table *table) {
   int64_t *numbers = malloc((size_t)table->count * sizeof *numbers), live = 0;
   if (!numbers)
@@ -132,6 +139,8 @@ static status drop_removed(struct table *table) {
   free(numbers);
   table->count = live;
   table->removed = 0;
+  memset(table->index, 0, (size_t)table->index_size * sizeof *table->index);
+  fill_index(table);
   return OK;
 }
 
@@ -140,7 +149,7 @@ static status table_reserve(struct table *table) {
   if (table->count < table->capacity)
     return OK;
   if (table->removed > table->count / 2)
-    TRY(drop_removed(table));
+    return drop_removed(table);
   int64_t capacity = table->count * 2 + 16, size = 64;
   while (size < capacity * 2)
     size *= 2;
@@ -156,10 +165,7 @@ static status table_reserve(struct table *table) {
   table->index = index;
   table->capacity = capacity;
   table->index_size = size;
-  for (int64_t i = 0; i < table->count; i++) {
-    const struct table_entry *e = &table->entries[i];
-    table->index[slot_of(table, (struct string_view){ e->key, e->key_size }, e->hash)] = i + 1;
-  }
+  fill_index(table);
   return OK;
 }
 
