@@ -1,5 +1,4 @@
 /* lower_value.c: what builders ask of values and dims: inputs, contents, broadcasting, constants. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ir/lower.h"
@@ -354,25 +353,13 @@ bool op_dim_is_late(struct op_call *c, dim d) {
   return dim_has_symbol_from(c->lw->dims, dim_resolve(c->lw->dims, d), c->lw->feed_symbols);
 }
 
-/* Whether a size uses symbols that were made after this one. */
-static bool has_newer(struct op_call *c, dim d, uint32_t symbol) {
-  uint32_t n = dims_symbol_count(c->lw->dims);
-  bool *seen = calloc(n + 1, 1), newer = false;
-  dim_symbols(c->lw->dims, dim_resolve(c->lw->dims, d), seen);
-  for (uint32_t s = symbol + 1; s < n; s++)
-    newer = newer || seen[s];
-  free(seen);
-  return newer;
-}
-
 bool op_may_unify(struct op_call *c, dim a, dim b) {
   uint32_t x, y;
   bool is_a = dim_is_symbol(c->lw->dims, dim_resolve(c->lw->dims, a), &x), is_b = dim_is_symbol(c->lw->dims, dim_resolve(c->lw->dims, b), &y);
   uint32_t newer = is_a && is_b ? (x > y ? x : y) : is_a ? x : y;
-  if (is_a != is_b && newer < c->lw->feed_symbols && op_dim_is_late(c, is_a ? b : a))
-    return false; /* a feed's size cannot wait for what is computed from it */
-  if (is_a != is_b && newer >= c->lw->feed_symbols && has_newer(c, is_a ? b : a, newer))
-    return false; /* nor a computed one for those computed after it: it is bound before they are */
+  uint32_t later = newer < c->lw->feed_symbols ? c->lw->feed_symbols : newer + 1;
+  if (is_a != is_b && dim_has_symbol_from(c->lw->dims, dim_resolve(c->lw->dims, is_a ? b : a), later))
+    return false; /* a feed's size cannot wait for what is computed from it, nor a computed one for those after it: it is bound before they are */
   return (is_a || is_b) && !c->guards && newer >= c->lw->branch_symbols;
 }
 
