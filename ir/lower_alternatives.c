@@ -171,32 +171,31 @@ status lower_squeezed(struct op_call *c, value_id v, uint32_t late, const bool *
   return OK;
 }
 
-static struct element is_less(struct formula *f, struct element a, struct element b, struct element c) {
+static struct element at_most(struct formula *f, struct element a, struct element b, struct element c) {
   (void)c;
   return LE(a, b);
 }
 
-static status ranks_from(struct op_call *c, value_id whole, value_id rank, int from, int count, struct bound *out) {
+status lower_ranks(struct op_call *c, value_id whole, value_id rank, uint32_t ranks, struct bound *out) {
+  uint32_t others = ranks & (ranks - 1); /* all but the lowest */
+  int64_t lowest = __builtin_ctz(ranks);
   struct op_call here = *c;
   value_id is_here = NO_VALUE;
   dim dims[LIMIT_RANK];
-  if (from + 1 < count) {
-    int64_t number = from;
-    const value_id in[] = {rank, op_constant_i64s(c, DTYPE_INT32, 0, NULL, &number, 1)};
-    TRY(op_map(c, in, 2, DTYPE_BOOL, is_less, &is_here));
+  if (others) {
+    const value_id in[] = {rank, op_constant_i64s(c, DTYPE_INT32, 0, NULL, &lowest, 1)};
+    TRY(op_map(c, in, 2, DTYPE_BOOL, at_most, &is_here));
     here.guards = guards_add(c->lw, c->guards, (struct flow_guard){is_here, true});
   }
-  for (int d = 0; d < from; d++)
+  for (int64_t d = 0; d < lowest; d++)
     dims[d] = op_new_symbol(c);
   value_id yes = op_bool(&here, true);
-  struct bound side[2] = {{0}, {.value = op_merge(&here, yes, whole, whole, from, dims), .guards = here.guards}};
+  struct bound side[2] = {{0}, {.value = op_merge(&here, yes, whole, whole, (int)lowest, dims), .guards = here.guards}};
   *out = side[1];
-  if (!is_here)
+  if (!others)
     return OK;
   here.guards = guards_add(c->lw, c->guards, (struct flow_guard){is_here, false});
-  TRY(ranks_from(&here, whole, rank, from + 1, count, &side[0]));
+  TRY(lower_ranks(&here, whole, rank, others, &side[0]));
   *out = bound_alternatives(c, is_here, side[0], side[1]);
   return OK;
 }
-
-status lower_ranks(struct op_call *c, value_id whole, value_id rank, int count, struct bound *out) { return ranks_from(c, whole, rank, 0, count, out); }

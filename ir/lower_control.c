@@ -184,53 +184,29 @@ static uint32_t other_rank(const struct region *regions, uint32_t count, uint32_
   return b;
 }
 
-/* Whether the branch that was taken gives result i that rank. */
-static status takes_rank(struct op_call *c, value_id choice, const struct region *regions, uint32_t count, uint32_t i, int rank, value_id *out) {
+/* The rank that the branch which was taken gives result i. */
+static status taken_rank(struct op_call *c, value_id choice, const struct region *regions, uint32_t count, uint32_t i, value_id *out) {
   bool is_bool = op_value(c, choice)->dtype == DTYPE_BOOL;
   struct kb kb;
   kb_begin(&kb, c, DTYPE_INT32);
-  expr_id taken = kb_index(&kb, kb_load(&kb, kb_in(&kb, choice), NULL)), any = expr_int(kb.k, DTYPE_BOOL, 0);
-  uint32_t o = kb_out(&kb, DTYPE_BOOL, 0, NULL);
-  for (uint32_t b = 0; b < count; b++) /* a bool takes branch 0 when it is true */
-    if (result_rank(&regions[b], i) == rank)
-      any = expr_binary(kb.k, SCALAR_OR, any, expr_binary(kb.k, SCALAR_EQ, taken, kb_int(&kb, is_bool ? 1 - (int64_t)b : (int64_t)b)));
-  kb_store(&kb, o, NULL, real_element(any));
+  expr_id taken = kb_index(&kb, kb_load(&kb, kb_in(&kb, choice), NULL)), rank = expr_int(kb.k, DTYPE_INT32, result_rank(&regions[0], i));
+  uint32_t o = kb_out(&kb, DTYPE_INT32, 0, NULL);
+  for (uint32_t b = 1; b < count; b++) /* a bool takes branch 1 when it is false */
+    rank = expr_select(kb.k, expr_binary(kb.k, SCALAR_EQ, taken, kb_int(&kb, is_bool ? 0 : b)), expr_int(kb.k, DTYPE_INT32, result_rank(&regions[b], i)), rank);
+  kb_store(&kb, o, NULL, real_element(rank));
   *out = kb_value(&kb, o);
   return kb_finish(&kb);
 }
 
-/* Result i, whose rank depends on the branch: `whole` with each of the ranks from `rank` on, where that was taken. */
-static status split_ranks(struct op_call *c, value_id choice, const struct region *regions, uint32_t count, uint32_t i, value_id whole, int rank,
-                          struct bound *out) {
-  int next = LIMIT_RANK + 1, here = LIMIT_RANK + 1;
-  for (uint32_t b = 0; b < count; b++) {
-    int r = result_rank(&regions[b], i);
-    here = r >= rank && r < here ? r : here;
-  }
-  for (uint32_t b = 0; b < count; b++) {
-    int r = result_rank(&regions[b], i);
-    next = r > here && r < next ? r : next;
-  }
-  struct bound side[2];
-  dim dims[LIMIT_RANK];
-  value_id predicate = NO_VALUE;
-  struct op_call one = *c;
-  if (next <= LIMIT_RANK) {
-    TRY(takes_rank(c, choice, regions, count, i, here, &predicate));
-    one.guards = guards_add(c->lw, c->guards, (struct flow_guard){predicate, true});
-  }
-  for (int d = 0; d < here; d++)
-    dims[d] = op_new_symbol(c);
-  value_id yes = op_bool(&one, true);
-  side[1] = (struct bound){.value = op_merge(&one, yes, whole, whole, here, dims), .guards = one.guards};
-  if (!predicate) {
-    *out = side[1];
-    return OK;
-  }
-  one.guards = guards_add(c->lw, c->guards, (struct flow_guard){predicate, false});
-  TRY(split_ranks(&one, choice, regions, count, i, whole, next, &side[0]));
-  *out = bound_alternatives(c, predicate, side[0], side[1]);
-  return OK;
+/* Result i of the node, whose rank depends on the branch. */
+static status split_ranks(struct op_call *c, struct flow_node *n, value_id choice, const struct region *regions, uint32_t count, uint32_t i) {
+  value_id whole = op_add_output(c, n, op_output_dtype(c, i), 0, NULL), rank;
+  uint32_t ranks = 0;
+  op_value(c, whole)->any_rank = true;
+  for (uint32_t b = 0; b < count; b++)
+    ranks |= 1u << result_rank(&regions[b], i);
+  TRY(taken_rank(c, choice, regions, count, i, &rank));
+  return lower_ranks(c, whole, rank, ranks, &c->out[i]);
 }
 
 static status join_result(struct op_call *c, const struct region *regions, uint32_t count, uint32_t i, struct flow_value *out) {
@@ -278,9 +254,7 @@ static status emit_if(struct op_call *c, value_id choice, struct region *regions
     }
     struct flow_value x;
     if (other_rank(regions, count, i) < count) {
-      value_id whole = op_add_output(c, n, op_output_dtype(c, i), 0, NULL);
-      op_value(c, whole)->any_rank = true;
-      TRY(split_ranks(c, choice, regions, count, i, whole, 0, &c->out[i]));
+      TRY(split_ranks(c, n, choice, regions, count, i));
       continue;
     }
     TRY(join_result(c, regions, count, i, &x));

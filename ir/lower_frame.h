@@ -50,8 +50,8 @@ status lower_each_alternative(struct op_call *c);
 status lower_call_node(struct op_call *c);
 /* Two values of which the step has one, where the predicate decides. */
 struct bound bound_alternatives(struct op_call *c, value_id predicate, struct bound when_false, struct bound when_true);
-/* A value of whatever rank as alternatives, one for each of the ranks 0 .. count-1 that the scalar `rank` may say. */
-status lower_ranks(struct op_call *c, value_id whole, value_id rank, int count, struct bound *out);
+/* A value of whatever rank as alternatives, one for each of the set `ranks` (bit r: rank r) that the scalar `rank` may say. */
+status lower_ranks(struct op_call *c, value_id whole, value_id rank, uint32_t ranks, struct bound *out);
 /* The value of whatever rank: for a fetch. */
 status lower_any_rank(struct op_call *c, struct bound b, value_id *out);
 /* v without the axes `drop`, and without those of the set `late` whose size the step finds to be 1. */

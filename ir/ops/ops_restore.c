@@ -87,7 +87,7 @@ static status give_any_rank(struct op_call *c, value_id whole, struct bound *out
   ask.out = &rank;
   TRY(op_host(&ask, HOST_PURE, "tensor_rank", &n));
   value_id count = op_add_output(&ask, n, DTYPE_INT32, 0, NULL);
-  return lower_ranks(c, whole, count, RANKS_RESTORED, out);
+  return lower_ranks(c, whole, count, (1u << RANKS_RESTORED) - 1, out);
 }
 
 status build_restore(struct op_call *c) {
