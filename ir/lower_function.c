@@ -263,10 +263,10 @@ static uint32_t open_calls(const struct lower *lw, const char *name) {
   return count;
 }
 
-/* Too many calls are open: the function that calls itself is the innermost one that is open more than once. */
+/* Too many calls are open: the function that calls itself is the innermost one of the library that is open more than once. */
 static status refuse_depth(const struct lower *lw, const char *name) {
   for (const struct frame *fr = lw->frame; fr; fr = fr->parent)
-    if (fr->function && open_calls(lw, fr->function) > 1)
+    if (fr->function && function_find(lw->graph, fr->function) && open_calls(lw, fr->function) > 1)
       return fail(UNIMPLEMENTED, "function '%s' calls itself: recursion is not supported", fr->function);
   return fail(UNIMPLEMENTED, "calls are more than %d deep: '%s'", LIMIT_NESTING, name);
 }

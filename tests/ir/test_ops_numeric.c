@@ -1,12 +1,8 @@
 /* Ops on constants: lowering evaluates their kernels while it compiles, so that a graph's result can be read off the flow.
  * The values are TensorFlow's. */
 #include <math.h>
-#include <string.h>
 
-#include "compiler/build.h"
-#include "compiler/pass/pass.h"
-#include "compiler/read/read.h"
-#include "ir/registry.h"
+#include "tests/support/lowered_text.h"
 #include "tests/support/test.h"
 
 #define VALUES 9
@@ -131,19 +127,6 @@ static const struct op_case cases[] = {
 
 /* ---- running one ---- */
 
-static status lower_case(struct build *b, const struct op_case *c) {
-  *b = (struct build){0};
-  arena_init(&b->arena);
-  cluster_local(&b->arena, &b->cluster);
-  TRY(model_parse(c->graph, strlen(c->graph), &b->arena, &b->model));
-  TRY(registry_check(b->model.graph));
-  struct entry_spec spec = {.name = "main"};
-  vec_push(&spec.fetches, "y:0");
-  vec_push(&spec.fetch_keys, "y");
-  vec_push(&b->specs, spec);
-  return pass_lower(b);
-}
-
 static double element(const struct flow_value *v, int i) {
   int64_t bits = 0;
   memcpy(&bits, (const char *)v->data + (size_t)i * dtype_size(v->dtype), dtype_size(v->dtype));
@@ -158,8 +141,7 @@ static bool is_near(double got, double want, enum dtype dtype) {
 }
 
 static void check_values(const struct op_case *c, const struct build *b) {
-  const struct entry *e = &b->entries.items[0];
-  const struct flow_value *v = flow_value_get(e->flow, e->fetches.items[0].value);
+  const struct flow_value *v = lowered_text_value(b);
   if (!v->data)
     test_fail("%s: not evaluated", c->name);
   for (int i = 0; i < c->count; i++)
@@ -171,17 +153,12 @@ static void ops_on_constants_give_what_tensorflow_gives(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct build b;
-    status s = lower_case(&b, &cases[i]);
+    status s = lowered_text_read(&b, cases[i].graph);
     if (s != cases[i].code)
       test_fail("%s: %s: %s", cases[i].name, status_name(s), status_text());
     if (s == OK)
       check_values(&cases[i], &b);
-    vec_free(&b.specs.items[0].fetches);
-    vec_free(&b.specs.items[0].fetch_keys);
-    vec_free(&b.specs);
-    vec_free(&b.entries);
-    model_deinit(&b.model);
-    arena_deinit(&b.arena);
+    lowered_text_deinit(&b);
   }
 }
 

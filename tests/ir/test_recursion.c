@@ -1,10 +1,5 @@
 /* Functions that call themselves, by any kind of call: refused, and named. */
-#include <string.h>
-
-#include "compiler/build.h"
-#include "compiler/pass/pass.h"
-#include "compiler/read/read.h"
-#include "ir/registry.h"
+#include "tests/support/lowered_text.h"
 #include "tests/support/test.h"
 
 #define FLOATS(key) "attr { key: '" key "' value { list { type: DT_FLOAT } } } "
@@ -12,6 +7,10 @@
 #define CALLEE(key, name) "attr { key: '" key "' value { func { name: '" name "' } } } "
 #define T "attr { key: 'T' value { type: DT_FLOAT } } "
 #define NODE(name, op, inputs, attrs) "node_def { name: '" name "' op: '" op "' " inputs attrs "} "
+#define CONSTANT(name, dtype, value)                                                                                          \
+  NODE(name, "Const", "", "attr { key: 'dtype' value { type: " dtype " } } attr { key: 'value' value { tensor { dtype: " dtype \
+                          " tensor_shape { } " value " } } } ")
+#define NUMBER(name, value) CONSTANT(name, "DT_INT32", "int_val: " value)
 #define FUNCTION(name, body, result)                                                                                     \
   "function { signature { name: '" name "' input_arg { name: 'x' type: DT_FLOAT } output_arg { name: 'y' type: DT_FLOAT } } " body \
   " ret { key: 'y' value: '" result "' } } "
@@ -24,34 +23,12 @@
   "tensor_shape { dim { size: 0 } } } } } } node { name: 'x' op: 'RandomUniform' input: 's' attr { key: 'dtype' value { type: DT_FLOAT } } " \
   "attr { key: 'T' value { type: DT_INT32 } } } node { name: 'y' " call "} library { " library "} versions { producer: 1882 }"
 
-static status lower(const char *text, struct build *b) {
-  *b = (struct build){0};
-  arena_init(&b->arena);
-  cluster_local(&b->arena, &b->cluster);
-  TRY(model_parse(text, strlen(text), &b->arena, &b->model));
-  TRY(registry_check(b->model.graph));
-  struct entry_spec spec = {.name = "main"};
-  vec_push(&spec.fetches, "y:0");
-  vec_push(&spec.fetch_keys, "y");
-  vec_push(&b->specs, spec);
-  return pass_lower(b);
-}
-
-static void done(struct build *b) {
-  vec_free(&b->specs.items[0].fetches);
-  vec_free(&b->specs.items[0].fetch_keys);
-  vec_free(&b->specs);
-  vec_free(&b->entries);
-  model_deinit(&b->model);
-  arena_deinit(&b->arena);
-}
-
 static void refused(const char *text, const char *named) {
   struct build b;
-  assert_int_equal(lower(text, &b), UNIMPLEMENTED);
+  assert_int_equal(lowered_text_read(&b, text), UNIMPLEMENTED);
   if (!strstr(status_text(), named) || !strstr(status_text(), "recursion"))
     test_fail("%s: %s", named, status_text());
-  done(&b);
+  lowered_text_deinit(&b);
 }
 
 static void a_function_that_calls_itself_is_named(void **state) {
@@ -79,6 +56,15 @@ static void recursion_through_branches_and_loops_is_refused(void **state) {
                 FUNCTION("F", NODE("c", "While", "input: 'x' ", FLOATS("T") CALLEE("cond", "C") CALLEE("body", "F")), "c:output:0") TEST("C", "c")), "'F'");
 }
 
+static void recursion_through_rows_is_refused(void **state) {
+  (void)state;
+  refused(GRAPH("op: 'F' input: 'x' ",
+                FUNCTION("F", NODE("one", "ExpandDims", "input: 'x' input: 'axis:output:0' ", T "attr { key: 'Tdim' value { type: DT_INT32 } } ") NUMBER("axis", "0")
+                                  NODE("c", "MapDefun", "input: 'one:output:0' ",
+                                       FLOATS("Targuments") FLOATS("output_types") CALLEE("f", "F")
+                                           "attr { key: 'output_shapes' value { list { shape { } } } } "), "c:output:0")), "'F'");
+}
+
 static void recursion_through_gradients_is_refused(void **state) {
   (void)state;
   refused(GRAPH("op: 'SymbolicGradient' input: 'x' input: 'x' " TWO_FLOATS("Tin") FLOATS("Tout") CALLEE("f", "F"),
@@ -89,29 +75,34 @@ static void recursion_through_gradients_is_refused(void **state) {
                                       NODE("m", "Mul", "input: 's:output:0' input: 'x' ", T), "m:z:0")), "' calls itself");
 }
 
-/* fall(x, n) = n < 1 ? x : fall(x + x, n - 1), for a number that is known: nothing is left of the calls. */
-static void recursion_that_ends_while_compiling_is_not(void **state) {
-  (void)state;
+/* fall(x, n) = n < 1 ? x : fall(x + x, n - 1) of 3, a number that is known: nothing is left of the calls. */
 #define INTS "attr { key: 'T' value { type: DT_INT32 } } "
 #define BOTH(key) "attr { key: '" key "' value { list { type: DT_FLOAT type: DT_INT32 } } } "
-#define NUMBER(name, value)                                                                                              \
-  NODE(name, "Const", "", "attr { key: 'dtype' value { type: DT_INT32 } } attr { key: 'value' value { tensor { dtype: DT_INT32 " \
-                          "tensor_shape { } int_val: " value " } } } ")
 #define OF_TWO(name, body, result)                                                                                                       \
   "function { signature { name: '" name "' input_arg { name: 'x' type: DT_FLOAT } input_arg { name: 'n' type: DT_INT32 } output_arg { "    \
   "name: 'y' type: DT_FLOAT } } " body " ret { key: 'y' value: '" result "' } } "
+#define FALL(x)                                                                                                                           \
+  GRAPH("op: 'Start' input: 'x' ",                                                                                                        \
+        FUNCTION("Start", NUMBER("three", "3") CONSTANT("k", "DT_FLOAT", "float_val: 1.5")                                                 \
+                              NODE("c", "Fall", "input: '" x "' input: 'three:output:0' ", ""), "c:y:0")                                   \
+        OF_TWO("Fall", NUMBER("one", "1") NODE("t", "Less", "input: 'n' input: 'one:output:0' ", INTS)                                     \
+                           NODE("c", "If", "input: 't:z:0' input: 'x' input: 'n' ", BOTH("Tin") FLOATS("Tout")                             \
+                                CALLEE("then_branch", "Done") CALLEE("else_branch", "Next")                                               \
+                                "attr { key: 'Tcond' value { type: DT_BOOL } } "), "c:output:0")                                          \
+        OF_TWO("Done", "", "x")                                                                                                           \
+        OF_TWO("Next", NUMBER("one", "1") NODE("m", "Sub", "input: 'n' input: 'one:output:0' ", INTS)                                      \
+                           NODE("a", "Add", "input: 'x' input: 'x' ", T) NODE("c", "Fall", "input: 'a:z:0' input: 'm:z:0' ", ""), "c:y:0"))
+
+static void recursion_that_ends_while_compiling_is_not(void **state) {
+  (void)state;
   struct build b;
-  assert_int_equal(lower(GRAPH("op: 'Start' input: 'x' ",
-                               FUNCTION("Start", NUMBER("three", "3") NODE("c", "Fall", "input: 'x' input: 'three:output:0' ", ""), "c:y:0")
-                                   OF_TWO("Fall", NUMBER("one", "1") NODE("t", "Less", "input: 'n' input: 'one:output:0' ", INTS)
-                                                      NODE("c", "If", "input: 't:z:0' input: 'x' input: 'n' ",
-                                                           BOTH("Tin") FLOATS("Tout") CALLEE("then_branch", "Done") CALLEE("else_branch", "Next")
-                                                               "attr { key: 'Tcond' value { type: DT_BOOL } } "), "c:output:0")
-                                       OF_TWO("Done", "", "x")
-                                           OF_TWO("Next", NUMBER("one", "1") NODE("m", "Sub", "input: 'n' input: 'one:output:0' ", INTS)
-                                                              NODE("a", "Add", "input: 'x' input: 'x' ", T)
-                                                                  NODE("c", "Fall", "input: 'a:z:0' input: 'm:z:0' ", ""), "c:y:0")), &b), OK);
-  done(&b);
+  assert_int_equal(lowered_text_read(&b, FALL("x")), OK);
+  lowered_text_deinit(&b);
+  assert_int_equal(lowered_text_read(&b, FALL("k:output:0")), OK);
+  const struct flow_value *y = lowered_text_value(&b);
+  assert_non_null(y->data);
+  assert_true(*(const float *)y->data == 12);
+  lowered_text_deinit(&b);
 }
 
 int main(void) {
@@ -119,6 +110,7 @@ int main(void) {
       cmocka_unit_test(a_function_that_calls_itself_is_named),
       cmocka_unit_test(functions_that_call_each_other_are_named),
       cmocka_unit_test(recursion_through_branches_and_loops_is_refused),
+      cmocka_unit_test(recursion_through_rows_is_refused),
       cmocka_unit_test(recursion_through_gradients_is_refused),
       cmocka_unit_test(recursion_that_ends_while_compiling_is_not),
   };
