@@ -1,4 +1,4 @@
-/* host_iterator.c: iterators: positions in datasets that steps share by name. */
+/* host_iterator.c: iterators: positions in datasets that steps share by name, or that one has who has the handle. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,24 +37,26 @@ static void iterator_destroy(struct resource *resource) {
 
 static const struct resource_maker iterator_maker = { "iterator", sizeof(struct iterator), iterator_init, iterator_destroy };
 
-static const char *op_of(const struct host_call *call) { return program_text(call->program, call->instr->tf_op); }
+status host_iterator(struct host_call *call) { return host_give_resource(call, &iterator_maker, NULL); }
 
-static bool is_anonymous(const struct host_call *call) { return strncmp(op_of(call), "Anonymous", 9) == 0; }
+status host_one_shot_iterator(struct host_call *call) {
+  return host_give_resource(call, &iterator_maker, (void *)(uintptr_t)host_node_name(call));
+}
 
-/* Output 0: the handle; an anonymous one gives a deleter too, which has nothing to do. */
-status host_iterator(struct host_call *call) {
-  struct resource *iterator;
-  bool is_new;
-  void *factory = strcmp(op_of(call), "OneShotIterator") == 0 ? (void *)(uintptr_t)host_node_name(call) : NULL;
-  TRY(host_get_resource(call, &iterator_maker, factory, &is_new, &iterator));
-  if (is_anonymous(call)) /* a new one each time */
-    ((struct iterator *)iterator)->is_deleted = false;
-  TRY(host_make_handle(call, iterator));
-  if (call->output_count < 2)
-    return OK;
+static bool has_deleter(const struct host_call *call) { return call->output_count > 1; }
+
+/* Output 1: what goes with an anonymous handle has nothing left to delete. */
+static status give_deleter(struct host_call *call) {
   TRY(host_make_output(call, 1, DTYPE_VARIANT, &(struct shape){ 0 }));
   memset(call->outputs[1]->data, 0, dtype_size(DTYPE_VARIANT));
   return OK;
+}
+
+/* A new one each time, which goes with its handle. */
+status host_anonymous_iterator(struct host_call *call) {
+  struct resource *iterator;
+  TRY(host_make_anonymous(call, &iterator_maker, NULL, &iterator));
+  return has_deleter(call) ? give_deleter(call) : OK;
 }
 
 static status find_iterator(const struct host_call *call, uint32_t i, struct iterator **out) {
@@ -81,10 +83,12 @@ status host_make_iterator(struct host_call *call) {
   return OK;
 }
 
-/* inputs: iterator, deleter. It is not found any more; what it held is freed now. */
+/* inputs: iterator, deleter. It is not found any more; what it held is freed now. An anonymous one goes with its handle, not before. */
 status host_delete_iterator(struct host_call *call) {
   struct iterator *iterator;
   TRY(find_iterator(call, 0, &iterator));
+  if (!iterator->resource.handle)
+    return OK;
   pthread_mutex_lock(&iterator->lock);
   struct cursor *before = iterator->cursor;
   iterator->cursor = NULL;
@@ -180,20 +184,21 @@ enum { DUMMY = 0, ANONYMOUS = -1 };
 /* Output 0: the handle; an anonymous one gives a deleter, too. */
 status host_no_handle(struct host_call *call) {
   TRY(host_make_output(call, 0, DTYPE_RESOURCE, &(struct shape){ 0 }));
-  *(int64_t *)call->outputs[0]->data = is_anonymous(call) ? ANONYMOUS : DUMMY;
-  if (call->output_count < 2)
-    return OK;
-  TRY(host_make_output(call, 1, DTYPE_VARIANT, &(struct shape){ 0 }));
-  memset(call->outputs[1]->data, 0, dtype_size(DTYPE_VARIANT));
-  return OK;
+  *(int64_t *)call->outputs[0]->data = has_deleter(call) ? ANONYMOUS : DUMMY;
+  return has_deleter(call) ? give_deleter(call) : OK;
 }
 
-
-/* inputs: handle, deleter. What an anonymous handle stands for goes with it; for want of it a cache is as good as deleted. */
-status host_delete_handle(struct host_call *call) {
+/* inputs: handle, deleter. What an anonymous handle stands for goes with it. */
+static status check_deletion(const struct host_call *call) {
   if (call->input_count < 1 || call->inputs[0].dtype != DTYPE_RESOURCE || call->inputs[0].count != 1)
     return fail(INVALID_ARGUMENT, "input 0 is no handle");
-  if (*(const int64_t *)call->inputs[0].data == ANONYMOUS)
-    return fail(INTERNAL, "Cannot delete an unowned Resource: it belongs to its handle");
-  return strcmp(op_of(call), "DeleteMemoryCache") == 0 ? OK : fail(NOT_FOUND, "the handle names no generator of seeds");
+  return *(const int64_t *)call->inputs[0].data != ANONYMOUS ? OK : fail(INTERNAL, "Cannot delete an unowned Resource: it belongs to its handle");
+}
+
+/* For want of it a cache is as good as deleted. */
+status host_delete_cache(struct host_call *call) { return check_deletion(call); }
+
+status host_delete_seeds(struct host_call *call) {
+  TRY(check_deletion(call));
+  return fail(NOT_FOUND, "the handle names no generator of seeds");
 }
