@@ -62,23 +62,10 @@ status dataset_handle(struct dataset *dataset, struct tensor **out) {
   return OK;
 }
 
-/* How many of the first inputs it is made from; datasets among the others are values: elements, states, what functions captured. */
-static uint32_t count_sources(const struct host_call *call) {
-  static const char *const none[] = { "TensorDataset", "TensorSliceDataset", "ListDataset" },
-                    *const all[] = { "ZipDataset", "ConcatenateDataset", "DirectedInterleaveDataset", "ChooseFastestDataset" };
-  const char *op = dataset_kind_find(program_text(call->program, call->instr->tf_op))->op;
-  for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-    if (strcmp(op, none[i]) == 0)
-      return 0;
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (strcmp(op, all[i]) == 0)
-      return call->input_count;
-  return 1;
-}
-
 /* Inputs are sorted into datasets and tensors, which keep their order. */
 static status take_inputs(struct host_call *call, struct dataset *dataset) {
-  uint32_t sources = count_sources(call);
+  enum dataset_made made = dataset->kind->made;
+  uint32_t sources = made == MADE_FROM_ALL ? call->input_count : made == MADE_FROM_FIRST;
   for (uint32_t i = 0; i < call->input_count; i++) {
     if (call->inputs[i].dtype != DTYPE_VARIANT || i >= sources) {
       TRY(host_keep_input(call, i, &dataset->inputs[dataset->input_count]));
@@ -93,11 +80,10 @@ static status take_inputs(struct host_call *call, struct dataset *dataset) {
   return OK;
 }
 
-static uint32_t count_components(const struct host_call *call) {
+static uint32_t count_components(const struct host_call *call, const struct dataset_kind *kind) {
   const struct program_attr *types = host_attr(call, "output_types");
   types = types ? types : host_attr(call, "Toutput_types");
-  bool is_sparse = strcmp(program_text(call->program, call->instr->tf_op), "SparseTensorSliceDataset") == 0;
-  return types ? types->list.count : is_sparse ? 3 : 1;
+  return types ? types->list.count : kind->components ? kind->components : 1;
 }
 
 status host_dataset(struct host_call *call) {
@@ -109,7 +95,7 @@ status host_dataset(struct host_call *call) {
   dataset->words = (struct host_call){ .task = call->task, .program = call->program, .instr = call->instr };
   dataset->inputs = calloc((size_t)call->input_count + 1, sizeof *dataset->inputs);
   dataset->sources = calloc((size_t)call->input_count + 1, sizeof *dataset->sources);
-  dataset->component_count = count_components(call);
+  dataset->component_count = dataset->kind ? count_components(call, dataset->kind) : 0;
   status result = dataset->inputs && dataset->sources ? OK : fail(RESOURCE_EXHAUSTED, "no memory for a dataset");
   if (result == OK && (!dataset->kind || dataset->component_count > DATASET_COMPONENTS_MAX))
     result = fail(UNIMPLEMENTED, "a dataset of %u components", dataset->component_count);

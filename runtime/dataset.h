@@ -25,6 +25,9 @@ struct dataset_run {
   const struct host_call *call;
 };
 
+/* Which inputs a dataset is made from; datasets among the others are values: elements, states, what functions captured. */
+enum dataset_made { MADE_FROM_FIRST, MADE_FROM_NONE, MADE_FROM_ALL };
+
 struct dataset_kind {
   const char *op;
   size_t state_size;
@@ -32,6 +35,8 @@ struct dataset_kind {
   status (*next)(struct cursor *cursor, const struct dataset_run *run, struct tensor **out, bool *end);
   void (*stop)(struct cursor *cursor); /* frees what the state holds; NULL: nothing */
   status (*check)(const struct dataset *dataset); /* when it is made; NULL: nothing to check */
+  enum dataset_made made;
+  uint32_t components;                 /* of an element, where no attribute says it; 0: one */
 };
 
 struct dataset {

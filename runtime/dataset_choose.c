@@ -215,8 +215,8 @@ static status sleep_next(struct cursor *c, const struct dataset_run *run, struct
 }
 
 const struct dataset_kind dataset_choices[] = {
-  { "DirectedInterleaveDataset", sizeof(struct directed_state), directed_next, directed_stop, directed_check },
-  { "ChooseFastestDataset", 0, first_next, NULL, NULL },
+  { "DirectedInterleaveDataset", sizeof(struct directed_state), directed_next, directed_stop, directed_check, MADE_FROM_ALL },
+  { "ChooseFastestDataset", 0, first_next, NULL, NULL, MADE_FROM_ALL },
   { "UniqueDataset", sizeof(struct unique_state), unique_next, unique_stop, unique_check },
   { "AssertCardinalityDataset", sizeof(struct count_state), assert_cardinality_next, NULL, NULL },
   { "IgnoreErrorsDataset", 0, ignore_errors_next, NULL, NULL },

@@ -335,7 +335,7 @@ static status dense_next(struct cursor *c, const struct dataset_run *run, struct
 const struct dataset_kind dataset_slices[] = {
   { "RebatchDataset", sizeof(struct divide_state), divide_next, divide_stop, divide_check },
   { "RebatchDatasetV2", sizeof(struct rebatch_state), rebatch_next, rebatch_stop, rebatch_check },
-  { "SparseTensorSliceDataset", sizeof(struct sparse_state), sparse_next, NULL, sparse_check },
+  { "SparseTensorSliceDataset", sizeof(struct sparse_state), sparse_next, NULL, sparse_check, .components = 3 },
   { "DenseToSparseBatchDataset", 0, dense_next, NULL, dense_check },
   { NULL, 0, NULL, NULL, NULL },
 };

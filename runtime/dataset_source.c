@@ -143,11 +143,11 @@ static status unbatch_next(struct cursor *c, const struct dataset_run *run, stru
 }
 
 const struct dataset_kind dataset_sources[] = {
-  { "TensorDataset", sizeof(struct count_state), tensor_next, NULL, NULL },
-  { "TensorSliceDataset", sizeof(struct count_state), slices_next, NULL, slices_check },
+  { "TensorDataset", sizeof(struct count_state), tensor_next, NULL, NULL, MADE_FROM_NONE },
+  { "TensorSliceDataset", sizeof(struct count_state), slices_next, NULL, slices_check, MADE_FROM_NONE },
   { "RangeDataset", sizeof(struct count_state), range_next, NULL, range_check },
-  { "ConcatenateDataset", sizeof(struct count_state), concatenate_next, NULL, NULL },
-  { "ZipDataset", 0, zip_next, NULL, NULL },
+  { "ConcatenateDataset", sizeof(struct count_state), concatenate_next, NULL, NULL, MADE_FROM_ALL },
+  { "ZipDataset", 0, zip_next, NULL, NULL, MADE_FROM_ALL },
   { "UnbatchDataset", sizeof(struct unbatch_state), unbatch_next, unbatch_stop, NULL },
   { NULL, 0, NULL, NULL, NULL },
 };

@@ -153,6 +153,6 @@ const struct dataset_kind dataset_windows[] = {
   { "WindowDataset", sizeof(struct window_state), window_next, window_stop, window_check },
   { "SlidingWindowDataset", sizeof(struct window_state), sliding_next, window_stop, window_check },
   { "window elements", sizeof(struct place_state), elements_next, NULL, NULL },
-  { "ListDataset", sizeof(struct place_state), elements_next, NULL, NULL },
+  { "ListDataset", sizeof(struct place_state), elements_next, NULL, NULL, MADE_FROM_NONE },
   { NULL, 0, NULL, NULL, NULL },
 };
