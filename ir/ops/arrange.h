@@ -31,6 +31,8 @@ struct element kb_zero(struct kb *kb, enum dtype dtype);
 struct element kb_limit(struct kb *kb, enum dtype dtype, bool highest);
 /* out[...] = value for all places of a buffer with these dims. */
 void kb_fill(struct kb *kb, uint32_t buffer, int rank, const dim *dims, struct element value);
+/* Output 0 is zeros, after the guards. */
+status op_zeros(struct op_call *c, int rank, const dim *dims);
 expr_id kb_eq(struct kb *kb, expr_id a, expr_id b);
 expr_id kb_ne(struct kb *kb, expr_id a, expr_id b);
 expr_id kb_le(struct kb *kb, expr_id a, expr_id b);

@@ -166,11 +166,7 @@ expr_id kb_in_range(struct kb *kb, expr_id a, expr_id count) {
 }
 
 struct element kb_zero(struct kb *kb, enum dtype dtype) {
-  if (dtype != DTYPE_STRING)
-    return f_const_as(&kb->f, dtype, 0);
-  struct string_view *empty = arena_alloc_aligned(kb->c->lw->arena, sizeof *empty, 64);
-  *empty = (struct string_view){"", 0};
-  return kb_load(kb, kb_in(kb, op_constant(kb->c, DTYPE_STRING, 0, NULL, empty)), NULL);
+  return dtype == DTYPE_STRING ? real_element(expr_bits(kb->k, DTYPE_STRING, 0)) : f_const_as(&kb->f, dtype, 0);
 }
 
 struct element kb_limit(struct kb *kb, enum dtype dtype, bool highest) {
@@ -187,6 +183,16 @@ void kb_fill(struct kb *kb, uint32_t buffer, int rank, const dim *dims, struct e
   kb_loops(kb, LOOP_PAR, rank, dims, index);
   kb_store(kb, buffer, index, value);
   kb_close(kb, rank);
+}
+
+status op_zeros(struct op_call *c, int rank, const dim *dims) {
+  enum dtype dtype = op_output_dtype(c, 0);
+  struct kb kb;
+  kb_begin(&kb, c, dtype);
+  uint32_t out = kb_out(&kb, dtype, rank, dims);
+  kb_fill(&kb, out, rank, dims, kb_zero(&kb, dtype));
+  op_set_output(c, 0, kb_value(&kb, out));
+  return kb_finish_guarded(&kb);
 }
 
 /* Sums of bools are theirs in C: true when one is. A complex accumulator is loaded before either part is stored. */

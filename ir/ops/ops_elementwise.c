@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/op_rows.h"
+#include "ir/ops/arrange.h"
 #include "ir/ops/host_call.h"
 #include "ir/formula_words.h"
 
@@ -251,15 +252,7 @@ status build_zeros_like(struct op_call *c) {
     return list_arithmetic(c, "TensorListZerosLike");
   if (x.dtype == DTYPE_RESOURCE)
     return fail(UNIMPLEMENTED, "zeros like a %s", dtype_name(x.dtype));
-  struct kb kb;
-  kb_begin(&kb, c, x.dtype);
-  uint32_t o = kb_out(&kb, x.dtype, x.rank, x.dims);
-  expr_id index[LIMIT_RANK];
-  kb_loops(&kb, LOOP_PAR, x.rank, x.dims, index);
-  kb_store(&kb, o, index, x.dtype == DTYPE_STRING ? real_element(expr_bits(kb.k, DTYPE_STRING, 0)) : f_const(&kb.f, 0));
-  kb_close(&kb, x.rank);
-  op_set_output(c, 0, kb_value(&kb, o));
-  return kb_finish(&kb);
+  return op_zeros(c, x.rank, x.dims);
 }
 
 /* The channel dimension of a data_format: the last, or 1 for NC... */

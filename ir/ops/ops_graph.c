@@ -190,12 +190,7 @@ status build_fake_param(struct op_call *c) {
   }
   if (shape_count(&shape) < 0)
     return fail(INVALID_ARGUMENT, "%s is no shape of a tensor", shape_text(&shape));
-  struct kb kb;
-  kb_begin(&kb, c, dtype);
-  uint32_t o = kb_out(&kb, dtype, rank, dims);
-  kb_fill(&kb, o, rank, dims, kb_zero(&kb, dtype));
-  op_set_output(c, 0, kb_value(&kb, o));
-  return kb_finish(&kb);
+  return op_zeros(c, rank, dims);
 }
 
 status build_deep_copy(struct op_call *c) {

@@ -39,13 +39,7 @@ status build_empty(struct op_call *c) {
   dim dims[LIMIT_RANK];
   TRY(op_input(c, 0, &shape));
   TRY(op_shape_dims(c, shape, "shape", &rank, dims));
-  enum dtype dtype = op_output_dtype(c, 0);
-  struct kb kb;
-  kb_begin(&kb, c, dtype);
-  uint32_t out = kb_out(&kb, dtype, rank, dims);
-  kb_fill(&kb, out, rank, dims, kb_zero(&kb, dtype));
-  op_set_output(c, 0, kb_value(&kb, out));
-  return kb_finish_guarded(&kb);
+  return op_zeros(c, rank, dims);
 }
 
 /* out[d, i...] = place d of element indices[i...] */
