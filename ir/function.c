@@ -33,11 +33,9 @@ const char *function_gradient(const struct graph *graph, const char *name) {
 }
 
 bool function_has_lists(const struct function *f) {
-  for (uint32_t i = 0; i < f->arg_count + f->ret_count; i++) {
-    const struct op_arg *a = i < f->arg_count ? &f->args[i] : &f->rets[i - f->arg_count];
-    if (a->number_attr || a->list_attr)
+  for (uint32_t i = 0; i < f->arg_count + f->ret_count; i++)
+    if (op_arg_is_list(i < f->arg_count ? &f->args[i] : &f->rets[i - f->arg_count]))
       return true;
-  }
   return false;
 }
 
@@ -146,7 +144,6 @@ static status arg_dtypes(const struct instantiation *x, const struct op_arg *arg
 /* The nodes of argument `index` of the signature: one, or those of a list. */
 static status add_arg(struct instantiation *x, uint32_t index) {
   const struct op_arg *arg = &x->function->args[index];
-  bool is_list = arg->number_attr || arg->list_attr;
   dtype_list dtypes = {0};
   status s = arg_dtypes(x, arg, &dtypes);
   x->first[index] = x->graph->nodes.count;
@@ -154,7 +151,7 @@ static status add_arg(struct instantiation *x, uint32_t index) {
     s = fail(INVALID_ARGUMENT, "two nodes or arguments are named '%s'", arg->name);
   for (uint32_t i = 0; i < dtypes.count && s == OK; i++) {
     uint32_t at = x->graph->nodes.count;
-    const char *local = is_list ? arena_printf(x->arena, "%s_%u", arg->name, i) : arg->name;
+    const char *local = op_arg_is_list(arg) ? arena_printf(x->arena, "%s_%u", arg->name, i) : arg->name;
     struct node node = function_arg_node(arena_printf(x->arena, "%s/%s", x->prefix, local), dtypes.items[i], at, x->arena);
     if (!map_insert(&x->graph->names, node.name, at))
       s = fail(INVALID_ARGUMENT, "two nodes or arguments are named '%s'", local);

@@ -154,15 +154,15 @@ static status add_call_node(struct reader *r, const struct call *call, uint32_t 
   edge_list inputs = {0};
   if (!def || def->input_count != c.arg_count)
     return bad_row(r, def ? "wrong number of arguments" : "no such op");
+  for (uint32_t i = 0; i < c.arg_count; i++)
+    if (!op_arg_is_list(&def->inputs[i]) && c.args[i].count != 1 && !c.each)
+      return bad_row(r, "a list as one argument");
   for (uint32_t i = 0; i < c.arg_count; i++) {
     const struct op_arg *arg = &def->inputs[i];
     const edge_list *list = &c.args[i];
-    bool single = !arg->number_attr && !arg->list_attr;
     for (uint32_t k = 0; k < list->count; k++)
       if (!c.each || list->count == 1 || k == element)
         vec_push(&inputs, list->items[k]);
-    if (single && list->count != 1 && !c.each)
-      return bad_row(r, "a list as one argument");
     if (arg->type_attr)
       call_attr(&c, arg->type_attr, (struct attr_value){.kind = ATTR_TYPE, .i = list->count ? dtype_of(r, list->items[0]) : node_attr_int(r->of, "T", 0)});
     if (arg->number_attr)

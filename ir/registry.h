@@ -14,6 +14,7 @@ struct op_arg {
   const char *list_attr;    /* a list(type) attribute, or NULL */
   bool is_ref;
 };
+static inline bool op_arg_is_list(const struct op_arg *arg) { return arg->number_attr || arg->list_attr; }
 struct op_attr {
   const char *name;
   const char *type;         /* "type", "int", "list(shape)" ... */

@@ -299,7 +299,7 @@ static inline uint32_t row_case_make(struct row_case *c, const struct op_def *de
         row_add_input(c, &def->inputs[k], word);
       while (inner && (one = row_word(arena, &inner, ' ')))
         row_add_input(c, &def->inputs[k], one);
-      if (def->inputs[k].number_attr || def->inputs[k].list_attr) {
+      if (op_arg_is_list(&def->inputs[k])) {
         if (!inner) {
           fprintf(stderr, "%s: input %u of the form '%s' is a list\n", def->name, k, form->inputs);
           exit(2);
@@ -544,10 +544,10 @@ static inline const char *row_attrs_text(const struct row_case *c) {
     text = arena_printf(c->arena, "%sattr { key: '%s' value { type: %d } } ", text, c->types[i].name, (int)c->types[i].dtype);
   uint32_t lists = 0;
   for (uint32_t i = 0; i < c->def->input_count; i++)
-    lists += c->def->inputs[i].number_attr || c->def->inputs[i].list_attr;
+    lists += op_arg_is_list(&c->def->inputs[i]);
   for (uint32_t i = 0, at = 0; i < c->def->input_count; i++) {
     const struct op_arg *arg = &c->def->inputs[i];
-    uint32_t n = arg->number_attr || arg->list_attr ? (c->input_count - (c->def->input_count - lists)) / lists : 1;
+    uint32_t n = op_arg_is_list(arg) ? (c->input_count - (c->def->input_count - lists)) / lists : 1;
     bool said = false;
     for (uint32_t k = 0; k < c->attr_count; k++)
       said = said || (arg->number_attr && strcmp(c->attrs[k].attr->name, arg->number_attr) == 0);
