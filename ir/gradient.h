@@ -21,7 +21,5 @@ status gradient_of_op(const struct graph *library, const struct attr_func *f, co
                       struct instance *out);
 /* Whether nothing comes back through this op. */
 bool gradient_ends_at(const char *op);
-/* The op and statements of each row, in order; NULL behind the last: for tests. */
-const char *gradient_rule_op(uint32_t index);
 
 #endif

@@ -22,8 +22,6 @@ static const struct rule rules[] = {
 };
 #define RULE_COUNT (sizeof rules / sizeof *rules)
 
-const char *gradient_rule_op(uint32_t index) { return index < RULE_COUNT ? rules[index].op : NULL; }
-
 typedef VEC(struct edge) edge_list;
 struct name {
   const char *name;
