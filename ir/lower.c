@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/function.h"
 #include "ir/lower_frame.h"
 #include "ir/unsupported.h"
 
@@ -51,17 +52,12 @@ status lower_mark_needed(const struct lower_request *r, bool *needed) {
   return OK;
 }
 
-static bool is_function(const struct graph *g, const char *op) {
-  uint32_t i;
-  return map_find(&g->function_names, op, &i);
-}
-
 status lower_check_rows(const struct graph *graph, const bool *needed) {
   const char *first = NULL, *list = "";
   struct map seen = {0};
   for (uint32_t i = 0; i < graph->nodes.count; i++) {
     const struct node *n = &graph->nodes.items[i];
-    if (!needed[i] || op_row_find(n->op) || is_function(graph, n->op) || !map_insert(&seen, n->op, i))
+    if (!needed[i] || op_row_find(n->op) || function_find(graph, n->op) || !map_insert(&seen, n->op, i))
       continue;
     if (!first)
       first = n->name;

@@ -321,9 +321,8 @@ status registry_arg_dtypes(const struct node *n, const struct op_arg *a, dtype_l
 
 static status expand_signature(struct graph *g, struct node *n, dtype_list *in, dtype_list *out) {
   n->def = registry_find(n->op);
-  uint32_t at;
-  if (!n->def && map_find(&g->function_names, n->op, &at)) {
-    const struct function *f = &g->functions.items[at];
+  const struct function *f = n->def ? NULL : function_find(g, n->op);
+  if (f) {
     struct node full = *n;
     function_attrs(f, n->attrs, n->attr_count, g->arena, &full.attrs, &full.attr_count);
     for (uint32_t i = 0; i < f->arg_count; i++)

@@ -57,7 +57,7 @@ static void look_at(struct search *s, const char *op, const char *name, const st
   want_function(s, op);
   for (uint32_t i = 0; i < attr_count; i++)
     want_functions(s, &attrs[i].value);
-  if (op_row_find(op) || map_find(&s->graph->function_names, op, &at))
+  if (op_row_find(op) || function_find(s->graph, op))
     return;
   if (!map_find(&s->ops, op, &at)) {
     at = s->out->ops.count;
