@@ -91,16 +91,15 @@ static status next_window(struct cursor *c, const struct dataset_run *run, windo
   int64_t wanted = (shape.size - 1) * shape.stride + 1;
   TRY(window_fill(c, run, wanted));
   *end = s->count == 0 || (shape.drop && s->count < wanted);
-  for (uint32_t i = 0; !*end && i < width_of(c); i++) {
-    status result = make(c, i, s->held.items + i, (s->count + shape.stride - 1) / shape.stride, shape.stride * width_of(c), &out[i]);
-    if (result == OK)
-      continue;
-    element_release(out, i);
-    return result;
+  status result = OK;
+  for (uint32_t i = 0; !*end && result == OK && i < width_of(c); i++) {
+    result = make(c, i, s->held.items + i, (s->count + shape.stride - 1) / shape.stride, shape.stride * width_of(c), &out[i]);
+    if (result != OK)
+      element_release(out, i);
   }
   if (!*end)
-    window_shift(c, shape.shift);
-  return OK;
+    window_shift(c, shape.shift); /* also where it cannot be made: that is an error once */
+  return result;
 }
 
 static status window_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
