@@ -226,6 +226,9 @@ static status sparse_next(struct cursor *c, const struct dataset_run *run, struc
   *end = s->row >= ((const int64_t *)shape->data)[0];
   if (*end)
     return OK;
+  int64_t passed = s->entry < values->count ? at[s->entry * rank] : -1; /* a row -1 is, and then each turn at most one row, as in TensorFlow */
+  while (s->row > 0 && passed < s->row && s->entry < values->count && at[s->entry * rank] == passed)
+    s->entry++;
   while (s->entry + count < values->count && at[(s->entry + count) * rank] == s->row)
     count++;
   out[0] = out[1] = NULL;
