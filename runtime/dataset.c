@@ -288,7 +288,7 @@ status rows_stack(struct tensor *const *rows, int64_t count, int64_t stride, uin
     shape.dims[shape.rank++] = first->shape.dims[d];
   for (int64_t i = 1; i < count; i++) {
     const struct shape *here = &rows[i * stride]->shape;
-    if (here->rank != first->shape.rank || memcmp(here->dims, first->shape.dims, sizeof *here->dims * (size_t)here->rank) != 0)
+    if (!shape_equal(here, &first->shape))
       return fail(INVALID_ARGUMENT, "Cannot batch tensors with different shapes in component %u. First element had shape %s and element %lld had shape %s.",
                   component, shape_text(&first->shape), (long long)i, shape_text(here));
   }

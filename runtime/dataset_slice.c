@@ -146,12 +146,11 @@ static status take_parts(struct cursor *c, const struct dataset_run *run, int64_
 static status empty_batch(const struct dataset *d, uint32_t i, struct tensor **out) {
   const struct program *p = d->words.program;
   const struct program_attr *types = host_attr(&d->words, "output_types"), *shapes = host_attr(&d->words, "output_shapes");
-  const struct program_attr *said = shapes && i < shapes->list.count ? program_attr(p, shapes->list.first + i) : NULL;
-  struct shape shape = { .rank = 1 };
-  for (; said && shape.rank < said->i && shape.rank < LIMIT_RANK; shape.rank++) {
-    int64_t size = *program_words(p, said->list.first + (uint32_t)shape.rank);
-    shape.dims[shape.rank] = size < 0 ? 0 : size;
-  }
+  struct shape shape;
+  TRY(host_read_shape(&d->words, shapes && i < shapes->list.count ? program_attr(p, shapes->list.first + i) : NULL, &shape));
+  shape.rank = shape.rank < 1 ? 1 : shape.rank;
+  for (int k = 0; k < shape.rank; k++)
+    shape.dims[k] = k == 0 || shape.dims[k] < 0 ? 0 : shape.dims[k];
   return tensor_create((enum dtype)program_attr(p, types->list.first + i)->i, &shape, out);
 }
 

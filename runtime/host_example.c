@@ -194,12 +194,9 @@ static status dense_feature(struct parse *p, uint32_t i, struct string_view key,
   const struct program_attr *shapes = host_attr(p->call, "dense_shapes");
   if (!shapes || i >= shapes->list.count)
     return fail(INVALID_ARGUMENT, "dense feature %u has no shape", i);
-  const struct program_attr *shape = program_attr(p->call->program, shapes->list.first + i);
-  if (shape->i < 0 || shape->i >= LIMIT_RANK)
-    return fail(UNIMPLEMENTED, "a dense feature of rank %lld", (long long)shape->i);
-  f.shape.rank = (int)shape->i;
-  for (int d = 0; d < f.shape.rank; d++)
-    f.shape.dims[d] = *program_words(p->call->program, shape->list.first + (uint32_t)d);
+  TRY(host_read_shape(p->call, program_attr(p->call->program, shapes->list.first + i), &f.shape));
+  if (f.shape.rank < 0 || f.shape.rank == LIMIT_RANK)
+    return fail(UNIMPLEMENTED, "a dense feature of rank %d", f.shape.rank);
   f.varies = f.shape.rank > 0 && f.shape.dims[0] < 0;
   if (f.varies && otherwise->count > 1)
     return fail(INVALID_ARGUMENT, "dense_shape[%u] is a variable length shape, its default must have one element", i);

@@ -347,15 +347,12 @@ static status want_dense(struct parse *p, bool is_list, uint32_t i, struct strin
   want_plain(p, is_list, FEATURE_DENSE, i, key);
   struct feature *f = &p->features.items[p->features.count - 1];
   const struct program_attr *shape = listed(p->call, is_list ? "feature_list_dense_shapes" : "context_dense_shapes", i);
-  if (!shape || shape->i < 0 || shape->i + 2 > LIMIT_RANK)
+  TRY(host_read_shape(p->call, shape, &f->shape));
+  if (f->shape.rank < 0 || f->shape.rank + 2 > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "dense feature %u has no shape of known rank", i);
-  f->shape.rank = (int)shape->i;
-  for (int d = 0; d < f->shape.rank; d++)
-    f->shape.dims[d] = *program_words(p->call->program, shape->list.first + (uint32_t)d);
   f->otherwise = otherwise;
   f->may_miss = may_miss;
-  if (otherwise && otherwise->count &&
-      (otherwise->shape.rank != f->shape.rank || memcmp(otherwise->shape.dims, f->shape.dims, sizeof *f->shape.dims * (size_t)f->shape.rank) != 0))
+  if (otherwise && otherwise->count && !shape_equal(&otherwise->shape, &f->shape))
     return fail(INVALID_ARGUMENT, "default_value[%u].shape() == %s != context_dense_shapes[%u] == %s", i, shape_text(&otherwise->shape), i,
                 shape_text(&f->shape));
   return shape_count(&f->shape) < 0 ? fail(UNIMPLEMENTED, "a dense feature of unknown size") : OK;
