@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
+
 int64_t shape_count(const struct shape *shape) {
   if (shape->rank < 0 || shape->rank > LIMIT_RANK)
     return -1;
@@ -112,6 +114,28 @@ status tensor_copy_in(enum dtype dtype, const struct shape *shape, const void *d
 
 status tensor_clone(const struct tensor *tensor, struct tensor **out) {
   return tensor_copy_in(tensor->dtype, &tensor->shape, tensor->data, out);
+}
+
+bool tensor_equal(const struct tensor *a, const struct tensor *b) {
+  if (a->dtype != b->dtype || !shape_equal(&a->shape, &b->shape))
+    return false;
+  const struct string_view *x = a->data, *y = b->data;
+  if (a->dtype != DTYPE_STRING)
+    return a->count == 0 || memcmp(a->data, b->data, (size_t)tensor_byte_size(a)) == 0;
+  for (int64_t i = 0; i < a->count; i++)
+    if (!string_equal(x[i], y[i]))
+      return false;
+  return true;
+}
+
+uint64_t tensor_hash(const struct tensor *tensor) {
+  uint64_t hash = hash_bytes(tensor->shape.dims, sizeof *tensor->shape.dims * (size_t)tensor->shape.rank, (uint64_t)tensor->dtype);
+  const struct string_view *text = tensor->data;
+  if (tensor->dtype != DTYPE_STRING)
+    return hash_bytes(tensor->data, (size_t)tensor_byte_size(tensor), hash);
+  for (int64_t i = 0; i < tensor->count; i++)
+    hash = hash_bytes(text[i].data, text[i].size, hash);
+  return hash;
 }
 
 struct tensor *tensor_retain(struct tensor *tensor) {

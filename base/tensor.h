@@ -44,6 +44,9 @@ status tensor_clone(const struct tensor *tensor, struct tensor **out);
 status tensor_copy_in(enum dtype dtype, const struct shape *shape, const void *data, struct tensor **out);
 /* Takes a new tensor whose strings, if it is of strings, still lie elsewhere: they get bytes of its own. Released on failure. */
 status tensor_own_strings(struct tensor *tensor, struct tensor **out);
+/* Whether dtype, shape and elements are the same: numbers by their bytes. Equal tensors have equal hashes. */
+bool tensor_equal(const struct tensor *a, const struct tensor *b);
+uint64_t tensor_hash(const struct tensor *tensor);
 struct tensor *tensor_retain(struct tensor *tensor);
 void tensor_release(struct tensor *tensor); /* accepts NULL */
 int64_t tensor_byte_size(const struct tensor *tensor); /* of data, without the strings' bytes */

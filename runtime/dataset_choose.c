@@ -96,37 +96,9 @@ static status unique_check(const struct dataset *d) {
              : fail(INVALID_ARGUMENT, "UniqueDataset only supports inputs with a single `tf.int32`, `tf.int64`, or `tf.string` component.");
 }
 
-static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) {
-  for (size_t i = 0; i < size; i++)
-    hash = (hash ^ ((const uint8_t *)data)[i]) * UINT64_C(0x100000001b3);
-  return hash;
-}
-
-static uint64_t hash_tensor(const struct tensor *t) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  if (t->dtype != DTYPE_STRING)
-    return hash_bytes(hash, t->data, (size_t)tensor_byte_size(t));
-  for (int64_t i = 0; i < t->count; i++)
-    hash = hash_bytes(hash, ((const struct string_view *)t->data)[i].data, ((const struct string_view *)t->data)[i].size) * 31;
-  return hash;
-}
-
-static bool same_tensor(const struct tensor *a, const struct tensor *b) {
-  if (a->shape.rank != b->shape.rank || memcmp(a->shape.dims, b->shape.dims, sizeof *a->shape.dims * (size_t)a->shape.rank) != 0)
-    return false;
-  if (a->dtype != DTYPE_STRING)
-    return a->count == 0 || memcmp(a->data, b->data, (size_t)tensor_byte_size(a)) == 0;
-  for (int64_t i = 0; i < a->count; i++) {
-    struct string_view x = ((const struct string_view *)a->data)[i], y = ((const struct string_view *)b->data)[i];
-    if (x.size != y.size || (x.size && memcmp(x.data, y.data, x.size) != 0))
-      return false;
-  }
-  return true;
-}
-
 static uint32_t *find_place(struct unique_state *s, const struct tensor *t) {
-  uint32_t at = (uint32_t)hash_tensor(t) & (s->table.count - 1);
-  while (s->table.items[at] && !same_tensor(s->seen.items[s->table.items[at] - 1], t))
+  uint32_t at = (uint32_t)tensor_hash(t) & (s->table.count - 1);
+  while (s->table.items[at] && !tensor_equal(s->seen.items[s->table.items[at] - 1], t))
     at = (at + 1) & (s->table.count - 1);
   return &s->table.items[at];
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "runtime/object.h"
 #include "runtime/tensor_list.h"
 
@@ -70,33 +69,11 @@ static status map_change_input(struct host_call *call, struct tensor_map *from, 
   return object_output(call, 0, &(*out)->object);
 }
 
-static uint64_t hash_key(const struct tensor *key) {
-  uint64_t hash = hash_bytes((const char *)key->shape.dims, sizeof *key->shape.dims * (size_t)key->shape.rank, (uint64_t)key->dtype);
-  const struct string_view *text = key->data;
-  if (key->dtype != DTYPE_STRING)
-    return hash_bytes(key->data, (size_t)tensor_byte_size(key), hash);
-  for (int64_t i = 0; i < key->count; i++)
-    hash = hash_bytes(text[i].data, text[i].size, hash);
-  return hash;
-}
-
-static bool keys_equal(const struct tensor *a, const struct tensor *b) {
-  if (a->dtype != b->dtype || !shape_equal(&a->shape, &b->shape))
-    return false;
-  const struct string_view *x = a->data, *y = b->data;
-  if (a->dtype != DTYPE_STRING)
-    return a->count == 0 || memcmp(a->data, b->data, (size_t)tensor_byte_size(a)) == 0;
-  for (int64_t i = 0; i < a->count; i++)
-    if (!string_equal(x[i], y[i]))
-      return false;
-  return true;
-}
-
 /* -1: it is not there */
 static int64_t find_key(const struct tensor_map *m, const struct tensor *key) {
-  uint64_t hash = hash_key(key);
+  uint64_t hash = tensor_hash(key);
   for (int64_t i = 0; i < m->count; i++)
-    if (m->entries[i].hash == hash && keys_equal(m->entries[i].key, key))
+    if (m->entries[i].hash == hash && tensor_equal(m->entries[i].key, key))
       return i;
   return -1;
 }
@@ -194,7 +171,7 @@ status host_tensor_map_insert(struct host_call *call) {
     tensor_release(value);
     return result;
   }
-  m->entries[m->count++] = (struct entry){hash_key(key), key, value};
+  m->entries[m->count++] = (struct entry){tensor_hash(key), key, value};
   return OK;
 }
 

@@ -70,6 +70,36 @@ static void a_copy_of_strings_has_bytes_of_its_own(void **state) {
   tensor_release(copy);
 }
 
+static void tensors_are_equal_by_what_they_hold(void **state) {
+  (void)state;
+  static const int32_t numbers[] = {1, 2}, others[] = {1, 3};
+  static const struct string_view texts[] = {{"ab", 2}, {"c", 1}}, parts[] = {{"a", 1}, {"bc", 2}};
+  static const struct {
+    enum dtype dtype;
+    struct shape shape;
+    const void *data;
+  } of[] = {
+    {DTYPE_INT32, {1, {2}}, numbers},      {DTYPE_INT32, {1, {2}}, others}, {DTYPE_INT32, {2, {1, 2}}, numbers},
+    {DTYPE_FLOAT, {1, {2}}, numbers},      {DTYPE_STRING, {1, {2}}, texts}, {DTYPE_STRING, {1, {2}}, parts},
+    {DTYPE_INT32, {1, {0}}, NULL},         {DTYPE_INT32, {2, {0, 1}}, NULL},
+  };
+  enum { COUNT_OF = sizeof of / sizeof *of };
+  struct tensor *t[COUNT_OF], *again[COUNT_OF];
+  for (size_t i = 0; i < COUNT_OF; i++) {
+    assert_int_equal(tensor_copy_in(of[i].dtype, &of[i].shape, of[i].data, &t[i]), OK);
+    assert_int_equal(tensor_clone(t[i], &again[i]), OK);
+  }
+  for (size_t i = 0; i < COUNT_OF; i++) {
+    assert_true(tensor_hash(t[i]) == tensor_hash(again[i]));
+    for (size_t k = 0; k < COUNT_OF; k++)
+      assert_int_equal(tensor_equal(t[i], again[k]), i == k);
+  }
+  for (size_t i = 0; i < COUNT_OF; i++) {
+    tensor_release(t[i]);
+    tensor_release(again[i]);
+  }
+}
+
 static void given_memory_is_given_back(struct tensor *t) {
   ++*(int *)t->owner;
 }
@@ -108,6 +138,7 @@ int main(void) {
     cmocka_unit_test(a_tensor_is_aligned_and_counted),
     cmocka_unit_test(what_is_no_tensor_is_refused),
     cmocka_unit_test(a_copy_of_strings_has_bytes_of_its_own),
+    cmocka_unit_test(tensors_are_equal_by_what_they_hold),
     cmocka_unit_test(memory_of_others_goes_back_to_them),
     cmocka_unit_test(checksums_are_those_of_the_standard),
   };
