@@ -185,8 +185,6 @@ static status find_output(const struct instantiation *x, const struct node *n, c
   for (uint32_t i = 0; i < output_count && s == OK && !found; i++) {
     *first = dtypes.count;
     s = registry_arg_dtypes(&full, &outputs[i], &dtypes);
-    if (s == OK && dtypes.count > LIMIT_NODE_INPUTS)
-      s = fail(INVALID_ARGUMENT, "'%s' (%s) has more than %d outputs", n->name, n->op, LIMIT_NODE_INPUTS);
     found = strcmp(outputs[i].name, name) == 0;
   }
   *count = dtypes.count - *first;

@@ -298,7 +298,7 @@ static status check_attrs(const struct node *n) {
   return OK;
 }
 
-status registry_arg_dtypes(const struct node *n, const struct op_arg *a, dtype_list *out) {
+static status push_arg_dtypes(const struct node *n, const struct op_arg *a, dtype_list *out) {
   int64_t count = a->number_attr ? node_attr_int(n, a->number_attr, 0) : 1;
   if (count < 0 || count > LIMIT_NODE_INPUTS)
     return fail(INVALID_ARGUMENT, "%s (%s): attribute '%s' is %lld", n->name, n->op, a->number_attr, (long long)count);
@@ -317,6 +317,11 @@ status registry_arg_dtypes(const struct node *n, const struct op_arg *a, dtype_l
   for (int64_t i = 0; i < count; i++)
     vec_push(out, (uint8_t)(a->is_ref && dtype < DTYPE_REF ? dtype + DTYPE_REF : dtype));
   return OK;
+}
+
+status registry_arg_dtypes(const struct node *n, const struct op_arg *a, dtype_list *out) {
+  TRY(push_arg_dtypes(n, a, out));
+  return out->count <= LIMIT_NODE_INPUTS ? OK : fail(RESOURCE_EXHAUSTED, "%s (%s): has more than %d inputs or outputs", n->name, n->op, LIMIT_NODE_INPUTS);
 }
 
 static status expand_signature(struct graph *g, struct node *n, dtype_list *in, dtype_list *out) {

@@ -47,7 +47,7 @@ const char *node_attr_string(const struct node *node, const char *name, const ch
 
 typedef VEC(uint8_t) dtype_list;
 /* The dtypes of one argument of a signature (an op's, a function's), appended: a list has several. INVALID_ARGUMENT naming the
- * node: an attribute that decides it is absent or wrong. */
+ * node: an attribute that decides it is absent or wrong. RESOURCE_EXHAUSTED: the list has become longer than LIMIT_NODE_INPUTS. */
 status registry_arg_dtypes(const struct node *node, const struct op_arg *arg, dtype_list *out);
 /* Checks every node of the graph against its signature: sets def, input_dtypes, output_dtypes, output_count.
  * NOT_FOUND: op that TensorFlow has not (naming node and op); INVALID_ARGUMENT: count or dtype of inputs, missing attribute,

@@ -166,19 +166,36 @@ static void an_element_of_a_list_is_named_by_its_number(void **state) {
 }
 
 /* A few bytes of a signature may ask for any number of arguments: as many as a node may have inputs are made. So of results. */
+#define LIST(arg, name) arg " { name: '" name "' type_attr: 'T' number_attr: 'N' } "
+static const char *const list_texts[] = {
+    "library { function { signature { name: 'L' " LIST("input_arg", "a") LIST("input_arg", "b") "} } }",
+    "library { function { signature { name: 'L' " LIST("input_arg", "a") LIST("output_arg", "r") LIST("output_arg", "s") "} "
+    "ret { key: 'r' value: 'a' } ret { key: 's' value: 'a' } } }"};
+#define LIST_TEXT_COUNT (sizeof list_texts / sizeof *list_texts)
+
 static void too_many_tensors_are_refused(void **state) {
   (void)state;
   struct text_graph g;
   struct instance x;
-#define LIST(arg, name) arg " { name: '" name "' type_attr: 'T' number_attr: 'N' } "
-  static const char *const texts[] = {
-    "library { function { signature { name: 'L' " LIST("input_arg", "a") LIST("input_arg", "b") "} } }",
-    "library { function { signature { name: 'L' " LIST("input_arg", "a") LIST("output_arg", "r") LIST("output_arg", "s") "} "
-    "ret { key: 'r' value: 'a' } ret { key: 's' value: 'a' } } }"};
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-    assert_int_equal(instantiate_lists(&g, texts[i], LIMIT_NODE_INPUTS / 2, &x), OK);
+  for (size_t i = 0; i < LIST_TEXT_COUNT; i++) {
+    assert_int_equal(instantiate_lists(&g, list_texts[i], LIMIT_NODE_INPUTS / 2, &x), OK);
     done(&g, &x);
-    assert_int_equal(instantiate_lists(&g, texts[i], LIMIT_NODE_INPUTS / 2 + 1, &x), RESOURCE_EXHAUSTED);
+    assert_int_equal(instantiate_lists(&g, list_texts[i], LIMIT_NODE_INPUTS / 2 + 1, &x), RESOURCE_EXHAUSTED);
+    text_graph_deinit(&g);
+  }
+}
+
+static void a_call_of_too_many_tensors_is_refused(void **state) {
+  (void)state;
+  const struct attr attrs[] = {{.name = "N", .value = {.kind = ATTR_INT, .i = LIMIT_NODE_INPUTS / 2 + 1}}, float_attr};
+  for (size_t i = 0; i < LIST_TEXT_COUNT; i++) {
+    struct text_graph g;
+    struct node call = {.name = "n", .op = "L", .attrs = attrs, .attr_count = 2};
+    uint32_t count;
+    assert_int_equal(text_graph_read(&g, list_texts[i]), OK);
+    assert_int_equal(registry_check_node(g.model.graph, &call), RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(status_text(), "n (L)"));
+    assert_int_equal(function_ret_count(function_find(g.model.graph, "L"), attrs, 2, &g.arena, &count), i == 0 ? OK : RESOURCE_EXHAUSTED);
     text_graph_deinit(&g);
   }
 }
@@ -219,6 +236,7 @@ int main(void) {
     cmocka_unit_test(lists_are_as_long_as_the_caller_says),
     cmocka_unit_test(an_element_of_a_list_is_named_by_its_number),
     cmocka_unit_test(too_many_tensors_are_refused),
+    cmocka_unit_test(a_call_of_too_many_tensors_is_refused),
     cmocka_unit_test(what_is_wrong_names_function_and_node),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
