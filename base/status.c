@@ -29,6 +29,23 @@ status fail(status code, const char *format, ...) {
   return code;
 }
 
+status fail_shown(status code, const char *text, const int64_t shown[2]) {
+  char out[TEXT_SIZE];
+  size_t used = 0;
+  int count = 0;
+  for (; *text && used + 24 < sizeof out; text++) {
+    if (text[0] == '%' && text[1] == 'd' && count < 2) {
+      used += (size_t)snprintf(out + used, sizeof out - used, "%lld", (long long)shown[count++]);
+      text++;
+      continue;
+    }
+    text += text[0] == '%' && text[1] == '%';
+    out[used++] = *text;
+  }
+  out[used] = 0;
+  return fail(code, "%s", out);
+}
+
 status status_prefix(status code, const char *format, ...) {
   char text[TEXT_SIZE];
   va_list args;

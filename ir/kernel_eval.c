@@ -260,7 +260,7 @@ static void run_check(struct eval *ev, const struct stmt *s) {
   for (int i = 0; i < 2; i++)
     if (s->shown[i] != NO_EXPR && !eval_number(ev, s->shown[i], &shown[i]))
       return;
-  ev->failed = kernel_check_fail(s->code, s->text, shown);
+  ev->failed = fail_shown(s->code, s->text, shown);
 }
 
 static void run_stmt(struct eval *ev, const struct stmt *s) {
@@ -290,21 +290,6 @@ static void run_stmt(struct eval *ev, const struct stmt *s) {
 static void run_block(struct eval *ev, const struct stmt *s) {
   for (; s && ev->failed == OK; s = s->next)
     run_stmt(ev, s);
-}
-
-status kernel_check_fail(status code, const char *text, const int64_t shown[2]) {
-  char message[512];
-  size_t n = 0, value = 0;
-  for (const char *p = text; *p && n + 24 < sizeof message; p++) {
-    if (p[0] == '%' && p[1] == 'd') {
-      n += (size_t)snprintf(message + n, sizeof message - n, "%lld", (long long)shown[value < 1 ? value++ : 1]);
-      p++;
-    } else {
-      message[n++] = *p;
-    }
-  }
-  message[n] = 0;
-  return fail(code, "%s", message);
 }
 
 /* ---- entry ---- */

@@ -32,7 +32,4 @@ struct eval_input {
 /* OK, or what a check reported, or ABORTED when a condition, an extent or an index is not known (or the limit was reached). */
 status kernel_eval_cells(const struct kernel *k, const struct eval_input *input);
 
-/* What a check reports: %d in the text becomes the values shown. Records it and returns the code. */
-status kernel_check_fail(status code, const char *text, const int64_t shown[2]);
-
 #endif

@@ -286,6 +286,7 @@ void kb_close(struct kb *kb, int count);
 uint32_t kb_local(struct kb *kb, expr_id initial); /* var; its number */
 expr_id kb_get(struct kb *kb, uint32_t local);
 void kb_set(struct kb *kb, uint32_t local, expr_id value);
+/* `text` has a "%d" for each of the values shown (NO_EXPR: none). */
 void kb_check(struct kb *kb, expr_id holds, status code, const char *text, expr_id shown0, expr_id shown1);
 
 struct element kb_load(struct kb *kb, uint32_t buffer, const expr_id *index);

@@ -103,10 +103,24 @@ uint32_t kb_local(struct kb *kb, expr_id initial) {
 }
 expr_id kb_get(struct kb *kb, uint32_t local) { return expr_local(kb->k, local); }
 void kb_set(struct kb *kb, uint32_t local, expr_id value) { stmt_set(kb->k, kb->tail[kb->depth], local, value); }
+/* A "%d" for each value that is shown; any other % stands for itself: it came from a name or a message. */
+static const char *check_text(struct arena *arena, const char *text, int shown) {
+  char *out = arena_alloc(arena, 2 * strlen(text) + 1), *at = out;
+  for (; *text; text++) {
+    if (*text == '%' && (text[1] != 'd' || shown-- <= 0))
+      *at++ = '%';
+    *at++ = *text;
+  }
+  *at = 0;
+  return out;
+}
+
 void kb_check(struct kb *kb, expr_id holds, status code, const char *text, expr_id shown0, expr_id shown1) {
   int64_t known;
-  if (!expr_is_const(kb->k, holds, &known) || !known)
-    stmt_check(kb->k, kb->tail[kb->depth], holds, code, text, shown0, shown1);
+  if (expr_is_const(kb->k, holds, &known) && known)
+    return;
+  text = check_text(kb->c->lw->arena, text, (shown0 != NO_EXPR) + (shown1 != NO_EXPR));
+  stmt_check(kb->k, kb->tail[kb->depth], holds, code, text, shown0, shown1);
 }
 
 struct element kb_load(struct kb *kb, uint32_t buffer, const expr_id *index) {

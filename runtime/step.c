@@ -21,22 +21,6 @@ status frame_blame(const struct frame *frame, const struct program_instr *instr,
 
 /* ---- kernels ---- */
 
-/* The check's text with the values it shows. */
-static status fault_report(const struct kernel_fault *fault) {
-  char text[1024];
-  size_t at = 0;
-  int shown = 0;
-  for (const char *p = fault->text; *p && at + 32 < sizeof text; p++)
-    if (p[0] == '%' && p[1] == 'd' && shown < 2) {
-      at += (size_t)snprintf(text + at, sizeof text - at, "%lld", (long long)fault->shown[shown++]);
-      p++;
-    } else {
-      text[at++] = *p;
-    }
-  text[at] = 0;
-  return fail((status)fault->code, "%s", text);
-}
-
 static status late_sizes(struct frame *frame, const struct program_instr *instr) {
   const uint32_t *codes = program_operands(frame->program, instr->sizes.first);
   int64_t *sizes = frame->sizes + instr->sizes_at;
@@ -74,7 +58,7 @@ __attribute__((always_inline)) static inline status kernel_launch(struct frame *
       code->run(&call, phase, 0, code->query(call.sizes, phase));
   }
   if (__builtin_expect(frame->fault.code != 0, 0)) {
-    status result = fault_report(&frame->fault);
+    status result = fail_shown((status)frame->fault.code, frame->fault.text, frame->fault.shown);
     frame->fault.code = 0;
     return result;
   }

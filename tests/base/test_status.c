@@ -41,6 +41,13 @@ static void a_text_is_one_line_whatever_is_in_a_name(void **state) {
   assert_string_equal(status_text(), "a b: no 'x y  [2J' (c d)");
 }
 
+static void the_text_of_a_check_shows_its_values(void **state) {
+  (void)state;
+  const int64_t shown[2] = { -7, INT64_MIN };
+  assert_int_equal(fail_shown(OUT_OF_RANGE, "%d of %d: 50%%, %%d, %d, %", shown), OUT_OF_RANGE);
+  assert_string_equal(status_text(), "-7 of -9223372036854775808: 50%, %d, %d, %");
+}
+
 static void long_texts_are_cut(void **state) {
   (void)state;
   char text[5000];
@@ -97,6 +104,7 @@ int main(void) {
     cmocka_unit_test(texts_can_be_put_around_it),
     cmocka_unit_test(a_failure_may_quote_the_one_before),
     cmocka_unit_test(a_text_is_one_line_whatever_is_in_a_name),
+    cmocka_unit_test(the_text_of_a_check_shows_its_values),
     cmocka_unit_test(long_texts_are_cut),
     cmocka_unit_test(a_failure_can_be_told_later),
     cmocka_unit_test(codes_have_names_and_exit_codes),
