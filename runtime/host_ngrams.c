@@ -1,6 +1,7 @@
 /* host_ngrams.c: StringNGrams: of each row of a ragged tensor, all runs of so many neighbours, joined; rows may be padded. */
 #include <string.h>
 
+#include "runtime/element_number.h"
 #include "runtime/host.h"
 #include "runtime/string_output.h"
 
@@ -33,10 +34,6 @@ static void put_ngram(const struct ngrams *g, struct string_output *out, int64_t
   string_output_next(out);
 }
 
-static int64_t split_at(const struct tensor *splits, int64_t i) {
-  return splits->dtype == DTYPE_INT64 ? ((const int64_t *)splits->data)[i] : ((const int32_t *)splits->data)[i];
-}
-
 /* The n-grams of a row, and one of the whole row where it is too short for any and that is wanted. */
 static int64_t row_count(const struct ngrams *g, int64_t length, int64_t *whole) {
   const struct program_attr *widths = host_attr(g->call, "ngram_widths");
@@ -54,7 +51,7 @@ static int64_t row_count(const struct ngrams *g, int64_t length, int64_t *whole)
 static status check_splits(const struct host_call *call) {
   const struct tensor *splits = &call->inputs[1];
   for (int64_t i = 0; i < splits->count; i++) {
-    int64_t at = split_at(splits, i), before = i ? split_at(splits, i - 1) : 0;
+    int64_t at = element_int(splits, i), before = i ? element_int(splits, i - 1) : 0;
     if (at < before || at > call->inputs[0].count || (i == 0 && at != 0))
       return fail(INVALID_ARGUMENT, "Invalid split value %lld, must be in [%lld, %lld]", (long long)at, (long long)before,
                   (long long)call->inputs[0].count);
@@ -77,16 +74,13 @@ status host_string_ngrams(struct host_call *call) {
   TRY(host_make_output(call, 1, splits->dtype, &splits->shape));
   for (int64_t r = 0; r < splits->count; r++) {
     if (r)
-      total += row_count(&g, split_at(splits, r) - split_at(splits, r - 1), &whole);
-    if (splits->dtype == DTYPE_INT64)
-      ((int64_t *)call->outputs[1]->data)[r] = total;
-    else
-      ((int32_t *)call->outputs[1]->data)[r] = (int32_t)total;
+      total += row_count(&g, element_int(splits, r) - element_int(splits, r - 1), &whole);
+    element_put_int(call->outputs[1], r, total);
   }
   struct string_output out;
   TRY(string_output_begin(&out, &(struct shape){ 1, { total } }, &call->outputs[0]));
   for (int64_t r = 0; r < rows; r++) {
-    int64_t from = split_at(splits, r), length = split_at(splits, r + 1) - from;
+    int64_t from = element_int(splits, r), length = element_int(splits, r + 1) - from;
     row_count(&g, length, &whole);
     if (whole) {
       put_ngram(&g, &out, from, length, whole, (whole - length) / 2, 0);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/element_number.h"
 #include "runtime/host.h"
 #include "runtime/string_output.h"
 #include "runtime/utf8.h"
@@ -143,7 +144,7 @@ status host_unsorted_segment_join(struct host_call *call) {
   for (int d = 1; d < shape.rank; d++)
     shape.dims[d] = input->shape.dims[ids->shape.rank + d - 1];
   for (int64_t i = 0; i < ids->count; i++) {
-    int64_t id = ids->dtype == DTYPE_INT64 ? ((const int64_t *)ids->data)[i] : ((const int32_t *)ids->data)[i];
+    int64_t id = element_int(ids, i);
     if (id < 0 || id >= segments)
       return fail(INVALID_ARGUMENT, "segment_ids[%lld] = %lld is out of range [0, %lld)", (long long)i, (long long)id,
                   (long long)segments);
@@ -156,7 +157,7 @@ status host_unsorted_segment_join(struct host_call *call) {
   for (int64_t i = 0; result == OK && i < segments; i++)
     first[i] = -1;
   for (int64_t i = 0; result == OK && i < ids->count; i++) {
-    int64_t id = ids->dtype == DTYPE_INT64 ? ((const int64_t *)ids->data)[i] : ((const int32_t *)ids->data)[i];
+    int64_t id = element_int(ids, i);
     next[i] = -1;
     if (first[id] < 0)
       first[id] = i;
@@ -294,10 +295,6 @@ status host_string_length(struct host_call *call) {
   return OK;
 }
 
-static int64_t int_at(const struct tensor *tensor, int64_t i) {
-  return tensor->dtype == DTYPE_INT64 ? ((const int64_t *)tensor->data)[i] : ((const int32_t *)tensor->data)[i];
-}
-
 /* The bytes from character pos on, `length` characters long at most. False when pos lies outside. */
 static bool cut_characters(struct string_view in, int64_t pos, int64_t length, struct string_view *out) {
   int64_t count = count_characters(in);
@@ -341,8 +338,8 @@ status host_substr(struct host_call *call) {
   TRY(string_output_begin(&out, &shape, &call->outputs[0]));
   for (int64_t i = 0; i < out.tensor->count; i++) {
     struct string_view view = strings_of(call, 0)[broadcast_index(&shape, &in->shape, i)], part;
-    int64_t k = broadcast_index(&shape, &pos->shape, i), at = int_at(pos, k);
-    if (!(characters ? cut_characters : cut_bytes)(view, at, int_at(length, k), &part))
+    int64_t k = broadcast_index(&shape, &pos->shape, i), at = element_int(pos, k);
+    if (!(characters ? cut_characters : cut_bytes)(view, at, element_int(length, k), &part))
       return fail(INVALID_ARGUMENT, "pos %lld out of range for string at index %lld", (long long)at, (long long)i);
     string_output_put(&out, part.data, part.size);
   }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/element_number.h"
 #include "runtime/object.h"
 #include "runtime/tensor_list.h"
 
@@ -9,7 +10,6 @@
 
 /* A shape as ops give it: a scalar -1, which says nothing, or sizes of which -1 are unknown. */
 static status read_shape(const struct tensor *t, struct partial_shape *out) {
-  bool wide = t->dtype == DTYPE_INT64;
   *out = (struct partial_shape){.rank = -1};
   if (t->shape.rank == 0)
     return host_scalar_int(t) == -1
@@ -21,7 +21,7 @@ static status read_shape(const struct tensor *t, struct partial_shape *out) {
     return fail(UNIMPLEMENTED, "elements of rank %lld", (long long)t->count);
   out->rank = (int)t->count;
   for (int d = 0; d < out->rank; d++) {
-    out->dims[d] = wide ? ((const int64_t *)t->data)[d] : ((const int32_t *)t->data)[d];
+    out->dims[d] = element_int(t, d);
     if (out->dims[d] < -1)
       return fail(INVALID_ARGUMENT, "Dimension %d of the element shape is %lld", d, (long long)out->dims[d]);
   }
@@ -390,13 +390,8 @@ status host_list_element_shape(struct host_call *call) {
   int rank = list->shape.rank;
   struct shape shape = {.rank = rank >= 0, .dims = {rank}};
   TRY(host_make_output(call, 0, dtype, &shape));
-  for (int64_t d = 0; d < call->outputs[0]->count; d++) {
-    int64_t size = rank < 0 ? -1 : list->shape.dims[d];
-    if (dtype == DTYPE_INT64)
-      ((int64_t *)call->outputs[0]->data)[d] = size;
-    else
-      ((int32_t *)call->outputs[0]->data)[d] = (int32_t)size;
-  }
+  for (int64_t d = 0; d < call->outputs[0]->count; d++)
+    element_put_int(call->outputs[0], d, rank < 0 ? -1 : list->shape.dims[d]);
   return OK;
 }
 

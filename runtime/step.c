@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/buffer.h"
+#include "runtime/element_number.h"
 #include "runtime/pool.h"
 #include "runtime/size.h"
 #include "runtime/task_state.h"
@@ -232,19 +233,6 @@ static status run_fetch(struct frame *frame, const struct program_instr *instr) 
                     &frame->step->fetches[instr->number]);
 }
 
-static int64_t element_int(const void *data, enum dtype dtype, int64_t i) {
-  switch (dtype) {
-  case DTYPE_INT64: return ((const int64_t *)data)[i];
-  case DTYPE_INT32: return ((const int32_t *)data)[i];
-  case DTYPE_INT16: return ((const int16_t *)data)[i];
-  case DTYPE_INT8: return ((const int8_t *)data)[i];
-  case DTYPE_UINT8: return ((const uint8_t *)data)[i];
-  case DTYPE_UINT16: return ((const uint16_t *)data)[i];
-  case DTYPE_UINT32: return ((const uint32_t *)data)[i];
-  default: return ((const int64_t *)data)[i];
-  }
-}
-
 /* One element: gives its symbol the value, or must be what was assumed. */
 static status bind_element(struct frame *frame, uint32_t code, int64_t value) {
   const int64_t *words = program_words(frame->program, code);
@@ -270,8 +258,7 @@ static status run_bind(struct frame *frame, const struct program_instr *instr) {
     TRY(frame_shape(frame, args[i], &shape));
     int64_t count = shape_count(&shape);
     for (int64_t j = 0; j < count && at < instr->sizes.count; j++)
-      TRY(bind_element(frame, codes[at++],
-                       element_int(frame->data[args[i]], (enum dtype)frame->slots[args[i]].dtype, j)));
+      TRY(bind_element(frame, codes[at++], element_int_at((enum dtype)frame->slots[args[i]].dtype, frame->data[args[i]], j)));
   }
   return at == instr->sizes.count ? OK : fail(INVALID_ARGUMENT, "%u sizes, expected are %u", at, instr->sizes.count);
 }
