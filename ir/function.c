@@ -129,8 +129,8 @@ static status add_node(struct instantiation *x, const char *local, struct node n
 
 struct node function_arg_node(const char *name, int dtype, uint32_t index, struct arena *arena) {
   struct attr *attrs = ARENA_ARRAY(arena, struct attr, 2);
-  attrs[0] = (struct attr){.name = "T", .value = {.kind = ATTR_TYPE, .i = dtype}};
-  attrs[1] = (struct attr){.name = "index", .value = {.kind = ATTR_INT, .i = index}};
+  attrs[0] = attr_of_type("T", dtype);
+  attrs[1] = attr_of_int("index", index);
   return (struct node){.name = name, .op = "_Arg", .device = "", .attrs = attrs, .attr_count = 2};
 }
 
@@ -354,17 +354,19 @@ struct graph *function_graph(const struct graph *library, struct arena *arena) {
 }
 
 status function_add_node(struct graph *graph, const char *prefix, struct node node, uint32_t *out) {
-  uint32_t at = *out = graph->nodes.count;
+  uint32_t at = graph->nodes.count;
   struct attr *attrs = arena_copy(graph->arena, node.attrs, node.attr_count * sizeof *attrs);
   if (node.attr_count)
     qsort(attrs, node.attr_count, sizeof *attrs, attr_order);
   node.attrs = attrs;
+  node.inputs = arena_copy(graph->arena, node.inputs, node.input_count * sizeof *node.inputs);
   node.device = "";
   if (!node.name)
     node.name = arena_printf(graph->arena, "%s/%s_%u", prefix, node.op, at);
   for (uint32_t n = 1; !map_insert(&graph->names, node.name, at); n++)
     node.name = arena_printf(graph->arena, "%s_%u", node.name, n);
   vec_push(&graph->nodes, node);
+  *out = at;
   return registry_check_node(graph, &graph->nodes.items[at]);
 }
 

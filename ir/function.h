@@ -61,7 +61,7 @@ status function_ret_count(const struct function *function, const struct attr *at
                           uint32_t *out);
 /* What else makes such graphs (ir/gradient.c, ops/ops_map_function.c): an empty one that shares the library, and an argument. */
 struct graph *function_graph(const struct graph *library, struct arena *arena);
-/* Appends a checked node, named after its op unless it has a name; its attributes are copied, and sorted. *out: its number. */
+/* Appends a checked node, named after its op unless it has a name; its inputs are copied, its attributes too, and sorted. *out: its number. */
 status function_add_node(struct graph *graph, const char *prefix, struct node node, uint32_t *out);
 struct node function_arg_node(const char *name, int dtype, uint32_t index, struct arena *arena);
 /* Frees what is not in the arena. */

@@ -15,7 +15,6 @@ struct derivation {
   uint32_t *first;           /* per node: where its outputs' gradients are in `grads` */
   edge_list *grads;          /* per output: what has come back to it */
   uint32_t *pending;         /* per node: how many gradients are still to come */
-  bool *reached;             /* per node: a result needs it */
   VEC(uint32_t) ready;       /* nodes to which all has come back */
 };
 
@@ -25,17 +24,14 @@ static enum dtype dtype_of(const struct derivation *d, struct edge e) {
 
 /* ---- nodes ---- */
 
-static struct attr type_attr(const char *name, int64_t dtype) {
-  return (struct attr){.name = name, .value = {.kind = ATTR_TYPE, .i = dtype}};
-}
-
-/* A node with one output and the attribute T. */
+/* A node with one output. */
 static status add_simple(struct derivation *d, const char *op, const edge_list *inputs, const struct attr *attrs, uint32_t attr_count,
                          struct edge *out) {
-  struct node node = {.op = op, .attrs = attrs, .attr_count = attr_count, .input_count = inputs->count};
-  node.inputs = arena_copy(d->graph->arena, inputs->items, inputs->count * sizeof *inputs->items);
-  out->port = 0;
-  return function_add_node(d->graph, d->prefix, node, &out->node);
+  struct node node = {.op = op, .attrs = attrs, .attr_count = attr_count, .inputs = inputs->items, .input_count = inputs->count};
+  uint32_t at;
+  TRY(function_add_node(d->graph, d->prefix, node, &at));
+  *out = (struct edge){at, 0};
+  return OK;
 }
 
 /* Zeros like the value of an output; for a resource, like the float that a variable holds. */
@@ -44,10 +40,10 @@ static status add_zeros(struct derivation *d, struct edge like, struct edge *out
   edge_list input = {.items = &like, .count = 1};
   if (dtype == DTYPE_RESOURCE) {
     dtype = DTYPE_FLOAT;
-    const struct attr of_read = type_attr("dtype", dtype);
+    const struct attr of_read = attr_of_type("dtype", dtype);
     TRY(add_simple(d, "ReadVariableOp", &input, &of_read, 1, &like));
   }
-  const struct attr t = type_attr("T", dtype);
+  const struct attr t = attr_of_type("T", dtype);
   return add_simple(d, "ZerosLike", &input, &t, 1, out);
 }
 
@@ -61,19 +57,9 @@ static status sum_gradients(struct derivation *d, struct edge of, struct edge *o
     *out = grads->items[0];
     return OK;
   }
-  const struct attr attrs[] = {type_attr("T", dtype == DTYPE_RESOURCE ? DTYPE_FLOAT : dtype),
-                               {.name = "N", .value = {.kind = ATTR_INT, .i = grads->count}}};
+  const struct attr attrs[] = {attr_of_type("T", dtype == DTYPE_RESOURCE ? DTYPE_FLOAT : dtype),
+                               attr_of_int("N", grads->count)};
   return add_simple(d, "AddN", grads, attrs, 2, out);
-}
-
-static struct attr_value type_list(struct arena *arena, const uint8_t *dtypes, uint32_t count) {
-  struct attr_value *items = ARENA_ARRAY(arena, struct attr_value, count + 1);
-  for (uint32_t i = 0; i < count; i++)
-    items[i] = (struct attr_value){.kind = ATTR_TYPE, .i = dtypes[i]};
-  struct attr_value v = {.kind = ATTR_LIST};
-  v.list.items = items;
-  v.list.count = count;
-  return v;
 }
 
 /* The SymbolicGradient of a node of the body: from its inputs and the gradients of its outputs. */
@@ -91,8 +77,7 @@ static status add_gradient(struct derivation *d, uint32_t of, const struct edge 
   }
   struct attr_func *f = ARENA_NEW(arena, struct attr_func);
   *f = (struct attr_func){.name = n->op, .attrs = n->attrs, .attr_count = n->attr_count};
-  const struct attr attrs[] = {{.name = "Tin", .value = type_list(arena, in, count)},
-                               {.name = "Tout", .value = type_list(arena, result, x_count)},
+  const struct attr attrs[] = {attr_of_types(arena, "Tin", in, count), attr_of_types(arena, "Tout", result, x_count),
                                {.name = "f", .value = {.kind = ATTR_FUNC, .func = f}}};
   struct node node = {.name = arena_printf(arena, "%s_grad", n->name), .op = "SymbolicGradient", .attrs = attrs, .attr_count = 3,
                       .inputs = inputs, .input_count = count};
@@ -109,8 +94,9 @@ static void arrive(struct derivation *d, struct edge at, const struct edge *grad
     vec_push(&d->ready, at.node);
 }
 
-/* Marks what the results need, and counts the edges by which gradients come back. */
+/* Counts the edges by which gradients come back: those among the nodes that the results need. */
 static void count_pending(struct derivation *d, const struct edge *rets, uint32_t ret_count) {
+  bool *reached = ARENA_ARRAY(d->graph->arena, bool, d->node_count + 1);
   VEC(uint32_t) stack = {0};
   for (uint32_t i = 0; i < ret_count; i++) {
     d->pending[rets[i].node]++;
@@ -118,9 +104,9 @@ static void count_pending(struct derivation *d, const struct edge *rets, uint32_
   }
   while (stack.count) {
     uint32_t n = stack.items[--stack.count];
-    if (d->reached[n])
+    if (reached[n])
       continue;
-    d->reached[n] = true;
+    reached[n] = true;
     const struct node *node = &d->graph->nodes.items[n];
     for (uint32_t i = 0; i < node->input_count; i++) {
       d->pending[node->inputs[i].node]++;
@@ -199,7 +185,6 @@ static void derivation_init(struct derivation *d, struct graph *graph, uint32_t 
   *d = (struct derivation){.graph = graph, .prefix = prefix, .arg_count = arg_count, .node_count = count};
   d->first = ARENA_ARRAY(graph->arena, uint32_t, count + 1);
   d->pending = ARENA_ARRAY(graph->arena, uint32_t, count + 1);
-  d->reached = ARENA_ARRAY(graph->arena, bool, count + 1);
   for (uint32_t i = 0; i < count; i++) {
     d->first[i] = outputs;
     outputs += graph->nodes.items[i].output_count;

@@ -97,8 +97,7 @@ static status add_constant(struct reader *r, enum dtype dtype, int rank, const v
   struct constant *value = ARENA_NEW(r->graph->arena, struct constant);
   *value = (struct constant){.dtype = dtype, .rank = rank, .dims = {1}, .count = 1,
                              .data = arena_copy(r->graph->arena, element, dtype_size(dtype))};
-  const struct attr attrs[] = {{.name = "dtype", .value = {.kind = ATTR_TYPE, .i = dtype}},
-                               {.name = "value", .value = {.kind = ATTR_TENSOR, .tensor = value}}};
+  const struct attr attrs[] = {attr_of_type("dtype", dtype), {.name = "value", .value = {.kind = ATTR_TENSOR, .tensor = value}}};
   return add_node(r, (struct node){.op = "Const", .attrs = attrs, .attr_count = 2}, out);
 }
 
@@ -117,11 +116,10 @@ static status read_number(struct reader *r, edge_list *out) {
     return add_constant(r, DTYPE_INT32, vector, &integer, out);
   edge_list one = {0};
   TRY(add_constant(r, DTYPE_FLOAT, 0, &value, &one));
-  struct edge *input = arena_copy(r->graph->arena, one.items, sizeof *input);
+  const struct attr attrs[] = {attr_of_type("SrcT", DTYPE_FLOAT), attr_of_type("DstT", node_attr_int(r->of, "T", DTYPE_FLOAT))};
+  status s = add_node(r, (struct node){.op = "Cast", .attrs = attrs, .attr_count = 2, .inputs = one.items, .input_count = 1}, out);
   vec_free(&one);
-  const struct attr attrs[] = {{.name = "SrcT", .value = {.kind = ATTR_TYPE, .i = DTYPE_FLOAT}},
-                               {.name = "DstT", .value = {.kind = ATTR_TYPE, .i = node_attr_int(r->of, "T", DTYPE_FLOAT)}}};
-  return add_node(r, (struct node){.op = "Cast", .attrs = attrs, .attr_count = 2, .inputs = input, .input_count = 1}, out);
+  return s;
 }
 
 /* ---- calls ---- */
@@ -166,10 +164,10 @@ static status add_call_node(struct reader *r, const struct call *call, uint32_t 
     if (arg->number_attr)
       call_attr(&c, arg->number_attr, (struct attr_value){.kind = ATTR_INT, .i = list->count});
   }
-  struct node node = {.op = def->name, .attrs = c.attrs, .attr_count = c.attr_count, .input_count = inputs.count};
-  node.inputs = arena_copy(r->graph->arena, inputs.items, inputs.count * sizeof *inputs.items);
+  struct node node = {.op = def->name, .attrs = c.attrs, .attr_count = c.attr_count, .inputs = inputs.items, .input_count = inputs.count};
+  status s = add_node(r, node, out);
   vec_free(&inputs);
-  return add_node(r, node, out);
+  return s;
 }
 
 static status read_expression(struct reader *r, edge_list *out);

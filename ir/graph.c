@@ -19,6 +19,16 @@ const struct attr_value *attr_find(const struct attr *attrs, uint32_t count, con
   return NULL;
 }
 
+struct attr attr_of_types(struct arena *arena, const char *name, const uint8_t *dtypes, uint32_t count) {
+  struct attr_value *items = ARENA_ARRAY(arena, struct attr_value, count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    items[i] = (struct attr_value){.kind = ATTR_TYPE, .i = dtypes[i]};
+  struct attr attr = {.name = name, .value = {.kind = ATTR_LIST}};
+  attr.value.list.items = items;
+  attr.value.list.count = count;
+  return attr;
+}
+
 const char *graph_place(const struct graph *graph, const char *node, const char *function) {
   uint32_t at;
   return graph->places.count && map_find(&graph->place_names, arena_printf(graph->arena, "%s@%s", node, function), &at)

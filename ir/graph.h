@@ -160,6 +160,9 @@ struct model {
 void graph_deinit(struct graph *graph);
 void model_deinit(struct model *model);
 const struct attr_value *attr_find(const struct attr *attrs, uint32_t count, const char *name); /* NULL when absent */
+static inline struct attr attr_of_int(const char *name, int64_t i) { return (struct attr){.name = name, .value = {.kind = ATTR_INT, .i = i}}; }
+static inline struct attr attr_of_type(const char *name, int64_t dtype) { return (struct attr){.name = name, .value = {.kind = ATTR_TYPE, .i = dtype}}; }
+struct attr attr_of_types(struct arena *arena, const char *name, const uint8_t *dtypes, uint32_t count); /* a list(type) */
 /* Where the user's program made a node (of a function's body, or "" for the graph's own); NULL when the graph does not say. */
 const char *graph_place(const struct graph *graph, const char *node, const char *function);
 uint32_t graph_find(const struct graph *graph, const char *name); /* NO_NODE when absent */

@@ -17,15 +17,11 @@ static uint32_t add_node(struct build *b, const char *name, const char *op, stru
   return g->nodes.count - 1;
 }
 
-static struct attr type_attr(const char *name, enum dtype dtype) {
-  return (struct attr){.name = name, .value = {.kind = ATTR_TYPE, .i = dtype}};
-}
-
 static status add_constant(struct build *b, struct bundle *bundle, const char *name, const char *key, uint32_t *out, enum dtype *dtype) {
   struct constant *value = ARENA_NEW(&b->arena, struct constant);
   TRY(bundle_read(bundle, key, value));
   *dtype = value->dtype;
-  *out = add_node(b, name, "Const", type_attr("dtype", value->dtype),
+  *out = add_node(b, name, "Const", attr_of_type("dtype", value->dtype),
                   (struct attr){.name = "value", .value = {.kind = ATTR_TENSOR, .tensor = value}});
   return OK;
 }
@@ -45,7 +41,7 @@ static status add_import(struct build *b, struct bundle *bundle, const struct re
   inputs[0] = table->handle;
   inputs[1] = (struct edge){keys, 0};
   inputs[2] = (struct edge){values, 0};
-  uint32_t import = add_node(b, *out, "LookupTableImportV2", type_attr("Tin", key_type), type_attr("Tout", value_type));
+  uint32_t import = add_node(b, *out, "LookupTableImportV2", attr_of_type("Tin", key_type), attr_of_type("Tout", value_type));
   g->nodes.items[import].inputs = inputs;
   g->nodes.items[import].input_count = 3;
   return OK;

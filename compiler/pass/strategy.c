@@ -107,9 +107,6 @@ static bool applies_rows(const struct node *node) {
   return strncmp(node->op, "SparseApply", 11) == 0 || strncmp(node->op, "ResourceSparseApply", 19) == 0;
 }
 
-static struct attr int_attr(const char *name, int64_t value) {
-  return (struct attr){.name = name, .value = {.kind = ATTR_INT, .i = value}};
-}
 static struct attr text_attr(struct arena *arena, const char *name, const char *text) {
   struct attr attr = {.name = name, .value = {.kind = ATTR_STRING}};
   attr.value.s.data = arena_strdup(arena, text);
@@ -137,12 +134,12 @@ static uint32_t add_mean(struct build *b, uint32_t apply, struct edge gradient, 
   struct attr *attrs = ARENA_ARRAY(a, struct attr, 8);
   *dtype = graph->nodes.items[gradient.node].output_dtypes[gradient.port];
   *input = gradient;
-  attrs[0] = (struct attr){.name = "T", .value = {.kind = ATTR_TYPE, .i = dtype_base(*dtype)}};
+  attrs[0] = attr_of_type("T", dtype_base(*dtype));
   attrs[1] = class_attr(a, at->name);
   attrs[2] = text_attr(a, "final_op", "Div");
-  attrs[3] = int_attr("group_key", 0);
-  attrs[4] = int_attr("group_size", job_size(b, JOB_WORKERS));
-  attrs[5] = int_attr("instance_key", number);
+  attrs[3] = attr_of_int("group_key", 0);
+  attrs[4] = attr_of_int("group_size", job_size(b, JOB_WORKERS));
+  attrs[5] = attr_of_int("instance_key", number);
   attrs[6] = text_attr(a, "merge_op", "Add");
   attrs[7] = (struct attr){.name = "subdiv_offsets", .value = {.kind = ATTR_LIST}};
   struct node mean = {.name = arena_printf(a, "%s/mean_gradient", at->name), .op = "CollectiveReduce", .device = "", .attrs = attrs,

@@ -159,7 +159,7 @@ static status asset_bind(const char *folder, const struct asset *asset, struct a
   struct constant *value = ARENA_NEW(arena, struct constant);
   *value = (struct constant){.dtype = DTYPE_STRING, .count = 1, .data = text};
   struct attr *attrs = ARENA_ARRAY(arena, struct attr, 2);
-  attrs[0] = (struct attr){.name = "dtype", .value = {.kind = ATTR_TYPE, .i = DTYPE_STRING}};
+  attrs[0] = attr_of_type("dtype", DTYPE_STRING);
   attrs[1] = (struct attr){.name = "value", .value = {.kind = ATTR_TENSOR, .tensor = value}};
   struct node *n = &graph->nodes.items[e.node];
   *n = (struct node){.name = n->name, .op = "Const", .device = n->device, .attrs = attrs, .attr_count = 2};

@@ -16,19 +16,13 @@ struct mapping {
   int64_t rows;
 };
 
-static struct attr type_attr(const char *name, int64_t dtype) {
-  return (struct attr){.name = name, .value = {.kind = ATTR_TYPE, .i = dtype}};
-}
-
-static struct attr int_attr(const char *name, int64_t i) { return (struct attr){.name = name, .value = {.kind = ATTR_INT, .i = i}}; }
-
 static status add(struct mapping *m, const char *op, const struct edge *inputs, uint32_t input_count, const struct attr *attrs,
                   uint32_t attr_count, struct edge *out) {
-  struct arena *arena = m->graph->arena;
-  struct node node = {.op = op, .inputs = arena_copy(arena, inputs, input_count * sizeof *inputs), .input_count = input_count,
-                      .attrs = attrs, .attr_count = attr_count};
-  out->port = 0;
-  return function_add_node(m->graph, m->c->node->name, node, &out->node);
+  struct node node = {.op = op, .inputs = inputs, .input_count = input_count, .attrs = attrs, .attr_count = attr_count};
+  uint32_t at;
+  TRY(function_add_node(m->graph, m->c->node->name, node, &at));
+  *out = (struct edge){at, 0};
+  return OK;
 }
 
 /* A constant of zeros, but for one element that it may have. */
@@ -40,18 +34,8 @@ static status add_constant(struct mapping *m, enum dtype dtype, int rank, const 
   int32_t *data = arena_alloc_aligned(m->graph->arena, 64, 64);
   *data = element;
   k->data = data;
-  const struct attr attrs[] = {type_attr("dtype", dtype), {.name = "value", .value = {.kind = ATTR_TENSOR, .tensor = k}}};
+  const struct attr attrs[] = {attr_of_type("dtype", dtype), {.name = "value", .value = {.kind = ATTR_TENSOR, .tensor = k}}};
   return add(m, "Const", NULL, 0, attrs, 2, out);
-}
-
-static struct attr dtypes_attr(struct mapping *m, const char *name, const struct edge *of, uint32_t count) {
-  struct attr_value *items = ARENA_ARRAY(m->graph->arena, struct attr_value, count + 1);
-  for (uint32_t i = 0; i < count; i++)
-    items[i] = (struct attr_value){.kind = ATTR_TYPE, .i = m->graph->nodes.items[of[i].node].output_dtypes[of[i].port]};
-  struct attr a = {.name = name, .value = {.kind = ATTR_LIST}};
-  a.value.list.items = items;
-  a.value.list.count = count;
-  return a;
 }
 
 /* The call for one row; its results in results[0..]. */
@@ -64,17 +48,17 @@ static status add_row(struct mapping *m, int64_t row, struct edge *results) {
   TRY(add_constant(m, DTYPE_INT32, 0, NULL, 0, &slice[2]));
   for (uint32_t i = 0; i < count; i++) {
     inputs[i] = slice[0] = (struct edge){i, 0};
-    const struct attr attrs[] = {type_attr("Tparams", m->graph->nodes.items[i].output_dtypes[0]), type_attr("Tindices", DTYPE_INT32),
-                                 type_attr("Taxis", DTYPE_INT32)};
+    const struct attr attrs[] = {attr_of_type("Tparams", m->graph->nodes.items[i].output_dtypes[0]), attr_of_type("Tindices", DTYPE_INT32),
+                                 attr_of_type("Taxis", DTYPE_INT32)};
     if (i < m->arg_count)
       TRY(add(m, "GatherV2", slice, 3, attrs, 3, &inputs[i]));
   }
-  const struct attr attrs[] = {dtypes_attr(m, "Tin", inputs, count), {.name = "Tout", .value = *m->result_types},
+  const struct attr attrs[] = {attr_of_types(arena, "Tin", m->c->node->input_dtypes, count), {.name = "Tout", .value = *m->result_types},
                                {.name = "f", .value = {.kind = ATTR_FUNC, .func = m->f}}};
   TRY(add(m, function && function->is_stateful ? "StatefulPartitionedCall" : "PartitionedCall", inputs, count, attrs, 3, &call));
   for (uint32_t k = 0; k < m->c->out_count; k++) {
     struct edge from = {call.node, k};
-    const struct attr shape[] = {type_attr("T", m->result_types->list.items[k].i), {.name = "shape", .value = m->result_shapes->list.items[k]}};
+    const struct attr shape[] = {attr_of_type("T", m->result_types->list.items[k].i), {.name = "shape", .value = m->result_shapes->list.items[k]}};
     TRY(add(m, "EnsureShape", &from, 1, shape, 2, &results[k]));
   }
   return OK;
@@ -105,7 +89,7 @@ static status make_body(struct mapping *m, struct edge *rets) {
   for (uint32_t k = 0; k < out_count; k++) {
     for (int64_t r = 0; r < m->rows; r++)
       column[r] = rows[r * out_count + k];
-    const struct attr attrs[] = {type_attr("T", m->result_types->list.items[k].i), int_attr("N", m->rows), int_attr("axis", 0)};
+    const struct attr attrs[] = {attr_of_type("T", m->result_types->list.items[k].i), attr_of_int("N", m->rows), attr_of_int("axis", 0)};
     TRY(m->rows ? add(m, "Pack", column, (uint32_t)m->rows, attrs, 3, &rets[k]) : add_nothing(m, k, &rets[k]));
   }
   return OK;

@@ -86,6 +86,21 @@ static void outputs_that_nobody_uses_have_zeros(void **state) {
   done(&g, &x);
 }
 
+static void a_variable_that_is_not_used_has_zeros_like_its_value(void **state) {
+  (void)state;
+  struct text_graph g;
+  struct instance x;
+  assert_int_equal(derive(&g, "library { function { signature { name: 'F' input_arg { name: 'x' type: DT_FLOAT } input_arg { name: 'v' type: DT_RESOURCE } "
+                              "output_arg { name: 'z' type: DT_FLOAT } } " RET("x") " } }", &x), OK);
+  const struct node *zeros = ret_node(&x, 1);
+  assert_string_equal(zeros->op, "ZerosLike");
+  const struct node *read = &x.graph->nodes.items[zeros->inputs[0].node];
+  assert_string_equal(read->op, "ReadVariableOp");
+  assert_int_equal(read->output_dtypes[0], DTYPE_FLOAT);
+  assert_int_equal(read->inputs[0].node, 1);
+  done(&g, &x);
+}
+
 static void nothing_comes_back_through_ops_without_a_gradient(void **state) {
   (void)state;
   struct text_graph g;
@@ -231,6 +246,7 @@ int main(void) {
       cmocka_unit_test(gradients_that_meet_are_added),
       cmocka_unit_test(a_returned_argument_has_the_gradient_of_the_result),
       cmocka_unit_test(outputs_that_nobody_uses_have_zeros),
+      cmocka_unit_test(a_variable_that_is_not_used_has_zeros_like_its_value),
       cmocka_unit_test(nothing_comes_back_through_ops_without_a_gradient),
       cmocka_unit_test(calls_are_differentiated_when_they_are_lowered),
       cmocka_unit_test(what_has_no_gradient_is_refused),
