@@ -16,7 +16,8 @@ static const struct row_form row_forms[] = {
 {"Rsqrt Log Sqrt Lgamma Digamma", "a:pos", ""},
 {"Exp Sin Tan Tanh Erf Expm1 BesselI0e BesselI1 Digamma", "a:big", ""},
 {"ReluGrad Relu6Grad EluGrad SeluGrad SoftplusGrad SoftsignGrad SigmoidGrad TanhGrad InvGrad ReciprocalGrad RsqrtGrad SqrtGrad", "* *", ""},
-{"AddV2 Add Sub Mul RealDiv DivNoNan MulNoNan Xdivy Xlogy Xlog1py SquaredDifference Maximum Minimum Atan2 NextAfter BitwiseAnd BitwiseOr BitwiseXor "
+{"Add", "* *", "T!=str"}, /* of strings it is a call into the runtime */
+{"AddV2 Sub Mul RealDiv DivNoNan MulNoNan Xdivy Xlogy Xlog1py SquaredDifference Maximum Minimum Atan2 NextAfter BitwiseAnd BitwiseOr BitwiseXor "
  "LeftShift RightShift LogicalAnd LogicalOr Greater GreaterEqual Less LessEqual Equal NotEqual", "* *", ""},
 {"AddV2 Sub Maximum NextAfter LogicalOr Less Equal NotEqual Xlogy", "a,b b", ""},
 {"Sub Mul Minimum GreaterEqual NotEqual Atan2", "- a,b", ""},
@@ -94,8 +95,8 @@ static const struct row_form row_forms[] = {
 {"ParallelConcat", "(1,3 1,3)", "shape=[2,3]"},
 {"FakeParam", "", "dtype=f32|i64 shape=[2,3]"},
 {"EnsureShape", "a,b,3", "shape=[-1,-1,3]"},
-{"Shape Size Rank", "*", ""},
 {"Shape", "a,b", ""}, /* of a scalar it is empty */
+{"Shape Size Rank", "*", ""},
 {"ShapeN", "(a,b 3,a)", ""},
 {"Reshape", "a,b 1:=-1", ""},
 {"Reshape", "a,b 2:=b,a", ""},
@@ -213,12 +214,14 @@ static const struct row_form row_forms[] = {
 {"SparseSegmentSumWithNumSegments SparseSegmentMeanWithNumSegments SparseSegmentSqrtNWithNumSegments", "a,3 b:0..a b:0..9/s -:=11", ""},
 {"SparseSegmentSumGrad SparseSegmentMeanGrad SparseSegmentSqrtNGrad", "9,3 b:0..a b:0..9/s -:=a", ""},
 {"SparseSegmentSumGradV2 SparseSegmentMeanGradV2 SparseSegmentSqrtNGradV2", "9,3 b:0..a b:0..9/s -:=a", ""},
-{"Where", "*", ""},
 {"Where", "a,b", ""}, /* it refuses scalars */
+{"Where", "*", ""},
 {"Unique UniqueWithCounts", "a", "T!=f16,bf16"},
 {"UniqueV2 UniqueWithCountsV2", "a 1:=0", ""},
 {"UniqueV2 UniqueWithCountsV2", "a,2:0..3 1:=0", "T!=str,bool"},
 {"UniqueV2", "0:=0 0:=0", "~ T=f32"},
+{"ListDiff", "a b:3..9", "T!=str"},
+{"ListDiff", "a 2:=x,z", "T=str"},
 {"ListDiff", "a b:r", ""},
 {"DynamicPartition", "a,3 a:0..3", "num_partitions=3"},
 {"DynamicPartition", "a,b a,b:0..2", "num_partitions=2"},
