@@ -158,13 +158,18 @@ static void no_more_is_read_than_fits(void **state) {
   place_end(&p);
 }
 
+/* Reading ahead of a source that waits. */
+static void wait_begin(struct place *p, struct read_ahead **ahead) {
+  place_begin(p, 10, 0);
+  atomic_store(&numbers.waits, true);
+  assert_int_equal(read_ahead_create(p->cursor, 2, &p->run, ahead), OK);
+}
+
 static void a_source_that_waits_ends_with_its_iterator(void **state) {
   (void)state;
   struct place p;
   struct read_ahead *ahead;
-  place_begin(&p, 10, 0);
-  atomic_store(&numbers.waits, true);
-  assert_int_equal(read_ahead_create(p.cursor, 2, &p.run, &ahead), OK);
+  wait_begin(&p, &ahead);
   while (atomic_load(&numbers.asked) == 0)
     pause_ms(1);
   read_ahead_destroy(ahead);
@@ -178,22 +183,34 @@ static void *give_up(void *self) {
   return NULL;
 }
 
+static void *stop(void *self) {
+  struct place *p = self;
+  pause_ms(20);
+  task_stop(p->task);
+  return NULL;
+}
+
+/* A reader waits until `ends` is done elsewhere. */
+static void wait_ends_by(void *(*ends)(void *), struct place *p, struct read_ahead *ahead) {
+  struct tensor *element;
+  pthread_t other;
+  bool end;
+  pthread_create(&other, NULL, ends, p);
+  assert_int_equal(read_ahead_next(ahead, &p->run, &element, &end), CANCELLED);
+  pthread_join(other, NULL);
+}
+
 static void a_reader_that_is_given_up_loses_nothing(void **state) {
   (void)state;
   struct place p;
   struct read_ahead *ahead;
-  struct tensor *element;
-  pthread_t other;
-  bool end;
-  place_begin(&p, 10, 0);
-  atomic_store(&numbers.waits, true);
-  assert_int_equal(read_ahead_create(p.cursor, 2, &p.run, &ahead), OK);
-  pthread_create(&other, NULL, give_up, &p);
-  assert_int_equal(read_ahead_next(ahead, &p.run, &element, &end), CANCELLED);
-  pthread_join(other, NULL);
+  wait_begin(&p, &ahead);
+  wait_ends_by(give_up, &p, ahead);
   atomic_store(&numbers.waits, false);
   p.step = (struct step){ .task = p.task, .is_background = true };
   for (int64_t at = 0; at < 10; at++) {
+    struct tensor *element;
+    bool end;
     status result = read_ahead_next(ahead, &p.run, &element, &end);
     expect_number(result, element, at, 1);
     tensor_release(element);
@@ -202,26 +219,14 @@ static void a_reader_that_is_given_up_loses_nothing(void **state) {
   place_end(&p);
 }
 
-static void *stop(void *self) {
-  struct place *p = self;
-  pause_ms(20);
-  task_stop(p->task);
-  return NULL;
-}
-
 static void a_task_that_stops_ends_who_waits(void **state) {
   (void)state;
   struct place p;
   struct read_ahead *ahead;
   struct tensor *element;
-  pthread_t other;
   bool end;
-  place_begin(&p, 10, 0);
-  atomic_store(&numbers.waits, true);
-  assert_int_equal(read_ahead_create(p.cursor, 2, &p.run, &ahead), OK);
-  pthread_create(&other, NULL, stop, &p);
-  assert_int_equal(read_ahead_next(ahead, &p.run, &element, &end), CANCELLED);
-  pthread_join(other, NULL);
+  wait_begin(&p, &ahead);
+  wait_ends_by(stop, &p, ahead);
   task_close(p.task);
   assert_int_equal(read_ahead_next(ahead, &p.run, &element, &end), CANCELLED);
   read_ahead_destroy(ahead);
