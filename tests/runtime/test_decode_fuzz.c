@@ -1,10 +1,6 @@
 /* What executables read at run time from anywhere, fed with damaged bytes (tests/fuzz/damage.h): pictures, sounds, records, compressed files,
  * JSON, CSV, tf.train.Example. Nothing may crash or hang. Checksums would stop nearly all damage at the door: they are mended. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "base/crc32c.h"
@@ -13,10 +9,7 @@
 #include "runtime/inflate.h"
 #include "runtime/record_file.h"
 #include "tests/fuzz/damage.h"
-#include "tests/support/test.h"
 
-#define CORPUS SOURCE_DIR "/tests/fuzz/corpus/"
-#define SECONDS_MAX 20 /* for one file, under a sanitizer on a busy machine */
 #define ELEMENTS_MAX 10000 /* more than a file of FILE_BYTES_MAX can hold of those that were */
 
 /* ---- pictures: each reader gives whether the bytes were good ---- */
@@ -231,29 +224,17 @@ static bool read_csv(const struct bytes *file) {
 
 /* ---- all of them ---- */
 
-static const struct corpus_file {
-  const char *name;
-  bool (*read)(const struct bytes *file);
-} corpus[] = {
+static const struct corpus_file corpus[] = {
   { "palette.png", read_png },     { "wide.png", read_png },          { "grey.jpg", read_jpeg },      { "progressive.jpg", read_jpeg },
   { "frames.gif", read_gif },      { "plain.bmp", read_bmp },         { "sound.wav", read_wav },      { "example.json", read_json },
   { "example.pb", read_example },  { "three.tfrecord", read_records }, { "two.gz", read_gzip },       { "text.zlib", read_zlib },
   { "records.csv", read_csv },
 };
 #define CORPUS_COUNT (sizeof corpus / sizeof *corpus)
-static struct bytes originals[CORPUS_COUNT], damaged;
 
 static int load_all(void **state) {
   (void)state;
-  for (size_t i = 0; i < CORPUS_COUNT; i++) {
-    char name[512];
-    snprintf(name, sizeof name, CORPUS "%s", corpus[i].name);
-    FILE *f = fopen(name, "rb");
-    assert_non_null(f);
-    originals[i].size = fread(originals[i].data, 1, FILE_BYTES_MAX, f);
-    fclose(f);
-    assert_true(originals[i].size > 0);
-  }
+  corpus_load(corpus, CORPUS_COUNT);
   descriptor = memfd_create("records", MFD_CLOEXEC);
   snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
   return descriptor < 0 ? -1 : 0;
@@ -266,36 +247,17 @@ static int close_file(void **state) {
 
 static void good_bytes_are_read(void **state) {
   (void)state;
-  for (size_t i = 0; i < CORPUS_COUNT; i++)
-    if (!corpus[i].read(&originals[i]))
-      test_fail("%s: %s", corpus[i].name, status_text());
+  corpus_read(corpus, CORPUS_COUNT);
 }
 
 static void damaged_bytes_do_no_harm(void **state) {
   (void)state;
-  for (size_t i = 0; i < CORPUS_COUNT; i++) {
-    random_state = UINT64_C(0x9e3779b97f4a7c15) * (i + 1);
-    for (long k = 0; k < iterations(); k++) {
-      damaged = originals[i];
-      for (size_t n = 1 + random_below(4); n > 0; n--)
-        damage_once(&damaged, &originals[random_below(CORPUS_COUNT)]);
-      alarm(SECONDS_MAX);
-      (void)corpus[i].read(&damaged);
-    }
-  }
-  alarm(0);
+  corpus_damage(corpus, CORPUS_COUNT);
 }
 
 static void every_beginning_does_no_harm(void **state) {
   (void)state;
-  for (size_t i = 0; i < CORPUS_COUNT; i++)
-    for (size_t size = 0; size < originals[i].size; size++) {
-      damaged.size = size;
-      memcpy(damaged.data, originals[i].data, size);
-      alarm(SECONDS_MAX);
-      (void)corpus[i].read(&damaged);
-    }
-  alarm(0);
+  corpus_cut(corpus, CORPUS_COUNT, FILE_BYTES_MAX + 1);
 }
 
 int main(void) {
