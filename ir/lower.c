@@ -217,10 +217,11 @@ static const char *node_place(const struct lower *lw, const struct frame *fr, co
   return named ? graph_place(lw->graph, node->name + fr->prefix, fr->function ? fr->function : "") : NULL;
 }
 
-/* The error with the node's name in front and its place behind; once. */
+static bool text_begins(const char *with) { return strncmp(status_text(), with, strlen(with)) == 0; }
+
+/* The error with the node's name in front, unless it has it or that of a node in the function that it calls, and its place behind; once. */
 static status blame(struct lower *lw, const struct frame *fr, const struct node *node, status s) {
-  bool named = strchr(status_text(), '(') && strstr(status_text(), node->name) == status_text();
-  if (!named)
+  if (!text_begins(arena_printf(lw->arena, "%s (%s): ", node->name, node->op)) && !text_begins(arena_printf(lw->arena, "%s/", node->name)))
     s = status_prefix(s, "%s (%s): ", node->name, node->op);
   const char *place = node_place(lw, fr, node);
   return place && !strstr(status_text(), "; made at ") ? status_suffix(s, "; made at %s", place) : s;
