@@ -2,6 +2,7 @@
  * sin and cos). Where key and counter come from: random_source.h. */
 #include <string.h>
 
+#include "ir/ops/arrange.h"
 #include "ir/ops/random_source.h"
 
 #define RESERVED 256 /* counter values that TensorFlow sets aside for each element of a stateful draw */
@@ -113,9 +114,10 @@ static void draw_truncated_group(struct kb *kb, const struct request *r, const s
 
 /* ---- the kernel ---- */
 
+/* Of numbers that are drawn. */
 static void check_range(struct kb *kb, const struct request *r) {
-  expr_id low = scalar_input(kb, r->minimum), high = scalar_input(kb, r->maximum);
-  kb_check(kb, expr_binary(kb->k, SCALAR_LT, low, high), INVALID_ARGUMENT, "Need minval < maxval, got %d >= %d",
+  expr_id low = scalar_input(kb, r->minimum), high = scalar_input(kb, r->maximum), none = kb_eq(kb, kb_dim(kb, r->count), kb_int(kb, 0));
+  kb_check(kb, kb_or(kb, none, expr_binary(kb->k, SCALAR_LT, low, high)), INVALID_ARGUMENT, "Need minval < maxval, got %d >= %d",
            expr_cast(kb->k, DTYPE_INT64, low), expr_cast(kb->k, DTYPE_INT64, high));
 }
 
@@ -127,11 +129,11 @@ static status draw(struct op_call *c, const struct request *r, int rank, const d
   int size = group_size(r);
   int64_t known = op_dim_value(c, r->count);
   random_check_state(&kb, &r->source, &state);
+  if (r->draw == DRAW_INT)
+    check_range(&kb, r);
   dim groups = dim_floordiv(c->lw->dims, dim_add(c->lw->dims, r->count, op_dim(c, size - 1)), op_dim(c, size));
   expr_id group = kb_for_dim(&kb, LOOP_PAR, groups);
   struct philox p = random_load(&kb, &r->source, &state);
-  if (r->draw == DRAW_INT)
-    check_range(&kb, r);
   if (r->draw == DRAW_TRUNCATED)
     draw_truncated_group(&kb, r, &p, group, out);
   else
