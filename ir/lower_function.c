@@ -86,25 +86,27 @@ bool lower_static_shape(const struct lower *lw, struct edge edge, int *rank, int
   return true;
 }
 
+static bool is_placeholder(const struct node *n) {
+  return strcmp(n->op, "Placeholder") == 0 || strcmp(n->op, "PlaceholderWithDefault") == 0;
+}
+
+/* The shape that the graph says a feed has; NULL: none. */
+static const struct attr_shape *said_shape(const struct node *node, uint32_t port) {
+  const struct attr_shape *shape = is_placeholder(node) ? node_attr_shape(node, "shape") : NULL;
+  return shape ? shape : node_output_shape(node, port);
+}
+
 bool lower_feed_has_rank(const struct graph *graph, struct edge feed) {
   const struct node *node = &graph->nodes.items[feed.node];
-  const struct attr_value *a = node_attr(node, "shape"), *all = attr_find(node->attrs, node->attr_count, "_output_shapes");
-  bool placeholder = strcmp(node->op, "Placeholder") == 0 || strcmp(node->op, "PlaceholderWithDefault") == 0;
-  if (!placeholder || (a && a->kind == ATTR_SHAPE && !a->shape.unknown_rank))
-    return true;
-  return all && all->kind == ATTR_LIST && feed.port < all->list.count && !all->list.items[feed.port].shape.unknown_rank;
+  return !is_placeholder(node) || said_shape(node, feed.port);
 }
 
 status lower_feed_shape(struct lower *lw, const struct graph *graph, struct edge feed, int *rank, dim *dims) {
   const struct node *node = &graph->nodes.items[feed.node];
-  const struct attr_value *a = node_attr(node, "shape");
-  bool placeholder = strcmp(node->op, "Placeholder") == 0 || strcmp(node->op, "PlaceholderWithDefault") == 0;
-  if (placeholder && a && a->kind == ATTR_SHAPE && !a->shape.unknown_rank)
-    return shape_from_attr(lw, &a->shape, node->name, rank, dims);
-  const struct attr_value *all = attr_find(node->attrs, node->attr_count, "_output_shapes");
-  if (all && all->kind == ATTR_LIST && feed.port < all->list.count && !all->list.items[feed.port].shape.unknown_rank)
-    return shape_from_attr(lw, &all->list.items[feed.port].shape, node->name, rank, dims);
-  if (placeholder)
+  const struct attr_shape *shape = said_shape(node, feed.port);
+  if (shape)
+    return shape_from_attr(lw, shape, node->name, rank, dims);
+  if (is_placeholder(node))
     return fail(UNIMPLEMENTED, "%s (Placeholder): its rank is not known while compiling", node->name);
   return shape_of_edge(lw, graph, feed, false, rank, dims);
 }

@@ -243,6 +243,15 @@ const char *node_attr_string(const struct node *node, const char *name, const ch
   return v && v->kind == ATTR_STRING ? v->s.data : otherwise;
 }
 
+static const struct attr_shape *known_shape(const struct attr_value *v) {
+  return v && v->kind == ATTR_SHAPE && !v->shape.unknown_rank ? &v->shape : NULL;
+}
+const struct attr_shape *node_attr_shape(const struct node *node, const char *name) { return known_shape(node_attr(node, name)); }
+const struct attr_shape *node_output_shape(const struct node *node, uint32_t port) {
+  const struct attr_value *all = attr_find(node->attrs, node->attr_count, "_output_shapes");
+  return all && all->kind == ATTR_LIST && port < all->list.count ? known_shape(&all->list.items[port]) : NULL;
+}
+
 /* ---- checking nodes ---- */
 
 static enum attr_kind kind_of_type(const char *type) {

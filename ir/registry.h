@@ -44,6 +44,9 @@ const struct attr_value *node_attr(const struct node *node, const char *name);
 int64_t node_attr_int(const struct node *node, const char *name, int64_t otherwise); /* also bool and type */
 double node_attr_float(const struct node *node, const char *name, double otherwise);
 const char *node_attr_string(const struct node *node, const char *name, const char *otherwise);
+const struct attr_shape *node_attr_shape(const struct node *node, const char *name); /* NULL: absent, or of unknown rank */
+/* What the graph itself says of an output, in the attribute `_output_shapes`; NULL: nothing, or not even the rank. */
+const struct attr_shape *node_output_shape(const struct node *node, uint32_t port);
 
 typedef VEC(uint8_t) dtype_list;
 /* The dtypes of one argument of a signature (an op's, a function's), appended: a list has several. INVALID_ARGUMENT naming the

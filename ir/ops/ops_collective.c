@@ -52,7 +52,7 @@ static status output_shape(struct op_call *c, int *rank, dim *dims) {
     return OK;
   }
   uint32_t input = op_arg_index(c, "shape");
-  const struct attr_value *shape = node_attr(c->node, "shape");
+  const struct attr_shape *shape = node_attr_shape(c->node, "shape");
   if (input != UINT32_MAX) {
     dim *e;
     TRY(op_elements(c, c->in[input].value, &e, rank));
@@ -61,11 +61,11 @@ static status output_shape(struct op_call *c, int *rank, dim *dims) {
     memcpy(dims, e, sizeof *dims * (size_t)*rank);
     return OK;
   }
-  if (!shape || shape->shape.unknown_rank || shape->shape.rank > LIMIT_RANK)
+  if (!shape || shape->rank > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a value whose rank is not known while compiling");
-  *rank = shape->shape.rank;
+  *rank = shape->rank;
   for (int d = 0; d < *rank; d++)
-    dims[d] = shape->shape.dims[d] < 0 ? op_new_symbol(c) : op_dim(c, shape->shape.dims[d]);
+    dims[d] = shape->dims[d] < 0 ? op_new_symbol(c) : op_dim(c, shape->dims[d]);
   return OK;
 }
 

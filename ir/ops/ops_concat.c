@@ -91,25 +91,25 @@ status build_concat(struct op_call *c) {
 status build_parallel_concat(struct op_call *c) {
   value_id *values;
   int count;
-  const struct attr_value *a = node_attr(c->node, "shape");
+  const struct attr_shape *shape = node_attr_shape(c->node, "shape");
   TRY(read_values(c, "values", &count, &values));
-  bool whole = a && a->kind == ATTR_SHAPE && !a->shape.unknown_rank;
-  for (int d = 0; whole && d < a->shape.rank; d++)
-    whole = a->shape.dims[d] >= 0;
+  bool whole = shape;
+  for (int d = 0; whole && d < shape->rank; d++)
+    whole = shape->dims[d] >= 0;
   if (!whole)
     return fail(INVALID_ARGUMENT, "shape attr must be fully defined.");
   for (int i = 0; i < count; i++) {
     struct flow_value x = *op_value(c, values[i]);
     if (x.rank < 1)
       return fail(INVALID_ARGUMENT, "The rank of all input shapes must be greater than 0, but input %d had rank 0.", i);
-    if (x.rank != a->shape.rank)
-      return fail(INVALID_ARGUMENT, "Shapes must be equal rank, but are %d and %d", x.rank, a->shape.rank);
+    if (x.rank != shape->rank)
+      return fail(INVALID_ARGUMENT, "Shapes must be equal rank, but are %d and %d", x.rank, shape->rank);
     TRY(op_equal_dims(c, x.dims[0], op_dim(c, 1), "Size of first dimension must be 1."));
     for (int d = 1; d < x.rank; d++)
-      TRY(op_equal_dims(c, x.dims[d], op_dim(c, a->shape.dims[d]), "From merging shapes with other shapes."));
+      TRY(op_equal_dims(c, x.dims[d], op_dim(c, shape->dims[d]), "From merging shapes with other shapes."));
   }
-  if (a->shape.dims[0] != count)
-    return fail(INVALID_ARGUMENT, "0th dimension of value = %lld must be that of %d inputs", (long long)a->shape.dims[0], count);
+  if (shape->dims[0] != count)
+    return fail(INVALID_ARGUMENT, "0th dimension of value = %lld must be that of %d inputs", (long long)shape->dims[0], count);
   return concat_along(c, values, count, 0);
 }
 

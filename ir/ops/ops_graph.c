@@ -69,22 +69,22 @@ status build_ensure_shape(struct op_call *c) {
   value_id v;
   TRY(op_input(c, 0, &v));
   struct flow_value x = *op_value(c, v);
-  const struct attr_value *a = node_attr(c->node, "shape");
-  if (a && !a->shape.unknown_rank) {
-    bool fits = a->shape.rank == x.rank;
+  const struct attr_shape *shape = node_attr_shape(c->node, "shape");
+  if (shape) {
+    bool fits = shape->rank == x.rank;
     for (int i = 0; i < x.rank && fits; i++)
-      fits = a->shape.dims[i] < 0 || dim_equal(c->lw->dims, x.dims[i], op_dim(c, a->shape.dims[i])) != 0;
+      fits = shape->dims[i] < 0 || dim_equal(c->lw->dims, x.dims[i], op_dim(c, shape->dims[i])) != 0;
     if (!fits) {
       const char *want = "[";
-      for (int i = 0; i < a->shape.rank; i++)
-        want = a->shape.dims[i] < 0 ? arena_printf(c->lw->arena, "%s%s?", want, i ? "," : "")
-                                    : arena_printf(c->lw->arena, "%s%s%lld", want, i ? "," : "", (long long)a->shape.dims[i]);
+      for (int i = 0; i < shape->rank; i++)
+        want = shape->dims[i] < 0 ? arena_printf(c->lw->arena, "%s%s?", want, i ? "," : "")
+                                  : arena_printf(c->lw->arena, "%s%s%lld", want, i ? "," : "", (long long)shape->dims[i]);
       return fail(INVALID_ARGUMENT, "Shape of tensor %s %s is not compatible with expected shape %s].", c->node->name,
                   op_shape_text(c, x.rank, x.dims), want);
     }
     for (int i = 0; i < x.rank; i++)
-      if (a->shape.dims[i] >= 0)
-        TRY(op_equal_dims(c, x.dims[i], op_dim(c, a->shape.dims[i]), "Shape of tensor is not compatible with expected shape"));
+      if (shape->dims[i] >= 0)
+        TRY(op_equal_dims(c, x.dims[i], op_dim(c, shape->dims[i]), "Shape of tensor is not compatible with expected shape"));
   }
   op_set_output(c, 0, v);
   return OK;
@@ -177,15 +177,15 @@ status build_remote_call(struct op_call *c) {
 
 /* A value that nobody uses, where a function needs a result: zeros, none where a size is not known. */
 status build_fake_param(struct op_call *c) {
-  const struct attr_value *a = node_attr(c->node, "shape");
-  int rank = a && a->kind == ATTR_SHAPE && !a->shape.unknown_rank ? a->shape.rank : 0;
+  const struct attr_shape *said = node_attr_shape(c->node, "shape");
+  int rank = said ? said->rank : 0;
   enum dtype dtype = op_output_dtype(c, 0);
   if (dtype == DTYPE_RESOURCE || dtype == DTYPE_VARIANT || rank > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a value of dtype %s and rank %d", dtype_name(dtype), rank);
   struct shape shape = {.rank = rank};
   dim dims[LIMIT_RANK];
   for (int i = 0; i < rank; i++) {
-    shape.dims[i] = a->shape.dims[i] < 0 ? 0 : a->shape.dims[i];
+    shape.dims[i] = said->dims[i] < 0 ? 0 : said->dims[i];
     dims[i] = op_dim(c, shape.dims[i]);
   }
   if (shape_count(&shape) < 0)

@@ -29,7 +29,7 @@ static status check_decoder(struct op_call *c, int64_t channels) {
  * not to be animated, which is checked when the step runs. */
 static int image_rank(struct op_call *c) {
   value_id v;
-  const struct attr_value *all = attr_find(c->node->attrs, c->node->attr_count, "_output_shapes");
+  const struct attr_shape *said = node_output_shape(c->node, 0);
   if (is_op(c, "DecodeGif"))
     return 4;
   if (!is_op(c, "DecodeImage") || !node_attr_int(c->node, "expand_animations", 1))
@@ -37,7 +37,7 @@ static int image_rank(struct op_call *c) {
   const struct string_view *file = op_input(c, 0, &v) == OK ? op_value(c, v)->data : NULL;
   if (file)
     return file->size >= 4 && memcmp(file->data, "GIF8", 4) == 0 ? 4 : 3;
-  return all && all->kind == ATTR_LIST && all->list.count == 1 && !all->list.items[0].shape.unknown_rank && all->list.items[0].shape.rank == 4 ? 4 : 3;
+  return said && said->rank == 4 ? 4 : 3;
 }
 
 status build_decode_image(struct op_call *c) {

@@ -96,14 +96,15 @@ static const struct flow_value *noted(const struct object_shapes *o, int64_t at)
   return o && o->count ? o->values : NULL;
 }
 
-static void note_attr(struct op_call *c, const char *name) {
-  const struct attr_value *a = node_attr(c->node, name);
-  if (!a || a->kind != ATTR_SHAPE || a->shape.unknown_rank || a->shape.rank > LIMIT_RANK)
-    return;
-  struct flow_value x = {.rank = a->shape.rank};
-  for (int d = 0; d < x.rank; d++)
-    x.dims[d] = a->shape.dims[d] < 0 ? NO_DIM : op_dim(c, a->shape.dims[d]);
-  note_said(c, &x);
+/* The element shape that an attribute says. */
+static bool said_by_attr(struct op_call *c, const char *name, struct flow_value *out) {
+  const struct attr_shape *shape = node_attr_shape(c->node, name);
+  if (!shape || shape->rank > LIMIT_RANK)
+    return false;
+  *out = (struct flow_value){.rank = shape->rank};
+  for (int d = 0; d < out->rank; d++)
+    out->dims[d] = shape->dims[d] < 0 ? NO_DIM : op_dim(c, shape->dims[d]);
+  return true;
 }
 
 /* The element shape that an input says: a vector of sizes, -1 where one is not known; a scalar says nothing. */
@@ -165,9 +166,11 @@ static void array_handle(struct op_call *c, struct flow_node *n, const struct no
 
 status build_tensor_array(struct op_call *c) {
   struct flow_node *n;
+  struct flow_value said;
   TRY(array_call(c, &n));
   array_handle(c, n, c->node);
-  note_attr(c, "element_shape");
+  if (said_by_attr(c, "element_shape", &said))
+    note_said(c, &said);
   return OK;
 }
 
@@ -243,16 +246,6 @@ static status output_stacked(struct op_call *c, struct flow_node *n, const struc
   op_host_output(c, n, 0, rank + 1, dims);
   c->out[0].maker = element_maker(c, c->in[0].maker);
   return OK;
-}
-
-static bool said_by_attr(struct op_call *c, const char *name, struct flow_value *out) {
-  const struct attr_value *a = node_attr(c->node, name);
-  if (!a || a->kind != ATTR_SHAPE || a->shape.unknown_rank || a->shape.rank > LIMIT_RANK)
-    return false;
-  *out = (struct flow_value){.rank = a->shape.rank};
-  for (int d = 0; d < out->rank; d++)
-    out->dims[d] = a->shape.dims[d] < 0 ? NO_DIM : op_dim(c, a->shape.dims[d]);
-  return true;
 }
 
 /* The first element that a vector of indices says. */

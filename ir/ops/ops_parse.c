@@ -13,11 +13,9 @@ static bool parsed_shape(struct op_call *c, value_id in, int *rank, dim *dims) {
     memcpy(dims, x->dims, sizeof x->dims);
     return true;
   }
-  const struct attr_value *all = attr_find(c->node->attrs, c->node->attr_count, "_output_shapes");
-  if (!all || all->kind != ATTR_LIST || all->list.count < 1 || all->list.items[0].shape.unknown_rank ||
-      all->list.items[0].shape.rank > LIMIT_RANK)
+  const struct attr_shape *shape = node_output_shape(c->node, 0);
+  if (!shape || shape->rank > LIMIT_RANK)
     return false;
-  const struct attr_shape *shape = &all->list.items[0].shape;
   *rank = shape->rank;
   for (int d = 0; d < shape->rank; d++)
     dims[d] = shape->dims[d] < 0 ? op_new_symbol(c) : op_dim(c, shape->dims[d]);

@@ -20,11 +20,10 @@ static bool variable_shape(const struct op_call *c, struct edge e, struct attr_s
   const struct node *node = &fr->graph->nodes.items[e.node];
   if (strcmp(node->op, "Identity") == 0 && node->input_count)
     return variable_shape(c, node->inputs[0], out);
-  const struct attr_value *shape = node->def ? node_attr(node, "shape") : NULL;
-  if (!shape || shape->kind != ATTR_SHAPE || shape->shape.unknown_rank)
-    return false;
-  *out = shape->shape;
-  return true;
+  const struct attr_shape *shape = node->def ? node_attr_shape(node, "shape") : NULL;
+  if (shape)
+    *out = *shape;
+  return shape != NULL;
 }
 
 static bool passes_shape(const char *op) {
@@ -67,14 +66,6 @@ static bool wanted_shape(const struct op_call *c, struct edge from, int depth, s
   return false;
 }
 
-static bool listed_shape(const struct op_call *c, uint32_t i, struct attr_shape *out) {
-  const struct attr_value *all = attr_find(c->node->attrs, c->node->attr_count, "_output_shapes");
-  if (!all || all->kind != ATTR_LIST || i >= all->list.count || all->list.items[i].shape.unknown_rank)
-    return false;
-  *out = all->list.items[i].shape;
-  return true;
-}
-
 #define RANKS_RESTORED 7 /* a restored tensor of which nothing says the rank has 0 .. 6 dimensions */
 
 /* A tensor of whatever rank, for all that it may be: the step asks the tensor. */
@@ -96,9 +87,10 @@ status build_restore(struct op_call *c) {
   uint32_t node = (uint32_t)(c->node - c->lw->frame->graph->nodes.items);
   value_id *whole = ARENA_ARRAY(c->lw->arena, value_id, c->out_count + 1);
   for (uint32_t i = 0; i < c->out_count; i++) {
-    struct attr_shape shape = {.rank = 0};
-    if (wanted_shape(c, (struct edge){node, i}, 0, &shape) || listed_shape(c, i, &shape)) {
-      TRY(op_host_output_shaped(c, n, i, &shape));
+    struct attr_shape wanted = {.rank = 0};
+    const struct attr_shape *shape = wanted_shape(c, (struct edge){node, i}, 0, &wanted) ? &wanted : node_output_shape(c->node, i);
+    if (shape) {
+      TRY(op_host_output_shaped(c, n, i, shape));
       continue;
     }
     whole[i] = op_add_output(c, n, op_output_dtype(c, i), 0, NULL);

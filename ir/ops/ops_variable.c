@@ -14,7 +14,7 @@ static const char *variable_name(const struct op_call *c) {
 }
 
 status build_variable(struct op_call *c) {
-  const struct attr_value *shape = node_attr(c->node, "shape");
+  const struct attr_shape *shape = node_attr_shape(c->node, "shape");
   enum dtype dtype = (enum dtype)node_attr_int(c->node, "dtype", DTYPE_FLOAT);
   const char *container = node_attr_string(c->node, "container", "");
   struct flow_var var = {.name = variable_name(c), .container = *container ? container : "localhost", .dtype = dtype,
@@ -22,13 +22,13 @@ status build_variable(struct op_call *c) {
                          .is_resource = strcmp(c->node->op, "VarHandleOp") == 0};
   if (strcmp(c->node->op, "TemporaryVariable") == 0)
     var.container = "tfc-temporary";
-  if (shape && !shape->shape.unknown_rank) {
-    if (shape->shape.rank > LIMIT_RANK)
-      return fail(UNIMPLEMENTED, "a variable of rank %d", shape->shape.rank);
-    var.rank = shape->shape.rank;
+  if (shape) {
+    if (shape->rank > LIMIT_RANK)
+      return fail(UNIMPLEMENTED, "a variable of rank %d", shape->rank);
+    var.rank = shape->rank;
     var.has_shape = true;
     for (int i = 0; i < var.rank; i++) {
-      var.dims[i] = shape->shape.dims[i];
+      var.dims[i] = shape->dims[i];
       var.has_shape = var.has_shape && var.dims[i] >= 0;
     }
   }

@@ -1,5 +1,7 @@
 #include "ir/registry.h"
 
+#include <stdio.h>
+
 #include "tests/support/test.h"
 #include "tests/support/text_graph.h"
 
@@ -98,6 +100,30 @@ static void attributes_left_out_have_their_defaults(void **state) {
   text_graph_deinit(&g);
 }
 
+static void a_shape_is_one_of_known_rank(void **state) {
+  (void)state;
+  static const struct {
+    const char *shape, *listed;
+    int attr, output; /* ranks; -1: none */
+  } shapes[] = {{"", "", -1, -1},
+                {"attr { key: 'shape' value { shape { dim { size: 2 } } } } ", "list { shape { } }", 1, 0},
+                {"attr { key: 'shape' value { shape { unknown_rank: true } } } ", "list { shape { unknown_rank: true } }", -1, -1},
+                {"attr { key: 'shape' value { i: 2 } } ", "list { i: 2 }", -1, -1},
+                {"", "shape { }", -1, -1}};
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    struct text_graph g;
+    char text[400];
+    snprintf(text, sizeof text, "node { name: 'a' op: 'Placeholder' %s attr { key: '_output_shapes' value { %s } } }", shapes[i].shape, shapes[i].listed);
+    assert_int_equal(text_graph_read(&g, text), OK);
+    const struct node *n = &g.model.graph->nodes.items[0];
+    const struct attr_shape *of_attr = node_attr_shape(n, "shape"), *of_output = node_output_shape(n, 0);
+    assert_int_equal(of_attr ? of_attr->rank : -1, shapes[i].attr);
+    assert_int_equal(of_output ? of_output->rank : -1, shapes[i].output);
+    assert_null(node_output_shape(n, 1));
+    text_graph_deinit(&g);
+  }
+}
+
 static void references_are_told_from_values(void **state) {
   (void)state;
   struct text_graph g;
@@ -116,6 +142,7 @@ int main(void) {
     cmocka_unit_test(every_default_is_of_its_attributes_type),
     cmocka_unit_test(nodes_are_checked_against_their_signatures),
     cmocka_unit_test(attributes_left_out_have_their_defaults),
+    cmocka_unit_test(a_shape_is_one_of_known_rank),
     cmocka_unit_test(references_are_told_from_values),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
