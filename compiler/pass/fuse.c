@@ -5,23 +5,33 @@
  *   inline     a producer that is one expression for each element (`map`) takes the place of the loads of its value. Where an
  *              element is loaded more than once (a matrix product's operand, a broadcast), or by several kernels, only
  *              what costs no more than a load is repeated: views, casts, a little arithmetic
- *   epilogue   a map over the result of a reduction or contraction is applied where that is stored
+ *   epilogue   a map over the result of a reduction or contraction is applied where that is stored. Only so many different ones
+ *              for a program: behind that products stay by themselves, where all of one form are one kernel (share.c)
  * A kernel is only moved later, to where its consumer stands; the schedule protects what it reads from updates in between. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "compiler/pass/kernel_clone.h"
+#include "compiler/pass/kernel_form.h"
 #include "compiler/pass/pass.h"
 
 #define FUSE_EXPRS 600   /* larger kernels cost more to compile than they save */
 #define FUSE_BUFFERS 20
+#define EPILOGUES_MAX 128 /* different ones, sizes apart: more than models have that people design; a product is long code */
 #define REPEAT_COST 3    /* operations that may be repeated for each load */
 
 struct users {
   VEC(flow_id) nodes;    /* kernels and others that take the value, in order, once each */
 };
+/* The kernels of the program that have an epilogue. */
+struct epilogues {
+  struct map forms;      /* kernel_form_hash -> how many */
+  uint32_t different;
+};
 struct fuser {
   struct build *build;
+  struct epilogues *epilogues;
   struct flow *flow;
   struct users *users;   /* per value */
   uint32_t value_count;
@@ -352,6 +362,27 @@ static bool used_before(const struct fuser *fu, value_id v, flow_id id) {
   return false;
 }
 
+static const char *form_of(struct fuser *fu, const struct kernel *k) {
+  return arena_printf(&fu->build->arena, "%016llx", (unsigned long long)kernel_form_hash(k));
+}
+
+/* Whether the program may have `to`, a reduction with its epilogue, in the place of `from`. */
+static bool take_epilogue(struct fuser *fu, const struct kernel *from, const struct kernel *to) {
+  struct epilogues *known = fu->epilogues;
+  const char *old = form_of(fu, from), *new = form_of(fu, to);
+  uint32_t old_count = 0, new_count = 0;
+  map_find(&known->forms, old, &old_count);
+  map_find(&known->forms, new, &new_count);
+  uint32_t different = known->different - (old_count == 1) + (new_count == 0);
+  if (different > EPILOGUES_MAX)
+    return false;
+  if (old_count)
+    map_set(&known->forms, old, old_count - 1);
+  map_set(&known->forms, new, new_count + 1);
+  known->different = different;
+  return true;
+}
+
 /* C's inputs may not depend on other users of P's value: they come before C, so used_before has excluded them. */
 static bool epilogue_one(struct fuser *fu, flow_id id) {
   struct producer c, p;
@@ -370,6 +401,8 @@ static bool epilogue_one(struct fuser *fu, flow_id id) {
     struct clone made;
     clone_begin(&made, fu->flow, arena_printf(&fu->build->arena, "%s_%s", p.node->kernel->name, c.node->kernel->name));
     clone_epilogue(&made, &p, &c, b, keep);
+    if (!take_epilogue(fu, p.node->kernel, made.kernel))
+      continue;
     merge_controls(fu->flow->nodes.items[id], p.node);
     for (uint32_t i = 0; i < p.node->inputs.count; i++)
       drop_user(fu, p.node->inputs.items[i], from);
@@ -396,13 +429,13 @@ static void collect_users(struct fuser *fu) {
     add_user(fu, fu->flow->results.items[i], UINT32_MAX);
 }
 
-static void fuse_flow(struct build *b, struct flow *f) {
-  struct fuser fu = {.build = b, .flow = f};
+static void fuse_flow(struct build *b, struct epilogues *epilogues, struct flow *f) {
+  struct fuser fu = {.build = b, .epilogues = epilogues, .flow = f};
   collect_users(&fu);
   for (flow_id id = 1; id < f->nodes.count; id++) {
     struct flow_node *n = f->nodes.items[id];
     for (uint32_t r = 0; n && r < n->region_count; r++)
-      fuse_flow(b, n->branches[r]);
+      fuse_flow(b, epilogues, n->branches[r]);
     if (!n || n->op != FLOW_KERNEL)
       continue;
     if (has_scalar_constant(&fu, n)) {
@@ -420,7 +453,9 @@ static void fuse_flow(struct build *b, struct flow *f) {
 }
 
 status pass_fuse(struct build *b) {
+  struct epilogues epilogues = {0};
   for (uint32_t i = 0; i < b->entries.count; i++)
-    fuse_flow(b, b->entries.items[i].flow);
+    fuse_flow(b, &epilogues, b->entries.items[i].flow);
+  map_deinit(&epilogues.forms);
   return pass_dead(b);
 }

@@ -1,5 +1,5 @@
 /* graph_builder.h: builds for tests from a graph in text form, a line a node: "name Op device inputs... key=value...".
- * `-` is no device; a key with a capital letter or `dtype` is an element type, `_class` a list of one string. */
+ * `-` is no device; a key with a capital letter or `dtype` is an element type, shape=4,16 a shape, `_class` a list of one string. */
 #ifndef TFC_TESTS_SUPPORT_GRAPH_BUILDER_H
 #define TFC_TESTS_SUPPORT_GRAPH_BUILDER_H
 
@@ -10,6 +10,14 @@
 #include "compiler/build.h"
 #include "compiler/read/read.h"
 #include "ir/registry.h"
+
+static inline void graph_builder_shape(FILE *out, char *dims) {
+  char *rest;
+  fprintf(out, "attr { key: \"shape\" value { shape { ");
+  for (char *dim = strtok_r(dims, ",", &rest); dim; dim = strtok_r(NULL, ",", &rest))
+    fprintf(out, "dim { size: %s } ", dim);
+  fprintf(out, "} } } ");
+}
 
 static inline void graph_builder_word(FILE *out, char *word, int index) {
   char *equal = strchr(word, '=');
@@ -24,7 +32,7 @@ static inline void graph_builder_word(FILE *out, char *word, int index) {
   else if (word[0] == '_')
     fprintf(out, "attr { key: \"%.*s\" value { list { s: \"%s\" } } } ", (int)(equal - word), word, equal + 1);
   else if (!strncmp(word, "shape=", 6))
-    fprintf(out, "attr { key: \"shape\" value { shape { dim { size: %s } } } } ", equal + 1);
+    graph_builder_shape(out, equal + 1);
   else if (!strncmp(word, "value=", 6))
     fprintf(out, "attr { key: \"value\" value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: %s } } } ", equal + 1);
   else if (equal[1] >= '0' && equal[1] <= '9')
