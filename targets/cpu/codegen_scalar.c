@@ -76,6 +76,24 @@ static void mark_pure(struct cpu_module *m, value f) {
     LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(m->context, kind, 0));
   }
 }
+/* The function for each lane, in a loop over memory: a copy of the call for each would be most of a kernel's code. */
+static value call_lanes(struct codegen *c, LLVMTypeRef type, value f, value *args, int count) {
+  LLVMTypeRef vector = LLVMTypeOf(args[0]), element = LLVMGetElementType(vector);
+  value at[3], one[3], result = emit_alloca(c, vector, "lanes");
+  uint32_t generation = c->generation;
+  for (int i = 0; i < count; i++) {
+    at[i] = emit_alloca(c, vector, "lanes");
+    LLVMBuildStore(c->b, args[i], at[i]);
+  }
+  struct counted_loop lanes = loop_begin(c, const_i64(c, 0), const_i64(c, width_of(args[0])), const_i64(c, 1));
+  for (int i = 0; i < count; i++)
+    one[i] = LLVMBuildLoad2(c->b, element, LLVMBuildGEP2(c->b, element, at[i], &lanes.index, 1, ""), "");
+  LLVMBuildStore(c->b, LLVMBuildCall2(c->b, type, f, one, (unsigned)count, ""), LLVMBuildGEP2(c->b, element, result, &lanes.index, 1, ""));
+  loop_end(c, &lanes);
+  c->generation = generation; /* the loop made no value that is known by an expression */
+  return LLVMBuildLoad2(c->b, vector, result, "");
+}
+
 /* Calls a function of libm ("exp": expf for float); lane by lane for vectors. */
 value call_libm(struct codegen *c, const char *name, value *args, int count) {
   struct cpu_module *m = c->m;
@@ -88,16 +106,7 @@ value call_libm(struct codegen *c, const char *name, value *args, int count) {
     f = LLVMAddFunction(m->module, full, type);
     mark_pure(m, f);
   }
-  if (!is_wide(args[0]))
-    return LLVMBuildCall2(c->b, type, f, args, (unsigned)count, "");
-  value result = LLVMGetPoison(LLVMTypeOf(args[0]));
-  for (uint32_t lane = 0; lane < width_of(args[0]); lane++) {
-    value one[3], at = LLVMConstInt(m->i32, lane, false);
-    for (int i = 0; i < count; i++)
-      one[i] = LLVMBuildExtractElement(c->b, args[i], at, "");
-    result = LLVMBuildInsertElement(c->b, result, LLVMBuildCall2(c->b, type, f, one, (unsigned)count, ""), at, "");
-  }
-  return result;
+  return is_wide(args[0]) ? call_lanes(c, type, f, args, count) : LLVMBuildCall2(c->b, type, f, args, (unsigned)count, "");
 }
 
 /* ---- integers ---- */
