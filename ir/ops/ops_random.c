@@ -114,14 +114,20 @@ static void draw_truncated_group(struct kb *kb, const struct request *r, const s
 
 /* ---- the kernel ---- */
 
-/* Of numbers that are drawn. */
-static void check_range(struct kb *kb, const struct request *r) {
-  expr_id low = scalar_input(kb, r->minimum), high = scalar_input(kb, r->maximum), none = kb_eq(kb, kb_dim(kb, r->count), kb_int(kb, 0));
-  kb_check(kb, kb_or(kb, none, expr_binary(kb->k, SCALAR_LT, low, high)), INVALID_ARGUMENT, "Need minval < maxval, got %d >= %d",
-           expr_cast(kb->k, DTYPE_INT64, low), expr_cast(kb->k, DTYPE_INT64, high));
+/* Where numbers are drawn: a kernel of its own, so that the draws stay a parallel one. */
+static status check_range(struct op_call *c, const struct request *r) {
+  struct kb guard;
+  guard_begin(&guard, c);
+  expr_id low = scalar_input(&guard, r->minimum), high = scalar_input(&guard, r->maximum);
+  expr_id none = kb_eq(&guard, kb_dim(&guard, r->count), kb_int(&guard, 0));
+  kb_check(&guard, kb_or(&guard, none, expr_binary(guard.k, SCALAR_LT, low, high)), INVALID_ARGUMENT, "Need minval < maxval, got %d >= %d",
+           expr_cast(guard.k, DTYPE_INT64, low), expr_cast(guard.k, DTYPE_INT64, high));
+  return guard_finish(&guard);
 }
 
 static status draw(struct op_call *c, const struct request *r, int rank, const dim *dims) {
+  if (r->draw == DRAW_INT)
+    TRY(check_range(c, r));
   struct kb kb;
   kb_begin(&kb, c, r->dtype);
   struct random_state state = random_bind(&kb, &r->source);
@@ -129,8 +135,6 @@ static status draw(struct op_call *c, const struct request *r, int rank, const d
   int size = group_size(r);
   int64_t known = op_dim_value(c, r->count);
   random_check_state(&kb, &r->source, &state);
-  if (r->draw == DRAW_INT)
-    check_range(&kb, r);
   dim groups = dim_floordiv(c->lw->dims, dim_add(c->lw->dims, r->count, op_dim(c, size - 1)), op_dim(c, size));
   expr_id group = kb_for_dim(&kb, LOOP_PAR, groups);
   struct philox p = random_load(&kb, &r->source, &state);
@@ -141,7 +145,7 @@ static status draw(struct op_call *c, const struct request *r, int rank, const d
   kb_close(&kb, 1);
   random_advance(&kb, &r->source, &state, kb_mul(&kb, kb_dim(&kb, r->count), kb_int(&kb, RESERVED)));
   value_id flat = kb_value(&kb, out);
-  TRY(kb_finish(&kb));
+  TRY(kb_finish_guarded(&kb));
   op_set_output(c, 0, op_alias(c, flat, r->dtype, rank, dims));
   return OK;
 }
