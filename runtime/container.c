@@ -86,12 +86,11 @@ static status get_locked(struct container *container, const char *space, const c
   *is_new = false;
   for (int64_t i = 0; i < container->count; i++) {
     struct resource *resource = container->items[i];
-    if (strcmp(resource->name, name) != 0 || strcmp(resource->container, space) != 0 || resource->is_destroyed)
-      continue;
-    if (strcmp(resource->kind, maker->kind) != 0)
-      return fail(INVALID_ARGUMENT, "'%s' is a %s, not a %s", name, resource->kind, maker->kind);
-    *out = resource;
-    return OK;
+    if (strcmp(resource->kind, maker->kind) == 0 && strcmp(resource->name, name) == 0 && strcmp(resource->container, space) == 0 &&
+        !resource->is_destroyed) {
+      *out = resource;
+      return OK;
+    }
   }
   *is_new = true;
   return container_add(container, space, name, maker, argument, out);

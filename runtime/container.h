@@ -12,7 +12,6 @@
 #include "base/status.h"
 
 struct resource {
-  struct resource *next;
   char *container, *name;
   const char *kind;                           /* "queue": a literal */
   int64_t handle;                             /* from 1 */
@@ -35,7 +34,7 @@ struct resource_maker {
 /* A resource of its own, which no container knows and no handle names (its handle is 0). */
 status resource_create(const struct resource_maker *maker, void *argument, const char *name, struct resource **out);
 void resource_release(struct resource *resource);
-/* Finds (container, name) or makes it; *is_new tells which. INVALID_ARGUMENT when the name is of another kind. */
+/* Finds (container, name, kind) or makes it; *is_new tells which. */
 status container_get(struct container *container, const char *space, const char *name, const struct resource_maker *maker,
                      void *argument, bool *is_new, struct resource **out);
 /* Calls back for each resource of a kind; no resource is made meanwhile. */

@@ -4,19 +4,17 @@
 
 #include "runtime/staging.h"
 
-static status find_area(struct host_call *call, struct staging **out) {
-  const char *op = program_text(call->program, call->instr->tf_op);
+static status find_area(struct host_call *call, enum staging_area kind, struct staging **out) {
   const struct program_attr *dtypes = host_attr(call, "dtypes");
   struct staging_spec spec = {
-    .ordered = strncmp(op, "Ordered", 7) == 0,
-    .keyed = strstr(op, "Map") != NULL,
+    .area = kind,
     .capacity = host_attr_int(call, "capacity", 0),
     .memory_limit = host_attr_int(call, "memory_limit", 0),
     .width = dtypes ? dtypes->list.count : 0,
   };
   struct resource *resource;
   bool is_new;
-  TRY(host_get_resource(call, &staging_maker, &spec, &is_new, &resource));
+  TRY(host_get_resource(call, &staging_makers[kind], &spec, &is_new, &resource));
   *out = (struct staging *)resource;
   return OK;
 }
@@ -42,25 +40,40 @@ static status make_request(struct host_call *call, enum staging_kind kind, uint3
   return OK;
 }
 
-static status run(struct host_call *call, struct staging_request *request) {
+static status run(struct host_call *call, enum staging_area kind, struct staging_request *request) {
   struct staging *area;
-  status result = find_area(call, &area);
+  status result = find_area(call, kind, &area);
   if (result == OK)
     return staging_run(area, call, request);
   staging_request_free(request);
   return result;
 }
 
+static status give_size(struct host_call *call, enum staging_area kind, bool incomplete) {
+  struct staging *area;
+  TRY(find_area(call, kind, &area));
+  return host_give_number(call, 0, DTYPE_INT32, staging_size(area, incomplete));
+}
+
+static status clear(struct host_call *call, enum staging_area kind) {
+  struct staging *area;
+  TRY(find_area(call, kind, &area));
+  staging_clear(area);
+  return OK;
+}
+
+/* ---- areas in a line ---- */
+
 status host_stage(struct host_call *call) {
   struct staging_request *r;
   TRY(make_request(call, STAGING_PUT, UINT32_MAX, 0, &r));
-  return run(call, r);
+  return run(call, STAGING_LINE, r);
 }
 
 status host_unstage(struct host_call *call) {
   struct staging_request *r;
   TRY(make_request(call, STAGING_TAKE, UINT32_MAX, 0, &r));
-  return run(call, r);
+  return run(call, STAGING_LINE, r);
 }
 
 status host_stage_peek(struct host_call *call) {
@@ -69,10 +82,15 @@ status host_stage_peek(struct host_call *call) {
     return fail(INVALID_ARGUMENT, "index must be scalar");
   TRY(make_request(call, STAGING_PEEK, UINT32_MAX, 0, &r));
   r->key = host_scalar_int(&call->inputs[0]);
-  return run(call, r);
+  return run(call, STAGING_LINE, r);
 }
 
-status host_map_stage(struct host_call *call) {
+status host_stage_size(struct host_call *call) { return give_size(call, STAGING_LINE, false); }
+status host_stage_clear(struct host_call *call) { return clear(call, STAGING_LINE); }
+
+/* ---- areas with keys ---- */
+
+static status put_key(struct host_call *call, enum staging_area kind) {
   struct staging_request *r;
   if (call->inputs[0].count == 0)
     return fail(INVALID_ARGUMENT, "key must not be empty");
@@ -80,38 +98,33 @@ status host_map_stage(struct host_call *call) {
     return fail(INVALID_ARGUMENT, "key must be an int64 scalar, got tensor with shape: %s", shape_text(&call->inputs[0].shape));
   TRY(make_request(call, STAGING_PUT, 1, 2, &r));
   r->key = host_scalar_int(&call->inputs[0]);
-  return run(call, r);
+  return run(call, kind, r);
 }
 
-static status take_key(struct host_call *call, enum staging_kind kind) {
+static status get_key(struct host_call *call, enum staging_area kind, enum staging_kind how) {
   struct staging_request *r;
   if (call->inputs[0].shape.rank != 0)
     return fail(INVALID_ARGUMENT, "key must be an int64 scalar: %s", shape_text(&call->inputs[0].shape));
-  TRY(make_request(call, kind, 1, 0, &r));
+  TRY(make_request(call, how, 1, 0, &r));
   r->key = host_scalar_int(&call->inputs[0]);
-  return run(call, r);
+  return run(call, kind, r);
 }
-status host_map_unstage(struct host_call *call) { return take_key(call, STAGING_TAKE); }
-status host_map_peek(struct host_call *call) { return take_key(call, STAGING_PEEK); }
 
-status host_map_unstage_any(struct host_call *call) {
+static status take_any(struct host_call *call, enum staging_area kind) {
   struct staging_request *r;
   TRY(make_request(call, STAGING_TAKE, 0, 0, &r));
   r->any_key = true;
-  return run(call, r);
+  return run(call, kind, r);
 }
 
-static status give_size(struct host_call *call, bool incomplete) {
-  struct staging *area;
-  TRY(find_area(call, &area));
-  return host_give_number(call, 0, DTYPE_INT32, staging_size(area, incomplete));
-}
-status host_stage_size(struct host_call *call) { return give_size(call, false); }
-status host_stage_incomplete_size(struct host_call *call) { return give_size(call, true); }
-
-status host_stage_clear(struct host_call *call) {
-  struct staging *area;
-  TRY(find_area(call, &area));
-  staging_clear(area);
-  return OK;
-}
+#define KEYED(name, kind)                                                                                           \
+  status host_##name##_stage(struct host_call *call) { return put_key(call, kind); }                                \
+  status host_##name##_unstage(struct host_call *call) { return get_key(call, kind, STAGING_TAKE); }                \
+  status host_##name##_unstage_any(struct host_call *call) { return take_any(call, kind); }                         \
+  status host_##name##_peek(struct host_call *call) { return get_key(call, kind, STAGING_PEEK); }                   \
+  status host_##name##_size(struct host_call *call) { return give_size(call, kind, false); }                        \
+  status host_##name##_incomplete_size(struct host_call *call) { return give_size(call, kind, true); }              \
+  status host_##name##_clear(struct host_call *call) { return clear(call, kind); }
+KEYED(map, STAGING_MAP)
+KEYED(ordered_map, STAGING_ORDERED_MAP)
+#undef KEYED

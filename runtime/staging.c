@@ -24,6 +24,8 @@ struct staging {
   struct wait_list waiting;
 };
 
+static bool is_keyed(const struct staging *a) { return a->spec.area != STAGING_LINE; }
+
 /* ---- tuples ---- */
 
 static status tuples_insert(struct tuples *list, int64_t at, int64_t key, uint32_t width, struct tuple **out) {
@@ -70,7 +72,7 @@ static int64_t tuples_find(const struct tuples *list, int64_t key) {
 /* Where a tuple of this key belongs: by key, or in front. */
 static int64_t place_of(const struct staging *a, int64_t key) {
   int64_t at = 0;
-  while (a->spec.ordered && at < a->complete.count && a->complete.items[at].key < key)
+  while (a->spec.area == STAGING_ORDERED_MAP && at < a->complete.count && a->complete.items[at].key < key)
     at++;
   return at;
 }
@@ -104,7 +106,7 @@ static void free_own(void *own) { staging_request_free(own); }
 /* What a put counts for. With keys TensorFlow counts the last component alone; so the bound means the same here. */
 static int64_t put_bytes(const struct staging *a, const struct staging_request *r) {
   int64_t bytes = 0;
-  for (uint32_t i = a->spec.keyed && r->value_count ? r->value_count - 1 : 0; i < r->value_count; i++)
+  for (uint32_t i = is_keyed(a) && r->value_count ? r->value_count - 1 : 0; i < r->value_count; i++)
     bytes += tensor_byte_size(r->values[i]);
   return bytes;
 }
@@ -116,7 +118,7 @@ static status check_index(const struct staging *a, const struct staging_request 
 }
 
 static status check_request(const struct staging *a, const struct staging_request *r) {
-  if (!a->spec.keyed)
+  if (!is_keyed(a))
     return OK;
   if (r->index_count == 0)
     return fail(INVALID_ARGUMENT, "Indices are empty");
@@ -177,7 +179,7 @@ static status put_some(struct staging *a, struct staging_request *r) {
 /* False: there is no room yet. */
 static bool try_put(struct staging *a, struct staging_request *r, status *result) {
   int64_t bytes = put_bytes(a, r), limit = a->spec.memory_limit;
-  bool whole = !a->spec.keyed || r->index_count == a->spec.width;
+  bool whole = !is_keyed(a) || r->index_count == a->spec.width;
   struct tuple *t;
   if (limit > 0 && bytes > limit) {
     *result = fail(RESOURCE_EXHAUSTED, "Attempted to insert tensors with combined size of '%lld' bytes into Staging Area with a memory "
@@ -193,8 +195,8 @@ static bool try_put(struct staging *a, struct staging_request *r, status *result
       return true;
   if (!whole) {
     *result = put_some(a, r);
-  } else if (!a->spec.keyed || tuples_find(&a->complete, r->key) < 0) {
-    int64_t at = a->spec.keyed ? place_of(a, r->key) : a->complete.count;
+  } else if (!is_keyed(a) || tuples_find(&a->complete, r->key) < 0) {
+    int64_t at = is_keyed(a) ? place_of(a, r->key) : a->complete.count;
     *result = tuples_insert(&a->complete, at, r->key, r->value_count, &t);
     if (*result == OK)
       move_values(r, t);
@@ -247,10 +249,10 @@ static status give_some(struct staging *a, const struct staging_request *r, stru
 
 /* False: it is not there yet. */
 static bool try_give(struct staging *a, const struct staging_request *r, struct host_call *call, status *result) {
-  int64_t at = !a->spec.keyed ? (r->kind == STAGING_PEEK ? r->key : 0) : r->any_key ? 0 : tuples_find(&a->complete, r->key);
+  int64_t at = !is_keyed(a) ? (r->kind == STAGING_PEEK ? r->key : 0) : r->any_key ? 0 : tuples_find(&a->complete, r->key);
   if (at < 0 || at >= a->complete.count)
     return false;
-  *result = a->spec.keyed ? give_some(a, r, call, at) : give_all(a, r, call, at);
+  *result = is_keyed(a) ? give_some(a, r, call, at) : give_all(a, r, call, at);
   if (*result != OK)
     for (uint32_t i = 0; i < call->output_count; i++) {
       tensor_release(call->outputs[i]);
@@ -337,4 +339,8 @@ static void staging_destroy(struct resource *resource) {
   pthread_mutex_destroy(&a->lock);
 }
 
-const struct resource_maker staging_maker = {"staging area", sizeof(struct staging), staging_init, staging_destroy};
+const struct resource_maker staging_makers[] = {
+  [STAGING_LINE] = { "staging area", sizeof(struct staging), staging_init, staging_destroy },
+  [STAGING_MAP] = { "staging map", sizeof(struct staging), staging_init, staging_destroy },
+  [STAGING_ORDERED_MAP] = { "ordered staging map", sizeof(struct staging), staging_init, staging_destroy },
+};

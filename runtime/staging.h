@@ -10,8 +10,10 @@
 #include "runtime/container.h"
 #include "runtime/host.h"
 
+/* Tuples in the order they came, or by keys: without a key that of the latest is taken, or of the smallest. */
+enum staging_area { STAGING_LINE, STAGING_MAP, STAGING_ORDERED_MAP };
 struct staging_spec {
-  bool keyed, ordered;   /* tuples have keys; without a key, that of the smallest is taken, else of the latest */
+  enum staging_area area;
   int64_t capacity;      /* tuples; 0: no bound */
   int64_t memory_limit;  /* bytes; 0: no bound */
   uint32_t width;        /* keyed: the components of a tuple */
@@ -29,7 +31,7 @@ struct staging_request {
   uint32_t value_count;
 };
 
-extern const struct resource_maker staging_maker; /* argument: const struct staging_spec * */
+extern const struct resource_maker staging_makers[]; /* by enum staging_area; argument: const struct staging_spec * */
 /* An empty request with room for so many indices and values; NULL without memory. */
 struct staging_request *staging_request_create(enum staging_kind kind, uint32_t indices, uint32_t values);
 void staging_request_free(struct staging_request *request); /* accepts NULL */
