@@ -196,20 +196,6 @@ static void passes_make_of_golden_graphs_what_was_recorded(void **state) {
   assert_int_equal(different, 0);
 }
 
-static void kernels_in_many_sizes_become_one(void **state) {
-  (void)state;
-  struct build b = {.options = {.graph_path = SOURCE_DIR "/tests/golden/models/many_sizes/graph.pb", .cpu = "x86-64-v3"}};
-  struct emitted emitted = {0};
-  arena_init(&b.arena);
-  vec_push(&b.options.entries, "main: x -> sums");
-  assert_int_equal(pipeline_run(&b), OK);
-  assert_int_equal(build_emit(&b, 0, &emitted), OK);
-  assert_in_range(emitted.kernels.count, 2, 8); /* of sums over 136 widths, twice */
-  model_deinit(&b.model);
-  vec_free(&b.options.entries);
-  arena_deinit(&b.arena);
-}
-
 int main(int argc, char **argv) {
   const char *wish = getenv("TFC_BLESS");
   bless = (argc > 1 && strcmp(argv[1], "--bless") == 0) || (wish && strcmp(wish, "1") == 0);
@@ -218,7 +204,6 @@ int main(int argc, char **argv) {
       cmocka_unit_test(each_pass_has_a_name_and_a_sentence_of_its_own),
       cmocka_unit_test(no_fact_is_given_twice),
       cmocka_unit_test(passes_make_of_golden_graphs_what_was_recorded),
-      cmocka_unit_test(kernels_in_many_sizes_become_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

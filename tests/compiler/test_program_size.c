@@ -17,12 +17,7 @@ struct counts {
   uint32_t all, products; /* products: those that begin with one */
 };
 
-static struct counts count_kernels(const char *lines, const char *entry) {
-  char path[] = "/tmp/tfc-test-XXXXXX.pbtxt", *text = graph_builder_text(lines);
-  int fd = mkstemps(path, 6);
-  assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-  close(fd);
-  free(text);
+static struct counts count_kernels(const char *path, const char *entry) {
   struct build b = {.options = {.graph_path = path, .cpu = "x86-64-v3"}};
   struct emitted emitted = {0};
   struct counts out = {0};
@@ -38,6 +33,16 @@ static struct counts count_kernels(const char *lines, const char *entry) {
   model_deinit(&b.model);
   vec_free(&b.options.entries);
   arena_deinit(&b.arena);
+  return out;
+}
+
+static struct counts count_kernels_of(const char *lines, const char *entry) {
+  char path[] = "/tmp/tfc-test-XXXXXX.pbtxt", *text = graph_builder_text(lines);
+  int fd = mkstemps(path, 6);
+  assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+  close(fd);
+  free(text);
+  struct counts out = count_kernels(path, entry);
   unlink(path);
   return out;
 }
@@ -66,7 +71,7 @@ static struct counts count_of_products(int products) {
   }
   fclose(out);
   snprintf(entry, sizeof entry, "main: x, w -> %s", from);
-  struct counts counts = count_kernels(lines, entry);
+  struct counts counts = count_kernels_of(lines, entry);
   free(lines);
   return counts;
 }
@@ -100,10 +105,15 @@ static struct counts count_of_sizes(int chains) {
     }
   fclose(out);
   fclose(feeds);
-  struct counts counts = count_kernels(lines, entry);
+  struct counts counts = count_kernels_of(lines, entry);
   free(lines);
   free(entry);
   return counts;
+}
+
+static void sums_over_many_widths_become_one(void **state) {
+  (void)state;
+  assert_in_range(count_kernels(SOURCE_DIR "/tests/golden/models/many_sizes/graph.pb", "main: x -> sums").all, 2, 8); /* of 136 widths, twice */
 }
 
 static void of_very_many_kernels_fewer_sizes_become_one(void **state) {
@@ -115,6 +125,7 @@ static void of_very_many_kernels_fewer_sizes_become_one(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_beyond_a_limit_are_one_kernel),
+      cmocka_unit_test(sums_over_many_widths_become_one),
       cmocka_unit_test(of_very_many_kernels_fewer_sizes_become_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
