@@ -37,6 +37,7 @@ struct dataset_kind {
   status (*check)(const struct dataset *dataset); /* when it is made; NULL: nothing to check */
   enum dataset_made made;
   uint32_t components;                 /* of an element, where no attribute says it; 0: one */
+  int64_t (*size)(const struct dataset *dataset); /* how many elements (dataset_size); NULL: unknown */
 };
 
 struct dataset {
@@ -69,6 +70,11 @@ struct dataset *dataset_of(const struct tensor *handle);
 #define DATASET_INFINITE INT64_C(-1)
 #define DATASET_UNKNOWN INT64_C(-2)
 int64_t dataset_size(const struct dataset *dataset);
+/* For a kind's `size`. */
+int64_t dataset_size_of_source(const struct dataset *dataset); /* as many as its first source has */
+int64_t dataset_size_kept(const struct dataset *dataset);      /* so, if its attribute preserve_cardinality says so; else unknown */
+int64_t dataset_size_repeated(const struct dataset *dataset, int64_t count);
+int64_t dataset_size_batched(const struct dataset *dataset, int64_t size, bool drops);
 void dataset_cache_free(struct dataset_cache *cache); /* accepts NULL */
 
 /* At the first element. */

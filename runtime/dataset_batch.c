@@ -210,12 +210,29 @@ static status padded_next(struct cursor *c, const struct dataset_run *run, struc
   return next_batch(c, run, dataset_bool(c->dataset, 1 + 2 * c->dataset->component_count, false), padded_component, out, end);
 }
 
+/* ---- how many ---- */
+
+static int64_t batch_size(const struct dataset *d) {
+  return dataset_size_batched(d, host_scalar_int(d->inputs[0]), dataset_bool(d, d->input_count - 1, false));
+}
+
+static int64_t padded_size(const struct dataset *d) {
+  return dataset_size_batched(d, host_scalar_int(d->inputs[0]), dataset_bool(d, 1 + 2 * d->component_count, false));
+}
+
+static int64_t map_and_batch_size(const struct dataset *d) {
+  uint32_t at = dataset_capture_count(d);
+  return host_attr_int(&d->words, "preserve_cardinality", 0)
+             ? dataset_size_batched(d, host_scalar_int(d->inputs[at]), dataset_bool(d, at + 2, false))
+             : DATASET_UNKNOWN;
+}
+
 const struct dataset_kind dataset_batches[] = {
-  { "BatchDataset", 0, batch_next, NULL, batch_check },
-  { "BatchDatasetV2", 0, batch_next, NULL, batch_check },
-  { "ParallelBatchDataset", 0, batch_next, NULL, batch_check },
-  { "MapAndBatchDataset", sizeof(struct mapped_state), map_and_batch_next, mapped_stop, map_and_batch_check },
-  { "PaddedBatchDataset", 0, padded_next, NULL, padded_check },
-  { "PaddedBatchDatasetV2", 0, padded_next, NULL, padded_check },
+  { "BatchDataset", 0, batch_next, NULL, batch_check, .size = batch_size },
+  { "BatchDatasetV2", 0, batch_next, NULL, batch_check, .size = batch_size },
+  { "ParallelBatchDataset", 0, batch_next, NULL, batch_check, .size = batch_size },
+  { "MapAndBatchDataset", sizeof(struct mapped_state), map_and_batch_next, mapped_stop, map_and_batch_check, .size = map_and_batch_size },
+  { "PaddedBatchDataset", 0, padded_next, NULL, padded_check, .size = padded_size },
+  { "PaddedBatchDatasetV2", 0, padded_next, NULL, padded_check, .size = padded_size },
   { NULL, 0, NULL, NULL, NULL },
 };

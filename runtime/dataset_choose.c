@@ -66,6 +66,14 @@ static status directed_next(struct cursor *c, const struct dataset_run *run, str
   }
 }
 
+/* Infinite if one of those chosen from is: it may not be known which are chosen. */
+static int64_t directed_size(const struct dataset *d) {
+  for (uint32_t i = 1; i < d->source_count; i++)
+    if (dataset_size(d->sources[i]) == DATASET_INFINITE)
+      return DATASET_INFINITE;
+  return DATASET_UNKNOWN;
+}
+
 /* ---- the first of several that give the same ---- */
 
 static status first_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
@@ -158,6 +166,8 @@ static status assert_cardinality_next(struct cursor *c, const struct dataset_run
   return OK;
 }
 
+static int64_t assert_cardinality_size(const struct dataset *d) { return d->input_count ? host_scalar_int(d->inputs[0]) : 0; }
+
 /* ---- only those that can be made ---- */
 
 static status ignore_errors_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
@@ -187,11 +197,11 @@ static status sleep_next(struct cursor *c, const struct dataset_run *run, struct
 }
 
 const struct dataset_kind dataset_choices[] = {
-  { "DirectedInterleaveDataset", sizeof(struct directed_state), directed_next, directed_stop, directed_check, MADE_FROM_ALL },
-  { "ChooseFastestDataset", 0, first_next, NULL, NULL, MADE_FROM_ALL },
+  { "DirectedInterleaveDataset", sizeof(struct directed_state), directed_next, directed_stop, directed_check, MADE_FROM_ALL, .size = directed_size },
+  { "ChooseFastestDataset", 0, first_next, NULL, NULL, MADE_FROM_ALL, .size = dataset_size_of_source },
   { "UniqueDataset", sizeof(struct unique_state), unique_next, unique_stop, unique_check },
-  { "AssertCardinalityDataset", sizeof(struct count_state), assert_cardinality_next, NULL, NULL },
+  { "AssertCardinalityDataset", sizeof(struct count_state), assert_cardinality_next, NULL, NULL, .size = assert_cardinality_size },
   { "IgnoreErrorsDataset", 0, ignore_errors_next, NULL, NULL },
-  { "SleepDataset", 0, sleep_next, NULL, NULL },
+  { "SleepDataset", 0, sleep_next, NULL, NULL, .size = dataset_size_of_source },
   { NULL, 0, NULL, NULL, NULL },
 };

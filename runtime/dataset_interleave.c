@@ -205,15 +205,18 @@ static status interleave_check(const struct dataset *d) {
   return cycle <= CYCLE_MAX ? OK : fail(UNIMPLEMENTED, "a cycle_length of %lld", (long long)cycle);
 }
 
-#define INTERLEAVE(op) { op, sizeof(struct interleave_state), interleave_next, interleave_stop, interleave_check }
+/* Of an infinite source, infinite (of those that are parallel, as in TensorFlow); else nobody knows how many elements each dataset has. */
+static int64_t infinite_size(const struct dataset *d) { return dataset_size_of_source(d) == DATASET_INFINITE ? DATASET_INFINITE : DATASET_UNKNOWN; }
+
+#define INTERLEAVE(op, how_many) { op, sizeof(struct interleave_state), interleave_next, interleave_stop, interleave_check, .size = how_many }
 
 const struct dataset_kind dataset_interleaves[] = {
-  INTERLEAVE("FlatMapDataset"),
-  INTERLEAVE("InterleaveDataset"),
-  INTERLEAVE("ParallelInterleaveDataset"),
-  INTERLEAVE("LegacyParallelInterleaveDatasetV2"),
-  INTERLEAVE("ParallelInterleaveDatasetV2"),
-  INTERLEAVE("ParallelInterleaveDatasetV3"),
-  INTERLEAVE("ParallelInterleaveDatasetV4"),
+  INTERLEAVE("FlatMapDataset", NULL),
+  INTERLEAVE("InterleaveDataset", NULL),
+  INTERLEAVE("ParallelInterleaveDataset", NULL),
+  INTERLEAVE("LegacyParallelInterleaveDatasetV2", NULL),
+  INTERLEAVE("ParallelInterleaveDatasetV2", infinite_size),
+  INTERLEAVE("ParallelInterleaveDatasetV3", infinite_size),
+  INTERLEAVE("ParallelInterleaveDatasetV4", infinite_size),
   { NULL, 0, NULL, NULL, NULL },
 };

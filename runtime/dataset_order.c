@@ -103,21 +103,42 @@ static status shard_next(struct cursor *c, const struct dataset_run *run, struct
   return OK;
 }
 
+/* ---- how many ---- */
+
+static int64_t take_size(const struct dataset *d) {
+  int64_t n = dataset_size_of_source(d), count = host_scalar_int(d->inputs[0]);
+  if (n == DATASET_UNKNOWN)
+    return n;
+  return n == DATASET_INFINITE ? count : count == DATASET_INFINITE ? n : n < count ? n : count;
+}
+
+static int64_t skip_size(const struct dataset *d) {
+  int64_t n = dataset_size_of_source(d), count = host_scalar_int(d->inputs[0]);
+  return n < 0 ? n : count < 0 || n < count ? 0 : n - count;
+}
+
+static int64_t repeat_size(const struct dataset *d) { return dataset_size_repeated(d, host_scalar_int(d->inputs[0])); }
+
+static int64_t shard_size(const struct dataset *d) {
+  int64_t n = dataset_size_of_source(d), shards = host_scalar_int(d->inputs[0]);
+  return n < 0 ? n : n / shards + (host_scalar_int(d->inputs[1]) < n % shards);
+}
+
 const struct dataset_kind dataset_orders[] = {
-  { "FinalizeDataset", 0, pass_next, NULL, NULL },
-  { "OptimizeDataset", 0, pass_next, NULL, NULL },
-  { "OptimizeDatasetV2", 0, pass_next, NULL, NULL },
-  { "NonSerializableDataset", 0, pass_next, NULL, NULL },
-  { "LatencyStatsDataset", 0, pass_next, NULL, NULL },
-  { "BytesProducedStatsDataset", 0, pass_next, NULL, NULL },
-  { "MaxIntraOpParallelismDataset", 0, pass_next, NULL, threads_check },
-  { "PrivateThreadPoolDataset", 0, pass_next, NULL, threads_check },
-  { "OptionsDataset", 0, pass_next, NULL, NULL },
-  { "ModelDataset", 0, pass_next, NULL, NULL },
-  { "RewriteDataset", 0, pass_next, NULL, NULL },
-  { "TakeDataset", sizeof(struct count_state), take_next, NULL, count_check },
-  { "SkipDataset", sizeof(struct count_state), skip_next, NULL, count_check },
-  { "RepeatDataset", sizeof(struct repeat_state), repeat_next, NULL, count_check },
-  { "ShardDataset", sizeof(struct count_state), shard_next, NULL, shard_check },
+  { "FinalizeDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "OptimizeDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "OptimizeDatasetV2", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "NonSerializableDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "LatencyStatsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "BytesProducedStatsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "MaxIntraOpParallelismDataset", 0, pass_next, NULL, threads_check, .size = dataset_size_of_source },
+  { "PrivateThreadPoolDataset", 0, pass_next, NULL, threads_check, .size = dataset_size_of_source },
+  { "OptionsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "ModelDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "RewriteDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "TakeDataset", sizeof(struct count_state), take_next, NULL, count_check, .size = take_size },
+  { "SkipDataset", sizeof(struct count_state), skip_next, NULL, count_check, .size = skip_size },
+  { "RepeatDataset", sizeof(struct repeat_state), repeat_next, NULL, count_check, .size = repeat_size },
+  { "ShardDataset", sizeof(struct count_state), shard_next, NULL, shard_check, .size = shard_size },
   { NULL, 0, NULL, NULL, NULL },
 };

@@ -156,6 +156,8 @@ static status shuffle_next(struct cursor *c, const struct dataset_run *run, stru
   return OK;
 }
 
+static int64_t repeated_size(const struct dataset *d) { return dataset_size_repeated(d, host_scalar_int(d->inputs[3])); }
+
 /* ---- numbers ---- */
 
 struct random_state {
@@ -183,15 +185,20 @@ static status random_next(struct cursor *c, const struct dataset_run *run, struc
   return OK;
 }
 
-#define SHUFFLE(op) { op, sizeof(struct shuffle_state), shuffle_next, shuffle_stop, shuffle_check }
+static int64_t random_size(const struct dataset *d) {
+  (void)d;
+  return DATASET_INFINITE;
+}
+
+#define SHUFFLE(op, how_many) { op, sizeof(struct shuffle_state), shuffle_next, shuffle_stop, shuffle_check, .size = how_many }
 
 const struct dataset_kind dataset_shuffles[] = {
-  SHUFFLE("ShuffleDataset"),
-  SHUFFLE("ShuffleDatasetV2"),
-  SHUFFLE("ShuffleDatasetV3"),
-  SHUFFLE("ShuffleAndRepeatDataset"),
-  SHUFFLE("ShuffleAndRepeatDatasetV2"),
-  { "RandomDataset", sizeof(struct random_state), random_next, NULL, random_check },
-  { "RandomDatasetV2", sizeof(struct random_state), random_next, NULL, random_check },
+  SHUFFLE("ShuffleDataset", dataset_size_of_source),
+  SHUFFLE("ShuffleDatasetV2", dataset_size_of_source),
+  SHUFFLE("ShuffleDatasetV3", dataset_size_of_source),
+  SHUFFLE("ShuffleAndRepeatDataset", repeated_size),
+  SHUFFLE("ShuffleAndRepeatDatasetV2", repeated_size),
+  { "RandomDataset", sizeof(struct random_state), random_next, NULL, random_check, .size = random_size },
+  { "RandomDatasetV2", sizeof(struct random_state), random_next, NULL, random_check, .size = random_size },
   { NULL, 0, NULL, NULL, NULL },
 };

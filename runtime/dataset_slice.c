@@ -246,6 +246,8 @@ static status sparse_next(struct cursor *c, const struct dataset_run *run, struc
   return result;
 }
 
+static int64_t sparse_size(const struct dataset *d) { return *(const int64_t *)d->inputs[2]->data; }
+
 /* ---- batches of elements of different sizes as sparse tensors: inputs are the size and the shape of a row, -1: as large as it is ---- */
 
 struct rows {
@@ -337,7 +339,7 @@ static status dense_next(struct cursor *c, const struct dataset_run *run, struct
 const struct dataset_kind dataset_slices[] = {
   { "RebatchDataset", sizeof(struct divide_state), divide_next, divide_stop, divide_check },
   { "RebatchDatasetV2", sizeof(struct rebatch_state), rebatch_next, rebatch_stop, rebatch_check },
-  { "SparseTensorSliceDataset", sizeof(struct sparse_state), sparse_next, NULL, sparse_check, .components = 3 },
+  { "SparseTensorSliceDataset", sizeof(struct sparse_state), sparse_next, NULL, sparse_check, .components = 3, .size = sparse_size },
   { "DenseToSparseBatchDataset", 0, dense_next, NULL, dense_check },
   { NULL, 0, NULL, NULL, NULL },
 };

@@ -21,6 +21,11 @@ static status tensor_next(struct cursor *c, const struct dataset_run *run, struc
   return OK;
 }
 
+static int64_t tensor_size(const struct dataset *d) {
+  (void)d;
+  return 1;
+}
+
 static status slices_check(const struct dataset *d) {
   for (uint32_t i = 0; i < d->input_count; i++) {
     if (d->inputs[i]->shape.rank < 1)
@@ -50,6 +55,8 @@ static status slices_next(struct cursor *c, const struct dataset_run *run, struc
   *end = d->input_count == 0 || s->at >= d->inputs[0]->shape.dims[0];
   return *end ? OK : rows_next(d->inputs, d->input_count, s->at++, out);
 }
+
+static int64_t slices_size(const struct dataset *d) { return d->input_count ? d->inputs[0]->shape.dims[0] : 0; }
 
 /* ---- range ---- */
 
@@ -83,6 +90,15 @@ static status range_next(struct cursor *c, const struct dataset_run *run, struct
   return OK;
 }
 
+static int64_t range_size(const struct dataset *d) {
+  int64_t start = host_scalar_int(d->inputs[0]), stop = host_scalar_int(d->inputs[1]), step = host_scalar_int(d->inputs[2]);
+  if (step > 0 ? start >= stop : start <= stop)
+    return 0;
+  uint64_t span = step > 0 ? (uint64_t)stop - (uint64_t)start : (uint64_t)start - (uint64_t)stop;
+  uint64_t each = step > 0 ? (uint64_t)step : (uint64_t)0 - (uint64_t)step;
+  return (int64_t)((span - 1) / each + 1);
+}
+
 /* ---- concatenate, zip ---- */
 
 static status concatenate_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
@@ -109,6 +125,25 @@ static status zip_next(struct cursor *c, const struct dataset_run *run, struct t
   if (result != OK || *end)
     element_release(out, at);
   return result;
+}
+
+static int64_t concatenate_size(const struct dataset *d) {
+  int64_t a = dataset_size(d->sources[0]), b = dataset_size(d->sources[1]);
+  if (a == DATASET_INFINITE || b == DATASET_INFINITE)
+    return DATASET_INFINITE;
+  return a == DATASET_UNKNOWN || b == DATASET_UNKNOWN ? DATASET_UNKNOWN : a + b;
+}
+
+/* The shortest. */
+static int64_t zip_size(const struct dataset *d) {
+  int64_t least = DATASET_INFINITE;
+  for (uint32_t i = 0; i < d->source_count; i++) {
+    int64_t n = dataset_size(d->sources[i]);
+    if (n == DATASET_UNKNOWN)
+      return n;
+    least = n != DATASET_INFINITE && (least == DATASET_INFINITE || n < least) ? n : least;
+  }
+  return least;
 }
 
 /* ---- unbatch ---- */
@@ -142,12 +177,24 @@ static status unbatch_next(struct cursor *c, const struct dataset_run *run, stru
   return rows_next(s->element, count, s->at++, out);
 }
 
+/* The rows that the source's shapes say, of each of its elements. */
+static int64_t unbatch_size(const struct dataset *d) {
+  const struct host_call *words = &d->sources[0]->words;
+  const struct program_attr *shapes = host_attr(words, "output_shapes");
+  int64_t n = dataset_size_of_source(d), each = -1;
+  struct shape shape;
+  for (uint32_t i = 0; shapes && i < shapes->list.count && each < 0; i++)
+    if (host_read_shape(words, program_attr(words->program, shapes->list.first + i), &shape) == OK && shape.rank > 0)
+      each = shape.dims[0];
+  return n < 0 ? n : each > 0 ? n * each : DATASET_UNKNOWN;
+}
+
 const struct dataset_kind dataset_sources[] = {
-  { "TensorDataset", sizeof(struct count_state), tensor_next, NULL, NULL, MADE_FROM_NONE },
-  { "TensorSliceDataset", sizeof(struct count_state), slices_next, NULL, slices_check, MADE_FROM_NONE },
-  { "RangeDataset", sizeof(struct count_state), range_next, NULL, range_check },
-  { "ConcatenateDataset", sizeof(struct count_state), concatenate_next, NULL, NULL, MADE_FROM_ALL },
-  { "ZipDataset", 0, zip_next, NULL, NULL, MADE_FROM_ALL },
-  { "UnbatchDataset", sizeof(struct unbatch_state), unbatch_next, unbatch_stop, NULL },
+  { "TensorDataset", sizeof(struct count_state), tensor_next, NULL, NULL, MADE_FROM_NONE, .size = tensor_size },
+  { "TensorSliceDataset", sizeof(struct count_state), slices_next, NULL, slices_check, MADE_FROM_NONE, .size = slices_size },
+  { "RangeDataset", sizeof(struct count_state), range_next, NULL, range_check, .size = range_size },
+  { "ConcatenateDataset", sizeof(struct count_state), concatenate_next, NULL, NULL, MADE_FROM_ALL, .size = concatenate_size },
+  { "ZipDataset", 0, zip_next, NULL, NULL, MADE_FROM_ALL, .size = zip_size },
+  { "UnbatchDataset", sizeof(struct unbatch_state), unbatch_next, unbatch_stop, NULL, .size = unbatch_size },
   { NULL, 0, NULL, NULL, NULL },
 };

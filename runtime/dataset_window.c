@@ -110,6 +110,15 @@ static status sliding_next(struct cursor *c, const struct dataset_run *run, stru
   return next_window(c, run, as_batch, out, end);
 }
 
+static int64_t window_size(const struct dataset *d) {
+  struct window_shape shape;
+  int64_t n = dataset_size_of_source(d);
+  if (n < 0 || read_shape(d, &shape) != OK)
+    return n < 0 ? n : DATASET_UNKNOWN;
+  int64_t rest = n - ((shape.size - 1) * shape.stride + 1);
+  return !shape.drop ? n / shape.shift + (n % shape.shift != 0) : rest < 0 ? 0 : rest / shape.shift + 1;
+}
+
 /* ---- elements that are there: of a window, of a list ---- */
 
 struct place_state {
@@ -143,15 +152,17 @@ static status elements_next(struct cursor *c, const struct dataset_run *run, str
   return OK;
 }
 
+static int64_t elements_size(const struct dataset *d) { return d->component_count ? d->input_count / d->component_count : 0; }
+
 static status window_check(const struct dataset *d) {
   struct window_shape unused;
   return read_shape(d, &unused);
 }
 
 const struct dataset_kind dataset_windows[] = {
-  { "WindowDataset", sizeof(struct window_state), window_next, window_stop, window_check },
+  { "WindowDataset", sizeof(struct window_state), window_next, window_stop, window_check, .size = window_size },
   { "SlidingWindowDataset", sizeof(struct window_state), sliding_next, window_stop, window_check },
-  { "window elements", sizeof(struct place_state), elements_next, NULL, NULL },
-  { "ListDataset", sizeof(struct place_state), elements_next, NULL, NULL, MADE_FROM_NONE },
+  { "window elements", sizeof(struct place_state), elements_next, NULL, NULL, .size = elements_size },
+  { "ListDataset", sizeof(struct place_state), elements_next, NULL, NULL, MADE_FROM_NONE, .size = elements_size },
   { NULL, 0, NULL, NULL, NULL },
 };
