@@ -148,7 +148,7 @@ struct bound *frame_outputs(struct lower *lw, struct frame *fr, uint32_t node) {
 
 bool frame_output_used(const struct frame *fr, const struct node *node, uint32_t port) {
   const struct graph *g = fr->graph;
-  if (!fr->needed || node < g->nodes.items || node >= g->nodes.items + g->nodes.count)
+  if (node < g->nodes.items || node >= g->nodes.items + g->nodes.count)
     return true;
   uint32_t index = (uint32_t)(node - g->nodes.items);
   for (uint32_t i = 0; i < fr->wanted_count; i++)
@@ -306,12 +306,12 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
   return OK;
 }
 
-status frame_lower_nodes(struct lower *lw, struct frame *fr, const uint32_t *order, const bool *needed) {
+status frame_lower_nodes(struct lower *lw, struct frame *fr, const uint32_t *order) {
   TRY(loops_find(lw, fr->graph, order, &fr->loops));
   if (fr->loops)
-    return loops_lower_scope(lw, fr, order, needed);
+    return loops_lower_scope(lw, fr, order, fr->needed);
   for (uint32_t i = 0; i < fr->graph->nodes.count; i++)
-    if (needed[order[i]] && !fr->lowered[order[i]])
+    if (fr->needed[order[i]] && !fr->lowered[order[i]])
       TRY(frame_lower_node(lw, fr, order[i]));
   return OK;
 }
@@ -422,7 +422,7 @@ status lower_entry(struct lower *lw, const struct lower_request *r, struct entry
   lw->frame->wanted_count = r->fetch_count;
   TRY(add_feeds(lw, r, out));
   lw->feed_symbols = dims_symbol_count(lw->dims);
-  TRY(frame_lower_nodes(lw, lw->frame, order, needed));
+  TRY(frame_lower_nodes(lw, lw->frame, order));
   TRY(add_fetches(lw, r, out));
   for (uint32_t i = 0; i < r->target_count; i++)
     vec_push(&out->targets, g->nodes.items[r->targets[i]].name);

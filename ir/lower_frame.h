@@ -14,7 +14,7 @@ struct frame {
   bool *token_known;
   flow_id *data_token;       /* what a data edge from the node does not order by itself */
   bool *data_token_known, *has_effect;
-  const bool *needed;        /* per node: it is lowered, and so are its inputs; NULL: not said */
+  const bool *needed;        /* per node: it is lowered, and so are its inputs */
   const struct edge *wanted; /* wanted_count outputs that somebody outside takes */
   uint32_t wanted_count;
   struct frame *parent;
@@ -61,7 +61,7 @@ status loops_find(struct lower *lw, const struct graph *graph, const uint32_t *o
 /* Lowers the needed nodes of a scope with its loops, each as one While. */
 status loops_lower_scope(struct lower *lw, struct frame *fr, const uint32_t *order, const bool *needed);
 /* The needed nodes of the frame's graph, in order. */
-status frame_lower_nodes(struct lower *lw, struct frame *fr, const uint32_t *order, const bool *needed);
+status frame_lower_nodes(struct lower *lw, struct frame *fr, const uint32_t *order);
 
 /* What a region computes from its arguments. */
 struct region_body {

@@ -48,8 +48,11 @@ static status try_edge(struct lower *trial, const struct graph *graph, struct ed
   trial->flow = flow_create(trial->arena, trial->dims);
   trial->frame = NULL;
   trial->frame = frame_create(trial, graph);
+  trial->frame->needed = needed;
+  trial->frame->wanted = &edge;
+  trial->frame->wanted_count = 1;
   TRY(bind_placeholders(trial, needed, loose));
-  TRY(frame_lower_nodes(trial, trial->frame, order, needed));
+  TRY(frame_lower_nodes(trial, trial->frame, order));
   struct bound b = trial->frame->bound[edge.node][edge.port];
   struct op_call c = {.lw = trial, .node = &graph->nodes.items[edge.node], .in = &b, .in_count = 1};
   value_id v;
@@ -163,7 +166,7 @@ static status walk_body(struct lower *lw, struct frame *fr, const struct instanc
     needed[i] = false; /* arguments are there */
   TRY(lower_check_rows(g, needed));
   TRY(graph_order(g, order));
-  return frame_lower_nodes(lw, fr, order, needed);
+  return frame_lower_nodes(lw, fr, order);
 }
 
 /* What a call by a name runs: a function of the library, or the gradient of one. */
@@ -211,7 +214,7 @@ static status check_args(struct lower *lw, const char *name, const struct instan
 static const bool *used_results(struct op_call *c, const struct callee *callee, uint32_t count) {
   bool *used = ARENA_ARRAY(c->lw->arena, bool, count + 1);
   for (uint32_t i = 0; i < count; i++)
-    used[i] = !callee->of || !c->lw->frame || frame_output_used(c->lw->frame, c->node, i);
+    used[i] = !callee->of || frame_output_used(c->lw->frame, c->node, i);
   return used;
 }
 
@@ -219,7 +222,7 @@ static const bool *used_results(struct op_call *c, const struct callee *callee, 
 static const char *shared_state(struct op_call *c, const struct callee *callee, const struct instance *body) {
   const struct function *f = function_find(c->lw->graph, callee->name);
   if (!f || !f->is_shared)
-    return c->lw->frame && c->lw->frame->state ? op_state_name(c) : NULL;
+    return c->lw->frame->state ? op_state_name(c) : NULL;
   const char *name = arena_printf(c->lw->arena, "%s%s", callee->of ? "gradient of " : "", callee->name);
   for (uint32_t i = 0; i < body->arg_count; i++)
     name = arena_printf(c->lw->arena, "%s:%u", name, body->graph->nodes.items[i].output_dtypes[0]);

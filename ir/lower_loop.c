@@ -310,6 +310,9 @@ static struct frame *open_region(struct looping *p, struct flow *flow) {
   fr->function = p->outer->function;
   fr->prefix = p->outer->prefix;
   fr->state = p->outer->state;
+  fr->needed = p->outer->needed;
+  fr->wanted = p->outer->wanted;
+  fr->wanted_count = p->outer->wanted_count;
   fr->loops = p->outer->loops;
   fr->scope = p->index;
   for (uint32_t i = 0; i < p->var_count; i++) {
