@@ -176,6 +176,8 @@ struct flow_value op_lasting_shape(struct op_call *c, const struct flow_value *x
 static inline struct flow_value *op_value(const struct op_call *c, value_id v) { return &c->lw->flow->values.items[v]; }
 /* Input i as a value: a variable is read here. */
 status op_input(struct op_call *c, uint32_t i, value_id *out);
+/* The same for what is no input of the call, under its own guards. */
+status op_read(const struct op_call *c, struct bound b, value_id *out);
 /* The inputs by the registry's argument name: the first input number of it. UINT32_MAX when the op has no such argument. */
 uint32_t op_arg_index(const struct op_call *c, const char *name);
 /* The variable behind input i (its number); INVALID_ARGUMENT when it is none. */

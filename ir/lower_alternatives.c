@@ -120,13 +120,8 @@ status lower_each_alternative(struct op_call *c) {
 }
 
 status lower_any_rank(struct op_call *c, struct bound b, value_id *out) {
-  if (!b.alternatives) {
-    struct op_call one = *c;
-    one.in = &b;
-    one.in_count = 1;
-    one.guards = b.guards;
-    return op_input(&one, 0, out);
-  }
+  if (!b.alternatives)
+    return op_read(c, b, out);
   value_id side[2];
   for (uint32_t k = 0; k < 2; k++)
     TRY(lower_any_rank(c, b.alternatives->side[k], &side[k]));

@@ -296,7 +296,7 @@ static void join_effects(struct op_call *c) {
   struct flow_node *join = flow_add_node(c->lw->flow, FLOW_NOOP, c->node->name, c->node->op, c->node->task, &id);
   for (uint32_t i = 0; i < c->body.count; i++)
     vec_push(&join->controls, c->body.items[i]);
-  c->body.count = 0;
+  vec_free(&c->body); /* the call may be a copy, whose list nobody else frees */
   c->effect = id;
 }
 

@@ -152,13 +152,9 @@ static const struct guards *merged_guards(struct op_call *c, const struct guards
 }
 
 static status read_side(struct op_call *c, struct side *s) {
-  if (s->value)
-    return OK;
-  struct op_call one = *c;
-  one.in = &s->in;
-  one.in_count = 1;
-  one.guards = s->guards;
-  return op_input(&one, 0, &s->value);
+  struct bound b = s->in;
+  b.guards = s->guards;
+  return s->value ? OK : op_read(c, b, &s->value);
 }
 
 /* Both sides are the same variable: its reference comes out, after what was done to it on either side. */

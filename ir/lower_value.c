@@ -104,6 +104,19 @@ status op_input(struct op_call *c, uint32_t i, value_id *out) {
   return fail(INVALID_ARGUMENT, "input %u is never computed", i);
 }
 
+status op_read(const struct op_call *c, struct bound b, value_id *out) {
+  struct op_call one = *c;
+  one.in = &b;
+  one.in_count = 1;
+  one.guards = b.guards;
+  memset(&one.controls, 0, sizeof one.controls); /* they grow: a list of its own */
+  for (uint32_t i = 0; i < c->controls.count; i++)
+    vec_push(&one.controls, c->controls.items[i]);
+  status s = op_input(&one, 0, out);
+  vec_free(&one.controls);
+  return s;
+}
+
 status op_input_var(struct op_call *c, uint32_t i, uint32_t *out) {
   struct bound b = c->in[i];
   if (!b.var)
