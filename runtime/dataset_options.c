@@ -83,15 +83,15 @@ status host_dataset_options(struct host_call *call) {
 
 static bool starts_with(const char *text, const char *word) { return strncmp(text, word, strlen(word)) == 0; }
 
-/* The size that the batches are asked to have; the last one may be smaller. */
+/* The size that the batches are asked to have, as far as TensorFlow looks for it; the last one may be smaller. */
 static int64_t batch_size(const struct dataset *d) {
   static const char *const passing[] = { "AssertCardinalityDataset", "CacheDataset", "FilterDataset", "FinalizeDataset", "ModelDataset",
-                                         "OptimizeDataset", "OptionsDataset", "ParseExampleDataset", "PrefetchDataset", "RepeatDataset",
+                                         "OptionsDataset", "ParseExampleDataset", "PrefetchDataset", "RepeatDataset",
                                          "ShardDataset", "ShuffleAndRepeatDataset", "ShuffleDataset", "SkipDataset", "TakeDataset" };
   const char *op = d->kind->op;
   if (starts_with(op, "MapAndBatch"))
     return host_scalar_int(d->inputs[host_attr_int(&d->words, "captures", 0)]);
-  if (starts_with(op, "BatchDataset") || starts_with(op, "PaddedBatch") || starts_with(op, "ParallelBatch"))
+  if (starts_with(op, "BatchDataset") || starts_with(op, "PaddedBatch"))
     return host_scalar_int(d->inputs[0]);
   if (strcmp(op, "ZipDataset") == 0 || strcmp(op, "ConcatenateDataset") == 0) {
     int64_t size = batch_size(d->sources[0]);
