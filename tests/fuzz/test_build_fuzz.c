@@ -3,13 +3,14 @@
  *
  * The conformance graphs are unpacked, changed field by field along their descriptors (numbers at the edges of what they may
  * be, names of other nodes and ops, elements lost or repeated) and packed again: the reader takes them, so the passes
- * behind it must stand. Bytes are test_read_fuzz's matter. FUZZ_RUNS sets how many, FUZZ_SEED where to begin: a run that crashes
- * prints its own, and FUZZ_RUNS=1 with it repeats that run alone. */
+ * behind it must stand. Bytes are test_read_fuzz's matter. FUZZ_RUNS sets how many, or FUZZ_SECONDS for how long, FUZZ_SEED where to
+ * begin: a run that crashes prints its own, and FUZZ_RUNS=1 with it repeats that run alone. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "compiler/entries.h"
@@ -297,10 +298,11 @@ static void damaged_graphs_are_compiled_or_refused(void **state) {
     signal(numbers[i], say_seed);
   corpus_walk(SOURCE_DIR "/tests/golden", 0);
   assert_true(corpus_count > 100);
-  uint64_t seed = setting("FUZZ_SEED", 1), runs = setting("FUZZ_RUNS", RUNS);
-  for (uint64_t i = 0; i < runs; i++)
-    run(seed + i);
-  assert_true(runs < 100 || outcomes[OK] > runs / 10); /* else the damage is too great to reach the passes */
+  uint64_t seed = setting("FUZZ_SEED", 1), seconds = setting("FUZZ_SECONDS", 0), runs = seconds ? 0 : setting("FUZZ_RUNS", RUNS), done = 0;
+  for (time_t start = time(NULL); done < runs || time(NULL) < start + (time_t)seconds; done++)
+    run(seed + done);
+  printf("%llu damaged graphs: %lu of them compiled\n", (unsigned long long)done, outcomes[OK]);
+  assert_true(done < 100 || outcomes[OK] > done / 10); /* else the damage is too great to reach the passes */
   for (size_t i = 0; i < corpus_count; i++)
     free(corpus[i].data);
   free(corpus);
