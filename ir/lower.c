@@ -186,6 +186,8 @@ status lower_call_node(struct op_call *c) {
   c->lw->wants_value = NO_VALUE;
   c->lw->wants_axis = false;
   status s = c->row->build(c);
+  if (s == OK && c->too_many)
+    return fail(INVALID_ARGUMENT, "its attributes list more outputs than the %u that their numbers say", c->out_count);
   return s == UNIMPLEMENTED && c->lw->wants_axis ? try_axes(c, s) : s;
 }
 

@@ -123,6 +123,7 @@ struct op_call {
   flow_id guard;              /* the last check of sizes by this call, 0: none: its kernels run behind it */
   VEC(flow_id) body;          /* effects of a function body lowered for this call */
   bool keeps_guards;          /* the builder has set the outputs' guards itself */
+  bool too_many;              /* the builder has set an output that the node has not: its attributes say different numbers */
   const struct guards *guards; /* conditions of this node: of all its inputs and control inputs together */
 };
 

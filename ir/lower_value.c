@@ -142,8 +142,14 @@ uint32_t op_arg_index(const struct op_call *c, const char *name) {
   return UINT32_MAX;
 }
 
-void op_set_output(struct op_call *c, uint32_t i, value_id v) { c->out[i] = (struct bound){.value = v}; }
-enum dtype op_output_dtype(const struct op_call *c, uint32_t i) { return dtype_base(c->node->output_dtypes[i]); }
+void op_set_output(struct op_call *c, uint32_t i, value_id v) {
+  c->too_many = c->too_many || i >= c->out_count;
+  if (i < c->out_count)
+    c->out[i] = (struct bound){.value = v};
+}
+enum dtype op_output_dtype(const struct op_call *c, uint32_t i) {
+  return i < c->node->output_count ? dtype_base(c->node->output_dtypes[i]) : DTYPE_INVALID;
+}
 
 struct flow_node *op_emit(struct op_call *c, enum flow_op op, bool effect) {
   flow_id id;

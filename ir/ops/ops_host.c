@@ -48,7 +48,7 @@ status op_host(struct op_call *c, enum host_kind kind, const char *host, struct 
 }
 
 void op_host_output(struct op_call *c, struct flow_node *n, uint32_t i, int rank, const dim *dims) {
-  bool handle = c->node->output_dtypes[i] == DTYPE_REF + DTYPE_STRING; /* what TensorFlow 1 calls a resource */
+  bool handle = i < c->node->output_count && c->node->output_dtypes[i] == DTYPE_REF + DTYPE_STRING; /* what TensorFlow 1 calls a resource */
   op_set_output(c, i, op_add_output(c, n, handle ? DTYPE_RESOURCE : op_output_dtype(c, i), rank, dims));
 }
 

@@ -41,6 +41,23 @@ static uint32_t list_length(const struct op_call *c, const char *attr) {
   return list && list->kind == ATTR_LIST ? list->list.count : 0;
 }
 
+/* How many features there are of a kind is said twice: by a number and by the list of their dtypes. */
+static status numbers_agree(const struct op_call *c) {
+  static const struct {
+    const char *number, *list;
+  } pairs[] = {
+    {"Nsparse", "sparse_types"}, {"num_sparse", "sparse_types"}, {"Ndense", "Tdense"},
+    {"Ncontext_sparse", "context_sparse_types"}, {"Ncontext_dense", "Tcontext_dense"},
+    {"Nfeature_list_sparse", "feature_list_sparse_types"}, {"Nfeature_list_dense", "feature_list_dense_types"},
+  };
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    int64_t number = node_attr_int(c->node, pairs[i].number, -1);
+    if (number >= 0 && node_attr(c->node, pairs[i].list) && number != list_length(c, pairs[i].list))
+      return fail(INVALID_ARGUMENT, "%s (%lld) must match the size of %s (%u)", pairs[i].number, (long long)number, pairs[i].list, list_length(c, pairs[i].list));
+  }
+  return OK;
+}
+
 /* `is_list`: of each row, of which there are as many as the longest example has. */
 static status dense_outputs(struct op_call *c, struct flow_node *n, uint32_t first, uint32_t count, const struct flow_value *in,
                             const char *attr, bool is_list) {
@@ -80,6 +97,7 @@ static void sparse_outputs(struct op_call *c, struct flow_node *n, uint32_t firs
 /* Sparse triples, dense values, then ragged values and splits. */
 status build_parse_example(struct op_call *c) {
   struct flow_node *n;
+  TRY(numbers_agree(c));
   TRY(op_host(c, HOST_PURE, NULL, &n));
   struct flow_value in = *op_value(c, n->inputs.items[0]);
   uint32_t sparse = list_length(c, "sparse_types"), dense = list_length(c, "Tdense"), ragged = list_length(c, "ragged_value_types");
@@ -118,6 +136,7 @@ static void ragged_outputs(struct op_call *c, struct flow_node *n, uint32_t firs
 status build_parse_sequence(struct op_call *c) {
   struct flow_node *n;
   bool single = strcmp(c->node->op, "ParseSingleSequenceExample") == 0;
+  TRY(numbers_agree(c));
   TRY(op_host(c, HOST_PURE, NULL, &n));
   struct flow_value in = *op_value(c, n->inputs.items[0]);
   uint32_t sparse = list_length(c, "context_sparse_types"), dense = list_length(c, "Tcontext_dense"), ragged = list_length(c, "context_ragged_value_types");
