@@ -146,19 +146,30 @@ struct bound *frame_outputs(struct lower *lw, struct frame *fr, uint32_t node) {
   return fr->bound[node];
 }
 
-bool frame_output_used(const struct frame *fr, const struct node *node, uint32_t port) {
+static void note_use(const struct graph *g, bool **used, struct edge e) {
+  if (e.port < g->nodes.items[e.node].output_count)
+    used[e.node][e.port] = true;
+}
+
+static bool **find_uses(const struct frame *fr) {
+  const struct graph *g = fr->graph;
+  bool **used = ARENA_ARRAY(g->arena, bool *, g->nodes.count + 1);
+  for (uint32_t n = 0; n < g->nodes.count; n++)
+    used[n] = ARENA_ARRAY(g->arena, bool, g->nodes.items[n].output_count + 1);
+  for (uint32_t i = 0; i < fr->wanted_count; i++)
+    note_use(g, used, fr->wanted[i]);
+  for (uint32_t n = 0; n < g->nodes.count; n++)
+    for (uint32_t i = 0; fr->needed[n] && i < g->nodes.items[n].input_count; i++)
+      note_use(g, used, g->nodes.items[n].inputs[i]);
+  return used;
+}
+
+bool frame_output_used(struct frame *fr, const struct node *node, uint32_t port) {
   const struct graph *g = fr->graph;
   if (node < g->nodes.items || node >= g->nodes.items + g->nodes.count)
     return true;
-  uint32_t index = (uint32_t)(node - g->nodes.items);
-  for (uint32_t i = 0; i < fr->wanted_count; i++)
-    if (fr->wanted[i].node == index && fr->wanted[i].port == port)
-      return true;
-  for (uint32_t n = 0; n < g->nodes.count; n++)
-    for (uint32_t i = 0; fr->needed[n] && i < g->nodes.items[n].input_count; i++)
-      if (g->nodes.items[n].inputs[i].node == index && g->nodes.items[n].inputs[i].port == port)
-        return true;
-  return false;
+  fr->used = fr->used ? fr->used : find_uses(fr);
+  return fr->used[node - g->nodes.items][port];
 }
 
 const char *op_state_name(const struct op_call *c) {

@@ -17,6 +17,7 @@ struct frame {
   const bool *needed;        /* per node: it is lowered, and so are its inputs */
   const struct edge *wanted; /* wanted_count outputs that somebody outside takes */
   uint32_t wanted_count;
+  bool **used;               /* per node and output: a needed node, or somebody outside, takes it; NULL until somebody asks */
   struct frame *parent;
   const char *function;      /* whose body this is; NULL: none */
   size_t prefix;             /* its nodes' names without as many characters are those of the body */
@@ -34,7 +35,7 @@ struct frame {
 struct frame *frame_create(struct lower *lw, const struct graph *graph);
 struct bound *frame_outputs(struct lower *lw, struct frame *fr, uint32_t node);
 /* Whether a node that is lowered, or somebody outside, takes the output. */
-bool frame_output_used(const struct frame *fr, const struct node *node, uint32_t port);
+bool frame_output_used(struct frame *fr, const struct node *node, uint32_t port);
 status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index);
 /* UNIMPLEMENTED where an edge is a feed without a rank for which none is tried yet: lw->wants_feed then names it. */
 status lower_check_feed(struct lower *lw, const struct frame *fr, struct edge e);

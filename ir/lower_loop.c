@@ -313,6 +313,7 @@ static struct frame *open_region(struct looping *p, struct flow *flow) {
   fr->needed = p->outer->needed;
   fr->wanted = p->outer->wanted;
   fr->wanted_count = p->outer->wanted_count;
+  fr->used = p->outer->used;
   fr->loops = p->outer->loops;
   fr->scope = p->index;
   for (uint32_t i = 0; i < p->var_count; i++) {
