@@ -292,7 +292,6 @@ static status taken_range(struct op_call *c, struct requantized *q) {
   kb_begin(&kb, c, q->from);
   uint32_t a = kb_in(&kb, q->data);
   struct quantized_range r = quantized_range(&kb, q->min, q->max);
-  uint32_t low = kb_out(&kb, DTYPE_FLOAT, 0, NULL), high = kb_out(&kb, DTYPE_FLOAT, 0, NULL);
   struct accumulator least = acc_begin(&kb, f_highest(&kb.f)), most = acc_begin(&kb, f_lowest(&kb.f));
   expr_id index[LIMIT_RANK];
   kb_loops(&kb, LOOP_RED, q->x.rank, q->x.dims, index);
@@ -301,11 +300,12 @@ static status taken_range(struct op_call *c, struct requantized *q) {
   acc_set(&kb, &most, e_max(&kb, acc_get(&kb, &most), e));
   kb_close(&kb, q->x.rank);
   struct element first = quantized_to_float(&kb, q->from, kb_index(&kb, acc_get(&kb, &least)), r);
-  kb_store(&kb, low, NULL, e_min(&kb, f_const_as(&kb.f, DTYPE_FLOAT, 0), first));
-  kb_store(&kb, high, NULL, quantized_to_float(&kb, q->from, kb_index(&kb, acc_get(&kb, &most)), r));
-  q->new_min = kb_value(&kb, low);
-  q->new_max = kb_value(&kb, high);
-  return kb_finish_guarded(&kb);
+  struct element last = quantized_to_float(&kb, q->from, kb_index(&kb, acc_get(&kb, &most)), r);
+  value_id range[2];
+  TRY(quantized_range_finish(&kb, e_min(&kb, f_const_as(&kb.f, DTYPE_FLOAT, 0), first), last, range));
+  q->new_min = range[0];
+  q->new_max = range[1];
+  return OK;
 }
 
 status build_requantization_range(struct op_call *c) {

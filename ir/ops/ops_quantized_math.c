@@ -63,14 +63,11 @@ static struct element one_step(struct kb *kb, const struct operand *a) {
 /* Outputs 1 and 2 of a product: its step is the product of the operands' steps. */
 static status product_range(struct op_call *c, const struct operand *a, const struct operand *b) {
   struct kb kb;
+  value_id range[2];
   kb_begin(&kb, c, DTYPE_FLOAT);
   struct element step = e_mul(&kb, one_step(&kb, a), one_step(&kb, b));
-  uint32_t low = kb_out(&kb, DTYPE_FLOAT, 0, NULL), high = kb_out(&kb, DTYPE_FLOAT, 0, NULL);
-  kb_store(&kb, low, NULL, e_mul(&kb, step, f32(&kb, quantized_lowest(DTYPE_INT32))));
-  kb_store(&kb, high, NULL, e_mul(&kb, step, f32(&kb, quantized_highest(DTYPE_INT32))));
-  op_set_output(c, 1, kb_value(&kb, low));
-  op_set_output(c, 2, kb_value(&kb, high));
-  return kb_finish_guarded(&kb);
+  struct element low = e_mul(&kb, step, f32(&kb, quantized_lowest(DTYPE_INT32))), high = e_mul(&kb, step, f32(&kb, quantized_highest(DTYPE_INT32)));
+  return quantized_range_out(&kb, low, high, range);
 }
 
 /* input, filter, min_input, max_input, min_filter, max_filter */
@@ -169,25 +166,13 @@ static struct element in_sum_range(struct kb *kb, const struct operand *a, expr_
   return e_of(kb, DTYPE_INT32, expr_binary(kb->k, SCALAR_MIN, expr_binary(kb->k, SCALAR_MAX, at, low), high));
 }
 
-/* Ends a kernel that makes the range of output 0: outputs 1 and 2. */
-static status range_out(struct kb *kb, struct element low, struct element high, value_id range[2]) {
-  const struct element end[2] = {low, high};
-  for (uint32_t i = 0; i < 2; i++) {
-    uint32_t o = kb_out(kb, DTYPE_FLOAT, 0, NULL);
-    kb_store(kb, o, NULL, end[i]);
-    range[i] = kb_value(kb, o);
-    op_set_output(kb->c, 1 + i, range[i]);
-  }
-  return kb_finish_guarded(kb);
-}
-
 static status symmetric_range(struct op_call *c, const struct operand *a, const struct operand *b, double room, value_id range[2]) {
   struct kb kb;
   kb_begin(&kb, c, DTYPE_FLOAT);
   struct quantized_range p = quantized_range(&kb, a->min, a->max), q = quantized_range(&kb, b->min, b->max);
   struct element low = f_unary(&kb.f, SCALAR_NEG, e_min(&kb, p.min, q.min)), high = e_max(&kb, p.max, q.max);
   struct element end = e_mul(&kb, e_max(&kb, low, high), f32(&kb, room));
-  return range_out(&kb, f_unary(&kb.f, SCALAR_NEG, end), end, range);
+  return quantized_range_out(&kb, f_unary(&kb.f, SCALAR_NEG, end), end, range);
 }
 
 /* x, y, min_x, max_x, min_y, max_y */
@@ -337,7 +322,7 @@ static status common_range(struct op_call *c, const struct operand *in, int coun
     high = e_max(&kb, f_unary(&kb.f, SCALAR_ABS, low), f_unary(&kb.f, SCALAR_ABS, high));
     low = f_unary(&kb.f, SCALAR_NEG, high);
   }
-  return range_out(&kb, low, high, range);
+  return quantized_range_out(&kb, low, high, range);
 }
 
 /* concat_dim, values, input_mins, input_maxes */

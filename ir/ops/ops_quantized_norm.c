@@ -3,7 +3,9 @@
 
 #include "ir/ops/quantized.h"
 
-/* ---- QuantizedBatchNormWithGlobalNormalization: results from -2^20 to 2^20, ten bits of fraction ---- */
+/* ---- QuantizedBatchNormWithGlobalNormalization: results from -END to END, ten bits of fraction ---- */
+
+#define END (1 << 20)
 
 enum { NORM_T, NORM_MEAN, NORM_VARIANCE, NORM_BETA, NORM_GAMMA, NORM_COUNT };
 struct quantized_norm {
@@ -41,11 +43,13 @@ status build_quantized_global_norm(struct op_call *c) {
   TRY(norm_inputs(c, &n));
   bool scaled = node_attr_int(c->node, "scale_after_normalization", 0);
   struct kb kb;
+  value_id range[2];
   kb_begin(&kb, c, DTYPE_FLOAT);
-  uint32_t a = kb_in(&kb, n.data[NORM_T]);
-  struct element end = e_num(&kb, 1 << 20), one = e_num(&kb, 1);
-  struct quantized_range to = {f_unary(&kb.f, SCALAR_NEG, end), end}, from = quantized_range(&kb, n.min[NORM_T], n.max[NORM_T]);
-  uint32_t o = kb_out(&kb, DTYPE_INT32, 4, n.x.dims), low = kb_out(&kb, DTYPE_FLOAT, 0, NULL), high = kb_out(&kb, DTYPE_FLOAT, 0, NULL);
+  TRY(quantized_range_out(&kb, e_num(&kb, -END), e_num(&kb, END), range));
+  kb_begin(&kb, c, DTYPE_FLOAT);
+  uint32_t a = kb_in(&kb, n.data[NORM_T]), o = kb_out(&kb, DTYPE_INT32, 4, n.x.dims);
+  struct element one = e_num(&kb, 1);
+  struct quantized_range to = {e_num(&kb, -END), e_num(&kb, END)}, from = quantized_range(&kb, n.min[NORM_T], n.max[NORM_T]);
   expr_id index[4];
   index[3] = kb_for_dim(&kb, LOOP_PAR, n.x.dims[3]);
   struct element variance = e_add(&kb, channel_float(&kb, &n, NORM_VARIANCE, index[3]), e_num(&kb, node_attr_float(c->node, "variance_epsilon", 0)));
@@ -65,11 +69,7 @@ status build_quantized_global_norm(struct op_call *c) {
   q = expr_binary(kb.k, SCALAR_DIV, kb_mul(&kb, q, factor), unit);
   kb_store(&kb, o, index, real_element(kb_add(&kb, q, offset)));
   kb_close(&kb, 4);
-  kb_store(&kb, low, NULL, to.min);
-  kb_store(&kb, high, NULL, to.max);
   value_id out = kb_value(&kb, o);
-  op_set_output(c, 1, kb_value(&kb, low));
-  op_set_output(c, 2, kb_value(&kb, high));
   TRY(kb_finish_guarded(&kb));
   quantized_out(c, 0, out);
   return OK;
@@ -119,7 +119,7 @@ static status normed_range(struct op_call *c, struct instance_norm *n) {
   bool given = node_attr_int(c->node, "output_range_given", 0);
   struct kb kb;
   kb_begin(&kb, c, DTYPE_FLOAT);
-  uint32_t a = given ? 0 : kb_in(&kb, n->normed), low = kb_out(&kb, DTYPE_FLOAT, 0, NULL), high = kb_out(&kb, DTYPE_FLOAT, 0, NULL);
+  uint32_t a = given ? 0 : kb_in(&kb, n->normed);
   struct element least = e_num(&kb, node_attr_float(c->node, "given_y_min", 0)), most = e_num(&kb, node_attr_float(c->node, "given_y_max", 0));
   if (!given) {
     struct accumulator min = acc_begin(&kb, f_highest(&kb.f)), max = acc_begin(&kb, f_lowest(&kb.f));
@@ -134,11 +134,7 @@ static status normed_range(struct op_call *c, struct instance_norm *n) {
   }
   struct element apart = e_num(&kb, node_attr_float(c->node, "min_separation", 1e-3));
   most = e_select(&kb, e_lt(&kb, e_sub(&kb, most, least), apart), e_add(&kb, least, apart), most);
-  kb_store(&kb, low, NULL, least);
-  kb_store(&kb, high, NULL, most);
-  n->range[0] = kb_value(&kb, low);
-  n->range[1] = kb_value(&kb, high);
-  return kb_finish_guarded(&kb);
+  return quantized_range_out(&kb, least, most, n->range);
 }
 
 status build_quantized_instance_norm(struct op_call *c) {
@@ -170,7 +166,5 @@ status build_quantized_instance_norm(struct op_call *c) {
   value_id out = kb_value(&kb, o);
   TRY(kb_finish_guarded(&kb));
   quantized_out(c, 0, out);
-  op_set_output(c, 1, n.range[0]);
-  op_set_output(c, 2, n.range[1]);
   return OK;
 }

@@ -46,6 +46,23 @@ struct quantized_range quantized_range(struct kb *kb, value_id min, value_id max
   return (struct quantized_range){low, high};
 }
 
+status quantized_range_finish(struct kb *kb, struct element min, struct element max, value_id range[2]) {
+  const struct element end[2] = {min, max};
+  for (int i = 0; i < 2; i++) {
+    uint32_t o = kb_out(kb, DTYPE_FLOAT, 0, NULL);
+    kb_store(kb, o, NULL, end[i]);
+    range[i] = kb_value(kb, o);
+  }
+  return kb_finish_guarded(kb);
+}
+
+status quantized_range_out(struct kb *kb, struct element min, struct element max, value_id range[2]) {
+  TRY(quantized_range_finish(kb, min, max, range));
+  for (uint32_t i = 0; i < 2; i++)
+    op_set_output(kb->c, 1 + i, range[i]);
+  return OK;
+}
+
 /* ---- by doubles ---- */
 
 static struct element wide(struct kb *kb, struct element e) { return e_cast(kb, DTYPE_DOUBLE, e); }

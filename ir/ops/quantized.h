@@ -20,6 +20,10 @@ struct quantized_range {
   struct element min, max; /* floats */
 };
 struct quantized_range quantized_range(struct kb *kb, value_id min, value_id max);
+/* Ends a kernel that makes a range: two scalars. (Beside the loops over a tensor it would keep them from being parallel.) */
+status quantized_range_finish(struct kb *kb, struct element min, struct element max, value_id range[2]);
+/* The same; they are the call's outputs 1 and 2. */
+status quantized_range_out(struct kb *kb, struct element min, struct element max, value_id range[2]);
 
 /* By doubles. The first is not clamped: an i64 beyond the dtype for floats beyond the range. */
 expr_id quantized_of_float(struct kb *kb, enum dtype plain, struct element x, struct quantized_range r);
