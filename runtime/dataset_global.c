@@ -15,7 +15,7 @@ struct global_state {
   VEC(struct tensor *) elements; /* components side by side */
   uint64_t at, count;
   uint32_t keys[3];
-  bool is_ready, in_order;
+  bool is_ready;
 };
 
 static void global_stop(struct cursor *c) {
@@ -69,7 +69,7 @@ static uint64_t shuffled(uint64_t index, const uint32_t given[3], uint64_t last)
 /* Elements can be reached by their place in these, when they can in their sources. NULL, or what cannot. */
 static const char *unreachable(const struct dataset *d) {
   static const char *const sources[] = { "RangeDataset", "TensorDataset", "TensorSliceDataset", "ListDataset", "GlobalShuffleDataset" };
-  static const char *const passing[] = { "BatchDataset", "BatchDatasetV2", "ParallelBatchDataset", "MapDataset", "ParallelMapDataset",
+  static const char *const passing[] = { "BatchDataset", "BatchDatasetV2", "MapDataset", "ParallelMapDataset",
                                          "ParallelMapDatasetV2", "OptionsDataset", "PrefetchDataset", "CacheDataset", "CacheDatasetV2",
                                          "ConcatenateDataset", "TakeDataset", "SkipDataset", "ShardDataset", "ZipDataset", "RepeatDataset",
                                          "AssertCardinalityDataset" };
@@ -86,7 +86,7 @@ static const char *unreachable(const struct dataset *d) {
     return op;
   if (strcmp(op, "RepeatDataset") == 0 && host_scalar_int(d->inputs[0]) <= 0)
     return op;
-  if (strcmp(op, "SkipDataset") == 0 && (host_scalar_int(d->inputs[0]) < 0 || dataset_size(d) == 0))
+  if (strcmp(op, "SkipDataset") == 0 && host_scalar_int(d->inputs[0]) < 0)
     return op;
   for (uint32_t i = 0; i < d->source_count && passes && !within; i++)
     within = unreachable(d->sources[i]);
@@ -120,19 +120,11 @@ static void draw_keys(struct cursor *c) {
     s->keys[i] = philox_next(&random);
 }
 
-/* TensorFlow's prefetching reads ahead in order, whichever element is asked for. */
-static bool reads_ahead(const struct dataset *d) {
-  bool any = strcmp(d->kind->op, "PrefetchDataset") == 0;
-  for (uint32_t i = 0; i < d->source_count && !any; i++)
-    any = reads_ahead(d->sources[i]);
-  return any;
-}
-
 static status global_fill(struct cursor *c, const struct dataset_run *run) {
   struct global_state *s = c->state;
-  s->in_order = reads_ahead(c->dataset->sources[0]);
+  int64_t size = dataset_size(c->dataset->sources[0]); /* what is behind as many is not asked for */
   draw_keys(c);
-  for (;;) {
+  while (s->count < (uint64_t)size) {
     struct tensor *element[DATASET_COMPONENTS_MAX];
     bool end;
     TRY(cursor_source_next(c, 0, run, element, &end));
@@ -154,8 +146,7 @@ static status global_next(struct cursor *c, const struct dataset_run *run, struc
   *end = s->at >= s->count;
   if (*end)
     return OK;
-  uint64_t from = s->in_order ? s->at : shuffled(s->at, s->keys, s->count - 1);
-  s->at++;
+  uint64_t from = shuffled(s->at++, s->keys, s->count - 1);
   for (uint32_t i = 0; i < width; i++)
     out[i] = tensor_retain(s->elements.items[from * width + i]);
   return OK;
