@@ -125,13 +125,28 @@ struct place_state {
   uint32_t at;
 };
 
+static status elements_next(struct cursor *cursor, const struct dataset_run *run, struct tensor **out, bool *end) {
+  (void)run;
+  struct place_state *s = cursor->state;
+  const struct dataset *d = cursor->dataset;
+  *end = s->at + d->component_count > d->input_count;
+  for (uint32_t i = 0; !*end && i < d->component_count; i++)
+    out[i] = tensor_retain(d->inputs[s->at++]);
+  return OK;
+}
+
+static int64_t elements_size(const struct dataset *d) { return d->component_count ? d->input_count / d->component_count : 0; }
+
+/* Made by no op. */
+static const struct dataset_kind elements_kind = { "window elements", sizeof(struct place_state), elements_next, NULL, NULL, .size = elements_size };
+
 status dataset_of_elements(const struct dataset *maker, uint32_t components, struct tensor *const *tensors, uint32_t count, int64_t stride,
                            struct tensor **out) {
   struct dataset *dataset = calloc(1, sizeof *dataset);
   if (!dataset)
     return fail(RESOURCE_EXHAUSTED, "no memory for a window");
   atomic_init(&dataset->references, 1);
-  dataset->kind = dataset_kind_find("window elements");
+  dataset->kind = &elements_kind;
   dataset->words = maker->words;
   dataset->component_count = components;
   dataset->inputs = calloc((size_t)count + 1, sizeof(struct tensor *));
@@ -143,17 +158,6 @@ status dataset_of_elements(const struct dataset *maker, uint32_t components, str
   return result;
 }
 
-static status elements_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
-  (void)run;
-  struct place_state *s = c->state;
-  *end = s->at + c->dataset->component_count > c->dataset->input_count;
-  for (uint32_t i = 0; !*end && i < c->dataset->component_count; i++)
-    out[i] = tensor_retain(c->dataset->inputs[s->at++]);
-  return OK;
-}
-
-static int64_t elements_size(const struct dataset *d) { return d->component_count ? d->input_count / d->component_count : 0; }
-
 static status window_check(const struct dataset *d) {
   struct window_shape unused;
   return read_shape(d, &unused);
@@ -162,7 +166,6 @@ static status window_check(const struct dataset *d) {
 const struct dataset_kind dataset_windows[] = {
   { "WindowDataset", sizeof(struct window_state), window_next, window_stop, window_check, .size = window_size },
   { "SlidingWindowDataset", sizeof(struct window_state), sliding_next, window_stop, window_check },
-  { "window elements", sizeof(struct place_state), elements_next, NULL, NULL, .size = elements_size },
   { "ListDataset", sizeof(struct place_state), elements_next, NULL, NULL, MADE_FROM_NONE, .size = elements_size },
   { NULL, 0, NULL, NULL, NULL },
 };
