@@ -173,7 +173,7 @@ status cursor_source(struct cursor *cursor, uint32_t i, struct cursor **out) {
 }
 
 status cursor_source_next(struct cursor *cursor, uint32_t i, const struct dataset_run *run, struct tensor **out, bool *end) {
-  struct cursor *source;
+  struct cursor *source = NULL;
   TRY(cursor_source(cursor, i, &source));
   return cursor_next(source, run, out, end);
 }

@@ -54,7 +54,7 @@ static status divide_next(struct cursor *c, const struct dataset_run *run, struc
     TRY(check_batch(s->element, count));
   }
   for (uint32_t i = 0; i < count; i++) {
-    int64_t rows = s->element[i]->shape.dims[0], each = (rows + replicas - 1) / replicas;
+    int64_t rows = s->element[i]->shape.dims[0], each = rows / replicas + (rows % replicas != 0);
     int64_t last = each * (s->at + 1) < rows ? each * (s->at + 1) : rows, first = each * s->at < last ? each * s->at : last;
     status result = tensor_rows(s->element[i], first, last - first, &out[i]);
     if (result != OK) {

@@ -154,7 +154,7 @@ static status read_fixed(struct read *read, bool *end) {
     if (*end)
       return OK;
   }
-  size_t missing = (size_t)(r->record + r->footer) - r->ahead.size;
+  size_t missing = (size_t)r->record + (size_t)r->footer - r->ahead.size;
   TRY(record_file_bytes(&r->file, missing, &bytes));
   *end = bytes.size < missing;
   if (*end)
