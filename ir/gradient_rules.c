@@ -1,5 +1,6 @@
 /* gradient_rules.c: the rows of gradients.def, read as nodes: the statements of an op's row become a graph, whose dtypes and
  * numbers follow from the arguments as the registry says. */
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,8 +140,8 @@ static void call_attr(struct call *c, const char *name, struct attr_value value)
   for (uint32_t i = 0; i < c->attr_count; i++)
     if (strcmp(c->attrs[i].name, name) == 0)
       return; /* the first one says it */
-  if (c->attr_count < CALL_ATTRS)
-    c->attrs[c->attr_count++] = (struct attr){.name = name, .value = value};
+  assert(c->attr_count < CALL_ATTRS);
+  c->attrs[c->attr_count++] = (struct attr){.name = name, .value = value};
 }
 
 /* One argument of each list, and what follows from it for the attributes. */
@@ -177,10 +178,10 @@ static status read_attr(struct reader *r, struct call *c) {
   const char *name = take_word(r);
   bool given = take_char(r, '='), own = !given || take_char(r, '$');
   const char *word = given ? take_word(r) : name;
-  if (!*name || !*word)
+  if (!*name || !*word || (!own && strcmp(word, "true") != 0))
     return bad_row(r, "no attribute");
   if (!own) {
-    call_attr(c, name, (struct attr_value){.kind = ATTR_BOOL, .i = strcmp(word, "true") == 0});
+    call_attr(c, name, (struct attr_value){.kind = ATTR_BOOL, .i = true});
     return OK;
   }
   const struct attr_value *value = node_attr(r->of, word);
