@@ -18,9 +18,21 @@ struct bound bound_alternatives(struct op_call *c, value_id predicate, struct bo
   return (struct bound){.alternatives = a, .guards = c->guards};
 }
 
+/* Whether what is remembered of two objects is the same: lists of elements of one shape. */
+static bool is_same_object(struct op_call *c, const struct node *a, const struct node *b) {
+  const struct object_shapes *o = a == b ? NULL : lower_object(c->lw, a), *p = lower_object(c->lw, b);
+  if (!o || !p)
+    return true;
+  bool same = o->count == p->count;
+  for (uint32_t i = 0; i < o->count && same; i++)
+    same = o->values[i].rank == p->values[i].rank &&
+           memcmp(o->values[i].dims, p->values[i].dims, sizeof *o->values[i].dims * (size_t)o->values[i].rank) == 0;
+  return same;
+}
+
 /* Known elements are the shapes of what is to come: they are kept apart. */
 static bool is_alike(struct op_call *c, struct bound a, struct bound b) {
-  if (!a.value || !b.value || a.alternatives || b.alternatives)
+  if (!a.value || !b.value || a.alternatives || b.alternatives || !is_same_object(c, a.maker, b.maker))
     return false;
   const struct flow_value *x = op_value(c, a.value), *y = op_value(c, b.value);
   return x->rank == y->rank && (a.value == b.value || (!x->content && !y->content && !(x->data && dtype_is_integer(x->dtype))));
@@ -94,10 +106,27 @@ static const struct alternatives *first_alternatives(const struct op_call *c) {
   return NULL;
 }
 
+/* What is remembered of an object that the call made is of this side alone: a list of elements of another rank is another list. */
+static void own_object(struct op_call *c) {
+  struct lower *lw = c->lw;
+  for (uint32_t i = 0; i < lw->objects.count; i++) {
+    if (lw->objects.items[i]->maker != c->node)
+      continue;
+    const struct node *own = arena_copy(lw->arena, c->node, sizeof *c->node);
+    lw->objects.items[i]->maker = own;
+    for (uint32_t out = 0; out < c->out_count; out++)
+      if (c->out[out].maker == c->node)
+        c->out[out].maker = own;
+    return;
+  }
+}
+
 status lower_each_alternative(struct op_call *c) {
   const struct alternatives *a = first_alternatives(c);
   if (!a) {
     TRY(lower_call_node(c));
+    if (c->lw->alternative_depth)
+      own_object(c);
     return c->lw->alternative_depth && c->keeps_guards ? fail(UNIMPLEMENTED, "a condition on a value of several ranks") : OK;
   }
   if (c->lw->alternative_depth == ALTERNATIVES_DEPTH)
