@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/attr_hash.h"
 #include "compiler/build_json.h"
 #include "compiler/emit_tables.h"
+#include "ir/attr_hash.h"
 
 static void emit_tasks(struct emitter *e) {
   const struct cluster *cluster = &e->build->cluster;

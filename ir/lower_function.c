@@ -1,6 +1,7 @@
 /* lower_function.c: the shape of what is fed, and calls of library functions. */
 #include <string.h>
 
+#include "ir/attr_hash.h"
 #include "ir/function.h"
 #include "ir/gradient.h"
 #include "ir/lower_frame.h"
@@ -218,14 +219,15 @@ static const bool *used_results(struct op_call *c, const struct callee *callee, 
   return used;
 }
 
-/* What the state of a body's nodes is named after where other calls share it: the function, its dtypes, whether it is the gradient. */
-static const char *shared_state(struct op_call *c, const struct callee *callee, const struct instance *body) {
+/* What the state of a body's nodes is named after where other calls share it: the function, the caller's attributes, whether it is the gradient. */
+static const char *shared_state(struct op_call *c, const struct callee *callee) {
   const struct function *f = function_find(c->lw->graph, callee->name);
   if (!f || !f->is_shared)
     return c->lw->frame->state ? op_state_name(c) : NULL;
   const char *name = arena_printf(c->lw->arena, "%s%s", callee->of ? "gradient of " : "", callee->name);
-  for (uint32_t i = 0; i < body->arg_count; i++)
-    name = arena_printf(c->lw->arena, "%s:%u", name, body->graph->nodes.items[i].output_dtypes[0]);
+  for (uint32_t i = 0; i < callee->attr_count; i++)
+    if (callee->attrs[i].name[0] != '_')
+      name = arena_printf(c->lw->arena, "%s,%s=%08x", name, callee->attrs[i].name, attr_hash_value(&callee->attrs[i].value));
   return name;
 }
 
@@ -233,7 +235,7 @@ static const char *shared_state(struct op_call *c, const struct callee *callee, 
 static status lower_instance(struct op_call *c, const struct callee *callee, const struct instance *body, const bool *used,
                              const struct bound *args, struct bound *rets) {
   struct lower *lw = c->lw;
-  const char *state = shared_state(c, callee, body);
+  const char *state = shared_state(c, callee);
   place_body(body->graph, c->node);
   struct frame *caller = lw->frame, *fr = frame_create(lw, body->graph);
   fr->function = callee->name;

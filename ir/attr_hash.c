@@ -1,6 +1,6 @@
 /* attr_hash.c: attribute values as one stream of bytes, in the words of runtime/program.h; runtime/master_attr.c reads the same
  * stream from a client's message. */
-#include "compiler/attr_hash.h"
+#include "ir/attr_hash.h"
 
 #include <string.h>
 
