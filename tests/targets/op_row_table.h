@@ -432,6 +432,7 @@ static const struct row_form row_forms[] = {
 {"QuantizeAndDequantizeV4Grad", "a,b:r a,b:r -:=-0.5 -:=0.5", ""},
 {"QuantizeV2", "a,b:r -:=-1.5 -:=1.0", "T=qu8|q8|q32|q16|qu16 mode=MIN_COMBINED|MIN_FIRST|SCALED round_mode=HALF_AWAY_FROM_ZERO"},
 {"Dequantize", "a,b -:=-1.5 -:=1.0", "T=qu8|q8|q32|q16|qu16 mode=MIN_COMBINED|MIN_FIRST|SCALED"},
+{"Dequantize", "a,b -:=-1.5 -:=1.0", "T=qu8|qu16 dtype=bf16"}, /* only MIN_COMBINED, the default */
 {"Requantize", "a,b -:=-1.5 -:=1.0 -:=-1.0 -:=0.5", "Tinput=q32 out_type=qu8|q8"},
 {"RequantizationRange", "a+1,b+1 -:=-1.5 -:=1.0", "Tinput=q32"},
 {"QuantizeDownAndShrinkRange", "a+1,b+1 -:=-1.5 -:=1.0", "Tinput=q32 out_type=qu8"},

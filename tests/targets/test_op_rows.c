@@ -363,8 +363,12 @@ static void types_note(const struct test_case *t, bool given) {
   char text[300];
   uint32_t number;
   int at = snprintf(text, sizeof text, "%s", t->op);
-  for (uint32_t i = 0; i < t->row.type_count; i++)
-    at += snprintf(text + at, sizeof text - (size_t)at, " %s=%s", t->row.types[i].name, dtype_short(t->row.types[i].dtype));
+  for (uint32_t i = 0; i < t->row.def->attr_count; i++) {
+    const struct op_attr *attr = &t->row.def->attrs[i];
+    enum dtype dtype = strcmp(attr->type, "type") == 0 ? row_type(&t->row, attr->name) : DTYPE_INVALID;
+    if (dtype)
+      at += snprintf(text + at, sizeof text - (size_t)at, " %s=%s", attr->name, dtype_short(dtype));
+  }
   if (!map_find(&tried.numbers, text, &number)) {
     number = tried.names.count;
     vec_push(&tried.names, arena_strdup(&tried.arena, text));
