@@ -111,20 +111,51 @@ static status concatenate_next(struct cursor *c, const struct dataset_run *run, 
   return OK;
 }
 
+/* What the sources have given of the next element: a step that is given up leaves it to the one after it. */
+struct zip_state {
+  struct tensor *element[DATASET_COMPONENTS_MAX];
+  struct kept_status error;  /* the first */
+  uint32_t source, held;     /* the next one; components so far */
+  bool is_over;
+};
+
+static void zip_stop(struct cursor *c) {
+  struct zip_state *s = c->state;
+  element_release(s->element, s->held);
+  status_drop(&s->error);
+}
+
+static status zip_check(const struct dataset *d) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < d->source_count; i++)
+    count += d->sources[i]->component_count;
+  return count == d->component_count ? OK : fail(INVALID_ARGUMENT, "%u components from datasets of %u", d->component_count, count);
+}
+
+/* All sources go on, also where one fails or is over: they stay side by side, and caches become complete. */
 static status zip_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
-  uint32_t at = 0;
-  status result = OK;
-  *end = c->dataset->source_count == 0;
-  for (uint32_t i = 0; i < c->dataset->source_count && result == OK && !*end; i++) {
-    uint32_t count = c->dataset->sources[i]->component_count;
-    result = at + count > DATASET_COMPONENTS_MAX ? fail(UNIMPLEMENTED, "a dataset of %u components", at + count)
-                                                  : cursor_source_next(c, i, run, out + at, end);
-    if (result == OK && !*end)
-      at += count;
+  struct zip_state *s = c->state;
+  const struct dataset *d = c->dataset;
+  for (; s->source < d->source_count; s->source++) {
+    bool is_over;
+    status code = cursor_source_next(c, s->source, run, s->element + s->held, &is_over);
+    if (code == CANCELLED)
+      return code;
+    if (code != OK && s->error.code == OK && !s->is_over)
+      s->error = status_keep(code);
+    if (code == OK && !is_over)
+      s->held += d->sources[s->source]->component_count;
+    s->is_over = s->is_over || (code == OK && is_over);
   }
-  if (result != OK || *end)
-    element_release(out, at);
-  return result;
+  bool is_whole = s->error.code == OK && !s->is_over && d->source_count > 0;
+  if (is_whole)
+    memcpy(out, s->element, s->held * sizeof *out);
+  else
+    element_release(s->element, s->held);
+  *end = s->is_over || d->source_count == 0;
+  s->held = 0;
+  s->source = s->is_over ? d->source_count : 0;
+  return status_tell(&s->error);
 }
 
 static int64_t concatenate_size(const struct dataset *d) {
@@ -194,7 +225,7 @@ const struct dataset_kind dataset_sources[] = {
   { "TensorSliceDataset", sizeof(struct count_state), slices_next, NULL, slices_check, MADE_FROM_NONE, .size = slices_size },
   { "RangeDataset", sizeof(struct count_state), range_next, NULL, range_check, .size = range_size },
   { "ConcatenateDataset", sizeof(struct count_state), concatenate_next, NULL, NULL, MADE_FROM_ALL, .size = concatenate_size },
-  { "ZipDataset", 0, zip_next, NULL, NULL, MADE_FROM_ALL, .size = zip_size },
+  { "ZipDataset", sizeof(struct zip_state), zip_next, zip_stop, zip_check, MADE_FROM_ALL, .size = zip_size },
   { "UnbatchDataset", sizeof(struct unbatch_state), unbatch_next, unbatch_stop, NULL, .size = unbatch_size },
-  { NULL, 0, NULL, NULL, NULL },
+  { 0 },
 };

@@ -6,7 +6,8 @@
 #include "runtime/dataset.h"
 
 struct window_state {
-  VEC(struct tensor *) held; /* the elements that the next window begins with, components side by side */
+  VEC(struct tensor *) held; /* the elements that the next window begins with, components side by side; NULL: it failed */
+  VEC(struct kept_status) errors; /* of each of them */
   int64_t count;             /* of elements held */
   int64_t skip;              /* elements of the source between this window and the next */
   bool source_ended;
@@ -21,7 +22,10 @@ static uint32_t width_of(const struct cursor *c) { return c->dataset->sources[0]
 static void window_stop(struct cursor *c) {
   struct window_state *s = c->state;
   element_release(s->held.items, s->held.count);
+  for (uint32_t i = 0; i < s->errors.count; i++)
+    status_drop(&s->errors.items[i]);
   vec_free(&s->held);
+  vec_free(&s->errors);
 }
 
 static status read_shape(const struct dataset *d, struct window_shape *out) {
@@ -38,22 +42,35 @@ static status read_shape(const struct dataset *d, struct window_shape *out) {
   return out->size > LIMIT_ELEMENTS / out->stride ? fail(INVALID_ARGUMENT, "a window of %lld elements", (long long)out->size) : OK;
 }
 
-static status window_fill(struct cursor *c, const struct dataset_run *run, int64_t wanted) {
+/* `keeps`: an element that fails has its place in a window, too. */
+static status window_fill(struct cursor *c, const struct dataset_run *run, int64_t wanted, bool keeps) {
   struct window_state *s = c->state;
   while (!s->source_ended && (s->skip > 0 || s->count < wanted)) {
-    struct tensor *element[DATASET_COMPONENTS_MAX];
-    TRY(cursor_source_next(c, 0, run, element, &s->source_ended));
-    if (s->source_ended)
+    struct tensor *element[DATASET_COMPONENTS_MAX] = { 0 };
+    status code = cursor_source_next(c, 0, run, element, &s->source_ended);
+    if (code != OK && (!keeps || code == CANCELLED))
+      return code;
+    if (code == OK && s->source_ended)
       break;
     if (s->skip > 0) {
       s->skip--;
-      element_release(element, width_of(c));
+      if (code == OK)
+        element_release(element, width_of(c));
       continue;
     }
     for (uint32_t i = 0; i < width_of(c); i++)
-      vec_push(&s->held, element[i]);
+      vec_push(&s->held, code == OK ? element[i] : NULL);
+    vec_push(&s->errors, status_keep(code));
     s->count++;
   }
+  return OK;
+}
+
+/* The first failure among those of a window. */
+static status window_error(const struct window_state *s, int64_t stride) {
+  for (int64_t i = 0; i < s->count; i += stride)
+    if (s->errors.items[i].code != OK)
+      return fail(s->errors.items[i].code, "%s", s->errors.items[i].text ? s->errors.items[i].text : "");
   return OK;
 }
 
@@ -64,6 +81,10 @@ static void window_shift(struct cursor *c, int64_t shift) {
   element_release(s->held.items, tensors);
   s->held.count -= tensors;
   memmove(s->held.items, s->held.items + tensors, s->held.count * sizeof *s->held.items);
+  for (int64_t i = 0; i < gone; i++)
+    status_drop(&s->errors.items[i]);
+  s->errors.count -= (uint32_t)gone;
+  memmove(s->errors.items, s->errors.items + gone, s->errors.count * sizeof *s->errors.items);
   s->count -= gone;
   s->skip = shift - gone;
 }
@@ -84,14 +105,14 @@ static status as_batch(const struct cursor *c, uint32_t component, struct tensor
   return rows_stack(tensors, count, stride, component, out);
 }
 
-static status next_window(struct cursor *c, const struct dataset_run *run, window_maker make, struct tensor **out, bool *end) {
+static status next_window(struct cursor *c, const struct dataset_run *run, window_maker make, bool keeps, struct tensor **out, bool *end) {
   struct window_state *s = c->state;
   struct window_shape shape;
   TRY(read_shape(c->dataset, &shape));
   int64_t wanted = (shape.size - 1) * shape.stride + 1;
-  TRY(window_fill(c, run, wanted));
+  TRY(window_fill(c, run, wanted, keeps));
   *end = s->count == 0 || (shape.drop && s->count < wanted);
-  status result = OK;
+  status result = *end ? OK : window_error(s, shape.stride);
   for (uint32_t i = 0; !*end && result == OK && i < width_of(c); i++) {
     result = make(c, i, s->held.items + i, (s->count + shape.stride - 1) / shape.stride, shape.stride * width_of(c), &out[i]);
     if (result != OK)
@@ -103,11 +124,11 @@ static status next_window(struct cursor *c, const struct dataset_run *run, windo
 }
 
 static status window_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
-  return next_window(c, run, as_dataset, out, end);
+  return next_window(c, run, as_dataset, true, out, end);
 }
 
 static status sliding_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
-  return next_window(c, run, as_batch, out, end);
+  return next_window(c, run, as_batch, false, out, end);
 }
 
 static int64_t window_size(const struct dataset *d) {
@@ -165,7 +186,7 @@ static status window_check(const struct dataset *d) {
 
 const struct dataset_kind dataset_windows[] = {
   { "WindowDataset", sizeof(struct window_state), window_next, window_stop, window_check, .size = window_size },
-  { "SlidingWindowDataset", sizeof(struct window_state), sliding_next, window_stop, window_check },
+  { "SlidingWindowDataset", sizeof(struct window_state), sliding_next, window_stop, window_check, .size = NULL },
   { "ListDataset", sizeof(struct place_state), elements_next, NULL, NULL, MADE_FROM_NONE, .size = elements_size },
-  { NULL, 0, NULL, NULL, NULL },
+  { 0 },
 };
