@@ -234,5 +234,5 @@ const struct dataset_kind dataset_batches[] = {
   { "MapAndBatchDataset", sizeof(struct mapped_state), map_and_batch_next, mapped_stop, map_and_batch_check, .size = map_and_batch_size },
   { "PaddedBatchDataset", 0, padded_next, NULL, padded_check, .size = padded_size },
   { "PaddedBatchDatasetV2", 0, padded_next, NULL, padded_check, .size = padded_size },
-  { NULL, 0, NULL, NULL, NULL },
+  { 0 },
 };

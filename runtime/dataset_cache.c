@@ -78,5 +78,5 @@ static status cache_next(struct cursor *c, const struct dataset_run *run, struct
 const struct dataset_kind dataset_caches[] = {
   { "CacheDataset", sizeof(struct cache_state), cache_next, cache_stop, NULL, .size = dataset_size_of_source },
   { "CacheDatasetV2", sizeof(struct cache_state), cache_next, cache_stop, NULL, .size = dataset_size_of_source },
-  { NULL, 0, NULL, NULL, NULL },
+  { 0 },
 };

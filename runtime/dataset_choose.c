@@ -199,9 +199,9 @@ static status sleep_next(struct cursor *c, const struct dataset_run *run, struct
 const struct dataset_kind dataset_choices[] = {
   { "DirectedInterleaveDataset", sizeof(struct directed_state), directed_next, directed_stop, directed_check, MADE_FROM_ALL, .size = directed_size },
   { "ChooseFastestDataset", 0, first_next, NULL, NULL, MADE_FROM_ALL, .size = dataset_size_of_source },
-  { "UniqueDataset", sizeof(struct unique_state), unique_next, unique_stop, unique_check },
+  { "UniqueDataset", sizeof(struct unique_state), unique_next, unique_stop, unique_check, .size = NULL },
   { "AssertCardinalityDataset", sizeof(struct count_state), assert_cardinality_next, NULL, NULL, .size = assert_cardinality_size },
-  { "IgnoreErrorsDataset", 0, ignore_errors_next, NULL, NULL },
+  { "IgnoreErrorsDataset", 0, ignore_errors_next, NULL, NULL, .size = NULL },
   { "SleepDataset", 0, sleep_next, NULL, NULL, .size = dataset_size_of_source },
-  { NULL, 0, NULL, NULL, NULL },
+  { 0 },
 };

@@ -215,7 +215,7 @@ static status csv_next(struct cursor *c, const struct dataset_run *run, struct t
 }
 
 const struct dataset_kind dataset_csv[] = {
-  { "CSVDataset", sizeof(struct csv_state), csv_next, csv_stop, csv_check },
-  { "CSVDatasetV2", sizeof(struct csv_state), csv_next, csv_stop, csv_check },
-  { NULL, 0, NULL, NULL, NULL },
+  { "CSVDataset", sizeof(struct csv_state), csv_next, csv_stop, csv_check, .size = NULL },
+  { "CSVDatasetV2", sizeof(struct csv_state), csv_next, csv_stop, csv_check, .size = NULL },
+  { 0 },
 };

@@ -221,11 +221,11 @@ static status names_next(struct cursor *c, const struct dataset_run *run, struct
 }
 
 const struct dataset_kind dataset_files[] = {
-  { "MatchingFilesDataset", sizeof(struct names_state), names_next, names_stop, names_check },
-  { "TextLineDataset", sizeof(struct file_state), line_next, file_stop, file_check },
-  { "TFRecordDataset", sizeof(struct file_state), record_next, file_stop, file_check },
-  { "TFRecordDatasetV2", sizeof(struct file_state), record_next, file_stop, offset_check },
-  { "FixedLengthRecordDataset", sizeof(struct file_state), fixed_next, file_stop, fixed_check },
-  { "FixedLengthRecordDatasetV2", sizeof(struct file_state), fixed_next, file_stop, fixed_check },
-  { NULL, 0, NULL, NULL, NULL },
+  { "MatchingFilesDataset", sizeof(struct names_state), names_next, names_stop, names_check, .size = NULL },
+  { "TextLineDataset", sizeof(struct file_state), line_next, file_stop, file_check, .size = NULL },
+  { "TFRecordDataset", sizeof(struct file_state), record_next, file_stop, file_check, .size = NULL },
+  { "TFRecordDatasetV2", sizeof(struct file_state), record_next, file_stop, offset_check, .size = NULL },
+  { "FixedLengthRecordDataset", sizeof(struct file_state), fixed_next, file_stop, fixed_check, .size = NULL },
+  { "FixedLengthRecordDatasetV2", sizeof(struct file_state), fixed_next, file_stop, fixed_check, .size = NULL },
+  { 0 },
 };

@@ -154,5 +154,5 @@ static status global_next(struct cursor *c, const struct dataset_run *run, struc
 
 const struct dataset_kind dataset_globals[] = {
   { "GlobalShuffleDataset", sizeof(struct global_state), global_next, global_stop, global_check, .size = dataset_size_of_source },
-  { NULL, 0, NULL, NULL, NULL },
+  { 0 },
 };

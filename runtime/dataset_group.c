@@ -133,6 +133,6 @@ static status group_next(struct cursor *c, const struct dataset_run *run, struct
 }
 
 const struct dataset_kind dataset_groups[] = {
-  { "GroupByWindowDataset", sizeof(struct group_state), group_next, group_stop, NULL },
-  { NULL, 0, NULL, NULL, NULL },
+  { "GroupByWindowDataset", sizeof(struct group_state), group_next, group_stop, NULL, .size = NULL },
+  { 0 },
 };

@@ -218,5 +218,5 @@ const struct dataset_kind dataset_interleaves[] = {
   INTERLEAVE("ParallelInterleaveDatasetV2", infinite_size),
   INTERLEAVE("ParallelInterleaveDatasetV3", infinite_size),
   INTERLEAVE("ParallelInterleaveDatasetV4", infinite_size),
-  { NULL, 0, NULL, NULL, NULL },
+  { 0 },
 };

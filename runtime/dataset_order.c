@@ -140,5 +140,5 @@ const struct dataset_kind dataset_orders[] = {
   { "SkipDataset", sizeof(struct count_state), skip_next, NULL, count_check, .size = skip_size },
   { "RepeatDataset", sizeof(struct repeat_state), repeat_next, NULL, count_check, .size = repeat_size },
   { "ShardDataset", sizeof(struct count_state), shard_next, NULL, shard_check, .size = shard_size },
-  { NULL, 0, NULL, NULL, NULL },
+  { 0 },
 };

@@ -30,5 +30,5 @@ static status prefetch_next(struct cursor *c, const struct dataset_run *run, str
 
 const struct dataset_kind dataset_prefetches[] = {
   { "PrefetchDataset", sizeof(struct prefetch_state), prefetch_next, prefetch_stop, prefetch_check, .size = dataset_size_of_source },
-  { NULL, 0, NULL, NULL, NULL },
+  { 0 },
 };

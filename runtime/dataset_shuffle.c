@@ -200,5 +200,5 @@ const struct dataset_kind dataset_shuffles[] = {
   SHUFFLE("ShuffleAndRepeatDatasetV2", repeated_size),
   { "RandomDataset", sizeof(struct random_state), random_next, NULL, random_check, .size = random_size },
   { "RandomDatasetV2", sizeof(struct random_state), random_next, NULL, random_check, .size = random_size },
-  { NULL, 0, NULL, NULL, NULL },
+  { 0 },
 };

@@ -337,9 +337,9 @@ static status dense_next(struct cursor *c, const struct dataset_run *run, struct
 }
 
 const struct dataset_kind dataset_slices[] = {
-  { "RebatchDataset", sizeof(struct divide_state), divide_next, divide_stop, divide_check },
-  { "RebatchDatasetV2", sizeof(struct rebatch_state), rebatch_next, rebatch_stop, rebatch_check },
+  { "RebatchDataset", sizeof(struct divide_state), divide_next, divide_stop, divide_check, .size = NULL },
+  { "RebatchDatasetV2", sizeof(struct rebatch_state), rebatch_next, rebatch_stop, rebatch_check, .size = NULL },
   { "SparseTensorSliceDataset", sizeof(struct sparse_state), sparse_next, NULL, sparse_check, .components = 3, .size = sparse_size },
-  { "DenseToSparseBatchDataset", 0, dense_next, NULL, dense_check },
-  { NULL, 0, NULL, NULL, NULL },
+  { "DenseToSparseBatchDataset", 0, dense_next, NULL, dense_check, .size = NULL },
+  { 0 },
 };
