@@ -63,9 +63,10 @@ static status broadcast_dim(struct op_call *c, dim a, dim b, bool may_meet, dim 
   }
   a = dim_resolve(c->lw->dims, a), b = dim_resolve(c->lw->dims, b);
   *out = x >= 0 ? a : b;
-  if (dim_equal(c->lw->dims, a, b) >= 0 || !may_meet || (is_known_to_lack_one(c, a) && is_known_to_lack_one(c, b)))
+  int equal = dim_equal(c->lw->dims, a, b);
+  if (equal == 1 || !may_meet || (is_known_to_lack_one(c, a) && is_known_to_lack_one(c, b)))
     return op_equal_dims(c, a, b, "broadcast");
-  if (c->lw->broadcasts || !op_may_unify(c, a, b)) {
+  if (equal == 0 || c->lw->broadcasts || !op_may_unify(c, a, b)) { /* n and n + 1 fit where one of them is 1 */
     meet(c, a, b, out);
     return OK;
   }
