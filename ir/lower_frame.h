@@ -21,7 +21,8 @@ struct frame {
   struct frame *parent;
   const char *function;      /* whose body this is; NULL: none */
   size_t prefix;             /* its nodes' names without as many characters are those of the body */
-  const char *state;         /* what its nodes' state is named after instead of the call; NULL: the call */
+  const char *state;         /* of a function: what its nodes' state is named after; NULL: the graph's own nodes */
+  bool calls_share;          /* the calls in it are of one body, with one state */
   struct frame *older;       /* made before this one */
   const struct guards **guards; /* per node */
   bool *dead;                  /* per node: known never to run */

@@ -176,14 +176,16 @@ struct callee {
   const struct attr_func *of; /* what is to be differentiated, or NULL */
   const struct attr *attrs;
   uint32_t attr_count;
+  bool calls_share;           /* what its body calls is one body again and again */
 };
 
 static struct callee find_callee(struct lower *lw, const char *name, const struct attr *attrs, uint32_t attr_count) {
   const struct attr_value *of = strcmp(name, "SymbolicGradient") == 0 ? attr_find(attrs, attr_count, "f") : NULL;
   if (!of || of->kind != ATTR_FUNC)
-    return (struct callee){name, NULL, attrs, attr_count};
+    return (struct callee){.name = name, .attrs = attrs, .attr_count = attr_count};
   const char *given = function_gradient(lw->graph, of->func->name);
-  return (struct callee){given ? given : of->func->name, given ? NULL : of->func, of->func->attrs, of->func->attr_count};
+  return (struct callee){.name = given ? given : of->func->name, .of = given ? NULL : of->func, .attrs = of->func->attrs,
+                         .attr_count = of->func->attr_count};
 }
 
 static status instantiate_callee(struct lower *lw, const struct callee *callee, const char *prefix, struct instance *out) {
@@ -219,15 +221,18 @@ static const bool *used_results(struct op_call *c, const struct callee *callee, 
   return used;
 }
 
-/* What the state of a body's nodes is named after where other calls share it: the function, the caller's attributes, whether it is the gradient. */
-static const char *shared_state(struct op_call *c, const struct callee *callee) {
+/* What the state of a body's nodes is named after: the call and which function it is that it calls, as a node may call several. Where all calls
+ * share it: the function and the caller's attributes. */
+static const char *state_of_body(struct op_call *c, const struct callee *callee) {
+  struct arena *arena = c->lw->arena;
+  const struct frame *caller = c->lw->frame;
   const struct function *f = function_find(c->lw->graph, callee->name);
+  const char *name = arena_printf(arena, "%s%s", callee->of ? "gradient of " : "", callee->name);
   if (!f || !f->is_shared)
-    return c->lw->frame->state ? op_state_name(c) : NULL;
-  const char *name = arena_printf(c->lw->arena, "%s%s", callee->of ? "gradient of " : "", callee->name);
+    return arena_printf(arena, "%s[%s]", caller->calls_share ? caller->state : op_state_name(c), name);
   for (uint32_t i = 0; i < callee->attr_count; i++)
     if (callee->attrs[i].name[0] != '_')
-      name = arena_printf(c->lw->arena, "%s,%s=%08x", name, callee->attrs[i].name, attr_hash_value(&callee->attrs[i].value));
+      name = arena_printf(arena, "%s,%s=%08x", name, callee->attrs[i].name, attr_hash_value(&callee->attrs[i].value));
   return name;
 }
 
@@ -235,11 +240,12 @@ static const char *shared_state(struct op_call *c, const struct callee *callee) 
 static status lower_instance(struct op_call *c, const struct callee *callee, const struct instance *body, const bool *used,
                              const struct bound *args, struct bound *rets) {
   struct lower *lw = c->lw;
-  const char *state = shared_state(c, callee);
+  const char *state = state_of_body(c, callee);
   place_body(body->graph, c->node);
   struct frame *caller = lw->frame, *fr = frame_create(lw, body->graph);
   fr->function = callee->name;
   fr->state = state;
+  fr->calls_share = callee->calls_share;
   fr->prefix = strlen(c->node->name) + 1;
   for (uint32_t i = 0; i < body->arg_count; i++) {
     frame_outputs(lw, fr, i)[0] = args[i];
@@ -309,7 +315,7 @@ status lower_call_function(struct op_call *c, const char *function, const struct
 }
 
 status lower_call_body(struct op_call *c, const struct instance *body) {
-  const struct callee callee = {.name = c->node->op};
+  const struct callee callee = {.name = c->node->op, .calls_share = true};
   TRY(check_args(c->lw, callee.name, body, c->in, c->in_count, c->out_count));
   TRY(lower_instance(c, &callee, body, used_results(c, &callee, c->out_count), c->in, c->out));
   join_effects(c);

@@ -310,6 +310,7 @@ static struct frame *open_region(struct looping *p, struct flow *flow) {
   fr->function = p->outer->function;
   fr->prefix = p->outer->prefix;
   fr->state = p->outer->state;
+  fr->calls_share = p->outer->calls_share;
   fr->needed = p->outer->needed;
   fr->wanted = p->outer->wanted;
   fr->wanted_count = p->outer->wanted_count;
