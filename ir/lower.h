@@ -183,8 +183,8 @@ status op_read(const struct op_call *c, struct bound b, value_id *out);
 uint32_t op_arg_index(const struct op_call *c, const char *name);
 /* The variable behind input i (its number); INVALID_ARGUMENT when it is none. */
 status op_input_var(struct op_call *c, uint32_t i, uint32_t *out);
-/* The name under which the node keeps what it knows from step to step: its own, but in a function that TensorFlow does not inline one
- * that all calls share. */
+/* The name under which the node keeps what it knows from step to step: its own; in a function the body's name for it, behind what the
+ * body's state is named after (struct frame). */
 const char *op_state_name(const struct op_call *c);
 const struct flow_var *op_var(const struct op_call *c, uint32_t var);
 void op_set_output(struct op_call *c, uint32_t i, value_id v);
