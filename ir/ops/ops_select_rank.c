@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/ops/accumulate.h"
+#include "ir/ops/arrange.h"
 
 /* ---- ArgMax, ArgMin ---- */
 
@@ -30,8 +31,7 @@ status build_arg_max(struct op_call *c) {
   for (int i = 0, n = 0; i < x.rank; i++)
     if (i != axis)
       dims[n++] = x.dims[i];
-  if (op_dim_value(c, x.dims[axis]) == 0)
-    return fail(INVALID_ARGUMENT, "Reduction axis %d is empty in shape %s", axis, op_shape_text(c, x.rank, x.dims));
+  TRY(op_require_le(c, op_dim(c, 1), x.dims[axis], arena_printf(c->lw->arena, "Reduction axis %d is empty in shape %s", axis, op_shape_text(c, x.rank, x.dims))));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   enum dtype out = op_output_dtype(c, 0);
@@ -52,7 +52,7 @@ status build_arg_max(struct op_call *c) {
   kb_store(&kb, o, index, real_element(expr_cast(kb.k, out, kb_get(&kb, where))));
   kb_close(&kb, x.rank - 1);
   op_set_output(c, 0, kb_value(&kb, o));
-  return kb_finish(&kb);
+  return kb_finish_guarded(&kb);
 }
 
 /* ---- L2Loss: half the sum of squares ---- */
