@@ -18,21 +18,32 @@ struct element f_nonnegative_integer(struct formula *f, struct element x) {
   return LE(f_const_like(f, x, 0), x);
 }
 
-/* A separate kernel with the check alone, so that the value's own kernel stays fusable. */
+/* Whether nothing is computed: another input is empty. */
+static expr_id is_empty(struct kb *kb, const struct flow_value *other, const struct flow_value *x) {
+  expr_id empty = expr_int(kb->k, DTYPE_BOOL, 0);
+  for (int d = 0; d < other->rank; d++) {
+    int own = d + x->rank - other->rank;
+    if (own < 0 || dim_equal(kb->c->lw->dims, x->dims[own], other->dims[d]) != 1)
+      empty = kb_or(kb, empty, kb_eq(kb, kb_dim(kb, other->dims[d]), kb_int(kb, 0)));
+  }
+  return empty;
+}
+
+/* A separate kernel with the check alone, so that the value's own kernel stays fusable: of the last input's elements, where they are used. */
 static status check_elements(struct op_call *c, const struct map_row *row, const value_id *in) {
   struct flow_value x = *op_value(c, in[row->inputs - 1]);
   if (!dtype_is_integer(x.dtype))
     return OK;
   struct kb kb;
-  kb_begin(&kb, c, x.dtype);
+  guard_begin(&kb, c);
+  kb.f.dtype = x.dtype;
   uint32_t b = kb_in(&kb, in[row->inputs - 1]);
-  expr_id index[LIMIT_RANK];
+  expr_id index[LIMIT_RANK], unused = is_empty(&kb, op_value(c, in[0]), &x);
   kb_loops(&kb, LOOP_PAR, x.rank, x.dims, index);
   struct element e = kb_load(&kb, b, index);
-  kb_check(&kb, row->holds(&kb.f, e, e, e).re, row->code, row->text, NO_EXPR, NO_EXPR);
+  kb_check(&kb, kb_or(&kb, unused, row->holds(&kb.f, e, e, e).re), row->code, row->text, NO_EXPR, NO_EXPR);
   kb_close(&kb, x.rank);
-  kb.effect = !x.data && !x.content; /* a check must happen even though it computes nothing */
-  return kb_finish(&kb);
+  return x.content && !x.data ? kb_finish(&kb) : guard_finish(&kb); /* of sizes only what is known while compiling is checked */
 }
 
 status build_map(struct op_call *c) {
