@@ -194,6 +194,10 @@ status build_reverse_v2(struct op_call *c) {
   value_id v[2];
   int count;
   TRY(reverse_inputs(c, v, &count));
+  if (op_value(c, v[0])->rank == 0) { /* whatever the axes are */
+    op_set_output(c, 0, v[0]);
+    return OK;
+  }
   if (count > LIMIT_RANK)
     return fail(INVALID_ARGUMENT, "more axes than dimensions");
   TRY(check_axes(c, v[1], count, op_value(c, v[0])->rank, true));
