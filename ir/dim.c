@@ -417,6 +417,21 @@ static dim rebuild(struct dim_table *t, dim d) {
 
 dim dim_resolve(struct dim_table *t, dim d) { return t->unified && d != NO_DIM ? rebuild(t, d) : d; }
 
+/* Whether d has a symbol from `first` to `last`. */
+static bool has_symbol(const struct dim_table *t, dim d, uint32_t first, uint32_t last) {
+  const struct sum s = t->sums.items[d];
+  for (uint32_t i = 0; i < s.count; i++)
+    for (uint32_t j = 0; j < s.terms[i].count; j++) {
+      struct atom a = t->atoms.items[s.terms[i].atoms[j]];
+      if (a.kind == ATOM_SYMBOL ? a.a >= first && a.a <= last : has_symbol(t, a.a, first, last) || has_symbol(t, a.b, first, last))
+        return true;
+    }
+  return false;
+}
+
+bool dim_has_symbol(const struct dim_table *t, dim d, uint32_t symbol) { return has_symbol(t, d, symbol, symbol); }
+bool dim_has_symbol_from(const struct dim_table *t, dim d, uint32_t first) { return has_symbol(t, d, first, UINT32_MAX); }
+
 bool dim_unify(struct dim_table *t, dim a, dim b) {
   a = dim_resolve(t, a), b = dim_resolve(t, b);
   if (a == b)
@@ -429,11 +444,7 @@ bool dim_unify(struct dim_table *t, dim a, dim b) {
   bool replace_a = is_a && (!is_b || sa > sb);
   s = replace_a ? sa : sb;
   dim other = replace_a ? b : a;
-  bool *seen = calloc(t->symbols.count, 1);
-  dim_symbols(t, other, seen);
-  bool recursive = seen[s];
-  free(seen);
-  if (recursive)
+  if (dim_has_symbol(t, other, s))
     return false;
   vec_push(&t->assumptions, (struct dim_pair){replace_a ? a : b, other, t->reason});
   t->symbols.items[s].stands_for = other;
@@ -469,17 +480,6 @@ void dim_symbols(struct dim_table *t, dim d, bool *seen) {
         dim_symbols(t, a.b, seen);
       }
     }
-}
-
-bool dim_has_symbol_from(const struct dim_table *t, dim d, uint32_t first) {
-  const struct sum s = t->sums.items[d];
-  for (uint32_t i = 0; i < s.count; i++)
-    for (uint32_t j = 0; j < s.terms[i].count; j++) {
-      struct atom a = t->atoms.items[s.terms[i].atoms[j]];
-      if (a.kind == ATOM_SYMBOL ? a.a >= first : dim_has_symbol_from(t, a.a, first) || dim_has_symbol_from(t, a.b, first))
-        return true;
-    }
-  return false;
 }
 
 static const struct {

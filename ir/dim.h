@@ -63,6 +63,7 @@ void dim_emit(struct dim_table *t, dim d, struct dim_code *code);
 int64_t dim_eval(struct dim_table *t, dim d, const int64_t *symbols);
 /* Marks seen[s] for each symbol in d. */
 void dim_symbols(struct dim_table *t, dim d, bool *seen);
+bool dim_has_symbol(const struct dim_table *t, dim d, uint32_t symbol);
 /* Whether d has a symbol with this number or a higher one: they are numbered as they are made. */
 bool dim_has_symbol_from(const struct dim_table *t, dim d, uint32_t first);
 

@@ -377,8 +377,9 @@ bool op_may_unify(struct op_call *c, dim a, dim b) {
   bool is_a = dim_is_symbol(c->lw->dims, dim_resolve(c->lw->dims, a), &x), is_b = dim_is_symbol(c->lw->dims, dim_resolve(c->lw->dims, b), &y);
   uint32_t newer = is_a && is_b ? (x > y ? x : y) : is_a ? x : y;
   uint32_t later = newer < c->lw->feed_symbols ? c->lw->feed_symbols : newer + 1;
-  if (is_a != is_b && dim_has_symbol_from(c->lw->dims, dim_resolve(c->lw->dims, is_a ? b : a), later))
-    return false; /* a feed's size cannot wait for what is computed from it, nor a computed one for those after it: it is bound before they are */
+  dim formula = dim_resolve(c->lw->dims, is_a ? b : a);
+  if (is_a != is_b && (dim_has_symbol(c->lw->dims, formula, newer) || dim_has_symbol_from(c->lw->dims, formula, later)))
+    return false; /* n is not min(n, 1); a feed's size cannot wait for what is computed from it, nor a computed one for those after it: it is bound before they are */
   return (is_a || is_b) && !c->guards && newer >= c->lw->branch_symbols;
 }
 
