@@ -90,21 +90,44 @@ static status shard_check(const struct dataset *d) {
                                              (long long)shards - 1, (long long)index);
 }
 
-/* Where one of those that are passed by fails, as many are passed by anew, as in TensorFlow. */
+/* Passes by `count` elements, or to the end. Where one of them fails, as many are passed by anew, as in TensorFlow. */
+static status shard_pass(struct cursor *c, const struct dataset_run *run, int64_t count, bool *end) {
+  struct tensor *element[DATASET_COMPONENTS_MAX];
+  *end = false;
+  for (int64_t i = 0; i < count && !*end; i++) {
+    TRY(cursor_source_next(c, 0, run, element, end));
+    if (!*end)
+      element_release(element, c->dataset->component_count);
+  }
+  ((struct count_state *)c->state)->at += *end ? 0 : count;
+  return OK;
+}
+
+/* require_non_empty: the other shards have elements, too. */
+static status shard_check_others(struct cursor *c, const struct dataset_run *run, int64_t shards) {
+  int64_t at = ((struct count_state *)c->state)->at;
+  bool end = false;
+  if (at < shards && host_attr_int(&c->dataset->words, "require_non_empty", 0))
+    TRY(shard_pass(c, run, shards - at, &end));
+  return end ? fail(INVALID_ARGUMENT, "the dataset has only %lld elements, which is not enough for the required %lld shards", (long long)at,
+                    (long long)shards)
+             : OK;
+}
+
 static status shard_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   struct count_state *s = c->state;
   int64_t shards = host_scalar_int(c->dataset->inputs[0]), index = host_scalar_int(c->dataset->inputs[1]);
-  int64_t passed = index - s->at % shards + (index < s->at % shards ? shards : 0);
-  for (int64_t i = 0; i < passed; i++) {
-    TRY(cursor_source_next(c, 0, run, out, end));
-    if (*end)
-      return OK;
-    element_release(out, c->dataset->component_count);
-  }
-  s->at += passed;
+  TRY(shard_pass(c, run, index - s->at % shards + (index < s->at % shards ? shards : 0), end));
+  if (*end)
+    return OK;
   TRY(cursor_source_next(c, 0, run, out, end));
+  if (*end)
+    return OK;
   s->at++;
-  return OK;
+  status result = shard_check_others(c, run, shards);
+  if (result != OK)
+    element_release(out, c->dataset->component_count);
+  return result;
 }
 
 /* ---- how many ---- */
