@@ -37,6 +37,7 @@ struct build {
   VEC(struct entry_spec) specs;
   VEC(struct entry) entries;      /* after lowering; parts after partition */
   VEC(struct flow_var) vars;      /* shared by all entries; var.task may be TASK_SELF (one for each replica) */
+  bool init_is_loaders;           /* the entry `init` is what a SavedModel's loader runs, nothing that the user has named */
   struct map var_names;           /* (task, container, name) as a text -> index into vars */
   VEC(struct var_initial) initials;
   uint32_t default_task;          /* chief_0, worker_0 or the first */

@@ -305,7 +305,8 @@ static status emit_all(struct emitter *e, struct program *header) {
   header->magic = PROGRAM_MAGIC;
   header->task = e->task;
   header->chief = e->build->default_task;
-  header->init_everywhere = e->build->options.strategy && strcmp(e->build->options.strategy, "allreduce") == 0;
+  header->init_flags = e->build->options.strategy && strcmp(e->build->options.strategy, "allreduce") == 0 ? INIT_EVERYWHERE : 0;
+  header->init_flags |= e->build->init_is_loaders ? INIT_ALWAYS : 0;
   header->build_id = build_id(e->build, json);
   header->build_json = emit_text(e, json);
   header->replicated_job = emit_text(e, e->build->options.replicate);

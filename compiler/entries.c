@@ -336,6 +336,7 @@ static void main_op_add(struct build *build) {
   if (node == NO_NODE || spec_find(build, "init") || graph->nodes.items[node].input_count + graph->nodes.items[node].control_count == 0)
     return;
   struct entry_spec spec = {.name = "init"};
+  build->init_is_loaders = true;
   vec_push(&spec.targets, bare);
   vec_push(&build->specs, spec);
 }

@@ -55,7 +55,7 @@ enum program_dim_op {
 };
 
 /* ---- tables ---- */
-#define PROGRAM_MAGIC UINT64_C(0x316772706366740a) /* changes whenever a struct below does */
+#define PROGRAM_MAGIC UINT64_C(0x326772706366740a) /* changes whenever a struct below does */
 #define PROGRAM_TASK_DRIVER UINT32_MAX             /* as in ir/flow.h */
 #define PROGRAM_TASK_SELF (UINT32_MAX - 1)
 #define PROGRAM_NONE UINT32_MAX
@@ -81,6 +81,10 @@ struct program_table {
   uint64_t offset; /* of the first item, from the start of the program */
   uint64_t count;  /* items */
 };
+enum {
+  INIT_EVERYWHERE = 1, /* every task of the replicated job runs `init` for itself */
+  INIT_ALWAYS = 2,     /* after a checkpoint was restored too: it is what a SavedModel's loader runs */
+};
 struct program {
   uint64_t magic, size;
   uint64_t build_id;      /* equal in all tasks of one build */
@@ -89,7 +93,7 @@ struct program {
   uint32_t build_json;    /* text */
   uint32_t replicated_job;/* text; "" when nothing is replicated */
   uint32_t kernel_count;
-  uint32_t init_everywhere; /* every task of the replicated job runs `init` for itself */
+  uint32_t init_flags;    /* INIT_... */
   struct program_table tables[PROGRAM_TABLE_COUNT];
 };
 /* A list: items first .. first+count-1 of the table its comment names. */

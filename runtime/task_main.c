@@ -149,13 +149,13 @@ static bool first_phase_is_init(const struct host *host) {
 static bool initialises(const struct host *host) {
   const char *job = program_text(host->program, program_task(host->program, host->program->task)->job);
   bool is_replica = strcmp(job, program_text(host->program, host->program->replicated_job)) == 0;
-  return is_chief(host) || (host->program->init_everywhere && is_replica);
+  return is_chief(host) || ((host->program->init_flags & INIT_EVERYWHERE) && is_replica);
 }
 
 static status initialise(struct host *host) {
   uint32_t init = task_find_entry(host->task, "init");
   bool wanted = initialises(host) && !host->options.no_init && init != PROGRAM_NONE && host->options.phase_count > 0 &&
-                !first_phase_is_init(host) && !keeper_has_restored(host->keeper);
+                !first_phase_is_init(host) && ((host->program->init_flags & INIT_ALWAYS) || !keeper_has_restored(host->keeper));
   if (!wanted)
     return OK;
   const struct program_entry *entry = program_entry(host->program, init);

@@ -51,6 +51,7 @@ static struct entry_spec *init_spec(struct build *b) {
   for (uint32_t i = 0; i < b->specs.count; i++)
     if (strcmp(b->specs.items[i].name, "init") == 0)
       return &b->specs.items[i];
+  b->init_is_loaders = true;
   vec_push(&b->specs, (struct entry_spec){.name = "init"});
   return &vec_last(&b->specs);
 }
