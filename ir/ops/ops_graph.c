@@ -151,6 +151,15 @@ status build_bitcast(struct op_call *c) {
   return OK;
 }
 
+/* Whether a device's name ends in a number other than 0: "/device:CPU:1". */
+static bool is_another_number(const struct string_view *device) {
+  uint64_t at = device->size;
+  bool other = false;
+  for (; at > 0 && device->data[at - 1] >= '0' && device->data[at - 1] <= '9'; at--)
+    other = other || device->data[at - 1] != '0';
+  return other && at > 0 && device->data[at - 1] == ':';
+}
+
 /* The function runs where the call is placed: a target on another task would need the call to be placed there. */
 status build_remote_call(struct op_call *c) {
   const struct attr_value *f = node_attr(c->node, "f");
@@ -164,9 +173,8 @@ status build_remote_call(struct op_call *c) {
   const struct string_view *name = t->data;
   if (!task_is_named(c->node->assigned, name->data, name->size))
     return fail(UNIMPLEMENTED, "a function on another task ('%.*s')", (int)name->size, name->data);
-  const char *number = strrchr(name->data, ':');
-  if (number && strspn(number + 1, "0123456789") == strlen(number + 1) && strtol(number + 1, NULL, 10) > 0)
-    return fail(INTERNAL, "Currently don't support instantiating functions on device: %s", name->data);
+  if (is_another_number(name))
+    return fail(INTERNAL, "Currently don't support instantiating functions on device: %.*s", (int)name->size, name->data);
   struct op_call inner = *c;
   inner.in++;
   inner.in_count--;
