@@ -181,6 +181,7 @@ status op_input(struct op_call *c, uint32_t i, value_id *out);
 status op_read(const struct op_call *c, struct bound b, value_id *out);
 /* The inputs by the registry's argument name: the first input number of it. UINT32_MAX when the op has no such argument. */
 uint32_t op_arg_index(const struct op_call *c, const char *name);
+bool op_takes(const struct op_call *c, const char *name); /* whether it has an argument of that name: ops of one builder may differ in it */
 /* The variable behind input i (its number); INVALID_ARGUMENT when it is none. */
 status op_input_var(struct op_call *c, uint32_t i, uint32_t *out);
 /* The name under which the node keeps what it knows from step to step: its own; in a function the body's name for it, behind what the

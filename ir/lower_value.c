@@ -142,6 +142,8 @@ uint32_t op_arg_index(const struct op_call *c, const char *name) {
   return UINT32_MAX;
 }
 
+bool op_takes(const struct op_call *c, const char *name) { return op_arg_index(c, name) != UINT32_MAX; }
+
 void op_set_output(struct op_call *c, uint32_t i, value_id v) {
   c->too_many = c->too_many || i >= c->out_count;
   if (i < c->out_count)

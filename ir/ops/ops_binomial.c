@@ -2,7 +2,6 @@
  * geometric waiting times are added until they exceed the count. Else Hoermann (The generation of binomial random variates, 1993), without
  * the logarithm that TensorFlow leaves out. p above 1/2 counts the failures. */
 #include <math.h>
-#include <string.h>
 
 #include "ir/ops/accumulate.h"
 #include "ir/ops/random_stream.h"
@@ -169,7 +168,7 @@ static status draw_all(struct op_call *c, const struct random_source *source, va
 /* shape, seed, counts, probs; or resource, algorithm, shape, counts, probs */
 status build_random_binomial(struct op_call *c) {
   struct random_source source = {0};
-  bool generator = strncmp(c->node->op, "Stateful", 8) == 0;
+  bool generator = op_takes(c, "resource");
   value_id in[5];
   for (uint32_t i = generator ? 2 : 0; i < c->in_count; i++)
     TRY(op_input(c, i, &in[i]));

@@ -110,14 +110,12 @@ static status transform_axis(struct op_call *c, int axis, bool inverse, value_id
 
 /* ---- complex ---- */
 
-static bool has_axes(const char *op) { return strstr(op, "FFTND") != NULL; }
-
 /* The number of axes is in the op's name: FFT, FFT2D, FFT3D; or (FFTND) it is the length of a list of axes, which must be the last ones. */
 static status axes_of_op(struct op_call *c, int rank, int *count) {
   const char *op = c->node->op;
   size_t n = strlen(op);
   *count = n > 2 && op[n - 1] == 'D' ? op[n - 2] - '0' : 1;
-  if (has_axes(op)) {
+  if (op_takes(c, "axes")) {
     value_id v;
     int64_t *axes;
     TRY(op_input(c, 2, &v));
@@ -179,7 +177,7 @@ status build_fft(struct op_call *c) {
   TRY(op_input(c, 0, &v));
   struct flow_value x = *op_value(c, v);
   TRY(axes_of_op(c, x.rank, &axes));
-  if (has_axes(c->node->op)) {
+  if (op_takes(c, "axes")) {
     dim *lengths;
     TRY(read_lengths(c, axes, &lengths));
     memcpy(&x.dims[x.rank - axes], lengths, sizeof *lengths * (size_t)axes);

@@ -211,10 +211,10 @@ status build_tensor_array_write(struct op_call *c) {
   struct flow_node *n;
   TRY(array_call(c, &n));
   struct flow_value element = *op_value(c, c->in[op_arg_index(c, "value")].value);
-  bool split = strstr(c->node->op, "Split") != NULL;
+  bool split = op_takes(c, "lengths");
   if (split && element.rank > 0)
     element.dims[0] = NO_DIM;
-  if (strstr(c->node->op, "Write"))
+  if (op_takes(c, "index"))
     note_item(c, c->in[0].maker, &element, known_index(c, 1));
   else
     note_element(c, c->in[0].maker, &element, !split);
@@ -261,7 +261,7 @@ status build_tensor_array_gather(struct op_call *c) {
   struct flow_node *n;
   struct flow_value said;
   TRY(array_call(c, &n));
-  bool any = said_by_attr(c, "element_shape", &said), pack = strcmp(c->node->op, "TensorArrayPack") == 0;
+  bool any = said_by_attr(c, "element_shape", &said), pack = !op_takes(c, "indices");
   if (!pack && op_value(c, c->in[1].value)->rank != 1)
     return fail(INVALID_ARGUMENT, "Expected indices to be a vector");
   dim count = pack ? op_new_symbol(c) : op_value(c, c->in[1].value)->dims[0];
@@ -274,9 +274,9 @@ status build_list_concat(struct op_call *c) {
   struct flow_value said;
   int rank;
   dim dims[LIMIT_RANK], count;
-  bool array = strncmp(c->node->op, "TensorArray", 11) == 0;
+  bool array = op_takes(c, "flow_in");
   TRY(array ? array_call(c, &n) : op_host(c, HOST_PURE, NULL, &n));
-  bool any = strstr(c->node->op, "ConcatV2") && c->in_count > 1 && !array && shape_of_input(c, 1, &said);
+  bool any = op_takes(c, "element_shape") && shape_of_input(c, 1, &said);
   if (array && said_by_attr(c, "element_shape_except0", &said) && said.rank < LIMIT_RANK) {
     memmove(said.dims + 1, said.dims, sizeof(dim) * (size_t)said.rank);
     said.dims[0] = NO_DIM;
@@ -296,7 +296,7 @@ status build_list_concat(struct op_call *c) {
 /* A scalar about the list. */
 status build_list_size(struct op_call *c) {
   struct flow_node *n;
-  bool array = c->node->op[6] == 'A';
+  bool array = op_takes(c, "flow_in");
   TRY(array ? array_call(c, &n) : op_host(c, HOST_PURE, NULL, &n));
   op_host_output(c, n, 0, 0, NULL);
   int64_t length = array ? -1 : known_length(c, 0);
@@ -389,7 +389,7 @@ status build_list_new(struct op_call *c) {
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->node;
   note_declared(c, 0);
-  note_length(c, strcmp(c->node->op, "EmptyTensorList") == 0 ? 0 : known_index(c, 1));
+  note_length(c, op_takes(c, "num_elements") ? known_index(c, 1) : 0);
   if (shape_of_input(c, 0, &said))
     note_said(c, &said);
   return OK;
@@ -403,7 +403,7 @@ status build_list_from(struct op_call *c) {
   c->out[0].maker = c->node;
   note_declared(c, op_arg_index(c, "element_shape"));
   struct flow_value x = *op_value(c, c->in[0].value);
-  bool split = strcmp(c->node->op, "TensorListSplit") == 0;
+  bool split = op_takes(c, "lengths");
   if (split && x.rank > 0)
     x.dims[0] = NO_DIM;
   note_element(c, c->node, &x, !split);
@@ -430,7 +430,7 @@ status build_list_change(struct op_call *c) {
     note_element(c, c->in[0].maker, x, true);
   if (strcmp(c->node->op, "TensorListPushBack") == 0)
     note_length(c, length < 0 ? -1 : length + 1);
-  else if (strcmp(c->node->op, "TensorListResize") == 0)
+  else if (op_takes(c, "size"))
     note_length(c, known_index(c, 1));
   else if (element && known_index(c, 1) < length && (known_index(c, 1) >= 0 || !node_attr_int(c->node, "resize_if_index_out_of_bounds", 0)))
     note_length(c, length);

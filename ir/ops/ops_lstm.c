@@ -20,7 +20,7 @@ struct lstm {
 static status lstm_begin(struct op_call *c, struct lstm *l, uint32_t *next) {
   memset(l, 0, sizeof *l);
   uint32_t i = 0;
-  l->timed = strncmp(c->node->op, "Block", 5) == 0;
+  l->timed = op_takes(c, "seq_len_max");
   l->forget_first = strstr(c->node->op, "V2") != NULL;
   l->peephole = node_attr_int(c->node, "use_peephole", 0);
   if (l->timed)

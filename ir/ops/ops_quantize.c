@@ -238,7 +238,7 @@ static status bits_input(struct op_call *c, struct steps *s, int64_t *bits) {
 static status steps_begin(struct op_call *c, int rank, struct steps *s) {
   int64_t bits = node_attr_int(c->node, "num_bits", 8);
   *s = (struct steps){.is_signed = node_attr_int(c->node, "signed_input", 1), .narrow = node_attr_int(c->node, "narrow_range", 0)};
-  if (strcmp(c->node->op, "QuantizeAndDequantizeV3") == 0)
+  if (op_takes(c, "num_bits"))
     TRY(bits_input(c, s, &bits));
   if (bits < 1 || bits > 61 + !s->is_signed)
     return fail(INVALID_ARGUMENT, "num_bits is out of range: %lld with signed_input %d", (long long)bits, s->is_signed);

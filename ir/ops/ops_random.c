@@ -237,7 +237,7 @@ status build_stateless_random_v2(struct op_call *c) {
 /* resource, algorithm, shape, and the range; of the first version of normals the state names the algorithm */
 status build_generator_draw(struct op_call *c) {
   struct request r = {.draw = draw_of_op(c->node->op)};
-  bool has_algorithm = strcmp(c->node->op, "StatefulStandardNormal") != 0;
+  bool has_algorithm = op_takes(c, "algorithm");
   TRY(random_generator(c, !has_algorithm, &r.source));
   if (has_algorithm)
     TRY(random_check_algorithm(c, 1));

@@ -64,7 +64,7 @@ status build_map_unstage(struct op_call *c) {
   struct flow_node *n;
   int64_t *indices;
   int count;
-  uint32_t at = op_arg_index(c, "indices"), first = strcmp(c->node->op + strlen(c->node->op) - 5, "NoKey") == 0;
+  uint32_t at = op_arg_index(c, "indices"), first = !op_takes(c, "key");
   TRY(op_host(c, HOST_WAITS, NULL, &n));
   TRY(op_const_ints(c, n->inputs.items[at], "indices", &indices, &count));
   if (first)

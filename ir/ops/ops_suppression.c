@@ -69,7 +69,7 @@ static status check_limits(struct op_call *c, const struct suppression *s) {
 
 static status suppression_inputs(struct op_call *c, struct suppression *s) {
   memset(s, 0, sizeof *s);
-  s->overlaps = strcmp(c->node->op, "NonMaxSuppressionWithOverlaps") == 0;
+  s->overlaps = op_takes(c, "overlaps");
   TRY(op_input(c, 0, &s->boxes));
   TRY(op_input(c, 1, &s->scores));
   value_id *scalars[] = {&s->limit, &s->similarity, &s->score, &s->sigma};

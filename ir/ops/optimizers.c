@@ -291,8 +291,8 @@ static void open_loops(struct kb *kb, struct update *u, value_id indices, int ra
 
 status build_update(struct op_call *c) {
   void (*rule)(struct update *) = (void (*)(struct update *))(uintptr_t)c->row->data;
-  bool sparse = strstr(c->node->op, "SparseApply") != NULL;
-  uint32_t grad = op_arg_index(c, "grad"), indices = sparse ? op_arg_index(c, "indices") : UINT32_MAX;
+  bool sparse = op_takes(c, "indices");
+  uint32_t grad = op_arg_index(c, "grad"), indices = op_arg_index(c, "indices");
   if (grad == UINT32_MAX)
     grad = op_arg_index(c, "delta");
   struct update u = {.c = c, .sparse = sparse};

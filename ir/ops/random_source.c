@@ -37,7 +37,7 @@ status random_check_algorithm(struct op_call *c, uint32_t input) {
   TRY(op_const_int(c, v, "the random number algorithm", &algorithm));
   if (algorithm == 1 || algorithm == 3)
     return OK;
-  bool generator = strncmp(c->node->op, "Stateful", 8) == 0 || strncmp(c->node->op, "Rng", 3) == 0;
+  bool generator = op_takes(c, "resource");
   return fail(algorithm == 2 && generator ? UNIMPLEMENTED : INVALID_ARGUMENT, "Unsupported algorithm id: %lld%s", (long long)algorithm,
               algorithm == 2 ? " (ThreeFry is not there on CPUs)" : "");
 }
