@@ -75,6 +75,8 @@ int64_t dataset_size_of_source(const struct dataset *dataset); /* as many as its
 int64_t dataset_size_kept(const struct dataset *dataset);      /* so, if its attribute preserve_cardinality says so; else unknown */
 int64_t dataset_size_repeated(const struct dataset *dataset, int64_t count);
 int64_t dataset_size_batched(const struct dataset *dataset, int64_t size, bool drops);
+int64_t dataset_size_sum(int64_t a, int64_t b);                /* these wrap, as TensorFlow's do */
+int64_t dataset_size_product(int64_t a, int64_t b);
 void dataset_cache_free(struct dataset_cache *cache); /* accepts NULL */
 
 /* At the first element. */

@@ -6,16 +6,19 @@ int64_t dataset_size(const struct dataset *dataset) { return dataset->kind->size
 
 int64_t dataset_size_of_source(const struct dataset *dataset) { return dataset->source_count ? dataset_size(dataset->sources[0]) : DATASET_UNKNOWN; }
 
-
 int64_t dataset_size_kept(const struct dataset *dataset) {
   return host_attr_int(&dataset->words, "preserve_cardinality", 0) ? dataset_size_of_source(dataset) : DATASET_UNKNOWN;
 }
+
+int64_t dataset_size_sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+
+int64_t dataset_size_product(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
 
 int64_t dataset_size_repeated(const struct dataset *dataset, int64_t count) {
   int64_t n = dataset_size_of_source(dataset);
   if (count < 0)
     return n == 0 ? 0 : DATASET_INFINITE;
-  return count == 0 ? 0 : n < 0 ? n : n * count;
+  return count == 0 ? 0 : n < 0 ? n : dataset_size_product(n, count);
 }
 
 int64_t dataset_size_batched(const struct dataset *dataset, int64_t size, bool drops) {

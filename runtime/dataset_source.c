@@ -90,8 +90,11 @@ static status range_next(struct cursor *c, const struct dataset_run *run, struct
   return OK;
 }
 
+/* To the largest number (enumerate): TensorFlow takes it as infinite. */
 static int64_t range_size(const struct dataset *d) {
   int64_t start = host_scalar_int(d->inputs[0]), stop = host_scalar_int(d->inputs[1]), step = host_scalar_int(d->inputs[2]);
+  if (stop == INT64_MAX)
+    return DATASET_INFINITE;
   if (step > 0 ? start >= stop : start <= stop)
     return 0;
   uint64_t span = step > 0 ? (uint64_t)stop - (uint64_t)start : (uint64_t)start - (uint64_t)stop;
@@ -162,7 +165,7 @@ static int64_t concatenate_size(const struct dataset *d) {
   int64_t a = dataset_size(d->sources[0]), b = dataset_size(d->sources[1]);
   if (a == DATASET_INFINITE || b == DATASET_INFINITE)
     return DATASET_INFINITE;
-  return a == DATASET_UNKNOWN || b == DATASET_UNKNOWN ? DATASET_UNKNOWN : a + b;
+  return a == DATASET_UNKNOWN || b == DATASET_UNKNOWN ? DATASET_UNKNOWN : dataset_size_sum(a, b);
 }
 
 /* The shortest. */
@@ -217,7 +220,7 @@ static int64_t unbatch_size(const struct dataset *d) {
   for (uint32_t i = 0; shapes && i < shapes->list.count && each < 0; i++)
     if (host_read_shape(words, program_attr(words->program, shapes->list.first + i), &shape) == OK && shape.rank > 0)
       each = shape.dims[0];
-  return n < 0 ? n : each > 0 ? n * each : DATASET_UNKNOWN;
+  return n < 0 ? n : each > 0 ? dataset_size_product(n, each) : DATASET_UNKNOWN;
 }
 
 const struct dataset_kind dataset_sources[] = {
