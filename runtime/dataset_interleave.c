@@ -13,15 +13,16 @@
 
 /* A dataset that is read, or why there is none. */
 struct lane {
+  bool is_taken;
   struct cursor *cursor;     /* NULL: free, or failed */
   struct read_ahead *ahead;  /* of the cursor; NULL: it is read when it is asked */
-  struct kept_status error; /* of a lane that was opened before its turn */
+  struct kept_status error;  /* failed: until its turn */
 };
 struct interleave_state {
   struct lane *lanes;        /* cycle of them */
   int64_t cycle, block, at, in_block, open_count;
   int64_t span, ahead;       /* how many lanes, from the one whose turn it is, are opened; elements that are read ahead, 0: none */
-  bool source_ended;
+  bool source_ended, is_parallel;
 };
 
 /* The inputs behind the captured values of a kind, by number from there; NONE: it has no such input. */
@@ -88,31 +89,28 @@ static status lane_read_source(struct cursor *c, const struct dataset_run *run, 
   return result;
 }
 
+/* In the parallel kinds a lane that cannot be opened is taken, too: all it gives is the error, in its turn. */
 static status lane_open(struct cursor *c, const struct dataset_run *run, struct lane *lane) {
   struct interleave_state *s = c->state;
-  TRY(lane_read_source(c, run, &lane->cursor));
-  s->open_count += lane->cursor != NULL;
+  status result = lane_read_source(c, run, &lane->cursor);
+  if (result != OK && (!s->is_parallel || result == CANCELLED))
+    return result;
+  if (result != OK)
+    lane->error = status_keep(result);
+  lane->is_taken = lane->cursor || result != OK;
+  s->open_count += lane->is_taken;
   if (lane->cursor && s->ahead > 0 && s->open_count <= PARALLEL_CALLS_MAX && read_ahead_create(lane->cursor, s->ahead, run, &lane->ahead) != OK)
     lane->ahead = NULL; /* then it is read when it is asked */
   return OK;
 }
 
-/* Lanes are opened in the order of their turns, as if each was opened in its turn: behind one that failed, none. */
+/* Lanes are opened in the order of their turns, as if each was opened in its turn. */
 static status open_lanes(struct cursor *c, const struct dataset_run *run) {
   struct interleave_state *s = c->state;
   for (int64_t k = 0; k < s->span && !s->source_ended; k++) {
     struct lane *lane = &s->lanes[(s->at + k) % s->cycle];
-    if (lane->error.code != OK)
-      break;
-    if (lane->cursor)
-      continue;
-    status result = lane_open(c, run, lane);
-    if (result == OK)
-      continue;
-    if (k == 0)
-      return result;
-    lane->error = status_keep(result);
-    s->open_count++;
+    if (!lane->is_taken)
+      TRY(lane_open(c, run, lane));
   }
   return OK;
 }
@@ -122,7 +120,7 @@ static status open_lanes(struct cursor *c, const struct dataset_run *run) {
 static status interleave_start(struct cursor *c) {
   struct interleave_state *s = c->state;
   const struct interleave_inputs *in = inputs_of(c->dataset);
-  bool is_parallel = in->at_once != NONE || in->buffer != NONE;
+  s->is_parallel = in->at_once != NONE || in->buffer != NONE;
   int64_t at_once, threads;
   TRY(input_at(c->dataset, in->cycle, "cycle_length", 1, &s->cycle));
   TRY(input_at(c->dataset, in->block, "block_length", 1, &s->block));
@@ -130,10 +128,10 @@ static status interleave_start(struct cursor *c) {
   TRY(input_at(c->dataset, in->buffer, "buffer_output_elements", -1, &s->ahead));
   s->cycle = s->cycle == -1 ? CYCLE_AUTO : s->cycle;
   threads = at_once == -1 ? s->cycle : at_once;
-  s->span = !is_parallel ? 1 : threads < s->cycle ? threads : s->cycle;
+  s->span = !s->is_parallel ? 1 : threads < s->cycle ? threads : s->cycle;
   s->span = s->span < PARALLEL_CALLS_MAX ? s->span : PARALLEL_CALLS_MAX;
   if (s->ahead == -1)
-    s->ahead = !is_parallel ? 0 : s->block < AHEAD_AUTO_MAX / 2 ? 2 * s->block : AHEAD_AUTO_MAX;
+    s->ahead = !s->is_parallel ? 0 : s->block < AHEAD_AUTO_MAX / 2 ? 2 * s->block : AHEAD_AUTO_MAX;
   s->lanes = calloc((size_t)s->cycle, sizeof *s->lanes);
   return s->lanes ? OK : fail(RESOURCE_EXHAUSTED, "no memory for an iterator");
 }
@@ -144,16 +142,13 @@ static void turn(struct interleave_state *s) {
 }
 
 static status lane_next(struct lane *lane, const struct dataset_run *run, struct tensor **out, bool *end) {
+  *end = !lane->cursor;
+  if (!lane->cursor)
+    return status_tell(&lane->error);
   return lane->ahead ? read_ahead_next(lane->ahead, run, out, end) : cursor_next(lane->cursor, run, out, end);
 }
 
-static status lane_fail(struct interleave_state *s, struct lane *lane) {
-  status result = status_tell(&lane->error);
-  lane_close(lane);
-  s->open_count--;
-  return result;
-}
-
+/* An error is an element of its block in the parallel kinds; in the others it takes no place. */
 static status interleave_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   struct interleave_state *s = c->state;
   if (!s->lanes)
@@ -164,20 +159,19 @@ static status interleave_next(struct cursor *c, const struct dataset_run *run, s
     if (*end)
       return OK;
     struct lane *lane = &s->lanes[s->at];
-    if (lane->error.code != OK)
-      return lane_fail(s, lane);
-    if (!lane->cursor) {
-      turn(s);
-      continue;
-    }
-    TRY(lane_next(lane, run, out, end));
-    if (!*end) {
+    status result = OK;
+    bool is_over = true;
+    if (lane->is_taken)
+      result = lane_next(lane, run, out, &is_over);
+    if (result == CANCELLED || (result != OK && !s->is_parallel))
+      return result;
+    if (result != OK || !is_over) {
       if (++s->in_block == s->block)
         turn(s);
-      return OK;
+      return result;
     }
+    s->open_count -= lane->is_taken;
     lane_close(lane);
-    s->open_count--;
     turn(s);
   }
 }
