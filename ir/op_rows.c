@@ -43,15 +43,16 @@
 #include "ir/ops.def"
 
 static const struct op_row rows[] = {
-#define MAP(name, inputs, value_) {#name, build_map, &row_##name},
-#define REDUCE(name, first_, next_, last_) {#name, build_reduce, &row_##name},
+#define MAP(name, inputs, value_) {#name, build_map, &row_##name, 0},
+#define REDUCE(name, first_, next_, last_) {#name, build_reduce, &row_##name, 0},
 #define UPDATE(name, function)                                                                            \
-  {"Apply" #name, build_update, (const void *)function},                                                  \
-  {"ResourceApply" #name, build_update, (const void *)function},                                          \
-  {"SparseApply" #name, build_update, (const void *)function},                                            \
-  {"ResourceSparseApply" #name, build_update, (const void *)function},
-#define BUILD(name, function) {#name, function, NULL},
-#define BUILD1(name, function, word) {#name, function, word},
+  {"Apply" #name, build_update, (const void *)function, 0},                                                  \
+  {"ResourceApply" #name, build_update, (const void *)function, 0},                                          \
+  {"SparseApply" #name, build_update, (const void *)function, 0},                                            \
+  {"ResourceSparseApply" #name, build_update, (const void *)function, 0},
+#define BUILD(name, function) {#name, function, NULL, 0},
+#define BUILD1(name, function, word) {#name, function, word, 0},
+#define BUILDF(name, function, form) {#name, function, NULL, form},
 #include "ir/ops.def"
 };
 

@@ -250,7 +250,7 @@ static expr_id count_below(struct kb *kb, uint32_t list, int rank, expr_id row, 
 
 status build_search_sorted(struct op_call *c) {
   value_id lists, v;
-  bool upper = strcmp(c->node->op, "UpperBound") == 0;
+  bool upper = c->row->form & ROW_UPPER;
   TRY(op_input(c, 0, &lists));
   TRY(op_input(c, 1, &v));
   struct flow_value l = *op_value(c, lists), x = *op_value(c, v);

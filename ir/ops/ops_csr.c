@@ -95,7 +95,7 @@ status build_csr_unary(struct op_call *c) {
   struct flow_node *n;
   struct flow_value m;
   TRY(matrix_call(c, &n, &m));
-  if (strcmp(c->node->op, "SparseMatrixTranspose") == 0)
+  if (c->row->form & ROW_TRANSPOSED)
     swap_last(&m);
   matrix_output(c, n, m.rank, m.dims);
   return OK;

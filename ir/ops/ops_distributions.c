@@ -125,7 +125,7 @@ static void draw_poisson(struct pair_stream *s, expr_id rate, enum dtype dtype, 
 /* dims: [samples ..., the parameter's ...]; numbers are counted with the samples of one parameter together. */
 static status draw_all(struct op_call *c, const struct random_source *source, value_id alpha, int rank, const dim *dims) {
   struct flow_value a = *op_value(c, alpha);
-  bool poisson = strstr(c->node->op, "Poisson") != NULL;
+  bool poisson = c->row->form & ROW_POISSON;
   int outer = rank - a.rank;
   struct kb kb;
   kb_begin(&kb, c, DTYPE_DOUBLE);

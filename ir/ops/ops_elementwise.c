@@ -163,7 +163,7 @@ status build_equal(struct op_call *c) {
   value_id in[2], out;
   TRY(op_input(c, 0, &in[0]));
   TRY(op_input(c, 1, &in[1]));
-  bool equal = strcmp(c->node->op, "Equal") == 0;
+  bool equal = !(c->row->form & ROW_NOT);
   bool lenient = !node_attr_int(c->node, "incompatible_shape_error", 1);
   bool open = lenient && may_misfit(c, in[0], in[1]);
   c->lw->undecided = c->lw->undecided || open;

@@ -184,7 +184,7 @@ status build_fft(struct op_call *c) {
     TRY(resize(c, x.dims, &v));
   }
   for (int i = 0; i < axes; i++)
-    TRY(transform_axis(c, x.rank - 1 - i, c->node->op[0] == 'I', &v));
+    TRY(transform_axis(c, x.rank - 1 - i, c->row->form & ROW_INVERSE, &v));
   op_set_output(c, 0, v);
   return OK;
 }

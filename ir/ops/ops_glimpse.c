@@ -38,7 +38,7 @@ static status glimpse_begin(struct op_call *c, struct glimpse *g) {
   TRY(op_input(c, 1, &size));
   TRY(op_input(c, 2, &g->offsets));
   TRY(read_noise(c, &g->noise));
-  g->first_version = strcmp(c->node->op, "ExtractGlimpse") == 0;
+  g->first_version = c->row->form & ROW_FIRST;
   g->normalized = node_attr_int(c->node, "normalized", 1);
   g->centered = node_attr_int(c->node, "centered", 1);
   g->image = *op_value(c, g->images);

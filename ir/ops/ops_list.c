@@ -411,24 +411,23 @@ status build_list_from(struct op_call *c) {
   return OK;
 }
 
-/* A new list from an old one and, for some, an element at the argument that `row->data` names. */
+/* A new list from an old one and, for some, an element (`item`) or several (`tensor`). */
 status build_list_change(struct op_call *c) {
   struct flow_node *n;
   TRY(op_host(c, HOST_PURE, NULL, &n));
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->in[0].maker;
-  const char *element = c->row->data;
+  bool at_end = c->row->form & ROW_AT_END, item = op_takes(c, "item"), element = item || op_takes(c, "tensor");
+  uint32_t at = op_arg_index(c, item ? "item" : "tensor");
   if (element)
-    note_maker(c, c->in[0].maker, c->in[op_arg_index(c, element)].maker);
-  const struct flow_value *x = element ? op_value(c, c->in[op_arg_index(c, element)].value) : NULL;
+    note_maker(c, c->in[0].maker, c->in[at].maker);
+  const struct flow_value *x = element ? op_value(c, c->in[at].value) : NULL;
   int64_t length = known_length(c, 0);
-  if (element && strcmp(element, "item") == 0)
-    note_item(c, c->in[0].maker, x, known_index(c, 1));
-  else if (element && strcmp(c->node->op, "TensorListPushBack") == 0)
-    note_item(c, c->in[0].maker, x, length);
+  if (item || at_end)
+    note_item(c, c->in[0].maker, x, at_end ? length : known_index(c, 1));
   else if (element)
     note_element(c, c->in[0].maker, x, true);
-  if (strcmp(c->node->op, "TensorListPushBack") == 0)
+  if (at_end)
     note_length(c, length < 0 ? -1 : length + 1);
   else if (op_takes(c, "size"))
     note_length(c, known_index(c, 1));

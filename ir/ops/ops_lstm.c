@@ -21,7 +21,7 @@ static status lstm_begin(struct op_call *c, struct lstm *l, uint32_t *next) {
   memset(l, 0, sizeof *l);
   uint32_t i = 0;
   l->timed = op_takes(c, "seq_len_max");
-  l->forget_first = strstr(c->node->op, "V2") != NULL;
+  l->forget_first = c->row->form & ROW_FORGET_FIRST;
   l->peephole = node_attr_int(c->node, "use_peephole", 0);
   if (l->timed)
     TRY(op_input(c, i++, &l->limit));

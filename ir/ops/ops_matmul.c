@@ -25,7 +25,7 @@ static status check_sizes(struct op_call *c, const struct product *p, const stru
 static status batch_dims(struct op_call *c, const struct flow_value *a, const struct flow_value *b, int *rank, dim *dims) {
   value_id x = flow_add_value(c->lw->flow, a->dtype, a->rank - 2, a->dims);
   value_id y = flow_add_value(c->lw->flow, b->dtype, b->rank - 2, b->dims);
-  bool open = strcmp(c->node->op, "BatchMatMul") != 0 && !c->guards && !c->lw->region_depth;
+  bool open = !(c->row->form & ROW_FIRST) && !c->guards && !c->lw->region_depth;
   return open ? op_broadcast(c, x, y, rank, dims) : op_broadcast_equal(c, x, y, rank, dims);
 }
 

@@ -114,7 +114,7 @@ status build_transpose(struct op_call *c) {
   TRY(op_vector_length(c, p, "perm", &count));
   if (count != rank)
     return fail(INVALID_ARGUMENT, "transpose expects a vector of size %d. But input(1) is a vector of size %d", rank, count);
-  bool conjugate = strcmp(c->node->op, "ConjugateTranspose") == 0 && dtype_is_complex(op_value(c, v)->dtype);
+  bool conjugate = c->row->form & ROW_CONJUGATE && dtype_is_complex(op_value(c, v)->dtype);
   int64_t perm[LIMIT_RANK];
   bool known = true;
   for (int i = 0; i < rank; i++)

@@ -1,6 +1,5 @@
 /* ops_pool.c: pooling over windows of any axes, with gradients. Each axis of the data has its own window; those of size and
  * stride 1 are just loops. What lies outside of the input does not count: not for a maximum, not in the number of a mean. */
-#include <string.h>
 
 #include "ir/ops/accumulate.h"
 #include "ir/ops/arrange.h"
@@ -95,8 +94,7 @@ status pool_begin(struct op_call *c, int rank, const dim *dims, uint32_t first_i
     p->axes[i].stride = strides[i];
     p->axes[i].dilation = 1;
   }
-  const char *op = c->node->op;
-  bool over_depth = rank == 4 && strncmp(op, "MaxPool", 7) == 0 && !strstr(op, "Grad"), by_place = strstr(op, "Argmax") != NULL;
+  bool over_depth = rank == 4 && c->row->form & ROW_OVER_DEPTH, by_place = c->row->form & ROW_BY_PLACE;
   TRY(pool_supported(c, p, over_depth));
   if (padding == PADDING_EXPLICIT)
     TRY(pool_explicit(c, p));

@@ -250,7 +250,7 @@ status build_quantized_relu(struct op_call *c) {
   TRY(operand_read(c, 0, 1, true, &a));
   if (quantized_plain(op_output_dtype(c, 0)) != a.x.dtype)
     return fail(UNIMPLEMENTED, "%s to another dtype", c->node->op);
-  bool six = strcmp(c->node->op, "QuantizedRelu6") == 0;
+  bool six = c->row->form & ROW_TO_SIX;
   struct kb kb;
   kb_begin(&kb, c, a.x.dtype);
   uint32_t in = kb_in(&kb, a.data);

@@ -21,7 +21,7 @@ static void note_components(struct op_call *c, const struct node *maker, bool ma
 
 status build_queue_enqueue(struct op_call *c) {
   struct flow_node *n;
-  bool many = strstr(c->node->op, "Many") != NULL;
+  bool many = c->row->form & ROW_MANY;
   TRY(op_host(c, HOST_WAITS, NULL, &n));
   for (uint32_t i = 1; many && i < c->in_count; i++)
     if (op_value(c, c->in[i].value)->rank < 1)
@@ -77,7 +77,7 @@ static status check_has_shapes(const struct node *maker) {
 
 /* DequeueMany and DequeueUpTo have the batch in front; the latter's is known only when it is there. */
 status build_queue_dequeue(struct op_call *c) {
-  bool many = strstr(c->node->op, "Many") != NULL, up_to = strstr(c->node->op, "UpTo") != NULL;
+  bool many = c->row->form & ROW_MANY, up_to = c->row->form & ROW_UP_TO;
   struct flow_node *n;
   dim batch = NO_DIM;
   if ((many || up_to) && c->in[0].maker)
@@ -122,7 +122,7 @@ status build_reader(struct op_call *c) {
 status build_reader_read(struct op_call *c) {
   struct flow_node *n;
   dim count = NO_DIM;
-  int rank = strstr(c->node->op, "UpTo") != NULL;
+  int rank = c->row->form & ROW_UP_TO ? 1 : 0;
   TRY(op_host(c, HOST_WAITS, NULL, &n));
   if (rank)
     count = op_new_symbol(c);

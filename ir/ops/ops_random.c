@@ -1,6 +1,5 @@
 /* ops_random.c: random numbers, bit for bit as TensorFlow's CPU kernels draw them (normals up to the last places of log,
  * sin and cos). Where key and counter come from: random_source.h. */
-#include <string.h>
 
 #include "ir/ops/arrange.h"
 #include "ir/ops/random_source.h"
@@ -167,20 +166,19 @@ static status draw_shaped(struct op_call *c, struct request *r, uint32_t input) 
   return draw(c, r, rank, dims);
 }
 
-static enum draw draw_of_op(const char *op) {
-  if (strstr(op, "FullInt"))
+static enum draw draw_of_op(const struct op_call *c) {
+  uint32_t form = c->row->form;
+  if (form & ROW_ALL_INTS)
     return DRAW_FULL_INT;
-  if (strstr(op, "UniformInt"))
+  if (op_takes(c, "minval"))
     return DRAW_INT;
-  if (strstr(op, "Truncated"))
-    return DRAW_TRUNCATED;
-  return strstr(op, "Normal") ? DRAW_NORMAL : DRAW_UNIFORM;
+  return form & ROW_TRUNCATED ? DRAW_TRUNCATED : form & ROW_NORMAL ? DRAW_NORMAL : DRAW_UNIFORM;
 }
 
 /* ---- stateful ---- */
 
 status build_random(struct op_call *c) {
-  struct request r = {.draw = draw_of_op(c->node->op), .source = random_stateful(c)};
+  struct request r = {.draw = draw_of_op(c), .source = random_stateful(c)};
   if (r.draw == DRAW_INT) {
     TRY(op_input(c, 1, &r.minimum));
     TRY(op_input(c, 2, &r.maximum));
@@ -210,7 +208,7 @@ status build_stateless_algorithm(struct op_call *c) {
 }
 
 status build_stateless_random(struct op_call *c) {
-  struct request r = {.draw = draw_of_op(c->node->op)};
+  struct request r = {.draw = draw_of_op(c)};
   value_id seed;
   TRY(op_input(c, 1, &seed));
   TRY(random_scramble(c, seed, &r.source.key, &r.source.counter));
@@ -223,7 +221,7 @@ status build_stateless_random(struct op_call *c) {
 
 /* shape, key, counter, algorithm, and the range */
 status build_stateless_random_v2(struct op_call *c) {
-  struct request r = {.draw = draw_of_op(c->node->op)};
+  struct request r = {.draw = draw_of_op(c)};
   TRY(random_given(c, 1, &r.source));
   if (r.draw == DRAW_INT) {
     TRY(op_input(c, 4, &r.minimum));
@@ -236,7 +234,7 @@ status build_stateless_random_v2(struct op_call *c) {
 
 /* resource, algorithm, shape, and the range; of the first version of normals the state names the algorithm */
 status build_generator_draw(struct op_call *c) {
-  struct request r = {.draw = draw_of_op(c->node->op)};
+  struct request r = {.draw = draw_of_op(c)};
   bool has_algorithm = op_takes(c, "algorithm");
   TRY(random_generator(c, !has_algorithm, &r.source));
   if (has_algorithm)

@@ -104,7 +104,7 @@ typedef struct taps (*taps_of_axis)(struct kb *kb, const struct resize *r, dim i
 
 /* ---- forward ---- */
 
-static status resize_begin(struct op_call *c, value_id images, struct resize *r) {
+static status resize_read(struct op_call *c, value_id images, struct resize *r) {
   struct flow_value x = *op_value(c, images);
   if (x.rank != 4)
     return fail(INVALID_ARGUMENT, "input must be 4-dimensional%s", op_shape_text(c, x.rank, x.dims));
@@ -114,9 +114,12 @@ static status resize_begin(struct op_call *c, value_id images, struct resize *r)
   memcpy(r->dims, x.dims, sizeof r->dims);
   r->align = node_attr_int(c->node, strncmp(c->node->op, "Fused", 5) == 0 ? "resize_align_corners" : "align_corners", 0);
   r->half_pixel = node_attr_int(c->node, "half_pixel_centers", 0);
-  if (r->align && r->half_pixel && strcmp(c->node->op, "QuantizedResizeBilinear") != 0)
-    return fail(INVALID_ARGUMENT, "If half_pixel_centers is True, align_corners must be False.");
   return OK;
+}
+static status resize_begin(struct op_call *c, value_id images, struct resize *r) {
+  TRY(resize_read(c, images, r));
+  bool both = r->align && r->half_pixel;
+  return both ? fail(INVALID_ARGUMENT, "If half_pixel_centers is True, align_corners must be False.") : OK;
 }
 
 static status read_size(struct op_call *c, uint32_t input, dim out[2]) {
@@ -274,7 +277,7 @@ status build_quantized_resize_bilinear(struct op_call *c) {
   enum dtype dtype = op_value(c, images)->dtype;
   if (dtype == DTYPE_INT32)
     return fail(UNIMPLEMENTED, "QuantizedResizeBilinear of qint32");
-  TRY(resize_begin(c, images, &r));
+  TRY(resize_read(c, images, &r)); /* with half_pixel_centers or align_corners or both */
   TRY(read_size(c, 1, r.out));
   struct kb kb;
   kb_begin(&kb, c, DTYPE_FLOAT);

@@ -1,6 +1,5 @@
 /* ops_softmax.c: softmax over the last axis and the losses made of it. The largest logit is subtracted first, so that no
  * exponential overflows; half and bfloat16 are computed in float. */
-#include <string.h>
 
 #include "ir/ops/accumulate.h"
 
@@ -45,7 +44,7 @@ status build_softmax(struct op_call *c) {
   struct flow_value x = *op_value(c, v);
   if (x.rank < 1)
     return fail(INVALID_ARGUMENT, "logits must have >= 1 dimension, got %s", op_shape_text(c, x.rank, x.dims));
-  bool is_log = strcmp(c->node->op, "LogSoftmax") == 0;
+  bool is_log = c->row->form & ROW_LOG;
   struct kb kb;
   struct row r = {.kb = &kb, .rank = x.rank, .out_rank = x.rank, .width = x.dims[x.rank - 1], .dtype = sum_dtype(x.dtype)};
   kb_begin(&kb, c, r.dtype);

@@ -1,6 +1,5 @@
 /* ops_sparse_host.c: calls into the runtime that give sparse or ragged tensors: sets, counts, crosses. The number of entries
  * is known when they have run, the rank before. */
-#include <string.h>
 
 #include "ir/ops/arrange.h"
 #include "ir/ops/host_call.h"
@@ -118,7 +117,7 @@ static void note_rank(struct op_call *c, int64_t rank) {
 /* Serialized, or kept in a map; those named Many row by row. */
 status build_box_sparse(struct op_call *c) {
   struct flow_node *n;
-  bool many = strstr(c->node->op, "Many") != NULL, map = strstr(c->node->op, "Map") != NULL;
+  bool many = c->row->form & ROW_MANY, map = c->row->form & ROW_IN_MAP;
   dim dims[2] = {op_dim(c, 3), op_dim(c, 3)}, *elements;
   int rank = 0, count;
   TRY(op_host(c, map ? HOST_CHANGES : HOST_PURE, NULL, &n));
@@ -139,7 +138,7 @@ status build_box_sparse(struct op_call *c) {
 /* Stacked in the shape in which the boxes lie. */
 status build_unbox_sparse(struct op_call *c) {
   struct flow_node *n;
-  bool map = strstr(c->node->op, "Map") != NULL;
+  bool map = c->row->form & ROW_IN_MAP;
   TRY(op_host(c, map ? HOST_CHANGES : HOST_PURE, NULL, &n));
   const struct flow_value *boxes = op_value(c, n->inputs.items[0]);
   const struct object_shapes *o = lower_object(c->lw, c->in[0].maker);
