@@ -299,9 +299,8 @@ static status entry_check_driver(const struct task *task, const struct program_e
   for (uint32_t i = 0; i < entry->parts.count; i++)
     if (program_part(task->program, entry->parts.first + i)->task == PROGRAM_TASK_SELF)
       return OK;
-  return fail(FAILED_PRECONDITION, "entry '%s' is run by the tasks of job '%s', this is %s",
-              program_text(task->program, entry->name), program_text(task->program, task->program->replicated_job),
-              task->name);
+  return fail(FAILED_PRECONDITION, "the entry is run by the tasks of job '%s', this is %s",
+              program_text(task->program, task->program->replicated_job), task->name);
 }
 
 #define SYMBOLS_INLINE 64
@@ -372,7 +371,7 @@ static enum fit variant_fit(const struct task *task, uint32_t number, struct ten
  * is wrong with them. */
 static status choose_variant(const struct task *task, struct tensor *const *feeds, uint32_t *number) {
   uint32_t first = *number, variants = program_entry(task->program, first)->variants, best = PROGRAM_NONE;
-  const char *name = program_text(task->program, program_entry(task->program, first)->name), *what = "ranks";
+  const char *what = "ranks";
   enum fit fit = FIT_NONE;
   for (uint32_t v = first; v <= first + variants && fit != FIT_SIZES; v++) {
     if (!ranks_fit(task, program_entry(task->program, v), feeds))
@@ -385,7 +384,7 @@ static status choose_variant(const struct task *task, struct tensor *const *feed
     }
   }
   if (best == PROGRAM_NONE)
-    return fail(UNIMPLEMENTED, "entry '%s' is not compiled for feeds of these %s: give the placeholders shapes", name, what);
+    return fail(UNIMPLEMENTED, "the entry is not compiled for feeds of these %s: give the placeholders shapes", what);
   const struct program_entry *entry = program_entry(task->program, best);
   *number = best;
   return entry->failed ? fail((status)entry->failed, "%s", program_text(task->program, entry->failed_text)) : OK;

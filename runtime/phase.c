@@ -64,8 +64,7 @@ static const char *port_names(const struct phase *phase, struct program_range po
 
 static status no_such_port(const struct phase *phase, struct program_range ports, const char *what, const char *name) {
   char text[512];
-  return fail(NOT_FOUND, "entry '%s' has no %s '%s', it has: %s", phase->options->entry, what, name,
-              port_names(phase, ports, text, sizeof text));
+  return fail(NOT_FOUND, "the entry has no %s '%s', it has: %s", what, name, port_names(phase, ports, text, sizeof text));
 }
 
 /* ---- feeds ---- */
@@ -115,8 +114,7 @@ static status read_feeds(struct phase *phase) {
   }
   for (uint32_t i = 0; i < phase->code->feeds.count; i++) {
     if (!phase->files[i])
-      return fail(INVALID_ARGUMENT, "feed '%s' of entry '%s' is missing", port_name(phase, phase->code->feeds, i),
-                  options->entry);
+      return fail(INVALID_ARGUMENT, "feed '%s' is missing", port_name(phase, phase->code->feeds, i));
     TRY(prepare_feed(phase, i));
   }
   return OK;
@@ -258,7 +256,7 @@ static status phase_prepare(struct phase *phase) {
 status phase_create(struct task *task, const struct phase_options *options, struct events *events, struct phase **out) {
   uint32_t entry = task_find_entry(task, options->entry);
   if (entry == PROGRAM_NONE)
-    return fail(NOT_FOUND, "there is no entry '%s'", options->entry);
+    return fail(NOT_FOUND, "there is no such entry");
   struct phase *phase = calloc(1, sizeof *phase);
   if (!phase)
     return fail(RESOURCE_EXHAUSTED, "no memory");
