@@ -24,35 +24,41 @@ status image_room(struct image *out) {
   return out->pixels ? OK : fail(RESOURCE_EXHAUSTED, "no memory for an image of %lld samples", (long long)samples);
 }
 
-static bool is_op(const struct host_call *call, const char *op) { return strcmp(program_text(call->program, call->instr->tf_op), op) == 0; }
+/* How the ops differ. */
+struct decoder {
+  uint32_t formats;   /* bits of those it reads */
+  int channels;       /* 0: as its attribute says */
+  bool crops;         /* to the window of input 1 */
+  bool keeps_frames;  /* of any file */
+  bool expands;       /* keeps those of a GIF, unless its attribute says no */
+};
 
 /* Which op may read which format. */
-static status check_format(const struct host_call *call, enum image_format format) {
+static status check_format(const struct host_call *call, const struct decoder *how, enum image_format format) {
   static const char *const names[] = { "", "PNG", "JPEG", "GIF", "BMP", "WebP" };
-  bool is_bmp = is_op(call, "DecodeBmp"), any = is_op(call, "DecodeImage");
   if (format == IMAGE_UNKNOWN)
     return fail(INVALID_ARGUMENT, "Unknown image file format. One of JPEG, PNG, GIF, BMP, WebP required.");
   if (format == IMAGE_WEBP)
     return fail(UNIMPLEMENTED, "an image in WebP format");
-  if (is_op(call, "DecodeAndCropJpeg") && format != IMAGE_JPEG)
-    return fail(INVALID_ARGUMENT, "DecodeAndCropJpeg operation can run on JPEG only, but detected %s.", names[format]);
-  if (is_bmp != (format == IMAGE_BMP) && !any)
-    return fail(INVALID_ARGUMENT, "Trying to decode %s format using a wrong op: %s", names[format], program_text(call->program, call->instr->tf_op));
-  return OK;
+  if (how->formats >> format & 1)
+    return OK;
+  const char *op = program_text(call->program, call->instr->tf_op);
+  return how->crops ? fail(INVALID_ARGUMENT, "%s operation can run on JPEG only, but detected %s.", op, names[format])
+                    : fail(INVALID_ARGUMENT, "Trying to decode %s format using a wrong op: %s", names[format], op);
 }
 
-static status read_wish(const struct host_call *call, enum dtype dtype, struct image_wish *out) {
+static status read_wish(const struct host_call *call, const struct decoder *how, enum dtype dtype, struct image_wish *out) {
   struct string_view method = host_attr_string(call, "dct_method", "");
   *out = (struct image_wish){
-    .channels = is_op(call, "DecodeGif") ? 3 : (int)host_attr_int(call, "channels", 0),
+    .channels = how->channels ? how->channels : (int)host_attr_int(call, "channels", 0),
     .is_wide = dtype != DTYPE_UINT8,
-    .first_frame_only = is_op(call, "DecodeImage") && !host_attr_int(call, "expand_animations", 1),
+    .first_frame_only = how->expands && !host_attr_int(call, "expand_animations", 1),
     .ratio = (int)host_attr_int(call, "ratio", 1),
     .fancy_upscaling = host_attr_int(call, "fancy_upscaling", 1) != 0,
     .recover = host_attr_int(call, "try_recover_truncated", 0) != 0,
     .slow_dct = method.size == 16 && memcmp(method.data, "INTEGER_ACCURATE", 16) == 0,
     .acceptable_fraction = (float)host_attr_float(call, "acceptable_fraction", 1),
-    .crops = is_op(call, "DecodeAndCropJpeg"),
+    .crops = how->crops,
   };
   if (!out->crops)
     return OK;
@@ -65,7 +71,7 @@ static status read_wish(const struct host_call *call, enum dtype dtype, struct i
   return OK;
 }
 
-static status read_file(const struct host_call *call, const struct image_wish *wish, struct image *out) {
+static status read_file(const struct host_call *call, const struct decoder *how, const struct image_wish *wish, struct image *out) {
   struct string_view file = host_scalar_string(&call->inputs[0]);
   const uint8_t *data = (const uint8_t *)file.data;
   if (file.size == 0)
@@ -73,7 +79,7 @@ static status read_file(const struct host_call *call, const struct image_wish *w
   if (file.size > INT32_MAX)
     return fail(INVALID_ARGUMENT, "Input contents are too large for int: %zu", (size_t)file.size);
   enum image_format format = image_format_of(data, file.size);
-  TRY(check_format(call, format));
+  TRY(check_format(call, how, format));
   if (format == IMAGE_JPEG && wish->channels == 4)
     return fail(INVALID_ARGUMENT, "JPEG does not support 4 channels");
   switch (format) {
@@ -84,9 +90,9 @@ static status read_file(const struct host_call *call, const struct image_wish *w
   }
 }
 
-/* The frames are a dimension of their own for DecodeGif, and for DecodeImage of a GIF that is to have all of them. */
-static status image_shape(const struct host_call *call, const struct image *image, bool is_gif, struct shape *out) {
-  bool keeps = is_op(call, "DecodeGif") || (is_gif && is_op(call, "DecodeImage") && host_attr_int(call, "expand_animations", 1));
+/* The frames are a dimension of their own where they are kept. */
+static status image_shape(const struct host_call *call, const struct decoder *how, const struct image *image, bool is_gif, struct shape *out) {
+  bool keeps = how->keeps_frames || (is_gif && how->expands && host_attr_int(call, "expand_animations", 1));
   int64_t built = host_attr_int(call, "rank", 3);
   if (!keeps && image->frames > 1)
     return fail(INVALID_ARGUMENT, "Got %lld frames, but animated gifs can only be decoded by tf.io.decode_gif or tf.io.decode_image",
@@ -118,16 +124,16 @@ static void put_samples(const struct image *image, struct tensor *to) {
       ((uint16_t *)to->data)[i] = (uint16_t)(image->pixels[i] << 8);
 }
 
-status host_decode_image(struct host_call *call) {
+static status decode(struct host_call *call, const struct decoder *how) {
   enum dtype dtype = (enum dtype)host_attr_int(call, "dtype", DTYPE_UINT8);
   struct image_wish wish;
   struct image image = { 0 };
   struct shape shape;
   struct string_view file = host_scalar_string(&call->inputs[0]);
-  TRY(read_wish(call, dtype, &wish));
-  status result = read_file(call, &wish, &image);
+  TRY(read_wish(call, how, dtype, &wish));
+  status result = read_file(call, how, &wish, &image);
   if (result == OK)
-    result = image_shape(call, &image, image_format_of((const uint8_t *)file.data, file.size) == IMAGE_GIF, &shape);
+    result = image_shape(call, how, &image, image_format_of((const uint8_t *)file.data, file.size) == IMAGE_GIF, &shape);
   if (result == OK)
     result = host_make_output(call, 0, dtype, &shape);
   if (result == OK)
@@ -135,3 +141,17 @@ status host_decode_image(struct host_call *call) {
   free(image.pixels);
   return result;
 }
+
+enum { PNG = 1 << IMAGE_PNG, JPEG = 1 << IMAGE_JPEG, GIF = 1 << IMAGE_GIF, BMP = 1 << IMAGE_BMP };
+
+status host_decode_image(struct host_call *call) { return decode(call, &(struct decoder){ .formats = PNG | JPEG | GIF | BMP, .expands = true }); }
+
+status host_decode_picture(struct host_call *call) { return decode(call, &(struct decoder){ .formats = PNG | JPEG | GIF }); }
+
+status host_decode_gif(struct host_call *call) {
+  return decode(call, &(struct decoder){ .formats = PNG | JPEG | GIF, .keeps_frames = true, .channels = 3 });
+}
+
+status host_decode_bmp(struct host_call *call) { return decode(call, &(struct decoder){ .formats = BMP }); }
+
+status host_decode_cropped(struct host_call *call) { return decode(call, &(struct decoder){ .formats = JPEG, .crops = true }); }
