@@ -38,6 +38,10 @@ struct dataset_kind {
   enum dataset_made made;
   uint32_t components;                 /* of an element, where no attribute says it; 0: one */
   int64_t (*size)(const struct dataset *dataset); /* how many elements (dataset_size); NULL: unknown */
+  int64_t (*batch)(const struct dataset *dataset); /* how many rows its elements are asked to have, as far as TensorFlow looks for it; NULL: unknown */
+  uint32_t traits;                                 /* bits of its file: how it differs from its neighbours */
+  /* Whether an element can be reached by its place where those of the sources can (global shuffle); NULL: not. */
+  bool (*has_places)(const struct dataset *dataset);
 };
 
 struct dataset {
@@ -77,6 +81,15 @@ int64_t dataset_size_repeated(const struct dataset *dataset, int64_t count);
 int64_t dataset_size_batched(const struct dataset *dataset, int64_t size, bool drops);
 int64_t dataset_size_sum(int64_t a, int64_t b);                /* these wrap, as TensorFlow's do */
 int64_t dataset_size_product(int64_t a, int64_t b);
+/* For a kind's `batch`. */
+#define DATASET_BATCH_UNKNOWN INT64_C(-1)
+int64_t dataset_batch(const struct dataset *dataset);
+int64_t dataset_batch_of_source(const struct dataset *dataset);
+int64_t dataset_batch_of_all(const struct dataset *dataset);   /* if all sources have the same */
+int64_t dataset_batch_given(const struct dataset *dataset);    /* its first input */
+/* For a kind's `has_places`. */
+bool dataset_has_places(const struct dataset *dataset);
+bool dataset_places_kept(const struct dataset *dataset);       /* so, if its attribute preserve_cardinality says so */
 void dataset_cache_free(struct dataset_cache *cache); /* accepts NULL */
 
 /* At the first element. */

@@ -210,11 +210,13 @@ static status padded_next(struct cursor *c, const struct dataset_run *run, struc
   return next_batch(c, run, dataset_bool(c->dataset, 1 + 2 * c->dataset->component_count, false), padded_component, out, end);
 }
 
-/* ---- how many ---- */
+/* ---- how many elements, and rows of each ---- */
 
 static int64_t batch_size(const struct dataset *d) {
   return dataset_size_batched(d, host_scalar_int(d->inputs[0]), dataset_bool(d, d->input_count - 1, false));
 }
+
+static bool batches_are_whole(const struct dataset *d) { return dataset_bool(d, d->input_count - 1, false); }
 
 static int64_t padded_size(const struct dataset *d) {
   return dataset_size_batched(d, host_scalar_int(d->inputs[0]), dataset_bool(d, 1 + 2 * d->component_count, false));
@@ -227,12 +229,14 @@ static int64_t map_and_batch_size(const struct dataset *d) {
              : DATASET_UNKNOWN;
 }
 
+static int64_t map_and_batch_given(const struct dataset *d) { return host_scalar_int(d->inputs[dataset_capture_count(d)]); }
+
 const struct dataset_kind dataset_batches[] = {
-  { "BatchDataset", 0, batch_next, NULL, batch_check, .size = batch_size },
-  { "BatchDatasetV2", 0, batch_next, NULL, batch_check, .size = batch_size },
+  { "BatchDataset", 0, batch_next, NULL, batch_check, .size = batch_size, .batch = dataset_batch_given, .has_places = batches_are_whole },
+  { "BatchDatasetV2", 0, batch_next, NULL, batch_check, .size = batch_size, .batch = dataset_batch_given, .has_places = batches_are_whole },
   { "ParallelBatchDataset", 0, batch_next, NULL, batch_check, .size = batch_size },
-  { "MapAndBatchDataset", sizeof(struct mapped_state), map_and_batch_next, mapped_stop, map_and_batch_check, .size = map_and_batch_size },
-  { "PaddedBatchDataset", 0, padded_next, NULL, padded_check, .size = padded_size },
-  { "PaddedBatchDatasetV2", 0, padded_next, NULL, padded_check, .size = padded_size },
+  { "MapAndBatchDataset", sizeof(struct mapped_state), map_and_batch_next, mapped_stop, map_and_batch_check, .size = map_and_batch_size, .batch = map_and_batch_given },
+  { "PaddedBatchDataset", 0, padded_next, NULL, padded_check, .size = padded_size, .batch = dataset_batch_given },
+  { "PaddedBatchDatasetV2", 0, padded_next, NULL, padded_check, .size = padded_size, .batch = dataset_batch_given },
   { 0 },
 };

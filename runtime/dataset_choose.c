@@ -200,7 +200,7 @@ const struct dataset_kind dataset_choices[] = {
   { "DirectedInterleaveDataset", sizeof(struct directed_state), directed_next, directed_stop, directed_check, MADE_FROM_ALL, .size = directed_size },
   { "ChooseFastestDataset", 0, first_next, NULL, NULL, MADE_FROM_ALL, .size = dataset_size_of_source },
   { "UniqueDataset", sizeof(struct unique_state), unique_next, unique_stop, unique_check, .size = NULL },
-  { "AssertCardinalityDataset", sizeof(struct count_state), assert_cardinality_next, NULL, NULL, .size = assert_cardinality_size },
+  { "AssertCardinalityDataset", sizeof(struct count_state), assert_cardinality_next, NULL, NULL, .size = assert_cardinality_size, .batch = dataset_batch_of_source, .has_places = dataset_has_places },
   { "IgnoreErrorsDataset", 0, ignore_errors_next, NULL, NULL, .size = NULL },
   { "SleepDataset", 0, sleep_next, NULL, NULL, .size = dataset_size_of_source },
   { 0 },

@@ -15,13 +15,14 @@ struct file_state {
 
 static void file_stop(struct cursor *c) { record_file_free(&((struct file_state *)c->state)->file); }
 
-static bool has_lengths(const struct dataset *d) { return strncmp(d->kind->op, "FixedLength", 11) == 0; }
+/* Which inputs a kind has besides names and compression. */
+enum { HAS_LENGTHS = 1, HAS_OFFSETS = 2 };
 
-static bool has_offsets(const struct dataset *d) { return strcmp(d->kind->op, "TFRecordDatasetV2") == 0; }
+static bool has(const struct dataset *d, uint32_t trait) { return (d->kind->traits & trait) != 0; }
 
 /* compression_type: the input behind the lengths of records, or behind the names; "" when there is none. */
 static struct string_view compression_of(const struct dataset *d) {
-  uint32_t at = has_lengths(d) ? 5 : 1;
+  uint32_t at = has(d, HAS_LENGTHS) ? 5 : 1;
   bool is_there = at < d->input_count && d->inputs[at]->dtype == DTYPE_STRING && d->inputs[at]->count == 1;
   return is_there ? host_scalar_string(d->inputs[at]) : (struct string_view){ "", 0 };
 }
@@ -47,7 +48,7 @@ static status file_open(struct cursor *c, bool *end) {
   if (s->file.file || *end)
     return OK;
   TRY(record_file_open(&s->file, ((const struct string_view *)names->data)[s->number++], compression_of(c->dataset)));
-  return has_offsets(c->dataset) ? skip_to_offset(c) : OK;
+  return has(c->dataset, HAS_OFFSETS) ? skip_to_offset(c) : OK;
 }
 
 static status give_text(struct string_view text, struct tensor **out) {
@@ -55,7 +56,7 @@ static status give_text(struct string_view text, struct tensor **out) {
 }
 
 static status file_check(const struct dataset *d) {
-  if (d->input_count < (has_lengths(d) ? 5u : 1u) || d->inputs[0]->dtype != DTYPE_STRING)
+  if (d->input_count < (has(d, HAS_LENGTHS) ? 5u : 1u) || d->inputs[0]->dtype != DTYPE_STRING)
     return fail(INVALID_ARGUMENT, "filenames are missing");
   if (d->inputs[0]->shape.rank > 1)
     return fail(INVALID_ARGUMENT, "`filenames` must be a scalar or a vector.");
@@ -224,8 +225,8 @@ const struct dataset_kind dataset_files[] = {
   { "MatchingFilesDataset", sizeof(struct names_state), names_next, names_stop, names_check, .size = NULL },
   { "TextLineDataset", sizeof(struct file_state), line_next, file_stop, file_check, .size = NULL },
   { "TFRecordDataset", sizeof(struct file_state), record_next, file_stop, file_check, .size = NULL },
-  { "TFRecordDatasetV2", sizeof(struct file_state), record_next, file_stop, offset_check, .size = NULL },
-  { "FixedLengthRecordDataset", sizeof(struct file_state), fixed_next, file_stop, fixed_check, .size = NULL },
-  { "FixedLengthRecordDatasetV2", sizeof(struct file_state), fixed_next, file_stop, fixed_check, .size = NULL },
+  { "TFRecordDatasetV2", sizeof(struct file_state), record_next, file_stop, offset_check, .size = NULL, .traits = HAS_OFFSETS },
+  { "FixedLengthRecordDataset", sizeof(struct file_state), fixed_next, file_stop, fixed_check, .size = NULL, .traits = HAS_LENGTHS },
+  { "FixedLengthRecordDatasetV2", sizeof(struct file_state), fixed_next, file_stop, fixed_check, .size = NULL, .traits = HAS_LENGTHS },
   { 0 },
 };

@@ -157,10 +157,10 @@ static status scan_next(struct cursor *c, const struct dataset_run *run, struct 
 }
 
 const struct dataset_kind dataset_functions[] = {
-  { "MapDataset", 0, map_next, NULL, NULL, .size = dataset_size_kept },
-  { "ParallelMapDataset", sizeof(struct parallel_state), parallel_map_next, parallel_stop, parallel_check, .size = dataset_size_kept },
-  { "ParallelMapDatasetV2", sizeof(struct parallel_state), parallel_map_next, parallel_stop, parallel_check, .size = dataset_size_kept },
-  { "FilterDataset", 0, filter_next, NULL, NULL, .size = NULL },
+  { "MapDataset", 0, map_next, NULL, NULL, .size = dataset_size_kept, .has_places = dataset_places_kept },
+  { "ParallelMapDataset", sizeof(struct parallel_state), parallel_map_next, parallel_stop, parallel_check, .size = dataset_size_kept, .has_places = dataset_places_kept },
+  { "ParallelMapDatasetV2", sizeof(struct parallel_state), parallel_map_next, parallel_stop, parallel_check, .size = dataset_size_kept, .has_places = dataset_places_kept },
+  { "FilterDataset", 0, filter_next, NULL, NULL, .size = NULL, .batch = dataset_batch_of_source },
   { "ParallelFilterDataset", sizeof(struct parallel_state), parallel_filter_next, parallel_stop, parallel_check, .size = NULL },
   { "TakeWhileDataset", 0, take_while_next, NULL, NULL, .size = NULL },
   { "ScanDataset", sizeof(struct scan_state), scan_next, scan_stop, scan_check, .size = dataset_size_kept },

@@ -2,7 +2,6 @@
  * Beaulieu and others, 2013) over as many bits as the number of elements has. Elements are taken by their place: the source is read
  * to its end first. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/vec.h"
 #include "runtime/dataset.h"
@@ -66,31 +65,14 @@ static uint64_t shuffled(uint64_t index, const uint32_t given[3], uint64_t last)
 
 /* ---- what it can be done with ---- */
 
-/* Elements can be reached by their place in these, when they can in their sources. NULL, or what cannot. */
+/* The kind whose elements cannot be reached by their places; NULL: they can. */
 static const char *unreachable(const struct dataset *d) {
-  static const char *const sources[] = { "RangeDataset", "TensorDataset", "TensorSliceDataset", "ListDataset", "GlobalShuffleDataset" };
-  static const char *const passing[] = { "BatchDataset", "BatchDatasetV2", "MapDataset", "ParallelMapDataset",
-                                         "ParallelMapDatasetV2", "OptionsDataset", "PrefetchDataset", "CacheDataset", "CacheDatasetV2",
-                                         "ConcatenateDataset", "TakeDataset", "SkipDataset", "ShardDataset", "ZipDataset", "RepeatDataset",
-                                         "AssertCardinalityDataset" };
-  const char *op = d->kind->op, *within = NULL;
-  for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
-    if (strcmp(op, sources[i]) == 0)
-      return NULL;
-  bool passes = false;
-  for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
-    passes = passes || strcmp(op, passing[i]) == 0;
-  if (strstr(op, "Batch") && !dataset_bool(d, d->input_count - 1, false))
-    return op; /* the last batch may be smaller */
-  if (strstr(op, "MapDataset") && !host_attr_int(&d->words, "preserve_cardinality", 0))
-    return op;
-  if (strcmp(op, "RepeatDataset") == 0 && host_scalar_int(d->inputs[0]) <= 0)
-    return op;
-  if (strcmp(op, "SkipDataset") == 0 && host_scalar_int(d->inputs[0]) < 0)
-    return op;
-  for (uint32_t i = 0; i < d->source_count && passes && !within; i++)
+  if (!d->kind->has_places || !d->kind->has_places(d))
+    return d->kind->op;
+  const char *within = NULL;
+  for (uint32_t i = 0; i < d->source_count && !within; i++)
     within = unreachable(d->sources[i]);
-  return passes ? within : op;
+  return within;
 }
 
 static status global_check(const struct dataset *d) {
@@ -153,6 +135,6 @@ static status global_next(struct cursor *c, const struct dataset_run *run, struc
 }
 
 const struct dataset_kind dataset_globals[] = {
-  { "GlobalShuffleDataset", sizeof(struct global_state), global_next, global_stop, global_check, .size = dataset_size_of_source },
+  { "GlobalShuffleDataset", sizeof(struct global_state), global_next, global_stop, global_check, .size = dataset_size_of_source, .has_places = dataset_has_places },
   { 0 },
 };

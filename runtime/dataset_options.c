@@ -1,6 +1,5 @@
 /* dataset_options.c: what is known of a dataset besides its elements: its options (dataset_options.proto), and how large its batches are. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/vec.h"
 #include "base/wire.h"
@@ -58,8 +57,7 @@ static void put_options(const struct dataset *d, struct wire_buffer *out) {
   for (uint32_t i = 0; i < d->source_count; i++)
     put_options(d->sources[i], out);
   struct string_view own = host_attr_string(&d->words, "serialized_options", "");
-  if (strcmp(d->kind->op, "OptionsDataset") == 0)
-    wire_put_raw(out, own.data, own.size);
+  wire_put_raw(out, own.data, own.size);
 }
 
 status host_dataset_options(struct host_call *call) {
@@ -79,37 +77,11 @@ status host_dataset_options(struct host_call *call) {
 
 /* ---- batches ---- */
 
-#define BATCH_UNKNOWN (-1)
-
-static bool starts_with(const char *text, const char *word) { return strncmp(text, word, strlen(word)) == 0; }
-
-/* The size that the batches are asked to have, as far as TensorFlow looks for it; the last one may be smaller. */
-static int64_t batch_size(const struct dataset *d) {
-  static const char *const passing[] = { "AssertCardinalityDataset", "CacheDataset", "FilterDataset", "FinalizeDataset", "ModelDataset",
-                                         "OptionsDataset", "ParseExampleDataset", "PrefetchDataset", "RepeatDataset",
-                                         "ShardDataset", "ShuffleAndRepeatDataset", "ShuffleDataset", "SkipDataset", "TakeDataset" };
-  const char *op = d->kind->op;
-  if (starts_with(op, "MapAndBatch"))
-    return host_scalar_int(d->inputs[host_attr_int(&d->words, "captures", 0)]);
-  if (starts_with(op, "BatchDataset") || starts_with(op, "PaddedBatch"))
-    return host_scalar_int(d->inputs[0]);
-  if (strcmp(op, "ZipDataset") == 0 || strcmp(op, "ConcatenateDataset") == 0) {
-    int64_t size = batch_size(d->sources[0]);
-    for (uint32_t i = 1; i < d->source_count; i++)
-      size = batch_size(d->sources[i]) == size ? size : BATCH_UNKNOWN;
-    return size;
-  }
-  for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
-    if (starts_with(op, passing[i]) && d->source_count)
-      return batch_size(d->sources[0]);
-  return BATCH_UNKNOWN;
-}
-
 status host_dataset_batch_size(struct host_call *call) {
   struct dataset *dataset = dataset_of(call->held[0]);
   if (!dataset)
     return fail(INVALID_ARGUMENT, "input 0 is no dataset");
   TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){ 0 }));
-  *(int64_t *)call->outputs[0]->data = batch_size(dataset);
+  *(int64_t *)call->outputs[0]->data = dataset_batch(dataset);
   return OK;
 }

@@ -151,8 +151,12 @@ static int64_t shard_size(const struct dataset *d) {
   return n < 0 ? n : n / shards + (host_scalar_int(d->inputs[1]) < n % shards);
 }
 
+static bool skip_has_places(const struct dataset *d) { return host_scalar_int(d->inputs[0]) >= 0; }
+
+static bool repeat_has_places(const struct dataset *d) { return host_scalar_int(d->inputs[0]) > 0; }
+
 const struct dataset_kind dataset_orders[] = {
-  { "FinalizeDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "FinalizeDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source },
   { "OptimizeDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
   { "OptimizeDatasetV2", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
   { "NonSerializableDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
@@ -160,12 +164,12 @@ const struct dataset_kind dataset_orders[] = {
   { "BytesProducedStatsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
   { "MaxIntraOpParallelismDataset", 0, pass_next, NULL, threads_check, .size = dataset_size_of_source },
   { "PrivateThreadPoolDataset", 0, pass_next, NULL, threads_check, .size = dataset_size_of_source },
-  { "OptionsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
-  { "ModelDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "OptionsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source, .has_places = dataset_has_places },
+  { "ModelDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source },
   { "RewriteDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
-  { "TakeDataset", sizeof(struct count_state), take_next, NULL, count_check, .size = take_size },
-  { "SkipDataset", sizeof(struct count_state), skip_next, NULL, count_check, .size = skip_size },
-  { "RepeatDataset", sizeof(struct repeat_state), repeat_next, NULL, count_check, .size = repeat_size },
-  { "ShardDataset", sizeof(struct count_state), shard_next, NULL, shard_check, .size = shard_size },
+  { "TakeDataset", sizeof(struct count_state), take_next, NULL, count_check, .size = take_size, .batch = dataset_batch_of_source, .has_places = dataset_has_places },
+  { "SkipDataset", sizeof(struct count_state), skip_next, NULL, count_check, .size = skip_size, .batch = dataset_batch_of_source, .has_places = skip_has_places },
+  { "RepeatDataset", sizeof(struct repeat_state), repeat_next, NULL, count_check, .size = repeat_size, .batch = dataset_batch_of_source, .has_places = repeat_has_places },
+  { "ShardDataset", sizeof(struct count_state), shard_next, NULL, shard_check, .size = shard_size, .batch = dataset_batch_of_source, .has_places = dataset_has_places },
   { 0 },
 };

@@ -49,12 +49,14 @@ static void shuffle_stop(struct cursor *c) {
 }
 
 /* Inputs: buffer_size, then the seeds, where there are any, and how often it is repeated. */
+enum { HAS_SEEDS = 1, HAS_COUNT = 2 };
+
 static status shuffle_parameters(const struct dataset *d, struct shuffle_state *s) {
-  bool repeats = strncmp(d->kind->op, "ShuffleAndRepeat", 16) == 0, seedless = strcmp(d->kind->op, "ShuffleDatasetV2") == 0;
+  bool repeats = (d->kind->traits & HAS_COUNT) != 0;
   s->seed = s->seed2 = 0;
   s->count = 1;
   TRY(dataset_int(d, 0, "buffer_size", &s->size));
-  if (!seedless) {
+  if (d->kind->traits & HAS_SEEDS) {
     TRY(dataset_int(d, 1, "seed", &s->seed));
     TRY(dataset_int(d, 2, "seed2", &s->seed2));
   }
@@ -190,14 +192,15 @@ static int64_t random_size(const struct dataset *d) {
   return DATASET_INFINITE;
 }
 
-#define SHUFFLE(op, how_many) { op, sizeof(struct shuffle_state), shuffle_next, shuffle_stop, shuffle_check, .size = how_many }
+#define SHUFFLE(op, how_many, has)                                                                                                             \
+  { op, sizeof(struct shuffle_state), shuffle_next, shuffle_stop, shuffle_check, .size = how_many, .batch = dataset_batch_of_source, .traits = has }
 
 const struct dataset_kind dataset_shuffles[] = {
-  SHUFFLE("ShuffleDataset", dataset_size_of_source),
-  SHUFFLE("ShuffleDatasetV2", dataset_size_of_source),
-  SHUFFLE("ShuffleDatasetV3", dataset_size_of_source),
-  SHUFFLE("ShuffleAndRepeatDataset", repeated_size),
-  SHUFFLE("ShuffleAndRepeatDatasetV2", repeated_size),
+  SHUFFLE("ShuffleDataset", dataset_size_of_source, HAS_SEEDS),
+  SHUFFLE("ShuffleDatasetV2", dataset_size_of_source, 0),
+  SHUFFLE("ShuffleDatasetV3", dataset_size_of_source, HAS_SEEDS),
+  SHUFFLE("ShuffleAndRepeatDataset", repeated_size, HAS_SEEDS | HAS_COUNT),
+  SHUFFLE("ShuffleAndRepeatDatasetV2", repeated_size, HAS_SEEDS | HAS_COUNT),
   { "RandomDataset", sizeof(struct random_state), random_next, NULL, random_check, .size = random_size },
   { "RandomDatasetV2", sizeof(struct random_state), random_next, NULL, random_check, .size = random_size },
   { 0 },

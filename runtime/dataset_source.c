@@ -224,11 +224,11 @@ static int64_t unbatch_size(const struct dataset *d) {
 }
 
 const struct dataset_kind dataset_sources[] = {
-  { "TensorDataset", sizeof(struct count_state), tensor_next, NULL, NULL, MADE_FROM_NONE, .size = tensor_size },
-  { "TensorSliceDataset", sizeof(struct count_state), slices_next, NULL, slices_check, MADE_FROM_NONE, .size = slices_size },
-  { "RangeDataset", sizeof(struct count_state), range_next, NULL, range_check, .size = range_size },
-  { "ConcatenateDataset", sizeof(struct count_state), concatenate_next, NULL, NULL, MADE_FROM_ALL, .size = concatenate_size },
-  { "ZipDataset", sizeof(struct zip_state), zip_next, zip_stop, zip_check, MADE_FROM_ALL, .size = zip_size },
+  { "TensorDataset", sizeof(struct count_state), tensor_next, NULL, NULL, MADE_FROM_NONE, .size = tensor_size, .has_places = dataset_has_places },
+  { "TensorSliceDataset", sizeof(struct count_state), slices_next, NULL, slices_check, MADE_FROM_NONE, .size = slices_size, .has_places = dataset_has_places },
+  { "RangeDataset", sizeof(struct count_state), range_next, NULL, range_check, .size = range_size, .has_places = dataset_has_places },
+  { "ConcatenateDataset", sizeof(struct count_state), concatenate_next, NULL, NULL, MADE_FROM_ALL, .size = concatenate_size, .batch = dataset_batch_of_all, .has_places = dataset_has_places },
+  { "ZipDataset", sizeof(struct zip_state), zip_next, zip_stop, zip_check, MADE_FROM_ALL, .size = zip_size, .batch = dataset_batch_of_all, .has_places = dataset_has_places },
   { "UnbatchDataset", sizeof(struct unbatch_state), unbatch_next, unbatch_stop, NULL, .size = unbatch_size },
   { 0 },
 };

@@ -187,6 +187,6 @@ static status window_check(const struct dataset *d) {
 const struct dataset_kind dataset_windows[] = {
   { "WindowDataset", sizeof(struct window_state), window_next, window_stop, window_check, .size = window_size },
   { "SlidingWindowDataset", sizeof(struct window_state), sliding_next, window_stop, window_check, .size = NULL },
-  { "ListDataset", sizeof(struct place_state), elements_next, NULL, NULL, MADE_FROM_NONE, .size = elements_size },
+  { "ListDataset", sizeof(struct place_state), elements_next, NULL, NULL, MADE_FROM_NONE, .size = elements_size, .has_places = dataset_has_places },
   { 0 },
 };
