@@ -153,7 +153,12 @@ enum op_form {
   ROW_POISSON = 1 << 19,      /* random numbers, else of another distribution: */
   ROW_NORMAL = 1 << 20,
   ROW_TRUNCATED = 1 << 21,    /* normal, near the mean */
-  ROW_ALL_INTS = 1 << 22      /* each integer of the dtype */
+  ROW_ALL_INTS = 1 << 22,     /* each integer of the dtype */
+  ROW_HANDLE = 1 << 23,       /* a variable behind a handle, not a reference */
+  ROW_TEMPORARY = 1 << 24,
+  ROW_FRAMES = 1 << 25,       /* an animation's frames */
+  ROW_MAYBE_FRAMES = 1 << 26, /* as the bytes have it */
+  ROW_RESIZES = 1 << 27       /* an image is resized first: its attributes say so in their names */
 };
 struct op_row {
   const char *name;

@@ -28,16 +28,16 @@ struct sampler {
 static expr_id f64(struct kb *kb, double v) { return expr_float(kb->k, DTYPE_DOUBLE, v); }
 static expr_id bin(struct kb *kb, enum scalar_op op, expr_id a, expr_id b) { return expr_binary(kb->k, op, a, b); }
 
-static enum sampler_kind kind_of(const char *op) {
-  static const char *const names[] = {"Uniform", "LogUniform", "All", "LearnedUnigram", "FixedUnigram"};
-  for (int i = 0; i < 5; i++)
-    if (strncmp(op, names[i], strlen(names[i])) == 0)
-      return (enum sampler_kind)i;
-  return SAMPLER_LEARNED; /* ThreadUnsafeUnigram: the same numbers */
+static enum sampler_kind kind_of(const char *word) {
+  static const char *const words[] = {"uniform", "log", "all", "learned", "fixed"};
+  int i = 0;
+  while (strcmp(word, words[i]) != 0)
+    i++;
+  return (enum sampler_kind)i;
 }
 
 static status sampler_begin(struct op_call *c, struct sampler *s) {
-  *s = (struct sampler){.kind = kind_of(c->node->op)};
+  *s = (struct sampler){.kind = kind_of(c->row->data)};
   s->unique = node_attr_int(c->node, "unique", 0);
   s->count = node_attr_int(c->node, "num_sampled", 1);
   s->range = s->kind == SAMPLER_ALL ? s->count : node_attr_int(c->node, "range_max", 1);

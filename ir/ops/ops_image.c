@@ -4,8 +4,6 @@
 #include "ir/op_rows.h"
 #include "ir/ops/host_call.h"
 
-static bool is_op(const struct op_call *c, const char *op) { return strcmp(c->node->op, op) == 0; }
-
 static status check_scalar(struct op_call *c, uint32_t i, const char *text) {
   value_id v;
   TRY(op_input(c, i, &v));
@@ -30,9 +28,9 @@ static status check_decoder(struct op_call *c, int64_t channels) {
 static int image_rank(struct op_call *c) {
   value_id v;
   const struct attr_shape *said = node_output_shape(c->node, 0);
-  if (is_op(c, "DecodeGif"))
+  if (c->row->form & ROW_FRAMES)
     return 4;
-  if (!is_op(c, "DecodeImage") || !node_attr_int(c->node, "expand_animations", 1))
+  if (!(c->row->form & ROW_MAYBE_FRAMES) || !node_attr_int(c->node, "expand_animations", 1))
     return 3;
   const struct string_view *file = op_input(c, 0, &v) == OK ? op_value(c, v)->data : NULL;
   if (file)
@@ -41,7 +39,7 @@ static int image_rank(struct op_call *c) {
 }
 
 status build_decode_image(struct op_call *c) {
-  int64_t channels = is_op(c, "DecodeGif") ? 3 : node_attr_int(c->node, "channels", 0);
+  int64_t channels = c->row->form & ROW_FRAMES ? 3 : node_attr_int(c->node, "channels", 0);
   struct flow_node *n;
   dim dims[LIMIT_RANK];
   TRY(check_decoder(c, channels));

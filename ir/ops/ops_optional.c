@@ -51,7 +51,7 @@ static int metadata_class(const struct node *n) {
 /* What is known of a composite value must be what is wanted of it. */
 static status check_composite(struct op_call *c, const struct object_shapes *o) {
   const struct node *maker = c->in[0].maker;
-  if (strcmp(c->node->op, "CompositeTensorVariantToComponents") != 0 || !maker)
+  if (!op_takes(c, "encoded") || !maker)
     return OK;
   if (strcmp(maker->op, "CompositeTensorVariantFromComponents") != 0)
     return fail(INVALID_ARGUMENT, "The input `encoded` is not a valid CompositeTensorVariant tensor: '%s' (%s) made it", maker->name, maker->op);

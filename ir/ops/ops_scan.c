@@ -24,8 +24,8 @@ static struct element combine(struct formula *f, enum scan scan, struct element 
   return log_sum_exp(f, acc, x);
 }
 
-static enum scan scan_of_op(const char *op) {
-  return strcmp(op, "Cumsum") == 0 ? SCAN_SUM : strcmp(op, "Cumprod") == 0 ? SCAN_PRODUCT : SCAN_LOG_SUM_EXP;
+static enum scan scan_of_row(const char *word) {
+  return strcmp(word, "sum") == 0 ? SCAN_SUM : strcmp(word, "prod") == 0 ? SCAN_PRODUCT : SCAN_LOG_SUM_EXP;
 }
 
 status build_cumsum(struct op_call *c) {
@@ -38,7 +38,7 @@ status build_cumsum(struct op_call *c) {
   TRY(op_const_axis(c, va, "axis", x.rank, &wanted));
   TRY(op_axis(c, wanted, x.rank, &axis));
   bool exclusive = node_attr_int(c->node, "exclusive", 0), reverse = node_attr_int(c->node, "reverse", 0);
-  enum scan scan = scan_of_op(c->node->op);
+  enum scan scan = scan_of_row(c->row->data);
   enum dtype sum = scan == SCAN_LOG_SUM_EXP ? sum_dtype(x.dtype) : x.dtype;
   struct kb kb;
   kb_begin(&kb, c, sum);

@@ -19,8 +19,8 @@ status build_variable(struct op_call *c) {
   const char *container = node_attr_string(c->node, "container", "");
   struct flow_var var = {.name = variable_name(c), .container = *container ? container : "localhost", .dtype = dtype,
                          .task = c->node->task, .node = c->node->name, .rank = -1,
-                         .is_resource = strcmp(c->node->op, "VarHandleOp") == 0};
-  if (strcmp(c->node->op, "TemporaryVariable") == 0)
+                         .is_resource = c->row->form & ROW_HANDLE};
+  if (c->row->form & ROW_TEMPORARY)
     var.container = "tfc-temporary";
   if (shape) {
     if (shape->rank > LIMIT_RANK)
