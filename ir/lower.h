@@ -158,7 +158,9 @@ enum op_form {
   ROW_TEMPORARY = 1 << 24,
   ROW_FRAMES = 1 << 25,       /* an animation's frames */
   ROW_MAYBE_FRAMES = 1 << 26, /* as the bytes have it */
-  ROW_RESIZES = 1 << 27       /* an image is resized first: its attributes say so in their names */
+  ROW_RESIZES = 1 << 27,      /* an image is resized first: its attributes say so in their names */
+  ROW_2D = 1 << 28,           /* over the last two axes */
+  ROW_3D = 1 << 29            /* over the last three */
 };
 struct op_row {
   const char *name;

@@ -110,11 +110,9 @@ static status transform_axis(struct op_call *c, int axis, bool inverse, value_id
 
 /* ---- complex ---- */
 
-/* The number of axes is in the op's name: FFT, FFT2D, FFT3D; or (FFTND) it is the length of a list of axes, which must be the last ones. */
+/* The number of axes is the row's (FFT, FFT2D, FFT3D), or (FFTND) the length of a list of axes, which must be the last ones. */
 static status axes_of_op(struct op_call *c, int rank, int *count) {
-  const char *op = c->node->op;
-  size_t n = strlen(op);
-  *count = n > 2 && op[n - 1] == 'D' ? op[n - 2] - '0' : 1;
+  *count = c->row->form & ROW_3D ? 3 : c->row->form & ROW_2D ? 2 : 1;
   if (op_takes(c, "axes")) {
     value_id v;
     int64_t *axes;
