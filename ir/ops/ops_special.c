@@ -2,7 +2,6 @@
  * and continued fractions run in a while loop for each element, in double; every loop is bounded. Formulas: Abramowitz and
  * Stegun, chapters 6, 23 and 26; continued fractions by Lentz's method. */
 #include <math.h>
-#include <string.h>
 
 #include "ir/ops/accumulate.h"
 
@@ -267,19 +266,9 @@ static num beta_ratio(struct calc *m, num a, num b, num x) {
 
 /* ---- rows ---- */
 
-static num special(struct calc *m, const char *op, const num *in) {
-  if (strcmp(op, "Igamma") == 0 || strcmp(op, "Igammac") == 0)
-    return gamma_ratio(m, in[0], in[1], op[6] == 'c');
-  if (strcmp(op, "IgammaGradA") == 0 || strcmp(op, "RandomGammaGrad") == 0)
-    return gamma_slope(m, in[0], in[1], op[0] == 'R');
-  if (strcmp(op, "Zeta") == 0)
-    return zeta(m, in[0], in[1]);
-  if (strcmp(op, "Polygamma") == 0)
-    return polygamma(m, in[0], in[1]);
-  return beta_ratio(m, in[0], in[1], in[2]);
-}
+typedef num (*special_function)(struct calc *m, const num *in);
 
-status build_special(struct op_call *c) {
+static status special(struct op_call *c, special_function function) {
   value_id in[3];
   uint32_t buffers[3];
   for (uint32_t i = 0; i < c->in_count; i++)
@@ -300,8 +289,24 @@ status build_special(struct op_call *c) {
   kb_loops(&kb, LOOP_PAR, rank, dims, index);
   for (uint32_t i = 0; i < c->in_count; i++)
     x[i] = now(&m, f_cast(&kb.f, DTYPE_DOUBLE, kb_load_broadcast(&kb, buffers[i], rank, index)).re);
-  store_as(&kb, o, index, real_element(special(&m, c->node->op, x)));
+  store_as(&kb, o, index, real_element(function(&m, x)));
   kb_close(&kb, rank);
   op_set_output(c, 0, kb_value(&kb, o));
   return kb_finish(&kb);
 }
+
+static num of_igamma(struct calc *m, const num *in) { return gamma_ratio(m, in[0], in[1], false); }
+static num of_igammac(struct calc *m, const num *in) { return gamma_ratio(m, in[0], in[1], true); }
+static num of_igamma_grad(struct calc *m, const num *in) { return gamma_slope(m, in[0], in[1], false); }
+static num of_random_gamma_grad(struct calc *m, const num *in) { return gamma_slope(m, in[0], in[1], true); }
+static num of_zeta(struct calc *m, const num *in) { return zeta(m, in[0], in[1]); }
+static num of_polygamma(struct calc *m, const num *in) { return polygamma(m, in[0], in[1]); }
+static num of_betainc(struct calc *m, const num *in) { return beta_ratio(m, in[0], in[1], in[2]); }
+
+status build_igamma(struct op_call *c) { return special(c, of_igamma); }
+status build_igammac(struct op_call *c) { return special(c, of_igammac); }
+status build_igamma_grad(struct op_call *c) { return special(c, of_igamma_grad); }
+status build_random_gamma_grad(struct op_call *c) { return special(c, of_random_gamma_grad); }
+status build_zeta(struct op_call *c) { return special(c, of_zeta); }
+status build_polygamma(struct op_call *c) { return special(c, of_polygamma); }
+status build_betainc(struct op_call *c) { return special(c, of_betainc); }
