@@ -155,19 +155,24 @@ void cursor_destroy(struct cursor *cursor) {
 }
 
 status cursor_next(struct cursor *cursor, const struct dataset_run *run, struct tensor **out, bool *end) {
+  if (cursor->is_counted && cursor->given == dataset_size(cursor->dataset))
+    cursor->ended = true;
   *end = cursor->ended;
   if (cursor->ended)
     return OK;
   status result = cursor->dataset->kind->next(cursor, run, out, end);
   cursor->ended = result == OK && *end;
+  cursor->given += result == OK && !*end;
   return result;
 }
 
 status cursor_source(struct cursor *cursor, uint32_t i, struct cursor **out) {
   if (i >= cursor->dataset->source_count)
     return fail(INVALID_ARGUMENT, "%s: has no dataset %u", host_node_name(&cursor->dataset->words), i);
-  if (!cursor->sources[i])
+  if (!cursor->sources[i]) {
     TRY(cursor_create(cursor->dataset->sources[i], &cursor->sources[i]));
+    cursor->sources[i]->is_counted = cursor->is_counted;
+  }
   *out = cursor->sources[i];
   return OK;
 }

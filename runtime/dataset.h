@@ -60,6 +60,8 @@ struct cursor {
   struct cursor **sources;   /* one for each source; NULL until it is needed */
   void *state;
   bool ended;
+  bool is_counted;           /* and so are its sources: none is asked for more than its dataset_size */
+  int64_t given;             /* is_counted: elements so far */
 };
 
 const struct dataset_kind *dataset_kind_find(const char *op);

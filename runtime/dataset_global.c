@@ -104,12 +104,13 @@ static void draw_keys(struct cursor *c) {
 
 static status global_fill(struct cursor *c, const struct dataset_run *run) {
   struct global_state *s = c->state;
-  int64_t size = dataset_size(c->dataset->sources[0]); /* what is behind as many is not asked for */
+  struct cursor *source;
+  TRY(cursor_source(c, 0, &source));
+  source->is_counted = true; /* what is behind as many cannot be reached by its place */
   draw_keys(c);
-  while (s->count < (uint64_t)size) {
+  for (bool end = false;;) {
     struct tensor *element[DATASET_COMPONENTS_MAX];
-    bool end;
-    TRY(cursor_source_next(c, 0, run, element, &end));
+    TRY(cursor_next(source, run, element, &end));
     if (end)
       break;
     for (uint32_t i = 0; i < c->dataset->component_count; i++)
