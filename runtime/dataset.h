@@ -89,6 +89,7 @@ int64_t dataset_batch(const struct dataset *dataset);
 int64_t dataset_batch_of_source(const struct dataset *dataset);
 int64_t dataset_batch_of_all(const struct dataset *dataset);   /* if all sources have the same */
 int64_t dataset_batch_given(const struct dataset *dataset);    /* its first input */
+int64_t dataset_batch_finalized(const struct dataset *dataset); /* of its source, if its options leave that as it is */
 /* For a kind's `has_places`. */
 bool dataset_has_places(const struct dataset *dataset);
 bool dataset_places_kept(const struct dataset *dataset);       /* so, if its attribute preserve_cardinality says so */

@@ -60,22 +60,56 @@ static void put_options(const struct dataset *d, struct wire_buffer *out) {
   wire_put_raw(out, own.data, own.size);
 }
 
+/* All of them as one message; false when they are none that is known. */
+static bool read_options(const struct dataset *d, struct wire_buffer *out) {
+  struct wire_buffer all = { 0 };
+  put_options(d, &all);
+  bool good = merge(out, all.data, all.size, 0) && !all.is_bad && !out->is_bad;
+  wire_buffer_free(&all);
+  return good;
+}
+
 status host_dataset_options(struct host_call *call) {
   struct dataset *dataset = dataset_of(call->held[0]);
-  struct wire_buffer all = { 0 }, merged = { 0 };
+  struct wire_buffer options = { 0 };
   if (!dataset)
     return fail(INVALID_ARGUMENT, "input 0 is no dataset");
-  put_options(dataset, &all);
-  bool good = merge(&merged, all.data, all.size, 0) && !all.is_bad && !merged.is_bad;
-  status result = good ? tensor_copy_in(DTYPE_STRING, &(struct shape){ 0 }, &(struct string_view){ (const char *)merged.data, merged.size },
-                                        &call->outputs[0])
-                       : fail(INVALID_ARGUMENT, "the dataset's options are no message that is known");
-  wire_buffer_free(&all);
-  wire_buffer_free(&merged);
+  status result = read_options(dataset, &options)
+                      ? tensor_copy_in(DTYPE_STRING, &(struct shape){ 0 }, &(struct string_view){ (const char *)options.data, options.size }, &call->outputs[0])
+                      : fail(INVALID_ARGUMENT, "the dataset's options are no message that is known");
+  wire_buffer_free(&options);
   return result;
 }
 
 /* ---- batches ---- */
+
+enum { OPTION_DETERMINISTIC = 1, OPTION_OPTIMIZATION = 3, OPTION_SLACK = 4, OPTION_THREADING = 5 };
+enum { OPTIMIZATION_DEFAULTS = 1 };
+
+/* Whether TensorFlow makes another dataset of one with these options: one with its own threads, or, where it may, a rewritten one. */
+static bool options_replace(struct wire options, bool may_rewrite) {
+  struct wire_field f, inner;
+  bool has_threads = false, rewrites = false, defaults = true;
+  while (wire_next(&options, &f)) {
+    rewrites = rewrites || (f.number == OPTION_DETERMINISTIC && !f.value) || (f.number == OPTION_SLACK && f.value);
+    for (struct wire fields = wire_inside(&f); wire_next(&fields, &inner);) {
+      has_threads = has_threads || f.number == OPTION_THREADING;
+      if (f.number == OPTION_OPTIMIZATION && inner.type == WIRE_VARINT && inner.number == OPTIMIZATION_DEFAULTS)
+        defaults = inner.value != 0;
+      else if (f.number == OPTION_OPTIMIZATION && inner.type == WIRE_VARINT)
+        rewrites = rewrites || inner.value != 0;
+    }
+  }
+  return has_threads || (may_rewrite && (rewrites || defaults));
+}
+
+int64_t dataset_batch_finalized(const struct dataset *d) {
+  struct wire_buffer options = { 0 };
+  bool may_rewrite = !host_attr_int(&d->words, "has_captured_ref", 0);
+  bool is_replaced = !read_options(d, &options) || options_replace(wire_over(options.data, options.size), may_rewrite);
+  wire_buffer_free(&options);
+  return is_replaced ? DATASET_BATCH_UNKNOWN : dataset_batch_of_source(d);
+}
 
 status host_dataset_batch_size(struct host_call *call) {
   struct dataset *dataset = dataset_of(call->held[0]);

@@ -156,7 +156,7 @@ static bool skip_has_places(const struct dataset *d) { return host_scalar_int(d-
 static bool repeat_has_places(const struct dataset *d) { return host_scalar_int(d->inputs[0]) > 0; }
 
 const struct dataset_kind dataset_orders[] = {
-  { "FinalizeDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source },
+  { "FinalizeDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_finalized },
   { "OptimizeDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
   { "OptimizeDatasetV2", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
   { "NonSerializableDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
