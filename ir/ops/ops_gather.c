@@ -63,9 +63,9 @@ static void check_index(struct kb *kb, const struct gather *g, const expr_id *at
   struct flow_value p = *op_value(kb->c, g->params), i = *op_value(kb->c, g->indices);
   struct arena *arena = kb->c->lw->arena;
   const char *range = dim_text(kb->c->lw->dims, dim_resolve(kb->c->lw->dims, p.dims[g->axis]));
-  expr_id place = flat_place(kb, i.rank, i.dims, at), inside = kb_in_range(kb, index, kb_dim(kb, p.dims[g->axis]));
+  expr_id size = kb_dim(kb, p.dims[g->axis]), place = flat_place(kb, i.rank, i.dims, at), inside = kb_in_range(kb, index, size);
   if (i.rank == 0)
-    kb_check(kb, inside, INVALID_ARGUMENT, arena_printf(arena, "indices = %%d is not in [0, %s)", range), index, NO_EXPR);
+    kb_check(kb, inside, INVALID_ARGUMENT, "indices = %d is not in [0, %d)", index, size);
   else
     kb_check(kb, inside, INVALID_ARGUMENT, arena_printf(arena, "indices[%%d] = %%d is not in [0, %s)", range), place, index);
 }
