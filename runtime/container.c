@@ -1,14 +1,18 @@
-/* container.c: a list: a task has a handful of resources, and steps find them by handle. */
+/* container.c: a list, by handle, and an index by container, name and kind. Who is destroyed stays in the list: steps may still use it. */
 #include "runtime/container.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/map.h"
 
 struct container {
   pthread_mutex_t lock;
   struct resource **items; /* handle - 1 */
   int64_t count, capacity;
+  struct map found;        /* by key: handle - 1 of the last one */
 };
 
 status container_create(struct container **out) {
@@ -23,6 +27,7 @@ status container_create(struct container **out) {
 static void resource_free(struct resource *resource) {
   free(resource->container);
   free(resource->name);
+  free(resource->key);
   free(resource);
 }
 
@@ -34,6 +39,7 @@ void container_destroy(struct container *container) {
     resource_free(container->items[i]);
   }
   free(container->items);
+  map_deinit(&container->found);
   pthread_mutex_destroy(&container->lock);
   free(container);
 }
@@ -81,26 +87,30 @@ static status container_add(struct container *container, const char *space, cons
   return OK;
 }
 
-static status get_locked(struct container *container, const char *space, const char *name,
+static status get_locked(struct container *container, const char *space, const char *name, char *key,
                          const struct resource_maker *maker, void *argument, bool *is_new, struct resource **out) {
-  *is_new = false;
-  for (int64_t i = 0; i < container->count; i++) {
-    struct resource *resource = container->items[i];
-    if (strcmp(resource->kind, maker->kind) == 0 && strcmp(resource->name, name) == 0 && strcmp(resource->container, space) == 0 &&
-        !resource->is_destroyed) {
-      *out = resource;
-      return OK;
-    }
+  uint32_t at;
+  *is_new = !map_find(&container->found, key, &at) || container->items[at]->is_destroyed;
+  if (!*is_new) {
+    *out = container->items[at];
+    return OK;
   }
-  *is_new = true;
-  return container_add(container, space, name, maker, argument, out);
+  TRY(container_add(container, space, name, maker, argument, out));
+  (*out)->key = key;
+  map_set(&container->found, key, (uint32_t)((*out)->handle - 1));
+  return OK;
 }
 
 status container_get(struct container *container, const char *space, const char *name,
                      const struct resource_maker *maker, void *argument, bool *is_new, struct resource **out) {
+  char *key;
+  if (asprintf(&key, "%s %zu %s %s", maker->kind, strlen(space), space, name) < 0)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
   pthread_mutex_lock(&container->lock);
-  status result = get_locked(container, space, name, maker, argument, is_new, out);
+  status result = get_locked(container, space, name, key, maker, argument, is_new, out);
   pthread_mutex_unlock(&container->lock);
+  if (result != OK || !*is_new)
+    free(key);
   return result;
 }
 

@@ -12,7 +12,7 @@
 #include "base/status.h"
 
 struct resource {
-  char *container, *name;
+  char *container, *name, *key;               /* the key: all that it is found by */
   const char *kind;                           /* "queue": a literal */
   int64_t handle;                             /* from 1 */
   _Atomic bool is_destroyed;                  /* nobody finds it any more */

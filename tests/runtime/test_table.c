@@ -186,6 +186,40 @@ static void a_table_with_almost_no_load_is_refused(void **state) {
   container_destroy(f.container);
 }
 
+#define MANY 1000
+
+static struct resource *get(struct container *container, const char *space, int number, bool expect_new) {
+  struct table_spec spec = { .key = DTYPE_STRING, .value = DTYPE_INT64, .is_mutable = true };
+  struct resource *resource;
+  char name[32];
+  bool is_new;
+  snprintf(name, sizeof name, "t%d", number);
+  assert_int_equal(container_get(container, space, name, &table_maker, &spec, &is_new, &resource), OK);
+  assert_int_equal(is_new, expect_new);
+  return resource;
+}
+
+static void each_of_a_thousand_tables_is_found_by_its_name(void **state) {
+  (void)state;
+  struct container *container;
+  struct resource *made[MANY];
+  assert_int_equal(container_create(&container), OK);
+  for (int i = 0; i < MANY; i++)
+    made[i] = get(container, "a", i, true);
+  for (int i = 0; i < MANY; i++)
+    assert_ptr_equal(get(container, "a", i, false), made[i]);
+  assert_ptr_not_equal(get(container, "at1", 7, true), made[7]);
+  assert_ptr_not_equal(get(container, "", 7, true), made[7]);
+  for (int round = 0; round < 2; round++) {
+    made[7]->is_destroyed = true;
+    struct resource *again = get(container, "a", 7, true);
+    assert_ptr_not_equal(again, made[7]);
+    assert_ptr_equal(get(container, "a", 7, false), again);
+    made[7] = again;
+  }
+  container_destroy(container);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_table_is_filled_once),
@@ -194,6 +228,7 @@ int main(void) {
     cmocka_unit_test(keys_of_another_dtype_are_refused),
     cmocka_unit_test(what_is_removed_leaves_no_trace),
     cmocka_unit_test(a_table_with_almost_no_load_is_refused),
+    cmocka_unit_test(each_of_a_thousand_tables_is_found_by_its_name),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
