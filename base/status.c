@@ -29,12 +29,12 @@ status fail(status code, const char *format, ...) {
   return code;
 }
 
-status fail_shown(status code, const char *text, const int64_t shown[2]) {
+status fail_shown(status code, const char *text, const int64_t shown[STATUS_SHOWN]) {
   char out[TEXT_SIZE];
   size_t used = 0;
   int count = 0;
   for (; *text && used + 24 < sizeof out; text++) {
-    if (text[0] == '%' && text[1] == 'd' && count < 2) {
+    if (text[0] == '%' && text[1] == 'd' && count < STATUS_SHOWN) {
       used += (size_t)snprintf(out + used, sizeof out - used, "%lld", (long long)shown[count++]);
       text++;
       continue;

@@ -33,8 +33,9 @@ typedef enum status {
 
 /* Records the text (cut at 2047 bytes) and returns the code. */
 status fail(status code, const char *format, ...) __attribute__((format(printf, 2, 3), warn_unused_result));
-/* The same for a text that is data, a kernel's check: its first two "%d" are the values shown, "%%" is one '%'. */
-status fail_shown(status code, const char *text, const int64_t shown[2]) __attribute__((warn_unused_result));
+/* The same for a text that is data, a kernel's check: its first "%d" are the values shown, "%%" is one '%'. */
+#define STATUS_SHOWN 3 /* at most */
+status fail_shown(status code, const char *text, const int64_t shown[STATUS_SHOWN]) __attribute__((warn_unused_result));
 /* Puts text in front of the recorded one and returns `code` unchanged: where it happened. */
 status status_prefix(status code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Puts text behind the recorded one and returns `code` unchanged. */

@@ -349,11 +349,10 @@ struct stmt *stmt_while(struct kernel *k, struct stmt **tail, expr_id condition)
   return stmt_new(k, tail, STMT_WHILE, condition);
 }
 struct stmt *stmt_check(struct kernel *k, struct stmt **tail, expr_id condition, status code, const char *text,
-                        expr_id shown0, expr_id shown1) {
+                        const expr_id shown[STATUS_SHOWN]) {
   struct stmt *s = stmt_new(k, tail, STMT_CHECK, condition);
   s->code = code;
   s->text = text;
-  s->shown[0] = shown0;
-  s->shown[1] = shown1;
+  memcpy(s->shown, shown, sizeof s->shown);
   return s;
 }

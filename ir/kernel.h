@@ -87,8 +87,8 @@ struct stmt {
   uint8_t index_count;    /* STORE: the buffer's rank */
   expr_id *index;         /* STORE */
   status code;            /* CHECK: reported when the condition is false */
-  const char *text;       /* CHECK: may hold up to two %d (i64 values, in order of `shown`) */
-  expr_id shown[2];       /* CHECK: i64 values for the text, NO_EXPR when unused */
+  const char *text;       /* CHECK: may hold up to STATUS_SHOWN %d (i64 values, in order of `shown`) */
+  expr_id shown[STATUS_SHOWN];      /* CHECK: i64 values for the text, NO_EXPR when unused */
 };
 
 struct kernel_local {
@@ -148,7 +148,7 @@ struct stmt *stmt_set(struct kernel *k, struct stmt **tail, uint32_t local, expr
 struct stmt *stmt_store(struct kernel *k, struct stmt **tail, uint32_t buffer, int part, const expr_id *index, int count, expr_id value);
 struct stmt *stmt_if(struct kernel *k, struct stmt **tail, expr_id condition);
 struct stmt *stmt_while(struct kernel *k, struct stmt **tail, expr_id condition);
-struct stmt *stmt_check(struct kernel *k, struct stmt **tail, expr_id condition, status code, const char *text, expr_id shown0, expr_id shown1);
+struct stmt *stmt_check(struct kernel *k, struct stmt **tail, expr_id condition, status code, const char *text, const expr_id shown[STATUS_SHOWN]);
 
 /* verify.c: INTERNAL with what is wrong (dtype of an operand, a local used outside its loop, a count of indices ...) */
 status kernel_verify(const struct kernel *k);

@@ -254,10 +254,10 @@ static void run_for(struct eval *ev, const struct stmt *s) {
 }
 
 static void run_check(struct eval *ev, const struct stmt *s) {
-  int64_t holds, shown[2] = {0, 0};
+  int64_t holds, shown[STATUS_SHOWN] = {0};
   if (!eval_number(ev, s->value, &holds) || holds)
     return;
-  for (int i = 0; i < 2; i++)
+  for (int i = 0; i < STATUS_SHOWN; i++)
     if (s->shown[i] != NO_EXPR && !eval_number(ev, s->shown[i], &shown[i]))
       return;
   ev->failed = fail_shown(s->code, s->text, shown);

@@ -355,7 +355,7 @@ static status parse_quoted(struct parser *p, char **out) {
   return expect(p, "\"");
 }
 static status parse_check(struct parser *p, struct stmt **tail) {
-  expr_id condition, shown[2] = {NO_EXPR, NO_EXPR};
+  expr_id condition, shown[STATUS_SHOWN] = {NO_EXPR, NO_EXPR, NO_EXPR};
   char name[32], *text;
   TRY(parse_typed(p, DTYPE_BOOL, &condition));
   TRY(expect(p, "else"));
@@ -366,9 +366,9 @@ static status parse_check(struct parser *p, struct stmt **tail) {
   if (code > UNAUTHENTICATED)
     return wrong(p, "expected the name of a status code");
   TRY(parse_quoted(p, &text));
-  for (int i = 0; i < 2 && accept(p, i ? "," : ":"); i++)
+  for (int i = 0; i < STATUS_SHOWN && accept(p, i ? "," : ":"); i++)
     TRY(parse_typed(p, DTYPE_INT64, &shown[i]));
-  stmt_check(p->k, tail, condition, code, text, shown[0], shown[1]);
+  stmt_check(p->k, tail, condition, code, text, shown);
   return OK;
 }
 

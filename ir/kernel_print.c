@@ -183,7 +183,7 @@ static int stmt_roots(const struct stmt *s, expr_id *roots) {
     roots[n++] = s->index[i];
   if (s->value != NO_EXPR)
     roots[n++] = s->value;
-  for (int i = 0; s->kind == STMT_CHECK && i < 2; i++)
+  for (int i = 0; s->kind == STMT_CHECK && i < STATUS_SHOWN; i++)
     if (s->shown[i] != NO_EXPR)
       roots[n++] = s->shown[i];
   return n;
@@ -247,7 +247,7 @@ static void put_head(struct printer *p, const struct stmt *s) {
     put_expr(p, s->value);
     put(p, " else %s ", status_name(s->code));
     put_quoted(p, s->text ? s->text : "");
-    for (int i = 0; i < 2 && s->shown[i] != NO_EXPR; i++) {
+    for (int i = 0; i < STATUS_SHOWN && s->shown[i] != NO_EXPR; i++) {
       put(p, i ? ", " : ": ");
       put_expr(p, s->shown[i]);
     }

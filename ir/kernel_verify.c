@@ -166,7 +166,7 @@ static status check_stmt(struct verifier *v, const struct stmt *s) {
     return check_block(v, s->body);
   case STMT_CHECK:
     TRY(check_value(v, s->value, DTYPE_BOOL, "a check"));
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < STATUS_SHOWN; i++)
       if (s->shown[i] != NO_EXPR)
         TRY(check_value(v, s->shown[i], DTYPE_INT64, "what a check shows"));
     return s->code == OK ? WRONG("kernel %s: a check that reports OK", name_of(v->k)) : OK;

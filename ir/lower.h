@@ -327,6 +327,8 @@ expr_id kb_get(struct kb *kb, uint32_t local);
 void kb_set(struct kb *kb, uint32_t local, expr_id value);
 /* `text` has a "%d" for each of the values shown (NO_EXPR: none). */
 void kb_check(struct kb *kb, expr_id holds, status code, const char *text, expr_id shown0, expr_id shown1);
+/* INVALID_ARGUMENT; the text shows three: where the index stands, the index, and the size that it is not in. */
+void kb_check_index(struct kb *kb, expr_id holds, const char *text, expr_id place, expr_id index, expr_id size);
 
 struct element kb_load(struct kb *kb, uint32_t buffer, const expr_id *index);
 void kb_store(struct kb *kb, uint32_t buffer, const expr_id *index, struct element value);

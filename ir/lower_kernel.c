@@ -115,12 +115,22 @@ static const char *check_text(struct arena *arena, const char *text, int shown) 
   return out;
 }
 
-void kb_check(struct kb *kb, expr_id holds, status code, const char *text, expr_id shown0, expr_id shown1) {
+static void check_showing(struct kb *kb, expr_id holds, status code, const char *text, const expr_id shown[STATUS_SHOWN]) {
   int64_t known;
+  int count = 0;
   if (expr_is_const(kb->k, holds, &known) && known)
     return;
-  text = check_text(kb->c->lw->arena, text, (shown0 != NO_EXPR) + (shown1 != NO_EXPR));
-  stmt_check(kb->k, kb->tail[kb->depth], holds, code, text, shown0, shown1);
+  for (int i = 0; i < STATUS_SHOWN; i++)
+    count += shown[i] != NO_EXPR;
+  stmt_check(kb->k, kb->tail[kb->depth], holds, code, check_text(kb->c->lw->arena, text, count), shown);
+}
+
+void kb_check(struct kb *kb, expr_id holds, status code, const char *text, expr_id shown0, expr_id shown1) {
+  check_showing(kb, holds, code, text, (expr_id[]){shown0, shown1, NO_EXPR});
+}
+
+void kb_check_index(struct kb *kb, expr_id holds, const char *text, expr_id place, expr_id index, expr_id size) {
+  check_showing(kb, holds, INVALID_ARGUMENT, text, (expr_id[]){place, index, size});
 }
 
 struct element kb_load(struct kb *kb, uint32_t buffer, const expr_id *index) {

@@ -20,8 +20,8 @@
 
 struct kernel_fault {
   int32_t code;            /* 0: none yet; the first one stays */
-  const char *text;        /* of the check, with up to two %d for the values */
-  int64_t shown[2];
+  const char *text;        /* of the check, with a %d for each of the values */
+  int64_t shown[3];        /* STATUS_SHOWN */
 };
 struct kernel_call {
   void *const *buffers;    /* one for each buffer of the kernel; scratch ones are NULL: they live in `scratch` */

@@ -189,6 +189,7 @@ static void map_store(struct source *s, const struct stmt *from, struct stmt **t
 static void map_stmt(struct source *s, const struct stmt *from, struct stmt **tail, const struct store_hook *hook) {
   struct kernel *to = s->to->kernel;
   struct stmt *made;
+  expr_id shown[STATUS_SHOWN];
   switch (from->kind) {
   case STMT_FOR:
     made = stmt_for(to, tail, from->loop, map_expr(s, from->value));
@@ -211,7 +212,9 @@ static void map_stmt(struct source *s, const struct stmt *from, struct stmt **ta
     map_block(s, from->body, &made->body, hook);
     break;
   case STMT_CHECK:
-    stmt_check(to, tail, map_expr(s, from->value), from->code, from->text, map_expr(s, from->shown[0]), map_expr(s, from->shown[1]));
+    for (int i = 0; i < STATUS_SHOWN; i++)
+      shown[i] = map_expr(s, from->shown[i]);
+    stmt_check(to, tail, map_expr(s, from->value), from->code, from->text, shown);
     break;
   }
 }

@@ -61,13 +61,11 @@ static expr_id flat_place(struct kb *kb, int rank, const dim *dims, const expr_i
 
 static void check_index(struct kb *kb, const struct gather *g, const expr_id *at, expr_id index) {
   struct flow_value p = *op_value(kb->c, g->params), i = *op_value(kb->c, g->indices);
-  struct arena *arena = kb->c->lw->arena;
-  const char *range = dim_text(kb->c->lw->dims, dim_resolve(kb->c->lw->dims, p.dims[g->axis]));
   expr_id size = kb_dim(kb, p.dims[g->axis]), place = flat_place(kb, i.rank, i.dims, at), inside = kb_in_range(kb, index, size);
   if (i.rank == 0)
     kb_check(kb, inside, INVALID_ARGUMENT, "indices = %d is not in [0, %d)", index, size);
   else
-    kb_check(kb, inside, INVALID_ARGUMENT, arena_printf(arena, "indices[%%d] = %%d is not in [0, %s)", range), place, index);
+    kb_check_index(kb, inside, "indices[%d] = %d is not in [0, %d)", place, index, size);
 }
 
 static status build_gather_of(struct op_call *c, struct gather *g) {

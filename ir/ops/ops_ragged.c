@@ -265,8 +265,8 @@ static status gather_level(struct op_call *c, value_id splits, uint32_t output, 
   uint32_t end = kb_local(&kb, zero);
   kb_store(&kb, out, &zero, f_const_as(&kb.f, s.dtype, 0));
   expr_id i = kb_for_dim(&kb, LOOP_SEQ, *n), next = kb_add(&kb, i, one), row = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, picks, &i))));
-  kb_check(&kb, kb_in_range(&kb, row, kb_dim(&kb, rows)), INVALID_ARGUMENT,
-           arena_printf(c->lw->arena, "indices[%%d] = %%d is not in [0, %s)", dim_text(c->lw->dims, dim_resolve(c->lw->dims, rows))), i, row);
+  expr_id size = kb_dim(&kb, rows);
+  kb_check_index(&kb, kb_in_range(&kb, row, size), "indices[%d] = %d is not in [0, %d)", i, row, size);
   expr_id row_after = kb_add(&kb, row, one), length = kb_sub(&kb, kb_index(&kb, kb_load(&kb, in, &row_after)), kb_index(&kb, kb_load(&kb, in, &row)));
   kb_check(&kb, kb_le(&kb, zero, length), INVALID_ARGUMENT, "Ragged splits must be sorted in ascending order: row %d has %d values", row, length);
   kb_set(&kb, end, kb_add(&kb, kb_get(&kb, end), length));

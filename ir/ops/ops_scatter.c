@@ -44,9 +44,7 @@ static void check_places(struct kb *kb, const struct scatter *s, const expr_id *
     kb_check(kb, inside, INVALID_ARGUMENT,
              arena_printf(c->lw->arena, "indices[%%d] does not index into shape %s", op_shape_text(c, s->rank, s->dims)), number, NO_EXPR);
   else
-    kb_check(kb, inside, INVALID_ARGUMENT,
-             arena_printf(c->lw->arena, "indices[%%d] = %%d is not in [0, %s)", dim_text(c->lw->dims, dim_resolve(c->lw->dims, s->dims[0]))),
-             number, places[0]);
+    kb_check_index(kb, inside, "indices[%d] = %d is not in [0, %d)", number, places[0], kb_dim(kb, s->dims[0]));
 }
 
 static void store_updates(struct kb *kb, const struct scatter *s, uint32_t out) {

@@ -64,9 +64,8 @@ status build_unsorted_segment(struct op_call *c) {
   to[0] = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, segments, at))));
   for (int d = 0; d < s.rank; d++)
     flat = kb_add(&kb, kb_mul(&kb, flat, kb_dim(&kb, s.dims[d])), at[d]);
-  kb_check(&kb, kb_lt(&kb, to[0], kb_dim(&kb, count)), INVALID_ARGUMENT,
-           arena_printf(c->lw->arena, "segment_ids[%%d] = %%d is out of range [0, %s)", dim_text(c->lw->dims, dim_resolve(c->lw->dims, count))),
-           flat, to[0]);
+  expr_id size = kb_dim(&kb, count);
+  kb_check_index(&kb, kb_lt(&kb, to[0], size), "segment_ids[%d] = %d is out of range [0, %d)", flat, to[0], size);
   kb_if(&kb, kb_le(&kb, kb_int(&kb, 0), to[0]));
   kb_loops(&kb, LOOP_PAR, rank - 1, dims + 1, at + s.rank);
   memcpy(to + 1, at + s.rank, sizeof *at * (size_t)(rank - 1));
@@ -132,9 +131,8 @@ static expr_id data_row(struct kb *kb, const struct segments *s, expr_id r) {
     return r;
   dim rows = op_value(kb->c, s->data)->dims[0];
   expr_id row = kb_get(kb, kb_local(kb, kb_index(kb, kb_load(kb, kb_in(kb, s->indices), &r))));
-  kb_check(kb, kb_in_range(kb, row, kb_dim(kb, rows)), INVALID_ARGUMENT,
-           arena_printf(kb->c->lw->arena, "Bad: indices[%%d] == %%d out of range [0, %s)",
-                        dim_text(kb->c->lw->dims, dim_resolve(kb->c->lw->dims, rows))), r, row);
+  expr_id size = kb_dim(kb, rows);
+  kb_check_index(kb, kb_in_range(kb, row, size), "Bad: indices[%d] == %d out of range [0, %d)", r, row, size);
   return row;
 }
 

@@ -214,9 +214,8 @@ static status count_rows(struct op_call *c, const struct sparse *s, struct fille
   kb_fill(&kb, counts, 1, &f->rows, real_element(zero));
   expr_id at[2] = {kb_for_dim(&kb, LOOP_SEQ, s->count), zero};
   expr_id row = kb_get(&kb, kb_local(&kb, kb_load(&kb, in, at).re));
-  kb_check(&kb, kb_in_range(&kb, row, kb_dim(&kb, f->rows)), INVALID_ARGUMENT,
-           arena_printf(c->lw->arena, "indices(%%d, 0) is invalid: %%d is not in [0, %s)", dim_text(c->lw->dims, dim_resolve(c->lw->dims, f->rows))),
-           at[0], row);
+  expr_id size = kb_dim(&kb, f->rows);
+  kb_check_index(&kb, kb_in_range(&kb, row, size), "indices(%d, 0) is invalid: %d is not in [0, %d)", at[0], row, size);
   kb_store(&kb, counts, &row, real_element(kb_add(&kb, kb_load(&kb, counts, &row).re, one)));
   kb_close(&kb, 1);
   uint32_t sum = kb_local(&kb, zero);

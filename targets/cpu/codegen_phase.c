@@ -76,7 +76,7 @@ static bool block_merges(const struct merge_test *t, const struct stmt *s) {
       return false;
     if (s->kind == STMT_STORE && !index_merges(t, &t->k->buffers.items[s->buffer], s->index))
       return false;
-    for (int i = 0; s->kind == STMT_CHECK && i < 2; i++)
+    for (int i = 0; s->kind == STMT_CHECK && i < STATUS_SHOWN; i++)
       if (s->shown[i] != NO_EXPR && !expr_merges(t, s->shown[i]))
         return false;
     if (!block_merges(t, s->body) || !block_merges(t, s->otherwise))

@@ -203,16 +203,15 @@ static value text_constant(struct codegen *c, const char *text) {
 static void record_fault(struct codegen *c, const struct stmt *s) {
   struct cpu_module *m = c->m;
   value zero = LLVMConstInt(m->i32, 0, false), code = LLVMConstInt(m->i32, (uint64_t)s->code, false);
-  value shown[2];
-  for (int i = 0; i < 2; i++)
-    shown[i] = s->shown[i] == NO_EXPR ? const_i64(c, 0) : emit_expr(c, s->shown[i]);
+  value words[1 + STATUS_SHOWN] = {text_constant(c, s->text ? s->text : "")};
+  for (int i = 0; i < STATUS_SHOWN; i++)
+    words[1 + i] = s->shown[i] == NO_EXPR ? const_i64(c, 0) : emit_expr(c, s->shown[i]);
   value pair = LLVMBuildAtomicCmpXchg(c->b, c->fault, zero, code, LLVMAtomicOrderingAcquireRelease,
                                       LLVMAtomicOrderingAcquire, false);
   LLVMBasicBlockRef first = new_block(c, "first"), leave = new_block(c, "leave");
   LLVMBuildCondBr(c->b, LLVMBuildExtractValue(c->b, pair, 1, ""), first, leave);
   LLVMPositionBuilderAtEnd(c->b, first);
-  value words[3] = {text_constant(c, s->text ? s->text : ""), shown[0], shown[1]};
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 1 + STATUS_SHOWN; i++) {
     value offset = const_i64(c, 8 + 8 * i);
     LLVMBuildStore(c->b, words[i], LLVMBuildGEP2(c->b, m->i8, c->fault, &offset, 1, ""));
   }

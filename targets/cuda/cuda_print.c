@@ -229,16 +229,16 @@ static void print_check(struct cuda_printer *p, const struct stmt *s) {
   print_operand(p, s->value);
   fprintf(p->out, ") {\n");
   p->indent++;
-  for (int i = 0; i < 2; i++)
+  for (int i = 0; i < STATUS_SHOWN; i++)
     print_lines(p, s->shown[i]);
   line(p);
   fprintf(p->out, "tfc_fail(fault, %d, %d, ", (int)s->code, p->checks++);
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < STATUS_SHOWN; i++) {
     if (s->shown[i] != NO_EXPR)
       print_operand(p, s->shown[i]);
     else
       fputc('0', p->out);
-    fprintf(p->out, "%s", i ? ");\n" : ", ");
+    fprintf(p->out, "%s", i + 1 < STATUS_SHOWN ? ", " : ");\n");
   }
   line(p);
   fprintf(p->out, "return;\n");

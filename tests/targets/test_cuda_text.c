@@ -25,7 +25,7 @@ static const struct text_case texts[] = {
 
 struct fault {
   int code, check;
-  long long shown[2];
+  long long shown[3];
 };
 
 static void *build(const char *source) {
