@@ -119,18 +119,26 @@ static status dump(struct build *b, uint32_t index, unsigned facts) {
   return OK;
 }
 
-/* Kernels are verified after each pass that can change them: a fault of ours is caught where it was made. */
-static status verify(struct build *b) {
+static status verify_flow(const struct flow *f) {
+  for (flow_id id = 1; id < f->nodes.count; id++) {
+    const struct flow_node *n = f->nodes.items[id];
+    status s = n && n->op == FLOW_KERNEL ? kernel_verify(n->kernel) : OK;
+    if (s != OK)
+      return status_prefix(s, "%s (%s): ", n->name, n->tf_op);
+    for (uint32_t r = 0; n && r < n->region_count; r++)
+      TRY(verify_flow(n->branches[r]));
+  }
+  return OK;
+}
+
+/* Kernels are verified after each pass from lowering on: a fault of ours is caught where it was made. */
+static status verify(const struct build *b, unsigned facts) {
   for (uint32_t i = 0; i < b->entries.count; i++) {
-    const struct flow *f = b->entries.items[i].flow;
-    for (flow_id id = 1; id < f->nodes.count; id++) {
-      const struct flow_node *n = f->nodes.items[id];
-      if (n && n->op == FLOW_KERNEL) {
-        status s = kernel_verify(n->kernel);
-        if (s != OK)
-          return status_prefix(s, "%s (%s): ", n->name, n->tf_op);
-      }
-    }
+    const struct entry *e = &b->entries.items[i];
+    if (!(facts & FACT_PARTS))
+      TRY(verify_flow(e->flow));
+    for (uint32_t p = 0; facts & FACT_PARTS && p < e->parts.count; p++)
+      TRY(verify_flow(e->parts.items[p].flow));
   }
   return OK;
 }
@@ -142,8 +150,8 @@ status pipeline_run(struct build *b) {
       return fail(INTERNAL, "pass %s is out of order", passes[i].name);
     TRY(passes[i].run(b));
     facts = (facts | passes[i].gives) & ~passes[i].breaks;
-    if (passes[i].gives & (FACT_FLOW | FACT_FUSED))
-      TRY(verify(b));
+    if (facts & FACT_FLOW)
+      TRY(verify(b, facts));
     if (b->options.dump_phases)
       TRY(dump(b, i, facts));
   }
