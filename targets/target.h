@@ -20,8 +20,8 @@ struct target_unit {
 };
 
 struct target {
-  const char *name;     /* "cpu", "cuda", "text" */
-  /* Text of the given kind ("llvm", "asm", "cuda", "ptx", "ir"); UNIMPLEMENTED for a kind it has not. */
+  const char *name;     /* "cpu", "cuda" */
+  /* Text of the given kind ("llvm", "asm", "cuda", "ptx"); UNIMPLEMENTED for a kind it has not. */
   status (*emit)(const struct target_options *options, const struct target_unit *unit, const char *kind,
                  struct arena *arena, char **out);
   /* An object file with the kernels' functions and the table tfc_kernels, or an archive of such, to be linked whole.
