@@ -1,4 +1,4 @@
-/* exchange.h: what running a step needs of the other tasks, as a struct of functions: runtime/net implements it over
+/* exchange.h: what running a step needs of the other tasks, as a struct of functions: runtime/peer.c implements it over
  * HTTP/2, runtime/exchange_local.c for a single task, tests in memory with a seeded order.
  *
  * Step: the driver (the task that runs an entry's phase, or serves a client) draws a step id unique over the cluster

@@ -155,7 +155,7 @@ struct program_block {
 };
 enum program_storage {
   STORAGE_ARENA,          /* a place in the frame, planned from lifetimes before the step starts */
-  STORAGE_TENSOR,         /* a counted tensor: fed, received, from a host call, or of a size known late */
+  STORAGE_TENSOR,         /* a counted tensor: fed, received, sent, fetched, from a host call or a region, or of a size known late */
   STORAGE_CONST,
   STORAGE_VARIABLE,       /* the memory of a variable since it was read */
   STORAGE_ALIAS,          /* the memory of slot `root` */

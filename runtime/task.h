@@ -1,8 +1,8 @@
 /* task.h: a running task: its program, its variables, and the execution of entries.
  *
  * A step is one run of an entry. The task that starts it drives it: it checks the feeds, tells the other tasks that have
- * a part in the entry, runs its own parts, and collects the fetches. A step driven elsewhere runs here on a thread of its
- * own when the exchange says so. Threads: every function may be called from any thread unless it says otherwise.
+ * a part in the entry, runs its own parts, and collects the fetches. A step driven elsewhere runs here on a job of the
+ * crew when the exchange says so. Threads: every function may be called from any thread unless it says otherwise.
  */
 #ifndef TFC_RUNTIME_TASK_H
 #define TFC_RUNTIME_TASK_H

@@ -1,6 +1,6 @@
 /* partition.c: cuts each entry's flow into one flow for each task, in the same order of nodes.
  *
- * A value that another task uses is sent right after it is made and received right before its first use there; a control edge
+ * A value that another task uses is sent where its first user there stands in the order of nodes and received right before that use; a control edge
  * across tasks becomes the transfer of an empty tensor; a symbol that a task needs and cannot bind from what it has is
  * sent as a scalar by the task that binds it. Every transfer has a number that is unique in the entry. */
 #include <stdlib.h>

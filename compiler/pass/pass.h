@@ -4,7 +4,7 @@
 
 #include "compiler/build.h"
 
-status pass_read(struct build *build);      /* read.c: graph and cluster file into memory */
+status pass_read(struct build *build);      /* pipeline.c: graph and cluster file into memory */
 status pass_resolve(struct build *build);   /* entries.c: entries_resolve */
 status pass_tables(struct build *build);    /* restore_tables.c: a SavedModel's tables are filled by `init` */
 status pass_strategy(struct build *build);  /* strategy.c: --strategy: the graph is one replica's, gradients are means */
