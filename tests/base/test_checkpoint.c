@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include "base/checkpoint_write.h"
+#include "tests/support/temp_path.h"
 #include "tests/support/test.h"
 
-static char folder[64];
+static char folder[TEMP_PATH_SIZE];
 static struct arena arena;
 
 static const char *path_of(const char *name) { return arena_printf(&arena, "%s/%s", folder, name); }
@@ -111,8 +112,7 @@ static void a_part_that_is_missing_is_named(void **state) {
 static int folder_make(void **state) {
   (void)state;
   arena_init(&arena);
-  strcpy(folder, "/tmp/test_checkpoint_XXXXXX");
-  return mkdtemp(folder) ? 0 : -1;
+  return temp_folder(folder) ? 0 : -1;
 }
 
 static int folder_remove(void **state) {

@@ -5,14 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/support/temp_path.h"
 #include "tests/support/test.h"
 
-static char folder[64];
+static char folder[TEMP_PATH_SIZE];
 
 static int folder_make(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/test_npy_XXXXXX");
-  return mkdtemp(folder) ? 0 : -1;
+  return temp_folder(folder) ? 0 : -1;
 }
 
 static int folder_remove(void **state) {

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/npy.h"
+#include "tests/support/temp_path.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,7 @@
 #define MODEL SOURCE_DIR "/tests/golden/models/async_2workers/graph.pb"
 #define LONG "100000000" /* steps: as good as for ever */
 
-static char folder[64];
+static char folder[TEMP_PATH_SIZE];
 
 /* ---- processes ---- */
 
@@ -250,8 +251,7 @@ static int build(void **state) {
   char path[128];
   char tfc[] = BINARY_DIR "/tfc", model[] = MODEL;
   (void)state;
-  snprintf(folder, sizeof folder, "/tmp/tfc-faults-XXXXXX");
-  if (!mkdtemp(folder))
+  if (!temp_folder(folder))
     return 1;
   write_feed("x", DTYPE_FLOAT, (struct shape){2, {64, 64}});
   write_feed("label", DTYPE_INT32, (struct shape){1, {64}});

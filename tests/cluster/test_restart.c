@@ -5,11 +5,12 @@
 #include <unistd.h>
 
 #include "base/npy.h"
+#include "tests/support/temp_path.h"
 #include "tests/support/test.h"
 
 #define MODEL SOURCE_DIR "/tests/golden/models/savedmodel_tables/saved_model"
 
-static char folder[64];
+static char folder[TEMP_PATH_SIZE];
 
 static void must(const char *command) {
   if (system(command) != 0)
@@ -49,8 +50,7 @@ static int build(void **state) {
   struct string_view words[3] = {{"a", 1}, {"q", 1}, {"c", 1}};
   struct tensor *s;
   (void)state;
-  snprintf(folder, sizeof folder, "/tmp/tfc-restart-XXXXXX");
-  if (!mkdtemp(folder) || tensor_copy_in(DTYPE_STRING, &(struct shape){1, {3}}, words, &s) != OK)
+  if (!temp_folder(folder) || tensor_copy_in(DTYPE_STRING, &(struct shape){1, {3}}, words, &s) != OK)
     return 1;
   snprintf(path, sizeof path, "%s/s.npy", folder);
   status result = npy_write(path, s);

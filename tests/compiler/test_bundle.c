@@ -7,12 +7,13 @@
 
 #include "base/bundle_table.h"
 #include "compiler/read/read.h"
+#include "tests/support/temp_path.h"
 #include "tests/support/test.h"
 
 #define CORPUS SOURCE_DIR "/tests/fuzz/corpus/"
 
 static struct arena arena;
-static char folder[64];
+static char folder[TEMP_PATH_SIZE];
 static struct {
   char index[1024], data[1024];
   size_t index_size, data_size;
@@ -40,8 +41,7 @@ static int folder_make(void **state) {
   arena_init(&arena);
   good.index_size = slurp(CORPUS "variables.index", good.index);
   good.data_size = slurp(CORPUS "variables.data-00000-of-00001", good.data);
-  strcpy(folder, "/tmp/test_bundle_XXXXXX");
-  return mkdtemp(folder) && good.index_size && good.data_size ? 0 : -1;
+  return temp_folder(folder) && good.index_size && good.data_size ? 0 : -1;
 }
 
 static int folder_remove(void **state) {

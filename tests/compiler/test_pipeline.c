@@ -3,6 +3,7 @@
  * tests/golden_ir/CASE holds graph.pbtxt, args (the pass, then arguments of `tfc build`), and the recorded texts in.ir and
  * out.ir. With --bless (or TFC_BLESS=1) the texts are written instead of compared: read the difference before it is committed. */
 #include "compiler/pipeline.h"
+#include "tests/support/temp_path.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -92,11 +93,7 @@ static void file_write(const char *folder, const char *name, const char *text) {
 }
 
 static void write_cluster(struct golden *g, const char *json) {
-  snprintf(g->cluster_path, sizeof g->cluster_path, "/tmp/tfc_cluster_XXXXXX");
-  int fd = mkstemp(g->cluster_path);
-  assert_true(fd >= 0);
-  assert_int_equal(write(fd, json, strlen(json)), strlen(json));
-  close(fd);
+  assert_true(temp_file(g->cluster_path, ".json", json, strlen(json)));
   g->build.options.cluster_path = g->cluster_path;
 }
 

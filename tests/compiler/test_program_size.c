@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "tests/support/graph_builder.h"
+#include "tests/support/temp_path.h"
 
 struct counts {
   uint32_t all, products; /* products: those that begin with one */
@@ -37,10 +38,8 @@ static struct counts count_kernels(const char *path, const char *entry) {
 }
 
 static struct counts count_kernels_of(const char *lines, const char *entry) {
-  char path[] = "/tmp/tfc-test-XXXXXX.pbtxt", *text = graph_builder_text(lines);
-  int fd = mkstemps(path, 6);
-  assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-  close(fd);
+  char path[TEMP_PATH_SIZE], *text = graph_builder_text(lines);
+  assert_true(temp_file(path, ".pbtxt", text, strlen(text)));
   free(text);
   struct counts out = count_kernels(path, entry);
   unlink(path);

@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "compiler/read/file_kind.h"
 #include "compiler/read/import.h"
+#include "tests/support/temp_path.h"
 #include "tests/support/test.h"
 #include "tests/support/text_graph.h"
 
@@ -368,9 +369,8 @@ static void files_that_are_none_are_named(void **state) {
   assert_int_equal(model_read("/tmp", &arena, &model), NOT_FOUND);
   assert_non_null(strstr(status_text(), "saved_model.pb"));
   assert_int_equal(model_read("/dev/zero", &arena, &model), INVALID_ARGUMENT);
-  char path[] = "/tmp/test_read_XXXXXX";
-  assert_non_null(mkdtemp(path));
-  char pipe[64];
+  char path[TEMP_PATH_SIZE], pipe[80];
+  assert_true(temp_folder(path));
   snprintf(pipe, sizeof pipe, "%s/pipe", path);
   assert_int_equal(mkfifo(pipe, 0600), 0);
   assert_int_equal(model_read(pipe, &arena, &model), INVALID_ARGUMENT); /* and does not wait for a writer */

@@ -9,6 +9,7 @@
 #include "ir/function.h"
 #include "ir/registry.h"
 #include "tests/fuzz/damage.h"
+#include "tests/support/temp_path.h"
 
 #define MEMORY_MAX (((size_t)512 << 20) + (64 << 20)) /* what repeated values may fill, and some */
 
@@ -63,7 +64,7 @@ static bool read_cluster(const struct bytes *file) {
   return good;
 }
 
-static char folder[] = "/tmp/test_read_fuzz_XXXXXX";
+static char folder[TEMP_PATH_SIZE];
 
 static void file_write(const char *name, const void *data, size_t size) {
   char path[128];
@@ -134,7 +135,7 @@ static int corpus_load_all(void **state) {
   (void)state;
   static struct bytes data;
   corpus_load(corpus, CORPUS_COUNT);
-  if (!mkdtemp(folder))
+  if (!temp_folder(folder))
     return -1;
   file_load("variables.data-00000-of-00001", &data);
   file_write("v.data-00000-of-00001", data.data, data.size);

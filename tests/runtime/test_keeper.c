@@ -9,6 +9,7 @@
 #include "runtime/task.h"
 #include "runtime/trace.h"
 #include "tests/support/program_builder.h"
+#include "tests/support/temp_path.h"
 #include "tests/support/test.h"
 
 static int64_t one_tile(const int64_t *sizes, int64_t what) {
@@ -161,9 +162,8 @@ static void an_event_has_only_what_is_a_number(void **state) {
 }
 
 static int make_folder(void **state) {
-  char *folder = strdup("/tmp/tfc-keeper-XXXXXX");
-  *state = folder;
-  return mkdtemp(folder) ? 0 : -1;
+  *state = malloc(TEMP_PATH_SIZE);
+  return temp_folder(*state) ? 0 : -1;
 }
 static int remove_folder(void **state) {
   char command[64];

@@ -12,6 +12,7 @@
 #include "ir/kernel.h"
 #include "runtime/program.h"
 #include "targets/target.h"
+#include "tests/support/temp_path.h"
 
 struct compiled {
   void *handle;
@@ -20,11 +21,11 @@ struct compiled {
 
 /* Exits with a word on stderr where it cannot: nothing can be tested then. */
 static inline struct compiled compile_kernels(struct kernel *const *kernels, uint32_t count, const char *cpu) {
-  char folder[] = "/tmp/tfc-test-XXXXXX", object[64], library[64], command[300];
+  char folder[TEMP_PATH_SIZE], object[80], library[80], command[300];
   struct compiled out = {0};
   struct target_unit unit = {.kernels = kernels, .count = count};
   struct target_options options = {.cpu = cpu};
-  if (!mkdtemp(folder))
+  if (!temp_folder(folder))
     exit(2);
   snprintf(object, sizeof object, "%s/k.o", folder);
   snprintf(library, sizeof library, "%s/k.so", folder);

@@ -20,6 +20,7 @@ struct text_case {
 
 static const struct text_case texts[] = {
 #include "tests/targets/cpu_cases.h"
+#include "tests/support/temp_path.h"
 };
 #define TEXT_COUNT (sizeof texts / sizeof *texts)
 
@@ -29,8 +30,8 @@ struct fault {
 };
 
 static void *build(const char *source) {
-  char folder[] = "/tmp/tfc-cuda-XXXXXX", path[64], library[64], command[600];
-  assert_non_null(mkdtemp(folder));
+  char folder[TEMP_PATH_SIZE], path[80], library[80], command[600];
+  assert_true(temp_folder(folder));
   snprintf(path, sizeof path, "%s/k.c", folder);
   snprintf(library, sizeof library, "%s/k.so", folder);
   FILE *file = fopen(path, "w");
