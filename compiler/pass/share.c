@@ -99,7 +99,8 @@ status pass_share(struct build *b) {
   struct sharing s = {.build = b};
   each_part(&s, false);
   choose_many(&s);
-  each_part(&s, true);
+  if (count_kernels(&s, s.many) < s.sized.count)
+    each_part(&s, true);
   map_deinit(&s.kernels);
   map_deinit(&s.classes);
   vec_free(&s.sized);
