@@ -238,7 +238,7 @@ static char *graph_damaged(const struct corpus_file *file, struct arena *arena, 
 
 static const char cluster_text[] = "{\"ps\": [\"a:1\", \"a:2\"], \"worker\": [\"b:1\", \"b:2\"]}";
 
-/* What TensorFlow itself ends with INTERNAL for. */
+/* What TensorFlow itself ends with INTERNAL for; each has a recorded case. */
 static bool is_tensorflows(void) {
   static const char *const texts[] = {"does not match declared output type", "Currently don't support instantiating functions on device",
                                       "Integer division by zero"};
