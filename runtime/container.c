@@ -87,7 +87,9 @@ static status container_add(struct container *container, const char *space, cons
   return OK;
 }
 
-static status get_locked(struct container *container, const char *space, const char *name, char *key,
+#define KEY "%s %zu %s %s" /* kind, length of the container's name, container, name */
+
+static status get_locked(struct container *container, const char *space, const char *name, const char *key,
                          const struct resource_maker *maker, void *argument, bool *is_new, struct resource **out) {
   uint32_t at;
   *is_new = !map_find(&container->found, key, &at) || container->items[at]->is_destroyed;
@@ -95,21 +97,27 @@ static status get_locked(struct container *container, const char *space, const c
     *out = container->items[at];
     return OK;
   }
-  TRY(container_add(container, space, name, maker, argument, out));
-  (*out)->key = key;
-  map_set(&container->found, key, (uint32_t)((*out)->handle - 1));
+  char *own = strdup(key);
+  status result = own ? container_add(container, space, name, maker, argument, out) : fail(RESOURCE_EXHAUSTED, "no memory");
+  if (result != OK) {
+    free(own);
+    return result;
+  }
+  (*out)->key = own;
+  map_set(&container->found, own, (uint32_t)((*out)->handle - 1));
   return OK;
 }
 
 status container_get(struct container *container, const char *space, const char *name,
                      const struct resource_maker *maker, void *argument, bool *is_new, struct resource **out) {
-  char *key;
-  if (asprintf(&key, "%s %zu %s %s", maker->kind, strlen(space), space, name) < 0)
+  char room[256], *key = room; /* enough for most: steps come here */
+  int length = snprintf(room, sizeof room, KEY, maker->kind, strlen(space), space, name);
+  if (length >= (int)sizeof room && asprintf(&key, KEY, maker->kind, strlen(space), space, name) < 0)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   pthread_mutex_lock(&container->lock);
   status result = get_locked(container, space, name, key, maker, argument, is_new, out);
   pthread_mutex_unlock(&container->lock);
-  if (result != OK || !*is_new)
+  if (key != room)
     free(key);
   return result;
 }
