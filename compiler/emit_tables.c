@@ -76,7 +76,7 @@ struct program_range emit_operands(struct emitter *e, const uint32_t *items, uin
 
 uint32_t emit_kernel_number(struct emitter *e, const struct kernel *kernel) {
   uint32_t number;
-  char *key = arena_printf(e->arena, "%016llx", (unsigned long long)kernel_hash(kernel));
+  char *key = kernel_hash_text(kernel_hash(kernel), e->arena);
   if (map_find(&e->kernel_numbers, key, &number))
     return number;
   number = e->kernels.count;

@@ -161,6 +161,7 @@ status kernel_parse(const char *text, struct arena *arena, struct kernel **out);
 
 /* A hash of the text form without the name: kernels with equal text are the same code. */
 uint64_t kernel_hash(const struct kernel *k);
+char *kernel_hash_text(uint64_t hash, struct arena *arena); /* the key of a map of kernels */
 
 /* eval.c: the reference evaluator: slow and obvious. buffers[i] points at the elements of buffer i (scratch: NULL),
  * sizes at size_count values. Returns what a check reported (text in status_text), else OK. Floats are computed in

@@ -321,6 +321,8 @@ static char *print_named(const struct kernel *k, const char *name, struct arena 
 
 char *kernel_print(const struct kernel *k, struct arena *arena) { return print_named(k, k->name, arena); }
 
+char *kernel_hash_text(uint64_t hash, struct arena *arena) { return arena_printf(arena, "%016llx", (unsigned long long)hash); }
+
 uint64_t kernel_hash(const struct kernel *k) {
   struct arena arena;
   arena_init(&arena);

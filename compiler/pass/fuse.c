@@ -363,7 +363,7 @@ static bool used_before(const struct fuser *fu, value_id v, flow_id id) {
 }
 
 static const char *form_of(struct fuser *fu, const struct kernel *k) {
-  return arena_printf(&fu->build->arena, "%016llx", (unsigned long long)kernel_form_hash(k));
+  return kernel_hash_text(kernel_form_hash(k), &fu->build->arena);
 }
 
 /* Whether the program may have `to`, a reduction with its epilogue, in the place of `from`. */

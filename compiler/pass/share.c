@@ -28,7 +28,7 @@ struct sharing {
 };
 
 static const char *key_of(struct sharing *s, const struct kernel *k) {
-  return arena_printf(&s->build->arena, "%016llx", (unsigned long long)kernel_hash(k));
+  return kernel_hash_text(kernel_hash(k), &s->build->arena);
 }
 
 static void add_kernel(struct sharing *s, const struct kernel *k) {
