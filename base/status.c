@@ -82,8 +82,10 @@ void status_drop(struct kept_status *kept) {
   *kept = (struct kept_status){ .code = OK };
 }
 
+status status_repeat(const struct kept_status *kept) { return kept->code == OK ? OK : fail(kept->code, "%s", kept->text ? kept->text : ""); }
+
 status status_tell(struct kept_status *kept) {
-  status code = kept->code == OK ? OK : fail(kept->code, "%s", kept->text ? kept->text : "");
+  status code = status_repeat(kept);
   status_drop(kept);
   return code;
 }

@@ -47,7 +47,9 @@ struct kept_status {
 };
 /* Keeps `code` and, unless it is OK, this thread's text: in place of nothing. */
 struct kept_status status_keep(status code);
-/* As the fail() that was kept, and frees it: it is none then. */
+/* As the fail() that was kept. */
+status status_repeat(const struct kept_status *kept);
+/* The same, and frees it: it is none then. */
 status status_tell(struct kept_status *kept);
 void status_drop(struct kept_status *kept);
 /* The text of the last fail() of this thread; never NULL. */

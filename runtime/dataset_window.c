@@ -69,8 +69,7 @@ static status window_fill(struct cursor *c, const struct dataset_run *run, int64
 /* The first failure among those of a window. */
 static status window_error(const struct window_state *s, int64_t stride) {
   for (int64_t i = 0; i < s->count; i += stride)
-    if (s->errors.items[i].code != OK)
-      return fail(s->errors.items[i].code, "%s", s->errors.items[i].text ? s->errors.items[i].text : "");
+    TRY(status_repeat(&s->errors.items[i]));
   return OK;
 }
 

@@ -66,6 +66,8 @@ static void a_failure_can_be_told_later(void **state) {
   assert_int_equal(fail(INTERNAL, "another"), INTERNAL);
   assert_int_equal(status_tell(&none), OK);
   assert_string_equal(status_text(), "another");
+  assert_int_equal(status_repeat(&kept), NOT_FOUND);
+  assert_int_equal(fail(INTERNAL, "another"), INTERNAL);
   assert_int_equal(status_tell(&kept), NOT_FOUND);
   assert_string_equal(status_text(), "no 'x'");
   assert_int_equal(status_tell(&kept), OK);
