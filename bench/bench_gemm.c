@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "ir/kernel.h"
-#include "runtime/program.h"
+#include "runtime/program/program.h"
 #include "targets/target.h"
 
 static double seconds_now(void) {

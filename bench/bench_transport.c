@@ -2,7 +2,7 @@
  *
  *   bench_transport [MiB per tensor, default 64] [seconds per row, default 2]
  *
- * Rows: a raw socket over memory of the same size as the tensors, written and read in 1 MiB pieces; the exchange of runtime/cluster.h with tensors of the given size; and the
+ * Rows: a raw socket over memory of the same size as the tensors, written and read in 1 MiB pieces; the exchange of runtime/cluster/cluster.h with tensors of the given size; and the
  * round trip of an empty message (raw: one byte; exchange: START answered by DONE). Two threads of one process each
  * way, as two tasks of a host would have it.
  */
@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-#include "runtime/cluster.h"
+#include "runtime/cluster/cluster.h"
 
 #define IN_FLIGHT 4
 #define PIECE (1 << 20)

@@ -59,7 +59,7 @@ struct build {
   uint32_t default_task;          /* chief_0, worker_0 or the first */
 };
 
-/* emit.c: the program (runtime/program.h) of one task and the kernels it needs, in the program's order. */
+/* emit.c: the program (runtime/program/program.h) of one task and the kernels it needs, in the program's order. */
 struct emitted {
   const void *program;
   uint64_t program_size;

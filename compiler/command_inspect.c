@@ -3,7 +3,7 @@
 
 #include "compiler/commands.h"
 #include "compiler/task_file.h"
-#include "runtime/entry_print.h"
+#include "runtime/program/entry_print.h"
 
 static void print_program(const struct program *p) {
   const struct program_task *self = program_task(p, p->task);

@@ -7,7 +7,7 @@
 
 #include "base/map.h"
 #include "compiler/build.h"
-#include "runtime/program.h"
+#include "runtime/program/program.h"
 
 /* Numbers per symbol of an entry. */
 struct symbol_set {

@@ -1,7 +1,7 @@
 /* link.c: object + runtime -> executable, with LLVM's linker, or else the C compiler as a driver for whatever linker there is.
  *
  * The runtime's archives are part of tfc; the linker reads them from memory files. The executable needs libc and libm. Parts of the
- * runtime that not every program needs (runtime/host.def) are asked for by symbol; the libraries behind them come along.
+ * runtime that not every program needs (runtime/host/host.def) are asked for by symbol; the libraries behind them come along.
  * Only functions named link_ touch files or processes.
  */
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "compiler/build.h"
-#include "runtime/program.h"
+#include "runtime/program/program.h"
 
 #define ARCHIVE(name) extern const unsigned char name##_archive_data[]; extern const uint64_t name##_archive_size;
 ARCHIVE(runtime) ARCHIVE(nghttp2) ARCHIVE(png) ARCHIVE(jpeg) ARCHIVE(z)
@@ -43,7 +43,7 @@ static const struct {
 #define HOST(name, function)
 #define PART(name, function) { #name, #function },
 #define USES(name, part) { #name, #part },
-#include "runtime/host.def"
+#include "runtime/host/host.def"
 #undef HOST
 #undef PART
 #undef USES

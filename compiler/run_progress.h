@@ -14,7 +14,7 @@ struct run_progress {
   char entry[128], name[128];
 };
 
-/* A line of runtime/progress.h; false: it is none, and nothing is changed. */
+/* A line of runtime/process/progress.h; false: it is none, and nothing is changed. */
 bool run_progress_read(const char *line, struct run_progress *out);
 /* The text for the task that is farthest behind, at most `width` characters; "" when nobody has said anything. */
 const char *run_progress_text(const struct run_progress *tasks, size_t count, size_t width, char *text, size_t size);

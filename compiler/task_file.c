@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/program_check.h"
+#include "runtime/program/program_check.h"
 
 static const struct program *find_program(const char *data, size_t size) {
   for (size_t at = 0; at + sizeof(struct program) <= size; at += 64) {

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "runtime/program.h"
+#include "runtime/program/program.h"
 
 struct task_file {
   void *data; /* the file, mapped */

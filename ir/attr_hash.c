@@ -1,4 +1,4 @@
-/* attr_hash.c: attribute values as one stream of bytes, in the words of runtime/program.h; runtime/master_attr.c reads the same
+/* attr_hash.c: attribute values as one stream of bytes, in the words of runtime/program/program.h; runtime/master/master_attr.c reads the same
  * stream from a client's message. */
 #include "ir/attr_hash.h"
 

@@ -5,7 +5,7 @@
 
 #include "ir/graph.h"
 
-/* The hash of a value as runtime/program.h (struct program_node) defines it; 0: not compared. */
+/* The hash of a value as runtime/program/program.h (struct program_node) defines it; 0: not compared. */
 uint32_t attr_hash_value(const struct attr_value *value);
 uint32_t attr_hash_name(const char *name);
 

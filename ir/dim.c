@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "runtime/program.h"
+#include "runtime/program/program.h"
 
 enum atom_kind { ATOM_SYMBOL, ATOM_FLOORDIV, ATOM_MOD, ATOM_MIN, ATOM_MAX };
 struct atom {

@@ -56,7 +56,7 @@ dim dim_resolve(struct dim_table *t, dim d);
 /* "n0*784 + 1" in memory of the table */
 const char *dim_text(struct dim_table *t, dim d);
 
-/* Postfix code for the runtime: see runtime/program.h (PROGRAM_DIM_*). Appends words to `code`. */
+/* Postfix code for the runtime: see runtime/program/program.h (PROGRAM_DIM_*). Appends words to `code`. */
 struct dim_code {
   VEC(int64_t) words;
 };

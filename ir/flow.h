@@ -27,7 +27,7 @@ enum flow_op {
   FLOW_READ,    /* the variable var as a value: it aliases the variable's memory until the variable is next updated */
   FLOW_ASSIGN,  /* inputs: 1; the variable var becomes the input (also its shape, where that is not fixed) */
   FLOW_VARIABLE,/* a question about the variable var, answered in output 0: imm = enum variable_question */
-  FLOW_HOST,    /* a call into the runtime: host names it (runtime/host.def), `attrs` are its words */
+  FLOW_HOST,    /* a call into the runtime: host names it (runtime/host/host.def), `attrs` are its words */
   FLOW_BIND,    /* inputs: integer tensors; binds the symbols of `binds` to their elements in order */
   FLOW_IF,      /* inputs: bool scalar or i32 branch index, then captures; regions: one flow for each branch */
   FLOW_WHILE,   /* inputs: loop variables; regions: condition (gives a bool scalar), body */

@@ -15,7 +15,7 @@ struct target_options {
 struct target_unit {
   struct kernel *const *kernels;
   uint32_t count;
-  const void *data;     /* the program (runtime/program.h), linked in as symbol tfc_program, aligned to 64; may be NULL */
+  const void *data;     /* the program (runtime/program/program.h), linked in as symbol tfc_program, aligned to 64; may be NULL */
   uint64_t data_size;
 };
 

@@ -1,5 +1,5 @@
 /* host_call.h: ops that are one call into the runtime: the host function has the op's name, takes all its inputs and
- * attributes (runtime/host.def), and gives its outputs. */
+ * attributes (runtime/host/host.def), and gives its outputs. */
 #ifndef TFC_IR_OPS_HOST_CALL_H
 #define TFC_IR_OPS_HOST_CALL_H
 

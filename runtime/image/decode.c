@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/host.h"
+#include "runtime/host/host.h"
 #include "runtime/image/image.h"
 
 enum image_format image_format_of(const uint8_t *data, size_t size) {

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/host.h"
+#include "runtime/host/host.h"
 #include "runtime/image/image.h"
-#include "runtime/string_output.h"
+#include "runtime/text/string_output.h"
 
 status host_encode_png(struct host_call *call) {
   const struct tensor *image = &call->inputs[0];

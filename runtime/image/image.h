@@ -1,10 +1,10 @@
-/* image.h: pictures as files hold them, and as pixels. Linked only into executables that decode or encode (runtime/host.def).
+/* image.h: pictures as files hold them, and as pixels. Linked only into executables that decode or encode (runtime/host/host.def).
  *
  * Pixels are rows from the top, channels side by side: grey, grey and alpha, red green blue, and alpha last.
  * Threads: every function is free of shared state.
  */
-#ifndef TFC_RUNTIME_IMAGE_H
-#define TFC_RUNTIME_IMAGE_H
+#ifndef TFC_RUNTIME_IMAGE_IMAGE_H
+#define TFC_RUNTIME_IMAGE_IMAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

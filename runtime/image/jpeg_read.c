@@ -8,9 +8,9 @@
 
 #include <jerror.h>
 
-#include "runtime/element_number.h"
-#include "runtime/host.h"
+#include "runtime/host/host.h"
 #include "runtime/image/image.h"
+#include "runtime/text/element_number.h"
 
 #define SAMPLES_MAX (INT64_C(1) << 29)
 #define UNIT_BYTES_MAX (1 << 16) /* far more than an entropy coded unit may have */

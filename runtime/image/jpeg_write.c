@@ -7,8 +7,8 @@
 #include <jpeglib.h>
 
 #include "base/wire.h"
-#include "runtime/host.h"
-#include "runtime/string_output.h"
+#include "runtime/host/host.h"
+#include "runtime/text/string_output.h"
 
 #define SAMPLES_MAX (INT64_C(1) << 29)
 #define CHUNK 65536

@@ -17,7 +17,7 @@
 struct grpc_server {
   const char *name;
   pthread_mutex_t lock; /* of the service */
-  struct cluster_service service;
+  struct grpc_service service;
   _Atomic int64_t bytes; /* of requests that are held */
 };
 
@@ -266,8 +266,8 @@ void grpc_server_destroy(struct grpc_server *server) {
   free(server);
 }
 
-void grpc_server_set_service(struct grpc_server *server, const struct cluster_service *service) {
+void grpc_server_set_service(struct grpc_server *server, const struct grpc_service *service) {
   pthread_mutex_lock(&server->lock);
-  server->service = service ? *service : (struct cluster_service){0};
+  server->service = service ? *service : (struct grpc_service){0};
   pthread_mutex_unlock(&server->lock);
 }

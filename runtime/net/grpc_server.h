@@ -8,7 +8,6 @@
 #define TFC_RUNTIME_NET_GRPC_SERVER_H
 
 #include <stdatomic.h>
-#include "runtime/cluster.h"
 #include "runtime/net/connection.h"
 #include "runtime/net/grpc.h"
 
@@ -18,6 +17,13 @@ struct grpc_call {
   size_t size;
   int64_t timeout_ms;            /* -1: none */
   atomic_bool cancelled;         /* the client has gone: nobody reads the answer */
+};
+
+/* Who answers requests. */
+struct grpc_service {
+  void *self;
+  /* A complete request; called on the network thread, must not wait; answered by grpc_call_reply from any thread. */
+  void (*on_call)(void *self, struct grpc_call *call);
 };
 
 /* Answers, once, from any thread; the call is dead afterwards. OK: body (malloc'ed, taken; may be NULL when size is 0).
@@ -33,7 +39,7 @@ struct grpc_server;
 status grpc_server_create(const char *name, struct grpc_server **out);
 /* After all its connections. */
 void grpc_server_destroy(struct grpc_server *server);
-void grpc_server_set_service(struct grpc_server *server, const struct cluster_service *service);
+void grpc_server_set_service(struct grpc_server *server, const struct grpc_service *service);
 
 /* Stream events; stream->user belongs to the server until on_close. */
 void grpc_server_on_headers(struct grpc_server *server, struct connection *connection, struct http2_stream *stream);

@@ -1,6 +1,6 @@
 /* net_limits.h: every cap of the network code, each with its reason. */
-#ifndef TFC_RUNTIME_NET_LIMITS_H
-#define TFC_RUNTIME_NET_LIMITS_H
+#ifndef TFC_RUNTIME_NET_NET_LIMITS_H
+#define TFC_RUNTIME_NET_NET_LIMITS_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* codegen.h: what the files of the CPU target share: one LLVM module, and the state of the function being written.
  *
  * A kernel becomes one internal function for each phase, with the buffers as noalias arguments, and two small ones with
- * the signatures of runtime/program.h. Loops are vectorised here and not by LLVM: a loop is chosen whose iterations
+ * the signatures of runtime/program/program.h. Loops are vectorised here and not by LLVM: a loop is chosen whose iterations
  * become the lanes of vectors ("lanes"), and a second one may be unrolled into it so that loads are shared ("copies").
  * An expression's value is then a vector where it varies with the lane, and a scalar where it does not.
  *

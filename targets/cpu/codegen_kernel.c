@@ -1,11 +1,11 @@
-/* codegen_kernel.c: the functions of a kernel, with the signatures of runtime/program.h.
+/* codegen_kernel.c: the functions of a kernel, with the signatures of runtime/program/program.h.
  *
  *   NAME.phaseN (buffers ..., sizes ..., fault, begin, end)   the work: buffers are noalias arguments
  *   NAME.run    (call, phase, begin, end)                     unpacks the call and goes to the phase
  *   NAME.query  (sizes, what)                                 tiles, scratch, phases, cost */
 #include <string.h>
 
-#include "runtime/program.h"
+#include "runtime/program/program.h"
 #include "targets/cpu/codegen.h"
 
 static void add_attribute(struct cpu_module *m, value f, unsigned param, const char *name, uint64_t v) {

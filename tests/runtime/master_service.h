@@ -10,13 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/map.h"
-#include "runtime/master.h"
-#include "runtime/master_partial.h"
-#include "runtime/master_tensor.h"
+#include "runtime/master/master.h"
+#include "runtime/master/master_partial.h"
 #include "runtime/net/grpc.h"
 #include "runtime/net/http2.h"
-#include "runtime/partial.h"
-#include "runtime/program.h"
+#include "runtime/program/program.h"
+#include "runtime/step/partial.h"
+#include "runtime/value/tensor_message.h"
 #include "tests/support/test.h"
 
 /* y = x * w; init; hang waits until it is cancelled. Sorted by name. */
@@ -228,7 +228,7 @@ static inline void session_open(struct client *client, char handle[17]) {
 static inline void feed_put(struct wire_buffer *request, const char *name, float value) {
   struct tensor *tensor;
   assert_int_equal(tensor_copy_in(DTYPE_FLOAT, &(struct shape){1, {1}}, &value, &tensor), OK);
-  master_tensor_write(request, 2, name, tensor);
+  tensor_message_write(request, 2, name, tensor);
   tensor_release(tensor);
 }
 

@@ -1,7 +1,7 @@
 /* test_arena_plan.c: values that live at the same time never share memory, and others do. */
 #include <stdbool.h>
 
-#include "runtime/arena_plan.h"
+#include "runtime/memory/arena_plan.h"
 #include "tests/support/test.h"
 
 static const struct {

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "runtime/cluster.h"
+#include "runtime/cluster/cluster.h"
 #include "runtime/net/loop.h"
 #include "runtime/net/net_limits.h"
 #include <setjmp.h>

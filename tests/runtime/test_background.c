@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "runtime/background.h"
-#include "runtime/parallel_calls.h"
-#include "runtime/read_ahead.h"
-#include "runtime/task_state.h"
+#include "runtime/data/background.h"
+#include "runtime/data/parallel_calls.h"
+#include "runtime/data/read_ahead.h"
+#include "runtime/step/task_state.h"
 #include "tests/support/program_builder.h"
 #include "tests/support/test.h"
 

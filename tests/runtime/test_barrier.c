@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/barrier.h"
+#include "runtime/resource/barrier.h"
 #include "tests/support/test.h"
 
 #define KEYS 1000

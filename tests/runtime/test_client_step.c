@@ -5,11 +5,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/memory_report.h"
-#include "runtime/partial.h"
-#include "runtime/program_check.h"
-#include "runtime/step_stats.h"
-#include "runtime/task.h"
+#include "runtime/program/program_check.h"
+#include "runtime/step/memory_report.h"
+#include "runtime/step/partial.h"
+#include "runtime/step/step_stats.h"
+#include "runtime/step/task.h"
 #include "tests/support/program_builder.h"
 #include "tests/support/test.h"
 

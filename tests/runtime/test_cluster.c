@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "runtime/cluster.h"
+#include "runtime/cluster/cluster.h"
 #include "runtime/net/loop.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/accumulator.h"
-#include "runtime/collective.h"
+#include "runtime/resource/accumulator.h"
+#include "runtime/resource/collective.h"
 #include "tests/support/test.h"
 
 #define CALLS 4

@@ -4,10 +4,10 @@
 #include <zlib.h>
 
 #include "base/crc32c.h"
-#include "runtime/dataset.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/inflate.h"
+#include "runtime/data/record_file.h"
 #include "runtime/image/image.h"
-#include "runtime/inflate.h"
-#include "runtime/record_file.h"
 #include "tests/fuzz/damage.h"
 
 #define ELEMENTS_MAX 10000 /* more than a file of FILE_BYTES_MAX can hold of those that were */

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/events.h"
-#include "runtime/keeper.h"
-#include "runtime/task.h"
-#include "runtime/trace.h"
+#include "runtime/data/events.h"
+#include "runtime/process/keeper.h"
+#include "runtime/step/task.h"
+#include "runtime/step/trace.h"
 #include "tests/support/program_builder.h"
 #include "tests/support/temp_path.h"
 #include "tests/support/test.h"

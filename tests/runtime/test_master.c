@@ -1,7 +1,7 @@
 /* test_master.c: TensorFlow's master service: graphs and runs against a small program, and whole calls over a Unix socket. */
-#include "runtime/master_graph.h"
-#include "runtime/master_match.h"
-#include "runtime/master_session.h"
+#include "runtime/master/master_graph.h"
+#include "runtime/master/master_match.h"
+#include "runtime/master/master_session.h"
 #include "tests/runtime/master_service.h"
 
 /* ---- graphs ---- */
@@ -229,7 +229,7 @@ static void a_session_is_made_run_and_closed(void **state) {
     struct wire inside = wire_inside(&field);
     assert_true(wire_next(&inside, &named) && named.size == 3 && memcmp(named.data, i ? "y:0" : "z:0", 3) == 0);
     assert_true(wire_next(&inside, &named));
-    assert_int_equal(master_tensor_read(wire_inside(&named), &tensor), OK);
+    assert_int_equal(tensor_message_read(wire_inside(&named), &tensor), OK);
     assert_true(*(float *)tensor->data == 2.5f);
     tensor_release(tensor);
   }

@@ -1,5 +1,5 @@
 /* test_master_requests.c: TensorFlow's master service: ConfigProto, damaged requests, callables and partial runs. */
-#include "runtime/master_callable.h"
+#include "runtime/master/master_callable.h"
 #include "tests/runtime/master_service.h"
 
 /* ---- what a session's ConfigProto says ---- */
@@ -169,7 +169,7 @@ static struct wire callable_call(struct client *client, const char *handle, int 
   for (int i = 0; i < values; i++) {
     struct tensor *tensor;
     assert_int_equal(tensor_copy_in(DTYPE_FLOAT, &(struct shape){1, {1}}, &value, &tensor), OK);
-    master_tensor_write(&request, 3, NULL, tensor);
+    tensor_message_write(&request, 3, NULL, tensor);
     tensor_release(tensor);
   }
   return call(client, "RunCallable", &request);
@@ -190,7 +190,7 @@ static void a_callable_is_made_called_and_released(void **state) {
     struct wire answer = callable_call(&client, handle, turn ? second : first, 1);
     assert_int_equal(client.grpc_status, OK);
     assert_true(wire_next(&answer, &field) && field.number == 1);
-    assert_int_equal(master_tensor_read(wire_inside(&field), &tensor), OK);
+    assert_int_equal(tensor_message_read(wire_inside(&field), &tensor), OK);
     assert_true(*(float *)tensor->data == 1.5f);
     tensor_release(tensor);
     assert_int_equal(wire_next(&answer, &field) && field.number == 2, turn); /* metadata where it was asked for */

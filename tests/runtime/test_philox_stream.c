@@ -1,5 +1,5 @@
 /* Numbers of the generator that are skipped are those that would have been drawn. */
-#include "runtime/philox_stream.h"
+#include "runtime/resource/philox_stream.h"
 #include "tests/support/test.h"
 
 static void skipping_is_drawing(void **state) {

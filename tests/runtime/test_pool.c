@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "runtime/pool.h"
+#include "runtime/step/pool.h"
 #include "tests/support/test.h"
 
 #define TILES_MAX 5000

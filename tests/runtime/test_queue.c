@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/queue.h"
+#include "runtime/resource/queue.h"
 #include "tests/support/test.h"
 
 #define STEPS_MAX 10

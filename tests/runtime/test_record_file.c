@@ -7,9 +7,9 @@
 #include <zlib.h>
 
 #include "base/crc32c.h"
-#include "runtime/dataset.h"
-#include "runtime/inflate.h"
-#include "runtime/record_file.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/inflate.h"
+#include "runtime/data/record_file.h"
 #include "tests/support/test.h"
 
 #define CHUNK 65536 /* of inflate.c */

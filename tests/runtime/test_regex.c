@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/regex.h"
+#include "runtime/text/regex.h"
 #include "tests/support/test.h"
 
 struct match_case {

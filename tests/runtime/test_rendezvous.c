@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "runtime/rendezvous.h"
+#include "runtime/step/rendezvous.h"
 #include "tests/support/test.h"
 
 static struct tensor *value_of(float number) {

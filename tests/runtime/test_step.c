@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/program_check.h"
-#include "runtime/task.h"
+#include "runtime/program/program_check.h"
+#include "runtime/step/task.h"
 #include "tests/support/program_builder.h"
 #include "tests/support/test.h"
 

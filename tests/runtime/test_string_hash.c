@@ -1,7 +1,7 @@
 /* The hashes that graphs' buckets depend on: values of TensorFlow's own kernels, and of the hashes' authors. */
 #include <string.h>
 
-#include "runtime/string_hash.h"
+#include "runtime/text/string_hash.h"
 #include "tests/support/test.h"
 
 static void siphash_gives_its_authors_vectors(void **state) {

@@ -2,8 +2,8 @@
 #include <malloc.h>
 #include <string.h>
 
-#include "runtime/dense_table.h"
-#include "runtime/table.h"
+#include "runtime/resource/dense_table.h"
+#include "runtime/resource/table.h"
 #include "tests/support/test.h"
 
 struct fixture {

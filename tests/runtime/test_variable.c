@@ -1,5 +1,5 @@
 /* test_variable.c: variables that are read while another step gives them a value and takes it away. */
-#include "runtime/variable.h"
+#include "runtime/memory/variable.h"
 #include "tests/support/test.h"
 
 #define ROUNDS 1000000

@@ -1,7 +1,7 @@
 /* test_wire.c: protobuf's wire format and TensorProto, good and bad. */
 #include <stdlib.h>
 #include <string.h>
-#include "runtime/master_tensor.h"
+#include "runtime/value/tensor_message.h"
 #include "base/wire.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,7 +71,7 @@ static struct tensor *read_proto(int dtype, int64_t dim, const char *fields, siz
   }
   wire_end(&b, shape);
   wire_put_raw(&b, fields, size);
-  *code = master_tensor_read(wire_over(b.data, b.size), &tensor);
+  *code = tensor_message_read(wire_over(b.data, b.size), &tensor);
   wire_buffer_free(&b);
   return tensor;
 }
@@ -188,13 +188,13 @@ static void a_written_tensor_is_read_again(void **state) {
   for (int i = 0; i < 3; i++) {
     struct wire_buffer b = {0};
     struct wire_field named, field;
-    master_tensor_write(&b, 1, "x:0", tensors[i]);
+    tensor_message_write(&b, 1, "x:0", tensors[i]);
     struct wire wire = wire_over(b.data, b.size);
     assert_true(wire_next(&wire, &named) && named.number == 1 && wire.at == wire.end);
     struct wire inside = wire_inside(&named);
     assert_true(wire_next(&inside, &field) && field.number == 1 && field.size == 3);
     assert_true(wire_next(&inside, &field) && field.number == 2 && inside.at == inside.end);
-    assert_int_equal(master_tensor_read(wire_inside(&field), &back), OK);
+    assert_int_equal(tensor_message_read(wire_inside(&field), &back), OK);
     assert_int_equal(back->shape.rank, tensors[i]->shape.rank);
     if (i > 0)
       assert_memory_equal(back->data, tensors[i]->data, tensor_byte_size(back));
@@ -216,7 +216,7 @@ static void random_bytes_never_do_harm(void **state) {
       bytes[i] = (uint8_t)(rand_r(&seed) % (i % 2 ? 256 : 128));
     bytes[0] = 0x08;
     bytes[1] = (uint8_t)(rand_r(&seed) % 25);
-    if (master_tensor_read(wire_over(bytes, (size_t)rand_r(&seed) % 64), &tensor) == OK)
+    if (tensor_message_read(wire_over(bytes, (size_t)rand_r(&seed) % 64), &tensor) == OK)
       tensor_release(tensor);
   }
 }

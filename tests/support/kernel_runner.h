@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "ir/kernel.h"
-#include "runtime/program.h"
+#include "runtime/program/program.h"
 #include "targets/target.h"
 #include "tests/support/temp_path.h"
 

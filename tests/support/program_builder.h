@@ -8,7 +8,7 @@
 
 #include "base/dtype.h"
 #include "base/vec.h"
-#include "runtime/program.h"
+#include "runtime/program/program.h"
 
 struct program_builder {
   VEC(char) texts, data;

@@ -1,0 +1,127 @@
+/* host_optional.c: several tensors as one object: optionals, which may have none, and the components of composite tensors. */
+#include <stdlib.h>
+
+#include "runtime/host/object.h"
+#include "runtime/value/optional.h"
+#include "runtime/value/tensor_list.h"
+
+struct optional {
+  struct object object;
+  uint32_t count; /* 0: no value */
+  struct tensor *items[];
+};
+
+static void optional_destroy(struct object *object) {
+  struct optional *x = (struct optional *)object;
+  for (uint32_t i = 0; i < x->count; i++)
+    tensor_release(x->items[i]);
+  free(x);
+}
+
+static status optional_zeros(const struct object *object, struct object **out);
+static status optional_add(const struct object *a, const struct object *b, struct object **out);
+static const struct object_kind optional_kind = { "Optional", optional_destroy, optional_zeros, optional_add };
+
+static status optional_create(uint32_t count, struct optional **out) {
+  *out = calloc(1, sizeof **out + count * sizeof(struct tensor *));
+  if (!*out)
+    return fail(RESOURCE_EXHAUSTED, "no memory for %u components", count);
+  object_init(&(*out)->object, &optional_kind);
+  (*out)->count = count;
+  return OK;
+}
+
+static status item_zeros(const struct tensor *item, struct tensor **out) {
+  return tensor_has_objects(item) ? objects_zeros(item, out) : tensor_zeros(item->dtype, &item->shape, out);
+}
+
+static status optional_zeros(const struct object *object, struct object **out) {
+  const struct optional *from = (const struct optional *)object;
+  struct optional *made;
+  TRY(optional_create(from->count, &made));
+  status s = OK;
+  for (uint32_t i = 0; i < from->count && s == OK; i++)
+    s = item_zeros(from->items[i], &made->items[i]);
+  *out = &made->object;
+  if (s != OK)
+    object_release(&made->object), *out = NULL;
+  return s;
+}
+
+static status optional_add(const struct object *a, const struct object *b, struct object **out) {
+  const struct optional *x = (const struct optional *)a, *y = (const struct optional *)b;
+  struct optional *made;
+  if (x->count != y->count)
+    return fail(INVALID_ARGUMENT, "Cannot add optionals because one has a value and the other doesn't.");
+  TRY(optional_create(x->count, &made));
+  status s = OK;
+  for (uint32_t i = 0; i < x->count && s == OK; i++)
+    s = tensor_sum(x->items[i], y->items[i], &made->items[i]);
+  *out = &made->object;
+  if (s != OK)
+    object_release(&made->object), *out = NULL;
+  return s;
+}
+
+status optional_output(struct host_call *call, uint32_t i, struct tensor *const *components, uint32_t count) {
+  struct optional *made;
+  TRY(optional_create(count, &made));
+  for (uint32_t k = 0; k < count; k++)
+    made->items[k] = tensor_retain(components[k]);
+  return object_output(call, i, &made->object);
+}
+
+/* ---- calls ---- */
+
+/* OptionalFromValue, OptionalNone, CompositeTensorVariantFromComponents */
+status host_bundle_make(struct host_call *call) {
+  struct optional *made;
+  TRY(optional_create(call->input_count, &made));
+  status s = OK;
+  for (uint32_t i = 0; i < call->input_count && s == OK; i++)
+    s = host_keep_input(call, i, &made->items[i]);
+  if (s == OK)
+    return object_output(call, 0, &made->object);
+  object_release(&made->object);
+  return s;
+}
+
+static status take_input(const struct host_call *call, const struct optional **out) {
+  struct object *object;
+  TRY(object_input(call, 0, &optional_kind, &object));
+  *out = (const struct optional *)object;
+  return OK;
+}
+
+status host_optional_has_value(struct host_call *call) {
+  const struct optional *x;
+  TRY(take_input(call, &x));
+  return host_give_number(call, 0, DTYPE_BOOL, x->count > 0);
+}
+
+static status give_components(struct host_call *call, const struct optional *x) {
+  if (x->count != call->output_count)
+    return fail(INVALID_ARGUMENT, "the value has %u components, not %u", x->count, call->output_count);
+  const struct program_attr *types = host_attr(call, "output_types");
+  for (uint32_t i = 0; types && i < types->list.count && i < x->count; i++) {
+    enum dtype wanted = (enum dtype)program_attr(call->program, types->list.first + i)->i;
+    if (x->items[i]->dtype != wanted)
+      return fail(INVALID_ARGUMENT, "The given optional does not match the expected type for component %u. Expected: %s. Actual: %s.", i,
+                  dtype_name(wanted), dtype_name(x->items[i]->dtype));
+  }
+  for (uint32_t i = 0; i < call->output_count; i++)
+    call->outputs[i] = tensor_retain(x->items[i]);
+  return OK;
+}
+
+status host_optional_get_value(struct host_call *call) {
+  const struct optional *x;
+  TRY(take_input(call, &x));
+  return x->count ? give_components(call, x) : fail(INVALID_ARGUMENT, "The given optional does not have a value.");
+}
+
+status host_composite_components(struct host_call *call) {
+  const struct optional *x;
+  TRY(take_input(call, &x));
+  return give_components(call, x);
+}

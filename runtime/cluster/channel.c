@@ -1,0 +1,315 @@
+/* channel.c: one connection of a task: its streams are a link to another task, or calls of clients.
+ *
+ * HELLO decides. The side that dialled speaks first; the other checks the build, the numbers and who should have dialled
+ * whom, and answers with its own HELLO, or ends the stream with a gRPC status that says what is wrong. Both sides tell their
+ * users. All handlers run on the loop's thread under the connection's lock.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "runtime/cluster/cluster_state.h"
+
+static const struct link_handler link_events;
+
+static bool is_link(const struct channel *channel, const struct http2_stream *stream) {
+  return channel->has_link && channel->link.stream == stream;
+}
+
+static void refusal_set(struct channel *channel, status code, const char *text) {
+  if (channel->refusal[0])
+    return;
+  channel->refusal_code = code;
+  snprintf(channel->refusal, sizeof channel->refusal, "%s", text);
+}
+
+/* ---- HELLO ---- */
+
+static status hello_send(struct channel *channel) {
+  struct cluster *cluster = channel->cluster;
+  pthread_mutex_lock(&cluster->lock);
+  struct message hello = {.kind = MESSAGE_HELLO, .task = cluster->task, .task_count = cluster->task_count,
+                          .build_id = cluster->build_id, .incarnation = cluster->incarnation,
+                          .flags = (cluster->has_phases ? HELLO_HAS_PHASES : 0u) | (cluster->is_ready ? HELLO_READY : 0u) |
+                                   (cluster->is_finished ? HELLO_FINISHED : 0u)};
+  pthread_mutex_unlock(&cluster->lock);
+  return link_send(&channel->link, &hello);
+}
+
+static status hello_check(const struct channel *channel, const struct message *hello) {
+  const struct cluster *cluster = channel->cluster;
+  const char *own = cluster->peers[cluster->task].name;
+  if (hello->build_id != cluster->build_id || hello->task_count != cluster->task_count)
+    return fail(FAILED_PRECONDITION, "task %" PRIu32 " is of another build than %s (%016" PRIx64 ", here %016" PRIx64
+                "): build and copy the executables of all tasks together", hello->task, own, hello->build_id, cluster->build_id);
+  if (hello->task >= cluster->task_count || hello->task == cluster->task)
+    return fail(FAILED_PRECONDITION, "%s was called by one that says it is task %" PRIu32, own, hello->task);
+  if (channel->is_dialled && hello->task != channel->peer->task)
+    return fail(FAILED_PRECONDITION, "at the address of %s answers %s", channel->peer->name, cluster->peers[hello->task].name);
+  if (!channel->is_dialled && hello->task < cluster->task)
+    return fail(FAILED_PRECONDITION, "%s should be called by %s, not call it", cluster->peers[hello->task].name, own);
+  return OK;
+}
+
+static status on_hello(void *self, const struct message *hello) {
+  struct channel *channel = self;
+  struct cluster *cluster = channel->cluster;
+  TRY(hello_check(channel, hello));
+  if (!channel->is_dialled) {
+    TRY(hello_send(channel));
+    channel->peer = &cluster->peers[hello->task];
+    channel->is_stranger = false;
+    cluster->stranger_count--;
+  }
+  peer_set_up(channel->peer, channel, hello);
+  return OK;
+}
+
+static void on_message(void *self, const struct message *message) {
+  struct channel *channel = self;
+  if (channel->peer)
+    peer_message(channel->peer, message);
+}
+
+static void on_tensor(void *self, const struct message *message, struct tensor *tensor) {
+  struct channel *channel = self;
+  if (channel->peer)
+    peer_tensor(channel->peer, message, tensor);
+  else
+    tensor_release(tensor);
+}
+
+static const struct link_handler link_events = {on_hello, on_message, on_tensor};
+
+/* ---- streams ---- */
+
+static void link_accept(struct channel *channel, struct http2_stream *stream) {
+  if (channel->has_link || !grpc_is_content_type(stream->content_type)) {
+    http2_finish_grpc(stream, ALREADY_EXISTS, "one link a connection");
+    return;
+  }
+  if (http2_respond(stream, 200, "application/grpc") != OK)
+    return;
+  channel->has_link = true;
+  link_init(&channel->link, stream, &link_events, channel, loop_now_ms());
+}
+
+static void on_headers(void *self, struct http2_stream *stream) {
+  struct connection *connection = self;
+  struct channel *channel = connection_user(connection);
+  if (channel->is_dialled) {
+    if (stream->http_status != 200)
+      refusal_set(channel, grpc_status_from_http(stream->http_status), "what answers there is not a task of this program");
+    return;
+  }
+  channel->has_spoken = true;
+  if (strcmp(stream->path, LINK_PATH) == 0 && strcmp(stream->method, "POST") == 0)
+    link_accept(channel, stream);
+  else
+    grpc_server_on_headers(channel->cluster->server, connection, stream);
+}
+
+/* What came is not what a task says: tell it, and our user, and end the link. */
+static void link_refuse(struct channel *channel, status code, const char *text) {
+  struct http2_stream *stream = channel->link.stream;
+  refusal_set(channel, code, text);
+  if (channel->is_dialled) {
+    connection_abort(channel->connection, channel->refusal);
+    return;
+  }
+  cluster_log(channel->cluster, "refused a connection: %s", text);
+  http2_finish_grpc(stream, code, text);
+}
+
+static void on_data(void *self, struct http2_stream *stream, const uint8_t *data, size_t size) {
+  struct channel *channel = connection_user(self);
+  if (!is_link(channel, stream)) {
+    if (!channel->is_dialled)
+      grpc_server_on_data(channel->cluster->server, stream, data, size);
+    return;
+  }
+  if (channel->refusal[0])
+    return;
+  status code = link_receive(&channel->link, data, size);
+  if (code != OK)
+    link_refuse(channel, code, status_text());
+}
+
+static void on_end(void *self, struct http2_stream *stream) {
+  struct channel *channel = connection_user(self);
+  if (!is_link(channel, stream)) {
+    if (!channel->is_dialled)
+      grpc_server_on_end(channel->cluster->server, stream);
+    return;
+  }
+  if (!channel->is_dialled) {
+    http2_finish_grpc(stream, OK, NULL);
+    return;
+  }
+  if (stream->grpc_status > 0) {
+    if (stream->grpc_message)
+      grpc_percent_decode(stream->grpc_message);
+    refusal_set(channel, (status)stream->grpc_status, stream->grpc_message ? stream->grpc_message : "it refused the link");
+  }
+  http2_finish(stream);
+}
+
+static void on_close(void *self, struct http2_stream *stream, uint32_t error) {
+  struct channel *channel = connection_user(self);
+  (void)error;
+  if (!is_link(channel, stream)) {
+    if (!channel->is_dialled)
+      grpc_server_on_close(channel->cluster->server, stream);
+    return;
+  }
+  link_deinit(&channel->link);
+  channel->has_link = false;
+  connection_shutdown(channel->connection); /* a connection between tasks is there for its link */
+}
+
+static void on_goaway(void *self, uint32_t error) { (void)self, (void)error; }
+
+static size_t target(struct connection *connection, uint8_t **out) {
+  struct channel *channel = connection_user(connection);
+  return channel->has_link ? link_target(&channel->link, out) : 0;
+}
+
+/* ---- ticks ---- */
+
+/* A client may take its time between calls, but not in the middle of one. */
+static void stall_check(struct channel *channel, const struct http2 *http2, uint64_t now_ms) {
+  uint64_t bytes = http2_data_bytes(http2);
+  if (!http2_is_waiting(http2)) {
+    channel->waiting_since_ms = 0;
+  } else if (channel->waiting_since_ms == 0 || bytes - channel->waiting_bytes >= NET_STALL_BYTES) {
+    channel->waiting_since_ms = now_ms;
+    channel->waiting_bytes = bytes;
+  } else if (now_ms - channel->waiting_since_ms > NET_STALL_MS) {
+    connection_abort(channel->connection, "the client has stalled");
+  }
+}
+
+static void run_tick(struct connection_post *post, struct http2 *http2) {
+  struct channel *channel = (struct channel *)((char *)post - offsetof(struct channel, tick));
+  channel->tick_is_posted = false;
+  if (http2 && !channel->has_link)
+    stall_check(channel, http2, loop_now_ms());
+  if (!http2 || !channel->has_link)
+    return;
+  if (link_tick(&channel->link, loop_now_ms()) != OK) {
+    refusal_set(channel, UNAVAILABLE, status_text());
+    connection_abort(channel->connection, channel->refusal);
+  }
+}
+
+void channel_tick(struct channel *channel, uint64_t now_ms, bool is_stalled) {
+  if (is_stalled)
+    channel->link.received_ms = now_ms;
+  bool is_mute = channel->is_dialled ? !channel->link.is_open : !channel->has_spoken;
+  if (is_mute && now_ms - channel->created_ms > (channel->is_dialled ? NET_SILENCE_MS : NET_PREFACE_MS))
+    connection_abort(channel->connection, "no answer");
+  else if (!channel->tick_is_posted) {
+    channel->tick_is_posted = true;
+    connection_post(channel->connection, &channel->tick);
+  }
+}
+
+/* ---- life ---- */
+
+static void on_closed(struct connection *connection, const char *reason) {
+  struct channel *channel = connection_user(connection);
+  struct cluster *cluster = channel->cluster;
+  struct peer *peer = channel->peer;
+  if (channel->previous)
+    channel->previous->next = channel->next;
+  else
+    cluster->channels = channel->next;
+  if (channel->next)
+    channel->next->previous = channel->previous;
+  cluster->channel_count--;
+  cluster->stranger_count -= channel->is_stranger;
+  if (channel->refusal[0])
+    reason = channel->refusal;
+  if (peer && peer->dialling == channel) {
+    peer->dialling = NULL;
+    if (channel->refusal_code == FAILED_PRECONDITION) {
+      pthread_mutex_lock(&cluster->lock);
+      peer->is_refused = true;
+      pthread_mutex_unlock(&cluster->lock);
+    }
+    peer_dial_failed(peer, reason);
+  } else if (peer) {
+    peer_set_down(peer, channel, reason[0] ? reason : "it has closed the connection");
+  }
+  free(channel);
+}
+
+static const struct connection_handler connection_events = {
+  .http2 = {on_headers, on_data, on_end, on_close, on_goaway}, .target = target, .on_closed = on_closed};
+
+/* The dialled side opens the stream and speaks first. */
+static status link_open(struct channel *channel) {
+  struct http2_stream *stream =
+    http2_request(connection_http2(channel->connection), LINK_PATH, "tfc", NULL);
+  if (!stream)
+    return fail(RESOURCE_EXHAUSTED, "no memory for a link");
+  channel->has_link = true;
+  link_init(&channel->link, stream, &link_events, channel, channel->created_ms);
+  return hello_send(channel);
+}
+
+status channel_create(struct cluster *cluster, int fd, struct peer *peer, struct channel **out) {
+  struct channel *channel = calloc(1, sizeof *channel);
+  if (!channel) {
+    close(fd);
+    return fail(RESOURCE_EXHAUSTED, "no memory for a connection");
+  }
+  channel->cluster = cluster;
+  channel->peer = peer;
+  channel->is_dialled = peer != NULL;
+  channel->created_ms = loop_now_ms();
+  channel->tick.run = run_tick;
+  status code = connection_create(cluster->loop, fd, !peer, peer != NULL, &connection_events, channel, &channel->connection);
+  if (code != OK) {
+    free(channel);
+    return code;
+  }
+  channel->next = cluster->channels;
+  if (cluster->channels)
+    cluster->channels->previous = channel;
+  cluster->channels = channel;
+  cluster->channel_count++;
+  channel->is_stranger = !peer;
+  cluster->stranger_count += !peer;
+  if (peer && link_open(channel) != OK)
+    connection_abort(channel->connection, status_text());
+  *out = channel;
+  return OK;
+}
+
+struct leave_post {
+  struct connection_post post;
+  struct channel *channel;
+};
+
+static void run_leave(struct connection_post *post, struct http2 *http2) {
+  struct channel *channel = ((struct leave_post *)post)->channel;
+  if (http2 && channel->has_link && channel->link.is_open) {
+    status sent = link_send(&channel->link, &(struct message){.kind = MESSAGE_BYE});
+    (void)sent;
+  }
+  free(post);
+}
+
+void channel_leave(struct channel *channel) {
+  struct leave_post *leave = malloc(sizeof *leave);
+  if (leave) {
+    *leave = (struct leave_post){.post.run = run_leave, .channel = channel};
+    connection_post(channel->connection, &leave->post);
+  }
+  if (channel->is_dialled && !channel->link.is_open)
+    connection_abort(channel->connection, "");
+  else
+    connection_shutdown(channel->connection);
+}

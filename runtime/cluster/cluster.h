@@ -1,0 +1,101 @@
+/* cluster.h: this task among the others: who is there, who is ready, who has finished, and the exchange between them.
+ *
+ * A task listens on its own address and on no other (tasks of one host also meet at a Unix socket without a file, which is
+ * faster; other users are refused there), and holds one link (net/link.h) to every other task: the task with
+ * the higher number dials the one with the lower, in whatever order they start, and dials again after a loss. Nothing waits
+ * for a task that is not needed. All sockets belong to one thread.
+ *
+ * Two kinds of tasks: one with phases (started with --entry) says so in its HELLO and announces when it has finished; one
+ * without phases serves the others until it is stopped, and nobody waits for its end. A ps leaves (cluster_wait_all_finished
+ * returns OK) when at least one task had phases, and each task outside the job `ps` and each ps with phases has either
+ * announced that it finished or said that it only serves.
+ *
+ * Threads: all functions from any thread, but for create, start and destroy. Owner: the task's main.
+ */
+#ifndef TFC_RUNTIME_CLUSTER_CLUSTER_H
+#define TFC_RUNTIME_CLUSTER_CLUSTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/status.h"
+#include "runtime/step/exchange.h"
+
+struct cluster_task {
+  const char *job;
+  uint32_t index;
+  const char *address;     /* "host:port", "[v6]:port", "unix:PATH" */
+};
+
+struct cluster_config {
+  uint32_t task;           /* this one's number in tasks */
+  uint32_t task_count;     /* 1 is allowed: then it only serves clients */
+  const struct cluster_task *tasks; /* copied */
+  uint64_t build_id;       /* program.build_id: equal in all tasks of one build; a peer with another one is refused */
+  double timeout_s;        /* --timeout: how long to wait for a peer */
+  bool has_phases;         /* started with --entry */
+  bool only_addresses;     /* tasks of one host use their addresses as well, for measuring and testing */
+  struct exchange_sink sink;
+  void (*log)(void *self, const char *line); /* a line for people, without the end of line; NULL: stderr */
+  void *log_self;
+};
+
+struct cluster;
+
+/* Takes the task's address; whoever connects waits there until cluster_start. INVALID_ARGUMENT for an address that is none,
+ * UNAVAILABLE when the own one cannot be listened on; both name it. */
+status cluster_create(const struct cluster_config *config, struct cluster **out);
+
+/* Begins to connect and to serve: from now on the sink and the service are called. RESOURCE_EXHAUSTED: no thread. */
+status cluster_start(struct cluster *cluster);
+
+/* Sends what has been handed over (for at most 5 s), says good-bye on every connection, ends the thread. The sink is not
+ * called after it returned. Accepts NULL. */
+void cluster_destroy(struct cluster *cluster);
+
+/* The exchange of runtime/step/exchange.h. It lives as long as the cluster. `start` for a task that is not connected, or lost
+ * before it reported, ends in sink.on_done with UNAVAILABLE and the reason; `send`, `done` and `cancel` to such a task
+ * do nothing (the tensor is released). */
+struct exchange *cluster_exchange(struct cluster *cluster);
+
+/* Waits until all these tasks are connected; after 1 s a line says whom it waits for and where.
+ * UNAVAILABLE after the time-out, naming task and address; FAILED_PRECONDITION when the peer is of another build;
+ * CANCELLED after cluster_stop. The own number is allowed. */
+status cluster_wait_peers(struct cluster *cluster, const uint32_t *tasks, uint32_t count);
+
+/* The chief has initialised: tells everybody, also those who come later (through any task that knows). */
+void cluster_announce_ready(struct cluster *cluster);
+/* Waits until the chief's announcement has come. The time-out runs while the chief is not connected; while it is, it may
+ * take as long as it needs. UNAVAILABLE, CANCELLED as above. */
+status cluster_wait_ready(struct cluster *cluster, uint32_t chief);
+
+/* This task's phases are done. */
+void cluster_announce_finished(struct cluster *cluster);
+/* For a task that has finished, and on which entries of other tasks have parts: waits while any task with phases is connected
+ * and has not finished. CANCELLED after cluster_stop. */
+status cluster_wait_dependents(struct cluster *cluster);
+/* For a ps without phases: waits until the work is done (above). While nobody with phases has come it waits for ever. When a task
+ * with phases was lost, or one of the tasks waited for never came, and all others have finished, it waits the time-out
+ * for that task and returns UNAVAILABLE naming it. CANCELLED after cluster_stop. */
+status cluster_wait_all_finished(struct cluster *cluster);
+
+/* This task or a connected one has phases that have not finished. */
+bool cluster_is_at_work(struct cluster *cluster);
+/* What the task may be waiting for: the chief, peers that are not connected and why; "" when nothing is missing. */
+void cluster_explain(struct cluster *cluster, char *out, size_t size);
+
+/* Wakes all waiters with CANCELLED; for signals (call it from a thread, not from a handler). */
+void cluster_stop(struct cluster *cluster);
+
+/* Where a task is; valid as long as the cluster. */
+const char *cluster_task_address(const struct cluster *cluster, uint32_t task);
+/* "worker_1"; of a number that is none: "task N" in a buffer of the calling thread. */
+const char *cluster_task_name(const struct cluster *cluster, uint32_t task);
+
+/* ---- unary calls from clients, on the same address (master.c) ---- */
+
+struct grpc_service; /* net/grpc_server.h */
+/* Requests whose path begins with "/tensorflow." go there. NULL: none (UNIMPLEMENTED is answered). */
+void cluster_set_service(struct cluster *cluster, const struct grpc_service *service);
+
+#endif

@@ -1,0 +1,133 @@
+/* cluster_state.h: what the files of the cluster share; for cluster.c, peer.c, channel.c and dial.c only.
+ *
+ * A peer is another task; a channel is a connection, accepted or dialled, and the link on it if it has one. A peer is up while
+ * it has a channel whose HELLO was accepted. Channels belong to the loop's thread; what other threads see of a peer is
+ * under the cluster's lock. Lock order: a connection's lock, then the cluster's; with the cluster's lock held nothing is
+ * posted to a connection.
+ */
+#ifndef TFC_RUNTIME_CLUSTER_CLUSTER_STATE_H
+#define TFC_RUNTIME_CLUSTER_CLUSTER_STATE_H
+
+#include <pthread.h>
+#include "base/vec.h"
+#include "runtime/cluster/cluster.h"
+#include "runtime/net/address.h"
+#include "runtime/net/connection.h"
+#include "runtime/net/grpc_server.h"
+#include "runtime/net/link.h"
+
+#define CLUSTER_REASON_BYTES 200
+#define CLUSTER_TICK_MS 250
+#define CLUSTER_LISTENERS (ADDRESS_MAX + 1)
+
+struct channel {
+  struct cluster *cluster;
+  struct connection *connection;
+  struct peer *peer;           /* dialled: from the start; accepted: since its HELLO; NULL when another has replaced it */
+  bool is_dialled;
+  bool is_stranger;            /* accepted, and no HELLO yet */
+  bool has_link;
+  bool has_spoken;             /* a complete request came: no stranger that only holds a socket */
+  struct link link;
+  uint64_t created_ms;
+  uint64_t waiting_since_ms, waiting_bytes; /* for a client: since when, and what had moved then; 0: not waiting */
+  struct connection_post tick;
+  bool tick_is_posted;
+  char refusal[CLUSTER_REASON_BYTES]; /* why the link was ended; "" */
+  status refusal_code;
+  struct channel *next, *previous;
+};
+
+struct peer {
+  struct cluster *cluster;
+  uint32_t task;
+  char name[64];               /* "worker_1" */
+  char *address;
+  /* under the cluster's lock */
+  struct channel *channel;     /* up; else NULL */
+  struct connection *connection; /* the channel's, counted, while up */
+  bool was_up, has_phases, is_finished, said_bye;
+  bool is_refused;             /* of another build: waiting is of no use */
+  uint64_t incarnation, changed_ms;
+  char reason[CLUSTER_REASON_BYTES]; /* why it is not up */
+  VEC(uint64_t) started;       /* steps of ours it has not reported yet */
+  /* the loop's: dialling */
+  struct loop_timer timer;
+  struct channel *dialling;
+  uint32_t backoff_ms;
+  uint64_t dialled_since_ms;
+  struct address_list addresses;
+  uint32_t next_address;
+  bool tried_beside;           /* address_beside was the last way */
+};
+
+struct listener {
+  struct loop_source source; /* first */
+  struct loop_timer pause;   /* out of file descriptors: not accepting for a moment */
+  struct cluster *cluster;
+  struct address address;
+};
+
+struct cluster {
+  struct exchange exchange;
+  struct exchange_sink sink;
+  struct loop *loop;
+  struct grpc_server *server;
+  uint32_t task, task_count;
+  struct peer *peers;        /* task_count of them; the own one too */
+  char **jobs;               /* for texts */
+  uint32_t *indices;
+  uint64_t build_id, incarnation;
+  uint64_t timeout_ms;
+  bool has_phases, only_addresses, is_started;
+  void (*log)(void *self, const char *line);
+  void *log_self;
+  /* the loop's */
+  struct listener listeners[CLUSTER_LISTENERS];
+  uint32_t listener_count;
+  struct channel *channels;
+  uint32_t channel_count, stranger_count;
+  struct loop_timer ticker;
+  uint64_t ticked_ms;
+  struct loop_call closing_call;
+  /* under the lock */
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  bool is_ready, is_finished, is_stopped, is_closing, is_closed;
+  uint32_t resolving;        /* threads that ask a name server */
+};
+
+/* channel.c */
+/* Takes the socket. peer: dialled; NULL: accepted. */
+status channel_create(struct cluster *cluster, int fd, struct peer *peer, struct channel **out);
+/* Loop's thread: says good-bye and closes in order. */
+void channel_leave(struct channel *channel);
+/* Loop's thread, every CLUSTER_TICK_MS. stalled: this process has been held up, silence says nothing. */
+void channel_tick(struct channel *channel, uint64_t now_ms, bool is_stalled);
+
+/* dial.c */
+status cluster_listen(struct cluster *cluster);
+/* Begins to dial the peer. */
+void peer_dial(struct peer *peer);
+/* A dialled channel has closed before the peer was up. */
+void peer_dial_failed(struct peer *peer, const char *reason);
+
+/* cluster.c */
+void cluster_log(struct cluster *cluster, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* peer.c */
+/* The channel's HELLO was accepted; its connection's lock is held. */
+void peer_set_up(struct peer *peer, struct channel *channel, const struct message *hello);
+/* Under no lock of the cluster's. Tells the sink. */
+void peer_set_down(struct peer *peer, struct channel *channel, const char *reason);
+/* A message of an open link. */
+void peer_message(struct peer *peer, const struct message *message);
+void peer_tensor(struct peer *peer, const struct message *message, struct tensor *tensor);
+/* Hands a message over; entry_or_transfer as the kind demands. Takes the tensor's reference. False: the peer is not up. */
+bool peer_send(struct peer *peer, enum message_kind kind, uint64_t step, uint32_t entry_or_transfer, status code, const char *text,
+               struct tensor *tensor);
+
+/* The functions of runtime/step/exchange.h; self is the cluster. */
+void peer_exchange_init(struct cluster *cluster);
+
+#endif

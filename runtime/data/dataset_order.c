@@ -1,0 +1,210 @@
+/* dataset_order.c: datasets that choose among elements or change their order, but not the elements. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/data/dataset.h"
+
+struct count_state {
+  int64_t at;
+};
+
+/* Elements that come as they are: what TensorFlow does ahead of time here changes when, not what. */
+static status pass_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
+  return cursor_source_next(c, 0, run, out, end);
+}
+
+static status threads_check(const struct dataset *d) {
+  int64_t count;
+  TRY(dataset_int(d, 0, "the number of threads", &count));
+  return count >= 0 ? OK : fail(INVALID_ARGUMENT, "%s must be >= 0", d->kind->op[0] == 'M' ? "`max_intra_op_parallelism`" : "`num_threads`");
+}
+
+static status count_check(const struct dataset *d) {
+  int64_t count;
+  return dataset_int(d, 0, "count", &count);
+}
+
+static status take_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
+  struct count_state *s = c->state;
+  int64_t count;
+  TRY(dataset_int(c->dataset, 0, "count", &count));
+  *end = count >= 0 && s->at >= count;
+  if (*end)
+    return OK;
+  TRY(cursor_source_next(c, 0, run, out, end)); /* an element that fails does not count */
+  s->at++;
+  return OK;
+}
+
+/* After an element that fails as many are skipped anew, as in TensorFlow. */
+static status skip_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
+  struct count_state *s = c->state;
+  int64_t count;
+  TRY(dataset_int(c->dataset, 0, "count", &count));
+  *end = count < 0;
+  for (int64_t i = s->at; !*end && i < count; i++) {
+    TRY(cursor_source_next(c, 0, run, out, end));
+    if (!*end)
+      element_release(out, c->dataset->component_count);
+  }
+  s->at = count;
+  return *end ? OK : cursor_source_next(c, 0, run, out, end);
+}
+
+/* A source without elements ends even what is repeated for ever. */
+struct repeat_state {
+  int64_t rounds;
+  bool had_element;
+};
+
+static status repeat_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
+  struct repeat_state *s = c->state;
+  int64_t count;
+  TRY(dataset_int(c->dataset, 0, "count", &count));
+  for (;;) {
+    *end = count >= 0 && s->rounds >= count;
+    if (*end)
+      return OK;
+    TRY(cursor_source_next(c, 0, run, out, end));
+    if (!*end) {
+      s->had_element = true;
+      return OK;
+    }
+    cursor_destroy(c->sources[0]);
+    c->sources[0] = NULL;
+    s->rounds++;
+    if (!s->had_element && count < 0)
+      return OK;
+    s->had_element = false;
+  }
+}
+
+static status shard_check(const struct dataset *d) {
+  int64_t shards, index;
+  TRY(dataset_int(d, 0, "num_shards", &shards));
+  TRY(dataset_int(d, 1, "index", &index));
+  if (shards < 1)
+    return fail(INVALID_ARGUMENT, "Number of shards must be greater than zero (currently num_shards = %lld).", (long long)shards);
+  return index >= 0 && index < shards ? OK
+                                      : fail(INVALID_ARGUMENT, "Index must be between 0 and %lld (currently index = %lld).",
+                                             (long long)shards - 1, (long long)index);
+}
+
+/* Passes by `count` elements, or to the end. Where one of them fails, as many are passed by anew, as in TensorFlow. */
+static status shard_pass(struct cursor *c, const struct dataset_run *run, int64_t count, bool *end) {
+  struct tensor *element[DATASET_COMPONENTS_MAX];
+  *end = false;
+  for (int64_t i = 0; i < count && !*end; i++) {
+    TRY(cursor_source_next(c, 0, run, element, end));
+    if (!*end)
+      element_release(element, c->dataset->component_count);
+  }
+  ((struct count_state *)c->state)->at += *end ? 0 : count;
+  return OK;
+}
+
+/* require_non_empty: the other shards have elements, too. */
+static status shard_check_others(struct cursor *c, const struct dataset_run *run, int64_t shards) {
+  int64_t at = ((struct count_state *)c->state)->at;
+  bool end = false;
+  if (at < shards && host_attr_int(&c->dataset->words, "require_non_empty", 0))
+    TRY(shard_pass(c, run, shards - at, &end));
+  return end ? fail(INVALID_ARGUMENT, "the dataset has only %lld elements, which is not enough for the required %lld shards", (long long)at,
+                    (long long)shards)
+             : OK;
+}
+
+static status shard_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
+  struct count_state *s = c->state;
+  int64_t shards = host_scalar_int(c->dataset->inputs[0]), index = host_scalar_int(c->dataset->inputs[1]);
+  TRY(shard_pass(c, run, index - s->at % shards + (index < s->at % shards ? shards : 0), end));
+  if (*end)
+    return OK;
+  TRY(cursor_source_next(c, 0, run, out, end));
+  if (*end)
+    return OK;
+  s->at++;
+  status result = shard_check_others(c, run, shards);
+  if (result != OK)
+    element_release(out, c->dataset->component_count);
+  return result;
+}
+
+/* ---- AutoShardDataset: as its policy says; by files only TensorFlow's rewriting can ---- */
+
+enum { POLICY_OFF = -1, POLICY_AUTO = 0, POLICY_FILE = 1, POLICY_DATA = 2 };
+
+static bool reads_files(const struct dataset *d) {
+  bool reads = strstr(d->kind->op, "Record") || strstr(d->kind->op, "TextLine") || strstr(d->kind->op, "MatchingFiles");
+  for (uint32_t i = 0; i < d->source_count; i++)
+    reads = reads || reads_files(d->sources[i]);
+  return reads;
+}
+
+static bool is_sharded(const struct dataset *d) {
+  int64_t policy = host_attr_int(&d->words, "auto_shard_policy", POLICY_AUTO);
+  return host_scalar_int(d->inputs[0]) > 1 && (policy == POLICY_AUTO || policy == POLICY_DATA);
+}
+
+static status auto_shard_check(const struct dataset *d) {
+  int64_t policy = host_attr_int(&d->words, "auto_shard_policy", POLICY_AUTO);
+  TRY(shard_check(d));
+  bool by_files = policy == POLICY_FILE || (policy == POLICY_AUTO && reads_files(d->sources[0]));
+  bool by_hints = policy != POLICY_OFF && policy != POLICY_AUTO && policy != POLICY_FILE && policy != POLICY_DATA;
+  if (host_scalar_int(d->inputs[0]) > 1 && (by_files || by_hints))
+    return fail(UNIMPLEMENTED, "auto_shard_policy %lld, which rewrites the dataset: AutoShardPolicy.DATA and OFF are there",
+                (long long)policy);
+  return OK;
+}
+
+static status auto_shard_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
+  return is_sharded(c->dataset) ? shard_next(c, run, out, end) : pass_next(c, run, out, end);
+}
+
+/* ---- how many ---- */
+
+static int64_t take_size(const struct dataset *d) {
+  int64_t n = dataset_size_of_source(d), count = host_scalar_int(d->inputs[0]);
+  if (n == DATASET_UNKNOWN)
+    return n;
+  return n == DATASET_INFINITE ? count : count == DATASET_INFINITE ? n : n < count ? n : count;
+}
+
+static int64_t skip_size(const struct dataset *d) {
+  int64_t n = dataset_size_of_source(d), count = host_scalar_int(d->inputs[0]);
+  return n < 0 ? n : count < 0 || n < count ? 0 : n - count;
+}
+
+static int64_t repeat_size(const struct dataset *d) { return dataset_size_repeated(d, host_scalar_int(d->inputs[0])); }
+
+static int64_t shard_size(const struct dataset *d) {
+  int64_t n = dataset_size_of_source(d), shards = host_scalar_int(d->inputs[0]);
+  return n < 0 ? n : n / shards + (host_scalar_int(d->inputs[1]) < n % shards);
+}
+
+static int64_t auto_shard_size(const struct dataset *d) { return is_sharded(d) ? shard_size(d) : dataset_size_of_source(d); }
+
+static bool skip_has_places(const struct dataset *d) { return host_scalar_int(d->inputs[0]) >= 0; }
+
+static bool repeat_has_places(const struct dataset *d) { return host_scalar_int(d->inputs[0]) > 0; }
+
+const struct dataset_kind dataset_orders[] = {
+  { "FinalizeDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_finalized },
+  { "OptimizeDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "OptimizeDatasetV2", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "NonSerializableDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "LatencyStatsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "BytesProducedStatsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "MaxIntraOpParallelismDataset", 0, pass_next, NULL, threads_check, .size = dataset_size_of_source },
+  { "PrivateThreadPoolDataset", 0, pass_next, NULL, threads_check, .size = dataset_size_of_source },
+  { "ThreadPoolDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "AutoShardDataset", sizeof(struct count_state), auto_shard_next, NULL, auto_shard_check, .size = auto_shard_size },
+  { "OptionsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source, .has_places = dataset_has_places },
+  { "ModelDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source },
+  { "RewriteDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
+  { "TakeDataset", sizeof(struct count_state), take_next, NULL, count_check, .size = take_size, .batch = dataset_batch_of_source, .has_places = dataset_has_places },
+  { "SkipDataset", sizeof(struct count_state), skip_next, NULL, count_check, .size = skip_size, .batch = dataset_batch_of_source, .has_places = skip_has_places },
+  { "RepeatDataset", sizeof(struct repeat_state), repeat_next, NULL, count_check, .size = repeat_size, .batch = dataset_batch_of_source, .has_places = repeat_has_places },
+  { "ShardDataset", sizeof(struct count_state), shard_next, NULL, shard_check, .size = shard_size, .batch = dataset_batch_of_source, .has_places = dataset_has_places },
+  { 0 },
+};

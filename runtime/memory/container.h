@@ -1,0 +1,47 @@
+/* container.h: what host functions share by name for as long as the task lives: queues, tables, files, random states.
+ *
+ * A resource is found by container, name and kind; the first who asks makes it. Handles are numbers, so that a value of
+ * dtype resource says nothing about addresses. Threads: any.
+ */
+#ifndef TFC_RUNTIME_MEMORY_CONTAINER_H
+#define TFC_RUNTIME_MEMORY_CONTAINER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/status.h"
+
+struct resource {
+  char *container, *name, *key;               /* the key: all that it is found by */
+  const char *kind;                           /* "queue": a literal */
+  int64_t handle;                             /* from 1 */
+  _Atomic bool is_destroyed;                  /* nobody finds it any more */
+  void (*destroy)(struct resource *resource); /* frees all but the fields above and the struct itself */
+};
+struct container;
+
+status container_create(struct container **out);
+/* Destroys all resources. Accepts NULL. */
+void container_destroy(struct container *container);
+
+/* How to make one: an object of `size` bytes that starts with a struct resource. */
+struct resource_maker {
+  const char *kind;
+  size_t size;
+  status (*init)(struct resource *resource, void *argument);
+  void (*destroy)(struct resource *resource);
+};
+/* A resource of its own, which no container knows and no handle names (its handle is 0). */
+status resource_create(const struct resource_maker *maker, void *argument, const char *name, struct resource **out);
+void resource_release(struct resource *resource);
+/* Finds (container, name, kind) or makes it; *is_new tells which. */
+status container_get(struct container *container, const char *space, const char *name, const struct resource_maker *maker,
+                     void *argument, bool *is_new, struct resource **out);
+/* Calls back for each resource of a kind; no resource is made meanwhile. */
+void container_each(struct container *container, const char *kind, void (*found)(void *self, struct resource *resource), void *self);
+/* Nobody finds the resources of this container any more. */
+void container_forget(struct container *container, const char *space);
+/* NOT_FOUND when there is no such handle, or it is destroyed; INVALID_ARGUMENT when it is of another kind (kind NULL: any). */
+status container_find(struct container *container, int64_t handle, const char *kind, struct resource **out);
+
+#endif

@@ -1,0 +1,140 @@
+/* variable.c: a variable's value is replaced only when its shape changes or its elements are strings. */
+#include "runtime/memory/variable.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Elements as tables hold them: strings are offsets there. */
+static status initial_value(const struct program *program, const struct program_variable *v, struct tensor **out) {
+  struct shape shape = { .rank = (int)v->initial_rank };
+  for (int i = 0; i < shape.rank; i++)
+    shape.dims[i] = program_words(program, v->initial_dims)[i];
+  const char *base = program_table(program, PROGRAM_DATA);
+  if (v->dtype != DTYPE_STRING)
+    return tensor_copy_in((enum dtype)v->dtype, &shape, base + v->initial, out);
+  int64_t count = shape_count(&shape);
+  const struct program_string *from = (const void *)(base + v->initial);
+  struct string_view *views = calloc((size_t)count + 1, sizeof *views);
+  if (!views)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  for (int64_t i = 0; i < count; i++)
+    views[i] = (struct string_view){ base + from[i].offset, from[i].size };
+  status result = tensor_copy_in(DTYPE_STRING, &shape, views, out);
+  free(views);
+  return result;
+}
+
+static status load_value(struct variable *variable, const struct program *program, const struct program_variable *v) {
+  if (v->has_initial == PROGRAM_INITIAL_NONE)
+    return OK;
+  if (v->has_initial == PROGRAM_INITIAL_ZERO) {
+    TRY(tensor_create(variable->dtype, &variable->shape, &variable->value));
+    if (variable->value->count)
+      memset(variable->value->data, 0, (size_t)tensor_byte_size(variable->value));
+  } else {
+    TRY(initial_value(program, v, &variable->value));
+  }
+  atomic_store(&variable->initialized, true);
+  return OK;
+}
+
+status variable_init(struct variable *variable, const struct program *program, uint32_t number) {
+  const struct program_variable *v = program_variable(program, number);
+  variable->name = program_text(program, v->name);
+  variable->container = program_text(program, v->container);
+  variable->dtype = (enum dtype)v->dtype;
+  variable->has_shape = v->has_shape;
+  variable->is_resource = v->is_resource != 0;
+  variable->shape.rank = v->rank;
+  for (int i = 0; i < v->rank; i++)
+    variable->shape.dims[i] = program_words(program, v->dims)[i];
+  pthread_mutex_init(&variable->lock, NULL);
+  return load_value(variable, program, v);
+}
+
+void variable_deinit(struct variable *variable) {
+  tensor_release(variable->value);
+  pthread_mutex_destroy(&variable->lock);
+}
+
+static bool is_initialized(struct variable *variable) { return atomic_load_explicit(&variable->initialized, memory_order_acquire); }
+
+status variable_check(struct variable *variable) {
+  if (is_initialized(variable))
+    return OK;
+  if (variable->is_resource)
+    return fail(NOT_FOUND, "Resource %s/%s does not exist: it is not initialized", variable->container, variable->name);
+  return fail(FAILED_PRECONDITION, "Attempting to use uninitialized value %s", variable->name);
+}
+
+status variable_read(struct variable *variable, struct tensor **out) {
+  pthread_mutex_lock(&variable->lock);
+  bool has_value = is_initialized(variable); /* under the lock: another step may forget it */
+  if (has_value)
+    *out = tensor_retain(variable->value);
+  pthread_mutex_unlock(&variable->lock);
+  return has_value ? OK : fail(FAILED_PRECONDITION, "Attempting to use uninitialized value %s", variable->name);
+}
+
+bool variable_forget(struct variable *variable) {
+  pthread_mutex_lock(&variable->lock);
+  bool had = atomic_exchange(&variable->initialized, false);
+  tensor_release(variable->value);
+  variable->value = NULL;
+  pthread_mutex_unlock(&variable->lock);
+  return had;
+}
+
+void variable_reload(struct variable *variable, const struct program *program, uint32_t number) {
+  variable_forget(variable);
+  pthread_mutex_lock(&variable->lock);
+  if (!variable->value && load_value(variable, program, program_variable(program, number)) != OK) {
+    tensor_release(variable->value);
+    variable->value = NULL;
+  }
+  pthread_mutex_unlock(&variable->lock);
+}
+
+static status variable_check_shape(const struct variable *variable, const struct shape *shape) {
+  if (variable->has_shape && !shape_equal(&variable->shape, shape))
+    return fail(INVALID_ARGUMENT, "variable '%s' has shape %s, assigned is %s", variable->name,
+                shape_text(&variable->shape), shape_text(shape));
+  return OK;
+}
+
+status variable_prepare(struct variable *variable, const struct shape *shape) {
+  TRY(variable_check_shape(variable, shape));
+  if (variable->value && shape_equal(&variable->value->shape, shape))
+    return OK;
+  struct tensor *value;
+  TRY(tensor_create(variable->dtype, shape, &value));
+  tensor_release(variable->value);
+  variable->value = value;
+  return OK;
+}
+
+static status assign_locked(struct variable *variable, const struct shape *shape, const void *data) {
+  if (variable->dtype == DTYPE_STRING) {
+    TRY(variable_check_shape(variable, shape));
+    struct tensor *value;
+    TRY(tensor_copy_in(DTYPE_STRING, shape, data, &value));
+    tensor_release(variable->value);
+    variable->value = value;
+    return OK;
+  }
+  struct tensor *old = variable->value ? tensor_retain(variable->value) : NULL; /* data may be its memory */
+  status result = variable_prepare(variable, shape);
+  if (result == OK && variable->value->count > 0)
+    memmove(variable->value->data, data, (size_t)tensor_byte_size(variable->value));
+  tensor_release(old);
+  return result;
+}
+
+status variable_assign(struct variable *variable, const struct shape *shape, const void *data) {
+  pthread_mutex_lock(&variable->lock);
+  status result = assign_locked(variable, shape, data);
+  if (result == OK)
+    atomic_store_explicit(&variable->initialized, true, memory_order_release);
+  pthread_mutex_unlock(&variable->lock);
+  return result;
+}

@@ -1,0 +1,35 @@
+/* phase.h: one phase of a task's command line: an entry, run for a number of steps, fed from files and fetched to files. */
+#ifndef TFC_RUNTIME_PROCESS_PHASE_H
+#define TFC_RUNTIME_PROCESS_PHASE_H
+
+#include "runtime/process/options.h"
+#include "runtime/step/task.h"
+
+struct events;
+struct phase;
+struct progress;
+
+/* What hears of each step. */
+struct phase_watch {
+  struct events *events;     /* gets the scalars, or NULL */
+  struct progress *progress; /* or NULL */
+  int64_t log_every;         /* fetches without a file are printed every so many steps and at the last; 0: only then */
+};
+
+/* What can be said of a command line before anybody is waited for: the entry, its feeds and fetches, and, of the first phase, that the
+ * files can be read: those of others may be fetches of phases before. Errors as those of phase_create. */
+status phase_check(const struct task *task, const struct phase_options *options, bool is_first);
+
+/* Reads the feeds and checks them against the entry. NOT_FOUND: no such entry, feed or fetch, or file; INVALID_ARGUMENT:
+ * a feed that is missing or does not fit. `options` is kept by reference. */
+status phase_create(struct task *task, const struct phase_options *options, const struct phase_watch *watch, struct phase **out);
+/* Runs all steps and completes the files. On failure no file is left. */
+status phase_run(struct phase *phase);
+/* Accepts NULL. */
+void phase_destroy(struct phase *phase);
+uint32_t phase_entry(const struct phase *phase);
+
+/* The rows that a step is fed: count rows from `first` on, round and round over `total` of them. Copies them to `to`. */
+void batch_copy(const char *rows, int64_t row_bytes, int64_t total, int64_t first, int64_t count, char *to);
+
+#endif

@@ -1,0 +1,390 @@
+/* task_main.c: a task's program: command line, cluster, phases, end.
+ *
+ * The only file of the runtime that prints errors and ends the process. What a task does, in this order: listen and find the
+ * peers it needs, initialise (the chief) or wait until the chief has, run the phases, tell the others, serve until nobody
+ * needs it, leave.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/output.h"
+#include "runtime/cluster/cluster.h"
+#include "runtime/data/events.h"
+#include "runtime/master/client_service.h"
+#include "runtime/process/keeper.h"
+#include "runtime/process/phase.h"
+#include "runtime/process/progress.h"
+#include "runtime/process/signals.h"
+#include "runtime/program/entry_print.h"
+#include "runtime/step/pool.h"
+#include "runtime/step/task.h"
+#include "runtime/step/trace.h"
+
+struct host {
+  struct task_options options;
+  const struct program *program;
+  struct task *task;
+  struct cluster *cluster;           /* NULL: alone, with phases */
+  struct client_service *clients;
+  struct keeper *keeper;             /* NULL: no --checkpoint-dir */
+  struct events *events;             /* NULL: no --log-dir */
+  struct trace *trace;               /* NULL: no --trace */
+  pthread_mutex_t report_lock;       /* task and cluster are there while it is held, unless: */
+  bool is_leaving;
+  struct progress progress;
+};
+
+static const char usage[] =
+    "usage: %s [global options] [--entry NAME [phase options]]...\n"
+    "Runs the phases from left to right, then leaves. Without --entry it serves the other tasks and TensorFlow clients.\n\n"
+    "phase options:\n"
+    "  --feed NAME=FILE.npy    a fed tensor; NAME=zeros(2,3) stands in for a file, to try an entry\n"
+    "  --batch B               feeds B rows of the longest files in each step, round and round\n"
+    "  --steps N               runs the entry N times (1)\n"
+    "  --fetch NAME=FILE.npy   writes a fetched value; with several steps stacked on a new axis 0; - is standard output\n\n"
+    "global options:\n"
+    "  --no-init               does not run the entry 'init' first\n"
+    "  --timeout S             gives a missing peer S seconds (30)\n"
+    "  --checkpoint-dir D      keeps this task's variables there: restored at start, saved at the end\n"
+    "  --save-steps N          and after every N steps\n"
+    "  --log-dir D             writes scalar fetches and summaries of each step as TensorBoard events, in a folder of its own in D\n"
+    "  --log-every N           prints fetches that go to no file every N steps and at the last (1); 0: at the last only\n"
+    "  --trace FILE            writes when which instruction ran, for chrome://tracing\n"
+    "  --threads N             for kernels (one for each core)\n"
+    "  --address host:port     listens there instead of the address of the cluster file\n"
+    "  --peer JOB:INDEX=ADDRESS  where another task is\n"
+    "  --version, --help\n\n"
+    "entries:\n";
+
+static void print_usage(const struct program *program, const char *name) {
+  printf(usage, name);
+  for (uint32_t i = 0; i < program->tables[PROGRAM_ENTRIES].count; i++)
+    if (!program_entry(program, i)->is_variant)
+      entry_print(stdout, program, program_entry(program, i));
+}
+
+/* ---- the cluster ---- */
+
+static uint32_t task_number(const struct program *program, const char *job, uint32_t index) {
+  for (uint32_t i = 0; i < program->tables[PROGRAM_TASKS].count; i++) {
+    const struct program_task *task = program_task(program, i);
+    if (task->index == index && strcmp(program_text(program, task->job), job) == 0)
+      return i;
+  }
+  return PROGRAM_NONE;
+}
+
+/* The tasks with the addresses of the command line over those of the build. */
+static status read_tasks(const struct host *host, struct cluster_task *tasks) {
+  uint32_t count = (uint32_t)host->program->tables[PROGRAM_TASKS].count;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct program_task *task = program_task(host->program, i);
+    tasks[i] = (struct cluster_task){ program_text(host->program, task->job), task->index,
+                                      program_text(host->program, task->address) };
+  }
+  for (uint32_t i = 0; i < host->options.peer_count; i++) {
+    const struct peer_address *peer = &host->options.peers[i];
+    uint32_t number = task_number(host->program, peer->job, peer->index);
+    if (number == PROGRAM_NONE)
+      return fail(INVALID_ARGUMENT, "--peer: the cluster has no task %s:%u", peer->job, peer->index);
+    tasks[number].address = peer->address;
+  }
+  if (host->options.address)
+    tasks[host->program->task].address = host->options.address;
+  return *tasks[host->program->task].address
+             ? OK
+             : fail(INVALID_ARGUMENT, "this task has no address to serve at: give --address, or phases with --entry");
+}
+
+static status wait_peers(void *cluster, const uint32_t *tasks, uint32_t count) {
+  return cluster_wait_peers(cluster, tasks, count);
+}
+
+static status join_cluster(struct host *host) {
+  uint32_t count = (uint32_t)host->program->tables[PROGRAM_TASKS].count;
+  if (count == 1 && host->options.phase_count > 0)
+    return OK; /* nobody to talk to */
+  struct cluster_task *tasks = calloc(count, sizeof *tasks);
+  if (!tasks)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  struct cluster_config config = {
+    .task = host->program->task, .task_count = count, .tasks = tasks, .build_id = host->program->build_id,
+    .timeout_s = host->options.timeout_s, .has_phases = host->options.phase_count > 0, .sink = task_sink(host->task),
+  };
+  status result = read_tasks(host, tasks);
+  struct cluster *cluster = NULL;
+  if (result == OK)
+    result = cluster_create(&config, &cluster);
+  pthread_mutex_lock(&host->report_lock);
+  host->cluster = cluster;
+  pthread_mutex_unlock(&host->report_lock);
+  free(tasks);
+  if (result != OK)
+    return result;
+  task_set_exchange(host->task, cluster_exchange(host->cluster));
+  task_set_peer_wait(host->task, wait_peers, host->cluster);
+  TRY(client_service_create(host->task, host->cluster, &host->clients));
+  return cluster_start(host->cluster);
+}
+
+static status wait_for_peers(const struct host *host, uint32_t number) {
+  if (!host->cluster)
+    return OK;
+  const struct program_entry *entry = program_entry(host->program, number);
+  return cluster_wait_peers(host->cluster, program_operands(host->program, entry->tasks.first), entry->tasks.count);
+}
+
+/* ---- initialisation ---- */
+
+static bool is_chief(const struct host *host) { return host->program->chief == host->program->task; }
+
+/* The chief's first phase may be `init` itself; then nothing is run before it. */
+static bool first_phase_is_init(const struct host *host) {
+  return host->options.phase_count > 0 && strcmp(host->options.phases[0].entry, "init") == 0;
+}
+
+/* Whether this task runs `init`: the chief for all, or each replica for its own variables. */
+static bool initialises(const struct host *host) {
+  const char *job = program_text(host->program, program_task(host->program, host->program->task)->job);
+  bool is_replica = strcmp(job, program_text(host->program, host->program->replicated_job)) == 0;
+  return is_chief(host) || ((host->program->init_flags & INIT_EVERYWHERE) && is_replica);
+}
+
+static status run_init(struct host *host, const char *name) {
+  uint32_t init = task_find_entry(host->task, name);
+  if (init == PROGRAM_NONE)
+    return OK;
+  const struct program_entry *entry = program_entry(host->program, init);
+  if (entry->feeds.count > 0)
+    return fail(FAILED_PRECONDITION, "the entry '%s' needs feeds: run it as a phase, after --no-init", name);
+  TRY(wait_for_peers(host, init));
+  struct tensor **fetches = calloc((size_t)entry->fetches.count + 1, sizeof *fetches);
+  if (!fetches)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  status result = task_run(host->task, init, NULL, fetches);
+  for (uint32_t i = 0; i < entry->fetches.count; i++)
+    tensor_release(fetches[i]);
+  free(fetches);
+  return result == OK ? OK : status_prefix(result, "entry '%s': ", name);
+}
+
+static status initialise(struct host *host) {
+  bool wanted = initialises(host) && !host->options.no_init && host->options.phase_count > 0 && !first_phase_is_init(host) &&
+                ((host->program->init_flags & INIT_ALWAYS) || !keeper_has_restored(host->keeper));
+  return wanted ? run_init(host, "init") : OK;
+}
+
+/* What each replica has of its own: tables, iterators, local variables. The chief's `init` has done it for the chief. */
+static status initialise_replica(struct host *host) {
+  const struct program_task *self = program_task(host->program, host->program->task);
+  bool is_replica = strcmp(program_text(host->program, self->job), program_text(host->program, host->program->replicated_job)) == 0;
+  return is_replica && !host->options.no_init ? run_init(host, "local_init") : OK;
+}
+
+/* Whether the chief says `ready` only after its first phase. */
+static bool ready_after_first_phase(const struct host *host) { return is_chief(host) && first_phase_is_init(host); }
+
+static status become_ready(struct host *host) {
+  TRY(initialise(host));
+  if (!host->cluster)
+    return OK;
+  if (is_chief(host)) {
+    if (!ready_after_first_phase(host))
+      cluster_announce_ready(host->cluster);
+    return OK;
+  }
+  if (host->options.phase_count == 0 || initialises(host))
+    return OK;
+  TRY(cluster_wait_ready(host->cluster, host->program->chief));
+  return initialise_replica(host);
+}
+
+/* ---- phases ---- */
+
+static status run_phase(struct host *host, const struct phase_options *options) {
+  struct phase *phase;
+  struct phase_watch watch = { host->events, &host->progress, host->options.log_every };
+  TRY(phase_create(host->task, options, &watch, &phase));
+  status result = wait_for_peers(host, phase_entry(phase));
+  if (result == OK)
+    result = phase_run(phase);
+  phase_destroy(phase);
+  return result;
+}
+
+/* Before the others are waited for. */
+static status check_phases(const struct host *host) {
+  for (uint32_t i = 0; i < host->options.phase_count; i++) {
+    status result = phase_check(host->task, &host->options.phases[i], i == 0);
+    if (result != OK)
+      return status_prefix(result, "entry '%s': ", host->options.phases[i].entry);
+  }
+  return OK;
+}
+
+static status run_phases(struct host *host) {
+  for (uint32_t i = 0; i < host->options.phase_count; i++) {
+    progress_begin(&host->progress, i + 1, host->options.phase_count, host->options.phases[i].entry);
+    status result = run_phase(host, &host->options.phases[i]);
+    if (result != OK)
+      return status_prefix(result, "entry '%s': ", host->options.phases[i].entry);
+    if (i == 0 && host->cluster && ready_after_first_phase(host))
+      cluster_announce_ready(host->cluster);
+  }
+  return OK;
+}
+
+static status wait_stopped(void) {
+  while (!signals_caught()) {
+    struct timespec pause = { .tv_nsec = 50000000 };
+    nanosleep(&pause, NULL);
+  }
+  return fail(CANCELLED, "stopped by a signal");
+}
+
+/* Some entry has a part that runs here, whoever drives it. */
+static bool has_parts_for_others(const struct host *host) {
+  for (uint32_t i = 0; i < host->program->tables[PROGRAM_ENTRIES].count; i++) {
+    const struct program_range tasks = program_entry(host->program, i)->tasks;
+    for (uint32_t j = 0; j < tasks.count; j++)
+      if (program_operands(host->program, tasks.first)[j] == host->program->task)
+        return true;
+  }
+  return false;
+}
+
+/* After the phases: a task leaves, but not while others that still work may need its parts. When there are none, or on
+ * a ps: a ps leaves when the work is done, others serve until they are stopped. */
+static status serve(struct host *host) {
+  if (!host->cluster)
+    return OK;
+  const char *job = program_text(host->program, program_task(host->program, host->program->task)->job);
+  bool is_ps = strcmp(job, "ps") == 0;
+  if (host->options.phase_count > 0)
+    cluster_announce_finished(host->cluster);
+  if (host->options.phase_count > 0)
+    task_note_finished(host->task, host->program->task);
+  if (host->options.phase_count > 0 && !is_ps)
+    return has_parts_for_others(host) ? cluster_wait_dependents(host->cluster) : OK;
+  return is_ps ? cluster_wait_all_finished(host->cluster) : wait_stopped();
+}
+
+static status open_records(struct host *host) {
+  const struct program_task *self = program_task(host->program, host->program->task);
+  progress_open(&host->progress);
+  if (host->options.log_dir) {
+    char name[256], folder[4096];
+    snprintf(name, sizeof name, "%s_%u", program_text(host->program, self->job), self->index);
+    snprintf(folder, sizeof folder, "%s/%s", host->options.log_dir, name); /* TensorBoard takes each folder for a run */
+    TRY(events_create(folder, name, &host->events));
+  }
+  if (host->options.trace) {
+    TRY(trace_create(host->options.trace, host->program->task, task_name(host->task), &host->trace));
+    task_set_trace(host->task, host->trace);
+  }
+  return OK;
+}
+
+static status run_host(struct host *host) {
+  TRY(open_records(host));
+  if (host->options.checkpoint_dir)
+    TRY(keeper_create(host->task, host->options.checkpoint_dir, host->options.save_steps, &host->keeper));
+  TRY(check_phases(host));
+  TRY(join_cluster(host));
+  TRY(become_ready(host));
+  TRY(run_phases(host));
+  return serve(host);
+}
+
+static void stop_host(void *self) {
+  struct host *host = self;
+  task_stop(host->task);
+  if (host->cluster)
+    cluster_stop(host->cluster);
+}
+
+/* On SIGUSR1, from the thread that waits for it. A task that is being torn down says nothing more. */
+static void report_host(void *self) {
+  struct host *host = self;
+  char step[2048] = "", peers[1024] = "";
+  pthread_mutex_lock(&host->report_lock);
+  if (!host->is_leaving) {
+    task_explain(host->task, NULL, step, sizeof step);
+    if (host->cluster)
+      cluster_explain(host->cluster, peers, sizeof peers);
+    fprintf(stderr, "%s: %s%s%s\n", task_name(host->task), *step ? step : "no step runs", *peers ? "; " : "", peers);
+  }
+  pthread_mutex_unlock(&host->report_lock);
+}
+
+/* What was learnt is saved also when the others have gone, or when results could not be written. */
+static status save_at_end(struct host *host, status code) {
+  if (code != OK && code != CANCELLED && code != UNAVAILABLE && code != DATA_LOSS)
+    return code;
+  char text[2048];
+  snprintf(text, sizeof text, "%s", status_text());
+  status saved = keeper_save(host->keeper);
+  return saved != OK && code == OK ? saved : code == OK ? OK : fail(code, "%s", text);
+}
+
+/* Cleans up, then says how it ended: the last line is the error. */
+static int leave(struct host *host, status code) {
+  char text[2048];
+  if (host->keeper)
+    code = save_at_end(host, code);
+  snprintf(text, sizeof text, "%s", status_text());
+  if (host->task)
+    task_close(host->task);
+  status closed = events_close(host->events), traced = trace_close(host->trace);
+  if (code == OK && (closed != OK || traced != OK)) {
+    code = closed != OK ? closed : traced;
+    snprintf(text, sizeof text, "%s", status_text());
+  }
+  pthread_mutex_lock(&host->report_lock);
+  host->is_leaving = true;
+  pthread_mutex_unlock(&host->report_lock);
+  client_service_destroy(host->clients);
+  cluster_destroy(host->cluster);
+  task_destroy(host->task);
+  keeper_destroy(host->keeper);
+  options_deinit(&host->options);
+  status written = output_flush();
+  if (code == OK && written != OK) {
+    code = written;
+    snprintf(text, sizeof text, "%s", status_text());
+  }
+  if (code != OK && signals_caught())
+    return 128 + signals_caught();
+  if (code != OK)
+    fprintf(stderr, "error: %s: %s\n", status_name(code), text);
+  return status_exit_code(code);
+}
+
+int main(int argc, char **argv) {
+  /* outlives main: the thread that waits for signals refers to it */
+  static struct host host = { .report_lock = PTHREAD_MUTEX_INITIALIZER };
+  signals_block();
+  float_mode_set();
+  host.program = (const struct program *)tfc_program;
+  status result = options_parse(argc, argv, &host.options);
+  if (result != OK) {
+    leave(&host, result);
+    return 64;
+  }
+  if (host.options.help || host.options.version) {
+    if (host.options.help)
+      print_usage(host.program, argv[0]);
+    else
+      puts("tfc " TFC_VERSION);
+    return leave(&host, OK);
+  }
+  result = task_create(host.program, tfc_kernels, host.options.threads, &host.task);
+  if (result != OK)
+    return leave(&host, result);
+  signals_watch(stop_host, report_host, &host);
+  result = run_host(&host);
+  return leave(&host, result);
+}

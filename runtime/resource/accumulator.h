@@ -1,0 +1,31 @@
+/* accumulator.h: gradients that several workers apply and one takes: ConditionalAccumulator and its sparse twin.
+ *
+ * A gradient of a step before the accumulator's is dropped. Whoever takes waits until enough have been applied, gets their
+ * mean (or sum), and begins the next step. A sparse accumulator keeps rows by index; its mean divides each row by the
+ * number of gradients that had it. One that is shared is as whoever came first has made it. Threads: any.
+ */
+#ifndef TFC_RUNTIME_RESOURCE_ACCUMULATOR_H
+#define TFC_RUNTIME_RESOURCE_ACCUMULATOR_H
+
+#include "runtime/host/host.h"
+#include "runtime/memory/container.h"
+
+struct accumulator;
+struct accumulator_spec {
+  enum dtype dtype;
+  bool sparse, mean;
+  bool has_shape;          /* else any shape, that of the first gradient */
+  struct shape shape;      /* -1: any size */
+};
+extern const struct resource_maker accumulator_maker; /* argument: const struct accumulator_spec * */
+
+status accumulator_apply(struct accumulator *a, int64_t step, const struct tensor *gradient);
+/* indices: int64 [n], growing; values: [n, ...]; whole: int64, the shape that the gradient says it has, or NULL. */
+status accumulator_apply_sparse(struct accumulator *a, int64_t step, const struct tensor *indices,
+                                const struct tensor *values, const struct tensor *whole);
+/* Ends at once or later (host.h): outputs: the gradient; sparse: indices, values, shape. */
+status accumulator_take(struct accumulator *a, struct host_call *call, int64_t required);
+void accumulator_set_step(struct accumulator *a, int64_t step);
+int64_t accumulator_count(struct accumulator *a);
+
+#endif

@@ -1,0 +1,556 @@
+/* queue.c: two lines of attempts over a ring of tuples.
+ *
+ * Whoever changes something lets the first attempts of both lines proceed until neither can. Attempts that ended are
+ * collected under the lock and told after it, so that nothing is called back under it.
+ */
+#include "runtime/resource/queue.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "runtime/resource/philox_stream.h"
+#include "runtime/value/tensor_list.h"
+
+struct attempt {
+  struct attempt *next;
+  struct host_call *call;
+  enum { ATTEMPT_ENQUEUE, ATTEMPT_DEQUEUE, ATTEMPT_CLOSE } kind;
+  bool many, up_to;
+  struct tensor ***tuples; /* ENQUEUE: to be put; DEQUEUE: taken so far */
+  int64_t count, done;     /* tuples wanted, and put or taken */
+  status code;
+  char text[256];
+};
+struct line {
+  struct attempt *first, **last;
+};
+struct queue {
+  struct resource resource; /* first */
+  struct queue_spec spec;
+  pthread_mutex_t lock;
+  struct tensor ***tuples;  /* ring */
+  int64_t start, size, room;
+  struct line givers, takers;
+  struct philox random;
+  bool closed;
+};
+
+static const char *const kind_names[] = { "FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue", "PriorityQueue" };
+const char *queue_kind_name(enum queue_kind kind) { return kind_names[kind]; }
+
+/* ---- tuples ---- */
+
+static void tuple_free(struct tensor **tuple, uint32_t count) {
+  for (uint32_t i = 0; tuple && i < count; i++)
+    tensor_release(tuple[i]);
+  free(tuple);
+}
+
+static struct tensor ***ring_at(struct queue *q, int64_t i) { return &q->tuples[(q->start + i) % q->room]; }
+
+static bool ring_reserve(struct queue *q) {
+  if (q->size < q->room)
+    return true;
+  int64_t room = q->room * 2 + 8;
+  struct tensor ***grown = malloc((size_t)room * sizeof *grown);
+  if (!grown)
+    return false;
+  for (int64_t i = 0; i < q->size; i++)
+    grown[i] = *ring_at(q, i);
+  free(q->tuples);
+  q->tuples = grown;
+  q->start = 0;
+  q->room = room;
+  return true;
+}
+
+static int64_t priority_of(struct tensor **tuple) { return *(const int64_t *)tuple[0]->data; }
+
+/* Priority queues: the ring is a binary heap, the smallest priority on top. Among equal ones the order is that of the heap:
+ * TensorFlow's, whose heap moves in the same way. */
+static void heap_rise(struct queue *q, int64_t at, struct tensor **tuple) {
+  for (int64_t parent; at > 0 && priority_of(*ring_at(q, parent = (at - 1) / 2)) > priority_of(tuple); at = parent)
+    *ring_at(q, at) = *ring_at(q, parent);
+  *ring_at(q, at) = tuple;
+}
+
+/* The last one has lost its place to the top's: the hole sinks to a leaf, and from there the last one rises. */
+static void heap_fill_top(struct queue *q, struct tensor **last) {
+  int64_t hole = 0;
+  for (int64_t child; (child = hole * 2 + 1) < q->size; hole = child) {
+    if (child + 1 < q->size && priority_of(*ring_at(q, child + 1)) <= priority_of(*ring_at(q, child)))
+      child++;
+    *ring_at(q, hole) = *ring_at(q, child);
+  }
+  heap_rise(q, hole, last);
+}
+
+static bool ring_push(struct queue *q, struct tensor **tuple) {
+  if (!ring_reserve(q))
+    return false;
+  q->size++;
+  if (q->spec.kind == QUEUE_PRIORITY)
+    heap_rise(q, q->size - 1, tuple);
+  else
+    *ring_at(q, q->size - 1) = tuple;
+  return true;
+}
+
+static bool ring_push_front(struct queue *q, struct tensor **tuple) {
+  if (q->spec.kind == QUEUE_PRIORITY)
+    return ring_push(q, tuple);
+  if (!ring_reserve(q))
+    return false;
+  q->start = (q->start + q->room - 1) % q->room;
+  q->size++;
+  *ring_at(q, 0) = tuple;
+  return true;
+}
+
+/* Takes the tuple that leaves next. */
+static struct tensor **ring_take(struct queue *q) {
+  bool shuffle = q->spec.kind == QUEUE_SHUFFLE;
+  int64_t i = shuffle ? (int64_t)(philox_next(&q->random) % (uint64_t)q->size) : 0;
+  struct tensor **tuple = *ring_at(q, i), **last = *ring_at(q, q->size - 1);
+  q->size--;
+  if (shuffle)
+    *ring_at(q, i) = last; /* the order means nothing */
+  else if (q->spec.kind == QUEUE_PRIORITY && q->size)
+    heap_fill_top(q, last);
+  else if (q->spec.kind != QUEUE_PRIORITY)
+    q->start = (q->start + 1) % q->room;
+  return tuple;
+}
+
+/* ---- attempts ---- */
+
+static void attempt_free(struct queue *q, struct attempt *a) {
+  for (int64_t i = 0; a->tuples && i < a->count; i++)
+    tuple_free(a->tuples[i], q->spec.component_count);
+  free(a->tuples);
+  free(a);
+}
+
+static void line_add(struct line *line, struct attempt *a) {
+  a->next = NULL;
+  *line->last = a;
+  line->last = &a->next;
+}
+
+static struct attempt *line_remove_first(struct line *line) {
+  struct attempt *a = line->first;
+  line->first = a->next;
+  if (!line->first)
+    line->last = &line->first;
+  return a;
+}
+
+/* The attempt of a call, taken out of the line; NULL when it is not there. */
+static struct attempt *line_remove(struct line *line, const struct host_call *call) {
+  for (struct attempt **at = &line->first; *at; at = &(*at)->next)
+    if ((*at)->call == call) {
+      struct attempt *a = *at;
+      *at = a->next;
+      if (line->last == &a->next)
+        line->last = at;
+      return a;
+    }
+  return NULL;
+}
+
+static void attempt_fail(struct attempt *a, status code, const char *format, const char *name) {
+  a->code = code;
+  snprintf(a->text, sizeof a->text, format, name);
+}
+
+/* What was taken goes back to the front, in its order. */
+static void put_back(struct queue *q, struct attempt *a) {
+  for (int64_t i = a->done - 1; i >= 0; i--) {
+    if (!ring_push_front(q, a->tuples[i]))
+      tuple_free(a->tuples[i], q->spec.component_count);
+    a->tuples[i] = NULL;
+  }
+  a->done = 0;
+}
+
+/* ---- proceeding: true when the attempt is over; *progress when anything changed ---- */
+
+static bool proceed_enqueue(struct queue *q, struct attempt *a, bool *progress) {
+  if (a->kind == ATTEMPT_CLOSE) {
+    if (q->closed)
+      attempt_fail(a, CANCELLED, "Queue '%s' is already closed.", q->resource.name);
+    q->closed = true;
+    return *progress = true;
+  }
+  if (q->closed) {
+    a->code = CANCELLED;
+    snprintf(a->text, sizeof a->text, "%s '%s' is closed.", kind_names[q->spec.kind], q->resource.name);
+    return *progress = true;
+  }
+  while (a->done < a->count && q->size < q->spec.capacity) {
+    if (!ring_push(q, a->tuples[a->done])) {
+      attempt_fail(a, RESOURCE_EXHAUSTED, "no memory in queue '%s'", q->resource.name);
+      return *progress = true;
+    }
+    a->tuples[a->done++] = NULL;
+    *progress = true;
+  }
+  return a->done == a->count;
+}
+
+static int64_t available(const struct queue *q) {
+  int64_t kept = q->spec.kind == QUEUE_SHUFFLE && !q->closed ? q->spec.min_after_dequeue : 0;
+  return q->size > kept ? q->size - kept : 0;
+}
+
+/* A closed queue with too few: the rest for up_to, else the end. True when the attempt is over. */
+static bool proceed_at_end(struct queue *q, struct attempt *a) {
+  int64_t left = a->count - a->done, size = q->size;
+  put_back(q, a);
+  if (a->up_to && q->size > 0) {
+    a->count = q->size;
+    return false;
+  }
+  a->code = OUT_OF_RANGE;
+  snprintf(a->text, sizeof a->text, "%s '%s' is closed and has insufficient elements (requested %lld, current size %lld)",
+           kind_names[q->spec.kind], q->resource.name, (long long)left, (long long)size);
+  return true;
+}
+
+static bool proceed_dequeue(struct queue *q, struct attempt *a, bool *progress) {
+  if (q->closed && q->size < a->count - a->done && proceed_at_end(q, a))
+    return *progress = true;
+  while (a->done < a->count && available(q) > 0) {
+    a->tuples[a->done++] = ring_take(q);
+    *progress = true;
+  }
+  return a->done == a->count;
+}
+
+/* Lets both lines proceed; returns the attempts that are over, as a list. */
+static struct attempt *queue_proceed(struct queue *q) {
+  struct attempt *over = NULL, **end = &over;
+  for (bool progress = true; progress;) {
+    progress = false;
+    struct line *lines[] = { &q->givers, &q->takers };
+    for (int i = 0; i < 2; i++)
+      while (lines[i]->first && (i == 0 ? proceed_enqueue : proceed_dequeue)(q, lines[i]->first, &progress)) {
+        struct attempt *a = line_remove_first(lines[i]);
+        a->next = NULL;
+        *end = a;
+        end = &a->next;
+      }
+  }
+  return over;
+}
+
+/* ---- results ---- */
+
+/* Elements of one shape. */
+static status stack_equal(const struct attempt *a, uint32_t component, enum dtype dtype, const struct shape *element, struct tensor **out) {
+  struct tensor **parts = malloc(((size_t)a->count + 1) * sizeof *parts);
+  if (!parts)
+    return fail(RESOURCE_EXHAUSTED, "no memory for %lld elements", (long long)a->count);
+  for (int64_t i = 0; i < a->count; i++)
+    parts[i] = a->tuples[i][component];
+  status result = tensors_stack(dtype, parts, a->count, element, out);
+  free(parts);
+  return result;
+}
+
+/* Copies one element into its row of the batch, padded with zeros; `axis` walks the dimensions. */
+static void copy_padded(char *to, const struct shape *to_shape, const char *from, const struct shape *from_shape,
+                        int axis, int64_t unit) {
+  int64_t to_step = unit, from_step = unit;
+  for (int i = axis + 1; i < to_shape->rank; i++) {
+    to_step *= to_shape->dims[i];
+    from_step *= from_shape->dims[i];
+  }
+  if (axis == to_shape->rank) {
+    memcpy(to, from, (size_t)unit);
+    return;
+  }
+  if (to_step == from_step) {
+    memcpy(to, from, (size_t)(from_step * from_shape->dims[axis]));
+    return;
+  }
+  for (int64_t i = 0; i < from_shape->dims[axis]; i++)
+    copy_padded(to + i * to_step, to_shape, from + i * from_step, from_shape, axis + 1, unit);
+}
+
+static void element_shape(const struct attempt *a, uint32_t component, struct shape *out) {
+  *out = a->tuples[0][component]->shape;
+  for (int64_t i = 1; i < a->count; i++)
+    for (int d = 0; d < out->rank; d++)
+      if (a->tuples[i][component]->shape.dims[d] > out->dims[d])
+        out->dims[d] = a->tuples[i][component]->shape.dims[d];
+}
+
+static status stack_component(const struct queue *q, const struct attempt *a, uint32_t component,
+                              struct tensor **out) {
+  const struct queue_component *spec = &q->spec.components[component];
+  struct shape element = { 0 }, batch;
+  if (a->count > 0)
+    element_shape(a, component, &element);
+  else
+    element = spec->shape;
+  for (int i = 0; i < element.rank; i++)
+    element.dims[i] = element.dims[i] < 0 ? 0 : element.dims[i];
+  if (element.rank == LIMIT_RANK)
+    return fail(INVALID_ARGUMENT, "a batch of tensors of rank %d", LIMIT_RANK);
+  if (q->spec.kind != QUEUE_PADDING || spec->dtype == DTYPE_VARIANT)
+    return stack_equal(a, component, spec->dtype, &element, out);
+  batch.rank = element.rank + 1;
+  batch.dims[0] = a->count;
+  memcpy(batch.dims + 1, element.dims, sizeof *element.dims * (size_t)element.rank);
+  struct tensor *stacked;
+  TRY(tensor_create(spec->dtype, &batch, &stacked));
+  int64_t unit = (int64_t)dtype_size(spec->dtype), row = shape_count(&element) * unit;
+  if (stacked->data)
+    memset(stacked->data, 0, (size_t)tensor_byte_size(stacked));
+  for (int64_t i = 0; i < a->count; i++) {
+    const struct tensor *tensor = a->tuples[i][component];
+    if (tensor->count > 0)
+      copy_padded((char *)stacked->data + i * row, &element, tensor->data, &tensor->shape, 0, unit);
+  }
+  return tensor_own_strings(stacked, out);
+}
+
+static status attempt_outputs(const struct queue *q, struct attempt *a) {
+  for (uint32_t i = 0; i < q->spec.component_count && i < a->call->output_count; i++) {
+    if (a->many)
+      TRY(stack_component(q, a, i, &a->call->outputs[i]));
+    else
+      a->call->outputs[i] = tensor_retain(a->tuples[0][i]);
+  }
+  return OK;
+}
+
+/* The result of an attempt that is over; frees it. */
+static status attempt_result(struct queue *q, struct attempt *a) {
+  status result = a->code == OK ? OK : fail(a->code, "%s", a->text);
+  if (result == OK && a->kind == ATTEMPT_DEQUEUE)
+    result = attempt_outputs(q, a);
+  attempt_free(q, a);
+  return result;
+}
+
+/* Tells those who waited; the result is that of `own`, when it is among them. */
+static status tell(struct queue *q, struct attempt *over, struct attempt *own) {
+  status result = OK;
+  char text[512] = "";
+  while (over) {
+    struct attempt *next = over->next;
+    struct host_call *call = over->call;
+    bool is_own = over == own;
+    status code = attempt_result(q, over);
+    if (is_own) {
+      result = code;
+      snprintf(text, sizeof text, "%s", code == OK ? "" : status_text());
+    } else {
+      host_finish(call, code, code == OK ? "" : status_text());
+    }
+    over = next;
+  }
+  return result == OK ? OK : fail(result, "%s", text);
+}
+
+/* The call knows the queue, not its attempt: another thread may be ending that, and freeing it. */
+static bool attempt_withdraw(struct host_call *call) {
+  struct queue *q = call->wait;
+  pthread_mutex_lock(&q->lock);
+  struct attempt *a = line_remove(&q->takers, call);
+  if (a)
+    put_back(q, a);
+  else
+    a = line_remove(&q->givers, call);
+  struct attempt *over = a ? queue_proceed(q) : NULL;
+  pthread_mutex_unlock(&q->lock);
+  if (a)
+    attempt_free(q, a);
+  (void)tell(q, over, NULL); /* none of them is ours */
+  return a != NULL;
+}
+
+static status run_attempt(struct queue *q, struct attempt *a) {
+  a->call->wait = q;
+  a->call->withdraw = attempt_withdraw;
+  pthread_mutex_lock(&q->lock);
+  line_add(a->kind == ATTEMPT_DEQUEUE ? &q->takers : &q->givers, a);
+  struct attempt *over = queue_proceed(q);
+  bool ended = false;
+  for (struct attempt *o = over; o; o = o->next)
+    ended = ended || o == a;
+  a->call->pending = !ended; /* before the lock is given up: another thread may end it right after */
+  pthread_mutex_unlock(&q->lock);
+  return tell(q, over, a);
+}
+
+/* ---- the interface ---- */
+
+static struct attempt *attempt_create(struct host_call *call, int kind, int64_t count) {
+  struct attempt *a = calloc(1, sizeof *a);
+  if (!a)
+    return NULL;
+  a->call = call;
+  a->kind = kind;
+  a->count = count;
+  a->tuples = calloc((size_t)count + 1, sizeof *a->tuples);
+  if (a->tuples)
+    return a;
+  free(a);
+  return NULL;
+}
+
+status queue_enqueue(struct queue *q, struct host_call *call, struct tensor **tensors, int64_t count) {
+  uint32_t n = q->spec.component_count;
+  struct attempt *a = attempt_create(call, ATTEMPT_ENQUEUE, count);
+  bool complete = a != NULL;
+  for (int64_t i = 0; i < count; i++) {
+    struct tensor **tuple = complete ? malloc((n + 1) * sizeof *tuple) : NULL;
+    complete = tuple != NULL;
+    for (uint32_t j = 0; j < n; j++)
+      if (tuple)
+        tuple[j] = tensors[i * n + j];
+      else
+        tensor_release(tensors[i * n + j]);
+    if (a)
+      a->tuples[i] = tuple;
+  }
+  if (complete)
+    return run_attempt(q, a);
+  if (a)
+    attempt_free(q, a);
+  return fail(RESOURCE_EXHAUSTED, "no memory for %lld elements of queue '%s'", (long long)count, q->resource.name);
+}
+
+status queue_dequeue(struct queue *q, struct host_call *call) {
+  struct attempt *a = attempt_create(call, ATTEMPT_DEQUEUE, 1);
+  return a ? run_attempt(q, a) : fail(RESOURCE_EXHAUSTED, "no memory");
+}
+
+status queue_dequeue_many(struct queue *q, struct host_call *call, int64_t count, bool up_to) {
+  if (count < 0)
+    return fail(INVALID_ARGUMENT, "%s requested %lld < 0 elements", up_to ? "DequeueUpTo" : "DequeueMany",
+                (long long)count);
+  for (uint32_t i = 0; i < q->spec.component_count; i++)
+    if (!q->spec.components[i].has_shape)
+      return fail(INVALID_ARGUMENT, "%s's DequeueMany and DequeueUpTo require the components to have specified shapes.",
+                  kind_names[q->spec.kind]);
+  if (count > q->spec.capacity && q->spec.capacity != INT64_MAX && count > (INT64_C(1) << 32))
+    return fail(RESOURCE_EXHAUSTED, "%lld elements", (long long)count);
+  struct attempt *a = attempt_create(call, ATTEMPT_DEQUEUE, count);
+  if (!a)
+    return fail(RESOURCE_EXHAUSTED, "no memory for %lld elements of queue '%s'", (long long)count, q->resource.name);
+  a->many = true;
+  a->up_to = up_to;
+  return run_attempt(q, a);
+}
+
+static void cancel_givers(struct queue *q, struct attempt **over) {
+  while (q->givers.first) {
+    struct attempt *a = line_remove_first(&q->givers);
+    if (a->kind == ATTEMPT_ENQUEUE)
+      attempt_fail(a, CANCELLED, "Enqueue operation was cancelled", NULL);
+    a->next = *over;
+    *over = a;
+  }
+}
+
+status queue_close(struct queue *q, struct host_call *call, bool cancel_pending) {
+  struct attempt *a = attempt_create(call, ATTEMPT_CLOSE, 0);
+  if (!a)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  if (!cancel_pending)
+    return run_attempt(q, a);
+  struct attempt *cancelled = NULL;
+  pthread_mutex_lock(&q->lock);
+  if (q->closed)
+    attempt_fail(a, CANCELLED, "Queue '%s' is already closed.", q->resource.name);
+  q->closed = true;
+  cancel_givers(q, &cancelled);
+  a->next = cancelled;
+  struct attempt *over = queue_proceed(q);
+  pthread_mutex_unlock(&q->lock);
+  TRY(tell(q, over, NULL));
+  return tell(q, a, a);
+}
+
+int64_t queue_size(struct queue *q) {
+  pthread_mutex_lock(&q->lock);
+  int64_t size = q->size;
+  pthread_mutex_unlock(&q->lock);
+  return size;
+}
+
+bool queue_is_closed(struct queue *q) {
+  pthread_mutex_lock(&q->lock);
+  bool closed = q->closed;
+  pthread_mutex_unlock(&q->lock);
+  return closed;
+}
+
+const struct queue_spec *queue_get_spec(const struct queue *q) { return &q->spec; }
+const char *queue_name(const struct queue *q) { return q->resource.name; }
+
+/* ---- the resource ---- */
+
+static status queue_init(struct resource *resource, void *argument) {
+  struct queue *q = (struct queue *)resource;
+  q->spec = *(const struct queue_spec *)argument;
+  pthread_mutex_init(&q->lock, NULL);
+  q->givers.last = &q->givers.first;
+  q->takers.last = &q->takers.first;
+  philox_seed(&q->random, (uint64_t)q->spec.seed, (uint64_t)q->spec.seed2);
+  return OK;
+}
+
+static void queue_destroy(struct resource *resource) {
+  struct queue *q = (struct queue *)resource;
+  for (int64_t i = 0; i < q->size; i++)
+    tuple_free(*ring_at(q, i), q->spec.component_count);
+  free(q->tuples);
+  pthread_mutex_destroy(&q->lock);
+}
+
+const struct resource_maker queue_maker = { "queue", sizeof(struct queue), queue_init, queue_destroy };
+
+static bool components_match(const struct queue_spec *a, const struct queue_spec *b, bool shapes) {
+  if (a->component_count != b->component_count)
+    return false;
+  for (uint32_t i = 0; i < a->component_count; i++) {
+    const struct queue_component *x = &a->components[i], *y = &b->components[i];
+    if (x->dtype != y->dtype)
+      return false;
+    if (!shapes)
+      continue;
+    if (x->has_shape != y->has_shape || (x->has_shape && !shape_equal(&x->shape, &y->shape)))
+      return false;
+  }
+  return true;
+}
+
+static long long shown(int64_t capacity) { return capacity == INT64_MAX ? -1 : (long long)capacity; }
+
+status queue_match(const struct queue *q, const struct queue_spec *wanted) {
+  const char *name = q->resource.name;
+  const struct queue_spec *is = &q->spec;
+  if (is->kind != wanted->kind)
+    return fail(INVALID_ARGUMENT, "Shared queue '%s' is a %s, not a %s", name, kind_names[is->kind],
+                kind_names[wanted->kind]);
+  if (is->capacity != wanted->capacity)
+    return fail(INVALID_ARGUMENT, "Shared queue '%s' has capacity %lld but requested capacity was %lld", name,
+                shown(is->capacity), shown(wanted->capacity));
+  if (is->min_after_dequeue != wanted->min_after_dequeue)
+    return fail(INVALID_ARGUMENT, "Shared queue '%s' has min_after_dequeue %lld but requested min_after_dequeue was %lld",
+                name, (long long)is->min_after_dequeue, (long long)wanted->min_after_dequeue);
+  if (is->seed != wanted->seed || is->seed2 != wanted->seed2)
+    return fail(INVALID_ARGUMENT, "Shared queue '%s' has random seeds (%lld, %lld) but requested seeds are (%lld, %lld).",
+                name, (long long)is->seed, (long long)is->seed2, (long long)wanted->seed, (long long)wanted->seed2);
+  if (!components_match(is, wanted, false))
+    return fail(INVALID_ARGUMENT, "Shared queue '%s' has component types that differ from the requested ones", name);
+  if (!components_match(is, wanted, true))
+    return fail(INVALID_ARGUMENT, "Shared queue '%s' has component shapes that differ from the requested ones", name);
+  return OK;
+}

@@ -1,0 +1,677 @@
+/* drive.c: the life of a step.
+ *
+ * A step that concerns this task alone runs on its caller's thread, known to nobody. Any other is in the task's list from
+ * its start until all who have a part in it have reported; its first failure is its result, and makes everybody else stop.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/memory/container.h"
+#include "runtime/program/size.h"
+#include "runtime/resource/collective.h"
+#include "runtime/step/crew.h"
+#include "runtime/step/memory_report.h"
+#include "runtime/step/step_stats.h"
+#include "runtime/step/task_state.h"
+
+/* ---- steps ---- */
+
+/* The caller holds the task's lock. */
+static uint64_t step_next_id(struct task *task) {
+  return ((uint64_t)task->program->task << 48) | (++task->next_step & ((UINT64_C(1) << 48) - 1));
+}
+
+/* The caller holds the task's lock. */
+static struct step *step_find(struct task *task, uint64_t id) {
+  for (struct step *step = task->steps; step; step = step->next)
+    if (step->id == id)
+      return step;
+  return NULL;
+}
+
+static void step_enter(struct task *task, struct step *step) {
+  pthread_mutex_lock(&task->lock);
+  step->next = task->steps;
+  task->steps = step;
+  pthread_mutex_unlock(&task->lock);
+}
+
+static void step_leave(struct task *task, struct step *step) {
+  pthread_mutex_lock(&task->lock);
+  for (struct step **at = &task->steps; *at; at = &(*at)->next)
+    if (*at == step) {
+      *at = step->next;
+      break;
+    }
+  pthread_mutex_unlock(&task->lock);
+}
+
+/* The caller holds the task's lock. True when this is the first failure. */
+static bool step_fail_locked(struct step *step, status code, const char *text) {
+  bool first = step->code == OK;
+  if (first) {
+    step->code = code;
+    snprintf(step->text, sizeof step->text, "%s", text);
+  }
+  atomic_store(&step->cancelled, true);
+  for (struct inbox *inbox = step->inboxes; inbox; inbox = inbox->next_of_step)
+    inbox_poke(inbox);
+  return first;
+}
+
+/* Tells everybody that has a part in a failed step. */
+static void step_spread_failure(struct task *task, uint64_t id, uint32_t entry, bool drives,
+                                status code, const char *text) {
+  rendezvous_abort(task->rendezvous, id, code, text);
+  struct program_range tasks = program_entry(task->program, entry)->tasks;
+  const uint32_t *list = program_operands(task->program, tasks.first);
+  for (uint32_t i = 0; drives && i < tasks.count; i++)
+    if (list[i] != task->program->task)
+      task->exchange->cancel(task->exchange->self, list[i], id);
+}
+
+void step_fail(struct step *step, status code, const char *text) {
+  struct task *task = step->task;
+  pthread_mutex_lock(&task->lock);
+  bool first = step_fail_locked(step, code, text) && !step->is_background;
+  uint64_t id = step->id;
+  uint32_t entry = step->entry;
+  bool drives = step->driver == task->program->task;
+  pthread_mutex_unlock(&task->lock);
+  if (first)
+    step_spread_failure(task, id, entry, drives, code, text);
+}
+
+/* The same when only its number is known; false when it is not here (any more). */
+static bool step_fail_by_id(struct task *task, uint64_t id, status code, const char *text) {
+  pthread_mutex_lock(&task->lock);
+  struct step *step = step_find(task, id);
+  bool first = step && step_fail_locked(step, code, text) && !step->is_background;
+  uint32_t entry = step ? step->entry : 0;
+  bool drives = step && step->driver == task->program->task;
+  pthread_mutex_unlock(&task->lock);
+  if (first)
+    step_spread_failure(task, id, entry, drives, code, text);
+  return step != NULL;
+}
+
+void step_add_inbox(struct step *step, struct inbox *inbox) {
+  pthread_mutex_lock(&step->task->lock);
+  inbox->next_of_step = step->inboxes;
+  step->inboxes = inbox;
+  if (atomic_load(&step->cancelled))
+    inbox_poke(inbox);
+  pthread_mutex_unlock(&step->task->lock);
+}
+
+void step_remove_inbox(struct step *step, struct inbox *inbox) {
+  pthread_mutex_lock(&step->task->lock);
+  for (struct inbox **at = &step->inboxes; *at; at = &(*at)->next_of_step)
+    if (*at == inbox) {
+      *at = inbox->next_of_step;
+      break;
+    }
+  pthread_mutex_unlock(&step->task->lock);
+}
+
+void step_begin_background(struct step *step, struct task *task, uint32_t entry) {
+  *step = (struct step){ .task = task, .entry = entry, .driver = task->program->task, .is_background = true };
+  pthread_mutex_lock(&task->lock);
+  step->id = step_next_id(task);
+  step->next = task->steps;
+  task->steps = step;
+  if (atomic_load(&task->stopping)) /* task_stop may have looked before */
+    step_fail_locked(step, CANCELLED, "the task is stopping");
+  pthread_mutex_unlock(&task->lock);
+}
+
+void step_end_background(struct step *step) { step_leave(step->task, step); }
+
+static status part_run(struct part *part, struct step *step, const int64_t *symbols) {
+  struct frame *frame;
+  status placed = frame_acquire(part, step, symbols, &frame);
+  if (placed != OK)
+    return placed == RESOURCE_EXHAUSTED && step->reports_memory ? part_report_memory(part, symbols, placed) : placed;
+  atomic_fetch_add_explicit(&part->task->at_work, 1, memory_order_relaxed);
+  status result = frame_run(frame);
+  atomic_fetch_sub_explicit(&part->task->at_work, 1, memory_order_relaxed);
+  frame_release(frame);
+  if (result != OK && !part->code->dataflow) /* a dataflow part says so itself: it tells the step before it cleans up */
+    status_suffix(result, " (on %s)", part->task->name);
+  return result;
+}
+
+/* A step that changed the state of this task has ended well; initialising is no progress. */
+static void step_notify(const struct step *step) {
+  const struct task *task = step->task;
+  if (task->on_step && step->entry != task->init_entry && program_entry(task->program, step->entry)->changes_state)
+    task->on_step(task->on_step_self);
+}
+
+/* Runs a part and tells the step when it fails. */
+static void part_run_reporting(struct part *part, struct step *step, const int64_t *symbols) {
+  status result = part_run(part, step, symbols);
+  if (result == OK)
+    return;
+  char text[2048];
+  snprintf(text, sizeof text, "%s", status_text());
+  step_fail(step, result, text);
+}
+
+/* The nodes that need the sizes of a feed to agree with others. */
+static void say_reasons(const struct task *task, const struct program_port *port, status code) {
+  const uint32_t *reasons = program_operands(task->program, port->reasons);
+  for (int d = 0; d < port->rank; d++)
+    if (*program_text(task->program, reasons[d]))
+      status_suffix(code, "; %s needs dimension %d so", program_text(task->program, reasons[d]), d);
+}
+
+/* Gives the symbols in the shapes of the feeds values: the plain ones first, then the rest must agree. *fit: how many feeds do, before the
+ * first that does not. */
+static status bind_sizes(const struct task *task, uint32_t number, struct tensor *const *feeds, int64_t *symbols, uint32_t *fit) {
+  const struct program_entry *entry = program_entry(task->program, number);
+  *fit = 0;
+  for (uint32_t i = 0; i < entry->feeds.count; i++) {
+    const struct program_port *port = program_port(task->program, entry->feeds.first + i);
+    for (int d = 0; d < port->rank; d++) {
+      uint32_t symbol = size_symbol(program_words(task->program, program_operands(task->program, port->dims)[d]));
+      if (symbol != PROGRAM_NONE && symbols[symbol] == SYMBOL_UNBOUND)
+        symbols[symbol] = feeds[i]->shape.dims[d];
+    }
+  }
+  for (uint32_t i = 0; i < entry->feeds.count; i++, ++*fit) {
+    const struct program_port *port = program_port(task->program, entry->feeds.first + i);
+    if (port->every_rank)
+      continue;
+    status result = shape_bind(task->program, program_operands(task->program, port->dims), port->rank, &feeds[i]->shape, symbols);
+    if (result != OK) {
+      TRY(task_check_feed_shape(task, port, &feeds[i]->shape)); /* alone, it says the shape that was declared */
+      say_reasons(task, port, result);
+      return status_prefix(result, "feed '%s': ", program_text(task->program, port->name));
+    }
+  }
+  return OK;
+}
+
+static status check_feeds(const struct task *task, uint32_t number, struct tensor *const *feeds) {
+  for (uint32_t i = 0; i < program_entry(task->program, number)->feeds.count; i++)
+    TRY(task_check_feed(task, number, i, feeds[i]));
+  return OK;
+}
+
+/* ---- driving ---- */
+
+/* A part that runs beside its caller. */
+struct errand {
+  struct part *part;
+  struct step *step;
+  const int64_t *symbols;
+};
+
+static void errand_run(void *argument) {
+  struct errand errand = *(struct errand *)argument;
+  free(argument);
+  struct task *task = errand.part->task;
+  part_run_reporting(errand.part, errand.step, errand.symbols);
+  pthread_mutex_lock(&task->lock);
+  errand.step->waiting--;
+  pthread_cond_broadcast(&task->changed);
+  pthread_mutex_unlock(&task->lock);
+}
+
+static status errand_start(struct part *part, struct step *step, const int64_t *symbols) {
+  struct errand *errand = malloc(sizeof *errand);
+  if (!errand)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  *errand = (struct errand){ part, step, symbols };
+  status result = crew_run(part->task->crew, errand_run, errand);
+  if (result != OK)
+    free(errand);
+  return result;
+}
+
+static uint32_t start_flags(const struct step *step) {
+  return (step->stats ? START_TRACED : 0) | (step->reports_memory ? START_REPORTS_MEMORY : 0) | (step->partial ? START_PARTIAL : 0);
+}
+
+/* Tells the other tasks, and starts all parts of ours but the first, which is returned. */
+static status step_launch(struct step *step, const int64_t *symbols, struct part **first) {
+  struct task *task = step->task;
+  const struct program_entry *entry = program_entry(task->program, step->entry);
+  const uint32_t *tasks = program_operands(task->program, entry->tasks.first);
+  *first = NULL;
+  for (uint32_t i = 0; i < entry->tasks.count; i++)
+    if (tasks[i] != task->program->task) {
+      pthread_mutex_lock(&task->lock);
+      step->waiting++;
+      pthread_mutex_unlock(&task->lock);
+      task->exchange->start(task->exchange->self, tasks[i], step->id, step->entry | start_flags(step));
+    }
+  for (uint32_t i = 0; i < entry->parts.count; i++) {
+    struct part *part = &task->parts[(step->partial ? entry->partial - 1 : entry->parts.first) + i];
+    if (!*first) {
+      *first = part;
+      continue;
+    }
+    pthread_mutex_lock(&task->lock);
+    step->waiting++;
+    pthread_mutex_unlock(&task->lock);
+    status result = errand_start(part, step, symbols);
+    if (result != OK) {
+      pthread_mutex_lock(&task->lock);
+      step->waiting--;
+      pthread_mutex_unlock(&task->lock);
+      return result;
+    }
+  }
+  return OK;
+}
+
+static status step_result(struct step *step) {
+  struct task *task = step->task;
+  pthread_mutex_lock(&task->lock);
+  while (step->waiting > 0)
+    pthread_cond_wait(&task->changed, &task->lock);
+  status result = step->code == OK ? OK : fail(step->code, "%s", step->text);
+  pthread_mutex_unlock(&task->lock);
+  return result;
+}
+
+/* What the others have recorded came before they reported. */
+static void collect_stats(struct step *step) {
+  struct task *task = step->task;
+  const struct program_entry *entry = program_entry(task->program, step->entry);
+  for (uint32_t i = 0; i < entry->tasks.count; i++) {
+    uint32_t from = program_operands(task->program, entry->tasks.first)[i];
+    struct tensor *tensor = from == task->program->task ? NULL : rendezvous_poll(task->rendezvous, step->id, TRANSFER_STATS + from);
+    step_stats_join(step->stats, tensor);
+    tensor_release(tensor);
+  }
+}
+
+static status step_drive(struct step *step, const int64_t *symbols) {
+  struct task *task = step->task;
+  step_enter(task, step);
+  if (atomic_load(&task->stopping)) { /* entered before: task_stop has seen it, or we see that it stops */
+    step_leave(task, step);
+    return fail(CANCELLED, "the task is stopping");
+  }
+  struct part *first;
+  status result = step_launch(step, symbols, &first);
+  if (result != OK) {
+    char text[2048];
+    snprintf(text, sizeof text, "%s", status_text());
+    step_fail(step, result, text);
+  } else if (first) {
+    part_run_reporting(first, step, symbols);
+  }
+  result = step_result(step);
+  if (result == OK && step->stats)
+    collect_stats(step);
+  step_leave(task, step);
+  rendezvous_end(task->rendezvous, step->id);
+  return result;
+}
+
+/* Nobody else has a part in it, and nothing in it waits. */
+static bool entry_is_alone(const struct task *task, const struct program_entry *entry) {
+  if (entry->parts.count != 1 || program_part(task->program, entry->parts.first)->dataflow)
+    return false;
+  const uint32_t *tasks = program_operands(task->program, entry->tasks.first);
+  return entry->tasks.count == 0 || (entry->tasks.count == 1 && tasks[0] == task->program->task);
+}
+
+/* Whether this task may start the entry: it has a part for its driver, or needs none. */
+static status entry_check_driver(const struct task *task, const struct program_entry *entry) {
+  if (!entry->replicated)
+    return OK;
+  for (uint32_t i = 0; i < entry->parts.count; i++)
+    if (program_part(task->program, entry->parts.first + i)->task == PROGRAM_TASK_SELF)
+      return OK;
+  return fail(FAILED_PRECONDITION, "the entry is run by the tasks of job '%s', this is %s",
+              program_text(task->program, task->program->replicated_job), task->name);
+}
+
+#define SYMBOLS_INLINE 64
+
+static void step_init(struct step *step, struct task *task, uint32_t entry, struct tensor *const *feeds,
+                      struct tensor **fetches) {
+  memset(step, 0, offsetof(struct step, text)); /* the text is large, and seldom used */
+  step->text[0] = 0;
+  step->task = task;
+  step->entry = entry;
+  step->driver = task->program->task;
+  step->feeds = feeds;
+  step->fetches = fetches;
+}
+
+static status run_step(struct step *step, const struct program_entry *entry, int64_t *symbols) {
+  struct task *task = step->task;
+  uint32_t fit;
+  if (!step->partial) {
+    TRY(check_feeds(task, step->entry, step->feeds));
+    TRY(bind_sizes(task, step->entry, step->feeds, symbols, &fit));
+  }
+  if (entry_is_alone(task, entry) && !step->gone && !step->partial) {
+    if (atomic_load_explicit(&task->stopping, memory_order_relaxed))
+      return fail(CANCELLED, "the task is stopping");
+    return part_run(&task->parts[entry->parts.first], step, symbols);
+  }
+  pthread_mutex_lock(&task->lock);
+  step->id = step_next_id(task);
+  pthread_mutex_unlock(&task->lock);
+  return step_drive(step, symbols);
+}
+
+static bool ranks_fit(const struct task *task, const struct program_entry *entry, struct tensor *const *feeds) {
+  for (uint32_t i = 0; i < entry->feeds.count; i++) {
+    const struct program_port *port = program_port(task->program, entry->feeds.first + i);
+    if (port->any_rank && !port->every_rank && feeds[i] && feeds[i]->shape.rank != port->rank)
+      return false;
+  }
+  return true;
+}
+
+/* Whether the sizes that are 1 are those that the variant was made for. */
+static bool decisions_hold(const struct task *task, const struct program_entry *entry, const int64_t *symbols) {
+  const uint32_t *pairs = program_operands(task->program, entry->decisions.first);
+  for (uint32_t i = 0; i < entry->decisions.count; i += 2) {
+    int64_t size;
+    if (!size_eval(program_words(task->program, pairs[i]), symbols, &size) || (size == 1) != pairs[i + 1])
+      return false;
+  }
+  return true;
+}
+
+/* How many of the feeds, which have the right ranks, fit a variant; -1: it was not made for them. */
+static int64_t variant_fit(const struct task *task, uint32_t number, struct tensor *const *feeds) {
+  const struct program_entry *entry = program_entry(task->program, number);
+  uint32_t count = entry->symbols.count;
+  int64_t few[SYMBOLS_INLINE], *symbols = count <= SYMBOLS_INLINE ? few : malloc(count * sizeof *symbols);
+  if (!symbols)
+    return -1;
+  for (uint32_t i = 0; i < count; i++)
+    symbols[i] = SYMBOL_UNBOUND;
+  uint32_t fit;
+  (void)bind_sizes(task, number, feeds, symbols, &fit);
+  bool decided = decisions_hold(task, entry, symbols);
+  if (symbols != few)
+    free(symbols);
+  return decided ? (int64_t)fit : -1;
+}
+
+static status not_compiled(const struct task *task, const struct program_entry *entry, struct tensor *const *feeds, const char *what) {
+  status result = fail(UNIMPLEMENTED, "the entry is not compiled for feeds of these %s: give the placeholders shapes (", what);
+  for (uint32_t i = 0; i < entry->feeds.count; i++)
+    status_suffix(result, "%s%s %s", i ? ", " : "", program_text(task->program, program_port(task->program, entry->feeds.first + i)->name),
+                  feeds[i] ? shape_text(&feeds[i]->shape) : "?");
+  return status_suffix(result, ")");
+}
+
+/* The variant of an entry that takes feeds of these ranks and sizes; where none takes the sizes, the one that most feeds fit, which
+ * says what is wrong with the next. */
+static status choose_variant(const struct task *task, struct tensor *const *feeds, uint32_t *number) {
+  uint32_t first = *number, variants = program_entry(task->program, first)->variants, best = PROGRAM_NONE;
+  const char *what = "ranks";
+  int64_t fit = -1, all = program_entry(task->program, first)->feeds.count;
+  TRY(check_feeds(task, first, feeds));
+  for (uint32_t v = first; v <= first + variants && fit != all; v++) {
+    if (!ranks_fit(task, program_entry(task->program, v), feeds))
+      continue;
+    int64_t here = variant_fit(task, v, feeds);
+    what = "sizes";
+    if (here > fit) {
+      best = v;
+      fit = here;
+    }
+  }
+  if (best == PROGRAM_NONE)
+    return not_compiled(task, program_entry(task->program, first), feeds, what);
+  const struct program_entry *entry = program_entry(task->program, best);
+  *number = best;
+  return entry->failed ? fail((status)entry->failed, "%s", program_text(task->program, entry->failed_text)) : OK;
+}
+
+/* The entry that runs, and where its partial run begins. */
+static status choose_entry(const struct task *task, struct tensor *const *feeds, const struct run_request *request, uint32_t *number) {
+  if (request && request->partial)
+    return program_entry(task->program, *number)->partial ? OK : fail(UNIMPLEMENTED, "the entry cannot be run in parts");
+  return program_entry(task->program, *number)->variants ? choose_variant(task, feeds, number) : OK;
+}
+
+status task_run_for_client(struct task *task, uint32_t number, struct tensor *const *feeds, struct tensor **fetches,
+                           const struct run_request *request) {
+  TRY(choose_entry(task, feeds, request, &number));
+  const struct program_entry *entry = program_entry(task->program, number);
+  TRY(entry_check_driver(task, entry));
+  int64_t few[SYMBOLS_INLINE];
+  int64_t *symbols = entry->symbols.count <= SYMBOLS_INLINE ? few : malloc(entry->symbols.count * sizeof *symbols);
+  if (!symbols)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  for (uint32_t i = 0; i < entry->symbols.count; i++)
+    symbols[i] = SYMBOL_UNBOUND;
+  for (uint32_t i = 0; fetches && i < entry->fetches.count; i++)
+    fetches[i] = NULL;
+  struct step step;
+  step_init(&step, task, number, feeds, fetches);
+  if (request) {
+    step.gone = request->gone;
+    step.partial = request->partial;
+    step.stats = request->stats;
+    step.reports_memory = request->reports_memory;
+  }
+  status result = run_step(&step, entry, symbols);
+  if (result == OK)
+    step_notify(&step);
+  if (symbols != few)
+    free(symbols);
+  for (uint32_t i = 0; fetches && result != OK && i < entry->fetches.count; i++) {
+    tensor_release(fetches[i]);
+    fetches[i] = NULL;
+  }
+  return result;
+}
+
+status task_run(struct task *task, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches) {
+  return task_run_for_client(task, entry, feeds, fetches, NULL);
+}
+
+/* ---- stopping ---- */
+
+/* A step that has to end: its id, or 0. */
+static uint64_t find_step_to_end(struct task *task, bool all) {
+  pthread_mutex_lock(&task->lock);
+  struct step *step = task->steps;
+  while (step && (atomic_load(&step->cancelled) || !(all || (step->gone && atomic_load(step->gone)))))
+    step = step->next;
+  uint64_t id = step ? step->id : 0;
+  pthread_mutex_unlock(&task->lock);
+  return id;
+}
+
+void task_stop(struct task *task) {
+  atomic_store(&task->stopping, true);
+  char text[300];
+  snprintf(text, sizeof text, "%s is stopping", task->name);
+  for (uint64_t id; (id = find_step_to_end(task, true));)
+    step_fail_by_id(task, id, CANCELLED, text);
+}
+
+void task_close(struct task *task) {
+  task_stop(task);
+  crew_close(task->crew);
+}
+
+void task_poll_clients(struct task *task) {
+  for (uint64_t id; (id = find_step_to_end(task, false));)
+    step_fail_by_id(task, id, CANCELLED, "the client has gone");
+}
+
+/* ---- what the exchange tells ---- */
+
+/* Our part of a step that another task drives: runs on a thread of the crew. */
+struct guest {
+  struct step step;
+  struct part *part;
+};
+
+/* The driver is connected with everybody, but two others need not be connected with each other yet. */
+static status guest_wait_peers(const struct guest *guest) {
+  struct task *task = guest->step.task;
+  struct program_range tasks = program_entry(task->program, guest->step.entry)->tasks;
+  if (!task->wait_peers || tasks.count < 2)
+    return OK;
+  return task->wait_peers(task->wait_peers_self, program_operands(task->program, tasks.first), tasks.count);
+}
+
+static void send_stats(struct guest *guest) {
+  struct task *task = guest->step.task;
+  struct tensor *tensor = step_stats_take(guest->step.stats);
+  if (tensor)
+    task->exchange->send(task->exchange->self, guest->step.driver, guest->step.id, TRANSFER_STATS + task->program->task, tensor);
+  step_stats_destroy(guest->step.stats);
+  guest->step.stats = NULL;
+}
+
+static void guest_run(void *argument) {
+  struct guest *guest = argument;
+  struct task *task = guest->step.task;
+  uint32_t count = guest->part->symbol_count;
+  int64_t *symbols = malloc(((size_t)count + 1) * sizeof *symbols);
+  for (uint32_t i = 0; symbols && i < count; i++)
+    symbols[i] = SYMBOL_UNBOUND;
+  status peers = guest_wait_peers(guest);
+  if (peers != OK || !symbols) {
+    char text[2048];
+    snprintf(text, sizeof text, "%s", peers != OK ? status_text() : "no memory");
+    step_fail(&guest->step, peers != OK ? peers : RESOURCE_EXHAUSTED, text);
+  } else {
+    part_run_reporting(guest->part, &guest->step, symbols);
+  }
+  free(symbols);
+  if (guest->step.code == OK)
+    step_notify(&guest->step);
+  if (guest->step.stats)
+    send_stats(guest);
+  step_leave(task, &guest->step);
+  rendezvous_end(task->rendezvous, guest->step.id);
+  /* For the driver, who has not been told to stop, this task is lost. */
+  char stopping[300];
+  bool is_lost = guest->step.code == CANCELLED && atomic_load(&task->stopping);
+  snprintf(stopping, sizeof stopping, "%s is stopping", task->name);
+  task->exchange->done(task->exchange->self, guest->step.driver, guest->step.id, is_lost ? UNAVAILABLE : guest->step.code,
+                       is_lost ? stopping : guest->step.text);
+  free(guest);
+}
+
+static struct part *own_part(struct task *task, uint32_t number, bool is_partial) {
+  if (number >= task->program->tables[PROGRAM_ENTRIES].count)
+    return NULL;
+  const struct program_entry *entry = program_entry(task->program, number);
+  if (is_partial && !entry->partial)
+    return NULL;
+  for (uint32_t i = 0; i < entry->parts.count; i++)
+    if (task->parts[entry->parts.first + i].code->task == task->program->task)
+      return &task->parts[(is_partial ? entry->partial - 1 : entry->parts.first) + i];
+  return NULL;
+}
+
+static void on_start(void *self, uint32_t driver, uint64_t id, uint32_t flagged) {
+  struct task *task = self;
+  uint32_t entry = flagged & ~START_FLAGS;
+  if (atomic_load(&task->stopping)) {
+    char text[300];
+    snprintf(text, sizeof text, "%s is stopping", task->name);
+    task->exchange->done(task->exchange->self, driver, id, UNAVAILABLE, text);
+    return;
+  }
+  struct part *part = own_part(task, entry, flagged & START_PARTIAL);
+  struct guest *guest = part ? calloc(1, sizeof *guest) : NULL;
+  if (!guest) {
+    task->exchange->done(task->exchange->self, driver, id, part ? RESOURCE_EXHAUSTED : INTERNAL,
+                         part ? "no memory" : "no such entry here");
+    return;
+  }
+  guest->part = part;
+  guest->step.task = task;
+  guest->step.id = id;
+  guest->step.entry = entry;
+  guest->step.driver = driver;
+  guest->step.reports_memory = flagged & START_REPORTS_MEMORY;
+  if (flagged & START_TRACED)
+    step_stats_create(task, &guest->step.stats); /* without memory it is not recorded */
+  step_enter(task, &guest->step);
+  if (atomic_load(&task->stopping))
+    step_fail(&guest->step, CANCELLED, "the task is stopping");
+  if (crew_run(task->crew, guest_run, guest) == OK)
+    return;
+  step_leave(task, &guest->step);
+  step_stats_destroy(guest->step.stats);
+  free(guest);
+  task->exchange->done(task->exchange->self, driver, id, RESOURCE_EXHAUSTED, status_text());
+}
+
+static void on_tensor(void *self, uint32_t from, uint64_t step, uint32_t transfer, struct tensor *tensor) {
+  (void)from;
+  rendezvous_put(((struct task *)self)->rendezvous, step, transfer, tensor);
+}
+
+/* Under the task's lock. */
+static void note_report(struct step *step, uint32_t from) {
+  const struct program *program = step->task->program;
+  const struct program_range tasks = program_entry(program, step->entry)->tasks;
+  for (uint32_t i = 0; i < tasks.count && i < STEP_REPORTS; i++)
+    if (program_operands(program, tasks.first)[i] == from)
+      step->reported[i] = true;
+}
+
+static void on_done(void *self, uint32_t from, uint64_t id, status code, const char *text) {
+  struct task *task = self;
+  if (code != OK)
+    step_fail_by_id(task, id, code, text); /* the step cannot end before its `waiting` falls below */
+  pthread_mutex_lock(&task->lock);
+  struct step *step = step_find(task, id);
+  if (step)
+    note_report(step, from);
+  bool is_last = step && step->waiting > 0 && --step->waiting == 0;
+  pthread_mutex_unlock(&task->lock);
+  if (is_last)
+    pthread_cond_broadcast(&task->changed); /* after the lock, or who wakes would at once wait again, for it */
+}
+
+static void on_cancel(void *self, uint64_t id) { step_fail_by_id(self, id, CANCELLED, "the driver gave the step up"); }
+
+static void on_lost(void *self, uint32_t lost, const char *reason) {
+  struct task *task = self;
+  for (;;) {
+    pthread_mutex_lock(&task->lock);
+    struct step *step = task->steps;
+    while (step && !(step->driver == lost && !atomic_load(&step->cancelled)))
+      step = step->next;
+    uint64_t id = step ? step->id : 0;
+    pthread_mutex_unlock(&task->lock);
+    if (!step)
+      return;
+    step_fail_by_id(task, id, UNAVAILABLE, reason);
+  }
+}
+
+static void leave_collective(void *driver, struct resource *resource) {
+  collective_leave((struct collective *)resource, *(const uint32_t *)driver);
+}
+
+void task_note_finished(struct task *task, uint32_t finished) {
+  const char *job = program_text(task->program, program_task(task->program, finished)->job);
+  if (strcmp(job, program_text(task->program, task->program->replicated_job)) == 0) /* those meet in collectives */
+    container_each(task->container, "collective", leave_collective, &finished);
+}
+
+static void on_finished(void *self, uint32_t finished) { task_note_finished(self, finished); }
+
+static void on_reset(void *self, const char *containers) { task_reset(self, containers); }
+
+struct exchange_sink task_sink(struct task *task) {
+  return (struct exchange_sink){ task, on_start, on_tensor, on_done, on_cancel, on_lost, on_finished, on_reset };
+}

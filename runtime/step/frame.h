@@ -1,0 +1,148 @@
+/* frame.h: the state of one part of an entry while it runs: its slots, its arena, its sizes.
+ *
+ * Frames are kept by their part and used again: a step whose sizes have been seen finds everything in place. One thread.
+ */
+#ifndef TFC_RUNTIME_STEP_FRAME_H
+#define TFC_RUNTIME_STEP_FRAME_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include "base/status.h"
+#include "base/tensor.h"
+#include "runtime/host/host.h"
+#include "runtime/host/inbox.h"
+#include "runtime/memory/arena_plan.h"
+#include "runtime/program/program.h"
+#include "runtime/step/rendezvous.h"
+
+struct partial;
+struct step_stats;
+struct task;
+struct variable;
+
+#define STEP_REPORTS 64 /* tasks of an entry that are told apart when somebody asks who has not reported */
+
+/* A run of an entry as this task sees it. */
+struct step {
+  struct step *next;           /* in the task's list */
+  struct task *task;
+  uint64_t id;
+  uint32_t entry, driver;      /* driver: a task */
+  struct tensor *const *feeds; /* NULL but in the driver's own parts */
+  struct tensor **fetches;
+  atomic_bool cancelled;
+  const atomic_bool *gone;     /* of a step run for a client: true when he does not wait any more; or NULL */
+  struct partial *partial;     /* where its feeds come from and its fetches go; NULL: feeds and fetches */
+  struct step_stats *stats;    /* where each instruction is recorded; or NULL */
+  bool reports_memory;         /* out of memory: the largest tensors are named */
+  bool is_background;          /* no run of an entry, but what an iterator does beside such ones (background.h) */
+  struct inbox *inboxes;       /* of frames that may wait; under the task's lock */
+  bool reported[STEP_REPORTS]; /* driver: per task of the entry: it has; under the task's lock */
+  uint32_t waiting;            /* driver: tasks and local parts that have not reported; under the task's lock */
+  status code;                 /* the first failure; under the task's lock */
+  char text[2048];
+};
+
+/* A part of an entry, ready to run. */
+struct part {
+  struct task *task;
+  const struct program *program;
+  const struct program_part *code;
+  uint32_t symbol_count, size_count, kernel_count;
+  uint32_t arg_max;            /* arguments of an instruction */
+  void **constants;            /* per slot: data of CONST slots */
+  int64_t *unbound;            /* per symbol: SYMBOL_UNBOUND, with which a function starts */
+  uint32_t *holders;           /* slots that may hold a tensor when a step ends */
+  uint32_t holder_count;
+  pthread_mutex_t lock;        /* idle, busy */
+  struct frame *idle;
+  struct frame *busy;          /* those of steps that are running, for who asks what they do */
+};
+
+/* What an instruction of a dataflow part waits for. */
+struct dataflow_wait {
+  struct host_call call;       /* first: an inbox item is its wait */
+  struct rendezvous_waiter waiter;
+  uint32_t instr;              /* in the block */
+  uint64_t begin;              /* trace_now(), where the frame is recorded */
+  atomic_bool pending;         /* others read it, as `at` */
+};
+
+struct frame {
+  struct frame *next, *previous; /* idle: next only */
+  struct part *part;
+  struct step *step;
+  const struct program *program;
+  const struct program_slot *slots;
+  void **data;                 /* per slot: its elements */
+  struct tensor **held;        /* per slot: the tensor that keeps them, for TENSOR and VARIABLE */
+  int64_t *symbols;
+  int64_t *sizes;
+  struct kernel_launch *launches;
+  void **buffers;              /* of the kernel call being made */
+  struct tensor *views;        /* of the host call being made */
+  struct tensor **views_held;
+  struct tensor **outputs;
+  struct arena_plan *plans;    /* for the bindings seen last; the first is in force */
+  uint32_t plan_count;
+  void *arena;
+  uint64_t arena_bytes;
+  void *scratch;
+  int64_t scratch_bytes;
+  struct kernel_fault fault;
+  struct tensor **strings;     /* string tensors whose elements may still be seen: kept until the step ends */
+  uint32_t string_count, string_capacity;
+  bool is_recorded;            /* each instruction, in the task's trace or the step's statistics */
+  _Atomic(const struct program_instr *) at; /* the instruction that runs; NULL: none yet. Others read it under the part's lock */
+  struct inbox inbox;
+  uint32_t *needs;             /* dataflow: per instruction */
+  uint32_t *ready;
+  struct dataflow_wait *waits;
+};
+
+status part_init(struct part *part, struct task *task, const struct program_part *code, uint32_t symbol_count);
+void part_deinit(struct part *part);
+/* A frame for a step, its slots placed for these symbols. */
+status frame_acquire(struct part *part, struct step *step, const int64_t *symbols, struct frame **out);
+/* Releases what its slots hold. */
+void frame_release(struct frame *frame);
+
+/* The slot now has this tensor (takes the reference). */
+void frame_set(struct frame *frame, uint32_t slot, struct tensor *tensor);
+/* Gives up what the slot holds. */
+void frame_drop(struct frame *frame, uint32_t slot);
+status frame_shape(const struct frame *frame, uint32_t slot, struct shape *out);
+/* Gives the symbols of the slot's shape their values; those that have one must agree. */
+status frame_bind(struct frame *frame, uint32_t slot, const struct shape *shape);
+/* A tensor with the slot's value that outlives the step: shared where possible, else a copy. */
+status frame_take(struct frame *frame, uint32_t slot, struct tensor **out);
+/* A new tensor for a slot, of the size that the symbols give now. */
+status frame_make(struct frame *frame, uint32_t slot);
+status frame_reserve_scratch(struct frame *frame, int64_t bytes);
+
+/* Runs the part: step.c. */
+status frame_run(struct frame *frame);
+/* The instruction has ended well, begun at `begin` (trace_now): where the frame is recorded. */
+void frame_record(struct frame *frame, const struct program_instr *instr, uint64_t begin);
+/* For region.c and dataflow.c. */
+status frame_run_block(struct frame *frame, const struct program_block *block);
+status frame_run_instr(struct frame *frame, const struct program_instr *instr);
+status frame_run_if(struct frame *frame, const struct program_instr *instr);
+status frame_run_while(struct frame *frame, const struct program_instr *instr);
+status frame_run_dataflow(struct frame *frame);
+/* Runs a part that is a function, in a frame of its own, as long as `step` is not given up: tensors in (kept only during the call),
+ * a reference of each tensor out. Any thread; several at once. */
+status part_call(struct part *part, struct step *step, struct tensor *const *in, uint32_t in_count, struct tensor **out,
+                 uint32_t out_count);
+/* Prepares a host call in frame->views; sets outputs afterwards. */
+void host_call_init(struct frame *frame, const struct program_instr *instr, struct host_call *call);
+status host_call_start(struct frame *frame, struct host_call *call);
+status host_call_end(struct frame *frame, struct host_call *call);
+status frame_receive(struct frame *frame, const struct program_instr *instr, struct tensor *tensor);
+/* "MatMul 'dense/MatMul': " in front of the recorded text. */
+/* Whether the instruction is on the side of its conds that is taken. */
+bool frame_guards_hold(const struct frame *frame, const struct program_instr *instr);
+status frame_blame(const struct frame *frame, const struct program_instr *instr, status code);
+
+#endif

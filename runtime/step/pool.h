@@ -1,0 +1,27 @@
+/* pool.h: the threads that kernels run on.
+ *
+ * A kernel's phases are ranges of tiles; the caller and the workers take chunks of them until none is left. Which thread
+ * computes a tile changes no result. One kernel at a time uses the workers; a second one (of another step) runs on its
+ * caller alone rather than wait. Workers spin for a moment after each kernel, then sleep.
+ */
+#ifndef TFC_RUNTIME_STEP_POOL_H
+#define TFC_RUNTIME_STEP_POOL_H
+
+#include "base/status.h"
+#include "runtime/program/program.h"
+
+struct pool;
+
+/* threads counts the caller: 1 makes no worker; 0: one for each core this process may use. */
+status pool_create(int threads, struct pool **out);
+/* Accepts NULL. */
+void pool_destroy(struct pool *pool);
+int pool_threads(const struct pool *pool);
+
+/* Runs all phases. Checks that fail are in call->fault. The call and its memory are read until this returns. */
+void pool_run(struct pool *pool, const struct kernel_code *code, const struct kernel_call *call, int64_t phases);
+
+/* Denormals are zero, in operands and results, as in TensorFlow: for every thread that runs kernels. */
+void float_mode_set(void);
+
+#endif

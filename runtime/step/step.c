@@ -1,0 +1,445 @@
+/* step.c: runs the instructions of a block, one after the other. This is the path of every kernel of every step: no memory
+ * is asked for, no lock taken and no text made, unless the instruction itself needs it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/gradient_name.h"
+#include "runtime/memory/buffer.h"
+#include "runtime/memory/variable.h"
+#include "runtime/program/size.h"
+#include "runtime/step/memory_report.h"
+#include "runtime/step/partial.h"
+#include "runtime/step/pool.h"
+#include "runtime/step/step_stats.h"
+#include "runtime/step/task_state.h"
+#include "runtime/step/trace.h"
+#include "runtime/text/element_number.h"
+
+#define INLINE_COST_NS 20000 /* a kernel below this is not worth waking a thread */
+#define LOCKS_MAX 16         /* variables one kernel updates: optimizers take at most five */
+
+status frame_blame(const struct frame *frame, const struct program_instr *instr, status code) {
+  const char *place = program_text(frame->program, instr->place), *node = program_text(frame->program, instr->node);
+  char subject[512];
+  if (code == RESOURCE_EXHAUSTED && frame->step->reports_memory && !strstr(status_text(), MEMORY_REPORT)) /* the innermost says it */
+    code = frame_report_memory(frame, code);
+  code = status_prefix(code, "%s '%s': ", program_text(frame->program, instr->tf_op), node);
+  if (gradient_name_subject(node, subject, sizeof subject) && !strstr(status_text(), "; in the gradient of "))
+    status_suffix(code, "; in the gradient of '%s'", subject);
+  return *place && !strstr(status_text(), "; made at ") ? status_suffix(code, "; made at %s", place) : code; /* the innermost says it */
+}
+
+/* ---- kernels ---- */
+
+static status late_sizes(struct frame *frame, const struct program_instr *instr) {
+  const uint32_t *codes = program_operands(frame->program, instr->sizes.first);
+  int64_t *sizes = frame->sizes + instr->sizes_at;
+  for (uint32_t i = 0; i < instr->sizes.count; i++)
+    if (!size_eval(program_words(frame->program, codes[i]), frame->symbols, &sizes[i]))
+      return fail(INTERNAL, "a size is not known yet");
+  struct kernel_launch *launch = &frame->launches[instr->kernel_at];
+  kernel_launch_query(&frame->part->task->kernels[instr->number], sizes, launch);
+  return frame_reserve_scratch(frame, launch->scratch);
+}
+
+static status make_outputs(struct frame *frame, const struct program_instr *instr) {
+  const uint32_t *outputs = program_operands(frame->program, instr->outputs.first);
+  for (uint32_t i = 0; i < instr->outputs.count; i++)
+    if (frame->slots[outputs[i]].storage == STORAGE_TENSOR)
+      TRY(frame_make(frame, outputs[i]));
+  return OK;
+}
+
+/* What goes on beside steps does not take the threads from them. */
+static bool has_pool(const struct frame *frame) {
+  return !frame->step->is_background || atomic_load_explicit(&frame->part->task->at_work, memory_order_relaxed) == 0;
+}
+
+/* Part of its two callers: a call of its own costs as much as a small kernel. */
+__attribute__((always_inline)) static inline status kernel_launch(struct frame *frame, const struct program_instr *instr) {
+  const struct kernel_code *code = &frame->part->task->kernels[instr->number];
+  const struct kernel_launch *launch = &frame->launches[instr->kernel_at];
+  struct kernel_call call = { frame->buffers, frame->sizes + instr->sizes_at, frame->scratch, &frame->fault };
+  if (launch->cost >= INLINE_COST_NS && has_pool(frame)) {
+    pool_run(frame->part->task->pool, code, &call, launch->phases);
+  } else {
+    code->run(&call, 0, 0, launch->tiles);
+    for (int64_t phase = 1; phase < launch->phases; phase++)
+      code->run(&call, phase, 0, code->query(call.sizes, phase));
+  }
+  if (__builtin_expect(frame->fault.code != 0, 0)) {
+    status result = fail_shown((status)frame->fault.code, frame->fault.text, frame->fault.shown);
+    frame->fault.code = 0;
+    return result;
+  }
+  return OK;
+}
+
+/* A kernel on variables: each distinct one is locked (in their order, so that two kernels cannot wait for each other),
+ * checked, and kept while the kernel runs. */
+struct kernel_variables {
+  struct variable *locked[LOCKS_MAX], *written[LOCKS_MAX];
+  struct tensor *kept[LOCKS_MAX];
+  uint32_t locked_count, written_count, kept_count;
+};
+
+static void variables_unlock(struct kernel_variables *v) {
+  for (uint32_t i = 0; i < v->locked_count; i++)
+    pthread_mutex_unlock(&v->locked[i]->lock);
+  for (uint32_t i = 0; i < v->kept_count; i++)
+    tensor_release(v->kept[i]);
+}
+
+static status variables_lock(struct frame *frame, const struct program_instr *instr, struct kernel_variables *v) {
+  const uint32_t *args = program_operands(frame->program, instr->args.first);
+  struct task *task = frame->part->task;
+  for (uint32_t i = 0; i < instr->args.count; i++) {
+    if (!(args[i] & PROGRAM_ARG_VARIABLE) || args[i] == PROGRAM_ARG_SCRATCH)
+      continue;
+    struct variable *variable = &task->variables[args[i] & ~PROGRAM_ARG_VARIABLE];
+    uint32_t at = 0;
+    while (at < v->locked_count && v->locked[at] < variable)
+      at++;
+    if (at < v->locked_count && v->locked[at] == variable)
+      continue;
+    if (v->locked_count == LOCKS_MAX) {
+      v->locked_count = 0;
+      return fail(UNIMPLEMENTED, "a kernel on more than %d variables", LOCKS_MAX);
+    }
+    memmove(&v->locked[at + 1], &v->locked[at], (v->locked_count - at) * sizeof *v->locked);
+    v->locked[at] = variable;
+    v->locked_count++;
+  }
+  for (uint32_t i = 0; i < v->locked_count; i++)
+    pthread_mutex_lock(&v->locked[i]->lock);
+  return OK;
+}
+
+static status check_variable_shape(const struct frame *frame, const struct variable *variable, const uint32_t *dims,
+                                   uint32_t rank) {
+  struct shape wanted;
+  TRY(shape_eval(frame->program, dims, rank, frame->symbols, &wanted));
+  const struct shape *is = &variable->value->shape;
+  if (!shape_equal(is, &wanted))
+    return fail(INVALID_ARGUMENT, "variable '%s' has shape %s, expected is %s", variable->name, shape_text(is),
+                shape_text(&wanted));
+  return OK;
+}
+
+/* Fills the buffers of one variable argument; `spec` is its mode, rank and size codes. */
+static status bind_variable(struct frame *frame, uint32_t i, struct variable *variable, const uint32_t *spec,
+                            struct kernel_variables *v) {
+  if (spec[0] == PROGRAM_VARIABLE_OUT) {
+    struct shape shape;
+    TRY(shape_eval(frame->program, spec + 2, spec[1], frame->symbols, &shape));
+    TRY(variable_prepare(variable, &shape));
+    if (v->written_count < LOCKS_MAX)
+      v->written[v->written_count++] = variable;
+  } else {
+    TRY(variable_check(variable));
+    if (!variable->has_shape)
+      TRY(check_variable_shape(frame, variable, spec + 2, spec[1]));
+  }
+  frame->buffers[i] = variable->value->data;
+  return OK;
+}
+
+static status bind_variables(struct frame *frame, const struct program_instr *instr, struct kernel_variables *v) {
+  const uint32_t *args = program_operands(frame->program, instr->args.first);
+  const uint32_t *spec = program_operands(frame->program, instr->shapes);
+  for (uint32_t i = 0; i < instr->args.count; i++) {
+    if (!(args[i] & PROGRAM_ARG_VARIABLE) || args[i] == PROGRAM_ARG_SCRATCH)
+      continue;
+    TRY(bind_variable(frame, i, &frame->part->task->variables[args[i] & ~PROGRAM_ARG_VARIABLE], spec, v));
+    spec += 2 + spec[1];
+  }
+  return OK;
+}
+
+/* The entry `init` leaves alone what was restored. */
+static bool is_kept(const struct frame *frame, const struct variable *variable) {
+  return __builtin_expect(variable->restored, 0) && frame->step->entry == frame->part->task->init_entry &&
+         frame->part->task->program->chief != frame->part->task->program->task;
+}
+
+static bool updates_kept(const struct frame *frame, const struct kernel_variables *v) {
+  for (uint32_t i = 0; i < v->locked_count; i++)
+    if (is_kept(frame, v->locked[i]))
+      return true;
+  return false;
+}
+
+static status run_on_variables(struct frame *frame, const struct program_instr *instr) {
+  struct kernel_variables v;
+  v.locked_count = v.written_count = v.kept_count = 0;
+  TRY(variables_lock(frame, instr, &v));
+  if (updates_kept(frame, &v)) {
+    variables_unlock(&v);
+    return OK;
+  }
+  status result = bind_variables(frame, instr, &v);
+  if (result == OK)
+    result = kernel_launch(frame, instr);
+  for (uint32_t i = 0; result == OK && i < v.written_count; i++)
+    atomic_store_explicit(&v.written[i]->initialized, true, memory_order_release);
+  variables_unlock(&v);
+  return result;
+}
+
+static inline status run_kernel(struct frame *frame, const struct program_instr *instr) {
+  if (instr->flags & (INSTR_LATE | INSTR_MAKES)) {
+    if (instr->flags & INSTR_LATE)
+      TRY(late_sizes(frame, instr));
+    if (instr->flags & INSTR_MAKES)
+      TRY(make_outputs(frame, instr));
+  }
+  const uint32_t *args = program_operands(frame->program, instr->args.first);
+  void **buffers = frame->buffers;
+  for (uint32_t i = 0; i < instr->args.count; i++)
+    buffers[i] = args[i] & PROGRAM_ARG_VARIABLE ? NULL : frame->data[args[i]];
+  return instr->flags & INSTR_LOCKS ? run_on_variables(frame, instr) : kernel_launch(frame, instr);
+}
+
+/* ---- values ---- */
+
+static status run_read(struct frame *frame, const struct program_instr *instr) {
+  struct tensor *value;
+  uint32_t slot = *program_operands(frame->program, instr->outputs.first);
+  TRY(variable_read(&frame->part->task->variables[instr->number], &value));
+  frame_set(frame, slot, value);
+  if (instr->flags & INSTR_DEFINES)
+    TRY(frame_bind(frame, slot, &value->shape));
+  return OK;
+}
+
+static status run_assign(struct frame *frame, const struct program_instr *instr) {
+  uint32_t slot = *program_operands(frame->program, instr->args.first);
+  struct shape shape;
+  if (is_kept(frame, &frame->part->task->variables[instr->number]))
+    return OK;
+  TRY(frame_shape(frame, slot, &shape));
+  return variable_assign(&frame->part->task->variables[instr->number], &shape, frame->data[slot]);
+}
+
+static status run_variable(struct frame *frame, const struct program_instr *instr) {
+  uint32_t slot = *program_operands(frame->program, instr->outputs.first);
+  if (instr->flags & INSTR_MAKES)
+    TRY(frame_make(frame, slot));
+  *(bool *)frame->data[slot] = atomic_load(&frame->part->task->variables[instr->number].initialized);
+  return OK;
+}
+
+static status run_feed(struct frame *frame, const struct program_instr *instr) {
+  if (!frame->step->feeds)
+    return fail(INTERNAL, "a feed in a part that is not the driver's");
+  frame_set(frame, *program_operands(frame->program, instr->outputs.first),
+            tensor_retain(frame->step->feeds[instr->number]));
+  return OK;
+}
+
+static status run_fetch(struct frame *frame, const struct program_instr *instr) {
+  uint32_t slot = *program_operands(frame->program, instr->args.first);
+  struct tensor *tensor;
+  if (!frame->step->partial)
+    return frame_take(frame, slot, &frame->step->fetches[instr->number]);
+  TRY(frame_take(frame, slot, &tensor));
+  partial_give(frame->step->partial, instr->number, tensor);
+  return OK;
+}
+
+/* One element: gives its symbol the value, or must be what was assumed. */
+static status bind_element(struct frame *frame, uint32_t code, int64_t value) {
+  const int64_t *words = program_words(frame->program, code);
+  uint32_t symbol = size_symbol(words);
+  if (symbol != PROGRAM_NONE && frame->symbols[symbol] == SYMBOL_UNBOUND) {
+    frame->symbols[symbol] = value;
+    return OK;
+  }
+  int64_t expected;
+  if (!size_eval(words, frame->symbols, &expected))
+    return fail(UNIMPLEMENTED, "a size that is a formula over sizes that are not known yet");
+  if (expected != value)
+    return fail(INVALID_ARGUMENT, "a size is %lld, expected is %lld", (long long)value, (long long)expected);
+  return OK;
+}
+
+static status run_bind(struct frame *frame, const struct program_instr *instr) {
+  const uint32_t *args = program_operands(frame->program, instr->args.first);
+  const uint32_t *codes = program_operands(frame->program, instr->sizes.first);
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < instr->args.count; i++) {
+    struct shape shape;
+    TRY(frame_shape(frame, args[i], &shape));
+    int64_t count = shape_count(&shape);
+    for (int64_t j = 0; j < count && at < instr->sizes.count; j++)
+      TRY(bind_element(frame, codes[at++], element_int_at((enum dtype)frame->slots[args[i]].dtype, frame->data[args[i]], j)));
+  }
+  return at == instr->sizes.count ? OK : fail(INVALID_ARGUMENT, "%u sizes, expected are %u", at, instr->sizes.count);
+}
+
+/* The side of a cond that was taken. */
+static status run_merge(struct frame *frame, const struct program_instr *instr) {
+  const uint32_t *args = program_operands(frame->program, instr->args.first);
+  uint32_t slot = *program_operands(frame->program, instr->outputs.first);
+  struct tensor *tensor;
+  TRY(frame_take(frame, args[1 + *(const bool *)frame->data[args[0]]], &tensor));
+  frame_set(frame, slot, tensor);
+  return frame_bind(frame, slot, &tensor->shape);
+}
+
+bool frame_guards_hold(const struct frame *frame, const struct program_instr *instr) {
+  const uint32_t *guards = program_operands(frame->program, instr->guards.first);
+  for (uint32_t i = 0; i < instr->guards.count; i++)
+    if (*(const bool *)frame->data[guards[i] / 2] != (guards[i] & 1)) /* the outermost first: an inner one may not be there */
+      return false;
+  return true;
+}
+
+/* ---- other tasks ---- */
+
+static uint32_t peer_task(const struct frame *frame, const struct program_instr *instr) {
+  return instr->peer >= PROGRAM_TASK_SELF ? frame->step->driver : instr->peer;
+}
+
+static status run_send(struct frame *frame, const struct program_instr *instr) {
+  struct task *task = frame->part->task;
+  struct tensor *tensor;
+  TRY(frame_take(frame, *program_operands(frame->program, instr->args.first), &tensor));
+  uint32_t peer = peer_task(frame, instr);
+  if (peer == task->program->task)
+    rendezvous_put(task->rendezvous, frame->step->id, instr->number, tensor);
+  else
+    task->exchange->send(task->exchange->self, peer, frame->step->id, instr->number, tensor);
+  return OK;
+}
+
+status frame_receive(struct frame *frame, const struct program_instr *instr, struct tensor *tensor) {
+  uint32_t slot = *program_operands(frame->program, instr->outputs.first);
+  const struct program_slot *code = &frame->slots[slot];
+  if (tensor->dtype != code->dtype) {
+    status result = fail(INVALID_ARGUMENT, "received %s, expected is %s", dtype_name(tensor->dtype),
+                         dtype_name((enum dtype)code->dtype));
+    tensor_release(tensor);
+    return result;
+  }
+  frame_set(frame, slot, tensor);
+  return frame_bind(frame, slot, &tensor->shape);
+}
+
+static status run_recv(struct frame *frame, const struct program_instr *instr) {
+  struct tensor *tensor;
+  TRY(rendezvous_take(frame->part->task->rendezvous, frame->step->id, instr->number, &tensor));
+  return frame_receive(frame, instr, tensor);
+}
+
+/* ---- host calls ---- */
+
+/* Waits for this call; in a dataflow part others may end meanwhile: they are put back. */
+static struct inbox_item *await_item(struct inbox *inbox, struct inbox_item *wanted, bool heed_poke) {
+  struct inbox_item *others = NULL, *item;
+  while ((item = inbox_take(inbox, true, heed_poke)) && item != wanted) {
+    item->next = others;
+    others = item;
+  }
+  while (others) {
+    struct inbox_item *other = others;
+    others = other->next;
+    inbox_put(inbox, other);
+  }
+  return item;
+}
+
+static status wait_host_call(struct frame *frame, struct host_call *call) {
+  bool own_inbox = !frame->part->code->dataflow;
+  if (own_inbox)
+    step_add_inbox(frame->step, &frame->inbox);
+  struct inbox_item *item = await_item(&frame->inbox, &call->item, true);
+  if (!item && !call->withdraw(call))
+    item = await_item(&frame->inbox, &call->item, false); /* it is being finished this moment */
+  if (own_inbox) {
+    step_remove_inbox(frame->step, &frame->inbox);
+    inbox_clear(&frame->inbox);
+  }
+  if (!item)
+    return fail(CANCELLED, "the step was cancelled");
+  return call->code == OK ? OK : fail(call->code, "%s", call->text);
+}
+
+static status run_host(struct frame *frame, const struct program_instr *instr) {
+  struct host_call call;
+  host_call_init(frame, instr, &call);
+  status result = host_call_start(frame, &call);
+  if (result == OK && call.pending)
+    result = wait_host_call(frame, &call);
+  return result == OK ? host_call_end(frame, &call) : result;
+}
+
+/* ---- blocks ---- */
+
+static inline status run_one(struct frame *frame, const struct program_instr *instr) {
+  switch ((enum program_op)instr->op) {
+  case INSTR_KERNEL: return run_kernel(frame, instr);
+  case INSTR_ALIAS:
+    frame->data[*program_operands(frame->program, instr->outputs.first)] =
+        frame->data[*program_operands(frame->program, instr->args.first)];
+    return OK;
+  case INSTR_READ: return run_read(frame, instr);
+  case INSTR_ASSIGN: return run_assign(frame, instr);
+  case INSTR_VARIABLE: return run_variable(frame, instr);
+  case INSTR_FEED: return run_feed(frame, instr);
+  case INSTR_FETCH: return run_fetch(frame, instr);
+  case INSTR_HOST: return run_host(frame, instr);
+  case INSTR_BIND: return run_bind(frame, instr);
+  case INSTR_IF: return frame_run_if(frame, instr);
+  case INSTR_WHILE: return frame_run_while(frame, instr);
+  case INSTR_SEND: return run_send(frame, instr);
+  case INSTR_RECV: return run_recv(frame, instr);
+  case INSTR_NOOP: return OK;
+  case INSTR_MERGE: return run_merge(frame, instr);
+  }
+  return fail(INTERNAL, "instruction %d", instr->op);
+}
+
+void frame_record(struct frame *frame, const struct program_instr *instr, uint64_t begin) {
+  uint64_t end = trace_now();
+  if (frame->part->task->trace)
+    trace_add(frame->part->task->trace, program_text(frame->program, instr->node), program_text(frame->program, instr->tf_op),
+              begin, end);
+  if (frame->step->stats)
+    step_stats_add(frame->step->stats, frame, instr, begin, end);
+}
+
+static status run_recorded(struct frame *frame, const struct program_instr *instr) {
+  uint64_t begin = trace_now();
+  TRY(run_one(frame, instr));
+  frame_record(frame, instr, begin);
+  return OK;
+}
+
+status frame_run_instr(struct frame *frame, const struct program_instr *instr) {
+  status result = OK;
+  atomic_store_explicit(&frame->at, instr, memory_order_relaxed);
+  if (__builtin_expect(instr->guards.count == 0, 1) || frame_guards_hold(frame, instr))
+    result = __builtin_expect(frame->is_recorded, 0) ? run_recorded(frame, instr) : run_one(frame, instr);
+  else if (instr->op == INSTR_FETCH)
+    result = fail(INVALID_ARGUMENT, "has no value: it lies on the side of a cond that was not taken");
+  if (result != OK)
+    return frame_blame(frame, instr, result);
+  const uint32_t *release = program_operands(frame->program, instr->release.first);
+  for (uint32_t i = 0; i < instr->release.count; i++)
+    frame_drop(frame, release[i]);
+  return OK;
+}
+
+status frame_run_block(struct frame *frame, const struct program_block *block) {
+  const struct program_instr *instr = program_instr(frame->program, block->instrs.first);
+  for (uint32_t i = 0; i < block->instrs.count; i++)
+    TRY(frame_run_instr(frame, &instr[i]));
+  return OK;
+}
+
+status frame_run(struct frame *frame) {
+  if (frame->part->code->dataflow)
+    return frame_run_dataflow(frame);
+  return frame_run_block(frame, program_block(frame->program, frame->part->code->block));
+}

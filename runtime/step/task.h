@@ -1,0 +1,93 @@
+/* task.h: a running task: its program, its variables, and the execution of entries.
+ *
+ * A step is one run of an entry. The task that starts it drives it: it checks the feeds, tells the other tasks that have
+ * a part in the entry, runs its own parts, and collects the fetches. A step driven elsewhere runs here on a job of the
+ * crew when the exchange says so. Threads: every function may be called from any thread unless it says otherwise.
+ */
+#ifndef TFC_RUNTIME_STEP_TASK_H
+#define TFC_RUNTIME_STEP_TASK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include "base/status.h"
+#include "base/tensor.h"
+#include "runtime/program/program.h"
+#include "runtime/step/exchange.h"
+
+struct partial;
+struct step_stats;
+struct task;
+
+/* Loads a program: checks its references, makes its variables (with their initial values), starts the pool.
+ * threads: of the pool, with the calling one; 0: one for each core. Program and kernels are kept by reference. */
+status task_create(const struct program *program, const struct kernel_code *kernels, int threads, struct task **out);
+/* No step may be running. Accepts NULL. */
+void task_destroy(struct task *task);
+
+/* How the other tasks are reached; needed before an entry with other tasks is run. Kept by reference. */
+void task_set_exchange(struct task *task, const struct exchange *exchange);
+/* How a part that was started from elsewhere makes sure that the tasks it talks to are connected: what is sent to one that is
+ * not is lost. Before any step; NULL (as at first): they are. */
+void task_set_peer_wait(struct task *task, status (*wait)(void *self, const uint32_t *tasks, uint32_t count), void *self);
+/* What the exchange calls. */
+struct exchange_sink task_sink(struct task *task);
+
+const struct program *task_program(const struct task *task);
+/* "/job:worker/task:0", valid as long as the task. */
+const char *task_name(const struct task *task);
+/* PROGRAM_NONE when there is no entry of that name. */
+uint32_t task_find_entry(const struct task *task, const char *name);
+
+/* Runs one step as its driver and waits for it. feeds: one tensor for each feed of the entry, in its order (kept only
+ * during the call); fetches: room for one tensor for each fetch; the caller owns a reference of each. On failure no
+ * fetch is set. INVALID_ARGUMENT: a feed is NULL or does not fit (named); FAILED_PRECONDITION: not driven from this task;
+ * CANCELLED: task_stop; UNAVAILABLE: a peer was lost; else what the step's instructions report. */
+status task_run(struct task *task, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches);
+
+/* What a client asks of a run beside its values. */
+struct run_request {
+  const atomic_bool *gone;      /* when it becomes true and somebody calls task_poll_clients, the step ends with CANCELLED; or NULL */
+  struct partial *partial;      /* not NULL: the feeds come through it, and the fetches go there (partial.h) */
+  struct step_stats *stats;     /* where each instruction is recorded (step_stats.h); or NULL */
+  bool reports_memory;          /* out of memory: the error names the largest tensors */
+};
+/* The same for a client. feeds and fetches are NULL in a partial run, which is UNIMPLEMENTED for some entries. */
+status task_run_for_client(struct task *task, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches,
+                           const struct run_request *request);
+/* What the steps of the client who waits with this `gone` are at ("/job:worker/task:0 is in QueueDequeueV2 'q'"), of all steps when it
+ * is NULL; "" when nothing runs. Any thread. */
+void task_explain(struct task *task, const atomic_bool *gone, char *out, size_t size);
+/* Ends the steps whose clients have gone: call it now and then while clients are served. */
+void task_poll_clients(struct task *task);
+
+/* Checks one feed of an entry: dtype, rank and constant dimensions. INVALID_ARGUMENT names it. */
+status task_check_feed(const struct task *task, uint32_t entry, uint32_t feed, const struct tensor *tensor);
+/* The same of rank and constant dimensions alone, whatever the variant; the text has the shape that was declared. */
+status task_check_feed_shape(const struct task *task, const struct program_port *port, const struct shape *shape);
+
+/* Every instruction is recorded there from now on. Before any step. */
+struct trace;
+void task_set_trace(struct task *task, struct trace *trace);
+
+/* What is told after each step that changed state here: the end of the step waits for it. Before any step. */
+void task_watch_steps(struct task *task, void (*on_step)(void *self), void *self);
+
+/* A task, this one or another, begins no more steps: who waits for it in a collective here is told so. */
+void task_note_finished(struct task *task, uint32_t finished);
+
+/* Forgets the variables and resources of these containers, one in a line ("localhost" is the default one): as they were when the task was
+ * started. Here only; task_reset_all: on all tasks that are connected. */
+void task_reset(struct task *task, const char *containers);
+void task_reset_all(struct task *task, const char *containers);
+
+/* Makes running and later steps end with CANCELLED. */
+void task_stop(struct task *task);
+/* The same, and waits until no step of another driver runs here: then the exchange is not called any more. */
+void task_close(struct task *task);
+
+/* The contents of a variable (Checkpoints). */
+uint32_t task_variable_count(const struct task *task);
+struct variable;
+struct variable *task_variable(struct task *task, uint32_t number);
+
+#endif

@@ -1,0 +1,52 @@
+/* task_state.h: the inside of a task, for the files that run steps. */
+#ifndef TFC_RUNTIME_STEP_TASK_STATE_H
+#define TFC_RUNTIME_STEP_TASK_STATE_H
+
+#include "runtime/step/frame.h"
+#include "runtime/step/task.h"
+
+struct pool;
+struct crew;
+struct buffer_cache;
+struct container;
+struct trace;
+
+struct task {
+  const struct program *program;
+  const struct kernel_code *kernels;
+  char name[256];
+  struct variable *variables;
+  uint32_t variable_count;
+  host_function *hosts;        /* per instruction of the program; NULL where it is no HOST */
+  struct part *parts;          /* per part of the program */
+  uint32_t part_count;
+  struct pool *pool;
+  struct crew *crew;
+  struct buffer_cache *buffers;
+  struct rendezvous *rendezvous;
+  struct container *container; /* queues, tables, files: what host functions share by name */
+  const struct exchange *exchange;
+  status (*wait_peers)(void *self, const uint32_t *tasks, uint32_t count); /* or NULL */
+  void *wait_peers_self;
+  pthread_mutex_t lock;        /* steps, and what a step says is under it */
+  pthread_cond_t changed;      /* a step's `waiting` fell */
+  struct step *steps;
+  uint64_t next_step;
+  uint32_t init_entry;         /* PROGRAM_NONE: there is none */
+  void (*on_step)(void *self); /* or NULL */
+  void *on_step_self;
+  atomic_bool stopping;
+  atomic_int at_work;          /* parts that run and do not wait for elements: work beside them leaves them the pool */
+  struct trace *trace;         /* or NULL */
+};
+
+/* Gives a step up with the reason; the first one stays. */
+void step_fail(struct step *step, status code, const char *text);
+/* A step for what goes on beside others, on behalf of an entry's step; in the list until it is ended. */
+void step_begin_background(struct step *step, struct task *task, uint32_t entry);
+void step_end_background(struct step *step);
+/* A frame of the step may wait here. */
+void step_add_inbox(struct step *step, struct inbox *inbox);
+void step_remove_inbox(struct step *step, struct inbox *inbox);
+
+#endif
