@@ -93,7 +93,7 @@ struct lower_gather {
 };
 struct gathered;
 
-/* The value that lists the names of a step's temporary variables, on a task (ops/ops_temporary.c). */
+/* The value that lists the names of a step's temporary variables, on a task (ops/state/ops_temporary.c). */
 struct temporary_list {
   uint32_t task;
   value_id list;
@@ -128,7 +128,7 @@ struct lower {
   uint32_t wants_var;         /* a builder failed because it read a variable of several ranks: its number + 1 */
   uint32_t region_depth;      /* > 0: a failing check is not yet an error of the build */
   VEC(struct temporary_list) temporaries;
-  struct dataset_functions *dataset_functions; /* while those of an iterator are collected (ops/ops_dataset.c) */
+  struct dataset_functions *dataset_functions; /* while those of an iterator are collected (ops/host/ops_dataset.c) */
   /* Comparisons without shape errors, of sizes that are not known: they are compiled once for sizes that fit, and, when there
    * were any (`undecided`), once more for sizes that do not (`misfits`): a variant of the entry. */
   bool undecided, misfits;

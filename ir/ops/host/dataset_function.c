@@ -1,0 +1,133 @@
+/* dataset_function.c: see dataset_function.h. A function's body becomes a region of the node that holds it; a state is lowered until
+ * its sizes stay. */
+#include "ir/ops/host/dataset_function.h"
+
+#include <string.h>
+
+#include "ir/function.h"
+#include "ir/op_rows.h"
+#include "ir/ops/host_call.h"
+
+static struct bound *region_arguments(struct op_call *c, struct flow *flow, const struct dataset_function *f) {
+  struct bound *args = ARENA_ARRAY(c->lw->arena, struct bound, f->args.count + 1);
+  for (uint32_t i = 0; i < f->args.count; i++) {
+    const struct flow_value *shape = &f->shapes.items[i];
+    args[i] = f->args.items[i];
+    if (args[i].var)
+      continue;
+    args[i].value = flow_add_value(flow, shape->dtype, shape->rank, shape->dims);
+    flow->values.items[args[i].value].index = flow->params.count;
+    vec_push(&flow->params, args[i].value);
+  }
+  return args;
+}
+
+static status lower_function_body(struct op_call *c, const struct dataset_function *f, struct flow *flow) {
+  const struct function *function = function_find(c->lw->graph, f->func->name);
+  if (!function)
+    return fail(NOT_FOUND, "the graph has no function '%s'", f->func->name);
+  struct node *caller = arena_copy(c->lw->arena, f->node, sizeof *f->node);
+  caller->task = c->node->task;
+  caller->assigned = c->node->assigned;
+  struct op_call inner = {.lw = c->lw, .node = caller};
+  uint32_t ret_count = 0;
+  TRY(function_ret_count(function, f->func->attrs, f->func->attr_count, c->lw->arena, &ret_count));
+  struct bound *rets = ARENA_ARRAY(c->lw->arena, struct bound, ret_count + 1);
+  struct bound *args = region_arguments(c, flow, f);
+  bool outer = c->lw->as_written;
+  c->lw->as_written = true;
+  status s = lower_body(&inner, f->func->name, f->func->attrs, f->func->attr_count, args, f->args.count, rets, ret_count);
+  c->lw->as_written = outer;
+  for (uint32_t i = 0; i < ret_count && s == OK; i++) {
+    struct op_call read = {.lw = c->lw, .node = caller, .in = &rets[i], .in_count = 1};
+    value_id v = NO_VALUE;
+    s = op_input(&read, 0, &v);
+    vec_push(&flow->results, v);
+  }
+  vec_free(&inner.body);
+  return s;
+}
+
+static status build_function(struct op_call *c, const struct dataset_function *f, struct flow **out) {
+  struct lower *lw = c->lw;
+  struct flow *outer = lw->flow;
+  *out = flow_create(lw->arena, lw->dims);
+  (*out)->parent = outer;
+  if (lw->region_depth++ == 0)
+    lw->outer_symbols = dims_symbol_count(lw->dims);
+  lw->flow = *out;
+  status s = lower_function_body(c, f, *out);
+  lw->flow = outer;
+  lw->region_depth--;
+  return s;
+}
+
+/* A state has the ranks that it begins with, and any sizes. */
+static status take_state(struct op_call *c, struct dataset_function *f, const struct flow_list *flows) {
+  const struct dataset_functions *all = c->lw->dataset_functions;
+  uint32_t i = 0;
+  while (i < flows->count && strcmp(all->list.items[i].name, f->state_of) != 0)
+    i++;
+  if (i == flows->count)
+    return fail(UNIMPLEMENTED, "%s: its state is made by '%s', which is not found while compiling", f->name, f->state_of);
+  struct dataset_function with = {.name = f->name, .node = f->node, .func = f->func, .state_of = f->state_of};
+  const struct flow *made = flows->items[i];
+  for (uint32_t k = 0; k < made->results.count; k++) {
+    struct flow_value state = made->values.items[made->results.items[k]];
+    struct flow_value value = {.dtype = state.dtype, .rank = state.rank};
+    for (int d = 0; d < state.rank; d++)
+      value.dims[d] = op_new_symbol(c);
+    dataset_function_add(&with, value, NULL);
+  }
+  for (uint32_t k = 0; k < f->args.count; k++) {
+    vec_push(&with.args, f->args.items[k]);
+    vec_push(&with.shapes, f->shapes.items[k]);
+  }
+  vec_free(&f->args);
+  vec_free(&f->shapes);
+  *f = with;
+  return OK;
+}
+
+/* A reduction may not give a state of other ranks than it took. */
+static status check_state(const struct dataset_function *f, const struct flow *flow) {
+  for (uint32_t k = 0; strstr(f->name, ":reduce_func") && k < flow->results.count && k < f->shapes.count; k++) {
+    const struct flow_value *made = &flow->values.items[flow->results.items[k]], *taken = &f->shapes.items[k];
+    if (made->dtype != taken->dtype || made->rank != taken->rank)
+      return fail(UNIMPLEMENTED, "%s: component %u of its state is %s of rank %d, and becomes %s of rank %d", f->node->name, k,
+                  dtype_name(taken->dtype), taken->rank, dtype_name(made->dtype), made->rank);
+  }
+  return OK;
+}
+
+/* The list grows while bodies are lowered. */
+status dataset_functions_build(struct op_call *c, struct flow_list *flows) {
+  struct dataset_functions *all = c->lw->dataset_functions;
+  for (uint32_t i = 0; i < all->list.count; i++) {
+    if (all->list.items[i].state_of)
+      TRY(take_state(c, &all->list.items[i], flows));
+    struct dataset_function f = all->list.items[i];
+    struct flow *flow;
+    TRY(build_function(c, &f, &flow));
+    if (f.state_of)
+      TRY(check_state(&f, flow));
+    vec_push(flows, flow);
+  }
+  return OK;
+}
+
+void dataset_functions_attach(struct op_call *c, struct flow_node *n, const struct dataset_functions *all, const struct flow_list *flows) {
+  struct attr_value *names = ARENA_ARRAY(c->lw->arena, struct attr_value, all->list.count + 1), list = {.kind = ATTR_LIST};
+  for (uint32_t i = 0; i < all->list.count; i++) {
+    names[i].kind = ATTR_STRING;
+    names[i].s.data = all->list.items[i].name;
+    names[i].s.size = strlen(all->list.items[i].name);
+  }
+  list.list.items = names;
+  list.list.count = all->list.count;
+  op_host_add_attr(c, n, "functions", list);
+  n->region_count = flows->count;
+  n->branches = ARENA_ARRAY(c->lw->arena, struct flow *, flows->count + 1);
+  for (uint32_t i = 0; i < flows->count; i++)
+    n->branches[i] = flows->items[i];
+}

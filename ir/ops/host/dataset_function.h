@@ -1,0 +1,33 @@
+/* dataset_function.h: the functions of the datasets that an iterator may read from, and their regions. Private to ops_dataset.c and
+ * dataset_function.c. */
+#ifndef TFC_IR_OPS_HOST_DATASET_FUNCTION_H
+#define TFC_IR_OPS_HOST_DATASET_FUNCTION_H
+
+#include "ir/lower_frame.h"
+
+struct dataset_function {
+  const char *name; /* of the node */
+  const struct node *node;
+  const struct attr_func *func;
+  VEC(struct bound) args;         /* a variable, or nothing */
+  VEC(struct flow_value) shapes;  /* of each argument that is a value */
+  const char *state_of;           /* the function whose results come in front of `args`: those of a state; NULL: none do */
+};
+struct dataset_functions {
+  VEC(struct dataset_function) list;
+  VEC(const struct node *) walked;
+};
+
+struct flow_list {
+  struct flow **items;
+  uint32_t count, capacity;
+};
+
+/* Appends an argument that is a value of this shape; `maker`: of what it is, when it is a dataset or list. */
+void dataset_function_add(struct dataset_function *f, struct flow_value shape, const struct node *maker);
+/* Lowers each function to a flow, in the order of the list; those that are found meanwhile are appended to it. */
+status dataset_functions_build(struct op_call *c, struct flow_list *flows);
+/* Makes the flows the regions of the node, under the names of the functions' nodes. */
+void dataset_functions_attach(struct op_call *c, struct flow_node *n, const struct dataset_functions *all, const struct flow_list *flows);
+
+#endif

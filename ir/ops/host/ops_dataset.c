@@ -1,0 +1,590 @@
+/* ops_dataset.c: datasets and iterators. A dataset is made by calls into the runtime where the graph makes it. What an iterator does for
+ * an element runs where the element is asked for: IteratorGetNext holds the functions of all datasets that its iterator may read from,
+ * as regions, under the names of their nodes. They are found by walking back from the iterator's initializers; functions within
+ * functions are found while their bodies are lowered. */
+#include <string.h>
+
+#include "ir/function.h"
+#include "ir/lower_frame.h"
+#include "ir/op_rows.h"
+#include "ir/ops/host/dataset_function.h"
+#include "ir/ops/host_call.h"
+
+/* ---- what a function takes ---- */
+
+/* The functions that a dataset may have, in the order of their captured values among the inputs. */
+enum function_takes { TAKES_ELEMENT, TAKES_KEY, TAKES_GROUP, TAKES_STATE };
+static const struct function_kind {
+  const char *attr, *captures; /* captures: a list attribute, as long as its captured values */
+  bool is_only;                /* found by the node's name alone */
+  enum function_takes takes;
+} function_kinds[] = {
+    {"f", "Targuments", true, TAKES_ELEMENT},
+    {"predicate", "Targuments", true, TAKES_ELEMENT},
+    {"key_func", "Tkey_func_other_arguments", false, TAKES_ELEMENT},
+    {"init_func", "Tinit_func_other_arguments", false, TAKES_KEY},
+    {"reduce_func", "Treduce_func_other_arguments", false, TAKES_GROUP},
+    {"window_size_func", "Twindow_size_func_other_arguments", false, TAKES_KEY},
+    {"finalize_func", "Tfinalize_func_other_arguments", false, TAKES_STATE},
+    {"map_func", "Tmap_func_args", false, TAKES_ELEMENT},
+    {"index_map_func", "Tindex_map_func_args", false, TAKES_KEY},
+    {"shard_func", "Tshard_func_args", false, TAKES_ELEMENT},
+};
+#define FUNCTION_KINDS (sizeof function_kinds / sizeof *function_kinds)
+
+static const struct attr_func *function_at(const struct node *node, const char *attr) {
+  const struct attr_value *value = node->def ? node_attr(node, attr) : NULL;
+  return value && value->kind == ATTR_FUNC ? value->func : NULL;
+}
+
+/* The input that captured values begin with: behind the dataset, the state, and the path of what is saved. */
+static uint32_t first_capture(const struct node *node) {
+  const struct attr_value *states = node->def ? node_attr(node, "Tstate") : NULL;
+  return 1 + (states && states->kind == ATTR_LIST ? states->list.count : 0) + (function_at(node, "shard_func") != NULL);
+}
+
+/* Some have a function that they do not use. */
+static bool uses_function(const struct node *node, const char *attr) {
+  return function_at(node, attr) && (strcmp(attr, "shard_func") != 0 || node_attr_int(node, "use_shard_func", 1));
+}
+
+void dataset_function_add(struct dataset_function *f, struct flow_value shape, const struct node *maker) {
+  vec_push(&f->args, (struct bound){.maker = maker});
+  vec_push(&f->shapes, shape);
+}
+
+static bool is_op(const struct node *node, const char *op) { return strcmp(node->op, op) == 0; }
+
+/* The frame that the node belongs to: also of a function that was lowered before. NULL: none. */
+static struct frame *frame_of(const struct lower *lw, const struct node *node) {
+  struct frame *fr = lw->newest_frame;
+  while (fr && !(node >= fr->graph->nodes.items && node < fr->graph->nodes.items + fr->graph->nodes.count))
+    fr = fr->older;
+  return fr;
+}
+
+/* What makes the handle at an edge: behind identities, and behind the arguments and results of calls that were lowered. */
+static const struct node *maker_at(const struct frame *fr, struct edge e) {
+  const struct node *node = &fr->graph->nodes.items[e.node];
+  for (int i = 0; i < 32; i++) {
+    const struct bound *bound = fr->lowered[e.node] && fr->bound[e.node] ? &fr->bound[e.node][e.port] : NULL;
+    if (bound && bound->maker)
+      return bound->maker;
+    if (!node->input_count || !(is_op(node, "Identity") || is_op(node, "WrapDatasetVariant") || is_op(node, "UnwrapDatasetVariant")))
+      break;
+    e = node->inputs[0];
+    node = &fr->graph->nodes.items[e.node];
+  }
+  return node;
+}
+
+static const struct node *maker_of_input(const struct lower *lw, const struct node *node, uint32_t i) {
+  const struct frame *fr = frame_of(lw, node);
+  return fr && i < node->input_count ? maker_at(fr, node->inputs[i]) : NULL;
+}
+
+/* The types and shapes of a dataset's components; false when they are not known. */
+static bool element_spec(const struct node *dataset, const struct attr_value **types, const struct attr_value **shapes) {
+  bool known = dataset && dataset->def;
+  *types = known ? node_attr(dataset, "output_types") : NULL;
+  if (known && !*types)
+    *types = node_attr(dataset, "Toutput_types");
+  *shapes = *types ? node_attr(dataset, "output_shapes") : NULL;
+  return *shapes && (*shapes)->kind == ATTR_LIST && (*shapes)->list.count == (*types)->list.count;
+}
+
+/* A node that stands for the dataset of one component of a window. */
+static const struct node *window_maker(struct op_call *c, const struct node *window, uint32_t component) {
+  const struct attr_value *types, *shapes;
+  const struct node *source = maker_of_input(c->lw, window, 0);
+  if (!element_spec(source, &types, &shapes) || component >= types->list.count)
+    return NULL;
+  struct node *made = arena_copy(c->lw->arena, source, sizeof *source);
+  struct attr *attrs = ARENA_ARRAY(c->lw->arena, struct attr, 2);
+  attrs[0] = (struct attr){"output_shapes", {.kind = ATTR_LIST}};
+  attrs[0].value.list.items = &shapes->list.items[component];
+  attrs[1] = (struct attr){"output_types", {.kind = ATTR_LIST}};
+  attrs[1].value.list.items = &types->list.items[component];
+  attrs[0].value.list.count = attrs[1].value.list.count = 1;
+  made->attrs = attrs;
+  made->attr_count = 2;
+  made->input_count = 0;
+  return made;
+}
+
+/* What makes component i of the elements, where that is a dataset: behind datasets that only choose. */
+static const struct node *component_maker(struct op_call *c, const struct node *dataset, uint32_t i) {
+  static const char *const passing[] = {"TakeDataset", "SkipDataset", "RepeatDataset", "PrefetchDataset", "ShuffleDatasetV3", "ShuffleDataset",
+                                        "FilterDataset", "OptionsDataset", "CacheDatasetV2", "CacheDataset", "ShardDataset"};
+  for (int step = 0; step < 32; step++) {
+    bool chooses = false;
+    for (size_t k = 0; k < sizeof passing / sizeof *passing; k++)
+      chooses = chooses || is_op(dataset, passing[k]);
+    const struct node *source = chooses ? maker_of_input(c->lw, dataset, 0) : NULL;
+    if (!source)
+      break;
+    dataset = source;
+  }
+  if (is_op(dataset, "TensorDataset"))
+    return maker_of_input(c->lw, dataset, i);
+  return is_op(dataset, "WindowDataset") ? window_maker(c, dataset, i) : NULL;
+}
+
+/* ---- variants: sparse and ragged tensors, whose rank the graph does not say ---- */
+
+static int element_rank(struct op_call *c, const struct node *dataset, uint32_t i, int depth);
+
+/* The rank of what boxes a tensor; -1: it is not known. */
+static int boxed_rank(const struct node *maker) {
+  if (is_op(maker, "RaggedTensorToVariant"))
+    return node_attr_int(maker, "batched_input", 0) != 0;
+  return is_op(maker, "SerializeSparse") ? 1 : is_op(maker, "SerializeManySparse") ? 2 : -1;
+}
+
+/* Of result i of the dataset's function: boxed in it, or handed through. */
+static int result_rank(struct op_call *c, const struct node *dataset, const struct attr_func *func, uint32_t i, int depth) {
+  const struct function *function = function_find(c->lw->graph, func->name);
+  struct instance body;
+  if (!function ||
+      function_instantiate(c->lw->graph, function, func->attrs, func->attr_count, dataset->name, c->lw->arena, &body) != OK)
+    return -1;
+  if (i >= body.ret_count) {
+    instance_deinit(&body);
+    return -1;
+  }
+  uint32_t at = body.rets[i].node;
+  const struct node *node = &body.graph->nodes.items[at];
+  for (int step = 0; step < 16 && at >= body.arg_count && is_op(node, "Identity"); step++) {
+    at = node->inputs[0].node;
+    node = &body.graph->nodes.items[at];
+  }
+  int rank = at >= body.arg_count ? boxed_rank(node) : element_rank(c, maker_of_input(c->lw, dataset, 0), at, depth + 1);
+  instance_deinit(&body);
+  return rank;
+}
+
+/* The rank of component i, a variant, of the elements of a dataset; -1: it is not known. */
+static int element_rank(struct op_call *c, const struct node *dataset, uint32_t i, int depth) {
+  const struct node *source = dataset && depth < 32 ? maker_of_input(c->lw, dataset, 0) : NULL;
+  if (!dataset || depth >= 32)
+    return -1;
+  if (is_op(dataset, "TensorDataset") || is_op(dataset, "TensorSliceDataset")) {
+    const struct node *maker = maker_of_input(c->lw, dataset, i);
+    int rank = maker ? boxed_rank(maker) : -1;
+    return rank > 0 && is_op(dataset, "TensorSliceDataset") ? rank - 1 : is_op(dataset, "TensorDataset") ? rank : -1;
+  }
+  if (strstr(dataset->op, "DenseToSparseBatch"))
+    return 1;
+  const struct attr_func *func = function_at(dataset, "f");
+  if (func && strstr(dataset->op, "Map") && !is_op(dataset, "FlatMapDataset"))
+    return result_rank(c, dataset, func, i, depth);
+  if (is_op(dataset, "ZipDataset"))
+    for (uint32_t k = 0; k < dataset->input_count; k++) {
+      const struct attr_value *types, *shapes;
+      const struct node *part = maker_of_input(c->lw, dataset, k);
+      if (!element_spec(part, &types, &shapes) || i < types->list.count)
+        return part ? element_rank(c, part, i, depth + 1) : -1;
+      i -= types->list.count;
+    }
+  if (func || !source)
+    return -1;
+  int rank = element_rank(c, source, i, depth + 1);
+  bool joins = strstr(dataset->op, "Batch") && !strstr(dataset->op, "Unbatch") && !strstr(dataset->op, "Rebatch");
+  return rank < 0 || is_op(dataset, "WindowDataset") ? -1 : rank + joins - (strcmp(dataset->op, "UnbatchDataset") == 0);
+}
+
+/* An index matrix, values, and a shape: a slice of a sparse tensor. */
+static void add_sparse_slice(struct op_call *c, struct dataset_function *f, const struct node *dataset) {
+  const struct frame *fr = frame_of(c->lw, dataset);
+  int shape_rank;
+  dim shape_dims[LIMIT_RANK], entries = op_new_symbol(c), rank = NO_DIM;
+  if (fr && fr->graph == c->lw->graph && lower_feed_shape(c->lw, fr->graph, dataset->inputs[2], &shape_rank, shape_dims) == OK &&
+      shape_rank == 1 && op_dim_value(c, shape_dims[0]) > 0)
+    rank = op_dim(c, op_dim_value(c, shape_dims[0]) - 1);
+  rank = rank == NO_DIM ? op_new_symbol(c) : rank;
+  struct flow_value indices = {.dtype = DTYPE_INT64, .rank = 2, .dims = {entries, rank}};
+  struct flow_value values = {.dtype = (enum dtype)node_attr_int(dataset, "Tvalues", DTYPE_FLOAT), .rank = 1, .dims = {entries}};
+  struct flow_value shape = {.dtype = DTYPE_INT64, .rank = 1, .dims = {rank}};
+  dataset_function_add(f, indices, NULL);
+  dataset_function_add(f, values, NULL);
+  dataset_function_add(f, shape, NULL);
+}
+
+/* The components of the elements of a dataset. */
+static status add_components(struct op_call *c, struct dataset_function *f, const struct node *dataset) {
+  const struct attr_value *types, *shapes;
+  if (dataset && is_op(dataset, "SparseTensorSliceDataset")) {
+    add_sparse_slice(c, f, dataset);
+    return OK;
+  }
+  if (dataset && strstr(dataset->op, "MatchingFilesDataset")) {
+    dataset_function_add(f, (struct flow_value){.dtype = DTYPE_STRING}, NULL);
+    return OK;
+  }
+  if (!element_spec(dataset, &types, &shapes))
+    return fail(UNIMPLEMENTED, "%s: the elements of its dataset are not known while compiling", f->name);
+  for (uint32_t i = 0; i < types->list.count; i++) {
+    const struct attr_shape *shape = &shapes->list.items[i].shape;
+    struct flow_value value = {.dtype = (enum dtype)types->list.items[i].i, .rank = shape->rank};
+    if (shape->unknown_rank && value.dtype == DTYPE_VARIANT) {
+      value.rank = element_rank(c, dataset, i, 0);
+      for (int d = 0; d < value.rank; d++)
+        value.dims[d] = op_new_symbol(c);
+    }
+    if ((shape->unknown_rank && (value.dtype != DTYPE_VARIANT || value.rank < 0)) || shape->rank > LIMIT_RANK)
+      return fail(UNIMPLEMENTED, "%s: the rank of component %u of its dataset is not known while compiling", f->name, i);
+    for (int d = 0; d < shape->rank && !shape->unknown_rank; d++)
+      value.dims[d] = shape->dims[d] < 0 ? op_new_symbol(c) : op_dim(c, shape->dims[d]);
+    dataset_function_add(f, value, value.dtype == DTYPE_VARIANT ? component_maker(c, dataset, i) : NULL);
+  }
+  return OK;
+}
+
+/* What is captured from beside the dataset is passed in; its sizes are those it has then. */
+static void add_captured(struct op_call *c, struct dataset_function *f, struct bound in, const struct flow_value *shape) {
+  if (in.var && !in.value) {
+    vec_push(&f->args, in);
+    vec_push(&f->shapes, (struct flow_value){0});
+    return;
+  }
+  struct flow_value value = {.dtype = shape->dtype, .rank = shape->rank};
+  for (int d = 0; d < shape->rank; d++)
+    value.dims[d] = op_dim_value(c, shape->dims[d]) >= 0 ? shape->dims[d] : op_new_symbol(c);
+  dataset_function_add(f, value, in.maker);
+}
+
+/* An input of a dataset that is made elsewhere, perhaps in another entry: handles are made again here, values are looked at for their
+ * shapes. */
+static status walked_input(struct op_call *c, const struct node *node, uint32_t i, struct bound *in, struct flow_value *shape) {
+  struct lower *lw = c->lw;
+  struct frame *fr = frame_of(lw, node);
+  struct edge e = node->inputs[i];
+  const struct node *from = fr ? &fr->graph->nodes.items[e.node] : NULL;
+  if (!fr)
+    return fail(UNIMPLEMENTED, "%s: a dataset whose function captures something, out of another function", node->name);
+  shape->dtype = dtype_base(from->output_dtypes[e.port]);
+  if (shape->dtype == DTYPE_VARIANT) {
+    in->maker = maker_at(fr, e);
+    return OK;
+  }
+  bool is_known = fr->lowered[e.node] && fr->bound[e.node];
+  if (is_known && fr->bound[e.node][e.port].value && lw->region_depth == 0) {
+    *in = fr->bound[e.node][e.port];
+    *shape = *op_value(c, in->value);
+    return OK;
+  }
+  TRY(lower_check_feed(lw, fr, e));
+  if (shape->dtype != DTYPE_RESOURCE && fr->graph == lw->graph)
+    return lower_feed_shape(lw, lw->graph, e, &shape->rank, shape->dims);
+  if (!is_known && (lw->region_depth || fr->graph != lw->graph))
+    return fail(UNIMPLEMENTED, "%s: a dataset that captures a handle, read within a function", from->name);
+  if (!is_known)
+    TRY(frame_lower_node(lw, fr, e.node));
+  struct bound made = fr->bound[e.node][e.port];
+  if (made.value && !made.var && shape->dtype != DTYPE_RESOURCE)
+    return fail(UNIMPLEMENTED, "%s: a dataset that captures a value of a function, read within another", from->name);
+  *in = (struct bound){.var = made.var, .maker = made.maker};
+  return OK;
+}
+
+/* `own`: the node is being lowered, its inputs are c's; else it is walked over. */
+static status add_inputs(struct op_call *c, struct dataset_function *f, uint32_t first, uint32_t count, bool own) {
+  for (uint32_t i = first; i < first + count && i < f->node->input_count; i++) {
+    struct bound in = {0};
+    struct flow_value shape = {0};
+    if (own)
+      in = c->in[i];
+    else
+      TRY(walked_input(c, f->node, i, &in, &shape));
+    if (own && in.value)
+      shape = *op_value(c, in.value);
+    add_captured(c, f, in, &shape);
+  }
+  return OK;
+}
+
+static uint32_t list_length(const struct node *node, const char *attr) {
+  const struct attr_value *list = node_attr(node, attr);
+  return list && list->kind == ATTR_LIST ? list->list.count : 0;
+}
+
+/* The state of a reduction has the shapes of its result: it may change within those. */
+static status add_states(struct op_call *c, struct dataset_function *f, uint32_t count, bool own) {
+  const struct attr_value *types, *shapes;
+  if (!is_op(f->node, "ReduceDataset") || !element_spec(f->node, &types, &shapes) || types->list.count != count)
+    return add_inputs(c, f, 1, count, own);
+  return add_components(c, f, f->node);
+}
+
+/* State, element, captured values: in the order of the function's arguments. Those of a group take its key, or key and elements; where
+ * groups have states, that of a group, or it and an element. */
+static status add_arguments(struct op_call *c, struct dataset_function *f, const struct function_kind *kind, const struct node *source, bool own) {
+  const struct flow_value key = {.dtype = DTYPE_INT64}, dataset = {.dtype = DTYPE_VARIANT};
+  bool reduces_states = kind->takes == TAKES_GROUP && function_at(f->node, "init_func");
+  if (kind->takes == TAKES_STATE || reduces_states)
+    f->state_of = arena_printf(c->lw->arena, "%s:init_func", f->node->name);
+  if (kind->takes == TAKES_STATE)
+    return OK;
+  if (kind->takes == TAKES_KEY || (kind->takes == TAKES_GROUP && !reduces_states)) {
+    dataset_function_add(f, key, NULL);
+    if (kind->takes == TAKES_GROUP)
+      dataset_function_add(f, dataset, source);
+    return OK;
+  }
+  if (kind->is_only)
+    TRY(add_states(c, f, list_length(f->node, "Tstate"), own));
+  return add_components(c, f, source);
+}
+
+static bool is_noted(const struct dataset_functions *all, const char *name) {
+  for (uint32_t i = 0; i < all->list.count; i++)
+    if (strcmp(all->list.items[i].name, name) == 0)
+      return true;
+  return false;
+}
+
+static status note_functions(struct op_call *c, const struct node *node, const struct node *source, bool own) {
+  struct dataset_functions *all = c->lw->dataset_functions;
+  uint32_t first = first_capture(node);
+  for (size_t k = 0; k < FUNCTION_KINDS; k++) {
+    const struct function_kind *kind = &function_kinds[k];
+    struct dataset_function f = {.name = node->name, .node = node, .func = function_at(node, kind->attr)};
+    if (!f.func || !uses_function(node, kind->attr))
+      continue;
+    if (!kind->is_only)
+      f.name = arena_printf(c->lw->arena, "%s:%s", node->name, kind->attr);
+    uint32_t captures = list_length(node, kind->captures);
+    if (!is_noted(all, f.name)) {
+      TRY(add_arguments(c, &f, kind, source, own));
+      TRY(add_inputs(c, &f, first, captures, own));
+      vec_push(&all->list, f);
+    }
+    first += captures;
+  }
+  return OK;
+}
+
+/* ---- making datasets ---- */
+
+/* How many captured values (not variables, which functions reach by themselves) the runtime passes on. */
+static uint32_t count_values(const struct op_call *c, uint32_t first, uint32_t length) {
+  uint32_t count = 0;
+  for (uint32_t i = first; i < first + length && i < c->in_count; i++)
+    count += c->in[i].value != NO_VALUE;
+  return count;
+}
+
+/* "captures" of the only function, or "captures:NAME" for each. */
+static void add_captures(struct op_call *c, struct flow_node *n) {
+  uint32_t first = first_capture(c->node);
+  for (size_t k = 0; k < FUNCTION_KINDS; k++) {
+    const struct function_kind *kind = &function_kinds[k];
+    if (!function_at(c->node, kind->attr))
+      continue;
+    uint32_t length = list_length(c->node, kind->captures);
+    const char *name = kind->is_only ? "captures" : arena_printf(c->lw->arena, "captures:%s", kind->attr);
+    op_host_add_attr(c, n, name, (struct attr_value){.kind = ATTR_INT, .i = count_values(c, first, length)});
+    first += length;
+  }
+}
+
+/* How many values a function gives, where no attribute says it. */
+static status add_result_count(struct op_call *c, struct flow_node *n, const char *attr, const char *name) {
+  const struct attr_func *func = function_at(c->node, attr);
+  const struct function *function = func ? function_find(c->lw->graph, func->name) : NULL;
+  uint32_t count = 0;
+  if (!func)
+    return OK;
+  if (!function)
+    return fail(NOT_FOUND, "the graph has no function '%s'", func->name);
+  TRY(function_ret_count(function, func->attrs, func->attr_count, c->lw->arena, &count));
+  op_host_add_attr(c, n, name, (struct attr_value){.kind = ATTR_INT, .i = count});
+  return OK;
+}
+
+status build_dataset(struct op_call *c) {
+  struct flow_node *n = op_emit(c, FLOW_HOST, false);
+  n->host = c->node->op;
+  for (uint32_t i = 0; i < c->in_count; i++)
+    if (c->in[i].value)
+      vec_push(&n->inputs, c->in[i].value);
+  op_host_attrs(c, n);
+  add_captures(c, n);
+  TRY(add_result_count(c, n, "init_func", "states"));
+  TRY(add_result_count(c, n, "map_func", "mapped"));
+  c->out[0] = (struct bound){.value = op_add_output(c, n, DTYPE_VARIANT, 0, NULL), .maker = c->node};
+  return c->lw->dataset_functions ? note_functions(c, c->node, c->in_count ? c->in[0].maker : NULL, true) : OK;
+}
+
+/* ---- the functions behind an iterator ---- */
+
+static bool walked_before(struct dataset_functions *all, const struct node *node) {
+  for (uint32_t i = 0; i < all->walked.count; i++)
+    if (all->walked.items[i] == node)
+      return true;
+  vec_push(&all->walked, node);
+  return false;
+}
+
+static status walk_dataset(struct op_call *c, const struct node *node, int depth) {
+  if (!node || walked_before(c->lw->dataset_functions, node) || !frame_of(c->lw, node))
+    return OK;
+  if (depth > 200)
+    return fail(UNIMPLEMENTED, "%s: datasets from datasets more than 200 deep", node->name);
+  for (uint32_t i = 0; i < node->input_count; i++)
+    if (dtype_base(node->input_dtypes[i]) == DTYPE_VARIANT)
+      TRY(walk_dataset(c, maker_of_input(c->lw, node, i), depth + 1));
+  return note_functions(c, node, maker_of_input(c->lw, node, 0), false);
+}
+
+static void note_factory(struct op_call *c, const struct node *maker) {
+  struct dataset_function f = {.name = maker->name, .node = maker, .func = function_at(maker, "dataset_factory")};
+  vec_push(&c->lw->dataset_functions->list, f);
+}
+
+/* All initializers of the iterator that `maker` makes; an iterator that is known by a string may be any. */
+static status walk_initializers(struct op_call *c, const struct node *maker) {
+  bool any = strncmp(maker->op, "IteratorFromStringHandle", 24) == 0;
+  for (struct frame *fr = c->lw->newest_frame; fr; fr = fr->older)
+    for (uint32_t i = 0; i < fr->graph->nodes.count; i++) {
+      const struct node *node = &fr->graph->nodes.items[i];
+      if (is_op(node, "MakeIterator") && node->input_count == 2 && (any || maker_of_input(c->lw, node, 1) == maker))
+        TRY(walk_dataset(c, maker_of_input(c->lw, node, 0), 0));
+      if (any && is_op(node, "OneShotIterator"))
+        note_factory(c, node);
+    }
+  return OK;
+}
+
+/* ---- the next element ---- */
+
+/* The dataset whose elements the call gives; NULL: it is not known. */
+static const struct node *read_dataset(struct op_call *c) {
+  const struct node *maker = c->in[0].maker;
+  if (!maker || dtype_base(c->node->input_dtypes[0]) == DTYPE_VARIANT)
+    return maker;
+  for (struct frame *fr = c->lw->newest_frame; fr; fr = fr->older)
+    for (uint32_t i = 0; i < fr->graph->nodes.count; i++) {
+      const struct node *node = &fr->graph->nodes.items[i];
+      if (is_op(node, "MakeIterator") && node->input_count == 2 && maker_of_input(c->lw, node, 1) == maker)
+        return maker_of_input(c->lw, node, 0);
+    }
+  return NULL;
+}
+
+/* The same for a one-shot iterator: of the dataset that its factory gives. */
+static int factory_rank(struct op_call *c, const struct node *iterator, uint32_t i) {
+  const struct attr_func *func = function_at(iterator, "dataset_factory");
+  const struct function *function = func ? function_find(c->lw->graph, func->name) : NULL;
+  struct instance body;
+  if (!function ||
+      function_instantiate(c->lw->graph, function, func->attrs, func->attr_count, iterator->name, c->lw->arena, &body) != OK)
+    return -1;
+  struct frame *fr = frame_create(c->lw, body.graph); /* so that what makes its datasets is found */
+  int rank = body.ret_count == 1 ? element_rank(c, maker_at(fr, body.rets[0]), i, 0) : -1;
+  c->lw->newest_frame = fr->older;
+  instance_deinit(&body);
+  return rank;
+}
+
+/* A variant of a rank that the graph does not say. */
+static status set_variant(struct op_call *c, struct flow_node *n, uint32_t i) {
+  dim dims[LIMIT_RANK];
+  const struct node *maker = c->in[0].maker;
+  int rank = maker && is_op(maker, "OneShotIterator") ? factory_rank(c, maker, i) : element_rank(c, read_dataset(c), i, 0);
+  if (rank < 0)
+    return fail(UNIMPLEMENTED, "the rank of output %u is not known while compiling", i);
+  for (int d = 0; d < rank; d++)
+    dims[d] = op_new_symbol(c);
+  op_host_output(c, n, i, rank, dims);
+  return OK;
+}
+
+static status set_components(struct op_call *c, struct flow_node *n) {
+  const struct attr_value *shapes = node_attr(c->node, "output_shapes");
+  if (is_op(c->node, "IteratorGetNextAsOptional")) {
+    op_host_output(c, n, 0, 0, NULL);
+    return OK;
+  }
+  for (uint32_t i = 0; i < c->out_count; i++) {
+    if (!shapes || shapes->kind != ATTR_LIST || i >= shapes->list.count)
+      return fail(INVALID_ARGUMENT, "component %u has no shape", i);
+    if (shapes->list.items[i].shape.unknown_rank && op_output_dtype(c, i) == DTYPE_VARIANT)
+      TRY(set_variant(c, n, i));
+    else
+      TRY(op_host_output_shaped(c, n, i, &shapes->list.items[i].shape));
+  }
+  return OK;
+}
+
+static status collect_functions(struct op_call *c, const struct node *maker) {
+  if (!maker)
+    return fail(UNIMPLEMENTED, "an iterator that is not known while compiling");
+  if (!is_op(maker, "OneShotIterator"))
+    return walk_initializers(c, maker);
+  note_factory(c, maker);
+  return OK;
+}
+
+/* The functions of the dataset that is input 0, and the node's own. */
+static status collect_own_functions(struct op_call *c, const struct node *unused) {
+  (void)unused;
+  uint32_t at = is_op(c->node, "InitializeTableFromDataset");
+  const struct node *source = c->in[at].maker ? c->in[at].maker : maker_of_input(c->lw, c->node, at);
+  TRY(walk_dataset(c, source, 0));
+  return note_functions(c, c->node, source, true);
+}
+
+static void functions_free(struct dataset_functions *all) {
+  vec_free(&all->walked);
+  for (uint32_t i = 0; i < all->list.count; i++) {
+    vec_free(&all->list.items[i].args);
+    vec_free(&all->list.items[i].shapes);
+  }
+  vec_free(&all->list);
+}
+
+/* The call with those inputs that are values: variables are reached by the functions themselves. */
+static void emit_mover(struct op_call *c, struct flow_node **out) {
+  struct flow_node *n = op_emit(c, FLOW_HOST, true);
+  n->host = c->node->op;
+  n->stateful = true;
+  for (uint32_t i = 0; i < c->in_count; i++)
+    if (c->in[i].value)
+      vec_push(&n->inputs, c->in[i].value);
+  op_host_attrs(c, n);
+  *out = n;
+}
+
+/* A call that moves through datasets, with the functions it may need. */
+static status build_mover(struct op_call *c, status (*collect)(struct op_call *, const struct node *)) {
+  struct dataset_functions all = {0}, *outer = c->lw->dataset_functions;
+  struct flow_list flows = {0};
+  struct flow_node *n;
+  c->lw->dataset_functions = &all;
+  status s = collect(c, c->in[0].maker);
+  if (s == OK)
+    s = dataset_functions_build(c, &flows);
+  c->lw->dataset_functions = outer;
+  if (s == OK) {
+    emit_mover(c, &n);
+    dataset_functions_attach(c, n, &all, &flows);
+    s = set_components(c, n);
+  }
+  vec_free(&flows);
+  functions_free(&all);
+  return s;
+}
+
+status build_iterator_next(struct op_call *c) { return build_mover(c, collect_functions); }
+status build_dataset_question(struct op_call *c) { return build_mover(c, collect_own_functions); }
+
+/* A handle, and for an anonymous iterator what deletes it. */
+status build_iterator(struct op_call *c) {
+  struct flow_node *n;
+  TRY(op_host(c, HOST_PURE, NULL, &n));
+  c->out[0] = (struct bound){.value = op_add_output(c, n, DTYPE_RESOURCE, 0, NULL), .maker = c->node};
+  if (c->out_count > 1)
+    c->out[1] = (struct bound){.value = op_add_output(c, n, DTYPE_VARIANT, 0, NULL)};
+  return OK;
+}

@@ -1,0 +1,64 @@
+/* matrix.h: the innermost two axes of a buffer as a matrix, inside loops over the others: what linear algebra's kernels
+ * are written in. */
+#ifndef TFC_IR_OPS_LINALG_MATRIX_H
+#define TFC_IR_OPS_LINALG_MATRIX_H
+
+#include <string.h>
+
+#include "ir/ops/accumulate.h"
+
+struct matrix {
+  struct kb *kb;
+  uint32_t buffer;
+  const expr_id *batch; /* the loops around */
+  int batch_rank;
+};
+
+static inline struct matrix matrix_of(struct kb *kb, uint32_t buffer, const expr_id *batch) {
+  return (struct matrix){kb, buffer, batch, kb->k->buffers.items[buffer].rank - 2};
+}
+static inline void matrix_index(const struct matrix *m, expr_id row, expr_id column, expr_id *at) {
+  memcpy(at, m->batch, sizeof *at * (size_t)m->batch_rank);
+  at[m->batch_rank] = row;
+  at[m->batch_rank + 1] = column;
+}
+static inline struct element matrix_get(const struct matrix *m, expr_id row, expr_id column) {
+  expr_id at[LIMIT_RANK];
+  matrix_index(m, row, column, at);
+  return kb_load(m->kb, m->buffer, at);
+}
+/* A real element goes into a complex matrix too. */
+static inline void matrix_put(const struct matrix *m, expr_id row, expr_id column, struct element e) {
+  expr_id at[LIMIT_RANK];
+  enum dtype dtype = m->kb->k->buffers.items[m->buffer].dtype;
+  if (dtype_is_complex(dtype))
+    e = f_cast(&m->kb->f, dtype, e);
+  matrix_index(m, row, column, at);
+  kb_store(m->kb, m->buffer, at, e);
+}
+/* An element loaded here and now, to be used after others are stored. */
+static inline struct element matrix_take(const struct matrix *m, expr_id row, expr_id column) {
+  struct accumulator a = acc_begin(m->kb, matrix_get(m, row, column));
+  return acc_get(m->kb, &a);
+}
+
+static inline struct element e_sub(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_SUB, a, b); }
+static inline struct element e_add(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_ADD, a, b); }
+static inline struct element e_mul(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_MUL, a, b); }
+static inline struct element e_div(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_DIV, a, b); }
+static inline struct element e_now(struct kb *kb, struct element e) {
+  struct accumulator a = acc_begin(kb, e);
+  return acc_get(kb, &a);
+}
+
+/* A value as square matrices: INVALID_ARGUMENT otherwise. */
+static inline status matrix_square(struct op_call *c, value_id v, struct flow_value *out) {
+  *out = *op_value(c, v);
+  if (out->rank < 2)
+    return fail(INVALID_ARGUMENT, "Input tensor must have rank >= 2, got %d", out->rank);
+  if (dim_equal(c->lw->dims, out->dims[out->rank - 2], out->dims[out->rank - 1]) == 0)
+    return fail(INVALID_ARGUMENT, "Input matrix must be square: %s", op_shape_text(c, out->rank, out->dims));
+  return op_equal_dims(c, out->dims[out->rank - 2], out->dims[out->rank - 1], "Input matrix must be square");
+}
+
+#endif

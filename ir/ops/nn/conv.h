@@ -1,0 +1,44 @@
+/* conv.h: what the files of convolutions share: their geometry, and operands with the zeros of padding around them, so that sums test for
+ * no border. Private to ir/ops. */
+#ifndef TFC_IR_OPS_NN_CONV_H
+#define TFC_IR_OPS_NN_CONV_H
+
+#include "ir/ops/window.h"
+
+#define CONV_NARROW 16 /* channels, of which more fill vectors by themselves */
+
+struct conv {
+  struct layout layout;
+  struct window_axis axes[WINDOW_SPATIAL];
+  dim batch, in_channels, out_channels;  /* of a depthwise one: out = in * multiplier */
+  dim group_in, group_out;               /* channels of one group: filter's input channels, output channels for them */
+  dim multiplier;                        /* depthwise only */
+  bool depthwise, grouped;
+  bool is_whole;                         /* the input holds whatever windows reach: conv_pad_input */
+  enum dtype dtype, sum;
+};
+
+/* ops_conv.c */
+void conv_data_dims(const struct conv *v, bool output, dim *dims);
+void conv_data_index(const struct conv *v, expr_id batch, const expr_id *spatial, expr_id channel, expr_id *index);
+
+/* conv_pad.c */
+/* A value with zeros around it: element i of an axis becomes element i + before of `to`. */
+status conv_pad(struct op_call *c, value_id v, const dim *before, const dim *to, value_id *out);
+/* The input with its padding written out, as far as windows reach, where that pays: the axes are those of the new value then. */
+status conv_pad_input(struct op_call *c, struct conv *v, value_id *input);
+/* Whether neighbouring columns of a window are one run of columns x channels in memory. */
+bool conv_columns_merge(struct op_call *c, const struct conv *v);
+/* The last spatial axis of a shape with its channels, which follow it, as one: axis i of `rank` and the next. */
+value_id conv_merge_axes(struct op_call *c, value_id v, int axis);
+
+/* ops_conv_input.c */
+status conv_backprop_input(struct op_call *c, const struct conv *v, value_id filter, value_id gradient);
+
+/* conv_depthwise.c: depthwise convolutions of few channels, with lanes along columns x channels. */
+bool conv_is_narrow(struct op_call *c, const struct conv *v);
+/* `input` with its padding; turned: the first tap meets the last place of its window. */
+status conv_narrow_forward(struct op_call *c, const struct conv *v, value_id input, value_id filter, bool turned, value_id *out);
+status conv_narrow_filter(struct op_call *c, const struct conv *v, value_id input, value_id gradient, value_id *out);
+
+#endif

@@ -1,0 +1,367 @@
+/* ops_conv.c: convolutions of two and three spatial axes with their gradients, as contractions: parallel over the result,
+ * reduced over window and channels. Padding is written out before (conv_pad.c), so that no sum tests for a border.
+ * Depthwise convolutions are the same with the input's channel chosen by the output's. */
+#include <string.h>
+
+#include "ir/ops/accumulate.h"
+#include "ir/ops/arrange.h"
+#include "ir/ops/nn/conv.h"
+
+/* ---- geometry ---- */
+
+static status read_explicit(struct op_call *c, struct conv *v) {
+  const struct attr_value *list = node_attr(c->node, "explicit_paddings");
+  if (!list || list->list.count != (uint32_t)v->layout.rank * 2)
+    return fail(INVALID_ARGUMENT, "explicit_paddings must have %d elements", v->layout.rank * 2);
+  for (int i = 0; i < v->layout.spatial; i++) {
+    int axis = layout_axis(&v->layout, i);
+    v->axes[i].explicit_before = list->list.items[2 * axis].i;
+    v->axes[i].explicit_after = list->list.items[2 * axis + 1].i;
+    TRY(window_explicit(&v->axes[i]));
+  }
+  return OK;
+}
+
+/* Filters are [spatial ..., in / groups, out], depthwise ones [spatial ..., in, multiplier]. */
+static status conv_channels(struct op_call *c, struct conv *v, const struct flow_value *filter) {
+  struct dim_table *t = c->lw->dims;
+  dim fin = filter->dims[v->layout.spatial], fout = filter->dims[v->layout.spatial + 1];
+  v->group_in = fin;
+  v->group_out = v->out_channels = fout;
+  if (v->depthwise) {
+    v->multiplier = fout;
+    v->out_channels = dim_mul(t, fin, fout);
+    return op_equal_dims(c, v->in_channels, fin, "input and filter must have the same depth");
+  }
+  int64_t in = op_dim_value(c, v->in_channels), per = op_dim_value(c, fin), out = op_dim_value(c, fout);
+  if (in < 0 || per < 0 || in == per)
+    return op_equal_dims(c, v->in_channels, fin, "input and filter must have the same depth");
+  if (per == 0 || in < per || in % per != 0 || out < 0 || out % (in / per) != 0)
+    return fail(INVALID_ARGUMENT, "input depth must be evenly divisible by filter depth: %lld vs %lld", (long long)in, (long long)per);
+  v->grouped = true;
+  v->group_out = op_dim(c, out / (in / per));
+  return OK;
+}
+
+/* `dims` are the data's; the filter's shape is known. */
+static status conv_begin(struct op_call *c, int rank, const dim *dims, const struct flow_value *filter, struct conv *v) {
+  enum padding padding;
+  int64_t strides[LIMIT_RANK], dilations[LIMIT_RANK];
+  TRY(layout_read(c, rank, &v->layout));
+  if (filter->rank != rank)
+    return fail(INVALID_ARGUMENT, "filter must be %d-dimensional: %s", rank, op_shape_text(c, filter->rank, filter->dims));
+  TRY(window_padding(c, &padding));
+  TRY(window_list(c, "strides", rank, strides));
+  TRY(window_list(c, "dilations", rank, dilations));
+  int channel = layout_channel(&v->layout);
+  if (strides[0] != 1 || strides[channel] != 1 || dilations[0] != 1 || dilations[channel] != 1)
+    return fail(v->layout.spatial == 2 ? UNIMPLEMENTED : INVALID_ARGUMENT,
+                "strides and dilations in the batch and depth dimensions are not supported");
+  if (padding == PADDING_EXPLICIT)
+    TRY(read_explicit(c, v));
+  for (int i = 0; i < v->layout.spatial; i++) {
+    int axis = layout_axis(&v->layout, i);
+    v->axes[i].in = dims[axis];
+    v->axes[i].size = filter->dims[i];
+    v->axes[i].stride = op_dim(c, strides[axis]);
+    v->axes[i].dilation = dilations[axis];
+    TRY(window_solve(c, padding, &v->axes[i]));
+  }
+  v->depthwise = c->row->form & ROW_DEPTHWISE;
+  if (v->depthwise && strides[layout_axis(&v->layout, 0)] != strides[layout_axis(&v->layout, 1)])
+    return fail(INVALID_ARGUMENT, "only equal length strides in the row and column dimensions are supported");
+  v->batch = dims[0];
+  v->in_channels = dims[channel];
+  v->dtype = op_output_dtype(c, 0);
+  v->sum = sum_dtype(v->dtype);
+  return conv_channels(c, v, filter);
+}
+
+void conv_data_dims(const struct conv *v, bool output, dim *dims) {
+  dims[0] = v->batch;
+  dims[layout_channel(&v->layout)] = output ? v->out_channels : v->in_channels;
+  for (int i = 0; i < v->layout.spatial; i++)
+    dims[layout_axis(&v->layout, i)] = output ? v->axes[i].out : v->axes[i].in;
+}
+void conv_data_index(const struct conv *v, expr_id batch, const expr_id *spatial, expr_id channel, expr_id *index) {
+  index[0] = batch;
+  index[layout_channel(&v->layout)] = channel;
+  for (int i = 0; i < v->layout.spatial; i++)
+    index[layout_axis(&v->layout, i)] = spatial[i];
+}
+
+static status check_gradient(struct op_call *c, const struct conv *v, value_id gradient) {
+  struct flow_value g = *op_value(c, gradient);
+  dim wanted[LIMIT_RANK];
+  conv_data_dims(v, true, wanted);
+  if (g.rank != v->layout.rank)
+    return fail(INVALID_ARGUMENT, "out_backprop must be %d-dimensional: %s", v->layout.rank, op_shape_text(c, g.rank, g.dims));
+  for (int i = 0; i < g.rank; i++)
+    TRY(op_equal_dims(c, g.dims[i], wanted[i], "size of out_backprop doesn't match computed"));
+  return OK;
+}
+
+/* The input's element under output position o and window element k, 0 outside; where columns are merged, k counts them with channels. */
+static struct element load_under(struct kb *kb, const struct conv *v, bool merged, uint32_t buffer, expr_id batch, const expr_id *o,
+                                 const expr_id *k, expr_id channel) {
+  expr_id at[WINDOW_SPATIAL], index[LIMIT_RANK], inside = expr_int(kb->k, DTYPE_BOOL, 1);
+  int n = v->layout.spatial;
+  for (int i = 0; i < n; i++) {
+    at[i] = window_position(kb, &v->axes[i], o[i], k[i]);
+    if (v->is_whole || window_stays_inside(kb->c, &v->axes[i]))
+      continue;
+    inside = kb_and(kb, inside, window_within(kb, at[i], v->axes[i].in));
+    at[i] = kb_clamp(kb, at[i], kb_dim(kb, v->axes[i].in));
+  }
+  if (merged) {
+    dim step = dim_mul(kb->c->lw->dims, v->axes[n - 1].stride, v->in_channels);
+    channel = kb_add(kb, kb_mul(kb, o[n - 1], kb_dim(kb, step)), k[n - 1]);
+    index[0] = batch;
+    memcpy(&index[1], at, sizeof *at * (size_t)(n - 1));
+    index[n] = channel;
+  } else {
+    conv_data_index(v, batch, at, channel, index);
+  }
+  struct element e = load_as(kb, v->sum, buffer, index);
+  return v->is_whole ? e : f_select(&kb->f, real_element(inside), e, f_const(&kb->f, 0));
+}
+
+/* ---- forward ---- */
+
+/* Red loops over the window, and over the channels that a result sums; fi: the filter's index, *from: the input's channel. */
+static int window_loops(struct kb *kb, const struct conv *v, bool merged, expr_id channel, expr_id *fi, expr_id *from) {
+  int n = v->layout.spatial;
+  *from = NO_EXPR;
+  for (int i = 0; i < n; i++)
+    fi[i] = kb_for_dim(kb, LOOP_RED, merged && i == n - 1 ? dim_mul(kb->c->lw->dims, v->axes[i].size, v->in_channels) : v->axes[i].size);
+  if (merged) {
+    fi[n] = channel;
+    return n;
+  }
+  if (v->depthwise) {
+    *from = fi[n] = kb_div(kb, channel, kb_dim(kb, v->multiplier));
+    fi[n + 1] = kb_mod(kb, channel, kb_dim(kb, v->multiplier));
+    return n;
+  }
+  *from = fi[n] = kb_for_dim(kb, LOOP_RED, v->group_in);
+  fi[n + 1] = channel;
+  if (v->grouped)
+    *from = kb_add(kb, *from, kb_mul(kb, kb_div(kb, channel, kb_dim(kb, v->group_out)), kb_dim(kb, v->group_in)));
+  return n + 1;
+}
+
+static status conv_forward(struct op_call *c, struct conv *v, value_id input, value_id filter) {
+  struct kb kb;
+  dim dims[LIMIT_RANK];
+  int rank = v->layout.rank, n = v->layout.spatial;
+  value_id narrow;
+  TRY(conv_pad_input(c, v, &input));
+  if (conv_is_narrow(c, v)) {
+    TRY(conv_narrow_forward(c, v, input, filter, false, &narrow));
+    op_set_output(c, 0, narrow);
+    return OK;
+  }
+  bool merged = conv_columns_merge(c, v);
+  if (merged) {
+    input = conv_merge_axes(c, input, n);
+    filter = conv_merge_axes(c, filter, n - 1);
+  }
+  kb_begin(&kb, c, v->sum);
+  conv_data_dims(v, true, dims);
+  uint32_t x = kb_in(&kb, input), w = kb_in(&kb, filter), y = kb_out(&kb, v->dtype, rank, dims);
+  expr_id index[LIMIT_RANK], o[WINDOW_SPATIAL], fi[LIMIT_RANK], from;
+  kb_loops(&kb, LOOP_PAR, rank, dims, index);
+  for (int i = 0; i < n; i++)
+    o[i] = index[layout_axis(&v->layout, i)];
+  struct accumulator acc = acc_zero(&kb, v->sum);
+  int red = window_loops(&kb, v, merged, index[layout_channel(&v->layout)], fi, &from);
+  struct element a = load_under(&kb, v, merged, x, index[0], o, fi, from), b = load_as(&kb, v->sum, w, fi);
+  acc_add(&kb, &acc, f_binary(&kb.f, SCALAR_MUL, a, b));
+  kb_close(&kb, red);
+  store_as(&kb, y, index, acc_get(&kb, &acc));
+  kb_close(&kb, rank);
+  op_set_output(c, 0, kb_value(&kb, y));
+  return kb_finish_guarded(&kb);
+}
+
+static status build_conv(struct op_call *c) {
+  value_id input, filter;
+  struct conv v = {0};
+  TRY(op_input(c, 0, &input));
+  TRY(op_input(c, 1, &filter));
+  struct flow_value x = *op_value(c, input), w = *op_value(c, filter);
+  if (!(c->row->form & ROW_DEPTHWISE) && w.rank >= 3) { /* of those sizes no filter can be empty */
+    dim least = op_dim(c, 1);
+    for (int i = 0; i < w.rank - 1; i++)
+      TRY(op_require_le(c, least, w.dims[i], "filter must not have zero elements"));
+  }
+  TRY(conv_begin(c, x.rank, x.dims, &w, &v));
+  return conv_forward(c, &v, input, filter);
+}
+status build_conv2d(struct op_call *c) { return build_conv(c); }
+
+/* As Conv2D has it, but of values that are no inputs, and in their dtype. */
+status op_conv2d(struct op_call *c, value_id input, value_id filter, value_id *out) {
+  struct conv v = {0};
+  struct flow_value x = *op_value(c, input), w = *op_value(c, filter);
+  TRY(conv_begin(c, x.rank, x.dims, &w, &v));
+  v.dtype = v.sum = x.dtype;
+  TRY(conv_forward(c, &v, input, filter));
+  *out = c->out[0].value;
+  return OK;
+}
+status build_conv3d(struct op_call *c) { return build_conv(c); }
+status build_depthwise_conv2d(struct op_call *c) { return build_conv(c); }
+
+/* Conv: of two or three spatial axes, whichever the input has, behind `batch_dims` batch axes. */
+status build_general_conv(struct op_call *c) {
+  value_id input, filter;
+  struct conv v = {0};
+  TRY(op_input(c, 0, &input));
+  TRY(op_input(c, 1, &filter));
+  struct flow_value x = *op_value(c, input), w = *op_value(c, filter);
+  int64_t batches = node_attr_int(c->node, "batch_dims", 1), spatial = x.rank - 1 - batches;
+  if (node_attr_int(c->node, "groups", 1) != 1)
+    return fail(UNIMPLEMENTED, "Grouped/Depthwise Convolutions are not supported yet.");
+  if (batches < 1 || (spatial != 2 && spatial != 3))
+    return fail(INVALID_ARGUMENT, "The input must have 2 or 3 spatial dimensions but got %lld", (long long)spatial);
+  TRY(op_require_le(c, op_dim(c, 1), op_count(c, w.rank, w.dims), "filter must not have zero elements"));
+  int more = (int)batches - 1, rank = x.rank - more;
+  dim dims[LIMIT_RANK];
+  memcpy(dims, &x.dims[more], sizeof *dims * (size_t)rank);
+  dims[0] = op_count(c, (int)batches, x.dims);
+  TRY(conv_begin(c, rank, dims, &w, &v));
+  TRY(op_equal_dims(c, v.in_channels, v.group_in, "Input depth must be equal to filter depth"));
+  TRY(conv_forward(c, &v, more ? op_alias(c, input, x.dtype, rank, dims) : input, filter));
+  if (!more)
+    return OK;
+  struct flow_value y = *op_value(c, c->out[0].value);
+  dim out[LIMIT_RANK];
+  memcpy(out, x.dims, sizeof *out * (size_t)batches);
+  memcpy(&out[batches], &y.dims[1], sizeof *out * (size_t)(rank - 1));
+  op_set_output(c, 0, op_alias(c, c->out[0].value, y.dtype, x.rank, out));
+  return OK;
+}
+
+/* ---- gradient of the input: ops_conv_input.c ---- */
+
+/* input_sizes may leave out batch and channels, which the gradient and the filter then tell. */
+static status input_dims(struct op_call *c, const struct flow_value *filter, const struct flow_value *gradient, dim *dims) {
+  value_id sizes;
+  dim elements[LIMIT_RANK];
+  int count;
+  struct layout layout;
+  TRY(op_input(c, 0, &sizes));
+  TRY(op_shape_dims(c, sizes, "input_sizes", &count, elements));
+  TRY(layout_read(c, gradient->rank, &layout));
+  if (count == gradient->rank) {
+    memcpy(dims, elements, sizeof *dims * (size_t)count);
+    return OK;
+  }
+  if (count != layout.spatial || filter->rank != gradient->rank)
+    return fail(INVALID_ARGUMENT, "input_sizes must have %d or %d elements, has %d", layout.rank, layout.spatial, count);
+  dims[0] = gradient->dims[0];
+  dims[layout_channel(&layout)] = filter->dims[layout.spatial];
+  for (int i = 0; i < count; i++)
+    dims[layout_axis(&layout, i)] = elements[i];
+  return OK;
+}
+
+/* The first versions of the gradients take what has the shape in the shape's place. */
+static bool takes_values(const struct op_call *c) {
+  return !op_takes(c, "input_sizes") && !op_takes(c, "filter_sizes");
+}
+static status value_dims(struct op_call *c, uint32_t i, int rank, dim *dims) {
+  value_id v;
+  TRY(op_input(c, i, &v));
+  struct flow_value x = *op_value(c, v);
+  memcpy(dims, x.dims, sizeof *dims * LIMIT_RANK);
+  return x.rank == rank ? OK : fail(INVALID_ARGUMENT, "input %u must be %d-dimensional: %s", i, rank, op_shape_text(c, x.rank, x.dims));
+}
+
+static status check_filter_depth(struct op_call *c, int rank, const dim *filter) {
+  return rank < 4 ? OK : op_require_le(c, op_dim(c, 1), filter[rank - 2], "filter depth must be positive");
+}
+
+static status build_backprop_input(struct op_call *c) {
+  value_id filter, gradient;
+  struct conv v = {0};
+  dim dims[LIMIT_RANK];
+  TRY(op_input(c, 1, &filter));
+  TRY(op_input(c, 2, &gradient));
+  struct flow_value w = *op_value(c, filter), g = *op_value(c, gradient);
+  TRY(takes_values(c) ? value_dims(c, 0, g.rank, dims) : input_dims(c, &w, &g, dims));
+  TRY(check_filter_depth(c, w.rank, w.dims));
+  TRY(conv_begin(c, g.rank, dims, &w, &v));
+  TRY(check_gradient(c, &v, gradient));
+  return conv_backprop_input(c, &v, filter, gradient);
+}
+status build_conv2d_backprop_input(struct op_call *c) { return build_backprop_input(c); }
+status build_conv3d_backprop_input(struct op_call *c) { return build_backprop_input(c); }
+status build_depthwise_conv2d_backprop_input(struct op_call *c) { return build_backprop_input(c); }
+
+/* ---- gradient of the filter: reduced over the batch and all output positions ---- */
+
+static status conv_backprop_filter(struct op_call *c, struct conv *v, value_id input, value_id gradient, const dim *filter) {
+  struct kb kb;
+  int n = v->layout.spatial, rank = v->layout.rank;
+  dim dims[LIMIT_RANK];
+  value_id result;
+  TRY(conv_pad_input(c, v, &input));
+  if (conv_is_narrow(c, v)) {
+    TRY(conv_narrow_filter(c, v, input, gradient, &result));
+    op_set_output(c, 0, result);
+    return OK;
+  }
+  bool merged = conv_columns_merge(c, v);
+  memcpy(dims, filter, sizeof *dims * (size_t)rank);
+  if (merged) {
+    input = conv_merge_axes(c, input, n);
+    dims[n - 1] = dim_mul(c->lw->dims, filter[n - 1], filter[n]);
+    dims[n] = filter[n + 1];
+  }
+  kb_begin(&kb, c, v->sum);
+  int out_rank = merged ? rank - 1 : rank;
+  uint32_t x = kb_in(&kb, input), g = kb_in(&kb, gradient), y = kb_out(&kb, v->dtype, out_rank, dims);
+  expr_id index[LIMIT_RANK], o[WINDOW_SPATIAL], gi[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, out_rank, dims, index);
+  expr_id from = index[n], to = index[out_rank - 1];
+  if (v->depthwise)
+    to = kb_add(&kb, kb_mul(&kb, from, kb_dim(&kb, v->multiplier)), to);
+  if (v->grouped)
+    from = kb_add(&kb, from, kb_mul(&kb, kb_div(&kb, to, kb_dim(&kb, v->group_out)), kb_dim(&kb, v->group_in)));
+  struct accumulator acc = acc_zero(&kb, v->sum);
+  expr_id batch = kb_for_dim(&kb, LOOP_RED, v->batch);
+  for (int i = 0; i < n; i++)
+    o[i] = kb_for_dim(&kb, LOOP_RED, v->axes[i].out);
+  conv_data_index(v, batch, o, to, gi);
+  struct element a = load_under(&kb, v, merged, x, batch, o, index, from);
+  acc_add(&kb, &acc, f_binary(&kb.f, SCALAR_MUL, a, load_as(&kb, v->sum, g, gi)));
+  kb_close(&kb, n + 1);
+  store_as(&kb, y, index, acc_get(&kb, &acc));
+  kb_close(&kb, out_rank);
+  result = kb_value(&kb, y);
+  TRY(kb_finish_guarded(&kb));
+  op_set_output(c, 0, merged ? op_alias(c, result, v->dtype, rank, filter) : result);
+  return OK;
+}
+
+static status build_backprop_filter(struct op_call *c) {
+  value_id input, sizes, gradient;
+  struct conv v = {0};
+  dim filter[LIMIT_RANK];
+  TRY(op_input(c, 0, &input));
+  TRY(op_input(c, 1, &sizes));
+  TRY(op_input(c, 2, &gradient));
+  struct flow_value x = *op_value(c, input);
+  TRY(takes_values(c) ? value_dims(c, 1, x.rank, filter) : op_sizes(c, sizes, "filter_sizes", x.rank, filter));
+  struct flow_value w = {.rank = x.rank};
+  memcpy(w.dims, filter, sizeof *filter * (size_t)x.rank);
+  TRY(check_filter_depth(c, w.rank, w.dims));
+  TRY(conv_begin(c, x.rank, x.dims, &w, &v));
+  TRY(check_gradient(c, &v, gradient));
+  return conv_backprop_filter(c, &v, input, gradient, filter);
+}
+status build_conv2d_backprop_filter(struct op_call *c) { return build_backprop_filter(c); }
+status build_conv3d_backprop_filter(struct op_call *c) { return build_backprop_filter(c); }
+status build_depthwise_conv2d_backprop_filter(struct op_call *c) { return build_backprop_filter(c); }

@@ -1,0 +1,371 @@
+/* ops_pool.c: pooling over windows of any axes, with gradients. Each axis of the data has its own window; those of size and
+ * stride 1 are just loops. What lies outside of the input does not count: not for a maximum, not in the number of a mean. */
+
+#include "ir/ops/accumulate.h"
+#include "ir/ops/arrange.h"
+#include "ir/ops/nn/pool.h"
+
+/* ---- geometry ---- */
+
+/* ksize or strides: an attribute, or an input, whose elements may be known only to the step. */
+static status pool_sizes(struct op_call *c, const char *attr, uint32_t input, int rank, dim *out) {
+  if (input >= c->in_count) {
+    int64_t values[LIMIT_RANK];
+    TRY(window_list(c, attr, rank, values));
+    for (int i = 0; i < rank; i++)
+      out[i] = op_dim(c, values[i]);
+    return OK;
+  }
+  value_id v;
+  TRY(op_input(c, input, &v));
+  struct flow_value x = *op_value(c, v);
+  if (x.rank != 1)
+    return fail(INVALID_ARGUMENT, "%s must be a vector: %s", attr, op_shape_text(c, x.rank, x.dims));
+  TRY(op_equal_dims(c, x.dims[0], op_dim(c, rank), arena_printf(c->lw->arena, "%s must have %d elements", attr, rank)));
+  struct kb guard;
+  guard_begin(&guard, c);
+  for (int i = 0; i < rank; i++) {
+    expr_id n = kb_element(&guard, v, i), good = kb_and(&guard, kb_lt(&guard, kb_int(&guard, 0), n), kb_le(&guard, n, kb_int(&guard, WINDOW_MAX)));
+    kb_check(&guard, good, INVALID_ARGUMENT, arena_printf(c->lw->arena, "%s must be positive, not %%d", attr), n, NO_EXPR);
+  }
+  TRY(guard_finish(&guard));
+  return op_bound_dims(c, v, rank, out);
+}
+
+static expr_id both_one(struct kb *kb, dim a, dim b) {
+  return kb_and(kb, kb_eq(kb, kb_dim(kb, a), kb_int(kb, 1)), kb_eq(kb, kb_dim(kb, b), kb_int(kb, 1)));
+}
+
+/* What TensorFlow has: windows over space, or (maxima of images only) over whole groups of channels, not both. */
+static status pool_supported(struct op_call *c, const struct pool *p, bool over_depth) {
+  const char *format = node_attr_string(c->node, "data_format", "NHWC");
+  int channel = format[1] == 'C' ? 1 : p->rank - 1;
+  struct kb kb;
+  guard_begin(&kb, c);
+  const struct window_axis *depth = &p->axes[channel];
+  expr_id size = kb_dim(&kb, depth->size), one = kb_eq(&kb, size, kb_int(&kb, 1)), flat = expr_int(kb.k, DTYPE_BOOL, 1);
+  kb_check(&kb, both_one(&kb, p->axes[0].size, p->axes[0].stride), UNIMPLEMENTED,
+           "Pooling is not yet supported on the batch dimension.", NO_EXPR, NO_EXPR);
+  if (over_depth) {
+    for (int i = 1; i < p->rank; i++)
+      if (i != channel)
+        flat = kb_and(&kb, flat, kb_eq(&kb, kb_dim(&kb, p->axes[i].size), kb_int(&kb, 1)));
+    kb_check(&kb, kb_or(&kb, one, flat), UNIMPLEMENTED, "MaxPooling supports exactly one of pooling across depth or pooling across width/height.",
+             NO_EXPR, NO_EXPR);
+    expr_id divides = kb_eq(&kb, kb_mod(&kb, kb_dim(&kb, depth->in), size), kb_int(&kb, 0));
+    kb_check(&kb, kb_or(&kb, one, divides), UNIMPLEMENTED, "Depthwise max pooling requires the depth window (%d) to evenly divide the input depth",
+             size, NO_EXPR);
+    kb_check(&kb, kb_or(&kb, one, kb_eq(&kb, kb_dim(&kb, depth->stride), size)), UNIMPLEMENTED,
+             "Depthwise max pooling requires the depth window to equal the depth stride", NO_EXPR, NO_EXPR);
+  } else {
+    kb_check(&kb, both_one(&kb, depth->size, depth->stride), UNIMPLEMENTED, "Pooling is not yet supported on the depth dimension.", NO_EXPR, NO_EXPR);
+  }
+  return guard_finish(&kb);
+}
+
+static status pool_explicit(struct op_call *c, struct pool *p) {
+  const struct attr_value *list = node_attr(c->node, "explicit_paddings");
+  if (!list || list->list.count != (uint32_t)p->rank * 2)
+    return fail(INVALID_ARGUMENT, "explicit_paddings must have %d elements", p->rank * 2);
+  for (int i = 0; i < p->rank; i++) {
+    p->axes[i].explicit_before = list->list.items[2 * i].i;
+    p->axes[i].explicit_after = list->list.items[2 * i + 1].i;
+    TRY(window_explicit(&p->axes[i]));
+    int64_t size = op_dim_value(c, p->axes[i].size);
+    if (size >= 0 && (p->axes[i].explicit_before >= size || p->axes[i].explicit_after >= size))
+      return fail(INVALID_ARGUMENT, "explicit padding needs to be smaller than the window size %lld", (long long)size);
+  }
+  return OK;
+}
+
+status pool_begin(struct op_call *c, int rank, const dim *dims, uint32_t first_input, struct pool *p) {
+  enum padding padding;
+  dim sizes[LIMIT_RANK], strides[LIMIT_RANK];
+  if (rank < 4 || rank > 5)
+    return fail(INVALID_ARGUMENT, "tensor_in must be 4- or 5-dimensional, not of rank %d", rank);
+  TRY(window_padding(c, &padding));
+  TRY(pool_sizes(c, "ksize", first_input, rank, sizes));
+  TRY(pool_sizes(c, "strides", first_input == UINT32_MAX ? first_input : first_input + 1, rank, strides));
+  p->rank = rank;
+  p->disjoint = true;
+  for (int i = 0; i < rank; i++) {
+    p->axes[i].in = p->in[i] = dims[i];
+    p->axes[i].size = sizes[i];
+    p->axes[i].stride = strides[i];
+    p->axes[i].dilation = 1;
+  }
+  bool over_depth = rank == 4 && c->row->form & ROW_OVER_DEPTH, by_place = c->row->form & ROW_BY_PLACE;
+  TRY(pool_supported(c, p, over_depth));
+  if (padding == PADDING_EXPLICIT)
+    TRY(pool_explicit(c, p));
+  for (int i = 0; i < rank; i++) {
+    p->slides[i] = i > 0 && (op_dim_value(c, sizes[i]) != 1 || op_dim_value(c, strides[i]) != 1);
+    if (i == rank - 1 && by_place)
+      p->slides[i] = false; /* channels that are pooled together count one by one there, as in TensorFlow */
+    p->disjoint = p->disjoint && dim_less(c->lw->dims, strides[i], sizes[i]) == 0;
+    if (p->slides[i])
+      TRY(window_solve(c, padding, &p->axes[i]));
+    p->out[i] = p->slides[i] ? p->axes[i].out : dims[i];
+  }
+  return OK;
+}
+
+status pool_check(struct op_call *c, const struct pool *p, value_id v, bool output, const char *what) {
+  struct flow_value x = *op_value(c, v);
+  if (x.rank != p->rank)
+    return fail(INVALID_ARGUMENT, "%s must be %d-dimensional: %s", what, p->rank, op_shape_text(c, x.rank, x.dims));
+  for (int i = 0; i < p->rank; i++)
+    TRY(op_equal_dims(c, x.dims[i], output ? p->out[i] : p->in[i], what));
+  return OK;
+}
+
+/* Opens the loops over a window: `at` is the input position, clamped, and `inside` whether it was. Returns how many. */
+static int window_loops(struct kb *kb, const struct pool *p, enum loop_kind loop, const expr_id *out, expr_id *at, expr_id *inside) {
+  int open = 0;
+  expr_id k[LIMIT_RANK];
+  *inside = expr_int(kb->k, DTYPE_BOOL, 1);
+  for (int i = 0; i < p->rank; i++)
+    if (p->slides[i])
+      k[i] = kb_for_dim(kb, loop, p->axes[i].size), open++;
+  for (int i = 0; i < p->rank; i++) {
+    at[i] = p->slides[i] ? window_position(kb, &p->axes[i], out[i], k[i]) : out[i];
+    if (!p->slides[i] || window_stays_inside(kb->c, &p->axes[i]))
+      continue;
+    *inside = kb_and(kb, *inside, window_within(kb, at[i], p->axes[i].in));
+    at[i] = kb_clamp(kb, at[i], kb_dim(kb, p->axes[i].in));
+  }
+  return open;
+}
+
+/* How many elements of the window of an output are inside, as a float of dtype. */
+static expr_id window_count(struct kb *kb, const struct pool *p, const expr_id *out, enum dtype dtype) {
+  expr_id n = kb_int(kb, 1), zero = kb_int(kb, 0);
+  for (int i = 0; i < p->rank; i++) {
+    if (!p->slides[i])
+      continue;
+    const struct window_axis *a = &p->axes[i];
+    expr_id begin = window_position(kb, a, out[i], zero), end = kb_add(kb, begin, kb_dim(kb, a->size));
+    if (!window_stays_inside(kb->c, a)) {
+      end = expr_binary(kb->k, SCALAR_MIN, end, kb_dim(kb, a->in));
+      begin = expr_binary(kb->k, SCALAR_MAX, begin, zero);
+    }
+    n = kb_mul(kb, n, window_stays_inside(kb->c, a) ? kb_dim(kb, a->size) : kb_sub(kb, end, begin));
+  }
+  return expr_cast(kb->k, dtype, n);
+}
+
+/* ---- forward ---- */
+
+status build_max_pool(struct op_call *c) {
+  value_id v;
+  struct pool p = {0};
+  TRY(op_input(c, 0, &v));
+  struct flow_value x = *op_value(c, v);
+  TRY(pool_begin(c, x.rank, x.dims, 1, &p));
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t a = kb_in(&kb, v), o = kb_out(&kb, x.dtype, p.rank, p.out);
+  expr_id index[LIMIT_RANK], at[LIMIT_RANK], inside;
+  kb_loops(&kb, LOOP_PAR, p.rank, p.out, index);
+  struct element none = p.rank == 4 ? kb_limit(&kb, x.dtype, false) : f_lowest(&kb.f);
+  struct accumulator acc = acc_begin(&kb, none);
+  int open = window_loops(&kb, &p, LOOP_RED, index, at, &inside);
+  struct element e = kb_load(&kb, a, at);
+  if (p.rank == 4 && dtype_is_float(x.dtype)) /* NaN and -inf do not count: a window of nothing else gives the lowest number */
+    e = f_select(&kb.f, f_binary(&kb.f, SCALAR_LT, none, e), e, none);
+  e = f_select(&kb.f, real_element(inside), e, none);
+  acc_set(&kb, &acc, f_binary(&kb.f, SCALAR_MAX, acc_get(&kb, &acc), e));
+  kb_close(&kb, open);
+  kb_store(&kb, o, index, acc_get(&kb, &acc));
+  kb_close(&kb, p.rank);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish_guarded(&kb);
+}
+
+status build_avg_pool(struct op_call *c) {
+  value_id v;
+  struct pool p = {0};
+  TRY(op_input(c, 0, &v));
+  struct flow_value x = *op_value(c, v);
+  TRY(pool_begin(c, x.rank, x.dims, UINT32_MAX, &p));
+  struct kb kb;
+  enum dtype sum = sum_dtype(x.dtype);
+  kb_begin(&kb, c, sum);
+  uint32_t a = kb_in(&kb, v), o = kb_out(&kb, x.dtype, p.rank, p.out);
+  expr_id index[LIMIT_RANK], at[LIMIT_RANK], inside;
+  kb_loops(&kb, LOOP_PAR, p.rank, p.out, index);
+  struct accumulator acc = acc_zero(&kb, sum);
+  int open = window_loops(&kb, &p, LOOP_RED, index, at, &inside);
+  acc_add(&kb, &acc, f_select(&kb.f, real_element(inside), load_as(&kb, sum, a, at), f_const(&kb.f, 0)));
+  kb_close(&kb, open);
+  struct element n = real_element(window_count(&kb, &p, index, sum));
+  store_as(&kb, o, index, f_binary(&kb.f, SCALAR_DIV, acc_get(&kb, &acc), n));
+  kb_close(&kb, p.rank);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish_guarded(&kb);
+}
+
+/* ---- the place of the maximum: the first of equal ones ---- */
+
+struct winner {
+  struct accumulator value;
+  uint32_t at[LIMIT_RANK]; /* locals: its position on the axes that slide */
+};
+
+/* Finds the maximum of one window; `position` gets its index into the input. */
+static void find_winner(struct kb *kb, const struct pool *p, uint32_t input, const expr_id *out, struct winner *w, expr_id *position) {
+  expr_id at[LIMIT_RANK], inside;
+  w->value = acc_begin(kb, f_lowest(&kb->f));
+  uint32_t none = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 1));
+  for (int i = 0; i < p->rank; i++)
+    if (p->slides[i])
+      w->at[i] = kb_local(kb, kb_int(kb, 0));
+  int open = window_loops(kb, p, LOOP_SEQ, out, at, &inside);
+  struct accumulator e = acc_begin(kb, kb_load(kb, input, at));
+  struct element larger = f_binary(&kb->f, SCALAR_LT, acc_get(kb, &w->value), acc_get(kb, &e));
+  expr_id first = expr_binary(kb->k, SCALAR_OR, larger.re, kb_get(kb, none));
+  kb_if(kb, kb_and(kb, inside, first));
+  acc_set(kb, &w->value, acc_get(kb, &e));
+  kb_set(kb, none, expr_int(kb->k, DTYPE_BOOL, 0));
+  for (int i = 0; i < p->rank; i++)
+    if (p->slides[i])
+      kb_set(kb, w->at[i], at[i]);
+  kb_close(kb, 1 + open);
+  for (int i = 0; i < p->rank; i++)
+    position[i] = p->slides[i] ? kb_get(kb, w->at[i]) : out[i];
+}
+
+static expr_id flat_position(struct kb *kb, const struct pool *p, const expr_id *position, bool with_batch) {
+  expr_id flat = with_batch ? position[0] : kb_int(kb, 0);
+  for (int i = 1; i < p->rank; i++)
+    flat = kb_add(kb, kb_mul(kb, flat, kb_dim(kb, p->in[i])), position[i]);
+  return flat;
+}
+
+status build_max_pool_with_argmax(struct op_call *c) {
+  value_id v;
+  struct pool p = {0};
+  TRY(op_input(c, 0, &v));
+  struct flow_value x = *op_value(c, v);
+  TRY(pool_begin(c, x.rank, x.dims, UINT32_MAX, &p));
+  TRY(op_require_le(c, op_dim(c, 1), op_count(c, x.rank, x.dims), "tensor_in must not be empty"));
+  bool with_batch = node_attr_int(c->node, "include_batch_in_index", 0);
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  enum dtype where = op_output_dtype(c, 1);
+  uint32_t a = kb_in(&kb, v), o = kb_out(&kb, x.dtype, p.rank, p.out), n = kb_out(&kb, where, p.rank, p.out);
+  expr_id index[LIMIT_RANK], position[LIMIT_RANK];
+  struct winner w;
+  kb_loops(&kb, LOOP_PAR, p.rank, p.out, index);
+  find_winner(&kb, &p, a, index, &w, position);
+  kb_store(&kb, o, index, acc_get(&kb, &w.value));
+  kb_store(&kb, n, index, real_element(expr_cast(kb.k, where, flat_position(&kb, &p, position, with_batch))));
+  kb_close(&kb, p.rank);
+  op_set_output(c, 0, kb_value(&kb, o));
+  op_set_output(c, 1, kb_value(&kb, n));
+  return kb_finish_guarded(&kb);
+}
+
+/* ---- gradients ---- */
+
+static void fill_zero(struct kb *kb, const struct pool *p, uint32_t out) {
+  expr_id index[LIMIT_RANK];
+  kb_loops(kb, LOOP_PAR, p->rank, p->in, index);
+  kb_store(kb, out, index, f_const(&kb->f, 0));
+  kb_close(kb, p->rank);
+}
+
+/* Each output's gradient is added where its window has the maximum. Windows that overlap may add to the same place: their
+ * axes then run in order. */
+static status scatter_to_winners(struct op_call *c, const struct pool *p, value_id input, value_id gradient) {
+  struct flow_value x = *op_value(c, input);
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t a = kb_in(&kb, input), g = kb_in(&kb, gradient), o = kb_out(&kb, x.dtype, p->rank, p->in);
+  fill_zero(&kb, p, o);
+  expr_id index[LIMIT_RANK], position[LIMIT_RANK];
+  struct winner w;
+  for (int i = 0; i < p->rank; i++)
+    index[i] = kb_for_dim(&kb, p->disjoint || !p->slides[i] ? LOOP_PAR : LOOP_SEQ, p->out[i]);
+  find_winner(&kb, p, a, index, &w, position);
+  struct element sum = f_binary(&kb.f, SCALAR_ADD, kb_load(&kb, o, position), kb_load(&kb, g, index));
+  kb_store(&kb, o, position, sum);
+  kb_close(&kb, p->rank);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish_guarded(&kb);
+}
+
+/* orig_input, orig_output, grad */
+status build_max_pool_grad(struct op_call *c) {
+  value_id input, output, gradient;
+  struct pool p = {0};
+  TRY(op_input(c, 0, &input));
+  TRY(op_input(c, 1, &output));
+  TRY(op_input(c, 2, &gradient));
+  struct flow_value x = *op_value(c, input);
+  TRY(pool_begin(c, x.rank, x.dims, 3, &p));
+  TRY(pool_check(c, &p, output, true, "orig_output"));
+  TRY(pool_check(c, &p, gradient, true, "grad"));
+  return scatter_to_winners(c, &p, input, gradient);
+}
+
+/* The gradient of that gradient: each output takes the element where its window has the maximum. */
+status build_max_pool_grad_grad(struct op_call *c) {
+  value_id input, output, gradient;
+  struct pool p = {0};
+  TRY(op_input(c, 0, &input));
+  TRY(op_input(c, 1, &output));
+  TRY(op_input(c, 2, &gradient));
+  struct flow_value x = *op_value(c, input);
+  TRY(pool_begin(c, x.rank, x.dims, 3, &p));
+  TRY(pool_check(c, &p, output, true, "orig_output"));
+  TRY(pool_check(c, &p, gradient, false, "grad"));
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t a = kb_in(&kb, input), g = kb_in(&kb, gradient), o = kb_out(&kb, x.dtype, p.rank, p.out);
+  expr_id index[LIMIT_RANK], position[LIMIT_RANK];
+  struct winner w;
+  kb_loops(&kb, LOOP_PAR, p.rank, p.out, index);
+  find_winner(&kb, &p, a, index, &w, position);
+  kb_store(&kb, o, index, kb_load(&kb, g, position));
+  kb_close(&kb, p.rank);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish_guarded(&kb);
+}
+
+/* orig_input_shape, grad: each input gathers its share of every window that covers it. */
+status build_avg_pool_grad(struct op_call *c) {
+  value_id shape, gradient;
+  struct pool p = {0};
+  dim dims[LIMIT_RANK];
+  TRY(op_input(c, 0, &shape));
+  TRY(op_input(c, 1, &gradient));
+  int rank = op_value(c, gradient)->rank;
+  TRY(op_sizes(c, shape, "orig_input_shape", rank, dims));
+  TRY(pool_begin(c, rank, dims, UINT32_MAX, &p));
+  TRY(pool_check(c, &p, gradient, true, "grad"));
+  struct kb kb;
+  enum dtype dtype = op_value(c, gradient)->dtype, sum = sum_dtype(dtype);
+  kb_begin(&kb, c, sum);
+  uint32_t g = kb_in(&kb, gradient), o = kb_out(&kb, dtype, rank, p.in);
+  expr_id index[LIMIT_RANK], at[LIMIT_RANK], exists = expr_int(kb.k, DTYPE_BOOL, 1);
+  kb_loops(&kb, LOOP_PAR, rank, p.in, index);
+  struct accumulator acc = acc_zero(&kb, sum);
+  int open = 0;
+  for (int i = 0; i < rank; i++) {
+    at[i] = index[i];
+    if (!p.slides[i])
+      continue;
+    expr_id here, k = kb_for_dim(&kb, LOOP_RED, p.axes[i].size);
+    at[i] = kb_clamp(&kb, window_source(&kb, &p.axes[i], index[i], k, &here), kb_dim(&kb, p.out[i]));
+    exists = kb_and(&kb, exists, here);
+    open++;
+  }
+  struct element share = f_binary(&kb.f, SCALAR_DIV, load_as(&kb, sum, g, at), real_element(window_count(&kb, &p, at, sum)));
+  acc_add(&kb, &acc, f_select(&kb.f, real_element(exists), share, f_const(&kb.f, 0)));
+  kb_close(&kb, open);
+  store_as(&kb, o, index, acc_get(&kb, &acc));
+  kb_close(&kb, rank);
+  op_set_output(c, 0, kb_value(&kb, o));
+  return kb_finish_guarded(&kb);
+}
