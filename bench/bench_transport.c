@@ -140,8 +140,8 @@ static void take_tensor(void *self, uint32_t from, uint64_t step, uint32_t trans
   tensor_release(tensor);
   counter_add(&received);
 }
-static void take_start(void *self, uint32_t driver, uint64_t step, uint32_t entry) {
-  (void)self, (void)entry;
+static void take_start(void *self, uint32_t driver, uint64_t step, uint32_t entry, uint32_t command, uint64_t serial) {
+  (void)self, (void)entry, (void)command, (void)serial;
   struct exchange *exchange = cluster_exchange(received.cluster);
   exchange->done(exchange->self, driver, step, OK, "");
 }
@@ -192,7 +192,7 @@ static double exchange_round_trip(struct exchange *worker) {
   long before = answered.count;
   double began = seconds_now();
   for (long i = 1; i <= ROUNDS; i++) {
-    worker->start(worker->self, 0, (uint64_t)i, 0);
+    worker->start(worker->self, 0, (uint64_t)i, 0, 0, 0);
     counter_wait(&answered, before + i);
   }
   return (seconds_now() - began) / ROUNDS * 1e6;

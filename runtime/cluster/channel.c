@@ -80,7 +80,13 @@ static void on_tensor(void *self, const struct message *message, struct tensor *
     tensor_release(tensor);
 }
 
-static const struct link_handler link_events = {on_hello, on_message, on_tensor};
+static void on_control(void *self, const struct message *message, const void *data, size_t size) {
+  struct channel *channel = self;
+  if (channel->peer)
+    peer_control(channel->peer, message, data, size);
+}
+
+static const struct link_handler link_events = {on_hello, on_message, on_tensor, on_control};
 
 /* ---- streams ---- */
 

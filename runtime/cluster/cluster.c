@@ -44,6 +44,24 @@ const char *cluster_task_address(const struct cluster *cluster, uint32_t task) {
   return task < cluster->task_count ? cluster->peers[task].address : "";
 }
 
+struct cluster_identity cluster_identity(struct cluster *cluster) {
+  pthread_mutex_lock(&cluster->lock);
+  struct cluster_identity identity = cluster->identity;
+  pthread_mutex_unlock(&cluster->lock);
+  return identity;
+}
+
+void cluster_set_history(struct cluster *cluster, uint64_t history) {
+  pthread_mutex_lock(&cluster->lock);
+  cluster->identity.history = history;
+  pthread_mutex_unlock(&cluster->lock);
+}
+
+void cluster_on_control(struct cluster *cluster, enum control_topic topic, control_handler *handler, void *self) {
+  cluster->controls[topic].run = handler;
+  cluster->controls[topic].self = self;
+}
+
 struct exchange *cluster_exchange(struct cluster *cluster) { return &cluster->exchange; }
 
 void cluster_set_service(struct cluster *cluster, const struct grpc_service *service) {
@@ -138,7 +156,7 @@ status cluster_wait_ready(struct cluster *cluster, uint32_t chief) {
 static void tell_all(struct cluster *cluster, enum message_kind kind) {
   for (uint32_t i = 0; i < cluster->task_count; i++)
     if (i != cluster->task)
-      peer_send(&cluster->peers[i], kind, 0, 0, OK, NULL, NULL);
+      peer_send(&cluster->peers[i], &(struct parcel){.kind = kind});
 }
 
 void cluster_announce_ready(struct cluster *cluster) {
@@ -377,6 +395,7 @@ status cluster_create(const struct cluster_config *config, struct cluster **out)
   cluster->build_id = config->build_id;
   cluster->timeout_ms = (uint64_t)(config->timeout_s * 1000);
   cluster->has_phases = config->has_phases;
+  cluster->identity.coordinator = config->coordinator;
   cluster->only_addresses = config->only_addresses;
   cluster->log = config->log;
   cluster->log_self = config->log_self;

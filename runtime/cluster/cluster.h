@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/status.h"
+#include "runtime/cluster/control.h"
 #include "runtime/step/exchange.h"
 
 struct cluster_task {
@@ -34,6 +35,7 @@ struct cluster_config {
   uint64_t build_id;       /* program.build_id: equal in all tasks of one build; a peer with another one is refused */
   double timeout_s;        /* --timeout: how long to wait for a peer */
   bool has_phases;         /* started with --entry */
+  uint32_t coordinator;    /* who decides which incarnation of a task counts: ps 0, without ps the chief */
   bool only_addresses;     /* tasks of one host use their addresses as well, for measuring and testing */
   struct exchange_sink sink;
   void (*log)(void *self, const char *line); /* a line for people, without the end of line; NULL: stderr */
@@ -86,6 +88,17 @@ void cluster_explain(struct cluster *cluster, char *out, size_t size);
 
 /* Wakes all waiters with CANCELLED; for signals (call it from a thread, not from a handler). */
 void cluster_stop(struct cluster *cluster);
+
+/* Which run of which task this is. An incarnation is a process under a task's name, from its first word to its end; a history is what follows
+ * one restore (or one start from nothing), in all tasks. */
+struct cluster_identity {
+  uint64_t history;        /* 0: not known yet */
+  uint64_t generation;     /* of this task's incarnations, counted by the coordinator; 0: not granted yet */
+  uint32_t coordinator;    /* task number */
+};
+struct cluster_identity cluster_identity(struct cluster *cluster);
+/* The job goes on in another history; what others are told from now on. */
+void cluster_set_history(struct cluster *cluster, uint64_t history);
 
 /* Where a task is; valid as long as the cluster. */
 const char *cluster_task_address(const struct cluster *cluster, uint32_t task);

@@ -78,6 +78,10 @@ struct cluster {
   char **jobs;               /* for texts */
   uint32_t *indices;
   uint64_t build_id, incarnation;
+  struct {
+    control_handler *run;
+    void *self;
+  } controls[CONTROL_TOPICS];
   uint64_t timeout_ms;
   bool has_phases, only_addresses, is_started;
   void (*log)(void *self, const char *line);
@@ -94,6 +98,7 @@ struct cluster {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   bool is_ready, is_finished, is_stopped, is_closing, is_closed;
+  struct cluster_identity identity;
   uint32_t resolving;        /* threads that ask a name server */
 };
 
@@ -123,9 +128,22 @@ void peer_set_down(struct peer *peer, struct channel *channel, const char *reaso
 /* A message of an open link. */
 void peer_message(struct peer *peer, const struct message *message);
 void peer_tensor(struct peer *peer, const struct message *message, struct tensor *tensor);
-/* Hands a message over; entry_or_transfer as the kind demands. Takes the tensor's reference. False: the peer is not up. */
-bool peer_send(struct peer *peer, enum message_kind kind, uint64_t step, uint32_t entry_or_transfer, status code, const char *text,
-               struct tensor *tensor);
+void peer_control(struct peer *peer, const struct message *message, const void *data, size_t size);
+
+/* What is handed over to be sent; what the kind does not need is 0. */
+struct parcel {
+  enum message_kind kind;
+  uint64_t step, serial;
+  uint32_t number;             /* entry or transfer */
+  uint32_t command;
+  status code;
+  uint8_t topic;
+  const void *data;            /* of a text or a control message; copied */
+  size_t size;
+  struct tensor *tensor;       /* its reference is taken, also when nothing is sent */
+};
+/* False: the peer is not up. */
+bool peer_send(struct peer *peer, const struct parcel *parcel);
 
 /* The functions of runtime/step/exchange.h; self is the cluster. */
 void peer_exchange_init(struct cluster *cluster);

@@ -14,54 +14,53 @@
 struct outgoing {
   struct connection_post post; /* first */
   struct channel *channel;     /* alive as long as post.run gets an HTTP/2 end */
-  enum message_kind kind;
-  uint64_t step;
-  uint32_t number;             /* entry or transfer */
-  status code;
-  struct tensor *tensor;
-  char text[];
+  struct parcel parcel;
+  char data[];
 };
+
+static status parcel_send(struct link *link, const struct parcel *parcel) {
+  struct message message;
+  message.kind = parcel->kind;
+  message.step = parcel->step;
+  message.entry = message.transfer = parcel->number;
+  message.command = parcel->command;
+  message.serial = parcel->serial;
+  message.code = parcel->code;
+  if (parcel->kind == MESSAGE_TENSOR)
+    return link_send_tensor(link, &message, parcel->tensor);
+  if (parcel->kind == MESSAGE_CONTROL)
+    return link_send_control(link, parcel->topic, parcel->data, parcel->size);
+  if (parcel->kind == MESSAGE_DONE || parcel->kind == MESSAGE_RESET)
+    snprintf(message.text, sizeof message.text, "%.*s", (int)parcel->size, (const char *)parcel->data);
+  return link_send(link, &message);
+}
 
 static void run_outgoing(struct connection_post *post, struct http2 *http2) {
   struct outgoing *out = (struct outgoing *)post;
-  struct link *link = http2 && out->channel->has_link ? &out->channel->link : NULL;
-  struct message message;
-  message.kind = out->kind;
-  message.step = out->step;
-  message.entry = message.transfer = out->number;
-  message.code = out->code;
-  status sent = OK;
-  if (out->kind == MESSAGE_DONE || out->kind == MESSAGE_RESET)
-    snprintf(message.text, sizeof message.text, "%s", out->text);
-  if (link && out->tensor)
-    sent = link_send_tensor(link, &message, out->tensor);
-  else if (link)
-    sent = link_send(link, &message);
-  else if (out->tensor)
-    tensor_release(out->tensor);
-  if (sent != OK && link) /* the other side waits for what cannot be sent: end it now */
+  bool has_link = http2 && out->channel->has_link;
+  if (!has_link)
+    tensor_release(out->parcel.tensor);
+  else if (parcel_send(&out->channel->link, &out->parcel) != OK) /* the other side waits for what cannot be sent: end it now */
     connection_abort(out->channel->connection, status_text());
   free(out);
 }
 
-bool peer_send(struct peer *peer, enum message_kind kind, uint64_t step, uint32_t number, status code, const char *text,
-               struct tensor *tensor) {
-  size_t text_size = text ? strnlen(text, NET_TEXT_BYTES - 1) : 0;
-  struct outgoing *out = malloc(sizeof *out + text_size + 1);
+bool peer_send(struct peer *peer, const struct parcel *parcel) {
+  struct outgoing *out = malloc(sizeof *out + parcel->size);
   struct connection *connection = NULL;
   pthread_mutex_lock(&peer->cluster->lock);
   if (out && peer->connection) {
     connection = connection_retain(peer->connection);
-    *out = (struct outgoing){.post.run = run_outgoing, .channel = peer->channel, .kind = kind, .step = step,
-                             .number = number, .code = code, .tensor = tensor};
-    memcpy(out->text, text ? text : "", text_size);
-    out->text[text_size] = 0;
-    if (kind == MESSAGE_START)
-      vec_push(&peer->started, step);
+    *out = (struct outgoing){.post.run = run_outgoing, .channel = peer->channel, .parcel = *parcel};
+    if (parcel->size > 0)
+      memcpy(out->data, parcel->data, parcel->size);
+    out->parcel.data = out->data;
+    if (parcel->kind == MESSAGE_START)
+      vec_push(&peer->started, parcel->step);
   }
   pthread_mutex_unlock(&peer->cluster->lock);
   if (!connection) {
-    tensor_release(tensor);
+    tensor_release(parcel->tensor);
     free(out);
     return false;
   }
@@ -92,32 +91,40 @@ static void run_late_failure(struct loop_call *call) {
   free(late);
 }
 
-static void exchange_start(void *self, uint32_t task, uint64_t step, uint32_t entry) {
-  struct cluster *cluster = self;
-  struct peer *peer = &cluster->peers[task];
-  if (peer_send(peer, MESSAGE_START, step, entry, OK, NULL, NULL))
+static struct peer *peer_of(void *self, uint32_t task) { return &((struct cluster *)self)->peers[task]; }
+
+static void exchange_start(void *self, uint32_t task, uint64_t step, uint32_t entry, uint32_t command, uint64_t serial) {
+  struct peer *peer = peer_of(self, task);
+  if (peer_send(peer, &(struct parcel){.kind = MESSAGE_START, .step = step, .number = entry, .command = command, .serial = serial}))
     return;
   struct late_failure *late = malloc(sizeof *late);
   if (!late)
     return;
   *late = (struct late_failure){.call.run = run_late_failure, .peer = peer, .step = step};
-  loop_post(cluster->loop, &late->call);
+  loop_post(peer->cluster->loop, &late->call);
 }
 
 static void exchange_send(void *self, uint32_t task, uint64_t step, uint32_t transfer, struct tensor *tensor) {
-  peer_send(&((struct cluster *)self)->peers[task], MESSAGE_TENSOR, step, transfer, OK, NULL, tensor);
+  peer_send(peer_of(self, task), &(struct parcel){.kind = MESSAGE_TENSOR, .step = step, .number = transfer, .tensor = tensor});
 }
 
 static void exchange_done(void *self, uint32_t task, uint64_t step, status code, const char *text) {
-  peer_send(&((struct cluster *)self)->peers[task], MESSAGE_DONE, step, 0, code, text, NULL);
+  size_t size = text ? strnlen(text, NET_TEXT_BYTES - 1) : 0;
+  peer_send(peer_of(self, task), &(struct parcel){.kind = MESSAGE_DONE, .step = step, .code = code, .data = text, .size = size});
 }
 
 static void exchange_cancel(void *self, uint32_t task, uint64_t step) {
-  peer_send(&((struct cluster *)self)->peers[task], MESSAGE_CANCEL, step, 0, OK, NULL, NULL);
+  peer_send(peer_of(self, task), &(struct parcel){.kind = MESSAGE_CANCEL, .step = step});
 }
 
 static void exchange_reset(void *self, uint32_t task, const char *containers) {
-  peer_send(&((struct cluster *)self)->peers[task], MESSAGE_RESET, 0, 0, OK, containers, NULL);
+  size_t size = strnlen(containers, NET_TEXT_BYTES - 1);
+  peer_send(peer_of(self, task), &(struct parcel){.kind = MESSAGE_RESET, .data = containers, .size = size});
+}
+
+bool cluster_send_control(struct cluster *cluster, uint32_t task, enum control_topic topic, const void *data, size_t size) {
+  return size <= NET_CONTROL_BYTES && task < cluster->task_count && task != cluster->task &&
+         peer_send(&cluster->peers[task], &(struct parcel){.kind = MESSAGE_CONTROL, .topic = (uint8_t)topic, .data = data, .size = size});
 }
 
 void peer_exchange_init(struct cluster *cluster) {
@@ -158,7 +165,7 @@ void peer_message(struct peer *peer, const struct message *m) {
   switch (m->kind) {
   case MESSAGE_START:
     if (sink->on_start)
-      sink->on_start(sink->self, peer->task, m->step, m->entry);
+      sink->on_start(sink->self, peer->task, m->step, m->entry, m->command, m->serial);
     break;
   case MESSAGE_DONE:
     step_reported(peer, m->step);
@@ -199,11 +206,19 @@ void peer_tensor(struct peer *peer, const struct message *m, struct tensor *tens
     tensor_release(tensor);
 }
 
+void peer_control(struct peer *peer, const struct message *m, const void *data, size_t size) {
+  struct cluster *cluster = peer->cluster;
+  if (m->topic < CONTROL_TOPICS && cluster->controls[m->topic].run)
+    cluster->controls[m->topic].run(cluster->controls[m->topic].self, peer->task, data, size);
+}
+
 /* ---- up and down ---- */
 
 void peer_set_up(struct peer *peer, struct channel *channel, const struct message *hello) {
   struct cluster *cluster = peer->cluster;
+  struct exchange_sink *sink = &cluster->sink;
   struct channel *old = peer->channel;
+  bool is_new = !peer->was_up || peer->incarnation != hello->incarnation;
   if (old) /* it came back before its loss was noticed */
     peer_set_down(peer, old, "it has connected anew");
   if (peer->dialling == channel)
@@ -227,9 +242,11 @@ void peer_set_up(struct peer *peer, struct channel *channel, const struct messag
   pthread_mutex_unlock(&cluster->lock);
   /* said since our HELLO went out, perhaps */
   if (tell_ready)
-    peer_send(peer, MESSAGE_READY, 0, 0, OK, NULL, NULL);
+    peer_send(peer, &(struct parcel){.kind = MESSAGE_READY});
   if (tell_finished)
-    peer_send(peer, MESSAGE_FINISHED, 0, 0, OK, NULL, NULL);
+    peer_send(peer, &(struct parcel){.kind = MESSAGE_FINISHED});
+  if (sink->on_joined)
+    sink->on_joined(sink->self, peer->task, is_new);
 }
 
 /* What is known of the end, in words: an orderly one counts more than what the socket said. */

@@ -36,6 +36,11 @@ static status payload_finish(struct link *link) {
   uint8_t *block = link->into;
   link->tensor = NULL;
   link->into = NULL;
+  if (link->message.kind == MESSAGE_CONTROL) {
+    link->handler->on_control(link->self, &link->message, block, link->message.bytes);
+    free(block);
+    return OK;
+  }
   if (!tensor)
     TRY(message_unpack_strings(&link->message, block, &tensor));
   link->handler->on_tensor(link->self, &link->message, tensor);
@@ -57,6 +62,14 @@ static status message_deliver(struct link *link) {
   return OK;
 }
 
+static status control_begin(struct link *link, uint64_t payload) {
+  if (payload != link->message.bytes)
+    return fail(DATA_LOSS, "a control message of %llu bytes in one of %llu", (unsigned long long)link->message.bytes,
+                (unsigned long long)payload);
+  link->into = malloc(payload + 1);
+  return link->into ? OK : fail(RESOURCE_EXHAUSTED, "no memory for a control message");
+}
+
 /* The head is complete: what follows of the message, if anything, is a tensor's payload. */
 static status head_take(struct link *link) {
   bool is_more = link->head[0] == MESSAGE_MORE;
@@ -66,12 +79,14 @@ static status head_take(struct link *link) {
   if (is_more)
     return payload <= link->message.bytes - link->taken ? OK : fail(DATA_LOSS, "more bytes than the tensor has");
   TRY(message_decode(link->head, link->head_size, &link->message));
+  link->taken = 0;
+  if (link->message.kind == MESSAGE_CONTROL)
+    return control_begin(link, payload);
   if (link->message.kind != MESSAGE_TENSOR)
     return message_deliver(link);
   if (payload > link->message.bytes || (payload < link->message.bytes && payload < NET_MESSAGE_BYTES / 2))
     return fail(DATA_LOSS, "a tensor of %llu bytes in a message of %llu", (unsigned long long)link->message.bytes,
                 (unsigned long long)payload);
-  link->taken = 0;
   return message_tensor_create(&link->message, &link->tensor, &link->into);
 }
 
@@ -157,6 +172,17 @@ status link_send(struct link *link, const struct message *message) {
   grpc_write_prefix((uint32_t)size, bytes);
   link->has_sent = true;
   return http2_send_copy(link->stream, bytes, GRPC_PREFIX_BYTES + size);
+}
+
+status link_send_control(struct link *link, uint8_t topic, const void *data, size_t size) {
+  uint8_t head[GRPC_PREFIX_BYTES + MESSAGE_BYTES];
+  size_t head_size = message_encode(&(struct message){.kind = MESSAGE_CONTROL, .topic = topic, .bytes = size}, head + GRPC_PREFIX_BYTES);
+  if (!link->stream)
+    return fail(CANCELLED, "the link is closed");
+  grpc_write_prefix((uint32_t)(head_size + size), head);
+  link->has_sent = true;
+  TRY(http2_send_copy(link->stream, head, GRPC_PREFIX_BYTES + head_size));
+  return size > 0 ? http2_send_copy(link->stream, data, size) : OK;
 }
 
 static void release_tensor(void *tensor) { tensor_release(tensor); }

@@ -20,10 +20,12 @@
 struct link_handler {
   /* The peer's HELLO. Not OK: the link is refused (link_receive returns it). */
   status (*on_hello)(void *self, const struct message *hello);
-  /* All but HELLO, TENSOR, MORE and PING. */
+  /* All but HELLO, TENSOR, MORE, CONTROL and PING. */
   void (*on_message)(void *self, const struct message *message);
   /* A complete tensor; the handler owns the reference. */
   void (*on_tensor)(void *self, const struct message *message, struct tensor *tensor);
+  /* A complete control message; the bytes are the link's. */
+  void (*on_control)(void *self, const struct message *message, const void *data, size_t size);
 };
 
 struct link {
@@ -39,7 +41,7 @@ struct link {
   size_t head_used, head_size; /* head_size 0: not known yet */
   struct message message;      /* the last one decoded; of a tensor while its payload comes */
   struct tensor *tensor;       /* numbers that are being received */
-  uint8_t *into;               /* their memory, or a block for strings */
+  uint8_t *into;               /* their memory, or a block for strings or a control message */
   uint64_t taken;              /* bytes of the payload that are there */
 };
 
@@ -53,8 +55,9 @@ status link_receive(struct link *link, const uint8_t *data, size_t size);
  * place. 0: nowhere in particular. */
 size_t link_target(const struct link *link, uint8_t **out);
 
-/* Everything but tensors. */
+/* Everything but tensors and control messages. */
 status link_send(struct link *link, const struct message *message);
+status link_send_control(struct link *link, uint8_t topic, const void *data, size_t size);
 /* message: kind TENSOR, step, transfer. Takes one reference of the tensor, also when it fails, and gives it back when the
  * bytes have left. */
 status link_send_tensor(struct link *link, struct message *message, struct tensor *tensor);

@@ -6,6 +6,7 @@
 #include "runtime/net/receive_pool.h"
 
 #define SMALL_BYTES 16
+#define START_BYTES 32
 
 static void put32(uint8_t *to, uint32_t value) { memcpy(to, &value, 4); } /* the build checks: little-endian hosts only */
 static void put64(uint8_t *to, uint64_t value) { memcpy(to, &value, 8); }
@@ -53,7 +54,13 @@ size_t message_encode(const struct message *m, uint8_t out[MESSAGE_BYTES]) {
   case MESSAGE_START:
     put32(out + 4, m->entry);
     put64(out + 8, m->step);
-    return SMALL_BYTES;
+    put64(out + 16, m->serial);
+    put32(out + 24, m->command);
+    return START_BYTES;
+  case MESSAGE_CONTROL:
+    out[1] = m->topic;
+    put32(out + 4, (uint32_t)m->bytes);
+    return 8;
   case MESSAGE_DONE:
   case MESSAGE_RESET: {
     size_t text = strnlen(m->text, NET_TEXT_BYTES - 1);
@@ -90,13 +97,15 @@ status message_head_size(const uint8_t *data, size_t known, uint32_t size, size_
     *out = size;
     break;
   case MESSAGE_START:
+    *out = START_BYTES;
+    break;
   case MESSAGE_CANCEL:
     *out = SMALL_BYTES;
     break;
   default:
     *out = 8;
   }
-  bool has_payload = data[0] == MESSAGE_TENSOR || data[0] == MESSAGE_MORE;
+  bool has_payload = data[0] == MESSAGE_TENSOR || data[0] == MESSAGE_MORE || data[0] == MESSAGE_CONTROL;
   bool has_text = data[0] == MESSAGE_DONE || data[0] == MESSAGE_RESET;
   if (size < *out || (!has_payload && size != *out) || (has_text && (size < SMALL_BYTES || size > MESSAGE_BYTES)))
     return fail(DATA_LOSS, "a message of kind %d with %u bytes", data[0], size);
@@ -145,7 +154,13 @@ status message_decode(const uint8_t *data, size_t size, struct message *out) {
   case MESSAGE_START:
     out->entry = get32(data + 4);
     out->step = get64(data + 8);
+    out->serial = get64(data + 16);
+    out->command = get32(data + 24);
     return OK;
+  case MESSAGE_CONTROL:
+    out->topic = data[1];
+    out->bytes = get32(data + 4);
+    return out->bytes <= NET_CONTROL_BYTES ? OK : fail(DATA_LOSS, "a control message of %llu bytes", (unsigned long long)out->bytes);
   case MESSAGE_DONE:
   case MESSAGE_RESET: {
     size_t text = size - SMALL_BYTES < NET_TEXT_BYTES - 1 ? size - SMALL_BYTES : NET_TEXT_BYTES - 1;

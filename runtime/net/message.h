@@ -2,11 +2,12 @@
  *
  * Fixed fields, little-endian, no tags: both ends were built together, which HELLO proves. A message is a gRPC message:
  *   HELLO     kind, version, flags, 0, task u32, task_count u32, 0 u32, build_id u64, incarnation u64
- *   START     kind, 0 0 0, entry u32 (with START_... of exchange.h), step u64
+ *   START     kind, 0 0 0, entry u32 (with START_... of exchange.h), step u64, serial u64, command u32, 0 u32
  *   TENSOR    kind, dtype, rank, 0, transfer u32, step u64, bytes u64, dims i64 each; then the first bytes of the payload
  *   MORE      kind, 0 x 7; then the next bytes of the payload (of tensors above NET_MESSAGE_BYTES)
  *   DONE, RESET   kind, code, 0 0, 0 u32, step u64, text (RESET: no code, no step; the names of containers, one in a line)
  *   CANCEL    kind, 0 0 0, 0 u32, step u64
+ *   CONTROL   kind, topic, 0 0, bytes u32; then so many bytes
  *   READY, FINISHED, PING, BYE    kind, 0 x 7
  * The payload of a tensor is its elements; of strings: a length u32 each, then all bytes.
  */
@@ -31,6 +32,7 @@ enum message_kind {
   MESSAGE_PING,     /* says that the sender lives; no answer */
   MESSAGE_BYE,      /* the sender leaves in order */
   MESSAGE_RESET,    /* forget the variables and resources of these containers */
+  MESSAGE_CONTROL,  /* of one part of the runtime to the same part of another task: cluster/control.h */
   MESSAGE_KINDS,
 };
 #define MESSAGE_VERSION 1
@@ -47,7 +49,10 @@ struct message {
   uint32_t transfer;                    /* TENSOR */
   enum dtype dtype;
   struct shape shape;
-  uint64_t bytes;                       /* TENSOR: of the payload */
+  uint64_t bytes;                       /* TENSOR, CONTROL: of the payload */
+  uint32_t command;                     /* START */
+  uint64_t serial;
+  uint8_t topic;                        /* CONTROL */
   status code;                          /* DONE */
   char text[NET_TEXT_BYTES];            /* DONE, RESET; cut where it is longer */
   uint32_t task, task_count, flags;     /* HELLO */
@@ -57,11 +62,11 @@ struct message {
 #define MESSAGE_HEAD_BYTES (24 + 8 * LIMIT_RANK)    /* the longest head of a TENSOR */
 #define MESSAGE_BYTES (16 + NET_TEXT_BYTES)         /* the longest message without its payload */
 
-/* Writes the message (TENSOR, MORE: the head) and returns its size. */
+/* Writes the message (TENSOR, MORE, CONTROL: the head) and returns its size. */
 size_t message_encode(const struct message *message, uint8_t out[MESSAGE_BYTES]);
 
 /* How many bytes of a message of `size` bytes that begins with these `known` bytes message_decode needs: all, or the
- * head of a TENSOR or MORE. 0: give me more (at least 4). DATA_LOSS in *code: it cannot be one; nothing has been allocated. */
+ * head of a TENSOR, MORE or CONTROL. 0: give me more (at least 4). DATA_LOSS in *code: it cannot be one; nothing has been allocated. */
 status message_head_size(const uint8_t *data, size_t known, uint32_t size, size_t *out);
 /* Reads it. DATA_LOSS: fields that cannot be, shapes whose product is too large, a payload of another size than the shape
  * demands. */

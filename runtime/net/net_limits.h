@@ -32,6 +32,7 @@
 /* messages between tasks */
 #define NET_HELLO_BYTES 4096               /* before a HELLO nobody is known: nothing larger is taken */
 #define NET_TEXT_BYTES 4096                /* an error's text */
+#define NET_CONTROL_BYTES (64 << 10)       /* a control message: what is larger travels as a tensor */
 #define NET_MESSAGE_BYTES (UINT32_C(1) << 30) /* one gRPC message; larger tensors continue in further ones */
 #define NET_TENSOR_BYTES (INT64_C(1) << 38) /* 256 GiB: no machine sends more at once */
 #define NET_SMALL_TENSOR_BYTES 2048        /* copied into the message: cheaper than a piece of its own */

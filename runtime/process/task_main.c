@@ -99,6 +99,12 @@ static status read_tasks(const struct host *host, struct cluster_task *tasks) {
              : fail(INVALID_ARGUMENT, "this task has no address to serve at: give --address, or phases with --entry");
 }
 
+/* Who decides which incarnation of a task counts, when a checkpoint of the job is cut, and who takes part in a round. */
+static uint32_t coordinator(const struct program *program) {
+  uint32_t ps = task_number(program, "ps", 0);
+  return ps != PROGRAM_NONE ? ps : program->chief;
+}
+
 static status wait_peers(void *cluster, const uint32_t *tasks, uint32_t count) {
   return cluster_wait_peers(cluster, tasks, count);
 }
@@ -113,6 +119,7 @@ static status join_cluster(struct host *host) {
   struct cluster_config config = {
     .task = host->program->task, .task_count = count, .tasks = tasks, .build_id = host->program->build_id,
     .timeout_s = host->options.timeout_s, .has_phases = host->options.phase_count > 0, .sink = task_sink(host->task),
+    .coordinator = coordinator(host->program),
   };
   status result = read_tasks(host, tasks);
   struct cluster *cluster = NULL;

@@ -247,7 +247,7 @@ static status step_launch(struct step *step, const int64_t *symbols, struct part
       pthread_mutex_lock(&task->lock);
       step->waiting++;
       pthread_mutex_unlock(&task->lock);
-      task->exchange->start(task->exchange->self, tasks[i], step->id, step->entry | start_flags(step));
+      task->exchange->start(task->exchange->self, tasks[i], step->id, step->entry | start_flags(step), 0, 0);
     }
   for (uint32_t i = 0; i < entry->parts.count; i++) {
     struct part *part = &task->parts[(step->partial ? entry->partial - 1 : entry->parts.first) + i];
@@ -578,7 +578,8 @@ static struct part *own_part(struct task *task, uint32_t number, bool is_partial
   return NULL;
 }
 
-static void on_start(void *self, uint32_t driver, uint64_t id, uint32_t flagged) {
+static void on_start(void *self, uint32_t driver, uint64_t id, uint32_t flagged, uint32_t command, uint64_t serial) {
+  (void)command, (void)serial;
   struct task *task = self;
   uint32_t entry = flagged & ~START_FLAGS;
   if (atomic_load(&task->stopping)) {
@@ -673,5 +674,5 @@ static void on_finished(void *self, uint32_t finished) { task_note_finished(self
 static void on_reset(void *self, const char *containers) { task_reset(self, containers); }
 
 struct exchange_sink task_sink(struct task *task) {
-  return (struct exchange_sink){ task, on_start, on_tensor, on_done, on_cancel, on_lost, on_finished, on_reset };
+  return (struct exchange_sink){ task, on_start, on_tensor, on_done, on_cancel, on_lost, on_finished, on_reset, NULL };
 }

@@ -12,10 +12,14 @@
 #ifndef TFC_RUNTIME_STEP_EXCHANGE_H
 #define TFC_RUNTIME_STEP_EXCHANGE_H
 
+#include <stdbool.h>
 #include "base/status.h"
 #include "base/tensor.h"
 
-/* What the driver asks of the others' parts beside running: bits of the entry's number in `start`. */
+/* Command and serial: a driver numbers the steps of its command that change state, over all its phases, from 1; serial 0: a step that
+ * changes nothing, or a client's. A driver that had finished starts the next command.
+ *
+ * What the driver asks of the others' parts beside running: bits of the entry's number in `start`. */
 #define START_TRACED UINT32_C(0x80000000)         /* record it: what was recorded comes as transfer TRANSFER_STATS + task, before `done` */
 #define START_REPORTS_MEMORY UINT32_C(0x40000000) /* out of memory: name the largest tensors */
 #define START_PARTIAL UINT32_C(0x20000000)        /* of a partial run: values come in any order */
@@ -26,7 +30,7 @@
 struct exchange_sink {
   void *self;
   /* Task `driver` has begun step `step` of entry `entry`: run our part of it. */
-  void (*on_start)(void *self, uint32_t driver, uint64_t step, uint32_t entry);
+  void (*on_start)(void *self, uint32_t driver, uint64_t step, uint32_t entry, uint32_t command, uint64_t serial);
   /* A value of a step; the sink owns one reference. It may come before on_start. */
   void (*on_tensor)(void *self, uint32_t from, uint64_t step, uint32_t transfer, struct tensor *tensor);
   /* Task `from` has run its part of a step that we drive; code OK or the error with its text. */
@@ -39,11 +43,14 @@ struct exchange_sink {
   void (*on_finished)(void *self, uint32_t task);
   /* A client of another task wants these containers (one in a line) forgotten. NULL: nothing is. */
   void (*on_reset)(void *self, const char *containers);
+  /* The link to a task is up. is_new: the task was not here before, or it is another incarnation than the one that was (which has been told
+   * as lost): nothing that was said to the old one holds. NULL: nobody wants to know. */
+  void (*on_joined)(void *self, uint32_t task, bool is_new);
 };
 
 struct exchange {
   void *self;
-  void (*start)(void *self, uint32_t task, uint64_t step, uint32_t entry);
+  void (*start)(void *self, uint32_t task, uint64_t step, uint32_t entry, uint32_t command, uint64_t serial);
   /* Takes one reference of the tensor and gives it back when its bytes have left: its data must not change until then
    * (tensor->references tells). */
   void (*send)(void *self, uint32_t task, uint64_t step, uint32_t transfer, struct tensor *tensor);

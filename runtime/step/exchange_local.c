@@ -1,8 +1,8 @@
 /* exchange_local.c: a single task's parts talk through its rendezvous, so nothing ever comes here. */
 #include "runtime/step/exchange_local.h"
 
-static void local_start(void *self, uint32_t task, uint64_t step, uint32_t entry) {
-  (void)self, (void)task, (void)step, (void)entry;
+static void local_start(void *self, uint32_t task, uint64_t step, uint32_t entry, uint32_t command, uint64_t serial) {
+  (void)self, (void)task, (void)step, (void)entry, (void)command, (void)serial;
 }
 static void local_send(void *self, uint32_t task, uint64_t step, uint32_t transfer, struct tensor *tensor) {
   (void)self, (void)task, (void)step, (void)transfer;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "runtime/cluster/cluster.h"
 #include "runtime/net/loop.h"
+#include "runtime/net/net_limits.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,21 +24,24 @@
 struct recorder {
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  int starts, tensors, dones, cancels, losses;
+  int starts, tensors, dones, cancels, losses, joins, new_joins, controls;
   uint32_t driver, entry, from, transfer, lost;
-  uint64_t step;
+  uint32_t command;
+  uint64_t step, serial;
   status code;
-  char text[512], reason[256], log[2048];
+  char text[512], reason[256], control[64], log[2048];
   struct tensor *tensor;
 };
 
-static void note_start(void *self, uint32_t driver, uint64_t step, uint32_t entry) {
+static void note_start(void *self, uint32_t driver, uint64_t step, uint32_t entry, uint32_t command, uint64_t serial) {
   struct recorder *r = self;
   pthread_mutex_lock(&r->lock);
   r->starts++;
   r->driver = driver;
   r->step = step;
   r->entry = entry;
+  r->command = command;
+  r->serial = serial;
   pthread_cond_broadcast(&r->changed);
   pthread_mutex_unlock(&r->lock);
 }
@@ -78,6 +82,24 @@ static void note_lost(void *self, uint32_t task, const char *reason) {
   r->losses++;
   r->lost = task;
   snprintf(r->reason, sizeof r->reason, "%s", reason);
+  pthread_cond_broadcast(&r->changed);
+  pthread_mutex_unlock(&r->lock);
+}
+static void note_joined(void *self, uint32_t task, bool is_new) {
+  struct recorder *r = self;
+  (void)task;
+  pthread_mutex_lock(&r->lock);
+  r->joins++;
+  r->new_joins += is_new;
+  pthread_cond_broadcast(&r->changed);
+  pthread_mutex_unlock(&r->lock);
+}
+static void note_control(void *self, uint32_t from, const void *data, size_t size) {
+  struct recorder *r = self;
+  pthread_mutex_lock(&r->lock);
+  r->controls++;
+  r->from = from;
+  snprintf(r->control, sizeof r->control, "%.*s", (int)size, (const char *)data);
   pthread_cond_broadcast(&r->changed);
   pthread_mutex_unlock(&r->lock);
 }
@@ -131,12 +153,13 @@ static void choose_addresses(bool use_unix) {
 static struct cluster_config config_of(uint32_t task, uint32_t count, bool has_phases) {
   return (struct cluster_config){.task = task, .task_count = count, .tasks = tasks, .build_id = 77, .timeout_s = 10,
     .has_phases = has_phases, .only_addresses = true, .log = note_log, .log_self = &recorders[task],
-    .sink = {&recorders[task], note_start, note_tensor, note_done, note_cancel, note_lost}};
+    .sink = {&recorders[task], note_start, note_tensor, note_done, note_cancel, note_lost, .on_joined = note_joined}};
 }
 
 static void start_task(uint32_t task, uint32_t count, bool has_phases) {
   struct cluster_config config = config_of(task, count, has_phases);
   assert_int_equal(cluster_create(&config, &clusters[task]), OK);
+  cluster_on_control(clusters[task], CONTROL_VIEW, note_control, &recorders[task]);
   assert_int_equal(cluster_start(clusters[task]), OK);
 }
 
@@ -171,11 +194,12 @@ static void exchange_everything(bool use_unix) {
   need(1, 0);
   need(0, 1);
   struct exchange *worker = cluster_exchange(clusters[1]), *ps = cluster_exchange(clusters[0]);
-  worker->start(worker->self, 0, 5, 3);
+  worker->start(worker->self, 0, 5, 3, 2, 71);
   assert_true(wait_count(&recorders[0], &recorders[0].starts, 1));
   assert_int_equal(recorders[0].driver, 1);
   assert_int_equal(recorders[0].step, 5);
   assert_int_equal(recorders[0].entry, 3);
+  assert_true(recorders[0].command == 2 && recorders[0].serial == 71);
   static const int64_t sizes[] = {0, 1, 500, 600, 100000, 30000001};
   for (int i = 0; i < 6; i++) {
     struct tensor *sent = floats(sizes[i]);
@@ -256,6 +280,25 @@ static void strings_cross(void **state) {
   stop_tasks();
 }
 
+static void control_messages_reach_their_topic_in_order(void **state) {
+  (void)state;
+  choose_addresses(true);
+  start_task(0, 2, false);
+  assert_false(cluster_send_control(clusters[0], 1, CONTROL_VIEW, "early", 5));
+  start_task(1, 2, true);
+  need(0, 1);
+  need(1, 0);
+  assert_true(cluster_send_control(clusters[0], 1, CONTROL_VIEW, "one", 3));
+  assert_true(cluster_send_control(clusters[0], 1, CONTROL_STATUS, "nobody hears this", 17));
+  assert_true(cluster_send_control(clusters[0], 1, CONTROL_VIEW, "two", 3));
+  assert_true(wait_count(&recorders[1], &recorders[1].controls, 2));
+  assert_string_equal(recorders[1].control, "two");
+  assert_int_equal(recorders[1].from, 0);
+  assert_false(cluster_send_control(clusters[0], 1, CONTROL_VIEW, "", NET_CONTROL_BYTES + 1));
+  assert_false(cluster_send_control(clusters[0], 0, CONTROL_VIEW, "self", 4));
+  stop_tasks();
+}
+
 static void the_last_message_before_leaving_arrives(void **state) {
   (void)state;
   for (int round = 0; round < 10; round++) {
@@ -319,7 +362,7 @@ static void nothing_is_told_before_the_start(void **state) {
   start_task(1, 2, true);
   usleep(100000);
   struct exchange *worker = cluster_exchange(clusters[1]);
-  worker->start(worker->self, 0, 1, 0); /* not connected yet */
+  worker->start(worker->self, 0, 1, 0, 0, 0); /* not connected yet */
   assert_true(wait_count(&recorders[1], &recorders[1].dones, 1));
   assert_int_equal(recorders[1].code, UNAVAILABLE);
   assert_int_equal(cluster_start(clusters[0]), OK);
@@ -336,7 +379,7 @@ static void starting_a_step_on_an_absent_task_reports_unavailable(void **state) 
   choose_addresses(false);
   start_task(1, 2, true);
   struct exchange *worker = cluster_exchange(clusters[1]);
-  worker->start(worker->self, 0, 4, 0);
+  worker->start(worker->self, 0, 4, 0, 0, 0);
   assert_true(wait_count(&recorders[1], &recorders[1].dones, 1));
   assert_int_equal(recorders[1].code, UNAVAILABLE);
   assert_int_equal(recorders[1].step, 4);
@@ -351,7 +394,7 @@ static void a_peer_that_leaves_ends_the_steps_it_owes(void **state) {
   start_task(1, 2, true);
   need(1, 0);
   struct exchange *worker = cluster_exchange(clusters[1]);
-  worker->start(worker->self, 0, 4, 0);
+  worker->start(worker->self, 0, 4, 0, 0, 0);
   assert_true(wait_count(&recorders[0], &recorders[0].starts, 1));
   cluster_destroy(clusters[0]);
   clusters[0] = NULL;
@@ -375,6 +418,8 @@ static void a_task_that_comes_back_is_connected_again(void **state) {
     cluster_destroy(clusters[0]);
     clusters[0] = NULL;
     assert_true(wait_count(&recorders[1], &recorders[1].losses, round + 1));
+    assert_int_equal(recorders[1].joins, round + 1);
+    assert_int_equal(recorders[1].new_joins, round + 1);
   }
   stop_tasks();
 }
@@ -549,6 +594,7 @@ int main(void) {
     cmocka_unit_test(tasks_of_one_host_meet_beside_their_addresses),
     cmocka_unit_test(tasks_exchange_over_unix_sockets),
     cmocka_unit_test(strings_cross),
+    cmocka_unit_test(control_messages_reach_their_topic_in_order),
     cmocka_unit_test(the_last_message_before_leaving_arrives),
     cmocka_unit_test(a_peer_of_another_build_is_refused_on_both_sides),
     cmocka_unit_test(waiting_names_the_task_and_its_address),

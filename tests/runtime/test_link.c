@@ -15,7 +15,8 @@ struct end {
   struct link link;
   bool has_link;
   status refuse_with, received;
-  int hellos, messages, tensors;
+  int hellos, messages, tensors, controls;
+  uint64_t control_sum;
   struct message last;
   struct tensor *tensor;
   uint64_t in_place, elsewhere; /* bytes of tensors that came where they belong, or not */
@@ -39,7 +40,16 @@ static void on_tensor(void *self, const struct message *message, struct tensor *
   tensor_release(end->tensor);
   end->tensor = tensor;
 }
-static const struct link_handler link_events = {on_hello, on_message, on_tensor};
+static void on_control(void *self, const struct message *message, const void *data, size_t size) {
+  struct end *end = self;
+  end->controls++;
+  end->last.topic = message->topic;
+  end->last.bytes = size;
+  end->control_sum = 0;
+  for (size_t i = 0; i < size; i++)
+    end->control_sum += ((const uint8_t *)data)[i];
+}
+static const struct link_handler link_events = {on_hello, on_message, on_tensor, on_control};
 
 static void on_headers(void *self, struct http2_stream *stream) {
   struct end *end = self;
@@ -129,6 +139,28 @@ static void tensors_and_messages_keep_their_order(void **state) {
       assert_memory_equal(f.far.tensor->data, tensor->data, sizes[i]);
       assert_int_equal(tensor->references, 1);
       tensor_release(tensor);
+    }
+    fixture_close(&f);
+  }
+}
+
+static void control_messages_keep_their_place_and_bytes(void **state) {
+  (void)state;
+  static const size_t sizes[] = {0, 1, 2047, 70, NET_CONTROL_BYTES};
+  static uint8_t data[NET_CONTROL_BYTES];
+  memset(data, 3, sizeof data);
+  for (size_t piece_max = 0; piece_max < 3; piece_max++) {
+    struct fixture f;
+    fixture_open(&f, piece_max);
+    fixture_greet(&f);
+    for (int i = 0; i < 5; i++) {
+      assert_int_equal(link_send_control(&f.near.link, (uint8_t)(i + 1), data, sizes[i]), OK);
+      assert_int_equal(link_send_tensor(&f.near.link, &(struct message){.step = 1}, bytes_tensor(9)), OK);
+      pair_pump(&f.pair);
+      assert_int_equal(f.far.received, OK);
+      assert_int_equal(f.far.controls, i + 1);
+      assert_int_equal(f.far.tensors, i + 1);
+      assert_int_equal(f.far.control_sum, 3 * sizes[i]);
     }
     fixture_close(&f);
   }
@@ -265,6 +297,8 @@ static void messages_that_break_the_rules_end_the_link(void **state) {
   assert_int_equal(hostile(bytes, size + 5, true), DATA_LOSS); /* of no tensor */
   size = message_bytes(bytes, &tensor, 101);
   assert_int_equal(hostile(bytes, size, true), DATA_LOSS); /* more bytes than it has */
+  size = message_bytes(bytes, &(struct message){.kind = MESSAGE_CONTROL, .bytes = 4}, 5);
+  assert_int_equal(hostile(bytes, size + 5, true), DATA_LOSS); /* another size than it says */
   size = message_bytes(bytes, &tensor, 50);
   assert_int_equal(hostile(bytes, size, true), DATA_LOSS); /* a small tensor in two messages */
   grpc_write_prefix(3, bytes);
@@ -297,6 +331,7 @@ static void random_bytes_never_do_harm(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(tensors_and_messages_keep_their_order),
+    cmocka_unit_test(control_messages_keep_their_place_and_bytes),
     cmocka_unit_test(large_tensors_land_in_place),
     cmocka_unit_test(a_half_received_tensor_is_given_back),
     cmocka_unit_test(a_refused_hello_ends_the_link),

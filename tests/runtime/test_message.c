@@ -28,8 +28,11 @@ static void every_kind_survives_the_wire(void **state) {
   assert_int_equal(out.task_count, 9);
   assert_int_equal(out.flags, 5);
   assert_true(out.build_id == UINT64_MAX && out.incarnation == 3);
-  round_trip(&(struct message){.kind = MESSAGE_START, .entry = 4, .step = UINT64_C(1) << 60}, &out);
+  round_trip(&(struct message){.kind = MESSAGE_START, .entry = 4, .step = UINT64_C(1) << 60, .command = 3, .serial = UINT64_C(1) << 40}, &out);
   assert_int_equal(out.entry, 4);
+  assert_true(out.command == 3 && out.serial == UINT64_C(1) << 40);
+  round_trip(&(struct message){.kind = MESSAGE_CONTROL, .topic = 200, .bytes = NET_CONTROL_BYTES}, &out);
+  assert_true(out.topic == 200 && out.bytes == NET_CONTROL_BYTES);
   assert_true(out.step == UINT64_C(1) << 60);
   round_trip(&(struct message){.kind = MESSAGE_TENSOR, .transfer = 8, .step = 2, .dtype = DTYPE_HALF, .shape = {3, {2, 3, 4}}, .bytes = 48}, &out);
   assert_int_equal(out.transfer, 8);
@@ -99,7 +102,7 @@ static void sizes_that_do_not_fit_the_kind_are_refused(void **state) {
   static const struct {
     uint8_t kind, third;
     uint32_t size;
-  } cases[] = {{0, 0, 8},  {MESSAGE_KINDS, 0, 8}, {255, 0, 8}, {MESSAGE_HELLO, 0, 31}, {MESSAGE_HELLO, 0, 33}, {MESSAGE_START, 0, 15},
+  } cases[] = {{0, 0, 8},  {MESSAGE_KINDS, 0, 8}, {255, 0, 8}, {MESSAGE_HELLO, 0, 31}, {MESSAGE_HELLO, 0, 33}, {MESSAGE_START, 0, 31},
                {MESSAGE_PING, 0, 9}, {MESSAGE_DONE, 0, 8}, {MESSAGE_DONE, 0, MESSAGE_BYTES + 1}, {MESSAGE_TENSOR, LIMIT_RANK + 1, 4096},
                {MESSAGE_TENSOR, 8, 80}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -114,6 +117,14 @@ static void a_code_that_is_none_is_refused(void **state) {
   uint8_t bytes[16] = {MESSAGE_DONE, 17};
   static struct message out;
   assert_int_equal(message_decode(bytes, sizeof bytes, &out), DATA_LOSS);
+}
+
+static void a_control_message_that_is_too_long_is_refused(void **state) {
+  (void)state;
+  static struct message out;
+  uint8_t bytes[MESSAGE_BYTES];
+  size_t size = message_encode(&(struct message){.kind = MESSAGE_CONTROL, .bytes = NET_CONTROL_BYTES + 1}, bytes);
+  assert_int_equal(message_decode(bytes, size, &out), DATA_LOSS);
 }
 
 static struct tensor *strings_of(const struct string_view *views, int64_t count) {
@@ -180,6 +191,7 @@ int main(void) {
     cmocka_unit_test(tensors_that_cannot_be_are_refused_before_memory_is_taken),
     cmocka_unit_test(sizes_that_do_not_fit_the_kind_are_refused),
     cmocka_unit_test(a_code_that_is_none_is_refused),
+    cmocka_unit_test(a_control_message_that_is_too_long_is_refused),
     cmocka_unit_test(strings_survive_packing),
     cmocka_unit_test(lengths_that_do_not_add_up_are_refused),
     cmocka_unit_test(random_bytes_never_do_harm),
