@@ -501,7 +501,9 @@ static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *header,
   struct http2 *h = self;
   bool carries_headers = header->type == NGHTTP2_HEADERS || header->type == NGHTTP2_CONTINUATION;
   bool is_useful = (header->type == NGHTTP2_DATA && header->length > 0) || header->type == NGHTTP2_HEADERS;
-  if ((carries_headers && header->length > NET_HEADER_FRAME_BYTES) || (!is_useful && ++h->idle_frames > NET_IDLE_FRAMES))
+  if (carries_headers && header->length > NET_HEADER_FRAME_BYTES)
+    nghttp2_session_terminate_session(session, NGHTTP2_FRAME_SIZE_ERROR); /* a limit of the frame's type (RFC 7540, 4.2) */
+  else if (!is_useful && ++h->idle_frames > NET_IDLE_FRAMES)
     nghttp2_session_terminate_session(session, NGHTTP2_ENHANCE_YOUR_CALM);
   if (h->is_server && header->type == NGHTTP2_HEADERS && header->stream_id % 2 == 1 && id_goes_back(h, header->stream_id))
     nghttp2_session_terminate_session(session, NGHTTP2_PROTOCOL_ERROR);

@@ -10,7 +10,7 @@
 #define NET_STREAMS 256                    /* open at once on a connection: queue runners of one client hold one each */
 #define NET_HEADER_COUNT 64                /* decoded fields of a block: one indexed byte on the wire may be kilobytes decoded */
 #define NET_HEADER_BYTES (16 << 10)        /* decoded bytes of a block: gRPC's own hard limit */
-#define NET_HEADER_FRAME_BYTES (32 << 10)  /* a HEADERS or CONTINUATION frame: the big frame size is meant for DATA only */
+#define NET_HEADER_FRAME_BYTES (16 << 10)  /* a HEADERS or CONTINUATION frame: the big frame size is meant for DATA; no block decodes to more */
 #define NET_IDLE_FRAMES 4096               /* frames without use (empty DATA, PRIORITY, resets ...) in a second */
 #define NET_PATH_BYTES 256                 /* a path that is longer names nothing here */
 #define NET_GRPC_TEXT_BYTES 3072           /* grpc-message: TensorFlow cuts there as well */
