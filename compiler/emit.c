@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sha256.h"
 #include "compiler/build_json.h"
 #include "compiler/emit_tables.h"
 #include "compiler/graph_walk.h"
@@ -365,6 +366,15 @@ static uint64_t build_id(const struct build *build, const char *json) {
   return hash;
 }
 
+/* What tasks of this build show that they know; who has neither the graph (build.json names its hash) nor an executable cannot make it. */
+static void build_key(struct program *header, const char *json, struct arena *arena) {
+  size_t size = strlen(json);
+  uint8_t *text = arena_alloc(arena, size + sizeof header->build_id);
+  memcpy(text, &header->build_id, sizeof header->build_id);
+  memcpy(text + sizeof header->build_id, json, size);
+  sha256(text, size + sizeof header->build_id, header->build_key);
+}
+
 struct table_source {
   const void *items;
   uint64_t count, bytes;
@@ -446,6 +456,7 @@ static status emit_all(struct emitter *e, struct program *header) {
   header->init_flags = e->build->options.strategy && strcmp(e->build->options.strategy, "allreduce") == 0 ? INIT_EVERYWHERE : 0;
   header->init_flags |= e->build->init_is_loaders ? INIT_ALWAYS : 0;
   header->build_id = build_id(e->build, json);
+  build_key(header, json, e->arena);
   header->build_json = emit_text(e, json);
   header->replicated_job = emit_text(e, e->build->options.replicate);
   emit_tasks(e);

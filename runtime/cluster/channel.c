@@ -1,13 +1,15 @@
 /* channel.c: one connection of a task: its streams are a link to another task, or calls of clients.
  *
- * HELLO decides. The side that dialled speaks first; the other checks the build, the numbers and who should have dialled
- * whom, and answers with its own HELLO, or ends the stream with a gRPC status that says what is wrong. Both sides tell their
- * users. All handlers run on the loop's thread under the connection's lock.
+ * HELLO decides. The side that dialled says it first, as the answer to the other's challenge; the other checks that it is proved to be of this
+ * build, the numbers and who should have dialled whom, and answers with its own HELLO, or ends the stream with a gRPC status that says what
+ * is wrong, and nothing that a stranger could use. Both sides tell their users. All handlers run on the loop's thread under the
+ * connection's lock.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 #include "runtime/cluster/cluster_state.h"
 
@@ -30,7 +32,7 @@ static status hello_send(struct channel *channel) {
   struct cluster *cluster = channel->cluster;
   pthread_mutex_lock(&cluster->lock);
   struct message hello = {.kind = MESSAGE_HELLO, .task = cluster->task, .task_count = cluster->task_count,
-                          .build_id = cluster->build_id, .incarnation = cluster->incarnation,
+                          .incarnation = cluster->incarnation,
                           .flags = (cluster->has_phases ? HELLO_HAS_PHASES : 0u) | (cluster->is_ready ? HELLO_READY : 0u) |
                                    (cluster->is_finished ? HELLO_FINISHED : 0u)};
   pthread_mutex_unlock(&cluster->lock);
@@ -40,9 +42,9 @@ static status hello_send(struct channel *channel) {
 static status hello_check(const struct channel *channel, const struct message *hello) {
   const struct cluster *cluster = channel->cluster;
   const char *own = cluster->peers[cluster->task].name;
-  if (hello->build_id != cluster->build_id || hello->task_count != cluster->task_count)
-    return fail(FAILED_PRECONDITION, "task %" PRIu32 " is of another build than %s (%016" PRIx64 ", here %016" PRIx64
-                "): build and copy the executables of all tasks together", hello->task, own, hello->build_id, cluster->build_id);
+  if (!hello->is_proved || hello->task_count != cluster->task_count)
+    return fail(FAILED_PRECONDITION, "who says it is task %" PRIu32 " is of another build than %s, or none of its tasks: build and copy the"
+                " executables of all tasks together", hello->task, own);
   if (hello->task >= cluster->task_count || hello->task == cluster->task)
     return fail(FAILED_PRECONDITION, "%s was called by one that says it is task %" PRIu32, own, hello->task);
   if (channel->is_dialled && hello->task != channel->peer->task)
@@ -50,6 +52,16 @@ static status hello_check(const struct channel *channel, const struct message *h
   if (!channel->is_dialled && hello->task < cluster->task)
     return fail(FAILED_PRECONDITION, "%s should be called by %s, not call it", cluster->peers[hello->task].name, own);
   return OK;
+}
+
+static status on_challenge(void *self) { return hello_send(self); }
+
+/* Proves the HELLOs of a link that begins. */
+static status link_greet(struct channel *channel) {
+  uint8_t nonce[PROOF_NONCE_BYTES];
+  if (getrandom(nonce, sizeof nonce, 0) != sizeof nonce)
+    return fail(UNAVAILABLE, "no random numbers");
+  return link_prove(&channel->link, channel->cluster->key, channel->is_dialled ? PROOF_DIALLER : PROOF_LISTENER, nonce);
 }
 
 static status on_hello(void *self, const struct message *hello) {
@@ -86,7 +98,7 @@ static void on_control(void *self, const struct message *message, const void *da
     peer_control(channel->peer, message, data, size);
 }
 
-static const struct link_handler link_events = {on_hello, on_message, on_tensor, on_control};
+static const struct link_handler link_events = {on_hello, on_message, on_tensor, on_control, on_challenge};
 
 /* ---- streams ---- */
 
@@ -99,6 +111,8 @@ static void link_accept(struct channel *channel, struct http2_stream *stream) {
     return;
   channel->has_link = true;
   link_init(&channel->link, stream, &link_events, channel, loop_now_ms());
+  if (link_greet(channel) != OK)
+    connection_abort(channel->connection, status_text());
 }
 
 static void on_headers(void *self, struct http2_stream *stream) {
@@ -254,7 +268,7 @@ static void on_closed(struct connection *connection, const char *reason) {
 static const struct connection_handler connection_events = {
   .http2 = {on_headers, on_data, on_end, on_close, on_goaway}, .target = target, .on_closed = on_closed};
 
-/* The dialled side opens the stream and speaks first. */
+/* The dialled side opens the stream. */
 static status link_open(struct channel *channel) {
   struct http2_stream *stream =
     http2_request(connection_http2(channel->connection), LINK_PATH, "tfc", NULL);
@@ -262,7 +276,7 @@ static status link_open(struct channel *channel) {
     return fail(RESOURCE_EXHAUSTED, "no memory for a link");
   channel->has_link = true;
   link_init(&channel->link, stream, &link_events, channel, channel->created_ms);
-  return hello_send(channel);
+  return link_greet(channel);
 }
 
 status channel_create(struct cluster *cluster, int fd, struct peer *peer, struct channel **out) {

@@ -393,6 +393,7 @@ status cluster_create(const struct cluster_config *config, struct cluster **out)
   cluster->sink = config->sink;
   cluster->task = config->task;
   cluster->build_id = config->build_id;
+  proof_key(config->build_id, config->build_key, cluster->key);
   cluster->timeout_ms = (uint64_t)(config->timeout_s * 1000);
   cluster->has_phases = config->has_phases;
   cluster->identity.coordinator = config->coordinator;

@@ -32,7 +32,8 @@ struct cluster_config {
   uint32_t task;           /* this one's number in tasks */
   uint32_t task_count;     /* 1 is allowed: then it only serves clients */
   const struct cluster_task *tasks; /* copied */
-  uint64_t build_id;       /* program.build_id: equal in all tasks of one build; a peer with another one is refused */
+  uint64_t build_id;       /* program.build_id, build_key: equal in all tasks of one build; a peer that cannot prove them is refused */
+  const uint8_t *build_key; /* 32 bytes; NULL: none; copied */
   double timeout_s;        /* --timeout: how long to wait for a peer */
   bool has_phases;         /* started with --entry */
   uint32_t coordinator;    /* who decides which incarnation of a task counts: ps 0, without ps the chief */

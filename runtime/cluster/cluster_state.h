@@ -78,6 +78,7 @@ struct cluster {
   char **jobs;               /* for texts */
   uint32_t *indices;
   uint64_t build_id, incarnation;
+  uint8_t key[PROOF_KEY_BYTES]; /* of this build: what HELLOs are proved with */
   struct {
     control_handler *run;
     void *self;

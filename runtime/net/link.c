@@ -13,6 +13,15 @@ void link_init(struct link *link, struct http2_stream *stream, const struct link
   *link = (struct link){.stream = stream, .handler = handler, .self = self, .received_ms = now_ms, .sent_ms = now_ms};
 }
 
+status link_prove(struct link *link, const uint8_t *key, enum proof_side side, const uint8_t nonce[PROOF_NONCE_BYTES]) {
+  struct message challenge = {.kind = MESSAGE_CHALLENGE};
+  link->key = key;
+  link->side = side;
+  memcpy(side == PROOF_DIALLER ? link->nonces.dialler : link->nonces.listener, nonce, PROOF_NONCE_BYTES);
+  memcpy(challenge.nonce, nonce, PROOF_NONCE_BYTES);
+  return side == PROOF_LISTENER ? link_send(link, &challenge) : OK;
+}
+
 static void payload_drop(struct link *link) {
   if (link->tensor)
     tensor_release(link->tensor);
@@ -47,12 +56,42 @@ static status payload_finish(struct link *link) {
   return OK;
 }
 
+static enum proof_side other_side(enum proof_side side) { return side == PROOF_DIALLER ? PROOF_LISTENER : PROOF_DIALLER; }
+
+static uint8_t *nonce_of(struct link *link, enum proof_side side) {
+  return side == PROOF_DIALLER ? link->nonces.dialler : link->nonces.listener;
+}
+
+/* The raw head is what was proved. The listener's own nonce was in its challenge, both are in its HELLO. */
+static void hello_verify(struct link *link) {
+  struct message *m = &link->message;
+  uint8_t proof[PROOF_BYTES];
+  if (!link->key)
+    return;
+  enum proof_side side = other_side(link->side);
+  if (side == PROOF_DIALLER)
+    memcpy(link->nonces.dialler, m->nonce, PROOF_NONCE_BYTES);
+  proof_make(link->key, side, &link->nonces, link->head, link->head_size - PROOF_BYTES, proof);
+  m->is_proved = proof_equal(proof, m->proof) && memcmp(m->nonce, nonce_of(link, side), PROOF_NONCE_BYTES) == 0;
+}
+
+static status challenge_take(struct link *link) {
+  if (link->has_challenge || link->side != PROOF_DIALLER || !link->key)
+    return fail(DATA_LOSS, "a challenge that nobody waits for");
+  link->has_challenge = true;
+  memcpy(link->nonces.listener, link->message.nonce, PROOF_NONCE_BYTES);
+  return link->handler->on_challenge(link->self);
+}
+
 /* The kinds whose message ends with its head. */
 static status message_deliver(struct link *link) {
   const struct message *m = &link->message;
+  if (m->kind == MESSAGE_CHALLENGE)
+    return challenge_take(link);
   if (m->kind == MESSAGE_HELLO) {
     if (link->is_open)
       return fail(DATA_LOSS, "a second HELLO");
+    hello_verify(link);
     TRY(link->handler->on_hello(link->self, m));
     link->is_open = true;
     return OK;
@@ -141,7 +180,7 @@ status link_receive(struct link *link, const uint8_t *data, size_t size) {
       break;
     case GRPC_BYTES:
       if (!head_is_complete(link)) {
-        if (link->head_used == 0 && !link->is_open && piece[0] != MESSAGE_HELLO)
+        if (link->head_used == 0 && !link->is_open && piece[0] != MESSAGE_HELLO && piece[0] != MESSAGE_CHALLENGE)
           return fail(DATA_LOSS, "a message before HELLO");
         TRY(head_collect(link, &piece, &bytes));
       }
@@ -164,9 +203,18 @@ size_t link_target(const struct link *link, uint8_t **out) {
 
 /* ---- sending ---- */
 
+/* The own nonce and the proof are the end of an encoded HELLO. */
+static void hello_prove(struct link *link, uint8_t *bytes, size_t size) {
+  uint8_t *proof = bytes + size - PROOF_BYTES;
+  memcpy(proof - PROOF_NONCE_BYTES, nonce_of(link, link->side), PROOF_NONCE_BYTES);
+  proof_make(link->key, link->side, &link->nonces, bytes, size - PROOF_BYTES, proof);
+}
+
 status link_send(struct link *link, const struct message *message) {
   uint8_t bytes[GRPC_PREFIX_BYTES + MESSAGE_BYTES];
   size_t size = message_encode(message, bytes + GRPC_PREFIX_BYTES);
+  if (message->kind == MESSAGE_HELLO && link->key)
+    hello_prove(link, bytes + GRPC_PREFIX_BYTES, size);
   if (!link->stream)
     return fail(CANCELLED, "the link is closed");
   grpc_write_prefix((uint32_t)size, bytes);

@@ -1,6 +1,7 @@
 /* link.h: the conversation between two tasks on one gRPC stream (POST /tfc.Task/Link), both ways, for as long as both live.
  *
- * Each side begins with HELLO; until the other's HELLO has been accepted nothing else is taken. Tensors' bytes are sent from
+ * The listener begins with a CHALLENGE, then each side says HELLO, the dialler first, which proves that it is of this build (net/proof.h);
+ * until the other's HELLO has been accepted nothing else is taken. Tensors' bytes are sent from
  * where they are and land where they will be used: link_target says where the socket should read to. Liveness is by
  * bytes: who has sent nothing for NET_PING_MS sends a PING, who has received nothing for NET_SILENCE_MS gives the peer up.
  * There is no I/O and no clock here: bytes, streams and times are handed in.
@@ -18,14 +19,16 @@
 #define LINK_PATH "/tfc.Task/Link"
 
 struct link_handler {
-  /* The peer's HELLO. Not OK: the link is refused (link_receive returns it). */
+  /* The peer's HELLO; whether it is_proved is for the handler to judge. Not OK: the link is refused (link_receive returns it). */
   status (*on_hello)(void *self, const struct message *hello);
-  /* All but HELLO, TENSOR, MORE, CONTROL and PING. */
+  /* All but CHALLENGE, HELLO, TENSOR, MORE, CONTROL and PING. */
   void (*on_message)(void *self, const struct message *message);
   /* A complete tensor; the handler owns the reference. */
   void (*on_tensor)(void *self, const struct message *message, struct tensor *tensor);
   /* A complete control message; the bytes are the link's. */
   void (*on_control)(void *self, const struct message *message, const void *data, size_t size);
+  /* Dialled: what a HELLO has to answer has come; say it. Not OK: as on_hello. */
+  status (*on_challenge)(void *self);
 };
 
 struct link {
@@ -33,6 +36,10 @@ struct link {
   const struct link_handler *handler;
   void *self;
   bool is_open;               /* the peer's HELLO was accepted */
+  const uint8_t *key;         /* of proofs; NULL: none are made */
+  enum proof_side side;
+  bool has_challenge;         /* dialled: it has come */
+  struct proof_nonces nonces;
   uint64_t received_ms, sent_ms;
   bool has_sent, has_received; /* since the last link_tick */
   /* receiving */
@@ -46,6 +53,9 @@ struct link {
 };
 
 void link_init(struct link *link, struct http2_stream *stream, const struct link_handler *handler, void *self, uint64_t now_ms);
+/* Before anything is sent or received: HELLOs are proved with the key, which is kept by reference, and this side's nonce. The listener sends
+ * its challenge. */
+status link_prove(struct link *link, const uint8_t *key, enum proof_side side, const uint8_t nonce[PROOF_NONCE_BYTES]);
 /* Gives back a tensor that was half received. */
 void link_deinit(struct link *link);
 

@@ -6,6 +6,7 @@
 #include "runtime/net/receive_pool.h"
 
 #define SMALL_BYTES 16
+#define CHALLENGE_BYTES (8 + PROOF_NONCE_BYTES)
 #define START_BYTES 32
 
 static void put32(uint8_t *to, uint32_t value) { memcpy(to, &value, 4); } /* the build checks: little-endian hosts only */
@@ -27,9 +28,10 @@ static size_t hello_encode(const struct message *m, uint8_t *out) {
   out[2] = (uint8_t)m->flags;
   put32(out + 4, m->task);
   put32(out + 8, m->task_count);
-  put64(out + 16, m->build_id);
-  put64(out + 24, m->incarnation);
-  return 32;
+  put64(out + 16, m->incarnation);
+  memcpy(out + MESSAGE_HELLO_BYTES - PROOF_BYTES - PROOF_NONCE_BYTES, m->nonce, PROOF_NONCE_BYTES);
+  memcpy(out + MESSAGE_HELLO_BYTES - PROOF_BYTES, m->proof, PROOF_BYTES);
+  return MESSAGE_HELLO_BYTES;
 }
 
 static size_t tensor_encode(const struct message *m, uint8_t *out) {
@@ -49,6 +51,9 @@ size_t message_encode(const struct message *m, uint8_t out[MESSAGE_BYTES]) {
   switch (m->kind) {
   case MESSAGE_HELLO:
     return hello_encode(m, out);
+  case MESSAGE_CHALLENGE:
+    memcpy(out + 8, m->nonce, PROOF_NONCE_BYTES);
+    return CHALLENGE_BYTES;
   case MESSAGE_TENSOR:
     return tensor_encode(m, out);
   case MESSAGE_START:
@@ -90,7 +95,10 @@ status message_head_size(const uint8_t *data, size_t known, uint32_t size, size_
     *out = 24 + 8 * (size_t)data[2];
     break;
   case MESSAGE_HELLO:
-    *out = 32;
+    *out = MESSAGE_HELLO_BYTES;
+    break;
+  case MESSAGE_CHALLENGE:
+    *out = CHALLENGE_BYTES;
     break;
   case MESSAGE_DONE:
   case MESSAGE_RESET:
@@ -118,8 +126,10 @@ static status hello_decode(const uint8_t *data, struct message *out) {
   out->flags = data[2];
   out->task = get32(data + 4);
   out->task_count = get32(data + 8);
-  out->build_id = get64(data + 16);
-  out->incarnation = get64(data + 24);
+  out->incarnation = get64(data + 16);
+  out->is_proved = false;
+  memcpy(out->nonce, data + MESSAGE_HELLO_BYTES - PROOF_BYTES - PROOF_NONCE_BYTES, PROOF_NONCE_BYTES);
+  memcpy(out->proof, data + MESSAGE_HELLO_BYTES - PROOF_BYTES, PROOF_BYTES);
   return OK;
 }
 
@@ -149,6 +159,9 @@ status message_decode(const uint8_t *data, size_t size, struct message *out) {
   switch (out->kind) {
   case MESSAGE_HELLO:
     return hello_decode(data, out);
+  case MESSAGE_CHALLENGE:
+    memcpy(out->nonce, data + 8, PROOF_NONCE_BYTES);
+    return OK;
   case MESSAGE_TENSOR:
     return tensor_decode(data, out);
   case MESSAGE_START:

@@ -1,7 +1,8 @@
 /* message.h: what tasks say to each other on a link: one message, its bytes, and back.
  *
  * Fixed fields, little-endian, no tags: both ends were built together, which HELLO proves. A message is a gRPC message:
- *   HELLO     kind, version, flags, 0, task u32, task_count u32, 0 u32, build_id u64, incarnation u64
+ *   CHALLENGE kind, 0 x 7, nonce x 16
+ *   HELLO     kind, version, flags, 0, task u32, task_count u32, 0 u32, incarnation u64, nonce x 16, proof x 32 (net/proof.h, over all before it)
  *   START     kind, 0 0 0, entry u32 (with START_... of exchange.h), step u64, serial u64, command u32, 0 u32
  *   TENSOR    kind, dtype, rank, 0, transfer u32, step u64, bytes u64, dims i64 each; then the first bytes of the payload
  *   MORE      kind, 0 x 7; then the next bytes of the payload (of tensors above NET_MESSAGE_BYTES)
@@ -14,11 +15,13 @@
 #ifndef TFC_RUNTIME_NET_MESSAGE_H
 #define TFC_RUNTIME_NET_MESSAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "base/status.h"
 #include "base/tensor.h"
 #include "runtime/net/net_limits.h"
+#include "runtime/net/proof.h"
 
 enum message_kind {
   MESSAGE_HELLO = 1,
@@ -33,9 +36,10 @@ enum message_kind {
   MESSAGE_BYE,      /* the sender leaves in order */
   MESSAGE_RESET,    /* forget the variables and resources of these containers */
   MESSAGE_CONTROL,  /* of one part of the runtime to the same part of another task: cluster/control.h */
+  MESSAGE_CHALLENGE, /* the first that a listener says: what the dialler's proof is made with */
   MESSAGE_KINDS,
 };
-#define MESSAGE_VERSION 1
+#define MESSAGE_VERSION 2
 enum hello_flag {
   HELLO_HAS_PHASES = 1, /* started with --entry */
   HELLO_READY = 2,      /* knows that the chief has initialised */
@@ -56,10 +60,13 @@ struct message {
   status code;                          /* DONE */
   char text[NET_TEXT_BYTES];            /* DONE, RESET; cut where it is longer */
   uint32_t task, task_count, flags;     /* HELLO */
-  uint64_t build_id, incarnation;
+  uint64_t incarnation;
+  bool is_proved;                       /* HELLO, received: by one of this build, now */
+  uint8_t nonce[PROOF_NONCE_BYTES], proof[PROOF_BYTES]; /* CHALLENGE, HELLO */
 };
 
 #define MESSAGE_HEAD_BYTES (24 + 8 * LIMIT_RANK)    /* the longest head of a TENSOR */
+#define MESSAGE_HELLO_BYTES (24 + PROOF_NONCE_BYTES + PROOF_BYTES)
 #define MESSAGE_BYTES (16 + NET_TEXT_BYTES)         /* the longest message without its payload */
 
 /* Writes the message (TENSOR, MORE, CONTROL: the head) and returns its size. */

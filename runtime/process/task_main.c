@@ -117,7 +117,7 @@ static status join_cluster(struct host *host) {
   if (!tasks)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   struct cluster_config config = {
-    .task = host->program->task, .task_count = count, .tasks = tasks, .build_id = host->program->build_id,
+    .task = host->program->task, .task_count = count, .tasks = tasks, .build_id = host->program->build_id, .build_key = host->program->build_key,
     .timeout_s = host->options.timeout_s, .has_phases = host->options.phase_count > 0, .sink = task_sink(host->task),
     .coordinator = coordinator(host->program),
   };

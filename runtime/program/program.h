@@ -55,7 +55,7 @@ enum program_dim_op {
 };
 
 /* ---- tables ---- */
-#define PROGRAM_MAGIC UINT64_C(0x336772706366740a) /* changes whenever a struct below does */
+#define PROGRAM_MAGIC UINT64_C(0x346772706366740a) /* changes whenever a struct below does */
 #define PROGRAM_TASK_DRIVER UINT32_MAX             /* as in ir/flow.h */
 #define PROGRAM_TASK_SELF (UINT32_MAX - 1)
 #define PROGRAM_NONE UINT32_MAX
@@ -88,6 +88,7 @@ enum {
 struct program {
   uint64_t magic, size;
   uint64_t build_id;      /* equal in all tasks of one build */
+  uint8_t build_key[32];  /* as well, and only they have it: never sent, never shown */
   uint32_t task;          /* which task this is */
   uint32_t chief;         /* who runs `init` */
   uint32_t build_json;    /* text */

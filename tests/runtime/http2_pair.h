@@ -3,6 +3,7 @@
 #define TFC_TESTS_HTTP2_PAIR_H
 
 #include <stdlib.h>
+#include <string.h>
 #include "runtime/net/http2.h"
 
 struct http2_pair {
@@ -11,6 +12,8 @@ struct http2_pair {
   size_t piece_max;      /* bytes move in random pieces of at most so many; 0: as they come */
   unsigned seed;
   status server_code;    /* of the last http2_receive */
+  uint8_t *record;       /* NULL, or where the client's bytes are kept too */
+  size_t record_max, recorded;
 };
 
 static size_t pair_piece(struct http2_pair *pair, size_t left) {
@@ -31,6 +34,10 @@ static inline size_t pair_move(struct http2_pair *pair, struct http2 *from, stru
     status code = http2_receive(to, pair->now_ms, (const uint8_t *)pieces[0].iov_base + at, size);
     if (to == pair->server)
       pair->server_code = code;
+    if (to == pair->server && pair->record && pair->recorded + size <= pair->record_max) {
+      memcpy(pair->record + pair->recorded, (const uint8_t *)pieces[0].iov_base + at, size);
+      pair->recorded += size;
+    }
     at += size;
     left -= size;
     moved += size;

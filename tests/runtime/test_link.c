@@ -49,7 +49,11 @@ static void on_control(void *self, const struct message *message, const void *da
   for (size_t i = 0; i < size; i++)
     end->control_sum += ((const uint8_t *)data)[i];
 }
-static const struct link_handler link_events = {on_hello, on_message, on_tensor, on_control};
+static status on_challenge(void *self) {
+  struct end *end = self;
+  return link_send(&end->link, &(struct message){.kind = MESSAGE_HELLO, .task = 1});
+}
+static const struct link_handler link_events = {on_hello, on_message, on_tensor, on_control, on_challenge};
 
 static void on_headers(void *self, struct http2_stream *stream) {
   struct end *end = self;
@@ -115,6 +119,83 @@ static struct tensor *bytes_tensor(int64_t count) {
   for (int64_t i = 0; i < count; i++)
     ((uint8_t *)tensor->data)[i] = (uint8_t)(i * 13 >> 2);
   return tensor;
+}
+
+static const uint8_t key[PROOF_KEY_BYTES] = {1, 2, 3}, other_key[PROOF_KEY_BYTES] = {1, 2, 4};
+
+/* Both ends prove their HELLOs; the listener's nonce is `nonce`. */
+static void fixture_prove(struct fixture *f, const uint8_t *near_key, const uint8_t *far_key, uint8_t nonce) {
+  uint8_t own[PROOF_NONCE_BYTES] = {55}, listeners[PROOF_NONCE_BYTES] = {nonce};
+  assert_int_equal(link_prove(&f->near.link, near_key, PROOF_DIALLER, own), OK);
+  pair_pump(&f->pair); /* its stream */
+  assert_int_equal(link_prove(&f->far.link, far_key, PROOF_LISTENER, listeners), OK);
+  pair_pump(&f->pair);
+  if (f->far.hellos > 0 && f->far.received == OK)
+    assert_int_equal(link_send(&f->far.link, &(struct message){.kind = MESSAGE_HELLO, .task = 0}), OK);
+  pair_pump(&f->pair);
+}
+
+static void each_side_proves_its_hello(void **state) {
+  (void)state;
+  for (size_t piece_max = 0; piece_max < 3; piece_max++) {
+    struct fixture f;
+    fixture_open(&f, piece_max);
+    fixture_prove(&f, key, key, 66);
+    assert_true(f.far.hellos == 1 && f.far.last.is_proved && f.far.last.task == 1);
+    assert_true(f.near.hellos == 1 && f.near.last.is_proved && f.near.last.task == 0);
+    fixture_close(&f);
+  }
+}
+
+static void another_key_proves_nothing(void **state) {
+  (void)state;
+  struct fixture f;
+  fixture_open(&f, 0);
+  fixture_prove(&f, other_key, key, 66);
+  assert_true(f.far.hellos == 1 && !f.far.last.is_proved);
+  assert_true(f.near.hellos == 1 && !f.near.last.is_proved);
+  fixture_close(&f);
+}
+
+/* The bytes that the dialler said, said again on another connection, at whose other end is another nonce. */
+static void recorded_bytes_prove_nothing(void **state) {
+  (void)state;
+  static uint8_t recorded[4096];
+  for (int is_same = 0; is_same < 2; is_same++) {
+    size_t size = 0;
+    struct fixture f;
+    fixture_open(&f, 0);
+    f.pair.record = recorded;
+    f.pair.record_max = sizeof recorded;
+    fixture_prove(&f, key, key, 66);
+    size = f.pair.recorded;
+    assert_true(size > 0 && f.far.last.is_proved);
+    fixture_close(&f);
+    fixture_open(&f, 0);
+    uint8_t nonce[PROOF_NONCE_BYTES] = {is_same ? 66 : 67};
+    for (size_t at = 0; at < size; at++) {
+      http2_receive(f.pair.server, 0, recorded + at, 1);
+      if (f.far.has_link && !f.far.link.key)
+        assert_int_equal(link_prove(&f.far.link, key, PROOF_LISTENER, nonce), OK);
+    }
+    assert_int_equal(f.far.hellos, 1);
+    assert_int_equal(f.far.last.is_proved, is_same); /* which no listener has twice */
+    fixture_close(&f);
+  }
+}
+
+static void a_challenge_comes_once_and_to_who_dialled(void **state) {
+  (void)state;
+  struct fixture f;
+  fixture_open(&f, 0);
+  fixture_prove(&f, key, key, 66);
+  assert_int_equal(link_send(&f.near.link, &(struct message){.kind = MESSAGE_CHALLENGE}), OK);
+  pair_pump(&f.pair);
+  assert_int_equal(f.far.received, DATA_LOSS);
+  assert_int_equal(link_send(&f.far.link, &(struct message){.kind = MESSAGE_CHALLENGE}), OK);
+  pair_pump(&f.pair);
+  assert_int_equal(f.near.received, DATA_LOSS);
+  fixture_close(&f);
 }
 
 static void tensors_and_messages_keep_their_order(void **state) {
@@ -330,6 +411,10 @@ static void random_bytes_never_do_harm(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(each_side_proves_its_hello),
+    cmocka_unit_test(another_key_proves_nothing),
+    cmocka_unit_test(recorded_bytes_prove_nothing),
+    cmocka_unit_test(a_challenge_comes_once_and_to_who_dialled),
     cmocka_unit_test(tensors_and_messages_keep_their_order),
     cmocka_unit_test(control_messages_keep_their_place_and_bytes),
     cmocka_unit_test(large_tensors_land_in_place),

@@ -23,11 +23,16 @@ static size_t round_trip(const struct message *message, struct message *out) {
 static void every_kind_survives_the_wire(void **state) {
   (void)state;
   static struct message out;
-  round_trip(&(struct message){.kind = MESSAGE_HELLO, .task = 7, .task_count = 9, .flags = 5, .build_id = UINT64_MAX, .incarnation = 3}, &out);
+  round_trip(&(struct message){.kind = MESSAGE_HELLO, .task = 7, .task_count = 9, .flags = 5, .incarnation = 3, .nonce = {1, 2}, .proof = {3, 4}}, &out);
   assert_int_equal(out.task, 7);
   assert_int_equal(out.task_count, 9);
   assert_int_equal(out.flags, 5);
-  assert_true(out.build_id == UINT64_MAX && out.incarnation == 3);
+  assert_int_equal(out.incarnation, 3);
+  assert_int_equal(out.nonce[1], 2);
+  assert_int_equal(out.proof[1], 4);
+  assert_false(out.is_proved);
+  round_trip(&(struct message){.kind = MESSAGE_CHALLENGE, .nonce = {7, 8}}, &out);
+  assert_int_equal(out.nonce[1], 8);
   round_trip(&(struct message){.kind = MESSAGE_START, .entry = 4, .step = UINT64_C(1) << 60, .command = 3, .serial = UINT64_C(1) << 40}, &out);
   assert_int_equal(out.entry, 4);
   assert_true(out.command == 3 && out.serial == UINT64_C(1) << 40);
