@@ -98,6 +98,7 @@ status task_create(const struct program *program, const struct kernel_code *kern
   task->exchange = &exchange_local;
   pthread_mutex_init(&task->lock, NULL);
   pthread_cond_init(&task->changed, NULL);
+  commit_init(&task->commit);
   status result = task_load(task, threads);
   if (result == OK)
     *out = task;
@@ -121,6 +122,7 @@ void task_destroy(struct task *task) {
   buffer_cache_close(task->buffers);
   pthread_mutex_destroy(&task->lock);
   pthread_cond_destroy(&task->changed);
+  commit_deinit(&task->commit);
   free(task->variables);
   free(task->hosts);
   free(task->parts);

@@ -2,6 +2,7 @@
 #ifndef TFC_RUNTIME_STEP_TASK_STATE_H
 #define TFC_RUNTIME_STEP_TASK_STATE_H
 
+#include "runtime/step/commit.h"
 #include "runtime/step/frame.h"
 #include "runtime/step/task.h"
 
@@ -26,6 +27,7 @@ struct task {
   struct rendezvous *rendezvous;
   struct container *container; /* queues, tables, files: what host functions share by name */
   const struct exchange *exchange;
+  struct commit commit;
   status (*wait_peers)(void *self, const uint32_t *tasks, uint32_t count); /* or NULL */
   void *wait_peers_self;
   pthread_mutex_t lock;        /* steps, and what a step says is under it */

@@ -4,8 +4,8 @@
  * its absence would be beside it: `if (serial <= last && !FAULT(1))`. In what users get FAULT(n) is 0 and leaves no trace; in the library
  * that tests/simulator links (-DTFC_SIMULATE) one of them at a time can be planted.
  */
-#ifndef TFC_RUNTIME_CLUSTER_FAULT_H
-#define TFC_RUNTIME_CLUSTER_FAULT_H
+#ifndef TFC_RUNTIME_PROGRAM_FAULT_H
+#define TFC_RUNTIME_PROGRAM_FAULT_H
 
 #ifdef TFC_SIMULATE
 /* The simulator's; 0: none. Set before the first task starts, read by any thread. */

@@ -1,0 +1,152 @@
+/* commit.c: see commit.h. A count of those inside and a flag; the lock is taken only while somebody freezes. */
+#include "runtime/step/commit.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "runtime/step/task_state.h"
+
+void commit_init(struct commit *commit) {
+  pthread_condattr_t attributes;
+  *commit = (struct commit){ 0 };
+  pthread_mutex_init(&commit->lock, NULL);
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&commit->changed, &attributes);
+  pthread_condattr_destroy(&attributes);
+}
+
+void commit_deinit(struct commit *commit) {
+  ledger_deinit(&commit->ledger);
+  pthread_cond_destroy(&commit->changed);
+  pthread_mutex_destroy(&commit->lock);
+}
+
+/* ---- steps ---- */
+
+static void wake(struct commit *commit) {
+  pthread_mutex_lock(&commit->lock);
+  pthread_cond_broadcast(&commit->changed);
+  pthread_mutex_unlock(&commit->lock);
+}
+
+void commit_leave(struct commit *commit) {
+  if (atomic_fetch_sub(&commit->inside, 1) == 1 && atomic_load(&commit->is_closed))
+    wake(commit);
+}
+
+static void wait_for_thaw(struct commit *commit, uint32_t driver, uint32_t command, uint64_t serial) {
+  pthread_mutex_lock(&commit->lock);
+  while (commit->is_frozen && !commit->is_stopped &&
+         !(commit->passes && commit->passes(commit->passes_self, driver, command, serial)))
+    pthread_cond_wait(&commit->changed, &commit->lock);
+  atomic_fetch_add(&commit->inside, 1);
+  pthread_mutex_unlock(&commit->lock);
+}
+
+status commit_enter(struct commit *commit, uint32_t driver, uint32_t command, uint64_t serial, uint32_t era) {
+  atomic_fetch_add(&commit->inside, 1);
+  if (__builtin_expect(atomic_load(&commit->is_closed), 0)) {
+    commit_leave(commit);
+    wait_for_thaw(commit, driver, command, serial);
+    pthread_mutex_lock(&commit->lock);
+    bool is_late = commit->is_frozen && commit->is_stopped;
+    pthread_mutex_unlock(&commit->lock);
+    if (is_late) {
+      commit_leave(commit);
+      return fail(ABORTED, "the task is stopping");
+    }
+  }
+  if (atomic_load_explicit(&commit->era, memory_order_relaxed) == era)
+    return OK;
+  commit_leave(commit);
+  return fail(ABORTED, "variables were restored while the step was under way");
+}
+
+void commit_stop(struct commit *commit) {
+  pthread_mutex_lock(&commit->lock);
+  commit->is_stopped = true;
+  pthread_cond_broadcast(&commit->changed);
+  pthread_mutex_unlock(&commit->lock);
+}
+
+/* ---- who freezes ---- */
+
+/* Under the lock. */
+static bool wait_quiet(struct commit *commit, uint32_t wait_ms) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  uint64_t ns = (uint64_t)until.tv_nsec + (uint64_t)wait_ms % 1000 * 1000000;
+  until.tv_sec += (time_t)(wait_ms / 1000 + ns / 1000000000);
+  until.tv_nsec = (long)(ns % 1000000000);
+  while (atomic_load(&commit->inside) > 0)
+    if (pthread_cond_timedwait(&commit->changed, &commit->lock, &until) == ETIMEDOUT)
+      return atomic_load(&commit->inside) == 0;
+  return true;
+}
+
+/* Under the lock. */
+static void thaw(struct commit *commit) {
+  commit->is_frozen = false;
+  commit->passes = NULL;
+  atomic_store(&commit->is_closed, false);
+  pthread_cond_broadcast(&commit->changed);
+}
+
+bool commit_freeze(struct task *task, uint32_t wait_ms) {
+  struct commit *commit = &task->commit;
+  pthread_mutex_lock(&commit->lock);
+  bool is_ours = !commit->is_frozen, is_quiet = false;
+  if (is_ours) {
+    commit->is_frozen = true;
+    atomic_store(&commit->is_closed, true);
+    is_quiet = wait_quiet(commit, wait_ms);
+    if (!is_quiet)
+      thaw(commit);
+  }
+  pthread_mutex_unlock(&commit->lock);
+  return is_quiet;
+}
+
+void commit_let_pass(struct task *task, commit_passes *passes, void *self) {
+  struct commit *commit = &task->commit;
+  pthread_mutex_lock(&commit->lock);
+  commit->passes = passes;
+  commit->passes_self = self;
+  pthread_cond_broadcast(&commit->changed);
+  pthread_mutex_unlock(&commit->lock);
+}
+
+bool commit_quiet(struct task *task, uint32_t wait_ms) {
+  pthread_mutex_lock(&task->commit.lock);
+  bool is_quiet = wait_quiet(&task->commit, wait_ms);
+  pthread_mutex_unlock(&task->commit.lock);
+  return is_quiet;
+}
+
+void commit_thaw(struct task *task) {
+  pthread_mutex_lock(&task->commit.lock);
+  thaw(&task->commit);
+  pthread_mutex_unlock(&task->commit.lock);
+}
+
+status commit_ledger(struct task *task, struct ledger *out) {
+  pthread_mutex_lock(&task->commit.lock);
+  status result = ledger_copy(&task->commit.ledger, out);
+  pthread_mutex_unlock(&task->commit.lock);
+  return result;
+}
+
+status commit_restore(struct task *task, const struct ledger *ledger) {
+  pthread_mutex_lock(&task->commit.lock);
+  status result = ledger_copy(ledger, &task->commit.ledger);
+  if (result == OK)
+    atomic_fetch_add(&task->commit.era, 1);
+  pthread_mutex_unlock(&task->commit.lock);
+  return result;
+}
+
+void commit_watch(struct task *task, void (*on_commit)(void *self), void *self) {
+  task->commit.on_commit = on_commit;
+  task->commit.on_commit_self = self;
+}

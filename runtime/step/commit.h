@@ -1,0 +1,62 @@
+/* commit.h: the gate that steps pass while they change state, and the ledger of those that have.
+ *
+ * A step is inside from its first change to its end, but not while it waits; its number is put into the ledger before it leaves. So whoever
+ * has frozen the gate sees variables and ledger of one moment: no step is half done, but for those whose row says `open`: they wait in the
+ * middle for something (a value that depends on what they changed, a queue), or their driver was lost there.
+ *
+ * Entering costs two atomic additions while nobody freezes. Threads: any. Owner: the task. */
+#ifndef TFC_RUNTIME_STEP_COMMIT_H
+#define TFC_RUNTIME_STEP_COMMIT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include "base/status.h"
+#include "runtime/step/ledger.h"
+
+struct task;
+
+/* Which steps may go on while the gate is frozen. Called with the gate's lock held: looks at what it is given, and calls nothing here. */
+typedef bool commit_passes(void *self, uint32_t driver, uint32_t command, uint64_t serial);
+
+/* Waits until no step is inside, at most wait_ms; from then on nobody enters. False: some step stayed too long, or somebody else has frozen
+ * it: the gate is open, nothing was changed. */
+bool commit_freeze(struct task *task, uint32_t wait_ms);
+/* Between freeze and thaw: these steps may enter all the same (those that a cut of several tasks lacks). NULL: none any more. When they
+ * are done is for the caller to find out, with commit_quiet. */
+void commit_let_pass(struct task *task, commit_passes *passes, void *self);
+/* Waits until nobody is inside, at most wait_ms. */
+bool commit_quiet(struct task *task, uint32_t wait_ms);
+void commit_thaw(struct task *task);
+
+/* A copy of the ledger as it is now: of one moment with the variables only while frozen. RESOURCE_EXHAUSTED. */
+status commit_ledger(struct task *task, struct ledger *out);
+/* While frozen: variables have got other values, with these steps applied. Steps that are under way end with ABORTED where they would change
+ * something next, and what is kept of calls of half-done steps is forgotten. `ledger` is copied. RESOURCE_EXHAUSTED. */
+status commit_restore(struct task *task, const struct ledger *ledger);
+/* What happens after each commit, on the step's thread, behind the gate; must not wait. Before any step; NULL: nothing. */
+void commit_watch(struct task *task, void (*on_commit)(void *self), void *self);
+
+/* The inside: for the files that run steps. */
+struct commit {
+  atomic_int inside;
+  atomic_bool is_closed;
+  atomic_uint era;         /* counts restores */
+  pthread_mutex_t lock;    /* all below */
+  pthread_cond_t changed;
+  bool is_frozen, is_stopped;
+  commit_passes *passes;
+  void *passes_self;
+  struct ledger ledger;
+  void (*on_commit)(void *self);
+  void *on_commit_self;
+};
+void commit_init(struct commit *commit);
+void commit_deinit(struct commit *commit);
+/* Waits while it is frozen for this step. ABORTED: there was a restore since `era`, or the task is stopping; then it is not inside. */
+status commit_enter(struct commit *commit, uint32_t driver, uint32_t command, uint64_t serial, uint32_t era);
+void commit_leave(struct commit *commit);
+/* Ends waiting, now and later, with ABORTED: the task stops. */
+void commit_stop(struct commit *commit);
+
+#endif
