@@ -1,9 +1,10 @@
 /* task_main.c: a task's program: command line, cluster, phases, end.
  *
- * The only file of the runtime that prints errors and ends the process. What a task does, in this order: listen and find the
- * peers it needs, initialise (the chief) or wait until the chief has, run the phases, tell the others, serve until nobody
- * needs it, leave.
+ * The only file of the runtime that prints errors and says how the process ends. What a task does, in this order: listen and find the
+ * peers it needs, initialise (the chief) or wait until the chief has, run the phases, tell the others, serve until nobody needs it, leave.
  */
+#include "runtime/process/task_main.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -370,12 +371,12 @@ static int leave(struct host *host, status code) {
   return status_exit_code(code);
 }
 
-int main(int argc, char **argv) {
-  /* outlives main: the thread that waits for signals refers to it */
+int task_main(const struct program *program, const struct kernel_code *kernels, int argc, char **argv) {
+  /* outlives this function: the thread that waits for signals refers to it */
   static struct host host = { .report_lock = PTHREAD_MUTEX_INITIALIZER };
   signals_block();
   float_mode_set();
-  host.program = (const struct program *)tfc_program;
+  host.program = program;
   status result = options_parse(argc, argv, &host.options);
   if (result != OK) {
     leave(&host, result);
@@ -388,7 +389,7 @@ int main(int argc, char **argv) {
       puts("tfc " TFC_VERSION);
     return leave(&host, OK);
   }
-  result = task_create(host.program, tfc_kernels, host.options.threads, &host.task);
+  result = task_create(program, kernels, host.options.threads, &host.task);
   if (result != OK)
     return leave(&host, result);
   signals_watch(stop_host, report_host, &host);
