@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include "runtime/cluster/cluster_state.h"
 
+#define CLIENT_PREFIX "/tensorflow."
+
 static const struct link_handler link_events;
 
 static bool is_link(const struct channel *channel, const struct http2_stream *stream) {
@@ -71,8 +73,8 @@ static status on_hello(void *self, const struct message *hello) {
   if (!channel->is_dialled) {
     TRY(hello_send(channel));
     channel->peer = &cluster->peers[hello->task];
-    channel->is_stranger = false;
-    cluster->stranger_count--;
+    admission_leave(&cluster->admission, &channel->guest);
+    connection_set_round(channel->connection, NET_ROUND_BYTES);
   }
   peer_set_up(channel->peer, channel, hello);
   return OK;
@@ -109,7 +111,7 @@ static void link_accept(struct channel *channel, struct http2_stream *stream) {
   }
   if (http2_respond(stream, 200, "application/grpc") != OK)
     return;
-  channel->has_link = true;
+  channel->has_link = channel->guest.is_greeting = true;
   link_init(&channel->link, stream, &link_events, channel, loop_now_ms());
   if (link_greet(channel) != OK)
     connection_abort(channel->connection, status_text());
@@ -123,11 +125,22 @@ static void on_headers(void *self, struct http2_stream *stream) {
       refusal_set(channel, grpc_status_from_http(stream->http_status), "what answers there is not a task of this program");
     return;
   }
-  channel->has_spoken = true;
   if (strcmp(stream->path, LINK_PATH) == 0 && strcmp(stream->method, "POST") == 0)
     link_accept(channel, stream);
+  else if (strncmp(stream->path, CLIENT_PREFIX, strlen(CLIENT_PREFIX)) == 0 && cluster_check_clients(channel->cluster) != OK)
+    http2_finish_grpc(stream, PERMISSION_DENIED, status_text());
   else
-    grpc_server_on_headers(channel->cluster->server, connection, stream);
+    grpc_server_on_headers(channel->cluster->server, connection, &channel->guest.grpc, stream);
+}
+
+/* In the log, but not as often as strangers like. */
+static void refusal_say(struct channel *channel, const char *text) {
+  uint32_t unsaid = 0;
+  if (channel->guest.is_in && !admission_may_say(&channel->cluster->admission, loop_now_ms(), &unsaid))
+    return;
+  if (unsaid > 0)
+    cluster_log(channel->cluster, "refused %" PRIu32 " more connections", unsaid);
+  cluster_log(channel->cluster, "refused a connection: %s", text);
 }
 
 /* What came is not what a task says: tell it, and our user, and end the link. */
@@ -138,7 +151,7 @@ static void link_refuse(struct channel *channel, status code, const char *text) 
     connection_abort(channel->connection, channel->refusal);
     return;
   }
-  cluster_log(channel->cluster, "refused a connection: %s", text);
+  refusal_say(channel, text);
   http2_finish_grpc(stream, code, text);
 }
 
@@ -197,24 +210,18 @@ static size_t target(struct connection *connection, uint8_t **out) {
 
 /* ---- ticks ---- */
 
-/* A client may take its time between calls, but not in the middle of one. */
-static void stall_check(struct channel *channel, const struct http2 *http2, uint64_t now_ms) {
-  uint64_t bytes = http2_data_bytes(http2);
-  if (!http2_is_waiting(http2)) {
-    channel->waiting_since_ms = 0;
-  } else if (channel->waiting_since_ms == 0 || bytes - channel->waiting_bytes >= NET_STALL_BYTES) {
-    channel->waiting_since_ms = now_ms;
-    channel->waiting_bytes = bytes;
-  } else if (now_ms - channel->waiting_since_ms > NET_STALL_MS) {
-    connection_abort(channel->connection, "the client has stalled");
-  }
+static void guest_check(struct channel *channel, struct http2 *http2, uint64_t now_ms) {
+  struct guest_state state = {.has_calls = http2_has_streams(http2), .is_waiting = http2_is_waiting(http2), .bytes = http2_data_bytes(http2)};
+  const char *why = admission_check(&channel->guest, &state, now_ms);
+  if (why)
+    connection_abort(channel->connection, why);
 }
 
 static void run_tick(struct connection_post *post, struct http2 *http2) {
   struct channel *channel = (struct channel *)((char *)post - offsetof(struct channel, tick));
   channel->tick_is_posted = false;
-  if (http2 && !channel->has_link)
-    stall_check(channel, http2, loop_now_ms());
+  if (http2)
+    guest_check(channel, http2, loop_now_ms());
   if (!http2 || !channel->has_link)
     return;
   if (link_tick(&channel->link, loop_now_ms()) != OK) {
@@ -226,8 +233,7 @@ static void run_tick(struct connection_post *post, struct http2 *http2) {
 void channel_tick(struct channel *channel, uint64_t now_ms, bool is_stalled) {
   if (is_stalled)
     channel->link.received_ms = now_ms;
-  bool is_mute = channel->is_dialled ? !channel->link.is_open : !channel->has_spoken;
-  if (is_mute && now_ms - channel->created_ms > (channel->is_dialled ? NET_SILENCE_MS : NET_PREFACE_MS))
+  if (channel->is_dialled && !channel->link.is_open && now_ms - channel->created_ms > NET_SILENCE_MS)
     connection_abort(channel->connection, "no answer");
   else if (!channel->tick_is_posted) {
     channel->tick_is_posted = true;
@@ -248,7 +254,7 @@ static void on_closed(struct connection *connection, const char *reason) {
   if (channel->next)
     channel->next->previous = channel->previous;
   cluster->channel_count--;
-  cluster->stranger_count -= channel->is_stranger;
+  admission_leave(&cluster->admission, &channel->guest);
   if (channel->refusal[0])
     reason = channel->refusal;
   if (peer && peer->dialling == channel) {
@@ -279,6 +285,13 @@ static status link_open(struct channel *channel) {
   return link_greet(channel);
 }
 
+/* A place for who was accepted, if need be another's. */
+static void guest_enter(struct channel *channel) {
+  struct guest *leaves = admission_enter(&channel->cluster->admission, &channel->guest, channel->created_ms);
+  if (leaves)
+    connection_abort(((struct channel *)((char *)leaves - offsetof(struct channel, guest)))->connection, "it makes room for another");
+}
+
 status channel_create(struct cluster *cluster, int fd, struct peer *peer, struct channel **out) {
   struct channel *channel = calloc(1, sizeof *channel);
   if (!channel) {
@@ -300,8 +313,10 @@ status channel_create(struct cluster *cluster, int fd, struct peer *peer, struct
     cluster->channels->previous = channel;
   cluster->channels = channel;
   cluster->channel_count++;
-  channel->is_stranger = !peer;
-  cluster->stranger_count += !peer;
+  if (!peer) {
+    guest_enter(channel);
+    connection_set_round(channel->connection, NET_STRANGER_ROUND_BYTES);
+  }
   if (peer && link_open(channel) != OK)
     connection_abort(channel->connection, status_text());
   *out = channel;

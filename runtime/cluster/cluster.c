@@ -213,6 +213,25 @@ bool cluster_is_at_work(struct cluster *cluster) {
   return is_at_work;
 }
 
+/* Who has phases works until it has said that it finished, also while it is away: it may come back. */
+static const struct peer *somebody_has_phases(const struct cluster *cluster) {
+  for (uint32_t i = 0; i < cluster->task_count; i++) {
+    const struct peer *peer = &cluster->peers[i];
+    bool works = i == cluster->task ? cluster->has_phases && !cluster->is_finished : peer->was_up && peer->has_phases && !peer->is_finished;
+    if (works)
+      return peer;
+  }
+  return NULL;
+}
+
+status cluster_check_clients(struct cluster *cluster) {
+  pthread_mutex_lock(&cluster->lock);
+  const struct peer *works = cluster->allow_clients ? NULL : somebody_has_phases(cluster);
+  pthread_mutex_unlock(&cluster->lock);
+  return !works ? OK : fail(PERMISSION_DENIED, "%s runs phases: until they are done, clients may use %s only if it was started with --allow-clients",
+                            works->name, cluster->peers[cluster->task].name);
+}
+
 status cluster_wait_dependents(struct cluster *cluster) {
   pthread_mutex_lock(&cluster->lock);
   while (somebody_works(cluster) && !cluster->is_stopped)
@@ -367,7 +386,7 @@ static status begin(struct cluster *cluster) {
   if (getrandom(&cluster->incarnation, sizeof cluster->incarnation, 0) != sizeof cluster->incarnation)
     cluster->incarnation = loop_now_ms() ^ (uint64_t)getpid() << 32;
   TRY(loop_create(&cluster->loop));
-  TRY(grpc_server_create(cluster->peers[cluster->task].name, &cluster->server));
+  TRY(grpc_server_create(cluster->peers[cluster->task].name, cluster->clients_bytes, &cluster->server));
   TRY(cluster_listen(cluster));
   cluster->ticked_ms = loop_now_ms();
   cluster->ticker.on_due = on_tick;
@@ -398,6 +417,8 @@ status cluster_create(const struct cluster_config *config, struct cluster **out)
   cluster->has_phases = config->has_phases;
   cluster->identity.coordinator = config->coordinator;
   cluster->only_addresses = config->only_addresses;
+  cluster->allow_clients = config->allow_clients;
+  cluster->clients_bytes = config->clients_bytes ? config->clients_bytes : NET_CLIENTS_BYTES;
   cluster->log = config->log;
   cluster->log_self = config->log_self;
   peer_exchange_init(cluster);

@@ -37,6 +37,8 @@ struct cluster_config {
   double timeout_s;        /* --timeout: how long to wait for a peer */
   bool has_phases;         /* started with --entry */
   uint32_t coordinator;    /* who decides which incarnation of a task counts: ps 0, without ps the chief */
+  bool allow_clients;      /* TensorFlow's clients may run entries while tasks run phases */
+  int64_t clients_bytes;   /* what their requests and answers may hold together; 0: NET_CLIENTS_BYTES */
   bool only_addresses;     /* tasks of one host use their addresses as well, for measuring and testing */
   struct exchange_sink sink;
   void (*log)(void *self, const char *line); /* a line for people, without the end of line; NULL: stderr */
@@ -109,7 +111,8 @@ const char *cluster_task_name(const struct cluster *cluster, uint32_t task);
 /* ---- unary calls from clients, on the same address (master.c) ---- */
 
 struct grpc_service; /* net/grpc_server.h */
-/* Requests whose path begins with "/tensorflow." go there. NULL: none (UNIMPLEMENTED is answered). */
+/* Requests whose path begins with "/tensorflow." go there. NULL: none (UNIMPLEMENTED is answered). While this task or another has phases to
+ * run, they are refused (PERMISSION_DENIED), unless config.allow_clients. */
 void cluster_set_service(struct cluster *cluster, const struct grpc_service *service);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include "base/vec.h"
+#include "runtime/cluster/admission.h"
 #include "runtime/cluster/cluster.h"
 #include "runtime/net/address.h"
 #include "runtime/net/connection.h"
@@ -25,12 +26,10 @@ struct channel {
   struct connection *connection;
   struct peer *peer;           /* dialled: from the start; accepted: since its HELLO; NULL when another has replaced it */
   bool is_dialled;
-  bool is_stranger;            /* accepted, and no HELLO yet */
   bool has_link;
-  bool has_spoken;             /* a complete request came: no stranger that only holds a socket */
+  struct guest guest;          /* accepted, and no HELLO yet: admission.h */
   struct link link;
   uint64_t created_ms;
-  uint64_t waiting_since_ms, waiting_bytes; /* for a client: since when, and what had moved then; 0: not waiting */
   struct connection_post tick;
   bool tick_is_posted;
   char refusal[CLUSTER_REASON_BYTES]; /* why the link was ended; "" */
@@ -84,14 +83,16 @@ struct cluster {
     void *self;
   } controls[CONTROL_TOPICS];
   uint64_t timeout_ms;
-  bool has_phases, only_addresses, is_started;
+  int64_t clients_bytes;
+  bool has_phases, only_addresses, allow_clients, is_started;
   void (*log)(void *self, const char *line);
   void *log_self;
   /* the loop's */
   struct listener listeners[CLUSTER_LISTENERS];
   uint32_t listener_count;
   struct channel *channels;
-  uint32_t channel_count, stranger_count;
+  uint32_t channel_count;
+  struct admission admission;
   struct loop_timer ticker;
   uint64_t ticked_ms;
   struct loop_call closing_call;
@@ -104,7 +105,7 @@ struct cluster {
 };
 
 /* channel.c */
-/* Takes the socket. peer: dialled; NULL: accepted. */
+/* Takes the socket. peer: dialled; NULL: accepted. RESOURCE_EXHAUSTED: there is no room, or no memory. */
 status channel_create(struct cluster *cluster, int fd, struct peer *peer, struct channel **out);
 /* Loop's thread: says good-bye and closes in order. */
 void channel_leave(struct channel *channel);
@@ -119,6 +120,8 @@ void peer_dial(struct peer *peer);
 void peer_dial_failed(struct peer *peer, const char *reason);
 
 /* cluster.c */
+/* Whether clients may run entries here; else fails with words for them. */
+status cluster_check_clients(struct cluster *cluster);
 void cluster_log(struct cluster *cluster, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* peer.c */

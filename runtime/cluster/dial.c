@@ -30,25 +30,13 @@ static void listener_pause(struct listener *listener) {
   loop_timer_set(listener->cluster->loop, &listener->pause, loop_now_ms() + PAUSE_MS);
 }
 
-/* Room for one more: a peer must get in however many strangers hold sockets, so the oldest that has said nothing goes. */
-static bool make_room(struct cluster *cluster) {
-  if (cluster->channel_count < NET_CONNECTIONS && cluster->stranger_count < NET_STRANGERS)
-    return true;
-  struct channel *oldest = NULL;
-  for (struct channel *channel = cluster->channels; channel; channel = channel->next)
-    if (channel->is_stranger && !channel->has_spoken)
-      oldest = channel; /* the list begins with the newest */
-  if (oldest)
-    connection_abort(oldest->connection, "too many connections that say nothing");
-  return oldest && cluster->channel_count < NET_CONNECTIONS + 64;
-}
-
 static void on_accept(struct loop_source *source, uint32_t events) {
   struct listener *listener = (struct listener *)source;
   struct cluster *cluster = listener->cluster;
   struct channel *channel = NULL;
+  uint32_t unsaid;
   (void)events;
-  for (int i = 0; i < 64; i++) {
+  for (int i = 0; i < NET_ACCEPTS; i++) {
     int fd = accept4(source->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
       listener_pause(listener);
@@ -57,9 +45,9 @@ static void on_accept(struct loop_source *source, uint32_t events) {
     address_set_options(fd, &listener->address);
     if (address_is_beside(&listener->address) && !address_peer_is_same_user(fd))
       close(fd);
-    else if (!make_room(cluster))
+    else if (cluster->channel_count >= NET_CONNECTIONS)
       close(fd);
-    else if (channel_create(cluster, fd, NULL, &channel) != OK)
+    else if (channel_create(cluster, fd, NULL, &channel) != OK && admission_may_say(&cluster->admission, loop_now_ms(), &unsaid))
       cluster_log(cluster, "refused a connection: %s", status_text());
   }
 }

@@ -29,7 +29,7 @@ struct partial;
 #define LIMIT_MASTER_CALLABLES 1024   /* of a session */
 #define LIMIT_MASTER_KEPT_BYTES (INT64_C(64) << 20) /* names that all sessions' callables keep */
 #define LIMIT_MASTER_PARTIALS 64      /* partial runs, each with a thread; the one unused for the longest time makes room */
-#define LIMIT_MASTER_FED_BYTES (INT64_C(1) << 30) /* what has been fed to all partial runs and is kept for them */
+#define LIMIT_MASTER_FED_BYTES (INT64_C(128) << 20) /* what has been fed to all partial runs and is kept for them */
 #define LIMIT_MASTER_TRACED 16        /* runs that are recorded at once: a record is megabytes */
 #define LIMIT_MASTER_SESSIONS 1024 /* clients that go without closing leak one each; the oldest idle one makes room */
 

@@ -14,7 +14,7 @@
 #include "base/map.h"
 
 #define HOST_BYTES 256 /* a DNS name has at most 253 */
-#define BACKLOG 512
+#define BACKLOG 4096 /* a peer must find a place in it while strangers come */
 #define BIND_TRIES 10 /* a port may be somebody's end of a connection for a moment: of a dial that is refused, say */
 #define BIND_PAUSE_US 30000
 

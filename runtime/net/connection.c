@@ -30,6 +30,7 @@ struct connection {
   const struct connection_handler *handler;
   void *user;
   atomic_int references;
+  size_t round_bytes;
   bool is_connecting;
   bool is_shut;        /* connection_shutdown was called */
   bool is_written_off; /* our half of the socket is closed */
@@ -60,6 +61,7 @@ void connection_release(struct connection *c) {
 
 void *connection_user(const struct connection *c) { return c->user; }
 void connection_set_user(struct connection *c, void *user) { c->user = user; }
+void connection_set_round(struct connection *c, size_t bytes) { c->round_bytes = bytes; }
 struct http2 *connection_http2(const struct connection *c) { return c->http2; }
 
 static void break_off(struct connection *c, const char *reason) { /* under the lock */
@@ -201,7 +203,7 @@ static size_t read_some(struct connection *c, bool *is_empty) {
 
 static void read_all(struct connection *c) {
   bool is_empty = false;
-  for (size_t bytes = 0; !is_empty && bytes < NET_ROUND_BYTES && !c->is_broken;)
+  for (size_t bytes = 0; !is_empty && bytes < c->round_bytes && !c->is_broken;)
     bytes += read_some(c, &is_empty);
 }
 
@@ -315,6 +317,7 @@ status connection_create(struct loop *loop, int fd, bool is_server, bool is_conn
     c->handler = handler;
     c->user = user;
     c->references = 1;
+    c->round_bytes = NET_ROUND_BYTES;
     c->is_connecting = is_connecting;
     pthread_mutex_init(&c->lock, NULL);
     pthread_mutex_init(&c->posts_lock, NULL);

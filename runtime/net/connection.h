@@ -42,6 +42,8 @@ void connection_release(struct connection *connection); /* accepts NULL */
 void *connection_user(const struct connection *connection);
 /* On the loop's thread. */
 void connection_set_user(struct connection *connection, void *user);
+/* How many bytes are read from it before the others have their turn; NET_ROUND_BYTES unless told. On the loop's thread. */
+void connection_set_round(struct connection *connection, size_t bytes);
 /* The HTTP/2 end: on the loop's thread right after create, and in handlers and posts. NULL once it is closed. */
 struct http2 *connection_http2(const struct connection *connection);
 

@@ -18,7 +18,8 @@ struct grpc_server {
   const char *name;
   pthread_mutex_t lock; /* of the service */
   struct grpc_service service;
-  _Atomic int64_t bytes; /* of requests that are held */
+  int64_t clients_bytes;
+  _Atomic int64_t held[2]; /* bytes of requests and answers: of strangers, of clients */
 };
 
 struct call {
@@ -27,11 +28,14 @@ struct call {
   struct grpc_server *server;
   struct connection *connection;
   struct http2_stream *stream; /* NULL: gone; under the connection's lock */
+  struct grpc_guest *guest;    /* as long as the connection has an HTTP/2 end */
+  bool is_clients;             /* it counts as a client's */
+  int64_t held;                /* of the server's bytes */
   atomic_int references;
   struct grpc_reader reader;
   uint32_t messages;
   uint8_t *body;
-  size_t used, room;
+  size_t used;
   bool is_handed_over; /* to the service */
   /* the answer */
   status code;
@@ -43,7 +47,7 @@ struct call {
 static void call_release(struct call *call) {
   if (atomic_fetch_sub(&call->references, 1) != 1)
     return;
-  atomic_fetch_sub(&call->server->bytes, (int64_t)call->room);
+  atomic_fetch_sub(&call->server->held[call->is_clients], call->held);
   connection_release(call->connection);
   free((char *)call->public.path);
   free(call->body);
@@ -55,21 +59,55 @@ static void call_release(struct call *call) {
 void grpc_call_retain(struct grpc_call *call) { atomic_fetch_add(&((struct call *)call)->references, 1); }
 void grpc_call_release(struct grpc_call *call) { call_release((struct call *)call); }
 
+/* ---- memory ---- */
+
+static int64_t bytes_max(const struct call *call) { return call->is_clients ? call->server->clients_bytes : NET_STRANGERS_BYTES; }
+
+/* False: it and the others would hold too much. */
+static bool bytes_hold(struct call *call, int64_t more) {
+  _Atomic int64_t *held = &call->server->held[call->is_clients];
+  if (atomic_fetch_add(held, more) + more > bytes_max(call)) {
+    atomic_fetch_sub(held, more);
+    return false;
+  }
+  call->held += more;
+  return true;
+}
+
+/* An answer may be as large as the program makes it, when nobody else holds anything. */
+static bool answer_hold(struct call *call, int64_t more) {
+  _Atomic int64_t *held = &call->server->held[call->is_clients];
+  bool is_alone = atomic_load(held) == call->held;
+  if (!is_alone && !bytes_hold(call, more))
+    return false;
+  if (is_alone) {
+    atomic_fetch_add(held, more);
+    call->held += more;
+  }
+  return true;
+}
+
 /* ---- answers ---- */
+
+static void release_answer(void *call) { call_release(call); }
 
 static void run_reply(struct connection_post *post, struct http2 *http2) {
   struct call *call = (struct call *)((char *)post - offsetof(struct call, reply));
   struct http2_stream *stream = http2 ? call->stream : NULL;
   uint8_t prefix[GRPC_PREFIX_BYTES];
+  if (http2)
+    atomic_fetch_sub(&call->guest->calls, 1);
   if (stream && call->code == OK) {
     grpc_write_prefix((uint32_t)call->answer_size, prefix);
     status sent = http2_respond(stream, 200, "application/grpc");
     if (sent == OK)
       sent = http2_send_copy(stream, prefix, sizeof prefix);
     if (sent == OK) {
-      sent = http2_send(stream, call->answer, call->answer_size, free, call->answer);
-      call->answer = NULL;
+      atomic_fetch_add(&call->references, 1);
+      sent = http2_send(stream, call->answer, call->answer_size, release_answer, call);
     }
+    if (call->is_handed_over && strcmp(call->public.path, HEALTH_PATH) != 0)
+      atomic_store(&call->guest->has_session, true);
     http2_finish_grpc(stream, sent, sent == OK ? NULL : status_text());
   } else if (stream) {
     http2_finish_grpc(stream, call->code, call->text);
@@ -82,6 +120,10 @@ void grpc_call_reply(struct grpc_call *public, status code, const char *text, ui
   if (code == OK && size > NET_MESSAGE_BYTES * UINT64_C(2)) {
     code = RESOURCE_EXHAUSTED;
     text = "the answer is larger than 2 GiB";
+  }
+  if (code == OK && !answer_hold(call, (int64_t)size)) {
+    code = RESOURCE_EXHAUSTED;
+    text = "the answers that clients have not taken yet hold what clients may hold together (--client-memory)";
   }
   call->code = code;
   call->text = code != OK && text ? strdup(text) : NULL;
@@ -114,26 +156,28 @@ static void call_refuse(struct call *call, status code, const char *text) {
   }
 }
 
-static bool body_reserve(struct call *call, size_t wanted) {
-  if (wanted <= call->room)
-    return true;
-  size_t room = call->room * 2 > wanted ? call->room * 2 : wanted < 1024 ? 1024 : wanted;
-  int64_t more = (int64_t)(room - call->room);
-  if (atomic_fetch_add(&call->server->bytes, more) + more > NET_CALLS_BYTES) {
-    atomic_fetch_sub(&call->server->bytes, more);
+static void refuse_bytes(struct call *call) {
+  char text[160];
+  if (call->is_clients)
+    snprintf(text, sizeof text, "the requests and answers of clients may hold %lld MiB together (--client-memory)",
+             (long long)call->server->clients_bytes >> 20);
+  else
+    snprintf(text, sizeof text, "the first requests of connections may hold %d MiB together: ask for a session first", NET_STRANGERS_BYTES >> 20);
+  call_refuse(call, RESOURCE_EXHAUSTED, text);
+}
+
+/* The message's size is known: its memory is touched as its bytes come. */
+static bool body_add(struct call *call, const uint8_t *piece, size_t bytes) {
+  if (!call->body)
+    call->body = malloc(call->reader.size);
+  if (!call->body || !bytes_hold(call, (int64_t)bytes))
     return false;
-  }
-  uint8_t *body = realloc(call->body, room);
-  if (!body) {
-    atomic_fetch_sub(&call->server->bytes, more);
-    return false;
-  }
-  call->body = body;
-  call->room = room;
+  memcpy(call->body + call->used, piece, bytes);
+  call->used += bytes;
   return true;
 }
 
-void grpc_server_on_headers(struct grpc_server *server, struct connection *connection, struct http2_stream *stream) {
+void grpc_server_on_headers(struct grpc_server *server, struct connection *connection, struct grpc_guest *guest, struct http2_stream *stream) {
   stream->user = NULL;
   if (!grpc_is_content_type(stream->content_type)) {
     stream->user = &plain;
@@ -162,6 +206,8 @@ void grpc_server_on_headers(struct grpc_server *server, struct connection *conne
   call->server = server;
   call->connection = connection_retain(connection);
   call->stream = stream;
+  call->guest = guest;
+  call->is_clients = atomic_load(&guest->has_session);
   call->references = 1;
   stream->user = call;
 }
@@ -181,16 +227,14 @@ void grpc_server_on_data(struct grpc_server *server, struct http2_stream *stream
     case GRPC_BEGIN:
       if (++call->messages > 1)
         call_refuse(call, INVALID_ARGUMENT, "a unary call has one message");
-      else if (call->reader.size > NET_CALL_BYTES)
-        call_refuse(call, RESOURCE_EXHAUSTED, "a request may have 2 GiB");
+      else if (call->reader.size > bytes_max(call))
+        refuse_bytes(call);
       break;
     case GRPC_BYTES:
-      if (!body_reserve(call, call->used + bytes)) {
-        call_refuse(call, RESOURCE_EXHAUSTED, "no memory for the request");
+      if (!body_add(call, piece, bytes)) {
+        refuse_bytes(call);
         return;
       }
-      memcpy(call->body + call->used, piece, bytes);
-      call->used += bytes;
       break;
     case GRPC_END:
       break;
@@ -224,6 +268,7 @@ void grpc_server_on_end(struct grpc_server *server, struct http2_stream *stream)
   call->public.body = call->body;
   call->public.size = call->used;
   atomic_fetch_add(&call->references, 1);
+  atomic_fetch_add(&call->guest->calls, 1);
   if (strcmp(call->public.path, HEALTH_PATH) == 0) {
     answer_health(call);
     return;
@@ -249,11 +294,12 @@ void grpc_server_on_close(struct grpc_server *server, struct http2_stream *strea
 
 /* ---- life ---- */
 
-status grpc_server_create(const char *name, struct grpc_server **out) {
+status grpc_server_create(const char *name, int64_t clients_bytes, struct grpc_server **out) {
   struct grpc_server *server = calloc(1, sizeof *server);
   if (!server)
     return fail(RESOURCE_EXHAUSTED, "no memory for the server");
   server->name = name;
+  server->clients_bytes = clients_bytes;
   pthread_mutex_init(&server->lock, NULL);
   *out = server;
   return OK;

@@ -263,6 +263,8 @@ bool http2_is_waiting(const struct http2 *h) {
   return h->piece_first < h->piece_count;
 }
 
+bool http2_has_streams(const struct http2 *h) { return h->streams != NULL; }
+
 uint64_t http2_data_bytes(const struct http2 *h) { return h->data_bytes; }
 
 bool http2_is_over(const struct http2 *h) {

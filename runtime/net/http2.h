@@ -74,6 +74,8 @@ void http2_written(struct http2 *http2, size_t size);
 bool http2_has_queued(const struct http2 *http2);
 /* It waits for the peer: for the rest of a request, or for its taking what is sent. */
 bool http2_is_waiting(const struct http2 *http2);
+/* A stream is open. */
+bool http2_has_streams(const struct http2 *http2);
 /* Bytes in DATA frames so far, both ways. */
 uint64_t http2_data_bytes(const struct http2 *http2);
 /* Nothing more will come or go: close. */

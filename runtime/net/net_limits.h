@@ -21,9 +21,11 @@
 
 /* connections */
 #define NET_CONNECTIONS 4096               /* accepted at once: one for each other task, and clients */
-#define NET_STRANGERS 256                  /* of them those that are no task's link */
-#define NET_PREFACE_MS 10000               /* a connection that says nothing sensible for so long is closed */
-#define NET_STALL_MS 60000                 /* a client that neither takes its answer nor sends its request for so long is ... */
+#define NET_STRANGERS 256                  /* of them those that are no task's link: cluster/admission.h */
+#define NET_STRANGER_MS 10000              /* one that says nothing sensible, or stops in the middle, for so long is closed */
+#define NET_ACCEPTS 16                     /* at once, before those that are there have their turn */
+#define NET_STRANGER_ROUND_BYTES (128 << 10) /* read from one before the others have their turn */
+#define NET_STALL_MS 60000                 /* a client with a session that neither takes its answer nor sends its request for so long is ... */
 #define NET_STALL_BYTES (64 << 10)         /* ... cut off, unless so many bytes of them moved meanwhile */
 #define NET_READ_BYTES (256 << 10)         /* read at once: stays in the second-level cache */
 #define NET_DIRECT_BYTES (512 << 10)       /* a thread that sends writes so much itself; the loop does the rest */
@@ -42,7 +44,7 @@
 #define NET_SILENCE_MS 5000                /* a peer that has sent nothing for so long is lost (design, decision 8) */
 
 /* unary calls from clients */
-#define NET_CALL_BYTES (INT64_C(1) << 31)  /* a request: protobuf stops there */
-#define NET_CALLS_BYTES (INT64_C(4) << 30) /* of all requests that are being received together */
+#define NET_STRANGERS_BYTES (32 << 20)     /* requests of those who are no clients yet, together; their sockets and HTTP/2 take as much again */
+#define NET_CLIENTS_BYTES (INT64_C(256) << 20) /* requests and answers of clients together, unless --client-memory says otherwise */
 
 #endif

@@ -106,6 +106,15 @@ static status set_checkpoint_dir(struct parser *p, char *value) {
 static status set_save_steps(struct parser *p, char *value) {
   return parse_number("--save-steps", value, 1, &p->out->save_steps);
 }
+static status set_allow_clients(struct parser *p, char *value) {
+  (void)value;
+  p->out->allow_clients = true;
+  return OK;
+}
+static status set_client_memory(struct parser *p, char *value) {
+  TRY(parse_number("--client-memory", value, 1, &p->out->client_memory_mib));
+  return p->out->client_memory_mib <= INT64_C(1) << 20 ? OK : fail(INVALID_ARGUMENT, "--client-memory: '%s' MiB are too many", value);
+}
 static status set_log_dir(struct parser *p, char *value) {
   p->out->log_dir = value;
   return *value ? OK : fail(INVALID_ARGUMENT, "--log-dir: no folder is named");
@@ -149,6 +158,8 @@ static const struct option_row {
   { "--log-dir", true, false, set_log_dir },
   { "--log-every", true, false, set_log_every },
   { "--trace", true, false, set_trace },
+  { "--allow-clients", false, false, set_allow_clients },
+  { "--client-memory", true, false, set_client_memory },
   { "--tls-cert", true, false, NULL },
   { "--tls-key", true, false, NULL },
   { "--tls-ca", true, false, NULL },

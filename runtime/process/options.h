@@ -24,6 +24,8 @@ struct peer_address {
 struct task_options {
   bool help, version, no_init;
   double timeout_s;
+  bool allow_clients;
+  int64_t client_memory_mib;    /* 0: not given */
   int threads;              /* 0: one for each core */
   const char *address;      /* NULL: as built */
   const char *checkpoint_dir; /* NULL: none */

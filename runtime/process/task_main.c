@@ -57,6 +57,8 @@ static const char usage[] =
     "  --threads N             for kernels (one for each core)\n"
     "  --address host:port     listens there instead of the address of the cluster file\n"
     "  --peer JOB:INDEX=ADDRESS  where another task is\n"
+    "  --allow-clients         TensorFlow clients may run entries here also while tasks run phases\n"
+    "  --client-memory MIB     what requests and answers of clients may hold together (256)\n"
     "  --version, --help\n\n"
     "entries:\n";
 
@@ -119,7 +121,9 @@ static status join_cluster(struct host *host) {
     return fail(RESOURCE_EXHAUSTED, "no memory");
   struct cluster_config config = {
     .task = host->program->task, .task_count = count, .tasks = tasks, .build_id = host->program->build_id, .build_key = host->program->build_key,
-    .timeout_s = host->options.timeout_s, .has_phases = host->options.phase_count > 0, .sink = task_sink(host->task),
+    .timeout_s = host->options.timeout_s, 
+    .has_phases = host->options.phase_count > 0, .allow_clients = host->options.allow_clients,
+    .clients_bytes = host->options.client_memory_mib << 20, .sink = task_sink(host->task),
     .coordinator = coordinator(host->program),
   };
   status result = read_tasks(host, tasks);
