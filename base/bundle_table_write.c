@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
+#include "base/synced_file.h"
 
 #define BLOCK_BYTES 262144
 #define RESTART_EVERY 16
@@ -88,17 +89,13 @@ void table_end(struct table_writer *t) {
 }
 
 static status file_write(const char *path, const void *data, size_t size) {
-  FILE *file = fopen(path, "wbe");
-  if (!file)
-    return fail(errno == ENOENT   ? NOT_FOUND
-                : errno == EACCES ? PERMISSION_DENIED
-                                  : DATA_LOSS,
-                "'%s': %s", path, strerror(errno));
-  bool good = fwrite(data, 1, size, file) == size;
-  good = fflush(file) == 0 && good;
-  good = fsync(fileno(file)) == 0 && good;
-  good = fclose(file) == 0 && good;
-  return good ? OK : fail(DATA_LOSS, "'%s' cannot be written: %s", path, strerror(errno));
+  struct synced_file *file;
+  TRY(synced_file_create(path, &file));
+  status result = synced_file_put(file, data, size);
+  if (result == OK)
+    return synced_file_close(file);
+  synced_file_destroy(file);
+  return result;
 }
 
 status table_write(const struct wire_buffer *file, const char *path, struct arena *arena) {

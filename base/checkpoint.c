@@ -22,6 +22,8 @@ struct checkpoint {
   struct arena *arena;
   struct bundle_table table;
   int32_t shards;
+  const void *note;
+  size_t note_size;
   const struct checkpoint_v1 *v1; /* of the first form: then the table says nothing */
 };
 
@@ -40,6 +42,10 @@ static status header_check(struct checkpoint *b) {
       shards = (int64_t)field.value;
     if (field.number == 2)
       big_endian = field.value != 0;
+    if (field.number == CHECKPOINT_NOTE_FIELD && field.type == WIRE_BYTES) {
+      b->note = field.data;
+      b->note_size = field.size;
+    }
     for (struct wire version = wire_inside(&field); field.number == 3 && wire_next(&version, &inner);)
       if (inner.number == 2)
         consumer = (int64_t)inner.value;
@@ -86,8 +92,17 @@ status checkpoint_open(const char *prefix, struct arena *arena, struct checkpoin
   return OK;
 }
 
-const struct bundle_table *checkpoint_table(const struct checkpoint *checkpoint) { return &checkpoint->table; }
-int32_t checkpoint_shards(const struct checkpoint *checkpoint) { return checkpoint->shards; }
+const void *checkpoint_note(const struct checkpoint *checkpoint, size_t *size) {
+  *size = checkpoint->note_size;
+  return checkpoint->note;
+}
+
+const struct bundle_table *checkpoint_table(const struct checkpoint *checkpoint) {
+  return &checkpoint->table;
+}
+int32_t checkpoint_shards(const struct checkpoint *checkpoint) {
+  return checkpoint->shards;
+}
 
 /* ---- entries ---- */
 
@@ -146,19 +161,33 @@ status checkpoint_entry_parse(const void *data, size_t size, struct arena *arena
   int dtype = 0;
   while (wire_next(&wire, &field)) {
     switch (field.number) {
-    case 1: dtype = (int)field.value; break;
-    case 2: TRY(checkpoint_shape_message(wire_inside(&field), &out->shape)); break;
-    case 3: out->shard = (int32_t)field.value; break;
-    case 4: out->offset = (int64_t)field.value; break;
-    case 5: out->size = (int64_t)field.value; break;
-    case 6: out->crc = (uint32_t)field.value; break;
-    default: break;
+    case 1:
+      dtype = (int)field.value;
+      break;
+    case 2:
+      TRY(checkpoint_shape_message(wire_inside(&field), &out->shape));
+      break;
+    case 3:
+      out->shard = (int32_t)field.value;
+      break;
+    case 4:
+      out->offset = (int64_t)field.value;
+      break;
+    case 5:
+      out->size = (int64_t)field.value;
+      break;
+    case 6:
+      out->crc = (uint32_t)field.value;
+      break;
+    default:
+      break;
     }
   }
   if (wire.is_bad)
     return fail(DATA_LOSS, "it cannot be read");
   if (!dtype_is_valid(dtype) || dtype == DTYPE_RESOURCE || dtype == DTYPE_VARIANT)
-    return fail(UNIMPLEMENTED, "its dtype is %d (%s)", dtype, dtype_is_valid(dtype) ? dtype_name((enum dtype)dtype) : "none");
+    return fail(UNIMPLEMENTED, "its dtype is %d (%s)", dtype,
+                dtype_is_valid(dtype) ? dtype_name((enum dtype)dtype) : "none");
   out->dtype = (enum dtype)dtype;
   if (shape_count(&out->shape) < 0)
     return fail(DATA_LOSS, "its shape is %s", shape_text(&out->shape));
@@ -209,8 +238,9 @@ static status bytes_read(const struct checkpoint *b, const struct checkpoint_ent
 }
 
 static status checksum_check(const struct checkpoint_entry *e, uint32_t crc) {
-  return crc32c_mask(crc) == e->crc ? OK : fail(DATA_LOSS, "Checksum does not match: stored %u vs. calculated %u", e->crc,
-                                                crc32c_mask(crc));
+  return crc32c_mask(crc) == e->crc
+             ? OK
+             : fail(DATA_LOSS, "Checksum does not match: stored %u vs. calculated %u", e->crc, crc32c_mask(crc));
 }
 
 /* Lengths as varints, their masked checksum, then all bytes; the checksums run over lengths of fixed width. */
@@ -293,7 +323,8 @@ static void key_add_string(struct key_text *key, const char *text) {
   key_add_byte(key, 1);
 }
 
-/* n bytes, high ones first, hold 7n-1 bits and the sign; n ones from the top are flipped in, so that bytes sort as numbers. */
+/* n bytes, high ones first, hold 7n-1 bits and the sign; n ones from the top are flipped in, so that bytes sort as
+ * numbers. */
 static void key_add_signed(struct key_text *key, int64_t value) {
   uint64_t magnitude = value < 0 ? ~(uint64_t)value : (uint64_t)value;
   int n = 1;
@@ -306,7 +337,8 @@ static void key_add_signed(struct key_text *key, int64_t value) {
   }
 }
 
-const char *checkpoint_slice_key(const char *name, const struct checkpoint_slice *slice, struct arena *arena, size_t *size) {
+const char *checkpoint_slice_key(const char *name, const struct checkpoint_slice *slice, struct arena *arena,
+                                 size_t *size) {
   struct key_text key = {0};
   key_add_number(&key, 0);
   key_add_string(&key, name);
@@ -326,8 +358,8 @@ static void row_copy(char *whole, char *part, size_t size, bool out_of_whole) {
 }
 
 /* Rows of the last dimension at a time. */
-status checkpoint_slice_copy(const struct checkpoint_slice *slice, const struct shape *whole, size_t element_size, void *whole_data,
-                             void *part_data, bool out_of_whole) {
+status checkpoint_slice_copy(const struct checkpoint_slice *slice, const struct shape *whole, size_t element_size,
+                             void *whole_data, void *part_data, bool out_of_whole) {
   struct shape part = {.rank = whole->rank};
   int64_t start[LIMIT_RANK], index[LIMIT_RANK] = {0};
   if (slice->rank != whole->rank)
@@ -363,7 +395,8 @@ static status part_read(const struct checkpoint *b, const char *name, const stru
   return entry.slice_count ? fail(DATA_LOSS, "a slice has slices") : entry_read(b, &entry, out);
 }
 
-static status part_fits(const struct checkpoint_value *part, const struct checkpoint_slice *slice, const struct checkpoint_entry *e) {
+static status part_fits(const struct checkpoint_value *part, const struct checkpoint_slice *slice,
+                        const struct checkpoint_entry *e) {
   bool fits = part->shape.rank == e->shape.rank && part->dtype == e->dtype && slice->rank == e->shape.rank;
   for (int i = 0; fits && i < slice->rank; i++)
     fits = part->shape.dims[i] == (slice->length[i] < 0 ? e->shape.dims[i] : slice->length[i]);

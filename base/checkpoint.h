@@ -40,6 +40,10 @@ struct checkpoint;
 /* A checkpoint of the first form (checkpoint_v1.h) is read as well: the prefix is then the file. NOT_FOUND without either; DATA_LOSS,
  * UNIMPLEMENTED: an index that cannot be read. */
 status checkpoint_open(const char *prefix, struct arena *arena, struct checkpoint **out);
+/* What checkpoint_writer_set_note wrote: a field of the header that TensorFlow's readers do not know. *size is 0 without one. */
+#define CHECKPOINT_NOTE_FIELD 1000
+#define CHECKPOINT_NOTE_BYTES_MAX ((size_t)1 << 19)
+const void *checkpoint_note(const struct checkpoint *checkpoint, size_t *size);
 /* All keys: for merging. */
 const struct bundle_table *checkpoint_table(const struct checkpoint *checkpoint);
 int32_t checkpoint_shards(const struct checkpoint *checkpoint);

@@ -12,8 +12,11 @@
 #include "base/crc32c.h"
 #include "base/folders.h"
 #include "base/map.h"
+#include "base/synced_file.h"
 #include "base/vec.h"
 #include "base/wire.h"
+
+#define PART_BYTES ((size_t)64 << 10)
 
 /* ---- the index: a table of sorted keys ---- */
 
@@ -24,6 +27,8 @@ struct index_item {
 };
 struct index {
   struct arena arena;
+  const void *note;
+  size_t note_size;
   VEC(struct index_item) items;
 };
 
@@ -74,18 +79,20 @@ static void put_entry(struct wire_buffer *out, const struct checkpoint_entry *e)
     checkpoint_put_slice(out, 7, &e->slices[i]);
 }
 
-static void put_header(struct wire_buffer *out, int32_t shards) {
+static void put_header(struct wire_buffer *out, const struct index *index, int32_t shards) {
   struct wire_buffer version = {0};
   wire_put_varint(out, 1, (uint64_t)shards);
   wire_put_varint(&version, 1, 1);
   wire_put_message(out, 3, &version);
+  if (index->note_size)
+    wire_put_bytes(out, CHECKPOINT_NOTE_FIELD, index->note, index->note_size);
 }
 
 static void index_bytes(struct index *index, int32_t shards, struct wire_buffer *file) {
   struct table_writer table;
   struct wire_buffer value = {0};
   table_begin(&table, file);
-  put_header(&value, shards);
+  put_header(&value, index, shards);
   table_put(&table, "", 0, value.data, value.size);
   wire_buffer_free(&value);
   if (index->items.count)
@@ -122,7 +129,7 @@ struct checkpoint_writer {
   struct index index;
   struct map names; /* key -> item */
   const char *prefix, *path, *temporary;
-  FILE *file;
+  struct synced_file *file;
   int64_t size;
 };
 
@@ -135,23 +142,18 @@ status checkpoint_writer_create(const char *prefix, struct checkpoint_writer **o
   w->path = arena_printf(&w->index.arena, "%s.data-00000-of-00001", prefix);
   w->temporary = arena_printf(&w->index.arena, "%s.tempstate%d", w->path, (int)getpid());
   folders_make_above(prefix);
-  w->file = fopen(w->temporary, "wbe");
-  if (!w->file) {
-    status result = fail(errno == EACCES ? PERMISSION_DENIED : NOT_FOUND, "'%s': %s", w->temporary, strerror(errno));
+  status result = synced_file_create(w->temporary, &w->file);
+  if (result == OK)
+    *out = w;
+  else
     checkpoint_writer_destroy(w);
-    return result;
-  }
-  *out = w;
-  return OK;
+  return result;
 }
 
 void checkpoint_writer_destroy(struct checkpoint_writer *w) {
   if (!w)
     return;
-  if (w->file) {
-    fclose(w->file);
-    unlink(w->temporary);
-  }
+  synced_file_destroy(w->file);
   map_deinit(&w->names);
   index_deinit(&w->index);
   free(w);
@@ -159,7 +161,18 @@ void checkpoint_writer_destroy(struct checkpoint_writer *w) {
 
 static status put_bytes(struct checkpoint_writer *w, const void *data, size_t size) {
   w->size += (int64_t)size;
-  return size == 0 || fwrite(data, 1, size, w->file) == size ? OK : fail(DATA_LOSS, "'%s': %s", w->temporary, strerror(errno));
+  return synced_file_put(w->file, data, size);
+}
+
+/* With their checksum, by parts that stay in the cache between the two. */
+static status put_summed(struct checkpoint_writer *w, const void *data, size_t size, uint32_t *crc) {
+  const char *at = data;
+  for (size_t part; size > 0; at += part, size -= part) {
+    part = size < PART_BYTES ? size : PART_BYTES;
+    *crc = crc32c_extend(*crc, at, part);
+    TRY(put_bytes(w, at, part));
+  }
+  return OK;
 }
 
 /* Lengths, their checksum, bytes: checkpoint.c reads them. */
@@ -190,8 +203,7 @@ static status put_tensor(struct checkpoint_writer *w, const struct tensor *tenso
   if (tensor->dtype == DTYPE_STRING) {
     TRY(put_strings(w, tensor, &crc));
   } else {
-    crc = crc32c(tensor->data, (size_t)tensor_byte_size(tensor));
-    TRY(put_bytes(w, tensor->data, (size_t)tensor_byte_size(tensor)));
+    TRY(put_summed(w, tensor->data, (size_t)tensor_byte_size(tensor), &crc));
   }
   out->size = w->size - out->offset;
   out->crc = crc32c_mask(crc);
@@ -213,7 +225,8 @@ status checkpoint_writer_add(struct checkpoint_writer *w, const char *key, const
 }
 
 /* Appends a slice to an entry's list. */
-static void entry_add_slices(struct index *index, struct checkpoint_entry *entry, const struct checkpoint_slice *slices, uint32_t count) {
+static void entry_add_slices(struct index *index, struct checkpoint_entry *entry, const struct checkpoint_slice *slices,
+                             uint32_t count) {
   struct checkpoint_slice *all = ARENA_ARRAY(&index->arena, struct checkpoint_slice, entry->slice_count + count);
   if (entry->slice_count)
     memcpy(all, entry->slices, entry->slice_count * sizeof *all);
@@ -239,18 +252,25 @@ status checkpoint_writer_add_slice(struct checkpoint_writer *w, const char *key,
   return OK;
 }
 
+status checkpoint_writer_set_note(struct checkpoint_writer *w, const void *data, size_t size) {
+  if (size > CHECKPOINT_NOTE_BYTES_MAX)
+    return fail(RESOURCE_EXHAUSTED, "a note of %zu bytes in a checkpoint", size);
+  w->index.note = arena_strndup(&w->index.arena, data, size);
+  w->index.note_size = size;
+  return OK;
+}
+
 status checkpoint_writer_close(struct checkpoint_writer *w) {
-  bool good = fflush(w->file) == 0;
-  good = fsync(fileno(w->file)) == 0 && good;
-  good = fclose(w->file) == 0 && good;
+  status result = synced_file_close(w->file);
   w->file = NULL;
-  status result = good ? OK : fail(DATA_LOSS, "'%s' cannot be written: %s", w->temporary, strerror(errno));
-  if (result == OK && rename(w->temporary, w->path) != 0)
+  if (result == OK && rename(w->temporary, w->path) != 0) {
     result = fail(DATA_LOSS, "'%s' cannot be made: %s", w->path, strerror(errno));
+    unlink(w->temporary);
+  }
   if (result == OK)
     result = index_write(&w->index, 1, w->prefix);
-  else
-    unlink(w->temporary);
+  if (result == OK)
+    result = synced_folder_of(w->path);
   checkpoint_writer_destroy(w);
   return result;
 }
@@ -288,7 +308,8 @@ static status merge_items(struct merge *m, const struct checkpoint *part) {
   return OK;
 }
 
-static status move_shards(struct arena *arena, const char *from, int32_t count, const char *to, int32_t first, int32_t total) {
+static status move_shards(struct arena *arena, const char *from, int32_t count, const char *to, int32_t first,
+                          int32_t total) {
   for (int32_t i = 0; i < count; i++) {
     const char *old = arena_printf(arena, "%s.data-%05d-of-%05d", from, i, count);
     const char *new = arena_printf(arena, "%s.data-%05d-of-%05d", to, first + i, total);
@@ -298,7 +319,8 @@ static status move_shards(struct arena *arena, const char *from, int32_t count, 
   return OK;
 }
 
-static status merge_all(struct merge *m, const char *const *prefixes, uint32_t count, const char *prefix, bool missing_is_fine) {
+static status merge_all(struct merge *m, const char *const *prefixes, uint32_t count, const char *prefix,
+                        bool missing_is_fine) {
   struct arena *arena = &m->index.arena;
   int32_t *shards = ARENA_ARRAY(arena, int32_t, count + 1);
   for (uint32_t i = 0; i < count; i++) {

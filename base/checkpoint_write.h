@@ -14,7 +14,10 @@ status checkpoint_writer_add(struct checkpoint_writer *writer, const char *key, 
 /* A part of a tensor of shape `whole`; parts of one key may come from several writers whose files are then merged. */
 status checkpoint_writer_add_slice(struct checkpoint_writer *writer, const char *key, const struct shape *whole,
                                    const struct checkpoint_slice *slice, const struct tensor *tensor);
-/* Completes the files. Destroys the writer in any case. */
+/* What readers other than this one pass over: bytes in the index (checkpoint_note), at most CHECKPOINT_NOTE_BYTES_MAX of them
+ * (RESOURCE_EXHAUSTED). They are copied. */
+status checkpoint_writer_set_note(struct checkpoint_writer *writer, const void *data, size_t size);
+/* Completes the files; they and their names are on the disk then. Destroys the writer in any case. */
 status checkpoint_writer_close(struct checkpoint_writer *writer);
 /* Gives up and removes what was written. Accepts NULL. */
 void checkpoint_writer_destroy(struct checkpoint_writer *writer);

@@ -334,11 +334,11 @@ static status find_variables(struct crew *crew) {
         any = task->has_variables = true;
     task_file_close(&file);
   }
-  return any ? OK : fail(INVALID_ARGUMENT, "--checkpoint-dir: no task of this build has variables");
+  return any ? OK : fail(INVALID_ARGUMENT, "--checkpoint-dir, --restore: no task of this build has variables");
 }
 
 static status start_all(struct crew *crew, const struct run_options *options) {
-  if (options->checkpoint_dir)
+  if (options->checkpoint_dir || options->of_checkpoints[3])
     TRY(find_variables(crew));
   for (uint32_t i = 0; i < crew->children.count; i++) {
     struct child *c = &crew->children.items[i];

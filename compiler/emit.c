@@ -6,15 +6,31 @@
 #include "compiler/build_json.h"
 #include "compiler/emit_tables.h"
 #include "compiler/graph_walk.h"
+#include "compiler/variable_slice.h"
 #include "ir/attr_hash.h"
 #include "ir/registry.h"
+
+/* Variables of this task are updated by others' steps, or it is the only one that can keep them. Counters of random ops are each
+ * task's own. */
+static bool task_holds(const struct emitter *e, uint32_t task) {
+  bool is_held = false;
+  for (uint32_t i = 0; i < e->build->vars.count; i++) {
+    const struct flow_var *var = &e->build->vars.items[i];
+    if (var->zero_initial || var->task == TASK_SELF)
+      continue;
+    is_held = true;
+    if (var->task == task || (var->task == TASK_DRIVER && task == e->build->default_task))
+      return true;
+  }
+  return !is_held && e->build->vars.count > 0 && task == e->build->default_task; /* replicas: the chief's */
+}
 
 static void emit_tasks(struct emitter *e) {
   const struct cluster *cluster = &e->build->cluster;
   for (uint32_t i = 0; i < cluster->tasks.count; i++) {
     const struct cluster_task *task = &cluster->tasks.items[i];
     vec_push(&e->tasks, (struct program_task){ .job = emit_text(e, task->job), .address = emit_text(e, task->address),
-                                                .index = task->index });
+                                                .index = task->index, .flags = task_holds(e, i) ? PROGRAM_TASK_HOLDS : 0 });
   }
 }
 
@@ -37,6 +53,7 @@ static void emit_variable(struct emitter *e, uint32_t number) {
                                   .node = emit_text(e, var->node), .dtype = (uint8_t)var->dtype,
                                   .has_shape = var->has_shape, .is_resource = var->is_resource,
                                   .has_initial = var->zero_initial ? PROGRAM_INITIAL_ZERO : PROGRAM_INITIAL_NONE };
+  out.slice = emit_text(e, variable_slice(e->build, number));
   out.rank = (uint8_t)(var->has_shape ? var->rank : 0);
   out.dims = emit_words(e, var->dims, out.rank);
   for (uint32_t i = 0; i < e->build->initials.count; i++) {

@@ -15,20 +15,30 @@ static const char *take_value(const struct run_options *o, int *at, const char *
   return word[length] || *at + 1 == o->count ? NULL : o->words[++*at];
 }
 
+/* The value of one of run_checkpoint_options, and which. */
+static const char *take_checkpoint_value(const struct run_options *o, int *at, size_t *which) {
+  const char *value = NULL;
+  for (*which = 0; *which < 4 && !(value = take_value(o, at, run_checkpoint_options[*which])); ++*which)
+    continue;
+  return value;
+}
+
 static bool is_job_option(const struct run_options *o, int *at) {
-  return take_value(o, at, "--trace") || take_value(o, at, "--checkpoint-dir") || take_value(o, at, "--save-steps");
+  size_t which;
+  return take_value(o, at, "--trace") || take_value(o, at, "--checkpoint-dir") || take_checkpoint_value(o, at, &which);
 }
 
 void run_options_read(int count, char **words, bool on_terminal, struct run_options *out) {
   *out = (struct run_options){.count = count, .words = words, .log_last = on_terminal};
   for (int i = 0; i < count; i++) {
     const char *value;
+    size_t which;
     if ((value = take_value(out, &i, "--trace")))
       out->trace = value;
     else if ((value = take_value(out, &i, "--checkpoint-dir")))
       out->checkpoint_dir = value;
-    else if ((value = take_value(out, &i, "--save-steps")))
-      out->save_steps = value;
+    else if ((value = take_checkpoint_value(out, &i, &which)))
+      out->of_checkpoints[which] = value;
     else if (take_value(out, &i, "--log-every"))
       out->log_last = false;
   }
@@ -44,13 +54,15 @@ static void add(char **args, int *count, const char *name, const char *value) {
 }
 
 char **run_options_for(const struct run_options *o, const struct run_task *task, struct arena *arena) {
-  char **args = ARENA_ARRAY(arena, char *, o->count + 12);
+  char **args = ARENA_ARRAY(arena, char *, o->count + 18);
   int count = 0;
   args[count++] = (char *)(uintptr_t)task->path;
   if (o->checkpoint_dir && task->has_variables)
     add(args, &count, "--checkpoint-dir", o->checkpoint_dir);
-  if (o->save_steps && (o->checkpoint_dir ? task->has_variables : task->has_phases)) /* without a folder the task says what is missing */
-    add(args, &count, "--save-steps", o->save_steps);
+  bool keeps = o->checkpoint_dir || o->of_checkpoints[3];
+  for (size_t i = 0; i < 4; i++) /* without a folder the task says what is missing */
+    if (o->of_checkpoints[i] && (keeps ? task->has_variables : task->has_phases))
+      add(args, &count, run_checkpoint_options[i], o->of_checkpoints[i]);
   if (o->trace)
     add(args, &count, "--trace", run_options_trace(o, task->name, arena));
   if (o->log_last && task->has_phases)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/data/dataset.h"
+#include "runtime/data/iterator_place.h"
 #include "runtime/memory/container.h"
 #include "runtime/step/task_state.h"
 #include "runtime/text/string_output.h"
@@ -15,6 +16,7 @@ struct iterator {
   pthread_mutex_t lock;
   struct cursor *cursor;   /* NULL: not initialised */
   char *factory;           /* of a one-shot iterator: the name of what makes its dataset */
+  struct iterator_place *place; /* how far it is, for checkpoints; NULL: it has no name */
   _Atomic bool is_deleted; /* its node goes on to give the handle, but nothing finds it */
   const struct program_attr *types, *shapes; /* as whoever came first declared it; NULL: he did not */
 };
@@ -109,6 +111,19 @@ static status find_iterator(const struct host_call *call, uint32_t i, struct ite
   return (*out)->is_deleted ? fail(NOT_FOUND, "Resource %s/%s does not exist.", resource->container, resource->name) : OK;
 }
 
+/* The caller holds the lock. */
+static status find_place(const struct host_call *call, struct iterator *iterator) {
+  if (iterator->place || !iterator->resource.handle)
+    return OK;
+  return iterator_place_get(call->task->container, iterator->resource.container, iterator->resource.name, &iterator->place);
+}
+
+/* It begins: at its first element, or behind those that it had given in a checkpoint that was restored. */
+static void begin_place(struct iterator_place *place) {
+  if (place && atomic_exchange(&place->given, 0) >= 0)
+    atomic_store(&place->skip, 0); /* made again */
+}
+
 /* inputs: dataset, iterator */
 status host_make_iterator(struct host_call *call) {
   struct iterator *iterator;
@@ -121,9 +136,11 @@ status host_make_iterator(struct host_call *call) {
   pthread_mutex_lock(&iterator->lock);
   before = iterator->cursor;
   iterator->cursor = cursor;
+  status result = find_place(call, iterator);
+  begin_place(iterator->place);
   pthread_mutex_unlock(&iterator->lock);
   cursor_destroy(before);
-  return OK;
+  return result;
 }
 
 /* inputs: iterator, deleter. It is not found any more; what it held is freed now. An anonymous one goes with its handle, not before. */
@@ -154,16 +171,47 @@ static status start_one_shot(const struct dataset_run *run, struct iterator *ite
   return result;
 }
 
+/* A checkpoint was restored while it was in use: it begins again. */
+static status rewind_iterator(struct iterator *iterator) {
+  struct cursor *cursor;
+  TRY(cursor_create(iterator->cursor->dataset, &cursor));
+  cursor_destroy(iterator->cursor);
+  iterator->cursor = cursor;
+  begin_place(iterator->place);
+  return OK;
+}
+
+/* The next element of the cursor, behind those that were given before a checkpoint. */
+static status cursor_next_placed(struct iterator *iterator, const struct dataset_run *run, struct tensor **element, bool *end) {
+  struct iterator_place *place = iterator->place;
+  while (place && atomic_load(&place->skip) > 0) {
+    TRY(cursor_next(iterator->cursor, run, element, end));
+    if (*end)
+      break;
+    element_release(element, iterator->cursor->dataset->component_count);
+    atomic_fetch_add(&place->given, 1);
+    atomic_fetch_sub(&place->skip, 1);
+  }
+  TRY(cursor_next(iterator->cursor, run, element, end));
+  if (place && !*end)
+    atomic_fetch_add(&place->given, 1);
+  return OK;
+}
+
 /* The next element, of which there are *count components. */
 static status next_element(struct host_call *call, struct tensor **element, uint32_t *count, bool *end) {
   struct dataset_run run = { call };
   struct iterator *iterator;
   TRY(find_iterator(call, 0, &iterator));
   pthread_mutex_lock(&iterator->lock);
-  status result = iterator->cursor ? OK : start_one_shot(&run, iterator);
+  status result = find_place(call, iterator);
+  if (result == OK && !iterator->cursor && (result = start_one_shot(&run, iterator)) == OK)
+    begin_place(iterator->place);
+  if (result == OK && iterator->place && atomic_load(&iterator->place->given) < 0)
+    result = rewind_iterator(iterator);
   if (result == OK) {
     *count = iterator->cursor->dataset->component_count;
-    result = cursor_next(iterator->cursor, &run, element, end);
+    result = cursor_next_placed(iterator, &run, element, end);
   }
   pthread_mutex_unlock(&iterator->lock);
   return result;

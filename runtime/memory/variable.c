@@ -6,7 +6,7 @@
 
 /* Elements as tables hold them: strings are offsets there. */
 static status initial_value(const struct program *program, const struct program_variable *v, struct tensor **out) {
-  struct shape shape = { .rank = (int)v->initial_rank };
+  struct shape shape = {.rank = (int)v->initial_rank};
   for (int i = 0; i < shape.rank; i++)
     shape.dims[i] = program_words(program, v->initial_dims)[i];
   const char *base = program_table(program, PROGRAM_DATA);
@@ -18,7 +18,7 @@ static status initial_value(const struct program *program, const struct program_
   if (!views)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   for (int64_t i = 0; i < count; i++)
-    views[i] = (struct string_view){ base + from[i].offset, from[i].size };
+    views[i] = (struct string_view){base + from[i].offset, from[i].size};
   status result = tensor_copy_in(DTYPE_STRING, &shape, views, out);
   free(views);
   return result;
@@ -42,6 +42,7 @@ status variable_init(struct variable *variable, const struct program *program, u
   const struct program_variable *v = program_variable(program, number);
   variable->name = program_text(program, v->name);
   variable->container = program_text(program, v->container);
+  variable->slice = program_text(program, v->slice);
   variable->dtype = (enum dtype)v->dtype;
   variable->has_shape = v->has_shape;
   variable->is_resource = v->is_resource != 0;
@@ -54,10 +55,13 @@ status variable_init(struct variable *variable, const struct program *program, u
 
 void variable_deinit(struct variable *variable) {
   tensor_release(variable->value);
+  tensor_release(variable->aside);
   pthread_mutex_destroy(&variable->lock);
 }
 
-static bool is_initialized(struct variable *variable) { return atomic_load_explicit(&variable->initialized, memory_order_acquire); }
+static bool is_initialized(struct variable *variable) {
+  return atomic_load_explicit(&variable->initialized, memory_order_acquire);
+}
 
 status variable_check(struct variable *variable) {
   if (is_initialized(variable))
@@ -78,6 +82,7 @@ status variable_read(struct variable *variable, struct tensor **out) {
 
 bool variable_forget(struct variable *variable) {
   pthread_mutex_lock(&variable->lock);
+  variable_will_change(variable);
   bool had = atomic_exchange(&variable->initialized, false);
   tensor_release(variable->value);
   variable->value = NULL;
@@ -114,6 +119,7 @@ status variable_prepare(struct variable *variable, const struct shape *shape) {
 }
 
 static status assign_locked(struct variable *variable, const struct shape *shape, const void *data) {
+  variable_will_change(variable);
   if (variable->dtype == DTYPE_STRING) {
     TRY(variable_check_shape(variable, shape));
     struct tensor *value;
@@ -129,6 +135,63 @@ static status assign_locked(struct variable *variable, const struct shape *shape
   tensor_release(old);
   return result;
 }
+
+/* ---- a copy aside ---- */
+
+static bool aside_fits(const struct variable *variable, const struct shape *shape) {
+  return variable->aside && shape_equal(&variable->aside->shape, shape);
+}
+
+void variable_prepare_aside(struct variable *variable) {
+  struct tensor *aside;
+  pthread_mutex_lock(&variable->lock);
+  bool wanted = variable->dtype != DTYPE_STRING && variable->value && !aside_fits(variable, &variable->value->shape);
+  struct shape shape = wanted ? variable->value->shape : (struct shape){0};
+  pthread_mutex_unlock(&variable->lock);
+  if (!wanted || tensor_create(variable->dtype, &shape, &aside) != OK)
+    return;
+  if (aside->count)
+    memset(aside->data, 0, (size_t)tensor_byte_size(aside));
+  pthread_mutex_lock(&variable->lock);
+  struct tensor *before = variable->aside;
+  variable->aside = aside;
+  pthread_mutex_unlock(&variable->lock);
+  tensor_release(before);
+}
+
+void variable_mark(struct variable *variable) {
+  pthread_mutex_lock(&variable->lock);
+  variable->aside_state = atomic_load(&variable->initialized) ? ASIDE_MARKED : ASIDE_NONE;
+  pthread_mutex_unlock(&variable->lock);
+}
+
+void variable_copy_aside(struct variable *variable) {
+  const struct tensor *value = variable->value;
+  variable->aside_state = ASIDE_FAILED;
+  if (variable->dtype == DTYPE_STRING || !aside_fits(variable, &value->shape)) {
+    tensor_release(variable->aside);
+    variable->aside = NULL;
+  }
+  if (variable->dtype == DTYPE_STRING)
+    variable->aside = tensor_retain(variable->value); /* strings are replaced, not changed */
+  else if (!variable->aside && tensor_create(variable->dtype, &value->shape, &variable->aside) != OK)
+    return;
+  else if (value->count > 0)
+    memcpy(variable->aside->data, value->data, (size_t)tensor_byte_size(value));
+  variable->aside_state = ASIDE_COPIED;
+}
+
+status variable_take_aside(struct variable *variable, const struct tensor **out) {
+  pthread_mutex_lock(&variable->lock);
+  variable_will_change(variable);
+  enum aside state = variable->aside_state;
+  variable->aside_state = ASIDE_NONE;
+  *out = state == ASIDE_COPIED ? variable->aside : NULL;
+  pthread_mutex_unlock(&variable->lock);
+  return state == ASIDE_FAILED ? fail(RESOURCE_EXHAUSTED, "no memory for a copy of '%s'", variable->name) : OK;
+}
+
+/* ---- assigning ---- */
 
 status variable_assign(struct variable *variable, const struct shape *shape, const void *data) {
   pthread_mutex_lock(&variable->lock);

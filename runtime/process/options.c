@@ -115,6 +115,18 @@ static status set_client_memory(struct parser *p, char *value) {
   TRY(parse_number("--client-memory", value, 1, &p->out->client_memory_mib));
   return p->out->client_memory_mib <= INT64_C(1) << 20 ? OK : fail(INVALID_ARGUMENT, "--client-memory: '%s' MiB are too many", value);
 }
+static status set_save_seconds(struct parser *p, char *value) {
+  char *end;
+  p->out->save_seconds = strtod(value, &end);
+  if (end == value || *end || !(p->out->save_seconds > 0) || p->out->save_seconds > 1e9)
+    return fail(INVALID_ARGUMENT, "--save-seconds: '%s' is no number of seconds above 0", value);
+  return OK;
+}
+static status set_keep(struct parser *p, char *value) { return parse_number("--keep", value, 1, &p->out->keep); }
+static status set_restore(struct parser *p, char *value) {
+  p->out->restore = value;
+  return *value ? OK : fail(INVALID_ARGUMENT, "--restore: no checkpoint is named");
+}
 static status set_log_dir(struct parser *p, char *value) {
   p->out->log_dir = value;
   return *value ? OK : fail(INVALID_ARGUMENT, "--log-dir: no folder is named");
@@ -155,6 +167,9 @@ static const struct option_row {
   { "--peer", true, false, set_peer },
   { "--checkpoint-dir", true, false, set_checkpoint_dir },
   { "--save-steps", true, false, set_save_steps },
+  { "--save-seconds", true, false, set_save_seconds },
+  { "--keep", true, false, set_keep },
+  { "--restore", true, false, set_restore },
   { "--log-dir", true, false, set_log_dir },
   { "--log-every", true, false, set_log_every },
   { "--trace", true, false, set_trace },
@@ -219,8 +234,8 @@ status options_parse(int argc, char **argv, struct task_options *out) {
   *out = (struct task_options){ .timeout_s = 30, .log_every = 1 };
   struct parser parser = { .out = out };
   TRY(parse_all(&parser, argc, argv));
-  if (out->save_steps && !out->checkpoint_dir)
-    return fail(INVALID_ARGUMENT, "--save-steps needs --checkpoint-dir");
+  if ((out->save_steps || out->save_seconds > 0 || out->keep) && !out->checkpoint_dir)
+    return fail(INVALID_ARGUMENT, "%s needs --checkpoint-dir", out->save_steps ? "--save-steps" : out->keep ? "--keep" : "--save-seconds");
   return OK;
 }
 

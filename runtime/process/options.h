@@ -29,7 +29,10 @@ struct task_options {
   int threads;              /* 0: one for each core */
   const char *address;      /* NULL: as built */
   const char *checkpoint_dir; /* NULL: none */
-  int64_t save_steps;       /* 0: at the end only */
+  const char *restore;      /* NULL: none */
+  int64_t save_steps;       /* 0: not by steps */
+  double save_seconds;      /* 0: not by time */
+  int64_t keep;             /* checkpoints */
   const char *log_dir, *trace; /* NULL: none */
   int64_t log_every;        /* prints fetches every so many steps and at the last; 0: only then */
   struct peer_address *peers;

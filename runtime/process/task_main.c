@@ -12,10 +12,10 @@
 #include <time.h>
 
 #include "base/output.h"
+#include "runtime/checkpoint/saver.h"
 #include "runtime/cluster/cluster.h"
 #include "runtime/data/events.h"
 #include "runtime/master/client_service.h"
-#include "runtime/process/keeper.h"
 #include "runtime/process/phase.h"
 #include "runtime/process/progress.h"
 #include "runtime/process/signals.h"
@@ -30,7 +30,7 @@ struct host {
   struct task *task;
   struct cluster *cluster;           /* NULL: alone, with phases */
   struct client_service *clients;
-  struct keeper *keeper;             /* NULL: no --checkpoint-dir */
+  struct saver *saver;               /* NULL: no --checkpoint-dir, no --restore */
   struct events *events;             /* NULL: no --log-dir */
   struct trace *trace;               /* NULL: no --trace */
   pthread_mutex_t report_lock;       /* task and cluster are there while it is held, unless: */
@@ -49,8 +49,11 @@ static const char usage[] =
     "global options:\n"
     "  --no-init               does not run the entry 'init' first\n"
     "  --timeout S             gives a missing peer S seconds (30)\n"
-    "  --checkpoint-dir D      keeps this task's variables there: restored at start, saved at the end\n"
-    "  --save-steps N          and after every N steps\n"
+    "  --checkpoint-dir D      keeps the variables there: restored at start, saved at the end\n"
+    "  --save-steps N          and every N steps\n"
+    "  --save-seconds S        and every S seconds\n"
+    "  --keep N                so many checkpoints stay (5)\n"
+    "  --restore PATH          starts from a checkpoint of TensorFlow's, where --checkpoint-dir has none yet\n"
     "  --log-dir D             writes scalar fetches and summaries of each step as TensorBoard events, in a folder of its own in D\n"
     "  --log-every N           prints fetches that go to no file every N steps and at the last (1); 0: at the last only\n"
     "  --trace FILE            writes when which instruction ran, for chrome://tracing\n"
@@ -184,8 +187,7 @@ static status run_init(struct host *host, const char *name) {
 }
 
 static status initialise(struct host *host) {
-  bool wanted = initialises(host) && !host->options.no_init && host->options.phase_count > 0 && !first_phase_is_init(host) &&
-                ((host->program->init_flags & INIT_ALWAYS) || !keeper_has_restored(host->keeper));
+  bool wanted = initialises(host) && !host->options.no_init && host->options.phase_count > 0 && !first_phase_is_init(host);
   return wanted ? run_init(host, "init") : OK;
 }
 
@@ -300,10 +302,20 @@ static status open_records(struct host *host) {
   return OK;
 }
 
+static status open_saver(struct host *host) {
+  const struct task_options *o = &host->options;
+  char folder[CHECKPOINT_FOLDER_MAX];
+  struct saver_config config = { .save_steps = o->save_steps, .save_seconds = o->save_seconds, .keep = o->keep ? o->keep : SAVER_KEEP,
+                                 .restore = o->restore };
+  if (o->checkpoint_dir)
+    TRY(saver_folder(host->program, o->checkpoint_dir, folder, sizeof folder));
+  config.folder = o->checkpoint_dir ? folder : NULL;
+  return config.folder || config.restore ? saver_create(host->task, &config, &host->saver) : OK;
+}
+
 static status run_host(struct host *host) {
   TRY(open_records(host));
-  if (host->options.checkpoint_dir)
-    TRY(keeper_create(host->task, host->options.checkpoint_dir, host->options.save_steps, &host->keeper));
+  TRY(open_saver(host));
   TRY(check_phases(host));
   TRY(join_cluster(host));
   TRY(become_ready(host));
@@ -338,14 +350,14 @@ static status save_at_end(struct host *host, status code) {
     return code;
   char text[2048];
   snprintf(text, sizeof text, "%s", status_text());
-  status saved = keeper_save(host->keeper);
+  status saved = saver_finish(host->saver);
   return saved != OK && code == OK ? saved : code == OK ? OK : fail(code, "%s", text);
 }
 
 /* Cleans up, then says how it ended: the last line is the error. */
 static int leave(struct host *host, status code) {
   char text[2048];
-  if (host->keeper)
+  if (host->saver)
     code = save_at_end(host, code);
   snprintf(text, sizeof text, "%s", status_text());
   if (host->task)
@@ -360,8 +372,8 @@ static int leave(struct host *host, status code) {
   pthread_mutex_unlock(&host->report_lock);
   client_service_destroy(host->clients);
   cluster_destroy(host->cluster);
+  saver_destroy(host->saver);
   task_destroy(host->task);
-  keeper_destroy(host->keeper);
   options_deinit(&host->options);
   status written = output_flush();
   if (code == OK && written != OK) {

@@ -106,8 +106,9 @@ struct program_string {
 };
 struct program_task {
   uint32_t job, address;  /* texts */
-  uint32_t index, reserved;
+  uint32_t index, flags;
 };
+enum { PROGRAM_TASK_HOLDS = 1 }; /* it has variables that belong to the job: what a checkpoint holds, and what is lost with the task */
 enum program_initial { PROGRAM_INITIAL_NONE, PROGRAM_INITIAL_DATA, PROGRAM_INITIAL_ZERO };
 struct program_variable {
   uint32_t name, container, node; /* texts */
@@ -117,6 +118,8 @@ struct program_variable {
   uint64_t initial;       /* offset into PROGRAM_DATA */
   uint32_t initial_rank;
   uint32_t is_resource;   /* does not exist (NOT_FOUND) before its first assignment */
+  uint32_t slice;         /* text: "10 4 0,5:0,4": it is this part of a partitioned variable, as checkpoints have it; "" */
+  uint32_t reserved;
 };
 /* A feed or fetch of an entry. */
 struct program_port {
@@ -199,7 +202,6 @@ enum program_instr_flag {
   INSTR_LOCKS = 4,   /* a kernel that updates variables */
   INSTR_DEFINES = 8, /* READ: the shape of the value is not fixed: it binds symbols or must agree */
   INSTR_MAKES = 16,  /* a kernel with an output in a tensor of its own */
-  INSTR_CHANGES = 32, /* updates a variable, or is a host call that others may see */
 };
 struct program_instr {
   uint8_t op, flags;

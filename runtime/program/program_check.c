@@ -93,7 +93,7 @@ static status check_tasks(const struct program *p) {
     CHECK(text_fits(p, program_task(p, i)->job) && text_fits(p, program_task(p, i)->address), "task %u", i);
   for (uint32_t i = 0; i < count_of(p, PROGRAM_VARIABLES); i++) {
     const struct program_variable *v = program_variable(p, i);
-    CHECK(text_fits(p, v->name) && text_fits(p, v->container) && text_fits(p, v->node), "variable %u", i);
+    CHECK(text_fits(p, v->name) && text_fits(p, v->container) && text_fits(p, v->node) && text_fits(p, v->slice), "variable %u", i);
     CHECK(v->rank <= LIMIT_RANK && v->initial_rank <= LIMIT_RANK && dtype_is_valid(v->dtype), "variable %u", i);
     const struct program_range dims[] = { { v->dims, v->rank }, { v->initial_dims, v->initial_rank } };
     CHECK(range_fits(p, dims[0], PROGRAM_WORDS) && range_fits(p, dims[1], PROGRAM_WORDS), "variable %u: its shape", i);

@@ -129,6 +129,8 @@ static status check_variable_shape(const struct frame *frame, const struct varia
 /* Fills the buffers of one variable argument; `spec` is its mode, rank and size codes. */
 static status bind_variable(struct frame *frame, uint32_t i, struct variable *variable, const uint32_t *spec,
                             struct kernel_variables *v) {
+  if (spec[0] != PROGRAM_VARIABLE_IN)
+    variable_will_change(variable);
   if (spec[0] == PROGRAM_VARIABLE_OUT) {
     struct shape shape;
     TRY(shape_eval(frame->program, spec + 2, spec[1], frame->symbols, &shape));
@@ -156,10 +158,9 @@ static status bind_variables(struct frame *frame, const struct program_instr *in
   return OK;
 }
 
-/* The entry `init` leaves alone what was restored. */
+/* The entry `init` leaves alone what was restored: it is there for what no checkpoint holds. */
 static bool is_kept(const struct frame *frame, const struct variable *variable) {
-  return __builtin_expect(variable->restored, 0) && frame->step->entry == frame->part->task->init_entry &&
-         frame->part->task->program->chief != frame->part->task->program->task;
+  return __builtin_expect(variable->restored, 0) && frame->step->entry == frame->part->task->init_entry;
 }
 
 static bool updates_kept(const struct frame *frame, const struct kernel_variables *v) {

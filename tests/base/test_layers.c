@@ -26,11 +26,12 @@ static const struct layer {
              " tensor_summary.h " },
   { "resource", " accumulator.h barrier.h collective.h dense_table.h philox_stream.h queue.h staging.h table.h tensor_array.h " },
   { "step", " task.h task_state.h frame.h crew.h pool.h exchange.h partial.h step_stats.h trace.h " },
-  { "data", " dataset.h events.h example_values.h inflate.h record_file.h " },
+  { "data", " dataset.h events.h iterator_place.h example_values.h inflate.h record_file.h " },
   { "image", " " },
   { "calls", " " },
   { "net", " address.h connection.h grpc_server.h link.h loop.h net_limits.h receive_pool.h " },
   { "cluster", " cluster.h " },
+  { "checkpoint", " saver.h " },
   { "master", " client_service.h " },
   { "process", " progress.h " },
 };

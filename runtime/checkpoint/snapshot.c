@@ -1,0 +1,95 @@
+/* snapshot.c: marks, copies, files. */
+#include "runtime/checkpoint/snapshot.h"
+
+#include <string.h>
+
+#include "base/checkpoint_write.h"
+#include "runtime/checkpoint/variable_key.h"
+#include "runtime/memory/variable.h"
+#include "runtime/step/task_state.h"
+
+uint32_t snapshot_size(const struct task *task) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < task->variable_count; i++)
+    count += !variable_is_random(&task->variables[i]);
+  return count;
+}
+
+int64_t snapshot_bytes(struct task *task) {
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < task->variable_count; i++) {
+    struct variable *variable = &task->variables[i];
+    pthread_mutex_lock(&variable->lock);
+    bytes += variable->value ? tensor_byte_size(variable->value) : 0;
+    pthread_mutex_unlock(&variable->lock);
+  }
+  return bytes;
+}
+
+void snapshot_prepare(struct task *task) {
+  for (uint32_t i = 0; i < task->variable_count; i++)
+    if (!variable_is_random(&task->variables[i]))
+      variable_prepare_aside(&task->variables[i]);
+}
+
+void snapshot_take(struct task *task, const struct note_head *head, struct wire_buffer *note) {
+  for (uint32_t i = 0; i < task->variable_count; i++)
+    if (!variable_is_random(&task->variables[i]))
+      variable_mark(&task->variables[i]);
+  task_note_write(task, head, note);
+}
+
+static status write_variable(struct checkpoint_writer *writer, struct variable *variable) {
+  const struct tensor *value;
+  char key[VARIABLE_KEY_MAX];
+  struct shape whole;
+  struct checkpoint_slice slice;
+  TRY(variable_take_aside(variable, &value));
+  if (!value)
+    return OK;
+  if (!variable_key_slice(variable, key, &whole, &slice))
+    return checkpoint_writer_add(writer, variable->name, value);
+  return checkpoint_writer_add_slice(writer, key, &whole, &slice, value);
+}
+
+/* All copies first: a step that needs one has to wait for it. */
+static void collect(struct task *task) {
+  for (uint32_t i = 0; i < task->variable_count; i++) {
+    struct variable *variable = &task->variables[i];
+    pthread_mutex_lock(&variable->lock);
+    variable_will_change(variable);
+    pthread_mutex_unlock(&variable->lock);
+  }
+}
+
+static status write_all(struct task *task, struct checkpoint_writer *writer, const struct wire_buffer *note) {
+  TRY(note->is_bad ? fail(RESOURCE_EXHAUSTED, "no memory")
+                   : checkpoint_writer_set_note(writer, note->data, note->size));
+  for (uint32_t i = 0; i < task->variable_count; i++)
+    if (!variable_is_random(&task->variables[i]))
+      TRY(write_variable(writer, &task->variables[i]));
+  return OK;
+}
+
+status snapshot_write(struct task *task, const char *prefix, const struct wire_buffer *note) {
+  struct checkpoint_writer *writer;
+  collect(task);
+  status result = checkpoint_writer_create(prefix, &writer);
+  if (result == OK) {
+    result = write_all(task, writer, note);
+    if (result == OK)
+      return checkpoint_writer_close(writer);
+    checkpoint_writer_destroy(writer);
+  }
+  snapshot_drop(task);
+  return result;
+}
+
+void snapshot_drop(struct task *task) {
+  for (uint32_t i = 0; i < task->variable_count; i++) {
+    struct variable *variable = &task->variables[i];
+    pthread_mutex_lock(&variable->lock);
+    variable->aside_state = ASIDE_NONE;
+    pthread_mutex_unlock(&variable->lock);
+  }
+}

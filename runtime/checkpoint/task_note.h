@@ -1,0 +1,27 @@
+/* task_note.h: what a checkpoint has beside the variables that TensorFlow knows: which moment of the job it is, the
+ * steps that each driver has done, states of random generators, positions of iterators. It travels in the index, where
+ * other readers pass over it. */
+#ifndef TFC_RUNTIME_CHECKPOINT_TASK_NOTE_H
+#define TFC_RUNTIME_CHECKPOINT_TASK_NOTE_H
+
+#include "base/arena.h"
+#include "base/wire.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct task;
+
+struct note_head {
+  uint64_t id;      /* of the moment: equal in the files of all holders; 0: of a checkpoint without a note */
+  uint32_t holders; /* so many files make the checkpoint */
+  int64_t steps;    /* that changed the state here, since the first start */
+};
+
+/* As the task is now: while no step is amid its updates. */
+void task_note_write(struct task *task, const struct note_head *head, struct wire_buffer *out);
+/* DATA_LOSS: it is none. */
+status task_note_read(const void *data, size_t size, struct note_head *out);
+/* Puts the rest of it back, while no step is amid its updates: what the task does not have any more is passed over. */
+status task_note_apply(struct task *task, const void *data, size_t size);
+
+#endif
