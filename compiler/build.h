@@ -3,6 +3,7 @@
 #define TFC_COMPILER_BUILD_H
 
 #include "compiler/cluster.h"
+#include "compiler/token_round.h"
 #include "ir/flow.h"
 #include "ir/graph.h"
 #include "ir/lower.h"
@@ -21,6 +22,15 @@ struct entry_alias {
 /* A guess that was left out. */
 struct entry_dropped {
   const char *entry, *reason;
+};
+
+/* A loop beside the phases: each entry is run again and again on a thread of its own. */
+struct build_runner {
+  const char *name;            /* of its queue */
+  VEC(const char *) entries;
+  const char *begin, *close;   /* entries that run once, before and after; NULL: none */
+  uint64_t end_codes;          /* bits of the statuses that are the end, no error */
+  bool is_chiefs;              /* else every replica runs it */
 };
 
 struct build_options {
@@ -49,6 +59,9 @@ struct build {
   VEC(struct entry_spec) specs;
   VEC(struct entry_alias) aliases;
   VEC(struct entry_dropped) dropped;
+  VEC(struct build_runner) runners;
+  bool has_round;                 /* the graph is that of a SyncReplicasOptimizer: */
+  struct token_round round;
   VEC(struct entry) entries;      /* after lowering; parts after partition */
   VEC(struct flow_var) vars;      /* shared by all entries; var.task may be TASK_SELF (one for each replica) */
   bool vars_opened;               /* a variable turned out to have other shapes than were taken for granted */

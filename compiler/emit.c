@@ -316,6 +316,29 @@ static status emit_entry(struct emitter *e, struct entry *entry) {
   return result == OK ? OK : status_prefix(result, "entry '%s': ", entry->name);
 }
 
+/* ---- runners ---- */
+
+static uint32_t entry_number(const struct build *b, const char *name) {
+  for (uint32_t i = 0; name && i < b->entries.count; i++)
+    if (!b->entries.items[i].is_variant && strcmp(b->entries.items[i].name, name) == 0)
+      return i;
+  return PROGRAM_NONE;
+}
+
+static void emit_runners(struct emitter *e) {
+  for (uint32_t i = 0; i < e->build->runners.count; i++) {
+    const struct build_runner *runner = &e->build->runners.items[i];
+    struct program_runner out = { .name = emit_text(e, runner->name), .is_chiefs = runner->is_chiefs, .end_codes = runner->end_codes,
+                                  .begin = entry_number(e->build, runner->begin), .close = entry_number(e->build, runner->close) };
+    VEC(uint32_t) numbers = { 0 };
+    for (uint32_t k = 0; k < runner->entries.count; k++)
+      vec_push(&numbers, entry_number(e->build, runner->entries.items[k]));
+    out.entries = emit_operands(e, numbers.items, numbers.count);
+    vec_free(&numbers);
+    vec_push(&e->runners, out);
+  }
+}
+
 /* ---- the graph's nodes ---- */
 
 static const struct graph *sorted_graph;
@@ -407,6 +430,7 @@ static void *lay_out(const struct emitter *e, struct program *header, uint64_t *
     [PROGRAM_BLOCKS] = SOURCE(e->blocks),       [PROGRAM_INSTRS] = SOURCE(e->instrs),
     [PROGRAM_SLOTS] = SOURCE(e->slots),         [PROGRAM_PORTS] = SOURCE(e->ports),
     [PROGRAM_ATTRS] = SOURCE(e->attrs),         [PROGRAM_NODES] = SOURCE(e->nodes),
+    [PROGRAM_RUNNERS] = SOURCE(e->runners),
   };
 #undef SOURCE
   uint64_t size = (sizeof *header + 63) / 64 * 64;
@@ -439,6 +463,7 @@ static void emitter_deinit(struct emitter *e) {
   vec_free(&e->ports);
   vec_free(&e->attrs);
   vec_free(&e->nodes);
+  vec_free(&e->runners);
   vec_free(&e->symbol_numbers);
   vec_free(&e->symbols);
   vec_free(&e->codes);
@@ -481,6 +506,7 @@ static status emit_all(struct emitter *e, struct program *header) {
   for (uint32_t i = 0; i < e->build->entries.count; i++)
     TRY(emit_entry(e, &e->build->entries.items[i]));
   emit_aliases(e);
+  emit_runners(e);
   emit_nodes(e);
   header->kernel_count = e->kernels.count;
   if (e->too_large)

@@ -37,6 +37,7 @@ struct emitter {
   VEC(struct program_slot) slots;
   VEC(struct program_port) ports;
   VEC(struct program_attr) attrs;
+  VEC(struct program_runner) runners;
   VEC(struct program_node) nodes;
   VEC(struct kernel *) kernels;
   struct map text_numbers, kernel_numbers, data_numbers;

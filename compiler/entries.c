@@ -6,6 +6,7 @@
 
 #include "base/nearest.h"
 #include "compiler/entry_defaults.h"
+#include "compiler/entry_runners.h"
 
 typedef VEC(const char *) name_list;
 
@@ -187,6 +188,7 @@ void entry_spec_deinit(struct entry_spec *spec) {
 }
 
 status entries_resolve(struct build *build) {
+  entry_round_find(build);
   for (uint32_t i = 0; i < build->options.entries.count; i++) {
     struct entry_spec spec;
     status result = entry_parse(&build->arena, build->options.entries.items[i], &spec);
@@ -196,5 +198,7 @@ status entries_resolve(struct build *build) {
   if (!build->specs.count)
     TRY(entry_defaults_add(build));
   entry_loaders_add(build);
-  return specs_check(build);
+  TRY(specs_check(build));
+  entry_runners_add(build);
+  return OK;
 }

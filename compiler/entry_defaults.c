@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compiler/entries.h"
+#include "compiler/entry_runners.h"
 
 static int signature_compare(const void *a, const void *b) {
   return strcmp((*(const struct signature *const *)a)->name, (*(const struct signature *const *)b)->name);
@@ -120,8 +121,7 @@ static void collection_items_add(const struct build *build, const char *collecti
   }
 }
 
-/* A training step shows its loss, or its losses. */
-static void loss_fetch(struct build *build, struct entry_spec *spec) {
+void entry_loss_fetch(struct build *build, struct entry_spec *spec) {
   struct edge edge;
   VEC(uint32_t) seeds = {0};
   for (uint32_t i = 0; i < spec->targets.count; i++)
@@ -151,7 +151,7 @@ static void collection_add(struct build *build, const char *name) {
   if (spec.fetches.count + spec.targets.count == 0 || entry_find(build, name))
     return;
   if (is_training(name))
-    loss_fetch(build, &spec);
+    entry_loss_fetch(build, &spec);
   entry_feed_placeholders(build->model.graph, &spec);
   vec_push(&build->specs, spec);
 }
@@ -162,7 +162,7 @@ static void operation_add(struct build *build, const char *entry, const char *op
   struct entry_spec spec = {.name = entry};
   vec_push(&spec.targets, operation);
   if (is_training(entry))
-    loss_fetch(build, &spec);
+    entry_loss_fetch(build, &spec);
   entry_feed_placeholders(build->model.graph, &spec);
   vec_push(&build->specs, spec);
 }
@@ -192,7 +192,7 @@ static void step_add(struct build *build, const char *operation, bool is_only) {
     return;
   struct entry_spec spec = {.name = name, .is_guess = true};
   vec_push(&spec.targets, operation);
-  loss_fetch(build, &spec);
+  entry_loss_fetch(build, &spec);
   entry_feed_placeholders(build->model.graph, &spec);
   vec_push(&build->specs, spec);
 }
@@ -220,6 +220,7 @@ status entry_defaults_add(struct build *build) {
     collection_add(build, collections[i]);
   if (!build->specs.count)
     operations_add(build);
+  entry_round_mend(build);
   if (!build->model.variables_prefix)
     entry_init_complete(build);
   uint32_t outputs = 0;

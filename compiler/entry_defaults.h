@@ -16,6 +16,9 @@ bool *entry_mark_needed(const struct graph *graph, const struct entry_spec *spec
 /* Feeds the placeholders among them. */
 void entry_feed_placeholders(const struct graph *graph, struct entry_spec *spec);
 
+/* A training step shows its loss, or its losses. */
+void entry_loss_fetch(struct build *build, struct entry_spec *spec);
+
 /* entry_main.c: every output that nothing consumes, as `main`. is_guess: the graph trains; only answers, without labels where they need
  * none, and no entry where there are none. */
 void entry_main_add(struct build *build, bool is_guess);

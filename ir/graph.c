@@ -121,6 +121,9 @@ void model_deinit(struct model *model) {
     vec_free(&model->signatures.items[i].outputs);
   }
   vec_free(&model->signatures);
+  for (uint32_t i = 0; i < model->queue_runners.count; i++)
+    vec_free(&model->queue_runners.items[i].enqueue_ops);
+  vec_free(&model->queue_runners);
   vec_free(&model->assets);
   vec_free(&model->objects);
   vec_free(&model->captures);

@@ -164,6 +164,13 @@ struct method {
   const char *node;          /* the call in the graph; NULL: it has none (compiler/pass/methods.c) */
   const char *signature;     /* the first that runs it; NULL: none */
 };
+/* What threads of a TensorFlow session run, each again and again: a QueueRunner. */
+struct queue_runner {
+  const char *queue;              /* its node */
+  VEC(const char *) enqueue_ops;  /* one for each thread */
+  const char *close_op;           /* runs when the last of them has come to the end; "": none */
+  uint64_t end_codes;             /* bits of the statuses that are the end, no error */
+};
 struct asset {
   const char *tensor, *file; /* "vocabulary:0" holds the path of the file in the SavedModel's folder `assets` */
 };
@@ -174,6 +181,7 @@ struct model {
   const char *variables_prefix;  /* a SavedModel's "DIR/variables/variables", or NULL */
   const char *restore_op, *restore_feed; /* saver_def: names, or NULL */
   const char *main_op;           /* what a loader of the SavedModel runs after restoring (tables), or NULL */
+  VEC(struct queue_runner) queue_runners;
   VEC(struct asset) assets;
   VEC(struct object) objects;
   VEC(struct captures) captures;

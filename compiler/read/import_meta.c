@@ -78,6 +78,7 @@ status import_meta(const Tensorflow__MetaGraphDef *meta, struct arena *arena, st
   TRY(import_graph(meta->graph_def, arena, &out->graph));
   import_signatures(meta, arena, out);
   import_collections(meta, arena, out);
+  TRY(import_runners(arena, out));
   import_main_op(meta, arena, out);
   import_assets(meta, arena, out);
   if (meta->object_graph_def)

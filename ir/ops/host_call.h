@@ -20,6 +20,8 @@ status build_host(struct op_call *c);
 /* Only the attributes, for a node that was made otherwise; and one more of our own. */
 void op_host_attrs(struct op_call *c, struct flow_node *n);
 void op_host_add_attr(struct op_call *c, struct flow_node *n, const char *name, struct attr_value value);
+/* The same with an attribute that the compiler has given the node: its name begins with an underscore, which the call's has not. */
+void op_host_pass_attr(struct op_call *c, struct flow_node *n, const char *name);
 /* The next output of the call, which is output i of the op; handles become scalars of dtype resource. */
 void op_host_output(struct op_call *c, struct flow_node *n, uint32_t i, int rank, const dim *dims);
 /* An output whose shape an attribute says: unknown sizes are symbols. UNIMPLEMENTED when the rank is not known. */

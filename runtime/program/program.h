@@ -74,6 +74,7 @@ enum program_table_id {
   PROGRAM_SLOTS,
   PROGRAM_PORTS,
   PROGRAM_ATTRS,
+  PROGRAM_RUNNERS,   /* loops beside the phases */
   PROGRAM_NODES,     /* the graph's nodes, sorted by name: what a client may send again */
   PROGRAM_TABLE_COUNT,
 };
@@ -146,6 +147,14 @@ struct program_entry {
                                         * driver's starts without feeds; 0: none */
   struct program_range partial_needs;  /* operands: for each fetch one word for each feed, not 0 where the fetch is computed from it */
   struct program_range decisions;      /* operands, pairs: a size code, and 1 where the feeds must make it 1, 0 where they must not */
+};
+/* Entries that are run again and again beside the phases, each on a thread of its own, until one ends with a status of `end_codes`. */
+struct program_runner {
+  uint32_t name;          /* text: of the queue that it fills */
+  uint32_t is_chiefs;     /* else each replica runs it */
+  struct program_range entries; /* operands: numbers of entries */
+  uint32_t begin, close;  /* entries that run once, before the first and after the last thread's end; PROGRAM_NONE: none */
+  uint64_t end_codes;     /* bit i: status i */
 };
 struct program_part {
   uint32_t task;          /* PROGRAM_TASK_DRIVER, PROGRAM_TASK_SELF or this task; of a function: of who calls it */
@@ -273,6 +282,7 @@ PROGRAM_ACCESSOR(instr, PROGRAM_INSTRS)
 PROGRAM_ACCESSOR(slot, PROGRAM_SLOTS)
 PROGRAM_ACCESSOR(port, PROGRAM_PORTS)
 PROGRAM_ACCESSOR(attr, PROGRAM_ATTRS)
+PROGRAM_ACCESSOR(runner, PROGRAM_RUNNERS)
 PROGRAM_ACCESSOR(node, PROGRAM_NODES)
 #undef PROGRAM_ACCESSOR
 

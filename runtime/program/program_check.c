@@ -19,6 +19,7 @@ static const size_t item_bytes[PROGRAM_TABLE_COUNT] = {
   [PROGRAM_SLOTS] = sizeof(struct program_slot),
   [PROGRAM_PORTS] = sizeof(struct program_port),
   [PROGRAM_ATTRS] = sizeof(struct program_attr),
+  [PROGRAM_RUNNERS] = sizeof(struct program_runner),
   [PROGRAM_NODES] = sizeof(struct program_node),
 };
 
@@ -212,6 +213,19 @@ static status check_entry(const struct program *p, uint32_t number) {
   return OK;
 }
 
+static bool is_entry(const struct program *p, uint32_t number, bool may_lack) {
+  return number < count_of(p, PROGRAM_ENTRIES) || (may_lack && number == PROGRAM_NONE);
+}
+
+static status check_runner(const struct program *p, uint32_t number) {
+  const struct program_runner *runner = program_runner(p, number);
+  CHECK(text_fits(p, runner->name) && range_fits(p, runner->entries, PROGRAM_OPERANDS) && runner->entries.count > 0, "runner %u", number);
+  CHECK(is_entry(p, runner->begin, true) && is_entry(p, runner->close, true), "runner %u: its first or last entry", number);
+  for (uint32_t i = 0; i < runner->entries.count; i++)
+    CHECK(is_entry(p, program_operands(p, runner->entries.first)[i], false), "runner %u: its entries", number);
+  return OK;
+}
+
 status program_check(const struct program *program) {
   TRY(check_tables(program));
   TRY(check_tasks(program));
@@ -219,5 +233,7 @@ status program_check(const struct program *program) {
     TRY(check_block(program, i));
   for (uint32_t i = 0; i < count_of(program, PROGRAM_ENTRIES); i++)
     TRY(check_entry(program, i));
+  for (uint32_t i = 0; i < count_of(program, PROGRAM_RUNNERS); i++)
+    TRY(check_runner(program, i));
   return OK;
 }

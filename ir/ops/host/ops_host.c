@@ -34,6 +34,12 @@ void op_host_add_attr(struct op_call *c, struct flow_node *n, const char *name, 
   n->attrs = attrs;
 }
 
+void op_host_pass_attr(struct op_call *c, struct flow_node *n, const char *name) {
+  const struct attr_value *value = node_attr(c->node, name);
+  if (value)
+    op_host_add_attr(c, n, name + 1, *value);
+}
+
 status op_host(struct op_call *c, enum host_kind kind, const char *host, struct flow_node **out) {
   for (uint32_t i = 0; i < c->in_count; i++) {
     if (c->in[i].var && !c->in[i].value && i < c->node->input_count && c->node->input_dtypes[i] == DTYPE_RESOURCE)

@@ -4,6 +4,7 @@
 
 #include "ir/ops/host_call.h"
 #include "ir/ops/put_shape.h"
+#include "ir/ops/token_attrs.h"
 
 /* AccumulatorApplyGradient has the gradient last, SparseAccumulatorApplyGradient its rows before the shape. */
 static bool applies(const struct graph *g, const struct node *put, const struct put_search *search, int64_t i, uint32_t *input, bool *batched) {
@@ -32,6 +33,7 @@ status build_accumulator_take(struct op_call *c) {
   const struct attr_shape *said = said_shape(c);
   rank_set ranks = said ? 0 : applied_ranks(c);
   TRY(op_host(c, HOST_WAITS, NULL, &n));
+  op_host_pass_attr(c, n, ATTR_GRADIENTS_EACH);
   return said ? op_host_output_shaped(c, n, 0, said) : op_host_output_ranked(c, n, 0, ranks, NULL);
 }
 
@@ -49,6 +51,7 @@ status build_accumulator_take_sparse(struct op_call *c) {
   for (int i = 0; i < LIMIT_RANK; i++)
     sizes[i] = said && i && i < said->rank && said->rank == lowest ? said->dims[i] : -1;
   TRY(op_host(c, HOST_WAITS, NULL, &n));
+  op_host_pass_attr(c, n, ATTR_GRADIENTS_EACH);
   dim rows = op_new_symbol(c), rank = ranks_are_many(ranks) ? op_new_symbol(c) : op_dim(c, lowest);
   op_host_output(c, n, 0, 1, &rows);
   TRY(op_host_output_ranked(c, n, 1, ranks, sizes));

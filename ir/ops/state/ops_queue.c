@@ -5,6 +5,7 @@
 #include "ir/lower.h"
 #include "ir/ops/host_call.h"
 #include "ir/ops/put_shape.h"
+#include "ir/ops/token_attrs.h"
 
 /* What the graph enqueues into the queue that `maker` makes, by value shapes known to this walk. */
 static void note_components(struct op_call *c, const struct node *maker, bool many) {
@@ -108,6 +109,7 @@ status build_queue_dequeue(struct op_call *c) {
     batch = e[0];
   }
   TRY(op_host(c, HOST_WAITS, NULL, &n));
+  op_host_pass_attr(c, n, ATTR_TOKENS_EACH);
   if (up_to)
     batch = op_new_symbol(c);
   for (uint32_t i = 0; i < c->out_count; i++)
