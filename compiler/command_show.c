@@ -7,6 +7,7 @@
 #include "compiler/commands.h"
 #include "compiler/entries.h"
 #include "compiler/entry_defaults.h"
+#include "compiler/entry_runners.h"
 #include "compiler/graph_walk.h"
 #include "compiler/pass/pass.h"
 #include "ir/registry.h"
@@ -175,13 +176,23 @@ static void print_spec(const struct entry_spec *s) {
   printf("'\n");
 }
 
-/* What fills the graph's queues: threads of a TensorFlow session would, here somebody runs an entry. */
+static bool is_run(const struct build *b, uint32_t node) {
+  bool runs = false;
+  for (uint32_t i = 0; i < b->specs.count && !runs; i++) {
+    bool *needed = entry_mark_needed(b->model.graph, &b->specs.items[i]);
+    runs = needed[node];
+    free(needed);
+  }
+  return runs;
+}
+
+/* What would fill the graph's queues, where no queue runner does: somebody has to run an entry. */
 static void print_enqueues(struct build *b) {
   static const char *const ops[] = {"QueueEnqueue", "QueueEnqueueV2", "QueueEnqueueMany", "QueueEnqueueManyV2", NULL};
   uint32_t count = 0;
   for (uint32_t i = 0; i < b->model.graph->nodes.count; i++) {
     const struct node *n = &b->model.graph->nodes.items[i];
-    if (!is_one_of(n->op, ops))
+    if (!is_one_of(n->op, ops) || is_run(b, i))
       continue;
     struct entry_spec spec = {.name = count ? arena_printf(&b->arena, "fill_%u", count) : "fill"};
     vec_push(&spec.targets, n->name);
@@ -199,6 +210,7 @@ static void print_candidates(struct build *b) {
   for (uint32_t i = 0; i < b->aliases.count; i++)
     printf("  (%s is also called %s)\n", b->aliases.items[i].entry, b->aliases.items[i].name);
   print_enqueues(b);
+  entry_runners_print(stdout, b);
 }
 
 status command_show(struct build *b) {

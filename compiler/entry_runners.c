@@ -137,8 +137,13 @@ static const char *free_name(struct build *b, const char *operation) {
   return name;
 }
 
-/* An entry that runs one operation. */
+/* An entry that runs one operation; threads of one runner may run the same. */
 static const char *operation_entry(struct build *b, const char *operation) {
+  for (uint32_t i = 0; i < b->specs.count; i++) {
+    const struct entry_spec *s = &b->specs.items[i];
+    if (s->targets.count == 1 && !strcmp(s->targets.items[0], operation) && s->feeds.count + s->fetches.count == 0)
+      return s->name;
+  }
   struct entry_spec spec = {.name = free_name(b, operation)};
   vec_push(&spec.targets, operation);
   vec_push(&b->specs, spec);
@@ -246,4 +251,41 @@ void entry_runners_add(struct build *b) {
   free(needed);
   free(added);
   late_init_add(b);
+}
+
+/* ---- text ---- */
+
+static bool is_before(const struct build_runner *r, uint32_t i) {
+  for (uint32_t k = 0; k < i; k++)
+    if (!strcmp(r->entries.items[k], r->entries.items[i]))
+      return true;
+  return false;
+}
+
+static void print_loops(FILE *out, const struct build_runner *r) {
+  for (uint32_t i = 0; i < r->entries.count; i++) {
+    uint32_t threads = 0;
+    for (uint32_t k = 0; k < r->entries.count; k++)
+      threads += !strcmp(r->entries.items[k], r->entries.items[i]);
+    if (is_before(r, i))
+      continue;
+    fprintf(out, "%s%s", i ? ", " : "", r->entries.items[i]);
+    if (threads > 1)
+      fprintf(out, " (%u threads)", threads);
+  }
+}
+
+void entry_runners_print(FILE *out, const struct build *b) {
+  if (b->runners.count)
+    fputs("runners: entries that are run again and again beside the phases\n", out);
+  for (uint32_t i = 0; i < b->runners.count; i++) {
+    const struct build_runner *r = &b->runners.items[i];
+    fprintf(out, "  %s, by %s%s: ", r->name, r->is_chiefs ? "the chief" : "each ", r->is_chiefs ? "" : b->options.replicate);
+    if (r->begin)
+      fprintf(out, "%s first; ", r->begin);
+    print_loops(out, r);
+    if (r->close)
+      fprintf(out, "; %s at the end", r->close);
+    fputc('\n', out);
+  }
 }

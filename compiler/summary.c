@@ -2,6 +2,8 @@
  * take the place of data that only the user has. */
 #include "compiler/summary.h"
 
+#include "compiler/entry_runners.h"
+
 #include <string.h>
 #include <sys/stat.h>
 
@@ -197,18 +199,8 @@ static bool lacks_init(const struct build *b) {
   return given < b->vars.count && !find_entry(b, "init");
 }
 
-static bool has_queue_runners(const struct build *b) {
-  for (uint32_t i = 0; i < b->model.collections.count; i++)
-    if (strcmp(b->model.collections.items[i].name, "queue_runners") == 0 && b->model.collections.items[i].value.list.count)
-      return true;
-  return false;
-}
-
 /* What the command does not do by itself. */
 static void print_notes(FILE *out, const struct build *b) {
-  if (has_queue_runners(b))
-    fputs("note: the graph has queue runners, but no thread fills its queues here: make entries of their operations (tfc show),"
-          " and run those as well\n", out);
   if (lacks_init(b))
     fputs("note: no entry 'init' gives the variables their first values: name one (--entry 'init: -> | OPERATION'),"
           " or start from --checkpoint-dir\n", out);
@@ -233,6 +225,7 @@ void summary_print(FILE *out, struct build *b, const char *tfc, double seconds) 
   fprintf(out, "%s: %u task%s in %.1f s\n", b->options.output_dir, tasks, tasks == 1 ? "" : "s", seconds);
   print_tasks(out, b);
   print_entries(out, b);
+  entry_runners_print(out, b);
   print_notes(out, b);
   if (b->entries.count)
     print_command(out, b, tfc);

@@ -29,7 +29,7 @@ static status find_accumulator(const struct host_call *call, struct accumulator 
 status host_accumulator_apply(struct host_call *call) {
   struct accumulator *accumulator;
   TRY(find_accumulator(call, &accumulator));
-  return accumulator_apply(accumulator, host_scalar_int(&call->inputs[1]), &call->inputs[2]);
+  return accumulator_apply(accumulator, call->driver, host_scalar_int(&call->inputs[1]), &call->inputs[2]);
 }
 
 /* inputs: handle, local_step, indices, values, shape */
@@ -37,14 +37,23 @@ status host_accumulator_apply_sparse(struct host_call *call) {
   struct accumulator *accumulator;
   TRY(find_accumulator(call, &accumulator));
   const struct tensor *whole = host_attr_int(call, "has_known_shape", 1) ? &call->inputs[4] : NULL;
-  return accumulator_apply_sparse(accumulator, host_scalar_int(&call->inputs[1]), &call->inputs[2], &call->inputs[3], whole);
+  return accumulator_apply_sparse(accumulator, call->driver, host_scalar_int(&call->inputs[1]), &call->inputs[2], &call->inputs[3], whole);
+}
+
+static int64_t count_replicas(const struct program *program) {
+  int64_t count = 0;
+  for (uint32_t i = 0; i < program->tables[PROGRAM_TASKS].count; i++)
+    count += strcmp(program_text(program, program_task(program, i)->job), program_text(program, program->replicated_job)) == 0;
+  return count;
 }
 
 /* inputs: handle, num_required */
 status host_accumulator_take(struct host_call *call) {
   struct accumulator *accumulator;
   TRY(find_accumulator(call, &accumulator));
-  return accumulator_take(accumulator, call, host_scalar_int(&call->inputs[1]));
+  struct accumulator_round round = { .each = host_attr_int(call, "tfc_gradients_each", 0) };
+  round.replicas = round.each ? count_replicas(call->program) : 0;
+  return accumulator_take(accumulator, call, host_scalar_int(&call->inputs[1]), round);
 }
 
 status host_accumulator_set_step(struct host_call *call) {

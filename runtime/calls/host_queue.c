@@ -159,7 +159,8 @@ status host_queue_enqueue_many(struct host_call *call) {
 status host_queue_dequeue(struct host_call *call) {
   struct queue *queue;
   TRY(find_queue(call, &queue));
-  return queue_dequeue(queue, call);
+  int64_t each = host_attr_int(call, "tfc_tokens_each", 0);
+  return each ? queue_dequeue_token(queue, call, each) : queue_dequeue(queue, call);
 }
 
 static status dequeue_many(struct host_call *call, bool up_to) {

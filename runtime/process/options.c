@@ -57,6 +57,14 @@ static status add_file(const char *option, char *text, struct named_file **files
   return OK;
 }
 
+static status set_runner(struct parser *p, char *value) {
+  const char **runners = grow(p->out->runners, p->out->runner_count, sizeof *runners);
+  if (!runners)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  p->out->runners = runners;
+  runners[p->out->runner_count++] = value;
+  return OK;
+}
 static status set_entry(struct parser *p, char *value) { return add_phase(p, value); }
 static status set_feed(struct parser *p, char *value) {
   return add_file("--feed", value, &p->phase->feeds, &p->phase->feed_count);
@@ -178,6 +186,7 @@ static const struct option_row {
   { "--tls-cert", true, false, NULL },
   { "--tls-key", true, false, NULL },
   { "--tls-ca", true, false, NULL },
+  { "--runner", true, false, set_runner },
   { "--entry", true, false, set_entry },
   { "--feed", true, true, set_feed },
   { "--fetch", true, true, set_fetch },
@@ -236,6 +245,8 @@ status options_parse(int argc, char **argv, struct task_options *out) {
   TRY(parse_all(&parser, argc, argv));
   if ((out->save_steps || out->save_seconds > 0 || out->keep) && !out->checkpoint_dir)
     return fail(INVALID_ARGUMENT, "%s needs --checkpoint-dir", out->save_steps ? "--save-steps" : out->keep ? "--keep" : "--save-seconds");
+  if (out->runner_count && !out->phase_count)
+    return fail(INVALID_ARGUMENT, "--runner needs --entry: a runner goes on until the phases end");
   return OK;
 }
 
@@ -245,5 +256,6 @@ void options_deinit(struct task_options *options) {
     free(options->phases[i].fetches);
   }
   free(options->phases);
+  free(options->runners);
   free(options->peers);
 }

@@ -37,6 +37,8 @@ struct task_options {
   int64_t log_every;        /* prints fetches every so many steps and at the last; 0: only then */
   struct peer_address *peers;
   uint32_t peer_count;
+  const char **runners;     /* entries that are run beside the phases */
+  uint32_t runner_count;
   struct phase_options *phases;
   uint32_t phase_count;
 };

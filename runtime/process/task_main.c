@@ -18,6 +18,7 @@
 #include "runtime/master/client_service.h"
 #include "runtime/process/phase.h"
 #include "runtime/process/progress.h"
+#include "runtime/process/runner.h"
 #include "runtime/process/signals.h"
 #include "runtime/program/entry_print.h"
 #include "runtime/step/pool.h"
@@ -31,6 +32,7 @@ struct host {
   struct cluster *cluster;           /* NULL: alone, with phases */
   struct client_service *clients;
   struct saver *saver;               /* NULL: no --checkpoint-dir, no --restore */
+  struct runners *runners;           /* NULL: not started */
   struct events *events;             /* NULL: no --log-dir */
   struct trace *trace;               /* NULL: no --trace */
   pthread_mutex_t report_lock;       /* task and cluster are there while it is held, unless: */
@@ -47,6 +49,7 @@ static const char usage[] =
     "  --steps N               runs the entry N times (1)\n"
     "  --fetch NAME=FILE.npy   writes a fetched value; with several steps stacked on a new axis 0; - is standard output\n\n"
     "global options:\n"
+    "  --runner NAME           runs the entry again and again beside the phases, until they end\n"
     "  --no-init               does not run the entry 'init' first\n"
     "  --timeout S             gives a missing peer S seconds (30)\n"
     "  --checkpoint-dir D      keeps the variables there: restored at start, saved at the end\n"
@@ -156,6 +159,11 @@ static status wait_for_peers(const struct host *host, uint32_t number) {
 
 static bool is_chief(const struct host *host) { return host->program->chief == host->program->task; }
 
+static bool is_replica(const struct host *host) {
+  const char *job = program_text(host->program, program_task(host->program, host->program->task)->job);
+  return strcmp(job, program_text(host->program, host->program->replicated_job)) == 0;
+}
+
 /* The chief's first phase may be `init` itself; then nothing is run before it. */
 static bool first_phase_is_init(const struct host *host) {
   return host->options.phase_count > 0 && strcmp(host->options.phases[0].entry, "init") == 0;
@@ -163,9 +171,7 @@ static bool first_phase_is_init(const struct host *host) {
 
 /* Whether this task runs `init`: the chief for all, or each replica for its own variables. */
 static bool initialises(const struct host *host) {
-  const char *job = program_text(host->program, program_task(host->program, host->program->task)->job);
-  bool is_replica = strcmp(job, program_text(host->program, host->program->replicated_job)) == 0;
-  return is_chief(host) || ((host->program->init_flags & INIT_EVERYWHERE) && is_replica);
+  return is_chief(host) || ((host->program->init_flags & INIT_EVERYWHERE) && is_replica(host));
 }
 
 static status run_init(struct host *host, const char *name) {
@@ -193,13 +199,16 @@ static status initialise(struct host *host) {
 
 /* What each replica has of its own: tables, iterators, local variables. The chief's `init` has done it for the chief. */
 static status initialise_replica(struct host *host) {
-  const struct program_task *self = program_task(host->program, host->program->task);
-  bool is_replica = strcmp(program_text(host->program, self->job), program_text(host->program, host->program->replicated_job)) == 0;
-  return is_replica && !host->options.no_init ? run_init(host, "local_init") : OK;
+  return is_replica(host) && !host->options.no_init ? run_init(host, "local_init") : OK;
 }
 
 /* Whether the chief says `ready` only after its first phase. */
 static bool ready_after_first_phase(const struct host *host) { return is_chief(host) && first_phase_is_init(host); }
+
+/* What can only be done once variables have their values: of each replica, else the chief's. */
+static status initialise_late(struct host *host) {
+  return (is_chief(host) || is_replica(host)) && host->options.phase_count > 0 && !host->options.no_init ? run_init(host, "late_init") : OK;
+}
 
 static status become_ready(struct host *host) {
   TRY(initialise(host));
@@ -214,6 +223,30 @@ static status become_ready(struct host *host) {
     return OK;
   TRY(cluster_wait_ready(host->cluster, host->program->chief));
   return initialise_replica(host);
+}
+
+/* ---- runners ---- */
+
+static void stop_host(void *self);
+
+static status wait_for_runner(void *self, uint32_t entry) { return wait_for_peers(self, entry); }
+
+static status start_runners(struct host *host) {
+  const struct runner_config config = {
+    .task = host->task, .entries = host->options.runners, .entry_count = host->options.runner_count, .is_chief = is_chief(host),
+    .is_replica = is_replica(host), .self = host, .wait_peers = wait_for_runner, .on_failed = stop_host,
+  };
+  return host->options.phase_count > 0 ? runners_start(&config, &host->runners) : OK;
+}
+
+/* The error of a runner is the reason for all that came after it. */
+static status finish_runners(struct host *host, status code) {
+  char text[2048];
+  snprintf(text, sizeof text, "%s", status_text());
+  status failed = host->runners ? runners_finish(host->runners) : OK;
+  runners_destroy(host->runners);
+  host->runners = NULL;
+  return failed != OK ? failed : code == OK ? OK : fail(code, "%s", text);
 }
 
 /* ---- phases ---- */
@@ -239,14 +272,22 @@ static status check_phases(const struct host *host) {
   return OK;
 }
 
+/* The first phase was `init`. */
+static status become_ready_late(struct host *host) {
+  if (host->cluster)
+    cluster_announce_ready(host->cluster);
+  TRY(initialise_late(host));
+  return start_runners(host);
+}
+
 static status run_phases(struct host *host) {
   for (uint32_t i = 0; i < host->options.phase_count; i++) {
     progress_begin(&host->progress, i + 1, host->options.phase_count, host->options.phases[i].entry);
     status result = run_phase(host, &host->options.phases[i]);
     if (result != OK)
       return status_prefix(result, "entry '%s': ", host->options.phases[i].entry);
-    if (i == 0 && host->cluster && ready_after_first_phase(host))
-      cluster_announce_ready(host->cluster);
+    if (i == 0 && ready_after_first_phase(host))
+      TRY(become_ready_late(host));
   }
   return OK;
 }
@@ -281,6 +322,10 @@ static status serve(struct host *host) {
     cluster_announce_finished(host->cluster);
   if (host->options.phase_count > 0)
     task_note_finished(host->task, host->program->task);
+  if (host->runners && runners_serve_others(host->runners)) {
+    runners_expect_end(host->runners);
+    return cluster_wait_all_finished(host->cluster);
+  }
   if (host->options.phase_count > 0 && !is_ps)
     return has_parts_for_others(host) ? cluster_wait_dependents(host->cluster) : OK;
   return is_ps ? cluster_wait_all_finished(host->cluster) : wait_stopped();
@@ -317,10 +362,17 @@ static status run_host(struct host *host) {
   TRY(open_records(host));
   TRY(open_saver(host));
   TRY(check_phases(host));
+  TRY(runners_check(host->task, host->options.runners, host->options.runner_count));
   TRY(join_cluster(host));
   TRY(become_ready(host));
-  TRY(run_phases(host));
-  return serve(host);
+  if (!ready_after_first_phase(host)) {
+    TRY(initialise_late(host));
+    TRY(start_runners(host));
+  }
+  status result = run_phases(host);
+  if (result != OK || !host->runners || !runners_serve_others(host->runners))
+    result = finish_runners(host, result);
+  return result == OK ? finish_runners(host, serve(host)) : result;
 }
 
 static void stop_host(void *self) {

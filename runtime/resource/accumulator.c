@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/host/wait_list.h"
+#include "runtime/program/fault.h"
 #include "runtime/value/element_sum.h"
 
 struct accumulator {
@@ -15,6 +16,9 @@ struct accumulator {
   int64_t *indices, *counts; /* sparse: of the rows */
   int64_t rows;
   struct wait_list takers;
+  struct accumulator_round round; /* of whoever took last */
+  uint32_t *left;           /* replicas that apply nothing any more */
+  uint32_t left_count, left_capacity;
 };
 
 static bool fits(const struct accumulator_spec *spec, const struct shape *shape) {
@@ -58,10 +62,18 @@ static status give_sparse(struct accumulator *a, struct host_call *call) {
   return OK;
 }
 
+/* How many are enough for the first in the line. */
+static int64_t needed(const struct accumulator *a) {
+  int64_t asked = a->takers.first->number, possible = (a->round.replicas - a->left_count) * a->round.each;
+  if (!a->round.each || possible >= asked)
+    return asked;
+  return possible > 1 ? possible : 1;
+}
+
 /* Serves those at the front of the line for whom there is enough. */
 static struct wait_entry *serve(struct accumulator *a) {
   struct wait_entry *over = NULL;
-  while (a->takers.first && a->count >= a->takers.first->number) {
+  while (a->takers.first && a->count >= needed(a)) {
     struct host_call *call = a->takers.first->call;
     status result = a->spec.sparse ? give_sparse(a, call) : give_dense(a, call);
     wait_list_move_first(&a->takers, result, result == OK ? "" : status_text(), &over);
@@ -145,11 +157,20 @@ static status add_sparse(struct accumulator *a, const struct tensor *indices, co
   return OK;
 }
 
-static status apply(struct accumulator *a, int64_t step, const struct tensor *indices, const struct tensor *values) {
+static void come_back(struct accumulator *a, uint32_t driver) {
+  for (uint32_t i = 0; i < a->left_count; i++)
+    if (a->left[i] == driver) {
+      a->left[i] = a->left[--a->left_count];
+      return;
+    }
+}
+
+static status apply(struct accumulator *a, uint32_t driver, int64_t step, const struct tensor *indices, const struct tensor *values) {
   pthread_mutex_lock(&a->lock);
   status result = OK;
   struct wait_entry *over = NULL;
-  if (step >= a->step) { /* an older one is stale, and dropped */
+  come_back(a, driver);
+  if (step >= a->step || FAULT(37)) { /* an older one is stale, and dropped */
     result = a->spec.sparse ? add_sparse(a, indices, values) : add_dense(a, values);
     a->count += result == OK;
     over = serve(a);
@@ -168,9 +189,9 @@ static status check_gradient(const struct accumulator *a, const struct tensor *v
   return OK;
 }
 
-status accumulator_apply(struct accumulator *a, int64_t step, const struct tensor *gradient) {
+status accumulator_apply(struct accumulator *a, uint32_t driver, int64_t step, const struct tensor *gradient) {
   TRY(check_gradient(a, gradient));
-  return apply(a, step, NULL, gradient);
+  return apply(a, driver, step, NULL, gradient);
 }
 
 static status check_rows(const struct accumulator *a, const struct tensor *indices, const struct tensor *whole) {
@@ -188,7 +209,7 @@ static status check_rows(const struct accumulator *a, const struct tensor *indic
   return OK;
 }
 
-status accumulator_apply_sparse(struct accumulator *a, int64_t step, const struct tensor *indices,
+status accumulator_apply_sparse(struct accumulator *a, uint32_t driver, int64_t step, const struct tensor *indices,
                                 const struct tensor *values, const struct tensor *whole) {
   TRY(check_gradient(a, values));
   if (indices->dtype != DTYPE_INT64 || indices->shape.rank != 1)
@@ -197,15 +218,16 @@ status accumulator_apply_sparse(struct accumulator *a, int64_t step, const struc
     return fail(INVALID_ARGUMENT, "Number of indices %lld does not match number of rows in values %s",
                 (long long)indices->count, shape_text(&values->shape));
   TRY(check_rows(a, indices, whole));
-  return apply(a, step, indices, values);
+  return apply(a, driver, step, indices, values);
 }
 
 /* ---- the rest ---- */
 
-status accumulator_take(struct accumulator *a, struct host_call *call, int64_t required) {
+status accumulator_take(struct accumulator *a, struct host_call *call, int64_t required, struct accumulator_round round) {
   if (required < 1)
     return fail(INVALID_ARGUMENT, "Argument num_required must be > 0, but is %lld", (long long)required);
   pthread_mutex_lock(&a->lock);
+  a->round = round;
   struct wait_entry *entry = wait_list_add(&a->takers, call, required);
   struct wait_entry *over = entry ? serve(a) : NULL;
   wait_list_settle(over, call);
@@ -213,6 +235,21 @@ status accumulator_take(struct accumulator *a, struct host_call *call, int64_t r
   if (!entry)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   return wait_list_finish(over, call);
+}
+
+void accumulator_leave(struct accumulator *a, uint32_t driver) {
+  pthread_mutex_lock(&a->lock);
+  come_back(a, driver);
+  if (a->left_count == a->left_capacity) {
+    uint32_t capacity = a->left_capacity * 2 + 4, *grown = realloc(a->left, capacity * sizeof *grown);
+    a->left_capacity = grown ? capacity : a->left_capacity;
+    a->left = grown ? grown : a->left;
+  }
+  if (a->left_count < a->left_capacity)
+    a->left[a->left_count++] = driver;
+  struct wait_entry *over = serve(a);
+  pthread_mutex_unlock(&a->lock);
+  (void)wait_list_finish(over, NULL); /* none of them is the caller's */
 }
 
 void accumulator_set_step(struct accumulator *a, int64_t step) {
@@ -243,6 +280,7 @@ static void accumulator_destroy(struct resource *resource) {
   tensor_release(a->sum);
   free(a->indices);
   free(a->counts);
+  free(a->left);
   pthread_mutex_destroy(&a->lock);
 }
 

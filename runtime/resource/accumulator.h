@@ -19,12 +19,20 @@ struct accumulator_spec {
 };
 extern const struct resource_maker accumulator_maker; /* argument: const struct accumulator_spec * */
 
-status accumulator_apply(struct accumulator *a, int64_t step, const struct tensor *gradient);
+/* driver: the task whose step applies it. */
+status accumulator_apply(struct accumulator *a, uint32_t driver, int64_t step, const struct tensor *gradient);
 /* indices: int64 [n], growing; values: [n, ...]; whole: int64, the shape that the gradient says it has, or NULL. */
-status accumulator_apply_sparse(struct accumulator *a, int64_t step, const struct tensor *indices,
+status accumulator_apply_sparse(struct accumulator *a, uint32_t driver, int64_t step, const struct tensor *indices,
                                 const struct tensor *values, const struct tensor *whole);
-/* Ends at once or later (host.h): outputs: the gradient; sparse: indices, values, shape. */
-status accumulator_take(struct accumulator *a, struct host_call *call, int64_t required);
+/* Whose gradients a round has: no more than `each` of so many replicas. */
+struct accumulator_round {
+  int64_t replicas, each;   /* 0: of anybody, any number */
+};
+/* Ends at once or later (host.h): outputs: the gradient; sparse: indices, values, shape. Of a round no more are waited for than those that have
+ * not left can give. */
+status accumulator_take(struct accumulator *a, struct host_call *call, int64_t required, struct accumulator_round round);
+/* A replica applies nothing any more; until it applies something again. */
+void accumulator_leave(struct accumulator *a, uint32_t driver);
 void accumulator_set_step(struct accumulator *a, int64_t step);
 int64_t accumulator_count(struct accumulator *a);
 

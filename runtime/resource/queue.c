@@ -1,4 +1,4 @@
-/* queue.c: two lines of attempts over a ring of tuples.
+/* queue.c: lines of attempts over a ring of tuples.
  *
  * Whoever changes something lets the first attempts of both lines proceed until neither can. Attempts that ended are
  * collected under the lock and told after it, so that nothing is called back under it.
@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/resource/philox_stream.h"
+#include "runtime/resource/token_share.h"
+#include "runtime/text/element_number.h"
 #include "runtime/value/tensor_list.h"
 
 struct attempt {
@@ -17,6 +19,7 @@ struct attempt {
   struct host_call *call;
   enum { ATTEMPT_ENQUEUE, ATTEMPT_DEQUEUE, ATTEMPT_CLOSE } kind;
   bool many, up_to;
+  int64_t each;            /* DEQUEUE of a token: so many of one value are for each driver; 0: of anything else */
   struct tensor ***tuples; /* ENQUEUE: to be put; DEQUEUE: taken so far */
   int64_t count, done;     /* tuples wanted, and put or taken */
   status code;
@@ -31,7 +34,8 @@ struct queue {
   pthread_mutex_t lock;
   struct tensor ***tuples;  /* ring */
   int64_t start, size, room;
-  struct line givers, takers;
+  struct line givers, takers, token_takers;
+  struct token_shares shares;
   struct philox random;
   bool closed;
 };
@@ -228,11 +232,56 @@ static bool proceed_dequeue(struct queue *q, struct attempt *a, bool *progress) 
   return a->done == a->count;
 }
 
-/* Lets both lines proceed; returns the attempts that are over, as a list. */
+/* The newest token, which is the last; those of older rounds are for nobody any more. */
+static struct tensor **take_token(struct queue *q) {
+  struct tensor **token = *ring_at(q, --q->size);
+  int64_t value = element_int(token[0], 0);
+  while (q->size > 0 && element_int((*ring_at(q, 0))[0], 0) < value) {
+    tuple_free(*ring_at(q, 0), q->spec.component_count);
+    q->start = (q->start + 1) % q->room;
+    q->size--;
+  }
+  return token;
+}
+
+/* True when the attempt is over. */
+static bool proceed_token(struct queue *q, struct attempt *a) {
+  if (q->size == 0)
+    return q->closed && proceed_at_end(q, a);
+  uint32_t driver = a->call->driver;
+  int64_t value = element_int((*ring_at(q, q->size - 1))[0], 0);
+  if (!token_share_allows(&q->shares, driver, value, a->each))
+    return false;
+  if (!token_share_note(&q->shares, driver, value)) {
+    attempt_fail(a, RESOURCE_EXHAUSTED, "no memory in queue '%s'", q->resource.name);
+    return true;
+  }
+  a->tuples[a->done++] = take_token(q);
+  return true;
+}
+
+/* Whoever waits for a token does not keep back those behind: there may be one for them. */
+static void proceed_tokens(struct queue *q, struct attempt ***end, bool *progress) {
+  for (struct attempt **at = &q->token_takers.first; *at;) {
+    struct attempt *a = *at;
+    if (!proceed_token(q, a)) {
+      at = &a->next;
+      continue;
+    }
+    line_remove(&q->token_takers, a->call);
+    a->next = NULL;
+    **end = a;
+    *end = &a->next;
+    *progress = true;
+  }
+}
+
+/* Lets the lines proceed; returns the attempts that are over, as a list. */
 static struct attempt *queue_proceed(struct queue *q) {
   struct attempt *over = NULL, **end = &over;
   for (bool progress = true; progress;) {
     progress = false;
+    proceed_tokens(q, &end, &progress);
     struct line *lines[] = { &q->givers, &q->takers };
     for (int i = 0; i < 2; i++)
       while (lines[i]->first && (i == 0 ? proceed_enqueue : proceed_dequeue)(q, lines[i]->first, &progress)) {
@@ -365,6 +414,8 @@ static bool attempt_withdraw(struct host_call *call) {
     put_back(q, a);
   else
     a = line_remove(&q->givers, call);
+  if (!a)
+    a = line_remove(&q->token_takers, call);
   struct attempt *over = a ? queue_proceed(q) : NULL;
   pthread_mutex_unlock(&q->lock);
   if (a)
@@ -377,7 +428,7 @@ static status run_attempt(struct queue *q, struct attempt *a) {
   a->call->wait = q;
   a->call->withdraw = attempt_withdraw;
   pthread_mutex_lock(&q->lock);
-  line_add(a->kind == ATTEMPT_DEQUEUE ? &q->takers : &q->givers, a);
+  line_add(a->kind != ATTEMPT_DEQUEUE ? &q->givers : a->each ? &q->token_takers : &q->takers, a);
   struct attempt *over = queue_proceed(q);
   bool ended = false;
   for (struct attempt *o = over; o; o = o->next)
@@ -428,6 +479,21 @@ status queue_enqueue(struct queue *q, struct host_call *call, struct tensor **te
 status queue_dequeue(struct queue *q, struct host_call *call) {
   struct attempt *a = attempt_create(call, ATTEMPT_DEQUEUE, 1);
   return a ? run_attempt(q, a) : fail(RESOURCE_EXHAUSTED, "no memory");
+}
+
+static bool is_of_tokens(const struct queue *q) {
+  return q->spec.kind == QUEUE_FIFO && q->spec.component_count == 1 && q->spec.components[0].has_shape &&
+         q->spec.components[0].shape.rank == 0 && (q->spec.components[0].dtype == DTYPE_INT64 || q->spec.components[0].dtype == DTYPE_INT32);
+}
+
+status queue_dequeue_token(struct queue *q, struct host_call *call, int64_t each) {
+  if (each < 1 || !is_of_tokens(q))
+    return fail(INVALID_ARGUMENT, "queue '%s' holds no tokens: they are whole numbers in a FIFOQueue", q->resource.name);
+  struct attempt *a = attempt_create(call, ATTEMPT_DEQUEUE, 1);
+  if (!a)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  a->each = each;
+  return run_attempt(q, a);
 }
 
 status queue_dequeue_many(struct queue *q, struct host_call *call, int64_t count, bool up_to) {
@@ -502,6 +568,7 @@ static status queue_init(struct resource *resource, void *argument) {
   pthread_mutex_init(&q->lock, NULL);
   q->givers.last = &q->givers.first;
   q->takers.last = &q->takers.first;
+  q->token_takers.last = &q->token_takers.first;
   philox_seed(&q->random, (uint64_t)q->spec.seed, (uint64_t)q->spec.seed2);
   return OK;
 }
@@ -511,6 +578,7 @@ static void queue_destroy(struct resource *resource) {
   for (int64_t i = 0; i < q->size; i++)
     tuple_free(*ring_at(q, i), q->spec.component_count);
   free(q->tuples);
+  token_shares_deinit(&q->shares);
   pthread_mutex_destroy(&q->lock);
 }
 

@@ -10,6 +10,7 @@
 
 #include "runtime/memory/container.h"
 #include "runtime/program/size.h"
+#include "runtime/resource/accumulator.h"
 #include "runtime/resource/collective.h"
 #include "runtime/step/crew.h"
 #include "runtime/step/memory_report.h"
@@ -663,10 +664,16 @@ static void leave_collective(void *driver, struct resource *resource) {
   collective_leave((struct collective *)resource, *(const uint32_t *)driver);
 }
 
+static void leave_accumulator(void *driver, struct resource *resource) {
+  accumulator_leave((struct accumulator *)resource, *(const uint32_t *)driver);
+}
+
 void task_note_finished(struct task *task, uint32_t finished) {
   const char *job = program_text(task->program, program_task(task->program, finished)->job);
-  if (strcmp(job, program_text(task->program, task->program->replicated_job)) == 0) /* those meet in collectives */
-    container_each(task->container, "collective", leave_collective, &finished);
+  if (strcmp(job, program_text(task->program, task->program->replicated_job)) != 0)
+    return;
+  container_each(task->container, "collective", leave_collective, &finished); /* replicas meet in collectives, */
+  container_each(task->container, "accumulator", leave_accumulator, &finished); /* or give to accumulators */
 }
 
 static void on_finished(void *self, uint32_t finished) { task_note_finished(self, finished); }
