@@ -124,6 +124,8 @@ static struct tensor vector(const float *values, int64_t count) {
   return (struct tensor){ .dtype = DTYPE_FLOAT, .shape = { 1, { count } }, .data = (void *)values, .count = count };
 }
 
+static const struct accumulator_round anybody;
+
 static void stale_gradients_are_dropped_and_the_mean_is_taken(void **state) {
   (void)state;
   struct meeting m;
@@ -133,17 +135,41 @@ static void stale_gradients_are_dropped_and_the_mean_is_taken(void **state) {
   meet(&m, &accumulator_maker, &spec);
   struct accumulator *accumulator = (struct accumulator *)m.resource;
   struct host_call *call = call_of(&m, 0, NULL);
-  assert_int_equal(accumulator_apply(accumulator, 0, &wrong), INVALID_ARGUMENT);
-  assert_int_equal(accumulator_apply(accumulator, 0, &ta), OK);
-  assert_int_equal(accumulator_take(accumulator, call, 2), OK);
+  assert_int_equal(accumulator_apply(accumulator, 0, 0, &wrong), INVALID_ARGUMENT);
+  assert_int_equal(accumulator_apply(accumulator, 0, 0, &ta), OK);
+  assert_int_equal(accumulator_take(accumulator, call, 2, anybody), OK);
   assert_true(call->pending);
-  assert_int_equal(accumulator_apply(accumulator, 0, &tb), OK);
+  assert_int_equal(accumulator_apply(accumulator, 0, 0, &tb), OK);
   assert_int_equal(finished(&m), 1);
   assert_memory_equal(m.outputs[0][0]->data, ((float[]){ 2, 4 }), 8);
   tensor_release(m.outputs[0][0]);
-  assert_int_equal(accumulator_apply(accumulator, 0, &ta), OK); /* of the step before */
+  assert_int_equal(accumulator_apply(accumulator, 0, 0, &ta), OK); /* of the step before */
   assert_int_equal(accumulator_count(accumulator), 0);
-  assert_int_equal(accumulator_take(accumulator, call_of(&m, 1, NULL), 0), INVALID_ARGUMENT);
+  assert_int_equal(accumulator_take(accumulator, call_of(&m, 1, NULL), 0, anybody), INVALID_ARGUMENT);
+  part(&m);
+}
+
+static void a_round_waits_for_no_more_than_those_that_have_not_left_can_give(void **state) {
+  (void)state;
+  struct meeting m;
+  static const float a[] = { 1, 2 };
+  struct tensor ta = vector(a, 2);
+  meet(&m, &accumulator_maker, &(struct accumulator_spec){ .dtype = DTYPE_FLOAT, .mean = true });
+  struct accumulator *accumulator = (struct accumulator *)m.resource;
+  const struct accumulator_round round = { .replicas = 3, .each = 1 };
+  assert_int_equal(accumulator_take(accumulator, call_of(&m, 0, NULL), 2, round), OK);
+  assert_int_equal(accumulator_apply(accumulator, 1, 0, &ta), OK);
+  accumulator_leave(accumulator, 2);
+  assert_int_equal(finished(&m), 0); /* two are left, and one has given */
+  accumulator_leave(accumulator, 2);
+  assert_int_equal(finished(&m), 0); /* the same one again */
+  accumulator_leave(accumulator, 0);
+  assert_int_equal(finished(&m), 1);
+  tensor_release(m.outputs[0][0]);
+  assert_int_equal(accumulator_apply(accumulator, 2, 1, &ta), OK); /* it is back */
+  assert_int_equal(accumulator_take(accumulator, call_of(&m, 1, NULL), 2, round), OK);
+  assert_true(m.calls[1].pending);
+  assert_true(m.calls[1].withdraw(&m.calls[1]));
   part(&m);
 }
 
@@ -155,15 +181,15 @@ static void a_gradient_of_another_shape_is_refused(void **state) {
   struct tensor tall = { .dtype = DTYPE_FLOAT, .shape = { 2, { 3, 2 } }, .data = data, .count = 6 };
   struct tensor wide = { .dtype = DTYPE_FLOAT, .shape = { 2, { 2, 3 } }, .data = data, .count = 6 };
   meet(&m, &accumulator_maker, &(struct accumulator_spec){ .dtype = DTYPE_FLOAT });
-  assert_int_equal(accumulator_apply((struct accumulator *)m.resource, 0, &tall), OK);
-  assert_int_equal(accumulator_apply((struct accumulator *)m.resource, 0, &wide), INVALID_ARGUMENT);
+  assert_int_equal(accumulator_apply((struct accumulator *)m.resource, 0, 0, &tall), OK);
+  assert_int_equal(accumulator_apply((struct accumulator *)m.resource, 0, 0, &wide), INVALID_ARGUMENT);
   part(&m);
   struct tensor indices = { .dtype = DTYPE_INT64, .shape = { 1, { 1 } }, .data = places, .count = 1 };
   tall.shape = (struct shape){ 3, { 1, 3, 2 } };
   wide.shape = (struct shape){ 3, { 1, 2, 3 } };
   meet(&m, &accumulator_maker, &(struct accumulator_spec){ .dtype = DTYPE_FLOAT, .sparse = true });
-  assert_int_equal(accumulator_apply_sparse((struct accumulator *)m.resource, 0, &indices, &tall, NULL), OK);
-  assert_int_equal(accumulator_apply_sparse((struct accumulator *)m.resource, 0, &indices, &wide, NULL), INVALID_ARGUMENT);
+  assert_int_equal(accumulator_apply_sparse((struct accumulator *)m.resource, 0, 0, &indices, &tall, NULL), OK);
+  assert_int_equal(accumulator_apply_sparse((struct accumulator *)m.resource, 0, 0, &indices, &wide, NULL), INVALID_ARGUMENT);
   part(&m);
 }
 
@@ -175,8 +201,8 @@ static void the_mean_of_many_small_numbers(void **state) {
   struct tensor gradient = { .dtype = DTYPE_UINT8, .data = &value, .count = 1 };
   meet(&m, &accumulator_maker, &(struct accumulator_spec){ .dtype = DTYPE_UINT8, .mean = true, .has_shape = true });
   for (int i = 0; i < 256; i++)
-    assert_int_equal(accumulator_apply((struct accumulator *)m.resource, 0, &gradient), OK);
-  assert_int_equal(accumulator_take((struct accumulator *)m.resource, call_of(&m, 0, NULL), 256), OK);
+    assert_int_equal(accumulator_apply((struct accumulator *)m.resource, 0, 0, &gradient), OK);
+  assert_int_equal(accumulator_take((struct accumulator *)m.resource, call_of(&m, 0, NULL), 256, anybody), OK);
   assert_int_equal(*(uint8_t *)m.outputs[0][0]->data, 0); /* the sum has wrapped */
   tensor_release(m.outputs[0][0]);
   part(&m);
@@ -195,9 +221,9 @@ static void rows_are_divided_by_how_many_gave_them(void **state) {
   for (int turn = 0; turn < 2; turn++) {
     indices.data = (void *)(turn ? i2 : i1);
     values.data = (void *)(turn ? v2 : v1);
-    assert_int_equal(accumulator_apply_sparse(accumulator, 0, &indices, &values, NULL), OK);
+    assert_int_equal(accumulator_apply_sparse(accumulator, 0, 0, &indices, &values, NULL), OK);
   }
-  assert_int_equal(accumulator_take(accumulator, call_of(&m, 0, NULL), 2), OK);
+  assert_int_equal(accumulator_take(accumulator, call_of(&m, 0, NULL), 2, anybody), OK);
   assert_memory_equal(m.outputs[0][0]->data, ((int64_t[]){ 0, 2, 5 }), 24);
   assert_memory_equal(m.outputs[0][1]->data, ((float[]){ 1, 3, 8 }), 12);
   assert_memory_equal(m.outputs[0][2]->data, ((int64_t[]){ 9, 1 }), 16);
@@ -213,6 +239,7 @@ int main(void) {
     cmocka_unit_test(a_step_that_gives_up_fails_its_round),
     cmocka_unit_test(one_task_cannot_join_twice),
     cmocka_unit_test(stale_gradients_are_dropped_and_the_mean_is_taken),
+    cmocka_unit_test(a_round_waits_for_no_more_than_those_that_have_not_left_can_give),
     cmocka_unit_test(a_gradient_of_another_shape_is_refused),
     cmocka_unit_test(the_mean_of_many_small_numbers),
     cmocka_unit_test(rows_are_divided_by_how_many_gave_them),

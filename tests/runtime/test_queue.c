@@ -2,7 +2,7 @@
  *
  * A step of a scenario is a text: "put 3", "take", "take 2", "upto 4", "close", "cancel" and what must follow after "->": "ok"
  * (at once; for a take the values), "waits", a failure's code and text, or what earlier calls, numbered from 1, are told:
- * "#2 ok 5". "drop 3" withdraws call 3.
+ * "#2 ok 5". "drop 3" withdraws call 3; "token 7" takes a token for task 7, one of each value.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +51,17 @@ static const struct queue_case {
     { "take 3 -> waits", "put 1 -> ok", "drop 1", "take -> ok 1" } },
   { "withdrawing the first lets the next proceed", QUEUE_FIFO, 9, 0,
     { "take 2 -> waits", "take -> waits", "put 1 -> ok", "drop 1 -> #2 ok 1" } },
+  { "a driver gets one token of a value, and the others theirs", QUEUE_FIFO, 9, 0,
+    { "put 1 -> ok", "put 1 -> ok", "token 7 -> ok 1", "token 7 -> waits", "token 8 -> ok 1", "put 2 -> ok; #4 ok 2" } },
+  { "who waits for a token keeps nobody back", QUEUE_FIFO, 9, 0,
+    { "put 1 -> ok", "token 7 -> ok 1", "token 7 -> waits", "token 8 -> waits", "put 1 -> ok; #4 ok 1", "put 2 -> ok; #3 ok 2" } },
+  { "a driver that was slow gets the newest token, and older ones are gone", QUEUE_FIFO, 9, 0,
+    { "put 1 -> ok", "put 2 -> ok", "put 3 -> ok", "token 7 -> ok 3", "token 8 -> waits", "drop 5", "take -> waits" } },
+  { "a closed queue gives its tokens, then ends", QUEUE_FIFO, 9, 0,
+    { "put 1 -> ok", "close -> ok", "token 7 -> ok 1",
+      "token 8 -> OUT_OF_RANGE FIFOQueue 'Q' is closed and has insufficient elements (requested 1, current size 0)" } },
+  { "a token that is withdrawn takes nothing", QUEUE_FIFO, 9, 0,
+    { "token 7 -> waits", "drop 1", "put 1 -> ok", "token 8 -> ok 1" } },
   { "shuffling keeps its minimum while it is open", QUEUE_SHUFFLE, 9, 1,
     { "put 1 -> ok", "take -> waits", "put 1 -> ok; #2 ok 1", "take -> waits", "close -> ok; #4 ok 1" } },
 };
@@ -92,6 +103,10 @@ static status start(struct scenario *s, struct host_call *call, const char *step
   call->output_count = 1;
   if (strncmp(step, "take", 4) == 0)
     return many ? queue_dequeue_many(s->queue, call, number, false) : queue_dequeue(s->queue, call);
+  if (strncmp(step, "token", 5) == 0) {
+    call->driver = (uint32_t)number;
+    return queue_dequeue_token(s->queue, call, 1);
+  }
   if (strncmp(step, "upto", 4) == 0)
     return queue_dequeue_many(s->queue, call, number, true);
   return queue_close(s->queue, call, strncmp(step, "cancel", 6) == 0);
