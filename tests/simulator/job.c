@@ -1,0 +1,149 @@
+/* job.c: graphs as text, through the compiler's passes, into memory. */
+#include "tests/simulator/job.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compiler/build.h"
+#include "compiler/pipeline.h"
+#include "targets/target.h"
+#include "tests/support/temp_path.h"
+
+static void must(bool good, const char *what) {
+  if (good)
+    return;
+  fprintf(stderr, "the simulator's jobs cannot be built: %s: %s\n", what, status_text());
+  exit(2);
+}
+
+/* Kernels of all tasks of a job, each as an object of its own. */
+static const void *load_kernels(const struct emitted *emitted, const char *folder, uint32_t task) {
+  char object[160], library[160], command[512];
+  struct target_unit unit = { .kernels = emitted->kernels.items, .count = emitted->kernels.count };
+  struct target_options options = { .cpu = "native" };
+  snprintf(object, sizeof object, "%s/k%u.o", folder, task);
+  snprintf(library, sizeof library, "%s/k%u.so", folder, task);
+  snprintf(command, sizeof command, "cc -shared -o %s -Wl,--whole-archive %s -Wl,--no-whole-archive -lm", library, object);
+  must(target_find("cpu")->compile(&options, &unit, object) == OK, "kernels");
+  must(system(command) == 0, command);
+  void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  must(handle != NULL, library);
+  unlink(object);
+  unlink(library);
+  return dlsym(handle, "tfc_kernels");
+}
+
+
+static struct job *compile(const char *name, struct build *build, const char *folder) {
+  struct job *job = calloc(1, sizeof *job);
+  must(job != NULL, "memory");
+  job->name = name;
+  arena_init(&build->arena);
+  must(pipeline_run(build) == OK, name);
+  job->task_count = build->cluster.tasks.count;
+  must(job->task_count <= JOB_TASKS_MAX, "tasks");
+  for (uint32_t i = 0; i < job->task_count; i++) {
+    const struct cluster_task *task = &build->cluster.tasks.items[i];
+    struct emitted emitted = { 0 };
+    struct job_task *out = &job->tasks[i];
+    must(build_emit(build, i, &emitted) == OK, name);
+    out->program = emitted.program;
+    out->kernels = load_kernels(&emitted, folder, i);
+    out->is_ps = strcmp(task->job, "ps") == 0;
+    job->ps_count += out->is_ps;
+    job->worker_count += !out->is_ps;
+    snprintf(out->name, sizeof out->name, "%s_%u", task->job, task->index);
+  }
+  return job;
+}
+
+/* ps i is machine mi, worker i is the one behind the last ps. */
+static void write_cluster(const char *path, uint32_t ps_count, uint32_t worker_count) {
+  FILE *out = fopen(path, "w");
+  must(out != NULL, path);
+  fprintf(out, "{");
+  for (uint32_t i = 0; i < ps_count; i++)
+    fprintf(out, "%s\"m%u:%u\"%s", i ? ", " : "\"ps\": [", i, 2000 + i, i + 1 == ps_count ? "], " : "");
+  for (uint32_t i = 0; i < worker_count; i++)
+    fprintf(out, "%s\"m%u:%u\"", i ? ", " : "\"worker\": [", ps_count + i, 2000 + ps_count + i);
+  fprintf(out, "]}");
+  fclose(out);
+}
+
+/* ---- the counting graph ---- */
+
+#define TYPE(key, type) " attr { key: \"" key "\" value { type: " type " } }"
+#define DEVICE_PS " device: \"/job:ps/task:%u\""
+#define DEVICE_WORKER " device: \"/job:worker/task:0\""
+
+static void write_variable(FILE *out, const char *name, uint32_t ps, uint32_t size) {
+  fprintf(out,
+          "node { name: \"%s_%u\" op: \"VarHandleOp\"" DEVICE_PS TYPE("dtype", "DT_FLOAT")
+          " attr { key: \"shape\" value { shape { dim { size: %u } } } } attr { key: \"shared_name\" value { s: \"%s_%u\" } } }\n",
+          name, ps, ps, size, name, ps);
+  fprintf(out,
+          "node { name: \"%s_%u/zeros\" op: \"Const\"" DEVICE_PS TYPE("dtype", "DT_FLOAT")
+          " attr { key: \"value\" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: %u } } float_val: 0 } } } }\n",
+          name, ps, ps, size);
+  fprintf(out,
+          "node { name: \"%s_%u/Assign\" op: \"AssignVariableOp\"" DEVICE_PS " input: \"%s_%u\" input: \"%s_%u/zeros\"" TYPE("dtype", "DT_FLOAT")
+          " }\n",
+          name, ps, ps, name, ps, name, ps);
+}
+
+static void write_ps(FILE *out, uint32_t ps) {
+  write_variable(out, "hits", ps, JOB_HITS);
+  write_variable(out, "sum", ps, 1);
+  fprintf(out, "node { name: \"one_%u\" op: \"Const\"" DEVICE_PS TYPE("dtype", "DT_FLOAT")
+               " attr { key: \"value\" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 1 } } float_val: 1 } } } }\n", ps, ps);
+  fprintf(out, "node { name: \"hit_%u\" op: \"ResourceScatterAdd\"" DEVICE_PS " input: \"hits_%u\" input: \"k\" input: \"one_%u\""
+               TYPE("dtype", "DT_FLOAT") TYPE("Tindices", "DT_INT32") " }\n", ps, ps, ps, ps);
+  fprintf(out, "node { name: \"add_%u\" op: \"AssignAddVariableOp\"" DEVICE_PS " input: \"sum_%u\" input: \"x\"" TYPE("dtype", "DT_FLOAT") " }\n",
+          ps, ps, ps);
+}
+
+static void write_counting(const char *path, uint32_t ps_count) {
+  FILE *out = fopen(path, "w");
+  must(out != NULL, path);
+  fprintf(out, "node { name: \"k\" op: \"Placeholder\"" DEVICE_WORKER TYPE("dtype", "DT_INT32")
+               " attr { key: \"shape\" value { shape { dim { size: 1 } } } } }\n");
+  fprintf(out, "node { name: \"x\" op: \"Placeholder\"" DEVICE_WORKER TYPE("dtype", "DT_FLOAT")
+               " attr { key: \"shape\" value { shape { dim { size: 1 } } } } }\n");
+  fprintf(out, "node { name: \"y\" op: \"AddV2\"" DEVICE_WORKER " input: \"x\" input: \"x\"" TYPE("T", "DT_FLOAT") " }\n");
+  for (uint32_t ps = 0; ps < ps_count; ps++)
+    write_ps(out, ps);
+  fprintf(out, "versions { producer: 1882 }\n");
+  fclose(out);
+}
+
+static const char *entry_text(struct arena *arena, const char *begin, const char *const *names, uint32_t name_count, uint32_t ps_count) {
+  const char *text = begin;
+  for (uint32_t i = 0; i < name_count; i++)
+    for (uint32_t ps = 0; ps < ps_count; ps++)
+      text = arena_printf(arena, i + ps ? "%s, %s_%u%s" : "%s%s_%u%s", text, names[i], ps, strcmp(begin, "init: -> | ") ? "" : "/Assign");
+  return text;
+}
+
+struct job *job_counting(const char *name, uint32_t ps_count, uint32_t worker_count) {
+  static const char *const made[] = { "hits", "sum" }, *const done[] = { "hit", "add" };
+  char folder[TEMP_PATH_SIZE], graph[160], cluster[160];
+  struct build build = { 0 };
+  must(temp_folder(folder), "folder");
+  snprintf(graph, sizeof graph, "%s/graph.pbtxt", folder);
+  snprintf(cluster, sizeof cluster, "%s/cluster.json", folder);
+  write_counting(graph, ps_count);
+  write_cluster(cluster, ps_count, worker_count);
+  build.options = (struct build_options){ .graph_path = graph, .cluster_path = cluster, .replicate = "worker", .cpu = "native", .quiet = true };
+  struct arena texts;
+  arena_init(&texts);
+  vec_push(&build.options.entries, entry_text(&texts, "init: -> | ", made, 2, ps_count));
+  vec_push(&build.options.entries, entry_text(&texts, "train: k, x -> y | ", done, 2, ps_count));
+  struct job *job = compile(name, &build, folder);
+  unlink(graph);
+  unlink(cluster);
+  rmdir(folder);
+  return job;
+}

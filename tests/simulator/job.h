@@ -1,0 +1,28 @@
+/* job.h: builds for the simulator: graphs and clusters, compiled in this process as tfc build does. */
+#ifndef TFC_TESTS_SIMULATOR_JOB_H
+#define TFC_TESTS_SIMULATOR_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define JOB_TASKS_MAX 8
+
+struct job_task {
+  char name[32];       /* "worker_0" */
+  bool is_ps;
+  const void *program; /* struct program */
+  const void *kernels; /* struct kernel_code [] */
+};
+struct job {
+  const char *name;
+  uint32_t task_count, ps_count, worker_count;
+  struct job_task tasks[JOB_TASKS_MAX];
+};
+
+/* A job whose steps can be counted: of each step's number, which is fed, each ps keeps how often it came (`hits_P`) and adds up what is fed
+ * beside it (`sum_P`); the step's result is twice of that. Lasts as long as the process; ends it with a word where it cannot be built. */
+struct job *job_counting(const char *name, uint32_t ps_count, uint32_t worker_count);
+
+#define JOB_HITS 64 /* numbers of steps: step * workers + worker, as rows are dealt out */
+
+#endif

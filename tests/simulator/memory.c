@@ -1,0 +1,165 @@
+/* memory.c: malloc and its like of simulated processes: the system's, and a table of the blocks. */
+#include "tests/simulator/memory.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/simulator/fiber.h"
+#include "tests/simulator/process.h"
+#include "tests/simulator/seam.h"
+
+struct block {
+  char *at; /* NULL: free place */
+  size_t size;
+  void *caller;
+  bool is_used; /* found while searching */
+};
+
+struct memory {
+  struct block *blocks;
+  uint32_t room, count; /* room: a power of two */
+  uint64_t bytes, bytes_most;
+};
+
+static uint32_t place_of(const struct memory *memory, const void *at) {
+  uint64_t hash = ((uint64_t)(uintptr_t)at >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+  uint32_t place = (uint32_t)(hash >> 32) & (memory->room - 1);
+  while (memory->blocks[place].at && memory->blocks[place].at != at)
+    place = (place + 1) & (memory->room - 1);
+  return place;
+}
+
+static void grow(struct memory *memory) {
+  struct memory old = *memory;
+  memory->room = old.room ? old.room * 2 : 1024;
+  memory->blocks = calloc(memory->room, sizeof *memory->blocks);
+  if (!memory->blocks)
+    abort();
+  for (uint32_t i = 0; i < old.room; i++)
+    if (old.blocks[i].at)
+      memory->blocks[place_of(memory, old.blocks[i].at)] = old.blocks[i];
+  free(old.blocks);
+}
+
+struct memory *memory_create(void) {
+  struct memory *memory = calloc(1, sizeof *memory);
+  if (!memory)
+    abort();
+  grow(memory);
+  return memory;
+}
+
+uint64_t memory_bytes(const struct memory *memory) { return memory->bytes; }
+uint64_t memory_bytes_most(const struct memory *memory) { return memory->bytes_most; }
+
+static void *note(void *at, size_t size, void *caller) {
+  struct process *process = process_self();
+  if (!at || !process)
+    return at;
+  struct memory *memory = process->memory;
+  if (memory->count * 2 >= memory->room)
+    grow(memory);
+  memory->blocks[place_of(memory, at)] = (struct block){ at, size, caller, false };
+  memory->count++;
+  memory->bytes += size;
+  memory->bytes_most = memory->bytes > memory->bytes_most ? memory->bytes : memory->bytes_most;
+  return at;
+}
+
+/* What comes behind in the same run of places moves up, so that it is still found. */
+static void forget(void *at) {
+  struct process *process = process_self();
+  if (!at || !process)
+    return;
+  struct memory *memory = process->memory;
+  uint32_t hole = place_of(memory, at), mask = memory->room - 1;
+  if (!memory->blocks[hole].at)
+    return; /* from a function of libc that is not simulated */
+  memory->bytes -= memory->blocks[hole].size;
+  memory->count--;
+  memory->blocks[hole].at = NULL;
+  for (uint32_t i = (hole + 1) & mask; memory->blocks[i].at; i = (i + 1) & mask) {
+    struct block moved = memory->blocks[i];
+    memory->blocks[i].at = NULL;
+    memory->blocks[place_of(memory, moved.at)] = moved;
+  }
+}
+
+#define CALLER __builtin_return_address(0)
+
+void *simulated_malloc(size_t size) { return note(malloc(size), size, CALLER); }
+void *simulated_calloc(size_t count, size_t size) { return note(calloc(count, size), count * size, CALLER); }
+void *simulated_aligned_alloc(size_t align, size_t size) { return note(aligned_alloc(align, size), size, CALLER); }
+char *simulated_strdup(const char *text) { return note(strdup(text), strlen(text) + 1, CALLER); }
+char *simulated_strndup(const char *text, size_t size) {
+  char *copy = strndup(text, size);
+  return note(copy, copy ? strlen(copy) + 1 : 0, CALLER);
+}
+void simulated_free(void *at) {
+  forget(at);
+  free(at);
+}
+void *simulated_realloc(void *at, size_t size) {
+  forget(at);
+  return note(realloc(at, size), size, CALLER);
+}
+void *simulated_reallocarray(void *at, size_t count, size_t size) {
+  forget(at);
+  return note(reallocarray(at, count, size), count * size, CALLER);
+}
+int simulated_asprintf(char **out, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  int size = vasprintf(out, format, arguments);
+  va_end(arguments);
+  if (size >= 0)
+    note(*out, (size_t)size + 1, CALLER);
+  return size;
+}
+
+/* ---- what is left ---- */
+
+static void search(struct memory *memory, const void *from, size_t size);
+
+static void search_block(struct memory *memory, const void *pointer) {
+  struct block *block = &memory->blocks[place_of(memory, pointer)];
+  if (!block->at || block->is_used)
+    return;
+  block->is_used = true;
+  search(memory, block->at, block->size);
+}
+
+/* A pointer to a block's begin, or a little behind it (a node inside of it), is a use. */
+static void search(struct memory *memory, const void *from, size_t size) {
+  for (size_t at = 0; at + sizeof(void *) <= size; at += sizeof(void *)) {
+    uintptr_t word;
+    memcpy(&word, (const char *)from + at, sizeof word);
+    if (word > 4096)
+      search_block(memory, (const void *)word);
+  }
+}
+
+uint32_t memory_lost(const struct process *process, size_t *largest, void **caller) {
+  struct memory *memory = process->memory;
+  size_t size;
+  const unsigned char *data = process_data(process, &size);
+  uint32_t lost = 0;
+  *largest = 0;
+  for (uint32_t i = 0; i < memory->room; i++)
+    memory->blocks[i].is_used = false;
+  search(memory, data, size);
+  for (uint32_t i = 0; i < memory->room; i++) {
+    const struct block *block = &memory->blocks[i];
+    if (!block->at || block->is_used)
+      continue;
+    lost++;
+    if (block->size >= *largest) {
+      *largest = block->size;
+      *caller = block->caller;
+    }
+  }
+  return lost;
+}

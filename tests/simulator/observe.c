@@ -1,0 +1,57 @@
+/* observe.c: the linker leads task_create and task_destroy of the simulated library here. */
+#include "tests/simulator/observe.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/memory/variable.h"
+#include "runtime/step/task_state.h"
+#include "tests/simulator/fiber.h"
+
+status __wrap_task_create(const struct program *program, const struct kernel_code *kernels, int threads, struct task **out);
+void __wrap_task_destroy(struct task *task);
+
+status __wrap_task_create(const struct program *program, const struct kernel_code *kernels, int threads, struct task **out) {
+  status result = task_create(program, kernels, threads, out);
+  if (result == OK)
+    process_self()->task = *out;
+  return result;
+}
+
+static void keep(struct process *process, const struct variable *variable) {
+  if (!variable->value || variable->dtype != DTYPE_FLOAT || !atomic_load(&variable->initialized))
+    return;
+  size_t size = (size_t)variable->value->count * sizeof(float);
+  struct observed *observed = calloc(1, sizeof *observed);
+  if (!observed || !(observed->values = malloc(size + 1)))
+    abort();
+  observed->name = strdup(variable->name);
+  observed->count = variable->value->count;
+  memcpy(observed->values, variable->value->data, size);
+  vec_push(&process->kept, observed);
+}
+
+void __wrap_task_destroy(struct task *task) {
+  struct process *process = process_self();
+  for (uint32_t i = 0; task && i < task->variable_count; i++)
+    keep(process, &task->variables[i]);
+  process->task = NULL;
+  task_destroy(task);
+}
+
+const struct observed *observe(const struct process *process, const char *variable) {
+  static struct observed now;
+  const struct task *task = process->task;
+  for (uint32_t i = 0; task && i < task->variable_count; i++) {
+    const struct variable *v = &task->variables[i];
+    if (strcmp(v->name, variable) != 0 || !v->value || !atomic_load(&v->initialized))
+      continue;
+    now = (struct observed){ v->name, v->value->count, (float *)v->value->data };
+    return &now;
+  }
+  for (uint32_t i = 0; !task && i < process->kept.count; i++)
+    if (strcmp(process->kept.items[i]->name, variable) == 0)
+      return process->kept.items[i];
+  return NULL;
+}

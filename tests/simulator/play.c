@@ -1,0 +1,215 @@
+/* play.c: a run: tasks are started, things go wrong, tasks are started again, until everybody has ended. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/simulator/disk.h"
+#include "tests/simulator/fiber.h"
+#include "tests/simulator/memory.h"
+#include "tests/simulator/net.h"
+#include "tests/simulator/observe.h"
+#include "tests/simulator/process.h"
+#include "tests/simulator/run.h"
+
+#define START_SPREAD_NS (200 * WORLD_MS)
+#define TURNS_MAX 3000000   /* of threads without an end: somebody is busy with nothing */
+
+static struct run *playing;
+extern char __executable_start[]; /* the linker's: what addr2line counts from */
+
+const float *run_value(const struct run_task *task, const char *variable, int64_t *count) {
+  const struct observed *found = task->process ? observe(task->process, variable) : NULL;
+  *count = found ? found->count : 0;
+  return found ? found->values : NULL;
+}
+
+/* ---- tasks ---- */
+
+static struct machine *machine_of(const struct run_task *task) { return machine_get(task->number); }
+
+static void on_end(struct process *process);
+
+static void start(struct run_task *task) {
+  task->will_start = false;
+  task->has_left = false;
+  task->starts++;
+  machine_resume(machine_of(task));
+  world_say(task->built->name, "starts%s", task->starts > 1 ? " again" : "");
+  task->process = process_start(task->built->name, machine_of(task), task->built->program, task->built->kernels, task->argv, on_end, task);
+}
+
+static void on_start_due(void *self, uint64_t starts) {
+  struct run_task *task = self;
+  if (task->will_start && task->starts == starts)
+    start(task);
+}
+
+static void start_later(struct run_task *task, uint64_t delay_ns) {
+  task->will_start = true;
+  world_after(delay_ns, on_start_due, task, task->starts);
+}
+
+static void check_memory(const struct run_task *task) {
+  size_t largest;
+  void *caller = NULL;
+  uint32_t lost = memory_lost(task->process, &largest, &caller);
+  if (lost)
+    run_fault(playing, "%s ends well and leaves %u blocks of memory, the largest of %zu bytes (asked for at %#zx)", task->built->name, lost, largest,
+              (size_t)((char *)caller - __executable_start));
+}
+
+static void on_end(struct process *process) {
+  struct run_task *task = process->user;
+  world_say(process->name, "has ended: %d", process->exit_code);
+  if (process != task->process || process->exit_code == 128 + SIGKILL)
+    return;
+  task->has_left = true;
+  task->exit_code = process->exit_code;
+  if (task->exit_code == 0)
+    check_memory(task);
+}
+
+static bool is_there(const struct run_task *task) { return task->process && !task->process->has_ended; }
+
+static void end_by_force(struct run_task *task, bool with_machine) {
+  if (!is_there(task))
+    return;
+  task->was_killed = true;
+  if (with_machine)
+    machine_of(task)->is_down = true; /* nobody is told */
+  process_kill(task->process);
+  if (with_machine)
+    machine_stop(machine_of(task));
+}
+
+/* ---- what goes wrong ---- */
+
+static void on_pause_over(void *self, uint64_t number) {
+  struct process *process = self;
+  (void)number;
+  process_pause(process, false);
+}
+
+static void on_slow_over(void *self, uint64_t number) {
+  const struct mishap *m = self;
+  (void)number;
+  net_slow(m->a, m->b, 0);
+}
+
+static void on_full_over(void *self, uint64_t number) {
+  const struct mishap *m = self;
+  (void)number;
+  disk_limit(machine_get(m->a)->disk, UINT64_MAX);
+}
+
+/* Whether it concerned anybody. */
+static bool happen(struct run *run, struct mishap *m) {
+  struct run_task *task = &run->tasks[m->a];
+  uint64_t until = world_now() + m->back_ns;
+  bool was_there = is_there(task);
+  switch (m->kind) {
+  case MISHAP_CUT: return net_cut(m->a, m->b, (enum net_cut)m->how, m->amount) || net_cut(m->b, m->a, (enum net_cut)m->how, m->amount);
+  case MISHAP_BLOCK: net_block(m->a, m->b, until); return true;
+  case MISHAP_REFUSE: net_refuse(m->a, until); return true;
+  case MISHAP_SLOW:
+    net_slow(m->a, m->b, m->amount);
+    world_after(m->back_ns, on_slow_over, m, 0);
+    return true;
+  case MISHAP_PAUSE:
+    if (was_there) {
+      process_pause(task->process, true);
+      world_after(m->back_ns, on_pause_over, task->process, 0);
+    }
+    return was_there;
+  case MISHAP_CLOCK: machine_of(task)->wall_offset_ns += m->how % 2 ? (int64_t)m->amount : -(int64_t)m->amount; return true;
+  case MISHAP_FULL:
+    disk_limit(machine_of(task)->disk, 0);
+    world_after(m->back_ns, on_full_over, m, 0);
+    return true;
+  case MISHAP_TERM:
+    if (was_there)
+      process_signal(task->process, SIGTERM);
+    return was_there;
+  case MISHAP_TWIN: return false;
+  default: break;
+  }
+  if (!was_there)
+    return false;
+  end_by_force(task, m->kind == MISHAP_POWER || m->kind == MISHAP_POWER_PS);
+  if (m->kind == MISHAP_WIPE)
+    disk_wipe(machine_of(task)->disk);
+  if (m->kind == MISHAP_LOSE)
+    task->is_lost = true;
+  else
+    start_later(task, m->back_ns);
+  return true;
+}
+
+static void happen_due(struct run *run) {
+  for (uint32_t i = 0; i < run->mishap_count; i++) {
+    struct mishap *m = &run->mishaps[i];
+    if (m->has_happened || run->options.without & 1u << i || world_turns() - run->first_turn < m->at_turn)
+      continue;
+    char text[256];
+    mishap_text(m, text, sizeof text);
+    m->has_happened = true;
+    if (!happen(run, m))
+      m->kind = MISHAP_KINDS; /* it found nobody */
+    else
+      run->last_mishap_ns = world_now() + m->back_ns;
+    world_say("--", "%s%s", text, m->kind == MISHAP_KINDS ? " (nobody is there)" : "");
+  }
+}
+
+/* A task that was asked to leave is started again as one that was killed. */
+static void restart_stopped(struct run *run) {
+  for (uint32_t i = 0; i < run->scenario->job->task_count; i++) {
+    struct run_task *task = &run->tasks[i];
+    if (task->has_left && task->exit_code == 128 + SIGTERM && !task->will_start)
+      start_later(task, 100 * WORLD_MS);
+  }
+}
+
+/* ---- the run ---- */
+
+static bool all_have_ended(const struct run *run) {
+  for (uint32_t i = 0; i < run->scenario->job->task_count; i++)
+    if (run->tasks[i].will_start || !(run->tasks[i].has_left || run->tasks[i].is_lost))
+      return false;
+  return true;
+}
+
+static void explain(const struct run *run) {
+  for (uint32_t i = 0; i < run->scenario->job->task_count; i++)
+    if (is_there(&run->tasks[i]))
+      fiber_explain(run->tasks[i].process);
+}
+
+/* One thing: what is due, or a thread's turn, or the next thing in time. False: nothing will ever happen again, or not in time. */
+static bool move(struct run *run) {
+  uint64_t limit = run->last_mishap_ns + (uint64_t)run->scenario->timeout_s * 4 * WORLD_S;
+  if (world_advance(world_now()))
+    return true;
+  happen_due(run);
+  if (fiber_run_one())
+    return world_turns() - run->first_turn < TURNS_MAX;
+  return world_advance(limit);
+}
+
+bool run_play(struct run *run) {
+  playing = run;
+  run->first_turn = world_turns();
+  run->last_mishap_ns = world_now();
+  for (uint32_t i = 0; i < run->scenario->job->task_count; i++)
+    start_later(&run->tasks[i], random_below(world_random(), START_SPREAD_NS));
+  while (!all_have_ended(run)) {
+    if (!move(run)) {
+      explain(run);
+      return false;
+    }
+    restart_stopped(run);
+  }
+  return true;
+}

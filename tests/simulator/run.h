@@ -1,0 +1,84 @@
+/* run.h: one run of a scenario by a seed, in a process of its own: it may crash, leak and hang, and is told apart by it. */
+#ifndef TFC_TESTS_SIMULATOR_RUN_H
+#define TFC_TESTS_SIMULATOR_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tests/simulator/job.h"
+#include "tests/simulator/mishap.h"
+
+struct process;
+struct run;
+
+struct scenario {
+  const char *name;
+  const struct job *job;
+  uint32_t steps;        /* of each worker */
+  uint32_t mishaps;      /* MISHAP()s that may happen */
+  uint64_t typical_turns; /* of a run without mishaps; 0: measured when it is needed first */
+  bool with_checkpoints; /* --checkpoint-dir, saved every few steps */
+  uint32_t timeout_s;
+  /* Says what is wrong when all have ended; by run_fault. */
+  void (*check)(struct run *run);
+};
+
+struct run_options {
+  uint64_t seed;
+  uint32_t without;  /* mishaps that are left out: a bit each */
+  int fault;         /* planted (runtime/program/fault.h); 0: none */
+};
+
+/* What a run came to; in memory that parent and child share. */
+struct run_report {
+  bool has_failed;
+  char what[1024];       /* went wrong, first */
+  uint64_t turns, virtual_ns;
+  uint32_t mishap_count; /* that were drawn */
+  char story[512 * 1024];
+};
+
+/* Once; the report is valid until the next run. */
+const struct run_report *run_once(struct scenario *scenario, const struct run_options *options);
+/* The first of `count` seeds from `first` on that fails, or UINT64_MAX. */
+uint64_t run_many(struct scenario *scenario, uint64_t first, uint64_t count, int fault);
+/* Leaves out mishaps while the run still fails; the report is that of the smallest. */
+uint32_t run_shrink(struct scenario *scenario, struct run_options *options);
+/* What a user is told: the schedule, what went wrong, how to see it again. The whole story when asked for. */
+void run_tell(struct scenario *scenario, const struct run_options *options, bool whole_story);
+
+/* ---- for checks ---- */
+
+struct run_task {
+  const struct job_task *built;
+  uint32_t number;
+  struct process *process; /* the last one started; NULL: not yet */
+  uint32_t starts;
+  bool will_start;         /* it is to be started (again) */
+  bool is_lost;            /* for good */
+  bool was_killed;         /* once at least */
+  bool has_left;           /* by itself */
+  int exit_code;
+  char **argv;
+};
+
+struct run {
+  struct scenario *scenario;
+  struct run_options options;
+  struct run_report *report;
+  struct run_task tasks[JOB_TASKS_MAX];
+  struct mishap mishaps[MISHAPS_MAX];
+  uint32_t mishap_count;
+  uint64_t first_turn, last_mishap_ns;
+};
+
+/* The first one counts. */
+void run_fault(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Whether such a mishap has happened. */
+bool run_had(const struct run *run, enum mishap_kind kind);
+/* The elements of a task's float variable when it ended by itself, or NULL; *count of them. */
+const float *run_value(const struct run_task *task, const char *variable, int64_t *count);
+/* play.c: starts the tasks and lets them run until all have ended, with what goes wrong in between. False: somebody waits for ever. */
+bool run_play(struct run *run);
+
+#endif

@@ -1,0 +1,34 @@
+# The runtime for the simulator: compiled with -DTFC_SIMULATE, one object, in which each name of system.txt is simulated_NAME, the variables
+# are in one section (each simulated process has a copy) and the thread-local ones in another (each of its threads has).
+set(SIMULATOR ${CMAKE_SOURCE_DIR}/tests/simulator)
+list(FILTER RUNTIME_SOURCES EXCLUDE REGEX "/process/main\\.c$")
+add_library(tfc_runtime_simulated STATIC EXCLUDE_FROM_ALL ${RUNTIME_SOURCES} ${BASE_SOURCES})
+target_compile_definitions(tfc_runtime_simulated PRIVATE TFC_SIMULATE "_Thread_local=__attribute__((section(\"thread_data\")))")
+
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${SIMULATOR}/system.txt)
+file(STRINGS ${SIMULATOR}/system.txt lines)
+set(renames "")
+foreach(line IN LISTS lines)
+  if(line STREQUAL "plain:")
+    break()
+  elseif(NOT line MATCHES "^#")
+    string(REGEX MATCHALL "[^ ]+" names "${line}")
+    foreach(name ${names})
+      string(APPEND renames "${name} simulated_${name}\n")
+    endforeach()
+  endif()
+endforeach()
+file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/simulated.names CONTENT "${renames}")
+
+set(object ${CMAKE_BINARY_DIR}/simulated.o)
+add_custom_command(OUTPUT ${object} DEPENDS tfc_runtime_simulated ${CMAKE_BINARY_DIR}/simulated.names
+  COMMAND ${CMAKE_LINKER} -r -o ${object}.whole --wrap=task_create --wrap=task_destroy --whole-archive $<TARGET_FILE:tfc_runtime_simulated>
+          --no-whole-archive ${NGHTTP2_STATIC}
+  COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${CMAKE_BINARY_DIR}/simulated.names --keep-global-symbol=task_main
+          --keep-global-symbol=task_create --keep-global-symbol=task_destroy --set-section-flags .bss=alloc,load,contents,data
+          --rename-section .bss=process_data --rename-section .data=process_data --rename-section .data.rel.local=process_data ${object}.whole ${object})
+file(GLOB SIMULATOR_SOURCES CONFIGURE_DEPENDS ${SIMULATOR}/*.c)
+list(FILTER SIMULATOR_SOURCES EXCLUDE REGEX "/test_[^/]*$")
+add_library(tfc_simulator STATIC EXCLUDE_FROM_ALL ${SIMULATOR_SOURCES} ${object})
+target_compile_definitions(tfc_simulator PRIVATE SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+target_link_libraries(tfc_simulator PUBLIC tfc_compiler ${object} ${PNG_STATIC} ${JPEG_STATIC} ${Z_STATIC} m)
