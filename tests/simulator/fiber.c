@@ -13,6 +13,7 @@
 #include "tests/simulator/world.h"
 
 #define STACK_BYTES (256 * 1024)
+#define GUARD_BYTES 4096 /* below, nothing may be written */
 
 enum fiber_state { FIBER_READY, FIBER_WAITS, FIBER_ENDED };
 
@@ -56,7 +57,7 @@ static char *take_stack(void) {
   char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (stack == MAP_FAILED)
     abort();
-  mprotect(stack, 4096, PROT_NONE);
+  mprotect(stack, GUARD_BYTES, PROT_NONE);
   return stack;
 }
 
@@ -243,4 +244,10 @@ void fiber_explain(const struct process *process) {
       world_say(process_name(process), "thread %u %s %s", fibers.items[i]->id,
                 fibers.items[i]->state == FIBER_WAITS ? "waits in" : "could run",
                 fibers.items[i]->state == FIBER_WAITS ? fibers.items[i]->why : "");
+}
+
+void fiber_each_stack(const struct process *process, void (*see)(void *self, const void *stack, size_t size), void *self) {
+  for (uint32_t i = 0; i < fibers.count; i++)
+    if (fibers.items[i]->process == process && fibers.items[i] != current)
+      see(self, fibers.items[i]->stack + GUARD_BYTES, STACK_BYTES - GUARD_BYTES);
 }

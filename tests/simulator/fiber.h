@@ -3,6 +3,7 @@
 #define TFC_TESTS_SIMULATOR_FIBER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct process;
@@ -36,6 +37,8 @@ void fiber_end_all(struct process *process);
 
 /* One turn: false when nobody can run. */
 bool fiber_run_one(void);
+/* The stacks of the process's fibers but the current one. */
+void fiber_each_stack(const struct process *process, void (*see)(void *self, const void *stack, size_t size), void *self);
 /* What each fiber of the process waits for. */
 void fiber_explain(const struct process *process);
 

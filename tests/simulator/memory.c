@@ -142,15 +142,9 @@ static void search(struct memory *memory, const void *from, size_t size) {
   }
 }
 
-uint32_t memory_lost(const struct process *process, size_t *largest, void **caller) {
-  struct memory *memory = process->memory;
-  size_t size;
-  const unsigned char *data = process_data(process, &size);
+static uint32_t count_unused(const struct memory *memory, size_t *largest, void **caller) {
   uint32_t lost = 0;
   *largest = 0;
-  for (uint32_t i = 0; i < memory->room; i++)
-    memory->blocks[i].is_used = false;
-  search(memory, data, size);
   for (uint32_t i = 0; i < memory->room; i++) {
     const struct block *block = &memory->blocks[i];
     if (!block->at || block->is_used)
@@ -162,4 +156,18 @@ uint32_t memory_lost(const struct process *process, size_t *largest, void **call
     }
   }
   return lost;
+}
+
+static void search_stack(void *memory, const void *stack, size_t size) { search(memory, stack, size); }
+
+uint32_t memory_lost(const struct process *process, size_t *largest, void **caller) {
+  struct memory *memory = process->memory;
+  size_t size;
+  const unsigned char *data = process_data(process, &size);
+  for (uint32_t i = 0; i < memory->room; i++)
+    memory->blocks[i].is_used = false;
+  search(memory, data, size);
+  if (count_unused(memory, largest, caller) > 0) /* long, so only then */
+    fiber_each_stack(process, search_stack, memory);
+  return count_unused(memory, largest, caller);
 }

@@ -13,7 +13,6 @@
 #include "tests/simulator/process.h"
 #include "tests/simulator/run.h"
 
-#define START_SPREAD_NS (200 * WORLD_MS)
 #define TURNS_MAX 3000000   /* of threads without an end: somebody is busy with nothing */
 
 static struct run *playing;
@@ -203,7 +202,7 @@ bool run_play(struct run *run) {
   run->first_turn = world_turns();
   run->last_mishap_ns = world_now();
   for (uint32_t i = 0; i < run->scenario->job->task_count; i++)
-    start_later(&run->tasks[i], random_below(world_random(), START_SPREAD_NS));
+    start_later(&run->tasks[i], random_below(world_random(), run->scenario->spread_ns));
   while (!all_have_ended(run)) {
     if (!move(run)) {
       explain(run);

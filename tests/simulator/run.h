@@ -12,13 +12,15 @@ struct process;
 struct run;
 
 struct scenario {
-  const char *name;
+  const char *name, *title; /* a word for the command line, and what is true */
   const struct job *job;
   uint32_t steps;        /* of each worker */
   uint32_t mishaps;      /* MISHAP()s that may happen */
   uint64_t typical_turns; /* of a run without mishaps; 0: measured when it is needed first */
   bool with_checkpoints; /* --checkpoint-dir, saved every few steps */
   uint32_t timeout_s;
+  uint64_t spread_ns;    /* tasks start within */
+  bool is_open;          /* not yet true: run by hand alone */
   /* Says what is wrong when all have ended; by run_fault. */
   void (*check)(struct run *run);
 };

@@ -116,6 +116,7 @@ off_t simulated_lseek(int fd, off_t at, int from);
 int simulated_fsync(int fd);
 int simulated_fdatasync(int fd);
 int simulated_ftruncate(int fd, off_t size);
+int simulated_fcntl(int fd, int what, ...);
 int simulated_fstat(int fd, struct stat *out);
 int simulated_stat(const char *path, struct stat *out);
 int simulated_lstat(const char *path, struct stat *out);

@@ -1,4 +1,4 @@
-/* test_simulator.c: whole jobs in one process, by seed. */
+/* test_simulator.c: whole jobs in one process, by seed. Without arguments the tests; `--help` says what else. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,15 +6,152 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/simulator/check.h"
-#include "tests/simulator/run.h"
+#include "tests/simulator/scenarios.h"
 #include "tests/support/test.h"
 
-static struct scenario scenarios[] = {
-  { .name = "calm", .steps = 6, .timeout_s = 30, .check = check_counts },
-  { .name = "cuts", .steps = 6, .timeout_s = 30, .check = check_counts, .mishaps = MISHAP(MISHAP_CUT) | MISHAP(MISHAP_CLOCK) },
-};
-#define SCENARIOS (sizeof scenarios / sizeof *scenarios)
+#define SEEDS 400         /* of a scenario; TFC_SIMULATE_SEEDS: another number */
+#define SEEDS_OF_FAULT 200
+
+/* ---- the seam ---- */
+
+/* Whether the word stands in system.txt, but for its comments. */
+static bool is_listed(const char *word) {
+  static char *words[1024];
+  static size_t count;
+  char line[4096], *rest;
+  FILE *file = count ? NULL : fopen(SOURCE_DIR "/tests/simulator/system.txt", "r");
+  while (file && fgets(line, sizeof line, file))
+    for (char *at = line[0] == '#' ? NULL : strtok_r(line, " \n", &rest); at && count < 1024; at = strtok_r(NULL, " \n", &rest))
+      words[count++] = strdup(at);
+  if (file)
+    fclose(file);
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(words[i], word) == 0)
+      return true;
+  return false;
+}
+
+/* Names that no library beside libc has, and the executable itself has not. */
+#define ASKED_OF_LIBC \
+  "cd " BINARY_DIR " && nm -u libtfcrt.a 2>/dev/null | awk '/ U /{print $2}' | sort -u >simulated.asked && " \
+  "nm --defined-only libtfcrt.a 2>/dev/null | awk 'NF==3{print $3}' | sort -u >simulated.own && " \
+  "comm -23 simulated.asked simulated.own | grep -v -E '^(png_|jpeg_|nghttp2_|inflate|deflate|SSL_|X509_|EVP_|tfc_program$|tfc_kernels$)'"
+
+static void what_the_runtime_asks_of_libc_is_simulated_or_needs_not_be(void **state) {
+  char name[256];
+  int unknown = 0, known = 0;
+  (void)state;
+  FILE *names = popen(ASKED_OF_LIBC, "r");
+  while (names && fgets(name, sizeof name, names)) {
+    name[strcspn(name, "\n")] = 0;
+    known++;
+    if (!is_listed(name)) {
+      unknown++;
+      print_message("'%s' is not in tests/simulator/system.txt: does it touch clock, chance, threads, sockets or files?\n", name);
+    }
+  }
+  if (names)
+    pclose(names);
+  assert_int_equal(unknown, 0);
+  assert_true(known > 100);
+}
+
+/* ---- scenarios ---- */
+
+static uint64_t seeds_wanted(void) {
+  const char *text = getenv("TFC_SIMULATE_SEEDS");
+  return text ? strtoull(text, NULL, 0) : SEEDS;
+}
+
+static void show(struct scenario *scenario, uint64_t seed, int fault) {
+  struct run_options options = { .seed = seed, .fault = fault };
+  run_shrink(scenario, &options);
+  run_tell(scenario, &options, true);
+}
+
+static void all_seeds_are_well(void **state) {
+  struct scenario *scenario = *state;
+  uint64_t failed = run_many(scenario, 0, seeds_wanted(), 0);
+  if (failed == UINT64_MAX)
+    return;
+  show(scenario, failed, 0);
+  fail_msg("%s: seed %llu", scenario->name, (unsigned long long)failed);
+}
+
+static void a_run_repeats_exactly(void **state) {
+  static struct run_report first;
+  (void)state;
+  for (struct scenario *scenario = scenarios(); scenario->name; scenario++)
+    for (uint64_t seed = 0; seed < 10; seed++) {
+      first = *run_once(scenario, &(struct run_options){ .seed = seed });
+      const struct run_report *second = run_once(scenario, &(struct run_options){ .seed = seed });
+      assert_string_equal(first.story, second->story);
+      assert_int_equal(first.turns, second->turns);
+    }
+}
+
+/* ---- by hand ---- */
+
+static const char usage[] =
+    "usage: test_simulator [--scenario NAME] [--seed S] [--seeds N] [--without MASK] [--fault F] [--story 0|1]\n"
+    "  --seed S        begins with this seed (0)\n"
+    "  --seeds N       so many seeds; each that fails is shrunk and told (1)\n"
+    "  --without MASK  without some mishaps of the seed, as the failing run says\n"
+    "  --fault F       with a mechanism left out (runtime/program/fault.h)\n"
+    "  --story 1       the whole story of each that fails; of one seed: whatever comes\n"
+    "scenarios:\n";
+
+static int help(void) {
+  fputs(usage, stdout);
+  for (struct scenario *scenario = scenarios(); scenario->name; scenario++)
+    printf("  %-12s %s\n", scenario->name, scenario->title);
+  return 0;
+}
+
+static int run_seeds(struct scenario *scenario, struct run_options *options, uint64_t seeds, bool whole_story) {
+  struct timespec begin, end;
+  uint64_t failures = 0, first = options->seed;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  for (options->seed = first; options->seed < first + seeds; options->seed++) {
+    uint32_t without = options->without;
+    bool failed = run_once(scenario, options)->has_failed;
+    failures += failed;
+    if (failed && seeds > 1)
+      run_shrink(scenario, options);
+    if (failed || seeds == 1)
+      run_tell(scenario, options, whole_story);
+    options->without = without;
+  }
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  printf("%s: %llu seeds, %llu fail, %.2f s\n", scenario->name, (unsigned long long)seeds, (unsigned long long)failures,
+         (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec));
+  return failures > 0;
+}
+
+static int command(int argc, char **argv) {
+  struct run_options options = { 0 };
+  struct scenario *scenario = scenarios();
+  uint64_t seeds = 1;
+  int story = -1;
+  for (int i = 1; i < argc; i += 2) {
+    uint64_t number = i + 1 < argc ? strtoull(argv[i + 1], NULL, 0) : 0;
+    if (i + 1 == argc)
+      return help();
+    else if (!strcmp(argv[i], "--seed"))
+      options.seed = number;
+    else if (!strcmp(argv[i], "--seeds"))
+      seeds = number;
+    else if (!strcmp(argv[i], "--without"))
+      options.without = (uint32_t)number;
+    else if (!strcmp(argv[i], "--fault"))
+      options.fault = (int)number;
+    else if (!strcmp(argv[i], "--story"))
+      story = (int)number;
+    else if (strcmp(argv[i], "--scenario") || !(scenario = scenario_find(argv[i + 1])))
+      return help();
+  }
+  return run_seeds(scenario, &options, seeds, story < 0 ? seeds == 1 : story);
+}
 
 /* Addresses decide about the order of some things: they are to be the same each time. */
 static void fix_addresses(char **argv) {
@@ -24,41 +161,14 @@ static void fix_addresses(char **argv) {
 }
 
 int main(int argc, char **argv) {
+  struct CMUnitTest tests[64] = { cmocka_unit_test(what_the_runtime_asks_of_libc_is_simulated_or_needs_not_be),
+                                  cmocka_unit_test(a_run_repeats_exactly) };
+  size_t count = 2;
   fix_addresses(argv);
-  struct run_options options = { 0 };
-  struct scenario *scenario = &scenarios[0];
-  uint64_t seeds = 1;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    uint64_t number = strtoull(argv[i + 1], NULL, 0);
-    if (!strcmp(argv[i], "--seed"))
-      options.seed = number;
-    else if (!strcmp(argv[i], "--seeds"))
-      seeds = number;
-    else if (!strcmp(argv[i], "--without"))
-      options.without = (uint32_t)number;
-    else if (!strcmp(argv[i], "--fault"))
-      options.fault = (int)number;
-    for (size_t s = 0; s < SCENARIOS; s++)
-      if (!strcmp(argv[i], "--scenario") && !strcmp(argv[i + 1], scenarios[s].name))
-        scenario = &scenarios[s];
-  }
-  struct job *job = job_counting("counting", 2, 2);
-  for (size_t s = 0; s < SCENARIOS; s++)
-    scenarios[s].job = job;
-  struct timespec a, b;
-  clock_gettime(CLOCK_MONOTONIC, &a);
-  uint64_t first = options.seed, failures = 0;
-  for (uint64_t seed = first; seed < first + seeds; seed++) {
-    options.seed = seed;
-    if (run_once(scenario, &options)->has_failed) {
-      failures++;
-      if (seeds > 1) run_shrink(scenario, &options);
-      run_tell(scenario, &options, seeds == 1);
-      options.without = 0;
-    } else if (seeds == 1)
-      run_tell(scenario, &options, true);
-  }
-  clock_gettime(CLOCK_MONOTONIC, &b);
-  printf("%llu seeds, %llu fail, %.2f s\n", (unsigned long long)seeds, (unsigned long long)failures, (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec));
-  return 0;
+  if (argc > 1)
+    return command(argc, argv);
+  for (struct scenario *scenario = scenarios(); scenario->name && count < 64; scenario++)
+    if (!scenario->is_open)
+      tests[count++] = (struct CMUnitTest){ .name = scenario->title, .test_func = all_seeds_are_well, .initial_state = scenario };
+  return _cmocka_run_group_tests("simulator", tests, count, NULL, NULL);
 }
