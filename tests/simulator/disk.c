@@ -19,8 +19,8 @@ typedef VEC(struct entry) entries;
 
 /* A change of names that no sync has made safe. */
 struct change {
-  char *folder;      /* whose sync makes it safe */
-  char *from, *to;   /* from NULL: made; to NULL: removed */
+  char *folder;    /* whose sync makes it safe */
+  char *from, *to; /* from NULL: made; to NULL: removed */
   struct content *content;
 };
 

@@ -12,10 +12,10 @@
 
 struct content {
   bool is_folder;
-  VEC(char) bytes;          /* as programs see them */
+  VEC(char) bytes; /* as programs see them */
   VEC(char) synced;
-  uint32_t users;           /* open files */
-  const void *locked_by;    /* flock */
+  uint32_t users;        /* open files */
+  const void *locked_by; /* flock */
   uint64_t made_ns;
 };
 

@@ -39,16 +39,22 @@ struct fiber {
 extern unsigned char __start_thread_data[], __stop_thread_data[];
 
 static VEC(struct fiber *) fibers;
-static VEC(char *) stacks;  /* free ones */
+static VEC(char *) stacks; /* free ones */
 static struct fiber *current, *loaded;
 static jmp_buf outside;
 static uint32_t next_id = 1;
 
 static size_t thread_data_size(void) { return (size_t)(__stop_thread_data - __start_thread_data); }
 
-struct fiber *fiber_self(void) { return current; }
-struct process *fiber_process(const struct fiber *fiber) { return fiber->process; }
-struct process *process_self(void) { return current ? current->process : NULL; }
+struct fiber *fiber_self(void) {
+  return current;
+}
+struct process *fiber_process(const struct fiber *fiber) {
+  return fiber->process;
+}
+struct process *process_self(void) {
+  return current ? current->process : NULL;
+}
 uint32_t fiber_id(const struct fiber *fiber) { return fiber->id; }
 
 static char *take_stack(void) {

@@ -36,7 +36,6 @@ static const void *load_kernels(const struct emitted *emitted, const char *folde
   return dlsym(handle, "tfc_kernels");
 }
 
-
 static struct job *compile(const char *name, struct build *build, const char *folder) {
   struct job *job = calloc(1, sizeof *job);
   must(job != NULL, "memory");
@@ -81,37 +80,47 @@ static void write_cluster(const char *path, uint32_t ps_count, uint32_t worker_c
 
 static void write_variable(FILE *out, const char *name, uint32_t ps, uint32_t size) {
   fprintf(out,
-          "node { name: \"%s_%u\" op: \"VarHandleOp\"" DEVICE_PS TYPE("dtype", "DT_FLOAT")
-          " attr { key: \"shape\" value { shape { dim { size: %u } } } } attr { key: \"shared_name\" value { s: \"%s_%u\" } } }\n",
+          "node { name: \"%s_%u\" op: \"VarHandleOp\"" DEVICE_PS TYPE(
+              "dtype", "DT_FLOAT") " attr { key: \"shape\" value { shape { dim { size: %u } } } } attr { key: \"shared_name\" value { s: "
+                                   "\"%s_%u\" } } }\n",
           name, ps, ps, size, name, ps);
+  fprintf(
+      out,
+      "node { name: \"%s_%u/zeros\" op: \"Const\"" DEVICE_PS TYPE(
+          "dtype",
+          "DT_FLOAT") " attr { key: \"value\" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: %u } } float_val: 0 } } } }\n",
+      name, ps, ps, size);
   fprintf(out,
-          "node { name: \"%s_%u/zeros\" op: \"Const\"" DEVICE_PS TYPE("dtype", "DT_FLOAT")
-          " attr { key: \"value\" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: %u } } float_val: 0 } } } }\n",
-          name, ps, ps, size);
-  fprintf(out,
-          "node { name: \"%s_%u/Assign\" op: \"AssignVariableOp\"" DEVICE_PS " input: \"%s_%u\" input: \"%s_%u/zeros\"" TYPE("dtype", "DT_FLOAT")
-          " }\n",
+          "node { name: \"%s_%u/Assign\" op: \"AssignVariableOp\"" DEVICE_PS
+          " input: \"%s_%u\" input: \"%s_%u/zeros\"" TYPE("dtype", "DT_FLOAT") " }\n",
           name, ps, ps, name, ps, name, ps);
 }
 
 static void write_ps(FILE *out, uint32_t ps) {
   write_variable(out, "hits", ps, JOB_HITS);
   write_variable(out, "sum", ps, 1);
-  fprintf(out, "node { name: \"one_%u\" op: \"Const\"" DEVICE_PS TYPE("dtype", "DT_FLOAT")
-               " attr { key: \"value\" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 1 } } float_val: 1 } } } }\n", ps, ps);
-  fprintf(out, "node { name: \"hit_%u\" op: \"ResourceScatterAdd\"" DEVICE_PS " input: \"hits_%u\" input: \"k\" input: \"one_%u\""
-               TYPE("dtype", "DT_FLOAT") TYPE("Tindices", "DT_INT32") " }\n", ps, ps, ps, ps);
-  fprintf(out, "node { name: \"add_%u\" op: \"AssignAddVariableOp\"" DEVICE_PS " input: \"sum_%u\" input: \"x\"" TYPE("dtype", "DT_FLOAT") " }\n",
+  fprintf(out,
+          "node { name: \"one_%u\" op: \"Const\"" DEVICE_PS TYPE(
+              "dtype",
+              "DT_FLOAT") " attr { key: \"value\" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 1 } } float_val: 1 } } } }\n",
+          ps, ps);
+  fprintf(out,
+          "node { name: \"hit_%u\" op: \"ResourceScatterAdd\"" DEVICE_PS
+          " input: \"hits_%u\" input: \"k\" input: \"one_%u\"" TYPE("dtype", "DT_FLOAT") TYPE("Tindices", "DT_INT32") " }\n",
+          ps, ps, ps, ps);
+  fprintf(out,
+          "node { name: \"add_%u\" op: \"AssignAddVariableOp\"" DEVICE_PS
+          " input: \"sum_%u\" input: \"x\"" TYPE("dtype", "DT_FLOAT") " }\n",
           ps, ps, ps);
 }
 
 static void write_counting(const char *path, uint32_t ps_count) {
   FILE *out = fopen(path, "w");
   must(out != NULL, path);
-  fprintf(out, "node { name: \"k\" op: \"Placeholder\"" DEVICE_WORKER TYPE("dtype", "DT_INT32")
-               " attr { key: \"shape\" value { shape { dim { size: 1 } } } } }\n");
-  fprintf(out, "node { name: \"x\" op: \"Placeholder\"" DEVICE_WORKER TYPE("dtype", "DT_FLOAT")
-               " attr { key: \"shape\" value { shape { dim { size: 1 } } } } }\n");
+  fprintf(out, "node { name: \"k\" op: \"Placeholder\"" DEVICE_WORKER TYPE(
+                   "dtype", "DT_INT32") " attr { key: \"shape\" value { shape { dim { size: 1 } } } } }\n");
+  fprintf(out, "node { name: \"x\" op: \"Placeholder\"" DEVICE_WORKER TYPE(
+                   "dtype", "DT_FLOAT") " attr { key: \"shape\" value { shape { dim { size: 1 } } } } }\n");
   fprintf(out, "node { name: \"y\" op: \"AddV2\"" DEVICE_WORKER " input: \"x\" input: \"x\"" TYPE("T", "DT_FLOAT") " }\n");
   for (uint32_t ps = 0; ps < ps_count; ps++)
     write_ps(out, ps);
@@ -136,7 +145,8 @@ struct job *job_counting(const char *name, uint32_t ps_count, uint32_t worker_co
   snprintf(cluster, sizeof cluster, "%s/cluster.json", folder);
   write_counting(graph, ps_count);
   write_cluster(cluster, ps_count, worker_count);
-  build.options = (struct build_options){ .graph_path = graph, .cluster_path = cluster, .replicate = "worker", .cpu = "native", .quiet = true };
+  build.options =
+      (struct build_options){ .graph_path = graph, .cluster_path = cluster, .replicate = "worker", .cpu = "native", .quiet = true };
   struct arena texts;
   arena_init(&texts);
   vec_push(&build.options.entries, entry_text(&texts, "init: -> | ", made, 2, ps_count));

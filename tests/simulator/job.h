@@ -8,7 +8,7 @@
 #define JOB_TASKS_MAX 8
 
 struct job_task {
-  char name[32];       /* "worker_0" */
+  char name[32]; /* "worker_0" */
   bool is_ps;
   const void *program; /* struct program */
   const void *kernels; /* struct kernel_code [] */

@@ -12,8 +12,8 @@ struct memory *memory_create(void);
 /* Bytes in use, now and at most. */
 uint64_t memory_bytes(const struct memory *memory);
 uint64_t memory_bytes_most(const struct memory *memory);
-/* Blocks that nothing refers to any more, from the process's variables and its other threads on: at its end. The largest goes to `largest`, who asked for it to
- * `caller`. */
+/* Blocks that nothing refers to any more, from the process's variables and its other threads on: at its end. The largest goes to `largest`,
+ * who asked for it to `caller`. */
 uint32_t memory_lost(const struct process *process, size_t *largest, void **caller);
 
 #endif

@@ -25,7 +25,8 @@ uint32_t mishaps_draw(struct random *random, uint32_t allowed, uint32_t ps_count
   enum mishap_kind kinds[MISHAP_KINDS];
   uint32_t kind_count = 0;
   for (int kind = 0; kind < MISHAP_KINDS; kind++)
-    if (allowed & MISHAP(kind) && (ps_count || (kind != MISHAP_KILL_PS && kind != MISHAP_POWER_PS && kind != MISHAP_WIPE && kind != MISHAP_FULL)))
+    if (allowed & MISHAP(kind) &&
+        (ps_count || (kind != MISHAP_KILL_PS && kind != MISHAP_POWER_PS && kind != MISHAP_WIPE && kind != MISHAP_FULL)))
       kinds[kind_count++] = (enum mishap_kind)kind;
   uint32_t count = kind_count ? (uint32_t)random_below(random, random_below(random, 2) ? MISHAPS_MAX : 3) : 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -49,7 +50,8 @@ void mishap_text(const struct mishap *m, char *out, size_t size) {
   size -= (size_t)at;
   switch (m->kind) {
   case MISHAP_CUT:
-    snprintf(out, size, "the connection of tasks %u and %u is %s, %llu bytes later", m->a, m->b, cuts[m->how], (unsigned long long)m->amount);
+    snprintf(out, size, "the connection of tasks %u and %u is %s, %llu bytes later", m->a, m->b, cuts[m->how],
+             (unsigned long long)m->amount);
     break;
   case MISHAP_BLOCK: snprintf(out, size, "nothing passes between tasks %u and %u for %.4f s", m->a, m->b, back); break;
   case MISHAP_REFUSE: snprintf(out, size, "connections to task %u are refused for %.4f s", m->a, back); break;

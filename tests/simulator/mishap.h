@@ -9,32 +9,32 @@
 #include "tests/simulator/world.h"
 
 enum mishap_kind {
-  MISHAP_CUT,      /* a connection between two tasks' machines breaks, after some more bytes */
-  MISHAP_BLOCK,    /* nothing passes between two machines for a while */
-  MISHAP_REFUSE,   /* a machine refuses connections for a while */
-  MISHAP_SLOW,     /* a link gets slow */
-  MISHAP_PAUSE,    /* a task is stopped for a while */
-  MISHAP_CLOCK,    /* a machine's wall clock jumps */
-  MISHAP_KILL,     /* a worker is killed and started again */
-  MISHAP_KILL_PS,  /* a ps is */
-  MISHAP_POWER,    /* a machine loses its power, and what was not synced; its task is started again */
+  MISHAP_CUT,     /* a connection between two tasks' machines breaks, after some more bytes */
+  MISHAP_BLOCK,   /* nothing passes between two machines for a while */
+  MISHAP_REFUSE,  /* a machine refuses connections for a while */
+  MISHAP_SLOW,    /* a link gets slow */
+  MISHAP_PAUSE,   /* a task is stopped for a while */
+  MISHAP_CLOCK,   /* a machine's wall clock jumps */
+  MISHAP_KILL,    /* a worker is killed and started again */
+  MISHAP_KILL_PS, /* a ps is */
+  MISHAP_POWER,   /* a machine loses its power, and what was not synced; its task is started again */
   MISHAP_POWER_PS,
-  MISHAP_FULL,     /* a disk is full for a while */
-  MISHAP_WIPE,     /* a ps is killed and comes back without its disk */
-  MISHAP_LOSE,     /* a worker is killed and does not come back */
-  MISHAP_TWIN,     /* a worker is started a second time */
-  MISHAP_TERM,     /* a task gets SIGTERM, and is started again */
+  MISHAP_FULL, /* a disk is full for a while */
+  MISHAP_WIPE, /* a ps is killed and comes back without its disk */
+  MISHAP_LOSE, /* a worker is killed and does not come back */
+  MISHAP_TWIN, /* a worker is started a second time */
+  MISHAP_TERM, /* a task gets SIGTERM, and is started again */
   MISHAP_KINDS
 };
 #define MISHAP(kind) (1u << (kind))
 
 struct mishap {
   enum mishap_kind kind;
-  uint64_t at_turn;  /* turns of threads since the start: what a run does most often is where it is hit most often */
-  uint32_t a, b;     /* numbers of tasks */
+  uint64_t at_turn; /* turns of threads since the start: what a run does most often is where it is hit most often */
+  uint32_t a, b;    /* numbers of tasks */
   uint32_t how;
-  uint64_t amount;   /* bytes, or ns */
-  uint64_t back_ns;  /* how long it lasts, or until a task is started again */
+  uint64_t amount;  /* bytes, or ns */
+  uint64_t back_ns; /* how long it lasts, or until a task is started again */
   bool has_happened;
 };
 

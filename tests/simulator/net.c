@@ -13,13 +13,11 @@
 #include "tests/simulator/poll.h"
 #include "tests/simulator/world.h"
 
-#define RETRY_NS (200 * WORLD_MS)      /* what does not get through is sent again */
-#define CONNECT_TRIES 7                /* 1 + 2 + 4 + ... s */
+#define RETRY_NS (200 * WORLD_MS) /* what does not get through is sent again */
+#define CONNECT_TRIES 7           /* 1 + 2 + 4 + ... s */
 
 static VEC(struct endpoint *) endpoints; /* all that were ever made */
-static struct {
-  uint64_t blocked_until_ns, more_ns;
-} links[MACHINES_MAX][MACHINES_MAX];
+static struct { uint64_t blocked_until_ns, more_ns; } links[MACHINES_MAX][MACHINES_MAX];
 static uint64_t refuses_until_ns[MACHINES_MAX];
 static uint16_t next_port = 40000;
 
@@ -72,7 +70,9 @@ static struct endpoint *make(struct process *process, struct machine *machine, i
   return endpoint;
 }
 
-struct endpoint *endpoint_create(struct process *process, int family) { return make(process, process->machine, family); }
+struct endpoint *endpoint_create(struct process *process, int family) {
+  return make(process, process->machine, family);
+}
 
 uint32_t endpoint_events(const struct endpoint *e) {
   bool can_read = e->first < e->arrived || e->is_ended || e->is_reset;
@@ -439,8 +439,6 @@ bool net_cut(uint32_t a, uint32_t b, enum net_cut how, uint64_t after) {
   return false;
 }
 
-void net_block(uint32_t a, uint32_t b, uint64_t until_ns) {
-  links[a][b].blocked_until_ns = links[b][a].blocked_until_ns = until_ns;
-}
+void net_block(uint32_t a, uint32_t b, uint64_t until_ns) { links[a][b].blocked_until_ns = links[b][a].blocked_until_ns = until_ns; }
 void net_refuse(uint32_t machine, uint64_t until_ns) { refuses_until_ns[machine] = until_ns; }
 void net_slow(uint32_t a, uint32_t b, uint64_t more_ns) { links[a][b].more_ns = links[b][a].more_ns = more_ns; }

@@ -40,17 +40,18 @@ struct endpoint {
   struct machine *machine;
   struct endpoint *peer;
   struct name own, other;
-  VEC(struct segment) segments;  /* to be read here, in order */
-  uint32_t first, arrived;       /* segments: the first unread, and how many of all have arrived */
-  uint64_t held;                 /* bytes on their way here, or unread */
-  uint64_t last_due_ns;          /* when the last of them arrives */
-  uint64_t sent;                 /* bytes */
-  uint64_t cut_at;               /* after so many sent bytes the connection breaks, */
-  enum net_cut cut_how;          /* in this manner */
-  bool has_bound, is_shut, is_closed, is_gone, is_reset, is_ended; /* is_gone: a reset has come, to be read; is_ended: the peer has no more to say */
-  bool is_swallowed;             /* what is sent from here vanishes */
+  VEC(struct segment) segments; /* to be read here, in order */
+  uint32_t first, arrived;      /* segments: the first unread, and how many of all have arrived */
+  uint64_t held;                /* bytes on their way here, or unread */
+  uint64_t last_due_ns;         /* when the last of them arrives */
+  uint64_t sent;                /* bytes */
+  uint64_t cut_at;              /* after so many sent bytes the connection breaks, */
+  enum net_cut cut_how;         /* in this manner */
+  bool has_bound, is_shut, is_closed, is_gone, is_reset,
+      is_ended;      /* is_gone: a reset has come, to be read; is_ended: the peer has no more to say */
+  bool is_swallowed; /* what is sent from here vanishes */
   int error;
-  uint32_t try_count;            /* to connect */
+  uint32_t try_count;             /* to connect */
   VEC(struct endpoint *) waiting; /* to be accepted */
 };
 

@@ -13,7 +13,7 @@
 #include "tests/simulator/process.h"
 #include "tests/simulator/run.h"
 
-#define TURNS_MAX 3000000   /* of threads without an end: somebody is busy with nothing */
+#define TURNS_MAX 3000000 /* of threads without an end: somebody is busy with nothing */
 
 static struct run *playing;
 extern char __executable_start[]; /* the linker's: what addr2line counts from */
@@ -55,8 +55,8 @@ static void check_memory(const struct run_task *task) {
   void *caller = NULL;
   uint32_t lost = memory_lost(task->process, &largest, &caller);
   if (lost)
-    run_fault(playing, "%s ends well and leaves %u blocks of memory, the largest of %zu bytes (asked for at %#zx)", task->built->name, lost, largest,
-              (size_t)((char *)caller - __executable_start));
+    run_fault(playing, "%s ends well and leaves %u blocks of memory, the largest of %zu bytes (asked for at %#zx)", task->built->name, lost,
+              largest, (size_t)((char *)caller - __executable_start));
 }
 
 static void on_end(struct process *process) {

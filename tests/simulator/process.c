@@ -106,7 +106,6 @@ static FILE *voice_open(struct process *process) {
 
 /* ---- start and end ---- */
 
-
 static void *run_main(void *self) {
   struct process *process = self;
   process_exit(task_main(process->program, process->kernels, process->argc, process->argv));
@@ -118,8 +117,15 @@ struct process *process_start(const char *name, struct machine *machine, const v
   if (!process)
     abort();
   keep_fresh_data();
-  *process = (struct process){ .name = name, .machine = machine, .id = 100 + process_count++, .argv = argv, .program = program,
-                               .kernels = kernels, .user = user, .on_end = on_end, .data = malloc(data_size()) };
+  *process = (struct process){ .name = name,
+                               .machine = machine,
+                               .id = 100 + process_count++,
+                               .argv = argv,
+                               .program = program,
+                               .kernels = kernels,
+                               .user = user,
+                               .on_end = on_end,
+                               .data = malloc(data_size()) };
   while (argv[process->argc])
     process->argc++;
   memcpy(process->data, fresh_data, data_size());

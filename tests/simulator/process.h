@@ -36,7 +36,7 @@ struct file {
   const struct file_kind *kind;
   struct process *process; /* that has it open */
   int number;
-  bool waits;              /* reading and writing wait: no O_NONBLOCK */
+  bool waits; /* reading and writing wait: no O_NONBLOCK */
 };
 
 struct memory;
@@ -51,14 +51,14 @@ struct process {
   const void *program;
   const void *kernels;
   void (*on_end)(struct process *process);
-  void *user;               /* of whoever started it */
+  void *user; /* of whoever started it */
   bool has_ended, is_paused;
-  int exit_code;            /* 128 + signal when it was killed */
-  int signal_waiting;       /* 0: none */
+  int exit_code;      /* 128 + signal when it was killed */
+  int signal_waiting; /* 0: none */
   struct file *files[PROCESS_FILES];
-  unsigned char *data;      /* the runtime's variables while another process runs */
+  unsigned char *data; /* the runtime's variables while another process runs */
   FILE *out, *err;
-  struct task *task;        /* between task_create and task_destroy */
+  struct task *task; /* between task_create and task_destroy */
   struct memory *memory;
   VEC(struct observed *) kept; /* observe.h */
   uint64_t ended_ns;

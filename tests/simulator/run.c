@@ -70,8 +70,8 @@ static char **arguments_of(const struct scenario *scenario, const struct job_tas
   if (scenario->with_checkpoints && task->is_ps)
     size += snprintf(text + size, sizeof texts[0] - (size_t)size, " --checkpoint-dir /saved --save-steps 2");
   if (!task->is_ps)
-    snprintf(text + size, sizeof texts[0] - (size_t)size, " --entry train --feed k=/k.npy --feed x=/x.npy --batch 1 --steps %u --fetch y=/y.npy",
-             scenario->steps);
+    snprintf(text + size, sizeof texts[0] - (size_t)size,
+             " --entry train --feed k=/k.npy --feed x=/x.npy --batch 1 --steps %u --fetch y=/y.npy", scenario->steps);
   for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
     argv[argc++] = word;
   return argv;
@@ -95,7 +95,8 @@ static void run_in_child(struct scenario *scenario, const struct run_options *op
   world_begin(options->seed, report->story, sizeof report->story);
   planted_fault = options->fault;
   choose_manner(&random);
-  run.mishap_count = mishaps_draw(&random, scenario->mishaps, scenario->job->ps_count, scenario->job->task_count, scenario->typical_turns, run.mishaps);
+  run.mishap_count =
+      mishaps_draw(&random, scenario->mishaps, scenario->job->ps_count, scenario->job->task_count, scenario->typical_turns, run.mishaps);
   report->mishap_count = run.mishap_count;
   prepare(&run);
   uint64_t began = world_now();
@@ -164,7 +165,8 @@ void run_tell(struct scenario *scenario, const struct run_options *options, bool
   struct random random = { .state = options->seed ^ UINT64_C(0x5deece66d) };
   struct mishap mishaps[MISHAPS_MAX];
   choose_manner(&random);
-  uint32_t count = mishaps_draw(&random, scenario->mishaps, scenario->job->ps_count, scenario->job->task_count, scenario->typical_turns, mishaps);
+  uint32_t count =
+      mishaps_draw(&random, scenario->mishaps, scenario->job->ps_count, scenario->job->task_count, scenario->typical_turns, mishaps);
   const struct world_manner *manner = world_manner();
   printf("%s, seed %llu: %s\n", scenario->name, (unsigned long long)options->seed, report->has_failed ? report->what : "well");
   printf("  links of %llu us, %u bytes of room; a thread gives way at one call in %u; %llu turns in %.3f s\n",
@@ -176,8 +178,8 @@ void run_tell(struct scenario *scenario, const struct run_options *options, bool
     if (!(options->without & 1u << i))
       printf("  %s\n", text);
   }
-  printf("  again: build/test_simulator --scenario %s --seed %llu --without %u --fault %d\n", scenario->name, (unsigned long long)options->seed,
-         options->without, options->fault);
+  printf("  again: build/test_simulator --scenario %s --seed %llu --without %u --fault %d\n", scenario->name,
+         (unsigned long long)options->seed, options->without, options->fault);
   if (whole_story)
     fputs(report->story, stdout);
 }

@@ -14,27 +14,27 @@ struct run;
 struct scenario {
   const char *name, *title; /* a word for the command line, and what is true */
   const struct job *job;
-  uint32_t steps;        /* of each worker */
-  uint32_t mishaps;      /* MISHAP()s that may happen */
+  uint32_t steps;         /* of each worker */
+  uint32_t mishaps;       /* MISHAP()s that may happen */
   uint64_t typical_turns; /* of a run without mishaps; 0: measured when it is needed first */
-  bool with_checkpoints; /* --checkpoint-dir, saved every few steps */
+  bool with_checkpoints;  /* --checkpoint-dir, saved every few steps */
   uint32_t timeout_s;
-  uint64_t spread_ns;    /* tasks start within */
-  bool is_open;          /* not yet true: run by hand alone */
+  uint64_t spread_ns; /* tasks start within */
+  bool is_open;       /* not yet true: run by hand alone */
   /* Says what is wrong when all have ended; by run_fault. */
   void (*check)(struct run *run);
 };
 
 struct run_options {
   uint64_t seed;
-  uint32_t without;  /* mishaps that are left out: a bit each */
-  int fault;         /* planted (runtime/program/fault.h); 0: none */
+  uint32_t without; /* mishaps that are left out: a bit each */
+  int fault;        /* planted (runtime/program/fault.h); 0: none */
 };
 
 /* What a run came to; in memory that parent and child share. */
 struct run_report {
   bool has_failed;
-  char what[1024];       /* went wrong, first */
+  char what[1024]; /* went wrong, first */
   uint64_t turns, virtual_ns;
   uint32_t mishap_count; /* that were drawn */
   char story[512 * 1024];
@@ -56,10 +56,10 @@ struct run_task {
   uint32_t number;
   struct process *process; /* the last one started; NULL: not yet */
   uint32_t starts;
-  bool will_start;         /* it is to be started (again) */
-  bool is_lost;            /* for good */
-  bool was_killed;         /* once at least */
-  bool has_left;           /* by itself */
+  bool will_start; /* it is to be started (again) */
+  bool is_lost;    /* for good */
+  bool was_killed; /* once at least */
+  bool has_left;   /* by itself */
   int exit_code;
   char **argv;
 };

@@ -212,10 +212,12 @@ int simulated_getaddrinfo(const char *host, const char *port, const struct addri
     return EAI_NONAME;
   }
   simulated_usleep((useconds_t)random_below(world_random(), 2000));
-  found->address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
+  found->address = (struct sockaddr_in){ .sin_family = AF_INET,
+                                         .sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
                                          .sin_addr.s_addr = htonl(0x0a000001u + (uint32_t)machine) };
-  found->info = (struct addrinfo){ .ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_addrlen = sizeof found->address,
-                                   .ai_addr = (struct sockaddr *)&found->address };
+  found->info = (struct addrinfo){
+    .ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_addrlen = sizeof found->address, .ai_addr = (struct sockaddr *)&found->address
+  };
   *out = &found->info;
   return 0;
 }

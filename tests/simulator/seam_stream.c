@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/simulator/process.h"
 #include "tests/simulator/fiber.h"
+#include "tests/simulator/process.h"
 #include "tests/simulator/seam.h"
 
 FILE *simulated_stdout, *simulated_stderr; /* of the process that runs */
@@ -33,8 +33,7 @@ static int stream_seek(void *self, off64_t *at, int from) {
 static int stream_close(void *self) { return simulated_close((int)(intptr_t)self); }
 
 FILE *simulated_fdopen(int fd, const char *mode) {
-  FILE *file = fopencookie((void *)(intptr_t)fd, mode,
-                           (cookie_io_functions_t){ stream_read, stream_write, stream_seek, stream_close });
+  FILE *file = fopencookie((void *)(intptr_t)fd, mode, (cookie_io_functions_t){ stream_read, stream_write, stream_seek, stream_close });
   if (!file)
     return NULL;
   for (uint32_t i = 0; i < streams.count; i++)

@@ -26,7 +26,8 @@ add_custom_command(OUTPUT ${object} DEPENDS tfc_runtime_simulated ${CMAKE_BINARY
           --no-whole-archive ${NGHTTP2_STATIC}
   COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${CMAKE_BINARY_DIR}/simulated.names --keep-global-symbol=task_main
           --keep-global-symbol=task_create --keep-global-symbol=task_destroy --set-section-flags .bss=alloc,load,contents,data
-          --rename-section .bss=process_data --rename-section .data=process_data --rename-section .data.rel.local=process_data ${object}.whole ${object})
+          --rename-section .bss=process_data --rename-section .data=process_data --rename-section .data.rel.local=process_data
+          ${object}.whole ${object})
 file(GLOB SIMULATOR_SOURCES CONFIGURE_DEPENDS ${SIMULATOR}/*.c)
 list(FILTER SIMULATOR_SOURCES EXCLUDE REGEX "/test_[^/]*$")
 add_library(tfc_simulator STATIC EXCLUDE_FROM_ALL ${SIMULATOR_SOURCES} ${object})

@@ -9,7 +9,7 @@
 #include "tests/simulator/scenarios.h"
 #include "tests/support/test.h"
 
-#define SEEDS 400         /* of a scenario; TFC_SIMULATE_SEEDS: another number */
+#define SEEDS 400 /* of a scenario; TFC_SIMULATE_SEEDS: another number */
 #define SEEDS_OF_FAULT 200
 
 /* ---- the seam ---- */
@@ -32,9 +32,9 @@ static bool is_listed(const char *word) {
 }
 
 /* Names that no library beside libc has, and the executable itself has not. */
-#define ASKED_OF_LIBC \
-  "cd " BINARY_DIR " && nm -u libtfcrt.a 2>/dev/null | awk '/ U /{print $2}' | sort -u >simulated.asked && " \
-  "nm --defined-only libtfcrt.a 2>/dev/null | awk 'NF==3{print $3}' | sort -u >simulated.own && " \
+#define ASKED_OF_LIBC                                                                                                                      \
+  "cd " BINARY_DIR " && nm -u libtfcrt.a 2>/dev/null | awk '/ U /{print $2}' | sort -u >simulated.asked && "                               \
+  "nm --defined-only libtfcrt.a 2>/dev/null | awk 'NF==3{print $3}' | sort -u >simulated.own && "                                          \
   "comm -23 simulated.asked simulated.own | grep -v -E '^(png_|jpeg_|nghttp2_|inflate|deflate|SSL_|X509_|EVP_|tfc_program$|tfc_kernels$)'"
 
 static void what_the_runtime_asks_of_libc_is_simulated_or_needs_not_be(void **state) {
@@ -92,14 +92,13 @@ static void a_run_repeats_exactly(void **state) {
 
 /* ---- by hand ---- */
 
-static const char usage[] =
-    "usage: test_simulator [--scenario NAME] [--seed S] [--seeds N] [--without MASK] [--fault F] [--story 0|1]\n"
-    "  --seed S        begins with this seed (0)\n"
-    "  --seeds N       so many seeds; each that fails is shrunk and told (1)\n"
-    "  --without MASK  without some mishaps of the seed, as the failing run says\n"
-    "  --fault F       with a mechanism left out (runtime/program/fault.h)\n"
-    "  --story 1       the whole story of each that fails; of one seed: whatever comes\n"
-    "scenarios:\n";
+static const char usage[] = "usage: test_simulator [--scenario NAME] [--seed S] [--seeds N] [--without MASK] [--fault F] [--story 0|1]\n"
+                            "  --seed S        begins with this seed (0)\n"
+                            "  --seeds N       so many seeds; each that fails is shrunk and told (1)\n"
+                            "  --without MASK  without some mishaps of the seed, as the failing run says\n"
+                            "  --fault F       with a mechanism left out (runtime/program/fault.h)\n"
+                            "  --story 1       the whole story of each that fails; of one seed: whatever comes\n"
+                            "scenarios:\n";
 
 static int help(void) {
   fputs(usage, stdout);

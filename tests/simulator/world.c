@@ -41,8 +41,12 @@ void world_begin(uint64_t seed, char *story, size_t story_room) {
   world.story[0] = 0;
 }
 
-struct world_manner *world_manner(void) { return &world.manner; }
-struct random *world_random(void) { return &world.random; }
+struct world_manner *world_manner(void) {
+  return &world.manner;
+}
+struct random *world_random(void) {
+  return &world.random;
+}
 uint64_t world_now(void) { return world.now_ns; }
 uint64_t world_turns(void) { return world.turns; }
 
