@@ -2,6 +2,7 @@
  * reference to it ends (the step's, at the latest). */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "runtime/host/object.h"
@@ -78,6 +79,16 @@ static void hold_destroy(struct object *object) {
 
 /* ---- the resource ---- */
 
+static bool mutex_explain(struct resource *resource, const void *call, struct resource_wait *out) {
+  struct mutex *m = ((struct mutex_resource *)resource)->mutex;
+  pthread_mutex_lock(&m->lock);
+  bool waits = wait_list_has(&m->waiting, call);
+  pthread_mutex_unlock(&m->lock);
+  if (waits)
+    snprintf(out->text, sizeof out->text, "mutex '%.60s' is held by another step", resource->name);
+  return waits;
+}
+
 static status mutex_init(struct resource *resource, void *argument) {
   struct mutex *m = calloc(1, sizeof *m);
   (void)argument;
@@ -87,6 +98,7 @@ static status mutex_init(struct resource *resource, void *argument) {
   ((struct mutex_resource *)resource)->mutex = m;
   pthread_mutex_init(&m->lock, NULL);
   wait_list_init(&m->waiting, &m->lock);
+  resource->explain = mutex_explain;
   return OK;
 }
 

@@ -36,6 +36,13 @@ bool wait_list_drop(struct wait_list *list, const struct host_call *call) {
 }
 
 /* The call knows the list, not its entry: another thread may be ending that, and freeing it. */
+bool wait_list_has(const struct wait_list *list, const void *call) {
+  for (const struct wait_entry *entry = list->first; entry; entry = entry->next)
+    if (entry->call == call)
+      return true;
+  return false;
+}
+
 bool wait_list_withdraw(struct host_call *call) {
   struct wait_list *list = call->wait;
   pthread_mutex_lock(list->lock);

@@ -30,6 +30,8 @@ struct wait_entry *wait_list_add(struct wait_list *list, struct host_call *call,
 bool wait_list_withdraw(struct host_call *call);
 /* Under the lock: the same. */
 bool wait_list_drop(struct wait_list *list, const struct host_call *call);
+/* Under the lock: whether the call (host.h) stands in the line; it is compared, not read. */
+bool wait_list_has(const struct wait_list *list, const void *call);
 /* Under the lock: takes the first out of the line and puts it on the list of those that are over. */
 void wait_list_move_first(struct wait_list *list, status code, const char *text, struct wait_entry **over);
 /* Under the lock: the same for the entry at `at`, a link of the line. */

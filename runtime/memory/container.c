@@ -131,6 +131,15 @@ void container_each(struct container *container, const char *kind, void (*found)
   pthread_mutex_unlock(&container->lock);
 }
 
+bool container_explain(struct container *container, const void *call, struct resource_wait *out) {
+  bool found = false;
+  pthread_mutex_lock(&container->lock);
+  for (int64_t i = 0; i < container->count && !found; i++)
+    found = container->items[i]->explain && container->items[i]->explain(container->items[i], call, out);
+  pthread_mutex_unlock(&container->lock);
+  return found;
+}
+
 void container_forget(struct container *container, const char *space) {
   pthread_mutex_lock(&container->lock);
   for (int64_t i = 0; i < container->count; i++)

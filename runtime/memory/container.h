@@ -11,12 +11,24 @@
 #include <stdint.h>
 #include "base/status.h"
 
+#define RESOURCE_WAIT_DRIVERS 16
+
+/* Why somebody has to wait in a resource, for people. */
+struct resource_wait {
+  char text[128];                             /* "queue 'q' holds 0 elements" */
+  bool is_round;                              /* the drivers have come, all others have to; else: they may end the wait */
+  uint32_t drivers[RESOURCE_WAIT_DRIVERS];    /* tasks whose steps did, or have come */
+  uint32_t driver_count;
+};
+
 struct resource {
   char *container, *name, *key;               /* the key: all that it is found by */
   const char *kind;                           /* "queue": a literal */
   int64_t handle;                             /* from 1 */
   _Atomic bool is_destroyed;                  /* nobody finds it any more */
   void (*destroy)(struct resource *resource); /* frees all but the fields above and the struct itself */
+  /* Whether a call waits here, and why; NULL: nothing waits in such a resource. Takes its lock, no other. Set by `init`. */
+  bool (*explain)(struct resource *resource, const void *call, struct resource_wait *out);
 };
 struct container;
 
@@ -39,6 +51,8 @@ status container_get(struct container *container, const char *space, const char 
                      void *argument, bool *is_new, struct resource **out);
 /* Calls back for each resource of a kind; no resource is made meanwhile. */
 void container_each(struct container *container, const char *kind, void (*found)(void *self, struct resource *resource), void *self);
+/* In which of them a call (host.h) waits, and why. False: in none. */
+bool container_explain(struct container *container, const void *call, struct resource_wait *out);
 /* Nobody finds the resources of this container any more. */
 void container_forget(struct container *container, const char *space);
 /* NOT_FOUND when there is no such handle, or it is destroyed; INVALID_ARGUMENT when it is of another kind (kind NULL: any). */

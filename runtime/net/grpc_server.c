@@ -14,9 +14,17 @@
 #define SERVICE_PREFIX "/tensorflow."
 #define HEALTH_PATH "/grpc.health.v1.Health/Check"
 
+/* A text that is sent as it is, to as many as ask for it. */
+struct page {
+  atomic_int references;
+  const char *path, *content_type;
+  size_t size;
+  char text[];
+};
 struct grpc_server {
   const char *name;
-  pthread_mutex_t lock; /* of the service */
+  pthread_mutex_t lock; /* of the service and the pages */
+  struct page *pages[GRPC_PAGES];
   struct grpc_service service;
   int64_t clients_bytes;
   _Atomic int64_t held[2]; /* bytes of requests and answers: of strangers, of clients */
@@ -138,7 +146,57 @@ void grpc_call_reply(struct grpc_call *public, status code, const char *text, ui
 /* A stream that is no call: answered when it ends, since its body may still turn out to be wrong. */
 static struct call plain;
 
+static void page_release(void *page) {
+  if (page && atomic_fetch_sub(&((struct page *)page)->references, 1) == 1)
+    free(page);
+}
+
+static struct page *page_find(struct grpc_server *server, const char *path) {
+  struct page *found = NULL;
+  pthread_mutex_lock(&server->lock);
+  for (int i = 0; i < GRPC_PAGES && !found; i++)
+    if (server->pages[i] && strcmp(server->pages[i]->path, path) == 0)
+      found = server->pages[i];
+  if (found)
+    atomic_fetch_add(&found->references, 1);
+  pthread_mutex_unlock(&server->lock);
+  return found;
+}
+
+void grpc_server_set_page(struct grpc_server *server, const char *path, const char *content_type, const char *text) {
+  size_t size = strlen(text);
+  struct page *page = malloc(sizeof *page + size + 1), *before = NULL;
+  if (!page)
+    return;
+  *page = (struct page){.path = path, .content_type = content_type, .size = size};
+  atomic_init(&page->references, 1);
+  memcpy(page->text, text, size + 1);
+  pthread_mutex_lock(&server->lock);
+  int place = 0;
+  while (place < GRPC_PAGES - 1 && server->pages[place] && strcmp(server->pages[place]->path, path) != 0)
+    place++;
+  before = server->pages[place];
+  server->pages[place] = page;
+  pthread_mutex_unlock(&server->lock);
+  page_release(before);
+}
+
+static bool answer_page(struct grpc_server *server, struct http2_stream *stream) {
+  struct page *page = strcmp(stream->method, "GET") == 0 ? page_find(server, stream->path) : NULL;
+  if (!page)
+    return false;
+  if (http2_respond(stream, 200, page->content_type) != OK) {
+    page_release(page);
+    return true;
+  }
+  if (http2_send(stream, page->text, page->size, page_release, page) == OK)
+    http2_finish(stream);
+  return true;
+}
+
 static void answer_plainly(struct grpc_server *server, struct http2_stream *stream) {
+  if (answer_page(server, stream))
+    return;
   bool is_other_call = strcmp(stream->method, "POST") == 0 && strncmp(stream->content_type, "application/", 12) == 0;
   int code = is_other_call ? 415 : 200;
   char text[160];
@@ -308,6 +366,8 @@ status grpc_server_create(const char *name, int64_t clients_bytes, struct grpc_s
 void grpc_server_destroy(struct grpc_server *server) {
   if (!server)
     return;
+  for (int i = 0; i < GRPC_PAGES; i++)
+    page_release(server->pages[i]);
   pthread_mutex_destroy(&server->lock);
   free(server);
 }

@@ -47,6 +47,11 @@ status grpc_server_create(const char *name, int64_t clients_bytes, struct grpc_s
 void grpc_server_destroy(struct grpc_server *server);
 void grpc_server_set_service(struct grpc_server *server, const struct grpc_service *service);
 
+/* What GET answers at `path` (kept by reference, as content_type): a copy of the text, in place of the one before; who is still being
+ * sent that keeps it. At most GRPC_PAGES paths. Without memory the one before stays. Any thread. */
+#define GRPC_PAGES 4
+void grpc_server_set_page(struct grpc_server *server, const char *path, const char *content_type, const char *text);
+
 /* Stream events; stream->user belongs to the server until on_close, the guest lives as long as the connection's HTTP/2 end. */
 void grpc_server_on_headers(struct grpc_server *server, struct connection *connection, struct grpc_guest *guest, struct http2_stream *stream);
 void grpc_server_on_data(struct grpc_server *server, struct http2_stream *stream, const uint8_t *data, size_t size);

@@ -3,11 +3,13 @@
  *
  *   PHASE PHASES STEP STEPS SECONDS ENTRY NAME VALUE
  *
- * numbers from 1, the seconds since the phase began, and the value of a fetch worth watching, or "- 0". One thread.
+ * numbers from 1, the seconds since the phase began, and the value of a fetch worth watching, or "- 0". One thread; phase, entry and
+ * step may be looked at by others.
  */
 #ifndef TFC_RUNTIME_PROCESS_PROGRESS_H
 #define TFC_RUNTIME_PROCESS_PROGRESS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,8 +17,9 @@
 
 struct progress {
   int fd;           /* -1: nobody listens */
-  uint32_t phase, phases;
-  const char *entry;
+  _Atomic uint32_t phase, phases; /* phase: 0 before the first */
+  _Atomic(const char *) entry;
+  _Atomic int64_t step, steps;
   double began, said; /* seconds */
 };
 

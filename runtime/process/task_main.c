@@ -16,6 +16,7 @@
 #include "runtime/cluster/cluster.h"
 #include "runtime/data/events.h"
 #include "runtime/master/client_service.h"
+#include "runtime/process/doctor.h"
 #include "runtime/process/phase.h"
 #include "runtime/process/progress.h"
 #include "runtime/process/runner.h"
@@ -35,7 +36,8 @@ struct host {
   struct runners *runners;           /* NULL: not started */
   struct events *events;             /* NULL: no --log-dir */
   struct trace *trace;               /* NULL: no --trace */
-  pthread_mutex_t report_lock;       /* task and cluster are there while it is held, unless: */
+  struct doctor *doctor;             /* NULL: not started yet */
+  pthread_mutex_t report_lock;       /* task, cluster and doctor are there while it is held, unless: */
   bool is_leaving;
   struct progress progress;
 };
@@ -118,10 +120,19 @@ static status wait_peers(void *cluster, const uint32_t *tasks, uint32_t count) {
   return cluster_wait_peers(cluster, tasks, count);
 }
 
+static status start_doctor(struct host *host) {
+  struct doctor *doctor = NULL;
+  status result = doctor_create(host->task, host->cluster, &host->progress, &doctor);
+  pthread_mutex_lock(&host->report_lock);
+  host->doctor = doctor;
+  pthread_mutex_unlock(&host->report_lock);
+  return result;
+}
+
 static status join_cluster(struct host *host) {
   uint32_t count = (uint32_t)host->program->tables[PROGRAM_TASKS].count;
   if (count == 1 && host->options.phase_count > 0)
-    return OK; /* nobody to talk to */
+    return start_doctor(host); /* nobody to talk to */
   struct cluster_task *tasks = calloc(count, sizeof *tasks);
   if (!tasks)
     return fail(RESOURCE_EXHAUSTED, "no memory");
@@ -145,6 +156,7 @@ static status join_cluster(struct host *host) {
   task_set_exchange(host->task, cluster_exchange(host->cluster));
   task_set_peer_wait(host->task, wait_peers, host->cluster);
   TRY(client_service_create(host->task, host->cluster, &host->clients));
+  TRY(start_doctor(host));
   return cluster_start(host->cluster);
 }
 
@@ -152,7 +164,9 @@ static status wait_for_peers(const struct host *host, uint32_t number) {
   if (!host->cluster)
     return OK;
   const struct program_entry *entry = program_entry(host->program, number);
-  return cluster_wait_peers(host->cluster, program_operands(host->program, entry->tasks.first), entry->tasks.count);
+  const uint32_t *tasks = program_operands(host->program, entry->tasks.first);
+  doctor_enter(host->doctor, STAGE_MEETS, tasks, entry->tasks.count);
+  return cluster_wait_peers(host->cluster, tasks, entry->tasks.count);
 }
 
 /* ---- initialisation ---- */
@@ -185,6 +199,7 @@ static status run_init(struct host *host, const char *name) {
   struct tensor **fetches = calloc((size_t)entry->fetches.count + 1, sizeof *fetches);
   if (!fetches)
     return fail(RESOURCE_EXHAUSTED, "no memory");
+  doctor_enter(host->doctor, STAGE_INITIALISES, NULL, 0);
   status result = task_run(host->task, init, NULL, fetches);
   for (uint32_t i = 0; i < entry->fetches.count; i++)
     tensor_release(fetches[i]);
@@ -221,6 +236,7 @@ static status become_ready(struct host *host) {
   }
   if (host->options.phase_count == 0 || initialises(host))
     return OK;
+  doctor_enter(host->doctor, STAGE_AWAITS_CHIEF, &host->program->chief, 1);
   TRY(cluster_wait_ready(host->cluster, host->program->chief));
   return initialise_replica(host);
 }
@@ -256,6 +272,7 @@ static status run_phase(struct host *host, const struct phase_options *options) 
   struct phase_watch watch = { host->events, &host->progress, host->options.log_every };
   TRY(phase_create(host->task, options, &watch, &phase));
   status result = wait_for_peers(host, phase_entry(phase));
+  doctor_enter(host->doctor, STAGE_RUNS, NULL, 0);
   if (result == OK)
     result = phase_run(phase);
   phase_destroy(phase);
@@ -316,6 +333,7 @@ static bool has_parts_for_others(const struct host *host) {
 static status serve(struct host *host) {
   if (!host->cluster)
     return OK;
+  doctor_enter(host->doctor, host->options.phase_count > 0 ? STAGE_HAS_FINISHED : STAGE_SERVES, NULL, 0);
   const char *job = program_text(host->program, program_task(host->program, host->program->task)->job);
   bool is_ps = strcmp(job, "ps") == 0;
   if (host->options.phase_count > 0)
@@ -385,14 +403,11 @@ static void stop_host(void *self) {
 /* On SIGUSR1, from the thread that waits for it. A task that is being torn down says nothing more. */
 static void report_host(void *self) {
   struct host *host = self;
-  char step[2048] = "", peers[1024] = "";
   pthread_mutex_lock(&host->report_lock);
-  if (!host->is_leaving) {
-    task_explain(host->task, NULL, step, sizeof step);
-    if (host->cluster)
-      cluster_explain(host->cluster, peers, sizeof peers);
-    fprintf(stderr, "%s: %s%s%s\n", task_name(host->task), *step ? step : "no step runs", *peers ? "; " : "", peers);
-  }
+  if (!host->is_leaving && host->doctor)
+    doctor_report(host->doctor);
+  else
+    fprintf(stderr, "%s: %s\n", task_name(host->task), host->is_leaving ? "leaves" : "starts");
   pthread_mutex_unlock(&host->report_lock);
 }
 
@@ -409,6 +424,7 @@ static status save_at_end(struct host *host, status code) {
 /* Cleans up, then says how it ended: the last line is the error. */
 static int leave(struct host *host, status code) {
   char text[2048];
+  doctor_enter(host->doctor, STAGE_LEAVES, NULL, 0);
   if (host->saver)
     code = save_at_end(host, code);
   snprintf(text, sizeof text, "%s", status_text());
@@ -422,8 +438,10 @@ static int leave(struct host *host, status code) {
   pthread_mutex_lock(&host->report_lock);
   host->is_leaving = true;
   pthread_mutex_unlock(&host->report_lock);
+  doctor_stop(host->doctor);
   client_service_destroy(host->clients);
   cluster_destroy(host->cluster);
+  doctor_destroy(host->doctor);
   saver_destroy(host->saver);
   task_destroy(host->task);
   options_deinit(&host->options);

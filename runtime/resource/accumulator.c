@@ -1,6 +1,7 @@
 /* accumulator.c: a sum and a count under a lock; a sparse sum is three parallel arrays, sorted by index. */
 #include "runtime/resource/accumulator.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/host/wait_list.h"
@@ -265,6 +266,17 @@ int64_t accumulator_count(struct accumulator *a) {
   return count;
 }
 
+static bool accumulator_explain(struct resource *resource, const void *call, struct resource_wait *out) {
+  struct accumulator *a = (struct accumulator *)resource;
+  pthread_mutex_lock(&a->lock);
+  bool waits = wait_list_has(&a->takers, call);
+  if (waits)
+    snprintf(out->text, sizeof out->text, "accumulator '%.60s' has %lld gradients of step %lld", resource->name, (long long)a->count,
+             (long long)a->step);
+  pthread_mutex_unlock(&a->lock);
+  return waits;
+}
+
 static status accumulator_init(struct resource *resource, void *argument) {
   struct accumulator *a = (struct accumulator *)resource;
   a->spec = *(const struct accumulator_spec *)argument;
@@ -272,6 +284,7 @@ static status accumulator_init(struct resource *resource, void *argument) {
     return fail(UNIMPLEMENTED, "an accumulator of %s", dtype_name(a->spec.dtype));
   pthread_mutex_init(&a->lock, NULL);
   wait_list_init(&a->takers, &a->lock);
+  resource->explain = accumulator_explain;
   return OK;
 }
 

@@ -256,6 +256,15 @@ int64_t barrier_size(struct barrier *b, bool incomplete) {
 
 /* ---- the resource ---- */
 
+static bool barrier_explain(struct resource *resource, const void *call, struct resource_wait *out) {
+  struct resource *ready = (struct resource *)((struct barrier *)resource)->ready;
+  if (!ready->explain(ready, call, out))
+    return false;
+  snprintf(out->text, sizeof out->text, "barrier '%.60s' has too few complete elements", resource->name);
+  out->driver_count = 0; /* of its queue they are whoever completed one */
+  return true;
+}
+
 static status barrier_init(struct resource *resource, void *argument) {
   struct barrier *b = (struct barrier *)resource;
   char name[600];
@@ -270,6 +279,7 @@ static status barrier_init(struct resource *resource, void *argument) {
   struct resource *ready;
   TRY(resource_create(&queue_maker, &spec, name, &ready));
   b->ready = (struct queue *)ready;
+  resource->explain = barrier_explain;
   return OK;
 }
 

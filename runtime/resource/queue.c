@@ -28,6 +28,10 @@ struct attempt {
 struct line {
   struct attempt *first, **last;
 };
+/* Tasks whose steps have come, for who asks why another waits. */
+struct seen {
+  uint32_t drivers[RESOURCE_WAIT_DRIVERS], count;
+};
 struct queue {
   struct resource resource; /* first */
   struct queue_spec spec;
@@ -36,6 +40,7 @@ struct queue {
   int64_t start, size, room;
   struct line givers, takers, token_takers;
   struct token_shares shares;
+  struct seen filled_by, emptied_by;
   struct philox random;
   bool closed;
 };
@@ -424,11 +429,42 @@ static bool attempt_withdraw(struct host_call *call) {
   return a != NULL;
 }
 
+static void note_driver(struct seen *seen, uint32_t driver) {
+  for (uint32_t i = 0; i < seen->count; i++)
+    if (seen->drivers[i] == driver)
+      return;
+  if (seen->count < RESOURCE_WAIT_DRIVERS)
+    seen->drivers[seen->count++] = driver;
+}
+
+static bool line_has(const struct line *line, const void *call) {
+  for (const struct attempt *a = line->first; a; a = a->next)
+    if (a->call == call)
+      return true;
+  return false;
+}
+
+static bool queue_explain(struct resource *resource, const void *call, struct resource_wait *out) {
+  struct queue *q = (struct queue *)resource;
+  pthread_mutex_lock(&q->lock);
+  bool takes = line_has(&q->takers, call) || line_has(&q->token_takers, call), gives = !takes && line_has(&q->givers, call);
+  if (takes)
+    snprintf(out->text, sizeof out->text, "queue '%.60s' has %lld elements", resource->name, (long long)q->size);
+  else if (gives)
+    snprintf(out->text, sizeof out->text, "queue '%.60s' is full with %lld elements", resource->name, (long long)q->size);
+  const struct seen *seen = takes ? &q->filled_by : &q->emptied_by;
+  memcpy(out->drivers, seen->drivers, sizeof seen->drivers);
+  out->driver_count = seen->count;
+  pthread_mutex_unlock(&q->lock);
+  return takes || gives;
+}
+
 static status run_attempt(struct queue *q, struct attempt *a) {
   a->call->wait = q;
   a->call->withdraw = attempt_withdraw;
   pthread_mutex_lock(&q->lock);
   line_add(a->kind != ATTEMPT_DEQUEUE ? &q->givers : a->each ? &q->token_takers : &q->takers, a);
+  note_driver(a->kind == ATTEMPT_DEQUEUE ? &q->emptied_by : &q->filled_by, a->call->driver);
   struct attempt *over = queue_proceed(q);
   bool ended = false;
   for (struct attempt *o = over; o; o = o->next)
@@ -569,6 +605,7 @@ static status queue_init(struct resource *resource, void *argument) {
   q->givers.last = &q->givers.first;
   q->takers.last = &q->takers.first;
   q->token_takers.last = &q->token_takers.first;
+  resource->explain = queue_explain;
   philox_seed(&q->random, (uint64_t)q->spec.seed, (uint64_t)q->spec.seed2);
   return OK;
 }

@@ -2,6 +2,7 @@
 #include "runtime/resource/staging.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/host/wait_list.h"
@@ -322,11 +323,22 @@ int64_t staging_size(struct staging *a, bool incomplete) {
 
 /* ---- the resource ---- */
 
+static bool staging_explain(struct resource *resource, const void *call, struct resource_wait *out) {
+  struct staging *a = (struct staging *)resource;
+  pthread_mutex_lock(&a->lock);
+  bool waits = wait_list_has(&a->waiting, call);
+  pthread_mutex_unlock(&a->lock);
+  if (waits)
+    snprintf(out->text, sizeof out->text, "%s '%.60s'", resource->kind, resource->name);
+  return waits;
+}
+
 static status staging_init(struct resource *resource, void *argument) {
   struct staging *a = (struct staging *)resource;
   a->spec = *(const struct staging_spec *)argument;
   pthread_mutex_init(&a->lock, NULL);
   wait_list_init(&a->waiting, &a->lock);
+  resource->explain = staging_explain;
   return OK;
 }
 
