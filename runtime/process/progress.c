@@ -20,17 +20,17 @@ void progress_open(struct progress *progress) {
   progress->fd = text && *text ? atoi(text) : -1;
 }
 
-void progress_begin(struct progress *progress, uint32_t phase, uint32_t phases, const char *entry) {
+void progress_begin(struct progress *progress, uint32_t phase, uint32_t phases, const char *entry, int64_t steps) {
   progress->phase = phase;
   progress->phases = phases;
-  progress->step = progress->steps = 0;
+  progress->step = 0;
+  progress->steps = steps;
   progress->entry = entry;
   progress->began = progress->fd < 0 ? 0 : now_s();
   progress->said = 0;
 }
 
 void progress_step(struct progress *progress, int64_t step, int64_t steps, const char *name, double value) {
-  atomic_store_explicit(&progress->steps, steps, memory_order_relaxed);
   atomic_store_explicit(&progress->step, step, memory_order_relaxed);
   if (progress->fd < 0)
     return;

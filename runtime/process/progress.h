@@ -24,7 +24,7 @@ struct progress {
 };
 
 void progress_open(struct progress *progress);
-void progress_begin(struct progress *progress, uint32_t phase, uint32_t phases, const char *entry);
+void progress_begin(struct progress *progress, uint32_t phase, uint32_t phases, const char *entry, int64_t steps);
 /* Says it at the first and the last step, and in between ten times a second; name: NULL where there is no value. */
 void progress_step(struct progress *progress, int64_t step, int64_t steps, const char *name, double value);
 

@@ -299,7 +299,8 @@ static status become_ready_late(struct host *host) {
 
 static status run_phases(struct host *host) {
   for (uint32_t i = 0; i < host->options.phase_count; i++) {
-    progress_begin(&host->progress, i + 1, host->options.phase_count, host->options.phases[i].entry);
+    const struct phase_options *phase = &host->options.phases[i];
+    progress_begin(&host->progress, i + 1, host->options.phase_count, phase->entry, phase->steps);
     status result = run_phase(host, &host->options.phases[i]);
     if (result != OK)
       return status_prefix(result, "entry '%s': ", host->options.phases[i].entry);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TOLD 16
 #define HOPS 6           /* of "held up by A, which waits ..." */
 #define SAID_WAITS 3     /* in a line */
 #define HEARD_MS 40000   /* what was told is forgotten then: who waits tells again */
@@ -87,6 +88,8 @@ void stall_note(struct stall *stall, uint32_t task, const char *state) {
 struct text {
   char *to;
   size_t size, used;
+  const struct stall_wait *told[TOLD]; /* waits that it has spoken of: each once */
+  uint32_t told_count;
 };
 
 static void add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -109,6 +112,16 @@ static const struct list *list_of(const struct stall *stall, uint32_t task) {
 }
 
 static bool is_leaf(const struct stall_wait *wait) { return wait->kind == STALL_RESOURCE || wait->kind == STALL_ROUND; }
+
+/* Whether it was spoken of before; it has been from now on. */
+static bool tell_once(struct text *text, const struct stall_wait *wait) {
+  for (uint32_t i = 0; i < text->told_count; i++)
+    if (text->told[i] == wait)
+      return false;
+  if (text->told_count < TOLD)
+    text->told[text->told_count++] = wait;
+  return true;
+}
 
 /* Why task does not go on with a step: what it waits for itself. */
 static const struct stall_wait *wait_in_step(const struct stall *stall, uint32_t task, uint64_t step) {
@@ -150,89 +163,11 @@ static void add_holders(const struct stall *stall, struct text *text, const stru
   const struct stall_wait *next = is_leaf(wait) ? leaf_of_driver(stall, holder, &where) : wait_in_step(stall, holder, wait->step);
   if (holder < stall->task_count && stall->states[holder][0]) {
     add(text, ", which %s", stall->states[holder]);
-  } else if (next && next != wait) {
+  } else if (next && tell_once(text, next)) {
     add_place(stall, text, holder, where);
     add(text, "%s", next->what);
     add_holders(stall, text, next, depth + 1);
   }
-}
-
-static uint64_t hash_text(const char *text) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  for (; *text; text++)
-    hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-  return hash | 1;
-}
-
-/* One wait for each step: where it stands in something shared, else the first. */
-static bool is_spoken_for(const struct list *list, uint32_t at) {
-  const struct stall_wait *wait = &list->waits[at];
-  for (uint32_t i = 0; i < list->count && wait->step; i++) {
-    const struct stall_wait *other = &list->waits[i];
-    bool is_better = is_leaf(other) != is_leaf(wait) ? is_leaf(other) : i < at;
-    if (i != at && other->step == wait->step && is_better)
-      return true;
-  }
-  return false;
-}
-
-/* The answer without times: what changes when somebody else holds it up. */
-static uint32_t answer(const struct stall *stall, uint64_t now_ms, uint64_t min_ms, struct text *text, uint64_t *oldest_ms) {
-  uint32_t count = 0, more = 0;
-  char ring[512];
-  for (uint32_t i = 0; i < stall->own.count; i++) {
-    const struct stall_wait *wait = &stall->own.waits[i];
-    if (now_ms - wait->since_ms < min_ms || is_spoken_for(&stall->own, i))
-      continue;
-    if (count++ == 0)
-      *oldest_ms = wait->since_ms;
-    if (count > SAID_WAITS) {
-      more++;
-      continue;
-    }
-    add(text, "%s%s", count > 1 ? "; also " : "", wait->what);
-    add_holders(stall, text, wait, 0);
-  }
-  if (more)
-    add(text, "; and %u more", more);
-  stall_ring(stall, ring, sizeof ring);
-  if (count && ring[0])
-    add(text, "; these wait for each other: %s", ring);
-  return count;
-}
-
-static void add_since(struct text *text, uint64_t age_ms, uint32_t clock_s) {
-  uint32_t age_s = (uint32_t)(age_ms / 1000), day = 24 * 60 * 60;
-  uint32_t since = (clock_s % day + day - age_s % day) % day;
-  add(text, "for %u s, since %02u:%02u:%02u: ", age_s, since / 3600, since / 60 % 60, since % 60);
-}
-
-void stall_report(const struct stall *stall, uint64_t now_ms, uint32_t clock_s, uint64_t min_ms, char *out, size_t size) {
-  char words[2048] = "";
-  struct text text = { words, sizeof words, 0 }, line = { out, size, 0 };
-  uint64_t oldest_ms = now_ms;
-  *out = 0;
-  if (answer(stall, now_ms, min_ms, &text, &oldest_ms) == 0)
-    return;
-  add_since(&line, now_ms - oldest_ms, clock_s);
-  add(&line, "%s", words);
-}
-
-bool stall_say(struct stall *stall, uint64_t now_ms, uint32_t clock_s, char *line, size_t size) {
-  char words[2048] = "";
-  struct text text = { words, sizeof words, 0 };
-  uint64_t oldest_ms = now_ms;
-  if (answer(stall, now_ms, STALL_SAY_MS, &text, &oldest_ms) == 0) {
-    stall->said = 0;
-    return false;
-  }
-  uint64_t hash = hash_text(words), again_ms = hash == stall->said ? STALL_AGAIN_MS : STALL_CHANGED_MS;
-  if (stall->said && now_ms - stall->said_ms < again_ms)
-    return false;
-  stall->said = hash;
-  stall->said_ms = now_ms;
-  stall_report(stall, now_ms, clock_s, STALL_SAY_MS, line, size);
-  return true;
 }
 
 /* ---- rings ---- */
@@ -299,28 +234,123 @@ static bool concerns_us(const struct stall *stall, uint32_t driver) {
   return false;
 }
 
-void stall_ring(const struct stall *stall, char *out, size_t size) {
+/* The drivers of a ring that concerns us, in its order; 0: there is none. */
+static uint32_t find_ring(const struct stall *stall, struct node ring[RING_MAX]) {
   struct node nodes[RING_MAX];
-  struct text text = { out, size, 0 };
-  uint32_t count = find_stuck(stall, nodes);
+  uint32_t count = find_stuck(stall, nodes), length = 0;
   const struct node *at = NULL;
-  *out = 0;
   for (uint32_t i = 0; i < count && !at; i++)
     if (nodes[i].is_stuck && concerns_us(stall, nodes[i].driver))
       at = &nodes[i];
   for (uint32_t i = 0; at && i < count; i++) /* into the ring */
     at = next_stuck(nodes, count, at);
-  const struct node *first = at;
-  for (uint32_t i = 0; at && i < count; i++) {
-    add(&text, "%s", name_of(stall, at->driver));
-    add_place(stall, &text, at->driver, at->where);
-    add(&text, "%s -> ", at->wait->what);
+  for (const struct node *first = at; at && length < count;) {
+    ring[length++] = *at;
     at = next_stuck(nodes, count, at);
     if (at == first)
       break;
   }
-  if (first)
-    add(&text, "%s", name_of(stall, first->driver));
+  return length;
+}
+
+static void add_ring(const struct stall *stall, struct text *text, const struct node *ring, uint32_t length) {
+  for (uint32_t i = 0; i < length; i++) {
+    add(text, "%s", name_of(stall, ring[i].driver));
+    add_place(stall, text, ring[i].driver, ring[i].where);
+    add(text, "%s -> ", ring[i].wait->what);
+  }
+  if (length)
+    add(text, "%s", name_of(stall, ring[0].driver));
+}
+
+void stall_ring(const struct stall *stall, char *out, size_t size) {
+  struct node ring[RING_MAX];
+  struct text text = { .to = out, .size = size };
+  *out = 0;
+  add_ring(stall, &text, ring, find_ring(stall, ring));
+}
+
+static uint64_t hash_text(const char *text) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  for (; *text; text++)
+    hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+  return hash | 1;
+}
+
+/* One wait for each step: where it stands in something shared, else the first. */
+static bool is_spoken_for(const struct list *list, uint32_t at) {
+  const struct stall_wait *wait = &list->waits[at];
+  for (uint32_t i = 0; i < list->count && wait->step; i++) {
+    const struct stall_wait *other = &list->waits[i];
+    bool is_better = is_leaf(other) != is_leaf(wait) ? is_leaf(other) : i < at;
+    if (i != at && other->step == wait->step && is_better)
+      return true;
+  }
+  return false;
+}
+
+/* The answer without times: what changes when somebody else holds it up. */
+static uint32_t answer(const struct stall *stall, uint64_t now_ms, uint64_t min_ms, struct text *text, uint64_t *oldest_ms) {
+  uint32_t count = 0, more = 0;
+  struct node ring[RING_MAX];
+  uint32_t ring_length = find_ring(stall, ring);
+  for (uint32_t i = 0; i < ring_length; i++) /* said at the end */
+    tell_once(text, ring[i].wait);
+  for (uint32_t i = 0; i < stall->own.count; i++) {
+    const struct stall_wait *wait = &stall->own.waits[i];
+    if (now_ms - wait->since_ms < min_ms || is_spoken_for(&stall->own, i))
+      continue;
+    if (count++ == 0)
+      *oldest_ms = wait->since_ms;
+    if (count > SAID_WAITS) {
+      more++;
+      continue;
+    }
+    add(text, "%s%s", count > 1 ? "; also " : "", wait->what);
+    tell_once(text, wait);
+    add_holders(stall, text, wait, 0);
+  }
+  if (more)
+    add(text, "; and %u more", more);
+  if (count && ring_length) {
+    add(text, "; these wait for each other: ");
+    add_ring(stall, text, ring, ring_length);
+  }
+  return count;
+}
+
+static void add_since(struct text *text, uint64_t age_ms, uint32_t clock_s) {
+  uint32_t age_s = (uint32_t)(age_ms / 1000), day = 24 * 60 * 60;
+  uint32_t since = (clock_s % day + day - age_s % day) % day;
+  add(text, "for %u s, since %02u:%02u:%02u: ", age_s, since / 3600, since / 60 % 60, since % 60);
+}
+
+void stall_report(const struct stall *stall, uint64_t now_ms, uint32_t clock_s, uint64_t min_ms, char *out, size_t size) {
+  char words[2048] = "";
+  struct text text = { .to = words, .size = sizeof words }, line = { .to = out, .size = size };
+  uint64_t oldest_ms = now_ms;
+  *out = 0;
+  if (answer(stall, now_ms, min_ms, &text, &oldest_ms) == 0)
+    return;
+  add_since(&line, now_ms - oldest_ms, clock_s);
+  add(&line, "%s", words);
+}
+
+bool stall_say(struct stall *stall, uint64_t now_ms, uint32_t clock_s, char *line, size_t size) {
+  char words[2048] = "";
+  struct text text = { .to = words, .size = sizeof words };
+  uint64_t oldest_ms = now_ms;
+  if (answer(stall, now_ms, STALL_SAY_MS, &text, &oldest_ms) == 0) {
+    stall->said = 0;
+    return false;
+  }
+  uint64_t hash = hash_text(words), again_ms = hash == stall->said ? STALL_AGAIN_MS : STALL_CHANGED_MS;
+  if (stall->said && now_ms - stall->said_ms < again_ms)
+    return false;
+  stall->said = hash;
+  stall->said_ms = now_ms;
+  stall_report(stall, now_ms, clock_s, STALL_SAY_MS, line, size);
+  return true;
 }
 
 /* ---- what tasks tell each other: count, then for each wait its fields, little-endian as the machine has them ---- */
