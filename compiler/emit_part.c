@@ -442,6 +442,8 @@ static status write_instr(struct flow_writer *f, const struct flow_node *node, u
     instr.outputs = slot_list(f, node->outputs.items, node->outputs.count);
   }
   TRY(write_details(f, node, &instr, number));
+  if (node->op != FLOW_IF && node->op != FLOW_WHILE && flow_node_changes(node))
+    instr.flags |= INSTR_CHANGES;
   instr.guards = guard_list(f, node);
   w->position++;
   for (uint32_t i = 0; i < instr.args.count; i++)

@@ -40,6 +40,7 @@ const struct pass passes[] = {
     {"spread", pass_spread, FACT_LIVE, 0, 0, "with --strategy variables, their updates and the means of gradients have their tasks"},
     {"fuse", pass_fuse, FACT_LIVE, FACT_FUSED, 0, "kernels that need not store in between are one"},
     {"partition", pass_partition, FACT_FUSED, FACT_PARTS, 0, "each task has its own flow; cuts are send and receive"},
+    {"hold", pass_hold, FACT_PARTS, 0, 0, "what a part changes comes after what it receives"},
     {"share", pass_share, FACT_PARTS, 0, 0, "no kernel is there in more than a few sizes"},
 };
 const uint32_t pass_count = sizeof passes / sizeof passes[0];

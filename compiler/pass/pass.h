@@ -18,6 +18,7 @@ status pass_fed(struct build *build);       /* fed.c: what every step uses is fe
 status pass_spread(struct build *build);    /* spread.c: --strategy: steps of one machine become those of the cluster */
 status pass_fuse(struct build *build);      /* fuse.c: kernels that need not store in between are one */
 status pass_partition(struct build *build); /* partition.c: one flow for each task, joined by send and receive */
+status pass_hold(struct build *build);      /* hold.c: what a part changes comes after what it receives */
 status pass_share(struct build *build);     /* share.c: kernels in many sizes become one */
 
 /* Marks the nodes that must run: what reaches a fetch, a region's result or an effect. keep[nodes.count]. */

@@ -58,6 +58,25 @@ bool flow_node_updates(const struct flow_node *node, uint32_t var) {
   return false;
 }
 
+static bool flow_changes(const struct flow *flow) {
+  for (uint32_t i = 1; i < flow->nodes.count; i++)
+    if (flow->nodes.items[i] && flow_node_changes(flow->nodes.items[i]))
+      return true;
+  return false;
+}
+
+bool flow_node_changes(const struct flow_node *node) {
+  if (node->op == FLOW_ASSIGN || (node->op == FLOW_HOST && (node->stateful || node->blocks)))
+    return true;
+  for (uint32_t i = 0; node->op == FLOW_KERNEL && i < node->kernel->buffers.count; i++)
+    if (node->args[i].var && node->kernel->buffers.items[i].mode != BUFFER_IN)
+      return true;
+  for (uint32_t i = 0; node->op != FLOW_HOST && i < node->region_count; i++)
+    if (flow_changes(node->branches[i]))
+      return true;
+  return false;
+}
+
 /* The variables that a node, or one in its regions, updates; some may be in the list twice. */
 static void collect_updates(struct scheduler *s, const struct flow_node *node) {
   if (node->op == FLOW_ASSIGN)

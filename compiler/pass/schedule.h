@@ -22,5 +22,7 @@ struct schedule {
 status schedule_flow(struct flow *flow, struct schedule *out);
 /* Whether a node, or a node in its regions, updates the variable (var: its number). */
 bool flow_node_updates(const struct flow_node *node, uint32_t var);
+/* Whether a node, or a node in its regions, updates a variable or is a call that others may see. */
+bool flow_node_changes(const struct flow_node *node);
 
 #endif

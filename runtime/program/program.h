@@ -211,6 +211,7 @@ enum program_instr_flag {
   INSTR_LOCKS = 4,   /* a kernel that updates variables */
   INSTR_DEFINES = 8, /* READ: the shape of the value is not fixed: it binds symbols or must agree */
   INSTR_MAKES = 16,  /* a kernel with an output in a tensor of its own */
+  INSTR_CHANGES = 32, /* updates a variable, or is a host call that others may see */
 };
 struct program_instr {
   uint8_t op, flags;

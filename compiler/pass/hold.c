@@ -1,0 +1,336 @@
+/* hold.c: what a part changes comes after what it receives.
+ *
+ * A task whose driver is lost in the middle of a step must have applied all of its part, or nothing: so updates of variables and calls that
+ * others see wait until everything the part receives has come; from then on it needs nobody. In each part that another task drives a
+ * node joins the receives, and what changes something comes after it. Left out are receives that themselves depend on a change of the same
+ * part (an average that is updated after all tasks have updated their weights): the runtime keeps a record of what such a half-done
+ * step has changed. Meetings of all workers are left out, too: a round has members of its own, and is to begin early.
+ *
+ * Then all parts are put in one topological order again, so that parts that run in order and wait for each other cannot wait in a circle;
+ * what is not held back keeps its place. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/pass/pass.h"
+#include "compiler/pass/schedule.h"
+
+struct hold_edge {
+  uint32_t from, to;
+};
+/* The nodes of all parts of an entry: node n of part p is base[p] + n. */
+struct hold {
+  struct build *build;
+  struct entry *entry;
+  uint32_t *base, count;
+  VEC(struct hold_edge) edges;
+  uint32_t *at, *list;     /* successors of i: list[at[i] .. at[i + 1]) */
+  uint32_t *place;         /* per node: where it stood; what joins receives stands behind the last of them */
+  uint32_t *order, ordered;
+};
+
+static struct flow *part_flow(const struct hold *h, uint32_t part) { return h->entry->parts.items[part].flow; }
+
+static struct flow_node *node_at(const struct hold *h, uint32_t part, uint32_t i) {
+  const struct flow *flow = part_flow(h, part);
+  return i < flow->nodes.count ? flow->nodes.items[i] : NULL;
+}
+
+static void add_edge(struct hold *h, uint32_t from, uint32_t to) {
+  if (from != to)
+    vec_push(&h->edges, (struct hold_edge){from, to});
+}
+
+/* ---- what depends on what ---- */
+
+static void add_value_edge(struct hold *h, uint32_t part, value_id v, uint32_t to) {
+  flow_id producer = v ? part_flow(h, part)->values.items[v].producer : 0;
+  if (producer)
+    add_edge(h, h->base[part] + producer, to);
+}
+
+static void add_node_edges(struct hold *h, uint32_t part, flow_id id) {
+  const struct flow_node *n = node_at(h, part, id);
+  uint32_t to = h->base[part] + id;
+  for (uint32_t i = 0; i < n->inputs.count; i++)
+    add_value_edge(h, part, n->inputs.items[i], to);
+  for (uint32_t i = 0; n->op == FLOW_KERNEL && i < n->kernel->buffers.count; i++)
+    if (n->kernel->buffers.items[i].mode == BUFFER_IN)
+      add_value_edge(h, part, n->args[i].value, to);
+  for (uint32_t i = 0; i < n->guard_count; i++)
+    add_value_edge(h, part, n->guards[i].predicate, to);
+  for (uint32_t i = 0; i < n->controls.count; i++)
+    add_edge(h, h->base[part] + n->controls.items[i], to);
+}
+
+struct binder_note {
+  uint32_t *binder; /* per symbol: the node that gives it its value, the first in the order; 0 */
+  flow_id node;
+};
+static void note_binder(void *self, uint32_t symbol) {
+  struct binder_note *note = self;
+  if (!note->binder[symbol])
+    note->binder[symbol] = note->node;
+}
+
+/* A size that a node needs is known since an earlier one. */
+static void add_symbol_edges(struct hold *h, uint32_t part) {
+  const struct flow *flow = part_flow(h, part);
+  uint32_t symbols = dims_symbol_count(flow->dims);
+  struct binder_note note = {.binder = calloc(symbols + 1, sizeof *note.binder)};
+  bool *seen = calloc(symbols + 1, sizeof *seen);
+  for (flow_id id = 1; id < flow->nodes.count; id++) {
+    if (!flow->nodes.items[id])
+      continue;
+    memset(seen, 0, symbols);
+    flow_node_symbols(flow, flow->nodes.items[id], seen);
+    for (uint32_t s = 0; s < symbols; s++)
+      if (seen[s] && note.binder[s])
+        add_edge(h, h->base[part] + note.binder[s], h->base[part] + id);
+    note.node = id;
+    flow_node_binds(flow, flow->nodes.items[id], note_binder, &note);
+  }
+  free(note.binder);
+  free(seen);
+}
+
+/* A value that is received is sent before. */
+static void add_transfer_edges(struct hold *h) {
+  VEC(uint32_t) sender = {0};
+  for (int pass = 0; pass < 2; pass++)
+    for (uint32_t p = 0; p < h->entry->parts.count; p++)
+      for (flow_id id = 1; id < part_flow(h, p)->nodes.count; id++) {
+        const struct flow_node *n = node_at(h, p, id);
+        if (!n || n->op != (pass ? FLOW_RECV : FLOW_SEND))
+          continue;
+        while (sender.count <= (uint32_t)n->imm)
+          vec_push(&sender, 0);
+        if (!pass)
+          sender.items[n->imm] = h->base[p] + id;
+        else if (sender.items[n->imm])
+          add_edge(h, sender.items[n->imm], h->base[p] + id);
+      }
+  vec_free(&sender);
+}
+
+static void collect_edges(struct hold *h) {
+  for (uint32_t p = 0; p < h->entry->parts.count; p++) {
+    for (flow_id id = 1; id < part_flow(h, p)->nodes.count; id++)
+      if (node_at(h, p, id))
+        add_node_edges(h, p, id);
+    add_symbol_edges(h, p);
+  }
+  add_transfer_edges(h);
+}
+
+static void index_edges(struct hold *h) {
+  free(h->at);
+  free(h->list);
+  h->at = calloc((size_t)h->count + 2, sizeof *h->at);
+  h->list = calloc((size_t)h->edges.count + 1, sizeof *h->list);
+  for (uint32_t i = 0; i < h->edges.count; i++)
+    h->at[h->edges.items[i].from + 2]++;
+  for (uint32_t i = 2; i < h->count + 2; i++)
+    h->at[i] += h->at[i - 1];
+  for (uint32_t i = 0; i < h->edges.count; i++)
+    h->list[h->at[h->edges.items[i].from + 1]++] = h->edges.items[i].to;
+}
+
+/* ---- one order of all parts ---- */
+
+/* Nodes that can run, the one with the smallest key on top. */
+struct ready {
+  uint32_t *heap, count;
+  const uint32_t *key;
+};
+
+static void ready_push(struct ready *r, uint32_t node) {
+  uint32_t at = r->count++;
+  for (; at > 0 && r->key[r->heap[(at - 1) / 2]] > r->key[node]; at = (at - 1) / 2)
+    r->heap[at] = r->heap[(at - 1) / 2];
+  r->heap[at] = node;
+}
+
+static uint32_t ready_pop(struct ready *r) {
+  uint32_t top = r->heap[0], last = r->heap[--r->count], at = 0;
+  for (uint32_t child; (child = at * 2 + 1) < r->count; at = child) {
+    if (child + 1 < r->count && r->key[r->heap[child + 1]] < r->key[r->heap[child]])
+      child++;
+    if (r->key[r->heap[child]] >= r->key[last])
+      break;
+    r->heap[at] = r->heap[child];
+  }
+  r->heap[at] = last;
+  return top;
+}
+
+/* Into h->order: among those that can run next the one with the smallest key. */
+static void sort_nodes(struct hold *h, const uint32_t *key) {
+  struct ready ready = {.heap = calloc((size_t)h->count + 1, sizeof *ready.heap), .key = key};
+  uint32_t *needs = calloc((size_t)h->count + 1, sizeof *needs);
+  for (uint32_t i = 0; i < h->edges.count; i++)
+    needs[h->edges.items[i].to]++;
+  for (uint32_t i = 0; i < h->count; i++)
+    if (needs[i] == 0)
+      ready_push(&ready, i);
+  for (h->ordered = 0; ready.count > 0; h->ordered++) {
+    uint32_t node = ready_pop(&ready);
+    h->order[h->ordered] = node;
+    for (uint32_t i = h->at[node]; i < h->at[node + 1]; i++)
+      if (--needs[h->list[i]] == 0)
+        ready_push(&ready, h->list[i]);
+  }
+  free(ready.heap);
+  free(needs);
+}
+
+/* Where each node stands now: an order of all parts that keeps the order of each. */
+static void find_places(struct hold *h) {
+  uint32_t edges = h->edges.count;
+  uint32_t *key = calloc((size_t)h->count + 1, sizeof *key);
+  for (uint32_t p = 0; p < h->entry->parts.count; p++)
+    for (flow_id id = 1; id < part_flow(h, p)->nodes.count; id++) {
+      key[h->base[p] + id] = id;
+      if (id > 1)
+        add_edge(h, h->base[p] + id - 1, h->base[p] + id);
+    }
+  index_edges(h);
+  sort_nodes(h, key);
+  for (uint32_t i = 0; i < h->ordered; i++)
+    h->place[h->order[i]] = i;
+  h->edges.count = edges;
+  free(key);
+}
+
+/* ---- holding ---- */
+
+static bool is_meeting(const struct flow_node *n) {
+  return n->op == FLOW_HOST && (strncmp(n->host, "Collective", 10) == 0 || strcmp(n->host, "SyncRound") == 0);
+}
+
+static bool is_held(const struct flow_node *n) { return n && flow_node_changes(n) && !is_meeting(n); }
+
+/* What needs a change of this part, directly or through other tasks. */
+static bool *mark_after_changes(struct hold *h, uint32_t part) {
+  bool *after = calloc((size_t)h->count + 1, sizeof *after);
+  VEC(uint32_t) todo = {0};
+  for (flow_id id = 1; id < part_flow(h, part)->nodes.count; id++)
+    if (is_held(node_at(h, part, id)))
+      vec_push(&todo, h->base[part] + id);
+  while (todo.count > 0) {
+    uint32_t node = todo.items[--todo.count];
+    for (uint32_t i = h->at[node]; i < h->at[node + 1]; i++)
+      if (!after[h->list[i]]) {
+        after[h->list[i]] = true;
+        vec_push(&todo, h->list[i]);
+      }
+  }
+  vec_free(&todo);
+  return after;
+}
+
+/* The node that stands for "all has come". */
+static void add_join(struct hold *h, uint32_t part, const uint32_t *receives, uint32_t count) {
+  struct flow *flow = part_flow(h, part);
+  flow_id join, end = flow->nodes.count;
+  struct flow_node *n = flow_add_node(flow, FLOW_NOOP, "received", "NoOp", h->entry->parts.items[part].task, &join);
+  uint32_t at = h->base[part] + join;
+  for (uint32_t i = 0; i < count; i++) {
+    vec_push(&n->controls, receives[i]);
+    add_edge(h, h->base[part] + receives[i], at);
+    if (h->place[h->base[part] + receives[i]] > h->place[at])
+      h->place[at] = h->place[h->base[part] + receives[i]];
+  }
+  for (flow_id id = 1; id < end; id++)
+    if (is_held(flow->nodes.items[id])) {
+      vec_push(&flow->nodes.items[id]->controls, join);
+      add_edge(h, at, h->base[part] + id);
+    }
+}
+
+static bool hold_part(struct hold *h, uint32_t part) {
+  struct flow *flow = part_flow(h, part);
+  bool changes = false;
+  VEC(uint32_t) receives = {0};
+  index_edges(h);
+  bool *after = mark_after_changes(h, part);
+  for (flow_id id = 1; id < flow->nodes.count; id++) {
+    changes = changes || is_held(flow->nodes.items[id]);
+    if (flow->nodes.items[id] && flow->nodes.items[id]->op == FLOW_RECV && !after[h->base[part] + id])
+      vec_push(&receives, id);
+  }
+  bool holds = changes && receives.count > 0;
+  if (holds)
+    add_join(h, part, receives.items, receives.count);
+  vec_free(&receives);
+  free(after);
+  return holds;
+}
+
+/* The nodes of a part in the order that was found. */
+static void renumber(struct hold *h, uint32_t part) {
+  struct flow *flow = part_flow(h, part);
+  uint32_t first = h->base[part], end = first + flow->nodes.count, count = 1;
+  flow_id *now = calloc(flow->nodes.count, sizeof *now);
+  struct flow_node **nodes = calloc(flow->nodes.count, sizeof(struct flow_node *));
+  for (uint32_t i = 0; i < h->ordered; i++) {
+    uint32_t node = h->order[i];
+    if (node <= first || node >= end || !flow->nodes.items[node - first])
+      continue;
+    nodes[count] = flow->nodes.items[node - first];
+    now[node - first] = count++;
+  }
+  for (uint32_t i = 0; i < flow->values.count; i++)
+    flow->values.items[i].producer = now[flow->values.items[i].producer];
+  for (uint32_t i = 1; i < count; i++)
+    for (uint32_t j = 0; j < nodes[i]->controls.count; j++)
+      nodes[i]->controls.items[j] = now[nodes[i]->controls.items[j]];
+  memcpy(flow->nodes.items, nodes, count * sizeof(struct flow_node *));
+  flow->nodes.count = count;
+  free(now);
+  free(nodes);
+}
+
+static status hold_parts(struct hold *h) {
+  bool holds = false;
+  collect_edges(h);
+  find_places(h);
+  for (uint32_t p = 0; p < h->entry->parts.count; p++)
+    if (h->entry->parts.items[p].task < h->build->cluster.tasks.count) /* a driver's own part ends with its driver */
+      holds = hold_part(h, p) || holds;
+  if (!holds)
+    return OK;
+  index_edges(h);
+  sort_nodes(h, h->place);
+  if (h->ordered != h->count)
+    return fail(INTERNAL, "entry '%s': parts wait for each other in a circle", h->entry->name);
+  for (uint32_t p = 0; p < h->entry->parts.count; p++)
+    renumber(h, p);
+  return OK;
+}
+
+static status hold_entry(struct build *b, struct entry *e) {
+  struct hold h = {.build = b, .entry = e};
+  if (e->parts.count < 2)
+    return OK;
+  h.base = calloc((size_t)e->parts.count + 1, sizeof *h.base);
+  for (uint32_t p = 0; p < e->parts.count; p++) {
+    h.base[p] = h.count;
+    h.count += part_flow(&h, p)->nodes.count + 1; /* one is added at most */
+  }
+  h.place = calloc((size_t)h.count + 1, sizeof *h.place);
+  h.order = calloc((size_t)h.count + 1, sizeof *h.order);
+  status result = hold_parts(&h);
+  vec_free(&h.edges);
+  free(h.base);
+  free(h.at);
+  free(h.list);
+  free(h.place);
+  free(h.order);
+  return result;
+}
+
+status pass_hold(struct build *b) {
+  for (uint32_t i = 0; i < b->entries.count; i++)
+    TRY(hold_entry(b, &b->entries.items[i]));
+  return OK;
+}
