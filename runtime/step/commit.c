@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <time.h>
 
+#include "runtime/program/fault.h"
+#include "runtime/step/record.h"
 #include "runtime/step/task_state.h"
 
 void commit_init(struct commit *commit) {
@@ -17,6 +19,11 @@ void commit_init(struct commit *commit) {
 }
 
 void commit_deinit(struct commit *commit) {
+  while (commit->records) {
+    struct record *record = commit->records;
+    commit->records = record->next;
+    record_destroy(record);
+  }
   ledger_deinit(&commit->ledger);
   pthread_cond_destroy(&commit->changed);
   pthread_mutex_destroy(&commit->lock);
@@ -33,6 +40,71 @@ static void wake(struct commit *commit) {
 void commit_leave(struct commit *commit) {
   if (atomic_fetch_sub(&commit->inside, 1) == 1 && atomic_load(&commit->is_closed))
     wake(commit);
+}
+
+/* Under the lock. */
+static status record_get(struct commit *commit, uint32_t driver, uint32_t lane, struct record **out) {
+  for (*out = commit->records; *out; *out = (*out)->next)
+    if ((*out)->driver == driver && (*out)->lane == lane)
+      return OK;
+  TRY(record_create(driver, lane, out));
+  (*out)->next = commit->records;
+  commit->records = *out;
+  return OK;
+}
+
+/* Under the lock. Whether the step is to change something here. */
+static status judge(const struct commit *commit, struct step *step) {
+  if (step->is_once) {
+    step->is_dry = commit->ledger.initialised && !FAULT(8);
+    return OK;
+  }
+  enum ledger_verdict verdict = ledger_judge(&commit->ledger, step->driver, step->command, step->serial);
+  step->is_dry = verdict == LEDGER_DRY;
+  if (verdict == LEDGER_STALE)
+    return fail(ABORTED, "step %llu is of command %u of its driver, which is over", (unsigned long long)serial_count(step->serial), step->command);
+  if (verdict == LEDGER_GAP)
+    return fail(INTERNAL, "step %llu of command %u of its driver came, and steps before it are missing here",
+                (unsigned long long)serial_count(step->serial), step->command);
+  return OK;
+}
+
+/* Steps of `init` are one stream, whoever drives them. */
+#define ONCE_DRIVER UINT32_MAX
+
+status commit_judge(struct commit *commit, struct step *step) {
+  step->era = atomic_load(&commit->era);
+  if (step->serial == 0 && !step->is_once)
+    return OK;
+  pthread_mutex_lock(&commit->lock);
+  step->era = atomic_load(&commit->era);
+  status result = judge(commit, step);
+  if (result == OK)
+    result = record_get(commit, step->is_once ? ONCE_DRIVER : step->driver, serial_lane(step->serial), &step->record);
+  if (result == OK)
+    record_begin(step->record, step->command, step->serial);
+  pthread_mutex_unlock(&commit->lock);
+  return result;
+}
+
+void commit_note_open(struct commit *commit, const struct step *step) {
+  if (step->serial == 0 || step->is_dry)
+    return;
+  pthread_mutex_lock(&commit->lock);
+  bool is_noted = ledger_open(&commit->ledger, step->driver, step->command, step->serial) == OK;
+  pthread_mutex_unlock(&commit->lock);
+  (void)is_noted; /* without memory a cut comes between its changes: as it would without this note */
+}
+
+status commit_step(struct commit *commit, const struct step *step) {
+  status result = OK;
+  pthread_mutex_lock(&commit->lock);
+  if (step->is_once)
+    commit->ledger.initialised = commit->has_run_init = true;
+  else if (step->serial > 0 && !step->is_dry)
+    result = ledger_commit(&commit->ledger, step->driver, step->command, step->serial);
+  pthread_mutex_unlock(&commit->lock);
+  return result;
 }
 
 static void wait_for_thaw(struct commit *commit, uint32_t driver, uint32_t command, uint64_t serial) {
@@ -142,8 +214,16 @@ status commit_restore(struct task *task, const struct ledger *ledger) {
   status result = ledger_copy(ledger, &task->commit.ledger);
   if (result == OK)
     atomic_fetch_add(&task->commit.era, 1);
+  for (struct record *record = task->commit.records; record && result == OK; record = record->next)
+    record_clear(record);
   pthread_mutex_unlock(&task->commit.lock);
   return result;
+}
+
+void commit_finish(struct task *task, uint32_t driver) {
+  pthread_mutex_lock(&task->commit.lock);
+  ledger_finish(&task->commit.ledger, driver);
+  pthread_mutex_unlock(&task->commit.lock);
 }
 
 void commit_watch(struct task *task, void (*on_commit)(void *self), void *self) {

@@ -14,6 +14,8 @@
 #include "base/status.h"
 #include "runtime/step/ledger.h"
 
+struct record;
+struct step;
 struct task;
 
 /* Which steps may go on while the gate is frozen. Called with the gate's lock held: looks at what it is given, and calls nothing here. */
@@ -34,7 +36,9 @@ status commit_ledger(struct task *task, struct ledger *out);
 /* While frozen: variables have got other values, with these steps applied. Steps that are under way end with ABORTED where they would change
  * something next, and what is kept of calls of half-done steps is forgotten. `ledger` is copied. RESOURCE_EXHAUSTED. */
 status commit_restore(struct task *task, const struct ledger *ledger);
-/* What happens after each commit, on the step's thread, behind the gate; must not wait. Before any step; NULL: nothing. */
+/* The driver has run all its phases. */
+void commit_finish(struct task *task, uint32_t driver);
+/* What happens after each commit, on the step's thread, behind the gate; not after `init`. Before any step; NULL: nothing. */
 void commit_watch(struct task *task, void (*on_commit)(void *self), void *self);
 
 /* The inside: for the files that run steps. */
@@ -48,11 +52,20 @@ struct commit {
   commit_passes *passes;
   void *passes_self;
   struct ledger ledger;
+  struct record *records;  /* one for each driver's lane that has changed something */
+  bool has_run_init;       /* by this process: what its calls have made is there */
   void (*on_commit)(void *self);
   void *on_commit_self;
 };
 void commit_init(struct commit *commit);
 void commit_deinit(struct commit *commit);
+/* A step begins: whether it counts here, and the record of its changes. Its lane's step before has ended. INTERNAL: steps before it are
+ * missing; ABORTED: it is of a command that is over. */
+status commit_judge(struct commit *commit, struct step *step);
+/* It has changed something, and now waits. */
+void commit_note_open(struct commit *commit, const struct step *step);
+/* All it changes is changed; it is inside. RESOURCE_EXHAUSTED. */
+status commit_step(struct commit *commit, const struct step *step);
 /* Waits while it is frozen for this step. ABORTED: there was a restore since `era`, or the task is stopping; then it is not inside. */
 status commit_enter(struct commit *commit, uint32_t driver, uint32_t command, uint64_t serial, uint32_t era);
 void commit_leave(struct commit *commit);

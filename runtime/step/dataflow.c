@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/program/fault.h"
 #include "runtime/step/partial.h"
 #include "runtime/step/task_state.h"
 #include "runtime/step/trace.h"
@@ -88,10 +89,17 @@ static status end_feed(struct dataflow *d, uint32_t instr, struct dataflow_wait 
   return frame_receive(d->frame, &d->instrs[instr], tensor);
 }
 
+/* It has ended well. */
+static status finish_host(struct dataflow *d, struct dataflow_wait *wait) {
+  if (wait->call.instr->flags & INSTR_CHANGES)
+    TRY(frame_changed(d->frame, wait->call.instr, wait->call.outputs, wait->call.output_count));
+  return host_call_end(d->frame, &wait->call);
+}
+
 static status end_host(struct dataflow *d, struct dataflow_wait *wait) {
   if (wait->call.code != OK)
     return fail(wait->call.code, "%s", wait->call.text);
-  return host_call_end(d->frame, &wait->call);
+  return finish_host(d, wait);
 }
 
 /* A pending call outlives the next one, so its outputs need a place of their own. */
@@ -117,6 +125,22 @@ static bool is_fed_later(const struct dataflow *d, const struct program_instr *i
   return instr->op == INSTR_FEED && d->frame->step->partial;
 }
 
+static status begin_host(struct dataflow *d, uint32_t index, struct dataflow_wait *wait) {
+  const struct program_instr *instr = &d->instrs[index];
+  struct change change = { .applies = true };
+  if (instr->flags & INSTR_CHANGES)
+    TRY(frame_change(d->frame, instr, &change));
+  if (!change.applies)
+    return frame_repeat_call(d->frame, instr, &change);
+  status result = start_host(d, index, wait);
+  if (result == OK && wait->pending)
+    return OK;
+  if (result == OK)
+    result = finish_host(d, wait);
+  free_outputs(wait);
+  return result;
+}
+
 /* Begins what may have to wait; unless it does (wait->pending), it has also ended. */
 static status begin(struct dataflow *d, uint32_t index, struct dataflow_wait *wait) {
   const struct program_instr *instr = &d->instrs[index];
@@ -131,13 +155,7 @@ static status begin(struct dataflow *d, uint32_t index, struct dataflow_wait *wa
     TRY(start_recv(d, index, wait));
     return wait->pending ? OK : end_recv(d, index, wait);
   }
-  status result = start_host(d, index, wait);
-  if (result == OK && wait->pending)
-    return OK;
-  if (result == OK)
-    result = host_call_end(d->frame, &wait->call);
-  free_outputs(wait);
-  return result;
+  return begin_host(d, index, wait);
 }
 
 /* Runs or starts one instruction. */
@@ -187,11 +205,14 @@ static bool withdraw(struct dataflow *d, struct dataflow_wait *wait, const struc
   return instr->op == INSTR_HOST && wait->call.withdraw(&wait->call);
 }
 
-/* What came for somebody who does not want it any more. */
+/* What came for somebody who does not want it any more: his successor may. */
 static void drop_wait(struct dataflow *d, struct dataflow_wait *wait) {
   uint8_t op = d->instrs[wait->instr].op;
   wait->pending = false;
   d->pending_count--;
+  bool took = op == INSTR_HOST && wait->call.code == OK && (wait->call.instr->flags & INSTR_CHANGES) && !FAULT(36);
+  if (took && frame_changed(d->frame, wait->call.instr, wait->call.outputs, wait->call.output_count) != OK)
+    took = false; /* without memory it is lost */
   tensor_release(op == INSTR_RECV ? wait->waiter.tensor : NULL);
   for (uint32_t i = 0; op == INSTR_HOST && i < wait->call.output_count; i++)
     tensor_release(wait->call.outputs[i]);
@@ -214,16 +235,29 @@ static void withdraw_all(struct dataflow *d) {
     drop_wait(d, (struct dataflow_wait *)inbox_take(&d->frame->inbox, true, false));
 }
 
+/* What was waited for; waits unless something else can run. NULL: nothing, or the step was given up. */
+static struct inbox_item *next_item(struct dataflow *d) {
+  bool has_work = d->ready_count > 0;
+  struct inbox_item *item = inbox_take(&d->frame->inbox, !has_work && !d->frame->is_inside, true);
+  if (item || has_work || !d->frame->is_inside)
+    return item;
+  frame_pause(d->frame);
+  return inbox_take(&d->frame->inbox, true, true);
+}
+
 static status run_all(struct dataflow *d) {
   struct step *step = d->frame->step;
   while (d->done < d->count) {
-    if (atomic_load_explicit(&step->cancelled, memory_order_relaxed))
+    bool is_given_up = atomic_load_explicit(&step->cancelled, memory_order_relaxed);
+    if (is_given_up && !atomic_load_explicit(&step->sealed, memory_order_relaxed))
       return fail(CANCELLED, "the step was cancelled");
-    struct inbox_item *item = d->pending_count ? inbox_take(&d->frame->inbox, d->ready_count == 0, true) : NULL;
+    struct inbox_item *item = d->pending_count ? next_item(d) : NULL;
     if (item)
       TRY(resume(d, item));
     else if (d->ready_count > 0)
       TRY(start(d, ready_pop(d)));
+    else if (is_given_up) /* it would wait */
+      return fail(CANCELLED, "the step was cancelled");
     else if (d->pending_count == 0)
       return fail(INTERNAL, "%u instructions can never run", d->count - d->done);
   }

@@ -8,10 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/memory/container.h"
 #include "runtime/program/size.h"
-#include "runtime/resource/accumulator.h"
-#include "runtime/resource/collective.h"
 #include "runtime/step/crew.h"
 #include "runtime/step/memory_report.h"
 #include "runtime/step/step_stats.h"
@@ -25,28 +22,31 @@ static uint64_t step_next_id(struct task *task) {
 }
 
 /* The caller holds the task's lock. */
-static struct step *step_find(struct task *task, uint64_t id) {
+struct step *step_find(struct task *task, uint64_t id) {
   for (struct step *step = task->steps; step; step = step->next)
     if (step->id == id)
       return step;
   return NULL;
 }
 
-static void step_enter(struct task *task, struct step *step) {
+void step_enter(struct task *task, struct step *step) {
   pthread_mutex_lock(&task->lock);
   step->next = task->steps;
   task->steps = step;
   pthread_mutex_unlock(&task->lock);
 }
 
-static void step_leave(struct task *task, struct step *step) {
+void step_leave(struct task *task, struct step *step) {
   pthread_mutex_lock(&task->lock);
   for (struct step **at = &task->steps; *at; at = &(*at)->next)
     if (*at == step) {
       *at = step->next;
       break;
     }
+  bool is_awaited = task->turns_awaited > 0;
   pthread_mutex_unlock(&task->lock);
+  if (is_awaited)
+    pthread_cond_broadcast(&task->changed);
 }
 
 /* The caller holds the task's lock. True when this is the first failure. */
@@ -59,6 +59,8 @@ static bool step_fail_locked(struct step *step, status code, const char *text) {
   atomic_store(&step->cancelled, true);
   for (struct inbox *inbox = step->inboxes; inbox; inbox = inbox->next_of_step)
     inbox_poke(inbox);
+  if (step->task->turns_awaited > 0)
+    pthread_cond_broadcast(&step->task->changed);
   return first;
 }
 
@@ -86,7 +88,7 @@ void step_fail(struct step *step, status code, const char *text) {
 }
 
 /* The same when only its number is known; false when it is not here (any more). */
-static bool step_fail_by_id(struct task *task, uint64_t id, status code, const char *text) {
+bool step_fail_by_id(struct task *task, uint64_t id, status code, const char *text) {
   pthread_mutex_lock(&task->lock);
   struct step *step = step_find(task, id);
   bool first = step && step_fail_locked(step, code, text) && !step->is_background;
@@ -135,8 +137,13 @@ static status part_run(struct part *part, struct step *step, const int64_t *symb
   status placed = frame_acquire(part, step, symbols, &frame);
   if (placed != OK)
     return placed == RESOURCE_EXHAUSTED && step->reports_memory ? part_report_memory(part, symbols, placed) : placed;
+  frame->is_part = true;
   atomic_fetch_add_explicit(&part->task->at_work, 1, memory_order_relaxed);
   status result = frame_run(frame);
+  if (result == OK)
+    result = frame_commit(frame);
+  else
+    frame_pause(frame);
   atomic_fetch_sub_explicit(&part->task->at_work, 1, memory_order_relaxed);
   frame_release(frame);
   if (result != OK && !part->code->dataflow) /* a dataflow part says so itself: it tells the step before it cleans up */
@@ -145,14 +152,14 @@ static status part_run(struct part *part, struct step *step, const int64_t *symb
 }
 
 /* A step that changed the state of this task has ended well; initialising is no progress. */
-static void step_notify(const struct step *step) {
+void step_notify(const struct step *step) {
   const struct task *task = step->task;
   if (task->on_step && step->entry != task->init_entry && program_entry(task->program, step->entry)->changes_state)
     task->on_step(task->on_step_self);
 }
 
 /* Runs a part and tells the step when it fails. */
-static void part_run_reporting(struct part *part, struct step *step, const int64_t *symbols) {
+void part_run_reporting(struct part *part, struct step *step, const int64_t *symbols) {
   status result = part_run(part, step, symbols);
   if (result == OK)
     return;
@@ -234,7 +241,8 @@ static status errand_start(struct part *part, struct step *step, const int64_t *
 }
 
 static uint32_t start_flags(const struct step *step) {
-  return (step->stats ? START_TRACED : 0) | (step->reports_memory ? START_REPORTS_MEMORY : 0) | (step->partial ? START_PARTIAL : 0);
+  return (step->stats ? START_TRACED : 0) | (step->reports_memory ? START_REPORTS_MEMORY : 0) | (step->partial ? START_PARTIAL : 0) |
+         (step->is_once ? START_ONCE : 0);
 }
 
 /* Tells the other tasks, and starts all parts of ours but the first, which is returned. */
@@ -248,7 +256,7 @@ static status step_launch(struct step *step, const int64_t *symbols, struct part
       pthread_mutex_lock(&task->lock);
       step->waiting++;
       pthread_mutex_unlock(&task->lock);
-      task->exchange->start(task->exchange->self, tasks[i], step->id, step->entry | start_flags(step), 0, 0);
+      task->exchange->start(task->exchange->self, tasks[i], step->id, step->entry | start_flags(step), step->command, step->serial);
     }
   for (uint32_t i = 0; i < entry->parts.count; i++) {
     struct part *part = &task->parts[(step->partial ? entry->partial - 1 : entry->parts.first) + i];
@@ -346,6 +354,7 @@ static void step_init(struct step *step, struct task *task, uint32_t entry, stru
   step->driver = task->program->task;
   step->feeds = feeds;
   step->fetches = fetches;
+  atomic_init(&step->parts_left, program_entry(task->program, entry)->parts.count);
 }
 
 static status run_step(struct step *step, const struct program_entry *entry, int64_t *symbols) {
@@ -355,7 +364,9 @@ static status run_step(struct step *step, const struct program_entry *entry, int
     TRY(check_feeds(task, step->entry, step->feeds));
     TRY(bind_sizes(task, step->entry, step->feeds, symbols, &fit));
   }
+  TRY(commit_judge(&task->commit, step));
   if (entry_is_alone(task, entry) && !step->gone && !step->partial) {
+    step->record = step->is_once ? step->record : NULL; /* nobody can be lost in it */
     if (atomic_load_explicit(&task->stopping, memory_order_relaxed))
       return fail(CANCELLED, "the task is stopping");
     return part_run(&task->parts[entry->parts.first], step, symbols);
@@ -462,6 +473,9 @@ status task_run_for_client(struct task *task, uint32_t number, struct tensor *co
     step.partial = request->partial;
     step.stats = request->stats;
     step.reports_memory = request->reports_memory;
+    step.command = request->command;
+    step.serial = request->serial;
+    step.is_once = request->is_once;
   }
   status result = run_step(&step, entry, symbols);
   if (result == OK)
@@ -494,6 +508,7 @@ static uint64_t find_step_to_end(struct task *task, bool all) {
 
 void task_stop(struct task *task) {
   atomic_store(&task->stopping, true);
+  commit_stop(&task->commit);
   char text[300];
   snprintf(text, sizeof text, "%s is stopping", task->name);
   for (uint64_t id; (id = find_step_to_end(task, true));)
@@ -508,178 +523,4 @@ void task_close(struct task *task) {
 void task_poll_clients(struct task *task) {
   for (uint64_t id; (id = find_step_to_end(task, false));)
     step_fail_by_id(task, id, CANCELLED, "the client has gone");
-}
-
-/* ---- what the exchange tells ---- */
-
-/* Our part of a step that another task drives: runs on a thread of the crew. */
-struct guest {
-  struct step step;
-  struct part *part;
-};
-
-/* The driver is connected with everybody, but two others need not be connected with each other yet. */
-static status guest_wait_peers(const struct guest *guest) {
-  struct task *task = guest->step.task;
-  struct program_range tasks = program_entry(task->program, guest->step.entry)->tasks;
-  if (!task->wait_peers || tasks.count < 2)
-    return OK;
-  return task->wait_peers(task->wait_peers_self, program_operands(task->program, tasks.first), tasks.count);
-}
-
-static void send_stats(struct guest *guest) {
-  struct task *task = guest->step.task;
-  struct tensor *tensor = step_stats_take(guest->step.stats);
-  if (tensor)
-    task->exchange->send(task->exchange->self, guest->step.driver, guest->step.id, TRANSFER_STATS + task->program->task, tensor);
-  step_stats_destroy(guest->step.stats);
-  guest->step.stats = NULL;
-}
-
-static void guest_run(void *argument) {
-  struct guest *guest = argument;
-  struct task *task = guest->step.task;
-  uint32_t count = guest->part->symbol_count;
-  int64_t *symbols = malloc(((size_t)count + 1) * sizeof *symbols);
-  for (uint32_t i = 0; symbols && i < count; i++)
-    symbols[i] = SYMBOL_UNBOUND;
-  status peers = guest_wait_peers(guest);
-  if (peers != OK || !symbols) {
-    char text[2048];
-    snprintf(text, sizeof text, "%s", peers != OK ? status_text() : "no memory");
-    step_fail(&guest->step, peers != OK ? peers : RESOURCE_EXHAUSTED, text);
-  } else {
-    part_run_reporting(guest->part, &guest->step, symbols);
-  }
-  free(symbols);
-  if (guest->step.code == OK)
-    step_notify(&guest->step);
-  if (guest->step.stats)
-    send_stats(guest);
-  step_leave(task, &guest->step);
-  rendezvous_end(task->rendezvous, guest->step.id);
-  /* For the driver, who has not been told to stop, this task is lost. */
-  char stopping[300];
-  bool is_lost = guest->step.code == CANCELLED && atomic_load(&task->stopping);
-  snprintf(stopping, sizeof stopping, "%s is stopping", task->name);
-  task->exchange->done(task->exchange->self, guest->step.driver, guest->step.id, is_lost ? UNAVAILABLE : guest->step.code,
-                       is_lost ? stopping : guest->step.text);
-  free(guest);
-}
-
-static struct part *own_part(struct task *task, uint32_t number, bool is_partial) {
-  if (number >= task->program->tables[PROGRAM_ENTRIES].count)
-    return NULL;
-  const struct program_entry *entry = program_entry(task->program, number);
-  if (is_partial && !entry->partial)
-    return NULL;
-  for (uint32_t i = 0; i < entry->parts.count; i++)
-    if (task->parts[entry->parts.first + i].code->task == task->program->task)
-      return &task->parts[(is_partial ? entry->partial - 1 : entry->parts.first) + i];
-  return NULL;
-}
-
-static void on_start(void *self, uint32_t driver, uint64_t id, uint32_t flagged, uint32_t command, uint64_t serial) {
-  (void)command, (void)serial;
-  struct task *task = self;
-  uint32_t entry = flagged & ~START_FLAGS;
-  if (atomic_load(&task->stopping)) {
-    char text[300];
-    snprintf(text, sizeof text, "%s is stopping", task->name);
-    task->exchange->done(task->exchange->self, driver, id, UNAVAILABLE, text);
-    return;
-  }
-  struct part *part = own_part(task, entry, flagged & START_PARTIAL);
-  struct guest *guest = part ? calloc(1, sizeof *guest) : NULL;
-  if (!guest) {
-    task->exchange->done(task->exchange->self, driver, id, part ? RESOURCE_EXHAUSTED : INTERNAL,
-                         part ? "no memory" : "no such entry here");
-    return;
-  }
-  guest->part = part;
-  guest->step.task = task;
-  guest->step.id = id;
-  guest->step.entry = entry;
-  guest->step.driver = driver;
-  guest->step.reports_memory = flagged & START_REPORTS_MEMORY;
-  if (flagged & START_TRACED)
-    step_stats_create(task, &guest->step.stats); /* without memory it is not recorded */
-  step_enter(task, &guest->step);
-  if (atomic_load(&task->stopping))
-    step_fail(&guest->step, CANCELLED, "the task is stopping");
-  if (crew_run(task->crew, guest_run, guest) == OK)
-    return;
-  step_leave(task, &guest->step);
-  step_stats_destroy(guest->step.stats);
-  free(guest);
-  task->exchange->done(task->exchange->self, driver, id, RESOURCE_EXHAUSTED, status_text());
-}
-
-static void on_tensor(void *self, uint32_t from, uint64_t step, uint32_t transfer, struct tensor *tensor) {
-  (void)from;
-  rendezvous_put(((struct task *)self)->rendezvous, step, transfer, tensor);
-}
-
-/* Under the task's lock. */
-static void note_report(struct step *step, uint32_t from) {
-  const struct program *program = step->task->program;
-  const struct program_range tasks = program_entry(program, step->entry)->tasks;
-  for (uint32_t i = 0; i < tasks.count && i < STEP_REPORTS; i++)
-    if (program_operands(program, tasks.first)[i] == from)
-      step->reported[i] = true;
-}
-
-static void on_done(void *self, uint32_t from, uint64_t id, status code, const char *text) {
-  struct task *task = self;
-  if (code != OK)
-    step_fail_by_id(task, id, code, text); /* the step cannot end before its `waiting` falls below */
-  pthread_mutex_lock(&task->lock);
-  struct step *step = step_find(task, id);
-  if (step)
-    note_report(step, from);
-  bool is_last = step && step->waiting > 0 && --step->waiting == 0;
-  pthread_mutex_unlock(&task->lock);
-  if (is_last)
-    pthread_cond_broadcast(&task->changed); /* after the lock, or who wakes would at once wait again, for it */
-}
-
-static void on_cancel(void *self, uint64_t id) { step_fail_by_id(self, id, CANCELLED, "the driver gave the step up"); }
-
-static void on_lost(void *self, uint32_t lost, const char *reason) {
-  struct task *task = self;
-  for (;;) {
-    pthread_mutex_lock(&task->lock);
-    struct step *step = task->steps;
-    while (step && !(step->driver == lost && !atomic_load(&step->cancelled)))
-      step = step->next;
-    uint64_t id = step ? step->id : 0;
-    pthread_mutex_unlock(&task->lock);
-    if (!step)
-      return;
-    step_fail_by_id(task, id, UNAVAILABLE, reason);
-  }
-}
-
-static void leave_collective(void *driver, struct resource *resource) {
-  collective_leave((struct collective *)resource, *(const uint32_t *)driver);
-}
-
-static void leave_accumulator(void *driver, struct resource *resource) {
-  accumulator_leave((struct accumulator *)resource, *(const uint32_t *)driver);
-}
-
-void task_note_finished(struct task *task, uint32_t finished) {
-  const char *job = program_text(task->program, program_task(task->program, finished)->job);
-  if (strcmp(job, program_text(task->program, task->program->replicated_job)) != 0)
-    return;
-  container_each(task->container, "collective", leave_collective, &finished); /* replicas meet in collectives, */
-  container_each(task->container, "accumulator", leave_accumulator, &finished); /* or give to accumulators */
-}
-
-static void on_finished(void *self, uint32_t finished) { task_note_finished(self, finished); }
-
-static void on_reset(void *self, const char *containers) { task_reset(self, containers); }
-
-struct exchange_sink task_sink(struct task *task) {
-  return (struct exchange_sink){ task, on_start, on_tensor, on_done, on_cancel, on_lost, on_finished, on_reset, NULL };
 }

@@ -23,7 +23,8 @@
 #define START_TRACED UINT32_C(0x80000000)         /* record it: what was recorded comes as transfer TRANSFER_STATS + task, before `done` */
 #define START_REPORTS_MEMORY UINT32_C(0x40000000) /* out of memory: name the largest tensors */
 #define START_PARTIAL UINT32_C(0x20000000)        /* of a partial run: values come in any order */
-#define START_FLAGS (START_TRACED | START_REPORTS_MEMORY | START_PARTIAL)
+#define START_ONCE UINT32_C(0x10000000)           /* `init` of the job: who has run it changes nothing */
+#define START_FLAGS (START_TRACED | START_REPORTS_MEMORY | START_PARTIAL | START_ONCE)
 #define TRANSFER_STATS UINT32_C(0xf0000000)
 
 /* What the exchange tells the task. */

@@ -221,6 +221,7 @@ static void enter_busy(struct frame *frame, struct step *step) {
   struct part *part = frame->part;
   frame->step = step;
   frame->is_recorded = part->task->trace || step->stats;
+  frame->is_part = frame->is_inside = false;
   atomic_store_explicit(&frame->at, NULL, memory_order_relaxed);
   frame->previous = NULL;
   frame->next = part->busy;

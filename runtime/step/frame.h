@@ -17,6 +17,8 @@
 #include "runtime/step/rendezvous.h"
 
 struct partial;
+struct record;
+struct record_item;
 struct step_stats;
 struct task;
 struct variable;
@@ -36,6 +38,15 @@ struct step {
   struct partial *partial;     /* where its feeds come from and its fetches go; NULL: feeds and fetches */
   struct step_stats *stats;    /* where each instruction is recorded; or NULL */
   bool reports_memory;         /* out of memory: the largest tensors are named */
+  /* how often it counts (ledger.h) */
+  uint32_t command;
+  uint64_t serial;             /* 0: it has no number */
+  bool is_once;                /* `init` of the job: a task runs it once */
+  bool is_dry;                 /* it was committed here before: it changes nothing */
+  uint32_t era;                /* of the gate, when that was decided (commit.h) */
+  struct record *record;       /* of the changes it makes; NULL: it is never repeated */
+  atomic_bool sealed;          /* of another driver: it has begun to change something, and runs on whether or not its driver is lost */
+  atomic_uint parts_left;      /* here, that have not ended well */
   bool is_background;          /* no run of an entry, but what an iterator does beside such ones (background.h) */
   struct inbox *inboxes;       /* of frames that may wait; under the task's lock */
   bool reported[STEP_REPORTS]; /* driver: per task of the entry: it has; under the task's lock */
@@ -93,6 +104,8 @@ struct frame {
   struct kernel_fault fault;
   struct tensor **strings;     /* string tensors whose elements may still be seen: kept until the step ends */
   uint32_t string_count, string_capacity;
+  bool is_part;                /* of its step: else a function of a host call, whose changes are that call's */
+  bool is_inside;              /* the task's gate (commit.h) */
   bool is_recorded;            /* each instruction, in the task's trace or the step's statistics */
   _Atomic(const struct program_instr *) at; /* the instruction that runs; NULL: none yet. Others read it under the part's lock */
   struct inbox inbox;
@@ -140,9 +153,28 @@ void host_call_init(struct frame *frame, const struct program_instr *instr, stru
 status host_call_start(struct frame *frame, struct host_call *call);
 status host_call_end(struct frame *frame, struct host_call *call);
 status frame_receive(struct frame *frame, const struct program_instr *instr, struct tensor *tensor);
-/* "MatMul 'dense/MatMul': " in front of the recorded text. */
+
+/* What is to be done where an instruction changes something. */
+struct change {
+  bool applies;                /* make it; else it was made before: */
+  bool was_noted;              /* and a host call gave this: */
+  struct tensor **outputs;     /* the record's */
+};
+/* Before the change: change.c. CANCELLED: the step was given up, it changes nothing any more; ABORTED: variables were restored. */
+status frame_change(struct frame *frame, const struct program_instr *instr, struct change *out);
+/* After one that was made. outputs: of a host call. */
+status frame_changed(struct frame *frame, const struct program_instr *instr, struct tensor *const *outputs, uint32_t output_count);
+/* A host call that was made before: its outputs, again. */
+status frame_repeat_call(struct frame *frame, const struct program_instr *instr, const struct change *change);
+/* It is going to wait: whoever freezes the gate need not wait for it. */
+void frame_pause(struct frame *frame);
+/* The part has ended well: the step is committed when it was the last one. */
+status frame_commit(struct frame *frame);
+/* A step that has no part here counts all the same. */
+status step_commit(struct step *step);
 /* Whether the instruction is on the side of its conds that is taken. */
 bool frame_guards_hold(const struct frame *frame, const struct program_instr *instr);
+/* "MatMul 'dense/MatMul': " in front of the recorded text. */
 status frame_blame(const struct frame *frame, const struct program_instr *instr, status code);
 
 #endif

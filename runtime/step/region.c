@@ -208,8 +208,9 @@ static status loop_run(struct loop *loop) {
     if (!more)
       return OK;
     TRY(loop_turn(loop));
-    if (atomic_load_explicit(&step->cancelled, memory_order_relaxed) ||
-        atomic_load_explicit(&step->task->stopping, memory_order_relaxed))
+    bool is_given_up = atomic_load_explicit(&step->cancelled, memory_order_relaxed) ||
+                       atomic_load_explicit(&step->task->stopping, memory_order_relaxed);
+    if (is_given_up && !atomic_load_explicit(&step->sealed, memory_order_relaxed))
       return fail(CANCELLED, "the step was cancelled");
   }
 }

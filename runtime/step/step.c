@@ -81,6 +81,7 @@ struct kernel_variables {
   struct variable *locked[LOCKS_MAX], *written[LOCKS_MAX];
   struct tensor *kept[LOCKS_MAX];
   uint32_t locked_count, written_count, kept_count;
+  bool on_copies; /* of what it would write */
 };
 
 static void variables_unlock(struct kernel_variables *v) {
@@ -126,6 +127,15 @@ static status check_variable_shape(const struct frame *frame, const struct varia
   return OK;
 }
 
+/* Where a step that was done before writes instead: what it computes of it goes on to others, the variable has it. */
+static status bind_copy(struct frame *frame, uint32_t i, const struct variable *variable, const struct shape *shape, struct kernel_variables *v) {
+  struct tensor *copy;
+  TRY(shape ? buffer_tensor(frame->part->task->buffers, variable->dtype, shape, &copy) : tensor_clone(variable->value, &copy));
+  v->kept[v->kept_count++] = copy;
+  frame->buffers[i] = copy->data;
+  return OK;
+}
+
 /* Fills the buffers of one variable argument; `spec` is its mode, rank and size codes. */
 static status bind_variable(struct frame *frame, uint32_t i, struct variable *variable, const uint32_t *spec,
                             struct kernel_variables *v) {
@@ -134,6 +144,8 @@ static status bind_variable(struct frame *frame, uint32_t i, struct variable *va
   if (spec[0] == PROGRAM_VARIABLE_OUT) {
     struct shape shape;
     TRY(shape_eval(frame->program, spec + 2, spec[1], frame->symbols, &shape));
+    if (v->on_copies)
+      return bind_copy(frame, i, variable, &shape, v);
     TRY(variable_prepare(variable, &shape));
     if (v->written_count < LOCKS_MAX)
       v->written[v->written_count++] = variable;
@@ -141,6 +153,8 @@ static status bind_variable(struct frame *frame, uint32_t i, struct variable *va
     TRY(variable_check(variable));
     if (!variable->has_shape)
       TRY(check_variable_shape(frame, variable, spec + 2, spec[1]));
+    if (v->on_copies && spec[0] == PROGRAM_VARIABLE_INOUT)
+      return bind_copy(frame, i, variable, NULL, v);
   }
   frame->buffers[i] = variable->value->data;
   return OK;
@@ -170,9 +184,10 @@ static bool updates_kept(const struct frame *frame, const struct kernel_variable
   return false;
 }
 
-static status run_on_variables(struct frame *frame, const struct program_instr *instr) {
+static status run_on_variables(struct frame *frame, const struct program_instr *instr, bool on_copies) {
   struct kernel_variables v;
   v.locked_count = v.written_count = v.kept_count = 0;
+  v.on_copies = on_copies;
   TRY(variables_lock(frame, instr, &v));
   if (updates_kept(frame, &v)) {
     variables_unlock(&v);
@@ -187,6 +202,15 @@ static status run_on_variables(struct frame *frame, const struct program_instr *
   return result;
 }
 
+static status run_update(struct frame *frame, const struct program_instr *instr) {
+  struct change change;
+  TRY(frame_change(frame, instr, &change));
+  if (!change.applies)
+    return instr->outputs.count > 0 ? run_on_variables(frame, instr, true) : OK;
+  TRY(run_on_variables(frame, instr, false));
+  return frame_changed(frame, instr, NULL, 0);
+}
+
 static inline status run_kernel(struct frame *frame, const struct program_instr *instr) {
   if (instr->flags & (INSTR_LATE | INSTR_MAKES)) {
     if (instr->flags & INSTR_LATE)
@@ -198,7 +222,9 @@ static inline status run_kernel(struct frame *frame, const struct program_instr 
   void **buffers = frame->buffers;
   for (uint32_t i = 0; i < instr->args.count; i++)
     buffers[i] = args[i] & PROGRAM_ARG_VARIABLE ? NULL : frame->data[args[i]];
-  return instr->flags & INSTR_LOCKS ? run_on_variables(frame, instr) : kernel_launch(frame, instr);
+  if (instr->flags & INSTR_CHANGES)
+    return run_update(frame, instr);
+  return instr->flags & INSTR_LOCKS ? run_on_variables(frame, instr, false) : kernel_launch(frame, instr);
 }
 
 /* ---- values ---- */
@@ -216,10 +242,15 @@ static status run_read(struct frame *frame, const struct program_instr *instr) {
 static status run_assign(struct frame *frame, const struct program_instr *instr) {
   uint32_t slot = *program_operands(frame->program, instr->args.first);
   struct shape shape;
+  struct change change;
   if (is_kept(frame, &frame->part->task->variables[instr->number]))
     return OK;
+  TRY(frame_change(frame, instr, &change));
+  if (!change.applies)
+    return OK;
   TRY(frame_shape(frame, slot, &shape));
-  return variable_assign(&frame->part->task->variables[instr->number], &shape, frame->data[slot]);
+  TRY(variable_assign(&frame->part->task->variables[instr->number], &shape, frame->data[slot]));
+  return frame_changed(frame, instr, NULL, 0);
 }
 
 static status run_variable(struct frame *frame, const struct program_instr *instr) {
@@ -328,8 +359,12 @@ status frame_receive(struct frame *frame, const struct program_instr *instr, str
 }
 
 static status run_recv(struct frame *frame, const struct program_instr *instr) {
-  struct tensor *tensor;
-  TRY(rendezvous_take(frame->part->task->rendezvous, frame->step->id, instr->number, &tensor));
+  struct rendezvous *rendezvous = frame->part->task->rendezvous;
+  struct tensor *tensor = frame->is_inside ? rendezvous_poll(rendezvous, frame->step->id, instr->number) : NULL;
+  if (!tensor) {
+    frame_pause(frame);
+    TRY(rendezvous_take(rendezvous, frame->step->id, instr->number, &tensor));
+  }
   return frame_receive(frame, instr, tensor);
 }
 
@@ -352,6 +387,7 @@ static struct inbox_item *await_item(struct inbox *inbox, struct inbox_item *wan
 
 static status wait_host_call(struct frame *frame, struct host_call *call) {
   bool own_inbox = !frame->part->code->dataflow;
+  frame_pause(frame);
   if (own_inbox)
     step_add_inbox(frame->step, &frame->inbox);
   struct inbox_item *item = await_item(&frame->inbox, &call->item, true);
@@ -368,10 +404,18 @@ static status wait_host_call(struct frame *frame, struct host_call *call) {
 
 static status run_host(struct frame *frame, const struct program_instr *instr) {
   struct host_call call;
+  struct change change = { .applies = true };
+  bool changes = instr->flags & INSTR_CHANGES;
+  if (changes)
+    TRY(frame_change(frame, instr, &change));
+  if (!change.applies)
+    return frame_repeat_call(frame, instr, &change);
   host_call_init(frame, instr, &call);
   status result = host_call_start(frame, &call);
   if (result == OK && call.pending)
     result = wait_host_call(frame, &call);
+  if (result == OK && changes)
+    result = frame_changed(frame, instr, call.outputs, call.output_count);
   return result == OK ? host_call_end(frame, &call) : result;
 }
 

@@ -50,6 +50,9 @@ struct run_request {
   struct partial *partial;      /* not NULL: the feeds come through it, and the fetches go there (partial.h) */
   struct step_stats *stats;     /* where each instruction is recorded (step_stats.h); or NULL */
   bool reports_memory;          /* out of memory: the error names the largest tensors */
+  uint32_t command;             /* of a driver that counts its steps (ledger.h): */
+  uint64_t serial;              /* applied once, however often it is run; 0: it has no number */
+  bool is_once;                 /* `init` of the job: a task that has run it does not again */
 };
 /* The same for a client. feeds and fetches are NULL in a partial run, which is UNIMPLEMENTED for some entries. */
 status task_run_for_client(struct task *task, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches,

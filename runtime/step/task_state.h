@@ -33,6 +33,7 @@ struct task {
   pthread_mutex_t lock;        /* steps, and what a step says is under it */
   pthread_cond_t changed;      /* a step's `waiting` fell */
   struct step *steps;
+  uint32_t turns_awaited;      /* steps that wait for an earlier one of their driver */
   uint64_t next_step;
   uint32_t init_entry;         /* PROGRAM_NONE: there is none */
   void (*on_step)(void *self); /* or NULL */
@@ -41,6 +42,17 @@ struct task {
   atomic_int at_work;          /* parts that run and do not wait for elements: work beside them leaves them the pool */
   struct trace *trace;         /* or NULL */
 };
+
+/* drive.c, for guest.c. The list: step_find under the lock. */
+struct step *step_find(struct task *task, uint64_t id);
+void step_enter(struct task *task, struct step *step);
+void step_leave(struct task *task, struct step *step);
+/* False when it is not here (any more). */
+bool step_fail_by_id(struct task *task, uint64_t id, status code, const char *text);
+/* A step that changed the state of this task has ended well; initialising is no progress. */
+void step_notify(const struct step *step);
+/* Runs a part and tells the step when it fails. */
+void part_run_reporting(struct part *part, struct step *step, const int64_t *symbols);
 
 /* Gives a step up with the reason; the first one stays. */
 void step_fail(struct step *step, status code, const char *text);

@@ -1,0 +1,247 @@
+/* guest.c: our part of steps that other tasks drive, and what else the exchange tells. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/memory/container.h"
+#include "runtime/program/fault.h"
+#include "runtime/program/size.h"
+#include "runtime/resource/accumulator.h"
+#include "runtime/resource/collective.h"
+#include "runtime/step/crew.h"
+#include "runtime/step/step_stats.h"
+#include "runtime/step/task_state.h"
+
+/* ---- what the exchange tells ---- */
+
+/* Our part of a step that another task drives: runs on a thread of the crew. */
+struct guest {
+  struct step step;
+  struct part *part;
+};
+
+/* The driver is connected with everybody, but two others need not be connected with each other yet. */
+static status guest_wait_peers(const struct guest *guest) {
+  struct task *task = guest->step.task;
+  struct program_range tasks = program_entry(task->program, guest->step.entry)->tasks;
+  if (!task->wait_peers || tasks.count < 2)
+    return OK;
+  return task->wait_peers(task->wait_peers_self, program_operands(task->program, tasks.first), tasks.count);
+}
+
+static void send_stats(struct guest *guest) {
+  struct task *task = guest->step.task;
+  struct tensor *tensor = step_stats_take(guest->step.stats);
+  if (tensor)
+    task->exchange->send(task->exchange->self, guest->step.driver, guest->step.id, TRANSFER_STATS + task->program->task, tensor);
+  step_stats_destroy(guest->step.stats);
+  guest->step.stats = NULL;
+}
+
+/* Under the lock. An earlier step of the same stream has not ended: its driver was lost, or has given it up, after it had begun to change
+ * something. */
+static bool has_predecessor(const struct step *step) {
+  for (const struct step *other = step->next; other; other = other->next) {
+    bool is_stream = other->driver == step->driver && serial_lane(other->serial) == serial_lane(step->serial);
+    if (step->serial > 0 && other->serial > 0 && is_stream)
+      return true;
+    if (step->is_once && other->is_once && other->driver != step->task->program->task)
+      return true;
+  }
+  return false;
+}
+
+/* Steps of one stream take turns: whether this one counts is known when the one before has ended. */
+static status await_turn(struct step *step) {
+  struct task *task = step->task;
+  pthread_mutex_lock(&task->lock);
+  task->turns_awaited++;
+  while (has_predecessor(step) && !atomic_load(&step->cancelled))
+    pthread_cond_wait(&task->changed, &task->lock);
+  task->turns_awaited--;
+  pthread_mutex_unlock(&task->lock);
+  return atomic_load(&step->cancelled) ? fail(CANCELLED, "the step was cancelled") : OK;
+}
+
+static status guest_begin(struct guest *guest) {
+  struct step *step = &guest->step;
+  if (step->serial > 0 || step->is_once)
+    TRY(await_turn(step));
+  TRY(guest_wait_peers(guest));
+  return commit_judge(&step->task->commit, step);
+}
+
+static void fail_step(struct step *step, status code) {
+  char text[2048];
+  snprintf(text, sizeof text, "%s", status_text());
+  step_fail(step, code, text);
+}
+
+static void guest_run_part(struct guest *guest) {
+  uint32_t count = guest->part->symbol_count;
+  int64_t *symbols = malloc(((size_t)count + 1) * sizeof *symbols);
+  for (uint32_t i = 0; symbols && i < count; i++)
+    symbols[i] = SYMBOL_UNBOUND;
+  if (symbols)
+    part_run_reporting(guest->part, &guest->step, symbols);
+  else
+    fail_step(&guest->step, fail(RESOURCE_EXHAUSTED, "no memory"));
+  free(symbols);
+}
+
+static void guest_report(struct guest *guest) {
+  struct task *task = guest->step.task;
+  /* For the driver, who has not been told to stop, this task is lost. */
+  char stopping[300];
+  bool is_lost = guest->step.code == CANCELLED && atomic_load(&task->stopping);
+  snprintf(stopping, sizeof stopping, "%s is stopping", task->name);
+  task->exchange->done(task->exchange->self, guest->step.driver, guest->step.id, is_lost ? UNAVAILABLE : guest->step.code,
+                       is_lost ? stopping : guest->step.text);
+}
+
+static void guest_run(void *argument) {
+  struct guest *guest = argument;
+  struct task *task = guest->step.task;
+  if (FAULT(20))
+    guest_report(guest);
+  status begun = guest_begin(guest);
+  if (begun == OK && guest->part)
+    guest_run_part(guest);
+  else if (begun == OK)
+    begun = step_commit(&guest->step);
+  if (begun != OK)
+    fail_step(&guest->step, begun);
+  if (guest->step.code == OK)
+    step_notify(&guest->step);
+  if (guest->step.stats)
+    send_stats(guest);
+  step_leave(task, &guest->step);
+  rendezvous_end(task->rendezvous, guest->step.id);
+  if (!FAULT(20))
+    guest_report(guest);
+  free(guest);
+}
+
+static struct part *own_part(struct task *task, uint32_t number, bool is_partial) {
+  if (number >= task->program->tables[PROGRAM_ENTRIES].count)
+    return NULL;
+  const struct program_entry *entry = program_entry(task->program, number);
+  if (is_partial && !entry->partial)
+    return NULL;
+  for (uint32_t i = 0; i < entry->parts.count; i++)
+    if (task->parts[entry->parts.first + i].code->task == task->program->task)
+      return &task->parts[(is_partial ? entry->partial - 1 : entry->parts.first) + i];
+  return NULL;
+}
+
+static void on_start(void *self, uint32_t driver, uint64_t id, uint32_t flagged, uint32_t command, uint64_t serial) {
+  struct task *task = self;
+  uint32_t entry = flagged & ~START_FLAGS;
+  if (atomic_load(&task->stopping)) {
+    char text[300];
+    snprintf(text, sizeof text, "%s is stopping", task->name);
+    task->exchange->done(task->exchange->self, driver, id, UNAVAILABLE, text);
+    return;
+  }
+  struct part *part = own_part(task, entry, flagged & START_PARTIAL);
+  bool is_counted = serial > 0 && entry < task->program->tables[PROGRAM_ENTRIES].count; /* also where it has no part: to count the same */
+  struct guest *guest = part || is_counted ? calloc(1, sizeof *guest) : NULL;
+  if (!guest) {
+    task->exchange->done(task->exchange->self, driver, id, part || is_counted ? RESOURCE_EXHAUSTED : INTERNAL,
+                         part || is_counted ? "no memory" : "no such entry here");
+    return;
+  }
+  guest->part = part;
+  guest->step.task = task;
+  guest->step.id = id;
+  guest->step.entry = entry;
+  guest->step.driver = driver;
+  guest->step.command = command;
+  guest->step.serial = serial;
+  guest->step.is_once = flagged & START_ONCE;
+  atomic_init(&guest->step.parts_left, 1);
+  guest->step.reports_memory = flagged & START_REPORTS_MEMORY;
+  if (flagged & START_TRACED)
+    step_stats_create(task, &guest->step.stats); /* without memory it is not recorded */
+  step_enter(task, &guest->step);
+  if (atomic_load(&task->stopping))
+    step_fail(&guest->step, CANCELLED, "the task is stopping");
+  if (crew_run(task->crew, guest_run, guest) == OK)
+    return;
+  step_leave(task, &guest->step);
+  step_stats_destroy(guest->step.stats);
+  free(guest);
+  task->exchange->done(task->exchange->self, driver, id, RESOURCE_EXHAUSTED, status_text());
+}
+
+static void on_tensor(void *self, uint32_t from, uint64_t step, uint32_t transfer, struct tensor *tensor) {
+  (void)from;
+  rendezvous_put(((struct task *)self)->rendezvous, step, transfer, tensor);
+}
+
+/* Under the task's lock. */
+static void note_report(struct step *step, uint32_t from) {
+  const struct program *program = step->task->program;
+  const struct program_range tasks = program_entry(program, step->entry)->tasks;
+  for (uint32_t i = 0; i < tasks.count && i < STEP_REPORTS; i++)
+    if (program_operands(program, tasks.first)[i] == from)
+      step->reported[i] = true;
+}
+
+static void on_done(void *self, uint32_t from, uint64_t id, status code, const char *text) {
+  struct task *task = self;
+  if (code != OK)
+    step_fail_by_id(task, id, code, text); /* the step cannot end before its `waiting` falls below */
+  pthread_mutex_lock(&task->lock);
+  struct step *step = step_find(task, id);
+  if (step)
+    note_report(step, from);
+  bool is_last = step && step->waiting > 0 && --step->waiting == 0;
+  pthread_mutex_unlock(&task->lock);
+  if (is_last)
+    pthread_cond_broadcast(&task->changed); /* after the lock, or who wakes would at once wait again, for it */
+}
+
+static void on_cancel(void *self, uint64_t id) { step_fail_by_id(self, id, CANCELLED, "the driver gave the step up"); }
+
+static void on_lost(void *self, uint32_t lost, const char *reason) {
+  struct task *task = self;
+  for (;;) {
+    pthread_mutex_lock(&task->lock);
+    struct step *step = task->steps;
+    while (step && !(step->driver == lost && !atomic_load(&step->cancelled)))
+      step = step->next;
+    uint64_t id = step ? step->id : 0;
+    pthread_mutex_unlock(&task->lock);
+    if (!step)
+      return;
+    step_fail_by_id(task, id, UNAVAILABLE, reason);
+  }
+}
+
+static void leave_collective(void *driver, struct resource *resource) {
+  collective_leave((struct collective *)resource, *(const uint32_t *)driver);
+}
+
+static void leave_accumulator(void *driver, struct resource *resource) {
+  accumulator_leave((struct accumulator *)resource, *(const uint32_t *)driver);
+}
+
+void task_note_finished(struct task *task, uint32_t finished) {
+  const char *job = program_text(task->program, program_task(task->program, finished)->job);
+  if (strcmp(job, program_text(task->program, task->program->replicated_job)) != 0)
+    return;
+  container_each(task->container, "collective", leave_collective, &finished); /* replicas meet in collectives, */
+  container_each(task->container, "accumulator", leave_accumulator, &finished); /* or give to accumulators */
+}
+
+static void on_finished(void *self, uint32_t finished) {
+  commit_finish(self, finished);
+  task_note_finished(self, finished);
+}
+
+static void on_reset(void *self, const char *containers) { task_reset(self, containers); }
+
+struct exchange_sink task_sink(struct task *task) {
+  return (struct exchange_sink){ task, on_start, on_tensor, on_done, on_cancel, on_lost, on_finished, on_reset, NULL };
+}
