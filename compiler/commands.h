@@ -13,6 +13,14 @@ status command_show(struct build *build);
 void command_ops(void);
 /* Prints what a built task holds. */
 status command_inspect(const char *path);
+/* Asks the task that listens at an address what it is at, and prints what it says. */
+struct status_request {
+  const char *address;               /* "host:port", "[v6]:port", "unix:PATH" */
+  bool is_json;
+  const char *tls_cert, *tls_key, *tls_ca; /* files, all or none */
+};
+/* UNAVAILABLE: nobody answers there. */
+status command_status(const struct status_request *request);
 /* Starts every task of a build on this machine; the exit code of the first that failed. */
 int command_run(const char *dir, int argc, char **argv);
 

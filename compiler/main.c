@@ -20,6 +20,9 @@ static const char usage[] =
     "  tfc show GRAPH                                       placeholders, variables, signatures, entries to choose from\n"
     "  tfc check GRAPH [--cluster FILE] [--entry SPEC]...   every unsupported op at once, placement, traffic\n"
     "  tfc run DIR [task options]                           start every task of a build on this machine\n"
+    "  tfc status ADDRESS [--json]                          what the task that listens there (host:port, unix:PATH) is at:\n"
+    "                                                       its step, what it waits for, its peers; --tls-cert, --tls-key,\n"
+    "                                                       --tls-ca FILE where tasks speak TLS\n"
     "  tfc inspect FILE                                     what a built task holds\n"
     "  tfc ops                                              the ops that tfc has\n"
     "\n"
@@ -80,7 +83,7 @@ static int unknown_option(const char *word) {
 }
 
 static int unknown_command(const char *word) {
-  static const char *const commands[] = {"build", "show", "check", "run", "inspect", "ops"};
+  static const char *const commands[] = {"build", "show", "check", "run", "status", "inspect", "ops"};
   struct nearest nearest;
   char text[512];
   nearest_begin(&nearest, word);
@@ -161,6 +164,34 @@ static int command_of_graph(int argc, char **argv, const char *tfc) {
   return code;
 }
 
+/* argv: what follows `tfc status`. */
+static int command_of_address(int argc, char **argv) {
+  struct status_request request = {0};
+  for (int i = 0; i < argc; i++) {
+    const char **file = strcmp(argv[i], "--tls-cert") == 0  ? &request.tls_cert
+                        : strcmp(argv[i], "--tls-key") == 0 ? &request.tls_key
+                        : strcmp(argv[i], "--tls-ca") == 0  ? &request.tls_ca
+                                                            : NULL;
+    if (file && i + 1 == argc)
+      return misused("a file is missing after ", argv[i]);
+    if (file)
+      *file = argv[++i];
+    else if (strcmp(argv[i], "--json") == 0)
+      request.is_json = true;
+    else if (argv[i][0] == '-' || request.address)
+      return misused("tfc status: what is meant by ", argv[i]);
+    else
+      request.address = argv[i];
+  }
+  int files = (request.tls_cert != NULL) + (request.tls_key != NULL) + (request.tls_ca != NULL);
+  if (!request.address)
+    return misused("tfc status wants the address of a task", "");
+  if (files != 0 && files != 3)
+    return misused("--tls-cert, --tls-key and --tls-ca belong together", "");
+  status s = command_status(&request);
+  return s == OK ? 0 : report(s);
+}
+
 static bool is_help(const char *word) { return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0; }
 
 static int run_command(int argc, char **argv) {
@@ -183,6 +214,8 @@ static int run_command(int argc, char **argv) {
     status s = command_inspect(argv[2]);
     return s == OK ? 0 : report(s);
   }
+  if (strcmp(command, "status") == 0)
+    return command_of_address(argc - 2, argv + 2);
   if (strcmp(command, "run") == 0 && argc >= 3)
     return command_run(argv[2], argc - 3, argv + 3);
   return unknown_command(command);

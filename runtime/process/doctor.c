@@ -227,9 +227,11 @@ static void *doctor_main(void *self) {
 
 void doctor_report(struct doctor *doctor) {
   struct stall_wait waits[STALL_WAITS];
-  char line[2600] = "", steps[2048] = "";
+  char line[2600] = "", steps[2048] = "", peers[1024] = "";
   if (!doctor)
     return;
+  if (doctor->cluster)
+    cluster_explain(doctor->cluster, peers, sizeof peers);
   uint32_t count = task_waits(doctor->task, waits, STALL_WAITS);
   task_explain(doctor->task, NULL, steps, sizeof steps);
   pthread_mutex_lock(&doctor->lock);
@@ -243,7 +245,8 @@ void doctor_report(struct doctor *doctor) {
   if (progress->phase)
     snprintf(phase, sizeof phase, ", phase %u of %u: %.100s, step %lld of %lld", progress->phase, progress->phases, progress->entry,
              (long long)progress->step, (long long)progress->steps);
-  fprintf(stderr, "%s: %s%s; %s%s%s\n", task_name(doctor->task), stage, phase, *steps ? steps : "no step runs", *line ? "; " : "", line);
+  fprintf(stderr, "%s: %s; %s%s%s%s%s%s\n", task_name(doctor->task), *steps ? steps : "no step runs", stage, phase, *peers ? "; " : "", peers,
+          *line ? "; " : "", line);
 }
 
 void doctor_enter(struct doctor *doctor, enum doctor_stage stage, const uint32_t *tasks, uint32_t count) {
