@@ -32,7 +32,7 @@ void round_deinit(struct round *r) {
 }
 
 static void say(struct round *r, enum round_word word, uint32_t holder, uint32_t seat, uint64_t step) {
-  vec_push(&r->out, (struct round_message){word, holder, seat, step});
+  vec_push(&r->out, (struct round_message){word, holder, seat, step, r->number});
 }
 static void tell_holders(struct round *r, enum round_word word, uint32_t seat, uint64_t step) {
   for (uint32_t h = 1; h < r->options.holders; h++)
@@ -46,9 +46,10 @@ static void round_over(struct round *r) {
   r->leader = 0;
   for (uint32_t i = 0; i < r->options.seats; i++) {
     struct round_seat *seat = &r->seats[i];
-    if (seat->taken)
-      seat->entered = 0;
+    if (seat->taken && seat->entered && seat->entered != seat->taken)
+      seat->echo = seat->entered;
     seat->echo = seat->held ? seat->held : seat->echo;
+    seat->entered = seat->taken ? 0 : seat->entered;
     seat->held = 0;
   }
 }
@@ -128,8 +129,10 @@ static enum round_answer hold_repetition(struct round_seat *seat, uint64_t step)
   return ROUND_HOLD;
 }
 
-enum round_answer round_enter(struct round *r, uint32_t i, uint64_t step) {
+enum round_answer round_enter(struct round *r, uint32_t i, uint64_t step, bool is_committed) {
   struct round_seat *seat = &r->seats[i];
+  if (is_committed)
+    seat->echo = step;
   if (seat->echo == step || FAULT(26))
     return ROUND_GO;
   if (r->phase == ROUND_LED || (r->phase == ROUND_DECIDED && !seat->taken))
@@ -156,9 +159,9 @@ enum round_answer round_given(const struct round *r, uint32_t i, uint64_t step) 
 
 enum round_answer round_give(struct round *r, uint32_t i, uint64_t step) {
   struct round_seat *seat = &r->seats[i];
-  if (round_repeats(r, i, step))
+  if (seat->taken == step || round_repeats(r, i, step))
     return ROUND_GO;
-  if ((seat->entered != step || r->phase != ROUND_OPEN) && !FAULT(27))
+  if (seat->entered != step || r->phase != ROUND_OPEN)
     return ROUND_STALE;
   seat->given = step;
   seat->is_dead = false;
@@ -304,7 +307,7 @@ static void hear_as_coordinator(struct round *r, const struct round_message *m) 
     --*awaits;
   else if (m->word == ROUND_DEAD && !*awaits && *have == m->step && m->step)
     drop_everywhere(r, m->seat);
-  else if (m->word == ROUND_GIVEN && !*awaits)
+  else if (m->word == ROUND_GIVEN && !*awaits && (m->number == r->number || FAULT(27))) /* else its round went on without it */
     *have = m->step;
   decide_if_complete(r);
 }

@@ -37,6 +37,7 @@ enum round_word {
 struct round_message {
   uint32_t word, holder, seat; /* holder: to whom, or from whom */
   uint64_t step;
+  uint64_t number;           /* rounds that the sender had decided */
 };
 
 struct round_seat {
@@ -82,8 +83,8 @@ enum round_answer {
   ROUND_LEADS, /* of round_lead: go, and make the updates */
 };
 
-/* A step of the seat wants to read. */
-enum round_answer round_enter(struct round *round, uint32_t seat, uint64_t step);
+/* A step of the seat wants to read. is_committed: the task has all of it from an earlier coming, so it only repeats. */
+enum round_answer round_enter(struct round *round, uint32_t seat, uint64_t step, bool is_committed);
 /* Its contribution is whole here. GO: it is in the round that was decided (asked again by round_given). */
 enum round_answer round_give(struct round *round, uint32_t seat, uint64_t step);
 enum round_answer round_given(const struct round *round, uint32_t seat, uint64_t step);
