@@ -37,111 +37,18 @@ static void drop_contributions(struct collective *c) {
   c->count = 0;
 }
 
-/* The merged values of the round. */
-static status reduce(struct collective *c, struct tensor **out) {
-  struct tensor *sum;
-  TRY(tensor_clone(c->given[0].tensor, &sum));
-  for (int64_t i = 1; i < c->count; i++) {
-    const struct tensor *next = c->given[i].tensor;
-    if (next->count != sum->count || next->dtype != sum->dtype) {
-      status result = fail(INVALID_ARGUMENT, "shapes differ: %s and %s", shape_text(&sum->shape), shape_text(&next->shape));
-      tensor_release(sum);
-      return result;
-    }
-    element_merge(sum->dtype, c->spec.merge, sum->data, next->data, next->count);
-  }
-  if (c->spec.mean)
-    element_divide(sum->dtype, sum->data, sum->count, c->count);
-  *out = sum;
-  return OK;
-}
-
-static status check_rows(const struct tensor *t, const struct tensor *first) {
-  bool same = t->dtype == first->dtype && t->shape.rank == first->shape.rank && t->shape.rank > 0;
-  for (int d = 1; d < first->shape.rank && same; d++)
-    same = t->shape.dims[d] == first->shape.dims[d];
-  return same ? OK : fail(INVALID_ARGUMENT, "shapes differ: %s and %s", shape_text(&first->shape), shape_text(&t->shape));
-}
-
-/* Rows `from` to `from + rows` (or all: -1) of each contribution, behind each other. */
-static status collect_rows(struct collective *c, int64_t from, int64_t rows, struct tensor **out) {
-  const struct tensor *first = c->given[0].tensor;
-  struct shape shape = first->shape;
-  int64_t total = 0;
-  for (int64_t i = 0; i < c->count; i++) {
-    TRY(check_rows(c->given[i].tensor, first));
-    total += rows < 0 ? c->given[i].tensor->shape.dims[0] : rows;
-  }
-  shape.dims[0] = total;
-  TRY(tensor_create(first->dtype, &shape, out));
-  char *to = (*out)->data;
-  size_t row = first->shape.dims[0] ? (size_t)tensor_byte_size(first) / (size_t)first->shape.dims[0] : 0;
-  for (int64_t i = 0; i < c->count; i++) {
-    const struct tensor *t = c->given[i].tensor;
-    size_t bytes = row * (size_t)(rows < 0 ? t->shape.dims[0] : rows);
-    if (bytes)
-      memcpy(to, (const char *)t->data + row * (size_t)from, bytes);
-    to += bytes;
-  }
-  return OK;
-}
-
-/* Part `member` of a tensor cut along its first dimension. */
-static status cut(const struct collective *c, const struct tensor *whole, int64_t member, struct tensor **out) {
-  struct shape shape = whole->shape;
-  if (shape.rank < 1 || shape.dims[0] % c->count != 0)
-    return fail(INVALID_ARGUMENT, "a value of shape %s for %lld members", shape_text(&shape), (long long)c->count);
-  shape.dims[0] /= c->count;
-  TRY(tensor_create(whole->dtype, &shape, out));
-  size_t bytes = (size_t)tensor_byte_size(*out);
-  if (bytes)
-    memcpy((*out)->data, (const char *)whole->data + bytes * (size_t)member, bytes);
-  return OK;
-}
-
-static status only_value(const struct collective *c, struct tensor **out) {
-  *out = NULL;
+/* The values of the round, in order. */
+static struct collective_values values_of(const struct collective *c, struct tensor **given) {
   for (int64_t i = 0; i < c->count; i++)
-    if (c->given[i].tensor) {
-      if (*out)
-        return fail(INTERNAL, "two members of the group send");
-      *out = c->given[i].tensor;
-    }
-  if (!*out)
-    return fail(INTERNAL, "the group found no source for broadcast");
-  tensor_retain(*out);
-  return OK;
+    given[i] = c->given[i].tensor;
+  return (struct collective_values){ c->spec.kind, c->spec.merge, c->spec.mean, c->count, given };
 }
 
-/* What all members get, or what their own results are taken from (of all to all: each one's value, so that any will do). */
-static status common_result(struct collective *c, struct tensor **out) {
-  switch (c->spec.kind) {
-  case COLLECTIVE_REDUCE: case COLLECTIVE_SCATTER: return reduce(c, out);
-  case COLLECTIVE_GATHER:
-    TRY(collect_rows(c, 0, -1, out));
-    if (c->spec.mean)
-      element_divide((*out)->dtype, (*out)->data, (*out)->count, c->count);
-    return OK;
-  case COLLECTIVE_BROADCAST: return only_value(c, out);
-  case COLLECTIVE_ALL_TO_ALL: break;
-  }
-  for (int64_t i = 0; i < c->count; i++)
-    if (c->given[i].tensor->shape.rank < 1 || c->given[i].tensor->shape.dims[0] != c->count)
-      return fail(INVALID_ARGUMENT, "a value of shape %s for %lld members", shape_text(&c->given[i].tensor->shape), (long long)c->count);
-  *out = tensor_retain(c->given[0].tensor);
-  return OK;
-}
-
-static status own_result(struct collective *c, struct tensor *common, const struct host_call *call, struct tensor **out) {
+static int64_t member_of(const struct collective *c, const struct host_call *call) {
   int64_t member = 0;
   while (member < c->count && c->given[member].call != call)
     member++;
-  if (c->spec.kind == COLLECTIVE_SCATTER)
-    return cut(c, common, member, out);
-  if (c->spec.kind == COLLECTIVE_ALL_TO_ALL)
-    return collect_rows(c, member, 1, out);
-  *out = tensor_retain(common);
-  return OK;
+  return member;
 }
 
 static status make_flag(bool value, struct tensor **out) {
@@ -154,16 +61,23 @@ static struct wait_entry *end_round(struct collective *c, const struct host_call
   struct tensor *result = NULL;
   bool only_waits = !c->given[0].tensor && c->spec.kind == COLLECTIVE_REDUCE;
   qsort(c->given, (size_t)c->count, sizeof *c->given, compare_contributions);
-  status code = only_waits ? OK : common_result(c, &result);
+  struct tensor **given = calloc((size_t)c->count, sizeof *given);
+  struct collective_values values = { 0 };
+  status code = given ? OK : fail(RESOURCE_EXHAUSTED, "no memory");
+  if (given)
+    values = values_of(c, given);
+  if (code == OK && !only_waits)
+    code = collective_common(&values, &result);
   while (c->waiting.first) {
     struct host_call *call = c->waiting.first->call;
     if (code == OK && result && call->output_count)
-      code = own_result(c, result, call, &call->outputs[0]);
+      code = collective_own(&values, result, member_of(c, call), &call->outputs[0]);
     else if (code == OK && call->output_count)
       code = make_flag(call == last, &call->outputs[0]);
     wait_list_move_first(&c->waiting, code, code == OK ? "" : status_text(), &over);
   }
   tensor_release(result);
+  free(given);
   drop_contributions(c);
   return over;
 }

@@ -10,17 +10,10 @@
 
 #include "runtime/host/host.h"
 #include "runtime/memory/container.h"
-#include "runtime/value/element_sum.h"
+#include "runtime/resource/collective_value.h"
 
 #define COLLECTIVE_SIZE_MAX 4096 /* LIMIT_TASKS */
 
-enum collective_kind {
-  COLLECTIVE_REDUCE,     /* all get the merged values */
-  COLLECTIVE_GATHER,     /* all get the values behind each other along their first dimension */
-  COLLECTIVE_BROADCAST,  /* one gives, all get it */
-  COLLECTIVE_ALL_TO_ALL, /* member i gets row i of each */
-  COLLECTIVE_SCATTER,    /* member i gets part i of the merged values, along their first dimension */
-};
 struct collective;
 struct collective_spec {
   int64_t size;

@@ -257,8 +257,12 @@ static void leave(struct round *r, uint32_t i) {
 
 void round_up(struct round *r, uint32_t i) {
   r->seats[i].was_up = true;
-  r->seats[i].is_missing = r->seats[i].has_finished = false;
+  r->seats[i].is_missing = false;
 }
+
+void round_begin(struct round *r, uint32_t i) { r->seats[i].has_finished = false; }
+
+void round_leave(struct round *r, uint32_t i) { leave(r, i); }
 
 void round_down(struct round *r, uint32_t i, uint64_t since_ms) {
   struct round_seat *seat = &r->seats[i];

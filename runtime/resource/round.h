@@ -100,10 +100,13 @@ bool round_keeps(const struct round *round, uint32_t seat, uint64_t step);
 /* Whether the step repeats one that was taken: it is given the round's result, what it brings is dropped. */
 bool round_repeats(const struct round *round, uint32_t seat, uint64_t step);
 
-/* What is known of the tasks in the seats. */
+/* What is known of the tasks in the seats: reached, missing, with steps to come again, without. */
 void round_up(struct round *round, uint32_t seat);
+void round_begin(struct round *round, uint32_t seat);
 void round_down(struct round *round, uint32_t seat, uint64_t since_ms);
 void round_finish(struct round *round, uint32_t seat);
+/* The others go on without it until it enters again. */
+void round_leave(struct round *round, uint32_t seat);
 void round_hear(struct round *round, const struct round_message *message);
 
 #define ROUND_NOBODY UINT32_MAX
