@@ -1,0 +1,719 @@
+/* meeting.c: steps that hold in a list are asked again after every change; sums are made without the lock by whoever finds them complete. */
+#include "runtime/resource/meeting.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "runtime/host/wait_list.h"
+#include "runtime/resource/round.h"
+
+#define HALL_MESSAGES 256 /* of one post */
+#define HALL_EARLY_MAX 65536 /* messages for meetings that no step of ours has begun yet */
+
+/* A value of the round: what the seats have given, and what came of it. */
+struct value_entry {
+  uint32_t seat;
+  uint64_t step;
+  struct tensor *tensor;
+};
+struct value {
+  struct value *next;
+  struct meeting_value_spec spec;
+  VEC(struct value_entry) entries;
+  bool is_busy;             /* somebody computes */
+  uint64_t *steps;          /* per seat: whose contributions `result` is of; 0: none */
+  bool is_known;
+  struct tensor *result;
+  status code;              /* why there is none */
+  char text[256];
+};
+
+enum hold_kind { HOLD_ENTER, HOLD_GIVE, HOLD_END, HOLD_VALUE };
+struct hold {
+  enum hold_kind kind;
+  uint32_t seat;
+  uint64_t step;
+  bool is_committed;
+  struct value *value;
+};
+
+struct seat_numbers {
+  uint64_t serial;
+  uint32_t command;
+};
+
+struct meeting {
+  struct resource resource; /* first */
+  struct hall *hall;
+  struct meeting *next;
+  uint64_t key;             /* of its name, in messages */
+  uint32_t *seats, *holders;
+  struct round round;
+  struct seat_numbers *given, *taken; /* per seat */
+  uint64_t numbered;        /* the round that `taken` is of */
+  struct wait_list waiting;
+  struct value *values;
+};
+
+struct wire_message {
+  uint64_t key, step, number;
+  uint32_t word, holder, seat, reserved;
+};
+struct early {
+  struct early *next;
+  struct wire_message message;
+};
+
+struct hall {
+  pthread_mutex_t lock;
+  struct hall_peers peers;
+  bool has_peers;
+  struct meeting *meetings;
+  struct early *early, **early_end;
+  uint32_t early_count;
+};
+
+static uint64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static uint64_t name_key(const char *name) {
+  uint64_t key = UINT64_C(1469598103934665603);
+  for (; *name; name++)
+    key = (key ^ (uint8_t)*name) * UINT64_C(1099511628211);
+  return key;
+}
+
+/* ---- values ---- */
+
+static struct value *value_find(struct meeting *m, const struct meeting_value_spec *spec) {
+  for (struct value *v = m->values; v; v = v->next)
+    if (v->spec.key == spec->key)
+      return v;
+  struct value *v = calloc(1, sizeof *v);
+  uint64_t *steps = calloc(m->round.options.seats, sizeof *steps);
+  if (!v || !steps) {
+    free(v);
+    free(steps);
+    return NULL;
+  }
+  *v = (struct value){.next = m->values, .spec = *spec, .steps = steps};
+  return m->values = v;
+}
+
+static struct value_entry *entry_of(const struct value *v, uint32_t seat, uint64_t step) {
+  for (uint32_t i = 0; i < v->entries.count; i++)
+    if (v->entries.items[i].seat == seat && v->entries.items[i].step == step)
+      return &v->entries.items[i];
+  return NULL;
+}
+
+/* What no round can take any more, and what the result is of already, when that is decided. */
+static void value_sweep(const struct meeting *m, struct value *v) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < v->entries.count; i++) {
+    struct value_entry e = v->entries.items[i];
+    bool is_used = v->is_known && v->steps[e.seat] == e.step && m->round.seats[e.seat].taken == e.step;
+    if (round_keeps(&m->round, e.seat, e.step) && !is_used)
+      v->entries.items[kept++] = e;
+    else
+      tensor_release(e.tensor);
+  }
+  v->entries.count = kept;
+}
+
+/* The step of a seat that counts: in the round that was decided last, or in the open one as it stands. */
+static uint64_t step_that_counts(const struct meeting *m, uint32_t seat, bool is_decided) {
+  const struct round_seat *s = &m->round.seats[seat];
+  return is_decided ? s->taken : s->is_member ? (s->given ? s->given : s->entered) : 0;
+}
+
+static bool result_is_of(const struct meeting *m, const struct value *v, bool is_decided) {
+  for (uint32_t i = 0; i < m->round.options.seats; i++)
+    if (v->steps[i] != step_that_counts(m, i, is_decided))
+      return false;
+  return v->is_known;
+}
+
+/* Whether all contributions are here that the result needs. */
+static bool is_complete(const struct meeting *m, const struct value *v, bool is_decided) {
+  bool some = false;
+  for (uint32_t i = 0; i < m->round.options.seats; i++) {
+    uint64_t step = step_that_counts(m, i, is_decided);
+    bool is_wanted = is_decided ? step != 0 : m->round.seats[i].is_member;
+    if (is_wanted && (!step || !entry_of(v, i, step)))
+      return false;
+    some = some || is_wanted;
+  }
+  return some;
+}
+
+static bool is_waited_for(const struct meeting *m, const struct value *v) {
+  for (const struct wait_entry *e = m->waiting.first; e; e = e->next) {
+    const struct hold *h = e->own;
+    if (h->kind == HOLD_VALUE && h->value == v && round_given(&m->round, h->seat, h->step) == ROUND_GO)
+      return true;
+  }
+  return false;
+}
+
+/* Under the lock, which is given back while it computes. */
+static void value_compute(struct meeting *m, struct value *v, bool is_decided) {
+  uint32_t seats = m->round.options.seats;
+  struct tensor **given = calloc(seats, sizeof *given), *result = NULL;
+  struct collective_values values = {v->spec.kind, MERGE_ADD, v->spec.mean, 0, given};
+  v->is_known = false;
+  for (uint32_t i = 0; i < seats; i++) {
+    v->steps[i] = step_that_counts(m, i, is_decided);
+    if (given && v->steps[i])
+      given[values.count++] = tensor_retain(entry_of(v, i, v->steps[i])->tensor);
+  }
+  struct tensor *old = v->result;
+  v->result = NULL;
+  v->is_busy = true;
+  pthread_mutex_unlock(&m->hall->lock);
+  tensor_release(old);
+  status code = given ? collective_common(&values, &result) : fail(RESOURCE_EXHAUSTED, "no memory");
+  char text[sizeof v->text];
+  snprintf(text, sizeof text, "%s", code == OK ? "" : status_text());
+  for (int64_t i = 0; i < values.count; i++)
+    tensor_release(given[i]);
+  free(given);
+  pthread_mutex_lock(&m->hall->lock);
+  v->is_busy = false;
+  v->is_known = true;
+  v->result = result;
+  v->code = code;
+  snprintf(v->text, sizeof v->text, "%s", text);
+}
+
+/* A value that can be computed now: one that is waited for first, then those of the open round. */
+static struct value *value_ready(struct meeting *m, bool *is_decided) {
+  *is_decided = true;
+  for (struct value *v = m->values; v; v = v->next)
+    if (!v->is_busy && !result_is_of(m, v, true) && is_waited_for(m, v) && is_complete(m, v, true))
+      return v;
+  *is_decided = false;
+  for (struct value *v = m->values; v; v = v->next)
+    if (!v->is_busy && m->round.phase == ROUND_OPEN && is_complete(m, v, false) && !result_is_of(m, v, false) && !is_waited_for(m, v))
+      return v;
+  return NULL;
+}
+
+/* ---- holding ---- */
+
+static status hold(struct meeting *m, const struct meeting_step *s, struct hold h) {
+  struct hold *own = malloc(sizeof *own);
+  struct wait_entry *entry = own ? wait_list_add(&m->waiting, s->call, h.kind) : NULL;
+  if (!entry) {
+    free(own);
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  }
+  *own = h;
+  entry->own = own;
+  entry->free_own = free;
+  return OK;
+}
+
+/* HOLD: it waits on. */
+static enum round_answer ask_again(struct meeting *m, const struct hold *h, struct host_call *call, status *code, const char **text) {
+  struct round *r = &m->round;
+  enum round_answer answer = ROUND_GO;
+  switch (h->kind) {
+  case HOLD_ENTER: return round_enter(r, h->seat, h->step, h->is_committed);
+  case HOLD_GIVE: return round_given(r, h->seat, h->step);
+  case HOLD_END: return round_end(r, h->seat, h->step);
+  case HOLD_VALUE: break;
+  }
+  answer = round_given(r, h->seat, h->step);
+  bool is_coming = answer == ROUND_STALE && r->seats[h->seat].entered == h->step; /* it has not given all yet */
+  if (answer != ROUND_GO)
+    return is_coming ? ROUND_HOLD : answer;
+  if (h->value->is_busy || !result_is_of(m, h->value, true))
+    return ROUND_HOLD;
+  *code = h->value->code;
+  *text = h->value->text;
+  if (*code == OK)
+    call->outputs[0] = tensor_retain(h->value->result);
+  return ROUND_GO;
+}
+
+#define STALE_TEXT "the round went on without this step"
+
+static bool settle_once(struct meeting *m, struct wait_entry **over) {
+  bool moved = false;
+  for (struct wait_entry **at = &m->waiting.first; *at;) {
+    status code = OK;
+    const char *text = "";
+    enum round_answer answer = ask_again(m, (*at)->own, (*at)->call, &code, &text);
+    if (answer == ROUND_HOLD) {
+      at = &(*at)->next;
+      continue;
+    }
+    bool is_stale = answer == ROUND_STALE;
+    wait_list_move(&m->waiting, at, is_stale ? ABORTED : code, is_stale ? STALE_TEXT : text, over);
+    moved = true;
+  }
+  return moved;
+}
+
+/* What was given with the contributions that the round has taken. */
+static void note_numbers(struct meeting *m) {
+  if (m->numbered == m->round.number)
+    return;
+  m->numbered = m->round.number;
+  for (uint32_t i = 0; i < m->round.options.seats; i++)
+    m->taken[i] = m->round.seats[i].taken ? m->given[i] : (struct seat_numbers){0};
+}
+
+static void post(struct meeting *m) {
+  struct round *r = &m->round;
+  struct wire_message wire[HALL_MESSAGES];
+  for (uint32_t h = 0; h < r->options.holders && r->out.count; h++) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < r->out.count; i++) {
+      struct round_message *o = &r->out.items[i];
+      if (o->holder == h)
+        wire[count++] = (struct wire_message){m->key, o->step, o->number, o->word, r->options.holder, o->seat, 0};
+      bool is_last = i + 1 == r->out.count || count == HALL_MESSAGES;
+      if (count && is_last && !m->hall->peers.send(m->hall->peers.self, m->holders[h], wire, count * sizeof *wire))
+        r->is_torn = true;
+      count = is_last ? 0 : count;
+    }
+  }
+  r->out.count = 0;
+}
+
+static struct wait_entry *fail_all(struct meeting *m, status code, const char *text) {
+  struct wait_entry *over = NULL;
+  while (m->waiting.first)
+    wait_list_move_first(&m->waiting, code, text, &over);
+  return over;
+}
+
+static void append(struct wait_entry **over, struct wait_entry *more) {
+  while (*over)
+    over = &(*over)->next;
+  *over = more;
+}
+
+/* Under the lock: everything that follows from a change. */
+static void follow_up(struct meeting *m, struct wait_entry **over) {
+  struct value *v;
+  bool is_decided;
+  for (;;) {
+    note_numbers(m);
+    post(m);
+    if (m->round.is_torn) {
+      append(over, fail_all(m, UNAVAILABLE, "the other tasks that hold the variables of the round were lost"));
+      return;
+    }
+    if (settle_once(m, over))
+      continue;
+    for (v = m->values; v; v = v->next)
+      value_sweep(m, v);
+    v = value_ready(m, &is_decided);
+    if (!v)
+      return;
+    value_compute(m, v, is_decided);
+  }
+}
+
+/* ---- who is missing ---- */
+
+static const char *waiting_for(const struct meeting *m) { return m->resource.name; }
+
+static void describe(const struct meeting *m, uint32_t task, char *out, size_t size) {
+  if (m->hall->has_peers)
+    m->hall->peers.describe(m->hall->peers.self, task, out, size);
+  else
+    snprintf(out, size, "task %u", task);
+}
+
+/* OK: those that wait may go on waiting. */
+static status missing_too_long(const struct meeting *m, uint64_t now) {
+  char who[400];
+  const struct round *r = &m->round;
+  uint32_t seat = r->phase == ROUND_OPEN ? round_late(r, now) : ROUND_NOBODY;
+  if (seat == ROUND_NOBODY)
+    return OK;
+  describe(m, m->seats[seat], who, sizeof who);
+  return fail(UNAVAILABLE, "round %llu of '%s' waits for %s, which was not there for %.3g s", (unsigned long long)r->number + 1,
+              waiting_for(m), who, (double)r->options.timeout_ms / 1000);
+}
+
+static status finished_early(const struct meeting *m) {
+  char who[400];
+  uint32_t seat = round_finished_without(&m->round);
+  if (seat == ROUND_NOBODY)
+    return OK;
+  describe(m, m->seats[seat], who, sizeof who);
+  return fail(FAILED_PRECONDITION, "round %llu of '%s' cannot be complete: another task of the group has finished its steps: %s",
+              (unsigned long long)m->round.number + 1, waiting_for(m), who);
+}
+
+static status coordinator_missing(const struct meeting *m) {
+  char who[400];
+  bool was_up;
+  const struct round *r = &m->round;
+  for (uint32_t h = 0; h < r->options.holders; h++) {
+    if (h == r->options.holder || (r->options.holder != 0 && h != 0))
+      continue;
+    uint64_t ms = m->hall->peers.missing_ms(m->hall->peers.self, m->holders[h], &was_up);
+    if (ms < r->options.timeout_ms || !was_up)
+      continue;
+    describe(m, m->holders[h], who, sizeof who);
+    return fail(UNAVAILABLE, "round %llu of '%s' waits for %s, which was not there for %.3g s", (unsigned long long)r->number + 1,
+                waiting_for(m), who, (double)r->options.timeout_ms / 1000);
+  }
+  return OK;
+}
+
+static void look_for_members(struct meeting *m, uint64_t now) {
+  const struct hall_peers *peers = &m->hall->peers;
+  for (uint32_t i = 0; i < m->round.options.seats && m->hall->has_peers; i++) {
+    bool was_up = true;
+    uint64_t ms = peers->missing_ms(peers->self, m->seats[i], &was_up);
+    if (!ms)
+      round_up(&m->round, i);
+    else
+      round_down(&m->round, i, was_up && ms < now ? now - ms : now);
+  }
+  uint32_t late;
+  while (m->round.options.is_elastic && (late = round_late(&m->round, now)) != ROUND_NOBODY)
+    round_leave(&m->round, late);
+}
+
+/* Under the lock. */
+static void meeting_look(struct meeting *m, struct wait_entry **over) {
+  uint64_t now = now_ms();
+  if (!m->waiting.first)
+    return;
+  look_for_members(m, now);
+  follow_up(m, over);
+  if (!m->waiting.first || m->round.phase == ROUND_LED)
+    return;
+  status code = finished_early(m);
+  if (code == OK)
+    code = missing_too_long(m, now);
+  if (code == OK && m->hall->has_peers)
+    code = coordinator_missing(m);
+  if (code != OK)
+    append(over, fail_all(m, code, status_text()));
+}
+
+/* ---- the steps' side ---- */
+
+static status find_seat(const struct meeting *m, uint32_t driver, uint32_t *seat) {
+  for (*seat = 0; *seat < m->round.options.seats; ++*seat)
+    if (m->seats[*seat] == driver)
+      return OK;
+  return fail(FAILED_PRECONDITION, "task %u takes no part in the rounds of '%s'", driver, m->resource.name);
+}
+
+/* After a change, and the call's own wait, if any. Gives the lock back. */
+static status leave_hall(struct meeting *m, struct host_call *call) {
+  struct wait_entry *over = NULL;
+  follow_up(m, &over);
+  if (finished_early(m) != OK)
+    append(&over, fail_all(m, FAILED_PRECONDITION, status_text()));
+  wait_list_settle(over, call);
+  pthread_mutex_unlock(&m->hall->lock);
+  return wait_list_finish(over, call);
+}
+
+static status answer_or_hold(struct meeting *m, const struct meeting_step *s, enum round_answer answer, struct hold h) {
+  status code = answer == ROUND_STALE ? fail(ABORTED, STALE_TEXT) : answer == ROUND_HOLD ? hold(m, s, h) : OK;
+  if (code == OK)
+    return leave_hall(m, s->call);
+  pthread_mutex_unlock(&m->hall->lock);
+  return code;
+}
+
+status meeting_enter(struct meeting *m, const struct meeting_step *s) {
+  struct hold h = {.kind = HOLD_ENTER, .step = s->id, .is_committed = s->is_committed};
+  TRY(find_seat(m, s->call->driver, &h.seat));
+  pthread_mutex_lock(&m->hall->lock);
+  round_up(&m->round, h.seat);
+  return answer_or_hold(m, s, round_enter(&m->round, h.seat, s->id, s->is_committed), h);
+}
+
+status meeting_give(struct meeting *m, const struct meeting_step *s) {
+  struct hold h = {.kind = HOLD_GIVE, .step = s->id};
+  TRY(find_seat(m, s->call->driver, &h.seat));
+  pthread_mutex_lock(&m->hall->lock);
+  m->given[h.seat] = (struct seat_numbers){s->serial, s->command};
+  return answer_or_hold(m, s, round_give(&m->round, h.seat, s->id), h);
+}
+
+status meeting_lead(struct meeting *m, const struct meeting_step *s, bool *leads) {
+  uint32_t seat;
+  TRY(find_seat(m, s->call->driver, &seat));
+  pthread_mutex_lock(&m->hall->lock);
+  *leads = round_lead(&m->round, seat, s->id) == ROUND_LEADS;
+  return leave_hall(m, s->call);
+}
+
+status meeting_end(struct meeting *m, const struct meeting_step *s) {
+  struct hold h = {.kind = HOLD_END, .step = s->id};
+  TRY(find_seat(m, s->call->driver, &h.seat));
+  pthread_mutex_lock(&m->hall->lock);
+  return answer_or_hold(m, s, round_end(&m->round, h.seat, s->id), h);
+}
+
+status meeting_value(struct meeting *m, const struct meeting_step *s, const struct meeting_value_spec *spec) {
+  struct hold h = {.kind = HOLD_VALUE, .step = s->id};
+  struct tensor *tensor;
+  TRY(find_seat(m, s->call->driver, &h.seat));
+  TRY(host_keep_input(s->call, 0, &tensor));
+  pthread_mutex_lock(&m->hall->lock);
+  h.value = value_find(m, spec);
+  status code = h.value ? hold(m, s, h) : fail(RESOURCE_EXHAUSTED, "no memory");
+  bool is_new = code == OK && !round_repeats(&m->round, h.seat, s->id) && !entry_of(h.value, h.seat, s->id);
+  if (is_new)
+    vec_push(&h.value->entries, (struct value_entry){h.seat, s->id, tensor});
+  if (code == OK)
+    code = leave_hall(m, s->call);
+  else
+    pthread_mutex_unlock(&m->hall->lock);
+  if (!is_new)
+    tensor_release(tensor);
+  return code;
+}
+
+uint32_t meeting_taken(struct meeting *m, struct meeting_taken *out, uint32_t room) {
+  uint32_t count = 0;
+  pthread_mutex_lock(&m->hall->lock);
+  note_numbers(m);
+  for (uint32_t i = 0; i < m->round.options.seats && count < room; i++)
+    if (m->round.seats[i].taken)
+      out[count++] = (struct meeting_taken){m->seats[i], m->taken[i].command, m->taken[i].serial};
+  pthread_mutex_unlock(&m->hall->lock);
+  return count;
+}
+
+/* ---- the hall ---- */
+
+status hall_create(struct hall **out) {
+  struct hall *hall = calloc(1, sizeof *hall);
+  if (!hall)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  pthread_mutex_init(&hall->lock, NULL);
+  hall->early_end = &hall->early;
+  *out = hall;
+  return OK;
+}
+
+void hall_destroy(struct hall *hall) {
+  if (!hall)
+    return;
+  for (struct early *e = hall->early, *next; e; e = next) {
+    next = e->next;
+    free(e);
+  }
+  pthread_mutex_destroy(&hall->lock);
+  free(hall);
+}
+
+void hall_set_peers(struct hall *hall, const struct hall_peers *peers) {
+  hall->peers = *peers;
+  hall->has_peers = true;
+}
+
+static void finish_all(struct hall *hall, struct wait_entry *over) {
+  pthread_mutex_unlock(&hall->lock);
+  (void)wait_list_finish(over, NULL); /* none of them is the caller's */
+}
+
+void hall_tick(struct hall *hall) {
+  struct wait_entry *over = NULL;
+  pthread_mutex_lock(&hall->lock);
+  for (struct meeting *m = hall->meetings; m; m = m->next)
+    meeting_look(m, &over);
+  finish_all(hall, over);
+}
+
+static void hear_one(struct meeting *m, const struct wire_message *w) {
+  struct round_message message = {w->word, w->holder, w->seat, w->step, w->number};
+  round_hear(&m->round, &message);
+}
+
+static void keep_early(struct hall *hall, const struct wire_message *w) {
+  struct early *e = hall->early_count < HALL_EARLY_MAX ? malloc(sizeof *e) : NULL;
+  if (!e)
+    return;
+  *e = (struct early){NULL, *w};
+  *hall->early_end = e;
+  hall->early_end = &e->next;
+  hall->early_count++;
+}
+
+void hall_hear(struct hall *hall, uint32_t from, const void *data, size_t size) {
+  struct wait_entry *over = NULL;
+  pthread_mutex_lock(&hall->lock);
+  for (size_t at = 0; at + sizeof(struct wire_message) <= size; at += sizeof(struct wire_message)) {
+    struct wire_message w;
+    memcpy(&w, (const char *)data + at, sizeof w);
+    struct meeting *m = hall->meetings;
+    while (m && m->key != w.key)
+      m = m->next;
+    if (!m)
+      keep_early(hall, &w);
+    else if (w.holder < m->round.options.holders && m->holders[w.holder] == from)
+      hear_one(m, &w);
+  }
+  for (struct meeting *m = hall->meetings; m; m = m->next)
+    follow_up(m, &over);
+  finish_all(hall, over);
+}
+
+static void note_task(struct hall *hall, uint32_t task, void (*note)(struct round *round, uint32_t seat)) {
+  struct wait_entry *over = NULL;
+  pthread_mutex_lock(&hall->lock);
+  for (struct meeting *m = hall->meetings; m; m = m->next)
+    for (uint32_t i = 0; i < m->round.options.seats; i++)
+      if (m->seats[i] == task) {
+        note(&m->round, i);
+        meeting_look(m, &over);
+      }
+  finish_all(hall, over);
+}
+
+void hall_finish(struct hall *hall, uint32_t task) { note_task(hall, task, round_finish); }
+void hall_begin(struct hall *hall, uint32_t task) { note_task(hall, task, round_begin); }
+
+bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step, bool is_ok) {
+  struct wait_entry *over = NULL;
+  bool is_whole = true;
+  pthread_mutex_lock(&hall->lock);
+  for (struct meeting *m = hall->meetings; m && !is_ok; m = m->next)
+    for (uint32_t i = 0; i < m->round.options.seats; i++) {
+      if (m->seats[i] != driver)
+        continue;
+      bool was_whole = round_withdraw(&m->round, i, step);
+      if (!was_whole)
+        append(&over, fail_all(m, FAILED_PRECONDITION, "the step that made the updates of the round has failed"));
+      is_whole = is_whole && was_whole;
+      follow_up(m, &over);
+    }
+  finish_all(hall, over);
+  return is_whole;
+}
+
+void hall_reset(struct hall *hall) {
+  struct wait_entry *over = NULL;
+  pthread_mutex_lock(&hall->lock);
+  for (struct meeting *m = hall->meetings; m; m = m->next) {
+    struct round_options options = m->round.options;
+    append(&over, fail_all(m, ABORTED, "the job was put back to an earlier moment"));
+    struct round fresh;
+    if (round_init(&fresh, &options)) {
+      round_deinit(&m->round);
+      m->round = fresh;
+      m->numbered = 0;
+    } else {
+      round_deinit(&fresh);
+      m->round.is_torn = true;
+    }
+    for (struct value *v = m->values; v; v = v->next)
+      v->is_known = false;
+  }
+  finish_all(hall, over);
+}
+
+uint64_t hall_rounds(struct hall *hall, const char *name) {
+  uint64_t number = 0, key = name_key(name);
+  pthread_mutex_lock(&hall->lock);
+  for (const struct meeting *m = hall->meetings; m; m = m->next)
+    number = m->key == key ? m->round.number : number;
+  pthread_mutex_unlock(&hall->lock);
+  return number;
+}
+
+/* ---- life ---- */
+
+static uint32_t *copy_tasks(const uint32_t *tasks, uint32_t count) {
+  uint32_t *copy = calloc((size_t)count + 1, sizeof *copy);
+  if (copy && count)
+    memcpy(copy, tasks, count * sizeof *copy);
+  return copy;
+}
+
+/* What others have said before this task's first step came here. */
+static void hear_early(struct meeting *m) {
+  struct hall *hall = m->hall;
+  struct early **at = &hall->early;
+  while (*at) {
+    struct early *e = *at;
+    if (e->message.key != m->key) {
+      at = &e->next;
+      continue;
+    }
+    hear_one(m, &e->message);
+    *at = e->next;
+    hall->early_count--;
+    free(e);
+  }
+  hall->early_end = at;
+}
+
+static uint32_t own_holder(const struct meeting_spec *spec) {
+  for (uint32_t h = 0; h < spec->holder_count; h++)
+    if (spec->holders[h] == spec->hall->peers.task)
+      return h;
+  return 0;
+}
+
+static status meeting_init(struct resource *resource, void *argument) {
+  struct meeting *m = (struct meeting *)resource;
+  const struct meeting_spec *spec = argument;
+  const struct hall_peers *peers = &spec->hall->peers;
+  struct round_options options = {spec->seat_count, spec->holder_count, own_holder(spec), spec->has_leader, peers->is_elastic, peers->timeout_ms};
+  if (spec->holder_count > 1 && !spec->hall->has_peers)
+    return fail(INTERNAL, "a round of several tasks in a task that is alone");
+  m->hall = spec->hall;
+  m->seats = copy_tasks(spec->seats, spec->seat_count);
+  m->holders = copy_tasks(spec->holders, spec->holder_count);
+  m->given = calloc(spec->seat_count, sizeof *m->given);
+  m->taken = calloc(spec->seat_count, sizeof *m->taken);
+  bool made = round_init(&m->round, &options);
+  if (!made || !m->seats || !m->holders || !m->given || !m->taken)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  m->key = name_key(resource->name);
+  wait_list_init(&m->waiting, &m->hall->lock);
+  pthread_mutex_lock(&m->hall->lock);
+  m->next = m->hall->meetings;
+  m->hall->meetings = m;
+  hear_early(m);
+  pthread_mutex_unlock(&m->hall->lock);
+  return OK;
+}
+
+static void meeting_destroy(struct resource *resource) {
+  struct meeting *m = (struct meeting *)resource;
+  for (struct value *v = m->values, *next; v; v = next) {
+    next = v->next;
+    for (uint32_t i = 0; i < v->entries.count; i++)
+      tensor_release(v->entries.items[i].tensor);
+    vec_free(&v->entries);
+    tensor_release(v->result);
+    free(v->steps);
+    free(v);
+  }
+  for (struct meeting **at = m->hall ? &m->hall->meetings : NULL; at && *at; at = &(*at)->next)
+    if (*at == m) {
+      *at = m->next;
+      break;
+    }
+  round_deinit(&m->round);
+  free(m->seats);
+  free(m->holders);
+  free(m->given);
+  free(m->taken);
+}
+
+const struct resource_maker meeting_maker = {"meeting", sizeof(struct meeting), meeting_init, meeting_destroy};
