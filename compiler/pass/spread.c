@@ -177,10 +177,7 @@ static status synchronise(struct spread *s, uint32_t i) {
   uint32_t count = e->flow->nodes.count;
   if (s->gradients[i].trains && !is(b, "ps-async")) {
     sync_means(b, e, &s->gradients[i], &s->keys);
-    if (is(b, "ps-sync"))
-      TRY(sync_rounds(b, e, s->reaches[i].before, count));
-    else
-      flow_sort(e->flow);
+    TRY(sync_rounds(b, e, s->reaches[i].before, count));
   }
   note_replicas(e);
   return OK;

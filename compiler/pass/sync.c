@@ -1,10 +1,13 @@
 /* sync.c: see sync.h.
  *
- * The steps of all workers are alike behind the means, so each of them could make the updates; on a server one of them does (a guard, as in
- * conds). Every step reads what it needs of the server's variables before; these values are copied, then the steps meet, and one is
- * told that it leads; they meet again when it has made its updates, before any of them ends. What the others want to know of a
- * variable's new value they compute for themselves from the old one, as the leader does; only what an optimizer's op has changed in
- * place is read after the second meeting. */
+ * Steps of all workers meet in rounds on each task that holds what a round makes (runtime/resource/round.h). Such a part enters the round
+ * before it reads, and gives when all has come that it brings: what it has read of the task's variables is copied by then, and the means
+ * are made of the contributions of those that the round takes.
+ *
+ * Behind the means the steps of all workers are alike, so each of them could make the updates; on a server one of them does (a guard, as in
+ * conds): the first that has all that they need, so that none of it can be missing any more. The others wait until it has ended them. What
+ * they want to know of a variable's new value they compute for themselves from the old one, as the leader does; only what an optimizer's op
+ * has changed in place is read after the updates. */
 #include "compiler/pass/sync.h"
 
 #include <stdlib.h>
@@ -49,16 +52,23 @@ static struct flow_node *add_meeting(struct flow *f, const char *host, const str
 
 /* ---- means ---- */
 
+/* "0 2": the tasks that hold what the entry's rounds make, in order; the first one decides. */
+static const char *holder_list(struct build *b, const uint8_t *holds) {
+  const char *text = "";
+  for (uint32_t t = 0; t < b->cluster.tasks.count; t++)
+    if (holds[t])
+      text = arena_printf(&b->arena, "%s%s%u", text, *text ? " " : "", t);
+  return text;
+}
+
 static value_id add_mean(struct build *b, struct flow *f, value_id of, bool is_sum, uint32_t task, uint32_t number) {
   const struct flow_node *maker = f->nodes.items[f->values.items[of].producer];
-  struct flow_attr *attrs = ARENA_ARRAY(&b->arena, struct flow_attr, 5), *at = attrs;
+  struct flow_attr *attrs = ARENA_ARRAY(&b->arena, struct flow_attr, 3), *at = attrs;
   flow_id id;
-  struct flow_node *n = add_meeting(f, "CollectiveReduce", maker, task, &id);
-  add_int(&at, "group_key", 0);
-  add_int(&at, "group_size", sync_workers(b));
+  struct flow_node *n = add_meeting(f, "SyncValue", maker, task, &id);
   add_int(&at, "instance_key", number);
-  add_text(&at, &b->arena, "merge_op", "Add");
   add_text(&at, &b->arena, "final_op", is_sum ? "Id" : "Div");
+  add_text(&at, &b->arena, "kind", "reduce");
   n->attrs = attrs;
   n->attr_count = (uint32_t)(at - attrs);
   n->guards = maker->guards;
@@ -86,7 +96,9 @@ void sync_means(struct build *b, struct entry *e, struct gradients *g, struct ma
     uint32_t task = b->vars.items[g->items.items[i].var].task;
     task = task == TASK_SELF ? first_worker(b) : task;
     if (g->items.items[i].gathered) {
-      f->nodes.items[f->values.items[g->items.items[i].gathered].producer]->task = task;
+      struct flow_node *n = f->nodes.items[f->values.items[g->items.items[i].gathered].producer];
+      n->task = task;
+      n->host = "SyncValue"; /* kind: a gather, unless it says */
       continue;
     }
     mean[g->items.items[i].value] = add_mean(b, f, g->items.items[i].value, g->items.items[i].kind == GRADIENT_SUM, task,
@@ -111,7 +123,8 @@ void sync_means(struct build *b, struct entry *e, struct gradients *g, struct ma
 struct round {
   struct build *build;
   struct flow *flow;
-  const char *entry;
+  const char *entry, *holders;
+  bool leads;          /* the task has variables that are updated once for all */
   uint32_t task;
   const flow_id *before;
   uint32_t before_count;
@@ -353,16 +366,58 @@ static status read_new_values(struct round *r) {
 
 /* ---- the meetings ---- */
 
-static struct flow_node *add_round(struct round *r, const char *when, flow_id *id) {
-  struct flow *f = r->flow;
-  static const struct flow_node named = {.name = "sync"};
-  struct flow_attr *attrs = ARENA_ARRAY(f->arena, struct flow_attr, 2), *at = attrs;
-  struct flow_node *n = add_meeting(f, "SyncRound", &named, r->task, id);
-  add_int(&at, "group_size", sync_workers(r->build));
-  add_text(&at, f->arena, "round", arena_printf(f->arena, "%s %u %s", r->entry, r->task, when));
+static bool is_value(const struct flow_node *n) { return n->op == FLOW_HOST && strcmp(n->host, "SyncValue") == 0; }
+
+/* What all calls of an entry's rounds say: which one, and who holds what it makes. */
+static void name_round(struct build *b, struct flow_node *n, const struct round *r, const char *when) {
+  struct flow_attr *attrs = ARENA_ARRAY(&b->arena, struct flow_attr, n->attr_count + 4), *at = attrs + n->attr_count;
+  if (n->attr_count)
+    memcpy(attrs, n->attrs, n->attr_count * sizeof *attrs);
+  add_text(&at, &b->arena, "round", r->entry);
+  add_text(&at, &b->arena, "holders", r->holders);
+  add_int(&at, "has_leader", r->leads);
+  if (when)
+    add_text(&at, &b->arena, "when", when);
   n->attrs = attrs;
-  n->attr_count = 2;
+  n->attr_count = (uint32_t)(at - attrs);
+}
+
+static struct flow_node *add_round(struct round *r, const char *when, flow_id *id) {
+  static const struct flow_node named = {.name = "sync"};
+  struct flow_node *n = add_meeting(r->flow, "SyncRound", &named, r->task, id);
+  name_round(r->build, n, r, when);
   return n;
+}
+
+/* `n` runs after the value is here: taken in where another task makes it, so that it is waited for. */
+static void await_value(struct round *r, struct flow_node *n, value_id v) {
+  flow_id producer = r->flow->values.items[v].producer;
+  const struct flow_node *p = r->flow->nodes.items[producer];
+  if (p->task == r->task)
+    node_follow(n, producer);
+  else if (!p->guard_count && !node_takes(n, v))
+    vec_push(&n->inputs, v);
+}
+
+/* Everything that the part reads or brings comes behind `enters`, and before `gives`. */
+static flow_id enter_and_give(struct round *r, uint32_t count) {
+  struct flow *f = r->flow;
+  flow_id entered, given;
+  add_round(r, "enters", &entered);
+  struct flow_node *gives = add_round(r, "gives", &given);
+  node_follow(gives, entered);
+  for (flow_id id = 1; id < count; id++) {
+    struct flow_node *n = f->nodes.items[id];
+    if (!n || n->task != r->task || (!is_value(n) && !node_touch_count(n) && !n->region_count))
+      continue;
+    node_follow(n, entered);
+    if (!is_value(n))
+      continue;
+    name_round(r->build, n, r, NULL);
+    for (uint32_t i = 0; i < n->inputs.count; i++)
+      await_value(r, gives, n->inputs.items[i]);
+  }
+  return given;
 }
 
 static bool is_late(const struct round *r, flow_id id) {
@@ -373,14 +428,14 @@ static bool is_late(const struct round *r, flow_id id) {
 }
 
 /* What every step reads of the server's variables before they change: copies, which the leader's updates do not touch. */
-static void read_before(struct round *r, struct flow_node *begin, uint32_t count) {
+static void read_before(struct round *r, flow_id given, uint32_t count) {
   struct flow *f = r->flow;
   for (flow_id id = 1; id < count; id++) {
     struct flow_node *n = f->nodes.items[id];
     if (!n || n->task != r->task || is_led(r, id) || !node_touch_count(n) || is_late(r, id))
       continue;
     if (n->op != FLOW_READ) {
-      node_follow(begin, id);
+      node_follow(f->nodes.items[given], id);
       continue;
     }
     value_id v = n->outputs.items[0], copy = add_map(r, n, "copy", SCALAR_NONE, v, NO_VALUE);
@@ -392,19 +447,55 @@ static void read_before(struct round *r, struct flow_node *begin, uint32_t count
     for (flow_id user = 1; user < count; user++)
       if (f->nodes.items[user] && !is_led(r, user) && node_takes(f->nodes.items[user], v))
         node_replace_input(f->nodes.items[user], v, copy, f->arena);
-    node_follow(begin, made);
+    node_follow(f->nodes.items[given], made);
   }
 }
 
-static void lead_updates(struct round *r) {
+/* What comes after the leader's updates, in any way. */
+static bool *find_behind(const struct round *r) {
+  const struct flow *f = r->flow;
+  bool *behind = calloc(f->nodes.count + 1, 1);
+  for (bool more = true; more;) {
+    more = false;
+    for (flow_id id = 1; id < f->nodes.count; id++) {
+      const struct flow_node *n = f->nodes.items[id];
+      if (!n || behind[id])
+        continue;
+      bool is = is_led(r, id);
+      for (uint32_t i = 0; i < node_input_count(n) && !is; i++)
+        is = node_input(n, i) && behind[f->values.items[node_input(n, i)].producer];
+      for (uint32_t i = 0; i < n->controls.count && !is; i++)
+        is = behind[n->controls.items[i]];
+      behind[id] = is;
+      more = more || is;
+    }
+  }
+  return behind;
+}
+
+/* Whoever leads has all that the updates need. */
+static void await_inputs(struct round *r, struct flow_node *leads, uint32_t count) {
+  bool *behind = find_behind(r);
+  for (flow_id id = 1; id < count; id++) {
+    const struct flow_node *n = r->flow->nodes.items[id];
+    for (uint32_t i = 0; n && is_led(r, id) && i < node_input_count(n); i++)
+      if (node_input(n, i) && !behind[r->flow->values.items[node_input(n, i)].producer])
+        await_value(r, leads, node_input(n, i));
+  }
+  free(behind);
+}
+
+static void lead_updates(struct round *r, flow_id given, uint32_t count) {
   struct flow *f = r->flow;
-  uint32_t count = f->nodes.count;
   flow_id first, last;
-  struct flow_node *begin = add_round(r, "begins", &first);
+  read_before(r, given, count);
+  struct flow_node *begin = add_round(r, "leads", &first);
   value_id leads = flow_append_output(f, begin, first, (struct flow_value){.dtype = DTYPE_BOOL});
   struct flow_node *end = add_round(r, "ends", &last);
-  read_before(r, begin, count);
-  for (flow_id id = 1; id < count; id++) {
+  node_follow(begin, given);
+  node_follow(end, first);
+  await_inputs(r, begin, first);
+  for (flow_id id = 1; id < first; id++) {
     struct flow_node *n = f->nodes.items[id];
     if (!n || !is_led(r, id))
       continue;
@@ -423,16 +514,39 @@ static bool has_updates(const struct flow *f, uint32_t task) {
   return false;
 }
 
+static bool has_values(const struct flow *f, uint32_t task) {
+  for (flow_id id = 1; id < f->nodes.count; id++)
+    if (f->nodes.items[id] && f->nodes.items[id]->task == task && is_value(f->nodes.items[id]))
+      return true;
+  return false;
+}
+
+static status make_round(struct round *r) {
+  if (r->leads)
+    TRY(read_new_values(r));
+  uint32_t count = r->flow->nodes.count;
+  flow_id given = enter_and_give(r, count);
+  if (r->leads)
+    lead_updates(r, given, count);
+  return OK;
+}
+
 status sync_rounds(struct build *b, struct entry *e, const flow_id *before_nodes, uint32_t before_count) {
   status result = OK;
-  for (uint32_t t = 0; t < b->cluster.tasks.count && result == OK; t++) {
-    if (strcmp(b->cluster.tasks.items[t].job, "ps") != 0 || !has_updates(e->flow, t))
+  uint32_t tasks = b->cluster.tasks.count;
+  uint8_t *holds = ARENA_ARRAY(&b->arena, uint8_t, tasks + 1), *leads = ARENA_ARRAY(&b->arena, uint8_t, tasks + 1);
+  for (uint32_t t = 0; t < tasks; t++) {
+    leads[t] = strcmp(b->cluster.tasks.items[t].job, b->options.replicate) != 0 && has_updates(e->flow, t);
+    holds[t] = leads[t] || has_values(e->flow, t);
+  }
+  const char *holders = holder_list(b, holds);
+  for (uint32_t t = 0; t < tasks && result == OK; t++) {
+    if (!holds[t])
       continue;
-    struct round r = {.build = b, .flow = e->flow, .entry = e->name, .task = t, .before = before_nodes, .before_count = before_count};
+    struct round r = {.build = b, .flow = e->flow, .entry = e->name, .holders = holders, .leads = leads[t], .task = t,
+                      .before = before_nodes, .before_count = before_count};
     r.updated = calloc(before_count + 1, sizeof *r.updated);
-    result = read_new_values(&r);
-    if (result == OK)
-      lead_updates(&r);
+    result = make_round(&r);
     vec_free(&r.late);
     free(r.led);
     free(r.updated);

@@ -1,8 +1,10 @@
 /* host_collective.c: values that members of a group exchange, and the two ends of a synchronous update (compiler/pass/sync.c). */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/resource/collective.h"
+#include "runtime/resource/meeting.h"
 #include "runtime/step/task_state.h"
 
 static status find_group(struct host_call *call, const char *name, const struct collective_spec *spec, struct collective **out) {
@@ -45,13 +47,85 @@ status host_collective_scatter(struct host_call *call) { return meet(call, COLLE
 status host_collective_send(struct host_call *call) { return meet(call, COLLECTIVE_BROADCAST, 1, true); }
 status host_collective_receive(struct host_call *call) { return meet(call, COLLECTIVE_BROADCAST, 0, false); }
 
-/* attrs group_size, round: a name. Output, if any: whether this step leads. */
-status host_sync_round(struct host_call *call) {
-  char name[512];
-  struct collective *group;
-  struct collective_spec spec = { .size = host_attr_int(call, "group_size", 1) };
+/* ---- rounds of a synchronous strategy ---- */
+
+/* "0 2" */
+static uint32_t read_tasks(struct string_view text, uint32_t *out, uint32_t room) {
+  uint32_t count = 0;
+  for (size_t at = 0; at < text.size && count < room; at++) {
+    uint32_t task = 0;
+    for (; at < text.size && text.data[at] != ' '; at++)
+      task = task * 10 + (uint32_t)(text.data[at] - '0');
+    out[count++] = task;
+  }
+  return count;
+}
+
+static uint32_t list_seats(const struct program *program, uint32_t *out, uint32_t room) {
+  const char *job = program_text(program, program->replicated_job);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < program->tables[PROGRAM_TASKS].count && count < room; i++)
+    if (strcmp(program_text(program, program_task(program, i)->job), job) == 0)
+      out[count++] = i;
+  return count;
+}
+
+static status make_meeting(struct host_call *call, const char *name, struct resource **out) {
+  uint32_t tasks = (uint32_t)call->program->tables[PROGRAM_TASKS].count;
+  uint32_t *seats = calloc(2 * (size_t)tasks + 1, sizeof *seats), *holders = seats + tasks;
+  bool is_new;
+  if (!seats)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  struct meeting_spec spec = { .hall = call->task->hall, .seats = seats, .holders = holders, .has_leader = host_attr_int(call, "has_leader", 0) };
+  spec.seat_count = list_seats(call->program, seats, tasks);
+  spec.holder_count = read_tasks(host_attr_string(call, "holders", ""), holders, tasks);
+  status result = container_get(call->task->container, "tfc-meeting", name, &meeting_maker, &spec, &is_new, out);
+  free(seats);
+  return result;
+}
+
+static status find_meeting(struct host_call *call, struct meeting **out) {
   struct string_view round = host_attr_string(call, "round", "");
-  snprintf(name, sizeof name, "round %.*s", (int)(round.size < 400 ? round.size : 400), round.data);
-  TRY(find_group(call, name, &spec, &group));
-  return collective_join(group, call);
+  struct resource *resource;
+  char name[400];
+  snprintf(name, sizeof name, "%.*s", (int)(round.size < sizeof name ? round.size : sizeof name - 1), round.data);
+  TRY(make_meeting(call, name, &resource));
+  *out = (struct meeting *)resource;
+  return OK;
+}
+
+static struct meeting_step step_of(struct host_call *call) {
+  return (struct meeting_step){ .call = call, .id = call->step->id };
+}
+
+static status lead(struct meeting *meeting, const struct meeting_step *step) {
+  bool leads;
+  TRY(meeting_lead(meeting, step, &leads));
+  return tensor_copy_in(DTYPE_BOOL, &(struct shape){ 0 }, &leads, &step->call->outputs[0]);
+}
+
+/* attrs round: its name, holders: tasks, has_leader, when: enters, gives, leads or ends. Inputs are only waited for. Output of `leads`: whether
+ * this step makes the updates. */
+status host_sync_round(struct host_call *call) {
+  struct meeting *meeting;
+  struct string_view when = host_attr_string(call, "when", "");
+  TRY(find_meeting(call, &meeting));
+  struct meeting_step step = step_of(call);
+  if (string_is(when, "enters"))
+    return meeting_enter(meeting, &step);
+  if (string_is(when, "gives"))
+    return meeting_give(meeting, &step);
+  return string_is(when, "leads") ? lead(meeting, &step) : meeting_end(meeting, &step);
+}
+
+/* attrs as above, instance_key: which value, kind: "reduce", else the rows of all, final_op: "Div": the mean. */
+status host_sync_value(struct host_call *call) {
+  struct meeting *meeting;
+  struct meeting_value_spec spec = { .key = host_attr_int(call, "instance_key", 0), .kind = COLLECTIVE_GATHER };
+  TRY(find_meeting(call, &meeting));
+  if (string_is(host_attr_string(call, "kind", ""), "reduce"))
+    spec.kind = COLLECTIVE_REDUCE;
+  spec.mean = string_is(host_attr_string(call, "final_op", "Id"), "Div");
+  struct meeting_step step = step_of(call);
+  return meeting_value(meeting, &step, &spec);
 }

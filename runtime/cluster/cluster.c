@@ -109,6 +109,24 @@ static void wait_for_peer(struct cluster *cluster, struct wait *wait, const stru
   wait_changed(cluster, !wait->has_said && say_ms < end_ms ? say_ms : end_ms);
 }
 
+uint64_t cluster_missing_ms(struct cluster *cluster, uint32_t task, bool *was_up) {
+  const struct peer *peer = &cluster->peers[task];
+  pthread_mutex_lock(&cluster->lock);
+  bool is_here = task == cluster->task || peer->channel;
+  uint64_t ms = is_here ? 0 : loop_now_ms() - peer->changed_ms;
+  *was_up = is_here || peer->was_up;
+  pthread_mutex_unlock(&cluster->lock);
+  return is_here ? 0 : ms ? ms : 1;
+}
+
+void cluster_describe(struct cluster *cluster, uint32_t task, char *out, size_t size) {
+  const struct peer *peer = &cluster->peers[task];
+  pthread_mutex_lock(&cluster->lock);
+  snprintf(out, size, "%s at %s%s%s%s", job_path(cluster, task), peer->address, peer->reason[0] ? " (" : "", peer->reason,
+           peer->reason[0] ? ")" : "");
+  pthread_mutex_unlock(&cluster->lock);
+}
+
 static struct peer *peer_missing(struct cluster *cluster, const uint32_t *tasks, uint32_t count) {
   for (uint32_t i = 0; i < count; i++)
     if (tasks[i] != cluster->task && !cluster->peers[tasks[i]].channel)
@@ -311,6 +329,8 @@ static void on_tick(struct loop_timer *timer) {
     next = channel->next;
     channel_tick(channel, now_ms, is_stalled);
   }
+  if (cluster->sink.on_tick)
+    cluster->sink.on_tick(cluster->sink.self);
   loop_timer_set(cluster->loop, timer, now_ms + CLUSTER_TICK_MS);
 }
 

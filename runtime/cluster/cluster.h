@@ -89,6 +89,11 @@ bool cluster_is_at_work(struct cluster *cluster);
 /* What the task may be waiting for: the chief, peers that are not connected and why; "" when nothing is missing. */
 void cluster_explain(struct cluster *cluster, char *out, size_t size);
 
+/* For how long the task has not been reached; 0: it is, or it is this one. *was_up: it was here before. */
+uint64_t cluster_missing_ms(struct cluster *cluster, uint32_t task, bool *was_up);
+/* "/job:worker/task:1 at host:port (why it is not there)" */
+void cluster_describe(struct cluster *cluster, uint32_t task, char *out, size_t size);
+
 /* Wakes all waiters with CANCELLED; for signals (call it from a thread, not from a handler). */
 void cluster_stop(struct cluster *cluster);
 

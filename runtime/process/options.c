@@ -85,6 +85,11 @@ static status set_version(struct parser *p, char *value) {
   p->out->version = true;
   return OK;
 }
+static status set_elastic(struct parser *p, char *value) {
+  (void)value;
+  p->out->elastic = true;
+  return OK;
+}
 static status set_no_init(struct parser *p, char *value) {
   (void)value;
   p->out->no_init = true;
@@ -169,6 +174,7 @@ static const struct option_row {
   { "-h", false, false, set_help },
   { "--version", false, false, set_version },
   { "--no-init", false, false, set_no_init },
+  { "--elastic", false, false, set_elastic },
   { "--timeout", true, false, set_timeout },
   { "--threads", true, false, set_threads },
   { "--address", true, false, set_address },

@@ -23,6 +23,7 @@ struct peer_address {
 };
 struct task_options {
   bool help, version, no_init;
+  bool elastic;             /* synchronous rounds go on without members that are lost */
   double timeout_s;
   bool allow_clients;
   int64_t client_memory_mib;    /* 0: not given */

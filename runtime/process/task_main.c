@@ -19,6 +19,7 @@
 #include "runtime/process/doctor.h"
 #include "runtime/process/phase.h"
 #include "runtime/process/progress.h"
+#include "runtime/process/rounds.h"
 #include "runtime/process/runner.h"
 #include "runtime/process/signals.h"
 #include "runtime/program/entry_print.h"
@@ -53,6 +54,7 @@ static const char usage[] =
     "global options:\n"
     "  --runner NAME           runs the entry again and again beside the phases, until they end\n"
     "  --no-init               does not run the entry 'init' first\n"
+    "  --elastic               synchronous training goes on without workers that are lost, until they come back\n"
     "  --timeout S             gives a missing peer S seconds (30)\n"
     "  --checkpoint-dir D      keeps the variables there: restored at start, saved at the end\n"
     "  --save-steps N          and every N steps\n"
@@ -155,6 +157,7 @@ static status join_cluster(struct host *host) {
     return result;
   task_set_exchange(host->task, cluster_exchange(host->cluster));
   task_set_peer_wait(host->task, wait_peers, host->cluster);
+  rounds_join(host->task, host->cluster, host->options.timeout_s, host->options.elastic);
   TRY(client_service_create(host->task, host->cluster, &host->clients));
   TRY(start_doctor(host));
   return cluster_start(host->cluster);

@@ -586,11 +586,11 @@ static void note_task(struct hall *hall, uint32_t task, void (*note)(struct roun
 void hall_finish(struct hall *hall, uint32_t task) { note_task(hall, task, round_finish); }
 void hall_begin(struct hall *hall, uint32_t task) { note_task(hall, task, round_begin); }
 
-bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step, bool is_ok) {
+bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step) {
   struct wait_entry *over = NULL;
   bool is_whole = true;
   pthread_mutex_lock(&hall->lock);
-  for (struct meeting *m = hall->meetings; m && !is_ok; m = m->next)
+  for (struct meeting *m = hall->meetings; m; m = m->next)
     for (uint32_t i = 0; i < m->round.options.seats; i++) {
       if (m->seats[i] != driver)
         continue;

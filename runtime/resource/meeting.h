@@ -41,8 +41,8 @@ void hall_hear(struct hall *hall, uint32_t from, const void *data, size_t size);
 /* The task begins no more steps; begins again, in a new incarnation. */
 void hall_finish(struct hall *hall, uint32_t task);
 void hall_begin(struct hall *hall, uint32_t task);
-/* A step is over here. False: it had made updates of a round half. */
-bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step, bool is_ok);
+/* A step has failed and is over here. False: it had made the updates of a round half. */
+bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step);
 /* State was put back to an earlier moment, on all tasks: nothing that was given counts, who waits ends with ABORTED. */
 void hall_reset(struct hall *hall);
 /* Rounds decided so far in the meeting of this name; 0: there is none. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "runtime/program/size.h"
+#include "runtime/resource/meeting.h"
 #include "runtime/step/crew.h"
 #include "runtime/step/memory_report.h"
 #include "runtime/step/step_stats.h"
@@ -47,6 +48,8 @@ void step_leave(struct task *task, struct step *step) {
   pthread_mutex_unlock(&task->lock);
   if (is_awaited)
     pthread_cond_broadcast(&task->changed);
+  if (!step->is_background && step->code != OK)
+    hall_step_over(task->hall, step->driver, step->id);
 }
 
 /* The caller holds the task's lock. True when this is the first failure. */

@@ -47,6 +47,8 @@ struct exchange_sink {
   /* The link to a task is up. is_new: the task was not here before, or it is another incarnation than the one that was (which has been told
    * as lost): nothing that was said to the old one holds. NULL: nobody wants to know. */
   void (*on_joined)(void *self, uint32_t task, bool is_new);
+  /* A few times a second, whatever happens. NULL: nobody wants to know. */
+  void (*on_tick)(void *self);
 };
 
 struct exchange {

@@ -8,6 +8,7 @@
 #include "runtime/program/size.h"
 #include "runtime/resource/accumulator.h"
 #include "runtime/resource/collective.h"
+#include "runtime/resource/meeting.h"
 #include "runtime/step/crew.h"
 #include "runtime/step/step_stats.h"
 #include "runtime/step/task_state.h"
@@ -233,6 +234,7 @@ void task_note_finished(struct task *task, uint32_t finished) {
     return;
   container_each(task->container, "collective", leave_collective, &finished); /* replicas meet in collectives, */
   container_each(task->container, "accumulator", leave_accumulator, &finished); /* or give to accumulators */
+  hall_finish(task->hall, finished);
 }
 
 static void on_finished(void *self, uint32_t finished) {
@@ -240,8 +242,15 @@ static void on_finished(void *self, uint32_t finished) {
   task_note_finished(self, finished);
 }
 
+static void on_joined(void *self, uint32_t peer, bool is_new) {
+  if (is_new)
+    hall_begin(((struct task *)self)->hall, peer);
+}
+
+static void on_tick(void *self) { hall_tick(((struct task *)self)->hall); }
+
 static void on_reset(void *self, const char *containers) { task_reset(self, containers); }
 
 struct exchange_sink task_sink(struct task *task) {
-  return (struct exchange_sink){ task, on_start, on_tensor, on_done, on_cancel, on_lost, on_finished, on_reset, NULL };
+  return (struct exchange_sink){ task, on_start, on_tensor, on_done, on_cancel, on_lost, on_finished, on_reset, on_joined, on_tick };
 }

@@ -11,6 +11,7 @@
 #include "runtime/memory/variable.h"
 #include "runtime/program/program_check.h"
 #include "runtime/program/size.h"
+#include "runtime/resource/meeting.h"
 #include "runtime/step/crew.h"
 #include "runtime/step/exchange_local.h"
 #include "runtime/step/pool.h"
@@ -81,6 +82,7 @@ static status task_load(struct task *task, int threads) {
   TRY(buffer_cache_create(&task->buffers));
   TRY(rendezvous_create(&task->rendezvous));
   TRY(container_create(&task->container));
+  TRY(hall_create(&task->hall));
   TRY(crew_create(&task->crew));
   TRY(task_load_variables(task));
   TRY(task_load_hosts(task));
@@ -117,6 +119,7 @@ void task_destroy(struct task *task) {
   for (uint32_t i = 0; i < task->variable_count; i++)
     variable_deinit(&task->variables[i]);
   container_destroy(task->container);
+  hall_destroy(task->hall);
   rendezvous_destroy(task->rendezvous);
   pool_destroy(task->pool);
   buffer_cache_close(task->buffers);

@@ -10,6 +10,7 @@ struct pool;
 struct crew;
 struct buffer_cache;
 struct container;
+struct hall;
 struct trace;
 
 struct task {
@@ -26,6 +27,7 @@ struct task {
   struct buffer_cache *buffers;
   struct rendezvous *rendezvous;
   struct container *container; /* queues, tables, files: what host functions share by name */
+  struct hall *hall;           /* where steps of several drivers meet in rounds (meeting.h) */
   const struct exchange *exchange;
   struct commit commit;
   status (*wait_peers)(void *self, const uint32_t *tasks, uint32_t count); /* or NULL */
