@@ -170,7 +170,9 @@ static void place_node(struct sorter *s, flow_id id) {
   vec_push(&s->nodes, n);
 }
 
-void flow_sort(struct flow *f) {
+void flow_sort(struct flow *f) { flow_sort_last(f, NULL); }
+
+void flow_sort_last(struct flow *f, const bool *last) {
   struct sorter s = {.flow = f, .symbols = dims_symbol_count(f->dims)};
   s.number = calloc(f->nodes.count + 1, sizeof *s.number);
   s.binder = calloc(s.symbols + 1, sizeof *s.binder);
@@ -180,6 +182,9 @@ void flow_sort(struct flow *f) {
   for (s.current = 1; s.current < f->nodes.count; s.current++)
     if (f->nodes.items[s.current])
       flow_node_binds(f, f->nodes.items[s.current], note_binder, &s);
+  for (flow_id id = 1; id < f->nodes.count && last; id++)
+    if (!last[id])
+      place_node(&s, id);
   for (flow_id id = 1; id < f->nodes.count; id++)
     place_node(&s, id);
   for (flow_id id = 1; id < s.nodes.count; id++)

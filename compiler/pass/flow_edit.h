@@ -31,5 +31,7 @@ void node_follow(struct flow_node *node, flow_id before); /* a control edge, onc
 
 /* Numbers the nodes anew, so that each comes after what it needs; otherwise they keep their order. */
 void flow_sort(struct flow *f);
+/* The same, but nodes that are marked come after all others that do not need them. */
+void flow_sort_last(struct flow *f, const bool *last);
 
 #endif

@@ -131,6 +131,7 @@ struct round {
   bool *led;           /* per node: only the leader's step runs it */
   uint32_t led_count;
   value_id *updated;   /* per node that updates a variable: what that holds then, where somebody has asked */
+  bool *behind;        /* per node: it needs a mean */
   VEC(flow_id) late;   /* reads that wait for the leader's updates */
 };
 
@@ -399,6 +400,30 @@ static void await_value(struct round *r, struct flow_node *n, value_id v) {
     vec_push(&n->inputs, v);
 }
 
+/* What comes after any value that is made of all workers', in any way; or, `led`, after the leader's updates. */
+static bool *find_behind(const struct round *r, bool led) {
+  const struct flow *f = r->flow;
+  bool *behind = calloc(f->nodes.count + 1, 1);
+  for (bool more = true; more;) {
+    more = false;
+    for (flow_id id = 1; id < f->nodes.count; id++) {
+      const struct flow_node *n = f->nodes.items[id];
+      bool is = n && led && is_led(r, id);
+      if (!n || behind[id])
+        continue;
+      for (uint32_t i = 0; i < node_input_count(n) && !is; i++) {
+        flow_id from = node_input(n, i) ? f->values.items[node_input(n, i)].producer : 0;
+        is = from && (behind[from] || (!led && is_value(f->nodes.items[from])));
+      }
+      for (uint32_t i = 0; i < n->controls.count && !is; i++)
+        is = behind[n->controls.items[i]] || (!led && is_value(f->nodes.items[n->controls.items[i]]));
+      behind[id] = is;
+      more = more || is;
+    }
+  }
+  return behind;
+}
+
 /* Everything that the part reads or brings comes behind `enters`, and before `gives`. */
 static flow_id enter_and_give(struct round *r, uint32_t count) {
   struct flow *f = r->flow;
@@ -414,8 +439,9 @@ static flow_id enter_and_give(struct round *r, uint32_t count) {
     if (!is_value(n))
       continue;
     name_round(r->build, n, r, NULL);
-    for (uint32_t i = 0; i < n->inputs.count; i++)
-      await_value(r, gives, n->inputs.items[i]);
+    for (uint32_t i = 0; i < n->inputs.count; i++) /* what is made of other means comes later */
+      if (!r->behind[f->values.items[n->inputs.items[i]].producer])
+        await_value(r, gives, n->inputs.items[i]);
   }
   return given;
 }
@@ -428,14 +454,14 @@ static bool is_late(const struct round *r, flow_id id) {
 }
 
 /* What every step reads of the server's variables before they change: copies, which the leader's updates do not touch. */
-static void read_before(struct round *r, flow_id given, uint32_t count) {
+static void read_before(struct round *r, flow_id given, flow_id led, uint32_t count) {
   struct flow *f = r->flow;
   for (flow_id id = 1; id < count; id++) {
     struct flow_node *n = f->nodes.items[id];
     if (!n || n->task != r->task || is_led(r, id) || !node_touch_count(n) || is_late(r, id))
       continue;
     if (n->op != FLOW_READ) {
-      node_follow(f->nodes.items[given], id);
+      node_follow(f->nodes.items[r->behind[id] ? led : given], id);
       continue;
     }
     value_id v = n->outputs.items[0], copy = add_map(r, n, "copy", SCALAR_NONE, v, NO_VALUE);
@@ -447,35 +473,13 @@ static void read_before(struct round *r, flow_id given, uint32_t count) {
     for (flow_id user = 1; user < count; user++)
       if (f->nodes.items[user] && !is_led(r, user) && node_takes(f->nodes.items[user], v))
         node_replace_input(f->nodes.items[user], v, copy, f->arena);
-    node_follow(f->nodes.items[given], made);
+    node_follow(f->nodes.items[r->behind[id] ? led : given], made);
   }
-}
-
-/* What comes after the leader's updates, in any way. */
-static bool *find_behind(const struct round *r) {
-  const struct flow *f = r->flow;
-  bool *behind = calloc(f->nodes.count + 1, 1);
-  for (bool more = true; more;) {
-    more = false;
-    for (flow_id id = 1; id < f->nodes.count; id++) {
-      const struct flow_node *n = f->nodes.items[id];
-      if (!n || behind[id])
-        continue;
-      bool is = is_led(r, id);
-      for (uint32_t i = 0; i < node_input_count(n) && !is; i++)
-        is = node_input(n, i) && behind[f->values.items[node_input(n, i)].producer];
-      for (uint32_t i = 0; i < n->controls.count && !is; i++)
-        is = behind[n->controls.items[i]];
-      behind[id] = is;
-      more = more || is;
-    }
-  }
-  return behind;
 }
 
 /* Whoever leads has all that the updates need. */
 static void await_inputs(struct round *r, struct flow_node *leads, uint32_t count) {
-  bool *behind = find_behind(r);
+  bool *behind = find_behind(r, true);
   for (flow_id id = 1; id < count; id++) {
     const struct flow_node *n = r->flow->nodes.items[id];
     for (uint32_t i = 0; n && is_led(r, id) && i < node_input_count(n); i++)
@@ -488,14 +492,14 @@ static void await_inputs(struct round *r, struct flow_node *leads, uint32_t coun
 static void lead_updates(struct round *r, flow_id given, uint32_t count) {
   struct flow *f = r->flow;
   flow_id first, last;
-  read_before(r, given, count);
   struct flow_node *begin = add_round(r, "leads", &first);
   value_id leads = flow_append_output(f, begin, first, (struct flow_value){.dtype = DTYPE_BOOL});
   struct flow_node *end = add_round(r, "ends", &last);
   node_follow(begin, given);
   node_follow(end, first);
-  await_inputs(r, begin, first);
-  for (flow_id id = 1; id < first; id++) {
+  read_before(r, given, first, count);
+  await_inputs(r, begin, count);
+  for (flow_id id = 1; id < count; id++) {
     struct flow_node *n = f->nodes.items[id];
     if (!n || !is_led(r, id))
       continue;
@@ -525,6 +529,7 @@ static status make_round(struct round *r) {
   if (r->leads)
     TRY(read_new_values(r));
   uint32_t count = r->flow->nodes.count;
+  r->behind = find_behind(r, false);
   flow_id given = enter_and_give(r, count);
   if (r->leads)
     lead_updates(r, given, count);
@@ -549,8 +554,13 @@ status sync_rounds(struct build *b, struct entry *e, const flow_id *before_nodes
     result = make_round(&r);
     vec_free(&r.late);
     free(r.led);
+    free(r.behind);
     free(r.updated);
   }
-  flow_sort(e->flow);
+  /* a round is decided when all tasks have what is given: no part may wait for a mean before it has sent all that it gives */
+  struct round whole = {.flow = e->flow};
+  bool *behind = find_behind(&whole, false);
+  flow_sort_last(e->flow, behind);
+  free(behind);
   return result;
 }

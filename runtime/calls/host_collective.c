@@ -98,12 +98,6 @@ static struct meeting_step step_of(struct host_call *call) {
   return (struct meeting_step){ .call = call, .id = call->step->id };
 }
 
-static status lead(struct meeting *meeting, const struct meeting_step *step) {
-  bool leads;
-  TRY(meeting_lead(meeting, step, &leads));
-  return tensor_copy_in(DTYPE_BOOL, &(struct shape){ 0 }, &leads, &step->call->outputs[0]);
-}
-
 /* attrs round: its name, holders: tasks, has_leader, when: enters, gives, leads or ends. Inputs are only waited for. Output of `leads`: whether
  * this step makes the updates. */
 status host_sync_round(struct host_call *call) {
@@ -115,7 +109,7 @@ status host_sync_round(struct host_call *call) {
     return meeting_enter(meeting, &step);
   if (string_is(when, "gives"))
     return meeting_give(meeting, &step);
-  return string_is(when, "leads") ? lead(meeting, &step) : meeting_end(meeting, &step);
+  return string_is(when, "leads") ? meeting_lead(meeting, &step) : meeting_end(meeting, &step);
 }
 
 /* attrs as above, instance_key: which value, kind: "reduce", else the rows of all, final_op: "Div": the mean. */

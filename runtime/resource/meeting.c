@@ -30,7 +30,7 @@ struct value {
   char text[256];
 };
 
-enum hold_kind { HOLD_ENTER, HOLD_GIVE, HOLD_END, HOLD_VALUE };
+enum hold_kind { HOLD_ENTER, HOLD_GIVE, HOLD_LEAD, HOLD_END, HOLD_VALUE };
 struct hold {
   enum hold_kind kind;
   uint32_t seat;
@@ -219,6 +219,10 @@ static status hold(struct meeting *m, const struct meeting_step *s, struct hold 
   return OK;
 }
 
+static status give_flag(struct host_call *call, bool value) {
+  return tensor_copy_in(DTYPE_BOOL, &(struct shape){0}, &value, &call->outputs[0]);
+}
+
 /* HOLD: it waits on. */
 static enum round_answer ask_again(struct meeting *m, const struct hold *h, struct host_call *call, status *code, const char **text) {
   struct round *r = &m->round;
@@ -227,6 +231,11 @@ static enum round_answer ask_again(struct meeting *m, const struct hold *h, stru
   case HOLD_ENTER: return round_enter(r, h->seat, h->step, h->is_committed);
   case HOLD_GIVE: return round_given(r, h->seat, h->step);
   case HOLD_END: return round_end(r, h->seat, h->step);
+  case HOLD_LEAD:
+    answer = round_lead(r, h->seat, h->step);
+    if (answer != ROUND_HOLD)
+      *code = give_flag(call, answer == ROUND_LEADS);
+    return answer;
   case HOLD_VALUE: break;
   }
   answer = round_given(r, h->seat, h->step);
@@ -338,12 +347,12 @@ static void describe(const struct meeting *m, uint32_t task, char *out, size_t s
 static status missing_too_long(const struct meeting *m, uint64_t now) {
   char who[400];
   const struct round *r = &m->round;
-  uint32_t seat = r->phase == ROUND_OPEN ? round_late(r, now) : ROUND_NOBODY;
+  uint32_t seat = round_late(r, now);
   if (seat == ROUND_NOBODY)
     return OK;
   describe(m, m->seats[seat], who, sizeof who);
-  return fail(UNAVAILABLE, "round %llu of '%s' waits for %s, which was not there for %.3g s", (unsigned long long)r->number + 1,
-              waiting_for(m), who, (double)r->options.timeout_ms / 1000);
+  return fail(UNAVAILABLE, "round %llu of '%s' waits for %s, which was not there for %.3g s", (unsigned long long)r->number + (r->phase == ROUND_OPEN), waiting_for(m), who,
+              (double)r->options.timeout_ms / 1000);
 }
 
 static status finished_early(const struct meeting *m) {
@@ -384,7 +393,7 @@ static void look_for_members(struct meeting *m, uint64_t now) {
       round_down(&m->round, i, was_up && ms < now ? now - ms : now);
   }
   uint32_t late;
-  while (m->round.options.is_elastic && (late = round_late(&m->round, now)) != ROUND_NOBODY)
+  while (m->round.options.is_elastic && m->round.phase == ROUND_OPEN && (late = round_late(&m->round, now)) != ROUND_NOBODY)
     round_leave(&m->round, late);
 }
 
@@ -450,12 +459,16 @@ status meeting_give(struct meeting *m, const struct meeting_step *s) {
   return answer_or_hold(m, s, round_give(&m->round, h.seat, s->id), h);
 }
 
-status meeting_lead(struct meeting *m, const struct meeting_step *s, bool *leads) {
-  uint32_t seat;
-  TRY(find_seat(m, s->call->driver, &seat));
+status meeting_lead(struct meeting *m, const struct meeting_step *s) {
+  struct hold h = {.kind = HOLD_LEAD, .step = s->id};
+  TRY(find_seat(m, s->call->driver, &h.seat));
   pthread_mutex_lock(&m->hall->lock);
-  *leads = round_lead(&m->round, seat, s->id) == ROUND_LEADS;
-  return leave_hall(m, s->call);
+  enum round_answer answer = round_lead(&m->round, h.seat, s->id);
+  status code = answer == ROUND_HOLD ? OK : give_flag(s->call, answer == ROUND_LEADS);
+  if (code == OK)
+    return answer_or_hold(m, s, answer, h);
+  pthread_mutex_unlock(&m->hall->lock);
+  return code;
 }
 
 status meeting_end(struct meeting *m, const struct meeting_step *s) {
@@ -473,9 +486,10 @@ status meeting_value(struct meeting *m, const struct meeting_step *s, const stru
   pthread_mutex_lock(&m->hall->lock);
   h.value = value_find(m, spec);
   status code = h.value ? hold(m, s, h) : fail(RESOURCE_EXHAUSTED, "no memory");
-  bool is_new = code == OK && !round_repeats(&m->round, h.seat, s->id) && !entry_of(h.value, h.seat, s->id);
+  uint64_t for_step = round_repeats(&m->round, h.seat, s->id) ? m->round.seats[h.seat].taken : s->id; /* the first may have been lost before */
+  bool is_new = code == OK && !entry_of(h.value, h.seat, for_step) && !(for_step != s->id && result_is_of(m, h.value, true));
   if (is_new)
-    vec_push(&h.value->entries, (struct value_entry){h.seat, s->id, tensor});
+    vec_push(&h.value->entries, (struct value_entry){h.seat, for_step, tensor});
   if (code == OK)
     code = leave_hall(m, s->call);
   else

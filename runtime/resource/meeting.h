@@ -67,8 +67,8 @@ struct meeting_step {
  * was missing too long; ABORTED: the round went on without this step, which may be done again. */
 status meeting_enter(struct meeting *meeting, const struct meeting_step *step);
 status meeting_give(struct meeting *meeting, const struct meeting_step *step);
-/* *leads: it makes the updates. */
-status meeting_lead(struct meeting *meeting, const struct meeting_step *step, bool *leads);
+/* Output 0 becomes whether it makes the updates. */
+status meeting_lead(struct meeting *meeting, const struct meeting_step *step);
 status meeting_end(struct meeting *meeting, const struct meeting_step *step);
 
 struct meeting_value_spec {

@@ -63,7 +63,7 @@ static void decide(struct round *r) {
     seat->taken = seat->named;
     seat->is_member = r->options.is_elastic ? seat->taken != 0 : true;
     seat->entered = seat->entered == seat->taken ? seat->entered : 0;
-    seat->given = seat->named = seat->echo = 0;
+    seat->given = seat->named = seat->echo = seat->ready = 0;
     seat->is_dead = false;
     for (uint32_t h = 0; h < r->options.holders; h++)
       *have_of(r, h, i) = 0;
@@ -176,13 +176,30 @@ enum round_answer round_give(struct round *r, uint32_t i, uint64_t step) {
   return round_given(r, i, step);
 }
 
+/* Whether the updates have to wait for a step of the round: it may still read what they change. */
+static bool is_awaited(const struct round *r, const struct round_seat *seat) {
+  return seat->taken && seat->entered && seat->ready != seat->entered && !(r->options.is_elastic && seat->is_missing);
+}
+
 enum round_answer round_lead(struct round *r, uint32_t i, uint64_t step) {
-  const struct round_seat *seat = &r->seats[i];
+  struct round_seat *seat = &r->seats[i];
   if (r->phase != ROUND_DECIDED || seat->echo == step || (seat->taken != step && seat->entered != step))
     return ROUND_GO;
+  seat->ready = step;
+  for (uint32_t k = 0; k < r->options.seats; k++)
+    if (is_awaited(r, &r->seats[k]))
+      return ROUND_HOLD;
   r->leader = step;
   r->phase = ROUND_LED;
   return ROUND_LEADS;
+}
+
+void round_abdicate(struct round *r, uint32_t i, uint64_t step) {
+  if (r->phase != ROUND_LED || r->leader != step)
+    return;
+  r->phase = ROUND_DECIDED;
+  r->leader = 0;
+  r->seats[i].entered = 0;
 }
 
 enum round_answer round_end(struct round *r, uint32_t i, uint64_t step) {
@@ -355,7 +372,8 @@ uint64_t round_deadline_ms(const struct round *r) {
 uint32_t round_late(const struct round *r, uint64_t now_ms) {
   for (uint32_t i = 0; i < r->options.seats; i++) {
     const struct round_seat *seat = &r->seats[i];
-    if (seat->is_member && seat->is_missing && now_ms >= seat->missing_since_ms + r->options.timeout_ms)
+    bool is_needed = r->phase == ROUND_OPEN ? seat->is_member : r->phase == ROUND_DECIDED && seat->taken;
+    if (is_needed && seat->is_missing && now_ms >= seat->missing_since_ms + r->options.timeout_ms)
       return i;
   }
   return ROUND_NOBODY;

@@ -50,6 +50,7 @@ struct round_seat {
   uint64_t given;            /* the step whose contribution is whole here, and not decided upon */
   uint64_t named;            /* TAKE, until APPLY */
   uint64_t taken;            /* in the round that was decided last */
+  uint64_t ready;            /* the step that has read all it reads here, and has all that the updates need */
   uint64_t held;             /* a repetition that waits until the round it was taken in is over */
   uint64_t echo;             /* a repetition of what is over: it changes nothing any more */
 };
@@ -88,8 +89,10 @@ enum round_answer round_enter(struct round *round, uint32_t seat, uint64_t step,
 /* Its contribution is whole here. GO: it is in the round that was decided (asked again by round_given). */
 enum round_answer round_give(struct round *round, uint32_t seat, uint64_t step);
 enum round_answer round_given(const struct round *round, uint32_t seat, uint64_t step);
-/* It has all that the updates need. LEADS for one of a round, GO for the others. */
+/* It has read all that it reads, and has all that the updates need: LEADS for one of a round when the steps of all have, or were given up; GO
+ * for the others. The leader cannot after all, and has changed nothing: round_abdicate, another one will. */
 enum round_answer round_lead(struct round *round, uint32_t seat, uint64_t step);
+void round_abdicate(struct round *round, uint32_t seat, uint64_t step);
 /* The leader has made its updates: the round is over; others hold until it is. */
 enum round_answer round_end(struct round *round, uint32_t seat, uint64_t step);
 /* The step is given up. False: it led, and what it had to update is half done. */
@@ -110,7 +113,7 @@ void round_leave(struct round *round, uint32_t seat);
 void round_hear(struct round *round, const struct round_message *message);
 
 #define ROUND_NOBODY UINT32_MAX
-/* A seat that the open round waits for: that has finished its steps, or was missing for longer than the time-out. */
+/* A seat that is waited for: that has finished its steps, or was missing for longer than the time-out. */
 uint32_t round_finished_without(const struct round *round);
 uint32_t round_late(const struct round *round, uint64_t now_ms);
 /* When that may next become true: of the seats that are missing now; UINT64_MAX: none is. */
