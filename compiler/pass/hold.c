@@ -204,7 +204,7 @@ static void find_places(struct hold *h) {
 /* ---- holding ---- */
 
 static bool is_meeting(const struct flow_node *n) {
-  return n->op == FLOW_HOST && (strncmp(n->host, "Collective", 10) == 0 || strcmp(n->host, "SyncRound") == 0);
+  return n->op == FLOW_HOST && strncmp(n->host, "Collective", 10) == 0;
 }
 
 static bool is_held(const struct flow_node *n) { return n && flow_node_changes(n) && !is_meeting(n); }

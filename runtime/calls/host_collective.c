@@ -94,8 +94,33 @@ static status find_meeting(struct host_call *call, struct meeting **out) {
   return OK;
 }
 
+static bool is_committed(const struct meeting_step *step) {
+  const struct step *s = step->call->step;
+  return s->is_dry || commit_has(step->call->task, s->driver, step->command, step->serial);
+}
+
 static struct meeting_step step_of(struct host_call *call) {
-  return (struct meeting_step){ .call = call, .id = call->step->id };
+  const struct step *s = call->step;
+  return (struct meeting_step){ .call = call, .id = s->id, .serial = s->serial, .command = s->command, .is_committed = is_committed };
+}
+
+/* What the leader has updated is applied for all whose steps the round has taken. */
+static status commit_members(struct host_call *call, struct meeting *meeting, const struct meeting_step *step) {
+  uint32_t tasks = (uint32_t)call->program->tables[PROGRAM_TASKS].count;
+  struct meeting_taken *taken = calloc((size_t)tasks + 1, sizeof *taken);
+  if (!taken)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  uint32_t count = meeting_taken(meeting, step->id, taken, tasks);
+  status result = OK;
+  for (uint32_t i = 0; i < count && result == OK; i++)
+    result = commit_other(call->task, taken[i].driver, taken[i].command, taken[i].serial);
+  free(taken);
+  return result;
+}
+
+static status end_round(struct host_call *call, struct meeting *meeting, const struct meeting_step *step) {
+  TRY(commit_members(call, meeting, step));
+  return meeting_end(meeting, step);
 }
 
 /* attrs round: its name, holders: tasks, has_leader, when: enters, gives, leads or ends. Inputs are only waited for. Output of `leads`: whether
@@ -109,7 +134,7 @@ status host_sync_round(struct host_call *call) {
     return meeting_enter(meeting, &step);
   if (string_is(when, "gives"))
     return meeting_give(meeting, &step);
-  return string_is(when, "leads") ? meeting_lead(meeting, &step) : meeting_end(meeting, &step);
+  return string_is(when, "leads") ? meeting_lead(meeting, &step) : end_round(call, meeting, &step);
 }
 
 /* attrs as above, instance_key: which value, kind: "reduce", else the rows of all, final_op: "Div": the mean. */

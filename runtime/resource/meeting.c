@@ -444,11 +444,12 @@ static status answer_or_hold(struct meeting *m, const struct meeting_step *s, en
 }
 
 status meeting_enter(struct meeting *m, const struct meeting_step *s) {
-  struct hold h = {.kind = HOLD_ENTER, .step = s->id, .is_committed = s->is_committed};
+  struct hold h = {.kind = HOLD_ENTER, .step = s->id};
   TRY(find_seat(m, s->call->driver, &h.seat));
   pthread_mutex_lock(&m->hall->lock);
   round_up(&m->round, h.seat);
-  return answer_or_hold(m, s, round_enter(&m->round, h.seat, s->id, s->is_committed), h);
+  h.is_committed = s->is_committed && s->is_committed(s);
+  return answer_or_hold(m, s, round_enter(&m->round, h.seat, s->id, h.is_committed), h);
 }
 
 status meeting_give(struct meeting *m, const struct meeting_step *s) {
@@ -499,11 +500,12 @@ status meeting_value(struct meeting *m, const struct meeting_step *s, const stru
   return code;
 }
 
-uint32_t meeting_taken(struct meeting *m, struct meeting_taken *out, uint32_t room) {
+uint32_t meeting_taken(struct meeting *m, uint64_t leader, struct meeting_taken *out, uint32_t room) {
   uint32_t count = 0;
   pthread_mutex_lock(&m->hall->lock);
   note_numbers(m);
-  for (uint32_t i = 0; i < m->round.options.seats && count < room; i++)
+  bool leads = m->round.phase == ROUND_LED && m->round.leader == leader;
+  for (uint32_t i = 0; i < m->round.options.seats && count < room && leads; i++)
     if (m->round.seats[i].taken)
       out[count++] = (struct meeting_taken){m->seats[i], m->taken[i].command, m->taken[i].serial};
   pthread_mutex_unlock(&m->hall->lock);
@@ -600,7 +602,7 @@ static void note_task(struct hall *hall, uint32_t task, void (*note)(struct roun
 void hall_finish(struct hall *hall, uint32_t task) { note_task(hall, task, round_finish); }
 void hall_begin(struct hall *hall, uint32_t task) { note_task(hall, task, round_begin); }
 
-bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step) {
+bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step, bool has_changed) {
   struct wait_entry *over = NULL;
   bool is_whole = true;
   pthread_mutex_lock(&hall->lock);
@@ -608,6 +610,8 @@ bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step) {
     for (uint32_t i = 0; i < m->round.options.seats; i++) {
       if (m->seats[i] != driver)
         continue;
+      if (!has_changed)
+        round_abdicate(&m->round, i, step);
       bool was_whole = round_withdraw(&m->round, i, step);
       if (!was_whole)
         append(&over, fail_all(m, FAILED_PRECONDITION, "the step that made the updates of the round has failed"));

@@ -41,8 +41,8 @@ void hall_hear(struct hall *hall, uint32_t from, const void *data, size_t size);
 /* The task begins no more steps; begins again, in a new incarnation. */
 void hall_finish(struct hall *hall, uint32_t task);
 void hall_begin(struct hall *hall, uint32_t task);
-/* A step has failed and is over here. False: it had made the updates of a round half. */
-bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step);
+/* A step has failed and is over here. has_changed: variables. False: it had made the updates of a round half. */
+bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step, bool has_changed);
 /* State was put back to an earlier moment, on all tasks: nothing that was given counts, who waits ends with ABORTED. */
 void hall_reset(struct hall *hall);
 /* Rounds decided so far in the meeting of this name; 0: there is none. */
@@ -61,7 +61,8 @@ struct meeting_step {
   struct host_call *call;
   uint64_t id, serial;      /* serial: for meeting_taken */
   uint32_t command;
-  bool is_committed;        /* all of it is applied here already: it only repeats */
+  /* Whether all of it is applied here already, so that it only repeats; under the hall's lock. NULL: no. */
+  bool (*is_committed)(const struct meeting_step *step);
 };
 /* Each ends at once or later (host.h). FAILED_PRECONDITION: the driver is no member, or a member has finished its steps; UNAVAILABLE: a member
  * was missing too long; ABORTED: the round went on without this step, which may be done again. */
@@ -79,11 +80,11 @@ struct meeting_value_spec {
 /* Input 0 is the step's value; output 0 becomes what comes of all. */
 status meeting_value(struct meeting *meeting, const struct meeting_step *step, const struct meeting_value_spec *spec);
 
-/* The steps that the round in hand has taken, for the leader. */
+/* The steps that the round in hand has taken, for the step that leads it; for another one 0. */
 struct meeting_taken {
   uint32_t driver, command;
   uint64_t serial;
 };
-uint32_t meeting_taken(struct meeting *meeting, struct meeting_taken *out, uint32_t room);
+uint32_t meeting_taken(struct meeting *meeting, uint64_t leader, struct meeting_taken *out, uint32_t room);
 
 #endif

@@ -220,6 +220,20 @@ status commit_restore(struct task *task, const struct ledger *ledger) {
   return result;
 }
 
+status commit_other(struct task *task, uint32_t driver, uint32_t command, uint64_t serial) {
+  pthread_mutex_lock(&task->commit.lock);
+  status result = serial > 0 ? ledger_commit(&task->commit.ledger, driver, command, serial) : OK;
+  pthread_mutex_unlock(&task->commit.lock);
+  return result;
+}
+
+bool commit_has(struct task *task, uint32_t driver, uint32_t command, uint64_t serial) {
+  pthread_mutex_lock(&task->commit.lock);
+  enum ledger_verdict verdict = serial > 0 ? ledger_judge(&task->commit.ledger, driver, command, serial) : LEDGER_RUN;
+  pthread_mutex_unlock(&task->commit.lock);
+  return verdict == LEDGER_DRY;
+}
+
 void commit_finish(struct task *task, uint32_t driver) {
   pthread_mutex_lock(&task->commit.lock);
   ledger_finish(&task->commit.ledger, driver);

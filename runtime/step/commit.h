@@ -41,6 +41,11 @@ void commit_finish(struct task *task, uint32_t driver);
 /* What happens after each commit, on the step's thread, behind the gate; not after `init`. Before any step; NULL: nothing. */
 void commit_watch(struct task *task, void (*on_commit)(void *self), void *self);
 
+/* The same step of another driver is applied with the one that calls, which is inside: one round of both. RESOURCE_EXHAUSTED. */
+status commit_other(struct task *task, uint32_t driver, uint32_t command, uint64_t serial);
+/* Whether the step is applied here. */
+bool commit_has(struct task *task, uint32_t driver, uint32_t command, uint64_t serial);
+
 /* The inside: for the files that run steps. */
 struct commit {
   atomic_int inside;

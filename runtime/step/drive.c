@@ -49,7 +49,7 @@ void step_leave(struct task *task, struct step *step) {
   if (is_awaited)
     pthread_cond_broadcast(&task->changed);
   if (!step->is_background && step->code != OK)
-    hall_step_over(task->hall, step->driver, step->id);
+    hall_step_over(task->hall, step->driver, step->id, atomic_load(&step->sealed));
 }
 
 /* The caller holds the task's lock. True when this is the first failure. */
