@@ -1,28 +1,53 @@
 /* check.c: what must be true when a run has ended. */
 #include "tests/simulator/check.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "tests/simulator/disk.h"
+#include "tests/simulator/observe.h"
+#include "tests/simulator/process.h"
 #include "tests/simulator/run.h"
 
+#define GRACE_NS (10 * WORLD_S) /* 5 s after a time-out, and the end itself */
+
+/* ---- exit codes ---- */
+
+static void check_exit_code(struct run *run, const struct run_task *task, const struct run_task *twin) {
+  bool one_is_told = twin->starts && ((task->exit_code == 0 && twin->exit_code != 0) || (task->exit_code == 65 && twin->exit_code == 0));
+  if (twin->starts && task->exit_code + twin->exit_code != 0 && !one_is_told)
+    run_fault(run, "%s was started twice, and they end with %d and %d", task->built->name, task->exit_code, twin->exit_code);
+  else if (!twin->starts && !task->is_lost && task->exit_code)
+    run_fault(run, "%s ends with %d", task->built->name, task->exit_code);
+}
+
 static void check_exit_codes(struct run *run) {
-  for (uint32_t i = 0; i < run->scenario->job->task_count; i++) {
-    const struct run_task *task = &run->tasks[i];
-    if (task->exit_code)
-      run_fault(run, "%s ends with %d", task->built->name, task->exit_code);
-  }
+  for (uint32_t i = 0; i < run->scenario->job->task_count; i++)
+    check_exit_code(run, &run->tasks[i], &run->twins[i]);
+}
+
+/* ---- counts ---- */
+
+/* How often a step may have come: of a worker that was started twice both may have done all, one after the other. */
+static bool count_is_good(const struct run *run, uint32_t worker, float count) {
+  const struct run_task *task = &run->tasks[run->scenario->job->ps_count + worker];
+  const struct run_task *twin = &run->twins[task->number];
+  if (twin->starts && task->exit_code == 0 && twin->exit_code == 0)
+    return count == 1 || count == 2;
+  return count == 1 || (task->is_lost && count == 0);
 }
 
 static void check_ps(struct run *run, const struct run_task *ps) {
-  char name[32];
-  int64_t count;
-  float sum = 0, expected = 0;
   uint32_t workers = run->scenario->job->worker_count;
+  int64_t count;
+  float expected = 0;
+  char name[32];
   snprintf(name, sizeof name, "hits_%u", ps->number);
   const float *hits = run_value(ps, name, &count);
-  for (uint32_t i = 0; i < workers * run->scenario->steps; i++) {
-    expected += (float)(i + 1);
-    if (hits && hits[i] != 1) {
+  for (uint32_t i = 0; hits && i < workers * run->scenario->steps; i++) {
+    expected += hits[i] * (float)(i + 1);
+    if (!count_is_good(run, i % workers, hits[i])) {
       run_fault(run, "step %u of worker_%u has changed %s %g times", i / workers + 1, i % workers, ps->built->name, (double)hits[i]);
       return;
     }
@@ -30,15 +55,130 @@ static void check_ps(struct run *run, const struct run_task *ps) {
   if (!hits)
     run_fault(run, "%s has no value of %s at its end", ps->built->name, name);
   snprintf(name, sizeof name, "sum_%u", ps->number);
-  const float *total = run_value(ps, name, &count);
-  sum = total ? *total : 0;
-  if (sum != expected)
-    run_fault(run, "%s on %s is %g, not %g", name, ps->built->name, (double)sum, (double)expected);
+  const float *sum = run_value(ps, name, &count);
+  if (hits && (!sum || *sum != expected))
+    run_fault(run, "%s on %s is %g, not %g", name, ps->built->name, sum ? (double)*sum : NAN, (double)expected);
+}
+
+static void check_all_ps(struct run *run) {
+  for (uint32_t i = 0; i < run->scenario->job->task_count && !run->report->has_failed; i++)
+    if (run->tasks[i].built->is_ps)
+      check_ps(run, &run->tasks[i]);
+}
+
+/* A worker that was never started again has fetched each step's value. */
+static void check_fetched(struct run *run, uint32_t worker) {
+  const struct run_task *task = &run->tasks[run->scenario->job->ps_count + worker];
+  uint32_t steps = run->scenario->steps;
+  const struct content *file = disk_find(machine_get(task->machine)->disk, "/y.npy");
+  if (task->starts != 1 || task->exit_code)
+    return;
+  if (!file || file->bytes.count < steps * sizeof(float)) {
+    run_fault(run, "what %s has fetched is not there", task->built->name);
+    return;
+  }
+  const char *values = file->bytes.items + file->bytes.count - steps * sizeof(float);
+  for (uint32_t step = 0; step < steps; step++) {
+    float value, expected = 2 * (float)(step * run->scenario->job->worker_count + worker + 1);
+    memcpy(&value, values + step * sizeof value, sizeof value);
+    if (value != expected)
+      run_fault(run, "%s has fetched %g in step %u, not %g", task->built->name, (double)value, step + 1, (double)expected);
+  }
 }
 
 void check_counts(struct run *run) {
   check_exit_codes(run);
+  check_all_ps(run);
+  for (uint32_t i = 0; i < run->scenario->job->worker_count && !run->report->has_failed; i++)
+    check_fetched(run, i);
+}
+
+void check_counts_full(struct run *run) {
+  for (uint32_t i = 0; i < run->scenario->job->task_count; i++) {
+    struct run_task *task = &run->tasks[i];
+    if (task->built->is_ps && task->exit_code == 74)
+      task->exit_code = 0;
+  }
+  check_counts(run);
+}
+
+void check_counts_lost(struct run *run) {
+  bool has_lost = run_had(run, MISHAP_LOSE);
+  for (uint32_t i = 0; i < run->scenario->job->task_count; i++) {
+    struct run_task *task = &run->tasks[i];
+    if (has_lost && task->built->is_ps && task->exit_code == 69)
+      task->exit_code = 0; /* it says whose last step is missing */
+  }
+  check_exit_codes(run);
+  check_all_ps(run);
+}
+
+void check_given_up(struct run *run) {
+  uint64_t latest = run->last_mishap_ns + run->scenario->timeout_s * WORLD_S + GRACE_NS;
+  for (uint32_t i = 0; i < run->scenario->job->task_count; i++) {
+    const struct run_task *task = &run->tasks[i];
+    if (task->exit_code != 0 && task->exit_code != 69)
+      run_fault(run, "%s ends with %d", task->built->name, task->exit_code);
+    if (task->process->ended_ns > latest)
+      run_fault(run, "%s ends %.3f s after the last time-out", task->built->name, (double)(task->process->ended_ns - latest) / 1e9);
+    int64_t count;
+    char name[32];
+    snprintf(name, sizeof name, "hits_%u", i);
+    const float *hits = task->built->is_ps ? run_value(task, name, &count) : NULL;
+    for (int64_t step = 0; hits && step < count; step++)
+      if (hits[step] != 0 && hits[step] != 1)
+        run_fault(run, "step %d has changed %s %g times", (int)step + 1, task->built->name, (double)hits[step]);
+  }
+}
+
+/* ---- values ---- */
+
+struct comparison {
+  struct run *run;
+  const struct run_task *task;
+};
+
+static void record(struct run *run, const struct run_task *task, const struct observed *observed) {
+  struct run_reference *reference = run->scenario->reference;
+  if (reference->count == 32 || observed->count > 2048)
+    return;
+  snprintf(reference->items[reference->count].task, 32, "%s", task->built->name);
+  snprintf(reference->items[reference->count].variable, 64, "%s", observed->name);
+  reference->items[reference->count].count = observed->count;
+  memcpy(reference->items[reference->count].values, observed->values, (size_t)observed->count * sizeof(float));
+  reference->count++;
+}
+
+static void compare(struct run *run, const struct run_task *task, const struct observed *observed) {
+  const struct run_reference *reference = run->scenario->reference;
+  for (uint32_t i = 0; i < reference->count; i++) {
+    if (strcmp(reference->items[i].task, task->built->name) != 0 || strcmp(reference->items[i].variable, observed->name) != 0)
+      continue;
+    for (int64_t j = 0; j < observed->count && j < reference->items[i].count; j++) {
+      float is = observed->values[j], expected = reference->items[i].values[j];
+      if (!(fabsf(is - expected) <= 1e-5f + 1e-4f * fabsf(expected))) {
+        run_fault(run, "%s of %s has %g at %d, not %g", observed->name, task->built->name, (double)is, (int)j, (double)expected);
+        return;
+      }
+    }
+  }
+}
+
+static void see_value(void *self, const struct observed *observed) {
+  const struct comparison *c = self;
+  if (c->run->options.seed == RUN_CALM_SEED)
+    record(c->run, c->task, observed);
+  else
+    compare(c->run, c->task, observed);
+  if (c->run->scenario->job->ps_count || c->task->number == 0)
+    return;
+  const struct observed *first = observe(c->run->tasks[0].process, observed->name);
+  if (first && memcmp(first->values, observed->values, (size_t)observed->count * sizeof(float)) != 0)
+    run_fault(c->run, "%s of %s differs from that of %s", observed->name, c->task->built->name, c->run->tasks[0].built->name);
+}
+
+void check_values(struct run *run) {
+  check_exit_codes(run);
   for (uint32_t i = 0; i < run->scenario->job->task_count && !run->report->has_failed; i++)
-    if (run->tasks[i].built->is_ps)
-      check_ps(run, &run->tasks[i]);
+    observe_all(run->tasks[i].process, see_value, &(struct comparison){ run, &run->tasks[i] });
 }

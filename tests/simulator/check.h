@@ -4,7 +4,16 @@
 
 struct run;
 
-/* Of counting jobs: every task ended with 0, and each step of each worker came to each ps once, with what was fed. */
+/* Of counting jobs: every task ended with 0 (a twin, or its first, with 65), each step of each worker came to each ps once, with what was
+ * fed, and what was fetched is right. */
 void check_counts(struct run *run);
+/* The same, but ps may end with 74: their disks were full. */
+void check_counts_full(struct run *run);
+/* A worker is gone for good: the others end well, its steps came at most once. */
+void check_counts_lost(struct run *run);
+/* State is gone for good: everybody ends with 0 or 69 soon after the last time-out, no step came twice. */
+void check_given_up(struct run *run);
+/* Of models: every task ended with 0, and every variable is what it is when nothing goes wrong; replicas are equal bit by bit. */
+void check_values(struct run *run);
 
 #endif

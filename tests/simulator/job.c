@@ -136,24 +136,58 @@ static const char *entry_text(struct arena *arena, const char *begin, const char
   return text;
 }
 
+/* A folder for the files of a build. */
+struct place {
+  char folder[TEMP_PATH_SIZE], graph[160], cluster[160];
+};
+static void place_make(struct place *place, uint32_t ps_count, uint32_t worker_count) {
+  must(temp_folder(place->folder), "folder");
+  snprintf(place->graph, sizeof place->graph, "%s/graph.pbtxt", place->folder);
+  snprintf(place->cluster, sizeof place->cluster, "%s/cluster.json", place->folder);
+  write_cluster(place->cluster, ps_count, worker_count);
+}
+static void place_remove(const struct place *place) {
+  unlink(place->graph);
+  unlink(place->cluster);
+  rmdir(place->folder);
+}
+
 struct job *job_counting(const char *name, uint32_t ps_count, uint32_t worker_count) {
   static const char *const made[] = { "hits", "sum" }, *const done[] = { "hit", "add" };
-  char folder[TEMP_PATH_SIZE], graph[160], cluster[160];
+  struct place place;
   struct build build = { 0 };
-  must(temp_folder(folder), "folder");
-  snprintf(graph, sizeof graph, "%s/graph.pbtxt", folder);
-  snprintf(cluster, sizeof cluster, "%s/cluster.json", folder);
-  write_counting(graph, ps_count);
-  write_cluster(cluster, ps_count, worker_count);
-  build.options =
-      (struct build_options){ .graph_path = graph, .cluster_path = cluster, .replicate = "worker", .cpu = "native", .quiet = true };
   struct arena texts;
+  place_make(&place, ps_count, worker_count);
+  write_counting(place.graph, ps_count);
+  build.options = (struct build_options){
+    .graph_path = place.graph, .cluster_path = place.cluster, .replicate = "worker", .cpu = "native", .quiet = true
+  };
   arena_init(&texts);
   vec_push(&build.options.entries, entry_text(&texts, "init: -> | ", made, 2, ps_count));
   vec_push(&build.options.entries, entry_text(&texts, "train: k, x -> y | ", done, 2, ps_count));
-  struct job *job = compile(name, &build, folder);
-  unlink(graph);
-  unlink(cluster);
-  rmdir(folder);
+  struct job *job = compile(name, &build, place.folder);
+  place_remove(&place);
+  job->feeds[0] = (struct job_feed){ "k", false, 0 };
+  job->feeds[1] = (struct job_feed){ "x", true, 0 };
+  job->batch = 1;
+  job->fetch = "y";
+  return job;
+}
+
+struct job *job_of_model(const char *name, const char *model, const char *strategy, uint32_t ps_count, uint32_t worker_count) {
+  struct place place;
+  struct build build = { 0 };
+  char graph[512];
+  place_make(&place, ps_count, worker_count);
+  snprintf(graph, sizeof graph, SOURCE_DIR "/tests/golden/models/%s/graph.pb", model);
+  build.options =
+      (struct build_options){ .graph_path = graph, .cluster_path = place.cluster, .strategy = strategy, .cpu = "native", .quiet = true };
+  vec_push(&build.options.entries, "init: -> | init");
+  vec_push(&build.options.entries, "train: x, label -> loss | train_op");
+  struct job *job = compile(name, &build, place.folder);
+  place_remove(&place);
+  job->feeds[0] = (struct job_feed){ "x", true, 64 };
+  job->feeds[1] = (struct job_feed){ "label", false, 0 };
+  job->batch = 2;
   return job;
 }

@@ -32,6 +32,8 @@ uint32_t mishaps_draw(struct random *random, uint32_t allowed, uint32_t ps_count
   for (uint32_t i = 0; i < count; i++) {
     struct mishap *m = &out[i];
     *m = (struct mishap){ .kind = kinds[random_below(random, kind_count)], .at_turn = random_below(random, turns) };
+    if (m->kind == MISHAP_FULL) /* a task that finds it so when it starts does not start */
+      m->at_turn = turns / 3 + m->at_turn * 2 / 3;
     draw_tasks(random, ps_count, task_count, m);
     m->how = (uint32_t)random_below(random, NET_CUT_COUNT);
     m->amount = m->kind == MISHAP_CUT    ? random_below(random, 4) ? random_below(random, 1000) : 0

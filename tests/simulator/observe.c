@@ -55,3 +55,8 @@ const struct observed *observe(const struct process *process, const char *variab
       return process->kept.items[i];
   return NULL;
 }
+
+void observe_all(const struct process *process, void (*see)(void *self, const struct observed *observed), void *self) {
+  for (uint32_t i = 0; i < process->kept.count; i++)
+    see(self, process->kept.items[i]);
+}

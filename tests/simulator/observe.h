@@ -15,4 +15,7 @@ struct observed {
 /* The value that the process's task has now, or had when it was destroyed; NULL: none. */
 const struct observed *observe(const struct process *process, const char *variable);
 
+/* Calls for each value that it had when it was destroyed. */
+void observe_all(const struct process *process, void (*see)(void *self, const struct observed *observed), void *self);
+
 #endif

@@ -26,7 +26,7 @@ const float *run_value(const struct run_task *task, const char *variable, int64_
 
 /* ---- tasks ---- */
 
-static struct machine *machine_of(const struct run_task *task) { return machine_get(task->number); }
+static struct machine *machine_of(const struct run_task *task) { return machine_get(task->machine); }
 
 static void on_end(struct process *process);
 
@@ -131,7 +131,10 @@ static bool happen(struct run *run, struct mishap *m) {
     if (was_there)
       process_signal(task->process, SIGTERM);
     return was_there;
-  case MISHAP_TWIN: return false;
+  case MISHAP_TWIN:
+    if (was_there && !run->twins[m->a].starts)
+      start(&run->twins[m->a]);
+    return was_there;
   default: break;
   }
   if (!was_there)
@@ -175,7 +178,7 @@ static void restart_stopped(struct run *run) {
 
 static bool all_have_ended(const struct run *run) {
   for (uint32_t i = 0; i < run->scenario->job->task_count; i++)
-    if (run->tasks[i].will_start || !(run->tasks[i].has_left || run->tasks[i].is_lost))
+    if (run->tasks[i].will_start || !(run->tasks[i].has_left || run->tasks[i].is_lost) || is_there(&run->twins[i]))
       return false;
   return true;
 }

@@ -126,8 +126,11 @@ struct process *process_start(const char *name, struct machine *machine, const v
                                .user = user,
                                .on_end = on_end,
                                .data = malloc(data_size()) };
-  while (argv[process->argc])
-    process->argc++;
+  for (; argv[process->argc]; process->argc++)
+    ;
+  process->argv = calloc((size_t)process->argc + 1, sizeof *process->argv);
+  for (int i = 0; i < process->argc; i++)
+    process->argv[i] = strdup(argv[i]); /* it may write there */
   memcpy(process->data, fresh_data, data_size());
   process->memory = memory_create();
   process->out = voice_open(process);

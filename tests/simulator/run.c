@@ -16,6 +16,13 @@ int planted_fault; /* runtime/program/fault.h */
 
 static struct run_report *report; /* shared with children */
 
+static void *shared(size_t size) {
+  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    abort();
+  return memory;
+}
+
 void run_fault(struct run *run, const char *format, ...) {
   va_list arguments;
   if (run->report->has_failed)
@@ -46,46 +53,71 @@ static void choose_manner(struct random *random) {
                                            .socket_room = rooms[random_below(random, 4)] };
 }
 
-/* A .npy file of one column: numbers from `first` on. */
-static void put_column(struct disk *disk, const char *path, const char *type, uint32_t rows, int first) {
-  char bytes[2048], header[128];
-  int size = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%u,), }", type, rows);
-  memset(header + size, ' ', sizeof header - (size_t)size);
-  header[117] = '\n';
+/* A .npy file whose rows are 0, 1, 2 ... for what counts, and 1, 2 ... or something like data for what is real. */
+static void put_feed(struct disk *disk, const struct job_feed *feed, uint32_t rows) {
+  enum { HEADER = 128 };
+  uint32_t columns = feed->columns ? feed->columns : 1, count = rows * columns;
+  char path[64], shape[32] = "", *bytes = malloc(HEADER + 4 * (size_t)count);
+  if (!bytes)
+    abort();
+  if (feed->columns)
+    snprintf(shape, sizeof shape, " %u", feed->columns);
+  memset(bytes, ' ', HEADER);
   memcpy(bytes, "\x93NUMPY\1\0\x76\0", 10);
-  memcpy(bytes + 10, header, 118);
-  for (uint32_t i = 0; i < rows; i++) {
-    int32_t number = first + (int)i;
-    float real = (float)number;
-    memcpy(bytes + 128 + 4 * i, type[1] == 'f' ? (const void *)&real : (const void *)&number, 4);
+  int size = sprintf(bytes + 10, "{'descr': '<%s', 'fortran_order': False, 'shape': (%u,%s), }", feed->is_float ? "f4" : "i4", rows, shape);
+  bytes[10 + size] = ' ';
+  bytes[HEADER - 1] = '\n';
+  for (uint32_t i = 0; i < count; i++) {
+    int32_t number = (int32_t)(feed->is_float || !strcmp(feed->name, "k") ? i : i * 7 % 4);
+    float real = feed->columns ? (float)(i * 2654435761u >> 16 & 1023) / 1024 - 0.5f : (float)(i + 1);
+    memcpy(bytes + HEADER + 4 * i, feed->is_float ? (const void *)&real : (const void *)&number, 4);
   }
-  disk_put(disk, path, bytes, 128 + 4 * rows);
+  snprintf(path, sizeof path, "/%s.npy", feed->name);
+  disk_put(disk, path, bytes, HEADER + 4 * count);
+  free(bytes);
 }
 
-static char **arguments_of(const struct scenario *scenario, const struct job_task *task) {
-  static char texts[JOB_TASKS_MAX][512];
-  static int count;
-  char *text = texts[count++], **argv = calloc(32, sizeof *argv), *rest;
-  int argc = 0, size = snprintf(text, sizeof texts[0], "%s --threads 1 --timeout %u", task->name, scenario->timeout_s);
+static char **arguments_of(const struct scenario *scenario, const struct job_task *task, const char *more) {
+  char *text = NULL, **argv = calloc(48, sizeof *argv), *rest;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  int argc = 0;
+  const struct job *job = scenario->job;
+  fprintf(out, "%s --threads 1 --timeout %u%s", task->name, scenario->timeout_s, more);
   if (scenario->with_checkpoints && task->is_ps)
-    size += snprintf(text + size, sizeof texts[0] - (size_t)size, " --checkpoint-dir /saved --save-steps 2");
-  if (!task->is_ps)
-    snprintf(text + size, sizeof texts[0] - (size_t)size,
-             " --entry train --feed k=/k.npy --feed x=/x.npy --batch 1 --steps %u --fetch y=/y.npy", scenario->steps);
+    fprintf(out, " --checkpoint-dir /saved --save-steps 2");
+  if (!task->is_ps) {
+    fprintf(out, " --entry train --batch %u --steps %u", job->batch, scenario->steps);
+    for (int i = 0; i < 2; i++)
+      fprintf(out, " --feed %s=/%s.npy", job->feeds[i].name, job->feeds[i].name);
+    if (job->fetch)
+      fprintf(out, " --fetch %s=/%s.npy", job->fetch, job->fetch);
+  }
+  fclose(out);
   for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
     argv[argc++] = word;
   return argv;
 }
 
+/* Files that are fed; replicas take turns in their rows. */
+static void put_feeds(const struct scenario *scenario, uint32_t machine) {
+  for (int i = 0; i < 2; i++)
+    put_feed(machine_get(machine)->disk, &scenario->job->feeds[i], scenario->steps * scenario->job->worker_count * scenario->job->batch);
+}
+
 static void prepare(struct run *run) {
   const struct scenario *scenario = run->scenario;
   for (uint32_t i = 0; i < scenario->job->task_count; i++) {
-    struct run_task *task = &run->tasks[i];
-    *task = (struct run_task){ .built = &scenario->job->tasks[i], .number = i, .argv = arguments_of(scenario, &scenario->job->tasks[i]) };
-    if (task->built->is_ps)
+    const struct job_task *built = &scenario->job->tasks[i];
+    char address[64];
+    snprintf(address, sizeof address, " --address m%u:%u", RUN_TWIN_MACHINE + i, 2000 + i);
+    run->tasks[i] = (struct run_task){ .built = built, .number = i, .machine = i, .argv = arguments_of(scenario, built, "") };
+    run->twins[i] =
+        (struct run_task){ .built = built, .number = i, .machine = RUN_TWIN_MACHINE + i, .argv = arguments_of(scenario, built, address) };
+    if (built->is_ps)
       continue;
-    put_column(machine_get(i)->disk, "/k.npy", "<i4", scenario->steps * scenario->job->worker_count, 0); /* replicas take turns */
-    put_column(machine_get(i)->disk, "/x.npy", "<f4", scenario->steps * scenario->job->worker_count, 1);
+    put_feeds(scenario, i);
+    put_feeds(scenario, RUN_TWIN_MACHINE + i);
   }
 }
 
@@ -95,6 +127,9 @@ static void run_in_child(struct scenario *scenario, const struct run_options *op
   world_begin(options->seed, report->story, sizeof report->story);
   planted_fault = options->fault;
   choose_manner(&random);
+  if (options->seed == RUN_CALM_SEED)
+    *world_manner() =
+        (struct world_manner){ .switch_in = 16, .latency_ns = 100 * WORLD_US, .bytes_per_s = 100000000, .socket_room = 65536 };
   run.mishap_count =
       mishaps_draw(&random, scenario->mishaps, scenario->job->ps_count, scenario->job->task_count, scenario->typical_turns, run.mishaps);
   report->mishap_count = run.mishap_count;
@@ -111,17 +146,22 @@ static void run_in_child(struct scenario *scenario, const struct run_options *op
 
 /* ---- runs ---- */
 
+/* A run without mishaps, in a calm manner: how long it is, and what comes out of it. */
+static void measure(struct scenario *scenario) {
+  struct scenario calm = *scenario;
+  calm.mishaps = 0;
+  calm.typical_turns = 1;
+  calm.reference = scenario->reference = shared(sizeof *scenario->reference);
+  calm.spread_ns = 5 * WORLD_MS;
+  run_once(&calm, &(struct run_options){ .seed = RUN_CALM_SEED });
+  scenario->typical_turns = report->turns;
+}
+
 const struct run_report *run_once(struct scenario *scenario, const struct run_options *options) {
   if (!report)
-    report = mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (report == MAP_FAILED)
-    abort();
-  if (scenario->mishaps && !scenario->typical_turns) {
-    struct scenario calm = *scenario;
-    calm.mishaps = 0;
-    run_once(&calm, &(struct run_options){ .seed = 1 });
-    scenario->typical_turns = report->turns;
-  }
+    report = shared(sizeof *report);
+  if (!scenario->typical_turns)
+    measure(scenario);
   report->has_failed = false;
   report->what[0] = 0;
   report->story[0] = 0;

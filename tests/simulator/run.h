@@ -8,16 +8,30 @@
 #include "tests/simulator/job.h"
 #include "tests/simulator/mishap.h"
 
+#define RUN_TWIN_MACHINE 8 /* where the second one of task 0 runs, and so on */
+#define RUN_CALM_SEED UINT64_MAX
+
 struct process;
 struct run;
+
+/* Values at the end of a run in which nothing went wrong. */
+struct run_reference {
+  uint32_t count;
+  struct {
+    char task[32], variable[64];
+    int64_t count;
+    float values[2048];
+  } items[32];
+};
 
 struct scenario {
   const char *name, *title; /* a word for the command line, and what is true */
   const struct job *job;
-  uint32_t steps;         /* of each worker */
-  uint32_t mishaps;       /* MISHAP()s that may happen */
-  uint64_t typical_turns; /* of a run without mishaps; 0: measured when it is needed first */
-  bool with_checkpoints;  /* --checkpoint-dir, saved every few steps */
+  uint32_t steps;                  /* of each worker */
+  uint32_t mishaps;                /* MISHAP()s that may happen */
+  uint64_t typical_turns;          /* of a run without mishaps; measured before the first run */
+  struct run_reference *reference; /* measured, too */
+  bool with_checkpoints;           /* --checkpoint-dir, saved every few steps */
   uint32_t timeout_s;
   uint64_t spread_ns; /* tasks start within */
   bool is_open;       /* not yet true: run by hand alone */
@@ -53,7 +67,7 @@ void run_tell(struct scenario *scenario, const struct run_options *options, bool
 
 struct run_task {
   const struct job_task *built;
-  uint32_t number;
+  uint32_t number, machine;
   struct process *process; /* the last one started; NULL: not yet */
   uint32_t starts;
   bool will_start; /* it is to be started (again) */
@@ -68,7 +82,7 @@ struct run {
   struct scenario *scenario;
   struct run_options options;
   struct run_report *report;
-  struct run_task tasks[JOB_TASKS_MAX];
+  struct run_task tasks[JOB_TASKS_MAX], twins[JOB_TASKS_MAX]; /* twins: seldom started */
   struct mishap mishaps[MISHAPS_MAX];
   uint32_t mishap_count;
   uint64_t first_turn, last_mishap_ns;

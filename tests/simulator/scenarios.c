@@ -5,50 +5,114 @@
 
 #include "tests/simulator/check.h"
 
-enum shape { ONE_ONE, TWO_TWO, SHAPES };
+enum shape { ONE_ONE, ONE_TWO, TWO_ONE, TWO_TWO, SYNC, ALLREDUCE, SHAPES };
 static const struct {
-  const char *name;
+  const char *name, *model, *strategy; /* model NULL: counts */
   uint32_t ps, workers;
-} shapes[SHAPES] = { { "counting, 1 ps, 1 worker", 1, 1 }, { "counting, 2 ps, 2 workers", 2, 2 } };
+} shapes[SHAPES] = {
+  { "counting, 1 ps, 1 worker", NULL, NULL, 1, 1 },
+  { "counting, 1 ps, 2 workers", NULL, NULL, 1, 2 },
+  { "counting, 2 ps, 1 worker", NULL, NULL, 2, 1 },
+  { "counting, 2 ps, 2 workers", NULL, NULL, 2, 2 },
+  { "rounds, 2 ps, 2 workers", "strategy_ps_sync", "ps-sync", 2, 2 },
+  { "all-reduce, 3 workers", "strategy_allreduce", "allreduce", 0, 3 },
+};
 
 #define WEATHER (MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_CLOCK))
-#define COUNTS .steps = 6, .timeout_s = 30, .check = check_counts
+#define NET (WEATHER | MISHAP(MISHAP_CUT) | MISHAP(MISHAP_BLOCK) | MISHAP(MISHAP_REFUSE) | MISHAP(MISHAP_PAUSE))
+#define KILLS (NET | MISHAP(MISHAP_KILL) | MISHAP(MISHAP_POWER))
+#define KILLS_PS (KILLS | MISHAP(MISHAP_KILL_PS) | MISHAP(MISHAP_POWER_PS))
+#define COUNTS .steps = 6, .timeout_s = 120, .check = check_counts
+#define VALUES .steps = 4, .timeout_s = 120, .check = check_values
 #define TOGETHER .spread_ns = 5 * WORLD_MS
+#define APART .spread_ns = 300 * WORLD_MS
+#define SAVED .with_checkpoints = true
+#define OPEN .is_open = true
 
 static struct {
   enum shape shape;
   struct scenario scenario;
 } table[] = {
   { TWO_TWO, { .name = "calm", .title = "steps_are_counted_once_when_nothing_goes_wrong", COUNTS, TOGETHER } },
-  { ONE_ONE,
-    { .name = "weather",
-      .title = "steps_are_counted_once_over_slow_links_and_under_clocks_that_jump",
-      COUNTS,
-      TOGETHER,
-      .mishaps = WEATHER } },
+  { ONE_ONE, { .name = "weather", .title = "steps_are_counted_once_over_slow_links", COUNTS, TOGETHER, .mishaps = WEATHER } },
+  { TWO_TWO, { .name = "late", .title = "a_worker_may_come_when_the_chief_has_left", COUNTS, APART, OPEN } },
   { TWO_TWO,
     { .name = "cuts",
       .title = "steps_are_counted_once_when_connections_break",
       COUNTS,
       TOGETHER,
       .mishaps = WEATHER | MISHAP(MISHAP_CUT),
-      .is_open = true } },
+      OPEN } },
   { TWO_TWO,
-    { .name = "late", .title = "a_worker_may_come_when_the_chief_has_left", COUNTS, .spread_ns = 300 * WORLD_MS, .is_open = true } },
+    { .name = "net", .title = "steps_are_counted_once_when_tasks_are_out_of_reach_and_stopped", COUNTS, APART, .mishaps = NET, OPEN } },
+  { TWO_TWO, { .name = "kills", .title = "steps_are_counted_once_when_workers_are_killed", COUNTS, APART, .mishaps = KILLS, OPEN } },
+  { ONE_TWO,
+    { .name = "kills-1ps", .title = "steps_are_counted_once_by_one_ps_when_workers_are_killed", COUNTS, APART, .mishaps = KILLS, OPEN } },
+  { TWO_TWO, { .name = "twins", .title = "of_two_with_one_name_one_goes_on", COUNTS, APART, .mishaps = NET | MISHAP(MISHAP_TWIN), OPEN } },
+  { TWO_TWO,
+    { .name = "lost",
+      .title = "others_go_on_without_a_worker",
+      .steps = 6,
+      .timeout_s = 120,
+      .check = check_counts_lost,
+      APART,
+      .mishaps = NET | MISHAP(MISHAP_LOSE),
+      OPEN } },
+  { TWO_TWO,
+    { .name = "given-up",
+      .title = "nobody_waits_when_state_is_gone",
+      .steps = 6,
+      .timeout_s = 120,
+      .check = check_given_up,
+      APART,
+      .mishaps = WEATHER | MISHAP(MISHAP_KILL_PS) | MISHAP(MISHAP_KILL),
+      OPEN } },
+  { TWO_TWO, { .name = "saved", .title = "saving_changes_nothing", COUNTS, TOGETHER, SAVED, .mishaps = WEATHER } },
+  { ONE_ONE,
+    { .name = "ps-1", .title = "a_ps_that_is_killed_goes_on_from_its_checkpoint", COUNTS, APART, SAVED, .mishaps = KILLS_PS, OPEN } },
+  { TWO_TWO, { .name = "ps", .title = "all_ps_go_back_to_one_checkpoint", COUNTS, APART, SAVED, .mishaps = KILLS_PS, OPEN } },
+  { TWO_ONE,
+    { .name = "full",
+      .title = "training_goes_on_when_disks_are_full",
+      .steps = 6,
+      .timeout_s = 120,
+      .check = check_counts_full,
+      TOGETHER,
+      SAVED,
+      .mishaps = WEATHER | MISHAP(MISHAP_FULL),
+      OPEN } },
+  { SYNC, { .name = "rounds", .title = "rounds_give_what_they_give_when_nothing_goes_wrong", VALUES, TOGETHER, .mishaps = WEATHER } },
+  { SYNC, { .name = "rounds-net", .title = "rounds_wait_for_members_out_of_reach", VALUES, TOGETHER, .mishaps = NET, OPEN } },
+  { SYNC, { .name = "rounds-kills", .title = "rounds_wait_for_members_that_are_killed", VALUES, TOGETHER, .mishaps = KILLS, OPEN } },
+  { ALLREDUCE, { .name = "replicas", .title = "replicas_are_equal_when_nothing_goes_wrong", VALUES, TOGETHER, .mishaps = WEATHER } },
+  { ALLREDUCE,
+    { .name = "replicas-net", .title = "replicas_are_equal_when_some_were_out_of_reach", VALUES, TOGETHER, .mishaps = NET, OPEN } },
+  { ALLREDUCE,
+    { .name = "replicas-kills", .title = "replicas_are_equal_when_some_were_killed", VALUES, TOGETHER, .mishaps = KILLS, OPEN } },
 };
+/* A row for each mechanism that has a FAULT beside it: numbers as in runtime/program/fault.h's users. */
+static const struct planted planted_faults[] = {
+  { 0, NULL, NULL },
+};
+const struct planted *planted(void) { return planted_faults; }
+
 #define COUNT (sizeof table / sizeof *table)
 
 struct scenario *scenarios(void) {
   static struct scenario list[COUNT + 1];
-  static struct job *jobs[SHAPES];
-  for (size_t i = 0; i < COUNT && !list[i].name; i++) {
-    enum shape shape = table[i].shape;
-    if (!jobs[shape])
-      jobs[shape] = job_counting(shapes[shape].name, shapes[shape].ps, shapes[shape].workers);
+  for (size_t i = 0; i < COUNT && !list[i].name; i++)
     list[i] = table[i].scenario;
-    list[i].job = jobs[shape];
-  }
   return list;
+}
+
+void scenario_build(struct scenario *scenario) {
+  static struct job *jobs[SHAPES];
+  enum shape shape = table[scenario - scenarios()].shape;
+  if (!jobs[shape])
+    jobs[shape] = shapes[shape].model ? job_of_model(shapes[shape].name, shapes[shape].model, shapes[shape].strategy, shapes[shape].ps,
+                                                     shapes[shape].workers)
+                                      : job_counting(shapes[shape].name, shapes[shape].ps, shapes[shape].workers);
+  scenario->job = jobs[shape];
 }
 
 struct scenario *scenario_find(const char *name) {

@@ -71,6 +71,7 @@ static void show(struct scenario *scenario, uint64_t seed, int fault) {
 
 static void all_seeds_are_well(void **state) {
   struct scenario *scenario = *state;
+  scenario_build(scenario);
   uint64_t failed = run_many(scenario, 0, seeds_wanted(), 0);
   if (failed == UINT64_MAX)
     return;
@@ -81,13 +82,33 @@ static void all_seeds_are_well(void **state) {
 static void a_run_repeats_exactly(void **state) {
   static struct run_report first;
   (void)state;
-  for (struct scenario *scenario = scenarios(); scenario->name; scenario++)
-    for (uint64_t seed = 0; seed < 10; seed++) {
+  for (struct scenario *scenario = scenarios(); scenario->name; scenario++) {
+    scenario_build(scenario);
+    for (uint64_t seed = 0; seed < 3; seed++) {
       first = *run_once(scenario, &(struct run_options){ .seed = seed });
       const struct run_report *second = run_once(scenario, &(struct run_options){ .seed = seed });
       assert_string_equal(first.story, second->story);
       assert_int_equal(first.turns, second->turns);
     }
+  }
+}
+
+/* ---- it bites ---- */
+
+static void what_is_left_out_is_noticed_within_200_seeds(void **state) {
+  int missed = 0;
+  (void)state;
+  for (const struct planted *plant = planted(); plant->scenario; plant++) {
+    struct scenario *scenario = scenario_find(plant->scenario);
+    assert_non_null(scenario);
+    scenario_build(scenario);
+    uint64_t found = run_many(scenario, 0, SEEDS_OF_FAULT, plant->fault);
+    if (found != UINT64_MAX)
+      continue;
+    print_message("fault %d (%s) is not noticed by %u seeds of '%s'\n", plant->fault, plant->what, SEEDS_OF_FAULT, plant->scenario);
+    missed++;
+  }
+  assert_int_equal(missed, 0);
 }
 
 /* ---- by hand ---- */
@@ -110,6 +131,7 @@ static int help(void) {
 static int run_seeds(struct scenario *scenario, struct run_options *options, uint64_t seeds, bool whole_story) {
   struct timespec begin, end;
   uint64_t failures = 0, first = options->seed;
+  scenario_build(scenario);
   clock_gettime(CLOCK_MONOTONIC, &begin);
   for (options->seed = first; options->seed < first + seeds; options->seed++) {
     uint32_t without = options->without;
@@ -161,8 +183,8 @@ static void fix_addresses(char **argv) {
 
 int main(int argc, char **argv) {
   struct CMUnitTest tests[64] = { cmocka_unit_test(what_the_runtime_asks_of_libc_is_simulated_or_needs_not_be),
-                                  cmocka_unit_test(a_run_repeats_exactly) };
-  size_t count = 2;
+                                  cmocka_unit_test(a_run_repeats_exactly), cmocka_unit_test(what_is_left_out_is_noticed_within_200_seeds) };
+  size_t count = 3;
   fix_addresses(argv);
   if (argc > 1)
     return command(argc, argv);
