@@ -67,7 +67,7 @@ static struct {
       APART,
       .mishaps = WEATHER | MISHAP(MISHAP_KILL_PS) | MISHAP(MISHAP_KILL),
       OPEN } },
-  { TWO_TWO, { .name = "saved", .title = "saving_changes_nothing", COUNTS, TOGETHER, SAVED, .mishaps = WEATHER } },
+  { TWO_TWO, { .name = "saved", .title = "saving_changes_nothing", COUNTS, TOGETHER, SAVED, .mishaps = MISHAP(MISHAP_CLOCK) } },
   { ONE_ONE,
     { .name = "ps-1", .title = "a_ps_that_is_killed_goes_on_from_its_checkpoint", COUNTS, APART, SAVED, .mishaps = KILLS_PS, OPEN } },
   { TWO_TWO, { .name = "ps", .title = "all_ps_go_back_to_one_checkpoint", COUNTS, APART, SAVED, .mishaps = KILLS_PS, OPEN } },
