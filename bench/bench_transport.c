@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+#include "compiler/certificate.h"
 #include "runtime/cluster/cluster.h"
 
 #define IN_FLIGHT 4
@@ -150,8 +151,43 @@ static void take_done(void *self, uint32_t from, uint64_t step, status code, con
   counter_add(&answered);
 }
 
-static struct cluster *task_start(const struct cluster_task *tasks, uint32_t task) {
-  struct cluster_config config = {.task = task, .task_count = 2, .tasks = tasks, .timeout_s = 10, .has_phases = true, .only_addresses = true,
+/* Certificates of a CA of this run, in its folder; removed at the end. */
+static char folder[] = "/tmp/tfc-bench-XXXXXX";
+static const char *const cert_names[] = {"ps_0", "worker_0", "ca"};
+
+static const char *cert_file(int i, const char *suffix) {
+  static char paths[8][128];
+  static int turn;
+  char *path = paths[turn++ % 8];
+  snprintf(path, sizeof paths[0], "%s/%s.%s", folder, cert_names[i], suffix);
+  return path;
+}
+
+static void certificates_make(void) {
+  struct authority *authority = NULL;
+  status code = mkdtemp(folder) ? authority_create("bench", &authority) : UNAVAILABLE;
+  for (int i = 0; i < 2 && code == OK; i++)
+    code = authority_issue(authority, &(struct certificate_request){.name = cert_names[i], .days = 1}, cert_file(i, "crt"), cert_file(i, "key"));
+  if (code == OK)
+    code = authority_write(authority, cert_file(2, "crt"), cert_file(2, "key"));
+  authority_destroy(authority);
+  if (code != OK)
+    exit(1);
+}
+
+static void certificates_remove(void) {
+  for (int i = 0; i < 3; i++) {
+    unlink(cert_file(i, "crt"));
+    unlink(cert_file(i, "key"));
+  }
+  rmdir(folder);
+}
+
+static struct cluster *task_start(const struct cluster_task *tasks, uint32_t task, bool is_sealed) {
+  struct tls_files files = {0};
+  if (is_sealed)
+    files = (struct tls_files){strdup(cert_file((int)task, "crt")), strdup(cert_file((int)task, "key")), strdup(cert_file(2, "crt"))};
+  struct cluster_config config = {.tls = files, .task = task, .task_count = 2, .tasks = tasks, .timeout_s = 10, .has_phases = true, .only_addresses = true,
     .sink = {.on_start = take_start, .on_tensor = take_tensor, .on_done = take_done}};
   struct cluster *cluster = NULL;
   if (cluster_create(&config, &cluster) != OK || cluster_start(cluster) != OK) {
@@ -198,13 +234,13 @@ static double exchange_round_trip(struct exchange *worker) {
   return (seconds_now() - began) / ROUNDS * 1e6;
 }
 
-static void measure(const char *name, bool use_unix, int64_t bytes, double seconds) {
+static void measure(const char *name, bool use_unix, bool is_sealed, int64_t bytes, double seconds) {
   char addresses[2][64];
   for (int i = 0; i < 2; i++)
     snprintf(addresses[i], sizeof addresses[i], use_unix ? "unix:/tmp/tfc-bench-%d-%d" : "127.0.0.1:%d",
              use_unix ? (int)getpid() : 20000 + (int)(getpid() * 2 % 10000) + i, i);
   struct cluster_task tasks[2] = {{"ps", 0, addresses[0]}, {"worker", 0, addresses[1]}};
-  struct cluster *ps = task_start(tasks, 0), *worker = task_start(tasks, 1);
+  struct cluster *ps = task_start(tasks, 0, is_sealed), *worker = task_start(tasks, 1, is_sealed);
   uint32_t zero = 0;
   received.cluster = ps;
   if (cluster_wait_peers(worker, &zero, 1) != OK)
@@ -221,7 +257,11 @@ int main(int argc, char **argv) {
   int64_t bytes = (argc > 1 ? atoll(argv[1]) : 64) << 20;
   double seconds = argc > 2 ? atof(argv[2]) : 2;
   printf("%-12s %8s %10s %9s %12s %12s\n", "", "raw GB/s", "tensors", "of raw", "raw trip us", "trip us");
-  measure("TCP", false, bytes, seconds);
-  measure("Unix socket", true, bytes, seconds);
+  certificates_make();
+  measure("TCP", false, false, bytes, seconds);
+  measure("Unix socket", true, false, bytes, seconds);
+  measure("TCP, TLS", false, true, bytes, seconds);
+  measure("Unix, TLS", true, true, bytes, seconds);
+  certificates_remove();
   return 0;
 }

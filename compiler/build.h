@@ -42,6 +42,7 @@ struct build_options {
   const char *emit;          /* NULL: build */
   const char *dump_phases;   /* a folder, or NULL */
   bool quiet;
+  bool tls;                  /* the executables have TLS in them */
   VEC(const char *) entries; /* the texts of --entry */
 };
 
@@ -80,8 +81,8 @@ struct emitted {
 };
 status build_emit(struct build *build, uint32_t task, struct emitted *out);
 
-/* link.c: object + runtime -> executable; `program`: the emitted one, which says what parts of the runtime it needs. INTERNAL with the
- * linker's words. */
-status link_executable(const char *object_path, const void *program, const char *output_path);
+/* link.c: object + runtime -> executable; `program`: the emitted one, which says what parts of the runtime it needs; with_tls: OpenSSL is
+ * among them. INTERNAL with the linker's words. */
+status link_executable(const char *object_path, const void *program, bool with_tls, const char *output_path);
 
 #endif

@@ -33,7 +33,7 @@ static status build_task(struct build *build, uint32_t number, const char *folde
   const struct target_unit unit = { .kernels = emitted.kernels.items, .count = emitted.kernels.count,
                                     .data = emitted.program, .data_size = emitted.program_size };
   TRY(cpu->compile(&options, &unit, object));
-  status result = link_executable(object, emitted.program, path);
+  status result = link_executable(object, emitted.program, build->options.tls, path);
   unlink(object);
   return result;
 }

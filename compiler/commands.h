@@ -11,6 +11,8 @@ status command_check(struct build *build);
 /* Prints placeholders, variables, signatures, collections, and entries ready to be named. */
 status command_show(struct build *build);
 void command_ops(void);
+/* Makes a CA in the folder, unless it has one, and a certificate and key of it for each task of the cluster file, and for clients. */
+status command_certs(const char *cluster_path, const char *folder);
 /* Prints what a built task holds. */
 status command_inspect(const char *path);
 /* Asks the task that listens at an address what it is at, and prints what it says. */

@@ -18,7 +18,7 @@
 #include "runtime/program/program.h"
 
 #define ARCHIVE(name) extern const unsigned char name##_archive_data[]; extern const uint64_t name##_archive_size;
-ARCHIVE(runtime) ARCHIVE(nghttp2) ARCHIVE(png) ARCHIVE(jpeg) ARCHIVE(z)
+ARCHIVE(runtime) ARCHIVE(nghttp2) ARCHIVE(png) ARCHIVE(jpeg) ARCHIVE(z) ARCHIVE(ssl) ARCHIVE(crypto)
 #undef ARCHIVE
 
 /* In the linker's order: what needs another comes first. */
@@ -26,14 +26,17 @@ static const struct {
   const char *name;
   const unsigned char *data;
   const uint64_t *size;
-  bool is_optional; /* only parts of the runtime need it */
+  enum { ALWAYS, FOR_PARTS, FOR_TLS } need; /* FOR_PARTS: only parts of the runtime need it */
 } archives[] = {
-  { "libtfcrt.a", runtime_archive_data, &runtime_archive_size, false },
-  { "libnghttp2.a", nghttp2_archive_data, &nghttp2_archive_size, false },
-  { "libpng.a", png_archive_data, &png_archive_size, true },
-  { "libjpeg.a", jpeg_archive_data, &jpeg_archive_size, true },
-  { "libz.a", z_archive_data, &z_archive_size, true },
+  { "libtfcrt.a", runtime_archive_data, &runtime_archive_size, ALWAYS },
+  { "libnghttp2.a", nghttp2_archive_data, &nghttp2_archive_size, ALWAYS },
+  { "libpng.a", png_archive_data, &png_archive_size, FOR_PARTS },
+  { "libjpeg.a", jpeg_archive_data, &jpeg_archive_size, FOR_PARTS },
+  { "libz.a", z_archive_data, &z_archive_size, FOR_PARTS },
+  { "libssl.a", ssl_archive_data, &ssl_archive_size, FOR_TLS },
+  { "libcrypto.a", crypto_archive_data, &crypto_archive_size, FOR_TLS },
 };
+#define TLS_SYMBOL "tls_context_create" /* runtime/net/tls.h: weak elsewhere */
 #define ARCHIVE_COUNT ((int)(sizeof archives / sizeof *archives))
 
 /* The optional parts of the runtime: a symbol of each, and the host calls that need it. */
@@ -61,11 +64,11 @@ static const struct {
 #endif
 
 struct link_words {
-  const char *items[64 + ARCHIVE_COUNT + PART_COUNT];
+  const char *items[66 + ARCHIVE_COUNT + 2 * PART_COUNT];
   int count;
 };
 static void add(struct link_words *words, const char *word) {
-  if (words->count < 63 + ARCHIVE_COUNT + PART_COUNT)
+  if (words->count < 65 + ARCHIVE_COUNT + 2 * PART_COUNT)
     words->items[words->count++] = word;
 }
 
@@ -89,7 +92,7 @@ static int link_memory_file(const char *name, const void *data, uint64_t size) {
 struct link_job {
   const char *object, *output;
   const char *archives[ARCHIVE_COUNT]; /* paths */
-  const char *symbols[PART_COUNT];     /* of parts; each once */
+  const char *symbols[PART_COUNT + 1]; /* of parts, and of TLS; each once */
   int archive_count, symbol_count;
 };
 
@@ -263,14 +266,17 @@ static void find_parts(const struct program *program, struct link_job *job) {
   }
 }
 
-status link_executable(const char *object_path, const void *program, const char *output_path) {
+status link_executable(const char *object_path, const void *program, bool with_tls, const char *output_path) {
   struct link_job job = { .object = object_path, .output = output_path };
   int files[ARCHIVE_COUNT];
   char paths[ARCHIVE_COUNT][64];
   status result = OK;
   find_parts(program, &job);
+  bool has_parts = job.symbol_count > 0;
+  if (with_tls)
+    add_symbol(&job, TLS_SYMBOL);
   for (int i = 0; i < ARCHIVE_COUNT && result == OK; i++) {
-    if (archives[i].is_optional && job.symbol_count == 0)
+    if ((archives[i].need == FOR_PARTS && !has_parts) || (archives[i].need == FOR_TLS && !with_tls))
       continue;
     int at = job.archive_count, file = link_memory_file(archives[i].name, archives[i].data, *archives[i].size);
     if (file < 0) {

@@ -25,6 +25,7 @@ static const char usage[] =
     "                                                       --tls-ca FILE where tasks speak TLS\n"
     "  tfc inspect FILE                                     what a built task holds\n"
     "  tfc ops                                              the ops that tfc has\n"
+    "  tfc certs --cluster FILE [-o DIR]                    a CA and certificates for developing: one for each task, one for clients (tfc-certs)\n"
     "\n"
     "GRAPH is a GraphDef (.pb, .pbtxt), a MetaGraphDef (.meta) or a SavedModel folder.\n"
     "\n"
@@ -39,6 +40,7 @@ static const char usage[] =
     "  --cpu NAME            native, an LLVM CPU name, or a level like x86-64-v3\n"
     "  --emit KIND           graph, ir, llvm, asm, cuda, ptx or dot: print it instead of building\n"
     "  --dump-phases DIR     one file for each pass\n"
+    "  --tls                 the executables have TLS in them (OpenSSL), for their options --tls-cert, --tls-key and --tls-ca\n"
     "  --quiet               says nothing of what was built\n"
     "  --version, --help\n"
     "\n"
@@ -55,14 +57,14 @@ static int misused(const char *text, const char *word) {
   return 64;
 }
 
-enum long_option { O_CLUSTER = 256, O_ENTRY, O_REPLICATE, O_STRATEGY, O_SOFT, O_LOG, O_GPU, O_CPU, O_EMIT, O_DUMP, O_QUIET };
+enum long_option { O_CLUSTER = 256, O_ENTRY, O_REPLICATE, O_STRATEGY, O_SOFT, O_LOG, O_GPU, O_CPU, O_EMIT, O_DUMP, O_QUIET, O_TLS };
 static const struct option options[] = {
     {"cluster", required_argument, NULL, O_CLUSTER},   {"entry", required_argument, NULL, O_ENTRY},
     {"replicate", required_argument, NULL, O_REPLICATE}, {"strategy", required_argument, NULL, O_STRATEGY},
     {"soft-placement", no_argument, NULL, O_SOFT},     {"log-device-placement", no_argument, NULL, O_LOG},
     {"gpu", required_argument, NULL, O_GPU},           {"cpu", required_argument, NULL, O_CPU},
     {"emit", required_argument, NULL, O_EMIT},         {"dump-phases", required_argument, NULL, O_DUMP},
-    {"quiet", no_argument, NULL, O_QUIET},
+    {"quiet", no_argument, NULL, O_QUIET},             {"tls", no_argument, NULL, O_TLS},
     {NULL, 0, NULL, 0}};
 
 static int unknown_option(const char *word) {
@@ -83,7 +85,7 @@ static int unknown_option(const char *word) {
 }
 
 static int unknown_command(const char *word) {
-  static const char *const commands[] = {"build", "show", "check", "run", "status", "inspect", "ops"};
+  static const char *const commands[] = {"build", "show", "check", "run", "status", "inspect", "ops", "certs"};
   struct nearest nearest;
   char text[512];
   nearest_begin(&nearest, word);
@@ -115,6 +117,7 @@ static int parse_options(int argc, char **argv, struct build_options *o) {
     case O_EMIT: o->emit = optarg; break;
     case O_DUMP: o->dump_phases = optarg; break;
     case O_QUIET: o->quiet = true; break;
+    case O_TLS: o->tls = true; break;
     case ':': return misused("this option needs a value: ", argv[optind - 1]);
     default: return unknown_option(argv[optind - 1]);
     }
@@ -192,6 +195,25 @@ static int command_of_address(int argc, char **argv) {
   return s == OK ? 0 : report(s);
 }
 
+static int certs(int argc, char **argv) {
+  const char *cluster = NULL, *folder = "tfc-certs";
+  opterr = 0;
+  for (int c; (c = getopt_long(argc, argv, ":o:", options, NULL)) != -1;) {
+    if (c == 'o')
+      folder = optarg;
+    else if (c == O_CLUSTER)
+      cluster = optarg;
+    else if (c == ':')
+      return misused("this option needs a value: ", argv[optind - 1]);
+    else
+      return misused("tfc certs takes --cluster FILE and -o DIR, not ", argv[optind - 1]);
+  }
+  if (optind < argc || !cluster)
+    return misused(cluster ? "tfc certs takes --cluster FILE and -o DIR, not " : "tfc certs needs --cluster FILE", cluster ? argv[optind] : "");
+  status s = command_certs(cluster, folder);
+  return s == OK ? 0 : report(s);
+}
+
 static bool is_help(const char *word) { return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0; }
 
 static int run_command(int argc, char **argv) {
@@ -210,6 +232,8 @@ static int run_command(int argc, char **argv) {
     command_ops();
     return 0;
   }
+  if (strcmp(command, "certs") == 0)
+    return certs(argc - 1, argv + 1);
   if (strcmp(command, "inspect") == 0 && argc == 3) {
     status s = command_inspect(argv[2]);
     return s == OK ? 0 : report(s);

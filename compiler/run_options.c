@@ -28,6 +28,16 @@ static bool is_job_option(const struct run_options *o, int *at) {
   return take_value(o, at, "--trace") || take_value(o, at, "--checkpoint-dir") || take_checkpoint_value(o, at, &which);
 }
 
+/* How many words at words[at] belong to an option that every task is given; 0: it is none. */
+static int everyones_words(const struct run_options *o, int at) {
+  static const char *const names[] = {"--tls-cert", "--tls-key", "--tls-ca", "--client-memory"};
+  int end = at;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (take_value(o, &end, names[i]))
+      return end - at + 1;
+  return strcmp(o->words[at], "--allow-clients") == 0;
+}
+
 void run_options_read(int count, char **words, bool on_terminal, struct run_options *out) {
   *out = (struct run_options){.count = count, .words = words, .log_last = on_terminal};
   for (int i = 0; i < count; i++) {
@@ -67,8 +77,13 @@ char **run_options_for(const struct run_options *o, const struct run_task *task,
     add(args, &count, "--trace", run_options_trace(o, task->name, arena));
   if (o->log_last && task->has_phases)
     add(args, &count, "--log-every", "0");
-  for (int i = 0; i < o->count && task->has_phases; i++)
-    if (!is_job_option(o, &i))
+  for (int i = 0; i < o->count; i++) {
+    int words = everyones_words(o, i);
+    for (int j = 0; j < words; j++)
+      args[count++] = o->words[i + j];
+    i += words > 0 ? words - 1 : 0;
+    if (words == 0 && !is_job_option(o, &i) && task->has_phases)
       args[count++] = o->words[i];
+  }
   return args;
 }

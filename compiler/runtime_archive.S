@@ -16,4 +16,6 @@
     archive png, TFC_PNG_ARCHIVE
     archive jpeg, TFC_JPEG_ARCHIVE
     archive z, TFC_Z_ARCHIVE
+    archive ssl, TFC_SSL_ARCHIVE
+    archive crypto, TFC_CRYPTO_ARCHIVE
     .section .note.GNU-stack,"",@progbits

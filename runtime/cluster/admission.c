@@ -2,10 +2,11 @@
 #include "runtime/cluster/admission.h"
 
 #include <stddef.h>
+#include <string.h>
+#include "base/map.h"
 #include "runtime/net/net_limits.h"
 
 #define SAID_MS 10000
-#define SAID_MAX 20 /* lines in SAID_MS: an attack must not fill a disk */
 
 static void guest_unlink(struct admission *a, struct guest *guest) {
   *(guest->newer ? &guest->newer->older : &a->newest) = guest->older;
@@ -77,17 +78,20 @@ const char *admission_check(struct guest *guest, const struct guest_state *state
   return has_stalled(guest, state, now_ms) ? "the client has stalled" : NULL;
 }
 
-bool admission_may_say(struct admission *a, uint64_t now_ms, uint32_t *unsaid) {
+bool admission_may_say(struct admission *a, const char *text, uint64_t now_ms, uint32_t *unsaid) {
+  uint64_t hash = hash_bytes(text, strlen(text), 0);
   *unsaid = 0;
   if (now_ms - a->log_since_ms >= SAID_MS) {
     *unsaid = a->unsaid;
     a->log_since_ms = now_ms;
     a->said = a->unsaid = 0;
   }
-  if (a->said < SAID_MAX) {
-    a->said++;
-    return true;
-  }
-  a->unsaid++;
-  return false;
+  bool is_new = a->said < ADMISSION_SAID_MAX;
+  for (uint32_t i = 0; i < a->said; i++)
+    is_new = is_new && a->said_hashes[i] != hash;
+  if (is_new)
+    a->said_hashes[a->said++] = hash;
+  else
+    a->unsaid++;
+  return is_new;
 }

@@ -16,6 +16,8 @@
 #include "base/status.h"
 #include "runtime/net/grpc_server.h"
 
+#define ADMISSION_SAID_MAX 20 /* lines in ten seconds: an attack must not fill a disk */
+
 struct guest {
   struct grpc_guest grpc;      /* whose memory its calls count as */
   bool is_in;                  /* between admission_enter and admission_leave */
@@ -31,6 +33,7 @@ struct admission {
   uint32_t count;              /* of them, without those that are going */
   uint64_t log_since_ms;       /* refusals that were said, and those that were not */
   uint32_t said, unsaid;
+  uint64_t said_hashes[ADMISSION_SAID_MAX];
 };
 
 /* What a guest is at. */
@@ -46,7 +49,8 @@ struct guest *admission_enter(struct admission *admission, struct guest *guest, 
 void admission_leave(struct admission *admission, struct guest *guest);
 /* To be asked now and then: why it has to go; NULL: it may stay. */
 const char *admission_check(struct guest *guest, const struct guest_state *state, uint64_t now_ms);
-/* Whether the refusal of a stranger is worth a line in the log; *unsaid: how many were not since the last. */
-bool admission_may_say(struct admission *admission, uint64_t now_ms, uint32_t *unsaid);
+/* Whether the refusal of a stranger is worth a line in the log: the same not again within ten seconds, and not too many; *unsaid: how many were not
+ * worth one before. */
+bool admission_may_say(struct admission *admission, const char *text, uint64_t now_ms, uint32_t *unsaid);
 
 #endif

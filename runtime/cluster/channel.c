@@ -49,6 +49,8 @@ static status hello_check(const struct channel *channel, const struct message *h
                 " executables of all tasks together", hello->task, own);
   if (hello->task >= cluster->task_count || hello->task == cluster->task)
     return fail(FAILED_PRECONDITION, "%s was called by one that says it is task %" PRIu32, own, hello->task);
+  if (!connection_is_for(channel->connection, cluster->peers[hello->task].name))
+    return fail(UNAUTHENTICATED, "who says it is %s shows a certificate that is not for it", cluster->peers[hello->task].name);
   if (channel->is_dialled && hello->task != channel->peer->task)
     return fail(FAILED_PRECONDITION, "at the address of %s answers %s", channel->peer->name, cluster->peers[hello->task].name);
   if (!channel->is_dialled && hello->task < cluster->task)
@@ -136,10 +138,10 @@ static void on_headers(void *self, struct http2_stream *stream) {
 /* In the log, but not as often as strangers like. */
 static void refusal_say(struct channel *channel, const char *text) {
   uint32_t unsaid = 0;
-  if (channel->guest.is_in && !admission_may_say(&channel->cluster->admission, loop_now_ms(), &unsaid))
+  if (channel->guest.is_in && !admission_may_say(&channel->cluster->admission, text, loop_now_ms(), &unsaid))
     return;
   if (unsaid > 0)
-    cluster_log(channel->cluster, "refused %" PRIu32 " more connections", unsaid);
+    cluster_log(channel->cluster, "refused %" PRIu32 " more connections like those before", unsaid);
   cluster_log(channel->cluster, "refused a connection: %s", text);
 }
 
@@ -254,6 +256,8 @@ static void on_closed(struct connection *connection, const char *reason) {
   if (channel->next)
     channel->next->previous = channel->previous;
   cluster->channel_count--;
+  if (!channel->is_dialled && connection_is_refused(connection))
+    refusal_say(channel, reason);
   admission_leave(&cluster->admission, &channel->guest);
   if (channel->refusal[0])
     reason = channel->refusal;
@@ -292,6 +296,18 @@ static void guest_enter(struct channel *channel) {
     connection_abort(((struct channel *)((char *)leaves - offsetof(struct channel, guest)))->connection, "it makes room for another");
 }
 
+/* The TLS end of a new connection; NULL where there is none. */
+static status tls_begin(struct cluster *cluster, const struct peer *peer, struct tls **out) {
+  pthread_mutex_lock(&cluster->lock);
+  struct tls_context *context = cluster->tls ? tls_context_retain(cluster->tls) : NULL;
+  pthread_mutex_unlock(&cluster->lock);
+  if (!context)
+    return OK;
+  status code = tls_create(context, peer ? peer->name : NULL, out);
+  tls_context_release(context);
+  return code;
+}
+
 status channel_create(struct cluster *cluster, int fd, struct peer *peer, struct channel **out) {
   struct channel *channel = calloc(1, sizeof *channel);
   if (!channel) {
@@ -303,7 +319,12 @@ status channel_create(struct cluster *cluster, int fd, struct peer *peer, struct
   channel->is_dialled = peer != NULL;
   channel->created_ms = loop_now_ms();
   channel->tick.run = run_tick;
-  status code = connection_create(cluster->loop, fd, !peer, peer != NULL, &connection_events, channel, &channel->connection);
+  struct tls *tls = NULL;
+  status code = tls_begin(cluster, peer, &tls);
+  if (code == OK)
+    code = connection_create(cluster->loop, fd, tls, !peer, peer != NULL, &connection_events, channel, &channel->connection);
+  else
+    close(fd);
   if (code != OK) {
     free(channel);
     return code;

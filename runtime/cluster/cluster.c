@@ -382,6 +382,8 @@ static void cluster_free(struct cluster *cluster) {
   free(cluster->peers);
   free(cluster->jobs);
   free(cluster->indices);
+  if (cluster->tls)
+    tls_context_release(cluster->tls);
   grpc_server_destroy(cluster->server);
   loop_destroy(cluster->loop);
   pthread_cond_destroy(&cluster->changed);
@@ -405,6 +407,8 @@ static void listeners_close(struct cluster *cluster) {
 static status begin(struct cluster *cluster) {
   if (getrandom(&cluster->incarnation, sizeof cluster->incarnation, 0) != sizeof cluster->incarnation)
     cluster->incarnation = loop_now_ms() ^ (uint64_t)getpid() << 32;
+  if (cluster->tls_files.cert)
+    TRY(tls_context_create(&cluster->tls_files, cluster->peers[cluster->task].name, &cluster->tls));
   TRY(loop_create(&cluster->loop));
   TRY(grpc_server_create(cluster->peers[cluster->task].name, cluster->clients_bytes, &cluster->server));
   TRY(cluster_listen(cluster));
@@ -413,6 +417,19 @@ static status begin(struct cluster *cluster) {
   loop_timer_set(cluster->loop, &cluster->ticker, cluster->ticked_ms + CLUSTER_TICK_MS);
   for (uint32_t i = 0; i < cluster->task; i++)
     peer_dial(&cluster->peers[i]);
+  return OK;
+}
+
+status cluster_reload_tls(struct cluster *cluster) {
+  struct tls_context *fresh = NULL;
+  if (!cluster->tls_files.cert)
+    return OK;
+  TRY(tls_context_create(&cluster->tls_files, cluster->peers[cluster->task].name, &fresh));
+  pthread_mutex_lock(&cluster->lock);
+  struct tls_context *old = cluster->tls;
+  cluster->tls = fresh;
+  pthread_mutex_unlock(&cluster->lock);
+  tls_context_release(old);
   return OK;
 }
 
@@ -437,6 +454,7 @@ status cluster_create(const struct cluster_config *config, struct cluster **out)
   cluster->has_phases = config->has_phases;
   cluster->identity.coordinator = config->coordinator;
   cluster->only_addresses = config->only_addresses;
+  cluster->tls_files = config->tls;
   cluster->allow_clients = config->allow_clients;
   cluster->clients_bytes = config->clients_bytes ? config->clients_bytes : NET_CLIENTS_BYTES;
   cluster->log = config->log;

@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include "base/status.h"
 #include "runtime/cluster/control.h"
+#include "runtime/net/tls.h"
 #include "runtime/step/exchange.h"
 
 struct cluster_task {
@@ -37,6 +38,7 @@ struct cluster_config {
   double timeout_s;        /* --timeout: how long to wait for a peer */
   bool has_phases;         /* started with --entry */
   uint32_t coordinator;    /* who decides which incarnation of a task counts: ps 0, without ps the chief */
+  struct tls_files tls;    /* every connection is TLS; kept by reference */
   bool allow_clients;      /* TensorFlow's clients may run entries while tasks run phases */
   int64_t clients_bytes;   /* what their requests and answers may hold together; 0: NET_CLIENTS_BYTES */
   bool only_addresses;     /* tasks of one host use their addresses as well, for measuring and testing */
@@ -50,6 +52,10 @@ struct cluster;
 /* Takes the task's address; whoever connects waits there until cluster_start. INVALID_ARGUMENT for an address that is none,
  * UNAVAILABLE when the own one cannot be listened on; both name it. */
 status cluster_create(const struct cluster_config *config, struct cluster **out);
+
+/* Reads the certificate's files again, for connections that begin from now on; those that stand go on. As tls_context_create; what was stays then.
+ * Without TLS nothing happens. */
+status cluster_reload_tls(struct cluster *cluster);
 
 /* Begins to connect and to serve: from now on the sink and the service are called. RESOURCE_EXHAUSTED: no thread. */
 status cluster_start(struct cluster *cluster);

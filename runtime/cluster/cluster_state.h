@@ -84,6 +84,7 @@ struct cluster {
   } controls[CONTROL_TOPICS];
   uint64_t timeout_ms;
   int64_t clients_bytes;
+  struct tls_files tls_files;
   bool has_phases, only_addresses, allow_clients, is_started;
   void (*log)(void *self, const char *line);
   void *log_self;
@@ -100,6 +101,7 @@ struct cluster {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   bool is_ready, is_finished, is_stopped, is_closing, is_closed;
+  struct tls_context *tls;   /* of connections that begin; NULL: none */
   struct cluster_identity identity;
   uint32_t resolving;        /* threads that ask a name server */
 };

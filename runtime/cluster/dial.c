@@ -47,7 +47,7 @@ static void on_accept(struct loop_source *source, uint32_t events) {
       close(fd);
     else if (cluster->channel_count >= NET_CONNECTIONS)
       close(fd);
-    else if (channel_create(cluster, fd, NULL, &channel) != OK && admission_may_say(&cluster->admission, loop_now_ms(), &unsaid))
+    else if (channel_create(cluster, fd, NULL, &channel) != OK && admission_may_say(&cluster->admission, status_text(), loop_now_ms(), &unsaid))
       cluster_log(cluster, "refused a connection: %s", status_text());
   }
 }

@@ -19,6 +19,8 @@
 #define REASON_BYTES 160
 #define TARGET_BYTES_MIN 4096      /* below, one read into the buffer is cheaper than two pieces */
 #define BUFFER_BYTES_BESIDE 16384  /* beside a target: the next frame's header and a little */
+#define TLS_ALERT 21 /* RFC 8446, 5.1: how a record begins that refuses us */
+#define TLS_MAJOR 3
 #define DRAIN_MS 5000              /* for the last bytes to leave, and the peer to close after us */
 
 struct connection {
@@ -38,6 +40,9 @@ struct connection {
 
   pthread_mutex_t lock;
   struct http2 *http2;
+  struct tls *tls;     /* NULL: none */
+  bool has_received;   /* bytes of the peer */
+  bool is_refused;     /* by TLS, and what it has to say about it is sent */
   bool is_broken;
   bool cannot_write;   /* the socket refuses; what the peer has said before may still be read */
   char reason[REASON_BYTES];
@@ -64,29 +69,66 @@ void connection_set_user(struct connection *c, void *user) { c->user = user; }
 void connection_set_round(struct connection *c, size_t bytes) { c->round_bytes = bytes; }
 struct http2 *connection_http2(const struct connection *c) { return c->http2; }
 
+bool connection_is_for(const struct connection *c, const char *name) { return !c->tls || tls_is_for(c->tls, name); }
+bool connection_is_refused(const struct connection *c) { return c->is_refused; }
+
 static void break_off(struct connection *c, const char *reason) { /* under the lock */
   if (c->is_broken)
     return;
   c->is_broken = true;
-  if (!c->cannot_write) /* else it has the reason */
+  if (!c->cannot_write && !c->is_refused) /* else it has the reason */
     snprintf(c->reason, sizeof c->reason, "%s", reason);
 }
 
 /* ---- writing: under the lock, any thread ---- */
 
-static void write_off(struct connection *c) {
-  if (c->is_shut && !c->is_written_off && !http2_has_queued(c->http2)) {
-    c->is_written_off = true;
-    shutdown(c->source.fd, SHUT_WR); /* the peer still reads all that was sent; close() alone could take it back */
+/* What is to be sent now, sealed where there is TLS (*sealed is room for it). 0: nothing. */
+static int output(struct connection *c, struct iovec *sealed, const struct iovec **out) {
+  const uint8_t *bytes;
+  size_t taken = 0;
+  if (!c->tls)
+    return http2_output(c->http2, out);
+  if (tls_output(c->tls, &bytes) == 0 && tls_is_open(c->tls) && !c->is_refused) {
+    int count = http2_output(c->http2, out);
+    if (count > 0 && tls_send(c->tls, *out, count, &taken) != OK)
+      break_off(c, status_text());
+    if (taken > 0)
+      http2_written(c->http2, taken);
   }
+  *sealed = (struct iovec){.iov_len = tls_output(c->tls, &bytes)};
+  sealed->iov_base = (void *)bytes;
+  *out = sealed;
+  return sealed->iov_len > 0;
+}
+
+static void output_sent(struct connection *c, size_t size) {
+  if (c->tls)
+    tls_sent(c->tls, size);
+  else
+    http2_written(c->http2, size);
+}
+
+static void write_off(struct connection *c) {
+  const uint8_t *bytes;
+  if (!(c->is_shut || c->is_refused) || c->is_written_off || (!c->is_refused && http2_has_queued(c->http2)))
+    return;
+  c->is_written_off = true;
+  if (c->tls) {
+    tls_finish(c->tls);
+    size_t size = tls_output(c->tls, &bytes);
+    ssize_t sent = send(c->source.fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT); /* the socket is empty: it has room for a few bytes */
+    (void)sent;
+  }
+  shutdown(c->source.fd, SHUT_WR); /* the peer still reads all that was sent; close() alone could take it back */
 }
 
 /* Writes until the socket is full, nothing is left, or about `budget` bytes have gone; asks the loop to go on. */
 static void pump(struct connection *c, size_t budget) {
   const struct iovec *pieces;
+  struct iovec sealed;
   bool is_full = false;
-  while (!c->is_broken && !c->cannot_write && !c->is_connecting && !is_full && budget > 0) {
-    int count = http2_output(c->http2, &pieces);
+  while (!c->is_broken && !c->cannot_write && !c->is_connecting && !c->is_written_off && !is_full && budget > 0) {
+    int count = output(c, &sealed, &pieces);
     if (count == 0)
       break;
     struct msghdr message = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
@@ -99,12 +141,12 @@ static void pump(struct connection *c, size_t budget) {
       c->cannot_write = true;
       snprintf(c->reason, sizeof c->reason, "%s", strerror(errno));
     } else {
-      http2_written(c->http2, (size_t)written);
+      output_sent(c, (size_t)written);
       budget = (size_t)written < budget ? budget - (size_t)written : 0;
     }
   }
-  bool can_write = !c->is_broken && !c->cannot_write;
-  bool has_more = can_write && (c->is_connecting || is_full || http2_output(c->http2, &pieces) > 0);
+  bool can_write = !c->is_broken && !c->cannot_write && !c->is_written_off;
+  bool has_more = can_write && (c->is_connecting || is_full || output(c, &sealed, &pieces) > 0);
   loop_change(c->loop, &c->source, has_more ? EPOLLIN | EPOLLOUT : EPOLLIN);
   if (can_write && !has_more)
     write_off(c);
@@ -176,8 +218,57 @@ static void feed(struct connection *c, const uint8_t *data, size_t size) {
   }
 }
 
+/* TLS has refused the peer, or it us: no more than that is said, and the peer's close is waited for, as closing with unread bytes would take it back. */
+static void refuse(struct connection *c, const char *reason) {
+  if (c->is_refused)
+    return;
+  c->is_refused = true;
+  snprintf(c->reason, sizeof c->reason, "%s", reason);
+  pump(c, SIZE_MAX);
+}
+
+/* What was received, opened: into the coming tensor's memory where there is one. */
+static void open_sealed(struct connection *c, const uint8_t *data, size_t size) {
+  uint8_t plain[BUFFER_BYTES_BESIDE];
+  size_t got = 1;
+  status code = tls_receive(c->tls, data, size);
+  while (code == OK && got > 0 && !c->is_broken) {
+    uint8_t *target = NULL;
+    size_t target_size = c->handler->target ? c->handler->target(c, &target) : 0, frame_left = http2_frame_left(c->http2);
+    if (target_size > frame_left)
+      target_size = frame_left;
+    bool direct = target_size >= TARGET_BYTES_MIN;
+    code = tls_read(c->tls, direct ? target : plain, direct ? target_size : sizeof plain, &got);
+    feed(c, direct ? target : plain, got);
+  }
+  if (code != OK)
+    refuse(c, status_text());
+}
+
+/* The socket has ended or failed, or has nothing now. */
+static void read_none(struct connection *c, ssize_t got) {
+  if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+    break_off(c, strerror(errno));
+  if (got == 0)
+    break_off(c, c->is_shut ? "" : "the peer has closed the connection");
+}
+
+/* With TLS: at once what is there, opened record by record. */
+static size_t read_sealed(struct connection *c, bool *is_empty) {
+  uint8_t *buffer = loop_buffer(c->loop);
+  ssize_t got = recv(c->source.fd, buffer, NET_READ_BYTES, MSG_DONTWAIT);
+  *is_empty = got < NET_READ_BYTES;
+  if (got <= 0)
+    read_none(c, got);
+  else if (!c->is_refused)
+    open_sealed(c, buffer, (size_t)got);
+  return got > 0 ? (size_t)got : 0;
+}
+
 /* Returns the bytes read; less than could have been: the socket is empty. */
 static size_t read_some(struct connection *c, bool *is_empty) {
+  if (c->tls)
+    return read_sealed(c, is_empty);
   uint8_t *target = NULL, *buffer = loop_buffer(c->loop);
   size_t target_size = c->handler->target ? c->handler->target(c, &target) : 0;
   size_t frame_left = http2_frame_left(c->http2);
@@ -188,12 +279,13 @@ static size_t read_some(struct connection *c, bool *is_empty) {
   struct msghdr message = {.msg_iov = direct ? pieces : pieces + 1, .msg_iovlen = direct ? 2 : 1};
   ssize_t got = recvmsg(c->source.fd, &message, MSG_DONTWAIT);
   *is_empty = true;
-  if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-    break_off(c, strerror(errno));
-  if (got == 0)
-    break_off(c, c->is_shut ? "" : "the peer has closed the connection");
-  if (got <= 0)
+  if (got <= 0) {
+    read_none(c, got);
     return 0;
+  }
+  if (!c->has_received && !direct && got > 1 && buffer[0] == TLS_ALERT && buffer[1] == TLS_MAJOR)
+    break_off(c, "it speaks TLS only: start this task with --tls-cert, --tls-key and --tls-ca");
+  c->has_received = true;
   size_t in_target = !direct ? 0 : (size_t)got < target_size ? (size_t)got : target_size;
   *is_empty = (size_t)got < in_target + pieces[1].iov_len;
   feed(c, target, in_target);
@@ -218,6 +310,9 @@ static void teardown(struct connection *c) {
   close(fd);
   http2_destroy(c->http2);
   c->http2 = NULL;
+  if (c->tls)
+    tls_destroy(c->tls);
+  c->tls = NULL;
   posts_run(c);
   pthread_mutex_unlock(&c->lock);
   posts_try(c, 0);
@@ -274,7 +369,9 @@ static void finish_connecting(struct connection *c) {
   c->is_connecting = false;
   if (error != 0)
     break_off(c, strerror(error));
-  else if (c->handler->on_connected)
+  else if (c->tls && tls_receive(c->tls, NULL, 0) != OK) /* it speaks first */
+    refuse(c, status_text());
+  if (error == 0 && c->handler->on_connected)
     c->handler->on_connected(c);
 }
 
@@ -292,6 +389,7 @@ static void on_ready(struct loop_source *source, uint32_t events) {
     c->is_shut = true;
     write_off(c);
   }
+  is_over |= c->is_refused && c->drain.due_ms == 0;
   pthread_mutex_unlock(&c->lock);
   if (is_over)
     loop_timer_set(c->loop, &c->drain, loop_now_ms() + DRAIN_MS);
@@ -305,12 +403,13 @@ static void on_drained(struct loop_timer *timer) {
   connection_abort(c, "");
 }
 
-status connection_create(struct loop *loop, int fd, bool is_server, bool is_connecting, const struct connection_handler *handler,
-                         void *user, struct connection **out) {
+status connection_create(struct loop *loop, int fd, struct tls *tls, bool is_server, bool is_connecting,
+                         const struct connection_handler *handler, void *user, struct connection **out) {
   struct connection *c = calloc(1, sizeof *c);
   status code = c ? OK : fail(RESOURCE_EXHAUSTED, "no memory for a connection");
   if (code == OK) {
     c->source = (struct loop_source){.fd = fd, .on_ready = on_ready};
+    c->tls = tls;
     c->drain.on_due = on_drained;
     c->call.run = run_notified;
     c->loop = loop;
@@ -327,6 +426,8 @@ status connection_create(struct loop *loop, int fd, bool is_server, bool is_conn
     code = loop_add(loop, &c->source, EPOLLIN | EPOLLOUT);
   if (code != OK) {
     close(fd);
+    if (tls)
+      tls_destroy(tls);
     if (c)
       http2_destroy(c->http2);
     connection_release(c);
@@ -387,8 +488,9 @@ void connection_abort(struct connection *c, const char *reason) {
 
 bool connection_is_flushed(struct connection *c) {
   const struct iovec *pieces;
+  struct iovec sealed;
   pthread_mutex_lock(&c->lock);
-  bool flushed = !c->http2 || c->is_connecting || http2_output(c->http2, &pieces) == 0;
+  bool flushed = !c->http2 || c->is_connecting || output(c, &sealed, &pieces) == 0;
   pthread_mutex_unlock(&c->lock);
   return flushed && !posts_are_pending(c);
 }

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include "runtime/net/http2.h"
 #include "runtime/net/loop.h"
+#include "runtime/net/tls.h"
 
 struct connection;
 struct connection_post {
@@ -33,9 +34,9 @@ struct connection_handler {
   void (*on_closed)(struct connection *connection, const char *reason);
 };
 
-/* Takes the socket, also when it fails. is_connecting: it becomes writable when it stands. On the loop's thread. */
-status connection_create(struct loop *loop, int fd, bool is_server, bool is_connecting, const struct connection_handler *handler,
-                         void *user, struct connection **out);
+/* Takes the socket and the TLS end (NULL: none), also when it fails. is_connecting: it becomes writable when it stands. On the loop's thread. */
+status connection_create(struct loop *loop, int fd, struct tls *tls, bool is_server, bool is_connecting,
+                         const struct connection_handler *handler, void *user, struct connection **out);
 struct connection *connection_retain(struct connection *connection);
 void connection_release(struct connection *connection); /* accepts NULL */
 
@@ -46,6 +47,11 @@ void connection_set_user(struct connection *connection, void *user);
 void connection_set_round(struct connection *connection, size_t bytes);
 /* The HTTP/2 end: on the loop's thread right after create, and in handlers and posts. NULL once it is closed. */
 struct http2 *connection_http2(const struct connection *connection);
+
+/* Without TLS, or with a certificate that has the name. On the loop's thread, while it has an HTTP/2 end. */
+bool connection_is_for(const struct connection *connection, const char *name);
+/* TLS has refused the peer, or the peer us: the reason given to on_closed says why. */
+bool connection_is_refused(const struct connection *connection);
 
 void connection_post(struct connection *connection, struct connection_post *post);
 

@@ -140,6 +140,15 @@ static status set_restore(struct parser *p, char *value) {
   p->out->restore = value;
   return *value ? OK : fail(INVALID_ARGUMENT, "--restore: no checkpoint is named");
 }
+static status set_tls_file(const char *name, char *value, const char **out) {
+  if (!tls_is_built_in())
+    return fail(INVALID_ARGUMENT, "%s: this executable has no TLS in it: build it with `tfc build --tls`", name);
+  *out = value;
+  return *value ? OK : fail(INVALID_ARGUMENT, "%s: no file is named", name);
+}
+static status set_tls_cert(struct parser *p, char *value) { return set_tls_file("--tls-cert", value, &p->out->tls.cert); }
+static status set_tls_key(struct parser *p, char *value) { return set_tls_file("--tls-key", value, &p->out->tls.key); }
+static status set_tls_ca(struct parser *p, char *value) { return set_tls_file("--tls-ca", value, &p->out->tls.ca); }
 static status set_log_dir(struct parser *p, char *value) {
   p->out->log_dir = value;
   return *value ? OK : fail(INVALID_ARGUMENT, "--log-dir: no folder is named");
@@ -189,9 +198,9 @@ static const struct option_row {
   { "--trace", true, false, set_trace },
   { "--allow-clients", false, false, set_allow_clients },
   { "--client-memory", true, false, set_client_memory },
-  { "--tls-cert", true, false, NULL },
-  { "--tls-key", true, false, NULL },
-  { "--tls-ca", true, false, NULL },
+  { "--tls-cert", true, false, set_tls_cert },
+  { "--tls-key", true, false, set_tls_key },
+  { "--tls-ca", true, false, set_tls_ca },
   { "--runner", true, false, set_runner },
   { "--entry", true, false, set_entry },
   { "--feed", true, true, set_feed },
@@ -249,6 +258,10 @@ status options_parse(int argc, char **argv, struct task_options *out) {
   *out = (struct task_options){ .timeout_s = 30, .log_every = 1 };
   struct parser parser = { .out = out };
   TRY(parse_all(&parser, argc, argv));
+  const struct tls_files *tls = &out->tls;
+  if ((tls->cert || tls->key || tls->ca) && !(tls->cert && tls->key && tls->ca))
+    return fail(INVALID_ARGUMENT, "%s is missing: TLS needs --tls-cert, --tls-key and --tls-ca",
+                !tls->cert ? "--tls-cert" : !tls->key ? "--tls-key" : "--tls-ca");
   if ((out->save_steps || out->save_seconds > 0 || out->keep) && !out->checkpoint_dir)
     return fail(INVALID_ARGUMENT, "%s needs --checkpoint-dir", out->save_steps ? "--save-steps" : out->keep ? "--keep" : "--save-seconds");
   if (out->runner_count && !out->phase_count)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/status.h"
+#include "runtime/net/tls.h"
 
 struct named_file {
   const char *name, *path;  /* NAME=FILE: name ends at the last `=` that has a path behind it */
@@ -25,6 +26,7 @@ struct task_options {
   bool help, version, no_init;
   bool elastic;             /* synchronous rounds go on without members that are lost */
   double timeout_s;
+  struct tls_files tls;     /* `{task}` in them stands for the task's name; all NULL: no TLS */
   bool allow_clients;
   int64_t client_memory_mib;    /* 0: not given */
   int threads;              /* 0: one for each core */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-static void (*stop_function)(void *), (*report_function)(void *);
+static void (*stop_function)(void *), (*report_function)(void *), (*reload_function)(void *);
 static void *stop_self;
 static atomic_int caught;
 
@@ -16,6 +16,7 @@ static void signal_set(sigset_t *set) {
   sigaddset(set, SIGTERM);
   sigaddset(set, SIGINT);
   sigaddset(set, SIGUSR1);
+  sigaddset(set, SIGHUP);
 }
 
 void signals_block(void) {
@@ -38,6 +39,10 @@ static void *signals_main(void *unused) {
       report_function(stop_self);
       continue;
     }
+    if (number == SIGHUP && reload_function) {
+      reload_function(stop_self);
+      continue;
+    }
     if (atomic_exchange(&caught, number))
       _exit(128 + number);
     stop_function(stop_self);
@@ -52,6 +57,11 @@ void signals_watch(void (*stop)(void *self), void (*report)(void *self), void *s
   stop_self = self;
   if (pthread_create(&thread, NULL, signals_main, NULL) == 0)
     pthread_detach(thread);
+}
+
+void signals_reload_by(void (*reload)(void *self)) {
+  reload_function = reload;
+  signal(SIGHUP, SIG_DFL); /* also under nohup */
 }
 
 int signals_caught(void) { return atomic_load(&caught); }

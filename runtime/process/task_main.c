@@ -22,6 +22,7 @@
 #include "runtime/process/rounds.h"
 #include "runtime/process/runner.h"
 #include "runtime/process/signals.h"
+#include "runtime/process/tls_option.h"
 #include "runtime/program/entry_print.h"
 #include "runtime/step/pool.h"
 #include "runtime/step/task.h"
@@ -67,6 +68,8 @@ static const char usage[] =
     "  --threads N             for kernels (one for each core)\n"
     "  --address host:port     listens there instead of the address of the cluster file\n"
     "  --peer JOB:INDEX=ADDRESS  where another task is\n"
+    "  --tls-cert, --tls-key, --tls-ca FILE  every connection is TLS 1.3, both ways by certificates of that CA; `{task}` is this task's name;\n"
+    "                          SIGHUP reads them again (executables of `tfc build --tls`)\n"
     "  --allow-clients         TensorFlow clients may run entries here also while tasks run phases\n"
     "  --client-memory MIB     what requests and answers of clients may hold together (256)\n"
     "  --version, --help\n\n"
@@ -145,7 +148,10 @@ static status join_cluster(struct host *host) {
     .clients_bytes = host->options.client_memory_mib << 20, .sink = task_sink(host->task),
     .coordinator = coordinator(host->program),
   };
+  const struct program_task *self = program_task(host->program, host->program->task);
   status result = read_tasks(host, tasks);
+  if (result == OK)
+    result = tls_option_files(&host->options.tls, program_text(host->program, self->job), self->index, &config.tls);
   struct cluster *cluster = NULL;
   if (result == OK)
     result = cluster_create(&config, &cluster);
@@ -397,6 +403,18 @@ static status run_host(struct host *host) {
   return result == OK ? finish_runners(host, serve(host)) : result;
 }
 
+/* On SIGHUP: new certificates, for connections that begin from now on. */
+static void reload_host(void *self) {
+  struct host *host = self;
+  pthread_mutex_lock(&host->report_lock);
+  if (!host->is_leaving && host->cluster) {
+    status code = cluster_reload_tls(host->cluster);
+    fprintf(stderr, "%s: %s%s\n", task_name(host->task), code == OK ? "the certificate was read again" : "the certificate stays as it was: ",
+            code == OK ? "" : status_text());
+  }
+  pthread_mutex_unlock(&host->report_lock);
+}
+
 static void stop_host(void *self) {
   struct host *host = self;
   task_stop(host->task);
@@ -482,6 +500,8 @@ int task_main(const struct program *program, const struct kernel_code *kernels, 
   result = task_create(program, kernels, host.options.threads, &host.task);
   if (result != OK)
     return leave(&host, result);
+  if (host.options.tls.cert)
+    signals_reload_by(reload_host);
   signals_watch(stop_host, report_host, &host);
   result = run_host(&host);
   return leave(&host, result);

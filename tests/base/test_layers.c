@@ -29,7 +29,7 @@ static const struct layer {
   { "data", " dataset.h events.h iterator_place.h example_values.h inflate.h record_file.h " },
   { "image", " " },
   { "calls", " " },
-  { "net", " address.h connection.h grpc_server.h link.h loop.h net_limits.h receive_pool.h " },
+  { "net", " address.h connection.h grpc_server.h link.h loop.h net_limits.h receive_pool.h tls.h " },
   { "cluster", " cluster.h control.h look.h " },
   { "checkpoint", " saver.h " },
   { "master", " client_service.h " },
