@@ -2,6 +2,7 @@
 #include "runtime/resource/collective.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/host/wait_list.h"
@@ -172,6 +173,18 @@ status collective_check(const struct collective *c, const struct collective_spec
   return same ? OK : fail(INTERNAL, "members of one group and instance want different things");
 }
 
+static bool collective_explain(struct resource *resource, const void *call, struct resource_wait *out) {
+  struct collective *c = (struct collective *)resource;
+  pthread_mutex_lock(&c->lock);
+  bool waits = wait_list_has(&c->waiting, call);
+  snprintf(out->text, sizeof out->text, "group '%.40s': %lld of %lld have come", resource->name, (long long)c->count, (long long)c->spec.size);
+  for (int64_t i = 0; i < c->count && out->driver_count < RESOURCE_WAIT_DRIVERS; i++)
+    out->drivers[out->driver_count++] = c->given[i].driver;
+  out->is_round = true;
+  pthread_mutex_unlock(&c->lock);
+  return waits;
+}
+
 static status collective_init(struct resource *resource, void *argument) {
   struct collective *c = (struct collective *)resource;
   c->spec = *(const struct collective_spec *)argument;
@@ -182,6 +195,7 @@ static status collective_init(struct resource *resource, void *argument) {
     return fail(RESOURCE_EXHAUSTED, "no memory");
   pthread_mutex_init(&c->lock, NULL);
   wait_list_init(&c->waiting, &c->lock);
+  resource->explain = collective_explain;
   return OK;
 }
 

@@ -37,6 +37,7 @@ struct hold {
   uint64_t step;
   bool is_committed;
   struct value *value;
+  struct tensor *own;       /* of a repetition: what it brings itself */
 };
 
 struct seat_numbers {
@@ -206,21 +207,43 @@ static struct value *value_ready(struct meeting *m, bool *is_decided) {
 
 /* ---- holding ---- */
 
+static void hold_free(void *own) {
+  tensor_release(((struct hold *)own)->own);
+  free(own);
+}
+
 static status hold(struct meeting *m, const struct meeting_step *s, struct hold h) {
   struct hold *own = malloc(sizeof *own);
   struct wait_entry *entry = own ? wait_list_add(&m->waiting, s->call, h.kind) : NULL;
   if (!entry) {
+    tensor_release(h.own);
     free(own);
     return fail(RESOURCE_EXHAUSTED, "no memory");
   }
   *own = h;
   entry->own = own;
-  entry->free_own = free;
+  entry->free_own = hold_free;
   return OK;
 }
 
 static status give_flag(struct host_call *call, bool value) {
   return tensor_copy_in(DTYPE_BOOL, &(struct shape){0}, &value, &call->outputs[0]);
+}
+
+/* A step that repeats what is over, and what came of it is not kept: a task was started again since. */
+static bool is_forgotten(const struct meeting *m, const struct hold *h) {
+  return m->round.phase == ROUND_OPEN && h->own && !is_complete(m, h->value, true);
+}
+
+/* It changes nothing where updates have a leader: any value will do for what it still computes. Else it needs the right one. */
+static enum round_answer repeat_alone(const struct meeting *m, const struct hold *h, struct host_call *call, status *code, const char **text) {
+  if (!m->round.options.has_leader) {
+    *code = ABORTED;
+    *text = "what the round gave is not kept";
+    return ROUND_GO;
+  }
+  call->outputs[0] = tensor_retain(h->own);
+  return ROUND_GO;
 }
 
 /* HOLD: it waits on. */
@@ -242,8 +265,10 @@ static enum round_answer ask_again(struct meeting *m, const struct hold *h, stru
   bool is_coming = answer == ROUND_STALE && r->seats[h->seat].entered == h->step; /* it has not given all yet */
   if (answer != ROUND_GO)
     return is_coming ? ROUND_HOLD : answer;
-  if (h->value->is_busy || !result_is_of(m, h->value, true))
+  if (h->value->is_busy)
     return ROUND_HOLD;
+  if (!result_is_of(m, h->value, true))
+    return is_forgotten(m, h) ? repeat_alone(m, h, call, code, text) : ROUND_HOLD;
   *code = h->value->code;
   *text = h->value->text;
   if (*code == OK)
@@ -486,9 +511,11 @@ status meeting_value(struct meeting *m, const struct meeting_step *s, const stru
   TRY(host_keep_input(s->call, 0, &tensor));
   pthread_mutex_lock(&m->hall->lock);
   h.value = value_find(m, spec);
+  bool repeats = round_repeats(&m->round, h.seat, s->id);
+  uint64_t for_step = repeats ? m->round.seats[h.seat].taken : s->id; /* the first may have been lost before */
+  h.own = repeats && h.value ? tensor_retain(tensor) : NULL;
   status code = h.value ? hold(m, s, h) : fail(RESOURCE_EXHAUSTED, "no memory");
-  uint64_t for_step = round_repeats(&m->round, h.seat, s->id) ? m->round.seats[h.seat].taken : s->id; /* the first may have been lost before */
-  bool is_new = code == OK && !entry_of(h.value, h.seat, for_step) && !(for_step != s->id && result_is_of(m, h.value, true));
+  bool is_new = code == OK && for_step && !entry_of(h.value, h.seat, for_step) && !(for_step != s->id && result_is_of(m, h.value, true));
   if (is_new)
     vec_push(&h.value->entries, (struct value_entry){h.seat, for_step, tensor});
   if (code == OK)
@@ -686,6 +713,29 @@ static uint32_t own_holder(const struct meeting_spec *spec) {
   return 0;
 }
 
+/* Who has given, or is past that: the others hold the round up. */
+static bool meeting_explain(struct resource *resource, const void *call, struct resource_wait *out) {
+  struct meeting *m = (struct meeting *)resource;
+  const struct round *r = &m->round;
+  pthread_mutex_lock(&m->hall->lock);
+  bool waits = wait_list_has(&m->waiting, call);
+  uint32_t members = 0, come = 0;
+  for (uint32_t i = 0; i < r->options.seats && waits; i++) {
+    const struct round_seat *seat = &r->seats[i];
+    bool has_come = r->phase == ROUND_OPEN ? seat->given != 0 : r->phase == ROUND_DECIDED ? seat->ready != 0 : r->leader != seat->taken;
+    members += r->phase == ROUND_OPEN ? seat->is_member : seat->taken != 0;
+    come += has_come;
+    if (has_come && out->driver_count < RESOURCE_WAIT_DRIVERS)
+      out->drivers[out->driver_count++] = m->seats[i];
+  }
+  static const char *const what[] = {"have come", "have all that the updates need", "wait for the updates"};
+  snprintf(out->text, sizeof out->text, "round %llu of '%.40s': %u of %u %s", (unsigned long long)r->number + (r->phase == ROUND_OPEN),
+           resource->name, come, members, what[r->phase]);
+  out->is_round = true;
+  pthread_mutex_unlock(&m->hall->lock);
+  return waits;
+}
+
 static status meeting_init(struct resource *resource, void *argument) {
   struct meeting *m = (struct meeting *)resource;
   const struct meeting_spec *spec = argument;
@@ -694,6 +744,7 @@ static status meeting_init(struct resource *resource, void *argument) {
   if (spec->holder_count > 1 && !spec->hall->has_peers)
     return fail(INTERNAL, "a round of several tasks in a task that is alone");
   m->hall = spec->hall;
+  resource->explain = meeting_explain;
   m->seats = copy_tasks(spec->seats, spec->seat_count);
   m->holders = copy_tasks(spec->holders, spec->holder_count);
   m->given = calloc(spec->seat_count, sizeof *m->given);

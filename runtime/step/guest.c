@@ -247,6 +247,8 @@ static void on_joined(void *self, uint32_t peer, bool is_new) {
     hall_begin(((struct task *)self)->hall, peer);
 }
 
+void task_reset_rounds(struct task *task) { hall_reset(task->hall); }
+
 static void on_tick(void *self) { hall_tick(((struct task *)self)->hall); }
 
 static void on_reset(void *self, const char *containers) { task_reset(self, containers); }

@@ -83,6 +83,9 @@ void task_note_finished(struct task *task, uint32_t finished);
 void task_reset(struct task *task, const char *containers);
 void task_reset_all(struct task *task, const char *containers);
 
+/* Variables were put back to an earlier moment, on all tasks that hold some: nothing counts that was given to rounds. */
+void task_reset_rounds(struct task *task);
+
 /* Makes running and later steps end with CANCELLED. */
 void task_stop(struct task *task);
 /* The same, and waits until no step of another driver runs here: then the exchange is not called any more. */
