@@ -128,21 +128,6 @@ static void print_methods(struct build *b) {
 
 /* ---- collections ---- */
 
-/* Messages begin with a name: of a variable, a queue. */
-static const char *message_name(struct arena *arena, const struct attr_value *item) {
-  const unsigned char *p = (const unsigned char *)item->s.data;
-  if (item->s.size > 2 && p[0] == 0x0a && p[1] < 0x80 && p[1] + 2u <= item->s.size)
-    return arena_strndup(arena, (const char *)p + 2, p[1]);
-  return "...";
-}
-
-static bool is_text(const struct attr_value *item) {
-  for (uint64_t i = 0; i < item->s.size; i++)
-    if ((unsigned char)item->s.data[i] < ' ')
-      return false;
-  return true;
-}
-
 static void print_collections(struct build *b) {
   if (b->model.collections.count)
     printf("collections\n");
@@ -151,7 +136,7 @@ static void print_collections(struct build *b) {
     printf("  %-24s", a->name);
     for (uint32_t k = 0; k < a->value.list.count && k < ITEMS_MAX; k++) {
       const struct attr_value *item = &a->value.list.items[k];
-      printf("%s%s", k ? ", " : " ", is_text(item) ? item->s.data : message_name(&b->arena, item));
+      printf("%s%s", k ? ", " : " ", entry_item_name(&b->arena, item));
     }
     if (a->value.list.count > ITEMS_MAX)
       printf(" and %u more", a->value.list.count - ITEMS_MAX);

@@ -195,10 +195,13 @@ status entries_resolve(struct build *build) {
     vec_push(&build->specs, spec); /* a half-read one too: whoever frees the build frees it */
     TRY(result);
   }
-  if (!build->specs.count)
+  bool by_default = !build->specs.count;
+  if (by_default)
     TRY(entry_defaults_add(build));
   entry_loaders_add(build);
   TRY(specs_check(build));
   entry_runners_add(build);
+  if (by_default)
+    entry_session_add(build);
   return OK;
 }

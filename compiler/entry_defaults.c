@@ -212,7 +212,7 @@ static void operations_add(struct build *build) {
 }
 
 status entry_defaults_add(struct build *build) {
-  static const char *const collections[] = {"init_op", "local_init_op", "ready_op", "train_op", "summary_op"};
+  static const char *const collections[] = {"init_op", "local_init_op", "ready_for_local_init_op", "ready_op", "train_op", "summary_op"};
   signatures_add(build);
   for (uint32_t i = 0; i < build->model.methods.count; i++)
     method_add(build, &build->model.methods.items[i]);

@@ -19,6 +19,11 @@ void entry_feed_placeholders(const struct graph *graph, struct entry_spec *spec)
 /* A training step shows its loss, or its losses. */
 void entry_loss_fetch(struct build *build, struct entry_spec *spec);
 
+/* entry_session.c: after the other default entries and the runners': what a client that manages its session asks for beside them. */
+void entry_session_add(struct build *build);
+/* What an item of a collection names: the item itself, or the name that a message (of a variable, a queue) begins with; "..." otherwise. */
+const char *entry_item_name(struct arena *arena, const struct attr_value *item);
+
 /* entry_main.c: every output that nothing consumes, as `main`. is_guess: the graph trains; only answers, without labels where they need
  * none, and no entry where there are none. */
 void entry_main_add(struct build *build, bool is_guess);

@@ -124,6 +124,7 @@ void model_deinit(struct model *model) {
   for (uint32_t i = 0; i < model->queue_runners.count; i++)
     vec_free(&model->queue_runners.items[i].enqueue_ops);
   vec_free(&model->queue_runners);
+  vec_free(&model->savers);
   vec_free(&model->assets);
   vec_free(&model->objects);
   vec_free(&model->captures);

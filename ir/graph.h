@@ -169,7 +169,12 @@ struct queue_runner {
   const char *queue;              /* its node */
   VEC(const char *) enqueue_ops;  /* one for each thread */
   const char *close_op;           /* runs when the last of them has come to the end; "": none */
+  const char *cancel_op;          /* a client runs it when it gives up; "": none */
   uint64_t end_codes;             /* bits of the statuses that are the end, no error */
+};
+/* How a client saves and restores by running the graph: SaverDef. */
+struct saver_names {
+  const char *filename, *save, *restore; /* a placeholder's tensor, the tensor to be fetched, the operation to be run */
 };
 struct asset {
   const char *tensor, *file; /* "vocabulary:0" holds the path of the file in the SavedModel's folder `assets` */
@@ -182,6 +187,7 @@ struct model {
   const char *restore_op, *restore_feed; /* saver_def: names, or NULL */
   const char *main_op;           /* what a loader of the SavedModel runs after restoring (tables), or NULL */
   VEC(struct queue_runner) queue_runners;
+  VEC(struct saver_names) savers; /* the collection `savers` */
   VEC(struct asset) assets;
   VEC(struct object) objects;
   VEC(struct captures) captures;

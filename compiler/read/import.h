@@ -19,7 +19,7 @@ void import_shape(const Tensorflow__TensorShapeProto *shape, struct arena *arena
 
 /* MetaGraphDef: the graph, and its signatures, collections and saver. */
 status import_meta(const Tensorflow__MetaGraphDef *meta, struct arena *arena, struct model *out);
-/* import_runners.c: the queue runners among its collections. INVALID_ARGUMENT: one of them is damaged. */
+/* import_runners.c: the queue runners and savers among its collections. INVALID_ARGUMENT: one of them is damaged. */
 status import_runners(struct arena *arena, struct model *out);
 /* object_graph.c: the objects of a SavedModel of TensorFlow 2. */
 void import_objects(const Tensorflow__SavedObjectGraph *def, struct arena *arena, struct model *out);
