@@ -51,6 +51,13 @@ struct cluster_identity cluster_identity(struct cluster *cluster) {
   return identity;
 }
 
+uint64_t cluster_task_incarnation(struct cluster *cluster, uint32_t task) {
+  pthread_mutex_lock(&cluster->lock);
+  uint64_t incarnation = cluster->peers[task].incarnation;
+  pthread_mutex_unlock(&cluster->lock);
+  return incarnation;
+}
+
 void cluster_set_history(struct cluster *cluster, uint64_t history) {
   pthread_mutex_lock(&cluster->lock);
   cluster->identity.history = history;

@@ -111,6 +111,8 @@ struct cluster_identity {
   uint32_t coordinator;    /* task number */
 };
 struct cluster_identity cluster_identity(struct cluster *cluster);
+/* A number that tells the incarnations of a task apart, of the one that was last here; 0: none was, or it is this task. */
+uint64_t cluster_task_incarnation(struct cluster *cluster, uint32_t task);
 /* The job goes on in another history; what others are told from now on. */
 void cluster_set_history(struct cluster *cluster, uint64_t history);
 

@@ -61,12 +61,26 @@ static status run_when_fed(struct client_service *service, const struct master_r
   return result;
 }
 
+/* A task that was started anew has not what the session put there: its client has to begin again. */
+static status check_incarnations(struct client_service *service, const struct program_entry *code, atomic_uint_fast64_t *seen) {
+  const uint32_t *tasks = program_operands(task_program(service->task), code->tasks.first);
+  for (uint32_t i = 0; i < code->tasks.count && seen; i++) {
+    uint64_t is = cluster_task_incarnation(service->cluster, tasks[i]);
+    uint_fast64_t was = 0;
+    if (!atomic_compare_exchange_strong(&seen[tasks[i]], &was, is) && was != is)
+      return fail(ABORTED, "%s was started anew, without what this session has done there: begin a new session",
+                  cluster_task_name(service->cluster, tasks[i]));
+  }
+  return OK;
+}
+
 static status run_entry(void *self, const struct master_run *run) {
   struct client_service *service = self;
   const struct program *program = task_program(service->task);
   const struct program_entry *code = program_entry(program, run->entry);
   struct run_request request = { .gone = run->cancelled, .partial = run->partial, .reports_memory = run->reports_memory };
   TRY(cluster_wait_peers(service->cluster, program_operands(program, code->tasks.first), code->tasks.count));
+  TRY(check_incarnations(service, code, run->seen));
   if (run->partial && !code->partial)
     return run_when_fed(service, run, code);
   TRY(run->traces ? run_recorded(service, run, &request)
@@ -130,6 +144,12 @@ static status reset(void *self, const char *const *containers, uint32_t count) {
     return fail(FAILED_PRECONDITION, "tasks of this cluster run phases: what they work on is not forgotten for a client");
   task_reset_all(service->task, names);
   return OK;
+}
+
+static void ended(void *self) {
+  const struct client_service *service = self;
+  if (!cluster_is_at_work(service->cluster))
+    task_forget_closed_queues(service->task);
 }
 
 /* ---- tables ---- */
@@ -229,7 +249,7 @@ static status service_start(struct client_service *service) {
     .nodes = service->nodes, .node_count = (uint32_t)program->tables[PROGRAM_NODES].count,
     .devices = service->devices, .device_count = (uint32_t)program->tables[PROGRAM_TASKS].count,
     .addresses = service->addresses, .own_device = program->task,
-    .self = service, .run = run_entry, .explain = explain, .check_feed = check_feed, .needs = needs, .reset = reset,
+    .self = service, .run = run_entry, .explain = explain, .check_feed = check_feed, .needs = needs, .reset = reset, .ended = ended,
   };
   TRY(master_create(&config, service->cluster, &service->master));
   service->has_poller = pthread_create(&service->poller, NULL, poll_clients, service) == 0;

@@ -63,6 +63,7 @@ struct master_run {
   struct tensor **fetches;     /* out, in its order: a reference each, on OK only */
   /* Becomes true when the client has gone or its time is over: the step should then end with CANCELLED soon. */
   const atomic_bool *cancelled;
+  atomic_uint_fast64_t *seen;  /* of each task, the incarnation that the session has met, 0: none yet; or NULL */
   struct partial *partial;     /* not NULL: the feeds come through it, and the fetches go there */
   bool traces;                 /* fill step_stats */
   bool wants_graphs;           /* fill partition_graphs */
@@ -88,6 +89,8 @@ struct master_config {
   status (*check_feed)(void *self, uint32_t entry, uint32_t feed, const struct tensor *tensor);
   /* Sets a byte of `out`, one for each feed of the entry, for those without which the fetch cannot be computed. */
   status (*needs)(void *self, uint32_t entry, uint32_t fetch, uint8_t *out);
+  /* The last session has been closed. NULL: nobody wants to know. */
+  void (*ended)(void *self);
   /* Forgets the variables, queues and tables of these containers (none: all). NULL: Reset only ends the sessions. */
   status (*reset)(void *self, const char *const *containers, uint32_t count);
 };

@@ -50,7 +50,7 @@ static status create_session(struct master *master, struct job *job, struct wire
   TRY(fields_read(request, fields));
   TRY(session_options_read(&master->config, wire_inside(&fields[2]), &options));
   pthread_mutex_lock(&master->lock);
-  status code = session_create(&master->sessions, master->config.node_count, &session);
+  status code = session_create(&master->sessions, master->config.node_count, master->config.device_count, &session);
   pthread_mutex_unlock(&master->lock);
   if (code != OK) {
     free(options.visible);
@@ -140,7 +140,7 @@ static status names_match(struct master *master, const struct session *session, 
 
 static status request_run(struct master *master, struct job *job, const struct step_request *request, struct wire_buffer *out) {
   struct step_run run = {.names = &request->names, .feed_values = request->feed_values.items, .options = &request->options,
-                         .cancelled = &job->cancelled};
+                         .cancelled = &job->cancelled, .seen = job->session->seen};
   if (request->partial.size > 0)
     return partial_run_continue(master->partials, job->session, request, &job->cancelled, out);
   TRY(names_match(master, job->session, &request->names, &run.entry));
@@ -254,7 +254,7 @@ static status callable_run(struct master *master, struct job *job, struct wire r
   const struct callable *callable = job->callable;
   struct wire *values = calloc((size_t)callable->names.feeds.count + 1, sizeof *values);
   struct step_run run = {.entry = callable->entry, .names = &callable->names, .feed_values = values, .options = &callable->options,
-                         .cancelled = &job->cancelled};
+                         .cancelled = &job->cancelled, .seen = job->session ? job->session->seen : NULL};
   status code = values ? callable_feeds(request, callable, values) : fail(RESOURCE_EXHAUSTED, "no memory for a step");
   if (code == OK) {
     run_limit(master, job, &callable->options);
@@ -309,7 +309,10 @@ static status close_session(struct master *master, struct job *job, struct wire 
     steps_cancel(master, session);
     session_release(session);
   }
+  bool is_last = session && !master->sessions.first;
   pthread_mutex_unlock(&master->lock);
+  if (is_last && master->config.ended)
+    master->config.ended(master->config.self);
   return session ? OK : missing_session(&fields[1], ABORTED, restarted);
 }
 

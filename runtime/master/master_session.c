@@ -19,6 +19,7 @@ void session_release(struct session *session) {
   callables_destroy(session);
   free(session->options.visible);
   free(session->known);
+  free(session->seen);
   free(session);
 }
 
@@ -46,21 +47,24 @@ static struct session *oldest_idle(const struct session_list *list) {
   return oldest;
 }
 
-status session_create(struct session_list *list, uint32_t node_count, struct session **out) {
+status session_create(struct session_list *list, uint32_t node_count, uint32_t task_count, struct session **out) {
   if (list->count >= LIMIT_MASTER_SESSIONS && oldest_idle(list))
     session_close(list, oldest_idle(list));
   if (list->count >= LIMIT_MASTER_SESSIONS)
     return fail(RESOURCE_EXHAUSTED, "%d sessions are in use", LIMIT_MASTER_SESSIONS);
   struct session *session = calloc(1, sizeof *session);
   uint8_t *known = calloc((size_t)node_count + 1, 1);
+  atomic_uint_fast64_t *seen = calloc((size_t)task_count + 1, sizeof *seen);
   uint64_t number = 0;
-  if (!session || !known || getrandom(&number, sizeof number, 0) != sizeof number) {
+  if (!session || !known || !seen || getrandom(&number, sizeof number, 0) != sizeof number) {
     free(session);
     free(known);
+    free(seen);
     return fail(RESOURCE_EXHAUSTED, "no memory for a session");
   }
   snprintf(session->handle, sizeof session->handle, "%016" PRIx64, number);
   session->known = known;
+  session->seen = seen;
   session->references = 2;
   session->used_ms = loop_now_ms();
   session->next = list->first;

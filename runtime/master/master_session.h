@@ -3,6 +3,7 @@
 #ifndef TFC_RUNTIME_MASTER_MASTER_SESSION_H
 #define TFC_RUNTIME_MASTER_MASTER_SESSION_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/status.h"
@@ -14,6 +15,7 @@ struct session {
   char handle[17];       /* 16 hex digits of a random number */
   int64_t version;       /* of the graph: grows with each Extend */
   uint8_t *known;        /* a byte for each node of the build (master_graph.h) */
+  atomic_uint_fast64_t *seen; /* for each task, the incarnation that a run of it has met; 0: none yet */
   struct session_options options;
   struct callable *callables; /* master_callable.h */
   uint32_t callable_count;
@@ -30,7 +32,7 @@ struct session_list {
 
 /* With one reference for the caller and one of the list's. When there are LIMIT_MASTER_SESSIONS, the one unused for the longest time
  * makes room; RESOURCE_EXHAUSTED when all are in use. */
-status session_create(struct session_list *list, uint32_t node_count, struct session **out);
+status session_create(struct session_list *list, uint32_t node_count, uint32_t task_count, struct session **out);
 /* NULL: none. Retains it. */
 struct session *session_find(struct session_list *list, const char *handle, uint64_t size);
 void session_release(struct session *session); /* accepts NULL */

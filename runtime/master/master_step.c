@@ -142,7 +142,7 @@ status step_run(const struct master_config *config, struct step_run *run) {
   const struct master_entry *entry = &config->entries[run->entry];
   struct tensor **feeds = calloc((size_t)entry->feed_count + 1, sizeof *feeds);
   struct tensor **fetches = calloc((size_t)entry->fetch_count + 1, sizeof *fetches);
-  struct master_run call = {.entry = run->entry, .feeds = feeds, .fetches = fetches, .cancelled = run->cancelled,
+  struct master_run call = {.entry = run->entry, .feeds = feeds, .fetches = fetches, .cancelled = run->cancelled, .seen = run->seen,
                             .traces = run->options->traces, .wants_graphs = run->options->wants_graphs,
                             .reports_memory = run->options->reports_memory, .metadata = &run->metadata};
   status code = feeds && fetches ? feeds_read(entry, run, feeds) : fail(RESOURCE_EXHAUSTED, "no memory for a step");

@@ -49,6 +49,7 @@ struct step_run {
   const struct wire *feed_values; /* in the order of names->feeds */
   const struct run_options *options;
   const atomic_bool *cancelled;
+  atomic_uint_fast64_t *seen;     /* the session's: master.h */
   struct tensor **fetches;        /* out: in the order of names->fetches */
   struct wire_buffer metadata;    /* out: a RunMetadata's bytes */
 };

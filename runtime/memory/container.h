@@ -31,6 +31,8 @@ struct resource {
   bool (*explain)(struct resource *resource, const void *call, struct resource_wait *out);
 };
 struct container;
+/* So begins the name of one that its node alone uses. */
+#define RESOURCE_PRIVATE "_0_"
 
 status container_create(struct container **out);
 /* Destroys all resources. Accepts NULL. */

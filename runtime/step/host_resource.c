@@ -19,7 +19,7 @@ status host_get_resource(struct host_call *call, const struct resource_maker *ma
   if (name[0] == '_')
     return fail(INVALID_ARGUMENT, "shared_name cannot start with '_'");
   if (!name[0])
-    snprintf(name, sizeof name, "_0_%s", host_node_name(call));
+    snprintf(name, sizeof name, RESOURCE_PRIVATE "%s", host_node_name(call));
   return container_get(call->task->container, space[0] ? space : "localhost", name, maker, argument, is_new, out);
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/program/program_check.h"
 #include "runtime/program/size.h"
 #include "runtime/resource/meeting.h"
+#include "runtime/resource/queue.h"
 #include "runtime/step/crew.h"
 #include "runtime/step/exchange_local.h"
 #include "runtime/step/pool.h"
@@ -222,6 +223,15 @@ void task_reset(struct task *task, const char *containers) {
       container_forget(task->container, *name ? "" : "localhost");
   }
 }
+
+static void forget_closed_queue(void *self, struct resource *resource) {
+  (void)self;
+  bool is_private = strncmp(resource->name, RESOURCE_PRIVATE, strlen(RESOURCE_PRIVATE)) == 0;
+  if (is_private && queue_is_closed((struct queue *)resource))
+    resource->is_destroyed = true;
+}
+
+void task_forget_closed_queues(struct task *task) { container_each(task->container, "queue", forget_closed_queue, NULL); }
 
 void task_reset_all(struct task *task, const char *containers) {
   for (uint32_t i = 0; task->exchange->reset && i < task->program->tables[PROGRAM_TASKS].count; i++)

@@ -86,6 +86,10 @@ void task_reset_all(struct task *task, const char *containers);
 /* Variables were put back to an earlier moment, on all tasks that hold some: nothing counts that was given to rounds. */
 void task_reset_rounds(struct task *task);
 
+/* Queues of this task that are closed and have no shared name are made anew by whoever uses them next: with TensorFlow they end with the session that
+ * closed them. */
+void task_forget_closed_queues(struct task *task);
+
 /* Makes running and later steps end with CANCELLED. */
 void task_stop(struct task *task);
 /* The same, and waits until no step of another driver runs here: then the exchange is not called any more. */

@@ -179,13 +179,13 @@ static void the_oldest_idle_session_makes_room(void **state) {
   struct session_list list = {0};
   struct session *first = NULL, *session = NULL;
   char handle[17];
-  assert_int_equal(session_create(&list, 3, &first), OK);
+  assert_int_equal(session_create(&list, 3, 1, &first), OK);
   strcpy(handle, first->handle);
   for (int i = 1; i < LIMIT_MASTER_SESSIONS; i++) {
-    assert_int_equal(session_create(&list, 3, &session), OK);
+    assert_int_equal(session_create(&list, 3, 1, &session), OK);
     session_release(session);
   }
-  assert_int_equal(session_create(&list, 3, &session), OK); /* not the first: it is in use */
+  assert_int_equal(session_create(&list, 3, 1, &session), OK); /* not the first: it is in use */
   session_release(session);
   assert_ptr_equal(session_find(&list, handle, 16), first);
   session_release(first);
