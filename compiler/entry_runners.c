@@ -59,6 +59,16 @@ static bool spec_runs(const struct build *b, const struct entry_spec *spec, uint
   return runs;
 }
 
+/* As a program of TensorFlow asks for it: the tensor, where the assignment gives one. */
+static void step_add(const struct build *b, struct entry_spec *spec) {
+  const struct node *step = &b->model.graph->nodes.items[b->round.step];
+  const char *tensor = arena_printf(b->model.graph->arena, "%s:0", step->name);
+  if (step->output_count)
+    entry_add_fetch(spec, tensor, tensor);
+  else
+    vec_push(&spec->targets, step->name);
+}
+
 static void targets_mend(const struct build *b, struct entry_spec *spec) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < spec->targets.count; i++)
@@ -66,7 +76,7 @@ static void targets_mend(const struct build *b, struct entry_spec *spec) {
       spec->targets.items[kept++] = spec->targets.items[i];
   spec->targets.count = kept;
   if (!spec_runs(b, spec, b->round.step))
-    vec_push(&spec->targets, b->model.graph->nodes.items[b->round.step].name);
+    step_add(b, spec);
 }
 
 void entry_round_mend(struct build *b) {
@@ -77,13 +87,14 @@ void entry_round_mend(struct build *b) {
       continue;
     trains = true;
     targets_mend(b, spec);
+    entry_loss_fetch(b, spec);
     spec->feeds.count = spec->feed_keys.count = 0;
     entry_feed_placeholders(b->model.graph, spec);
   }
   if (!b->has_round || trains)
     return;
   struct entry_spec spec = {.name = "train"};
-  vec_push(&spec.targets, b->model.graph->nodes.items[b->round.step].name);
+  step_add(b, &spec);
   entry_loss_fetch(b, &spec);
   entry_feed_placeholders(b->model.graph, &spec);
   vec_push(&b->specs, spec);

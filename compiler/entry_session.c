@@ -3,6 +3,7 @@
  *
  * Only where the graph is that of such a session, as it was when it began: it has the operations that say whether it may begin.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/entries.h"
@@ -121,26 +122,69 @@ static void savers_add(struct build *b) {
   }
 }
 
-/* The group that tells all accumulators the global step, which a hook runs. */
-static uint32_t find_chief_init(const struct graph *graph) {
-  for (uint32_t i = 0; i < graph->nodes.count; i++) {
-    const struct node *node = &graph->nodes.items[i];
-    bool found = false;
-    for (uint32_t k = 0; k < node->control_count && !strcmp(node->op, "NoOp"); k++)
-      found = found || token_round_sets_step(&graph->nodes.items[node->controls[k]]);
-    if (found)
-      return i;
+/* ---- SyncReplicasOptimizer ---- */
+
+static bool groups_marked(const struct node *node, const bool *marks) {
+  for (uint32_t k = 0; k < node->control_count && !strcmp(node->op, "NoOp"); k++)
+    if (marks[node->controls[k]])
+      return true;
+  return false;
+}
+
+/* The groups that tell accumulators the global step: one for each device, and one of all, which a hook runs. */
+static void step_groups_add(struct build *b) {
+  const struct graph *graph = b->model.graph;
+  bool *tells = calloc((size_t)graph->nodes.count + 1, sizeof *tells);
+  for (uint32_t i = 0; tells && i < graph->nodes.count; i++)
+    tells[i] = token_round_sets_step(&graph->nodes.items[i]);
+  for (bool more = tells; more;) {
+    more = false;
+    for (uint32_t i = 0; i < graph->nodes.count; i++)
+      if (!tells[i] && groups_marked(&graph->nodes.items[i], tells)) {
+        more = tells[i] = true;
+        operation_add(b, graph->nodes.items[i].name, graph->nodes.items[i].name);
+      }
   }
-  return NO_NODE;
+  free(tells);
+}
+
+static bool ends_with(const char *text, const char *with) {
+  size_t m = strlen(text), n = strlen(with);
+  return m >= n && !strcmp(text + m - n, with);
+}
+
+/* The names of variables without values, which hooks ask for by themselves; TensorFlow's naming. */
+static void reports_add(struct build *b) {
+  const struct graph *graph = b->model.graph;
+  for (uint32_t i = 0; i < graph->nodes.count; i++) {
+    const char *name = graph->nodes.items[i].name;
+    struct entry_spec spec = {.name = "uninitialized"};
+    if (!strstr(name, "report_uninitialized") || !ends_with(name, "boolean_mask/GatherV2"))
+      continue;
+    entry_add_fetch(&spec, name, name);
+    spec_add(b, &spec);
+  }
 }
 
 static const char *name_of(const struct build *b, uint32_t node) { return node == NO_NODE ? NULL : b->model.graph->nodes.items[node].name; }
 
+/* The same as a tensor, where it gives one: a program of TensorFlow may hold either. */
+static void tensor_add(struct build *b, const char *name, uint32_t node) {
+  struct entry_spec spec = {.name = name};
+  if (node == NO_NODE || !b->model.graph->nodes.items[node].output_count)
+    return;
+  const char *tensor = arena_printf(&b->arena, "%s:0", name_of(b, node));
+  entry_add_fetch(&spec, tensor, tensor);
+  spec_add(b, &spec);
+}
+
 static void round_add(struct build *b) {
   if (!b->has_round)
     return;
-  operation_add(b, "chief_init", name_of(b, find_chief_init(b->model.graph)));
+  step_groups_add(b);
+  reports_add(b);
   operation_add(b, "local_step_init", name_of(b, b->round.local_init));
+  tensor_add(b, "local_step_init", b->round.local_init);
   operation_add(b, "first_tokens", name_of(b, b->round.first_tokens));
 }
 
