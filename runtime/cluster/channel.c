@@ -1,9 +1,7 @@
 /* channel.c: one connection of a task: its streams are a link to another task, or calls of clients.
  *
- * HELLO decides. The side that dialled says it first, as the answer to the other's challenge; the other checks that it is proved to be of this
- * build, the numbers and who should have dialled whom, and answers with its own HELLO, or ends the stream with a gRPC status that says what
- * is wrong, and nothing that a stranger could use. Both sides tell their users. All handlers run on the loop's thread under the
- * connection's lock.
+ * HELLO decides (greet.c). Who is turned away hears why as the gRPC status of the stream, and nothing that a stranger could use; both sides tell
+ * their users. All handlers run on the loop's thread under the connection's lock.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,37 +26,7 @@ static void refusal_set(struct channel *channel, status code, const char *text) 
   snprintf(channel->refusal, sizeof channel->refusal, "%s", text);
 }
 
-/* ---- HELLO ---- */
-
-static status hello_send(struct channel *channel) {
-  struct cluster *cluster = channel->cluster;
-  pthread_mutex_lock(&cluster->lock);
-  struct message hello = {.kind = MESSAGE_HELLO, .task = cluster->task, .task_count = cluster->task_count,
-                          .incarnation = cluster->incarnation,
-                          .flags = (cluster->has_phases ? HELLO_HAS_PHASES : 0u) | (cluster->is_ready ? HELLO_READY : 0u) |
-                                   (cluster->is_finished ? HELLO_FINISHED : 0u)};
-  pthread_mutex_unlock(&cluster->lock);
-  return link_send(&channel->link, &hello);
-}
-
-static status hello_check(const struct channel *channel, const struct message *hello) {
-  const struct cluster *cluster = channel->cluster;
-  const char *own = cluster->peers[cluster->task].name;
-  if (!hello->is_proved || hello->task_count != cluster->task_count)
-    return fail(FAILED_PRECONDITION, "who says it is task %" PRIu32 " is of another build than %s, or none of its tasks: build and copy the"
-                " executables of all tasks together", hello->task, own);
-  if (hello->task >= cluster->task_count || hello->task == cluster->task)
-    return fail(FAILED_PRECONDITION, "%s was called by one that says it is task %" PRIu32, own, hello->task);
-  if (!connection_is_for(channel->connection, cluster->peers[hello->task].name))
-    return fail(UNAUTHENTICATED, "who says it is %s shows a certificate that is not for it", cluster->peers[hello->task].name);
-  if (channel->is_dialled && hello->task != channel->peer->task)
-    return fail(FAILED_PRECONDITION, "at the address of %s answers %s", channel->peer->name, cluster->peers[hello->task].name);
-  if (!channel->is_dialled && hello->task < cluster->task)
-    return fail(FAILED_PRECONDITION, "%s should be called by %s, not call it", cluster->peers[hello->task].name, own);
-  return OK;
-}
-
-static status on_challenge(void *self) { return hello_send(self); }
+/* ---- messages ---- */
 
 /* Proves the HELLOs of a link that begins. */
 static status link_greet(struct channel *channel) {
@@ -68,29 +36,27 @@ static status link_greet(struct channel *channel) {
   return link_prove(&channel->link, channel->cluster->key, channel->is_dialled ? PROOF_DIALLER : PROOF_LISTENER, nonce);
 }
 
-static status on_hello(void *self, const struct message *hello) {
-  struct channel *channel = self;
-  struct cluster *cluster = channel->cluster;
-  TRY(hello_check(channel, hello));
-  if (!channel->is_dialled) {
-    TRY(hello_send(channel));
-    channel->peer = &cluster->peers[hello->task];
-    admission_leave(&cluster->admission, &channel->guest);
-    connection_set_round(channel->connection, NET_ROUND_BYTES);
-  }
-  peer_set_up(channel->peer, channel, hello);
-  return OK;
-}
-
 static void on_message(void *self, const struct message *message) {
   struct channel *channel = self;
-  if (channel->peer)
-    peer_message(channel->peer, message);
+  switch (message->kind) {
+  case MESSAGE_GRANT:
+  case MESSAGE_REFUSED:
+  case MESSAGE_PROBE:
+  case MESSAGE_ALIVE:
+    greet_on_message(channel, message);
+    return;
+  case MESSAGE_ACK:
+    peer_acknowledged(channel->peer, channel, message->received);
+    return;
+  default:
+    if (peer_take(channel->peer, channel, 0))
+      peer_message(channel->peer, channel, message);
+  }
 }
 
 static void on_tensor(void *self, const struct message *message, struct tensor *tensor) {
   struct channel *channel = self;
-  if (channel->peer)
+  if (peer_take(channel->peer, channel, message->bytes))
     peer_tensor(channel->peer, message, tensor);
   else
     tensor_release(tensor);
@@ -98,11 +64,11 @@ static void on_tensor(void *self, const struct message *message, struct tensor *
 
 static void on_control(void *self, const struct message *message, const void *data, size_t size) {
   struct channel *channel = self;
-  if (channel->peer)
+  if (peer_take(channel->peer, channel, size))
     peer_control(channel->peer, message, data, size);
 }
 
-static const struct link_handler link_events = {on_hello, on_message, on_tensor, on_control, on_challenge};
+static const struct link_handler link_events = {greet_on_hello, on_message, on_tensor, on_control, greet_on_challenge};
 
 /* ---- streams ---- */
 
@@ -145,16 +111,32 @@ static void refusal_say(struct channel *channel, const char *text) {
   cluster_log(channel->cluster, "refused a connection: %s", text);
 }
 
-/* What came is not what a task says: tell it, and our user, and end the link. */
-static void link_refuse(struct channel *channel, status code, const char *text) {
-  struct http2_stream *stream = channel->link.stream;
+/* The dialler tells a process that has no place here: it would hear it nowhere else. */
+static void twin_tell(struct channel *channel, status code, const char *text) {
+  struct message refused;
+  refused.kind = MESSAGE_REFUSED;
+  refused.code = code;
+  refused.step = 0;
+  snprintf(refused.text, sizeof refused.text, "%s", text);
+  status sent = link_send(&channel->link, &refused);
+  (void)sent;
+  connection_shutdown(channel->connection);
+}
+
+void channel_refuse(struct channel *channel, status code, const char *text) {
   refusal_set(channel, code, text);
-  if (channel->is_dialled) {
+  channel->stage = CHANNEL_SILENT;
+  if (channel->peer && channel->peer->channel == channel) {
+    peer_break(channel->peer, channel, channel->refusal);
+  } else if (channel->is_dialled && code == ALREADY_EXISTS) {
+    twin_tell(channel, code, channel->refusal);
+  } else if (channel->is_dialled) {
     connection_abort(channel->connection, channel->refusal);
-    return;
+  } else {
+    if (code != UNAVAILABLE)
+      refusal_say(channel, channel->refusal);
+    http2_finish_grpc(channel->link.stream, code, channel->refusal);
   }
-  refusal_say(channel, text);
-  http2_finish_grpc(stream, code, text);
 }
 
 static void on_data(void *self, struct http2_stream *stream, const uint8_t *data, size_t size) {
@@ -168,7 +150,7 @@ static void on_data(void *self, struct http2_stream *stream, const uint8_t *data
     return;
   status code = link_receive(&channel->link, data, size);
   if (code != OK)
-    link_refuse(channel, code, status_text());
+    channel_refuse(channel, code, status_text());
 }
 
 static void on_end(void *self, struct http2_stream *stream) {
@@ -221,29 +203,46 @@ static void guest_check(struct channel *channel, struct http2 *http2, uint64_t n
 
 static void run_tick(struct connection_post *post, struct http2 *http2) {
   struct channel *channel = (struct channel *)((char *)post - offsetof(struct channel, tick));
-  channel->tick_is_posted = false;
+  uint64_t now_ms = loop_now_ms();
+  atomic_store(&channel->tick_is_posted, false);
   if (http2)
-    guest_check(channel, http2, loop_now_ms());
+    guest_check(channel, http2, now_ms);
   if (!http2 || !channel->has_link)
     return;
-  if (link_tick(&channel->link, loop_now_ms()) != OK) {
-    refusal_set(channel, UNAVAILABLE, status_text());
-    connection_abort(channel->connection, channel->refusal);
+  if (link_tick(&channel->link, now_ms) != OK)
+    connection_abort(channel->connection, status_text());
+  if (channel->peer && peer_heard(channel->peer, channel, channel->link.received_ms)) {
+    peer_acknowledge(channel->peer, channel);
+    peer_flush(channel->peer, channel);
+  } else if (now_ms - channel->link.received_ms >= NET_SILENCE_MS) {
+    connection_abort(channel->connection, "no answer");
   }
 }
 
 void channel_tick(struct channel *channel, uint64_t now_ms, bool is_stalled) {
   if (is_stalled)
-    channel->link.received_ms = now_ms;
+    channel->created_ms = now_ms;
   if (channel->is_dialled && !channel->link.is_open && now_ms - channel->created_ms > NET_SILENCE_MS)
     connection_abort(channel->connection, "no answer");
-  else if (!channel->tick_is_posted) {
-    channel->tick_is_posted = true;
+  else if (!atomic_exchange(&channel->tick_is_posted, true))
     connection_post(channel->connection, &channel->tick);
-  }
 }
 
 /* ---- life ---- */
+
+static void dialled_has_closed(struct channel *channel, const char *reason) {
+  struct cluster *cluster = channel->cluster;
+  struct peer *peer = channel->peer;
+  peer->dialling = NULL;
+  if (channel->refusal_code == ALREADY_EXISTS)
+    cluster_refuse(cluster, reason);
+  if (channel->refusal_code == FAILED_PRECONDITION) {
+    pthread_mutex_lock(&cluster->lock);
+    peer->is_refused = true;
+    pthread_mutex_unlock(&cluster->lock);
+  }
+  peer_dial_failed(peer, reason);
+}
 
 static void on_closed(struct connection *connection, const char *reason) {
   struct channel *channel = connection_user(connection);
@@ -261,17 +260,10 @@ static void on_closed(struct connection *connection, const char *reason) {
   admission_leave(&cluster->admission, &channel->guest);
   if (channel->refusal[0])
     reason = channel->refusal;
-  if (peer && peer->dialling == channel) {
-    peer->dialling = NULL;
-    if (channel->refusal_code == FAILED_PRECONDITION) {
-      pthread_mutex_lock(&cluster->lock);
-      peer->is_refused = true;
-      pthread_mutex_unlock(&cluster->lock);
-    }
-    peer_dial_failed(peer, reason);
-  } else if (peer) {
-    peer_set_down(peer, channel, reason[0] ? reason : "it has closed the connection");
-  }
+  if (peer && peer->dialling == channel)
+    dialled_has_closed(channel, reason);
+  else if (peer && peer->channel == channel)
+    peer_cut(peer, reason[0] ? reason : "it has closed the connection");
   free(channel);
 }
 
@@ -344,26 +336,7 @@ status channel_create(struct cluster *cluster, int fd, struct peer *peer, struct
   return OK;
 }
 
-struct leave_post {
-  struct connection_post post;
-  struct channel *channel;
-};
-
-static void run_leave(struct connection_post *post, struct http2 *http2) {
-  struct channel *channel = ((struct leave_post *)post)->channel;
-  if (http2 && channel->has_link && channel->link.is_open) {
-    status sent = link_send(&channel->link, &(struct message){.kind = MESSAGE_BYE});
-    (void)sent;
-  }
-  free(post);
-}
-
 void channel_leave(struct channel *channel) {
-  struct leave_post *leave = malloc(sizeof *leave);
-  if (leave) {
-    *leave = (struct leave_post){.post.run = run_leave, .channel = channel};
-    connection_post(channel->connection, &leave->post);
-  }
   if (channel->is_dialled && !channel->link.is_open)
     connection_abort(channel->connection, "");
   else

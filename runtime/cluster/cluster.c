@@ -1,8 +1,4 @@
-/* cluster.c: a task's membership: its life, and what others wait for.
- *
- * Everything that is waited for is a condition over the peers, looked at again whenever one of them changes; each wait has
- * a deadline of its own and a sentence that says what it waits for.
- */
+/* cluster.c: a task's membership: who it is, how it begins, and how it leaves. */
 #include "runtime/cluster/cluster.h"
 
 #include <errno.h>
@@ -17,7 +13,7 @@
 #include "runtime/net/receive_pool.h"
 
 #define LEAVE_MS 5000         /* for the last bytes, and the peers' closing */
-#define SAY_WAITING_MS 1000   /* of a wait, before it is worth a line */
+#define LEAVE_CUT_MS 1000     /* for one that is cut off at that moment */
 #define STALL_MS 2000         /* ticks that come so late say that we were held up ourselves */
 
 void cluster_log(struct cluster *cluster, const char *format, ...) {
@@ -75,256 +71,6 @@ void cluster_set_service(struct cluster *cluster, const struct grpc_service *ser
   grpc_server_set_service(cluster->server, service);
 }
 
-/* ---- waiting ---- */
-
-/* Until something changes, or until_ms. Under the lock. */
-static void wait_changed(struct cluster *cluster, uint64_t until_ms) {
-  struct timespec until = {.tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000};
-  pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until);
-}
-
-static const char *job_path(const struct cluster *cluster, uint32_t task) {
-  static _Thread_local char path[160];
-  snprintf(path, sizeof path, "/job:%s/task:%u", cluster->jobs[task], cluster->indices[task]);
-  return path;
-}
-
-/* Why waiting for it longer is of no use; OK: it may still come. Under the lock. */
-static status peer_hope(struct peer *peer, uint64_t began_ms, uint64_t timeout_ms) {
-  if (peer->is_refused)
-    return fail(FAILED_PRECONDITION, "%s at %s refused the connection: %s", job_path(peer->cluster, peer->task), peer->address, peer->reason);
-  if (peer->said_bye && peer->is_finished)
-    return fail(UNAVAILABLE, "%s at %s has finished and left", job_path(peer->cluster, peer->task), peer->address);
-  if (loop_now_ms() - began_ms >= timeout_ms)
-    return fail(UNAVAILABLE, "%s at %s cannot be reached within %.3g s%s%s", job_path(peer->cluster, peer->task), peer->address,
-                (double)timeout_ms / 1000, peer->reason[0] ? ": " : "", peer->reason);
-  return OK;
-}
-
-struct wait {
-  uint64_t began_ms;
-  bool has_said;
-};
-
-/* Says once, after a while, whom we wait for, and waits for a change. Under the lock, which is given back meanwhile. */
-static void wait_for_peer(struct cluster *cluster, struct wait *wait, const struct peer *peer) {
-  uint64_t say_ms = wait->began_ms + SAY_WAITING_MS, end_ms = wait->began_ms + cluster->timeout_ms;
-  if (!wait->has_said && loop_now_ms() >= say_ms) {
-    wait->has_said = true;
-    cluster_log(cluster, "waiting for %s at %s", job_path(cluster, peer->task), peer->address);
-  }
-  wait_changed(cluster, !wait->has_said && say_ms < end_ms ? say_ms : end_ms);
-}
-
-uint64_t cluster_missing_ms(struct cluster *cluster, uint32_t task, bool *was_up) {
-  const struct peer *peer = &cluster->peers[task];
-  pthread_mutex_lock(&cluster->lock);
-  bool is_here = task == cluster->task || peer->channel;
-  uint64_t ms = is_here ? 0 : loop_now_ms() - peer->changed_ms;
-  *was_up = is_here || peer->was_up;
-  pthread_mutex_unlock(&cluster->lock);
-  return is_here ? 0 : ms ? ms : 1;
-}
-
-void cluster_describe(struct cluster *cluster, uint32_t task, char *out, size_t size) {
-  const struct peer *peer = &cluster->peers[task];
-  pthread_mutex_lock(&cluster->lock);
-  snprintf(out, size, "%s at %s%s%s%s", job_path(cluster, task), peer->address, peer->reason[0] ? " (" : "", peer->reason,
-           peer->reason[0] ? ")" : "");
-  pthread_mutex_unlock(&cluster->lock);
-}
-
-static struct peer *peer_missing(struct cluster *cluster, const uint32_t *tasks, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++)
-    if (tasks[i] != cluster->task && !cluster->peers[tasks[i]].channel)
-      return &cluster->peers[tasks[i]];
-  return NULL;
-}
-
-static status stopped(void) { return fail(CANCELLED, "the task was stopped"); }
-
-status cluster_wait_peers(struct cluster *cluster, const uint32_t *tasks, uint32_t count) {
-  struct wait wait = {.began_ms = loop_now_ms()};
-  struct peer *peer;
-  status code = OK;
-  pthread_mutex_lock(&cluster->lock);
-  while (code == OK && (peer = peer_missing(cluster, tasks, count)) != NULL) {
-    code = cluster->is_stopped ? stopped() : peer_hope(peer, wait.began_ms, cluster->timeout_ms);
-    if (code == OK)
-      wait_for_peer(cluster, &wait, peer);
-  }
-  pthread_mutex_unlock(&cluster->lock);
-  return code;
-}
-
-status cluster_wait_ready(struct cluster *cluster, uint32_t chief) {
-  struct peer *peer = &cluster->peers[chief];
-  struct wait wait = {.began_ms = loop_now_ms()};
-  status code = OK;
-  pthread_mutex_lock(&cluster->lock);
-  while (code == OK && !cluster->is_ready) {
-    if (cluster->is_stopped)
-      code = stopped();
-    else if (peer->channel) {
-      wait_changed(cluster, loop_now_ms() + cluster->timeout_ms);
-      wait.began_ms = loop_now_ms(); /* it is there: it may take its time */
-    } else {
-      code = peer_hope(peer, wait.began_ms, cluster->timeout_ms);
-      if (code == OK)
-        wait_for_peer(cluster, &wait, peer);
-    }
-  }
-  pthread_mutex_unlock(&cluster->lock);
-  return code;
-}
-
-static void tell_all(struct cluster *cluster, enum message_kind kind) {
-  for (uint32_t i = 0; i < cluster->task_count; i++)
-    if (i != cluster->task)
-      peer_send(&cluster->peers[i], &(struct parcel){.kind = kind});
-}
-
-void cluster_announce_ready(struct cluster *cluster) {
-  pthread_mutex_lock(&cluster->lock);
-  cluster->is_ready = true;
-  pthread_cond_broadcast(&cluster->changed);
-  pthread_mutex_unlock(&cluster->lock);
-  tell_all(cluster, MESSAGE_READY);
-}
-
-void cluster_announce_finished(struct cluster *cluster) {
-  pthread_mutex_lock(&cluster->lock);
-  cluster->is_finished = true;
-  pthread_mutex_unlock(&cluster->lock);
-  tell_all(cluster, MESSAGE_FINISHED);
-}
-
-void cluster_explain(struct cluster *cluster, char *out, size_t size) {
-  size_t used = 0;
-  *out = 0;
-  pthread_mutex_lock(&cluster->lock);
-  if (!cluster->is_ready)
-    used += (size_t)snprintf(out, size, "the chief has not initialised yet");
-  for (uint32_t i = 0; i < cluster->task_count && used + 1 < size; i++) {
-    const struct peer *peer = &cluster->peers[i];
-    if (i != cluster->task && !peer->channel && !peer->said_bye)
-      used += (size_t)snprintf(out + used, size - used, "%s%s at %s is not connected%s%s", used ? "; " : "", job_path(cluster, i),
-                               peer->address, peer->reason[0] ? ": " : "", peer->reason);
-  }
-  pthread_mutex_unlock(&cluster->lock);
-}
-
-/* The work of a peer is over, or it never had any. */
-static bool peer_is_done(const struct cluster *cluster, const struct peer *peer) {
-  if (peer->task == cluster->task || peer->is_finished)
-    return true;
-  bool is_server = strcmp(cluster->jobs[peer->task], "ps") == 0;
-  return peer->was_up ? !peer->has_phases : is_server;
-}
-
-static bool somebody_works(const struct cluster *cluster) {
-  for (uint32_t i = 0; i < cluster->task_count; i++) {
-    const struct peer *peer = &cluster->peers[i];
-    if (peer->channel && peer->has_phases && !peer->is_finished)
-      return true;
-  }
-  return false;
-}
-
-bool cluster_is_at_work(struct cluster *cluster) {
-  pthread_mutex_lock(&cluster->lock);
-  bool is_at_work = (cluster->has_phases && !cluster->is_finished) || somebody_works(cluster);
-  pthread_mutex_unlock(&cluster->lock);
-  return is_at_work;
-}
-
-/* Who has phases works until it has said that it finished, also while it is away: it may come back. */
-static const struct peer *somebody_has_phases(const struct cluster *cluster) {
-  for (uint32_t i = 0; i < cluster->task_count; i++) {
-    const struct peer *peer = &cluster->peers[i];
-    bool works = i == cluster->task ? cluster->has_phases && !cluster->is_finished : peer->was_up && peer->has_phases && !peer->is_finished;
-    if (works)
-      return peer;
-  }
-  return NULL;
-}
-
-status cluster_check_clients(struct cluster *cluster) {
-  pthread_mutex_lock(&cluster->lock);
-  const struct peer *works = cluster->allow_clients ? NULL : somebody_has_phases(cluster);
-  pthread_mutex_unlock(&cluster->lock);
-  return !works ? OK : fail(PERMISSION_DENIED, "%s runs phases: until they are done, clients may use %s only if it was started with --allow-clients",
-                            works->name, cluster->peers[cluster->task].name);
-}
-
-status cluster_wait_dependents(struct cluster *cluster) {
-  pthread_mutex_lock(&cluster->lock);
-  while (somebody_works(cluster) && !cluster->is_stopped)
-    wait_changed(cluster, loop_now_ms() + 60000);
-  bool is_stopped = cluster->is_stopped;
-  pthread_mutex_unlock(&cluster->lock);
-  return is_stopped ? stopped() : OK;
-}
-
-struct work {
-  bool had_phases;        /* some task with phases was here */
-  bool is_going_on;       /* one that is not done is up */
-  struct peer *missing;   /* one that is not done, and not up */
-  uint64_t changed_ms;    /* the last change of any of them */
-};
-
-static struct work work_survey(struct cluster *cluster) {
-  struct work work = {0};
-  for (uint32_t i = 0; i < cluster->task_count; i++) {
-    struct peer *peer = &cluster->peers[i];
-    work.had_phases = work.had_phases || (peer->was_up && peer->has_phases);
-    if (peer->changed_ms > work.changed_ms)
-      work.changed_ms = peer->changed_ms;
-    if (peer_is_done(cluster, peer))
-      continue;
-    if (peer->channel)
-      work.is_going_on = true;
-    else if (!work.missing || peer->was_up)
-      work.missing = peer;
-  }
-  return work;
-}
-
-static status missing_is_late(struct cluster *cluster, const struct peer *missing) {
-  if (missing->was_up)
-    return fail(UNAVAILABLE, "%s at %s was lost before it had finished (%s), and did not come back within %.3g s",
-                job_path(cluster, missing->task), missing->address, missing->reason, (double)cluster->timeout_ms / 1000);
-  return fail(UNAVAILABLE, "all others have finished, and %s at %s never came", job_path(cluster, missing->task), missing->address);
-}
-
-status cluster_wait_all_finished(struct cluster *cluster) {
-  status code = OK;
-  pthread_mutex_lock(&cluster->lock);
-  for (;;) {
-    struct work work = work_survey(cluster);
-    uint64_t end_ms = work.changed_ms + cluster->timeout_ms;
-    bool is_waiting_for_missing = work.had_phases && !work.is_going_on && work.missing;
-    if (cluster->is_stopped)
-      code = stopped();
-    else if (work.had_phases && !work.is_going_on && !work.missing)
-      break;
-    else if (is_waiting_for_missing && loop_now_ms() >= end_ms)
-      code = missing_is_late(cluster, work.missing);
-    if (code != OK)
-      break;
-    wait_changed(cluster, is_waiting_for_missing ? end_ms : loop_now_ms() + 60000);
-  }
-  pthread_mutex_unlock(&cluster->lock);
-  return code;
-}
-
-void cluster_stop(struct cluster *cluster) {
-  pthread_mutex_lock(&cluster->lock);
-  cluster->is_stopped = true;
-  pthread_cond_broadcast(&cluster->changed);
-  pthread_mutex_unlock(&cluster->lock);
-}
-
 /* ---- life ---- */
 
 static void on_tick(struct loop_timer *timer) {
@@ -336,6 +82,10 @@ static void on_tick(struct loop_timer *timer) {
     next = channel->next;
     channel_tick(channel, now_ms, is_stalled);
   }
+  for (uint32_t i = 0; i < cluster->task_count; i++)
+    peer_watch(&cluster->peers[i], now_ms, is_stalled);
+  if (cluster->names)
+    greet_reconsider_soon(cluster);
   if (cluster->sink.on_tick)
     cluster->sink.on_tick(cluster->sink.self);
   loop_timer_set(cluster->loop, timer, now_ms + CLUSTER_TICK_MS);
@@ -384,6 +134,7 @@ static void cluster_free(struct cluster *cluster) {
   for (uint32_t i = 0; i < cluster->task_count; i++) {
     free(cluster->peers[i].address);
     vec_free(&cluster->peers[i].started);
+    parcels_let_go(cluster, session_end(&cluster->peers[i].session));
     free(cluster->jobs[i]);
   }
   free(cluster->peers);
@@ -391,6 +142,8 @@ static void cluster_free(struct cluster *cluster) {
   free(cluster->indices);
   if (cluster->tls)
     tls_context_release(cluster->tls);
+  free(cluster->names);
+  free(cluster->granted);
   grpc_server_destroy(cluster->server);
   loop_destroy(cluster->loop);
   pthread_cond_destroy(&cluster->changed);
@@ -411,15 +164,34 @@ static void listeners_close(struct cluster *cluster) {
   cluster->listener_count = 0;
 }
 
+/* Not 0: that stands for none. */
+static uint64_t random_number(void) {
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) != sizeof number)
+    number = loop_now_ms() ^ (uint64_t)getpid() << 32;
+  return number ? number : 1;
+}
+
+static status identity_begin(struct cluster *cluster) {
+  cluster->incarnation = random_number();
+  if (cluster->identity.coordinator != cluster->task)
+    return OK;
+  cluster->registrar = cluster->incarnation;
+  cluster->identity.generation = 1;
+  cluster->identity.history = random_number();
+  cluster->names = calloc(cluster->task_count, sizeof *cluster->names);
+  cluster->granted = calloc(cluster->task_count, sizeof *cluster->granted);
+  return cluster->names && cluster->granted ? OK : fail(RESOURCE_EXHAUSTED, "no memory for the cluster");
+}
+
 static status begin(struct cluster *cluster) {
-  if (getrandom(&cluster->incarnation, sizeof cluster->incarnation, 0) != sizeof cluster->incarnation)
-    cluster->incarnation = loop_now_ms() ^ (uint64_t)getpid() << 32;
+  TRY(identity_begin(cluster));
   if (cluster->tls_files.cert)
     TRY(tls_context_create(&cluster->tls_files, cluster->peers[cluster->task].name, &cluster->tls));
   TRY(loop_create(&cluster->loop));
   TRY(grpc_server_create(cluster->peers[cluster->task].name, cluster->clients_bytes, &cluster->server));
   TRY(cluster_listen(cluster));
-  cluster->ticked_ms = loop_now_ms();
+  cluster->created_ms = cluster->ticked_ms = loop_now_ms();
   cluster->ticker.on_due = on_tick;
   loop_timer_set(cluster->loop, &cluster->ticker, cluster->ticked_ms + CLUSTER_TICK_MS);
   for (uint32_t i = 0; i < cluster->task; i++)
@@ -518,24 +290,47 @@ static uint32_t channels_open(struct cluster *cluster, bool at_once) {
   loop_post(cluster->loop, &count.call);
   pthread_mutex_lock(&cluster->lock);
   while (!count.is_done)
-    wait_changed(cluster, loop_now_ms() + 1000);
+    cluster_wait_changed(cluster, loop_now_ms() + 1000);
   pthread_mutex_unlock(&cluster->lock);
   return count.open;
+}
+
+/* Under the lock. Whom we still have something to say to: one that is cut off is given a moment to come back. */
+static bool is_drained(const struct cluster *cluster, bool wait_for_cut) {
+  for (uint32_t i = 0; i < cluster->task_count; i++) {
+    const struct peer *peer = &cluster->peers[i];
+    if (peer->session.is_alive && !session_is_drained(&peer->session) && (peer->channel || wait_for_cut))
+      return false;
+  }
+  return true;
+}
+
+/* Good-bye to all, and until they have heard it the links go on as ever. */
+static void say_goodbye(struct cluster *cluster) {
+  uint64_t began_ms = loop_now_ms(), cut_ms = began_ms + LEAVE_CUT_MS, end_ms = began_ms + LEAVE_MS;
+  pthread_mutex_lock(&cluster->lock);
+  cluster->is_stopped = cluster->is_leaving = true;
+  pthread_cond_broadcast(&cluster->changed);
+  pthread_mutex_unlock(&cluster->lock);
+  for (uint32_t i = 0; i < cluster->task_count; i++)
+    peer_send(&cluster->peers[i], &(struct parcel){.kind = MESSAGE_BYE});
+  pthread_mutex_lock(&cluster->lock);
+  for (uint64_t now_ms; now_ms = loop_now_ms(), now_ms < end_ms && !is_drained(cluster, now_ms < cut_ms);)
+    cluster_wait_changed(cluster, now_ms < cut_ms ? cut_ms : end_ms);
+  cluster->is_closing = true;
+  pthread_mutex_unlock(&cluster->lock);
 }
 
 void cluster_destroy(struct cluster *cluster) {
   if (!cluster)
     return;
-  uint64_t end_ms = loop_now_ms() + LEAVE_MS;
   if (!cluster->is_started) {
     listeners_close(cluster);
     cluster_free(cluster);
     return;
   }
-  pthread_mutex_lock(&cluster->lock);
-  cluster->is_stopped = cluster->is_closing = true;
-  pthread_cond_broadcast(&cluster->changed);
-  pthread_mutex_unlock(&cluster->lock);
+  say_goodbye(cluster);
+  uint64_t end_ms = loop_now_ms() + LEAVE_MS;
   cluster->closing_call.run = run_closing;
   loop_post(cluster->loop, &cluster->closing_call);
   while (channels_open(cluster, false) > 0 && loop_now_ms() < end_ms)

@@ -2,8 +2,10 @@
  *
  * A task listens on its own address and on no other (tasks of one host also meet at a Unix socket without a file, which is
  * faster; other users are refused there), and holds one link (net/link.h) to every other task: the task with
- * the higher number dials the one with the lower, in whatever order they start, and dials again after a loss. Nothing waits
- * for a task that is not needed. All sockets belong to one thread.
+ * the higher number dials the one with the lower, in whatever order they start, and dials again when the connection is cut. A link outlives its
+ * connections (session.h): above it nobody notices a cut. A task is lost when it says good-bye, is started again, or has not been heard for
+ * --timeout. Nothing waits for a task that is not needed, but all for the coordinator, which grants their names (registrar.h). All sockets belong
+ * to one thread.
  *
  * Two kinds of tasks: one with phases (started with --entry) says so in its HELLO and announces when it has finished; one
  * without phases serves the others until it is stopped, and nobody waits for its end. A ps leaves (cluster_wait_all_finished
@@ -50,7 +52,7 @@ struct cluster_config {
 struct cluster;
 
 /* Takes the task's address; whoever connects waits there until cluster_start. INVALID_ARGUMENT for an address that is none,
- * UNAVAILABLE when the own one cannot be listened on; both name it. */
+ * ALREADY_EXISTS when somebody listens on the own one, UNAVAILABLE when it cannot be listened on; all name it. */
 status cluster_create(const struct cluster_config *config, struct cluster **out);
 
 /* Reads the certificate's files again, for connections that begin from now on; those that stand go on. As tls_context_create; what was stays then.
@@ -60,11 +62,11 @@ status cluster_reload_tls(struct cluster *cluster);
 /* Begins to connect and to serve: from now on the sink and the service are called. RESOURCE_EXHAUSTED: no thread. */
 status cluster_start(struct cluster *cluster);
 
-/* Sends what has been handed over (for at most 5 s), says good-bye on every connection, ends the thread. The sink is not
+/* Sends what has been handed over until the others have it (for at most 5 s), says good-bye to each, ends the thread. The sink is not
  * called after it returned. Accepts NULL. */
 void cluster_destroy(struct cluster *cluster);
 
-/* The exchange of runtime/step/exchange.h. It lives as long as the cluster. `start` for a task that is not connected, or lost
+/* The exchange of runtime/step/exchange.h. It lives as long as the cluster. `start` for a task that is not there, or lost
  * before it reported, ends in sink.on_done with UNAVAILABLE and the reason; `send`, `done` and `cancel` to such a task
  * do nothing (the tensor is released). */
 struct exchange *cluster_exchange(struct cluster *cluster);
@@ -90,12 +92,18 @@ status cluster_wait_dependents(struct cluster *cluster);
  * for that task and returns UNAVAILABLE naming it. CANCELLED after cluster_stop. */
 status cluster_wait_all_finished(struct cluster *cluster);
 
+/* For a task that serves until it is stopped: CANCELLED after cluster_stop, FAILED_PRECONDITION as below. */
+status cluster_wait_stopped(struct cluster *cluster);
+/* OK, or FAILED_PRECONDITION: the coordinator refused this process, because another one has its name; the sink's on_refused was called, and
+ * all waits end with this. */
+status cluster_refusal(struct cluster *cluster);
 /* This task or a connected one has phases that have not finished. */
 bool cluster_is_at_work(struct cluster *cluster);
 /* What the task may be waiting for: the chief, peers that are not connected and why; "" when nothing is missing. */
 void cluster_explain(struct cluster *cluster, char *out, size_t size);
 
-/* For how long the task has not been reached; 0: it is, or it is this one. *was_up: it was here before. */
+/* For how long the task has not been reached, or not been heard after 5 s of silence, in milliseconds; 0: it is there, or it is this one; of one
+ * that never came: since the start. *was_up: it was here before. */
 uint64_t cluster_missing_ms(struct cluster *cluster, uint32_t task, bool *was_up);
 /* "/job:worker/task:1 at host:port (why it is not there)" */
 void cluster_describe(struct cluster *cluster, uint32_t task, char *out, size_t size);

@@ -1,17 +1,20 @@
-/* cluster_state.h: what the files of the cluster share; for cluster.c, peer.c, channel.c and dial.c only.
+/* cluster_state.h: what the files of the cluster share; for those in this folder only.
  *
- * A peer is another task; a channel is a connection, accepted or dialled, and the link on it if it has one. A peer is up while
- * it has a channel whose HELLO was accepted. Channels belong to the loop's thread; what other threads see of a peer is
- * under the cluster's lock. Lock order: a connection's lock, then the cluster's; with the cluster's lock held nothing is
- * posted to a connection.
+ * A peer is another task; a channel is a connection, accepted or dialled, and the link on it if it has one. A session (session.h) is what
+ * a peer and this task have said to each other, over one channel after the other. A peer is there while it has a session, and up while that
+ * has a channel. Channels belong to the loop's thread; what other threads see of a peer is under the cluster's lock. Lock order: a
+ * connection's lock, then the cluster's; with the cluster's lock held nothing is posted to a connection.
  */
 #ifndef TFC_RUNTIME_CLUSTER_CLUSTER_STATE_H
 #define TFC_RUNTIME_CLUSTER_CLUSTER_STATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include "base/vec.h"
 #include "runtime/cluster/admission.h"
 #include "runtime/cluster/cluster.h"
+#include "runtime/cluster/registrar.h"
+#include "runtime/cluster/session.h"
 #include "runtime/net/address.h"
 #include "runtime/net/connection.h"
 #include "runtime/net/grpc_server.h"
@@ -21,6 +24,21 @@
 #define CLUSTER_TICK_MS 250
 #define CLUSTER_LISTENERS (ADDRESS_MAX + 1)
 
+/* What a HELLO said, kept while it waits for a decision. */
+struct greeting {
+  uint32_t flags, attempt;
+  struct session_key key, meant;
+  uint64_t received, registrar, generation;
+};
+
+/* How far an open link is. */
+enum channel_stage {
+  CHANNEL_SILENT,   /* no HELLO yet */
+  CHANNEL_HELD,     /* it has come; whether it is taken is not decided: we, or the one whose name it is, have to hear of the coordinator */
+  CHANNEL_GREETED,  /* with the coordinator: both have said HELLO, its grant is on its way */
+  CHANNEL_UP,
+};
+
 struct channel {
   struct cluster *cluster;
   struct connection *connection;
@@ -28,10 +46,13 @@ struct channel {
   bool is_dialled;
   bool has_link;
   struct guest guest;          /* accepted, and no HELLO yet: admission.h */
+  enum channel_stage stage;
+  struct greeting greeting;
+  uint32_t probe;              /* registrar_ask */
   struct link link;
   uint64_t created_ms;
   struct connection_post tick;
-  bool tick_is_posted;
+  atomic_bool tick_is_posted;
   char refusal[CLUSTER_REASON_BYTES]; /* why the link was ended; "" */
   status refusal_code;
   struct channel *next, *previous;
@@ -43,11 +64,20 @@ struct peer {
   char name[64];               /* "worker_1" */
   char *address;
   /* under the cluster's lock */
+  struct session session;
   struct channel *channel;     /* up; else NULL */
   struct connection *connection; /* the channel's, counted, while up */
+  bool flush_is_posted;        /* to that connection */
   bool was_up, has_phases, is_finished, said_bye;
   bool is_refused;             /* of another build: waiting is of no use */
-  uint64_t incarnation, changed_ms;
+  bool is_broken;              /* the session cannot go on: what was to be said cannot be, or what came is no conversation */
+  bool is_away;                /* cut or silent, and said so */
+  uint64_t incarnation;        /* the last one that joined */
+  uint64_t registrar, generation; /* of it */
+  uint32_t given_up;           /* sessions with it that we have ended */
+  uint32_t attempt;            /* its latest */
+  uint64_t changed_ms;
+  uint64_t gone_ms;            /* since when it is cut, or was lost; 0: up, or never here */
   char reason[CLUSTER_REASON_BYTES]; /* why it is not up */
   VEC(uint64_t) started;       /* steps of ours it has not reported yet */
   /* the loop's: dialling */
@@ -57,6 +87,7 @@ struct peer {
   uint64_t dialled_since_ms;
   struct address_list addresses;
   uint32_t next_address;
+  bool is_looking_up;          /* a thread asks a name server */
   bool tried_beside;           /* address_beside was the last way */
 };
 
@@ -77,6 +108,9 @@ struct cluster {
   char **jobs;               /* for texts */
   uint32_t *indices;
   uint64_t build_id, incarnation;
+  uint64_t registrar;        /* the coordinator's incarnation that granted our name; 0: not yet. Under the lock, as identity */
+  struct registrar_name *names; /* at the coordinator: of each task; the loop's */
+  struct timespec *granted;  /* when */
   uint8_t key[PROOF_KEY_BYTES]; /* of this build: what HELLOs are proved with */
   struct {
     control_handler *run;
@@ -91,6 +125,9 @@ struct cluster {
   /* the loop's */
   struct listener listeners[CLUSTER_LISTENERS];
   uint32_t listener_count;
+  uint32_t attempts;         /* HELLOs said by dialling */
+  struct loop_call reconsider_call; /* held channels */
+  bool reconsider_is_posted;
   struct channel *channels;
   uint32_t channel_count;
   struct admission admission;
@@ -100,7 +137,9 @@ struct cluster {
   /* under the lock */
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  bool is_ready, is_finished, is_stopped, is_closing, is_closed;
+  bool is_ready, is_finished, is_stopped, is_leaving, is_closing, is_closed;
+  uint64_t created_ms;
+  char refusal[CLUSTER_REASON_BYTES + 100]; /* why this process has no place here; "" */
   struct tls_context *tls;   /* of connections that begin; NULL: none */
   struct cluster_identity identity;
   uint32_t resolving;        /* threads that ask a name server */
@@ -109,14 +148,16 @@ struct cluster {
 /* channel.c */
 /* Takes the socket. peer: dialled; NULL: accepted. RESOURCE_EXHAUSTED: there is no room, or no memory. */
 status channel_create(struct cluster *cluster, int fd, struct peer *peer, struct channel **out);
-/* Loop's thread: says good-bye and closes in order. */
+/* Loop's thread: closes in order. */
 void channel_leave(struct channel *channel);
 /* Loop's thread, every CLUSTER_TICK_MS. stalled: this process has been held up, silence says nothing. */
 void channel_tick(struct channel *channel, uint64_t now_ms, bool is_stalled);
+/* What came is not what a task says, or what it says cannot be taken: tells it and our user, and ends the link. Under the connection's lock. */
+void channel_refuse(struct channel *channel, status code, const char *text);
 
 /* dial.c */
 status cluster_listen(struct cluster *cluster);
-/* Begins to dial the peer. */
+/* Begins to dial the peer, unless that is under way. */
 void peer_dial(struct peer *peer);
 /* A dialled channel has closed before the peer was up. */
 void peer_dial_failed(struct peer *peer, const char *reason);
@@ -126,16 +167,24 @@ void peer_dial_failed(struct peer *peer, const char *reason);
 status cluster_check_clients(struct cluster *cluster);
 void cluster_log(struct cluster *cluster, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* peer.c */
-/* The channel's HELLO was accepted; its connection's lock is held. */
-void peer_set_up(struct peer *peer, struct channel *channel, const struct message *hello);
-/* Under no lock of the cluster's. Tells the sink. */
-void peer_set_down(struct peer *peer, struct channel *channel, const char *reason);
-/* A message of an open link. */
-void peer_message(struct peer *peer, const struct message *message);
-void peer_tensor(struct peer *peer, const struct message *message, struct tensor *tensor);
-void peer_control(struct peer *peer, const struct message *message, const void *data, size_t size);
+/* wait.c */
+/* Until something changes, or until_ms. Under the lock. */
+void cluster_wait_changed(struct cluster *cluster, uint64_t until_ms);
+/* "/job:worker/task:1"; in a buffer of the calling thread. */
+const char *cluster_job_path(const struct cluster *cluster, uint32_t task);
 
+/* greet.c: all on the loop's thread */
+/* Of a link: a challenge has come; HELLO has. Not OK: the link is refused. */
+status greet_on_challenge(void *channel);
+status greet_on_hello(void *channel, const struct message *hello);
+/* GRANT, REFUSED, PROBE, ALIVE. */
+void greet_on_message(struct channel *channel, const struct message *message);
+/* Held channels are looked at again soon. */
+void greet_reconsider_soon(struct cluster *cluster);
+/* This process has no place in the cluster: it ends. */
+void cluster_refuse(struct cluster *cluster, const char *text);
+
+/* parcel.c */
 /* What is handed over to be sent; what the kind does not need is 0. */
 struct parcel {
   enum message_kind kind;
@@ -148,8 +197,40 @@ struct parcel {
   size_t size;
   struct tensor *tensor;       /* its reference is taken, also when nothing is sent */
 };
-/* False: the peer is not up. */
+/* Behind what was handed over before; it is repeated until the peer has it, or is lost. False: there is no session. Any thread. */
 bool peer_send(struct peer *peer, const struct parcel *parcel);
+/* Sends what the peer's channel has not had yet. Under its connection's lock. */
+void peer_flush(struct peer *peer, struct channel *channel);
+/* Has peer_flush called. */
+void peer_flush_soon(struct peer *peer);
+/* A numbered message of the channel has come: false when it does not count, because another channel has taken its place. Under its
+ * connection's lock. */
+bool peer_take(struct peer *peer, struct channel *channel, uint64_t bytes);
+void peer_acknowledged(struct peer *peer, struct channel *channel, uint64_t received);
+/* Acknowledges what was not yet. Under the connection's lock. */
+void peer_acknowledge(struct peer *peer, struct channel *channel);
+/* Gives back what will not be sent again. */
+void parcels_let_go(struct cluster *cluster, struct session_item *items);
+
+/* peer.c */
+/* HELLO was accepted: the session goes on, or a new one begins (the old one is lost). Loop's thread, as what follows. */
+status peer_meet(struct peer *peer, struct channel *channel);
+/* Both have said all they had to: the channel carries the session. */
+void peer_set_up(struct peer *peer, struct channel *channel);
+/* The peer's channel has closed, or is to be: the session waits for the next one. */
+void peer_cut(struct peer *peer, const char *reason);
+/* The session is over: tells the sink. is_ours: we give it up. */
+void peer_lose(struct peer *peer, const char *reason, bool is_ours);
+/* When the channel's last bytes came; false: another channel carries the session. Any thread. */
+bool peer_heard(struct peer *peer, const struct channel *channel, uint64_t received_ms);
+/* Every CLUSTER_TICK_MS: is it silent, has it been for too long? */
+void peer_watch(struct peer *peer, uint64_t now_ms, bool is_stalled);
+/* The session cannot go on; the connection is closed. Under its lock. */
+void peer_break(struct peer *peer, struct channel *channel, const char *reason);
+/* A message of an open link. */
+void peer_message(struct peer *peer, struct channel *channel, const struct message *message);
+void peer_tensor(struct peer *peer, const struct message *message, struct tensor *tensor);
+void peer_control(struct peer *peer, const struct message *message, const void *data, size_t size);
 
 /* The functions of runtime/step/exchange.h; self is the cluster. */
 void peer_exchange_init(struct cluster *cluster);

@@ -155,6 +155,7 @@ static void lookup_done(struct loop_call *call) {
   pthread_mutex_lock(&peer->cluster->lock);
   peer->cluster->resolving--;
   pthread_mutex_unlock(&peer->cluster->lock);
+  peer->is_looking_up = false;
   peer->next_address = 0;
   peer->addresses = lookup->addresses;
   if (is_closing(peer->cluster))
@@ -185,6 +186,7 @@ static void lookup_start(struct peer *peer) {
     pthread_mutex_lock(&peer->cluster->lock);
     peer->cluster->resolving++;
     started = pthread_create(&thread, NULL, lookup_run, lookup) == 0;
+    peer->is_looking_up = started;
     peer->cluster->resolving -= !started;
     pthread_mutex_unlock(&peer->cluster->lock);
   }
@@ -196,8 +198,14 @@ static void lookup_start(struct peer *peer) {
   }
 }
 
+/* With the others we have nothing to talk about before the coordinator has granted our name. */
+static bool may_dial(const struct peer *peer) {
+  const struct cluster *cluster = peer->cluster;
+  return peer->task == cluster->identity.coordinator || cluster->registrar != 0;
+}
+
 static void dial(struct peer *peer) {
-  if (peer->dialling || is_closing(peer->cluster))
+  if (peer->channel || peer->dialling || peer->is_looking_up || !may_dial(peer) || is_closing(peer->cluster))
     return;
   if (peer->next_address < peer->addresses.count) {
     dial_next(peer);
@@ -221,6 +229,7 @@ static void on_dial_due(struct loop_timer *timer) {
 void peer_dial(struct peer *peer) {
   peer->timer.on_due = on_dial_due;
   peer->backoff_ms = 0;
+  peer->addresses.count = 0; /* its name may have moved since it was last looked up */
   peer->dialled_since_ms = loop_now_ms();
   loop_timer_set(peer->cluster->loop, &peer->timer, peer->dialled_since_ms);
 }

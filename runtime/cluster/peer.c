@@ -1,73 +1,13 @@
-/* peer.c: another task as this one sees it: up or not, what it has said, and what is said to it.
+/* peer.c: another task as this one sees it: there or not, what it has said, and what the exchange says to it.
  *
- * What a thread sends becomes a post to the peer's connection; posts of one thread keep their order, and what was handed over
- * before the peer's loss is given back by the connection. A driver's steps are remembered until they are reported, so that
- * a loss ends each of them.
+ * A driver's steps are remembered until they are reported, so that a loss ends each of them. Between a cut and the next connection nothing
+ * changes for anybody: a peer is lost when it says good-bye, when it is another incarnation that comes, or after --timeout.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/cluster/cluster_state.h"
-
-/* ---- sending ---- */
-
-struct outgoing {
-  struct connection_post post; /* first */
-  struct channel *channel;     /* alive as long as post.run gets an HTTP/2 end */
-  struct parcel parcel;
-  char data[];
-};
-
-static status parcel_send(struct link *link, const struct parcel *parcel) {
-  struct message message;
-  message.kind = parcel->kind;
-  message.step = parcel->step;
-  message.entry = message.transfer = parcel->number;
-  message.command = parcel->command;
-  message.serial = parcel->serial;
-  message.code = parcel->code;
-  if (parcel->kind == MESSAGE_TENSOR)
-    return link_send_tensor(link, &message, parcel->tensor);
-  if (parcel->kind == MESSAGE_CONTROL)
-    return link_send_control(link, parcel->topic, parcel->data, parcel->size);
-  if (parcel->kind == MESSAGE_DONE || parcel->kind == MESSAGE_RESET)
-    snprintf(message.text, sizeof message.text, "%.*s", (int)parcel->size, (const char *)parcel->data);
-  return link_send(link, &message);
-}
-
-static void run_outgoing(struct connection_post *post, struct http2 *http2) {
-  struct outgoing *out = (struct outgoing *)post;
-  bool has_link = http2 && out->channel->has_link;
-  if (!has_link)
-    tensor_release(out->parcel.tensor);
-  else if (parcel_send(&out->channel->link, &out->parcel) != OK) /* the other side waits for what cannot be sent: end it now */
-    connection_abort(out->channel->connection, status_text());
-  free(out);
-}
-
-bool peer_send(struct peer *peer, const struct parcel *parcel) {
-  struct outgoing *out = malloc(sizeof *out + parcel->size);
-  struct connection *connection = NULL;
-  pthread_mutex_lock(&peer->cluster->lock);
-  if (out && peer->connection) {
-    connection = connection_retain(peer->connection);
-    *out = (struct outgoing){.post.run = run_outgoing, .channel = peer->channel, .parcel = *parcel};
-    if (parcel->size > 0)
-      memcpy(out->data, parcel->data, parcel->size);
-    out->parcel.data = out->data;
-    if (parcel->kind == MESSAGE_START)
-      vec_push(&peer->started, parcel->step);
-  }
-  pthread_mutex_unlock(&peer->cluster->lock);
-  if (!connection) {
-    tensor_release(parcel->tensor);
-    free(out);
-    return false;
-  }
-  connection_post(connection, &out->post);
-  connection_release(connection);
-  return true;
-}
+#include "runtime/program/fault.h"
 
 /* ---- the exchange ---- */
 
@@ -160,7 +100,7 @@ static void step_reported(struct peer *peer, uint64_t step) {
   pthread_mutex_unlock(&peer->cluster->lock);
 }
 
-void peer_message(struct peer *peer, const struct message *m) {
+void peer_message(struct peer *peer, struct channel *channel, const struct message *m) {
   struct exchange_sink *sink = &peer->cluster->sink;
   switch (m->kind) {
   case MESSAGE_START:
@@ -192,6 +132,8 @@ void peer_message(struct peer *peer, const struct message *m) {
     pthread_mutex_lock(&peer->cluster->lock);
     peer->said_bye = true;
     pthread_mutex_unlock(&peer->cluster->lock);
+    peer_acknowledge(peer, channel); /* it waits for that */
+    peer_lose(peer, "it has left", true);
     break;
   default:
     break;
@@ -212,34 +154,175 @@ void peer_control(struct peer *peer, const struct message *m, const void *data, 
     cluster->controls[m->topic].run(cluster->controls[m->topic].self, peer->task, data, size);
 }
 
-/* ---- up and down ---- */
+/* ---- sessions ---- */
 
-void peer_set_up(struct peer *peer, struct channel *channel, const struct message *hello) {
+/* Under the lock. Steps of ours that it still owes: the caller frees them. */
+static uint64_t *started_take(struct peer *peer, uint32_t *count) {
+  uint64_t *steps = peer->started.items;
+  *count = peer->started.count;
+  peer->started.items = NULL;
+  peer->started.count = peer->started.capacity = 0;
+  return steps;
+}
+
+/* The channel does not carry the session any more. is_at_once: it is of no use at all; else the peer closes it. */
+static void channel_drop(struct peer *peer, const char *reason, bool is_at_once) {
+  struct cluster *cluster = peer->cluster;
+  pthread_mutex_lock(&cluster->lock);
+  struct connection *connection = peer->connection;
+  if (peer->channel)
+    peer->channel->stage = CHANNEL_SILENT;
+  peer->channel = NULL;
+  peer->connection = NULL;
+  peer->changed_ms = loop_now_ms();
+  pthread_cond_broadcast(&cluster->changed);
+  pthread_mutex_unlock(&cluster->lock);
+  if (connection && FAULT(5))
+    connection_shutdown(connection);
+  else if (connection && is_at_once && !FAULT(4))
+    connection_abort(connection, reason); /* no effect on one that is closed */
+  connection_release(connection);
+  if (connection && cluster->names) {
+    registrar_unlinked(&cluster->names[peer->task], peer->incarnation);
+    greet_reconsider_soon(cluster);
+  }
+}
+
+static void dial_again(struct peer *peer) {
+  if (peer->task < peer->cluster->task)
+    peer_dial(peer);
+}
+
+void peer_cut(struct peer *peer, const char *reason) {
+  struct cluster *cluster = peer->cluster;
+  uint64_t now_ms = loop_now_ms();
+  pthread_mutex_lock(&cluster->lock);
+  bool is_over = peer->is_broken, say = !peer->is_away && !cluster->is_leaving;
+  peer->is_away = true;
+  peer->gone_ms = peer->session.is_suspected ? peer->session.heard_ms : now_ms;
+  snprintf(peer->reason, sizeof peer->reason, "%s", reason);
+  if (!peer->session.is_suspected)
+    session_heard(&peer->session, now_ms); /* the end of a connection is news, too */
+  pthread_mutex_unlock(&cluster->lock);
+  channel_drop(peer, reason, true);
+  if (is_over) {
+    peer_lose(peer, reason, true);
+    return;
+  }
+  if (say)
+    cluster_log(cluster, "the connection to %s at %s was cut (%s); it is to go on with another", peer->name, peer->address, reason);
+  dial_again(peer);
+}
+
+void peer_lose(struct peer *peer, const char *reason, bool is_ours) {
   struct cluster *cluster = peer->cluster;
   struct exchange_sink *sink = &cluster->sink;
-  struct channel *old = peer->channel;
-  bool is_new = !peer->was_up || peer->incarnation != hello->incarnation;
-  if (old) /* it came back before its loss was noticed */
-    peer_set_down(peer, old, "it has connected anew");
-  if (peer->dialling == channel)
-    peer->dialling = NULL;
-  peer->backoff_ms = 0;
+  char text[CLUSTER_REASON_BYTES], shown[CLUSTER_REASON_BYTES + 512];
+  uint32_t step_count = 0;
   pthread_mutex_lock(&cluster->lock);
-  peer->channel = channel;
-  peer->connection = connection_retain(channel->connection);
+  bool in_order = peer->said_bye, was_silent = peer->session.is_suspected;
+  snprintf(text, sizeof text, "%s", in_order ? peer->is_finished ? "it has finished and left" : "it has left" : reason);
+  struct session_item *items = session_end(&peer->session);
+  uint64_t *steps = started_take(peer, &step_count);
+  peer->given_up += is_ours;
+  peer->is_broken = peer->is_away = false;
+  if (!peer->gone_ms) /* of one that fell silent: since then */
+    peer->gone_ms = was_silent ? peer->session.heard_ms : loop_now_ms();
+  snprintf(peer->reason, sizeof peer->reason, "%s", text);
+  bool is_quiet = cluster->is_leaving;
+  pthread_cond_broadcast(&cluster->changed);
+  pthread_mutex_unlock(&cluster->lock);
+
+  parcels_let_go(cluster, items);
+  if (is_ours && peer->dialling) /* its HELLO speaks of what is over */
+    connection_abort(peer->dialling->connection, text);
+  channel_drop(peer, text, !in_order);
+  snprintf(shown, sizeof shown, "%s at %s was lost: %s", peer->name, peer->address, text);
+  if (!in_order && !is_quiet)
+    cluster_log(cluster, "%s", shown);
+  if (sink->on_lost && !is_quiet)
+    sink->on_lost(sink->self, peer->task, text);
+  for (uint32_t i = 0; i < step_count && !is_quiet; i++)
+    if (sink->on_done)
+      sink->on_done(sink->self, peer->task, steps[i], UNAVAILABLE, shown);
+  free(steps);
+  dial_again(peer);
+}
+
+void peer_break(struct peer *peer, struct channel *channel, const char *reason) {
+  pthread_mutex_lock(&peer->cluster->lock);
+  peer->is_broken = peer->is_broken || peer->channel == channel;
+  pthread_mutex_unlock(&peer->cluster->lock);
+  connection_abort(channel->connection, reason);
+}
+
+/* ---- up ---- */
+
+static bool session_goes_on(const struct peer *peer, const struct greeting *g) {
+  struct session_key own = {peer->cluster->incarnation, peer->given_up};
+  return session_continues(&peer->session, g->key, own, g->meant);
+}
+
+status peer_meet(struct peer *peer, struct channel *channel) {
+  struct cluster *cluster = peer->cluster;
+  const struct greeting *g = &channel->greeting;
+  struct session_item *freed = NULL;
+  uint64_t now_ms = loop_now_ms();
+  bool goes_on = session_goes_on(peer, g), fits = true;
+  if (peer->channel) /* it came back before we noticed that it was away */
+    peer_cut(peer, "it has connected anew");
+  if (peer->session.is_alive && !goes_on)
+    peer_lose(peer, peer->session.other.incarnation == g->key.incarnation ? "it had given this task up" : "it was started again", false);
+  pthread_mutex_lock(&cluster->lock);
+  if (!peer->session.is_alive)
+    session_begin(&peer->session, g->key, now_ms);
+  else
+    fits = session_resume(&peer->session, g->received, now_ms, &freed);
+  peer->attempt = g->attempt;
+  pthread_mutex_unlock(&cluster->lock);
+  parcels_let_go(cluster, freed);
+  if (fits)
+    return OK;
+  peer_lose(peer, "it has not received what it had acknowledged", true);
+  return fail(UNAVAILABLE, "%s", peer->reason);
+}
+
+/* Under the lock. */
+static void note_greeting(struct peer *peer, const struct greeting *g) {
+  struct cluster *cluster = peer->cluster;
   peer->was_up = true;
   peer->said_bye = peer->is_refused = false;
   peer->reason[0] = 0;
-  peer->incarnation = hello->incarnation;
-  peer->has_phases = hello->flags & HELLO_HAS_PHASES;
-  peer->is_finished = hello->flags & HELLO_FINISHED;
+  peer->gone_ms = 0;
+  peer->incarnation = g->key.incarnation;
+  peer->registrar = g->registrar;
+  peer->generation = g->generation;
+  peer->has_phases = g->flags & HELLO_HAS_PHASES;
+  peer->is_finished = g->flags & HELLO_FINISHED;
   peer->changed_ms = loop_now_ms();
-  if (hello->flags & HELLO_READY)
+  if (g->flags & HELLO_READY)
     cluster->is_ready = true;
-  bool tell_ready = cluster->is_ready && !(hello->flags & HELLO_READY);
-  bool tell_finished = cluster->is_finished;
+}
+
+void peer_set_up(struct peer *peer, struct channel *channel) {
+  struct cluster *cluster = peer->cluster;
+  struct exchange_sink *sink = &cluster->sink;
+  const struct greeting *g = &channel->greeting;
+  if (peer->dialling == channel)
+    peer->dialling = NULL;
+  peer->backoff_ms = 0;
+  channel->stage = CHANNEL_UP;
+  pthread_mutex_lock(&cluster->lock);
+  bool is_new = !peer->was_up || peer->incarnation != g->key.incarnation;
+  peer->channel = channel;
+  peer->connection = connection_retain(channel->connection);
+  peer->flush_is_posted = false;
+  note_greeting(peer, g);
+  bool tell_ready = cluster->is_ready && !(g->flags & HELLO_READY), tell_finished = cluster->is_finished;
   pthread_cond_broadcast(&cluster->changed);
   pthread_mutex_unlock(&cluster->lock);
+  if (cluster->names)
+    registrar_linked(&cluster->names[peer->task], peer->incarnation, loop_now_ms());
   /* said since our HELLO went out, perhaps */
   if (tell_ready)
     peer_send(peer, &(struct parcel){.kind = MESSAGE_READY});
@@ -247,46 +330,60 @@ void peer_set_up(struct peer *peer, struct channel *channel, const struct messag
     peer_send(peer, &(struct parcel){.kind = MESSAGE_FINISHED});
   if (sink->on_joined)
     sink->on_joined(sink->self, peer->task, is_new);
+  peer_flush_soon(peer);
 }
 
-/* What is known of the end, in words: an orderly one counts more than what the socket said. */
-static void describe_end(const struct peer *peer, const char *reason, char out[CLUSTER_REASON_BYTES]) {
-  if (peer->said_bye)
-    reason = peer->is_finished ? "it has finished and left" : "it has left";
-  snprintf(out, CLUSTER_REASON_BYTES, "%s", reason);
+/* ---- liveness ---- */
+
+bool peer_heard(struct peer *peer, const struct channel *channel, uint64_t received_ms) {
+  pthread_mutex_lock(&peer->cluster->lock);
+  bool is_up = peer->channel == channel;
+  if (is_up)
+    session_heard(&peer->session, received_ms);
+  pthread_mutex_unlock(&peer->cluster->lock);
+  return is_up;
 }
 
-void peer_set_down(struct peer *peer, struct channel *channel, const char *reason) {
-  struct cluster *cluster = peer->cluster;
-  struct exchange_sink *sink = &cluster->sink;
-  char text[CLUSTER_REASON_BYTES], shown[CLUSTER_REASON_BYTES + 512];
-  channel->peer = NULL;
+static bool is_leaving(struct cluster *cluster) {
   pthread_mutex_lock(&cluster->lock);
-  struct connection *connection = peer->connection;
-  uint64_t *steps = peer->started.items;
-  uint32_t step_count = peer->started.count;
-  describe_end(peer, reason, text);
-  peer->channel = NULL;
-  peer->connection = NULL;
-  peer->started.items = NULL;
-  peer->started.count = peer->started.capacity = 0;
-  peer->changed_ms = loop_now_ms();
-  snprintf(peer->reason, sizeof peer->reason, "%s", text);
-  bool in_order = peer->said_bye, closing = cluster->is_closing;
-  pthread_cond_broadcast(&cluster->changed);
+  bool is_leaving = cluster->is_leaving;
   pthread_mutex_unlock(&cluster->lock);
+  return is_leaving;
+}
 
-  connection_abort(connection, text); /* no effect on one that is closed */
-  connection_release(connection);
-  snprintf(shown, sizeof shown, "%s at %s was lost: %s", peer->name, peer->address, text);
-  if (!closing && !in_order)
-    cluster_log(cluster, "%s", shown);
-  if (!closing && sink->on_lost)
-    sink->on_lost(sink->self, peer->task, text);
-  for (uint32_t i = 0; i < step_count && !closing; i++)
-    if (sink->on_done)
-      sink->on_done(sink->self, peer->task, steps[i], UNAVAILABLE, shown);
-  free(steps);
-  if (peer->task < cluster->task && !closing)
-    peer_dial(peer);
+/* What changes for people: one line when it falls silent, one when it is back. */
+static void say_health(struct peer *peer, enum session_health health, bool was_suspected, uint64_t silence_ms) {
+  if (is_leaving(peer->cluster))
+    return;
+  if (health == SESSION_SUSPECTED && !was_suspected)
+    cluster_log(peer->cluster, "%s at %s has been silent for %llu s", peer->name, peer->address, (unsigned long long)silence_ms / 1000);
+  else if (health == SESSION_WELL && peer->channel && peer->is_away)
+    cluster_log(peer->cluster, "%s at %s is back", peer->name, peer->address);
+}
+
+void peer_watch(struct peer *peer, uint64_t now_ms, bool is_stalled) {
+  struct cluster *cluster = peer->cluster;
+  char text[80];
+  if (!peer->session.is_alive)
+    return;
+  pthread_mutex_lock(&cluster->lock);
+  struct session *session = &peer->session;
+  if (is_stalled)
+    session_heard(session, now_ms);
+  bool is_up = peer->channel != NULL, was_suspected = session->is_suspected;
+  enum session_health health = session_health(session, is_up, now_ms, cluster->timeout_ms);
+  uint64_t heard_ms = session->heard_ms, silence_ms = now_ms > heard_ms ? now_ms - heard_ms : 0;
+  if (is_up)
+    session->is_suspected = health == SESSION_SUSPECTED;
+  pthread_mutex_unlock(&cluster->lock);
+  if (cluster->names && is_up)
+    registrar_heard(&cluster->names[peer->task], heard_ms);
+  say_health(peer, health, was_suspected, silence_ms);
+  peer->is_away = peer->is_away ? !(is_up && health == SESSION_WELL) : health == SESSION_SUSPECTED;
+  if (health == SESSION_LOST) {
+    snprintf(text, sizeof text, "%s %.3g s", is_up ? "it has been silent for" : "it has not come back for", (double)silence_ms / 1000);
+    peer_lose(peer, text, true);
+  } else if (health == SESSION_SUSPECTED && !was_suspected && peer->task < cluster->task) {
+    peer_cut(peer, "nothing came for 5 s"); /* the way may be dead while the peer lives: take another */
+  }
 }

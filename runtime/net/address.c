@@ -154,7 +154,8 @@ status address_listen(const struct address *address, const char *text, int *out)
     bound = bind(fd, (const struct sockaddr *)&address->storage, address->size);
   }
   if (bound != 0 || listen(fd, BACKLOG) != 0) {
-    status code = fail(UNAVAILABLE, "cannot listen on %s: %s", text, strerror(errno));
+    status code = errno == EADDRINUSE ? fail(ALREADY_EXISTS, "cannot listen on %s: somebody listens there already", text)
+                                      : fail(UNAVAILABLE, "cannot listen on %s: %s", text, strerror(errno));
     close(fd);
     return code;
   }

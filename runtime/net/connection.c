@@ -398,6 +398,20 @@ static void on_ready(struct loop_source *source, uint32_t events) {
     posts_try(c, NET_DIRECT_BYTES);
 }
 
+void connection_visit(struct connection *c, void (*visit)(struct connection *connection)) {
+  if (c->is_closed)
+    return;
+  pthread_mutex_lock(&c->lock);
+  if (!c->is_broken && !c->is_connecting)
+    visit(c);
+  posts_run(c);
+  pump(c, NET_ROUND_BYTES);
+  pthread_mutex_unlock(&c->lock);
+  check_broken(c);
+  if (!c->is_closed)
+    posts_try(c, NET_DIRECT_BYTES);
+}
+
 static void on_drained(struct loop_timer *timer) {
   struct connection *c = (struct connection *)((char *)timer - offsetof(struct connection, drain));
   connection_abort(c, "");

@@ -288,8 +288,6 @@ status link_tick(struct link *link, uint64_t now_ms) {
   if (link->has_sent)
     link->sent_ms = now_ms;
   link->has_received = link->has_sent = false;
-  if (now_ms - link->received_ms >= NET_SILENCE_MS)
-    return fail(UNAVAILABLE, "it has been silent for %llu s", (unsigned long long)(now_ms - link->received_ms) / 1000);
   if (now_ms - link->sent_ms >= NET_PING_MS)
     TRY(link_send(link, &(struct message){.kind = MESSAGE_PING}));
   return OK;

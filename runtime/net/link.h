@@ -3,7 +3,7 @@
  * The listener begins with a CHALLENGE, then each side says HELLO, the dialler first, which proves that it is of this build (net/proof.h);
  * until the other's HELLO has been accepted nothing else is taken. Tensors' bytes are sent from
  * where they are and land where they will be used: link_target says where the socket should read to. Liveness is by
- * bytes: who has sent nothing for NET_PING_MS sends a PING, who has received nothing for NET_SILENCE_MS gives the peer up.
+ * bytes: who has sent nothing for NET_PING_MS sends a PING; what silence means is for others to judge.
  * There is no I/O and no clock here: bytes, streams and times are handed in.
  *
  * Threads: one at a time (the connection's lock). Owner: the connection.
@@ -72,8 +72,7 @@ status link_send_control(struct link *link, uint8_t topic, const void *data, siz
  * bytes have left. */
 status link_send_tensor(struct link *link, struct message *message, struct tensor *tensor);
 
-/* To be called every few hundred milliseconds: sends a PING where it is time; UNAVAILABLE when the peer has been silent for
- * too long. */
+/* To be called every few hundred milliseconds: sends a PING where it is time. received_ms is up to date then. */
 status link_tick(struct link *link, uint64_t now_ms);
 
 #endif

@@ -8,6 +8,7 @@
 #define SMALL_BYTES 16
 #define CHALLENGE_BYTES (8 + PROOF_NONCE_BYTES)
 #define START_BYTES 32
+#define GRANT_BYTES 24
 
 static void put32(uint8_t *to, uint32_t value) { memcpy(to, &value, 4); } /* the build checks: little-endian hosts only */
 static void put64(uint8_t *to, uint64_t value) { memcpy(to, &value, 8); }
@@ -28,7 +29,14 @@ static size_t hello_encode(const struct message *m, uint8_t *out) {
   out[2] = (uint8_t)m->flags;
   put32(out + 4, m->task);
   put32(out + 8, m->task_count);
+  put32(out + 12, m->attempt);
   put64(out + 16, m->incarnation);
+  put64(out + 24, m->meant_incarnation);
+  put32(out + 32, m->given_up);
+  put32(out + 36, m->meant_given_up);
+  put64(out + 40, m->received);
+  put64(out + 48, m->registrar);
+  put64(out + 56, m->generation);
   memcpy(out + MESSAGE_HELLO_BYTES - PROOF_BYTES - PROOF_NONCE_BYTES, m->nonce, PROOF_NONCE_BYTES);
   memcpy(out + MESSAGE_HELLO_BYTES - PROOF_BYTES, m->proof, PROOF_BYTES);
   return MESSAGE_HELLO_BYTES;
@@ -66,7 +74,19 @@ size_t message_encode(const struct message *m, uint8_t out[MESSAGE_BYTES]) {
     out[1] = m->topic;
     put32(out + 4, (uint32_t)m->bytes);
     return 8;
+  case MESSAGE_ACK:
+    put64(out + 8, m->received);
+    return SMALL_BYTES;
+  case MESSAGE_GRANT:
+    put64(out + 8, m->generation);
+    put64(out + 16, m->history);
+    return GRANT_BYTES;
+  case MESSAGE_PROBE:
+  case MESSAGE_ALIVE:
+    put32(out + 4, m->number);
+    return 8;
   case MESSAGE_DONE:
+  case MESSAGE_REFUSED:
   case MESSAGE_RESET: {
     size_t text = strnlen(m->text, NET_TEXT_BYTES - 1);
     out[1] = (uint8_t)m->code;
@@ -101,6 +121,7 @@ status message_head_size(const uint8_t *data, size_t known, uint32_t size, size_
     *out = CHALLENGE_BYTES;
     break;
   case MESSAGE_DONE:
+  case MESSAGE_REFUSED:
   case MESSAGE_RESET:
     *out = size;
     break;
@@ -108,13 +129,17 @@ status message_head_size(const uint8_t *data, size_t known, uint32_t size, size_
     *out = START_BYTES;
     break;
   case MESSAGE_CANCEL:
+  case MESSAGE_ACK:
     *out = SMALL_BYTES;
+    break;
+  case MESSAGE_GRANT:
+    *out = GRANT_BYTES;
     break;
   default:
     *out = 8;
   }
   bool has_payload = data[0] == MESSAGE_TENSOR || data[0] == MESSAGE_MORE || data[0] == MESSAGE_CONTROL;
-  bool has_text = data[0] == MESSAGE_DONE || data[0] == MESSAGE_RESET;
+  bool has_text = data[0] == MESSAGE_DONE || data[0] == MESSAGE_RESET || data[0] == MESSAGE_REFUSED;
   if (size < *out || (!has_payload && size != *out) || (has_text && (size < SMALL_BYTES || size > MESSAGE_BYTES)))
     return fail(DATA_LOSS, "a message of kind %d with %u bytes", data[0], size);
   return OK;
@@ -126,7 +151,14 @@ static status hello_decode(const uint8_t *data, struct message *out) {
   out->flags = data[2];
   out->task = get32(data + 4);
   out->task_count = get32(data + 8);
+  out->attempt = get32(data + 12);
   out->incarnation = get64(data + 16);
+  out->meant_incarnation = get64(data + 24);
+  out->given_up = get32(data + 32);
+  out->meant_given_up = get32(data + 36);
+  out->received = get64(data + 40);
+  out->registrar = get64(data + 48);
+  out->generation = get64(data + 56);
   out->is_proved = false;
   memcpy(out->nonce, data + MESSAGE_HELLO_BYTES - PROOF_BYTES - PROOF_NONCE_BYTES, PROOF_NONCE_BYTES);
   memcpy(out->proof, data + MESSAGE_HELLO_BYTES - PROOF_BYTES, PROOF_BYTES);
@@ -174,7 +206,19 @@ status message_decode(const uint8_t *data, size_t size, struct message *out) {
     out->topic = data[1];
     out->bytes = get32(data + 4);
     return out->bytes <= NET_CONTROL_BYTES ? OK : fail(DATA_LOSS, "a control message of %llu bytes", (unsigned long long)out->bytes);
+  case MESSAGE_ACK:
+    out->received = get64(data + 8);
+    return OK;
+  case MESSAGE_GRANT:
+    out->generation = get64(data + 8);
+    out->history = get64(data + 16);
+    return OK;
+  case MESSAGE_PROBE:
+  case MESSAGE_ALIVE:
+    out->number = get32(data + 4);
+    return OK;
   case MESSAGE_DONE:
+  case MESSAGE_REFUSED:
   case MESSAGE_RESET: {
     size_t text = size - SMALL_BYTES < NET_TEXT_BYTES - 1 ? size - SMALL_BYTES : NET_TEXT_BYTES - 1;
     if (data[1] > UNAUTHENTICATED)

@@ -2,13 +2,18 @@
  *
  * Fixed fields, little-endian, no tags: both ends were built together, which HELLO proves. A message is a gRPC message:
  *   CHALLENGE kind, 0 x 7, nonce x 16
- *   HELLO     kind, version, flags, 0, task u32, task_count u32, 0 u32, incarnation u64, nonce x 16, proof x 32 (net/proof.h, over all before it)
+ *   HELLO     kind, version, flags, 0, task u32, task_count u32, attempt u32, incarnation u64, meant_incarnation u64, given_up u32,
+ *             meant_given_up u32, received u64, registrar u64, generation u64, nonce x 16, proof x 32 (net/proof.h, over all before it)
  *   START     kind, 0 0 0, entry u32 (with START_... of exchange.h), step u64, serial u64, command u32, 0 u32
  *   TENSOR    kind, dtype, rank, 0, transfer u32, step u64, bytes u64, dims i64 each; then the first bytes of the payload
  *   MORE      kind, 0 x 7; then the next bytes of the payload (of tensors above NET_MESSAGE_BYTES)
  *   DONE, RESET   kind, code, 0 0, 0 u32, step u64, text (RESET: no code, no step; the names of containers, one in a line)
  *   CANCEL    kind, 0 0 0, 0 u32, step u64
  *   CONTROL   kind, topic, 0 0, bytes u32; then so many bytes
+ *   ACK       kind, 0 0 0, 0 u32, received u64
+ *   GRANT     kind, 0 x 7, generation u64, history u64
+ *   REFUSED   as DONE
+ *   PROBE, ALIVE   kind, 0 0 0, number u32
  *   READY, FINISHED, PING, BYE    kind, 0 x 7
  * The payload of a tensor is its elements; of strings: a length u32 each, then all bytes.
  */
@@ -37,9 +42,14 @@ enum message_kind {
   MESSAGE_RESET,    /* forget the variables and resources of these containers */
   MESSAGE_CONTROL,  /* of one part of the runtime to the same part of another task: cluster/control.h */
   MESSAGE_CHALLENGE, /* the first that a listener says: what the dialler's proof is made with */
+  MESSAGE_ACK,      /* so many messages of the session have been received */
+  MESSAGE_GRANT,    /* the coordinator: your name is yours, as this generation */
+  MESSAGE_REFUSED,  /* the coordinator, where it dialled: it is not */
+  MESSAGE_PROBE,    /* the coordinator: say that you live */
+  MESSAGE_ALIVE,    /* the answer */
   MESSAGE_KINDS,
 };
-#define MESSAGE_VERSION 2
+#define MESSAGE_VERSION 3
 enum hello_flag {
   HELLO_HAS_PHASES = 1, /* started with --entry */
   HELLO_READY = 2,      /* knows that the chief has initialised */
@@ -60,13 +70,19 @@ struct message {
   status code;                          /* DONE */
   char text[NET_TEXT_BYTES];            /* DONE, RESET; cut where it is longer */
   uint32_t task, task_count, flags;     /* HELLO */
-  uint64_t incarnation;
+  uint32_t attempt;                     /* counts what the dialler has tried: a connection with a lower one is an old one; 0: the listener's */
+  uint64_t incarnation, meant_incarnation; /* the sender's; the receiver's, of the session that it would go on with, 0: of none */
+  uint32_t given_up, meant_given_up;    /* how often the sender has given the receiver up, and the other way round */
+  uint64_t received;                    /* of that session; ACK */
+  uint64_t registrar, generation;       /* the coordinator's incarnation that granted the sender's name, and as which; GRANT; 0: none */
+  uint64_t history;                     /* GRANT */
+  uint32_t number;                      /* PROBE, ALIVE */
   bool is_proved;                       /* HELLO, received: by one of this build, now */
   uint8_t nonce[PROOF_NONCE_BYTES], proof[PROOF_BYTES]; /* CHALLENGE, HELLO */
 };
 
 #define MESSAGE_HEAD_BYTES (24 + 8 * LIMIT_RANK)    /* the longest head of a TENSOR */
-#define MESSAGE_HELLO_BYTES (24 + PROOF_NONCE_BYTES + PROOF_BYTES)
+#define MESSAGE_HELLO_BYTES (64 + PROOF_NONCE_BYTES + PROOF_BYTES)
 #define MESSAGE_BYTES (16 + NET_TEXT_BYTES)         /* the longest message without its payload */
 
 /* Writes the message (TENSOR, MORE, CONTROL: the head) and returns its size. */

@@ -41,7 +41,7 @@
 #define NET_POOL_TENSOR_BYTES (64 << 10)    /* smaller tensors come from malloc, which keeps their memory itself */
 #define NET_POOL_BYTES (UINT64_C(16) << 20) /* memory for received tensors that may be kept in any case */
 #define NET_PING_MS 1000                   /* a link that has sent nothing for so long sends a PING */
-#define NET_SILENCE_MS 5000                /* a peer that has sent nothing for so long is lost (design, decision 8) */
+#define NET_SILENCE_MS 5000                /* a peer that has sent nothing for so long is suspected; after --timeout it is given up */
 
 /* unary calls from clients */
 #define NET_STRANGERS_BYTES (32 << 20)     /* requests of those who are no clients yet, together; their sockets and HTTP/2 take as much again */

@@ -319,14 +319,6 @@ static status run_phases(struct host *host) {
   return OK;
 }
 
-static status wait_stopped(void) {
-  while (!signals_caught()) {
-    struct timespec pause = { .tv_nsec = 50000000 };
-    nanosleep(&pause, NULL);
-  }
-  return fail(CANCELLED, "stopped by a signal");
-}
-
 /* Some entry has a part that runs here, whoever drives it. */
 static bool has_parts_for_others(const struct host *host) {
   for (uint32_t i = 0; i < host->program->tables[PROGRAM_ENTRIES].count; i++) {
@@ -356,7 +348,7 @@ static status serve(struct host *host) {
   }
   if (host->options.phase_count > 0 && !is_ps)
     return has_parts_for_others(host) ? cluster_wait_dependents(host->cluster) : OK;
-  return is_ps ? cluster_wait_all_finished(host->cluster) : wait_stopped();
+  return is_ps ? cluster_wait_all_finished(host->cluster) : cluster_wait_stopped(host->cluster);
 }
 
 static status open_records(struct host *host) {
@@ -447,6 +439,8 @@ static status save_at_end(struct host *host, status code) {
 static int leave(struct host *host, status code) {
   char text[2048];
   doctor_enter(host->doctor, STAGE_LEAVES, NULL, 0);
+  if (host->cluster && cluster_refusal(host->cluster) != OK)
+    code = FAILED_PRECONDITION; /* whatever else it brought about */
   if (host->saver)
     code = save_at_end(host, code);
   snprintf(text, sizeof text, "%s", status_text());

@@ -49,6 +49,8 @@ struct exchange_sink {
   void (*on_joined)(void *self, uint32_t task, bool is_new);
   /* A few times a second, whatever happens. NULL: nobody wants to know. */
   void (*on_tick)(void *self);
+  /* This process has no place in the cluster, another one has its name: what runs is to end. NULL: nothing does. */
+  void (*on_refused)(void *self);
 };
 
 struct exchange {

@@ -253,6 +253,9 @@ static void on_tick(void *self) { hall_tick(((struct task *)self)->hall); }
 
 static void on_reset(void *self, const char *containers) { task_reset(self, containers); }
 
+/* Not the driver's failure, nor a signal's: who ends the process says why. */
+static void on_refused(void *self) { task_stop(self); }
+
 struct exchange_sink task_sink(struct task *task) {
-  return (struct exchange_sink){ task, on_start, on_tensor, on_done, on_cancel, on_lost, on_finished, on_reset, on_joined, on_tick };
+  return (struct exchange_sink){ task, on_start, on_tensor, on_done, on_cancel, on_lost, on_finished, on_reset, on_joined, on_tick, on_refused };
 }

@@ -153,7 +153,8 @@ static void a_dead_worker_does_not_stop_the_other_and_may_come_back(void **state
 
 static void a_dead_ps_ends_the_workers_and_is_named(void **state) {
   (void)state;
-  struct process *ps = task("ps_0", ""), *w0 = task("worker_0", train(LONG)), *w1 = task("worker_1", train(LONG));
+  struct process *ps = task("ps_0", ""), *w0 = task("worker_0", with("--timeout 3", train(LONG))),
+                 *w1 = task("worker_1", with("--timeout 3", train(LONG)));
   let_them_train();
   kill_now(ps);
   assert_int_equal(end_of(w0, 8), 69);
@@ -161,16 +162,17 @@ static void a_dead_ps_ends_the_workers_and_is_named(void **state) {
   assert_true(log_has(w0, "error: UNAVAILABLE: ") && log_has(w0, "ps_0 at unix:"));
 }
 
-static void a_silent_ps_is_noticed(void **state) {
+static void a_silent_ps_is_noticed_and_given_up_after_the_timeout(void **state) {
   (void)state;
-  struct process *ps = task("ps_0", ""), *w0 = task("worker_0", train(LONG)), *w1 = task("worker_1", train(LONG));
+  struct process *ps = task("ps_0", ""), *w0 = task("worker_0", with("--timeout 7", train(LONG))),
+                 *w1 = task("worker_1", with("--timeout 7", train(LONG)));
   let_them_train();
   double began = now();
   kill(ps->id, SIGSTOP);
-  assert_int_equal(end_of(w0, 15), 69);
-  assert_true(now() - began > 3 && now() - began < 8);
-  assert_int_equal(end_of(w1, 15), 69);
-  assert_true(log_has(w1, "silent"));
+  assert_int_equal(end_of(w0, 20), 69);
+  assert_true(now() - began > 5.5 && now() - began < 13);
+  assert_int_equal(end_of(w1, 20), 69);
+  assert_true(log_has(w1, "ps_0 at unix:") && log_has(w1, "has been silent for 5 s"));
 }
 
 static void a_worker_that_paused_for_a_moment_goes_on(void **state) {
@@ -282,7 +284,7 @@ int main(void) {
     cmocka_unit_test_teardown(a_ps_leaves_when_the_workers_have_finished, stop_all),
     cmocka_unit_test_teardown(a_dead_worker_does_not_stop_the_other_and_may_come_back, stop_all),
     cmocka_unit_test_teardown(a_dead_ps_ends_the_workers_and_is_named, stop_all),
-    cmocka_unit_test_teardown(a_silent_ps_is_noticed, stop_all),
+    cmocka_unit_test_teardown(a_silent_ps_is_noticed_and_given_up_after_the_timeout, stop_all),
     cmocka_unit_test_teardown(a_worker_that_paused_for_a_moment_goes_on, stop_all),
     cmocka_unit_test_teardown(a_worker_alone_gives_up_and_says_for_whom_it_waited, stop_all),
     cmocka_unit_test_teardown(a_ps_gives_up_a_worker_that_does_not_come_back, stop_all),

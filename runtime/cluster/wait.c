@@ -1,0 +1,288 @@
+/* wait.c: what others wait for: peers that come, the chief's word, the end of the work.
+ *
+ * Everything that is waited for is a condition over the peers, looked at again whenever one of them changes; each wait has
+ * a deadline of its own and a sentence that says what it waits for. A peer that was here is waited for since it went, so that nobody waits
+ * twice --timeout for the same loss.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include "runtime/cluster/cluster_state.h"
+
+#define SAY_WAITING_MS 1000   /* of a wait, before it is worth a line */
+
+void cluster_wait_changed(struct cluster *cluster, uint64_t until_ms) {
+  struct timespec until = {.tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000};
+  pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until);
+}
+
+const char *cluster_job_path(const struct cluster *cluster, uint32_t task) {
+  static _Thread_local char path[160];
+  snprintf(path, sizeof path, "/job:%s/task:%u", cluster->jobs[task], cluster->indices[task]);
+  return path;
+}
+
+/* Who was here has been missing since it went. Under the lock. */
+static uint64_t waiting_since(const struct peer *peer, uint64_t began_ms) {
+  return peer->was_up && peer->gone_ms && peer->gone_ms < began_ms ? peer->gone_ms : began_ms;
+}
+
+/* Why waiting for it longer is of no use; OK: it may still come. Under the lock. */
+static status peer_hope(struct peer *peer, uint64_t began_ms, uint64_t timeout_ms) {
+  uint64_t since_ms = waiting_since(peer, began_ms), now_ms = loop_now_ms();
+  if (peer->is_refused)
+    return fail(FAILED_PRECONDITION, "%s at %s refused the connection: %s", cluster_job_path(peer->cluster, peer->task), peer->address, peer->reason);
+  if (peer->said_bye && peer->is_finished)
+    return fail(UNAVAILABLE, "%s at %s has finished and left", cluster_job_path(peer->cluster, peer->task), peer->address);
+  if (now_ms > since_ms && now_ms - since_ms >= timeout_ms)
+    return fail(UNAVAILABLE, "%s at %s cannot be reached within %.3g s%s%s", cluster_job_path(peer->cluster, peer->task), peer->address,
+                (double)timeout_ms / 1000, peer->reason[0] ? ": " : "", peer->reason);
+  return OK;
+}
+
+struct wait {
+  uint64_t began_ms;
+  bool has_said;
+};
+
+/* Says once, after a while, whom we wait for, and waits for a change. Under the lock, which is given back meanwhile. */
+static void wait_for_peer(struct cluster *cluster, struct wait *wait, const struct peer *peer) {
+  uint64_t say_ms = wait->began_ms + SAY_WAITING_MS, end_ms = waiting_since(peer, wait->began_ms) + cluster->timeout_ms;
+  if (!wait->has_said && loop_now_ms() >= say_ms) {
+    wait->has_said = true;
+    cluster_log(cluster, "waiting for %s at %s", cluster_job_path(cluster, peer->task), peer->address);
+  }
+  cluster_wait_changed(cluster, !wait->has_said && say_ms < end_ms ? say_ms : end_ms);
+}
+
+uint64_t cluster_missing_ms(struct cluster *cluster, uint32_t task, bool *was_up) {
+  uint64_t now_ms = loop_now_ms();
+  const struct peer *peer = &cluster->peers[task];
+  pthread_mutex_lock(&cluster->lock);
+  bool is_silent = peer->session.is_alive && peer->session.is_suspected;
+  bool is_here = task == cluster->task || (peer->channel && !is_silent);
+  uint64_t since_ms = is_silent ? peer->session.heard_ms : peer->gone_ms ? peer->gone_ms : cluster->created_ms;
+  *was_up = task == cluster->task || peer->was_up;
+  pthread_mutex_unlock(&cluster->lock);
+  return is_here ? 0 : now_ms > since_ms ? now_ms - since_ms : 1;
+}
+
+void cluster_describe(struct cluster *cluster, uint32_t task, char *out, size_t size) {
+  const struct peer *peer = &cluster->peers[task];
+  pthread_mutex_lock(&cluster->lock);
+  snprintf(out, size, "%s at %s%s%s%s", cluster_job_path(cluster, task), peer->address, peer->reason[0] ? " (" : "", peer->reason,
+           peer->reason[0] ? ")" : "");
+  pthread_mutex_unlock(&cluster->lock);
+}
+
+static struct peer *peer_missing(struct cluster *cluster, const uint32_t *tasks, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (tasks[i] != cluster->task && !cluster->peers[tasks[i]].session.is_alive)
+      return &cluster->peers[tasks[i]];
+  return NULL;
+}
+
+/* Why nothing is worth waiting for any more; OK: it is. Under the lock. */
+static status stopped(const struct cluster *cluster) {
+  if (cluster->refusal[0])
+    return fail(FAILED_PRECONDITION, "%s", cluster->refusal);
+  return cluster->is_stopped ? fail(CANCELLED, "the task was stopped") : OK;
+}
+
+status cluster_refusal(struct cluster *cluster) {
+  pthread_mutex_lock(&cluster->lock);
+  status code = cluster->refusal[0] ? stopped(cluster) : OK;
+  pthread_mutex_unlock(&cluster->lock);
+  return code;
+}
+
+status cluster_wait_stopped(struct cluster *cluster) {
+  status code;
+  pthread_mutex_lock(&cluster->lock);
+  while ((code = stopped(cluster)) == OK)
+    cluster_wait_changed(cluster, loop_now_ms() + 60000);
+  pthread_mutex_unlock(&cluster->lock);
+  return code;
+}
+
+status cluster_wait_peers(struct cluster *cluster, const uint32_t *tasks, uint32_t count) {
+  struct wait wait = {.began_ms = loop_now_ms()};
+  struct peer *peer;
+  status code = OK;
+  pthread_mutex_lock(&cluster->lock);
+  while (code == OK && (peer = peer_missing(cluster, tasks, count)) != NULL) {
+    code = stopped(cluster);
+    if (code == OK)
+      code = peer_hope(peer, wait.began_ms, cluster->timeout_ms);
+    if (code == OK)
+      wait_for_peer(cluster, &wait, peer);
+  }
+  pthread_mutex_unlock(&cluster->lock);
+  return code;
+}
+
+status cluster_wait_ready(struct cluster *cluster, uint32_t chief) {
+  struct peer *peer = &cluster->peers[chief];
+  struct wait wait = {.began_ms = loop_now_ms()};
+  status code = OK;
+  pthread_mutex_lock(&cluster->lock);
+  while (code == OK && !cluster->is_ready) {
+    code = stopped(cluster);
+    if (code == OK && peer->session.is_alive) {
+      cluster_wait_changed(cluster, loop_now_ms() + cluster->timeout_ms);
+      wait.began_ms = loop_now_ms(); /* it is there: it may take its time */
+    } else if (code == OK) {
+      code = peer_hope(peer, wait.began_ms, cluster->timeout_ms);
+      if (code == OK)
+        wait_for_peer(cluster, &wait, peer);
+    }
+  }
+  pthread_mutex_unlock(&cluster->lock);
+  return code;
+}
+
+static void tell_all(struct cluster *cluster, enum message_kind kind) {
+  for (uint32_t i = 0; i < cluster->task_count; i++)
+    if (i != cluster->task)
+      peer_send(&cluster->peers[i], &(struct parcel){.kind = kind});
+}
+
+void cluster_announce_ready(struct cluster *cluster) {
+  pthread_mutex_lock(&cluster->lock);
+  cluster->is_ready = true;
+  pthread_cond_broadcast(&cluster->changed);
+  pthread_mutex_unlock(&cluster->lock);
+  tell_all(cluster, MESSAGE_READY);
+}
+
+void cluster_announce_finished(struct cluster *cluster) {
+  pthread_mutex_lock(&cluster->lock);
+  cluster->is_finished = true;
+  pthread_mutex_unlock(&cluster->lock);
+  tell_all(cluster, MESSAGE_FINISHED);
+}
+
+void cluster_explain(struct cluster *cluster, char *out, size_t size) {
+  size_t used = 0;
+  *out = 0;
+  pthread_mutex_lock(&cluster->lock);
+  if (!cluster->is_ready)
+    used += (size_t)snprintf(out, size, "the chief has not initialised yet");
+  for (uint32_t i = 0; i < cluster->task_count && used + 1 < size; i++) {
+    const struct peer *peer = &cluster->peers[i];
+    if (i != cluster->task && !peer->channel && !peer->said_bye)
+      used += (size_t)snprintf(out + used, size - used, "%s%s at %s is not connected%s%s", used ? "; " : "", cluster_job_path(cluster, i),
+                               peer->address, peer->reason[0] ? ": " : "", peer->reason);
+  }
+  pthread_mutex_unlock(&cluster->lock);
+}
+
+/* The work of a peer is over, or it never had any. */
+static bool peer_is_done(const struct cluster *cluster, const struct peer *peer) {
+  if (peer->task == cluster->task || peer->is_finished)
+    return true;
+  bool is_server = strcmp(cluster->jobs[peer->task], "ps") == 0;
+  return peer->was_up ? !peer->has_phases : is_server;
+}
+
+static bool somebody_works(const struct cluster *cluster) {
+  for (uint32_t i = 0; i < cluster->task_count; i++) {
+    const struct peer *peer = &cluster->peers[i];
+    if (peer->session.is_alive && peer->has_phases && !peer->is_finished)
+      return true;
+  }
+  return false;
+}
+
+bool cluster_is_at_work(struct cluster *cluster) {
+  pthread_mutex_lock(&cluster->lock);
+  bool is_at_work = (cluster->has_phases && !cluster->is_finished) || somebody_works(cluster);
+  pthread_mutex_unlock(&cluster->lock);
+  return is_at_work;
+}
+
+/* Who has phases works until it has said that it finished, also while it is away: it may come back. */
+static const struct peer *somebody_has_phases(const struct cluster *cluster) {
+  for (uint32_t i = 0; i < cluster->task_count; i++) {
+    const struct peer *peer = &cluster->peers[i];
+    bool works = i == cluster->task ? cluster->has_phases && !cluster->is_finished : peer->was_up && peer->has_phases && !peer->is_finished;
+    if (works)
+      return peer;
+  }
+  return NULL;
+}
+
+status cluster_check_clients(struct cluster *cluster) {
+  pthread_mutex_lock(&cluster->lock);
+  const struct peer *works = cluster->allow_clients ? NULL : somebody_has_phases(cluster);
+  pthread_mutex_unlock(&cluster->lock);
+  return !works ? OK : fail(PERMISSION_DENIED, "%s runs phases: until they are done, clients may use %s only if it was started with --allow-clients",
+                            works->name, cluster->peers[cluster->task].name);
+}
+
+status cluster_wait_dependents(struct cluster *cluster) {
+  status code;
+  pthread_mutex_lock(&cluster->lock);
+  while ((code = stopped(cluster)) == OK && somebody_works(cluster))
+    cluster_wait_changed(cluster, loop_now_ms() + 60000);
+  pthread_mutex_unlock(&cluster->lock);
+  return code;
+}
+
+struct work {
+  bool had_phases;        /* some task with phases was here */
+  bool is_going_on;       /* one that is not done is up */
+  struct peer *missing;   /* one that is not done, and not up */
+  uint64_t changed_ms;    /* the last change of any of them */
+};
+
+static struct work work_survey(struct cluster *cluster) {
+  struct work work = {0};
+  for (uint32_t i = 0; i < cluster->task_count; i++) {
+    struct peer *peer = &cluster->peers[i];
+    work.had_phases = work.had_phases || (peer->was_up && peer->has_phases);
+    if (peer->changed_ms > work.changed_ms)
+      work.changed_ms = peer->changed_ms;
+    if (peer_is_done(cluster, peer))
+      continue;
+    if (peer->session.is_alive)
+      work.is_going_on = true;
+    else if (!work.missing || peer->was_up)
+      work.missing = peer;
+  }
+  return work;
+}
+
+static status missing_is_late(struct cluster *cluster, const struct peer *missing) {
+  if (missing->was_up)
+    return fail(UNAVAILABLE, "%s at %s was lost before it had finished (%s), and did not come back within %.3g s",
+                cluster_job_path(cluster, missing->task), missing->address, missing->reason, (double)cluster->timeout_ms / 1000);
+  return fail(UNAVAILABLE, "all others have finished, and %s at %s never came", cluster_job_path(cluster, missing->task), missing->address);
+}
+
+status cluster_wait_all_finished(struct cluster *cluster) {
+  status code = OK;
+  pthread_mutex_lock(&cluster->lock);
+  for (;;) {
+    struct work work = work_survey(cluster);
+    uint64_t end_ms = (work.missing ? waiting_since(work.missing, work.changed_ms) : work.changed_ms) + cluster->timeout_ms;
+    bool is_waiting_for_missing = work.had_phases && !work.is_going_on && work.missing;
+    code = stopped(cluster);
+    if (code != OK || (work.had_phases && !work.is_going_on && !work.missing))
+      break;
+    if (is_waiting_for_missing && loop_now_ms() >= end_ms)
+      code = missing_is_late(cluster, work.missing);
+    if (code != OK)
+      break;
+    cluster_wait_changed(cluster, is_waiting_for_missing ? end_ms : loop_now_ms() + 60000);
+  }
+  pthread_mutex_unlock(&cluster->lock);
+  return code;
+}
+
+void cluster_stop(struct cluster *cluster) {
+  pthread_mutex_lock(&cluster->lock);
+  cluster->is_stopped = true;
+  pthread_cond_broadcast(&cluster->changed);
+  pthread_mutex_unlock(&cluster->lock);
+}
