@@ -28,7 +28,7 @@ void page_write_text(const struct page_facts *facts, char *out) {
     add(&text, "phase %u of %u: %s", facts->phase, facts->phases, facts->entry);
   if (facts->phase && facts->steps)
     add(&text, ", step %" PRId64 " of %" PRId64, facts->step, facts->steps);
-  add(&text, "%swaits: %s\n", facts->phase ? "\n" : "", facts->waits[0] ? facts->waits : "for nothing");
+  add(&text, "%s%s\n", facts->phase ? "\n" : "", facts->waits[0] ? facts->waits : "waits for nothing");
   for (uint32_t i = 0; i < facts->driver_count; i++)
     add(&text, "applied: %s %" PRIu64 "%s\n", facts->drivers[i].name, facts->drivers[i].last, facts->drivers[i].command > 1 ? " of its latest command" : "");
   if (facts->checkpoint[0])

@@ -289,8 +289,19 @@ static bool is_spoken_for(const struct list *list, uint32_t at) {
   return false;
 }
 
-/* The answer without times: what changes when somebody else holds it up. */
-static uint32_t answer(const struct stall *stall, uint64_t now_ms, uint64_t min_ms, struct text *text, uint64_t *oldest_ms) {
+/* When people look at a clock; NO_CLOCK: no times, what was said before is compared. */
+#define NO_CLOCK UINT32_MAX
+
+static void add_since(struct text *text, uint64_t age_ms, uint32_t clock_s) {
+  uint32_t age_s = (uint32_t)(age_ms / 1000), day = 24 * 60 * 60;
+  if (clock_s == NO_CLOCK || age_s == 0)
+    return;
+  uint32_t since = (clock_s % day + day - age_s % day) % day;
+  add(text, ", since %02u:%02u:%02u (%u s)", since / 3600, since / 60 % 60, since % 60, age_s);
+}
+
+/* How many waits there are of at least min_ms, and what there is to be said of them. */
+static uint32_t answer(const struct stall *stall, uint64_t now_ms, uint32_t clock_s, uint64_t min_ms, struct text *text) {
   uint32_t count = 0, more = 0;
   struct node ring[RING_MAX];
   uint32_t ring_length = find_ring(stall, ring);
@@ -300,13 +311,12 @@ static uint32_t answer(const struct stall *stall, uint64_t now_ms, uint64_t min_
     const struct stall_wait *wait = &stall->own.waits[i];
     if (now_ms - wait->since_ms < min_ms || is_spoken_for(&stall->own, i))
       continue;
-    if (count++ == 0)
-      *oldest_ms = wait->since_ms;
-    if (count > SAID_WAITS) {
+    if (++count > SAID_WAITS) {
       more++;
       continue;
     }
     add(text, "%s%s", count > 1 ? "; also " : "", wait->what);
+    add_since(text, now_ms - wait->since_ms, clock_s);
     tell_once(text, wait);
     add_holders(stall, text, wait, 0);
   }
@@ -319,28 +329,16 @@ static uint32_t answer(const struct stall *stall, uint64_t now_ms, uint64_t min_
   return count;
 }
 
-static void add_since(struct text *text, uint64_t age_ms, uint32_t clock_s) {
-  uint32_t age_s = (uint32_t)(age_ms / 1000), day = 24 * 60 * 60;
-  uint32_t since = (clock_s % day + day - age_s % day) % day;
-  add(text, "for %u s, since %02u:%02u:%02u: ", age_s, since / 3600, since / 60 % 60, since % 60);
-}
-
 void stall_report(const struct stall *stall, uint64_t now_ms, uint32_t clock_s, uint64_t min_ms, char *out, size_t size) {
-  char words[2048] = "";
-  struct text text = { .to = words, .size = sizeof words }, line = { .to = out, .size = size };
-  uint64_t oldest_ms = now_ms;
+  struct text text = { .to = out, .size = size };
   *out = 0;
-  if (answer(stall, now_ms, min_ms, &text, &oldest_ms) == 0)
-    return;
-  add_since(&line, now_ms - oldest_ms, clock_s);
-  add(&line, "%s", words);
+  answer(stall, now_ms, clock_s, min_ms, &text);
 }
 
 bool stall_say(struct stall *stall, uint64_t now_ms, uint32_t clock_s, char *line, size_t size) {
   char words[2048] = "";
   struct text text = { .to = words, .size = sizeof words };
-  uint64_t oldest_ms = now_ms;
-  if (answer(stall, now_ms, STALL_SAY_MS, &text, &oldest_ms) == 0) {
+  if (answer(stall, now_ms, NO_CLOCK, STALL_SAY_MS, &text) == 0) {
     stall->said = 0;
     return false;
   }

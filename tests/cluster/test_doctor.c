@@ -89,8 +89,8 @@ static int stop_all(void **state) {
 static void tasks_that_wait_for_each_other_say_in_which_queues(void **state) {
   (void)state;
   comes_to_say("cat worker_0.log", "these wait for each other: ");
-  must_say("worker_0: for 1");
-  must_say("waits for QueueDequeueV2 'take_a' of /job:ps/task:0 (entry 'ab' of /job:worker/task:0); held up by ps_0");
+  must_say("worker_0: waits for QueueDequeueV2 'take_a' of /job:ps/task:0 (entry 'ab' of /job:worker/task:0), since ");
+  must_say("; held up by ps_0");
   must_say("queue 'a' has 0 elements");
   must_say("queue 'b' has 0 elements");
   must_say("-> worker_0");
@@ -101,7 +101,7 @@ static void tasks_that_wait_for_each_other_say_in_which_queues(void **state) {
 static void a_running_task_says_what_it_is_at(void **state) {
   (void)state;
   comes_to_say(TFC " status unix:w", "waits for QueueDequeueV2 'take_a'");
-  must_say("worker_0 runs its phases\nphase 1 of 1: ab, step 0 of 3\nwaits: for ");
+  must_say("worker_0 runs its phases\nphase 1 of 1: ab, step 0 of 3\nwaits for ");
   must_say("ps_0 at unix:");
   must_say(" is connected (");
   assert_int_equal(run(TFC " status --json unix:p"), 0);

@@ -54,7 +54,7 @@ static void who_waits_ten_seconds_says_so_once_and_again_after_a_minute(void **s
   assert_int_equal(said, 2);
   stall_see(stall, 76000, &wait, 1);
   stall_report(stall, 76000, CLOCK, 0, line, sizeof line);
-  assert_string_equal(line, "for 76 s, since 14:02:18: waits for 'w/read' of ps_0; held up by ps_0");
+  assert_string_equal(line, "waits for 'w/read' of ps_0, since 14:02:18 (76 s); held up by ps_0");
   stall_destroy(stall);
 }
 
@@ -97,7 +97,7 @@ static void the_chain_leads_to_who_holds_it_up(void **state) {
   stall_note(stall, W1, "is silent");
   stall_see(stall, 12000, &wait, 1);
   assert_true(stall_say(stall, 12000, CLOCK, line, sizeof line));
-  assert_true(has(line, "waits for 'take' of ps_0; held up by ps_0, which waits in queue 'q', held up by worker_1, which is silent"));
+  assert_true(has(line, "waits for 'take' of ps_0, since 14:03:23 (11 s); held up by ps_0, which waits in queue 'q', held up by worker_1, which is silent"));
   stall_destroy(stall);
 }
 
@@ -111,7 +111,7 @@ static void what_waits_in_something_shared_speaks_for_its_step(void **state) {
   stall_see(stall, 1000, waits, 2);
   stall_see(stall, 12000, waits, 2);
   stall_report(stall, 12000, CLOCK, 0, line, sizeof line);
-  assert_true(has(line, "waits in round 3; held up by worker_1"));
+  assert_true(has(line, "waits in round 3, since 14:03:23 (11 s); held up by worker_1"));
   assert_null(strstr(line, "'x'"));
   stall_destroy(stall);
 }
