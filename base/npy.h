@@ -23,6 +23,8 @@ status npy_write(const char *path, const struct tensor *tensor);
 struct npy_writer;
 status npy_writer_create(const char *path, struct npy_writer **out);
 status npy_writer_add(struct npy_writer *writer, const struct tensor *value);
+/* Forgets all values but the first ones: they are written again. */
+status npy_writer_rewind(struct npy_writer *writer, int64_t values);
 /* Completes the file and gives it its name; INVALID_ARGUMENT when nothing was added. Destroys the writer in any case. */
 status npy_writer_close(struct npy_writer *writer, bool is_stacked); /* false: the one value that was added, without the new axis */
 /* Gives up: removes what was written. Accepts NULL. */

@@ -148,6 +148,19 @@ status npy_writer_add(struct npy_writer *w, const struct tensor *value) {
   return OK;
 }
 
+status npy_writer_rewind(struct npy_writer *w, int64_t values) {
+  if (values >= w->values)
+    return OK;
+  while (w->strings.count > (uint32_t)values)
+    tensor_release(w->strings.items[--w->strings.count]);
+  int64_t bytes = w->dtype == DTYPE_STRING ? 0 : shape_count(&w->shape) * (int64_t)dtype_size(w->dtype);
+  off_t end = values ? HEADER_BYTES + values * bytes : 0;
+  if (fflush(w->file) != 0 || ftruncate(fileno(w->file), end) != 0 || fseeko(w->file, end, SEEK_SET) != 0)
+    return failed(w->path);
+  w->values = values;
+  return OK;
+}
+
 static size_t strings_width(const struct npy_writer *w) {
   size_t width = 1;
   for (uint32_t t = 0; t < w->strings.count; t++) {

@@ -30,6 +30,7 @@ struct phase {
   struct npy_writer **writers; /* per fetch; NULL: printed */
   FILE *print_to;              /* standard output, unless an array goes there */
   int64_t rows;                /* the longest leading dimension */
+  int64_t first;               /* the step whose values came first into the files */
   int64_t replica, replicas;   /* this task among those that share the batches */
 };
 
@@ -369,18 +370,31 @@ status phase_create(struct task *task, const struct phase_options *options, cons
   return result;
 }
 
-status phase_run(struct phase *phase) {
-  for (int64_t step = 0; step < phase->options->steps; step++) {
-    for (uint32_t i = 0; i < phase->code->feeds.count; i++)
-      if (is_batched(phase, i))
-        TRY(fill_batch(phase, i, step));
-    TRY(task_run(phase->task, phase->entry, phase->feeds, phase->fetches));
-    TRY(log_fetches(phase, step));
-    say_progress(phase, step);
-    TRY(store_fetches(phase, step));
-  }
-  return close_writers(phase);
+/* The files hold the last doing of each step that was done here. */
+static status rewind_writers(struct phase *phase, int64_t step) {
+  if (step < phase->first)
+    phase->first = step;
+  for (uint32_t i = 0; i < phase->code->fetches.count; i++)
+    if (phase->writers[i])
+      TRY(npy_writer_rewind(phase->writers[i], step - phase->first));
+  return OK;
 }
+
+void phase_begin(struct phase *phase, int64_t step) { phase->first = step; }
+
+status phase_go_to(struct phase *phase, int64_t step) { return rewind_writers(phase, step); }
+
+status phase_step(struct phase *phase, int64_t step, const struct run_request *request) {
+  for (uint32_t i = 0; i < phase->code->feeds.count; i++)
+    if (is_batched(phase, i))
+      TRY(fill_batch(phase, i, step));
+  TRY(task_run_for_client(phase->task, phase->entry, phase->feeds, phase->fetches, request));
+  TRY(log_fetches(phase, step));
+  say_progress(phase, step);
+  return store_fetches(phase, step);
+}
+
+status phase_end(struct phase *phase) { return close_writers(phase); }
 
 uint32_t phase_entry(const struct phase *phase) { return phase->entry; }
 

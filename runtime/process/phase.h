@@ -23,8 +23,15 @@ status phase_check(const struct task *task, const struct phase_options *options,
 /* Reads the feeds and checks them against the entry. NOT_FOUND: no such entry, feed or fetch, or file; INVALID_ARGUMENT:
  * a feed that is missing or does not fit. `options` is kept by reference. */
 status phase_create(struct task *task, const struct phase_options *options, const struct phase_watch *watch, struct phase **out);
-/* Runs all steps and completes the files. On failure no file is left. */
-status phase_run(struct phase *phase);
+/* The first step that is done here, from 0: before any. */
+void phase_begin(struct phase *phase, int64_t step);
+/* Runs one step; the request says how often it counts. Errors are those of task_run, and DATA_LOSS of files; after an error of the step itself it
+ * may be run again. */
+status phase_step(struct phase *phase, int64_t step, const struct run_request *request);
+/* Steps from this one on are done again: what the files hold of them goes. */
+status phase_go_to(struct phase *phase, int64_t step);
+/* Completes the files, after the last step. Without it no file is left. */
+status phase_end(struct phase *phase);
 /* Accepts NULL. */
 void phase_destroy(struct phase *phase);
 uint32_t phase_entry(const struct phase *phase);

@@ -16,6 +16,7 @@
 #include "runtime/cluster/cluster.h"
 #include "runtime/data/events.h"
 #include "runtime/master/client_service.h"
+#include "runtime/process/course.h"
 #include "runtime/process/doctor.h"
 #include "runtime/process/phase.h"
 #include "runtime/process/progress.h"
@@ -24,6 +25,7 @@
 #include "runtime/process/signals.h"
 #include "runtime/process/tls_option.h"
 #include "runtime/program/entry_print.h"
+#include "runtime/step/commit.h"
 #include "runtime/step/pool.h"
 #include "runtime/step/task.h"
 #include "runtime/step/trace.h"
@@ -34,6 +36,7 @@ struct host {
   struct task *task;
   struct cluster *cluster;           /* NULL: alone, with phases */
   struct client_service *clients;
+  struct course *course;
   struct saver *saver;               /* NULL: no --checkpoint-dir, no --restore */
   struct runners *runners;           /* NULL: not started */
   struct events *events;             /* NULL: no --log-dir */
@@ -161,6 +164,7 @@ static status join_cluster(struct host *host) {
   free(tasks);
   if (result != OK)
     return result;
+  course_attach(host->course, host->cluster);
   task_set_exchange(host->task, cluster_exchange(host->cluster));
   task_set_peer_wait(host->task, wait_peers, host->cluster);
   rounds_join(host->task, host->cluster, host->options.timeout_s, host->options.elastic);
@@ -209,7 +213,8 @@ static status run_init(struct host *host, const char *name) {
   if (!fetches)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   doctor_enter(host->doctor, STAGE_INITIALISES, NULL, 0);
-  status result = task_run(host->task, init, NULL, fetches);
+  const struct run_request request = { .is_once = strcmp(name, "init") == 0 };
+  status result = task_run_for_client(host->task, init, NULL, fetches, &request);
   for (uint32_t i = 0; i < entry->fetches.count; i++)
     tensor_release(fetches[i]);
   free(fetches);
@@ -276,18 +281,6 @@ static status finish_runners(struct host *host, status code) {
 
 /* ---- phases ---- */
 
-static status run_phase(struct host *host, const struct phase_options *options) {
-  struct phase *phase;
-  struct phase_watch watch = { host->events, &host->progress, host->options.log_every };
-  TRY(phase_create(host->task, options, &watch, &phase));
-  status result = wait_for_peers(host, phase_entry(phase));
-  doctor_enter(host->doctor, STAGE_RUNS, NULL, 0);
-  if (result == OK)
-    result = phase_run(phase);
-  phase_destroy(phase);
-  return result;
-}
-
 /* Before the others are waited for. */
 static status check_phases(const struct host *host) {
   for (uint32_t i = 0; i < host->options.phase_count; i++) {
@@ -306,15 +299,76 @@ static status become_ready_late(struct host *host) {
   return start_runners(host);
 }
 
+static status open_phase(struct host *host, struct course_place place, struct phase **out) {
+  struct phase_watch watch = { host->events, &host->progress, host->options.log_every };
+  const struct phase_options *phase = &host->options.phases[place.phase];
+  progress_begin(&host->progress, place.phase + 1, host->options.phase_count, phase->entry, phase->steps);
+  TRY(phase_create(host->task, phase, &watch, out));
+  phase_begin(*out, place.step);
+  TRY(wait_for_peers(host, phase_entry(*out)));
+  doctor_enter(host->doctor, STAGE_RUNS, NULL, 0);
+  return OK;
+}
+
+/* From the place on to the phase's end, or to the step that failed. */
+static status run_steps(struct host *host, struct phase *phase, struct course_place *place) {
+  for (; place->step < host->options.phases[place->phase].steps; place->step++) {
+    struct run_request request = course_request(host->course, *place);
+    TRY(phase_step(phase, place->step, &request));
+  }
+  return OK;
+}
+
+/* Somebody was lost in a step, and is back: where it goes on. */
+static status recover(struct host *host, struct course_place *place, status failure) {
+  for (;;) {
+    TRY(course_recover(host->course, *place, failure));
+    failure = initialise(host);
+    if (failure == OK)
+      failure = course_join(host->course);
+    if (failure == OK)
+      break;
+  }
+  *place = course_place(host->course);
+  doctor_enter(host->doctor, STAGE_RUNS, NULL, 0);
+  return OK;
+}
+
+/* The place is that of the step that comes next; in another phase after a restore. */
+static status run_phase(struct host *host, struct course_place *place) {
+  struct phase *phase = NULL;
+  uint32_t number = place->phase;
+  status result = open_phase(host, *place, &phase);
+  while (result == OK) {
+    result = run_steps(host, phase, place);
+    if (result == OK)
+      break;
+    result = recover(host, place, result);
+    if (result != OK || place->phase != number)
+      break;
+    result = phase_go_to(phase, place->step);
+  }
+  if (result == OK && place->phase == number) {
+    result = phase_end(phase);
+    *place = (struct course_place){ number + 1, 0 };
+  }
+  phase_destroy(phase);
+  return result == OK ? OK : status_prefix(result, "entry '%s': ", host->options.phases[number].entry);
+}
+
 static status run_phases(struct host *host) {
-  for (uint32_t i = 0; i < host->options.phase_count; i++) {
-    const struct phase_options *phase = &host->options.phases[i];
-    progress_begin(&host->progress, i + 1, host->options.phase_count, phase->entry, phase->steps);
-    status result = run_phase(host, &host->options.phases[i]);
-    if (result != OK)
-      return status_prefix(result, "entry '%s': ", host->options.phases[i].entry);
-    if (i == 0 && ready_after_first_phase(host))
+  TRY(course_join(host->course));
+  struct course_place place = course_place(host->course);
+  bool is_late = ready_after_first_phase(host);
+  if (is_late && place.phase > 0) {
+    TRY(become_ready_late(host));
+    is_late = false;
+  }
+  while (place.phase < host->options.phase_count) {
+    TRY(run_phase(host, &place));
+    if (is_late)
       TRY(become_ready_late(host));
+    is_late = false;
   }
   return OK;
 }
@@ -333,6 +387,8 @@ static bool has_parts_for_others(const struct host *host) {
 /* After the phases: a task leaves, but not while others that still work may need its parts. When there are none, or on
  * a ps: a ps leaves when the work is done, others serve until they are stopped. */
 static status serve(struct host *host) {
+  if (host->options.phase_count > 0)
+    commit_finish(host->task, host->program->task);
   if (!host->cluster)
     return OK;
   doctor_enter(host->doctor, host->options.phase_count > 0 ? STAGE_HAS_FINISHED : STAGE_SERVES, NULL, 0);
@@ -382,6 +438,7 @@ static status run_host(struct host *host) {
   TRY(open_records(host));
   TRY(open_saver(host));
   TRY(check_phases(host));
+  TRY(course_create(host->task, &host->options, &host->course));
   TRY(runners_check(host->task, host->options.runners, host->options.runner_count));
   TRY(join_cluster(host));
   TRY(become_ready(host));
@@ -412,6 +469,8 @@ static void stop_host(void *self) {
   task_stop(host->task);
   if (host->cluster)
     cluster_stop(host->cluster);
+  if (host->course)
+    course_stop(host->course);
 }
 
 /* On SIGUSR1, from the thread that waits for it. A task that is being torn down says nothing more. */

@@ -2,6 +2,7 @@
 #include "runtime/step/commit.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "runtime/program/fault.h"
@@ -24,6 +25,7 @@ void commit_deinit(struct commit *commit) {
     commit->records = record->next;
     record_destroy(record);
   }
+  free(commit->asked);
   ledger_deinit(&commit->ledger);
   pthread_cond_destroy(&commit->changed);
   pthread_mutex_destroy(&commit->lock);
@@ -53,17 +55,45 @@ static status record_get(struct commit *commit, uint32_t driver, uint32_t lane, 
   return OK;
 }
 
+/* Under the lock. Before the first restore nobody need ask: there is nothing to ask for, or it was asked by its successor. */
+static bool has_asked(const struct commit *commit, uint32_t driver) {
+  uint32_t era = atomic_load(&commit->era);
+  for (uint32_t i = 0; i < commit->asked_count; i++)
+    if (commit->asked[i].driver == driver)
+      return commit->asked[i].era == era;
+  return era == 0;
+}
+
+static status note_asked(struct commit *commit, uint32_t driver) {
+  uint32_t i = 0;
+  while (i < commit->asked_count && commit->asked[i].driver != driver)
+    i++;
+  if (i == commit->asked_count) {
+    struct asked *grown = realloc(commit->asked, (i + 1) * sizeof *grown);
+    if (!grown)
+      return fail(RESOURCE_EXHAUSTED, "no memory");
+    commit->asked = grown;
+    commit->asked_count++;
+  }
+  commit->asked[i] = (struct asked){ driver, atomic_load(&commit->era) };
+  return OK;
+}
+
+static bool is_holder(const struct task *task) { return program_task(task->program, task->program->task)->flags & PROGRAM_TASK_HOLDS; }
+
 /* Under the lock. Whether the step is to change something here. */
 static status judge(const struct commit *commit, struct step *step) {
   if (step->is_once) {
     step->is_dry = commit->ledger.initialised && !FAULT(8);
     return OK;
   }
+  if (!has_asked(commit, step->driver))
+    return fail(ABORTED, "variables were restored: the driver is to ask which steps they have");
   enum ledger_verdict verdict = ledger_judge(&commit->ledger, step->driver, step->command, step->serial);
   step->is_dry = verdict == LEDGER_DRY;
   if (verdict == LEDGER_STALE)
     return fail(ABORTED, "step %llu is of command %u of its driver, which is over", (unsigned long long)serial_count(step->serial), step->command);
-  if (verdict == LEDGER_GAP)
+  if (verdict == LEDGER_GAP && is_holder(step->task)) /* others are not asked what they have: they come and go */
     return fail(INTERNAL, "step %llu of command %u of its driver came, and steps before it are missing here",
                 (unsigned long long)serial_count(step->serial), step->command);
   return OK;
@@ -238,6 +268,61 @@ void commit_finish(struct task *task, uint32_t driver) {
   pthread_mutex_lock(&task->commit.lock);
   ledger_finish(&task->commit.ledger, driver);
   pthread_mutex_unlock(&task->commit.lock);
+}
+
+/* Under the lock. */
+static status rows_of(const struct ledger *ledger, uint32_t driver, struct ledger *out) {
+  TRY(ledger_copy(ledger, out));
+  out->count = 0;
+  for (uint32_t i = 0; i < ledger->count; i++)
+    if (ledger->rows[i].driver == driver)
+      out->rows[out->count++] = ledger->rows[i];
+  return OK;
+}
+
+status commit_ask(struct task *task, uint32_t driver, struct ledger *out, bool *is_serving) {
+  struct commit *commit = &task->commit;
+  status result = OK;
+  pthread_mutex_lock(&commit->lock);
+  *is_serving = !commit->is_silent;
+  if (*is_serving)
+    result = note_asked(commit, driver);
+  if (*is_serving && result == OK)
+    result = rows_of(&commit->ledger, driver, out);
+  pthread_mutex_unlock(&commit->lock);
+  return result;
+}
+
+void commit_serve(struct task *task, bool serves) {
+  struct commit *commit = &task->commit;
+  pthread_mutex_lock(&commit->lock);
+  bool is_news = serves && commit->is_silent;
+  commit->is_silent = !serves;
+  pthread_mutex_unlock(&commit->lock);
+  if (is_news && commit->on_serve)
+    commit->on_serve(commit->on_serve_self);
+}
+
+void commit_on_serve(struct task *task, void (*on_serve)(void *self), void *self) {
+  task->commit.on_serve = on_serve;
+  task->commit.on_serve_self = self;
+}
+
+status commit_follow(struct task *task, uint32_t command, uint64_t last) {
+  struct commit *commit = &task->commit;
+  uint32_t self = task->program->task;
+  pthread_mutex_lock(&commit->lock);
+  const struct ledger_row *row = ledger_find(&commit->ledger, self, serial_lane(last));
+  /* a step behind it that is done here and not everywhere comes again: its record answers */
+  bool is_there = row && row->command == command && (row->last == serial_count(last) || row->last == serial_count(last) + 1);
+  status result = note_asked(commit, self);
+  if (result == OK && !is_there)
+    result = ledger_rewind(&commit->ledger, self, command, last);
+  for (struct record *record = commit->records; record && !is_there; record = record->next)
+    if (record->driver == self && record->lane == serial_lane(last))
+      record_clear(record);
+  pthread_mutex_unlock(&commit->lock);
+  return result;
 }
 
 void commit_watch(struct task *task, void (*on_commit)(void *self), void *self) {

@@ -38,6 +38,15 @@ status commit_ledger(struct task *task, struct ledger *out);
 status commit_restore(struct task *task, const struct ledger *ledger);
 /* The driver has run all its phases. */
 void commit_finish(struct task *task, uint32_t driver);
+/* A driver asks what of its steps is applied here: the rows of its lanes, and whether the task is initialised; from then on its steps count
+ * from there. False: the task is amid a restore; on_serve is told when it no longer is. RESOURCE_EXHAUSTED. */
+status commit_ask(struct task *task, uint32_t driver, struct ledger *out, bool *is_serving);
+/* While false, nobody is told what is applied here. True at first. */
+void commit_serve(struct task *task, bool serves);
+/* Told, on the thread of commit_serve, that it serves again. Before any step. */
+void commit_on_serve(struct task *task, void (*on_serve)(void *self), void *self);
+/* This task's own steps go on behind `last` of the command. RESOURCE_EXHAUSTED. */
+status commit_follow(struct task *task, uint32_t command, uint64_t last);
 /* What happens after each commit, on the step's thread, behind the gate; not after `init`. Before any step; NULL: nothing. */
 void commit_watch(struct task *task, void (*on_commit)(void *self), void *self);
 
@@ -59,6 +68,13 @@ struct commit {
   struct ledger ledger;
   struct record *records;  /* one for each driver's lane that has changed something */
   bool has_run_init;       /* by this process: what its calls have made is there */
+  struct asked {
+    uint32_t driver, era;
+  } *asked;                /* drivers that have asked since the restore of that era */
+  uint32_t asked_count;
+  bool is_silent;          /* amid a restore */
+  void (*on_serve)(void *self);
+  void *on_serve_self;
   void (*on_commit)(void *self);
   void *on_commit_self;
 };

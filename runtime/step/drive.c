@@ -248,6 +248,14 @@ static uint32_t start_flags(const struct step *step) {
          (step->is_once ? START_ONCE : 0);
 }
 
+static void start_guest(struct step *step, uint32_t guest) {
+  struct task *task = step->task;
+  pthread_mutex_lock(&task->lock);
+  step->waiting++;
+  pthread_mutex_unlock(&task->lock);
+  task->exchange->start(task->exchange->self, guest, step->id, step->entry | start_flags(step), step->command, step->serial);
+}
+
 /* Tells the other tasks, and starts all parts of ours but the first, which is returned. */
 static status step_launch(struct step *step, const int64_t *symbols, struct part **first) {
   struct task *task = step->task;
@@ -255,12 +263,10 @@ static status step_launch(struct step *step, const int64_t *symbols, struct part
   const uint32_t *tasks = program_operands(task->program, entry->tasks.first);
   *first = NULL;
   for (uint32_t i = 0; i < entry->tasks.count; i++)
-    if (tasks[i] != task->program->task) {
-      pthread_mutex_lock(&task->lock);
-      step->waiting++;
-      pthread_mutex_unlock(&task->lock);
-      task->exchange->start(task->exchange->self, tasks[i], step->id, step->entry | start_flags(step), step->command, step->serial);
-    }
+    if (tasks[i] != task->program->task)
+      start_guest(step, tasks[i]);
+  for (uint32_t i = 0; i < step->also_count; i++)
+    start_guest(step, step->also[i]);
   for (uint32_t i = 0; i < entry->parts.count; i++) {
     struct part *part = &task->parts[(step->partial ? entry->partial - 1 : entry->parts.first) + i];
     if (!*first) {
@@ -368,7 +374,7 @@ static status run_step(struct step *step, const struct program_entry *entry, int
     TRY(bind_sizes(task, step->entry, step->feeds, symbols, &fit));
   }
   TRY(commit_judge(&task->commit, step));
-  if (entry_is_alone(task, entry) && !step->gone && !step->partial) {
+  if (entry_is_alone(task, entry) && !step->gone && !step->partial && !step->also_count) {
     step->record = step->is_once ? step->record : NULL; /* nobody can be lost in it */
     if (atomic_load_explicit(&task->stopping, memory_order_relaxed))
       return fail(CANCELLED, "the task is stopping");
@@ -479,6 +485,8 @@ status task_run_for_client(struct task *task, uint32_t number, struct tensor *co
     step.command = request->command;
     step.serial = request->serial;
     step.is_once = request->is_once;
+    step.also = request->also;
+    step.also_count = request->also_count;
   }
   status result = run_step(&step, entry, symbols);
   if (result == OK)

@@ -41,6 +41,8 @@ struct step {
   /* how often it counts (ledger.h) */
   uint32_t command;
   uint64_t serial;             /* 0: it has no number */
+  const uint32_t *also;        /* driver: tasks that count it and have no part in it */
+  uint32_t also_count;
   bool is_once;                /* `init` of the job: a task runs it once */
   bool is_dry;                 /* it was committed here before: it changes nothing */
   uint32_t era;                /* of the gate, when that was decided (commit.h) */

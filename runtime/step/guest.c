@@ -205,6 +205,12 @@ static void on_done(void *self, uint32_t from, uint64_t id, status code, const c
 
 static void on_cancel(void *self, uint64_t id) { step_fail_by_id(self, id, CANCELLED, "the driver gave the step up"); }
 
+static void tell_of_peers(struct task *task) {
+  if (task->on_peers)
+    task->on_peers(task->on_peers_self);
+}
+
+/* Its steps end, but those that have begun to change something: they run on. */
 static void on_lost(void *self, uint32_t lost, const char *reason) {
   struct task *task = self;
   for (;;) {
@@ -215,9 +221,10 @@ static void on_lost(void *self, uint32_t lost, const char *reason) {
     uint64_t id = step ? step->id : 0;
     pthread_mutex_unlock(&task->lock);
     if (!step)
-      return;
+      break;
     step_fail_by_id(task, id, UNAVAILABLE, reason);
   }
+  tell_of_peers(task);
 }
 
 static void leave_collective(void *driver, struct resource *resource) {
@@ -245,6 +252,7 @@ static void on_finished(void *self, uint32_t finished) {
 static void on_joined(void *self, uint32_t peer, bool is_new) {
   if (is_new)
     hall_begin(((struct task *)self)->hall, peer);
+  tell_of_peers(self);
 }
 
 void task_reset_rounds(struct task *task) { hall_reset(task->hall); }

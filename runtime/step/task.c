@@ -145,6 +145,11 @@ void task_watch_steps(struct task *task, void (*on_step)(void *self), void *self
   task->on_step_self = self;
 }
 
+void task_watch_peers(struct task *task, void (*on_peers)(void *self), void *self) {
+  task->on_peers = on_peers;
+  task->on_peers_self = self;
+}
+
 void task_set_exchange(struct task *task, const struct exchange *exchange) { task->exchange = exchange; }
 const struct program *task_program(const struct task *task) { return task->program; }
 const char *task_name(const struct task *task) { return task->name; }

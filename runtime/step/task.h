@@ -52,6 +52,8 @@ struct run_request {
   bool reports_memory;          /* out of memory: the error names the largest tensors */
   uint32_t command;             /* of a driver that counts its steps (ledger.h): */
   uint64_t serial;              /* applied once, however often it is run; 0: it has no number */
+  const uint32_t *also;         /* tasks that count it though they have no part in the entry */
+  uint32_t also_count;
   bool is_once;                 /* `init` of the job: a task that has run it does not again */
 };
 /* The same for a client. feeds and fetches are NULL in a partial run, which is UNIMPLEMENTED for some entries. */
@@ -74,6 +76,9 @@ void task_set_trace(struct task *task, struct trace *trace);
 
 /* What is told after each step that changed state here: the end of the step waits for it. Before any step. */
 void task_watch_steps(struct task *task, void (*on_step)(void *self), void *self);
+
+/* What is told, on the exchange's thread, when a peer was lost or has come. Before any step. */
+void task_watch_peers(struct task *task, void (*on_peers)(void *self), void *self);
 
 /* A task, this one or another, begins no more steps: who waits for it in a collective here is told so. */
 void task_note_finished(struct task *task, uint32_t finished);

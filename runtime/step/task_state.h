@@ -40,6 +40,8 @@ struct task {
   uint32_t init_entry;         /* PROGRAM_NONE: there is none */
   void (*on_step)(void *self); /* or NULL */
   void *on_step_self;
+  void (*on_peers)(void *self); /* or NULL */
+  void *on_peers_self;
   atomic_bool stopping;
   atomic_int at_work;          /* parts that run and do not wait for elements: work beside them leaves them the pool */
   struct trace *trace;         /* or NULL */

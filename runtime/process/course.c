@@ -1,0 +1,431 @@
+/* course.c: see course.h. Questions and answers are control messages; who waits for answers waits on one condition. */
+#include "runtime/process/course.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/cluster/cluster.h"
+#include "runtime/program/fault.h"
+#include "runtime/step/commit.h"
+
+#define ASK_AGAIN_MS 1000  /* a question may have met a task that was just lost */
+#define TRIES_AT_ONCE 3    /* of a step that fails again and again though all are there */
+#define TRY_AGAIN_MS 100
+
+/* ---- places ---- */
+
+static uint64_t count_before(const struct course_phase *phases, uint32_t phase) {
+  uint64_t before = 0;
+  for (uint32_t i = 0; i < phase; i++)
+    before += phases[i].counts ? (uint64_t)phases[i].steps : 0;
+  return before;
+}
+
+uint64_t course_serial(const struct course_phase *phases, struct course_place place) {
+  return phases[place.phase].counts ? count_before(phases, place.phase) + (uint64_t)place.step + 1 : 0;
+}
+
+struct course_place course_find(const struct course_phase *phases, uint32_t count, uint64_t serial) {
+  struct course_place place = { 0, 0 };
+  uint64_t done = serial - 1;
+  for (uint32_t i = 0; i < count && done > 0; i++) {
+    uint64_t steps = phases[i].counts ? (uint64_t)phases[i].steps : 0;
+    if (steps == 0)
+      continue;
+    place = done < steps ? (struct course_place){ i, (int64_t)done } : (struct course_place){ i + 1, 0 };
+    done -= done < steps ? done : steps;
+  }
+  return place;
+}
+
+/* ---- who is asked ---- */
+
+struct answer {
+  bool has_come, is_initialised, was_initialised;
+  struct ledger_row row;
+};
+struct course {
+  struct task *task;
+  const struct program *program;
+  struct cluster *cluster;       /* NULL: alone */
+  const struct task_options *options;
+  struct course_phase *phases;
+  uint32_t phase_count;
+  uint64_t step_count;           /* that are numbered */
+  uint32_t *holders, holder_count; /* of variables that the command's entries change, but for this task */
+  bool holds;                    /* this task is one */
+  uint32_t *also, also_count;    /* holders beyond an entry's own tasks, for the request made last */
+  struct course_place place;
+  uint32_t command;
+  uint64_t next;                 /* the number of the step at `place` */
+  bool has_joined;
+  uint64_t failing_since_ms, failing_serial;
+  uint32_t failures;
+  pthread_mutex_t lock;          /* all below */
+  pthread_cond_t changed;
+  uint32_t turn;                 /* of the question that is out */
+  struct answer *answers;        /* one for each task */
+  uint32_t *held;                /* for each task: the turn of its question that cannot be answered yet; 0: none */
+  uint64_t changes, seen_changes;
+  bool is_stopped;
+};
+
+static uint64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Under the lock. */
+static void wait_changed(struct course *course, uint64_t until_ms) {
+  struct timespec until = { .tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000 };
+  pthread_cond_timedwait(&course->changed, &course->lock, &until);
+}
+
+static bool is_in(const uint32_t *list, uint32_t count, uint32_t task) {
+  for (uint32_t i = 0; i < count; i++)
+    if (list[i] == task)
+      return true;
+  return false;
+}
+
+static void add_holders(struct course *course, const struct program_entry *entry) {
+  const uint32_t *tasks = program_operands(course->program, entry->tasks.first);
+  for (uint32_t i = 0; i < entry->tasks.count; i++) {
+    if (!(program_task(course->program, tasks[i])->flags & PROGRAM_TASK_HOLDS))
+      continue;
+    if (tasks[i] == course->program->task)
+      course->holds = true;
+    else if (!is_in(course->holders, course->holder_count, tasks[i]))
+      course->holders[course->holder_count++] = tasks[i];
+  }
+}
+
+static void read_phases(struct course *course) {
+  for (uint32_t i = 0; i < course->phase_count; i++) {
+    const struct phase_options *options = &course->options->phases[i];
+    uint32_t entry = task_find_entry(course->task, options->entry);
+    bool is_init = i == 0 && strcmp(options->entry, "init") == 0;
+    course->phases[i].steps = options->steps;
+    if (entry == PROGRAM_NONE)
+      continue; /* phase_check says so */
+    course->phases[i].counts = program_entry(course->program, entry)->changes_state && !is_init;
+    if (!course->phases[i].counts)
+      continue;
+    course->step_count += (uint64_t)options->steps;
+    add_holders(course, program_entry(course->program, entry));
+  }
+}
+
+status course_create(struct task *task, const struct task_options *options, struct course **out) {
+  struct course *course = calloc(1, sizeof *course);
+  if (!course)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  uint32_t tasks = (uint32_t)task_program(task)->tables[PROGRAM_TASKS].count;
+  pthread_condattr_t attributes;
+  *course = (struct course){ .task = task, .program = task_program(task), .options = options, .phase_count = options->phase_count,
+                             .command = 1, .next = 1 };
+  pthread_mutex_init(&course->lock, NULL);
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&course->changed, &attributes);
+  pthread_condattr_destroy(&attributes);
+  course->phases = calloc((size_t)course->phase_count + 1, sizeof *course->phases);
+  course->holders = calloc((size_t)tasks + 1, sizeof *course->holders);
+  course->also = calloc((size_t)tasks + 1, sizeof *course->also);
+  course->answers = calloc((size_t)tasks + 1, sizeof *course->answers);
+  course->held = calloc((size_t)tasks + 1, sizeof *course->held);
+  if (!course->phases || !course->holders || !course->also || !course->answers || !course->held) {
+    course_destroy(course);
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  }
+  read_phases(course);
+  *out = course;
+  return OK;
+}
+
+void course_destroy(struct course *course) {
+  if (!course)
+    return;
+  pthread_cond_destroy(&course->changed);
+  pthread_mutex_destroy(&course->lock);
+  free(course->phases);
+  free(course->holders);
+  free(course->also);
+  free(course->answers);
+  free(course->held);
+  free(course);
+}
+
+/* ---- questions ---- */
+
+enum talk_kind { TALK_ASK = 1, TALK_TELL };
+struct talk {
+  uint32_t kind, turn;
+};
+
+static void tell(struct course *course, uint32_t driver, uint32_t turn) {
+  struct ledger ledger = { 0 };
+  bool is_serving;
+  if (commit_ask(course->task, driver, &ledger, &is_serving) != OK)
+    return; /* it asks again */
+  if (!is_serving) {
+    pthread_mutex_lock(&course->lock);
+    course->held[driver] = turn;
+    pthread_mutex_unlock(&course->lock);
+    return;
+  }
+  size_t size = sizeof(struct talk) + ledger_byte_size(&ledger);
+  char *bytes = malloc(size);
+  if (bytes) {
+    memcpy(bytes, &(struct talk){ TALK_TELL, turn }, sizeof(struct talk));
+    ledger_write(&ledger, bytes + sizeof(struct talk));
+    cluster_send_control(course->cluster, driver, CONTROL_LEDGER, bytes, size);
+  }
+  free(bytes);
+  ledger_deinit(&ledger);
+}
+
+static void on_serve(void *self) {
+  struct course *course = self;
+  uint32_t tasks = (uint32_t)course->program->tables[PROGRAM_TASKS].count;
+  for (uint32_t i = 0; i < tasks; i++) {
+    pthread_mutex_lock(&course->lock);
+    uint32_t turn = course->held[i];
+    course->held[i] = 0;
+    pthread_mutex_unlock(&course->lock);
+    if (turn)
+      tell(course, i, turn);
+  }
+}
+
+static void hear(struct course *course, uint32_t from, uint32_t turn, const void *data, size_t size) {
+  struct ledger ledger = { 0 };
+  if (ledger_read(data, size, &ledger) != OK)
+    return;
+  const struct ledger_row *row = ledger_find(&ledger, course->program->task, 0);
+  pthread_mutex_lock(&course->lock);
+  struct answer *answer = &course->answers[from];
+  if (turn == course->turn) {
+    answer->has_come = true;
+    answer->is_initialised = ledger.initialised;
+    answer->row = row ? *row : (struct ledger_row){ .driver = course->program->task };
+    pthread_cond_broadcast(&course->changed);
+  }
+  pthread_mutex_unlock(&course->lock);
+  ledger_deinit(&ledger);
+}
+
+static void on_talk(void *self, uint32_t from, const void *data, size_t size) {
+  struct course *course = self;
+  struct talk talk;
+  if (size < sizeof talk)
+    return;
+  memcpy(&talk, data, sizeof talk);
+  if (talk.kind == TALK_ASK && talk.turn > 0)
+    tell(course, from, talk.turn);
+  else if (talk.kind == TALK_TELL)
+    hear(course, from, talk.turn, (const char *)data + sizeof talk, size - sizeof talk);
+}
+
+static void note_change(void *self) {
+  struct course *course = self;
+  pthread_mutex_lock(&course->lock);
+  course->changes++;
+  pthread_cond_broadcast(&course->changed);
+  pthread_mutex_unlock(&course->lock);
+}
+
+void course_attach(struct course *course, struct cluster *cluster) {
+  course->cluster = cluster;
+  cluster_on_control(cluster, CONTROL_LEDGER, on_talk, course);
+  commit_on_serve(course->task, on_serve, course);
+  task_watch_peers(course->task, note_change, course);
+}
+
+void course_stop(struct course *course) {
+  pthread_mutex_lock(&course->lock);
+  course->is_stopped = true;
+  pthread_cond_broadcast(&course->changed);
+  pthread_mutex_unlock(&course->lock);
+}
+
+/* ---- joining ---- */
+
+/* Under the lock. One whose variables are gone has to be initialised again before a step can use them. */
+static uint32_t first_silent(const struct course *course) {
+  for (uint32_t i = 0; i < course->holder_count; i++) {
+    const struct answer *answer = &course->answers[course->holders[i]];
+    if (!answer->has_come || (answer->was_initialised && !answer->is_initialised))
+      return course->holders[i];
+  }
+  return PROGRAM_NONE;
+}
+
+static void ask_silent(struct course *course, uint32_t turn) {
+  for (uint32_t i = 0; i < course->holder_count; i++) {
+    pthread_mutex_lock(&course->lock);
+    const struct answer *answer = &course->answers[course->holders[i]];
+    bool is_asked = !answer->has_come || (answer->was_initialised && !answer->is_initialised);
+    pthread_mutex_unlock(&course->lock);
+    if (is_asked)
+      cluster_send_control(course->cluster, course->holders[i], CONTROL_LEDGER, &(struct talk){ TALK_ASK, turn }, sizeof(struct talk));
+  }
+}
+
+static status ask_all(struct course *course) {
+  uint64_t timeout_ms = (uint64_t)(course->options->timeout_s * 1000), began_ms = now_ms();
+  pthread_mutex_lock(&course->lock);
+  uint32_t turn = ++course->turn;
+  for (uint32_t i = 0; i < course->holder_count; i++)
+    course->answers[course->holders[i]].has_come = false;
+  pthread_mutex_unlock(&course->lock);
+  for (uint32_t silent = 0; silent != PROGRAM_NONE;) {
+    TRY(cluster_wait_peers(course->cluster, course->holders, course->holder_count));
+    ask_silent(course, turn);
+    pthread_mutex_lock(&course->lock);
+    uint64_t until_ms = now_ms() + ASK_AGAIN_MS, changes = course->changes;
+    while ((silent = first_silent(course)) != PROGRAM_NONE && !course->is_stopped && changes == course->changes && now_ms() < until_ms)
+      wait_changed(course, until_ms);
+    bool is_stopped = course->is_stopped, has_answered = silent != PROGRAM_NONE && course->answers[silent].has_come;
+    pthread_mutex_unlock(&course->lock);
+    if (is_stopped)
+      return fail(CANCELLED, "the task was stopped");
+    if (has_answered && now_ms() - began_ms > timeout_ms)
+      return fail(UNAVAILABLE, "%s at %s has lost its variables, and nobody has initialised them again within %.3g s",
+                  cluster_task_name(course->cluster, silent), cluster_task_address(course->cluster, silent), course->options->timeout_s);
+  }
+  return OK;
+}
+
+/* What all holders have of this driver's steps. */
+static status collect_rows(struct course *course, struct ledger_row *rows, uint32_t *count) {
+  struct ledger own = { 0 };
+  bool is_serving;
+  *count = 0;
+  pthread_mutex_lock(&course->lock);
+  for (uint32_t i = 0; i < course->holder_count; i++) {
+    struct answer *answer = &course->answers[course->holders[i]];
+    answer->was_initialised = answer->is_initialised;
+    rows[(*count)++] = answer->row;
+  }
+  pthread_mutex_unlock(&course->lock);
+  if (*count > 0 && !course->holds)
+    return OK;
+  TRY(commit_ask(course->task, course->program->task, &own, &is_serving));
+  const struct ledger_row *row = ledger_find(&own, course->program->task, 0);
+  rows[(*count)++] = row ? *row : (struct ledger_row){ 0 };
+  ledger_deinit(&own);
+  return OK;
+}
+
+static const char *own_name(const struct course *course) {
+  return course->cluster ? cluster_task_name(course->cluster, course->program->task) : task_name(course->task);
+}
+
+static void say_place(const struct course *course) {
+  if (course->next > course->step_count)
+    fprintf(stderr, "%s: all of its %llu steps were done before\n", own_name(course), (unsigned long long)course->step_count);
+  else
+    fprintf(stderr, "%s: goes on with step %llu of %llu\n", own_name(course), (unsigned long long)course->next,
+            (unsigned long long)course->step_count);
+}
+
+static status go_on(struct course *course, struct ledger_next next) {
+  bool was_there = course->has_joined;
+  bool is_expected = course->has_joined ? next.count == course->next : next.count == 1;
+  if (FAULT(3) && course->has_joined)
+    next.count = course->next;
+  course->command = next.command;
+  course->next = next.count;
+  course->has_joined = true;
+  if (!is_expected || !was_there)
+    course->place = course_find(course->phases, course->phase_count, next.count);
+  if (!is_expected)
+    say_place(course);
+  return commit_follow(course->task, next.command, next.count - 1);
+}
+
+status course_join(struct course *course) {
+  if (course->step_count == 0)
+    return OK;
+  struct ledger_row *rows = calloc((size_t)course->holder_count + 1, sizeof *rows);
+  uint32_t count = 0;
+  pthread_mutex_lock(&course->lock);
+  course->seen_changes = course->changes;
+  pthread_mutex_unlock(&course->lock);
+  status result = rows ? OK : fail(RESOURCE_EXHAUSTED, "no memory");
+  if (result == OK && course->holder_count > 0)
+    result = ask_all(course);
+  if (result == OK)
+    result = collect_rows(course, rows, &count);
+  if (result == OK)
+    result = go_on(course, ledger_next(rows, count));
+  free(rows);
+  return result;
+}
+
+struct course_place course_place(const struct course *course) { return course->place; }
+
+struct run_request course_request(struct course *course, struct course_place place) {
+  const struct phase_options *options = &course->options->phases[place.phase];
+  uint64_t serial = course_serial(course->phases, place);
+  struct run_request request = { .command = course->command, .serial = serial };
+  request.is_once = place.phase == 0 && strcmp(options->entry, "init") == 0;
+  const struct program_entry *entry = program_entry(course->program, task_find_entry(course->task, options->entry));
+  const uint32_t *tasks = program_operands(course->program, entry->tasks.first);
+  course->also_count = 0;
+  for (uint32_t i = 0; serial > 0 && i < course->holder_count; i++)
+    if (!is_in(tasks, entry->tasks.count, course->holders[i]))
+      course->also[course->also_count++] = course->holders[i];
+  request.also = course->also;
+  request.also_count = course->also_count;
+  course->place = place;
+  course->next = serial > 0 ? serial : count_before(course->phases, place.phase) + 1;
+  return request;
+}
+
+/* ---- failures ---- */
+
+/* All are there, and nothing has changed since the step began: waits until somebody goes or comes, or it is time to try again. */
+static bool wait_for_change(struct course *course, uint64_t until_ms) {
+  pthread_mutex_lock(&course->lock);
+  while (course->changes == course->seen_changes && !course->is_stopped && now_ms() < until_ms)
+    wait_changed(course, until_ms);
+  bool has_changed = course->changes != course->seen_changes && !course->is_stopped;
+  pthread_mutex_unlock(&course->lock);
+  return has_changed;
+}
+
+static void count_failure(struct course *course, uint64_t serial) {
+  if (course->failures == 0 || course->failing_serial != serial) {
+    course->failures = 0;
+    course->failing_since_ms = now_ms();
+    course->failing_serial = serial;
+  }
+  course->failures++;
+}
+
+status course_recover(struct course *course, struct course_place place, status failure) {
+  if (!course->cluster || (failure != UNAVAILABLE && failure != ABORTED) || course->phase_count == 0)
+    return failure;
+  char text[2048];
+  uint64_t timeout_ms = (uint64_t)(course->options->timeout_s * 1000);
+  snprintf(text, sizeof text, "%s", status_text());
+  count_failure(course, course_serial(course->phases, place) + 1);
+  uint64_t end_ms = course->failing_since_ms + timeout_ms;
+  if (failure == ABORTED && course->failures > TRIES_AT_ONCE)
+    wait_for_change(course, now_ms() + TRY_AGAIN_MS);
+  bool may_try = failure == ABORTED || wait_for_change(course, end_ms);
+  pthread_mutex_lock(&course->lock);
+  may_try = may_try && !course->is_stopped;
+  pthread_mutex_unlock(&course->lock);
+  if (!may_try || (course->failures > TRIES_AT_ONCE && now_ms() > end_ms))
+    return fail(failure, "%s", text);
+  const struct program_entry *entry =
+      program_entry(course->program, task_find_entry(course->task, course->options->phases[place.phase].entry));
+  return cluster_wait_peers(course->cluster, program_operands(course->program, entry->tasks.first), entry->tasks.count);
+}
