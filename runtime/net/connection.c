@@ -139,7 +139,8 @@ static void pump(struct connection *c, size_t budget) {
       is_full = true;
     } else if (written < 0) {
       c->cannot_write = true;
-      snprintf(c->reason, sizeof c->reason, "%s", strerror(errno));
+      if (!c->is_refused)
+        snprintf(c->reason, sizeof c->reason, "%s", strerror(errno));
     } else {
       output_sent(c, (size_t)written);
       budget = (size_t)written < budget ? budget - (size_t)written : 0;
