@@ -115,8 +115,9 @@ static void write_off(struct connection *c) {
   c->is_written_off = true;
   if (c->tls) {
     tls_finish(c->tls);
-    size_t size = tls_output(c->tls, &bytes);
-    ssize_t sent = send(c->source.fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT); /* the socket is empty: it has room for a few bytes */
+    struct iovec end = {.iov_len = tls_output(c->tls, &bytes)};
+    end.iov_base = (void *)bytes;
+    ssize_t sent = sendmsg(c->source.fd, &(struct msghdr){.msg_iov = &end, .msg_iovlen = 1}, MSG_NOSIGNAL | MSG_DONTWAIT); /* a few bytes */
     (void)sent;
   }
   shutdown(c->source.fd, SHUT_WR); /* the peer still reads all that was sent; close() alone could take it back */

@@ -1,7 +1,7 @@
 # The runtime for the simulator: compiled with -DTFC_SIMULATE, one object, in which each name of system.txt is simulated_NAME, the variables
 # are in one section (each simulated process has a copy) and the thread-local ones in another (each of its threads has).
 set(SIMULATOR ${CMAKE_SOURCE_DIR}/tests/simulator)
-list(FILTER RUNTIME_SOURCES EXCLUDE REGEX "/process/main\\.c$")
+list(FILTER RUNTIME_SOURCES EXCLUDE REGEX "/(process/main|net/tls)\\.c$") # tasks are simulated without TLS
 add_library(tfc_runtime_simulated STATIC EXCLUDE_FROM_ALL ${RUNTIME_SOURCES} ${BASE_SOURCES})
 target_compile_definitions(tfc_runtime_simulated PRIVATE TFC_SIMULATE "_Thread_local=__attribute__((section(\"thread_data\")))")
 
