@@ -59,8 +59,10 @@ class Chaos:
             item[1](*item[2])
 
     def strike(self):
-        kinds = ["kill"] * 5 + ["pause"] * 3 + (["cut"] * 4 + ["dark"] * 2 + ["slow"] if self.is_wired else [])
-        getattr(self, self.rng.choice(kinds))()
+        often = {"kill": 5, "pause": 3, "cut": 4 * self.is_wired, "dark": 2 * self.is_wired, "slow": 1 * self.is_wired}
+        kinds = [kind for kind, times in often.items() for _ in range(times) if kind in self.job.faults]
+        if kinds:
+            getattr(self, self.rng.choice(kinds))()
 
     def kill(self):
         name, wait = self.rng.choice(self.victims), self.rng.choice([0, 0, 0.05, 0.5, 1.5]) * self.rng.uniform(0.5, 1)
@@ -297,6 +299,7 @@ class Loop:
         function, ps, workers, strategy, steps, options = KINDS[kind]
         wires = rng.choice(self.wires) if function.__name__ in WIRED else "direct"
         job = Job(self.build(ps, workers, strategy), os.path.join(self.folder, "run%d" % seed), wires, **options)
+        job.faults = self.args.faults.split(",")
         job.want_steps, job.chaos = int(steps * self.args.scale), None
         begin, wrong = time.monotonic(), ""
         try:
@@ -331,6 +334,7 @@ def main():
     parser.add_argument("--runs", type=int, default=10 ** 9)
     parser.add_argument("--kind", default=",".join(DEFAULT), help=" ".join(KINDS))
     parser.add_argument("--wires", default="direct,tcp,relays,namespaces")
+    parser.add_argument("--faults", default="kill,pause,cut,dark,slow")
     parser.add_argument("--scale", type=float, default=1, help="of the numbers of steps")
     parser.add_argument("--keep", action="store_true", help="keeps the folders of the runs")
     args = parser.parse_args()
