@@ -60,6 +60,38 @@ static void check_ps(struct run *run, const struct run_task *ps) {
     run_fault(run, "%s on %s is %g, not %g", name, ps->built->name, sum ? (double)*sum : NAN, (double)expected);
 }
 
+/* Steps of a worker on a ps, as they come: 1 .. 1 0 .. 0. */
+static void watch_worker(struct run *run, const struct run_task *ps, uint32_t worker, const float *hits) {
+  const struct run_task *task = &run->tasks[run->scenario->job->ps_count + worker];
+  uint32_t workers = run->scenario->job->worker_count;
+  if (run->twins[task->number].starts)
+    return; /* both may do all, one after the other */
+  for (uint32_t step = 0; step < run->scenario->steps; step++) {
+    float is = hits[step * workers + worker];
+    if (is != 0 && is != 1)
+      run_fault(run, "step %u of %s has changed %s %g times", step + 1, task->built->name, ps->built->name, (double)is);
+    if (step && is > hits[(step - 1) * workers + worker])
+      run_fault(run, "%s has changed %s in step %u, before step %u", task->built->name, ps->built->name, step + 1, step);
+    if (is == 0 && task->has_left && task->exit_code == 0 && !ps->was_killed)
+      run_fault(run, "%s has ended well, and %s has not had its step %u", task->built->name, ps->built->name, step + 1);
+  }
+}
+
+void watch_counts(struct run *run) {
+  const struct job *job = run->scenario->job;
+  for (uint32_t i = 0; i < job->task_count; i++) {
+    const struct run_task *ps = &run->tasks[i];
+    char name[32];
+    int64_t count;
+    if (!ps->built->is_ps || !ps->process || ps->process->has_ended || !ps->process->task)
+      continue;
+    snprintf(name, sizeof name, "hits_%u", i);
+    const float *hits = run_value(ps, name, &count);
+    for (uint32_t worker = 0; hits && worker < job->worker_count; worker++)
+      watch_worker(run, ps, worker, hits);
+  }
+}
+
 static void check_all_ps(struct run *run) {
   for (uint32_t i = 0; i < run->scenario->job->task_count && !run->report->has_failed; i++)
     if (run->tasks[i].built->is_ps)

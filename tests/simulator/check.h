@@ -4,6 +4,8 @@
 
 struct run;
 
+/* Of counting jobs, after every turn: on no ps a step has come twice, or before the one before it; who has ended well has left no step out. */
+void watch_counts(struct run *run);
 /* Of counting jobs: every task ended with 0 (a twin, or its first, with 65), each step of each worker came to each ps once, with what was
  * fed, and what was fetched is right. */
 void check_counts(struct run *run);

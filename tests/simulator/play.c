@@ -206,7 +206,9 @@ bool run_play(struct run *run) {
   run->last_mishap_ns = world_now();
   for (uint32_t i = 0; i < run->scenario->job->task_count; i++)
     start_later(&run->tasks[i], random_below(world_random(), run->scenario->spread_ns));
-  while (!all_have_ended(run)) {
+  while (!all_have_ended(run) && !run->report->has_failed) {
+    if (run->scenario->watch)
+      run->scenario->watch(run);
     if (!move(run)) {
       explain(run);
       return false;

@@ -35,6 +35,7 @@ struct scenario {
   uint32_t timeout_s;
   uint64_t spread_ns; /* tasks start within */
   bool is_open;       /* not yet true: run by hand alone */
+  void (*watch)(struct run *run); /* says what is wrong after a turn, by run_fault; or NULL */
   /* Says what is wrong when all have ended; by run_fault. */
   void (*check)(struct run *run);
 };

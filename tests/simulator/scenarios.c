@@ -22,7 +22,7 @@ static const struct {
 #define NET (WEATHER | MISHAP(MISHAP_CUT) | MISHAP(MISHAP_BLOCK) | MISHAP(MISHAP_REFUSE) | MISHAP(MISHAP_PAUSE))
 #define KILLS (NET | MISHAP(MISHAP_KILL) | MISHAP(MISHAP_POWER))
 #define KILLS_PS (KILLS | MISHAP(MISHAP_KILL_PS) | MISHAP(MISHAP_POWER_PS))
-#define COUNTS .steps = 6, .timeout_s = 120, .check = check_counts
+#define COUNTS .steps = 6, .timeout_s = 120, .check = check_counts, .watch = watch_counts
 #define VALUES .steps = 4, .timeout_s = 120, .check = check_values
 #define TOGETHER .spread_ns = 5 * WORLD_MS
 #define APART .spread_ns = 300 * WORLD_MS
@@ -92,6 +92,8 @@ static struct {
 };
 /* A row for each mechanism that has a FAULT beside it: numbers as in runtime/program/fault.h's users. */
 static const struct planted planted_faults[] = {
+  { 20, "calm", "a ps says that a step is done when it is" },
+  { 26, "rounds", "who reads waits for the round's version" },
   { 0, NULL, NULL },
 };
 const struct planted *planted(void) { return planted_faults; }
