@@ -92,7 +92,6 @@ static struct {
 };
 /* A row for each mechanism that has a FAULT beside it: numbers as in runtime/program/fault.h's users. */
 static const struct planted planted_faults[] = {
-  { 20, "calm", "a ps says that a step is done when it is" },
   { 26, "rounds", "who reads waits for the round's version" },
   { 0, NULL, NULL },
 };
