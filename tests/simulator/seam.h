@@ -87,6 +87,7 @@ int simulated_listen(int fd, int backlog);
 int simulated_connect(int fd, const struct sockaddr *address, socklen_t size);
 int simulated_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
 ssize_t simulated_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t simulated_send(int fd, const void *data, size_t size, int flags);
 ssize_t simulated_recvmsg(int fd, struct msghdr *message, int flags);
 ssize_t simulated_recv(int fd, void *out, size_t size, int flags);
 int simulated_shutdown(int fd, int how);

@@ -147,11 +147,8 @@ ssize_t simulated_write(int fd, const void *data, size_t size) {
     counter_add(counter, count);
     return sizeof count;
   }
-  if (!open) {
-    struct iovec piece = { (void *)data, size };
-    struct msghdr message = { .msg_iov = &piece, .msg_iovlen = 1 };
-    return simulated_sendmsg(fd, &message, 0);
-  }
+  if (!open)
+    return simulated_send(fd, data, size, 0);
   uint64_t at = open->appends ? open->content->bytes.count : open->at;
   int64_t written = disk_write(own_disk(), open->content, at, data, size);
   open->at = at + (written > 0 ? (uint64_t)written : 0);

@@ -73,6 +73,12 @@ ssize_t simulated_sendmsg(int fd, const struct msghdr *message, int flags) {
   return endpoint ? answer_size(endpoint_send(endpoint, message->msg_iov, message->msg_iovlen)) : -1;
 }
 
+ssize_t simulated_send(int fd, const void *data, size_t size, int flags) {
+  struct iovec piece = { (void *)data, size };
+  struct msghdr message = { .msg_iov = &piece, .msg_iovlen = 1 };
+  return simulated_sendmsg(fd, &message, flags);
+}
+
 ssize_t simulated_recvmsg(int fd, struct msghdr *message, int flags) {
   struct endpoint *endpoint = find(fd);
   fiber_maybe_give_way();
