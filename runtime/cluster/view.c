@@ -1,0 +1,67 @@
+/* view.c: the table of view.h. */
+#include "runtime/cluster/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "runtime/program/fault.h"
+
+bool view_init(struct view *v, uint32_t seats, uint32_t self) {
+  *v = (struct view){.seats = seats, .self = self, .source = VIEW_NOBODY, .phase = VIEW_GATHERS};
+  v->seat = calloc(seats, sizeof *v->seat);
+  return v->seat != NULL;
+}
+
+void view_deinit(struct view *v) { free(v->seat); }
+
+void view_tell(struct view *v, uint32_t seat, uint64_t request, const struct view_state *state) {
+  v->seat[seat] = (struct view_seat){.has_told = true, .request = request, .state = *state};
+}
+
+void view_forget(struct view *v, uint32_t seat) { v->seat[seat] = (struct view_seat){0}; }
+
+uint32_t view_waits_for(const struct view *v) {
+  for (uint32_t i = 0; i < v->seats && v->phase == VIEW_GATHERS && !FAULT(34); i++)
+    if (i != v->self && !v->seat[i].has_told)
+      return i;
+  return VIEW_NOBODY;
+}
+
+static bool is_higher(const struct view_state *a, const struct view_state *b) {
+  if (a->view != b->view && !FAULT(31))
+    return a->view > b->view;
+  return a->round > b->round;
+}
+
+void view_settle(struct view *v) {
+  v->source = VIEW_NOBODY;
+  for (uint32_t i = 0; i < v->seats; i++)
+    if (v->seat[i].has_told && v->seat[i].state.has_state &&
+        (v->source == VIEW_NOBODY || is_higher(&v->seat[i].state, &v->seat[v->source].state)))
+      v->source = i;
+  for (uint32_t i = 0; i < v->seats; i++)
+    v->number = v->seat[i].state.view > v->number ? v->seat[i].state.view : v->number;
+  v->phase = v->source == VIEW_NOBODY ? VIEW_SERVES : VIEW_FETCHES;
+  v->number++;
+}
+
+void view_fetched(struct view *v, bool is_here) {
+  v->phase = is_here ? VIEW_SERVES : VIEW_GATHERS;
+  for (uint32_t i = 0; i < v->seats && !is_here; i++)
+    view_forget(v, i);
+}
+
+uint32_t view_next(const struct view *v) {
+  for (uint32_t i = 0; i < v->seats && v->phase == VIEW_SERVES; i++)
+    if (v->seat[i].has_told)
+      return i;
+  return VIEW_NOBODY;
+}
+
+bool view_serve(struct view *v, uint32_t seat, uint64_t round) {
+  const struct view_state *s = &v->seat[seat].state;
+  bool is_even = s->has_state && s->view == v->number && s->round == round;
+  v->seat[seat].has_told = false;
+  if (FAULT(28) || (FAULT(30) && s->has_state) || (FAULT(33) && s->has_state))
+    return false;
+  return !is_even;
+}
