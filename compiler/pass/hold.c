@@ -290,12 +290,18 @@ static void renumber(struct hold *h, uint32_t part) {
   free(nodes);
 }
 
+/* A driver's own part ends with its driver; but a replica of an all-reduce gives its state away while its step waits for the others. */
+static bool may_be_left(const struct hold *h, uint32_t part) {
+  const char *strategy = h->build->options.strategy;
+  return h->entry->parts.items[part].task < h->build->cluster.tasks.count || (strategy && strcmp(strategy, "allreduce") == 0);
+}
+
 static status hold_parts(struct hold *h) {
   bool holds = false;
   collect_edges(h);
   find_places(h);
   for (uint32_t p = 0; p < h->entry->parts.count; p++)
-    if (h->entry->parts.items[p].task < h->build->cluster.tasks.count) /* a driver's own part ends with its driver */
+    if (may_be_left(h, p))
       holds = hold_part(h, p) || holds;
   if (!holds)
     return OK;

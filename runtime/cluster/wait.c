@@ -67,6 +67,13 @@ uint64_t cluster_missing_ms(struct cluster *cluster, uint32_t task, bool *was_up
   return is_here ? 0 : now_ms > since_ms ? now_ms - since_ms : 1;
 }
 
+uint64_t cluster_incarnation(struct cluster *cluster, uint32_t task) {
+  pthread_mutex_lock(&cluster->lock);
+  uint64_t incarnation = cluster->peers[task].incarnation;
+  pthread_mutex_unlock(&cluster->lock);
+  return incarnation;
+}
+
 void cluster_describe(struct cluster *cluster, uint32_t task, char *out, size_t size) {
   const struct peer *peer = &cluster->peers[task];
   pthread_mutex_lock(&cluster->lock);

@@ -20,6 +20,7 @@
 #include "runtime/process/doctor.h"
 #include "runtime/process/phase.h"
 #include "runtime/process/progress.h"
+#include "runtime/process/replicas.h"
 #include "runtime/process/rounds.h"
 #include "runtime/process/runner.h"
 #include "runtime/process/signals.h"
@@ -37,6 +38,7 @@ struct host {
   struct cluster *cluster;           /* NULL: alone, with phases */
   struct client_service *clients;
   struct course *course;
+  struct replicas *replicas;         /* NULL: no replica of an all-reduce */
   struct saver *saver;               /* NULL: no --checkpoint-dir, no --restore */
   struct runners *runners;           /* NULL: not started */
   struct events *events;             /* NULL: no --log-dir */
@@ -168,6 +170,7 @@ static status join_cluster(struct host *host) {
   task_set_exchange(host->task, cluster_exchange(host->cluster));
   task_set_peer_wait(host->task, wait_peers, host->cluster);
   rounds_join(host->task, host->cluster, host->options.timeout_s, host->options.elastic);
+  TRY(replicas_create(host->task, host->cluster, &host->options, &host->replicas));
   TRY(client_service_create(host->task, host->cluster, &host->clients));
   TRY(start_doctor(host));
   return cluster_start(host->cluster);
@@ -319,13 +322,19 @@ static status run_steps(struct host *host, struct phase *phase, struct course_pl
   return OK;
 }
 
+/* A replica first comes to the state of the others. */
+static status join_course(struct host *host) {
+  TRY(replicas_join(host->replicas));
+  return course_join(host->course);
+}
+
 /* Somebody was lost in a step, and is back: where it goes on. */
 static status recover(struct host *host, struct course_place *place, status failure) {
   for (;;) {
     TRY(course_recover(host->course, *place, failure));
     failure = initialise(host);
     if (failure == OK)
-      failure = course_join(host->course);
+      failure = join_course(host);
     if (failure == OK)
       break;
   }
@@ -357,7 +366,7 @@ static status run_phase(struct host *host, struct course_place *place) {
 }
 
 static status run_phases(struct host *host) {
-  TRY(course_join(host->course));
+  TRY(join_course(host));
   struct course_place place = course_place(host->course);
   bool is_late = ready_after_first_phase(host);
   if (is_late && place.phase > 0) {
@@ -467,6 +476,7 @@ static void reload_host(void *self) {
 static void stop_host(void *self) {
   struct host *host = self;
   task_stop(host->task);
+  replicas_stop(host->replicas);
   if (host->cluster)
     cluster_stop(host->cluster);
   if (host->course)
@@ -516,6 +526,7 @@ static int leave(struct host *host, status code) {
   doctor_stop(host->doctor);
   client_service_destroy(host->clients);
   cluster_destroy(host->cluster);
+  replicas_destroy(host->replicas);
   doctor_destroy(host->doctor);
   saver_destroy(host->saver);
   task_destroy(host->task);

@@ -670,6 +670,48 @@ void hall_reset(struct hall *hall) {
   finish_all(hall, over);
 }
 
+static uint32_t seat_of(const struct meeting *m, uint32_t task) {
+  uint32_t seat = 0;
+  while (seat < m->round.options.seats && m->seats[seat] != task)
+    seat++;
+  return seat;
+}
+
+void hall_join(struct hall *hall, uint32_t task) {
+  pthread_mutex_lock(&hall->lock);
+  for (struct meeting *m = hall->meetings; m; m = m->next)
+    if (seat_of(m, task) < m->round.options.seats)
+      round_join(&m->round, seat_of(m, task));
+  pthread_mutex_unlock(&hall->lock);
+}
+
+/* Under the lock. */
+static struct seat_numbers last_taken(struct meeting *m, uint32_t task) {
+  note_numbers(m);
+  uint32_t seat = seat_of(m, task);
+  return seat < m->round.options.seats && m->round.seats[seat].taken ? m->taken[seat] : (struct seat_numbers){0};
+}
+
+bool hall_is_applied(struct hall *hall, uint32_t task, bool (*has)(void *self, uint32_t command, uint64_t serial), void *self) {
+  bool is = true;
+  pthread_mutex_lock(&hall->lock);
+  for (struct meeting *m = hall->meetings; m; m = m->next) {
+    struct seat_numbers last = last_taken(m, task);
+    is = is && (!last.serial || has(self, last.command, last.serial));
+  }
+  pthread_mutex_unlock(&hall->lock);
+  return is;
+}
+
+uint64_t hall_last_serial(struct hall *hall, uint32_t task) {
+  uint64_t serial = 0;
+  pthread_mutex_lock(&hall->lock);
+  for (struct meeting *m = hall->meetings; m; m = m->next)
+    serial = last_taken(m, task).serial > serial ? last_taken(m, task).serial : serial;
+  pthread_mutex_unlock(&hall->lock);
+  return serial;
+}
+
 uint64_t hall_rounds(struct hall *hall, const char *name) {
   uint64_t number = 0, key = name_key(name);
   pthread_mutex_lock(&hall->lock);

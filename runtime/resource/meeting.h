@@ -45,6 +45,12 @@ void hall_begin(struct hall *hall, uint32_t task);
 bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step, bool has_changed);
 /* State was put back to an earlier moment, on all tasks: nothing that was given counts, who waits ends with ABORTED. */
 void hall_reset(struct hall *hall);
+/* The task takes part from the open round on, before its next step comes: no round is decided without it any more. */
+void hall_join(struct hall *hall, uint32_t task);
+/* Whether the task's step of the last round decided in each meeting is applied: `has` says so of a step. */
+bool hall_is_applied(struct hall *hall, uint32_t task, bool (*has)(void *self, uint32_t command, uint64_t serial), void *self);
+/* The highest number of a step of the task's that was taken in the last round of a meeting; 0: none was. */
+uint64_t hall_last_serial(struct hall *hall, uint32_t task);
 /* Rounds decided so far in the meeting of this name; 0: there is none. */
 uint64_t hall_rounds(struct hall *hall, const char *name);
 

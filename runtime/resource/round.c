@@ -279,6 +279,12 @@ void round_up(struct round *r, uint32_t i) {
 
 void round_begin(struct round *r, uint32_t i) { r->seats[i].has_finished = false; }
 
+void round_join(struct round *r, uint32_t i) {
+  round_up(r, i);
+  if (decides(r) && !r->seats[i].is_member)
+    join(r, i);
+}
+
 void round_leave(struct round *r, uint32_t i) { leave(r, i); }
 
 void round_down(struct round *r, uint32_t i, uint64_t since_ms) {

@@ -108,6 +108,8 @@ void round_up(struct round *round, uint32_t seat);
 void round_begin(struct round *round, uint32_t seat);
 void round_down(struct round *round, uint32_t seat, uint64_t since_ms);
 void round_finish(struct round *round, uint32_t seat);
+/* No round is decided without it any more. */
+void round_join(struct round *round, uint32_t seat);
 /* The others go on without it until it enters again. */
 void round_leave(struct round *round, uint32_t seat);
 void round_hear(struct round *round, const struct round_message *message);

@@ -257,6 +257,13 @@ status commit_other(struct task *task, uint32_t driver, uint32_t command, uint64
   return result;
 }
 
+status commit_place(struct task *task, uint32_t driver, uint32_t command, uint64_t last) {
+  pthread_mutex_lock(&task->commit.lock);
+  status result = ledger_rewind(&task->commit.ledger, driver, command, last);
+  pthread_mutex_unlock(&task->commit.lock);
+  return result;
+}
+
 bool commit_has(struct task *task, uint32_t driver, uint32_t command, uint64_t serial) {
   pthread_mutex_lock(&task->commit.lock);
   enum ledger_verdict verdict = serial > 0 ? ledger_judge(&task->commit.ledger, driver, command, serial) : LEDGER_RUN;

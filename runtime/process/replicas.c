@@ -1,0 +1,534 @@
+/* replicas.c: what is said between replicas, and how a state travels: the values of all variables as transfers of a step of the receiver's,
+ * then, in order behind them, the message that says which state it is. */
+#include "runtime/process/replicas.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/cluster/control.h"
+#include "runtime/cluster/view.h"
+#include "runtime/memory/variable.h"
+#include "runtime/resource/meeting.h"
+#include "runtime/step/commit.h"
+#include "runtime/step/crew.h"
+#include "runtime/step/task_state.h"
+
+#define LOOK_MS 200     /* between looks whether the other side is still the same */
+#define EVEN_MS 5       /* between looks whether the last round is applied here */
+#define FREEZE_MS 1000
+
+enum talk_kind {
+  TALK_TELL = 1, /* to the registrar: what I have; may I go on? */
+  TALK_GO,       /* from the registrar: yes, with this state, which came before if `is_copied` */
+  TALK_ASK,      /* from the registrar: give me your state */
+  TALK_GIVEN,    /* to the registrar: it came before this */
+  TALK_NONE,     /* from the first worker: it does not train */
+};
+struct talk {
+  uint32_t kind, is_copied;
+  uint64_t request, step;   /* step: whose transfers the receiver waits for */
+  uint64_t view, round;
+  uint32_t command, has_state;
+};
+struct answer {
+  bool has_come;
+  struct talk talk;
+};
+
+struct replicas {
+  struct task *task;
+  struct cluster *cluster;
+  const struct program *program;
+  const struct task_options *options;
+  uint32_t *seats, count, self; /* tasks; self: the seat */
+  bool trains;
+  struct view_state own;
+  pthread_mutex_t lock;         /* all below */
+  pthread_cond_t changed;
+  struct view view;             /* of the registrar: seat 0 */
+  uint64_t requests;
+  struct answer answer;
+  bool is_stopped, is_serving;
+};
+
+static uint64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Under the lock. */
+static void wait_changed(struct replicas *r, uint64_t ms) {
+  uint64_t until = now_ms() + ms;
+  struct timespec time = {.tv_sec = (time_t)(until / 1000), .tv_nsec = (long)(until % 1000) * 1000000};
+  pthread_cond_timedwait(&r->changed, &r->lock, &time);
+}
+
+static bool is_registrar(const struct replicas *r) { return r->self == 0; }
+static status stopped(void) { return fail(CANCELLED, "the task was stopped"); }
+
+static bool say(struct replicas *r, uint32_t seat, const struct talk *talk) {
+  return cluster_send_control(r->cluster, r->seats[seat], CONTROL_VIEW, talk, sizeof *talk);
+}
+
+/* ---- states ---- */
+
+static bool is_copied(const struct variable *variable) { return strcmp(variable->container, "tfc-random") != 0; }
+
+/* What this task has of a driver's steps. */
+static struct ledger_row row_of(struct task *task, uint32_t driver) {
+  struct ledger ledger = {0};
+  struct ledger_row row = {.driver = driver, .command = 1};
+  if (commit_ledger(task, &ledger) == OK) {
+    const struct ledger_row *found = ledger_find(&ledger, driver, 0);
+    row = found ? *found : row;
+    ledger_deinit(&ledger);
+  }
+  return row;
+}
+
+/* A copy of each variable's value; NULL: it has none. */
+static status take_values(struct task *task, struct tensor **out) {
+  for (uint32_t i = 0; i < task->variable_count; i++) {
+    struct variable *variable = &task->variables[i];
+    out[i] = NULL;
+    if (!is_copied(variable))
+      continue;
+    pthread_mutex_lock(&variable->lock);
+    status result = atomic_load(&variable->initialized) ? tensor_clone(variable->value, &out[i]) : OK;
+    pthread_mutex_unlock(&variable->lock);
+    TRY(result);
+  }
+  return OK;
+}
+
+/* Gives up the references. */
+static status send_values(struct replicas *r, uint32_t seat, uint64_t step, struct tensor **values) {
+  struct task *task = r->task;
+  struct tensor *present;
+  int64_t count = task->variable_count;
+  TRY(tensor_create(DTYPE_UINT8, &(struct shape){1, {count}}, &present));
+  for (int64_t i = 0; i < count; i++)
+    ((uint8_t *)present->data)[i] = values[i] != NULL;
+  task->exchange->send(task->exchange->self, r->seats[seat], step, TRANSFER_STATE, present);
+  for (int64_t i = 0; i < count; i++) {
+    if (values[i])
+      task->exchange->send(task->exchange->self, r->seats[seat], step, TRANSFER_STATE + 1 + (uint32_t)i, values[i]);
+    values[i] = NULL;
+  }
+  return OK;
+}
+
+static status load_value(struct task *task, uint64_t step, uint32_t i) {
+  struct tensor *value = rendezvous_poll(task->rendezvous, step, TRANSFER_STATE + 1 + i);
+  if (!value)
+    return fail(INTERNAL, "the state that was copied lacks variable '%s'", task->variables[i].name);
+  status result = variable_assign(&task->variables[i], &value->shape, value->data);
+  tensor_release(value);
+  return result;
+}
+
+/* What has come behind each other before the message that said so. */
+static status load_values(struct task *task, uint64_t step) {
+  struct tensor *present = rendezvous_poll(task->rendezvous, step, TRANSFER_STATE);
+  status result = present && present->count == task->variable_count ? OK : fail(INTERNAL, "a state of other variables was copied");
+  for (uint32_t i = 0; i < task->variable_count && result == OK; i++)
+    if (is_copied(&task->variables[i])) {
+      if (((const uint8_t *)present->data)[i])
+        result = load_value(task, step, i);
+      else
+        variable_forget(&task->variables[i]);
+    }
+  tensor_release(present);
+  return result;
+}
+
+/* This replica has the state now that the message names. */
+static status adopt(struct replicas *r, const struct talk *talk, uint64_t step) {
+  if (talk->is_copied) {
+    bool is_frozen = false;
+    for (int i = 0; i < 30 && !is_frozen; i++)
+      is_frozen = commit_freeze(r->task, FREEZE_MS);
+    if (!is_frozen)
+      return fail(UNAVAILABLE, "the state of another replica could not be taken over: a step does not end");
+    status result = load_values(r->task, step);
+    commit_thaw(r->task);
+    TRY(result);
+  }
+  pthread_mutex_lock(&r->lock);
+  r->own = (struct view_state){true, talk->command, talk->view, talk->round};
+  pthread_mutex_unlock(&r->lock);
+  return commit_place(r->task, r->program->task, talk->command, talk->round);
+}
+
+/* ---- serving ---- */
+
+static bool is_applied(void *self, uint32_t command, uint64_t serial) {
+  struct task *task = self;
+  return commit_has(task, task->program->task, command, serial);
+}
+
+/* The last round that was decided here is applied to this replica. */
+static bool is_even(struct replicas *r) { return hall_is_applied(r->task->hall, r->program->task, is_applied, r->task); }
+
+/* A moment between two rounds: the values are copied, `step` is the last one that they have of seat's driver. */
+static status copy_between_rounds(struct replicas *r, uint32_t seat, struct tensor **values, struct ledger_row *row) {
+  for (;;) {
+    pthread_mutex_lock(&r->lock);
+    bool goes_on = !r->is_stopped;
+    if (goes_on && !is_even(r))
+      wait_changed(r, EVEN_MS);
+    pthread_mutex_unlock(&r->lock);
+    if (!goes_on)
+      return stopped();
+    if (!is_even(r) || !commit_freeze(r->task, FREEZE_MS))
+      continue;
+    bool is_still_even = is_even(r);
+    status result = is_still_even ? take_values(r->task, values) : OK;
+    *row = row_of(r->task, r->program->task);
+    struct ledger_row theirs = row_of(r->task, r->seats[seat]);
+    uint64_t taken = hall_last_serial(r->task->hall, r->seats[seat]);
+    if (is_registrar(r) && !r->options->elastic && (theirs.last > 0 || taken > 0)) {
+      *row = theirs;
+      row->last = taken > row->last ? taken : row->last;
+    }
+    commit_thaw(r->task);
+    if (is_still_even || result != OK)
+      return result;
+  }
+}
+
+static void drop_values(const struct replicas *r, struct tensor **values) {
+  for (uint32_t i = 0; values && i < r->task->variable_count; i++)
+    tensor_release(values[i]);
+  free(values);
+}
+
+/* The registrar answers one that waits. */
+static void serve_seat(struct replicas *r, uint32_t seat, uint64_t request, uint64_t step) {
+  struct tensor **values = calloc((size_t)r->task->variable_count + 1, sizeof *values);
+  struct ledger_row row = {0};
+  hall_join(r->task->hall, r->seats[seat]);
+  status result = values ? copy_between_rounds(r, seat, values, &row) : fail(RESOURCE_EXHAUSTED, "no memory");
+  pthread_mutex_lock(&r->lock);
+  bool is_asked = result == OK && r->view.seat[seat].has_told && r->view.seat[seat].request == request;
+  bool copies = is_asked && view_serve(&r->view, seat, row.last);
+  struct talk talk = {.kind = TALK_GO, .is_copied = copies, .request = request, .view = r->view.number, .round = row.last, .command = row.command};
+  if (result != OK)
+    view_forget(&r->view, seat);
+  pthread_mutex_unlock(&r->lock);
+  if (copies)
+    result = send_values(r, seat, step, values);
+  if (is_asked && result == OK && commit_place(r->task, r->seats[seat], row.command, row.last) == OK)
+    say(r, seat, &talk);
+  drop_values(r, values);
+}
+
+/* On a thread of the crew. */
+static void serve_all(void *self) {
+  struct replicas *r = self;
+  for (;;) {
+    pthread_mutex_lock(&r->lock);
+    uint32_t seat = r->is_stopped ? VIEW_NOBODY : view_next(&r->view);
+    uint64_t request = seat == VIEW_NOBODY ? 0 : r->view.seat[seat].request, step = seat == VIEW_NOBODY ? 0 : r->view.seat[seat].step;
+    r->is_serving = seat != VIEW_NOBODY;
+    pthread_mutex_unlock(&r->lock);
+    if (seat == VIEW_NOBODY)
+      return;
+    serve_seat(r, seat, request, step);
+  }
+}
+
+/* Under the lock. */
+static void start_serving(struct replicas *r) {
+  if (r->is_serving || r->is_stopped || view_next(&r->view) == VIEW_NOBODY)
+    return;
+  r->is_serving = crew_run(r->task->crew, serve_all, r) == OK;
+}
+
+/* ---- a survivor gives its state to the registrar ---- */
+
+struct gift {
+  struct replicas *replicas;
+  uint64_t request, step;
+};
+
+static void give_state(void *argument) {
+  struct gift gift = *(struct gift *)argument;
+  free(argument);
+  struct replicas *r = gift.replicas;
+  struct tensor **values = calloc((size_t)r->task->variable_count + 1, sizeof *values);
+  struct ledger_row row = {0};
+  if (values && copy_between_rounds(r, 0, values, &row) == OK && send_values(r, 0, gift.step, values) == OK) {
+    pthread_mutex_lock(&r->lock);
+    struct talk talk = {TALK_GIVEN, true, gift.request, gift.step, r->own.view, row.last, row.command, r->own.has_state};
+    pthread_mutex_unlock(&r->lock);
+    say(r, 0, &talk);
+  }
+  drop_values(r, values);
+}
+
+static void start_giving(struct replicas *r, const struct talk *talk) {
+  struct gift *gift = malloc(sizeof *gift);
+  if (!gift)
+    return; /* the registrar asks again */
+  *gift = (struct gift){r, talk->request, talk->step};
+  if (crew_run(r->task->crew, give_state, gift) != OK)
+    free(gift);
+}
+
+/* ---- hearing ---- */
+
+static uint32_t seat_of(const struct replicas *r, uint32_t task) {
+  for (uint32_t i = 0; i < r->count; i++)
+    if (r->seats[i] == task)
+      return i;
+  return VIEW_NOBODY;
+}
+
+static void hear_tell(struct replicas *r, uint32_t seat, const struct talk *t) {
+  if (!r->trains) {
+    say(r, seat, &(struct talk){.kind = TALK_NONE, .request = t->request});
+    return;
+  }
+  struct view_state state = {t->has_state, t->command, t->view, t->round};
+  pthread_mutex_lock(&r->lock);
+  view_tell(&r->view, seat, t->request, t->step, &state);
+  start_serving(r);
+  pthread_cond_broadcast(&r->changed);
+  pthread_mutex_unlock(&r->lock);
+}
+
+static void hear(void *self, uint32_t from, const void *data, size_t size) {
+  struct replicas *r = self;
+  struct talk talk;
+  uint32_t seat = seat_of(r, from);
+  if (size != sizeof talk || seat == VIEW_NOBODY)
+    return;
+  memcpy(&talk, data, sizeof talk);
+  if (talk.kind == TALK_TELL && is_registrar(r)) {
+    hear_tell(r, seat, &talk);
+  } else if (talk.kind == TALK_ASK && seat == 0) {
+    start_giving(r, &talk);
+  } else {
+    pthread_mutex_lock(&r->lock);
+    if (talk.request == r->requests)
+      r->answer = (struct answer){true, talk};
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+  }
+}
+
+/* ---- joining ---- */
+
+/* A question, and its answer; *has_come is false when the other side is not the same any more, so that it has to be asked again. */
+static status ask(struct replicas *r, uint32_t seat, struct talk *talk, bool *has_come) {
+  bool was_up, is_same = true;
+  uint64_t incarnation = cluster_incarnation(r->cluster, r->seats[seat]);
+  pthread_mutex_lock(&r->lock);
+  talk->request = ++r->requests;
+  r->answer.has_come = false;
+  pthread_mutex_unlock(&r->lock);
+  is_same = say(r, seat, talk);
+  pthread_mutex_lock(&r->lock);
+  while (!r->answer.has_come && !r->is_stopped && is_same) {
+    wait_changed(r, LOOK_MS);
+    pthread_mutex_unlock(&r->lock);
+    is_same = cluster_missing_ms(r->cluster, r->seats[seat], &was_up) == 0 && cluster_incarnation(r->cluster, r->seats[seat]) == incarnation;
+    pthread_mutex_lock(&r->lock);
+  }
+  *has_come = r->answer.has_come;
+  bool is_stopped = r->is_stopped;
+  if (*has_come)
+    *talk = r->answer.talk;
+  pthread_mutex_unlock(&r->lock);
+  return is_stopped ? stopped() : OK;
+}
+
+/* The same as one step of ours, whose transfers the state is. */
+static status ask_for_state(struct replicas *r, uint32_t seat, struct talk *talk, bool *has_come) {
+  struct step *step = calloc(1, sizeof *step);
+  if (!step)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  step_begin_background(step, r->task, 0);
+  talk->step = step->id;
+  status result = ask(r, seat, talk, has_come);
+  if (result == OK && *has_come && talk->kind == TALK_NONE)
+    result = fail(FAILED_PRECONDITION, "%s at %s does not train", cluster_task_name(r->cluster, r->seats[seat]),
+                  cluster_task_address(r->cluster, r->seats[seat]));
+  if (result == OK && *has_come)
+    result = adopt(r, talk, step->id);
+  step_end_background(step);
+  rendezvous_end(r->task->rendezvous, step->id);
+  free(step);
+  return result;
+}
+
+static void say_state(const struct replicas *r, const struct talk *talk) {
+  if (talk->is_copied && talk->round > 0)
+    fprintf(stderr, "%s: has the state of the other replicas, after step %llu\n", cluster_task_name(r->cluster, r->program->task),
+            (unsigned long long)talk->round);
+}
+
+static status join_others(struct replicas *r) {
+  bool has_come = false;
+  while (!has_come) {
+    TRY(cluster_wait_peers(r->cluster, &r->seats[0], 1));
+    struct ledger_row row = row_of(r->task, r->program->task);
+    pthread_mutex_lock(&r->lock);
+    struct talk talk = {.kind = TALK_TELL, .view = r->own.view, .round = row.last, .command = row.command, .has_state = r->own.has_state};
+    pthread_mutex_unlock(&r->lock);
+    TRY(ask_for_state(r, 0, &talk, &has_come));
+    if (has_come)
+      say_state(r, &talk);
+  }
+  return OK;
+}
+
+/* The registrar has no state: all have to tell what they have. */
+static status gather(struct replicas *r) {
+  bool was_up;
+  for (;;) {
+    TRY(cluster_wait_peers(r->cluster, r->seats, r->count));
+    pthread_mutex_lock(&r->lock);
+    uint32_t seat = view_waits_for(&r->view);
+    if (seat != VIEW_NOBODY && !r->is_stopped)
+      wait_changed(r, LOOK_MS);
+    bool is_stopped = r->is_stopped;
+    if (seat == VIEW_NOBODY)
+      view_settle(&r->view);
+    pthread_mutex_unlock(&r->lock);
+    if (is_stopped)
+      return stopped();
+    if (seat == VIEW_NOBODY)
+      return OK;
+    for (uint32_t i = 1; i < r->count; i++)
+      if (cluster_missing_ms(r->cluster, r->seats[i], &was_up)) {
+        pthread_mutex_lock(&r->lock);
+        view_forget(&r->view, i);
+        pthread_mutex_unlock(&r->lock);
+      }
+  }
+}
+
+/* All others are, in this task's ledger too, where the state is. */
+static status place_all(struct replicas *r, const struct talk *talk) {
+  for (uint32_t i = 0; i < r->count; i++)
+    TRY(commit_place(r->task, r->seats[i], talk->command, talk->round));
+  return OK;
+}
+
+static status fetch(struct replicas *r, uint32_t source) {
+  bool has_come;
+  struct talk talk = {.kind = TALK_ASK};
+  status result = ask_for_state(r, source, &talk, &has_come);
+  if (result == OK && has_come)
+    result = place_all(r, &talk);
+  pthread_mutex_lock(&r->lock);
+  view_fetched(&r->view, result == OK && has_come);
+  r->own.view = r->view.number;
+  pthread_mutex_unlock(&r->lock);
+  if (result == OK && has_come)
+    say_state(r, &talk);
+  return result;
+}
+
+static status join_as_registrar(struct replicas *r) {
+  for (;;) {
+    pthread_mutex_lock(&r->lock);
+    enum view_phase phase = r->view.phase;
+    uint32_t source = r->view.source;
+    if (phase == VIEW_SERVES) {
+      r->own.has_state = true;
+      r->own.view = r->view.number;
+      start_serving(r);
+    }
+    pthread_mutex_unlock(&r->lock);
+    if (phase == VIEW_SERVES)
+      return OK;
+    TRY(phase == VIEW_GATHERS ? gather(r) : fetch(r, source));
+  }
+}
+
+status replicas_join(struct replicas *r) {
+  if (!r || !r->trains)
+    return OK;
+  return is_registrar(r) ? join_as_registrar(r) : join_others(r);
+}
+
+/* ---- life ---- */
+
+static void list_seats(struct replicas *r) {
+  const char *job = program_text(r->program, r->program->replicated_job);
+  for (uint32_t i = 0; i < r->program->tables[PROGRAM_TASKS].count; i++) {
+    if (strcmp(program_text(r->program, program_task(r->program, i)->job), job) != 0)
+      continue;
+    if (i == r->program->task)
+      r->self = r->count;
+    r->seats[r->count++] = i;
+  }
+}
+
+/* Some phase meets the others in rounds: its entry has a part on the first worker. */
+static bool phases_train(const struct replicas *r) {
+  for (uint32_t i = 0; i < r->options->phase_count; i++) {
+    uint32_t number = task_find_entry(r->task, r->options->phases[i].entry);
+    if (number != PROGRAM_NONE && program_entry(r->program, number)->tasks.count > 0)
+      return true;
+  }
+  return false;
+}
+
+static void condition_init(pthread_cond_t *condition) {
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(condition, &attributes);
+  pthread_condattr_destroy(&attributes);
+}
+
+status replicas_create(struct task *task, struct cluster *cluster, const struct task_options *options, struct replicas **out) {
+  const struct program *program = task_program(task);
+  *out = NULL;
+  if (!(program->init_flags & INIT_EVERYWHERE) || program->tables[PROGRAM_TASKS].count < 2)
+    return OK;
+  struct replicas *r = calloc(1, sizeof *r);
+  if (!r)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  *r = (struct replicas){.task = task, .cluster = cluster, .program = program, .options = options, .self = VIEW_NOBODY};
+  pthread_mutex_init(&r->lock, NULL);
+  condition_init(&r->changed);
+  r->seats = calloc(program->tables[PROGRAM_TASKS].count, sizeof *r->seats);
+  if (r->seats)
+    list_seats(r);
+  if (!r->seats || !view_init(&r->view, r->count, 0)) {
+    replicas_destroy(r);
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  }
+  r->trains = r->self != VIEW_NOBODY && phases_train(r);
+  cluster_on_control(cluster, CONTROL_VIEW, hear, r);
+  *out = r;
+  return OK;
+}
+
+void replicas_stop(struct replicas *r) {
+  if (!r)
+    return;
+  pthread_mutex_lock(&r->lock);
+  r->is_stopped = true;
+  pthread_cond_broadcast(&r->changed);
+  pthread_mutex_unlock(&r->lock);
+}
+
+void replicas_destroy(struct replicas *r) {
+  if (!r)
+    return;
+  view_deinit(&r->view);
+  pthread_cond_destroy(&r->changed);
+  pthread_mutex_destroy(&r->lock);
+  free(r->seats);
+  free(r);
+}
