@@ -160,6 +160,8 @@ static void listeners_close(struct cluster *cluster) {
     if (fd >= 0)
       close(fd);
     address_unlink(&listener->address);
+    if (listener->claim >= 0)
+      close(listener->claim);
   }
   cluster->listener_count = 0;
 }

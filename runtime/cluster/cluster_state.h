@@ -96,6 +96,7 @@ struct listener {
   struct loop_timer pause;   /* out of file descriptors: not accepting for a moment */
   struct cluster *cluster;
   struct address address;
+  int claim;                 /* address_claim */
 };
 
 struct cluster {

@@ -54,10 +54,15 @@ static void on_accept(struct loop_source *source, uint32_t events) {
 
 static status listener_add(struct cluster *cluster, const struct address *address) {
   struct listener *listener = &cluster->listeners[cluster->listener_count];
-  int fd = -1;
-  TRY(address_listen(address, cluster->peers[cluster->task].address, &fd));
+  const char *text = cluster->peers[cluster->task].address;
+  int fd = -1, claim;
+  TRY(address_claim(address, text, &claim));
+  status code = address_listen(address, text, &fd);
+  if (code != OK && claim >= 0)
+    close(claim);
+  TRY(code);
   *listener = (struct listener){.source = {.fd = fd, .on_ready = on_accept}, .pause.on_due = listener_resume,
-                                .cluster = cluster, .address = *address};
+                                .cluster = cluster, .address = *address, .claim = claim};
   cluster->listener_count++;
   return loop_add(cluster->loop, &listener->source, EPOLLIN);
 }
@@ -89,7 +94,7 @@ status cluster_listen(struct cluster *cluster) {
 
 static bool is_closing(struct cluster *cluster) {
   pthread_mutex_lock(&cluster->lock);
-  bool closing = cluster->is_closing;
+  bool closing = cluster->is_closing || cluster->refusal[0];
   pthread_mutex_unlock(&cluster->lock);
   return closing;
 }
@@ -100,7 +105,7 @@ void peer_dial_failed(struct peer *peer, const char *reason) {
   snprintf(peer->reason, sizeof peer->reason, "%s", reason);
   if (peer->is_refused)
     pthread_cond_broadcast(&cluster->changed);
-  bool give_up = cluster->is_closing;
+  bool give_up = cluster->is_closing || cluster->refusal[0];
   pthread_mutex_unlock(&cluster->lock);
   if (give_up)
     return;

@@ -95,10 +95,11 @@ static void probe_send(struct peer *holder, uint32_t number) {
 static status twin_refuse(const struct channel *channel, enum registrar_answer answer) {
   const struct cluster *cluster = channel->cluster;
   const struct peer *peer = channel->peer;
-  char since[40] = "";
+  char since[100] = "";
   struct tm at;
   if (localtime_r(&cluster->granted[peer->task].tv_sec, &at))
-    strftime(since, sizeof since, ", since %Y-%m-%d %H:%M:%S", &at);
+    snprintf(since, sizeof since, ", since %04d-%02d-%02d %02d:%02d:%02d", at.tm_year + 1900, at.tm_mon + 1, at.tm_mday, at.tm_hour, at.tm_min,
+             at.tm_sec);
   if (answer == REGISTRAR_DISPLACED)
     return fail(ALREADY_EXISTS, "another process has become %s%s, while this one could not be reached", peer->name, since);
   return fail(ALREADY_EXISTS, "%s is already running at %s%s", peer->name, peer->address, since);
@@ -244,8 +245,13 @@ void cluster_refuse(struct cluster *cluster, const char *text) {
     snprintf(cluster->refusal, sizeof cluster->refusal, "%s", text);
   pthread_cond_broadcast(&cluster->changed);
   pthread_mutex_unlock(&cluster->lock);
-  if (is_first && sink->on_refused)
+  if (!is_first)
+    return;
+  if (sink->on_refused)
     sink->on_refused(sink->self);
+  for (uint32_t i = 0; i < cluster->task_count; i++)
+    if (cluster->peers[i].session.is_alive)
+      peer_lose(&cluster->peers[i], text, true); /* nobody waits for what they owe */
 }
 
 static void grant_take(struct channel *channel, const struct message *grant) {

@@ -17,6 +17,7 @@
 #define BACKLOG 4096 /* a peer must find a place in it while strangers come */
 #define BIND_TRIES 10 /* a port may be somebody's end of a connection for a moment: of a dial that is refused, say */
 #define BIND_PAUSE_US 30000
+#define CLAIM_KEY UINT64_C(0x636c61696d) /* so that the lock of a path is no task's name beside its address */
 
 static const char *unix_path(const char *text) { return strncmp(text, "unix:", 5) == 0 ? text + 5 : NULL; }
 
@@ -136,6 +137,36 @@ static bool unix_is_stale(const struct address *address) {
   return stale;
 }
 
+static status in_use(const char *text) { return fail(ALREADY_EXISTS, "cannot listen on %s: somebody listens there already", text); }
+
+/* A port, or a name, may be taken for a moment by somebody's end that is going. */
+static int bind_patiently(int fd, const struct address *address) {
+  int bound = bind(fd, (const struct sockaddr *)&address->storage, address->size);
+  for (int i = 0; i < BIND_TRIES && bound != 0 && errno == EADDRINUSE; i++) {
+    usleep(BIND_PAUSE_US);
+    bound = bind(fd, (const struct sockaddr *)&address->storage, address->size);
+  }
+  return bound;
+}
+
+status address_claim(const struct address *address, const char *text, int *out) {
+  struct address lock;
+  *out = -1;
+  if (address->storage.ss_family != AF_UNIX || address_is_beside(address))
+    return OK;
+  address_beside(((const struct sockaddr_un *)&address->storage)->sun_path, CLAIM_KEY, &lock);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0)
+    return fail(UNAVAILABLE, "cannot listen on %s: %s", text, strerror(errno));
+  if (bind_patiently(fd, &lock) != 0) {
+    status code = errno == EADDRINUSE ? in_use(text) : fail(UNAVAILABLE, "cannot listen on %s: %s", text, strerror(errno));
+    close(fd);
+    return code;
+  }
+  *out = fd;
+  return OK;
+}
+
 status address_listen(const struct address *address, const char *text, int *out) {
   int family = address->storage.ss_family, one = 1;
   int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -144,17 +175,13 @@ status address_listen(const struct address *address, const char *text, int *out)
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   if (family == AF_INET6)
     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
-  int bound = bind(fd, (const struct sockaddr *)&address->storage, address->size);
-  for (int i = 0; i < BIND_TRIES && bound != 0 && errno == EADDRINUSE && family != AF_UNIX; i++) {
-    usleep(BIND_PAUSE_US);
-    bound = bind(fd, (const struct sockaddr *)&address->storage, address->size);
-  }
+  int bound = family == AF_UNIX ? bind(fd, (const struct sockaddr *)&address->storage, address->size) : bind_patiently(fd, address);
   if (bound != 0 && errno == EADDRINUSE && family == AF_UNIX && !address_is_beside(address) && unix_is_stale(address)) {
     address_unlink(address);
     bound = bind(fd, (const struct sockaddr *)&address->storage, address->size);
   }
   if (bound != 0 || listen(fd, BACKLOG) != 0) {
-    status code = errno == EADDRINUSE ? fail(ALREADY_EXISTS, "cannot listen on %s: somebody listens there already", text)
+    status code = errno == EADDRINUSE ? in_use(text)
                                       : fail(UNAVAILABLE, "cannot listen on %s: %s", text, strerror(errno));
     close(fd);
     return code;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/npy.h"
+#include "tests/support/cut_proxy.h"
 #include "tests/support/temp_path.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +30,7 @@ struct process {
   char log[96]; /* its stderr */
 };
 
-static struct process started[16];
+static struct process started[48];
 static int started_count;
 
 /* arguments: words separated by blanks */
@@ -118,7 +119,7 @@ static const char *train(const char *steps) {
 }
 
 static const char *with(const char *options, const char *phases) {
-  static char turns[4][512];
+  static char turns[4][1024];
   static int turn;
   char *words = turns[turn++ % 4];
   snprintf(words, sizeof turns[0], "%s %s", options, phases);
@@ -203,6 +204,117 @@ static void a_ps_gives_up_a_worker_that_does_not_come_back(void **state) {
   assert_true(log_has(ps, "/job:worker/task:0"));
 }
 
+/* ---- cut, stopped, twice ---- */
+
+/* How many steps the ps has applied, asked by a worker after its own phases: global_step. */
+static const char *then_count(const char *phases) {
+  static char words[400];
+  snprintf(words, sizeof words, "%s --entry count --fetch global_step=count.npy", phases);
+  return words;
+}
+
+static int64_t counted(void) {
+  char path[128];
+  struct tensor *count = NULL;
+  snprintf(path, sizeof path, "%s/count.npy", folder);
+  assert_int_equal(npy_read(path, &count), OK);
+  int64_t steps = *(const int64_t *)count->data;
+  tensor_release(count);
+  unlink(path);
+  return steps;
+}
+
+static void connections_that_are_cut_in_the_middle_of_steps_change_nothing(void **state) {
+  (void)state;
+  struct cut_proxy proxy;
+  char from[80], to[80], options[128];
+  unsigned seed = 3;
+  snprintf(from, sizeof from, "%s/between", folder);
+  snprintf(to, sizeof to, "%s/p", folder);
+  struct process *ps = task("ps_0", "");
+  assert_true(cut_proxy_start(&proxy, from, to));
+  snprintf(options, sizeof options, "--peer ps:0=unix:%s", from);
+  struct process *w0 = task("worker_0", with(options, then_count(train("2000"))));
+  int code = -1;
+  for (int i = 0; i < 400 && code < 0; i++) {
+    cut_proxy_cut(&proxy, rand_r(&seed) % 2, 200 + rand_r(&seed) % 20000);
+    code = end_of(w0, 0.02);
+  }
+  if (code < 0)
+    code = end_of(w0, 30);
+  cut_proxy_stop(&proxy);
+  assert_int_equal(code, 0);
+  assert_true(proxy.accepted > 5);
+  assert_int_equal(counted(), 2000);
+  assert_true(log_has(w0, "the connection to ps_0 at unix:"));
+  assert_true(is_alive(ps));
+}
+
+static void a_task_that_is_stopped_for_a_while_goes_on_when_it_wakes(void **state) {
+  (void)state;
+  for (int stop_ps = 0; stop_ps < 2; stop_ps++) {
+    struct process *ps = task("ps_0", ""), *w0 = task("worker_0", then_count(train("20000")));
+    struct process *stopped = stop_ps ? ps : w0, *other = stop_ps ? w0 : ps;
+    let_them_train();
+    kill(stopped->id, SIGSTOP);
+    usleep(9000000);
+    assert_true(is_alive(other));
+    kill(stopped->id, SIGCONT);
+    assert_int_equal(end_of(w0, 60), 0);
+    assert_int_equal(counted(), 20000);
+    assert_true(log_has(other, "has been silent for 5 s"));
+    stop_all(state);
+  }
+}
+
+/* Of two: waits until one has ended, with 65, and returns it; the other lives. */
+static struct process *refused_one(struct process *a, struct process *b) {
+  int codes[2] = {-1, -1};
+  for (double until = now() + 20; now() < until && codes[0] < 0 && codes[1] < 0;) {
+    codes[0] = end_of(a, 0.01);
+    codes[1] = codes[0] < 0 ? end_of(b, 0.01) : -1;
+  }
+  struct process *ended = codes[0] >= 0 ? a : b, *other = ended == a ? b : a;
+  assert_int_equal(codes[0] >= 0 ? codes[0] : codes[1], 65);
+  usleep(300000);
+  assert_true(is_alive(other));
+  return ended;
+}
+
+static void of_a_worker_that_is_started_twice_one_goes_on_and_the_other_is_told(void **state) {
+  (void)state;
+  char own[128];
+  for (int round = 0; round < 6; round++) {
+    bool is_elsewhere = round % 2;
+    snprintf(own, sizeof own, "--address unix:%s/elsewhere", folder);
+    struct process *ps = task("ps_0", ""), *a = task("worker_0", train(LONG));
+    if (round >= 2)
+      usleep(round < 4 ? 3000 : 400000);
+    struct process *b = task("worker_0", is_elsewhere ? with(own, train(LONG)) : train(LONG));
+    struct process *ended = refused_one(a, b);
+    assert_true(log_has(ended, is_elsewhere ? "worker_0 is already running at unix:" : "somebody listens there already"));
+    assert_true(is_alive(ps));
+    stop_all(state);
+  }
+}
+
+static void who_wakes_when_another_has_its_name_is_told(void **state) {
+  (void)state;
+  char own[128];
+  snprintf(own, sizeof own, "--address unix:%s/elsewhere", folder);
+  struct process *ps = task("ps_0", ""), *w0 = task("worker_0", train(LONG));
+  let_them_train();
+  kill(w0->id, SIGSTOP);
+  struct process *again = task("worker_0", with(own, train(LONG)));
+  usleep(8000000);
+  assert_true(is_alive(again));
+  kill(w0->id, SIGCONT);
+  assert_int_equal(end_of(w0, 10), 65);
+  assert_true(log_has(w0, "another process has become worker_0"));
+  usleep(500000);
+  assert_true(is_alive(again) && is_alive(ps));
+}
+
 static void signals_stop_in_order(void **state) {
   (void)state;
   struct process *ps = task("ps_0", ""), *w0 = task("worker_0", train(LONG)), *w1 = task("worker_1", train(LONG));
@@ -265,7 +377,7 @@ static int build(void **state) {
   if (id == 0) {
     if (chdir(folder) == 0)
       execl(tfc, tfc, "build", model, "--cluster", "cluster.json", "-o", "out", "--replicate", "worker", "--entry", "init: -> | init",
-            "--entry", "train: x, label -> loss | train_op", (char *)NULL);
+            "--entry", "train: x, label -> loss | train_op", "--entry", "count: -> global_step", (char *)NULL);
     _exit(127);
   }
   int result = 0;
@@ -288,6 +400,10 @@ int main(void) {
     cmocka_unit_test_teardown(a_worker_that_paused_for_a_moment_goes_on, stop_all),
     cmocka_unit_test_teardown(a_worker_alone_gives_up_and_says_for_whom_it_waited, stop_all),
     cmocka_unit_test_teardown(a_ps_gives_up_a_worker_that_does_not_come_back, stop_all),
+    cmocka_unit_test_teardown(connections_that_are_cut_in_the_middle_of_steps_change_nothing, stop_all),
+    cmocka_unit_test_teardown(a_task_that_is_stopped_for_a_while_goes_on_when_it_wakes, stop_all),
+    cmocka_unit_test_teardown(of_a_worker_that_is_started_twice_one_goes_on_and_the_other_is_told, stop_all),
+    cmocka_unit_test_teardown(who_wakes_when_another_has_its_name_is_told, stop_all),
     cmocka_unit_test_teardown(signals_stop_in_order, stop_all),
     cmocka_unit_test_teardown(kills_at_any_moment_leave_nobody_waiting, stop_all),
   };
