@@ -244,6 +244,9 @@ status checkpoint_folder_add(struct checkpoint_folder *folder, const char *name)
   if (!copy)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   bool had_latest = folder->has_latest;
+  uint32_t before = find_name(folder, name);
+  if (before < folder->names.count)
+    drop_name(folder, before);
   vec_push(&folder->names, copy);
   folder->has_latest = true;
   uint32_t surplus =

@@ -13,6 +13,7 @@
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/object_names.h"
 #include "runtime/checkpoint/variable_key.h"
+#include "runtime/data/iterator_place.h"
 #include "runtime/memory/variable.h"
 #include "runtime/step/task_state.h"
 
@@ -218,7 +219,8 @@ static status open_all(const struct restore_source *source, struct opened *o) {
   return OK;
 }
 
-static status restore_all(struct task *task, struct opened *o, const char *prefix, bool is_own, struct restored *out) {
+static status restore_all(struct task *task, struct opened *o, const char *prefix, enum restore_kind kind, struct restored *out) {
+  bool is_own = kind != RESTORE_VALUES;
   for (uint32_t i = 0; i < task->variable_count; i++) {
     struct variable *variable = &task->variables[i];
     if (variable_is_random(variable)) {
@@ -242,10 +244,20 @@ static status restore_all(struct task *task, struct opened *o, const char *prefi
   if (size > 0)
     TRY(task_note_read(note, size, &out->head));
   out->number = number_of(o, prefix);
-  return is_own && size > 0 ? task_note_apply(task, note, size) : OK;
+  return is_own && size > 0 ? task_note_apply(task, note, size, kind == RESTORE_START) : OK;
 }
 
-status restore_task(struct task *task, const struct restore_source *source, bool is_own, struct restored *out) {
+status restore_nothing(struct task *task) {
+  struct ledger empty = { 0 };
+  for (uint32_t i = 0; i < task->variable_count; i++) {
+    variable_reload(&task->variables[i], task->program, i);
+    task->variables[i].restored = false;
+  }
+  iterator_places_reset(task->container);
+  return commit_restore(task, &empty);
+}
+
+status restore_task(struct task *task, const struct restore_source *source, enum restore_kind kind, struct restored *out) {
   struct opened *o = calloc(1, sizeof *o);
   if (!o)
     return fail(RESOURCE_EXHAUSTED, "no memory");
@@ -253,7 +265,7 @@ status restore_task(struct task *task, const struct restore_source *source, bool
   arena_init(&o->arena);
   status result = open_all(source, o);
   if (result == OK)
-    result = restore_all(task, o, source->prefixes[0], is_own, out);
+    result = restore_all(task, o, source->prefixes[0], kind, out);
   arena_deinit(&o->arena);
   free(o);
   return result == OK ? OK : status_prefix(result, "restoring %s: ", source->prefixes[0]);

@@ -27,10 +27,16 @@ struct restored {
   uint32_t values, missing; /* variables that got one; that are not in it */
   char names[512];          /* of the first that are missing */
 };
-/* All variables that the source has get its values, and `init` leaves them alone then. is_own: what is beside them, too
- * (task_note_apply). INVALID_ARGUMENT: dtype or shape is another; DATA_LOSS: damaged. Then some variables may have got
- * their values. */
-status restore_task(struct task *task, const struct restore_source *source, bool is_own, struct restored *out);
+enum restore_kind {
+  RESTORE_VALUES, /* of another job: variables only */
+  RESTORE_START,  /* of this job, in a new process: what the note says, too; `init` is still to be run here, for what no checkpoint holds */
+  RESTORE_BACK,   /* of this job, in a process that has gone on: what came since is as if it had never been */
+};
+/* All variables that the source has get its values, and `init` leaves them alone then; while no step is amid its updates.
+ * INVALID_ARGUMENT: dtype or shape is another; DATA_LOSS: damaged. Then some variables may have got their values. */
+status restore_task(struct task *task, const struct restore_source *source, enum restore_kind kind, struct restored *out);
+/* All is as it was when the task was started. */
+status restore_nothing(struct task *task);
 
 /* What the note of a prefix says. NOT_FOUND, DATA_LOSS: there is no checkpoint that can be opened. */
 status restore_peek(const char *prefix, struct note_head *out);

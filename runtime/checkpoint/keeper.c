@@ -93,14 +93,11 @@ bool keeper_wait_idle(struct keeper *keeper, uint32_t wait_ms) {
 
 /* ---- snapshots ---- */
 
-status keeper_take(struct keeper *keeper, const struct note_head *head, int64_t number, const char *name) {
-  status result = OK;
+status keeper_take(struct keeper *keeper, const struct note_head *head, int64_t number, char name[CHECKPOINT_NAME_MAX]) {
   pthread_mutex_lock(&keeper->lock);
-  if (name)
-    snprintf(keeper->name, sizeof keeper->name, "%s", name);
-  else
-    result = checkpoint_folder_begin(&keeper->folder, number < 0 ? 0 : number, keeper->name, sizeof keeper->name);
+  status result = checkpoint_folder_begin(&keeper->folder, number < 0 ? 0 : number, keeper->name, sizeof keeper->name);
   if (result == OK) {
+    memcpy(name, keeper->name, sizeof keeper->name);
     keeper->head = *head;
     snapshot_take(keeper->task, head, &keeper->note);
     keeper->is_busy = true;

@@ -26,10 +26,11 @@ void keeper_warm(struct keeper *keeper);
 bool keeper_is_busy(struct keeper *keeper);
 /* Waits until it is not, at most wait_ms; whether it is idle. */
 bool keeper_wait_idle(struct keeper *keeper, uint32_t wait_ms);
-/* The variables as they are now are to be written as checkpoint `number`, or under that name; no step may be amid its
- * updates, and the keeper must be idle. Returns at once; `done` says the rest. */
-status keeper_take(struct keeper *keeper, const struct note_head *head, int64_t number, const char *name);
-/* The files of this name are complete, everywhere: the state file names them as the newest, older ones go. */
+/* The variables as they are now are to be written as checkpoint `number`; no step may be amid its updates, and the keeper must be idle.
+ * Returns at once with the name of the files; `done` says the rest. */
+status keeper_take(struct keeper *keeper, const struct note_head *head, int64_t number, char name[CHECKPOINT_NAME_MAX]);
+/* The files of this name are complete, everywhere: the state file names them as the newest, the oldest go
+ * when they are too many. */
 status keeper_complete(struct keeper *keeper, const char *name);
 /* They will never be, or belong to a history that is over. */
 status keeper_discard(struct keeper *keeper, const char *name);

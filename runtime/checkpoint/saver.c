@@ -75,13 +75,14 @@ static void on_written(void *self, const char *name, const struct note_head *hea
 static void take(struct saver *saver, uint32_t wait_ms) {
   struct note_head head = {.holders = 1, .steps = saver->steps};
   int64_t number = keeper_number(saver->task);
+  char name[CHECKPOINT_NAME_MAX];
   if (getrandom(&head.id, sizeof head.id, GRND_NONBLOCK) != sizeof head.id)
     head.id = now_ms() << 20 ^ (uint64_t)saver->steps;
   if (!commit_freeze(saver->task, wait_ms))
     return;
   saver->taken_at = saver->steps;
   saver->taken_ms = now_ms();
-  if (keeper_take(saver->keeper, &head, number >= 0 ? number : saver->steps, NULL) != OK)
+  if (keeper_take(saver->keeper, &head, number >= 0 ? number : saver->steps, name) != OK)
     note_failure(saver, status_text());
   commit_thaw(saver->task);
 }
@@ -162,7 +163,7 @@ static status restore_from(struct saver *saver, const char *path, bool is_own) {
   arena_init(&arena);
   status result = restore_source_find(path, &arena, &source);
   if (result == OK)
-    result = restore_task(saver->task, &source, is_own, &restored);
+    result = restore_task(saver->task, &source, is_own ? RESTORE_START : RESTORE_VALUES, &restored);
   arena_deinit(&arena);
   TRY(result);
   if (restored.values == 0 && !is_own)

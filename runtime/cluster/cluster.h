@@ -97,6 +97,8 @@ status cluster_wait_stopped(struct cluster *cluster);
 /* OK, or FAILED_PRECONDITION: the coordinator refused this process, because another one has its name; the sink's on_refused was called, and
  * all waits end with this. */
 status cluster_refusal(struct cluster *cluster);
+/* The task is connected now. */
+bool cluster_is_linked(struct cluster *cluster, uint32_t task);
 /* This task or a connected one has phases that have not finished. */
 bool cluster_is_at_work(struct cluster *cluster);
 /* What the task may be waiting for: the chief, peers that are not connected and why; "" when nothing is missing. */

@@ -74,6 +74,13 @@ uint64_t cluster_incarnation(struct cluster *cluster, uint32_t task) {
   return incarnation;
 }
 
+bool cluster_is_linked(struct cluster *cluster, uint32_t task) {
+  pthread_mutex_lock(&cluster->lock);
+  bool is_linked = task < cluster->task_count && cluster->peers[task].channel;
+  pthread_mutex_unlock(&cluster->lock);
+  return is_linked;
+}
+
 void cluster_describe(struct cluster *cluster, uint32_t task, char *out, size_t size) {
   const struct peer *peer = &cluster->peers[task];
   pthread_mutex_lock(&cluster->lock);

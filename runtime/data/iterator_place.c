@@ -43,6 +43,15 @@ void iterator_place_each(struct container *container,
   container_each(container, "iterator_place", visit_place, &(struct visit){found, self});
 }
 
+static void reset_place(void *self, struct resource *resource) {
+  struct iterator_place *place = (struct iterator_place *)resource;
+  (void)self;
+  atomic_store(&place->given, -1);
+  atomic_store(&place->skip, 0);
+}
+
+void iterator_places_reset(struct container *container) { container_each(container, "iterator_place", reset_place, NULL); }
+
 status iterator_place_restore(struct container *container, const char *space, const char *name, int64_t given) {
   struct iterator_place *place;
   if (given < 0)

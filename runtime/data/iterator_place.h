@@ -16,6 +16,8 @@ status iterator_place_get(struct container *container, const char *space, const 
                           struct iterator_place **out);
 void iterator_place_each(struct container *container,
                          void (*found)(void *self, const char *space, const char *name, int64_t given), void *self);
+/* All begin again. */
+void iterator_places_reset(struct container *container);
 status iterator_place_restore(struct container *container, const char *space, const char *name, int64_t given);
 
 #endif

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "base/output.h"
-#include "runtime/checkpoint/saver.h"
+#include "runtime/checkpoint/job.h"
 #include "runtime/cluster/cluster.h"
 #include "runtime/data/events.h"
 #include "runtime/master/client_service.h"
@@ -39,7 +39,8 @@ struct host {
   struct client_service *clients;
   struct course *course;
   struct replicas *replicas;         /* NULL: no replica of an all-reduce */
-  struct saver *saver;               /* NULL: no --checkpoint-dir, no --restore */
+  struct saver *saver;               /* NULL: no --checkpoint-dir, no --restore, or several tasks: */
+  struct job *job;                   /* NULL: alone */
   struct runners *runners;           /* NULL: not started */
   struct events *events;             /* NULL: no --log-dir */
   struct trace *trace;               /* NULL: no --trace */
@@ -130,6 +131,8 @@ static status wait_peers(void *cluster, const uint32_t *tasks, uint32_t count) {
   return cluster_wait_peers(cluster, tasks, count);
 }
 
+static bool is_alone(const struct host *host) { return host->program->tables[PROGRAM_TASKS].count == 1; }
+
 static status start_doctor(struct host *host) {
   struct doctor *doctor = NULL;
   status result = doctor_create(host->task, host->cluster, &host->progress, &doctor);
@@ -137,6 +140,21 @@ static status start_doctor(struct host *host) {
   host->doctor = doctor;
   pthread_mutex_unlock(&host->report_lock);
   return result;
+}
+
+static void stop_host(void *self);
+
+/* What was given to this task of --checkpoint-dir and what goes with it. */
+static struct saver_config checkpoints_given(const struct host *host) {
+  const struct task_options *o = &host->options;
+  return (struct saver_config){ .folder = o->checkpoint_dir, .save_steps = o->save_steps, .save_seconds = o->save_seconds,
+                                .keep = o->keep ? o->keep : SAVER_KEEP, .restore = o->restore };
+}
+
+/* Several tasks: checkpoints concern all. */
+static status open_job(struct host *host) {
+  struct job_config config = { .given = checkpoints_given(host), .has_phases = host->options.phase_count > 0, .on_failed = stop_host, .self = host };
+  return is_alone(host) ? OK : job_create(host->task, host->cluster, &config, &host->job);
 }
 
 static status join_cluster(struct host *host) {
@@ -173,7 +191,9 @@ static status join_cluster(struct host *host) {
   TRY(replicas_create(host->task, host->cluster, &host->options, &host->replicas));
   TRY(client_service_create(host->task, host->cluster, &host->clients));
   TRY(start_doctor(host));
-  return cluster_start(host->cluster);
+  TRY(open_job(host));
+  TRY(cluster_start(host->cluster));
+  return host->job ? job_start(host->job) : OK;
 }
 
 static status wait_for_peers(const struct host *host, uint32_t number) {
@@ -259,8 +279,6 @@ static status become_ready(struct host *host) {
 }
 
 /* ---- runners ---- */
-
-static void stop_host(void *self);
 
 static status wait_for_runner(void *self, uint32_t entry) { return wait_for_peers(self, entry); }
 
@@ -411,6 +429,8 @@ static status serve(struct host *host) {
     runners_expect_end(host->runners);
     return cluster_wait_all_finished(host->cluster);
   }
+  if (host->options.phase_count > 0 && host->job)
+    TRY(job_leave(host->job));
   if (host->options.phase_count > 0 && !is_ps)
     return has_parts_for_others(host) ? cluster_wait_dependents(host->cluster) : OK;
   return is_ps ? cluster_wait_all_finished(host->cluster) : cluster_wait_stopped(host->cluster);
@@ -433,14 +453,8 @@ static status open_records(struct host *host) {
 }
 
 static status open_saver(struct host *host) {
-  const struct task_options *o = &host->options;
-  char folder[CHECKPOINT_FOLDER_MAX];
-  struct saver_config config = { .save_steps = o->save_steps, .save_seconds = o->save_seconds, .keep = o->keep ? o->keep : SAVER_KEEP,
-                                 .restore = o->restore };
-  if (o->checkpoint_dir)
-    TRY(saver_folder(host->program, o->checkpoint_dir, folder, sizeof folder));
-  config.folder = o->checkpoint_dir ? folder : NULL;
-  return config.folder || config.restore ? saver_create(host->task, &config, &host->saver) : OK;
+  const struct saver_config config = checkpoints_given(host);
+  return is_alone(host) && (config.folder || config.restore) ? saver_create(host->task, &config, &host->saver) : OK;
 }
 
 static status run_host(struct host *host) {
@@ -450,6 +464,8 @@ static status run_host(struct host *host) {
   TRY(course_create(host->task, &host->options, &host->course));
   TRY(runners_check(host->task, host->options.runners, host->options.runner_count));
   TRY(join_cluster(host));
+  if (host->job && host->options.phase_count > 0)
+    TRY(job_wait(host->job));
   TRY(become_ready(host));
   if (!ready_after_first_phase(host)) {
     TRY(initialise_late(host));
@@ -475,6 +491,7 @@ static void reload_host(void *self) {
 
 static void stop_host(void *self) {
   struct host *host = self;
+  job_stop(host->job);
   task_stop(host->task);
   replicas_stop(host->replicas);
   if (host->cluster)
@@ -500,7 +517,7 @@ static status save_at_end(struct host *host, status code) {
     return code;
   char text[2048];
   snprintf(text, sizeof text, "%s", status_text());
-  status saved = saver_finish(host->saver);
+  status saved = host->job ? job_finish(host->job, code == OK) : saver_finish(host->saver);
   return saved != OK && code == OK ? saved : code == OK ? OK : fail(code, "%s", text);
 }
 
@@ -510,7 +527,9 @@ static int leave(struct host *host, status code) {
   doctor_enter(host->doctor, STAGE_LEAVES, NULL, 0);
   if (host->cluster && cluster_refusal(host->cluster) != OK)
     code = FAILED_PRECONDITION; /* whatever else it brought about */
-  if (host->saver)
+  status job = job_failure(host->job);
+  code = job != OK ? job : code;
+  if (host->saver || host->job)
     code = save_at_end(host, code);
   snprintf(text, sizeof text, "%s", status_text());
   if (host->task)
@@ -525,8 +544,10 @@ static int leave(struct host *host, status code) {
   pthread_mutex_unlock(&host->report_lock);
   doctor_stop(host->doctor);
   client_service_destroy(host->clients);
+  job_close(host->job);
   cluster_destroy(host->cluster);
   replicas_destroy(host->replicas);
+  job_destroy(host->job);
   doctor_destroy(host->doctor);
   saver_destroy(host->saver);
   task_destroy(host->task);

@@ -30,8 +30,8 @@ static const struct layer {
   { "image", " " },
   { "calls", " " },
   { "net", " address.h connection.h grpc_server.h link.h loop.h net_limits.h receive_pool.h tls.h " },
-  { "cluster", " cluster.h control.h look.h view.h " },
-  { "checkpoint", " saver.h " },
+  { "cluster", " cluster.h control.h cut.h history.h look.h view.h " },
+  { "checkpoint", " job.h " },
   { "master", " client_service.h " },
   { "process", " progress.h " },
 };

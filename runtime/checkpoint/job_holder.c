@@ -1,0 +1,349 @@
+/* job_holder.c: a holder does what the coordinator says: freezes, copies, writes, goes back. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/checkpoint/job_state.h"
+#include "runtime/checkpoint/snapshot.h"
+#include "runtime/memory/variable.h"
+#include "runtime/program/fault.h"
+#include "runtime/step/task_state.h"
+
+#define RESTORE_FREEZE_MS 60000
+
+/* ---- files ---- */
+
+static int file_order(const void *a, const void *b) {
+  uint64_t x = ((const struct job_file *)a)->id, y = ((const struct job_file *)b)->id;
+  return x < y ? -1 : x > y;
+}
+
+static void add_file(struct job_seat *seat, uint64_t id, const char *name) {
+  struct job_file file = { .id = id };
+  snprintf(file.name, sizeof file.name, "%s", name);
+  vec_push(&seat->files, file);
+}
+
+static void forget_file(struct job_seat *seat, uint64_t id) {
+  for (uint32_t i = 0; i < seat->files.count; i++)
+    if (seat->files.items[i].id == id) {
+      seat->files.count--;
+      memmove(&seat->files.items[i], &seat->files.items[i + 1], (seat->files.count - i) * sizeof *seat->files.items);
+      return;
+    }
+}
+
+static const struct job_file *find_file(const struct job_seat *seat, uint64_t id) {
+  for (uint32_t i = 0; i < seat->files.count; i++)
+    if (seat->files.items[i].id == id)
+      return &seat->files.items[i];
+  return NULL;
+}
+
+/* Whatever is complete in the folder, named in the state file or not: a file that a commit came too late for counts. They were synced before they got
+ * their names. */
+static void list_files(struct job *job) {
+  struct job_seat *seat = &job->seat;
+  DIR *dir = opendir(keeper_folder(seat->keeper));
+  char prefix[CHECKPOINT_PATH_MAX + CHECKPOINT_NAME_MAX];
+  struct note_head head;
+  seat->files.count = 0;
+  for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+    const char *end = strstr(entry->d_name, ".index");
+    if (!end || end[strlen(".index")] || strlen(entry->d_name) >= CHECKPOINT_NAME_MAX)
+      continue;
+    snprintf(prefix, sizeof prefix, "%s/%.*s", keeper_folder(seat->keeper), (int)(end - entry->d_name), entry->d_name);
+    if (restore_peek(prefix, &head) == OK && head.id && head.holders == job->holder_total)
+      add_file(seat, head.id, strrchr(prefix, '/') + 1);
+  }
+  if (dir)
+    closedir(dir);
+  if (seat->files.count)
+    qsort(seat->files.items, seat->files.count, sizeof *seat->files.items, file_order);
+}
+
+void holder_options(struct job *job) {
+  char folder[CHECKPOINT_PATH_MAX];
+  if (!job->is_holder || !*job->options.folder || job->seat.keeper)
+    return;
+  status result = saver_folder(job->task->program, job->options.folder, folder, sizeof folder);
+  if (result == OK)
+    result = keeper_create(job->task, folder, job->options.keep, holder_done, job, &job->seat.keeper);
+  if (result == OK)
+    list_files(job);
+  else
+    job_fail(job, result, status_text());
+}
+
+void holder_join(struct job *job, struct job_message *out) {
+  const struct job_seat *seat = &job->seat;
+  out->has_files = job->is_holder && seat->keeper;
+  uint32_t first = seat->files.count > HISTORY_FILES_MAX ? seat->files.count - HISTORY_FILES_MAX : 0;
+  for (uint32_t i = first; i < seat->files.count; i++)
+    out->files[out->file_count++] = seat->files.items[i].id;
+}
+
+/* ---- a checkpoint ---- */
+
+static void tell(struct job *job, enum job_kind kind, uint64_t id) {
+  job_send(job, job->coordinator, &(struct job_message){ .kind = kind, .id = id });
+}
+
+/* On the keeper's thread. */
+void holder_done(void *self, const char *name, const struct note_head *head, status code, const char *text) {
+  struct job *job = self;
+  struct job_message message = { .kind = code == OK ? JOB_DONE : JOB_REFUSED, .id = head->id, .is_failure = code != OK };
+  (void)name;
+  if (code != OK) {
+    pthread_mutex_lock(&job->lock);
+    bool is_news = !job->has_failed || strcmp(job->failed_text, text) != 0;
+    job->has_failed = true;
+    snprintf(job->failed_text, sizeof job->failed_text, "%s", text);
+    pthread_mutex_unlock(&job->lock);
+    if (is_news)
+      job_say(job, "a checkpoint could not be saved to %s, the work goes on: %s", keeper_folder(job->seat.keeper), text);
+  }
+  job_send(job, job->coordinator, &message);
+}
+
+static void note_failure(struct job *job, const char *text) {
+  pthread_mutex_lock(&job->lock);
+  job->has_failed = true;
+  snprintf(job->failed_text, sizeof job->failed_text, "%s", text);
+  pthread_mutex_unlock(&job->lock);
+  job_say(job, "a checkpoint could not be saved to %s, the work goes on: %s", keeper_folder(job->seat.keeper), text);
+}
+
+static void complete(struct job *job) {
+  struct job_seat *seat = &job->seat;
+  add_file(seat, seat->taken.id, seat->taken.name);
+  if (keeper_complete(seat->keeper, seat->taken.name) != OK)
+    note_failure(job, status_text());
+  while ((int64_t)seat->files.count > job->options.keep)
+    forget_file(seat, seat->files.items[0].id); /* the folder has deleted it */
+  seat->taken = (struct job_file){ 0 };
+}
+
+/* What is being written ends first: its files are removed then. */
+static void discard(struct job *job, uint64_t id) {
+  struct job_seat *seat = &job->seat;
+  if (!id || seat->taken.id != id)
+    return;
+  while (!keeper_wait_idle(seat->keeper, 60000))
+    continue;
+  if (keeper_discard(seat->keeper, seat->taken.name) != OK)
+    note_failure(job, status_text());
+  seat->taken = (struct job_file){ 0 };
+}
+
+static void freeze(struct job *job, const struct job_message *message) {
+  struct ledger ledger = { 0 };
+  struct job_message answer = { .kind = JOB_FROZEN, .id = message->id, .number = keeper_number(job->task), .steps = atomic_load(&job->steps) };
+  bool is_still = job->seat.keeper && !keeper_is_busy(job->seat.keeper) && (FAULT(9) || commit_freeze(job->task, message->wait_ms));
+  if (!is_still || commit_ledger(job->task, &ledger) != OK) {
+    if (is_still && !FAULT(9))
+      commit_thaw(job->task);
+    tell(job, JOB_REFUSED, message->id);
+    return;
+  }
+  cut_seat_froze(&job->seat.cut, message->id, job_now_ms());
+  size_t size = ledger_byte_size(&ledger);
+  char *bytes = malloc(size + 1);
+  if (bytes) {
+    ledger_write(&ledger, bytes);
+    answer.ledger = bytes;
+    answer.ledger_size = size;
+    job_send(job, job->coordinator, &answer);
+  }
+  free(bytes);
+  ledger_deinit(&ledger);
+}
+
+/* Commits of steps that another holder has already. Called with the gate's lock held. */
+static bool passes_goal(void *self, uint32_t driver, uint32_t command, uint64_t serial) {
+  const struct ledger *goal = self;
+  const struct ledger_row *row = ledger_find(goal, driver, serial_lane(serial));
+  return row && (row->command > command || (row->command == command && serial_count(serial) <= row->last));
+}
+
+/* Whether the task has all of the goal. */
+static bool has_goal(struct job *job) {
+  struct ledger now = { 0 };
+  const struct ledger *goal = &job->seat.goal;
+  if (commit_ledger(job->task, &now) != OK)
+    return false;
+  bool has = true;
+  for (uint32_t i = 0; i < goal->count && has; i++) {
+    const struct ledger_row *row = ledger_find(&now, goal->rows[i].driver, goal->rows[i].lane);
+    bool concerns = row != NULL; /* a driver that never came here has no steps here */
+    has = !concerns || (row->command >= goal->rows[i].command && (row->command > goal->rows[i].command || row->last >= goal->rows[i].last));
+  }
+  ledger_deinit(&now);
+  return has;
+}
+
+/* Lets those steps pass that it lacks; whether they have come in time. */
+static bool reach_goal(struct job *job, const struct job_message *message) {
+  uint64_t until_ms = job_now_ms() + message->wait_ms;
+  ledger_deinit(&job->seat.goal);
+  job->seat.goal = (struct ledger){ 0 };
+  if (ledger_read(message->ledger, message->ledger_size, &job->seat.goal) != OK)
+    return false;
+  if (has_goal(job))
+    return true;
+  commit_let_pass(job->task, passes_goal, &job->seat.goal);
+  bool has = false;
+  while (!has && job_now_ms() < until_ms) {
+    nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+    has = has_goal(job);
+  }
+  commit_let_pass(job->task, NULL, NULL);
+  return has && commit_quiet(job->task, message->wait_ms);
+}
+
+static void take(struct job *job, const struct job_message *message) {
+  struct job_seat *seat = &job->seat;
+  struct note_head head = { .id = message->id, .holders = job->holder_total, .steps = atomic_load(&job->steps) };
+  bool is_taken = FAULT(9) || message->is_uneven || reach_goal(job, message);
+  char name[CHECKPOINT_NAME_MAX] = "";
+  status result = is_taken ? keeper_take(seat->keeper, &head, message->number, name) : OK;
+  if (!FAULT(9))
+    commit_thaw(job->task);
+  cut_seat_took(&seat->cut, is_taken && result == OK);
+  if (result != OK)
+    note_failure(job, status_text());
+  if (!is_taken || result != OK) {
+    job_send(job, job->coordinator, &(struct job_message){ .kind = JOB_REFUSED, .id = message->id, .is_failure = result != OK });
+    return;
+  }
+  seat->taken = (struct job_file){ .id = message->id };
+  memcpy(seat->taken.name, name, sizeof name);
+  tell(job, FAULT(12) ? JOB_DONE : JOB_TAKEN, message->id);
+}
+
+static void do_duty(struct job *job, const struct cut_duty *duty, const struct job_message *message) {
+  if (duty->complete)
+    complete(job);
+  if (duty->thaw && !FAULT(9))
+    commit_thaw(job->task);
+  discard(job, duty->discard);
+  if (duty->freeze)
+    freeze(job, message);
+  if (duty->take)
+    take(job, message);
+  if (duty->refuse)
+    tell(job, JOB_REFUSED, message->id);
+}
+
+/* ---- going back ---- */
+
+static void remove_newer(struct job *job, uint64_t id) {
+  struct job_seat *seat = &job->seat;
+  for (uint32_t i = seat->files.count; i-- > 0;)
+    if (seat->files.items[i].id > id) {
+      if (keeper_discard(seat->keeper, seat->files.items[i].name) != OK)
+        note_failure(job, status_text());
+      forget_file(seat, seat->files.items[i].id);
+    }
+}
+
+/* As the task was when it was started, or with the values of a checkpoint of another job. */
+static status restore_other(struct job *job, const char *path, struct restored *out) {
+  struct task *task = job->task;
+  struct arena arena;
+  struct restore_source source;
+  if (job->seat.is_touched)
+    TRY(restore_nothing(task));
+  job->seat.is_touched = true;
+  if (!*path)
+    return OK;
+  arena_init(&arena);
+  status result = restore_source_find(path, &arena, &source);
+  if (result == OK)
+    result = restore_task(task, &source, RESTORE_VALUES, out);
+  arena_deinit(&arena);
+  return result;
+}
+
+static status restore_own(struct job *job, uint64_t id, struct restored *out) {
+  char prefix[CHECKPOINT_PATH_MAX + CHECKPOINT_NAME_MAX];
+  struct job_seat *seat = &job->seat;
+  const struct job_file *file = FAULT(10) && seat->files.count ? &seat->files.items[seat->files.count - 1] : find_file(seat, id);
+  if (!file)
+    return fail(DATA_LOSS, "checkpoint %llx is not in %s any more", (unsigned long long)id, keeper_folder(seat->keeper));
+  snprintf(prefix, sizeof prefix, "%s/%s", keeper_folder(seat->keeper), file->name);
+  struct restore_source source = { .prefixes = { prefix }, .count = 1 };
+  seat->is_touched = true;
+  TRY(restore_task(job->task, &source, seat->has_served ? RESTORE_BACK : RESTORE_START, out));
+  atomic_store(&job->steps, out->head.steps);
+  if (keeper_complete(seat->keeper, file->name) != OK)
+    note_failure(job, status_text());
+  return OK;
+}
+
+static void say_restored(const struct job *job, const struct job_message *message, const struct restored *restored) {
+  if (restored->missing)
+    job_say(job, "%s has no value for %s%s: initialised anew", message->id ? "the checkpoint" : message->text, restored->names,
+            restored->missing > 8 ? " and others" : "");
+}
+
+static void restore(struct job *job, const struct job_message *message) {
+  struct job_seat *seat = &job->seat;
+  struct restored restored = { 0 };
+  struct cut_duty duty = cut_seat_restore(&seat->cut);
+  if (duty.thaw && !FAULT(9))
+    commit_thaw(job->task);
+  if (seat->keeper)
+    while (!keeper_wait_idle(seat->keeper, 60000))
+      continue;
+  if (seat->taken.id) /* it was written, and is complete if the others have it */
+    add_file(seat, seat->taken.id, seat->taken.name);
+  seat->taken = (struct job_file){ 0 };
+  commit_serve(job->task, false);
+  status result = commit_freeze(job->task, RESTORE_FREEZE_MS) ? OK : fail(INTERNAL, "steps do not end");
+  if (result == OK) {
+    result = message->id ? restore_own(job, message->id, &restored) : restore_other(job, message->text, &restored);
+    commit_thaw(job->task);
+  }
+  if (result != OK) {
+    struct job_message failed = { .kind = JOB_GIVE_UP, .history = message->history, .is_failure = true };
+    snprintf(failed.text, sizeof failed.text, "%s", status_text());
+    job_send(job, job->coordinator, &failed);
+    return;
+  }
+  say_restored(job, message, &restored);
+  if (seat->keeper && !FAULT(10))
+    remove_newer(job, message->id);
+  if (seat->keeper)
+    keeper_warm(seat->keeper);
+  seat->has_served = seat->is_touched = true;
+  task_reset_rounds(job->task);
+  commit_serve(job->task, true);
+  job_send(job, job->coordinator, &(struct job_message){ .kind = JOB_RESTORED, .history = message->history, .steps = atomic_load(&job->steps) });
+}
+
+void holder_message(struct job *job, const struct job_message *message) {
+  struct cut_duty duty = { 0 };
+  if (!job->is_holder)
+    return;
+  switch (message->kind) {
+  case JOB_FREEZE: duty = cut_seat_freeze(&job->seat.cut, message->newest); break;
+  case JOB_SNAP: duty = cut_seat_snap(&job->seat.cut, message->id); break;
+  case JOB_COMMIT: duty = cut_seat_commit(&job->seat.cut, message->id); break;
+  case JOB_ABORT: duty = cut_seat_abort(&job->seat.cut, message->id); break;
+  case JOB_RESTORE: restore(job, message); return;
+  case JOB_RUN:
+    job->seat.has_served = job->seat.is_touched = true;
+    commit_serve(job->task, true); /* a history that goes on: nothing was to be restored */
+    return;
+  default: return;
+  }
+  do_duty(job, &duty, message);
+}
+
+void holder_tick(struct job *job, uint64_t now_ms) {
+  struct cut_duty duty = cut_seat_tick(&job->seat.cut, now_ms);
+  do_duty(job, &duty, NULL);
+}

@@ -1,0 +1,123 @@
+/* job_state.h: what the files of a job share; for job.c, job_coordinator.c and job_holder.c only. But for what is under the lock, all belongs to the
+ * job's thread. */
+#ifndef TFC_RUNTIME_CHECKPOINT_JOB_STATE_H
+#define TFC_RUNTIME_CHECKPOINT_JOB_STATE_H
+
+#include <pthread.h>
+#include "base/limits.h"
+#include "runtime/checkpoint/job.h"
+#include "runtime/checkpoint/job_message.h"
+#include "runtime/checkpoint/keeper.h"
+#include "runtime/cluster/cut.h"
+#include "runtime/step/commit.h"
+
+/* A message that waits for the job's thread. */
+struct job_letter {
+  struct job_letter *next;
+  uint32_t from;
+  size_t size;
+  char data[];
+};
+
+struct job_file {
+  uint64_t id;
+  char name[CHECKPOINT_NAME_MAX];
+};
+
+/* Of this task's variables. */
+struct job_seat {
+  struct cut_seat cut;
+  struct keeper *keeper;        /* NULL: no folder is known, or this is no holder */
+  VEC(struct job_file) files;   /* complete ones with an id, oldest first */
+  struct job_file taken;        /* what is being written, or waits for COMMIT */
+  struct ledger goal;           /* SNAP: the steps that may still pass */
+  bool has_served;              /* this process was in a history: tables and iterators are there */
+  bool is_touched;              /* the variables are not as they were at the start */
+};
+
+/* What the coordinator knows of the others. */
+struct job_seen {
+  bool is_holder, has_joined, has_restored, has_phases;
+  uint32_t holder;              /* its place among the holders */
+  uint64_t history, life;
+  bool wants_to_leave, has_left;
+  bool is_covered;              /* by the attempt under way */
+  int64_t steps, steps_saved;   /* a holder's, in the attempt; in the last complete one, -1: unknown */
+};
+
+struct job_chair {
+  struct history_holder *holders;
+  uint32_t *holder_tasks, holder_count;
+  struct job_seen *seen;        /* of each task */
+  uint64_t others;              /* a history that some task told of */
+  bool is_restoring, has_history, had_lost;
+  uint64_t history;             /* the one that is being restored, or runs */
+  char said[CHECKPOINT_PATH_MAX];           /* what tasks are to say when it runs */
+  struct cut cut;
+  struct ledger *ledgers;       /* of each holder, in the attempt */
+  int64_t number, steps;
+  uint64_t newest;              /* id of the last complete one */
+  uint64_t last_id;
+  uint64_t begun_ms, retry_ms, failing_since_ms;
+  int64_t steps_covered;        /* of this task, in the attempt, and in the last complete one: */
+  int64_t steps_saved;
+  bool is_giving_up, is_last;   /* is_last: the attempt was begun after this task was told to end */
+};
+
+struct job {
+  struct task *task;
+  struct cluster *cluster;
+  uint32_t self, task_count, coordinator, chief, holder_total;
+  bool is_holder, is_replicated, has_phases;
+  void (*on_failed)(void *self);
+  void *self_of_failed;
+  struct job_options options;
+  bool has_options;
+  struct job_seat seat;
+  struct job_chair *chair;      /* NULL: another task is the coordinator */
+  uint64_t life;                /* random, of this process */
+  uint64_t asked_ms;            /* when JOIN was last sent */
+  pthread_t thread;
+  bool has_thread;
+  _Atomic int64_t steps;        /* that changed state here, since the first start */
+  _Atomic int64_t due_steps;    /* at which the thread wakes */
+  pthread_mutex_t lock;         /* all below */
+  pthread_cond_t changed;
+  struct job_letter *first, *last;
+  bool is_ending, is_stopped, is_due, keeps, may_leave, may_end, is_asking_leave, wants_last;
+  uint64_t history;             /* 0: none yet */
+  status failure;               /* the job cannot go on */
+  char failure_text[1024];
+  bool has_failed;              /* a save did, here */
+  char failed_text[1024];
+};
+
+uint64_t job_now_ms(void);
+uint64_t job_random(void); /* never 0 */
+/* To the task itself, too. False: there is no link. */
+bool job_send(struct job *job, uint32_t to, const struct job_message *message);
+/* All waits end with this. */
+void job_fail(struct job *job, status code, const char *text);
+/* What was given to some task. */
+void job_set_options(struct job *job, const struct job_options *options);
+/* A line of this task's. */
+void job_say(const struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* job_holder.c */
+void holder_options(struct job *job);
+void holder_join(struct job *job, struct job_message *out);
+void holder_message(struct job *job, const struct job_message *message);
+void holder_tick(struct job *job, uint64_t now_ms);
+void holder_done(void *self, const char *name, const struct note_head *head, status code, const char *text);
+
+/* job_coordinator.c */
+status chair_create(struct job *job);
+void chair_destroy(struct job *job);
+void chair_message(struct job *job, uint32_t from, const struct job_message *message);
+void chair_tick(struct job *job, uint64_t now_ms);
+/* Everybody who is still there and might wait for the coordinator has been let go. */
+bool chair_is_empty(struct job *job);
+/* When something is to be done by the clock; UINT64_MAX: never. */
+uint64_t chair_due_ms(const struct job *job, uint64_t now_ms);
+
+#endif
