@@ -52,6 +52,9 @@ struct course {
   const struct program *program;
   struct cluster *cluster;       /* NULL: alone */
   const struct task_options *options;
+  uint32_t lane;                 /* 0: the phases */
+  struct task_options lane_options;
+  struct phase_options lane_phase;
   struct course_phase *phases;
   uint32_t phase_count;
   uint64_t step_count;           /* that are numbered */
@@ -71,6 +74,8 @@ struct course {
   uint32_t *held;                /* for each task: the turn of its question that cannot be answered yet; 0: none */
   uint64_t changes, seen_changes;
   bool is_stopped;
+  struct course *lanes;          /* of the phases': the others */
+  struct course *next_lane;
 };
 
 static uint64_t now_ms(void) {
@@ -150,6 +155,10 @@ status course_create(struct task *task, const struct task_options *options, stru
 void course_destroy(struct course *course) {
   if (!course)
     return;
+  for (struct course *next; course->lanes; course->lanes = next) {
+    next = course->lanes->next_lane;
+    course_destroy(course->lanes);
+  }
   pthread_cond_destroy(&course->changed);
   pthread_mutex_destroy(&course->lock);
   free(course->phases);
@@ -158,6 +167,43 @@ void course_destroy(struct course *course) {
   free(course->answers);
   free(course->held);
   free(course);
+}
+
+/* ---- lanes ---- */
+
+#define LANE_STEPS (INT64_MAX / 2) /* without end */
+#define TURN_LANE_SHIFT 24         /* whose question it is stands in the upper bits of its turn */
+
+status course_create_lane(struct course *course, uint32_t entry, uint32_t lane, struct course **out) {
+  struct phase_options phase = { .entry = program_text(course->program, program_entry(course->program, entry)->name), .steps = LANE_STEPS };
+  struct task_options options = { .timeout_s = course->options->timeout_s, .phases = &phase, .phase_count = 1 };
+  struct course *made;
+  if (lane == 0 || lane >= LEDGER_LANES_MAX)
+    return fail(UNIMPLEMENTED, "more than %d entries that are run beside the phases", LEDGER_LANES_MAX - 1);
+  TRY(course_create(course->task, &options, &made));
+  made->lane = lane;
+  made->lane_phase = phase;
+  made->lane_options = options;
+  made->lane_options.phases = &made->lane_phase;
+  made->options = &made->lane_options;
+  made->cluster = course->cluster;
+  pthread_mutex_lock(&course->lock);
+  made->next_lane = course->lanes;
+  made->is_stopped = course->is_stopped;
+  course->lanes = made;
+  pthread_mutex_unlock(&course->lock);
+  *out = made;
+  return OK;
+}
+
+/* The course of a lane; lanes are added, never taken away. */
+static struct course *lane_of(struct course *course, uint32_t lane) {
+  pthread_mutex_lock(&course->lock);
+  struct course *found = lane ? course->lanes : course;
+  while (found && found->lane != lane)
+    found = found->next_lane;
+  pthread_mutex_unlock(&course->lock);
+  return found;
 }
 
 /* ---- questions ---- */
@@ -170,7 +216,7 @@ struct talk {
 static void tell(struct course *course, uint32_t driver, uint32_t turn) {
   struct ledger ledger = { 0 };
   bool is_serving;
-  if (commit_ask(course->task, driver, &ledger, &is_serving) != OK)
+  if (commit_ask(course->task, driver, turn >> TURN_LANE_SHIFT, &ledger, &is_serving) != OK)
     return; /* it asks again */
   if (!is_serving) {
     pthread_mutex_lock(&course->lock);
@@ -206,7 +252,7 @@ static void hear(struct course *course, uint32_t from, uint32_t turn, const void
   struct ledger ledger = { 0 };
   if (ledger_read(data, size, &ledger) != OK)
     return;
-  const struct ledger_row *row = ledger_find(&ledger, course->program->task, 0);
+  const struct ledger_row *row = ledger_find(&ledger, course->program->task, course->lane);
   pthread_mutex_lock(&course->lock);
   struct answer *answer = &course->answers[from];
   if (turn == course->turn) {
@@ -227,8 +273,8 @@ static void on_talk(void *self, uint32_t from, const void *data, size_t size) {
   memcpy(&talk, data, sizeof talk);
   if (talk.kind == TALK_ASK && talk.turn > 0)
     tell(course, from, talk.turn);
-  else if (talk.kind == TALK_TELL)
-    hear(course, from, talk.turn, (const char *)data + sizeof talk, size - sizeof talk);
+  else if (talk.kind == TALK_TELL && lane_of(course, talk.turn >> TURN_LANE_SHIFT))
+    hear(lane_of(course, talk.turn >> TURN_LANE_SHIFT), from, talk.turn, (const char *)data + sizeof talk, size - sizeof talk);
 }
 
 static void note_change(void *self) {
@@ -236,7 +282,10 @@ static void note_change(void *self) {
   pthread_mutex_lock(&course->lock);
   course->changes++;
   pthread_cond_broadcast(&course->changed);
+  struct course *lane = course->lanes;
   pthread_mutex_unlock(&course->lock);
+  for (; lane; lane = lane->next_lane)
+    note_change(lane);
 }
 
 void course_attach(struct course *course, struct cluster *cluster) {
@@ -250,7 +299,10 @@ void course_stop(struct course *course) {
   pthread_mutex_lock(&course->lock);
   course->is_stopped = true;
   pthread_cond_broadcast(&course->changed);
+  struct course *lane = course->lanes;
   pthread_mutex_unlock(&course->lock);
+  for (; lane; lane = lane->next_lane)
+    course_stop(lane);
 }
 
 /* ---- joining ---- */
@@ -279,7 +331,9 @@ static void ask_silent(struct course *course, uint32_t turn) {
 static status ask_all(struct course *course) {
   uint64_t timeout_ms = (uint64_t)(course->options->timeout_s * 1000), began_ms = now_ms();
   pthread_mutex_lock(&course->lock);
-  uint32_t turn = ++course->turn;
+  course->turn = (course->turn + 1) & ((1u << TURN_LANE_SHIFT) - 1);
+  course->turn = (course->turn ? course->turn : 1) | course->lane << TURN_LANE_SHIFT;
+  uint32_t turn = course->turn;
   for (uint32_t i = 0; i < course->holder_count; i++)
     course->answers[course->holders[i]].has_come = false;
   pthread_mutex_unlock(&course->lock);
@@ -315,8 +369,8 @@ static status collect_rows(struct course *course, struct ledger_row *rows, uint3
   pthread_mutex_unlock(&course->lock);
   if (*count > 0 && !course->holds)
     return OK;
-  TRY(commit_ask(course->task, course->program->task, &own, &is_serving));
-  const struct ledger_row *row = ledger_find(&own, course->program->task, 0);
+  TRY(commit_ask(course->task, course->program->task, course->lane, &own, &is_serving));
+  const struct ledger_row *row = ledger_find(&own, course->program->task, course->lane);
   rows[(*count)++] = row ? *row : (struct ledger_row){ 0 };
   ledger_deinit(&own);
   return OK;
@@ -344,9 +398,9 @@ static status go_on(struct course *course, struct ledger_next next) {
   course->has_joined = true;
   if (!is_expected || !was_there)
     course->place = course_find(course->phases, course->phase_count, next.count);
-  if (!is_expected)
+  if (!is_expected && course->lane == 0)
     say_place(course);
-  return commit_follow(course->task, next.command, next.count - 1);
+  return commit_follow(course->task, next.command, serial_of(course->lane, next.count - 1));
 }
 
 status course_join(struct course *course) {
@@ -370,10 +424,15 @@ status course_join(struct course *course) {
 
 struct course_place course_place(const struct course *course) { return course->place; }
 
+void course_next(struct course *course) {
+  course->place.step++;
+  course->next++;
+}
+
 struct run_request course_request(struct course *course, struct course_place place) {
   const struct phase_options *options = &course->options->phases[place.phase];
   uint64_t serial = course_serial(course->phases, place);
-  struct run_request request = { .command = course->command, .serial = serial };
+  struct run_request request = { .command = course->command, .serial = serial ? serial_of(course->lane, serial) : 0 };
   request.is_once = place.phase == 0 && strcmp(options->entry, "init") == 0;
   const struct program_entry *entry = program_entry(course->program, task_find_entry(course->task, options->entry));
   const uint32_t *tasks = program_operands(course->program, entry->tasks.first);

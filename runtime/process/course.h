@@ -31,6 +31,9 @@ uint64_t course_serial(const struct course_phase *phases, struct course_place pl
 
 /* Of a task with or without phases; options are kept by reference. */
 status course_create(struct task *task, const struct task_options *options, struct course **out);
+/* A stream beside the phases (lane of ledger.h, from 1), in which one entry is run again and again: a course whose only phase is the entry,
+ * without end. On one thread, beside that of the phases; `course` owns it, and has been attached or has no cluster. */
+status course_create_lane(struct course *course, uint32_t entry, uint32_t lane, struct course **out);
 /* Accepts NULL. */
 void course_destroy(struct course *course);
 /* Questions can come, and be asked; before cluster_start. */
@@ -42,6 +45,8 @@ void course_stop(struct course *course);
  * the expected one. UNAVAILABLE: somebody did not come within --timeout, named; CANCELLED. */
 status course_join(struct course *course);
 struct course_place course_place(const struct course *course);
+/* The step at the place is done: goes to the one behind it. */
+void course_next(struct course *course);
 /* What makes the step count once. The step ends before the next call. */
 struct run_request course_request(struct course *course, struct course_place place);
 /* After a step at this place has failed: OK when it may be tried again, after course_join: somebody was lost and is back, or may come back.

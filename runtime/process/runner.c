@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/process/course.h"
+
 struct loop_thread {
   struct runners *runners;
   const struct program_runner *code; /* NULL: of the command line */
-  uint32_t entry, lane;
+  uint32_t entry;
+  struct course *course;             /* its lane; NULL: what it changes goes with this process */
   uint32_t *left;                    /* loops of its runner that still run; under the lock */
   struct tensor **fetches;
   pthread_t thread;
@@ -53,8 +56,8 @@ static void note_failure(struct loop_thread *loop, status code) {
     r->config.on_failed(r->config.self);
 }
 
-static status run_once(struct loop_thread *loop, uint32_t entry, struct tensor **fetches) {
-  const struct run_request request = { .gone = &loop->runners->ending };
+static status run_once(struct loop_thread *loop, uint32_t entry, struct run_request request, struct tensor **fetches) {
+  request.gone = &loop->runners->ending;
   const struct program_entry *code = entry_of(loop->runners, entry);
   TRY(task_run_for_client(loop->runners->config.task, entry, NULL, fetches, &request));
   for (uint32_t i = 0; i < code->fetches.count; i++)
@@ -66,7 +69,30 @@ static status run_once(struct loop_thread *loop, uint32_t entry, struct tensor *
 static status begin(struct loop_thread *loop) {
   struct runners *r = loop->runners;
   TRY(r->config.wait_peers(r->config.self, loop->entry));
-  return loop->code && loop->code->begin != PROGRAM_NONE ? run_once(loop, loop->code->begin, loop->fetches) : OK;
+  if (loop->course)
+    TRY(course_join(loop->course));
+  return loop->code && loop->code->begin != PROGRAM_NONE ? run_once(loop, loop->code->begin, (struct run_request){ 0 }, NULL) : OK;
+}
+
+/* A peer was lost, or restored: waits for it, and begins again. */
+static status begin_again(struct loop_thread *loop, status failure) {
+  while (failure == UNAVAILABLE || failure == ABORTED) {
+    if (loop->course)
+      TRY(course_recover(loop->course, course_place(loop->course), failure));
+    else if (failure == ABORTED)
+      return failure;
+    failure = begin(loop);
+  }
+  return failure;
+}
+
+static status run_step(struct loop_thread *loop) {
+  if (!loop->course)
+    return run_once(loop, loop->entry, (struct run_request){ 0 }, loop->fetches);
+  struct course_place place = course_place(loop->course);
+  TRY(run_once(loop, loop->entry, course_request(loop->course, place), loop->fetches));
+  course_next(loop->course);
+  return OK;
 }
 
 /* The last loop of a runner that has come to its end closes the queue; somebody else may have closed it already. */
@@ -76,7 +102,7 @@ static void end(struct loop_thread *loop) {
   bool is_last = loop->left && --*loop->left == 0;
   pthread_mutex_unlock(&r->lock);
   if (is_last && loop->code->close != PROGRAM_NONE)
-    (void)run_once(loop, loop->code->close, loop->fetches);
+    (void)run_once(loop, loop->code->close, (struct run_request){ 0 }, NULL);
 }
 
 static bool is_end(const struct loop_thread *loop, status code) {
@@ -87,10 +113,10 @@ static bool is_end(const struct loop_thread *loop, status code) {
 static void *loop_main(void *self) {
   struct loop_thread *loop = self;
   struct runners *r = loop->runners;
-  status result = begin(loop);
+  status result = begin_again(loop, begin(loop));
   while (!atomic_load(&r->ending)) {
     if (result == OK)
-      result = run_once(loop, loop->entry, loop->fetches);
+      result = run_step(loop);
     if (result == OK)
       continue;
     if (is_end(loop, result)) {
@@ -99,7 +125,7 @@ static void *loop_main(void *self) {
     }
     if (atomic_load(&r->expects_end) && (result == UNAVAILABLE || result == CANCELLED))
       return NULL;
-    if (result != UNAVAILABLE || (result = begin(loop)) != OK) {
+    if ((result = begin_again(loop, result)) != OK) {
       note_failure(loop, result);
       return NULL;
     }
@@ -120,15 +146,25 @@ status runners_check(const struct task *task, const char *const *entries, uint32
   return OK;
 }
 
+/* What it changes is on other tasks, which may outlive this process. */
+static bool is_counted(const struct runners *r, uint32_t number) {
+  const struct program_entry *entry = entry_of(r, number);
+  const uint32_t *tasks = program_operands(r->program, entry->tasks.first);
+  for (uint32_t i = 0; i < entry->tasks.count && entry->changes_state; i++)
+    if (tasks[i] != r->program->task)
+      return true;
+  return false;
+}
+
 static status loop_add(struct runners *r, const struct program_runner *code, uint32_t *left, uint32_t entry) {
   struct loop_thread *loop = &r->threads[r->count];
-  *loop = (struct loop_thread){ .runners = r, .code = code, .entry = entry, .lane = r->count + 1, .left = left };
+  *loop = (struct loop_thread){ .runners = r, .code = code, .entry = entry, .left = left };
   uint32_t fetches = entry_of(r, entry)->fetches.count;
   loop->fetches = calloc((size_t)fetches + 1, sizeof *loop->fetches);
   if (!loop->fetches)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   r->count++;
-  return OK;
+  return is_counted(r, entry) ? course_create_lane(r->config.course, entry, r->count, &loop->course) : OK;
 }
 
 static status loops_add(struct runners *r) {
@@ -180,6 +216,9 @@ status runners_finish(struct runners *r) {
   pthread_mutex_lock(&r->lock);
   atomic_store(&r->ending, true);
   pthread_mutex_unlock(&r->lock);
+  for (uint32_t i = 0; i < r->count; i++)
+    if (r->threads[i].course)
+      course_stop(r->threads[i].course);
   task_poll_clients(r->config.task);
   for (; r->started > 0; r->started--)
     pthread_join(r->threads[r->started - 1].thread, NULL);

@@ -11,6 +11,7 @@
 
 #include "runtime/step/task.h"
 
+struct course;
 struct runners;
 struct runner_config {
   struct task *task;
@@ -18,6 +19,7 @@ struct runner_config {
   uint32_t entry_count;
   bool is_chief;              /* runs what only the chief runs, too */
   bool is_replica;
+  struct course *course;      /* the phases': steps that change other tasks are counted beside theirs */
   void *self;
   status (*wait_peers)(void *self, uint32_t entry); /* waits for the entry's tasks; UNAVAILABLE: one is late */
   void (*on_failed)(void *self); /* a loop failed: whatever the task waits in has to end. From a loop's thread */

@@ -285,7 +285,7 @@ static status wait_for_runner(void *self, uint32_t entry) { return wait_for_peer
 static status start_runners(struct host *host) {
   const struct runner_config config = {
     .task = host->task, .entries = host->options.runners, .entry_count = host->options.runner_count, .is_chief = is_chief(host),
-    .is_replica = is_replica(host), .self = host, .wait_peers = wait_for_runner, .on_failed = stop_host,
+    .is_replica = is_replica(host), .course = host->course, .self = host, .wait_peers = wait_for_runner, .on_failed = stop_host,
   };
   return host->options.phase_count > 0 ? runners_start(&config, &host->runners) : OK;
 }

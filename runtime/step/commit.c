@@ -56,17 +56,17 @@ static status record_get(struct commit *commit, uint32_t driver, uint32_t lane, 
 }
 
 /* Under the lock. Before the first restore nobody need ask: there is nothing to ask for, or it was asked by its successor. */
-static bool has_asked(const struct commit *commit, uint32_t driver) {
+static bool has_asked(const struct commit *commit, uint32_t driver, uint32_t lane) {
   uint32_t era = atomic_load(&commit->era);
   for (uint32_t i = 0; i < commit->asked_count; i++)
-    if (commit->asked[i].driver == driver)
+    if (commit->asked[i].driver == driver && commit->asked[i].lane == lane)
       return commit->asked[i].era == era;
   return era == 0;
 }
 
-static status note_asked(struct commit *commit, uint32_t driver) {
+static status note_asked(struct commit *commit, uint32_t driver, uint32_t lane) {
   uint32_t i = 0;
-  while (i < commit->asked_count && commit->asked[i].driver != driver)
+  while (i < commit->asked_count && (commit->asked[i].driver != driver || commit->asked[i].lane != lane))
     i++;
   if (i == commit->asked_count) {
     struct asked *grown = realloc(commit->asked, (i + 1) * sizeof *grown);
@@ -75,7 +75,7 @@ static status note_asked(struct commit *commit, uint32_t driver) {
     commit->asked = grown;
     commit->asked_count++;
   }
-  commit->asked[i] = (struct asked){ driver, atomic_load(&commit->era) };
+  commit->asked[i] = (struct asked){ driver, lane, atomic_load(&commit->era) };
   return OK;
 }
 
@@ -89,7 +89,7 @@ static status judge(const struct commit *commit, struct step *step) {
     step->is_dry = commit->ledger.initialised && !FAULT(8);
     return OK;
   }
-  if (!has_asked(commit, step->driver))
+  if (!has_asked(commit, step->driver, serial_lane(step->serial)))
     return fail(ABORTED, "variables were restored: the driver is to ask which steps they have");
   enum ledger_verdict verdict = ledger_judge(&commit->ledger, step->driver, step->command, step->serial);
   step->is_dry = verdict == LEDGER_DRY;
@@ -289,13 +289,13 @@ static status rows_of(const struct ledger *ledger, uint32_t driver, struct ledge
   return OK;
 }
 
-status commit_ask(struct task *task, uint32_t driver, struct ledger *out, bool *is_serving) {
+status commit_ask(struct task *task, uint32_t driver, uint32_t lane, struct ledger *out, bool *is_serving) {
   struct commit *commit = &task->commit;
   status result = OK;
   pthread_mutex_lock(&commit->lock);
   *is_serving = !commit->is_silent;
   if (*is_serving)
-    result = note_asked(commit, driver);
+    result = note_asked(commit, driver, lane);
   if (*is_serving && result == OK)
     result = rows_of(&commit->ledger, driver, out);
   pthread_mutex_unlock(&commit->lock);
@@ -324,7 +324,7 @@ status commit_follow(struct task *task, uint32_t command, uint64_t last) {
   const struct ledger_row *row = ledger_find(&commit->ledger, self, serial_lane(last));
   /* a step behind it that is done here and not everywhere comes again: its record answers */
   bool is_there = row && row->command == command && (row->last == serial_count(last) || row->last == serial_count(last) + 1);
-  status result = note_asked(commit, self);
+  status result = note_asked(commit, self, serial_lane(last));
   if (result == OK && !is_there)
     result = ledger_rewind(&commit->ledger, self, command, last);
   for (struct record *record = commit->records; record && !is_there; record = record->next)

@@ -38,9 +38,9 @@ status commit_ledger(struct task *task, struct ledger *out);
 status commit_restore(struct task *task, const struct ledger *ledger);
 /* The driver has run all its phases. */
 void commit_finish(struct task *task, uint32_t driver);
-/* A driver asks what of its steps is applied here: the rows of its lanes, and whether the task is initialised; from then on its steps count
- * from there. False: the task is amid a restore; on_serve is told when it no longer is. RESOURCE_EXHAUSTED. */
-status commit_ask(struct task *task, uint32_t driver, struct ledger *out, bool *is_serving);
+/* A driver asks what of its steps is applied here: the rows of its lanes, and whether the task is initialised; from then on its steps of this lane
+ * count from there. False: the task is amid a restore; on_serve is told when it no longer is. RESOURCE_EXHAUSTED. */
+status commit_ask(struct task *task, uint32_t driver, uint32_t lane, struct ledger *out, bool *is_serving);
 /* While false, nobody is told what is applied here. True at first. */
 void commit_serve(struct task *task, bool serves);
 /* Told, on the thread of commit_serve, that it serves again. Before any step. */
@@ -71,8 +71,8 @@ struct commit {
   struct record *records;  /* one for each driver's lane that has changed something */
   bool has_run_init;       /* by this process: what its calls have made is there */
   struct asked {
-    uint32_t driver, era;
-  } *asked;                /* drivers that have asked since the restore of that era */
+    uint32_t driver, lane, era;
+  } *asked;                /* drivers, each for a lane, that have asked since the restore of that era */
   uint32_t asked_count;
   bool is_silent;          /* amid a restore */
   void (*on_serve)(void *self);

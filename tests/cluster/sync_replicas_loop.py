@@ -74,7 +74,7 @@ class Run:
         self.processes, self.said = {}, []
 
     def start(self, task):
-        words = [os.path.join(self.model.folder, "out", task)] + self.model.arguments(task, 20) + ["--log-every", "0"]
+        words = [os.path.join(self.model.folder, "out", task)] + self.model.arguments(task, 100) + ["--log-every", "0"]
         with open(os.path.join(self.folder, task + ".log"), "a", encoding="utf-8") as log:
             self.processes[task] = subprocess.Popen(words, cwd=self.folder, stdout=log, stderr=subprocess.STDOUT)
 
@@ -103,7 +103,12 @@ class Run:
             except subprocess.TimeoutExpired:
                 self.explain()
                 raise AssertionError("%s hangs" % task) from None
-            assert process.returncode == 0 or (task == self.victim and not was_running), "%s ended with %d" % (task, process.returncode)
+        ended = {task: process.returncode for task, process in self.processes.items()}
+        if ended[self.victim] == 69 and not any(code for task, code in ended.items() if task != self.victim):
+            self.said.append("all was done")  # the kill came between its last step and its end: nobody is left to go on with
+            return
+        for task, code in ended.items():
+            assert code == 0 or (task == self.victim and not was_running), "%s ended with %d" % (task, code)
         self.compare(was_running)
 
     def explain(self):
@@ -116,7 +121,7 @@ class Run:
         for e in self.model.case["expect"]:
             values = np.load(os.path.join(self.folder, e["file"]))
             if "value" not in e:
-                assert np.all(values >= e["min"]) and np.all(values <= max(e["max"], 10000)), "%s: %s" % (e["file"], values)
+                assert np.all(values >= e["min"]) and np.all(values <= 100 * e["max"]), "%s: %s" % (e["file"], values)
             elif e["task"] != self.victim or not was_killed:
                 expected = self.model.data[e["value"]]
                 assert values.shape == expected.shape and np.allclose(values, expected, rtol=e["rtol"], atol=e["atol"]), \

@@ -24,7 +24,7 @@ import tensorflow.compat.v1 as tf
 tf.disable_v2_behavior()
 tf.logging.set_verbosity(tf.logging.FATAL)
 
-STEPS, BATCH, RATE = 12, 8, 0.05
+STEPS, BATCH, RATE = 600, 8, 0.01
 CLUSTER = {"ps": ["ps0"], "worker": ["w0", "w1"]}
 
 
@@ -118,7 +118,7 @@ def sync_supervisor(folder):
         tf.train.Supervisor(is_chief=True, logdir=tempfile.mkdtemp(), local_init_op=optimizer.chief_init_op,
                             ready_for_local_init_op=optimizer.ready_for_local_init_op, global_step=optimizer._global_step)
         tf.train.export_meta_graph(os.path.join(folder, "graph.meta"))
-    sync_case(folder, "SyncReplicasOptimizer of a Supervisor, with first tokens: workers are a step ahead, so who is faster decides the losses.", False)
+    sync_case(folder, "SyncReplicasOptimizer of a Supervisor, with first tokens: workers are a step ahead, so who is faster decides the losses.", False, 12)
 
 
 def servers():
@@ -143,7 +143,7 @@ def monitored(folder, aggregate, total):
 
 def sync_monitored(folder):
     monitored(folder, 2, 2)
-    sync_case(folder, "The .meta file of a MonitoredTrainingSession with the hook of SyncReplicasOptimizer: its first tokens are in the graph alone.", False)
+    sync_case(folder, "The .meta file of a MonitoredTrainingSession with the hook of SyncReplicasOptimizer: its first tokens are in the graph alone.", False, 12)
 
 
 def sync_backup(folder):
