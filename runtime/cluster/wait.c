@@ -250,6 +250,16 @@ struct work {
   uint64_t changed_ms;    /* the last change of any of them */
 };
 
+/* Of two that are missing, the one whose loss explains the other's: those that were here before those that never came, who was lost
+ * before who left, and the first one. */
+static bool is_cause(const struct peer *a, const struct peer *b) {
+  if (a->was_up != b->was_up)
+    return a->was_up;
+  if (a->said_bye != b->said_bye)
+    return !a->said_bye;
+  return a->changed_ms < b->changed_ms;
+}
+
 static struct work work_survey(struct cluster *cluster) {
   struct work work = {0};
   for (uint32_t i = 0; i < cluster->task_count; i++) {
@@ -261,7 +271,7 @@ static struct work work_survey(struct cluster *cluster) {
       continue;
     if (peer->session.is_alive)
       work.is_going_on = true;
-    else if (!work.missing || peer->was_up)
+    else if (!work.missing || is_cause(peer, work.missing))
       work.missing = peer;
   }
   return work;
