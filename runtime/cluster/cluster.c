@@ -297,28 +297,39 @@ static uint32_t channels_open(struct cluster *cluster, bool at_once) {
   return count.open;
 }
 
-/* Under the lock. Whom we still have something to say to: one that is cut off is given a moment to come back. */
-static bool is_drained(const struct cluster *cluster, bool wait_for_cut) {
+/* Under the lock. Whom we still have something to say to. */
+static bool is_drained(const struct cluster *cluster) {
   for (uint32_t i = 0; i < cluster->task_count; i++) {
     const struct peer *peer = &cluster->peers[i];
-    if (peer->session.is_alive && !session_is_drained(&peer->session) && (peer->channel || wait_for_cut))
+    if (peer->session.is_alive && !session_is_drained(&peer->session) && peer->channel)
       return false;
   }
   return true;
 }
 
-/* Good-bye to all, and until they have heard it the links go on as ever. */
+/* Under the lock. Nobody is cut off, who could hear our good-bye in a moment. */
+static bool is_settled(const struct cluster *cluster) {
+  for (uint32_t i = 0; i < cluster->task_count; i++)
+    if (cluster->peers[i].session.is_alive && !cluster->peers[i].channel)
+      return false;
+  return true;
+}
+
+/* Good-bye to all, and until they have heard it the links go on as ever. Who says it has nothing left to do: it is killed after that
+ * as seldom as can be, since others take it for finished. */
 static void say_goodbye(struct cluster *cluster) {
   uint64_t began_ms = loop_now_ms(), cut_ms = began_ms + LEAVE_CUT_MS, end_ms = began_ms + LEAVE_MS;
   pthread_mutex_lock(&cluster->lock);
   cluster->is_stopped = cluster->is_leaving = true;
   pthread_cond_broadcast(&cluster->changed);
+  while (loop_now_ms() < cut_ms && !is_settled(cluster))
+    cluster_wait_changed(cluster, cut_ms);
   pthread_mutex_unlock(&cluster->lock);
   for (uint32_t i = 0; i < cluster->task_count; i++)
     peer_send(&cluster->peers[i], &(struct parcel){.kind = MESSAGE_BYE});
   pthread_mutex_lock(&cluster->lock);
-  for (uint64_t now_ms; now_ms = loop_now_ms(), now_ms < end_ms && !is_drained(cluster, now_ms < cut_ms);)
-    cluster_wait_changed(cluster, now_ms < cut_ms ? cut_ms : end_ms);
+  while (loop_now_ms() < end_ms && !is_drained(cluster))
+    cluster_wait_changed(cluster, end_ms);
   cluster->is_closing = true;
   pthread_mutex_unlock(&cluster->lock);
 }

@@ -133,6 +133,8 @@ void peer_message(struct peer *peer, struct channel *channel, const struct messa
     peer->said_bye = true;
     pthread_mutex_unlock(&peer->cluster->lock);
     peer_acknowledge(peer, channel); /* it waits for that */
+    if (sink->on_left)
+      sink->on_left(sink->self, peer->task);
     peer_lose(peer, "it has left", true);
     break;
   default:

@@ -415,7 +415,7 @@ static bool has_parts_for_others(const struct host *host) {
  * a ps: a ps leaves when the work is done, others serve until they are stopped. */
 static status serve(struct host *host) {
   if (host->options.phase_count > 0)
-    commit_finish(host->task, host->program->task);
+    commit_finish(host->task, host->program->task, true);
   if (!host->cluster)
     return OK;
   doctor_enter(host->doctor, host->options.phase_count > 0 ? STAGE_HAS_FINISHED : STAGE_SERVES, NULL, 0);

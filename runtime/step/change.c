@@ -73,7 +73,8 @@ status frame_changed(struct frame *frame, const struct program_instr *instr, str
 status frame_repeat_call(struct frame *frame, const struct program_instr *instr, const struct change *change) {
   struct host_call call;
   if (!change->was_noted && instr->outputs.count > 0)
-    return fail(INTERNAL, "the step was done before, and what this call gave then is not kept");
+    return fail(INTERNAL, "step %llu of command %u was done before, and what this call gave then is not kept",
+                (unsigned long long)serial_count(frame->step->serial), frame->step->command);
   if (!change->was_noted)
     return OK;
   host_call_init(frame, instr, &call);

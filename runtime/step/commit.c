@@ -273,9 +273,9 @@ bool commit_has(struct task *task, uint32_t driver, uint32_t command, uint64_t s
   return verdict == LEDGER_DRY;
 }
 
-void commit_finish(struct task *task, uint32_t driver) {
+void commit_finish(struct task *task, uint32_t driver, bool finished) {
   pthread_mutex_lock(&task->commit.lock);
-  ledger_finish(&task->commit.ledger, driver);
+  ledger_finish(&task->commit.ledger, driver, finished);
   pthread_mutex_unlock(&task->commit.lock);
 }
 

@@ -36,8 +36,8 @@ status commit_ledger(struct task *task, struct ledger *out);
 /* While frozen: variables have got other values, with these steps applied. Steps that are under way end with ABORTED where they would change
  * something next, and what is kept of calls of half-done steps is forgotten. `ledger` is copied. RESOURCE_EXHAUSTED. */
 status commit_restore(struct task *task, const struct ledger *ledger);
-/* The driver has run all its phases. */
-void commit_finish(struct task *task, uint32_t driver);
+/* The driver has run all its phases; false: and was lost before it left. */
+void commit_finish(struct task *task, uint32_t driver, bool finished);
 /* A driver asks what of its steps is applied here: the rows of its lanes, and whether the task is initialised; from then on its steps of this lane
  * count from there. False: the task is amid a restore; on_serve is told when it no longer is. RESOURCE_EXHAUSTED. */
 status commit_ask(struct task *task, uint32_t driver, uint32_t lane, struct ledger *out, bool *is_serving);

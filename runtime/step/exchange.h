@@ -52,6 +52,8 @@ struct exchange_sink {
   void (*on_tick)(void *self);
   /* This process has no place in the cluster, another one has its name: what runs is to end. NULL: nothing does. */
   void (*on_refused)(void *self);
+  /* A peer says good-bye: right before on_lost. NULL: nobody wants to know. */
+  void (*on_left)(void *self, uint32_t task);
 };
 
 struct exchange {

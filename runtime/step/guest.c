@@ -210,6 +210,8 @@ static void tell_of_peers(struct task *task) {
     task->on_peers(task->on_peers_self);
 }
 
+static void on_left(void *self, uint32_t peer) { ((struct task *)self)->finishing[peer] = false; }
+
 /* Its steps end, but those that have begun to change something: they run on. */
 static void on_lost(void *self, uint32_t lost, const char *reason) {
   struct task *task = self;
@@ -224,6 +226,9 @@ static void on_lost(void *self, uint32_t lost, const char *reason) {
       break;
     step_fail_by_id(task, id, UNAVAILABLE, reason);
   }
+  if (task->finishing[lost]) /* killed before it had left: whoever starts it again wants what it was told to do, not the same again */
+    commit_finish(task, lost, false);
+  task->finishing[lost] = false;
   tell_of_peers(task);
 }
 
@@ -245,7 +250,8 @@ void task_note_finished(struct task *task, uint32_t finished) {
 }
 
 static void on_finished(void *self, uint32_t finished) {
-  commit_finish(self, finished);
+  ((struct task *)self)->finishing[finished] = true;
+  commit_finish(self, finished, true);
   task_note_finished(self, finished);
 }
 
@@ -265,5 +271,5 @@ static void on_reset(void *self, const char *containers) { task_reset(self, cont
 static void on_refused(void *self) { task_stop(self); }
 
 struct exchange_sink task_sink(struct task *task) {
-  return (struct exchange_sink){ task, on_start, on_tensor, on_done, on_cancel, on_lost, on_finished, on_reset, on_joined, on_tick, on_refused };
+  return (struct exchange_sink){ task, on_start, on_tensor, on_done, on_cancel, on_lost, on_finished, on_reset, on_joined, on_tick, on_refused, on_left };
 }

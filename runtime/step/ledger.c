@@ -102,10 +102,10 @@ status ledger_commit(struct ledger *ledger, uint32_t driver, uint32_t command, u
   return OK;
 }
 
-void ledger_finish(struct ledger *ledger, uint32_t driver) {
+void ledger_finish(struct ledger *ledger, uint32_t driver, bool finished) {
   for (uint32_t i = 0; i < ledger->count; i++)
     if (ledger->rows[i].driver == driver)
-      ledger->rows[i].finished = true;
+      ledger->rows[i].finished = finished;
 }
 
 status ledger_rewind(struct ledger *ledger, uint32_t driver, uint32_t command, uint64_t last_serial) {
@@ -127,7 +127,7 @@ struct ledger_next ledger_next(const struct ledger_row *rows, uint32_t row_count
     uint64_t last = is_newest ? rows[i].last : 0; /* who has not heard of the command has nothing of it */
     least = last < least ? last : least;
     most = last > most ? last : most;
-    finished = finished && is_newest && rows[i].finished;
+    finished = finished && (!is_newest || rows[i].finished); /* others had no part in it: who has finished has done all its steps */
   }
   if (row_count == 0 || next.command == 0 || finished)
     return (struct ledger_next){ next.command + 1, 1 };

@@ -54,8 +54,8 @@ enum ledger_verdict ledger_judge(const struct ledger *ledger, uint32_t driver, u
 status ledger_open(struct ledger *ledger, uint32_t driver, uint32_t command, uint64_t serial);
 /* All that it changes is changed. RESOURCE_EXHAUSTED, but not after ledger_open. */
 status ledger_commit(struct ledger *ledger, uint32_t driver, uint32_t command, uint64_t serial);
-/* The driver begins no more steps of its command. */
-void ledger_finish(struct ledger *ledger, uint32_t driver);
+/* The driver begins no more steps of its command; false: it was lost before it left, whoever started it takes it for unfinished. */
+void ledger_finish(struct ledger *ledger, uint32_t driver, bool finished);
 /* For a driver's own row: it goes on behind step `last` of the command, whatever it did before. RESOURCE_EXHAUSTED. */
 status ledger_rewind(struct ledger *ledger, uint32_t driver, uint32_t command, uint64_t last_serial);
 /* NULL: nothing was ever applied. Valid until the next change. */

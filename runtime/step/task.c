@@ -89,6 +89,9 @@ static status task_load(struct task *task, int threads) {
   TRY(task_load_hosts(task));
   TRY(task_load_parts(task));
   task->init_entry = task_find_entry(task, "init");
+  task->finishing = calloc(task->program->tables[PROGRAM_TASKS].count + 1, sizeof *task->finishing);
+  if (!task->finishing)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
   return pool_create(threads, &task->pool);
 }
 
@@ -128,6 +131,7 @@ void task_destroy(struct task *task) {
   pthread_cond_destroy(&task->changed);
   commit_deinit(&task->commit);
   free(task->variables);
+  free(task->finishing);
   free(task->hosts);
   free(task->parts);
   free(task);

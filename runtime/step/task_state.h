@@ -40,6 +40,7 @@ struct task {
   uint32_t init_entry;         /* PROGRAM_NONE: there is none */
   void (*on_step)(void *self); /* or NULL */
   void *on_step_self;
+  bool *finishing;             /* of the exchange's thread, for each task: it has said that it is at its end, and has not left yet */
   void (*on_peers)(void *self); /* or NULL */
   void *on_peers_self;
   atomic_bool stopping;

@@ -64,7 +64,7 @@ static void the_next_command_begins_anew(void **state) {
   (void)state;
   struct ledger ledger = { 0 };
   apply(&ledger, 1, 1, 3);
-  ledger_finish(&ledger, 1);
+  ledger_finish(&ledger, 1, true);
   assert_true(ledger_find(&ledger, 1, 0)->finished);
   assert_int_equal(ledger_open(&ledger, 1, 2, 1), OK);
   assert_int_equal(ledger_find(&ledger, 1, 0)->last, 0);
@@ -90,6 +90,7 @@ static void a_driver_goes_on_with_the_first_step_that_is_missing_anywhere(void *
     { { { .command = 1, .last = 90, .finished = true }, { .command = 1, .last = 90, .finished = true } }, 2, 2, 1 },
     { { { .command = 1, .last = 90, .finished = true }, { .command = 1, .last = 90 } }, 2, 1, 91 }, /* killed while it said so */
     { { { .command = 3, .last = 90, .finished = true } }, 1, 4, 1 },
+    { { { .command = 3, .last = 90, .finished = true }, { .command = 2, .last = 7, .finished = true }, { 0 } }, 3, 4, 1 }, /* not its holders */
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct ledger_next next = ledger_next(cases[i].rows, cases[i].count);
@@ -115,7 +116,7 @@ static void bytes_give_the_same_ledger(void **state) {
   apply(&ledger, 3, 1, 5);
   apply(&ledger, 1, 2, 7);
   assert_int_equal(ledger_open(&ledger, 1, 2, 8), OK);
-  ledger_finish(&ledger, 3);
+  ledger_finish(&ledger, 3, true);
   size_t size = ledger_byte_size(&ledger);
   char *bytes = malloc(size);
   ledger_write(&ledger, bytes);

@@ -1,0 +1,112 @@
+/* process.h: built tasks as processes of a test: started with words, killed, waited for; what they say is in a file of the test's folder. */
+#ifndef TFC_TESTS_SUPPORT_PROCESS_H
+#define TFC_TESTS_SUPPORT_PROCESS_H
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "tests/support/temp_path.h"
+#include "tests/support/test.h"
+
+#define PROCESSES_MAX 256
+
+struct process {
+  pid_t id;      /* 0: it has been waited for */
+  char log[128]; /* its stderr */
+};
+
+static char folder[TEMP_PATH_SIZE];
+static struct process processes[PROCESSES_MAX];
+static int process_count;
+
+/* The program `name` of the folder; words are separated by blanks. It ends with the test. */
+static inline struct process *process_start(const char *name, const char *words) {
+  assert_true(process_count < PROCESSES_MAX);
+  struct process *p = &processes[process_count++];
+  char copy[4096], program[256], *argv[128] = {program};
+  int count = 1;
+  snprintf(program, sizeof program, "%s/%s", folder, name);
+  snprintf(p->log, sizeof p->log, "%s/%d.log", folder, process_count);
+  snprintf(copy, sizeof copy, "%s", words);
+  for (char *save = NULL, *word = strtok_r(copy, " ", &save); word && count < 127; word = strtok_r(NULL, " ", &save))
+    argv[count++] = word;
+  p->id = fork();
+  if (p->id == 0) {
+    int log = open(p->log, O_WRONLY | O_CREAT | O_TRUNC, 0600), null = open("/dev/null", O_WRONLY);
+    dup2(log, 2);
+    dup2(null, 1);
+    if (chdir(folder) == 0)
+      execv(program, argv);
+    _exit(127);
+  }
+  return p;
+}
+
+static inline double seconds_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline bool process_has_ended(struct process *p, int *code) {
+  int state;
+  if (p->id == 0 || waitpid(p->id, &state, WNOHANG) != p->id)
+    return false;
+  p->id = 0;
+  *code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+  return true;
+}
+
+static inline void process_show(const struct process *p) {
+  char text[4096];
+  FILE *file = fopen(p->log, "r");
+  size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
+  text[size] = 0;
+  if (file)
+    fclose(file);
+  print_message("%s says:\n%s", p->log, text);
+}
+
+static inline bool process_said(const struct process *p, const char *words) {
+  char text[65536];
+  FILE *file = fopen(p->log, "r");
+  size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
+  text[size] = 0;
+  if (file)
+    fclose(file);
+  return strstr(text, words) != NULL;
+}
+
+static inline void process_must_end(struct process *p, int code, double seconds) {
+  int is = -1;
+  for (double until = seconds_now() + seconds; seconds_now() < until && !process_has_ended(p, &is); usleep(2000))
+    ;
+  if (is != code)
+    process_show(p);
+  assert_int_equal(is, code);
+}
+
+static inline void process_kill(struct process *p) {
+  if (p->id > 0) {
+    kill(p->id, SIGKILL);
+    waitpid(p->id, NULL, 0);
+  }
+  p->id = 0;
+}
+
+static inline int process_kill_all(void **state) {
+  (void)state;
+  for (int i = 0; i < process_count; i++)
+    process_kill(&processes[i]);
+  process_count = 0;
+  return 0;
+}
+
+#endif
