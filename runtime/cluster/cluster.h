@@ -107,8 +107,8 @@ void cluster_explain(struct cluster *cluster, char *out, size_t size);
 /* For how long the task has not been reached, or not been heard after 5 s of silence, in milliseconds; 0: it is there, or it is this one; of one
  * that never came: since the start. *was_up: it was here before. */
 uint64_t cluster_missing_ms(struct cluster *cluster, uint32_t task, bool *was_up);
-/* Tells one process under a task's name from another; 0: none has come. */
-uint64_t cluster_incarnation(struct cluster *cluster, uint32_t task);
+/* As long as this is the same, everything that was sent to the task comes to the same process; 0: it is not there. */
+uint64_t cluster_session(struct cluster *cluster, uint32_t task);
 /* "/job:worker/task:1 at host:port (why it is not there)" */
 void cluster_describe(struct cluster *cluster, uint32_t task, char *out, size_t size);
 

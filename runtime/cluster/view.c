@@ -13,8 +13,8 @@ bool view_init(struct view *v, uint32_t seats, uint32_t self) {
 
 void view_deinit(struct view *v) { free(v->seat); }
 
-void view_tell(struct view *v, uint32_t seat, uint64_t request, uint64_t step, const struct view_state *state) {
-  v->seat[seat] = (struct view_seat){.has_told = true, .request = request, .step = step, .state = *state};
+void view_tell(struct view *v, uint32_t seat, uint64_t session, uint64_t request, uint64_t step, const struct view_state *state) {
+  v->seat[seat] = (struct view_seat){.has_told = true, .session = session, .request = request, .step = step, .state = *state};
 }
 
 void view_forget(struct view *v, uint32_t seat) { v->seat[seat] = (struct view_seat){0}; }

@@ -20,6 +20,7 @@ struct view_state {
 };
 struct view_seat {
   bool has_told;          /* and waits for an answer */
+  uint64_t session;       /* in which it has */
   uint64_t request, step; /* its own number for it; whose transfers it waits for */
   struct view_state state;
 };
@@ -41,7 +42,7 @@ bool view_init(struct view *view, uint32_t seats, uint32_t self);
 void view_deinit(struct view *view);
 
 /* A replica has told; its earlier request, if any, is void. */
-void view_tell(struct view *view, uint32_t seat, uint64_t request, uint64_t step, const struct view_state *state);
+void view_tell(struct view *view, uint32_t seat, uint64_t session, uint64_t request, uint64_t step, const struct view_state *state);
 /* What it told does not hold any more: it is gone. */
 void view_forget(struct view *view, uint32_t seat);
 

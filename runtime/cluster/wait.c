@@ -67,11 +67,13 @@ uint64_t cluster_missing_ms(struct cluster *cluster, uint32_t task, bool *was_up
   return is_here ? 0 : now_ms > since_ms ? now_ms - since_ms : 1;
 }
 
-uint64_t cluster_incarnation(struct cluster *cluster, uint32_t task) {
+uint64_t cluster_session(struct cluster *cluster, uint32_t task) {
+  const struct peer *peer = &cluster->peers[task];
   pthread_mutex_lock(&cluster->lock);
-  uint64_t incarnation = cluster->peers[task].incarnation;
+  uint64_t lives = (uint64_t)peer->session.other.given_up << 32 | (uint32_t)peer->given_up;
+  uint64_t session = peer->session.is_alive ? (peer->session.other.incarnation ^ lives * UINT64_C(0x9e3779b97f4a7c15)) | 1 : 0;
   pthread_mutex_unlock(&cluster->lock);
-  return incarnation;
+  return session;
 }
 
 bool cluster_is_linked(struct cluster *cluster, uint32_t task) {

@@ -222,8 +222,10 @@ static void serve_seat(struct replicas *r, uint32_t seat, uint64_t request, uint
   pthread_mutex_unlock(&r->lock);
   if (copies)
     result = send_values(r, seat, step, values);
-  if (is_asked && result == OK && commit_place(r->task, r->seats[seat], row.command, row.last) == OK)
+  if (is_asked && result == OK && commit_place(r->task, r->seats[seat], row.command, row.last) == OK) {
+    hall_admit(r->task->hall, r->seats[seat]);
     say(r, seat, &talk);
+  }
   drop_values(r, values);
 }
 
@@ -296,7 +298,7 @@ static void hear_tell(struct replicas *r, uint32_t seat, const struct talk *t) {
   }
   struct view_state state = {t->has_state, t->command, t->view, t->round};
   pthread_mutex_lock(&r->lock);
-  view_tell(&r->view, seat, t->request, t->step, &state);
+  view_tell(&r->view, seat, cluster_session(r->cluster, r->seats[seat]), t->request, t->step, &state);
   start_serving(r);
   pthread_cond_broadcast(&r->changed);
   pthread_mutex_unlock(&r->lock);
@@ -326,18 +328,18 @@ static void hear(void *self, uint32_t from, const void *data, size_t size) {
 
 /* A question, and its answer; *has_come is false when the other side is not the same any more, so that it has to be asked again. */
 static status ask(struct replicas *r, uint32_t seat, struct talk *talk, bool *has_come) {
-  bool was_up, is_same = true;
-  uint64_t incarnation = cluster_incarnation(r->cluster, r->seats[seat]);
+  bool is_same = true;
+  uint64_t session = cluster_session(r->cluster, r->seats[seat]);
   pthread_mutex_lock(&r->lock);
   talk->request = ++r->requests;
   r->answer.has_come = false;
   pthread_mutex_unlock(&r->lock);
-  is_same = say(r, seat, talk);
+  is_same = session != 0 && say(r, seat, talk);
   pthread_mutex_lock(&r->lock);
   while (!r->answer.has_come && !r->is_stopped && is_same) {
     wait_changed(r, LOOK_MS);
     pthread_mutex_unlock(&r->lock);
-    is_same = cluster_missing_ms(r->cluster, r->seats[seat], &was_up) == 0 && cluster_incarnation(r->cluster, r->seats[seat]) == incarnation;
+    is_same = cluster_session(r->cluster, r->seats[seat]) == session;
     pthread_mutex_lock(&r->lock);
   }
   *has_come = r->answer.has_come;
@@ -388,9 +390,19 @@ static status join_others(struct replicas *r) {
   return OK;
 }
 
+/* What was told by one that is gone. */
+static void forget_lost(struct replicas *r) {
+  for (uint32_t i = 1; i < r->count; i++) {
+    uint64_t session = cluster_session(r->cluster, r->seats[i]);
+    pthread_mutex_lock(&r->lock);
+    if (r->view.seat[i].session != session)
+      view_forget(&r->view, i);
+    pthread_mutex_unlock(&r->lock);
+  }
+}
+
 /* The registrar has no state: all have to tell what they have. */
 static status gather(struct replicas *r) {
-  bool was_up;
   for (;;) {
     TRY(cluster_wait_peers(r->cluster, r->seats, r->count));
     pthread_mutex_lock(&r->lock);
@@ -405,12 +417,7 @@ static status gather(struct replicas *r) {
       return stopped();
     if (seat == VIEW_NOBODY)
       return OK;
-    for (uint32_t i = 1; i < r->count; i++)
-      if (cluster_missing_ms(r->cluster, r->seats[i], &was_up)) {
-        pthread_mutex_lock(&r->lock);
-        view_forget(&r->view, i);
-        pthread_mutex_unlock(&r->lock);
-      }
+    forget_lost(r);
   }
 }
 
@@ -447,8 +454,10 @@ static status join_as_registrar(struct replicas *r) {
       start_serving(r);
     }
     pthread_mutex_unlock(&r->lock);
-    if (phase == VIEW_SERVES)
+    if (phase == VIEW_SERVES) {
+      hall_admit(r->task->hall, r->program->task);
       return OK;
+    }
     TRY(phase == VIEW_GATHERS ? gather(r) : fetch(r, source));
   }
 }
@@ -458,6 +467,8 @@ status replicas_join(struct replicas *r) {
     return OK;
   return is_registrar(r) ? join_as_registrar(r) : join_others(r);
 }
+
+bool replicas_serve_others(const struct replicas *r) { return r && r->trains && is_registrar(r); }
 
 /* ---- life ---- */
 
@@ -510,6 +521,8 @@ status replicas_create(struct task *task, struct cluster *cluster, const struct 
   }
   r->trains = r->self != VIEW_NOBODY && phases_train(r);
   cluster_on_control(cluster, CONTROL_VIEW, hear, r);
+  if (is_registrar(r))
+    hall_require_admission(task->hall, (uint32_t)program->tables[PROGRAM_TASKS].count);
   *out = r;
   return OK;
 }

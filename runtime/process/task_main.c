@@ -431,6 +431,8 @@ static status serve(struct host *host) {
   }
   if (host->options.phase_count > 0 && host->job)
     TRY(job_leave(host->job));
+  if (replicas_serve_others(host->replicas)) /* also one that was lost amid its last steps */
+    return cluster_wait_all_finished(host->cluster);
   if (host->options.phase_count > 0 && !is_ps)
     return has_parts_for_others(host) ? cluster_wait_dependents(host->cluster) : OK;
   return is_ps ? cluster_wait_all_finished(host->cluster) : cluster_wait_stopped(host->cluster);

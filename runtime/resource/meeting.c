@@ -74,6 +74,8 @@ struct hall {
   struct meeting *meetings;
   struct early *early, **early_end;
   uint32_t early_count;
+  bool *admitted;           /* per task; NULL: all are */
+  uint32_t task_count;
 };
 
 static uint64_t now_ms(void) {
@@ -472,6 +474,10 @@ status meeting_enter(struct meeting *m, const struct meeting_step *s) {
   struct hold h = {.kind = HOLD_ENTER, .step = s->id};
   TRY(find_seat(m, s->call->driver, &h.seat));
   pthread_mutex_lock(&m->hall->lock);
+  if (m->hall->admitted && !m->hall->admitted[s->call->driver]) {
+    pthread_mutex_unlock(&m->hall->lock);
+    return fail(ABORTED, "this replica has to tell its state before it takes part");
+  }
   round_up(&m->round, h.seat);
   h.is_committed = s->is_committed && s->is_committed(s);
   return answer_or_hold(m, s, round_enter(&m->round, h.seat, s->id, h.is_committed), h);
@@ -559,6 +565,7 @@ void hall_destroy(struct hall *hall) {
     free(e);
   }
   pthread_mutex_destroy(&hall->lock);
+  free(hall->admitted);
   free(hall);
 }
 
@@ -667,6 +674,32 @@ void hall_reset(struct hall *hall) {
     for (struct value *v = m->values; v; v = v->next)
       v->is_known = false;
   }
+  finish_all(hall, over);
+}
+
+void hall_require_admission(struct hall *hall, uint32_t tasks) {
+  hall->admitted = calloc((size_t)tasks + 1, sizeof *hall->admitted); /* without memory all are admitted, and the task soon ends */
+  hall->task_count = tasks;
+}
+
+void hall_admit(struct hall *hall, uint32_t task) {
+  pthread_mutex_lock(&hall->lock);
+  if (hall->admitted && task < hall->task_count)
+    hall->admitted[task] = true;
+  pthread_mutex_unlock(&hall->lock);
+}
+
+void hall_lose(struct hall *hall, uint32_t task) {
+  struct wait_entry *over = NULL;
+  pthread_mutex_lock(&hall->lock);
+  if (hall->admitted && task < hall->task_count)
+    hall->admitted[task] = false;
+  for (struct meeting *m = hall->meetings; m; m = m->next)
+    for (uint32_t h = 0; h < m->round.options.holders; h++)
+      if (m->holders[h] == task && h != m->round.options.holder) {
+        m->round.is_torn = true; /* until the job is put back: what was said may be lost */
+        follow_up(m, &over);
+      }
   finish_all(hall, over);
 }
 

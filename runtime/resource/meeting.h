@@ -45,6 +45,12 @@ void hall_begin(struct hall *hall, uint32_t task);
 bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step, bool has_changed);
 /* State was put back to an earlier moment, on all tasks: nothing that was given counts, who waits ends with ABORTED. */
 void hall_reset(struct hall *hall);
+/* From now on only steps of tasks that were admitted enter rounds; those of others end with ABORTED. Before any step. */
+void hall_require_admission(struct hall *hall, uint32_t tasks);
+/* Until the task is lost. */
+void hall_admit(struct hall *hall, uint32_t task);
+/* The task is given up, or there in a new incarnation: it has to be admitted again, and rounds that it holds a part of cannot go on. */
+void hall_lose(struct hall *hall, uint32_t task);
 /* The task takes part from the open round on, before its next step comes: no round is decided without it any more. */
 void hall_join(struct hall *hall, uint32_t task);
 /* Whether the task's step of the last round decided in each meeting is applied: `has` says so of a step. */

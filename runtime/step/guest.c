@@ -215,6 +215,7 @@ static void on_left(void *self, uint32_t peer) { ((struct task *)self)->finishin
 /* Its steps end, but those that have begun to change something: they run on. */
 static void on_lost(void *self, uint32_t lost, const char *reason) {
   struct task *task = self;
+  hall_lose(task->hall, lost);
   for (;;) {
     pthread_mutex_lock(&task->lock);
     struct step *step = task->steps;
