@@ -255,6 +255,8 @@ static status wait_holders(struct job *job) {
 status job_wait(struct job *job) {
   status result = wait_holders(job);
   pthread_mutex_lock(&job->lock);
+  job->is_due = true; /* who is to be asked is there: at once, not with the next tick */
+  pthread_cond_broadcast(&job->changed);
   while (result == OK && (result = how_it_failed(job)) == OK && job->history == 0) {
     wait_a_while(job, 1000);
     if (job->history)
