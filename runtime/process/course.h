@@ -45,6 +45,8 @@ void course_stop(struct course *course);
  * the expected one. UNAVAILABLE: somebody did not come within --timeout, named; CANCELLED. */
 status course_join(struct course *course);
 struct course_place course_place(const struct course *course);
+/* This task's own part of the step at the place runs, whatever it has done, and that of those behind it. RESOURCE_EXHAUSTED. */
+status course_follow(struct course *course, struct course_place place);
 /* The step at the place is done: goes to the one behind it. */
 void course_next(struct course *course);
 /* What makes the step count once. The step ends before the next call. */

@@ -383,9 +383,43 @@ static status run_phase(struct host *host, struct course_place *place) {
   return result == OK ? OK : status_prefix(result, "entry '%s': ", host->options.phases[number].entry);
 }
 
+/* A part of the entry that runs here whoever drives it, or as its driver, and changes something. */
+static bool changes_own(const struct host *host, const struct program_entry *entry) {
+  for (uint32_t i = 0; i < entry->parts.count; i++) {
+    const struct program_part *part = program_part(host->program, entry->parts.first + i);
+    uint32_t first = program_block(host->program, part->block)->instrs.first;
+    for (uint32_t k = 0; k < part->instr_count; k++)
+      if (program_instr(host->program, first + k)->flags & INSTR_CHANGES)
+        return true;
+  }
+  return false;
+}
+
+/* A process that goes on where another has ended has nothing of what that had of its own. Phases of one step prepare it, as `init` does: they are
+ * run once more, and others, who have them already, change nothing. */
+static status repeat_preparations(struct host *host, struct course_place *place) {
+  for (uint32_t i = 0; i < place->phase; i++) {
+    const struct phase_options *phase = &host->options.phases[i];
+    uint32_t entry = task_find_entry(host->task, phase->entry);
+    struct course_place again = { i, 0 };
+    if (phase->steps > 1 || entry == PROGRAM_NONE || !changes_own(host, program_entry(host->program, entry)))
+      continue;
+    TRY(course_follow(host->course, again));
+    TRY(run_phase(host, &again));
+    if (again.phase != i + 1) { /* somebody was lost, and the job goes on elsewhere */
+      *place = again;
+      return OK;
+    }
+    if (place->phase < host->options.phase_count)
+      TRY(course_follow(host->course, *place));
+  }
+  return OK;
+}
+
 static status run_phases(struct host *host) {
   TRY(join_course(host));
   struct course_place place = course_place(host->course);
+  TRY(repeat_preparations(host, &place));
   bool is_late = ready_after_first_phase(host);
   if (is_late && place.phase > 0) {
     TRY(become_ready_late(host));

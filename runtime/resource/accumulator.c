@@ -17,7 +17,8 @@ struct accumulator {
   int64_t *indices, *counts; /* sparse: of the rows */
   int64_t rows;
   struct wait_list takers;
-  struct accumulator_round round; /* of whoever took last */
+  struct accumulator_round round; /* of whoever took last, */
+  int64_t asked;                  /* and how many it asked for */
   uint32_t *left;           /* replicas that apply nothing any more */
   uint32_t left_count, left_capacity;
 };
@@ -229,6 +230,7 @@ status accumulator_take(struct accumulator *a, struct host_call *call, int64_t r
     return fail(INVALID_ARGUMENT, "Argument num_required must be > 0, but is %lld", (long long)required);
   pthread_mutex_lock(&a->lock);
   a->round = round;
+  a->asked = required;
   struct wait_entry *entry = wait_list_add(&a->takers, call, required);
   struct wait_entry *over = entry ? serve(a) : NULL;
   wait_list_settle(over, call);
@@ -238,8 +240,8 @@ status accumulator_take(struct accumulator *a, struct host_call *call, int64_t r
   return wait_list_finish(over, call);
 }
 
-void accumulator_leave(struct accumulator *a, uint32_t driver) {
-  pthread_mutex_lock(&a->lock);
+/* Under the lock. */
+static void note_left(struct accumulator *a, uint32_t driver) {
   come_back(a, driver);
   if (a->left_count == a->left_capacity) {
     uint32_t capacity = a->left_capacity * 2 + 4, *grown = realloc(a->left, capacity * sizeof *grown);
@@ -248,14 +250,61 @@ void accumulator_leave(struct accumulator *a, uint32_t driver) {
   }
   if (a->left_count < a->left_capacity)
     a->left[a->left_count++] = driver;
+}
+
+void accumulator_leave(struct accumulator *a, uint32_t driver) {
+  pthread_mutex_lock(&a->lock);
+  note_left(a, driver);
   struct wait_entry *over = serve(a);
+  pthread_mutex_unlock(&a->lock);
+  (void)wait_list_finish(over, NULL); /* none of them is the caller's */
+}
+
+static bool has_left(const struct accumulator *a, uint32_t driver) {
+  for (uint32_t i = 0; i < a->left_count; i++)
+    if (a->left[i] == driver)
+      return true;
+  return false;
+}
+
+bool accumulator_miss(struct accumulator *a, uint32_t driver, bool may_leave, bool is_needed, const char *text) {
+  struct wait_entry *over = NULL;
+  pthread_mutex_lock(&a->lock);
+  bool matters = a->round.each && !has_left(a, driver);
+  bool enough = !is_needed && (a->round.replicas - a->left_count - 1) * a->round.each >= a->asked;
+  if (matters && (may_leave || enough)) {
+    note_left(a, driver);
+    over = serve(a);
+  }
+  bool stops = matters && !may_leave && !enough;
+  while (stops && text && a->takers.first)
+    wait_list_move_first(&a->takers, DEADLINE_EXCEEDED, text, &over);
+  pthread_mutex_unlock(&a->lock);
+  (void)wait_list_finish(over, NULL); /* none of them is the caller's */
+  return !stops;
+}
+
+void accumulator_reset(struct accumulator *a) {
+  struct wait_entry *over = NULL;
+  pthread_mutex_lock(&a->lock);
+  if (a->round.each) {
+    tensor_release(a->sum);
+    free(a->indices);
+    free(a->counts);
+    a->sum = NULL;
+    a->indices = a->counts = NULL;
+    a->rows = a->count = a->step = 0;
+    while (a->takers.first)
+      wait_list_move_first(&a->takers, ABORTED, "variables were restored", &over);
+  }
   pthread_mutex_unlock(&a->lock);
   (void)wait_list_finish(over, NULL); /* none of them is the caller's */
 }
 
 void accumulator_set_step(struct accumulator *a, int64_t step) {
   pthread_mutex_lock(&a->lock);
-  a->step = step;
+  if (!a->round.each || step > a->step) /* of a round: a chief that has come back tells it amid a round that was taken already */
+    a->step = step;
   pthread_mutex_unlock(&a->lock);
 }
 

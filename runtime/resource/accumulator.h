@@ -31,8 +31,14 @@ struct accumulator_round {
 /* Ends at once or later (host.h): outputs: the gradient; sparse: indices, values, shape. Of a round no more are waited for than those that have
  * not left can give. */
 status accumulator_take(struct accumulator *a, struct host_call *call, int64_t required, struct accumulator_round round);
+/* A replica is not there. Rounds go on without it, until it applies something again, where enough others are left for what they ask, or
+ * `may_leave`; never without one that is needed. Else false: whoever takes ends with DEADLINE_EXCEEDED and the text; NULL: waits on. */
+bool accumulator_miss(struct accumulator *a, uint32_t driver, bool may_leave, bool is_needed, const char *text);
+/* Nothing counts that was applied, and the step is 0: all has been put back to an earlier moment. Only of accumulators of rounds. */
+void accumulator_reset(struct accumulator *a);
 /* A replica applies nothing any more; until it applies something again. */
 void accumulator_leave(struct accumulator *a, uint32_t driver);
+/* Of an accumulator of rounds it only grows. */
 void accumulator_set_step(struct accumulator *a, int64_t step);
 int64_t accumulator_count(struct accumulator *a);
 

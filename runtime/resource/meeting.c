@@ -579,6 +579,8 @@ static void finish_all(struct hall *hall, struct wait_entry *over) {
   (void)wait_list_finish(over, NULL); /* none of them is the caller's */
 }
 
+const struct hall_peers *hall_get_peers(const struct hall *hall) { return hall->has_peers ? &hall->peers : NULL; }
+
 void hall_tick(struct hall *hall) {
   struct wait_entry *over = NULL;
   pthread_mutex_lock(&hall->lock);

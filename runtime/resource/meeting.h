@@ -34,6 +34,8 @@ status hall_create(struct hall **out);
 void hall_destroy(struct hall *hall); /* accepts NULL; after the container */
 /* Before any step; copied. Without them nobody is ever missing, and there is one holder. */
 void hall_set_peers(struct hall *hall, const struct hall_peers *peers);
+/* NULL: nobody has set them. Valid as long as the hall. */
+const struct hall_peers *hall_get_peers(const struct hall *hall);
 /* Now and then (a few times a second): looks who is missing. */
 void hall_tick(struct hall *hall);
 /* What `send` has sent to this task. */

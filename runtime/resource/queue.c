@@ -579,6 +579,38 @@ status queue_close(struct queue *q, struct host_call *call, bool cancel_pending)
   return tell(q, a, a);
 }
 
+/* Under the lock. */
+static struct attempt *fail_tokens(struct queue *q, status code, const char *text) {
+  struct attempt *over = NULL;
+  while (q->token_takers.first) {
+    struct attempt *a = line_remove_first(&q->token_takers);
+    attempt_fail(a, code, "%s", text);
+    a->next = over;
+    over = a;
+  }
+  return over;
+}
+
+void queue_fail_tokens(struct queue *q, status code, const char *text) {
+  pthread_mutex_lock(&q->lock);
+  struct attempt *over = fail_tokens(q, code, text);
+  pthread_mutex_unlock(&q->lock);
+  (void)tell(q, over, NULL); /* none of them is the caller's */
+}
+
+void queue_reset_tokens(struct queue *q) {
+  struct attempt *over = NULL;
+  pthread_mutex_lock(&q->lock);
+  if (q->shares.count > 0 || q->token_takers.first) {
+    for (; q->size > 0; q->size--)
+      tuple_free(*ring_at(q, q->size - 1), q->spec.component_count);
+    token_shares_deinit(&q->shares);
+    over = fail_tokens(q, ABORTED, "variables were restored");
+  }
+  pthread_mutex_unlock(&q->lock);
+  (void)tell(q, over, NULL);
+}
+
 int64_t queue_size(struct queue *q) {
   pthread_mutex_lock(&q->lock);
   int64_t size = q->size;

@@ -48,6 +48,10 @@ status queue_dequeue(struct queue *queue, struct host_call *call);
 /* Takes a token of a round of workers (token_share.h), of those that are for the call's driver: `each` of one value. INVALID_ARGUMENT: the queue
  * holds something else. */
 status queue_dequeue_token(struct queue *queue, struct host_call *call, int64_t each);
+/* Whoever waits for a token ends with this. */
+void queue_fail_tokens(struct queue *queue, status code, const char *text);
+/* Of a queue of which tokens were taken: nothing is in it, and nobody has had any: all has been put back to an earlier moment. */
+void queue_reset_tokens(struct queue *queue);
 /* Takes count tuples, stacked; up_to: fewer when the queue is closed and has no more. */
 status queue_dequeue_many(struct queue *queue, struct host_call *call, int64_t count, bool up_to);
 status queue_close(struct queue *queue, struct host_call *call, bool cancel_pending);

@@ -6,12 +6,12 @@
 #include "runtime/memory/container.h"
 #include "runtime/program/fault.h"
 #include "runtime/program/size.h"
-#include "runtime/resource/accumulator.h"
 #include "runtime/resource/collective.h"
 #include "runtime/resource/meeting.h"
 #include "runtime/step/crew.h"
 #include "runtime/step/step_stats.h"
 #include "runtime/step/task_state.h"
+#include "runtime/step/tokens.h"
 
 /* ---- what the exchange tells ---- */
 
@@ -237,16 +237,12 @@ static void leave_collective(void *driver, struct resource *resource) {
   collective_leave((struct collective *)resource, *(const uint32_t *)driver);
 }
 
-static void leave_accumulator(void *driver, struct resource *resource) {
-  accumulator_leave((struct accumulator *)resource, *(const uint32_t *)driver);
-}
-
 void task_note_finished(struct task *task, uint32_t finished) {
   const char *job = program_text(task->program, program_task(task->program, finished)->job);
   if (strcmp(job, program_text(task->program, task->program->replicated_job)) != 0)
     return;
   container_each(task->container, "collective", leave_collective, &finished); /* replicas meet in collectives, */
-  container_each(task->container, "accumulator", leave_accumulator, &finished); /* or give to accumulators */
+  tokens_leave(task, finished); /* or give to accumulators */
   hall_finish(task->hall, finished);
 }
 
@@ -262,9 +258,15 @@ static void on_joined(void *self, uint32_t peer, bool is_new) {
   tell_of_peers(self);
 }
 
-void task_reset_rounds(struct task *task) { hall_reset(task->hall); }
+void task_reset_rounds(struct task *task) {
+  hall_reset(task->hall);
+  tokens_reset(task);
+}
 
-static void on_tick(void *self) { hall_tick(((struct task *)self)->hall); }
+static void on_tick(void *self) {
+  hall_tick(((struct task *)self)->hall);
+  tokens_tick(self);
+}
 
 static void on_reset(void *self, const char *containers) { task_reset(self, containers); }
 

@@ -173,6 +173,52 @@ static void a_round_waits_for_no_more_than_those_that_have_not_left_can_give(voi
   part(&m);
 }
 
+static void a_missing_replica_ends_a_round_unless_enough_are_left(void **state) {
+  (void)state;
+  struct meeting m;
+  static const float a[] = { 1, 2 };
+  struct tensor ta = vector(a, 2);
+  meet(&m, &accumulator_maker, &(struct accumulator_spec){ .dtype = DTYPE_FLOAT, .mean = true });
+  struct accumulator *accumulator = (struct accumulator *)m.resource;
+  const struct accumulator_round round = { .replicas = 3, .each = 1 };
+  assert_int_equal(accumulator_take(accumulator, call_of(&m, 0, NULL), 2, round), OK);
+  assert_true(accumulator_miss(accumulator, 2, false, false, "2 is missing")); /* two are enough */
+  assert_false(accumulator_miss(accumulator, 1, false, false, NULL));          /* not late yet */
+  assert_int_equal(finished(&m), 0);
+  assert_false(accumulator_miss(accumulator, 1, false, false, "1 is missing"));
+  assert_int_equal(finished(&m), 1);
+  assert_int_equal(m.calls[0].code, DEADLINE_EXCEEDED);
+  assert_string_equal(m.calls[0].text, "1 is missing");
+  assert_int_equal(accumulator_take(accumulator, call_of(&m, 0, NULL), 2, round), OK);
+  assert_int_equal(accumulator_apply(accumulator, 0, 0, &ta), OK);
+  assert_false(accumulator_miss(accumulator, 1, false, true, NULL));
+  assert_true(accumulator_miss(accumulator, 1, true, false, NULL)); /* elastic: the mean of those that are left */
+  assert_int_equal(finished(&m), 1);
+  assert_memory_equal(m.outputs[0][0]->data, a, sizeof a);
+  tensor_release(m.outputs[0][0]);
+  part(&m);
+}
+
+static void the_step_of_a_round_only_grows_until_all_is_put_back(void **state) {
+  (void)state;
+  struct meeting m;
+  static const float a[] = { 1, 2 };
+  struct tensor ta = vector(a, 2);
+  meet(&m, &accumulator_maker, &(struct accumulator_spec){ .dtype = DTYPE_FLOAT });
+  struct accumulator *accumulator = (struct accumulator *)m.resource;
+  assert_int_equal(accumulator_take(accumulator, call_of(&m, 0, NULL), 2, (struct accumulator_round){ .replicas = 2, .each = 1 }), OK);
+  accumulator_set_step(accumulator, 7);
+  accumulator_set_step(accumulator, 6);
+  assert_int_equal(accumulator_apply(accumulator, 1, 6, &ta), OK);
+  assert_int_equal(accumulator_count(accumulator), 0); /* stale */
+  accumulator_reset(accumulator);
+  assert_int_equal(finished(&m), 1);
+  assert_int_equal(m.calls[0].code, ABORTED);
+  assert_int_equal(accumulator_apply(accumulator, 1, 6, &ta), OK);
+  assert_int_equal(accumulator_count(accumulator), 1);
+  part(&m);
+}
+
 static void a_gradient_of_another_shape_is_refused(void **state) {
   (void)state;
   struct meeting m;
@@ -240,6 +286,8 @@ int main(void) {
     cmocka_unit_test(one_task_cannot_join_twice),
     cmocka_unit_test(stale_gradients_are_dropped_and_the_mean_is_taken),
     cmocka_unit_test(a_round_waits_for_no_more_than_those_that_have_not_left_can_give),
+    cmocka_unit_test(a_missing_replica_ends_a_round_unless_enough_are_left),
+    cmocka_unit_test(the_step_of_a_round_only_grows_until_all_is_put_back),
     cmocka_unit_test(a_gradient_of_another_shape_is_refused),
     cmocka_unit_test(the_mean_of_many_small_numbers),
     cmocka_unit_test(rows_are_divided_by_how_many_gave_them),
