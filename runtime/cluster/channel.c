@@ -54,6 +54,14 @@ static void on_message(void *self, const struct message *message) {
   }
 }
 
+static status on_head(void *self, const struct message *message) {
+  struct channel *channel = self;
+  const struct exchange_sink *sink = &channel->cluster->sink;
+  return sink->admits && channel->peer
+           ? sink->admits(sink->self, channel->peer->task, message->step, message->transfer, message->dtype, &message->shape)
+           : OK;
+}
+
 static void on_tensor(void *self, const struct message *message, struct tensor *tensor) {
   struct channel *channel = self;
   if (peer_take(channel->peer, channel, message->bytes))
@@ -68,7 +76,7 @@ static void on_control(void *self, const struct message *message, const void *da
     peer_control(channel->peer, message, data, size);
 }
 
-static const struct link_handler link_events = {greet_on_hello, on_message, on_tensor, on_control, greet_on_challenge};
+static const struct link_handler link_events = {greet_on_hello, on_message, on_tensor, on_control, greet_on_challenge, on_head};
 
 /* ---- streams ---- */
 

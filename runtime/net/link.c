@@ -126,6 +126,8 @@ static status head_take(struct link *link) {
   if (payload > link->message.bytes || (payload < link->message.bytes && payload < NET_MESSAGE_BYTES / 2))
     return fail(DATA_LOSS, "a tensor of %llu bytes in a message of %llu", (unsigned long long)link->message.bytes,
                 (unsigned long long)payload);
+  if (link->handler->on_head)
+    TRY(link->handler->on_head(link->self, &link->message));
   return message_tensor_create(&link->message, &link->tensor, &link->into);
 }
 

@@ -29,6 +29,8 @@ struct link_handler {
   void (*on_control)(void *self, const struct message *message, const void *data, size_t size);
   /* Dialled: what a HELLO has to answer has come; say it. Not OK: as on_hello. */
   status (*on_challenge)(void *self);
+  /* A tensor is about to come, memory has not been reserved. Not OK: the link is over (link_receive returns it). NULL: all are taken. */
+  status (*on_head)(void *self, const struct message *message);
 };
 
 struct link {

@@ -31,6 +31,7 @@ struct step *step_find(struct task *task, uint64_t id) {
 }
 
 void step_enter(struct task *task, struct step *step) {
+  rendezvous_begin(task->rendezvous, step->id);
   pthread_mutex_lock(&task->lock);
   step->next = task->steps;
   task->steps = step;

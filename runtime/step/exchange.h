@@ -54,6 +54,8 @@ struct exchange_sink {
   void (*on_refused)(void *self);
   /* A peer says good-bye: right before on_lost. NULL: nobody wants to know. */
   void (*on_left)(void *self, uint32_t task);
+  /* A value is about to come: not OK, and it is not taken, the link to its sender is broken off for that reason. NULL: all are taken. */
+  status (*admits)(void *self, uint32_t from, uint64_t step, uint32_t transfer, enum dtype dtype, const struct shape *shape);
 };
 
 struct exchange {

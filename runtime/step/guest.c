@@ -12,6 +12,7 @@
 #include "runtime/step/step_stats.h"
 #include "runtime/step/task_state.h"
 #include "runtime/step/tokens.h"
+#include "runtime/step/transfer.h"
 
 /* ---- what the exchange tells ---- */
 
@@ -175,9 +176,27 @@ static void on_start(void *self, uint32_t driver, uint64_t id, uint32_t flagged,
   task->exchange->done(task->exchange->self, driver, id, RESOURCE_EXHAUSTED, status_text());
 }
 
+/* Only values of steps that a third task drives may come before we have heard of the step. */
+static bool may_be_early(const struct task *task, uint32_t from, uint64_t step) {
+  uint32_t driver = (uint32_t)(step >> 48);
+  return driver != from && driver != task->program->task;
+}
+
 static void on_tensor(void *self, uint32_t from, uint64_t step, uint32_t transfer, struct tensor *tensor) {
-  (void)from;
-  rendezvous_put(((struct task *)self)->rendezvous, step, transfer, tensor);
+  struct task *task = self;
+  enum rendezvous_early early = transfer >= TRANSFER_STATE              ? EARLY_KEPT /* we have asked for it, it has no step */
+                                : may_be_early(task, from, step) ? EARLY_COUNTED
+                                                                 : EARLY_DROPPED;
+  rendezvous_deliver(task->rendezvous, step, transfer, tensor, early);
+}
+
+static status admits(void *self, uint32_t from, uint64_t step, uint32_t transfer, enum dtype dtype, const struct shape *shape) {
+  struct task *task = self;
+  TRY(transfer_check(task->transfers, &(struct transfer_claim){ from, transfer, step, dtype, *shape }));
+  uint64_t bytes = (uint64_t)shape_count(shape) * dtype_size(dtype);
+  return !may_be_early(task, from, step) || rendezvous_has_room(task->rendezvous, step, bytes)
+             ? OK
+             : fail(RESOURCE_EXHAUSTED, "values for steps that have not begun hold too much");
 }
 
 /* Under the task's lock. */
@@ -230,6 +249,7 @@ static void on_lost(void *self, uint32_t lost, const char *reason) {
   if (task->finishing[lost]) /* killed before it had left: whoever starts it again wants what it was told to do, not the same again */
     commit_finish(task, lost, false);
   task->finishing[lost] = false;
+  rendezvous_drop_early(task->rendezvous, lost);
   tell_of_peers(task);
 }
 
@@ -274,5 +294,6 @@ static void on_reset(void *self, const char *containers) { task_reset(self, cont
 static void on_refused(void *self) { task_stop(self); }
 
 struct exchange_sink task_sink(struct task *task) {
-  return (struct exchange_sink){ task, on_start, on_tensor, on_done, on_cancel, on_lost, on_finished, on_reset, on_joined, on_tick, on_refused, on_left };
+  return (struct exchange_sink){ task, on_start, on_tensor, on_done, on_cancel, on_lost, on_finished, on_reset, on_joined, on_tick, on_refused, on_left,
+                                 admits };
 }

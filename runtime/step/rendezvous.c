@@ -22,12 +22,15 @@ struct meeting {
   status code;
   char *text;
   int threads;                       /* that wait on `changed` */
+  bool is_begun;
+  uint64_t early_bytes;              /* of values that came before */
 };
 struct rendezvous {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   struct meeting *buckets[BUCKETS];
   uint64_t ended[ENDED_COUNT];
+  uint64_t early_bytes;              /* of all meetings */
 };
 
 status rendezvous_create(struct rendezvous **out) {
@@ -114,11 +117,64 @@ static bool item_add(struct meeting *meeting, uint32_t transfer, struct tensor *
   return true;
 }
 
+void rendezvous_begin(struct rendezvous *r, uint64_t step) {
+  pthread_mutex_lock(&r->lock);
+  struct meeting *meeting = meeting_get(r, step);
+  if (meeting) {
+    meeting->is_begun = true;
+    r->early_bytes -= meeting->early_bytes;
+    meeting->early_bytes = 0;
+  }
+  pthread_mutex_unlock(&r->lock);
+}
+
+bool rendezvous_has_room(struct rendezvous *r, uint64_t step, uint64_t bytes) {
+  pthread_mutex_lock(&r->lock);
+  const struct meeting *meeting = meeting_find(r, step);
+  bool has_room = (meeting && meeting->is_begun) || r->early_bytes == 0 || r->early_bytes + bytes <= RENDEZVOUS_EARLY_BYTES;
+  pthread_mutex_unlock(&r->lock);
+  return has_room;
+}
+
+void rendezvous_drop_early(struct rendezvous *r, uint32_t driver) {
+  pthread_mutex_lock(&r->lock);
+  for (int i = 0; i < BUCKETS; i++)
+    for (struct meeting **at = &r->buckets[i]; *at;) {
+      struct meeting *meeting = *at;
+      if (meeting->is_begun || meeting->step >> 48 != driver || meeting->threads > 0) {
+        at = &meeting->next;
+        continue;
+      }
+      *at = meeting->next;
+      r->early_bytes -= meeting->early_bytes;
+      meeting_free(meeting);
+    }
+  pthread_mutex_unlock(&r->lock);
+}
+
+static uint64_t bytes_of(const struct tensor *tensor) { return (uint64_t)tensor->count * dtype_size(tensor->dtype); }
+
+/* The meeting that a value is for; NULL: it is to be dropped. Under the lock. */
+static struct meeting *meeting_of_value(struct rendezvous *r, uint64_t step, const struct tensor *tensor, enum rendezvous_early early) {
+  struct meeting *meeting = early == EARLY_DROPPED ? meeting_find(r, step) : meeting_get(r, step);
+  if (!meeting || (!meeting->is_begun && early == EARLY_DROPPED))
+    return NULL;
+  if (!meeting->is_begun && early == EARLY_COUNTED) {
+    meeting->early_bytes += bytes_of(tensor);
+    r->early_bytes += bytes_of(tensor);
+  }
+  return meeting;
+}
+
 void rendezvous_put(struct rendezvous *r, uint64_t step, uint32_t transfer, struct tensor *tensor) {
+  rendezvous_deliver(r, step, transfer, tensor, EARLY_KEPT);
+}
+
+void rendezvous_deliver(struct rendezvous *r, uint64_t step, uint32_t transfer, struct tensor *tensor, enum rendezvous_early early) {
   struct rendezvous_waiter *waiter = NULL;
   bool wake = false;
   pthread_mutex_lock(&r->lock);
-  struct meeting *meeting = meeting_get(r, step);
+  struct meeting *meeting = meeting_of_value(r, step, tensor, early);
   struct item *item = meeting ? item_remove(meeting, transfer, true) : NULL;
   if (item) {
     waiter = item->waiter;
@@ -242,6 +298,7 @@ void rendezvous_end(struct rendezvous *r, uint64_t step) {
     if ((*at)->step == step) {
       gone = *at;
       *at = gone->next;
+      r->early_bytes -= gone->early_bytes;
       break;
     }
   pthread_mutex_unlock(&r->lock);

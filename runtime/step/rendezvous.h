@@ -1,7 +1,8 @@
 /* rendezvous.h: where the values of a step that come from other parts wait until they are asked for.
  *
- * A value may come before the step is known here, and after it has ended: the last steps that ended are remembered, so
- * that what comes late is dropped. Threads: any. Owner: the task.
+ * A value may come before the step is known here, when its driver is a third task, and after it has ended: the last steps that ended are
+ * remembered, so that what comes late is dropped. What waits for steps that have not begun has RENDEZVOUS_EARLY_BYTES together.
+ * Threads: any. Owner: the task.
  */
 #ifndef TFC_RUNTIME_STEP_RENDEZVOUS_H
 #define TFC_RUNTIME_STEP_RENDEZVOUS_H
@@ -21,6 +22,18 @@ struct rendezvous_waiter {
 
 status rendezvous_create(struct rendezvous **out);
 void rendezvous_destroy(struct rendezvous *r);
+
+#define RENDEZVOUS_EARLY_BYTES (UINT64_C(64) << 20) /* beside the first of them, which may be as large as it likes */
+
+/* The step is known here: what waits for it is no longer early. */
+void rendezvous_begin(struct rendezvous *r, uint64_t step);
+/* Whether a value of so many bytes may come for the step now. */
+bool rendezvous_has_room(struct rendezvous *r, uint64_t step, uint64_t bytes);
+/* Steps of a driver that have not begun will not: what came for them is dropped. */
+void rendezvous_drop_early(struct rendezvous *r, uint32_t driver);
+/* As rendezvous_put, of another task. For a step that has not begun it is dropped, kept and counted, or just kept. */
+enum rendezvous_early { EARLY_DROPPED, EARLY_COUNTED, EARLY_KEPT };
+void rendezvous_deliver(struct rendezvous *r, uint64_t step, uint32_t transfer, struct tensor *tensor, enum rendezvous_early early);
 
 /* Takes one reference. */
 void rendezvous_put(struct rendezvous *r, uint64_t step, uint32_t transfer, struct tensor *tensor);

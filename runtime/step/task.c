@@ -17,6 +17,7 @@
 #include "runtime/step/exchange_local.h"
 #include "runtime/step/pool.h"
 #include "runtime/step/task_state.h"
+#include "runtime/step/transfer.h"
 
 /* ---- loading ---- */
 
@@ -88,6 +89,7 @@ static status task_load(struct task *task, int threads) {
   TRY(task_load_variables(task));
   TRY(task_load_hosts(task));
   TRY(task_load_parts(task));
+  TRY(transfer_table_create(task->program, &task->transfers));
   task->init_entry = task_find_entry(task, "init");
   task->finishing = calloc(task->program->tables[PROGRAM_TASKS].count + 1, sizeof *task->finishing);
   if (!task->finishing)
@@ -125,6 +127,7 @@ void task_destroy(struct task *task) {
   container_destroy(task->container);
   hall_destroy(task->hall);
   rendezvous_destroy(task->rendezvous);
+  transfer_table_destroy(task->transfers);
   pool_destroy(task->pool);
   buffer_cache_close(task->buffers);
   pthread_mutex_destroy(&task->lock);

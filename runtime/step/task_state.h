@@ -26,6 +26,7 @@ struct task {
   struct crew *crew;
   struct buffer_cache *buffers;
   struct rendezvous *rendezvous;
+  struct transfer_table *transfers; /* what others may send */
   struct container *container; /* queues, tables, files: what host functions share by name */
   struct hall *hall;           /* where steps of several drivers meet in rounds (meeting.h) */
   const struct exchange *exchange;

@@ -91,6 +91,34 @@ static void what_comes_after_the_end_is_dropped(void **state) {
   assert_int_equal(rendezvous_take(r, 4, 1, &tensor), CANCELLED);
 }
 
+static struct tensor *mebibytes(int64_t count) {
+  struct tensor *tensor = NULL;
+  assert_int_equal(tensor_create(DTYPE_UINT8, &(struct shape){ 1, { count << 20 } }, &tensor), OK);
+  return tensor;
+}
+
+static void values_for_steps_that_have_not_begun_are_bounded(void **state) {
+  struct rendezvous *r = *state;
+  const uint64_t limit = RENDEZVOUS_EARLY_BYTES, first = UINT64_C(3) << 48 | 1, second = first + 1, other = UINT64_C(2) << 48 | 1;
+  assert_true(rendezvous_has_room(r, first, 100 * limit)); /* the first may be large */
+  rendezvous_deliver(r, first, 1, mebibytes(40), EARLY_COUNTED);
+  assert_true(rendezvous_has_room(r, second, limit - (40 << 20)));
+  assert_false(rendezvous_has_room(r, second, limit - (40 << 20) + 1));
+  rendezvous_deliver(r, other, 1, mebibytes(20), EARLY_COUNTED);
+  assert_false(rendezvous_has_room(r, first, 5 << 20));
+  rendezvous_begin(r, first); /* now they count no more */
+  assert_true(rendezvous_has_room(r, first, 100 * limit));
+  assert_true(rendezvous_has_room(r, second, 44 << 20));
+  assert_false(rendezvous_has_room(r, second, 45 << 20));
+  rendezvous_drop_early(r, 2);
+  assert_true(rendezvous_has_room(r, second, 100 * limit));
+  rendezvous_deliver(r, other, 1, mebibytes(1), EARLY_DROPPED); /* of its own driver: its step would have begun before */
+  assert_null(rendezvous_poll(r, other, 1));
+  struct tensor *tensor = rendezvous_poll(r, first, 1);
+  assert_non_null(tensor);
+  tensor_release(tensor);
+}
+
 static int make(void **state) { return rendezvous_create((struct rendezvous **)state) == OK ? 0 : -1; }
 static int destroy(void **state) {
   rendezvous_destroy(*state);
@@ -104,6 +132,7 @@ int main(void) {
     cmocka_unit_test_setup_teardown(a_waiter_is_told_once, make, destroy),
     cmocka_unit_test_setup_teardown(an_abort_wakes_all_who_wait_or_will, make, destroy),
     cmocka_unit_test_setup_teardown(what_comes_after_the_end_is_dropped, make, destroy),
+    cmocka_unit_test_setup_teardown(values_for_steps_that_have_not_begun_are_bounded, make, destroy),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
