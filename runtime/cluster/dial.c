@@ -15,6 +15,7 @@
 #define BACKOFF_MS_MIN 10
 #define BACKOFF_MS_EARLY 80   /* in the first EARLY_MS: a cluster that is being started is to begin at once */
 #define BACKOFF_MS_LATE 1000
+#define BACKOFF_MS_FULL 2     /* strangers crowd its door: what counts is to be there when it opens */
 #define EARLY_MS 30000
 #define PAUSE_MS 100 /* out of file descriptors */
 
@@ -119,6 +120,13 @@ void peer_dial_failed(struct peer *peer, const char *reason) {
   loop_timer_set(cluster->loop, &peer->timer, now_ms + peer->backoff_ms);
 }
 
+/* The same way, at once. */
+static void dial_again(struct peer *peer) {
+  peer->next_address--;
+  peer->tried_beside = peer->next_address == 0;
+  loop_timer_set(peer->cluster->loop, &peer->timer, loop_now_ms() + BACKOFF_MS_FULL);
+}
+
 /* The faster way, when the peer is on this host: it is tried before the first address, and its failure takes no time. */
 static bool dial_beside(struct peer *peer) {
   struct cluster *cluster = peer->cluster;
@@ -141,7 +149,9 @@ static void dial_next(struct peer *peer) {
   status code = address_dial(address, &fd);
   if (code == OK)
     code = channel_create(peer->cluster, fd, peer, &peer->dialling);
-  if (code != OK)
+  if (code == RESOURCE_EXHAUSTED && peer->next_address > 0) /* a moment later there may be room */
+    dial_again(peer);
+  else if (code != OK)
     peer_dial_failed(peer, status_text());
 }
 

@@ -14,7 +14,10 @@
 #include "base/map.h"
 
 #define HOST_BYTES 256 /* a DNS name has at most 253 */
-#define BACKLOG 4096 /* a peer must find a place in it while strangers come */
+/* While strangers come faster than they are accepted the queue is full: TCP tries again after a second, so there is to be room; at a Unix socket who
+ * finds it full knows at once and comes again, so it is to be short. */
+#define BACKLOG 4096
+#define BACKLOG_UNIX 128
 #define BIND_TRIES 10 /* a port may be somebody's end of a connection for a moment: of a dial that is refused, say */
 #define BIND_PAUSE_US 30000
 #define CLAIM_KEY UINT64_C(0x636c61696d) /* so that the lock of a path is no task's name beside its address */
@@ -180,7 +183,7 @@ status address_listen(const struct address *address, const char *text, int *out)
     address_unlink(address);
     bound = bind(fd, (const struct sockaddr *)&address->storage, address->size);
   }
-  if (bound != 0 || listen(fd, BACKLOG) != 0) {
+  if (bound != 0 || listen(fd, family == AF_UNIX ? BACKLOG_UNIX : BACKLOG) != 0) {
     status code = errno == EADDRINUSE ? in_use(text)
                                       : fail(UNAVAILABLE, "cannot listen on %s: %s", text, strerror(errno));
     close(fd);
@@ -197,7 +200,7 @@ status address_dial(const struct address *address, int *out) {
     return fail(UNAVAILABLE, "no socket: %s", strerror(errno));
   address_set_options(fd, address);
   if (connect(fd, (const struct sockaddr *)&address->storage, address->size) != 0 && errno != EINPROGRESS) {
-    status code = fail(UNAVAILABLE, "%s", strerror(errno));
+    status code = errno == EAGAIN ? fail(RESOURCE_EXHAUSTED, "more connect there than are let in") : fail(UNAVAILABLE, "%s", strerror(errno));
     close(fd);
     return code;
   }
