@@ -461,7 +461,8 @@ static status serve(struct host *host) {
     task_note_finished(host->task, host->program->task);
   if (host->runners && runners_serve_others(host->runners)) {
     runners_expect_end(host->runners);
-    return cluster_wait_all_finished(host->cluster);
+    status result = cluster_wait_all_finished(host->cluster);
+    return result == UNAVAILABLE && host->options.elastic ? OK : result; /* its own work is done, and rounds needed nobody else */
   }
   if (host->options.phase_count > 0 && host->job)
     TRY(job_leave(host->job));

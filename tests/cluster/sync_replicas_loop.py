@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Models with SyncReplicasOptimizer, with a worker killed and started again in each run.
 
-    sync_replicas_loop.py --tfc PATH [--runs N] [--seed S] [--case NAME,...] [--victims worker_1,...] [--keep]
+    sync_replicas_loop.py --tfc PATH [--runs N] [--seed S] [--case NAME,...] [--victims worker_1,...] [--lost] [--keep]
 
 Each run draws a case of tests/golden whose name begins with `sync_`, a worker, and when it is killed and how long it is gone. All must end with 0
 after all of their steps. Where the case expects the values of every step, those of the worker that lived must be them: a gradient that was lost,
@@ -55,9 +55,9 @@ class Model:
     def arguments(self, task, factor):
         """Of the case, with more steps where the losses are not expected: the kill is to fall into them."""
         words = next((run["args"] for run in self.case["runs"] if run["task"] == task), [])
-        if self.is_exact():
+        if self.is_exact() and not factor:
             return words
-        return [str(int(w) * factor) if i and words[i - 1] == "--steps" else w for i, w in enumerate(words)]
+        return [str(int(w) * (factor or 100)) if i and words[i - 1] == "--steps" else w for i, w in enumerate(words)]
 
     def is_exact(self):
         return all("value" in e for e in self.case["expect"])
@@ -73,8 +73,8 @@ class Run:
                 os.symlink(os.path.join(model.folder, name), os.path.join(self.folder, name))
         self.processes, self.said = {}, []
 
-    def start(self, task):
-        words = [os.path.join(self.model.folder, "out", task)] + self.model.arguments(task, 100) + ["--log-every", "0"]
+    def start(self, task, factor=0, options=()):
+        words = [os.path.join(self.model.folder, "out", task)] + self.model.arguments(task, factor) + ["--log-every", "0"] + list(options)
         with open(os.path.join(self.folder, task + ".log"), "a", encoding="utf-8") as log:
             self.processes[task] = subprocess.Popen(words, cwd=self.folder, stdout=log, stderr=subprocess.STDOUT)
 
@@ -134,6 +134,47 @@ class Run:
                 process.wait()
 
 
+TIMEOUT = 2
+LOST = [("sync_exported", "worker_1", [], {"worker_0": 69, "ps_0": 69}, "/job:worker/task:1"),
+        ("sync_exported", "worker_0", [], {"worker_1": 69, "ps_0": 69}, "/job:worker/task:0"),
+        ("sync_exported", "worker_1", ["--elastic"], {"worker_0": 0}, ""),
+        ("sync_backup", "worker_0", [], {"worker_1": 69}, "/job:worker/task:0")]
+
+
+def lose(model, victim, options, codes, named):
+    """A worker that never comes back: who ends how, and whom it names; within 10 s after the time-out."""
+    run = Run(model, random.Random(1), [victim])
+    try:
+        for task in model.tasks:
+            run.start(task, 20 if model.is_exact() else 500, ["--timeout", str(TIMEOUT)] + options)
+        time.sleep(0.3)
+        run.processes[victim].kill()
+        for task, code in codes.items():
+            is_code = run.processes[task].wait(TIMEOUT + DEADLINE)
+            assert is_code == code, "%s ended with %d" % (task, is_code)
+            assert not named or named in run.text(task).split("error:")[-1], "%s does not name %s" % (task, named)
+    except subprocess.TimeoutExpired:
+        run.explain()
+        raise AssertionError("somebody hangs without %s" % victim) from None
+    except AssertionError:
+        for task in run.processes:
+            print("  %s: %s" % (task, run.text(task)[-1200:].replace("\n", "\n    ")))
+        raise
+    finally:
+        run.close()
+
+
+def lose_all(models):
+    failed = 0
+    for name, victim, options, codes, named in LOST:
+        try:
+            lose(next(m for m in models if m.name == name), victim, options, codes, named)
+        except AssertionError as e:
+            failed += 1
+            print("FAIL %s without %s %s: %s" % (name, victim, " ".join(options), e), flush=True)
+    return failed
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tfc", required=True)
@@ -141,6 +182,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--case", default="")
     parser.add_argument("--victims", default="worker_0,worker_1")
+    parser.add_argument("--lost", action="store_true", help="also workers that never come back")
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
     folder, failed = tempfile.mkdtemp(), 0
@@ -158,11 +200,15 @@ def main():
             sys.stdout.flush()
         finally:
             run.close()
+    total = options.runs
+    if options.lost:
+        failed += lose_all(models)
+        total += len(LOST)
     if options.keep:
         print(folder)
     else:
         shutil.rmtree(folder)
-    print("%d passed, %d failed" % (options.runs - failed, failed))
+    print("%d passed, %d failed" % (total - failed, failed))
 
 
 main()
