@@ -269,6 +269,13 @@ status job_wait(struct job *job) {
   return result;
 }
 
+/* It may have left with its last word, which is on its way through this task: it is lost only after the time-out. */
+static status check_coordinator(struct job *job) {
+  bool was_up;
+  uint64_t missing_ms = cluster_missing_ms(job->cluster, job->coordinator, &was_up);
+  return missing_ms < job->timeout_ms ? OK : wait_coordinator(job);
+}
+
 /* The coordinator stays while others have to ask it. Under the lock. */
 static bool may_go(const struct job *job) { return job->may_leave && (!job->chair || job->may_end); }
 
@@ -282,11 +289,11 @@ status job_leave(struct job *job) {
   job->is_asking_leave = job->is_due = true;
   pthread_cond_broadcast(&job->changed);
   while ((result = how_it_failed(job)) == OK && !may_go(job)) {
-    wait_a_while(job, 500);
-    if (may_go(job))
-      break;
+    wait_a_while(job, 200);
+    if (may_go(job) || job->first)
+      continue;
     pthread_mutex_unlock(&job->lock);
-    result = wait_coordinator(job);
+    result = check_coordinator(job);
     pthread_mutex_lock(&job->lock);
     if (result != OK)
       break;
@@ -407,6 +414,7 @@ status job_create(struct task *task, struct cluster *cluster, const struct job_c
   job->is_holder = program_task(program, job->self)->flags & PROGRAM_TASK_HOLDS;
   job->is_replicated = is_replicated(program);
   job->has_phases = config->has_phases;
+  job->timeout_ms = (uint64_t)(config->timeout_s * 1000);
   job->on_failed = config->on_failed;
   job->self_of_failed = config->self;
   for (uint32_t i = 0; i < job->task_count; i++)

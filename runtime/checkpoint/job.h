@@ -15,6 +15,7 @@ struct job;
 struct job_config {
   struct saver_config given;     /* this task's own command line (all NULL and 0: nothing was given to it) */
   bool has_phases;
+  double timeout_s;
   void (*on_failed)(void *self); /* the job cannot go on: all that waits is to end; job_failure says why. Any thread */
   void *self;
 };

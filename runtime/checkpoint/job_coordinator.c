@@ -8,6 +8,7 @@
 #include "runtime/program/fault.h"
 #include "runtime/step/task_state.h"
 
+#define ASK_MS 50
 #define RETRY_MS 50         /* after an attempt that was given up */
 #define FAILED_RETRY_MS 1000 /* after one that could not be written */
 #define UNEVEN_MS 5000      /* a step that some holders lack does not come: the others go on without it */
@@ -138,6 +139,17 @@ static void take_files(struct history_holder *holder, const struct job_message *
   memcpy(holder->files, message->files, message->file_count * sizeof *message->files);
 }
 
+/* What they have on their disks now, all checkpoints of before included. */
+static void ask_holders_again(struct job *job, uint32_t but) {
+  struct job_chair *chair = job->chair;
+  for (uint32_t i = 0; i < chair->holder_count; i++) {
+    if (chair->holder_tasks[i] == but || !chair->holders[i].is_here)
+      continue;
+    chair->holders[i].is_here = false;
+    job_send(job, chair->holder_tasks[i], &(struct job_message){ .kind = JOB_ASK });
+  }
+}
+
 /* A holder tells the same again until it hears that the job runs; one in a new life has lost its state. */
 static void take_holder(struct job *job, uint32_t from, const struct job_message *message) {
   struct job_chair *chair = job->chair;
@@ -149,9 +161,11 @@ static void take_holder(struct job *job, uint32_t from, const struct job_message
     tell_run(job, from);
     return;
   }
+  holder->is_here = true;
   if (!is_same) {
+    ask_holders_again(job, from);
     chair->had_lost = chair->had_lost || (chair->has_history && message->history == 0);
-    holder->is_here = seen->has_joined = true;
+    seen->has_joined = true;
     holder->history = seen->history = message->history;
     seen->life = message->life;
     end_attempt(job, cut_lost(&chair->cut));
@@ -412,8 +426,20 @@ bool chair_is_empty(struct job *job) {
   return true;
 }
 
+/* A new coordinator: the others have long joined the one before. And whose answer did not come. */
+static void ask_all(struct job *job, uint64_t now_ms) {
+  struct job_chair *chair = job->chair;
+  if (chair->has_history || chair->is_giving_up || now_ms - chair->asked_ms < ASK_MS)
+    return;
+  chair->asked_ms = now_ms;
+  for (uint32_t i = 0; i < job->task_count; i++)
+    if (!chair->seen[i].has_joined || (chair->seen[i].is_holder && !chair->holders[chair->seen[i].holder].is_here))
+      job_send(job, i, &(struct job_message){ .kind = JOB_ASK });
+}
+
 void chair_tick(struct job *job, uint64_t now_ms) {
   struct job_chair *chair = job->chair;
+  ask_all(job, now_ms);
   end_attempt(job, cut_tick(&chair->cut, now_ms));
   bool wants_one = wants_last(job);
   if (!chair->has_history || chair->cut.id || now_ms < chair->retry_ms)

@@ -254,9 +254,10 @@ static status restore_other(struct job *job, const char *path, struct restored *
   struct task *task = job->task;
   struct arena arena;
   struct restore_source source;
-  if (job->seat.is_touched)
-    TRY(restore_nothing(task));
+  struct ledger empty = { 0 };
+  TRY(job->seat.is_touched ? restore_nothing(task) : commit_restore(task, &empty)); /* drivers are to ask in any case */
   job->seat.is_touched = true;
+  atomic_store(&job->steps, 0);
   if (!*path)
     return OK;
   arena_init(&arena);

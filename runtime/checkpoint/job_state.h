@@ -58,7 +58,7 @@ struct job_chair {
   int64_t number, steps;
   uint64_t newest;              /* id of the last complete one */
   uint64_t last_id;
-  uint64_t begun_ms, retry_ms, failing_since_ms;
+  uint64_t begun_ms, retry_ms, failing_since_ms, asked_ms;
   int64_t steps_covered;        /* of this task, in the attempt, and in the last complete one: */
   int64_t steps_saved;
   bool is_giving_up, is_last;   /* is_last: the attempt was begun after this task was told to end */
@@ -69,6 +69,7 @@ struct job {
   struct cluster *cluster;
   uint32_t self, task_count, coordinator, chief, holder_total;
   bool is_holder, is_replicated, has_phases;
+  uint64_t timeout_ms;
   void (*on_failed)(void *self);
   void *self_of_failed;
   struct job_options options;

@@ -348,6 +348,8 @@ static status ask_all(struct course *course) {
     pthread_mutex_unlock(&course->lock);
     if (is_stopped)
       return fail(CANCELLED, "the task was stopped");
+    if (has_answered && course->program->chief == course->program->task && !course->options->no_init)
+      return fail(ABORTED, "%s has lost its variables, which are to be initialised again", cluster_task_name(course->cluster, silent));
     if (has_answered && now_ms() - began_ms > timeout_ms)
       return fail(UNAVAILABLE, "%s at %s has lost its variables, and nobody has initialised them again within %.3g s",
                   cluster_task_name(course->cluster, silent), cluster_task_address(course->cluster, silent), course->options->timeout_s);

@@ -153,7 +153,8 @@ static struct saver_config checkpoints_given(const struct host *host) {
 
 /* Several tasks: checkpoints concern all. */
 static status open_job(struct host *host) {
-  struct job_config config = { .given = checkpoints_given(host), .has_phases = host->options.phase_count > 0, .on_failed = stop_host, .self = host };
+  struct job_config config = { .given = checkpoints_given(host), .has_phases = host->options.phase_count > 0,
+                               .timeout_s = host->options.timeout_s, .on_failed = stop_host, .self = host };
   return is_alone(host) ? OK : job_create(host->task, host->cluster, &config, &host->job);
 }
 

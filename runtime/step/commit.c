@@ -83,7 +83,7 @@ static bool is_holder(const struct task *task) { return program_task(task->progr
 
 /* Under the lock. Whether the step is to change something here. */
 static status judge(const struct commit *commit, struct step *step) {
-  if (step->is_once && commit->is_silent) /* what it would set is about to be put back */
+  if (commit->is_silent) /* what it would change is about to be put back */
     return fail(ABORTED, "%s goes back to a checkpoint", step->task->name);
   if (step->is_once) {
     step->is_dry = commit->ledger.initialised && !FAULT(8);
