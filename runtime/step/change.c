@@ -86,7 +86,8 @@ status frame_repeat_call(struct frame *frame, const struct program_instr *instr,
 void frame_pause(struct frame *frame) {
   if (!frame->is_inside)
     return;
-  commit_note_open(&frame->part->task->commit, frame->step);
+  if (!frame->step->record || !record_is_empty(frame->step->record)) /* who waits to take something first has changed nothing */
+    commit_note_open(&frame->part->task->commit, frame->step);
   leave(frame);
 }
 

@@ -54,6 +54,13 @@ void record_begin(struct record *record, uint32_t command, uint64_t serial) {
   pthread_mutex_unlock(&record->lock);
 }
 
+bool record_is_empty(struct record *record) {
+  pthread_mutex_lock(&record->lock);
+  bool is_empty = record->count == 0;
+  pthread_mutex_unlock(&record->lock);
+  return is_empty;
+}
+
 bool record_find(struct record *record, uint32_t instr, struct record_item *out) {
   bool found = false;
   pthread_mutex_lock(&record->lock);

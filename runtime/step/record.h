@@ -37,6 +37,8 @@ void record_destroy(struct record *record);
 /* A try of this step begins: what is noted of an earlier one stays, of any other step goes. */
 void record_begin(struct record *record, uint32_t command, uint64_t serial);
 void record_clear(struct record *record);
+/* Whether this step, or an earlier try of it, has changed anything. */
+bool record_is_empty(struct record *record);
 /* What an earlier try did at this instruction, the next time this one comes to it; false: nothing. Its outputs are the record's, until the
  * driver's next step. */
 bool record_find(struct record *record, uint32_t instr, struct record_item *out);
