@@ -30,12 +30,12 @@ static bool is_job_option(const struct run_options *o, int *at) {
 
 /* How many words at words[at] belong to an option that every task is given; 0: it is none. */
 static int everyones_words(const struct run_options *o, int at) {
-  static const char *const names[] = {"--tls-cert", "--tls-key", "--tls-ca", "--client-memory"};
+  static const char *const names[] = {"--tls-cert", "--tls-key", "--tls-ca", "--client-memory", "--timeout"};
   int end = at;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (take_value(o, &end, names[i]))
       return end - at + 1;
-  return strcmp(o->words[at], "--allow-clients") == 0;
+  return strcmp(o->words[at], "--allow-clients") == 0 || strcmp(o->words[at], "--elastic") == 0;
 }
 
 void run_options_read(int count, char **words, bool on_terminal, struct run_options *out) {

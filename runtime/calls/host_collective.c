@@ -37,7 +37,7 @@ static status meet(struct host_call *call, enum collective_kind kind, uint32_t a
   snprintf(name, sizeof name, "%lld %lld", (long long)values[1], (long long)values[2]);
   TRY(find_group(call, name, &spec, &group));
   TRY(collective_check(group, &spec));
-  return collective_meet(group, call, host_attr_int(call, "tfc_member", 0), gives);
+  return collective_meet(group, call, host_attr_int(call, "tfc_member", 0), gives, call->step->serial > 0);
 }
 
 status host_collective_reduce(struct host_call *call) { return meet(call, COLLECTIVE_REDUCE, 1, true); }

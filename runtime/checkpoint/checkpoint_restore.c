@@ -254,6 +254,7 @@ status restore_nothing(struct task *task) {
     task->variables[i].restored = false;
   }
   iterator_places_reset(task->container);
+  task_reset_rounds(task);
   return commit_restore(task, &empty);
 }
 

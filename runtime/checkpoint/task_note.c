@@ -125,6 +125,7 @@ static status apply_ledger(struct task *task, const struct wire_field *field, bo
   TRY(ledger_read(field->data, field->size, &ledger));
   ledger.initialised = ledger.initialised && !is_start;
   status result = commit_restore(task, &ledger);
+  task_reset_rounds(task);
   ledger_deinit(&ledger);
   return result;
 }

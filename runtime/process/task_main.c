@@ -446,6 +446,12 @@ static bool has_parts_for_others(const struct host *host) {
   return false;
 }
 
+/* Elastic rounds need nobody who is lost: it is enough that some have done all their steps. */
+static status wait_all_finished(struct host *host) {
+  status result = cluster_wait_all_finished(host->cluster);
+  return result == UNAVAILABLE && host->options.elastic && task_somebody_finished(host->task) ? OK : result;
+}
+
 /* After the phases: a task leaves, but not while others that still work may need its parts. When there are none, or on
  * a ps: a ps leaves when the work is done, others serve until they are stopped. */
 static status serve(struct host *host) {
@@ -462,16 +468,15 @@ static status serve(struct host *host) {
     task_note_finished(host->task, host->program->task);
   if (host->runners && runners_serve_others(host->runners)) {
     runners_expect_end(host->runners);
-    status result = cluster_wait_all_finished(host->cluster);
-    return result == UNAVAILABLE && host->options.elastic ? OK : result; /* its own work is done, and rounds needed nobody else */
+    return wait_all_finished(host);
   }
   if (host->options.phase_count > 0 && host->job)
     TRY(job_leave(host->job));
   if (replicas_serve_others(host->replicas)) /* also one that was lost amid its last steps */
-    return cluster_wait_all_finished(host->cluster);
+    return wait_all_finished(host);
   if (host->options.phase_count > 0 && !is_ps)
     return has_parts_for_others(host) ? cluster_wait_dependents(host->cluster) : OK;
-  return is_ps ? cluster_wait_all_finished(host->cluster) : cluster_wait_stopped(host->cluster);
+  return is_ps ? wait_all_finished(host) : cluster_wait_stopped(host->cluster);
 }
 
 static status open_records(struct host *host) {

@@ -12,6 +12,7 @@ struct contribution {
   uint32_t driver;
   int64_t member;
   const struct host_call *call;
+  bool comes_again;        /* when it is given up, its driver will repeat the step */
   struct tensor *tensor;   /* NULL: only waits */
 };
 struct collective {
@@ -118,26 +119,48 @@ void collective_leave(struct collective *c, uint32_t driver) {
     return; /* none of them is the caller's */
 }
 
-/* One that waited has been given up: nobody of its round can go on. */
+/* What the call gave does not count. True: its step will come again. */
+static bool drop_contribution(struct collective *c, const struct host_call *call) {
+  bool comes_again = false;
+  for (int64_t i = c->count; i-- > 0;) {
+    if (c->given[i].call != call)
+      continue;
+    comes_again = c->given[i].comes_again;
+    tensor_release(c->given[i].tensor);
+    memmove(&c->given[i], &c->given[i + 1], (size_t)(c->count - i - 1) * sizeof *c->given);
+    c->count--;
+  }
+  return comes_again;
+}
+
+/* One that waited has been given up: the round waits until it comes again, else nobody of it can go on. */
 static bool collective_withdraw(struct host_call *call) {
   struct collective *c = (struct collective *)((char *)call->wait - offsetof(struct collective, waiting));
   pthread_mutex_lock(&c->lock);
   bool waited = wait_list_drop(&c->waiting, call);
-  struct wait_entry *over = waited ? fail_round(c, ABORTED, "another step of the round was given up") : NULL;
+  bool goes_on = waited && drop_contribution(c, call);
+  struct wait_entry *over = waited && !goes_on ? fail_round(c, ABORTED, "another step of the round was given up") : NULL;
   pthread_mutex_unlock(&c->lock);
   (void)wait_list_finish(over, NULL); /* none of them is ours */
   return waited;
 }
 
-static status join_locked(struct collective *c, struct host_call *call, int64_t member, struct tensor *tensor, struct wait_entry **over) {
+void collective_lose(struct collective *c, uint32_t driver, const char *text) {
+  pthread_mutex_lock(&c->lock);
+  struct wait_entry *over = c->count && !has_given(c, driver) ? fail_round(c, UNAVAILABLE, text) : NULL;
+  pthread_mutex_unlock(&c->lock);
+  (void)wait_list_finish(over, NULL); /* none of them is the caller's */
+}
+
+static status join_locked(struct collective *c, struct host_call *call, struct contribution given, struct wait_entry **over) {
   if (c->has_left && !has_given(c, c->left))
     return fail(FAILED_PRECONDITION, LEFT_TEXT);
-  if (member_has_given(c, call->driver, member))
+  if (member_has_given(c, call->driver, given.member))
     return fail(FAILED_PRECONDITION, "two steps of one task in the same round");
   if (!wait_list_add(&c->waiting, call, call->driver))
     return fail(RESOURCE_EXHAUSTED, "no memory");
   call->withdraw = collective_withdraw;
-  c->given[c->count++] = (struct contribution){ call->driver, member, call, tensor };
+  c->given[c->count++] = given;
   if (c->count < c->spec.size)
     return OK;
   *over = end_round(c, call);
@@ -145,7 +168,7 @@ static status join_locked(struct collective *c, struct host_call *call, int64_t 
   return OK;
 }
 
-status collective_meet(struct collective *c, struct host_call *call, int64_t member, bool gives) {
+status collective_meet(struct collective *c, struct host_call *call, int64_t member, bool gives, bool comes_again) {
   struct tensor *tensor = NULL;
   struct wait_entry *over = NULL;
   bool merges = c->spec.kind == COLLECTIVE_REDUCE || c->spec.kind == COLLECTIVE_SCATTER;
@@ -155,7 +178,7 @@ status collective_meet(struct collective *c, struct host_call *call, int64_t mem
     TRY(host_keep_input(call, 0, &tensor));
   }
   pthread_mutex_lock(&c->lock);
-  status result = join_locked(c, call, member, tensor, &over);
+  status result = join_locked(c, call, (struct contribution){ call->driver, member, call, comes_again, tensor }, &over);
   pthread_mutex_unlock(&c->lock);
   if (result != OK) {
     tensor_release(tensor);
@@ -164,7 +187,7 @@ status collective_meet(struct collective *c, struct host_call *call, int64_t mem
   return wait_list_finish(over, call);
 }
 
-status collective_join(struct collective *c, struct host_call *call) { return collective_meet(c, call, 0, call->input_count > 0); }
+status collective_join(struct collective *c, struct host_call *call) { return collective_meet(c, call, 0, call->input_count > 0, false); }
 
 status collective_check(const struct collective *c, const struct collective_spec *spec) {
   if (c->spec.size != spec->size)

@@ -74,6 +74,7 @@ struct hall {
   struct meeting *meetings;
   struct early *early, **early_end;
   uint32_t early_count;
+  bool has_finished;        /* some task, ever */
   bool *admitted;           /* per task; NULL: all are */
   uint32_t task_count;
 };
@@ -589,6 +590,16 @@ void hall_tick(struct hall *hall) {
   finish_all(hall, over);
 }
 
+bool hall_misses(struct hall *hall, uint32_t task, char *text, size_t size) {
+  bool was_up;
+  char who[400];
+  if (!hall->has_peers || hall->peers.missing_ms(hall->peers.self, task, &was_up) < hall->peers.timeout_ms)
+    return false;
+  hall->peers.describe(hall->peers.self, task, who, sizeof who);
+  snprintf(text, size, "the group waits for %s, which was not there for %.3g s", who, (double)hall->peers.timeout_ms / 1000);
+  return true;
+}
+
 static void hear_one(struct meeting *m, const struct wire_message *w) {
   struct round_message message = {w->word, w->holder, w->seat, w->step, w->number};
   round_hear(&m->round, &message);
@@ -635,8 +646,20 @@ static void note_task(struct hall *hall, uint32_t task, void (*note)(struct roun
   finish_all(hall, over);
 }
 
-void hall_finish(struct hall *hall, uint32_t task) { note_task(hall, task, round_finish); }
+void hall_finish(struct hall *hall, uint32_t task) {
+  pthread_mutex_lock(&hall->lock);
+  hall->has_finished = true;
+  pthread_mutex_unlock(&hall->lock);
+  note_task(hall, task, round_finish);
+}
 void hall_begin(struct hall *hall, uint32_t task) { note_task(hall, task, round_begin); }
+
+bool hall_somebody_finished(struct hall *hall) {
+  pthread_mutex_lock(&hall->lock);
+  bool has = hall->has_finished;
+  pthread_mutex_unlock(&hall->lock);
+  return has;
+}
 
 bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step, bool has_changed) {
   struct wait_entry *over = NULL;

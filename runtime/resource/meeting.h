@@ -38,11 +38,15 @@ void hall_set_peers(struct hall *hall, const struct hall_peers *peers);
 const struct hall_peers *hall_get_peers(const struct hall *hall);
 /* Now and then (a few times a second): looks who is missing. */
 void hall_tick(struct hall *hall);
+/* Whether a task was missing for longer than the time-out; the text says so. */
+bool hall_misses(struct hall *hall, uint32_t task, char *text, size_t size);
 /* What `send` has sent to this task. */
 void hall_hear(struct hall *hall, uint32_t from, const void *data, size_t size);
 /* The task begins no more steps; begins again, in a new incarnation. */
 void hall_finish(struct hall *hall, uint32_t task);
 void hall_begin(struct hall *hall, uint32_t task);
+/* Some task has come to its end, at some time. */
+bool hall_somebody_finished(struct hall *hall);
 /* A step has failed and is over here. has_changed: variables. False: it had made the updates of a round half. */
 bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step, bool has_changed);
 /* State was put back to an earlier moment, on all tasks: nothing that was given counts, who waits ends with ABORTED. */

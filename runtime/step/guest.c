@@ -278,13 +278,35 @@ static void on_joined(void *self, uint32_t peer, bool is_new) {
   tell_of_peers(self);
 }
 
+bool task_somebody_finished(struct task *task) { return hall_somebody_finished(task->hall); }
 void task_reset_rounds(struct task *task) {
   hall_reset(task->hall);
   tokens_reset(task);
 }
 
+struct missing {
+  uint32_t task;
+  char text[600];
+};
+static void lose_member(void *missing, struct resource *resource) {
+  collective_lose((struct collective *)resource, ((struct missing *)missing)->task, ((struct missing *)missing)->text);
+}
+
+/* Groups of the graph's own have all replicas as members. */
+static void look_for_replicas(struct task *task) {
+  const char *job = program_text(task->program, task->program->replicated_job);
+  for (uint32_t i = 0; *job && i < task->program->tables[PROGRAM_TASKS].count; i++) {
+    struct missing missing = { .task = i };
+    if (strcmp(program_text(task->program, program_task(task->program, i)->job), job) == 0 &&
+        hall_misses(task->hall, i, missing.text, sizeof missing.text))
+      container_each(task->container, "collective", lose_member, &missing);
+  }
+}
+
 static void on_tick(void *self) {
-  hall_tick(((struct task *)self)->hall);
+  struct task *task = self;
+  hall_tick(task->hall);
+  look_for_replicas(task);
   tokens_tick(self);
 }
 

@@ -88,6 +88,8 @@ void task_note_finished(struct task *task, uint32_t finished);
 void task_reset(struct task *task, const char *containers);
 void task_reset_all(struct task *task, const char *containers);
 
+/* Whether some task that meets others in rounds has. */
+bool task_somebody_finished(struct task *task);
 /* Variables were put back to an earlier moment, on all tasks that hold some: nothing counts that was given to rounds. */
 void task_reset_rounds(struct task *task);
 

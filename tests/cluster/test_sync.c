@@ -326,6 +326,77 @@ static void a_chief_that_comes_back_is_as_the_other_replicas(void **state) {
   killed_and_back("all", 1, 5, 3000);
 }
 
+/* ---- elastic ---- */
+
+static void must_be_alike(int a, int b) {
+  struct values want;
+  want.size = read_values(a, want.bytes, sizeof want.bytes);
+  must_be_equal(&want, b);
+}
+
+static void goes_on_without(const char *build, bool comes_back) {
+  struct job job = start_job(build, "--elastic --timeout 5", strcmp(build, "ps") == 0 ? 4000 : 20000);
+  let_them_train();
+  kill_now(job.worker[1]);
+  usleep(300000);
+  if (comes_back)
+    start_worker(&job, 1);
+  must_end(job.worker[0], 0, 60);
+  must_end(job.worker[2], 0, 60);
+  if (comes_back) {
+    must_end(job.worker[1], 0, 60);
+    assert_true(log_has(job.worker[1], "goes on with step"));
+  }
+  for (int i = 0; i < 2; i++)
+    if (job.ps[i])
+      must_end(job.ps[i], 0, 30);
+  stop_all(NULL);
+}
+
+static void elastic_ps_rounds_go_on_without_one_that_is_lost(void **state) {
+  (void)state;
+  goes_on_without("ps", false);
+  forget_values();
+}
+static void elastic_ps_rounds_take_one_in_that_comes_back(void **state) {
+  (void)state;
+  goes_on_without("ps", true);
+  forget_values();
+}
+static void elastic_replicas_go_on_without_one_that_is_lost(void **state) {
+  (void)state;
+  goes_on_without("all", false);
+  must_be_alike(0, 2);
+  forget_values();
+}
+static void an_elastic_replica_that_comes_back_has_the_state_of_the_others(void **state) {
+  (void)state;
+  goes_on_without("all", true);
+  must_be_alike(0, 2);
+  must_be_alike(0, 1);
+  forget_values();
+}
+static void elastic_replicas_without_the_one_that_decides_stop(void **state) {
+  (void)state;
+  struct job job = start_job("all", "--elastic --timeout 2", LONG);
+  let_them_train();
+  kill_now(job.worker[0]);
+  must_end(job.worker[1], 69, 12);
+  must_end(job.worker[2], 69, 12);
+}
+static void elastic_rounds_go_on_when_one_has_fewer_steps(void **state) {
+  (void)state;
+  for (int b = 0; b < 2; b++) {
+    struct job job = start_servers(b ? "all" : "ps", "--elastic --timeout 5", 300);
+    start_worker(&job, 0);
+    start_worker(&job, 1);
+    job.worker[2] = start("worker_2", worker_words(&job, 2, 50));
+    finish(&job);
+    stop_all(state);
+    forget_values();
+  }
+}
+
 /* ---- the build ---- */
 
 static void write_feed(const char *name, struct shape shape) {
@@ -382,6 +453,12 @@ int main(int argc, char **argv) {
     cmocka_unit_test_teardown(a_chief_that_is_gone_ends_the_other_replicas, stop_all),
     cmocka_unit_test_teardown(one_that_never_comes_ends_those_that_wait, stop_all),
     cmocka_unit_test_teardown(one_with_fewer_steps_ends_the_others_in_words, stop_all),
+    cmocka_unit_test_teardown(elastic_ps_rounds_go_on_without_one_that_is_lost, stop_all),
+    cmocka_unit_test_teardown(elastic_ps_rounds_take_one_in_that_comes_back, stop_all),
+    cmocka_unit_test_teardown(elastic_replicas_go_on_without_one_that_is_lost, stop_all),
+    cmocka_unit_test_teardown(an_elastic_replica_that_comes_back_has_the_state_of_the_others, stop_all),
+    cmocka_unit_test_teardown(elastic_replicas_without_the_one_that_decides_stop, stop_all),
+    cmocka_unit_test_teardown(elastic_rounds_go_on_when_one_has_fewer_steps, stop_all),
     cmocka_unit_test_teardown(a_worker_that_comes_back_changes_nothing, stop_all),
     cmocka_unit_test_teardown(a_replica_that_comes_back_is_as_the_others, stop_all),
     cmocka_unit_test_teardown(a_chief_that_comes_back_is_as_the_other_replicas, stop_all),
