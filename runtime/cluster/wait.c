@@ -248,7 +248,7 @@ status cluster_wait_dependents(struct cluster *cluster) {
 struct work {
   bool had_phases;        /* some task with phases was here */
   bool is_going_on;       /* one that is not done is up */
-  struct peer *missing;   /* one that is not done, and not up */
+  struct peer *missing;   /* one that is not done, and not up; or the one that it left for */
   uint64_t changed_ms;    /* the last change of any of them */
 };
 
@@ -264,11 +264,15 @@ static bool is_cause(const struct peer *a, const struct peer *b) {
 
 static struct work work_survey(struct cluster *cluster) {
   struct work work = {0};
+  struct peer *server = NULL; /* one that is lost, for whose sake others may have given up */
   for (uint32_t i = 0; i < cluster->task_count; i++) {
     struct peer *peer = &cluster->peers[i];
     work.had_phases = work.had_phases || (peer->was_up && peer->has_phases);
     if (peer->changed_ms > work.changed_ms)
       work.changed_ms = peer->changed_ms;
+    bool is_lost_server = i != cluster->task && peer->was_up && !peer->has_phases && !peer->session.is_alive;
+    if (is_lost_server && (!server || is_cause(peer, server)))
+      server = peer;
     if (peer_is_done(cluster, peer))
       continue;
     if (peer->session.is_alive)
@@ -276,12 +280,14 @@ static struct work work_survey(struct cluster *cluster) {
     else if (!work.missing || is_cause(peer, work.missing))
       work.missing = peer;
   }
+  if (work.missing && server && is_cause(server, work.missing))
+    work.missing = server;
   return work;
 }
 
 static status missing_is_late(struct cluster *cluster, const struct peer *missing) {
   if (missing->was_up)
-    return fail(UNAVAILABLE, "%s at %s was lost before it had finished (%s), and did not come back within %.3g s",
+    return fail(UNAVAILABLE, "%s at %s was lost before the work was done (%s), and did not come back within %.3g s",
                 cluster_job_path(cluster, missing->task), missing->address, missing->reason, (double)cluster->timeout_ms / 1000);
   return fail(UNAVAILABLE, "all others have finished, and %s at %s never came", cluster_job_path(cluster, missing->task), missing->address);
 }

@@ -547,6 +547,30 @@ static void a_ps_gives_up_a_worker_that_left_before_it_finished(void **state) {
   stop_tasks();
 }
 
+static void a_ps_gives_up_with_those_who_left_for_the_loss_of_another(void **state) {
+  (void)state;
+  choose_addresses(false);
+  tasks[1] = (struct cluster_task){"ps", 1, addresses[1]};
+  start_task(0, 3, false);
+  struct cluster_config config = config_of(1, 3, false);
+  config.timeout_s = 2;
+  assert_int_equal(cluster_create(&config, &clusters[1]), OK);
+  assert_int_equal(cluster_start(clusters[1]), OK);
+  start_task(2, 3, true);
+  need(1, 0);
+  need(1, 2);
+  cluster_destroy(clusters[0]);
+  clusters[0] = NULL;
+  uint64_t began_ms = loop_now_ms();
+  usleep(1500000);
+  cluster_destroy(clusters[2]);
+  clusters[2] = NULL;
+  assert_int_equal(cluster_wait_all_finished(clusters[1]), UNAVAILABLE);
+  assert_in_range(loop_now_ms() - began_ms, 1500, 3400); /* not another 2 s for the worker */
+  assert_non_null(strstr(status_text(), "/job:ps/task:0"));
+  stop_tasks();
+}
+
 static void an_address_in_use_is_named(void **state) {
   (void)state;
   choose_addresses(false);
@@ -609,6 +633,7 @@ int main(void) {
     cmocka_unit_test(a_task_with_parts_stays_while_others_work),
     cmocka_unit_test(a_ps_stays_while_nobody_with_phases_came),
     cmocka_unit_test(a_ps_gives_up_a_worker_that_left_before_it_finished),
+    cmocka_unit_test(a_ps_gives_up_with_those_who_left_for_the_loss_of_another),
     cmocka_unit_test(an_address_in_use_is_named),
     cmocka_unit_test(four_tasks_send_to_each_other_from_many_threads),
   };
