@@ -44,7 +44,8 @@ struct doctor {
 
 static const char *const stages[] = {
   [STAGE_STARTS] = "starts", [STAGE_MEETS] = "waits for tasks to connect", [STAGE_AWAITS_CHIEF] = "waits for the chief to initialise",
-  [STAGE_INITIALISES] = "initialises", [STAGE_RUNS] = "runs its phases", [STAGE_HAS_FINISHED] = "has finished and waits for the others",
+  [STAGE_INITIALISES] = "initialises", [STAGE_ASKS_HISTORY] = "asks what the job goes on from", [STAGE_ASKS_COURSE] = "asks where it goes on",
+  [STAGE_COPIES] = "comes to the state of the other replicas", [STAGE_RUNS] = "runs its phases", [STAGE_HAS_FINISHED] = "has finished and waits for the others",
   [STAGE_SERVES] = "serves", [STAGE_LEAVES] = "leaves",
 };
 
@@ -81,34 +82,51 @@ static void add_likely_holders(const struct doctor *doctor, struct stall_wait *w
           add_holder(&waits[i], task);
 }
 
-/* Which of them the own thread waits for. Under the lock. */
-static bool is_awaited(const struct doctor *doctor, uint32_t task) {
-  const struct peer_look *look = &doctor->looks[task];
+/* Who may keep a task waiting at this stage. */
+static bool may_be_awaited(const struct doctor *doctor, uint32_t task) {
+  const struct program_task *other = program_task(doctor->program, task);
   bool is_listed = false;
   for (uint32_t i = 0; i < doctor->awaited_count && !is_listed; i++)
     is_listed = doctor->awaited[i] == task;
   switch (doctor->stage) {
-  case STAGE_MEETS: return is_listed && !look->is_self && !look->is_up;
-  case STAGE_AWAITS_CHIEF: return is_listed;
-  case STAGE_HAS_FINISHED: return !look->is_self && is_at_work(doctor, task);
-  case STAGE_SERVES: return !look->is_self && look->was_up && !look->is_up && look->has_phases && !look->is_finished;
-  case STAGE_STARTS: case STAGE_INITIALISES: case STAGE_RUNS: case STAGE_LEAVES: break;
+  case STAGE_MEETS: case STAGE_AWAITS_CHIEF: return is_listed;
+  case STAGE_ASKS_HISTORY: return (other->flags & PROGRAM_TASK_HOLDS) || task == cluster_identity(doctor->cluster).coordinator;
+  case STAGE_ASKS_COURSE: return other->flags & PROGRAM_TASK_HOLDS;
+  case STAGE_COPIES: return strcmp(program_text(doctor->program, other->job), program_text(doctor->program, doctor->program->replicated_job)) == 0;
+  case STAGE_HAS_FINISHED: return is_at_work(doctor, task);
+  case STAGE_SERVES: case STAGE_STARTS: case STAGE_INITIALISES: case STAGE_RUNS: case STAGE_LEAVES: break;
   }
   return false;
+}
+
+/* Which of them the own thread waits for: who is not there, before all others. */
+static bool is_awaited(const struct doctor *doctor, uint32_t task, bool is_any_missing) {
+  const struct peer_look *look = &doctor->looks[task];
+  if (doctor->stage == STAGE_SERVES)
+    return look->was_up && !look->is_up && look->has_phases && !look->is_finished;
+  return may_be_awaited(doctor, task) && (!look->is_up || (!is_any_missing && doctor->stage != STAGE_MEETS));
 }
 
 static const char *waits_until(enum doctor_stage stage) {
   return stage == STAGE_MEETS          ? "waits for tasks to connect"
          : stage == STAGE_AWAITS_CHIEF ? "waits for the chief to initialise"
          : stage == STAGE_SERVES       ? "waits for a lost task to come back"
+         : stage == STAGE_ASKS_HISTORY ? "waits to be told what the job goes on from"
+         : stage == STAGE_ASKS_COURSE  ? "waits to be told which of its steps are applied"
+         : stage == STAGE_COPIES       ? "waits until all replicas have one state"
                                        : "has finished and waits for tasks that are at work";
 }
 
 /* Of the own thread, outside of steps. Under the lock. */
 static uint32_t stage_wait(const struct doctor *doctor, struct stall_wait *out) {
+  if (!doctor->cluster)
+    return 0;
   *out = (struct stall_wait){ .place = (uint64_t)doctor->stage, .driver = doctor->program->task, .kind = STALL_PEER };
+  bool is_any_missing = false;
   for (uint32_t task = 0; task < doctor->task_count; task++)
-    if (is_awaited(doctor, task))
+    is_any_missing = is_any_missing || (!doctor->looks[task].is_self && !doctor->looks[task].is_up && may_be_awaited(doctor, task));
+  for (uint32_t task = 0; task < doctor->task_count; task++)
+    if (!doctor->looks[task].is_self && is_awaited(doctor, task, is_any_missing))
       add_holder(out, task);
   snprintf(out->what, sizeof out->what, "%s", waits_until(doctor->stage));
   return out->holder_count > 0;

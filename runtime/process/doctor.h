@@ -19,6 +19,9 @@ enum doctor_stage {
   STAGE_MEETS,        /* waits until tasks are connected */
   STAGE_AWAITS_CHIEF, /* waits until the chief has initialised */
   STAGE_INITIALISES,
+  STAGE_ASKS_HISTORY, /* waits until the coordinator says what the job goes on from */
+  STAGE_ASKS_COURSE,  /* waits until those that keep variables say which of its steps they have */
+  STAGE_COPIES,       /* of an all-reduce: waits until the replicas have one state */
   STAGE_RUNS,         /* its phases */
   STAGE_HAS_FINISHED, /* waits for others that are at work */
   STAGE_SERVES,

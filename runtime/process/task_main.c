@@ -343,13 +343,16 @@ static status run_steps(struct host *host, struct phase *phase, struct course_pl
 
 /* A replica first comes to the state of the others. */
 static status join_course(struct host *host) {
+  doctor_enter(host->doctor, STAGE_COPIES, NULL, 0);
   TRY(replicas_join(host->replicas));
+  doctor_enter(host->doctor, STAGE_ASKS_COURSE, NULL, 0);
   return course_join(host->course);
 }
 
 /* Somebody was lost in a step, and is back: where it goes on. */
 static status recover(struct host *host, struct course_place *place, status failure) {
   for (;;) {
+    doctor_enter(host->doctor, STAGE_ASKS_COURSE, NULL, 0);
     TRY(course_recover(host->course, *place, failure));
     failure = initialise(host);
     if (failure == OK)
@@ -507,6 +510,7 @@ static status run_host(struct host *host) {
   TRY(course_create(host->task, &host->options, &host->course));
   TRY(runners_check(host->task, host->options.runners, host->options.runner_count));
   TRY(join_cluster(host));
+  doctor_enter(host->doctor, STAGE_ASKS_HISTORY, NULL, 0);
   if (host->job && host->options.phase_count > 0)
     TRY(job_wait(host->job));
   TRY(become_ready(host));
