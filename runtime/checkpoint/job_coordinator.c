@@ -79,6 +79,20 @@ static void say_verdict(struct job *job, const struct history_decision *decision
              name_lost(job), job->options.folder);
 }
 
+static void settle(struct job *job, uint64_t history) {
+  struct job_chair *chair = job->chair;
+  chair->history = history;
+  chair->is_restoring = false;
+  chair->has_history = true;
+  for (uint32_t i = 0; i < chair->holder_count; i++) {
+    chair->holders[i].history = history;
+    chair->seen[chair->holder_tasks[i]].history = history;
+  }
+  chair->steps_saved = atomic_load(&job->steps);
+  chair->begun_ms = job_now_ms();
+  tell_all_run(job);
+}
+
 static void begin_history(struct job *job, const struct history_decision *decision, bool was_lost) {
   struct job_chair *chair = job->chair;
   struct job_message message = { .kind = JOB_RESTORE, .id = decision->id, .history = FAULT(18) && chair->history ? chair->history : job_random() };
@@ -92,20 +106,8 @@ static void begin_history(struct job *job, const struct history_decision *decisi
   for (uint32_t i = 0; i < chair->holder_count; i++)
     chair->seen[chair->holder_tasks[i]].has_restored = false;
   tell_holders(job, &message);
-}
-
-static void settle(struct job *job, uint64_t history) {
-  struct job_chair *chair = job->chair;
-  chair->history = history;
-  chair->is_restoring = false;
-  chair->has_history = true;
-  for (uint32_t i = 0; i < chair->holder_count; i++) {
-    chair->holders[i].history = history;
-    chair->seen[chair->holder_tasks[i]].history = history;
-  }
-  chair->steps_saved = atomic_load(&job->steps);
-  chair->begun_ms = job_now_ms();
-  tell_all_run(job);
+  if (chair->holder_count == 0) /* a job without variables: nobody has anything to put back */
+    settle(job, message.history);
 }
 
 static void decide(struct job *job) {
