@@ -35,6 +35,7 @@ struct tls {
   uint8_t *output;
   size_t output_first, output_size, output_room;
   uint8_t record[RECORD_BYTES];
+  char shown_names[NAMES_BYTES]; /* of a certificate that was refused: OpenSSL does not keep it */
 };
 
 /* ---- words ---- */
@@ -77,10 +78,9 @@ static const char *fault_text(long fault) {
   }
 }
 
-static status certificate_refuse(status code, const char *whose, long fault, X509 *certificate, const char *name) {
-  char names[NAMES_BYTES];
+static status certificate_refuse(status code, const char *whose, long fault, const char *names, const char *name) {
   if (fault == X509_V_ERR_HOSTNAME_MISMATCH)
-    return fail(code, "the certificate%s is not for %s: it names %s", whose, name, names_of(certificate, names));
+    return fail(code, "the certificate%s is not for %s: it names %s", whose, name, names);
   const char *text = fault_text(fault);
   return text ? fail(code, "the certificate%s %s", whose, text)
               : fail(code, "the certificate%s is refused: %s", whose, X509_verify_cert_error_string(fault));
@@ -139,7 +139,7 @@ static status failure_say(struct tls *tls) {
   ERR_error_string_n(error, text, sizeof text);
   ERR_clear_error();
   if (fault != X509_V_OK && reason == SSL_R_CERTIFICATE_VERIFY_FAILED)
-    return certificate_refuse(UNAUTHENTICATED, " that was shown", fault, SSL_get0_peer_certificate(tls->ssl), tls->dialled ? tls->dialled : "a task");
+    return certificate_refuse(UNAUTHENTICATED, " that was shown", fault, tls->shown_names, tls->dialled ? tls->dialled : "a task");
   if (alert)
     return fail(UNAUTHENTICATED, "the other side refuses this task's certificate: %s", alert);
   if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE)
@@ -234,10 +234,11 @@ static status context_load(struct tls_context *context, const struct tls_files *
 static status context_check(struct tls_context *context, const struct tls_files *files, const char *name) {
   X509 *own = SSL_CTX_get0_certificate(context->ssl);
   STACK_OF(X509) *chain = NULL;
-  char whose[300];
+  char whose[300], names[NAMES_BYTES];
   snprintf(whose, sizeof whose, " %s", files->cert);
+  names_of(own, names);
   if (!has_name(own, name))
-    return certificate_refuse(INVALID_ARGUMENT, whose, X509_V_ERR_HOSTNAME_MISMATCH, own, name);
+    return certificate_refuse(INVALID_ARGUMENT, whose, X509_V_ERR_HOSTNAME_MISMATCH, names, name);
   SSL_CTX_get0_chain_certs(context->ssl, &chain);
   X509_STORE_CTX *check = X509_STORE_CTX_new();
   long fault = X509_V_ERR_OUT_OF_MEM;
@@ -245,7 +246,16 @@ static status context_check(struct tls_context *context, const struct tls_files 
     fault = X509_verify_cert(check) == 1 ? X509_V_OK : X509_STORE_CTX_get_error(check);
   X509_STORE_CTX_free(check);
   ERR_clear_error();
-  return fault == X509_V_OK ? OK : certificate_refuse(INVALID_ARGUMENT, whose, fault, own, name);
+  return fault == X509_V_OK ? OK : certificate_refuse(INVALID_ARGUMENT, whose, fault, names, name);
+}
+
+/* Notes what a certificate names that is refused. */
+static int on_verified(int is_good, X509_STORE_CTX *check) {
+  SSL *ssl = is_good ? NULL : X509_STORE_CTX_get_ex_data(check, SSL_get_ex_data_X509_STORE_CTX_idx());
+  struct tls *tls = ssl ? SSL_get_app_data(ssl) : NULL;
+  if (tls)
+    names_of(X509_STORE_CTX_get0_cert(check), tls->shown_names);
+  return is_good;
 }
 
 static void context_set(struct tls_context *context) {
@@ -255,7 +265,7 @@ static void context_set(struct tls_context *context) {
   SSL_CTX_set_num_tickets(context->ssl, 0);
   SSL_CTX_set_session_cache_mode(context->ssl, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_mode(context->ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_CTX_set_verify(context->ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+  SSL_CTX_set_verify(context->ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, on_verified);
   SSL_CTX_set_alpn_select_cb(context->ssl, choose_protocol, NULL);
 }
 
@@ -304,6 +314,7 @@ static bool connection_set(struct tls *tls, const char *dialled) {
   BIO_set_data(bio, tls);
   BIO_set_init(bio, 1);
   SSL_set_bio(tls->ssl, bio, bio);
+  SSL_set_app_data(tls->ssl, tls);
   if (!dialled) {
     SSL_set_accept_state(tls->ssl);
     return true;
