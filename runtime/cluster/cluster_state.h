@@ -171,6 +171,8 @@ void cluster_log(struct cluster *cluster, const char *format, ...) __attribute__
 /* wait.c */
 /* Until something changes, or until_ms. Under the lock. */
 void cluster_wait_changed(struct cluster *cluster, uint64_t until_ms);
+/* Some task says that the chief has initialised. */
+void cluster_hear_ready(struct cluster *cluster);
 /* "/job:worker/task:1"; in a buffer of the calling thread. */
 const char *cluster_job_path(const struct cluster *cluster, uint32_t task);
 

@@ -74,13 +74,6 @@ void peer_exchange_init(struct cluster *cluster) {
 
 /* ---- what it says ---- */
 
-static void set_ready(struct cluster *cluster) {
-  pthread_mutex_lock(&cluster->lock);
-  cluster->is_ready = true;
-  pthread_cond_broadcast(&cluster->changed);
-  pthread_mutex_unlock(&cluster->lock);
-}
-
 static void set_finished(struct peer *peer) {
   pthread_mutex_lock(&peer->cluster->lock);
   peer->is_finished = true;
@@ -121,7 +114,7 @@ void peer_message(struct peer *peer, struct channel *channel, const struct messa
       sink->on_reset(sink->self, m->text);
     break;
   case MESSAGE_READY:
-    set_ready(peer->cluster);
+    cluster_hear_ready(peer->cluster);
     break;
   case MESSAGE_FINISHED:
     set_finished(peer);
@@ -291,7 +284,6 @@ status peer_meet(struct peer *peer, struct channel *channel) {
 
 /* Under the lock. */
 static void note_greeting(struct peer *peer, const struct greeting *g) {
-  struct cluster *cluster = peer->cluster;
   peer->was_up = true;
   peer->said_bye = peer->is_refused = false;
   peer->reason[0] = 0;
@@ -302,8 +294,6 @@ static void note_greeting(struct peer *peer, const struct greeting *g) {
   peer->has_phases = g->flags & HELLO_HAS_PHASES;
   peer->is_finished = g->flags & HELLO_FINISHED;
   peer->changed_ms = loop_now_ms();
-  if (g->flags & HELLO_READY)
-    cluster->is_ready = true;
 }
 
 void peer_set_up(struct peer *peer, struct channel *channel) {
@@ -325,6 +315,8 @@ void peer_set_up(struct peer *peer, struct channel *channel) {
   pthread_mutex_unlock(&cluster->lock);
   if (cluster->names)
     registrar_linked(&cluster->names[peer->task], peer->incarnation, loop_now_ms());
+  if (g->flags & HELLO_READY)
+    cluster_hear_ready(cluster);
   /* said since our HELLO went out, perhaps */
   if (tell_ready)
     peer_send(peer, &(struct parcel){.kind = MESSAGE_READY});

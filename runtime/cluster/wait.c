@@ -163,12 +163,25 @@ static void tell_all(struct cluster *cluster, enum message_kind kind) {
       peer_send(&cluster->peers[i], &(struct parcel){.kind = kind});
 }
 
-void cluster_announce_ready(struct cluster *cluster) {
+/* False: it was so before. */
+static bool set_ready(struct cluster *cluster) {
   pthread_mutex_lock(&cluster->lock);
+  bool is_news = !cluster->is_ready;
   cluster->is_ready = true;
   pthread_cond_broadcast(&cluster->changed);
   pthread_mutex_unlock(&cluster->lock);
+  return is_news;
+}
+
+void cluster_announce_ready(struct cluster *cluster) {
+  set_ready(cluster);
   tell_all(cluster, MESSAGE_READY);
+}
+
+/* The chief may have left before all could hear it: the coordinator passes it on. */
+void cluster_hear_ready(struct cluster *cluster) {
+  if (set_ready(cluster) && cluster->identity.coordinator == cluster->task)
+    tell_all(cluster, MESSAGE_READY);
 }
 
 void cluster_announce_finished(struct cluster *cluster) {
@@ -245,6 +258,15 @@ status cluster_wait_dependents(struct cluster *cluster) {
   return code;
 }
 
+#define LEAVING_MS 2000 /* for good-byes: who stays longer serves others */
+
+/* It has finished, and has not said good-bye: who is killed in between is started again, and finds nothing left to do if those are there who
+ * say so. Two that serve after their phases do not wait for each other's leaving. */
+static bool is_leaving(const struct cluster *cluster, const struct peer *peer) {
+  bool is_there = peer->task != cluster->task && peer->has_phases && peer->is_finished && peer->session.is_alive;
+  return !cluster->has_phases && is_there && (!peer->channel || loop_now_ms() < peer->changed_ms + LEAVING_MS);
+}
+
 struct work {
   bool had_phases;        /* some task with phases was here */
   bool is_going_on;       /* one that is not done is up */
@@ -273,7 +295,7 @@ static struct work work_survey(struct cluster *cluster) {
     bool is_lost_server = i != cluster->task && peer->was_up && !peer->has_phases && !peer->session.is_alive;
     if (is_lost_server && (!server || is_cause(peer, server)))
       server = peer;
-    if (peer_is_done(cluster, peer))
+    if (peer_is_done(cluster, peer) && !is_leaving(cluster, peer))
       continue;
     if (peer->session.is_alive)
       work.is_going_on = true;
@@ -306,7 +328,7 @@ status cluster_wait_all_finished(struct cluster *cluster) {
       code = missing_is_late(cluster, work.missing);
     if (code != OK)
       break;
-    cluster_wait_changed(cluster, is_waiting_for_missing ? end_ms : loop_now_ms() + 60000);
+    cluster_wait_changed(cluster, is_waiting_for_missing ? end_ms : loop_now_ms() + LEAVING_MS);
   }
   pthread_mutex_unlock(&cluster->lock);
   return code;

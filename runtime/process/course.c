@@ -488,6 +488,7 @@ status course_recover(struct course *course, struct course_place place, status f
   bool may_try = failure == ABORTED || wait_for_change(course, end_ms);
   pthread_mutex_lock(&course->lock);
   may_try = may_try && !course->is_stopped;
+  course->seen_changes = course->changes;
   pthread_mutex_unlock(&course->lock);
   if (!may_try || (course->failures > TRIES_AT_ONCE && now_ms() > end_ms))
     return fail(failure, "%s", text);

@@ -245,14 +245,24 @@ static status run_init(struct host *host, const char *name) {
   return result == OK ? OK : status_prefix(result, "entry '%s': ", name);
 }
 
+/* Again when somebody was lost meanwhile: it is done once by each task. */
+static status run_init_again(struct host *host, const char *name) {
+  for (;;) {
+    status result = run_init(host, name);
+    if (result == OK)
+      return OK;
+    TRY(course_recover(host->course, (struct course_place){ 0, 0 }, result));
+  }
+}
+
 static status initialise(struct host *host) {
   bool wanted = initialises(host) && !host->options.no_init && host->options.phase_count > 0 && !first_phase_is_init(host);
-  return wanted ? run_init(host, "init") : OK;
+  return wanted ? run_init_again(host, "init") : OK;
 }
 
 /* What each replica has of its own: tables, iterators, local variables. The chief's `init` has done it for the chief. */
 static status initialise_replica(struct host *host) {
-  return is_replica(host) && !host->options.no_init ? run_init(host, "local_init") : OK;
+  return is_replica(host) && !host->options.no_init ? run_init_again(host, "local_init") : OK;
 }
 
 /* Whether the chief says `ready` only after its first phase. */
