@@ -140,10 +140,15 @@ def goes_on(rng, job, seconds, is_wired, victims, at_once=2):
         now = job.memory(name)
         need(now < mib + GROWTH_MIB, "%s grew from %.0f to %.0f MiB" % (name, mib, now))
     codes = job.wait(job.tasks, DEADLINE)
-    need(not any(codes.values()), "exit codes", codes)
+    need(not any(code for n, code in codes.items() if not came_too_late(job, n, code)), "exit codes", codes)
     job.check()
     if job.checkpoints:
         look_again(job)
+
+
+def came_too_late(job, name, code):
+    """A ps that was started again when some workers had finished and left: it waits for them, and says so; nothing is lost."""
+    return name.startswith("ps") and job.tasks[name].starts > 1 and code == 69 and "never came" in job.said(name).splitlines()[-1]
 
 
 def look_again(job):
@@ -184,7 +189,8 @@ def expect_ends(job, codes, wants, begin, names_whom):
     for name, code in codes.items():
         last = [line for line in job.said(name).splitlines() if line][-1]
         path = "/job:%s/task:%s" % tuple(names_whom.rsplit("_", 1))
-        need(code != 69 or names_whom in last or path in last, "%s ended with 69 and names nobody: %s" % (name, last))
+        said = job.said(name) if name.startswith("ps") else last  # a ps may be left by those who waited
+        need(code != 69 or names_whom in said or path in said, "%s ended with 69 and names nobody: %s" % (name, last))
 
 
 def lost(rng, job, seconds, is_wired):
@@ -271,7 +277,7 @@ KINDS = {
     "twin": (twin, 1, 2, None, 15000, {}),
     "sigterm": (told, 1, 2, None, 10000, {}),
 }
-DEFAULT = ["lost"]  # what holds today
+DEFAULT = list(KINDS)
 WIRED = ("asynchronous", "saved", "synchronous", "replicas")
 
 
