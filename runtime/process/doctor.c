@@ -143,7 +143,9 @@ static void see(struct doctor *doctor, uint64_t now_ms, struct stall_wait *waits
   for (uint32_t i = 0; i < doctor->task_count; i++) {
     const struct peer_look *look = &doctor->looks[i];
     char state[STALL_TEXT] = "";
-    if (!look->is_self && !look->is_up)
+    if (look->silent_ms) /* without a number: the answer stays the same */
+      snprintf(state, sizeof state, "has gone silent");
+    else if (!look->is_self && !look->is_up)
       peer_look_text(look, state, sizeof state);
     stall_note(doctor->stall, i, state);
   }

@@ -77,7 +77,7 @@ static void add_value(struct found *found, const struct frame *frame, const stru
   char from[128] = "a client", driver[128];
   if (instr->op == INSTR_RECV && instr->peer == program->task)
     return; /* of another part here, which says itself what it waits for */
-  uint32_t peer = instr->peer == PROGRAM_TASK_DRIVER ? frame->step->driver : instr->peer;
+  uint32_t peer = instr->peer >= PROGRAM_TASK_SELF ? frame->step->driver : instr->peer;
   struct stall_wait *to = add(found, frame->step, STALL_VALUE, place);
   if (!to)
     return;

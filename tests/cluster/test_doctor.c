@@ -116,8 +116,8 @@ static void a_lost_task_is_named_by_those_who_ask_and_those_who_wait(void **stat
   kill(tasks[2], SIGKILL);
   waitpid(tasks[2], NULL, 0);
   tasks[2] = 0;
-  comes_to_say(TFC " status unix:p", "was lost");
-  comes_to_say("cat ps_0.log", "held up by worker_1, which was lost");
+  comes_to_say(TFC " status unix:p", "was cut off");
+  comes_to_say("cat ps_0.log", "held up by worker_1, which was cut off");
 }
 
 static void questions_end_nothing(void **state) {
