@@ -99,6 +99,11 @@ status cluster_wait_stopped(struct cluster *cluster);
 status cluster_refusal(struct cluster *cluster);
 /* The task is connected now. */
 bool cluster_is_linked(struct cluster *cluster, uint32_t task);
+/* Some of these tasks have said that they leave, and have not come back. */
+bool cluster_has_left(struct cluster *cluster, const uint32_t *tasks, uint32_t count);
+/* Ends cluster_wait_all_finished, now and later, with OK: nobody needs this task any more. */
+void cluster_need_not_wait(struct cluster *cluster);
+
 /* This task or a connected one has phases that have not finished. */
 bool cluster_is_at_work(struct cluster *cluster);
 /* What the task may be waiting for: the chief, peers that are not connected and why; "" when nothing is missing. */

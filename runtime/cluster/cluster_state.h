@@ -139,6 +139,7 @@ struct cluster {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   bool is_ready, is_finished, is_stopped, is_leaving, is_closing, is_closed;
+  bool need_not_wait;        /* for others to finish */
   uint64_t created_ms;
   char refusal[CLUSTER_REASON_BYTES + 100]; /* why this process has no place here; "" */
   struct tls_context *tls;   /* of connections that begin; NULL: none */

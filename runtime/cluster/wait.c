@@ -314,6 +314,22 @@ static status missing_is_late(struct cluster *cluster, const struct peer *missin
   return fail(UNAVAILABLE, "all others have finished, and %s at %s never came", cluster_job_path(cluster, missing->task), missing->address);
 }
 
+bool cluster_has_left(struct cluster *cluster, const uint32_t *tasks, uint32_t count) {
+  bool has_left = false;
+  pthread_mutex_lock(&cluster->lock);
+  for (uint32_t i = 0; i < count; i++)
+    has_left = has_left || (tasks[i] != cluster->task && cluster->peers[tasks[i]].said_bye);
+  pthread_mutex_unlock(&cluster->lock);
+  return has_left;
+}
+
+void cluster_need_not_wait(struct cluster *cluster) {
+  pthread_mutex_lock(&cluster->lock);
+  cluster->need_not_wait = true;
+  pthread_cond_broadcast(&cluster->changed);
+  pthread_mutex_unlock(&cluster->lock);
+}
+
 status cluster_wait_all_finished(struct cluster *cluster) {
   status code = OK;
   pthread_mutex_lock(&cluster->lock);
@@ -322,7 +338,7 @@ status cluster_wait_all_finished(struct cluster *cluster) {
     uint64_t end_ms = (work.missing ? waiting_since(work.missing, work.changed_ms) : work.changed_ms) + cluster->timeout_ms;
     bool is_waiting_for_missing = work.had_phases && !work.is_going_on && work.missing;
     code = stopped(cluster);
-    if (code != OK || (work.had_phases && !work.is_going_on && !work.missing))
+    if (code != OK || cluster->need_not_wait || (work.had_phases && !work.is_going_on && !work.missing))
       break;
     if (is_waiting_for_missing && loop_now_ms() >= end_ms)
       code = missing_is_late(cluster, work.missing);

@@ -53,6 +53,8 @@ struct course {
   struct cluster *cluster;       /* NULL: alone */
   const struct task_options *options;
   uint32_t lane;                 /* 0: the phases */
+  bool (*is_over)(void *self);   /* or NULL */
+  void *is_over_self;
   struct task_options lane_options;
   struct phase_options lane_phase;
   struct course_phase *phases;
@@ -194,6 +196,11 @@ status course_create_lane(struct course *course, uint32_t entry, uint32_t lane, 
   pthread_mutex_unlock(&course->lock);
   *out = made;
   return OK;
+}
+
+void course_expect_end(struct course *course, bool (*is_over)(void *self), void *self) {
+  course->is_over = is_over;
+  course->is_over_self = self;
 }
 
 /* The course of a lane; lanes are added, never taken away. */
@@ -490,6 +497,7 @@ status course_recover(struct course *course, struct course_place place, status f
   may_try = may_try && !course->is_stopped;
   course->seen_changes = course->changes;
   pthread_mutex_unlock(&course->lock);
+  may_try = may_try && !(course->is_over && course->is_over(course->is_over_self));
   if (!may_try || (course->failures > TRIES_AT_ONCE && now_ms() > end_ms))
     return fail(failure, "%s", text);
   const struct program_entry *entry =

@@ -34,6 +34,8 @@ status course_create(struct task *task, const struct task_options *options, stru
 /* A stream beside the phases (lane of ledger.h, from 1), in which one entry is run again and again: a course whose only phase is the entry,
  * without end. On one thread, beside that of the phases; `course` owns it, and has been attached or has no cluster. */
 status course_create_lane(struct course *course, uint32_t entry, uint32_t lane, struct course **out);
+/* Asked before a task that was lost is waited for: true: it is of no use, the failure stays. From the thread of the course. */
+void course_expect_end(struct course *course, bool (*is_over)(void *self), void *self);
 /* Accepts NULL. */
 void course_destroy(struct course *course);
 /* Questions can come, and be asked; before cluster_start. */

@@ -110,6 +110,13 @@ static bool is_end(const struct loop_thread *loop, status code) {
   return codes >> code & 1;
 }
 
+/* The phases are done, and a task without which the loop cannot go on has left: so are the others'. */
+static bool is_over(void *self) {
+  const struct loop_thread *loop = self;
+  struct runners *r = loop->runners;
+  return atomic_load(&r->expects_end) && r->config.has_left(r->config.self, loop->entry);
+}
+
 static void *loop_main(void *self) {
   struct loop_thread *loop = self;
   struct runners *r = loop->runners;
@@ -123,9 +130,12 @@ static void *loop_main(void *self) {
       end(loop);
       return NULL;
     }
-    if (atomic_load(&r->expects_end) && (result == UNAVAILABLE || result == CANCELLED))
+    result = begin_again(loop, result);
+    if (result != OK && is_over(loop)) {
+      r->config.on_ended(r->config.self);
       return NULL;
-    if ((result = begin_again(loop, result)) != OK) {
+    }
+    if (result != OK) {
       note_failure(loop, result);
       return NULL;
     }
@@ -164,7 +174,11 @@ static status loop_add(struct runners *r, const struct program_runner *code, uin
   if (!loop->fetches)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   r->count++;
-  return is_counted(r, entry) ? course_create_lane(r->config.course, entry, r->count, &loop->course) : OK;
+  if (!is_counted(r, entry))
+    return OK;
+  TRY(course_create_lane(r->config.course, entry, r->count, &loop->course));
+  course_expect_end(loop->course, is_over, loop);
+  return OK;
 }
 
 static status loops_add(struct runners *r) {

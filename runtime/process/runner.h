@@ -22,6 +22,8 @@ struct runner_config {
   struct course *course;      /* the phases': steps that change other tasks are counted beside theirs */
   void *self;
   status (*wait_peers)(void *self, uint32_t entry); /* waits for the entry's tasks; UNAVAILABLE: one is late */
+  bool (*has_left)(void *self, uint32_t entry); /* one of the entry's tasks has left in order */
+  void (*on_ended)(void *self); /* after runners_expect_end: a loop that serves others has nobody to serve any more. From its thread */
   void (*on_failed)(void *self); /* a loop failed: whatever the task waits in has to end. From a loop's thread */
 };
 
@@ -31,7 +33,7 @@ status runners_check(const struct task *task, const char *const *entries, uint32
 status runners_start(const struct runner_config *config, struct runners **out);
 /* Whether some loop here serves other tasks too: it has to go on until they have finished. */
 bool runners_serve_others(const struct runners *runners);
-/* From now on a lost peer is no failure: it may have left because all is done. */
+/* From now on it is no failure that a task of an entry has left: all may be done. */
 void runners_expect_end(struct runners *runners);
 /* Gives up what the loops are at, and waits for their threads; how the first that failed did, with its runner and entry. */
 status runners_finish(struct runners *runners);

@@ -293,10 +293,23 @@ static status become_ready(struct host *host) {
 
 static status wait_for_runner(void *self, uint32_t entry) { return wait_for_peers(self, entry); }
 
+static bool has_left(void *self, uint32_t number) {
+  const struct host *host = self;
+  const struct program_entry *entry = program_entry(host->program, number);
+  return host->cluster && cluster_has_left(host->cluster, program_operands(host->program, entry->tasks.first), entry->tasks.count);
+}
+
+static void need_not_wait(void *self) {
+  const struct host *host = self;
+  if (host->cluster)
+    cluster_need_not_wait(host->cluster);
+}
+
 static status start_runners(struct host *host) {
   const struct runner_config config = {
     .task = host->task, .entries = host->options.runners, .entry_count = host->options.runner_count, .is_chief = is_chief(host),
-    .is_replica = is_replica(host), .course = host->course, .self = host, .wait_peers = wait_for_runner, .on_failed = stop_host,
+    .is_replica = is_replica(host), .course = host->course, .self = host, .wait_peers = wait_for_runner,
+    .has_left = has_left, .on_ended = need_not_wait, .on_failed = stop_host,
   };
   return host->options.phase_count > 0 ? runners_start(&config, &host->runners) : OK;
 }
@@ -475,16 +488,15 @@ static status serve(struct host *host) {
   doctor_enter(host->doctor, host->options.phase_count > 0 ? STAGE_HAS_FINISHED : STAGE_SERVES, NULL, 0);
   const char *job = program_text(host->program, program_task(host->program, host->program->task)->job);
   bool is_ps = strcmp(job, "ps") == 0;
+  bool runs_for_others = host->runners && runners_serve_others(host->runners);
+  if (runs_for_others)
+    runners_expect_end(host->runners); /* others may leave as soon as they hear that all have finished */
   if (host->options.phase_count > 0)
     cluster_announce_finished(host->cluster);
   if (host->options.phase_count > 0)
     task_note_finished(host->task, host->program->task);
-  if (host->runners && runners_serve_others(host->runners)) {
-    runners_expect_end(host->runners);
+  if (runs_for_others)
     return wait_all_finished(host);
-  }
-  if (host->options.phase_count > 0 && host->job)
-    TRY(job_leave(host->job));
   if (replicas_serve_others(host->replicas)) /* also one that was lost amid its last steps */
     return wait_all_finished(host);
   if (host->options.phase_count > 0 && !is_ps)

@@ -16,6 +16,7 @@ void check_counts_lost(struct run *run);
 /* State is gone for good: everybody ends with 0 or 69 soon after the last time-out, no step came twice. */
 void check_given_up(struct run *run);
 /* Of models: every task ended with 0, and every variable is what it is when nothing goes wrong; replicas are equal bit by bit. */
+void check_values_killed(struct run *run); /* and a worker that was killed when all was done ends with 69 */
 void check_values(struct run *run);
 
 #endif

@@ -191,3 +191,20 @@ struct job *job_of_model(const char *name, const char *model, const char *strate
   job->batch = 2;
   return job;
 }
+
+struct job *job_of_tokens(const char *name, const char *model, uint32_t ps_count, uint32_t worker_count) {
+  struct place place;
+  struct build build = { 0 };
+  char graph[512];
+  place_make(&place, ps_count, worker_count);
+  snprintf(graph, sizeof graph, SOURCE_DIR "/tests/golden/runners/%s/graph.meta", model);
+  build.options = (struct build_options){ .graph_path = graph, .cluster_path = place.cluster, .cpu = "native", .quiet = true };
+  vec_push(&build.options.entries, "init: -> | global_step/Assign, w/Assign, b/Assign, sync_rep_local_step/Assign");
+  vec_push(&build.options.entries, "train: x, y -> loss | Assign_1");
+  struct job *job = compile(name, &build, place.folder);
+  place_remove(&place);
+  job->feeds[0] = (struct job_feed){ "x", true, 4 };
+  job->feeds[1] = (struct job_feed){ "y", true, 1 };
+  job->batch = 2;
+  return job;
+}

@@ -33,6 +33,8 @@ struct job {
 struct job *job_counting(const char *name, uint32_t ps_count, uint32_t worker_count);
 /* A graph of tests/golden/models for one machine (x, label -> loss | train_op), spread by --strategy; with it other entries. */
 struct job *job_of_model(const char *name, const char *model, const char *strategy, uint32_t ps_count, uint32_t worker_count);
+/* A graph of tests/golden/runners whose workers' gradients meet in rounds with tokens, as SyncReplicasOptimizer makes them. */
+struct job *job_of_tokens(const char *name, const char *model, uint32_t ps_count, uint32_t worker_count);
 
 #define JOB_HITS 64 /* numbers of steps: step * workers + worker, as rows are dealt out */
 

@@ -5,7 +5,7 @@
 
 #include "tests/simulator/check.h"
 
-enum shape { ONE_ONE, ONE_TWO, TWO_ONE, TWO_TWO, SYNC, ALLREDUCE, SHAPES };
+enum shape { ONE_ONE, ONE_TWO, TWO_ONE, TWO_TWO, SYNC, ALLREDUCE, TOKENS, SHAPES };
 static const struct {
   const char *name, *model, *strategy; /* model NULL: counts */
   uint32_t ps, workers;
@@ -16,6 +16,7 @@ static const struct {
   { "counting, 2 ps, 2 workers", NULL, NULL, 2, 2 },
   { "rounds, 2 ps, 2 workers", "strategy_ps_sync", "ps-sync", 2, 2 },
   { "all-reduce, 3 workers", "strategy_allreduce", "allreduce", 0, 3 },
+  { "tokens, 1 ps, 2 workers", "sync_exported", NULL, 1, 2 },
 };
 
 #define WEATHER (MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_CLOCK))
@@ -89,12 +90,22 @@ static struct {
     { .name = "replicas-net", .title = "replicas_are_equal_when_some_were_out_of_reach", VALUES, TOGETHER, .mishaps = NET } },
   { ALLREDUCE,
     { .name = "replicas-kills", .title = "replicas_are_equal_when_some_were_killed", VALUES, TOGETHER, .mishaps = KILLS, OPEN } },
+  { TOKENS, { .name = "tokens", .title = "each_worker_gets_its_token_of_a_round", VALUES, TOGETHER, .mishaps = WEATHER } },
+  { TOKENS,
+    { .name = "tokens-kills",
+      .title = "rounds_with_tokens_lose_nothing_when_workers_are_killed",
+      .steps = 16,
+      .timeout_s = 120,
+      .check = check_values_killed,
+      TOGETHER,
+      .mishaps = KILLS } },
 };
 /* A row for each mechanism that has a FAULT beside it: numbers as in runtime/program/fault.h's users. */
 static const struct planted planted_faults[] = {
   { 23, "rounds-kills", "one ps decides for all when a round is complete" },
   { 26, "rounds", "who reads waits for the round's version" },
   { 28, "replicas-kills", "a replica that is started again copies the state" },
+  { 35, "tokens-kills", "what a half-done step has given is kept for its next try" },
   { 0, NULL, NULL },
 };
 const struct planted *planted(void) { return planted_faults; }
@@ -111,6 +122,8 @@ struct scenario *scenarios(void) {
 void scenario_build(struct scenario *scenario) {
   static struct job *jobs[SHAPES];
   enum shape shape = table[scenario - scenarios()].shape;
+  if (!jobs[shape] && shapes[shape].model && !shapes[shape].strategy)
+    jobs[shape] = job_of_tokens(shapes[shape].name, shapes[shape].model, shapes[shape].ps, shapes[shape].workers);
   if (!jobs[shape])
     jobs[shape] = shapes[shape].model ? job_of_model(shapes[shape].name, shapes[shape].model, shapes[shape].strategy, shapes[shape].ps,
                                                      shapes[shape].workers)
