@@ -495,6 +495,8 @@ static status serve(struct host *host) {
     cluster_announce_finished(host->cluster);
   if (host->options.phase_count > 0)
     task_note_finished(host->task, host->program->task);
+  if (host->options.phase_count > 0 && host->job)
+    TRY(job_leave(host->job));
   if (runs_for_others)
     return wait_all_finished(host);
   if (replicas_serve_others(host->replicas)) /* also one that was lost amid its last steps */
