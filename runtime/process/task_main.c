@@ -270,7 +270,7 @@ static bool ready_after_first_phase(const struct host *host) { return is_chief(h
 
 /* What can only be done once variables have their values: of each replica, else the chief's. */
 static status initialise_late(struct host *host) {
-  return (is_chief(host) || is_replica(host)) && host->options.phase_count > 0 && !host->options.no_init ? run_init(host, "late_init") : OK;
+  return (is_chief(host) || is_replica(host)) && host->options.phase_count > 0 && !host->options.no_init ? run_init_again(host, "late_init") : OK;
 }
 
 static status become_ready(struct host *host) {
