@@ -77,22 +77,24 @@ static bool is_bookkeeping(const char *name) {
   return false;
 }
 
-/* The enumerators and functions of a header that begin with its noun. */
+/* The enumerators of a header, and its functions that begin with its noun. */
 static void names_of_header(const char *path, const char *noun, struct names *out) {
-  char *text = read_file(path), upper[NAME_SIZE];
+  char *text = read_file(path);
   size_t size = strlen(noun);
+  bool is_enum = false, is_in_braces = false;
   blank_comments(text);
-  for (size_t i = 0; i <= size; i++)
-    upper[i] = (char)toupper((unsigned char)noun[i]);
   for (char *at = text; *at;) {
     size_t word = word_size(at);
     if (word == 0) {
+      is_in_braces = *at == '{' ? is_enum : *at == '}' ? false : is_in_braces;
+      is_enum = is_enum && *at != '{' && *at != ';' && *at != '(';
       at++;
       continue;
     }
+    is_enum = is_enum || (word == 4 && strncmp(at, "enum", 4) == 0);
     const char *after = at + word + strspn(at + word, " ");
     bool is_function = strncmp(at, noun, size) == 0 && at[size] == '_' && *after == '(';
-    bool is_state = strncmp(at, upper, size) == 0 && at[size] == '_' && (*after == ',' || *after == '=' || *after == '}' || *after == '\n');
+    bool is_state = is_in_braces && isupper((unsigned char)*at) && strchr(",=}\n", *after);
     char name[NAME_SIZE];
     snprintf(name, sizeof name, "%.*s", (int)word, at);
     if ((is_function && !is_bookkeeping(name)) || is_state)
@@ -102,11 +104,19 @@ static void names_of_header(const char *path, const char *noun, struct names *ou
   free(text);
 }
 
+static bool is_in_capitals(const char *word, size_t size) {
+  for (size_t i = 0; i < size; i++)
+    if (islower((unsigned char)word[i]))
+      return false;
+  return memchr(word, '_', size) != NULL;
+}
+
 /* The words in backticks of the table below a heading. */
 static void names_of_table(const char *begin, const char *end, const char *noun, struct names *out) {
   for (const char *at = begin; at < end; at++) {
     size_t word = *at == '`' ? word_size(at + 1) : 0;
-    if (word && at[1 + word] == '`' && strncasecmp(at + 1, noun, strlen(noun)) == 0 && at[1 + strlen(noun)] == '_')
+    bool is_function = word && strncmp(at + 1, noun, strlen(noun)) == 0 && at[1 + strlen(noun)] == '_';
+    if (word && at[1 + word] == '`' && (is_function || is_in_capitals(at + 1, word)))
       add(out, at + 1, word);
   }
 }
