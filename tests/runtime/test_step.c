@@ -1,11 +1,15 @@
 /* test_step.c: hand-made programs, run as a task runs them. The kernels are C functions. */
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "runtime/program/program_check.h"
+#include "runtime/memory/variable.h"
+#include "runtime/step/commit.h"
 #include "runtime/step/task.h"
 #include "tests/support/program_builder.h"
 #include "tests/support/test.h"
@@ -277,6 +281,161 @@ static void a_loop_runs_until_its_condition_fails(void **state) {
   unload(&b, task);
 }
 
+/* ---- steps of another driver, who is this test: what it hears is counted ---- */
+
+#define DRIVER 1
+#define ID(number) ((uint64_t)DRIVER << 48 | (number))
+
+static struct heard {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  int reports;
+  status code;
+} heard = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static void hear_start(void *self, uint32_t task, uint64_t step, uint32_t entry, uint32_t command, uint64_t serial) {
+  (void)self, (void)task, (void)step, (void)entry, (void)command, (void)serial;
+}
+static void hear_tensor(void *self, uint32_t task, uint64_t step, uint32_t transfer, struct tensor *tensor) {
+  (void)self, (void)task, (void)step, (void)transfer;
+  tensor_release(tensor);
+}
+static void hear_done(void *self, uint32_t task, uint64_t step, status code, const char *text) {
+  (void)self, (void)task, (void)step, (void)text;
+  pthread_mutex_lock(&heard.lock);
+  heard.reports++;
+  heard.code = code;
+  pthread_cond_broadcast(&heard.changed);
+  pthread_mutex_unlock(&heard.lock);
+}
+static void hear_cancel(void *self, uint32_t task, uint64_t step) { (void)self, (void)task, (void)step; }
+static const struct exchange listening = { .start = hear_start, .send = hear_tensor, .done = hear_done, .cancel = hear_cancel };
+
+/* The code of the n-th report. */
+static status await_report(int n) {
+  pthread_mutex_lock(&heard.lock);
+  while (heard.reports < n)
+    pthread_cond_wait(&heard.changed, &heard.lock);
+  status code = heard.code;
+  pthread_mutex_unlock(&heard.lock);
+  return code;
+}
+
+static void add_count(struct program_builder *b, uint32_t variable) {
+  struct program_range shapes = PB_LIST(b, PROGRAM_VARIABLE_INOUT, 0);
+  struct program_instr *update = pb_kernel(b, COUNT, PB_LIST(b, variable | PROGRAM_ARG_VARIABLE), 1);
+  update->flags = INSTR_LOCKS | INSTR_CHANGES;
+  update->shapes = shapes.first;
+}
+
+/* early += 1, if it is there; receives a value; late += 1 */
+static struct task *load_guest(struct program_builder *b, bool has_early) {
+  pb_begin(b);
+  vec_push(&b->tasks, (struct program_task){ .job = pb_text(b, "driver") });
+  b->tasks.items[0].flags = PROGRAM_TASK_HOLDS;
+  uint32_t late = pb_variable(b, "late", DTYPE_FLOAT, true), early = pb_variable(b, "early", DTYPE_FLOAT, true);
+  uint32_t slot = pb_slot(b, DTYPE_FLOAT, 0, 0, STORAGE_TENSOR);
+  if (has_early)
+    add_count(b, early);
+  struct program_range outputs = PB_LIST(b, slot);
+  struct program_instr *receive = pb_instr(b, INSTR_RECV, 5);
+  receive->outputs = outputs;
+  receive->peer = PROGRAM_TASK_DRIVER;
+  add_count(b, late);
+  pb_entry(b, "main", 0, 0, 0, has_early ? 3 : 2, false);
+  b->entries.items[0].changes_state = 1;
+  struct task *task = load(b);
+  task_set_exchange(task, &listening);
+  heard.reports = 0;
+  return task;
+}
+
+static float value_of(struct task *task, uint32_t variable) { return *(float *)task_variable(task, variable)->value->data; }
+
+static void give(const struct exchange_sink *sink, uint64_t id) { sink->on_tensor(sink->self, DRIVER, id, 5, floats(0, 0, (float[]){ 1 })); }
+
+static void a_step_whose_driver_is_lost_before_all_has_come_changes_nothing(void **state) {
+  (void)state;
+  struct program_builder b;
+  struct task *task = load_guest(&b, false);
+  const struct exchange_sink sink = task_sink(task);
+  sink.on_start(sink.self, DRIVER, ID(1), 0, 1, 1);
+  sink.on_lost(sink.self, DRIVER, "it was killed");
+  assert_int_equal(await_report(1), UNAVAILABLE);
+  assert_true(value_of(task, 0) == 0);
+  static const struct {
+    uint64_t serial;
+    status code;
+    float count;
+  } cases[] = { { 1, OK, 1 }, { 1, OK, 1 }, { 2, OK, 2 }, { 4, INTERNAL, 2 }, { 1, OK, 2 }, { 3, OK, 3 } };
+  for (int i = 0; i < 6; i++) {
+    uint64_t id = ID(10 + (uint64_t)i);
+    sink.on_start(sink.self, DRIVER, id, 0, 1, cases[i].serial);
+    give(&sink, id);
+    assert_int_equal(await_report(i + 2), cases[i].code);
+    assert_true(value_of(task, 0) == cases[i].count);
+  }
+  unload(&b, task);
+}
+
+static void a_half_done_step_is_completed_by_its_next_try(void **state) {
+  (void)state;
+  struct program_builder b;
+  struct task *task = load_guest(&b, true);
+  const struct exchange_sink sink = task_sink(task);
+  struct ledger ledger = { 0 };
+  sink.on_start(sink.self, DRIVER, ID(1), 0, 1, 1);
+  for (bool is_open = false; !is_open;) { /* it has counted, and waits */
+    assert_int_equal(commit_ledger(task, &ledger), OK);
+    is_open = ledger_find(&ledger, DRIVER, 0) && ledger_find(&ledger, DRIVER, 0)->open == 1;
+  }
+  ledger_deinit(&ledger);
+  sink.on_lost(sink.self, DRIVER, "it was killed");
+  assert_int_equal(await_report(1), UNAVAILABLE);
+  assert_true(value_of(task, 1) == 1 && value_of(task, 0) == 0);
+  sink.on_start(sink.self, DRIVER, ID(2), 0, 1, 1);
+  give(&sink, ID(2));
+  assert_int_equal(await_report(2), OK);
+  assert_true(value_of(task, 1) == 1 && value_of(task, 0) == 1);
+  unload(&b, task);
+}
+
+/* A driver that is lost, and comes again, at any moment of any step. */
+static void whenever_a_driver_is_lost_each_of_its_steps_counts_once(void **state) {
+  (void)state;
+  for (unsigned seed = 1; seed <= 60; seed++) {
+    struct program_builder b;
+    unsigned random = seed;
+    struct task *task = load_guest(&b, seed % 2);
+    const struct exchange_sink sink = task_sink(task);
+    int reports = 0;
+    uint64_t id = 0;
+    for (uint64_t next = 1; next <= 8;) {
+      struct ledger ledger = { 0 };
+      bool is_lost = rand_r(&random) % 2, gives = rand_r(&random) % 2, is_serving;
+      sink.on_start(sink.self, DRIVER, ID(++id), 0, 1, next);
+      if (gives || !is_lost)
+        give(&sink, ID(id));
+      for (unsigned turn = rand_r(&random) % 4; turn > 0; turn--)
+        sched_yield();
+      if (is_lost)
+        sink.on_lost(sink.self, DRIVER, "it was killed");
+      if (!is_lost || rand_r(&random) % 2)
+        await_report(++reports);
+      else
+        reports++; /* its successor does not wait for that */
+      assert_int_equal(commit_ask(task, DRIVER, 0, &ledger, &is_serving), OK);
+      struct ledger_row row = ledger_find(&ledger, DRIVER, 0) ? *ledger_find(&ledger, DRIVER, 0) : (struct ledger_row){ 0 };
+      next = ledger_next(&row, 1).count;
+      ledger_deinit(&ledger);
+    }
+    await_report(reports);
+    assert_true(value_of(task, 0) == 8);
+    assert_true(value_of(task, 1) == (seed % 2 ? 8 : 0));
+    unload(&b, task);
+  }
+}
+
 static void *stop_soon(void *task) {
   struct timespec pause = { .tv_nsec = 20000000 };
   nanosleep(&pause, NULL);
@@ -327,6 +486,9 @@ int main(void) {
     cmocka_unit_test(an_uninitialised_variable_is_named),
     cmocka_unit_test(steps_at_the_same_time_lose_no_update),
     cmocka_unit_test(a_loop_runs_until_its_condition_fails),
+    cmocka_unit_test(a_step_whose_driver_is_lost_before_all_has_come_changes_nothing),
+    cmocka_unit_test(a_half_done_step_is_completed_by_its_next_try),
+    cmocka_unit_test(whenever_a_driver_is_lost_each_of_its_steps_counts_once),
     cmocka_unit_test(stopping_ends_an_endless_loop),
     cmocka_unit_test(damaged_programs_are_refused),
   };
