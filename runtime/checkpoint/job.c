@@ -85,7 +85,7 @@ void job_fail(struct job *job, status code, const char *text) {
   }
   pthread_mutex_unlock(&job->lock);
   if (is_first)
-    job->on_failed(job->self_of_failed);
+    job->on_failed(job->self_of_user);
 }
 
 static void tell_join(struct job *job, uint64_t now_ms) {
@@ -416,7 +416,8 @@ status job_create(struct task *task, struct cluster *cluster, const struct job_c
   job->has_phases = config->has_phases;
   job->timeout_ms = (uint64_t)(config->timeout_s * 1000);
   job->on_failed = config->on_failed;
-  job->self_of_failed = config->self;
+  job->on_complete = config->on_complete;
+  job->self_of_user = config->self;
   for (uint32_t i = 0; i < job->task_count; i++)
     job->holder_total += (program_task(program, i)->flags & PROGRAM_TASK_HOLDS) != 0;
   pthread_mutex_init(&job->lock, NULL);

@@ -17,6 +17,7 @@ struct job_config {
   bool has_phases;
   double timeout_s;
   void (*on_failed)(void *self); /* the job cannot go on: all that waits is to end; job_failure says why. Any thread */
+  void (*on_complete)(void *self, const char *name); /* this task's file of the newest complete checkpoint; the job's thread; or NULL */
   void *self;
 };
 

@@ -121,6 +121,8 @@ static void complete(struct job *job) {
   add_file(seat, seat->taken.id, seat->taken.name);
   if (keeper_complete(seat->keeper, seat->taken.name) != OK)
     note_failure(job, status_text());
+  else if (job->on_complete)
+    job->on_complete(job->self_of_user, seat->taken.name);
   while ((int64_t)seat->files.count > job->options.keep)
     forget_file(seat, seat->files.items[0].id); /* the folder has deleted it */
   seat->taken = (struct job_file){ 0 };

@@ -71,7 +71,8 @@ struct job {
   bool is_holder, is_replicated, has_phases;
   uint64_t timeout_ms;
   void (*on_failed)(void *self);
-  void *self_of_failed;
+  void (*on_complete)(void *self, const char *name); /* or NULL */
+  void *self_of_user;          /* of both */
   struct job_options options;
   bool has_options;
   struct job_seat seat;

@@ -151,10 +151,17 @@ static struct saver_config checkpoints_given(const struct host *host) {
                                 .keep = o->keep ? o->keep : SAVER_KEEP, .restore = o->restore };
 }
 
+static void note_checkpoint(void *self, const char *name) {
+  struct host *host = self;
+  char text[256];
+  snprintf(text, sizeof text, "%.160s is complete", name);
+  doctor_note_checkpoint(host->doctor, text);
+}
+
 /* Several tasks: checkpoints concern all. */
 static status open_job(struct host *host) {
   struct job_config config = { .given = checkpoints_given(host), .has_phases = host->options.phase_count > 0,
-                               .timeout_s = host->options.timeout_s, .on_failed = stop_host, .self = host };
+                               .timeout_s = host->options.timeout_s, .on_failed = stop_host, .on_complete = note_checkpoint, .self = host };
   return is_alone(host) ? OK : job_create(host->task, host->cluster, &config, &host->job);
 }
 
