@@ -47,7 +47,8 @@ static bool subject_set(X509 *certificate, const char *name) {
 
 static bool serial_set(X509 *certificate) {
   uint64_t serial = 0;
-  return RAND_bytes((unsigned char *)&serial, sizeof serial) == 1 && ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial >> 1) == 1;
+  return RAND_bytes((unsigned char *)&serial, sizeof serial) == 1 &&
+         ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial >> 1) == 1;
 }
 
 /* Without its extensions. */
@@ -73,14 +74,16 @@ static bool is_number_address(const char *host) {
 
 static bool certificate_finish(X509 *certificate, const struct authority *issuer, const struct certificate_request *request) {
   char names[600];
-  int size = request->host ? snprintf(names, sizeof names, "DNS:%s,%s:%s", request->name, is_number_address(request->host) ? "IP" : "DNS", request->host)
+  int size = request->host ? snprintf(names, sizeof names, "DNS:%s,%s:%s", request->name, is_number_address(request->host) ? "IP" : "DNS",
+                                      request->host)
                            : snprintf(names, sizeof names, "DNS:%s", request->name);
   return size < (int)sizeof names && extension_add(certificate, issuer->certificate, NID_basic_constraints, "critical,CA:FALSE") &&
          extension_add(certificate, issuer->certificate, NID_key_usage, "critical,digitalSignature") &&
          extension_add(certificate, issuer->certificate, NID_ext_key_usage, "serverAuth,clientAuth") &&
          extension_add(certificate, issuer->certificate, NID_subject_key_identifier, "hash") &&
          extension_add(certificate, issuer->certificate, NID_authority_key_identifier, "keyid") &&
-         extension_add(certificate, issuer->certificate, NID_subject_alt_name, names) && X509_sign(certificate, issuer->key, EVP_sha256()) > 0;
+         extension_add(certificate, issuer->certificate, NID_subject_alt_name, names) &&
+         X509_sign(certificate, issuer->key, EVP_sha256()) > 0;
 }
 
 /* ---- files ---- */

@@ -22,6 +22,7 @@ struct certificate_request {
   int from_day, days;  /* it is valid from so many days after now, so long */
 };
 /* A new key and a certificate for it. */
-status authority_issue(const struct authority *authority, const struct certificate_request *request, const char *cert_path, const char *key_path);
+status authority_issue(const struct authority *authority, const struct certificate_request *request, const char *cert_path,
+                       const char *key_path);
 
 #endif

@@ -35,7 +35,8 @@ static const char *host_of(struct arena *arena, const struct cluster *cluster, c
 
 static status issue(struct arena *arena, const struct authority *authority, const char *folder, const char *name, const char *host) {
   const struct certificate_request request = {.name = name, .host = host, .days = CERT_DAYS};
-  return authority_issue(authority, &request, arena_printf(arena, "%s/%s.crt", folder, name), arena_printf(arena, "%s/%s.key", folder, name));
+  return authority_issue(authority, &request, arena_printf(arena, "%s/%s.crt", folder, name),
+                         arena_printf(arena, "%s/%s.key", folder, name));
 }
 
 static status issue_all(struct arena *arena, const struct cluster *cluster, const struct authority *authority, const char *folder) {

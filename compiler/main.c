@@ -25,7 +25,7 @@ static const char usage[] =
     "                                                       --tls-ca FILE where tasks speak TLS\n"
     "  tfc inspect FILE                                     what a built task holds\n"
     "  tfc ops                                              the ops that tfc has\n"
-    "  tfc certs --cluster FILE [-o DIR]                    a CA and certificates for developing: one for each task, one for clients (tfc-certs)\n"
+    "  tfc certs --cluster FILE [-o DIR]                    a CA for developing, certificates for tasks and clients (tfc-certs)\n"
     "\n"
     "GRAPH is a GraphDef (.pb, .pbtxt), a MetaGraphDef (.meta) or a SavedModel folder.\n"
     "\n"
@@ -209,7 +209,8 @@ static int certs(int argc, char **argv) {
       return misused("tfc certs takes --cluster FILE and -o DIR, not ", argv[optind - 1]);
   }
   if (optind < argc || !cluster)
-    return misused(cluster ? "tfc certs takes --cluster FILE and -o DIR, not " : "tfc certs needs --cluster FILE", cluster ? argv[optind] : "");
+    return misused(cluster ? "tfc certs takes --cluster FILE and -o DIR, not " : "tfc certs needs --cluster FILE",
+                   cluster ? argv[optind] : "");
   status s = command_certs(cluster, folder);
   return s == OK ? 0 : report(s);
 }

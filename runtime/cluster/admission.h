@@ -1,9 +1,9 @@
 /* admission.h: who of those that connect gets a place, memory and time: decided here, without sockets, clock or threads.
  *
- * Whoever is accepted is a *stranger* until it has shown what it is: a *peer* by the HELLO that it proves (net/link.h), a *client* by a call
- * that the master has answered well. Strangers have NET_STRANGERS places and NET_STRANGERS_BYTES together; the one that is worth least
- * makes room for the next, so that a peer always gets in: it needs two messages, far less than it takes to drive it out again. Clients have a share
- * of memory of their own, and go after all strangers; peers are not counted.
+ * Whoever is accepted is a *stranger* until it has shown what it is: a *peer* by the HELLO that it proves (net/link.h), a *client* by a
+ * call that the master has answered well. Strangers have NET_STRANGERS places and NET_STRANGERS_BYTES together; the one that is worth least
+ * makes room for the next, so that a peer always gets in: it needs two messages, far less than it takes to drive it out again. Clients have
+ * a share of memory of their own, and go after all strangers; peers are not counted.
  *
  * Threads: the loop's; a guest's has_session and the bytes from any. Owner: the cluster; a guest is part of its channel.
  */
@@ -49,8 +49,8 @@ struct guest *admission_enter(struct admission *admission, struct guest *guest, 
 void admission_leave(struct admission *admission, struct guest *guest);
 /* To be asked now and then: why it has to go; NULL: it may stay. */
 const char *admission_check(struct guest *guest, const struct guest_state *state, uint64_t now_ms);
-/* Whether the refusal of a stranger is worth a line in the log: the same not again within ten seconds, and not too many; *unsaid: how many were not
- * worth one before. */
+/* Whether the refusal of a stranger is worth a line in the log: the same not again within ten seconds, and not too many; *unsaid: how many
+ * were not worth one before. */
 bool admission_may_say(struct admission *admission, const char *text, uint64_t now_ms, uint32_t *unsaid);
 
 #endif

@@ -14,8 +14,8 @@
 #include "base/map.h"
 
 #define HOST_BYTES 256 /* a DNS name has at most 253 */
-/* While strangers come faster than they are accepted the queue is full: TCP tries again after a second, so there is to be room; at a Unix socket who
- * finds it full knows at once and comes again, so it is to be short. */
+/* While strangers come faster than they are accepted the queue is full: TCP tries again after a second, so there is to be room; at a Unix
+ * socket who finds it full knows at once and comes again, so it is to be short. */
 #define BACKLOG 4096
 #define BACKLOG_UNIX 128
 #define BIND_TRIES 10 /* a port may be somebody's end of a connection for a moment: of a dial that is refused, say */
@@ -200,7 +200,8 @@ status address_dial(const struct address *address, int *out) {
     return fail(UNAVAILABLE, "no socket: %s", strerror(errno));
   address_set_options(fd, address);
   if (connect(fd, (const struct sockaddr *)&address->storage, address->size) != 0 && errno != EINPROGRESS) {
-    status code = errno == EAGAIN ? fail(RESOURCE_EXHAUSTED, "more connect there than are let in") : fail(UNAVAILABLE, "%s", strerror(errno));
+    status code =
+        errno == EAGAIN ? fail(RESOURCE_EXHAUSTED, "more connect there than are let in") : fail(UNAVAILABLE, "%s", strerror(errno));
     close(fd);
     return code;
   }

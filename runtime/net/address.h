@@ -39,8 +39,8 @@ bool address_peer_is_same_user(int fd);
 status address_claim(const struct address *address, const char *text, int *out);
 /* ALREADY_EXISTS when somebody listens there, else UNAVAILABLE with the reason. A socket file that nobody listens on any more is replaced. */
 status address_listen(const struct address *address, const char *text, int *out);
-/* A socket that is connected or connecting (then it becomes writable). RESOURCE_EXHAUSTED: the queue there is full; else UNAVAILABLE with the
- * reason. */
+/* A socket that is connected or connecting (then it becomes writable). RESOURCE_EXHAUSTED: the queue there is full; else UNAVAILABLE with
+ * the reason. */
 status address_dial(const struct address *address, int *out);
 /* For accepted sockets: no delay on TCP. */
 void address_set_options(int fd, const struct address *address);

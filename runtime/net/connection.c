@@ -220,7 +220,8 @@ static void feed(struct connection *c, const uint8_t *data, size_t size) {
   }
 }
 
-/* TLS has refused the peer, or it us: no more than that is said, and the peer's close is waited for, as closing with unread bytes would take it back. */
+/* TLS has refused the peer, or it us: no more than that is said, and the peer's close is waited for, as closing with unread bytes would
+ * take it back. */
 static void refuse(struct connection *c, const char *reason) {
   if (c->is_refused)
     return;

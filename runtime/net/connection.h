@@ -34,7 +34,8 @@ struct connection_handler {
   void (*on_closed)(struct connection *connection, const char *reason);
 };
 
-/* Takes the socket and the TLS end (NULL: none), also when it fails. is_connecting: it becomes writable when it stands. On the loop's thread. */
+/* Takes the socket and the TLS end (NULL: none), also when it fails. is_connecting: it becomes writable when it stands. On the loop's
+ * thread. */
 status connection_create(struct loop *loop, int fd, struct tls *tls, bool is_server, bool is_connecting,
                          const struct connection_handler *handler, void *user, struct connection **out);
 struct connection *connection_retain(struct connection *connection);

@@ -220,7 +220,8 @@ static void refuse_bytes(struct call *call) {
     snprintf(text, sizeof text, "the requests and answers of clients may hold %lld MiB together (--client-memory)",
              (long long)call->server->clients_bytes >> 20);
   else
-    snprintf(text, sizeof text, "the first requests of connections may hold %d MiB together: ask for a session first", NET_STRANGERS_BYTES >> 20);
+    snprintf(text, sizeof text, "the first requests of connections may hold %d MiB together: ask for a session first",
+             NET_STRANGERS_BYTES >> 20);
   call_refuse(call, RESOURCE_EXHAUSTED, text);
 }
 
@@ -235,7 +236,8 @@ static bool body_add(struct call *call, const uint8_t *piece, size_t bytes) {
   return true;
 }
 
-void grpc_server_on_headers(struct grpc_server *server, struct connection *connection, struct grpc_guest *guest, struct http2_stream *stream) {
+void grpc_server_on_headers(struct grpc_server *server, struct connection *connection, struct grpc_guest *guest,
+                            struct http2_stream *stream) {
   stream->user = NULL;
   if (!grpc_is_content_type(stream->content_type)) {
     stream->user = &plain;

@@ -1,8 +1,9 @@
 /* grpc_server.h: unary gRPC calls of clients, and what is said to everybody else, on the streams of a server connection.
  *
  * The owner of the connection hands its stream events here (all but those of links). A complete request becomes a grpc_call,
- * which the service answers from any thread. Requests and answers have what clients may hold together, those of strangers NET_STRANGERS_BYTES;
- * bytes count when they come, not when they are announced. What is not gRPC gets 200 and a short text (POST with another content type: 415), unknown methods UNIMPLEMENTED.
+ * which the service answers from any thread. Requests and answers have what clients may hold together, those of strangers
+ * NET_STRANGERS_BYTES; bytes count when they come, not when they are announced. What is not gRPC gets 200 and a short text (POST with
+ * another content type: 415), unknown methods UNIMPLEMENTED.
  */
 #ifndef TFC_RUNTIME_NET_GRPC_SERVER_H
 #define TFC_RUNTIME_NET_GRPC_SERVER_H
@@ -53,7 +54,8 @@ void grpc_server_set_service(struct grpc_server *server, const struct grpc_servi
 void grpc_server_set_page(struct grpc_server *server, const char *path, const char *content_type, const char *text);
 
 /* Stream events; stream->user belongs to the server until on_close, the guest lives as long as the connection's HTTP/2 end. */
-void grpc_server_on_headers(struct grpc_server *server, struct connection *connection, struct grpc_guest *guest, struct http2_stream *stream);
+void grpc_server_on_headers(struct grpc_server *server, struct connection *connection, struct grpc_guest *guest,
+                            struct http2_stream *stream);
 void grpc_server_on_data(struct grpc_server *server, struct http2_stream *stream, const uint8_t *data, size_t size);
 void grpc_server_on_end(struct grpc_server *server, struct http2_stream *stream);
 void grpc_server_on_close(struct grpc_server *server, struct http2_stream *stream);

@@ -55,8 +55,8 @@ struct link {
 };
 
 void link_init(struct link *link, struct http2_stream *stream, const struct link_handler *handler, void *self, uint64_t now_ms);
-/* Before anything is sent or received: HELLOs are proved with the key, which is kept by reference, and this side's nonce. The listener sends
- * its challenge. */
+/* Before anything is sent or received: HELLOs are proved with the key, which is kept by reference, and this side's nonce. The listener
+ * sends its challenge. */
 status link_prove(struct link *link, const uint8_t *key, enum proof_side side, const uint8_t nonce[PROOF_NONCE_BYTES]);
 /* Gives back a tensor that was half received. */
 void link_deinit(struct link *link);

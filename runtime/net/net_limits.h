@@ -10,7 +10,7 @@
 #define NET_STREAMS 256                    /* open at once on a connection: queue runners of one client hold one each */
 #define NET_HEADER_COUNT 64                /* decoded fields of a block: one indexed byte on the wire may be kilobytes decoded */
 #define NET_HEADER_BYTES (16 << 10)        /* decoded bytes of a block: gRPC's own hard limit */
-#define NET_HEADER_FRAME_BYTES (16 << 10)  /* a HEADERS or CONTINUATION frame: the big frame size is meant for DATA; no block decodes to more */
+#define NET_HEADER_FRAME_BYTES (16 << 10)  /* a HEADERS or CONTINUATION frame: the big size is meant for DATA; no block decodes to more */
 #define NET_IDLE_FRAMES 4096               /* frames without use (empty DATA, PRIORITY, resets ...) in a second */
 #define NET_PATH_BYTES 256                 /* a path that is longer names nothing here */
 #define NET_GRPC_TEXT_BYTES 3072           /* grpc-message: TensorFlow cuts there as well */
@@ -25,7 +25,7 @@
 #define NET_STRANGER_MS 10000              /* one that says nothing sensible, or stops in the middle, for so long is closed */
 #define NET_ACCEPTS 16                     /* at once, before those that are there have their turn */
 #define NET_STRANGER_ROUND_BYTES (128 << 10) /* read from one before the others have their turn */
-#define NET_STALL_MS 60000                 /* a client with a session that neither takes its answer nor sends its request for so long is ... */
+#define NET_STALL_MS 60000                 /* a client that neither takes its answer nor sends its request for so long is ... */
 #define NET_STALL_BYTES (64 << 10)         /* ... cut off, unless so many bytes of them moved meanwhile */
 #define NET_READ_BYTES (256 << 10)         /* read at once: stays in the second-level cache */
 #define NET_DIRECT_BYTES (512 << 10)       /* a thread that sends writes so much itself; the loop does the rest */
@@ -44,7 +44,7 @@
 #define NET_SILENCE_MS 5000                /* a peer that has sent nothing for so long is suspected; after --timeout it is given up */
 
 /* unary calls from clients */
-#define NET_STRANGERS_BYTES (32 << 20)     /* requests of those who are no clients yet, together; their sockets and HTTP/2 take as much again */
+#define NET_STRANGERS_BYTES (32 << 20)     /* requests of those who are no clients yet, together; HTTP/2 takes as much again */
 #define NET_CLIENTS_BYTES (INT64_C(256) << 20) /* requests and answers of clients together, unless --client-memory says otherwise */
 
 #endif

@@ -1,7 +1,7 @@
 /* proof.h: how two tasks show each other that they are of one build, without sending what would show it.
  *
- * Both ends of a connection draw a nonce; each HELLO ends with HMAC-SHA256 (RFC 2104) over its side, both nonces and all that it says, keyed by
- * the build. Who listens on the line learns nothing that it could say itself: bytes that are sent again meet another nonce, and
+ * Both ends of a connection draw a nonce; each HELLO ends with HMAC-SHA256 (RFC 2104) over its side, both nonces and all that it says,
+ * keyed by the build. Who listens on the line learns nothing that it could say itself: bytes that are sent again meet another nonce, and
  * what one side has proved is no proof of the other's.
  *
  * Threads: any. Pure: no state, no clock.

@@ -56,7 +56,8 @@ static const char *names_of(X509 *certificate, char out[NAMES_BYTES]) {
 }
 
 static bool has_name(X509 *certificate, const char *name) {
-  return certificate && X509_check_host(certificate, name, 0, X509_CHECK_FLAG_NO_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) == 1;
+  return certificate &&
+         X509_check_host(certificate, name, 0, X509_CHECK_FLAG_NO_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) == 1;
 }
 
 /* What is wrong with a certificate, to follow "the certificate ... ". */
@@ -111,7 +112,8 @@ static bool output_reserve(struct tls *tls, size_t more) {
     tls->output_first = tls->output_size = 0;
   if (tls->output_size + more <= tls->output_room)
     return true;
-  size_t room = tls->output_size + more + RECORD_BYTES > 2 * tls->output_room ? tls->output_size + more + RECORD_BYTES : 2 * tls->output_room;
+  size_t room =
+      tls->output_size + more + RECORD_BYTES > 2 * tls->output_room ? tls->output_size + more + RECORD_BYTES : 2 * tls->output_room;
   uint8_t *output = realloc(tls->output, room);
   if (!output)
     return false;
@@ -204,7 +206,8 @@ static BIO_METHOD *socket_method(void) {
 /* ---- contexts ---- */
 
 /* HTTP/2 is all that is spoken here (RFC 7540, 3.3). */
-static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *size, const unsigned char *offered, unsigned int offered_size, void *self) {
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *size, const unsigned char *offered,
+                           unsigned int offered_size, void *self) {
   static const unsigned char protocols[] = {2, 'h', '2'};
   (void)ssl, (void)self;
   int found = SSL_select_next_proto((unsigned char **)out, size, protocols, sizeof protocols, offered, offered_size);

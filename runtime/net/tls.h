@@ -1,10 +1,11 @@
 /* tls.h: one end of a TLS 1.3 connection (OpenSSL), without its socket: bytes in, bytes out.
  *
- * Both sides show a certificate of the same CA: a task one with its own name (`worker_1`) as a DNS subject alternative name, a client any. Whoever dials a
- * task looks for that task's name; whoever listens asks for it when the other has said who it is (tls_is_for). Tickets are
+ * Both sides show a certificate of the same CA: a task one with its own name (`worker_1`) as a DNS subject alternative name, a client any.
+ * Whoever dials a task looks for that task's name; whoever listens asks for it when the other has said who it is (tls_is_for). Tickets are
  * not given, so that nothing of a connection is good for another.
  *
- * Only executables that were built with --tls have this file and OpenSSL in them: the functions are weak, and NULL elsewhere (tls_is_built_in).
+ * Only executables that were built with --tls have this file and OpenSSL in them: the functions are weak, and NULL elsewhere
+ * (tls_is_built_in).
  *
  * Threads: one at a time for a connection; a context's functions from any. Owner: who created it; contexts are counted.
  */
@@ -26,8 +27,8 @@ struct tls_files {
   const char *cert, *key, *ca; /* PEM; all NULL: no TLS */
 };
 
-/* Reads the files. INVALID_ARGUMENT, naming the file: it is not there or holds nothing of the kind; key and certificate do not belong together; the
- * certificate is not of the CA, not for `name`, or not valid now. */
+/* Reads the files. INVALID_ARGUMENT, naming the file: it is not there or holds nothing of the kind; key and certificate do not belong
+ * together; the certificate is not of the CA, not for `name`, or not valid now. */
 status tls_context_create(const struct tls_files *files, const char *name, struct tls_context **out) TLS_OPTIONAL;
 struct tls_context *tls_context_retain(struct tls_context *context) TLS_OPTIONAL;
 void tls_context_release(struct tls_context *context) TLS_OPTIONAL; /* accepts NULL */

@@ -6,8 +6,8 @@
 #include "base/status.h"
 #include "runtime/net/tls.h"
 
-/* `{task}` in a name stands for the task's, so that all tasks of a job can be given the same options. The names last as long as the process.
- * INVALID_ARGUMENT: one is too long. Not for several threads. */
+/* `{task}` in a name stands for the task's, so that all tasks of a job can be given the same options. The names last as long as the
+ * process. INVALID_ARGUMENT: one is too long. Not for several threads. */
 status tls_option_files(const struct tls_files *given, const char *job, uint32_t index, struct tls_files *out);
 
 #endif

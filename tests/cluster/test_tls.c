@@ -156,11 +156,11 @@ static status issue(const struct authority *authority, const char *as, const cha
 static bool certificates_make(void) {
   struct authority *authority = NULL, *other = NULL;
   bool made = authority_create("test", &authority) == OK && authority_create("test", &other) == OK &&
-              authority_write(authority, file("ca.crt"), file("ca.key")) == OK && authority_write(other, file("other_ca.crt"), file("other_ca.key")) == OK &&
-              issue(authority, "ps_0", "ps_0", 0) == OK && issue(authority, "worker_0", "worker_0", 0) == OK &&
-              issue(authority, "worker_1", "worker_1", 0) == OK && issue(authority, "client", "client", 0) == OK &&
-              issue(authority, "old", "worker_0", -10) == OK && issue(authority, "young", "worker_0", 10) == OK &&
-              issue(other, "other", "worker_0", 0) == OK;
+              authority_write(authority, file("ca.crt"), file("ca.key")) == OK &&
+              authority_write(other, file("other_ca.crt"), file("other_ca.key")) == OK && issue(authority, "ps_0", "ps_0", 0) == OK &&
+              issue(authority, "worker_0", "worker_0", 0) == OK && issue(authority, "worker_1", "worker_1", 0) == OK &&
+              issue(authority, "client", "client", 0) == OK && issue(authority, "old", "worker_0", -10) == OK &&
+              issue(authority, "young", "worker_0", 10) == OK && issue(other, "other", "worker_0", 0) == OK;
   authority_destroy(authority);
   authority_destroy(other);
   return made;
@@ -406,8 +406,8 @@ static bool build_into(const char *out, const char *tls) {
   pid_t id = fork();
   if (id == 0) {
     if (chdir(folder) == 0)
-      execl(tfc, tfc, "build", MODEL, "--quiet", "--cluster", "cluster.json", "-o", out, "--replicate", "worker", "--entry", "init: -> | init",
-            "--entry", "train: x, label -> loss | train_op", tls, (char *)NULL);
+      execl(tfc, tfc, "build", MODEL, "--quiet", "--cluster", "cluster.json", "-o", out, "--replicate", "worker", "--entry",
+            "init: -> | init", "--entry", "train: x, label -> loss | train_op", tls, (char *)NULL);
     _exit(127);
   }
   int result = 0;

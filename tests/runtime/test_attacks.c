@@ -291,7 +291,8 @@ static void *storm(void *unused) {
     if (kept[i % 64])
       close(kept[i % 64]);
     kept[i % 64] = storm_is_over ? 0 : socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    if (kept[i % 64] > 0 && connect(kept[i % 64], (struct sockaddr *)&address, sizeof address) == 0 && put(kept[i % 64], hello, sizeof hello - 1))
+    if (kept[i % 64] > 0 && connect(kept[i % 64], (struct sockaddr *)&address, sizeof address) == 0 &&
+        put(kept[i % 64], hello, sizeof hello - 1))
       put(kept[i % 64], bytes, size);
   }
   return unused;
@@ -347,8 +348,12 @@ static void answer_end(void *self, struct http2_stream *stream) {
   snprintf(answer->text, sizeof answer->text, "%s", stream->grpc_message ? stream->grpc_message : "");
 }
 static void answer_headers(void *self, struct http2_stream *stream) { (void)self, (void)stream; }
-static void answer_data(void *self, struct http2_stream *stream, const uint8_t *data, size_t size) { (void)self, (void)stream, (void)data, (void)size; }
-static void answer_close(void *self, struct http2_stream *stream, uint32_t error) { (void)stream, (void)error, ((struct answer *)self)->is_over = true; }
+static void answer_data(void *self, struct http2_stream *stream, const uint8_t *data, size_t size) {
+  (void)self, (void)stream, (void)data, (void)size;
+}
+static void answer_close(void *self, struct http2_stream *stream, uint32_t error) {
+  (void)stream, (void)error, ((struct answer *)self)->is_over = true;
+}
 static void answer_goaway(void *self, uint32_t error) { (void)self, (void)error; }
 
 static struct answer ask(const char *asked) {

@@ -35,8 +35,10 @@ static int make(void **state) {
   (void)state;
   struct authority *authority = NULL, *other = NULL;
   bool made = mkdtemp(folder) && authority_create("a", &authority) == OK && authority_create("b", &other) == OK &&
-              authority_write(authority, file("ca", "crt"), file("ca", "key")) == OK && authority_write(other, file("cb", "crt"), file("cb", "key")) == OK &&
-              context_make(authority, "ps_0", "ps_0", "ca", &ps) == OK && context_make(authority, "worker_0", "worker_0", "ca", &worker) == OK &&
+              authority_write(authority, file("ca", "crt"), file("ca", "key")) == OK &&
+              authority_write(other, file("cb", "crt"), file("cb", "key")) == OK &&
+              context_make(authority, "ps_0", "ps_0", "ca", &ps) == OK &&
+              context_make(authority, "worker_0", "worker_0", "ca", &worker) == OK &&
               context_make(other, "worker_0", "other", "cb", &stranger) == OK;
   authority_destroy(authority);
   authority_destroy(other);
@@ -125,7 +127,8 @@ static void what_is_sent_comes_in_whatever_pieces(void **state) {
   for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
     struct pair p;
     size_t size = pieces[i] < 1000 ? 80000 : 3000000;
-    struct iovec parts[] = {{data, 9}, {data + 9, 1}, {data + 10, 40000}, {data + 40010, 16384}, {data + 56394, 5}, {data + 56399, size - 56399}};
+    struct iovec parts[] = {{data, 9}, {data + 9, 1}, {data + 10, 40000}, {data + 40010, 16384},
+                             {data + 56394, 5}, {data + 56399, size - 56399}};
     pair_open(&p, worker, "ps_0", ps, pieces[i]);
     assert_true(tls_is_open(p.client) && tls_is_open(p.server));
     assert_true(tls_is_for(p.server, "worker_0") && tls_is_for(p.client, "ps_0") && !tls_is_for(p.server, "worker_1"));

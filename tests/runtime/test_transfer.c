@@ -14,8 +14,8 @@ static void receive(uint32_t number, uint32_t from, uint32_t slot) {
   instr->outputs = outputs;
 }
 
-/* This is worker_0 of 0 .. 3: transfer 5 is float[8] of task 2, 6 is float[?] of the driver, 7 is int32 of task 1 in one entry, float of the driver
- * in another. */
+/* This is worker_0 of 0 .. 3: transfer 5 is float[8] of task 2, 6 is float[?] of the driver, 7 is int32 of task 1 in one entry, float of
+ * the driver in another. */
 static int make(void **state) {
   (void)state;
   pb_begin(&b);
