@@ -10,7 +10,8 @@ status entry_defaults_add(struct build *build);
 /* Adds the entry `init` that a SavedModel's loader would run, where nothing else is called so. */
 void entry_loaders_add(struct build *build);
 
-/* The nodes that the entry's fetches and targets depend on, themselves included: one bool for each, to be freed. Names that do not exist are
+/* The nodes that the entry's fetches and targets depend on, themselves included: one bool for each, to be freed. Names that do not exist
+ * are
  * found later. */
 bool *entry_mark_needed(const struct graph *graph, const struct entry_spec *spec);
 /* Feeds the placeholders among them. */

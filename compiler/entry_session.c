@@ -1,7 +1,8 @@
-/* entry_session.c: what a client that manages its session (MonitoredTrainingSession, Supervisor) runs beside the training step: each of its
- * operations alone, its saver, the global step, and the step with what hooks fetch with it.
+/* entry_session.c: what a client that manages its session (MonitoredTrainingSession, Supervisor) runs beside the
+ * training step: each of its operations alone, its saver, the global step, and the step with what hooks fetch with it.
  *
- * Only where the graph is that of such a session, as it was when it began: it has the operations that say whether it may begin.
+ * Only where the graph is that of such a session, as it was when it began: it has the operations that say whether it
+ * may begin.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,8 @@ const char *entry_item_name(struct arena *arena, const struct attr_value *item) 
 static bool is_new(const struct build *b, const struct entry_spec *spec) {
   for (uint32_t i = 0; i < b->specs.count; i++) {
     const struct entry_spec *s = &b->specs.items[i];
-    bool same = s->feeds.count == spec->feeds.count && s->targets.count == spec->targets.count && s->fetches.count == spec->fetches.count;
+    bool same = s->feeds.count == spec->feeds.count && s->targets.count == spec->targets.count &&
+                s->fetches.count == spec->fetches.count;
     for (uint32_t k = 0; k < s->targets.count && same; k++)
       same = !strcmp(s->targets.items[k], spec->targets.items[k]);
     for (uint32_t k = 0; k < s->fetches.count && same; k++)
@@ -110,7 +112,8 @@ static void savers_add(struct build *b) {
     const struct saver_names *saver = &b->model.savers.items[i];
     struct entry_spec save = {.name = "save"}, restore = {.name = "restore"};
     struct edge edge;
-    if (graph_find_output(b->model.graph, saver->filename, &edge) != OK || graph_find_output(b->model.graph, saver->save, &edge) != OK ||
+    if (graph_find_output(b->model.graph, saver->filename, &edge) != OK ||
+        graph_find_output(b->model.graph, saver->save, &edge) != OK ||
         graph_find(b->model.graph, saver->restore) == NO_NODE)
       continue;
     entry_add_feed(&save, saver->filename, saver->filename);
@@ -166,7 +169,9 @@ static void reports_add(struct build *b) {
   }
 }
 
-static const char *name_of(const struct build *b, uint32_t node) { return node == NO_NODE ? NULL : b->model.graph->nodes.items[node].name; }
+static const char *name_of(const struct build *b, uint32_t node) {
+  return node == NO_NODE ? NULL : b->model.graph->nodes.items[node].name;
+}
 
 /* The same as a tensor, where it gives one: a program of TensorFlow may hold either. */
 static void tensor_add(struct build *b, const char *name, uint32_t node) {

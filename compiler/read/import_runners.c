@@ -1,4 +1,5 @@
-/* import_runners.c: collections that hold messages: `queue_runners`, each what the threads of one QueueRunner run, and `savers`. */
+/* import_runners.c: collections that hold messages: `queue_runners`, each what the threads of one QueueRunner run, and
+ * `savers`. */
 #include <string.h>
 
 #include "compiler/read/import.h"
@@ -6,7 +7,8 @@
 #define CODES 17 /* of TensorFlow's statuses */
 
 static void import_runner(const Tensorflow__QueueRunnerDef *def, struct arena *arena, struct model *out) {
-  struct queue_runner runner = {.queue = arena_strdup(arena, def->queue_name), .close_op = arena_strdup(arena, def->close_op_name),
+  struct queue_runner runner = {.queue = arena_strdup(arena, def->queue_name),
+                                .close_op = arena_strdup(arena, def->close_op_name),
                                 .cancel_op = arena_strdup(arena, def->cancel_op_name)};
   for (size_t i = 0; i < def->n_enqueue_op_name; i++)
     vec_push(&runner.enqueue_ops, arena_strdup(arena, def->enqueue_op_name[i]));
@@ -24,7 +26,8 @@ static status import_runner_item(const struct attr_value *item, struct arena *ar
   Tensorflow__QueueRunnerDef *def =
       result == OK ? tensorflow__queue_runner_def__unpack(NULL, item->s.size, (const uint8_t *)item->s.data) : NULL;
   if (!def)
-    return fail(result == OK ? INVALID_ARGUMENT : result, "the collection 'queue_runners' holds what is no QueueRunnerDef");
+    return fail(result == OK ? INVALID_ARGUMENT : result,
+                "the collection 'queue_runners' holds what is no QueueRunnerDef");
   import_runner(def, arena, out);
   tensorflow__queue_runner_def__free_unpacked(def, NULL);
   return OK;
@@ -33,11 +36,13 @@ static status import_runner_item(const struct attr_value *item, struct arena *ar
 static status import_saver_item(const struct attr_value *item, struct arena *arena, struct model *out) {
   const ProtobufCMessageDescriptor *message = &tensorflow__saver_def__descriptor;
   status result = wire_check(message, item->s.data, item->s.size);
-  Tensorflow__SaverDef *def = result == OK ? tensorflow__saver_def__unpack(NULL, item->s.size, (const uint8_t *)item->s.data) : NULL;
+  Tensorflow__SaverDef *def =
+      result == OK ? tensorflow__saver_def__unpack(NULL, item->s.size, (const uint8_t *)item->s.data) : NULL;
   if (!def)
     return fail(result == OK ? INVALID_ARGUMENT : result, "the collection 'savers' holds what is no SaverDef");
-  vec_push(&out->savers, (struct saver_names){arena_strdup(arena, def->filename_tensor_name), arena_strdup(arena, def->save_tensor_name),
-                                              arena_strdup(arena, def->restore_op_name)});
+  vec_push(&out->savers,
+           (struct saver_names){arena_strdup(arena, def->filename_tensor_name),
+                                arena_strdup(arena, def->save_tensor_name), arena_strdup(arena, def->restore_op_name)});
   tensorflow__saver_def__free_unpacked(def, NULL);
   return OK;
 }

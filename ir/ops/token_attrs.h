@@ -1,5 +1,5 @@
-/* token_attrs.h: what the compiler adds to nodes that take part in rounds with tokens (compiler/token_round.h); their host calls find it without
- * the underscore, which keeps it out of what clients compare. */
+/* token_attrs.h: what the compiler adds to nodes that take part in rounds with tokens (compiler/token_round.h); their
+ * host calls find it without the underscore, which keeps it out of what clients compare. */
 #ifndef TFC_IR_OPS_TOKEN_ATTRS_H
 #define TFC_IR_OPS_TOKEN_ATTRS_H
 

@@ -43,7 +43,8 @@ void course_attach(struct course *course, struct cluster *cluster);
 /* Ends waits, now and later, with CANCELLED. */
 void course_stop(struct course *course);
 
-/* Waits for all that hold variables of the command's entries, asks them, and goes to the place that follows from it; says so where it is not
+/* Waits for all that hold variables of the command's entries, asks them, and goes to the place that follows from it; says so where it is
+ * not
  * the expected one. UNAVAILABLE: somebody did not come within --timeout, named; CANCELLED. */
 status course_join(struct course *course);
 struct course_place course_place(const struct course *course);

@@ -13,26 +13,30 @@ struct loop_thread {
   struct runners *runners;
   const struct program_runner *code; /* NULL: of the command line */
   uint32_t entry;
-  struct course *course;             /* its lane; NULL: what it changes goes with this process */
-  uint32_t *left;                    /* loops of its runner that still run; under the lock */
+  struct course *course; /* its lane; NULL: what it changes goes with this process */
+  uint32_t *left;        /* loops of its runner that still run; under the lock */
   struct tensor **fetches;
   pthread_t thread;
 };
 struct runners {
   struct runner_config config;
   const struct program *program;
-  atomic_bool ending;                /* the loops' steps are given up */
+  atomic_bool ending; /* the loops' steps are given up */
   atomic_bool expects_end;
   pthread_mutex_t lock;
-  status code;                       /* the first failure */
+  status code; /* the first failure */
   char text[3072];
-  uint32_t *left;                    /* for each runner of the program */
+  uint32_t *left; /* for each runner of the program */
   struct loop_thread *threads;
   uint32_t count, started;
 };
 
-static const struct program_entry *entry_of(const struct runners *r, uint32_t entry) { return program_entry(r->program, entry); }
-static const char *entry_name(const struct runners *r, uint32_t entry) { return program_text(r->program, entry_of(r, entry)->name); }
+static const struct program_entry *entry_of(const struct runners *r, uint32_t entry) {
+  return program_entry(r->program, entry);
+}
+static const char *entry_name(const struct runners *r, uint32_t entry) {
+  return program_text(r->program, entry_of(r, entry)->name);
+}
 
 static bool is_ours(const struct runners *r, const struct program_runner *runner) {
   return runner->is_chiefs ? r->config.is_chief : r->config.is_replica || r->config.is_chief;
@@ -49,7 +53,8 @@ static void note_failure(struct loop_thread *loop, status code) {
   if (first) {
     r->code = code;
     snprintf(r->text, sizeof r->text, "runner '%.400s': entry '%.400s': %s",
-             loop->code ? program_text(r->program, loop->code->name) : entry_name(r, loop->entry), entry_name(r, loop->entry), text);
+             loop->code ? program_text(r->program, loop->code->name) : entry_name(r, loop->entry),
+             entry_name(r, loop->entry), text);
   }
   pthread_mutex_unlock(&r->lock);
   if (first)
@@ -71,7 +76,9 @@ static status begin(struct loop_thread *loop) {
   TRY(r->config.wait_peers(r->config.self, loop->entry));
   if (loop->course)
     TRY(course_join(loop->course));
-  return loop->code && loop->code->begin != PROGRAM_NONE ? run_once(loop, loop->code->begin, (struct run_request){ 0 }, NULL) : OK;
+  return loop->code && loop->code->begin != PROGRAM_NONE
+             ? run_once(loop, loop->code->begin, (struct run_request){0}, NULL)
+             : OK;
 }
 
 /* A peer was lost, or restored: waits for it, and begins again. */
@@ -88,7 +95,7 @@ static status begin_again(struct loop_thread *loop, status failure) {
 
 static status run_step(struct loop_thread *loop) {
   if (!loop->course)
-    return run_once(loop, loop->entry, (struct run_request){ 0 }, loop->fetches);
+    return run_once(loop, loop->entry, (struct run_request){0}, loop->fetches);
   struct course_place place = course_place(loop->course);
   TRY(run_once(loop, loop->entry, course_request(loop->course, place), loop->fetches));
   course_next(loop->course);
@@ -102,7 +109,7 @@ static void end(struct loop_thread *loop) {
   bool is_last = loop->left && --*loop->left == 0;
   pthread_mutex_unlock(&r->lock);
   if (is_last && loop->code->close != PROGRAM_NONE)
-    (void)run_once(loop, loop->code->close, (struct run_request){ 0 }, NULL);
+    (void)run_once(loop, loop->code->close, (struct run_request){0}, NULL);
 }
 
 static bool is_end(const struct loop_thread *loop, status code) {
@@ -151,7 +158,8 @@ status runners_check(const struct task *task, const char *const *entries, uint32
     if (entry == PROGRAM_NONE)
       return fail(NOT_FOUND, "--runner %s: there is no such entry (--help lists them)", entries[i]);
     if (program_entry(task_program(task), entry)->feeds.count)
-      return fail(INVALID_ARGUMENT, "--runner %s: the entry needs feeds, and a runner has none: run it as a phase", entries[i]);
+      return fail(INVALID_ARGUMENT, "--runner %s: the entry needs feeds, and a runner has none: run it as a phase",
+                  entries[i]);
   }
   return OK;
 }
@@ -168,7 +176,7 @@ static bool is_counted(const struct runners *r, uint32_t number) {
 
 static status loop_add(struct runners *r, const struct program_runner *code, uint32_t *left, uint32_t entry) {
   struct loop_thread *loop = &r->threads[r->count];
-  *loop = (struct loop_thread){ .runners = r, .code = code, .entry = entry, .left = left };
+  *loop = (struct loop_thread){.runners = r, .code = code, .entry = entry, .left = left};
   uint32_t fetches = entry_of(r, entry)->fetches.count;
   loop->fetches = calloc((size_t)fetches + 1, sizeof *loop->fetches);
   if (!loop->fetches)
@@ -224,7 +232,9 @@ bool runners_serve_others(const struct runners *r) {
   return false;
 }
 
-void runners_expect_end(struct runners *r) { atomic_store(&r->expects_end, true); }
+void runners_expect_end(struct runners *r) {
+  atomic_store(&r->expects_end, true);
+}
 
 status runners_finish(struct runners *r) {
   pthread_mutex_lock(&r->lock);

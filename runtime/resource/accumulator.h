@@ -28,7 +28,8 @@ status accumulator_apply_sparse(struct accumulator *a, uint32_t driver, int64_t 
 struct accumulator_round {
   int64_t replicas, each;   /* 0: of anybody, any number */
 };
-/* Ends at once or later (host.h): outputs: the gradient; sparse: indices, values, shape. Of a round no more are waited for than those that have
+/* Ends at once or later (host.h): outputs: the gradient; sparse: indices, values, shape. Of a round no more are waited for than those
+ * that have
  * not left can give. */
 status accumulator_take(struct accumulator *a, struct host_call *call, int64_t required, struct accumulator_round round);
 /* A replica is not there. Rounds go on without it, until it applies something again, where enough others are left for what they ask, or

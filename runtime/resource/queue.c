@@ -519,7 +519,8 @@ status queue_dequeue(struct queue *q, struct host_call *call) {
 
 static bool is_of_tokens(const struct queue *q) {
   return q->spec.kind == QUEUE_FIFO && q->spec.component_count == 1 && q->spec.components[0].has_shape &&
-         q->spec.components[0].shape.rank == 0 && (q->spec.components[0].dtype == DTYPE_INT64 || q->spec.components[0].dtype == DTYPE_INT32);
+         q->spec.components[0].shape.rank == 0 &&
+         (q->spec.components[0].dtype == DTYPE_INT64 || q->spec.components[0].dtype == DTYPE_INT32);
 }
 
 status queue_dequeue_token(struct queue *q, struct host_call *call, int64_t each) {

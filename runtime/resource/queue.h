@@ -45,7 +45,8 @@ status queue_match(const struct queue *queue, const struct queue_spec *wanted);
 status queue_enqueue(struct queue *queue, struct host_call *call, struct tensor **tuples, int64_t count);
 /* Takes one tuple into call->outputs. */
 status queue_dequeue(struct queue *queue, struct host_call *call);
-/* Takes a token of a round of workers (token_share.h), of those that are for the call's driver: `each` of one value. INVALID_ARGUMENT: the queue
+/* Takes a token of a round of workers (token_share.h), of those that are for the call's driver: `each` of one value. INVALID_ARGUMENT:
+ * the queue
  * holds something else. */
 status queue_dequeue_token(struct queue *queue, struct host_call *call, int64_t each);
 /* Whoever waits for a token ends with this. */

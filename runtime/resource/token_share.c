@@ -14,7 +14,7 @@ static struct token_share *share_of(const struct token_shares *s, uint32_t drive
 
 void token_shares_deinit(struct token_shares *s) {
   free(s->items);
-  *s = (struct token_shares){ 0 };
+  *s = (struct token_shares){0};
 }
 
 bool token_share_allows(const struct token_shares *s, uint32_t driver, int64_t value, int64_t each) {
@@ -34,7 +34,7 @@ bool token_share_note(struct token_shares *s, uint32_t driver, int64_t value) {
   }
   if (!share) {
     share = &s->items[s->count++];
-    *share = (struct token_share){ .driver = driver, .value = value };
+    *share = (struct token_share){.driver = driver, .value = value};
   }
   share->count = value == share->value ? share->count + 1 : 1;
   share->value = value;

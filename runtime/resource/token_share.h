@@ -1,7 +1,8 @@
 /* token_share.h: who has had how many tokens of a round: a worker that is fast must not take those that are for others.
  *
- * A token's value is the number of its round. Each driver gets as many of one value as are for each, and never one of an older value than it has
- * had: a worker that was slow goes on with the newest round. Decisions only; the queue's lock guards it.
+ * A token's value is the number of its round. Each driver gets as many of one value as are for each, and never one of
+ * an older value than it has had: a worker that was slow goes on with the newest round. Decisions only; the queue's
+ * lock guards it.
  */
 #ifndef TFC_RUNTIME_RESOURCE_TOKEN_SHARE_H
 #define TFC_RUNTIME_RESOURCE_TOKEN_SHARE_H
@@ -11,7 +12,7 @@
 
 struct token_share {
   uint32_t driver;
-  int64_t value, count;  /* the newest that it has had, and how often */
+  int64_t value, count; /* the newest that it has had, and how often */
 };
 struct token_shares {
   uint32_t count, capacity;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the cases of this folder with TensorFlow: MetaGraphDefs as its training loops export them, whose queues are filled by threads that are in no
+"""Writes the cases of this folder with TensorFlow: MetaGraphDefs as its training loops export them, whose queues are filled by "
+              "threads that are in no
 graph: SyncReplicasOptimizer (plainly exported, of a Supervisor, of a MonitoredTrainingSession with its hook, with backup workers), and input
 queues.
 
@@ -78,7 +79,8 @@ def case_write(folder, about, build, runs, arrays, expect=None, error=None, clus
 
 
 def worker_run(i, steps=STEPS):
-    return {"task": "worker_%d" % i, "args": ["--entry", "train_op", "--feed", "x=x.npy", "--feed", "y=y.npy", "--batch", str(BATCH), "--steps",
+    return {"task": "worker_%d" % i, "args": ["--entry", "train_op", "--feed", "x=x.npy", "--feed", "y=y.npy", "--batch", str(BATCH),
+              "--steps",
                                             str(steps), "--fetch", "loss=loss%d.npy" % i, "--fetch", "Assign_1:0=step%d.npy" % i]}
 
 
@@ -88,7 +90,8 @@ def sync_case(folder, about, exact, steps=STEPS):
     if exact:
         arrays.update({"loss%d_expected" % i: l for i, l in enumerate(descend(x, y))})
         arrays["steps_expected"] = np.arange(1, STEPS + 1)
-        expect = [{"task": "worker_%d" % i, "file": "loss%d.npy" % i, "value": "loss%d_expected" % i, "rtol": 1e-4, "atol": 1e-5} for i in (0, 1)]
+        expect = [{"task": "worker_%d" % i, "file": "loss%d.npy" % i, "value": "loss%d_expected" % i, "rtol": 1e-4,
+              "atol": 1e-5} for i in (0, 1)]
         expect += [{"task": "worker_%d" % i, "file": "step%d.npy" % i, "value": "steps_expected", "rtol": 0, "atol": 0} for i in (0, 1)]
     else:
         expect = [{"task": "worker_%d" % i, "file": "step%d.npy" % i, "min": 0, "max": 2 * steps} for i in (0, 1)]
@@ -100,7 +103,8 @@ def sync_exported(folder):
     with tf.Graph().as_default(), tf.device(device()):
         sync()
         tf.train.export_meta_graph(os.path.join(folder, "graph.meta"))
-    sync_case(folder, "SyncReplicasOptimizer as export_meta_graph writes it: no queue runner is in a collection, as a hook would start it, and the "
+    sync_case(folder, "SyncReplicasOptimizer as export_meta_graph writes it: no queue runner is in a collection, as a hook would "
+              "start it, and the "
               "inner optimizer has put its update into `train_op`; no option says that the graph is one of two workers.", True)
 
 
@@ -108,7 +112,8 @@ def sync_averages(folder):
     with tf.Graph().as_default(), tf.device(device()):
         tf.train.add_queue_runner(sync(averages=True).get_chief_queue_runner())
         tf.train.export_meta_graph(os.path.join(folder, "graph.meta"))
-    sync_case(folder, "SyncReplicasOptimizer with averages of variables: its queue runner is in the collection, and runs what comes after the tokens.", True)
+    sync_case(folder, "SyncReplicasOptimizer with averages of variables: its queue runner is in the collection, and runs what comes "
+              "after the tokens.", True)
 
 
 def sync_supervisor(folder):
@@ -118,7 +123,17 @@ def sync_supervisor(folder):
         tf.train.Supervisor(is_chief=True, logdir=tempfile.mkdtemp(), local_init_op=optimizer.chief_init_op,
                             ready_for_local_init_op=optimizer.ready_for_local_init_op, global_step=optimizer._global_step)
         tf.train.export_meta_graph(os.path.join(folder, "graph.meta"))
-    sync_case(folder, "SyncReplicasOptimizer of a Supervisor, with first tokens: workers are a step ahead, so who is faster decides the losses.", False, 12)
+    sync_case(folder, "SyncReplicasOptimizer of a Supervisor, with first tokens: workers are a step ahead, so who is faster decides "
+              "the losses.", False, 12)
+
+
+def sync_repeated(folder):
+    with tf.Graph().as_default(), tf.device(device()):
+        sync(aggregate=4)
+        tf.train.export_meta_graph(os.path.join(folder, "graph.meta"))
+    sync_case(folder, "SyncReplicasOptimizer that waits for four gradients of two workers, without the first tokens with which each "
+              "could give two: a round "
+              "takes one of each.", True)
 
 
 def servers():
@@ -143,12 +158,14 @@ def monitored(folder, aggregate, total):
 
 def sync_monitored(folder):
     monitored(folder, 2, 2)
-    sync_case(folder, "The .meta file of a MonitoredTrainingSession with the hook of SyncReplicasOptimizer: its first tokens are in the graph alone.", False, 12)
+    sync_case(folder, "The .meta file of a MonitoredTrainingSession with the hook of SyncReplicasOptimizer: its first tokens are in "
+              "the graph alone.", False, 12)
 
 
 def sync_backup(folder):
     monitored(folder, 1, 2)
-    sync_case(folder, "SyncReplicasOptimizer with a backup worker: one of two gradients is enough, the other is stale, dropped, and its step is done.", False, 40)
+    sync_case(folder, "SyncReplicasOptimizer with a backup worker: one of two gradients is enough, the other is stale, dropped, and "
+              "its step is done.", False, 40)
 
 
 def inputs_model(step, values):
@@ -191,20 +208,25 @@ def input_run(task, steps):
 
 def input_batch(folder):
     losses = input_graph(folder)
-    case_write(folder, "string_input_producer and train.batch: two queue runners fill what the step takes.", [], [input_run("localhost_0", 6)],
-               {"losses": losses}, [{"task": "localhost_0", "file": "loss.npy", "value": "losses", "rtol": 1e-5, "atol": 1e-6}], cluster=None)
+    case_write(folder, "string_input_producer and train.batch: two queue runners fill what the step takes.", [],
+              [input_run("localhost_0", 6)],
+               {"losses": losses}, [{"task": "localhost_0", "file": "loss.npy", "value": "losses", "rtol": 1e-5, "atol": 1e-6}],
+              cluster=None)
 
 
 def input_shuffled(folder):
     input_graph(folder, shuffle=True)
-    case_write(folder, "shuffle_batch with three threads that run the same operation.", [], [input_run("localhost_0", 40)], {"none": np.zeros(1)},
+    case_write(folder, "shuffle_batch with three threads that run the same operation.", [], [input_run("localhost_0", 40)],
+              {"none": np.zeros(1)},
                [{"task": "localhost_0", "file": "loss.npy", "min": 0, "max": 40}], cluster=None)
 
 
 def input_epochs(folder):
     input_graph(folder, epochs=2)
-    case_write(folder, "Two epochs: the producer ends, its queue is closed, then the batches' queue; the step after the last one gets the end.", [],
-               [input_run("localhost_0", 7)], {"none": np.zeros(1)}, error={"stage": "run", "code": "OUT_OF_RANGE", "contains": ["is closed"]}, cluster=None)
+    case_write(folder, "Two epochs: the producer ends, its queue is closed, then the batches' queue; the step after the last one "
+              "gets the end.", [],
+               [input_run("localhost_0", 7)], {"none": np.zeros(1)}, error={"stage": "run", "code": "OUT_OF_RANGE",
+              "contains": ["is closed"]}, cluster=None)
 
 
 def input_replicated(folder):
@@ -214,7 +236,7 @@ def input_replicated(folder):
                [{"task": "worker_%d" % i, "file": "loss.npy", "min": 0, "max": 40} for i in (0, 1)])
 
 
-CASES = [sync_exported, sync_averages, sync_supervisor, sync_monitored, sync_backup, input_batch, input_shuffled, input_epochs, input_replicated]
+CASES = [sync_exported, sync_averages, sync_repeated, sync_supervisor, sync_monitored, sync_backup, input_batch, input_shuffled, input_epochs, input_replicated]
 
 
 def main():
