@@ -14,6 +14,7 @@
 
 #define LEAVE_MS 5000         /* for the last bytes, and the peers' closing */
 #define LEAVE_CUT_MS 1000     /* for one that is cut off at that moment */
+#define LEAVE_AGAIN_MS 2000   /* for one that is cut off by then, before it has heard our good-bye */
 #define STALL_MS 2000         /* ticks that come so late say that we were held up ourselves */
 
 void cluster_log(struct cluster *cluster, const char *format, ...) {
@@ -84,8 +85,7 @@ static void on_tick(struct loop_timer *timer) {
   }
   for (uint32_t i = 0; i < cluster->task_count; i++)
     peer_watch(&cluster->peers[i], now_ms, is_stalled);
-  if (cluster->names)
-    greet_reconsider_soon(cluster);
+  greet_reconsider_soon(cluster);
   if (cluster->sink.on_tick)
     cluster->sink.on_tick(cluster->sink.self);
   loop_timer_set(cluster->loop, timer, now_ms + CLUSTER_TICK_MS);
@@ -176,11 +176,11 @@ static uint64_t random_number(void) {
 
 static status identity_begin(struct cluster *cluster) {
   cluster->incarnation = random_number();
-  if (cluster->identity.coordinator != cluster->task)
-    return OK;
-  cluster->registrar = cluster->incarnation;
-  cluster->identity.generation = 1;
-  cluster->identity.history = random_number();
+  if (cluster->identity.coordinator == cluster->task) {
+    cluster->registrar = cluster->incarnation;
+    cluster->identity.generation = 1;
+    cluster->identity.history = random_number();
+  }
   cluster->names = calloc(cluster->task_count, sizeof *cluster->names);
   cluster->granted = calloc(cluster->task_count, sizeof *cluster->granted);
   return cluster->names && cluster->granted ? OK : fail(RESOURCE_EXHAUSTED, "no memory for the cluster");
@@ -297,11 +297,11 @@ static uint32_t channels_open(struct cluster *cluster, bool at_once) {
   return count.open;
 }
 
-/* Under the lock. Whom we still have something to say to. */
-static bool is_drained(const struct cluster *cluster) {
+/* Under the lock. Whom we still have something to say to; whether one that is cut off counts. */
+static bool is_drained(const struct cluster *cluster, bool wait_for_cut) {
   for (uint32_t i = 0; i < cluster->task_count; i++) {
     const struct peer *peer = &cluster->peers[i];
-    if (peer->session.is_alive && !session_is_drained(&peer->session) && peer->channel)
+    if (peer->session.is_alive && !session_is_drained(&peer->session) && (peer->channel || wait_for_cut))
       return false;
   }
   return true;
@@ -324,12 +324,14 @@ static void say_goodbye(struct cluster *cluster) {
   pthread_cond_broadcast(&cluster->changed);
   while (loop_now_ms() < cut_ms && !is_settled(cluster))
     cluster_wait_changed(cluster, cut_ms);
+  bool was_settled = is_settled(cluster);
   pthread_mutex_unlock(&cluster->lock);
   for (uint32_t i = 0; i < cluster->task_count; i++)
     peer_send(&cluster->peers[i], &(struct parcel){.kind = MESSAGE_BYE});
   pthread_mutex_lock(&cluster->lock);
-  while (loop_now_ms() < end_ms && !is_drained(cluster))
-    cluster_wait_changed(cluster, end_ms);
+  cut_ms = was_settled ? loop_now_ms() + LEAVE_AGAIN_MS : 0;
+  for (uint64_t now_ms; now_ms = loop_now_ms(), now_ms < end_ms && !is_drained(cluster, now_ms < cut_ms);)
+    cluster_wait_changed(cluster, now_ms < cut_ms ? cut_ms : end_ms);
   cluster->is_closing = true;
   pthread_mutex_unlock(&cluster->lock);
 }

@@ -110,7 +110,7 @@ struct cluster {
   uint32_t *indices;
   uint64_t build_id, incarnation;
   uint64_t registrar;        /* the coordinator's incarnation that granted our name; 0: not yet. Under the lock, as identity */
-  struct registrar_name *names; /* at the coordinator: of each task; the loop's */
+  struct registrar_name *names; /* of each task; but at the coordinator only its own counts. The loop's */
   struct timespec *granted;  /* when */
   uint8_t key[PROOF_KEY_BYTES]; /* of this build: what HELLOs are proved with */
   struct {

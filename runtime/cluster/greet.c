@@ -7,7 +7,7 @@
  * | the other is | taken when | else |
  * | --- | --- | --- |
  * | any, the session goes on | always | |
- * | asking the coordinator | the registrar grants it | held; or refused for good (ALREADY_EXISTS, the process ends) |
+ * | asking the coordinator, or the coordinator | the registrar grants it | held; or refused for good (ALREADY_EXISTS, the process ends) |
  * | of the coordinator that granted us | its generation is not lower than the one we know | refused for good |
  * | of another coordinator's life | never | it comes again: one of the two has still to hear of the new one |
  *
@@ -161,9 +161,9 @@ static status greeting_judge(struct channel *channel) {
   channel->stage = CHANNEL_GREETED;
   if (!channel->is_dialled && peer->session.other.incarnation == g->key.incarnation && g->attempt < peer->attempt)
     return fail(UNAVAILABLE, "an older connection than the one that stands");
-  if (is_coordinator(cluster, cluster->task))
-    return name_ask(channel, loop_now_ms());
-  if (is_coordinator(cluster, peer->task) || session_goes_on(channel))
+  if (is_coordinator(cluster, cluster->task) || is_coordinator(cluster, peer->task))
+    return name_ask(channel, loop_now_ms()); /* the coordinator's own name is granted by each of the others for itself */
+  if (session_goes_on(channel))
     return OK;
   if (!knows_registrar(cluster)) {
     channel->stage = CHANNEL_HELD;
@@ -280,7 +280,7 @@ void greet_on_message(struct channel *channel, const struct message *m) {
   } else if (m->kind == MESSAGE_PROBE) {
     status sent = link_send(&channel->link, &(struct message){.kind = MESSAGE_ALIVE, .number = m->number});
     (void)sent;
-  } else if (m->kind == MESSAGE_ALIVE && is_coordinator(cluster, cluster->task) && channel->peer->channel == channel) {
+  } else if (m->kind == MESSAGE_ALIVE && channel->peer->channel == channel) {
     registrar_answered(&cluster->names[channel->peer->task], m->number, loop_now_ms());
     greet_reconsider_soon(cluster);
   }

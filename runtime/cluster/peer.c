@@ -177,7 +177,7 @@ static void channel_drop(struct peer *peer, const char *reason, bool is_at_once)
   else if (connection && is_at_once && !FAULT(4))
     connection_abort(connection, reason); /* no effect on one that is closed */
   connection_release(connection);
-  if (connection && cluster->names) {
+  if (connection) {
     registrar_unlinked(&cluster->names[peer->task], peer->incarnation);
     greet_reconsider_soon(cluster);
   }
@@ -313,8 +313,7 @@ void peer_set_up(struct peer *peer, struct channel *channel) {
   bool tell_ready = cluster->is_ready && !(g->flags & HELLO_READY), tell_finished = cluster->is_finished;
   pthread_cond_broadcast(&cluster->changed);
   pthread_mutex_unlock(&cluster->lock);
-  if (cluster->names)
-    registrar_linked(&cluster->names[peer->task], peer->incarnation, loop_now_ms());
+  registrar_linked(&cluster->names[peer->task], peer->incarnation, loop_now_ms());
   if (g->flags & HELLO_READY)
     cluster_hear_ready(cluster);
   /* said since our HELLO went out, perhaps */
@@ -370,7 +369,7 @@ void peer_watch(struct peer *peer, uint64_t now_ms, bool is_stalled) {
   if (is_up)
     session->is_suspected = health == SESSION_SUSPECTED;
   pthread_mutex_unlock(&cluster->lock);
-  if (cluster->names && is_up)
+  if (is_up)
     registrar_heard(&cluster->names[peer->task], heard_ms);
   say_health(peer, health, was_suspected, silence_ms);
   peer->is_away = peer->is_away ? !(is_up && health == SESSION_WELL) : health == SESSION_SUSPECTED;

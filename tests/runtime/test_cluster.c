@@ -571,6 +571,60 @@ static void a_ps_gives_up_with_those_who_left_for_the_loss_of_another(void **sta
   stop_tasks();
 }
 
+static void links_of_the_others_outlive_the_coordinator(void **state) {
+  (void)state;
+  choose_addresses(false);
+  for (uint32_t i = 0; i < 3; i++)
+    start_task(i, 3, i > 0);
+  need(1, 0);
+  need(2, 0);
+  need(2, 1);
+  need(1, 2);
+  struct cluster_identity before = cluster_identity(clusters[2]);
+  assert_true(before.history != 0 && before.generation != 0 && before.coordinator == 0);
+  cluster_destroy(clusters[0]);
+  clusters[0] = NULL;
+  assert_true(wait_count(&recorders[1], &recorders[1].losses, 1) && wait_count(&recorders[2], &recorders[2].losses, 1));
+  assert_true(cluster_send_control(clusters[1], 2, CONTROL_VIEW, "meanwhile", 9));
+  assert_true(wait_count(&recorders[2], &recorders[2].controls, 1));
+  start_task(0, 3, false);
+  assert_true(wait_count(&recorders[1], &recorders[1].joins, 3) && wait_count(&recorders[2], &recorders[2].joins, 3));
+  assert_true(cluster_identity(clusters[2]).history == cluster_identity(clusters[0]).history);
+  assert_true(cluster_identity(clusters[2]).history != before.history);
+  assert_int_equal(recorders[1].losses + recorders[2].losses, 2); /* of the coordinator alone */
+  assert_true(cluster_send_control(clusters[2], 1, CONTROL_VIEW, "afterwards", 10));
+  assert_true(wait_count(&recorders[1], &recorders[1].controls, 1));
+  stop_tasks();
+}
+
+/* Here the coordinator has the higher number, so it dials: a second one reaches those whom the first one has. */
+static void a_coordinator_that_is_started_twice_is_refused_where_the_first_one_answers(void **state) {
+  (void)state;
+  choose_addresses(false);
+  struct cluster *twin = NULL;
+  for (uint32_t i = 0; i < 2; i++) {
+    struct cluster_config config = config_of(i, 2, true);
+    config.coordinator = 1;
+    assert_int_equal(cluster_create(&config, &clusters[i]), OK);
+    assert_int_equal(cluster_start(clusters[i]), OK);
+  }
+  need(0, 1);
+  struct cluster_task others[2] = {tasks[0], {"worker", 0, addresses[3]}};
+  struct cluster_config config = config_of(1, 2, true);
+  config.tasks = others;
+  config.coordinator = 1;
+  config.sink = (struct exchange_sink){0};
+  assert_int_equal(cluster_create(&config, &twin), OK);
+  assert_int_equal(cluster_start(twin), OK);
+  uint32_t first = 0;
+  assert_int_equal(cluster_wait_peers(twin, &first, 1), FAILED_PRECONDITION);
+  assert_non_null(strstr(status_text(), "worker_0 is already running at"));
+  assert_int_equal(cluster_refusal(twin), FAILED_PRECONDITION);
+  assert_int_equal(recorders[0].losses, 0);
+  cluster_destroy(twin);
+  stop_tasks();
+}
+
 static void an_address_in_use_is_named(void **state) {
   (void)state;
   choose_addresses(false);
@@ -634,6 +688,8 @@ int main(void) {
     cmocka_unit_test(a_ps_stays_while_nobody_with_phases_came),
     cmocka_unit_test(a_ps_gives_up_a_worker_that_left_before_it_finished),
     cmocka_unit_test(a_ps_gives_up_with_those_who_left_for_the_loss_of_another),
+    cmocka_unit_test(links_of_the_others_outlive_the_coordinator),
+    cmocka_unit_test(a_coordinator_that_is_started_twice_is_refused_where_the_first_one_answers),
     cmocka_unit_test(an_address_in_use_is_named),
     cmocka_unit_test(four_tasks_send_to_each_other_from_many_threads),
   };
