@@ -113,7 +113,12 @@ status commit_judge(struct commit *commit, struct step *step) {
   status result = judge(commit, step);
   if (result == OK)
     result = record_get(commit, step->is_once ? ONCE_DRIVER : step->driver, serial_lane(step->serial), &step->record);
-  if (result == OK)
+  /* a driver that prepares itself once more does an old step again: what is kept of a newer one stays */
+  bool is_old = result == OK && step->is_dry && !step->is_once && step->command == step->record->command &&
+                serial_count(step->serial) < serial_count(step->record->serial);
+  if (is_old)
+    step->record = NULL;
+  else if (result == OK)
     record_begin(step->record, step->command, step->serial);
   pthread_mutex_unlock(&commit->lock);
   return result;
