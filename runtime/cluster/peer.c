@@ -221,6 +221,8 @@ void peer_lose(struct peer *peer, const char *reason, bool is_ours) {
   uint64_t *steps = started_take(peer, &step_count);
   peer->given_up += is_ours;
   peer->is_broken = peer->is_away = false;
+  if (!is_ours && !in_order)
+    peer->is_finished = false; /* another one has its name, who finds out what is left to do */
   if (!peer->gone_ms) /* of one that fell silent: since then */
     peer->gone_ms = was_silent ? peer->session.heard_ms : loop_now_ms();
   snprintf(peer->reason, sizeof peer->reason, "%s", text);
