@@ -18,7 +18,7 @@ static void check_exit_code(struct run *run, const struct run_task *task, const 
   bool one_is_told = twin->starts && ((task->exit_code == 0 && twin->exit_code != 0) || (task->exit_code == 65 && twin->exit_code == 0));
   if (twin->starts && task->exit_code + twin->exit_code != 0 && !one_is_told)
     run_fault(run, "%s was started twice, and they end with %d and %d", task->built->name, task->exit_code, twin->exit_code);
-  else if (!twin->starts && !task->is_lost && task->exit_code)
+  else if (!twin->starts && !task->is_lost && task->exit_code && !(task->was_done && task->exit_code == 69))
     run_fault(run, "%s ends with %d", task->built->name, task->exit_code);
 }
 
@@ -29,11 +29,11 @@ static void check_exit_codes(struct run *run) {
 
 /* ---- counts ---- */
 
-/* How often a step may have come: of a worker that was started twice both may have done all, one after the other. */
+/* How often a step may have come: who is started when all is done does it once more, on top. */
 static bool count_is_good(const struct run *run, uint32_t worker, float count) {
   const struct run_task *task = &run->tasks[run->scenario->job->ps_count + worker];
   const struct run_task *twin = &run->twins[task->number];
-  if (twin->starts && task->exit_code == 0 && twin->exit_code == 0)
+  if (task->was_done || (twin->starts && task->exit_code == 0 && twin->exit_code == 0))
     return count == 1 || count == 2;
   return count == 1 || (task->is_lost && count == 0);
 }
@@ -64,8 +64,8 @@ static void check_ps(struct run *run, const struct run_task *ps) {
 static void watch_worker(struct run *run, const struct run_task *ps, uint32_t worker, const float *hits) {
   const struct run_task *task = &run->tasks[run->scenario->job->ps_count + worker];
   uint32_t workers = run->scenario->job->worker_count;
-  if (run->twins[task->number].starts)
-    return; /* both may do all, one after the other */
+  if (run->twins[task->number].starts || task->was_done)
+    return; /* it may do all once more */
   for (uint32_t step = 0; step < run->scenario->steps; step++) {
     float is = hits[step * workers + worker];
     if (is != 0 && is != 1)
@@ -75,6 +75,20 @@ static void watch_worker(struct run *run, const struct run_task *ps, uint32_t wo
     if (is == 0 && task->has_left && task->exit_code == 0 && !ps->was_killed)
       run_fault(run, "%s has ended well, and %s has not had its step %u", task->built->name, ps->built->name, step + 1);
   }
+}
+
+bool is_counted(struct run *run, const struct run_task *task) {
+  const struct job *job = run->scenario->job;
+  bool all = !task->built->is_ps;
+  for (uint32_t i = 0; all && i < job->ps_count; i++) {
+    char name[32];
+    int64_t count;
+    snprintf(name, sizeof name, "hits_%u", i);
+    const float *hits = run_value(&run->tasks[i], name, &count);
+    for (uint32_t step = 0; step < run->scenario->steps; step++)
+      all = all && hits && hits[step * job->worker_count + task->number - job->ps_count] >= 1;
+  }
+  return all;
 }
 
 void watch_counts(struct run *run) {
@@ -136,6 +150,11 @@ void check_counts_full(struct run *run) {
 
 void check_counts_lost(struct run *run) {
   bool has_lost = run_had(run, MISHAP_LOSE);
+  const struct run_task *chief = &run->tasks[run->scenario->job->ps_count];
+  if (chief->is_lost && !run_value(&run->tasks[0], "sum_0", &(int64_t){ 0 })) {
+    check_given_up(run); /* nobody has initialised */
+    return;
+  }
   for (uint32_t i = 0; i < run->scenario->job->task_count; i++) {
     struct run_task *task = &run->tasks[i];
     if (has_lost && task->built->is_ps && task->exit_code == 69)

@@ -2,12 +2,18 @@
 #ifndef TFC_TESTS_SIMULATOR_CHECK_H
 #define TFC_TESTS_SIMULATOR_CHECK_H
 
-struct run;
+#include <stdbool.h>
 
-/* Of counting jobs, after every turn: on no ps a step has come twice, or before the one before it; who has ended well has left no step out. */
+struct run;
+struct run_task;
+
+/* Of counting jobs, after every turn: on no ps a step has come twice, or before the one before it; who has ended well has left no step out.
+ */
 void watch_counts(struct run *run);
-/* Of counting jobs: every task ended with 0 (a twin, or its first, with 65), each step of each worker came to each ps once, with what was
- * fed, and what was fetched is right. */
+/* All steps of a worker have come to every ps. */
+bool is_counted(struct run *run, const struct run_task *task);
+/* Of counting jobs: every task ended with 0 (a twin, or its first, with 65; one that was killed when all was done may find nobody, 69),
+ * each step of each worker came to each ps once, with what was fed, and what was fetched is right. */
 void check_counts(struct run *run);
 /* The same, but ps may end with 74: their disks were full. */
 void check_counts_full(struct run *run);

@@ -76,6 +76,7 @@ static void end_by_force(struct run_task *task, bool with_machine) {
   if (!is_there(task))
     return;
   task->was_killed = true;
+  task->was_done = playing->scenario->is_done && playing->scenario->is_done(playing, task);
   if (with_machine)
     machine_of(task)->is_down = true; /* nobody is told */
   process_kill(task->process);

@@ -13,6 +13,7 @@
 
 struct process;
 struct run;
+struct run_task;
 
 /* Values at the end of a run in which nothing went wrong. */
 struct run_reference {
@@ -33,9 +34,10 @@ struct scenario {
   struct run_reference *reference; /* measured, too */
   bool with_checkpoints;           /* --checkpoint-dir, saved every few steps */
   uint32_t timeout_s;
-  uint64_t spread_ns; /* tasks start within */
-  bool is_open;       /* not yet true: run by hand alone */
-  void (*watch)(struct run *run); /* says what is wrong after a turn, by run_fault; or NULL */
+  uint64_t spread_ns;                                            /* tasks start within */
+  bool is_open;                                                  /* not yet true: run by hand alone */
+  bool (*is_done)(struct run *run, const struct run_task *task); /* whether nothing of a worker's work is missing; or NULL */
+  void (*watch)(struct run *run);                                /* says what is wrong after a turn, by run_fault; or NULL */
   /* Says what is wrong when all have ended; by run_fault. */
   void (*check)(struct run *run);
 };
@@ -74,6 +76,7 @@ struct run_task {
   bool will_start; /* it is to be started (again) */
   bool is_lost;    /* for good */
   bool was_killed; /* once at least */
+  bool was_done;   /* when it was killed last, all its steps had been counted: what it does then comes on top */
   bool has_left;   /* by itself */
   int exit_code;
   char **argv;

@@ -23,7 +23,7 @@ static const struct {
 #define NET (WEATHER | MISHAP(MISHAP_CUT) | MISHAP(MISHAP_BLOCK) | MISHAP(MISHAP_REFUSE) | MISHAP(MISHAP_PAUSE))
 #define KILLS (NET | MISHAP(MISHAP_KILL) | MISHAP(MISHAP_POWER))
 #define KILLS_PS (KILLS | MISHAP(MISHAP_KILL_PS) | MISHAP(MISHAP_POWER_PS))
-#define COUNTS .steps = 6, .timeout_s = 120, .check = check_counts, .watch = watch_counts
+#define COUNTS .steps = 6, .timeout_s = 120, .check = check_counts, .watch = watch_counts, .is_done = is_counted
 #define VALUES .steps = 4, .timeout_s = 120, .check = check_values
 #define TOGETHER .spread_ns = 5 * WORLD_MS
 #define APART .spread_ns = 300 * WORLD_MS
