@@ -35,6 +35,7 @@ uint32_t mishaps_draw(struct random *random, uint32_t allowed, uint32_t ps_count
     if (m->kind == MISHAP_FULL) /* a task that finds it so when it starts does not start */
       m->at_turn = turns / 3 + m->at_turn * 2 / 3;
     draw_tasks(random, ps_count, task_count, m);
+    m->after_ns = random_below(random, 2) ? draw_time(random, WORLD_S) : 0;
     m->how = (uint32_t)random_below(random, NET_CUT_COUNT);
     m->amount = m->kind == MISHAP_CUT    ? random_below(random, 4) ? random_below(random, 1000) : 0
                 : m->kind == MISHAP_SLOW ? draw_time(random, WORLD_S)
@@ -47,7 +48,7 @@ uint32_t mishaps_draw(struct random *random, uint32_t allowed, uint32_t ps_count
 void mishap_text(const struct mishap *m, char *out, size_t size) {
   static const char *const cuts[] = { "reset", "ended", "reset at one end", "swallowed" };
   double back = (double)m->back_ns / 1e9, amount = (double)m->amount / 1e9;
-  int at = snprintf(out, size, "turn %-6llu ", (unsigned long long)m->at_turn);
+  int at = snprintf(out, size, "turn %-6llu %8.4f s later ", (unsigned long long)m->at_turn, (double)m->after_ns / 1e9);
   out += at;
   size -= (size_t)at;
   switch (m->kind) {

@@ -30,12 +30,13 @@ enum mishap_kind {
 
 struct mishap {
   enum mishap_kind kind;
-  uint64_t at_turn; /* turns of threads since the start: what a run does most often is where it is hit most often */
-  uint32_t a, b;    /* numbers of tasks */
+  uint64_t at_turn;  /* turns of threads since the start: what a run does most often is where it is hit most often */
+  uint64_t after_ns; /* that turn: so that it is also hit while everybody waits */
+  uint32_t a, b;     /* numbers of tasks */
   uint32_t how;
   uint64_t amount;  /* bytes, or ns */
   uint64_t back_ns; /* how long it lasts, or until a task is started again */
-  bool has_happened;
+  bool is_due, has_happened;
 };
 
 #define MISHAPS_MAX 8

@@ -17,7 +17,7 @@
 #define CONNECT_TRIES 7           /* 1 + 2 + 4 + ... s */
 
 static VEC(struct endpoint *) endpoints; /* all that were ever made */
-static struct { uint64_t blocked_until_ns, more_ns; } links[MACHINES_MAX][MACHINES_MAX];
+static struct { uint64_t blocked_until_ns, more_ns, distance_ns; } links[MACHINES_MAX][MACHINES_MAX];
 static uint64_t refuses_until_ns[MACHINES_MAX];
 static uint16_t next_port = 40000;
 
@@ -93,7 +93,8 @@ uint32_t endpoint_events(const struct endpoint *e) {
 
 static uint64_t delay_of(const struct endpoint *from, const struct endpoint *to) {
   uint64_t latency = from->machine == to->machine ? 5 * WORLD_US : world_manner()->latency_ns;
-  return latency + random_below(world_random(), latency) + links[from->machine->number][to->machine->number].more_ns;
+  return latency + random_below(world_random(), latency) + links[from->machine->number][to->machine->number].more_ns +
+         links[from->machine->number][to->machine->number].distance_ns;
 }
 
 static uint64_t blocked_for(const struct machine *a, const struct machine *b) {
@@ -442,3 +443,4 @@ bool net_cut(uint32_t a, uint32_t b, enum net_cut how, uint64_t after) {
 void net_block(uint32_t a, uint32_t b, uint64_t until_ns) { links[a][b].blocked_until_ns = links[b][a].blocked_until_ns = until_ns; }
 void net_refuse(uint32_t machine, uint64_t until_ns) { refuses_until_ns[machine] = until_ns; }
 void net_slow(uint32_t a, uint32_t b, uint64_t more_ns) { links[a][b].more_ns = links[b][a].more_ns = more_ns; }
+void net_set_distance(uint32_t a, uint32_t b, uint64_t more_ns) { links[a][b].distance_ns = links[b][a].distance_ns = more_ns; }

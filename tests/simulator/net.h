@@ -83,7 +83,9 @@ bool net_cut(uint32_t a, uint32_t b, enum net_cut how, uint64_t after);
 void net_block(uint32_t a, uint32_t b, uint64_t until_ns);
 /* The machine refuses who connects until then. */
 void net_refuse(uint32_t machine, uint64_t until_ns);
-/* All connections between them take so much longer. */
+/* All connections between them always take so much longer: they are far from each other. */
+void net_set_distance(uint32_t a, uint32_t b, uint64_t more_ns);
+/* They do so for now. */
 void net_slow(uint32_t a, uint32_t b, uint64_t more_ns);
 
 #endif

@@ -150,19 +150,24 @@ static bool happen(struct run *run, struct mishap *m) {
   return true;
 }
 
+static void on_mishap(void *self, uint64_t number) {
+  struct mishap *m = self;
+  char text[256];
+  (void)number;
+  mishap_text(m, text, sizeof text);
+  m->has_happened = happen(playing, m);
+  if (m->has_happened)
+    playing->last_mishap_ns = world_now() + m->back_ns;
+  world_say("--", "%s%s", text, m->has_happened ? "" : " (nobody is there)");
+}
+
 static void happen_due(struct run *run) {
   for (uint32_t i = 0; i < run->mishap_count; i++) {
     struct mishap *m = &run->mishaps[i];
-    if (m->has_happened || run->options.without & 1u << i || world_turns() - run->first_turn < m->at_turn)
+    if (m->is_due || run->options.without & 1u << i || world_turns() - run->first_turn < m->at_turn)
       continue;
-    char text[256];
-    mishap_text(m, text, sizeof text);
-    m->has_happened = true;
-    if (!happen(run, m))
-      m->kind = MISHAP_KINDS; /* it found nobody */
-    else
-      run->last_mishap_ns = world_now() + m->back_ns;
-    world_say("--", "%s%s", text, m->kind == MISHAP_KINDS ? " (nobody is there)" : "");
+    m->is_due = true;
+    world_after(m->after_ns, on_mishap, m, 0);
   }
 }
 

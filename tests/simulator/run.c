@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/simulator/disk.h"
+#include "tests/simulator/net.h"
 #include "tests/simulator/process.h"
 
 int planted_fault; /* runtime/program/fault.h */
@@ -51,6 +52,14 @@ static void choose_manner(struct random *random) {
                                            .latency_ns = latencies[random_below(random, 5)] * WORLD_US,
                                            .bytes_per_s = random_below(random, 4) ? 100000000 : 1000000,
                                            .socket_room = rooms[random_below(random, 4)] };
+}
+
+/* Some are far from each other: what one has long had another still waits for. */
+static void choose_distances(struct random *random, uint32_t machines) {
+  static const uint64_t times[] = { 0, 0, 0, 3, 30 };
+  for (uint32_t a = 0; a < machines; a++)
+    for (uint32_t b = 0; b < a; b++)
+      net_set_distance(a, b, world_manner()->latency_ns * times[random_below(random, 5)]);
 }
 
 /* A .npy file whose rows are 0, 1, 2 ... for what counts, and 1, 2 ... or something like data for what is real. */
@@ -123,13 +132,15 @@ static void prepare(struct run *run) {
 
 static void run_in_child(struct scenario *scenario, const struct run_options *options) {
   struct run run = { .scenario = scenario, .options = *options, .report = report };
-  struct random random = { .state = options->seed ^ UINT64_C(0x5deece66d) };
+  struct random random = { .state = options->seed ^ UINT64_C(0x5deece66d) }, places = { .state = options->seed * 31 + 7 };
   world_begin(options->seed, report->story, sizeof report->story);
   planted_fault = options->fault;
   choose_manner(&random);
   if (options->seed == RUN_CALM_SEED)
     *world_manner() =
         (struct world_manner){ .switch_in = 16, .latency_ns = 100 * WORLD_US, .bytes_per_s = 100000000, .socket_room = 65536 };
+  if (options->seed != RUN_CALM_SEED)
+    choose_distances(&places, scenario->job->task_count);
   run.mishap_count =
       mishaps_draw(&random, scenario->mishaps, scenario->job->ps_count, scenario->job->task_count, scenario->typical_turns, run.mishaps);
   report->mishap_count = run.mishap_count;
