@@ -59,7 +59,7 @@ static void choose_distances(struct random *random, uint32_t machines) {
   static const uint64_t times[] = { 0, 0, 0, 3, 30 };
   for (uint32_t a = 0; a < machines; a++)
     for (uint32_t b = 0; b < a; b++)
-      net_set_distance(a, b, world_manner()->latency_ns * times[random_below(random, 5)]);
+      net_set_distance(a, b, world_manner()->latency_ns > WORLD_MS ? 0 : world_manner()->latency_ns * times[random_below(random, 5)]);
 }
 
 /* A .npy file whose rows are 0, 1, 2 ... for what counts, and 1, 2 ... or something like data for what is real. */

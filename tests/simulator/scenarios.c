@@ -108,8 +108,9 @@ static struct {
 /* A row for each mechanism that has a FAULT beside it: numbers as in runtime/program/fault.h's users. */
 static const struct planted planted_faults[] = {
   { 23, "rounds-kills", "one ps decides for all when a round is complete" },
+  { 8, "kills", "what is initialised is not initialised again" },
   { 19, "kills", "only the coordinator refuses for good" },
-  { 21, "cuts", "a link that is dialled again goes on where it was" },
+  { 21, "kills", "a link that is dialled again goes on where it was" },
   { 26, "rounds", "who reads waits for the round's version" },
   { 28, "replicas-kills", "a replica that is started again copies the state" },
   { 35, "tokens-kills", "what a half-done step has given is kept for its next try" },

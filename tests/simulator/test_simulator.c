@@ -9,7 +9,7 @@
 #include "tests/simulator/scenarios.h"
 #include "tests/support/test.h"
 
-#define SEEDS 400 /* of a scenario; TFC_SIMULATE_SEEDS: another number */
+#define SEEDS 200 /* of a scenario; TFC_SIMULATE_SEEDS: another number */
 #define SEEDS_OF_FAULT 200
 
 /* ---- the seam ---- */
