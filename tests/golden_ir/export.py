@@ -136,6 +136,11 @@ def ps_and_worker():
         tf.train.GradientDescentOptimizer(0.1).minimize(loss, name="train")
 
 
+@case("hold", "--cluster", '{"ps": ["a:1"], "worker": ["b:1"]}', "--entry", "train: x -> loss | train")
+def ps_holds_updates():
+    ps_and_worker()
+
+
 @case("partition", "--cluster", '{"ps": ["a:1"], "worker": ["b:1", "c:1"]}', "--replicate", "worker", "--entry", "main: x -> y")
 def two_replicas():
     with tf.device("/job:ps/task:0"):
