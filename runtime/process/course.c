@@ -435,7 +435,7 @@ struct course_place course_place(const struct course *course) { return course->p
 
 status course_follow(struct course *course, struct course_place place) {
   uint64_t done = count_before(course->phases, place.phase) + (course->phases[place.phase].counts ? (uint64_t)place.step : 0);
-  return commit_follow(course->task, course->command, serial_of(course->lane, done));
+  return commit_prepare(course->task, course->command, serial_of(course->lane, done));
 }
 
 void course_next(struct course *course) {

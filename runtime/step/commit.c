@@ -322,13 +322,14 @@ void commit_on_serve(struct task *task, void (*on_serve)(void *self), void *self
   task->commit.on_serve_self = self;
 }
 
-status commit_follow(struct task *task, uint32_t command, uint64_t last) {
+/* is_new: whatever was done here was done by a process that is gone. */
+static status follow(struct task *task, uint32_t command, uint64_t last, bool is_new) {
   struct commit *commit = &task->commit;
   uint32_t self = task->program->task;
   pthread_mutex_lock(&commit->lock);
   const struct ledger_row *row = ledger_find(&commit->ledger, self, serial_lane(last));
   /* a step behind it that is done here and not everywhere comes again: its record answers */
-  bool is_there = row && row->command == command && (row->last == serial_count(last) || row->last == serial_count(last) + 1);
+  bool is_there = !is_new && row && row->command == command && (row->last == serial_count(last) || row->last == serial_count(last) + 1);
   status result = note_asked(commit, self, serial_lane(last));
   if (result == OK && !is_there)
     result = ledger_rewind(&commit->ledger, self, command, last);
@@ -338,6 +339,9 @@ status commit_follow(struct task *task, uint32_t command, uint64_t last) {
   pthread_mutex_unlock(&commit->lock);
   return result;
 }
+
+status commit_follow(struct task *task, uint32_t command, uint64_t last) { return follow(task, command, last, false); }
+status commit_prepare(struct task *task, uint32_t command, uint64_t last) { return follow(task, command, last, true); }
 
 void commit_watch(struct task *task, void (*on_commit)(void *self), void *self) {
   task->commit.on_commit = on_commit;

@@ -47,6 +47,8 @@ void commit_serve(struct task *task, bool serves);
 void commit_on_serve(struct task *task, void (*on_serve)(void *self), void *self);
 /* This task's own steps go on behind `last` of the command. RESOURCE_EXHAUSTED. */
 status commit_follow(struct task *task, uint32_t command, uint64_t last);
+/* The same, and its own parts of the steps behind that one run, though it seems to have done one: it has nothing of what they made. */
+status commit_prepare(struct task *task, uint32_t command, uint64_t last_serial);
 /* What happens after each commit, on the step's thread, behind the gate; not after `init`. Before any step; NULL: nothing. */
 void commit_watch(struct task *task, void (*on_commit)(void *self), void *self);
 
