@@ -3,8 +3,10 @@
 
     sync_replicas_loop.py --tfc PATH [--runs N] [--seed S] [--case NAME,...] [--victims worker_1,...] [--lost] [--keep]
 
-Each run draws a case of tests/golden whose name begins with `sync_`, a worker, and when it is killed and how long it is gone. All must end with 0
-after all of their steps. Where the case expects the values of every step, those of the worker that lived must be them: a gradient that was lost,
+Each run draws a case of tests/golden whose name begins with `sync_`, a worker, and when it is killed and how long it is gone. All must
+end with 0
+after all of their steps. Where the case expects the values of every step, those of the worker that lived must be them: a gradient that
+was lost,
 or counted twice, would show in each later loss. A line for each run that fails; the last line is `N passed, N failed`.
 """
 import argparse
@@ -49,7 +51,8 @@ class Model:
         with open(os.path.join(self.folder, "cluster.json"), "w", encoding="utf-8") as out:
             json.dump(names, out)
         graph = os.path.join(path, self.case.get("graph", "graph.pb"))
-        subprocess.run([tfc, "build", graph, "--cluster", "cluster.json", "-o", "out", "--quiet"] + self.case["build"], cwd=self.folder, check=True)
+        words = [tfc, "build", graph, "--cluster", "cluster.json", "-o", "out", "--quiet"] + self.case["build"]
+        subprocess.run(words, cwd=self.folder, check=True)
         self.tasks = ["%s_%d" % (job, i) for job, tasks in self.case["cluster"].items() for i in range(len(tasks))]
 
     def arguments(self, task, factor):

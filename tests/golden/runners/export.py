@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Writes the cases of this folder with TensorFlow: MetaGraphDefs as its training loops export them, whose queues are filled by "
               "threads that are in no
-graph: SyncReplicasOptimizer (plainly exported, of a Supervisor, of a MonitoredTrainingSession with its hook, with backup workers), and input
+graph: SyncReplicasOptimizer (plainly exported, of a Supervisor, of a MonitoredTrainingSession with its hook, with backup workers), and
+input
 queues.
 
     export.py FOLDER [CASE...]
 
-Where each round is the mean of one gradient of each worker, the losses are those of plain gradient descent, computed here; with first tokens or backup
+Where each round is the mean of one gradient of each worker, the losses are those of plain gradient descent, computed here; with first
+tokens or backup
 workers they depend on who is faster, and only bounds are expected.
 """
 import glob
@@ -236,7 +238,8 @@ def input_replicated(folder):
                [{"task": "worker_%d" % i, "file": "loss.npy", "min": 0, "max": 40} for i in (0, 1)])
 
 
-CASES = [sync_exported, sync_averages, sync_repeated, sync_supervisor, sync_monitored, sync_backup, input_batch, input_shuffled, input_epochs, input_replicated]
+CASES = [sync_exported, sync_averages, sync_repeated, sync_supervisor, sync_monitored, sync_backup, input_batch, input_shuffled,
+input_epochs, input_replicated]
 
 
 def main():
