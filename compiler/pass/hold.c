@@ -1,13 +1,14 @@
 /* hold.c: what a part changes comes after what it receives.
  *
- * A task whose driver is lost in the middle of a step must have applied all of its part, or nothing: so updates of variables and calls that
- * others see wait until everything the part receives has come; from then on it needs nobody. In each part that another task drives a
- * node joins the receives, and what changes something comes after it. Left out are receives that themselves depend on a change of the same
- * part (an average that is updated after all tasks have updated their weights): the runtime keeps a record of what such a half-done
- * step has changed. Meetings of all workers are left out, too: a round has members of its own, and is to begin early.
+ * A task whose driver is lost in the middle of a step must have applied all of its part, or nothing: so updates of
+ * variables and calls that others see wait until everything the part receives has come; from then on it needs nobody.
+ * In each part that another task drives a node joins the receives, and what changes something comes after it. Left out
+ * are receives that themselves depend on a change of the same part (an average that is updated after all tasks have
+ * updated their weights): the runtime keeps a record of what such a half-done step has changed. Meetings of all workers
+ * are left out, too: a round has members of its own, and is to begin early.
  *
- * Then all parts are put in one topological order again, so that parts that run in order and wait for each other cannot wait in a circle;
- * what is not held back keeps its place. */
+ * Then all parts are put in one topological order again, so that parts that run in order and wait for each other cannot
+ * wait in a circle; what is not held back keeps its place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,12 +24,14 @@ struct hold {
   struct entry *entry;
   uint32_t *base, count;
   VEC(struct hold_edge) edges;
-  uint32_t *at, *list;     /* successors of i: list[at[i] .. at[i + 1]) */
-  uint32_t *place;         /* per node: where it stood; what joins receives stands behind the last of them */
+  uint32_t *at, *list; /* successors of i: list[at[i] .. at[i + 1]) */
+  uint32_t *place;     /* per node: where it stood; what joins receives stands behind the last of them */
   uint32_t *order, ordered;
 };
 
-static struct flow *part_flow(const struct hold *h, uint32_t part) { return h->entry->parts.items[part].flow; }
+static struct flow *part_flow(const struct hold *h, uint32_t part) {
+  return h->entry->parts.items[part].flow;
+}
 
 static struct flow_node *node_at(const struct hold *h, uint32_t part, uint32_t i) {
   const struct flow *flow = part_flow(h, part);
@@ -207,7 +210,9 @@ static bool is_meeting(const struct flow_node *n) {
   return n->op == FLOW_HOST && strncmp(n->host, "Collective", 10) == 0;
 }
 
-static bool is_held(const struct flow_node *n) { return n && flow_node_changes(n) && !is_meeting(n); }
+static bool is_held(const struct flow_node *n) {
+  return n && flow_node_changes(n) && !is_meeting(n);
+}
 
 /* What needs a change of this part, directly or through other tasks. */
 static bool *mark_after_changes(struct hold *h, uint32_t part) {
@@ -290,10 +295,12 @@ static void renumber(struct hold *h, uint32_t part) {
   free(nodes);
 }
 
-/* A driver's own part ends with its driver; but a replica of an all-reduce gives its state away while its step waits for the others. */
+/* A driver's own part ends with its driver; but a replica of an all-reduce gives its state away while its step waits
+ * for the others. */
 static bool may_be_left(const struct hold *h, uint32_t part) {
   const char *strategy = h->build->options.strategy;
-  return h->entry->parts.items[part].task < h->build->cluster.tasks.count || (strategy && strcmp(strategy, "allreduce") == 0);
+  return h->entry->parts.items[part].task < h->build->cluster.tasks.count ||
+         (strategy && strcmp(strategy, "allreduce") == 0);
 }
 
 static status hold_parts(struct hold *h) {

@@ -11,8 +11,8 @@
 #include "runtime/program/fault.h"
 #include "runtime/step/commit.h"
 
-#define ASK_AGAIN_MS 1000  /* a question may have met a task that was just lost */
-#define TRIES_AT_ONCE 3    /* of a step that fails again and again though all are there */
+#define ASK_AGAIN_MS 1000 /* a question may have met a task that was just lost */
+#define TRIES_AT_ONCE 3   /* of a step that fails again and again though all are there */
 #define TRY_AGAIN_MS 100
 
 /* ---- places ---- */
@@ -29,13 +29,13 @@ uint64_t course_serial(const struct course_phase *phases, struct course_place pl
 }
 
 struct course_place course_find(const struct course_phase *phases, uint32_t count, uint64_t serial) {
-  struct course_place place = { 0, 0 };
+  struct course_place place = {0, 0};
   uint64_t done = serial - 1;
   for (uint32_t i = 0; i < count && done > 0; i++) {
     uint64_t steps = phases[i].counts ? (uint64_t)phases[i].steps : 0;
     if (steps == 0)
       continue;
-    place = done < steps ? (struct course_place){ i, (int64_t)done } : (struct course_place){ i + 1, 0 };
+    place = done < steps ? (struct course_place){i, (int64_t)done} : (struct course_place){i + 1, 0};
     done -= done < steps ? done : steps;
   }
   return place;
@@ -50,33 +50,33 @@ struct answer {
 struct course {
   struct task *task;
   const struct program *program;
-  struct cluster *cluster;       /* NULL: alone */
+  struct cluster *cluster; /* NULL: alone */
   const struct task_options *options;
-  uint32_t lane;                 /* 0: the phases */
-  bool (*is_over)(void *self);   /* or NULL */
+  uint32_t lane;               /* 0: the phases */
+  bool (*is_over)(void *self); /* or NULL */
   void *is_over_self;
   struct task_options lane_options;
   struct phase_options lane_phase;
   struct course_phase *phases;
   uint32_t phase_count;
-  uint64_t step_count;           /* that are numbered */
+  uint64_t step_count;             /* that are numbered */
   uint32_t *holders, holder_count; /* of variables that the command's entries change, but for this task */
-  bool holds;                    /* this task is one */
-  uint32_t *also, also_count;    /* holders beyond an entry's own tasks, for the request made last */
+  bool holds;                      /* this task is one */
+  uint32_t *also, also_count;      /* holders beyond an entry's own tasks, for the request made last */
   struct course_place place;
   uint32_t command;
-  uint64_t next;                 /* the number of the step at `place` */
+  uint64_t next; /* the number of the step at `place` */
   bool has_joined;
   uint64_t failing_since_ms, failing_serial;
   uint32_t failures;
-  pthread_mutex_t lock;          /* all below */
+  pthread_mutex_t lock; /* all below */
   pthread_cond_t changed;
-  uint32_t turn;                 /* of the question that is out */
-  struct answer *answers;        /* one for each task */
-  uint32_t *held;                /* for each task: the turn of its question that cannot be answered yet; 0: none */
+  uint32_t turn;          /* of the question that is out */
+  struct answer *answers; /* one for each task */
+  uint32_t *held;         /* for each task: the turn of its question that cannot be answered yet; 0: none */
   uint64_t changes, seen_changes;
   bool is_stopped;
-  struct course *lanes;          /* of the phases': the others */
+  struct course *lanes; /* of the phases': the others */
   struct course *next_lane;
 };
 
@@ -88,7 +88,7 @@ static uint64_t now_ms(void) {
 
 /* Under the lock. */
 static void wait_changed(struct course *course, uint64_t until_ms) {
-  struct timespec until = { .tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000 };
+  struct timespec until = {.tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000};
   pthread_cond_timedwait(&course->changed, &course->lock, &until);
 }
 
@@ -133,8 +133,12 @@ status course_create(struct task *task, const struct task_options *options, stru
     return fail(RESOURCE_EXHAUSTED, "no memory");
   uint32_t tasks = (uint32_t)task_program(task)->tables[PROGRAM_TASKS].count;
   pthread_condattr_t attributes;
-  *course = (struct course){ .task = task, .program = task_program(task), .options = options, .phase_count = options->phase_count,
-                             .command = 1, .next = 1 };
+  *course = (struct course){.task = task,
+                            .program = task_program(task),
+                            .options = options,
+                            .phase_count = options->phase_count,
+                            .command = 1,
+                            .next = 1};
   pthread_mutex_init(&course->lock, NULL);
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -177,8 +181,9 @@ void course_destroy(struct course *course) {
 #define TURN_LANE_SHIFT 24         /* whose question it is stands in the upper bits of its turn */
 
 status course_create_lane(struct course *course, uint32_t entry, uint32_t lane, struct course **out) {
-  struct phase_options phase = { .entry = program_text(course->program, program_entry(course->program, entry)->name), .steps = LANE_STEPS };
-  struct task_options options = { .timeout_s = course->options->timeout_s, .phases = &phase, .phase_count = 1 };
+  struct phase_options phase = {.entry = program_text(course->program, program_entry(course->program, entry)->name),
+                                .steps = LANE_STEPS};
+  struct task_options options = {.timeout_s = course->options->timeout_s, .phases = &phase, .phase_count = 1};
   struct course *made;
   if (lane == 0 || lane >= LEDGER_LANES_MAX)
     return fail(UNIMPLEMENTED, "more than %d entries that are run beside the phases", LEDGER_LANES_MAX - 1);
@@ -221,7 +226,7 @@ struct talk {
 };
 
 static void tell(struct course *course, uint32_t driver, uint32_t turn) {
-  struct ledger ledger = { 0 };
+  struct ledger ledger = {0};
   bool is_serving;
   if (commit_ask(course->task, driver, turn >> TURN_LANE_SHIFT, &ledger, &is_serving) != OK)
     return; /* it asks again */
@@ -234,7 +239,7 @@ static void tell(struct course *course, uint32_t driver, uint32_t turn) {
   size_t size = sizeof(struct talk) + ledger_byte_size(&ledger);
   char *bytes = malloc(size);
   if (bytes) {
-    memcpy(bytes, &(struct talk){ TALK_TELL, turn }, sizeof(struct talk));
+    memcpy(bytes, &(struct talk){TALK_TELL, turn}, sizeof(struct talk));
     ledger_write(&ledger, bytes + sizeof(struct talk));
     cluster_send_control(course->cluster, driver, CONTROL_LEDGER, bytes, size);
   }
@@ -256,7 +261,7 @@ static void on_serve(void *self) {
 }
 
 static void hear(struct course *course, uint32_t from, uint32_t turn, const void *data, size_t size) {
-  struct ledger ledger = { 0 };
+  struct ledger ledger = {0};
   if (ledger_read(data, size, &ledger) != OK)
     return;
   const struct ledger_row *row = ledger_find(&ledger, course->program->task, course->lane);
@@ -265,7 +270,7 @@ static void hear(struct course *course, uint32_t from, uint32_t turn, const void
   if (turn == course->turn) {
     answer->has_come = true;
     answer->is_initialised = ledger.initialised;
-    answer->row = row ? *row : (struct ledger_row){ .driver = course->program->task };
+    answer->row = row ? *row : (struct ledger_row){.driver = course->program->task};
     pthread_cond_broadcast(&course->changed);
   }
   pthread_mutex_unlock(&course->lock);
@@ -281,7 +286,8 @@ static void on_talk(void *self, uint32_t from, const void *data, size_t size) {
   if (talk.kind == TALK_ASK && talk.turn > 0)
     tell(course, from, talk.turn);
   else if (talk.kind == TALK_TELL && lane_of(course, talk.turn >> TURN_LANE_SHIFT))
-    hear(lane_of(course, talk.turn >> TURN_LANE_SHIFT), from, talk.turn, (const char *)data + sizeof talk, size - sizeof talk);
+    hear(lane_of(course, talk.turn >> TURN_LANE_SHIFT), from, talk.turn, (const char *)data + sizeof talk,
+         size - sizeof talk);
 }
 
 static void note_change(void *self) {
@@ -331,7 +337,8 @@ static void ask_silent(struct course *course, uint32_t turn) {
     bool is_asked = !answer->has_come || (answer->was_initialised && !answer->is_initialised);
     pthread_mutex_unlock(&course->lock);
     if (is_asked)
-      cluster_send_control(course->cluster, course->holders[i], CONTROL_LEDGER, &(struct talk){ TALK_ASK, turn }, sizeof(struct talk));
+      cluster_send_control(course->cluster, course->holders[i], CONTROL_LEDGER, &(struct talk){TALK_ASK, turn},
+                           sizeof(struct talk));
   }
 }
 
@@ -349,24 +356,27 @@ static status ask_all(struct course *course) {
     ask_silent(course, turn);
     pthread_mutex_lock(&course->lock);
     uint64_t until_ms = now_ms() + ASK_AGAIN_MS, changes = course->changes;
-    while ((silent = first_silent(course)) != PROGRAM_NONE && !course->is_stopped && changes == course->changes && now_ms() < until_ms)
+    while ((silent = first_silent(course)) != PROGRAM_NONE && !course->is_stopped && changes == course->changes &&
+           now_ms() < until_ms)
       wait_changed(course, until_ms);
     bool is_stopped = course->is_stopped, has_answered = silent != PROGRAM_NONE && course->answers[silent].has_come;
     pthread_mutex_unlock(&course->lock);
     if (is_stopped)
       return fail(CANCELLED, "the task was stopped");
     if (has_answered && course->program->chief == course->program->task && !course->options->no_init)
-      return fail(ABORTED, "%s has lost its variables, which are to be initialised again", cluster_task_name(course->cluster, silent));
+      return fail(ABORTED, "%s has lost its variables, which are to be initialised again",
+                  cluster_task_name(course->cluster, silent));
     if (has_answered && now_ms() - began_ms > timeout_ms)
       return fail(UNAVAILABLE, "%s at %s has lost its variables, and nobody has initialised them again within %.3g s",
-                  cluster_task_name(course->cluster, silent), cluster_task_address(course->cluster, silent), course->options->timeout_s);
+                  cluster_task_name(course->cluster, silent), cluster_task_address(course->cluster, silent),
+                  course->options->timeout_s);
   }
   return OK;
 }
 
 /* What all holders have of this driver's steps. */
 static status collect_rows(struct course *course, struct ledger_row *rows, uint32_t *count) {
-  struct ledger own = { 0 };
+  struct ledger own = {0};
   bool is_serving;
   *count = 0;
   pthread_mutex_lock(&course->lock);
@@ -380,7 +390,7 @@ static status collect_rows(struct course *course, struct ledger_row *rows, uint3
     return OK;
   TRY(commit_ask(course->task, course->program->task, course->lane, &own, &is_serving));
   const struct ledger_row *row = ledger_find(&own, course->program->task, course->lane);
-  rows[(*count)++] = row ? *row : (struct ledger_row){ 0 };
+  rows[(*count)++] = row ? *row : (struct ledger_row){0};
   ledger_deinit(&own);
   return OK;
 }
@@ -391,7 +401,8 @@ static const char *own_name(const struct course *course) {
 
 static void say_place(const struct course *course) {
   if (course->next > course->step_count)
-    fprintf(stderr, "%s: all of its %llu steps were done before\n", own_name(course), (unsigned long long)course->step_count);
+    fprintf(stderr, "%s: all of its %llu steps were done before\n", own_name(course),
+            (unsigned long long)course->step_count);
   else
     fprintf(stderr, "%s: goes on with step %llu of %llu\n", own_name(course), (unsigned long long)course->next,
             (unsigned long long)course->step_count);
@@ -431,10 +442,13 @@ status course_join(struct course *course) {
   return result;
 }
 
-struct course_place course_place(const struct course *course) { return course->place; }
+struct course_place course_place(const struct course *course) {
+  return course->place;
+}
 
 status course_follow(struct course *course, struct course_place place) {
-  uint64_t done = count_before(course->phases, place.phase) + (course->phases[place.phase].counts ? (uint64_t)place.step : 0);
+  uint64_t done =
+      count_before(course->phases, place.phase) + (course->phases[place.phase].counts ? (uint64_t)place.step : 0);
   return commit_prepare(course->task, course->command, serial_of(course->lane, done));
 }
 
@@ -446,7 +460,7 @@ void course_next(struct course *course) {
 struct run_request course_request(struct course *course, struct course_place place) {
   const struct phase_options *options = &course->options->phases[place.phase];
   uint64_t serial = course_serial(course->phases, place);
-  struct run_request request = { .command = course->command, .serial = serial ? serial_of(course->lane, serial) : 0 };
+  struct run_request request = {.command = course->command, .serial = serial ? serial_of(course->lane, serial) : 0};
   request.is_once = place.phase == 0 && strcmp(options->entry, "init") == 0;
   const struct program_entry *entry = program_entry(course->program, task_find_entry(course->task, options->entry));
   const uint32_t *tasks = program_operands(course->program, entry->tasks.first);
@@ -463,7 +477,8 @@ struct run_request course_request(struct course *course, struct course_place pla
 
 /* ---- failures ---- */
 
-/* All are there, and nothing has changed since the step began: waits until somebody goes or comes, or it is time to try again. */
+/* All are there, and nothing has changed since the step began: waits until somebody goes or comes, or it is time to try
+ * again. */
 static bool wait_for_change(struct course *course, uint64_t until_ms) {
   pthread_mutex_lock(&course->lock);
   while (course->changes == course->seen_changes && !course->is_stopped && now_ms() < until_ms)

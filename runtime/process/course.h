@@ -1,8 +1,9 @@
 /* course.h: how far a driver is in its command, and where it goes on after anybody was lost.
  *
- * The steps of a command that change state are numbered over all its phases. Before the first, and whenever a task of its entries was lost
- * or restored, the driver asks all that hold variables what they have applied of it, and goes on with the first step that is missing
- * anywhere; who has it already computes it again and changes nothing. The other side of the question is answered here, too: in every task.
+ * The steps of a command that change state are numbered over all its phases. Before the first, and whenever a task of
+ * its entries was lost or restored, the driver asks all that hold variables what they have applied of it, and goes on
+ * with the first step that is missing anywhere; who has it already computes it again and changes nothing. The other
+ * side of the question is answered here, too: in every task.
  *
  * Threads: any. Owner: the task's main. */
 #ifndef TFC_RUNTIME_PROCESS_COURSE_H
@@ -21,20 +22,22 @@ struct course_place {
 };
 struct course_phase {
   int64_t steps;
-  bool counts;  /* its entry changes state */
+  bool counts; /* its entry changes state */
 };
-/* Where the step with this number stands; phases that change nothing are repeated only where none behind them has begun. A place behind the
- * last phase: all is done. */
+/* Where the step with this number stands; phases that change nothing are repeated only where none behind them has
+ * begun. A place behind the last phase: all is done. */
 struct course_place course_find(const struct course_phase *phases, uint32_t count, uint64_t serial);
 /* The number of a step; 0: it has none. */
 uint64_t course_serial(const struct course_phase *phases, struct course_place place);
 
 /* Of a task with or without phases; options are kept by reference. */
 status course_create(struct task *task, const struct task_options *options, struct course **out);
-/* A stream beside the phases (lane of ledger.h, from 1), in which one entry is run again and again: a course whose only phase is the entry,
- * without end. On one thread, beside that of the phases; `course` owns it, and has been attached or has no cluster. */
+/* A stream beside the phases (lane of ledger.h, from 1), in which one entry is run again and again: a course whose only
+ * phase is the entry, without end. On one thread, beside that of the phases; `course` owns it, and has been attached or
+ * has no cluster. */
 status course_create_lane(struct course *course, uint32_t entry, uint32_t lane, struct course **out);
-/* Asked before a task that was lost is waited for: true: it is of no use, the failure stays. From the thread of the course. */
+/* Asked before a task that was lost is waited for: true: it is of no use, the failure stays. From the thread of the
+ * course. */
 void course_expect_end(struct course *course, bool (*is_over)(void *self), void *self);
 /* Accepts NULL. */
 void course_destroy(struct course *course);
@@ -43,19 +46,19 @@ void course_attach(struct course *course, struct cluster *cluster);
 /* Ends waits, now and later, with CANCELLED. */
 void course_stop(struct course *course);
 
-/* Waits for all that hold variables of the command's entries, asks them, and goes to the place that follows from it; says so where it is
- * not
- * the expected one. UNAVAILABLE: somebody did not come within --timeout, named; CANCELLED. */
+/* Waits for all that hold variables of the command's entries, asks them, and goes to the place that follows from it;
+ * says so where it is not the expected one. UNAVAILABLE: somebody did not come within --timeout, named; CANCELLED. */
 status course_join(struct course *course);
 struct course_place course_place(const struct course *course);
-/* This task's own part of the step at the place runs, whatever it has done, and that of those behind it. RESOURCE_EXHAUSTED. */
+/* This task's own part of the step at the place runs, whatever it has done, and that of those behind it.
+ * RESOURCE_EXHAUSTED. */
 status course_follow(struct course *course, struct course_place place);
 /* The step at the place is done: goes to the one behind it. */
 void course_next(struct course *course);
 /* What makes the step count once. The step ends before the next call. */
 struct run_request course_request(struct course *course, struct course_place place);
-/* After a step at this place has failed: OK when it may be tried again, after course_join: somebody was lost and is back, or may come back.
- * Waits for that. Else the failure, as it was (its text is this thread's). */
+/* After a step at this place has failed: OK when it may be tried again, after course_join: somebody was lost and is
+ * back, or may come back. Waits for that. Else the failure, as it was (its text is this thread's). */
 status course_recover(struct course *course, struct course_place place, status failure);
 
 #endif

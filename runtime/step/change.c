@@ -1,8 +1,9 @@
 /* change.c: where a step changes something: whether it may, and whether it has done so before.
  *
- * The first change of a step that another task drives *seals* it: from then on it does not heed the loss of its driver but where it would
- * have to wait. Before, the loss drops the step, and nothing of it was applied. The compiler puts what changes something behind all that the
- * part receives (compiler/pass/hold.c), so most steps never wait after they are sealed. */
+ * The first change of a step that another task drives *seals* it: from then on it does not heed the loss of its driver
+ * but where it would have to wait. Before, the loss drops the step, and nothing of it was applied. The compiler puts
+ * what changes something behind all that the part receives (compiler/pass/hold.c), so most steps never wait after they
+ * are sealed. */
 #include <string.h>
 
 #include "runtime/program/fault.h"
@@ -45,17 +46,18 @@ static uint32_t number_of(const struct frame *frame, const struct program_instr 
 /* Variables that are there do not say that the queues and tables are, which `init` has made beside them. */
 static bool makes_again(const struct frame *frame, const struct program_instr *instr) {
   const struct step *step = frame->step;
-  return step->is_once && instr->op == INSTR_HOST && (!frame->part->task->commit.has_run_init || instr->outputs.count > 0);
+  return step->is_once && instr->op == INSTR_HOST &&
+         (!frame->part->task->commit.has_run_init || instr->outputs.count > 0);
 }
 
 status frame_change(struct frame *frame, const struct program_instr *instr, struct change *out) {
   struct step *step = frame->step;
   struct record_item item;
-  *out = (struct change){ .applies = true };
+  *out = (struct change){.applies = true};
   if (!frame->is_part)
     return OK;
   if (step->record && record_find(step->record, number_of(frame, instr), &item))
-    *out = (struct change){ .was_noted = true, .outputs = item.outputs };
+    *out = (struct change){.was_noted = true, .outputs = item.outputs};
   else if (step->is_dry && !makes_again(frame, instr))
     out->applies = false;
   if (!out->applies)
@@ -64,7 +66,8 @@ status frame_change(struct frame *frame, const struct program_instr *instr, stru
   return enter(frame);
 }
 
-status frame_changed(struct frame *frame, const struct program_instr *instr, struct tensor *const *outputs, uint32_t output_count) {
+status frame_changed(struct frame *frame, const struct program_instr *instr, struct tensor *const *outputs,
+                     uint32_t output_count) {
   if (!frame->is_part || !frame->step->record)
     return OK;
   return record_add(frame->step->record, number_of(frame, instr), outputs, output_count);
@@ -86,7 +89,8 @@ status frame_repeat_call(struct frame *frame, const struct program_instr *instr,
 void frame_pause(struct frame *frame) {
   if (!frame->is_inside)
     return;
-  if (!frame->step->record || !record_is_empty(frame->step->record)) /* who waits to take something first has changed nothing */
+  if (!frame->step->record ||
+      !record_is_empty(frame->step->record)) /* who waits to take something first has changed nothing */
     commit_note_open(&frame->part->task->commit, frame->step);
   leave(frame);
 }
@@ -104,7 +108,8 @@ status frame_commit(struct frame *frame) {
   struct task *task = frame->part->task;
   bool is_last = atomic_fetch_sub(&step->parts_left, 1) == 1;
   bool counts = is_last && (step->is_once || (step->serial > 0 && !step->is_dry));
-  bool is_progress = is_last && !step->is_once && !step->is_dry && program_entry(task->program, step->entry)->changes_state;
+  bool is_progress =
+      is_last && !step->is_once && !step->is_dry && program_entry(task->program, step->entry)->changes_state;
   status result = counts ? commit(frame) : OK;
   leave(frame);
   if (result == OK && is_progress && task->commit.on_commit)

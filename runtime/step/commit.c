@@ -11,7 +11,7 @@
 
 void commit_init(struct commit *commit) {
   pthread_condattr_t attributes;
-  *commit = (struct commit){ 0 };
+  *commit = (struct commit){0};
   pthread_mutex_init(&commit->lock, NULL);
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -55,7 +55,8 @@ static status record_get(struct commit *commit, uint32_t driver, uint32_t lane, 
   return OK;
 }
 
-/* Under the lock. Before the first restore nobody need ask: there is nothing to ask for, or it was asked by its successor. */
+/* Under the lock. Before the first restore nobody need ask: there is nothing to ask for, or it was asked by its
+ * successor. */
 static bool has_asked(const struct commit *commit, uint32_t driver, uint32_t lane) {
   uint32_t era = atomic_load(&commit->era);
   for (uint32_t i = 0; i < commit->asked_count; i++)
@@ -75,11 +76,13 @@ static status note_asked(struct commit *commit, uint32_t driver, uint32_t lane) 
     commit->asked = grown;
     commit->asked_count++;
   }
-  commit->asked[i] = (struct asked){ driver, lane, atomic_load(&commit->era) };
+  commit->asked[i] = (struct asked){driver, lane, atomic_load(&commit->era)};
   return OK;
 }
 
-static bool is_holder(const struct task *task) { return program_task(task->program, task->program->task)->flags & PROGRAM_TASK_HOLDS; }
+static bool is_holder(const struct task *task) {
+  return program_task(task->program, task->program->task)->flags & PROGRAM_TASK_HOLDS;
+}
 
 /* Under the lock. Whether the step is to change something here. */
 static status judge(const struct commit *commit, struct step *step) {
@@ -94,7 +97,8 @@ static status judge(const struct commit *commit, struct step *step) {
   enum ledger_verdict verdict = ledger_judge(&commit->ledger, step->driver, step->command, step->serial);
   step->is_dry = verdict == LEDGER_DRY;
   if (verdict == LEDGER_STALE)
-    return fail(ABORTED, "step %llu is of command %u of its driver, which is over", (unsigned long long)serial_count(step->serial), step->command);
+    return fail(ABORTED, "step %llu is of command %u of its driver, which is over",
+                (unsigned long long)serial_count(step->serial), step->command);
   if (verdict == LEDGER_GAP && is_holder(step->task)) /* others are not asked what they have: they come and go */
     return fail(INTERNAL, "step %llu of command %u of its driver came, and steps before it are missing here",
                 (unsigned long long)serial_count(step->serial), step->command);
@@ -329,7 +333,8 @@ static status follow(struct task *task, uint32_t command, uint64_t last, bool is
   pthread_mutex_lock(&commit->lock);
   const struct ledger_row *row = ledger_find(&commit->ledger, self, serial_lane(last));
   /* a step behind it that is done here and not everywhere comes again: its record answers */
-  bool is_there = !is_new && row && row->command == command && (row->last == serial_count(last) || row->last == serial_count(last) + 1);
+  bool is_there = !is_new && row && row->command == command &&
+                  (row->last == serial_count(last) || row->last == serial_count(last) + 1);
   status result = note_asked(commit, self, serial_lane(last));
   if (result == OK && !is_there)
     result = ledger_rewind(&commit->ledger, self, command, last);
@@ -340,8 +345,12 @@ static status follow(struct task *task, uint32_t command, uint64_t last, bool is
   return result;
 }
 
-status commit_follow(struct task *task, uint32_t command, uint64_t last) { return follow(task, command, last, false); }
-status commit_prepare(struct task *task, uint32_t command, uint64_t last) { return follow(task, command, last, true); }
+status commit_follow(struct task *task, uint32_t command, uint64_t last) {
+  return follow(task, command, last, false);
+}
+status commit_prepare(struct task *task, uint32_t command, uint64_t last) {
+  return follow(task, command, last, true);
+}
 
 void commit_watch(struct task *task, void (*on_commit)(void *self), void *self) {
   task->commit.on_commit = on_commit;

@@ -1,31 +1,33 @@
 /* commit.h: the gate that steps pass while they change state, and the ledger of those that have.
  *
- * A step is inside from its first change to its end, but not while it waits; its number is put into the ledger before it leaves. So whoever
- * has frozen the gate sees variables and ledger of one moment: no step is half done, but for those whose row says `open`: they wait in the
- * middle for something (a value that depends on what they changed, a queue), or their driver was lost there.
+ * A step is inside from its first change to its end, but not while it waits; its number is put into the ledger before
+ * it leaves. So whoever has frozen the gate sees variables and ledger of one moment: no step is half done, but for
+ * those whose row says `open`: they wait in the middle for something (a value that depends on what they changed, a
+ * queue), or their driver was lost there.
  *
  * Entering costs two atomic additions while nobody freezes. Threads: any. Owner: the task. */
 #ifndef TFC_RUNTIME_STEP_COMMIT_H
 #define TFC_RUNTIME_STEP_COMMIT_H
 
+#include "base/status.h"
+#include "runtime/step/ledger.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include "base/status.h"
-#include "runtime/step/ledger.h"
 
 struct record;
 struct step;
 struct task;
 
-/* Which steps may go on while the gate is frozen. Called with the gate's lock held: looks at what it is given, and calls nothing here. */
+/* Which steps may go on while the gate is frozen. Called with the gate's lock held: looks at what it is given, and
+ * calls nothing here. */
 typedef bool commit_passes(void *self, uint32_t driver, uint32_t command, uint64_t serial);
 
-/* Waits until no step is inside, at most wait_ms; from then on nobody enters. False: some step stayed too long, or somebody else has frozen
- * it: the gate is open, nothing was changed. */
+/* Waits until no step is inside, at most wait_ms; from then on nobody enters. False: some step stayed too long, or
+ * somebody else has frozen it: the gate is open, nothing was changed. */
 bool commit_freeze(struct task *task, uint32_t wait_ms);
-/* Between freeze and thaw: these steps may enter all the same (those that a cut of several tasks lacks). NULL: none any more. When they
- * are done is for the caller to find out, with commit_quiet. */
+/* Between freeze and thaw: these steps may enter all the same (those that a cut of several tasks lacks). NULL: none any
+ * more. When they are done is for the caller to find out, with commit_quiet. */
 void commit_let_pass(struct task *task, commit_passes *passes, void *self);
 /* Waits until nobody is inside, at most wait_ms. */
 bool commit_quiet(struct task *task, uint32_t wait_ms);
@@ -33,13 +35,15 @@ void commit_thaw(struct task *task);
 
 /* A copy of the ledger as it is now: of one moment with the variables only while frozen. RESOURCE_EXHAUSTED. */
 status commit_ledger(struct task *task, struct ledger *out);
-/* While frozen: variables have got other values, with these steps applied. Steps that are under way end with ABORTED where they would change
- * something next, and what is kept of calls of half-done steps is forgotten. `ledger` is copied. RESOURCE_EXHAUSTED. */
+/* While frozen: variables have got other values, with these steps applied. Steps that are under way end with ABORTED
+ * where they would change something next, and what is kept of calls of half-done steps is forgotten. `ledger` is
+ * copied. RESOURCE_EXHAUSTED. */
 status commit_restore(struct task *task, const struct ledger *ledger);
 /* The driver has run all its phases; false: and was lost before it left. */
 void commit_finish(struct task *task, uint32_t driver, bool finished);
-/* A driver asks what of its steps is applied here: the rows of its lanes, and whether the task is initialised; from then on its steps of this lane
- * count from there. False: the task is amid a restore; on_serve is told when it no longer is. RESOURCE_EXHAUSTED. */
+/* A driver asks what of its steps is applied here: the rows of its lanes, and whether the task is initialised; from
+ * then on its steps of this lane count from there. False: the task is amid a restore; on_serve is told when it no
+ * longer is. RESOURCE_EXHAUSTED. */
 status commit_ask(struct task *task, uint32_t driver, uint32_t lane, struct ledger *out, bool *is_serving);
 /* While false, nobody is told what is applied here. True at first. */
 void commit_serve(struct task *task, bool serves);
@@ -47,14 +51,18 @@ void commit_serve(struct task *task, bool serves);
 void commit_on_serve(struct task *task, void (*on_serve)(void *self), void *self);
 /* This task's own steps go on behind `last` of the command. RESOURCE_EXHAUSTED. */
 status commit_follow(struct task *task, uint32_t command, uint64_t last);
-/* The same, and its own parts of the steps behind that one run, though it seems to have done one: it has nothing of what they made. */
+/* The same, and its own parts of the steps behind that one run, though it seems to have done one: it has nothing of
+ * what they made. */
 status commit_prepare(struct task *task, uint32_t command, uint64_t last_serial);
-/* What happens after each commit, on the step's thread, behind the gate; not after `init`. Before any step; NULL: nothing. */
+/* What happens after each commit, on the step's thread, behind the gate; not after `init`. Before any step; NULL:
+ * nothing. */
 void commit_watch(struct task *task, void (*on_commit)(void *self), void *self);
 
-/* The same step of another driver is applied with the one that calls, which is inside: one round of both. RESOURCE_EXHAUSTED. */
+/* The same step of another driver is applied with the one that calls, which is inside: one round of both.
+ * RESOURCE_EXHAUSTED. */
 status commit_other(struct task *task, uint32_t driver, uint32_t command, uint64_t serial);
-/* A driver's steps go on behind `last`, whatever it did before: the state that has them was copied here. RESOURCE_EXHAUSTED. */
+/* A driver's steps go on behind `last`, whatever it did before: the state that has them was copied here.
+ * RESOURCE_EXHAUSTED. */
 status commit_place(struct task *task, uint32_t driver, uint32_t command, uint64_t last);
 /* Whether the step is applied here. */
 bool commit_has(struct task *task, uint32_t driver, uint32_t command, uint64_t serial);
@@ -63,20 +71,20 @@ bool commit_has(struct task *task, uint32_t driver, uint32_t command, uint64_t s
 struct commit {
   atomic_int inside;
   atomic_bool is_closed;
-  atomic_uint era;         /* counts restores */
-  pthread_mutex_t lock;    /* all below */
+  atomic_uint era;      /* counts restores */
+  pthread_mutex_t lock; /* all below */
   pthread_cond_t changed;
   bool is_frozen, is_stopped;
   commit_passes *passes;
   void *passes_self;
   struct ledger ledger;
-  struct record *records;  /* one for each driver's lane that has changed something */
-  bool has_run_init;       /* by this process: what its calls have made is there */
+  struct record *records; /* one for each driver's lane that has changed something */
+  bool has_run_init;      /* by this process: what its calls have made is there */
   struct asked {
     uint32_t driver, lane, era;
-  } *asked;                /* drivers, each for a lane, that have asked since the restore of that era */
+  } * asked; /* drivers, each for a lane, that have asked since the restore of that era */
   uint32_t asked_count;
-  bool is_silent;          /* amid a restore */
+  bool is_silent; /* amid a restore */
   void (*on_serve)(void *self);
   void *on_serve_self;
   void (*on_commit)(void *self);
@@ -84,14 +92,15 @@ struct commit {
 };
 void commit_init(struct commit *commit);
 void commit_deinit(struct commit *commit);
-/* A step begins: whether it counts here, and the record of its changes. Its lane's step before has ended. INTERNAL: steps before it are
- * missing; ABORTED: it is of a command that is over. */
+/* A step begins: whether it counts here, and the record of its changes. Its lane's step before has ended. INTERNAL:
+ * steps before it are missing; ABORTED: it is of a command that is over. */
 status commit_judge(struct commit *commit, struct step *step);
 /* It has changed something, and now waits. */
 void commit_note_open(struct commit *commit, const struct step *step);
 /* All it changes is changed; it is inside. RESOURCE_EXHAUSTED. */
 status commit_step(struct commit *commit, const struct step *step);
-/* Waits while it is frozen for this step. ABORTED: there was a restore since `era`, or the task is stopping; then it is not inside. */
+/* Waits while it is frozen for this step. ABORTED: there was a restore since `era`, or the task is stopping; then it is
+ * not inside. */
 status commit_enter(struct commit *commit, uint32_t driver, uint32_t command, uint64_t serial, uint32_t era);
 void commit_leave(struct commit *commit);
 /* Ends waiting, now and later, with ABORTED: the task stops. */

@@ -43,7 +43,7 @@ static status row_get(struct ledger *ledger, uint32_t driver, uint32_t lane, str
     ledger->capacity = capacity;
   }
   memmove(&ledger->rows[at + 1], &ledger->rows[at], (ledger->count - at) * sizeof *ledger->rows);
-  ledger->rows[at] = (struct ledger_row){ .driver = driver, .lane = lane };
+  ledger->rows[at] = (struct ledger_row){.driver = driver, .lane = lane};
   ledger->count++;
   *out = &ledger->rows[at];
   return OK;
@@ -51,7 +51,7 @@ static status row_get(struct ledger *ledger, uint32_t driver, uint32_t lane, str
 
 void ledger_deinit(struct ledger *ledger) {
   free(ledger->rows);
-  *ledger = (struct ledger){ 0 };
+  *ledger = (struct ledger){0};
 }
 
 status ledger_copy(const struct ledger *from, struct ledger *to) {
@@ -61,14 +61,14 @@ status ledger_copy(const struct ledger *from, struct ledger *to) {
   if (from->count > 0)
     memcpy(rows, from->rows, from->count * sizeof *rows);
   free(to->rows);
-  *to = (struct ledger){ from->initialised, from->count, from->count, rows };
+  *to = (struct ledger){from->initialised, from->count, from->count, rows};
   return OK;
 }
 
 /* ---- steps ---- */
 
 enum ledger_verdict ledger_judge(const struct ledger *ledger, uint32_t driver, uint32_t command, uint64_t serial) {
-  static const struct ledger_row nothing = { 0 };
+  static const struct ledger_row nothing = {0};
   const struct ledger_row *row = ledger_find(ledger, driver, serial_lane(serial));
   uint64_t count = serial_count(serial);
   if (!row)
@@ -86,7 +86,7 @@ status ledger_open(struct ledger *ledger, uint32_t driver, uint32_t command, uin
   struct ledger_row *row;
   TRY(row_get(ledger, driver, serial_lane(serial), &row));
   if (command != row->command)
-    *row = (struct ledger_row){ .driver = driver, .lane = serial_lane(serial), .command = command };
+    *row = (struct ledger_row){.driver = driver, .lane = serial_lane(serial), .command = command};
   row->finished = false;
   row->open = serial_count(serial);
   return OK;
@@ -111,12 +111,13 @@ void ledger_finish(struct ledger *ledger, uint32_t driver, bool finished) {
 status ledger_rewind(struct ledger *ledger, uint32_t driver, uint32_t command, uint64_t last_serial) {
   struct ledger_row *row;
   TRY(row_get(ledger, driver, serial_lane(last_serial), &row));
-  *row = (struct ledger_row){ .driver = driver, .lane = serial_lane(last_serial), .command = command, .last = serial_count(last_serial) };
+  *row = (struct ledger_row){
+      .driver = driver, .lane = serial_lane(last_serial), .command = command, .last = serial_count(last_serial)};
   return OK;
 }
 
 struct ledger_next ledger_next(const struct ledger_row *rows, uint32_t row_count) {
-  struct ledger_next next = { .command = 0, .count = 1 };
+  struct ledger_next next = {.command = 0, .count = 1};
   uint64_t least = UINT64_MAX, most = 0;
   bool finished = true;
   for (uint32_t i = 0; i < row_count; i++)
@@ -127,10 +128,11 @@ struct ledger_next ledger_next(const struct ledger_row *rows, uint32_t row_count
     uint64_t last = is_newest ? rows[i].last : 0; /* who has not heard of the command has nothing of it */
     least = last < least ? last : least;
     most = last > most ? last : most;
-    finished = finished && (!is_newest || rows[i].finished); /* others had no part in it: who has finished has done all its steps */
+    finished = finished &&
+               (!is_newest || rows[i].finished); /* others had no part in it: who has finished has done all its steps */
   }
   if (row_count == 0 || next.command == 0 || finished)
-    return (struct ledger_next){ next.command + 1, 1 };
+    return (struct ledger_next){next.command + 1, 1};
   next.count = 1 + (FAULT(2) ? most : least);
   return next;
 }
@@ -148,16 +150,18 @@ struct packed_row {
   uint32_t lane, finished;
 };
 
-size_t ledger_byte_size(const struct ledger *ledger) { return sizeof(struct packed_head) + ledger->count * sizeof(struct packed_row); }
+size_t ledger_byte_size(const struct ledger *ledger) {
+  return sizeof(struct packed_head) + ledger->count * sizeof(struct packed_row);
+}
 
 void ledger_write(const struct ledger *ledger, void *out) {
-  struct packed_head head = { LEDGER_MAGIC, ledger->count, ledger->initialised };
+  struct packed_head head = {LEDGER_MAGIC, ledger->count, ledger->initialised};
   char *at = out;
   memcpy(at, &head, sizeof head);
   at += sizeof head;
   for (uint32_t i = 0; i < ledger->count; i++, at += sizeof(struct packed_row)) {
     const struct ledger_row *row = &ledger->rows[i];
-    struct packed_row packed = { row->last, row->open, row->driver, row->command, row->lane, row->finished };
+    struct packed_row packed = {row->last, row->open, row->driver, row->command, row->lane, row->finished};
     memcpy(at, &packed, sizeof packed);
   }
 }
@@ -170,7 +174,7 @@ static status read_row(struct ledger *ledger, const char *at) {
       serial_lane(packed.last) != 0 || serial_lane(packed.open) != 0 || ledger_find(ledger, packed.driver, packed.lane))
     return fail(DATA_LOSS, "the list of applied steps is damaged");
   TRY(row_get(ledger, packed.driver, packed.lane, &row));
-  *row = (struct ledger_row){ packed.driver, packed.lane, packed.command, packed.finished, packed.last, packed.open };
+  *row = (struct ledger_row){packed.driver, packed.lane, packed.command, packed.finished, packed.last, packed.open};
   return OK;
 }
 
@@ -179,10 +183,11 @@ status ledger_read(const void *data, size_t size, struct ledger *out) {
   if (size < sizeof head)
     return fail(DATA_LOSS, "the list of applied steps is too short");
   memcpy(&head, data, sizeof head);
-  if (head.magic != LEDGER_MAGIC || head.initialised > 1 || head.count != (size - sizeof head) / sizeof(struct packed_row) ||
+  if (head.magic != LEDGER_MAGIC || head.initialised > 1 ||
+      head.count != (size - sizeof head) / sizeof(struct packed_row) ||
       (size - sizeof head) % sizeof(struct packed_row) != 0)
     return fail(DATA_LOSS, "the list of applied steps is damaged");
-  struct ledger read = { .initialised = head.initialised };
+  struct ledger read = {.initialised = head.initialised};
   for (uint32_t i = 0; i < head.count; i++) {
     status result = read_row(&read, (const char *)data + sizeof head + i * sizeof(struct packed_row));
     if (result != OK) {

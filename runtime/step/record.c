@@ -1,4 +1,5 @@
-/* record.c: see record.h. A list in the order of what was done; steps change few things, and look them up only when they are repeated. */
+/* record.c: see record.h. A list in the order of what was done; steps change few things, and look them up only when
+ * they are repeated. */
 #include "runtime/step/record.h"
 
 #include <stdlib.h>
@@ -94,7 +95,7 @@ status record_add(struct record *record, uint32_t instr, struct tensor *const *o
   for (uint32_t i = 0; has_room && i < output_count; i++)
     kept[i] = outputs[i] ? tensor_retain(outputs[i]) : NULL;
   if (has_room)
-    record->items[record->count++] = (struct record_item){ instr, output_count, kept, true };
+    record->items[record->count++] = (struct record_item){instr, output_count, kept, true};
   pthread_mutex_unlock(&record->lock);
   if (has_room)
     return OK;

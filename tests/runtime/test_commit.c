@@ -44,7 +44,7 @@ static void *change_both(void *driver) {
 }
 
 static uint64_t applied(void) {
-  struct ledger ledger = { 0 };
+  struct ledger ledger = {0};
   uint64_t sum = 0;
   assert_int_equal(commit_ledger(&task, &ledger), OK);
   for (uint32_t i = 0; i < ledger.count; i++)
@@ -55,7 +55,7 @@ static uint64_t applied(void) {
 
 static void frozen_it_shows_variables_and_ledger_of_one_moment(void **state) {
   (void)state;
-  uint32_t drivers[3] = { 0, 1, 2 };
+  uint32_t drivers[3] = {0, 1, 2};
   pthread_t threads[3];
   for (int i = 0; i < 3; i++)
     pthread_create(&threads[i], NULL, change_both, &drivers[i]);
@@ -65,7 +65,7 @@ static void frozen_it_shows_variables_and_ledger_of_one_moment(void **state) {
     int seen = left;
     assert_int_equal(left, right);
     assert_int_equal((int)applied(), seen);
-    nanosleep(&(struct timespec){ .tv_nsec = 10000 }, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
     assert_int_equal(left, seen);
     commit_thaw(&task);
   }
@@ -120,7 +120,7 @@ static void steps_of_the_cut_pass_and_later_ones_wait(void **state) {
 
 static void a_step_of_before_a_restore_changes_nothing_any_more(void **state) {
   (void)state;
-  struct ledger old = { 0 };
+  struct ledger old = {0};
   assert_int_equal(ledger_commit(&old, 0, 1, 1), OK);
   assert_true(commit_freeze(&task, 1000));
   assert_int_equal(commit_restore(&task, &old), OK);
@@ -145,11 +145,11 @@ static void who_waits_at_the_gate_goes_when_the_task_stops(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(frozen_it_shows_variables_and_ledger_of_one_moment, begin, end),
-    cmocka_unit_test_setup_teardown(a_step_that_stays_inside_is_not_waited_for_for_ever, begin, end),
-    cmocka_unit_test_setup_teardown(steps_of_the_cut_pass_and_later_ones_wait, begin, end),
-    cmocka_unit_test_setup_teardown(a_step_of_before_a_restore_changes_nothing_any_more, begin, end),
-    cmocka_unit_test_setup_teardown(who_waits_at_the_gate_goes_when_the_task_stops, begin, end),
+      cmocka_unit_test_setup_teardown(frozen_it_shows_variables_and_ledger_of_one_moment, begin, end),
+      cmocka_unit_test_setup_teardown(a_step_that_stays_inside_is_not_waited_for_for_ever, begin, end),
+      cmocka_unit_test_setup_teardown(steps_of_the_cut_pass_and_later_ones_wait, begin, end),
+      cmocka_unit_test_setup_teardown(a_step_of_before_a_restore_changes_nothing_any_more, begin, end),
+      cmocka_unit_test_setup_teardown(who_waits_at_the_gate_goes_when_the_task_stops, begin, end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,12 +19,12 @@ static void a_step_is_the_next_or_was_there_or_comes_too_early(void **state) {
     uint64_t serial;
     enum ledger_verdict verdict;
   } cases[] = {
-    { 1, 0, 1, 1, LEDGER_RUN },   { 1, 0, 1, 2, LEDGER_GAP },   { 1, 5, 1, 6, LEDGER_RUN },   { 1, 5, 1, 5, LEDGER_DRY },
-    { 1, 5, 1, 1, LEDGER_DRY },   { 1, 5, 1, 7, LEDGER_GAP },   { 2, 5, 1, 6, LEDGER_STALE }, { 2, 5, 3, 1, LEDGER_RUN },
-    { 2, 5, 3, 2, LEDGER_GAP },   { 2, 5, 9, 1, LEDGER_RUN },
+      {1, 0, 1, 1, LEDGER_RUN}, {1, 0, 1, 2, LEDGER_GAP}, {1, 5, 1, 6, LEDGER_RUN},   {1, 5, 1, 5, LEDGER_DRY},
+      {1, 5, 1, 1, LEDGER_DRY}, {1, 5, 1, 7, LEDGER_GAP}, {2, 5, 1, 6, LEDGER_STALE}, {2, 5, 3, 1, LEDGER_RUN},
+      {2, 5, 3, 2, LEDGER_GAP}, {2, 5, 9, 1, LEDGER_RUN},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct ledger ledger = { 0 };
+    struct ledger ledger = {0};
     apply(&ledger, 4, cases[i].applied_command, cases[i].applied);
     assert_int_equal(ledger_judge(&ledger, 4, cases[i].command, cases[i].serial), cases[i].verdict);
     ledger_deinit(&ledger);
@@ -33,7 +33,7 @@ static void a_step_is_the_next_or_was_there_or_comes_too_early(void **state) {
 
 static void drivers_and_lanes_count_for_themselves(void **state) {
   (void)state;
-  struct ledger ledger = { 0 };
+  struct ledger ledger = {0};
   for (uint32_t driver = 9; driver > 0; driver--)
     for (uint32_t lane = 0; lane < 3; lane++)
       for (uint64_t k = 1; k <= driver + lane; k++)
@@ -48,7 +48,7 @@ static void drivers_and_lanes_count_for_themselves(void **state) {
 
 static void a_half_done_step_is_open_until_it_is_committed(void **state) {
   (void)state;
-  struct ledger ledger = { 0 };
+  struct ledger ledger = {0};
   apply(&ledger, 1, 1, 3);
   assert_int_equal(ledger_open(&ledger, 1, 1, 4), OK);
   assert_int_equal(ledger_find(&ledger, 1, 0)->open, 4);
@@ -62,7 +62,7 @@ static void a_half_done_step_is_open_until_it_is_committed(void **state) {
 
 static void the_next_command_begins_anew(void **state) {
   (void)state;
-  struct ledger ledger = { 0 };
+  struct ledger ledger = {0};
   apply(&ledger, 1, 1, 3);
   ledger_finish(&ledger, 1, true);
   assert_true(ledger_find(&ledger, 1, 0)->finished);
@@ -80,17 +80,23 @@ static void a_driver_goes_on_with_the_first_step_that_is_missing_anywhere(void *
     uint32_t count, command;
     uint64_t next;
   } cases[] = {
-    { { { 0 } }, 0, 1, 1 },
-    { { { 0 }, { 0 } }, 2, 1, 1 },
-    { { { .command = 1, .last = 16 } }, 1, 1, 17 },
-    { { { .command = 1, .last = 16 }, { .command = 1, .last = 17 } }, 2, 1, 17 },
-    { { { .command = 1, .last = 17 }, { .command = 1, .last = 16 }, { .command = 1, .last = 17 } }, 3, 1, 17 },
-    { { { .command = 1, .last = 1 }, { 0 } }, 2, 1, 1 },
-    { { { .command = 2, .last = 1 }, { .command = 1, .last = 90, .finished = true } }, 2, 2, 1 },
-    { { { .command = 1, .last = 90, .finished = true }, { .command = 1, .last = 90, .finished = true } }, 2, 2, 1 },
-    { { { .command = 1, .last = 90, .finished = true }, { .command = 1, .last = 90 } }, 2, 1, 91 }, /* killed while it said so */
-    { { { .command = 3, .last = 90, .finished = true } }, 1, 4, 1 },
-    { { { .command = 3, .last = 90, .finished = true }, { .command = 2, .last = 7, .finished = true }, { 0 } }, 3, 4, 1 }, /* not its holders */
+      {{{0}}, 0, 1, 1},
+      {{{0}, {0}}, 2, 1, 1},
+      {{{.command = 1, .last = 16}}, 1, 1, 17},
+      {{{.command = 1, .last = 16}, {.command = 1, .last = 17}}, 2, 1, 17},
+      {{{.command = 1, .last = 17}, {.command = 1, .last = 16}, {.command = 1, .last = 17}}, 3, 1, 17},
+      {{{.command = 1, .last = 1}, {0}}, 2, 1, 1},
+      {{{.command = 2, .last = 1}, {.command = 1, .last = 90, .finished = true}}, 2, 2, 1},
+      {{{.command = 1, .last = 90, .finished = true}, {.command = 1, .last = 90, .finished = true}}, 2, 2, 1},
+      {{{.command = 1, .last = 90, .finished = true}, {.command = 1, .last = 90}},
+       2,
+       1,
+       91}, /* killed while it said so */
+      {{{.command = 3, .last = 90, .finished = true}}, 1, 4, 1},
+      {{{.command = 3, .last = 90, .finished = true}, {.command = 2, .last = 7, .finished = true}, {0}},
+       3,
+       4,
+       1}, /* not its holders */
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct ledger_next next = ledger_next(cases[i].rows, cases[i].count);
@@ -101,7 +107,7 @@ static void a_driver_goes_on_with_the_first_step_that_is_missing_anywhere(void *
 
 static void a_drivers_own_row_follows_the_others(void **state) {
   (void)state;
-  struct ledger ledger = { 0 };
+  struct ledger ledger = {0};
   apply(&ledger, 1, 1, 50);
   assert_int_equal(ledger_rewind(&ledger, 1, 1, 39), OK);
   assert_int_equal(ledger_judge(&ledger, 1, 1, 40), LEDGER_RUN);
@@ -112,7 +118,7 @@ static void a_drivers_own_row_follows_the_others(void **state) {
 
 static void bytes_give_the_same_ledger(void **state) {
   (void)state;
-  struct ledger ledger = { .initialised = true }, again = { 0 };
+  struct ledger ledger = {.initialised = true}, again = {0};
   apply(&ledger, 3, 1, 5);
   apply(&ledger, 1, 2, 7);
   assert_int_equal(ledger_open(&ledger, 1, 2, 8), OK);
@@ -139,14 +145,15 @@ static void bytes_give_the_same_ledger(void **state) {
   ledger_deinit(&again);
 }
 
-/* Two holders and a driver that is killed at any moment: it begins a step, any of the holders takes it or not. Each step counts once. */
+/* Two holders and a driver that is killed at any moment: it begins a step, any of the holders takes it or not. Each
+ * step counts once. */
 static void any_order_of_kills_applies_each_step_once(void **state) {
   (void)state;
   for (unsigned seed = 1; seed <= 300; seed++) {
     unsigned random = seed;
-    struct ledger holders[2] = { { 0 }, { 0 } };
-    uint64_t applied[2] = { 0, 0 }, steps = 6;
-    struct ledger_next next = { 1, 1 };
+    struct ledger holders[2] = {{0}, {0}};
+    uint64_t applied[2] = {0, 0}, steps = 6;
+    struct ledger_next next = {1, 1};
     for (int turn = 0; turn < 1000 && (applied[0] < steps || applied[1] < steps); turn++) {
       bool is_killed = rand_r(&random) % 3 == 0;
       int reaches = is_killed ? rand_r(&random) % 3 : 2; /* holders, in any order */
@@ -160,7 +167,7 @@ static void any_order_of_kills_applies_each_step_once(void **state) {
       }
       next.count++;
       if (is_killed) {
-        struct ledger_row rows[2] = { { 0 }, { 0 } };
+        struct ledger_row rows[2] = {{0}, {0}};
         for (int i = 0; i < 2; i++)
           if (ledger_find(&holders[i], 5, 0))
             rows[i] = *ledger_find(&holders[i], 5, 0);
@@ -176,14 +183,14 @@ static void any_order_of_kills_applies_each_step_once(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_step_is_the_next_or_was_there_or_comes_too_early),
-    cmocka_unit_test(drivers_and_lanes_count_for_themselves),
-    cmocka_unit_test(a_half_done_step_is_open_until_it_is_committed),
-    cmocka_unit_test(the_next_command_begins_anew),
-    cmocka_unit_test(a_driver_goes_on_with_the_first_step_that_is_missing_anywhere),
-    cmocka_unit_test(a_drivers_own_row_follows_the_others),
-    cmocka_unit_test(bytes_give_the_same_ledger),
-    cmocka_unit_test(any_order_of_kills_applies_each_step_once),
+      cmocka_unit_test(a_step_is_the_next_or_was_there_or_comes_too_early),
+      cmocka_unit_test(drivers_and_lanes_count_for_themselves),
+      cmocka_unit_test(a_half_done_step_is_open_until_it_is_committed),
+      cmocka_unit_test(the_next_command_begins_anew),
+      cmocka_unit_test(a_driver_goes_on_with_the_first_step_that_is_missing_anywhere),
+      cmocka_unit_test(a_drivers_own_row_follows_the_others),
+      cmocka_unit_test(bytes_give_the_same_ledger),
+      cmocka_unit_test(any_order_of_kills_applies_each_step_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -352,7 +352,9 @@ static struct task *load_guest(struct program_builder *b, bool has_early) {
 
 static float value_of(struct task *task, uint32_t variable) { return *(float *)task_variable(task, variable)->value->data; }
 
-static void give(const struct exchange_sink *sink, uint64_t id) { sink->on_tensor(sink->self, DRIVER, id, 5, floats(0, 0, (float[]){ 1 })); }
+static void give(const struct exchange_sink *sink, uint64_t id) {
+  sink->on_tensor(sink->self, DRIVER, id, 5, floats(0, 0, (float[]){ 1 }));
+}
 
 static void a_step_whose_driver_is_lost_before_all_has_come_changes_nothing(void **state) {
   (void)state;

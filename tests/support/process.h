@@ -1,7 +1,10 @@
-/* process.h: built tasks as processes of a test: started with words, killed, waited for; what they say is in a file of the test's folder. */
+/* process.h: built tasks as processes of a test: started with words, killed, waited for; what they say is in a file of
+ * the test's folder. */
 #ifndef TFC_TESTS_SUPPORT_PROCESS_H
 #define TFC_TESTS_SUPPORT_PROCESS_H
 
+#include "tests/support/temp_path.h"
+#include "tests/support/test.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,8 +15,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "tests/support/temp_path.h"
-#include "tests/support/test.h"
 
 #define PROCESSES_MAX 256
 
