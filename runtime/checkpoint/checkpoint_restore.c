@@ -244,7 +244,7 @@ static status restore_all(struct task *task, struct opened *o, const char *prefi
   if (size > 0)
     TRY(task_note_read(note, size, &out->head));
   out->number = number_of(o, prefix);
-  return is_own && size > 0 ? task_note_apply(task, note, size, kind == RESTORE_START) : OK;
+  return is_own && size > 0 ? task_note_apply(task, note, size, kind == RESTORE_START, out->missing > 0) : OK;
 }
 
 status restore_nothing(struct task *task) {

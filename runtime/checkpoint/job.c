@@ -137,9 +137,13 @@ static void take_message(struct job *job, uint32_t from, const struct job_messag
   case JOB_OPTIONS: take_options(job, message); break;
   case JOB_LEAVE:
     pthread_mutex_lock(&job->lock);
-    job->may_leave = true;
+    job->may_leave = message->history == job->leaves_history || (job->is_holder && !job->has_phases);
+    bool is_over = job->is_holder && !job->has_phases && !job->is_asking_leave && !job->is_over;
+    job->is_over = job->is_over || is_over;
     pthread_cond_broadcast(&job->changed);
     pthread_mutex_unlock(&job->lock);
+    if (is_over)
+      job->on_over(job->self_of_user);
     break;
   case JOB_RUN:
     take_run(job, message);
@@ -172,11 +176,12 @@ static void tick(struct job *job) {
   uint64_t now_ms = job_now_ms();
   pthread_mutex_lock(&job->lock);
   bool has_history = job->history != 0, asks_leave = job->is_asking_leave && !job->may_leave;
+  uint64_t leaves = job->leaves_history;
   pthread_mutex_unlock(&job->lock);
   if (!has_history && (!job->asked_ms || now_ms - job->asked_ms >= JOIN_AGAIN_MS))
     tell_join(job, now_ms);
   if (asks_leave)
-    job_send(job, job->coordinator, &(struct job_message){ .kind = JOB_LEAVE_ASK });
+    job_send(job, job->coordinator, &(struct job_message){ .kind = JOB_LEAVE_ASK, .history = leaves });
   holder_tick(job, now_ms);
   if (!job->chair)
     return;
@@ -279,16 +284,31 @@ static status check_coordinator(struct job *job) {
 /* The coordinator stays while others have to ask it. Under the lock. */
 static bool may_go(const struct job *job) { return job->may_leave && (!job->chair || job->may_end); }
 
-status job_leave(struct job *job) {
+uint64_t job_history(struct job *job) {
+  if (!job)
+    return 0;
+  pthread_mutex_lock(&job->lock);
+  uint64_t history = job->history;
+  pthread_mutex_unlock(&job->lock);
+  return history;
+}
+
+status job_leave(struct job *job, uint64_t history) {
   status result = OK;
   pthread_mutex_lock(&job->lock);
   if (!job->keeps) {
     pthread_mutex_unlock(&job->lock);
     return OK;
   }
+  job->may_leave = false;
+  job->leaves_history = history;
   job->is_asking_leave = job->is_due = true;
   pthread_cond_broadcast(&job->changed);
   while ((result = how_it_failed(job)) == OK && !may_go(job)) {
+    if (job->history != history) {
+      result = fail(ABORTED, "the job has gone back to an older checkpoint");
+      break;
+    }
     wait_a_while(job, 200);
     if (may_go(job) || job->first)
       continue;
@@ -298,38 +318,70 @@ status job_leave(struct job *job) {
     if (result != OK)
       break;
   }
+  job->is_asking_leave = false;
   pthread_mutex_unlock(&job->lock);
   return result;
 }
 
 /* The coordinator: a last checkpoint, and goes when the others have gone. Under the lock, which is given back meanwhile. */
 static void finish_chair(struct job *job, uint64_t until_ms) {
-  job->wants_last = job->is_due = job->failure == OK && job->history != 0;
+  job->wants_last = job->is_due = job->history != 0;
   pthread_cond_broadcast(&job->changed);
-  while ((job->wants_last || !job->may_end) && job_now_ms() < until_ms)
+  while (how_it_failed(job) == OK && (job->wants_last || !job->may_end) && job_now_ms() < until_ms)
     wait_a_while(job, 20);
 }
 
 static void finish_holder(struct job *job, uint64_t until_ms) {
-  job->is_asking_leave = job->is_due = job->failure == OK && job->history != 0;
-  pthread_cond_broadcast(&job->changed);
-  while (job->is_asking_leave && !job->may_leave && job_now_ms() < until_ms && cluster_is_linked(job->cluster, job->coordinator))
+  job->is_asking_leave = job->is_due = !job->may_leave;
+  while (how_it_failed(job) == OK && !job->may_leave && job_now_ms() < until_ms && cluster_is_linked(job->cluster, job->coordinator)) {
+    job->leaves_history = job->history;
+    pthread_cond_broadcast(&job->changed);
     wait_a_while(job, 20);
+  }
+  job->is_asking_leave = false;
+}
+
+/* A task that was started anew as the others are about to end: what they wait for, and what is to be restored, is not known here yet. */
+static void wait_history(struct job *job, uint64_t until_ms) {
+  while (how_it_failed(job) == OK && job->history == 0 && job_now_ms() < until_ms) {
+    bool is_somebody_there = false;
+    for (uint32_t i = 0; i < job->task_count; i++)
+      is_somebody_there = is_somebody_there || (i != job->self && cluster_is_linked(job->cluster, i));
+    if (!is_somebody_there)
+      return;
+    wait_a_while(job, 20);
+  }
 }
 
 status job_finish(struct job *job, bool is_well) {
   if (!job || !job->has_thread)
     return OK;
-  uint64_t until_ms = job_now_ms() + (is_well ? LAST_CUT_MS : HASTY_CUT_MS);
+  uint64_t until_ms = is_well ? UINT64_MAX : job_now_ms() + HASTY_CUT_MS;
   pthread_mutex_lock(&job->lock);
+  bool was_stopped = job->is_stopped;
+  job->is_stopped = false; /* SIGTERM: there is time for a last checkpoint */
+  job->may_leave = job->is_over;
+  job->is_over = job->is_over || (is_well && job->chair);
+  if (is_well)
+    wait_history(job, job_now_ms() + LAST_CUT_MS);
   if (job->chair && job->keeps)
     finish_chair(job, until_ms);
   else if (job->is_holder && job->keeps)
     finish_holder(job, until_ms);
+  job->is_stopped = was_stopped;
   pthread_mutex_unlock(&job->lock);
   if (job->seat.keeper)
     keeper_wait_idle(job->seat.keeper, LAST_CUT_MS);
   return job->has_failed ? fail(DATA_LOSS, "saving to %s: %s", job->options.folder, job->failed_text) : OK;
+}
+
+bool job_is_over(struct job *job) {
+  if (!job)
+    return false;
+  pthread_mutex_lock(&job->lock);
+  bool is_over = job->is_over;
+  pthread_mutex_unlock(&job->lock);
+  return is_over;
 }
 
 status job_failure(struct job *job) {
@@ -418,6 +470,7 @@ status job_create(struct task *task, struct cluster *cluster, const struct job_c
   job->on_failed = config->on_failed;
   job->on_complete = config->on_complete;
   job->self_of_user = config->self;
+  job->on_over = config->on_over;
   for (uint32_t i = 0; i < job->task_count; i++)
     job->holder_total += (program_task(program, i)->flags & PROGRAM_TASK_HOLDS) != 0;
   pthread_mutex_init(&job->lock, NULL);

@@ -18,6 +18,7 @@ struct job_config {
   double timeout_s;
   void (*on_failed)(void *self); /* the job cannot go on: all that waits is to end; job_failure says why. Any thread */
   void (*on_complete)(void *self, const char *name); /* this task's file of the newest complete checkpoint; the job's thread; or NULL */
+  void (*on_over)(void *self);   /* a task that only holds variables may leave: job_is_over. Any thread */
   void *self;
 };
 
@@ -33,12 +34,16 @@ void job_destroy(struct job *job);
 /* Waits until the job is in a history: all holders are there, and what was to be restored is. UNAVAILABLE: a holder cannot be reached, or state was
  * lost and there is no checkpoint folder; CANCELLED after job_stop; DATA_LOSS and others: a checkpoint cannot be restored. */
 status job_wait(struct job *job);
-/* For a task whose phases are done: waits until its last step is in a complete checkpoint, where there is a folder. OK also when none could be made:
- * the tasks that keep them say so. */
-status job_leave(struct job *job);
+/* Which history the job is in; 0: none yet, or it is no job of several tasks (NULL). */
+uint64_t job_history(struct job *job);
+/* For a task whose phases are done, in this history: waits until its last step is in a complete checkpoint, where there is a folder. OK also when
+ * none could be made: the tasks that keep them say so. ABORTED: the job has gone back meanwhile, the steps are to be done again. */
+status job_leave(struct job *job, uint64_t history);
 /* What was learnt since the last checkpoint is saved; the coordinator stays until the others have been let go. is_well: the task has done all it had to;
  * else it takes less time. DATA_LOSS: this, or a save before, failed here. Accepts NULL. */
 status job_finish(struct job *job, bool is_well);
+/* The coordinator has said that all work is done. Accepts NULL. */
+bool job_is_over(struct job *job);
 /* OK, or why the job cannot go on. Accepts NULL. */
 status job_failure(struct job *job);
 /* Wakes all waiters with CANCELLED. Accepts NULL. */

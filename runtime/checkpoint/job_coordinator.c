@@ -9,6 +9,7 @@
 #include "runtime/step/task_state.h"
 
 #define ASK_MS 50
+#define CHIEF_MS 1000      /* so long the chief may be away before others are told in its place */
 #define RETRY_MS 50         /* after an attempt that was given up */
 #define FAILED_RETRY_MS 1000 /* after one that could not be written */
 #define UNEVEN_MS 5000      /* a step that some holders lack does not come: the others go on without it */
@@ -84,6 +85,8 @@ static void settle(struct job *job, uint64_t history) {
   chair->history = history;
   chair->is_restoring = false;
   chair->has_history = true;
+  for (uint32_t i = 0; i < job->task_count; i++) /* what they had done may be undone */
+    chair->seen[i].wants_to_leave = chair->seen[i].is_covered = chair->seen[i].has_left = false;
   for (uint32_t i = 0; i < chair->holder_count; i++) {
     chair->holders[i].history = history;
     chair->seen[chair->holder_tasks[i]].history = history;
@@ -159,6 +162,7 @@ static void take_holder(struct job *job, uint32_t from, const struct job_message
   struct history_holder *holder = &chair->holders[seen->holder];
   bool is_same = seen->has_joined && seen->life == message->life;
   take_files(holder, message);
+  seen->is_initialised = message->is_initialised;
   if (is_same && chair->has_history) {
     tell_run(job, from);
     return;
@@ -180,6 +184,9 @@ static void take_holder(struct job *job, uint32_t from, const struct job_message
 static void take_other(struct job *job, uint32_t from, const struct job_message *message) {
   struct job_chair *chair = job->chair;
   struct job_seen *seen = &chair->seen[from];
+  if (seen->life != message->life)
+    seen->has_left = seen->wants_to_leave = seen->is_covered = false;
+  seen->life = message->life;
   seen->has_joined = true;
   seen->history = message->history;
   if (!chair->has_history) {
@@ -240,6 +247,7 @@ static void take_restored(struct job *job, uint32_t from, const struct job_messa
     return;
   chair->seen[from].has_restored = true;
   chair->seen[from].steps_saved = message->steps;
+  chair->seen[from].is_initialised = message->is_initialised;
   for (uint32_t i = 0; i < chair->holder_count; i++)
     if (!chair->seen[chair->holder_tasks[i]].has_restored)
       return;
@@ -249,13 +257,25 @@ static void take_restored(struct job *job, uint32_t from, const struct job_messa
 
 /* ---- checkpoints ---- */
 
+/* Somebody with phases is there who may still take steps. */
+static bool somebody_works(const struct job *job) {
+  for (uint32_t i = 0; i < job->task_count; i++) {
+    const struct job_seen *seen = &job->chair->seen[i];
+    if (seen->has_joined && seen->has_phases && !seen->has_left && !seen->wants_to_leave && cluster_is_linked(job->cluster, i))
+      return true;
+  }
+  return false;
+}
+
 static void let_leave(struct job *job, bool only_covered) {
   struct job_chair *chair = job->chair;
   for (uint32_t i = 0; i < job->task_count; i++) {
     struct job_seen *seen = &chair->seen[i];
+    if (seen->wants_to_leave && !seen->has_phases && somebody_works(job))
+      continue;
     if (!seen->wants_to_leave || (only_covered && !seen->is_covered && !FAULT(14)))
       continue;
-    job_send(job, i, &(struct job_message){ .kind = JOB_LEAVE });
+    job_send(job, i, &(struct job_message){ .kind = JOB_LEAVE, .history = chair->history });
     seen->wants_to_leave = seen->is_covered = false;
     seen->has_left = true;
   }
@@ -273,7 +293,8 @@ static void begin_attempt(struct job *job, uint64_t now_ms, bool is_last) {
   chair->steps_covered = atomic_load(&job->steps);
   for (uint32_t i = 0; i < job->task_count; i++)
     chair->seen[i].is_covered = chair->seen[i].wants_to_leave;
-  tell_holders(job, &(struct job_message){ .kind = JOB_FREEZE, .id = id, .newest = chair->newest, .wait_ms = chair->cut.still_ms });
+  tell_holders(job, &(struct job_message){ .kind = JOB_FREEZE, .id = id, .history = chair->history, .newest = chair->newest,
+                                            .wait_ms = chair->cut.still_ms });
 }
 
 /* The largest step of each driver that some holder has, or has begun to apply. */
@@ -289,10 +310,17 @@ static bool goal_of(const struct job_chair *chair, struct ledger *out) {
   return true;
 }
 
+/* A driver has finished when it has asked to leave. */
+static void mark_finished(const struct job_chair *chair, struct ledger *goal) {
+  for (uint32_t g = 0; g < goal->count; g++)
+    goal->rows[g].finished = chair->seen[goal->rows[g].driver].is_covered && !chair->seen[goal->rows[g].driver].has_left;
+}
+
 static void tell_snap(struct job *job) {
   struct job_chair *chair = job->chair;
   struct ledger goal = { 0 };
   bool has_goal = goal_of(chair, &goal);
+  mark_finished(chair, &goal);
   size_t size = ledger_byte_size(&goal);
   char *bytes = has_goal ? malloc(size + 1) : NULL;
   uint64_t now_ms = job_now_ms();
@@ -310,8 +338,12 @@ static void tell_snap(struct job *job) {
   ledger_deinit(&goal);
 }
 
-/* No holder has taken a step since the last complete checkpoint. */
+/* No holder has taken a step since the last complete checkpoint, and nobody has come to the end of its steps. */
 static bool nothing_is_new(const struct job_chair *chair) {
+  for (uint32_t h = 0; h < chair->holder_count; h++)
+    for (uint32_t i = 0; i < chair->ledgers[h].count; i++)
+      if (chair->seen[chair->ledgers[h].rows[i].driver].is_covered && !chair->ledgers[h].rows[i].finished)
+        return false;
   for (uint32_t i = 0; i < chair->holder_count; i++)
     if (chair->seen[chair->holder_tasks[i]].steps != chair->seen[chair->holder_tasks[i]].steps_saved)
       return false;
@@ -367,12 +399,19 @@ static void end_attempt(struct job *job, enum cut_message message) {
   }
 }
 
+static bool drivers_are_tasks(const struct job *job, const struct ledger *ledger) {
+  for (uint32_t i = 0; i < ledger->count; i++)
+    if (ledger->rows[i].driver >= job->task_count)
+      return false;
+  return true;
+}
+
 static void take_frozen(struct job *job, uint32_t holder, const struct job_message *message) {
   struct job_chair *chair = job->chair;
   if (message->id != chair->cut.id)
     return;
   ledger_deinit(&chair->ledgers[holder]);
-  if (ledger_read(message->ledger, message->ledger_size, &chair->ledgers[holder]) != OK) {
+  if (ledger_read(message->ledger, message->ledger_size, &chair->ledgers[holder]) != OK || !drivers_are_tasks(job, &chair->ledgers[holder])) {
     end_attempt(job, cut_refused(&chair->cut, holder, message->id));
     return;
   }
@@ -408,10 +447,22 @@ static bool somebody_wants_to_leave(const struct job *job) {
   return false;
 }
 
+/* No more checkpoints: some holder has left, or does not come back. */
+static bool holders_have_gone(const struct job *job) {
+  const struct job_chair *chair = job->chair;
+  bool was_up;
+  for (uint32_t i = 0; i < chair->holder_count; i++)
+    if (chair->holder_tasks[i] != job->self && (chair->seen[chair->holder_tasks[i]].has_left ||
+                                                cluster_missing_ms(job->cluster, chair->holder_tasks[i], &was_up) >= job->timeout_ms))
+      return true;
+  return false;
+}
+
 /* A last one, when this task is about to end. */
 static bool wants_last(struct job *job) {
+  bool is_broken = holders_have_gone(job);
   pthread_mutex_lock(&job->lock);
-  if (!*job->options.folder || !job->chair->has_history)
+  if (!*job->options.folder || !job->chair->has_history || is_broken)
     job->wants_last = false;
   bool wants = job->wants_last;
   pthread_cond_broadcast(&job->changed);
@@ -422,7 +473,8 @@ static bool wants_last(struct job *job) {
 bool chair_is_empty(struct job *job) {
   for (uint32_t i = 0; i < job->task_count; i++) {
     const struct job_seen *seen = &job->chair->seen[i];
-    if (i != job->self && seen->has_joined && !seen->has_left && (seen->is_holder || seen->has_phases) && cluster_is_linked(job->cluster, i))
+    bool may_ask = !seen->has_joined || (!seen->has_left && (seen->is_holder || seen->has_phases));
+    if (i != job->self && may_ask && cluster_is_linked(job->cluster, i))
       return false;
   }
   return true;
@@ -439,9 +491,44 @@ static void ask_all(struct job *job, uint64_t now_ms) {
       job_send(job, i, &(struct job_message){ .kind = JOB_ASK });
 }
 
+/* This task has seen the end of all work: a holder that was started again meanwhile cannot. */
+static void end_holders(struct job *job) {
+  struct job_chair *chair = job->chair;
+  pthread_mutex_lock(&job->lock);
+  bool is_over = job->is_over && !job->wants_last;
+  pthread_mutex_unlock(&job->lock);
+  if (!is_over || !chair->has_history || chair->cut.id || somebody_works(job))
+    return;
+  for (uint32_t i = 0; i < chair->holder_count; i++) {
+    uint32_t task = chair->holder_tasks[i];
+    if (task == job->self || chair->seen[task].has_left)
+      continue;
+    chair->seen[task].has_left = job_send(job, task, &(struct job_message){ .kind = JOB_LEAVE, .history = chair->history });
+  }
+}
+
+/* The chief has left, and those who come later have not heard from it that all is initialised: the holders know. */
+static void stand_in_for_chief(struct job *job, uint64_t now_ms) {
+  struct job_chair *chair = job->chair;
+  bool was_up, is_ready = true;
+  if (!chair->has_history || chair->has_said_ready || now_ms - chair->asked_ms < CHIEF_MS ||
+      cluster_missing_ms(job->cluster, job->chief, &was_up) < CHIEF_MS)
+    return;
+  for (uint32_t i = 0; i < chair->holder_count; i++)
+    is_ready = is_ready && chair->seen[chair->holder_tasks[i]].is_initialised;
+  chair->asked_ms = now_ms;
+  chair->has_said_ready = is_ready;
+  if (is_ready)
+    cluster_announce_ready(job->cluster);
+  else
+    tell_holders(job, &(struct job_message){ .kind = JOB_ASK });
+}
+
 void chair_tick(struct job *job, uint64_t now_ms) {
   struct job_chair *chair = job->chair;
   ask_all(job, now_ms);
+  stand_in_for_chief(job, now_ms);
+  end_holders(job);
   end_attempt(job, cut_tick(&chair->cut, now_ms));
   bool wants_one = wants_last(job);
   if (!chair->has_history || chair->cut.id || now_ms < chair->retry_ms)
@@ -465,6 +552,15 @@ uint64_t chair_due_ms(const struct job *job, uint64_t now_ms) {
   return job->options.save_ms && chair->has_history ? chair->begun_ms + (uint64_t)job->options.save_ms : UINT64_MAX;
 }
 
+static void take_leave_ask(struct job *job, uint32_t from, const struct job_message *message) {
+  struct job_seen *seen = &job->chair->seen[from];
+  if (!job->chair->has_history || message->history != job->chair->history)
+    return;
+  seen->wants_to_leave = !seen->has_left;
+  if (seen->has_left) /* it asked again before it heard */
+    job_send(job, from, &(struct job_message){ .kind = JOB_LEAVE, .history = job->chair->history });
+}
+
 void chair_message(struct job *job, uint32_t from, const struct job_message *message) {
   struct job_chair *chair = job->chair;
   if (from >= job->task_count)
@@ -478,7 +574,7 @@ void chair_message(struct job *job, uint32_t from, const struct job_message *mes
     if (is_holder && chair->is_restoring && message->history == chair->history)
       give_up_job(job, message->text);
     break;
-  case JOB_LEAVE_ASK: chair->seen[from].wants_to_leave = true; break;
+  case JOB_LEAVE_ASK: take_leave_ask(job, from, message); break;
   case JOB_FROZEN:
     if (is_holder)
       take_frozen(job, holder, message);

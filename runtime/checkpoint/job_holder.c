@@ -7,6 +7,7 @@
 
 #include "runtime/checkpoint/job_state.h"
 #include "runtime/checkpoint/snapshot.h"
+#include "runtime/cluster/cluster.h"
 #include "runtime/memory/variable.h"
 #include "runtime/program/fault.h"
 #include "runtime/step/task_state.h"
@@ -77,9 +78,17 @@ void holder_options(struct job *job) {
     job_fail(job, result, status_text());
 }
 
+static bool is_initialised(struct job *job) {
+  struct ledger ledger = { 0 };
+  bool is = commit_ledger(job->task, &ledger) == OK && ledger.initialised;
+  ledger_deinit(&ledger);
+  return is;
+}
+
 void holder_join(struct job *job, struct job_message *out) {
   const struct job_seat *seat = &job->seat;
   out->has_files = job->is_holder && seat->keeper;
+  out->is_initialised = job->is_holder && is_initialised(job);
   uint32_t first = seat->files.count > HISTORY_FILES_MAX ? seat->files.count - HISTORY_FILES_MAX : 0;
   for (uint32_t i = first; i < seat->files.count; i++)
     out->files[out->file_count++] = seat->files.items[i].id;
@@ -143,7 +152,7 @@ static void discard(struct job *job, uint64_t id) {
 static void freeze(struct job *job, const struct job_message *message) {
   struct ledger ledger = { 0 };
   struct job_message answer = { .kind = JOB_FROZEN, .id = message->id, .number = keeper_number(job->task), .steps = atomic_load(&job->steps) };
-  bool is_still = job->seat.keeper && !keeper_is_busy(job->seat.keeper) && (FAULT(9) || commit_freeze(job->task, message->wait_ms));
+  bool is_still = job->seat.history == message->history && job->seat.keeper && !keeper_is_busy(job->seat.keeper) && (FAULT(9) || commit_freeze(job->task, message->wait_ms));
   if (!is_still || commit_ledger(job->task, &ledger) != OK) {
     if (is_still && !FAULT(9))
       commit_thaw(job->task);
@@ -205,12 +214,26 @@ static bool reach_goal(struct job *job, const struct job_message *message) {
   return has && commit_quiet(job->task, message->wait_ms);
 }
 
+/* Whose steps all are in this checkpoint, and who leave when it is complete: in the file they have finished. Until then they have not here: one
+ * that is killed before it leaves has nothing to begin anew. */
+static void mark_finished(struct job *job, bool is_finished) {
+  const struct ledger *goal = &job->seat.goal;
+  for (uint32_t i = 0; i < goal->count; i++)
+    if (goal->rows[i].finished)
+      commit_finish(job->task, goal->rows[i].driver, is_finished);
+}
+
 static void take(struct job *job, const struct job_message *message) {
   struct job_seat *seat = &job->seat;
   struct note_head head = { .id = message->id, .holders = job->holder_total, .steps = atomic_load(&job->steps) };
   bool is_taken = FAULT(9) || message->is_uneven || reach_goal(job, message);
   char name[CHECKPOINT_NAME_MAX] = "";
+  bool marks = is_taken && !message->is_uneven;
+  if (marks)
+    mark_finished(job, true);
   status result = is_taken ? keeper_take(seat->keeper, &head, message->number, name) : OK;
+  if (marks)
+    mark_finished(job, false);
   if (!FAULT(9))
     commit_thaw(job->task);
   cut_seat_took(&seat->cut, is_taken && result == OK);
@@ -322,9 +345,12 @@ static void restore(struct job *job, const struct job_message *message) {
   if (seat->keeper)
     keeper_warm(seat->keeper);
   seat->has_served = seat->is_touched = true;
+  seat->history = message->history;
+  cluster_set_history(job->cluster, message->history); /* what is applied from now on is of it */
   task_reset_rounds(job->task);
   commit_serve(job->task, true);
-  job_send(job, job->coordinator, &(struct job_message){ .kind = JOB_RESTORED, .history = message->history, .steps = atomic_load(&job->steps) });
+  job_send(job, job->coordinator, &(struct job_message){ .kind = JOB_RESTORED, .history = message->history, .steps = atomic_load(&job->steps),
+                                                                 .is_initialised = is_initialised(job) });
 }
 
 void holder_message(struct job *job, const struct job_message *message) {
@@ -339,6 +365,7 @@ void holder_message(struct job *job, const struct job_message *message) {
   case JOB_RESTORE: restore(job, message); return;
   case JOB_RUN:
     job->seat.has_served = job->seat.is_touched = true;
+    job->seat.history = message->history;
     commit_serve(job->task, true); /* a history that goes on: nothing was to be restored */
     return;
   default: return;

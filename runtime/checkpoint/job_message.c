@@ -23,7 +23,7 @@ enum {
   FIELD_LEDGER,
   FIELD_LIFE,
 };
-enum { FLAG_UNEVEN = 1, FLAG_OPTIONS = 2, FLAG_FILES = 4, FLAG_FAILURE = 8, FLAG_PHASES = 16 };
+enum { FLAG_UNEVEN = 1, FLAG_OPTIONS = 2, FLAG_FILES = 4, FLAG_FAILURE = 8, FLAG_PHASES = 16, FLAG_INITIALISED = 32 };
 
 static void put(struct wire_buffer *out, uint32_t field, uint64_t value) {
   if (value)
@@ -44,7 +44,8 @@ void job_message_write(const struct job_message *m, struct wire_buffer *out) {
   put(out, FIELD_STEPS, (uint64_t)m->steps);
   put(out, FIELD_WAIT, m->wait_ms);
   put(out, FIELD_FLAGS, (m->is_uneven ? FLAG_UNEVEN : 0u) | (m->has_options ? FLAG_OPTIONS : 0u) | (m->has_files ? FLAG_FILES : 0u) |
-                            (m->is_failure ? FLAG_FAILURE : 0u) | (m->has_phases ? FLAG_PHASES : 0u));
+                            (m->is_failure ? FLAG_FAILURE : 0u) | (m->has_phases ? FLAG_PHASES : 0u) |
+                            (m->is_initialised ? FLAG_INITIALISED : 0u));
   if (m->has_options) {
     put_text(out, FIELD_FOLDER, m->options.folder);
     put_text(out, FIELD_RESTORE, m->options.restore);
@@ -82,6 +83,7 @@ static void take_field(const struct wire_field *field, struct job_message *m) {
     m->has_files = field->value & FLAG_FILES;
     m->is_failure = field->value & FLAG_FAILURE;
     m->has_phases = field->value & FLAG_PHASES;
+    m->is_initialised = field->value & FLAG_INITIALISED;
     break;
   case FIELD_FOLDER: take_text(field, m->options.folder, sizeof m->options.folder); break;
   case FIELD_RESTORE: take_text(field, m->options.restore, sizeof m->options.restore); break;

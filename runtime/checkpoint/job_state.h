@@ -31,13 +31,14 @@ struct job_seat {
   VEC(struct job_file) files;   /* complete ones with an id, oldest first */
   struct job_file taken;        /* what is being written, or waits for COMMIT */
   struct ledger goal;           /* SNAP: the steps that may still pass */
+  uint64_t history;             /* that its state is of; 0: none yet */
   bool has_served;              /* this process was in a history: tables and iterators are there */
   bool is_touched;              /* the variables are not as they were at the start */
 };
 
 /* What the coordinator knows of the others. */
 struct job_seen {
-  bool is_holder, has_joined, has_restored, has_phases;
+  bool is_holder, has_joined, has_restored, has_phases, is_initialised;
   uint32_t holder;              /* its place among the holders */
   uint64_t history, life;
   bool wants_to_leave, has_left;
@@ -50,7 +51,7 @@ struct job_chair {
   uint32_t *holder_tasks, holder_count;
   struct job_seen *seen;        /* of each task */
   uint64_t others;              /* a history that some task told of */
-  bool is_restoring, has_history, had_lost;
+  bool is_restoring, has_history, had_lost, has_said_ready;
   uint64_t history;             /* the one that is being restored, or runs */
   char said[CHECKPOINT_PATH_MAX];           /* what tasks are to say when it runs */
   struct cut cut;
@@ -70,9 +71,9 @@ struct job {
   uint32_t self, task_count, coordinator, chief, holder_total;
   bool is_holder, is_replicated, has_phases;
   uint64_t timeout_ms;
-  void (*on_failed)(void *self);
+  void (*on_failed)(void *self), (*on_over)(void *self);
   void (*on_complete)(void *self, const char *name); /* or NULL */
-  void *self_of_user;          /* of both */
+  void *self_of_user;          /* of all three */
   struct job_options options;
   bool has_options;
   struct job_seat seat;
@@ -86,8 +87,9 @@ struct job {
   pthread_mutex_t lock;         /* all below */
   pthread_cond_t changed;
   struct job_letter *first, *last;
-  bool is_ending, is_stopped, is_due, keeps, may_leave, may_end, is_asking_leave, wants_last;
+  bool is_ending, is_stopped, is_due, is_over, keeps, may_leave, may_end, is_asking_leave, wants_last;
   uint64_t history;             /* 0: none yet */
+  uint64_t leaves_history;      /* in which the steps were done of a task that asks to leave */
   status failure;               /* the job cannot go on */
   char failure_text[1024];
   bool has_failed;              /* a save did, here */

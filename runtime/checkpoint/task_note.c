@@ -120,17 +120,17 @@ static void apply_random(struct task *task, const struct note_item *item) {
   }
 }
 
-static status apply_ledger(struct task *task, const struct wire_field *field, bool is_start) {
+static status apply_ledger(struct task *task, const struct wire_field *field, bool lacks_values) {
   struct ledger ledger = {0};
   TRY(ledger_read(field->data, field->size, &ledger));
-  ledger.initialised = ledger.initialised && !is_start;
+  ledger.initialised = ledger.initialised && !lacks_values;
   status result = commit_restore(task, &ledger);
   task_reset_rounds(task);
   ledger_deinit(&ledger);
   return result;
 }
 
-status task_note_apply(struct task *task, const void *data, size_t size, bool is_start) {
+status task_note_apply(struct task *task, const void *data, size_t size, bool is_start, bool lacks_values) {
   struct wire wire = wire_over(data, size);
   struct wire_field field;
   struct note_item item;
@@ -138,7 +138,7 @@ status task_note_apply(struct task *task, const void *data, size_t size, bool is
     iterator_places_reset(task->container);
   while (wire_next(&wire, &field)) {
     if (field.number == NOTE_LEDGER && field.type == WIRE_BYTES)
-      TRY(apply_ledger(task, &field, is_start));
+      TRY(apply_ledger(task, &field, lacks_values));
     if (field.number != NOTE_RANDOM && field.number != NOTE_ITERATOR)
       continue;
     read_item(&field, &item);

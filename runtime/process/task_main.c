@@ -41,6 +41,7 @@ struct host {
   struct replicas *replicas;         /* NULL: no replica of an all-reduce */
   struct saver *saver;               /* NULL: no --checkpoint-dir, no --restore, or several tasks: */
   struct job *job;                   /* NULL: alone */
+  uint64_t history;                  /* of the job, that the steps are done in */
   struct runners *runners;           /* NULL: not started */
   struct events *events;             /* NULL: no --log-dir */
   struct trace *trace;               /* NULL: no --trace */
@@ -158,10 +159,13 @@ static void note_checkpoint(void *self, const char *name) {
   doctor_note_checkpoint(host->doctor, text);
 }
 
+static void end_waiting(void *self) { cluster_stop(((struct host *)self)->cluster); }
+
 /* Several tasks: checkpoints concern all. */
 static status open_job(struct host *host) {
   struct job_config config = { .given = checkpoints_given(host), .has_phases = host->options.phase_count > 0,
-                               .timeout_s = host->options.timeout_s, .on_failed = stop_host, .on_complete = note_checkpoint, .self = host };
+                               .timeout_s = host->options.timeout_s, .on_failed = stop_host, .on_complete = note_checkpoint,
+                               .on_over = end_waiting, .self = host };
   return is_alone(host) ? OK : job_create(host->task, host->cluster, &config, &host->job);
 }
 
@@ -373,6 +377,7 @@ static status run_steps(struct host *host, struct phase *phase, struct course_pl
 
 /* A replica first comes to the state of the others. */
 static status join_course(struct host *host) {
+  host->history = job_history(host->job); /* before the others are asked: steps may be undone when it is another in the end */
   doctor_enter(host->doctor, STAGE_COPIES, NULL, 0);
   TRY(replicas_join(host->replicas));
   doctor_enter(host->doctor, STAGE_ASKS_COURSE, NULL, 0);
@@ -468,6 +473,19 @@ static status run_phases(struct host *host) {
   return OK;
 }
 
+/* Its last step is in a checkpoint when it leaves; what a restore has undone meanwhile is done again. */
+static status leave_job(struct host *host) {
+  status result;
+  while ((result = job_leave(host->job, host->history)) == ABORTED) {
+    uint32_t last = host->options.phase_count - 1;
+    struct course_place place = { last, host->options.phases[last].steps - 1 };
+    TRY(recover(host, &place, result));
+    while (place.phase < host->options.phase_count)
+      TRY(run_phase(host, &place));
+  }
+  return result;
+}
+
 /* Some entry has a part that runs here, whoever drives it. */
 static bool has_parts_for_others(const struct host *host) {
   for (uint32_t i = 0; i < host->program->tables[PROGRAM_ENTRIES].count; i++) {
@@ -488,6 +506,8 @@ static status wait_all_finished(struct host *host) {
 /* After the phases: a task leaves, but not while others that still work may need its parts. When there are none, or on
  * a ps: a ps leaves when the work is done, others serve until they are stopped. */
 static status serve(struct host *host) {
+  if (host->options.phase_count > 0 && host->job)
+    TRY(leave_job(host)); /* before it says that it has finished: what is undone is done again */
   if (host->options.phase_count > 0)
     commit_finish(host->task, host->program->task, true);
   if (!host->cluster)
@@ -502,15 +522,14 @@ static status serve(struct host *host) {
     cluster_announce_finished(host->cluster);
   if (host->options.phase_count > 0)
     task_note_finished(host->task, host->program->task);
-  if (host->options.phase_count > 0 && host->job)
-    TRY(job_leave(host->job));
   if (runs_for_others)
     return wait_all_finished(host);
   if (replicas_serve_others(host->replicas)) /* also one that was lost amid its last steps */
     return wait_all_finished(host);
   if (host->options.phase_count > 0 && !is_ps)
     return has_parts_for_others(host) ? cluster_wait_dependents(host->cluster) : OK;
-  return is_ps ? wait_all_finished(host) : cluster_wait_stopped(host->cluster);
+  status ended = is_ps ? wait_all_finished(host) : cluster_wait_stopped(host->cluster);
+  return ended == CANCELLED && is_ps && job_is_over(host->job) ? OK : ended;
 }
 
 static status open_records(struct host *host) {
