@@ -42,7 +42,11 @@ static status hello_send(struct channel *channel) {
   return link_send(&channel->link, &hello);
 }
 
-status greet_on_challenge(void *channel) { return hello_send(channel); }
+status greet_on_challenge(void *self) {
+  struct channel *channel = self;
+  channel->created_ms = loop_now_ms(); /* it answers: what is to come has its own time */
+  return hello_send(channel);
+}
 
 static status hello_check(const struct channel *channel, const struct message *hello) {
   const struct cluster *cluster = channel->cluster;

@@ -221,6 +221,7 @@ status link_send(struct link *link, const struct message *message) {
     return fail(CANCELLED, "the link is closed");
   grpc_write_prefix((uint32_t)size, bytes);
   link->has_sent = true;
+  link->has_greeted = link->has_greeted || message->kind == MESSAGE_HELLO;
   return http2_send_copy(link->stream, bytes, GRPC_PREFIX_BYTES + size);
 }
 
@@ -290,7 +291,7 @@ status link_tick(struct link *link, uint64_t now_ms) {
   if (link->has_sent)
     link->sent_ms = now_ms;
   link->has_received = link->has_sent = false;
-  if (now_ms - link->sent_ms >= NET_PING_MS)
+  if (link->has_greeted && now_ms - link->sent_ms >= NET_PING_MS) /* HELLO is first, however far the other is */
     TRY(link_send(link, &(struct message){.kind = MESSAGE_PING}));
   return OK;
 }

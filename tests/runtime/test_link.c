@@ -331,6 +331,22 @@ static void a_silent_link_pings_and_knows_when_it_last_heard(void **state) {
   fixture_close(&f);
 }
 
+static void a_link_says_nothing_before_its_hello(void **state) {
+  (void)state;
+  struct fixture f;
+  fixture_open(&f, 0);
+  pair_pump(&f.pair); /* the far one has the stream, and may take a while to decide */
+  for (uint64_t now_ms = 1000; now_ms < 10 * NET_PING_MS; now_ms += 250) {
+    assert_int_equal(link_tick(&f.near.link, now_ms), OK);
+    assert_int_equal(link_tick(&f.far.link, now_ms), OK);
+    pair_pump(&f.pair);
+  }
+  assert_int_equal(f.near.received, OK);
+  assert_int_equal(f.far.received, OK);
+  fixture_greet(&f);
+  fixture_close(&f);
+}
+
 /* ---- a peer that misbehaves: raw bytes on the stream ---- */
 
 static status hostile(const void *bytes, size_t size, bool greeted) {
@@ -420,6 +436,7 @@ int main(void) {
     cmocka_unit_test(a_half_received_tensor_is_given_back),
     cmocka_unit_test(a_refused_hello_ends_the_link),
     cmocka_unit_test(a_silent_link_pings_and_knows_when_it_last_heard),
+    cmocka_unit_test(a_link_says_nothing_before_its_hello),
     cmocka_unit_test(nothing_is_taken_before_hello),
     cmocka_unit_test(a_huge_message_before_hello_is_refused_by_its_length),
     cmocka_unit_test(messages_that_break_the_rules_end_the_link),

@@ -91,6 +91,11 @@ uint32_t endpoint_events(const struct endpoint *e) {
 
 /* ---- on its way ---- */
 
+/* Of a connection that is being made. */
+static uint64_t way_of(const struct machine *from, const struct machine *to) {
+  return world_manner()->latency_ns + links[from->number][to->number].distance_ns;
+}
+
 static uint64_t delay_of(const struct endpoint *from, const struct endpoint *to) {
   uint64_t latency = from->machine == to->machine ? 5 * WORLD_US : world_manner()->latency_ns;
   return latency + random_below(world_random(), latency) + links[from->machine->number][to->machine->number].more_ns +
@@ -228,7 +233,7 @@ static void on_knock(void *self, uint64_t number) {
   }
   struct endpoint *listener = find_listener(machine, &client->other);
   bool refused = !listener || listener->state != ENDPOINT_LISTENS || refuses_until_ns[machine->number] > world_now();
-  uint64_t delay = world_manner()->latency_ns;
+  uint64_t delay = way_of(machine, client->machine);
   if (!refused)
     pair_with(client, listener);
   client->last_due_ns = world_now() + delay;
@@ -249,7 +254,8 @@ int endpoint_connect(struct endpoint *client, const struct sockaddr *address, so
     return ENETUNREACH;
   name_set_tcp(&client->own, ip_of(client->machine->number), next_port++);
   client->state = ENDPOINT_CONNECTS;
-  world_after(world_manner()->latency_ns, on_knock, client, 0);
+  const struct machine *machine = machine_of(client, &client->other);
+  world_after(machine ? way_of(client->machine, machine) : world_manner()->latency_ns, on_knock, client, 0);
   return EINPROGRESS;
 }
 

@@ -55,11 +55,14 @@ static void choose_manner(struct random *random) {
 }
 
 /* Some are far from each other: what one has long had another still waits for. */
-static void choose_distances(struct random *random, uint32_t machines) {
+static void choose_distances(struct random *random, const struct scenario *scenario) {
   static const uint64_t times[] = { 0, 0, 0, 3, 30 };
+  uint32_t machines = scenario->job->task_count;
   for (uint32_t a = 0; a < machines; a++)
     for (uint32_t b = 0; b < a; b++)
-      net_set_distance(a, b, world_manner()->latency_ns > WORLD_MS ? 0 : world_manner()->latency_ns * times[random_below(random, 5)]);
+      net_set_distance(a, b, scenario->distance_ms                    ? scenario->distance_ms * WORLD_MS
+                             : world_manner()->latency_ns > WORLD_MS ? 0
+                                                                     : world_manner()->latency_ns * times[random_below(random, 5)]);
 }
 
 /* A .npy file whose rows are 0, 1, 2 ... for what counts, and 1, 2 ... or something like data for what is real. */
@@ -140,7 +143,7 @@ static void run_in_child(struct scenario *scenario, const struct run_options *op
     *world_manner() =
         (struct world_manner){ .switch_in = 16, .latency_ns = 100 * WORLD_US, .bytes_per_s = 100000000, .socket_room = 65536 };
   if (options->seed != RUN_CALM_SEED)
-    choose_distances(&places, scenario->job->task_count);
+    choose_distances(&places, scenario);
   run.mishap_count =
       mishaps_draw(&random, scenario->mishaps, scenario->job->ps_count, scenario->job->task_count, scenario->typical_turns, run.mishaps);
   report->mishap_count = run.mishap_count;
