@@ -271,6 +271,7 @@ struct work {
   bool had_phases;        /* some task with phases was here */
   bool is_going_on;       /* one that is not done is up */
   struct peer *missing;   /* one that is not done, and not up; or the one that it left for */
+  uint64_t since_ms;      /* since when it is waited for */
   uint64_t changed_ms;    /* the last change of any of them */
 };
 
@@ -284,9 +285,16 @@ static bool is_cause(const struct peer *a, const struct peer *b) {
   return a->changed_ms < b->changed_ms;
 }
 
+/* The coordinator has left in order, and so has who is missing, before the work was done: they have waited for one that this task has never
+ * seen. Nobody comes any more whom the coordinator does not let in, so that it is not waited for once more. */
+static bool is_given_up(const struct cluster *cluster, const struct peer *missing, const struct peer *absent) {
+  return missing && absent && missing->said_bye && cluster->peers[cluster->identity.coordinator].said_bye;
+}
+
 static struct work work_survey(struct cluster *cluster) {
   struct work work = {0};
   struct peer *server = NULL; /* one that is lost, for whose sake others may have given up */
+  struct peer *absent = NULL; /* one with work that never came */
   for (uint32_t i = 0; i < cluster->task_count; i++) {
     struct peer *peer = &cluster->peers[i];
     work.had_phases = work.had_phases || (peer->was_up && peer->has_phases);
@@ -301,9 +309,13 @@ static struct work work_survey(struct cluster *cluster) {
       work.is_going_on = true;
     else if (!work.missing || is_cause(peer, work.missing))
       work.missing = peer;
+    absent = peer->was_up || absent ? absent : peer;
   }
   if (work.missing && server && is_cause(server, work.missing))
     work.missing = server;
+  bool is_over = is_given_up(cluster, work.missing, absent);
+  work.missing = is_over ? absent : work.missing;
+  work.since_ms = is_over ? cluster->created_ms : work.missing ? waiting_since(work.missing, work.changed_ms) : work.changed_ms;
   return work;
 }
 
@@ -311,7 +323,7 @@ static status missing_is_late(struct cluster *cluster, const struct peer *missin
   if (missing->was_up)
     return fail(UNAVAILABLE, "%s at %s was lost before the work was done (%s), and did not come back within %.3g s",
                 cluster_job_path(cluster, missing->task), missing->address, missing->reason, (double)cluster->timeout_ms / 1000);
-  return fail(UNAVAILABLE, "all others have finished, and %s at %s never came", cluster_job_path(cluster, missing->task), missing->address);
+  return fail(UNAVAILABLE, "all others have left, and %s at %s never came", cluster_job_path(cluster, missing->task), missing->address);
 }
 
 bool cluster_has_left(struct cluster *cluster, const uint32_t *tasks, uint32_t count) {
@@ -335,7 +347,7 @@ status cluster_wait_all_finished(struct cluster *cluster) {
   pthread_mutex_lock(&cluster->lock);
   for (;;) {
     struct work work = work_survey(cluster);
-    uint64_t end_ms = (work.missing ? waiting_since(work.missing, work.changed_ms) : work.changed_ms) + cluster->timeout_ms;
+    uint64_t end_ms = work.since_ms + cluster->timeout_ms;
     bool is_waiting_for_missing = work.had_phases && !work.is_going_on && work.missing;
     code = stopped(cluster);
     if (code != OK || cluster->need_not_wait || (work.had_phases && !work.is_going_on && !work.missing))
