@@ -285,10 +285,14 @@ static bool is_cause(const struct peer *a, const struct peer *b) {
   return a->changed_ms < b->changed_ms;
 }
 
-/* The coordinator has left in order, and so has who is missing, before the work was done: they have waited for one that this task has never
- * seen. Nobody comes any more whom the coordinator does not let in, so that it is not waited for once more. */
+/* Nobody comes any more whom the coordinator does not let in. */
+static bool has_coordinator_left(const struct cluster *cluster) { return cluster->peers[cluster->identity.coordinator].said_bye; }
+
+/* Who is missing has left in order before the work was done, and so has the coordinator, or the work had not even begun: they have waited for
+ * one that this task has never seen, and that is not waited for once more. */
 static bool is_given_up(const struct cluster *cluster, const struct peer *missing, const struct peer *absent) {
-  return missing && absent && missing->said_bye && cluster->peers[cluster->identity.coordinator].said_bye;
+  bool is_over = has_coordinator_left(cluster) || !cluster->is_ready;
+  return missing && absent && missing->said_bye && missing->has_phases && is_over;
 }
 
 static struct work work_survey(struct cluster *cluster) {
@@ -348,7 +352,8 @@ status cluster_wait_all_finished(struct cluster *cluster) {
   for (;;) {
     struct work work = work_survey(cluster);
     uint64_t end_ms = work.since_ms + cluster->timeout_ms;
-    bool is_waiting_for_missing = work.had_phases && !work.is_going_on && work.missing;
+    bool has_begun = work.had_phases || has_coordinator_left(cluster);
+    bool is_waiting_for_missing = has_begun && !work.is_going_on && work.missing;
     code = stopped(cluster);
     if (code != OK || cluster->need_not_wait || (work.had_phases && !work.is_going_on && !work.missing))
       break;

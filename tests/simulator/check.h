@@ -23,6 +23,9 @@ void check_counts_lost(struct run *run);
 void check_given_up(struct run *run);
 /* Of models: every task ended with 0, and every variable is what it is when nothing goes wrong; replicas are equal bit by bit. */
 void check_values_killed(struct run *run); /* and a worker that was killed when all was done ends with 69 */
+/* For scenarios whose tasks are killed: `is_done` of who has finished, and the check that lets it alone end with 69. */
+bool is_finished(struct run *run, const struct run_task *task);
+void check_values_done(struct run *run);
 void check_values(struct run *run);
 
 #endif

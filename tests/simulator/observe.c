@@ -60,3 +60,12 @@ void observe_all(const struct process *process, void (*see)(void *self, const st
   for (uint32_t i = 0; i < process->kept.count; i++)
     see(self, process->kept.items[i]);
 }
+
+bool observe_finished(const struct process *process) {
+  const struct task *task = process->task;
+  const struct ledger *ledger = task ? &task->commit.ledger : NULL;
+  for (uint32_t i = 0; ledger && i < ledger->count; i++)
+    if (ledger->rows[i].driver == task->program->task && ledger->rows[i].lane == 0)
+      return ledger->rows[i].finished;
+  return false;
+}

@@ -18,4 +18,7 @@ const struct observed *observe(const struct process *process, const char *variab
 /* Calls for each value that it had when it was destroyed. */
 void observe_all(const struct process *process, void (*see)(void *self, const struct observed *observed), void *self);
 
+/* Whether a task that runs has done all its phases, and says so to the others. */
+bool observe_finished(const struct process *process);
+
 #endif

@@ -25,6 +25,7 @@ static const struct {
 #define KILLS_PS (KILLS | MISHAP(MISHAP_KILL_PS) | MISHAP(MISHAP_POWER_PS))
 #define COUNTS .steps = 6, .timeout_s = 120, .check = check_counts, .watch = watch_counts, .is_done = is_counted
 #define VALUES .steps = 4, .timeout_s = 120, .check = check_values
+#define VALUES_KILLED .steps = 4, .timeout_s = 120, .check = check_values_done, .is_done = is_finished
 #define TOGETHER .spread_ns = 5 * WORLD_MS
 #define APART .spread_ns = 300 * WORLD_MS
 #define SAVED .with_checkpoints = true
@@ -85,6 +86,7 @@ static struct {
       .steps = 6,
       .timeout_s = 120,
       .check = check_given_up,
+      .is_done = is_counted,
       APART,
       .mishaps = WEATHER | MISHAP(MISHAP_KILL_PS) | MISHAP(MISHAP_KILL),
       OPEN } },
@@ -104,11 +106,11 @@ static struct {
       OPEN } },
   { SYNC, { .name = "rounds", .title = "rounds_give_what_they_give_when_nothing_goes_wrong", VALUES, TOGETHER, .mishaps = WEATHER } },
   { SYNC, { .name = "rounds-net", .title = "rounds_wait_for_members_out_of_reach", VALUES, TOGETHER, .mishaps = NET } },
-  { SYNC, { .name = "rounds-kills", .title = "rounds_wait_for_members_that_are_killed", VALUES, TOGETHER, .mishaps = KILLS, OPEN } },
+  { SYNC, { .name = "rounds-kills", .title = "rounds_wait_for_members_that_are_killed", VALUES_KILLED, TOGETHER, .mishaps = KILLS, OPEN } },
   { ALLREDUCE, { .name = "replicas", .title = "replicas_are_equal_when_nothing_goes_wrong", VALUES, TOGETHER, .mishaps = WEATHER } },
   { ALLREDUCE, { .name = "replicas-net", .title = "replicas_are_equal_when_some_were_out_of_reach", VALUES, TOGETHER, .mishaps = NET } },
   { ALLREDUCE,
-    { .name = "replicas-kills", .title = "replicas_are_equal_when_some_were_killed", VALUES, TOGETHER, .mishaps = KILLS, OPEN } },
+    { .name = "replicas-kills", .title = "replicas_are_equal_when_some_were_killed", VALUES_KILLED, TOGETHER, .mishaps = KILLS, OPEN } },
   { TOKENS, { .name = "tokens", .title = "each_worker_gets_its_token_of_a_round", VALUES, TOGETHER, .mishaps = WEATHER } },
   { TOKENS,
     { .name = "tokens-kills",
