@@ -230,7 +230,7 @@ static void see_value(void *self, const struct observed *observed) {
     record(c->run, c->task, observed);
   else
     compare(c->run, c->task, observed);
-  if (c->run->scenario->job->ps_count || c->task->number == 0)
+  if (c->run->scenario->job->ps_count || c->task->number == 0 || c->run->tasks[0].exit_code)
     return;
   const struct observed *first = observe(c->run->tasks[0].process, observed->name);
   if (first && memcmp(first->values, observed->values, (size_t)observed->count * sizeof(float)) != 0)
@@ -249,19 +249,27 @@ void check_values_killed(struct run *run) {
 }
 
 bool is_finished(struct run *run, const struct run_task *task) {
-  (void)run;
-  return !task->built->is_ps && observe_finished(task->process);
+  (void)run; /* or when it was killed before that: it was to find out */
+  return !task->built->is_ps && (task->was_done || observe_finished(task->process));
 }
 
-/* Who was killed when it had done all its steps and said so, and comes back, may find nobody any more; the others end well all the same. */
+/* Who was killed when it had done all its steps and said so, and comes back, may find nobody any more, and says so with 69: it has no state then.
+ * The others end well, with their values, all the same. */
 void check_values_done(struct run *run) {
-  for (uint32_t i = 0; i < run->scenario->job->task_count; i++) {
+  uint32_t count = run->scenario->job->task_count;
+  bool found_nobody[JOB_TASKS_MAX];
+  for (uint32_t i = 0; i < count; i++) {
     struct run_task *task = &run->tasks[i];
-    if (task->was_done && task->exit_code == 69)
-      task->exit_code = 0;
+    found_nobody[i] = task->was_done && task->exit_code == 69;
+    task->exit_code = found_nobody[i] ? 0 : task->exit_code;
     task->was_done = false;
   }
-  check_values(run);
+  check_exit_codes(run);
+  for (uint32_t i = 0; i < count; i++)
+    run->tasks[i].exit_code = found_nobody[i] ? 69 : run->tasks[i].exit_code;
+  for (uint32_t i = 0; i < count && !run->report->has_failed; i++)
+    if (!found_nobody[i])
+      observe_all(run->tasks[i].process, see_value, &(struct comparison){ run, &run->tasks[i] });
 }
 
 void check_values(struct run *run) {
