@@ -554,8 +554,12 @@ uint64_t chair_due_ms(const struct job *job, uint64_t now_ms) {
 
 static void take_leave_ask(struct job *job, uint32_t from, const struct job_message *message) {
   struct job_seen *seen = &job->chair->seen[from];
-  if (!job->chair->has_history || message->history != job->chair->history)
+  if (!job->chair->has_history)
     return;
+  if (message->history != job->chair->history) { /* its steps may have been undone, and it has not heard of it */
+    tell_run(job, from);
+    return;
+  }
   seen->wants_to_leave = !seen->has_left;
   if (seen->has_left) /* it asked again before it heard */
     job_send(job, from, &(struct job_message){ .kind = JOB_LEAVE, .history = job->chair->history });

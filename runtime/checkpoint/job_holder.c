@@ -315,6 +315,16 @@ static void say_restored(const struct job *job, const struct job_message *messag
             restored->missing > 8 ? " and others" : "");
 }
 
+/* All drivers had done their work when the checkpoint was made: they may have left for good. */
+static bool is_all_finished(struct job *job) {
+  struct ledger ledger = { 0 };
+  bool is = commit_ledger(job->task, &ledger) == OK && ledger.count > 0;
+  for (uint32_t i = 0; i < ledger.count; i++)
+    is = is && ledger.rows[i].finished;
+  ledger_deinit(&ledger);
+  return is;
+}
+
 static void restore(struct job *job, const struct job_message *message) {
   struct job_seat *seat = &job->seat;
   struct restored restored = { 0 };
@@ -345,6 +355,8 @@ static void restore(struct job *job, const struct job_message *message) {
   if (seat->keeper)
     keeper_warm(seat->keeper);
   seat->has_served = seat->is_touched = true;
+  if (message->id && is_all_finished(job))
+    cluster_note_work(job->cluster);
   seat->history = message->history;
   cluster_set_history(job->cluster, message->history); /* what is applied from now on is of it */
   task_reset_rounds(job->task);

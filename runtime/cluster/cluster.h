@@ -103,6 +103,9 @@ bool cluster_is_linked(struct cluster *cluster, uint32_t task);
 bool cluster_has_left(struct cluster *cluster, const uint32_t *tasks, uint32_t count);
 /* Ends cluster_wait_all_finished, now and later, with OK: nobody needs this task any more. */
 void cluster_need_not_wait(struct cluster *cluster);
+/* What was restored says that all had done their work: cluster_wait_all_finished() waits for them no longer than --timeout, also when nobody has
+ * come since. Any thread. */
+void cluster_note_work(struct cluster *cluster);
 
 /* This task or a connected one has phases that have not finished. */
 bool cluster_is_at_work(struct cluster *cluster);

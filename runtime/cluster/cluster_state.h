@@ -140,6 +140,7 @@ struct cluster {
   pthread_cond_t changed;
   bool is_ready, is_finished, is_stopped, is_leaving, is_closing, is_closed;
   bool need_not_wait;        /* for others to finish */
+  bool had_work;             /* before this process began: who did it may have left for good */
   uint64_t created_ms;
   char refusal[CLUSTER_REASON_BYTES + 100]; /* why this process has no place here; "" */
   struct tls_context *tls;   /* of connections that begin; NULL: none */

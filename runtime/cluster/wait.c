@@ -296,7 +296,7 @@ static bool is_given_up(const struct cluster *cluster, const struct peer *missin
 }
 
 static struct work work_survey(struct cluster *cluster) {
-  struct work work = {0};
+  struct work work = {.had_phases = cluster->had_work, .changed_ms = cluster->had_work ? cluster->created_ms : 0};
   struct peer *server = NULL; /* one that is lost, for whose sake others may have given up */
   struct peer *absent = NULL; /* one with work that never came */
   for (uint32_t i = 0; i < cluster->task_count; i++) {
@@ -342,6 +342,13 @@ bool cluster_has_left(struct cluster *cluster, const uint32_t *tasks, uint32_t c
 void cluster_need_not_wait(struct cluster *cluster) {
   pthread_mutex_lock(&cluster->lock);
   cluster->need_not_wait = true;
+  pthread_cond_broadcast(&cluster->changed);
+  pthread_mutex_unlock(&cluster->lock);
+}
+
+void cluster_note_work(struct cluster *cluster) {
+  pthread_mutex_lock(&cluster->lock);
+  cluster->had_work = true;
   pthread_cond_broadcast(&cluster->changed);
   pthread_mutex_unlock(&cluster->lock);
 }

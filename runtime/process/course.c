@@ -320,6 +320,13 @@ void course_stop(struct course *course) {
 
 /* ---- joining ---- */
 
+void course_note_initialised(struct course *course, const uint32_t *tasks, uint32_t count) {
+  pthread_mutex_lock(&course->lock);
+  for (uint32_t i = 0; i < count; i++)
+    course->answers[tasks[i]].was_initialised = true;
+  pthread_mutex_unlock(&course->lock);
+}
+
 /* Under the lock. One whose variables are gone has to be initialised again before a step can use them. */
 static uint32_t first_silent(const struct course *course) {
   for (uint32_t i = 0; i < course->holder_count; i++) {

@@ -41,6 +41,8 @@ status course_create_lane(struct course *course, uint32_t entry, uint32_t lane, 
 void course_expect_end(struct course *course, bool (*is_over)(void *self), void *self);
 /* Accepts NULL. */
 void course_destroy(struct course *course);
+/* `init` has run to its end on these tasks: one that answers that it is not initialised has lost its variables since. */
+void course_note_initialised(struct course *course, const uint32_t *tasks, uint32_t count);
 /* Questions can come, and be asked; before cluster_start. */
 void course_attach(struct course *course, struct cluster *cluster);
 /* Ends waits, now and later, with CANCELLED. */

@@ -42,6 +42,7 @@ struct host {
   struct saver *saver;               /* NULL: no --checkpoint-dir, no --restore, or several tasks: */
   struct job *job;                   /* NULL: alone */
   uint64_t history;                  /* of the job, that the steps are done in */
+  struct phase *last_phase;          /* NULL: not come to its end, or closed; open while a restore may undo its steps */
   struct runners *runners;           /* NULL: not started */
   struct events *events;             /* NULL: no --log-dir */
   struct trace *trace;               /* NULL: no --trace */
@@ -253,6 +254,8 @@ static status run_init(struct host *host, const char *name) {
   for (uint32_t i = 0; i < entry->fetches.count; i++)
     tensor_release(fetches[i]);
   free(fetches);
+  if (result == OK && request.is_once)
+    course_note_initialised(host->course, program_operands(host->program, entry->tasks.first), entry->tasks.count);
   return result == OK ? OK : status_prefix(result, "entry '%s': ", name);
 }
 
@@ -355,12 +358,20 @@ static status become_ready_late(struct host *host) {
   return start_runners(host);
 }
 
+static bool is_last(const struct host *host, uint32_t phase) { return phase + 1 == host->options.phase_count; }
+
 static status open_phase(struct host *host, struct course_place place, struct phase **out) {
   struct phase_watch watch = { host->events, &host->progress, host->options.log_every };
   const struct phase_options *phase = &host->options.phases[place.phase];
   progress_begin(&host->progress, place.phase + 1, host->options.phase_count, phase->entry, phase->steps);
-  TRY(phase_create(host->task, phase, &watch, out));
-  phase_begin(*out, place.step);
+  if (host->last_phase && is_last(host, place.phase)) { /* what it has fetched of the steps before stays */
+    *out = host->last_phase;
+    host->last_phase = NULL;
+    TRY(phase_go_to(*out, place.step));
+  } else {
+    TRY(phase_create(host->task, phase, &watch, out));
+    phase_begin(*out, place.step);
+  }
   TRY(wait_for_peers(host, phase_entry(*out)));
   doctor_enter(host->doctor, STAGE_RUNS, NULL, 0);
   return OK;
@@ -415,11 +426,24 @@ static status run_phase(struct host *host, struct course_place *place) {
     result = phase_go_to(phase, place->step);
   }
   if (result == OK && place->phase == number) {
-    result = phase_end(phase);
     *place = (struct course_place){ number + 1, 0 };
+    if (host->job && is_last(host, number)) {
+      host->last_phase = phase;
+      return OK;
+    }
+    result = phase_end(phase);
   }
   phase_destroy(phase);
   return result == OK ? OK : status_prefix(result, "entry '%s': ", host->options.phases[number].entry);
+}
+
+/* Its files get their names: nothing undoes its steps any more. */
+static status close_last_phase(struct host *host) {
+  struct phase *phase = host->last_phase;
+  host->last_phase = NULL;
+  status result = phase ? phase_end(phase) : OK;
+  phase_destroy(phase);
+  return result == OK ? OK : status_prefix(result, "entry '%s': ", host->options.phases[host->options.phase_count - 1].entry);
 }
 
 /* A part of the entry that runs here whoever drives it, or as its driver, and changes something. */
@@ -456,8 +480,11 @@ static status repeat_preparations(struct host *host, struct course_place *place)
 }
 
 static status run_phases(struct host *host) {
-  TRY(join_course(host));
-  struct course_place place = course_place(host->course);
+  struct course_place place = { 0, 0 };
+  status joined = join_course(host);
+  if (joined != OK) /* somebody was lost since all was initialised */
+    TRY(recover(host, &place, joined));
+  place = course_place(host->course);
   TRY(repeat_preparations(host, &place));
   bool is_late = ready_after_first_phase(host);
   if (is_late && place.phase > 0) {
@@ -508,6 +535,7 @@ static status wait_all_finished(struct host *host) {
 static status serve(struct host *host) {
   if (host->options.phase_count > 0 && host->job)
     TRY(leave_job(host)); /* before it says that it has finished: what is undone is done again */
+  TRY(close_last_phase(host));
   if (host->options.phase_count > 0)
     commit_finish(host->task, host->program->task, true);
   if (!host->cluster)
@@ -571,7 +599,11 @@ static status run_host(struct host *host) {
   status result = run_phases(host);
   if (result != OK || !host->runners || !runners_serve_others(host->runners))
     result = finish_runners(host, result);
-  return result == OK ? finish_runners(host, serve(host)) : result;
+  result = result == OK ? finish_runners(host, serve(host)) : result;
+  char text[2048];
+  snprintf(text, sizeof text, "%s", status_text());
+  status closed = close_last_phase(host); /* also when it could not leave as it should */
+  return result == OK ? closed : fail(result, "%s", text);
 }
 
 /* On SIGHUP: new certificates, for connections that begin from now on. */

@@ -19,15 +19,25 @@
 static bool end_was_disturbed(const struct run *run) {
   bool any = false;
   for (uint32_t i = 0; i < run->scenario->job->task_count; i++)
-    any = any || run->tasks[i].was_done;
+    any = any || (run->tasks[i].was_done && !run->tasks[i].built->is_ps);
   return any;
+}
+
+/* A ps that is killed when all is done, and comes back, may find that all others have left well: its checkpoint is complete (check_ps says so), 69 is
+ * told by the ps. */
+static bool came_back_to_nobody(const struct run *run, const struct run_task *ps) {
+  const struct job *job = run->scenario->job;
+  bool all_left_well = ps->built->is_ps && run->scenario->with_checkpoints && ps->was_done;
+  for (uint32_t i = job->ps_count; i < job->task_count; i++)
+    all_left_well = all_left_well && run->tasks[i].exit_code == 0;
+  return all_left_well;
 }
 
 static void check_exit_code(struct run *run, const struct run_task *task, const struct run_task *twin) {
   bool one_is_told = twin->starts && ((task->exit_code == 0 && twin->exit_code != 0) || (task->exit_code == 65 && twin->exit_code == 0));
   if (twin->starts && task->exit_code + twin->exit_code != 0 && !one_is_told)
     run_fault(run, "%s was started twice, and they end with %d and %d", task->built->name, task->exit_code, twin->exit_code);
-  else if (!twin->starts && !task->is_lost && task->exit_code && !(end_was_disturbed(run) && task->exit_code == 69))
+  else if (!twin->starts && !task->is_lost && task->exit_code && !((end_was_disturbed(run) || came_back_to_nobody(run, task)) && task->exit_code == 69))
     run_fault(run, "%s ends with %d", task->built->name, task->exit_code);
 }
 
@@ -88,7 +98,12 @@ static void watch_worker(struct run *run, const struct run_task *ps, uint32_t wo
 
 bool is_counted(struct run *run, const struct run_task *task) {
   const struct job *job = run->scenario->job;
-  bool all = !task->built->is_ps;
+  bool all = true;
+  if (task->built->is_ps) { /* the work of all */
+    for (uint32_t i = job->ps_count; all && i < job->task_count; i++)
+      all = is_counted(run, &run->tasks[i]);
+    return all;
+  }
   for (uint32_t i = 0; all && i < job->ps_count; i++) {
     char name[32];
     int64_t count;
