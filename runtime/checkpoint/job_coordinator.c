@@ -104,6 +104,7 @@ static void begin_history(struct job *job, const struct history_decision *decisi
   chair->history = message.history;
   chair->newest = decision->id;
   chair->last_id = history_next_id(chair->last_id > decision->id ? chair->last_id : decision->id, (uint32_t)job_random());
+  message.is_initialised = decision->verdict == HISTORY_AGAIN;
   if (decision->verdict == HISTORY_BEGIN)
     snprintf(message.text, sizeof message.text, "%s", job->options.restore);
   for (uint32_t i = 0; i < chair->holder_count; i++)

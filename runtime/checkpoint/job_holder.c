@@ -360,6 +360,7 @@ static void restore(struct job *job, const struct job_message *message) {
   seat->history = message->history;
   cluster_set_history(job->cluster, message->history); /* what is applied from now on is of it */
   task_reset_rounds(job->task);
+  commit_expect_init(job->task, message->is_initialised);
   commit_serve(job->task, true);
   job_send(job, job->coordinator, &(struct job_message){ .kind = JOB_RESTORED, .history = message->history, .steps = atomic_load(&job->steps),
                                                                  .is_initialised = is_initialised(job) });

@@ -220,7 +220,7 @@ static struct course *lane_of(struct course *course, uint32_t lane) {
 
 /* ---- questions ---- */
 
-enum talk_kind { TALK_ASK = 1, TALK_TELL };
+enum talk_kind { TALK_ASK = 1, TALK_TELL, TALK_TELL_LOST }; /* the last: and what `init` did here was lost */
 struct talk {
   uint32_t kind, turn;
 };
@@ -239,7 +239,8 @@ static void tell(struct course *course, uint32_t driver, uint32_t turn) {
   size_t size = sizeof(struct talk) + ledger_byte_size(&ledger);
   char *bytes = malloc(size);
   if (bytes) {
-    memcpy(bytes, &(struct talk){TALK_TELL, turn}, sizeof(struct talk));
+    uint32_t kind = commit_expects_init(course->task) ? TALK_TELL_LOST : TALK_TELL;
+    memcpy(bytes, &(struct talk){kind, turn}, sizeof(struct talk));
     ledger_write(&ledger, bytes + sizeof(struct talk));
     cluster_send_control(course->cluster, driver, CONTROL_LEDGER, bytes, size);
   }
@@ -260,16 +261,26 @@ static void on_serve(void *self) {
   }
 }
 
-static void hear(struct course *course, uint32_t from, uint32_t turn, const void *data, size_t size) {
+/* The chief's `init` is expected to run there. */
+static bool init_concerns(const struct course *course, uint32_t holder) {
+  uint32_t init = task_find_entry(course->task, "init");
+  if (init == PROGRAM_NONE || course->options->no_init)
+    return false;
+  const struct program_range tasks = program_entry(course->program, init)->tasks;
+  return is_in(program_operands(course->program, tasks.first), tasks.count, holder);
+}
+
+static void hear(struct course *course, uint32_t from, struct talk talk, const void *data, size_t size) {
   struct ledger ledger = {0};
   if (ledger_read(data, size, &ledger) != OK)
     return;
   const struct ledger_row *row = ledger_find(&ledger, course->program->task, course->lane);
   pthread_mutex_lock(&course->lock);
   struct answer *answer = &course->answers[from];
-  if (turn == course->turn) {
+  if (talk.turn == course->turn) {
     answer->has_come = true;
     answer->is_initialised = ledger.initialised;
+    answer->was_initialised = answer->was_initialised || (talk.kind == TALK_TELL_LOST && init_concerns(course, from));
     answer->row = row ? *row : (struct ledger_row){.driver = course->program->task};
     pthread_cond_broadcast(&course->changed);
   }
@@ -285,8 +296,8 @@ static void on_talk(void *self, uint32_t from, const void *data, size_t size) {
   memcpy(&talk, data, sizeof talk);
   if (talk.kind == TALK_ASK && talk.turn > 0)
     tell(course, from, talk.turn);
-  else if (talk.kind == TALK_TELL && lane_of(course, talk.turn >> TURN_LANE_SHIFT))
-    hear(lane_of(course, talk.turn >> TURN_LANE_SHIFT), from, talk.turn, (const char *)data + sizeof talk,
+  else if ((talk.kind == TALK_TELL || talk.kind == TALK_TELL_LOST) && lane_of(course, talk.turn >> TURN_LANE_SHIFT))
+    hear(lane_of(course, talk.turn >> TURN_LANE_SHIFT), from, talk, (const char *)data + sizeof talk,
          size - sizeof talk);
 }
 

@@ -321,6 +321,19 @@ void commit_serve(struct task *task, bool serves) {
     commit->on_serve(commit->on_serve_self);
 }
 
+void commit_expect_init(struct task *task, bool expects) {
+  pthread_mutex_lock(&task->commit.lock);
+  task->commit.expects_init = expects;
+  pthread_mutex_unlock(&task->commit.lock);
+}
+
+bool commit_expects_init(struct task *task) {
+  pthread_mutex_lock(&task->commit.lock);
+  bool expects = task->commit.expects_init && !task->commit.ledger.initialised;
+  pthread_mutex_unlock(&task->commit.lock);
+  return expects;
+}
+
 void commit_on_serve(struct task *task, void (*on_serve)(void *self), void *self) {
   task->commit.on_serve = on_serve;
   task->commit.on_serve_self = self;

@@ -47,6 +47,10 @@ void commit_finish(struct task *task, uint32_t driver, bool finished);
 status commit_ask(struct task *task, uint32_t driver, uint32_t lane, struct ledger *out, bool *is_serving);
 /* While false, nobody is told what is applied here. True at first. */
 void commit_serve(struct task *task, bool serves);
+/* The variables were lost, and the job begins again: steps have no use for this task before `init` has run here. */
+void commit_expect_init(struct task *task, bool expects);
+/* It has not yet. */
+bool commit_expects_init(struct task *task);
 /* Told, on the thread of commit_serve, that it serves again. Before any step. */
 void commit_on_serve(struct task *task, void (*on_serve)(void *self), void *self);
 /* This task's own steps go on behind `last` of the command. RESOURCE_EXHAUSTED. */
@@ -85,6 +89,7 @@ struct commit {
   } * asked; /* drivers, each for a lane, that have asked since the restore of that era */
   uint32_t asked_count;
   bool is_silent; /* amid a restore */
+  bool expects_init;
   void (*on_serve)(void *self);
   void *on_serve_self;
   void (*on_commit)(void *self);
