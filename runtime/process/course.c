@@ -401,6 +401,8 @@ static status collect_rows(struct course *course, struct ledger_row *rows, uint3
   for (uint32_t i = 0; i < course->holder_count; i++) {
     struct answer *answer = &course->answers[course->holders[i]];
     answer->was_initialised = answer->is_initialised;
+    if (course->has_joined && answer->row.command == course->command)
+      answer->row.finished = false; /* a checkpoint it was to leave behind: this is no new command */
     rows[(*count)++] = answer->row;
   }
   pthread_mutex_unlock(&course->lock);

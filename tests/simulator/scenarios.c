@@ -128,8 +128,8 @@ static struct {
 /* A row for each mechanism that has a FAULT beside it: numbers as in runtime/program/fault.h's users. */
 static const struct planted planted_faults[] = {
   { 23, "rounds-kills", "one ps decides for all when a round is complete" },
-  { 1, "crashes", "a step that a ps has is not applied again" },
-  { 2, "crashes", "a worker goes on behind what all ps have" },
+  { 1, "kills", "a step that a ps has is not applied again" },
+  { 2, "kills", "a worker goes on behind what all ps have" },
   { 8, "kills", "what is initialised is not initialised again" },
   { 19, "kills", "only the coordinator refuses for good" },
   { 21, "kills", "a link that is dialled again goes on where it was" },
