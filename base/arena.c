@@ -22,9 +22,7 @@ _Noreturn static void out_of_memory(size_t size) {
   exit(65);
 }
 
-void arena_init(struct arena *arena) {
-  *arena = (struct arena){0};
-}
+void arena_init(struct arena *arena) { *arena = (struct arena){0}; }
 
 void arena_deinit(struct arena *arena) {
   struct arena_block *block = arena->head;
@@ -98,9 +96,7 @@ void *arena_alloc_aligned(struct arena *arena, size_t size, size_t align) {
   }
 }
 
-void *arena_alloc(struct arena *arena, size_t size) {
-  return arena_alloc_aligned(arena, size, 16);
-}
+void *arena_alloc(struct arena *arena, size_t size) { return arena_alloc_aligned(arena, size, 16); }
 
 void *arena_copy(struct arena *arena, const void *data, size_t size) {
   void *copy = arena_alloc(arena, size);
@@ -116,9 +112,7 @@ char *arena_strndup(struct arena *arena, const char *text, size_t length) {
   return copy;
 }
 
-char *arena_strdup(struct arena *arena, const char *text) {
-  return arena_strndup(arena, text, strlen(text));
-}
+char *arena_strdup(struct arena *arena, const char *text) { return arena_strndup(arena, text, strlen(text)); }
 
 char *arena_printf(struct arena *arena, const char *format, ...) {
   va_list args, again;

@@ -47,8 +47,7 @@ static bool take_varint(const uint8_t **at, const uint8_t *end, uint64_t max, ui
 /* The block that a handle (offset, size) points at. */
 static status block_open(const struct table_reader *r, const uint8_t **at, const uint8_t *end, struct block *out) {
   uint64_t offset, size, room = r->size - FOOTER_BYTES;
-  if (!take_varint(at, end, room, &offset) || !take_varint(at, end, room, &size) ||
-      size + TRAILER_BYTES > room - offset || size < 4)
+  if (!take_varint(at, end, room, &offset) || !take_varint(at, end, room, &size) || size + TRAILER_BYTES > room - offset || size < 4)
     return fail(DATA_LOSS, "a block lies outside of the index");
   const uint8_t *data = r->data + offset;
   if (crc32c_mask(crc32c(data, size + 1)) != (uint32_t)little_endian(data + size + 1, 4))

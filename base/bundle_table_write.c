@@ -100,8 +100,7 @@ static status file_write(const char *path, const void *data, size_t size) {
 
 status table_write(const struct wire_buffer *file, const char *path, struct arena *arena) {
   const char *temporary = arena_printf(arena, "%s.tempstate%d", path, (int)getpid());
-  status result = file->is_bad ? fail(RESOURCE_EXHAUSTED, "no memory for '%s'", path)
-                               : file_write(temporary, file->data, file->size);
+  status result = file->is_bad ? fail(RESOURCE_EXHAUSTED, "no memory for '%s'", path) : file_write(temporary, file->data, file->size);
   if (result == OK && rename(temporary, path) != 0)
     result = fail(DATA_LOSS, "'%s' cannot be made: %s", path, strerror(errno));
   if (result != OK)

@@ -97,12 +97,8 @@ const void *checkpoint_note(const struct checkpoint *checkpoint, size_t *size) {
   return checkpoint->note;
 }
 
-const struct bundle_table *checkpoint_table(const struct checkpoint *checkpoint) {
-  return &checkpoint->table;
-}
-int32_t checkpoint_shards(const struct checkpoint *checkpoint) {
-  return checkpoint->shards;
-}
+const struct bundle_table *checkpoint_table(const struct checkpoint *checkpoint) { return &checkpoint->table; }
+int32_t checkpoint_shards(const struct checkpoint *checkpoint) { return checkpoint->shards; }
 
 /* ---- entries ---- */
 
@@ -161,41 +157,26 @@ status checkpoint_entry_parse(const void *data, size_t size, struct arena *arena
   int dtype = 0;
   while (wire_next(&wire, &field)) {
     switch (field.number) {
-    case 1:
-      dtype = (int)field.value;
-      break;
-    case 2:
-      TRY(checkpoint_shape_message(wire_inside(&field), &out->shape));
-      break;
-    case 3:
-      out->shard = (int32_t)field.value;
-      break;
-    case 4:
-      out->offset = (int64_t)field.value;
-      break;
-    case 5:
-      out->size = (int64_t)field.value;
-      break;
-    case 6:
-      out->crc = (uint32_t)field.value;
-      break;
-    default:
-      break;
+    case 1: dtype = (int)field.value; break;
+    case 2: TRY(checkpoint_shape_message(wire_inside(&field), &out->shape)); break;
+    case 3: out->shard = (int32_t)field.value; break;
+    case 4: out->offset = (int64_t)field.value; break;
+    case 5: out->size = (int64_t)field.value; break;
+    case 6: out->crc = (uint32_t)field.value; break;
+    default: break;
     }
   }
   if (wire.is_bad)
     return fail(DATA_LOSS, "it cannot be read");
   if (!dtype_is_valid(dtype) || dtype == DTYPE_RESOURCE || dtype == DTYPE_VARIANT)
-    return fail(UNIMPLEMENTED, "its dtype is %d (%s)", dtype,
-                dtype_is_valid(dtype) ? dtype_name((enum dtype)dtype) : "none");
+    return fail(UNIMPLEMENTED, "its dtype is %d (%s)", dtype, dtype_is_valid(dtype) ? dtype_name((enum dtype)dtype) : "none");
   out->dtype = (enum dtype)dtype;
   if (shape_count(&out->shape) < 0)
     return fail(DATA_LOSS, "its shape is %s", shape_text(&out->shape));
   return slices_parse(wire_over(data, size), arena, out);
 }
 
-static status entry_find(const struct checkpoint *b, const void *key, size_t key_size, const char *shown,
-                         struct checkpoint_entry *out) {
+static status entry_find(const struct checkpoint *b, const void *key, size_t key_size, const char *shown, struct checkpoint_entry *out) {
   const struct bundle_item *item = bundle_table_find(&b->table, key, key_size);
   if (!item || key_size == 0)
     return fail(NOT_FOUND, "Key %s not found in checkpoint", shown);
@@ -205,8 +186,8 @@ static status entry_find(const struct checkpoint *b, const void *key, size_t key
 }
 
 status checkpoint_find(const struct checkpoint *checkpoint, const char *key, struct checkpoint_entry *out) {
-  status s = checkpoint->v1 ? checkpoint_v1_find(checkpoint->v1, key, checkpoint->arena, out)
-                            : entry_find(checkpoint, key, strlen(key), key, out);
+  status s =
+    checkpoint->v1 ? checkpoint_v1_find(checkpoint->v1, key, checkpoint->arena, out) : entry_find(checkpoint, key, strlen(key), key, out);
   return s == OK || s == NOT_FOUND ? s : status_prefix(s, "TensorBundle at %s, key '%s': ", checkpoint->prefix, key);
 }
 
@@ -238,9 +219,8 @@ static status bytes_read(const struct checkpoint *b, const struct checkpoint_ent
 }
 
 static status checksum_check(const struct checkpoint_entry *e, uint32_t crc) {
-  return crc32c_mask(crc) == e->crc
-             ? OK
-             : fail(DATA_LOSS, "Checksum does not match: stored %u vs. calculated %u", e->crc, crc32c_mask(crc));
+  return crc32c_mask(crc) == e->crc ? OK
+                                    : fail(DATA_LOSS, "Checksum does not match: stored %u vs. calculated %u", e->crc, crc32c_mask(crc));
 }
 
 /* Lengths as varints, their masked checksum, then all bytes; the checksums run over lengths of fixed width. */
@@ -283,8 +263,7 @@ static status strings_read(const struct checkpoint *b, const struct checkpoint_e
 static status entry_read(const struct checkpoint *b, const struct checkpoint_entry *e, struct checkpoint_value *out) {
   *out = (struct checkpoint_value){e->dtype, e->shape, shape_count(&e->shape), NULL};
   if (out->dtype != DTYPE_STRING && e->size != out->count * (int64_t)dtype_size(out->dtype))
-    return fail(DATA_LOSS, "it has %lld bytes for %lld elements of %s", (long long)e->size, (long long)out->count,
-                dtype_name(out->dtype));
+    return fail(DATA_LOSS, "it has %lld bytes for %lld elements of %s", (long long)e->size, (long long)out->count, dtype_name(out->dtype));
   uint8_t *data = NULL;
   TRY(bytes_read(b, e, &data));
   if (out->dtype == DTYPE_STRING)
@@ -299,9 +278,7 @@ struct key_text {
   VEC(char) bytes;
 };
 
-static void key_add_byte(struct key_text *key, unsigned byte) {
-  vec_push(&key->bytes, (char)byte);
-}
+static void key_add_byte(struct key_text *key, unsigned byte) { vec_push(&key->bytes, (char)byte); }
 
 /* A length byte, then that many bytes, the high ones first. */
 static void key_add_number(struct key_text *key, uint64_t value) {
@@ -337,8 +314,7 @@ static void key_add_signed(struct key_text *key, int64_t value) {
   }
 }
 
-const char *checkpoint_slice_key(const char *name, const struct checkpoint_slice *slice, struct arena *arena,
-                                 size_t *size) {
+const char *checkpoint_slice_key(const char *name, const struct checkpoint_slice *slice, struct arena *arena, size_t *size) {
   struct key_text key = {0};
   key_add_number(&key, 0);
   key_add_string(&key, name);
@@ -358,8 +334,8 @@ static void row_copy(char *whole, char *part, size_t size, bool out_of_whole) {
 }
 
 /* Rows of the last dimension at a time. */
-status checkpoint_slice_copy(const struct checkpoint_slice *slice, const struct shape *whole, size_t element_size,
-                             void *whole_data, void *part_data, bool out_of_whole) {
+status checkpoint_slice_copy(const struct checkpoint_slice *slice, const struct shape *whole, size_t element_size, void *whole_data,
+                             void *part_data, bool out_of_whole) {
   struct shape part = {.rank = whole->rank};
   int64_t start[LIMIT_RANK], index[LIMIT_RANK] = {0};
   if (slice->rank != whole->rank)
@@ -395,8 +371,7 @@ static status part_read(const struct checkpoint *b, const char *name, const stru
   return entry.slice_count ? fail(DATA_LOSS, "a slice has slices") : entry_read(b, &entry, out);
 }
 
-static status part_fits(const struct checkpoint_value *part, const struct checkpoint_slice *slice,
-                        const struct checkpoint_entry *e) {
+static status part_fits(const struct checkpoint_value *part, const struct checkpoint_slice *slice, const struct checkpoint_entry *e) {
   bool fits = part->shape.rank == e->shape.rank && part->dtype == e->dtype && slice->rank == e->shape.rank;
   for (int i = 0; fits && i < slice->rank; i++)
     fits = part->shape.dims[i] == (slice->length[i] < 0 ? e->shape.dims[i] : slice->length[i]);
@@ -404,8 +379,7 @@ static status part_fits(const struct checkpoint_value *part, const struct checkp
 }
 
 /* The parts must be there before memory is taken for the whole: their elements together are at least as many. */
-static status slices_read(const struct checkpoint *b, const char *name, const struct checkpoint_entry *e,
-                          struct checkpoint_value *out) {
+static status slices_read(const struct checkpoint *b, const char *name, const struct checkpoint_entry *e, struct checkpoint_value *out) {
   struct checkpoint_value *parts = ARENA_ARRAY(b->arena, struct checkpoint_value, e->slice_count);
   *out = (struct checkpoint_value){e->dtype, e->shape, shape_count(&e->shape), NULL};
   int64_t total = 0;

@@ -14,8 +14,8 @@ static bool take_number(const char **at, int64_t *out) {
 
 status checkpoint_slice_parse(const char *text, struct shape *whole, struct checkpoint_slice *slice) {
   const char *at = text;
-  *whole = (struct shape){ 0 };
-  *slice = (struct checkpoint_slice){ 0 };
+  *whole = (struct shape){0};
+  *slice = (struct checkpoint_slice){0};
   for (const char *space; (space = strchr(at, ' ')); at = space + 1) {
     const char *end = at;
     if (whole->rank == LIMIT_RANK || !take_number(&end, &whole->dims[whole->rank++]) || end != space)

@@ -105,8 +105,7 @@ static status read_tensor(struct wire tensor, struct checkpoint_entry *out, slic
   return OK;
 }
 
-status checkpoint_v1_find(const struct checkpoint_v1 *v1, const char *name, struct arena *arena,
-                          struct checkpoint_entry *out) {
+status checkpoint_v1_find(const struct checkpoint_v1 *v1, const char *name, struct arena *arena, struct checkpoint_entry *out) {
   slice_list slices = {0};
   status s = OK;
   *out = (struct checkpoint_entry){0};
@@ -133,34 +132,23 @@ struct value_form {
 };
 static struct value_form value_form(enum dtype dtype) {
   switch (dtype) {
-  case DTYPE_FLOAT:
-    return (struct value_form){5, 4};
-  case DTYPE_COMPLEX64:
-    return (struct value_form){9, 4};
-  case DTYPE_DOUBLE:
-    return (struct value_form){6, 8};
-  case DTYPE_COMPLEX128:
-    return (struct value_form){12, 8};
-  case DTYPE_INT64:
-    return (struct value_form){10, 0};
-  case DTYPE_BOOL:
-    return (struct value_form){11, 0};
+  case DTYPE_FLOAT: return (struct value_form){5, 4};
+  case DTYPE_COMPLEX64: return (struct value_form){9, 4};
+  case DTYPE_DOUBLE: return (struct value_form){6, 8};
+  case DTYPE_COMPLEX128: return (struct value_form){12, 8};
+  case DTYPE_INT64: return (struct value_form){10, 0};
+  case DTYPE_BOOL: return (struct value_form){11, 0};
   case DTYPE_HALF:
-  case DTYPE_BFLOAT16:
-    return (struct value_form){13, 0};
-  case DTYPE_UINT32:
-    return (struct value_form){16, 0};
-  case DTYPE_UINT64:
-    return (struct value_form){17, 0};
-  default:
-    return (struct value_form){7, 0};
+  case DTYPE_BFLOAT16: return (struct value_form){13, 0};
+  case DTYPE_UINT32: return (struct value_form){16, 0};
+  case DTYPE_UINT64: return (struct value_form){17, 0};
+  default: return (struct value_form){7, 0};
   }
 }
 
 /* The values one behind the other, of `width` bytes each; at most `room`. False: there are more, or the bytes are bad.
  */
-static bool take_values(struct wire tensor, struct value_form form, size_t width, uint8_t *out, int64_t room,
-                        int64_t *count) {
+static bool take_values(struct wire tensor, struct value_form form, size_t width, uint8_t *out, int64_t room, int64_t *count) {
   struct wire_field field;
   *count = 0;
   while (wire_next(&tensor, &field)) {
@@ -210,9 +198,7 @@ static status read_values(struct wire tensor, struct arena *arena, struct checkp
   out->data = arena_alloc_aligned(arena, (size_t)values * width + 1, 64);
   bool good = strings ? take_strings(tensor, out->data, values, &count)
                       : take_values(tensor, value_form(out->dtype), width, out->data, values, &count);
-  return good && count == values
-             ? OK
-             : fail(DATA_LOSS, "a slice has %lld values, not %lld", (long long)count, (long long)values);
+  return good && count == values ? OK : fail(DATA_LOSS, "a slice has %lld values, not %lld", (long long)count, (long long)values);
 }
 
 status checkpoint_v1_read(const struct checkpoint_v1 *v1, const char *name, const struct checkpoint_entry *entry,

@@ -22,8 +22,7 @@ struct checkpoint_v1 {
 /* `path`: a file, or a pattern with ? and * for those of several shards. NOT_FOUND when there is none. */
 status checkpoint_v1_open(const char *path, struct arena *arena, struct checkpoint_v1 *out);
 /* A tensor: its dtype, shape and slices. NOT_FOUND. */
-status checkpoint_v1_find(const struct checkpoint_v1 *v1, const char *name, struct arena *arena,
-                          struct checkpoint_entry *out);
+status checkpoint_v1_find(const struct checkpoint_v1 *v1, const char *name, struct arena *arena, struct checkpoint_entry *out);
 /* The values of one of its slices. */
 status checkpoint_v1_read(const struct checkpoint_v1 *v1, const char *name, const struct checkpoint_entry *entry,
                           const struct checkpoint_slice *slice, struct arena *arena, struct checkpoint_value *out);

@@ -10,51 +10,37 @@
 static int64_t integer_at(const struct tensor *t, int64_t i) {
   switch (t->dtype) {
   case DTYPE_INT64:
-  case DTYPE_UINT64:
-    return ((const int64_t *)t->data)[i];
-  case DTYPE_UINT32:
-    return ((const uint32_t *)t->data)[i];
+  case DTYPE_UINT64: return ((const int64_t *)t->data)[i];
+  case DTYPE_UINT32: return ((const uint32_t *)t->data)[i];
   case DTYPE_INT32:
-  case DTYPE_QINT32:
-    return ((const int32_t *)t->data)[i];
+  case DTYPE_QINT32: return ((const int32_t *)t->data)[i];
   case DTYPE_INT16:
-  case DTYPE_QINT16:
-    return ((const int16_t *)t->data)[i];
+  case DTYPE_QINT16: return ((const int16_t *)t->data)[i];
   case DTYPE_INT8:
-  case DTYPE_QINT8:
-    return ((const int8_t *)t->data)[i];
+  case DTYPE_QINT8: return ((const int8_t *)t->data)[i];
   case DTYPE_UINT16:
   case DTYPE_QUINT16:
   case DTYPE_HALF:
-  case DTYPE_BFLOAT16:
-    return ((const uint16_t *)t->data)[i];
-  default:
-    return ((const uint8_t *)t->data)[i];
+  case DTYPE_BFLOAT16: return ((const uint16_t *)t->data)[i];
+  default: return ((const uint8_t *)t->data)[i];
   }
 }
 
 static uint32_t integer_field(enum dtype dtype) {
   switch (dtype) {
-  case DTYPE_INT64:
-    return 10;
-  case DTYPE_BOOL:
-    return 11;
+  case DTYPE_INT64: return 10;
+  case DTYPE_BOOL: return 11;
   case DTYPE_HALF:
-  case DTYPE_BFLOAT16:
-    return 13;
-  case DTYPE_UINT32:
-    return 16;
-  case DTYPE_UINT64:
-    return 17;
-  default:
-    return 7;
+  case DTYPE_BFLOAT16: return 13;
+  case DTYPE_UINT32: return 16;
+  case DTYPE_UINT64: return 17;
+  default: return 7;
   }
 }
 
 /* TensorProto: its values in the field of their dtype. */
 static void put_values(struct wire_buffer *out, const struct tensor *t) {
-  bool wide = t->dtype == DTYPE_DOUBLE || t->dtype == DTYPE_COMPLEX128,
-       floats = t->dtype == DTYPE_FLOAT || t->dtype == DTYPE_COMPLEX64;
+  bool wide = t->dtype == DTYPE_DOUBLE || t->dtype == DTYPE_COMPLEX128, floats = t->dtype == DTYPE_FLOAT || t->dtype == DTYPE_COMPLEX64;
   if (t->dtype == DTYPE_STRING) {
     const struct string_view *views = t->data;
     for (int64_t i = 0; i < t->count; i++)
@@ -115,8 +101,7 @@ static void put_data(struct wire_buffer *out, const struct checkpoint_v1_tensor 
   wire_put_message(out, 2, &saved);
 }
 
-static void put_items(struct wire_buffer *file, const struct checkpoint_v1_tensor *tensors, struct item *items,
-                      uint32_t count) {
+static void put_items(struct wire_buffer *file, const struct checkpoint_v1_tensor *tensors, struct item *items, uint32_t count) {
   struct table_writer table;
   struct wire_buffer value = {0};
   table_begin(&table, file);

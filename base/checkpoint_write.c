@@ -225,8 +225,7 @@ status checkpoint_writer_add(struct checkpoint_writer *w, const char *key, const
 }
 
 /* Appends a slice to an entry's list. */
-static void entry_add_slices(struct index *index, struct checkpoint_entry *entry, const struct checkpoint_slice *slices,
-                             uint32_t count) {
+static void entry_add_slices(struct index *index, struct checkpoint_entry *entry, const struct checkpoint_slice *slices, uint32_t count) {
   struct checkpoint_slice *all = ARENA_ARRAY(&index->arena, struct checkpoint_slice, entry->slice_count + count);
   if (entry->slice_count)
     memcpy(all, entry->slices, entry->slice_count * sizeof *all);
@@ -308,8 +307,7 @@ static status merge_items(struct merge *m, const struct checkpoint *part) {
   return OK;
 }
 
-static status move_shards(struct arena *arena, const char *from, int32_t count, const char *to, int32_t first,
-                          int32_t total) {
+static status move_shards(struct arena *arena, const char *from, int32_t count, const char *to, int32_t first, int32_t total) {
   for (int32_t i = 0; i < count; i++) {
     const char *old = arena_printf(arena, "%s.data-%05d-of-%05d", from, i, count);
     const char *new = arena_printf(arena, "%s.data-%05d-of-%05d", to, first + i, total);
@@ -319,8 +317,7 @@ static status move_shards(struct arena *arena, const char *from, int32_t count, 
   return OK;
 }
 
-static status merge_all(struct merge *m, const char *const *prefixes, uint32_t count, const char *prefix,
-                        bool missing_is_fine) {
+static status merge_all(struct merge *m, const char *const *prefixes, uint32_t count, const char *prefix, bool missing_is_fine) {
   struct arena *arena = &m->index.arena;
   int32_t *shards = ARENA_ARRAY(arena, int32_t, count + 1);
   for (uint32_t i = 0; i < count; i++) {

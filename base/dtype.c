@@ -19,25 +19,15 @@ static const struct dtype_row *row(int dtype) {
   return dtype_is_valid(dtype) ? &rows[dtype] : &none;
 }
 
-bool dtype_is_valid(int dtype) {
-  return dtype > 0 && dtype < DTYPE_COUNT;
-}
+bool dtype_is_valid(int dtype) { return dtype > 0 && dtype < DTYPE_COUNT; }
 
-size_t dtype_size(enum dtype dtype) {
-  return row((int)dtype)->bytes;
-}
+size_t dtype_size(enum dtype dtype) { return row((int)dtype)->bytes; }
 
-const char *dtype_name(enum dtype dtype) {
-  return row((int)dtype)->tf;
-}
+const char *dtype_name(enum dtype dtype) { return row((int)dtype)->tf; }
 
-const char *dtype_short(enum dtype dtype) {
-  return row((int)dtype)->text;
-}
+const char *dtype_short(enum dtype dtype) { return row((int)dtype)->text; }
 
-const char *dtype_npy(enum dtype dtype) {
-  return row((int)dtype)->npy;
-}
+const char *dtype_npy(enum dtype dtype) { return row((int)dtype)->npy; }
 
 bool dtype_from_name(const char *name, enum dtype *out) {
   bool upper = !strncmp(name, "DT_", 3);
@@ -55,23 +45,19 @@ bool dtype_is_float(enum dtype dtype) {
   return dtype == DTYPE_HALF || dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT || dtype == DTYPE_DOUBLE;
 }
 
-bool dtype_is_complex(enum dtype dtype) {
-  return dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128;
-}
+bool dtype_is_complex(enum dtype dtype) { return dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128; }
 
 bool dtype_is_signed(enum dtype dtype) {
-  return dtype == DTYPE_INT8 || dtype == DTYPE_INT16 || dtype == DTYPE_INT32 || dtype == DTYPE_INT64 ||
-         dtype == DTYPE_QINT8 || dtype == DTYPE_QINT16 || dtype == DTYPE_QINT32;
+  return dtype == DTYPE_INT8 || dtype == DTYPE_INT16 || dtype == DTYPE_INT32 || dtype == DTYPE_INT64 || dtype == DTYPE_QINT8 ||
+         dtype == DTYPE_QINT16 || dtype == DTYPE_QINT32;
 }
 
 bool dtype_is_unsigned(enum dtype dtype) {
-  return dtype == DTYPE_UINT8 || dtype == DTYPE_UINT16 || dtype == DTYPE_UINT32 || dtype == DTYPE_UINT64 ||
-         dtype == DTYPE_QUINT8 || dtype == DTYPE_QUINT16;
+  return dtype == DTYPE_UINT8 || dtype == DTYPE_UINT16 || dtype == DTYPE_UINT32 || dtype == DTYPE_UINT64 || dtype == DTYPE_QUINT8 ||
+         dtype == DTYPE_QUINT16;
 }
 
-bool dtype_is_integer(enum dtype dtype) {
-  return dtype_is_signed(dtype) || dtype_is_unsigned(dtype);
-}
+bool dtype_is_integer(enum dtype dtype) { return dtype_is_signed(dtype) || dtype_is_unsigned(dtype); }
 
 enum dtype dtype_real(enum dtype dtype) {
   if (dtype == DTYPE_COMPLEX64)
@@ -118,9 +104,7 @@ uint16_t float_to_half(float value) {
   return (uint16_t)(sign | aligned);
 }
 
-float bfloat16_to_float(uint16_t bits) {
-  return float_of((uint32_t)bits << 16);
-}
+float bfloat16_to_float(uint16_t bits) { return float_of((uint32_t)bits << 16); }
 
 uint16_t float_to_bfloat16(float value) {
   uint32_t bits = bits_of(value);
@@ -133,4 +117,4 @@ bool string_equal(struct string_view a, struct string_view b) {
   return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
-bool string_is(struct string_view view, const char *text) { return string_equal(view, (struct string_view){ text, strlen(text) }); }
+bool string_is(struct string_view view, const char *text) { return string_equal(view, (struct string_view){text, strlen(text)}); }

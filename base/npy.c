@@ -13,9 +13,9 @@
 #define ITEM_BYTES_MAX (1 << 28) /* of an S array: no string of a feed is longer */
 
 struct npy_header {
-  char kind;          /* the letter of descr */
+  char kind; /* the letter of descr */
   bool big_endian, fortran;
-  int64_t item_size;  /* bytes */
+  int64_t item_size; /* bytes */
   struct shape shape;
   size_t data_at;
 };
@@ -168,8 +168,7 @@ static enum dtype dtype_of(const struct npy_header *h) {
 }
 
 /* Copies `count` items from Fortran order to C order. */
-static void items_transpose(const struct shape *shape, int64_t count, size_t item, const unsigned char *from,
-                            unsigned char *to) {
+static void items_transpose(const struct shape *shape, int64_t count, size_t item, const unsigned char *from, unsigned char *to) {
   int64_t stride[LIMIT_RANK], index[LIMIT_RANK] = {0}, place = 0, step = 1;
   for (int i = 0; i < shape->rank; i++) {
     stride[i] = step;
@@ -266,19 +265,19 @@ status npy_parse(const void *data, size_t size, const char *name, struct tensor 
   TRY(header_parse(data, size, name, &h));
   enum dtype dtype = dtype_of(&h);
   if (h.kind == 'O')
-    return fail(INVALID_ARGUMENT, "'%s' holds Python objects (dtype=object): save strings with .astype('S') or .astype('U'), "
-                                  "numbers with .astype(float)",
+    return fail(INVALID_ARGUMENT,
+                "'%s' holds Python objects (dtype=object): save strings with .astype('S') or .astype('U'), "
+                "numbers with .astype(float)",
                 name);
   if (!dtype)
-    return fail(INVALID_ARGUMENT, "'%s' holds elements of numpy's type '%c%d', which TensorFlow has not", name, h.kind,
-                (int)h.item_size);
+    return fail(INVALID_ARGUMENT, "'%s' holds elements of numpy's type '%c%d', which TensorFlow has not", name, h.kind, (int)h.item_size);
   int64_t count = shape_count(&h.shape);
   if (count < 0)
     return fail(INVALID_ARGUMENT, "'%s' has shape %s, which no tensor can have", name, shape_text(&h.shape));
   size_t rest = size - h.data_at;
   if (h.item_size && count > (int64_t)(rest / (size_t)h.item_size))
-    return fail(INVALID_ARGUMENT, "'%s' is cut off: shape %s of %d-byte elements needs more than its %zu bytes", name,
-                shape_text(&h.shape), (int)h.item_size, rest);
+    return fail(INVALID_ARGUMENT, "'%s' is cut off: shape %s of %d-byte elements needs more than its %zu bytes", name, shape_text(&h.shape),
+                (int)h.item_size, rest);
   if (!h.item_size && count > (int64_t)size * 64)
     return fail(INVALID_ARGUMENT, "'%s' has %lld empty strings: too many for its size", name, (long long)count);
   struct tensor *tensor;

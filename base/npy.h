@@ -2,7 +2,8 @@
  *
  * Little-endian and big-endian, C and Fortran order are read; C order, little-endian is written. Strings are `S<n>`
  * arrays: NULs at an element's end are padding and dropped; `U<n>` arrays are read as UTF-8. bfloat16 has no numpy type:
- * it is written as `<V2` and read from it. The file is untrusted: its header is checked against its size before memory is taken. One thread.
+ * it is written as `<V2` and read from it. The file is untrusted: its header is checked against its size before memory is taken. One
+ * thread.
  */
 #ifndef TFC_BASE_NPY_H
 #define TFC_BASE_NPY_H

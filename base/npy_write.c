@@ -18,16 +18,14 @@
 struct npy_writer {
   char *path, *temporary; /* no temporary name: the bytes go to `stream` when they are complete */
   FILE *file;
-  int stream;             /* -1: none */
+  int stream; /* -1: none */
   enum dtype dtype;
   struct shape shape; /* of one value */
   int64_t values;
   VEC(struct tensor *) strings; /* held until the width is known */
 };
 
-static status failed(const char *path) {
-  return fail(DATA_LOSS, "'%s' cannot be written: %s", path, strerror(errno));
-}
+static status failed(const char *path) { return fail(DATA_LOSS, "'%s' cannot be written: %s", path, strerror(errno)); }
 
 void npy_writer_destroy(struct npy_writer *writer) {
   if (!writer)
@@ -105,8 +103,7 @@ static status header_write(struct npy_writer *w, int64_t leading, size_t width) 
   else
     snprintf(descr, sizeof descr, "%s", w->dtype == DTYPE_BFLOAT16 ? "<V2" : dtype_npy(w->dtype));
   size_t used = 10;
-  used += (size_t)snprintf(header + used, sizeof header - used,
-                           "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+  used += (size_t)snprintf(header + used, sizeof header - used, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
   if (leading >= 0)
     used += (size_t)snprintf(header + used, sizeof header - used, "%lld, ", (long long)leading);
   for (int i = 0; i < w->shape.rank; i++)

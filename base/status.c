@@ -75,14 +75,18 @@ status status_suffix(status code, const char *format, ...) {
   return code;
 }
 
-struct kept_status status_keep(status code) { return (struct kept_status){ .code = code, .text = code == OK ? NULL : strdup(diagnostic) }; }
+struct kept_status status_keep(status code) {
+  return (struct kept_status){.code = code, .text = code == OK ? NULL : strdup(diagnostic)};
+}
 
 void status_drop(struct kept_status *kept) {
   free(kept->text);
-  *kept = (struct kept_status){ .code = OK };
+  *kept = (struct kept_status){.code = OK};
 }
 
-status status_repeat(const struct kept_status *kept) { return kept->code == OK ? OK : fail(kept->code, "%s", kept->text ? kept->text : ""); }
+status status_repeat(const struct kept_status *kept) {
+  return kept->code == OK ? OK : fail(kept->code, "%s", kept->text ? kept->text : "");
+}
 
 status status_tell(struct kept_status *kept) {
   status code = status_repeat(kept);
@@ -90,33 +94,28 @@ status status_tell(struct kept_status *kept) {
   return code;
 }
 
-const char *status_text(void) {
-  return diagnostic;
-}
+const char *status_text(void) { return diagnostic; }
 
 const char *status_name(status code) {
   static const char *const names[] = {
-    "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
-    "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
-    "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+    "OK",        "CANCELLED",       "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+    "NOT_FOUND", "ALREADY_EXISTS",  "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+    "ABORTED",   "OUT_OF_RANGE",    "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED",
   };
   return (unsigned)code < sizeof names / sizeof *names ? names[code] : "UNKNOWN";
 }
 
 int status_exit_code(status code) {
   switch (code) {
-  case OK:
-    return 0;
+  case OK: return 0;
   case UNAVAILABLE:
   case DEADLINE_EXCEEDED:
-  case UNAUTHENTICATED:
-    return 69;
+  case UNAUTHENTICATED: return 69;
   case INTERNAL:
-  case UNKNOWN:
-    return 70;
+  case UNKNOWN: return 70;
   case PERMISSION_DENIED:
-  case DATA_LOSS:
-    return 74;
+  case DATA_LOSS: return 74;
   case CANCELLED:
   case INVALID_ARGUMENT:
   case NOT_FOUND:
@@ -125,8 +124,7 @@ int status_exit_code(status code) {
   case FAILED_PRECONDITION:
   case ABORTED:
   case OUT_OF_RANGE:
-  case UNIMPLEMENTED:
-    return 65;
+  case UNIMPLEMENTED: return 65;
   }
   return 70;
 }

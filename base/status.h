@@ -13,21 +13,21 @@
 
 typedef enum status {
   OK = 0,
-  CANCELLED = 1,            /* somebody asked for it: stop, say nothing more */
-  UNKNOWN = 2,              /* a peer reported what has no code of ours */
-  INVALID_ARGUMENT = 3,     /* the input is wrong: show the text, do not retry */
-  DEADLINE_EXCEEDED = 4,    /* waited too long: the text says for what */
-  NOT_FOUND = 5,            /* a name that does not exist: show it */
+  CANCELLED = 1,         /* somebody asked for it: stop, say nothing more */
+  UNKNOWN = 2,           /* a peer reported what has no code of ours */
+  INVALID_ARGUMENT = 3,  /* the input is wrong: show the text, do not retry */
+  DEADLINE_EXCEEDED = 4, /* waited too long: the text says for what */
+  NOT_FOUND = 5,         /* a name that does not exist: show it */
   ALREADY_EXISTS = 6,
   PERMISSION_DENIED = 7,
-  RESOURCE_EXHAUSTED = 8,   /* memory or a limit of base/limits.h: the text names it */
-  FAILED_PRECONDITION = 9,  /* right request, wrong state: for example an uninitialised variable */
-  ABORTED = 10,             /* a conflict: the whole step may be tried again */
-  OUT_OF_RANGE = 11,        /* the end of a sequence: a closed, empty queue */
-  UNIMPLEMENTED = 12,       /* TensorFlow has it and tfc has not: the text names it */
-  INTERNAL = 13,            /* a fault of ours */
-  UNAVAILABLE = 14,         /* a peer cannot be reached: may be tried again */
-  DATA_LOSS = 15,           /* a file is damaged */
+  RESOURCE_EXHAUSTED = 8,  /* memory or a limit of base/limits.h: the text names it */
+  FAILED_PRECONDITION = 9, /* right request, wrong state: for example an uninitialised variable */
+  ABORTED = 10,            /* a conflict: the whole step may be tried again */
+  OUT_OF_RANGE = 11,       /* the end of a sequence: a closed, empty queue */
+  UNIMPLEMENTED = 12,      /* TensorFlow has it and tfc has not: the text names it */
+  INTERNAL = 13,           /* a fault of ours */
+  UNAVAILABLE = 14,        /* a peer cannot be reached: may be tried again */
+  DATA_LOSS = 15,          /* a file is damaged */
   UNAUTHENTICATED = 16,
 } status;
 
@@ -59,11 +59,11 @@ const char *status_name(status code);
 /* The exit code of a program that failed so: 65 bad input, 69 a peer, 70 ours, 74 input or output (contract, section 3). */
 int status_exit_code(status code);
 
-#define TRY(expr)                   \
-  do {                              \
-    status try_code_ = (expr);      \
-    if (try_code_ != OK)            \
-      return try_code_;             \
+#define TRY(expr)              \
+  do {                         \
+    status try_code_ = (expr); \
+    if (try_code_ != OK)       \
+      return try_code_;        \
   } while (0)
 
 #endif

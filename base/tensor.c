@@ -157,6 +157,4 @@ void tensor_release(struct tensor *tensor) {
   free(tensor);
 }
 
-int64_t tensor_byte_size(const struct tensor *tensor) {
-  return tensor->count * (int64_t)dtype_size(tensor->dtype);
-}
+int64_t tensor_byte_size(const struct tensor *tensor) { return tensor->count * (int64_t)dtype_size(tensor->dtype); }

@@ -21,12 +21,12 @@ struct shape {
 struct tensor {
   enum dtype dtype;
   struct shape shape;
-  void *data;      /* aligned to 64; NULL when it has no elements */
-  void *bytes;     /* the bytes of a string tensor's elements, or NULL */
-  int64_t count;   /* elements */
+  void *data;    /* aligned to 64; NULL when it has no elements */
+  void *bytes;   /* the bytes of a string tensor's elements, or NULL */
+  int64_t count; /* elements */
   _Atomic int references;
   void (*release_data)(struct tensor *); /* how to give back data; NULL: free() of data and bytes */
-  void *owner;     /* for release_data */
+  void *owner;                           /* for release_data */
 };
 
 /* The number of elements; -1 when a dimension is negative or the product is above LIMIT_ELEMENTS. */
@@ -48,7 +48,7 @@ status tensor_own_strings(struct tensor *tensor, struct tensor **out);
 bool tensor_equal(const struct tensor *a, const struct tensor *b);
 uint64_t tensor_hash(const struct tensor *tensor);
 struct tensor *tensor_retain(struct tensor *tensor);
-void tensor_release(struct tensor *tensor); /* accepts NULL */
+void tensor_release(struct tensor *tensor);            /* accepts NULL */
 int64_t tensor_byte_size(const struct tensor *tensor); /* of data, without the strings' bytes */
 
 #endif

@@ -15,12 +15,11 @@
 
 void *vec_grow(void *items, uint32_t *capacity, uint32_t needed, size_t item_size);
 
-#define vec_reserve(v, n) \
-  ((v)->items = vec_grow((v)->items, &(v)->capacity, (uint32_t)(n), sizeof *(v)->items))
-#define vec_push(v, ...)                                \
-  do {                                                  \
-    vec_reserve((v), (v)->count + 1);                   \
-    (v)->items[(v)->count++] = (__VA_ARGS__);           \
+#define vec_reserve(v, n) ((v)->items = vec_grow((v)->items, &(v)->capacity, (uint32_t)(n), sizeof *(v)->items))
+#define vec_push(v, ...)                      \
+  do {                                        \
+    vec_reserve((v), (v)->count + 1);         \
+    (v)->items[(v)->count++] = (__VA_ARGS__); \
   } while (0)
 #define vec_last(v) ((v)->items[(v)->count - 1])
 #define vec_free(v) (vec_grow((v)->items, NULL, 0, 0), (v)->items = NULL, (v)->count = (v)->capacity = 0)

@@ -41,12 +41,9 @@ bool wire_next(struct wire *wire, struct wire_field *out) {
   if (tag >> 3 == 0 || tag >> 3 > UINT32_MAX >> 3)
     return bad(wire);
   switch (out->type) {
-  case WIRE_VARINT:
-    return wire_varint(wire, &out->value);
-  case WIRE_FIXED64:
-    return wire_fixed(wire, 8, &out->value);
-  case WIRE_FIXED32:
-    return wire_fixed(wire, 4, &out->value);
+  case WIRE_VARINT: return wire_varint(wire, &out->value);
+  case WIRE_FIXED64: return wire_fixed(wire, 8, &out->value);
+  case WIRE_FIXED32: return wire_fixed(wire, 4, &out->value);
   case WIRE_BYTES:
     if (!wire_varint(wire, &out->value) || out->value > (uint64_t)(wire->end - wire->at))
       return bad(wire);
@@ -102,9 +99,7 @@ size_t wire_number_size(uint64_t value) {
   return size;
 }
 
-static void put_tag(struct wire_buffer *b, uint32_t number, enum wire_type type) {
-  wire_put_number(b, (uint64_t)number << 3 | type);
-}
+static void put_tag(struct wire_buffer *b, uint32_t number, enum wire_type type) { wire_put_number(b, (uint64_t)number << 3 | type); }
 
 void wire_put_varint(struct wire_buffer *b, uint32_t number, uint64_t value) {
   put_tag(b, number, WIRE_VARINT);

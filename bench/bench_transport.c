@@ -2,9 +2,9 @@
  *
  *   bench_transport [MiB per tensor, default 64] [seconds per row, default 2]
  *
- * Rows: a raw socket over memory of the same size as the tensors, written and read in 1 MiB pieces; the exchange of runtime/cluster/cluster.h with tensors of the given size; and the
- * round trip of an empty message (raw: one byte; exchange: START answered by DONE). Two threads of one process each
- * way, as two tasks of a host would have it.
+ * Rows: a raw socket over memory of the same size as the tensors, written and read in 1 MiB pieces; the exchange of
+ * runtime/cluster/cluster.h with tensors of the given size; and the round trip of an empty message (raw: one byte; exchange: START answered
+ * by DONE). Two threads of one process each way, as two tasks of a host would have it.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -167,7 +167,8 @@ static void certificates_make(void) {
   struct authority *authority = NULL;
   status code = mkdtemp(folder) ? authority_create("bench", &authority) : UNAVAILABLE;
   for (int i = 0; i < 2 && code == OK; i++)
-    code = authority_issue(authority, &(struct certificate_request){.name = cert_names[i], .days = 1}, cert_file(i, "crt"), cert_file(i, "key"));
+    code =
+      authority_issue(authority, &(struct certificate_request){.name = cert_names[i], .days = 1}, cert_file(i, "crt"), cert_file(i, "key"));
   if (code == OK)
     code = authority_write(authority, cert_file(2, "crt"), cert_file(2, "key"));
   authority_destroy(authority);
@@ -187,8 +188,14 @@ static struct cluster *task_start(const struct cluster_task *tasks, uint32_t tas
   struct tls_files files = {0};
   if (is_sealed)
     files = (struct tls_files){strdup(cert_file((int)task, "crt")), strdup(cert_file((int)task, "key")), strdup(cert_file(2, "crt"))};
-  struct cluster_config config = {.tls = files, .task = task, .task_count = 2, .tasks = tasks, .timeout_s = 10, .has_phases = true, .only_addresses = true,
-    .sink = {.on_start = take_start, .on_tensor = take_tensor, .on_done = take_done}};
+  struct cluster_config config = {.tls = files,
+                                  .task = task,
+                                  .task_count = 2,
+                                  .tasks = tasks,
+                                  .timeout_s = 10,
+                                  .has_phases = true,
+                                  .only_addresses = true,
+                                  .sink = {.on_start = take_start, .on_tensor = take_tensor, .on_done = take_done}};
   struct cluster *cluster = NULL;
   if (cluster_create(&config, &cluster) != OK || cluster_start(cluster) != OK) {
     fprintf(stderr, "error: %s\n", status_text());

@@ -1,4 +1,5 @@
-/* raw_loop.c: what sockets alone can do: a server and as many clients as there are workers, each a process, exchanging messages of two sizes.
+/* raw_loop.c: what sockets alone can do: a server and as many clients as there are workers, each a process, exchanging messages of two
+ * sizes.
  *
  *   raw_loop PATH CLIENTS SEND_BYTES RECEIVE_BYTES ROUNDS
  *
@@ -76,7 +77,7 @@ static void client(const struct sockaddr_un *address, int report) {
   }
   double seconds = now_s() - begin;
   qsort(times, (size_t)rounds, sizeof *times, compare);
-  double result[3] = { seconds, 1e6 * times[rounds / 2], 1e6 * times[rounds * 99 / 100] };
+  double result[3] = {seconds, 1e6 * times[rounds / 2], 1e6 * times[rounds * 99 / 100]};
   if (write(report, result, sizeof result) != sizeof result)
     exit(1);
   exit(0);
@@ -85,7 +86,7 @@ static void client(const struct sockaddr_un *address, int report) {
 int main(int argc, char **argv) {
   if (argc != 6)
     return 64;
-  struct sockaddr_un address = { .sun_family = AF_UNIX };
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
   snprintf(address.sun_path, sizeof address.sun_path, "%s", argv[1]);
   int clients = atoi(argv[2]), reports[2], listener = socket(AF_UNIX, SOCK_STREAM, 0);
   send_bytes = (size_t)atoll(argv[3]);
@@ -101,7 +102,7 @@ int main(int argc, char **argv) {
     pthread_t thread;
     pthread_create(&thread, NULL, serve, (void *)(long)accept(listener, NULL, NULL));
   }
-  double worst[3] = { 0 }, one[3];
+  double worst[3] = {0}, one[3];
   for (int i = 0; i < clients; i++) {
     if (read(reports[0], one, sizeof one) != sizeof one)
       return 1;

@@ -8,11 +8,11 @@
 #include "ir/graph.h"
 #include "ir/lower.h"
 
-struct entry_spec {          /* one --entry, or a default one */
+struct entry_spec { /* one --entry, or a default one */
   const char *name;
-  VEC(const char *) feeds, fetches, targets;          /* tensor names, operation names */
-  VEC(const char *) feed_keys, fetch_keys;            /* the names users give them: the same, or a signature's keys */
-  bool is_guess;             /* nobody has asked for it: left out, and said so, when it cannot be built */
+  VEC(const char *) feeds, fetches, targets; /* tensor names, operation names */
+  VEC(const char *) feed_keys, fetch_keys;   /* the names users give them: the same, or a signature's keys */
+  bool is_guess;                             /* nobody has asked for it: left out, and said so, when it cannot be built */
 };
 
 /* A second name of an entry. */
@@ -26,21 +26,21 @@ struct entry_dropped {
 
 /* A loop beside the phases: each entry is run again and again on a thread of its own. */
 struct build_runner {
-  const char *name;            /* of its queue */
+  const char *name; /* of its queue */
   VEC(const char *) entries;
-  const char *begin, *close;   /* entries that run once, before and after; NULL: none */
-  uint64_t end_codes;          /* bits of the statuses that are the end, no error */
-  bool is_chiefs;              /* else every replica runs it */
+  const char *begin, *close; /* entries that run once, before and after; NULL: none */
+  uint64_t end_codes;        /* bits of the statuses that are the end, no error */
+  bool is_chiefs;            /* else every replica runs it */
 };
 
 struct build_options {
   const char *graph_path, *cluster_path, *output_dir;
-  const char *replicate;     /* a job, or NULL */
-  const char *strategy;      /* NULL, or as in the contract */
+  const char *replicate; /* a job, or NULL */
+  const char *strategy;  /* NULL, or as in the contract */
   const char *cpu, *gpu;
   bool soft_placement, log_device_placement;
-  const char *emit;          /* NULL: build */
-  const char *dump_phases;   /* a folder, or NULL */
+  const char *emit;        /* NULL: build */
+  const char *dump_phases; /* a folder, or NULL */
   bool quiet;
   bool tls;                  /* the executables have TLS in them */
   VEC(const char *) entries; /* the texts of --entry */
@@ -61,23 +61,23 @@ struct build {
   VEC(struct entry_alias) aliases;
   VEC(struct entry_dropped) dropped;
   VEC(struct build_runner) runners;
-  bool has_round;                 /* the graph is that of a SyncReplicasOptimizer: */
+  bool has_round; /* the graph is that of a SyncReplicasOptimizer: */
   struct token_round round;
-  VEC(struct entry) entries;      /* after lowering; parts after partition */
-  VEC(struct flow_var) vars;      /* shared by all entries; var.task may be TASK_SELF (one for each replica) */
-  bool vars_opened;               /* a variable turned out to have other shapes than were taken for granted */
-  bool init_is_loaders;           /* the entry `init` is what a SavedModel's loader runs, nothing that the user has named */
-  struct map var_names;           /* (task, container, name) as a text -> index into vars */
+  VEC(struct entry) entries; /* after lowering; parts after partition */
+  VEC(struct flow_var) vars; /* shared by all entries; var.task may be TASK_SELF (one for each replica) */
+  bool vars_opened;          /* a variable turned out to have other shapes than were taken for granted */
+  bool init_is_loaders;      /* the entry `init` is what a SavedModel's loader runs, nothing that the user has named */
+  struct map var_names;      /* (task, container, name) as a text -> index into vars */
   VEC(struct var_initial) initials;
   VEC(struct lower_gather) gathers; /* --strategy: rows of gradients, found in a first lowering (spread.c) */
-  uint32_t default_task;          /* chief_0, worker_0 or the first */
+  uint32_t default_task;            /* chief_0, worker_0 or the first */
 };
 
 /* emit.c: the program (runtime/program/program.h) of one task and the kernels it needs, in the program's order. */
 struct emitted {
   const void *program;
   uint64_t program_size;
-  VEC(struct kernel *) kernels;   /* distinct by kernel_hash */
+  VEC(struct kernel *) kernels; /* distinct by kernel_hash */
 };
 status build_emit(struct build *build, uint32_t task, struct emitted *out);
 

@@ -22,8 +22,8 @@ static void print_task(FILE *out, const struct cluster_task *task) {
   print_string(out, task->job);
   fprintf(out, ", \"index\": %u, \"address\": ", task->index);
   print_string(out, task->address);
-  fprintf(out, ", \"file\": \"%s_%u\", \"devices\": [\"/job:%s/replica:0/task:%u/device:CPU:0\"]}", task->job,
-          task->index, task->job, task->index);
+  fprintf(out, ", \"file\": \"%s_%u\", \"devices\": [\"/job:%s/replica:0/task:%u/device:CPU:0\"]}", task->job, task->index, task->job,
+          task->index);
 }
 
 static void print_port(FILE *out, const struct flow *flow, const struct flow_port *port) {

@@ -26,12 +26,12 @@ static status build_task(struct build *build, uint32_t number, const char *folde
   const struct cluster_task *task = &build->cluster.tasks.items[number];
   const char *path = arena_printf(&build->arena, "%s/%s_%u", folder, task->job, task->index);
   const char *object = arena_printf(&build->arena, "%s.o", path);
-  struct emitted emitted = { 0 };
+  struct emitted emitted = {0};
   TRY(build_emit(build, number, &emitted));
   const struct target *cpu = target_find("cpu");
-  const struct target_options options = { .cpu = build->options.cpu };
-  const struct target_unit unit = { .kernels = emitted.kernels.items, .count = emitted.kernels.count,
-                                    .data = emitted.program, .data_size = emitted.program_size };
+  const struct target_options options = {.cpu = build->options.cpu};
+  const struct target_unit unit = {
+    .kernels = emitted.kernels.items, .count = emitted.kernels.count, .data = emitted.program, .data_size = emitted.program_size};
   TRY(cpu->compile(&options, &unit, object));
   status result = link_executable(object, emitted.program, build->options.tls, path);
   unlink(object);
@@ -61,7 +61,7 @@ static status worker_start(struct build *build, uint32_t number, const char *fol
     return fail(RESOURCE_EXHAUSTED, "no process: %s", strerror(errno));
   }
   if (out->process == 0) {
-    struct report report = { .code = (int32_t)build_task(build, number, folder) };
+    struct report report = {.code = (int32_t)build_task(build, number, folder)};
     if (report.code != OK)
       snprintf(report.text, sizeof report.text, "%s", status_text());
     bool told = write(fds[1], &report, sizeof report) == (ssize_t)sizeof report;
@@ -84,8 +84,7 @@ static status worker_wait(const struct build *build, uint32_t number, struct wor
   while (waitpid(worker->process, &state, 0) < 0 && errno == EINTR)
     ;
   if (n != (ssize_t)sizeof report)
-    return fail(INTERNAL, "%s_%u: the compiler ended by signal %d", task->job, task->index,
-                WIFSIGNALED(state) ? WTERMSIG(state) : 0);
+    return fail(INTERNAL, "%s_%u: the compiler ended by signal %d", task->job, task->index, WIFSIGNALED(state) ? WTERMSIG(state) : 0);
   if (report.code == OK)
     return OK;
   report.text[sizeof report.text - 1] = 0;

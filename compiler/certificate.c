@@ -74,9 +74,9 @@ static bool is_number_address(const char *host) {
 
 static bool certificate_finish(X509 *certificate, const struct authority *issuer, const struct certificate_request *request) {
   char names[600];
-  int size = request->host ? snprintf(names, sizeof names, "DNS:%s,%s:%s", request->name, is_number_address(request->host) ? "IP" : "DNS",
-                                      request->host)
-                           : snprintf(names, sizeof names, "DNS:%s", request->name);
+  int size = request->host
+             ? snprintf(names, sizeof names, "DNS:%s,%s:%s", request->name, is_number_address(request->host) ? "IP" : "DNS", request->host)
+             : snprintf(names, sizeof names, "DNS:%s", request->name);
   return size < (int)sizeof names && extension_add(certificate, issuer->certificate, NID_basic_constraints, "critical,CA:FALSE") &&
          extension_add(certificate, issuer->certificate, NID_key_usage, "critical,digitalSignature") &&
          extension_add(certificate, issuer->certificate, NID_ext_key_usage, "serverAuth,clientAuth") &&

@@ -17,9 +17,9 @@ void authority_destroy(struct authority *authority); /* accepts NULL */
 status authority_write(const struct authority *authority, const char *cert_path, const char *key_path);
 
 struct certificate_request {
-  const char *name;    /* a task's, a DNS subject alternative name: "worker_1" */
-  const char *host;    /* another, a DNS name or an IP address; NULL: none */
-  int from_day, days;  /* it is valid from so many days after now, so long */
+  const char *name;   /* a task's, a DNS subject alternative name: "worker_1" */
+  const char *host;   /* another, a DNS name or an IP address; NULL: none */
+  int from_day, days; /* it is valid from so many days after now, so long */
 };
 /* A new key and a certificate for it. */
 status authority_issue(const struct authority *authority, const struct certificate_request *request, const char *cert_path,

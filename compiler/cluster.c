@@ -23,13 +23,9 @@ struct cluster_reader {
   struct map addresses; /* address -> task number: two tasks at one address could never both start */
 };
 
-static bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-static bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 static bool job_is_valid(const char *job) {
   if (!is_letter(*job) || strlen(job) > JOB_LENGTH_MAX)
@@ -73,8 +69,7 @@ static status address_check(const char *address) {
     return OK;
   }
   const char *colon = strrchr(address, ':');
-  if (!colon || colon == address || !number_parse(colon + 1, 65535, &port) || strchr(address, '/') ||
-      !text_is_plain(address))
+  if (!colon || colon == address || !number_parse(colon + 1, 65535, &port) || strchr(address, '/') || !text_is_plain(address))
     return fail(INVALID_ARGUMENT, "Could not interpret \"%.200s\" as a host-port pair.", address);
   return OK;
 }
@@ -153,9 +148,7 @@ static status spec_read(struct cluster_reader *r, const json_t *root) {
     return fail(INVALID_ARGUMENT, "not a JSON object of jobs");
   const char *key;
   json_t *value;
-  json_object_foreach((json_t *)spec_of(root), key, value) {
-    TRY(job_read(r, key, value));
-  }
+  json_object_foreach((json_t *)spec_of(root), key, value) { TRY(job_read(r, key, value)); }
   if (!r->out->tasks.count)
     return fail(INVALID_ARGUMENT, "no task in it");
   qsort(r->out->tasks.items, r->out->tasks.count, sizeof *r->out->tasks.items, task_compare);

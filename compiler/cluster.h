@@ -9,7 +9,7 @@
 struct cluster_task {
   const char *job;
   uint32_t index;
-  const char *address;   /* "host:port" or "unix:PATH"; "" for the one task of a build without a cluster */
+  const char *address; /* "host:port" or "unix:PATH"; "" for the one task of a build without a cluster */
 };
 struct cluster {
   VEC(struct cluster_task) tasks; /* jobs by name, tasks by index */

@@ -7,7 +7,9 @@
 
 static void print_arg(const struct op_arg *a) {
   printf(" %s:%s%s%s", a->name, a->number_attr ? a->number_attr : "", a->number_attr ? "*" : "",
-         a->list_attr ? a->list_attr : a->type_attr ? a->type_attr : dtype_name((enum dtype)a->dtype));
+         a->list_attr   ? a->list_attr
+         : a->type_attr ? a->type_attr
+                        : dtype_name((enum dtype)a->dtype));
 }
 
 static void print_types(const struct op_def *def) {
@@ -16,7 +18,7 @@ static void print_types(const struct op_def *def) {
       continue;
     printf("  %s:", def->attrs[i].name);
     for (const uint8_t *t = def->attrs[i].allowed; *t; t++)
-      printf(" %s", dtype_short((enum dtype)*t));
+      printf(" %s", dtype_short((enum dtype) * t));
   }
 }
 

@@ -27,24 +27,24 @@
 struct child {
   struct run_task task;
   pid_t pid;
-  int out;             /* its stdout and stderr */
-  int says;            /* where it says how far it is; -1: nowhere */
-  char **args;         /* argv, ends with NULL */
+  int out;     /* its stdout and stderr */
+  int says;    /* where it says how far it is; -1: nowhere */
+  char **args; /* argv, ends with NULL */
   bool ended;
   int code;
   char line[4096], last[4096];
   size_t used;
-  char news[512];      /* the last line that it said there, as far as it has come */
+  char news[512]; /* the last line that it said there, as far as it has come */
   size_t news_used;
 };
 struct crew {
   struct arena arena;
   struct run_progress *progress; /* of each child; NULL: nobody looks */
-  char shown[512];     /* the line on the terminal, "" when it is erased */
+  char shown[512];               /* the line on the terminal, "" when it is erased */
   VEC(struct child) children;
   const char *replicated;
-  int first_failure;   /* index of a child, -1: none */
-  bool told;           /* to leave, by SIGTERM */
+  int first_failure; /* index of a child, -1: none */
+  bool told;         /* to leave, by SIGTERM */
 };
 
 static volatile sig_atomic_t stop_signals, stop_signal, asked;

@@ -12,8 +12,8 @@
 #include "compiler/pass/pass.h"
 #include "ir/registry.h"
 
-#define LIST_MAX 40  /* lines of one list */
-#define ITEMS_MAX 6  /* names on one line */
+#define LIST_MAX 40 /* lines of one list */
+#define ITEMS_MAX 6 /* names on one line */
 
 static bool is_one_of(const char *op, const char *const *ops) {
   for (; *ops; ops++)

@@ -62,11 +62,12 @@ static status ask(CURL *curl, const struct status_request *request, struct answe
   CURLcode code = curl_easy_perform(curl);
   if (code == CURLE_OK)
     return OK;
-  return fail(code == CURLE_URL_MALFORMAT ? INVALID_ARGUMENT : UNAVAILABLE, "%s: %s", request->address, why[0] ? why : curl_easy_strerror(code));
+  return fail(code == CURLE_URL_MALFORMAT ? INVALID_ARGUMENT : UNAVAILABLE, "%s: %s", request->address,
+              why[0] ? why : curl_easy_strerror(code));
 }
 
 status command_status(const struct status_request *request) {
-  struct answer answer = { 0 };
+  struct answer answer = {0};
   CURL *curl = curl_global_init(CURL_GLOBAL_DEFAULT) == 0 ? curl_easy_init() : NULL;
   if (!curl)
     return fail(RESOURCE_EXHAUSTED, "no memory");

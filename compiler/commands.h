@@ -17,7 +17,7 @@ status command_certs(const char *cluster_path, const char *folder);
 status command_inspect(const char *path);
 /* Asks the task that listens at an address what it is at, and prints what it says. */
 struct status_request {
-  const char *address;               /* "host:port", "[v6]:port", "unix:PATH" */
+  const char *address; /* "host:port", "[v6]:port", "unix:PATH" */
   bool is_json;
   const char *tls_cert, *tls_key, *tls_ca; /* files, all or none */
 };

@@ -4,13 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-static bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 static bool take(const char **p, const char *word) {
   size_t length = strlen(word);
@@ -103,25 +99,17 @@ const char *device_text(struct arena *arena, const struct device_spec *spec) {
     snprintf(id, sizeof id, "%lld", (long long)spec->id);
   bool device = spec->type || spec->id != DEVICE_OPEN;
   return arena_printf(arena, "%s%s%s%s%s%s%s%s", spec->job ? "/job:" : "", spec->job ? spec->job : "", replica, task,
-                      device ? "/device:" : "", device ? spec->type ? spec->type : "*" : "", device ? ":" : "",
-                      device ? id : "");
+                      device ? "/device:" : "", device ? spec->type ? spec->type : "*" : "", device ? ":" : "", device ? id : "");
 }
 
-static bool names_agree(const char *a, const char *b) {
-  return !a || !b || !strcmp(a, b);
-}
+static bool names_agree(const char *a, const char *b) { return !a || !b || !strcmp(a, b); }
 
-static bool numbers_agree(int64_t a, int64_t b) {
-  return a == DEVICE_OPEN || b == DEVICE_OPEN || a == b;
-}
+static bool numbers_agree(int64_t a, int64_t b) { return a == DEVICE_OPEN || b == DEVICE_OPEN || a == b; }
 
-static bool names_equal(const char *a, const char *b) {
-  return a && b ? !strcmp(a, b) : a == b;
-}
+static bool names_equal(const char *a, const char *b) { return a && b ? !strcmp(a, b) : a == b; }
 
 bool device_equal(const struct device_spec *a, const struct device_spec *b) {
-  return names_equal(a->job, b->job) && names_equal(a->type, b->type) && a->replica == b->replica && a->task == b->task &&
-         a->id == b->id;
+  return names_equal(a->job, b->job) && names_equal(a->type, b->type) && a->replica == b->replica && a->task == b->task && a->id == b->id;
 }
 
 bool device_compatible(const struct device_spec *a, const struct device_spec *b) {
@@ -129,9 +117,7 @@ bool device_compatible(const struct device_spec *a, const struct device_spec *b)
          numbers_agree(a->task, b->task) && numbers_agree(a->id, b->id);
 }
 
-bool device_matches(const struct device_spec *pattern, const struct device_spec *device) {
-  return device_compatible(pattern, device);
-}
+bool device_matches(const struct device_spec *pattern, const struct device_spec *device) { return device_compatible(pattern, device); }
 
 void device_override(struct device_spec *into, const struct device_spec *from) {
   if (from->job)

@@ -14,8 +14,8 @@
 #define DEVICE_OPEN (-1)
 
 struct device_spec {
-  const char *job, *type;     /* NULL: open */
-  int64_t replica, task, id;  /* DEVICE_OPEN, or 0 .. INT32_MAX */
+  const char *job, *type;    /* NULL: open */
+  int64_t replica, task, id; /* DEVICE_OPEN, or 0 .. INT32_MAX */
 };
 
 #define DEVICE_SPEC_OPEN ((struct device_spec){NULL, NULL, DEVICE_OPEN, DEVICE_OPEN, DEVICE_OPEN})

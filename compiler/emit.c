@@ -29,8 +29,10 @@ static void emit_tasks(struct emitter *e) {
   const struct cluster *cluster = &e->build->cluster;
   for (uint32_t i = 0; i < cluster->tasks.count; i++) {
     const struct cluster_task *task = &cluster->tasks.items[i];
-    vec_push(&e->tasks, (struct program_task){ .job = emit_text(e, task->job), .address = emit_text(e, task->address),
-                                                .index = task->index, .flags = task_holds(e, i) ? PROGRAM_TASK_HOLDS : 0 });
+    vec_push(&e->tasks, (struct program_task){.job = emit_text(e, task->job),
+                                              .address = emit_text(e, task->address),
+                                              .index = task->index,
+                                              .flags = task_holds(e, i) ? PROGRAM_TASK_HOLDS : 0});
   }
 }
 
@@ -49,10 +51,13 @@ static bool variable_is_here(const struct emitter *e, const struct flow_var *var
 
 static void emit_variable(struct emitter *e, uint32_t number) {
   const struct flow_var *var = &e->build->vars.items[number];
-  struct program_variable out = { .name = emit_text(e, var->name), .container = emit_text(e, var->container),
-                                  .node = emit_text(e, var->node), .dtype = (uint8_t)var->dtype,
-                                  .has_shape = var->has_shape, .is_resource = var->is_resource,
-                                  .has_initial = var->zero_initial ? PROGRAM_INITIAL_ZERO : PROGRAM_INITIAL_NONE };
+  struct program_variable out = {.name = emit_text(e, var->name),
+                                 .container = emit_text(e, var->container),
+                                 .node = emit_text(e, var->node),
+                                 .dtype = (uint8_t)var->dtype,
+                                 .has_shape = var->has_shape,
+                                 .is_resource = var->is_resource,
+                                 .has_initial = var->zero_initial ? PROGRAM_INITIAL_ZERO : PROGRAM_INITIAL_NONE};
   out.slice = emit_text(e, variable_slice(e->build, number));
   out.rank = (uint8_t)(var->has_shape ? var->rank : 0);
   out.dims = emit_words(e, var->dims, out.rank);
@@ -81,14 +86,16 @@ static void emit_variables(struct emitter *e) {
 
 /* ---- entries ---- */
 
-static struct program_range emit_ports(struct emitter *e, const struct flow *flow, const struct flow_port *ports,
-                                       uint32_t count) {
-  struct program_range range = { e->ports.count, count };
+static struct program_range emit_ports(struct emitter *e, const struct flow *flow, const struct flow_port *ports, uint32_t count) {
+  struct program_range range = {e->ports.count, count};
   for (uint32_t i = 0; i < count; i++) {
     const struct flow_value *value = flow_value_get(flow, ports[i].value);
-    struct program_port port = { .name = emit_text(e, ports[i].name), .tensor = emit_text(e, ports[i].tensor),
-                                 .dtype = (uint8_t)value->dtype, .rank = (uint8_t)value->rank,
-                                 .any_rank = ports[i].any_rank, .every_rank = ports[i].every_rank };
+    struct program_port port = {.name = emit_text(e, ports[i].name),
+                                .tensor = emit_text(e, ports[i].tensor),
+                                .dtype = (uint8_t)value->dtype,
+                                .rank = (uint8_t)value->rank,
+                                .any_rank = ports[i].any_rank,
+                                .every_rank = ports[i].every_rank};
     uint32_t dims[LIMIT_RANK], reasons[LIMIT_RANK];
     for (int d = 0; d < value->rank; d++) {
       const char *why = dim_reason(flow->dims, value->dims[d]);
@@ -175,7 +182,7 @@ static void needs_close(const struct flow *flow, uint8_t *needed) {
 /* Which feeds each fetch is computed from, on whatever task. */
 static struct program_range emit_partial_needs(struct emitter *e, const struct entry *entry) {
   const struct flow *flow = entry->flow;
-  struct program_range range = { e->operands.count, entry->fetches.count * entry->feeds.count };
+  struct program_range range = {e->operands.count, entry->fetches.count * entry->feeds.count};
   uint8_t *needed = calloc((size_t)flow->nodes.count + 1, 1);
   for (uint32_t i = 0; i < entry->fetches.count; i++) {
     memset(needed, 0, flow->nodes.count);
@@ -218,14 +225,14 @@ static void emit_partial(struct emitter *e, struct entry *entry, const written_l
 }
 
 static status emit_parts(struct emitter *e, struct entry *entry, struct program_entry *out) {
-  struct symbol_set fed = { 0 }, none = { 0 };
+  struct symbol_set fed = {0}, none = {0};
   feed_symbols(e, out->feeds, &fed);
   bool alone = e->build->cluster.tasks.count == 1;
-  written_list written = { 0 };
+  written_list written = {0};
   out->parts.first = e->parts.count;
   status result = OK;
   if (entry->parts.count == 0) {
-    vec_push(&written, (struct written){ entry->flow, TASK_DRIVER });
+    vec_push(&written, (struct written){entry->flow, TASK_DRIVER});
     result = emit_part(e, entry->flow, TASK_DRIVER, &fed);
   }
   /* the driver's part first: it runs on the thread that drives */
@@ -235,7 +242,7 @@ static status emit_parts(struct emitter *e, struct entry *entry, struct program_
       bool drives = task == TASK_DRIVER || task == TASK_SELF;
       if (drives != (turn == 0) || !part_is_here(e, entry, task))
         continue;
-      vec_push(&written, (struct written){ entry->parts.items[i].flow, task });
+      vec_push(&written, (struct written){entry->parts.items[i].flow, task});
       result = emit_part(e, entry->parts.items[i].flow, task, drives || alone ? &fed : &none);
     }
   out->parts.count = e->parts.count - out->parts.first;
@@ -253,7 +260,7 @@ static status emit_parts(struct emitter *e, struct entry *entry, struct program_
 
 /* A node that a step with or without it leaves everything else as it is. */
 static bool is_harmless(const struct node *node) {
-  static const char *const reading[] = { "VarHandleOp", "VariableV2", "Variable", "ReadVariableOp", "Placeholder" };
+  static const char *const reading[] = {"VarHandleOp", "VariableV2", "Variable", "ReadVariableOp", "Placeholder"};
   for (size_t i = 0; i < sizeof reading / sizeof *reading; i++)
     if (strcmp(node->op, reading[i]) == 0)
       return true;
@@ -264,7 +271,7 @@ static bool is_harmless(const struct node *node) {
 static void mark_optional(struct emitter *e, const struct entry *entry, struct program_range fetches) {
   const struct graph *graph = e->build->model.graph;
   struct edge edge;
-  VEC(uint32_t) targets = { 0 };
+  VEC(uint32_t) targets = {0};
   for (uint32_t i = 0; i < entry->targets.count; i++)
     if (graph_find(graph, entry->targets.items[i]) != NO_NODE)
       vec_push(&targets, graph_find(graph, entry->targets.items[i]));
@@ -284,17 +291,19 @@ static void mark_optional(struct emitter *e, const struct entry *entry, struct p
 
 static status emit_entry(struct emitter *e, struct entry *entry) {
   emit_begin_entry(e, entry->flow->dims);
-  struct program_entry out = { .name = emit_text(e, entry->name), .replicated = entry->replicated,
-                               .changes_state = flow_changes_state(entry->flow), .is_variant = entry->is_variant,
-                               .failed = (uint8_t)entry->failed,
-                               .failed_text = emit_text(e, entry->failed_text ? entry->failed_text : "") };
+  struct program_entry out = {.name = emit_text(e, entry->name),
+                              .replicated = entry->replicated,
+                              .changes_state = flow_changes_state(entry->flow),
+                              .is_variant = entry->is_variant,
+                              .failed = (uint8_t)entry->failed,
+                              .failed_text = emit_text(e, entry->failed_text ? entry->failed_text : "")};
   const struct entry *end = e->build->entries.items + e->build->entries.count;
   for (const struct entry *next = entry + 1; next < end && next->is_variant; next++)
     out.variants += !entry->is_variant;
   out.feeds = emit_ports(e, entry->flow, entry->feeds.items, entry->feeds.count);
   out.fetches = emit_ports(e, entry->flow, entry->fetches.items, entry->fetches.count);
   mark_optional(e, entry, out.fetches);
-  VEC(uint32_t) list = { 0 };
+  VEC(uint32_t) list = {0};
   for (uint32_t i = 0; i < entry->targets.count; i++)
     vec_push(&list, emit_text(e, entry->targets.items[i]));
   out.targets = emit_operands(e, list.items, list.count);
@@ -328,9 +337,12 @@ static uint32_t entry_number(const struct build *b, const char *name) {
 static void emit_runners(struct emitter *e) {
   for (uint32_t i = 0; i < e->build->runners.count; i++) {
     const struct build_runner *runner = &e->build->runners.items[i];
-    struct program_runner out = { .name = emit_text(e, runner->name), .is_chiefs = runner->is_chiefs, .end_codes = runner->end_codes,
-                                  .begin = entry_number(e->build, runner->begin), .close = entry_number(e->build, runner->close) };
-    VEC(uint32_t) numbers = { 0 };
+    struct program_runner out = {.name = emit_text(e, runner->name),
+                                 .is_chiefs = runner->is_chiefs,
+                                 .end_codes = runner->end_codes,
+                                 .begin = entry_number(e->build, runner->begin),
+                                 .close = entry_number(e->build, runner->close)};
+    VEC(uint32_t) numbers = {0};
     for (uint32_t k = 0; k < runner->entries.count; k++)
       vec_push(&numbers, entry_number(e->build, runner->entries.items[k]));
     out.entries = emit_operands(e, numbers.items, numbers.count);
@@ -343,8 +355,7 @@ static void emit_runners(struct emitter *e) {
 
 static const struct graph *sorted_graph;
 static int compare_nodes(const void *a, const void *b) {
-  return strcmp(sorted_graph->nodes.items[*(const uint32_t *)a].name,
-                sorted_graph->nodes.items[*(const uint32_t *)b].name);
+  return strcmp(sorted_graph->nodes.items[*(const uint32_t *)a].name, sorted_graph->nodes.items[*(const uint32_t *)b].name);
 }
 
 static uint64_t hash_inputs(const struct graph *graph, const struct node *node) {
@@ -363,7 +374,7 @@ static uint64_t hash_inputs(const struct graph *graph, const struct node *node) 
 }
 
 static struct program_range emit_attr_hashes(struct emitter *e, const struct node *node) {
-  VEC(uint32_t) pairs = { 0 };
+  VEC(uint32_t) pairs = {0};
   for (uint32_t i = 0; i < node->attr_count; i++)
     if (node->attrs[i].name[0] != '_') {
       vec_push(&pairs, attr_hash_name(node->attrs[i].name));
@@ -384,8 +395,8 @@ static void emit_nodes(struct emitter *e) {
   qsort(order, graph->nodes.count, sizeof *order, compare_nodes);
   for (uint32_t i = 0; i < graph->nodes.count; i++) {
     const struct node *node = &graph->nodes.items[order[i]];
-    vec_push(&e->nodes, (struct program_node){ emit_text(e, node->name), emit_text(e, node->op),
-                                               hash_inputs(graph, node), emit_attr_hashes(e, node) });
+    vec_push(&e->nodes,
+             (struct program_node){emit_text(e, node->name), emit_text(e, node->op), hash_inputs(graph, node), emit_attr_hashes(e, node)});
   }
 }
 
@@ -394,7 +405,7 @@ static void emit_nodes(struct emitter *e) {
 /* All that decides what the tasks of a build say to each other. */
 static uint64_t build_id(const struct build *build, const char *json) {
   uint64_t hash = hash_bytes(json, strlen(json), PROGRAM_MAGIC);
-  const char *words[] = { build->options.cpu, build->options.gpu, build->options.replicate, build->options.strategy };
+  const char *words[] = {build->options.cpu, build->options.gpu, build->options.replicate, build->options.strategy};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     hash = hash_bytes(words[i] ? words[i] : "", words[i] ? strlen(words[i]) : 0, hash);
   for (uint32_t i = 0; i < build->entries.count; i++) {
@@ -421,21 +432,19 @@ struct table_source {
 };
 
 static void *lay_out(const struct emitter *e, struct program *header, uint64_t *out_size) {
-#define SOURCE(vec) { (vec).items, (vec).count, sizeof *(vec).items }
+#define SOURCE(vec) \
+  { (vec).items, (vec).count, sizeof *(vec).items }
   const struct table_source sources[PROGRAM_TABLE_COUNT] = {
-    [PROGRAM_TEXTS] = SOURCE(e->texts),         [PROGRAM_DATA] = SOURCE(e->data),
-    [PROGRAM_WORDS] = SOURCE(e->words),         [PROGRAM_OPERANDS] = SOURCE(e->operands),
-    [PROGRAM_TASKS] = SOURCE(e->tasks),         [PROGRAM_VARIABLES] = SOURCE(e->variables),
-    [PROGRAM_ENTRIES] = SOURCE(e->entries),     [PROGRAM_PARTS] = SOURCE(e->parts),
-    [PROGRAM_BLOCKS] = SOURCE(e->blocks),       [PROGRAM_INSTRS] = SOURCE(e->instrs),
-    [PROGRAM_SLOTS] = SOURCE(e->slots),         [PROGRAM_PORTS] = SOURCE(e->ports),
-    [PROGRAM_ATTRS] = SOURCE(e->attrs),         [PROGRAM_NODES] = SOURCE(e->nodes),
-    [PROGRAM_RUNNERS] = SOURCE(e->runners),
+    [PROGRAM_TEXTS] = SOURCE(e->texts),       [PROGRAM_DATA] = SOURCE(e->data),   [PROGRAM_WORDS] = SOURCE(e->words),
+    [PROGRAM_OPERANDS] = SOURCE(e->operands), [PROGRAM_TASKS] = SOURCE(e->tasks), [PROGRAM_VARIABLES] = SOURCE(e->variables),
+    [PROGRAM_ENTRIES] = SOURCE(e->entries),   [PROGRAM_PARTS] = SOURCE(e->parts), [PROGRAM_BLOCKS] = SOURCE(e->blocks),
+    [PROGRAM_INSTRS] = SOURCE(e->instrs),     [PROGRAM_SLOTS] = SOURCE(e->slots), [PROGRAM_PORTS] = SOURCE(e->ports),
+    [PROGRAM_ATTRS] = SOURCE(e->attrs),       [PROGRAM_NODES] = SOURCE(e->nodes), [PROGRAM_RUNNERS] = SOURCE(e->runners),
   };
 #undef SOURCE
   uint64_t size = (sizeof *header + 63) / 64 * 64;
   for (int i = 0; i < PROGRAM_TABLE_COUNT; i++) {
-    header->tables[i] = (struct program_table){ size, sources[i].count };
+    header->tables[i] = (struct program_table){size, sources[i].count};
     size = (size + sources[i].count * sources[i].bytes + 63) / 64 * 64;
   }
   header->size = size;
@@ -515,7 +524,7 @@ static status emit_all(struct emitter *e, struct program *header) {
 }
 
 status build_emit(struct build *build, uint32_t task, struct emitted *out) {
-  struct emitter e = { .build = build, .arena = &build->arena, .task = task };
+  struct emitter e = {.build = build, .arena = &build->arena, .task = task};
   struct program header;
   memset(&header, 0, sizeof header);
   status result = emit_all(&e, &header);

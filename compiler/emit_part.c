@@ -13,8 +13,8 @@
 struct part_writer {
   struct emitter *e;
   VEC(struct program_slot) slots;
-  struct symbol_set start;   /* symbols known when the part starts */
-  struct symbol_set known;   /* symbols known where the walk is */
+  struct symbol_set start; /* symbols known when the part starts */
+  struct symbol_set known; /* symbols known where the walk is */
   uint32_t task, position, size_count, kernel_count, instr_first;
   bool dataflow;
 };
@@ -30,7 +30,7 @@ struct flow_writer {
   uint32_t *last_use;        /* per slot of the part at the time of writing: instruction + 1; TENSOR slots */
   uint32_t slot_limit;       /* slots that existed when writing began */
   struct symbol_set definer; /* dataflow: per symbol: instruction + 1 that gives it its value */
-  VEC(uint32_t) *preds;      /* dataflow */
+  VEC(uint32_t) * preds;     /* dataflow */
 };
 
 static status write_flow(struct part_writer *w, struct flow *flow, uint32_t block, bool outer);
@@ -42,8 +42,8 @@ static struct program_slot *slot_at(struct part_writer *w, uint32_t slot) { retu
 static uint32_t slot_add(struct flow_writer *f, value_id v, enum program_storage storage) {
   const struct flow_value *value = flow_value_get(f->flow, v);
   struct part_writer *w = f->w;
-  struct program_slot slot = { .dtype = (uint8_t)value->dtype, .rank = (uint8_t)value->rank, .storage = (uint8_t)storage,
-                               .any_rank = value->any_rank };
+  struct program_slot slot = {
+    .dtype = (uint8_t)value->dtype, .rank = (uint8_t)value->rank, .storage = (uint8_t)storage, .any_rank = value->any_rank};
   slot.root = w->slots.count;
   uint32_t dims[LIMIT_RANK];
   bool known = true;
@@ -62,8 +62,8 @@ static uint32_t slot_add(struct flow_writer *f, value_id v, enum program_storage
 static uint32_t slot_of(const struct flow_writer *f, value_id v) { return f->slot_of[v] - 1; }
 
 static bool kernel_arg_is_output(const struct flow_node *node, uint32_t i) {
-  return node->args[i].value != NO_VALUE && !node->args[i].var &&
-         node->kernel->buffers.items[i].mode != BUFFER_IN && node->kernel->buffers.items[i].mode != BUFFER_SCRATCH;
+  return node->args[i].value != NO_VALUE && !node->args[i].var && node->kernel->buffers.items[i].mode != BUFFER_IN &&
+         node->kernel->buffers.items[i].mode != BUFFER_SCRATCH;
 }
 
 static uint64_t constant_count(const struct emitter *e, const struct flow_value *value) {
@@ -94,8 +94,7 @@ static void add_output_slots(struct flow_writer *f, const struct flow_node *node
     uint32_t slot = slot_add(f, node->outputs.items[i], storage);
     const struct flow_value *value = flow_value_get(f->flow, node->outputs.items[i]);
     if (storage == STORAGE_CONST)
-      slot_at(f->w, slot)->data =
-          emit_elements(f->w->e, value->dtype, value->data, constant_count(f->w->e, value));
+      slot_at(f->w, slot)->data = emit_elements(f->w->e, value->dtype, value->data, constant_count(f->w->e, value));
     if (storage == STORAGE_VARIABLE)
       slot_at(f->w, slot)->data = f->w->e->variable_numbers[node->var];
     if (storage == STORAGE_ALIAS)
@@ -167,8 +166,7 @@ static void add_code_edges(struct flow_writer *f, uint32_t code, uint32_t instr)
   }
 }
 
-static void add_edges(struct flow_writer *f, const struct flow_node *node, const struct program_instr *instr,
-                      uint32_t number) {
+static void add_edges(struct flow_writer *f, const struct flow_node *node, const struct program_instr *instr, uint32_t number) {
   for (uint32_t i = 0; i < node->inputs.count; i++)
     add_edge(f, flow_value_get(f->flow, node->inputs.items[i])->producer, number);
   for (uint32_t i = 0; node->op == FLOW_KERNEL && i < node->kernel->buffers.count; i++)
@@ -180,7 +178,7 @@ static void add_edges(struct flow_writer *f, const struct flow_node *node, const
     add_edge(f, node->controls.items[i], number);
   for (uint32_t i = 0; i < instr->sizes.count; i++)
     add_code_edges(f, f->w->e->operands.items[instr->sizes.first + i], number);
-  struct program_range lists[] = { instr->args, instr->outputs };
+  struct program_range lists[] = {instr->args, instr->outputs};
   for (int list = 0; list < 2; list++)
     for (uint32_t i = 0; i < lists[list].count; i++) {
       uint32_t slot = f->w->e->operands.items[lists[list].first + i];
@@ -246,21 +244,22 @@ static enum program_op op_of(const struct flow_writer *f, const struct flow_node
   case FLOW_SEND: return INSTR_SEND;
   case FLOW_RECV: return INSTR_RECV;
   case FLOW_MERGE: return INSTR_MERGE;
-  case FLOW_NONE: case FLOW_CONST: case FLOW_NOOP: break;
+  case FLOW_NONE:
+  case FLOW_CONST:
+  case FLOW_NOOP: break;
   }
   return INSTR_NOOP;
 }
 
 static status check_variable(const struct flow_writer *f, const struct flow_node *node, uint32_t var) {
   if (f->w->e->variable_numbers[var] == PROGRAM_NONE)
-    return fail(INTERNAL, "%s '%s': variable '%s' is on another task", node->tf_op, node->name,
-                f->w->e->build->vars.items[var].name);
+    return fail(INTERNAL, "%s '%s': variable '%s' is on another task", node->tf_op, node->name, f->w->e->build->vars.items[var].name);
   return OK;
 }
 
 static status kernel_args(struct flow_writer *f, const struct flow_node *node, struct program_instr *instr) {
   struct emitter *e = f->w->e;
-  VEC(uint32_t) args = { 0 }, outputs = { 0 };
+  VEC(uint32_t) args = {0}, outputs = {0};
   for (uint32_t i = 0; i < node->kernel->buffers.count; i++) {
     const struct flow_arg *arg = &node->args[i];
     if (arg->var) {
@@ -284,10 +283,10 @@ static status kernel_args(struct flow_writer *f, const struct flow_node *node, s
 
 /* Mode, rank and size codes of each variable argument. */
 static void kernel_shapes(struct flow_writer *f, const struct flow_node *node, struct program_instr *instr) {
-  static const uint32_t modes[] = { [BUFFER_IN] = PROGRAM_VARIABLE_IN, [BUFFER_OUT] = PROGRAM_VARIABLE_OUT,
-                                    [BUFFER_INOUT] = PROGRAM_VARIABLE_INOUT };
+  static const uint32_t modes[] = {
+    [BUFFER_IN] = PROGRAM_VARIABLE_IN, [BUFFER_OUT] = PROGRAM_VARIABLE_OUT, [BUFFER_INOUT] = PROGRAM_VARIABLE_INOUT};
   struct emitter *e = f->w->e;
-  VEC(uint32_t) shapes = { 0 };
+  VEC(uint32_t) shapes = {0};
   for (uint32_t i = 0; i < node->kernel->buffers.count; i++) {
     const struct kernel_buffer *buffer = &node->kernel->buffers.items[i];
     if (!node->args[i].var)
@@ -335,8 +334,7 @@ static status write_kernel(struct flow_writer *f, const struct flow_node *node, 
   return OK;
 }
 
-static void write_bind(struct flow_writer *f, const struct flow_node *node, struct program_instr *instr,
-                       uint32_t number) {
+static void write_bind(struct flow_writer *f, const struct flow_node *node, struct program_instr *instr, uint32_t number) {
   struct emitter *e = f->w->e;
   uint32_t *codes = calloc((size_t)node->bind_count + 1, sizeof *codes);
   for (uint32_t i = 0; codes && i < node->bind_count; i++) {
@@ -351,10 +349,10 @@ static void write_bind(struct flow_writer *f, const struct flow_node *node, stru
 static status write_regions(struct flow_writer *f, const struct flow_node *node, struct program_instr *instr) {
   struct part_writer *w = f->w;
   struct emitter *e = w->e;
-  instr->blocks = (struct program_range){ e->blocks.count, node->region_count };
+  instr->blocks = (struct program_range){e->blocks.count, node->region_count};
   for (uint32_t i = 0; i < node->region_count; i++)
-    vec_push(&e->blocks, (struct program_block){ 0 });
-  struct symbol_set outer = { 0 };
+    vec_push(&e->blocks, (struct program_block){0});
+  struct symbol_set outer = {0};
   for (uint32_t i = 0; i < w->known.values.count; i++)
     symbol_set(&outer, i, w->known.values.items[i]);
   status result = OK;
@@ -369,7 +367,7 @@ static status write_regions(struct flow_writer *f, const struct flow_node *node,
 
 static struct program_range slot_list(struct flow_writer *f, const value_id *values, uint32_t count) {
   struct emitter *e = f->w->e;
-  struct program_range range = { e->operands.count, count };
+  struct program_range range = {e->operands.count, count};
   for (uint32_t i = 0; i < count; i++)
     vec_push(&e->operands, slot_of(f, values[i]));
   return range;
@@ -377,7 +375,7 @@ static struct program_range slot_list(struct flow_writer *f, const value_id *val
 
 static struct program_range guard_list(struct flow_writer *f, const struct flow_node *node) {
   struct emitter *e = f->w->e;
-  struct program_range range = { e->operands.count, node->guard_count };
+  struct program_range range = {e->operands.count, node->guard_count};
   for (uint32_t i = 0; i < node->guard_count; i++)
     vec_push(&e->operands, slot_of(f, node->guards[i].predicate) * 2 + node->guards[i].expected);
   return range;
@@ -388,12 +386,13 @@ static bool reads_any_shape(const struct flow_writer *f, const struct flow_node 
 }
 
 /* What an instruction says beside its slots, by its op. */
-static status write_details(struct flow_writer *f, const struct flow_node *node, struct program_instr *instr,
-                            uint32_t number) {
+static status write_details(struct flow_writer *f, const struct flow_node *node, struct program_instr *instr, uint32_t number) {
   struct emitter *e = f->w->e;
   switch (node->op) {
   case FLOW_KERNEL: return write_kernel(f, node, instr);
-  case FLOW_READ: case FLOW_ASSIGN: case FLOW_VARIABLE:
+  case FLOW_READ:
+  case FLOW_ASSIGN:
+  case FLOW_VARIABLE:
     TRY(check_variable(f, node, node->var));
     instr->number = e->variable_numbers[node->var];
     instr->peer = (uint32_t)node->imm;
@@ -407,11 +406,15 @@ static status write_details(struct flow_writer *f, const struct flow_node *node,
     instr->attrs = emit_attrs(e, node->attrs, node->attr_count);
     instr->flags |= node->blocks ? INSTR_BLOCKS : 0;
     if (node->region_count)
-      vec_push(&e->calls, (struct emitted_call){ node, f->first + number, f->w->task });
+      vec_push(&e->calls, (struct emitted_call){node, f->first + number, f->w->task});
     return OK;
   case FLOW_BIND: write_bind(f, node, instr, number); return OK;
-  case FLOW_IF: case FLOW_WHILE: return write_regions(f, node, instr);
-  case FLOW_FEED: case FLOW_FETCH: case FLOW_SEND: case FLOW_RECV:
+  case FLOW_IF:
+  case FLOW_WHILE: return write_regions(f, node, instr);
+  case FLOW_FEED:
+  case FLOW_FETCH:
+  case FLOW_SEND:
+  case FLOW_RECV:
     instr->number = (uint32_t)node->imm;
     instr->peer = node->peer;
     return OK;
@@ -433,7 +436,7 @@ static void note_use(struct flow_writer *f, uint32_t slot, uint32_t instr) {
 static status write_instr(struct flow_writer *f, const struct flow_node *node, uint32_t number) {
   struct part_writer *w = f->w;
   struct emitter *e = w->e;
-  struct program_instr instr = { .op = (uint8_t)op_of(f, node) };
+  struct program_instr instr = {.op = (uint8_t)op_of(f, node)};
   instr.node = emit_text(e, node->name);
   instr.tf_op = emit_text(e, node->tf_op);
   instr.place = emit_text(e, node->place ? node->place : "");
@@ -449,8 +452,8 @@ static status write_instr(struct flow_writer *f, const struct flow_node *node, u
   for (uint32_t i = 0; i < instr.args.count; i++)
     if (!(e->operands.items[instr.args.first + i] & PROGRAM_ARG_VARIABLE))
       note_use(f, e->operands.items[instr.args.first + i], number);
-  bool arrives = node->op == FLOW_FEED || node->op == FLOW_RECV || node->op == FLOW_HOST || node->op == FLOW_READ ||
-                 node->op == FLOW_IF || node->op == FLOW_WHILE || node->op == FLOW_MERGE;
+  bool arrives = node->op == FLOW_FEED || node->op == FLOW_RECV || node->op == FLOW_HOST || node->op == FLOW_READ || node->op == FLOW_IF ||
+                 node->op == FLOW_WHILE || node->op == FLOW_MERGE;
   for (uint32_t i = 0; i < node->guard_count; i++)
     note_use(f, slot_of(f, node->guards[i].predicate), number);
   for (uint32_t i = 0; i < instr.outputs.count; i++) {
@@ -519,7 +522,7 @@ static status write_nodes(struct flow_writer *f) {
 /* The symbols that got their values in this flow. */
 static struct program_range defined_symbols(struct flow_writer *f) {
   struct emitter *e = f->w->e;
-  struct program_range range = { e->operands.count, 0 };
+  struct program_range range = {e->operands.count, 0};
   for (uint32_t s = 0; s < f->definer.values.count; s++)
     if (f->definer.values.items[s])
       vec_push(&e->operands, s);
@@ -543,7 +546,7 @@ static status write_block(struct flow_writer *f, uint32_t block, bool outer) {
   f->count = count_instrs(f);
   f->first = e->instrs.count;
   for (uint32_t i = 0; i < f->count; i++)
-    vec_push(&e->instrs, (struct program_instr){ 0 });
+    vec_push(&e->instrs, (struct program_instr){0});
   TRY(write_nodes(f));
   if (f->preds)
     write_successors(f);
@@ -555,14 +558,14 @@ static status write_block(struct flow_writer *f, uint32_t block, bool outer) {
   w->position++;
   for (uint32_t i = 0; i < f->flow->results.count; i++)
     note_use(f, slot_of(f, f->flow->results.items[i]), 0);
-  *out = (struct program_block){ { f->first, f->count }, params, results, { 0, 0 } };
+  *out = (struct program_block){{f->first, f->count}, params, results, {0, 0}};
   if (!outer)
     out->symbols = defined_symbols(f);
   return OK;
 }
 
 static status write_flow(struct part_writer *w, struct flow *flow, uint32_t block, bool outer) {
-  struct flow_writer f = { .w = w, .flow = flow };
+  struct flow_writer f = {.w = w, .flow = flow};
   status result = write_block(&f, block, outer);
   vec_free(&f.schedule.order);
   vec_free(&f.schedule.needs);
@@ -584,16 +587,16 @@ static bool flow_blocks(const struct flow *flow) {
 /* is_function: its parameters are values passed in. */
 static status write_part(struct emitter *e, struct flow *flow, uint32_t task, const struct symbol_set *start, bool is_function,
                          bool by_counts) {
-  struct part_writer w = { .e = e, .task = task, .dataflow = by_counts };
+  struct part_writer w = {.e = e, .task = task, .dataflow = by_counts};
   for (uint32_t i = 0; i < start->values.count; i++) {
     symbol_set(&w.start, i, start->values.items[i]);
     symbol_set(&w.known, i, start->values.items[i]);
   }
-  struct program_part part = { .task = task, .block = e->blocks.count, .dataflow = w.dataflow };
+  struct program_part part = {.task = task, .block = e->blocks.count, .dataflow = w.dataflow};
   uint32_t first = e->instrs.count;
-  vec_push(&e->blocks, (struct program_block){ 0 });
+  vec_push(&e->blocks, (struct program_block){0});
   status result = write_flow(&w, flow, part.block, !is_function);
-  part.slots = (struct program_range){ e->slots.count, w.slots.count };
+  part.slots = (struct program_range){e->slots.count, w.slots.count};
   part.instr_count = e->instrs.count - first;
   part.positions = w.position + 1;
   for (uint32_t i = 0; i < w.slots.count; i++)
@@ -610,16 +613,16 @@ status emit_part(struct emitter *e, struct flow *flow, uint32_t task, const stru
 }
 
 bool emit_partial_part(struct emitter *e, struct flow *flow, uint32_t task) {
-  const struct symbol_set none = { 0 };
+  const struct symbol_set none = {0};
   return write_part(e, flow, task, &none, false, true) == OK;
 }
 
 /* The list grows: a function may call others. No symbol is known when one starts but those of what is passed in. */
 status emit_functions(struct emitter *e) {
-  const struct symbol_set none = { 0 };
+  const struct symbol_set none = {0};
   for (uint32_t i = 0; i < e->calls.count; i++) {
     struct emitted_call call = e->calls.items[i];
-    e->instrs.items[call.instr].functions = (struct program_range){ e->parts.count, call.node->region_count };
+    e->instrs.items[call.instr].functions = (struct program_range){e->parts.count, call.node->region_count};
     for (uint32_t r = 0; r < call.node->region_count; r++)
       TRY(write_part(e, call.node->branches[r], call.task, &none, true, false));
   }

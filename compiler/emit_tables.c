@@ -59,14 +59,14 @@ uint64_t emit_elements(struct emitter *e, enum dtype dtype, const void *data, ui
       return 0;
     if (views[i].size)
       memcpy(e->data.items + bytes, views[i].data, views[i].size);
-    struct program_string string = { bytes, views[i].size };
+    struct program_string string = {bytes, views[i].size};
     memcpy(e->data.items + at + i * sizeof string, &string, sizeof string);
   }
   return at;
 }
 
 struct program_range emit_operands(struct emitter *e, const uint32_t *items, uint32_t count) {
-  struct program_range range = { e->operands.count, count };
+  struct program_range range = {e->operands.count, count};
   vec_reserve(&e->operands, e->operands.count + count + 1);
   if (count)
     memcpy(e->operands.items + e->operands.count, items, count * sizeof *items);
@@ -115,7 +115,8 @@ static void fill_attr(struct emitter *e, const struct attr_value *value, struct 
   out->i = value->i;
   out->f = value->f;
   switch (value->kind) {
-  case ATTR_STRING: case ATTR_PLACEHOLDER:
+  case ATTR_STRING:
+  case ATTR_PLACEHOLDER:
     out->offset = emit_data(e, value->s.data, value->s.size, 1);
     out->size = value->s.size;
     break;
@@ -137,7 +138,11 @@ static void fill_attr(struct emitter *e, const struct attr_value *value, struct 
     out->size = (uint64_t)value->tensor->count;
     break;
   case ATTR_LIST: fill_list(e, value, out); break;
-  case ATTR_NONE: case ATTR_INT: case ATTR_FLOAT: case ATTR_BOOL: case ATTR_TYPE: break;
+  case ATTR_NONE:
+  case ATTR_INT:
+  case ATTR_FLOAT:
+  case ATTR_BOOL:
+  case ATTR_TYPE: break;
   }
 }
 
@@ -147,7 +152,7 @@ struct program_range emit_attrs(struct emitter *e, const struct flow_attr *attrs
     items[i].name = emit_text(e, attrs[i].name);
     fill_attr(e, &attrs[i].value, &items[i]);
   }
-  struct program_range range = { e->attrs.count, count };
+  struct program_range range = {e->attrs.count, count};
   for (uint32_t i = 0; items && i < count; i++)
     vec_push(&e->attrs, items[i]);
   free(items);
@@ -178,7 +183,7 @@ uint32_t emit_code(struct emitter *e, dim d) {
     vec_push(&e->codes, 0);
   if (e->codes.items[d])
     return e->codes.items[d] - 1;
-  struct dim_code code = { 0 };
+  struct dim_code code = {0};
   dim_emit(e->dims, d, &code);
   uint32_t at = e->words.count;
   for (uint32_t i = 0; i < code.words.count; i++) {
@@ -195,12 +200,10 @@ uint32_t emit_code(struct emitter *e, dim d) {
 }
 
 uint32_t emit_constant_code(struct emitter *e, int64_t value) {
-  return emit_words(e, (int64_t[]){ PROGRAM_DIM_CONST, value, PROGRAM_DIM_END }, 3);
+  return emit_words(e, (int64_t[]){PROGRAM_DIM_CONST, value, PROGRAM_DIM_END}, 3);
 }
 
-uint32_t symbol_get(const struct symbol_set *set, uint32_t symbol) {
-  return symbol < set->values.count ? set->values.items[symbol] : 0;
-}
+uint32_t symbol_get(const struct symbol_set *set, uint32_t symbol) { return symbol < set->values.count ? set->values.items[symbol] : 0; }
 
 void symbol_set(struct symbol_set *set, uint32_t symbol, uint32_t value) {
   while (set->values.count <= symbol)

@@ -41,8 +41,8 @@ struct emitter {
   VEC(struct program_node) nodes;
   VEC(struct kernel *) kernels;
   struct map text_numbers, kernel_numbers, data_numbers;
-  uint32_t *variable_numbers;     /* of the build's variables: number here, or PROGRAM_NONE */
-  bool too_large;                 /* PROGRAM_DATA would pass 4 GiB */
+  uint32_t *variable_numbers; /* of the build's variables: number here, or PROGRAM_NONE */
+  bool too_large;             /* PROGRAM_DATA would pass 4 GiB */
   /* of the entry being written */
   struct dim_table *dims;
   VEC(uint32_t) symbol_numbers;   /* per symbol of `dims`: number + 1 in the entry, 0: none yet */

@@ -12,9 +12,7 @@ typedef VEC(const char *) name_list;
 
 /* ---- texts ---- */
 
-static bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 static const char *text_trim(struct arena *arena, const char *from, const char *end) {
   while (from < end && is_blank(*from))
@@ -107,8 +105,10 @@ status entry_parse(struct arena *arena, const char *text, struct entry_spec *out
   *out = (struct entry_spec){0};
   const char *colon = strchr(text, ':');
   if (!colon)
-    return fail(INVALID_ARGUMENT, "--entry '%.200s': ':' is missing: an entry is 'NAME: FEEDS -> FETCHES | TARGETS' "
-                                  "(tfc show GRAPH lists some to paste)", text);
+    return fail(INVALID_ARGUMENT,
+                "--entry '%.200s': ':' is missing: an entry is 'NAME: FEEDS -> FETCHES | TARGETS' "
+                "(tfc show GRAPH lists some to paste)",
+                text);
   out->name = text_trim(arena, text, colon);
   if (!name_is_plain(out->name))
     return fail(INVALID_ARGUMENT, "--entry '%.200s': '%.100s' is no name", text, out->name);

@@ -10,8 +10,8 @@
 struct starts {
   struct build *build;
   const struct graph *graph;
-  bool *given;    /* per node: comes from a feed or a checkpoint, or needs what does */
-  bool *reached;  /* per node: the entry runs it */
+  bool *given;   /* per node: comes from a feed or a checkpoint, or needs what does */
+  bool *reached; /* per node: the entry runs it */
 };
 
 static bool is_op(const struct node *node, const char *const *ops, size_t count) {
@@ -77,9 +77,7 @@ static void iterators_run(struct starts *s, struct entry_spec *spec) {
 
 /* ---- variables ---- */
 
-static bool is_variable(const struct node *node) {
-  return IS_OP(node, "Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable");
-}
+static bool is_variable(const struct node *node) { return IS_OP(node, "Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable"); }
 
 static bool is_assignment(const struct node *node) { return IS_OP(node, "Assign", "AssignVariableOp"); }
 

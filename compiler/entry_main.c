@@ -16,8 +16,8 @@ struct spec_list {
 
 /* What has no value to show at the end of a step: handles, and what only steers control flow, which may be dead. */
 static bool output_is_shown(const struct node *node, uint32_t port) {
-  static const char *const steering[] = {"Switch", "RefSwitch", "Enter", "RefEnter", "NextIteration", "RefNextIteration",
-                                         "LoopCond", "VariableV2", "Variable"};
+  static const char *const steering[] = {"Switch",           "RefSwitch", "Enter",      "RefEnter", "NextIteration",
+                                         "RefNextIteration", "LoopCond",  "VariableV2", "Variable"};
   for (size_t i = 0; i < sizeof steering / sizeof *steering; i++)
     if (!strcmp(node->op, steering[i]))
       return false;

@@ -14,9 +14,7 @@
 #include "compiler/entry_defaults.h"
 #include "compiler/graph_walk.h"
 
-static bool begins(const char *text, const char *with) {
-  return strncmp(text, with, strlen(with)) == 0;
-}
+static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
 /* ---- rounds ---- */
 
@@ -28,8 +26,7 @@ static const char *job_to_replicate(struct build *b) {
   if (!device_parse(&b->arena, graph->nodes.items[b->round.step].device, &own) || !own.job)
     return NULL;
   for (uint32_t i = 0; i < graph->nodes.count; i++)
-    if (device_parse(&b->arena, graph->nodes.items[i].device, &spec) && spec.job && !strcmp(spec.job, own.job) &&
-        spec.task > 0)
+    if (device_parse(&b->arena, graph->nodes.items[i].device, &spec) && spec.job && !strcmp(spec.job, own.job) && spec.task > 0)
       return NULL;
   return cluster_find(&b->cluster, own.job, 1) == UINT32_MAX ? NULL : own.job;
 }
@@ -139,8 +136,8 @@ static bool is_taken_from(const struct graph *graph, uint32_t queue, const bool 
 static bool is_needed(const struct graph *graph, uint32_t operation, const bool *needed) {
   bool *runs = ancestors_mark(graph, &operation, 1), found = false;
   for (uint32_t i = 0; i < graph->nodes.count && !found; i++)
-    found = runs[i] && begins(graph->nodes.items[i].op, "QueueEnqueue") &&
-            is_taken_from(graph, graph->nodes.items[i].inputs[0].node, needed);
+    found =
+      runs[i] && begins(graph->nodes.items[i].op, "QueueEnqueue") && is_taken_from(graph, graph->nodes.items[i].inputs[0].node, needed);
   free(runs);
   return found;
 }
@@ -169,8 +166,7 @@ static const char *operation_entry(struct build *b, const char *operation) {
 
 static const char *begin_entry(struct build *b) {
   const struct graph *graph = b->model.graph;
-  struct entry_spec spec = {
-      .name = free_name(b, arena_printf(&b->arena, "%s_begin", graph->nodes.items[b->round.queue].name))};
+  struct entry_spec spec = {.name = free_name(b, arena_printf(&b->arena, "%s_begin", graph->nodes.items[b->round.queue].name))};
   for (uint32_t i = 0; i < graph->nodes.count; i++)
     if (token_round_sets_step(&graph->nodes.items[i]))
       vec_push(&spec.targets, graph->nodes.items[i].name);
@@ -187,8 +183,7 @@ static const char *placeholder_of(const struct graph *graph, uint32_t operation)
   bool *runs = ancestors_mark(graph, &operation, 1);
   const char *name = NULL;
   for (uint32_t i = 0; i < graph->nodes.count && !name; i++)
-    if (runs[i] &&
-        (!strcmp(graph->nodes.items[i].op, "Placeholder") || !strcmp(graph->nodes.items[i].op, "PlaceholderV2")))
+    if (runs[i] && (!strcmp(graph->nodes.items[i].op, "Placeholder") || !strcmp(graph->nodes.items[i].op, "PlaceholderV2")))
       name = graph->nodes.items[i].name;
   free(runs);
   return name;
@@ -219,8 +214,7 @@ static void runner_add(struct build *b, const struct queue_runner *runner, bool 
 }
 
 /* Its operations are in the graph, no entry runs them already, and somebody wants what they put. */
-static bool is_wanted(const struct build *b, const struct queue_runner *runner, const bool *by_hand,
-                      const bool *needed) {
+static bool is_wanted(const struct build *b, const struct queue_runner *runner, const bool *by_hand, const bool *needed) {
   bool wanted = false;
   for (uint32_t i = 0; i < runner->enqueue_ops.count; i++) {
     uint32_t node = graph_find(b->model.graph, runner->enqueue_ops.items[i]);
@@ -240,8 +234,7 @@ static void round_runner_note(struct build *b) {
       if (node != NO_NODE && b->round.taken[node])
         return;
     }
-  struct queue_runner runner = {
-      .queue = graph->nodes.items[b->round.queue].name, .close_op = "", .end_codes = UINT64_C(1) << OUT_OF_RANGE};
+  struct queue_runner runner = {.queue = graph->nodes.items[b->round.queue].name, .close_op = "", .end_codes = UINT64_C(1) << OUT_OF_RANGE};
   vec_push(&runner.enqueue_ops, graph->nodes.items[b->round.end].name);
   vec_push(&b->model.queue_runners, runner);
 }
@@ -301,8 +294,7 @@ void entry_runners_print(FILE *out, const struct build *b) {
     fputs("runners: entries that are run again and again beside the phases\n", out);
   for (uint32_t i = 0; i < b->runners.count; i++) {
     const struct build_runner *r = &b->runners.items[i];
-    fprintf(out, "  %s, by %s%s: ", r->name, r->is_chiefs ? "the chief" : "each ",
-            r->is_chiefs ? "" : b->options.replicate);
+    fprintf(out, "  %s, by %s%s: ", r->name, r->is_chiefs ? "the chief" : "each ", r->is_chiefs ? "" : b->options.replicate);
     if (r->begin)
       fprintf(out, "%s first; ", r->begin);
     print_loops(out, r);

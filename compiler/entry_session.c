@@ -37,8 +37,7 @@ const char *entry_item_name(struct arena *arena, const struct attr_value *item) 
 static bool is_new(const struct build *b, const struct entry_spec *spec) {
   for (uint32_t i = 0; i < b->specs.count; i++) {
     const struct entry_spec *s = &b->specs.items[i];
-    bool same = s->feeds.count == spec->feeds.count && s->targets.count == spec->targets.count &&
-                s->fetches.count == spec->fetches.count;
+    bool same = s->feeds.count == spec->feeds.count && s->targets.count == spec->targets.count && s->fetches.count == spec->fetches.count;
     for (uint32_t k = 0; k < s->targets.count && same; k++)
       same = !strcmp(s->targets.items[k], spec->targets.items[k]);
     for (uint32_t k = 0; k < s->fetches.count && same; k++)
@@ -112,8 +111,7 @@ static void savers_add(struct build *b) {
     const struct saver_names *saver = &b->model.savers.items[i];
     struct entry_spec save = {.name = "save"}, restore = {.name = "restore"};
     struct edge edge;
-    if (graph_find_output(b->model.graph, saver->filename, &edge) != OK ||
-        graph_find_output(b->model.graph, saver->save, &edge) != OK ||
+    if (graph_find_output(b->model.graph, saver->filename, &edge) != OK || graph_find_output(b->model.graph, saver->save, &edge) != OK ||
         graph_find(b->model.graph, saver->restore) == NO_NODE)
       continue;
     entry_add_feed(&save, saver->filename, saver->filename);
@@ -169,9 +167,7 @@ static void reports_add(struct build *b) {
   }
 }
 
-static const char *name_of(const struct build *b, uint32_t node) {
-  return node == NO_NODE ? NULL : b->model.graph->nodes.items[node].name;
-}
+static const char *name_of(const struct build *b, uint32_t node) { return node == NO_NODE ? NULL : b->model.graph->nodes.items[node].name; }
 
 /* The same as a tensor, where it gives one: a program of TensorFlow may hold either. */
 static void tensor_add(struct build *b, const char *name, uint32_t node) {

@@ -17,8 +17,16 @@
 #include "compiler/build.h"
 #include "runtime/program/program.h"
 
-#define ARCHIVE(name) extern const unsigned char name##_archive_data[]; extern const uint64_t name##_archive_size;
-ARCHIVE(runtime) ARCHIVE(nghttp2) ARCHIVE(png) ARCHIVE(jpeg) ARCHIVE(z) ARCHIVE(ssl) ARCHIVE(crypto)
+#define ARCHIVE(name)                               \
+  extern const unsigned char name##_archive_data[]; \
+  extern const uint64_t name##_archive_size;
+ARCHIVE(runtime)
+ARCHIVE(nghttp2)
+ARCHIVE(png)
+ARCHIVE(jpeg)
+ARCHIVE(z)
+ARCHIVE(ssl)
+ARCHIVE(crypto)
 #undef ARCHIVE
 
 /* In the linker's order: what needs another comes first. */
@@ -28,13 +36,13 @@ static const struct {
   const uint64_t *size;
   enum { ALWAYS, FOR_PARTS, FOR_TLS } need; /* FOR_PARTS: only parts of the runtime need it */
 } archives[] = {
-  { "libtfcrt.a", runtime_archive_data, &runtime_archive_size, ALWAYS },
-  { "libnghttp2.a", nghttp2_archive_data, &nghttp2_archive_size, ALWAYS },
-  { "libpng.a", png_archive_data, &png_archive_size, FOR_PARTS },
-  { "libjpeg.a", jpeg_archive_data, &jpeg_archive_size, FOR_PARTS },
-  { "libz.a", z_archive_data, &z_archive_size, FOR_PARTS },
-  { "libssl.a", ssl_archive_data, &ssl_archive_size, FOR_TLS },
-  { "libcrypto.a", crypto_archive_data, &crypto_archive_size, FOR_TLS },
+  {"libtfcrt.a", runtime_archive_data, &runtime_archive_size, ALWAYS},
+  {"libnghttp2.a", nghttp2_archive_data, &nghttp2_archive_size, ALWAYS},
+  {"libpng.a", png_archive_data, &png_archive_size, FOR_PARTS},
+  {"libjpeg.a", jpeg_archive_data, &jpeg_archive_size, FOR_PARTS},
+  {"libz.a", z_archive_data, &z_archive_size, FOR_PARTS},
+  {"libssl.a", ssl_archive_data, &ssl_archive_size, FOR_TLS},
+  {"libcrypto.a", crypto_archive_data, &crypto_archive_size, FOR_TLS},
 };
 #define TLS_SYMBOL "tls_context_create" /* runtime/net/tls.h: weak elsewhere */
 #define ARCHIVE_COUNT ((int)(sizeof archives / sizeof *archives))
@@ -44,8 +52,8 @@ static const struct {
   const char *host, *symbol;
 } parts[] = {
 #define HOST(name, function)
-#define PART(name, function) { #name, #function },
-#define USES(name, part) { #name, #part },
+#define PART(name, function) {#name, #function},
+#define USES(name, part) {#name, #part},
 #include "runtime/host/host.def"
 #undef HOST
 #undef PART
@@ -96,7 +104,7 @@ struct link_job {
   int archive_count, symbol_count;
 };
 
-static const char *const start_folders[] = { "/usr/lib/" TRIPLE, "/usr/lib64", "/usr/lib", "/lib/" TRIPLE, "/lib64" };
+static const char *const start_folders[] = {"/usr/lib/" TRIPLE, "/usr/lib64", "/usr/lib", "/lib/" TRIPLE, "/lib64"};
 
 /* The folder with the C library's start files, or NULL. */
 static const char *link_start_folder(void) {
@@ -111,8 +119,8 @@ static const char *link_start_folder(void) {
 
 /* The compiler's support library (conversions of half and the like); its path in `out`, or false. */
 static bool link_find_support(char *out, size_t size) {
-  static const char *const patterns[] = { "/usr/lib/gcc/" TRIPLE "/*/libgcc.a", "/usr/lib/gcc/*/*/libgcc.a",
-                                          "/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.builtins-*.a" };
+  static const char *const patterns[] = {"/usr/lib/gcc/" TRIPLE "/*/libgcc.a", "/usr/lib/gcc/*/*/libgcc.a",
+                                         "/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.builtins-*.a"};
   for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
     glob_t found;
     bool any = glob(patterns[i], 0, NULL, &found) == 0 && found.gl_pathc > 0;
@@ -176,7 +184,7 @@ static status link_with_lld(const char *program, const char *folder, const struc
   snprintf(crtn, sizeof crtn, "%s/crtn.o", folder);
   snprintf(search, sizeof search, "-L%s", folder);
   bool has_support = link_find_support(support, sizeof support);
-  struct link_words words = { .count = 0 };
+  struct link_words words = {.count = 0};
   add(&words, "ld.lld");
   add(&words, "-o");
   add(&words, job->output);
@@ -214,7 +222,7 @@ static status link_with_lld(const char *program, const char *folder, const struc
 
 static status link_with_cc(const char *program, const struct link_job *job) {
   char said[LINKER_WORDS_MAX];
-  struct link_words words = { .count = 0 };
+  struct link_words words = {.count = 0};
   add(&words, "cc");
   add(&words, "-o");
   add(&words, job->output);
@@ -238,7 +246,7 @@ static status link_with_cc(const char *program, const struct link_job *job) {
 }
 
 static status link_with_any(const struct link_job *job) {
-  static const char *const linkers[] = { "ld.lld-19", "ld.lld" };
+  static const char *const linkers[] = {"ld.lld-19", "ld.lld"};
   char program[512];
   const char *folder = link_start_folder();
   for (size_t i = 0; folder && i < sizeof linkers / sizeof *linkers; i++)
@@ -267,7 +275,7 @@ static void find_parts(const struct program *program, struct link_job *job) {
 }
 
 status link_executable(const char *object_path, const void *program, bool with_tls, const char *output_path) {
-  struct link_job job = { .object = object_path, .output = output_path };
+  struct link_job job = {.object = object_path, .output = output_path};
   int files[ARCHIVE_COUNT];
   char paths[ARCHIVE_COUNT][64];
   status result = OK;

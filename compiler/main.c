@@ -14,38 +14,38 @@
 #include "compiler/summary.h"
 
 static const char usage[] =
-    "tfc compiles a TensorFlow graph for a cluster into one executable for each task.\n"
-    "\n"
-    "  tfc build GRAPH [--cluster FILE] [-o DIR] [--entry SPEC]... [options]\n"
-    "  tfc show GRAPH                                       placeholders, variables, signatures, entries to choose from\n"
-    "  tfc check GRAPH [--cluster FILE] [--entry SPEC]...   every unsupported op at once, placement, traffic\n"
-    "  tfc run DIR [task options]                           start every task of a build on this machine\n"
-    "  tfc status ADDRESS [--json]                          what the task that listens there (host:port, unix:PATH) is at:\n"
-    "                                                       its step, what it waits for, its peers; --tls-cert, --tls-key,\n"
-    "                                                       --tls-ca FILE where tasks speak TLS\n"
-    "  tfc inspect FILE                                     what a built task holds\n"
-    "  tfc ops                                              the ops that tfc has\n"
-    "  tfc certs --cluster FILE [-o DIR]                    a CA for developing, certificates for tasks and clients (tfc-certs)\n"
-    "\n"
-    "GRAPH is a GraphDef (.pb, .pbtxt), a MetaGraphDef (.meta) or a SavedModel folder.\n"
-    "\n"
-    "  --cluster FILE        JSON: {\"ps\": [\"host:port\"], \"worker\": [...]}, its sparse form, or a TF_CONFIG\n"
-    "  -o DIR                where the executables go (tfc-out)\n"
-    "  --entry SPEC          'NAME: FEEDS -> FETCHES | TARGETS': one Session.run call, compiled; a feed or fetch is\n"
-    "                        TENSOR or KEY=TENSOR; `tfc show GRAPH` lists those that are made without this option\n"
-    "  --replicate JOB       every task of JOB gets its own copy of the work placed there\n"
-    "  --strategy S          ps-async, ps-sync or allreduce: a graph for one machine becomes the cluster's\n"
-    "  --soft-placement      ops without a kernel on the wanted device go to the CPU\n"
-    "  --log-device-placement\n"
-    "  --cpu NAME            native, an LLVM CPU name, or a level like x86-64-v3\n"
-    "  --emit KIND           graph, ir, llvm, asm, cuda, ptx or dot: print it instead of building\n"
-    "  --dump-phases DIR     one file for each pass\n"
-    "  --tls                 the executables have TLS in them (OpenSSL), for their options --tls-cert, --tls-key and --tls-ca\n"
-    "  --quiet               says nothing of what was built\n"
-    "  --version, --help\n"
-    "\n"
-    "A built task: worker_0 [--no-init] [--timeout S] [--entry NAME [--feed X=FILE.npy] [--batch B] [--steps N]\n"
-    "              [--fetch Y=FILE.npy]]...   Without --entry it serves other tasks and TensorFlow sessions.\n";
+  "tfc compiles a TensorFlow graph for a cluster into one executable for each task.\n"
+  "\n"
+  "  tfc build GRAPH [--cluster FILE] [-o DIR] [--entry SPEC]... [options]\n"
+  "  tfc show GRAPH                                       placeholders, variables, signatures, entries to choose from\n"
+  "  tfc check GRAPH [--cluster FILE] [--entry SPEC]...   every unsupported op at once, placement, traffic\n"
+  "  tfc run DIR [task options]                           start every task of a build on this machine\n"
+  "  tfc status ADDRESS [--json]                          what the task that listens there (host:port, unix:PATH) is at:\n"
+  "                                                       its step, what it waits for, its peers; --tls-cert, --tls-key,\n"
+  "                                                       --tls-ca FILE where tasks speak TLS\n"
+  "  tfc inspect FILE                                     what a built task holds\n"
+  "  tfc ops                                              the ops that tfc has\n"
+  "  tfc certs --cluster FILE [-o DIR]                    a CA for developing, certificates for tasks and clients (tfc-certs)\n"
+  "\n"
+  "GRAPH is a GraphDef (.pb, .pbtxt), a MetaGraphDef (.meta) or a SavedModel folder.\n"
+  "\n"
+  "  --cluster FILE        JSON: {\"ps\": [\"host:port\"], \"worker\": [...]}, its sparse form, or a TF_CONFIG\n"
+  "  -o DIR                where the executables go (tfc-out)\n"
+  "  --entry SPEC          'NAME: FEEDS -> FETCHES | TARGETS': one Session.run call, compiled; a feed or fetch is\n"
+  "                        TENSOR or KEY=TENSOR; `tfc show GRAPH` lists those that are made without this option\n"
+  "  --replicate JOB       every task of JOB gets its own copy of the work placed there\n"
+  "  --strategy S          ps-async, ps-sync or allreduce: a graph for one machine becomes the cluster's\n"
+  "  --soft-placement      ops without a kernel on the wanted device go to the CPU\n"
+  "  --log-device-placement\n"
+  "  --cpu NAME            native, an LLVM CPU name, or a level like x86-64-v3\n"
+  "  --emit KIND           graph, ir, llvm, asm, cuda, ptx or dot: print it instead of building\n"
+  "  --dump-phases DIR     one file for each pass\n"
+  "  --tls                 the executables have TLS in them (OpenSSL), for their options --tls-cert, --tls-key and --tls-ca\n"
+  "  --quiet               says nothing of what was built\n"
+  "  --version, --help\n"
+  "\n"
+  "A built task: worker_0 [--no-init] [--timeout S] [--entry NAME [--feed X=FILE.npy] [--batch B] [--steps N]\n"
+  "              [--fetch Y=FILE.npy]]...   Without --entry it serves other tasks and TensorFlow sessions.\n";
 
 static int report(status s) {
   fflush(stdout);
@@ -58,14 +58,19 @@ static int misused(const char *text, const char *word) {
 }
 
 enum long_option { O_CLUSTER = 256, O_ENTRY, O_REPLICATE, O_STRATEGY, O_SOFT, O_LOG, O_GPU, O_CPU, O_EMIT, O_DUMP, O_QUIET, O_TLS };
-static const struct option options[] = {
-    {"cluster", required_argument, NULL, O_CLUSTER},   {"entry", required_argument, NULL, O_ENTRY},
-    {"replicate", required_argument, NULL, O_REPLICATE}, {"strategy", required_argument, NULL, O_STRATEGY},
-    {"soft-placement", no_argument, NULL, O_SOFT},     {"log-device-placement", no_argument, NULL, O_LOG},
-    {"gpu", required_argument, NULL, O_GPU},           {"cpu", required_argument, NULL, O_CPU},
-    {"emit", required_argument, NULL, O_EMIT},         {"dump-phases", required_argument, NULL, O_DUMP},
-    {"quiet", no_argument, NULL, O_QUIET},             {"tls", no_argument, NULL, O_TLS},
-    {NULL, 0, NULL, 0}};
+static const struct option options[] = {{"cluster", required_argument, NULL, O_CLUSTER},
+                                        {"entry", required_argument, NULL, O_ENTRY},
+                                        {"replicate", required_argument, NULL, O_REPLICATE},
+                                        {"strategy", required_argument, NULL, O_STRATEGY},
+                                        {"soft-placement", no_argument, NULL, O_SOFT},
+                                        {"log-device-placement", no_argument, NULL, O_LOG},
+                                        {"gpu", required_argument, NULL, O_GPU},
+                                        {"cpu", required_argument, NULL, O_CPU},
+                                        {"emit", required_argument, NULL, O_EMIT},
+                                        {"dump-phases", required_argument, NULL, O_DUMP},
+                                        {"quiet", no_argument, NULL, O_QUIET},
+                                        {"tls", no_argument, NULL, O_TLS},
+                                        {NULL, 0, NULL, 0}};
 
 static int unknown_option(const char *word) {
   struct nearest nearest;
@@ -171,10 +176,10 @@ static int command_of_graph(int argc, char **argv, const char *tfc) {
 static int command_of_address(int argc, char **argv) {
   struct status_request request = {0};
   for (int i = 0; i < argc; i++) {
-    const char **file = strcmp(argv[i], "--tls-cert") == 0  ? &request.tls_cert
-                        : strcmp(argv[i], "--tls-key") == 0 ? &request.tls_key
-                        : strcmp(argv[i], "--tls-ca") == 0  ? &request.tls_ca
-                                                            : NULL;
+    const char **file = strcmp(argv[i], "--tls-cert") == 0 ? &request.tls_cert
+                      : strcmp(argv[i], "--tls-key") == 0  ? &request.tls_key
+                      : strcmp(argv[i], "--tls-ca") == 0   ? &request.tls_ca
+                                                           : NULL;
     if (file && i + 1 == argc)
       return misused("a file is missing after ", argv[i]);
     if (file)

@@ -25,23 +25,23 @@ static status pass_check(struct build *b) { return registry_check(b->model.graph
 status pass_resolve(struct build *b) { return entries_resolve(b); }
 
 const struct pass passes[] = {
-    {"read", pass_read, 0, FACT_GRAPH, 0, "the graph and the cluster are in memory"},
-    {"datasets", pass_datasets, FACT_GRAPH, 0, 0, "datasets that parse their elements are maps"},
-    {"check", pass_check, FACT_GRAPH, FACT_CHECKED, 0, "every node fits its op's signature: counts, dtypes, attributes"},
-    {"methods", pass_methods, FACT_CHECKED, 0, 0, "functions of a SavedModel without a signature are called in the graph"},
-    {"entries", pass_resolve, FACT_CHECKED, FACT_ENTRIES, 0, "every entry names existing tensors and operations"},
-    {"tables", pass_tables, FACT_CHECKED | FACT_ENTRIES, 0, 0, "a SavedModel's tables have their contents after `init`"},
-    {"strategy", pass_strategy, FACT_CHECKED | FACT_ENTRIES, 0, 0, "with --strategy the graph is one replica's of the cluster"},
-    {"place", pass_place, FACT_CHECKED | FACT_ENTRIES, FACT_PLACED, 0, "every node has a task and a device"},
-    {"lower", pass_lower, FACT_PLACED, FACT_FLOW, 0, "every entry is a flow of core ops; what is known is folded"},
-    {"restore", pass_restore, FACT_FLOW, FACT_INITIALS, 0, "a SavedModel's variables have their values"},
-    {"dead", pass_dead, FACT_FLOW, FACT_LIVE, 0, "every node is needed by a fetch, an effect or a size"},
-    {"fed", pass_fed, FACT_LIVE, 0, 0, "no step needs a placeholder that is not fed"},
-    {"spread", pass_spread, FACT_LIVE, 0, 0, "with --strategy variables, their updates and the means of gradients have their tasks"},
-    {"fuse", pass_fuse, FACT_LIVE, FACT_FUSED, 0, "kernels that need not store in between are one"},
-    {"partition", pass_partition, FACT_FUSED, FACT_PARTS, 0, "each task has its own flow; cuts are send and receive"},
-    {"hold", pass_hold, FACT_PARTS, 0, 0, "what a part changes comes after what it receives"},
-    {"share", pass_share, FACT_PARTS, 0, 0, "no kernel is there in more than a few sizes"},
+  {"read", pass_read, 0, FACT_GRAPH, 0, "the graph and the cluster are in memory"},
+  {"datasets", pass_datasets, FACT_GRAPH, 0, 0, "datasets that parse their elements are maps"},
+  {"check", pass_check, FACT_GRAPH, FACT_CHECKED, 0, "every node fits its op's signature: counts, dtypes, attributes"},
+  {"methods", pass_methods, FACT_CHECKED, 0, 0, "functions of a SavedModel without a signature are called in the graph"},
+  {"entries", pass_resolve, FACT_CHECKED, FACT_ENTRIES, 0, "every entry names existing tensors and operations"},
+  {"tables", pass_tables, FACT_CHECKED | FACT_ENTRIES, 0, 0, "a SavedModel's tables have their contents after `init`"},
+  {"strategy", pass_strategy, FACT_CHECKED | FACT_ENTRIES, 0, 0, "with --strategy the graph is one replica's of the cluster"},
+  {"place", pass_place, FACT_CHECKED | FACT_ENTRIES, FACT_PLACED, 0, "every node has a task and a device"},
+  {"lower", pass_lower, FACT_PLACED, FACT_FLOW, 0, "every entry is a flow of core ops; what is known is folded"},
+  {"restore", pass_restore, FACT_FLOW, FACT_INITIALS, 0, "a SavedModel's variables have their values"},
+  {"dead", pass_dead, FACT_FLOW, FACT_LIVE, 0, "every node is needed by a fetch, an effect or a size"},
+  {"fed", pass_fed, FACT_LIVE, 0, 0, "no step needs a placeholder that is not fed"},
+  {"spread", pass_spread, FACT_LIVE, 0, 0, "with --strategy variables, their updates and the means of gradients have their tasks"},
+  {"fuse", pass_fuse, FACT_LIVE, FACT_FUSED, 0, "kernels that need not store in between are one"},
+  {"partition", pass_partition, FACT_FUSED, FACT_PARTS, 0, "each task has its own flow; cuts are send and receive"},
+  {"hold", pass_hold, FACT_PARTS, 0, 0, "what a part changes comes after what it receives"},
+  {"share", pass_share, FACT_PARTS, 0, 0, "no kernel is there in more than a few sizes"},
 };
 const uint32_t pass_count = sizeof passes / sizeof passes[0];
 
@@ -100,7 +100,8 @@ char *pipeline_text(struct build *b, unsigned facts) {
     const struct entry *e = &b->entries.items[i];
     for (uint32_t p = 0; p < (facts & FACT_PARTS ? e->parts.count : 1); p++) {
       const struct flow *f = facts & FACT_PARTS ? e->parts.items[p].flow : e->flow;
-      fprintf(out, "entry %s on %s\n%s\n", e->name, facts & FACT_PARTS ? task_name(b, e->parts.items[p].task) : "all tasks", flow_print(f, &b->arena));
+      fprintf(out, "entry %s on %s\n%s\n", e->name, facts & FACT_PARTS ? task_name(b, e->parts.items[p].task) : "all tasks",
+              flow_print(f, &b->arena));
       print_kernels(out, b, f);
       fputs("\n", out);
     }

@@ -6,15 +6,15 @@
 
 /* What is true of a build; a pass needs some, gives some and may break some. */
 enum build_fact {
-  FACT_GRAPH = 1,       /* model.graph and cluster are read */
-  FACT_CHECKED = 2,     /* every node fits its op's signature */
-  FACT_ENTRIES = 4,     /* specs are resolved: every feed, fetch and target exists */
-  FACT_PLACED = 8,      /* every node has a task */
-  FACT_FLOW = 16,       /* every entry is a flow of core ops with dtypes and shapes */
-  FACT_LIVE = 32,       /* nothing in the flows is without use */
-  FACT_FUSED = 64,      /* no two kernels that could be one */
-  FACT_PARTS = 128,     /* every entry is one flow for each task */
-  FACT_INITIALS = 256,  /* initial values of variables are known */
+  FACT_GRAPH = 1,      /* model.graph and cluster are read */
+  FACT_CHECKED = 2,    /* every node fits its op's signature */
+  FACT_ENTRIES = 4,    /* specs are resolved: every feed, fetch and target exists */
+  FACT_PLACED = 8,     /* every node has a task */
+  FACT_FLOW = 16,      /* every entry is a flow of core ops with dtypes and shapes */
+  FACT_LIVE = 32,      /* nothing in the flows is without use */
+  FACT_FUSED = 64,     /* no two kernels that could be one */
+  FACT_PARTS = 128,    /* every entry is one flow for each task */
+  FACT_INITIALS = 256, /* initial values of variables are known */
 };
 
 struct pass {

@@ -11,11 +11,11 @@ static const char *const run_checkpoint_options[4] = {"--save-steps", "--save-se
 
 /* All by reference. */
 struct run_options {
-  int count;                /* words on the command line */
+  int count; /* words on the command line */
   char **words;
   const char *trace, *checkpoint_dir; /* taken out of the words; NULL: not given */
   const char *of_checkpoints[4];      /* the values of run_checkpoint_options, likewise */
-  bool log_last;            /* fetches are printed at the last step only: nobody has said --log-every */
+  bool log_last;                      /* fetches are printed at the last step only: nobody has said --log-every */
 };
 
 struct run_task {

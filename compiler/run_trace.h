@@ -6,7 +6,8 @@
 
 #include "base/status.h"
 
-/* Joins the traces (runtime/step/trace.h) that there are among `parts`, removes them, and writes `path`. DATA_LOSS with the system's words. */
+/* Joins the traces (runtime/step/trace.h) that there are among `parts`, removes them, and writes `path`. DATA_LOSS with the system's
+ * words. */
 status run_trace_join(const char *path, const char *const *parts, size_t count);
 
 #endif

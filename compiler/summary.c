@@ -203,7 +203,8 @@ static bool lacks_init(const struct build *b) {
 static void print_notes(FILE *out, const struct build *b) {
   if (lacks_init(b))
     fputs("note: no entry 'init' gives the variables their first values: name one (--entry 'init: -> | OPERATION'),"
-          " or start from --checkpoint-dir\n", out);
+          " or start from --checkpoint-dir\n",
+          out);
 }
 
 static void print_command(FILE *out, struct build *b, const char *tfc) {
@@ -213,8 +214,8 @@ static void print_command(FILE *out, struct build *b, const char *tfc) {
   for (uint32_t i = 0; i < e->fetches.count; i++)
     trains = trains || (e->targets.count && strcmp(e->fetches.items[i].name, "loss") == 0);
   fprintf(out, "run it%s\n", e->feeds.count ? " (with your FILE.npy in place of zeros)" : "");
-  fprintf(out, "  %s run %s --entry %s", shell_word(&b->arena, tfc),
-          shell_word(&b->arena, b->options.output_dir), shell_word(&b->arena, name));
+  fprintf(out, "  %s run %s --entry %s", shell_word(&b->arena, tfc), shell_word(&b->arena, b->options.output_dir),
+          shell_word(&b->arena, name));
   for (uint32_t i = 0; i < e->feeds.count; i++)
     fprintf(out, " --feed %s", shell_word(&b->arena, sample_feed(&b->arena, e->flow, &e->feeds.items[i])));
   fprintf(out, "%s\n", trains ? " --steps 10" : "");

@@ -8,24 +8,14 @@
 #include "ir/ops/token_attrs.h"
 #include "ir/registry.h"
 
-static bool begins(const char *text, const char *with) {
-  return strncmp(text, with, strlen(with)) == 0;
-}
-static bool is_take(const struct node *node) {
-  return strstr(node->op, "AccumulatorTakeGradient") != NULL;
-}
-static bool is_enqueue(const struct node *node) {
-  return begins(node->op, "QueueEnqueue") && node->input_count > 1;
-}
-static bool is_dequeue(const struct node *node) {
-  return begins(node->op, "QueueDequeue") && node->input_count > 0;
-}
+static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
+static bool is_take(const struct node *node) { return strstr(node->op, "AccumulatorTakeGradient") != NULL; }
+static bool is_enqueue(const struct node *node) { return begins(node->op, "QueueEnqueue") && node->input_count > 1; }
+static bool is_dequeue(const struct node *node) { return begins(node->op, "QueueDequeue") && node->input_count > 0; }
 static bool is_assign(const struct node *node) {
   return (strcmp(node->op, "Assign") == 0 || strcmp(node->op, "AssignVariableOp") == 0) && node->input_count > 1;
 }
-bool token_round_sets_step(const struct node *node) {
-  return strstr(node->op, "AccumulatorSetGlobalStep") != NULL;
-}
+bool token_round_sets_step(const struct node *node) { return strstr(node->op, "AccumulatorSetGlobalStep") != NULL; }
 
 typedef bool (*node_test)(const struct node *node);
 
@@ -101,8 +91,7 @@ static uint32_t find_end(const struct graph *graph, uint32_t enqueue, const bool
 static int64_t find_required(const struct graph *graph) {
   for (uint32_t i = 0; i < graph->nodes.count; i++) {
     const struct node *node = &graph->nodes.items[i];
-    const struct attr_value *value =
-        is_take(node) ? node_attr(&graph->nodes.items[node->inputs[1].node], "value") : NULL;
+    const struct attr_value *value = is_take(node) ? node_attr(&graph->nodes.items[node->inputs[1].node], "value") : NULL;
     if (value && value->tensor && value->tensor->dtype == DTYPE_INT32 && value->tensor->count == 1)
       return *(const int32_t *)value->tensor->data;
   }

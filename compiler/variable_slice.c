@@ -80,7 +80,6 @@ const char *variable_slice(struct build *build, uint32_t number) {
   for (int d = 0; d < p.like->rank; d++)
     text = arena_printf(&build->arena, "%s%lld ", text, (long long)(d == axis ? whole : p.like->dims[d]));
   for (int d = 0; d < p.like->rank; d++)
-    text = arena_printf(&build->arena, "%s%s%lld,%lld", text, d ? ":" : "", (long long)(d == axis ? start : 0),
-                        (long long)p.like->dims[d]);
+    text = arena_printf(&build->arena, "%s%s%lld,%lld", text, d ? ":" : "", (long long)(d == axis ? start : 0), (long long)p.like->dims[d]);
   return text;
 }

@@ -1,14 +1,12 @@
-/* attr_hash.c: attribute values as one stream of bytes, in the words of runtime/program/program.h; runtime/master/master_attr.c reads the same
- * stream from a client's message. */
+/* attr_hash.c: attribute values as one stream of bytes, in the words of runtime/program/program.h; runtime/master/master_attr.c reads the
+ * same stream from a client's message. */
 #include "ir/attr_hash.h"
 
 #include <string.h>
 
 static uint64_t feed_i64(uint64_t hash, int64_t value) { return hash_bytes(&value, sizeof value, hash); }
 
-static uint64_t feed_text(uint64_t hash, const char *data, uint64_t size) {
-  return hash_bytes(data, size, feed_i64(hash, (int64_t)size));
-}
+static uint64_t feed_text(uint64_t hash, const char *data, uint64_t size) { return hash_bytes(data, size, feed_i64(hash, (int64_t)size)); }
 
 static uint64_t feed_shape(uint64_t hash, const struct attr_shape *shape) {
   if (shape->unknown_rank)
@@ -36,36 +34,25 @@ static bool feed(uint64_t *hash, const struct attr_value *v) {
   float number = (float)v->f;
   *hash = feed_i64(*hash, v->kind);
   switch (v->kind) {
-  case ATTR_STRING:
-    *hash = feed_text(*hash, v->s.data, v->s.size);
-    return true;
+  case ATTR_STRING: *hash = feed_text(*hash, v->s.data, v->s.size); return true;
   case ATTR_INT:
   case ATTR_BOOL:
-  case ATTR_TYPE:
-    *hash = feed_i64(*hash, v->i);
-    return true;
-  case ATTR_FLOAT:
-    *hash = hash_bytes(&number, sizeof number, *hash);
-    return true;
-  case ATTR_SHAPE:
-    *hash = feed_shape(*hash, &v->shape);
-    return true;
+  case ATTR_TYPE: *hash = feed_i64(*hash, v->i); return true;
+  case ATTR_FLOAT: *hash = hash_bytes(&number, sizeof number, *hash); return true;
+  case ATTR_SHAPE: *hash = feed_shape(*hash, &v->shape); return true;
   case ATTR_TENSOR:
     if (!v->tensor || v->tensor->dtype == DTYPE_RESOURCE || v->tensor->dtype == DTYPE_VARIANT)
       return false;
     *hash = feed_tensor(*hash, v->tensor);
     return true;
-  case ATTR_FUNC:
-    *hash = feed_text(*hash, v->func->name, strlen(v->func->name));
-    return true;
+  case ATTR_FUNC: *hash = feed_text(*hash, v->func->name, strlen(v->func->name)); return true;
   case ATTR_LIST:
     for (uint32_t i = 0; i < v->list.count; i++)
       if (!feed(hash, &v->list.items[i]))
         return false;
     return true;
   case ATTR_NONE:
-  case ATTR_PLACEHOLDER:
-    return false;
+  case ATTR_PLACEHOLDER: return false;
   }
   return false;
 }

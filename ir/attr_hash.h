@@ -1,5 +1,5 @@
-/* attr_hash.h: values of attributes in few bytes: what an executable keeps of a node's, to notice that a client's node has other ones, and what
- * tells instances of a function apart. */
+/* attr_hash.h: values of attributes in few bytes: what an executable keeps of a node's, to notice that a client's node has other ones, and
+ * what tells instances of a function apart. */
 #ifndef TFC_IR_ATTR_HASH_H
 #define TFC_IR_ATTR_HASH_H
 

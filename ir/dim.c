@@ -115,9 +115,7 @@ static dim atom_dim(struct dim_table *t, enum atom_kind kind, dim a, dim b) {
   return sum_intern(t, &(struct term){.coefficient = 1, .count = 1, .atoms = {i}}, 1);
 }
 
-dim dim_const(struct dim_table *t, int64_t value) {
-  return sum_intern(t, &(struct term){.coefficient = value}, value ? 1 : 0);
-}
+dim dim_const(struct dim_table *t, int64_t value) { return sum_intern(t, &(struct term){.coefficient = value}, value ? 1 : 0); }
 dim dim_symbol(struct dim_table *t, const char *name) {
   vec_push(&t->symbols, (struct symbol){.name = arena_strdup(t->arena, name)});
   return atom_dim(t, ATOM_SYMBOL, t->symbols.count - 1, NO_DIM);
@@ -151,9 +149,7 @@ bool dim_is_symbol(const struct dim_table *t, dim d, uint32_t *symbol) {
 #define SUM_TERMS 64
 
 /* The same value as one atom: keeps sums and products within their limits. */
-static dim opaque(struct dim_table *t, dim d) {
-  return atom_dim(t, ATOM_FLOORDIV, d, dim_const(t, 1));
-}
+static dim opaque(struct dim_table *t, dim d) { return atom_dim(t, ATOM_FLOORDIV, d, dim_const(t, 1)); }
 
 static dim sum_combine(struct dim_table *t, dim a, int64_t factor, dim b) {
   if (t->sums.items[a].count + t->sums.items[b].count > SUM_TERMS) {
@@ -394,8 +390,7 @@ static bool mentions_unified(struct dim_table *t, dim d) {
   for (uint32_t i = 0; i < s.count; i++)
     for (uint32_t j = 0; j < s.terms[i].count; j++) {
       struct atom a = t->atoms.items[s.terms[i].atoms[j]];
-      if (a.kind == ATOM_SYMBOL ? t->symbols.items[a.a].stands_for != NO_DIM
-                                : mentions_unified(t, a.a) || mentions_unified(t, a.b))
+      if (a.kind == ATOM_SYMBOL ? t->symbols.items[a.a].stands_for != NO_DIM : mentions_unified(t, a.a) || mentions_unified(t, a.b))
         return true;
     }
   return false;
@@ -514,9 +509,9 @@ const char *dim_text(struct dim_table *t, dim d) {
     const char *part = "";
     for (uint32_t j = 0; j < term->count; j++) {
       struct atom a = t->atoms.items[term->atoms[j]];
-      const char *one = a.kind == ATOM_SYMBOL ? t->symbols.items[a.a].name
-                                              : arena_printf(t->arena, "%s(%s,%s)", atom_words[a.kind].text,
-                                                             dim_text(t, a.a), dim_text(t, a.b));
+      const char *one = a.kind == ATOM_SYMBOL
+                        ? t->symbols.items[a.a].name
+                        : arena_printf(t->arena, "%s(%s,%s)", atom_words[a.kind].text, dim_text(t, a.a), dim_text(t, a.b));
       part = arena_printf(t->arena, "%s%s%s", part, j ? "*" : "", one);
     }
     int64_t c = term->coefficient;

@@ -20,7 +20,7 @@ struct dim_table;
 
 struct dim_table *dims_create(struct arena *arena);
 dim dim_const(struct dim_table *t, int64_t value);
-dim dim_symbol(struct dim_table *t, const char *name); /* a new one each time */
+dim dim_symbol(struct dim_table *t, const char *name);   /* a new one each time */
 dim dim_of_symbol(struct dim_table *t, uint32_t symbol); /* an existing one, as it was made */
 uint32_t dims_symbol_count(const struct dim_table *t);
 const char *dims_symbol_name(const struct dim_table *t, uint32_t symbol);
@@ -37,7 +37,7 @@ bool dim_is_const(const struct dim_table *t, dim d, int64_t *value);
 bool dim_is_symbol(const struct dim_table *t, dim d, uint32_t *symbol);
 /* 1 true, 0 false, -1 not known while compiling */
 int dim_equal(struct dim_table *t, dim a, dim b);
-int dim_less(struct dim_table *t, dim a, dim b);     /* a < b, from bounds: symbols are >= 0 */
+int dim_less(struct dim_table *t, dim a, dim b); /* a < b, from bounds: symbols are >= 0 */
 /* Makes two dims equal from now on when one is a bare symbol (and the other does not contain it): true, and the pair is
  * recorded so that the runtime checks it. False when it cannot be said so simply. */
 bool dim_unify(struct dim_table *t, dim a, dim b);

@@ -14,7 +14,9 @@ struct flow *flow_create(struct arena *arena, struct dim_table *dims) {
   return f;
 }
 
-struct flow_value *flow_value_get(const struct flow *f, value_id v) { return &f->values.items[v]; }
+struct flow_value *flow_value_get(const struct flow *f, value_id v) {
+  return &f->values.items[v];
+}
 
 value_id flow_add_value(struct flow *f, enum dtype dtype, int rank, const dim *dims) {
   struct flow_value v = {.dtype = dtype, .rank = rank};
@@ -24,8 +26,7 @@ value_id flow_add_value(struct flow *f, enum dtype dtype, int rank, const dim *d
   return f->values.count - 1;
 }
 
-struct flow_node *flow_add_node(struct flow *f, enum flow_op op, const char *name, const char *tf_op, uint32_t task,
-                                flow_id *out) {
+struct flow_node *flow_add_node(struct flow *f, enum flow_op op, const char *name, const char *tf_op, uint32_t task, flow_id *out) {
   struct flow_node *n = ARENA_NEW(f->arena, struct flow_node);
   n->op = op;
   n->name = name;
@@ -46,10 +47,10 @@ const char *flow_value_text(const struct flow *f, value_id v) {
 }
 
 static const char *const op_names[] = {
-    [FLOW_FEED] = "feed", [FLOW_FETCH] = "fetch", [FLOW_CONST] = "const", [FLOW_KERNEL] = "kernel",
-    [FLOW_ALIAS] = "alias", [FLOW_READ] = "read", [FLOW_ASSIGN] = "assign", [FLOW_VARIABLE] = "is_initialized",
-    [FLOW_HOST] = "host", [FLOW_BIND] = "bind", [FLOW_IF] = "if", [FLOW_WHILE] = "while", [FLOW_SEND] = "send",
-    [FLOW_RECV] = "recv", [FLOW_NOOP] = "noop", [FLOW_MERGE] = "merge"};
+  [FLOW_FEED] = "feed",   [FLOW_FETCH] = "fetch", [FLOW_CONST] = "const",   [FLOW_KERNEL] = "kernel",
+  [FLOW_ALIAS] = "alias", [FLOW_READ] = "read",   [FLOW_ASSIGN] = "assign", [FLOW_VARIABLE] = "is_initialized",
+  [FLOW_HOST] = "host",   [FLOW_BIND] = "bind",   [FLOW_IF] = "if",         [FLOW_WHILE] = "while",
+  [FLOW_SEND] = "send",   [FLOW_RECV] = "recv",   [FLOW_NOOP] = "noop",     [FLOW_MERGE] = "merge"};
 
 struct printer {
   FILE *out;

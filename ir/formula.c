@@ -20,7 +20,9 @@ struct element f_const_as(struct formula *f, enum dtype dtype, double value) {
   enum dtype part = dtype_real(dtype);
   return (struct element){number(f, part, value), dtype_is_complex(dtype) ? number(f, part, 0) : NO_EXPR};
 }
-struct element f_const(struct formula *f, double value) { return f_const_as(f, f->dtype, value); }
+struct element f_const(struct formula *f, double value) {
+  return f_const_as(f, f->dtype, value);
+}
 struct element f_const_like(struct formula *f, struct element like, double value) {
   enum dtype part = element_dtype(f, like);
   return (struct element){number(f, part, value), like.im ? number(f, part, 0) : NO_EXPR};
@@ -41,15 +43,23 @@ static struct element limit(struct formula *f, bool highest) {
     return real_element(expr_float(f->kernel, d, highest ? INFINITY : -INFINITY));
   return real_element(expr_bits(f->kernel, d, integer_limit(d, highest)));
 }
-struct element f_lowest(struct formula *f) { return limit(f, false); }
-struct element f_highest(struct formula *f) { return limit(f, true); }
-struct element f_nan(struct formula *f) { return f_const(f, NAN); }
+struct element f_lowest(struct formula *f) {
+  return limit(f, false);
+}
+struct element f_highest(struct formula *f) {
+  return limit(f, true);
+}
+struct element f_nan(struct formula *f) {
+  return f_const(f, NAN);
+}
 
 struct element f_complex(struct formula *f, struct element re, struct element im) {
   (void)f;
   return (struct element){re.re, im.re};
 }
-struct element f_real(struct element a) { return real_element(a.re); }
+struct element f_real(struct element a) {
+  return real_element(a.re);
+}
 struct element f_imag(struct formula *f, struct element a) {
   return real_element(a.im ? a.im : number(f, element_dtype(f, a), 0));
 }

@@ -19,10 +19,10 @@ struct formula {
 static inline struct element real_element(expr_id e) { return (struct element){e, NO_EXPR}; }
 enum dtype element_dtype(const struct formula *f, struct element x); /* of the (real) parts */
 
-struct element f_const(struct formula *f, double value);              /* in the formula's dtype */
+struct element f_const(struct formula *f, double value);                      /* in the formula's dtype */
 struct element f_const_as(struct formula *f, enum dtype dtype, double value); /* real or complex */
 struct element f_const_like(struct formula *f, struct element like, double value);
-struct element f_lowest(struct formula *f);   /* the smallest value: -inf of floats */
+struct element f_lowest(struct formula *f); /* the smallest value: -inf of floats */
 struct element f_highest(struct formula *f);
 struct element f_nan(struct formula *f);
 struct element f_unary(struct formula *f, enum scalar_op op, struct element a);

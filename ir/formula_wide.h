@@ -1,5 +1,5 @@
-/* formula_wide.h: what special functions are written in: arithmetic in double, series, and the way to the formula's dtype and back. Private to
- * ir/formula_*.c. */
+/* formula_wide.h: what special functions are written in: arithmetic in double, series, and the way to the formula's dtype and back. Private
+ * to ir/formula_*.c. */
 #ifndef TFC_IR_FORMULA_WIDE_H
 #define TFC_IR_FORMULA_WIDE_H
 

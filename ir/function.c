@@ -17,9 +17,9 @@ struct instantiation {
   const char *prefix;
   struct arena *arena;
   struct graph *graph;
-  struct map locals;        /* names of the body's nodes -> node of the instance */
-  struct map args;          /* names of the arguments -> index in the signature */
-  uint32_t *first;          /* per argument of the signature: its first node; one more: where they end */
+  struct map locals; /* names of the body's nodes -> node of the instance */
+  struct map args;   /* names of the arguments -> index in the signature */
+  uint32_t *first;   /* per argument of the signature: its first node; one more: where they end */
 };
 
 const struct function *function_find(const struct graph *graph, const char *name) {
@@ -41,9 +41,7 @@ bool function_has_lists(const struct function *f) {
 
 /* ---- attributes ---- */
 
-static int attr_order(const void *a, const void *b) {
-  return strcmp(((const struct attr *)a)->name, ((const struct attr *)b)->name);
-}
+static int attr_order(const void *a, const void *b) { return strcmp(((const struct attr *)a)->name, ((const struct attr *)b)->name); }
 
 void function_attrs(const struct function *function, const struct attr *given, uint32_t given_count, struct arena *arena,
                     const struct attr **attrs, uint32_t *attr_count) {
@@ -72,8 +70,7 @@ static bool has_placeholder(const struct attr_value *v) {
   return v->kind == ATTR_PLACEHOLDER;
 }
 
-static status substitute_attrs(const struct instantiation *x, const struct attr *attrs, uint32_t count,
-                               const struct attr **out);
+static status substitute_attrs(const struct instantiation *x, const struct attr *attrs, uint32_t count, const struct attr **out);
 
 /* The value with the caller's attributes in the place of placeholders; depth is bounded by the reader. */
 static status substitute(const struct instantiation *x, const struct attr_value *v, struct attr_value *out) {
@@ -97,8 +94,7 @@ static status substitute(const struct instantiation *x, const struct attr_value 
   return OK;
 }
 
-static status substitute_attrs(const struct instantiation *x, const struct attr *attrs, uint32_t count,
-                               const struct attr **out) {
+static status substitute_attrs(const struct instantiation *x, const struct attr *attrs, uint32_t count, const struct attr **out) {
   bool any = false;
   for (uint32_t i = 0; i < count && !any; i++)
     any = has_placeholder(&attrs[i].value);
@@ -262,8 +258,7 @@ static status resolve_inputs(struct instantiation *x, const struct function_node
   edge_list inputs = {0};
   status s = OK;
   for (uint32_t i = 0; i < n->input_count && s == OK; i++) {
-    s = n->inputs[i][0] == '^' ? resolve_control(x, n->inputs[i] + 1, &controls[node->control_count++])
-                               : resolve(x, n->inputs[i], &inputs);
+    s = n->inputs[i][0] == '^' ? resolve_control(x, n->inputs[i] + 1, &controls[node->control_count++]) : resolve(x, n->inputs[i], &inputs);
     if (s == OK && inputs.count > LIMIT_NODE_INPUTS)
       s = fail(RESOURCE_EXHAUSTED, "has %u inputs", inputs.count);
   }
@@ -288,8 +283,8 @@ static status resolve_ret(struct instantiation *x, uint32_t index, edge_list *ou
   for (uint32_t i = first; i < out->count && s == OK; i++) {
     const struct node *n = &x->graph->nodes.items[out->items[i].node];
     if (out->items[i].port >= n->output_count)
-      s = fail(INVALID_ARGUMENT, "its result '%s' is output %u of '%s' (%s), which has %u", ret->name, out->items[i].port,
-               n->name, n->op, n->output_count);
+      s = fail(INVALID_ARGUMENT, "its result '%s' is output %u of '%s' (%s), which has %u", ret->name, out->items[i].port, n->name, n->op,
+               n->output_count);
   }
   vec_free(&dtypes);
   return s;
@@ -370,9 +365,12 @@ status function_add_node(struct graph *graph, const char *prefix, struct node no
   return registry_check_node(graph, &graph->nodes.items[at]);
 }
 
-status function_instantiate(const struct graph *library, const struct function *function, const struct attr *attrs,
-                            uint32_t attr_count, const char *prefix, struct arena *arena, struct instance *out) {
-  struct instantiation x = {.function = function, .body = function->body, .prefix = prefix, .arena = arena,
+status function_instantiate(const struct graph *library, const struct function *function, const struct attr *attrs, uint32_t attr_count,
+                            const char *prefix, struct arena *arena, struct instance *out) {
+  struct instantiation x = {.function = function,
+                            .body = function->body,
+                            .prefix = prefix,
+                            .arena = arena,
                             .graph = function_graph(library, arena),
                             .first = ARENA_ARRAY(arena, uint32_t, function->arg_count + 1)};
   function_attrs(function, attrs, attr_count, arena, &x.attrs, &x.attr_count);

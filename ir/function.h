@@ -27,16 +27,16 @@ struct function_body {
   const char *const *ret_sources;     /* one for each ret of the signature: "node:out_arg:0", "arg"; of a list "node:out_arg" */
   const char *const *control_sources; /* nodes that run whether or not a ret needs them */
   uint32_t control_count;
-  const struct attr *defaults;        /* of the signature's attributes, sorted by name */
+  const struct attr *defaults; /* of the signature's attributes, sorted by name */
   uint32_t default_count;
 };
 
 struct instance {
-  struct graph *graph;       /* nodes 0 .. arg_count-1 are the arguments; its library is the caller's */
+  struct graph *graph; /* nodes 0 .. arg_count-1 are the arguments; its library is the caller's */
   uint32_t arg_count;
-  const struct edge *rets;   /* ret_count of them, in the order of the signature, lists expanded */
+  const struct edge *rets; /* ret_count of them, in the order of the signature, lists expanded */
   uint32_t ret_count;
-  const uint32_t *controls;  /* nodes that must have run when the call is done */
+  const uint32_t *controls; /* nodes that must have run when the call is done */
   uint32_t control_count;
 };
 
@@ -54,14 +54,15 @@ void function_attrs(const struct function *function, const struct attr *given, u
                     const struct attr **attrs, uint32_t *attr_count);
 /* An instance for the attributes of the caller (sorted by name). INVALID_ARGUMENT naming function and node: an input that
  * is none, an attribute that nobody gives, dtypes that disagree (registry_check). */
-status function_instantiate(const struct graph *library, const struct function *function, const struct attr *attrs,
-                            uint32_t attr_count, const char *prefix, struct arena *arena, struct instance *out);
+status function_instantiate(const struct graph *library, const struct function *function, const struct attr *attrs, uint32_t attr_count,
+                            const char *prefix, struct arena *arena, struct instance *out);
 /* How many results an instance for these attributes has. */
 status function_ret_count(const struct function *function, const struct attr *attrs, uint32_t attr_count, struct arena *arena,
                           uint32_t *out);
 /* What else makes such graphs (ir/gradient.c, ops/control/ops_map_function.c): an empty one that shares the library, and an argument. */
 struct graph *function_graph(const struct graph *library, struct arena *arena);
-/* Appends a checked node, named after its op unless it has a name; its inputs are copied, its attributes too, and sorted. *out: its number. */
+/* Appends a checked node, named after its op unless it has a name; its inputs are copied, its attributes too, and sorted. *out: its
+ * number. */
 status function_add_node(struct graph *graph, const char *prefix, struct node node, uint32_t *out);
 struct node function_arg_node(const char *name, int dtype, uint32_t index, struct arena *arena);
 /* Frees what is not in the arena. */

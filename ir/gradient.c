@@ -8,14 +8,14 @@
 typedef VEC(struct edge) edge_list;
 
 struct derivation {
-  struct graph *graph;       /* the result: arguments, the body's nodes, the gradient's */
+  struct graph *graph; /* the result: arguments, the body's nodes, the gradient's */
   const char *prefix;
-  uint32_t arg_count;        /* x: the first nodes; gradients end there */
-  uint32_t node_count;       /* without the gradient's nodes */
-  uint32_t *first;           /* per node: where its outputs' gradients are in `grads` */
-  edge_list *grads;          /* per output: what has come back to it */
-  uint32_t *pending;         /* per node: how many gradients are still to come */
-  VEC(uint32_t) ready;       /* nodes to which all has come back */
+  uint32_t arg_count;  /* x: the first nodes; gradients end there */
+  uint32_t node_count; /* without the gradient's nodes */
+  uint32_t *first;     /* per node: where its outputs' gradients are in `grads` */
+  edge_list *grads;    /* per output: what has come back to it */
+  uint32_t *pending;   /* per node: how many gradients are still to come */
+  VEC(uint32_t) ready; /* nodes to which all has come back */
 };
 
 static enum dtype dtype_of(const struct derivation *d, struct edge e) {
@@ -57,8 +57,7 @@ static status sum_gradients(struct derivation *d, struct edge of, struct edge *o
     *out = grads->items[0];
     return OK;
   }
-  const struct attr attrs[] = {attr_of_type("T", dtype == DTYPE_RESOURCE ? DTYPE_FLOAT : dtype),
-                               attr_of_int("N", grads->count)};
+  const struct attr attrs[] = {attr_of_type("T", dtype == DTYPE_RESOURCE ? DTYPE_FLOAT : dtype), attr_of_int("N", grads->count)};
   return add_simple(d, "AddN", grads, attrs, 2, out);
 }
 
@@ -77,10 +76,15 @@ static status add_gradient(struct derivation *d, uint32_t of, const struct edge 
   }
   struct attr_func *f = ARENA_NEW(arena, struct attr_func);
   *f = (struct attr_func){.name = n->op, .attrs = n->attrs, .attr_count = n->attr_count};
-  const struct attr attrs[] = {attr_of_types(arena, "Tin", in, count), attr_of_types(arena, "Tout", result, x_count),
+  const struct attr attrs[] = {attr_of_types(arena, "Tin", in, count),
+                               attr_of_types(arena, "Tout", result, x_count),
                                {.name = "f", .value = {.kind = ATTR_FUNC, .func = f}}};
-  struct node node = {.name = arena_printf(arena, "%s_grad", n->name), .op = "SymbolicGradient", .attrs = attrs, .attr_count = 3,
-                      .inputs = inputs, .input_count = count};
+  struct node node = {.name = arena_printf(arena, "%s_grad", n->name),
+                      .op = "SymbolicGradient",
+                      .attrs = attrs,
+                      .attr_count = 3,
+                      .inputs = inputs,
+                      .input_count = count};
   return function_add_node(d->graph, d->prefix, node, out);
 }
 

@@ -32,7 +32,7 @@ struct name {
 /* A row being read: `p` is where. */
 struct reader {
   const struct rule *rule;
-  const struct node *of;     /* the node whose gradient it is: op and attributes */
+  const struct node *of; /* the node whose gradient it is: op and attributes */
   struct graph *graph;
   const char *prefix;
   const char *p;
@@ -61,9 +61,7 @@ static const char *take_word(struct reader *r) {
   return word;
 }
 
-static status bad_row(struct reader *r, const char *what) {
-  return fail(INTERNAL, "the rule of %s: %s at '%s'", r->rule->op, what, r->p);
-}
+static status bad_row(struct reader *r, const char *what) { return fail(INTERNAL, "the rule of %s: %s at '%s'", r->rule->op, what, r->p); }
 
 /* ---- names ---- */
 
@@ -96,8 +94,8 @@ static status add_node(struct reader *r, struct node node, edge_list *out) {
 
 static status add_constant(struct reader *r, enum dtype dtype, int rank, const void *element, edge_list *out) {
   struct constant *value = ARENA_NEW(r->graph->arena, struct constant);
-  *value = (struct constant){.dtype = dtype, .rank = rank, .dims = {1}, .count = 1,
-                             .data = arena_copy(r->graph->arena, element, dtype_size(dtype))};
+  *value = (struct constant){
+    .dtype = dtype, .rank = rank, .dims = {1}, .count = 1, .data = arena_copy(r->graph->arena, element, dtype_size(dtype))};
   const struct attr attrs[] = {attr_of_type("dtype", dtype), {.name = "value", .value = {.kind = ATTR_TENSOR, .tensor = value}}};
   return add_node(r, (struct node){.op = "Const", .attrs = attrs, .attr_count = 2}, out);
 }
@@ -129,7 +127,7 @@ static status read_number(struct reader *r, edge_list *out) {
 #define CALL_ATTRS 24
 struct call {
   const char *op;
-  bool each;                 /* one node for each element of the lists among the arguments */
+  bool each; /* one node for each element of the lists among the arguments */
   edge_list args[CALL_ARGS];
   uint32_t arg_count;
   struct attr attrs[CALL_ATTRS];
@@ -161,7 +159,8 @@ static status add_call_node(struct reader *r, const struct call *call, uint32_t 
       if (!c.each || list->count == 1 || k == element)
         vec_push(&inputs, list->items[k]);
     if (arg->type_attr)
-      call_attr(&c, arg->type_attr, (struct attr_value){.kind = ATTR_TYPE, .i = list->count ? dtype_of(r, list->items[0]) : node_attr_int(r->of, "T", 0)});
+      call_attr(&c, arg->type_attr,
+                (struct attr_value){.kind = ATTR_TYPE, .i = list->count ? dtype_of(r, list->items[0]) : node_attr_int(r->of, "T", 0)});
     if (arg->number_attr)
       call_attr(&c, arg->number_attr, (struct attr_value){.kind = ATTR_INT, .i = list->count});
   }
@@ -280,8 +279,8 @@ static status add_arguments(struct reader *r, const char *texts, const struct op
     for (uint32_t k = 0; k < dtypes.count && s == OK; k++) {
       uint32_t at = r->graph->nodes.count;
       enum dtype dtype = declared ? fixed : dtype_base(dtypes.items[k]);
-      struct node arg = function_arg_node(arena_printf(r->graph->arena, "%s/%s_%u", r->prefix, are_inputs ? "x" : "dy", at), dtype, at,
-                                          r->graph->arena);
+      struct node arg =
+        function_arg_node(arena_printf(r->graph->arena, "%s/%s_%u", r->prefix, are_inputs ? "x" : "dy", at), dtype, at, r->graph->arena);
       s = function_add_node(r->graph, r->prefix, arg, &at);
       vec_push(value, (struct edge){at, 0});
     }

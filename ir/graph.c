@@ -32,8 +32,8 @@ struct attr attr_of_types(struct arena *arena, const char *name, const uint8_t *
 const char *graph_place(const struct graph *graph, const char *node, const char *function) {
   uint32_t at;
   return graph->places.count && map_find(&graph->place_names, arena_printf(graph->arena, "%s@%s", node, function), &at)
-             ? graph->places.items[at]
-             : NULL;
+         ? graph->places.items[at]
+         : NULL;
 }
 
 uint32_t graph_find(const struct graph *graph, const char *name) {

@@ -95,25 +95,23 @@ expr_id expr_int(struct kernel *k, enum dtype dtype, int64_t value) {
     return expr_float(k, dtype, (double)value);
   return expr_bits(k, dtype, scalar_wrap(dtype, value));
 }
-expr_id expr_float(struct kernel *k, enum dtype dtype, double value) {
-  return expr_bits(k, dtype, expr_double_to_bits(dtype, value));
-}
+expr_id expr_float(struct kernel *k, enum dtype dtype, double value) { return expr_bits(k, dtype, expr_double_to_bits(dtype, value)); }
 expr_id expr_size(struct kernel *k, uint32_t size) {
   if (size >= k->size_count)
     k->size_count = size + 1;
   return expr_intern(k, (struct expr){.op = SCALAR_SIZE, .dtype = DTYPE_INT64, .imm = size}, NULL);
 }
-expr_id expr_dim(struct kernel *k, kernel_dim d) {
-  return DIM_IS_SIZE(d) ? expr_size(k, SIZE_OF_DIM(d)) : expr_int(k, DTYPE_INT64, d);
-}
+expr_id expr_dim(struct kernel *k, kernel_dim d) { return DIM_IS_SIZE(d) ? expr_size(k, SIZE_OF_DIM(d)) : expr_int(k, DTYPE_INT64, d); }
 expr_id expr_local(struct kernel *k, uint32_t local) {
   return expr_intern(k, (struct expr){.op = SCALAR_LOCAL, .dtype = (uint8_t)k->locals.items[local].dtype, .imm = local}, NULL);
 }
 expr_id expr_load(struct kernel *k, uint32_t buffer, int part, const expr_id *index, int count) {
   const struct kernel_buffer *b = &k->buffers.items[buffer];
   assert(count == b->rank);
-  return expr_intern(k, (struct expr){.op = SCALAR_LOAD, .dtype = (uint8_t)dtype_real(b->dtype), .part = (uint8_t)part,
-                                      .count = (uint8_t)count, .imm = buffer}, index);
+  return expr_intern(
+    k,
+    (struct expr){.op = SCALAR_LOAD, .dtype = (uint8_t)dtype_real(b->dtype), .part = (uint8_t)part, .count = (uint8_t)count, .imm = buffer},
+    index);
 }
 
 bool expr_is_const(const struct kernel *k, expr_id e, int64_t *bits) {
@@ -170,8 +168,10 @@ static const struct {
   int operands;
   char result;
 } scalars[SCALAR_OP_COUNT] = {
-    [SCALAR_CONST] = {"const", 0, 'O'}, [SCALAR_SIZE] = {"size", 0, 'O'},
-    [SCALAR_LOCAL] = {"local", 0, 'O'}, [SCALAR_LOAD] = {"load", 0, 'O'},
+  [SCALAR_CONST] = {"const", 0, 'O'},
+  [SCALAR_SIZE] = {"size", 0, 'O'},
+  [SCALAR_LOCAL] = {"local", 0, 'O'},
+  [SCALAR_LOAD] = {"load", 0, 'O'},
 #define SCALAR(name, text, operands, result, meaning) [SCALAR_##name] = {text, operands, #result[0]},
 #include "ir/scalars.def"
 #undef SCALAR
@@ -293,9 +293,7 @@ expr_id expr_make(struct kernel *k, enum scalar_op op, enum dtype own, const exp
   return expr_intern(k, (struct expr){.op = (uint8_t)op, .dtype = (uint8_t)dtype, .count = (uint8_t)count}, operands);
 }
 
-expr_id expr_unary(struct kernel *k, enum scalar_op op, expr_id a) {
-  return expr_make(k, op, k->exprs.items[a].dtype, &a, 1);
-}
+expr_id expr_unary(struct kernel *k, enum scalar_op op, expr_id a) { return expr_make(k, op, k->exprs.items[a].dtype, &a, 1); }
 expr_id expr_binary(struct kernel *k, enum scalar_op op, expr_id a, expr_id b) {
   return expr_make(k, op, DTYPE_INVALID, (expr_id[]){a, b}, 2);
 }
@@ -333,8 +331,7 @@ struct stmt *stmt_set(struct kernel *k, struct stmt **tail, uint32_t local, expr
   s->local = local;
   return s;
 }
-struct stmt *stmt_store(struct kernel *k, struct stmt **tail, uint32_t buffer, int part, const expr_id *index, int count,
-                        expr_id value) {
+struct stmt *stmt_store(struct kernel *k, struct stmt **tail, uint32_t buffer, int part, const expr_id *index, int count, expr_id value) {
   struct stmt *s = stmt_new(k, tail, STMT_STORE, value);
   s->buffer = buffer;
   s->part = (uint8_t)part;

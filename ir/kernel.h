@@ -29,11 +29,11 @@ typedef uint32_t expr_id; /* index into kernel.exprs; 0 is no expression */
 #define NO_EXPR 0u
 
 enum scalar_op {
-  SCALAR_NONE, /* exprs[0] */
-  SCALAR_CONST,  /* imm holds the bits of the value: integers sign- or zero-extended, floats as their own bits */
-  SCALAR_SIZE,   /* i64: size parameter number imm */
-  SCALAR_LOCAL,  /* local number imm: a loop variable (i64) or a var */
-  SCALAR_LOAD,   /* buffer number imm at operands[first .. first+count), one i64 for each dimension; `part` of complex */
+  SCALAR_NONE,  /* exprs[0] */
+  SCALAR_CONST, /* imm holds the bits of the value: integers sign- or zero-extended, floats as their own bits */
+  SCALAR_SIZE,  /* i64: size parameter number imm */
+  SCALAR_LOCAL, /* local number imm: a loop variable (i64) or a var */
+  SCALAR_LOAD,  /* buffer number imm at operands[first .. first+count), one i64 for each dimension; `part` of complex */
 #define SCALAR(name, ...) SCALAR_##name,
 #include "ir/scalars.def"
 #undef SCALAR
@@ -41,11 +41,11 @@ enum scalar_op {
 };
 
 struct expr {
-  uint8_t op;      /* enum scalar_op */
-  uint8_t dtype;   /* enum dtype of the result */
-  uint8_t part;    /* of a load from a complex buffer: 0 or 1 */
-  uint8_t count;   /* operands */
-  uint32_t first;  /* into kernel.operands */
+  uint8_t op;     /* enum scalar_op */
+  uint8_t dtype;  /* enum dtype of the result */
+  uint8_t part;   /* of a load from a complex buffer: 0 or 1 */
+  uint8_t count;  /* operands */
+  uint32_t first; /* into kernel.operands */
   int64_t imm;
 };
 
@@ -75,20 +75,20 @@ enum stmt_kind { STMT_FOR, STMT_VAR, STMT_SET, STMT_STORE, STMT_IF, STMT_WHILE, 
 
 struct stmt {
   enum stmt_kind kind;
-  struct stmt *next;      /* the following statement of the same block */
-  struct stmt *body;      /* FOR, IF (then), WHILE */
-  struct stmt *otherwise; /* IF */
-  enum loop_kind loop;    /* FOR */
-  uint32_t local;         /* FOR: its variable, runs 0 .. extent-1; VAR, SET */
-  expr_id value;          /* FOR: extent (i64; below 1: no iteration); VAR: initial; SET, STORE: the value;
+  struct stmt *next;           /* the following statement of the same block */
+  struct stmt *body;           /* FOR, IF (then), WHILE */
+  struct stmt *otherwise;      /* IF */
+  enum loop_kind loop;         /* FOR */
+  uint32_t local;              /* FOR: its variable, runs 0 .. extent-1; VAR, SET */
+  expr_id value;               /* FOR: extent (i64; below 1: no iteration); VAR: initial; SET, STORE: the value;
                              IF, WHILE, CHECK: the condition (CHECK: must hold) */
-  uint32_t buffer;        /* STORE */
-  uint8_t part;           /* STORE to a complex buffer */
-  uint8_t index_count;    /* STORE: the buffer's rank */
-  expr_id *index;         /* STORE */
-  status code;            /* CHECK: reported when the condition is false */
-  const char *text;       /* CHECK: may hold up to STATUS_SHOWN %d (i64 values, in order of `shown`) */
-  expr_id shown[STATUS_SHOWN];      /* CHECK: i64 values for the text, NO_EXPR when unused */
+  uint32_t buffer;             /* STORE */
+  uint8_t part;                /* STORE to a complex buffer */
+  uint8_t index_count;         /* STORE: the buffer's rank */
+  expr_id *index;              /* STORE */
+  status code;                 /* CHECK: reported when the condition is false */
+  const char *text;            /* CHECK: may hold up to STATUS_SHOWN %d (i64 values, in order of `shown`) */
+  expr_id shown[STATUS_SHOWN]; /* CHECK: i64 values for the text, NO_EXPR when unused */
 };
 
 struct kernel_local {
@@ -115,17 +115,17 @@ uint32_t kernel_add_buffer(struct kernel *k, enum dtype dtype, enum buffer_mode 
 uint32_t kernel_add_local(struct kernel *k, enum dtype dtype, bool is_loop);
 
 /* Expressions: equal ones get the same id; constants are folded and neutral elements dropped where that changes no bit. */
-expr_id expr_int(struct kernel *k, enum dtype dtype, int64_t value);   /* any integer dtype or bool */
-expr_id expr_float(struct kernel *k, enum dtype dtype, double value);  /* half, bfloat16, float, double */
+expr_id expr_int(struct kernel *k, enum dtype dtype, int64_t value);  /* any integer dtype or bool */
+expr_id expr_float(struct kernel *k, enum dtype dtype, double value); /* half, bfloat16, float, double */
 expr_id expr_bits(struct kernel *k, enum dtype dtype, int64_t bits);
 expr_id expr_size(struct kernel *k, uint32_t size);
-expr_id expr_dim(struct kernel *k, kernel_dim dim);                    /* const or size as an i64 expression */
+expr_id expr_dim(struct kernel *k, kernel_dim dim); /* const or size as an i64 expression */
 expr_id expr_local(struct kernel *k, uint32_t local);
 expr_id expr_load(struct kernel *k, uint32_t buffer, int part, const expr_id *index, int count);
 expr_id expr_unary(struct kernel *k, enum scalar_op op, expr_id a);
 expr_id expr_binary(struct kernel *k, enum scalar_op op, expr_id a, expr_id b);
 expr_id expr_select(struct kernel *k, expr_id condition, expr_id then, expr_id otherwise);
-expr_id expr_cast(struct kernel *k, enum dtype dtype, expr_id a);      /* the identity when the dtype is the same */
+expr_id expr_cast(struct kernel *k, enum dtype dtype, expr_id a); /* the identity when the dtype is the same */
 expr_id expr_bitcast(struct kernel *k, enum dtype dtype, expr_id a);
 /* Any operation with its operands; dtype as SCALAR's result column says, `own` for OWN. */
 expr_id expr_make(struct kernel *k, enum scalar_op op, enum dtype own, const expr_id *operands, int count);
@@ -148,7 +148,8 @@ struct stmt *stmt_set(struct kernel *k, struct stmt **tail, uint32_t local, expr
 struct stmt *stmt_store(struct kernel *k, struct stmt **tail, uint32_t buffer, int part, const expr_id *index, int count, expr_id value);
 struct stmt *stmt_if(struct kernel *k, struct stmt **tail, expr_id condition);
 struct stmt *stmt_while(struct kernel *k, struct stmt **tail, expr_id condition);
-struct stmt *stmt_check(struct kernel *k, struct stmt **tail, expr_id condition, status code, const char *text, const expr_id shown[STATUS_SHOWN]);
+struct stmt *stmt_check(struct kernel *k, struct stmt **tail, expr_id condition, status code, const char *text,
+                        const expr_id shown[STATUS_SHOWN]);
 
 /* verify.c: INTERNAL with what is wrong (dtype of an operand, a local used outside its loop, a count of indices ...) */
 status kernel_verify(const struct kernel *k);

@@ -14,14 +14,14 @@
 struct eval {
   const struct kernel *k;
   const struct eval_input *in;
-  struct cell *memo;       /* one for each expression */
-  uint64_t *memo_epoch;    /* the statement execution that the memo is of, or EPOCH_ALWAYS */
+  struct cell *memo;    /* one for each expression */
+  uint64_t *memo_epoch; /* the statement execution that the memo is of, or EPOCH_ALWAYS */
   uint64_t epoch;
   struct cell *locals;
   void **scratch;
   int64_t (*dims)[LIMIT_RANK]; /* of each buffer; -1: not known */
   int64_t steps;
-  status failed;           /* why evaluation ended */
+  status failed; /* why evaluation ended */
 };
 
 static struct cell cell_bits(int64_t bits) { return (struct cell){.kind = CELL_BITS, .bits = bits}; }
@@ -48,9 +48,7 @@ static int64_t memory_load(enum dtype dtype, const void *at) {
   default: return *(const int64_t *)at;
   }
 }
-static void memory_store(enum dtype dtype, void *at, int64_t bits) {
-  memcpy(at, &bits, dtype_size(dtype));
-}
+static void memory_store(enum dtype dtype, void *at, int64_t bits) { memcpy(at, &bits, dtype_size(dtype)); }
 
 /* The flat element number; false when an index is unknown or out of bounds. */
 static bool flat_index(struct eval *ev, uint32_t buffer, const expr_id *index, int64_t *out) {
@@ -62,8 +60,8 @@ static bool flat_index(struct eval *ev, uint32_t buffer, const expr_id *index, i
     if (c->kind != CELL_BITS || n < 0)
       return false;
     if (c->bits < 0 || c->bits >= n) {
-      ev->failed = fail(INTERNAL, "kernel %s: index %lld of buffer %s is outside of [0,%lld)", ev->k->name,
-                        (long long)c->bits, b->name, (long long)n);
+      ev->failed =
+        fail(INTERNAL, "kernel %s: index %lld of buffer %s is outside of [0,%lld)", ev->k->name, (long long)c->bits, b->name, (long long)n);
       return false;
     }
     at = at * n + c->bits;
@@ -152,8 +150,7 @@ static struct cell eval_dims(struct dim_table *t, enum scalar_op op, const struc
   case SCALAR_FLOORDIV: return cell_of_dim(t, dim_floordiv(t, v[0], v[1]));
   case SCALAR_FLOORMOD: return cell_of_dim(t, dim_mod(t, v[0], v[1]));
   case SCALAR_DIV: /* truncation is floor where both are >= 0 */
-    return dim_less(t, v[0], zero) == 0 && dim_less(t, zero, v[1]) == 1 ? cell_of_dim(t, dim_floordiv(t, v[0], v[1]))
-                                                                         : cell_unknown();
+    return dim_less(t, v[0], zero) == 0 && dim_less(t, zero, v[1]) == 1 ? cell_of_dim(t, dim_floordiv(t, v[0], v[1])) : cell_unknown();
   case SCALAR_MIN: return cell_of_dim(t, dim_min(t, v[0], v[1]));
   case SCALAR_MAX: return cell_of_dim(t, dim_max(t, v[0], v[1]));
   case SCALAR_ABS: return dim_less(t, v[0], zero) == 0 ? cell_of_dim(t, v[0]) : cell_unknown();

@@ -18,15 +18,15 @@ struct cell {
 };
 
 struct eval_buffer {
-  void *memory;        /* elements, or */
-  struct cell *cells;  /* one for each element (complex: two) */
+  void *memory;       /* elements, or */
+  struct cell *cells; /* one for each element (complex: two) */
 };
 
 struct eval_input {
-  struct dim_table *dims;           /* NULL: numbers only */
+  struct dim_table *dims; /* NULL: numbers only */
   const struct eval_buffer *buffers;
-  const struct cell *sizes;         /* size_count cells */
-  int64_t step_limit;               /* statements; 0: none */
+  const struct cell *sizes; /* size_count cells */
+  int64_t step_limit;       /* statements; 0: none */
 };
 
 /* OK, or what a check reported, or ABORTED when a condition, an extent or an index is not known (or the limit was reached). */

@@ -14,8 +14,8 @@
 struct parser {
   const char *start, *at;
   struct kernel *k;
-  VEC(uint32_t) loops, vars;  /* number in the text -> local; UINT32_MAX where out of scope */
-  VEC(expr_id) shared;        /* %N */
+  VEC(uint32_t) loops, vars; /* number in the text -> local; UINT32_MAX where out of scope */
+  VEC(expr_id) shared;       /* %N */
   int depth;
 };
 

@@ -27,8 +27,8 @@ struct printer {
   VEC(char) text;
   uint32_t *local_number; /* by local, + 1 */
   uint32_t loops, vars;
-  uint32_t *uses;  /* by expression, of the statement at hand */
-  uint32_t *line;  /* by expression: its % number + 1 */
+  uint32_t *uses; /* by expression, of the statement at hand */
+  uint32_t *line; /* by expression: its % number + 1 */
   uint8_t *depth;
   uint32_t lines;
   int indent;

@@ -78,8 +78,7 @@ static status check_rule(struct verifier *v, expr_id e) {
   }
   switch (x->op) {
   case SCALAR_CONST: return OK;
-  case SCALAR_SIZE:
-    return x->imm >= 0 && x->imm < k->size_count ? OK : WRONG("kernel %s: there is no size %d", name_of(k), (int)x->imm);
+  case SCALAR_SIZE: return x->imm >= 0 && x->imm < k->size_count ? OK : WRONG("kernel %s: there is no size %d", name_of(k), (int)x->imm);
   case SCALAR_LOCAL:
     if (x->imm < 0 || x->imm >= k->locals.count || k->locals.items[x->imm].dtype != x->dtype)
       return WRONG("kernel %s: local %d is none of dtype %s", name_of(k), (int)x->imm, dtype_short(x->dtype));
@@ -153,17 +152,13 @@ static status check_stmt(struct verifier *v, const struct stmt *s) {
     TRY(check_value(v, s->value, v->k->locals.items[s->local].dtype, "the initial value of a var"));
     v->alive[s->local] = 1;
     return OK;
-  case STMT_SET:
-    TRY(check_local(v, s, false, true));
-    return check_value(v, s->value, v->k->locals.items[s->local].dtype, "what is set");
+  case STMT_SET: TRY(check_local(v, s, false, true)); return check_value(v, s->value, v->k->locals.items[s->local].dtype, "what is set");
   case STMT_STORE: return check_store(v, s);
   case STMT_IF:
     TRY(check_value(v, s->value, DTYPE_BOOL, "a condition"));
     TRY(check_block(v, s->body));
     return check_block(v, s->otherwise);
-  case STMT_WHILE:
-    TRY(check_value(v, s->value, DTYPE_BOOL, "a condition"));
-    return check_block(v, s->body);
+  case STMT_WHILE: TRY(check_value(v, s->value, DTYPE_BOOL, "a condition")); return check_block(v, s->body);
   case STMT_CHECK:
     TRY(check_value(v, s->value, DTYPE_BOOL, "a check"));
     for (int i = 0; i < STATUS_SHOWN; i++)

@@ -112,9 +112,11 @@ status loops_check_inputs(const struct loops *l, const struct graph *g, uint32_t
   for (uint32_t i = 0; i < n->input_count + n->control_count; i++) {
     uint32_t from = i < n->input_count ? n->inputs[i].node : n->controls[i - n->input_count];
     if (i && l->frame[from] != frame)
-      return fail(INVALID_ARGUMENT, "{{node %s}} has inputs from different frames. The input {{node %s}} is in frame '%s'. The input "
-                  "{{node %s}} is in frame '%s'.", n->name, g->nodes.items[first].name, l->items.items[frame].name,
-                  g->nodes.items[from].name, l->items.items[l->frame[from]].name);
+      return fail(INVALID_ARGUMENT,
+                  "{{node %s}} has inputs from different frames. The input {{node %s}} is in frame '%s'. The input "
+                  "{{node %s}} is in frame '%s'.",
+                  n->name, g->nodes.items[first].name, l->items.items[frame].name, g->nodes.items[from].name,
+                  l->items.items[l->frame[from]].name);
     first = i ? first : from;
     frame = l->frame[first];
   }

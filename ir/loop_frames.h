@@ -5,11 +5,11 @@
 #include "ir/lower_frame.h"
 
 struct loop {
-  const char *name;       /* frame_name */
+  const char *name; /* frame_name */
   uint32_t parent;
   VEC(uint32_t) enters, merges, exits; /* nodes; merges: loop variables */
-  uint32_t condition;     /* the LoopCond node */
-  VEC(uint32_t) needs;    /* nodes outside that must be lowered before */
+  uint32_t condition;                  /* the LoopCond node */
+  VEC(uint32_t) needs;                 /* nodes outside that must be lowered before */
   bool lowered;
 };
 struct loops {

@@ -215,8 +215,8 @@ static void note_makers(struct op_call *c) {
   }
 }
 
-/* The builder must know a size. One that the step computes has a handful of values, as it decides a rank: each is lowered, if it is the size
- * of an input. */
+/* The builder must know a size. One that the step computes has a handful of values, as it decides a rank: each is lowered, if it is the
+ * size of an input. */
 static status try_sizes(struct op_call *c, status failed) {
   struct lower *lw = c->lw;
   dim size = dim_resolve(lw->dims, lw->wants_size);
@@ -374,7 +374,8 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
     vec_push(&c.controls, fr->entry_controls.items[i]);
   /* outputs that are fed stay what they are */
   const char *place = node_place(lw, fr, node);
-  dims_set_reason(lw->dims, arena_printf(lw->arena, "%s (%s)%s%s%s", node->name, node->op, place ? ", made at " : "", place ? place : "", place ? "," : ""));
+  dims_set_reason(lw->dims, arena_printf(lw->arena, "%s (%s)%s%s%s", node->name, node->op, place ? ", made at " : "", place ? place : "",
+                                         place ? "," : ""));
   struct bound *outputs = frame_outputs(lw, fr, index);
   c.out = ARENA_ARRAY(lw->arena, struct bound, node->output_count + 1);
   flow_id first = lw->flow->nodes.count;
@@ -446,8 +447,11 @@ static status feed_value(struct lower *lw, const struct lower_request *r, uint32
 
 static struct flow_port feed_port(struct lower *lw, const struct lower_request *r, uint32_t i, value_id v) {
   struct edge e = r->feeds[i];
-  return (struct flow_port){.name = r->feed_names[i], .value = v, .tensor = arena_printf(lw->arena, "%s:%u", r->graph->nodes.items[e.node].name, e.port),
-                            .any_rank = !lower_feed_has_rank(r->graph, e), .every_rank = feed_is_open(r, i)};
+  return (struct flow_port){.name = r->feed_names[i],
+                            .value = v,
+                            .tensor = arena_printf(lw->arena, "%s:%u", r->graph->nodes.items[e.node].name, e.port),
+                            .any_rank = !lower_feed_has_rank(r->graph, e),
+                            .every_rank = feed_is_open(r, i)};
 }
 
 static status add_feeds(struct lower *lw, const struct lower_request *r, struct entry *out) {
@@ -491,7 +495,8 @@ static status add_fetches(struct lower *lw, const struct lower_request *r, struc
     if (token) /* a reference is read when its node has run */
       vec_push(&c.controls, token);
     value_id v;
-    status s = b.dead ? fail(INVALID_ARGUMENT, "is never computed: it lies on the side of a cond that is not taken") : lower_any_rank(&c, b, &v);
+    status s =
+      b.dead ? fail(INVALID_ARGUMENT, "is never computed: it lies on the side of a cond that is not taken") : lower_any_rank(&c, b, &v);
     if (s != OK)
       return status_prefix(s, "%s (%s): ", node->name, node->op);
     enum dtype dtype = lw->flow->values.items[v].dtype;
@@ -502,8 +507,8 @@ static status add_fetches(struct lower *lw, const struct lower_request *r, struc
     n->guards = b.guards ? b.guards->list : NULL;
     n->guard_count = b.guards ? b.guards->count : 0;
     vec_push(&n->inputs, v);
-    vec_push(&out->fetches, (struct flow_port){.name = r->fetch_names[i], .value = v,
-                                               .tensor = arena_printf(lw->arena, "%s:%u", node->name, e.port)});
+    vec_push(&out->fetches,
+             (struct flow_port){.name = r->fetch_names[i], .value = v, .tensor = arena_printf(lw->arena, "%s:%u", node->name, e.port)});
     vec_free(&c.controls);
   }
   return OK;

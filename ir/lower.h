@@ -18,21 +18,22 @@
 
 /* What an output of a TensorFlow node became. */
 struct bound {
-  value_id value;   /* a value; NO_VALUE when it is only a variable */
-  uint32_t var;     /* a reference to (or handle of) a variable: its number + 1; 0: none */
-  flow_id after;    /* reading or updating the variable through this edge comes after that node */
-  uint32_t shares;  /* the value is what the variable with this number - 1 held when a reference to it was read: in TensorFlow the two
+  value_id value;  /* a value; NO_VALUE when it is only a variable */
+  uint32_t var;    /* a reference to (or handle of) a variable: its number + 1; 0: none */
+  flow_id after;   /* reading or updating the variable through this edge comes after that node */
+  uint32_t shares; /* the value is what the variable with this number - 1 held when a reference to it was read: in TensorFlow the two
                      * share memory, so whoever uses the value after an update sees the new one (op_input); 0: none */
-  bool rereads;     /* it comes from outside of a loop that changes the variable: whoever uses it reads what is there in its turn */
-  const struct node *maker; /* of a resource that is no variable: the node that made the handle */
-  const struct guards *guards; /* when it is there; NULL: always */
-  bool dead;        /* known while compiling never to be there */
+  bool rereads;    /* it comes from outside of a loop that changes the variable: whoever uses it reads what is there in its turn */
+  const struct node *maker;                /* of a resource that is no variable: the node that made the handle */
+  const struct guards *guards;             /* when it is there; NULL: always */
+  bool dead;                               /* known while compiling never to be there */
   const struct alternatives *alternatives; /* two values of different ranks, of which the step has one: then `value` is none; or NULL */
-  dim rank_open;    /* TensorFlow's value lacks some of the dimensions that are 1 here: only what ignores them may use it; the size that says how many */
+  /* TensorFlow's value lacks some of the dimensions that are 1 here: only what ignores them may use it; the size that says how many */
+  dim rank_open;
 };
 /* The values of both sides of a condition, each under it. */
 struct alternatives {
-  value_id predicate;  /* bool */
+  value_id predicate;   /* bool */
   struct bound side[2]; /* when it is false, when it is true */
 };
 /* A list of conditions, the outermost first; immutable. */
@@ -49,17 +50,17 @@ struct object_shapes {
   const struct node **makers; /* of each that is an object itself (a list of lists), or NULL */
   bool said;                  /* what `values` has is what the maker says; no element has come yet */
   bool varies;                /* of a stack: what is pushed is not always the same */
-  const dim *declared;    /* of a tensor list: the sizes that it was made with (-1: open), where they are known while compiling */
+  const dim *declared;        /* of a tensor list: the sizes that it was made with (-1: open), where they are known while compiling */
   int declared_rank;
-  bool undeclared;        /* it was made without any */
-  int64_t length;         /* of the list that this node gives, + 1; 0: not known */
-  const int64_t *keys;    /* of a list, from the second value on: the element it belongs to; the first is any element's */
+  bool undeclared;     /* it was made without any */
+  int64_t length;      /* of the list that this node gives, + 1; 0: not known */
+  const int64_t *keys; /* of a list, from the second value on: the element it belongs to; the first is any element's */
 };
 
 /* Sizes that met in a broadcast, and the size of what came out. */
 struct met_dims {
   dim out, a, b;
-  bool checked;               /* in every step, whatever conds decide */
+  bool checked; /* in every step, whatever conds decide */
 };
 
 /* The ranks that a value may have: bit r stands for rank r, 0 .. LIMIT_RANK. */
@@ -72,24 +73,24 @@ static inline bool ranks_are_many(rank_set ranks) { return (ranks & (ranks - 1))
 /* What is assigned to a variable that is declared without a rank (lower_variable.c). */
 struct assigned_rank {
   uint32_t var;
-  rank_set ranks;         /* none: not known yet, while what is assigned is looked at: it may read the variable itself */
+  rank_set ranks; /* none: not known yet, while what is assigned is looked at: it may read the variable itself */
   struct assigned_rank *next;
 };
 /* The rank that an assignment of this lowering gave such a variable. */
 struct given_rank {
   uint32_t var;
-  int rank;               /* -1: it cannot be said */
+  int rank; /* -1: it cannot be said */
 };
 
 /* A value that is to be that of all workers behind each other, for some of those that take it (lower_gather.c): rows of a
  * gradient, or where they are. What it is known by are names of nodes, as it is asked for after a first lowering. */
 struct lower_gather {
-  const char *value;          /* the node that makes it */
-  const char **users;         /* nodes: user_count of them */
+  const char *value;  /* the node that makes it */
+  const char **users; /* nodes: user_count of them */
   uint32_t user_count;
-  uint32_t pair;              /* rows and their indices have one number, and one size */
-  bool is_mean;               /* divided by the number of workers */
-  int64_t workers, key;       /* of the group that meets */
+  uint32_t pair;        /* rows and their indices have one number, and one size */
+  bool is_mean;         /* divided by the number of workers */
+  int64_t workers, key; /* of the group that meets */
 };
 struct gathered;
 
@@ -102,10 +103,10 @@ struct temporary_list {
 struct frame;
 struct lower {
   struct arena *arena;
-  struct entry *entry;        /* what is being made ... */
+  struct entry *entry;                 /* what is being made ... */
   const struct lower_request *request; /* ... of this */
   struct dim_table *dims;
-  struct flow *flow;          /* where nodes are added now: the entry's, or a region's */
+  struct flow *flow; /* where nodes are added now: the entry's, or a region's */
   struct frame *frame;
   struct frame *newest_frame; /* all frames of this lowering, the last one first */
   const struct graph *graph;  /* the whole graph: function library */
@@ -116,26 +117,26 @@ struct lower {
    * (-1: open). Every entry is lowered again. */
   void (*open_var)(void *self, uint32_t var, int rank, const int64_t *dims);
   void *self;
-  VEC(struct object_shapes *) objects; /* per maker */
-  uint32_t depth;             /* of functions */
-  bool as_written;            /* every call runs the function that it names (lower_implementation.c) */
+  VEC(struct object_shapes *) objects;     /* per maker */
+  uint32_t depth;                          /* of functions */
+  bool as_written;                         /* every call runs the function that it names (lower_implementation.c) */
   const struct lowered_softmax *softmaxes; /* lower_optimizer.c */
-  struct handed_on *handed_on; /* what functions that run in the place of others give for their gradients, the last one first */
-  uint32_t trial_depth;       /* of lowerings that only ask for a shape */
-  VEC(bool) changed;          /* per variable, where it is as long: an op so far may have changed it */
-  struct assigned_rank **assigned_ranks; /* a list, which the lowerings within this one share */
-  VEC(struct given_rank) given_ranks; /* in order */
-  uint32_t wants_var;         /* a builder failed because it read a variable of several ranks: its number + 1 */
-  uint32_t region_depth;      /* > 0: a failing check is not yet an error of the build */
+  struct handed_on *handed_on;             /* what functions that run in the place of others give for their gradients, the last one first */
+  uint32_t trial_depth;                    /* of lowerings that only ask for a shape */
+  VEC(bool) changed;                       /* per variable, where it is as long: an op so far may have changed it */
+  struct assigned_rank **assigned_ranks;   /* a list, which the lowerings within this one share */
+  VEC(struct given_rank) given_ranks;      /* in order */
+  uint32_t wants_var;                      /* a builder failed because it read a variable of several ranks: its number + 1 */
+  uint32_t region_depth;                   /* > 0: a failing check is not yet an error of the build */
   VEC(struct temporary_list) temporaries;
   struct dataset_functions *dataset_functions; /* while those of an iterator are collected (ops/host/ops_dataset.c) */
   /* Comparisons without shape errors, of sizes that are not known: they are compiled once for sizes that fit, and, when there
    * were any (`undecided`), once more for sizes that do not (`misfits`): a variant of the entry. */
   bool undecided, misfits;
-  bool assumed;               /* sizes that meet in a broadcast were taken for equal (lower_broadcast.c) */
-  bool broadcasts;            /* nothing is assumed of them: a variant */
+  bool assumed;    /* sizes that meet in a broadcast were taken for equal (lower_broadcast.c) */
+  bool broadcasts; /* nothing is assumed of them: a variant */
   VEC(struct met_dims) met;
-  VEC(dim) given;             /* late sizes that a shape gives as numbers: in a broadcast nothing is assumed of them */
+  VEC(dim) given; /* late sizes that a shape gives as numbers: in a broadcast nothing is assumed of them */
   /* Sizes of feeds that decide a rank by being 1 (lower_decide_one): what was asked so far is entry->decisions, and the first
    * `one_count` answers are given; those after them are no. */
   const bool *ones;
@@ -152,8 +153,8 @@ struct lower {
   uint32_t alternative_depth; /* of conditions on which the rank of an input depends */
   const struct lower_gather *gathers;
   uint32_t gather_count;
-  struct gathered *gathered;  /* a list: what has been gathered */
-  uint32_t outer_symbols;     /* in a region: symbols below this were there before the outermost region began */
+  struct gathered *gathered; /* a list: what has been gathered */
+  uint32_t outer_symbols;    /* in a region: symbols below this were there before the outermost region began */
 };
 
 /* One call of a builder. */
@@ -165,12 +166,12 @@ struct op_call {
   uint32_t in_count;
   struct bound *out;
   uint32_t out_count;
-  VEC(flow_id) controls;      /* what must have run before effects of this node */
-  flow_id effect;             /* the last effect emitted by this call, 0: none */
-  flow_id guard;              /* the last check of sizes by this call, 0: none: its kernels run behind it */
-  VEC(flow_id) body;          /* effects of a function body lowered for this call */
-  bool keeps_guards;          /* the builder has set the outputs' guards itself */
-  bool too_many;              /* the builder has set an output that the node has not: its attributes say different numbers */
+  VEC(flow_id) controls;       /* what must have run before effects of this node */
+  flow_id effect;              /* the last effect emitted by this call, 0: none */
+  flow_id guard;               /* the last check of sizes by this call, 0: none: its kernels run behind it */
+  VEC(flow_id) body;           /* effects of a function body lowered for this call */
+  bool keeps_guards;           /* the builder has set the outputs' guards itself */
+  bool too_many;               /* the builder has set an output that the node has not: its attributes say different numbers */
   const struct guards *guards; /* conditions of this node: of all its inputs and control inputs together */
 };
 
@@ -184,17 +185,17 @@ typedef status (*op_builder)(struct op_call *c);
 
 /* What tells apart the ops of one builder, where it is not what they take (op_takes): the third word of BUILDF rows. */
 enum op_form {
-  ROW_MANY = 1 << 0,          /* many at a time, in the first dimension */
-  ROW_UP_TO = 1 << 1,         /* as many as come, up to a number */
-  ROW_IN_MAP = 1 << 2,        /* sparse tensors that a map in the task keeps, rather than serialized ones */
-  ROW_AT_END = 1 << 3,        /* the element becomes the list's last */
-  ROW_SINGLE = 1 << 4,        /* one record, never a batch */
-  ROW_FIRST = 1 << 5,         /* the first version: later ones do it otherwise */
-  ROW_NOT = 1 << 6,           /* the opposite */
-  ROW_LARGEST = 1 << 7,       /* the largest, not the smallest */
-  ROW_UPPER = 1 << 8,         /* behind equal elements, not before */
-  ROW_LOG = 1 << 9,           /* its logarithm */
-  ROW_TO_SIX = 1 << 10,       /* at most 6 */
+  ROW_MANY = 1 << 0,    /* many at a time, in the first dimension */
+  ROW_UP_TO = 1 << 1,   /* as many as come, up to a number */
+  ROW_IN_MAP = 1 << 2,  /* sparse tensors that a map in the task keeps, rather than serialized ones */
+  ROW_AT_END = 1 << 3,  /* the element becomes the list's last */
+  ROW_SINGLE = 1 << 4,  /* one record, never a batch */
+  ROW_FIRST = 1 << 5,   /* the first version: later ones do it otherwise */
+  ROW_NOT = 1 << 6,     /* the opposite */
+  ROW_LARGEST = 1 << 7, /* the largest, not the smallest */
+  ROW_UPPER = 1 << 8,   /* behind equal elements, not before */
+  ROW_LOG = 1 << 9,     /* its logarithm */
+  ROW_TO_SIX = 1 << 10, /* at most 6 */
   ROW_CONJUGATE = 1 << 11,
   ROW_TRANSPOSED = 1 << 12,
   ROW_INVERSE = 1 << 13,
@@ -205,9 +206,9 @@ enum op_form {
   ROW_FORGET_FIRST = 1 << 18, /* the forget gate's columns are before the cell's */
   ROW_POISSON = 1 << 19,      /* random numbers, else of another distribution: */
   ROW_NORMAL = 1 << 20,
-  ROW_TRUNCATED = 1 << 21,    /* normal, near the mean */
-  ROW_ALL_INTS = 1 << 22,     /* each integer of the dtype */
-  ROW_HANDLE = 1 << 23,       /* a variable behind a handle, not a reference */
+  ROW_TRUNCATED = 1 << 21, /* normal, near the mean */
+  ROW_ALL_INTS = 1 << 22,  /* each integer of the dtype */
+  ROW_HANDLE = 1 << 23,    /* a variable behind a handle, not a reference */
   ROW_TEMPORARY = 1 << 24,
   ROW_FRAMES = 1 << 25,       /* an animation's frames */
   ROW_MAYBE_FRAMES = 1 << 26, /* as the bytes have it */
@@ -218,8 +219,8 @@ enum op_form {
 struct op_row {
   const char *name;
   op_builder build;
-  const void *data;           /* for builders shared by several rows */
-  uint32_t form;              /* enum op_form, likewise */
+  const void *data; /* for builders shared by several rows */
+  uint32_t form;    /* enum op_form, likewise */
 };
 /* NULL when tfc has no row for it. */
 const struct op_row *op_row_find(const char *op);
@@ -243,8 +244,9 @@ struct lower_request {
   const char **feed_names, **fetch_names; /* as users spell them */
   uint32_t *targets;                      /* nodes */
   uint32_t feed_count, fetch_count, target_count;
-  const int *feed_ranks;                  /* for feeds whose rank the graph does not say (lower_feed_has_rank); -1: not said either; or NULL */
-  const struct feed_size *feed_sizes;     /* sizes that the graph leaves open and this lowering does not */
+  /* for feeds whose rank the graph does not say (lower_feed_has_rank); -1: not said either; or NULL */
+  const int *feed_ranks;
+  const struct feed_size *feed_sizes; /* sizes that the graph leaves open and this lowering does not */
   uint32_t feed_size_count;
 };
 /* Whether the graph says the rank of a fed tensor. */
@@ -383,7 +385,7 @@ struct kb {
   struct stmt *open[KB_DEPTH];
   int depth;
   bool effect;
-  int loop_rank;                /* of the last kb_loops: for kb_load_broadcast */
+  int loop_rank; /* of the last kb_loops: for kb_load_broadcast */
   dim loop_dims[LIMIT_RANK];
   VEC(struct kb_places) places; /* the outputs that are variants */
   uint32_t misshapen;           /* a buffer that was read as a scalar and is none: its number + 1; kb_finish refuses it */
@@ -399,7 +401,7 @@ value_id kb_value(const struct kb *kb, uint32_t buffer);
 /* A variable's memory, in place (INOUT) or read; the kernel is then an effect. `dims`: its shape. */
 uint32_t kb_var(struct kb *kb, uint32_t var, enum buffer_mode mode, int rank, const dim *dims);
 uint32_t kb_scratch(struct kb *kb, enum dtype dtype, int rank, const dim *dims);
-expr_id kb_dim(struct kb *kb, dim d);   /* as an i64 expression */
+expr_id kb_dim(struct kb *kb, dim d);         /* as an i64 expression */
 expr_id kb_int(struct kb *kb, int64_t value); /* i64 */
 
 /* Blocks: each open one must be closed. */
@@ -408,7 +410,7 @@ expr_id kb_for_dim(struct kb *kb, enum loop_kind loop, dim extent);
 void kb_loops_over(struct kb *kb, int rank, const dim *dims); /* what kb_load_broadcast is to know of loops that are opened one by one */
 void kb_loops(struct kb *kb, enum loop_kind loop, int rank, const dim *dims, expr_id *index);
 void kb_if(struct kb *kb, expr_id condition);
-void kb_else(struct kb *kb);           /* turns the open `if` to its other branch */
+void kb_else(struct kb *kb); /* turns the open `if` to its other branch */
 void kb_while(struct kb *kb, expr_id condition);
 void kb_close(struct kb *kb, int count);
 uint32_t kb_local(struct kb *kb, expr_id initial); /* var; its number */

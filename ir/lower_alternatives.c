@@ -75,7 +75,8 @@ static status lower_side(struct op_call *c, const struct alternatives *a, uint32
   return s;
 }
 
-static status join_sides(struct op_call *c, const struct alternatives *a, struct bound *const *out, const status *s, const char *const *why) {
+static status join_sides(struct op_call *c, const struct alternatives *a, struct bound *const *out, const status *s,
+                         const char *const *why) {
   for (uint32_t k = 0; k < 2; k++) {
     if (s[k] == OK)
       continue;

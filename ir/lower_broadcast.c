@@ -101,17 +101,14 @@ static status broadcast(struct op_call *c, value_id a, value_id b, bool may_meet
   for (int i = 0; i < *rank; i++) {
     int ix = i - (*rank - x.rank), iy = i - (*rank - y.rank);
     if (broadcast_dim(c, ix < 0 ? one : x.dims[ix], iy < 0 ? one : y.dims[iy], may_meet, &dims[i]) != OK)
-      return fail(INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s", op_shape_text(c, x.rank, x.dims),
-                  op_shape_text(c, y.rank, y.dims));
+      return fail(INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s", op_shape_text(c, x.rank, x.dims), op_shape_text(c, y.rank, y.dims));
   }
   return OK;
 }
 
 status op_broadcast(struct op_call *c, value_id a, value_id b, int *rank, dim *dims) { return broadcast(c, a, b, true, rank, dims); }
 
-status op_broadcast_equal(struct op_call *c, value_id a, value_id b, int *rank, dim *dims) {
-  return broadcast(c, a, b, false, rank, dims);
-}
+status op_broadcast_equal(struct op_call *c, value_id a, value_id b, int *rank, dim *dims) { return broadcast(c, a, b, false, rank, dims); }
 
 status op_broadcast_into(struct op_call *c, dim a, dim target) {
   dim out;

@@ -23,7 +23,8 @@ static status check_axis(struct op_call *c, value_id axis, int64_t count, const 
   kb_check(&kb, kb_and(&kb, expr_binary(kb.k, SCALAR_LE, kb_int(&kb, -count), at), kb_lt(&kb, at, n)), INVALID_ARGUMENT,
            "axis %d is out of range for %d dimensions", at, n);
   for (int64_t i = 0; i < count; i++) {
-    expr_id is_other = kb_and(&kb, expr_binary(kb.k, SCALAR_NE, at, kb_int(&kb, i)), expr_binary(kb.k, SCALAR_NE, at, kb_int(&kb, i - count)));
+    expr_id is_other =
+      kb_and(&kb, expr_binary(kb.k, SCALAR_NE, at, kb_int(&kb, i)), expr_binary(kb.k, SCALAR_NE, at, kb_int(&kb, i - count)));
     if (wrong[i])
       kb_check(&kb, is_other, INVALID_ARGUMENT, arena_printf(c->lw->arena, "axis %%d: %s", wrong[i]), at, NO_EXPR);
   }
@@ -72,7 +73,8 @@ static status outer_call(struct op_call *c, uint32_t input, struct op_call *out)
 }
 
 /* Bodies for the axes that the op takes; another axis, which is an error of the step, has the body of one that it takes. */
-static status try_axes(struct op_call *outer, struct op_call *c, uint32_t input, int64_t count, struct region_body *bodies, const char **wrong) {
+static status try_axes(struct op_call *outer, struct op_call *c, uint32_t input, int64_t count, struct region_body *bodies,
+                       const char **wrong) {
   struct chosen *chosen = ARENA_ARRAY(c->lw->arena, struct chosen, (size_t)count);
   int64_t good = -1;
   for (int64_t i = 0; i < count; i++) {

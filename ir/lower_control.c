@@ -56,11 +56,11 @@ struct region {
   struct bound *rets;
   uint32_t ret_count;
   bool has_effects;
-  uint32_t first_symbol;  /* symbols from here on were made inside */
+  uint32_t first_symbol; /* symbols from here on were made inside */
 };
 
-static status call_function(struct op_call *inner, const void *function, const struct bound *args, uint32_t arg_count,
-                            struct bound *rets, uint32_t ret_count) {
+static status call_function(struct op_call *inner, const void *function, const struct bound *args, uint32_t arg_count, struct bound *rets,
+                            uint32_t ret_count) {
   const struct attr_func *f = function;
   return lower_body(inner, f->name, f->attrs, f->attr_count, args, arg_count, rets, ret_count);
 }
@@ -192,14 +192,16 @@ static status taken_rank(struct op_call *c, value_id choice, const struct region
   expr_id taken = kb_index(&kb, kb_load(&kb, kb_in(&kb, choice), NULL)), rank = expr_int(kb.k, DTYPE_INT32, result_rank(&regions[0], i));
   uint32_t o = kb_out(&kb, DTYPE_INT32, 0, NULL);
   for (uint32_t b = 1; b < count; b++) /* a bool takes branch 1 when it is false */
-    rank = expr_select(kb.k, expr_binary(kb.k, SCALAR_EQ, taken, kb_int(&kb, is_bool ? 0 : b)), expr_int(kb.k, DTYPE_INT32, result_rank(&regions[b], i)), rank);
+    rank = expr_select(kb.k, expr_binary(kb.k, SCALAR_EQ, taken, kb_int(&kb, is_bool ? 0 : b)),
+                       expr_int(kb.k, DTYPE_INT32, result_rank(&regions[b], i)), rank);
   kb_store(&kb, o, NULL, real_element(rank));
   *out = kb_value(&kb, o);
   return kb_finish(&kb);
 }
 
 /* Result i of the node, whose rank depends on the branch. */
-static status split_ranks(struct op_call *c, struct flow_node *n, value_id choice, const struct region *regions, uint32_t count, uint32_t i) {
+static status split_ranks(struct op_call *c, struct flow_node *n, value_id choice, const struct region *regions, uint32_t count,
+                          uint32_t i) {
   value_id whole = op_add_output(c, n, op_output_dtype(c, i), 0, NULL), rank;
   rank_set ranks = 0;
   op_value(c, whole)->any_rank = true;
@@ -260,8 +262,7 @@ static status emit_if(struct op_call *c, value_id choice, struct region *regions
       continue;
     }
     TRY(join_result(c, regions, count, i, &x));
-    c->out[i] = (struct bound){.value = op_add_output(c, n, x.dtype, x.rank, x.dims),
-                               .maker = result_maker(regions, count, i)};
+    c->out[i] = (struct bound){.value = op_add_output(c, n, x.dtype, x.rank, x.dims), .maker = result_maker(regions, count, i)};
   }
   return OK;
 }
@@ -428,7 +429,7 @@ static void emit_loop(struct op_call *c, struct region *regions, struct flow_val
 
 static status build_loop(struct op_call *c, struct region_body cond, struct region_body body, struct flow_value *shapes) {
   struct region regions[2];
-  bool (*open)[LIMIT_RANK] = arena_alloc(c->lw->arena, sizeof *open * (c->in_count + 1));
+  bool(*open)[LIMIT_RANK] = arena_alloc(c->lw->arena, sizeof *open * (c->in_count + 1));
   for (bool changed = true; changed;) { /* ends: each turn opens a dim */
     changed = false;
     TRY(build_region(c, body, true, c->in, c->in_count, shapes, c->in_count, &regions[1]));
@@ -471,15 +472,15 @@ static struct element for_next(struct formula *f, struct element i, struct eleme
   return ADD(i, delta);
 }
 
-static status for_condition(struct op_call *inner, const void *f, const struct bound *args, uint32_t arg_count,
-                            struct bound *rets, uint32_t ret_count) {
+static status for_condition(struct op_call *inner, const void *f, const struct bound *args, uint32_t arg_count, struct bound *rets,
+                            uint32_t ret_count) {
   (void)f, (void)arg_count, (void)ret_count;
   const value_id in[] = {args[0].value, args[1].value, args[2].value};
   return op_map(inner, in, 3, DTYPE_BOOL, for_continues, &rets[0].value);
 }
 
-static status for_body(struct op_call *inner, const void *f, const struct bound *args, uint32_t arg_count,
-                       struct bound *rets, uint32_t ret_count) {
+static status for_body(struct op_call *inner, const void *f, const struct bound *args, uint32_t arg_count, struct bound *rets,
+                       uint32_t ret_count) {
   struct bound *given = ARENA_ARRAY(inner->lw->arena, struct bound, arg_count);
   given[0] = args[0];
   memcpy(given + 1, args + 3, sizeof *given * (arg_count - 3));
@@ -503,7 +504,8 @@ static status check_for(struct op_call *c) {
     e[i] = kb_load(&kb, kb_in(&kb, v), NULL);
   }
   struct formula *f = &kb.f;
-  struct element fits = OR(OR(AND(LT(K(0), e[2]), LE(e[0], e[1])), AND(LT(e[2], K(0)), LE(e[1], e[0]))), AND(EQ(e[2], K(0)), EQ(e[0], e[1])));
+  struct element fits =
+    OR(OR(AND(LT(K(0), e[2]), LE(e[0], e[1])), AND(LT(e[2], K(0)), LE(e[1], e[0]))), AND(EQ(e[2], K(0)), EQ(e[0], e[1])));
   kb.effect = true;
   kb_check(&kb, fits.re, INVALID_ARGUMENT, "Invalid start/limit/delta: start %d, limit %d", expr_cast(kb.k, DTYPE_INT64, e[0].re),
            expr_cast(kb.k, DTYPE_INT64, e[1].re));

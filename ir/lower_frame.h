@@ -8,30 +8,30 @@ struct instance;
 
 struct frame {
   const struct graph *graph;
-  struct bound **bound;      /* per node: what its outputs became; NULL until lowered or fed */
+  struct bound **bound; /* per node: what its outputs became; NULL until lowered or fed */
   bool *lowered;
   flow_id *token;
   bool *token_known;
-  flow_id *data_token;       /* what a data edge from the node does not order by itself */
+  flow_id *data_token; /* what a data edge from the node does not order by itself */
   bool *data_token_known, *has_effect;
   const bool *needed;        /* per node: it is lowered, and so are its inputs */
   const struct edge *wanted; /* wanted_count outputs that somebody outside takes */
   uint32_t wanted_count;
-  bool **used;               /* per node and output: a needed node, or somebody outside, takes it; NULL until somebody asks */
+  bool **used; /* per node and output: a needed node, or somebody outside, takes it; NULL until somebody asks */
   struct frame *parent;
-  const struct node *call;   /* of a function: the node, of the parent's graph, that calls it; or NULL */
-  const char *function;      /* whose body this is; NULL: none */
-  size_t prefix;             /* its nodes' names without as many characters are those of the body */
-  const char *state;         /* of a function: what its nodes' state is named after; NULL: the graph's own nodes */
-  bool calls_share;          /* the calls in it are of one body, with one state */
-  struct frame *older;       /* made before this one */
+  const struct node *call;      /* of a function: the node, of the parent's graph, that calls it; or NULL */
+  const char *function;         /* whose body this is; NULL: none */
+  size_t prefix;                /* its nodes' names without as many characters are those of the body */
+  const char *state;            /* of a function: what its nodes' state is named after; NULL: the graph's own nodes */
+  bool calls_share;             /* the calls in it are of one body, with one state */
+  struct frame *older;          /* made before this one */
   const struct guards **guards; /* per node */
-  bool *dead;                  /* per node: known never to run */
-  struct loops *loops;         /* of TensorFlow 1; NULL: none */
-  uint32_t scope;              /* the loop whose body this frame is; 0: the outermost */
-  VEC(flow_id) entry_controls; /* of a function: what must have run before any effect in it */
-  VEC(flow_id) effects;        /* all effects so far: the call's own effect is all of them */
-  uint32_t task;               /* of a function's nodes: the call's task */
+  bool *dead;                   /* per node: known never to run */
+  struct loops *loops;          /* of TensorFlow 1; NULL: none */
+  uint32_t scope;               /* the loop whose body this frame is; 0: the outermost */
+  VEC(flow_id) entry_controls;  /* of a function: what must have run before any effect in it */
+  VEC(flow_id) effects;         /* all effects so far: the call's own effect is all of them */
+  uint32_t task;                /* of a function's nodes: the call's task */
 };
 
 struct frame *frame_create(struct lower *lw, const struct graph *graph);
@@ -102,7 +102,8 @@ status lower_call_selected(struct op_call *c, const char *function, const struct
 status lower_call_as_written(struct op_call *c, const struct attr_func *function);
 /* Whether TensorFlow's optimizer sees the graph that is being lowered. */
 bool lower_is_optimized(const struct lower *lw);
-/* lower_optimizer.c: lowers the node as what the optimizer makes of it. *done: false where that is the node itself, and nothing was lowered. */
+/* lower_optimizer.c: lowers the node as what the optimizer makes of it. *done: false where that is the node itself, and nothing was
+ * lowered. */
 status lower_optimized(struct op_call *c, struct frame *fr, uint32_t index, bool *done);
 void lower_note_softmax(struct op_call *c, struct frame *fr, uint32_t index);
 /* Lowers a body that was made for this call in place of it: inputs are the call's, outputs are set. */

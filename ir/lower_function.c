@@ -32,7 +32,8 @@ static status bind_placeholders(struct lower *trial, const bool *needed, bool lo
     struct edge e = {i, 0};
     if (!loose || lower_feed_has_rank(graph, e))
       TRY(lower_feed_shape(trial, graph, e, &rank, d));
-    frame_outputs(trial, trial->frame, i)[0] = (struct bound){.value = flow_add_value(trial->flow, dtype_base(n->output_dtypes[0]), rank, d)};
+    frame_outputs(trial, trial->frame, i)[0] =
+      (struct bound){.value = flow_add_value(trial->flow, dtype_base(n->output_dtypes[0]), rank, d)};
     trial->frame->lowered[i] = true;
     trial->frame->token_known[i] = true;
   }
@@ -90,7 +91,8 @@ void lower_free(struct lower *lw) {
 static status shape_of_edge(const struct lower *lw, const struct graph *graph, struct edge edge, bool loose, int *rank, dim *dims) {
   struct lower trial = lower_apart(lw);
   trial.trial_depth++;
-  status result = trial.trial_depth > TRIALS_MAX ? fail(UNIMPLEMENTED, "shapes that depend on each other") : try_edge(&trial, graph, edge, loose, rank, dims);
+  status result = trial.trial_depth > TRIALS_MAX ? fail(UNIMPLEMENTED, "shapes that depend on each other")
+                                                 : try_edge(&trial, graph, edge, loose, rank, dims);
   lower_free(&trial);
   return result;
 }
@@ -207,7 +209,7 @@ struct callee {
   const struct attr_func *of; /* what is to be differentiated, or NULL */
   const struct attr *attrs;
   uint32_t attr_count;
-  bool calls_share;           /* what its body calls is one body again and again */
+  bool calls_share; /* what its body calls is one body again and again */
 };
 
 static struct callee find_callee(struct lower *lw, const char *name, const struct attr *attrs, uint32_t attr_count) {
@@ -215,8 +217,8 @@ static struct callee find_callee(struct lower *lw, const char *name, const struc
   if (!of || of->kind != ATTR_FUNC)
     return (struct callee){.name = name, .attrs = attrs, .attr_count = attr_count};
   const char *given = function_gradient(lw->graph, of->func->name);
-  return (struct callee){.name = given ? given : of->func->name, .of = given ? NULL : of->func, .attrs = of->func->attrs,
-                         .attr_count = of->func->attr_count};
+  return (struct callee){
+    .name = given ? given : of->func->name, .of = given ? NULL : of->func, .attrs = of->func->attrs, .attr_count = of->func->attr_count};
 }
 
 static status instantiate_callee(struct lower *lw, const struct callee *callee, const char *prefix, struct instance *out) {
@@ -252,8 +254,8 @@ static const bool *used_results(struct op_call *c, const struct callee *callee, 
   return used;
 }
 
-/* What the state of a body's nodes is named after: the call and which function it is that it calls, as a node may call several. Where all calls
- * share it: the function and the caller's attributes. */
+/* What the state of a body's nodes is named after: the call and which function it is that it calls, as a node may call several. Where all
+ * calls share it: the function and the caller's attributes. */
 static const char *state_of_body(struct op_call *c, const struct callee *callee) {
   struct arena *arena = c->lw->arena;
   const struct frame *caller = c->lw->frame;

@@ -183,7 +183,8 @@ static status merge_two(struct op_call *c, const struct guards *common, value_id
   c->guards = out->guards;
   struct flow_value x = *op_value(c, off->value), y = *op_value(c, on->value);
   if (x.rank != y.rank) {
-    out->in = bound_alternatives(c, predicate, (struct bound){.value = off->value, .maker = off->in.maker}, (struct bound){.value = on->value, .maker = on->in.maker});
+    out->in = bound_alternatives(c, predicate, (struct bound){.value = off->value, .maker = off->in.maker},
+                                 (struct bound){.value = on->value, .maker = on->in.maker});
     return OK;
   }
   for (int d = 0; d < x.rank; d++)
@@ -251,8 +252,8 @@ status build_merge(struct op_call *c) {
     if (c->in[i].dead)
       continue;
     c->guards = NULL;
-    sides[count++] = (struct side){.in = c->in[i], .guards = c->in[i].guards,
-                                   .index = op_constant_i64s(c, DTYPE_INT32, 0, NULL, &index, 1)};
+    sides[count++] =
+      (struct side){.in = c->in[i], .guards = c->in[i].guards, .index = op_constant_i64s(c, DTYPE_INT32, 0, NULL, &index, 1)};
   }
   c->keeps_guards = true;
   if (count == 0) {

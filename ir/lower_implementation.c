@@ -16,7 +16,7 @@ struct handed_on {
   const struct flow *flow;
   const struct bound *rets;
   uint32_t count;
-  uint32_t named_count;      /* as many had the function that the graph names: the gradient which it names takes the last of these */
+  uint32_t named_count; /* as many had the function that the graph names: the gradient which it names takes the last of these */
   struct handed_on *next;
 };
 

@@ -38,8 +38,7 @@ expr_id kb_dim(struct kb *kb, dim d) {
 }
 expr_id kb_int(struct kb *kb, int64_t value) { return expr_int(kb->k, DTYPE_INT64, value); }
 
-static uint32_t add_buffer(struct kb *kb, enum dtype dtype, enum buffer_mode mode, int rank, const dim *dims,
-                           struct flow_arg arg) {
+static uint32_t add_buffer(struct kb *kb, enum dtype dtype, enum buffer_mode mode, int rank, const dim *dims, struct flow_arg arg) {
   kernel_dim kd[LIMIT_RANK];
   for (int i = 0; i < rank; i++)
     kd[i] = buffer_dim(kb, dims[i]);
@@ -195,7 +194,8 @@ expr_id kb_broadcast_index(struct kb *kb, uint32_t buffer, int axis, int out_ran
   int out_dim = out_rank - b.rank + axis;
   expr_id at = b.dims[axis] == 1 ? kb_int(kb, 0) : index[out_dim];
   if (b.dims[axis] != 1 && may_be_one(kb, buffer, axis, out_dim, out_rank))
-    at = expr_binary(kb->k, SCALAR_MIN, at, kb_sub(kb, kb_dim(kb, op_value(kb->c, kb->args.items[buffer].value)->dims[axis]), kb_int(kb, 1)));
+    at =
+      expr_binary(kb->k, SCALAR_MIN, at, kb_sub(kb, kb_dim(kb, op_value(kb->c, kb->args.items[buffer].value)->dims[axis]), kb_int(kb, 1)));
   return at;
 }
 
@@ -221,7 +221,7 @@ expr_id kb_index(struct kb *kb, struct element e) { return expr_cast(kb->k, DTYP
 
 /* ---- evaluating while compiling ---- */
 
-#define FOLD_ELEMENTS 4096      /* interpreting more would cost compile time for no gain */
+#define FOLD_ELEMENTS 4096 /* interpreting more would cost compile time for no gain */
 #define FOLD_STEPS (1 << 18)
 
 static bool is_known(const struct flow_value *v) { return v->data || v->content; }
@@ -466,9 +466,7 @@ static struct element formula_copy(struct formula *f, struct element a, struct e
   (void)f, (void)b, (void)c;
   return a;
 }
-status op_copy(struct op_call *c, value_id v, value_id *out) {
-  return op_map(c, &v, 1, op_value(c, v)->dtype, formula_copy, out);
-}
+status op_copy(struct op_call *c, value_id v, value_id *out) { return op_map(c, &v, 1, op_value(c, v)->dtype, formula_copy, out); }
 
 status op_cast(struct op_call *c, value_id v, enum dtype dtype, value_id *out) {
   struct flow_value x = *op_value(c, v);

@@ -124,16 +124,16 @@ status loops_lower_scope(struct lower *lw, struct frame *fr, const uint32_t *ord
 /* What comes into a loop: one for each Enter. */
 struct entering {
   uint32_t enter;
-  uint32_t merge;         /* the loop variable's Merge; NO_NODE: it does not change */
-  uint32_t next;          /* the node that feeds the NextIteration */
+  uint32_t merge; /* the loop variable's Merge; NO_NODE: it does not change */
+  uint32_t next;  /* the node that feeds the NextIteration */
   uint32_t next_port;
-  struct bound in;        /* outside */
+  struct bound in; /* outside */
   struct flow_value shape;
-  bool open[LIMIT_RANK];  /* dims that change from turn to turn: symbols, which each turn binds anew */
-  bool is_param;          /* a value; else a variable or a constant */
-  value_id result;        /* in the body */
-  uint32_t param;         /* its number among the parameters */
-  bool rereads;           /* it shares the memory of a variable that the loop changes */
+  bool open[LIMIT_RANK]; /* dims that change from turn to turn: symbols, which each turn binds anew */
+  bool is_param;         /* a value; else a variable or a constant */
+  value_id result;       /* in the body */
+  uint32_t param;        /* its number among the parameters */
+  bool rereads;          /* it shares the memory of a variable that the loop changes */
 };
 struct looping {
   struct lower *lw;
@@ -142,7 +142,7 @@ struct looping {
   uint32_t index;
   const uint32_t *order;
   const bool *needed;
-  const bool *before;     /* per node: find_before */
+  const bool *before; /* per node: find_before */
   struct entering *vars;
   uint32_t var_count, param_count;
   const struct node *blame;

@@ -12,7 +12,7 @@
 #include "ir/function.h"
 #include "ir/lower_frame.h"
 
-#define TWIN_DEPTH 4 /* how far nodes are compared */
+#define TWIN_DEPTH 4    /* how far nodes are compared */
 #define MONOTONIC_MAX 8 /* functions of functions */
 
 /* A softmax that has been lowered. */
@@ -45,9 +45,9 @@ static const struct frame *frame_unit(const struct lower *lw, const struct frame
 
 /* 1: grows with its argument, -1: falls, 0: neither, or not known to. */
 static int slope_of(const struct node *n) {
-  static const char *const grows[] = {"Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Elu",  "Erf",
-                                      "Exp", "Expm1", "Floor", "Log", "Log1p", "Relu", "Relu6", "Rint",
-                                      "Selu", "Sigmoid", "Sign", "Sinh", "Softsign", "Softplus", "Sqrt", "Tanh", NULL};
+  static const char *const grows[] = {"Acosh", "Asin",  "Asinh",    "Atan",     "Atanh", "Ceil",  "Elu",  "Erf",  "Exp",
+                                      "Expm1", "Floor", "Log",      "Log1p",    "Relu",  "Relu6", "Rint", "Selu", "Sigmoid",
+                                      "Sign",  "Sinh",  "Softsign", "Softplus", "Sqrt",  "Tanh",  NULL};
   static const char *const falls[] = {"Acos", "Erfc", "Neg", "Rsqrt", NULL};
   return is_listed(grows, n->op) ? 1 : is_listed(falls, n->op) ? -1 : 0;
 }

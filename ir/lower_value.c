@@ -131,8 +131,7 @@ value_id op_constant(struct op_call *c, enum dtype dtype, int rank, const dim *d
   return v;
 }
 
-value_id op_constant_i64s(struct op_call *c, enum dtype dtype, int rank, const int64_t *sizes, const int64_t *values,
-                          uint32_t count) {
+value_id op_constant_i64s(struct op_call *c, enum dtype dtype, int rank, const int64_t *sizes, const int64_t *values, uint32_t count) {
   dim dims[LIMIT_RANK];
   for (int i = 0; i < rank; i++)
     dims[i] = op_dim(c, sizes[i]);
@@ -163,8 +162,10 @@ value_id op_alias(struct op_call *c, value_id v, enum dtype dtype, int rank, con
 static int64_t element_at(const struct flow_value *v, int64_t i) {
   const char *p = (const char *)v->data + i * (int64_t)dtype_size(v->dtype);
   switch (v->dtype) {
-  case DTYPE_INT64: case DTYPE_UINT64: return *(const int64_t *)(const void *)p;
-  case DTYPE_INT32: case DTYPE_QINT32: return *(const int32_t *)(const void *)p;
+  case DTYPE_INT64:
+  case DTYPE_UINT64: return *(const int64_t *)(const void *)p;
+  case DTYPE_INT32:
+  case DTYPE_QINT32: return *(const int32_t *)(const void *)p;
   case DTYPE_UINT32: return *(const uint32_t *)(const void *)p;
   case DTYPE_INT16: return *(const int16_t *)(const void *)p;
   case DTYPE_UINT16: return *(const uint16_t *)(const void *)p;
@@ -184,8 +185,7 @@ static status element_count(struct op_call *c, const struct flow_value *v, int *
   int64_t n = 1, d;
   for (int i = 0; i < v->rank; i++) {
     if (op_const_size(c, v->dims[i], "a size", &d) != OK)
-      return fail(UNIMPLEMENTED, "the number of elements of a shape is not known while compiling: %s",
-                  op_shape_text(c, v->rank, v->dims));
+      return fail(UNIMPLEMENTED, "the number of elements of a shape is not known while compiling: %s", op_shape_text(c, v->rank, v->dims));
     n *= d;
   }
   if (n > LIMIT_CONTENT)
@@ -309,34 +309,32 @@ dim op_count(struct op_call *c, int rank, const dim *dims) {
     n = dim_mul(c->lw->dims, n, dims[i]);
   return n;
 }
-dim op_new_symbol(struct op_call *c) {
-  return dim_symbol(c->lw->dims, arena_printf(c->lw->arena, "n%u", dims_symbol_count(c->lw->dims)));
-}
+dim op_new_symbol(struct op_call *c) { return dim_symbol(c->lw->dims, arena_printf(c->lw->arena, "n%u", dims_symbol_count(c->lw->dims))); }
 
 static void emit_equality_check(struct op_call *c, dim a, dim b, const char *what) {
   struct kb kb;
   kb_begin(&kb, c, DTYPE_INT64);
   kb.effect = true;
   expr_id x = kb_dim(&kb, a), y = kb_dim(&kb, b);
-  kb_check(&kb, expr_binary(kb.k, SCALAR_EQ, x, y), INVALID_ARGUMENT,
-           arena_printf(c->lw->arena, "%s: %%d and %%d must agree", what), x, y);
+  kb_check(&kb, expr_binary(kb.k, SCALAR_EQ, x, y), INVALID_ARGUMENT, arena_printf(c->lw->arena, "%s: %%d and %%d must agree", what), x, y);
   status s = kb_finish(&kb);
   (void)s;
   c->guard = c->effect;
 }
 
-bool op_dim_is_late(struct op_call *c, dim d) {
-  return dim_has_symbol_from(c->lw->dims, dim_resolve(c->lw->dims, d), c->lw->feed_symbols);
-}
+bool op_dim_is_late(struct op_call *c, dim d) { return dim_has_symbol_from(c->lw->dims, dim_resolve(c->lw->dims, d), c->lw->feed_symbols); }
 
 bool op_may_unify(struct op_call *c, dim a, dim b) {
   uint32_t x, y;
-  bool is_a = dim_is_symbol(c->lw->dims, dim_resolve(c->lw->dims, a), &x), is_b = dim_is_symbol(c->lw->dims, dim_resolve(c->lw->dims, b), &y);
+  bool is_a = dim_is_symbol(c->lw->dims, dim_resolve(c->lw->dims, a), &x),
+       is_b = dim_is_symbol(c->lw->dims, dim_resolve(c->lw->dims, b), &y);
   uint32_t newer = is_a && is_b ? (x > y ? x : y) : is_a ? x : y;
   uint32_t later = newer < c->lw->feed_symbols ? c->lw->feed_symbols : newer + 1;
   dim formula = dim_resolve(c->lw->dims, is_a ? b : a);
   if (is_a != is_b && (dim_has_symbol(c->lw->dims, formula, newer) || dim_has_symbol_from(c->lw->dims, formula, later)))
-    return false; /* n is not min(n, 1); a feed's size cannot wait for what is computed from it, nor a computed one for those after it: it is bound before they are */
+    /* n is not min(n, 1); a feed's size cannot wait for what is computed from it, nor a computed one for those after it: it is bound
+     * before they are */
+    return false;
   return (is_a || is_b) && !c->guards && newer >= c->lw->branch_symbols;
 }
 

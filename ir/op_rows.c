@@ -8,23 +8,23 @@
 #include "ir/formula_words.h"
 
 /* ---- MAP ---- */
-#define MAP(name, inputs, value_)                                                                                   \
-  static struct element map_##name(struct formula *f, struct element a, struct element b, struct element c) {       \
-    (void)f, (void)a, (void)b, (void)c;                                                                              \
-    return value_;                                                                                                  \
+#define MAP(name, inputs, value_)                                                                             \
+  static struct element map_##name(struct formula *f, struct element a, struct element b, struct element c) { \
+    (void)f, (void)a, (void)b, (void)c;                                                                       \
+    return value_;                                                                                            \
   }
-#define MAPC(name, inputs, check_, code_, text_, value_)                                                               \
-  static struct element holds_##name(struct formula *f, struct element a, struct element b, struct element c) {     \
-    (void)a, (void)b, (void)c;                                                                                       \
-    return check_;                                                                                                    \
-  }                                                                                                                  \
+#define MAPC(name, inputs, check_, code_, text_, value_)                                                        \
+  static struct element holds_##name(struct formula *f, struct element a, struct element b, struct element c) { \
+    (void)a, (void)b, (void)c;                                                                                  \
+    return check_;                                                                                              \
+  }                                                                                                             \
   MAP(name, inputs, value_)
-#define REDUCE(name, first_, next_, last_)                                                                      \
-  static struct element start_##name(struct formula *f) { return first_; }                                           \
+#define REDUCE(name, first_, next_, last_)                                                                        \
+  static struct element start_##name(struct formula *f) { return first_; }                                        \
   static struct element combine_##name(struct formula *f, struct element acc, struct element x) { return next_; } \
-  static struct element finish_##name(struct formula *f, struct element acc, expr_id n) {                            \
-    (void)f, (void)n;                                                                                                \
-    return last_;                                                                                                  \
+  static struct element finish_##name(struct formula *f, struct element acc, expr_id n) {                         \
+    (void)f, (void)n;                                                                                             \
+    return last_;                                                                                                 \
   }
 #define UPDATE(name, function)
 #define BUILD(name, function)
@@ -35,8 +35,7 @@
 #define MAP(name, inputs, value_) static const struct map_row row_##name = {inputs, map_##name, NULL, OK, NULL};
 #define MAPC(name, inputs, check_, code_, text_, value_) \
   static const struct map_row row_##name = {inputs, map_##name, holds_##name, code_, text_};
-#define REDUCE(name, first_, next_, last_) \
-  static const struct reduce_row row_##name = {start_##name, combine_##name, finish_##name};
+#define REDUCE(name, first_, next_, last_) static const struct reduce_row row_##name = {start_##name, combine_##name, finish_##name};
 #define UPDATE(name, function) void function(struct update *u);
 #define BUILD(name, function) status function(struct op_call *c);
 #define BUILD1(name, function, word) status function(struct op_call *c);
@@ -45,11 +44,10 @@
 static const struct op_row rows[] = {
 #define MAP(name, inputs, value_) {#name, build_map, &row_##name, 0},
 #define REDUCE(name, first_, next_, last_) {#name, build_reduce, &row_##name, 0},
-#define UPDATE(name, function)                                                                            \
-  {"Apply" #name, build_update, (const void *)function, 0},                                                  \
-  {"ResourceApply" #name, build_update, (const void *)function, 0},                                          \
-  {"SparseApply" #name, build_update, (const void *)function, 0},                                            \
-  {"ResourceSparseApply" #name, build_update, (const void *)function, 0},
+#define UPDATE(name, function)                                                                                                \
+  {"Apply" #name, build_update, (const void *)function, 0}, {"ResourceApply" #name, build_update, (const void *)function, 0}, \
+    {"SparseApply" #name, build_update, (const void *)function, 0},                                                           \
+    {"ResourceSparseApply" #name, build_update, (const void *)function, 0},
 #define BUILD(name, function) {#name, function, NULL, 0},
 #define BUILD1(name, function, word) {#name, function, word, 0},
 #define BUILDF(name, function, form) {#name, function, NULL, form},

@@ -39,15 +39,15 @@ struct update {
   struct op_call *c;
   struct formula *f;
   struct kb *kb;
-  const expr_id *index;                  /* of the element in the variables */
+  const expr_id *index; /* of the element in the variables */
   struct element grad;
-  uint32_t var_buffers[6];               /* var and slots, by input number */
+  uint32_t var_buffers[6]; /* var and slots, by input number */
   uint32_t var_count;
   bool sparse;
 };
-struct element update_slot(struct update *u, const char *name);          /* the current value of var, accum, m ... */
+struct element update_slot(struct update *u, const char *name); /* the current value of var, accum, m ... */
 void update_set(struct update *u, const char *name, struct element value);
-struct element update_scalar(struct update *u, const char *name);        /* lr, momentum ... */
-bool update_flag(struct update *u, const char *name);                    /* use_nesterov ... */
+struct element update_scalar(struct update *u, const char *name); /* lr, momentum ... */
+bool update_flag(struct update *u, const char *name);             /* use_nesterov ... */
 
 #endif

@@ -259,8 +259,8 @@ static enum attr_kind kind_of_type(const char *type) {
   static const struct {
     const char *type;
     enum attr_kind kind;
-  } kinds[] = {{"type", ATTR_TYPE}, {"int", ATTR_INT},       {"float", ATTR_FLOAT}, {"bool", ATTR_BOOL}, {"string", ATTR_STRING},
-               {"shape", ATTR_SHAPE}, {"tensor", ATTR_TENSOR}, {"func", ATTR_FUNC}};
+  } kinds[] = {{"type", ATTR_TYPE},     {"int", ATTR_INT},     {"float", ATTR_FLOAT},   {"bool", ATTR_BOOL},
+               {"string", ATTR_STRING}, {"shape", ATTR_SHAPE}, {"tensor", ATTR_TENSOR}, {"func", ATTR_FUNC}};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (!strncmp(type, kinds[i].type, strlen(kinds[i].type)))
       return kinds[i].kind;
@@ -291,8 +291,8 @@ static status check_attr_value(const struct node *n, const struct op_attr *a, co
   }
   int64_t count = v->kind == ATTR_LIST ? (int64_t)v->list.count : v->i;
   if (a->has_minimum && (v->kind == ATTR_INT || v->kind == ATTR_LIST) && count < a->minimum)
-    return fail(INVALID_ARGUMENT, "%s (%s): attribute '%s' must be at least %lld, not %lld", n->name, n->op, a->name,
-                (long long)a->minimum, (long long)count);
+    return fail(INVALID_ARGUMENT, "%s (%s): attribute '%s' must be at least %lld, not %lld", n->name, n->op, a->name, (long long)a->minimum,
+                (long long)count);
   return OK;
 }
 
@@ -331,7 +331,9 @@ static status push_arg_dtypes(const struct node *n, const struct op_arg *a, dtyp
 
 status registry_arg_dtypes(const struct node *n, const struct op_arg *a, dtype_list *out) {
   TRY(push_arg_dtypes(n, a, out));
-  return out->count <= LIMIT_NODE_INPUTS ? OK : fail(RESOURCE_EXHAUSTED, "%s (%s): has more than %d inputs or outputs", n->name, n->op, LIMIT_NODE_INPUTS);
+  return out->count <= LIMIT_NODE_INPUTS
+         ? OK
+         : fail(RESOURCE_EXHAUSTED, "%s (%s): has more than %d inputs or outputs", n->name, n->op, LIMIT_NODE_INPUTS);
 }
 
 static status fail_unknown_op(const struct graph *g, const struct node *n) {
@@ -378,9 +380,9 @@ static status check_inputs(const struct graph *g, const struct node *n, uint32_t
                   n->inputs[i].port, from->name, from->op, from->output_count);
     int have = from->output_dtypes[n->inputs[i].port], want = n->input_dtypes[i];
     if (want > DTYPE_REF ? have != want : (int)dtype_base(have) != want)
-      return fail(INVALID_ARGUMENT, "%s (%s): input %u must be %s%s, but '%s:%u' is %s%s", n->name, n->op, i,
-                  dtype_name(dtype_base(want)), want > DTYPE_REF ? " (reference)" : "", from->name, n->inputs[i].port,
-                  dtype_name(dtype_base(have)), have > DTYPE_REF ? " (reference)" : "");
+      return fail(INVALID_ARGUMENT, "%s (%s): input %u must be %s%s, but '%s:%u' is %s%s", n->name, n->op, i, dtype_name(dtype_base(want)),
+                  want > DTYPE_REF ? " (reference)" : "", from->name, n->inputs[i].port, dtype_name(dtype_base(have)),
+                  have > DTYPE_REF ? " (reference)" : "");
   }
   return OK;
 }

@@ -8,19 +8,19 @@
 
 struct op_arg {
   const char *name;
-  uint8_t dtype;            /* fixed type, or 0 */
-  const char *type_attr;    /* T, or NULL */
-  const char *number_attr;  /* N: that many of the type, or NULL */
-  const char *list_attr;    /* a list(type) attribute, or NULL */
+  uint8_t dtype;           /* fixed type, or 0 */
+  const char *type_attr;   /* T, or NULL */
+  const char *number_attr; /* N: that many of the type, or NULL */
+  const char *list_attr;   /* a list(type) attribute, or NULL */
   bool is_ref;
 };
 static inline bool op_arg_is_list(const struct op_arg *arg) { return arg->number_attr || arg->list_attr; }
 struct op_attr {
   const char *name;
-  const char *type;         /* "type", "int", "list(shape)" ... */
+  const char *type; /* "type", "int", "list(shape)" ... */
   bool has_default;
-  struct attr_value value;  /* the default */
-  const uint8_t *allowed;   /* allowed dtypes, 0-terminated, or NULL */
+  struct attr_value value;            /* the default */
+  const uint8_t *allowed;             /* allowed dtypes, 0-terminated, or NULL */
   const char *const *allowed_strings; /* NULL-terminated, or NULL */
   bool has_minimum;
   int64_t minimum;

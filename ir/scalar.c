@@ -9,13 +9,20 @@
 int64_t scalar_wrap(enum dtype dtype, int64_t v) {
   switch (dtype) {
   case DTYPE_BOOL: return v != 0;
-  case DTYPE_INT8: case DTYPE_QINT8: return (int8_t)v;
-  case DTYPE_UINT8: case DTYPE_QUINT8: return (uint8_t)v;
-  case DTYPE_INT16: case DTYPE_QINT16: return (int16_t)v;
-  case DTYPE_UINT16: case DTYPE_QUINT16: return (uint16_t)v;
-  case DTYPE_INT32: case DTYPE_QINT32: return (int32_t)v;
-  case DTYPE_UINT32: case DTYPE_FLOAT: return (uint32_t)v;
-  case DTYPE_HALF: case DTYPE_BFLOAT16: return (uint16_t)v;
+  case DTYPE_INT8:
+  case DTYPE_QINT8: return (int8_t)v;
+  case DTYPE_UINT8:
+  case DTYPE_QUINT8: return (uint8_t)v;
+  case DTYPE_INT16:
+  case DTYPE_QINT16: return (int16_t)v;
+  case DTYPE_UINT16:
+  case DTYPE_QUINT16: return (uint16_t)v;
+  case DTYPE_INT32:
+  case DTYPE_QINT32: return (int32_t)v;
+  case DTYPE_UINT32:
+  case DTYPE_FLOAT: return (uint32_t)v;
+  case DTYPE_HALF:
+  case DTYPE_BFLOAT16: return (uint16_t)v;
   default: return v;
   }
 }
@@ -188,8 +195,9 @@ static double flush(enum dtype dtype, double x) {
 
 static int64_t eval_cast(enum dtype dtype, enum dtype in, int64_t v) {
   if (!dtype_is_float(in))
-    return dtype_is_float(dtype) ? expr_double_to_bits(dtype, in == DTYPE_UINT64 ? (double)(uint64_t)v
-                                                                                  : dtype == DTYPE_DOUBLE ? (double)v : (double)(float)v)
+    return dtype_is_float(dtype) ? expr_double_to_bits(dtype, in == DTYPE_UINT64      ? (double)(uint64_t)v
+                                                              : dtype == DTYPE_DOUBLE ? (double)v
+                                                                                      : (double)(float)v)
                                  : scalar_wrap(dtype, v);
   double x = flush(in, expr_bits_to_double(in, v));
   return dtype_is_float(dtype) ? expr_double_to_bits(dtype, x) : float_to_integer(dtype, x);

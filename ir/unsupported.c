@@ -58,8 +58,8 @@ struct search {
   const struct graph *graph;
   struct arena *arena;
   struct unsupported *out;
-  struct map ops;    /* op -> number in out */
-  bool *seen;        /* per function */
+  struct map ops;     /* op -> number in out */
+  bool *seen;         /* per function */
   VEC(uint32_t) open; /* functions to look at */
 };
 

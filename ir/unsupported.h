@@ -6,8 +6,8 @@
 
 struct unsupported_op {
   const char *op;
-  const char *reason;          /* why, where it is not just missing; else NULL */
-  VEC(const char *) nodes;     /* names; in a function: "function/node" */
+  const char *reason;      /* why, where it is not just missing; else NULL */
+  VEC(const char *) nodes; /* names; in a function: "function/node" */
 };
 struct unsupported {
   VEC(struct unsupported_op) ops; /* in the order in which they were found */

@@ -7,23 +7,22 @@
 #include "ir/kernel.h"
 
 struct target_options {
-  const char *cpu;      /* "native", or an LLVM CPU name or level */
-  const char *gpu;      /* "sm_90", or NULL */
+  const char *cpu; /* "native", or an LLVM CPU name or level */
+  const char *gpu; /* "sm_90", or NULL */
 };
 
 /* One unit of code generation: kernels with distinct names. */
 struct target_unit {
   struct kernel *const *kernels;
   uint32_t count;
-  const void *data;     /* the program (runtime/program/program.h), linked in as symbol tfc_program, aligned to 64; may be NULL */
+  const void *data; /* the program (runtime/program/program.h), linked in as symbol tfc_program, aligned to 64; may be NULL */
   uint64_t data_size;
 };
 
 struct target {
-  const char *name;     /* "cpu", "cuda" */
+  const char *name; /* "cpu", "cuda" */
   /* Text of the given kind ("llvm", "asm", "cuda", "ptx"); UNIMPLEMENTED for a kind it has not. */
-  status (*emit)(const struct target_options *options, const struct target_unit *unit, const char *kind,
-                 struct arena *arena, char **out);
+  status (*emit)(const struct target_options *options, const struct target_unit *unit, const char *kind, struct arena *arena, char **out);
   /* An object file with the kernels' functions and the table tfc_kernels, or an archive of such, to be linked whole.
    * NULL: the target has none. */
   status (*compile)(const struct target_options *options, const struct target_unit *unit, const char *object_path);

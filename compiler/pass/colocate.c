@@ -22,9 +22,7 @@ uint32_t colocation_root(const struct colocation *colocation, uint32_t node) {
   return node;
 }
 
-static bool is_ref_or_resource(int dtype) {
-  return dtype > DTYPE_REF || dtype == DTYPE_RESOURCE;
-}
+static bool is_ref_or_resource(int dtype) { return dtype > DTYPE_REF || dtype == DTYPE_RESOURCE; }
 
 /* Variables, queues, tables: what makes the thing that others refer to. */
 static bool is_resource_maker(const struct node *node) {
@@ -40,8 +38,7 @@ static status members_init(struct colocator *c) {
   for (uint32_t i = 0; i < count; i++) {
     const struct node *node = &c->graph->nodes.items[i];
     if (!device_parse(arena, node->device, &c->out->own[i]))
-      return fail(INVALID_ARGUMENT, "Malformed device specification '%s' in node: %s (%s)", node->device, node->name,
-                  node->op);
+      return fail(INVALID_ARGUMENT, "Malformed device specification '%s' in node: %s (%s)", node->device, node->name, node->op);
     c->out->parent[i] = i;
     c->out->groups[i].requested = c->out->own[i];
     c->out->groups[i].resource = is_resource_maker(node) ? c->out->own[i] : DEVICE_SPEC_OPEN;
@@ -62,8 +59,8 @@ static status groups_join(struct colocator *c, uint32_t x, uint32_t y) {
   if (result == OK)
     result = device_merge(arena, &other->resource, soft, &joined.resource);
   if (result != OK)
-    return status_prefix(result, "Cannot colocate nodes {{colocation_node %s}} and {{colocation_node %s}}: ",
-                         c->graph->nodes.items[x].name, c->graph->nodes.items[y].name);
+    return status_prefix(result, "Cannot colocate nodes {{colocation_node %s}} and {{colocation_node %s}}: ", c->graph->nodes.items[x].name,
+                         c->graph->nodes.items[y].name);
   uint32_t root = a < b ? a : b; /* the earliest node: errors name it, and the choice does not depend on the order */
   c->out->parent[a] = c->out->parent[b] = root;
   c->out->groups[root] = joined;

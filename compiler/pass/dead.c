@@ -159,8 +159,8 @@ static void follow(struct dropping *d, flow_id id) {
   const struct followed *longest = NULL;
   begin_list(d);
   for (uint32_t i = 0; gone && i < gone->controls.count + gone->inputs.count; i++) {
-    flow_id before = i < gone->controls.count ? gone->controls.items[i]
-                                              : d->flow->values.items[gone->inputs.items[i - gone->controls.count]].producer;
+    flow_id before =
+      i < gone->controls.count ? gone->controls.items[i] : d->flow->values.items[gone->inputs.items[i - gone->controls.count]].producer;
     if (!before)
       continue;
     assert(before < id); /* node numbers are an order */
@@ -169,12 +169,15 @@ static void follow(struct dropping *d, flow_id id) {
       longest = &d->followed[before];
   }
   bool same = longest && longest->count == d->list.count;
-  d->followed[id] = same ? *longest : (struct followed){arena_copy(d->flow->arena, d->list.items, sizeof *d->list.items * d->list.count), d->list.count};
+  d->followed[id] =
+    same ? *longest : (struct followed){arena_copy(d->flow->arena, d->list.items, sizeof *d->list.items * d->list.count), d->list.count};
 }
 
 void flow_drop_dead(struct flow *f) {
   uint32_t count = f->nodes.count;
-  struct dropping d = {.flow = f, .keep = calloc(count + 1, 1), .followed = calloc(count + 1, sizeof *d.followed),
+  struct dropping d = {.flow = f,
+                       .keep = calloc(count + 1, 1),
+                       .followed = calloc(count + 1, sizeof *d.followed),
                        .listed = calloc(count + 1, sizeof *d.listed)};
   flow_mark_live(f, d.keep);
   for (flow_id id = 1; id < count; id++) {

@@ -5,9 +5,9 @@
 
 #include "compiler/pass/pass.h"
 
-#define RANKS 7           /* a feed without a rank is tried with 0 .. 6 dimensions */
-#define FEW_FEEDS 3       /* without a rank: most combinations of small ranks are there */
-#define FEW_MAX 90        /* combinations that work, of few feeds and of many; ... */
+#define RANKS 7     /* a feed without a rank is tried with 0 .. 6 dimensions */
+#define FEW_FEEDS 3 /* without a rank: most combinations of small ranks are there */
+#define FEW_MAX 90  /* combinations that work, of few feeds and of many; ... */
 #define MANY_MAX 36
 #define TRIES_MAX 1500    /* ... and all that are lowered */
 #define DECIDED_MAX 32    /* of one combination: which sizes are 1 */
@@ -28,13 +28,13 @@ struct variants {
   struct build *build;
   const struct entry_spec *spec;
   struct lower_request request;
-  int *ranks;                /* per feed */
+  int *ranks; /* per feed */
   VEC(struct combination) open;
   uint32_t tries, decided, worked;
-  uint32_t wanted;           /* a feed whose rank one of the answers needs: its number + 1 */
-  VEC(struct entry) wrong;   /* combinations that the graph refuses */
-  struct lower_notes notes;  /* of the last lowering */
-  status last;               /* of the last lowering that failed, UNIMPLEMENTED stays; OK: no combination was whole */
+  uint32_t wanted;          /* a feed whose rank one of the answers needs: its number + 1 */
+  VEC(struct entry) wrong;  /* combinations that the graph refuses */
+  struct lower_notes notes; /* of the last lowering */
+  status last;              /* of the last lowering that failed, UNIMPLEMENTED stays; OK: no combination was whole */
   const char *last_text;
 };
 
@@ -53,7 +53,9 @@ static void make_failed(struct variants *v, status code, struct entry *e) {
   for (uint32_t i = 0; i < r->fetch_count; i++) {
     const struct node *n = &b->model.graph->nodes.items[r->fetches[i].node];
     value_id x = flow_add_value(flow, dtype_base(n->output_dtypes[r->fetches[i].port]), 0, NULL);
-    vec_push(&e->fetches, (struct flow_port){.name = r->fetch_names[i], .value = x, .tensor = arena_printf(&b->arena, "%s:%u", n->name, r->fetches[i].port)});
+    vec_push(
+      &e->fetches,
+      (struct flow_port){.name = r->fetch_names[i], .value = x, .tensor = arena_printf(&b->arena, "%s:%u", n->name, r->fetches[i].port)});
   }
   e->flow = flow;
   e->replicated = false;
@@ -70,7 +72,8 @@ static void add_wrong(struct variants *v, status code, struct entry *e) {
   vec_push(&v->wrong, *e);
 }
 
-static status lower_as(struct variants *v, enum lower_mode mode, const bool *ones, uint32_t count, struct lower_notes *notes, struct entry *e) {
+static status lower_as(struct variants *v, enum lower_mode mode, const bool *ones, uint32_t count, struct lower_notes *notes,
+                       struct entry *e) {
   v->tries++;
   return entry_lower(v->build, v->spec, &v->request, mode, ones, count, notes, e);
 }
@@ -258,8 +261,9 @@ status entry_lower_variants(struct build *b, const struct entry_spec *spec) {
   vec_free(&v.open);
   if (b->entries.count == first) { /* wrong for every combination */
     vec_free(&v.wrong);
-    return v.last != OK ? fail(v.last, "%s", v.last_text)
-                        : fail(UNIMPLEMENTED, "entry '%s': %u fed placeholders without a rank: give them shapes", spec->name, unranked_feeds(&v));
+    return v.last != OK
+           ? fail(v.last, "%s", v.last_text)
+           : fail(UNIMPLEMENTED, "entry '%s': %u fed placeholders without a rank: give them shapes", spec->name, unranked_feeds(&v));
   }
   for (uint32_t i = 0; i < v.wrong.count; i++) {
     struct entry e = v.wrong.items[i];

@@ -127,8 +127,8 @@ void node_follow(struct flow_node *n, flow_id before) {
 
 struct sorter {
   struct flow *flow;
-  flow_id *number;  /* per old node: its new number; 0: not there yet */
-  flow_id *binder;  /* per symbol: the first node that binds it */
+  flow_id *number; /* per old node: its new number; 0: not there yet */
+  flow_id *binder; /* per symbol: the first node that binds it */
   bool *busy, *seen;
   flow_id current;
   uint32_t symbols;

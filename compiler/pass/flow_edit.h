@@ -27,7 +27,7 @@ bool node_calls(const struct flow_node *node);
 struct flow_node *flow_append(struct flow *f, enum flow_op op, const struct flow_node *named, uint32_t task, flow_id *id);
 value_id flow_append_output(struct flow *f, struct flow_node *node, flow_id id, struct flow_value like);
 void node_guard(struct flow_node *node, struct flow_guard guard, struct arena *arena); /* the new guard is the outermost */
-void node_follow(struct flow_node *node, flow_id before); /* a control edge, once */
+void node_follow(struct flow_node *node, flow_id before);                              /* a control edge, once */
 
 /* Numbers the nodes anew, so that each comes after what it needs; otherwise they keep their order. */
 void flow_sort(struct flow *f);

@@ -17,24 +17,24 @@
 #include "compiler/pass/kernel_loads.h"
 #include "compiler/pass/pass.h"
 
-#define FUSE_EXPRS 600   /* larger kernels cost more to compile than they save */
+#define FUSE_EXPRS 600 /* larger kernels cost more to compile than they save */
 #define FUSE_BUFFERS 20
 #define EPILOGUES_MAX 128 /* different ones, sizes apart: more than models have that people design; a product is long code */
-#define REPEAT_COST 3    /* operations that may be repeated for each load */
+#define REPEAT_COST 3     /* operations that may be repeated for each load */
 
 struct users {
-  VEC(flow_id) nodes;    /* kernels and others that take the value, in order, once each */
+  VEC(flow_id) nodes; /* kernels and others that take the value, in order, once each */
 };
 /* The kernels of the program that have an epilogue. */
 struct epilogues {
-  struct map forms;      /* kernel_form_hash -> how many */
+  struct map forms; /* kernel_form_hash -> how many */
   uint32_t different;
 };
 struct fuser {
   struct build *build;
   struct epilogues *epilogues;
   struct flow *flow;
-  struct users *users;   /* per value */
+  struct users *users; /* per value */
   uint32_t value_count;
 };
 
@@ -134,10 +134,28 @@ static bool producer_form(const struct flow_node *n, struct producer *out) {
 
 static int operation_cost(enum scalar_op op, enum dtype dtype) {
   switch (op) {
-  case SCALAR_CONST: case SCALAR_SIZE: case SCALAR_LOCAL: case SCALAR_LOAD: case SCALAR_CAST: case SCALAR_BITCAST: return 0;
-  case SCALAR_ADD: case SCALAR_SUB: case SCALAR_MUL: case SCALAR_NEG: case SCALAR_ABS: case SCALAR_MIN: case SCALAR_MAX:
-  case SCALAR_EQ: case SCALAR_NE: case SCALAR_LT: case SCALAR_LE: case SCALAR_SELECT: case SCALAR_AND: case SCALAR_OR:
-  case SCALAR_NOT: case SCALAR_XOR: return 1;
+  case SCALAR_CONST:
+  case SCALAR_SIZE:
+  case SCALAR_LOCAL:
+  case SCALAR_LOAD:
+  case SCALAR_CAST:
+  case SCALAR_BITCAST: return 0;
+  case SCALAR_ADD:
+  case SCALAR_SUB:
+  case SCALAR_MUL:
+  case SCALAR_NEG:
+  case SCALAR_ABS:
+  case SCALAR_MIN:
+  case SCALAR_MAX:
+  case SCALAR_EQ:
+  case SCALAR_NE:
+  case SCALAR_LT:
+  case SCALAR_LE:
+  case SCALAR_SELECT:
+  case SCALAR_AND:
+  case SCALAR_OR:
+  case SCALAR_NOT:
+  case SCALAR_XOR: return 1;
   case SCALAR_DIV: return dtype_is_float(dtype) ? 3 : 8;
   default: return 20;
   }
@@ -314,9 +332,7 @@ static bool used_before(const struct fuser *fu, value_id v, flow_id id) {
   return false;
 }
 
-static const char *form_of(struct fuser *fu, const struct kernel *k) {
-  return kernel_hash_text(kernel_form_hash(k), &fu->build->arena);
-}
+static const char *form_of(struct fuser *fu, const struct kernel *k) { return kernel_hash_text(kernel_form_hash(k), &fu->build->arena); }
 
 /* Whether the program may have `to`, a reduction with its epilogue, in the place of `from`. */
 static bool take_epilogue(struct fuser *fu, const struct kernel *from, const struct kernel *to) {
@@ -345,8 +361,8 @@ static bool epilogue_one(struct fuser *fu, flow_id id) {
     if (!v || c.node->kernel->buffers.items[b].mode != BUFFER_IN)
       continue;
     flow_id from = fu->flow->values.items[v].producer;
-    if (!producer_form(fu->flow->nodes.items[from], &p) || !p.is_reduction || p.node->task != c.node->task || !same_guards(p.node, c.node) ||
-        used_before(fu, v, id) || !same_elements(fu, &p, &c, b) ||
+    if (!producer_form(fu->flow->nodes.items[from], &p) || !p.is_reduction || p.node->task != c.node->task ||
+        !same_guards(p.node, c.node) || used_before(fu, v, id) || !same_elements(fu, &p, &c, b) ||
         c.node->kernel->exprs.count + p.node->kernel->exprs.count > FUSE_EXPRS)
       continue;
     bool keep = fu->users[v].nodes.count > 1;

@@ -200,9 +200,9 @@ bool gradients_split(struct reach *r, struct flow *f) {
 struct scalar_search {
   struct reach *r;
   struct gradients *out;
-  const bool *raw;     /* per value: data come to it past scalars too */
-  bool *seen;          /* per node */
-  uint32_t var;        /* whose update is looked at */
+  const bool *raw; /* per value: data come to it past scalars too */
+  bool *seen;      /* per node */
+  uint32_t var;    /* whose update is looked at */
 };
 
 /* Made of more than scalars: of many elements, or from nowhere. */
@@ -268,8 +268,8 @@ static void cut_scalars(struct reach *r, struct gradients *out) {
 struct rows_search {
   struct reach *r;
   const struct flow_var *var;
-  bool *seen;                      /* per node */
-  VEC(value_id) rows, indices;     /* candidates, in the order of nodes */
+  bool *seen;                  /* per node */
+  VEC(value_id) rows, indices; /* candidates, in the order of nodes */
 };
 
 static void mark_cone(struct rows_search *s, flow_id id) {
@@ -479,8 +479,9 @@ static status refuse(const struct reach *r, const char *strategy) {
   const struct flow_node *n = r->flow->nodes.items[id];
   uint32_t var = updated_var(r, id);
   const char *what = var == UINT32_MAX ? "what a loop changes" : arena_printf(r->flow->arena, "'%s'", r->build->vars.items[var].name);
-  return fail(UNIMPLEMENTED, "%s (%s): --strategy %s: %s is not changed by a mean of what the workers have: nothing of its shape, "
-                             "and no rows with their indices, are passed by all that comes from data: %s",
+  return fail(UNIMPLEMENTED,
+              "%s (%s): --strategy %s: %s is not changed by a mean of what the workers have: nothing of its shape, "
+              "and no rows with their indices, are passed by all that comes from data: %s",
               n->name, n->tf_op, strategy, what, reach_path(r, id, r->flow->arena));
 }
 
@@ -509,8 +510,10 @@ static status refuse_scalar(const struct flow *f, const char *strategy) {
   if (!id)
     return OK;
   const struct flow_node *n = f->nodes.items[id];
-  return fail(UNIMPLEMENTED, "%s (%s): --strategy %s: all that this gradient is made of is fed as scalars, which are taken for "
-                             "the same on all workers; feed the data as a batch", n->name, n->tf_op, strategy);
+  return fail(UNIMPLEMENTED,
+              "%s (%s): --strategy %s: all that this gradient is made of is fed as scalars, which are taken for "
+              "the same on all workers; feed the data as a batch",
+              n->name, n->tf_op, strategy);
 }
 
 status gradients_find(struct reach *r, const char *strategy, struct gradients *out) {

@@ -5,21 +5,21 @@
 #include "compiler/pass/reach.h"
 
 enum gradient_kind {
-  GRADIENT_MEAN,     /* a value: the mean of all workers' */
-  GRADIENT_SUM,      /* the sum: what is added to a variable that the model declares to be one */
-  GRADIENT_ROWS,     /* rows of a gradient, ... */
-  GRADIENT_INDICES   /* ... and where they are in the variable: those of all workers behind each other */
+  GRADIENT_MEAN,   /* a value: the mean of all workers' */
+  GRADIENT_SUM,    /* the sum: what is added to a variable that the model declares to be one */
+  GRADIENT_ROWS,   /* rows of a gradient, ... */
+  GRADIENT_INDICES /* ... and where they are in the variable: those of all workers behind each other */
 };
 struct gradient {
   value_id value;
-  uint32_t var;      /* the variable whose update it was found from: it is applied where that lives */
+  uint32_t var; /* the variable whose update it was found from: it is applied where that lives */
   enum gradient_kind kind;
   value_id gathered; /* rows and indices: those of all workers, where the flow has been lowered with them; 0: not yet */
 };
 struct gradients {
   VEC(struct gradient) items;
-  bool trains;       /* the entry is a training step */
-  bool wants_rows;   /* some rows are not gathered yet */
+  bool trains;     /* the entry is a training step */
+  bool wants_rows; /* some rows are not gathered yet */
 };
 
 /* Before the flow is looked at: what is added to variables that are sums gets a value of its own. */

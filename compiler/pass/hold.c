@@ -29,9 +29,7 @@ struct hold {
   uint32_t *order, ordered;
 };
 
-static struct flow *part_flow(const struct hold *h, uint32_t part) {
-  return h->entry->parts.items[part].flow;
-}
+static struct flow *part_flow(const struct hold *h, uint32_t part) { return h->entry->parts.items[part].flow; }
 
 static struct flow_node *node_at(const struct hold *h, uint32_t part, uint32_t i) {
   const struct flow *flow = part_flow(h, part);
@@ -206,13 +204,9 @@ static void find_places(struct hold *h) {
 
 /* ---- holding ---- */
 
-static bool is_meeting(const struct flow_node *n) {
-  return n->op == FLOW_HOST && strncmp(n->host, "Collective", 10) == 0;
-}
+static bool is_meeting(const struct flow_node *n) { return n->op == FLOW_HOST && strncmp(n->host, "Collective", 10) == 0; }
 
-static bool is_held(const struct flow_node *n) {
-  return n && flow_node_changes(n) && !is_meeting(n);
-}
+static bool is_held(const struct flow_node *n) { return n && flow_node_changes(n) && !is_meeting(n); }
 
 /* What needs a change of this part, directly or through other tasks. */
 static bool *mark_after_changes(struct hold *h, uint32_t part) {
@@ -299,8 +293,7 @@ static void renumber(struct hold *h, uint32_t part) {
  * for the others. */
 static bool may_be_left(const struct hold *h, uint32_t part) {
   const char *strategy = h->build->options.strategy;
-  return h->entry->parts.items[part].task < h->build->cluster.tasks.count ||
-         (strategy && strcmp(strategy, "allreduce") == 0);
+  return h->entry->parts.items[part].task < h->build->cluster.tasks.count || (strategy && strcmp(strategy, "allreduce") == 0);
 }
 
 static status hold_parts(struct hold *h) {

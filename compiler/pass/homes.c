@@ -109,9 +109,9 @@ struct placing {
   struct homes *homes;
   const struct reach *r;
   struct flow *flow;
-  bool *for_gradient;   /* per node: a gradient is made of it */
-  uint32_t *server;     /* per node: of the first update that it is for, + 1; 0: none */
-  uint32_t *given;      /* per value: the server that has it as a gradient, + 1 */
+  bool *for_gradient; /* per node: a gradient is made of it */
+  uint32_t *server;   /* per node: of the first update that it is for, + 1; 0: none */
+  uint32_t *given;    /* per value: the server that has it as a gradient, + 1 */
 };
 
 /* The one server whose variables a node touches, + 1; 0: it touches none. */
@@ -148,7 +148,7 @@ static void look_back(struct placing *p, const struct gradients *g) {
   gradients_mark(f, g, p->for_gradient);
   for (uint32_t i = 0; i < g->items.count; i++)
     p->given[g->items.items[i].gathered ? g->items.items[i].gathered : g->items.items[i].value] =
-        p->homes->build->vars.items[g->items.items[i].var].task + 1;
+      p->homes->build->vars.items[g->items.items[i].var].task + 1;
   for (flow_id id = f->nodes.count - 1; id > 0; id--) {
     const struct flow_node *n = f->nodes.items[id];
     if (!n)
@@ -235,8 +235,12 @@ static status place_node(struct placing *p, flow_id id) {
 }
 
 status homes_place(struct homes *h, const struct reach *r, struct flow *f, const struct gradients *g) {
-  struct placing p = {.homes = h, .r = r, .flow = f, .for_gradient = calloc(f->nodes.count + 1, 1),
-                      .server = calloc(f->nodes.count + 1, sizeof *p.server), .given = calloc(f->values.count + 1, sizeof *p.given)};
+  struct placing p = {.homes = h,
+                      .r = r,
+                      .flow = f,
+                      .for_gradient = calloc(f->nodes.count + 1, 1),
+                      .server = calloc(f->nodes.count + 1, sizeof *p.server),
+                      .given = calloc(f->values.count + 1, sizeof *p.given)};
   look_back(&p, g);
   status result = OK;
   for (flow_id id = 1; id < f->nodes.count && result == OK; id++)

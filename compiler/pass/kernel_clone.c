@@ -9,12 +9,12 @@
 struct source {
   struct clone *to;
   const struct flow_node *node;
-  uint32_t *buffer;         /* per buffer: the new one + 1; 0 not yet */
-  expr_id *local;           /* per local: its expression in the new kernel */
-  expr_id *memo;            /* per expression */
-  uint32_t replaced;        /* loads from this buffer become ... */
-  const struct producer *producer;  /* ... this one's expression (inline), or */
-  expr_id value;            /* ... this value (epilogue) */
+  uint32_t *buffer;                /* per buffer: the new one + 1; 0 not yet */
+  expr_id *local;                  /* per local: its expression in the new kernel */
+  expr_id *memo;                   /* per expression */
+  uint32_t replaced;               /* loads from this buffer become ... */
+  const struct producer *producer; /* ... this one's expression (inline), or */
+  expr_id value;                   /* ... this value (epilogue) */
 };
 
 static struct source source_make(struct clone *to, const struct flow_node *node) {
@@ -152,8 +152,8 @@ static expr_id map_expr(struct source *s, expr_id e) {
 /* ---- statements ---- */
 
 struct store_hook {
-  const struct producer *c;  /* the map applied to what is stored; NULL: none */
-  uint32_t buffer;           /* of c: the one that held the value */
+  const struct producer *c; /* the map applied to what is stored; NULL: none */
+  uint32_t buffer;          /* of c: the one that held the value */
   bool keep;
 };
 

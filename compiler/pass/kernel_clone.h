@@ -7,12 +7,12 @@
 /* A pure kernel with one result, as fuse.c sees it. */
 struct producer {
   const struct flow_node *node;
-  uint32_t buffer;               /* its output */
-  int depth;                     /* par loops */
+  uint32_t buffer; /* its output */
+  int depth;       /* par loops */
   uint32_t locals[LIMIT_RANK];
-  const expr_id *index;          /* of its store */
+  const expr_id *index; /* of its store */
   int index_count;
-  expr_id value[2];              /* what it stores (parts) */
+  expr_id value[2]; /* what it stores (parts) */
   bool is_map, is_reduction;
 };
 

@@ -3,12 +3,13 @@
 
 #include <stdlib.h>
 
-#define SMALL 8  /* an extent below is part of what a kernel is: windows, channels of an image, which code unrolls */
+#define SMALL 8 /* an extent below is part of what a kernel is: windows, channels of an image, which code unrolls */
 
 static void mark_factors(const struct kernel *k, bool *stays) {
   for (expr_id e = 1; e < k->exprs.count; e++) {
     enum scalar_op op = (enum scalar_op)expr_get(k, e)->op;
-    bool divides = op == SCALAR_DIV || op == SCALAR_REM || op == SCALAR_FLOORDIV || op == SCALAR_FLOORMOD || op == SCALAR_SHL || op == SCALAR_SHR;
+    bool divides =
+      op == SCALAR_DIV || op == SCALAR_REM || op == SCALAR_FLOORDIV || op == SCALAR_FLOORMOD || op == SCALAR_SHL || op == SCALAR_SHR;
     if (!divides && op != SCALAR_MUL)
       continue;
     stays[expr_operand(k, e, 1)] = true;

@@ -34,8 +34,8 @@ static status resolve_outputs(struct build *b, const char *const *names, uint32_
 }
 
 status entry_request(struct build *b, const struct entry_spec *spec, struct lower_request *r) {
-  *r = (struct lower_request){.graph = b->model.graph, .feed_count = spec->feeds.count, .fetch_count = spec->fetches.count,
-                              .target_count = spec->targets.count};
+  *r = (struct lower_request){
+    .graph = b->model.graph, .feed_count = spec->feeds.count, .fetch_count = spec->fetches.count, .target_count = spec->targets.count};
   r->feeds = ARENA_ARRAY(&b->arena, struct edge, r->feed_count + 1);
   r->fetches = ARENA_ARRAY(&b->arena, struct edge, r->fetch_count + 1);
   r->targets = ARENA_ARRAY(&b->arena, uint32_t, r->target_count + 1);
@@ -65,11 +65,20 @@ static bool find_fed_size(const struct entry *e, const struct dim_table *dims, u
   return false;
 }
 
-status entry_lower(struct build *b, const struct entry_spec *spec, const struct lower_request *r, enum lower_mode mode,
-                   const bool *ones, uint32_t one_count, struct lower_notes *notes, struct entry *e) {
-  struct lower lw = {.arena = &b->arena, .dims = dims_create(&b->arena), .find_var = find_var, .get_var = get_var, .open_var = open_var,
-                     .self = b, .misfits = mode == LOWER_MISFITS, .broadcasts = mode == LOWER_BROADCASTS, .ones = ones, .one_count = one_count,
-                     .gathers = b->gathers.items, .gather_count = b->gathers.count};
+status entry_lower(struct build *b, const struct entry_spec *spec, const struct lower_request *r, enum lower_mode mode, const bool *ones,
+                   uint32_t one_count, struct lower_notes *notes, struct entry *e) {
+  struct lower lw = {.arena = &b->arena,
+                     .dims = dims_create(&b->arena),
+                     .find_var = find_var,
+                     .get_var = get_var,
+                     .open_var = open_var,
+                     .self = b,
+                     .misfits = mode == LOWER_MISFITS,
+                     .broadcasts = mode == LOWER_BROADCASTS,
+                     .ones = ones,
+                     .one_count = one_count,
+                     .gathers = b->gathers.items,
+                     .gather_count = b->gathers.count};
   *e = (struct entry){.name = spec->name};
   status s = lower_entry(&lw, r, e);
   lower_free(&lw);

@@ -28,15 +28,12 @@ static const struct attr_value *list_of(const struct parse_dataset *p, const cha
   return v && v->kind == ATTR_LIST ? v : &none;
 }
 
-static struct attr attr_of(const char *name, struct attr_value value) {
-  return (struct attr){name, value};
-}
+static struct attr attr_of(const char *name, struct attr_value value) { return (struct attr){name, value}; }
 
 /* ---- the function ---- */
 
-static struct function_node body_node(const struct parse_dataset *p, const char *name, const char *op,
-                                      const struct attr *attrs, uint32_t attr_count, const char *const *inputs,
-                                      uint32_t input_count) {
+static struct function_node body_node(const struct parse_dataset *p, const char *name, const char *op, const struct attr *attrs,
+                                      uint32_t attr_count, const char *const *inputs, uint32_t input_count) {
   struct function_node n = {.name = name, .op = op, .device = "", .attr_count = attr_count, .input_count = input_count};
   n.attrs = arena_copy(p->arena, attrs, sizeof *attrs * attr_count);
   n.inputs = arena_copy(p->arena, inputs, sizeof *inputs * input_count);
@@ -50,8 +47,7 @@ static struct function_node keys_node(const struct parse_dataset *p, const char 
   struct string_view *views = ARENA_ARRAY(p->arena, struct string_view, keys->list.count + 1);
   for (uint32_t i = 0; i < keys->list.count; i++)
     views[i] = (struct string_view){keys->list.items[i].s.data, keys->list.items[i].s.size};
-  *value = (struct constant){
-      .dtype = DTYPE_STRING, .rank = 1, .dims = {keys->list.count}, .count = keys->list.count, .data = views};
+  *value = (struct constant){.dtype = DTYPE_STRING, .rank = 1, .dims = {keys->list.count}, .count = keys->list.count, .data = views};
   const struct attr attrs[] = {attr_of_type("dtype", DTYPE_STRING),
                                attr_of("value", (struct attr_value){.kind = ATTR_TENSOR, .tensor = value})};
   return body_node(p, name, "Const", attrs, 2, NULL, 0);
@@ -65,16 +61,14 @@ static struct function_node parse_node(const struct parse_dataset *p) {
   for (uint32_t i = 0; i < p->dense; i++)
     inputs[5 + i] = arena_printf(p->arena, "d%u", i);
   const struct attr_value none = {.kind = ATTR_LIST};
-  const struct attr attrs[] = {
-      attr_of("Tdense", *list_of(p, "Tdense")), attr_of("dense_shapes", *list_of(p, "dense_shapes")),
-      attr_of_int("num_sparse", p->sparse),     attr_of("ragged_split_types", none),
-      attr_of("ragged_value_types", none),      attr_of("sparse_types", *list_of(p, "sparse_types"))};
+  const struct attr attrs[] = {attr_of("Tdense", *list_of(p, "Tdense")), attr_of("dense_shapes", *list_of(p, "dense_shapes")),
+                               attr_of_int("num_sparse", p->sparse),     attr_of("ragged_split_types", none),
+                               attr_of("ragged_value_types", none),      attr_of("sparse_types", *list_of(p, "sparse_types"))};
   return body_node(p, "parse", "ParseExampleV2", attrs, sizeof attrs / sizeof *attrs, inputs, 5 + p->dense);
 }
 
 static struct function_node serialize_node(const struct parse_dataset *p, uint32_t i) {
-  const char *inputs[] = {arena_printf(p->arena, "parse:sparse_indices:%u", i),
-                          arena_printf(p->arena, "parse:sparse_values:%u", i),
+  const char *inputs[] = {arena_printf(p->arena, "parse:sparse_indices:%u", i), arena_printf(p->arena, "parse:sparse_values:%u", i),
                           arena_printf(p->arena, "parse:sparse_shapes:%u", i)};
   const struct attr attrs[] = {attr_of_type("T", (int)list_of(p, "sparse_types")->list.items[i].i),
                                attr_of_type("out_type", DTYPE_VARIANT)};
@@ -84,20 +78,17 @@ static struct function_node serialize_node(const struct parse_dataset *p, uint32
 struct result {
   const char *key, *source;
 };
-static int by_key(const void *a, const void *b) {
-  return strcmp(((const struct result *)a)->key, ((const struct result *)b)->key);
-}
+static int by_key(const void *a, const void *b) { return strcmp(((const struct result *)a)->key, ((const struct result *)b)->key); }
 
 /* The features in the order of their names. */
 static const char *const *sorted_sources(const struct parse_dataset *p) {
   uint32_t count = p->dense + p->sparse;
   struct result *results = ARENA_ARRAY(p->arena, struct result, count + 1);
   for (uint32_t i = 0; i < p->dense; i++)
-    results[i] = (struct result){list_of(p, "dense_keys")->list.items[i].s.data,
-                                 arena_printf(p->arena, "parse:dense_values:%u", i)};
+    results[i] = (struct result){list_of(p, "dense_keys")->list.items[i].s.data, arena_printf(p->arena, "parse:dense_values:%u", i)};
   for (uint32_t i = 0; i < p->sparse; i++)
-    results[p->dense + i] = (struct result){list_of(p, "sparse_keys")->list.items[i].s.data,
-                                            arena_printf(p->arena, "s%u:serialized_sparse:0", i)};
+    results[p->dense + i] =
+      (struct result){list_of(p, "sparse_keys")->list.items[i].s.data, arena_printf(p->arena, "s%u:serialized_sparse:0", i)};
   qsort(results, count, sizeof *results, by_key);
   const char **sources = ARENA_ARRAY(p->arena, const char *, count + 1);
   for (uint32_t i = 0; i < count; i++)
@@ -112,8 +103,7 @@ static const struct op_arg *typed_args(const struct parse_dataset *p, const char
   if (first)
     args[0] = (struct op_arg){.name = first, .dtype = DTYPE_STRING};
   for (uint32_t i = 0; i < count; i++)
-    args[before + i] =
-        (struct op_arg){.name = arena_printf(p->arena, "%s%u", prefix, i), .dtype = (uint8_t)types->list.items[i].i};
+    args[before + i] = (struct op_arg){.name = arena_printf(p->arena, "%s%u", prefix, i), .dtype = (uint8_t)types->list.items[i].i};
   return args;
 }
 
@@ -151,8 +141,7 @@ static bool is_list_of(const struct parse_dataset *p, const char *name, enum att
 }
 
 /* Whether the attributes agree with each other, and no feature is ragged. */
-static bool parse_dataset_read(struct graph *graph, const struct attr *attrs, uint32_t attr_count,
-                               struct parse_dataset *p) {
+static bool parse_dataset_read(struct graph *graph, const struct attr *attrs, uint32_t attr_count, struct parse_dataset *p) {
   *p = (struct parse_dataset){.graph = graph, .arena = graph->arena, .attrs = attrs, .attr_count = attr_count};
   p->dense = list_of(p, "dense_keys")->list.count;
   p->sparse = list_of(p, "sparse_keys")->list.count;

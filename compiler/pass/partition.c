@@ -1,7 +1,7 @@
 /* partition.c: cuts each entry's flow into one flow for each task, in the same order of nodes.
  *
- * A value that another task uses is sent where its first user there stands in the order of nodes and received right before that use; a control edge
- * across tasks becomes the transfer of an empty tensor; a symbol that a task needs and cannot bind from what it has is
+ * A value that another task uses is sent where its first user there stands in the order of nodes and received right before that use; a
+ * control edge across tasks becomes the transfer of an empty tensor; a symbol that a task needs and cannot bind from what it has is
  * sent as a scalar by the task that binds it. Every transfer has a number that is unique in the entry. */
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +11,17 @@
 struct part {
   uint32_t task;
   struct flow *flow;
-  value_id *value;   /* per value of the whole flow: its id here, or 0 */
-  flow_id *node;     /* per node: its id here, or what received its control edge; 0 */
-  bool *bound;       /* per symbol */
+  value_id *value; /* per value of the whole flow: its id here, or 0 */
+  flow_id *node;   /* per node: its id here, or what received its control edge; 0 */
+  bool *bound;     /* per symbol */
 };
 struct cut {
   struct build *build;
   struct entry *entry;
   struct flow *whole;
   VEC(struct part) parts;
-  uint32_t *home;        /* per node: its task after the driver has been merged */
-  flow_id *binder;       /* per symbol */
+  uint32_t *home;  /* per node: its task after the driver has been merged */
+  flow_id *binder; /* per symbol */
   uint32_t symbols;
   int64_t transfers;
   flow_id current;

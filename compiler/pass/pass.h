@@ -4,9 +4,9 @@
 
 #include "compiler/build.h"
 
-status pass_read(struct build *build);      /* pipeline.c: graph and cluster file into memory */
-status pass_methods(struct build *build);   /* methods.c: a SavedModel's functions without a signature become calls */
-status pass_resolve(struct build *build);   /* entries.c: entries_resolve */
+status pass_read(struct build *build);    /* pipeline.c: graph and cluster file into memory */
+status pass_methods(struct build *build); /* methods.c: a SavedModel's functions without a signature become calls */
+status pass_resolve(struct build *build); /* entries.c: entries_resolve */
 status pass_datasets(struct build *b);
 status pass_tables(struct build *build);    /* restore_tables.c: a SavedModel's tables are filled by `init` */
 status pass_strategy(struct build *build);  /* strategy.c: --strategy: the graph is one replica's */

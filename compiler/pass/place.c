@@ -14,8 +14,8 @@
 #include "ir/function.h"
 #include "ir/registry.h"
 
-#define GPUS_OF_A_TASK 8  /* which of them exist is known only where the task runs */
-#define DEVICES_SHOWN 12  /* in an error */
+#define GPUS_OF_A_TASK 8 /* which of them exist is known only where the task runs */
+#define DEVICES_SHOWN 12 /* in an error */
 #define NO_DEVICE UINT32_MAX
 #define MANY_DEVICES (UINT32_MAX - 1)
 
@@ -71,8 +71,8 @@ static status devices_make(struct placer *p) {
   if (replicated)
     task_devices_add(p, replicated, 0, TASK_SELF);
   else
-    task_devices_add(p, cluster->tasks.items[p->build->default_task].job,
-                     cluster->tasks.items[p->build->default_task].index, p->build->default_task);
+    task_devices_add(p, cluster->tasks.items[p->build->default_task].job, cluster->tasks.items[p->build->default_task].index,
+                     p->build->default_task);
   for (uint32_t i = 0; i < cluster->tasks.count; i++) {
     const struct cluster_task *task = &cluster->tasks.items[i];
     bool first = replicated ? !strcmp(task->job, replicated) : i == p->build->default_task;
@@ -88,19 +88,17 @@ static status replicas_check(struct placer *p) {
   for (uint32_t i = 0; replicated && i < p->graph->nodes.count; i++) {
     const struct device_spec *own = &p->colocation.own[i];
     if (own->job && !strcmp(own->job, replicated) && own->task > 0)
-      return fail(INVALID_ARGUMENT, "%s (%s): is on '%s', but with --replicate %s the graph is one replica's: it may name "
-                                    "/job:%s with no task or with task 0",
-                  p->graph->nodes.items[i].name, p->graph->nodes.items[i].op, p->graph->nodes.items[i].device, replicated,
-                  replicated);
+      return fail(INVALID_ARGUMENT,
+                  "%s (%s): is on '%s', but with --replicate %s the graph is one replica's: it may name "
+                  "/job:%s with no task or with task 0",
+                  p->graph->nodes.items[i].name, p->graph->nodes.items[i].op, p->graph->nodes.items[i].device, replicated, replicated);
   }
   return OK;
 }
 
 /* ---- what cannot be had ---- */
 
-static int device_name_compare(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+static int device_name_compare(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 static const char *devices_text(struct placer *p) {
   struct arena *arena = &p->build->arena;
@@ -125,8 +123,7 @@ static status device_missing(struct placer *p, uint32_t node, const struct devic
                 "Cannot assign a device for operation %s: {{node %s}} was explicitly assigned to %s but available devices are "
                 "[ %s ]. Make sure the device specification refers to a valid device.%s [[{{node %s}}]]",
                 n->name, n->name, n->device, devices_text(p),
-                gpu && !p->build->options.gpu ? " The requested device appears to be a GPU, but CUDA is not enabled." : "",
-                n->name);
+                gpu && !p->build->options.gpu ? " The requested device appears to be a GPU, but CUDA is not enabled." : "", n->name);
   return fail(INVALID_ARGUMENT,
               "Cannot assign a device for operation %s: Could not satisfy explicit device specification '%s' because the node "
               "{{colocation_node %s}} was colocated with a group of nodes that required incompatible device '%s'. All "
@@ -239,8 +236,10 @@ static status batched_check(struct placer *p, const struct node *node) {
     if (!device_parse(&p->build->arena, n->device ? n->device : "", &wanted))
       return fail(INVALID_ARGUMENT, "Malformed device specification '%s' in node: %s (%s)", n->device, n->name, n->op);
     if (device_search(p, &wanted) == NO_DEVICE)
-      return fail(INVALID_ARGUMENT, "%s (%s): Cannot assign a device for operation %s: {{node %s}} was explicitly assigned to %s but available "
-                  "devices are [ %s ].", node->name, node->op, n->name, n->name, n->device, devices_text(p));
+      return fail(INVALID_ARGUMENT,
+                  "%s (%s): Cannot assign a device for operation %s: {{node %s}} was explicitly assigned to %s but available "
+                  "devices are [ %s ].",
+                  node->name, node->op, n->name, n->name, n->device, devices_text(p));
   }
   return OK;
 }

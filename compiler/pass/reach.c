@@ -201,9 +201,7 @@ bool reach_is_scalar(const struct reach *r, value_id v) {
   return x->rank == 0 && x->dtype != DTYPE_VARIANT && x->dtype != DTYPE_RESOURCE; /* a list of tensors is none */
 }
 
-bool reach_leads_on(const struct reach *r, value_id v) {
-  return r->differs[v] && !r->cut[v] && (r->scalars || !reach_is_scalar(r, v));
-}
+bool reach_leads_on(const struct reach *r, value_id v) { return r->differs[v] && !r->cut[v] && (r->scalars || !reach_is_scalar(r, v)); }
 
 /* ---- dominators ---- */
 

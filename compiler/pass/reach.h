@@ -16,25 +16,25 @@
 struct reach {
   struct build *build;
   const struct flow *flow;
-  flow_id *before;           /* per node that touches a variable: the last update of it that is ordered before; 0: none */
-  bool *cut;                 /* per value: it is made alike on all workers */
-  bool *of_variables;        /* per value: it depends on what a variable held before the step */
-  bool *behind;              /* per value: it is alike because it is made of what was cut */
-  bool *node_depends;        /* the same, per node */
-  bool scalars;              /* of the last run: ways may lead through scalars */
+  flow_id *before;    /* per node that touches a variable: the last update of it that is ordered before; 0: none */
+  bool *cut;          /* per value: it is made alike on all workers */
+  bool *of_variables; /* per value: it depends on what a variable held before the step */
+  bool *behind;       /* per value: it is alike because it is made of what was cut */
+  bool *node_depends; /* the same, per node */
+  bool scalars;       /* of the last run: ways may lead through scalars */
   /* of the last run: */
   bool *differs, *node_differs;
-  bool *carried;             /* per value: it differs as a variable does that has been changed before */
-  value_id *dominator;       /* per value that differs: the next one that all ways lead through; 0: the data */
-  value_id *node_dominator;  /* per node */
-  uint32_t *depth;           /* per value: of its dominators */
-  VEC(flow_id) updates;      /* those that data reach */
-  uint64_t *reaches;         /* per value: a bit for each of them */
-  uint32_t *dominates;       /* per value: of how many of them it is a dominator */
-  uint32_t words;            /* of a value in `reaches` */
-  bool *own_size;            /* per symbol: it is a size of data */
+  bool *carried;            /* per value: it differs as a variable does that has been changed before */
+  value_id *dominator;      /* per value that differs: the next one that all ways lead through; 0: the data */
+  value_id *node_dominator; /* per node */
+  uint32_t *depth;          /* per value: of its dominators */
+  VEC(flow_id) updates;     /* those that data reach */
+  uint64_t *reaches;        /* per value: a bit for each of them */
+  uint32_t *dominates;      /* per value: of how many of them it is a dominator */
+  uint32_t words;           /* of a value in `reaches` */
+  bool *own_size;           /* per symbol: it is a size of data */
   uint32_t symbols;
-  bool *seen;                /* per symbol, for the time of a call */
+  bool *seen; /* per symbol, for the time of a call */
 };
 
 void reach_init(struct reach *r, struct build *build, const struct flow *flow);

@@ -116,9 +116,9 @@ static void hoist_reads(struct build *b, struct flow *f) {
 struct unfolding {
   struct build *build;
   struct flow *flow;
-  struct flow_node *node;     /* the `if` */
+  struct flow_node *node; /* the `if` */
   value_id predicate;
-  VEC(flow_id) effects;       /* of its branches */
+  VEC(flow_id) effects; /* of its branches */
 };
 
 static void note_update(void *self, uint32_t var, enum touch touch) {

@@ -45,7 +45,8 @@ static status take_slice(struct arena *arena, const char *text, struct constant 
   return OK;
 }
 
-static status restore_one(struct build *b, struct bundle *bundle, const struct restore_keys *keys, const struct map *numbers, uint32_t var) {
+static status restore_one(struct build *b, struct bundle *bundle, const struct restore_keys *keys, const struct map *numbers,
+                          uint32_t var) {
   struct flow_var *v = &b->vars.items[var];
   struct var_initial initial = {.var = var};
   uint32_t number;

@@ -61,8 +61,9 @@ static const struct node *assigned_variable(const struct scene *s, const struct 
 
 static void note_key(const struct scene *s, const struct node *variable, const char *key, const char *slice) {
   const char *shared = node_attr_string(variable, "shared_name", ""), *container = node_attr_string(variable, "container", "");
-  vec_push(s->out, (struct restore_key){.name = *shared ? shared : variable->name, .container = *container ? container : "localhost",
-                                        .key = key, .slice = slice});
+  vec_push(s->out,
+           (struct restore_key){
+             .name = *shared ? shared : variable->name, .container = *container ? container : "localhost", .key = key, .slice = slice});
 }
 
 static void note_assignment(const struct scene *s, const struct node *assign) {

@@ -20,17 +20,17 @@ struct scheduler {
   struct flow *flow;
   struct schedule *out;
   uint32_t node_count, value_count; /* before snapshots are added */
-  uint32_t *origin;          /* per value: variable + 1 whose memory it is, or 0 */
-  uint8_t *state;            /* per node: enum node_state */
-  uint32_t *use_at;          /* per value: its users are use_list[use_at[v] .. use_at[v + 1]) */
+  uint32_t *origin;                 /* per value: variable + 1 whose memory it is, or 0 */
+  uint8_t *state;                   /* per node: enum node_state */
+  uint32_t *use_at;                 /* per value: its users are use_list[use_at[v] .. use_at[v + 1]) */
   flow_id *use_list;
-  VEC(flow_id) held;         /* updates that wait, by number */
-  VEC(value_id) read;        /* values that carry a variable, made so far */
-  flow_id *last_update;      /* per variable seen in this flow */
-  uint32_t *first_reader;    /* per variable: index + 1 into readers of its first one, or 0 */
+  VEC(flow_id) held;      /* updates that wait, by number */
+  VEC(value_id) read;     /* values that carry a variable, made so far */
+  flow_id *last_update;   /* per variable seen in this flow */
+  uint32_t *first_reader; /* per variable: index + 1 into readers of its first one, or 0 */
   VEC(struct reader) readers;
   uint32_t var_count;
-  VEC(uint32_t) updated;     /* of the node looked at last */
+  VEC(uint32_t) updated; /* of the node looked at last */
 };
 enum node_state { NODE_LATER, NODE_HELD, NODE_BUSY, NODE_DONE };
 
@@ -156,7 +156,7 @@ static void add_readers(struct scheduler *s, const struct flow_node *node, flow_
   if (node->op == FLOW_READ || node->op == FLOW_VARIABLE) {
     if (node->var >= s->var_count)
       return; /* nothing updates it */
-    vec_push(&s->readers, (struct reader){ top, s->first_reader[node->var] });
+    vec_push(&s->readers, (struct reader){top, s->first_reader[node->var]});
     s->first_reader[node->var] = s->readers.count;
   }
   for (uint32_t r = 0; r < node->region_count; r++)
@@ -178,7 +178,7 @@ static status emit(struct scheduler *s, flow_id id);
 
 static void need(struct scheduler *s, flow_id before, flow_id after) {
   if (before && before != after)
-    vec_push(&s->out->needs, (struct schedule_need){ before, after });
+    vec_push(&s->out->needs, (struct schedule_need){before, after});
 }
 
 /* What a node reads from variables: its outputs carry them on. */
@@ -384,8 +384,7 @@ static bool runs_freely(const struct scheduler *s, flow_id id) {
   const struct flow_node *node = s->flow->nodes.items[id];
   for (uint32_t i = 0; i < s->read.count; i++) {
     value_id v = s->read.items[i];
-    if (s->origin[v] && flow_node_updates(node, s->origin[v] - 1) &&
-        (has_later_use(s, v, id) || uses_while_updating(node, v)))
+    if (s->origin[v] && flow_node_updates(node, s->origin[v] - 1) && (has_later_use(s, v, id) || uses_while_updating(node, v)))
       return false;
   }
   return true;
@@ -413,7 +412,7 @@ static status flush(struct scheduler *s) {
 }
 
 status schedule_flow(struct flow *flow, struct schedule *out) {
-  struct scheduler s = { .flow = flow, .out = out, .node_count = flow->nodes.count, .value_count = flow->values.count };
+  struct scheduler s = {.flow = flow, .out = out, .node_count = flow->nodes.count, .value_count = flow->values.count};
   collect_vars(&s, flow);
   collect_uses(&s);
   collect_readers(&s);
@@ -421,7 +420,7 @@ status schedule_flow(struct flow *flow, struct schedule *out) {
   s.origin = ARENA_ARRAY(flow->arena, uint32_t, flow->values.count + 1);
   s.state = ARENA_ARRAY(flow->arena, uint8_t, flow->nodes.count + 1);
   s.last_update = ARENA_ARRAY(flow->arena, flow_id, s.var_count + 1);
-  *out = (struct schedule){ 0 };
+  *out = (struct schedule){0};
   status result = OK;
   for (uint32_t n = 1; n < s.node_count && result == OK; n++) {
     if (!flow->nodes.items[n] || s.state[n] == NODE_DONE)

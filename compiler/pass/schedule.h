@@ -11,10 +11,10 @@
 #include "ir/flow.h"
 
 struct schedule_need {
-  flow_id before, after;  /* `before` must have run when `after` starts, although no edge says so */
+  flow_id before, after; /* `before` must have run when `after` starts, although no edge says so */
 };
 struct schedule {
-  VEC(flow_id) order;     /* every node once */
+  VEC(flow_id) order;              /* every node once */
   VEC(struct schedule_need) needs; /* what the order keeps beside the flow's edges: for parts that run by counts */
 };
 

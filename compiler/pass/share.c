@@ -9,7 +9,7 @@
 #include "compiler/pass/kernel_form.h"
 #include "compiler/pass/pass.h"
 
-#define MANY 128         /* kernels that differ in sizes alone: more than models have that people design, whose code is better for known sizes */
+#define MANY 128 /* kernels that differ in sizes alone: more than models have that people design, whose code is better for known sizes */
 #define KERNELS_MAX 1024 /* of a program: where there are more, fewer count as many, down to two */
 
 /* A kernel as it is in the flows. */
@@ -23,13 +23,11 @@ struct sharing {
   uint32_t many;
   struct map kernels, classes; /* by kernel_hash -> index into sized, into members */
   VEC(struct sized_kernel) sized;
-  VEC(uint32_t) members;       /* per class */
-  VEC(struct kernel *) shown;  /* per class: the one that all take */
+  VEC(uint32_t) members;      /* per class */
+  VEC(struct kernel *) shown; /* per class: the one that all take */
 };
 
-static const char *key_of(struct sharing *s, const struct kernel *k) {
-  return kernel_hash_text(kernel_hash(k), &s->build->arena);
-}
+static const char *key_of(struct sharing *s, const struct kernel *k) { return kernel_hash_text(kernel_hash(k), &s->build->arena); }
 
 static void add_kernel(struct sharing *s, const struct kernel *k) {
   struct sized_kernel sized = {0};

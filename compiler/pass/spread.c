@@ -16,9 +16,9 @@
 
 struct spread {
   struct build *build;
-  struct reach *reaches;       /* per entry */
+  struct reach *reaches; /* per entry */
   struct gradients *gradients;
-  uint32_t looked;             /* entries */
+  uint32_t looked; /* entries */
   struct map keys;
 };
 
@@ -111,8 +111,9 @@ static status gather_rows(struct spread *s) {
   TRY(look_at_all(s));
   for (uint32_t i = 0; i < b->entries.count; i++)
     if (s->gradients[i].wants_rows)
-      return fail(UNIMPLEMENTED, "entry %s: --strategy %s: gradients of single rows of '%s', used where those of several workers cannot be "
-                                 "together",
+      return fail(UNIMPLEMENTED,
+                  "entry %s: --strategy %s: gradients of single rows of '%s', used where those of several workers cannot be "
+                  "together",
                   b->entries.items[i].name, b->options.strategy, b->vars.items[vec_last(&s->gradients[i].items).var].name);
   return OK;
 }

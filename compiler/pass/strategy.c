@@ -34,8 +34,7 @@ static status check_cluster(struct build *b) {
 /* The device that a node asks for, on the worker; the graph may name no job. */
 static status node_move(struct build *b, struct node *node) {
   if (strstr(node->device, "/job:"))
-    return fail(INVALID_ARGUMENT, "%s (%s): is on '%s': --strategy takes graphs of a single machine", node->name, node->op,
-                node->device);
+    return fail(INVALID_ARGUMENT, "%s (%s): is on '%s': --strategy takes graphs of a single machine", node->name, node->op, node->device);
   node->device = arena_printf(&b->arena, "/job:" JOB_WORKERS "%s%s", *node->device && *node->device != '/' ? "/" : "", node->device);
   return OK;
 }

@@ -101,8 +101,8 @@ void sync_means(struct build *b, struct entry *e, struct gradients *g, struct ma
       n->host = "SyncValue"; /* kind: a gather, unless it says */
       continue;
     }
-    mean[g->items.items[i].value] = add_mean(b, f, g->items.items[i].value, g->items.items[i].kind == GRADIENT_SUM, task,
-                                              mean_number(b, keys, e->name, i));
+    mean[g->items.items[i].value] =
+      add_mean(b, f, g->items.items[i].value, g->items.items[i].kind == GRADIENT_SUM, task, mean_number(b, keys, e->name, i));
   }
   for (flow_id id = 1; id < count; id++) {
     struct flow_node *n = f->nodes.items[id];
@@ -124,15 +124,15 @@ struct round {
   struct build *build;
   struct flow *flow;
   const char *entry, *holders;
-  bool leads;          /* the task has variables that are updated once for all */
+  bool leads; /* the task has variables that are updated once for all */
   uint32_t task;
   const flow_id *before;
   uint32_t before_count;
-  bool *led;           /* per node: only the leader's step runs it */
+  bool *led; /* per node: only the leader's step runs it */
   uint32_t led_count;
-  value_id *updated;   /* per node that updates a variable: what that holds then, where somebody has asked */
-  bool *behind;        /* per node: it needs a mean */
-  VEC(flow_id) late;   /* reads that wait for the leader's updates */
+  value_id *updated; /* per node that updates a variable: what that holds then, where somebody has asked */
+  bool *behind;      /* per node: it needs a mean */
+  VEC(flow_id) late; /* reads that wait for the leader's updates */
 };
 
 static flow_id before(const struct round *r, flow_id id) { return id < r->before_count ? r->before[id] : 0; }
@@ -344,8 +344,9 @@ static status read_new(struct round *r, flow_id id) {
     vec_push(&own->controls, n->controls.items[i]);
   replace_uses(r, old, flow_append_output(f, own, again, f->values.items[old]), true);
   if (reaches_update(f, id))
-    return fail(UNIMPLEMENTED, "%s (%s): --strategy %s: what an optimizer's op has made of '%s' changes another variable in the same "
-                               "step",
+    return fail(UNIMPLEMENTED,
+                "%s (%s): --strategy %s: what an optimizer's op has made of '%s' changes another variable in the same "
+                "step",
                 n->name, n->tf_op, r->build->options.strategy, r->build->vars.items[n->var].name);
   vec_push(&r->late, id);
   return OK;
@@ -548,8 +549,14 @@ status sync_rounds(struct build *b, struct entry *e, const flow_id *before_nodes
   for (uint32_t t = 0; t < tasks && result == OK; t++) {
     if (!holds[t])
       continue;
-    struct round r = {.build = b, .flow = e->flow, .entry = e->name, .holders = holders, .leads = leads[t], .task = t,
-                      .before = before_nodes, .before_count = before_count};
+    struct round r = {.build = b,
+                      .flow = e->flow,
+                      .entry = e->name,
+                      .holders = holders,
+                      .leads = leads[t],
+                      .task = t,
+                      .before = before_nodes,
+                      .before_count = before_count};
     r.updated = calloc(before_count + 1, sizeof *r.updated);
     result = make_round(&r);
     vec_free(&r.late);

@@ -7,7 +7,8 @@
 uint32_t sync_workers(const struct build *build); /* how many there are */
 
 /* Puts the mean over all workers in the place of each gradient, for what is not made of gradients itself. The means meet where the
- * variable lives; of variables that each worker has for itself on the first worker. `keys`: the numbers of all means of the build, by text. */
+ * variable lives; of variables that each worker has for itself on the first worker. `keys`: the numbers of all means of the build, by
+ * text. */
 void sync_means(struct build *build, struct entry *entry, struct gradients *gradients, struct map *keys);
 /* Afterwards: the steps meet in rounds where the means are made, and where variables are on servers what changes them there is done by one
  * step of all workers'. `before`: of struct reach, for the nodes that were there then. */

@@ -28,8 +28,8 @@ static bool word_is(const uint8_t *p, const uint8_t *end, const char *word) {
 }
 
 static enum file_message text_kind(const uint8_t *p, const uint8_t *end) {
-  static const char *const meta[] = {"meta_info_def", "graph_def", "saver_def", "collection_def", "signature_def",
-                                     "asset_file_def", "object_graph_def"};
+  static const char *const meta[] = {"meta_info_def", "graph_def",      "saver_def",       "collection_def",
+                                     "signature_def", "asset_file_def", "object_graph_def"};
   static const char *const saved[] = {"saved_model_schema_version", "meta_graphs"};
   while (p < end && (*p <= ' ' || *p == '#'))
     if (*p++ == '#')
@@ -119,8 +119,8 @@ static enum file_message wire_kind(struct span s) {
     case 1 << 3 | 0: return FILE_SAVED_MODEL;
     case 1 << 3 | 2: return looks_like_node(payload) ? FILE_GRAPH : FILE_META_GRAPH;
     case 2 << 3 | 2: return looks_like_graph(payload) ? FILE_META_GRAPH : FILE_GRAPH;
-    case 3 << 3 | 0: return FILE_GRAPH;       /* version */
-    case 3 << 3 | 2: return FILE_META_GRAPH;  /* saver_def */
+    case 3 << 3 | 0: return FILE_GRAPH;                                   /* version */
+    case 3 << 3 | 2: return FILE_META_GRAPH;                              /* saver_def */
     case 4 << 3 | 2: return first == 0x0a ? FILE_META_GRAPH : FILE_GRAPH; /* a collection has a key, versions a number */
     case 6 << 3 | 2:
     case 7 << 3 | 2: return FILE_META_GRAPH;
@@ -153,7 +153,9 @@ const char *file_kind_foreign(const void *data, size_t size) {
     {"\x89HDF\r\n", 6, 0, "an HDF5 file, such as Keras's weights: load them in Keras, model.export('DIR'), and build DIR"},
     {"TFL3", 4, 4, "a TensorFlow Lite model: build the SavedModel that it was converted from"},
     {"\x93NUMPY", 6, 0, "a numpy array: name the graph here, and arrays when you run it (--feed NAME=FILE.npy)"},
-    {"\x7f" "ELF", 4, 0, "an executable, maybe a task that is built already: tfc inspect FILE"},
+    {"\x7f"
+     "ELF",
+     4, 0, "an executable, maybe a task that is built already: tfc inspect FILE"},
   };
   static const char table_end[] = "\x57\xfb\x80\x8b\x24\x75\x47\xdb"; /* of LevelDB's tables */
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

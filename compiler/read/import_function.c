@@ -13,8 +13,10 @@ static const char *const *import_texts(char *const *texts, size_t count, struct 
 }
 
 static status import_body_node(const Tensorflow__NodeDef *def, struct arena *arena, struct function_node *out) {
-  *out = (struct function_node){.name = arena_strdup(arena, def->name), .op = arena_strdup(arena, def->op),
-                                .device = arena_strdup(arena, def->device), .attr_count = (uint32_t)def->n_attr,
+  *out = (struct function_node){.name = arena_strdup(arena, def->name),
+                                .op = arena_strdup(arena, def->op),
+                                .device = arena_strdup(arena, def->device),
+                                .attr_count = (uint32_t)def->n_attr,
                                 .input_count = (uint32_t)def->n_input};
   if (!*out->name || !*out->op)
     return fail(INVALID_ARGUMENT, "a node '%s' has no %s", out->name, *out->name ? "op" : "name");
@@ -81,9 +83,7 @@ static status import_body(const Tensorflow__FunctionDef *def, struct arena *aren
   return import_rets(def, arena, body);
 }
 
-static const char *import_attr_name(const char *name, struct arena *arena) {
-  return *name ? arena_strdup(arena, name) : NULL;
-}
+static const char *import_attr_name(const char *name, struct arena *arena) { return *name ? arena_strdup(arena, name) : NULL; }
 
 static const struct op_arg *import_args(Tensorflow__OpDef__ArgDef *const *args, size_t count, struct arena *arena) {
   struct op_arg *out = ARENA_ARRAY(arena, struct op_arg, count + 1);

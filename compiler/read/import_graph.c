@@ -25,12 +25,9 @@ static void import_string(const void *data, size_t size, struct arena *arena, st
   out->s.size = size;
 }
 
-static int attr_order(const void *a, const void *b) {
-  return strcmp(((const struct attr *)a)->name, ((const struct attr *)b)->name);
-}
+static int attr_order(const void *a, const void *b) { return strcmp(((const struct attr *)a)->name, ((const struct attr *)b)->name); }
 
-static status import_entries(Tensorflow__AttrEntry *const *entries, size_t count, struct arena *arena, int depth,
-                             const struct attr **out) {
+static status import_entries(Tensorflow__AttrEntry *const *entries, size_t count, struct arena *arena, int depth, const struct attr **out) {
   struct attr *attrs = ARENA_ARRAY(arena, struct attr, count + 1);
   for (size_t i = 0; i < count; i++) {
     attrs[i].name = arena_strdup(arena, entries[i]->key);
@@ -97,9 +94,7 @@ static status import_value(const Tensorflow__AttrValue *v, struct arena *arena, 
   case TENSORFLOW__ATTR_VALUE__VALUE_B: *out = (struct attr_value){.kind = ATTR_BOOL, .i = v->b}; return OK;
   case TENSORFLOW__ATTR_VALUE__VALUE_TYPE: *out = (struct attr_value){.kind = ATTR_TYPE, .i = v->type}; return OK;
   case TENSORFLOW__ATTR_VALUE__VALUE_SHAPE: import_shape(v->shape, arena, out); return OK;
-  case TENSORFLOW__ATTR_VALUE__VALUE_TENSOR:
-    out->kind = ATTR_TENSOR;
-    return import_tensor(v->tensor, arena, &out->tensor);
+  case TENSORFLOW__ATTR_VALUE__VALUE_TENSOR: out->kind = ATTR_TENSOR; return import_tensor(v->tensor, arena, &out->tensor);
   case TENSORFLOW__ATTR_VALUE__VALUE_LIST: return import_list(v->list, arena, depth, out);
   case TENSORFLOW__ATTR_VALUE__VALUE_FUNC: return import_func(v->func, arena, depth + 1, out);
   case TENSORFLOW__ATTR_VALUE__VALUE_PLACEHOLDER:
@@ -165,8 +160,10 @@ static status import_inputs(struct graph *g, const Tensorflow__NodeDef *def, str
 }
 
 static status import_node(struct graph *g, const Tensorflow__NodeDef *def) {
-  struct node n = {.name = arena_strdup(g->arena, def->name), .op = arena_strdup(g->arena, def->op),
-                   .device = arena_strdup(g->arena, def->device), .attr_count = (uint32_t)def->n_attr};
+  struct node n = {.name = arena_strdup(g->arena, def->name),
+                   .op = arena_strdup(g->arena, def->op),
+                   .device = arena_strdup(g->arena, def->device),
+                   .attr_count = (uint32_t)def->n_attr};
   if (!*n.name || !*n.op)
     return fail(INVALID_ARGUMENT, "node %u has no %s", g->nodes.count, *n.name ? "op" : "name");
   status s = import_entries(def->attr, def->n_attr, g->arena, 0, &n.attrs);

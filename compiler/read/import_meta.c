@@ -53,9 +53,9 @@ static void import_collections(const Tensorflow__MetaGraphDef *meta, struct aren
     const Tensorflow__CollectionDef *def = meta->collection_def[i]->value;
     if (!def)
       continue;
-    size_t count = def->kind_case == TENSORFLOW__COLLECTION_DEF__KIND_NODE_LIST    ? def->node_list->n_value
-                   : def->kind_case == TENSORFLOW__COLLECTION_DEF__KIND_BYTES_LIST ? def->bytes_list->n_value
-                                                                                   : 0;
+    size_t count = def->kind_case == TENSORFLOW__COLLECTION_DEF__KIND_NODE_LIST  ? def->node_list->n_value
+                 : def->kind_case == TENSORFLOW__COLLECTION_DEF__KIND_BYTES_LIST ? def->bytes_list->n_value
+                                                                                 : 0;
     struct attr_value *items = ARENA_ARRAY(arena, struct attr_value, count + 1);
     for (size_t j = 0; j < count; j++) {
       bool nodes = def->kind_case == TENSORFLOW__COLLECTION_DEF__KIND_NODE_LIST;

@@ -36,7 +36,8 @@ static const char *frame_file(const struct debug_info *d, const frame_def *f) {
 }
 
 static const frame_def *frame_at(const struct debug_info *d, const trace_def *t, size_t i) {
-  return i < t->n_file_line_cols ? t->file_line_cols[i] : find_numbered(d->frames, d->def->n_frames_by_id, t->frame_id[i - t->n_file_line_cols]);
+  return i < t->n_file_line_cols ? t->file_line_cols[i]
+                                 : find_numbered(d->frames, d->def->n_frames_by_id, t->frame_id[i - t->n_file_line_cols]);
 }
 
 static const char *trace_place(const struct debug_info *d, const trace_def *t, struct arena *arena) {

@@ -24,10 +24,9 @@ static status import_runner_item(const struct attr_value *item, struct arena *ar
   const ProtobufCMessageDescriptor *message = &tensorflow__queue_runner_def__descriptor;
   status result = wire_check(message, item->s.data, item->s.size);
   Tensorflow__QueueRunnerDef *def =
-      result == OK ? tensorflow__queue_runner_def__unpack(NULL, item->s.size, (const uint8_t *)item->s.data) : NULL;
+    result == OK ? tensorflow__queue_runner_def__unpack(NULL, item->s.size, (const uint8_t *)item->s.data) : NULL;
   if (!def)
-    return fail(result == OK ? INVALID_ARGUMENT : result,
-                "the collection 'queue_runners' holds what is no QueueRunnerDef");
+    return fail(result == OK ? INVALID_ARGUMENT : result, "the collection 'queue_runners' holds what is no QueueRunnerDef");
   import_runner(def, arena, out);
   tensorflow__queue_runner_def__free_unpacked(def, NULL);
   return OK;
@@ -36,13 +35,11 @@ static status import_runner_item(const struct attr_value *item, struct arena *ar
 static status import_saver_item(const struct attr_value *item, struct arena *arena, struct model *out) {
   const ProtobufCMessageDescriptor *message = &tensorflow__saver_def__descriptor;
   status result = wire_check(message, item->s.data, item->s.size);
-  Tensorflow__SaverDef *def =
-      result == OK ? tensorflow__saver_def__unpack(NULL, item->s.size, (const uint8_t *)item->s.data) : NULL;
+  Tensorflow__SaverDef *def = result == OK ? tensorflow__saver_def__unpack(NULL, item->s.size, (const uint8_t *)item->s.data) : NULL;
   if (!def)
     return fail(result == OK ? INVALID_ARGUMENT : result, "the collection 'savers' holds what is no SaverDef");
-  vec_push(&out->savers,
-           (struct saver_names){arena_strdup(arena, def->filename_tensor_name),
-                                arena_strdup(arena, def->save_tensor_name), arena_strdup(arena, def->restore_op_name)});
+  vec_push(&out->savers, (struct saver_names){arena_strdup(arena, def->filename_tensor_name), arena_strdup(arena, def->save_tensor_name),
+                                              arena_strdup(arena, def->restore_op_name)});
   tensorflow__saver_def__free_unpacked(def, NULL);
   return OK;
 }

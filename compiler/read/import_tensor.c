@@ -45,9 +45,7 @@ static status import_strings(const Tensorflow__TensorProto *t, int64_t count, st
     return content_strings(&t->tensor_content, count, arena, out);
   size_t n = t->n_string_val;
   for (int64_t i = 0; i < count; i++)
-    out[i] = (size_t)i < n ? string_copy(arena, t->string_val[i].data, t->string_val[i].len)
-             : n           ? out[n - 1]
-                           : (struct string_view){"", 0};
+    out[i] = (size_t)i < n ? string_copy(arena, t->string_val[i].data, t->string_val[i].len) : n ? out[n - 1] : (struct string_view){"", 0};
   return OK;
 }
 
@@ -105,9 +103,7 @@ static status import_dims(const Tensorflow__TensorProto *t, struct constant *out
 #define FILL_MAX (INT64_C(512) << 20)
 static _Thread_local int64_t fill_left;
 
-void import_tensor_begin(void) {
-  fill_left = FILL_MAX;
-}
+void import_tensor_begin(void) { fill_left = FILL_MAX; }
 
 static status fill_pay(const Tensorflow__TensorProto *t, const struct constant *k, int64_t bytes) {
   int64_t own = k->dtype == DTYPE_STRING ? (int64_t)(t->n_string_val + t->tensor_content.len) * 16

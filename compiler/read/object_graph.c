@@ -29,8 +29,8 @@ void import_objects(const Tensorflow__SavedObjectGraph *def, struct arena *arena
     uint32_t *objects = ARENA_ARRAY(arena, uint32_t, from->n_bound_inputs + 1);
     for (size_t k = 0; k < from->n_bound_inputs; k++)
       objects[k] = (uint32_t)from->bound_inputs[k];
-    struct captures captures = {.function = arena_strdup(arena, def->concrete_functions[i]->key), .objects = objects,
-                                .count = (uint32_t)from->n_bound_inputs};
+    struct captures captures = {
+      .function = arena_strdup(arena, def->concrete_functions[i]->key), .objects = objects, .count = (uint32_t)from->n_bound_inputs};
     import_structure(from, arena, &captures);
     vec_push(&out->captures, captures);
   }
@@ -50,7 +50,8 @@ static const char *key_of(const trackable *object, struct arena *arena) {
 }
 
 /* Walks both graphs from their roots along the names that they share. */
-static void match_objects(const struct model *model, const Tensorflow__TrackableObjectGraph *saved, struct arena *arena, const char **keys) {
+static void match_objects(const struct model *model, const Tensorflow__TrackableObjectGraph *saved, struct arena *arena,
+                          const char **keys) {
   uint32_t *partner = ARENA_ARRAY(arena, uint32_t, model->objects.count + 1); /* number + 1 */
   VEC(uint32_t) open = {0};
   if (model->objects.count && saved->n_nodes) {
@@ -65,8 +66,7 @@ static void match_objects(const struct model *model, const Tensorflow__Trackable
     for (uint32_t i = 0; i < object->child_count; i++) {
       uint32_t child = object->children[i].object;
       for (size_t k = 0; k < other->n_children && child < model->objects.count && !partner[child]; k++)
-        if (strcmp(other->children[k]->local_name, object->children[i].name) == 0 &&
-            (size_t)other->children[k]->node_id < saved->n_nodes) {
+        if (strcmp(other->children[k]->local_name, object->children[i].name) == 0 && (size_t)other->children[k]->node_id < saved->n_nodes) {
           partner[child] = (uint32_t)other->children[k]->node_id + 1;
           vec_push(&open, child);
         }

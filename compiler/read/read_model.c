@@ -45,13 +45,9 @@ static status file_read(const char *path, struct arena *scratch, void **data, si
 
 /* ---- messages ---- */
 
-static void *proto_alloc(void *arena, size_t size) {
-  return arena_alloc(arena, size);
-}
+static void *proto_alloc(void *arena, size_t size) { return arena_alloc(arena, size); }
 
-static void proto_free(void *arena, void *p) {
-  (void)arena, (void)p;
-}
+static void proto_free(void *arena, void *p) { (void)arena, (void)p; }
 
 static const Tensorflow__MetaGraphDef *choose_meta(const Tensorflow__SavedModel *saved) {
   for (size_t i = 0; i < saved->n_meta_graphs; i++) {
@@ -73,8 +69,8 @@ static status message_import(enum file_message kind, const void *message, struct
   return meta ? import_meta(meta, arena, out) : fail(INVALID_ARGUMENT, "the SavedModel holds no MetaGraphDef");
 }
 
-static status wire_unpack(const ProtobufCMessageDescriptor *descriptor, const void *data, size_t size,
-                          struct arena *scratch, ProtobufCMessage **out) {
+static status wire_unpack(const ProtobufCMessageDescriptor *descriptor, const void *data, size_t size, struct arena *scratch,
+                          ProtobufCMessage **out) {
   TRY(wire_check(descriptor, data, size));
   ProtobufCAllocator allocator = {proto_alloc, proto_free, scratch};
   *out = protobuf_c_message_unpack(descriptor, &allocator, size, data);
@@ -93,8 +89,8 @@ static status bytes_import(const void *data, size_t size, struct arena *scratch,
   struct file_kind kind = file_kind_of(data, size);
   const ProtobufCMessageDescriptor *descriptor = descriptors[kind.message];
   ProtobufCMessage *message = NULL;
-  status result = kind.is_text ? text_parse(data, size, descriptor, scratch, &message)
-                               : wire_unpack(descriptor, data, size, scratch, &message);
+  status result =
+    kind.is_text ? text_parse(data, size, descriptor, scratch, &message) : wire_unpack(descriptor, data, size, scratch, &message);
   if (result != OK)
     return status_prefix(result, "as a %s%s: ", descriptor->short_name, kind.is_text ? " in text form" : "");
   TRY(message_import(kind.message, message, arena, out));
@@ -215,7 +211,7 @@ status model_read(const char *path, struct arena *arena, struct model *out) {
   const char *folder = S_ISDIR(st.st_mode) ? path : folder_of_model(path, arena);
   if (!folder)
     return file_import(path, arena, out);
-  bool has_model = file_exists(arena_printf(arena, "%s/saved_model.pb", folder)) ||
-                   file_exists(arena_printf(arena, "%s/saved_model.pbtxt", folder));
+  bool has_model =
+    file_exists(arena_printf(arena, "%s/saved_model.pb", folder)) || file_exists(arena_printf(arena, "%s/saved_model.pbtxt", folder));
   return has_model ? saved_model_read(folder, arena, out) : not_saved_model(folder);
 }

@@ -64,9 +64,7 @@ static void skip_separator(struct text_reader *r) {
     r->at++;
 }
 
-static bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
+static bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
 /* Letters, digits and '_'; in numbers points and signs of exponents too. */
 static status take_word(struct text_reader *r, bool number, char out[WORD_SIZE]) {
@@ -243,18 +241,23 @@ static status take_message(struct text_reader *r, const ProtobufCMessageDescript
 
 static size_t element_size(const ProtobufCFieldDescriptor *field) {
   switch (field->type) {
-  case PROTOBUF_C_TYPE_INT32: case PROTOBUF_C_TYPE_SINT32: case PROTOBUF_C_TYPE_SFIXED32: case PROTOBUF_C_TYPE_UINT32:
-  case PROTOBUF_C_TYPE_FIXED32: case PROTOBUF_C_TYPE_FLOAT: case PROTOBUF_C_TYPE_ENUM:
-    return 4;
-  case PROTOBUF_C_TYPE_INT64: case PROTOBUF_C_TYPE_SINT64: case PROTOBUF_C_TYPE_SFIXED64: case PROTOBUF_C_TYPE_UINT64:
-  case PROTOBUF_C_TYPE_FIXED64: case PROTOBUF_C_TYPE_DOUBLE:
-    return 8;
-  case PROTOBUF_C_TYPE_BOOL:
-    return sizeof(protobuf_c_boolean);
-  case PROTOBUF_C_TYPE_BYTES:
-    return sizeof(ProtobufCBinaryData);
-  case PROTOBUF_C_TYPE_STRING: case PROTOBUF_C_TYPE_MESSAGE:
-    break;
+  case PROTOBUF_C_TYPE_INT32:
+  case PROTOBUF_C_TYPE_SINT32:
+  case PROTOBUF_C_TYPE_SFIXED32:
+  case PROTOBUF_C_TYPE_UINT32:
+  case PROTOBUF_C_TYPE_FIXED32:
+  case PROTOBUF_C_TYPE_FLOAT:
+  case PROTOBUF_C_TYPE_ENUM: return 4;
+  case PROTOBUF_C_TYPE_INT64:
+  case PROTOBUF_C_TYPE_SINT64:
+  case PROTOBUF_C_TYPE_SFIXED64:
+  case PROTOBUF_C_TYPE_UINT64:
+  case PROTOBUF_C_TYPE_FIXED64:
+  case PROTOBUF_C_TYPE_DOUBLE: return 8;
+  case PROTOBUF_C_TYPE_BOOL: return sizeof(protobuf_c_boolean);
+  case PROTOBUF_C_TYPE_BYTES: return sizeof(ProtobufCBinaryData);
+  case PROTOBUF_C_TYPE_STRING:
+  case PROTOBUF_C_TYPE_MESSAGE: break;
   }
   return sizeof(void *);
 }
@@ -286,28 +289,26 @@ static status take_bytes(struct text_reader *r, ProtobufCBinaryData *out) {
 static status take_element(struct text_reader *r, const ProtobufCFieldDescriptor *field, void *out) {
   double number;
   switch (field->type) {
-  case PROTOBUF_C_TYPE_INT32: case PROTOBUF_C_TYPE_SINT32: case PROTOBUF_C_TYPE_SFIXED32: case PROTOBUF_C_TYPE_ENUM:
-    return take_int32(r, out);
-  case PROTOBUF_C_TYPE_UINT32: case PROTOBUF_C_TYPE_FIXED32:
-    return take_unsigned32(r, out);
-  case PROTOBUF_C_TYPE_INT64: case PROTOBUF_C_TYPE_SINT64: case PROTOBUF_C_TYPE_SFIXED64:
-    return take_integer(r, true, out);
-  case PROTOBUF_C_TYPE_UINT64: case PROTOBUF_C_TYPE_FIXED64:
-    return take_integer(r, false, out);
+  case PROTOBUF_C_TYPE_INT32:
+  case PROTOBUF_C_TYPE_SINT32:
+  case PROTOBUF_C_TYPE_SFIXED32:
+  case PROTOBUF_C_TYPE_ENUM: return take_int32(r, out);
+  case PROTOBUF_C_TYPE_UINT32:
+  case PROTOBUF_C_TYPE_FIXED32: return take_unsigned32(r, out);
+  case PROTOBUF_C_TYPE_INT64:
+  case PROTOBUF_C_TYPE_SINT64:
+  case PROTOBUF_C_TYPE_SFIXED64: return take_integer(r, true, out);
+  case PROTOBUF_C_TYPE_UINT64:
+  case PROTOBUF_C_TYPE_FIXED64: return take_integer(r, false, out);
   case PROTOBUF_C_TYPE_FLOAT:
     TRY(take_float(r, &number));
     *(float *)out = (float)number;
     return OK;
-  case PROTOBUF_C_TYPE_DOUBLE:
-    return take_float(r, out);
-  case PROTOBUF_C_TYPE_BOOL:
-    return take_bool(r, out);
-  case PROTOBUF_C_TYPE_STRING:
-    return take_text(r, out);
-  case PROTOBUF_C_TYPE_BYTES:
-    return take_bytes(r, out);
-  case PROTOBUF_C_TYPE_MESSAGE:
-    return take_message(r, field->descriptor, out);
+  case PROTOBUF_C_TYPE_DOUBLE: return take_float(r, out);
+  case PROTOBUF_C_TYPE_BOOL: return take_bool(r, out);
+  case PROTOBUF_C_TYPE_STRING: return take_text(r, out);
+  case PROTOBUF_C_TYPE_BYTES: return take_bytes(r, out);
+  case PROTOBUF_C_TYPE_MESSAGE: return take_message(r, field->descriptor, out);
   }
   return text_fail(r, "a field of unknown kind");
 }

@@ -10,7 +10,6 @@
 #include "base/status.h"
 
 /* INVALID_ARGUMENT with line and column. */
-status text_parse(const char *text, size_t size, const ProtobufCMessageDescriptor *descriptor, struct arena *arena,
-                  ProtobufCMessage **out);
+status text_parse(const char *text, size_t size, const ProtobufCMessageDescriptor *descriptor, struct arena *arena, ProtobufCMessage **out);
 
 #endif

@@ -7,10 +7,10 @@
 
 #include "compiler/read/import.h"
 
-#define DEPTH_MAX 100              /* protobuf's own limit: TensorFlow reads nothing deeper */
-#define MEMORY_FACTOR 64           /* unpacked bytes for each byte of the file; real graphs need 5 */
+#define DEPTH_MAX 100    /* protobuf's own limit: TensorFlow reads nothing deeper */
+#define MEMORY_FACTOR 64 /* unpacked bytes for each byte of the file; real graphs need 5 */
 #define MEMORY_FREE (UINT64_C(4) << 20)
-#define SCANNED_FIELD 64           /* what protobuf-c keeps for a field while it reads the message */
+#define SCANNED_FIELD 64 /* what protobuf-c keeps for a field while it reads the message */
 
 struct cursor {
   const uint8_t *at, *end;
@@ -63,14 +63,13 @@ static bool take_field(struct cursor *c, uint32_t *id, unsigned *wire_type, stru
 }
 
 static bool is_length_delimited(const ProtobufCFieldDescriptor *field) {
-  return field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_BYTES ||
-         field->type == PROTOBUF_C_TYPE_MESSAGE;
+  return field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_BYTES || field->type == PROTOBUF_C_TYPE_MESSAGE;
 }
 
 static status check_message(struct wire_reader *r, const ProtobufCMessageDescriptor *message, struct cursor c, int depth);
 
-static status check_field(struct wire_reader *r, const ProtobufCFieldDescriptor *field, unsigned wire_type,
-                          struct cursor payload, int depth) {
+static status check_field(struct wire_reader *r, const ProtobufCFieldDescriptor *field, unsigned wire_type, struct cursor payload,
+                          int depth) {
   size_t size = (size_t)(payload.end - payload.at);
   bool delimited = wire_type == 2;
   r->memory += SCANNED_FIELD;

@@ -10,9 +10,7 @@ struct accumulator {
   bool is_complex;
 };
 
-static inline enum dtype sum_dtype(enum dtype dtype) {
-  return dtype == DTYPE_HALF || dtype == DTYPE_BFLOAT16 ? DTYPE_FLOAT : dtype;
-}
+static inline enum dtype sum_dtype(enum dtype dtype) { return dtype == DTYPE_HALF || dtype == DTYPE_BFLOAT16 ? DTYPE_FLOAT : dtype; }
 
 static inline struct accumulator acc_begin(struct kb *kb, struct element start) {
   struct accumulator a = {.re = kb_local(kb, start.re), .is_complex = start.im != NO_EXPR};
@@ -20,9 +18,7 @@ static inline struct accumulator acc_begin(struct kb *kb, struct element start) 
     a.im = kb_local(kb, start.im);
   return a;
 }
-static inline struct accumulator acc_zero(struct kb *kb, enum dtype dtype) {
-  return acc_begin(kb, f_const_as(&kb->f, dtype, 0));
-}
+static inline struct accumulator acc_zero(struct kb *kb, enum dtype dtype) { return acc_begin(kb, f_const_as(&kb->f, dtype, 0)); }
 static inline struct element acc_get(struct kb *kb, const struct accumulator *a) {
   return (struct element){kb_get(kb, a->re), a->is_complex ? kb_get(kb, a->im) : NO_EXPR};
 }

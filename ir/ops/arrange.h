@@ -69,13 +69,13 @@ void op_set_ref_output(struct op_call *c, uint32_t var);
 
 /* A slice of every dimension of a value: from start, length places, stride apart. */
 struct sliced {
-  int rank;                      /* of what is sliced */
-  value_id start[LIMIT_RANK];    /* an i64 scalar; NO_VALUE: 0 */
-  int64_t stride[LIMIT_RANK];    /* 0: known when the step runs: element stride_at of `strides` */
+  int rank;                   /* of what is sliced */
+  value_id start[LIMIT_RANK]; /* an i64 scalar; NO_VALUE: 0 */
+  int64_t stride[LIMIT_RANK]; /* 0: known when the step runs: element stride_at of `strides` */
   int stride_at[LIMIT_RANK];
   value_id strides;
   dim lengths[LIMIT_RANK];
-  int axis[LIMIT_RANK];          /* where the dimension is in out_dims; -1: it is taken out (length 1) */
+  int axis[LIMIT_RANK]; /* where the dimension is in out_dims; -1: it is taken out (length 1) */
   int out_rank;
   dim out_dims[LIMIT_RANK];
 };

@@ -6,7 +6,9 @@
 #include "ir/ops/arrange.h"
 
 static inline struct element e_num(struct kb *kb, double v) { return f_const(&kb->f, v); } /* in the kernel's dtype */
-static inline struct element e_bin(struct kb *kb, enum scalar_op op, struct element a, struct element b) { return f_binary(&kb->f, op, a, b); }
+static inline struct element e_bin(struct kb *kb, enum scalar_op op, struct element a, struct element b) {
+  return f_binary(&kb->f, op, a, b);
+}
 static inline struct element e_add(struct kb *kb, struct element a, struct element b) { return e_bin(kb, SCALAR_ADD, a, b); }
 static inline struct element e_sub(struct kb *kb, struct element a, struct element b) { return e_bin(kb, SCALAR_SUB, a, b); }
 static inline struct element e_mul(struct kb *kb, struct element a, struct element b) { return e_bin(kb, SCALAR_MUL, a, b); }
@@ -22,7 +24,9 @@ static inline struct element e_select(struct kb *kb, expr_id condition, struct e
 static inline struct element e_floor(struct kb *kb, struct element a) { return f_unary(&kb->f, SCALAR_FLOOR, a); }
 static inline struct element e_ceil(struct kb *kb, struct element a) { return f_unary(&kb->f, SCALAR_CEIL, a); }
 static inline struct element e_cast(struct kb *kb, enum dtype dtype, struct element a) { return f_cast(&kb->f, dtype, a); }
-static inline struct element e_of(struct kb *kb, enum dtype dtype, expr_id e) { return real_element(expr_cast(kb->k, dtype, e)); } /* an integer */
+static inline struct element e_of(struct kb *kb, enum dtype dtype, expr_id e) {
+  return real_element(expr_cast(kb->k, dtype, e));
+} /* an integer */
 static inline expr_id e_int(struct kb *kb, struct element a) { return expr_cast(kb->k, DTYPE_INT64, a.re); } /* truncated */
 static inline expr_id kb_not(struct kb *kb, expr_id a) { return expr_unary(kb->k, SCALAR_NOT, a); }
 /* To the nearest integer, halves away from zero. */

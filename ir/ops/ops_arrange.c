@@ -162,12 +162,8 @@ expr_id kb_eq(struct kb *kb, expr_id a, expr_id b) { return expr_binary(kb->k, S
 expr_id kb_ne(struct kb *kb, expr_id a, expr_id b) { return expr_binary(kb->k, SCALAR_NE, a, b); }
 expr_id kb_le(struct kb *kb, expr_id a, expr_id b) { return expr_binary(kb->k, SCALAR_LE, a, b); }
 expr_id kb_or(struct kb *kb, expr_id a, expr_id b) { return expr_binary(kb->k, SCALAR_OR, a, b); }
-expr_id kb_select(struct kb *kb, expr_id condition, expr_id a, expr_id b) {
-  return expr_select(kb->k, condition, a, b);
-}
-expr_id kb_in_range(struct kb *kb, expr_id a, expr_id count) {
-  return kb_and(kb, kb_le(kb, kb_int(kb, 0), a), kb_lt(kb, a, count));
-}
+expr_id kb_select(struct kb *kb, expr_id condition, expr_id a, expr_id b) { return expr_select(kb->k, condition, a, b); }
+expr_id kb_in_range(struct kb *kb, expr_id a, expr_id count) { return kb_and(kb, kb_le(kb, kb_int(kb, 0), a), kb_lt(kb, a, count)); }
 
 struct element kb_zero(struct kb *kb, enum dtype dtype) {
   if (dtype == DTYPE_VARIANT) /* none */
@@ -176,8 +172,7 @@ struct element kb_zero(struct kb *kb, enum dtype dtype) {
 }
 
 struct element kb_limit(struct kb *kb, enum dtype dtype, bool highest) {
-  double top = dtype == DTYPE_DOUBLE ? DBL_MAX : dtype == DTYPE_HALF ? 65504.0 : dtype == DTYPE_BFLOAT16 ? 0x1.fep127
-                                                                                                         : (double)FLT_MAX;
+  double top = dtype == DTYPE_DOUBLE ? DBL_MAX : dtype == DTYPE_HALF ? 65504.0 : dtype == DTYPE_BFLOAT16 ? 0x1.fep127 : (double)FLT_MAX;
   if (dtype_is_float(dtype))
     return real_element(expr_float(kb->k, dtype, highest ? top : -top));
   struct formula f = {.kernel = kb->k, .dtype = dtype};

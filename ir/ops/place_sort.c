@@ -16,8 +16,7 @@ static void merge_runs(struct place_sort *s, expr_id first, expr_id middle, expr
   uint32_t left = kb_local(kb, first), right = kb_local(kb, middle);
   expr_id k = kb_add(kb, first, kb_for(kb, LOOP_SEQ, kb_sub(kb, end, first)));
   expr_id l = kb_get(kb, left), r = kb_get(kb, right);
-  uint32_t a = kb_local(kb, place_at(s, s->order, kb_clamp(kb, l, n))),
-           b = kb_local(kb, place_at(s, s->order, kb_clamp(kb, r, n)));
+  uint32_t a = kb_local(kb, place_at(s, s->order, kb_clamp(kb, l, n))), b = kb_local(kb, place_at(s, s->order, kb_clamp(kb, r, n)));
   expr_id has_left = kb_lt(kb, l, middle), has_right = kb_lt(kb, r, end);
   expr_id earlier = s->comes_before(s, kb_get(kb, b), kb_get(kb, a)), none_left = expr_unary(kb->k, SCALAR_NOT, has_left);
   uint32_t takes_right = kb_local(kb, kb_and(kb, has_right, kb_or(kb, none_left, earlier)));
@@ -28,9 +27,7 @@ static void merge_runs(struct place_sort *s, expr_id first, expr_id middle, expr
   kb_close(kb, 1);
 }
 
-static expr_id smaller(struct kb *kb, expr_id a, expr_id b) {
-  return expr_binary(kb->k, SCALAR_MIN, a, b);
-}
+static expr_id smaller(struct kb *kb, expr_id a, expr_id b) { return expr_binary(kb->k, SCALAR_MIN, a, b); }
 
 void place_sort(struct place_sort *s, dim length) {
   struct kb *kb = s->kb;

@@ -7,12 +7,12 @@
 
 struct place_sort {
   struct kb *kb;
-  int axis;                    /* of the rows */
-  uint32_t order, merged;      /* i64 buffers of the tensor's shape, which are written over; then `order` holds the places */
-  expr_id at[LIMIT_RANK];      /* the loops over the other axes; at[axis] is set here, and by whoever else uses it */
+  int axis;               /* of the rows */
+  uint32_t order, merged; /* i64 buffers of the tensor's shape, which are written over; then `order` holds the places */
+  expr_id at[LIMIT_RANK]; /* the loops over the other axes; at[axis] is set here, and by whoever else uses it */
   /* Whether the element at place a must stand before the one at place b. */
   expr_id (*comes_before)(struct place_sort *s, expr_id a, expr_id b);
-  const void *data;            /* for it */
+  const void *data; /* for it */
 };
 void place_sort(struct place_sort *s, dim length);
 /* The place that stands at i. */

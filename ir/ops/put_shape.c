@@ -67,8 +67,9 @@ status op_host_output_ranked(struct op_call *c, struct flow_node *n, uint32_t i,
 
 bool op_same_resource(const struct graph *graph, const struct node *user, const struct node *maker) {
   const struct node *n = user->input_count ? &graph->nodes.items[user->inputs[0].node] : NULL;
-  while (n && n->input_count && (strcmp(n->op, "Identity") == 0 || strcmp(n->op, "RefIdentity") == 0 || strcmp(n->op, "Enter") == 0 ||
-                                 strcmp(n->op, "RefEnter") == 0 || strcmp(n->op, "Switch") == 0 || strcmp(n->op, "RefSwitch") == 0))
+  while (n && n->input_count &&
+         (strcmp(n->op, "Identity") == 0 || strcmp(n->op, "RefIdentity") == 0 || strcmp(n->op, "Enter") == 0 ||
+          strcmp(n->op, "RefEnter") == 0 || strcmp(n->op, "Switch") == 0 || strcmp(n->op, "RefSwitch") == 0))
     n = &graph->nodes.items[n->inputs[0].node];
   if (!n || !maker)
     return false;

@@ -10,7 +10,7 @@ struct put_search {
    * first dimension counts elements. */
   bool (*puts)(const struct graph *graph, const struct node *put, const struct put_search *search, int64_t i, uint32_t *input,
                bool *batched);
-  const struct node *user;  /* for `puts`: the op that takes out, or the resource's maker */
+  const struct node *user; /* for `puts`: the op that takes out, or the resource's maker */
 };
 
 /* What may come out: ranks, and of those that are of the lowest rank the sizes on which all puts agree; -1 where

@@ -16,7 +16,7 @@ struct window_axis {
 
 #define WINDOW_SPATIAL 3
 struct layout {
-  int rank, spatial;             /* rank = spatial + 2 */
+  int rank, spatial; /* rank = spatial + 2 */
   bool channels_first;
 };
 

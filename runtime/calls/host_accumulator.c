@@ -4,7 +4,7 @@
 #include <string.h>
 
 static status make_accumulator(struct host_call *call, bool sparse) {
-  struct accumulator_spec spec = { .sparse = sparse, .dtype = (enum dtype)host_attr_int(call, "dtype", DTYPE_FLOAT) };
+  struct accumulator_spec spec = {.sparse = sparse, .dtype = (enum dtype)host_attr_int(call, "dtype", DTYPE_FLOAT)};
   struct string_view reduction = host_attr_string(call, "reduction_type", "MEAN");
   spec.mean = string_is(reduction, "MEAN");
   if (!spec.mean && !string_is(reduction, "SUM"))
@@ -51,7 +51,7 @@ static int64_t count_replicas(const struct program *program) {
 status host_accumulator_take(struct host_call *call) {
   struct accumulator *accumulator;
   TRY(find_accumulator(call, &accumulator));
-  struct accumulator_round round = { .each = host_attr_int(call, "tfc_gradients_each", 0) };
+  struct accumulator_round round = {.each = host_attr_int(call, "tfc_gradients_each", 0)};
   round.replicas = round.each ? count_replicas(call->program) : 0;
   return accumulator_take(accumulator, call, host_scalar_int(&call->inputs[1]), round);
 }

@@ -49,25 +49,27 @@ static status give_bytes(struct host_call *call, struct wire_buffer *bytes, stat
   if (result == OK && bytes->is_bad)
     result = fail(RESOURCE_EXHAUSTED, "no memory for a sound");
   if (result == OK)
-    result = tensor_copy_in(DTYPE_STRING, &(struct shape){ 0 }, &(struct string_view){ (const char *)bytes->data, bytes->size }, &call->outputs[0]);
+    result =
+      tensor_copy_in(DTYPE_STRING, &(struct shape){0}, &(struct string_view){(const char *)bytes->data, bytes->size}, &call->outputs[0]);
   wire_buffer_free(bytes);
   return result;
 }
 
 status host_encode_wav(struct host_call *call) {
   const struct tensor *audio = &call->inputs[0];
-  struct wire_buffer out = { 0 };
+  struct wire_buffer out = {0};
   if (audio->shape.rank != 2)
     return fail(INVALID_ARGUMENT, "audio must be 2-dimensional%s", shape_text(&audio->shape));
   if (call->inputs[1].shape.rank != 0)
     return fail(INVALID_ARGUMENT, "Input sample_rate should be a scalar tensor, got %s instead.", shape_text(&call->inputs[1].shape));
-  return give_bytes(call, &out, write_wav(&out, audio->data, host_scalar_int(&call->inputs[1]), audio->shape.dims[1], audio->shape.dims[0]));
+  return give_bytes(call, &out,
+                    write_wav(&out, audio->data, host_scalar_int(&call->inputs[1]), audio->shape.dims[1], audio->shape.dims[0]));
 }
 
 /* Summary.Audio (summary.proto) with its tag. */
 static status put_sound(struct wire_buffer *summary, const char *tag, size_t tag_size, const float *samples, float rate, int64_t channels,
                         int64_t frames) {
-  struct wire_buffer value = { 0 }, audio = { 0 }, wav = { 0 };
+  struct wire_buffer value = {0}, audio = {0}, wav = {0};
   long whole = lrintf(rate);
   status result = write_wav(&wav, samples, whole ? whole : 1, channels, frames);
   uint8_t head = 1 << 3 | WIRE_FIXED32;
@@ -97,14 +99,15 @@ status host_audio_summary(struct host_call *call) {
   float rate = call->input_count > 2 ? *(const float *)call->inputs[2].data : (float)host_attr_float(call, "sample_rate", 0);
   if (!(rate > 0))
     return fail(INVALID_ARGUMENT, "sample_rate must be > 0");
-  struct wire_buffer summary = { 0 };
+  struct wire_buffer summary = {0};
   char *tag = malloc(base.size + 40);
   status result = tag ? OK : fail(RESOURCE_EXHAUSTED, "no memory for a summary");
   for (int64_t i = 0; i < most && i < sound->shape.dims[0] && result == OK; i++) {
     memcpy(tag, base.data, base.size);
     int size = snprintf(tag + base.size, 40, most > 1 ? "/audio/%lld" : "/audio", (long long)i);
     int64_t each = sound->shape.dims[1] * channels;
-    result = put_sound(&summary, tag, base.size + (size_t)size, (const float *)sound->data + i * each, rate, channels, sound->shape.dims[1]);
+    result =
+      put_sound(&summary, tag, base.size + (size_t)size, (const float *)sound->data + i * each, rate, channels, sound->shape.dims[1]);
   }
   free(tag);
   return give_bytes(call, &summary, result);
@@ -138,7 +141,7 @@ static status expect(struct wav *w, const char *text) {
 /* Chunks that may stand before the format are skipped. */
 static status find_format(struct wav *w) {
   static const char known[] = "JUNK bext iXML qlty mext levl link axml";
-  char name[5] = { 0 };
+  char name[5] = {0};
   uint32_t size = 0;
   for (;;) {
     TRY(take(w, name, 4));
@@ -174,8 +177,8 @@ static status read_format(struct wav *w) {
   if (w->frame_size != 2u * w->channels)
     return fail(INVALID_ARGUMENT, "Bad bytes per sample in WAV header: Expected %u but got %u", 2u * w->channels, w->frame_size);
   if (bytes_per_second != (uint64_t)w->frame_size * w->rate)
-    return fail(INVALID_ARGUMENT, "Bad bytes per second in WAV header: Expected %llu but got %u", (unsigned long long)w->frame_size * w->rate,
-                bytes_per_second);
+    return fail(INVALID_ARGUMENT, "Bad bytes per second in WAV header: Expected %llu but got %u",
+                (unsigned long long)w->frame_size * w->rate, bytes_per_second);
   uint16_t unused;
   return size == 18 ? take(w, &unused, 2) : OK;
 }
@@ -216,7 +219,7 @@ static float sample_at(const struct wav *w, int64_t frame, int64_t channel) {
 
 status host_decode_wav(struct host_call *call) {
   struct string_view file = host_scalar_string(&call->inputs[0]);
-  struct wav w = { .at = (const uint8_t *)file.data, .end = (const uint8_t *)file.data + file.size };
+  struct wav w = {.at = (const uint8_t *)file.data, .end = (const uint8_t *)file.data + file.size};
   uint32_t unused;
   TRY(expect(&w, "RIFF"));
   TRY(take(&w, &unused, 4));
@@ -227,8 +230,8 @@ status host_decode_wav(struct host_call *call) {
   int64_t frames = host_attr_int(call, "desired_samples", -1), channels = host_attr_int(call, "desired_channels", -1);
   frames = frames == -1 ? w.frames : frames;
   channels = channels == -1 ? w.channels : channels;
-  TRY(host_make_output(call, 0, DTYPE_FLOAT, &(struct shape){ 2, { frames, channels } }));
-  TRY(host_make_output(call, 1, DTYPE_INT32, &(struct shape){ 0 }));
+  TRY(host_make_output(call, 0, DTYPE_FLOAT, &(struct shape){2, {frames, channels}}));
+  TRY(host_make_output(call, 1, DTYPE_INT32, &(struct shape){0}));
   for (int64_t i = 0; i < frames * channels; i++)
     ((float *)call->outputs[0]->data)[i] = sample_at(&w, i / channels, i % channels);
   *(int32_t *)call->outputs[1]->data = (int32_t)w.rate;

@@ -77,8 +77,7 @@ static status restore_value(struct host_call *call, uint32_t i, const struct che
   return result;
 }
 
-static status restore_one(struct host_call *call, const struct checkpoint *checkpoint, uint32_t i, const char *name,
-                          const char *slice) {
+static status restore_one(struct host_call *call, const struct checkpoint *checkpoint, uint32_t i, const char *name, const char *slice) {
   const struct program_attr *dtypes = host_attr(call, "dtypes");
   struct checkpoint_entry entry;
   struct checkpoint_value value;

@@ -25,8 +25,7 @@ static status save_begin(const struct host_call *call, struct saving *s) {
   s->count = call->input_count - s->first;
   for (uint32_t i = 1; i < s->first; i++)
     if (call->inputs[i].shape.rank != 1 || call->inputs[i].count != s->count)
-      return fail(INVALID_ARGUMENT, "input %u must be a vector of %u strings, got %s", i, s->count,
-                  shape_text(&call->inputs[i].shape));
+      return fail(INVALID_ARGUMENT, "input %u must be a vector of %u strings, got %s", i, s->count, shape_text(&call->inputs[i].shape));
   s->tensors = calloc((size_t)s->count + 1, sizeof *s->tensors);
   return s->tensors ? OK : fail(RESOURCE_EXHAUSTED, "no memory");
 }
@@ -46,8 +45,7 @@ static status save_tensor(const struct host_call *call, const struct saving *s, 
   if (result == OK && text && *text) {
     struct shape part = checkpoint_slice_shape(&t->whole, &t->slice);
     if (!shape_equal(&part, &t->tensor->shape))
-      result =
-          fail(INVALID_ARGUMENT, "Slice of '%s' is %s, the tensor is %s", t->name, text, shape_text(&t->tensor->shape));
+      result = fail(INVALID_ARGUMENT, "Slice of '%s' is %s, the tensor is %s", t->name, text, shape_text(&t->tensor->shape));
   }
   free(text);
   return result;
@@ -68,12 +66,8 @@ static status save(struct host_call *call, bool sliced) {
   return result;
 }
 
-status host_save_v1(struct host_call *call) {
-  return save(call, false);
-}
-status host_save_slices_v1(struct host_call *call) {
-  return save(call, true);
-}
+status host_save_v1(struct host_call *call) { return save(call, false); }
+status host_save_slices_v1(struct host_call *call) { return save(call, true); }
 
 /* ---- restoring: one tensor ---- */
 
@@ -83,8 +77,8 @@ static status give_slice(struct host_call *call, const struct checkpoint_value *
   struct tensor *tensor;
   TRY(checkpoint_slice_parse(text, &whole, &slice));
   if (!shape_equal(&whole, &value->shape))
-    return fail(INVALID_ARGUMENT, "Shape in shape_and_slice spec %s does not match the shape in the save file: %s",
-                shape_text(&whole), shape_text(&value->shape));
+    return fail(INVALID_ARGUMENT, "Shape in shape_and_slice spec %s does not match the shape in the save file: %s", shape_text(&whole),
+                shape_text(&value->shape));
   part = checkpoint_slice_shape(&whole, &slice);
   TRY(tensor_create(value->dtype, &part, &tensor));
   status result = checkpoint_slice_copy(&slice, &whole, dtype_size(value->dtype), value->data, tensor->data, true);
@@ -94,18 +88,16 @@ static status give_slice(struct host_call *call, const struct checkpoint_value *
   return result;
 }
 
-static status restore_value(struct host_call *call, const struct checkpoint *checkpoint, const char *name,
-                            const char *slice) {
+static status restore_value(struct host_call *call, const struct checkpoint *checkpoint, const char *name, const char *slice) {
   struct checkpoint_entry entry;
   struct checkpoint_value value;
   TRY(checkpoint_find(checkpoint, name, &entry));
   enum dtype wanted = (enum dtype)host_attr_int(call, "dt", entry.dtype);
   if (entry.dtype != wanted)
-    return fail(INVALID_ARGUMENT, "tensor_name = %s; expected dtype %s does not equal original dtype %s", name,
-                dtype_name(wanted), dtype_name(entry.dtype));
+    return fail(INVALID_ARGUMENT, "tensor_name = %s; expected dtype %s does not equal original dtype %s", name, dtype_name(wanted),
+                dtype_name(entry.dtype));
   TRY(checkpoint_read(checkpoint, name, &value));
-  return slice && *slice ? give_slice(call, &value, slice)
-                         : tensor_copy_in(value.dtype, &value.shape, value.data, &call->outputs[0]);
+  return slice && *slice ? give_slice(call, &value, slice) : tensor_copy_in(value.dtype, &value.shape, value.data, &call->outputs[0]);
 }
 
 /* inputs: file pattern, name, slice (only RestoreSlice) */
@@ -119,8 +111,7 @@ status host_restore_v1(struct host_call *call) {
   arena_init(&arena);
   status result = checkpoint_open(path, &arena, &checkpoint);
   if (result == NOT_FOUND)
-    result =
-        fail(NOT_FOUND, "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for %s", path);
+    result = fail(NOT_FOUND, "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for %s", path);
   char *name = text_at(call, 1, 0), *slice = call->input_count > 2 ? text_at(call, 2, 0) : NULL;
   if (result == OK)
     result = name ? restore_value(call, checkpoint, name, slice) : fail(RESOURCE_EXHAUSTED, "no memory");

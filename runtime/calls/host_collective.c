@@ -22,7 +22,7 @@ static enum element_merge merge_of(struct string_view text) {
 /* Group and instance: attributes of the old ops, inputs from `at` on of the new ones. Attribute tfc_member: the
  * number of the member in its step. */
 static status meet(struct host_call *call, enum collective_kind kind, uint32_t at, bool gives) {
-  int64_t values[3] = { host_attr_int(call, "group_size", 1), host_attr_int(call, "group_key", 0), host_attr_int(call, "instance_key", 0) };
+  int64_t values[3] = {host_attr_int(call, "group_size", 1), host_attr_int(call, "group_key", 0), host_attr_int(call, "instance_key", 0)};
   for (uint32_t i = 0; i < 3 && call->input_count >= at + 3; i++) {
     if (call->inputs[at + i].count != 1)
       return fail(INVALID_ARGUMENT, "group_size, group_key and instance_key must be scalars");
@@ -30,8 +30,10 @@ static status meet(struct host_call *call, enum collective_kind kind, uint32_t a
   }
   if (values[0] < 1)
     return fail(INVALID_ARGUMENT, "group_size must be positive, got %lld", (long long)values[0]);
-  struct collective_spec spec = { .size = values[0], .kind = kind, .mean = string_is(host_attr_string(call, "final_op", "Id"), "Div"),
-                                  .merge = merge_of(host_attr_string(call, "merge_op", "Add")) };
+  struct collective_spec spec = {.size = values[0],
+                                 .kind = kind,
+                                 .mean = string_is(host_attr_string(call, "final_op", "Id"), "Div"),
+                                 .merge = merge_of(host_attr_string(call, "merge_op", "Add"))};
   char name[96];
   struct collective *group;
   snprintf(name, sizeof name, "%lld %lld", (long long)values[1], (long long)values[2]);
@@ -76,7 +78,8 @@ static status make_meeting(struct host_call *call, const char *name, struct reso
   bool is_new;
   if (!seats)
     return fail(RESOURCE_EXHAUSTED, "no memory");
-  struct meeting_spec spec = { .hall = call->task->hall, .seats = seats, .holders = holders, .has_leader = host_attr_int(call, "has_leader", 0) };
+  struct meeting_spec spec = {
+    .hall = call->task->hall, .seats = seats, .holders = holders, .has_leader = host_attr_int(call, "has_leader", 0)};
   spec.seat_count = list_seats(call->program, seats, tasks);
   spec.holder_count = read_tasks(host_attr_string(call, "holders", ""), holders, tasks);
   status result = container_get(call->task->container, "tfc-meeting", name, &meeting_maker, &spec, &is_new, out);
@@ -101,7 +104,7 @@ static bool is_committed(const struct meeting_step *step) {
 
 static struct meeting_step step_of(struct host_call *call) {
   const struct step *s = call->step;
-  return (struct meeting_step){ .call = call, .id = s->id, .serial = s->serial, .command = s->command, .is_committed = is_committed };
+  return (struct meeting_step){.call = call, .id = s->id, .serial = s->serial, .command = s->command, .is_committed = is_committed};
 }
 
 /* What the leader has updated is applied for all whose steps the round has taken. */
@@ -123,8 +126,8 @@ static status end_round(struct host_call *call, struct meeting *meeting, const s
   return meeting_end(meeting, step);
 }
 
-/* attrs round: its name, holders: tasks, has_leader, when: enters, gives, leads or ends. Inputs are only waited for. Output of `leads`: whether
- * this step makes the updates. */
+/* attrs round: its name, holders: tasks, has_leader, when: enters, gives, leads or ends. Inputs are only waited for. Output of `leads`:
+ * whether this step makes the updates. */
 status host_sync_round(struct host_call *call) {
   struct meeting *meeting;
   struct string_view when = host_attr_string(call, "when", "");
@@ -140,7 +143,7 @@ status host_sync_round(struct host_call *call) {
 /* attrs as above, instance_key: which value, kind: "reduce", else the rows of all, final_op: "Div": the mean. */
 status host_sync_value(struct host_call *call) {
   struct meeting *meeting;
-  struct meeting_value_spec spec = { .key = host_attr_int(call, "instance_key", 0), .kind = COLLECTIVE_GATHER };
+  struct meeting_value_spec spec = {.key = host_attr_int(call, "instance_key", 0), .kind = COLLECTIVE_GATHER};
   TRY(find_meeting(call, &meeting));
   if (string_is(host_attr_string(call, "kind", ""), "reduce"))
     spec.kind = COLLECTIVE_REDUCE;

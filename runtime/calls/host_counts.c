@@ -15,7 +15,7 @@ struct counted {
   const struct tensor *values, *weights; /* weights: NULL when each counts 1 */
   struct entry *entries;
   int64_t count, rows, largest, most; /* most: values from it on do not count; -1: all do */
-  int rank;               /* of the result: 1 or 2 */
+  int rank;                           /* of the result: 1 or 2 */
 };
 
 static int compare_entries(const void *a, const void *b) {
@@ -46,7 +46,7 @@ static void count_value(struct counted *c, int64_t row, int64_t i) {
   int64_t value = element_int(c->values, i);
   if (c->most >= 0 && value >= c->most)
     return;
-  c->entries[c->count++] = (struct entry){ row, value, i };
+  c->entries[c->count++] = (struct entry){row, value, i};
   c->largest = value > c->largest ? value : c->largest;
 }
 
@@ -71,9 +71,9 @@ static status put_outputs(struct host_call *call, struct counted *c) {
   for (int64_t i = 0; i < c->count; i++)
     distinct += i == 0 || c->entries[i].row != c->entries[i - 1].row || c->entries[i].value != c->entries[i - 1].value;
   enum dtype dtype = (enum dtype)host_attr_int(call, "output_type", DTYPE_INT64);
-  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){ 2, { distinct, c->rank } }));
-  TRY(host_make_output(call, 1, dtype, &(struct shape){ 1, { distinct } }));
-  TRY(host_make_output(call, 2, DTYPE_INT64, &(struct shape){ 1, { c->rank } }));
+  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){2, {distinct, c->rank}}));
+  TRY(host_make_output(call, 1, dtype, &(struct shape){1, {distinct}}));
+  TRY(host_make_output(call, 2, DTYPE_INT64, &(struct shape){1, {c->rank}}));
   int64_t *indices = call->outputs[0]->data, *dims = call->outputs[2]->data, to = -1;
   bool binary = host_attr_int(call, "binary_output", 0);
   for (int64_t i = 0; i < c->count; i++) {
@@ -147,7 +147,7 @@ static status count_ragged(struct host_call *call, struct counted *c) {
 }
 
 static status run(struct host_call *call, status (*count)(struct host_call *, struct counted *)) {
-  struct counted c = { 0 };
+  struct counted c = {0};
   status s = count(call, &c);
   free(c.entries);
   return s;

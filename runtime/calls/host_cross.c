@@ -13,18 +13,18 @@
 
 struct column {
   const struct tensor *values;
-  int64_t *from;       /* [rows + 1]; a sparse tensor's rows may leave values out: then `to` differs */
+  int64_t *from; /* [rows + 1]; a sparse tensor's rows may leave values out: then `to` differs */
   int64_t *to;
   bool sparse;
-  uint64_t *hashes;    /* of each value; NULL: not asked for */
+  uint64_t *hashes; /* of each value; NULL: not asked for */
 };
 struct cross {
   struct host_call *call;
   struct column *columns;
   uint32_t count;
-  int64_t rows;        /* -1: no column has said it */
-  int64_t *starts;     /* [rows + 1]: the first cross of each row */
-  int64_t *place;      /* of the cross that is being made: its value in each column */
+  int64_t rows;    /* -1: no column has said it */
+  int64_t *starts; /* [rows + 1]: the first cross of each row */
+  int64_t *place;  /* of the cross that is being made: its value in each column */
   /* hashes */
   bool hashed, strong, seeded; /* seeded: begins with `seed`, not with the first feature */
   bool salted;                 /* integers of sparse columns are hashed, too */
@@ -38,8 +38,9 @@ struct cross {
 static status set_rows(struct cross *c, int64_t rows, uint32_t i) {
   if (c->rows < 0)
     c->rows = rows;
-  return rows == c->rows ? OK : fail(INVALID_ARGUMENT, "Expected batch size %lld got %lld at position %u", (long long)c->rows,
-                                     (long long)rows, i);
+  return rows == c->rows
+         ? OK
+         : fail(INVALID_ARGUMENT, "Expected batch size %lld got %lld at position %u", (long long)c->rows, (long long)rows, i);
 }
 
 static status column_begin(struct cross *c, const struct tensor *values, struct column **out) {
@@ -192,7 +193,7 @@ static void join_cross(const struct cross *c, struct string_output *out) {
 
 static status put_crosses(struct cross *c, uint32_t output) {
   struct string_output out;
-  struct shape shape = { 1, { c->starts[c->rows] } };
+  struct shape shape = {1, {c->starts[c->rows]}};
   c->place = calloc((size_t)c->count + 1, sizeof *c->place);
   if (!c->place)
     return fail(RESOURCE_EXHAUSTED, "no memory for crosses");
@@ -230,8 +231,8 @@ static status cross_end(struct cross *c, status result) {
 static status put_sparse(struct cross *c) {
   int64_t longest;
   TRY(count_crosses(c, &longest));
-  TRY(host_make_output(c->call, 0, DTYPE_INT64, &(struct shape){ 2, { c->starts[c->rows], 2 } }));
-  TRY(host_make_output(c->call, 2, DTYPE_INT64, &(struct shape){ 1, { 2 } }));
+  TRY(host_make_output(c->call, 0, DTYPE_INT64, &(struct shape){2, {c->starts[c->rows], 2}}));
+  TRY(host_make_output(c->call, 2, DTYPE_INT64, &(struct shape){1, {2}}));
   int64_t *to = c->call->outputs[0]->data, *dims = c->call->outputs[2]->data;
   for (int64_t r = 0; r < c->rows; r++)
     for (int64_t n = 0; n < c->starts[r + 1] - c->starts[r]; n++) {
@@ -268,7 +269,7 @@ static status check_inner(const struct host_call *call) {
 }
 
 status host_sparse_cross(struct host_call *call) {
-  struct cross c = { .call = call, .rows = -1, .seeded = true, .separator = { "_X_", 3 } };
+  struct cross c = {.call = call, .rows = -1, .seeded = true, .separator = {"_X_", 3}};
   c.hashed = host_attr_int(call, "out_type", DTYPE_STRING) == DTYPE_INT64;
   c.seed = (uint64_t)host_attr_int(call, "hash_key", 0);
   c.buckets = host_attr_int(call, "num_buckets", 0);
@@ -278,7 +279,7 @@ status host_sparse_cross(struct host_call *call) {
 
 status host_sparse_cross_v2(struct host_call *call) {
   uint32_t end = call->input_count - 1;
-  struct cross c = { .call = call, .rows = -1, .separator = host_scalar_string(&call->inputs[end]) };
+  struct cross c = {.call = call, .rows = -1, .separator = host_scalar_string(&call->inputs[end])};
   if (call->inputs[end].shape.rank != 0)
     return fail(INVALID_ARGUMENT, "Input separator should be a scalar, not of shape %s", shape_text(&call->inputs[end].shape));
   return cross_end(&c, sparse_columns(&c, end));
@@ -287,7 +288,7 @@ status host_sparse_cross_v2(struct host_call *call) {
 status host_sparse_cross_hashed(struct host_call *call) {
   uint32_t end = call->input_count - 3;
   const struct tensor *salt = &call->inputs[end + 2];
-  struct cross c = { .call = call, .rows = -1, .hashed = true, .salted = true };
+  struct cross c = {.call = call, .rows = -1, .hashed = true, .salted = true};
   if (salt->count != 2)
     return fail(INVALID_ARGUMENT, "Input \"salt\" must have length 2 but has length %lld", (long long)salt->count);
   c.buckets = host_scalar_int(&call->inputs[end]);
@@ -301,7 +302,7 @@ status host_sparse_cross_hashed(struct host_call *call) {
 static status ragged_columns(struct cross *c, struct string_view order) {
   const struct host_call *call = c->call;
   const struct program_attr *types = host_attr(call, "ragged_values_types");
-  uint32_t ragged = types ? types->list.count : 0, sparse = (uint32_t)host_attr_int(call, "Nsparse", 0), next[3] = { 0 };
+  uint32_t ragged = types ? types->list.count : 0, sparse = (uint32_t)host_attr_int(call, "Nsparse", 0), next[3] = {0};
   uint32_t dense_at = 2 * ragged + 3 * sparse, dense = call->input_count - dense_at;
   c->columns = calloc(call->input_count + 1, sizeof *c->columns);
   if (!c->columns)
@@ -328,14 +329,14 @@ static status put_ragged(struct cross *c) {
   int64_t longest;
   TRY(count_crosses(c, &longest));
   TRY(host_make_output(c->call, 1, (enum dtype)host_attr_int(c->call, "out_row_splits_type", DTYPE_INT64),
-                       &(struct shape){ 1, { c->rows + 1 } }));
+                       &(struct shape){1, {c->rows + 1}}));
   for (int64_t r = 0; r <= c->rows; r++)
     element_put_int(c->call->outputs[1], r, c->starts[r]);
   return put_crosses(c, 0);
 }
 
 status host_ragged_cross(struct host_call *call) {
-  struct cross c = { .call = call, .rows = -1, .seeded = true, .separator = { "_X_", 3 } };
+  struct cross c = {.call = call, .rows = -1, .seeded = true, .separator = {"_X_", 3}};
   c.hashed = host_attr_int(call, "out_values_type", DTYPE_STRING) == DTYPE_INT64;
   c.seed = (uint64_t)host_attr_int(call, "hash_key", 0);
   c.buckets = host_attr_int(call, "num_buckets", 0);

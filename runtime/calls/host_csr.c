@@ -19,7 +19,8 @@ static status csr_of_entries(const int64_t *indices, int64_t count, const int64_
     int64_t b = rank == 3 ? index[0] : 0, row = index[rank - 2], column = index[rank - 1];
     if (b < 0 || b >= batch || row < 0 || row >= m->rows || column < 0 || column >= m->cols) {
       object_release(&m->object);
-      return fail(INVALID_ARGUMENT, "Index %lld, row %lld, column %lld: is outside of valid range", (long long)i, (long long)row, (long long)column);
+      return fail(INVALID_ARGUMENT, "Index %lld, row %lld, column %lld: is outside of valid range", (long long)i, (long long)row,
+                  (long long)column);
     }
     m->row_at[b * (m->rows + 1) + row + 1]++;
     m->columns[i] = (int32_t)column;
@@ -73,8 +74,8 @@ status host_csr_of_dense(struct host_call *call) {
 
 static struct shape shape_of(const struct csr *m) {
   if (m->rank == 2)
-    return (struct shape){ 2, { m->rows, m->cols } };
-  return (struct shape){ 3, { m->batch, m->rows, m->cols } };
+    return (struct shape){2, {m->rows, m->cols}};
+  return (struct shape){3, {m->batch, m->rows, m->cols}};
 }
 
 status host_csr_to_dense(struct host_call *call) {
@@ -98,9 +99,9 @@ status host_csr_to_sparse(struct host_call *call) {
   TRY(csr_input(call, 0, type_attr(call, "type"), &m));
   int64_t count = csr_count(m);
   struct shape shape = shape_of(m);
-  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){ 2, { count, m->rank } }));
-  TRY(tensor_copy_in(m->dtype, &(struct shape){ 1, { count } }, m->values, &call->outputs[1]));
-  TRY(tensor_copy_in(DTYPE_INT64, &(struct shape){ 1, { m->rank } }, shape.dims, &call->outputs[2]));
+  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){2, {count, m->rank}}));
+  TRY(tensor_copy_in(m->dtype, &(struct shape){1, {count}}, m->values, &call->outputs[1]));
+  TRY(tensor_copy_in(DTYPE_INT64, &(struct shape){1, {m->rank}}, shape.dims, &call->outputs[2]));
   int64_t *to = call->outputs[0]->data;
   for (int64_t b = 0; b < m->batch; b++)
     for (int64_t r = 0; r < m->rows; r++)
@@ -123,16 +124,16 @@ status host_csr_components(struct host_call *call) {
   if (b < 0 || b >= m->batch)
     return fail(INVALID_ARGUMENT, "index (%lld) not in [0, %lld)", (long long)b, (long long)m->batch);
   int64_t from = m->batch_at[b], count = m->batch_at[b + 1] - from;
-  TRY(tensor_copy_in(DTYPE_INT32, &(struct shape){ 1, { m->rows + 1 } }, m->row_at + b * (m->rows + 1), &call->outputs[0]));
-  TRY(tensor_copy_in(DTYPE_INT32, &(struct shape){ 1, { count } }, m->columns + from, &call->outputs[1]));
-  return tensor_copy_in(m->dtype, &(struct shape){ 1, { count } }, (const char *)m->values + (size_t)from * dtype_size(m->dtype),
+  TRY(tensor_copy_in(DTYPE_INT32, &(struct shape){1, {m->rows + 1}}, m->row_at + b * (m->rows + 1), &call->outputs[0]));
+  TRY(tensor_copy_in(DTYPE_INT32, &(struct shape){1, {count}}, m->columns + from, &call->outputs[1]));
+  return tensor_copy_in(m->dtype, &(struct shape){1, {count}}, (const char *)m->values + (size_t)from * dtype_size(m->dtype),
                         &call->outputs[2]);
 }
 
 status host_csr_nnz(struct host_call *call) {
   struct csr *m;
   TRY(csr_input(call, 0, DTYPE_INVALID, &m));
-  TRY(host_make_output(call, 0, DTYPE_INT32, &(struct shape){ m->rank - 2, { m->batch } }));
+  TRY(host_make_output(call, 0, DTYPE_INT32, &(struct shape){m->rank - 2, {m->batch}}));
   for (int64_t b = 0; b < m->batch; b++)
     ((int32_t *)call->outputs[0]->data)[b] = m->batch_at[b + 1] - m->batch_at[b];
   return OK;
@@ -165,8 +166,9 @@ static status read_sides(const struct host_call *call, struct sides *out) {
   bool adjoint_a = host_attr_int(call, "adjoint_a", 0), adjoint_b = host_attr_int(call, "adjoint_b", 0);
   bool a = host_attr_int(call, "transpose_a", 0), b = host_attr_int(call, "transpose_b", 0);
   if ((adjoint_a && a) || (adjoint_b && b))
-    return fail(INVALID_ARGUMENT, "Only one of adjoint_%c and transpose_%c may be true.", adjoint_a && a ? 'a' : 'b', adjoint_a && a ? 'a' : 'b');
-  *out = (struct sides){ a || adjoint_a, b || adjoint_b, adjoint_a, adjoint_b };
+    return fail(INVALID_ARGUMENT, "Only one of adjoint_%c and transpose_%c may be true.", adjoint_a && a ? 'a' : 'b',
+                adjoint_a && a ? 'a' : 'b');
+  *out = (struct sides){a || adjoint_a, b || adjoint_b, adjoint_a, adjoint_b};
   return OK;
 }
 
@@ -193,7 +195,8 @@ status host_csr_sparse_matmul(struct host_call *call) {
 }
 
 /* sum[k] += factor * b[at + k * stride]: a row of b, or a column. Products of complex numbers are dear, those of real ones are not. */
-static void add_row(double complex *sum, double complex factor, const struct tensor *b, int64_t at, int64_t stride, int64_t count, bool conjugate) {
+static void add_row(double complex *sum, double complex factor, const struct tensor *b, int64_t at, int64_t stride, int64_t count,
+                    bool conjugate) {
   const float *single = b->data;
   const double *real = b->data;
   for (int64_t k = 0; k < count && b->dtype == DTYPE_FLOAT; k++)
@@ -207,7 +210,8 @@ static void add_row(double complex *sum, double complex factor, const struct ten
 }
 
 /* out[rows, cols] of one matrix of the batch */
-static void multiply_dense(const struct csr *a, int64_t batch, const struct tensor *b, const struct sides *sides, int64_t cols, double complex *out) {
+static void multiply_dense(const struct csr *a, int64_t batch, const struct tensor *b, const struct sides *sides, int64_t cols,
+                           double complex *out) {
   int rank = b->shape.rank;
   int64_t b_rows = b->shape.dims[rank - 2], b_cols = b->shape.dims[rank - 1], base = batch * b_rows * b_cols;
   for (int64_t r = 0; r < a->rows; r++)
@@ -226,7 +230,8 @@ static status check_product(const struct csr *a, const struct tensor *b, const s
   if (a->rank != rank)
     return fail(INVALID_ARGUMENT, "Ranks of a and b must match, saw: %d vs. %d.", a->rank, rank);
   if (rank == 3 && a->batch != b->shape.dims[0])
-    return fail(INVALID_ARGUMENT, "Batch sizes of a and b must match, saw: %lld vs. %lld.", (long long)a->batch, (long long)b->shape.dims[0]);
+    return fail(INVALID_ARGUMENT, "Batch sizes of a and b must match, saw: %lld vs. %lld.", (long long)a->batch,
+                (long long)b->shape.dims[0]);
   if ((sides->transpose_a ? a->rows : a->cols) != b->shape.dims[sides->transpose_b ? rank - 1 : rank - 2])
     return fail(INVALID_ARGUMENT, "Inner product dimensions of A and B do not agree. Shapes are: [%lld,%lld] vs. %s", (long long)a->rows,
                 (long long)a->cols, shape_text(&b->shape));
@@ -242,7 +247,7 @@ status host_csr_matmul(struct host_call *call) {
   TRY(check_product(a, b, &sides));
   bool turn = host_attr_int(call, "transpose_output", 0), conjugate = host_attr_int(call, "conjugate_output", 0);
   int64_t rows = sides.transpose_a ? a->cols : a->rows, cols = b->shape.dims[b->shape.rank - (sides.transpose_b ? 2 : 1)];
-  struct shape shape = { a->rank, { a->batch, rows, cols } };
+  struct shape shape = {a->rank, {a->batch, rows, cols}};
   shape.dims[a->rank - 2] = turn ? cols : rows;
   shape.dims[a->rank - 1] = turn ? rows : cols;
   TRY(host_make_output(call, 0, a->dtype, &shape));
@@ -268,10 +273,13 @@ status host_csr_cholesky(struct host_call *call) {
   if (m->rows != m->cols)
     return fail(INVALID_ARGUMENT, "sparse matrix must be square; got: %lld != %lld", (long long)m->rows, (long long)m->cols);
   if (permutation->shape.rank + 1 != m->rank)
-    return fail(INVALID_ARGUMENT, "sparse matrix must have the same rank as permutation; got: %d != %d + 1.", m->rank, permutation->shape.rank);
+    return fail(INVALID_ARGUMENT, "sparse matrix must have the same rank as permutation; got: %d != %d + 1.", m->rank,
+                permutation->shape.rank);
   if (permutation->shape.dims[m->rank - 2] != m->rows || permutation->count != m->batch * m->rows)
-    return fail(INVALID_ARGUMENT, "permutation must have the same number of elements in each batch as the number of rows in sparse matrix; "
-                                  "got: %s and %lld rows", shape_text(&permutation->shape), (long long)m->rows);
+    return fail(INVALID_ARGUMENT,
+                "permutation must have the same number of elements in each batch as the number of rows in sparse matrix; "
+                "got: %s and %lld rows",
+                shape_text(&permutation->shape), (long long)m->rows);
   TRY(csr_cholesky(m, permutation->data, &factor));
   return object_output(call, 0, &factor->object);
 }

@@ -12,19 +12,19 @@ struct probability {
   double total, blank, label; /* of all alignments; of those that end with a blank, with the label */
 };
 struct prefix {
-  int32_t parent, label;      /* parent: -1 for the root */
-  int32_t children;           /* the first of those that are longer by a label, in the labels' order; 0: not made */
+  int32_t parent, label; /* parent: -1 for the root */
+  int32_t children;      /* the first of those that are longer by a label, in the labels' order; 0: not made */
   struct probability old, new;
 };
 struct search {
-  bool single;                /* float */
+  bool single; /* float */
   int32_t classes, width;
   struct prefix *prefixes;
   int32_t count, room;
-  int32_t *beam, *before;     /* prefixes that go on; those of the step before, the best first */
+  int32_t *beam, *before; /* prefixes that go on; those of the step before, the best first */
   int32_t size, before_size;
-  int32_t bottom;             /* the place in the beam of the least probable prefix; -1: not known */
-  double *logits;             /* of one step, less their norm */
+  int32_t bottom; /* the place in the beam of the least probable prefix; -1: not known */
+  double *logits; /* of one step, less their norm */
 };
 
 static double rounded(const struct search *s, double x) { return s->single ? (double)(float)x : x; }
@@ -39,7 +39,7 @@ static double log_sum(const struct search *s, double a, double b) {
   return rounded(s, high + (double)log1pf(expf((float)rounded(s, low - high))));
 }
 
-static const struct probability impossible = { -INFINITY, -INFINITY, -INFINITY };
+static const struct probability impossible = {-INFINITY, -INFINITY, -INFINITY};
 static bool is_active(const struct prefix *p) { return p->new.total != -INFINITY; }
 
 /* ---- the tree ---- */
@@ -57,7 +57,7 @@ static status make_room(struct search *s, int32_t count) {
 }
 
 static void add_prefix(struct search *s, int32_t parent, int32_t label) {
-  s->prefixes[s->count++] = (struct prefix){ parent, label, 0, impossible, impossible };
+  s->prefixes[s->count++] = (struct prefix){parent, label, 0, impossible, impossible};
 }
 
 static status make_children(struct search *s, int32_t parent) {
@@ -74,7 +74,7 @@ static status search_reset(struct search *s) {
   s->count = s->size = 0;
   TRY(make_room(s, 1));
   add_prefix(s, -1, -1);
-  s->prefixes[0].new = (struct probability){ 0, 0, -INFINITY };
+  s->prefixes[0].new = (struct probability){0, 0, -INFINITY};
   s->beam[s->size++] = 0;
   return OK;
 }
@@ -182,7 +182,7 @@ static status step(struct search *s, const struct tensor *inputs, int64_t at) {
 /* ---- results ---- */
 
 struct paths {
-  int64_t *values, *rows;   /* of one path: labels of all rows, and the row of each */
+  int64_t *values, *rows; /* of one path: labels of all rows, and the row of each */
   int64_t count, room, longest;
 };
 
@@ -220,9 +220,9 @@ static status path_put(struct paths *p, int64_t row, const struct search *s, int
 }
 
 static status put_path(struct host_call *call, const struct paths *p, uint32_t number, uint32_t paths, int64_t batch) {
-  TRY(host_make_output(call, number, DTYPE_INT64, &(struct shape){ 2, { p->count, 2 } }));
-  TRY(tensor_copy_in(DTYPE_INT64, &(struct shape){ 1, { p->count } }, p->values, &call->outputs[paths + number]));
-  TRY(tensor_copy_in(DTYPE_INT64, &(struct shape){ 1, { 2 } }, (int64_t[]){ batch, p->longest }, &call->outputs[2 * paths + number]));
+  TRY(host_make_output(call, number, DTYPE_INT64, &(struct shape){2, {p->count, 2}}));
+  TRY(tensor_copy_in(DTYPE_INT64, &(struct shape){1, {p->count}}, p->values, &call->outputs[paths + number]));
+  TRY(tensor_copy_in(DTYPE_INT64, &(struct shape){1, {2}}, (int64_t[]){batch, p->longest}, &call->outputs[2 * paths + number]));
   int64_t *indices = call->outputs[number]->data;
   for (int64_t i = 0, place = 0; i < p->count; i++) {
     place = i && p->rows[i] == p->rows[i - 1] ? place + 1 : 0;
@@ -280,7 +280,7 @@ static status decode_all(struct host_call *call, struct search *s, struct paths 
   s->logits = calloc((size_t)s->classes + 1, sizeof *s->logits);
   if (!s->beam || !s->before || !s->logits || !paths)
     return fail(RESOURCE_EXHAUSTED, "no memory for a beam of %d", s->width);
-  TRY(host_make_output(call, 3 * count, call->inputs[0].dtype, &(struct shape){ 2, { batch, count } }));
+  TRY(host_make_output(call, 3 * count, call->inputs[0].dtype, &(struct shape){2, {batch, count}}));
   for (int64_t row = 0; row < batch; row++)
     TRY(decode_row(call, s, paths, count, row));
   for (uint32_t p = 0; p < count; p++)
@@ -294,7 +294,8 @@ status host_ctc_beam_search(struct host_call *call) {
   uint32_t count = (uint32_t)host_attr_int(call, "top_paths", 1);
   if (width > INT32_MAX / 2 || call->inputs[0].shape.dims[2] > INT32_MAX)
     return fail(UNIMPLEMENTED, "a beam of %lld", (long long)width);
-  struct search s = { .single = call->inputs[0].dtype == DTYPE_FLOAT, .classes = (int32_t)call->inputs[0].shape.dims[2], .width = (int32_t)width };
+  struct search s = {
+    .single = call->inputs[0].dtype == DTYPE_FLOAT, .classes = (int32_t)call->inputs[0].shape.dims[2], .width = (int32_t)width};
   struct paths *paths = calloc((size_t)count + 1, sizeof *paths);
   status result = decode_all(call, &s, paths, count);
   for (uint32_t p = 0; paths && p < count; p++) {

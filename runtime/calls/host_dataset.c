@@ -17,7 +17,7 @@ static status find_dataset(const struct host_call *call, uint32_t i, struct data
 status host_dataset_cardinality(struct host_call *call) {
   struct dataset *dataset;
   TRY(find_dataset(call, 0, &dataset));
-  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){ 0 }));
+  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){0}));
   *(int64_t *)call->outputs[0]->data = dataset_size(dataset);
   return OK;
 }
@@ -26,8 +26,8 @@ status host_dataset_cardinality(struct host_call *call) {
 
 static status check_components(const struct host_call *call, const struct dataset *d) {
   return call->output_count == d->component_count && d->component_count <= DATASET_COMPONENTS_MAX
-             ? OK
-             : fail(INVALID_ARGUMENT, "the dataset gives %u components, expected are %u", d->component_count, call->output_count);
+         ? OK
+         : fail(INVALID_ARGUMENT, "the dataset gives %u components, expected are %u", d->component_count, call->output_count);
 }
 
 static void set_outputs(struct host_call *call, struct tensor *const *element, bool good) {
@@ -54,8 +54,8 @@ static status only_element(struct cursor *cursor, const struct dataset_run *run,
 status host_dataset_single(struct host_call *call) {
   struct dataset *dataset;
   struct cursor *cursor;
-  struct tensor *element[DATASET_COMPONENTS_MAX] = { 0 };
-  struct dataset_run run = { call };
+  struct tensor *element[DATASET_COMPONENTS_MAX] = {0};
+  struct dataset_run run = {call};
   TRY(find_dataset(call, 0, &dataset));
   TRY(check_components(call, dataset));
   TRY(cursor_create(dataset, &cursor));
@@ -80,8 +80,8 @@ static status element_at(struct cursor *cursor, const struct dataset_run *run, i
 status host_dataset_element_at(struct host_call *call) {
   struct dataset *dataset;
   struct cursor *cursor;
-  struct tensor *element[DATASET_COMPONENTS_MAX] = { 0 };
-  struct dataset_run run = { call };
+  struct tensor *element[DATASET_COMPONENTS_MAX] = {0};
+  struct dataset_run run = {call};
   int64_t index = host_scalar_int(&call->inputs[1]);
   TRY(find_dataset(call, 0, &dataset));
   TRY(check_components(call, dataset));
@@ -142,8 +142,8 @@ static status reduce_all(struct reduction *r, struct cursor *cursor, const struc
 status host_dataset_reduce(struct host_call *call) {
   struct dataset *dataset;
   struct cursor *cursor = NULL;
-  struct dataset_run run = { call };
-  struct reduction r = { .call = call };
+  struct dataset_run run = {call};
+  struct reduction r = {.call = call};
   const struct program_attr *types = host_attr(call, "Tstate");
   TRY(find_dataset(call, 0, &dataset));
   status result = keep_inputs(&r, types ? types->list.count : 0);
@@ -164,8 +164,9 @@ status host_dataset_reduce(struct host_call *call) {
 /* ---- all elements: into a table, into a file ---- */
 
 /* Calls back with each element; frees it. */
-static status each_element(struct dataset *dataset, struct host_call *call, status (*use)(void *self, struct tensor *const *element), void *self) {
-  struct dataset_run run = { call };
+static status each_element(struct dataset *dataset, struct host_call *call, status (*use)(void *self, struct tensor *const *element),
+                           void *self) {
+  struct dataset_run run = {call};
   struct cursor *cursor;
   bool end = false;
   TRY(cursor_create(dataset, &cursor));
@@ -202,9 +203,9 @@ static status fill_table(struct table *table, const struct pairs *pairs) {
     if (result == OK)
       result = rows_stack(pairs->values.items, pairs->values.count, 1, 1, &values);
   } else {
-    result = tensor_create(table_get_spec(table)->key, &(struct shape){ 1, { 0 } }, &keys);
+    result = tensor_create(table_get_spec(table)->key, &(struct shape){1, {0}}, &keys);
     if (result == OK)
-      result = tensor_create(table_get_spec(table)->value, &(struct shape){ 1, { 0 } }, &values);
+      result = tensor_create(table_get_spec(table)->value, &(struct shape){1, {0}}, &values);
   }
   if (result == OK)
     result = table_initialize(table, keys, values);
@@ -217,7 +218,7 @@ static status fill_table(struct table *table, const struct pairs *pairs) {
 status host_table_initialize_from_dataset(struct host_call *call) {
   struct dataset *dataset;
   struct resource *table;
-  struct pairs pairs = { 0 };
+  struct pairs pairs = {0};
   TRY(host_find_resource(call, 0, "table", &table));
   TRY(find_dataset(call, 1, &dataset));
   if (dataset->component_count != 2)
@@ -260,7 +261,8 @@ status host_dataset_to_records(struct host_call *call) {
   if (!file)
     return host_file_error(path);
   FILE *out = compression.size ? deflated_file(file, compression.data[0] == 'G') : file;
-  status result = out ? each_element(dataset, call, write_record, &(struct records){ out, path }) : fail(RESOURCE_EXHAUSTED, "no memory to compress");
+  status result =
+    out ? each_element(dataset, call, write_record, &(struct records){out, path}) : fail(RESOURCE_EXHAUSTED, "no memory to compress");
   if (fclose(out ? out : file) != 0 && result == OK)
     result = host_file_error(path);
   return result;

@@ -49,8 +49,8 @@ status host_decode_raw(struct host_call *call) {
       return fail(INVALID_ARGUMENT, "DecodeRaw requires input strings to all be the same size, but element %lld has size %zu != %zu",
                   (long long)i, row, (size_t)strings_of(call, 0)[i].size);
   if (row % dtype_size(dtype))
-    return fail(INVALID_ARGUMENT, "Input to DecodeRaw has length %zu that is not a multiple of %zu, the size of %s", row,
-                dtype_size(dtype), dtype_name(dtype));
+    return fail(INVALID_ARGUMENT, "Input to DecodeRaw has length %zu that is not a multiple of %zu, the size of %s", row, dtype_size(dtype),
+                dtype_name(dtype));
   return put_raw(call, dtype, row);
 }
 
@@ -74,8 +74,8 @@ static void put_base64(struct string_output *out, struct string_view in, bool pa
   for (size_t i = 0; i < in.size; i += 3) {
     size_t have = in.size - i < 3 ? in.size - i : 3;
     uint32_t bits = (uint32_t)p[i] << 16 | (have > 1 ? (uint32_t)p[i + 1] << 8 : 0) | (have > 2 ? p[i + 2] : 0);
-    char text[4] = { digits64[bits >> 18], digits64[bits >> 12 & 63], have > 1 ? digits64[bits >> 6 & 63] : '=',
-                     have > 2 ? digits64[bits & 63] : '=' };
+    char text[4] = {digits64[bits >> 18], digits64[bits >> 12 & 63], have > 1 ? digits64[bits >> 6 & 63] : '=',
+                    have > 2 ? digits64[bits & 63] : '='};
     string_output_add(out, text, pad ? 4 : have + 1);
   }
   string_output_next(out);
@@ -129,7 +129,7 @@ struct csv {
   struct string_output *strings; /* per output */
   char *field;                   /* the one being read */
   size_t field_size;
-  uint32_t column, taken;        /* fields read, fields given out */
+  uint32_t column, taken; /* fields read, fields given out */
   int64_t record;
 };
 
@@ -148,7 +148,7 @@ static status csv_take(struct csv *csv) {
     return OK; /* counted, and reported at the end of the record */
   const struct tensor *otherwise = &call->inputs[i + 1];
   enum dtype dtype = otherwise->dtype;
-  struct string_view view = { csv->field, csv->field_size };
+  struct string_view view = {csv->field, csv->field_size};
   bool missing = view.size == 0 || (csv->na.size == view.size && memcmp(csv->na.data, view.data, view.size) == 0);
   if (missing && otherwise->count != 1)
     return fail(INVALID_ARGUMENT, "Field %u is required but missing in record %lld!", i, (long long)csv->record);
@@ -221,9 +221,8 @@ static status csv_records(struct csv *csv) {
     if (call->inputs[i + 1].count > 1)
       return fail(INVALID_ARGUMENT, "There should only be 1 default per field but field %u has %lld", i,
                   (long long)call->inputs[i + 1].count);
-    TRY(call->inputs[i + 1].dtype == DTYPE_STRING
-            ? string_output_begin(&csv->strings[i], &call->inputs[0].shape, &call->outputs[i])
-            : host_make_output(call, i, call->inputs[i + 1].dtype, &call->inputs[0].shape));
+    TRY(call->inputs[i + 1].dtype == DTYPE_STRING ? string_output_begin(&csv->strings[i], &call->inputs[0].shape, &call->outputs[i])
+                                                  : host_make_output(call, i, call->inputs[i + 1].dtype, &call->inputs[0].shape));
   }
   for (csv->record = 0; csv->record < call->inputs[0].count; csv->record++) {
     struct string_view in = strings_of(call, 0)[csv->record];
@@ -244,8 +243,11 @@ status host_decode_csv(struct host_call *call) {
   static const struct program_attr none;
   if (delimiter.size != 1)
     return fail(INVALID_ARGUMENT, "field_delim should be only 1 char");
-  struct csv csv = { .call = call, .na = host_attr_string(call, "na_value", ""), .delimiter = delimiter.data[0],
-                     .quotes = host_attr_int(call, "use_quote_delim", 1) != 0, .selected = host_attr(call, "select_cols") };
+  struct csv csv = {.call = call,
+                    .na = host_attr_string(call, "na_value", ""),
+                    .delimiter = delimiter.data[0],
+                    .quotes = host_attr_int(call, "use_quote_delim", 1) != 0,
+                    .selected = host_attr(call, "select_cols")};
   if (!csv.selected)
     csv.selected = &none;
   csv.strings = calloc((size_t)call->output_count + 1, sizeof *csv.strings);

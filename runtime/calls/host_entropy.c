@@ -5,7 +5,7 @@
 
 status host_entropy(struct host_call *call) {
   const struct tensor *sizes = &call->inputs[0];
-  struct shape shape = { .rank = (int)sizes->count };
+  struct shape shape = {.rank = (int)sizes->count};
   for (int64_t i = 0; i < sizes->count; i++)
     shape.dims[i] = sizes->dtype == DTYPE_INT64 ? ((const int64_t *)sizes->data)[i] : ((const int32_t *)sizes->data)[i];
   TRY(host_make_output(call, 0, (enum dtype)host_attr_int(call, "dtype", DTYPE_INT64), &shape));

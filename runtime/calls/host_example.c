@@ -26,8 +26,8 @@ struct feature {
   const struct tensor *otherwise; /* DENSE: the default; without elements: required */
   struct shape shape;             /* DENSE: of each example; dims[0] -1: as long as it is */
   bool varies;
-  uint32_t output;                /* the first of its own */
-  struct found *found;            /* per example */
+  uint32_t output;     /* the first of its own */
+  struct found *found; /* per example */
 };
 struct parse {
   struct host_call *call;
@@ -103,13 +103,14 @@ static status check_dense(const struct feature *f, int64_t example, int64_t want
                 f->key.data, dtype_name(f->dtype));
   bool fits = !found->is_there || (f->varies ? inner > 0 && found->count % inner == 0 : found->count == wanted);
   if (!fits)
-    return fail(INVALID_ARGUMENT, "Name: <unknown>, Key: %.*s, Index: %lld.  Number of %s values != expected.  Values size: %lld but output shape: %s",
+    return fail(INVALID_ARGUMENT,
+                "Name: <unknown>, Key: %.*s, Index: %lld.  Number of %s values != expected.  Values size: %lld but output shape: %s",
                 (int)f->key.size, f->key.data, (long long)example, dtype_name(f->dtype), (long long)found->count, shape_text(&f->shape));
   return OK;
 }
 
 static status put_dense(struct parse *p, struct feature *f) {
-  struct shape shape = { 0 };
+  struct shape shape = {0};
   struct example_sink sink;
   int64_t inner = inner_count(f), rows = 0;
   for (int64_t e = 0; f->varies && e < p->examples; e++) {
@@ -143,9 +144,9 @@ static status put_sparse(struct parse *p, struct feature *f, uint32_t values_at,
     longest = f->found[e].count > longest ? f->found[e].count : longest;
   }
   struct example_sink sink;
-  TRY(host_make_output(p->call, f->output, DTYPE_INT64, &(struct shape){ 2, { total, rank } }));
-  TRY(example_sink_begin(&sink, f->dtype, &(struct shape){ 1, { total } }, &p->call->outputs[values_at]));
-  TRY(host_make_output(p->call, shape_at, DTYPE_INT64, &(struct shape){ 1, { rank } }));
+  TRY(host_make_output(p->call, f->output, DTYPE_INT64, &(struct shape){2, {total, rank}}));
+  TRY(example_sink_begin(&sink, f->dtype, &(struct shape){1, {total}}, &p->call->outputs[values_at]));
+  TRY(host_make_output(p->call, shape_at, DTYPE_INT64, &(struct shape){1, {rank}}));
   int64_t *indices = p->call->outputs[f->output]->data, *shape = p->call->outputs[shape_at]->data;
   for (int64_t e = 0; e < p->examples; e++) {
     for (int64_t k = 0; k < f->found[e].count; k++, row++) {
@@ -167,8 +168,8 @@ static status put_ragged(struct parse *p, struct feature *f, uint32_t splits_at)
   for (int64_t e = 0; e < p->examples; e++)
     total += f->found[e].count;
   struct example_sink sink;
-  TRY(example_sink_begin(&sink, f->dtype, &(struct shape){ 1, { total } }, &p->call->outputs[f->output]));
-  TRY(host_make_output(p->call, splits_at, f->splits, &(struct shape){ 1, { p->examples + 1 } }));
+  TRY(example_sink_begin(&sink, f->dtype, &(struct shape){1, {total}}, &p->call->outputs[f->output]));
+  TRY(host_make_output(p->call, splits_at, f->splits, &(struct shape){1, {p->examples + 1}}));
   struct tensor *splits = p->call->outputs[splits_at];
   total = 0;
   for (int64_t e = 0; e <= p->examples; e++) {
@@ -190,7 +191,7 @@ static enum dtype listed_type(const struct host_call *call, const char *name, ui
 }
 
 static status dense_feature(struct parse *p, uint32_t i, struct string_view key, const struct tensor *otherwise) {
-  struct feature f = { .kind = FEATURE_DENSE, .key = key, .dtype = listed_type(p->call, "Tdense", i), .otherwise = otherwise };
+  struct feature f = {.kind = FEATURE_DENSE, .key = key, .dtype = listed_type(p->call, "Tdense", i), .otherwise = otherwise};
   const struct program_attr *shapes = host_attr(p->call, "dense_shapes");
   if (!shapes || i >= shapes->list.count)
     return fail(INVALID_ARGUMENT, "dense feature %u has no shape", i);
@@ -209,7 +210,7 @@ static status dense_feature(struct parse *p, uint32_t i, struct string_view key,
 }
 
 static void other_feature(struct parse *p, enum feature_kind kind, uint32_t i, struct string_view key) {
-  struct feature f = { .kind = kind, .key = key };
+  struct feature f = {.kind = kind, .key = key};
   f.dtype = listed_type(p->call, kind == FEATURE_SPARSE ? "sparse_types" : "ragged_value_types", i);
   f.splits = listed_type(p->call, "ragged_split_types", i);
   vec_push(&p->features, f);
@@ -219,7 +220,7 @@ static void other_feature(struct parse *p, enum feature_kind kind, uint32_t i, s
 
 static status parse_run(struct parse *p) {
   struct host_call *call = p->call;
-  uint32_t counts[3] = { 0 }, seen[3] = { 0 };
+  uint32_t counts[3] = {0}, seen[3] = {0};
   for (uint32_t i = 0; i < p->features.count; i++) {
     struct feature *f = &p->features.items[i];
     counts[f->kind]++;
@@ -285,7 +286,7 @@ static status want_v2(struct parse *p) {
 
 static struct string_view listed_key(const struct host_call *call, const struct program_attr *list, uint32_t i) {
   const struct program_attr *key = program_attr(call->program, list->list.first + i);
-  return (struct string_view){ (const char *)program_table(call->program, PROGRAM_DATA) + key->offset, key->size };
+  return (struct string_view){(const char *)program_table(call->program, PROGRAM_DATA) + key->offset, key->size};
 }
 
 /* serialized, defaults; keys are attributes */
@@ -303,8 +304,8 @@ static status want_single(struct parse *p) {
 }
 
 static struct parse parse_begin(struct host_call *call, bool single) {
-  return (struct parse){ .call = call, .serialized = &call->inputs[0], .examples = call->inputs[0].count,
-                         .single = single || call->inputs[0].shape.rank == 0 };
+  return (struct parse){
+    .call = call, .serialized = &call->inputs[0], .examples = call->inputs[0].count, .single = single || call->inputs[0].shape.rank == 0};
 }
 
 status host_parse_example(struct host_call *call) {

@@ -36,10 +36,18 @@ status host_scalar_path(const struct host_call *call, uint32_t i, const char *wh
 static status code_of_errno(void) {
   switch (errno) {
   case ENOENT: return NOT_FOUND;
-  case EACCES: case EPERM: case EROFS: return PERMISSION_DENIED;
-  case EISDIR: case ENOTDIR: return FAILED_PRECONDITION;
-  case EINVAL: case ENAMETOOLONG: return INVALID_ARGUMENT;
-  case ENOSPC: case EDQUOT: case EMFILE: case ENFILE: case ENOMEM: return RESOURCE_EXHAUSTED;
+  case EACCES:
+  case EPERM:
+  case EROFS: return PERMISSION_DENIED;
+  case EISDIR:
+  case ENOTDIR: return FAILED_PRECONDITION;
+  case EINVAL:
+  case ENAMETOOLONG: return INVALID_ARGUMENT;
+  case ENOSPC:
+  case EDQUOT:
+  case EMFILE:
+  case ENFILE:
+  case ENOMEM: return RESOURCE_EXHAUSTED;
   default: return UNKNOWN;
   }
 }
@@ -86,7 +94,7 @@ status host_file_read(struct host_call *call) {
   TRY(host_scalar_path(call, 0, "Input filename tensor", path, sizeof path));
   TRY(host_read_file(path, &data, &size));
   struct string_output out;
-  status result = string_output_begin(&out, &(struct shape){ 0 }, &call->outputs[0]);
+  status result = string_output_begin(&out, &(struct shape){0}, &call->outputs[0]);
   if (result == OK) {
     string_output_put(&out, data, size);
     result = string_output_end(&out);
@@ -118,7 +126,7 @@ static int name_order(const void *a, const void *b) { return strcmp(*(char *cons
 
 static status put_matches(struct host_call *call, const glob_t *found) {
   struct string_output out;
-  TRY(string_output_begin(&out, &(struct shape){ 1, { (int64_t)found->gl_pathc } }, &call->outputs[0]));
+  TRY(string_output_begin(&out, &(struct shape){1, {(int64_t)found->gl_pathc}}, &call->outputs[0]));
   if (found->gl_pathc)
     qsort(found->gl_pathv, found->gl_pathc, sizeof *found->gl_pathv, name_order);
   for (size_t i = 0; i < found->gl_pathc; i++)
@@ -127,7 +135,7 @@ static status put_matches(struct host_call *call, const glob_t *found) {
 }
 
 status host_matching_files(struct host_call *call) {
-  glob_t found = { 0 };
+  glob_t found = {0};
   for (int64_t i = 0; i < call->inputs[0].count; i++) {
     char given[HOST_PATH_MAX], pattern[HOST_PATH_MAX + 2];
     status result = host_path(((const struct string_view *)call->inputs[0].data)[i], given, sizeof given);
@@ -149,7 +157,7 @@ status host_matching_files(struct host_call *call) {
 
 static status put_sharded(struct host_call *call, const char *text, int size) {
   struct string_output out;
-  TRY(string_output_begin(&out, &(struct shape){ 0 }, &call->outputs[0]));
+  TRY(string_output_begin(&out, &(struct shape){0}, &call->outputs[0]));
   string_output_put(&out, text, (size_t)size);
   return string_output_end(&out);
 }
@@ -165,8 +173,9 @@ status host_sharded_filename(struct host_call *call) {
   TRY(check_scalars(call, (const char *[]){"basename", "shard", "num_shards"}));
   char path[HOST_PATH_MAX], text[HOST_PATH_MAX + 64];
   TRY(host_path(host_scalar_string(&call->inputs[0]), path, sizeof path));
-  return put_sharded(call, text, snprintf(text, sizeof text, "%s-%05d-of-%05d", path, (int)host_scalar_int(&call->inputs[1]),
-                                          (int)host_scalar_int(&call->inputs[2])));
+  return put_sharded(
+    call, text,
+    snprintf(text, sizeof text, "%s-%05d-of-%05d", path, (int)host_scalar_int(&call->inputs[1]), (int)host_scalar_int(&call->inputs[2])));
 }
 status host_sharded_filespec(struct host_call *call) {
   TRY(check_scalars(call, (const char *[]){"basename", "num_shards"}));

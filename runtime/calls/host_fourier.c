@@ -45,7 +45,7 @@ status host_fourier(struct host_call *call) {
   double *re = malloc(sizeof(double) * (size_t)(2 * n + 1));
   for (int64_t b = 0; re && n && b < before; b++)
     for (int64_t a = 0; a < after; a++)
-      line_run(&(struct line){ in, call->outputs[0], b * n * after + a, after, n }, &f, re, re + n);
+      line_run(&(struct line){in, call->outputs[0], b * n * after + a, after, n}, &f, re, re + n);
   free(re);
   fourier_deinit(&f);
   return re ? OK : fail(RESOURCE_EXHAUSTED, "no memory for a transform of %lld elements", (long long)n);

@@ -9,7 +9,7 @@ static status put_buckets(struct host_call *call, uint64_t (*hash)(const struct 
   TRY(host_make_output(call, 0, DTYPE_INT64, &call->inputs[0].shape));
   for (int64_t i = 0; i < call->inputs[0].count; i++)
     ((int64_t *)call->outputs[0]->data)[i] =
-        (int64_t)(hash(call, ((const struct string_view *)call->inputs[0].data)[i]) % (uint64_t)(buckets < 1 ? 1 : buckets));
+      (int64_t)(hash(call, ((const struct string_view *)call->inputs[0].data)[i]) % (uint64_t)(buckets < 1 ? 1 : buckets));
   return OK;
 }
 
@@ -23,8 +23,8 @@ static uint64_t by_farm(const struct host_call *call, struct string_view view) {
 }
 static uint64_t by_sip(const struct host_call *call, struct string_view view) {
   const struct program_attr *key = host_attr(call, "key");
-  return hash_sip((uint64_t)program_attr(call->program, key->list.first)->i,
-                  (uint64_t)program_attr(call->program, key->list.first + 1)->i, view.data, view.size);
+  return hash_sip((uint64_t)program_attr(call->program, key->list.first)->i, (uint64_t)program_attr(call->program, key->list.first + 1)->i,
+                  view.data, view.size);
 }
 
 status host_hash_bucket(struct host_call *call) { return put_buckets(call, by_murmur); }
@@ -45,7 +45,7 @@ status host_fingerprint(struct host_call *call) {
   if (data->shape.rank < 1)
     return fail(INVALID_ARGUMENT, "`data` should have at least one dimension");
   int64_t rows = data->shape.dims[0], width = rows ? data->count / rows : 0;
-  TRY(host_make_output(call, 0, DTYPE_UINT8, &(struct shape){ 2, { rows, 8 } }));
+  TRY(host_make_output(call, 0, DTYPE_UINT8, &(struct shape){2, {rows, 8}}));
   for (int64_t r = 0; r < rows; r++) {
     uint64_t print;
     const char *row = (const char *)data->data + (size_t)(r * width) * dtype_size(data->dtype);
@@ -74,7 +74,7 @@ status host_fingerprint_128(struct host_call *call) {
   const struct tensor *in = &call->inputs[0];
   if (in->shape.rank != 1)
     return fail(INVALID_ARGUMENT, "input must be a vector, not of rank %d", in->shape.rank);
-  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){ 2, { in->count, 2 } }));
+  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){2, {in->count, 2}}));
   for (int64_t i = 0; i < in->count; i++) {
     struct string_view view = ((const struct string_view *)in->data)[i];
     uint64_t print[2];

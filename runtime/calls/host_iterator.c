@@ -14,10 +14,10 @@
 struct iterator {
   struct resource resource;
   pthread_mutex_t lock;
-  struct cursor *cursor;   /* NULL: not initialised */
-  char *factory;           /* of a one-shot iterator: the name of what makes its dataset */
-  struct iterator_place *place; /* how far it is, for checkpoints; NULL: it has no name */
-  _Atomic bool is_deleted; /* its node goes on to give the handle, but nothing finds it */
+  struct cursor *cursor;                     /* NULL: not initialised */
+  char *factory;                             /* of a one-shot iterator: the name of what makes its dataset */
+  struct iterator_place *place;              /* how far it is, for checkpoints; NULL: it has no name */
+  _Atomic bool is_deleted;                   /* its node goes on to give the handle, but nothing finds it */
   const struct program_attr *types, *shapes; /* as whoever came first declared it; NULL: he did not */
 };
 
@@ -45,7 +45,7 @@ static void iterator_destroy(struct resource *resource) {
   pthread_mutex_destroy(&iterator->lock);
 }
 
-static const struct resource_maker iterator_maker = { "iterator", sizeof(struct iterator), iterator_init, iterator_destroy };
+static const struct resource_maker iterator_maker = {"iterator", sizeof(struct iterator), iterator_init, iterator_destroy};
 
 static bool same_shape(const struct host_call *call, uint32_t a, uint32_t b) {
   struct shape x, y;
@@ -70,14 +70,14 @@ static status check_declared(const struct host_call *call, const struct iterator
   for (uint32_t k = 0; same && k < shapes->list.count; k++)
     if (!same_shape(call, shapes->list.first + k, i->shapes->list.first + k))
       return fail(INVALID_ARGUMENT, "Incompatible shapes at component %u of the shared iterator '%s'", k, i->resource.name);
-  return same ? OK : fail(INVALID_ARGUMENT, "the shared iterator '%s' has %u components, not %u", i->resource.name,
-                          i->types->list.count, count);
+  return same ? OK
+              : fail(INVALID_ARGUMENT, "the shared iterator '%s' has %u components, not %u", i->resource.name, i->types->list.count, count);
 }
 
 status host_iterator(struct host_call *call) {
   struct resource *resource;
   bool is_new;
-  struct iterator_spec spec = { NULL, host_attr(call, "output_types"), host_attr(call, "output_shapes") };
+  struct iterator_spec spec = {NULL, host_attr(call, "output_types"), host_attr(call, "output_shapes")};
   TRY(host_get_resource(call, &iterator_maker, &spec, &is_new, &resource));
   if (!is_new)
     TRY(check_declared(call, (struct iterator *)resource, &spec));
@@ -85,14 +85,14 @@ status host_iterator(struct host_call *call) {
 }
 
 status host_one_shot_iterator(struct host_call *call) {
-  return host_give_resource(call, &iterator_maker, &(struct iterator_spec){ .factory = host_node_name(call) });
+  return host_give_resource(call, &iterator_maker, &(struct iterator_spec){.factory = host_node_name(call)});
 }
 
 static bool has_deleter(const struct host_call *call) { return call->output_count > 1; }
 
 /* Output 1: what goes with an anonymous handle has nothing left to delete. */
 static status give_deleter(struct host_call *call) {
-  TRY(host_make_output(call, 1, DTYPE_VARIANT, &(struct shape){ 0 }));
+  TRY(host_make_output(call, 1, DTYPE_VARIANT, &(struct shape){0}));
   memset(call->outputs[1]->data, 0, dtype_size(DTYPE_VARIANT));
   return OK;
 }
@@ -100,7 +100,7 @@ static status give_deleter(struct host_call *call) {
 /* A new one each time, which goes with its handle. */
 status host_anonymous_iterator(struct host_call *call) {
   struct resource *iterator;
-  TRY(host_make_anonymous(call, &iterator_maker, &(struct iterator_spec){ 0 }, &iterator));
+  TRY(host_make_anonymous(call, &iterator_maker, &(struct iterator_spec){0}, &iterator));
   return has_deleter(call) ? give_deleter(call) : OK;
 }
 
@@ -200,7 +200,7 @@ static status cursor_next_placed(struct iterator *iterator, const struct dataset
 
 /* The next element, of which there are *count components. */
 static status next_element(struct host_call *call, struct tensor **element, uint32_t *count, bool *end) {
-  struct dataset_run run = { call };
+  struct dataset_run run = {call};
   struct iterator *iterator;
   TRY(find_iterator(call, 0, &iterator));
   pthread_mutex_lock(&iterator->lock);
@@ -218,7 +218,7 @@ static status next_element(struct host_call *call, struct tensor **element, uint
 }
 
 status host_iterator_next(struct host_call *call) {
-  struct tensor *element[DATASET_COMPONENTS_MAX] = { 0 };
+  struct tensor *element[DATASET_COMPONENTS_MAX] = {0};
   uint32_t count = 0;
   bool end = false;
   status result = next_element(call, element, &count, &end);
@@ -235,7 +235,7 @@ status host_iterator_next(struct host_call *call) {
 
 /* The end is a value that is missing. */
 status host_iterator_next_optional(struct host_call *call) {
-  struct tensor *element[DATASET_COMPONENTS_MAX] = { 0 };
+  struct tensor *element[DATASET_COMPONENTS_MAX] = {0};
   uint32_t count = 0;
   bool end = false;
   TRY(next_element(call, element, &count, &end));
@@ -264,7 +264,7 @@ status host_iterator_text(struct host_call *call) {
   char text[32];
   TRY(find_iterator(call, 0, &iterator));
   int size = snprintf(text, sizeof text, "iterator_%lld", (long long)iterator->resource.handle);
-  TRY(string_output_begin(&out, &(struct shape){ 0 }, &call->outputs[0]));
+  TRY(string_output_begin(&out, &(struct shape){0}, &call->outputs[0]));
   string_output_put(&out, text, (size_t)size);
   return string_output_end(&out);
 }
@@ -274,7 +274,7 @@ enum { DUMMY = 0, ANONYMOUS = -1 };
 
 /* Output 0: the handle; an anonymous one gives a deleter, too. */
 status host_no_handle(struct host_call *call) {
-  TRY(host_make_output(call, 0, DTYPE_RESOURCE, &(struct shape){ 0 }));
+  TRY(host_make_output(call, 0, DTYPE_RESOURCE, &(struct shape){0}));
   *(int64_t *)call->outputs[0]->data = has_deleter(call) ? ANONYMOUS : DUMMY;
   return has_deleter(call) ? give_deleter(call) : OK;
 }
@@ -283,7 +283,9 @@ status host_no_handle(struct host_call *call) {
 static status check_deletion(const struct host_call *call) {
   if (call->input_count < 1 || call->inputs[0].dtype != DTYPE_RESOURCE || call->inputs[0].count != 1)
     return fail(INVALID_ARGUMENT, "input 0 is no handle");
-  return *(const int64_t *)call->inputs[0].data != ANONYMOUS ? OK : fail(INTERNAL, "Cannot delete an unowned Resource: it belongs to its handle");
+  return *(const int64_t *)call->inputs[0].data != ANONYMOUS
+         ? OK
+         : fail(INTERNAL, "Cannot delete an unowned Resource: it belongs to its handle");
 }
 
 /* For want of it a cache is as good as deleted. */

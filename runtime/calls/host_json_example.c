@@ -49,7 +49,7 @@ static bool take_word(struct json *j, const char *word) {
 /* ---- strings ---- */
 
 static bool take_hex(struct json *j, uint32_t *out) {
-  char digits[5] = { 0 };
+  char digits[5] = {0};
   if (j->end - j->at < 4)
     return false;
   for (int i = 0; i < 4; i++) {
@@ -114,7 +114,9 @@ static bool text_is(const struct json *j, const char *word) {
   return j->text.size == strlen(word) && memcmp(j->text.data, word, j->text.size) == 0;
 }
 
-static bool is_name_byte(char c, bool is_first) { return c == '_' || c == '$' || (is_first ? isalpha((unsigned char)c) : isalnum((unsigned char)c)); }
+static bool is_name_byte(char c, bool is_first) {
+  return c == '_' || c == '$' || (is_first ? isalpha((unsigned char)c) : isalnum((unsigned char)c));
+}
 
 /* The name of a member: a string, or a word. */
 static status take_name(struct json *j) {
@@ -158,7 +160,7 @@ static bool put_base64(const struct json *j, struct wire_buffer *out) {
 }
 
 static status put_bytes_value(struct json *j, struct wire_buffer *list) {
-  struct wire_buffer bytes = { 0 };
+  struct wire_buffer bytes = {0};
   TRY(take_string(j));
   status result = put_base64(j, &bytes) ? OK : bad(j, "bytes that are no base64");
   wire_put_message(list, 1, &bytes);
@@ -268,7 +270,7 @@ static status read_ints(struct json *j, struct wire_buffer *out) { return take_v
 
 /* An object as field `number`. */
 static status take_message(struct json *j, member_reader read, uint32_t number, struct wire_buffer *out) {
-  struct wire_buffer message = { 0 };
+  struct wire_buffer message = {0};
   if (take_word(j, "null"))
     return OK;
   status result = take_object(j, read, &message);
@@ -277,10 +279,10 @@ static status take_message(struct json *j, member_reader read, uint32_t number, 
 }
 
 static status read_feature(struct json *j, struct wire_buffer *out) {
-  enum list_kind kind = text_is(j, "bytesList") || text_is(j, "bytes_list")   ? LIST_BYTES
-                        : text_is(j, "floatList") || text_is(j, "float_list") ? LIST_FLOAT
-                        : text_is(j, "int64List") || text_is(j, "int64_list") ? LIST_INT64
-                                                                              : LIST_NONE;
+  enum list_kind kind = text_is(j, "bytesList") || text_is(j, "bytes_list") ? LIST_BYTES
+                      : text_is(j, "floatList") || text_is(j, "float_list") ? LIST_FLOAT
+                      : text_is(j, "int64List") || text_is(j, "int64_list") ? LIST_INT64
+                                                                            : LIST_NONE;
   if (kind == LIST_NONE)
     return bad(j, "an unknown name of a feature");
   if (take_word(j, "null"))
@@ -292,7 +294,7 @@ static status read_feature(struct json *j, struct wire_buffer *out) {
 }
 
 static status read_entry(struct json *j, struct wire_buffer *out) {
-  struct wire_buffer entry = { 0 };
+  struct wire_buffer entry = {0};
   wire_put_bytes(&entry, 1, j->text.data, j->text.size);
   j->has_list = false;
   status result = take_message(j, read_feature, 2, &entry);
@@ -303,7 +305,7 @@ static status read_entry(struct json *j, struct wire_buffer *out) {
 static bool has_repeated_key(const struct wire_buffer *entries) {
   struct wire wire = wire_over(entries->data, entries->size), value;
   struct wire_field field;
-  struct example_keys keys = { 0 };
+  struct example_keys keys = {0};
   struct string_view key;
   uint32_t count = 1;
   while (wire_next(&wire, &field))
@@ -337,7 +339,7 @@ static bool is_utf8(struct string_view text) {
 }
 
 static status convert(struct string_view in, struct wire_buffer *out) {
-  struct json j = { .at = in.data, .end = in.data + in.size };
+  struct json j = {.at = in.data, .end = in.data + in.size};
   if (!is_utf8(in))
     return bad(&j, "bytes that are no UTF-8");
   status result = take_object(&j, read_example, out);
@@ -354,7 +356,7 @@ status host_decode_json_example(struct host_call *call) {
   struct string_output out;
   TRY(string_output_begin(&out, &call->inputs[0].shape, &call->outputs[0]));
   for (int64_t i = 0; i < out.tensor->count; i++) {
-    struct wire_buffer bytes = { 0 };
+    struct wire_buffer bytes = {0};
     status result = convert(((const struct string_view *)call->inputs[0].data)[i], &bytes);
     if (result == OK)
       string_output_put(&out, bytes.data, bytes.size);

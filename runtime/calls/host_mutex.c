@@ -20,7 +20,7 @@ struct mutex_resource {
   struct mutex *mutex;
 };
 struct mutex_hold {
-  struct object object; /* first */
+  struct object object;        /* first */
   struct mutex *_Atomic mutex; /* NULL: given up */
 };
 

@@ -62,8 +62,12 @@ static status check_splits(const struct host_call *call) {
 status host_string_ngrams(struct host_call *call) {
   const struct tensor *splits = &call->inputs[1];
   const struct program_attr *widths = host_attr(call, "ngram_widths");
-  struct ngrams g = { call, host_attr_string(call, "separator", " "), host_attr_string(call, "left_pad", ""),
-                      host_attr_string(call, "right_pad", ""), host_attr_int(call, "pad_width", 0), call->inputs[0].data };
+  struct ngrams g = {call,
+                     host_attr_string(call, "separator", " "),
+                     host_attr_string(call, "left_pad", ""),
+                     host_attr_string(call, "right_pad", ""),
+                     host_attr_int(call, "pad_width", 0),
+                     call->inputs[0].data};
   TRY(check_splits(call));
   for (uint32_t w = 0; w < widths->list.count; w++) {
     int64_t width = program_attr(call->program, widths->list.first + w)->i;
@@ -78,7 +82,7 @@ status host_string_ngrams(struct host_call *call) {
     element_put_int(call->outputs[1], r, total);
   }
   struct string_output out;
-  TRY(string_output_begin(&out, &(struct shape){ 1, { total } }, &call->outputs[0]));
+  TRY(string_output_begin(&out, &(struct shape){1, {total}}, &call->outputs[0]));
   for (int64_t r = 0; r < rows; r++) {
     int64_t from = element_int(splits, r), length = element_int(splits, r + 1) - from;
     row_count(&g, length, &whole);

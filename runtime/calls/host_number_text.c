@@ -15,9 +15,9 @@
 #define NUMBER_WIDTH_MAX 1024
 
 struct number_format {
-  char flag[2];          /* "0", " " or "" */
-  int width, precision;  /* -1: none */
-  char letter;           /* f, e or g */
+  char flag[2];         /* "0", " " or "" */
+  int width, precision; /* -1: none */
+  char letter;          /* f, e or g */
 };
 
 static status read_format(const struct host_call *call, struct number_format *out) {
@@ -36,8 +36,7 @@ static status read_format(const struct host_call *call, struct number_format *ou
     return fail(INVALID_ARGUMENT, "width and fill are not supported for bool");
   if (width > NUMBER_WIDTH_MAX || precision > NUMBER_WIDTH_MAX)
     return fail(UNIMPLEMENTED, "a width or precision above %d", NUMBER_WIDTH_MAX);
-  *out = (struct number_format){ { fill.size ? fill.data[0] : 0, 0 }, (int)width, (int)precision,
-                                 shortest ? 'g' : scientific ? 'e' : 'f' };
+  *out = (struct number_format){{fill.size ? fill.data[0] : 0, 0}, (int)width, (int)precision, shortest ? 'g' : scientific ? 'e' : 'f'};
   return OK;
 }
 
@@ -188,8 +187,8 @@ status host_string_to_number(struct host_call *call) {
   for (int64_t i = 0; i < in->count; i++) {
     struct string_view view = ((const struct string_view *)in->data)[i];
     if (!number_parse(view, dtype, call->outputs[0]->data, i))
-      return fail(INVALID_ARGUMENT, "StringToNumberOp could not correctly convert string: %.*s",
-                  (int)(view.size < 500 ? view.size : 500), view.data);
+      return fail(INVALID_ARGUMENT, "StringToNumberOp could not correctly convert string: %.*s", (int)(view.size < 500 ? view.size : 500),
+                  view.data);
   }
   return OK;
 }

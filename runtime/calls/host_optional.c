@@ -20,7 +20,7 @@ static void optional_destroy(struct object *object) {
 
 static status optional_zeros(const struct object *object, struct object **out);
 static status optional_add(const struct object *a, const struct object *b, struct object **out);
-static const struct object_kind optional_kind = { "Optional", optional_destroy, optional_zeros, optional_add };
+static const struct object_kind optional_kind = {"Optional", optional_destroy, optional_zeros, optional_add};
 
 static status optional_create(uint32_t count, struct optional **out) {
   *out = calloc(1, sizeof **out + count * sizeof(struct tensor *));

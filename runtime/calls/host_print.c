@@ -46,8 +46,7 @@ static status print_count_init(struct resource *resource, void *argument) {
   return OK;
 }
 static void print_count_destroy(struct resource *resource) { (void)resource; }
-static const struct resource_maker print_count_maker = { "print", sizeof(struct print_count), print_count_init,
-                                                         print_count_destroy };
+static const struct resource_maker print_count_maker = {"print", sizeof(struct print_count), print_count_init, print_count_destroy};
 
 static status is_enough(struct host_call *call, bool *out) {
   int64_t first_n = host_attr_int(call, "first_n", -1);
@@ -124,7 +123,7 @@ status host_string_format(struct host_call *call) {
   }
   fwrite(template.data, 1, template.size, file);
   fclose(file);
-  status result = string_output_begin(&out, &(struct shape){ 0 }, &call->outputs[0]);
+  status result = string_output_begin(&out, &(struct shape){0}, &call->outputs[0]);
   if (result == OK) {
     string_output_put(&out, text, size);
     result = string_output_end(&out);
@@ -137,7 +136,7 @@ status host_string_format(struct host_call *call) {
 status host_timestamp(struct host_call *call) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  TRY(host_make_output(call, 0, DTYPE_DOUBLE, &(struct shape){ 0 }));
+  TRY(host_make_output(call, 0, DTYPE_DOUBLE, &(struct shape){0}));
   *(double *)call->outputs[0]->data = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
   return OK;
 }
@@ -147,4 +146,6 @@ status host_not_fed(struct host_call *call) {
               program_text(call->program, call->instr->node), dtype_name((enum dtype)host_attr_int(call, "dtype", 0)));
 }
 
-status host_refuse_fetch(struct host_call *call) { return fail(UNIMPLEMENTED, "a %s cannot be fetched", dtype_name(call->inputs[0].dtype)); }
+status host_refuse_fetch(struct host_call *call) {
+  return fail(UNIMPLEMENTED, "a %s cannot be fetched", dtype_name(call->inputs[0].dtype));
+}

@@ -28,7 +28,7 @@ static status read_components(const struct host_call *call, struct queue_spec *s
   const struct program_attr *types = host_attr(call, "component_types"), *shapes = host_attr(call, "shapes");
   uint32_t first = 0;
   if (spec->kind == QUEUE_PRIORITY) {
-    spec->components[0] = (struct queue_component){ .dtype = DTYPE_INT64, .has_shape = true };
+    spec->components[0] = (struct queue_component){.dtype = DTYPE_INT64, .has_shape = true};
     first = 1;
   }
   uint32_t count = types ? types->list.count : 0;
@@ -49,7 +49,7 @@ static status read_components(const struct host_call *call, struct queue_spec *s
 }
 
 static status make_queue(struct host_call *call, enum queue_kind kind) {
-  struct queue_spec spec = { .kind = kind };
+  struct queue_spec spec = {.kind = kind};
   TRY(read_components(call, &spec));
   spec.capacity = host_attr_int(call, "capacity", -1);
   spec.capacity = spec.capacity < 0 ? INT64_MAX : spec.capacity;
@@ -58,8 +58,8 @@ static status make_queue(struct host_call *call, enum queue_kind kind) {
     spec.seed = host_attr_int(call, "seed", 0);
     spec.seed2 = host_attr_int(call, "seed2", 0);
     if (spec.min_after_dequeue < 0 || spec.min_after_dequeue >= spec.capacity)
-      return fail(INVALID_ARGUMENT, "min_after_dequeue %lld must be at least 0 and below capacity %lld",
-                  (long long)spec.min_after_dequeue, (long long)spec.capacity);
+      return fail(INVALID_ARGUMENT, "min_after_dequeue %lld must be at least 0 and below capacity %lld", (long long)spec.min_after_dequeue,
+                  (long long)spec.capacity);
   }
   struct resource *queue;
   bool is_new;
@@ -100,21 +100,22 @@ static bool shape_fits(const struct queue_component *component, const struct sha
 static status check_tuple(const struct host_call *call, const struct queue *queue, int from) {
   const struct queue_spec *spec = queue_get_spec(queue);
   if (call->input_count - 1 != spec->component_count)
-    return fail(INVALID_ARGUMENT, "Wrong number of components in tuple. Expected %u, got %u", spec->component_count,
-                call->input_count - 1);
+    return fail(INVALID_ARGUMENT, "Wrong number of components in tuple. Expected %u, got %u", spec->component_count, call->input_count - 1);
   for (uint32_t i = 0; i < spec->component_count; i++) {
     const struct tensor *input = &call->inputs[i + 1];
     if (input->dtype != spec->components[i].dtype)
-      return fail(INVALID_ARGUMENT, "Type mismatch in tuple component %u. Expected %s, got %s", i,
-                  dtype_name(spec->components[i].dtype), dtype_name(input->dtype));
+      return fail(INVALID_ARGUMENT, "Type mismatch in tuple component %u. Expected %s, got %s", i, dtype_name(spec->components[i].dtype),
+                  dtype_name(input->dtype));
     if (input->shape.rank < from)
       return fail(INVALID_ARGUMENT, "Shape mismatch in tuple component %u. Elements of a batch are expected, got a scalar", i);
     if (!shape_fits(&spec->components[i], &input->shape, from))
-      return fail(INVALID_ARGUMENT, "Shape mismatch in tuple component %u. Expected %s%s, got %s", i,
-                  from ? "rows of " : "", shape_text(&spec->components[i].shape), shape_text(&input->shape));
+      return fail(INVALID_ARGUMENT, "Shape mismatch in tuple component %u. Expected %s%s, got %s", i, from ? "rows of " : "",
+                  shape_text(&spec->components[i].shape), shape_text(&input->shape));
     if (from && input->shape.dims[0] != call->inputs[1].shape.dims[0])
-      return fail(INVALID_ARGUMENT, "All input tensors must have the same size in the 0th dimension. Component %u has %lld, "
-                  "and should have %lld", i, (long long)input->shape.dims[0], (long long)call->inputs[1].shape.dims[0]);
+      return fail(INVALID_ARGUMENT,
+                  "All input tensors must have the same size in the 0th dimension. Component %u has %lld, "
+                  "and should have %lld",
+                  i, (long long)input->shape.dims[0], (long long)call->inputs[1].shape.dims[0]);
   }
   return OK;
 }

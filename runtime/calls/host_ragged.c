@@ -9,7 +9,7 @@
 
 struct ragged {
   struct object object;
-  int rank;                           /* of the splits */
+  int rank; /* of the splits */
   struct tensor *splits[LIMIT_RANK];
   struct tensor *values;
 };
@@ -23,7 +23,7 @@ static void ragged_destroy(struct object *object) {
 }
 static status ragged_zeros(const struct object *object, struct object **out);
 static status ragged_add(const struct object *a, const struct object *b, struct object **out);
-static const struct object_kind ragged_kind = { "RaggedTensorVariant", ragged_destroy, ragged_zeros, ragged_add };
+static const struct object_kind ragged_kind = {"RaggedTensorVariant", ragged_destroy, ragged_zeros, ragged_add};
 
 static status ragged_create(int rank, struct ragged **out) {
   *out = calloc(1, sizeof **out);
@@ -63,13 +63,14 @@ static status ragged_add(const struct object *a, const struct object *b, struct 
     return fail(INVALID_ARGUMENT, "Can't add RaggedTensorVariants of different dtypes. One is %s and the other is %s",
                 dtype_name(x->values->dtype), dtype_name(y->values->dtype));
   if (x->rank != y->rank)
-    return fail(INVALID_ARGUMENT, "Can't add RaggedTensorVariants of different ragged rank. One is %d and the other is %d", x->rank, y->rank);
+    return fail(INVALID_ARGUMENT, "Can't add RaggedTensorVariants of different ragged rank. One is %d and the other is %d", x->rank,
+                y->rank);
   for (int i = 0; i < x->rank; i++)
     if (!same_elements(x->splits[i], y->splits[i]))
       return fail(INVALID_ARGUMENT, "Can't add RaggedTensorVariants with different row_splits.");
   if (x->values->count != y->values->count || !element_sum_has(x->values->dtype))
-    return fail(INVALID_ARGUMENT, "Can't add values of shapes %s and %s, of %s", shape_text(&x->values->shape), shape_text(&y->values->shape),
-                dtype_name(x->values->dtype));
+    return fail(INVALID_ARGUMENT, "Can't add values of shapes %s and %s, of %s", shape_text(&x->values->shape),
+                shape_text(&y->values->shape), dtype_name(x->values->dtype));
   TRY(ragged_like(x, &r));
   *out = &r->object;
   TRY(tensor_clone(x->values, &r->values));
@@ -97,8 +98,11 @@ static status check_splits(const struct tensor *splits, int64_t count) {
                   (long long)i, (long long)split, (long long)i - 1, (long long)last);
     last = split;
   }
-  return count < 0 || last == count ? OK : fail(INVALID_ARGUMENT, "Invalid ragged splits: last element of ragged splits must be the number "
-                                                                   "of ragged values(%lld) but is %lld", (long long)count, (long long)last);
+  return count < 0 || last == count ? OK
+                                    : fail(INVALID_ARGUMENT,
+                                           "Invalid ragged splits: last element of ragged splits must be the number "
+                                           "of ragged values(%lld) but is %lld",
+                                           (long long)count, (long long)last);
 }
 
 static status ragged_of_inputs(const struct host_call *call, int rank, struct ragged **out) {
@@ -122,7 +126,7 @@ static status ragged_of_inputs(const struct host_call *call, int rank, struct ra
 
 /* Splits from .. to, beginning with 0. */
 static status splits_of_row(const struct tensor *splits, int64_t from, int64_t to, struct tensor **out) {
-  TRY(tensor_create(splits->dtype, &(struct shape){ 1, { to - from + 1 } }, out));
+  TRY(tensor_create(splits->dtype, &(struct shape){1, {to - from + 1}}, out));
   for (int64_t i = from; i <= to; i++)
     element_put_int(*out, i - from, element_int(splits, i) - element_int(splits, from));
   return OK;
@@ -144,7 +148,7 @@ static status put_rows(struct host_call *call, const struct ragged *all) {
   if (all->values->shape.rank < 1)
     return fail(INVALID_ARGUMENT, "Can't unbatch rank-0 tensor.");
   int64_t rows = all->rank ? all->splits[0]->count - 1 : all->values->shape.dims[0];
-  TRY(objects_create(&(struct shape){ 1, { rows } }, &call->outputs[0]));
+  TRY(objects_create(&(struct shape){1, {rows}}, &call->outputs[0]));
   for (int64_t i = 0; i < rows; i++) {
     struct ragged *row;
     TRY(ragged_create(all->rank ? all->rank - 1 : 0, &row));
@@ -191,7 +195,7 @@ static status put_outer_splits(struct host_call *call, const struct tensor *enco
     int64_t rows = encoded->shape.dims[d], each = encoded->shape.dims[d + 1];
     for (int before = 0; before < d; before++)
       rows *= encoded->shape.dims[before];
-    TRY(host_make_output(call, (uint32_t)d, dtype, &(struct shape){ 1, { rows + 1 } }));
+    TRY(host_make_output(call, (uint32_t)d, dtype, &(struct shape){1, {rows + 1}}));
     for (int64_t i = 0; i <= rows; i++)
       element_put_int(call->outputs[d], i, i * each);
   }
@@ -203,7 +207,7 @@ static status put_joined_splits(struct host_call *call, const struct tensor *enc
   int64_t count = 1, at = 0, last = 0;
   for (int64_t i = 0; i < encoded->count; i++)
     count += level < 0 ? 1 : component(encoded, i)->splits[level]->count - 1;
-  TRY(host_make_output(call, output, dtype, &(struct shape){ 1, { count } }));
+  TRY(host_make_output(call, output, dtype, &(struct shape){1, {count}}));
   element_put_int(call->outputs[output], at++, 0);
   for (int64_t i = 0; i < encoded->count; i++) {
     const struct ragged *r = component(encoded, i);
@@ -222,7 +226,7 @@ static status put_joined_splits(struct host_call *call, const struct tensor *enc
 
 /* Values of all components behind each other, or (stacked) on a new first dimension. */
 static status put_joined_values(struct host_call *call, const struct tensor *encoded, uint32_t output, bool stacked) {
-  struct shape shape = { .rank = 1, .dims = { 0 } };
+  struct shape shape = {.rank = 1, .dims = {0}};
   struct tensor **parts = calloc((size_t)encoded->count + 1, sizeof *parts);
   status s = parts ? OK : fail(RESOURCE_EXHAUSTED, "no memory for %lld ragged tensors", (long long)encoded->count);
   for (int64_t i = 0; i < encoded->count && s == OK; i++) {
@@ -253,8 +257,9 @@ static status put_joined_values(struct host_call *call, const struct tensor *enc
 static status check_values_rank(const struct host_call *call, uint32_t output) {
   int64_t wanted = host_attr_int(call, "values_rank", -1);
   int rank = call->outputs[output]->shape.rank;
-  return wanted < 0 || rank == wanted ? OK : fail(UNIMPLEMENTED, "decoded values of rank %d: the graph does not say their rank, %lld was assumed",
-                                                  rank, (long long)wanted);
+  return wanted < 0 || rank == wanted
+         ? OK
+         : fail(UNIMPLEMENTED, "decoded values of rank %d: the graph does not say their rank, %lld was assumed", rank, (long long)wanted);
 }
 
 status host_ragged_from_variant(struct host_call *call) {
@@ -265,8 +270,10 @@ status host_ragged_from_variant(struct host_call *call) {
   if (input_rank < 0)
     input_rank = output_rank == 0 && dims > 0 ? 0 : output_rank - dims;
   if (input_rank < 0 || !((output_rank == 0 && input_rank == 0) || output_rank == dims + input_rank))
-    return fail(INVALID_ARGUMENT, "output_ragged_rank must be equal to input_ragged_rank + encoded_ragged.dims(); output_ragged_rank: %d, "
-                                  "input_ragged_rank: %d, encoded_variant.dims(): %d", output_rank, input_rank, dims);
+    return fail(INVALID_ARGUMENT,
+                "output_ragged_rank must be equal to input_ragged_rank + encoded_ragged.dims(); output_ragged_rank: %d, "
+                "input_ragged_rank: %d, encoded_variant.dims(): %d",
+                output_rank, input_rank, dims);
   for (int64_t i = 0; i < encoded->count; i++)
     TRY(check_component(call, objects_of(encoded)[i], i, input_rank, output_rank));
   if (dims == 0) {
@@ -317,13 +324,14 @@ static status join_pieces(struct host_call *call, const struct tensor *encoded, 
     return OK;
   }
   if (total != shape_count(shape))
-    return fail(INVALID_ARGUMENT, "the gradients have %lld elements, dense values of shape %s were encoded", (long long)total, shape_text(shape));
+    return fail(INVALID_ARGUMENT, "the gradients have %lld elements, dense values of shape %s were encoded", (long long)total,
+                shape_text(shape));
   return tensor_join(dtype, shape, pieces, encoded->count, &call->outputs[0]);
 }
 
 status host_ragged_to_variant_gradient(struct host_call *call) {
   const struct tensor *encoded, *dims = &call->inputs[2];
-  struct shape shape = { .rank = (int)dims->count };
+  struct shape shape = {.rank = (int)dims->count};
   TRY(objects_input(call, 0, &encoded));
   if (dims->count > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "values of rank %lld", (long long)dims->count);

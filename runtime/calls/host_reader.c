@@ -32,7 +32,7 @@ struct reader {
   enum reader_kind kind;
   int64_t skip, header, record, footer, hop;
   char encoding[8];
-  char *work;               /* the name; its bytes may hold zeros */
+  char *work; /* the name; its bytes may hold zeros */
   size_t work_size;
   int64_t started, finished, produced;
   struct record_file file;
@@ -65,7 +65,7 @@ static void reader_destroy(struct resource *resource) {
   pthread_mutex_destroy(&r->lock);
 }
 
-static const struct resource_maker reader_maker = { "reader", sizeof(struct reader), reader_init, reader_destroy };
+static const struct resource_maker reader_maker = {"reader", sizeof(struct reader), reader_init, reader_destroy};
 
 static status make_reader(struct host_call *call, enum reader_kind kind) {
   struct reader wanted = {
@@ -109,7 +109,7 @@ static status start_work(struct reader *r, struct string_view name) {
   r->number = 0;
   r->ahead.size = 0;
   if (r->kind >= READER_LINES)
-    TRY(record_file_open(&r->file, name, (struct string_view){ r->encoding, strlen(r->encoding) }));
+    TRY(record_file_open(&r->file, name, (struct string_view){r->encoding, strlen(r->encoding)}));
   bool end = false;
   struct string_view skipped;
   for (; r->kind == READER_LINES && r->number < r->skip && !end; r->number++)
@@ -169,7 +169,7 @@ static status read_whole(struct read *read) {
   char path[HOST_PATH_MAX], *data;
   size_t size;
   struct reader *r = read->reader;
-  TRY(host_path((struct string_view){ r->work, r->work_size }, path, sizeof path));
+  TRY(host_path((struct string_view){r->work, r->work_size}, path, sizeof path));
   TRY(host_read_file(path, &data, &size));
   add_part(read, r->work, r->work_size);
   add_part(read, data, size);
@@ -215,7 +215,7 @@ static void read_free(struct read *read) {
 
 static status give_outputs(struct read *read) {
   int64_t count = read->ends.count / 2;
-  struct shape shape = { .rank = read->wanted < 0 ? 0 : 1, .dims = { count } };
+  struct shape shape = {.rank = read->wanted < 0 ? 0 : 1, .dims = {count}};
   for (uint32_t part = 0; part < 2; part++) {
     struct string_output out;
     TRY(string_output_begin(&out, &shape, &read->call->outputs[part]));
@@ -239,8 +239,13 @@ static void on_name(struct host_call *ask);
 
 /* Asks the queue for a name. *waits: on_name goes on with it. */
 static status ask_queue(struct read *read, bool *waits) {
-  read->ask = (struct host_call){ .task = read->call->task, .program = read->call->program, .instr = read->call->instr,
-                                  .outputs = &read->name, .output_count = 1, .driver = read->call->driver, .finished = on_name };
+  read->ask = (struct host_call){.task = read->call->task,
+                                 .program = read->call->program,
+                                 .instr = read->call->instr,
+                                 .outputs = &read->name,
+                                 .output_count = 1,
+                                 .driver = read->call->driver,
+                                 .finished = on_name};
   read->name = NULL;
   TRY(check_queue(read->queue));
   TRY(queue_dequeue(read->queue, &read->ask));
@@ -354,7 +359,7 @@ static status start_read(struct host_call *call, int64_t wanted) {
   struct read *read = calloc(1, sizeof *read);
   if (!read)
     return fail(RESOURCE_EXHAUSTED, "no memory to read");
-  *read = (struct read){ .reader = r, .call = call, .queue = (struct queue *)queue, .wanted = wanted };
+  *read = (struct read){.reader = r, .call = call, .queue = (struct queue *)queue, .wanted = wanted};
   call->wait = r;
   call->withdraw = withdraw_read;
   call->pending = true;
@@ -382,7 +387,7 @@ status host_reader_read_up_to(struct host_call *call) {
 static status give_count(struct host_call *call, size_t field) {
   struct reader *r;
   TRY(find_reader(call, &r));
-  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){ 0 }));
+  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){0}));
   pthread_mutex_lock(&r->lock);
   *(int64_t *)call->outputs[0]->data = *(const int64_t *)((const char *)r + field);
   pthread_mutex_unlock(&r->lock);
@@ -398,7 +403,7 @@ static void put_count(struct wire_buffer *out, uint32_t number, int64_t count) {
 
 status host_reader_state(struct host_call *call) {
   struct reader *r;
-  struct wire_buffer state = { 0 };
+  struct wire_buffer state = {0};
   TRY(find_reader(call, &r));
   if (r->kind > READER_WHOLE)
     return fail(UNIMPLEMENTED, "Reader SerializeState");
@@ -410,8 +415,8 @@ status host_reader_state(struct host_call *call) {
     wire_put_bytes(&state, 4, r->work, r->work_size);
   pthread_mutex_unlock(&r->lock);
   status result = state.is_bad ? fail(RESOURCE_EXHAUSTED, "no memory for a reader's state")
-                               : tensor_copy_in(DTYPE_STRING, &(struct shape){ 0 },
-                                                &(struct string_view){ (const char *)state.data, state.size }, &call->outputs[0]);
+                               : tensor_copy_in(DTYPE_STRING, &(struct shape){0},
+                                                &(struct string_view){(const char *)state.data, state.size}, &call->outputs[0]);
   wire_buffer_free(&state);
   return result;
 }
@@ -442,7 +447,7 @@ static status read_state(struct string_view bytes, int64_t counts[3], struct str
     if (field.number >= 1 && field.number <= 3 && field.type == WIRE_VARINT)
       counts[field.number - 1] = (int64_t)field.value;
     if (field.number == 4 && field.type == WIRE_BYTES)
-      *work = (struct string_view){ (const char *)field.data, field.size };
+      *work = (struct string_view){(const char *)field.data, field.size};
     wire.is_bad = wire.is_bad || field.number == 0;
   }
   if (wire.is_bad)
@@ -454,8 +459,8 @@ static status read_state(struct string_view bytes, int64_t counts[3], struct str
 
 status host_reader_restore(struct host_call *call) {
   struct reader *r;
-  int64_t counts[3] = { 0 };
-  struct string_view work = { 0 };
+  int64_t counts[3] = {0};
+  struct string_view work = {0};
   TRY(find_reader(call, &r));
   if (call->inputs[1].shape.rank != 0)
     return fail(INVALID_ARGUMENT, "Reader state must be scalar, but had shape: %s", shape_text(&call->inputs[1].shape));

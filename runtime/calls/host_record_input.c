@@ -20,7 +20,7 @@ struct record_input {
   pthread_mutex_t lock;
   glob_t names;
   bool is_listed, had_record;
-  VEC(uint32_t) order;      /* of the names, in this pass */
+  VEC(uint32_t) order; /* of the names, in this pass */
   uint32_t at;
   struct record_file file;
   VEC(struct record) window;
@@ -46,7 +46,7 @@ static void input_destroy(struct resource *resource) {
   pthread_mutex_destroy(&in->lock);
 }
 
-static const struct resource_maker input_maker = { "record input", sizeof(struct record_input), input_init, input_destroy };
+static const struct resource_maker input_maker = {"record input", sizeof(struct record_input), input_init, input_destroy};
 
 /* The names in a new order, turned round by a part of them. */
 static status begin_pass(const struct host_call *call, struct record_input *in) {
@@ -87,14 +87,14 @@ static status read_one(const struct host_call *call, struct record_input *in, bo
       TRY(begin_pass(call, in));
     if (!in->file.file) {
       const char *name = in->names.gl_pathv[in->order.items[in->at++]];
-      TRY(record_file_open(&in->file, (struct string_view){ name, strlen(name) }, host_attr_string(call, "compression_type", "")));
+      TRY(record_file_open(&in->file, (struct string_view){name, strlen(name)}, host_attr_string(call, "compression_type", "")));
     }
     TRY(record_file_record(&in->file, &text, &end));
     if (!end)
       break;
     record_file_close(&in->file);
   }
-  struct record record = { malloc(text.size + 1), text.size };
+  struct record record = {malloc(text.size + 1), text.size};
   if (!record.data)
     return fail(RESOURCE_EXHAUSTED, "no memory for a record");
   if (text.size)
@@ -109,7 +109,7 @@ static status give_records(struct host_call *call, struct record_input *in, int6
   int64_t size = host_attr_int(call, "file_buffer_size", 10000);
   if (!in->is_listed)
     TRY(list_names(call, in));
-  TRY(string_output_begin(&out, &(struct shape){ 1, { count } }, &call->outputs[0]));
+  TRY(string_output_begin(&out, &(struct shape){1, {count}}, &call->outputs[0]));
   for (int64_t i = 0; i < count; i++) {
     for (bool over = false; !over && (in->window.count < size || in->window.count == 0);)
       TRY(read_one(call, in, &over));

@@ -28,8 +28,8 @@ static status full_match(struct host_call *call, struct string_view pattern) {
 
 static status check_scalar(const struct host_call *call, uint32_t i, const char *name) {
   return call->inputs[i].count == 1 && call->inputs[i].shape.rank == 0
-             ? OK
-             : fail(INVALID_ARGUMENT, "%s must be scalar, but received %s", name, shape_text(&call->inputs[i].shape));
+         ? OK
+         : fail(INVALID_ARGUMENT, "%s must be scalar, but received %s", name, shape_text(&call->inputs[i].shape));
 }
 
 status host_regex_full_match(struct host_call *call) {
@@ -114,7 +114,7 @@ static status replace_one(struct replace *r, struct string_view in) {
 }
 
 static status replace_all(struct host_call *call, const struct regex *regex, struct string_view rewrite) {
-  struct replace r = { .regex = regex, .rewrite = rewrite, .global = host_attr_int(call, "replace_global", 1) != 0 };
+  struct replace r = {.regex = regex, .rewrite = rewrite, .global = host_attr_int(call, "replace_global", 1) != 0};
   bool hopeless = is_hopeless(&r);
   TRY(string_output_begin(&r.out, &call->inputs[0].shape, &call->outputs[0]));
   for (int64_t i = 0; i < call->inputs[0].count; i++) {

@@ -28,10 +28,10 @@ static void vocabulary_free(struct vocabulary *v) {
 
 /* At most `most` lines; -1: all. */
 static status vocabulary_read(struct vocabulary *v, struct string_view path, int64_t most, bool must_differ) {
-  struct record_file file = { 0 };
-  struct string_view line, none = { "", 0 };
+  struct record_file file = {0};
+  struct string_view line, none = {"", 0};
   bool end = false;
-  *v = (struct vocabulary){ 0 };
+  *v = (struct vocabulary){0};
   arena_init(&v->arena);
   status result = path.size ? record_file_open(&file, path, none) : fail(INVALID_ARGUMENT, "vocab filename cannot be empty.");
   while (result == OK && (most < 0 || v->words.count < most)) {
@@ -46,7 +46,8 @@ static status vocabulary_read(struct vocabulary *v, struct string_view path, int
   }
   record_file_free(&file);
   if (result == OK && most >= 0 && v->words.count < most)
-    result = fail(INVALID_ARGUMENT, "Invalid vocab_size in %.*s: expected %lld but got %u", (int)path.size, path.data, (long long)most, v->words.count);
+    result = fail(INVALID_ARGUMENT, "Invalid vocab_size in %.*s: expected %lld but got %u", (int)path.size, path.data, (long long)most,
+                  v->words.count);
   if (result != OK)
     vocabulary_free(v);
   return result;
@@ -56,8 +57,8 @@ static status put_remapping(struct host_call *call, const struct vocabulary *new
   int64_t offset = host_attr_int(call, "new_vocab_offset", 0), count = host_attr_int(call, "num_new_vocab", 0);
   if (offset + count > new->words.count)
     return fail(INVALID_ARGUMENT, "lookup table size must be larger than last new vocab entry's line");
-  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){ 1, { count } }));
-  TRY(host_make_output(call, 1, DTYPE_INT32, &(struct shape){ 0 }));
+  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){1, {count}}));
+  TRY(host_make_output(call, 1, DTYPE_INT32, &(struct shape){0}));
   int32_t *present = call->outputs[1]->data;
   *present = 0;
   for (int64_t i = 0; i < count; i++) {
@@ -73,7 +74,8 @@ status host_vocabulary_remapping(struct host_call *call) {
   struct vocabulary new, old;
   for (uint32_t i = 0; i < 2; i++)
     if (call->inputs[i].shape.rank != 0)
-      return fail(INVALID_ARGUMENT, "%s_vocab_file should be a single string, but got %s", i ? "old" : "new", shape_text(&call->inputs[i].shape));
+      return fail(INVALID_ARGUMENT, "%s_vocab_file should be a single string, but got %s", i ? "old" : "new",
+                  shape_text(&call->inputs[i].shape));
   TRY(vocabulary_read(&new, host_scalar_string(&call->inputs[0]), -1, false));
   status result = vocabulary_read(&old, host_scalar_string(&call->inputs[1]), host_attr_int(call, "old_vocab_size", -1), true);
   if (result == OK) {
@@ -117,10 +119,11 @@ static status check_sizes(const struct host_call *call, int64_t rows, int64_t co
   if (row->shape.rank != 1)
     return fail(INVALID_ARGUMENT, "The `row_remapping` tensor must be 1-D, got a tensor of shape %s", shape_text(&row->shape));
   if (row->count != rows)
-    return fail(INVALID_ARGUMENT, "Size of row_remapping is %lld instead of being equal to num_rows=%lld", (long long)row->count, (long long)rows);
+    return fail(INVALID_ARGUMENT, "Size of row_remapping is %lld instead of being equal to num_rows=%lld", (long long)row->count,
+                (long long)rows);
   if (column->count && column->count != columns)
-    return fail(INVALID_ARGUMENT, "Provided col_remapping, but its size is %lld instead of being equal to num_cols=%lld", (long long)column->count,
-                (long long)columns);
+    return fail(INVALID_ARGUMENT, "Provided col_remapping, but its size is %lld instead of being equal to num_cols=%lld",
+                (long long)column->count, (long long)columns);
   return OK;
 }
 
@@ -131,7 +134,8 @@ static status check_matrix(const struct host_call *call, const char *name, const
     return fail(INVALID_ARGUMENT, "Tensor %s has shape %s of invalid rank %d instead of expected shape of rank 2.", name,
                 shape_text(&entry->shape), entry->shape.rank);
   if (call->inputs[REMAP_COLUMNS].count == 0 && entry->shape.dims[1] != columns)
-    return fail(INVALID_ARGUMENT, "Tensor %s has shape %s, where the size of its 2nd dimension is %lld instead of being equal to num_cols=%lld", name,
+    return fail(INVALID_ARGUMENT,
+                "Tensor %s has shape %s, where the size of its 2nd dimension is %lld instead of being equal to num_cols=%lld", name,
                 shape_text(&entry->shape), (long long)entry->shape.dims[1], (long long)columns);
   TRY(check_remapping(&call->inputs[REMAP_ROWS], entry->shape.dims[0]));
   return check_remapping(&call->inputs[REMAP_COLUMNS], entry->shape.dims[1]);
@@ -142,7 +146,7 @@ static status put_matrix(struct host_call *call, const float *old, int64_t old_c
   const int64_t *row_map = call->inputs[REMAP_ROWS].data, *column_map = call->inputs[REMAP_COLUMNS].data;
   const struct tensor *initial = &call->inputs[REMAP_INITIAL];
   int64_t used = 0;
-  TRY(host_make_output(call, 0, DTYPE_FLOAT, &(struct shape){ 2, { rows, columns } }));
+  TRY(host_make_output(call, 0, DTYPE_FLOAT, &(struct shape){2, {rows, columns}}));
   float *to = call->outputs[0]->data;
   for (int64_t r = 0; r < rows; r++)
     for (int64_t k = 0; k < columns; k++, to++) {

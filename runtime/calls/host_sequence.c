@@ -31,10 +31,10 @@ struct feature {
 struct parse {
   struct host_call *call;
   int64_t examples;
-  bool single;        /* no dimension of examples */
+  bool single; /* no dimension of examples */
   VEC(struct feature) features;
   struct example_keys keys[2]; /* of features: those of the context, lists */
-  uint32_t output;    /* the next one */
+  uint32_t output;             /* the next one */
 };
 
 /* ---- reading ---- */
@@ -43,7 +43,7 @@ static status bad_input(void) { return fail(INVALID_ARGUMENT, "Invalid protocol 
 
 static status add_row(struct feature *f, struct wire feature) {
   struct wire_field field;
-  struct row row = { .list = wire_over(NULL, 0) };
+  struct row row = {.list = wire_over(NULL, 0)};
   while (wire_next(&feature, &field)) {
     if (field.type != WIRE_BYTES || field.number < 1 || field.number > 3)
       continue;
@@ -111,7 +111,7 @@ struct sizes {
 };
 
 static struct sizes sizes_of(const struct parse *p, const struct feature *f) {
-  struct sizes s = { 0 };
+  struct sizes s = {0};
   for (int64_t e = 0; e < p->examples; e++) {
     int64_t rows = f->ends[e] - first_row(f, e);
     s.rows = rows > s.rows ? rows : s.rows;
@@ -134,9 +134,9 @@ static status put_sparse(struct parse *p, struct feature *f, uint32_t indices_at
   struct sizes sizes = sizes_of(p, f);
   int64_t rank = 1 + f->is_list + !p->single, at = 0;
   struct example_sink sink;
-  TRY(host_make_output(p->call, indices_at, DTYPE_INT64, &(struct shape){ 2, { sizes.values, rank } }));
-  TRY(example_sink_begin(&sink, f->dtype, &(struct shape){ 1, { sizes.values } }, &p->call->outputs[values_at]));
-  TRY(host_make_output(p->call, shape_at, DTYPE_INT64, &(struct shape){ 1, { rank } }));
+  TRY(host_make_output(p->call, indices_at, DTYPE_INT64, &(struct shape){2, {sizes.values, rank}}));
+  TRY(example_sink_begin(&sink, f->dtype, &(struct shape){1, {sizes.values}}, &p->call->outputs[values_at]));
+  TRY(host_make_output(p->call, shape_at, DTYPE_INT64, &(struct shape){1, {rank}}));
   int64_t *indices = p->call->outputs[indices_at]->data, *shape = p->call->outputs[shape_at]->data;
   for (int64_t e = 0; e < p->examples; e++)
     for (uint32_t r = first_row(f, e); r < f->ends[e]; r++)
@@ -161,13 +161,17 @@ static status put_sparse(struct parse *p, struct feature *f, uint32_t indices_at
 
 static status check_dense(const struct feature *f, int64_t example, int64_t each) {
   if (!f->is_there[example] && f->is_list && !f->may_miss)
-    return fail(INVALID_ARGUMENT, "Name: <unknown>, Feature list '%.*s' is required but could not be found.  Did you mean to include it in feature_list_dense_missing_assumed_empty or feature_list_dense_defaults?",
-                (int)f->key.size, f->key.data);
+    return fail(
+      INVALID_ARGUMENT,
+      "Name: <unknown>, Feature list '%.*s' is required but could not be found.  Did you mean to include it in feature_list_dense_missing_assumed_empty or feature_list_dense_defaults?",
+      (int)f->key.size, f->key.data);
   if (!f->is_there[example] && !f->is_list && f->otherwise->count == 0)
-    return fail(INVALID_ARGUMENT, "Name: <unknown>, Context feature '%.*s' is required but could not be found.", (int)f->key.size, f->key.data);
+    return fail(INVALID_ARGUMENT, "Name: <unknown>, Context feature '%.*s' is required but could not be found.", (int)f->key.size,
+                f->key.data);
   for (uint32_t r = first_row(f, example); r < f->ends[example]; r++)
     if (f->rows.items[r].count != each)
-      return fail(INVALID_ARGUMENT, "Name: <unknown>, Key: %.*s, Index: %u.  Number of values != expected.  values size: %lld but output shape: %s",
+      return fail(INVALID_ARGUMENT,
+                  "Name: <unknown>, Key: %.*s, Index: %u.  Number of values != expected.  values size: %lld but output shape: %s",
                   (int)f->key.size, f->key.data, r - first_row(f, example), (long long)f->rows.items[r].count, shape_text(&f->shape));
   return OK;
 }
@@ -185,7 +189,7 @@ static void put_example(const struct feature *f, int64_t example, int64_t end, s
 
 static status put_dense(struct parse *p, struct feature *f) {
   struct sizes sizes = sizes_of(p, f);
-  struct shape shape = { 0 };
+  struct shape shape = {0};
   struct example_sink sink;
   int64_t each = shape_count(&f->shape), block = f->is_list ? sizes.rows * each : each;
   if (!p->single)
@@ -206,7 +210,7 @@ static status put_dense(struct parse *p, struct feature *f) {
 }
 
 static status put_lengths(struct parse *p, const struct feature *f) {
-  struct shape shape = { .rank = !p->single, .dims = { p->examples } };
+  struct shape shape = {.rank = !p->single, .dims = {p->examples}};
   TRY(host_make_output(p->call, p->output, DTYPE_INT64, &shape));
   for (int64_t e = 0; e < p->examples; e++)
     ((int64_t *)p->call->outputs[p->output]->data)[e] = f->ends[e] - first_row(f, e);
@@ -218,7 +222,7 @@ static status put_lengths(struct parse *p, const struct feature *f) {
 
 /* Where each example begins: among the values, or the rows of a list. One example alone has none: a zero. */
 static status put_outer_splits(struct parse *p, const struct feature *f, uint32_t at) {
-  struct shape shape = { .rank = !p->single, .dims = { p->examples + 1 } };
+  struct shape shape = {.rank = !p->single, .dims = {p->examples + 1}};
   int64_t values = 0;
   uint32_t r = 0;
   TRY(host_make_output(p->call, at, f->splits, &shape));
@@ -233,7 +237,7 @@ static status put_outer_splits(struct parse *p, const struct feature *f, uint32_
 
 static status put_inner_splits(struct parse *p, const struct feature *f, uint32_t at) {
   int64_t values = 0;
-  TRY(host_make_output(p->call, at, f->splits, &(struct shape){ 1, { f->rows.count + 1 } }));
+  TRY(host_make_output(p->call, at, f->splits, &(struct shape){1, {f->rows.count + 1}}));
   element_put_int(p->call->outputs[at], 0, 0);
   for (uint32_t r = 0; r < f->rows.count; r++) {
     values += f->rows.items[r].count;
@@ -244,7 +248,7 @@ static status put_inner_splits(struct parse *p, const struct feature *f, uint32_
 
 static status put_ragged_values(struct parse *p, const struct feature *f, uint32_t at) {
   struct example_sink sink;
-  TRY(example_sink_begin(&sink, f->dtype, &(struct shape){ 1, { sizes_of(p, f).values } }, &p->call->outputs[at]));
+  TRY(example_sink_begin(&sink, f->dtype, &(struct shape){1, {sizes_of(p, f).values}}, &p->call->outputs[at]));
   put_rows(f, &sink);
   return example_sink_end(&sink);
 }
@@ -332,13 +336,13 @@ static enum dtype listed_type(const struct host_call *call, const char *name, ui
 }
 
 static struct string_view attr_text(const struct host_call *call, const struct program_attr *attr) {
-  return (struct string_view){ (const char *)program_table(call->program, PROGRAM_DATA) + attr->offset, attr->size };
+  return (struct string_view){(const char *)program_table(call->program, PROGRAM_DATA) + attr->offset, attr->size};
 }
 
 static void want_plain(struct parse *p, bool is_list, enum feature_kind kind, uint32_t i, struct string_view key) {
-  static const char *const types[2][3] = { { "context_sparse_types", "Tcontext_dense", "context_ragged_value_types" },
-                                           { "feature_list_sparse_types", "feature_list_dense_types", "feature_list_ragged_value_types" } };
-  struct feature f = { .kind = kind, .is_list = is_list, .key = key, .dtype = listed_type(p->call, types[is_list][kind], i) };
+  static const char *const types[2][3] = {{"context_sparse_types", "Tcontext_dense", "context_ragged_value_types"},
+                                          {"feature_list_sparse_types", "feature_list_dense_types", "feature_list_ragged_value_types"}};
+  struct feature f = {.kind = kind, .is_list = is_list, .key = key, .dtype = listed_type(p->call, types[is_list][kind], i)};
   f.splits = listed_type(p->call, is_list ? "feature_list_ragged_split_types" : "context_ragged_split_types", i);
   vec_push(&p->features, f);
 }
@@ -388,8 +392,8 @@ static status want_v2(struct parse *p) {
   if (in[8].count != in[6].count)
     return fail(INVALID_ARGUMENT, "Expected len(feature_list_dense_missing_assumed_empty to match Nfeature_list_dense");
   if (p->call->input_count != 9 + (uint64_t)in[3].count)
-    return fail(INVALID_ARGUMENT, "Expected len(context_dense_defaults) == len(context_dense_keys) but got: %u vs. %lld", p->call->input_count - 9,
-                (long long)in[3].count);
+    return fail(INVALID_ARGUMENT, "Expected len(context_dense_defaults) == len(context_dense_keys) but got: %u vs. %lld",
+                p->call->input_count - 9, (long long)in[3].count);
   for (int64_t i = 0; i < in[2].count; i++)
     want_plain(p, false, FEATURE_SPARSE, (uint32_t)i, text_at(&in[2], i));
   for (int64_t i = 0; i < in[3].count; i++)
@@ -409,7 +413,7 @@ static status want_v2(struct parse *p) {
 static status want_single(struct parse *p) {
   const struct tensor *in = p->call->inputs;
   uint32_t at = 2, counts[4];
-  static const char *const names[] = { "Ncontext_sparse", "Ncontext_dense", "Nfeature_list_sparse", "Nfeature_list_dense" };
+  static const char *const names[] = {"Ncontext_sparse", "Ncontext_dense", "Nfeature_list_sparse", "Nfeature_list_dense"};
   for (int k = 0; k < 4; k++)
     counts[k] = (uint32_t)host_attr_int(p->call, names[k], 0);
   uint32_t defaults = 2 + counts[0] + counts[1] + counts[2] + counts[3];
@@ -434,7 +438,7 @@ static status want_single(struct parse *p) {
 }
 
 static struct parse parse_begin(struct host_call *call) {
-  return (struct parse){ .call = call, .examples = call->inputs[0].count, .single = call->inputs[0].shape.rank == 0 };
+  return (struct parse){.call = call, .examples = call->inputs[0].count, .single = call->inputs[0].shape.rank == 0};
 }
 
 status host_parse_sequence(struct host_call *call) {

@@ -19,18 +19,18 @@ union member {
 /* One operand: a dense tensor, or the entries of a sparse one, taken group by group. */
 struct operand {
   const struct tensor *values;
-  struct sparse_tensor sparse;   /* indices NULL: dense */
+  struct sparse_tensor sparse; /* indices NULL: dense */
   int rank;
   int64_t dims[LIMIT_RANK];
-  int64_t at;                    /* the first entry of the next group */
-  union member *members;         /* of the group taken last */
+  int64_t at;            /* the first entry of the next group */
+  union member *members; /* of the group taken last */
   int64_t count;
 };
 
 struct found_sets {
-  const struct operand *like;    /* says dtype and rank */
-  int64_t *groups;               /* of each member: its group's place, rank - 1 numbers */
-  int64_t *places;               /* in its set */
+  const struct operand *like; /* says dtype and rank */
+  int64_t *groups;            /* of each member: its group's place, rank - 1 numbers */
+  int64_t *places;            /* in its set */
   union member *members;
   int64_t count, longest;
 };
@@ -50,14 +50,12 @@ static int compare_number(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 typedef int (*comparison)(const void *, const void *);
-static comparison comparison_of(const struct tensor *values) {
-  return values->dtype == DTYPE_STRING ? compare_text : compare_number;
-}
+static comparison comparison_of(const struct tensor *values) { return values->dtype == DTYPE_STRING ? compare_text : compare_number; }
 
 static union member member_at(const struct tensor *values, int64_t i) {
   if (values->dtype == DTYPE_STRING)
-    return (union member){ .text = ((const struct string_view *)values->data)[i] };
-  return (union member){ .number = element_int(values, i) };
+    return (union member){.text = ((const struct string_view *)values->data)[i]};
+  return (union member){.number = element_int(values, i)};
 }
 
 /* Members [from, to) of the values as a set. */
@@ -84,18 +82,18 @@ static status operand_begin(struct operand *o) {
 }
 
 static status dense_operand(const struct tensor *values, struct operand *o) {
-  *o = (struct operand){ .values = values, .rank = values->shape.rank };
+  *o = (struct operand){.values = values, .rank = values->shape.rank};
   memcpy(o->dims, values->shape.dims, sizeof o->dims);
   return operand_begin(o);
 }
 
 static status sparse_operand(struct host_call *call, uint32_t first, struct operand *o) {
-  *o = (struct operand){ .values = &call->inputs[first + 1] };
+  *o = (struct operand){.values = &call->inputs[first + 1]};
   TRY(sparse_tensor_read(&call->inputs[first], o->values, &call->inputs[first + 2], &o->sparse));
   o->rank = o->sparse.rank;
   if (o->rank > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a sparse tensor of rank %d", o->rank);
-  struct shape shape = { .rank = o->rank };
+  struct shape shape = {.rank = o->rank};
   memcpy(shape.dims, o->sparse.dims, sizeof(int64_t) * (size_t)o->rank);
   if (shape_count(&shape) < 0)
     return fail(INVALID_ARGUMENT, "%s is no shape of a tensor", shape_text(&shape));
@@ -115,9 +113,7 @@ static status check_group(const struct operand *o, int64_t from, int64_t to) {
 }
 
 /* The place of the next group of a sparse operand; NULL behind the last. */
-static const int64_t *next_group(const struct operand *o) {
-  return o->at < o->sparse.count ? o->sparse.indices + o->at * o->rank : NULL;
-}
+static const int64_t *next_group(const struct operand *o) { return o->at < o->sparse.count ? o->sparse.indices + o->at * o->rank : NULL; }
 
 static status take_group(struct operand *o) {
   int64_t from = o->at;
@@ -144,8 +140,9 @@ static void merge(struct found_sets *f, enum operation what, const int64_t *grou
   int64_t i = 0, j = 0, place = 0;
   while (i < a->count || j < b->count) {
     int order = i == a->count ? 1 : j == b->count ? -1 : compare(&a->members[i], &b->members[j]);
-    bool wanted = order < 0 ? what == A_WITHOUT_B || what == UNION : order > 0 ? what == B_WITHOUT_A || what == UNION
-                                                                              : what == INTERSECTION || what == UNION;
+    bool wanted = order < 0 ? what == A_WITHOUT_B || what == UNION
+                : order > 0 ? what == B_WITHOUT_A || what == UNION
+                            : what == INTERSECTION || what == UNION;
     if (wanted)
       found_put(f, group, &place, order <= 0 ? a->members[i] : b->members[j]);
     i += order <= 0;
@@ -156,7 +153,7 @@ static void merge(struct found_sets *f, enum operation what, const int64_t *grou
 
 static status found_begin(struct found_sets *f, const struct operand *a, const struct operand *b) {
   size_t most = (size_t)(a->values->count + b->values->count) + 1;
-  *f = (struct found_sets){ .like = a };
+  *f = (struct found_sets){.like = a};
   f->groups = malloc(most * (size_t)a->rank * sizeof *f->groups);
   f->places = malloc(most * sizeof *f->places);
   f->members = malloc(most * sizeof *f->members);
@@ -164,7 +161,7 @@ static status found_begin(struct found_sets *f, const struct operand *a, const s
 }
 
 static status put_members(struct host_call *call, const struct found_sets *f) {
-  struct shape shape = { 1, { f->count } };
+  struct shape shape = {1, {f->count}};
   if (f->like->values->dtype == DTYPE_STRING) {
     struct string_output out;
     TRY(string_output_begin(&out, &shape, &call->outputs[1]));
@@ -180,14 +177,14 @@ static status put_members(struct host_call *call, const struct found_sets *f) {
 
 static status found_put_outputs(struct host_call *call, const struct found_sets *f) {
   int rank = f->like->rank;
-  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){ 2, { f->count, rank } }));
+  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){2, {f->count, rank}}));
   int64_t *to = call->outputs[0]->data;
   for (int64_t i = 0; i < f->count; i++, to += rank) {
     memcpy(to, f->groups + i * (rank - 1), sizeof *to * (size_t)(rank - 1));
     to[rank - 1] = f->places[i];
   }
   TRY(put_members(call, f));
-  TRY(host_make_output(call, 2, DTYPE_INT64, &(struct shape){ 1, { rank } }));
+  TRY(host_make_output(call, 2, DTYPE_INT64, &(struct shape){1, {rank}}));
   memcpy(call->outputs[2]->data, f->like->dims, sizeof(int64_t) * (size_t)(rank - 1));
   ((int64_t *)call->outputs[2]->data)[rank - 1] = f->longest;
   return OK;
@@ -213,7 +210,7 @@ static status walk_sparse(struct found_sets *f, enum operation what, struct oper
 
 /* Each group of the dense operand with the equal one of the other. */
 static status walk_dense(struct found_sets *f, enum operation what, struct operand *a, struct operand *b) {
-  int64_t groups = 1, place[LIMIT_RANK] = { 0 };
+  int64_t groups = 1, place[LIMIT_RANK] = {0};
   for (int d = 0; d < a->rank - 1; d++)
     groups *= a->dims[d];
   for (int64_t g = 0; g < groups; g++) {
@@ -235,7 +232,7 @@ static status walk_dense(struct found_sets *f, enum operation what, struct opera
 }
 
 static status operation_of(const struct host_call *call, enum operation *out) {
-  static const char *const names[] = { "a-b", "b-a", "intersection", "union" };
+  static const char *const names[] = {"a-b", "b-a", "intersection", "union"};
   struct string_view name = host_attr_string(call, "set_operation", "");
   for (int i = 0; i < 4; i++)
     if (strlen(names[i]) == name.size && strncasecmp(names[i], name.data, name.size) == 0) {
@@ -249,7 +246,7 @@ static status operate(struct host_call *call, struct operand *a, struct operand 
   enum operation what = A_WITHOUT_B;
   TRY(operation_of(call, &what));
   if (a->rank != b->rank || memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)(a->rank - 1)) != 0) {
-    struct shape x = { .rank = a->rank - 1 }, y = { .rank = b->rank - 1 };
+    struct shape x = {.rank = a->rank - 1}, y = {.rank = b->rank - 1};
     memcpy(x.dims, a->dims, sizeof x.dims);
     memcpy(y.dims, b->dims, sizeof y.dims);
     return fail(INVALID_ARGUMENT, "Mismatched shapes %s vs %s", shape_text(&x), shape_text(&y));
@@ -269,31 +266,31 @@ static status end(struct operand *a, struct operand *b, struct found_sets *f, st
 }
 
 status host_dense_sets(struct host_call *call) {
-  struct operand a = { 0 }, b = { 0 };
-  struct found_sets f = { 0 };
+  struct operand a = {0}, b = {0};
+  struct found_sets f = {0};
   status s = dense_operand(&call->inputs[0], &a);
   s = s == OK ? dense_operand(&call->inputs[1], &b) : s;
   return end(&a, &b, &f, s == OK ? operate(call, &a, &b, &f) : s);
 }
 
 status host_dense_sparse_sets(struct host_call *call) {
-  struct operand a = { 0 }, b = { 0 };
-  struct found_sets f = { 0 };
+  struct operand a = {0}, b = {0};
+  struct found_sets f = {0};
   status s = dense_operand(&call->inputs[0], &a);
   s = s == OK ? sparse_operand(call, 1, &b) : s;
   return end(&a, &b, &f, s == OK ? operate(call, &a, &b, &f) : s);
 }
 
 status host_sparse_sets(struct host_call *call) {
-  struct operand a = { 0 }, b = { 0 };
-  struct found_sets f = { 0 };
+  struct operand a = {0}, b = {0};
+  struct found_sets f = {0};
   status s = sparse_operand(call, 0, &a);
   s = s == OK ? sparse_operand(call, 3, &b) : s;
   return end(&a, &b, &f, s == OK ? operate(call, &a, &b, &f) : s);
 }
 
 static status put_sizes(struct host_call *call, struct operand *o) {
-  struct shape shape = { .rank = o->rank - 1 };
+  struct shape shape = {.rank = o->rank - 1};
   memcpy(shape.dims, o->dims, sizeof shape.dims);
   TRY(host_make_output(call, 0, DTYPE_INT32, &shape));
   int32_t *sizes = call->outputs[0]->data;
@@ -313,8 +310,8 @@ static status put_sizes(struct host_call *call, struct operand *o) {
 }
 
 status host_set_size(struct host_call *call) {
-  struct operand o = { 0 }, none = { 0 };
-  struct found_sets f = { 0 };
+  struct operand o = {0}, none = {0};
+  struct found_sets f = {0};
   status s = sparse_operand(call, 0, &o);
   return end(&o, &none, &f, s == OK ? put_sizes(call, &o) : s);
 }

@@ -39,7 +39,7 @@ static void map_destroy(struct resource *resource) {
   pthread_mutex_destroy(&map->lock);
 }
 
-static const struct resource_maker map_maker = { "map of sparse tensors", sizeof(struct sparse_map), map_init, map_destroy };
+static const struct resource_maker map_maker = {"map of sparse tensors", sizeof(struct sparse_map), map_init, map_destroy};
 
 /* Named by the attribute, else by the node. */
 static status find_map(struct host_call *call, struct sparse_map **out) {
@@ -133,9 +133,9 @@ static status add_boxes(struct host_call *call, struct boxed_sparse *boxes, int6
 }
 
 status host_sparse_map_add(struct host_call *call) {
-  struct boxed_sparse box = { 0 };
+  struct boxed_sparse box = {0};
   status s = boxed_sparse_input(call, 0, &box);
-  s = s == OK ? add_boxes(call, &box, 1, &(struct shape){ 0 }) : s;
+  s = s == OK ? add_boxes(call, &box, 1, &(struct shape){0}) : s;
   boxed_sparse_deinit(&box);
   return s;
 }
@@ -144,7 +144,7 @@ status host_sparse_map_add_many(struct host_call *call) {
   struct boxed_sparse *boxes;
   int64_t count;
   TRY(boxed_sparse_rows(call, 0, &boxes, &count));
-  status s = add_boxes(call, boxes, count, &(struct shape){ 1, { count } });
+  status s = add_boxes(call, boxes, count, &(struct shape){1, {count}});
   boxed_sparse_free(boxes, count);
   return s;
 }

@@ -18,7 +18,7 @@ static void tensor_object_destroy(struct object *object) {
   tensor_release(((struct tensor_object *)object)->tensor);
   free(object);
 }
-static const struct object_kind tensor_kind = { "Tensor", tensor_object_destroy, NULL, NULL };
+static const struct object_kind tensor_kind = {"Tensor", tensor_object_destroy, NULL, NULL};
 
 static status put_variant(struct tensor *to, int64_t i, struct tensor *tensor) {
   struct tensor_object *box = calloc(1, sizeof *box);
@@ -37,7 +37,7 @@ static status put_variants(struct tensor *to, int64_t i, const struct boxed_spar
 }
 
 status boxed_sparse_variants(const struct boxed_sparse *box, struct tensor **out) {
-  TRY(objects_create(&(struct shape){ 1, { 3 } }, out));
+  TRY(objects_create(&(struct shape){1, {3}}, out));
   status s = put_variants(*out, 0, box);
   if (s != OK) {
     tensor_release(*out);
@@ -52,9 +52,9 @@ static status put_strings(struct host_call *call, const struct boxed_sparse *box
   struct string_output out;
   TRY(string_output_begin(&out, shape, &call->outputs[0]));
   for (int64_t i = 0; i < count; i++) {
-    const struct tensor *parts[3] = { boxes[i].indices, boxes[i].values, boxes[i].shape };
+    const struct tensor *parts[3] = {boxes[i].indices, boxes[i].values, boxes[i].shape};
     for (int k = 0; k < 3; k++) {
-      struct wire_buffer bytes = { 0 };
+      struct wire_buffer bytes = {0};
       tensor_proto_put_content(&bytes, parts[k]);
       string_output_put(&out, bytes.data, bytes.size);
       out.failed |= bytes.is_bad;
@@ -74,9 +74,9 @@ static status put_boxes(struct host_call *call, const struct boxed_sparse *boxes
 }
 
 status host_serialize_sparse(struct host_call *call) {
-  struct boxed_sparse box = { 0 };
+  struct boxed_sparse box = {0};
   status s = boxed_sparse_input(call, 0, &box);
-  s = s == OK ? put_boxes(call, &box, 1, &(struct shape){ 1, { 3 } }) : s;
+  s = s == OK ? put_boxes(call, &box, 1, &(struct shape){1, {3}}) : s;
   boxed_sparse_deinit(&box);
   return s;
 }
@@ -85,7 +85,7 @@ status host_serialize_many_sparse(struct host_call *call) {
   struct boxed_sparse *boxes;
   int64_t count;
   TRY(boxed_sparse_rows(call, 0, &boxes, &count));
-  status s = put_boxes(call, boxes, count, &(struct shape){ 2, { count, 3 } });
+  status s = put_boxes(call, boxes, count, &(struct shape){2, {count, 3}});
   boxed_sparse_free(boxes, count);
   return s;
 }

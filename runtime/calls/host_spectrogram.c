@@ -37,8 +37,7 @@ static void all_windows(const struct spectrum *s, const struct tensor *sound, bo
 
 status host_audio_spectrogram(struct host_call *call) {
   const struct tensor *sound = &call->inputs[0];
-  struct spectrum s = {
-      .window = host_attr_int(call, "window_size", 2), .stride = host_attr_int(call, "stride", 1), .size = 1};
+  struct spectrum s = {.window = host_attr_int(call, "window_size", 2), .stride = host_attr_int(call, "stride", 1), .size = 1};
   while (s.size < s.window)
     s.size *= 2;
   int64_t samples = sound->shape.dims[0], windows = samples < s.window ? 0 : 1 + (samples - s.window) / s.stride;
@@ -64,9 +63,7 @@ struct mel {
   double *energy, *cosines;
 };
 
-static double mel_of(double hertz) {
-  return 1127 * log1p(hertz / 700);
-}
+static double mel_of(double hertz) { return 1127 * log1p(hertz / 700); }
 
 /* Where each bin lies between the centres of the bands. */
 static void mel_bands(struct mel *m, double hertz, double low, double high) {
@@ -108,8 +105,7 @@ static void window_coefficients(const struct mel *m, const float *spectrum, floa
 
 static status mel_init(struct mel *m, double rate, double low, double high) {
   if (rate <= 0 || m->bins < 2 || !(low >= 0) || !(high > low)) /* nor NaN */
-    return fail(INVALID_ARGUMENT, "Mfcc initialization failed for channel count %lld, sample rate %g",
-                (long long)m->bins, rate);
+    return fail(INVALID_ARGUMENT, "Mfcc initialization failed for channel count %lld, sample rate %g", (long long)m->bins, rate);
   double hertz = 0.5 * rate / (double)(m->bins - 1);
   m->first = (int64_t)fmin(1.5 + low / hertz, (double)m->bins);
   m->last = (int64_t)fmin(high / hertz, (double)(m->bins - 1));
@@ -132,8 +128,7 @@ status host_mfcc(struct host_call *call) {
                   .coefficients = host_attr_int(call, "dct_coefficient_count", 13)};
   TRY(mel_init(&m, (double)host_scalar_int(&call->inputs[1]), host_attr_float(call, "lower_frequency_limit", 20),
                host_attr_float(call, "upper_frequency_limit", 4000)));
-  status result =
-      host_make_output(call, 0, DTYPE_FLOAT, &(struct shape){3, {x->shape.dims[0], x->shape.dims[1], m.coefficients}});
+  status result = host_make_output(call, 0, DTYPE_FLOAT, &(struct shape){3, {x->shape.dims[0], x->shape.dims[1], m.coefficients}});
   for (int64_t i = 0; result == OK && i < x->shape.dims[0] * x->shape.dims[1]; i++)
     window_coefficients(&m, (const float *)x->data + i * m.bins, (float *)call->outputs[0]->data + i * m.coefficients);
   free(m.weight);

@@ -23,7 +23,7 @@ static status part_add(struct parts *parts, struct string_view text, int64_t row
     parts->items = grown;
     parts->capacity = capacity;
   }
-  parts->items[parts->count++] = (struct part){ text, row, column };
+  parts->items[parts->count++] = (struct part){text, row, column};
   return OK;
 }
 
@@ -34,7 +34,7 @@ static status split_by_set(struct parts *parts, struct string_view text, int64_t
   int64_t column = 0;
   if (set.size == 0) {
     for (size_t i = 0; i < text.size; i++)
-      TRY(part_add(parts, (struct string_view){ text.data + i, 1 }, row, column++));
+      TRY(part_add(parts, (struct string_view){text.data + i, 1}, row, column++));
     return OK;
   }
   size_t from = 0;
@@ -42,7 +42,7 @@ static status split_by_set(struct parts *parts, struct string_view text, int64_t
     if (i < text.size && !memchr(set.data, text.data[i], set.size))
       continue;
     if (!skip_empty || i > from)
-      TRY(part_add(parts, (struct string_view){ text.data + from, i - from }, row, column++));
+      TRY(part_add(parts, (struct string_view){text.data + from, i - from}, row, column++));
     from = i + 1;
   }
   return OK;
@@ -57,18 +57,17 @@ static status split_by_space(struct parts *parts, struct string_view text, int64
     while (at < text.size && is_space(text.data[at]))
       at++;
     if (limit > 0 && column == limit) /* the rest, also when it is empty */
-      return part_add(parts, (struct string_view){ text.data + at, text.size - at }, row, column);
+      return part_add(parts, (struct string_view){text.data + at, text.size - at}, row, column);
     if (at == text.size)
       return OK;
     size_t from = at;
     while (at < text.size && !is_space(text.data[at]))
       at++;
-    TRY(part_add(parts, (struct string_view){ text.data + from, at - from }, row, column));
+    TRY(part_add(parts, (struct string_view){text.data + from, at - from}, row, column));
   }
 }
 
-static status split_by_text(struct parts *parts, struct string_view text, int64_t row, struct string_view separator,
-                            int64_t limit) {
+static status split_by_text(struct parts *parts, struct string_view text, int64_t row, struct string_view separator, int64_t limit) {
   if (text.size == 0) /* one empty part */
     return part_add(parts, text, row, 0);
   int64_t column = 0;
@@ -77,7 +76,7 @@ static status split_by_text(struct parts *parts, struct string_view text, int64_
     if (!found)
       return part_add(parts, text, row, column);
     size_t size = (size_t)(found - text.data);
-    TRY(part_add(parts, (struct string_view){ text.data, size }, row, column));
+    TRY(part_add(parts, (struct string_view){text.data, size}, row, column));
     text.data += size + separator.size;
     text.size -= size + separator.size;
   }
@@ -86,9 +85,9 @@ static status split_by_text(struct parts *parts, struct string_view text, int64_
 static status put_parts(struct host_call *call, const struct parts *parts, int64_t rows) {
   struct string_output out;
   int64_t columns = 0;
-  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){ 2, { parts->count, 2 } }));
-  TRY(string_output_begin(&out, &(struct shape){ 1, { parts->count } }, &call->outputs[1]));
-  TRY(host_make_output(call, 2, DTYPE_INT64, &(struct shape){ 1, { 2 } }));
+  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){2, {parts->count, 2}}));
+  TRY(string_output_begin(&out, &(struct shape){1, {parts->count}}, &call->outputs[1]));
+  TRY(host_make_output(call, 2, DTYPE_INT64, &(struct shape){1, {2}}));
   int64_t *indices = call->outputs[0]->data, *shape = call->outputs[2]->data;
   for (int64_t i = 0; i < parts->count; i++) {
     const struct part *part = &parts->items[i];
@@ -113,7 +112,7 @@ static status check_inputs(const struct host_call *call, const char *separator) 
 status host_string_split(struct host_call *call) {
   TRY(check_inputs(call, "delimiter"));
   const struct tensor *in = &call->inputs[0];
-  struct parts parts = { 0 };
+  struct parts parts = {0};
   status result = OK;
   for (int64_t i = 0; i < in->count && result == OK; i++)
     result = split_by_set(&parts, ((const struct string_view *)in->data)[i], i, host_scalar_string(&call->inputs[1]),
@@ -129,7 +128,7 @@ status host_string_split_v2(struct host_call *call) {
   const struct tensor *in = &call->inputs[0];
   struct string_view separator = host_scalar_string(&call->inputs[1]);
   int64_t limit = host_attr_int(call, "maxsplit", -1);
-  struct parts parts = { 0 };
+  struct parts parts = {0};
   status result = OK;
   for (int64_t i = 0; i < in->count && result == OK; i++) {
     struct string_view text = ((const struct string_view *)in->data)[i];

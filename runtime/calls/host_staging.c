@@ -117,13 +117,13 @@ static status take_any(struct host_call *call, enum staging_area kind) {
   return run(call, kind, r);
 }
 
-#define KEYED(name, kind)                                                                                           \
-  status host_##name##_stage(struct host_call *call) { return put_key(call, kind); }                                \
-  status host_##name##_unstage(struct host_call *call) { return get_key(call, kind, STAGING_TAKE); }                \
-  status host_##name##_unstage_any(struct host_call *call) { return take_any(call, kind); }                         \
-  status host_##name##_peek(struct host_call *call) { return get_key(call, kind, STAGING_PEEK); }                   \
-  status host_##name##_size(struct host_call *call) { return give_size(call, kind, false); }                        \
-  status host_##name##_incomplete_size(struct host_call *call) { return give_size(call, kind, true); }              \
+#define KEYED(name, kind)                                                                              \
+  status host_##name##_stage(struct host_call *call) { return put_key(call, kind); }                   \
+  status host_##name##_unstage(struct host_call *call) { return get_key(call, kind, STAGING_TAKE); }   \
+  status host_##name##_unstage_any(struct host_call *call) { return take_any(call, kind); }            \
+  status host_##name##_peek(struct host_call *call) { return get_key(call, kind, STAGING_PEEK); }      \
+  status host_##name##_size(struct host_call *call) { return give_size(call, kind, false); }           \
+  status host_##name##_incomplete_size(struct host_call *call) { return give_size(call, kind, true); } \
   status host_##name##_clear(struct host_call *call) { return clear(call, kind); }
 KEYED(map, STAGING_MAP)
 KEYED(ordered_map, STAGING_ORDERED_MAP)

@@ -26,7 +26,7 @@ static int64_t broadcast_index(const struct shape *out, const struct shape *in, 
 }
 
 static struct shape join_shape(const struct host_call *call) {
-  struct shape shape = { 0 };
+  struct shape shape = {0};
   for (uint32_t i = 0; i < call->input_count; i++) {
     const struct shape *in = &call->inputs[i].shape;
     if (in->rank > shape.rank)
@@ -65,7 +65,7 @@ struct join_axes {
 };
 
 static status read_axes(const struct tensor *input, const struct tensor *axes, struct join_axes *out) {
-  *out = (struct join_axes){ .rank = input->shape.rank };
+  *out = (struct join_axes){.rank = input->shape.rank};
   for (int64_t i = 0; i < axes->count; i++) {
     int axis = ((const int32_t *)axes->data)[i];
     int wanted = axis < 0 ? axis + out->rank : axis;
@@ -79,9 +79,9 @@ static status read_axes(const struct tensor *input, const struct tensor *axes, s
   return OK;
 }
 
-static void join_element(struct string_output *out, const struct tensor *input, const struct join_axes *axes,
-                         const int64_t *strides, int64_t base, struct string_view separator) {
-  int64_t total = 1, index[LIMIT_RANK] = { 0 };
+static void join_element(struct string_output *out, const struct tensor *input, const struct join_axes *axes, const int64_t *strides,
+                         int64_t base, struct string_view separator) {
+  int64_t total = 1, index[LIMIT_RANK] = {0};
   for (int i = 0; i < axes->count; i++)
     total *= input->shape.dims[axes->order[i]];
   for (int64_t k = 0; k < total; k++) {
@@ -105,7 +105,7 @@ status host_reduce_join(struct host_call *call) {
   bool keep = host_attr_int(call, "keep_dims", 0) != 0;
   struct join_axes axes;
   TRY(read_axes(input, &call->inputs[1], &axes));
-  struct shape shape = { 0 }, kept = { 0 };
+  struct shape shape = {0}, kept = {0};
   int64_t strides[LIMIT_RANK], kept_strides[LIMIT_RANK], stride = 1;
   for (int d = axes.rank - 1; d >= 0; d--) {
     strides[d] = stride;
@@ -140,14 +140,13 @@ status host_unsorted_segment_join(struct host_call *call) {
   int64_t segments = host_scalar_int(&call->inputs[2]), inner = ids->count ? input->count / ids->count : 1;
   if (segments < 0)
     return fail(INVALID_ARGUMENT, "Number of segments must be non-negative but got %lld", (long long)segments);
-  struct shape shape = { .rank = input->shape.rank - ids->shape.rank + 1, .dims = { segments } };
+  struct shape shape = {.rank = input->shape.rank - ids->shape.rank + 1, .dims = {segments}};
   for (int d = 1; d < shape.rank; d++)
     shape.dims[d] = input->shape.dims[ids->shape.rank + d - 1];
   for (int64_t i = 0; i < ids->count; i++) {
     int64_t id = element_int(ids, i);
     if (id < 0 || id >= segments)
-      return fail(INVALID_ARGUMENT, "segment_ids[%lld] = %lld is out of range [0, %lld)", (long long)i, (long long)id,
-                  (long long)segments);
+      return fail(INVALID_ARGUMENT, "segment_ids[%lld] = %lld is out of range [0, %lld)", (long long)i, (long long)id, (long long)segments);
   }
   int64_t *next = calloc((size_t)ids->count + 1, sizeof *next), *first = malloc(((size_t)segments + 1) * sizeof *first),
           *last = malloc(((size_t)segments + 1) * sizeof *last);
@@ -254,9 +253,8 @@ static void put_lower(struct string_output *out, struct string_view in, const st
 static status check_encoding(const struct host_call *call) {
   struct string_view encoding = host_attr_string(call, "encoding", "");
   return encoding.size == 0 || string_is(encoding, "utf-8")
-             ? OK
-             : fail(INVALID_ARGUMENT, "only utf-8 or '' (no encoding) is supported, received %.*s", (int)encoding.size,
-                    encoding.data);
+         ? OK
+         : fail(INVALID_ARGUMENT, "only utf-8 or '' (no encoding) is supported, received %.*s", (int)encoding.size, encoding.data);
 }
 status host_string_upper(struct host_call *call) {
   TRY(check_encoding(call));
@@ -311,7 +309,7 @@ static bool cut_characters(struct string_view in, int64_t pos, int64_t length, s
   for (int64_t k = -1; end < in.size; end++)
     if (utf8_is_first(in.data[end]) && ++k >= length)
       break;
-  *out = (struct string_view){ in.data + at, end - at };
+  *out = (struct string_view){in.data + at, end - at};
   return true;
 }
 
@@ -321,7 +319,7 @@ static bool cut_bytes(struct string_view in, int64_t pos, int64_t length, struct
     return false;
   int64_t rest = size - first;
   length = length < 0 ? rest : length; /* all that is left, as TensorFlow's unsigned sizes have it */
-  *out = (struct string_view){ in.data + first, (uint64_t)(length < rest ? length : rest) };
+  *out = (struct string_view){in.data + first, (uint64_t)(length < rest ? length : rest)};
   return true;
 }
 

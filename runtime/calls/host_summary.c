@@ -20,8 +20,8 @@ static void put_fixed32(struct wire_buffer *out, uint32_t number, const void *by
 /* Output 0: the bytes as one string. Frees them. */
 static status give_bytes(struct host_call *call, struct wire_buffer *bytes) {
   struct string_output out;
-  status result = bytes->is_bad ? fail(RESOURCE_EXHAUSTED, "no memory for a summary")
-                                : string_output_begin(&out, &(struct shape){ 0 }, &call->outputs[0]);
+  status result =
+    bytes->is_bad ? fail(RESOURCE_EXHAUSTED, "no memory for a summary") : string_output_begin(&out, &(struct shape){0}, &call->outputs[0]);
   if (result == OK) {
     string_output_put(&out, bytes->data, bytes->size);
     result = string_output_end(&out);
@@ -55,11 +55,11 @@ static double real_at(const struct tensor *t, int64_t i) {
 
 status host_scalar_summary(struct host_call *call) {
   const struct tensor *tags = &call->inputs[0], *values = &call->inputs[1];
-  struct wire_buffer summary = { 0 };
+  struct wire_buffer summary = {0};
   if (tags->count != values->count)
     return fail(INVALID_ARGUMENT, "tags and values are not the same shape: %s != %s", shape_text(&tags->shape), shape_text(&values->shape));
   for (int64_t i = 0; i < tags->count; i++) {
-    struct wire_buffer value = { 0 };
+    struct wire_buffer value = {0};
     struct string_view tag = ((const struct string_view *)tags->data)[i];
     float number = (float)real_at(values, i);
     if (tag.size)
@@ -121,8 +121,8 @@ static void put_double(struct wire_buffer *out, uint32_t number, double value) {
 
 /* Runs of empty buckets are one. */
 static void histogram_put(struct wire_buffer *out, const struct histogram *h) {
-  struct wire_buffer limits = { 0 }, counts = { 0 };
-  const double numbers[] = { h->min, h->max, h->count, h->sum, h->squares };
+  struct wire_buffer limits = {0}, counts = {0};
+  const double numbers[] = {h->min, h->max, h->count, h->sum, h->squares};
   for (uint32_t i = 0; i < 5; i++)
     put_double(out, i + 1, numbers[i]);
   for (int i = 0; i < h->size; i++) {
@@ -153,7 +153,7 @@ status host_histogram_summary(struct host_call *call) {
     }
     histogram_add(h, value);
   }
-  struct wire_buffer summary = { 0 }, value = { 0 }, histogram = { 0 };
+  struct wire_buffer summary = {0}, value = {0}, histogram = {0};
   histogram_put(&histogram, h);
   free(h);
   if (tag.size)
@@ -201,8 +201,8 @@ static uint32_t count_values(const struct host_call *call) {
 }
 
 status host_merge_summary(struct host_call *call) {
-  struct wire_buffer summary = { 0 };
-  struct map tags = { 0 };
+  struct wire_buffer summary = {0};
+  struct map tags = {0};
   uint32_t count = 0;
   char **names = calloc((size_t)count_values(call) + 1, sizeof *names);
   status result = names ? OK : fail(RESOURCE_EXHAUSTED, "no memory for a summary");
@@ -222,10 +222,10 @@ status host_merge_summary(struct host_call *call) {
 /* ---- tensors ---- */
 
 static void put_head(struct wire_buffer *out, const struct tensor *tensor) {
-  struct wire_buffer shape = { 0 };
+  struct wire_buffer shape = {0};
   wire_put_varint(out, 1, tensor->dtype);
   for (int d = 0; d < tensor->shape.rank; d++) {
-    struct wire_buffer dim = { 0 };
+    struct wire_buffer dim = {0};
     if (tensor->shape.dims[d])
       wire_put_varint(&dim, 1, (uint64_t)tensor->shape.dims[d]);
     wire_put_message(&shape, 2, &dim);
@@ -244,7 +244,7 @@ void tensor_proto_put(struct wire_buffer *out, const struct tensor *tensor) {
 }
 
 void tensor_proto_put_content(struct wire_buffer *out, const struct tensor *tensor) {
-  struct wire_buffer content = { 0 };
+  struct wire_buffer content = {0};
   const struct string_view *views = tensor->data;
   if (tensor->dtype != DTYPE_STRING || tensor->count == 0) {
     tensor_proto_put(out, tensor);
@@ -261,7 +261,7 @@ void tensor_proto_put_content(struct wire_buffer *out, const struct tensor *tens
 }
 
 status host_serialize_tensor(struct host_call *call) {
-  struct wire_buffer bytes = { 0 };
+  struct wire_buffer bytes = {0};
   if (call->inputs[0].dtype == DTYPE_RESOURCE || call->inputs[0].dtype == DTYPE_VARIANT)
     return fail(UNIMPLEMENTED, "a %s as bytes", dtype_name(call->inputs[0].dtype));
   tensor_proto_put(&bytes, &call->inputs[0]);
@@ -286,7 +286,7 @@ status host_parse_tensor(struct host_call *call) {
 
 static status tensor_summary(struct host_call *call, bool with_empty_metadata) {
   bool second = call->input_count == 3; /* tag, tensor, metadata; else the tensor alone */
-  struct wire_buffer summary = { 0 }, value = { 0 }, tensor = { 0 };
+  struct wire_buffer summary = {0}, value = {0}, tensor = {0};
   tensor_proto_put(&tensor, &call->inputs[second ? 1 : 0]);
   if (second) {
     struct string_view tag = host_scalar_string(&call->inputs[0]), metadata = host_scalar_string(&call->inputs[2]);

@@ -28,19 +28,19 @@ static status make_table(struct host_call *call, struct table_spec *spec) {
   TRY(host_get_resource(call, &table_maker, spec, &is_new, &table));
   const struct table_spec *there = table_get_spec((struct table *)table);
   if (there->key != spec->key || there->value != spec->value)
-    return fail(INVALID_ARGUMENT, "Conflicting key/value dtypes %s->%s with %s-%s for table %s", dtype_name(spec->key), dtype_name(spec->value),
-                dtype_name(there->key), dtype_name(there->value), table->name);
+    return fail(INVALID_ARGUMENT, "Conflicting key/value dtypes %s->%s with %s-%s for table %s", dtype_name(spec->key),
+                dtype_name(spec->value), dtype_name(there->key), dtype_name(there->value), table->name);
   return host_make_handle(call, table);
 }
 
 status host_hash_table(struct host_call *call) {
-  struct table_spec spec = { 0 };
+  struct table_spec spec = {0};
   TRY(read_spec(call, false, &spec));
   return make_table(call, &spec);
 }
 
 status host_mutable_hash_table(struct host_call *call) {
-  struct table_spec spec = { 0 };
+  struct table_spec spec = {0};
   TRY(read_spec(call, true, &spec));
   if (host_attr(call, "value_shape") && spec.value_shape.rank != 1)
     return fail(INVALID_ARGUMENT, "Default value must be a vector, got shape %s", shape_text(&spec.value_shape));
@@ -49,12 +49,17 @@ status host_mutable_hash_table(struct host_call *call) {
 
 /* The first generation has no deleted key. */
 status host_dense_hash_table(struct host_call *call) {
-  struct table_spec spec = { 0 };
+  struct table_spec spec = {0};
   TRY(read_spec(call, true, &spec));
   struct dense_spec dense = {
-    .key = spec.key, .value = spec.value, .key_shape = call->inputs[0].shape, .value_shape = spec.value_shape,
-    .empty_key = &call->inputs[0], .deleted_key = call->input_count > 1 ? &call->inputs[1] : NULL,
-    .buckets = host_attr_int(call, "initial_num_buckets", 131072), .max_load = host_attr_float(call, "max_load_factor", 0.8),
+    .key = spec.key,
+    .value = spec.value,
+    .key_shape = call->inputs[0].shape,
+    .value_shape = spec.value_shape,
+    .empty_key = &call->inputs[0],
+    .deleted_key = call->input_count > 1 ? &call->inputs[1] : NULL,
+    .buckets = host_attr_int(call, "initial_num_buckets", 131072),
+    .max_load = host_attr_float(call, "max_load_factor", 0.8),
   };
   spec.dense = &dense;
   return make_table(call, &spec);
@@ -74,7 +79,8 @@ status host_table_initialize(struct host_call *call) {
   TRY(find_table(call, &table));
   for (int i = 1; i < 3; i++)
     if (call->inputs[i].shape.rank != 1)
-      return fail(INVALID_ARGUMENT, "%s must be a vector, but received shape%s", i == 1 ? "Keys" : "Values", shape_text(&call->inputs[i].shape));
+      return fail(INVALID_ARGUMENT, "%s must be a vector, but received shape%s", i == 1 ? "Keys" : "Values",
+                  shape_text(&call->inputs[i].shape));
   if (call->inputs[1].count != call->inputs[2].count)
     return fail(INVALID_ARGUMENT, "Keys and values must have the same size %lld vs %lld", (long long)call->inputs[1].count,
                 (long long)call->inputs[2].count);
@@ -98,7 +104,7 @@ static struct string_view column_of(const struct text_file *f, struct string_vie
     const char *end = line.size ? memchr(line.data, f->delimiter, line.size) : NULL;
     size_t size = end ? (size_t)(end - line.data) : line.size;
     if (column == 0)
-      return (struct string_view){ line.data, size };
+      return (struct string_view){line.data, size};
     if (!end) {
       *missing = true;
       return line;
@@ -133,7 +139,7 @@ static bool next_line(struct text_file *f, struct string_view *line) {
   if (f->at == f->end)
     return false;
   const char *end = memchr(f->at, '\n', (size_t)(f->end - f->at));
-  *line = (struct string_view){ f->at, (size_t)((end ? end : f->end) - f->at) };
+  *line = (struct string_view){f->at, (size_t)((end ? end : f->end) - f->at)};
   f->at = end ? end + 1 : f->end;
   if (line->size && line->data[line->size - 1] == '\r')
     line->size--;
@@ -156,9 +162,9 @@ static status fill_from(struct text_file *f, struct table *table) {
   count = wanted >= 0 ? wanted : count;
   struct tensor *keys = NULL, *values = NULL;
   struct string_view line;
-  status result = tensor_create(table_get_spec(table)->key, &(struct shape){ 1, { count } }, &keys);
+  status result = tensor_create(table_get_spec(table)->key, &(struct shape){1, {count}}, &keys);
   if (result == OK)
-    result = tensor_create(table_get_spec(table)->value, &(struct shape){ 1, { count } }, &values);
+    result = tensor_create(table_get_spec(table)->value, &(struct shape){1, {count}}, &values);
   for (f->number = 0; result == OK && f->number < count && next_line(f, &line); f->number++) {
     result = put_column(f, line, f->key_column, keys, f->number);
     if (result == OK)
@@ -181,7 +187,7 @@ status host_table_initialize_from_file(struct host_call *call) {
   if (delimiter.size != 1)
     return fail(INVALID_ARGUMENT, "delimiter should be only 1 char");
   TRY(host_read_file(path, &data, &size));
-  struct text_file file = { .call = call, .path = path, .at = data, .end = data + size, .delimiter = delimiter.data[0] };
+  struct text_file file = {.call = call, .path = path, .at = data, .end = data + size, .delimiter = delimiter.data[0]};
   file.key_column = host_attr_int(call, "key_index", COLUMN_LINE);
   file.value_column = host_attr_int(call, "value_index", COLUMN_NUMBER);
   for (int64_t i = host_attr_int(call, "offset", 0); i > 0; i--) {

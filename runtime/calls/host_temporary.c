@@ -34,7 +34,7 @@ static void temporaries_destroy(struct resource *resource) {
   pthread_mutex_destroy(&t->lock);
 }
 
-static const struct resource_maker temporaries_maker = { "temporaries", sizeof(struct temporaries), temporaries_init, temporaries_destroy };
+static const struct resource_maker temporaries_maker = {"temporaries", sizeof(struct temporaries), temporaries_init, temporaries_destroy};
 
 status host_temporaries(struct host_call *call) {
   struct resource *made;

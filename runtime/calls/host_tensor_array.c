@@ -42,9 +42,9 @@ static status empty_shape(const struct partial_shape *want, int front, struct sh
     if (out->dims[d] < 0)
       out->rank = -1;
   return want->rank >= 0 && out->rank >= 0
-             ? OK
-             : fail(UNIMPLEMENTED, "TensorArray has size zero, but the element shape is not fully defined. Currently only static shapes are "
-                    "supported when packing zero-size TensorArrays.");
+         ? OK
+         : fail(UNIMPLEMENTED, "TensorArray has size zero, but the element shape is not fully defined. Currently only static shapes are "
+                               "supported when packing zero-size TensorArrays.");
 }
 
 static enum dtype dtype_attr(const struct host_call *call, const char *name) { return (enum dtype)host_attr_int(call, name, DTYPE_FLOAT); }
@@ -146,7 +146,8 @@ status host_tensor_array_pack(struct host_call *call) {
   return stack(call, array, NULL, array_pack_size(array));
 }
 
-static status concat_parts(struct host_call *call, const struct partial_shape *rest, enum dtype dtype, struct tensor **parts, int64_t count) {
+static status concat_parts(struct host_call *call, const struct partial_shape *rest, enum dtype dtype, struct tensor **parts,
+                           int64_t count) {
   struct shape empty = {0};
   if (count == 0)
     TRY(empty_shape(rest, 1, &empty));
@@ -156,7 +157,8 @@ static status concat_parts(struct host_call *call, const struct partial_shape *r
       return fail(INVALID_ARGUMENT, "Concat saw a scalar shape at index %lld but requires at least vectors.  Did you mean to call pack?",
                   (long long)i);
     if (i == 0 && !shape_fits(rest, shape, 1))
-      return fail(INVALID_ARGUMENT, "TensorArray was passed an element_shape_except0 that does not match index 0, of shape %s", shape_text(shape));
+      return fail(INVALID_ARGUMENT, "TensorArray was passed an element_shape_except0 that does not match index 0, of shape %s",
+                  shape_text(shape));
   }
   return tensors_concat(dtype, parts, count, &empty, &call->outputs[0], &call->outputs[1]);
 }
@@ -233,11 +235,14 @@ static status check_lengths(const struct tensor_list *array, const struct tensor
   for (int64_t i = 0; i < lengths->count; i++)
     total += ((const int64_t *)lengths->data)[i];
   if (total != value->shape.dims[0])
-    return fail(INVALID_ARGUMENT, "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is %lld and value's shape is: %s",
+    return fail(INVALID_ARGUMENT,
+                "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is %lld and value's shape is: %s",
                 (long long)total, shape_text(&value->shape));
   if (array->grows ? lengths->count < array->count : lengths->count != array->count)
-    return fail(INVALID_ARGUMENT, "TensorArray's size is not equal to the size of lengths (%lld vs. %lld), and the TensorArray is not marked "
-                "as dynamically resizeable", (long long)array->count, (long long)lengths->count);
+    return fail(INVALID_ARGUMENT,
+                "TensorArray's size is not equal to the size of lengths (%lld vs. %lld), and the TensorArray is not marked "
+                "as dynamically resizeable",
+                (long long)array->count, (long long)lengths->count);
   return OK;
 }
 

@@ -13,8 +13,8 @@ static status read_shape(const struct tensor *t, struct partial_shape *out) {
   *out = (struct partial_shape){.rank = -1};
   if (t->shape.rank == 0)
     return host_scalar_int(t) == -1
-               ? OK
-               : fail(INVALID_ARGUMENT, "The only valid scalar shape tensor is the fully unknown shape specified as -1.");
+           ? OK
+           : fail(INVALID_ARGUMENT, "The only valid scalar shape tensor is the fully unknown shape specified as -1.");
   if (t->shape.rank != 1)
     return fail(INVALID_ARGUMENT, "Shape must be at most rank 1 but is rank %d", t->shape.rank);
   if (t->count > LIMIT_RANK)
@@ -101,7 +101,8 @@ static status check_row_shape(const struct tensor_list *list, const struct tenso
   memcpy(row.dims, tensor->shape.dims + 1, sizeof *row.dims * (size_t)row.rank);
   if (partial_shape_fits(&list->shape, &row))
     return OK;
-  return fail(INVALID_ARGUMENT, "Specified a list with shape %s from a tensor with shape %s", partial_shape_text(&list->shape), shape_text(&row));
+  return fail(INVALID_ARGUMENT, "Specified a list with shape %s from a tensor with shape %s", partial_shape_text(&list->shape),
+              shape_text(&row));
 }
 
 status host_list_from_tensor(struct host_call *call) {
@@ -173,13 +174,15 @@ status host_list_split(struct host_call *call) {
     if (length < 0)
       return fail(INVALID_ARGUMENT, "Invalid value in lengths: %lld", (long long)length);
     if (length > rows - at)
-      return fail(INVALID_ARGUMENT, "Attempting to slice [%lld, %lld] from tensor with length %lld", (long long)at, (long long)(at + length),
-                  (long long)rows);
+      return fail(INVALID_ARGUMENT, "Attempting to slice [%lld, %lld] from tensor with length %lld", (long long)at,
+                  (long long)(at + length), (long long)rows);
     TRY(tensor_rows(tensor, at, length, &part));
     TRY(list_set(list, i, part));
     at += length;
   }
-  return at == rows ? OK : fail(INVALID_ARGUMENT, "Unused values in tensor. Length of tensor: %lld Values used: %lld", (long long)rows, (long long)at);
+  return at == rows
+         ? OK
+         : fail(INVALID_ARGUMENT, "Unused values in tensor. Length of tensor: %lld Values used: %lld", (long long)rows, (long long)at);
 }
 
 /* ---- changing ---- */
@@ -231,7 +234,8 @@ status host_list_resize(struct host_call *call) {
 }
 
 /* The elements of one list, then those of the other. */
-static status join_lists(const struct host_call *call, const struct tensor_list *first, const struct tensor_list *second, struct tensor_list **out) {
+static status join_lists(const struct host_call *call, const struct tensor_list *first, const struct tensor_list *second,
+                         struct tensor_list **out) {
   bool same = first->dtype == element_dtype(call) && first->dtype == second->dtype && first->shape.rank == second->shape.rank;
   for (int d = 0; d < first->shape.rank && same; d++)
     same = first->shape.dims[d] == second->shape.dims[d];
@@ -286,7 +290,8 @@ status host_list_push_batch(struct host_call *call) {
     TRY(tensor_row(values, k, &row));
     status result = OK;
     if (!partial_shape_fits(&from->shape, &row->shape))
-      result = fail(INVALID_ARGUMENT, "Tried to append a tensor with incompatible shape to a list at index %lld. Op element shape: %s list shape: %s",
+      result = fail(INVALID_ARGUMENT,
+                    "Tried to append a tensor with incompatible shape to a list at index %lld. Op element shape: %s list shape: %s",
                     (long long)k, shape_text(&row->shape), partial_shape_text(&from->shape));
     else if (from->dtype != values->dtype)
       result = fail(INVALID_ARGUMENT, "Invalid data type at index %lld; op elements %s but list elements %s", (long long)k,
@@ -391,11 +396,13 @@ static status stack_items(struct host_call *call, const struct tensor_list *list
                           struct partial_shape *partial) {
   struct shape shape;
   if (count == 0 && !partial_shape_full(partial, &shape))
-    return fail(INVALID_ARGUMENT, "Tried to stack elements of an empty list with non-fully-defined element_shape: %s", partial_shape_text(partial));
+    return fail(INVALID_ARGUMENT, "Tried to stack elements of an empty list with non-fully-defined element_shape: %s",
+                partial_shape_text(partial));
   if (!partial_shape_full(&list->shape, &shape))
     TRY(learn_shape(list, indices, count, partial));
   if (!partial_shape_full(partial, &shape))
-    return fail(INVALID_ARGUMENT, "Tried to stack list which only contains uninitialized tensors and has a non-fully-defined element_shape: %s",
+    return fail(INVALID_ARGUMENT,
+                "Tried to stack list which only contains uninitialized tensors and has a non-fully-defined element_shape: %s",
                 partial_shape_text(partial));
   struct tensor **parts = calloc((size_t)count + 1, sizeof *parts);
   status result = parts ? OK : fail(RESOURCE_EXHAUSTED, "no memory for %lld elements", (long long)count);
@@ -459,8 +466,10 @@ static status learn_concat(const struct tensor_list *list, struct concat_shape *
     split_first(&whole, &own);
     TRY(partial_shape_merge(&shape->rest, &own.rest));
     if (shape->first >= 0 && shape->first != own.first)
-      return fail(INVALID_ARGUMENT, "First entry of element_shape input does not match the first dim of list element at index: %lld Expected: "
-                  "%lld Actual: %lld", (long long)i, (long long)shape->first, (long long)own.first);
+      return fail(INVALID_ARGUMENT,
+                  "First entry of element_shape input does not match the first dim of list element at index: %lld Expected: "
+                  "%lld Actual: %lld",
+                  (long long)i, (long long)shape->first, (long long)own.first);
     common = !seen || common == own.first ? own.first : -1;
     seen = true;
   }
@@ -476,15 +485,20 @@ static status missing_length(const struct host_call *call, const struct concat_s
     return OK;
   }
   *out = shape->first;
-  return shape->first >= 0 ? OK : fail(INVALID_ARGUMENT, "List contains uninitialized tensor at index %lld but leading_dims has only %lld elements.",
-                                       (long long)index, (long long)said);
+  return shape->first >= 0
+         ? OK
+         : fail(INVALID_ARGUMENT, "List contains uninitialized tensor at index %lld but leading_dims has only %lld elements.",
+                (long long)index, (long long)said);
 }
 
-static status concat_items(struct host_call *call, const struct tensor_list *list, const struct concat_shape *known, struct tensor **parts) {
+static status concat_items(struct host_call *call, const struct tensor_list *list, const struct concat_shape *known,
+                           struct tensor **parts) {
   struct shape rest, whole;
   if (!partial_shape_full(&known->rest, &rest))
-    return fail(INVALID_ARGUMENT, "Trying to concat list with only uninitialized tensors but element_shape_except_first_dim is not fully "
-                "defined: %s", partial_shape_text(&known->rest));
+    return fail(INVALID_ARGUMENT,
+                "Trying to concat list with only uninitialized tensors but element_shape_except_first_dim is not fully "
+                "defined: %s",
+                partial_shape_text(&known->rest));
   whole.rank = rest.rank + 1;
   whole.dims[0] = 0;
   memcpy(whole.dims + 1, rest.dims, sizeof *rest.dims * (size_t)rest.rank);
@@ -519,7 +533,8 @@ status host_list_concat(struct host_call *call) {
   if (call->input_count < 2)
     known.first = -1;
   if (list->count == 0 && !partial_shape_full(&known.rest, &full))
-    return fail(INVALID_ARGUMENT, "All except the first dimension must be fully defined when concating an empty tensor list. element_shape: %s",
+    return fail(INVALID_ARGUMENT,
+                "All except the first dimension must be fully defined when concating an empty tensor list. element_shape: %s",
                 partial_shape_text(&partial));
   if (!partial_shape_full(&list->shape, &full))
     TRY(learn_concat(list, &known));

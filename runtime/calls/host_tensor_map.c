@@ -11,7 +11,7 @@ struct entry {
   struct tensor *key, *value; /* a reference each */
 };
 struct tensor_map {
-  struct object object; /* first */
+  struct object object;  /* first */
   struct entry *entries; /* in the order they came */
   int64_t count, room;
 };
@@ -43,7 +43,8 @@ static status map_copy(const struct tensor_map *from, int64_t more, struct tenso
     return fail(RESOURCE_EXHAUSTED, "no memory for a map");
   }
   for (int64_t i = 0; from && i < from->count; i++)
-    m->entries[m->count++] = (struct entry){from->entries[i].hash, tensor_retain(from->entries[i].key), tensor_retain(from->entries[i].value)};
+    m->entries[m->count++] =
+      (struct entry){from->entries[i].hash, tensor_retain(from->entries[i].key), tensor_retain(from->entries[i].value)};
   *out = m;
   return OK;
 }

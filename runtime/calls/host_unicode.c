@@ -20,7 +20,7 @@ enum encoding { UTF8, UTF16_BE, UTF16_LE, UTF32_BE, UTF32_LE, ASCII, LATIN1, OF_
 struct decoder {
   enum encoding encoding, now; /* now: of this text */
   bool marked;
-  iconv_t table;               /* OF_LIBC */
+  iconv_t table; /* OF_LIBC */
 };
 
 static status find_encoding(struct string_view name, enum encoding *out, bool *marked) {
@@ -28,11 +28,11 @@ static status find_encoding(struct string_view name, enum encoding *out, bool *m
     const char *name;
     enum encoding encoding;
     bool marked;
-  } names[] = { { "UTF-8", UTF8, false }, { "UTF8", UTF8, false }, { "UTF-16-BE", UTF16_BE, false }, { "UTF-16BE", UTF16_BE, false },
-                { "UTF-16", UTF16_BE, true }, { "UTF16", UTF16_BE, true }, { "UTF-16-LE", UTF16_LE, false }, { "UTF-16LE", UTF16_LE, false },
-                { "UTF-32-BE", UTF32_BE, false }, { "UTF-32BE", UTF32_BE, false }, { "UTF-32", UTF32_BE, true }, { "UTF32", UTF32_BE, true },
-                { "UTF-32-LE", UTF32_LE, false }, { "UTF-32LE", UTF32_LE, false }, { "US-ASCII", ASCII, false }, { "ASCII", ASCII, false },
-                { "ISO-8859-1", LATIN1, false }, { "LATIN1", LATIN1, false } };
+  } names[] = {{"UTF-8", UTF8, false},         {"UTF8", UTF8, false},         {"UTF-16-BE", UTF16_BE, false}, {"UTF-16BE", UTF16_BE, false},
+               {"UTF-16", UTF16_BE, true},     {"UTF16", UTF16_BE, true},     {"UTF-16-LE", UTF16_LE, false}, {"UTF-16LE", UTF16_LE, false},
+               {"UTF-32-BE", UTF32_BE, false}, {"UTF-32BE", UTF32_BE, false}, {"UTF-32", UTF32_BE, true},     {"UTF32", UTF32_BE, true},
+               {"UTF-32-LE", UTF32_LE, false}, {"UTF-32LE", UTF32_LE, false}, {"US-ASCII", ASCII, false},     {"ASCII", ASCII, false},
+               {"ISO-8859-1", LATIN1, false},  {"LATIN1", LATIN1, false}};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (strlen(names[i].name) == name.size && strncasecmp(names[i].name, name.data, name.size) == 0) {
       *out = names[i].encoding;
@@ -46,7 +46,7 @@ static status find_encoding(struct string_view name, enum encoding *out, bool *m
 static status decoder_open(const struct host_call *call, struct decoder *out) {
   struct string_view name = host_attr_string(call, "input_encoding", "UTF-8");
   char text[80];
-  *out = (struct decoder){ .table = (iconv_t)-1 };
+  *out = (struct decoder){.table = (iconv_t)-1};
   if (find_encoding(name, &out->encoding, &out->marked) == OK)
     return OK;
   snprintf(text, sizeof text, "%.*s", (int)(name.size < sizeof text ? name.size : sizeof text - 1), name.data);
@@ -70,8 +70,10 @@ static size_t decoder_begin(struct decoder *d, struct string_view in) {
     const char *bytes;
     size_t size;
     enum encoding of, then;
-  } marks[] = { { "\xfe\xff", 2, UTF16_BE, UTF16_BE }, { "\xff\xfe", 2, UTF16_BE, UTF16_LE },
-                { "\0\0\xfe\xff", 4, UTF32_BE, UTF32_BE }, { "\xff\xfe\0\0", 4, UTF32_BE, UTF32_LE } };
+  } marks[] = {{"\xfe\xff", 2, UTF16_BE, UTF16_BE},
+               {"\xff\xfe", 2, UTF16_BE, UTF16_LE},
+               {"\0\0\xfe\xff", 4, UTF32_BE, UTF32_BE},
+               {"\xff\xfe\0\0", 4, UTF32_BE, UTF32_LE}};
   d->now = d->encoding;
   if (d->encoding == OF_LIBC)
     iconv(d->table, NULL, NULL, NULL, NULL);
@@ -266,7 +268,7 @@ static status decode_all(struct host_call *call, struct decoder *from, struct co
   const struct tensor *in = &call->inputs[0];
   TRY(read_repair(call, &repair));
   enum dtype splits = (enum dtype)host_attr_int(call, "Tsplits", DTYPE_INT64);
-  TRY(host_make_output(call, 0, splits, &(struct shape){ 1, { in->count + 1 } }));
+  TRY(host_make_output(call, 0, splits, &(struct shape){1, {in->count + 1}}));
   element_put_int(call->outputs[0], 0, 0);
   for (int64_t i = 0; i < in->count; i++) {
     struct string_view view = ((const struct string_view *)in->data)[i];
@@ -286,12 +288,12 @@ static status decode_all(struct host_call *call, struct decoder *from, struct co
 }
 
 status host_unicode_decode(struct host_call *call) {
-  struct codes codes = { 0 };
+  struct codes codes = {0};
   struct decoder from;
   TRY(decoder_open(call, &from));
   status result = decode_all(call, &from, &codes);
   decoder_close(&from);
-  struct shape shape = { 1, { codes.count } };
+  struct shape shape = {1, {codes.count}};
   if (result == OK)
     result = tensor_copy_in(DTYPE_INT32, &shape, codes.codes, &call->outputs[1]);
   if (result == OK && call->output_count > 2)
@@ -312,7 +314,7 @@ status host_unicode_encode(struct host_call *call) {
   TRY(read_repair(call, &repair));
   if (splits->count < 1)
     return fail(INVALID_ARGUMENT, "Splits tensor is empty");
-  TRY(string_output_begin(&out, &(struct shape){ 1, { splits->count - 1 } }, &call->outputs[0]));
+  TRY(string_output_begin(&out, &(struct shape){1, {splits->count - 1}}, &call->outputs[0]));
   int64_t at = 0;
   for (int64_t i = 0; i + 1 < splits->count; i++) {
     int64_t end = element_int(splits, i + 1);

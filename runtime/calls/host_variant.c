@@ -7,7 +7,7 @@
 status host_variant_pack(struct host_call *call) {
   const struct tensor *first, *part;
   TRY(objects_input(call, 0, &first));
-  struct shape shape = { .rank = first->shape.rank + 1, .dims = { call->input_count } };
+  struct shape shape = {.rank = first->shape.rank + 1, .dims = {call->input_count}};
   memcpy(shape.dims + 1, first->shape.dims, sizeof *shape.dims * (LIMIT_RANK - 1));
   TRY(objects_create(&shape, &call->outputs[0]));
   for (uint32_t i = 0; i < call->input_count; i++) {

@@ -45,8 +45,7 @@ static uint32_t find_name(const struct checkpoint_folder *folder, const char *na
 static void drop_name(struct checkpoint_folder *folder, uint32_t i) {
   free(folder->names.items[i]);
   folder->names.count--;
-  memmove(folder->names.items + i, folder->names.items + i + 1,
-          (folder->names.count - i) * sizeof *folder->names.items);
+  memmove(folder->names.items + i, folder->names.items + i + 1, (folder->names.count - i) * sizeof *folder->names.items);
 }
 
 void checkpoint_folder_prefix(const struct checkpoint_folder *folder, const char *name, char *out, size_t size) {
@@ -142,8 +141,7 @@ static status read_state(struct checkpoint_folder *folder) {
   for (const char *at = text; at && result == OK && next_field(&at, key, sizeof key, value, sizeof value);) {
     if (strcmp(key, "model_checkpoint_path") == 0)
       snprintf(latest, sizeof latest, "%s", value);
-    bool is_listed =
-        strcmp(key, "all_model_checkpoint_paths") == 0 && *value && find_name(folder, value) == folder->names.count;
+    bool is_listed = strcmp(key, "all_model_checkpoint_paths") == 0 && *value && find_name(folder, value) == folder->names.count;
     if (is_listed && !(copy = strdup(value)))
       result = fail(RESOURCE_EXHAUSTED, "no memory");
     else if (is_listed)
@@ -187,8 +185,7 @@ static status write_state(const struct checkpoint_folder *folder, uint32_t first
   snprintf(path, sizeof path, "%s/checkpoint", folder->path);
   snprintf(made, sizeof made, "%s.tmp", path);
   if (folder->names.count == 0)
-    return unlink(path) == 0 || errno == ENOENT ? synced_folder_of(path)
-                                                : fail(DATA_LOSS, "'%s': %s", path, strerror(errno));
+    return unlink(path) == 0 || errno == ENOENT ? synced_folder_of(path) : fail(DATA_LOSS, "'%s': %s", path, strerror(errno));
   struct synced_file *file;
   TRY(synced_file_create(made, &file));
   status result = put_state(folder, first, file);
@@ -249,8 +246,7 @@ status checkpoint_folder_add(struct checkpoint_folder *folder, const char *name)
     drop_name(folder, before);
   vec_push(&folder->names, copy);
   folder->has_latest = true;
-  uint32_t surplus =
-      (int64_t)folder->names.count > folder->keep ? (uint32_t)((int64_t)folder->names.count - folder->keep) : 0;
+  uint32_t surplus = (int64_t)folder->names.count > folder->keep ? (uint32_t)((int64_t)folder->names.count - folder->keep) : 0;
   status result = write_state(folder, surplus);
   if (result != OK) {
     drop_name(folder, folder->names.count - 1);
@@ -287,8 +283,7 @@ static void remove_leftovers(const struct checkpoint_folder *folder) {
     const char *mark = strstr(entry->d_name, ".tempstate");
     char *end = NULL;
     long process = mark ? strtol(mark + strlen(".tempstate"), &end, 10) : 0;
-    bool is_dead =
-        process > 0 && *end == 0 && (process == (long)getpid() || (kill((pid_t)process, 0) != 0 && errno == ESRCH));
+    bool is_dead = process > 0 && *end == 0 && (process == (long)getpid() || (kill((pid_t)process, 0) != 0 && errno == ESRCH));
     if (is_dead && strncmp(entry->d_name, OUR_NAME, strlen(OUR_NAME)) == 0)
       unlinkat(dirfd(dir), entry->d_name, 0);
   }

@@ -24,9 +24,7 @@ static bool is_folder(const char *path) {
   return stat(path, &at) == 0 && S_ISDIR(at.st_mode);
 }
 
-static bool has_index(struct arena *arena, const char *prefix) {
-  return access(arena_printf(arena, "%s.index", prefix), F_OK) == 0;
-}
+static bool has_index(struct arena *arena, const char *prefix) { return access(arena_printf(arena, "%s.index", prefix), F_OK) == 0; }
 
 static bool add_source(struct restore_source *out, char *prefix) {
   if (out->count == RESTORE_PREFIXES_MAX)
@@ -48,8 +46,7 @@ static status find_in_tasks(const char *path, struct arena *arena, struct restor
   status result = OK;
   for (const struct dirent *entry; dir && result == OK && (entry = readdir(dir));) {
     const char *folder = arena_printf(arena, "%s/%s", path, entry->d_name), *digits = strrchr(entry->d_name, '_');
-    if (!digits || !isdigit((unsigned char)digits[1]) || !is_folder(folder) ||
-        checkpoint_folder_peek(folder, prefix, sizeof prefix) != OK)
+    if (!digits || !isdigit((unsigned char)digits[1]) || !is_folder(folder) || checkpoint_folder_peek(folder, prefix, sizeof prefix) != OK)
       continue;
     if (!add_source(out, arena_strdup(arena, prefix)))
       result = fail(RESOURCE_EXHAUSTED, "%s: more than %d tasks", path, RESTORE_PREFIXES_MAX);
@@ -58,9 +55,8 @@ static status find_in_tasks(const char *path, struct arena *arena, struct restor
   }
   if (dir)
     closedir(dir);
-  return result == OK && out->count == 0
-             ? fail(NOT_FOUND, "%s holds no checkpoint: no state file `checkpoint`, no SavedModel", path)
-             : result;
+  return result == OK && out->count == 0 ? fail(NOT_FOUND, "%s holds no checkpoint: no state file `checkpoint`, no SavedModel", path)
+                                         : result;
 }
 
 status restore_source_find(const char *path, struct arena *arena, struct restore_source *out) {
@@ -108,8 +104,7 @@ struct opened {
 };
 
 /* The file and the key that have it. NOT_FOUND. */
-static status find_key(const struct opened *o, const char *name, const struct checkpoint **checkpoint,
-                       const char **key) {
+static status find_key(const struct opened *o, const char *name, const struct checkpoint **checkpoint, const char **key) {
   struct checkpoint_entry entry;
   for (uint32_t i = 0; i < o->count; i++) {
     *checkpoint = o->checkpoints[i];
@@ -129,13 +124,12 @@ static status find_key(const struct opened *o, const char *name, const struct ch
 static status check_dtype(const struct variable *variable, const struct checkpoint_value *value) {
   if (value->dtype == variable->dtype)
     return OK;
-  return fail(INVALID_ARGUMENT, "variable '%s' is %s, in the checkpoint it is %s", variable->name,
-              dtype_name(variable->dtype), dtype_name(value->dtype));
+  return fail(INVALID_ARGUMENT, "variable '%s' is %s, in the checkpoint it is %s", variable->name, dtype_name(variable->dtype),
+              dtype_name(value->dtype));
 }
 
 /* The sizes of the parts leave the axis open where all are equal: then the whole in the file says it. */
-static status fit_axis(const struct variable *variable, const struct shape *is, struct shape *whole,
-                       struct checkpoint_slice *slice) {
+static status fit_axis(const struct variable *variable, const struct shape *is, struct shape *whole, struct checkpoint_slice *slice) {
   int from = -1, to = -1;
   if (shape_equal(is, whole))
     return OK;
@@ -144,10 +138,9 @@ static status fit_axis(const struct variable *variable, const struct shape *is, 
     to = is->dims[d] != slice->length[d] ? d : to;
   }
   if (from < 0 || to < 0 || is->rank != whole->rank || slice->start[from] % slice->length[from] ||
-      whole->dims[from] % slice->length[from] ||
-      is->dims[to] != whole->dims[from] / slice->length[from] * slice->length[to])
-    return fail(INVALID_ARGUMENT, "variable '%s' is a part of shape %s, in the checkpoint the whole has shape %s",
-                variable->name, shape_text(whole), shape_text(is));
+      whole->dims[from] % slice->length[from] || is->dims[to] != whole->dims[from] / slice->length[from] * slice->length[to])
+    return fail(INVALID_ARGUMENT, "variable '%s' is a part of shape %s, in the checkpoint the whole has shape %s", variable->name,
+                shape_text(whole), shape_text(is));
   int64_t turn = slice->start[from] / slice->length[from];
   slice->start[from] = 0;
   slice->start[to] = turn * slice->length[to];
@@ -184,8 +177,7 @@ static status restore_variable(struct opened *o, struct variable *variable) {
   TRY(found);
   TRY(checkpoint_read(checkpoint, key, &value));
   TRY(check_dtype(variable, &value));
-  return is_part ? restore_slice(variable, &value, &whole, &slice)
-                 : variable_assign(variable, &value.shape, value.data);
+  return is_part ? restore_slice(variable, &value, &whole, &slice) : variable_assign(variable, &value.shape, value.data);
 }
 
 /* ---- the task ---- */
@@ -230,8 +222,7 @@ static status restore_all(struct task *task, struct opened *o, const char *prefi
     }
     status found = restore_variable(o, variable);
     if (found == NOT_FOUND && is_own)
-      variable_reload(variable, task->program,
-                      i); /* as it was at the start: it may have a value of a history that is over */
+      variable_reload(variable, task->program, i); /* as it was at the start: it may have a value of a history that is over */
     variable->restored = found == OK;
     out->values += found == OK;
     if (found == NOT_FOUND)
@@ -248,7 +239,7 @@ static status restore_all(struct task *task, struct opened *o, const char *prefi
 }
 
 status restore_nothing(struct task *task) {
-  struct ledger empty = { 0 };
+  struct ledger empty = {0};
   for (uint32_t i = 0; i < task->variable_count; i++) {
     variable_reload(&task->variables[i], task->program, i);
     task->variables[i].restored = false;

@@ -13,11 +13,11 @@
 #include "runtime/cluster/control.h"
 #include "runtime/step/task_state.h"
 
-#define JOIN_AGAIN_MS 200  /* until the coordinator has answered */
+#define JOIN_AGAIN_MS 200 /* until the coordinator has answered */
 #define TICK_MS 50
 #define QUIET_TICK_MS 1000
-#define LAST_CUT_MS 10000  /* for a last checkpoint */
-#define HASTY_CUT_MS 3000  /* of a job that has failed, or is stopped */
+#define LAST_CUT_MS 10000 /* for a last checkpoint */
+#define HASTY_CUT_MS 3000 /* of a job that has failed, or is stopped */
 
 uint64_t job_now_ms(void) {
   struct timespec now;
@@ -47,7 +47,7 @@ static void deliver(struct job *job, uint32_t from, const void *data, size_t siz
   struct job_letter *letter = malloc(sizeof *letter + size);
   if (!letter)
     return; /* as if it were lost: who waits for it gives up */
-  *letter = (struct job_letter){ .from = from, .size = size };
+  *letter = (struct job_letter){.from = from, .size = size};
   memcpy(letter->data, data, size);
   pthread_mutex_lock(&job->lock);
   if (job->last)
@@ -62,7 +62,7 @@ static void deliver(struct job *job, uint32_t from, const void *data, size_t siz
 static void on_control(void *self, uint32_t from, const void *data, size_t size) { deliver(self, from, data, size); }
 
 bool job_send(struct job *job, uint32_t to, const struct job_message *message) {
-  struct wire_buffer bytes = { 0 };
+  struct wire_buffer bytes = {0};
   bool is_sent = false;
   job_message_write(message, &bytes);
   if (!bytes.is_bad && to == job->self) {
@@ -89,7 +89,7 @@ void job_fail(struct job *job, status code, const char *text) {
 }
 
 static void tell_join(struct job *job, uint64_t now_ms) {
-  struct job_message join = { .kind = JOB_JOIN, .life = job->life, .has_phases = job->has_phases };
+  struct job_message join = {.kind = JOB_JOIN, .life = job->life, .has_phases = job->has_phases};
   pthread_mutex_lock(&job->lock);
   join.history = job->history;
   pthread_mutex_unlock(&job->lock);
@@ -181,7 +181,7 @@ static void tick(struct job *job) {
   if (!has_history && (!job->asked_ms || now_ms - job->asked_ms >= JOIN_AGAIN_MS))
     tell_join(job, now_ms);
   if (asks_leave)
-    job_send(job, job->coordinator, &(struct job_message){ .kind = JOB_LEAVE_ASK, .history = leaves });
+    job_send(job, job->coordinator, &(struct job_message){.kind = JOB_LEAVE_ASK, .history = leaves});
   holder_tick(job, now_ms);
   if (!job->chair)
     return;
@@ -201,7 +201,7 @@ static uint64_t wake_ms(const struct job *job, uint64_t now_ms) {
 /* Under the lock. */
 static void wait_letter(struct job *job) {
   uint64_t until_ms = wake_ms(job, job_now_ms());
-  struct timespec until = { .tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000 };
+  struct timespec until = {.tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000};
   for (int late = 0; !job->first && !job->is_ending && !job->is_due && !late;)
     late = pthread_cond_timedwait(&job->changed, &job->lock, &until);
 }
@@ -235,7 +235,7 @@ static void *job_main(void *argument) {
 /* Under the lock, which is given back meanwhile. */
 static void wait_a_while(struct job *job, uint64_t wait_ms) {
   uint64_t until_ms = job_now_ms() + wait_ms;
-  struct timespec until = { .tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000 };
+  struct timespec until = {.tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000};
   pthread_cond_timedwait(&job->changed, &job->lock, &until);
 }
 
@@ -257,8 +257,8 @@ static status wait_holders(struct job *job) {
   return OK;
 }
 
-/* Without the chief nobody knows whether there is a folder, and nothing begins: who waits for the first history waits for it, too. One that has
- * begun a history and left is not needed. */
+/* Without the chief nobody knows whether there is a folder, and nothing begins: who waits for the first history waits for it, too. One that
+ * has begun a history and left is not needed. */
 static status check_chief(struct job *job, uint64_t began_ms) {
   bool was_up;
   char text[512];
@@ -445,7 +445,8 @@ static status read_options(struct job *job, const struct saver_config *config) {
   o->keep = config->keep ? config->keep : SAVER_KEEP;
   int folder = snprintf(o->folder, sizeof o->folder, "%s", config->folder ? config->folder : "");
   int restore = snprintf(o->restore, sizeof o->restore, "%s", config->restore ? config->restore : "");
-  return folder < CHECKPOINT_FOLDER_MAX && restore < CHECKPOINT_PATH_MAX ? OK : fail(INVALID_ARGUMENT, "--checkpoint-dir, --restore: too long");
+  return folder < CHECKPOINT_FOLDER_MAX && restore < CHECKPOINT_PATH_MAX ? OK
+                                                                         : fail(INVALID_ARGUMENT, "--checkpoint-dir, --restore: too long");
 }
 
 static void on_commit(void *self) {

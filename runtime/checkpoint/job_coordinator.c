@@ -9,10 +9,10 @@
 #include "runtime/step/task_state.h"
 
 #define ASK_MS 50
-#define CHIEF_MS 1000      /* so long the chief may be away before others are told in its place */
-#define RETRY_MS 50         /* after an attempt that was given up */
+#define CHIEF_MS 1000        /* so long the chief may be away before others are told in its place */
+#define RETRY_MS 50          /* after an attempt that was given up */
 #define FAILED_RETRY_MS 1000 /* after one that could not be written */
-#define UNEVEN_MS 5000      /* a step that some holders lack does not come: the others go on without it */
+#define UNEVEN_MS 5000       /* a step that some holders lack does not come: the others go on without it */
 
 static void tell_holders(struct job *job, const struct job_message *message) {
   struct job_chair *chair = job->chair;
@@ -26,7 +26,7 @@ static void tell_holders(struct job *job, const struct job_message *message) {
 /* ---- histories ---- */
 
 static void tell_run(struct job *job, uint32_t to) {
-  struct job_message message = { .kind = JOB_RUN, .history = job->chair->history };
+  struct job_message message = {.kind = JOB_RUN, .history = job->chair->history};
   snprintf(message.text, sizeof message.text, "%s", job->chair->said);
   job_send(job, to, &message);
 }
@@ -38,7 +38,7 @@ static void tell_all_run(struct job *job) {
 }
 
 static void give_up_job(struct job *job, const char *text) {
-  struct job_message message = { .kind = JOB_GIVE_UP, .has_phases = true };
+  struct job_message message = {.kind = JOB_GIVE_UP, .has_phases = true};
   snprintf(message.text, sizeof message.text, "%s", text);
   job->chair->is_giving_up = true;
   for (uint32_t i = 0; i < job->task_count; i++)
@@ -72,12 +72,14 @@ static void say_verdict(struct job *job, const struct history_decision *decision
   struct job_chair *chair = job->chair;
   chair->said[0] = 0;
   if (decision->verdict == HISTORY_AGAIN)
-    snprintf(chair->said, sizeof chair->said, "%s came back without its variables, and %.3000s has no complete checkpoint yet: the job begins again from the "
+    snprintf(chair->said, sizeof chair->said,
+             "%s came back without its variables, and %.3000s has no complete checkpoint yet: the job begins again from the "
              "start",
              name_lost(job), job->options.folder);
   else if (decision->verdict == HISTORY_RESTORE && was_lost)
-    snprintf(chair->said, sizeof chair->said, "%s came back without its variables: all go back to the newest complete checkpoint in %.3000s",
-             name_lost(job), job->options.folder);
+    snprintf(chair->said, sizeof chair->said,
+             "%s came back without its variables: all go back to the newest complete checkpoint in %.3000s", name_lost(job),
+             job->options.folder);
 }
 
 static void settle(struct job *job, uint64_t history) {
@@ -98,7 +100,8 @@ static void settle(struct job *job, uint64_t history) {
 
 static void begin_history(struct job *job, const struct history_decision *decision, bool was_lost) {
   struct job_chair *chair = job->chair;
-  struct job_message message = { .kind = JOB_RESTORE, .id = decision->id, .history = FAULT(18) && chair->history ? chair->history : job_random() };
+  struct job_message message = {
+    .kind = JOB_RESTORE, .id = decision->id, .history = FAULT(18) && chair->history ? chair->history : job_random()};
   say_verdict(job, decision, was_lost);
   chair->is_restoring = true;
   chair->history = message.history;
@@ -116,8 +119,11 @@ static void begin_history(struct job *job, const struct history_decision *decisi
 
 static void decide(struct job *job) {
   struct job_chair *chair = job->chair;
-  struct history_view view = { .holders = chair->holders, .holder_count = chair->holder_count, .has_folder = *job->options.folder,
-                               .is_settled = job->has_options || chair->seen[job->chief].has_joined, .is_replicated = job->is_replicated };
+  struct history_view view = {.holders = chair->holders,
+                              .holder_count = chair->holder_count,
+                              .has_folder = *job->options.folder,
+                              .is_settled = job->has_options || chair->seen[job->chief].has_joined,
+                              .is_replicated = job->is_replicated};
   view_others(job, &view);
   struct history_decision decision = history_decide(&view);
   bool was_lost = chair->had_lost || view.others != 0;
@@ -152,7 +158,7 @@ static void ask_holders_again(struct job *job, uint32_t but) {
     if (chair->holder_tasks[i] == but || !chair->holders[i].is_here)
       continue;
     chair->holders[i].is_here = false;
-    job_send(job, chair->holder_tasks[i], &(struct job_message){ .kind = JOB_ASK });
+    job_send(job, chair->holder_tasks[i], &(struct job_message){.kind = JOB_ASK});
   }
 }
 
@@ -214,13 +220,13 @@ static void take_options(struct job *job, uint32_t from, const struct job_messag
   (void)from;
   if (!job->is_holder)
     return;
-  struct job_message own = { .kind = JOB_JOIN };
+  struct job_message own = {.kind = JOB_JOIN};
   holder_join(job, &own);
   take_files(&job->chair->holders[job->chair->seen[job->self].holder], &own);
 }
 
 static void share_options(struct job *job, uint32_t to) {
-  struct job_message message = { .kind = JOB_OPTIONS, .has_options = true, .options = job->options };
+  struct job_message message = {.kind = JOB_OPTIONS, .has_options = true, .options = job->options};
   job_send(job, to, &message);
 }
 
@@ -276,7 +282,7 @@ static void let_leave(struct job *job, bool only_covered) {
       continue;
     if (!seen->wants_to_leave || (only_covered && !seen->is_covered && !FAULT(14)))
       continue;
-    job_send(job, i, &(struct job_message){ .kind = JOB_LEAVE, .history = chair->history });
+    job_send(job, i, &(struct job_message){.kind = JOB_LEAVE, .history = chair->history});
     seen->wants_to_leave = seen->is_covered = false;
     seen->has_left = true;
   }
@@ -294,8 +300,8 @@ static void begin_attempt(struct job *job, uint64_t now_ms, bool is_last) {
   chair->steps_covered = atomic_load(&job->steps);
   for (uint32_t i = 0; i < job->task_count; i++)
     chair->seen[i].is_covered = chair->seen[i].wants_to_leave;
-  tell_holders(job, &(struct job_message){ .kind = JOB_FREEZE, .id = id, .history = chair->history, .newest = chair->newest,
-                                            .wait_ms = chair->cut.still_ms });
+  tell_holders(job, &(struct job_message){
+                      .kind = JOB_FREEZE, .id = id, .history = chair->history, .newest = chair->newest, .wait_ms = chair->cut.still_ms});
 }
 
 /* The largest step of each driver that some holder has, or has begun to apply. */
@@ -319,7 +325,7 @@ static void mark_finished(const struct job_chair *chair, struct ledger *goal) {
 
 static void tell_snap(struct job *job) {
   struct job_chair *chair = job->chair;
-  struct ledger goal = { 0 };
+  struct ledger goal = {0};
   bool has_goal = goal_of(chair, &goal);
   mark_finished(chair, &goal);
   size_t size = ledger_byte_size(&goal);
@@ -330,8 +336,13 @@ static void tell_snap(struct job *job) {
     bool is_uneven = chair->failing_since_ms && now_ms - chair->failing_since_ms >= UNEVEN_MS;
     if (is_uneven)
       job_say(job, "a step that only some tasks have does not come to the others: the checkpoint is made without it");
-    tell_holders(job, &(struct job_message){ .kind = JOB_SNAP, .id = chair->cut.id, .number = chair->number >= 0 ? chair->number : chair->steps,
-                                             .wait_ms = chair->cut.still_ms, .is_uneven = is_uneven, .ledger = bytes, .ledger_size = size });
+    tell_holders(job, &(struct job_message){.kind = JOB_SNAP,
+                                            .id = chair->cut.id,
+                                            .number = chair->number >= 0 ? chair->number : chair->steps,
+                                            .wait_ms = chair->cut.still_ms,
+                                            .is_uneven = is_uneven,
+                                            .ledger = bytes,
+                                            .ledger_size = size});
   } else {
     end_attempt(job, cut_lost(&chair->cut));
   }
@@ -383,18 +394,18 @@ static void end_attempt(struct job *job, enum cut_message message) {
       break;
     }
     (void)cut_lost(&chair->cut);
-    tell_holders(job, &(struct job_message){ .kind = JOB_ABORT, .id = chair->last_id });
+    tell_holders(job, &(struct job_message){.kind = JOB_ABORT, .id = chair->last_id});
     note_saved(job);
     break;
   case CUT_COMMIT:
     chair->newest = chair->last_id;
-    tell_holders(job, &(struct job_message){ .kind = JOB_COMMIT, .id = chair->last_id });
+    tell_holders(job, &(struct job_message){.kind = JOB_COMMIT, .id = chair->last_id});
     note_saved(job);
     break;
   case CUT_ABORT:
     chair->retry_ms = now_ms + RETRY_MS;
     chair->failing_since_ms = chair->failing_since_ms ? chair->failing_since_ms : now_ms;
-    tell_holders(job, &(struct job_message){ .kind = JOB_ABORT, .id = chair->last_id });
+    tell_holders(job, &(struct job_message){.kind = JOB_ABORT, .id = chair->last_id});
     break;
   default: break;
   }
@@ -412,7 +423,8 @@ static void take_frozen(struct job *job, uint32_t holder, const struct job_messa
   if (message->id != chair->cut.id)
     return;
   ledger_deinit(&chair->ledgers[holder]);
-  if (ledger_read(message->ledger, message->ledger_size, &chair->ledgers[holder]) != OK || !drivers_are_tasks(job, &chair->ledgers[holder])) {
+  if (ledger_read(message->ledger, message->ledger_size, &chair->ledgers[holder]) != OK ||
+      !drivers_are_tasks(job, &chair->ledgers[holder])) {
     end_attempt(job, cut_refused(&chair->cut, holder, message->id));
     return;
   }
@@ -489,7 +501,7 @@ static void ask_all(struct job *job, uint64_t now_ms) {
   chair->asked_ms = now_ms;
   for (uint32_t i = 0; i < job->task_count; i++)
     if (!chair->seen[i].has_joined || (chair->seen[i].is_holder && !chair->holders[chair->seen[i].holder].is_here))
-      job_send(job, i, &(struct job_message){ .kind = JOB_ASK });
+      job_send(job, i, &(struct job_message){.kind = JOB_ASK});
 }
 
 /* This task has seen the end of all work: a holder that was started again meanwhile cannot. */
@@ -504,7 +516,7 @@ static void end_holders(struct job *job) {
     uint32_t task = chair->holder_tasks[i];
     if (task == job->self || chair->seen[task].has_left)
       continue;
-    chair->seen[task].has_left = job_send(job, task, &(struct job_message){ .kind = JOB_LEAVE, .history = chair->history });
+    chair->seen[task].has_left = job_send(job, task, &(struct job_message){.kind = JOB_LEAVE, .history = chair->history});
   }
 }
 
@@ -522,7 +534,7 @@ static void stand_in_for_chief(struct job *job, uint64_t now_ms) {
   if (is_ready)
     cluster_announce_ready(job->cluster);
   else
-    tell_holders(job, &(struct job_message){ .kind = JOB_ASK });
+    tell_holders(job, &(struct job_message){.kind = JOB_ASK});
 }
 
 void chair_tick(struct job *job, uint64_t now_ms) {
@@ -563,7 +575,7 @@ static void take_leave_ask(struct job *job, uint32_t from, const struct job_mess
   }
   seen->wants_to_leave = !seen->has_left;
   if (seen->has_left) /* it asked again before it heard */
-    job_send(job, from, &(struct job_message){ .kind = JOB_LEAVE, .history = job->chair->history });
+    job_send(job, from, &(struct job_message){.kind = JOB_LEAVE, .history = job->chair->history});
 }
 
 void chair_message(struct job *job, uint32_t from, const struct job_message *message) {

@@ -22,7 +22,7 @@ static int file_order(const void *a, const void *b) {
 }
 
 static void add_file(struct job_seat *seat, uint64_t id, const char *name) {
-  struct job_file file = { .id = id };
+  struct job_file file = {.id = id};
   snprintf(file.name, sizeof file.name, "%s", name);
   vec_push(&seat->files, file);
 }
@@ -43,8 +43,8 @@ static const struct job_file *find_file(const struct job_seat *seat, uint64_t id
   return NULL;
 }
 
-/* Whatever is complete in the folder, named in the state file or not: a file that a commit came too late for counts. They were synced before they got
- * their names. */
+/* Whatever is complete in the folder, named in the state file or not: a file that a commit came too late for counts. They were synced
+ * before they got their names. */
 static void list_files(struct job *job) {
   struct job_seat *seat = &job->seat;
   DIR *dir = opendir(keeper_folder(seat->keeper));
@@ -79,7 +79,7 @@ void holder_options(struct job *job) {
 }
 
 static bool is_initialised(struct job *job) {
-  struct ledger ledger = { 0 };
+  struct ledger ledger = {0};
   bool is = commit_ledger(job->task, &ledger) == OK && ledger.initialised;
   ledger_deinit(&ledger);
   return is;
@@ -97,13 +97,13 @@ void holder_join(struct job *job, struct job_message *out) {
 /* ---- a checkpoint ---- */
 
 static void tell(struct job *job, enum job_kind kind, uint64_t id) {
-  job_send(job, job->coordinator, &(struct job_message){ .kind = kind, .id = id });
+  job_send(job, job->coordinator, &(struct job_message){.kind = kind, .id = id});
 }
 
 /* On the keeper's thread. */
 void holder_done(void *self, const char *name, const struct note_head *head, status code, const char *text) {
   struct job *job = self;
-  struct job_message message = { .kind = code == OK ? JOB_DONE : JOB_REFUSED, .id = head->id, .is_failure = code != OK };
+  struct job_message message = {.kind = code == OK ? JOB_DONE : JOB_REFUSED, .id = head->id, .is_failure = code != OK};
   (void)name;
   if (code != OK) {
     pthread_mutex_lock(&job->lock);
@@ -134,7 +134,7 @@ static void complete(struct job *job) {
     job->on_complete(job->self_of_user, seat->taken.name);
   while ((int64_t)seat->files.count > job->options.keep)
     forget_file(seat, seat->files.items[0].id); /* the folder has deleted it */
-  seat->taken = (struct job_file){ 0 };
+  seat->taken = (struct job_file){0};
 }
 
 /* What is being written ends first: its files are removed then. */
@@ -146,13 +146,15 @@ static void discard(struct job *job, uint64_t id) {
     continue;
   if (keeper_discard(seat->keeper, seat->taken.name) != OK)
     note_failure(job, status_text());
-  seat->taken = (struct job_file){ 0 };
+  seat->taken = (struct job_file){0};
 }
 
 static void freeze(struct job *job, const struct job_message *message) {
-  struct ledger ledger = { 0 };
-  struct job_message answer = { .kind = JOB_FROZEN, .id = message->id, .number = keeper_number(job->task), .steps = atomic_load(&job->steps) };
-  bool is_still = job->seat.history == message->history && job->seat.keeper && !keeper_is_busy(job->seat.keeper) && (FAULT(9) || commit_freeze(job->task, message->wait_ms));
+  struct ledger ledger = {0};
+  struct job_message answer = {
+    .kind = JOB_FROZEN, .id = message->id, .number = keeper_number(job->task), .steps = atomic_load(&job->steps)};
+  bool is_still = job->seat.history == message->history && job->seat.keeper && !keeper_is_busy(job->seat.keeper) &&
+                  (FAULT(9) || commit_freeze(job->task, message->wait_ms));
   if (!is_still || commit_ledger(job->task, &ledger) != OK) {
     if (is_still && !FAULT(9))
       commit_thaw(job->task);
@@ -181,7 +183,7 @@ static bool passes_goal(void *self, uint32_t driver, uint32_t command, uint64_t 
 
 /* Whether the task has all of the goal. */
 static bool has_goal(struct job *job) {
-  struct ledger now = { 0 };
+  struct ledger now = {0};
   const struct ledger *goal = &job->seat.goal;
   if (commit_ledger(job->task, &now) != OK)
     return false;
@@ -199,7 +201,7 @@ static bool has_goal(struct job *job) {
 static bool reach_goal(struct job *job, const struct job_message *message) {
   uint64_t until_ms = job_now_ms() + message->wait_ms;
   ledger_deinit(&job->seat.goal);
-  job->seat.goal = (struct ledger){ 0 };
+  job->seat.goal = (struct ledger){0};
   if (ledger_read(message->ledger, message->ledger_size, &job->seat.goal) != OK)
     return false;
   if (has_goal(job))
@@ -207,15 +209,15 @@ static bool reach_goal(struct job *job, const struct job_message *message) {
   commit_let_pass(job->task, passes_goal, &job->seat.goal);
   bool has = false;
   while (!has && job_now_ms() < until_ms) {
-    nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
     has = has_goal(job);
   }
   commit_let_pass(job->task, NULL, NULL);
   return has && commit_quiet(job->task, message->wait_ms);
 }
 
-/* Whose steps all are in this checkpoint, and who leave when it is complete: in the file they have finished. Until then they have not here: one
- * that is killed before it leaves has nothing to begin anew. */
+/* Whose steps all are in this checkpoint, and who leave when it is complete: in the file they have finished. Until then they have not here:
+ * one that is killed before it leaves has nothing to begin anew. */
 static void mark_finished(struct job *job, bool is_finished) {
   const struct ledger *goal = &job->seat.goal;
   for (uint32_t i = 0; i < goal->count; i++)
@@ -225,7 +227,7 @@ static void mark_finished(struct job *job, bool is_finished) {
 
 static void take(struct job *job, const struct job_message *message) {
   struct job_seat *seat = &job->seat;
-  struct note_head head = { .id = message->id, .holders = job->holder_total, .steps = atomic_load(&job->steps) };
+  struct note_head head = {.id = message->id, .holders = job->holder_total, .steps = atomic_load(&job->steps)};
   bool is_taken = FAULT(9) || message->is_uneven || reach_goal(job, message);
   char name[CHECKPOINT_NAME_MAX] = "";
   bool marks = is_taken && !message->is_uneven;
@@ -240,10 +242,10 @@ static void take(struct job *job, const struct job_message *message) {
   if (result != OK)
     note_failure(job, status_text());
   if (!is_taken || result != OK) {
-    job_send(job, job->coordinator, &(struct job_message){ .kind = JOB_REFUSED, .id = message->id, .is_failure = result != OK });
+    job_send(job, job->coordinator, &(struct job_message){.kind = JOB_REFUSED, .id = message->id, .is_failure = result != OK});
     return;
   }
-  seat->taken = (struct job_file){ .id = message->id };
+  seat->taken = (struct job_file){.id = message->id};
   memcpy(seat->taken.name, name, sizeof name);
   tell(job, FAULT(12) ? JOB_DONE : JOB_TAKEN, message->id);
 }
@@ -279,7 +281,7 @@ static status restore_other(struct job *job, const char *path, struct restored *
   struct task *task = job->task;
   struct arena arena;
   struct restore_source source;
-  struct ledger empty = { 0 };
+  struct ledger empty = {0};
   TRY(job->seat.is_touched ? restore_nothing(task) : commit_restore(task, &empty)); /* drivers are to ask in any case */
   job->seat.is_touched = true;
   atomic_store(&job->steps, 0);
@@ -300,7 +302,7 @@ static status restore_own(struct job *job, uint64_t id, struct restored *out) {
   if (!file)
     return fail(DATA_LOSS, "checkpoint %llx is not in %s any more", (unsigned long long)id, keeper_folder(seat->keeper));
   snprintf(prefix, sizeof prefix, "%s/%s", keeper_folder(seat->keeper), file->name);
-  struct restore_source source = { .prefixes = { prefix }, .count = 1 };
+  struct restore_source source = {.prefixes = {prefix}, .count = 1};
   seat->is_touched = true;
   TRY(restore_task(job->task, &source, seat->has_served ? RESTORE_BACK : RESTORE_START, out));
   atomic_store(&job->steps, out->head.steps);
@@ -317,7 +319,7 @@ static void say_restored(const struct job *job, const struct job_message *messag
 
 /* All drivers had done their work when the checkpoint was made: they may have left for good. */
 static bool is_all_finished(struct job *job) {
-  struct ledger ledger = { 0 };
+  struct ledger ledger = {0};
   bool is = commit_ledger(job->task, &ledger) == OK && ledger.count > 0;
   for (uint32_t i = 0; i < ledger.count; i++)
     is = is && ledger.rows[i].finished;
@@ -327,7 +329,7 @@ static bool is_all_finished(struct job *job) {
 
 static void restore(struct job *job, const struct job_message *message) {
   struct job_seat *seat = &job->seat;
-  struct restored restored = { 0 };
+  struct restored restored = {0};
   struct cut_duty duty = cut_seat_restore(&seat->cut);
   if (duty.thaw && !FAULT(9))
     commit_thaw(job->task);
@@ -336,7 +338,7 @@ static void restore(struct job *job, const struct job_message *message) {
       continue;
   if (seat->taken.id) /* it was written, and is complete if the others have it */
     add_file(seat, seat->taken.id, seat->taken.name);
-  seat->taken = (struct job_file){ 0 };
+  seat->taken = (struct job_file){0};
   commit_serve(job->task, false);
   status result = commit_freeze(job->task, RESTORE_FREEZE_MS) ? OK : fail(INTERNAL, "steps do not end");
   if (result == OK) {
@@ -344,7 +346,7 @@ static void restore(struct job *job, const struct job_message *message) {
     commit_thaw(job->task);
   }
   if (result != OK) {
-    struct job_message failed = { .kind = JOB_GIVE_UP, .history = message->history, .is_failure = true };
+    struct job_message failed = {.kind = JOB_GIVE_UP, .history = message->history, .is_failure = true};
     snprintf(failed.text, sizeof failed.text, "%s", status_text());
     job_send(job, job->coordinator, &failed);
     return;
@@ -362,12 +364,13 @@ static void restore(struct job *job, const struct job_message *message) {
   task_reset_rounds(job->task);
   commit_expect_init(job->task, message->is_initialised);
   commit_serve(job->task, true);
-  job_send(job, job->coordinator, &(struct job_message){ .kind = JOB_RESTORED, .history = message->history, .steps = atomic_load(&job->steps),
-                                                                 .is_initialised = is_initialised(job) });
+  job_send(job, job->coordinator,
+           &(struct job_message){
+             .kind = JOB_RESTORED, .history = message->history, .steps = atomic_load(&job->steps), .is_initialised = is_initialised(job)});
 }
 
 void holder_message(struct job *job, const struct job_message *message) {
-  struct cut_duty duty = { 0 };
+  struct cut_duty duty = {0};
   if (!job->is_holder)
     return;
   switch (message->kind) {

@@ -43,9 +43,9 @@ void job_message_write(const struct job_message *m, struct wire_buffer *out) {
   put(out, FIELD_NUMBER, (uint64_t)m->number);
   put(out, FIELD_STEPS, (uint64_t)m->steps);
   put(out, FIELD_WAIT, m->wait_ms);
-  put(out, FIELD_FLAGS, (m->is_uneven ? FLAG_UNEVEN : 0u) | (m->has_options ? FLAG_OPTIONS : 0u) | (m->has_files ? FLAG_FILES : 0u) |
-                            (m->is_failure ? FLAG_FAILURE : 0u) | (m->has_phases ? FLAG_PHASES : 0u) |
-                            (m->is_initialised ? FLAG_INITIALISED : 0u));
+  put(out, FIELD_FLAGS,
+      (m->is_uneven ? FLAG_UNEVEN : 0u) | (m->has_options ? FLAG_OPTIONS : 0u) | (m->has_files ? FLAG_FILES : 0u) |
+        (m->is_failure ? FLAG_FAILURE : 0u) | (m->has_phases ? FLAG_PHASES : 0u) | (m->is_initialised ? FLAG_INITIALISED : 0u));
   if (m->has_options) {
     put_text(out, FIELD_FOLDER, m->options.folder);
     put_text(out, FIELD_RESTORE, m->options.restore);
@@ -106,7 +106,7 @@ static void take_field(const struct wire_field *field, struct job_message *m) {
 status job_message_read(const void *data, size_t size, struct job_message *out) {
   struct wire wire = wire_over(data, size);
   struct wire_field field;
-  *out = (struct job_message){ 0 };
+  *out = (struct job_message){0};
   while (wire_next(&wire, &field))
     take_field(&field, out);
   return wire.is_bad || out->kind < JOB_JOIN || out->kind > JOB_LEAVE ? fail(DATA_LOSS, "a message about checkpoints cannot be read") : OK;

@@ -9,13 +9,13 @@
 #include "runtime/cluster/history.h"
 
 enum job_kind {
-  JOB_JOIN = 1,   /* a task: which history it is in, options it knows, files it has */
-  JOB_ASK,        /* the coordinator, new: who is there? */
-  JOB_OPTIONS,    /* the coordinator: what was given to some task */
-  JOB_RESTORE,    /* the coordinator: go back to `id` (0: `text` is the path of another, or "": from nothing), as `history` */
-  JOB_RESTORED,   /* a holder */
-  JOB_RUN,        /* the coordinator: the job is in `history` */
-  JOB_GIVE_UP,    /* the coordinator: it cannot go on, for the reason `text`; a holder: it cannot restore */
+  JOB_JOIN = 1, /* a task: which history it is in, options it knows, files it has */
+  JOB_ASK,      /* the coordinator, new: who is there? */
+  JOB_OPTIONS,  /* the coordinator: what was given to some task */
+  JOB_RESTORE,  /* the coordinator: go back to `id` (0: `text` is the path of another, or "": from nothing), as `history` */
+  JOB_RESTORED, /* a holder */
+  JOB_RUN,      /* the coordinator: the job is in `history` */
+  JOB_GIVE_UP,  /* the coordinator: it cannot go on, for the reason `text`; a holder: it cannot restore */
   JOB_FREEZE,
   JOB_FROZEN,
   JOB_SNAP,
@@ -24,8 +24,8 @@ enum job_kind {
   JOB_REFUSED,
   JOB_COMMIT,
   JOB_ABORT,
-  JOB_LEAVE_ASK,  /* a task: my phases are done, may I go? */
-  JOB_LEAVE,      /* the coordinator: your last step is in a complete checkpoint */
+  JOB_LEAVE_ASK, /* a task: my phases are done, may I go? */
+  JOB_LEAVE,     /* the coordinator: your last step is in a complete checkpoint */
 };
 
 struct job_options {
@@ -38,13 +38,14 @@ struct job_message {
   uint64_t id, history, newest, life; /* life: of JOIN, of the process that sends it */
   int64_t number, steps;
   uint32_t wait_ms;
-  bool is_uneven, has_options, has_files, has_phases, is_initialised, is_failure; /* is_failure: of REFUSED: it could not be written; is_initialised:
+  bool is_uneven, has_options, has_files, has_phases, is_initialised,
+    is_failure; /* is_failure: of REFUSED: it could not be written; is_initialised:
                                            * of RESTORE: what had been initialised was lost */
   struct job_options options;
   uint32_t file_count;
   uint64_t files[HISTORY_FILES_MAX];
   char text[CHECKPOINT_PATH_MAX];
-  const void *ledger;    /* read: in the bytes that were read */
+  const void *ledger; /* read: in the bytes that were read */
   size_t ledger_size;
 };
 

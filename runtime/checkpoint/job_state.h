@@ -1,5 +1,5 @@
-/* job_state.h: what the files of a job share; for job.c, job_coordinator.c and job_holder.c only. But for what is under the lock, all belongs to the
- * job's thread. */
+/* job_state.h: what the files of a job share; for job.c, job_coordinator.c and job_holder.c only. But for what is under the lock, all
+ * belongs to the job's thread. */
 #ifndef TFC_RUNTIME_CHECKPOINT_JOB_STATE_H
 #define TFC_RUNTIME_CHECKPOINT_JOB_STATE_H
 
@@ -27,42 +27,42 @@ struct job_file {
 /* Of this task's variables. */
 struct job_seat {
   struct cut_seat cut;
-  struct keeper *keeper;        /* NULL: no folder is known, or this is no holder */
-  VEC(struct job_file) files;   /* complete ones with an id, oldest first */
-  struct job_file taken;        /* what is being written, or waits for COMMIT */
-  struct ledger goal;           /* SNAP: the steps that may still pass */
-  uint64_t history;             /* that its state is of; 0: none yet */
-  bool has_served;              /* this process was in a history: tables and iterators are there */
-  bool is_touched;              /* the variables are not as they were at the start */
+  struct keeper *keeper;      /* NULL: no folder is known, or this is no holder */
+  VEC(struct job_file) files; /* complete ones with an id, oldest first */
+  struct job_file taken;      /* what is being written, or waits for COMMIT */
+  struct ledger goal;         /* SNAP: the steps that may still pass */
+  uint64_t history;           /* that its state is of; 0: none yet */
+  bool has_served;            /* this process was in a history: tables and iterators are there */
+  bool is_touched;            /* the variables are not as they were at the start */
 };
 
 /* What the coordinator knows of the others. */
 struct job_seen {
   bool is_holder, has_joined, has_restored, has_phases, is_initialised;
-  uint32_t holder;              /* its place among the holders */
+  uint32_t holder; /* its place among the holders */
   uint64_t history, life;
   bool wants_to_leave, has_left;
-  bool is_covered;              /* by the attempt under way */
-  int64_t steps, steps_saved;   /* a holder's, in the attempt; in the last complete one, -1: unknown */
+  bool is_covered;            /* by the attempt under way */
+  int64_t steps, steps_saved; /* a holder's, in the attempt; in the last complete one, -1: unknown */
 };
 
 struct job_chair {
   struct history_holder *holders;
   uint32_t *holder_tasks, holder_count;
-  struct job_seen *seen;        /* of each task */
-  uint64_t others;              /* a history that some task told of */
+  struct job_seen *seen; /* of each task */
+  uint64_t others;       /* a history that some task told of */
   bool is_restoring, has_history, had_lost, has_said_ready;
-  uint64_t history;             /* the one that is being restored, or runs */
-  char said[CHECKPOINT_PATH_MAX];           /* what tasks are to say when it runs */
+  uint64_t history;               /* the one that is being restored, or runs */
+  char said[CHECKPOINT_PATH_MAX]; /* what tasks are to say when it runs */
   struct cut cut;
-  struct ledger *ledgers;       /* of each holder, in the attempt */
+  struct ledger *ledgers; /* of each holder, in the attempt */
   int64_t number, steps;
-  uint64_t newest;              /* id of the last complete one */
+  uint64_t newest; /* id of the last complete one */
   uint64_t last_id;
   uint64_t begun_ms, retry_ms, failing_since_ms, asked_ms;
-  int64_t steps_covered;        /* of this task, in the attempt, and in the last complete one: */
+  int64_t steps_covered; /* of this task, in the attempt, and in the last complete one: */
   int64_t steps_saved;
-  bool is_giving_up, is_last;   /* is_last: the attempt was begun after this task was told to end */
+  bool is_giving_up, is_last; /* is_last: the attempt was begun after this task was told to end */
 };
 
 struct job {
@@ -73,26 +73,26 @@ struct job {
   uint64_t timeout_ms;
   void (*on_failed)(void *self), (*on_over)(void *self);
   void (*on_complete)(void *self, const char *name); /* or NULL */
-  void *self_of_user;          /* of all three */
+  void *self_of_user;                                /* of all three */
   struct job_options options;
   bool has_options;
   struct job_seat seat;
-  struct job_chair *chair;      /* NULL: another task is the coordinator */
-  uint64_t life;                /* random, of this process */
-  uint64_t asked_ms;            /* when JOIN was last sent */
+  struct job_chair *chair; /* NULL: another task is the coordinator */
+  uint64_t life;           /* random, of this process */
+  uint64_t asked_ms;       /* when JOIN was last sent */
   pthread_t thread;
   bool has_thread;
-  _Atomic int64_t steps;        /* that changed state here, since the first start */
-  _Atomic int64_t due_steps;    /* at which the thread wakes */
-  pthread_mutex_t lock;         /* all below */
+  _Atomic int64_t steps;     /* that changed state here, since the first start */
+  _Atomic int64_t due_steps; /* at which the thread wakes */
+  pthread_mutex_t lock;      /* all below */
   pthread_cond_t changed;
   struct job_letter *first, *last;
   bool is_ending, is_stopped, is_due, is_over, keeps, may_leave, may_end, is_asking_leave, wants_last;
-  uint64_t history;             /* 0: none yet */
-  uint64_t leaves_history;      /* in which the steps were done of a task that asks to leave */
-  status failure;               /* the job cannot go on */
+  uint64_t history;        /* 0: none yet */
+  uint64_t leaves_history; /* in which the steps were done of a task that asks to leave */
+  status failure;          /* the job cannot go on */
   char failure_text[1024];
-  bool has_failed;              /* a save did, here */
+  bool has_failed; /* a save did, here */
   char failed_text[1024];
 };
 

@@ -128,9 +128,7 @@ bool keeper_latest(struct keeper *keeper, char *prefix, size_t size) {
   return is_there;
 }
 
-const char *keeper_folder(const struct keeper *keeper) {
-  return keeper->folder.path;
-}
+const char *keeper_folder(const struct keeper *keeper) { return keeper->folder.path; }
 
 int64_t keeper_number(struct task *task) {
   int64_t number = -1;
@@ -141,9 +139,7 @@ int64_t keeper_number(struct task *task) {
     pthread_mutex_lock(&variable->lock);
     if (atomic_load(&variable->initialized) && variable->value->count == 1) {
       const void *value = variable->value->data;
-      number = variable->dtype == DTYPE_INT64   ? *(const int64_t *)value
-               : variable->dtype == DTYPE_INT32 ? *(const int32_t *)value
-                                                : -1;
+      number = variable->dtype == DTYPE_INT64 ? *(const int64_t *)value : variable->dtype == DTYPE_INT32 ? *(const int32_t *)value : -1;
     }
     pthread_mutex_unlock(&variable->lock);
   }
@@ -160,8 +156,7 @@ static void monotonic_cond_init(pthread_cond_t *cond) {
   pthread_condattr_destroy(&attributes);
 }
 
-status keeper_create(struct task *task, const char *folder, int64_t keep, keeper_done *done, void *self,
-                     struct keeper **out) {
+status keeper_create(struct task *task, const char *folder, int64_t keep, keeper_done *done, void *self, struct keeper **out) {
   struct keeper *keeper = calloc(1, sizeof *keeper);
   if (!keeper)
     return fail(RESOURCE_EXHAUSTED, "no memory");

@@ -16,8 +16,7 @@ typedef void keeper_done(void *self, const char *name, const struct note_head *h
 
 /* folder: of this task alone. DATA_LOSS: it cannot be written; others as checkpoint_folder_open. `done` is called
  * without a lock held. */
-status keeper_create(struct task *task, const char *folder, int64_t keep, keeper_done *done, void *self,
-                     struct keeper **out);
+status keeper_create(struct task *task, const char *folder, int64_t keep, keeper_done *done, void *self, struct keeper **out);
 /* Waits for what is being written. Accepts NULL. */
 void keeper_destroy(struct keeper *keeper);
 

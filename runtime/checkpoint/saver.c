@@ -52,8 +52,8 @@ static void note_failure(struct saver *saver, const char *text) {
   saver->has_failed = true;
   snprintf(saver->text, sizeof saver->text, "%s", text);
   if (is_news)
-    fprintf(stderr, "%s: a checkpoint could not be saved to %s, the work goes on: %s\n", saver->task->name,
-            keeper_folder(saver->keeper), saver->text);
+    fprintf(stderr, "%s: a checkpoint could not be saved to %s, the work goes on: %s\n", saver->task->name, keeper_folder(saver->keeper),
+            saver->text);
 }
 
 static void on_written(void *self, const char *name, const struct note_head *head, status code, const char *text) {
@@ -133,8 +133,8 @@ status saver_finish(struct saver *saver) {
     continue;
   if (saver->has_failed)
     return fail(DATA_LOSS, "saving to %s: %s", keeper_folder(saver->keeper), saver->text);
-  return had_failed ? fail(DATA_LOSS, "saving to %s: the last checkpoint is there, one before it failed: %s",
-                           keeper_folder(saver->keeper), saver->text)
+  return had_failed ? fail(DATA_LOSS, "saving to %s: the last checkpoint is there, one before it failed: %s", keeper_folder(saver->keeper),
+                           saver->text)
                     : OK;
 }
 
@@ -178,8 +178,7 @@ static status restore_from(struct saver *saver, const char *path, bool is_own) {
 static status start(struct saver *saver, const struct saver_config *config) {
   char prefix[CHECKPOINT_PATH_MAX];
   if (snapshot_size(saver->task) == 0)
-    return fail(UNIMPLEMENTED,
-                "--checkpoint-dir and --restore on %s, which has no variables: give them to the tasks that have them",
+    return fail(UNIMPLEMENTED, "--checkpoint-dir and --restore on %s, which has no variables: give them to the tasks that have them",
                 saver->task->name);
   if (config->folder)
     TRY(keeper_create(saver->task, config->folder, config->keep, on_written, saver, &saver->keeper));
@@ -216,6 +215,4 @@ void saver_destroy(struct saver *saver) {
   free(saver);
 }
 
-bool saver_has_restored(const struct saver *saver) {
-  return saver && saver->restored;
-}
+bool saver_has_restored(const struct saver *saver) { return saver && saver->restored; }

@@ -63,8 +63,7 @@ static void collect(struct task *task) {
 }
 
 static status write_all(struct task *task, struct checkpoint_writer *writer, const struct wire_buffer *note) {
-  TRY(note->is_bad ? fail(RESOURCE_EXHAUSTED, "no memory")
-                   : checkpoint_writer_set_note(writer, note->data, note->size));
+  TRY(note->is_bad ? fail(RESOURCE_EXHAUSTED, "no memory") : checkpoint_writer_set_note(writer, note->data, note->size));
   for (uint32_t i = 0; i < task->variable_count; i++)
     if (!variable_is_random(&task->variables[i]))
       TRY(write_variable(writer, &task->variables[i]));

@@ -96,8 +96,8 @@ static void read_item(const struct wire_field *field, struct note_item *out) {
       snprintf(out->name, sizeof out->name, "%.*s", (int)(part.size < NAME_MAX_BYTES ? part.size : NAME_MAX_BYTES - 1),
                (const char *)part.data);
     if (part.number == ITEM_SPACE)
-      snprintf(out->space, sizeof out->space, "%.*s",
-               (int)(part.size < NAME_MAX_BYTES ? part.size : NAME_MAX_BYTES - 1), (const char *)part.data);
+      snprintf(out->space, sizeof out->space, "%.*s", (int)(part.size < NAME_MAX_BYTES ? part.size : NAME_MAX_BYTES - 1),
+               (const char *)part.data);
     if (part.number != ITEM_VALUE)
       continue;
     out->value = part.value;

@@ -21,7 +21,8 @@ struct note_head {
 void task_note_write(struct task *task, const struct note_head *head, struct wire_buffer *out);
 /* DATA_LOSS: it is none. */
 status task_note_read(const void *data, size_t size, struct note_head *out);
-/* is_start: nothing has been run here, not even `init`; lacks_values: some variables have to be initialised. Puts the rest of it back, while no step is amid its updates: what the task does not have any more is passed over. */
+/* is_start: nothing has been run here, not even `init`; lacks_values: some variables have to be initialised. Puts the rest of it back,
+ * while no step is amid its updates: what the task does not have any more is passed over. */
 status task_note_apply(struct task *task, const void *data, size_t size, bool is_start, bool lacks_values);
 
 #endif

@@ -19,8 +19,6 @@ static bool whole_name(const char *name, char key[VARIABLE_KEY_MAX]) {
   return false;
 }
 
-bool variable_key_slice(const struct variable *variable, char key[VARIABLE_KEY_MAX], struct shape *whole,
-                        struct checkpoint_slice *slice) {
-  return *variable->slice && whole_name(variable->name, key) &&
-         checkpoint_slice_parse(variable->slice, whole, slice) == OK;
+bool variable_key_slice(const struct variable *variable, char key[VARIABLE_KEY_MAX], struct shape *whole, struct checkpoint_slice *slice) {
+  return *variable->slice && whole_name(variable->name, key) && checkpoint_slice_parse(variable->slice, whole, slice) == OK;
 }

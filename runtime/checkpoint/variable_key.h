@@ -10,7 +10,6 @@ struct variable;
 #define VARIABLE_KEY_MAX 1024
 
 /* False: the variable is no part; its key is its name. */
-bool variable_key_slice(const struct variable *variable, char key[VARIABLE_KEY_MAX], struct shape *whole,
-                        struct checkpoint_slice *slice);
+bool variable_key_slice(const struct variable *variable, char key[VARIABLE_KEY_MAX], struct shape *whole, struct checkpoint_slice *slice);
 
 #endif

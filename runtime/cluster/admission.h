@@ -19,28 +19,28 @@
 #define ADMISSION_SAID_MAX 20 /* lines in ten seconds: an attack must not fill a disk */
 
 struct guest {
-  struct grpc_guest grpc;      /* whose memory its calls count as */
-  bool is_in;                  /* between admission_enter and admission_leave */
-  bool is_greeting;            /* it has opened a link */
-  bool is_going;               /* was told to: its place is counted no more */
-  uint64_t useful_ms;          /* when it came, or last was in a call */
+  struct grpc_guest grpc;                   /* whose memory its calls count as */
+  bool is_in;                               /* between admission_enter and admission_leave */
+  bool is_greeting;                         /* it has opened a link */
+  bool is_going;                            /* was told to: its place is counted no more */
+  uint64_t useful_ms;                       /* when it came, or last was in a call */
   uint64_t waiting_since_ms, waiting_bytes; /* for its bytes, or for its taking ours; 0: not waiting */
   struct guest *newer, *older;
 };
 
 struct admission {
   struct guest *newest, *oldest; /* all that are no peers */
-  uint32_t count;              /* of them, without those that are going */
-  uint64_t log_since_ms;       /* refusals that were said, and those that were not */
+  uint32_t count;                /* of them, without those that are going */
+  uint64_t log_since_ms;         /* refusals that were said, and those that were not */
   uint32_t said, unsaid;
   uint64_t said_hashes[ADMISSION_SAID_MAX];
 };
 
 /* What a guest is at. */
 struct guest_state {
-  bool has_calls;              /* streams are open */
-  bool is_waiting;             /* for it: for the rest of a request, or for its taking an answer */
-  uint64_t bytes;              /* that have moved so far */
+  bool has_calls;  /* streams are open */
+  bool is_waiting; /* for it: for the rest of a request, or for its taking an answer */
+  uint64_t bytes;  /* that have moved so far */
 };
 
 /* One more was accepted. Returns who has to go for it; NULL: nobody. */

@@ -1,7 +1,7 @@
 /* channel.c: one connection of a task: its streams are a link to another task, or calls of clients.
  *
- * HELLO decides (greet.c). Who is turned away hears why as the gRPC status of the stream, and nothing that a stranger could use; both sides tell
- * their users. All handlers run on the loop's thread under the connection's lock.
+ * HELLO decides (greet.c). Who is turned away hears why as the gRPC status of the stream, and nothing that a stranger could use; both sides
+ * tell their users. All handlers run on the loop's thread under the connection's lock.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,12 +42,8 @@ static void on_message(void *self, const struct message *message) {
   case MESSAGE_GRANT:
   case MESSAGE_REFUSED:
   case MESSAGE_PROBE:
-  case MESSAGE_ALIVE:
-    greet_on_message(channel, message);
-    return;
-  case MESSAGE_ACK:
-    peer_acknowledged(channel->peer, channel, message->received);
-    return;
+  case MESSAGE_ALIVE: greet_on_message(channel, message); return;
+  case MESSAGE_ACK: peer_acknowledged(channel->peer, channel, message->received); return;
   default:
     if (peer_take(channel->peer, channel, 0))
       peer_message(channel->peer, channel, message);
@@ -58,8 +54,8 @@ static status on_head(void *self, const struct message *message) {
   struct channel *channel = self;
   const struct exchange_sink *sink = &channel->cluster->sink;
   return sink->admits && channel->peer
-           ? sink->admits(sink->self, channel->peer->task, message->step, message->transfer, message->dtype, &message->shape)
-           : OK;
+         ? sink->admits(sink->self, channel->peer->task, message->step, message->transfer, message->dtype, &message->shape)
+         : OK;
 }
 
 static void on_tensor(void *self, const struct message *message, struct tensor *tensor) {
@@ -203,7 +199,8 @@ static size_t target(struct connection *connection, uint8_t **out) {
 /* ---- ticks ---- */
 
 static void guest_check(struct channel *channel, struct http2 *http2, uint64_t now_ms) {
-  struct guest_state state = {.has_calls = http2_has_streams(http2), .is_waiting = http2_is_waiting(http2), .bytes = http2_data_bytes(http2)};
+  struct guest_state state = {
+    .has_calls = http2_has_streams(http2), .is_waiting = http2_is_waiting(http2), .bytes = http2_data_bytes(http2)};
   const char *why = admission_check(&channel->guest, &state, now_ms);
   if (why)
     connection_abort(channel->connection, why);
@@ -275,13 +272,13 @@ static void on_closed(struct connection *connection, const char *reason) {
   free(channel);
 }
 
-static const struct connection_handler connection_events = {
-  .http2 = {on_headers, on_data, on_end, on_close, on_goaway}, .target = target, .on_closed = on_closed};
+static const struct connection_handler connection_events = {.http2 = {on_headers, on_data, on_end, on_close, on_goaway},
+                                                            .target = target,
+                                                            .on_closed = on_closed};
 
 /* The dialled side opens the stream. */
 static status link_open(struct channel *channel) {
-  struct http2_stream *stream =
-    http2_request(connection_http2(channel->connection), LINK_PATH, "tfc", NULL);
+  struct http2_stream *stream = http2_request(connection_http2(channel->connection), LINK_PATH, "tfc", NULL);
   if (!stream)
     return fail(RESOURCE_EXHAUSTED, "no memory for a link");
   channel->has_link = true;

@@ -12,10 +12,10 @@
 #include "runtime/cluster/cluster_state.h"
 #include "runtime/net/receive_pool.h"
 
-#define LEAVE_MS 5000         /* for the last bytes, and the peers' closing */
-#define LEAVE_CUT_MS 1000     /* for one that is cut off at that moment */
-#define LEAVE_AGAIN_MS 2000   /* for one that is cut off by then, before it has heard our good-bye */
-#define STALL_MS 2000         /* ticks that come so late say that we were held up ourselves */
+#define LEAVE_MS 5000       /* for the last bytes, and the peers' closing */
+#define LEAVE_CUT_MS 1000   /* for one that is cut off at that moment */
+#define LEAVE_AGAIN_MS 2000 /* for one that is cut off by then, before it has heard our good-bye */
+#define STALL_MS 2000       /* ticks that come so late say that we were held up ourselves */
 
 void cluster_log(struct cluster *cluster, const char *format, ...) {
   char line[1024];
@@ -66,11 +66,11 @@ void cluster_on_control(struct cluster *cluster, enum control_topic topic, contr
   cluster->controls[topic].self = self;
 }
 
-struct exchange *cluster_exchange(struct cluster *cluster) { return &cluster->exchange; }
-
-void cluster_set_service(struct cluster *cluster, const struct grpc_service *service) {
-  grpc_server_set_service(cluster->server, service);
+struct exchange *cluster_exchange(struct cluster *cluster) {
+  return &cluster->exchange;
 }
+
+void cluster_set_service(struct cluster *cluster, const struct grpc_service *service) { grpc_server_set_service(cluster->server, service); }
 
 /* ---- life ---- */
 

@@ -2,10 +2,10 @@
  *
  * A task listens on its own address and on no other (tasks of one host also meet at a Unix socket without a file, which is
  * faster; other users are refused there), and holds one link (net/link.h) to every other task: the task with
- * the higher number dials the one with the lower, in whatever order they start, and dials again when the connection is cut. A link outlives its
- * connections (session.h): above it nobody notices a cut. A task is lost when it says good-bye, is started again, or has not been heard for
- * --timeout. Nothing waits for a task that is not needed, but all for the coordinator, which grants their names (registrar.h). All sockets belong
- * to one thread.
+ * the higher number dials the one with the lower, in whatever order they start, and dials again when the connection is cut. A link outlives
+ * its connections (session.h): above it nobody notices a cut. A task is lost when it says good-bye, is started again, or has not been heard
+ * for --timeout. Nothing waits for a task that is not needed, but all for the coordinator, which grants their names (registrar.h). All
+ * sockets belong to one thread.
  *
  * Two kinds of tasks: one with phases (started with --entry) says so in its HELLO and announces when it has finished; one
  * without phases serves the others until it is stopped, and nobody waits for its end. A ps leaves (cluster_wait_all_finished
@@ -28,22 +28,22 @@
 struct cluster_task {
   const char *job;
   uint32_t index;
-  const char *address;     /* "host:port", "[v6]:port", "unix:PATH" */
+  const char *address; /* "host:port", "[v6]:port", "unix:PATH" */
 };
 
 struct cluster_config {
-  uint32_t task;           /* this one's number in tasks */
-  uint32_t task_count;     /* 1 is allowed: then it only serves clients */
+  uint32_t task;                    /* this one's number in tasks */
+  uint32_t task_count;              /* 1 is allowed: then it only serves clients */
   const struct cluster_task *tasks; /* copied */
-  uint64_t build_id;       /* program.build_id, build_key: equal in all tasks of one build; a peer that cannot prove them is refused */
+  uint64_t build_id;        /* program.build_id, build_key: equal in all tasks of one build; a peer that cannot prove them is refused */
   const uint8_t *build_key; /* 32 bytes; NULL: none; copied */
-  double timeout_s;        /* --timeout: how long to wait for a peer */
-  bool has_phases;         /* started with --entry */
-  uint32_t coordinator;    /* who decides which incarnation of a task counts: ps 0, without ps the chief */
-  struct tls_files tls;    /* every connection is TLS; kept by reference */
-  bool allow_clients;      /* TensorFlow's clients may run entries while tasks run phases */
-  int64_t clients_bytes;   /* what their requests and answers may hold together; 0: NET_CLIENTS_BYTES */
-  bool only_addresses;     /* tasks of one host use their addresses as well, for measuring and testing */
+  double timeout_s;         /* --timeout: how long to wait for a peer */
+  bool has_phases;          /* started with --entry */
+  uint32_t coordinator;     /* who decides which incarnation of a task counts: ps 0, without ps the chief */
+  struct tls_files tls;     /* every connection is TLS; kept by reference */
+  bool allow_clients;       /* TensorFlow's clients may run entries while tasks run phases */
+  int64_t clients_bytes;    /* what their requests and answers may hold together; 0: NET_CLIENTS_BYTES */
+  bool only_addresses;      /* tasks of one host use their addresses as well, for measuring and testing */
   struct exchange_sink sink;
   void (*log)(void *self, const char *line); /* a line for people, without the end of line; NULL: stderr */
   void *log_self;
@@ -55,8 +55,8 @@ struct cluster;
  * ALREADY_EXISTS when somebody listens on the own one, UNAVAILABLE when it cannot be listened on; all name it. */
 status cluster_create(const struct cluster_config *config, struct cluster **out);
 
-/* Reads the certificate's files again, for connections that begin from now on; those that stand go on. As tls_context_create; what was stays then.
- * Without TLS nothing happens. */
+/* Reads the certificate's files again, for connections that begin from now on; those that stand go on. As tls_context_create; what was
+ * stays then. Without TLS nothing happens. */
 status cluster_reload_tls(struct cluster *cluster);
 
 /* Begins to connect and to serve: from now on the sink and the service are called. RESOURCE_EXHAUSTED: no thread. */
@@ -103,8 +103,8 @@ bool cluster_is_linked(struct cluster *cluster, uint32_t task);
 bool cluster_has_left(struct cluster *cluster, const uint32_t *tasks, uint32_t count);
 /* Ends cluster_wait_all_finished, now and later, with OK: nobody needs this task any more. */
 void cluster_need_not_wait(struct cluster *cluster);
-/* What was restored says that all had done their work: cluster_wait_all_finished() waits for them no longer than --timeout, also when nobody has
- * come since. Any thread. */
+/* What was restored says that all had done their work: cluster_wait_all_finished() waits for them no longer than --timeout, also when
+ * nobody has come since. Any thread. */
 void cluster_note_work(struct cluster *cluster);
 
 /* This task or a connected one has phases that have not finished. */
@@ -112,8 +112,8 @@ bool cluster_is_at_work(struct cluster *cluster);
 /* What the task may be waiting for: the chief, peers that are not connected and why; "" when nothing is missing. */
 void cluster_explain(struct cluster *cluster, char *out, size_t size);
 
-/* For how long the task has not been reached, or not been heard after 5 s of silence, in milliseconds; 0: it is there, or it is this one; of one
- * that never came: since the start. *was_up: it was here before. */
+/* For how long the task has not been reached, or not been heard after 5 s of silence, in milliseconds; 0: it is there, or it is this one;
+ * of one that never came: since the start. *was_up: it was here before. */
 uint64_t cluster_missing_ms(struct cluster *cluster, uint32_t task, bool *was_up);
 /* As long as this is the same, everything that was sent to the task comes to the same process; 0: it is not there. */
 uint64_t cluster_session(struct cluster *cluster, uint32_t task);
@@ -123,12 +123,12 @@ void cluster_describe(struct cluster *cluster, uint32_t task, char *out, size_t 
 /* Wakes all waiters with CANCELLED; for signals (call it from a thread, not from a handler). */
 void cluster_stop(struct cluster *cluster);
 
-/* Which run of which task this is. An incarnation is a process under a task's name, from its first word to its end; a history is what follows
- * one restore (or one start from nothing), in all tasks. */
+/* Which run of which task this is. An incarnation is a process under a task's name, from its first word to its end; a history is what
+ * follows one restore (or one start from nothing), in all tasks. */
 struct cluster_identity {
-  uint64_t history;        /* 0: not known yet */
-  uint64_t generation;     /* of this task's incarnations, counted by the coordinator; 0: not granted yet */
-  uint32_t coordinator;    /* task number */
+  uint64_t history;     /* 0: not known yet */
+  uint64_t generation;  /* of this task's incarnations, counted by the coordinator; 0: not granted yet */
+  uint32_t coordinator; /* task number */
 };
 struct cluster_identity cluster_identity(struct cluster *cluster);
 /* A number that tells the incarnations of a task apart, of the one that was last here; 0: none was, or it is this task. */

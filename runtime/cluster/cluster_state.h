@@ -33,22 +33,22 @@ struct greeting {
 
 /* How far an open link is. */
 enum channel_stage {
-  CHANNEL_SILENT,   /* no HELLO yet */
-  CHANNEL_HELD,     /* it has come; whether it is taken is not decided: we, or the one whose name it is, have to hear of the coordinator */
-  CHANNEL_GREETED,  /* with the coordinator: both have said HELLO, its grant is on its way */
+  CHANNEL_SILENT,  /* no HELLO yet */
+  CHANNEL_HELD,    /* it has come; whether it is taken is not decided: we, or the one whose name it is, have to hear of the coordinator */
+  CHANNEL_GREETED, /* with the coordinator: both have said HELLO, its grant is on its way */
   CHANNEL_UP,
 };
 
 struct channel {
   struct cluster *cluster;
   struct connection *connection;
-  struct peer *peer;           /* dialled: from the start; accepted: since its HELLO; NULL when another has replaced it */
+  struct peer *peer; /* dialled: from the start; accepted: since its HELLO; NULL when another has replaced it */
   bool is_dialled;
   bool has_link;
-  struct guest guest;          /* accepted, and no HELLO yet: admission.h */
+  struct guest guest; /* accepted, and no HELLO yet: admission.h */
   enum channel_stage stage;
   struct greeting greeting;
-  uint32_t probe;              /* registrar_ask */
+  uint32_t probe; /* registrar_ask */
   struct link link;
   uint64_t created_ms;
   struct connection_post tick;
@@ -61,25 +61,25 @@ struct channel {
 struct peer {
   struct cluster *cluster;
   uint32_t task;
-  char name[64];               /* "worker_1" */
+  char name[64]; /* "worker_1" */
   char *address;
   /* under the cluster's lock */
   struct session session;
-  struct channel *channel;     /* up; else NULL */
+  struct channel *channel;       /* up; else NULL */
   struct connection *connection; /* the channel's, counted, while up */
-  bool flush_is_posted;        /* to that connection */
+  bool flush_is_posted;          /* to that connection */
   bool was_up, has_phases, is_finished, said_bye;
-  bool is_refused;             /* of another build: waiting is of no use */
-  bool is_broken;              /* the session cannot go on: what was to be said cannot be, or what came is no conversation */
-  bool is_away;                /* cut or silent, and said so */
-  uint64_t incarnation;        /* the last one that joined */
+  bool is_refused;                /* of another build: waiting is of no use */
+  bool is_broken;                 /* the session cannot go on: what was to be said cannot be, or what came is no conversation */
+  bool is_away;                   /* cut or silent, and said so */
+  uint64_t incarnation;           /* the last one that joined */
   uint64_t registrar, generation; /* of it */
-  uint32_t given_up;           /* sessions with it that we have ended */
-  uint32_t attempt;            /* its latest */
+  uint32_t given_up;              /* sessions with it that we have ended */
+  uint32_t attempt;               /* its latest */
   uint64_t changed_ms;
-  uint64_t gone_ms;            /* since when it is cut, or was lost; 0: up, or never here */
+  uint64_t gone_ms;                  /* since when it is cut, or was lost; 0: up, or never here */
   char reason[CLUSTER_REASON_BYTES]; /* why it is not up */
-  VEC(uint64_t) started;       /* steps of ours it has not reported yet */
+  VEC(uint64_t) started;             /* steps of ours it has not reported yet */
   /* the loop's: dialling */
   struct loop_timer timer;
   struct channel *dialling;
@@ -87,8 +87,8 @@ struct peer {
   uint64_t dialled_since_ms;
   struct address_list addresses;
   uint32_t next_address;
-  bool is_looking_up;          /* a thread asks a name server */
-  bool tried_beside;           /* address_beside was the last way */
+  bool is_looking_up; /* a thread asks a name server */
+  bool tried_beside;  /* address_beside was the last way */
 };
 
 struct listener {
@@ -96,7 +96,7 @@ struct listener {
   struct loop_timer pause;   /* out of file descriptors: not accepting for a moment */
   struct cluster *cluster;
   struct address address;
-  int claim;                 /* address_claim */
+  int claim; /* address_claim */
 };
 
 struct cluster {
@@ -105,13 +105,13 @@ struct cluster {
   struct loop *loop;
   struct grpc_server *server;
   uint32_t task, task_count;
-  struct peer *peers;        /* task_count of them; the own one too */
-  char **jobs;               /* for texts */
+  struct peer *peers; /* task_count of them; the own one too */
+  char **jobs;        /* for texts */
   uint32_t *indices;
   uint64_t build_id, incarnation;
-  uint64_t registrar;        /* the coordinator's incarnation that granted our name; 0: not yet. Under the lock, as identity */
+  uint64_t registrar;           /* the coordinator's incarnation that granted our name; 0: not yet. Under the lock, as identity */
   struct registrar_name *names; /* of each task; but at the coordinator only its own counts. The loop's */
-  struct timespec *granted;  /* when */
+  struct timespec *granted;     /* when */
   uint8_t key[PROOF_KEY_BYTES]; /* of this build: what HELLOs are proved with */
   struct {
     control_handler *run;
@@ -126,7 +126,7 @@ struct cluster {
   /* the loop's */
   struct listener listeners[CLUSTER_LISTENERS];
   uint32_t listener_count;
-  uint32_t attempts;         /* HELLOs said by dialling */
+  uint32_t attempts;                /* HELLOs said by dialling */
   struct loop_call reconsider_call; /* held channels */
   bool reconsider_is_posted;
   struct channel *channels;
@@ -139,13 +139,13 @@ struct cluster {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   bool is_ready, is_finished, is_stopped, is_leaving, is_closing, is_closed;
-  bool need_not_wait;        /* for others to finish */
-  bool had_work;             /* before this process began: who did it may have left for good */
+  bool need_not_wait; /* for others to finish */
+  bool had_work;      /* before this process began: who did it may have left for good */
   uint64_t created_ms;
   char refusal[CLUSTER_REASON_BYTES + 100]; /* why this process has no place here; "" */
-  struct tls_context *tls;   /* of connections that begin; NULL: none */
+  struct tls_context *tls;                  /* of connections that begin; NULL: none */
   struct cluster_identity identity;
-  uint32_t resolving;        /* threads that ask a name server */
+  uint32_t resolving; /* threads that ask a name server */
 };
 
 /* channel.c */
@@ -155,7 +155,8 @@ status channel_create(struct cluster *cluster, int fd, struct peer *peer, struct
 void channel_leave(struct channel *channel);
 /* Loop's thread, every CLUSTER_TICK_MS. stalled: this process has been held up, silence says nothing. */
 void channel_tick(struct channel *channel, uint64_t now_ms, bool is_stalled);
-/* What came is not what a task says, or what it says cannot be taken: tells it and our user, and ends the link. Under the connection's lock. */
+/* What came is not what a task says, or what it says cannot be taken: tells it and our user, and ends the link. Under the connection's
+ * lock. */
 void channel_refuse(struct channel *channel, status code, const char *text);
 
 /* dial.c */
@@ -194,13 +195,13 @@ void cluster_refuse(struct cluster *cluster, const char *text);
 struct parcel {
   enum message_kind kind;
   uint64_t step, serial;
-  uint32_t number;             /* entry or transfer */
+  uint32_t number; /* entry or transfer */
   uint32_t command;
   status code;
   uint8_t topic;
-  const void *data;            /* of a text or a control message; copied */
+  const void *data; /* of a text or a control message; copied */
   size_t size;
-  struct tensor *tensor;       /* its reference is taken, also when nothing is sent */
+  struct tensor *tensor; /* its reference is taken, also when nothing is sent */
 };
 /* Behind what was handed over before; it is repeated until the peer has it, or is lost. False: there is no session. Any thread. */
 bool peer_send(struct peer *peer, const struct parcel *parcel);

@@ -10,7 +10,7 @@
 enum cut_message cut_begin(struct cut *cut, uint64_t id, uint64_t now_ms) {
   if (cut->id)
     return CUT_NONE;
-  *cut = (struct cut){ .holder_count = cut->holder_count, .still_ms = cut->still_ms ? cut->still_ms : CUT_STILL_MS };
+  *cut = (struct cut){.holder_count = cut->holder_count, .still_ms = cut->still_ms ? cut->still_ms : CUT_STILL_MS};
   cut->id = id;
   cut->began_ms = now_ms;
   return CUT_FREEZE;
@@ -72,7 +72,7 @@ enum cut_message cut_tick(struct cut *cut, uint64_t now_ms) {
 
 /* What is left of an attempt that was given up. */
 static struct cut_duty let_go(struct cut_seat *seat) {
-  struct cut_duty duty = { .thaw = seat->state == SEAT_FROZEN, .discard = seat->state == SEAT_TAKEN ? seat->id : 0 };
+  struct cut_duty duty = {.thaw = seat->state == SEAT_FROZEN, .discard = seat->state == SEAT_TAKEN ? seat->id : 0};
   seat->state = SEAT_RUNS;
   return duty;
 }
@@ -94,29 +94,31 @@ void cut_seat_froze(struct cut_seat *seat, uint64_t id, uint64_t now_ms) {
 
 struct cut_duty cut_seat_snap(struct cut_seat *seat, uint64_t id) {
   if (seat->state != SEAT_FROZEN || seat->id != id)
-    return (struct cut_duty){ .refuse = true };
-  return (struct cut_duty){ .take = true };
+    return (struct cut_duty){.refuse = true};
+  return (struct cut_duty){.take = true};
 }
 
 void cut_seat_took(struct cut_seat *seat, bool is_taken) { seat->state = is_taken ? SEAT_TAKEN : SEAT_RUNS; }
 
 struct cut_duty cut_seat_commit(struct cut_seat *seat, uint64_t id) {
   if (seat->state != SEAT_TAKEN || seat->id != id)
-    return (struct cut_duty){ 0 };
+    return (struct cut_duty){0};
   seat->state = SEAT_RUNS;
-  return (struct cut_duty){ .complete = true };
+  return (struct cut_duty){.complete = true};
 }
 
 struct cut_duty cut_seat_abort(struct cut_seat *seat, uint64_t id) {
   if (seat->state == SEAT_RUNS || seat->id != id || FAULT(22))
-    return (struct cut_duty){ 0 };
+    return (struct cut_duty){0};
   return let_go(seat);
 }
 
 struct cut_duty cut_seat_tick(struct cut_seat *seat, uint64_t now_ms) {
   if (seat->state != SEAT_FROZEN || now_ms - seat->since_ms < SEAT_STILL_MS || FAULT(22))
-    return (struct cut_duty){ 0 };
+    return (struct cut_duty){0};
   return let_go(seat);
 }
 
-struct cut_duty cut_seat_restore(struct cut_seat *seat) { return let_go(seat); }
+struct cut_duty cut_seat_restore(struct cut_seat *seat) {
+  return let_go(seat);
+}

@@ -3,7 +3,8 @@
  * | coordinator | each holder |
  * | --- | --- |
  * | FREEZE(id) | commits nothing more, answers FROZEN with the last step of each driver |
- * | all have: SNAP(id, the largest of them) | commits what it lacks of these, copies aside, goes on; writes and syncs behind the steps: DONE |
+ * | all have: SNAP(id, the largest of them) | commits what it lacks of these, copies aside, goes on; writes and syncs behind the steps:
+ * DONE |
  * | all have: COMMIT(id) | names it in its state file; older ones may go |
  * | somebody refuses, is lost, or is late: ABORT(id) | goes on, and removes what it has of the id |
  *
@@ -18,7 +19,7 @@
 #include <stdint.h>
 
 #define CUT_HOLDERS_MAX 256
-#define CUT_STILL_MS 20    /* steps stand still no longer: then the attempt is given up, and the next may take twice as long */
+#define CUT_STILL_MS 20 /* steps stand still no longer: then the attempt is given up, and the next may take twice as long */
 #define CUT_STILL_MS_MAX 2000
 
 enum cut_message { CUT_NONE, CUT_FREEZE, CUT_SNAP, CUT_COMMIT, CUT_ABORT };
@@ -27,11 +28,11 @@ enum cut_message { CUT_NONE, CUT_FREEZE, CUT_SNAP, CUT_COMMIT, CUT_ABORT };
 
 struct cut {
   uint32_t holder_count;
-  uint64_t id;             /* of the attempt; 0: none is under way */
+  uint64_t id; /* of the attempt; 0: none is under way */
   bool frozen[CUT_HOLDERS_MAX], taken[CUT_HOLDERS_MAX], done[CUT_HOLDERS_MAX];
-  bool is_snapped;         /* SNAP was sent */
+  bool is_snapped; /* SNAP was sent */
   uint64_t began_ms;
-  uint32_t still_ms;       /* 0: CUT_STILL_MS */
+  uint32_t still_ms; /* 0: CUT_STILL_MS */
 };
 
 /* Each returns what all holders are to be told now. */
@@ -54,18 +55,18 @@ uint64_t cut_due_ms(const struct cut *cut);
 enum cut_seat_state { SEAT_RUNS, SEAT_FROZEN, SEAT_TAKEN };
 struct cut_seat {
   enum cut_seat_state state;
-  uint64_t id;             /* while not SEAT_RUNS */
-  uint64_t since_ms;       /* SEAT_FROZEN */
+  uint64_t id;       /* while not SEAT_RUNS */
+  uint64_t since_ms; /* SEAT_FROZEN */
 };
 
 /* What the holder has to do, in this order. */
 struct cut_duty {
-  bool complete;           /* name it in the state file */
-  uint64_t discard;        /* files and copy of this id; 0: none */
+  bool complete;    /* name it in the state file */
+  uint64_t discard; /* files and copy of this id; 0: none */
   bool thaw;
-  bool freeze;             /* then cut_seat_froze says whether it could */
-  bool take;               /* commit what it lacks, copy aside, thaw; then cut_seat_took */
-  bool refuse;             /* tell the coordinator */
+  bool freeze; /* then cut_seat_froze says whether it could */
+  bool take;   /* commit what it lacks, copy aside, thaw; then cut_seat_took */
+  bool refuse; /* tell the coordinator */
 };
 /* newest: the last complete checkpoint, as the coordinator knows it. */
 struct cut_duty cut_seat_freeze(struct cut_seat *seat, uint64_t newest);

@@ -13,9 +13,9 @@
 #include "runtime/cluster/cluster_state.h"
 
 #define BACKOFF_MS_MIN 10
-#define BACKOFF_MS_EARLY 80   /* in the first EARLY_MS: a cluster that is being started is to begin at once */
+#define BACKOFF_MS_EARLY 80 /* in the first EARLY_MS: a cluster that is being started is to begin at once */
 #define BACKOFF_MS_LATE 1000
-#define BACKOFF_MS_FULL 2     /* strangers crowd its door: what counts is to be there when it opens */
+#define BACKOFF_MS_FULL 2 /* strangers crowd its door: what counts is to be there when it opens */
 #define EARLY_MS 30000
 #define PAUSE_MS 100 /* out of file descriptors */
 
@@ -48,7 +48,8 @@ static void on_accept(struct loop_source *source, uint32_t events) {
       close(fd);
     else if (cluster->channel_count >= NET_CONNECTIONS)
       close(fd);
-    else if (channel_create(cluster, fd, NULL, &channel) != OK && admission_may_say(&cluster->admission, status_text(), loop_now_ms(), &unsaid))
+    else if (channel_create(cluster, fd, NULL, &channel) != OK &&
+             admission_may_say(&cluster->admission, status_text(), loop_now_ms(), &unsaid))
       cluster_log(cluster, "refused a connection: %s", status_text());
   }
 }
@@ -62,8 +63,8 @@ static status listener_add(struct cluster *cluster, const struct address *addres
   if (code != OK && claim >= 0)
     close(claim);
   TRY(code);
-  *listener = (struct listener){.source = {.fd = fd, .on_ready = on_accept}, .pause.on_due = listener_resume,
-                                .cluster = cluster, .address = *address, .claim = claim};
+  *listener = (struct listener){
+    .source = {.fd = fd, .on_ready = on_accept}, .pause.on_due = listener_resume, .cluster = cluster, .address = *address, .claim = claim};
   cluster->listener_count++;
   return loop_add(cluster->loop, &listener->source, EPOLLIN);
 }
@@ -237,9 +238,7 @@ static void dial(struct peer *peer) {
     peer_dial_failed(peer, status_text());
 }
 
-static void on_dial_due(struct loop_timer *timer) {
-  dial((struct peer *)((char *)timer - offsetof(struct peer, timer)));
-}
+static void on_dial_due(struct loop_timer *timer) { dial((struct peer *)((char *)timer - offsetof(struct peer, timer))); }
 
 void peer_dial(struct peer *peer) {
   peer->timer.on_due = on_dial_due;

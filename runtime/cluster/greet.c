@@ -30,11 +30,16 @@ static status hello_send(struct channel *channel) {
   const struct peer *peer = channel->peer;
   pthread_mutex_lock(&cluster->lock);
   const struct session *session = &peer->session;
-  struct message hello = {.kind = MESSAGE_HELLO, .task = cluster->task, .task_count = cluster->task_count,
-                          .attempt = channel->is_dialled ? ++cluster->attempts : 0, .incarnation = cluster->incarnation,
+  struct message hello = {.kind = MESSAGE_HELLO,
+                          .task = cluster->task,
+                          .task_count = cluster->task_count,
+                          .attempt = channel->is_dialled ? ++cluster->attempts : 0,
+                          .incarnation = cluster->incarnation,
                           .meant_incarnation = session->is_alive ? session->other.incarnation : 0,
-                          .meant_given_up = session->other.given_up, .given_up = peer->given_up,
-                          .received = session->is_alive ? session->received : 0, .registrar = cluster->registrar,
+                          .meant_given_up = session->other.given_up,
+                          .given_up = peer->given_up,
+                          .received = session->is_alive ? session->received : 0,
+                          .registrar = cluster->registrar,
                           .generation = cluster->identity.generation,
                           .flags = (cluster->has_phases ? HELLO_HAS_PHASES : 0u) | (cluster->is_ready ? HELLO_READY : 0u) |
                                    (cluster->is_finished ? HELLO_FINISHED : 0u)};
@@ -52,8 +57,10 @@ static status hello_check(const struct channel *channel, const struct message *h
   const struct cluster *cluster = channel->cluster;
   const char *own = cluster->peers[cluster->task].name;
   if (!hello->is_proved || hello->task_count != cluster->task_count)
-    return fail(FAILED_PRECONDITION, "who says it is task %" PRIu32 " is of another build than %s, or none of its tasks: build and copy the"
-                " executables of all tasks together", hello->task, own);
+    return fail(FAILED_PRECONDITION,
+                "who says it is task %" PRIu32 " is of another build than %s, or none of its tasks: build and copy the"
+                " executables of all tasks together",
+                hello->task, own);
   if (hello->task >= cluster->task_count || hello->task == cluster->task)
     return fail(FAILED_PRECONDITION, "%s was called by one that says it is task %" PRIu32, own, hello->task);
   if (!connection_is_for(channel->connection, cluster->peers[hello->task].name))
@@ -102,8 +109,8 @@ static status twin_refuse(const struct channel *channel, enum registrar_answer a
   char since[100] = "";
   struct tm at;
   if (localtime_r(&cluster->granted[peer->task].tv_sec, &at))
-    snprintf(since, sizeof since, ", since %04d-%02d-%02d %02d:%02d:%02d", at.tm_year + 1900, at.tm_mon + 1, at.tm_mday, at.tm_hour, at.tm_min,
-             at.tm_sec);
+    snprintf(since, sizeof since, ", since %04d-%02d-%02d %02d:%02d:%02d", at.tm_year + 1900, at.tm_mon + 1, at.tm_mday, at.tm_hour,
+             at.tm_min, at.tm_sec);
   if (answer == REGISTRAR_DISPLACED)
     return fail(ALREADY_EXISTS, "another process has become %s%s, while this one could not be reached", peer->name, since);
   return fail(ALREADY_EXISTS, "%s is already running at %s%s", peer->name, peer->address, since);
@@ -131,8 +138,8 @@ static status name_ask(struct channel *channel, uint64_t now_ms) {
 
 static status grant_send(struct channel *channel) {
   struct cluster *cluster = channel->cluster;
-  struct message grant = {.kind = MESSAGE_GRANT, .generation = cluster->names[channel->peer->task].generation,
-                          .history = cluster_identity(cluster).history};
+  struct message grant = {
+    .kind = MESSAGE_GRANT, .generation = cluster->names[channel->peer->task].generation, .history = cluster_identity(cluster).history};
   return link_send(&channel->link, &grant);
 }
 
@@ -153,9 +160,7 @@ static status generation_check(const struct channel *channel) {
 
 /* ---- deciding ---- */
 
-static bool knows_registrar(struct cluster *cluster) {
-  return is_coordinator(cluster, cluster->task) || cluster->registrar != 0;
-}
+static bool knows_registrar(struct cluster *cluster) { return is_coordinator(cluster, cluster->task) || cluster->registrar != 0; }
 
 /* Whether the HELLO may be taken now; the stage stays HELD when that is not known yet. */
 static status greeting_judge(struct channel *channel) {
@@ -205,10 +210,13 @@ status greet_on_hello(void *self, const struct message *hello) {
     admission_leave(&cluster->admission, &channel->guest);
     connection_set_round(channel->connection, NET_ROUND_BYTES);
   }
-  channel->greeting = (struct greeting){.flags = hello->flags, .attempt = hello->attempt,
+  channel->greeting = (struct greeting){.flags = hello->flags,
+                                        .attempt = hello->attempt,
                                         .key = {hello->incarnation, hello->given_up},
-                                        .meant = {hello->meant_incarnation, hello->meant_given_up}, .received = hello->received,
-                                        .registrar = hello->registrar, .generation = hello->generation};
+                                        .meant = {hello->meant_incarnation, hello->meant_given_up},
+                                        .received = hello->received,
+                                        .registrar = hello->registrar,
+                                        .generation = hello->generation};
   return greeting_decide(channel);
 }
 

@@ -1,4 +1,5 @@
-/* history.c: see history.h. No commit record decides what is complete, but that all holders have a synced file of the id: so no crash between two writes can. */
+/* history.c: see history.h. No commit record decides what is complete, but that all holders have a synced file of the id: so no crash
+ * between two writes can. */
 #include "runtime/cluster/history.h"
 
 #define ID_TAG_BITS 16
@@ -28,7 +29,7 @@ uint64_t history_newest_common(const struct history_holder *holders, uint32_t co
 }
 
 static struct history_decision decided(enum history_verdict verdict, uint64_t id, uint64_t history) {
-  return (struct history_decision){ verdict, id, history };
+  return (struct history_decision){verdict, id, history};
 }
 
 struct history_decision history_decide(const struct history_view *view) {

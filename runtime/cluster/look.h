@@ -8,14 +8,14 @@
 
 struct cluster;
 struct peer_look {
-  const char *name, *address;  /* valid as long as the cluster */
+  const char *name, *address; /* valid as long as the cluster */
   bool is_self, is_up, was_up;
-  bool is_cut;                 /* was up, and is to go on where it was with another connection */
-  uint64_t silent_ms;          /* a connection stands, or is to come back, and it has said nothing for so long; 0: it talks */
+  bool is_cut;                            /* was up, and is to go on where it was with another connection */
+  uint64_t silent_ms;                     /* a connection stands, or is to come back, and it has said nothing for so long; 0: it talks */
   bool has_phases, is_finished, has_left; /* what it said itself */
-  bool is_refused;             /* waiting for it is of no use */
-  uint64_t changed_ms;         /* by loop_now_ms(): when it came up or was lost; 0: never */
-  char reason[200];            /* why it is not up */
+  bool is_refused;                        /* waiting for it is of no use */
+  uint64_t changed_ms;                    /* by loop_now_ms(): when it came up or was lost; 0: never */
+  char reason[200];                       /* why it is not up */
 };
 /* Any thread. */
 void cluster_look(struct cluster *cluster, uint32_t task, struct peer_look *out);

@@ -1,8 +1,9 @@
 /* parcel.c: what is said to a peer, from any thread, and kept until the peer has it.
  *
  * A parcel goes to the end of the session's list; then whoever can have the connection's lock sends what the channel has not had yet. While
- * there is no channel parcels only gather; when there is one again, those that the peer lacks are sent again. Tensors are held by reference: nothing is
- * copied for the sake of repeating. A parcel is freed when it is acknowledged, or the peer is lost, and nobody is sending it.
+ * there is no channel parcels only gather; when there is one again, those that the peer lacks are sent again. Tensors are held by
+ * reference: nothing is copied for the sake of repeating. A parcel is freed when it is acknowledged, or the peer is lost, and nobody is
+ * sending it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 struct outgoing {
   struct session_item item; /* first */
   struct parcel parcel;
-  uint32_t holders;         /* the session; who is sending it. Under the cluster's lock */
+  uint32_t holders; /* the session; who is sending it. Under the cluster's lock */
   char data[];
 };
 
@@ -81,7 +82,7 @@ void peer_flush(struct peer *peer, struct channel *channel) {
     status code = outgoing_send(&channel->link, &sent->parcel);
     if (code == CANCELLED)
       connection_abort(channel->connection, status_text()); /* it is closing already */
-    else if (code != OK) /* the other side waits for what cannot be sent */
+    else if (code != OK)                                    /* the other side waits for what cannot be sent */
       peer_break(peer, channel, status_text());
   }
 }
@@ -89,7 +90,7 @@ void peer_flush(struct peer *peer, struct channel *channel) {
 struct flush {
   struct connection_post post; /* first */
   struct peer *peer;
-  struct channel *channel;     /* alive as long as post.run gets an HTTP/2 end */
+  struct channel *channel; /* alive as long as post.run gets an HTTP/2 end */
 };
 
 static void run_flush(struct connection_post *post, struct http2 *http2) {

@@ -68,8 +68,12 @@ bool cluster_send_control(struct cluster *cluster, uint32_t task, enum control_t
 }
 
 void peer_exchange_init(struct cluster *cluster) {
-  cluster->exchange = (struct exchange){.self = cluster, .start = exchange_start, .send = exchange_send,
-                                        .done = exchange_done, .cancel = exchange_cancel, .reset = exchange_reset};
+  cluster->exchange = (struct exchange){.self = cluster,
+                                        .start = exchange_start,
+                                        .send = exchange_send,
+                                        .done = exchange_done,
+                                        .cancel = exchange_cancel,
+                                        .reset = exchange_reset};
 }
 
 /* ---- what it says ---- */
@@ -113,9 +117,7 @@ void peer_message(struct peer *peer, struct channel *channel, const struct messa
     if (sink->on_reset)
       sink->on_reset(sink->self, m->text);
     break;
-  case MESSAGE_READY:
-    cluster_hear_ready(peer->cluster);
-    break;
+  case MESSAGE_READY: cluster_hear_ready(peer->cluster); break;
   case MESSAGE_FINISHED:
     set_finished(peer);
     if (sink->on_finished)
@@ -130,8 +132,7 @@ void peer_message(struct peer *peer, struct channel *channel, const struct messa
       sink->on_left(sink->self, peer->task);
     peer_lose(peer, "it has left", true);
     break;
-  default:
-    break;
+  default: break;
   }
 }
 
@@ -223,7 +224,7 @@ void peer_lose(struct peer *peer, const char *reason, bool is_ours) {
   peer->is_broken = peer->is_away = false;
   if (!is_ours && !in_order)
     peer->is_finished = false; /* another one has its name, who finds out what is left to do */
-  if (!peer->gone_ms) /* of one that fell silent: since then */
+  if (!peer->gone_ms)          /* of one that fell silent: since then */
     peer->gone_ms = was_silent ? peer->session.heard_ms : loop_now_ms();
   snprintf(peer->reason, sizeof peer->reason, "%s", text);
   bool is_quiet = cluster->is_leaving;

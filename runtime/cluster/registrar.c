@@ -16,7 +16,8 @@ static bool is_silent(const struct registrar_name *name, uint64_t now_ms) {
   return now_ms > name->heard_ms && now_ms - name->heard_ms >= NET_SILENCE_MS;
 }
 
-enum registrar_answer registrar_ask(struct registrar_name *name, uint64_t incarnation, uint64_t generation, uint64_t now_ms, uint32_t *probe) {
+enum registrar_answer registrar_ask(struct registrar_name *name, uint64_t incarnation, uint64_t generation, uint64_t now_ms,
+                                    uint32_t *probe) {
   if (name->holder == incarnation)
     return REGISTRAR_GRANTED;
   if (FAULT(16))

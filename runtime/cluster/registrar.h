@@ -1,7 +1,7 @@
 /* registrar.h: which process counts under a task's name: kept by the coordinator (ps 0, without ps the chief), for all tasks.
  *
- * A process draws a random number at its start, its incarnation. The registrar gives a name to one incarnation at a time and counts them: the
- * generation. Others take the higher generation of a name and shut out the lower, so two processes under one name never both go on, and
+ * A process draws a random number at its start, its incarnation. The registrar gives a name to one incarnation at a time and counts them:
+ * the generation. Others take the higher generation of a name and shut out the lower, so two processes under one name never both go on, and
  * never both end: the coordinator alone decides, and a newcomer displaces nobody who answers.
  *
  * | holder of the name | a newcomer asks |
@@ -34,9 +34,10 @@ struct registrar_name {
   uint32_t gone;               /* those up to here went to a connection that has ended: they will not be answered */
 };
 
-/* generation: what the asking incarnation was granted before by this registrar; 0: nothing. *probe: 0 when it asks for the first time on its
- * connection, then what the last question left there; when it has changed: send the holder a probe with this number. */
-enum registrar_answer registrar_ask(struct registrar_name *name, uint64_t incarnation, uint64_t generation, uint64_t now_ms, uint32_t *probe);
+/* generation: what the asking incarnation was granted before by this registrar; 0: nothing. *probe: 0 when it asks for the first time on
+ * its connection, then what the last question left there; when it has changed: send the holder a probe with this number. */
+enum registrar_answer registrar_ask(struct registrar_name *name, uint64_t incarnation, uint64_t generation, uint64_t now_ms,
+                                    uint32_t *probe);
 /* The granted incarnation's connection stands; has ended. */
 void registrar_linked(struct registrar_name *name, uint64_t incarnation, uint64_t now_ms);
 void registrar_unlinked(struct registrar_name *name, uint64_t incarnation);

@@ -1,11 +1,11 @@
 /* session.h: what two tasks have said to each other, beyond any one connection.
  *
  * Each side numbers what it sends from 1 and keeps it until the other has acknowledged it. When the connection is cut, the next one
- * begins with what each has received, and each side repeats what the other lacks: nothing is lost, nothing comes twice, and the order stays. HELLO,
- * ACK, PING and what decides about a link have no number: they belong to a connection.
+ * begins with what each has received, and each side repeats what the other lacks: nothing is lost, nothing comes twice, and the order
+ * stays. HELLO, ACK, PING and what decides about a link have no number: they belong to a connection.
  *
- * The numbers are not on the wire: both sides count. A connection that a newer one has replaced is never read again, so that no message of it
- * is counted in the wrong place.
+ * The numbers are not on the wire: both sides count. A connection that a newer one has replaced is never read again, so that no message of
+ * it is counted in the wrong place.
  *
  * No I/O, no clock, no threads: times are handed in. Owner: the peer.
  */
@@ -15,7 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* When what was received is acknowledged by a message of its own; else the next message takes the acknowledgement along, or the next tick. */
+/* When what was received is acknowledged by a message of its own; else the next message takes the acknowledgement along, or the next
+ * tick. */
 #define SESSION_ACK_MESSAGES 64
 #define SESSION_ACK_BYTES (1 << 20)
 /* From here on a message that is sent anyway takes it along. */
@@ -41,10 +42,10 @@ enum session_health {
 
 struct session {
   bool is_alive;
-  struct session_key other;      /* as it said in its HELLO */
+  struct session_key other; /* as it said in its HELLO */
   /* sending */
   struct session_item *first, *last, *unsent; /* not acknowledged, in order; the first that this connection has not had */
-  uint64_t queued, acknowledged; /* numbers */
+  uint64_t queued, acknowledged;              /* numbers */
   /* receiving */
   uint64_t received, told, untold_bytes;
   /* liveness */

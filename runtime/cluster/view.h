@@ -2,8 +2,8 @@
  *
  * The first worker is the registrar: rounds are decided there. Every other replica tells it, before its first step and after a step that
  * failed, which state it has: view and rounds applied. The registrar lets it go on, or has the state copied to it. A registrar that was
- * started again has none itself: it waits until all have told, whoever that is, and takes the state of the highest (view, round) before it serves the
- * others; where nobody has any, its own, as `init` or a checkpoint made it, is the job's.
+ * started again has none itself: it waits until all have told, whoever that is, and takes the state of the highest (view, round) before it
+ * serves the others; where nobody has any, its own, as `init` or a checkpoint made it, is the job's.
  *
  * Pure: no I/O, no clock, no threads. Owner and lock: the caller's. */
 #ifndef TFC_RUNTIME_CLUSTER_VIEW_H
@@ -14,9 +14,9 @@
 
 /* What a replica has. */
 struct view_state {
-  bool has_state;         /* else it is as `init` made it */
-  uint32_t command;       /* of its own steps, as in a ledger */
-  uint64_t view, round;   /* round: its own steps applied */
+  bool has_state;       /* else it is as `init` made it */
+  uint32_t command;     /* of its own steps, as in a ledger */
+  uint64_t view, round; /* round: its own steps applied */
 };
 struct view_seat {
   bool has_told;          /* and waits for an answer */
@@ -26,14 +26,14 @@ struct view_seat {
 };
 /* Of the registrar. */
 enum view_phase {
-  VIEW_GATHERS,  /* it has no state: waits until all have told */
-  VIEW_FETCHES,  /* it copies that of `source` */
-  VIEW_SERVES,   /* it has the state, and gives it */
+  VIEW_GATHERS, /* it has no state: waits until all have told */
+  VIEW_FETCHES, /* it copies that of `source` */
+  VIEW_SERVES,  /* it has the state, and gives it */
 };
 struct view {
   uint32_t seats, self, source;
   enum view_phase phase;
-  uint64_t number;        /* of the view */
+  uint64_t number; /* of the view */
   struct view_seat *seat;
 };
 

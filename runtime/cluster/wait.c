@@ -9,7 +9,7 @@
 #include <time.h>
 #include "runtime/cluster/cluster_state.h"
 
-#define SAY_WAITING_MS 1000   /* of a wait, before it is worth a line */
+#define SAY_WAITING_MS 1000 /* of a wait, before it is worth a line */
 
 void cluster_wait_changed(struct cluster *cluster, uint64_t until_ms) {
   struct timespec until = {.tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000};
@@ -31,7 +31,8 @@ static uint64_t waiting_since(const struct peer *peer, uint64_t began_ms) {
 static status peer_hope(struct peer *peer, uint64_t began_ms, uint64_t timeout_ms) {
   uint64_t since_ms = waiting_since(peer, began_ms), now_ms = loop_now_ms();
   if (peer->is_refused)
-    return fail(FAILED_PRECONDITION, "%s at %s refused the connection: %s", cluster_job_path(peer->cluster, peer->task), peer->address, peer->reason);
+    return fail(FAILED_PRECONDITION, "%s at %s refused the connection: %s", cluster_job_path(peer->cluster, peer->task), peer->address,
+                peer->reason);
   if (peer->said_bye && peer->is_finished)
     return fail(UNAVAILABLE, "%s at %s has finished and left", cluster_job_path(peer->cluster, peer->task), peer->address);
   if (now_ms > since_ms && now_ms - since_ms >= timeout_ms)
@@ -245,8 +246,10 @@ status cluster_check_clients(struct cluster *cluster) {
   pthread_mutex_lock(&cluster->lock);
   const struct peer *works = cluster->allow_clients ? NULL : somebody_has_phases(cluster);
   pthread_mutex_unlock(&cluster->lock);
-  return !works ? OK : fail(PERMISSION_DENIED, "%s runs phases: until they are done, clients may use %s only if it was started with --allow-clients",
-                            works->name, cluster->peers[cluster->task].name);
+  return !works
+         ? OK
+         : fail(PERMISSION_DENIED, "%s runs phases: until they are done, clients may use %s only if it was started with --allow-clients",
+                works->name, cluster->peers[cluster->task].name);
 }
 
 status cluster_wait_dependents(struct cluster *cluster) {
@@ -260,19 +263,19 @@ status cluster_wait_dependents(struct cluster *cluster) {
 
 #define LEAVING_MS 2000 /* for good-byes: who stays longer serves others */
 
-/* It has finished, and has not said good-bye: who is killed in between is started again, and finds nothing left to do if those are there who
- * say so. Two that serve after their phases do not wait for each other's leaving. */
+/* It has finished, and has not said good-bye: who is killed in between is started again, and finds nothing left to do if those are there
+ * who say so. Two that serve after their phases do not wait for each other's leaving. */
 static bool is_leaving(const struct cluster *cluster, const struct peer *peer) {
   bool is_there = peer->task != cluster->task && peer->has_phases && peer->is_finished && peer->session.is_alive;
   return !cluster->has_phases && is_there && (!peer->channel || loop_now_ms() < peer->changed_ms + LEAVING_MS);
 }
 
 struct work {
-  bool had_phases;        /* some task with phases was here */
-  bool is_going_on;       /* one that is not done is up */
-  struct peer *missing;   /* one that is not done, and not up; or the one that it left for */
-  uint64_t since_ms;      /* since when it is waited for */
-  uint64_t changed_ms;    /* the last change of any of them */
+  bool had_phases;      /* some task with phases was here */
+  bool is_going_on;     /* one that is not done is up */
+  struct peer *missing; /* one that is not done, and not up; or the one that it left for */
+  uint64_t since_ms;    /* since when it is waited for */
+  uint64_t changed_ms;  /* the last change of any of them */
 };
 
 /* Of two that are missing, the one whose loss explains the other's: those that were here before those that never came, who was lost
@@ -288,8 +291,8 @@ static bool is_cause(const struct peer *a, const struct peer *b) {
 /* Nobody comes any more whom the coordinator does not let in. */
 static bool has_coordinator_left(const struct cluster *cluster) { return cluster->peers[cluster->identity.coordinator].said_bye; }
 
-/* Who is missing has left in order before the work was done, and so has the coordinator, or the work had not even begun: they have waited for
- * one that this task has never seen, and that is not waited for once more. */
+/* Who is missing has left in order before the work was done, and so has the coordinator, or the work had not even begun: they have waited
+ * for one that this task has never seen, and that is not waited for once more. */
 static bool is_given_up(const struct cluster *cluster, const struct peer *missing, const struct peer *absent) {
   bool is_over = has_coordinator_left(cluster) || !cluster->is_ready;
   return missing && absent && missing->said_bye && missing->has_phases && is_over;

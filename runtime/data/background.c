@@ -10,7 +10,8 @@ status background_create(const struct dataset_run *run, struct background **out)
   if (!b)
     return fail(RESOURCE_EXHAUSTED, "no memory to work beside the step");
   const struct host_call *call = run->call;
-  b->call = (struct host_call){ .task = call->task, .program = call->program, .instr = call->instr, .driver = call->driver, .step = &b->step };
+  b->call =
+    (struct host_call){.task = call->task, .program = call->program, .instr = call->instr, .driver = call->driver, .step = &b->step};
   b->run.call = &b->call;
   pthread_mutex_init(&b->lock, NULL);
   inbox_init(&b->inbox);

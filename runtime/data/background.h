@@ -18,11 +18,11 @@
 
 struct background {
   struct step step;
-  struct host_call call;   /* of whoever asked first, but for the step: the one above */
-  struct dataset_run run;  /* what workers move cursors and call functions with */
+  struct host_call call;  /* of whoever asked first, but for the step: the one above */
+  struct dataset_run run; /* what workers move cursors and call functions with */
   pthread_mutex_t lock;
-  struct inbox inbox;      /* the reader's */
-  uint32_t workers;        /* under the lock */
+  struct inbox inbox; /* the reader's */
+  uint32_t workers;   /* under the lock */
 };
 
 /* A place that does not move, until background_destroy. RESOURCE_EXHAUSTED. */

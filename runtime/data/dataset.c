@@ -16,9 +16,10 @@
 
 const struct dataset_kind *dataset_kind_find(const char *op) {
   op += strncmp(op, OLD_NAME, strlen(OLD_NAME)) == 0 ? strlen(OLD_NAME) : 0;
-  const struct dataset_kind *const files[] = { dataset_sources, dataset_orders, dataset_functions, dataset_interleaves, dataset_batches, dataset_windows, dataset_files,
-                                                dataset_shuffles, dataset_groups, dataset_choices, dataset_slices, dataset_caches, dataset_globals, dataset_csv,
-                                                 dataset_prefetches, dataset_flats, dataset_saves };
+  const struct dataset_kind *const files[] = {dataset_sources, dataset_orders, dataset_functions, dataset_interleaves, dataset_batches,
+                                              dataset_windows, dataset_files,  dataset_shuffles,  dataset_groups,      dataset_choices,
+                                              dataset_slices,  dataset_caches, dataset_globals,   dataset_csv,         dataset_prefetches,
+                                              dataset_flats,   dataset_saves};
   for (size_t i = 0; i < sizeof files / sizeof *files; i++)
     for (const struct dataset_kind *kind = files[i]; kind->op; kind++)
       if (strcmp(kind->op, op) == 0)
@@ -56,7 +57,7 @@ struct dataset *dataset_of(const struct tensor *handle) {
 }
 
 status dataset_handle(struct dataset *dataset, struct tensor **out) {
-  TRY(tensor_create(DTYPE_VARIANT, &(struct shape){ 0 }, out));
+  TRY(tensor_create(DTYPE_VARIANT, &(struct shape){0}, out));
   memset((*out)->data, 0, dtype_size(DTYPE_VARIANT));
   (*out)->owner = dataset;
   (*out)->release_data = release_handle;
@@ -93,7 +94,7 @@ status host_dataset(struct host_call *call) {
     return fail(RESOURCE_EXHAUSTED, "no memory for a dataset");
   atomic_init(&dataset->references, 1);
   dataset->kind = dataset_kind_find(program_text(call->program, call->instr->tf_op));
-  dataset->words = (struct host_call){ .task = call->task, .program = call->program, .instr = call->instr };
+  dataset->words = (struct host_call){.task = call->task, .program = call->program, .instr = call->instr};
   dataset->inputs = calloc((size_t)call->input_count + 1, sizeof *dataset->inputs);
   dataset->sources = calloc((size_t)call->input_count + 1, sizeof *dataset->sources);
   dataset->component_count = dataset->kind ? count_components(call, dataset->kind) : 0;
@@ -206,8 +207,8 @@ static struct part *find_function(const char *name, const struct dataset_run *ru
   return NULL;
 }
 
-status dataset_call_named(const char *name, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
-                          struct tensor **out, uint32_t out_count) {
+status dataset_call_named(const char *name, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count, struct tensor **out,
+                          uint32_t out_count) {
   struct part *part = find_function(name, run);
   if (!part)
     return fail(UNIMPLEMENTED, "the function of '%s', which is not found from this iterator while compiling", name);
@@ -246,8 +247,8 @@ static uint32_t captures_before(const struct dataset *d, const char *part, uint3
 }
 
 /* With the values of the inputs from `first` on that it captured. */
-static status call_with(const struct dataset *d, const struct dataset_run *run, const char *name, struct tensor *const *in, uint32_t in_count,
-                        uint32_t first, uint32_t captures, struct tensor **out, uint32_t out_count) {
+static status call_with(const struct dataset *d, const struct dataset_run *run, const char *name, struct tensor *const *in,
+                        uint32_t in_count, uint32_t first, uint32_t captures, struct tensor **out, uint32_t out_count) {
   struct tensor *all[3 * DATASET_COMPONENTS_MAX];
   if (in_count + captures > 3 * DATASET_COMPONENTS_MAX || first + captures > d->input_count)
     return fail(UNIMPLEMENTED, "%s: a function of %u values", host_node_name(&d->words), in_count + captures);
@@ -260,7 +261,8 @@ uint32_t dataset_capture_count(const struct dataset *dataset) { return (uint32_t
 
 status dataset_call(const struct dataset *dataset, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
                     uint32_t first_capture, struct tensor **out, uint32_t out_count) {
-  return call_with(dataset, run, host_node_name(&dataset->words), in, in_count, first_capture, dataset_capture_count(dataset), out, out_count);
+  return call_with(dataset, run, host_node_name(&dataset->words), in, in_count, first_capture, dataset_capture_count(dataset), out,
+                   out_count);
 }
 
 status dataset_call_part(const struct dataset *dataset, const struct dataset_run *run, const char *part, struct tensor *const *in,
@@ -274,7 +276,7 @@ status dataset_call_part(const struct dataset *dataset, const struct dataset_run
 /* ---- rows ---- */
 
 status parts_join(struct tensor *const *rows, int64_t count, int64_t stride, const struct shape *shape, struct tensor **out) {
-  VEC(struct tensor *) parts = { 0 };
+  VEC(struct tensor *) parts = {0};
   for (int64_t i = 0; i < count; i++)
     vec_push(&parts, rows[i * stride]);
   *out = NULL;
@@ -286,7 +288,7 @@ status parts_join(struct tensor *const *rows, int64_t count, int64_t stride, con
 }
 
 status rows_stack(struct tensor *const *rows, int64_t count, int64_t stride, uint32_t component, struct tensor **out) {
-  struct shape shape = { .rank = 1, .dims = { count } };
+  struct shape shape = {.rank = 1, .dims = {count}};
   const struct tensor *first = rows[0];
   if ((first->dtype == DTYPE_VARIANT && !tensor_has_objects(first)) || first->dtype == DTYPE_RESOURCE || first->shape.rank == LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a batch of %s%s", dtype_name(first->dtype), shape_text(&first->shape));
@@ -295,7 +297,8 @@ status rows_stack(struct tensor *const *rows, int64_t count, int64_t stride, uin
   for (int64_t i = 1; i < count; i++) {
     const struct shape *here = &rows[i * stride]->shape;
     if (!shape_equal(here, &first->shape))
-      return fail(INVALID_ARGUMENT, "Cannot batch tensors with different shapes in component %u. First element had shape %s and element %lld had shape %s.",
+      return fail(INVALID_ARGUMENT,
+                  "Cannot batch tensors with different shapes in component %u. First element had shape %s and element %lld had shape %s.",
                   component, shape_text(&first->shape), (long long)i, shape_text(here));
   }
   return parts_join(rows, count, stride, &shape, out);

@@ -33,13 +33,14 @@ struct dataset_kind {
   size_t state_size;
   /* The next element, a reference of each tensor, or *end. */
   status (*next)(struct cursor *cursor, const struct dataset_run *run, struct tensor **out, bool *end);
-  void (*stop)(struct cursor *cursor); /* frees what the state holds; NULL: nothing */
+  void (*stop)(struct cursor *cursor);            /* frees what the state holds; NULL: nothing */
   status (*check)(const struct dataset *dataset); /* when it is made; NULL: nothing to check */
   enum dataset_made made;
-  uint32_t components;                 /* of an element, where no attribute says it; 0: one */
+  uint32_t components;                            /* of an element, where no attribute says it; 0: one */
   int64_t (*size)(const struct dataset *dataset); /* how many elements (dataset_size); NULL: unknown */
-  int64_t (*batch)(const struct dataset *dataset); /* how many rows its elements are asked to have, as far as TensorFlow looks for it; NULL: unknown */
-  uint32_t traits;                                 /* bits of its file: how it differs from its neighbours */
+  /* how many rows its elements are asked to have, as far as TensorFlow looks for it; NULL: unknown */
+  int64_t (*batch)(const struct dataset *dataset);
+  uint32_t traits; /* bits of its file: how it differs from its neighbours */
   /* Whether an element can be reached by its place where those of the sources can (global shuffle); NULL: not. */
   bool (*has_places)(const struct dataset *dataset);
 };
@@ -47,21 +48,21 @@ struct dataset_kind {
 struct dataset {
   atomic_int references;
   const struct dataset_kind *kind;
-  struct host_call words;    /* only what attributes and the node's name are found by */
-  struct tensor **inputs;    /* all but datasets */
+  struct host_call words; /* only what attributes and the node's name are found by */
+  struct tensor **inputs; /* all but datasets */
   struct dataset **sources;
   uint32_t input_count, source_count, component_count;
-  atomic_uint passes;        /* SHUFFLE, RANDOM: passes begun, each with seeds of its own */
+  atomic_uint passes;          /* SHUFFLE, RANDOM: passes begun, each with seeds of its own */
   struct dataset_cache *cache; /* CACHE: once it is complete */
 };
 
 struct cursor {
   struct dataset *dataset;
-  struct cursor **sources;   /* one for each source; NULL until it is needed */
+  struct cursor **sources; /* one for each source; NULL until it is needed */
   void *state;
   bool ended;
-  bool is_counted;           /* and so are its sources: none is asked for more than its dataset_size */
-  int64_t given;             /* is_counted: elements so far */
+  bool is_counted; /* and so are its sources: none is asked for more than its dataset_size */
+  int64_t given;   /* is_counted: elements so far */
 };
 
 const struct dataset_kind *dataset_kind_find(const char *op);
@@ -81,19 +82,19 @@ int64_t dataset_size_of_source(const struct dataset *dataset); /* as many as its
 int64_t dataset_size_kept(const struct dataset *dataset);      /* so, if its attribute preserve_cardinality says so; else unknown */
 int64_t dataset_size_repeated(const struct dataset *dataset, int64_t count);
 int64_t dataset_size_batched(const struct dataset *dataset, int64_t size, bool drops);
-int64_t dataset_size_sum(int64_t a, int64_t b);                /* these wrap, as TensorFlow's do */
+int64_t dataset_size_sum(int64_t a, int64_t b); /* these wrap, as TensorFlow's do */
 int64_t dataset_size_product(int64_t a, int64_t b);
 /* For a kind's `batch`. */
 #define DATASET_BATCH_UNKNOWN INT64_C(-1)
 int64_t dataset_batch(const struct dataset *dataset);
 int64_t dataset_batch_of_source(const struct dataset *dataset);
-int64_t dataset_batch_of_all(const struct dataset *dataset);   /* if all sources have the same */
-int64_t dataset_batch_given(const struct dataset *dataset);    /* its first input */
+int64_t dataset_batch_of_all(const struct dataset *dataset);    /* if all sources have the same */
+int64_t dataset_batch_given(const struct dataset *dataset);     /* its first input */
 int64_t dataset_batch_finalized(const struct dataset *dataset); /* of its source, if its options leave that as it is */
 /* For a kind's `has_places`. */
 bool dataset_has_places(const struct dataset *dataset);
-bool dataset_places_kept(const struct dataset *dataset);       /* so, if its attribute preserve_cardinality says so */
-void dataset_cache_free(struct dataset_cache *cache); /* accepts NULL */
+bool dataset_places_kept(const struct dataset *dataset); /* so, if its attribute preserve_cardinality says so */
+void dataset_cache_free(struct dataset_cache *cache);    /* accepts NULL */
 
 /* At the first element. */
 status cursor_create(struct dataset *dataset, struct cursor **out);
@@ -119,8 +120,8 @@ status dataset_map_element(const struct dataset *dataset, const struct dataset_r
 status dataset_call_part(const struct dataset *dataset, const struct dataset_run *run, const char *part, struct tensor *const *in,
                          uint32_t in_count, struct tensor **out, uint32_t out_count);
 /* The same by name: the factory of an iterator. */
-status dataset_call_named(const char *name, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count,
-                          struct tensor **out, uint32_t out_count);
+status dataset_call_named(const char *name, const struct dataset_run *run, struct tensor *const *in, uint32_t in_count, struct tensor **out,
+                          uint32_t out_count);
 
 /* Parameters. */
 status dataset_int(const struct dataset *dataset, uint32_t input, const char *what, int64_t *out);
@@ -137,8 +138,8 @@ status rows_stack(struct tensor *const *rows, int64_t count, int64_t stride, uin
 status parts_join(struct tensor *const *rows, int64_t count, int64_t stride, const struct shape *shape, struct tensor **out);
 
 /* The kinds of each file. */
-extern const struct dataset_kind dataset_sources[], dataset_orders[], dataset_functions[], dataset_interleaves[], dataset_batches[], dataset_windows[], dataset_files[],
-    dataset_shuffles[], dataset_groups[], dataset_choices[], dataset_slices[], dataset_caches[], dataset_globals[],
-    dataset_csv[], dataset_prefetches[], dataset_flats[], dataset_saves[];
+extern const struct dataset_kind dataset_sources[], dataset_orders[], dataset_functions[], dataset_interleaves[], dataset_batches[],
+  dataset_windows[], dataset_files[], dataset_shuffles[], dataset_groups[], dataset_choices[], dataset_slices[], dataset_caches[],
+  dataset_globals[], dataset_csv[], dataset_prefetches[], dataset_flats[], dataset_saves[];
 
 #endif

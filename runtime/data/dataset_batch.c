@@ -36,7 +36,8 @@ static status rows_read(struct cursor *c, const struct dataset_run *run, int64_t
 typedef status (*rows_joiner)(const struct dataset *d, const struct rows *rows, uint32_t component, struct tensor **out);
 
 /* Takes what was read as one element. *end: nothing was, or less than `size`, which is dropped. */
-static status rows_end(const struct dataset *d, struct rows *rows, int64_t size, bool drop, rows_joiner join, struct tensor **out, bool *end) {
+static status rows_end(const struct dataset *d, struct rows *rows, int64_t size, bool drop, rows_joiner join, struct tensor **out,
+                       bool *end) {
   status result = OK;
   *end = rows->count == 0 || (drop && rows->count < size);
   for (uint32_t i = 0; !*end && result == OK && i < d->component_count; i++) {
@@ -48,7 +49,7 @@ static status rows_end(const struct dataset *d, struct rows *rows, int64_t size,
 }
 
 static status next_batch(struct cursor *c, const struct dataset_run *run, bool drop, rows_joiner join, struct tensor **out, bool *end) {
-  struct rows rows = { 0 };
+  struct rows rows = {0};
   int64_t size = host_scalar_int(c->dataset->inputs[0]);
   status result = rows_read(c, run, size, &rows);
   if (result == OK)
@@ -73,7 +74,8 @@ static status batch_check(const struct dataset *d) {
   return size > 0 ? OK : fail(INVALID_ARGUMENT, "Batch size must be greater than zero.");
 }
 
-/* ---- map and batch: the function's results are the rows; inputs are the captured values, the size, how many calls at once, whether to drop ---- */
+/* ---- map and batch: the function's results are the rows; inputs are the captured values, the size, how many calls at once, whether to
+ * drop ---- */
 
 struct mapped_state {
   struct parallel_calls *calls; /* NULL: not begun */
@@ -93,7 +95,7 @@ static status mapped_start(struct cursor *c, const struct dataset_run *run) {
  * A function that says OUT_OF_RANGE ends the batch, unless every element has to have one of its own. */
 static status mapped_read(struct cursor *c, const struct dataset_run *run, int64_t size, struct rows *rows) {
   const struct dataset *d = c->dataset;
-  struct kept_status error = { 0 }; /* the first */
+  struct kept_status error = {0}; /* the first */
   bool end = false;
   for (int64_t i = 0; i < size && !end; i++) {
     struct tensor *made[DATASET_COMPONENTS_MAX];
@@ -117,7 +119,7 @@ static status mapped_read(struct cursor *c, const struct dataset_run *run, int64
 
 static status map_and_batch_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
   const struct dataset *d = c->dataset;
-  struct rows rows = { 0 };
+  struct rows rows = {0};
   int64_t size = host_scalar_int(d->inputs[dataset_capture_count(d)]);
   if (!((struct mapped_state *)c->state)->calls)
     TRY(mapped_start(c, run));
@@ -140,14 +142,16 @@ static status map_and_batch_check(const struct dataset *d) {
 
 static status padded_shape(const struct dataset *d, const struct rows *rows, uint32_t component, struct shape *out) {
   const struct tensor *wanted = d->inputs[1 + component];
-  *out = (struct shape){ .rank = (int)wanted->count + 1, .dims = { rows->count } };
+  *out = (struct shape){.rank = (int)wanted->count + 1, .dims = {rows->count}};
   if (wanted->count >= LIMIT_RANK || wanted->dtype != DTYPE_INT64)
     return fail(INVALID_ARGUMENT, "padded shape %u is none", component);
   for (int64_t r = 0; r < rows->count; r++) {
     int rank = rows->tensors.items[r * d->component_count + component]->shape.rank;
     if (rank != (int)wanted->count)
-      return fail(INVALID_ARGUMENT, "All elements in a batch must have the same rank as the padded shape for component%u: expected rank %lld but got element with rank %d",
-                  component, (long long)wanted->count, rank);
+      return fail(
+        INVALID_ARGUMENT,
+        "All elements in a batch must have the same rank as the padded shape for component%u: expected rank %lld but got element with rank %d",
+        component, (long long)wanted->count, rank);
   }
   for (int dim = 0; dim < (int)wanted->count; dim++) {
     int64_t most = ((const int64_t *)wanted->data)[dim];
@@ -166,7 +170,7 @@ static status padded_shape(const struct dataset *d, const struct rows *rows, uin
 static void copy_block(struct tensor *to, int64_t row, const struct tensor *from) {
   size_t size = dtype_size(to->dtype);
   int rank = from->shape.rank, last = rank - 1;
-  int64_t index[LIMIT_RANK] = { 0 }, run = rank ? from->shape.dims[last] : 1;
+  int64_t index[LIMIT_RANK] = {0}, run = rank ? from->shape.dims[last] : 1;
   for (int64_t done = 0; done < from->count; done += run) {
     int64_t at = row;
     for (int d = 0; d < rank; d++)
@@ -225,18 +229,19 @@ static int64_t padded_size(const struct dataset *d) {
 static int64_t map_and_batch_size(const struct dataset *d) {
   uint32_t at = dataset_capture_count(d);
   return host_attr_int(&d->words, "preserve_cardinality", 0)
-             ? dataset_size_batched(d, host_scalar_int(d->inputs[at]), dataset_bool(d, at + 2, false))
-             : DATASET_UNKNOWN;
+         ? dataset_size_batched(d, host_scalar_int(d->inputs[at]), dataset_bool(d, at + 2, false))
+         : DATASET_UNKNOWN;
 }
 
 static int64_t map_and_batch_given(const struct dataset *d) { return host_scalar_int(d->inputs[dataset_capture_count(d)]); }
 
 const struct dataset_kind dataset_batches[] = {
-  { "BatchDataset", 0, batch_next, NULL, batch_check, .size = batch_size, .batch = dataset_batch_given, .has_places = batches_are_whole },
-  { "BatchDatasetV2", 0, batch_next, NULL, batch_check, .size = batch_size, .batch = dataset_batch_given, .has_places = batches_are_whole },
-  { "ParallelBatchDataset", 0, batch_next, NULL, batch_check, .size = batch_size },
-  { "MapAndBatchDataset", sizeof(struct mapped_state), map_and_batch_next, mapped_stop, map_and_batch_check, .size = map_and_batch_size, .batch = map_and_batch_given },
-  { "PaddedBatchDataset", 0, padded_next, NULL, padded_check, .size = padded_size, .batch = dataset_batch_given },
-  { "PaddedBatchDatasetV2", 0, padded_next, NULL, padded_check, .size = padded_size, .batch = dataset_batch_given },
-  { 0 },
+  {"BatchDataset", 0, batch_next, NULL, batch_check, .size = batch_size, .batch = dataset_batch_given, .has_places = batches_are_whole},
+  {"BatchDatasetV2", 0, batch_next, NULL, batch_check, .size = batch_size, .batch = dataset_batch_given, .has_places = batches_are_whole},
+  {"ParallelBatchDataset", 0, batch_next, NULL, batch_check, .size = batch_size},
+  {"MapAndBatchDataset", sizeof(struct mapped_state), map_and_batch_next, mapped_stop, map_and_batch_check, .size = map_and_batch_size,
+   .batch = map_and_batch_given},
+  {"PaddedBatchDataset", 0, padded_next, NULL, padded_check, .size = padded_size, .batch = dataset_batch_given},
+  {"PaddedBatchDatasetV2", 0, padded_next, NULL, padded_check, .size = padded_size, .batch = dataset_batch_given},
+  {0},
 };

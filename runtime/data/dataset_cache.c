@@ -76,7 +76,9 @@ static status cache_next(struct cursor *c, const struct dataset_run *run, struct
 }
 
 const struct dataset_kind dataset_caches[] = {
-  { "CacheDataset", sizeof(struct cache_state), cache_next, cache_stop, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source, .has_places = dataset_has_places },
-  { "CacheDatasetV2", sizeof(struct cache_state), cache_next, cache_stop, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source, .has_places = dataset_has_places },
-  { 0 },
+  {"CacheDataset", sizeof(struct cache_state), cache_next, cache_stop, NULL, .size = dataset_size_of_source,
+   .batch = dataset_batch_of_source, .has_places = dataset_has_places},
+  {"CacheDatasetV2", sizeof(struct cache_state), cache_next, cache_stop, NULL, .size = dataset_size_of_source,
+   .batch = dataset_batch_of_source, .has_places = dataset_has_places},
+  {0},
 };

@@ -10,7 +10,7 @@
 /* ---- directed: source 0 says which of the others is next ---- */
 
 struct directed_state {
-  uint64_t *over;  /* bit i: source i + 1 has ended */
+  uint64_t *over; /* bit i: source i + 1 has ended */
   uint32_t left;
 };
 
@@ -43,8 +43,8 @@ static status read_choice(struct cursor *c, const struct dataset_run *run, int64
   if (!good)
     return fail(INVALID_ARGUMENT, "The selector input must be a dataset of scalar int64 elements.");
   return *out >= 0 && *out < c->dataset->source_count - 1
-             ? OK
-             : fail(INVALID_ARGUMENT, "Selector index out of range: %lld >= %u", (long long)*out, c->dataset->source_count - 1);
+         ? OK
+         : fail(INVALID_ARGUMENT, "Selector index out of range: %lld >= %u", (long long)*out, c->dataset->source_count - 1);
 }
 
 static status directed_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
@@ -100,8 +100,8 @@ static status unique_check(const struct dataset *d) {
   const struct program_attr *types = host_attr(&d->words, "output_types");
   enum dtype dtype = (enum dtype)program_attr(d->words.program, types->list.first)->i;
   return dtype == DTYPE_INT32 || dtype == DTYPE_INT64 || dtype == DTYPE_STRING
-             ? OK
-             : fail(INVALID_ARGUMENT, "UniqueDataset only supports inputs with a single `tf.int32`, `tf.int64`, or `tf.string` component.");
+         ? OK
+         : fail(INVALID_ARGUMENT, "UniqueDataset only supports inputs with a single `tf.int32`, `tf.int64`, or `tf.string` component.");
 }
 
 static uint32_t *find_place(struct unique_state *s, const struct tensor *t) {
@@ -156,8 +156,9 @@ static status assert_cardinality_next(struct cursor *c, const struct dataset_run
     return fail(FAILED_PRECONDITION, "Input dataset was expected to contain %lld element%s but contained only %lld element%s.",
                 (long long)wanted, many(wanted), (long long)s->at, many(s->at));
   if (*end && wanted == -1)
-    return fail(FAILED_PRECONDITION, "Input dataset was expected to contain an infinite number of elements but contained only %lld element%s.",
-                (long long)s->at, many(s->at));
+    return fail(FAILED_PRECONDITION,
+                "Input dataset was expected to contain an infinite number of elements but contained only %lld element%s.", (long long)s->at,
+                many(s->at));
   if (!*end && wanted >= 0 && s->at > wanted) {
     element_release(out, c->dataset->component_count);
     return fail(FAILED_PRECONDITION, "Input dataset was expected to contain %lld element%s but contained at least %lld element%s.",
@@ -190,18 +191,20 @@ static status sleep_next(struct cursor *c, const struct dataset_run *run, struct
       return fail(CANCELLED, "the step was cancelled");
     }
     int64_t part = micros < SLEEP_PART ? micros : SLEEP_PART;
-    nanosleep(&(struct timespec){ .tv_nsec = part * 1000 }, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = part * 1000}, NULL);
     micros -= part;
   }
   return OK;
 }
 
 const struct dataset_kind dataset_choices[] = {
-  { "DirectedInterleaveDataset", sizeof(struct directed_state), directed_next, directed_stop, directed_check, MADE_FROM_ALL, .size = directed_size },
-  { "ChooseFastestDataset", 0, first_next, NULL, NULL, MADE_FROM_ALL, .size = dataset_size_of_source },
-  { "UniqueDataset", sizeof(struct unique_state), unique_next, unique_stop, unique_check, .size = NULL },
-  { "AssertCardinalityDataset", sizeof(struct count_state), assert_cardinality_next, NULL, NULL, .size = assert_cardinality_size, .batch = dataset_batch_of_source, .has_places = dataset_has_places },
-  { "IgnoreErrorsDataset", 0, ignore_errors_next, NULL, NULL, .size = NULL },
-  { "SleepDataset", 0, sleep_next, NULL, NULL, .size = dataset_size_of_source },
-  { 0 },
+  {"DirectedInterleaveDataset", sizeof(struct directed_state), directed_next, directed_stop, directed_check, MADE_FROM_ALL,
+   .size = directed_size},
+  {"ChooseFastestDataset", 0, first_next, NULL, NULL, MADE_FROM_ALL, .size = dataset_size_of_source},
+  {"UniqueDataset", sizeof(struct unique_state), unique_next, unique_stop, unique_check, .size = NULL},
+  {"AssertCardinalityDataset", sizeof(struct count_state), assert_cardinality_next, NULL, NULL, .size = assert_cardinality_size,
+   .batch = dataset_batch_of_source, .has_places = dataset_has_places},
+  {"IgnoreErrorsDataset", 0, ignore_errors_next, NULL, NULL, .size = NULL},
+  {"SleepDataset", 0, sleep_next, NULL, NULL, .size = dataset_size_of_source},
+  {0},
 };

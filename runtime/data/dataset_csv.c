@@ -16,9 +16,9 @@ struct csv_state {
   struct wire_buffer field; /* the last one, without its quotes */
   /* the record that is being read */
   int64_t column;
-  uint32_t taken;           /* components so far */
-  uint32_t passed;          /* of the columns that are left out */
-  status code;              /* its first error, with its text */
+  uint32_t taken;  /* components so far */
+  uint32_t passed; /* of the columns that are left out */
+  status code;     /* its first error, with its text */
   char text[512];
 };
 
@@ -98,7 +98,7 @@ static bool is_wanted(const struct dataset *d, struct csv_state *s) {
 
 /* The field as the next component. */
 static status take_field(const struct dataset *d, struct csv_state *s, struct tensor **out) {
-  struct string_view field = { (const char *)s->field.data, s->field.size }, missing = host_scalar_string(d->inputs[CSV_MISSING]);
+  struct string_view field = {(const char *)s->field.data, s->field.size}, missing = host_scalar_string(d->inputs[CSV_MISSING]);
   uint32_t i = s->taken;
   if (i >= d->component_count)
     return fail(INVALID_ARGUMENT, "Expect %u fields but have more in record", d->component_count);
@@ -107,16 +107,16 @@ static status take_field(const struct dataset *d, struct csv_state *s, struct te
   if (is_missing && otherwise->count != 1)
     return fail(INVALID_ARGUMENT, "Field %u is required but missing in record!", i);
   if (is_missing || otherwise->dtype == DTYPE_STRING) {
-    TRY(tensor_copy_in(otherwise->dtype, &(struct shape){ 0 }, is_missing ? otherwise->data : &field, &out[i]));
+    TRY(tensor_copy_in(otherwise->dtype, &(struct shape){0}, is_missing ? otherwise->data : &field, &out[i]));
     s->taken++;
     return OK;
   }
-  TRY(tensor_create(otherwise->dtype, &(struct shape){ 0 }, &out[i]));
+  TRY(tensor_create(otherwise->dtype, &(struct shape){0}, &out[i]));
   s->taken++;
   return number_parse(field, otherwise->dtype, out[i]->data, 0)
-             ? OK
-             : fail(INVALID_ARGUMENT, "Field %u in record is not a valid %s: %.*s", i, dtype_name(otherwise->dtype),
-                    (int)(field.size < 200 ? field.size : 200), field.data);
+         ? OK
+         : fail(INVALID_ARGUMENT, "Field %u in record is not a valid %s: %.*s", i, dtype_name(otherwise->dtype),
+                (int)(field.size < 200 ? field.size : 200), field.data);
 }
 
 /* The line's end may be two characters. True at the end of the record. */
@@ -136,7 +136,7 @@ static bool read_plain(struct csv_state *s, int delimiter, bool quotes) {
       return ends_record(s->file.file, c);
     if (quotes && c == '"')
       keep_error(s, INVALID_ARGUMENT, "Unquoted fields cannot have quotes inside");
-    wire_put_raw(&s->field, &(char){ (char)c }, 1);
+    wire_put_raw(&s->field, &(char){(char)c}, 1);
   }
 }
 
@@ -155,7 +155,7 @@ static bool read_quoted(struct csv_state *s, int delimiter) {
       if (c != '"')
         keep_error(s, INVALID_ARGUMENT, "Quote inside a string has to be escaped by another quote");
     }
-    wire_put_raw(&s->field, &(char){ (char)c }, 1);
+    wire_put_raw(&s->field, &(char){(char)c}, 1);
   }
 }
 
@@ -199,7 +199,8 @@ static status csv_next(struct cursor *c, const struct dataset_run *run, struct t
     if (*end)
       return OK;
     if (!s->file.file) {
-      TRY(record_file_open(&s->file, ((const struct string_view *)names->data)[s->number++], host_scalar_string(d->inputs[CSV_COMPRESSION])));
+      TRY(
+        record_file_open(&s->file, ((const struct string_view *)names->data)[s->number++], host_scalar_string(d->inputs[CSV_COMPRESSION])));
       if (dataset_bool(d, CSV_HEADER, false))
         TRY(read_record(d, s, NULL, &is_over));
     }
@@ -215,7 +216,7 @@ static status csv_next(struct cursor *c, const struct dataset_run *run, struct t
 }
 
 const struct dataset_kind dataset_csv[] = {
-  { "CSVDataset", sizeof(struct csv_state), csv_next, csv_stop, csv_check, .size = NULL },
-  { "CSVDatasetV2", sizeof(struct csv_state), csv_next, csv_stop, csv_check, .size = NULL },
-  { 0 },
+  {"CSVDataset", sizeof(struct csv_state), csv_next, csv_stop, csv_check, .size = NULL},
+  {"CSVDatasetV2", sizeof(struct csv_state), csv_next, csv_stop, csv_check, .size = NULL},
+  {0},
 };

@@ -24,14 +24,14 @@ static bool has(const struct dataset *d, uint32_t trait) { return (d->kind->trai
 static struct string_view compression_of(const struct dataset *d) {
   uint32_t at = has(d, HAS_LENGTHS) ? 5 : 1;
   bool is_there = at < d->input_count && d->inputs[at]->dtype == DTYPE_STRING && d->inputs[at]->count == 1;
-  return is_there ? host_scalar_string(d->inputs[at]) : (struct string_view){ "", 0 };
+  return is_there ? host_scalar_string(d->inputs[at]) : (struct string_view){"", 0};
 }
 
 /* Where in each file (decompressed) its first record begins: no numbers stand for zeros. */
 static status skip_to_offset(struct cursor *c) {
   struct file_state *s = c->state;
   const struct tensor *offsets = c->dataset->inputs[3];
-  struct string_view skipped = { "", 1 };
+  struct string_view skipped = {"", 1};
   int64_t left = offsets->count ? ((const int64_t *)offsets->data)[s->number - 1] : 0;
   if (left < 0)
     return fail(INVALID_ARGUMENT, "Trying to seek offset: %lld which is less than the current offset: 0", (long long)left);
@@ -52,7 +52,7 @@ static status file_open(struct cursor *c, bool *end) {
 }
 
 static status give_text(struct string_view text, struct tensor **out) {
-  return tensor_copy_in(DTYPE_STRING, &(struct shape){ 0 }, &text, out);
+  return tensor_copy_in(DTYPE_STRING, &(struct shape){0}, &text, out);
 }
 
 static status file_check(const struct dataset *d) {
@@ -65,7 +65,8 @@ static status file_check(const struct dataset *d) {
 
 /* ---- lines, records ---- */
 
-static status text_next(struct cursor *c, struct tensor **out, bool *end, status (*read)(struct record_file *, struct string_view *, bool *)) {
+static status text_next(struct cursor *c, struct tensor **out, bool *end,
+                        status (*read)(struct record_file *, struct string_view *, bool *)) {
   struct file_state *s = c->state;
   for (;;) {
     struct string_view text;
@@ -130,8 +131,10 @@ static status fixed_open(struct cursor *c, int64_t header, int64_t record, int64
     return fail(UNIMPLEMENTED, "%s: a file that has no end", s->file.path);
   s->left = ftell(s->file.file) - header - footer;
   if (!is_compressed && (s->left < 0 || s->left % record))
-    return fail(INVALID_ARGUMENT, "Excluding the header (%lld bytes) and footer (%lld bytes), input file \"%s\" has body length %lld bytes, which is not an exact multiple of the record length (%lld bytes).",
-                (long long)header, (long long)footer, s->file.path, (long long)s->left, (long long)record);
+    return fail(
+      INVALID_ARGUMENT,
+      "Excluding the header (%lld bytes) and footer (%lld bytes), input file \"%s\" has body length %lld bytes, which is not an exact multiple of the record length (%lld bytes).",
+      (long long)header, (long long)footer, s->file.path, (long long)s->left, (long long)record);
   return fseek(s->file.file, header, SEEK_SET) == 0 ? OK : fail(UNKNOWN, "%s; %s", s->file.path, strerror(errno));
 }
 
@@ -151,8 +154,8 @@ static status fixed_check(const struct dataset *d) {
 static status read_fixed(struct file_state *s, int64_t record, struct string_view *out) {
   TRY(record_file_bytes(&s->file, (size_t)record, out));
   return s->left >= record && (int64_t)out->size == record
-             ? OK
-             : fail(DATA_LOSS, "%s: the last record has %lld bytes of %lld", s->file.path, (long long)s->left, (long long)record);
+         ? OK
+         : fail(DATA_LOSS, "%s: the last record has %lld bytes of %lld", s->file.path, (long long)s->left, (long long)record);
 }
 
 static status fixed_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
@@ -195,8 +198,8 @@ static void names_stop(struct cursor *c) {
 
 static status names_check(const struct dataset *d) {
   return d->input_count == 1 && d->inputs[0]->dtype == DTYPE_STRING && d->inputs[0]->shape.rank <= 1
-             ? OK
-             : fail(INVALID_ARGUMENT, "patterns must be a scalar or a vector.");
+         ? OK
+         : fail(INVALID_ARGUMENT, "patterns must be a scalar or a vector.");
 }
 
 /* Sorted, one pattern after the other. */
@@ -218,15 +221,15 @@ static status names_next(struct cursor *c, const struct dataset_run *run, struct
   *end = false;
   s->any = true;
   const char *name = s->found.gl_pathv[s->at++];
-  return give_text((struct string_view){ name, strlen(name) }, out);
+  return give_text((struct string_view){name, strlen(name)}, out);
 }
 
 const struct dataset_kind dataset_files[] = {
-  { "MatchingFilesDataset", sizeof(struct names_state), names_next, names_stop, names_check, .size = NULL },
-  { "TextLineDataset", sizeof(struct file_state), line_next, file_stop, file_check, .size = NULL },
-  { "TFRecordDataset", sizeof(struct file_state), record_next, file_stop, file_check, .size = NULL },
-  { "TFRecordDatasetV2", sizeof(struct file_state), record_next, file_stop, offset_check, .size = NULL, .traits = HAS_OFFSETS },
-  { "FixedLengthRecordDataset", sizeof(struct file_state), fixed_next, file_stop, fixed_check, .size = NULL, .traits = HAS_LENGTHS },
-  { "FixedLengthRecordDatasetV2", sizeof(struct file_state), fixed_next, file_stop, fixed_check, .size = NULL, .traits = HAS_LENGTHS },
-  { 0 },
+  {"MatchingFilesDataset", sizeof(struct names_state), names_next, names_stop, names_check, .size = NULL},
+  {"TextLineDataset", sizeof(struct file_state), line_next, file_stop, file_check, .size = NULL},
+  {"TFRecordDataset", sizeof(struct file_state), record_next, file_stop, file_check, .size = NULL},
+  {"TFRecordDatasetV2", sizeof(struct file_state), record_next, file_stop, offset_check, .size = NULL, .traits = HAS_OFFSETS},
+  {"FixedLengthRecordDataset", sizeof(struct file_state), fixed_next, file_stop, fixed_check, .size = NULL, .traits = HAS_LENGTHS},
+  {"FixedLengthRecordDatasetV2", sizeof(struct file_state), fixed_next, file_stop, fixed_check, .size = NULL, .traits = HAS_LENGTHS},
+  {0},
 };

@@ -1,5 +1,5 @@
-/* dataset_flat.c: datasets that say for each place which element stands there: a part of what a function makes of a source's element, or the
- * next of the source that the place falls to. */
+/* dataset_flat.c: datasets that say for each place which element stands there: a part of what a function makes of a source's element, or
+ * the next of the source that the place falls to. */
 #include <stdlib.h>
 
 #include "runtime/data/dataset.h"
@@ -36,7 +36,7 @@ static bool is_number(const struct tensor *t) { return (t->dtype == DTYPE_INT64 
 /* Which element, and which row of what is made of it, stands at the place. */
 static status find_row(struct cursor *c, const struct dataset_run *run, int64_t place, int64_t *element, int64_t *row) {
   struct tensor *in, *made[2];
-  TRY(tensor_copy_in(DTYPE_INT64, &(struct shape){ 0 }, &place, &in));
+  TRY(tensor_copy_in(DTYPE_INT64, &(struct shape){0}, &place, &in));
   status result = dataset_call_part(c->dataset, run, "index_map_func", &in, 1, made, 2);
   tensor_release(in);
   TRY(result);
@@ -73,7 +73,8 @@ static status take_row(const struct dataset *d, const struct index_state *s, int
   }
   int64_t count = has_rows ? mapped->shape.dims[0] : mapped_count(d);
   if (row < 0 || row >= count)
-    return fail(INVALID_ARGUMENT, "`index_flat_map` got invalid `index_map_func` which returns offset %lld, but the input "
+    return fail(INVALID_ARGUMENT,
+                "`index_flat_map` got invalid `index_map_func` which returns offset %lld, but the input "
                 "element has %lld elements",
                 (long long)row, (long long)count);
   if (has_rows)
@@ -127,7 +128,8 @@ static int64_t share_of(const struct dataset *d, uint32_t i) {
 static status weighted_check_source(const struct dataset *d, uint32_t i) {
   int64_t size = dataset_size(d->sources[i]);
   if (d->sources[i]->component_count != d->component_count)
-    return fail(INVALID_ARGUMENT, "All inputs to WeightedFlatMap must have compatible outputs. Input %u has %u components. "
+    return fail(INVALID_ARGUMENT,
+                "All inputs to WeightedFlatMap must have compatible outputs. Input %u has %u components. "
                 "Expected to have %u components.",
                 i, d->sources[i]->component_count, d->component_count);
   if (size < 0)
@@ -135,24 +137,27 @@ static status weighted_check_source(const struct dataset *d, uint32_t i) {
                 size == DATASET_INFINITE ? "INFINITE" : "UNKNOWN");
   if (d->inputs[i]->dtype != DTYPE_DOUBLE || d->inputs[i]->count != 1)
     return fail(INVALID_ARGUMENT, "weight %u must be a scalar", i);
-  return weight_of(d, i) > 0 ? OK
-                             : fail(INVALID_ARGUMENT, "`weights` must be greater than 0.0. Input %u has a weight of %g", i, weight_of(d, i));
+  return weight_of(d, i) > 0
+         ? OK
+         : fail(INVALID_ARGUMENT, "`weights` must be greater than 0.0. Input %u has a weight of %g", i, weight_of(d, i));
 }
 
 static status weighted_check(const struct dataset *d) {
   if (d->source_count < 2)
     return fail(INVALID_ARGUMENT, "WeightedFlatMap must have at least two input datasets.");
   if (d->input_count != d->source_count)
-    return fail(INVALID_ARGUMENT, "`input_datasets` and `weights` of the WeightedFlatMap must have the same size. "
+    return fail(INVALID_ARGUMENT,
+                "`input_datasets` and `weights` of the WeightedFlatMap must have the same size. "
                 "Got %u datasets and %u weights.",
                 d->source_count, d->input_count);
   for (uint32_t i = 0; i < d->source_count; i++)
     TRY(weighted_check_source(d, i));
   for (uint32_t i = 0; i < d->source_count; i++)
     if (share_of(d, i) > dataset_size(d->sources[i]))
-      return fail(INVALID_ARGUMENT, "Input %u needs to have at least %lld elements. It only has "
-                  "%lld elements.", i, (long long)share_of(d, i),
-                  (long long)dataset_size(d->sources[i]));
+      return fail(INVALID_ARGUMENT,
+                  "Input %u needs to have at least %lld elements. It only has "
+                  "%lld elements.",
+                  i, (long long)share_of(d, i), (long long)dataset_size(d->sources[i]));
   return OK;
 }
 
@@ -175,8 +180,9 @@ static status weighted_next(struct cursor *c, const struct dataset_run *run, str
 }
 
 const struct dataset_kind dataset_flats[] = {
-  { "IndexFlatMapDataset", sizeof(struct index_state), index_next, index_stop, index_check, .size = index_size, .has_places = dataset_has_places },
-  { "WeightedFlatMapDataset", sizeof(struct weighted_state), weighted_next, NULL, weighted_check, MADE_FROM_ALL, .size = weighted_size,
-    .has_places = dataset_has_places },
-  { 0 },
+  {"IndexFlatMapDataset", sizeof(struct index_state), index_next, index_stop, index_check, .size = index_size,
+   .has_places = dataset_has_places},
+  {"WeightedFlatMapDataset", sizeof(struct weighted_state), weighted_next, NULL, weighted_check, MADE_FROM_ALL, .size = weighted_size,
+   .has_places = dataset_has_places},
+  {0},
 };

@@ -47,7 +47,8 @@ static status map_next(struct cursor *c, const struct dataset_run *run, struct t
   return map_result(c->dataset, result, end);
 }
 
-status dataset_map_element(const struct dataset *d, const struct dataset_run *run, struct tensor *const *element, struct tensor **out, bool *skip) {
+status dataset_map_element(const struct dataset *d, const struct dataset_run *run, struct tensor *const *element, struct tensor **out,
+                           bool *skip) {
   *skip = false;
   return dataset_call(d, run, element, d->sources[0]->component_count, 0, out, d->component_count);
 }
@@ -62,9 +63,8 @@ static status parallel_map_next(struct cursor *c, const struct dataset_run *run,
 static status holds(const struct dataset *d, const struct dataset_run *run, struct tensor *const *element, bool *out) {
   struct tensor *answer;
   TRY(dataset_call(d, run, element, d->component_count, 0, &answer, 1));
-  status result = answer->dtype == DTYPE_BOOL && answer->count == 1
-                      ? OK
-                      : fail(INVALID_ARGUMENT, "`predicate` must return a scalar bool tensor.");
+  status result =
+    answer->dtype == DTYPE_BOOL && answer->count == 1 ? OK : fail(INVALID_ARGUMENT, "`predicate` must return a scalar bool tensor.");
   if (result == OK)
     *out = *(const bool *)answer->data;
   tensor_release(answer);
@@ -85,7 +85,8 @@ static status filter_next(struct cursor *c, const struct dataset_run *run, struc
   }
 }
 
-static status filter_element(const struct dataset *d, const struct dataset_run *run, struct tensor *const *element, struct tensor **out, bool *skip) {
+static status filter_element(const struct dataset *d, const struct dataset_run *run, struct tensor *const *element, struct tensor **out,
+                             bool *skip) {
   bool keep = false;
   TRY(holds(d, run, element, &keep));
   *skip = !keep;
@@ -131,8 +132,8 @@ static void scan_stop(struct cursor *c) {
 
 static status scan_check(const struct dataset *d) {
   return state_count(d) <= DATASET_COMPONENTS_MAX && state_count(d) <= d->input_count
-             ? OK
-             : fail(UNIMPLEMENTED, "a state of %u components", state_count(d));
+         ? OK
+         : fail(UNIMPLEMENTED, "a state of %u components", state_count(d));
 }
 
 static status scan_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
@@ -157,12 +158,14 @@ static status scan_next(struct cursor *c, const struct dataset_run *run, struct 
 }
 
 const struct dataset_kind dataset_functions[] = {
-  { "MapDataset", 0, map_next, NULL, NULL, .size = dataset_size_kept, .has_places = dataset_places_kept },
-  { "ParallelMapDataset", sizeof(struct parallel_state), parallel_map_next, parallel_stop, parallel_check, .size = dataset_size_kept, .has_places = dataset_places_kept },
-  { "ParallelMapDatasetV2", sizeof(struct parallel_state), parallel_map_next, parallel_stop, parallel_check, .size = dataset_size_kept, .has_places = dataset_places_kept },
-  { "FilterDataset", 0, filter_next, NULL, NULL, .size = NULL, .batch = dataset_batch_of_source },
-  { "ParallelFilterDataset", sizeof(struct parallel_state), parallel_filter_next, parallel_stop, parallel_check, .size = NULL },
-  { "TakeWhileDataset", 0, take_while_next, NULL, NULL, .size = NULL },
-  { "ScanDataset", sizeof(struct scan_state), scan_next, scan_stop, scan_check, .size = dataset_size_kept },
-  { 0 },
+  {"MapDataset", 0, map_next, NULL, NULL, .size = dataset_size_kept, .has_places = dataset_places_kept},
+  {"ParallelMapDataset", sizeof(struct parallel_state), parallel_map_next, parallel_stop, parallel_check, .size = dataset_size_kept,
+   .has_places = dataset_places_kept},
+  {"ParallelMapDatasetV2", sizeof(struct parallel_state), parallel_map_next, parallel_stop, parallel_check, .size = dataset_size_kept,
+   .has_places = dataset_places_kept},
+  {"FilterDataset", 0, filter_next, NULL, NULL, .size = NULL, .batch = dataset_batch_of_source},
+  {"ParallelFilterDataset", sizeof(struct parallel_state), parallel_filter_next, parallel_stop, parallel_check, .size = NULL},
+  {"TakeWhileDataset", 0, take_while_next, NULL, NULL, .size = NULL},
+  {"ScanDataset", sizeof(struct scan_state), scan_next, scan_stop, scan_check, .size = dataset_size_kept},
+  {0},
 };

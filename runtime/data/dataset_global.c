@@ -44,7 +44,8 @@ static void expand_keys(const uint32_t given[3], int width, uint64_t *keys) {
   for (int i = 0; i < 3; i++)
     keys[i] = given[i] & mask;
   for (int i = 3; i < ROUNDS; i++, z >>= 1)
-    keys[i] = (UINT64_C(0xfffffffc) & mask) ^ (z & 1) ^ keys[i - 3] ^ rotate(keys[i - 1], width - 3, width) ^ rotate(keys[i - 1], width - 4, width);
+    keys[i] =
+      (UINT64_C(0xfffffffc) & mask) ^ (z & 1) ^ keys[i - 3] ^ rotate(keys[i - 1], width - 3, width) ^ rotate(keys[i - 1], width - 4, width);
 }
 
 static uint64_t shuffled(uint64_t index, const uint32_t given[3], uint64_t last) {
@@ -81,9 +82,12 @@ static status global_check(const struct dataset *d) {
   TRY(dataset_int(d, 0, "seed", &seed));
   TRY(dataset_int(d, 1, "seed2", &seed));
   if (bad)
-    return fail(FAILED_PRECONDITION, "`global_shuffle` requires all upstream transformations be compatible with random access. Got: %s", bad);
+    return fail(FAILED_PRECONDITION, "`global_shuffle` requires all upstream transformations be compatible with random access. Got: %s",
+                bad);
   return size > 0 ? OK
-                  : fail(INVALID_ARGUMENT, "`global_shuffle` requires the input dataset to have a non-empty finite cardinality. Got cardinality %lld", (long long)size);
+                  : fail(INVALID_ARGUMENT,
+                         "`global_shuffle` requires the input dataset to have a non-empty finite cardinality. Got cardinality %lld",
+                         (long long)size);
 }
 
 /* Two pairs of seeds are drawn for each pass, of which three are used. */
@@ -136,6 +140,7 @@ static status global_next(struct cursor *c, const struct dataset_run *run, struc
 }
 
 const struct dataset_kind dataset_globals[] = {
-  { "GlobalShuffleDataset", sizeof(struct global_state), global_next, global_stop, global_check, .size = dataset_size_of_source, .has_places = dataset_has_places },
-  { 0 },
+  {"GlobalShuffleDataset", sizeof(struct global_state), global_next, global_stop, global_check, .size = dataset_size_of_source,
+   .has_places = dataset_has_places},
+  {0},
 };

@@ -6,15 +6,15 @@
 #include "runtime/data/dataset.h"
 
 struct group {
-  int64_t key, window;         /* how many elements are a group */
-  VEC(struct tensor *) held;   /* components side by side */
+  int64_t key, window;       /* how many elements are a group */
+  VEC(struct tensor *) held; /* components side by side */
   int64_t count;
 };
 struct group_state {
-  VEC(struct group) groups;    /* by key */
-  struct cursor *current;      /* over what was made of a group */
+  VEC(struct group) groups; /* by key */
+  struct cursor *current;   /* over what was made of a group */
   bool source_ended;
-  uint32_t at;                 /* then: which group is next */
+  uint32_t at; /* then: which group is next */
 };
 
 static uint32_t width_of(const struct cursor *c) { return c->dataset->sources[0]->component_count; }
@@ -40,7 +40,7 @@ static status call_for_number(struct cursor *c, const struct dataset_run *run, c
   return good ? OK : fail(INVALID_ARGUMENT, "`%s` must return a scalar int64.", part);
 }
 
-static status key_tensor(int64_t key, struct tensor **out) { return tensor_copy_in(DTYPE_INT64, &(struct shape){ 0 }, &key, out); }
+static status key_tensor(int64_t key, struct tensor **out) { return tensor_copy_in(DTYPE_INT64, &(struct shape){0}, &key, out); }
 
 /* The place of the key's group, which is made when it is new. */
 static status find_group(struct cursor *c, const struct dataset_run *run, int64_t key, uint32_t *at) {
@@ -63,7 +63,7 @@ static status find_group(struct cursor *c, const struct dataset_run *run, int64_
   TRY(result);
   if (window <= 0)
     return fail(INVALID_ARGUMENT, "Window size must be greater than zero, but got %lld.", (long long)window);
-  struct group new = { .key = key, .window = window };
+  struct group new = {.key = key, .window = window};
   vec_push(&s->groups, new);
   memmove(s->groups.items + *at + 1, s->groups.items + *at, (s->groups.count - 1 - *at) * sizeof new);
   s->groups.items[*at] = new;
@@ -73,7 +73,7 @@ static status find_group(struct cursor *c, const struct dataset_run *run, int64_
 /* What the reduction makes of the group's elements is what comes next; the group is empty again. */
 static status flush_group(struct cursor *c, const struct dataset_run *run, struct group *g) {
   struct group_state *s = c->state;
-  struct tensor *in[2] = { NULL, NULL }, *made = NULL;
+  struct tensor *in[2] = {NULL, NULL}, *made = NULL;
   status result = key_tensor(g->key, &in[0]);
   if (result == OK)
     result = dataset_of_elements(c->dataset, width_of(c), g->held.items, g->held.count, 1, &in[1]);
@@ -139,8 +139,8 @@ struct reduced {
   struct tensor **state;
 };
 struct reducer_state {
-  VEC(struct reduced) groups;  /* by key */
-  uint32_t at;                 /* then: which group is next */
+  VEC(struct reduced) groups; /* by key */
+  uint32_t at;                /* then: which group is next */
   bool source_ended;
 };
 
@@ -162,7 +162,7 @@ static void reducer_stop(struct cursor *c) {
 /* Its state is what init_func makes of the key. */
 static status begin_group(struct cursor *c, const struct dataset_run *run, int64_t key, uint32_t at) {
   struct reducer_state *s = c->state;
-  struct reduced new = { .key = key, .state = calloc(states_of(c->dataset) + 1, sizeof *new.state) };
+  struct reduced new = {.key = key, .state = calloc(states_of(c->dataset) + 1, sizeof *new.state)};
   struct tensor *tensor;
   status result = new.state ? key_tensor(key, &tensor) : fail(RESOURCE_EXHAUSTED, "no memory for a group");
   if (result == OK) {
@@ -227,7 +227,7 @@ static status reducer_next(struct cursor *c, const struct dataset_run *run, stru
 }
 
 const struct dataset_kind dataset_groups[] = {
-  { "GroupByWindowDataset", sizeof(struct group_state), group_next, group_stop, NULL, .size = NULL },
-  { "GroupByReducerDataset", sizeof(struct reducer_state), reducer_next, reducer_stop, reducer_check, .size = NULL },
-  { 0 },
+  {"GroupByWindowDataset", sizeof(struct group_state), group_next, group_stop, NULL, .size = NULL},
+  {"GroupByReducerDataset", sizeof(struct reducer_state), reducer_next, reducer_stop, reducer_check, .size = NULL},
+  {0},
 };

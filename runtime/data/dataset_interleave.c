@@ -8,20 +8,20 @@
 #include "runtime/data/read_ahead.h"
 
 #define CYCLE_MAX 4096
-#define CYCLE_AUTO 8         /* when TensorFlow may choose */
-#define AHEAD_AUTO_MAX 64    /* elements of one dataset */
+#define CYCLE_AUTO 8      /* when TensorFlow may choose */
+#define AHEAD_AUTO_MAX 64 /* elements of one dataset */
 
 /* A dataset that is read, or why there is none. */
 struct lane {
   bool is_taken;
-  struct cursor *cursor;     /* NULL: free, or failed */
-  struct read_ahead *ahead;  /* of the cursor; NULL: it is read when it is asked */
-  struct kept_status error;  /* failed: until its turn */
+  struct cursor *cursor;    /* NULL: free, or failed */
+  struct read_ahead *ahead; /* of the cursor; NULL: it is read when it is asked */
+  struct kept_status error; /* failed: until its turn */
 };
 struct interleave_state {
-  struct lane *lanes;        /* cycle of them */
+  struct lane *lanes; /* cycle of them */
   int64_t cycle, block, at, in_block, open_count;
-  int64_t span, ahead;       /* how many lanes, from the one whose turn it is, are opened; elements that are read ahead, 0: none */
+  int64_t span, ahead; /* how many lanes, from the one whose turn it is, are opened; elements that are read ahead, 0: none */
   bool source_ended, is_parallel;
 };
 
@@ -32,13 +32,10 @@ struct interleave_inputs {
   uint32_t cycle, block, at_once, buffer;
 };
 static const struct interleave_inputs input_places[] = {
-  { "FlatMapDataset", NONE, NONE, NONE, NONE },
-  { "InterleaveDataset", 0, 1, NONE, NONE },
-  { "ParallelInterleaveDataset", 0, 1, NONE, 3 },
-  { "LegacyParallelInterleaveDatasetV2", 0, 1, NONE, 2 },
-  { "ParallelInterleaveDatasetV2", 0, 1, 2, NONE },
-  { "ParallelInterleaveDatasetV3", 0, 1, 2, NONE },
-  { "ParallelInterleaveDatasetV4", 0, 1, 4, 2 },
+  {"FlatMapDataset", NONE, NONE, NONE, NONE},     {"InterleaveDataset", 0, 1, NONE, NONE},
+  {"ParallelInterleaveDataset", 0, 1, NONE, 3},   {"LegacyParallelInterleaveDatasetV2", 0, 1, NONE, 2},
+  {"ParallelInterleaveDatasetV2", 0, 1, 2, NONE}, {"ParallelInterleaveDatasetV3", 0, 1, 2, NONE},
+  {"ParallelInterleaveDatasetV4", 0, 1, 4, 2},
 };
 
 static const struct interleave_inputs *inputs_of(const struct dataset *d) {
@@ -60,7 +57,7 @@ static void lane_close(struct lane *lane) {
   read_ahead_destroy(lane->ahead);
   cursor_destroy(lane->cursor);
   status_drop(&lane->error);
-  *lane = (struct lane){ 0 };
+  *lane = (struct lane){0};
 }
 
 static void interleave_stop(struct cursor *c) {
@@ -83,8 +80,8 @@ static status lane_read_source(struct cursor *c, const struct dataset_run *run, 
   TRY(result);
   struct dataset *dataset = dataset_of(handle);
   result = dataset && dataset->component_count == c->dataset->component_count
-               ? cursor_create(dataset, out)
-               : fail(INVALID_ARGUMENT, "The function must return a dataset of %u components", c->dataset->component_count);
+           ? cursor_create(dataset, out)
+           : fail(INVALID_ARGUMENT, "The function must return a dataset of %u components", c->dataset->component_count);
   tensor_release(handle);
   return result;
 }
@@ -99,7 +96,8 @@ static status lane_open(struct cursor *c, const struct dataset_run *run, struct 
     lane->error = status_keep(result);
   lane->is_taken = lane->cursor || result != OK;
   s->open_count += lane->is_taken;
-  if (lane->cursor && s->ahead > 0 && s->open_count <= PARALLEL_CALLS_MAX && read_ahead_create(lane->cursor, s->ahead, run, &lane->ahead) != OK)
+  if (lane->cursor && s->ahead > 0 && s->open_count <= PARALLEL_CALLS_MAX &&
+      read_ahead_create(lane->cursor, s->ahead, run, &lane->ahead) != OK)
     lane->ahead = NULL; /* then it is read when it is asked */
   return OK;
 }
@@ -193,16 +191,20 @@ static status interleave_check(const struct dataset *d) {
   if (at_once < 1 && at_once != -1)
     return fail(INVALID_ARGUMENT, "num_parallel_calls must be greater than zero.");
   if (cycle != -1 && at_once > cycle)
-    return fail(INVALID_ARGUMENT, "If `cycle_length` is set to a fixed value, `num_parallel_calls` must be either `tf.data.AUTOTUNE` or a value "
-                                  "less than or equal to `cycle_length`. However, `num_parallel_calls` is %lld and `cycle_length` is %lld",
+    return fail(INVALID_ARGUMENT,
+                "If `cycle_length` is set to a fixed value, `num_parallel_calls` must be either `tf.data.AUTOTUNE` or a value "
+                "less than or equal to `cycle_length`. However, `num_parallel_calls` is %lld and `cycle_length` is %lld",
                 (long long)at_once, (long long)cycle);
   return cycle <= CYCLE_MAX ? OK : fail(UNIMPLEMENTED, "a cycle_length of %lld", (long long)cycle);
 }
 
 /* Of an infinite source, infinite (of those that are parallel, as in TensorFlow); else nobody knows how many elements each dataset has. */
-static int64_t infinite_size(const struct dataset *d) { return dataset_size_of_source(d) == DATASET_INFINITE ? DATASET_INFINITE : DATASET_UNKNOWN; }
+static int64_t infinite_size(const struct dataset *d) {
+  return dataset_size_of_source(d) == DATASET_INFINITE ? DATASET_INFINITE : DATASET_UNKNOWN;
+}
 
-#define INTERLEAVE(op, how_many) { op, sizeof(struct interleave_state), interleave_next, interleave_stop, interleave_check, .size = how_many }
+#define INTERLEAVE(op, how_many) \
+  { op, sizeof(struct interleave_state), interleave_next, interleave_stop, interleave_check, .size = how_many }
 
 const struct dataset_kind dataset_interleaves[] = {
   INTERLEAVE("FlatMapDataset", NULL),
@@ -212,5 +214,5 @@ const struct dataset_kind dataset_interleaves[] = {
   INTERLEAVE("ParallelInterleaveDatasetV2", infinite_size),
   INTERLEAVE("ParallelInterleaveDatasetV3", infinite_size),
   INTERLEAVE("ParallelInterleaveDatasetV4", infinite_size),
-  { 0 },
+  {0},
 };

@@ -1,4 +1,5 @@
-/* dataset_options.c: what is known of a dataset besides its elements: its options (dataset_options.proto), and how large its batches are. */
+/* dataset_options.c: what is known of a dataset besides its elements: its options (dataset_options.proto), and how large its batches
+ * are. */
 #include <stdlib.h>
 
 #include "base/vec.h"
@@ -36,10 +37,10 @@ static bool collect(struct field *fields, struct wire wire) {
 
 /* Writes the message anew, fields in the order of their numbers, each once. */
 static bool merge(struct wire_buffer *into, const uint8_t *data, size_t size, int depth) {
-  struct field fields[FIELDS_MAX] = { 0 };
+  struct field fields[FIELDS_MAX] = {0};
   bool good = depth < DEPTH_MAX && collect(fields, wire_over(data, size));
   for (uint32_t i = 0; i < FIELDS_MAX; i++) {
-    struct wire_buffer inner = { 0 };
+    struct wire_buffer inner = {0};
     if (good && fields[i].is_there && !fields[i].is_message)
       wire_put_varint(into, i, fields[i].value);
     if (good && fields[i].is_there && fields[i].is_message) {
@@ -62,7 +63,7 @@ static void put_options(const struct dataset *d, struct wire_buffer *out) {
 
 /* All of them as one message; false when they are none that is known. */
 static bool read_options(const struct dataset *d, struct wire_buffer *out) {
-  struct wire_buffer all = { 0 };
+  struct wire_buffer all = {0};
   put_options(d, &all);
   bool good = merge(out, all.data, all.size, 0) && !all.is_bad && !out->is_bad;
   wire_buffer_free(&all);
@@ -71,12 +72,13 @@ static bool read_options(const struct dataset *d, struct wire_buffer *out) {
 
 status host_dataset_options(struct host_call *call) {
   struct dataset *dataset = dataset_of(call->held[0]);
-  struct wire_buffer options = { 0 };
+  struct wire_buffer options = {0};
   if (!dataset)
     return fail(INVALID_ARGUMENT, "input 0 is no dataset");
-  status result = read_options(dataset, &options)
-                      ? tensor_copy_in(DTYPE_STRING, &(struct shape){ 0 }, &(struct string_view){ (const char *)options.data, options.size }, &call->outputs[0])
-                      : fail(INVALID_ARGUMENT, "the dataset's options are no message that is known");
+  status result =
+    read_options(dataset, &options)
+      ? tensor_copy_in(DTYPE_STRING, &(struct shape){0}, &(struct string_view){(const char *)options.data, options.size}, &call->outputs[0])
+      : fail(INVALID_ARGUMENT, "the dataset's options are no message that is known");
   wire_buffer_free(&options);
   return result;
 }
@@ -104,7 +106,7 @@ static bool options_replace(struct wire options, bool may_rewrite) {
 }
 
 int64_t dataset_batch_finalized(const struct dataset *d) {
-  struct wire_buffer options = { 0 };
+  struct wire_buffer options = {0};
   bool may_rewrite = !host_attr_int(&d->words, "has_captured_ref", 0);
   bool is_replaced = !read_options(d, &options) || options_replace(wire_over(options.data, options.size), may_rewrite);
   wire_buffer_free(&options);
@@ -115,7 +117,7 @@ status host_dataset_batch_size(struct host_call *call) {
   struct dataset *dataset = dataset_of(call->held[0]);
   if (!dataset)
     return fail(INVALID_ARGUMENT, "input 0 is no dataset");
-  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){ 0 }));
+  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){0}));
   *(int64_t *)call->outputs[0]->data = dataset_batch(dataset);
   return OK;
 }

@@ -16,7 +16,8 @@ static status pass_next(struct cursor *c, const struct dataset_run *run, struct 
 static status threads_check(const struct dataset *d) {
   int64_t count;
   TRY(dataset_int(d, 0, "the number of threads", &count));
-  return count >= 0 ? OK : fail(INVALID_ARGUMENT, "%s must be >= 0", d->kind->op[0] == 'M' ? "`max_intra_op_parallelism`" : "`num_threads`");
+  return count >= 0 ? OK
+                    : fail(INVALID_ARGUMENT, "%s must be >= 0", d->kind->op[0] == 'M' ? "`max_intra_op_parallelism`" : "`num_threads`");
 }
 
 static status count_check(const struct dataset *d) {
@@ -85,9 +86,9 @@ static status shard_check(const struct dataset *d) {
   TRY(dataset_int(d, 1, "index", &index));
   if (shards < 1)
     return fail(INVALID_ARGUMENT, "Number of shards must be greater than zero (currently num_shards = %lld).", (long long)shards);
-  return index >= 0 && index < shards ? OK
-                                      : fail(INVALID_ARGUMENT, "Index must be between 0 and %lld (currently index = %lld).",
-                                             (long long)shards - 1, (long long)index);
+  return index >= 0 && index < shards
+         ? OK
+         : fail(INVALID_ARGUMENT, "Index must be between 0 and %lld (currently index = %lld).", (long long)shards - 1, (long long)index);
 }
 
 /* Passes by `count` elements, or to the end. Where one of them fails, as many are passed by anew, as in TensorFlow. */
@@ -189,22 +190,27 @@ static bool skip_has_places(const struct dataset *d) { return host_scalar_int(d-
 static bool repeat_has_places(const struct dataset *d) { return host_scalar_int(d->inputs[0]) > 0; }
 
 const struct dataset_kind dataset_orders[] = {
-  { "FinalizeDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_finalized },
-  { "OptimizeDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
-  { "OptimizeDatasetV2", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
-  { "NonSerializableDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
-  { "LatencyStatsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
-  { "BytesProducedStatsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
-  { "MaxIntraOpParallelismDataset", 0, pass_next, NULL, threads_check, .size = dataset_size_of_source },
-  { "PrivateThreadPoolDataset", 0, pass_next, NULL, threads_check, .size = dataset_size_of_source },
-  { "ThreadPoolDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
-  { "AutoShardDataset", sizeof(struct count_state), auto_shard_next, NULL, auto_shard_check, .size = auto_shard_size },
-  { "OptionsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source, .has_places = dataset_has_places },
-  { "ModelDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source },
-  { "RewriteDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source },
-  { "TakeDataset", sizeof(struct count_state), take_next, NULL, count_check, .size = take_size, .batch = dataset_batch_of_source, .has_places = dataset_has_places },
-  { "SkipDataset", sizeof(struct count_state), skip_next, NULL, count_check, .size = skip_size, .batch = dataset_batch_of_source, .has_places = skip_has_places },
-  { "RepeatDataset", sizeof(struct repeat_state), repeat_next, NULL, count_check, .size = repeat_size, .batch = dataset_batch_of_source, .has_places = repeat_has_places },
-  { "ShardDataset", sizeof(struct count_state), shard_next, NULL, shard_check, .size = shard_size, .batch = dataset_batch_of_source, .has_places = dataset_has_places },
-  { 0 },
+  {"FinalizeDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_finalized},
+  {"OptimizeDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source},
+  {"OptimizeDatasetV2", 0, pass_next, NULL, NULL, .size = dataset_size_of_source},
+  {"NonSerializableDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source},
+  {"LatencyStatsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source},
+  {"BytesProducedStatsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source},
+  {"MaxIntraOpParallelismDataset", 0, pass_next, NULL, threads_check, .size = dataset_size_of_source},
+  {"PrivateThreadPoolDataset", 0, pass_next, NULL, threads_check, .size = dataset_size_of_source},
+  {"ThreadPoolDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source},
+  {"AutoShardDataset", sizeof(struct count_state), auto_shard_next, NULL, auto_shard_check, .size = auto_shard_size},
+  {"OptionsDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source,
+   .has_places = dataset_has_places},
+  {"ModelDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source, .batch = dataset_batch_of_source},
+  {"RewriteDataset", 0, pass_next, NULL, NULL, .size = dataset_size_of_source},
+  {"TakeDataset", sizeof(struct count_state), take_next, NULL, count_check, .size = take_size, .batch = dataset_batch_of_source,
+   .has_places = dataset_has_places},
+  {"SkipDataset", sizeof(struct count_state), skip_next, NULL, count_check, .size = skip_size, .batch = dataset_batch_of_source,
+   .has_places = skip_has_places},
+  {"RepeatDataset", sizeof(struct repeat_state), repeat_next, NULL, count_check, .size = repeat_size, .batch = dataset_batch_of_source,
+   .has_places = repeat_has_places},
+  {"ShardDataset", sizeof(struct count_state), shard_next, NULL, shard_check, .size = shard_size, .batch = dataset_batch_of_source,
+   .has_places = dataset_has_places},
+  {0},
 };

@@ -29,6 +29,7 @@ static status prefetch_next(struct cursor *c, const struct dataset_run *run, str
 }
 
 const struct dataset_kind dataset_prefetches[] = {
-  { "PrefetchDataset", sizeof(struct prefetch_state), prefetch_next, prefetch_stop, prefetch_check, .size = dataset_size_of_source, .batch = dataset_batch_of_source, .has_places = dataset_has_places },
-  { 0 },
+  {"PrefetchDataset", sizeof(struct prefetch_state), prefetch_next, prefetch_stop, prefetch_check, .size = dataset_size_of_source,
+   .batch = dataset_batch_of_source, .has_places = dataset_has_places},
+  {0},
 };

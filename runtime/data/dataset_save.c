@@ -34,7 +34,7 @@ struct save {
 /* ---- metadata ---- */
 
 static void put_metadata(const struct save *s, bool is_complete, struct wire_buffer *out) {
-  struct wire_buffer dtypes = { 0 };
+  struct wire_buffer dtypes = {0};
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   wire_put_text(out, 2, s->run);
@@ -50,7 +50,7 @@ static void put_metadata(const struct save *s, bool is_complete, struct wire_buf
 /* The file is there as a whole, or not. */
 static status write_metadata(const struct save *s, bool is_complete) {
   char path[HOST_PATH_MAX + 128], whole[HOST_PATH_MAX + 64];
-  struct wire_buffer bytes = { 0 };
+  struct wire_buffer bytes = {0};
   snprintf(whole, sizeof whole, "%s/snapshot.metadata", s->path);
   snprintf(path, sizeof path, "%s.%s", whole, s->run);
   folders_make_above(path);
@@ -86,7 +86,7 @@ static status open_shard(struct save *s, int64_t number, FILE **out) {
     fclose(file);
     return fail(RESOURCE_EXHAUSTED, "no memory to compress");
   }
-  vec_push(&s->shards, ((struct shard){ number, *out }));
+  vec_push(&s->shards, ((struct shard){number, *out}));
   return OK;
 }
 
@@ -123,7 +123,7 @@ static status write_element(struct save *s, const struct dataset_run *run, struc
   TRY(find_shard(s, run, element, &number));
   TRY(open_shard(s, number, &file));
   for (uint32_t i = 0; i < s->dataset->component_count; i++) {
-    struct wire_buffer bytes = { 0 };
+    struct wire_buffer bytes = {0};
     if (element[i]->dtype == DTYPE_VARIANT || element[i]->dtype == DTYPE_RESOURCE)
       return fail(UNIMPLEMENTED, "a %s in a file: save the tensors that it is made of", dtype_name(element[i]->dtype));
     if (s->count == 0)
@@ -201,7 +201,7 @@ status host_dataset_save(struct host_call *call) {
   if (result == OK)
     result = cursor_create(dataset, &cursor);
   if (result == OK)
-    result = write_elements(s, cursor, &(struct dataset_run){ call });
+    result = write_elements(s, cursor, &(struct dataset_run){call});
   cursor_destroy(cursor);
   save_free(s);
   free(s);
@@ -214,8 +214,8 @@ static void saved_stop(struct cursor *c) { save_free(c->state); }
 
 static status saved_check(const struct dataset *d) {
   return d->input_count && d->inputs[0]->dtype == DTYPE_STRING && d->inputs[0]->count == 1
-             ? OK
-             : fail(INVALID_ARGUMENT, "path must be a string");
+         ? OK
+         : fail(INVALID_ARGUMENT, "path must be a string");
 }
 
 static status saved_start(struct cursor *c) {
@@ -245,6 +245,7 @@ static status saved_next(struct cursor *c, const struct dataset_run *run, struct
 }
 
 const struct dataset_kind dataset_saves[] = {
-  { "SaveDatasetV2", sizeof(struct save), saved_next, saved_stop, saved_check, .size = dataset_size_of_source, .batch = dataset_batch_of_source },
-  { 0 },
+  {"SaveDatasetV2", sizeof(struct save), saved_next, saved_stop, saved_check, .size = dataset_size_of_source,
+   .batch = dataset_batch_of_source},
+  {0},
 };

@@ -6,8 +6,8 @@
 #include "runtime/data/dataset.h"
 #include "runtime/resource/philox_stream.h"
 
-#define ALL (-2)      /* a buffer_size: everything there is */
-#define EPOCHS_MAX 3  /* of which elements may be in the window at once */
+#define ALL (-2)     /* a buffer_size: everything there is */
+#define EPOCHS_MAX 3 /* of which elements may be in the window at once */
 
 /* The seeds of the next pass over the dataset: with reshuffle drawn from those of the dataset. */
 static void draw_seeds(struct dataset *d, bool reshuffle, int64_t seed, int64_t seed2, struct philox *out) {
@@ -28,11 +28,11 @@ struct shuffle_state {
   struct philox random;
   int64_t seed, seed2, size, count;
   bool reshuffle, is_ready, had_element;
-  struct tensor **window;  /* a ring of elements, components side by side */
+  struct tensor **window; /* a ring of elements, components side by side */
   int64_t room, first, filled;
   VEC(struct epoch) epochs;
-  int64_t begun;           /* epochs so far */
-  bool is_open;            /* the last of them is not over */
+  int64_t begun; /* epochs so far */
+  bool is_open;  /* the last of them is not over */
 };
 
 static struct tensor **slot(const struct cursor *c, int64_t position) {
@@ -102,7 +102,7 @@ static status shuffle_fill(struct cursor *c, const struct dataset_run *run) {
   while (wants_more(s)) {
     bool over;
     if (!s->is_open) {
-      struct epoch next = { s->first + s->filled, s->first + s->filled };
+      struct epoch next = {s->first + s->filled, s->first + s->filled};
       vec_push(&s->epochs, next);
       s->begun++;
       s->is_open = true;
@@ -182,7 +182,7 @@ static status random_next(struct cursor *c, const struct dataset_run *run, struc
                host_scalar_int(d->inputs[1]), &s->random);
   s->is_ready = true;
   *end = false;
-  TRY(tensor_create(DTYPE_INT64, &(struct shape){ 0 }, &out[0]));
+  TRY(tensor_create(DTYPE_INT64, &(struct shape){0}, &out[0]));
   *(int64_t *)out[0]->data = philox_next(&s->random);
   return OK;
 }
@@ -192,8 +192,11 @@ static int64_t random_size(const struct dataset *d) {
   return DATASET_INFINITE;
 }
 
-#define SHUFFLE(op, how_many, has)                                                                                                             \
-  { op, sizeof(struct shuffle_state), shuffle_next, shuffle_stop, shuffle_check, .size = how_many, .batch = dataset_batch_of_source, .traits = has }
+#define SHUFFLE(op, how_many, has)                                                                                                   \
+  {                                                                                                                                  \
+    op, sizeof(struct shuffle_state), shuffle_next, shuffle_stop, shuffle_check, .size = how_many, .batch = dataset_batch_of_source, \
+                                                                                 .traits = has                                       \
+  }
 
 const struct dataset_kind dataset_shuffles[] = {
   SHUFFLE("ShuffleDataset", dataset_size_of_source, HAS_SEEDS),
@@ -201,7 +204,7 @@ const struct dataset_kind dataset_shuffles[] = {
   SHUFFLE("ShuffleDatasetV3", dataset_size_of_source, HAS_SEEDS),
   SHUFFLE("ShuffleAndRepeatDataset", repeated_size, HAS_SEEDS | HAS_COUNT),
   SHUFFLE("ShuffleAndRepeatDatasetV2", repeated_size, HAS_SEEDS | HAS_COUNT),
-  { "RandomDataset", sizeof(struct random_state), random_next, NULL, random_check, .size = random_size },
-  { "RandomDatasetV2", sizeof(struct random_state), random_next, NULL, random_check, .size = random_size },
-  { 0 },
+  {"RandomDataset", sizeof(struct random_state), random_next, NULL, random_check, .size = random_size},
+  {"RandomDatasetV2", sizeof(struct random_state), random_next, NULL, random_check, .size = random_size},
+  {0},
 };

@@ -1,10 +1,12 @@
-/* dataset_size.c: how many elements a dataset will give, and of how many rows, as far as that is known without looking at them: what its kind
- * says, and what several kinds say. */
+/* dataset_size.c: how many elements a dataset will give, and of how many rows, as far as that is known without looking at them: what its
+ * kind says, and what several kinds say. */
 #include "runtime/data/dataset.h"
 
 int64_t dataset_size(const struct dataset *dataset) { return dataset->kind->size ? dataset->kind->size(dataset) : DATASET_UNKNOWN; }
 
-int64_t dataset_size_of_source(const struct dataset *dataset) { return dataset->source_count ? dataset_size(dataset->sources[0]) : DATASET_UNKNOWN; }
+int64_t dataset_size_of_source(const struct dataset *dataset) {
+  return dataset->source_count ? dataset_size(dataset->sources[0]) : DATASET_UNKNOWN;
+}
 
 int64_t dataset_size_kept(const struct dataset *dataset) {
   return host_attr_int(&dataset->words, "preserve_cardinality", 0) ? dataset_size_of_source(dataset) : DATASET_UNKNOWN;
@@ -28,7 +30,9 @@ int64_t dataset_size_batched(const struct dataset *dataset, int64_t size, bool d
 
 /* ---- batches: the last one may be smaller ---- */
 
-int64_t dataset_batch(const struct dataset *dataset) { return dataset->kind->batch ? dataset->kind->batch(dataset) : DATASET_BATCH_UNKNOWN; }
+int64_t dataset_batch(const struct dataset *dataset) {
+  return dataset->kind->batch ? dataset->kind->batch(dataset) : DATASET_BATCH_UNKNOWN;
+}
 
 int64_t dataset_batch_of_source(const struct dataset *dataset) {
   return dataset->source_count ? dataset_batch(dataset->sources[0]) : DATASET_BATCH_UNKNOWN;

@@ -11,7 +11,10 @@
 static status check_batch(struct tensor *const *element, uint32_t count) {
   for (uint32_t i = 0; i < count; i++)
     if (element[i]->shape.rank == 0)
-      return fail(INVALID_ARGUMENT, "Cannot rebatch dataset: All components must have at least one dimension. Perhaps your input dataset is not batched? Component %u is scalar.", i);
+      return fail(
+        INVALID_ARGUMENT,
+        "Cannot rebatch dataset: All components must have at least one dimension. Perhaps your input dataset is not batched? Component %u is scalar.",
+        i);
   return OK;
 }
 
@@ -19,8 +22,10 @@ static status check_rows(struct tensor *const *element, uint32_t count) {
   TRY(check_batch(element, count));
   for (uint32_t i = 1; i < count; i++)
     if (element[i]->shape.dims[0] != element[0]->shape.dims[0])
-      return fail(INVALID_ARGUMENT, "Cannot rebatch dataset: All components must have the same 0th dimension. Component %u has 0th dimension %lld but component 0 has %lld.",
-                  i, (long long)element[i]->shape.dims[0], (long long)element[0]->shape.dims[0]);
+      return fail(
+        INVALID_ARGUMENT,
+        "Cannot rebatch dataset: All components must have the same 0th dimension. Component %u has 0th dimension %lld but component 0 has %lld.",
+        i, (long long)element[i]->shape.dims[0], (long long)element[0]->shape.dims[0]);
   return OK;
 }
 
@@ -31,9 +36,7 @@ struct divide_state {
   int64_t at;
 };
 
-static void divide_stop(struct cursor *c) {
-  element_release(((struct divide_state *)c->state)->element, c->dataset->component_count);
-}
+static void divide_stop(struct cursor *c) { element_release(((struct divide_state *)c->state)->element, c->dataset->component_count); }
 
 static status divide_check(const struct dataset *d) {
   int64_t replicas;
@@ -170,7 +173,7 @@ static status rebatch_next(struct cursor *c, const struct dataset_run *run, stru
   struct rebatch_state *s = c->state;
   const struct dataset *d = c->dataset;
   int64_t wanted = ((const int64_t *)d->inputs[0]->data)[s->which];
-  struct parts parts = { 0 };
+  struct parts parts = {0};
   *end = s->source_ended;
   status result = *end ? OK : take_parts(c, run, wanted, &parts);
   if (result == OK && !*end) {
@@ -212,7 +215,9 @@ static status sparse_check(const struct dataset *d) {
   const int64_t *at = indices->data;
   for (int64_t i = 0; i < values->count; i++)
     if (at[i * shape->count] < (i ? at[(i - 1) * shape->count] : -1)) /* TensorFlow starts from -1, too */
-      return fail(UNIMPLEMENTED, "The SparseTensor must be ordered in the batch dimension; handling arbitrarily ordered input is not currently supported.");
+      return fail(
+        UNIMPLEMENTED,
+        "The SparseTensor must be ordered in the batch dimension; handling arbitrarily ordered input is not currently supported.");
   return OK;
 }
 
@@ -225,20 +230,21 @@ static status sparse_next(struct cursor *c, const struct dataset_run *run, struc
   *end = s->row >= ((const int64_t *)shape->data)[0];
   if (*end)
     return OK;
-  int64_t passed = s->entry < values->count ? at[s->entry * rank] : -1; /* a row -1 is, and then each turn at most one row, as in TensorFlow */
+  /* a row -1 is, and then each turn at most one row, as in TensorFlow */
+  int64_t passed = s->entry < values->count ? at[s->entry * rank] : -1;
   while (s->row > 0 && passed < s->row && s->entry < values->count && at[s->entry * rank] == passed)
     s->entry++;
   while (s->entry + count < values->count && at[(s->entry + count) * rank] == s->row)
     count++;
   out[0] = out[1] = NULL;
-  status result = tensor_create(DTYPE_INT64, &(struct shape){ 2, { count, rank - 1 } }, &out[0]);
+  status result = tensor_create(DTYPE_INT64, &(struct shape){2, {count, rank - 1}}, &out[0]);
   for (int64_t i = 0; result == OK && i < count; i++)
     for (int64_t d = 1; d < rank; d++)
       ((int64_t *)out[0]->data)[i * (rank - 1) + d - 1] = at[(s->entry + i) * rank + d];
   if (result == OK)
     result = tensor_rows(values, s->entry, count, &out[1]);
   if (result == OK)
-    result = tensor_copy_in(DTYPE_INT64, &(struct shape){ 1, { rank - 1 } }, (const int64_t *)shape->data + 1, &out[2]);
+    result = tensor_copy_in(DTYPE_INT64, &(struct shape){1, {rank - 1}}, (const int64_t *)shape->data + 1, &out[2]);
   if (result != OK)
     element_release(out, 2);
   s->entry += count;
@@ -269,8 +275,8 @@ static status dense_check(const struct dataset *d) {
 static status dense_measure(const struct tensor *wanted, const struct tensor *row, int64_t *shape) {
   const int64_t *limits = wanted->data;
   if (row->shape.rank != wanted->count)
-    return fail(INVALID_ARGUMENT, "Input element had shape (%s) that is incompatible with the row shape of rank %lld.", shape_text(&row->shape),
-                (long long)wanted->count);
+    return fail(INVALID_ARGUMENT, "Input element had shape (%s) that is incompatible with the row shape of rank %lld.",
+                shape_text(&row->shape), (long long)wanted->count);
   for (int d = 0; d < row->shape.rank; d++) {
     if (limits[d] >= 0 && row->shape.dims[d] > limits[d])
       return fail(DATA_LOSS, "Input element had shape (%s) that is larger than the row shape.", shape_text(&row->shape));
@@ -307,21 +313,21 @@ static void put_indices(const struct rows *rows, int64_t rank, int64_t *to) {
 }
 
 static status dense_join(const struct rows *rows, const int64_t *shape, int64_t rank, struct tensor **out) {
-  const struct shape values = { 1, { rows->values } };
-  struct boxed_sparse box = { 0 };
-  status s = tensor_create(DTYPE_INT64, &(struct shape){ 2, { rows->values, rank } }, &box.indices);
+  const struct shape values = {1, {rows->values}};
+  struct boxed_sparse box = {0};
+  status s = tensor_create(DTYPE_INT64, &(struct shape){2, {rows->values, rank}}, &box.indices);
   if (s == OK)
     put_indices(rows, rank, box.indices->data);
   s = s == OK ? parts_join(rows->tensors.items, rows->tensors.count, 1, &values, &box.values) : s;
-  s = s == OK ? tensor_copy_in(DTYPE_INT64, &(struct shape){ 1, { rank } }, shape, &box.shape) : s;
+  s = s == OK ? tensor_copy_in(DTYPE_INT64, &(struct shape){1, {rank}}, shape, &box.shape) : s;
   s = s == OK ? boxed_sparse_variants(&box, out) : s;
   boxed_sparse_deinit(&box);
   return s;
 }
 
 static status dense_next(struct cursor *c, const struct dataset_run *run, struct tensor **out, bool *end) {
-  struct rows rows = { 0 };
-  int64_t shape[LIMIT_RANK + 1] = { 0 }, rank = c->dataset->inputs[1]->count + 1;
+  struct rows rows = {0};
+  int64_t shape[LIMIT_RANK + 1] = {0}, rank = c->dataset->inputs[1]->count + 1;
   if (rank > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a batch of rank %lld", (long long)rank);
   for (int64_t d = 1; d < rank; d++)
@@ -337,9 +343,9 @@ static status dense_next(struct cursor *c, const struct dataset_run *run, struct
 }
 
 const struct dataset_kind dataset_slices[] = {
-  { "RebatchDataset", sizeof(struct divide_state), divide_next, divide_stop, divide_check, .size = NULL },
-  { "RebatchDatasetV2", sizeof(struct rebatch_state), rebatch_next, rebatch_stop, rebatch_check, .size = NULL },
-  { "SparseTensorSliceDataset", sizeof(struct sparse_state), sparse_next, NULL, sparse_check, .components = 3, .size = sparse_size },
-  { "DenseToSparseBatchDataset", 0, dense_next, NULL, dense_check, .size = NULL },
-  { 0 },
+  {"RebatchDataset", sizeof(struct divide_state), divide_next, divide_stop, divide_check, .size = NULL},
+  {"RebatchDatasetV2", sizeof(struct rebatch_state), rebatch_next, rebatch_stop, rebatch_check, .size = NULL},
+  {"SparseTensorSliceDataset", sizeof(struct sparse_state), sparse_next, NULL, sparse_check, .components = 3, .size = sparse_size},
+  {"DenseToSparseBatchDataset", 0, dense_next, NULL, dense_check, .size = NULL},
+  {0},
 };

@@ -70,7 +70,7 @@ static status range_check(const struct dataset *d) {
   enum dtype dtype = range_dtype(d);
   if (!dtype_is_integer(dtype) && !dtype_is_float(dtype))
     return fail(INVALID_ARGUMENT, "Unsupported data type: %s", dtype_name(dtype));
-  static const char *const names[] = { "start", "stop", "step" };
+  static const char *const names[] = {"start", "stop", "step"};
   for (uint32_t i = 0; i < 3; i++)
     TRY(dataset_int(d, i, names[i], &value));
   return value ? OK : fail(INVALID_ARGUMENT, "step must be a non-zero integer.");
@@ -85,7 +85,7 @@ static status range_next(struct cursor *c, const struct dataset_run *run, struct
   if (*end)
     return OK;
   s->at++;
-  TRY(tensor_create(range_dtype(d), &(struct shape){ 0 }, &out[0]));
+  TRY(tensor_create(range_dtype(d), &(struct shape){0}, &out[0]));
   element_put_int(out[0], 0, at);
   return OK;
 }
@@ -117,8 +117,8 @@ static status concatenate_next(struct cursor *c, const struct dataset_run *run, 
 /* What the sources have given of the next element: a step that is given up leaves it to the one after it. */
 struct zip_state {
   struct tensor *element[DATASET_COMPONENTS_MAX];
-  struct kept_status error;  /* the first */
-  uint32_t source, held;     /* the next one; components so far */
+  struct kept_status error; /* the first */
+  uint32_t source, held;    /* the next one; components so far */
   bool is_over;
 };
 
@@ -203,8 +203,10 @@ static status unbatch_next(struct cursor *c, const struct dataset_run *run, stru
       return OK;
     for (uint32_t i = 0; i < count; i++)
       if (s->element[i]->shape.rank < 1 || s->element[i]->shape.dims[0] != s->element[0]->shape.dims[0])
-        return fail(INVALID_ARGUMENT, "Input element must have the same batch size in each component. Component 0 had size %lld but component %u has shape %s",
-                    (long long)s->element[0]->shape.dims[0], i, shape_text(&s->element[i]->shape));
+        return fail(
+          INVALID_ARGUMENT,
+          "Input element must have the same batch size in each component. Component 0 had size %lld but component %u has shape %s",
+          (long long)s->element[0]->shape.dims[0], i, shape_text(&s->element[i]->shape));
     s->rows = s->element[0]->shape.dims[0];
   }
   *end = false;
@@ -224,11 +226,15 @@ static int64_t unbatch_size(const struct dataset *d) {
 }
 
 const struct dataset_kind dataset_sources[] = {
-  { "TensorDataset", sizeof(struct count_state), tensor_next, NULL, NULL, MADE_FROM_NONE, .size = tensor_size, .has_places = dataset_has_places },
-  { "TensorSliceDataset", sizeof(struct count_state), slices_next, NULL, slices_check, MADE_FROM_NONE, .size = slices_size, .has_places = dataset_has_places },
-  { "RangeDataset", sizeof(struct count_state), range_next, NULL, range_check, .size = range_size, .has_places = dataset_has_places },
-  { "ConcatenateDataset", sizeof(struct count_state), concatenate_next, NULL, NULL, MADE_FROM_ALL, .size = concatenate_size, .batch = dataset_batch_of_all, .has_places = dataset_has_places },
-  { "ZipDataset", sizeof(struct zip_state), zip_next, zip_stop, zip_check, MADE_FROM_ALL, .size = zip_size, .batch = dataset_batch_of_all, .has_places = dataset_has_places },
-  { "UnbatchDataset", sizeof(struct unbatch_state), unbatch_next, unbatch_stop, NULL, .size = unbatch_size },
-  { 0 },
+  {"TensorDataset", sizeof(struct count_state), tensor_next, NULL, NULL, MADE_FROM_NONE, .size = tensor_size,
+   .has_places = dataset_has_places},
+  {"TensorSliceDataset", sizeof(struct count_state), slices_next, NULL, slices_check, MADE_FROM_NONE, .size = slices_size,
+   .has_places = dataset_has_places},
+  {"RangeDataset", sizeof(struct count_state), range_next, NULL, range_check, .size = range_size, .has_places = dataset_has_places},
+  {"ConcatenateDataset", sizeof(struct count_state), concatenate_next, NULL, NULL, MADE_FROM_ALL, .size = concatenate_size,
+   .batch = dataset_batch_of_all, .has_places = dataset_has_places},
+  {"ZipDataset", sizeof(struct zip_state), zip_next, zip_stop, zip_check, MADE_FROM_ALL, .size = zip_size, .batch = dataset_batch_of_all,
+   .has_places = dataset_has_places},
+  {"UnbatchDataset", sizeof(struct unbatch_state), unbatch_next, unbatch_stop, NULL, .size = unbatch_size},
+  {0},
 };

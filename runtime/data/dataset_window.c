@@ -6,10 +6,10 @@
 #include "runtime/data/dataset.h"
 
 struct window_state {
-  VEC(struct tensor *) held; /* the elements that the next window begins with, components side by side; NULL: it failed */
+  VEC(struct tensor *) held;      /* the elements that the next window begins with, components side by side; NULL: it failed */
   VEC(struct kept_status) errors; /* of each of them */
-  int64_t count;             /* of elements held */
-  int64_t skip;              /* elements of the source between this window and the next */
+  int64_t count;                  /* of elements held */
+  int64_t skip;                   /* elements of the source between this window and the next */
   bool source_ended;
 };
 struct window_shape {
@@ -46,7 +46,7 @@ static status read_shape(const struct dataset *d, struct window_shape *out) {
 static status window_fill(struct cursor *c, const struct dataset_run *run, int64_t wanted, bool keeps) {
   struct window_state *s = c->state;
   while (!s->source_ended && (s->skip > 0 || s->count < wanted)) {
-    struct tensor *element[DATASET_COMPONENTS_MAX] = { 0 };
+    struct tensor *element[DATASET_COMPONENTS_MAX] = {0};
     status code = cursor_source_next(c, 0, run, element, &s->source_ended);
     if (code != OK && (!keeps || code == CANCELLED))
       return code;
@@ -158,7 +158,8 @@ static status elements_next(struct cursor *cursor, const struct dataset_run *run
 static int64_t elements_size(const struct dataset *d) { return d->component_count ? d->input_count / d->component_count : 0; }
 
 /* Made by no op. */
-static const struct dataset_kind elements_kind = { "window elements", sizeof(struct place_state), elements_next, NULL, NULL, .size = elements_size };
+static const struct dataset_kind elements_kind = {"window elements",    sizeof(struct place_state), elements_next, NULL, NULL,
+                                                  .size = elements_size};
 
 status dataset_of_elements(const struct dataset *maker, uint32_t components, struct tensor *const *tensors, uint32_t count, int64_t stride,
                            struct tensor **out) {
@@ -184,8 +185,9 @@ static status window_check(const struct dataset *d) {
 }
 
 const struct dataset_kind dataset_windows[] = {
-  { "WindowDataset", sizeof(struct window_state), window_next, window_stop, window_check, .size = window_size },
-  { "SlidingWindowDataset", sizeof(struct window_state), sliding_next, window_stop, window_check, .size = NULL },
-  { "ListDataset", sizeof(struct place_state), elements_next, NULL, NULL, MADE_FROM_NONE, .size = elements_size, .has_places = dataset_has_places },
-  { 0 },
+  {"WindowDataset", sizeof(struct window_state), window_next, window_stop, window_check, .size = window_size},
+  {"SlidingWindowDataset", sizeof(struct window_state), sliding_next, window_stop, window_check, .size = NULL},
+  {"ListDataset", sizeof(struct place_state), elements_next, NULL, NULL, MADE_FROM_NONE, .size = elements_size,
+   .has_places = dataset_has_places},
+  {0},
 };

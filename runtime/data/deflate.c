@@ -49,12 +49,13 @@ static int close_stream(void *cookie) {
 
 FILE *deflated_file(FILE *file, bool is_gzip) {
   struct stream *s = calloc(1, sizeof *s);
-  if (!s || deflateInit2(&s->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, is_gzip ? GZIP_WINDOW : MAX_WBITS, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK) {
+  if (!s ||
+      deflateInit2(&s->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, is_gzip ? GZIP_WINDOW : MAX_WBITS, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK) {
     free(s);
     return NULL;
   }
   s->file = file;
-  FILE *out = fopencookie(s, "w", (cookie_io_functions_t){ .write = write_stream, .close = close_stream });
+  FILE *out = fopencookie(s, "w", (cookie_io_functions_t){.write = write_stream, .close = close_stream});
   if (!out) {
     deflateEnd(&s->z);
     free(s);

@@ -42,7 +42,7 @@ static void put_time(struct wire_buffer *event) {
 }
 
 static status write_version(struct events *events) {
-  struct wire_buffer event = { 0 };
+  struct wire_buffer event = {0};
   put_time(&event);
   wire_put_text(&event, EVENT_FILE_VERSION, "brain.Event:2");
   status result = event.is_bad ? fail(RESOURCE_EXHAUSTED, "no memory") : write_record(events, event.data, event.size);
@@ -58,8 +58,7 @@ status events_create(const char *folder, const char *task, struct events **out) 
     return fail(RESOURCE_EXHAUSTED, "no memory");
   folders_make_above(folder);
   mkdir(folder, 0777);
-  snprintf(events->path, sizeof events->path, "%s/events.out.tfevents.%010lld.%s.%s", folder, (long long)wall_time(), host,
-           task);
+  snprintf(events->path, sizeof events->path, "%s/events.out.tfevents.%010lld.%s.%s", folder, (long long)wall_time(), host, task);
   events->file = fopen(events->path, "wb");
   status result = events->file ? write_version(events) : fail(DATA_LOSS, "%s: %s", events->path, strerror(errno));
   if (result != OK) {
@@ -123,7 +122,7 @@ bool events_add_summary(struct events *events, struct string_view bytes) {
 }
 
 static status write_event(struct events *events, int64_t step, uint32_t what, const void *data, size_t size) {
-  struct wire_buffer event = { 0 };
+  struct wire_buffer event = {0};
   put_time(&event);
   wire_put_varint(&event, EVENT_STEP, (uint64_t)step);
   wire_put_bytes(&event, what, data, size);

@@ -33,11 +33,11 @@ int64_t example_list_count(struct wire list, enum dtype dtype) {
 
 bool example_entry(struct wire entry, struct string_view *key, struct wire *value) {
   struct wire_field field;
-  *key = (struct string_view){ "", 0 };
+  *key = (struct string_view){"", 0};
   *value = wire_over(NULL, 0);
   while (wire_next(&entry, &field)) {
     if (field.number == 1 && field.type == WIRE_BYTES)
-      *key = (struct string_view){ (const char *)field.data, field.size };
+      *key = (struct string_view){(const char *)field.data, field.size};
     if (field.number == 2)
       *value = wire_inside(&field);
   }
@@ -47,14 +47,14 @@ bool example_entry(struct wire entry, struct string_view *key, struct wire *valu
 uint32_t example_list_number(enum dtype dtype) { return dtype == DTYPE_STRING ? 1 : dtype == DTYPE_FLOAT ? 2 : 3; }
 
 status example_sink_begin(struct example_sink *s, enum dtype dtype, const struct shape *shape, struct tensor **place) {
-  *s = (struct example_sink){ .is_text = dtype == DTYPE_STRING };
+  *s = (struct example_sink){.is_text = dtype == DTYPE_STRING};
   TRY(s->is_text ? string_output_begin(&s->text, shape, place) : tensor_create(dtype, shape, place));
   s->tensor = *place;
   return OK;
 }
 
 void example_sink_put(struct example_sink *s, const void *value) {
-  static const struct string_view nothing = { "", 0 };
+  static const struct string_view nothing = {"", 0};
   if (s->at >= s->tensor->count)
     return;
   size_t size = dtype_size(s->tensor->dtype);
@@ -89,7 +89,7 @@ void example_sink_put_list(struct example_sink *s, struct wire list) {
     if (field.number != 1 || (s->is_text && !is_packed))
       continue;
     if (s->is_text)
-      example_sink_put(s, &(struct string_view){ (const char *)field.data, field.size });
+      example_sink_put(s, &(struct string_view){(const char *)field.data, field.size});
     else if (!is_packed)
       example_sink_put(s, &field.value);
     else if (s->tensor->dtype == DTYPE_FLOAT)
@@ -109,7 +109,7 @@ status example_sink_end(struct example_sink *s) { return s->is_text ? string_out
 /* ---- keys ---- */
 
 void example_keys_add(struct example_keys *keys, struct string_view key, uint32_t feature) {
-  vec_push(&keys->list, (struct example_key){ key, feature });
+  vec_push(&keys->list, (struct example_key){key, feature});
 }
 
 static int compare_text(struct string_view a, struct string_view b) {

@@ -98,7 +98,7 @@ FILE *inflated_file(FILE *file, bool is_gzip) {
   }
   s->file = file;
   s->is_gzip = is_gzip;
-  FILE *out = fopencookie(s, "r", (cookie_io_functions_t){ .read = read_stream, .close = close_stream });
+  FILE *out = fopencookie(s, "r", (cookie_io_functions_t){.read = read_stream, .close = close_stream});
   if (!out) {
     inflateEnd(&s->z);
     free(s);

@@ -9,15 +9,11 @@ static status place_init(struct resource *resource, void *argument) {
   atomic_store(&((struct iterator_place *)resource)->given, -1);
   return OK;
 }
-static void place_destroy(struct resource *resource) {
-  (void)resource;
-}
+static void place_destroy(struct resource *resource) { (void)resource; }
 
-static const struct resource_maker place_maker = {"iterator_place", sizeof(struct iterator_place), place_init,
-                                                  place_destroy};
+static const struct resource_maker place_maker = {"iterator_place", sizeof(struct iterator_place), place_init, place_destroy};
 
-status iterator_place_get(struct container *container, const char *space, const char *name,
-                          struct iterator_place **out) {
+status iterator_place_get(struct container *container, const char *space, const char *name, struct iterator_place **out) {
   struct resource *resource;
   bool is_new;
   TRY(container_get(container, space, name, &place_maker, NULL, &is_new, &resource));
@@ -38,8 +34,8 @@ static void visit_place(void *self, struct resource *resource) {
     visit->found(visit->self, resource->container, resource->name, given > skip ? given : skip);
 }
 
-void iterator_place_each(struct container *container,
-                         void (*found)(void *self, const char *space, const char *name, int64_t given), void *self) {
+void iterator_place_each(struct container *container, void (*found)(void *self, const char *space, const char *name, int64_t given),
+                         void *self) {
   container_each(container, "iterator_place", visit_place, &(struct visit){found, self});
 }
 

@@ -12,10 +12,9 @@ struct iterator_place {
 };
 
 /* That of the iterator of this name, made when it is missing. */
-status iterator_place_get(struct container *container, const char *space, const char *name,
-                          struct iterator_place **out);
-void iterator_place_each(struct container *container,
-                         void (*found)(void *self, const char *space, const char *name, int64_t given), void *self);
+status iterator_place_get(struct container *container, const char *space, const char *name, struct iterator_place **out);
+void iterator_place_each(struct container *container, void (*found)(void *self, const char *space, const char *name, int64_t given),
+                         void *self);
 /* All begin again. */
 void iterator_places_reset(struct container *container);
 status iterator_place_restore(struct container *container, const char *space, const char *name, int64_t given);

@@ -1,8 +1,8 @@
 /* parallel_calls.c: a ring of elements on which workers are busy.
  *
  * A worker reads the next element, starts another worker, which reads the one after it, and calls the function; then it looks for more
- * to read. Reading is one worker's at a time, and gives the elements their places in the ring. There is no more work when the ring is full or
- * somebody else reads: then the worker ends.
+ * to read. Reading is one worker's at a time, and gives the elements their places in the ring. There is no more work when the ring is full
+ * or somebody else reads: then the worker ends.
  *
  * Calls that are shorter than it takes to hand an element to another thread are made by the reader, as long as they stay so.
  */
@@ -90,7 +90,7 @@ static struct item *read_element(struct parallel_calls *p) {
     bool end = false;
     p->is_reading = true;
     pthread_mutex_unlock(&b->lock);
-    *item = (struct item){ .is_done = false };
+    *item = (struct item){.is_done = false};
     item->error = status_keep(cursor_next(p->source, &b->run, item->element, &end));
     pthread_mutex_lock(&b->lock);
     p->is_reading = false;

@@ -11,8 +11,8 @@
 #define PARALLEL_CALLS_MAX 64 /* at once, whatever is asked for */
 
 /* Makes `out` (of the owner's components) of an element of its source, whose references stay the caller's. *skip: nothing comes of it. */
-typedef status (*element_call)(const struct dataset *owner, const struct dataset_run *run, struct tensor *const *element, struct tensor **out,
-                               bool *skip);
+typedef status (*element_call)(const struct dataset *owner, const struct dataset_run *run, struct tensor *const *element,
+                               struct tensor **out, bool *skip);
 
 struct parallel_calls;
 /* at_once: calls; AUTOTUNE (-1): one for each thread of the pool. A few results more are kept. */

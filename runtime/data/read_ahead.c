@@ -7,9 +7,9 @@
 
 #include "runtime/data/background.h"
 
-#define AUTO_START 2                                /* elements */
+#define AUTO_START 2 /* elements */
 #define AUTO_MAX 64
-#define AUTO_BYTES (INT64_C(256) * 1024 * 1024)     /* of all elements together, when nobody says how many */
+#define AUTO_BYTES (INT64_C(256) * 1024 * 1024) /* of all elements together, when nobody says how many */
 
 struct item {
   struct tensor **element;

@@ -12,7 +12,8 @@
 #define READ_AHEAD_MAX 1024 /* elements that are kept at most, whatever is asked for */
 
 struct read_ahead;
-/* Begins at once. size: how many elements are kept, at least 1; READ_AHEAD_AUTO: as many as turn out to be needed. The cursor stays the caller's. */
+/* Begins at once. size: how many elements are kept, at least 1; READ_AHEAD_AUTO: as many as turn out to be needed. The cursor stays the
+ * caller's. */
 status read_ahead_create(struct cursor *cursor, int64_t size, const struct dataset_run *run, struct read_ahead **out);
 /* Ends the worker, frees what was made. Accepts NULL. */
 void read_ahead_destroy(struct read_ahead *ahead);

@@ -56,7 +56,7 @@ status record_file_line(struct record_file *f, struct string_view *out, bool *en
   for (ssize_t i = 0; i < size; i++)
     if (f->buffer[i] != '\r' && !(f->buffer[i] == '\n' && i == size - 1))
       f->buffer[kept++] = f->buffer[i];
-  *out = (struct string_view){ f->buffer, kept };
+  *out = (struct string_view){f->buffer, kept};
   *end = !is_whole && kept == 0;
   return OK;
 }
@@ -76,7 +76,7 @@ status record_file_bytes(struct record_file *f, size_t size, struct string_view 
     got = fread(f->buffer + have, 1, chunk, f->file);
   }
   f->offset += (int64_t)have;
-  *out = (struct string_view){ f->buffer, have };
+  *out = (struct string_view){f->buffer, have};
   return have < size && ferror(f->file) ? read_error(f) : OK;
 }
 
@@ -110,7 +110,7 @@ status record_file_record(struct record_file *f, struct string_view *out, bool *
 
 bool record_file_put(FILE *file, const void *data, size_t size) {
   uint64_t length = size;
-  uint32_t sums[2] = { crc32c_mask(crc32c(&length, 8)), crc32c_mask(crc32c(data, size)) };
+  uint32_t sums[2] = {crc32c_mask(crc32c(&length, 8)), crc32c_mask(crc32c(data, size))};
   return fwrite(&length, 8, 1, file) == 1 && fwrite(&sums[0], 4, 1, file) == 1 && fwrite(data, 1, size, file) == size &&
          fwrite(&sums[1], 4, 1, file) == 1;
 }

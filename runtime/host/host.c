@@ -18,8 +18,8 @@ static const struct {
   const char *name;
   host_function function;
 } rows[] = {
-#define HOST(name, function) { #name, function },
-#define PART(name, function) { #name, function },
+#define HOST(name, function) {#name, function},
+#define PART(name, function) {#name, function},
 #include "runtime/host/host.def"
 #undef HOST
 #undef PART
@@ -73,7 +73,7 @@ status host_make_output(struct host_call *call, uint32_t i, enum dtype dtype, co
 }
 
 status host_give_number(struct host_call *call, uint32_t i, enum dtype dtype, int64_t value) {
-  TRY(host_make_output(call, i, dtype, &(struct shape){ 0 }));
+  TRY(host_make_output(call, i, dtype, &(struct shape){0}));
   void *data = call->outputs[i]->data;
   switch (dtype) {
   case DTYPE_BOOL: *(bool *)data = value != 0; break;
@@ -105,14 +105,14 @@ double host_attr_float(const struct host_call *call, const char *name, double ot
 struct string_view host_attr_string(const struct host_call *call, const char *name, const char *otherwise) {
   const struct program_attr *attr = host_attr(call, name);
   if (!attr)
-    return (struct string_view){ otherwise, strlen(otherwise) };
-  return (struct string_view){ (const char *)program_table(call->program, PROGRAM_DATA) + attr->offset, attr->size };
+    return (struct string_view){otherwise, strlen(otherwise)};
+  return (struct string_view){(const char *)program_table(call->program, PROGRAM_DATA) + attr->offset, attr->size};
 }
 
 const char *host_node_name(const struct host_call *call) { return program_text(call->program, call->instr->node); }
 
 status host_read_shape(const struct host_call *call, const struct program_attr *attr, struct shape *out) {
-  *out = (struct shape){ .rank = -1 };
+  *out = (struct shape){.rank = -1};
   if (!attr || attr->i < 0)
     return OK;
   if (attr->i > LIMIT_RANK)
@@ -131,6 +131,6 @@ int64_t host_scalar_int(const struct tensor *tensor) {
 
 struct string_view host_scalar_string(const struct tensor *tensor) {
   if (tensor->count < 1 || tensor->dtype != DTYPE_STRING)
-    return (struct string_view){ "", 0 };
+    return (struct string_view){"", 0};
   return *(const struct string_view *)tensor->data;
 }

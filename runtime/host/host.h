@@ -19,23 +19,23 @@
 struct task;
 struct step;
 struct host_call {
-  struct inbox_item item;         /* first: how a finished call is told */
+  struct inbox_item item; /* first: how a finished call is told */
   struct inbox *inbox;
   struct task *task;
   const struct program *program;
   const struct program_instr *instr;
-  struct step *step;              /* for functions that run parts of the instruction */
-  const struct tensor *inputs;    /* borrowed: not counted */
-  struct tensor *const *held;     /* the counted tensor behind an input, or NULL */
-  struct tensor **outputs;        /* to be set, one reference each */
+  struct step *step;           /* for functions that run parts of the instruction */
+  const struct tensor *inputs; /* borrowed: not counted */
+  struct tensor *const *held;  /* the counted tensor behind an input, or NULL */
+  struct tensor **outputs;     /* to be set, one reference each */
   uint32_t input_count, output_count;
-  uint32_t driver;                /* the task that drives the step */
+  uint32_t driver; /* the task that drives the step */
   /* waiting */
   bool pending;
   bool (*withdraw)(struct host_call *call); /* gives the wait up: true when host_finish will not be called any more */
-  void *wait;                     /* the waiter's own */
+  void *wait;                               /* the waiter's own */
   void (*finished)(struct host_call *call); /* a call within a call: told instead of the inbox, by the thread that ends it */
-  status code;                    /* result of a call that was pending, with its text */
+  status code;                              /* result of a call that was pending, with its text */
   char text[512];
 };
 typedef status (*host_function)(struct host_call *call);
@@ -59,8 +59,7 @@ status host_give_number(struct host_call *call, uint32_t i, enum dtype dtype, in
 /* The resource that attributes `container` and `shared_name` name; without a name it is the node's own. */
 struct resource;
 struct resource_maker;
-status host_get_resource(struct host_call *call, const struct resource_maker *maker, void *argument, bool *is_new,
-                         struct resource **out);
+status host_get_resource(struct host_call *call, const struct resource_maker *maker, void *argument, bool *is_new, struct resource **out);
 /* Output 0: a scalar of dtype resource, the handle. */
 status host_make_handle(struct host_call *call, const struct resource *resource);
 /* The two in one, for resources that are as whoever came first has made them. */

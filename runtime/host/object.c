@@ -76,7 +76,7 @@ status objects_add(const struct tensor *a, const struct tensor *b, struct tensor
 }
 
 status object_output(struct host_call *call, uint32_t i, struct object *object) {
-  status s = objects_create(&(struct shape){ 0 }, &call->outputs[i]);
+  status s = objects_create(&(struct shape){0}, &call->outputs[i]);
   if (s == OK)
     objects_put(call->outputs[i], 0, object);
   else

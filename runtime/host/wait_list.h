@@ -12,15 +12,15 @@
 struct wait_entry {
   struct wait_entry *next;
   struct host_call *call;
-  int64_t number;            /* what the call asked for: the resource's own */
-  void *own;                 /* more of it, or NULL; ends with the entry */
+  int64_t number; /* what the call asked for: the resource's own */
+  void *own;      /* more of it, or NULL; ends with the entry */
   void (*free_own)(void *own);
-  status code;               /* its result, once it is ready */
+  status code; /* its result, once it is ready */
   char text[256];
 };
 struct wait_list {
   struct wait_entry *first, **last;
-  pthread_mutex_t *lock;     /* the resource's */
+  pthread_mutex_t *lock; /* the resource's */
 };
 
 void wait_list_init(struct wait_list *list, pthread_mutex_t *lock);

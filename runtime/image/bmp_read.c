@@ -41,7 +41,8 @@ status image_read_bmp(const uint8_t *data, size_t size, const struct image_wish 
   if (wish->channels == 1)
     return fail(INVALID_ARGUMENT, "`channels` must be 0, 3 or 4 for BMP, but got 1");
   if (size < HEADER_SIZE)
-    return fail(INVALID_ARGUMENT, "Incomplete bmp content, requires at least 32 bytes to find the header size, width, height, and bpp, got %zu bytes", size);
+    return fail(INVALID_ARGUMENT,
+                "Incomplete bmp content, requires at least 32 bytes to find the header size, width, height, and bpp, got %zu bytes", size);
   int64_t header = number_at(data, 10), height = number_at(data, 22), in = (int16_t)(data[28] | data[29] << 8) / 8;
   out->frames = 1;
   out->width = number_at(data, 18);

@@ -9,7 +9,7 @@ enum image_format image_format_of(const uint8_t *data, size_t size) {
   static const struct {
     enum image_format format;
     const char *magic;
-  } known[] = { { IMAGE_JPEG, "\xff\xd8\xff" }, { IMAGE_PNG, "\x89PNG\r\n\x1a\n" }, { IMAGE_GIF, "GIF8" }, { IMAGE_BMP, "BM" } };
+  } known[] = {{IMAGE_JPEG, "\xff\xd8\xff"}, {IMAGE_PNG, "\x89PNG\r\n\x1a\n"}, {IMAGE_GIF, "GIF8"}, {IMAGE_BMP, "BM"}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (size >= strlen(known[i].magic) && memcmp(data, known[i].magic, strlen(known[i].magic)) == 0)
       return known[i].format;
@@ -26,16 +26,16 @@ status image_room(struct image *out) {
 
 /* How the ops differ. */
 struct decoder {
-  uint32_t formats;   /* bits of those it reads */
-  int channels;       /* 0: as its attribute says */
-  bool crops;         /* to the window of input 1 */
-  bool keeps_frames;  /* of any file */
-  bool expands;       /* keeps those of a GIF, unless its attribute says no */
+  uint32_t formats;  /* bits of those it reads */
+  int channels;      /* 0: as its attribute says */
+  bool crops;        /* to the window of input 1 */
+  bool keeps_frames; /* of any file */
+  bool expands;      /* keeps those of a GIF, unless its attribute says no */
 };
 
 /* Which op may read which format. */
 static status check_format(const struct host_call *call, const struct decoder *how, enum image_format format) {
-  static const char *const names[] = { "", "PNG", "JPEG", "GIF", "BMP", "WebP" };
+  static const char *const names[] = {"", "PNG", "JPEG", "GIF", "BMP", "WebP"};
   if (format == IMAGE_UNKNOWN)
     return fail(INVALID_ARGUMENT, "Unknown image file format. One of JPEG, PNG, GIF, BMP, WebP required.");
   if (format == IMAGE_WEBP)
@@ -91,21 +91,23 @@ static status read_file(const struct host_call *call, const struct decoder *how,
 }
 
 /* The frames are a dimension of their own where they are kept. */
-static status image_shape(const struct host_call *call, const struct decoder *how, const struct image *image, bool is_gif, struct shape *out) {
+static status image_shape(const struct host_call *call, const struct decoder *how, const struct image *image, bool is_gif,
+                          struct shape *out) {
   bool keeps = how->keeps_frames || (is_gif && how->expands && host_attr_int(call, "expand_animations", 1));
   int64_t built = host_attr_int(call, "rank", 3);
   if (!keeps && image->frames > 1)
     return fail(INVALID_ARGUMENT, "Got %lld frames, but animated gifs can only be decoded by tf.io.decode_gif or tf.io.decode_image",
                 (long long)image->frames);
-  *out = (struct shape){ .rank = 0 };
+  *out = (struct shape){.rank = 0};
   if (keeps)
     out->dims[out->rank++] = image->frames;
   out->dims[out->rank++] = image->height;
   out->dims[out->rank++] = image->width;
   out->dims[out->rank++] = image->channels;
-  return out->rank == built ? OK
-                            : fail(UNIMPLEMENTED, "an image of rank %d: which format it would have was not known while compiling, rank %lld was taken",
-                                   out->rank, (long long)built);
+  return out->rank == built
+         ? OK
+         : fail(UNIMPLEMENTED, "an image of rank %d: which format it would have was not known while compiling, rank %lld was taken",
+                out->rank, (long long)built);
 }
 
 /* Samples of 8 or 16 bits as those of the output's dtype: floats are parts of the largest. */
@@ -127,7 +129,7 @@ static void put_samples(const struct image *image, struct tensor *to) {
 static status decode(struct host_call *call, const struct decoder *how) {
   enum dtype dtype = (enum dtype)host_attr_int(call, "dtype", DTYPE_UINT8);
   struct image_wish wish;
-  struct image image = { 0 };
+  struct image image = {0};
   struct shape shape;
   struct string_view file = host_scalar_string(&call->inputs[0]);
   TRY(read_wish(call, how, dtype, &wish));
@@ -144,14 +146,16 @@ static status decode(struct host_call *call, const struct decoder *how) {
 
 enum { PNG = 1 << IMAGE_PNG, JPEG = 1 << IMAGE_JPEG, GIF = 1 << IMAGE_GIF, BMP = 1 << IMAGE_BMP };
 
-status host_decode_image(struct host_call *call) { return decode(call, &(struct decoder){ .formats = PNG | JPEG | GIF | BMP, .expands = true }); }
-
-status host_decode_picture(struct host_call *call) { return decode(call, &(struct decoder){ .formats = PNG | JPEG | GIF }); }
-
-status host_decode_gif(struct host_call *call) {
-  return decode(call, &(struct decoder){ .formats = PNG | JPEG | GIF, .keeps_frames = true, .channels = 3 });
+status host_decode_image(struct host_call *call) {
+  return decode(call, &(struct decoder){.formats = PNG | JPEG | GIF | BMP, .expands = true});
 }
 
-status host_decode_bmp(struct host_call *call) { return decode(call, &(struct decoder){ .formats = BMP }); }
+status host_decode_picture(struct host_call *call) { return decode(call, &(struct decoder){.formats = PNG | JPEG | GIF}); }
 
-status host_decode_cropped(struct host_call *call) { return decode(call, &(struct decoder){ .formats = JPEG, .crops = true }); }
+status host_decode_gif(struct host_call *call) {
+  return decode(call, &(struct decoder){.formats = PNG | JPEG | GIF, .keeps_frames = true, .channels = 3});
+}
+
+status host_decode_bmp(struct host_call *call) { return decode(call, &(struct decoder){.formats = BMP}); }
+
+status host_decode_cropped(struct host_call *call) { return decode(call, &(struct decoder){.formats = JPEG, .crops = true}); }

@@ -73,7 +73,7 @@ static bool take_extension(struct gif *gif, int *transparent, bool *is_set) {
 struct codes {
   struct gif *gif;
   const uint8_t *block;
-  size_t left;            /* of the block */
+  size_t left; /* of the block */
   uint32_t bits, bit_count;
   uint16_t before[CODES]; /* a code is the string of another, */
   uint8_t last[CODES];    /* and one index more */
@@ -140,7 +140,7 @@ static bool decode_indices(struct codes *c, int smallest, uint8_t *to, int64_t r
 
 /* Rows come every 8th, every 8th from 4, every 4th from 2, every 2nd from 1. */
 static bool reorder_rows(struct frame *f) {
-  static const int starts[] = { 0, 4, 2, 1 }, steps[] = { 8, 8, 4, 2 };
+  static const int starts[] = {0, 4, 2, 1}, steps[] = {8, 8, 4, 2};
   uint8_t *ordered = malloc((size_t)f->width * (size_t)f->height);
   const uint8_t *from = f->indices;
   if (!ordered)
@@ -158,8 +158,13 @@ static bool take_frame(struct gif *gif, int transparent) {
   const uint8_t *head = take(gif, 9), *smallest;
   if (!head)
     return false;
-  struct frame f = { .left = head[0] | head[1] << 8, .top = head[2] | head[3] << 8, .width = head[4] | head[5] << 8,
-                     .height = head[6] | head[7] << 8, .transparent = transparent, .colors = gif->colors, .color_count = gif->color_count };
+  struct frame f = {.left = head[0] | head[1] << 8,
+                    .top = head[2] | head[3] << 8,
+                    .width = head[4] | head[5] << 8,
+                    .height = head[6] | head[7] << 8,
+                    .transparent = transparent,
+                    .colors = gif->colors,
+                    .color_count = gif->color_count};
   bool good = take_colors(gif, head[8], &f.colors, &f.color_count) && (smallest = take(gif, 1)) && *smallest >= 1 && *smallest <= 8;
   int64_t room = (int64_t)f.width * f.height;
   f.indices = good && room > 0 && room < PIXELS_MAX ? calloc((size_t)room, 1) : NULL;
@@ -239,7 +244,7 @@ static status draw_all(const struct gif *gif, const struct image_wish *wish, str
 status image_read_gif(const uint8_t *data, size_t size, const struct image_wish *wish, struct image *out) {
   if (wish->channels != 0 && wish->channels != 3)
     return fail(INVALID_ARGUMENT, "channels must be 0 or 3 for GIF, got %d", wish->channels);
-  struct gif gif = { .at = data, .end = data + size };
+  struct gif gif = {.at = data, .end = data + size};
   take_all(&gif); /* a file that ends early is good for the frames it has */
   status result = gif.frames.count ? draw_all(&gif, wish, out) : fail(INVALID_ARGUMENT, "Invalid GIF data (size %zu)", size);
   gif_free(&gif);

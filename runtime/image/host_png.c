@@ -20,13 +20,13 @@ status host_encode_png(struct host_call *call) {
     return fail(INVALID_ARGUMENT, "image too wide to encode");
   if (dims[2] < 1 || dims[2] > 4)
     return fail(INVALID_ARGUMENT, "image must have 1, 2, 3, or 4 channels, got %lld", (long long)dims[2]);
-  struct shape shape = { .rank = batch };
+  struct shape shape = {.rank = batch};
   memcpy(shape.dims, image->shape.dims, sizeof *dims * (size_t)batch);
   struct string_output out;
   TRY(string_output_begin(&out, &shape, &call->outputs[0]));
   size_t size = (size_t)(dims[0] * dims[1] * dims[2] * (bits / 8));
   for (int64_t i = 0; i < out.tensor->count; i++) {
-    struct wire_buffer file = { 0 };
+    struct wire_buffer file = {0};
     bool good = image_write_png(&file, (const char *)image->data + (size_t)i * size, dims[1], dims[0], dims[2], bits,
                                 (int)host_attr_int(call, "compression", -1));
     if (good)
@@ -44,7 +44,8 @@ status host_encode_png(struct host_call *call) {
 
 static float sample_at(const struct tensor *t, int64_t i) {
   return t->dtype == DTYPE_FLOAT ? ((const float *)t->data)[i]
-                                 : t->dtype == DTYPE_HALF ? half_to_float(((const uint16_t *)t->data)[i]) : (float)((const double *)t->data)[i];
+       : t->dtype == DTYPE_HALF  ? half_to_float(((const uint16_t *)t->data)[i])
+                                 : (float)((const double *)t->data)[i];
 }
 
 static bool is_finite_at(const struct tensor *t, int64_t first, int64_t depth) {
@@ -83,7 +84,7 @@ static void scale_image(const struct tensor *t, int64_t first, int64_t pixels, i
 }
 
 static void put_image(struct wire_buffer *summary, const char *tag, const int64_t *dims, const struct wire_buffer *png) {
-  struct wire_buffer value = { 0 }, image = { 0 };
+  struct wire_buffer value = {0}, image = {0};
   wire_put_varint(&image, 1, (uint64_t)dims[1]);
   wire_put_varint(&image, 2, (uint64_t)dims[2]);
   wire_put_varint(&image, 3, (uint64_t)dims[3]);
@@ -101,7 +102,7 @@ static status summarize(struct host_call *call, const uint8_t *bad, uint8_t *pix
   char *tag = malloc(base.size + 40);
   status result = tag ? OK : fail(RESOURCE_EXHAUSTED, "no memory for a summary");
   for (int64_t i = 0; i < most && i < dims[0] && result == OK; i++) {
-    struct wire_buffer png = { 0 };
+    struct wire_buffer png = {0};
     if (t->dtype == DTYPE_UINT8)
       memcpy(pixels, (const char *)t->data + i * size, (size_t)size);
     else
@@ -120,7 +121,7 @@ static status summarize(struct host_call *call, const uint8_t *bad, uint8_t *pix
 
 status host_image_summary(struct host_call *call) {
   const struct tensor *t = &call->inputs[1];
-  static const uint8_t red[] = { 255, 0, 0, 255 };
+  static const uint8_t red[] = {255, 0, 0, 255};
   const struct program_attr *attr = host_attr(call, "bad_color");
   const uint8_t *bad = attr ? (const uint8_t *)program_table(call->program, PROGRAM_DATA) + attr->offset : red;
   int64_t bad_size = attr ? (int64_t)attr->size : (int64_t)sizeof red;
@@ -140,13 +141,14 @@ status host_image_summary(struct host_call *call) {
   if (t->dtype != DTYPE_UINT8 && bad_size < dims[3])
     return fail(INVALID_ARGUMENT, "expected depth <= bad_color.size, got depth = %lld, bad_color.size = %lld", (long long)dims[3],
                 (long long)bad_size);
-  struct wire_buffer summary = { 0 };
+  struct wire_buffer summary = {0};
   uint8_t *pixels = malloc((size_t)(dims[1] * dims[2] * dims[3]));
   status result = pixels ? summarize(call, bad, pixels, &summary) : fail(RESOURCE_EXHAUSTED, "no memory for a summary");
   if (result == OK && summary.is_bad)
     result = fail(RESOURCE_EXHAUSTED, "no memory for a summary");
   if (result == OK)
-    result = tensor_copy_in(DTYPE_STRING, &(struct shape){ 0 }, &(struct string_view){ (const char *)summary.data, summary.size }, &call->outputs[0]);
+    result =
+      tensor_copy_in(DTYPE_STRING, &(struct shape){0}, &(struct string_view){(const char *)summary.data, summary.size}, &call->outputs[0]);
   wire_buffer_free(&summary);
   free(pixels);
   return result;

@@ -14,7 +14,7 @@
 
 /* A decoded file. The holder frees `pixels`. */
 struct image {
-  uint8_t *pixels;  /* frames * height * width * channels samples, of one byte, or of two in the machine's order when is_wide */
+  uint8_t *pixels; /* frames * height * width * channels samples, of one byte, or of two in the machine's order when is_wide */
   int64_t frames, height, width, channels;
   bool is_wide;
 };
@@ -26,11 +26,11 @@ struct image_wish {
   bool is_wide;          /* PNG: two bytes a sample */
   bool first_frame_only; /* GIF */
   /* JPEG */
-  int ratio;             /* 1, 2, 4, 8: of both sides */
+  int ratio; /* 1, 2, 4, 8: of both sides */
   bool fancy_upscaling, recover, slow_dct;
   float acceptable_fraction; /* of the rows, at least, when the file ends early */
   bool crops;
-  int32_t crop[4];       /* top, left, height, width */
+  int32_t crop[4]; /* top, left, height, width */
 };
 
 enum image_format image_format_of(const uint8_t *data, size_t size);

@@ -21,8 +21,8 @@ struct source {
   const uint8_t *data;
   size_t size;
   bool recover;
-  const JOCTET *unit;    /* where bytes are read once more, */
-  size_t again;          /* how many so far */
+  const JOCTET *unit; /* where bytes are read once more, */
+  size_t again;       /* how many so far */
 };
 struct reader {
   struct jpeg_decompress_struct decoder; /* first */
@@ -38,9 +38,10 @@ static void start_source(j_decompress_ptr d) {
   s->manager.bytes_in_buffer = s->size;
 }
 
-static const JOCTET end_marker[] = { 0xff, JPEG_EOI };
+static const JOCTET end_marker[] = {0xff, JPEG_EOI};
 
-/* The file ends within an entropy coded unit: what is missing are its first bytes once more. A decoder that does not get on by them ends. */
+/* The file ends within an entropy coded unit: what is missing are its first bytes once more. A decoder that does not get on by them
+ * ends. */
 static boolean repeat_unit(j_decompress_ptr d, struct source *s) {
   s->again = s->manager.next_input_byte == s->unit ? s->again + s->manager.bytes_in_buffer : 0;
   s->unit = s->manager.next_input_byte;
@@ -85,9 +86,14 @@ static void reader_start(struct reader *r, const uint8_t *data, size_t size, boo
   r->errors.error_exit = on_error;
   r->errors.output_message = say_nothing;
   r->source = (struct source){
-    .manager = { .init_source = start_source, .fill_input_buffer = fill_source, .skip_input_data = skip_source,
-                 .resync_to_restart = jpeg_resync_to_restart, .term_source = end_source },
-    .data = data, .size = size, .recover = recover,
+    .manager = {.init_source = start_source,
+                .fill_input_buffer = fill_source,
+                .skip_input_data = skip_source,
+                .resync_to_restart = jpeg_resync_to_restart,
+                .term_source = end_source},
+    .data = data,
+    .size = size,
+    .recover = recover,
   };
 }
 
@@ -229,7 +235,7 @@ status host_jpeg_shape(struct host_call *call) {
   free(reader);
   if (!is_good)
     return fail(INVALID_ARGUMENT, "Invalid JPEG data, size %zu", (size_t)file.size);
-  TRY(host_make_output(call, 0, dtype, &(struct shape){ .rank = 1, .dims = { 3 } }));
+  TRY(host_make_output(call, 0, dtype, &(struct shape){.rank = 1, .dims = {3}}));
   for (int i = 0; i < 3; i++)
     element_put_int(call->outputs[0], i, shape[i]);
   return OK;

@@ -104,12 +104,14 @@ static status write_image(struct host_call *call, const struct settings *setting
   w->encoder.err = jpeg_std_error(&w->errors);
   w->errors.error_exit = on_error;
   w->errors.output_message = say_nothing;
-  w->target = (struct jpeg_destination_mgr){ .init_destination = start_target, .empty_output_buffer = flush_target, .term_destination = end_target };
+  w->target =
+    (struct jpeg_destination_mgr){.init_destination = start_target, .empty_output_buffer = flush_target, .term_destination = end_target};
   bool fits = image->count > 0 && image->shape.dims[0] * image->shape.dims[1] < SAMPLES_MAX;
   status result = fits && write_guarded(w, settings, image) ? OK : fail(INTERNAL, "JPEG encoding failed");
   jpeg_destroy_compress(&w->encoder);
   if (result == OK)
-    result = tensor_copy_in(DTYPE_STRING, &(struct shape){ 0 }, &(struct string_view){ (const char *)w->out.data, w->out.size }, &call->outputs[0]);
+    result =
+      tensor_copy_in(DTYPE_STRING, &(struct shape){0}, &(struct string_view){(const char *)w->out.data, w->out.size}, &call->outputs[0]);
   wire_buffer_free(&w->out);
   free(w);
   return result;
@@ -123,8 +125,8 @@ static status check_image(const struct tensor *image, int64_t channels) {
   if (channels && image->shape.dims[2] != channels)
     return fail(INVALID_ARGUMENT, "format expects %lld channels, got %s", (long long)channels, shape_text(&image->shape));
   return image->shape.dims[2] == 1 || image->shape.dims[2] == 3
-             ? OK
-             : fail(INVALID_ARGUMENT, "image must have 1 or 3 channels, got %s", shape_text(&image->shape));
+         ? OK
+         : fail(INVALID_ARGUMENT, "image must have 1 or 3 channels, got %s", shape_text(&image->shape));
 }
 
 status host_encode_jpeg(struct host_call *call) {
@@ -150,5 +152,5 @@ status host_encode_jpeg_quality(struct host_call *call) {
   int64_t quality = host_scalar_int(&call->inputs[1]);
   if (quality < 0 || quality > 100)
     return fail(INVALID_ARGUMENT, "quality must be in [0,100], got %lld", (long long)quality);
-  return write_image(call, &(struct settings){ .quality = (int)quality, .density_unit = 1, .x_density = 300, .y_density = 300 });
+  return write_image(call, &(struct settings){.quality = (int)quality, .density_unit = 1, .x_density = 300, .y_density = 300});
 }

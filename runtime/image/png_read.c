@@ -106,7 +106,7 @@ static status read_guarded(png_structp png, png_infop info, const struct image_w
 }
 
 status image_read_png(const uint8_t *data, size_t size, const struct image_wish *wish, struct image *out) {
-  struct bytes bytes = { data, size };
+  struct bytes bytes = {data, size};
   volatile bool in_pixels = false;
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, NULL, on_error, on_warning);
   png_infop info = png ? png_create_info_struct(png) : NULL;

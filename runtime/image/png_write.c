@@ -20,7 +20,7 @@ static void write_rows(png_structp png, const uint8_t *pixels, int64_t height, s
 }
 
 bool image_write_png(struct wire_buffer *out, const void *pixels, int64_t width, int64_t height, int64_t channels, int bits, int level) {
-  static const int colors[] = { PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA };
+  static const int colors[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
   if (width < 1 || height < 1 || channels < 1 || channels > 4 || width > INT32_MAX || height > INT32_MAX)
     return false;
   png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, on_error, on_warning);

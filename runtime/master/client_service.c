@@ -18,15 +18,15 @@ struct client_service {
   struct cluster *cluster;
   struct master *master;
   struct master_entry *entries;
-  struct master_port *ports;   /* of all entries */
-  const char **targets;        /* of all entries */
+  struct master_port *ports; /* of all entries */
+  const char **targets;      /* of all entries */
   struct master_node *nodes;
   char (*device_texts)[320];
   const char **devices, **addresses;
   pthread_t poller;
   bool has_poller;
   atomic_bool closing;
-  atomic_int traced_count;     /* runs that are being recorded */
+  atomic_int traced_count; /* runs that are being recorded */
 };
 
 static status run_recorded(struct client_service *service, const struct master_run *run, struct run_request *request) {
@@ -48,7 +48,7 @@ static status run_recorded(struct client_service *service, const struct master_r
 static status run_when_fed(struct client_service *service, const struct master_run *run, const struct program_entry *code) {
   struct tensor **feeds = calloc((size_t)code->feeds.count + 1, sizeof *feeds);
   struct tensor **fetches = calloc((size_t)code->fetches.count + 1, sizeof *fetches);
-  struct run_request request = { .gone = run->cancelled };
+  struct run_request request = {.gone = run->cancelled};
   status result = feeds && fetches ? partial_await_feeds(run->partial, run->cancelled, feeds) : fail(RESOURCE_EXHAUSTED, "no memory");
   if (result == OK)
     result = task_run_for_client(service->task, run->entry, feeds, fetches, &request);
@@ -78,7 +78,7 @@ static status run_entry(void *self, const struct master_run *run) {
   struct client_service *service = self;
   const struct program *program = task_program(service->task);
   const struct program_entry *code = program_entry(program, run->entry);
-  struct run_request request = { .gone = run->cancelled, .partial = run->partial, .reports_memory = run->reports_memory };
+  struct run_request request = {.gone = run->cancelled, .partial = run->partial, .reports_memory = run->reports_memory};
   TRY(cluster_wait_peers(service->cluster, program_operands(program, code->tasks.first), code->tasks.count));
   TRY(check_incarnations(service, code, run->seen));
   if (run->partial && !code->partial)
@@ -154,11 +154,10 @@ static void ended(void *self) {
 
 /* ---- tables ---- */
 
-static struct master_port *fill_ports(const struct program *program, struct program_range range,
-                                      struct master_port *out) {
+static struct master_port *fill_ports(const struct program *program, struct program_range range, struct master_port *out) {
   for (uint32_t i = 0; i < range.count; i++) {
     const struct program_port *port = program_port(program, range.first + i);
-    out[i] = (struct master_port){ program_text(program, port->tensor), port->is_optional != 0 };
+    out[i] = (struct master_port){program_text(program, port->tensor), port->is_optional != 0};
   }
   return out + range.count;
 }
@@ -182,10 +181,15 @@ static status fill_entries(struct client_service *service) {
   for (uint32_t i = 0; i < count; i++) {
     const struct program_entry *code = program_entry(program, i);
     struct master_entry *entry = &service->entries[i];
-    *entry = (struct master_entry){ .name = program_text(program, code->name), .feeds = ports, .targets = targets,
-                                    .feed_count = code->feeds.count, .fetch_count = code->fetches.count,
-                                    .target_count = code->targets.count, .changes_state = code->changes_state,
-                                    .tasks = program_operands(program, code->tasks.first), .task_count = code->tasks.count };
+    *entry = (struct master_entry){.name = program_text(program, code->name),
+                                   .feeds = ports,
+                                   .targets = targets,
+                                   .feed_count = code->feeds.count,
+                                   .fetch_count = code->fetches.count,
+                                   .target_count = code->targets.count,
+                                   .changes_state = code->changes_state,
+                                   .tasks = program_operands(program, code->tasks.first),
+                                   .task_count = code->tasks.count};
     ports = fill_ports(program, code->feeds, ports);
     entry->fetches = ports;
     ports = fill_ports(program, code->fetches, ports);
@@ -203,9 +207,8 @@ static status fill_nodes(struct client_service *service) {
     return fail(RESOURCE_EXHAUSTED, "no memory");
   for (uint32_t i = 0; i < count; i++) {
     const struct program_node *node = program_node(program, i);
-    service->nodes[i] = (struct master_node){ program_text(program, node->name), program_text(program, node->op),
-                                              node->input_hash, program_operands(program, node->attrs.first),
-                                              node->attrs.count / 2 };
+    service->nodes[i] = (struct master_node){program_text(program, node->name), program_text(program, node->op), node->input_hash,
+                                             program_operands(program, node->attrs.first), node->attrs.count / 2};
   }
   return OK;
 }
@@ -232,7 +235,7 @@ static status fill_devices(struct client_service *service) {
 static void *poll_clients(void *argument) {
   struct client_service *service = argument;
   while (!atomic_load(&service->closing)) {
-    struct timespec pause = { .tv_nsec = 50000000 };
+    struct timespec pause = {.tv_nsec = 50000000};
     nanosleep(&pause, NULL);
     task_poll_clients(service->task);
   }
@@ -245,11 +248,21 @@ static status service_start(struct client_service *service) {
   TRY(fill_nodes(service));
   TRY(fill_devices(service));
   const struct master_config config = {
-    .entries = service->entries, .entry_count = (uint32_t)program->tables[PROGRAM_ENTRIES].count,
-    .nodes = service->nodes, .node_count = (uint32_t)program->tables[PROGRAM_NODES].count,
-    .devices = service->devices, .device_count = (uint32_t)program->tables[PROGRAM_TASKS].count,
-    .addresses = service->addresses, .own_device = program->task,
-    .self = service, .run = run_entry, .explain = explain, .check_feed = check_feed, .needs = needs, .reset = reset, .ended = ended,
+    .entries = service->entries,
+    .entry_count = (uint32_t)program->tables[PROGRAM_ENTRIES].count,
+    .nodes = service->nodes,
+    .node_count = (uint32_t)program->tables[PROGRAM_NODES].count,
+    .devices = service->devices,
+    .device_count = (uint32_t)program->tables[PROGRAM_TASKS].count,
+    .addresses = service->addresses,
+    .own_device = program->task,
+    .self = service,
+    .run = run_entry,
+    .explain = explain,
+    .check_feed = check_feed,
+    .needs = needs,
+    .reset = reset,
+    .ended = ended,
   };
   TRY(master_create(&config, service->cluster, &service->master));
   service->has_poller = pthread_create(&service->poller, NULL, poll_clients, service) == 0;

@@ -23,28 +23,28 @@
 
 struct partial;
 
-#define LIMIT_MASTER_STEPS 256     /* threads: queue runners of several clients each hold one for as long as they wait */
-#define LIMIT_MASTER_NAMES 4096    /* feeds, fetches and targets of a run: they are compared with each other */
-#define LIMIT_MASTER_NAME_BYTES 65536 /* of one of them */
-#define LIMIT_MASTER_CALLABLES 1024   /* of a session */
+#define LIMIT_MASTER_STEPS 256                      /* threads: queue runners of several clients each hold one for as long as they wait */
+#define LIMIT_MASTER_NAMES 4096                     /* feeds, fetches and targets of a run: they are compared with each other */
+#define LIMIT_MASTER_NAME_BYTES 65536               /* of one of them */
+#define LIMIT_MASTER_CALLABLES 1024                 /* of a session */
 #define LIMIT_MASTER_KEPT_BYTES (INT64_C(64) << 20) /* names that all sessions' callables keep */
-#define LIMIT_MASTER_PARTIALS 64      /* partial runs, each with a thread; the one unused for the longest time makes room */
+#define LIMIT_MASTER_PARTIALS 64                    /* partial runs, each with a thread; the one unused for the longest time makes room */
 #define LIMIT_MASTER_FED_BYTES (INT64_C(128) << 20) /* what has been fed to all partial runs and is kept for them */
-#define LIMIT_MASTER_TRACED 16        /* runs that are recorded at once: a record is megabytes */
-#define LIMIT_MASTER_SESSIONS 1024 /* clients that go without closing leak one each; the oldest idle one makes room */
+#define LIMIT_MASTER_TRACED 16                      /* runs that are recorded at once: a record is megabytes */
+#define LIMIT_MASTER_SESSIONS 1024                  /* clients that go without closing leak one each; the oldest idle one makes room */
 
 /* A feed or fetch as the entry has it. */
 struct master_port {
-  const char *tensor;      /* "x:0" */
-  bool is_optional;        /* a fetch: without it the entry would change the same */
+  const char *tensor; /* "x:0" */
+  bool is_optional;   /* a fetch: without it the entry would change the same */
 };
 struct master_entry {
   const char *name;
   const struct master_port *feeds, *fetches;
   const char *const *targets; /* operation names */
   uint32_t feed_count, fetch_count, target_count;
-  bool changes_state;      /* assigns variables, moves queues, draws random numbers, writes files ... */
-  const uint32_t *tasks;   /* numbers of those that have a part in it */
+  bool changes_state;    /* assigns variables, moves queues, draws random numbers, writes files ... */
+  const uint32_t *tasks; /* numbers of those that have a part in it */
   uint32_t task_count;
 };
 /* A node of the graph that was built. input_hash: program_hash_input over its inputs: data inputs in order, then controls
@@ -52,8 +52,8 @@ struct master_entry {
 struct master_node {
   const char *name, *op;
   uint64_t input_hash;
-  const uint32_t *attrs;   /* pairs of name hash and value hash (struct program_node) */
-  uint32_t attr_count;     /* pairs */
+  const uint32_t *attrs; /* pairs of name hash and value hash (struct program_node) */
+  uint32_t attr_count;   /* pairs */
 };
 
 /* One run of an entry, and what its client asks of it beside its values. */
@@ -63,23 +63,23 @@ struct master_run {
   struct tensor **fetches;     /* out, in its order: a reference each, on OK only */
   /* Becomes true when the client has gone or its time is over: the step should then end with CANCELLED soon. */
   const atomic_bool *cancelled;
-  atomic_uint_fast64_t *seen;  /* of each task, the incarnation that the session has met, 0: none yet; or NULL */
-  struct partial *partial;     /* not NULL: the feeds come through it, and the fetches go there */
-  bool traces;                 /* fill step_stats */
-  bool wants_graphs;           /* fill partition_graphs */
-  bool reports_memory;         /* out of memory: name the largest tensors */
+  atomic_uint_fast64_t *seen;   /* of each task, the incarnation that the session has met, 0: none yet; or NULL */
+  struct partial *partial;      /* not NULL: the feeds come through it, and the fetches go there */
+  bool traces;                  /* fill step_stats */
+  bool wants_graphs;            /* fill partition_graphs */
+  bool reports_memory;          /* out of memory: name the largest tensors */
   struct wire_buffer *metadata; /* out: fields of a RunMetadata */
 };
 
 struct master_config {
   const struct master_entry *entries;
   uint32_t entry_count;
-  const struct master_node *nodes;  /* sorted by name (strcmp) */
+  const struct master_node *nodes; /* sorted by name (strcmp) */
   uint32_t node_count;
-  const char *const *devices;       /* "/job:worker/replica:0/task:0/device:CPU:0", of all tasks */
+  const char *const *devices; /* "/job:worker/replica:0/task:0/device:CPU:0", of all tasks */
   uint32_t device_count;
-  const char *const *addresses;     /* "host:port" of each device's task; NULL: a client's ClusterDef is not compared */
-  uint32_t own_device;              /* this task's: no filter hides it */
+  const char *const *addresses; /* "host:port" of each device's task; NULL: a client's ClusterDef is not compared */
+  uint32_t own_device;          /* this task's: no filter hides it */
   void *self;
   /* Runs an entry once. The error's text is status_text(). Called on a thread of its own, several at a time. */
   status (*run)(void *self, const struct master_run *run);

@@ -7,9 +7,7 @@
 
 static uint64_t feed_i64(uint64_t hash, int64_t value) { return hash_bytes(&value, sizeof value, hash); }
 
-static uint64_t feed_text(uint64_t hash, const void *data, uint64_t size) {
-  return hash_bytes(data, size, feed_i64(hash, (int64_t)size));
-}
+static uint64_t feed_text(uint64_t hash, const void *data, uint64_t size) { return hash_bytes(data, size, feed_i64(hash, (int64_t)size)); }
 
 /* TensorShapeProto: 2 dim {1 size}, 3 unknown_rank. */
 static uint64_t feed_shape(uint64_t hash, struct wire wire) {
@@ -60,9 +58,8 @@ static uint64_t feed_function(uint64_t hash, struct wire wire) {
 }
 
 /* Fields of AttrValue and, alike, of ListValue; 0: none of them. */
-static const uint8_t kinds[] = {[2] = PROGRAM_ATTR_STRING, [3] = PROGRAM_ATTR_INT,    [4] = PROGRAM_ATTR_FLOAT,
-                                [5] = PROGRAM_ATTR_BOOL,   [6] = PROGRAM_ATTR_TYPE,   [7] = PROGRAM_ATTR_SHAPE,
-                                [8] = PROGRAM_ATTR_TENSOR, [9] = PROGRAM_ATTR_FUNC};
+static const uint8_t kinds[] = {[2] = PROGRAM_ATTR_STRING, [3] = PROGRAM_ATTR_INT,   [4] = PROGRAM_ATTR_FLOAT,  [5] = PROGRAM_ATTR_BOOL,
+                                [6] = PROGRAM_ATTR_TYPE,   [7] = PROGRAM_ATTR_SHAPE, [8] = PROGRAM_ATTR_TENSOR, [9] = PROGRAM_ATTR_FUNC};
 
 static uint64_t feed_number(uint64_t hash, enum program_attr_kind kind, uint64_t value) {
   uint32_t bits = (uint32_t)value;
@@ -126,7 +123,8 @@ static uint32_t value_hash(struct wire wire) {
     if (field.number == 10)
       is_fed = feed_value(&hash, PROGRAM_ATTR_FUNC, &field);
     else
-      is_fed = field.number == 1 ? feed_list(&hash, wire_inside(&field)) : kind != PROGRAM_ATTR_NONE && field.number != 9 && feed_value(&hash, kind, &field);
+      is_fed = field.number == 1 ? feed_list(&hash, wire_inside(&field))
+                                 : kind != PROGRAM_ATTR_NONE && field.number != 9 && feed_value(&hash, kind, &field);
   }
   if (!is_fed || wire.is_bad)
     return 0;

@@ -14,10 +14,11 @@ static status option_take(const struct wire_field *field, struct step_names *nam
   case 4: run_options_read(wire_inside(field), options); return OK;
   case 5:
     return fail(UNIMPLEMENTED, "CallableOptions::tensor_connection is not supported: a tensor that takes another one's place makes "
-                "another graph; build that one");
-  case 6: case 7:
+                               "another graph; build that one");
+  case 6:
+  case 7:
     return fail(UNIMPLEMENTED, "CallableOptions::feed_devices and CallableOptions::fetch_devices to configure feeding/fetching tensors "
-                "to/from device memory is not yet supported when using a remote session.");
+                               "to/from device memory is not yet supported when using a remote session.");
   default: return OK;
   }
 }
@@ -39,8 +40,13 @@ status callable_create(struct session *session, uint32_t entry, struct step_name
   struct callable *callable = calloc(1, sizeof *callable);
   if (!callable)
     return fail(RESOURCE_EXHAUSTED, "no memory for a callable");
-  *callable = (struct callable){.next = session->callables, .handle = session->next_callable++, .entry = entry, .names = *names,
-                                .options = *options, .bytes = bytes, .references = 1};
+  *callable = (struct callable){.next = session->callables,
+                                .handle = session->next_callable++,
+                                .entry = entry,
+                                .names = *names,
+                                .options = *options,
+                                .bytes = bytes,
+                                .references = 1};
   *names = (struct step_names){.feeds = {0}};
   session->callables = callable;
   session->callable_count++;

@@ -12,8 +12,8 @@ struct callable {
   uint32_t entry;
   struct step_names names;
   struct run_options options;
-  size_t bytes;          /* kept for it */
-  uint32_t references;   /* the session's, and one for each call in progress */
+  size_t bytes;        /* kept for it */
+  uint32_t references; /* the session's, and one for each call in progress */
 };
 
 /* CallableOptions. INVALID_ARGUMENT: they are none; UNIMPLEMENTED: connections of tensors, which would be another graph, and (as TensorFlow

@@ -146,8 +146,10 @@ static status node_check(struct check *check, struct client_node *node) {
   if (check->known[number] == ADDED)
     return fail(INVALID_ARGUMENT, "node '%s' occurs twice in the graph", built->name);
   if (check->known[number])
-    return fail(INVALID_ARGUMENT, "GraphDef argument to Extend includes node '%s', which was created by a previous call to "
-                "Create or Extend in this session.", built->name);
+    return fail(INVALID_ARGUMENT,
+                "GraphDef argument to Extend includes node '%s', which was created by a previous call to "
+                "Create or Extend in this session.",
+                built->name);
   check->known[number] = ADDED;
   if (text_compare(built->op, node->op.data, node->op.size) != 0)
     stranger_add(check, node, ", of another op when built");
@@ -173,9 +175,10 @@ static status nodes_check(struct check *check, struct wire graph_def) {
   if (code == OK && graph_def.is_bad)
     code = fail(INVALID_ARGUMENT, "a GraphDef that is none");
   if (code == OK && check->stranger_count > 0)
-    code = fail(FAILED_PRECONDITION, "the client's graph has %u nodes that the compiled graph has not: %s%s. Nothing can be added to a "
-                "compiled program; build it from this graph", check->stranger_count, check->strangers,
-                check->stranger_count > NAMES_SHOWN ? ", ..." : "");
+    code = fail(FAILED_PRECONDITION,
+                "the client's graph has %u nodes that the compiled graph has not: %s%s. Nothing can be added to a "
+                "compiled program; build it from this graph",
+                check->stranger_count, check->strangers, check->stranger_count > NAMES_SHOWN ? ", ..." : "");
   return code;
 }
 

@@ -6,8 +6,9 @@
 #include "base/wire.h"
 
 /* Checks a GraphDef node by node: name, op, inputs and attributes must be those of the build; devices, and attributes that only one side
- * has, may differ (clients write defaults out). known: a byte for each node of the build, nonzero for those the session has; the new ones are set when all
- * is well. FAILED_PRECONDITION: nodes that the build has not, by name; INVALID_ARGUMENT: a node that the session has already. */
+ * has, may differ (clients write defaults out). known: a byte for each node of the build, nonzero for those the session has; the new ones
+ * are set when all is well. FAILED_PRECONDITION: nodes that the build has not, by name; INVALID_ARGUMENT: a node that the session has
+ * already. */
 status master_graph_add(const struct master_config *config, struct wire graph_def, uint8_t *known);
 
 /* UINT32_MAX: no such node. The name need not end with NUL. */

@@ -76,8 +76,8 @@ status master_request_check(const struct master_config *config, const uint8_t *k
   for (uint32_t i = 0; i < r->fetch_count; i++) {
     size_t size = 0;
     if (!tensor_is_known(config, known, r->fetches[i]))
-      return fail(NOT_FOUND, "FetchOutputs node %.*s: not found",
-                  (int)(tensor_split(r->fetches[i], &size) ? size : strlen(r->fetches[i])), r->fetches[i]);
+      return fail(NOT_FOUND, "FetchOutputs node %.*s: not found", (int)(tensor_split(r->fetches[i], &size) ? size : strlen(r->fetches[i])),
+                  r->fetches[i]);
     if (list_has(r->feeds, r->feed_count, r->fetches[i]))
       return fail(INVALID_ARGUMENT, "%s is both fed and fetched.", r->fetches[i]);
   }
@@ -100,8 +100,7 @@ static bool fetches_are_wanted(const struct master_entry *entry, const struct ma
 static bool is_same(const struct master_entry *entry, const struct master_request *r, bool or_optional) {
   return all_in_ports(r->feeds, r->feed_count, entry->feeds, entry->feed_count) &&
          ports_all_in(entry->feeds, entry->feed_count, r->feeds, r->feed_count) &&
-         all_in_ports(r->fetches, r->fetch_count, entry->fetches, entry->fetch_count) &&
-         fetches_are_wanted(entry, r, or_optional) &&
+         all_in_ports(r->fetches, r->fetch_count, entry->fetches, entry->fetch_count) && fetches_are_wanted(entry, r, or_optional) &&
          all_in(r->targets, r->target_count, entry->targets, entry->target_count) &&
          all_in(entry->targets, entry->target_count, r->targets, r->target_count);
 }

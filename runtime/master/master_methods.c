@@ -104,8 +104,7 @@ static uint8_t *known_copy(struct master *master, const struct session *session)
 }
 
 /* The session of a run, and how long the run may take. Sets job->session. */
-static status run_admit(struct master *master, struct job *job, const struct wire_field *handle, uint64_t request_id,
-                        const char *what) {
+static status run_admit(struct master *master, struct job *job, const struct wire_field *handle, uint64_t request_id, const char *what) {
   pthread_mutex_lock(&master->lock);
   struct session *session = session_find(&master->sessions, (const char *)handle->data, handle->size);
   bool is_repeated = session && request_ids_add(&master->ids, request_id);
@@ -139,8 +138,11 @@ static status names_match(struct master *master, const struct session *session, 
 }
 
 static status request_run(struct master *master, struct job *job, const struct step_request *request, struct wire_buffer *out) {
-  struct step_run run = {.names = &request->names, .feed_values = request->feed_values.items, .options = &request->options,
-                         .cancelled = &job->cancelled, .seen = job->session->seen};
+  struct step_run run = {.names = &request->names,
+                         .feed_values = request->feed_values.items,
+                         .options = &request->options,
+                         .cancelled = &job->cancelled,
+                         .seen = job->session->seen};
   if (request->partial.size > 0)
     return partial_run_continue(master->partials, job->session, request, &job->cancelled, out);
   TRY(names_match(master, job->session, &request->names, &run.entry));
@@ -245,16 +247,19 @@ static status callable_feeds(struct wire wire, const struct callable *callable, 
   while (wire_next(&wire, &field))
     if (field.number == 3 && count++ < callable->names.feeds.count)
       values[count - 1] = wire_inside(&field);
-  return count == callable->names.feeds.count
-             ? OK
-             : fail(INVALID_ARGUMENT, "Expected %u feeds, but got %u", callable->names.feeds.count, count);
+  return count == callable->names.feeds.count ? OK
+                                              : fail(INVALID_ARGUMENT, "Expected %u feeds, but got %u", callable->names.feeds.count, count);
 }
 
 static status callable_run(struct master *master, struct job *job, struct wire request, struct wire_buffer *out) {
   const struct callable *callable = job->callable;
   struct wire *values = calloc((size_t)callable->names.feeds.count + 1, sizeof *values);
-  struct step_run run = {.entry = callable->entry, .names = &callable->names, .feed_values = values, .options = &callable->options,
-                         .cancelled = &job->cancelled, .seen = job->session ? job->session->seen : NULL};
+  struct step_run run = {.entry = callable->entry,
+                         .names = &callable->names,
+                         .feed_values = values,
+                         .options = &callable->options,
+                         .cancelled = &job->cancelled,
+                         .seen = job->session ? job->session->seen : NULL};
   status code = values ? callable_feeds(request, callable, values) : fail(RESOURCE_EXHAUSTED, "no memory for a step");
   if (code == OK) {
     run_limit(master, job, &callable->options);
@@ -371,9 +376,15 @@ static const struct {
   const char *name;
   master_method *run;
 } methods[] = {
-  {"CreateSession", create_session},     {"ExtendSession", extend_session}, {"RunStep", run_step},
-  {"PartialRunSetup", setup_partial_run}, {"MakeCallable", make_callable},   {"RunCallable", run_callable},
-  {"ReleaseCallable", release_callable}, {"CloseSession", close_session},   {"ListDevices", list_devices},
+  {"CreateSession", create_session},
+  {"ExtendSession", extend_session},
+  {"RunStep", run_step},
+  {"PartialRunSetup", setup_partial_run},
+  {"MakeCallable", make_callable},
+  {"RunCallable", run_callable},
+  {"ReleaseCallable", release_callable},
+  {"CloseSession", close_session},
+  {"ListDevices", list_devices},
   {"Reset", reset},
 };
 

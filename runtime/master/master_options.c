@@ -68,7 +68,7 @@ static bool piece_take(const char *piece, const char *end, struct device_pattern
 }
 
 static bool pattern_read(const char *name, struct device_pattern *out) {
-  *out = (struct device_pattern){ .replica = -1, .task = -1, .number = -1 };
+  *out = (struct device_pattern){.replica = -1, .task = -1, .number = -1};
   for (const char *at = name; *at;) {
     if (*at++ != '/')
       return false;
@@ -110,9 +110,9 @@ static status filter_add(const struct master_config *config, const struct wire_f
 
 /* Loopback has many names. */
 static bool addresses_agree(const char *a, const char *b) {
-  static const char *const loopback[] = { "localhost", "127.0.0.1", "0.0.0.0", "[::1]", "[::]", "" };
+  static const char *const loopback[] = {"localhost", "127.0.0.1", "0.0.0.0", "[::1]", "[::]", ""};
   const char *port_a = strrchr(a, ':'), *port_b = strrchr(b, ':');
-  bool is_local[2] = { false, false };
+  bool is_local[2] = {false, false};
   if (strcmp(a, b) == 0)
     return true;
   if (!port_a || !port_b || strcmp(port_a, port_b) != 0)
@@ -140,8 +140,10 @@ static status task_add(const struct master_config *config, const char *job, stru
     if (!pattern_read(config->devices[i], &device) || strcmp(device.job, job) != 0 || device.task != index)
       continue;
     if (config->addresses && *address && !addresses_agree(config->addresses[i], address))
-      return fail(FAILED_PRECONDITION, "the client's ClusterDef has /job:%s/task:%ld at %s, here it is at %s; leave the ClusterDef out, or "
-                  "build for that cluster", job, index, address, config->addresses[i]);
+      return fail(FAILED_PRECONDITION,
+                  "the client's ClusterDef has /job:%s/task:%ld at %s, here it is at %s; leave the ClusterDef out, or "
+                  "build for that cluster",
+                  job, index, address, config->addresses[i]);
     seen[i] = 1;
     return OK;
   }
@@ -184,14 +186,9 @@ static status fields_take(const struct master_config *config, struct wire wire, 
       sight->has_filters = true;
       TRY(filter_add(config, &field, sight->filtered));
       break;
-    case 11:
-      out->timeout_ms = (int64_t)field.value > 0 ? (int64_t)field.value : 0;
-      break;
-    case 12:
-      return fail(INVALID_ARGUMENT, "Distributed session does not support session thread pool options.");
-    case 14:
-      TRY(cluster_add(config, wire_inside(&field), sight->in_cluster, &sight->has_cluster));
-      break;
+    case 11: out->timeout_ms = (int64_t)field.value > 0 ? (int64_t)field.value : 0; break;
+    case 12: return fail(INVALID_ARGUMENT, "Distributed session does not support session thread pool options.");
+    case 14: TRY(cluster_add(config, wire_inside(&field), sight->in_cluster, &sight->has_cluster)); break;
     default: break;
     }
   }
@@ -199,13 +196,13 @@ static status fields_take(const struct master_config *config, struct wire wire, 
 }
 
 status session_options_read(const struct master_config *config, struct wire wire, struct session_options *out) {
-  struct sight sight = { calloc((size_t)config->device_count + 1, 1), calloc((size_t)config->device_count + 1, 1), false, false };
-  *out = (struct session_options){ .timeout_ms = 0 };
+  struct sight sight = {calloc((size_t)config->device_count + 1, 1), calloc((size_t)config->device_count + 1, 1), false, false};
+  *out = (struct session_options){.timeout_ms = 0};
   status code = sight.filtered && sight.in_cluster ? fields_take(config, wire, &sight, out) : fail(RESOURCE_EXHAUSTED, "no memory");
   if (code == OK && (sight.has_filters || sight.has_cluster)) {
     for (uint32_t i = 0; i < config->device_count; i++)
-      sight.filtered[i] = i == config->own_device ||
-                          ((!sight.has_filters || sight.filtered[i]) && (!sight.has_cluster || sight.in_cluster[i]));
+      sight.filtered[i] =
+        i == config->own_device || ((!sight.has_filters || sight.filtered[i]) && (!sight.has_cluster || sight.in_cluster[i]));
     out->visible = sight.filtered;
     sight.filtered = NULL;
   }

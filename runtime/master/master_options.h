@@ -7,16 +7,16 @@
 
 /* RunOptions. Thread pools and debuggers are the builder's matter: such fields are read over. */
 struct run_options {
-  int64_t timeout_ms;   /* 0: none */
-  bool traces;          /* trace_level is not NO_TRACE */
+  int64_t timeout_ms; /* 0: none */
+  bool traces;        /* trace_level is not NO_TRACE */
   bool wants_graphs, reports_memory;
 };
 void run_options_read(struct wire wire, struct run_options *out);
 
 /* The part of ConfigProto that concerns a compiled program. */
 struct session_options {
-  int64_t timeout_ms;   /* operation_timeout_in_ms; 0: none */
-  uint8_t *visible;     /* a byte for each device: what device_filters and the ClusterDef leave; NULL: all. Owned */
+  int64_t timeout_ms; /* operation_timeout_in_ms; 0: none */
+  uint8_t *visible;   /* a byte for each device: what device_filters and the ClusterDef leave; NULL: all. Owned */
 };
 /* INVALID_ARGUMENT: pools of the session's own, a filter that is none, a ClusterDef with tasks that the cluster has not;
  * FAILED_PRECONDITION: one that has them elsewhere. */

@@ -14,15 +14,15 @@ struct partial_run {
   struct partial_run *next;
   struct partial_list *list;
   char handle[PARTIAL_HANDLE_BYTES];
-  char session[17];              /* its handle */
+  char session[17]; /* its handle */
   uint32_t entry;
-  struct step_names names;       /* of the setup */
-  bool *is_fed, *is_fetched;     /* per feed and fetch of the entry */
+  struct step_names names;   /* of the setup */
+  bool *is_fed, *is_fetched; /* per feed and fetch of the entry */
   int64_t fed_bytes;
   atomic_bool cancelled;
-  bool is_busy;                  /* a call goes on */
+  bool is_busy; /* a call goes on */
   uint64_t used_ms;
-  uint32_t references;           /* the list's, the thread's, the call's; under the list's lock */
+  uint32_t references; /* the list's, the thread's, the call's; under the list's lock */
   struct partial *partial;
 };
 struct partial_list {
@@ -118,8 +118,8 @@ static status make_room(struct partial_list *list) {
   if (list->count >= LIMIT_MASTER_PARTIALS && oldest)
     run_close(oldest);
   return list->count < LIMIT_MASTER_PARTIALS && list->thread_count < 2 * LIMIT_MASTER_PARTIALS
-             ? OK
-             : fail(RESOURCE_EXHAUSTED, "%d partial runs are going on", LIMIT_MASTER_PARTIALS);
+         ? OK
+         : fail(RESOURCE_EXHAUSTED, "%d partial runs are going on", LIMIT_MASTER_PARTIALS);
 }
 
 static status run_create(struct partial_list *list, const struct session *session, uint32_t number, struct partial_run **out) {
@@ -189,7 +189,7 @@ struct turn {
   struct partial_run *run;
   const struct master_entry *entry;
   const struct step_request *request;
-  struct tensor **feeds;   /* per feed of the entry: given now */
+  struct tensor **feeds; /* per feed of the entry: given now */
   uint8_t *needs;
 };
 

@@ -12,15 +12,15 @@
 struct callable;
 
 struct session {
-  char handle[17];       /* 16 hex digits of a random number */
-  int64_t version;       /* of the graph: grows with each Extend */
-  uint8_t *known;        /* a byte for each node of the build (master_graph.h) */
+  char handle[17];            /* 16 hex digits of a random number */
+  int64_t version;            /* of the graph: grows with each Extend */
+  uint8_t *known;             /* a byte for each node of the build (master_graph.h) */
   atomic_uint_fast64_t *seen; /* for each task, the incarnation that a run of it has met; 0: none yet */
   struct session_options options;
   struct callable *callables; /* master_callable.h */
   uint32_t callable_count;
   int64_t next_callable;
-  uint32_t references;   /* the list's, and one for each call in progress */
+  uint32_t references; /* the list's, and one for each call in progress */
   bool is_closed;
   uint64_t used_ms;
   struct session *next;

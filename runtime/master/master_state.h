@@ -11,15 +11,15 @@
 
 struct job {
   struct master *master;
-  struct grpc_call *call;      /* held */
-  bool is_answered;            /* under the lock */
+  struct grpc_call *call; /* held */
+  bool is_answered;       /* under the lock */
   atomic_bool cancelled;
-  struct session *session;     /* of a run, held */
-  struct callable *callable;   /* RunCallable's, held */
-  uint64_t deadline_ms;        /* UINT64_MAX: none */
-  int64_t timeout_ms;          /* what the deadline was made from */
+  struct session *session;   /* of a run, held */
+  struct callable *callable; /* RunCallable's, held */
+  uint64_t deadline_ms;      /* UINT64_MAX: none */
+  int64_t timeout_ms;        /* what the deadline was made from */
   bool stores_errors;
-  struct job *next;            /* queue, or the list of those in progress */
+  struct job *next; /* queue, or the list of those in progress */
 };
 
 struct master {

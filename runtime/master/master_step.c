@@ -72,9 +72,7 @@ static status feed_add(const struct wire_field *field, struct step_request *out)
 
 static status field_take(const struct wire_field *field, struct step_request *out) {
   switch (field->number) {
-  case 1:
-    out->session = *field;
-    return field->type == WIRE_BYTES ? OK : fail(INVALID_ARGUMENT, "a RunStepRequest that is none");
+  case 1: out->session = *field; return field->type == WIRE_BYTES ? OK : fail(INVALID_ARGUMENT, "a RunStepRequest that is none");
   case 2: return feed_add(field, out);
   case 3: return step_name_add(&out->names, &out->names.fetches, field);
   case 4: return step_name_add(&out->names, &out->names.targets, field);
@@ -102,8 +100,11 @@ void step_request_deinit(struct step_request *request) {
 /* ---- running ---- */
 
 status step_match(const struct master_config *config, const struct session_view *view, const struct step_names *names, uint32_t *entry) {
-  struct master_request request = {(const char *const *)names->feeds.items, (const char *const *)names->fetches.items,
-                                   (const char *const *)names->targets.items, names->feeds.count, names->fetches.count,
+  struct master_request request = {(const char *const *)names->feeds.items,
+                                   (const char *const *)names->fetches.items,
+                                   (const char *const *)names->targets.items,
+                                   names->feeds.count,
+                                   names->fetches.count,
                                    names->targets.count};
   TRY(master_request_check(config, view->known, &request));
   TRY(master_match(config, &request, entry));
@@ -142,9 +143,15 @@ status step_run(const struct master_config *config, struct step_run *run) {
   const struct master_entry *entry = &config->entries[run->entry];
   struct tensor **feeds = calloc((size_t)entry->feed_count + 1, sizeof *feeds);
   struct tensor **fetches = calloc((size_t)entry->fetch_count + 1, sizeof *fetches);
-  struct master_run call = {.entry = run->entry, .feeds = feeds, .fetches = fetches, .cancelled = run->cancelled, .seen = run->seen,
-                            .traces = run->options->traces, .wants_graphs = run->options->wants_graphs,
-                            .reports_memory = run->options->reports_memory, .metadata = &run->metadata};
+  struct master_run call = {.entry = run->entry,
+                            .feeds = feeds,
+                            .fetches = fetches,
+                            .cancelled = run->cancelled,
+                            .seen = run->seen,
+                            .traces = run->options->traces,
+                            .wants_graphs = run->options->wants_graphs,
+                            .reports_memory = run->options->reports_memory,
+                            .metadata = &run->metadata};
   status code = feeds && fetches ? feeds_read(entry, run, feeds) : fail(RESOURCE_EXHAUSTED, "no memory for a step");
   if (code == OK)
     code = config->run(config->self, &call);

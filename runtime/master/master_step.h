@@ -20,12 +20,12 @@ size_t step_names_bytes(const struct step_names *names);
 uint32_t name_list_find(const name_list *list, const char *name); /* UINT32_MAX: it is not there */
 
 struct step_request {
-  struct wire_field session;      /* the handle's bytes */
+  struct wire_field session; /* the handle's bytes */
   struct step_names names;
-  VEC(struct wire) feed_values;   /* TensorProtos, in the message's bytes */
+  VEC(struct wire) feed_values; /* TensorProtos, in the message's bytes */
   struct run_options options;
-  bool stores_errors;             /* in the answer's body */
-  struct wire_field partial;      /* the handle of a partial run; empty: none */
+  bool stores_errors;        /* in the answer's body */
+  struct wire_field partial; /* the handle of a partial run; empty: none */
   uint64_t request_id;
 };
 /* INVALID_ARGUMENT: no RunStepRequest. deinit in any case. */
@@ -34,8 +34,8 @@ void step_request_deinit(struct step_request *request);
 
 /* What a session can run. */
 struct session_view {
-  uint8_t *known;                 /* as in master_graph.h */
-  const uint8_t *visible;         /* as in master_options.h */
+  uint8_t *known;         /* as in master_graph.h */
+  const uint8_t *visible; /* as in master_options.h */
 };
 /* The entry that serves a run. */
 status step_match(const struct master_config *config, const struct session_view *view, const struct step_names *names, uint32_t *entry);
@@ -49,9 +49,9 @@ struct step_run {
   const struct wire *feed_values; /* in the order of names->feeds */
   const struct run_options *options;
   const atomic_bool *cancelled;
-  atomic_uint_fast64_t *seen;     /* the session's: master.h */
-  struct tensor **fetches;        /* out: in the order of names->fetches */
-  struct wire_buffer metadata;    /* out: a RunMetadata's bytes */
+  atomic_uint_fast64_t *seen;  /* the session's: master.h */
+  struct tensor **fetches;     /* out: in the order of names->fetches */
+  struct wire_buffer metadata; /* out: a RunMetadata's bytes */
 };
 /* deinit in any case. */
 status step_run(const struct master_config *config, struct step_run *run);

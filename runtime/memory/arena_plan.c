@@ -76,12 +76,8 @@ static uint32_t part_sum(const struct program *program, const struct program_par
   return total;
 }
 
-uint32_t part_size_count(const struct program *program, const struct program_part *part) {
-  return part_sum(program, part, false);
-}
-uint32_t part_kernel_count(const struct program *program, const struct program_part *part) {
-  return part_sum(program, part, true);
-}
+uint32_t part_size_count(const struct program *program, const struct program_part *part) { return part_sum(program, part, false); }
+uint32_t part_kernel_count(const struct program *program, const struct program_part *part) { return part_sum(program, part, true); }
 
 void kernel_launch_query(const struct kernel_code *code, const int64_t *sizes, struct kernel_launch *out) {
   out->scratch = code->query(sizes, KERNEL_SCRATCH);
@@ -90,8 +86,8 @@ void kernel_launch_query(const struct kernel_code *code, const int64_t *sizes, s
   out->cost = code->query(sizes, KERNEL_COST);
 }
 
-static status plan_kernels(const struct program *program, const struct program_part *part,
-                           const struct kernel_code *kernels, struct arena_plan *plan) {
+static status plan_kernels(const struct program *program, const struct program_part *part, const struct kernel_code *kernels,
+                           struct arena_plan *plan) {
   const struct program_block *outer = program_block(program, part->block);
   for (uint32_t i = 0; i < part->instr_count; i++) {
     const struct program_instr *instr = program_instr(program, outer->instrs.first + i);
@@ -111,8 +107,7 @@ static status plan_kernels(const struct program *program, const struct program_p
   return OK;
 }
 
-static status slot_bytes(const struct program *program, const struct program_slot *slot, const int64_t *symbols,
-                         uint64_t *out) {
+static status slot_bytes(const struct program *program, const struct program_slot *slot, const int64_t *symbols, uint64_t *out) {
   struct shape shape;
   TRY(shape_eval(program, program_operands(program, slot->dims), slot->rank, symbols, &shape));
   *out = (uint64_t)shape_count(&shape) * dtype_size((enum dtype)slot->dtype);
@@ -142,9 +137,8 @@ static status plan_slots(const struct program *program, const struct program_par
   return OK;
 }
 
-status arena_plan_create(const struct program *program, const struct program_part *part,
-                         const struct kernel_code *kernels, const int64_t *symbols, uint32_t symbol_count,
-                         struct arena_plan **out) {
+status arena_plan_create(const struct program *program, const struct program_part *part, const struct kernel_code *kernels,
+                         const int64_t *symbols, uint32_t symbol_count, struct arena_plan **out) {
   struct arena_plan *plan = calloc(1, sizeof *plan);
   struct arena_item *items = calloc((size_t)part->slots.count + 1, sizeof *items);
   if (plan) {

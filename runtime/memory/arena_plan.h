@@ -10,10 +10,10 @@
 
 /* How a kernel is run for given sizes. */
 struct kernel_launch {
-  int64_t scratch;  /* bytes */
+  int64_t scratch; /* bytes */
   int64_t phases;
-  int64_t tiles;    /* of phase 0 */
-  int64_t cost;     /* nanoseconds on one core */
+  int64_t tiles; /* of phase 0 */
+  int64_t cost;  /* nanoseconds on one core */
 };
 
 struct arena_plan {
@@ -30,15 +30,14 @@ struct arena_plan {
 struct arena_item {
   uint64_t bytes;
   uint32_t first, last;
-  uint64_t offset;                /* out */
+  uint64_t offset; /* out */
 };
 /* First fit, the largest first; offsets are multiples of 64. Returns the bytes needed. */
 uint64_t arena_place(struct arena_item *items, uint32_t count);
 
 /* symbol_count values at symbols. */
-status arena_plan_create(const struct program *program, const struct program_part *part,
-                         const struct kernel_code *kernels, const int64_t *symbols, uint32_t symbol_count,
-                         struct arena_plan **out);
+status arena_plan_create(const struct program *program, const struct program_part *part, const struct kernel_code *kernels,
+                         const int64_t *symbols, uint32_t symbol_count, struct arena_plan **out);
 void arena_plan_destroy(struct arena_plan *plan);
 
 /* The size of the arrays of a part. */

@@ -31,7 +31,7 @@ static int class_of(int64_t bytes, int64_t *size) {
     octave *= 2;
     class += 4;
   }
-  for (int quarter = 0; quarter < 4; quarter++, class++) {
+  for (int quarter = 0; quarter < 4; quarter++, class ++) {
     *size = octave + octave / 4 * quarter;
     if (*size >= bytes)
       return class;
@@ -115,7 +115,7 @@ static struct buffer *buffer_take(struct buffer_cache *cache, int64_t bytes) {
   buffer = calloc(1, sizeof *buffer);
   void *data = aligned_alloc(64, (size_t)size);
   if (buffer && data) {
-    *buffer = (struct buffer){ .data = data, .cache = cache, .bytes = size, .class = class };
+    *buffer = (struct buffer){.data = data, .cache = cache, .bytes = size, .class = class};
     return buffer;
   }
   free(buffer);

@@ -12,7 +12,7 @@ struct container {
   pthread_mutex_t lock;
   struct resource **items; /* handle - 1 */
   int64_t count, capacity;
-  struct map found;        /* by key: handle - 1 of the last one */
+  struct map found; /* by key: handle - 1 of the last one */
 };
 
 status container_create(struct container **out) {
@@ -44,7 +44,8 @@ void container_destroy(struct container *container) {
   free(container);
 }
 
-static status resource_make(const struct resource_maker *maker, void *argument, const char *space, const char *name, struct resource **out) {
+static status resource_make(const struct resource_maker *maker, void *argument, const char *space, const char *name,
+                            struct resource **out) {
   struct resource *resource = calloc(1, maker->size);
   if (!resource)
     return fail(RESOURCE_EXHAUSTED, "no memory");
@@ -69,8 +70,8 @@ void resource_release(struct resource *resource) {
   resource_free(resource);
 }
 
-static status container_add(struct container *container, const char *space, const char *name,
-                            const struct resource_maker *maker, void *argument, struct resource **out) {
+static status container_add(struct container *container, const char *space, const char *name, const struct resource_maker *maker,
+                            void *argument, struct resource **out) {
   if (container->count == container->capacity) {
     int64_t capacity = container->capacity * 2 + 16;
     struct resource **grown = realloc(container->items, (size_t)capacity * sizeof *grown);
@@ -108,8 +109,8 @@ static status get_locked(struct container *container, const char *space, const c
   return OK;
 }
 
-status container_get(struct container *container, const char *space, const char *name,
-                     const struct resource_maker *maker, void *argument, bool *is_new, struct resource **out) {
+status container_get(struct container *container, const char *space, const char *name, const struct resource_maker *maker, void *argument,
+                     bool *is_new, struct resource **out) {
   char room[256], *key = room; /* enough for most: steps come here */
   int length = snprintf(room, sizeof room, KEY, maker->kind, strlen(space), space, name);
   if (length >= (int)sizeof room && asprintf(&key, KEY, maker->kind, strlen(space), space, name) < 0)
@@ -122,8 +123,7 @@ status container_get(struct container *container, const char *space, const char 
   return result;
 }
 
-void container_each(struct container *container, const char *kind, void (*found)(void *self, struct resource *resource),
-                    void *self) {
+void container_each(struct container *container, const char *kind, void (*found)(void *self, struct resource *resource), void *self) {
   pthread_mutex_lock(&container->lock);
   for (int64_t i = 0; i < container->count; i++)
     if (strcmp(container->items[i]->kind, kind) == 0)
@@ -156,8 +156,7 @@ status container_find(struct container *container, int64_t handle, const char *k
   else if (container->items[handle - 1]->is_destroyed)
     result = fail(NOT_FOUND, "Resource %s/%s does not exist.", container->items[handle - 1]->container, container->items[handle - 1]->name);
   else if (kind && strcmp(container->items[handle - 1]->kind, kind) != 0)
-    result = fail(INVALID_ARGUMENT, "'%s' is a %s, not a %s", container->items[handle - 1]->name,
-                  container->items[handle - 1]->kind, kind);
+    result = fail(INVALID_ARGUMENT, "'%s' is a %s, not a %s", container->items[handle - 1]->name, container->items[handle - 1]->kind, kind);
   else
     *out = container->items[handle - 1];
   pthread_mutex_unlock(&container->lock);

@@ -15,9 +15,9 @@
 
 /* Why somebody has to wait in a resource, for people. */
 struct resource_wait {
-  char text[128];                             /* "queue 'q' holds 0 elements" */
-  bool is_round;                              /* the drivers have come, all others have to; else: they may end the wait */
-  uint32_t drivers[RESOURCE_WAIT_DRIVERS];    /* tasks whose steps did, or have come */
+  char text[128];                          /* "queue 'q' holds 0 elements" */
+  bool is_round;                           /* the drivers have come, all others have to; else: they may end the wait */
+  uint32_t drivers[RESOURCE_WAIT_DRIVERS]; /* tasks whose steps did, or have come */
   uint32_t driver_count;
 };
 
@@ -49,8 +49,8 @@ struct resource_maker {
 status resource_create(const struct resource_maker *maker, void *argument, const char *name, struct resource **out);
 void resource_release(struct resource *resource);
 /* Finds (container, name, kind) or makes it; *is_new tells which. */
-status container_get(struct container *container, const char *space, const char *name, const struct resource_maker *maker,
-                     void *argument, bool *is_new, struct resource **out);
+status container_get(struct container *container, const char *space, const char *name, const struct resource_maker *maker, void *argument,
+                     bool *is_new, struct resource **out);
 /* Calls back for each resource of a kind; no resource is made meanwhile. */
 void container_each(struct container *container, const char *kind, void (*found)(void *self, struct resource *resource), void *self);
 /* In which of them a call (host.h) waits, and why. False: in none. */

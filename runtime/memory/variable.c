@@ -59,9 +59,7 @@ void variable_deinit(struct variable *variable) {
   pthread_mutex_destroy(&variable->lock);
 }
 
-static bool is_initialized(struct variable *variable) {
-  return atomic_load_explicit(&variable->initialized, memory_order_acquire);
-}
+static bool is_initialized(struct variable *variable) { return atomic_load_explicit(&variable->initialized, memory_order_acquire); }
 
 status variable_check(struct variable *variable) {
   if (is_initialized(variable))
@@ -102,8 +100,8 @@ void variable_reload(struct variable *variable, const struct program *program, u
 
 static status variable_check_shape(const struct variable *variable, const struct shape *shape) {
   if (variable->has_shape && !shape_equal(&variable->shape, shape))
-    return fail(INVALID_ARGUMENT, "variable '%s' has shape %s, assigned is %s", variable->name,
-                shape_text(&variable->shape), shape_text(shape));
+    return fail(INVALID_ARGUMENT, "variable '%s' has shape %s, assigned is %s", variable->name, shape_text(&variable->shape),
+                shape_text(shape));
   return OK;
 }
 

@@ -39,9 +39,7 @@ struct variable {
 };
 
 /* The state of a random generator: a task's own matter, no variable of the graph. */
-static inline bool variable_is_random(const struct variable *variable) {
-  return strcmp(variable->container, "tfc-random") == 0;
-}
+static inline bool variable_is_random(const struct variable *variable) { return strcmp(variable->container, "tfc-random") == 0; }
 
 /* With the initial value, if the program has one. */
 status variable_init(struct variable *variable, const struct program *program, uint32_t number);

@@ -36,8 +36,8 @@ static status split(const char *text, char host[HOST_BYTES], char port[8]) {
     host_size -= 2;
   }
   bool has_colon = host_size > 0 && memchr(text, ':', host_size) != NULL;
-  if (host_size == 0 || host_size >= HOST_BYTES || memchr(text, '/', host_size) || has_colon != is_v6 || !end || *end ||
-      number == 0 || number > 65535)
+  if (host_size == 0 || host_size >= HOST_BYTES || memchr(text, '/', host_size) || has_colon != is_v6 || !end || *end || number == 0 ||
+      number > 65535)
     return fail(INVALID_ARGUMENT, "Could not interpret \"%s\" as a host-port pair.", text - (is_v6 ? 1 : 0));
   memcpy(host, text, host_size);
   host[host_size] = 0;
@@ -79,8 +79,7 @@ bool address_is_literal(const char *text) {
 void address_beside(const char *text, uint64_t key, struct address *out) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   /* the first byte is 0: a name that is no file, and goes with its process */
-  int size = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "tfc-%016" PRIx64,
-                      hash_bytes(text, strlen(text), key));
+  int size = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "tfc-%016" PRIx64, hash_bytes(text, strlen(text), key));
   *out = (struct address){.size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)size)};
   memcpy(&out->storage, &address, sizeof address);
 }
@@ -184,8 +183,7 @@ status address_listen(const struct address *address, const char *text, int *out)
     bound = bind(fd, (const struct sockaddr *)&address->storage, address->size);
   }
   if (bound != 0 || listen(fd, family == AF_UNIX ? BACKLOG_UNIX : BACKLOG) != 0) {
-    status code = errno == EADDRINUSE ? in_use(text)
-                                      : fail(UNAVAILABLE, "cannot listen on %s: %s", text, strerror(errno));
+    status code = errno == EADDRINUSE ? in_use(text) : fail(UNAVAILABLE, "cannot listen on %s: %s", text, strerror(errno));
     close(fd);
     return code;
   }
@@ -201,7 +199,7 @@ status address_dial(const struct address *address, int *out) {
   address_set_options(fd, address);
   if (connect(fd, (const struct sockaddr *)&address->storage, address->size) != 0 && errno != EINPROGRESS) {
     status code =
-        errno == EAGAIN ? fail(RESOURCE_EXHAUSTED, "more connect there than are let in") : fail(UNAVAILABLE, "%s", strerror(errno));
+      errno == EAGAIN ? fail(RESOURCE_EXHAUSTED, "more connect there than are let in") : fail(UNAVAILABLE, "%s", strerror(errno));
     close(fd);
     return code;
   }

@@ -34,10 +34,12 @@ bool address_is_beside(const struct address *address);
 /* The other end of a connected Unix socket runs as the same user (or as root). */
 bool address_peer_is_same_user(int fd);
 
-/* A socket file is no lock: of two processes that find one that nobody listens on, both would replace it. So who listens on one holds the lock of its
- * path, which goes with its process. *out: close it when nothing listens any more; -1: the address needs none. ALREADY_EXISTS: somebody has it. */
+/* A socket file is no lock: of two processes that find one that nobody listens on, both would replace it. So who listens on one holds the
+ * lock of its path, which goes with its process. *out: close it when nothing listens any more; -1: the address needs none. ALREADY_EXISTS:
+ * somebody has it. */
 status address_claim(const struct address *address, const char *text, int *out);
-/* ALREADY_EXISTS when somebody listens there, else UNAVAILABLE with the reason. A socket file that nobody listens on any more is replaced. */
+/* ALREADY_EXISTS when somebody listens there, else UNAVAILABLE with the reason. A socket file that nobody listens on any more is
+ * replaced. */
 status address_listen(const struct address *address, const char *text, int *out);
 /* A socket that is connected or connecting (then it becomes writable). RESOURCE_EXHAUSTED: the queue there is full; else UNAVAILABLE with
  * the reason. */

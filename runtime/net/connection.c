@@ -17,11 +17,11 @@
 #include <unistd.h>
 
 #define REASON_BYTES 160
-#define TARGET_BYTES_MIN 4096      /* below, one read into the buffer is cheaper than two pieces */
-#define BUFFER_BYTES_BESIDE 16384  /* beside a target: the next frame's header and a little */
-#define TLS_ALERT 21 /* RFC 8446, 5.1: how a record begins that refuses us */
+#define TARGET_BYTES_MIN 4096     /* below, one read into the buffer is cheaper than two pieces */
+#define BUFFER_BYTES_BESIDE 16384 /* beside a target: the next frame's header and a little */
+#define TLS_ALERT 21              /* RFC 8446, 5.1: how a record begins that refuses us */
 #define TLS_MAJOR 3
-#define DRAIN_MS 5000              /* for the last bytes to leave, and the peer to close after us */
+#define DRAIN_MS 5000 /* for the last bytes to leave, and the peer to close after us */
 
 struct connection {
   struct loop_source source; /* first: the loop gives it back */
@@ -40,11 +40,11 @@ struct connection {
 
   pthread_mutex_t lock;
   struct http2 *http2;
-  struct tls *tls;     /* NULL: none */
-  bool has_received;   /* bytes of the peer */
-  bool is_refused;     /* by TLS, and what it has to say about it is sent */
+  struct tls *tls;   /* NULL: none */
+  bool has_received; /* bytes of the peer */
+  bool is_refused;   /* by TLS, and what it has to say about it is sent */
   bool is_broken;
-  bool cannot_write;   /* the socket refuses; what the peer has said before may still be read */
+  bool cannot_write; /* the socket refuses; what the peer has said before may still be read */
   char reason[REASON_BYTES];
 
   pthread_mutex_t posts_lock;
@@ -67,7 +67,9 @@ void connection_release(struct connection *c) {
 void *connection_user(const struct connection *c) { return c->user; }
 void connection_set_user(struct connection *c, void *user) { c->user = user; }
 void connection_set_round(struct connection *c, size_t bytes) { c->round_bytes = bytes; }
-struct http2 *connection_http2(const struct connection *c) { return c->http2; }
+struct http2 *connection_http2(const struct connection *c) {
+  return c->http2;
+}
 
 bool connection_is_for(const struct connection *c, const char *name) { return !c->tls || tls_is_for(c->tls, name); }
 bool connection_is_refused(const struct connection *c) { return c->is_refused; }

@@ -54,8 +54,8 @@ bool connection_is_for(const struct connection *connection, const char *name);
 /* TLS has refused the peer, or the peer us: the reason given to on_closed says why. */
 bool connection_is_refused(const struct connection *connection);
 
-/* On the loop's thread, in no handler: makes the call under the lock, unless the connection is closed, and sends what it has said. on_closed may
- * follow before it returns. */
+/* On the loop's thread, in no handler: makes the call under the lock, unless the connection is closed, and sends what it has said.
+ * on_closed may follow before it returns. */
 void connection_visit(struct connection *connection, void (*visit)(struct connection *connection));
 
 void connection_post(struct connection *connection, struct connection_post *post);

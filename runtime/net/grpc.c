@@ -4,7 +4,7 @@
 #include <string.h>
 
 static enum grpc_event prefix_read(struct grpc_reader *r, const uint8_t **data, size_t *size) {
-  while (r->prefix_used < GRPC_PREFIX_BYTES && *size > 0) {
+  while (r->prefix_used<GRPC_PREFIX_BYTES && * size> 0) {
     r->prefix[r->prefix_used++] = *(*data)++;
     --*size;
   }
@@ -97,7 +97,10 @@ status grpc_status_from_http(int http_status) {
   case 401: return UNAUTHENTICATED;
   case 403: return PERMISSION_DENIED;
   case 404: return UNIMPLEMENTED;
-  case 429: case 502: case 503: case 504: return UNAVAILABLE;
+  case 429:
+  case 502:
+  case 503:
+  case 504: return UNAVAILABLE;
   default: return UNKNOWN;
   }
 }

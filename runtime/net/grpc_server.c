@@ -279,11 +279,8 @@ void grpc_server_on_data(struct grpc_server *server, struct http2_stream *stream
   size_t bytes = 0;
   while (call && call != &plain && !call->is_handed_over) {
     switch (grpc_read(&call->reader, &data, &size, &piece, &bytes)) {
-    case GRPC_NEED_MORE:
-      return;
-    case GRPC_COMPRESSED:
-      call_refuse(call, UNIMPLEMENTED, "compressed messages are not supported");
-      return;
+    case GRPC_NEED_MORE: return;
+    case GRPC_COMPRESSED: call_refuse(call, UNIMPLEMENTED, "compressed messages are not supported"); return;
     case GRPC_BEGIN:
       if (++call->messages > 1)
         call_refuse(call, INVALID_ARGUMENT, "a unary call has one message");
@@ -296,8 +293,7 @@ void grpc_server_on_data(struct grpc_server *server, struct http2_stream *stream
         return;
       }
       break;
-    case GRPC_END:
-      break;
+    case GRPC_END: break;
     }
   }
 }

@@ -13,11 +13,11 @@
 #include "runtime/net/grpc.h"
 
 struct grpc_call {
-  const char *path;              /* "/tensorflow.MasterService/RunStep" */
-  const uint8_t *body;           /* the request's message */
+  const char *path;    /* "/tensorflow.MasterService/RunStep" */
+  const uint8_t *body; /* the request's message */
   size_t size;
-  int64_t timeout_ms;            /* -1: none */
-  atomic_bool cancelled;         /* the client has gone: nobody reads the answer */
+  int64_t timeout_ms;    /* -1: none */
+  atomic_bool cancelled; /* the client has gone: nobody reads the answer */
 };
 
 /* Who answers requests. */
@@ -37,8 +37,8 @@ void grpc_call_release(struct grpc_call *call);
 
 /* A connection that may make calls, as this file sees it; from any thread. */
 struct grpc_guest {
-  atomic_bool has_session;       /* a call of it was answered well by the service: it is a client; until then, a stranger */
-  atomic_int calls;              /* that the service has not answered yet */
+  atomic_bool has_session; /* a call of it was answered well by the service: it is a client; until then, a stranger */
+  atomic_int calls;        /* that the service has not answered yet */
 };
 
 struct grpc_server;

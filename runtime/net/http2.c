@@ -39,10 +39,10 @@ struct http2 {
   struct http2_item *owners[NET_OUTPUT_PIECES];
   int piece_count, piece_first;
   size_t round_bytes;
-  uint8_t small[16 << 10];  /* frame headers and control frames of the round */
+  uint8_t small[16 << 10]; /* frame headers and control frames of the round */
   size_t small_used;
-  uint64_t data_bytes;      /* in DATA frames, both ways */
-  size_t frame_left;        /* of the DATA frame that is being received */
+  uint64_t data_bytes; /* in DATA frames, both ways */
+  size_t frame_left;   /* of the DATA frame that is being received */
   /* rate of useless frames */
   uint64_t idle_since_ms;
   uint32_t idle_frames;
@@ -105,9 +105,7 @@ static void stream_destroy(struct http2_stream *stream, uint32_t error) {
   free(stream);
 }
 
-static struct http2_stream *stream_find(struct http2 *h, int32_t id) {
-  return nghttp2_session_get_stream_user_data(h->session, id);
-}
+static struct http2_stream *stream_find(struct http2 *h, int32_t id) { return nghttp2_session_get_stream_user_data(h->session, id); }
 
 /* ---- sending: items into frames ---- */
 
@@ -178,8 +176,8 @@ static bool round_is_full(const struct http2 *h) {
          sizeof h->small - h->small_used < 1024;
 }
 
-static int source_send(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *header, size_t length,
-                       nghttp2_data_source *source, void *self) {
+static int source_send(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *header, size_t length, nghttp2_data_source *source,
+                       void *self) {
   (void)session, (void)frame;
   struct http2 *h = self;
   struct http2_stream *stream = source->ptr;
@@ -204,8 +202,8 @@ static int source_send(nghttp2_session *session, nghttp2_frame *frame, const uin
   return 0;
 }
 
-static ssize_t frame_length(nghttp2_session *session, uint8_t type, int32_t id, int32_t session_window,
-                            int32_t stream_window, uint32_t max_frame, void *self) {
+static ssize_t frame_length(nghttp2_session *session, uint8_t type, int32_t id, int32_t session_window, int32_t stream_window,
+                            uint32_t max_frame, void *self) {
   (void)session, (void)type, (void)id, (void)self;
   ssize_t length = session_window < stream_window ? session_window : stream_window;
   if (length > (ssize_t)max_frame)
@@ -336,8 +334,12 @@ struct http2_stream *http2_request(struct http2 *h, const char *path, const char
     return NULL;
   stream->user = user;
   stream->responded = true;
-  nghttp2_nv fields[] = {field(":method", "POST"), field(":scheme", "http"), field(":path", path),
-                         field(":authority", authority), field("te", "trailers"), field("content-type", "application/grpc"),
+  nghttp2_nv fields[] = {field(":method", "POST"),
+                         field(":scheme", "http"),
+                         field(":path", path),
+                         field(":authority", authority),
+                         field("te", "trailers"),
+                         field("content-type", "application/grpc"),
                          field("user-agent", "tfc/" TFC_VERSION)};
   nghttp2_data_provider provider = {.source.ptr = stream, .read_callback = source_read};
   stream->id = nghttp2_submit_request(h->session, NULL, fields, sizeof fields / sizeof *fields, &provider, stream);
@@ -409,8 +411,7 @@ void http2_reset(struct http2_stream *stream, uint32_t error) {
 }
 
 void http2_goaway(struct http2 *h) {
-  nghttp2_submit_goaway(h->session, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(h->session),
-                        NGHTTP2_NO_ERROR, NULL, 0);
+  nghttp2_submit_goaway(h->session, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(h->session), NGHTTP2_NO_ERROR, NULL, 0);
 }
 
 void http2_terminate(struct http2 *h, uint32_t error) { nghttp2_session_terminate_session(h->session, error); }
@@ -437,9 +438,7 @@ static void text_store(char *to, size_t room, const uint8_t *value, size_t size)
   to[kept] = 0;
 }
 
-static bool name_is(const uint8_t *name, size_t size, const char *text) {
-  return size == strlen(text) && memcmp(name, text, size) == 0;
-}
+static bool name_is(const uint8_t *name, size_t size, const char *text) { return size == strlen(text) && memcmp(name, text, size) == 0; }
 
 static int number_parse(const uint8_t *value, size_t size) {
   int number = 0;
@@ -470,8 +469,8 @@ static void header_store(struct http2_stream *s, const uint8_t *name, size_t nam
     s->grpc_message = strndup((const char *)value, size);
 }
 
-static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name, size_t name_size,
-                     const uint8_t *value, size_t size, uint8_t flags, void *self) {
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name, size_t name_size, const uint8_t *value,
+                     size_t size, uint8_t flags, void *self) {
   (void)session, (void)flags;
   struct http2_stream *stream = stream_find(self, frame->hd.stream_id);
   if (!stream)
@@ -619,8 +618,7 @@ status http2_create(bool is_server, const struct http2_handler *handler, void *s
     h->self = self;
     h->is_server = is_server;
     h->last_id = -1;
-    made = (is_server ? nghttp2_session_server_new(&h->session, callbacks, h)
-                      : nghttp2_session_client_new(&h->session, callbacks, h)) == 0;
+    made = (is_server ? nghttp2_session_server_new(&h->session, callbacks, h) : nghttp2_session_client_new(&h->session, callbacks, h)) == 0;
     nghttp2_session_callbacks_del(callbacks);
     made = made && settings_submit(h);
   }

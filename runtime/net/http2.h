@@ -24,18 +24,18 @@ struct http2_item;
 struct http2_stream {
   struct http2 *http2;
   int32_t id;
-  void *user;                    /* the handler's */
+  void *user; /* the handler's */
   /* server: the request */
   char method[16], path[NET_PATH_BYTES], content_type[64], timeout[16];
   /* client: the response */
-  int http_status;               /* 0: no headers yet */
-  int grpc_status;               /* -1: none came */
-  char *grpc_message;            /* as on the wire (percent-encoded); NULL: none */
+  int http_status;    /* 0: no headers yet */
+  int grpc_status;    /* -1: none came */
+  char *grpc_message; /* as on the wire (percent-encoded); NULL: none */
   /* sending */
   struct http2_item *first, *last;
-  uint64_t queued;               /* bytes handed over that have not become frames */
+  uint64_t queued; /* bytes handed over that have not become frames */
   bool responded, waiting, finished;
-  bool ended;                    /* the peer has sent its last byte */
+  bool ended; /* the peer has sent its last byte */
   char *trailer_status, *trailer_message;
   uint32_t header_count, header_bytes;
   struct http2_stream *next, *previous; /* all streams of the connection */
@@ -58,8 +58,8 @@ status http2_create(bool is_server, const struct http2_handler *handler, void *s
 /* Gives back what was not sent and calls on_close for open streams. Accepts NULL. */
 void http2_destroy(struct http2 *http2);
 
-/* Bytes from the peer, at now_ms of any steady clock (rates are limited by it). DATA_LOSS when they are no HTTP/2 or break a limit: send what http2_output still gives (a GOAWAY)
- * and close. */
+/* Bytes from the peer, at now_ms of any steady clock (rates are limited by it). DATA_LOSS when they are no HTTP/2 or break a limit: send
+ * what http2_output still gives (a GOAWAY) and close. */
 status http2_receive(struct http2 *http2, uint64_t now_ms, const uint8_t *data, size_t size);
 
 /* Bytes that follow of the DATA frame that is being received; 0 between frames. */

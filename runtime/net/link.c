@@ -172,10 +172,8 @@ status link_receive(struct link *link, const uint8_t *data, size_t size) {
   link->has_received = true;
   for (;;) {
     switch (grpc_read(&link->reader, &data, &size, &piece, &bytes)) {
-    case GRPC_NEED_MORE:
-      return OK;
-    case GRPC_COMPRESSED:
-      return fail(DATA_LOSS, "bytes that are no gRPC message");
+    case GRPC_NEED_MORE: return OK;
+    case GRPC_COMPRESSED: return fail(DATA_LOSS, "bytes that are no gRPC message");
     case GRPC_BEGIN:
       TRY(begin_check(link));
       link->head_used = link->head_size = 0;

@@ -37,11 +37,11 @@ struct link {
   struct http2_stream *stream;
   const struct link_handler *handler;
   void *self;
-  bool is_open;               /* the peer's HELLO was accepted */
-  const uint8_t *key;         /* of proofs; NULL: none are made */
+  bool is_open;       /* the peer's HELLO was accepted */
+  const uint8_t *key; /* of proofs; NULL: none are made */
   enum proof_side side;
-  bool has_challenge;         /* dialled: it has come */
-  bool has_greeted;           /* the own HELLO has been sent */
+  bool has_challenge; /* dialled: it has come */
+  bool has_greeted;   /* the own HELLO has been sent */
   struct proof_nonces nonces;
   uint64_t received_ms, sent_ms;
   bool has_sent, has_received; /* since the last link_tick */
@@ -75,7 +75,8 @@ status link_send_control(struct link *link, uint8_t topic, const void *data, siz
  * bytes have left. */
 status link_send_tensor(struct link *link, struct message *message, struct tensor *tensor);
 
-/* To be called every few hundred milliseconds: sends a PING where it is time; before the own HELLO never. received_ms is up to date then. */
+/* To be called every few hundred milliseconds: sends a PING where it is time; before the own HELLO never. received_ms is up to date
+ * then. */
 status link_tick(struct link *link, uint64_t now_ms);
 
 #endif

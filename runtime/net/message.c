@@ -57,13 +57,9 @@ size_t message_encode(const struct message *m, uint8_t out[MESSAGE_BYTES]) {
   memset(out, 0, 32);
   out[0] = (uint8_t)m->kind;
   switch (m->kind) {
-  case MESSAGE_HELLO:
-    return hello_encode(m, out);
-  case MESSAGE_CHALLENGE:
-    memcpy(out + 8, m->nonce, PROOF_NONCE_BYTES);
-    return CHALLENGE_BYTES;
-  case MESSAGE_TENSOR:
-    return tensor_encode(m, out);
+  case MESSAGE_HELLO: return hello_encode(m, out);
+  case MESSAGE_CHALLENGE: memcpy(out + 8, m->nonce, PROOF_NONCE_BYTES); return CHALLENGE_BYTES;
+  case MESSAGE_TENSOR: return tensor_encode(m, out);
   case MESSAGE_START:
     put32(out + 4, m->entry);
     put64(out + 8, m->step);
@@ -74,17 +70,13 @@ size_t message_encode(const struct message *m, uint8_t out[MESSAGE_BYTES]) {
     out[1] = m->topic;
     put32(out + 4, (uint32_t)m->bytes);
     return 8;
-  case MESSAGE_ACK:
-    put64(out + 8, m->received);
-    return SMALL_BYTES;
+  case MESSAGE_ACK: put64(out + 8, m->received); return SMALL_BYTES;
   case MESSAGE_GRANT:
     put64(out + 8, m->generation);
     put64(out + 16, m->history);
     return GRANT_BYTES;
   case MESSAGE_PROBE:
-  case MESSAGE_ALIVE:
-    put32(out + 4, m->number);
-    return 8;
+  case MESSAGE_ALIVE: put32(out + 4, m->number); return 8;
   case MESSAGE_DONE:
   case MESSAGE_REFUSED:
   case MESSAGE_RESET: {
@@ -94,11 +86,8 @@ size_t message_encode(const struct message *m, uint8_t out[MESSAGE_BYTES]) {
     memcpy(out + SMALL_BYTES, m->text, text);
     return SMALL_BYTES + text;
   }
-  case MESSAGE_CANCEL:
-    put64(out + 8, m->step);
-    return SMALL_BYTES;
-  default:
-    return 8;
+  case MESSAGE_CANCEL: put64(out + 8, m->step); return SMALL_BYTES;
+  default: return 8;
   }
 }
 
@@ -114,29 +103,16 @@ status message_head_size(const uint8_t *data, size_t known, uint32_t size, size_
       return fail(DATA_LOSS, "a tensor of rank %d", data[2]);
     *out = 24 + 8 * (size_t)data[2];
     break;
-  case MESSAGE_HELLO:
-    *out = MESSAGE_HELLO_BYTES;
-    break;
-  case MESSAGE_CHALLENGE:
-    *out = CHALLENGE_BYTES;
-    break;
+  case MESSAGE_HELLO: *out = MESSAGE_HELLO_BYTES; break;
+  case MESSAGE_CHALLENGE: *out = CHALLENGE_BYTES; break;
   case MESSAGE_DONE:
   case MESSAGE_REFUSED:
-  case MESSAGE_RESET:
-    *out = size;
-    break;
-  case MESSAGE_START:
-    *out = START_BYTES;
-    break;
+  case MESSAGE_RESET: *out = size; break;
+  case MESSAGE_START: *out = START_BYTES; break;
   case MESSAGE_CANCEL:
-  case MESSAGE_ACK:
-    *out = SMALL_BYTES;
-    break;
-  case MESSAGE_GRANT:
-    *out = GRANT_BYTES;
-    break;
-  default:
-    *out = 8;
+  case MESSAGE_ACK: *out = SMALL_BYTES; break;
+  case MESSAGE_GRANT: *out = GRANT_BYTES; break;
+  default: *out = 8;
   }
   bool has_payload = data[0] == MESSAGE_TENSOR || data[0] == MESSAGE_MORE || data[0] == MESSAGE_CONTROL;
   bool has_text = data[0] == MESSAGE_DONE || data[0] == MESSAGE_RESET || data[0] == MESSAGE_REFUSED;
@@ -178,8 +154,7 @@ static status tensor_decode(const uint8_t *data, struct message *out) {
   int64_t count = shape_count(&out->shape);
   if (!dtype_is_valid(data[1]) || !dtype_can_travel(out->dtype) || count < 0)
     return fail(DATA_LOSS, "a tensor of type %d and a shape that cannot be", data[1]);
-  bool fits = out->dtype == DTYPE_STRING ? out->bytes / 4 >= (uint64_t)count
-                                         : out->bytes == (uint64_t)count * dtype_size(out->dtype);
+  bool fits = out->dtype == DTYPE_STRING ? out->bytes / 4 >= (uint64_t)count : out->bytes == (uint64_t)count * dtype_size(out->dtype);
   if (!fits || out->bytes > NET_TENSOR_BYTES)
     return fail(DATA_LOSS, "a tensor %s%s with %llu bytes", dtype_name(out->dtype), shape_text(&out->shape),
                 (unsigned long long)out->bytes);
@@ -189,13 +164,9 @@ static status tensor_decode(const uint8_t *data, struct message *out) {
 status message_decode(const uint8_t *data, size_t size, struct message *out) {
   out->kind = (enum message_kind)data[0];
   switch (out->kind) {
-  case MESSAGE_HELLO:
-    return hello_decode(data, out);
-  case MESSAGE_CHALLENGE:
-    memcpy(out->nonce, data + 8, PROOF_NONCE_BYTES);
-    return OK;
-  case MESSAGE_TENSOR:
-    return tensor_decode(data, out);
+  case MESSAGE_HELLO: return hello_decode(data, out);
+  case MESSAGE_CHALLENGE: memcpy(out->nonce, data + 8, PROOF_NONCE_BYTES); return OK;
+  case MESSAGE_TENSOR: return tensor_decode(data, out);
   case MESSAGE_START:
     out->entry = get32(data + 4);
     out->step = get64(data + 8);
@@ -206,17 +177,13 @@ status message_decode(const uint8_t *data, size_t size, struct message *out) {
     out->topic = data[1];
     out->bytes = get32(data + 4);
     return out->bytes <= NET_CONTROL_BYTES ? OK : fail(DATA_LOSS, "a control message of %llu bytes", (unsigned long long)out->bytes);
-  case MESSAGE_ACK:
-    out->received = get64(data + 8);
-    return OK;
+  case MESSAGE_ACK: out->received = get64(data + 8); return OK;
   case MESSAGE_GRANT:
     out->generation = get64(data + 8);
     out->history = get64(data + 16);
     return OK;
   case MESSAGE_PROBE:
-  case MESSAGE_ALIVE:
-    out->number = get32(data + 4);
-    return OK;
+  case MESSAGE_ALIVE: out->number = get32(data + 4); return OK;
   case MESSAGE_DONE:
   case MESSAGE_REFUSED:
   case MESSAGE_RESET: {
@@ -229,11 +196,8 @@ status message_decode(const uint8_t *data, size_t size, struct message *out) {
     out->text[text] = 0;
     return OK;
   }
-  case MESSAGE_CANCEL:
-    out->step = get64(data + 8);
-    return OK;
-  default:
-    return OK;
+  case MESSAGE_CANCEL: out->step = get64(data + 8); return OK;
+  default: return OK;
   }
 }
 

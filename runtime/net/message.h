@@ -35,18 +35,18 @@ enum message_kind {
   MESSAGE_MORE,
   MESSAGE_DONE,
   MESSAGE_CANCEL,
-  MESSAGE_READY,    /* the chief has initialised */
-  MESSAGE_FINISHED, /* the sender's phases are done */
-  MESSAGE_PING,     /* says that the sender lives; no answer */
-  MESSAGE_BYE,      /* the sender leaves in order */
-  MESSAGE_RESET,    /* forget the variables and resources of these containers */
-  MESSAGE_CONTROL,  /* of one part of the runtime to the same part of another task: cluster/control.h */
+  MESSAGE_READY,     /* the chief has initialised */
+  MESSAGE_FINISHED,  /* the sender's phases are done */
+  MESSAGE_PING,      /* says that the sender lives; no answer */
+  MESSAGE_BYE,       /* the sender leaves in order */
+  MESSAGE_RESET,     /* forget the variables and resources of these containers */
+  MESSAGE_CONTROL,   /* of one part of the runtime to the same part of another task: cluster/control.h */
   MESSAGE_CHALLENGE, /* the first that a listener says: what the dialler's proof is made with */
-  MESSAGE_ACK,      /* so many messages of the session have been received */
-  MESSAGE_GRANT,    /* the coordinator: your name is yours, as this generation */
-  MESSAGE_REFUSED,  /* the coordinator, where it dialled: it is not */
-  MESSAGE_PROBE,    /* the coordinator: say that you live */
-  MESSAGE_ALIVE,    /* the answer */
+  MESSAGE_ACK,       /* so many messages of the session have been received */
+  MESSAGE_GRANT,     /* the coordinator: your name is yours, as this generation */
+  MESSAGE_REFUSED,   /* the coordinator, where it dialled: it is not */
+  MESSAGE_PROBE,     /* the coordinator: say that you live */
+  MESSAGE_ALIVE,     /* the answer */
   MESSAGE_KINDS,
 };
 #define MESSAGE_VERSION 3
@@ -59,31 +59,32 @@ enum hello_flag {
 struct message {
   enum message_kind kind;
   uint64_t step;
-  uint32_t entry;                       /* START */
-  uint32_t transfer;                    /* TENSOR */
+  uint32_t entry;    /* START */
+  uint32_t transfer; /* TENSOR */
   enum dtype dtype;
   struct shape shape;
-  uint64_t bytes;                       /* TENSOR, CONTROL: of the payload */
-  uint32_t command;                     /* START */
+  uint64_t bytes;   /* TENSOR, CONTROL: of the payload */
+  uint32_t command; /* START */
   uint64_t serial;
-  uint8_t topic;                        /* CONTROL */
-  status code;                          /* DONE */
-  char text[NET_TEXT_BYTES];            /* DONE, RESET; cut where it is longer */
-  uint32_t task, task_count, flags;     /* HELLO */
-  uint32_t attempt;                     /* counts what the dialler has tried: a connection with a lower one is an old one; 0: the listener's */
+  uint8_t topic;                    /* CONTROL */
+  status code;                      /* DONE */
+  char text[NET_TEXT_BYTES];        /* DONE, RESET; cut where it is longer */
+  uint32_t task, task_count, flags; /* HELLO */
+  /* counts what the dialler has tried: a connection with a lower one is an old one; 0: the listener's */
+  uint32_t attempt;
   uint64_t incarnation, meant_incarnation; /* the sender's; the receiver's, of the session that it would go on with, 0: of none */
-  uint32_t given_up, meant_given_up;    /* how often the sender has given the receiver up, and the other way round */
-  uint64_t received;                    /* of that session; ACK */
-  uint64_t registrar, generation;       /* the coordinator's incarnation that granted the sender's name, and as which; GRANT; 0: none */
-  uint64_t history;                     /* GRANT */
-  uint32_t number;                      /* PROBE, ALIVE */
-  bool is_proved;                       /* HELLO, received: by one of this build, now */
+  uint32_t given_up, meant_given_up;       /* how often the sender has given the receiver up, and the other way round */
+  uint64_t received;                       /* of that session; ACK */
+  uint64_t registrar, generation;          /* the coordinator's incarnation that granted the sender's name, and as which; GRANT; 0: none */
+  uint64_t history;                        /* GRANT */
+  uint32_t number;                         /* PROBE, ALIVE */
+  bool is_proved;                          /* HELLO, received: by one of this build, now */
   uint8_t nonce[PROOF_NONCE_BYTES], proof[PROOF_BYTES]; /* CHALLENGE, HELLO */
 };
 
-#define MESSAGE_HEAD_BYTES (24 + 8 * LIMIT_RANK)    /* the longest head of a TENSOR */
+#define MESSAGE_HEAD_BYTES (24 + 8 * LIMIT_RANK) /* the longest head of a TENSOR */
 #define MESSAGE_HELLO_BYTES (64 + PROOF_NONCE_BYTES + PROOF_BYTES)
-#define MESSAGE_BYTES (16 + NET_TEXT_BYTES)         /* the longest message without its payload */
+#define MESSAGE_BYTES (16 + NET_TEXT_BYTES) /* the longest message without its payload */
 
 /* Writes the message (TENSOR, MORE, CONTROL: the head) and returns its size. */
 size_t message_encode(const struct message *message, uint8_t out[MESSAGE_BYTES]);

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RECORD_BYTES (16 << 10)  /* TLS: a record holds so much */
-#define ROUND_BYTES (512 << 10)  /* sealed before the socket is asked to take it: fits the second-level cache */
+#define RECORD_BYTES (16 << 10)         /* TLS: a record holds so much */
+#define ROUND_BYTES (512 << 10)         /* sealed before the socket is asked to take it: fits the second-level cache */
 #define HANDSHAKE_BYTES_MAX (128 << 10) /* before it is open: certificates are a few KiB */
 #define NAMES_BYTES 200
 
@@ -63,19 +63,15 @@ static bool has_name(X509 *certificate, const char *name) {
 /* What is wrong with a certificate, to follow "the certificate ... ". */
 static const char *fault_text(long fault) {
   switch (fault) {
-  case X509_V_ERR_CERT_HAS_EXPIRED:
-    return "has expired";
-  case X509_V_ERR_CERT_NOT_YET_VALID:
-    return "is not valid yet";
+  case X509_V_ERR_CERT_HAS_EXPIRED: return "has expired";
+  case X509_V_ERR_CERT_NOT_YET_VALID: return "is not valid yet";
   case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
   case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
   case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
   case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
   case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-  case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-    return "is of another CA";
-  default:
-    return NULL;
+  case X509_V_ERR_CERT_SIGNATURE_FAILURE: return "is of another CA";
+  default: return NULL;
   }
 }
 
@@ -90,20 +86,15 @@ static status certificate_refuse(status code, const char *whose, long fault, con
 /* The alert with which the other side refuses ours: what it is called, or NULL when the failure is another. */
 static const char *alert_text(int reason) {
   switch (reason) {
-  case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-    return "it is of another CA";
-  case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-    return "it has expired";
-  case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-    return "it was not shown";
+  case SSL_R_TLSV1_ALERT_UNKNOWN_CA: return "it is of another CA";
+  case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED: return "it has expired";
+  case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED: return "it was not shown";
   case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
   case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
   case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
   case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
-  case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
-    return "it is bad";
-  default:
-    return NULL;
+  case SSL_R_TLSV1_ALERT_DECRYPT_ERROR: return "it is bad";
+  default: return NULL;
   }
 }
 
@@ -113,7 +104,7 @@ static bool output_reserve(struct tls *tls, size_t more) {
   if (tls->output_size + more <= tls->output_room)
     return true;
   size_t room =
-      tls->output_size + more + RECORD_BYTES > 2 * tls->output_room ? tls->output_size + more + RECORD_BYTES : 2 * tls->output_room;
+    tls->output_size + more + RECORD_BYTES > 2 * tls->output_room ? tls->output_size + more + RECORD_BYTES : 2 * tls->output_room;
   uint8_t *output = realloc(tls->output, room);
   if (!output)
     return false;

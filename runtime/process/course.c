@@ -133,12 +133,8 @@ status course_create(struct task *task, const struct task_options *options, stru
     return fail(RESOURCE_EXHAUSTED, "no memory");
   uint32_t tasks = (uint32_t)task_program(task)->tables[PROGRAM_TASKS].count;
   pthread_condattr_t attributes;
-  *course = (struct course){.task = task,
-                            .program = task_program(task),
-                            .options = options,
-                            .phase_count = options->phase_count,
-                            .command = 1,
-                            .next = 1};
+  *course = (struct course){
+    .task = task, .program = task_program(task), .options = options, .phase_count = options->phase_count, .command = 1, .next = 1};
   pthread_mutex_init(&course->lock, NULL);
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -181,8 +177,7 @@ void course_destroy(struct course *course) {
 #define TURN_LANE_SHIFT 24         /* whose question it is stands in the upper bits of its turn */
 
 status course_create_lane(struct course *course, uint32_t entry, uint32_t lane, struct course **out) {
-  struct phase_options phase = {.entry = program_text(course->program, program_entry(course->program, entry)->name),
-                                .steps = LANE_STEPS};
+  struct phase_options phase = {.entry = program_text(course->program, program_entry(course->program, entry)->name), .steps = LANE_STEPS};
   struct task_options options = {.timeout_s = course->options->timeout_s, .phases = &phase, .phase_count = 1};
   struct course *made;
   if (lane == 0 || lane >= LEDGER_LANES_MAX)
@@ -297,8 +292,7 @@ static void on_talk(void *self, uint32_t from, const void *data, size_t size) {
   if (talk.kind == TALK_ASK && talk.turn > 0)
     tell(course, from, talk.turn);
   else if ((talk.kind == TALK_TELL || talk.kind == TALK_TELL_LOST) && lane_of(course, talk.turn >> TURN_LANE_SHIFT))
-    hear(lane_of(course, talk.turn >> TURN_LANE_SHIFT), from, talk, (const char *)data + sizeof talk,
-         size - sizeof talk);
+    hear(lane_of(course, talk.turn >> TURN_LANE_SHIFT), from, talk, (const char *)data + sizeof talk, size - sizeof talk);
 }
 
 static void note_change(void *self) {
@@ -355,8 +349,7 @@ static void ask_silent(struct course *course, uint32_t turn) {
     bool is_asked = !answer->has_come || (answer->was_initialised && !answer->is_initialised);
     pthread_mutex_unlock(&course->lock);
     if (is_asked)
-      cluster_send_control(course->cluster, course->holders[i], CONTROL_LEDGER, &(struct talk){TALK_ASK, turn},
-                           sizeof(struct talk));
+      cluster_send_control(course->cluster, course->holders[i], CONTROL_LEDGER, &(struct talk){TALK_ASK, turn}, sizeof(struct talk));
   }
 }
 
@@ -374,20 +367,17 @@ static status ask_all(struct course *course) {
     ask_silent(course, turn);
     pthread_mutex_lock(&course->lock);
     uint64_t until_ms = now_ms() + ASK_AGAIN_MS, changes = course->changes;
-    while ((silent = first_silent(course)) != PROGRAM_NONE && !course->is_stopped && changes == course->changes &&
-           now_ms() < until_ms)
+    while ((silent = first_silent(course)) != PROGRAM_NONE && !course->is_stopped && changes == course->changes && now_ms() < until_ms)
       wait_changed(course, until_ms);
     bool is_stopped = course->is_stopped, has_answered = silent != PROGRAM_NONE && course->answers[silent].has_come;
     pthread_mutex_unlock(&course->lock);
     if (is_stopped)
       return fail(CANCELLED, "the task was stopped");
     if (has_answered && course->program->chief == course->program->task && !course->options->no_init)
-      return fail(ABORTED, "%s has lost its variables, which are to be initialised again",
-                  cluster_task_name(course->cluster, silent));
+      return fail(ABORTED, "%s has lost its variables, which are to be initialised again", cluster_task_name(course->cluster, silent));
     if (has_answered && now_ms() - began_ms > timeout_ms)
       return fail(UNAVAILABLE, "%s at %s has lost its variables, and nobody has initialised them again within %.3g s",
-                  cluster_task_name(course->cluster, silent), cluster_task_address(course->cluster, silent),
-                  course->options->timeout_s);
+                  cluster_task_name(course->cluster, silent), cluster_task_address(course->cluster, silent), course->options->timeout_s);
   }
   return OK;
 }
@@ -421,8 +411,7 @@ static const char *own_name(const struct course *course) {
 
 static void say_place(const struct course *course) {
   if (course->next > course->step_count)
-    fprintf(stderr, "%s: all of its %llu steps were done before\n", own_name(course),
-            (unsigned long long)course->step_count);
+    fprintf(stderr, "%s: all of its %llu steps were done before\n", own_name(course), (unsigned long long)course->step_count);
   else
     fprintf(stderr, "%s: goes on with step %llu of %llu\n", own_name(course), (unsigned long long)course->next,
             (unsigned long long)course->step_count);
@@ -467,8 +456,7 @@ struct course_place course_place(const struct course *course) {
 }
 
 status course_follow(struct course *course, struct course_place place) {
-  uint64_t done =
-      count_before(course->phases, place.phase) + (course->phases[place.phase].counts ? (uint64_t)place.step : 0);
+  uint64_t done = count_before(course->phases, place.phase) + (course->phases[place.phase].counts ? (uint64_t)place.step : 0);
   return commit_prepare(course->task, course->command, serial_of(course->lane, done));
 }
 
@@ -536,6 +524,6 @@ status course_recover(struct course *course, struct course_place place, status f
   if (!may_try || (course->failures > TRIES_AT_ONCE && now_ms() > end_ms))
     return fail(failure, "%s", text);
   const struct program_entry *entry =
-      program_entry(course->program, task_find_entry(course->task, course->options->phases[place.phase].entry));
+    program_entry(course->program, task_find_entry(course->task, course->options->phases[place.phase].entry));
   return cluster_wait_peers(course->cluster, program_operands(course->program, entry->tasks.first), entry->tasks.count);
 }

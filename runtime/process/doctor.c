@@ -22,14 +22,14 @@
 struct doctor {
   struct task *task;
   const struct program *program;
-  struct cluster *cluster;      /* or NULL */
+  struct cluster *cluster; /* or NULL */
   const struct progress *progress;
   char name[64];
-  char (*names)[64];            /* of all tasks */
+  char (*names)[64]; /* of all tasks */
   const char **name_list;
   uint32_t task_count;
   pthread_t thread;
-  pthread_mutex_t lock;         /* all below; taken before the cluster's */
+  pthread_mutex_t lock; /* all below; taken before the cluster's */
   struct page_facts facts;
   char text[PAGE_BYTES];
   struct peer_look *looks;
@@ -43,10 +43,17 @@ struct doctor {
 };
 
 static const char *const stages[] = {
-  [STAGE_STARTS] = "starts", [STAGE_MEETS] = "waits for tasks to connect", [STAGE_AWAITS_CHIEF] = "waits for the chief to initialise",
-  [STAGE_INITIALISES] = "initialises", [STAGE_ASKS_HISTORY] = "asks what the job goes on from", [STAGE_ASKS_COURSE] = "asks where it goes on",
-  [STAGE_COPIES] = "comes to the state of the other replicas", [STAGE_RUNS] = "runs its phases", [STAGE_HAS_FINISHED] = "has finished and waits for the others",
-  [STAGE_SERVES] = "serves", [STAGE_LEAVES] = "leaves",
+  [STAGE_STARTS] = "starts",
+  [STAGE_MEETS] = "waits for tasks to connect",
+  [STAGE_AWAITS_CHIEF] = "waits for the chief to initialise",
+  [STAGE_INITIALISES] = "initialises",
+  [STAGE_ASKS_HISTORY] = "asks what the job goes on from",
+  [STAGE_ASKS_COURSE] = "asks where it goes on",
+  [STAGE_COPIES] = "comes to the state of the other replicas",
+  [STAGE_RUNS] = "runs its phases",
+  [STAGE_HAS_FINISHED] = "has finished and waits for the others",
+  [STAGE_SERVES] = "serves",
+  [STAGE_LEAVES] = "leaves",
 };
 
 /* Seconds of the local day. */
@@ -89,12 +96,18 @@ static bool may_be_awaited(const struct doctor *doctor, uint32_t task) {
   for (uint32_t i = 0; i < doctor->awaited_count && !is_listed; i++)
     is_listed = doctor->awaited[i] == task;
   switch (doctor->stage) {
-  case STAGE_MEETS: case STAGE_AWAITS_CHIEF: return is_listed;
+  case STAGE_MEETS:
+  case STAGE_AWAITS_CHIEF: return is_listed;
   case STAGE_ASKS_HISTORY: return (other->flags & PROGRAM_TASK_HOLDS) || task == cluster_identity(doctor->cluster).coordinator;
   case STAGE_ASKS_COURSE: return other->flags & PROGRAM_TASK_HOLDS;
-  case STAGE_COPIES: return strcmp(program_text(doctor->program, other->job), program_text(doctor->program, doctor->program->replicated_job)) == 0;
+  case STAGE_COPIES:
+    return strcmp(program_text(doctor->program, other->job), program_text(doctor->program, doctor->program->replicated_job)) == 0;
   case STAGE_HAS_FINISHED: return is_at_work(doctor, task);
-  case STAGE_SERVES: case STAGE_STARTS: case STAGE_INITIALISES: case STAGE_RUNS: case STAGE_LEAVES: break;
+  case STAGE_SERVES:
+  case STAGE_STARTS:
+  case STAGE_INITIALISES:
+  case STAGE_RUNS:
+  case STAGE_LEAVES: break;
   }
   return false;
 }
@@ -108,20 +121,20 @@ static bool is_awaited(const struct doctor *doctor, uint32_t task, bool is_any_m
 }
 
 static const char *waits_until(enum doctor_stage stage) {
-  return stage == STAGE_MEETS          ? "waits for tasks to connect"
-         : stage == STAGE_AWAITS_CHIEF ? "waits for the chief to initialise"
-         : stage == STAGE_SERVES       ? "waits for a lost task to come back"
-         : stage == STAGE_ASKS_HISTORY ? "waits to be told what the job goes on from"
-         : stage == STAGE_ASKS_COURSE  ? "waits to be told which of its steps are applied"
-         : stage == STAGE_COPIES       ? "waits until all replicas have one state"
-                                       : "has finished and waits for tasks that are at work";
+  return stage == STAGE_MEETS        ? "waits for tasks to connect"
+       : stage == STAGE_AWAITS_CHIEF ? "waits for the chief to initialise"
+       : stage == STAGE_SERVES       ? "waits for a lost task to come back"
+       : stage == STAGE_ASKS_HISTORY ? "waits to be told what the job goes on from"
+       : stage == STAGE_ASKS_COURSE  ? "waits to be told which of its steps are applied"
+       : stage == STAGE_COPIES       ? "waits until all replicas have one state"
+                                     : "has finished and waits for tasks that are at work";
 }
 
 /* Of the own thread, outside of steps. Under the lock. */
 static uint32_t stage_wait(const struct doctor *doctor, struct stall_wait *out) {
   if (!doctor->cluster)
     return 0;
-  *out = (struct stall_wait){ .place = (uint64_t)doctor->stage, .driver = doctor->program->task, .kind = STALL_PEER };
+  *out = (struct stall_wait){.place = (uint64_t)doctor->stage, .driver = doctor->program->task, .kind = STALL_PEER};
   bool is_any_missing = false;
   for (uint32_t task = 0; task < doctor->task_count; task++)
     is_any_missing = is_any_missing || (!doctor->looks[task].is_self && !doctor->looks[task].is_up && may_be_awaited(doctor, task));
@@ -164,20 +177,21 @@ static void add_peers(struct doctor *doctor, uint64_t now_ms) {
       continue;
     }
     struct page_peer *peer = &facts->peers[facts->peer_count++];
-    *peer = (struct page_peer){ .name = look->name, .address = look->address, .since_s = look->changed_ms ? (now_ms - look->changed_ms) / 1000 : 0 };
+    *peer = (struct page_peer){
+      .name = look->name, .address = look->address, .since_s = look->changed_ms ? (now_ms - look->changed_ms) / 1000 : 0};
     peer_look_text(look, peer->state, sizeof peer->state);
   }
 }
 
 static void add_drivers(struct doctor *doctor) {
   struct page_facts *facts = &doctor->facts;
-  struct ledger ledger = { 0 };
+  struct ledger ledger = {0};
   if (commit_ledger(doctor->task, &ledger) != OK)
     return;
   for (uint32_t i = 0; i < ledger.count && facts->driver_count < PAGE_DRIVERS; i++) {
     const struct ledger_row *row = &ledger.rows[i];
     if (row->lane == 0 && row->driver < doctor->task_count)
-      facts->drivers[facts->driver_count++] = (struct page_driver){ doctor->names[row->driver], row->command, row->last };
+      facts->drivers[facts->driver_count++] = (struct page_driver){doctor->names[row->driver], row->command, row->last};
   }
   ledger_deinit(&ledger);
 }
@@ -186,8 +200,15 @@ static void add_drivers(struct doctor *doctor) {
 static void set_pages(struct doctor *doctor, uint64_t now_ms, const char *waits) {
   const struct progress *progress = doctor->progress;
   doctor->facts = (struct page_facts){
-    .task = doctor->name, .stage = stages[doctor->stage], .phase = progress->phase, .phases = progress->phases, .entry = progress->entry,
-    .step = progress->step, .steps = progress->steps, .waits = waits, .checkpoint = doctor->checkpoint,
+    .task = doctor->name,
+    .stage = stages[doctor->stage],
+    .phase = progress->phase,
+    .phases = progress->phases,
+    .entry = progress->entry,
+    .step = progress->step,
+    .steps = progress->steps,
+    .waits = waits,
+    .checkpoint = doctor->checkpoint,
   };
   add_peers(doctor, now_ms);
   add_drivers(doctor);
@@ -237,7 +258,7 @@ static void *doctor_main(void *self) {
     pthread_mutex_lock(&doctor->lock);
     struct timespec until;
     uint64_t until_ms = loop_now_ms() + TICK_MS;
-    until = (struct timespec){ .tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000 };
+    until = (struct timespec){.tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000};
     if (!doctor->is_ending)
       pthread_cond_timedwait(&doctor->changed, &doctor->lock, &until);
   }
@@ -265,8 +286,8 @@ void doctor_report(struct doctor *doctor) {
   if (progress->phase)
     snprintf(phase, sizeof phase, ", phase %u of %u: %.100s, step %lld of %lld", progress->phase, progress->phases, progress->entry,
              (long long)progress->step, (long long)progress->steps);
-  fprintf(stderr, "%s: %s; %s%s%s%s%s%s\n", task_name(doctor->task), *steps ? steps : "no step runs", stage, phase, *peers ? "; " : "", peers,
-          *line ? "; " : "", line);
+  fprintf(stderr, "%s: %s; %s%s%s%s%s%s\n", task_name(doctor->task), *steps ? steps : "no step runs", stage, phase, *peers ? "; " : "",
+          peers, *line ? "; " : "", line);
 }
 
 void doctor_enter(struct doctor *doctor, enum doctor_stage stage, const uint32_t *tasks, uint32_t count) {
@@ -301,7 +322,7 @@ static status prepare(struct doctor *doctor) {
     const struct program_task *task = program_task(program, i);
     snprintf(doctor->names[i], sizeof doctor->names[i], "%.48s_%u", program_text(program, task->job), task->index);
     doctor->name_list[i] = doctor->names[i];
-    doctor->looks[i] = (struct peer_look){ .name = doctor->names[i], .address = "", .is_self = i == program->task };
+    doctor->looks[i] = (struct peer_look){.name = doctor->names[i], .address = "", .is_self = i == program->task};
   }
   memcpy(doctor->name, doctor->names[program->task], sizeof doctor->name);
   return stall_create(program->task, doctor->task_count, doctor->name_list, &doctor->stall);

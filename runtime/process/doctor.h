@@ -1,5 +1,5 @@
-/* doctor.h: looks once a second at what this task waits for, says who holds it up (step/stall.h), hears what the others wait for, and keeps the
- * page that `tfc status` shows.
+/* doctor.h: looks once a second at what this task waits for, says who holds it up (step/stall.h), hears what the others wait for, and keeps
+ * the page that `tfc status` shows.
  *
  * Threads: one of its own; all functions from any thread but create and destroy. Owner: the task's main.
  */

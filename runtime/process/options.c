@@ -30,7 +30,7 @@ static status add_phase(struct parser *p, const char *value) {
     return fail(RESOURCE_EXHAUSTED, "no memory");
   p->out->phases = phases;
   p->phase = &phases[p->out->phase_count++];
-  *p->phase = (struct phase_options){ .entry = value, .steps = 1 };
+  *p->phase = (struct phase_options){.entry = value, .steps = 1};
   return OK;
 }
 
@@ -40,7 +40,7 @@ static status parse_file(const char *option, char *text, struct named_file *out)
   if (!sign || sign == text || !sign[1])
     return fail(INVALID_ARGUMENT, "%s: '%s' is not NAME=FILE.npy", option, text);
   *sign = 0;
-  *out = (struct named_file){ text, sign + 1 };
+  *out = (struct named_file){text, sign + 1};
   return OK;
 }
 
@@ -66,12 +66,8 @@ static status set_runner(struct parser *p, char *value) {
   return OK;
 }
 static status set_entry(struct parser *p, char *value) { return add_phase(p, value); }
-static status set_feed(struct parser *p, char *value) {
-  return add_file("--feed", value, &p->phase->feeds, &p->phase->feed_count);
-}
-static status set_fetch(struct parser *p, char *value) {
-  return add_file("--fetch", value, &p->phase->fetches, &p->phase->fetch_count);
-}
+static status set_feed(struct parser *p, char *value) { return add_file("--feed", value, &p->phase->feeds, &p->phase->feed_count); }
+static status set_fetch(struct parser *p, char *value) { return add_file("--fetch", value, &p->phase->fetches, &p->phase->fetch_count); }
 static status set_batch(struct parser *p, char *value) { return parse_number("--batch", value, 1, &p->phase->batch); }
 static status set_steps(struct parser *p, char *value) { return parse_number("--steps", value, 1, &p->phase->steps); }
 
@@ -116,9 +112,7 @@ static status set_checkpoint_dir(struct parser *p, char *value) {
   p->out->checkpoint_dir = value;
   return *value ? OK : fail(INVALID_ARGUMENT, "--checkpoint-dir: no folder is named");
 }
-static status set_save_steps(struct parser *p, char *value) {
-  return parse_number("--save-steps", value, 1, &p->out->save_steps);
-}
+static status set_save_steps(struct parser *p, char *value) { return parse_number("--save-steps", value, 1, &p->out->save_steps); }
 static status set_allow_clients(struct parser *p, char *value) {
   (void)value;
   p->out->allow_clients = true;
@@ -170,7 +164,7 @@ static status set_peer(struct parser *p, char *value) {
   if (!peers)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   p->out->peers = peers;
-  peers[p->out->peer_count++] = (struct peer_address){ value, (uint32_t)index, sign + 1 };
+  peers[p->out->peer_count++] = (struct peer_address){value, (uint32_t)index, sign + 1};
   return OK;
 }
 
@@ -179,34 +173,34 @@ static const struct option_row {
   bool has_value, of_phase;
   status (*set)(struct parser *p, char *value); /* NULL: not built yet */
 } rows[] = {
-  { "--help", false, false, set_help },
-  { "-h", false, false, set_help },
-  { "--version", false, false, set_version },
-  { "--no-init", false, false, set_no_init },
-  { "--elastic", false, false, set_elastic },
-  { "--timeout", true, false, set_timeout },
-  { "--threads", true, false, set_threads },
-  { "--address", true, false, set_address },
-  { "--peer", true, false, set_peer },
-  { "--checkpoint-dir", true, false, set_checkpoint_dir },
-  { "--save-steps", true, false, set_save_steps },
-  { "--save-seconds", true, false, set_save_seconds },
-  { "--keep", true, false, set_keep },
-  { "--restore", true, false, set_restore },
-  { "--log-dir", true, false, set_log_dir },
-  { "--log-every", true, false, set_log_every },
-  { "--trace", true, false, set_trace },
-  { "--allow-clients", false, false, set_allow_clients },
-  { "--client-memory", true, false, set_client_memory },
-  { "--tls-cert", true, false, set_tls_cert },
-  { "--tls-key", true, false, set_tls_key },
-  { "--tls-ca", true, false, set_tls_ca },
-  { "--runner", true, false, set_runner },
-  { "--entry", true, false, set_entry },
-  { "--feed", true, true, set_feed },
-  { "--fetch", true, true, set_fetch },
-  { "--batch", true, true, set_batch },
-  { "--steps", true, true, set_steps },
+  {"--help", false, false, set_help},
+  {"-h", false, false, set_help},
+  {"--version", false, false, set_version},
+  {"--no-init", false, false, set_no_init},
+  {"--elastic", false, false, set_elastic},
+  {"--timeout", true, false, set_timeout},
+  {"--threads", true, false, set_threads},
+  {"--address", true, false, set_address},
+  {"--peer", true, false, set_peer},
+  {"--checkpoint-dir", true, false, set_checkpoint_dir},
+  {"--save-steps", true, false, set_save_steps},
+  {"--save-seconds", true, false, set_save_seconds},
+  {"--keep", true, false, set_keep},
+  {"--restore", true, false, set_restore},
+  {"--log-dir", true, false, set_log_dir},
+  {"--log-every", true, false, set_log_every},
+  {"--trace", true, false, set_trace},
+  {"--allow-clients", false, false, set_allow_clients},
+  {"--client-memory", true, false, set_client_memory},
+  {"--tls-cert", true, false, set_tls_cert},
+  {"--tls-key", true, false, set_tls_key},
+  {"--tls-ca", true, false, set_tls_ca},
+  {"--runner", true, false, set_runner},
+  {"--entry", true, false, set_entry},
+  {"--feed", true, true, set_feed},
+  {"--fetch", true, true, set_fetch},
+  {"--batch", true, true, set_batch},
+  {"--steps", true, true, set_steps},
 };
 
 /* The row of `--name` or `--name=value`; *value is then set. */
@@ -255,13 +249,15 @@ static status parse_all(struct parser *p, int argc, char **argv) {
 }
 
 status options_parse(int argc, char **argv, struct task_options *out) {
-  *out = (struct task_options){ .timeout_s = 30, .log_every = 1 };
-  struct parser parser = { .out = out };
+  *out = (struct task_options){.timeout_s = 30, .log_every = 1};
+  struct parser parser = {.out = out};
   TRY(parse_all(&parser, argc, argv));
   const struct tls_files *tls = &out->tls;
   if ((tls->cert || tls->key || tls->ca) && !(tls->cert && tls->key && tls->ca))
     return fail(INVALID_ARGUMENT, "%s is missing: TLS needs --tls-cert, --tls-key and --tls-ca",
-                !tls->cert ? "--tls-cert" : !tls->key ? "--tls-key" : "--tls-ca");
+                !tls->cert  ? "--tls-cert"
+                : !tls->key ? "--tls-key"
+                            : "--tls-ca");
   if ((out->save_steps || out->save_seconds > 0 || out->keep) && !out->checkpoint_dir)
     return fail(INVALID_ARGUMENT, "%s needs --checkpoint-dir", out->save_steps ? "--save-steps" : out->keep ? "--keep" : "--save-seconds");
   if (out->runner_count && !out->phase_count)

@@ -8,13 +8,13 @@
 #include "runtime/net/tls.h"
 
 struct named_file {
-  const char *name, *path;  /* NAME=FILE: name ends at the last `=` that has a path behind it */
+  const char *name, *path; /* NAME=FILE: name ends at the last `=` that has a path behind it */
 };
 struct phase_options {
   const char *entry;
   struct named_file *feeds, *fetches;
   uint32_t feed_count, fetch_count;
-  int64_t batch;            /* rows; 0: the whole array in each step */
+  int64_t batch; /* rows; 0: the whole array in each step */
   int64_t steps;
 };
 struct peer_address {
@@ -24,23 +24,23 @@ struct peer_address {
 };
 struct task_options {
   bool help, version, no_init;
-  bool elastic;             /* synchronous rounds go on without members that are lost */
+  bool elastic; /* synchronous rounds go on without members that are lost */
   double timeout_s;
-  struct tls_files tls;     /* `{task}` in them stands for the task's name; all NULL: no TLS */
+  struct tls_files tls; /* `{task}` in them stands for the task's name; all NULL: no TLS */
   bool allow_clients;
-  int64_t client_memory_mib;    /* 0: not given */
-  int threads;              /* 0: one for each core */
-  const char *address;      /* NULL: as built */
-  const char *checkpoint_dir; /* NULL: none */
-  const char *restore;      /* NULL: none */
-  int64_t save_steps;       /* 0: not by steps */
-  double save_seconds;      /* 0: not by time */
-  int64_t keep;             /* checkpoints */
+  int64_t client_memory_mib;   /* 0: not given */
+  int threads;                 /* 0: one for each core */
+  const char *address;         /* NULL: as built */
+  const char *checkpoint_dir;  /* NULL: none */
+  const char *restore;         /* NULL: none */
+  int64_t save_steps;          /* 0: not by steps */
+  double save_seconds;         /* 0: not by time */
+  int64_t keep;                /* checkpoints */
   const char *log_dir, *trace; /* NULL: none */
-  int64_t log_every;        /* prints fetches every so many steps and at the last; 0: only then */
+  int64_t log_every;           /* prints fetches every so many steps and at the last; 0: only then */
   struct peer_address *peers;
   uint32_t peer_count;
-  const char **runners;     /* entries that are run beside the phases */
+  const char **runners; /* entries that are run beside the phases */
   uint32_t runner_count;
   struct phase_options *phases;
   uint32_t phase_count;

@@ -22,7 +22,7 @@ static void add(struct text *text, const char *format, ...) {
 }
 
 void page_write_text(const struct page_facts *facts, char *out) {
-  struct text text = { out, 0 };
+  struct text text = {out, 0};
   add(&text, "%s %s\n", facts->task, facts->stage);
   if (facts->phase)
     add(&text, "phase %u of %u: %s", facts->phase, facts->phases, facts->entry);
@@ -30,11 +30,13 @@ void page_write_text(const struct page_facts *facts, char *out) {
     add(&text, ", step %" PRId64 " of %" PRId64, facts->step, facts->steps);
   add(&text, "%s%s\n", facts->phase ? "\n" : "", facts->waits[0] ? facts->waits : "waits for nothing");
   for (uint32_t i = 0; i < facts->driver_count; i++)
-    add(&text, "applied: %s %" PRIu64 "%s\n", facts->drivers[i].name, facts->drivers[i].last, facts->drivers[i].command > 1 ? " of its latest command" : "");
+    add(&text, "applied: %s %" PRIu64 "%s\n", facts->drivers[i].name, facts->drivers[i].last,
+        facts->drivers[i].command > 1 ? " of its latest command" : "");
   if (facts->checkpoint[0])
     add(&text, "checkpoint: %s\n", facts->checkpoint);
   for (uint32_t i = 0; i < facts->peer_count; i++)
-    add(&text, "%s at %s %s (%" PRIu64 " s)\n", facts->peers[i].name, facts->peers[i].address, facts->peers[i].state, facts->peers[i].since_s);
+    add(&text, "%s at %s %s (%" PRIu64 " s)\n", facts->peers[i].name, facts->peers[i].address, facts->peers[i].state,
+        facts->peers[i].since_s);
   if (facts->more_peers)
     add(&text, "and %u more tasks\n", facts->more_peers);
 }
@@ -76,7 +78,7 @@ static void add_lists(struct text *text, const struct page_facts *facts) {
 }
 
 void page_write_json(const struct page_facts *facts, char *out) {
-  struct text text = { out, 0 };
+  struct text text = {out, 0};
   add(&text, "{\"task\": ");
   add_string(&text, facts->task);
   add_field(&text, "stage", facts->stage);

@@ -22,9 +22,9 @@ struct phase {
   const struct program *program;
   const struct program_entry *code;
   uint32_t entry;
-  struct tensor **files;       /* per feed: the whole file */
-  struct tensor **feeds;       /* per feed: what the step is fed */
-  struct tensor **fetches;     /* per fetch: of the last step */
+  struct tensor **files;   /* per feed: the whole file */
+  struct tensor **feeds;   /* per feed: what the step is fed */
+  struct tensor **fetches; /* per fetch: of the last step */
   struct phase_watch watch;
   uint32_t watched;            /* the fetch that says how well it goes: a loss; PROGRAM_NONE: none */
   struct npy_writer **writers; /* per fetch; NULL: printed */
@@ -336,7 +336,7 @@ status phase_check(const struct task *task, const struct phase_options *options,
   uint32_t entry = task_find_entry(task, options->entry);
   if (entry == PROGRAM_NONE)
     return no_such_entry(task_program(task), options->entry);
-  const struct phase phase = { .options = options, .program = task_program(task), .code = program_entry(task_program(task), entry) };
+  const struct phase phase = {.options = options, .program = task_program(task), .code = program_entry(task_program(task), entry)};
   for (uint32_t i = 0; i < options->feed_count; i++)
     TRY(check_feed(&phase, &options->feeds[i], is_first));
   for (uint32_t i = 0; i < phase.code->feeds.count; i++)

@@ -25,8 +25,8 @@ status phase_check(const struct task *task, const struct phase_options *options,
 status phase_create(struct task *task, const struct phase_options *options, const struct phase_watch *watch, struct phase **out);
 /* The first step that is done here, from 0: before any. */
 void phase_begin(struct phase *phase, int64_t step);
-/* Runs one step; the request says how often it counts. Errors are those of task_run, and DATA_LOSS of files; after an error of the step itself it
- * may be run again. */
+/* Runs one step; the request says how often it counts. Errors are those of task_run, and DATA_LOSS of files; after an error of the step
+ * itself it may be run again. */
 status phase_step(struct phase *phase, int64_t step, const struct run_request *request);
 /* Steps from this one on are done again: what the files hold of them goes. */
 status phase_go_to(struct phase *phase, int64_t step);

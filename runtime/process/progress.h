@@ -16,7 +16,7 @@
 #define PROGRESS_VARIABLE "TFC_PROGRESS"
 
 struct progress {
-  int fd;           /* -1: nobody listens */
+  int fd;                         /* -1: nobody listens */
   _Atomic uint32_t phase, phases; /* phase: 0 before the first */
   _Atomic(const char *) entry;
   _Atomic int64_t step, steps;

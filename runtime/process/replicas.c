@@ -16,8 +16,8 @@
 #include "runtime/step/crew.h"
 #include "runtime/step/task_state.h"
 
-#define LOOK_MS 200     /* between looks whether the other side is still the same */
-#define EVEN_MS 5       /* between looks whether the last round is applied here */
+#define LOOK_MS 200 /* between looks whether the other side is still the same */
+#define EVEN_MS 5   /* between looks whether the last round is applied here */
 #define FREEZE_MS 1000
 
 enum talk_kind {
@@ -29,7 +29,7 @@ enum talk_kind {
 };
 struct talk {
   uint32_t kind, is_copied;
-  uint64_t request, step;   /* step: whose transfers the receiver waits for */
+  uint64_t request, step; /* step: whose transfers the receiver waits for */
   uint64_t view, round;
   uint32_t command, has_state;
 };
@@ -46,9 +46,9 @@ struct replicas {
   uint32_t *seats, count, self; /* tasks; self: the seat */
   bool trains;
   struct view_state own;
-  pthread_mutex_t lock;         /* all below */
+  pthread_mutex_t lock; /* all below */
   pthread_cond_t changed;
-  struct view view;             /* of the registrar: seat 0 */
+  struct view view; /* of the registrar: seat 0 */
   uint64_t requests;
   struct answer answer;
   bool is_stopped, is_serving;
@@ -216,7 +216,8 @@ static void serve_seat(struct replicas *r, uint32_t seat, uint64_t request, uint
   pthread_mutex_lock(&r->lock);
   bool is_asked = result == OK && r->view.seat[seat].has_told && r->view.seat[seat].request == request;
   bool copies = is_asked && view_serve(&r->view, seat, row.last);
-  struct talk talk = {.kind = TALK_GO, .is_copied = copies, .request = request, .view = r->view.number, .round = row.last, .command = row.command};
+  struct talk talk = {
+    .kind = TALK_GO, .is_copied = copies, .request = request, .view = r->view.number, .round = row.last, .command = row.command};
   if (result != OK)
     view_forget(&r->view, seat);
   pthread_mutex_unlock(&r->lock);

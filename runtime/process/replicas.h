@@ -15,8 +15,8 @@ status replicas_create(struct task *task, struct cluster *cluster, const struct 
 /* After task_close. Accepts NULL. */
 void replicas_destroy(struct replicas *replicas);
 /* Before the first step of the phases, and again after a step has failed: waits until this replica has the job's state, which may be copied
- * from another one: its variables, and the number of its last step. NULL, or no phase that trains: OK. UNAVAILABLE: a replica that is needed for
- * it did not come within --timeout; FAILED_PRECONDITION: the first worker does not train; CANCELLED. */
+ * from another one: its variables, and the number of its last step. NULL, or no phase that trains: OK. UNAVAILABLE: a replica that is
+ * needed for it did not come within --timeout; FAILED_PRECONDITION: the first worker does not train; CANCELLED. */
 status replicas_join(struct replicas *replicas);
 /* Whether the others need this one until their end: it decides the rounds, and has the state. NULL: false. */
 bool replicas_serve_others(const struct replicas *replicas);

@@ -14,7 +14,7 @@ static bool send_round(void *cluster, uint32_t task, const void *data, size_t si
 static void hear_round(void *hall, uint32_t from, const void *data, size_t size) { hall_hear(hall, from, data, size); }
 
 void rounds_join(struct task *task, struct cluster *cluster, double timeout_s, bool is_elastic) {
-  struct hall_peers peers = { cluster, missing_ms, describe, send_round, (uint64_t)(timeout_s * 1000), is_elastic, task->program->task };
+  struct hall_peers peers = {cluster, missing_ms, describe, send_round, (uint64_t)(timeout_s * 1000), is_elastic, task->program->task};
   hall_set_peers(task->hall, &peers);
   cluster_on_control(cluster, CONTROL_ROUND, hear_round, task->hall);
 }

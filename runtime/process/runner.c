@@ -31,12 +31,8 @@ struct runners {
   uint32_t count, started;
 };
 
-static const struct program_entry *entry_of(const struct runners *r, uint32_t entry) {
-  return program_entry(r->program, entry);
-}
-static const char *entry_name(const struct runners *r, uint32_t entry) {
-  return program_text(r->program, entry_of(r, entry)->name);
-}
+static const struct program_entry *entry_of(const struct runners *r, uint32_t entry) { return program_entry(r->program, entry); }
+static const char *entry_name(const struct runners *r, uint32_t entry) { return program_text(r->program, entry_of(r, entry)->name); }
 
 static bool is_ours(const struct runners *r, const struct program_runner *runner) {
   return runner->is_chiefs ? r->config.is_chief : r->config.is_replica || r->config.is_chief;
@@ -53,8 +49,7 @@ static void note_failure(struct loop_thread *loop, status code) {
   if (first) {
     r->code = code;
     snprintf(r->text, sizeof r->text, "runner '%.400s': entry '%.400s': %s",
-             loop->code ? program_text(r->program, loop->code->name) : entry_name(r, loop->entry),
-             entry_name(r, loop->entry), text);
+             loop->code ? program_text(r->program, loop->code->name) : entry_name(r, loop->entry), entry_name(r, loop->entry), text);
   }
   pthread_mutex_unlock(&r->lock);
   if (first)
@@ -76,9 +71,7 @@ static status begin(struct loop_thread *loop) {
   TRY(r->config.wait_peers(r->config.self, loop->entry));
   if (loop->course)
     TRY(course_join(loop->course));
-  return loop->code && loop->code->begin != PROGRAM_NONE
-             ? run_once(loop, loop->code->begin, (struct run_request){0}, NULL)
-             : OK;
+  return loop->code && loop->code->begin != PROGRAM_NONE ? run_once(loop, loop->code->begin, (struct run_request){0}, NULL) : OK;
 }
 
 /* A peer was lost, or restored: waits for it, and begins again. */
@@ -158,8 +151,7 @@ status runners_check(const struct task *task, const char *const *entries, uint32
     if (entry == PROGRAM_NONE)
       return fail(NOT_FOUND, "--runner %s: there is no such entry (--help lists them)", entries[i]);
     if (program_entry(task_program(task), entry)->feeds.count)
-      return fail(INVALID_ARGUMENT, "--runner %s: the entry needs feeds, and a runner has none: run it as a phase",
-                  entries[i]);
+      return fail(INVALID_ARGUMENT, "--runner %s: the entry needs feeds, and a runner has none: run it as a phase", entries[i]);
   }
   return OK;
 }
@@ -232,9 +224,7 @@ bool runners_serve_others(const struct runners *r) {
   return false;
 }
 
-void runners_expect_end(struct runners *r) {
-  atomic_store(&r->expects_end, true);
-}
+void runners_expect_end(struct runners *r) { atomic_store(&r->expects_end, true); }
 
 status runners_finish(struct runners *r) {
   pthread_mutex_lock(&r->lock);

@@ -24,9 +24,9 @@ struct runner_config {
   void *self;
   status (*wait_peers)(void *self, uint32_t entry); /* waits for the entry's tasks; UNAVAILABLE: one is late */
   bool (*has_left)(void *self, uint32_t entry);     /* one of the entry's tasks has left in order */
-  void (*on_ended)(void *self);  /* after runners_expect_end: a loop that serves others has nobody to serve any more.
+  void (*on_ended)(void *self);                     /* after runners_expect_end: a loop that serves others has nobody to serve any more.
                                     From its thread */
-  void (*on_failed)(void *self); /* a loop failed: whatever the task waits in has to end. From a loop's thread */
+  void (*on_failed)(void *self);                    /* a loop failed: whatever the task waits in has to end. From a loop's thread */
 };
 
 /* That the entries of the command line are there, and need no feeds. NOT_FOUND, INVALID_ARGUMENT. */

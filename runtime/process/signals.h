@@ -1,5 +1,5 @@
-/* signals.h: SIGTERM, SIGINT and SIGHUP: the first stops in order, the second at once. SIGUSR1: says what the task is at, and ends nothing; so does
- * SIGHUP where there is something to read again. */
+/* signals.h: SIGTERM, SIGINT and SIGHUP: the first stops in order, the second at once. SIGUSR1: says what the task is at, and ends nothing;
+ * so does SIGHUP where there is something to read again. */
 #ifndef TFC_RUNTIME_PROCESS_SIGNALS_H
 #define TFC_RUNTIME_PROCESS_SIGNALS_H
 

@@ -35,53 +35,53 @@ struct host {
   struct task_options options;
   const struct program *program;
   struct task *task;
-  struct cluster *cluster;           /* NULL: alone, with phases */
+  struct cluster *cluster; /* NULL: alone, with phases */
   struct client_service *clients;
   struct course *course;
-  struct replicas *replicas;         /* NULL: no replica of an all-reduce */
-  struct saver *saver;               /* NULL: no --checkpoint-dir, no --restore, or several tasks: */
-  struct job *job;                   /* NULL: alone */
-  uint64_t history;                  /* of the job, that the steps are done in */
-  struct phase *last_phase;          /* NULL: not come to its end, or closed; open while a restore may undo its steps */
-  struct runners *runners;           /* NULL: not started */
-  struct events *events;             /* NULL: no --log-dir */
-  struct trace *trace;               /* NULL: no --trace */
-  struct doctor *doctor;             /* NULL: not started yet */
-  pthread_mutex_t report_lock;       /* task, cluster and doctor are there while it is held, unless: */
+  struct replicas *replicas;   /* NULL: no replica of an all-reduce */
+  struct saver *saver;         /* NULL: no --checkpoint-dir, no --restore, or several tasks: */
+  struct job *job;             /* NULL: alone */
+  uint64_t history;            /* of the job, that the steps are done in */
+  struct phase *last_phase;    /* NULL: not come to its end, or closed; open while a restore may undo its steps */
+  struct runners *runners;     /* NULL: not started */
+  struct events *events;       /* NULL: no --log-dir */
+  struct trace *trace;         /* NULL: no --trace */
+  struct doctor *doctor;       /* NULL: not started yet */
+  pthread_mutex_t report_lock; /* task, cluster and doctor are there while it is held, unless: */
   bool is_leaving;
   struct progress progress;
 };
 
 static const char usage[] =
-    "usage: %s [global options] [--entry NAME [phase options]]...\n"
-    "Runs the phases from left to right, then leaves. Without --entry it serves the other tasks and TensorFlow clients.\n\n"
-    "phase options:\n"
-    "  --feed NAME=FILE.npy    a fed tensor; NAME=zeros(2,3) stands in for a file, to try an entry\n"
-    "  --batch B               feeds B rows of the longest files in each step, round and round\n"
-    "  --steps N               runs the entry N times (1)\n"
-    "  --fetch NAME=FILE.npy   writes a fetched value; with several steps stacked on a new axis 0; - is standard output\n\n"
-    "global options:\n"
-    "  --runner NAME           runs the entry again and again beside the phases, until they end\n"
-    "  --no-init               does not run the entry 'init' first\n"
-    "  --elastic               synchronous training goes on without workers that are lost, until they come back\n"
-    "  --timeout S             gives a missing peer S seconds (30)\n"
-    "  --checkpoint-dir D      keeps the variables there: restored at start, saved at the end\n"
-    "  --save-steps N          and every N steps\n"
-    "  --save-seconds S        and every S seconds\n"
-    "  --keep N                so many checkpoints stay (5)\n"
-    "  --restore PATH          starts from a checkpoint of TensorFlow's, where --checkpoint-dir has none yet\n"
-    "  --log-dir D             writes scalar fetches and summaries of each step as TensorBoard events, in a folder of its own in D\n"
-    "  --log-every N           prints fetches that go to no file every N steps and at the last (1); 0: at the last only\n"
-    "  --trace FILE            writes when which instruction ran, for chrome://tracing\n"
-    "  --threads N             for kernels (one for each core)\n"
-    "  --address host:port     listens there instead of the address of the cluster file\n"
-    "  --peer JOB:INDEX=ADDRESS  where another task is\n"
-    "  --tls-cert, --tls-key, --tls-ca FILE  every connection is TLS 1.3, both ways by certificates of that CA; `{task}` is this task's name;\n"
-    "                          SIGHUP reads them again (executables of `tfc build --tls`)\n"
-    "  --allow-clients         TensorFlow clients may run entries here also while tasks run phases\n"
-    "  --client-memory MIB     what requests and answers of clients may hold together (256)\n"
-    "  --version, --help\n\n"
-    "entries:\n";
+  "usage: %s [global options] [--entry NAME [phase options]]...\n"
+  "Runs the phases from left to right, then leaves. Without --entry it serves the other tasks and TensorFlow clients.\n\n"
+  "phase options:\n"
+  "  --feed NAME=FILE.npy    a fed tensor; NAME=zeros(2,3) stands in for a file, to try an entry\n"
+  "  --batch B               feeds B rows of the longest files in each step, round and round\n"
+  "  --steps N               runs the entry N times (1)\n"
+  "  --fetch NAME=FILE.npy   writes a fetched value; with several steps stacked on a new axis 0; - is standard output\n\n"
+  "global options:\n"
+  "  --runner NAME           runs the entry again and again beside the phases, until they end\n"
+  "  --no-init               does not run the entry 'init' first\n"
+  "  --elastic               synchronous training goes on without workers that are lost, until they come back\n"
+  "  --timeout S             gives a missing peer S seconds (30)\n"
+  "  --checkpoint-dir D      keeps the variables there: restored at start, saved at the end\n"
+  "  --save-steps N          and every N steps\n"
+  "  --save-seconds S        and every S seconds\n"
+  "  --keep N                so many checkpoints stay (5)\n"
+  "  --restore PATH          starts from a checkpoint of TensorFlow's, where --checkpoint-dir has none yet\n"
+  "  --log-dir D             writes scalar fetches and summaries of each step as TensorBoard events, in a folder of its own in D\n"
+  "  --log-every N           prints fetches that go to no file every N steps and at the last (1); 0: at the last only\n"
+  "  --trace FILE            writes when which instruction ran, for chrome://tracing\n"
+  "  --threads N             for kernels (one for each core)\n"
+  "  --address host:port     listens there instead of the address of the cluster file\n"
+  "  --peer JOB:INDEX=ADDRESS  where another task is\n"
+  "  --tls-cert, --tls-key, --tls-ca FILE  every connection is TLS 1.3, both ways by certificates of that CA; `{task}` is this task's name;\n"
+  "                          SIGHUP reads them again (executables of `tfc build --tls`)\n"
+  "  --allow-clients         TensorFlow clients may run entries here also while tasks run phases\n"
+  "  --client-memory MIB     what requests and answers of clients may hold together (256)\n"
+  "  --version, --help\n\n"
+  "entries:\n";
 
 static void print_usage(const struct program *program, const char *name) {
   printf(usage, name);
@@ -106,8 +106,7 @@ static status read_tasks(const struct host *host, struct cluster_task *tasks) {
   uint32_t count = (uint32_t)host->program->tables[PROGRAM_TASKS].count;
   for (uint32_t i = 0; i < count; i++) {
     const struct program_task *task = program_task(host->program, i);
-    tasks[i] = (struct cluster_task){ program_text(host->program, task->job), task->index,
-                                      program_text(host->program, task->address) };
+    tasks[i] = (struct cluster_task){program_text(host->program, task->job), task->index, program_text(host->program, task->address)};
   }
   for (uint32_t i = 0; i < host->options.peer_count; i++) {
     const struct peer_address *peer = &host->options.peers[i];
@@ -119,8 +118,8 @@ static status read_tasks(const struct host *host, struct cluster_task *tasks) {
   if (host->options.address)
     tasks[host->program->task].address = host->options.address;
   return *tasks[host->program->task].address
-             ? OK
-             : fail(INVALID_ARGUMENT, "this task has no address to serve at: give --address, or phases with --entry");
+         ? OK
+         : fail(INVALID_ARGUMENT, "this task has no address to serve at: give --address, or phases with --entry");
 }
 
 /* Who decides which incarnation of a task counts, when a checkpoint of the job is cut, and who takes part in a round. */
@@ -129,9 +128,7 @@ static uint32_t coordinator(const struct program *program) {
   return ps != PROGRAM_NONE ? ps : program->chief;
 }
 
-static status wait_peers(void *cluster, const uint32_t *tasks, uint32_t count) {
-  return cluster_wait_peers(cluster, tasks, count);
-}
+static status wait_peers(void *cluster, const uint32_t *tasks, uint32_t count) { return cluster_wait_peers(cluster, tasks, count); }
 
 static bool is_alone(const struct host *host) { return host->program->tables[PROGRAM_TASKS].count == 1; }
 
@@ -149,8 +146,11 @@ static void stop_host(void *self);
 /* What was given to this task of --checkpoint-dir and what goes with it. */
 static struct saver_config checkpoints_given(const struct host *host) {
   const struct task_options *o = &host->options;
-  return (struct saver_config){ .folder = o->checkpoint_dir, .save_steps = o->save_steps, .save_seconds = o->save_seconds,
-                                .keep = o->keep ? o->keep : SAVER_KEEP, .restore = o->restore };
+  return (struct saver_config){.folder = o->checkpoint_dir,
+                               .save_steps = o->save_steps,
+                               .save_seconds = o->save_seconds,
+                               .keep = o->keep ? o->keep : SAVER_KEEP,
+                               .restore = o->restore};
 }
 
 static void note_checkpoint(void *self, const char *name) {
@@ -164,9 +164,13 @@ static void end_waiting(void *self) { cluster_stop(((struct host *)self)->cluste
 
 /* Several tasks: checkpoints concern all. */
 static status open_job(struct host *host) {
-  struct job_config config = { .given = checkpoints_given(host), .has_phases = host->options.phase_count > 0,
-                               .timeout_s = host->options.timeout_s, .on_failed = stop_host, .on_complete = note_checkpoint,
-                               .on_over = end_waiting, .self = host };
+  struct job_config config = {.given = checkpoints_given(host),
+                              .has_phases = host->options.phase_count > 0,
+                              .timeout_s = host->options.timeout_s,
+                              .on_failed = stop_host,
+                              .on_complete = note_checkpoint,
+                              .on_over = end_waiting,
+                              .self = host};
   return is_alone(host) ? OK : job_create(host->task, host->cluster, &config, &host->job);
 }
 
@@ -178,10 +182,16 @@ static status join_cluster(struct host *host) {
   if (!tasks)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   struct cluster_config config = {
-    .task = host->program->task, .task_count = count, .tasks = tasks, .build_id = host->program->build_id, .build_key = host->program->build_key,
-    .timeout_s = host->options.timeout_s, 
-    .has_phases = host->options.phase_count > 0, .allow_clients = host->options.allow_clients,
-    .clients_bytes = host->options.client_memory_mib << 20, .sink = task_sink(host->task),
+    .task = host->program->task,
+    .task_count = count,
+    .tasks = tasks,
+    .build_id = host->program->build_id,
+    .build_key = host->program->build_key,
+    .timeout_s = host->options.timeout_s,
+    .has_phases = host->options.phase_count > 0,
+    .allow_clients = host->options.allow_clients,
+    .clients_bytes = host->options.client_memory_mib << 20,
+    .sink = task_sink(host->task),
     .coordinator = coordinator(host->program),
   };
   const struct program_task *self = program_task(host->program, host->program->task);
@@ -249,7 +259,7 @@ static status run_init(struct host *host, const char *name) {
   if (!fetches)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   doctor_enter(host->doctor, STAGE_INITIALISES, NULL, 0);
-  const struct run_request request = { .is_once = strcmp(name, "init") == 0 };
+  const struct run_request request = {.is_once = strcmp(name, "init") == 0};
   status result = task_run_for_client(host->task, init, NULL, fetches, &request);
   for (uint32_t i = 0; i < entry->fetches.count; i++)
     tensor_release(fetches[i]);
@@ -265,7 +275,7 @@ static status run_init_again(struct host *host, const char *name) {
     status result = run_init(host, name);
     if (result == OK)
       return OK;
-    TRY(course_recover(host->course, (struct course_place){ 0, 0 }, result));
+    TRY(course_recover(host->course, (struct course_place){0, 0}, result));
   }
 }
 
@@ -284,7 +294,8 @@ static bool ready_after_first_phase(const struct host *host) { return is_chief(h
 
 /* What can only be done once variables have their values: of each replica, else the chief's. */
 static status initialise_late(struct host *host) {
-  return (is_chief(host) || is_replica(host)) && host->options.phase_count > 0 && !host->options.no_init ? run_init_again(host, "late_init") : OK;
+  return (is_chief(host) || is_replica(host)) && host->options.phase_count > 0 && !host->options.no_init ? run_init_again(host, "late_init")
+                                                                                                         : OK;
 }
 
 static status become_ready(struct host *host) {
@@ -321,9 +332,17 @@ static void need_not_wait(void *self) {
 
 static status start_runners(struct host *host) {
   const struct runner_config config = {
-    .task = host->task, .entries = host->options.runners, .entry_count = host->options.runner_count, .is_chief = is_chief(host),
-    .is_replica = is_replica(host), .course = host->course, .self = host, .wait_peers = wait_for_runner,
-    .has_left = has_left, .on_ended = need_not_wait, .on_failed = stop_host,
+    .task = host->task,
+    .entries = host->options.runners,
+    .entry_count = host->options.runner_count,
+    .is_chief = is_chief(host),
+    .is_replica = is_replica(host),
+    .course = host->course,
+    .self = host,
+    .wait_peers = wait_for_runner,
+    .has_left = has_left,
+    .on_ended = need_not_wait,
+    .on_failed = stop_host,
   };
   return host->options.phase_count > 0 ? runners_start(&config, &host->runners) : OK;
 }
@@ -361,7 +380,7 @@ static status become_ready_late(struct host *host) {
 static bool is_last(const struct host *host, uint32_t phase) { return phase + 1 == host->options.phase_count; }
 
 static status open_phase(struct host *host, struct course_place place, struct phase **out) {
-  struct phase_watch watch = { host->events, &host->progress, host->options.log_every };
+  struct phase_watch watch = {host->events, &host->progress, host->options.log_every};
   const struct phase_options *phase = &host->options.phases[place.phase];
   progress_begin(&host->progress, place.phase + 1, host->options.phase_count, phase->entry, phase->steps);
   if (host->last_phase && is_last(host, place.phase)) { /* what it has fetched of the steps before stays */
@@ -426,7 +445,7 @@ static status run_phase(struct host *host, struct course_place *place) {
     result = phase_go_to(phase, place->step);
   }
   if (result == OK && place->phase == number) {
-    *place = (struct course_place){ number + 1, 0 };
+    *place = (struct course_place){number + 1, 0};
     if (host->job && is_last(host, number)) {
       host->last_phase = phase;
       return OK;
@@ -458,13 +477,13 @@ static bool changes_own(const struct host *host, const struct program_entry *ent
   return false;
 }
 
-/* A process that goes on where another has ended has nothing of what that had of its own. Phases of one step prepare it, as `init` does: they are
- * run once more, and others, who have them already, change nothing. */
+/* A process that goes on where another has ended has nothing of what that had of its own. Phases of one step prepare it, as `init` does:
+ * they are run once more, and others, who have them already, change nothing. */
 static status repeat_preparations(struct host *host, struct course_place *place) {
   for (uint32_t i = 0; i < place->phase; i++) {
     const struct phase_options *phase = &host->options.phases[i];
     uint32_t entry = task_find_entry(host->task, phase->entry);
-    struct course_place again = { i, 0 };
+    struct course_place again = {i, 0};
     if (phase->steps > 1 || entry == PROGRAM_NONE || !changes_own(host, program_entry(host->program, entry)))
       continue;
     TRY(course_follow(host->course, again));
@@ -480,7 +499,7 @@ static status repeat_preparations(struct host *host, struct course_place *place)
 }
 
 static status run_phases(struct host *host) {
-  struct course_place place = { 0, 0 };
+  struct course_place place = {0, 0};
   status joined = join_course(host);
   if (joined != OK) /* somebody was lost since all was initialised */
     TRY(recover(host, &place, joined));
@@ -505,7 +524,7 @@ static status leave_job(struct host *host) {
   status result;
   while ((result = job_leave(host->job, host->history)) == ABORTED) {
     uint32_t last = host->options.phase_count - 1;
-    struct course_place place = { last, host->options.phases[last].steps - 1 };
+    struct course_place place = {last, host->options.phases[last].steps - 1};
     TRY(recover(host, &place, result));
     while (place.phase < host->options.phase_count)
       TRY(run_phase(host, &place));
@@ -612,8 +631,8 @@ static void reload_host(void *self) {
   pthread_mutex_lock(&host->report_lock);
   if (!host->is_leaving && host->cluster) {
     status code = cluster_reload_tls(host->cluster);
-    fprintf(stderr, "%s: %s%s\n", task_name(host->task), code == OK ? "the certificate was read again" : "the certificate stays as it was: ",
-            code == OK ? "" : status_text());
+    fprintf(stderr, "%s: %s%s\n", task_name(host->task),
+            code == OK ? "the certificate was read again" : "the certificate stays as it was: ", code == OK ? "" : status_text());
   }
   pthread_mutex_unlock(&host->report_lock);
 }
@@ -695,7 +714,7 @@ static int leave(struct host *host, status code) {
 
 int task_main(const struct program *program, const struct kernel_code *kernels, int argc, char **argv) {
   /* outlives this function: the thread that waits for signals refers to it */
-  static struct host host = { .report_lock = PTHREAD_MUTEX_INITIALIZER };
+  static struct host host = {.report_lock = PTHREAD_MUTEX_INITIALIZER};
   signals_block();
   float_mode_set();
   host.program = program;

@@ -19,14 +19,14 @@
 /* ---- native kernels (made by targets/cpu) ---- */
 
 struct kernel_fault {
-  int32_t code;            /* 0: none yet; the first one stays */
-  const char *text;        /* of the check, with a %d for each of the values */
-  int64_t shown[3];        /* STATUS_SHOWN */
+  int32_t code;     /* 0: none yet; the first one stays */
+  const char *text; /* of the check, with a %d for each of the values */
+  int64_t shown[3]; /* STATUS_SHOWN */
 };
 struct kernel_call {
-  void *const *buffers;    /* one for each buffer of the kernel; scratch ones are NULL: they live in `scratch` */
+  void *const *buffers; /* one for each buffer of the kernel; scratch ones are NULL: they live in `scratch` */
   const int64_t *sizes;
-  void *scratch;           /* kernel_code.query(sizes, KERNEL_SCRATCH) bytes, aligned to 64, shared by all tiles of the call */
+  void *scratch; /* kernel_code.query(sizes, KERNEL_SCRATCH) bytes, aligned to 64, shared by all tiles of the call */
   struct kernel_fault *fault;
 };
 #define KERNEL_SCRATCH (-1) /* bytes of scratch */
@@ -61,10 +61,10 @@ enum program_dim_op {
 #define PROGRAM_NONE UINT32_MAX
 
 enum program_table_id {
-  PROGRAM_TEXTS,     /* bytes; offset 0 is "" */
-  PROGRAM_DATA,      /* bytes, 64-aligned: constants and initial values; strings: struct program_string, then bytes */
-  PROGRAM_WORDS,     /* int64_t: size codes */
-  PROGRAM_OPERANDS,  /* uint32_t: lists of slots, symbols, size codes, tasks ... */
+  PROGRAM_TEXTS,    /* bytes; offset 0 is "" */
+  PROGRAM_DATA,     /* bytes, 64-aligned: constants and initial values; strings: struct program_string, then bytes */
+  PROGRAM_WORDS,    /* int64_t: size codes */
+  PROGRAM_OPERANDS, /* uint32_t: lists of slots, symbols, size codes, tasks ... */
   PROGRAM_TASKS,
   PROGRAM_VARIABLES,
   PROGRAM_ENTRIES,
@@ -74,8 +74,8 @@ enum program_table_id {
   PROGRAM_SLOTS,
   PROGRAM_PORTS,
   PROGRAM_ATTRS,
-  PROGRAM_RUNNERS,   /* loops beside the phases */
-  PROGRAM_NODES,     /* the graph's nodes, sorted by name: what a client may send again */
+  PROGRAM_RUNNERS, /* loops beside the phases */
+  PROGRAM_NODES,   /* the graph's nodes, sorted by name: what a client may send again */
   PROGRAM_TABLE_COUNT,
 };
 struct program_table {
@@ -88,14 +88,14 @@ enum {
 };
 struct program {
   uint64_t magic, size;
-  uint64_t build_id;      /* equal in all tasks of one build */
-  uint8_t build_key[32];  /* as well, and only they have it: never sent, never shown */
-  uint32_t task;          /* which task this is */
-  uint32_t chief;         /* who runs `init` */
-  uint32_t build_json;    /* text */
-  uint32_t replicated_job;/* text; "" when nothing is replicated */
+  uint64_t build_id;       /* equal in all tasks of one build */
+  uint8_t build_key[32];   /* as well, and only they have it: never sent, never shown */
+  uint32_t task;           /* which task this is */
+  uint32_t chief;          /* who runs `init` */
+  uint32_t build_json;     /* text */
+  uint32_t replicated_job; /* text; "" when nothing is replicated */
   uint32_t kernel_count;
-  uint32_t init_flags;    /* INIT_... */
+  uint32_t init_flags; /* INIT_... */
   struct program_table tables[PROGRAM_TABLE_COUNT];
 };
 /* A list: items first .. first+count-1 of the table its comment names. */
@@ -103,10 +103,10 @@ struct program_range {
   uint32_t first, count;
 };
 struct program_string {
-  uint64_t offset, size;  /* bytes from the start of PROGRAM_DATA */
+  uint64_t offset, size; /* bytes from the start of PROGRAM_DATA */
 };
 struct program_task {
-  uint32_t job, address;  /* texts */
+  uint32_t job, address; /* texts */
   uint32_t index, flags;
 };
 enum { PROGRAM_TASK_HOLDS = 1 }; /* it has variables that belong to the job: what a checkpoint holds, and what is lost with the task */
@@ -114,55 +114,55 @@ enum program_initial { PROGRAM_INITIAL_NONE, PROGRAM_INITIAL_DATA, PROGRAM_INITI
 struct program_variable {
   uint32_t name, container, node; /* texts */
   uint8_t dtype, rank, has_shape, has_initial;
-  uint32_t dims;          /* words: rank of them */
-  uint32_t initial_dims;  /* words: initial_rank of them */
-  uint64_t initial;       /* offset into PROGRAM_DATA */
+  uint32_t dims;         /* words: rank of them */
+  uint32_t initial_dims; /* words: initial_rank of them */
+  uint64_t initial;      /* offset into PROGRAM_DATA */
   uint32_t initial_rank;
-  uint32_t is_resource;   /* does not exist (NOT_FOUND) before its first assignment */
-  uint32_t slice;         /* text: "10 4 0,5:0,4": it is this part of a partitioned variable, as checkpoints have it; "" */
+  uint32_t is_resource; /* does not exist (NOT_FOUND) before its first assignment */
+  uint32_t slice;       /* text: "10 4 0,5:0,4": it is this part of a partitioned variable, as checkpoints have it; "" */
   uint32_t reserved;
 };
 /* A feed or fetch of an entry. */
 struct program_port {
-  uint32_t name, tensor;  /* texts: as the user names it; "node:0" */
+  uint32_t name, tensor; /* texts: as the user names it; "node:0" */
   uint8_t dtype, rank;
   uint8_t any_rank, every_rank; /* other variants of the entry take other ranks; this one takes every rank */
-  uint32_t dims;          /* operands: rank size codes */
-  uint32_t reasons;       /* operands: rank texts: which node needs this size to be what it is; "" when it is the feed's own */
-  uint32_t is_optional;   /* a fetch: without it the step would change the same */
+  uint32_t dims;                /* operands: rank size codes */
+  uint32_t reasons;             /* operands: rank texts: which node needs this size to be what it is; "" when it is the feed's own */
+  uint32_t is_optional;         /* a fetch: without it the step would change the same */
 };
 struct program_entry {
-  uint32_t name;          /* text */
+  uint32_t name; /* text */
   uint8_t replicated, changes_state;
-  uint8_t is_variant;     /* the entry before it, for feeds of other ranks or sizes */
-  uint8_t failed;         /* a status: feeds of these ranks are wrong, for the reason `failed_text` */
-  uint32_t failed_text, variants; /* variants: how many follow this entry */
+  uint8_t is_variant;                  /* the entry before it, for feeds of other ranks or sizes */
+  uint8_t failed;                      /* a status: feeds of these ranks are wrong, for the reason `failed_text` */
+  uint32_t failed_text, variants;      /* variants: how many follow this entry */
   struct program_range feeds, fetches; /* ports */
   struct program_range targets;        /* operands: texts, operation names */
   struct program_range parts;
-  struct program_range functions;      /* parts that host calls of these parts, and of functions, run */
-  struct program_range tasks;          /* operands: every task with a part of its own */
-  struct program_range symbols;        /* operands: texts, names of the symbols */
-  uint32_t partial;                    /* part + 1 of the first of `parts` once more, for partial runs: they run by counts, the
+  struct program_range functions;     /* parts that host calls of these parts, and of functions, run */
+  struct program_range tasks;         /* operands: every task with a part of its own */
+  struct program_range symbols;       /* operands: texts, names of the symbols */
+  uint32_t partial;                   /* part + 1 of the first of `parts` once more, for partial runs: they run by counts, the
                                         * driver's starts without feeds; 0: none */
-  struct program_range partial_needs;  /* operands: for each fetch one word for each feed, not 0 where the fetch is computed from it */
-  struct program_range decisions;      /* operands, pairs: a size code, and 1 where the feeds must make it 1, 0 where they must not */
+  struct program_range partial_needs; /* operands: for each fetch one word for each feed, not 0 where the fetch is computed from it */
+  struct program_range decisions;     /* operands, pairs: a size code, and 1 where the feeds must make it 1, 0 where they must not */
 };
 /* Entries that are run again and again beside the phases, each on a thread of its own, until one ends with a status of `end_codes`. */
 struct program_runner {
-  uint32_t name;          /* text: of the queue that it fills */
-  uint32_t is_chiefs;     /* else each replica runs it */
+  uint32_t name;                /* text: of the queue that it fills */
+  uint32_t is_chiefs;           /* else each replica runs it */
   struct program_range entries; /* operands: numbers of entries */
-  uint32_t begin, close;  /* entries that run once, before the first and after the last thread's end; PROGRAM_NONE: none */
-  uint64_t end_codes;     /* bit i: status i */
+  uint32_t begin, close;        /* entries that run once, before the first and after the last thread's end; PROGRAM_NONE: none */
+  uint64_t end_codes;           /* bit i: status i */
 };
 struct program_part {
-  uint32_t task;          /* PROGRAM_TASK_DRIVER, PROGRAM_TASK_SELF or this task; of a function: of who calls it */
+  uint32_t task; /* PROGRAM_TASK_DRIVER, PROGRAM_TASK_SELF or this task; of a function: of who calls it */
   uint32_t block;
   struct program_range slots;
-  uint32_t instr_count;   /* of all blocks together */
-  uint32_t positions;     /* lifetimes of slots are positions below this */
-  uint8_t dataflow;       /* instructions of the outer block run when their needs are met, not in order */
+  uint32_t instr_count; /* of all blocks together */
+  uint32_t positions;   /* lifetimes of slots are positions below this */
+  uint8_t dataflow;     /* instructions of the outer block run when their needs are met, not in order */
   uint8_t reserved[7];
 };
 struct program_block {
@@ -171,61 +171,61 @@ struct program_block {
   struct program_range symbols;         /* operands: symbols that get their values in this block */
 };
 enum program_storage {
-  STORAGE_ARENA,          /* a place in the frame, planned from lifetimes before the step starts */
-  STORAGE_TENSOR,         /* a counted tensor: fed, received, sent, fetched, from a host call or a region, or of a size known late */
+  STORAGE_ARENA,  /* a place in the frame, planned from lifetimes before the step starts */
+  STORAGE_TENSOR, /* a counted tensor: fed, received, sent, fetched, from a host call or a region, or of a size known late */
   STORAGE_CONST,
-  STORAGE_VARIABLE,       /* the memory of a variable since it was read */
-  STORAGE_ALIAS,          /* the memory of slot `root` */
+  STORAGE_VARIABLE, /* the memory of a variable since it was read */
+  STORAGE_ALIAS,    /* the memory of slot `root` */
 };
 struct program_slot {
   uint8_t dtype, rank, storage;
-  uint8_t any_rank;       /* its shape is that of the tensor that it holds */
-  uint32_t root;          /* ALIAS: whose memory it is; else the slot itself */
-  uint32_t dims;          /* operands: rank size codes */
+  uint8_t any_rank; /* its shape is that of the tensor that it holds */
+  uint32_t root;    /* ALIAS: whose memory it is; else the slot itself */
+  uint32_t dims;    /* operands: rank size codes */
   uint32_t reserved;
-  uint64_t data;          /* CONST: offset into PROGRAM_DATA; VARIABLE: its number */
-  uint32_t first, last;   /* ARENA: positions of the first and last use */
+  uint64_t data;        /* CONST: offset into PROGRAM_DATA; VARIABLE: its number */
+  uint32_t first, last; /* ARENA: positions of the first and last use */
 };
 enum program_op {
-  INSTR_FEED = 1,  /* outputs[0] = feed `number` */
-  INSTR_FETCH,     /* fetch `number` = args[0] */
-  INSTR_KERNEL,    /* kernel `number`; args: one for each buffer */
-  INSTR_ALIAS,     /* outputs[0] over args[0] */
-  INSTR_READ,      /* outputs[0] = variable `number` */
-  INSTR_ASSIGN,    /* variable `number` = args[0] */
-  INSTR_VARIABLE,  /* outputs[0] = question `peer` about variable `number` */
-  INSTR_HOST,      /* the function named by the text `number` */
-  INSTR_BIND,      /* the elements of args become the values of `sizes` */
-  INSTR_IF,        /* args: branch, then the blocks' parameters */
-  INSTR_WHILE,     /* args: loop variables; blocks: condition, body */
-  INSTR_SEND,      /* transfer `number` to task `peer` */
+  INSTR_FEED = 1, /* outputs[0] = feed `number` */
+  INSTR_FETCH,    /* fetch `number` = args[0] */
+  INSTR_KERNEL,   /* kernel `number`; args: one for each buffer */
+  INSTR_ALIAS,    /* outputs[0] over args[0] */
+  INSTR_READ,     /* outputs[0] = variable `number` */
+  INSTR_ASSIGN,   /* variable `number` = args[0] */
+  INSTR_VARIABLE, /* outputs[0] = question `peer` about variable `number` */
+  INSTR_HOST,     /* the function named by the text `number` */
+  INSTR_BIND,     /* the elements of args become the values of `sizes` */
+  INSTR_IF,       /* args: branch, then the blocks' parameters */
+  INSTR_WHILE,    /* args: loop variables; blocks: condition, body */
+  INSTR_SEND,     /* transfer `number` to task `peer` */
   INSTR_RECV,
   INSTR_NOOP,
-  INSTR_MERGE,     /* args: bool, value of the false side, of the true side: outputs[0] = the one that is there */
+  INSTR_MERGE, /* args: bool, value of the false side, of the true side: outputs[0] = the one that is there */
 };
 #define PROGRAM_ARG_VARIABLE UINT32_C(0x80000000) /* an argument: a variable's number, not a slot */
 #define PROGRAM_ARG_SCRATCH UINT32_MAX
 enum program_instr_flag {
-  INSTR_LATE = 1,    /* its sizes depend on symbols that are bound while the step runs */
-  INSTR_BLOCKS = 2,  /* may wait for other steps */
-  INSTR_LOCKS = 4,   /* a kernel that updates variables */
-  INSTR_DEFINES = 8, /* READ: the shape of the value is not fixed: it binds symbols or must agree */
-  INSTR_MAKES = 16,  /* a kernel with an output in a tensor of its own */
+  INSTR_LATE = 1,     /* its sizes depend on symbols that are bound while the step runs */
+  INSTR_BLOCKS = 2,   /* may wait for other steps */
+  INSTR_LOCKS = 4,    /* a kernel that updates variables */
+  INSTR_DEFINES = 8,  /* READ: the shape of the value is not fixed: it binds symbols or must agree */
+  INSTR_MAKES = 16,   /* a kernel with an output in a tensor of its own */
   INSTR_CHANGES = 32, /* updates a variable, or is a host call that others may see */
 };
 struct program_instr {
   uint8_t op, flags;
   uint16_t reserved;
-  uint32_t node, tf_op;            /* texts, for errors and traces */
-  uint32_t place;                  /* text, for errors: where in the user's program the node was made; "" when the graph does not say */
+  uint32_t node, tf_op; /* texts, for errors and traces */
+  uint32_t place;       /* text, for errors: where in the user's program the node was made; "" when the graph does not say */
   uint32_t number, peer;
-  struct program_range args;       /* operands: slots, or PROGRAM_ARG_VARIABLE + variable */
-  struct program_range outputs;    /* operands: slots */
-  struct program_range sizes;      /* operands: size codes */
-  uint32_t sizes_at;               /* KERNEL: where its sizes are in a frame; sizes of all kernels are in one array */
-  uint32_t shapes;                 /* KERNEL: operands: for each variable among args: mode, rank, its size codes */
-  struct program_range blocks;     /* IF, WHILE */
-  struct program_range functions;  /* HOST: parts that it may run, in the order of its attribute `functions` */
+  struct program_range args;      /* operands: slots, or PROGRAM_ARG_VARIABLE + variable */
+  struct program_range outputs;   /* operands: slots */
+  struct program_range sizes;     /* operands: size codes */
+  uint32_t sizes_at;              /* KERNEL: where its sizes are in a frame; sizes of all kernels are in one array */
+  uint32_t shapes;                /* KERNEL: operands: for each variable among args: mode, rank, its size codes */
+  struct program_range blocks;    /* IF, WHILE */
+  struct program_range functions; /* HOST: parts that it may run, in the order of its attribute `functions` */
   struct program_range attrs;
   struct program_range release;    /* operands: slots whose last use this is */
   struct program_range guards;     /* operands: slot * 2 + expected bool: unless all hold, the instruction is skipped */
@@ -236,15 +236,24 @@ struct program_instr {
 enum program_variable_mode { PROGRAM_VARIABLE_IN, PROGRAM_VARIABLE_OUT, PROGRAM_VARIABLE_INOUT }; /* in `shapes` */
 /* An attribute of a host call: kind as enum program_attr_kind. */
 enum program_attr_kind {
-  PROGRAM_ATTR_NONE, PROGRAM_ATTR_STRING, PROGRAM_ATTR_INT, PROGRAM_ATTR_FLOAT, PROGRAM_ATTR_BOOL, PROGRAM_ATTR_TYPE,
-  PROGRAM_ATTR_SHAPE, PROGRAM_ATTR_TENSOR, PROGRAM_ATTR_FUNC, PROGRAM_ATTR_LIST, PROGRAM_ATTR_PLACEHOLDER,
+  PROGRAM_ATTR_NONE,
+  PROGRAM_ATTR_STRING,
+  PROGRAM_ATTR_INT,
+  PROGRAM_ATTR_FLOAT,
+  PROGRAM_ATTR_BOOL,
+  PROGRAM_ATTR_TYPE,
+  PROGRAM_ATTR_SHAPE,
+  PROGRAM_ATTR_TENSOR,
+  PROGRAM_ATTR_FUNC,
+  PROGRAM_ATTR_LIST,
+  PROGRAM_ATTR_PLACEHOLDER,
 };
 struct program_attr {
-  uint32_t name;          /* text */
+  uint32_t name; /* text */
   uint32_t kind;
-  int64_t i;              /* INT, BOOL, TYPE; SHAPE: rank, or -1 when unknown */
+  int64_t i; /* INT, BOOL, TYPE; SHAPE: rank, or -1 when unknown */
   double f;
-  uint64_t offset, size;  /* STRING, FUNC (its name): bytes in PROGRAM_DATA; TENSOR: elements there, count */
+  uint64_t offset, size;     /* STRING, FUNC (its name): bytes in PROGRAM_DATA; TENSOR: elements there, count */
   struct program_range list; /* LIST: attrs; SHAPE, TENSOR: dims as size codes (one PROGRAM_WORDS word each) */
   uint32_t dtype, reserved;
 };
@@ -253,8 +262,8 @@ struct program_attr {
  * STRING, FUNC (its name): size, bytes; INT, BOOL, TYPE: int64_t; FLOAT: float; SHAPE: rank (-1: unknown), dims; TENSOR: dtype, rank,
  * dims, elements (strings: size, bytes each); LIST: its items like this. A value hash of 0 is not compared. */
 struct program_node {
-  uint32_t name, op;      /* texts */
-  uint64_t input_hash;    /* program_hash_inputs */
+  uint32_t name, op;          /* texts */
+  uint64_t input_hash;        /* program_hash_inputs */
   struct program_range attrs; /* operands, in pairs */
 };
 
@@ -270,9 +279,9 @@ static inline const uint32_t *program_operands(const struct program *program, ui
 static inline const int64_t *program_words(const struct program *program, uint32_t first) {
   return (const int64_t *)program_table(program, PROGRAM_WORDS) + first;
 }
-#define PROGRAM_ACCESSOR(noun, id)                                                                   \
+#define PROGRAM_ACCESSOR(noun, id)                                                                 \
   static inline const struct program_##noun *program_##noun(const struct program *p, uint32_t i) { \
-    return (const struct program_##noun *)program_table(p, id) + i;                                 \
+    return (const struct program_##noun *)program_table(p, id) + i;                                \
   }
 PROGRAM_ACCESSOR(task, PROGRAM_TASKS)
 PROGRAM_ACCESSOR(variable, PROGRAM_VARIABLES)

@@ -23,9 +23,9 @@ static const size_t item_bytes[PROGRAM_TABLE_COUNT] = {
   [PROGRAM_NODES] = sizeof(struct program_node),
 };
 
-#define CHECK(condition, ...)             \
-  do {                                    \
-    if (!(condition))                     \
+#define CHECK(condition, ...)              \
+  do {                                     \
+    if (!(condition))                      \
       return fail(DATA_LOSS, __VA_ARGS__); \
   } while (0)
 
@@ -63,11 +63,11 @@ static bool codes_fit(const struct program *p, const uint32_t *codes, uint32_t c
 
 /* As many size codes, or texts, from an operand on. */
 static bool dims_fit(const struct program *p, uint32_t first, uint32_t rank, uint32_t symbols) {
-  return range_fits(p, (struct program_range){ first, rank }, PROGRAM_OPERANDS) && codes_fit(p, program_operands(p, first), rank, symbols);
+  return range_fits(p, (struct program_range){first, rank}, PROGRAM_OPERANDS) && codes_fit(p, program_operands(p, first), rank, symbols);
 }
 
 static bool texts_fit(const struct program *p, uint32_t first, uint32_t rank) {
-  if (!range_fits(p, (struct program_range){ first, rank }, PROGRAM_OPERANDS))
+  if (!range_fits(p, (struct program_range){first, rank}, PROGRAM_OPERANDS))
     return false;
   for (uint32_t i = 0; i < rank; i++)
     if (!text_fits(p, program_operands(p, first)[i]))
@@ -96,13 +96,14 @@ static status check_tasks(const struct program *p) {
     const struct program_variable *v = program_variable(p, i);
     CHECK(text_fits(p, v->name) && text_fits(p, v->container) && text_fits(p, v->node) && text_fits(p, v->slice), "variable %u", i);
     CHECK(v->rank <= LIMIT_RANK && v->initial_rank <= LIMIT_RANK && dtype_is_valid(v->dtype), "variable %u", i);
-    const struct program_range dims[] = { { v->dims, v->rank }, { v->initial_dims, v->initial_rank } };
+    const struct program_range dims[] = {{v->dims, v->rank}, {v->initial_dims, v->initial_rank}};
     CHECK(range_fits(p, dims[0], PROGRAM_WORDS) && range_fits(p, dims[1], PROGRAM_WORDS), "variable %u: its shape", i);
     CHECK(v->initial <= count_of(p, PROGRAM_DATA), "variable %u: its value", i);
   }
   for (uint32_t i = 0; i < count_of(p, PROGRAM_NODES); i++)
     CHECK(text_fits(p, program_node(p, i)->name) && text_fits(p, program_node(p, i)->op) &&
-          range_fits(p, program_node(p, i)->attrs, PROGRAM_OPERANDS), "node %u", i);
+            range_fits(p, program_node(p, i)->attrs, PROGRAM_OPERANDS),
+          "node %u", i);
   for (uint32_t i = 0; i < count_of(p, PROGRAM_ATTRS); i++) {
     const struct program_attr *a = program_attr(p, i);
     CHECK(text_fits(p, a->name) && a->offset <= count_of(p, PROGRAM_DATA), "attribute %u", i);
@@ -140,11 +141,10 @@ static status check_instr(const struct program *p, uint32_t number, uint32_t slo
   CHECK(range_fits(p, instr->guards, PROGRAM_OPERANDS), "instruction %u: its guards", number);
   for (uint32_t i = 0; i < instr->guards.count; i++)
     CHECK(program_operands(p, instr->guards.first)[i] / 2 < slots, "instruction %u: a guard", number);
-  CHECK(range_fits(p, instr->sizes, PROGRAM_OPERANDS) &&
-            codes_fit(p, program_operands(p, instr->sizes.first), instr->sizes.count, symbols),
+  CHECK(range_fits(p, instr->sizes, PROGRAM_OPERANDS) && codes_fit(p, program_operands(p, instr->sizes.first), instr->sizes.count, symbols),
         "instruction %u: a size", number);
   CHECK(range_fits(p, instr->blocks, PROGRAM_BLOCKS) && range_fits(p, instr->attrs, PROGRAM_ATTRS) &&
-            range_fits(p, instr->functions, PROGRAM_PARTS) && range_fits(p, instr->successors, PROGRAM_OPERANDS),
+          range_fits(p, instr->functions, PROGRAM_PARTS) && range_fits(p, instr->successors, PROGRAM_OPERANDS),
         "instruction %u: a list", number);
   if (instr->op == INSTR_KERNEL)
     CHECK(instr->number < p->kernel_count, "instruction %u: kernel %u", number, instr->number);
@@ -163,8 +163,8 @@ static status check_part(const struct program *p, const struct program_part *par
     const struct program_slot *slot = program_slot(p, part->slots.first + i);
     CHECK(slot->rank <= LIMIT_RANK && dtype_is_valid(slot->dtype) && slot->root < part->slots.count, "slot %u", i);
     CHECK(slot->storage <= STORAGE_ALIAS, "slot %u", i);
-    CHECK(slot->storage == STORAGE_VARIABLE ? slot->data < count_of(p, PROGRAM_VARIABLES)
-                                            : slot->data <= count_of(p, PROGRAM_DATA), "slot %u: its data", i);
+    CHECK(slot->storage == STORAGE_VARIABLE ? slot->data < count_of(p, PROGRAM_VARIABLES) : slot->data <= count_of(p, PROGRAM_DATA),
+          "slot %u: its data", i);
     CHECK(dims_fit(p, slot->dims, slot->rank, symbols), "slot %u: a size", i);
   }
   for (uint32_t i = 0; i < part->instr_count; i++)
@@ -175,7 +175,7 @@ static status check_part(const struct program *p, const struct program_part *par
 static status check_block(const struct program *p, uint32_t number) {
   const struct program_block *block = program_block(p, number);
   CHECK(range_fits(p, block->instrs, PROGRAM_INSTRS) && range_fits(p, block->params, PROGRAM_OPERANDS) &&
-            range_fits(p, block->results, PROGRAM_OPERANDS) && range_fits(p, block->symbols, PROGRAM_OPERANDS),
+          range_fits(p, block->results, PROGRAM_OPERANDS) && range_fits(p, block->symbols, PROGRAM_OPERANDS),
         "block %u", number);
   return OK;
 }
@@ -184,15 +184,15 @@ static status check_entry(const struct program *p, uint32_t number) {
   const struct program_entry *entry = program_entry(p, number);
   CHECK(text_fits(p, entry->name), "entry %u: its name", number);
   CHECK(range_fits(p, entry->feeds, PROGRAM_PORTS) && range_fits(p, entry->fetches, PROGRAM_PORTS) &&
-            range_fits(p, entry->parts, PROGRAM_PARTS) && range_fits(p, entry->functions, PROGRAM_PARTS) &&
-            range_fits(p, entry->targets, PROGRAM_OPERANDS) && range_fits(p, entry->decisions, PROGRAM_OPERANDS) && entry->decisions.count % 2 == 0 &&
-            range_fits(p, entry->tasks, PROGRAM_OPERANDS) && range_fits(p, entry->symbols, PROGRAM_OPERANDS) &&
-            range_fits(p, entry->partial_needs, PROGRAM_OPERANDS),
+          range_fits(p, entry->parts, PROGRAM_PARTS) && range_fits(p, entry->functions, PROGRAM_PARTS) &&
+          range_fits(p, entry->targets, PROGRAM_OPERANDS) && range_fits(p, entry->decisions, PROGRAM_OPERANDS) &&
+          entry->decisions.count % 2 == 0 && range_fits(p, entry->tasks, PROGRAM_OPERANDS) &&
+          range_fits(p, entry->symbols, PROGRAM_OPERANDS) && range_fits(p, entry->partial_needs, PROGRAM_OPERANDS),
         "entry %u", number);
   if (entry->partial)
     CHECK(entry->partial - 1 >= entry->functions.first &&
-              (uint64_t)entry->partial - 1 + entry->parts.count <= (uint64_t)entry->functions.first + entry->functions.count &&
-              entry->partial_needs.count == (uint64_t)entry->feeds.count * entry->fetches.count,
+            (uint64_t)entry->partial - 1 + entry->parts.count <= (uint64_t)entry->functions.first + entry->functions.count &&
+            entry->partial_needs.count == (uint64_t)entry->feeds.count * entry->fetches.count,
           "entry %u: its parts for partial runs", number);
   for (uint32_t i = 0; entry->partial && i < entry->parts.count; i++)
     CHECK(program_part(p, entry->partial - 1 + i)->dataflow, "entry %u: its parts for partial runs", number);
@@ -202,12 +202,12 @@ static status check_entry(const struct program *p, uint32_t number) {
     TRY(check_part(p, program_part(p, entry->parts.first + i), entry->symbols.count));
   for (uint32_t i = 0; i < entry->functions.count; i++)
     TRY(check_part(p, program_part(p, entry->functions.first + i), entry->symbols.count));
-  const struct program_range ports[] = { entry->feeds, entry->fetches };
+  const struct program_range ports[] = {entry->feeds, entry->fetches};
   for (int list = 0; list < 2; list++)
     for (uint32_t i = 0; i < ports[list].count; i++) {
       const struct program_port *port = program_port(p, ports[list].first + i);
       CHECK(text_fits(p, port->name) && text_fits(p, port->tensor) && port->rank <= LIMIT_RANK &&
-                dims_fit(p, port->dims, port->rank, entry->symbols.count) && texts_fit(p, port->reasons, port->rank),
+              dims_fit(p, port->dims, port->rank, entry->symbols.count) && texts_fit(p, port->reasons, port->rank),
             "entry %u: a feed or fetch", number);
     }
   return OK;

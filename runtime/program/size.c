@@ -62,8 +62,7 @@ uint32_t size_symbol(const int64_t *code) {
   return code[0] == PROGRAM_DIM_SYMBOL && code[2] == PROGRAM_DIM_END ? (uint32_t)code[1] : PROGRAM_NONE;
 }
 
-status shape_eval(const struct program *program, const uint32_t *dims, uint32_t rank, const int64_t *symbols,
-                  struct shape *out) {
+status shape_eval(const struct program *program, const uint32_t *dims, uint32_t rank, const int64_t *symbols, struct shape *out) {
   out->rank = (int)rank;
   for (uint32_t i = 0; i < rank; i++)
     if (!size_eval(program_words(program, dims[i]), symbols, &out->dims[i]))
@@ -73,8 +72,8 @@ status shape_eval(const struct program *program, const uint32_t *dims, uint32_t 
   return OK;
 }
 
-const char *size_shape_text(const struct program *program, const uint32_t *dims, uint32_t rank, const int64_t *symbols,
-                            char *text, size_t size) {
+const char *size_shape_text(const struct program *program, const uint32_t *dims, uint32_t rank, const int64_t *symbols, char *text,
+                            size_t size) {
   size_t at = (size_t)snprintf(text, size, "[");
   for (uint32_t i = 0; i < rank && at < size; i++) {
     int64_t value;
@@ -89,15 +88,14 @@ const char *size_shape_text(const struct program *program, const uint32_t *dims,
   return text;
 }
 
-static status shape_mismatch(const struct program *program, const uint32_t *dims, uint32_t rank,
-                             const struct shape *shape, const int64_t *symbols) {
+static status shape_mismatch(const struct program *program, const uint32_t *dims, uint32_t rank, const struct shape *shape,
+                             const int64_t *symbols) {
   char text[256];
   return fail(INVALID_ARGUMENT, "shape is %s, must be %s", shape_text(shape),
               size_shape_text(program, dims, rank, symbols, text, sizeof text));
 }
 
-status shape_bind(const struct program *program, const uint32_t *dims, uint32_t rank, const struct shape *shape,
-                  int64_t *symbols) {
+status shape_bind(const struct program *program, const uint32_t *dims, uint32_t rank, const struct shape *shape, int64_t *symbols) {
   if (shape->rank != (int)rank)
     return shape_mismatch(program, dims, rank, shape, symbols);
   for (uint32_t i = 0; i < rank; i++) {
@@ -108,8 +106,7 @@ status shape_bind(const struct program *program, const uint32_t *dims, uint32_t 
   for (uint32_t i = 0; i < rank; i++) {
     int64_t value;
     if (!size_eval(program_words(program, dims[i]), symbols, &value))
-      return fail(UNIMPLEMENTED, "dimension %u of %s is a formula over sizes that are not known yet", i,
-                  shape_text(shape));
+      return fail(UNIMPLEMENTED, "dimension %u of %s is a formula over sizes that are not known yet", i, shape_text(shape));
     if (value != shape->dims[i])
       return shape_mismatch(program, dims, rank, shape, symbols);
   }

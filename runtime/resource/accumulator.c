@@ -13,13 +13,13 @@ struct accumulator {
   struct accumulator_spec spec;
   pthread_mutex_t lock;
   int64_t step, count;
-  struct tensor *sum;       /* dense; sparse: rows; NULL when nothing was applied */
+  struct tensor *sum;        /* dense; sparse: rows; NULL when nothing was applied */
   int64_t *indices, *counts; /* sparse: of the rows */
   int64_t rows;
   struct wait_list takers;
   struct accumulator_round round; /* of whoever took last, */
   int64_t asked;                  /* and how many it asked for */
-  uint32_t *left;           /* replicas that apply nothing any more */
+  uint32_t *left;                 /* replicas that apply nothing any more */
   uint32_t left_count, left_capacity;
 };
 
@@ -48,13 +48,12 @@ static status give_dense(struct accumulator *a, struct host_call *call) {
 static status give_sparse(struct accumulator *a, struct host_call *call) {
   int64_t row = a->rows ? a->sum->count / a->rows : 0;
   for (int64_t i = 0; a->spec.mean && i < a->rows; i++)
-    element_divide(a->spec.dtype, (char *)a->sum->data + i * row * (int64_t)dtype_size(a->spec.dtype), row,
-                   a->counts[i]);
-  TRY(tensor_copy_in(DTYPE_INT64, &(struct shape){ 1, { a->rows } }, a->indices, &call->outputs[0]));
+    element_divide(a->spec.dtype, (char *)a->sum->data + i * row * (int64_t)dtype_size(a->spec.dtype), row, a->counts[i]);
+  TRY(tensor_copy_in(DTYPE_INT64, &(struct shape){1, {a->rows}}, a->indices, &call->outputs[0]));
   int64_t dims[LIMIT_RANK];
   memcpy(dims, a->sum->shape.dims, sizeof dims);
   dims[0] = a->spec.has_shape && a->spec.shape.rank > 0 ? a->spec.shape.dims[0] : -1;
-  TRY(tensor_copy_in(DTYPE_INT64, &(struct shape){ 1, { a->sum->shape.rank } }, dims, &call->outputs[2]));
+  TRY(tensor_copy_in(DTYPE_INT64, &(struct shape){1, {a->sum->shape.rank}}, dims, &call->outputs[2]));
   call->outputs[1] = a->sum;
   a->sum = NULL;
   free(a->indices);
@@ -91,8 +90,7 @@ static status add_dense(struct accumulator *a, const struct tensor *gradient) {
   if (!a->sum)
     return tensor_clone(gradient, &a->sum);
   if (!shape_equal(&a->sum->shape, &gradient->shape))
-    return fail(INVALID_ARGUMENT, "Shape mismatch: expected %s, got %s", shape_text(&a->sum->shape),
-                shape_text(&gradient->shape));
+    return fail(INVALID_ARGUMENT, "Shape mismatch: expected %s, got %s", shape_text(&a->sum->shape), shape_text(&gradient->shape));
   element_add(a->spec.dtype, a->sum->data, gradient->data, gradient->count);
   return OK;
 }
@@ -132,7 +130,7 @@ static status add_sparse(struct accumulator *a, const struct tensor *indices, co
   if (!shape_equal(&before, &shape))
     return fail(INVALID_ARGUMENT, "Shape mismatch: expected rows like %s, got %s", shape_text(&a->sum->shape), shape_text(&shape));
   shape.dims[0] = a->rows + added;
-  struct merge m = { .a = a, .indices = indices->data, .values = values, .added = added };
+  struct merge m = {.a = a, .indices = indices->data, .values = values, .added = added};
   m.row = added ? values->count / added : a->rows ? a->sum->count / a->rows : 0;
   m.row_bytes = m.row * (int64_t)dtype_size(a->spec.dtype);
   struct tensor *rows;
@@ -186,8 +184,7 @@ static status check_gradient(const struct accumulator *a, const struct tensor *v
   if (values->dtype != a->spec.dtype)
     return fail(INVALID_ARGUMENT, "Expected data type %s, got %s", dtype_name(a->spec.dtype), dtype_name(values->dtype));
   if (!fits(&a->spec, &values->shape))
-    return fail(INVALID_ARGUMENT, "Shape mismatch: expected %s, got %s", shape_text(&a->spec.shape),
-                shape_text(&values->shape));
+    return fail(INVALID_ARGUMENT, "Shape mismatch: expected %s, got %s", shape_text(&a->spec.shape), shape_text(&values->shape));
   return OK;
 }
 
@@ -203,11 +200,12 @@ static status check_rows(const struct accumulator *a, const struct tensor *indic
     return fail(INVALID_ARGUMENT, "Shape mismatch: expected shape rank at least %d, got %lld", shape->rank, (long long)whole->count);
   for (int i = 0; whole && i < shape->rank; i++)
     if (shape->dims[i] >= 0 && shape->dims[i] != dims[i])
-      return fail(INVALID_ARGUMENT, "Shape mismatch: expected shape dim %d to be %lld, got %lld", i, (long long)shape->dims[i], (long long)dims[i]);
+      return fail(INVALID_ARGUMENT, "Shape mismatch: expected shape dim %d to be %lld, got %lld", i, (long long)shape->dims[i],
+                  (long long)dims[i]);
   for (int64_t i = 0; shape->rank && shape->dims[0] >= 0 && i < indices->count; i++)
     if (index[i] >= shape->dims[0])
-      return fail(INVALID_ARGUMENT, "Shape mismatch: index of slice %lld exceeded limits of shape; index is %lld exceeded %lld", (long long)i,
-                  (long long)index[i], (long long)shape->dims[0]);
+      return fail(INVALID_ARGUMENT, "Shape mismatch: index of slice %lld exceeded limits of shape; index is %lld exceeded %lld",
+                  (long long)i, (long long)index[i], (long long)shape->dims[0]);
   return OK;
 }
 
@@ -217,8 +215,8 @@ status accumulator_apply_sparse(struct accumulator *a, uint32_t driver, int64_t 
   if (indices->dtype != DTYPE_INT64 || indices->shape.rank != 1)
     return fail(INVALID_ARGUMENT, "Input indices should be vector but received shape: %s", shape_text(&indices->shape));
   if (values->shape.rank < 1 || values->shape.dims[0] != indices->count)
-    return fail(INVALID_ARGUMENT, "Number of indices %lld does not match number of rows in values %s",
-                (long long)indices->count, shape_text(&values->shape));
+    return fail(INVALID_ARGUMENT, "Number of indices %lld does not match number of rows in values %s", (long long)indices->count,
+                shape_text(&values->shape));
   TRY(check_rows(a, indices, whole));
   return apply(a, driver, step, indices, values);
 }
@@ -346,5 +344,4 @@ static void accumulator_destroy(struct resource *resource) {
   pthread_mutex_destroy(&a->lock);
 }
 
-const struct resource_maker accumulator_maker = { "accumulator", sizeof(struct accumulator), accumulator_init,
-                                                  accumulator_destroy };
+const struct resource_maker accumulator_maker = {"accumulator", sizeof(struct accumulator), accumulator_init, accumulator_destroy};

@@ -14,8 +14,8 @@ struct accumulator;
 struct accumulator_spec {
   enum dtype dtype;
   bool sparse, mean;
-  bool has_shape;          /* else any shape, that of the first gradient */
-  struct shape shape;      /* -1: any size */
+  bool has_shape;     /* else any shape, that of the first gradient */
+  struct shape shape; /* -1: any size */
 };
 extern const struct resource_maker accumulator_maker; /* argument: const struct accumulator_spec * */
 
@@ -26,7 +26,7 @@ status accumulator_apply_sparse(struct accumulator *a, uint32_t driver, int64_t 
                                 const struct tensor *values, const struct tensor *whole);
 /* Whose gradients a round has: no more than `each` of so many replicas. */
 struct accumulator_round {
-  int64_t replicas, each;   /* 0: of anybody, any number */
+  int64_t replicas, each; /* 0: of anybody, any number */
 };
 /* Ends at once or later (host.h): outputs: the gradient; sparse: indices, values, shape. Of a round no more are waited for than those
  * that have

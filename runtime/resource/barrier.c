@@ -10,7 +10,7 @@
 #include "runtime/value/tensor_list.h"
 
 struct partial {
-  struct partial *next;  /* in its bucket */
+  struct partial *next; /* in its bucket */
   uint64_t hash;
   struct tensor *key;    /* a scalar */
   int64_t place;         /* the number of the insertion that began it */
@@ -82,7 +82,8 @@ static status partial_create(struct barrier *b, const struct string_view *key, u
   if (!p)
     return fail(RESOURCE_EXHAUSTED, "no memory for a tuple");
   p->items = calloc(b->spec.component_count + 1u, sizeof *p->items);
-  status result = p->items ? tensor_copy_in(DTYPE_STRING, &(struct shape){0}, key, &p->key) : fail(RESOURCE_EXHAUSTED, "no memory for a tuple");
+  status result =
+    p->items ? tensor_copy_in(DTYPE_STRING, &(struct shape){0}, key, &p->key) : fail(RESOURCE_EXHAUSTED, "no memory for a tuple");
   if (result != OK) {
     partial_free(p, b->spec.component_count);
     return result;
@@ -135,7 +136,7 @@ struct insertion {
   const struct tensor *keys, *values;
   struct tensor **ready; /* complete tuples, behind each other */
   int64_t ready_count;
-  bool began;            /* a tuple */
+  bool began; /* a tuple */
 };
 
 static status insert_one(struct insertion *in, int64_t i) {
@@ -145,9 +146,10 @@ static status insert_one(struct insertion *in, int64_t i) {
   TRY(buckets_reserve(b));
   struct partial **at = partial_find(b, key, hash);
   if (!*at && b->closed)
-    return fail(CANCELLED, "Barrier %s is closed, but attempted to insert a brand new key: %.*s.  Pending enqueues cancelled: %d.  "
-                "Insertion index: %lld.  Number of incomplete keys: %lld.", b->resource.name, (int)key->size, key->data, b->cancelled,
-                (long long)i, (long long)b->partial_count);
+    return fail(CANCELLED,
+                "Barrier %s is closed, but attempted to insert a brand new key: %.*s.  Pending enqueues cancelled: %d.  "
+                "Insertion index: %lld.  Number of incomplete keys: %lld.",
+                b->resource.name, (int)key->size, key->data, b->cancelled, (long long)i, (long long)b->partial_count);
   if (!*at) {
     TRY(partial_create(b, key, hash, at));
     in->began = true;
@@ -169,8 +171,10 @@ static status insert_all(struct insertion *in) {
   int64_t count = in->keys->count;
   status result = OK;
   if (b->closed && (b->cancelled || (count > 0 && !b->partial_count)))
-    return fail(CANCELLED, "Barrier %s is closed.  Pending enqueues cancelled: %d.  Number of new insertions: %lld.  Number of incomplete "
-                "keys: %lld.", b->resource.name, b->cancelled, (long long)count, (long long)b->partial_count);
+    return fail(CANCELLED,
+                "Barrier %s is closed.  Pending enqueues cancelled: %d.  Number of new insertions: %lld.  Number of incomplete "
+                "keys: %lld.",
+                b->resource.name, b->cancelled, (long long)count, (long long)b->partial_count);
   for (int64_t i = 0; i < count && result == OK; i++)
     result = insert_one(in, i);
   if (result == OK)

@@ -10,7 +10,7 @@
 #include "runtime/resource/queue.h"
 
 struct barrier_spec {
-  uint32_t component_count;  /* at most QUEUE_COMPONENTS_MAX - 2: the queue has the place and the key in front */
+  uint32_t component_count; /* at most QUEUE_COMPONENTS_MAX - 2: the queue has the place and the key in front */
   struct queue_component components[QUEUE_COMPONENTS_MAX];
 };
 struct barrier;

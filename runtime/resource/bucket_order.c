@@ -15,8 +15,8 @@ void bucket_order_deinit(struct bucket_order *o) {
 /* The sizes a map grows through: the first prime of a fixed table at or above twice the old size. Beyond the table twice
  * the size and one: the order is then one of many. */
 static uint64_t next_size(uint64_t least) {
-  static const uint64_t sizes[] = {13,     29,     59,     127,     257,     541,     1109,    2357,     5087,     10273,   20753,
-                                   42043,  85229,  172933, 351061,  712697,  1447153, 2938679, 5967347,  12117689};
+  static const uint64_t sizes[] = {13,    29,    59,    127,    257,    541,    1109,    2357,    5087,    10273,
+                                   20753, 42043, 85229, 172933, 351061, 712697, 1447153, 2938679, 5967347, 12117689};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     if (sizes[i] >= least)
       return sizes[i];

@@ -12,13 +12,13 @@
 
 struct bucket_node {
   uint64_t hash;
-  int64_t next;         /* -1: the last */
+  int64_t next; /* -1: the last */
 };
 struct bucket_order {
   struct bucket_node *nodes; /* by entry */
   int64_t room, first, count;
   uint64_t bucket_count;
-  int64_t *before;           /* per bucket: the node before its first, -1: the front of the list, -2: the bucket is empty */
+  int64_t *before; /* per bucket: the node before its first, -1: the front of the list, -2: the bucket is empty */
 };
 
 void bucket_order_deinit(struct bucket_order *order);

@@ -12,8 +12,8 @@ struct contribution {
   uint32_t driver;
   int64_t member;
   const struct host_call *call;
-  bool comes_again;        /* when it is given up, its driver will repeat the step */
-  struct tensor *tensor;   /* NULL: only waits */
+  bool comes_again;      /* when it is given up, its driver will repeat the step */
+  struct tensor *tensor; /* NULL: only waits */
 };
 struct collective {
   struct resource resource; /* first */
@@ -22,7 +22,7 @@ struct collective {
   struct contribution *given;
   int64_t count;
   struct wait_list waiting;
-  bool has_left;           /* some driver begins no more steps: no round can be complete without it */
+  bool has_left; /* some driver begins no more steps: no round can be complete without it */
   uint32_t left;
 };
 
@@ -43,7 +43,7 @@ static void drop_contributions(struct collective *c) {
 static struct collective_values values_of(const struct collective *c, struct tensor **given) {
   for (int64_t i = 0; i < c->count; i++)
     given[i] = c->given[i].tensor;
-  return (struct collective_values){ c->spec.kind, c->spec.merge, c->spec.mean, c->count, given };
+  return (struct collective_values){c->spec.kind, c->spec.merge, c->spec.mean, c->count, given};
 }
 
 static int64_t member_of(const struct collective *c, const struct host_call *call) {
@@ -53,9 +53,7 @@ static int64_t member_of(const struct collective *c, const struct host_call *cal
   return member;
 }
 
-static status make_flag(bool value, struct tensor **out) {
-  return tensor_copy_in(DTYPE_BOOL, &(struct shape){ 0 }, &value, out);
-}
+static status make_flag(bool value, struct tensor **out) { return tensor_copy_in(DTYPE_BOOL, &(struct shape){0}, &value, out); }
 
 /* Ends the round for all who wait in it. */
 static struct wait_entry *end_round(struct collective *c, const struct host_call *last) {
@@ -64,7 +62,7 @@ static struct wait_entry *end_round(struct collective *c, const struct host_call
   bool only_waits = !c->given[0].tensor && c->spec.kind == COLLECTIVE_REDUCE;
   qsort(c->given, (size_t)c->count, sizeof *c->given, compare_contributions);
   struct tensor **given = calloc((size_t)c->count, sizeof *given);
-  struct collective_values values = { 0 };
+  struct collective_values values = {0};
   status code = given ? OK : fail(RESOURCE_EXHAUSTED, "no memory");
   if (given)
     values = values_of(c, given);
@@ -178,7 +176,7 @@ status collective_meet(struct collective *c, struct host_call *call, int64_t mem
     TRY(host_keep_input(call, 0, &tensor));
   }
   pthread_mutex_lock(&c->lock);
-  status result = join_locked(c, call, (struct contribution){ call->driver, member, call, comes_again, tensor }, &over);
+  status result = join_locked(c, call, (struct contribution){call->driver, member, call, comes_again, tensor}, &over);
   pthread_mutex_unlock(&c->lock);
   if (result != OK) {
     tensor_release(tensor);
@@ -200,7 +198,8 @@ static bool collective_explain(struct resource *resource, const void *call, stru
   struct collective *c = (struct collective *)resource;
   pthread_mutex_lock(&c->lock);
   bool waits = wait_list_has(&c->waiting, call);
-  snprintf(out->text, sizeof out->text, "group '%.40s': %lld of %lld have come", resource->name, (long long)c->count, (long long)c->spec.size);
+  snprintf(out->text, sizeof out->text, "group '%.40s': %lld of %lld have come", resource->name, (long long)c->count,
+           (long long)c->spec.size);
   for (int64_t i = 0; i < c->count && out->driver_count < RESOURCE_WAIT_DRIVERS; i++)
     out->drivers[out->driver_count++] = c->given[i].driver;
   out->is_round = true;
@@ -229,5 +228,4 @@ static void collective_destroy(struct resource *resource) {
   pthread_mutex_destroy(&c->lock);
 }
 
-const struct resource_maker collective_maker = { "collective", sizeof(struct collective), collective_init,
-                                                 collective_destroy };
+const struct resource_maker collective_maker = {"collective", sizeof(struct collective), collective_init, collective_destroy};

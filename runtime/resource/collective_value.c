@@ -81,7 +81,8 @@ static status only_value(const struct collective_values *c, struct tensor **out)
 
 status collective_common(const struct collective_values *c, struct tensor **out) {
   switch (c->kind) {
-  case COLLECTIVE_REDUCE: case COLLECTIVE_SCATTER: return reduce(c, out);
+  case COLLECTIVE_REDUCE:
+  case COLLECTIVE_SCATTER: return reduce(c, out);
   case COLLECTIVE_GATHER:
     TRY(collect_rows(c, 0, -1, out));
     if (c->mean)

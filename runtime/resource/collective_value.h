@@ -17,8 +17,8 @@ struct collective_values {
   enum collective_kind kind;
   enum element_merge merge;
   bool mean;
-  int64_t count;                /* members */
-  struct tensor *const *given;  /* one each; NULL: it gives nothing */
+  int64_t count;               /* members */
+  struct tensor *const *given; /* one each; NULL: it gives nothing */
 };
 /* What all members get, or what their own results are taken from (of all to all: each one's value, so that any will do). A new reference.
  * INVALID_ARGUMENT: the shapes do not go together; INTERNAL: none or two send in a broadcast. */

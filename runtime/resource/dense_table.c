@@ -10,9 +10,9 @@
 
 struct cells {
   enum dtype dtype;
-  int64_t width;        /* elements of a key, or of a value */
-  size_t size;          /* bytes of an element */
-  char *data;           /* rows */
+  int64_t width; /* elements of a key, or of a value */
+  size_t size;   /* bytes of an element */
+  char *data;    /* rows */
 };
 struct dense_table {
   struct cells keys, values, empty, deleted; /* empty, deleted: one row; deleted.data NULL: none */
@@ -33,7 +33,9 @@ static status cells_create(struct cells *c, int64_t rows) {
   return c->data ? OK : fail(RESOURCE_EXHAUSTED, "no memory for a table of %lld buckets", (long long)rows);
 }
 
-static const char *row_of(const struct cells *c, const void *data, int64_t row) { return (const char *)data + (size_t)(row * c->width) * c->size; }
+static const char *row_of(const struct cells *c, const void *data, int64_t row) {
+  return (const char *)data + (size_t)(row * c->width) * c->size;
+}
 
 static void cells_free(struct cells *c, int64_t rows) {
   struct string_view *views = (struct string_view *)(void *)c->data;
@@ -180,7 +182,9 @@ int64_t dense_table_size(const struct dense_table *t) { return t->entries; }
 /* ---- probing ---- */
 
 static bool is_empty(const struct dense_table *t, const void *key) { return rows_equal(&t->keys, key, t->empty.data); }
-static bool is_deleted(const struct dense_table *t, const void *key) { return t->deleted.data && rows_equal(&t->keys, key, t->deleted.data); }
+static bool is_deleted(const struct dense_table *t, const void *key) {
+  return t->deleted.data && rows_equal(&t->keys, key, t->deleted.data);
+}
 
 static status check_key(const struct dense_table *t, const void *key) {
   if (is_empty(t, key))

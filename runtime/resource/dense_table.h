@@ -25,8 +25,8 @@ int64_t dense_table_size(const struct dense_table *table);
 status dense_table_insert(struct dense_table *table, const struct tensor *keys, const struct tensor *values);
 status dense_table_remove(struct dense_table *table, const struct tensor *keys);
 /* A tensor of the shape with the values of the keys, or `otherwise`. */
-status dense_table_find(const struct dense_table *table, const struct tensor *keys, const struct tensor *otherwise, const struct shape *shape,
-                        struct tensor **out);
+status dense_table_find(const struct dense_table *table, const struct tensor *keys, const struct tensor *otherwise,
+                        const struct shape *shape, struct tensor **out);
 /* All buckets as matrices, free ones included; and the same as the new contents. */
 status dense_table_export(const struct dense_table *table, struct tensor **keys, struct tensor **values);
 status dense_table_import(struct dense_table *table, const struct tensor *keys, const struct tensor *values);

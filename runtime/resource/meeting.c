@@ -1,4 +1,5 @@
-/* meeting.c: steps that hold in a list are asked again after every change; sums are made without the lock by whoever finds them complete. */
+/* meeting.c: steps that hold in a list are asked again after every change; sums are made without the lock by whoever finds them
+ * complete. */
 #include "runtime/resource/meeting.h"
 
 #include <pthread.h>
@@ -9,7 +10,7 @@
 #include "runtime/host/wait_list.h"
 #include "runtime/resource/round.h"
 
-#define HALL_MESSAGES 256 /* of one post */
+#define HALL_MESSAGES 256    /* of one post */
 #define HALL_EARLY_MAX 65536 /* messages for meetings that no step of ours has begun yet */
 
 /* A value of the round: what the seats have given, and what came of it. */
@@ -22,11 +23,11 @@ struct value {
   struct value *next;
   struct meeting_value_spec spec;
   VEC(struct value_entry) entries;
-  bool is_busy;             /* somebody computes */
-  uint64_t *steps;          /* per seat: whose contributions `result` is of; 0: none */
+  bool is_busy;    /* somebody computes */
+  uint64_t *steps; /* per seat: whose contributions `result` is of; 0: none */
   bool is_known;
   struct tensor *result;
-  status code;              /* why there is none */
+  status code; /* why there is none */
   char text[256];
 };
 
@@ -37,7 +38,7 @@ struct hold {
   uint64_t step;
   bool is_committed;
   struct value *value;
-  struct tensor *own;       /* of a repetition: what it brings itself */
+  struct tensor *own; /* of a repetition: what it brings itself */
 };
 
 struct seat_numbers {
@@ -49,11 +50,11 @@ struct meeting {
   struct resource resource; /* first */
   struct hall *hall;
   struct meeting *next;
-  uint64_t key;             /* of its name, in messages */
+  uint64_t key; /* of its name, in messages */
   uint32_t *seats, *holders;
   struct round round;
   struct seat_numbers *given, *taken; /* per seat */
-  uint64_t numbered;        /* the round that `taken` is of */
+  uint64_t numbered;                  /* the round that `taken` is of */
   struct wait_list waiting;
   struct value *values;
 };
@@ -74,8 +75,8 @@ struct hall {
   struct meeting *meetings;
   struct early *early, **early_end;
   uint32_t early_count;
-  bool has_finished;        /* some task, ever */
-  bool *admitted;           /* per task; NULL: all are */
+  bool has_finished; /* some task, ever */
+  bool *admitted;    /* per task; NULL: all are */
   uint32_t task_count;
 };
 
@@ -239,7 +240,8 @@ static bool is_forgotten(const struct meeting *m, const struct hold *h) {
 }
 
 /* It changes nothing where updates have a leader: any value will do for what it still computes. Else it needs the right one. */
-static enum round_answer repeat_alone(const struct meeting *m, const struct hold *h, struct host_call *call, status *code, const char **text) {
+static enum round_answer repeat_alone(const struct meeting *m, const struct hold *h, struct host_call *call, status *code,
+                                      const char **text) {
   if (!m->round.options.has_leader) {
     *code = ABORTED;
     *text = "what the round gave is not kept";
@@ -379,8 +381,8 @@ static status missing_too_long(const struct meeting *m, uint64_t now) {
   if (seat == ROUND_NOBODY)
     return OK;
   describe(m, m->seats[seat], who, sizeof who);
-  return fail(UNAVAILABLE, "round %llu of '%s' waits for %s, which was not there for %.3g s", (unsigned long long)r->number + (r->phase == ROUND_OPEN), waiting_for(m), who,
-              (double)r->options.timeout_ms / 1000);
+  return fail(UNAVAILABLE, "round %llu of '%s' waits for %s, which was not there for %.3g s",
+              (unsigned long long)r->number + (r->phase == ROUND_OPEN), waiting_for(m), who, (double)r->options.timeout_ms / 1000);
 }
 
 static status finished_early(const struct meeting *m) {
@@ -840,7 +842,8 @@ static status meeting_init(struct resource *resource, void *argument) {
   struct meeting *m = (struct meeting *)resource;
   const struct meeting_spec *spec = argument;
   const struct hall_peers *peers = &spec->hall->peers;
-  struct round_options options = {spec->seat_count, spec->holder_count, own_holder(spec), spec->has_leader, peers->is_elastic, peers->timeout_ms};
+  struct round_options options = {spec->seat_count, spec->holder_count, own_holder(spec),
+                                  spec->has_leader, peers->is_elastic,  peers->timeout_ms};
   if (spec->holder_count > 1 && !spec->hall->has_peers)
     return fail(INTERNAL, "a round of several tasks in a task that is alone");
   m->hall = spec->hall;

@@ -1,8 +1,9 @@
 /* meeting.h: where the steps of several drivers meet in rounds (round.h): they hold here until their round is decided, get the values that
  * come of all contributions, and one of them makes the updates.
  *
- * A task's meetings are in its hall, under one lock. Nothing here waits for ever: who holds is told when a member is missing for longer than
- * the time-out, or has finished its steps. Values are summed in the order of the seats, ahead of the decision where all are there already.
+ * A task's meetings are in its hall, under one lock. Nothing here waits for ever: who holds is told when a member is missing for longer
+ * than the time-out, or has finished its steps. Values are summed in the order of the seats, ahead of the decision where all are there
+ * already.
  *
  * Threads: any, but for what says otherwise. Owner: the hall's is the task, the meetings' its container.
  */
@@ -27,7 +28,7 @@ struct hall_peers {
   bool (*send)(void *self, uint32_t task, const void *data, size_t size);
   uint64_t timeout_ms;
   bool is_elastic;
-  uint32_t task;            /* this one */
+  uint32_t task; /* this one */
 };
 
 status hall_create(struct hall **out);
@@ -77,13 +78,13 @@ extern const struct resource_maker meeting_maker; /* argument: const struct meet
 /* A step that comes. */
 struct meeting_step {
   struct host_call *call;
-  uint64_t id, serial;      /* serial: for meeting_taken */
+  uint64_t id, serial; /* serial: for meeting_taken */
   uint32_t command;
   /* Whether all of it is applied here already, so that it only repeats; under the hall's lock. NULL: no. */
   bool (*is_committed)(const struct meeting_step *step);
 };
-/* Each ends at once or later (host.h). FAILED_PRECONDITION: the driver is no member, or a member has finished its steps; UNAVAILABLE: a member
- * was missing too long; ABORTED: the round went on without this step, which may be done again. */
+/* Each ends at once or later (host.h). FAILED_PRECONDITION: the driver is no member, or a member has finished its steps; UNAVAILABLE: a
+ * member was missing too long; ABORTED: the round went on without this step, which may be done again. */
 status meeting_enter(struct meeting *meeting, const struct meeting_step *step);
 status meeting_give(struct meeting *meeting, const struct meeting_step *step);
 /* Output 0 becomes whether it makes the updates. */
@@ -91,8 +92,8 @@ status meeting_lead(struct meeting *meeting, const struct meeting_step *step);
 status meeting_end(struct meeting *meeting, const struct meeting_step *step);
 
 struct meeting_value_spec {
-  int64_t key;              /* which value of the round */
-  enum collective_kind kind;/* REDUCE (a sum) or GATHER */
+  int64_t key;               /* which value of the round */
+  enum collective_kind kind; /* REDUCE (a sum) or GATHER */
   bool mean;
 };
 /* Input 0 is the step's value; output 0 becomes what comes of all. */

@@ -36,7 +36,7 @@ struct queue {
   struct resource resource; /* first */
   struct queue_spec spec;
   pthread_mutex_t lock;
-  struct tensor ***tuples;  /* ring */
+  struct tensor ***tuples; /* ring */
   int64_t start, size, room;
   struct line givers, takers, token_takers;
   struct token_shares shares;
@@ -45,7 +45,7 @@ struct queue {
   bool closed;
 };
 
-static const char *const kind_names[] = { "FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue", "PriorityQueue" };
+static const char *const kind_names[] = {"FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue", "PriorityQueue"};
 const char *queue_kind_name(enum queue_kind kind) { return kind_names[kind]; }
 
 /* ---- tuples ---- */
@@ -287,7 +287,7 @@ static struct attempt *queue_proceed(struct queue *q) {
   for (bool progress = true; progress;) {
     progress = false;
     proceed_tokens(q, &end, &progress);
-    struct line *lines[] = { &q->givers, &q->takers };
+    struct line *lines[] = {&q->givers, &q->takers};
     for (int i = 0; i < 2; i++)
       while (lines[i]->first && (i == 0 ? proceed_enqueue : proceed_dequeue)(q, lines[i]->first, &progress)) {
         struct attempt *a = line_remove_first(lines[i]);
@@ -314,8 +314,7 @@ static status stack_equal(const struct attempt *a, uint32_t component, enum dtyp
 }
 
 /* Copies one element into its row of the batch, padded with zeros; `axis` walks the dimensions. */
-static void copy_padded(char *to, const struct shape *to_shape, const char *from, const struct shape *from_shape,
-                        int axis, int64_t unit) {
+static void copy_padded(char *to, const struct shape *to_shape, const char *from, const struct shape *from_shape, int axis, int64_t unit) {
   int64_t to_step = unit, from_step = unit;
   for (int i = axis + 1; i < to_shape->rank; i++) {
     to_step *= to_shape->dims[i];
@@ -341,10 +340,9 @@ static void element_shape(const struct attempt *a, uint32_t component, struct sh
         out->dims[d] = a->tuples[i][component]->shape.dims[d];
 }
 
-static status stack_component(const struct queue *q, const struct attempt *a, uint32_t component,
-                              struct tensor **out) {
+static status stack_component(const struct queue *q, const struct attempt *a, uint32_t component, struct tensor **out) {
   const struct queue_component *spec = &q->spec.components[component];
-  struct shape element = { 0 }, batch;
+  struct shape element = {0}, batch;
   if (a->count > 0)
     element_shape(a, component, &element);
   else
@@ -535,8 +533,7 @@ status queue_dequeue_token(struct queue *q, struct host_call *call, int64_t each
 
 status queue_dequeue_many(struct queue *q, struct host_call *call, int64_t count, bool up_to) {
   if (count < 0)
-    return fail(INVALID_ARGUMENT, "%s requested %lld < 0 elements", up_to ? "DequeueUpTo" : "DequeueMany",
-                (long long)count);
+    return fail(INVALID_ARGUMENT, "%s requested %lld < 0 elements", up_to ? "DequeueUpTo" : "DequeueMany", (long long)count);
   for (uint32_t i = 0; i < q->spec.component_count; i++)
     if (!q->spec.components[i].has_shape)
       return fail(INVALID_ARGUMENT, "%s's DequeueMany and DequeueUpTo require the components to have specified shapes.",
@@ -652,7 +649,7 @@ static void queue_destroy(struct resource *resource) {
   pthread_mutex_destroy(&q->lock);
 }
 
-const struct resource_maker queue_maker = { "queue", sizeof(struct queue), queue_init, queue_destroy };
+const struct resource_maker queue_maker = {"queue", sizeof(struct queue), queue_init, queue_destroy};
 
 static bool components_match(const struct queue_spec *a, const struct queue_spec *b, bool shapes) {
   if (a->component_count != b->component_count)
@@ -675,17 +672,16 @@ status queue_match(const struct queue *q, const struct queue_spec *wanted) {
   const char *name = q->resource.name;
   const struct queue_spec *is = &q->spec;
   if (is->kind != wanted->kind)
-    return fail(INVALID_ARGUMENT, "Shared queue '%s' is a %s, not a %s", name, kind_names[is->kind],
-                kind_names[wanted->kind]);
+    return fail(INVALID_ARGUMENT, "Shared queue '%s' is a %s, not a %s", name, kind_names[is->kind], kind_names[wanted->kind]);
   if (is->capacity != wanted->capacity)
-    return fail(INVALID_ARGUMENT, "Shared queue '%s' has capacity %lld but requested capacity was %lld", name,
-                shown(is->capacity), shown(wanted->capacity));
+    return fail(INVALID_ARGUMENT, "Shared queue '%s' has capacity %lld but requested capacity was %lld", name, shown(is->capacity),
+                shown(wanted->capacity));
   if (is->min_after_dequeue != wanted->min_after_dequeue)
-    return fail(INVALID_ARGUMENT, "Shared queue '%s' has min_after_dequeue %lld but requested min_after_dequeue was %lld",
-                name, (long long)is->min_after_dequeue, (long long)wanted->min_after_dequeue);
+    return fail(INVALID_ARGUMENT, "Shared queue '%s' has min_after_dequeue %lld but requested min_after_dequeue was %lld", name,
+                (long long)is->min_after_dequeue, (long long)wanted->min_after_dequeue);
   if (is->seed != wanted->seed || is->seed2 != wanted->seed2)
-    return fail(INVALID_ARGUMENT, "Shared queue '%s' has random seeds (%lld, %lld) but requested seeds are (%lld, %lld).",
-                name, (long long)is->seed, (long long)is->seed2, (long long)wanted->seed, (long long)wanted->seed2);
+    return fail(INVALID_ARGUMENT, "Shared queue '%s' has random seeds (%lld, %lld) but requested seeds are (%lld, %lld).", name,
+                (long long)is->seed, (long long)is->seed2, (long long)wanted->seed, (long long)wanted->seed2);
   if (!components_match(is, wanted, false))
     return fail(INVALID_ARGUMENT, "Shared queue '%s' has component types that differ from the requested ones", name);
   if (!components_match(is, wanted, true))

@@ -23,16 +23,16 @@ enum queue_kind { QUEUE_FIFO, QUEUE_SHUFFLE, QUEUE_PADDING, QUEUE_PRIORITY };
 
 struct queue_component {
   enum dtype dtype;
-  bool has_shape;          /* else elements of any shape */
-  struct shape shape;      /* PADDING: -1 where elements differ */
+  bool has_shape;     /* else elements of any shape */
+  struct shape shape; /* PADDING: -1 where elements differ */
 };
 struct queue_spec {
   enum queue_kind kind;
   uint32_t component_count;
   struct queue_component components[QUEUE_COMPONENTS_MAX];
-  int64_t capacity;        /* tuples; INT64_MAX: no bound */
+  int64_t capacity;          /* tuples; INT64_MAX: no bound */
   int64_t min_after_dequeue; /* SHUFFLE */
-  int64_t seed, seed2;     /* SHUFFLE */
+  int64_t seed, seed2;       /* SHUFFLE */
 };
 struct queue;
 

@@ -305,9 +305,7 @@ void round_finish(struct round *r, uint32_t i) {
 static void hear_as_holder(struct round *r, const struct round_message *m) {
   struct round_seat *seat = &r->seats[m->seat];
   switch (m->word) {
-  case ROUND_JOIN:
-    seat->is_member = true;
-    break;
+  case ROUND_JOIN: seat->is_member = true; break;
   case ROUND_DROP:
     if (seat->is_dead)
       seat->given = 0;
@@ -316,9 +314,7 @@ static void hear_as_holder(struct round *r, const struct round_message *m) {
     if (seat->given)
       say(r, ROUND_GIVEN, 0, m->seat, seat->given);
     break;
-  case ROUND_TAKE:
-    seat->named = m->step;
-    break;
+  case ROUND_TAKE: seat->named = m->step; break;
   case ROUND_APPLY:
     for (uint32_t i = 0; i < r->options.seats && FAULT(25); i++)
       r->seats[i].named = r->seats[i].given;

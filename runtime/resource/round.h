@@ -37,22 +37,22 @@ enum round_word {
 struct round_message {
   uint32_t word, holder, seat; /* holder: to whom, or from whom */
   uint64_t step;
-  uint64_t number;           /* rounds that the sender had decided */
+  uint64_t number; /* rounds that the sender had decided */
 };
 
 struct round_seat {
-  bool is_member;            /* the round needs it */
+  bool is_member; /* the round needs it */
   bool was_up, has_finished;
   bool is_missing;
-  bool is_dead;              /* what it has given is of a step that was given up: the coordinator decides what becomes of it */
+  bool is_dead; /* what it has given is of a step that was given up: the coordinator decides what becomes of it */
   uint64_t missing_since_ms;
-  uint64_t entered;          /* the step that reads in this round; 0: none */
-  uint64_t given;            /* the step whose contribution is whole here, and not decided upon */
-  uint64_t named;            /* TAKE, until APPLY */
-  uint64_t taken;            /* in the round that was decided last */
-  uint64_t ready;            /* the step that has read all it reads here, and has all that the updates need */
-  uint64_t held;             /* a repetition that waits until the round it was taken in is over */
-  uint64_t echo;             /* a repetition of what is over: it changes nothing any more */
+  uint64_t entered; /* the step that reads in this round; 0: none */
+  uint64_t given;   /* the step whose contribution is whole here, and not decided upon */
+  uint64_t named;   /* TAKE, until APPLY */
+  uint64_t taken;   /* in the round that was decided last */
+  uint64_t ready;   /* the step that has read all it reads here, and has all that the updates need */
+  uint64_t held;    /* a repetition that waits until the round it was taken in is over */
+  uint64_t echo;    /* a repetition of what is over: it changes nothing any more */
 };
 
 struct round_options {
@@ -64,12 +64,12 @@ struct round_options {
 struct round {
   struct round_options options;
   enum round_phase phase;
-  uint64_t number;           /* rounds decided so far */
-  uint64_t leader;           /* LED: the step */
+  uint64_t number; /* rounds decided so far */
+  uint64_t leader; /* LED: the step */
   struct round_seat *seats;
-  uint64_t *have;            /* coordinator: [holder][seat] the contribution that it has told of */
-  uint8_t *awaits;           /* coordinator: [holder][seat] DROPs that were not answered */
-  bool is_torn;              /* holders disagree: a fault of ours */
+  uint64_t *have;  /* coordinator: [holder][seat] the contribution that it has told of */
+  uint8_t *awaits; /* coordinator: [holder][seat] DROPs that were not answered */
+  bool is_torn;    /* holders disagree: a fault of ours */
   VEC(struct round_message) out;
 };
 
@@ -89,8 +89,8 @@ enum round_answer round_enter(struct round *round, uint32_t seat, uint64_t step,
 /* Its contribution is whole here. GO: it is in the round that was decided (asked again by round_given). */
 enum round_answer round_give(struct round *round, uint32_t seat, uint64_t step);
 enum round_answer round_given(const struct round *round, uint32_t seat, uint64_t step);
-/* It has read all that it reads, and has all that the updates need: LEADS for one of a round when the steps of all have, or were given up; GO
- * for the others. The leader cannot after all, and has changed nothing: round_abdicate, another one will. */
+/* It has read all that it reads, and has all that the updates need: LEADS for one of a round when the steps of all have, or were given up;
+ * GO for the others. The leader cannot after all, and has changed nothing: round_abdicate, another one will. */
 enum round_answer round_lead(struct round *round, uint32_t seat, uint64_t step);
 void round_abdicate(struct round *round, uint32_t seat, uint64_t step);
 /* The leader has made its updates: the round is over; others hold until it is. */

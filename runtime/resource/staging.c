@@ -183,8 +183,10 @@ static bool try_put(struct staging *a, struct staging_request *r, status *result
   bool whole = !is_keyed(a) || r->index_count == a->spec.width;
   struct tuple *t;
   if (limit > 0 && bytes > limit) {
-    *result = fail(RESOURCE_EXHAUSTED, "Attempted to insert tensors with combined size of '%lld' bytes into Staging Area with a memory "
-                   "limit of '%lld'.", (long long)bytes, (long long)limit);
+    *result = fail(RESOURCE_EXHAUSTED,
+                   "Attempted to insert tensors with combined size of '%lld' bytes into Staging Area with a memory "
+                   "limit of '%lld'.",
+                   (long long)bytes, (long long)limit);
     return true;
   }
   if (limit > 0 && a->bytes + bytes > limit)
@@ -352,7 +354,7 @@ static void staging_destroy(struct resource *resource) {
 }
 
 const struct resource_maker staging_makers[] = {
-  [STAGING_LINE] = { "staging area", sizeof(struct staging), staging_init, staging_destroy },
-  [STAGING_MAP] = { "staging map", sizeof(struct staging), staging_init, staging_destroy },
-  [STAGING_ORDERED_MAP] = { "ordered staging map", sizeof(struct staging), staging_init, staging_destroy },
+  [STAGING_LINE] = {"staging area", sizeof(struct staging), staging_init, staging_destroy},
+  [STAGING_MAP] = {"staging map", sizeof(struct staging), staging_init, staging_destroy},
+  [STAGING_ORDERED_MAP] = {"ordered staging map", sizeof(struct staging), staging_init, staging_destroy},
 };

@@ -14,20 +14,20 @@
 enum staging_area { STAGING_LINE, STAGING_MAP, STAGING_ORDERED_MAP };
 struct staging_spec {
   enum staging_area area;
-  int64_t capacity;      /* tuples; 0: no bound */
-  int64_t memory_limit;  /* bytes; 0: no bound */
-  uint32_t width;        /* keyed: the components of a tuple */
+  int64_t capacity;     /* tuples; 0: no bound */
+  int64_t memory_limit; /* bytes; 0: no bound */
+  uint32_t width;       /* keyed: the components of a tuple */
 };
 struct staging;
 
 enum staging_kind { STAGING_PUT, STAGING_TAKE, STAGING_PEEK };
 struct staging_request {
   enum staging_kind kind;
-  bool any_key;            /* keyed TAKE: output 0 is the key that was found */
-  int64_t key;             /* without keys, PEEK: the place from the front */
-  int32_t *indices;        /* keyed: which components, ascending */
+  bool any_key;     /* keyed TAKE: output 0 is the key that was found */
+  int64_t key;      /* without keys, PEEK: the place from the front */
+  int32_t *indices; /* keyed: which components, ascending */
   uint32_t index_count;
-  struct tensor **values;  /* PUT: one reference each */
+  struct tensor **values; /* PUT: one reference each */
   uint32_t value_count;
 };
 

@@ -16,9 +16,9 @@
 
 struct table_entry {
   uint64_t hash;
-  char *key;        /* its bytes */
+  char *key; /* its bytes */
   uint64_t key_size;
-  char *value;      /* elements; strings: views into the bytes behind them */
+  char *value; /* elements; strings: views into the bytes behind them */
   bool is_removed;
 };
 struct table {
@@ -71,7 +71,7 @@ static void table_destroy(struct resource *resource) {
   pthread_rwlock_destroy(&table->lock);
 }
 
-const struct resource_maker table_maker = { "table", sizeof(struct table), table_init, table_destroy };
+const struct resource_maker table_maker = {"table", sizeof(struct table), table_init, table_destroy};
 
 const struct table_spec *table_get_spec(const struct table *table) { return &table->spec; }
 
@@ -95,7 +95,7 @@ static struct string_view key_at(const struct tensor *keys, int64_t i) {
   if (keys->dtype == DTYPE_STRING)
     return ((const struct string_view *)keys->data)[i];
   size_t size = dtype_size(keys->dtype);
-  return (struct string_view){ (const char *)keys->data + (size_t)i * size, size };
+  return (struct string_view){(const char *)keys->data + (size_t)i * size, size};
 }
 
 static int64_t slot_of(const struct table *table, struct string_view key, uint64_t hash) {
@@ -104,7 +104,7 @@ static int64_t slot_of(const struct table *table, struct string_view key, uint64
     if (!table->index[slot])
       return slot;
     const struct table_entry *e = &table->entries[table->index[slot] - 1];
-    if (e->hash == hash && string_equal((struct string_view){ e->key, e->key_size }, key))
+    if (e->hash == hash && string_equal((struct string_view){e->key, e->key_size}, key))
       return slot;
   }
 }
@@ -119,7 +119,7 @@ static struct table_entry *entry_find(const struct table *table, struct string_v
 static void fill_index(struct table *table) {
   for (int64_t i = 0; i < table->count; i++) {
     const struct table_entry *e = &table->entries[i];
-    table->index[slot_of(table, (struct string_view){ e->key, e->key_size }, e->hash)] = i + 1;
+    table->index[slot_of(table, (struct string_view){e->key, e->key_size}, e->hash)] = i + 1;
   }
 }
 
@@ -223,7 +223,8 @@ static status entry_begin(struct table *table, int64_t number, struct string_vie
   bool is_new = number == table->count;
   struct table_entry *e = &table->entries[number];
   char *copy = is_new ? malloc(key.size + 1) : e->key;
-  status result = copy ? bucket_order_add(&table->order, number, order_hash(table, key)) : fail(RESOURCE_EXHAUSTED, "no memory for a table's key");
+  status result =
+    copy ? bucket_order_add(&table->order, number, order_hash(table, key)) : fail(RESOURCE_EXHAUSTED, "no memory for a table's key");
   if (result != OK) {
     if (is_new)
       free(copy);
@@ -231,7 +232,7 @@ static status entry_begin(struct table *table, int64_t number, struct string_vie
   }
   if (is_new && key.size)
     memcpy(copy, key.data, key.size);
-  *e = (struct table_entry){ hash, copy, key.size, value, false };
+  *e = (struct table_entry){hash, copy, key.size, value, false};
   table->count += is_new;
   table->removed -= !is_new;
   return OK;
@@ -266,7 +267,7 @@ static status put_one(struct table *table, const struct tensor *keys, const stru
 /* ---- what ops do ---- */
 
 static const struct shape *key_shape(const struct table *table) {
-  static const struct shape scalar = { 0 };
+  static const struct shape scalar = {0};
   return table->dense ? dense_table_key_shape(table->dense) : &scalar;
 }
 
@@ -352,7 +353,7 @@ status table_insert(struct table *table, const struct tensor *keys, const struct
   if (all)
     entries_clear(table);
   status result = !table->dense ? put_all(table, keys, values, false)
-                  : all         ? dense_table_import(table->dense, keys, values)
+                : all           ? dense_table_import(table->dense, keys, values)
                                 : dense_table_insert(table->dense, keys, values);
   pthread_rwlock_unlock(&table->lock);
   return result;
@@ -411,17 +412,18 @@ status table_find(struct table *table, const struct tensor *keys, const struct t
   if (otherwise->dtype != table->spec.value)
     return fail(INVALID_ARGUMENT, "Value must be type %s but got %s", dtype_name(table->spec.value), dtype_name(otherwise->dtype));
   if (!shape_equal(&otherwise->shape, &table->spec.value_shape) && !shape_equal(&otherwise->shape, &shape))
-    return fail(INVALID_ARGUMENT, "Expected shape %s or %s for default value, got %s", shape_text(&table->spec.value_shape), shape_text(&shape),
-                shape_text(&otherwise->shape));
+    return fail(INVALID_ARGUMENT, "Expected shape %s or %s for default value, got %s", shape_text(&table->spec.value_shape),
+                shape_text(&shape), shape_text(&otherwise->shape));
   pthread_rwlock_rdlock(&table->lock);
-  status result = table->is_initialized ? find_values(table, keys, otherwise, &shape, out) : fail(FAILED_PRECONDITION, "Table not initialized.");
+  status result =
+    table->is_initialized ? find_values(table, keys, otherwise, &shape, out) : fail(FAILED_PRECONDITION, "Table not initialized.");
   pthread_rwlock_unlock(&table->lock);
   return result;
 }
 
 static status export_locked(struct table *table, struct tensor **keys, struct tensor **values) {
   int64_t count = table->count - table->removed, at = 0;
-  struct shape shape = { 1, { count } };
+  struct shape shape = {1, {count}};
   struct string_output key_text, value_text;
   bool keys_are_text = table->spec.key == DTYPE_STRING, values_are_text = table->spec.value == DTYPE_STRING;
   size_t key_size = dtype_size(table->spec.key), size = dtype_size(table->spec.value) * (size_t)table->value_count;
@@ -449,9 +451,9 @@ static status export_locked(struct table *table, struct tensor **keys, struct te
 
 status table_export(struct table *table, struct tensor **keys, struct tensor **values) {
   pthread_rwlock_rdlock(&table->lock);
-  status result = table->dense            ? dense_table_export(table->dense, keys, values)
-                  : table->is_initialized ? export_locked(table, keys, values)
-                                          : fail(ABORTED, "HashTable is not initialized.");
+  status result = table->dense          ? dense_table_export(table->dense, keys, values)
+                : table->is_initialized ? export_locked(table, keys, values)
+                                        : fail(ABORTED, "HashTable is not initialized.");
   pthread_rwlock_unlock(&table->lock);
   return result;
 }

@@ -87,7 +87,7 @@ status array_gradient_output(struct host_call *call, enum dtype handle, struct t
   array->grows = false; /* its size is settled once gradients are made */
   if (array->array->summed)
     return fail(INVALID_ARGUMENT, "Unable to create a gradients TensorArray: gradient calculation is impossible when multiple writes are "
-                "performed to the same index.");
+                                  "performed to the same index.");
   struct tensor_list *gradient = list_find_relative(array, source);
   if (!gradient) {
     TRY(list_make_relative(array, source, &gradient));
@@ -103,7 +103,8 @@ static status check_text_handle(const struct tensor *handle) {
   const struct string_view *text = handle->data;
   if (handle->count != 2)
     return fail(INVALID_ARGUMENT, "Tensor array handle must be 2-element vector, but had shape: %s", shape_text(&handle->shape));
-  return fail(NOT_FOUND, "Container of the tensor array %.*s does not exist.", (int)(text[1].size < 200 ? text[1].size : 200), text[1].data);
+  return fail(NOT_FOUND, "Container of the tensor array %.*s does not exist.", (int)(text[1].size < 200 ? text[1].size : 200),
+              text[1].data);
 }
 
 status array_input_any(const struct host_call *call, struct tensor_list **out) {
@@ -130,9 +131,10 @@ static status check_write(const struct tensor_list *list, int64_t index, const s
     return fail(INVALID_ARGUMENT, "Could not write to TensorArray index %lld because the value dtype is %s but TensorArray dtype is %s.",
                 (long long)index, dtype_name(value->dtype), dtype_name(list->dtype));
   if (!partial_shape_fits(&list->shape, &value->shape))
-    return fail(INVALID_ARGUMENT, "Could not write to TensorArray index %lld because the value shape is %s which is incompatible with the "
-                "TensorArray's inferred element shape: %s (consider setting infer_shape=False).", (long long)index, shape_text(&value->shape),
-                partial_shape_text(&list->shape));
+    return fail(INVALID_ARGUMENT,
+                "Could not write to TensorArray index %lld because the value shape is %s which is incompatible with the "
+                "TensorArray's inferred element shape: %s (consider setting infer_shape=False).",
+                (long long)index, shape_text(&value->shape), partial_shape_text(&list->shape));
   return OK;
 }
 
@@ -142,7 +144,8 @@ static status write_again(struct tensor_list *list, int64_t index, struct tensor
   if (!list->array->is_gradient)
     return fail(INVALID_ARGUMENT, "Could not write to TensorArray index %lld because it has already been written to.", (long long)index);
   if (!shape_equal(&mark->shape, &value->shape))
-    return fail(INVALID_ARGUMENT, "Could not aggregate to TensorArray index %lld because the existing shape is %s but the new input shape is %s.",
+    return fail(INVALID_ARGUMENT,
+                "Could not aggregate to TensorArray index %lld because the existing shape is %s but the new input shape is %s.",
                 (long long)index, shape_text(&mark->shape), shape_text(&value->shape));
   if (!list->items[index] || list->items[index]->count == 0) {
     tensor_release(list->items[index]);
@@ -208,8 +211,10 @@ status array_read(struct tensor_list *list, int64_t index, struct tensor **out) 
     TRY(become_zeros(list, index));
   struct mark *mark = &list->array->marks[index];
   if (mark->cleared)
-    return fail(INVALID_ARGUMENT, "Could not read index %lld twice because it was cleared after a previous read (perhaps try setting "
-                "clear_after_read = false?).", (long long)index);
+    return fail(INVALID_ARGUMENT,
+                "Could not read index %lld twice because it was cleared after a previous read (perhaps try setting "
+                "clear_after_read = false?).",
+                (long long)index);
   if (!list->items[index])
     TRY(tensor_zeros(list->dtype, &mark->shape, &list->items[index]));
   mark->read = true;

@@ -8,7 +8,7 @@
 #include "runtime/value/tensor_list.h"
 
 struct array_options {
-  bool dynamic_size;     /* a write behind the end makes it longer */
+  bool dynamic_size; /* a write behind the end makes it longer */
   bool clear_after_read;
   bool identical_shapes; /* the first element's shape is that of all */
 };

@@ -46,8 +46,7 @@ static uint32_t number_of(const struct frame *frame, const struct program_instr 
 /* Variables that are there do not say that the queues and tables are, which `init` has made beside them. */
 static bool makes_again(const struct frame *frame, const struct program_instr *instr) {
   const struct step *step = frame->step;
-  return step->is_once && instr->op == INSTR_HOST &&
-         (!frame->part->task->commit.has_run_init || instr->outputs.count > 0);
+  return step->is_once && instr->op == INSTR_HOST && (!frame->part->task->commit.has_run_init || instr->outputs.count > 0);
 }
 
 status frame_change(struct frame *frame, const struct program_instr *instr, struct change *out) {
@@ -66,8 +65,7 @@ status frame_change(struct frame *frame, const struct program_instr *instr, stru
   return enter(frame);
 }
 
-status frame_changed(struct frame *frame, const struct program_instr *instr, struct tensor *const *outputs,
-                     uint32_t output_count) {
+status frame_changed(struct frame *frame, const struct program_instr *instr, struct tensor *const *outputs, uint32_t output_count) {
   if (!frame->is_part || !frame->step->record)
     return OK;
   return record_add(frame->step->record, number_of(frame, instr), outputs, output_count);
@@ -89,8 +87,7 @@ status frame_repeat_call(struct frame *frame, const struct program_instr *instr,
 void frame_pause(struct frame *frame) {
   if (!frame->is_inside)
     return;
-  if (!frame->step->record ||
-      !record_is_empty(frame->step->record)) /* who waits to take something first has changed nothing */
+  if (!frame->step->record || !record_is_empty(frame->step->record)) /* who waits to take something first has changed nothing */
     commit_note_open(&frame->part->task->commit, frame->step);
   leave(frame);
 }
@@ -108,8 +105,7 @@ status frame_commit(struct frame *frame) {
   struct task *task = frame->part->task;
   bool is_last = atomic_fetch_sub(&step->parts_left, 1) == 1;
   bool counts = is_last && (step->is_once || (step->serial > 0 && !step->is_dry));
-  bool is_progress =
-      is_last && !step->is_once && !step->is_dry && program_entry(task->program, step->entry)->changes_state;
+  bool is_progress = is_last && !step->is_once && !step->is_dry && program_entry(task->program, step->entry)->changes_state;
   status result = counts ? commit(frame) : OK;
   leave(frame);
   if (result == OK && is_progress && task->commit.on_commit)

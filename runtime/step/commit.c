@@ -80,9 +80,7 @@ static status note_asked(struct commit *commit, uint32_t driver, uint32_t lane) 
   return OK;
 }
 
-static bool is_holder(const struct task *task) {
-  return program_task(task->program, task->program->task)->flags & PROGRAM_TASK_HOLDS;
-}
+static bool is_holder(const struct task *task) { return program_task(task->program, task->program->task)->flags & PROGRAM_TASK_HOLDS; }
 
 /* Under the lock. Whether the step is to change something here. */
 static status judge(const struct commit *commit, struct step *step) {
@@ -97,8 +95,8 @@ static status judge(const struct commit *commit, struct step *step) {
   enum ledger_verdict verdict = ledger_judge(&commit->ledger, step->driver, step->command, step->serial);
   step->is_dry = verdict == LEDGER_DRY;
   if (verdict == LEDGER_STALE)
-    return fail(ABORTED, "step %llu is of command %u of its driver, which is over",
-                (unsigned long long)serial_count(step->serial), step->command);
+    return fail(ABORTED, "step %llu is of command %u of its driver, which is over", (unsigned long long)serial_count(step->serial),
+                step->command);
   if (verdict == LEDGER_GAP && is_holder(step->task)) /* others are not asked what they have: they come and go */
     return fail(INTERNAL, "step %llu of command %u of its driver came, and steps before it are missing here",
                 (unsigned long long)serial_count(step->serial), step->command);
@@ -150,8 +148,7 @@ status commit_step(struct commit *commit, const struct step *step) {
 
 static void wait_for_thaw(struct commit *commit, uint32_t driver, uint32_t command, uint64_t serial) {
   pthread_mutex_lock(&commit->lock);
-  while (commit->is_frozen && !commit->is_stopped &&
-         !(commit->passes && commit->passes(commit->passes_self, driver, command, serial)))
+  while (commit->is_frozen && !commit->is_stopped && !(commit->passes && commit->passes(commit->passes_self, driver, command, serial)))
     pthread_cond_wait(&commit->changed, &commit->lock);
   atomic_fetch_add(&commit->inside, 1);
   pthread_mutex_unlock(&commit->lock);
@@ -346,8 +343,7 @@ static status follow(struct task *task, uint32_t command, uint64_t last, bool is
   pthread_mutex_lock(&commit->lock);
   const struct ledger_row *row = ledger_find(&commit->ledger, self, serial_lane(last));
   /* a step behind it that is done here and not everywhere comes again: its record answers */
-  bool is_there = !is_new && row && row->command == command &&
-                  (row->last == serial_count(last) || row->last == serial_count(last) + 1);
+  bool is_there = !is_new && row && row->command == command && (row->last == serial_count(last) || row->last == serial_count(last) + 1);
   status result = note_asked(commit, self, serial_lane(last));
   if (result == OK && !is_there)
     result = ledger_rewind(&commit->ledger, self, command, last);
@@ -358,12 +354,8 @@ static status follow(struct task *task, uint32_t command, uint64_t last, bool is
   return result;
 }
 
-status commit_follow(struct task *task, uint32_t command, uint64_t last) {
-  return follow(task, command, last, false);
-}
-status commit_prepare(struct task *task, uint32_t command, uint64_t last) {
-  return follow(task, command, last, true);
-}
+status commit_follow(struct task *task, uint32_t command, uint64_t last) { return follow(task, command, last, false); }
+status commit_prepare(struct task *task, uint32_t command, uint64_t last) { return follow(task, command, last, true); }
 
 void commit_watch(struct task *task, void (*on_commit)(void *self), void *self) {
   task->commit.on_commit = on_commit;

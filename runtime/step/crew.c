@@ -97,7 +97,7 @@ status crew_run(struct crew *crew, void (*run)(void *), void *argument) {
   struct job *job = malloc(sizeof *job);
   if (!job)
     return fail(RESOURCE_EXHAUSTED, "no memory");
-  *job = (struct job){ .run = run, .argument = argument };
+  *job = (struct job){.run = run, .argument = argument};
   pthread_mutex_lock(&crew->lock);
   /* every queued job must have a thread of its own: one that runs may wait for the one that is queued */
   bool ready = !crew->closing && (crew->idle > crew->queued || crew_grow(crew));

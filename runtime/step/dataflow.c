@@ -55,8 +55,7 @@ static void finish(struct dataflow *d, uint32_t instr) {
 }
 
 static void recv_woken(struct rendezvous_waiter *waiter) {
-  struct dataflow_wait *wait =
-      (struct dataflow_wait *)((char *)waiter - offsetof(struct dataflow_wait, waiter));
+  struct dataflow_wait *wait = (struct dataflow_wait *)((char *)waiter - offsetof(struct dataflow_wait, waiter));
   inbox_put(wait->call.inbox, &wait->call.item);
 }
 
@@ -127,7 +126,7 @@ static bool is_fed_later(const struct dataflow *d, const struct program_instr *i
 
 static status begin_host(struct dataflow *d, uint32_t index, struct dataflow_wait *wait) {
   const struct program_instr *instr = &d->instrs[index];
-  struct change change = { .applies = true };
+  struct change change = {.applies = true};
   if (instr->flags & INSTR_CHANGES)
     TRY(frame_change(d->frame, instr, &change));
   if (!change.applies)
@@ -186,9 +185,9 @@ static status resume(struct dataflow *d, struct inbox_item *item) {
   const struct program_instr *instr = &d->instrs[wait->instr];
   wait->pending = false;
   d->pending_count--;
-  status result = instr->op == INSTR_RECV   ? end_recv(d, wait->instr, wait)
-                  : is_fed_later(d, instr) ? end_feed(d, wait->instr, wait, NULL)
-                                           : end_host(d, wait);
+  status result = instr->op == INSTR_RECV ? end_recv(d, wait->instr, wait)
+                : is_fed_later(d, instr)  ? end_feed(d, wait->instr, wait, NULL)
+                                          : end_host(d, wait);
   if (instr->op == INSTR_HOST)
     free_outputs(wait);
   if (result != OK)
@@ -266,7 +265,7 @@ static status run_all(struct dataflow *d) {
 
 status frame_run_dataflow(struct frame *frame) {
   const struct program_block *block = program_block(frame->program, frame->part->code->block);
-  struct dataflow d = { .frame = frame, .instrs = program_instr(frame->program, block->instrs.first) };
+  struct dataflow d = {.frame = frame, .instrs = program_instr(frame->program, block->instrs.first)};
   d.count = block->instrs.count;
   inbox_clear(&frame->inbox);
   step_add_inbox(frame->step, &frame->inbox);

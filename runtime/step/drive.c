@@ -69,8 +69,7 @@ static bool step_fail_locked(struct step *step, status code, const char *text) {
 }
 
 /* Tells everybody that has a part in a failed step. */
-static void step_spread_failure(struct task *task, uint64_t id, uint32_t entry, bool drives,
-                                status code, const char *text) {
+static void step_spread_failure(struct task *task, uint64_t id, uint32_t entry, bool drives, status code, const char *text) {
   rendezvous_abort(task->rendezvous, id, code, text);
   struct program_range tasks = program_entry(task->program, entry)->tasks;
   const uint32_t *list = program_operands(task->program, tasks.first);
@@ -124,7 +123,7 @@ void step_remove_inbox(struct step *step, struct inbox *inbox) {
 }
 
 void step_begin_background(struct step *step, struct task *task, uint32_t entry) {
-  *step = (struct step){ .task = task, .entry = entry, .driver = task->program->task, .is_background = true };
+  *step = (struct step){.task = task, .entry = entry, .driver = task->program->task, .is_background = true};
   pthread_mutex_lock(&task->lock);
   step->id = step_next_id(task);
   step->next = task->steps;
@@ -237,7 +236,7 @@ static status errand_start(struct part *part, struct step *step, const int64_t *
   struct errand *errand = malloc(sizeof *errand);
   if (!errand)
     return fail(RESOURCE_EXHAUSTED, "no memory");
-  *errand = (struct errand){ part, step, symbols };
+  *errand = (struct errand){part, step, symbols};
   status result = crew_run(part->task->crew, errand_run, errand);
   if (result != OK)
     free(errand);
@@ -355,8 +354,7 @@ static status entry_check_driver(const struct task *task, const struct program_e
 
 #define SYMBOLS_INLINE 64
 
-static void step_init(struct step *step, struct task *task, uint32_t entry, struct tensor *const *feeds,
-                      struct tensor **fetches) {
+static void step_init(struct step *step, struct task *task, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches) {
   memset(step, 0, offsetof(struct step, text)); /* the text is large, and seldom used */
   step->text[0] = 0;
   step->task = task;

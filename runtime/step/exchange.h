@@ -26,7 +26,8 @@
 #define START_ONCE UINT32_C(0x10000000)           /* `init` of the job: who has run it changes nothing */
 #define START_FLAGS (START_TRACED | START_REPORTS_MEMORY | START_PARTIAL | START_ONCE)
 #define TRANSFER_STATS UINT32_C(0xf0000000)
-#define TRANSFER_STATE UINT32_C(0xe0000000) /* of a step of the receiver: which variables have a value; + 1 + number: a variable of another replica */
+#define TRANSFER_STATE \
+  UINT32_C(0xe0000000) /* of a step of the receiver: which variables have a value; + 1 + number: a variable of another replica */
 
 /* What the exchange tells the task. */
 struct exchange_sink {

@@ -13,4 +13,4 @@ static void local_done(void *self, uint32_t task, uint64_t step, status code, co
 }
 static void local_cancel(void *self, uint32_t task, uint64_t step) { (void)self, (void)task, (void)step; }
 
-const struct exchange exchange_local = { .start = local_start, .send = local_send, .done = local_done, .cancel = local_cancel };
+const struct exchange exchange_local = {.start = local_start, .send = local_send, .done = local_done, .cancel = local_cancel};

@@ -17,9 +17,7 @@ static void say(struct words *words, const char *what) {
   words->used += (size_t)size;
 }
 
-static bool is_meant(const struct step *step, const atomic_bool *gone) {
-  return !step->is_background && (!gone || step->gone == gone);
-}
+static bool is_meant(const struct step *step, const atomic_bool *gone) { return !step->is_background && (!gone || step->gone == gone); }
 
 static void say_instr(struct words *words, const struct frame *frame, const struct program_instr *instr) {
   const struct program *program = frame->program;
@@ -70,7 +68,7 @@ static void say_missing(struct words *words, const struct step *step) {
 }
 
 void task_explain(struct task *task, const atomic_bool *gone, char *out, size_t size) {
-  struct words words = { .text = out, .size = size };
+  struct words words = {.text = out, .size = size};
   *out = 0;
   for (uint32_t i = 0; i < task->part_count; i++) {
     struct part *part = &task->parts[i];

@@ -18,7 +18,7 @@ static void *constant_strings(const struct program *program, const struct progra
   const char *base = program_table(program, PROGRAM_DATA);
   struct string_view *views = calloc((size_t)count + 1, sizeof *views);
   for (int64_t i = 0; views && i < count; i++)
-    views[i] = (struct string_view){ base + from[i].offset, from[i].size };
+    views[i] = (struct string_view){base + from[i].offset, from[i].size};
   return views;
 }
 
@@ -52,7 +52,7 @@ static uint32_t part_arg_max(const struct part *part) {
 
 status part_init(struct part *part, struct task *task, const struct program_part *code, uint32_t symbol_count) {
   const struct program *program = task->program;
-  *part = (struct part){ .task = task, .program = program, .code = code, .symbol_count = symbol_count };
+  *part = (struct part){.task = task, .program = program, .code = code, .symbol_count = symbol_count};
   pthread_mutex_init(&part->lock, NULL);
   part->size_count = part_size_count(program, code);
   part->kernel_count = part_kernel_count(program, code);
@@ -80,9 +80,9 @@ static void frame_destroy(struct frame *frame) {
     arena_plan_destroy(plan);
   }
   inbox_deinit(&frame->inbox);
-  void *arrays[] = { frame->data,  frame->held, frame->symbols, frame->sizes,  frame->launches, frame->buffers,
-                     frame->views, frame->views_held, frame->outputs, frame->arena, frame->scratch,
-                     frame->strings, frame->needs, frame->ready, frame->waits };
+  void *arrays[] = {frame->data,    frame->held,    frame->symbols,    frame->sizes,   frame->launches,
+                    frame->buffers, frame->views,   frame->views_held, frame->outputs, frame->arena,
+                    frame->scratch, frame->strings, frame->needs,      frame->ready,   frame->waits};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
     free(arrays[i]);
   free(frame);
@@ -127,8 +127,8 @@ static status frame_create(struct part *part, struct frame **out) {
   frame->needs = calloc(instrs, sizeof *frame->needs);
   frame->ready = calloc(instrs, sizeof *frame->ready);
   frame->waits = calloc(instrs, sizeof *frame->waits);
-  if (!frame->data || !frame->held || !frame->symbols || !frame->sizes || !frame->launches || !frame->buffers ||
-      !frame->views || !frame->views_held || !frame->outputs || !frame->needs || !frame->ready || !frame->waits) {
+  if (!frame->data || !frame->held || !frame->symbols || !frame->sizes || !frame->launches || !frame->buffers || !frame->views ||
+      !frame->views_held || !frame->outputs || !frame->needs || !frame->ready || !frame->waits) {
     frame_destroy(frame);
     return fail(RESOURCE_EXHAUSTED, "no memory");
   }
@@ -363,8 +363,7 @@ static status tensor_view(struct tensor *base, enum dtype dtype, const struct sh
 /* A variable is copied under its lock: what leaves the step is a value that it had, not half an update. */
 static void copy_elements(struct frame *frame, uint32_t slot, struct tensor *to) {
   const struct program_slot *root = &frame->slots[frame->slots[slot].root];
-  struct variable *variable =
-      root->storage == STORAGE_VARIABLE ? &frame->part->task->variables[root->data] : NULL;
+  struct variable *variable = root->storage == STORAGE_VARIABLE ? &frame->part->task->variables[root->data] : NULL;
   if (variable)
     pthread_mutex_lock(&variable->lock);
   memcpy(to->data, frame->data[slot], (size_t)tensor_byte_size(to));
@@ -394,6 +393,5 @@ status frame_take(struct frame *frame, uint32_t slot, struct tensor **out) {
   TRY(frame_shape(frame, slot, &shape));
   if (shareable && tensor_has_objects(held))
     return objects_share(held, (struct object **)frame->data[slot] - objects_of(held), &shape, out);
-  return shareable ? tensor_view(held, (enum dtype)frame->slots[slot].dtype, &shape, out)
-                   : copy_out(frame, slot, &shape, out);
+  return shareable ? tensor_view(held, (enum dtype)frame->slots[slot].dtype, &shape, out) : copy_out(frame, slot, &shape, out);
 }

@@ -27,21 +27,21 @@ struct variable;
 
 /* A run of an entry as this task sees it. */
 struct step {
-  struct step *next;           /* in the task's list */
+  struct step *next; /* in the task's list */
   struct task *task;
   uint64_t id;
   uint32_t entry, driver;      /* driver: a task */
   struct tensor *const *feeds; /* NULL but in the driver's own parts */
   struct tensor **fetches;
   atomic_bool cancelled;
-  const atomic_bool *gone;     /* of a step run for a client: true when he does not wait any more; or NULL */
-  struct partial *partial;     /* where its feeds come from and its fetches go; NULL: feeds and fetches */
-  struct step_stats *stats;    /* where each instruction is recorded; or NULL */
-  bool reports_memory;         /* out of memory: the largest tensors are named */
+  const atomic_bool *gone;  /* of a step run for a client: true when he does not wait any more; or NULL */
+  struct partial *partial;  /* where its feeds come from and its fetches go; NULL: feeds and fetches */
+  struct step_stats *stats; /* where each instruction is recorded; or NULL */
+  bool reports_memory;      /* out of memory: the largest tensors are named */
   /* how often it counts (ledger.h) */
   uint32_t command;
-  uint64_t serial;             /* 0: it has no number */
-  const uint32_t *also;        /* driver: tasks that count it and have no part in it */
+  uint64_t serial;      /* 0: it has no number */
+  const uint32_t *also; /* driver: tasks that count it and have no part in it */
   uint32_t also_count;
   bool is_once;                /* `init` of the job: a task runs it once */
   bool is_dry;                 /* it was committed here before: it changes nothing */
@@ -63,23 +63,23 @@ struct part {
   const struct program *program;
   const struct program_part *code;
   uint32_t symbol_count, size_count, kernel_count;
-  uint32_t arg_max;            /* arguments of an instruction */
-  void **constants;            /* per slot: data of CONST slots */
-  int64_t *unbound;            /* per symbol: SYMBOL_UNBOUND, with which a function starts */
-  uint32_t *holders;           /* slots that may hold a tensor when a step ends */
+  uint32_t arg_max;  /* arguments of an instruction */
+  void **constants;  /* per slot: data of CONST slots */
+  int64_t *unbound;  /* per symbol: SYMBOL_UNBOUND, with which a function starts */
+  uint32_t *holders; /* slots that may hold a tensor when a step ends */
   uint32_t holder_count;
-  pthread_mutex_t lock;        /* idle, busy */
+  pthread_mutex_t lock; /* idle, busy */
   struct frame *idle;
-  struct frame *busy;          /* those of steps that are running, for who asks what they do */
+  struct frame *busy; /* those of steps that are running, for who asks what they do */
 };
 
 /* What an instruction of a dataflow part waits for. */
 struct dataflow_wait {
-  struct host_call call;       /* first: an inbox item is its wait */
+  struct host_call call; /* first: an inbox item is its wait */
   struct rendezvous_waiter waiter;
-  uint32_t instr;              /* in the block */
-  uint64_t begin;              /* trace_now(), where the frame is recorded */
-  atomic_bool pending;         /* others read it, as `at` */
+  uint32_t instr;      /* in the block */
+  uint64_t begin;      /* trace_now(), where the frame is recorded */
+  atomic_bool pending; /* others read it, as `at` */
 };
 
 struct frame {
@@ -88,30 +88,30 @@ struct frame {
   struct step *step;
   const struct program *program;
   const struct program_slot *slots;
-  void **data;                 /* per slot: its elements */
-  struct tensor **held;        /* per slot: the tensor that keeps them, for TENSOR and VARIABLE */
+  void **data;          /* per slot: its elements */
+  struct tensor **held; /* per slot: the tensor that keeps them, for TENSOR and VARIABLE */
   int64_t *symbols;
   int64_t *sizes;
   struct kernel_launch *launches;
-  void **buffers;              /* of the kernel call being made */
-  struct tensor *views;        /* of the host call being made */
+  void **buffers;       /* of the kernel call being made */
+  struct tensor *views; /* of the host call being made */
   struct tensor **views_held;
   struct tensor **outputs;
-  struct arena_plan *plans;    /* for the bindings seen last; the first is in force */
+  struct arena_plan *plans; /* for the bindings seen last; the first is in force */
   uint32_t plan_count;
   void *arena;
   uint64_t arena_bytes;
   void *scratch;
   int64_t scratch_bytes;
   struct kernel_fault fault;
-  struct tensor **strings;     /* string tensors whose elements may still be seen: kept until the step ends */
+  struct tensor **strings; /* string tensors whose elements may still be seen: kept until the step ends */
   uint32_t string_count, string_capacity;
-  bool is_part;                /* of its step: else a function of a host call, whose changes are that call's */
-  bool is_inside;              /* the task's gate (commit.h) */
-  bool is_recorded;            /* each instruction, in the task's trace or the step's statistics */
+  bool is_part;                             /* of its step: else a function of a host call, whose changes are that call's */
+  bool is_inside;                           /* the task's gate (commit.h) */
+  bool is_recorded;                         /* each instruction, in the task's trace or the step's statistics */
   _Atomic(const struct program_instr *) at; /* the instruction that runs; NULL: none yet. Others read it under the part's lock */
   struct inbox inbox;
-  uint32_t *needs;             /* dataflow: per instruction */
+  uint32_t *needs; /* dataflow: per instruction */
   uint32_t *ready;
   struct dataflow_wait *waits;
 };
@@ -158,9 +158,9 @@ status frame_receive(struct frame *frame, const struct program_instr *instr, str
 
 /* What is to be done where an instruction changes something. */
 struct change {
-  bool applies;                /* make it; else it was made before: */
-  bool was_noted;              /* and a host call gave this: */
-  struct tensor **outputs;     /* the record's */
+  bool applies;            /* make it; else it was made before: */
+  bool was_noted;          /* and a host call gave this: */
+  struct tensor **outputs; /* the record's */
 };
 /* Before the change: change.c. CANCELLED: the step was given up, it changes nothing any more; ABORTED: variables were restored. */
 status frame_change(struct frame *frame, const struct program_instr *instr, struct change *out);

@@ -35,8 +35,7 @@ static void send_stats(struct guest *guest) {
   struct task *task = guest->step.task;
   struct tensor *tensor = step_stats_take(guest->step.stats);
   if (tensor)
-    task->exchange->send(task->exchange->self, guest->step.driver, guest->step.id, TRANSFER_STATS + task->program->task,
-                         tensor);
+    task->exchange->send(task->exchange->self, guest->step.driver, guest->step.id, TRANSFER_STATS + task->program->task, tensor);
   step_stats_destroy(guest->step.stats);
   guest->step.stats = NULL;
 }
@@ -98,8 +97,8 @@ static void guest_report(struct guest *guest) {
   char stopping[300];
   bool is_lost = guest->step.code == CANCELLED && atomic_load(&task->stopping);
   snprintf(stopping, sizeof stopping, "%s is stopping", task->name);
-  task->exchange->done(task->exchange->self, guest->step.driver, guest->step.id,
-                       is_lost ? UNAVAILABLE : guest->step.code, is_lost ? stopping : guest->step.text);
+  task->exchange->done(task->exchange->self, guest->step.driver, guest->step.id, is_lost ? UNAVAILABLE : guest->step.code,
+                       is_lost ? stopping : guest->step.text);
 }
 
 static void guest_run(void *argument) {
@@ -147,9 +146,7 @@ static void on_start(void *self, uint32_t driver, uint64_t id, uint32_t flagged,
     return;
   }
   struct part *part = own_part(task, entry, flagged & START_PARTIAL);
-  bool is_counted =
-      serial > 0 &&
-      entry < task->program->tables[PROGRAM_ENTRIES].count; /* also where it has no part: to count the same */
+  bool is_counted = serial > 0 && entry < task->program->tables[PROGRAM_ENTRIES].count; /* also where it has no part: to count the same */
   struct guest *guest = part || is_counted ? calloc(1, sizeof *guest) : NULL;
   if (!guest) {
     task->exchange->done(task->exchange->self, driver, id, part || is_counted ? RESOURCE_EXHAUSTED : INTERNAL,
@@ -187,20 +184,19 @@ static bool may_be_early(const struct task *task, uint32_t from, uint64_t step) 
 
 static void on_tensor(void *self, uint32_t from, uint64_t step, uint32_t transfer, struct tensor *tensor) {
   struct task *task = self;
-  enum rendezvous_early early = transfer >= TRANSFER_STATE       ? EARLY_KEPT /* we have asked for it, it has no step */
-                                : may_be_early(task, from, step) ? EARLY_COUNTED
-                                                                 : EARLY_DROPPED;
+  enum rendezvous_early early = transfer >= TRANSFER_STATE     ? EARLY_KEPT /* we have asked for it, it has no step */
+                              : may_be_early(task, from, step) ? EARLY_COUNTED
+                                                               : EARLY_DROPPED;
   rendezvous_deliver(task->rendezvous, step, transfer, tensor, early);
 }
 
-static status admits(void *self, uint32_t from, uint64_t step, uint32_t transfer, enum dtype dtype,
-                     const struct shape *shape) {
+static status admits(void *self, uint32_t from, uint64_t step, uint32_t transfer, enum dtype dtype, const struct shape *shape) {
   struct task *task = self;
   TRY(transfer_check(task->transfers, &(struct transfer_claim){from, transfer, step, dtype, *shape}));
   uint64_t bytes = (uint64_t)shape_count(shape) * dtype_size(dtype);
   return !may_be_early(task, from, step) || rendezvous_has_room(task->rendezvous, step, bytes)
-             ? OK
-             : fail(RESOURCE_EXHAUSTED, "values for steps that have not begun hold too much");
+         ? OK
+         : fail(RESOURCE_EXHAUSTED, "values for steps that have not begun hold too much");
 }
 
 /* Under the task's lock. */
@@ -226,18 +222,14 @@ static void on_done(void *self, uint32_t from, uint64_t id, status code, const c
     pthread_cond_broadcast(&task->changed); /* after the lock, or who wakes would at once wait again, for it */
 }
 
-static void on_cancel(void *self, uint64_t id) {
-  step_fail_by_id(self, id, CANCELLED, "the driver gave the step up");
-}
+static void on_cancel(void *self, uint64_t id) { step_fail_by_id(self, id, CANCELLED, "the driver gave the step up"); }
 
 static void tell_of_peers(struct task *task) {
   if (task->on_peers)
     task->on_peers(task->on_peers_self);
 }
 
-static void on_left(void *self, uint32_t peer) {
-  ((struct task *)self)->finishing[peer] = false;
-}
+static void on_left(void *self, uint32_t peer) { ((struct task *)self)->finishing[peer] = false; }
 
 /* Its steps end, but those that have begun to change something: they run on. */
 static void on_lost(void *self, uint32_t lost, const char *reason) {
@@ -287,9 +279,7 @@ static void on_joined(void *self, uint32_t peer, bool is_new) {
   tell_of_peers(self);
 }
 
-bool task_somebody_finished(struct task *task) {
-  return hall_somebody_finished(task->hall);
-}
+bool task_somebody_finished(struct task *task) { return hall_somebody_finished(task->hall); }
 void task_reset_rounds(struct task *task) {
   hall_reset(task->hall);
   tokens_reset(task);
@@ -321,14 +311,10 @@ static void on_tick(void *self) {
   tokens_tick(self);
 }
 
-static void on_reset(void *self, const char *containers) {
-  task_reset(self, containers);
-}
+static void on_reset(void *self, const char *containers) { task_reset(self, containers); }
 
 /* Not the driver's failure, nor a signal's: who ends the process says why. */
-static void on_refused(void *self) {
-  task_stop(self);
-}
+static void on_refused(void *self) { task_stop(self); }
 
 struct exchange_sink task_sink(struct task *task) {
   return (struct exchange_sink){task,     on_start,  on_tensor, on_done,    on_cancel, on_lost, on_finished,

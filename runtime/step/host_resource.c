@@ -11,8 +11,7 @@ static void copy_text(struct string_view from, char *to, size_t size) {
   snprintf(to, size, "%.*s", (int)(from.size < size ? from.size : size - 1), from.data);
 }
 
-status host_get_resource(struct host_call *call, const struct resource_maker *maker, void *argument, bool *is_new,
-                         struct resource **out) {
+status host_get_resource(struct host_call *call, const struct resource_maker *maker, void *argument, bool *is_new, struct resource **out) {
   char space[256], name[512];
   copy_text(host_attr_string(call, "container", ""), space, sizeof space);
   copy_text(host_attr_string(call, "shared_name", ""), name, sizeof name);
@@ -24,7 +23,7 @@ status host_get_resource(struct host_call *call, const struct resource_maker *ma
 }
 
 status host_make_handle(struct host_call *call, const struct resource *resource) {
-  TRY(host_make_output(call, 0, DTYPE_RESOURCE, &(struct shape){ 0 }));
+  TRY(host_make_output(call, 0, DTYPE_RESOURCE, &(struct shape){0}));
   *(int64_t *)call->outputs[0]->data = resource->handle;
   return OK;
 }
@@ -43,7 +42,7 @@ static void release_anonymous(struct tensor *handle) {
 
 status host_make_anonymous(struct host_call *call, const struct resource_maker *maker, void *argument, struct resource **out) {
   TRY(resource_create(maker, argument, host_node_name(call), out));
-  status result = host_make_output(call, 0, DTYPE_RESOURCE, &(struct shape){ 0 });
+  status result = host_make_output(call, 0, DTYPE_RESOURCE, &(struct shape){0});
   if (result != OK) {
     resource_release(*out);
     return result;
@@ -61,7 +60,8 @@ status host_find_resource(const struct host_call *call, uint32_t i, const char *
     *out = held->owner;
     if ((*out)->is_destroyed)
       return fail(NOT_FOUND, "Resource %s does not exist.", (*out)->name);
-    return !kind || strcmp((*out)->kind, kind) == 0 ? OK : fail(INVALID_ARGUMENT, "'%s' is a %s, not a %s", (*out)->name, (*out)->kind, kind);
+    return !kind || strcmp((*out)->kind, kind) == 0 ? OK
+                                                    : fail(INVALID_ARGUMENT, "'%s' is a %s, not a %s", (*out)->name, (*out)->kind, kind);
   }
   if (call->input_count <= i || call->inputs[i].dtype != DTYPE_RESOURCE || call->inputs[i].count != 1)
     return fail(INVALID_ARGUMENT, "input %u is no handle of a %s", i, kind ? kind : "resource");

@@ -111,8 +111,7 @@ void ledger_finish(struct ledger *ledger, uint32_t driver, bool finished) {
 status ledger_rewind(struct ledger *ledger, uint32_t driver, uint32_t command, uint64_t last_serial) {
   struct ledger_row *row;
   TRY(row_get(ledger, driver, serial_lane(last_serial), &row));
-  *row = (struct ledger_row){
-      .driver = driver, .lane = serial_lane(last_serial), .command = command, .last = serial_count(last_serial)};
+  *row = (struct ledger_row){.driver = driver, .lane = serial_lane(last_serial), .command = command, .last = serial_count(last_serial)};
   return OK;
 }
 
@@ -128,8 +127,7 @@ struct ledger_next ledger_next(const struct ledger_row *rows, uint32_t row_count
     uint64_t last = is_newest ? rows[i].last : 0; /* who has not heard of the command has nothing of it */
     least = last < least ? last : least;
     most = last > most ? last : most;
-    finished = finished &&
-               (!is_newest || rows[i].finished); /* others had no part in it: who has finished has done all its steps */
+    finished = finished && (!is_newest || rows[i].finished); /* others had no part in it: who has finished has done all its steps */
   }
   if (row_count == 0 || next.command == 0 || finished)
     return (struct ledger_next){next.command + 1, 1};
@@ -150,9 +148,7 @@ struct packed_row {
   uint32_t lane, finished;
 };
 
-size_t ledger_byte_size(const struct ledger *ledger) {
-  return sizeof(struct packed_head) + ledger->count * sizeof(struct packed_row);
-}
+size_t ledger_byte_size(const struct ledger *ledger) { return sizeof(struct packed_head) + ledger->count * sizeof(struct packed_row); }
 
 void ledger_write(const struct ledger *ledger, void *out) {
   struct packed_head head = {LEDGER_MAGIC, ledger->count, ledger->initialised};
@@ -170,8 +166,8 @@ static status read_row(struct ledger *ledger, const char *at) {
   struct packed_row packed;
   struct ledger_row *row;
   memcpy(&packed, at, sizeof packed);
-  if (packed.driver >= LIMIT_TASKS || packed.lane >= LEDGER_LANES_MAX || packed.finished > 1 ||
-      serial_lane(packed.last) != 0 || serial_lane(packed.open) != 0 || ledger_find(ledger, packed.driver, packed.lane))
+  if (packed.driver >= LIMIT_TASKS || packed.lane >= LEDGER_LANES_MAX || packed.finished > 1 || serial_lane(packed.last) != 0 ||
+      serial_lane(packed.open) != 0 || ledger_find(ledger, packed.driver, packed.lane))
     return fail(DATA_LOSS, "the list of applied steps is damaged");
   TRY(row_get(ledger, packed.driver, packed.lane, &row));
   *row = (struct ledger_row){packed.driver, packed.lane, packed.command, packed.finished, packed.last, packed.open};
@@ -183,8 +179,7 @@ status ledger_read(const void *data, size_t size, struct ledger *out) {
   if (size < sizeof head)
     return fail(DATA_LOSS, "the list of applied steps is too short");
   memcpy(&head, data, sizeof head);
-  if (head.magic != LEDGER_MAGIC || head.initialised > 1 ||
-      head.count != (size - sizeof head) / sizeof(struct packed_row) ||
+  if (head.magic != LEDGER_MAGIC || head.initialised > 1 || head.count != (size - sizeof head) / sizeof(struct packed_row) ||
       (size - sizeof head) % sizeof(struct packed_row) != 0)
     return fail(DATA_LOSS, "the list of applied steps is damaged");
   struct ledger read = {.initialised = head.initialised};

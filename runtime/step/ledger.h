@@ -19,16 +19,10 @@
 
 #define LEDGER_LANE_SHIFT 56
 #define LEDGER_LANES_MAX 256
-static inline uint32_t serial_lane(uint64_t serial) {
-  return (uint32_t)(serial >> LEDGER_LANE_SHIFT);
-}
+static inline uint32_t serial_lane(uint64_t serial) { return (uint32_t)(serial >> LEDGER_LANE_SHIFT); }
 /* Which step of its lane it is. */
-static inline uint64_t serial_count(uint64_t serial) {
-  return serial & ((UINT64_C(1) << LEDGER_LANE_SHIFT) - 1);
-}
-static inline uint64_t serial_of(uint32_t lane, uint64_t count) {
-  return (uint64_t)lane << LEDGER_LANE_SHIFT | count;
-}
+static inline uint64_t serial_count(uint64_t serial) { return serial & ((UINT64_C(1) << LEDGER_LANE_SHIFT) - 1); }
+static inline uint64_t serial_of(uint32_t lane, uint64_t count) { return (uint64_t)lane << LEDGER_LANE_SHIFT | count; }
 
 /* What a task has of one lane of a driver. */
 struct ledger_row {
@@ -36,7 +30,7 @@ struct ledger_row {
   uint32_t command; /* counted from 1; 0: nothing was ever applied */
   bool finished;    /* the driver has said that this command is at its end */
   uint64_t last;    /* the step of the command that was committed last; 0: none */
-  uint64_t open; /* a step that has changed something and is not committed: it is under way, or its driver was lost; 0:
+  uint64_t open;    /* a step that has changed something and is not committed: it is under way, or its driver was lost; 0:
                     none */
 };
 struct ledger {

@@ -26,7 +26,7 @@ static void largest_add(struct largest *list, uint32_t slot, uint64_t bytes) {
     at--;
   }
   if (at < SHOWN)
-    list->items[at] = (struct entry){ bytes, slot };
+    list->items[at] = (struct entry){bytes, slot};
   if (list->count < SHOWN)
     list->count++;
 }
@@ -70,7 +70,7 @@ static bool bytes_of(const struct part *part, uint32_t slot, const int64_t *symb
 /* Evaluating sizes may fail and record that: the text of the error at hand is put back. */
 static status with_text(const char *text, const struct part *part, const struct largest *list, const int64_t *symbols,
                         const struct frame *frame, status code) {
-  struct shape shapes[SHOWN] = { { .rank = 0 } };
+  struct shape shapes[SHOWN] = {{.rank = 0}};
   uint64_t bytes;
   for (uint32_t i = 0; i < list->count; i++) {
     const struct tensor *held = frame ? frame->held[list->items[i].slot] : NULL;
@@ -85,7 +85,7 @@ static status with_text(const char *text, const struct part *part, const struct 
 
 status frame_report_memory(const struct frame *frame, status code) {
   const struct part *part = frame->part;
-  struct largest list = { .count = 0 };
+  struct largest list = {.count = 0};
   struct shape shape;
   char text[2048];
   snprintf(text, sizeof text, "%s", status_text());
@@ -100,7 +100,7 @@ status frame_report_memory(const struct frame *frame, status code) {
 }
 
 status part_report_memory(const struct part *part, const int64_t *symbols, status code) {
-  struct largest list = { .count = 0 };
+  struct largest list = {.count = 0};
   struct shape shape;
   char text[2048];
   snprintf(text, sizeof text, "%s", status_text());

@@ -61,7 +61,7 @@ struct tensor *partial_ask(struct partial *partial, uint32_t feed, struct inbox 
   pthread_mutex_lock(&partial->lock);
   struct tensor *tensor = partial->feeds[feed] ? tensor_retain(partial->feeds[feed]) : NULL;
   if (!tensor)
-    partial->waiting[feed] = (struct waiting){ inbox, item };
+    partial->waiting[feed] = (struct waiting){inbox, item};
   pthread_mutex_unlock(&partial->lock);
   return tensor;
 }
@@ -123,10 +123,10 @@ status partial_await(struct partial *partial, uint32_t fetch, const atomic_bool 
     is_wanted = wait_a_little(partial, cancelled);
   *out = partial->fetches[fetch];
   partial->fetches[fetch] = NULL;
-  status code = *out ? OK
-                : !partial->is_over ? fail(CANCELLED, "the client has gone")
-                : partial->code == OK ? fail(INTERNAL, "the step has not given a fetch")
-                                      : fail(partial->code, "%s", partial->text);
+  status code = *out                ? OK
+              : !partial->is_over   ? fail(CANCELLED, "the client has gone")
+              : partial->code == OK ? fail(INTERNAL, "the step has not given a fetch")
+                                    : fail(partial->code, "%s", partial->text);
   pthread_mutex_unlock(&partial->lock);
   return code;
 }
@@ -136,9 +136,9 @@ status partial_await_end(struct partial *partial, const atomic_bool *cancelled) 
   pthread_mutex_lock(&partial->lock);
   while (!partial->is_over && is_wanted)
     is_wanted = wait_a_little(partial, cancelled);
-  status code = !partial->is_over ? fail(CANCELLED, "the client has gone")
-                : partial->code == OK ? OK
-                                      : fail(partial->code, "%s", partial->text);
+  status code = !partial->is_over   ? fail(CANCELLED, "the client has gone")
+              : partial->code == OK ? OK
+                                    : fail(partial->code, "%s", partial->text);
   pthread_mutex_unlock(&partial->lock);
   return code;
 }

@@ -18,23 +18,23 @@
 #include <immintrin.h>
 #endif
 
-#define SPIN_ROUNDS 2000           /* about 20 microseconds: longer than the gap between kernels of a step */
+#define SPIN_ROUNDS 2000 /* about 20 microseconds: longer than the gap between kernels of a step */
 #define THREADS_MAX 256
 #define STATE_OPEN (UINT64_C(1) << 16)
 #define STATE_JOB (UINT64_C(1) << 17)
 #define STATE_ACTIVE (STATE_OPEN - 1)
-#define CHUNKS_PER_THREAD 4        /* small enough for little idling at the end, large enough for few atomics */
+#define CHUNKS_PER_THREAD 4 /* small enough for little idling at the end, large enough for few atomics */
 
 struct pool {
   int worker_count;
   pthread_t workers[THREADS_MAX];
-  atomic_bool busy;                /* somebody's kernel has the workers */
+  atomic_bool busy; /* somebody's kernel has the workers */
   atomic_bool stopping;
-  const struct kernel_code *code;  /* the job; written while no worker is active */
+  const struct kernel_code *code; /* the job; written while no worker is active */
   const struct kernel_call *call;
   int64_t phase, tiles, chunk;
   _Alignas(64) _Atomic uint64_t state;
-  _Alignas(64) _Atomic int64_t next; /* the first tile nobody has taken */
+  _Alignas(64) _Atomic int64_t next;  /* the first tile nobody has taken */
   _Alignas(64) _Atomic uint32_t bell; /* futex: counts jobs */
   _Atomic int sleepers;
 };
@@ -71,8 +71,7 @@ static void take_tiles(struct pool *pool) {
 static bool worker_join(struct pool *pool, uint64_t *last) {
   uint64_t state = atomic_load_explicit(&pool->state, memory_order_acquire);
   while ((state & STATE_OPEN) && state / STATE_JOB != *last)
-    if (atomic_compare_exchange_weak_explicit(&pool->state, &state, state + 1, memory_order_acq_rel,
-                                              memory_order_acquire)) {
+    if (atomic_compare_exchange_weak_explicit(&pool->state, &state, state + 1, memory_order_acq_rel, memory_order_acquire)) {
       *last = state / STATE_JOB;
       return true;
     }
@@ -125,10 +124,9 @@ status pool_create(int threads, struct pool **out) {
   struct pool *pool = aligned_alloc(64, (sizeof(struct pool) + 63) / 64 * 64);
   if (!pool)
     return fail(RESOURCE_EXHAUSTED, "no memory");
-  *pool = (struct pool){ .worker_count = 0 };
+  *pool = (struct pool){.worker_count = 0};
   int wanted = (threads <= 0 ? cores_available() : threads > THREADS_MAX ? THREADS_MAX : threads) - 1;
-  while (pool->worker_count < wanted &&
-         pthread_create(&pool->workers[pool->worker_count], NULL, worker_main, pool) == 0)
+  while (pool->worker_count < wanted && pthread_create(&pool->workers[pool->worker_count], NULL, worker_main, pool) == 0)
     pool->worker_count++;
   *out = pool;
   return OK;
@@ -151,8 +149,7 @@ static void run_alone(const struct kernel_code *code, const struct kernel_call *
     code->run(call, phase, 0, code->query(call->sizes, phase));
 }
 
-static void run_shared(struct pool *pool, const struct kernel_code *code, const struct kernel_call *call,
-                       int64_t phase, int64_t tiles) {
+static void run_shared(struct pool *pool, const struct kernel_code *code, const struct kernel_call *call, int64_t phase, int64_t tiles) {
   pool->code = code;
   pool->call = call;
   pool->phase = phase;

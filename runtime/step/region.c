@@ -68,7 +68,7 @@ static status run_block(struct frame *frame, const struct program_block *block, 
 
 /* What a finished block no longer needs: parameters and results. */
 static void drop_block(struct frame *frame, const struct program_block *block) {
-  const struct program_range *lists[] = { &block->params, &block->results };
+  const struct program_range *lists[] = {&block->params, &block->results};
   for (int list = 0; list < 2; list++) {
     const uint32_t *slots = program_operands(frame->program, lists[list]->first);
     for (uint32_t i = 0; i < lists[list]->count; i++)
@@ -105,8 +105,7 @@ static status give_results(struct frame *frame, const struct program_instr *inst
 status frame_run_if(struct frame *frame, const struct program_instr *instr) {
   const uint32_t *args = program_operands(frame->program, instr->args.first);
   uint32_t count = instr->args.count - 1;
-  const struct program_block *block =
-      program_block(frame->program, instr->blocks.first + choose_branch(frame, instr, args[0]));
+  const struct program_block *block = program_block(frame->program, instr->blocks.first + choose_branch(frame, instr, args[0]));
   struct passed *values = calloc((size_t)count + 1, sizeof *values);
   status result = values ? OK : fail(RESOURCE_EXHAUSTED, "no memory");
   for (uint32_t i = 0; result == OK && i < count; i++)
@@ -175,7 +174,7 @@ static status loop_next_state(struct loop *loop) {
     }
     struct tensor *tensor;
     TRY(frame_take(frame, results[i], &tensor));
-    loop->next[i] = (struct passed){ tensor->data, tensor, tensor->shape };
+    loop->next[i] = (struct passed){tensor->data, tensor, tensor->shape};
   }
   return OK;
 }
@@ -208,8 +207,8 @@ static status loop_run(struct loop *loop) {
     if (!more)
       return OK;
     TRY(loop_turn(loop));
-    bool is_given_up = atomic_load_explicit(&step->cancelled, memory_order_relaxed) ||
-                       atomic_load_explicit(&step->task->stopping, memory_order_relaxed);
+    bool is_given_up =
+      atomic_load_explicit(&step->cancelled, memory_order_relaxed) || atomic_load_explicit(&step->task->stopping, memory_order_relaxed);
     if (is_given_up && !atomic_load_explicit(&step->sealed, memory_order_relaxed))
       return fail(CANCELLED, "the step was cancelled");
   }
@@ -233,7 +232,7 @@ static status loop_end(struct loop *loop) {
 
 status frame_run_while(struct frame *frame, const struct program_instr *instr) {
   const uint32_t *args = program_operands(frame->program, instr->args.first);
-  struct loop loop = { .frame = frame, .instr = instr, .count = instr->args.count };
+  struct loop loop = {.frame = frame, .instr = instr, .count = instr->args.count};
   loop.condition = program_block(frame->program, instr->blocks.first);
   loop.body = program_block(frame->program, instr->blocks.first + 1);
   loop.state = calloc((size_t)loop.count + 1, sizeof *loop.state);
@@ -291,7 +290,7 @@ static status call_block(struct frame *frame, const struct program_block *block,
   if (!values)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   for (uint32_t i = 0; i < in_count; i++)
-    values[i] = (struct passed){ in[i]->data, in[i], in[i]->shape };
+    values[i] = (struct passed){in[i]->data, in[i], in[i]->shape};
   status result = run_block(frame, block, values);
   if (result == OK)
     result = take_results(frame, block, out);

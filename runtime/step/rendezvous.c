@@ -12,8 +12,8 @@
 struct item {
   struct item *next;
   uint32_t transfer;
-  struct tensor *tensor;             /* a value that waits; or */
-  struct rendezvous_waiter *waiter;  /* somebody who does */
+  struct tensor *tensor;            /* a value that waits; or */
+  struct rendezvous_waiter *waiter; /* somebody who does */
 };
 struct meeting {
   struct meeting *next;
@@ -21,16 +21,16 @@ struct meeting {
   struct item *items;
   status code;
   char *text;
-  int threads;                       /* that wait on `changed` */
+  int threads; /* that wait on `changed` */
   bool is_begun;
-  uint64_t early_bytes;              /* of values that came before */
+  uint64_t early_bytes; /* of values that came before */
 };
 struct rendezvous {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   struct meeting *buckets[BUCKETS];
   uint64_t ended[ENDED_COUNT];
-  uint64_t early_bytes;              /* of all meetings */
+  uint64_t early_bytes; /* of all meetings */
 };
 
 status rendezvous_create(struct rendezvous **out) {
@@ -46,9 +46,7 @@ status rendezvous_create(struct rendezvous **out) {
 
 static uint64_t step_hash(uint64_t step) { return (step * UINT64_C(0x9e3779b97f4a7c15)) >> 32; }
 
-static struct meeting **bucket_of(struct rendezvous *r, uint64_t step) {
-  return &r->buckets[step_hash(step) % BUCKETS];
-}
+static struct meeting **bucket_of(struct rendezvous *r, uint64_t step) { return &r->buckets[step_hash(step) % BUCKETS]; }
 
 static void meeting_free(struct meeting *meeting) {
   while (meeting->items) {
@@ -107,12 +105,11 @@ static struct item *item_remove(struct meeting *meeting, uint32_t transfer, bool
   return NULL;
 }
 
-static bool item_add(struct meeting *meeting, uint32_t transfer, struct tensor *tensor,
-                     struct rendezvous_waiter *waiter) {
+static bool item_add(struct meeting *meeting, uint32_t transfer, struct tensor *tensor, struct rendezvous_waiter *waiter) {
   struct item *item = calloc(1, sizeof *item);
   if (!item)
     return false;
-  *item = (struct item){ .next = meeting->items, .transfer = transfer, .tensor = tensor, .waiter = waiter };
+  *item = (struct item){.next = meeting->items, .transfer = transfer, .tensor = tensor, .waiter = waiter};
   meeting->items = item;
   return true;
 }

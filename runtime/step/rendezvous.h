@@ -16,8 +16,8 @@ struct rendezvous;
 /* Who waits for a value without a thread: told once, from the thread that brings the value or the failure. */
 struct rendezvous_waiter {
   void (*wake)(struct rendezvous_waiter *waiter);
-  struct tensor *tensor;   /* one reference, when the wait ended well */
-  status code;             /* else why; the text is the step's: rendezvous_reason */
+  struct tensor *tensor; /* one reference, when the wait ended well */
+  status code;           /* else why; the text is the step's: rendezvous_reason */
 };
 
 status rendezvous_create(struct rendezvous **out);

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #define TOLD 16
-#define HOPS 6           /* of "held up by A, which waits ..." */
-#define SAID_WAITS 3     /* in a line */
-#define HEARD_MS 40000   /* what was told is forgotten then: who waits tells again */
+#define HOPS 6         /* of "held up by A, which waits ..." */
+#define SAID_WAITS 3   /* in a line */
+#define HEARD_MS 40000 /* what was told is forgotten then: who waits tells again */
 #define TELL_AGAIN_MS 15000
-#define RING_MAX 64      /* drivers that are looked at for a ring */
+#define RING_MAX 64 /* drivers that are looked at for a ring */
 
 struct list {
   struct stall_wait waits[STALL_WAITS];
@@ -22,16 +22,16 @@ struct stall {
   uint32_t self, task_count;
   const char *const *names;
   struct list own;
-  struct list **others;    /* per task; NULL: has told nothing */
+  struct list **others; /* per task; NULL: has told nothing */
   char (*states)[STALL_TEXT];
-  uint64_t told, told_ms;  /* hash of what was told last; 0: nothing */
-  uint64_t said, said_ms;  /* of the answer */
+  uint64_t told, told_ms; /* hash of what was told last; 0: nothing */
+  uint64_t said, said_ms; /* of the answer */
 };
 
 status stall_create(uint32_t self, uint32_t task_count, const char *const *names, struct stall **out) {
   struct stall *stall = calloc(1, sizeof *stall);
   if (stall) {
-    *stall = (struct stall){ .self = self, .task_count = task_count, .names = names };
+    *stall = (struct stall){.self = self, .task_count = task_count, .names = names};
     stall->others = calloc((size_t)task_count + 1, sizeof *stall->others);
     stall->states = calloc((size_t)task_count + 1, sizeof *stall->states);
   }
@@ -65,7 +65,7 @@ static int compare_age(const void *a, const void *b) {
 }
 
 void stall_see(struct stall *stall, uint64_t now_ms, const struct stall_wait *waits, uint32_t count) {
-  struct list next = { .count = count < STALL_WAITS ? count : STALL_WAITS };
+  struct list next = {.count = count < STALL_WAITS ? count : STALL_WAITS};
   for (uint32_t i = 0; i < next.count; i++) {
     struct stall_wait *wait = &next.waits[i];
     *wait = waits[i];
@@ -157,7 +157,10 @@ static void add_holders(const struct stall *stall, struct text *text, const stru
     return;
   add(text, "%sheld up by ", depth ? ", " : "; ");
   for (uint32_t i = 0; i < wait->holder_count; i++)
-    add(text, "%s%s", i == 0 ? "" : i + 1 == wait->holder_count ? (wait->kind == STALL_RESOURCE ? " or " : " and ") : ", ",
+    add(text, "%s%s",
+        i == 0                        ? ""
+        : i + 1 == wait->holder_count ? (wait->kind == STALL_RESOURCE ? " or " : " and ")
+                                      : ", ",
         name_of(stall, wait->holders[i]));
   uint32_t holder = wait->holders[0], where = holder;
   const struct stall_wait *next = is_leaf(wait) ? leaf_of_driver(stall, holder, &where) : wait_in_step(stall, holder, wait->step);
@@ -202,7 +205,7 @@ static uint32_t find_stuck(const struct stall *stall, struct node *nodes) {
     uint32_t where = driver;
     const struct stall_wait *wait = leaf_of_driver(stall, driver, &where);
     if (wait)
-      nodes[count++] = (struct node){ driver, where, wait, true };
+      nodes[count++] = (struct node){driver, where, wait, true};
   }
   for (bool changed = true; changed;) {
     changed = false;
@@ -265,7 +268,7 @@ static void add_ring(const struct stall *stall, struct text *text, const struct 
 
 void stall_ring(const struct stall *stall, char *out, size_t size) {
   struct node ring[RING_MAX];
-  struct text text = { .to = out, .size = size };
+  struct text text = {.to = out, .size = size};
   *out = 0;
   add_ring(stall, &text, ring, find_ring(stall, ring));
 }
@@ -330,14 +333,14 @@ static uint32_t answer(const struct stall *stall, uint64_t now_ms, uint32_t cloc
 }
 
 void stall_report(const struct stall *stall, uint64_t now_ms, uint32_t clock_s, uint64_t min_ms, char *out, size_t size) {
-  struct text text = { .to = out, .size = size };
+  struct text text = {.to = out, .size = size};
   *out = 0;
   answer(stall, now_ms, clock_s, min_ms, &text);
 }
 
 bool stall_say(struct stall *stall, uint64_t now_ms, uint32_t clock_s, char *line, size_t size) {
   char words[2048] = "";
-  struct text text = { .to = words, .size = sizeof words };
+  struct text text = {.to = words, .size = sizeof words};
   if (answer(stall, now_ms, NO_CLOCK, STALL_SAY_MS, &text) == 0) {
     stall->said = 0;
     return false;
@@ -397,7 +400,7 @@ static bool get_wait(struct bytes *bytes, uint64_t now_ms, struct stall_wait *wa
   uint64_t age_ms;
   uint8_t kind, holders;
   uint16_t size;
-  *wait = (struct stall_wait){ 0 };
+  *wait = (struct stall_wait){0};
   get(bytes, &wait->step, 8);
   get(bytes, &wait->place, 8);
   get(bytes, &age_ms, 8);
@@ -419,8 +422,8 @@ static bool get_wait(struct bytes *bytes, uint64_t now_ms, struct stall_wait *wa
 }
 
 status stall_hear(struct stall *stall, uint64_t now_ms, uint32_t from, const void *data, size_t size) {
-  struct bytes bytes = { (unsigned char *)(uintptr_t)data, 0, size, false };
-  struct list list = { .heard_ms = now_ms };
+  struct bytes bytes = {(unsigned char *)(uintptr_t)data, 0, size, false};
+  struct list list = {.heard_ms = now_ms};
   uint8_t count;
   get(&bytes, &count, 1);
   if (bytes.is_short || count > STALL_WAITS || from >= stall->task_count || from == stall->self)
@@ -444,7 +447,7 @@ static void forget_old(struct stall *stall, uint64_t now_ms) {
 }
 
 size_t stall_tell(struct stall *stall, uint64_t now_ms, void *data) {
-  struct bytes bytes = { data, 1, STALL_MESSAGE_BYTES, false };
+  struct bytes bytes = {data, 1, STALL_MESSAGE_BYTES, false};
   uint64_t hash = 0;
   uint8_t count = 0;
   forget_old(stall, now_ms);

@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include "base/status.h"
 
-#define STALL_WAITS 16        /* of a task at once: the oldest */
-#define STALL_HOLDERS 16      /* tasks that hold a wait up */
+#define STALL_WAITS 16   /* of a task at once: the oldest */
+#define STALL_HOLDERS 16 /* tasks that hold a wait up */
 #define STALL_TEXT 480
 #define STALL_MESSAGE_BYTES 16384
 #define STALL_SAY_MS 10000    /* contract: whoever waits longer says so */
@@ -31,13 +31,13 @@ enum stall_kind {
 };
 
 struct stall_wait {
-  uint64_t step;               /* 0: of none */
-  uint64_t place;              /* tells the waits of a step apart: an instruction */
-  uint32_t driver;             /* of the step; without one the task itself */
+  uint64_t step;   /* 0: of none */
+  uint64_t place;  /* tells the waits of a step apart: an instruction */
+  uint32_t driver; /* of the step; without one the task itself */
   enum stall_kind kind;
   uint32_t holders[STALL_HOLDERS], holder_count; /* tasks; VALUE, PART, PEER: that owe it; RESOURCE, ROUND: whose steps do */
-  uint64_t since_ms;           /* set here: when it was seen first */
-  char what[STALL_TEXT];       /* "waits for 'w/read' of /job:ps/task:0 in 'train'" */
+  uint64_t since_ms;                             /* set here: when it was seen first */
+  char what[STALL_TEXT];                         /* "waits for 'w/read' of /job:ps/task:0 in 'train'" */
 };
 
 struct stall;
@@ -58,7 +58,8 @@ size_t stall_tell(struct stall *stall, uint64_t now_ms, void *data);
 bool stall_say(struct stall *stall, uint64_t now_ms, uint32_t clock_s, char *line, size_t size);
 /* All waits of at least min_ms at any time, oldest first, in the same words; "" when there is none. */
 void stall_report(const struct stall *stall, uint64_t now_ms, uint32_t clock_s, uint64_t min_ms, char *out, size_t size);
-/* Tasks whose steps wait for each other, this task's among them: "worker_0 -> worker_1 -> worker_0" with what each waits in; "" when there is none. */
+/* Tasks whose steps wait for each other, this task's among them: "worker_0 -> worker_1 -> worker_0" with what each waits in; "" when
+ * there is none. */
 void stall_ring(const struct stall *stall, char *out, size_t size);
 
 #endif

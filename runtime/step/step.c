@@ -59,7 +59,7 @@ static bool has_pool(const struct frame *frame) {
 __attribute__((always_inline)) static inline status kernel_launch(struct frame *frame, const struct program_instr *instr) {
   const struct kernel_code *code = &frame->part->task->kernels[instr->number];
   const struct kernel_launch *launch = &frame->launches[instr->kernel_at];
-  struct kernel_call call = { frame->buffers, frame->sizes + instr->sizes_at, frame->scratch, &frame->fault };
+  struct kernel_call call = {frame->buffers, frame->sizes + instr->sizes_at, frame->scratch, &frame->fault};
   if (launch->cost >= INLINE_COST_NS && has_pool(frame)) {
     pool_run(frame->part->task->pool, code, &call, launch->phases);
   } else {
@@ -116,19 +116,18 @@ static status variables_lock(struct frame *frame, const struct program_instr *in
   return OK;
 }
 
-static status check_variable_shape(const struct frame *frame, const struct variable *variable, const uint32_t *dims,
-                                   uint32_t rank) {
+static status check_variable_shape(const struct frame *frame, const struct variable *variable, const uint32_t *dims, uint32_t rank) {
   struct shape wanted;
   TRY(shape_eval(frame->program, dims, rank, frame->symbols, &wanted));
   const struct shape *is = &variable->value->shape;
   if (!shape_equal(is, &wanted))
-    return fail(INVALID_ARGUMENT, "variable '%s' has shape %s, expected is %s", variable->name, shape_text(is),
-                shape_text(&wanted));
+    return fail(INVALID_ARGUMENT, "variable '%s' has shape %s, expected is %s", variable->name, shape_text(is), shape_text(&wanted));
   return OK;
 }
 
 /* Where a step that was done before writes instead: what it computes of it goes on to others, the variable has it. */
-static status bind_copy(struct frame *frame, uint32_t i, const struct variable *variable, const struct shape *shape, struct kernel_variables *v) {
+static status bind_copy(struct frame *frame, uint32_t i, const struct variable *variable, const struct shape *shape,
+                        struct kernel_variables *v) {
   struct tensor *copy;
   TRY(shape ? buffer_tensor(frame->part->task->buffers, variable->dtype, shape, &copy) : tensor_clone(variable->value, &copy));
   v->kept[v->kept_count++] = copy;
@@ -137,8 +136,7 @@ static status bind_copy(struct frame *frame, uint32_t i, const struct variable *
 }
 
 /* Fills the buffers of one variable argument; `spec` is its mode, rank and size codes. */
-static status bind_variable(struct frame *frame, uint32_t i, struct variable *variable, const uint32_t *spec,
-                            struct kernel_variables *v) {
+static status bind_variable(struct frame *frame, uint32_t i, struct variable *variable, const uint32_t *spec, struct kernel_variables *v) {
   if (spec[0] != PROGRAM_VARIABLE_IN)
     variable_will_change(variable);
   if (spec[0] == PROGRAM_VARIABLE_OUT) {
@@ -264,8 +262,7 @@ static status run_variable(struct frame *frame, const struct program_instr *inst
 static status run_feed(struct frame *frame, const struct program_instr *instr) {
   if (!frame->step->feeds)
     return fail(INTERNAL, "a feed in a part that is not the driver's");
-  frame_set(frame, *program_operands(frame->program, instr->outputs.first),
-            tensor_retain(frame->step->feeds[instr->number]));
+  frame_set(frame, *program_operands(frame->program, instr->outputs.first), tensor_retain(frame->step->feeds[instr->number]));
   return OK;
 }
 
@@ -349,8 +346,7 @@ status frame_receive(struct frame *frame, const struct program_instr *instr, str
   uint32_t slot = *program_operands(frame->program, instr->outputs.first);
   const struct program_slot *code = &frame->slots[slot];
   if (tensor->dtype != code->dtype) {
-    status result = fail(INVALID_ARGUMENT, "received %s, expected is %s", dtype_name(tensor->dtype),
-                         dtype_name((enum dtype)code->dtype));
+    status result = fail(INVALID_ARGUMENT, "received %s, expected is %s", dtype_name(tensor->dtype), dtype_name((enum dtype)code->dtype));
     tensor_release(tensor);
     return result;
   }
@@ -404,7 +400,7 @@ static status wait_host_call(struct frame *frame, struct host_call *call) {
 
 static status run_host(struct frame *frame, const struct program_instr *instr) {
   struct host_call call;
-  struct change change = { .applies = true };
+  struct change change = {.applies = true};
   bool changes = instr->flags & INSTR_CHANGES;
   if (changes)
     TRY(frame_change(frame, instr, &change));
@@ -426,7 +422,7 @@ static inline status run_one(struct frame *frame, const struct program_instr *in
   case INSTR_KERNEL: return run_kernel(frame, instr);
   case INSTR_ALIAS:
     frame->data[*program_operands(frame->program, instr->outputs.first)] =
-        frame->data[*program_operands(frame->program, instr->args.first)];
+      frame->data[*program_operands(frame->program, instr->args.first)];
     return OK;
   case INSTR_READ: return run_read(frame, instr);
   case INSTR_ASSIGN: return run_assign(frame, instr);
@@ -448,8 +444,7 @@ static inline status run_one(struct frame *frame, const struct program_instr *in
 void frame_record(struct frame *frame, const struct program_instr *instr, uint64_t begin) {
   uint64_t end = trace_now();
   if (frame->part->task->trace)
-    trace_add(frame->part->task->trace, program_text(frame->program, instr->node), program_text(frame->program, instr->tf_op),
-              begin, end);
+    trace_add(frame->part->task->trace, program_text(frame->program, instr->node), program_text(frame->program, instr->tf_op), begin, end);
   if (frame->step->stats)
     step_stats_add(frame->step->stats, frame, instr, begin, end);
 }

@@ -18,7 +18,7 @@
 /* Which instruction gives a slot its value. */
 struct origin {
   const struct part *part;
-  uint32_t *instrs;          /* per slot: instruction of the part + 1; 0: none */
+  uint32_t *instrs; /* per slot: instruction of the part + 1; 0: none */
   struct origin *next;
 };
 struct step_stats {
@@ -27,7 +27,7 @@ struct step_stats {
   struct wire_buffer nodes;  /* node_stats of this task */
   struct wire_buffer others; /* dev_stats of the others */
   struct origin *origins;
-  int64_t clock_ns;          /* wall clock minus trace_now() */
+  int64_t clock_ns; /* wall clock minus trace_now() */
 };
 
 /* ---- where values come from ---- */
@@ -67,7 +67,9 @@ static const struct origin *origin_of(struct step_stats *stats, const struct par
 /* What moves a value has the value's name, and an end that timelines cut off to find where it comes from. */
 static void node_name(const struct program *program, const struct program_instr *instr, char *out, size_t size) {
   snprintf(out, size, "%s%s", program_text(program, instr->node),
-           instr->op == INSTR_SEND ? "/_send" : instr->op == INSTR_RECV ? "/_recv" : "");
+           instr->op == INSTR_SEND   ? "/_send"
+           : instr->op == INSTR_RECV ? "/_recv"
+                                     : "");
 }
 
 /* "node" or "node:1"; false: a constant, or nothing that has a name. */
@@ -103,7 +105,7 @@ static const char *op_name(const struct program *program, const struct program_i
 /* Feeds, fetches and aliases take no time, and are no nodes of their own. */
 static bool is_shown(const struct program *program, const struct program_instr *instr) {
   return instr->op != INSTR_FEED && instr->op != INSTR_FETCH && instr->op != INSTR_ALIAS && instr->op != INSTR_NOOP &&
-         *program_text(program, instr->node);
+       *program_text(program, instr->node);
 }
 
 typedef void visit_input(void *self, const char *name);
@@ -202,7 +204,7 @@ void step_stats_add(struct step_stats *stats, struct frame *frame, const struct 
   const struct origin *origin = origin_of(stats, frame->part);
   if (origin && stats->nodes.size < STEP_STATS_BYTES) {
     struct wire_buffer *b = &stats->nodes;
-    struct label label = { .used = 0 };
+    struct label label = {.used = 0};
     char node[NAME_BYTES];
     node_name(program, instr, node, sizeof node);
     uint64_t made = 0, scratch = instr->op == INSTR_KERNEL ? (uint64_t)frame->launches[instr->kernel_at].scratch : 0;
@@ -270,8 +272,8 @@ struct tensor *step_stats_take(struct step_stats *stats) {
   struct wire_buffer b = {0};
   struct tensor *tensor = NULL;
   device_write(stats, &b);
-  struct string_view view = { (const char *)b.data, b.size };
-  if (!b.is_bad && tensor_copy_in(DTYPE_STRING, &(struct shape){ .rank = 0 }, &view, &tensor) != OK)
+  struct string_view view = {(const char *)b.data, b.size};
+  if (!b.is_bad && tensor_copy_in(DTYPE_STRING, &(struct shape){.rank = 0}, &view, &tensor) != OK)
     tensor = NULL;
   wire_buffer_free(&b);
   return tensor;

@@ -55,7 +55,7 @@ static status task_load_parts(struct task *task) {
     return fail(RESOURCE_EXHAUSTED, "no memory");
   for (uint32_t e = 0; e < task->program->tables[PROGRAM_ENTRIES].count; e++) {
     const struct program_entry *entry = program_entry(task->program, e);
-    const struct program_range lists[] = { entry->parts, entry->functions };
+    const struct program_range lists[] = {entry->parts, entry->functions};
     for (int list = 0; list < 2; list++)
       for (uint32_t i = lists[list].first; i < lists[list].first + lists[list].count; i++) {
         if (task->parts[i].task)
@@ -161,7 +161,9 @@ void task_set_exchange(struct task *task, const struct exchange *exchange) { tas
 const struct program *task_program(const struct task *task) { return task->program; }
 const char *task_name(const struct task *task) { return task->name; }
 uint32_t task_variable_count(const struct task *task) { return task->variable_count; }
-struct variable *task_variable(struct task *task, uint32_t number) { return &task->variables[number]; }
+struct variable *task_variable(struct task *task, uint32_t number) {
+  return &task->variables[number];
+}
 
 uint32_t task_find_entry(const struct task *task, const char *name) {
   for (uint32_t i = 0; i < task->program->tables[PROGRAM_ENTRIES].count; i++)
@@ -173,8 +175,7 @@ uint32_t task_find_entry(const struct task *task, const char *name) {
 /* ---- feeds ---- */
 
 status task_check_feed(const struct task *task, uint32_t entry, uint32_t feed, const struct tensor *tensor) {
-  const struct program_port *port =
-      program_port(task->program, program_entry(task->program, entry)->feeds.first + feed);
+  const struct program_port *port = program_port(task->program, program_entry(task->program, entry)->feeds.first + feed);
   const char *name = program_text(task->program, port->name);
   const uint32_t *dims = program_operands(task->program, port->dims);
   char wanted[256];
@@ -182,8 +183,7 @@ status task_check_feed(const struct task *task, uint32_t entry, uint32_t feed, c
     return fail(INVALID_ARGUMENT, "feed '%s' is missing, %s%s", name, dtype_name((enum dtype)port->dtype),
                 port->any_rank ? "[...]" : size_shape_text(task->program, dims, port->rank, NULL, wanted, sizeof wanted));
   if (tensor->dtype != port->dtype)
-    return fail(INVALID_ARGUMENT, "feed '%s' is %s, must be %s", name, dtype_name(tensor->dtype),
-                dtype_name((enum dtype)port->dtype));
+    return fail(INVALID_ARGUMENT, "feed '%s' is %s, must be %s", name, dtype_name(tensor->dtype), dtype_name((enum dtype)port->dtype));
   if (program_entry(task->program, entry)->variants)
     return OK; /* which shapes fit is said when one of them is chosen */
   return task_check_feed_shape(task, port, &tensor->shape);

@@ -46,15 +46,15 @@ status task_run(struct task *task, uint32_t entry, struct tensor *const *feeds, 
 
 /* What a client asks of a run beside its values. */
 struct run_request {
-  const atomic_bool *gone;      /* when it becomes true and somebody calls task_poll_clients, the step ends with CANCELLED; or NULL */
-  struct partial *partial;      /* not NULL: the feeds come through it, and the fetches go there (partial.h) */
-  struct step_stats *stats;     /* where each instruction is recorded (step_stats.h); or NULL */
-  bool reports_memory;          /* out of memory: the error names the largest tensors */
-  uint32_t command;             /* of a driver that counts its steps (ledger.h): */
-  uint64_t serial;              /* applied once, however often it is run; 0: it has no number */
-  const uint32_t *also;         /* tasks that count it though they have no part in the entry */
+  const atomic_bool *gone;  /* when it becomes true and somebody calls task_poll_clients, the step ends with CANCELLED; or NULL */
+  struct partial *partial;  /* not NULL: the feeds come through it, and the fetches go there (partial.h) */
+  struct step_stats *stats; /* where each instruction is recorded (step_stats.h); or NULL */
+  bool reports_memory;      /* out of memory: the error names the largest tensors */
+  uint32_t command;         /* of a driver that counts its steps (ledger.h): */
+  uint64_t serial;          /* applied once, however often it is run; 0: it has no number */
+  const uint32_t *also;     /* tasks that count it though they have no part in the entry */
   uint32_t also_count;
-  bool is_once;                 /* `init` of the job: a task that has run it does not again */
+  bool is_once; /* `init` of the job: a task that has run it does not again */
 };
 /* The same for a client. feeds and fetches are NULL in a partial run, which is UNIMPLEMENTED for some entries. */
 status task_run_for_client(struct task *task, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches,
@@ -93,8 +93,8 @@ bool task_somebody_finished(struct task *task);
 /* Variables were put back to an earlier moment, on all tasks that hold some: nothing counts that was given to rounds. */
 void task_reset_rounds(struct task *task);
 
-/* Queues of this task that are closed and have no shared name are made anew by whoever uses them next: with TensorFlow they end with the session that
- * closed them. */
+/* Queues of this task that are closed and have no shared name are made anew by whoever uses them next: with TensorFlow they end with the
+ * session that closed them. */
 void task_forget_closed_queues(struct task *task);
 
 /* Makes running and later steps end with CANCELLED. */

@@ -19,34 +19,34 @@ struct task {
   char name[256];
   struct variable *variables;
   uint32_t variable_count;
-  host_function *hosts;        /* per instruction of the program; NULL where it is no HOST */
-  struct part *parts;          /* per part of the program */
+  host_function *hosts; /* per instruction of the program; NULL where it is no HOST */
+  struct part *parts;   /* per part of the program */
   uint32_t part_count;
   struct pool *pool;
   struct crew *crew;
   struct buffer_cache *buffers;
   struct rendezvous *rendezvous;
   struct transfer_table *transfers; /* what others may send */
-  struct container *container; /* queues, tables, files: what host functions share by name */
-  struct hall *hall;           /* where steps of several drivers meet in rounds (meeting.h) */
+  struct container *container;      /* queues, tables, files: what host functions share by name */
+  struct hall *hall;                /* where steps of several drivers meet in rounds (meeting.h) */
   const struct exchange *exchange;
   struct commit commit;
   status (*wait_peers)(void *self, const uint32_t *tasks, uint32_t count); /* or NULL */
   void *wait_peers_self;
-  pthread_mutex_t lock;        /* steps, and what a step says is under it */
-  pthread_cond_t changed;      /* a step's `waiting` fell */
+  pthread_mutex_t lock;   /* steps, and what a step says is under it */
+  pthread_cond_t changed; /* a step's `waiting` fell */
   struct step *steps;
-  uint32_t turns_awaited;      /* steps that wait for an earlier one of their driver */
+  uint32_t turns_awaited; /* steps that wait for an earlier one of their driver */
   uint64_t next_step;
   uint32_t init_entry;         /* PROGRAM_NONE: there is none */
   void (*on_step)(void *self); /* or NULL */
   void *on_step_self;
-  bool *finishing;             /* of the exchange's thread, for each task: it has said that it is at its end, and has not left yet */
+  bool *finishing;              /* of the exchange's thread, for each task: it has said that it is at its end, and has not left yet */
   void (*on_peers)(void *self); /* or NULL */
   void *on_peers_self;
   atomic_bool stopping;
-  atomic_int at_work;          /* parts that run and do not wait for elements: work beside them leaves them the pool */
-  struct trace *trace;         /* or NULL */
+  atomic_int at_work;  /* parts that run and do not wait for elements: work beside them leaves them the pool */
+  struct trace *trace; /* or NULL */
 };
 
 /* drive.c, for guest.c. The list: step_find under the lock. */

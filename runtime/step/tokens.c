@@ -19,8 +19,7 @@ struct absence {
 
 static void miss(void *self, struct resource *resource) {
   struct absence *absence = self;
-  if (!accumulator_miss((struct accumulator *)resource, absence->replica, absence->may_leave, absence->is_needed,
-                        absence->text))
+  if (!accumulator_miss((struct accumulator *)resource, absence->replica, absence->may_leave, absence->is_needed, absence->text))
     absence->stops = absence->text != NULL;
 }
 
@@ -29,8 +28,7 @@ static void fail_tokens(void *self, struct resource *resource) {
 }
 
 static bool is_replica(const struct program *program, uint32_t task) {
-  return strcmp(program_text(program, program_task(program, task)->job),
-                program_text(program, program->replicated_job)) == 0;
+  return strcmp(program_text(program, program_task(program, task)->job), program_text(program, program->replicated_job)) == 0;
 }
 
 static void look(struct task *task, const struct hall_peers *peers, uint32_t replica) {
@@ -41,10 +39,8 @@ static void look(struct task *task, const struct hall_peers *peers, uint32_t rep
   if (missing_ms == 0 || (!is_late && !may_leave))
     return;
   peers->describe(peers->self, replica, who, sizeof who);
-  snprintf(text, sizeof text, "the round waits for %.180s, which was not there for %.3g s", who,
-           (double)peers->timeout_ms / 1000);
-  struct absence absence = {
-      .replica = replica, .may_leave = may_leave, .is_needed = is_chief, .text = is_late ? text : NULL};
+  snprintf(text, sizeof text, "the round waits for %.180s, which was not there for %.3g s", who, (double)peers->timeout_ms / 1000);
+  struct absence absence = {.replica = replica, .may_leave = may_leave, .is_needed = is_chief, .text = is_late ? text : NULL};
   container_each(task->container, "accumulator", miss, &absence);
   if (absence.stops)
     container_each(task->container, "queue", fail_tokens, &absence);

@@ -63,7 +63,7 @@ void trace_add(struct trace *trace, const char *node, const char *op, uint64_t b
     thread = gettid();
   pthread_mutex_lock(&trace->lock);
   if (trace->count < TRACE_EVENTS_MAX && trace_grow(trace))
-    trace->events[trace->count++] = (struct trace_event){ node, op, begin, end, thread };
+    trace->events[trace->count++] = (struct trace_event){node, op, begin, end, thread};
   else
     trace->lost++;
   pthread_mutex_unlock(&trace->lock);

@@ -28,7 +28,7 @@ static void add_block(struct transfer_table *table, const struct program_part *p
       continue;
     uint32_t slot = program_operands(program, instr->outputs.first)[0];
     uint32_t from = instr->peer < program->tables[PROGRAM_TASKS].count ? instr->peer : PROGRAM_TASK_DRIVER;
-    vec_push(&table->rows, (struct transfer_row){ instr->number, from, program_slot(program, part->slots.first + slot) });
+    vec_push(&table->rows, (struct transfer_row){instr->number, from, program_slot(program, part->slots.first + slot)});
   }
 }
 
@@ -90,6 +90,7 @@ status transfer_check(const struct transfer_table *table, const struct transfer_
   bool fits = false;
   for (; low < table->rows.count && table->rows.items[low].transfer == claim->transfer && !fits; low++)
     fits = row_fits(table, &table->rows.items[low], claim);
-  return fits ? OK : fail(DATA_LOSS, "it sends a value %s%s as transfer %u, which nothing here receives from it", dtype_name(claim->dtype),
-                          shape_text(&claim->shape), claim->transfer);
+  return fits ? OK
+              : fail(DATA_LOSS, "it sends a value %s%s as transfer %u, which nothing here receives from it", dtype_name(claim->dtype),
+                     shape_text(&claim->shape), claim->transfer);
 }

@@ -17,7 +17,7 @@ void transfer_table_destroy(struct transfer_table *table); /* accepts NULL */
 /* A value of a step, as its sender announces it. */
 struct transfer_claim {
   uint32_t from, transfer;
-  uint64_t step;         /* the upper 16 bits: its driver */
+  uint64_t step; /* the upper 16 bits: its driver */
   enum dtype dtype;
   struct shape shape;
 };

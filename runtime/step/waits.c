@@ -16,7 +16,7 @@ static struct stall_wait *add(struct found *found, const struct step *step, enum
   if (found->count == found->max)
     return NULL;
   struct stall_wait *wait = &found->waits[found->count++];
-  *wait = (struct stall_wait){ .step = step->id, .place = place, .driver = step->driver, .kind = kind };
+  *wait = (struct stall_wait){.step = step->id, .place = place, .driver = step->driver, .kind = kind};
   return wait;
 }
 
@@ -57,7 +57,7 @@ static void add_missing(struct stall_wait *wait, const struct program *program, 
 static void add_call(struct found *found, const struct frame *frame, const struct dataflow_wait *wait, const struct program_instr *instr,
                      uint64_t place) {
   const struct program *program = frame->program;
-  struct resource_wait reason = { 0 };
+  struct resource_wait reason = {0};
   char driver[128];
   bool is_known = container_explain(frame->part->task->container, &wait->call, &reason);
   struct stall_wait *to = add(found, frame->step, !is_known ? STALL_CALL : reason.is_round ? STALL_ROUND : STALL_RESOURCE, place);
@@ -150,7 +150,7 @@ static void add_parts(struct found *found, const struct step *step) {
 }
 
 uint32_t task_waits(struct task *task, struct stall_wait *out, uint32_t max) {
-  struct found found = { out, 0, max };
+  struct found found = {out, 0, max};
   for (uint32_t i = 0; i < task->part_count; i++) {
     struct part *part = &task->parts[i];
     pthread_mutex_lock(&part->lock);

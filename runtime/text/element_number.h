@@ -8,12 +8,14 @@
 static inline int64_t element_int_at(enum dtype dtype, const void *data, int64_t i) {
   switch (dtype) {
   case DTYPE_INT8: return ((const int8_t *)data)[i];
-  case DTYPE_UINT8: case DTYPE_BOOL: return ((const uint8_t *)data)[i];
+  case DTYPE_UINT8:
+  case DTYPE_BOOL: return ((const uint8_t *)data)[i];
   case DTYPE_INT16: return ((const int16_t *)data)[i];
   case DTYPE_UINT16: return ((const uint16_t *)data)[i];
   case DTYPE_INT32: return ((const int32_t *)data)[i];
   case DTYPE_UINT32: return ((const uint32_t *)data)[i];
-  case DTYPE_INT64: case DTYPE_UINT64: return ((const int64_t *)data)[i];
+  case DTYPE_INT64:
+  case DTYPE_UINT64: return ((const int64_t *)data)[i];
   default: return 0;
   }
 }
@@ -23,10 +25,14 @@ static inline int64_t element_int(const struct tensor *tensor, int64_t i) { retu
 /* Stores an integer in a tensor of any integer or real dtype; wraps where it does not fit. */
 static inline void element_put_int(struct tensor *tensor, int64_t i, int64_t value) {
   switch (tensor->dtype) {
-  case DTYPE_INT8: case DTYPE_UINT8: ((uint8_t *)tensor->data)[i] = (uint8_t)value; return;
-  case DTYPE_INT16: case DTYPE_UINT16: ((uint16_t *)tensor->data)[i] = (uint16_t)value; return;
-  case DTYPE_INT32: case DTYPE_UINT32: ((uint32_t *)tensor->data)[i] = (uint32_t)value; return;
-  case DTYPE_INT64: case DTYPE_UINT64: ((int64_t *)tensor->data)[i] = value; return;
+  case DTYPE_INT8:
+  case DTYPE_UINT8: ((uint8_t *)tensor->data)[i] = (uint8_t)value; return;
+  case DTYPE_INT16:
+  case DTYPE_UINT16: ((uint16_t *)tensor->data)[i] = (uint16_t)value; return;
+  case DTYPE_INT32:
+  case DTYPE_UINT32: ((uint32_t *)tensor->data)[i] = (uint32_t)value; return;
+  case DTYPE_INT64:
+  case DTYPE_UINT64: ((int64_t *)tensor->data)[i] = value; return;
   case DTYPE_FLOAT: ((float *)tensor->data)[i] = (float)value; return;
   case DTYPE_DOUBLE: ((double *)tensor->data)[i] = (double)value; return;
   case DTYPE_HALF: ((uint16_t *)tensor->data)[i] = float_to_half((float)value); return;

@@ -32,18 +32,19 @@ void element_text(enum dtype dtype, const void *data, int64_t i, char *text, siz
   case DTYPE_DOUBLE: float_text(((const double *)data)[i], false, text, size); return;
   case DTYPE_HALF: float_text(half_to_float(((const uint16_t *)data)[i]), true, text, size); return;
   case DTYPE_BFLOAT16: float_text(bfloat16_to_float(((const uint16_t *)data)[i]), true, text, size); return;
-  case DTYPE_COMPLEX64:
-    complex_text(((const float *)data)[2 * i], ((const float *)data)[2 * i + 1], true, text, size);
-    return;
-  case DTYPE_COMPLEX128:
-    complex_text(((const double *)data)[2 * i], ((const double *)data)[2 * i + 1], false, text, size);
-    return;
+  case DTYPE_COMPLEX64: complex_text(((const float *)data)[2 * i], ((const float *)data)[2 * i + 1], true, text, size); return;
+  case DTYPE_COMPLEX128: complex_text(((const double *)data)[2 * i], ((const double *)data)[2 * i + 1], false, text, size); return;
   case DTYPE_BOOL: snprintf(text, size, "%d", ((const bool *)data)[i]); return;
-  case DTYPE_INT8: case DTYPE_QINT8: snprintf(text, size, "%d", ((const int8_t *)data)[i]); return;
-  case DTYPE_UINT8: case DTYPE_QUINT8: snprintf(text, size, "%d", ((const uint8_t *)data)[i]); return;
-  case DTYPE_INT16: case DTYPE_QINT16: snprintf(text, size, "%d", ((const int16_t *)data)[i]); return;
-  case DTYPE_UINT16: case DTYPE_QUINT16: snprintf(text, size, "%d", ((const uint16_t *)data)[i]); return;
-  case DTYPE_INT32: case DTYPE_QINT32: snprintf(text, size, "%" PRId32, ((const int32_t *)data)[i]); return;
+  case DTYPE_INT8:
+  case DTYPE_QINT8: snprintf(text, size, "%d", ((const int8_t *)data)[i]); return;
+  case DTYPE_UINT8:
+  case DTYPE_QUINT8: snprintf(text, size, "%d", ((const uint8_t *)data)[i]); return;
+  case DTYPE_INT16:
+  case DTYPE_QINT16: snprintf(text, size, "%d", ((const int16_t *)data)[i]); return;
+  case DTYPE_UINT16:
+  case DTYPE_QUINT16: snprintf(text, size, "%d", ((const uint16_t *)data)[i]); return;
+  case DTYPE_INT32:
+  case DTYPE_QINT32: snprintf(text, size, "%" PRId32, ((const int32_t *)data)[i]); return;
   case DTYPE_UINT32: snprintf(text, size, "%" PRIu32, ((const uint32_t *)data)[i]); return;
   case DTYPE_INT64: snprintf(text, size, "%" PRId64, ((const int64_t *)data)[i]); return;
   case DTYPE_UINT64: snprintf(text, size, "%" PRIu64, ((const uint64_t *)data)[i]); return;
@@ -52,8 +53,10 @@ void element_text(enum dtype dtype, const void *data, int64_t i, char *text, siz
     snprintf(text, size, "%.*s", (int)(view.size < size ? view.size : size - 1), view.size ? view.data : "");
     return;
   }
-  case DTYPE_RESOURCE: case DTYPE_VARIANT: snprintf(text, size, "<%s>", dtype_name(dtype)); return;
-  case DTYPE_INVALID: case DTYPE_REF: break;
+  case DTYPE_RESOURCE:
+  case DTYPE_VARIANT: snprintf(text, size, "<%s>", dtype_name(dtype)); return;
+  case DTYPE_INVALID:
+  case DTYPE_REF: break;
   }
   snprintf(text, size, "?");
 }

@@ -8,8 +8,8 @@
 #include "runtime/text/utf8.h"
 
 #define NESTING_MAX 250
-#define REPEAT_MAX 1000     /* RE2's own */
-#define CODE_MAX 100000     /* instructions */
+#define REPEAT_MAX 1000 /* RE2's own */
+#define CODE_MAX 100000 /* instructions */
 #define CODE_POINT_MAX 0x10ffff
 
 enum node_kind { NODE_EMPTY, NODE_SET, NODE_CAT, NODE_ALT, NODE_REPEAT, NODE_GROUP, NODE_ASSERT };
@@ -45,7 +45,7 @@ struct set {
   VEC(struct regex_range) ranges;
 };
 
-static void set_add(struct set *set, int32_t low, int32_t high) { vec_push(&set->ranges, (struct regex_range){ low, high }); }
+static void set_add(struct set *set, int32_t low, int32_t high) { vec_push(&set->ranges, (struct regex_range){low, high}); }
 
 static int range_order(const void *a, const void *b) {
   int32_t x = ((const struct regex_range *)a)->low, y = ((const struct regex_range *)b)->low;
@@ -55,7 +55,7 @@ static int range_order(const void *a, const void *b) {
 static void set_negate(struct set *set) {
   if (set->ranges.count)
     qsort(set->ranges.items, set->ranges.count, sizeof *set->ranges.items, range_order);
-  struct set other = { 0 };
+  struct set other = {0};
   int32_t next = 0;
   for (uint32_t i = 0; i < set->ranges.count; i++) {
     if (set->ranges.items[i].low > next)
@@ -92,7 +92,7 @@ static void add_class(struct set *set, struct set *named, bool negate) {
 
 /* d, w, s as Perl has them; capitals are their complements. */
 static bool set_add_perl(struct set *set, char letter) {
-  struct set s = { 0 };
+  struct set s = {0};
   switch (letter | 32) {
   case 'd': set_add(&s, '0', '9'); break;
   case 'w': set_add(&s, '0', '9'), set_add(&s, 'A', 'Z'), set_add(&s, '_', '_'), set_add(&s, 'a', 'z'); break;
@@ -106,9 +106,9 @@ static bool set_add_perl(struct set *set, char letter) {
 static bool set_add_named(struct set *set, const char *name, size_t size) {
   static const struct {
     const char *name, *pairs;
-  } names[] = { { "alnum", "09AZaz" }, { "alpha", "AZaz" }, { "ascii", "\x01\x7f" }, { "blank", "\t\t  " },
-                { "cntrl", "\x01\x1f\x7f\x7f" }, { "digit", "09" }, { "graph", "!~" }, { "lower", "az" }, { "print", " ~" },
-                { "punct", "!/:@[`{~" }, { "space", "\t\r  " }, { "upper", "AZ" }, { "word", "09AZaz__" }, { "xdigit", "09AFaf" } };
+  } names[] = {{"alnum", "09AZaz"}, {"alpha", "AZaz"}, {"ascii", "\x01\x7f"}, {"blank", "\t\t  "}, {"cntrl", "\x01\x1f\x7f\x7f"},
+               {"digit", "09"},     {"graph", "!~"},   {"lower", "az"},       {"print", " ~"},     {"punct", "!/:@[`{~"},
+               {"space", "\t\r  "}, {"upper", "AZ"},   {"word", "09AZaz__"},  {"xdigit", "09AFaf"}};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     if (strlen(names[i].name) != size || memcmp(names[i].name, name, size) != 0)
       continue;
@@ -127,15 +127,15 @@ static uint32_t set_node(struct parser *p, struct set *set, bool negate) {
     set_fold(set);
   if (negate)
     set_negate(set);
-  vec_push(&p->regex->sets, (struct regex_set){ p->regex->ranges.count, set->ranges.count });
+  vec_push(&p->regex->sets, (struct regex_set){p->regex->ranges.count, set->ranges.count});
   for (uint32_t i = 0; i < set->ranges.count; i++)
     vec_push(&p->regex->ranges, set->ranges.items[i]);
   vec_free(&set->ranges);
-  return node_add(p, (struct node){ .kind = NODE_SET, .left = p->regex->sets.count - 1 });
+  return node_add(p, (struct node){.kind = NODE_SET, .left = p->regex->sets.count - 1});
 }
 
 static uint32_t literal_node(struct parser *p, int32_t code) {
-  struct set set = { 0 };
+  struct set set = {0};
   set_add(&set, code, code);
   return set_node(p, &set, false);
 }
@@ -151,9 +151,7 @@ static status take_code(struct parser *p, int32_t *out) {
   return OK;
 }
 
-static int hex_digit(char c) {
-  return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-}
+static int hex_digit(char c) { return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1; }
 
 static status take_hex(struct parser *p, int32_t *out) {
   *out = 0;
@@ -213,7 +211,7 @@ static status take_unicode_class(struct parser *p, struct set *set, bool *taken)
   if (!*taken)
     return OK;
   bool negate = *p->at++ == 'P';
-  struct set named = { 0 };
+  struct set named = {0};
   const char *name = p->at, *end = p->at < p->end ? p->at + 1 : p->at;
   if (p->at < p->end && *p->at == '{') {
     end = memchr(p->at, '}', (size_t)(p->end - p->at));
@@ -238,7 +236,7 @@ static status class_item(struct parser *p, struct set *set) {
     const char *close = memmem(p->at + 2, (size_t)(p->end - p->at - 2), ":]", 2);
     bool negate = close && p->at[2] == '^';
     const char *name = p->at + 2 + negate;
-    struct set named = { 0 };
+    struct set named = {0};
     if (close) {
       if (!set_add_named(&named, name, (size_t)(close - name)))
         return wrong(p, "invalid character class range");
@@ -278,7 +276,7 @@ static status class_item(struct parser *p, struct set *set) {
 }
 
 static status parse_class(struct parser *p, uint32_t *out) {
-  struct set set = { 0 };
+  struct set set = {0};
   bool negate = p->at < p->end && *p->at == '^';
   p->at += negate;
   status result = OK;
@@ -305,7 +303,7 @@ static status parse_class(struct parser *p, uint32_t *out) {
 static status parse_alternatives(struct parser *p, uint32_t *out);
 
 static uint32_t assert_node(struct parser *p, enum regex_place place) {
-  return node_add(p, (struct node){ .kind = NODE_ASSERT, .left = place });
+  return node_add(p, (struct node){.kind = NODE_ASSERT, .left = place});
 }
 
 /* After "(?": flags up to ':' or ')'. */
@@ -318,7 +316,8 @@ static status parse_flags(struct parser *p, bool *group) {
     case 's': p->flags.dot_all = value; break;
     case 'U': p->flags.swap_greed = value; break;
     case '-': value = false; break;
-    case ':': case ')':
+    case ':':
+    case ')':
       *group = *p->at == ':';
       p->at++;
       return OK;
@@ -345,7 +344,7 @@ static status parse_group(struct parser *p, uint32_t *out) {
       p->at++;
       TRY(parse_flags(p, &group));
       if (!group) { /* for the rest of the enclosing group */
-        *out = node_add(p, (struct node){ .kind = NODE_EMPTY });
+        *out = node_add(p, (struct node){.kind = NODE_EMPTY});
         return OK;
       }
       number = -1;
@@ -359,12 +358,12 @@ static status parse_group(struct parser *p, uint32_t *out) {
     return wrong(p, "missing closing )");
   p->at++;
   p->flags = outer;
-  *out = number < 0 ? inner : node_add(p, (struct node){ .kind = NODE_GROUP, .left = inner, .right = (uint32_t)number });
+  *out = number < 0 ? inner : node_add(p, (struct node){.kind = NODE_GROUP, .left = inner, .right = (uint32_t)number});
   return OK;
 }
 
 static status parse_quoted(struct parser *p, uint32_t *out) {
-  *out = node_add(p, (struct node){ .kind = NODE_EMPTY });
+  *out = node_add(p, (struct node){.kind = NODE_EMPTY});
   while (p->at < p->end) {
     if (p->end - p->at > 1 && p->at[0] == '\\' && p->at[1] == 'E') {
       p->at += 2;
@@ -373,13 +372,13 @@ static status parse_quoted(struct parser *p, uint32_t *out) {
     int32_t code;
     TRY(take_code(p, &code));
     uint32_t right = literal_node(p, code);
-    *out = node_add(p, (struct node){ .kind = NODE_CAT, .left = *out, .right = right });
+    *out = node_add(p, (struct node){.kind = NODE_CAT, .left = *out, .right = right});
   }
   return OK;
 }
 
 static status parse_escape(struct parser *p, uint32_t *out) {
-  struct set set = { 0 };
+  struct set set = {0};
   int32_t code;
   char c = p->at < p->end ? *p->at : 0;
   if (set_add_perl(&set, c)) {
@@ -396,7 +395,7 @@ static status parse_escape(struct parser *p, uint32_t *out) {
   static const struct {
     char letter;
     enum regex_place place;
-  } places[] = { { 'A', PLACE_TEXT_BEGIN }, { 'z', PLACE_TEXT_END }, { 'b', PLACE_WORD }, { 'B', PLACE_NO_WORD } };
+  } places[] = {{'A', PLACE_TEXT_BEGIN}, {'z', PLACE_TEXT_END}, {'b', PLACE_WORD}, {'B', PLACE_NO_WORD}};
   for (size_t i = 0; i < sizeof places / sizeof *places; i++)
     if (c == places[i].letter) {
       p->at++;
@@ -413,7 +412,7 @@ static status parse_escape(struct parser *p, uint32_t *out) {
 }
 
 static status parse_atom(struct parser *p, uint32_t *out) {
-  struct set set = { 0 };
+  struct set set = {0};
   int32_t code;
   switch (*p->at) {
   case '(':
@@ -423,12 +422,8 @@ static status parse_atom(struct parser *p, uint32_t *out) {
     TRY(parse_group(p, out));
     p->depth--;
     return OK;
-  case '[':
-    p->at++;
-    return parse_class(p, out);
-  case '\\':
-    p->at++;
-    return parse_escape(p, out);
+  case '[': p->at++; return parse_class(p, out);
+  case '\\': p->at++; return parse_escape(p, out);
   case '.':
     p->at++;
     if (!p->flags.dot_all)
@@ -444,7 +439,9 @@ static status parse_atom(struct parser *p, uint32_t *out) {
     p->at++;
     *out = assert_node(p, p->flags.lines ? PLACE_LINE_END : PLACE_TEXT_END);
     return OK;
-  case '*': case '+': case '?': return wrong(p, "no argument for repetition operator");
+  case '*':
+  case '+':
+  case '?': return wrong(p, "no argument for repetition operator");
   default:
     TRY(take_code(p, &code));
     *out = literal_node(p, code);
@@ -455,7 +452,7 @@ static status parse_atom(struct parser *p, uint32_t *out) {
 /* {n}, {n,}, {n,m}; anything else in braces is text. */
 static bool take_counts(struct parser *p, int *min, int *max) {
   const char *at = p->at + 1;
-  int numbers[2] = { -1, -1 }, which = 0;
+  int numbers[2] = {-1, -1}, which = 0;
   for (; at < p->end && *at != '}'; at++) {
     if (*at == ',' && which == 0 && numbers[0] >= 0)
       which = 1;
@@ -493,15 +490,14 @@ static status parse_repeats(struct parser *p, uint32_t *node) {
       return wrong(p, "bad repetition operator");
     bool lazy = p->at < p->end && *p->at == '?';
     p->at += lazy;
-    *node = node_add(p, (struct node){ .kind = NODE_REPEAT, .left = *node, .min = min, .max = max,
-                                       .lazy = lazy != p->flags.swap_greed });
+    *node = node_add(p, (struct node){.kind = NODE_REPEAT, .left = *node, .min = min, .max = max, .lazy = lazy != p->flags.swap_greed});
     repeated = true;
   }
   return OK;
 }
 
 static status parse_sequence(struct parser *p, uint32_t *out) {
-  *out = node_add(p, (struct node){ .kind = NODE_EMPTY });
+  *out = node_add(p, (struct node){.kind = NODE_EMPTY});
   while (p->at < p->end && *p->at != '|' && *p->at != ')') {
     uint32_t right = 0;
     if (*p->at == '{') { /* not after an atom: text */
@@ -511,7 +507,7 @@ static status parse_sequence(struct parser *p, uint32_t *out) {
       TRY(parse_atom(p, &right));
     }
     TRY(parse_repeats(p, &right));
-    *out = node_add(p, (struct node){ .kind = NODE_CAT, .left = *out, .right = right });
+    *out = node_add(p, (struct node){.kind = NODE_CAT, .left = *out, .right = right});
   }
   return OK;
 }
@@ -522,7 +518,7 @@ static status parse_alternatives(struct parser *p, uint32_t *out) {
     uint32_t right;
     p->at++;
     TRY(parse_sequence(p, &right));
-    *out = node_add(p, (struct node){ .kind = NODE_ALT, .left = *out, .right = right });
+    *out = node_add(p, (struct node){.kind = NODE_ALT, .left = *out, .right = right});
   }
   return OK;
 }
@@ -530,7 +526,7 @@ static status parse_alternatives(struct parser *p, uint32_t *out) {
 /* ---- code ---- */
 
 static uint32_t emit(struct regex *r, enum regex_op op, uint32_t a, uint32_t b) {
-  vec_push(&r->code, (struct regex_instr){ op, a, b });
+  vec_push(&r->code, (struct regex_instr){op, a, b});
   return r->code.count - 1;
 }
 
@@ -556,7 +552,7 @@ static status emit_repeat(struct parser *p, const struct node *n, int depth) {
     set_split(r, split, split + 1, r->code.count, n->lazy);
     return OK;
   }
-  VEC(uint32_t) splits = { 0 };
+  VEC(uint32_t) splits = {0};
   status result = OK;
   for (int i = n->min; i < n->max && result == OK; i++) {
     if (r->code.count > CODE_MAX)
@@ -572,7 +568,7 @@ static status emit_repeat(struct parser *p, const struct node *n, int depth) {
 
 /* Sequences lean to the left: walked in a loop, not by recursion. */
 static status emit_sequence(struct parser *p, uint32_t node, int depth) {
-  VEC(uint32_t) parts = { 0 };
+  VEC(uint32_t) parts = {0};
   while (p->nodes.items[node].kind == NODE_CAT) {
     vec_push(&parts, p->nodes.items[node].right);
     node = p->nodes.items[node].left;
@@ -586,8 +582,8 @@ static status emit_sequence(struct parser *p, uint32_t node, int depth) {
 
 static status emit_alternatives(struct parser *p, uint32_t node, int depth) {
   struct regex *r = p->regex;
-  VEC(uint32_t) parts = { 0 };
-  VEC(uint32_t) ends = { 0 };
+  VEC(uint32_t) parts = {0};
+  VEC(uint32_t) ends = {0};
   while (p->nodes.items[node].kind == NODE_ALT) {
     vec_push(&parts, p->nodes.items[node].right);
     node = p->nodes.items[node].left;
@@ -648,7 +644,7 @@ status regex_create(const char *pattern, size_t size, struct regex **out) {
   struct regex *regex = calloc(1, sizeof *regex);
   if (!regex)
     return fail(RESOURCE_EXHAUSTED, "no memory");
-  struct parser p = { .regex = regex, .pattern = pattern, .at = pattern, .end = pattern + size };
+  struct parser p = {.regex = regex, .pattern = pattern, .at = pattern, .end = pattern + size};
   status result = compile(&p);
   vec_free(&p.nodes);
   if (result != OK) {

@@ -22,9 +22,9 @@ struct machine {
   uint32_t round;
   struct {
     uint32_t pc;
-    int place;    /* >= 0: put `old` back there instead */
+    int place; /* >= 0: put `old` back there instead */
     long old;
-  } *stack;
+  } * stack;
 };
 
 static bool is_word_at(const struct machine *m, size_t at) {
@@ -92,7 +92,8 @@ static void add_thread(struct machine *m, struct thread_list *list, uint32_t sta
         m->stack[top++].place = -1;
       }
       break;
-    case REGEX_SET: case REGEX_MATCH:
+    case REGEX_SET:
+    case REGEX_MATCH:
       memcpy(list->saved + (size_t)list->count * PLACES, saved, PLACES * sizeof *saved);
       list->pcs[list->count++] = pc;
       break;
@@ -105,7 +106,7 @@ static void run(struct machine *m, size_t from, bool full, bool *found, long *be
   *found = false;
   m->now.count = 0;
   m->round = 1;
-  for (size_t at = from;; ) {
+  for (size_t at = from;;) {
     if (!*found && (!full || at == from)) {
       for (int i = 0; i < PLACES; i++)
         fresh[i] = -1;
@@ -142,7 +143,7 @@ static void run(struct machine *m, size_t from, bool full, bool *found, long *be
 status regex_match(const struct regex *regex, const char *text, size_t size, size_t from, bool full, bool *found,
                    struct regex_span *groups) {
   size_t count = regex->code.count;
-  struct machine m = { .regex = regex, .text = text, .size = size };
+  struct machine m = {.regex = regex, .text = text, .size = size};
   long best[PLACES];
   m.now.pcs = calloc(count + 1, sizeof *m.now.pcs);
   m.next.pcs = calloc(count + 1, sizeof *m.next.pcs);
@@ -154,7 +155,7 @@ status regex_match(const struct regex *regex, const char *text, size_t size, siz
   if (ready)
     run(&m, from, full, found, best);
   for (int i = 0; ready && groups && *found && i < REGEX_GROUPS; i++)
-    groups[i] = (struct regex_span){ best[2 * i], best[2 * i + 1] };
+    groups[i] = (struct regex_span){best[2 * i], best[2 * i + 1]};
   free(m.now.pcs);
   free(m.next.pcs);
   free(m.now.saved);

@@ -91,7 +91,7 @@ static struct pair farm_weak(const unsigned char *s, uint64_t a, uint64_t b) {
   uint64_t first = a;
   a += word64(s + 8) + word64(s + 16);
   b += rotate_right(a, 44);
-  return (struct pair){ a + z, b + first };
+  return (struct pair){a + z, b + first};
 }
 
 struct farm {
@@ -117,7 +117,7 @@ uint64_t hash_farm(const void *data, size_t size) {
   if (size <= 64)
     return size <= 16 ? farm_to_16(s, size) : size <= 32 ? farm_to_32(s, size) : farm_to_64(s, size);
   const uint64_t seed = 81;
-  struct farm f = { .x = seed * FARM2 + word64(s), .y = seed * FARM1 + 113 };
+  struct farm f = {.x = seed * FARM2 + word64(s), .y = seed * FARM1 + 113};
   f.z = shift_mix(f.y * FARM2 + 113) * FARM2;
   const unsigned char *end = s + (size - 1) / 64 * 64, *last = s + size - 64;
   for (; s != end; s += 64)
@@ -127,8 +127,7 @@ uint64_t hash_farm(const void *data, size_t size) {
   f.v.a += f.w.a;
   f.w.a += f.v.a;
   farm_round(&f, last, factor, 9);
-  return farm_join(farm_join(f.v.a, f.w.a, factor) + shift_mix(f.y) * FARM0 + f.z,
-                   farm_join(f.v.b, f.w.b, factor) + f.x, factor);
+  return farm_join(farm_join(f.v.a, f.w.a, factor) + shift_mix(f.y) * FARM0 + f.z, farm_join(f.v.b, f.w.b, factor) + f.x, factor);
 }
 
 /* ---- farm, 128 bits ---- */
@@ -232,8 +231,8 @@ static void sip_word(uint64_t v[4], uint64_t word) {
 }
 
 uint64_t hash_sip(uint64_t key0, uint64_t key1, const void *data, size_t size) {
-  uint64_t v[4] = { key0 ^ UINT64_C(0x736f6d6570736575), key1 ^ UINT64_C(0x646f72616e646f6d),
-                    key0 ^ UINT64_C(0x6c7967656e657261), key1 ^ UINT64_C(0x7465646279746573) };
+  uint64_t v[4] = {key0 ^ UINT64_C(0x736f6d6570736575), key1 ^ UINT64_C(0x646f72616e646f6d), key0 ^ UINT64_C(0x6c7967656e657261),
+                   key1 ^ UINT64_C(0x7465646279746573)};
   const unsigned char *p = data;
   uint64_t tail = (uint64_t)size << 56;
   for (; size >= 8; p += 8, size -= 8)

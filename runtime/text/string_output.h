@@ -9,8 +9,8 @@
 struct string_output {
   struct tensor *tensor; /* its views hold offsets until string_output_end */
   size_t used, capacity;
-  int64_t at;            /* the element being written */
-  bool failed;           /* memory ran out */
+  int64_t at;  /* the element being written */
+  bool failed; /* memory ran out */
 };
 
 /* Makes a string tensor in *place, which owns it from now on, also while it is written. */

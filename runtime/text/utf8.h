@@ -10,7 +10,7 @@
 /* The code point at data[0..size); *used: its bytes, at least 1. UTF8_BAD when the bytes there are none. */
 static inline int32_t utf8_decode(const char *data, size_t size, size_t *used) {
   const unsigned char *p = (const unsigned char *)data;
-  static const int32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+  static const int32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
   *used = 1;
   if (p[0] < 0x80)
     return p[0];

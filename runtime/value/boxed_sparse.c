@@ -34,7 +34,7 @@ status boxed_sparse_input(const struct host_call *call, uint32_t first, struct b
 /* Entries [from, to) without their first index; `shape`: that of a row. */
 static status cut_row(const struct sparse_tensor *s, int64_t from, int64_t to, struct tensor *shape, struct boxed_sparse *out) {
   int inner = s->rank - 1;
-  TRY(tensor_create(DTYPE_INT64, &(struct shape){ 2, { to - from, inner } }, &out->indices));
+  TRY(tensor_create(DTYPE_INT64, &(struct shape){2, {to - from, inner}}, &out->indices));
   for (int64_t i = from; i < to; i++)
     memcpy((int64_t *)out->indices->data + (i - from) * inner, s->indices + i * s->rank + 1, sizeof(int64_t) * (size_t)inner);
   out->shape = tensor_retain(shape);
@@ -43,7 +43,7 @@ static status cut_row(const struct sparse_tensor *s, int64_t from, int64_t to, s
 
 static status cut_rows(const struct sparse_tensor *s, struct boxed_sparse *boxes) {
   struct tensor *shape;
-  TRY(tensor_copy_in(DTYPE_INT64, &(struct shape){ 1, { s->rank - 1 } }, s->dims + 1, &shape));
+  TRY(tensor_copy_in(DTYPE_INT64, &(struct shape){1, {s->rank - 1}}, s->dims + 1, &shape));
   status result = OK;
   for (int64_t row = 0, at = 0; row < s->dims[0] && result == OK; row++) {
     int64_t from = at;
@@ -57,7 +57,7 @@ static status cut_rows(const struct sparse_tensor *s, struct boxed_sparse *boxes
 
 status boxed_sparse_rows(const struct host_call *call, uint32_t first, struct boxed_sparse **out, int64_t *count) {
   struct sparse_tensor s;
-  struct shape shape = { 0 };
+  struct shape shape = {0};
   TRY(sparse_tensor_read(&call->inputs[first], &call->inputs[first + 1], &call->inputs[first + 2], &s));
   if (s.rank <= 1)
     return fail(INVALID_ARGUMENT, "Rank of input SparseTensor should be > 1, but saw rank: %d", s.rank);
@@ -92,17 +92,22 @@ static status check_box(const struct boxed_sparse *b, int64_t i, enum dtype dtyp
     return fail(INVALID_ARGUMENT, "Requested SparseTensor of type %s but SparseTensor[%lld].values.dtype() == %s", dtype_name(dtype),
                 (long long)i, dtype_name(b->values->dtype));
   if (b->indices->shape.dims[0] != b->values->count)
-    return fail(INVALID_ARGUMENT, "Expected row counts of SparseTensor[%lld].indices and SparseTensor[%lld].values to match but they do not: "
-                                  "%lld vs. %lld", (long long)i, (long long)i, (long long)b->indices->shape.dims[0], (long long)b->values->count);
+    return fail(INVALID_ARGUMENT,
+                "Expected row counts of SparseTensor[%lld].indices and SparseTensor[%lld].values to match but they do not: "
+                "%lld vs. %lld",
+                (long long)i, (long long)i, (long long)b->indices->shape.dims[0], (long long)b->values->count);
   if (!b->shape || b->shape->dtype != DTYPE_INT64 || b->shape->shape.rank != 1)
     return fail(INVALID_ARGUMENT, "Expected serialized_sparse[%lld, 2] to be a shape vector", (long long)i);
   if (b->indices->shape.dims[1] != b->shape->count)
-    return fail(INVALID_ARGUMENT, "Expected column counts of SparseTensor[%lld].indices to match size of SparseTensor[%lld].shape but they "
-                                  "do not: %lld vs. %lld", (long long)i, (long long)i, (long long)b->indices->shape.dims[1],
-                (long long)b->shape->count);
+    return fail(INVALID_ARGUMENT,
+                "Expected column counts of SparseTensor[%lld].indices to match size of SparseTensor[%lld].shape but they "
+                "do not: %lld vs. %lld",
+                (long long)i, (long long)i, (long long)b->indices->shape.dims[1], (long long)b->shape->count);
   if (b->shape->count != rank)
-    return fail(INVALID_ARGUMENT, "Inconsistent shape across SparseTensors: rank prior to SparseTensor[%lld] was: %lld but rank of "
-                                  "SparseTensor[%lld] is: %lld", (long long)i, (long long)rank, (long long)i, (long long)b->shape->count);
+    return fail(INVALID_ARGUMENT,
+                "Inconsistent shape across SparseTensors: rank prior to SparseTensor[%lld] was: %lld but rank of "
+                "SparseTensor[%lld] is: %lld",
+                (long long)i, (long long)rank, (long long)i, (long long)b->shape->count);
   return OK;
 }
 
@@ -127,7 +132,7 @@ static status put_values(struct host_call *call, const struct boxed_sparse *boxe
     return fail(RESOURCE_EXHAUSTED, "no memory for %lld sparse tensors", (long long)count);
   for (int64_t i = 0; i < count; i++)
     parts[i] = boxes[i].values;
-  status s = tensor_join(dtype, &(struct shape){ 1, { total } }, parts, count, &call->outputs[1]);
+  status s = tensor_join(dtype, &(struct shape){1, {total}}, parts, count, &call->outputs[1]);
   free(parts);
   return s;
 }
@@ -138,8 +143,8 @@ status boxed_sparse_stack(struct host_call *call, const struct boxed_sparse *box
     TRY(check_box(&boxes[i], i, dtype, rank));
     total += boxes[i].values->count;
   }
-  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){ 2, { total, outer->rank + rank } }));
-  TRY(host_make_output(call, 2, DTYPE_INT64, &(struct shape){ 1, { outer->rank + rank } }));
+  TRY(host_make_output(call, 0, DTYPE_INT64, &(struct shape){2, {total, outer->rank + rank}}));
+  TRY(host_make_output(call, 2, DTYPE_INT64, &(struct shape){1, {outer->rank + rank}}));
   int64_t *to = call->outputs[0]->data, *dims = call->outputs[2]->data;
   for (int d = 0; d < outer->rank; d++)
     dims[d] = outer->dims[d];

@@ -14,7 +14,7 @@ static void csr_destroy(struct object *object) {
   free(m->values);
   free(m);
 }
-static const struct object_kind csr_kind = { "CSRSparseMatrix", csr_destroy, NULL, NULL };
+static const struct object_kind csr_kind = {"CSRSparseMatrix", csr_destroy, NULL, NULL};
 
 static status out_of_memory(void) { return fail(RESOURCE_EXHAUSTED, "no memory for a sparse matrix"); }
 
@@ -86,9 +86,9 @@ struct product {
   const struct csr *a, *b;
   struct csr *out;
   int64_t used, room;
-  double complex *sum;  /* of a row, by column */
-  int64_t *seen;        /* the row that last had the column, plus one */
-  int32_t *found;       /* columns of the row */
+  double complex *sum; /* of a row, by column */
+  int64_t *seen;       /* the row that last had the column, plus one */
+  int32_t *found;      /* columns of the row */
 };
 
 static int compare_columns(const void *x, const void *y) { return *(const int32_t *)x - *(const int32_t *)y; }
@@ -155,7 +155,7 @@ status csr_multiply(const struct csr *a, const struct csr *b, struct csr **out) 
   if (a->cols != b->rows)
     return fail(INVALID_ARGUMENT, "Inner product dimensions of A and B do not agree.  Shapes are: [%lld,%lld] vs. [%lld,%lld]",
                 (long long)a->rows, (long long)a->cols, (long long)b->rows, (long long)b->cols);
-  struct product p = { .a = a, .b = b };
+  struct product p = {.a = a, .b = b};
   int64_t batch = a->batch > b->batch ? a->batch : b->batch;
   TRY(csr_create(a->dtype, a->rank, batch, a->rows, b->cols, 0, &p.out));
   p.sum = calloc((size_t)b->cols + 1, sizeof *p.sum);
@@ -181,12 +181,12 @@ struct column {
 };
 struct factor {
   const struct csr *m, *turned; /* turned: the adjoint, whose rows are the columns of m */
-  struct product rows;       /* the result, as it grows */
+  struct product rows;          /* the result, as it grows */
   const int32_t *permutation;
   int32_t *inverse;
-  struct column *columns;    /* of the factor, below the diagonal */
+  struct column *columns; /* of the factor, below the diagonal */
   double *diagonal;
-  double complex *x;         /* the row being solved */
+  double complex *x; /* the row being solved */
   bool *there;
 };
 
@@ -276,7 +276,7 @@ static status factor_batch(struct factor *f, int64_t b, const int32_t *permutati
 }
 
 status csr_cholesky(const struct csr *m, const int32_t *permutation, struct csr **out) {
-  struct factor f = { .m = m };
+  struct factor f = {.m = m};
   struct csr *turned;
   size_t n = (size_t)m->rows;
   TRY(csr_create(m->dtype, m->rank, m->batch, m->rows, m->cols, 0, &f.rows.out));

@@ -12,7 +12,7 @@
 struct csr {
   struct object object;
   enum dtype dtype;
-  int rank;                    /* 2, or 3 with a batch */
+  int rank; /* 2, or 3 with a batch */
   int64_t batch, rows, cols;
   int32_t *batch_at, *row_at, *columns;
   void *values;

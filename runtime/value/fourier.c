@@ -52,7 +52,7 @@ static void make_chirp(struct fourier *f) {
 }
 
 status fourier_init(struct fourier *f, int64_t n, bool inverse) {
-  *f = (struct fourier){ .n = n, .size = 1, .inverse = inverse };
+  *f = (struct fourier){.n = n, .size = 1, .inverse = inverse};
   if (n < 1 || is_power_of_two(n))
     return OK;
   while (f->size < 2 * n - 1)

@@ -12,7 +12,7 @@ void fourier_power_of_two(double *re, double *im, int64_t n, bool inverse);
 
 /* What transforms of one length share. */
 struct fourier {
-  int64_t n, size;            /* size: a power of two, of what is transformed inside */
+  int64_t n, size; /* size: a power of two, of what is transformed inside */
   bool inverse;
   double *chirp_re, *chirp_im, *filter_re, *filter_im, *re, *im; /* n twice; size each; all one block */
 };

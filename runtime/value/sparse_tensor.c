@@ -13,13 +13,13 @@ status sparse_tensor_read(const struct tensor *indices, const struct tensor *val
   if (shape->shape.rank != 1)
     return fail(INVALID_ARGUMENT, "Sparse shape must be a vector but has shape %s", shape_text(&shape->shape));
   if (indices->shape.dims[0] != values->count)
-    return fail(INVALID_ARGUMENT, "Number of elements in indices (%lld) and values (%lld) do not match",
-                (long long)indices->shape.dims[0], (long long)values->count);
+    return fail(INVALID_ARGUMENT, "Number of elements in indices (%lld) and values (%lld) do not match", (long long)indices->shape.dims[0],
+                (long long)values->count);
   if (indices->shape.dims[1] != shape->count)
     return fail(INVALID_ARGUMENT, "Index rank (%lld) and shape rank (%lld) do not match", (long long)indices->shape.dims[1],
                 (long long)shape->count);
-  *out = (struct sparse_tensor){ indices->data ? indices->data : none, values, shape->data ? shape->data : none, values->count,
-                                 (int)shape->count };
+  *out = (struct sparse_tensor){indices->data ? indices->data : none, values, shape->data ? shape->data : none, values->count,
+                                (int)shape->count};
   return OK;
 }
 
@@ -35,8 +35,8 @@ static const char *index_text(const struct sparse_tensor *s, int64_t entry) {
 static status check_bounds(const struct sparse_tensor *s, int64_t entry) {
   for (int d = 0; d < s->rank; d++)
     if (sparse_index(s, entry, d) < 0 || sparse_index(s, entry, d) >= s->dims[d])
-      return fail(INVALID_ARGUMENT, "indices[%lld] = [%s] is out of bounds: need 0 <= index < %lld in dimension %d",
-                  (long long)entry, index_text(s, entry), (long long)s->dims[d], d);
+      return fail(INVALID_ARGUMENT, "indices[%lld] = [%s] is out of bounds: need 0 <= index < %lld in dimension %d", (long long)entry,
+                  index_text(s, entry), (long long)s->dims[d], d);
   return OK;
 }
 

@@ -6,16 +6,15 @@
 #include "base/tensor.h"
 
 struct sparse_tensor {
-  const int64_t *indices;       /* [count, rank]; never NULL, also without entries */
+  const int64_t *indices; /* [count, rank]; never NULL, also without entries */
   const struct tensor *values;
-  const int64_t *dims;          /* [rank] */
+  const int64_t *dims; /* [rank] */
   int64_t count;
   int rank;
 };
 
 /* INVALID_ARGUMENT when ranks or sizes do not fit each other. */
-status sparse_tensor_read(const struct tensor *indices, const struct tensor *values, const struct tensor *shape,
-                          struct sparse_tensor *out);
+status sparse_tensor_read(const struct tensor *indices, const struct tensor *values, const struct tensor *shape, struct sparse_tensor *out);
 /* INVALID_ARGUMENT for an index out of bounds. */
 status sparse_tensor_check_bounds(const struct sparse_tensor *s);
 /* Also for one that does not come after the one before it in row-major order. */

@@ -56,8 +56,7 @@ static status list_create(enum dtype dtype, struct tensor_list **out) {
   return OK;
 }
 
-status list_make_output(struct host_call *call, uint32_t i, enum dtype handle, enum dtype dtype, int64_t count,
-                        struct tensor_list **out) {
+status list_make_output(struct host_call *call, uint32_t i, enum dtype handle, enum dtype dtype, int64_t count, struct tensor_list **out) {
   if (count < 0)
     return fail(INVALID_ARGUMENT, "a list of %lld elements", (long long)count);
   TRY(list_create(dtype, out));
@@ -161,8 +160,8 @@ status tensor_sum(const struct tensor *a, const struct tensor *b, struct tensor 
 
 static status set_checked(struct tensor_list *list, int64_t index, struct tensor *tensor) {
   if (index < 0 || (index >= list->count && !list->grows))
-    return fail(INVALID_ARGUMENT, "Tried to write to index %lld but array is not resizeable and size is: %lld",
-                (long long)index, (long long)list->count);
+    return fail(INVALID_ARGUMENT, "Tried to write to index %lld but array is not resizeable and size is: %lld", (long long)index,
+                (long long)list->count);
   if (tensor->dtype != list->dtype)
     return fail(INVALID_ARGUMENT, "a %s is written to a list of %s", dtype_name(tensor->dtype), dtype_name(list->dtype));
   if (index >= list->count)
@@ -245,8 +244,8 @@ static status list_zeros(const struct object *object, struct object **out) {
 /* Element by element; where only one list has an element it is taken as it is. */
 static status add_items(struct tensor_list *list, const struct tensor_list *other) {
   if (other->dtype != list->dtype)
-    return fail(INVALID_ARGUMENT, "Trying to add two lists of tensors of different dtypes. One is %s and the other is %s", dtype_name(list->dtype),
-                dtype_name(other->dtype));
+    return fail(INVALID_ARGUMENT, "Trying to add two lists of tensors of different dtypes. One is %s and the other is %s",
+                dtype_name(list->dtype), dtype_name(other->dtype));
   TRY(partial_shape_merge(&list->shape, &other->shape));
   if (other->count != list->count)
     return fail(INVALID_ARGUMENT, "Trying to add two lists of tensors with different lengths: %lld and %lld", (long long)list->count,

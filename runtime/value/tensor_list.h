@@ -2,8 +2,8 @@
  *
  * A list is held by the scalar tensor that is its handle (dtype resource or variant), and goes with the last reference to
  * one; there is no name and no table. Tensor arrays and stacks are changed in place through their handle; tensor
- * lists are values: who changes one makes a new one that shares the elements, or takes the old one if nobody else has it. Threads: a list that is changed in place is
- * used by one step, whose flow orders the uses.
+ * lists are values: who changes one makes a new one that shares the elements, or takes the old one if nobody else has it. Threads: a list
+ * that is changed in place is used by one step, whose flow orders the uses.
  */
 #ifndef TFC_RUNTIME_VALUE_TENSOR_LIST_H
 #define TFC_RUNTIME_VALUE_TENSOR_LIST_H
@@ -13,14 +13,14 @@
 
 /* What is known of a shape. */
 struct partial_shape {
-  int rank;                  /* -1: nothing */
-  int64_t dims[LIMIT_RANK];  /* -1: not known */
+  int rank;                 /* -1: nothing */
+  int64_t dims[LIMIT_RANK]; /* -1: not known */
 };
 struct tensor_list {
-  struct object object;      /* first: a tensor list is an object of a variant; arrays and stacks have handles of their own */
+  struct object object; /* first: a tensor list is an object of a variant; arrays and stacks have handles of their own */
   enum dtype dtype;
   struct partial_shape shape; /* of elements */
-  struct tensor **items;     /* NULL: not written */
+  struct tensor **items;      /* NULL: not written */
   int64_t count, capacity;
   bool grows;                /* a write behind the end makes it longer */
   bool adds;                 /* a second write adds: sums of lists */
@@ -35,8 +35,7 @@ struct tensor_list {
 };
 
 /* A new list of `count` missing elements as output i of the call. RESOURCE_EXHAUSTED, INVALID_ARGUMENT (count < 0). */
-status list_make_output(struct host_call *call, uint32_t i, enum dtype handle, enum dtype dtype, int64_t count,
-                        struct tensor_list **out);
+status list_make_output(struct host_call *call, uint32_t i, enum dtype handle, enum dtype dtype, int64_t count, struct tensor_list **out);
 /* Another member of the family of `array`, empty, named after its source. RESOURCE_EXHAUSTED. */
 status list_make_relative(struct tensor_list *array, struct string_view source, struct tensor_list **out);
 /* The relative of that source, or NULL. */

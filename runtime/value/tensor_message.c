@@ -130,7 +130,8 @@ static struct value_field value_field_of(enum dtype dtype) {
   case DTYPE_COMPLEX128: return (struct value_field){12, 8, 2};
   case DTYPE_INT64: return (struct value_field){10, 0, 1};
   case DTYPE_BOOL: return (struct value_field){11, 0, 1};
-  case DTYPE_HALF: case DTYPE_BFLOAT16: return (struct value_field){13, 0, 1};
+  case DTYPE_HALF:
+  case DTYPE_BFLOAT16: return (struct value_field){13, 0, 1};
   case DTYPE_UINT32: return (struct value_field){16, 0, 1};
   case DTYPE_UINT64: return (struct value_field){17, 0, 1};
   default: return (struct value_field){7, 0, 1};
@@ -184,8 +185,8 @@ static void numbers_from_values(const struct proto *proto, struct tensor *tensor
 static status numbers_read(const struct proto *proto, int64_t count, struct tensor **out) {
   int64_t bytes = count * (int64_t)dtype_size((enum dtype)proto->dtype);
   if (proto->content_size > 0 && bytes != (int64_t)proto->content_size)
-    return fail(INVALID_ARGUMENT, "a tensor %s%s has %lld bytes, not %zu", dtype_name((enum dtype)proto->dtype),
-                shape_text(&proto->shape), (long long)bytes, proto->content_size);
+    return fail(INVALID_ARGUMENT, "a tensor %s%s has %lld bytes, not %zu", dtype_name((enum dtype)proto->dtype), shape_text(&proto->shape),
+                (long long)bytes, proto->content_size);
   if (proto->content_size > 0)
     return tensor_copy_in((enum dtype)proto->dtype, &proto->shape, proto->content, out);
   if (bytes > SPLAT_BYTES + (proto->fields.end - proto->fields.at) * 8)

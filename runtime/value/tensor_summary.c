@@ -50,10 +50,11 @@ static void put_element(FILE *out, const struct tensor *tensor, int64_t i, bool 
   }
   if (dtype_is_float(tensor->dtype)) {
     const void *data = tensor->data;
-    put_real(out, tensor->dtype == DTYPE_DOUBLE  ? ((const double *)data)[i]
-                  : tensor->dtype == DTYPE_FLOAT ? ((const float *)data)[i]
-                  : tensor->dtype == DTYPE_HALF  ? half_to_float(((const uint16_t *)data)[i])
-                                                 : bfloat16_to_float(((const uint16_t *)data)[i]),
+    put_real(out,
+             tensor->dtype == DTYPE_DOUBLE  ? ((const double *)data)[i]
+             : tensor->dtype == DTYPE_FLOAT ? ((const float *)data)[i]
+             : tensor->dtype == DTYPE_HALF  ? half_to_float(((const uint16_t *)data)[i])
+                                            : bfloat16_to_float(((const uint16_t *)data)[i]),
              tensor->dtype == DTYPE_DOUBLE);
     return;
   }
@@ -94,7 +95,7 @@ static void put_flat(struct flat *f, int axis) {
 }
 
 void tensor_summary(FILE *out, const struct tensor *tensor, int64_t most) {
-  struct flat f = { out, tensor, 0, most < 0 || most > tensor->count ? tensor->count : most };
+  struct flat f = {out, tensor, 0, most < 0 || most > tensor->count ? tensor->count : most};
   if (tensor->shape.rank == 0) {
     if (f.most > 0)
       put_element(out, tensor, 0, false);

@@ -37,8 +37,8 @@ struct local_slot {
   value at[COPIES_MAX];
   LLVMTypeRef type;
   bool in_memory;
-  bool varying;  /* differs from lane to lane */
-  bool jammed;   /* differs from copy to copy */
+  bool varying; /* differs from lane to lane */
+  bool jammed;  /* differs from copy to copy */
 };
 
 struct memo {
@@ -51,43 +51,43 @@ struct codegen {
   const struct kernel *k;
   LLVMBuilderRef b;
   value function;
-  LLVMBasicBlockRef entry;   /* allocas go here */
+  LLVMBasicBlockRef entry; /* allocas go here */
   value *buffers, *sizes;
-  value fault;               /* struct kernel_fault * */
+  value fault; /* struct kernel_fault * */
   struct local_slot *locals;
   /* lanes */
-  uint32_t lanes;            /* 1: scalar code */
-  uint32_t lane_local;       /* the loop whose iterations are lanes */
-  value lane_base;           /* its value in lane 0 */
-  value mask;                /* <lanes x i1>, or i1 under a condition; NULL: all lanes */
-  value set_mask;            /* the same for locals: lanes beyond the end of a par loop may hold anything there */
-  LLVMBasicBlockRef bail;    /* where a check that fails in some lane goes: scalar code that finds which; or NULL */
-  uint32_t copies, copy;     /* copies being written, the one at hand */
-  int no_lanes;              /* > 0: scalar code only */
+  uint32_t lanes;         /* 1: scalar code */
+  uint32_t lane_local;    /* the loop whose iterations are lanes */
+  value lane_base;        /* its value in lane 0 */
+  value mask;             /* <lanes x i1>, or i1 under a condition; NULL: all lanes */
+  value set_mask;         /* the same for locals: lanes beyond the end of a par loop may hold anything there */
+  LLVMBasicBlockRef bail; /* where a check that fails in some lane goes: scalar code that finds which; or NULL */
+  uint32_t copies, copy;  /* copies being written, the one at hand */
+  int no_lanes;           /* > 0: scalar code only */
   /* contractions: codegen_pack.c */
   const struct phase *packing; /* its packed operand is read from `panel`, or NULL */
   value panels, panel;
-  value depth, plain_row;      /* where both factors are packed: the number of the term, and the rows' factors there */
-  struct memo *memo[2];      /* by expression; [1]: as part of an address, at lane 0, without wrapping */
+  value depth, plain_row; /* where both factors are packed: the number of the term, and the rows' factors there */
+  struct memo *memo[2];   /* by expression; [1]: as part of an address, at lane 0, without wrapping */
   uint32_t generation;
-  uint64_t *uses;            /* by expression: a set, see codegen_uses.c */
+  uint64_t *uses; /* by expression: a set, see codegen_uses.c */
   uint32_t uses_words;
-  int64_t *bounds;           /* by expression: see codegen_uses.c */
-  uint8_t *flags;            /* by expression: EXPR_VARYING | EXPR_JAMMED */
+  int64_t *bounds; /* by expression: see codegen_uses.c */
+  uint8_t *flags;  /* by expression: EXPR_VARYING | EXPR_JAMMED */
 };
 #define EXPR_VARYING 1
 #define EXPR_JAMMED 2
 
 /* codegen_scalar.c */
-LLVMTypeRef type_of_dtype(struct cpu_module *m, enum dtype dtype);   /* of values */
-LLVMTypeRef type_in_memory(struct cpu_module *m, enum dtype dtype);  /* of elements; a part of complex ones */
+LLVMTypeRef type_of_dtype(struct cpu_module *m, enum dtype dtype);  /* of values */
+LLVMTypeRef type_in_memory(struct cpu_module *m, enum dtype dtype); /* of elements; a part of complex ones */
 LLVMTypeRef type_widened(LLVMTypeRef type, uint32_t lanes);
 bool is_wide(value v);
 value const_i64(struct codegen *c, int64_t v);
-value const_like(value like, double v);                     /* a float constant of the same type, splat */
+value const_like(value like, double v); /* a float constant of the same type, splat */
 value const_int_like(value like, int64_t v);
 value splat(struct codegen *c, value v, uint32_t lanes);
-void match_width(struct codegen *c, value *v, int count);   /* widens scalars where one is a vector */
+void match_width(struct codegen *c, value *v, int count); /* widens scalars where one is a vector */
 value call_intrinsic(struct codegen *c, const char *name, LLVMTypeRef type, value *args, int count);
 value call_libm(struct codegen *c, const char *name, value *args, int count);
 /* The quotient or remainder of numbers that are not negative; narrow: they fit 31 bits. */
@@ -96,8 +96,8 @@ value emit_index_division(struct codegen *c, bool remainder, bool narrow, value 
 value emit_scalar(struct codegen *c, enum scalar_op op, enum dtype dtype, enum dtype in, value *v);
 /* codegen_cast.c */
 value emit_cast(struct codegen *c, enum dtype to, enum dtype from, value v);
-value float_of(struct codegen *c, enum dtype dtype, value v);       /* half and bfloat16 to float */
-value rounded_to(struct codegen *c, enum dtype dtype, value v);     /* float to half and bfloat16 */
+value float_of(struct codegen *c, enum dtype dtype, value v);   /* half and bfloat16 to float */
+value rounded_to(struct codegen *c, enum dtype dtype, value v); /* float to half and bfloat16 */
 /* codegen_math.c: float32 functions written out; NULL when there is none for the operation. */
 value emit_math(struct codegen *c, enum scalar_op op, value *v);
 bool has_math(enum scalar_op op, enum dtype dtype);
@@ -113,7 +113,7 @@ bool expr_of_sizes(const struct codegen *c, expr_id e); /* of constants and size
 bool expr_coefficient(const struct codegen *c, expr_id e, uint32_t local, int64_t *out);
 
 /* codegen_access.c */
-void codegen_flags(struct codegen *c);              /* recomputes flags after locals, lanes or copies have changed */
+void codegen_flags(struct codegen *c); /* recomputes flags after locals, lanes or copies have changed */
 value emit_expr(struct codegen *c, expr_id e);
 value emit_address_index(struct codegen *c, expr_id e);
 void emit_store(struct codegen *c, const struct stmt *s);
@@ -141,7 +141,7 @@ void emit_lane_loop(struct codegen *c, uint32_t local, value begin, value end, c
 void lanes_enter(struct codegen *c, uint32_t local, uint32_t lanes, const struct stmt *body);
 void lanes_leave(struct codegen *c, uint32_t local, const struct stmt *body);
 bool expr_is_strided(struct codegen *c, expr_id e, uint32_t local); /* as lanes of that loop, some load is a gather */
-bool emit_for_lanes(struct codegen *c, const struct stmt *s); /* false: nothing was written, the loop is to be scalar */
+bool emit_for_lanes(struct codegen *c, const struct stmt *s);       /* false: nothing was written, the loop is to be scalar */
 
 /* codegen_stmt.c */
 void emit_block(struct codegen *c, const struct stmt *s);
@@ -159,42 +159,42 @@ void loop_end(struct codegen *c, struct counted_loop *loop);
 /* codegen_phase.c: a kernel is cut into phases, each with its tiles. */
 #define CHAIN_MAX 12
 struct packing {
-  expr_id packed, plain;                 /* the factors: varying with the lanes, and not */
+  expr_id packed, plain; /* the factors: varying with the lanes, and not */
   enum dtype dtype;
-  const struct stmt *red[CHAIN_MAX];     /* the loops of the sum, outermost first */
+  const struct stmt *red[CHAIN_MAX]; /* the loops of the sum, outermost first */
   int red_count;
-  int outer[CHAIN_MAX], outer_count;     /* loops, but for the lanes', that the packed factor varies with */
+  int outer[CHAIN_MAX], outer_count; /* loops, but for the lanes', that the packed factor varies with */
   uint32_t vectors, lanes, copies;
-  bool is_strided;                       /* the packed factor's lanes lie apart */
-  bool is_square;                        /* but its terms side by side */
-  int rows_min;                          /* with fewer rows packing does not pay */
-  bool always;                           /* there are never fewer */
-  bool is_safe;                          /* computing an element twice does no harm */
-  bool packs_both;                       /* the plain factor too, block by block */
-  uint32_t sum;                          /* the local */
-  const struct stmt *set;                /* sum = sum + packed * plain */
+  bool is_strided;        /* the packed factor's lanes lie apart */
+  bool is_square;         /* but its terms side by side */
+  int rows_min;           /* with fewer rows packing does not pay */
+  bool always;            /* there are never fewer */
+  bool is_safe;           /* computing an element twice does no harm */
+  bool packs_both;        /* the plain factor too, block by block */
+  uint32_t sum;           /* the local */
+  const struct stmt *set; /* sum = sum + packed * plain */
 };
 struct phase {
-  const struct stmt *body;               /* one statement, or (is_serial) all of the kernel's */
-  bool is_serial;                        /* one tile that runs everything */
-  const struct stmt *chain[CHAIN_MAX];   /* par loops whose iterations are the tile space, outermost first */
+  const struct stmt *body;             /* one statement, or (is_serial) all of the kernel's */
+  bool is_serial;                      /* one tile that runs everything */
+  const struct stmt *chain[CHAIN_MAX]; /* par loops whose iterations are the tile space, outermost first */
   int chain_count;
-  const struct stmt *inside;             /* the body of the last one */
-  struct phase_loop {                    /* neighbouring loops of the chain that run as one */
+  const struct stmt *inside; /* the body of the last one */
+  struct phase_loop {        /* neighbouring loops of the chain that run as one */
     int first, last;
-  } loops[CHAIN_MAX];                    /* in the order in which they are run */
+  } loops[CHAIN_MAX]; /* in the order in which they are run */
   int loop_count;
-  bool has_lanes;                        /* the last loop is vectorised */
+  bool has_lanes; /* the last loop is vectorised */
   struct lane_plan plan;
-  uint32_t copies;                       /* > 1: that many iterations of the last loop but one are run together */
-  bool has_packing, is_packing;          /* a contraction with a packed operand; the phase before it, that packs */
-  struct packing pack;                   /* has_packing: loops are in its order */
-  struct phase *otherwise;               /* has_packing: how to run with few rows; NULL when pack.always */
+  uint32_t copies;              /* > 1: that many iterations of the last loop but one are run together */
+  bool has_packing, is_packing; /* a contraction with a packed operand; the phase before it, that packs */
+  struct packing pack;          /* has_packing: loops are in its order */
+  struct phase *otherwise;      /* has_packing: how to run with few rows; NULL when pack.always */
 };
 int kernel_phases(struct codegen *c, struct phase *out); /* at most PHASES_MAX */
 /* In a function with the sizes at hand. */
-value emit_phase_cost(struct codegen *c, const struct phase *phase);    /* nanoseconds, double */
-value emit_phase_grain(struct codegen *c, const struct phase *phase);   /* elements in a tile */
+value emit_phase_cost(struct codegen *c, const struct phase *phase);  /* nanoseconds, double */
+value emit_phase_grain(struct codegen *c, const struct phase *phase); /* elements in a tile */
 value emit_phase_tile_count(struct codegen *c, const struct phase *phase);
 void emit_phase_tiles(struct codegen *c, const struct phase *phase, value begin, value end);
 
@@ -204,11 +204,11 @@ void set_phase_loop(struct codegen *c, const struct phase *p, int loop, value in
 /* codegen_pack.c */
 bool plan_packing(struct codegen *c, struct phase *p);
 value emit_pack_condition(struct codegen *c, const struct phase *p);
-value emit_pack_bytes(struct codegen *c, const struct phase *p);      /* of all panels; 0 where none are needed */
+value emit_pack_bytes(struct codegen *c, const struct phase *p); /* of all panels; 0 where none are needed */
 value emit_pack_panels(struct codegen *c, const struct phase *p);
 value emit_packed_elements(struct codegen *c, const struct phase *p);
-value emit_pack_grain(struct codegen *c, const struct phase *p);      /* panels in a tile of the packing phase */
-bool emit_packed_factor(struct codegen *c, expr_id e, value *out);    /* false: e is none */
+value emit_pack_grain(struct codegen *c, const struct phase *p);   /* panels in a tile of the packing phase */
+bool emit_packed_factor(struct codegen *c, expr_id e, value *out); /* false: e is none */
 void emit_pack_tiles(struct codegen *c, const struct phase *p, value begin, value end);
 void emit_packed_tiles(struct codegen *c, const struct phase *p, value begin, value end);
 

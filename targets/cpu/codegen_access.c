@@ -6,9 +6,7 @@
 
 #include "targets/cpu/codegen.h"
 
-value buffer_dim(struct codegen *c, kernel_dim dim) {
-  return DIM_IS_SIZE(dim) ? c->sizes[SIZE_OF_DIM(dim)] : const_i64(c, dim);
-}
+value buffer_dim(struct codegen *c, kernel_dim dim) { return DIM_IS_SIZE(dim) ? c->sizes[SIZE_OF_DIM(dim)] : const_i64(c, dim); }
 
 /* Operands come before users, so one pass in order suffices. */
 void codegen_flags(struct codegen *c) {
@@ -118,9 +116,7 @@ static uint32_t alignment_of(enum dtype dtype) {
   return size > 8 ? 8 : (uint32_t)size;
 }
 
-static value full_mask(struct codegen *c) {
-  return c->mask ? c->mask : LLVMConstAllOnes(LLVMVectorType(c->m->i1, c->lanes));
-}
+static value full_mask(struct codegen *c) { return c->mask ? c->mask : LLVMConstAllOnes(LLVMVectorType(c->m->i1, c->lanes)); }
 static value call_masked(struct codegen *c, const char *name, LLVMTypeRef types[2], value *args, int count) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
   value f = LLVMGetIntrinsicDeclaration(c->m->module, id, types, 2);
@@ -227,8 +223,8 @@ static bool is_padded_load(struct codegen *c, const struct expr *x) {
   if (c->lanes <= 1 || x->op != SCALAR_SELECT || (x->dtype != DTYPE_FLOAT && x->dtype != DTYPE_DOUBLE))
     return false;
   const expr_id *operands = &k->operands.items[x->first];
-  return expr_get(k, operands[1])->op == SCALAR_LOAD && expr_get(k, operands[2])->op == SCALAR_CONST && expr_get(k, operands[2])->imm == 0 &&
-         !varies(c, operands[0]) && !varies(c, operands[1]);
+  return expr_get(k, operands[1])->op == SCALAR_LOAD && expr_get(k, operands[2])->op == SCALAR_CONST &&
+         expr_get(k, operands[2])->imm == 0 && !varies(c, operands[0]) && !varies(c, operands[1]);
 }
 static value emit_padded_load(struct codegen *c, const struct expr *x) {
   const expr_id *operands = &c->k->operands.items[x->first];
@@ -296,7 +292,7 @@ value emit_address_index(struct codegen *c, expr_id e) {
   if (*slot)
     return *slot;
   value a = emit_address_index(c, expr_operand(c->k, e, 0)), b = emit_address_index(c, expr_operand(c->k, e, 1));
-  return *slot = x->op == SCALAR_ADD   ? LLVMBuildNSWAdd(c->b, a, b, "")
-                 : x->op == SCALAR_SUB ? LLVMBuildNSWSub(c->b, a, b, "")
-                                       : LLVMBuildNSWMul(c->b, a, b, "");
+  return *slot = x->op == SCALAR_ADD ? LLVMBuildNSWAdd(c->b, a, b, "")
+               : x->op == SCALAR_SUB ? LLVMBuildNSWSub(c->b, a, b, "")
+                                     : LLVMBuildNSWMul(c->b, a, b, "");
 }

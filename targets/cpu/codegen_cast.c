@@ -60,8 +60,7 @@ static value integer_of_float(struct codegen *c, enum dtype to, value v) {
   }
   if (to == DTYPE_UINT32)
     return LLVMBuildTrunc(c->b, to_signed(c, v, m->i64, in_range(c, v, -0x1p63, 0x1p63, false)), like(v, m->i32), "");
-  value inside = element == m->f32 ? in_range(c, v, -2147483648.0, 2147483648.0, true)
-                                   : in_range(c, v, -2147483649.0, 2147483648.0, false);
+  value inside = element == m->f32 ? in_range(c, v, -2147483648.0, 2147483648.0, true) : in_range(c, v, -2147483649.0, 2147483648.0, false);
   value r = to_signed(c, v, m->i32, inside);
   return dtype_size(to) == 4 ? r : LLVMBuildTrunc(c->b, r, like(v, type_in_memory(m, to)), "");
 }
@@ -75,9 +74,8 @@ static value integer_of_integer(struct codegen *c, enum dtype to, enum dtype fro
     return LLVMBuildTrunc(c->b, v, type, "");
   if (dtype_size(to) == from_size)
     return v;
-  return dtype_is_signed(from) || from == DTYPE_QINT8 || from == DTYPE_QINT16 || from == DTYPE_QINT32
-             ? LLVMBuildSExt(c->b, v, type, "")
-             : LLVMBuildZExt(c->b, v, type, "");
+  return dtype_is_signed(from) || from == DTYPE_QINT8 || from == DTYPE_QINT16 || from == DTYPE_QINT32 ? LLVMBuildSExt(c->b, v, type, "")
+                                                                                                      : LLVMBuildZExt(c->b, v, type, "");
 }
 
 value emit_cast(struct codegen *c, enum dtype to, enum dtype from, value v) {

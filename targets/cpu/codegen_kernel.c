@@ -171,10 +171,10 @@ static value emit_query(struct codegen *c, const struct phase *phases, int count
     LLVMAddCase(which, const_i64(c, what), block);
     LLVMPositionBuilderAtEnd(c->b, block);
     c->generation++;
-    value answer = what == KERNEL_SCRATCH  ? scratch_bytes(c, phases, count)
-                   : what == KERNEL_PHASES ? const_i64(c, count)
-                   : what == KERNEL_COST   ? kernel_cost(c, phases, count)
-                                           : emit_phase_tile_count(c, &phases[what]);
+    value answer = what == KERNEL_SCRATCH ? scratch_bytes(c, phases, count)
+                 : what == KERNEL_PHASES  ? const_i64(c, count)
+                 : what == KERNEL_COST    ? kernel_cost(c, phases, count)
+                                          : emit_phase_tile_count(c, &phases[what]);
     LLVMBuildRet(c->b, answer);
   }
   LLVMPositionBuilderAtEnd(c->b, other);

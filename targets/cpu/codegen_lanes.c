@@ -14,7 +14,7 @@
 #include "targets/cpu/codegen.h"
 
 #define LONG_BODY 40 /* operations */
-#define TRIPS 64.0 /* of a loop whose extent is not constant */
+#define TRIPS 64.0   /* of a loop whose extent is not constant */
 
 double loop_trips(const struct kernel *k, expr_id extent) {
   int64_t n;
@@ -176,8 +176,14 @@ static bool block_fits(struct codegen *c, const struct stmt *s, bool conditional
 
 static double op_cost(const struct expr *x) {
   switch (x->op) {
-  case SCALAR_CONST: case SCALAR_SIZE: case SCALAR_LOCAL: return 0;
-  case SCALAR_DIV: case SCALAR_SQRT: case SCALAR_REM: case SCALAR_FLOORDIV: case SCALAR_FLOORMOD: return 5;
+  case SCALAR_CONST:
+  case SCALAR_SIZE:
+  case SCALAR_LOCAL: return 0;
+  case SCALAR_DIV:
+  case SCALAR_SQRT:
+  case SCALAR_REM:
+  case SCALAR_FLOORDIV:
+  case SCALAR_FLOORMOD: return 5;
   default: return x->op >= SCALAR_EXP ? 20 : 1;
   }
 }
@@ -242,10 +248,11 @@ static uint32_t widest_element(struct codegen *c, const struct stmt *s) {
   for (; s; s = s->next) {
     if (s->kind == STMT_STORE)
       widest = (uint32_t)dtype_size(dtype_real(c->k->buffers.items[s->buffer].dtype)) > widest
-                   ? (uint32_t)dtype_size(dtype_real(c->k->buffers.items[s->buffer].dtype)) : widest;
+               ? (uint32_t)dtype_size(dtype_real(c->k->buffers.items[s->buffer].dtype))
+               : widest;
     if (s->kind == STMT_SET || s->kind == STMT_VAR)
-      widest = (uint32_t)dtype_size(c->k->locals.items[s->local].dtype) > widest
-                   ? (uint32_t)dtype_size(c->k->locals.items[s->local].dtype) : widest;
+      widest = (uint32_t)dtype_size(c->k->locals.items[s->local].dtype) > widest ? (uint32_t)dtype_size(c->k->locals.items[s->local].dtype)
+                                                                                 : widest;
     uint32_t inner = widest_element(c, s->body), other = widest_element(c, s->otherwise);
     widest = inner > widest ? inner : widest;
     widest = other > widest ? other : widest;
@@ -335,8 +342,7 @@ static value lane_numbers(struct codegen *c, uint32_t lanes) {
   return LLVMConstVector(steps, lanes);
 }
 
-static void emit_lanes(struct codegen *c, uint32_t local, value base, value mask, const struct stmt *body,
-                       const struct lane_plan *plan) {
+static void emit_lanes(struct codegen *c, uint32_t local, value base, value mask, const struct stmt *body, const struct lane_plan *plan) {
   c->lane_local = local;
   c->lane_base = base;
   c->mask = mask;

@@ -7,7 +7,7 @@
 #include "targets/cpu/codegen.h"
 
 #define B (c->b)
-#define ROUNDER 12582912.0          /* 1.5 * 2^23 */
+#define ROUNDER 12582912.0 /* 1.5 * 2^23 */
 #define ROUNDER_BITS 0x4b400000
 
 static value add(struct codegen *c, value a, value b) { return LLVMBuildFAdd(B, a, b, ""); }
@@ -117,8 +117,8 @@ static value emit_tanh(struct codegen *c, value x) {
 static value emit_erf(struct codegen *c, value x) {
   value a = clamp(c, x, -3.832506856900711, 3.832506856900711), z = mul(c, a, a);
   value p = POLYNOMIAL(z, 0.00022905065861350646, 0.0034082910107109506, 0.050955695062380861, 0.18520832239976145, 1.128379143519084);
-  value q = POLYNOMIAL(z, -1.1791602954361697e-7, 0.000023547966471313185, 0.0010179625278914885, 0.014070470171167667,
-                       0.11098505178285362, 0.49746925110067538, 1.0);
+  value q = POLYNOMIAL(z, -1.1791602954361697e-7, 0.000023547966471313185, 0.0010179625278914885, 0.014070470171167667, 0.11098505178285362,
+                       0.49746925110067538, 1.0);
   value r = LLVMBuildFDiv(B, mul(c, a, p), q, "");
   r = select_if(c, compare(c, LLVMRealOGT, absolute(c, x), 3.8325068), copy_sign(c, const_like(x, 1), x), r);
   return select_if(c, compare(c, LLVMRealOEQ, x, 0), x, r);
@@ -144,10 +144,14 @@ static value negated_if(struct codegen *c, value condition, value v) { return se
 
 static value small_angle(struct codegen *c, enum scalar_op op, value x) {
   value wide = LLVMBuildFPExt(B, x, with_element(x, c->m->f64), ""), n, r = reduce_angle(c, wide, &n), z = mul(c, r, r);
-  value sine = muladd(c, mul(c, r, z), POLYNOMIAL(z, -2.50507602534068634195e-08, 2.75573136213857245213e-06, -1.98412698295895385996e-04, 8.33333332211858878094e-03,
-                                                  -1.66666666666666307295e-01), r);
-  value cosine = muladd(c, z, POLYNOMIAL(z, -2.75573143513906633035e-07, 2.48015872894767294178e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02, -0.5),
-                        const_like(z, 1));
+  value sine = muladd(c, mul(c, r, z),
+                      POLYNOMIAL(z, -2.50507602534068634195e-08, 2.75573136213857245213e-06, -1.98412698295895385996e-04,
+                                 8.33333332211858878094e-03, -1.66666666666666307295e-01),
+                      r);
+  value cosine = muladd(
+    c, z,
+    POLYNOMIAL(z, -2.75573143513906633035e-07, 2.48015872894767294178e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02, -0.5),
+    const_like(z, 1));
   value odd = odd_bit(c, n, 1), result;
   if (op == SCALAR_TAN) {
     value top = select_if(c, odd, LLVMBuildFNeg(B, cosine, ""), sine), bottom = select_if(c, odd, sine, cosine);
@@ -199,7 +203,9 @@ value emit_math(struct codegen *c, enum scalar_op op, value *v) {
   case SCALAR_LOG1P: return emit_log1p(c, v[0]);
   case SCALAR_TANH: return emit_tanh(c, v[0]);
   case SCALAR_ERF: return emit_erf(c, v[0]);
-  case SCALAR_SIN: case SCALAR_COS: case SCALAR_TAN: return emit_angle(c, op, v[0]);
+  case SCALAR_SIN:
+  case SCALAR_COS:
+  case SCALAR_TAN: return emit_angle(c, op, v[0]);
   default: return NULL;
   }
 }

@@ -16,14 +16,14 @@
 
 #include "targets/cpu/codegen.h"
 
-#define ROW_GROUPS 8           /* groups of copies in a tile */
-#define CHUNK_BYTES (1 << 19)  /* of panels */
-#define DEPTH_BLOCK 256        /* terms of a block where both factors are packed */
-#define BLOCK_CHUNK 8          /* panels in a tile then */
-#define DEPTH_MAX 6000         /* terms that need no blocks */
-#define ROWS_MIN 33            /* below, packing costs more than it gives */
-#define ONE_VECTOR_GAIN 1.15   /* from which on panels of one register are better than of two */
-#define ROWS_MIN_STRIDED 4     /* the same where the plain code would gather */
+#define ROW_GROUPS 8          /* groups of copies in a tile */
+#define CHUNK_BYTES (1 << 19) /* of panels */
+#define DEPTH_BLOCK 256       /* terms of a block where both factors are packed */
+#define BLOCK_CHUNK 8         /* panels in a tile then */
+#define DEPTH_MAX 6000        /* terms that need no blocks */
+#define ROWS_MIN 33           /* below, packing costs more than it gives */
+#define ONE_VECTOR_GAIN 1.15  /* from which on panels of one register are better than of two */
+#define ROWS_MIN_STRIDED 4    /* the same where the plain code would gather */
 
 /* ---- recognising ---- */
 
@@ -143,8 +143,7 @@ static bool wants_both(struct codegen *c, const struct packing *pack) {
   double terms = 1;
   for (int i = 0; i < pack->red_count; i++)
     terms *= loop_trips(c->k, pack->red[i]->value);
-  bool along = lies_along(c, pack->plain, pack->red[pack->red_count - 1]->local,
-                          arena_alloc(&c->m->arena, c->k->exprs.count));
+  bool along = lies_along(c, pack->plain, pack->red[pack->red_count - 1]->local, arena_alloc(&c->m->arena, c->k->exprs.count));
   return pack->is_safe && uses_red(c, pack->plain, pack) && (!along || terms > DEPTH_MAX);
 }
 
@@ -200,8 +199,8 @@ static void move_to_end(struct phase *p, int loop, int end) {
 /* The share of the lanes of whole panels that stand for iterations. */
 static double lane_fill(uint64_t trips, uint32_t lanes) { return (double)trips / (double)((trips + lanes - 1) / lanes * lanes); }
 
-/* Registers of lanes: with 32 of them 4 x 6 accumulators load least, where the lanes' loop is long or a multiple of that; one where two would
- * leave many lanes to nothing. */
+/* Registers of lanes: with 32 of them 4 x 6 accumulators load least, where the lanes' loop is long or a multiple of that; one where two
+ * would leave many lanes to nothing. */
 static uint32_t choose_vectors(struct codegen *c, const struct phase *p, int lane, uint32_t size) {
   bool known;
   uint32_t native = c->m->vector_bytes / size, four = 4 * native;
@@ -571,8 +570,8 @@ static void emit_row_group(struct codegen *c, const struct phase *p, value first
 /* ---- both factors packed ---- */
 
 struct blocks {
-  value rows, sums;    /* on the stack: [group][term][copy] and [row of the tile][lane of the chunk] */
-  value first, count;  /* the terms of this block */
+  value rows, sums;   /* on the stack: [group][term][copy] and [row of the tile][lane of the chunk] */
+  value first, count; /* the terms of this block */
   value is_first, is_last;
 };
 static uint32_t element_bytes(const struct phase *p) { return (uint32_t)dtype_size(p->pack.dtype); }

@@ -11,10 +11,10 @@
 
 #include "targets/cpu/codegen.h"
 
-#define TILE_NS 25000.0    /* a tile should take about this long */
-#define SINGLE_NS 40000.0  /* and a kernel below this is not divided */
+#define TILE_NS 25000.0       /* a tile should take about this long */
+#define SINGLE_NS 40000.0     /* and a kernel below this is not divided */
 #define CONTRACTION_COST 0.05 /* of what its operations would cost one by one */
-#define UNKNOWN_TRIPS 8.0  /* for loops whose extent is only known inside */
+#define UNKNOWN_TRIPS 8.0     /* for loops whose extent is only known inside */
 
 /* ---- finding phases ---- */
 
@@ -289,9 +289,21 @@ int kernel_phases(struct codegen *c, struct phase *out) {
 
 static double scalar_ns(const struct expr *x) {
   switch (x->op) {
-  case SCALAR_CONST: case SCALAR_SIZE: case SCALAR_LOCAL: return 0;
-  case SCALAR_DIV: case SCALAR_SQRT: case SCALAR_REM: case SCALAR_FLOORDIV: case SCALAR_FLOORMOD: return 0.5;
-  case SCALAR_EXP: case SCALAR_LOG: case SCALAR_TANH: case SCALAR_EXPM1: case SCALAR_LOG1P: case SCALAR_SIN: case SCALAR_COS:
+  case SCALAR_CONST:
+  case SCALAR_SIZE:
+  case SCALAR_LOCAL: return 0;
+  case SCALAR_DIV:
+  case SCALAR_SQRT:
+  case SCALAR_REM:
+  case SCALAR_FLOORDIV:
+  case SCALAR_FLOORMOD: return 0.5;
+  case SCALAR_EXP:
+  case SCALAR_LOG:
+  case SCALAR_TANH:
+  case SCALAR_EXPM1:
+  case SCALAR_LOG1P:
+  case SCALAR_SIN:
+  case SCALAR_COS:
   case SCALAR_ERF: return x->dtype == DTYPE_FLOAT ? 0.5 : 8;
   default: return x->op >= SCALAR_SQRT ? 10 : 0.05;
   }
@@ -318,8 +330,7 @@ static value emit_block_cost(struct codegen *c, const struct stmt *s) {
       own += expr_ns(c, s->index[i], seen);
     value nested = LLVMBuildFAdd(c->b, emit_block_cost(c, s->body), emit_block_cost(c, s->otherwise), "");
     if (s->kind == STMT_FOR) {
-      value trips = expr_of_sizes(c, s->value) ? LLVMBuildSIToFP(c->b, emit_expr(c, s->value), c->m->f64, "")
-                                                  : const_f64(c, UNKNOWN_TRIPS);
+      value trips = expr_of_sizes(c, s->value) ? LLVMBuildSIToFP(c->b, emit_expr(c, s->value), c->m->f64, "") : const_f64(c, UNKNOWN_TRIPS);
       nested = LLVMBuildFMul(c->b, nested, trips, "");
     }
     sum = LLVMBuildFAdd(c->b, sum, LLVMBuildFAdd(c->b, const_f64(c, own), nested, ""), "");

@@ -20,9 +20,7 @@ LLVMTypeRef type_in_memory(struct cpu_module *m, enum dtype dtype) {
   default: return m->i64;
   }
 }
-LLVMTypeRef type_of_dtype(struct cpu_module *m, enum dtype dtype) {
-  return dtype == DTYPE_BOOL ? m->i1 : type_in_memory(m, dtype);
-}
+LLVMTypeRef type_of_dtype(struct cpu_module *m, enum dtype dtype) { return dtype == DTYPE_BOOL ? m->i1 : type_in_memory(m, dtype); }
 LLVMTypeRef type_widened(LLVMTypeRef type, uint32_t lanes) { return lanes > 1 ? LLVMVectorType(type, lanes) : type; }
 
 bool is_wide(value v) { return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind; }
@@ -251,14 +249,16 @@ static value emit_integer(struct codegen *c, enum scalar_op op, enum dtype dtype
   case SCALAR_SHR: return shift(c, op, u, v[0], v[1]);
   case SCALAR_MULHI: return multiply_high(c, v[0], v[1]);
   case SCALAR_NEG: return LLVMBuildNeg(c->b, v[0], "");
-  case SCALAR_ABS:
-    return u ? v[0] : LLVMBuildSelect(c->b, build_is(c, LLVMIntSLT, v[0], 0), LLVMBuildNeg(c->b, v[0], ""), v[0], "");
+  case SCALAR_ABS: return u ? v[0] : LLVMBuildSelect(c->b, build_is(c, LLVMIntSLT, v[0], 0), LLVMBuildNeg(c->b, v[0], ""), v[0], "");
   case SCALAR_NOT: return LLVMBuildNot(c->b, v[0], "");
   case SCALAR_POPCOUNT: {
     value n = call_intrinsic(c, "llvm.ctpop", LLVMTypeOf(v[0]), v, 1);
     return emit_cast(c, dtype, in == DTYPE_BOOL ? DTYPE_BOOL : LLVMGetIntTypeWidth(scalar_type(n)) == 8 ? DTYPE_UINT8 : DTYPE_UINT64, n);
   }
-  case SCALAR_EQ: case SCALAR_NE: case SCALAR_LT: case SCALAR_LE: return compare_integers(c, op, u, v[0], v[1]);
+  case SCALAR_EQ:
+  case SCALAR_NE:
+  case SCALAR_LT:
+  case SCALAR_LE: return compare_integers(c, op, u, v[0], v[1]);
   case SCALAR_POW: return power_integer(c, u, v[0], v[1]);
   default: return v[0]; /* rounding: integers are round */
   }

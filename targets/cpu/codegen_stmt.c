@@ -5,9 +5,7 @@
 
 #define LONG_STORE 20 /* operations: a function of a number is as many */
 
-LLVMBasicBlockRef new_block(struct codegen *c, const char *name) {
-  return LLVMAppendBasicBlockInContext(c->m->context, c->function, name);
-}
+LLVMBasicBlockRef new_block(struct codegen *c, const char *name) { return LLVMAppendBasicBlockInContext(c->m->context, c->function, name); }
 
 value emit_alloca(struct codegen *c, LLVMTypeRef type, const char *name) {
   LLVMBasicBlockRef here = LLVMGetInsertBlock(c->b);
@@ -206,8 +204,7 @@ static void record_fault(struct codegen *c, const struct stmt *s) {
   value words[1 + STATUS_SHOWN] = {text_constant(c, s->text ? s->text : "")};
   for (int i = 0; i < STATUS_SHOWN; i++)
     words[1 + i] = s->shown[i] == NO_EXPR ? const_i64(c, 0) : emit_expr(c, s->shown[i]);
-  value pair = LLVMBuildAtomicCmpXchg(c->b, c->fault, zero, code, LLVMAtomicOrderingAcquireRelease,
-                                      LLVMAtomicOrderingAcquire, false);
+  value pair = LLVMBuildAtomicCmpXchg(c->b, c->fault, zero, code, LLVMAtomicOrderingAcquireRelease, LLVMAtomicOrderingAcquire, false);
   LLVMBasicBlockRef first = new_block(c, "first"), leave = new_block(c, "leave");
   LLVMBuildCondBr(c->b, LLVMBuildExtractValue(c->b, pair, 1, ""), first, leave);
   LLVMPositionBuilderAtEnd(c->b, first);

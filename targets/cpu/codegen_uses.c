@@ -38,8 +38,10 @@ static int64_t bound_of(const struct codegen *c, const struct expr *x, const int
   case SCALAR_LOCAL: return k->locals.items[x->imm].is_loop ? locals[x->imm] : -1;
   case SCALAR_ADD: return known && !__builtin_add_overflow(v[0], v[1], &sum) ? sum : -1;
   case SCALAR_MUL: return known && !__builtin_mul_overflow(v[0], v[1], &sum) ? sum : -1;
-  case SCALAR_DIV: case SCALAR_FLOORDIV: return both ? v[0] : -1;
-  case SCALAR_REM: case SCALAR_FLOORMOD: return both ? (v[0] < v[1] ? v[0] : v[1]) : -1;
+  case SCALAR_DIV:
+  case SCALAR_FLOORDIV: return both ? v[0] : -1;
+  case SCALAR_REM:
+  case SCALAR_FLOORMOD: return both ? (v[0] < v[1] ? v[0] : v[1]) : -1;
   case SCALAR_MIN: return both ? (v[0] < v[1] ? v[0] : v[1]) : -1;
   case SCALAR_MAX: return both ? (v[0] > v[1] ? v[0] : v[1]) : v[0] == -1 ? v[1] : v[0];
   default: return -1;

@@ -55,8 +55,8 @@ static status create_machine(const struct target_options *options, LLVMTargetMac
   if (LLVMGetTargetFromTriple(triple, &target, &error))
     result = fail(INTERNAL, "LLVM has no target %s: %s", triple, error);
   else
-    *out = LLVMCreateTargetMachine(target, triple, native ? name : cpu, features ? features : "",
-                                   LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
+    *out = LLVMCreateTargetMachine(target, triple, native ? name : cpu, features ? features : "", LLVMCodeGenLevelDefault, LLVMRelocPIC,
+                                   LLVMCodeModelDefault);
   LLVMDisposeMessage(triple);
   LLVMDisposeMessage(name);
   LLVMDisposeMessage(features);
@@ -66,8 +66,9 @@ static status create_machine(const struct target_options *options, LLVMTargetMac
 
 /* How wide vectors should be. LLVM's C interface does not tell what a named CPU has, so names are looked at. */
 static uint32_t vector_bytes_of(LLVMTargetMachineRef machine) {
-  static const char *const wide[] = {"avx512", "v4", "icelake", "tigerlake", "rocketlake", "cannonlake", "cascadelake", "cooperlake",
-                                     "sapphirerapids", "emeraldrapids", "graniterapids", "znver4", "znver5", "diamondrapids"};
+  static const char *const wide[] = {"avx512",        "v4",          "icelake",    "tigerlake",      "rocketlake",
+                                     "cannonlake",    "cascadelake", "cooperlake", "sapphirerapids", "emeraldrapids",
+                                     "graniterapids", "znver4",      "znver5",     "diamondrapids"};
   static const char *const narrow[] = {"x86-64", "x86-64-v2", "generic", "nehalem", "westmere", "core2", "penryn", "nocona"};
   char *features = LLVMGetTargetMachineFeatureString(machine), *cpu = LLVMGetTargetMachineCPU(machine);
   uint32_t bytes = features[0] ? 16 : 32;
@@ -137,9 +138,9 @@ static void add_target_attributes(struct cpu_module *m, value f) {
   const char *pairs[][2] = {{"target-cpu", cpu}, {"target-features", features}, {"prefer-vector-width", "512"}};
   for (int i = 0; i < 3; i++)
     if (pairs[i][1][0])
-      LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                              LLVMCreateStringAttribute(m->context, pairs[i][0], (unsigned)strlen(pairs[i][0]), pairs[i][1],
-                                                        (unsigned)strlen(pairs[i][1])));
+      LLVMAddAttributeAtIndex(
+        f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+        LLVMCreateStringAttribute(m->context, pairs[i][0], (unsigned)strlen(pairs[i][0]), pairs[i][1], (unsigned)strlen(pairs[i][1])));
   LLVMDisposeMessage(cpu);
   LLVMDisposeMessage(features);
 }
@@ -149,10 +150,10 @@ struct part {
   const struct target_options *options;
   const struct target_unit *unit;
   uint32_t number, count;
-  const char *data_path;       /* of the program's bytes, in the first part, or NULL */
+  const char *data_path; /* of the program's bytes, in the first part, or NULL */
   LLVMMemoryBufferRef object;
   status result;
-  char text[1024];             /* of a failure */
+  char text[1024]; /* of a failure */
 };
 
 /* A function of another part's. */
@@ -240,8 +241,8 @@ static status cpu_emit_text(struct cpu_module *m, const char *kind, struct arena
   return OK;
 }
 
-static status cpu_emit(const struct target_options *options, const struct target_unit *unit, const char *kind,
-                       struct arena *arena, char **out) {
+static status cpu_emit(const struct target_options *options, const struct target_unit *unit, const char *kind, struct arena *arena,
+                       char **out) {
   if (strcmp(kind, "llvm") != 0 && strcmp(kind, "asm") != 0)
     return fail(UNIMPLEMENTED, "the CPU target prints llvm and asm, not '%s'", kind);
   struct cpu_module m;
@@ -265,7 +266,8 @@ static void include_program(struct cpu_module *m, const char *path) {
   char *text = arena_printf(&m->arena,
                             ".section .rodata.tfc_program,\"a\",@progbits\n.globl tfc_program\n.p2align 6\n"
                             ".type tfc_program,@object\ntfc_program:\n.incbin \"%s\"\n.size tfc_program, .-tfc_program\n"
-                            ".byte 0\n.text\n", quoted);
+                            ".byte 0\n.text\n",
+                            quoted);
   LLVMSetModuleInlineAsm2(m->module, text, strlen(text));
 }
 static status write_program(const struct target_unit *unit, const char *path) {

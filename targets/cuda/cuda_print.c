@@ -27,11 +27,16 @@ static const char *c_type(enum dtype dtype) {
   case DTYPE_HALF: return "f16";
   case DTYPE_BFLOAT16: return "bf16";
   case DTYPE_BOOL: return "bool";
-  case DTYPE_INT8: case DTYPE_QINT8: return "signed char";
-  case DTYPE_UINT8: case DTYPE_QUINT8: return "unsigned char";
-  case DTYPE_INT16: case DTYPE_QINT16: return "short";
-  case DTYPE_UINT16: case DTYPE_QUINT16: return "unsigned short";
-  case DTYPE_INT32: case DTYPE_QINT32: return "int";
+  case DTYPE_INT8:
+  case DTYPE_QINT8: return "signed char";
+  case DTYPE_UINT8:
+  case DTYPE_QUINT8: return "unsigned char";
+  case DTYPE_INT16:
+  case DTYPE_QINT16: return "short";
+  case DTYPE_UINT16:
+  case DTYPE_QUINT16: return "unsigned short";
+  case DTYPE_INT32:
+  case DTYPE_QINT32: return "int";
   case DTYPE_UINT32: return "unsigned";
   case DTYPE_INT64: return "long long";
   default: return "unsigned long long"; /* u64 and handles */
@@ -45,7 +50,8 @@ static const char *op_suffix(enum dtype dtype) {
   case DTYPE_QINT16: return "i16";
   case DTYPE_QUINT16: return "u16";
   case DTYPE_QINT32: return "i32";
-  case DTYPE_RESOURCE: case DTYPE_VARIANT: return "u64";
+  case DTYPE_RESOURCE:
+  case DTYPE_VARIANT: return "u64";
   default: return dtype_short(dtype);
   }
 }
@@ -379,7 +385,8 @@ static void print_grid(struct cuda_printer *p, const struct stmt *s) {
     fprintf(p->out, " * e%d", i);
   fprintf(p->out, ";\n");
   line(p);
-  fprintf(p->out, "for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < total; at += (long long)gridDim.x * blockDim.x) {\n");
+  fprintf(p->out,
+          "for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < total; at += (long long)gridDim.x * blockDim.x) {\n");
   p->indent++;
   line(p);
   fprintf(p->out, "long long rest = at;\n");

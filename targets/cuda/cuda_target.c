@@ -6,7 +6,8 @@
 
 static status print_all(const struct target_unit *unit, FILE *out) {
   fputs("/* kernels in CUDA C: NAME_PHASE(buffers, sizes, fault) */\n"
-        "#ifdef __cplusplus\n#define extern_c extern \"C\"\n#else\n#define extern_c\n#endif\n", out);
+        "#ifdef __cplusplus\n#define extern_c extern \"C\"\n#else\n#define extern_c\n#endif\n",
+        out);
   cuda_print_prelude(out);
   for (uint32_t i = 0; i < unit->count; i++)
     TRY(cuda_print_kernel(unit->kernels[i], out));

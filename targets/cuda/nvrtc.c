@@ -17,8 +17,12 @@ struct nvrtc {
 };
 
 static void *open_library(void) {
-  static const char *const places[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so",
-                                       "/usr/local/cuda/lib/libnvrtc.so", "/opt/cuda/lib64/libnvrtc.so"};
+  static const char *const places[] = {"libnvrtc.so",
+                                       "libnvrtc.so.13",
+                                       "libnvrtc.so.12",
+                                       "/usr/local/cuda/lib64/libnvrtc.so",
+                                       "/usr/local/cuda/lib/libnvrtc.so",
+                                       "/opt/cuda/lib64/libnvrtc.so"};
   const char *home = getenv("CUDA_HOME");
   void *library = NULL;
   for (int i = 0; home && !library && i < 2; i++) {
@@ -32,8 +36,8 @@ static void *open_library(void) {
 }
 
 static status load_nvrtc(struct nvrtc *out) {
-  static const char *const names[] = {"nvrtcCreateProgram", "nvrtcCompileProgram", "nvrtcGetPTXSize", "nvrtcGetPTX",
-                                      "nvrtcGetProgramLogSize", "nvrtcGetProgramLog", "nvrtcDestroyProgram"};
+  static const char *const names[] = {"nvrtcCreateProgram",     "nvrtcCompileProgram", "nvrtcGetPTXSize",    "nvrtcGetPTX",
+                                      "nvrtcGetProgramLogSize", "nvrtcGetProgramLog",  "nvrtcDestroyProgram"};
   void **slots = (void **)out, *library = open_library();
   if (!library)
     return fail(FAILED_PRECONDITION, "PTX needs libnvrtc.so of the CUDA toolkit, found neither in CUDA_HOME nor in the usual places");

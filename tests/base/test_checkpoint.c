@@ -16,16 +16,16 @@ static const char *path_of(const char *name) { return arena_printf(&arena, "%s/%
 
 static struct tensor *floats(int64_t rows, int64_t columns, float first) {
   struct tensor *t;
-  assert_int_equal(tensor_create(DTYPE_FLOAT, &(struct shape){ 2, { rows, columns } }, &t), OK);
+  assert_int_equal(tensor_create(DTYPE_FLOAT, &(struct shape){2, {rows, columns}}, &t), OK);
   for (int64_t i = 0; i < t->count; i++)
     ((float *)t->data)[i] = first + (float)i;
   return t;
 }
 
 static struct tensor *strings(void) {
-  struct string_view views[] = { { "abc", 3 }, { "", 0 }, { "x\0y", 3 } };
+  struct string_view views[] = {{"abc", 3}, {"", 0}, {"x\0y", 3}};
   struct tensor *t;
-  assert_int_equal(tensor_copy_in(DTYPE_STRING, &(struct shape){ 1, { 3 } }, views, &t), OK);
+  assert_int_equal(tensor_copy_in(DTYPE_STRING, &(struct shape){1, {3}}, views, &t), OK);
   return t;
 }
 
@@ -78,9 +78,9 @@ static void many_keys_come_back_sorted(void **state) {
 static const char *write_first_form(void) {
   struct tensor *half = floats(2, 1, 1), *b = strings();
   struct checkpoint_v1_tensor tensors[] = {
-      {"a", {2, {4, 1}}, {.rank = 2, .start = {2, 0}, .length = {2, -1}}, half},
-      {"w", {1, {3}}, {.rank = 1, .length = {-1}}, b},
-      {"a", {2, {4, 1}}, {.rank = 2, .start = {0, 0}, .length = {2, -1}}, half},
+    {"a", {2, {4, 1}}, {.rank = 2, .start = {2, 0}, .length = {2, -1}}, half},
+    {"w", {1, {3}}, {.rank = 1, .length = {-1}}, b},
+    {"a", {2, {4, 1}}, {.rank = 2, .start = {0, 0}, .length = {2, -1}}, half},
   };
   const char *path = path_of("first");
   assert_int_equal(checkpoint_v1_write(path, tensors, 3), OK);
@@ -125,9 +125,9 @@ static void damage_of_the_first_form_is_found(void **state) {
 
 static void write_half(const char *prefix, int64_t first) {
   struct checkpoint_writer *writer;
-  struct shape whole = { 2, { 5, 2 } };
+  struct shape whole = {2, {5, 2}};
   int64_t rows = first ? 2 : 3;
-  struct checkpoint_slice slice = { .rank = 2, .start = { first, 0 }, .length = { rows, -1 } };
+  struct checkpoint_slice slice = {.rank = 2, .start = {first, 0}, .length = {rows, -1}};
   struct tensor *part = floats(rows, 2, (float)(first * 2));
   assert_int_equal(checkpoint_writer_create(prefix, &writer), OK);
   assert_int_equal(checkpoint_writer_add_slice(writer, "part", &whole, &slice, part), OK);
@@ -139,7 +139,7 @@ static void slices_of_two_tasks_become_one_tensor(void **state) {
   (void)state;
   struct checkpoint *checkpoint;
   struct checkpoint_value value;
-  const char *parts[] = { path_of("tmp/part-0"), path_of("tmp/part-1") };
+  const char *parts[] = {path_of("tmp/part-0"), path_of("tmp/part-1")};
   write_half(parts[0], 0);
   write_half(parts[1], 3);
   assert_int_equal(checkpoint_merge(parts, 2, path_of("merged"), false), OK);
@@ -154,7 +154,7 @@ static void slices_of_two_tasks_become_one_tensor(void **state) {
 
 static void a_part_that_is_missing_is_named(void **state) {
   (void)state;
-  const char *parts[] = { path_of("tmp/gone") };
+  const char *parts[] = {path_of("tmp/gone")};
   assert_int_equal(checkpoint_merge(parts, 1, path_of("never"), false), NOT_FOUND);
   assert_non_null(strstr(status_text(), "tmp/gone"));
 }
@@ -174,12 +174,9 @@ static int folder_remove(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_is_written_is_read_again),
-    cmocka_unit_test(many_keys_come_back_sorted),
-    cmocka_unit_test(the_first_form_is_one_file_of_slices),
-    cmocka_unit_test(damage_of_the_first_form_is_found),
-    cmocka_unit_test(slices_of_two_tasks_become_one_tensor),
-    cmocka_unit_test(a_part_that_is_missing_is_named),
+    cmocka_unit_test(what_is_written_is_read_again),         cmocka_unit_test(many_keys_come_back_sorted),
+    cmocka_unit_test(the_first_form_is_one_file_of_slices),  cmocka_unit_test(damage_of_the_first_form_is_found),
+    cmocka_unit_test(slices_of_two_tasks_become_one_tensor), cmocka_unit_test(a_part_that_is_missing_is_named),
   };
   return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -18,28 +18,29 @@
 static const struct layer {
   const char *folder, *headers; /* for other folders; each between blanks */
 } layers[] = {
-  { "text", " element_number.h element_text.h number_parse.h regex.h string_hash.h string_output.h unicode_class.h utf8.h " },
-  { "program", " program.h program_check.h entry_print.h size.h fault.h " },
-  { "memory", " buffer.h variable.h container.h arena_plan.h " },
-  { "host", " host.h host.def host_path.h inbox.h object.h wait_list.h " },
-  { "value", " boxed_sparse.h csr_matrix.h element_sum.h fourier.h optional.h sparse_tensor.h tensor_list.h tensor_message.h tensor_proto.h"
-             " tensor_summary.h " },
-  { "resource", " accumulator.h barrier.h collective.h dense_table.h meeting.h philox_stream.h queue.h staging.h table.h tensor_array.h " },
-  { "step", " task.h task_state.h frame.h crew.h pool.h commit.h exchange.h partial.h stall.h step_stats.h trace.h waits.h " },
-  { "data", " dataset.h events.h iterator_place.h example_values.h inflate.h record_file.h " },
-  { "image", " " },
-  { "calls", " " },
-  { "net", " address.h connection.h grpc_server.h link.h loop.h net_limits.h receive_pool.h tls.h " },
-  { "cluster", " cluster.h control.h cut.h history.h look.h view.h " },
-  { "checkpoint", " job.h " },
-  { "master", " client_service.h " },
-  { "process", " progress.h " },
+  {"text", " element_number.h element_text.h number_parse.h regex.h string_hash.h string_output.h unicode_class.h utf8.h "},
+  {"program", " program.h program_check.h entry_print.h size.h fault.h "},
+  {"memory", " buffer.h variable.h container.h arena_plan.h "},
+  {"host", " host.h host.def host_path.h inbox.h object.h wait_list.h "},
+  {"value", " boxed_sparse.h csr_matrix.h element_sum.h fourier.h optional.h sparse_tensor.h tensor_list.h tensor_message.h tensor_proto.h"
+            " tensor_summary.h "},
+  {"resource", " accumulator.h barrier.h collective.h dense_table.h meeting.h philox_stream.h queue.h staging.h table.h tensor_array.h "},
+  {"step", " task.h task_state.h frame.h crew.h pool.h commit.h exchange.h partial.h stall.h step_stats.h trace.h waits.h "},
+  {"data", " dataset.h events.h iterator_place.h example_values.h inflate.h record_file.h "},
+  {"image", " "},
+  {"calls", " "},
+  {"net", " address.h connection.h grpc_server.h link.h loop.h net_limits.h receive_pool.h tls.h "},
+  {"cluster", " cluster.h control.h cut.h history.h look.h view.h "},
+  {"checkpoint", " job.h "},
+  {"master", " client_service.h "},
+  {"process", " progress.h "},
 };
 #define LAYERS (sizeof layers / sizeof *layers)
 
 /* Outside of the runtime: tests see everything, the others these. */
-static const char *const built_with[] = { "ir", "compiler", "targets" };
-static const char *const seen_outside = " program/program.h program/program_check.h program/entry_print.h host/host.def process/progress.h ";
+static const char *const built_with[] = {"ir", "compiler", "targets"};
+static const char *const seen_outside =
+  " program/program.h program/program_check.h program/entry_print.h host/host.def process/progress.h ";
 
 static size_t layer_of(const char *folder) {
   size_t i = 0;
@@ -82,18 +83,18 @@ static const char *complaint_outside(const char *path) {
 static const struct {
   const char *folder, *path, *complaint; /* folder NULL: the compiler */
 } includes[] = {
-  { "step", "base/status.h", NULL },
-  { "step", "runtime/step/rendezvous.h", NULL },
-  { "step", "runtime/host/host.h", NULL },
-  { "host", "runtime/step/frame.h", "is in a higher folder" },
-  { "calls", "runtime/step/rendezvous.h", "is its folder's own" },
-  { "master", "runtime/cluster/cluster_state.h", "is its folder's own" },
-  { "master", "runtime/elsewhere/cluster.h", "no folder of the table" },
-  { "step", "ir/flow.h", "the runtime includes base and runtime only" },
-  { "step", "runtime/step.h", "the runtime includes base and runtime only" },
-  { NULL, "runtime/program/program.h", NULL },
-  { NULL, "ir/flow.h", NULL },
-  { NULL, "runtime/step/task.h", "is not for the compiler" },
+  {"step", "base/status.h", NULL},
+  {"step", "runtime/step/rendezvous.h", NULL},
+  {"step", "runtime/host/host.h", NULL},
+  {"host", "runtime/step/frame.h", "is in a higher folder"},
+  {"calls", "runtime/step/rendezvous.h", "is its folder's own"},
+  {"master", "runtime/cluster/cluster_state.h", "is its folder's own"},
+  {"master", "runtime/elsewhere/cluster.h", "no folder of the table"},
+  {"step", "ir/flow.h", "the runtime includes base and runtime only"},
+  {"step", "runtime/step.h", "the runtime includes base and runtime only"},
+  {NULL, "runtime/program/program.h", NULL},
+  {NULL, "ir/flow.h", NULL},
+  {NULL, "runtime/step/task.h", "is not for the compiler"},
 };
 
 static void what_may_not_be_included_is_complained_of(void **state) {

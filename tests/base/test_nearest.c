@@ -14,8 +14,8 @@ static const struct {
   const char *a, *b;
   uint32_t distance;
 } distances[] = {
-  {"loss", "loss", 0}, {"loss", "Loss", 1}, {"loss", "los", 2}, {"los", "loss", 2}, {"loss", "lsos", 2}, {"loss", "lost", 2},
-  {"", "abc", 6},      {"abc", "", 6},      {"kitten", "sitting", 6}, {"ab", "ba", 2},
+  {"loss", "loss", 0}, {"loss", "Loss", 1}, {"loss", "los", 2}, {"los", "loss", 2},       {"loss", "lsos", 2},
+  {"loss", "lost", 2}, {"", "abc", 6},      {"abc", "", 6},     {"kitten", "sitting", 6}, {"ab", "ba", 2},
 };
 
 static void a_letter_more_less_other_or_exchanged_is_one_change(void **state) {

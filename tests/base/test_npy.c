@@ -45,10 +45,10 @@ static void numpy_types_become_ours(void **state) {
     const char *descr;
     enum dtype dtype;
   } cases[] = {
-    {"<f4", DTYPE_FLOAT}, {"<f8", DTYPE_DOUBLE}, {"<f2", DTYPE_HALF}, {"<V2", DTYPE_BFLOAT16}, {"|b1", DTYPE_BOOL},
-    {"|i1", DTYPE_INT8}, {"<i2", DTYPE_INT16}, {"<i4", DTYPE_INT32}, {"<i8", DTYPE_INT64}, {"|u1", DTYPE_UINT8},
-    {"<u2", DTYPE_UINT16}, {"<u4", DTYPE_UINT32}, {"<u8", DTYPE_UINT64}, {"<c8", DTYPE_COMPLEX64},
-    {"<c16", DTYPE_COMPLEX128}, {"|S5", DTYPE_STRING}, {"=f4", DTYPE_FLOAT},
+    {"<f4", DTYPE_FLOAT},  {"<f8", DTYPE_DOUBLE}, {"<f2", DTYPE_HALF},   {"<V2", DTYPE_BFLOAT16},  {"|b1", DTYPE_BOOL},
+    {"|i1", DTYPE_INT8},   {"<i2", DTYPE_INT16},  {"<i4", DTYPE_INT32},  {"<i8", DTYPE_INT64},     {"|u1", DTYPE_UINT8},
+    {"<u2", DTYPE_UINT16}, {"<u4", DTYPE_UINT32}, {"<u8", DTYPE_UINT64}, {"<c8", DTYPE_COMPLEX64}, {"<c16", DTYPE_COMPLEX128},
+    {"|S5", DTYPE_STRING}, {"=f4", DTYPE_FLOAT},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char header[128], data[64] = {0};
@@ -136,8 +136,10 @@ static void characters_become_utf8(void **state) {
     turned[i] = __builtin_bswap32(stored[i]);
   for (int big = 0; big < 2; big++) {
     struct tensor *t;
-    assert_int_equal(parse(big ? "{'descr': '>U3', 'fortran_order': False, 'shape': (2,)}\n" : "{'descr': '<U3', 'fortran_order': False, 'shape': (2,)}\n",
-                           big ? turned : stored, sizeof stored, &t), OK);
+    assert_int_equal(
+      parse(big ? "{'descr': '>U3', 'fortran_order': False, 'shape': (2,)}\n" : "{'descr': '<U3', 'fortran_order': False, 'shape': (2,)}\n",
+            big ? turned : stored, sizeof stored, &t),
+      OK);
     const struct string_view *v = t->data;
     assert_int_equal(t->dtype, DTYPE_STRING);
     assert_int_equal(v[0].size, 1);

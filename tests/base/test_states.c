@@ -68,7 +68,7 @@ static void blank_comments(char *text) {
 }
 
 static bool is_bookkeeping(const char *name) {
-  static const char *const endings[] = { "_init", "_deinit", "_create", "_destroy" };
+  static const char *const endings[] = {"_init", "_deinit", "_create", "_destroy"};
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
     size_t size = strlen(name), end = strlen(endings[i]);
     if (size > end && strcmp(name + size - end, endings[i]) == 0)
@@ -160,6 +160,6 @@ static void the_tables_have_what_the_headers_have(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(the_tables_have_what_the_headers_have) };
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_tables_have_what_the_headers_have)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

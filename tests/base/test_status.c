@@ -4,9 +4,7 @@
 
 #include "tests/support/test.h"
 
-static status fails(void) {
-  return fail(NOT_FOUND, "no '%s'", "x");
-}
+static status fails(void) { return fail(NOT_FOUND, "no '%s'", "x"); }
 
 static status tries(void) {
   TRY(fails());
@@ -43,7 +41,7 @@ static void a_text_is_one_line_whatever_is_in_a_name(void **state) {
 
 static void the_text_of_a_check_shows_its_values(void **state) {
   (void)state;
-  const int64_t shown[STATUS_SHOWN] = { -7, INT64_MIN, 5 };
+  const int64_t shown[STATUS_SHOWN] = {-7, INT64_MIN, 5};
   assert_int_equal(fail_shown(OUT_OF_RANGE, "%d of %d, %d: 50%%, %%d, %d, %", shown), OUT_OF_RANGE);
   assert_string_equal(status_text(), "-7 of -9223372036854775808, 5: 50%, %d, %d, %");
 }

@@ -80,9 +80,9 @@ static void tensors_are_equal_by_what_they_hold(void **state) {
     struct shape shape;
     const void *data;
   } of[] = {
-    {DTYPE_INT32, {1, {2}}, numbers},      {DTYPE_INT32, {1, {2}}, others}, {DTYPE_INT32, {2, {1, 2}}, numbers},
-    {DTYPE_FLOAT, {1, {2}}, numbers},      {DTYPE_STRING, {1, {2}}, texts}, {DTYPE_STRING, {1, {2}}, parts},
-    {DTYPE_INT32, {1, {0}}, NULL},         {DTYPE_INT32, {2, {0, 1}}, NULL},
+    {DTYPE_INT32, {1, {2}}, numbers}, {DTYPE_INT32, {1, {2}}, others},  {DTYPE_INT32, {2, {1, 2}}, numbers},
+    {DTYPE_FLOAT, {1, {2}}, numbers}, {DTYPE_STRING, {1, {2}}, texts},  {DTYPE_STRING, {1, {2}}, parts},
+    {DTYPE_INT32, {1, {0}}, NULL},    {DTYPE_INT32, {2, {0, 1}}, NULL},
   };
   enum { COUNT_OF = sizeof of / sizeof *of };
   struct tensor *t[COUNT_OF], *again[COUNT_OF];
@@ -101,9 +101,7 @@ static void tensors_are_equal_by_what_they_hold(void **state) {
   }
 }
 
-static void given_memory_is_given_back(struct tensor *t) {
-  ++*(int *)t->owner;
-}
+static void given_memory_is_given_back(struct tensor *t) { ++*(int *)t->owner; }
 
 static void memory_of_others_goes_back_to_them(void **state) {
   (void)state;
@@ -134,14 +132,10 @@ static void checksums_are_those_of_the_standard(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(counts_are_products_or_refused),
-    cmocka_unit_test(shapes_are_printed),
-    cmocka_unit_test(a_tensor_is_aligned_and_counted),
-    cmocka_unit_test(what_is_no_tensor_is_refused),
-    cmocka_unit_test(a_copy_of_strings_has_bytes_of_its_own),
-    cmocka_unit_test(tensors_are_equal_by_what_they_hold),
-    cmocka_unit_test(memory_of_others_goes_back_to_them),
-    cmocka_unit_test(checksums_are_those_of_the_standard),
+    cmocka_unit_test(counts_are_products_or_refused),         cmocka_unit_test(shapes_are_printed),
+    cmocka_unit_test(a_tensor_is_aligned_and_counted),        cmocka_unit_test(what_is_no_tensor_is_refused),
+    cmocka_unit_test(a_copy_of_strings_has_bytes_of_its_own), cmocka_unit_test(tensors_are_equal_by_what_they_hold),
+    cmocka_unit_test(memory_of_others_goes_back_to_them),     cmocka_unit_test(checksums_are_those_of_the_standard),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* test_doctor.c: real tasks that wait for each other say so, name the ring, and answer tfc status. Two workers: each takes from a queue that only the
- * other fills, behind its own take. */
+/* test_doctor.c: real tasks that wait for each other say so, name the ring, and answer tfc status. Two workers: each takes from a queue
+ * that only the other fills, behind its own take. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,13 +18,13 @@ static pid_t tasks[3];
 static char said[1 << 16];
 
 #define PS "device: \"/job:ps/task:0\" "
-#define QUEUE(name) \
-  "node { name: \"" name "\" op: \"FIFOQueueV2\" " PS \
+#define QUEUE(name)                                                                                                \
+  "node { name: \"" name "\" op: \"FIFOQueueV2\" " PS                                                              \
   "attr { key: \"component_types\" value { list { type: DT_FLOAT } } } attr { key: \"capacity\" value { i: 4 } } " \
   "attr { key: \"shapes\" value { list { shape { } } } } attr { key: \"shared_name\" value { s: \"" name "\" } } }\n"
-#define MOVE(from, to) \
-  "node { name: \"take_" from "\" op: \"QueueDequeueV2\" input: \"" from "\" " PS \
-  "attr { key: \"component_types\" value { list { type: DT_FLOAT } } } }\n" \
+#define MOVE(from, to)                                                                                \
+  "node { name: \"take_" from "\" op: \"QueueDequeueV2\" input: \"" from "\" " PS                     \
+  "attr { key: \"component_types\" value { list { type: DT_FLOAT } } } }\n"                           \
   "node { name: \"put_" to "\" op: \"QueueEnqueueV2\" input: \"" to "\" input: \"take_" from "\" " PS \
   "attr { key: \"Tcomponents\" value { list { type: DT_FLOAT } } } }\n"
 static const char graph[] = QUEUE("a") QUEUE("b") MOVE("a", "b") MOVE("b", "a");
@@ -150,8 +150,9 @@ static int build(void **state) {
   FILE *file = fopen(path, "w");
   fputs(graph, file);
   fclose(file);
-  return run("echo '{\"ps\": [\"unix:p\"], \"worker\": [\"unix:w\", \"unix:v\"]}' >c.json && " TFC
-             " build graph.pbtxt --cluster c.json --replicate worker --entry 'ab: -> take_a | put_b' --entry 'ba: -> take_b | put_a' -o out");
+  return run(
+    "echo '{\"ps\": [\"unix:p\"], \"worker\": [\"unix:w\", \"unix:v\"]}' >c.json && " TFC
+    " build graph.pbtxt --cluster c.json --replicate worker --entry 'ab: -> take_a | put_b' --entry 'ba: -> take_b | put_a' -o out");
 }
 
 static int clean(void **state) {

@@ -75,24 +75,29 @@ static void a_device_stays_a_device_and_a_dash_is_standard_output(void **state) 
 
 static void a_question_does_not_end_a_task_which_says_what_it_is_at(void **state) {
   (void)state;
-  must_end(BEGIN("cluster/worker_0 " TRAIN "--timeout 20", "waiting for")
-           "kill -USR1 $id; for i in $(seq 100); do grep -q 'no step runs' log && break; sleep 0.05; done; cat log; kill -TERM $id; wait $id", 143);
+  must_end(
+    BEGIN(
+      "cluster/worker_0 " TRAIN "--timeout 20",
+      "waiting for") "kill -USR1 $id; for i in $(seq 100); do grep -q 'no step runs' log && break; sleep 0.05; done; cat log; kill -TERM $id; wait $id",
+    143);
   must_say("/job:worker/task:0: no step runs; ");
   must_say("/job:ps/task:0 at unix:");
   must_say(" is not connected");
-  must_end(BEGIN(TFC " run cluster " TRAIN "--steps 100000000 --log-every 1", "loss")
-           "kill -USR1 $id; for i in $(seq 100); do grep -q '/job:ps/task:0: ' log && break; sleep 0.05; done; "
-           "grep ' is in \\|no step\\| waits for \\|has not ended' log | head -n 20; kill -TERM $id; wait $id", 143);
+  must_end(BEGIN(TFC " run cluster " TRAIN "--steps 100000000 --log-every 1",
+                 "loss") "kill -USR1 $id; for i in $(seq 100); do grep -q '/job:ps/task:0: ' log && break; sleep 0.05; done; "
+                         "grep ' is in \\|no step\\| waits for \\|has not ended' log | head -n 20; kill -TERM $id; wait $id",
+           143);
   must_say("/job:worker/task:1: ");
 }
 
 static void workers_of_a_ps_that_is_stopped_end_with_69(void **state) {
   (void)state;
   for (int turn = 0; turn < 5; turn++) {
-    must_end("cluster/ps_0 >ps 2>&1 & ps=$!; cluster/worker_1 --timeout 2 " TRAIN "--steps 100000000 >second 2>&1 & second=$!; "
-             BEGIN("cluster/worker_0 --timeout 2 --log-every 1 " TRAIN "--steps 100000000", "loss")
-             "kill -TERM $ps; wait $ps; test $? = 143 || exit 1; wait $second; test $? = 69 || { tail -n 2 second; exit 2; }; "
-             "wait $id; code=$?; tail -n 1 log; exit $code", 69);
+    must_end("cluster/ps_0 >ps 2>&1 & ps=$!; cluster/worker_1 --timeout 2 " TRAIN "--steps 100000000 >second 2>&1 & second=$!; " BEGIN(
+               "cluster/worker_0 --timeout 2 --log-every 1 " TRAIN "--steps 100000000",
+               "loss") "kill -TERM $ps; wait $ps; test $? = 143 || exit 1; wait $second; test $? = 69 || { tail -n 2 second; exit 2; }; "
+                       "wait $id; code=$?; tail -n 1 log; exit $code",
+             69);
     must_say("error: UNAVAILABLE: ");
     must_say("/job:ps/task:0");
   }
@@ -104,15 +109,17 @@ static void nothing_is_left_of_a_run_that_is_ended(void **state) {
   static const struct {
     const char *signal;
     int code;
-  } cases[] = { { "KILL", 137 }, { "HUP", 129 }, { "TERM", 143 }, { "INT", 130 } };
+  } cases[] = {{"KILL", 137}, {"HUP", 129}, {"TERM", 143}, {"INT", 130}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char command[2048];
-    snprintf(command, sizeof command,
-             BEGIN("env RUN_MARK=%s-%d " TFC " run cluster --log-every 1 " TRAIN "--steps 100000000", "loss")
-             "kill -%s $id; wait $id; code=$?; "
-             "for i in $(seq 200); do left=$(grep -lzs RUN_MARK=%s-%d /proc/[0-9]*/environ | wc -l); [ $left = 0 ] && break; sleep 0.05; done; "
-             "[ $left = 0 ] || { echo $left tasks are left; exit 1; }; exit $code",
-             cases[i].signal, (int)getpid(), cases[i].signal, cases[i].signal, (int)getpid());
+    snprintf(
+      command, sizeof command,
+      BEGIN(
+        "env RUN_MARK=%s-%d " TFC " run cluster --log-every 1 " TRAIN "--steps 100000000",
+        "loss") "kill -%s $id; wait $id; code=$?; "
+                "for i in $(seq 200); do left=$(grep -lzs RUN_MARK=%s-%d /proc/[0-9]*/environ | wc -l); [ $left = 0 ] && break; sleep 0.05; done; "
+                "[ $left = 0 ] || { echo $left tasks are left; exit 1; }; exit $code",
+      cases[i].signal, (int)getpid(), cases[i].signal, cases[i].signal, (int)getpid());
     must_end(command, cases[i].code);
   }
 }
@@ -122,11 +129,12 @@ static int build(void **state) {
   (void)state;
   if (!temp_folder(folder))
     return 1;
-  snprintf(command, sizeof command,
-           "cd %s && echo '{\"ps\": [\"unix:%s/p\"], \"worker\": [\"unix:%s/v\", \"unix:%s/w\"]}' >cluster.json && " TFC " build " MODELS
-           "async_2workers/graph.pb --cluster cluster.json --replicate worker --entry 'init: -> | init' --entry 'train: x, label -> loss | train_op' "
-           "-o cluster --quiet && " TFC " build " MODELS "unnamed_train_step/graph.pb -o one --quiet",
-           folder, folder, folder, folder);
+  snprintf(
+    command, sizeof command,
+    "cd %s && echo '{\"ps\": [\"unix:%s/p\"], \"worker\": [\"unix:%s/v\", \"unix:%s/w\"]}' >cluster.json && " TFC " build " MODELS
+    "async_2workers/graph.pb --cluster cluster.json --replicate worker --entry 'init: -> | init' --entry 'train: x, label -> loss | train_op' "
+    "-o cluster --quiet && " TFC " build " MODELS "unnamed_train_step/graph.pb -o one --quiet",
+    folder, folder, folder, folder);
   return system(command) != 0;
 }
 

@@ -18,9 +18,7 @@
 
 static FILE *graph;
 
-static const char *on_ps(int ps) {
-  return ps ? "device: \"/job:ps/task:1\"" : "device: \"/job:ps/task:0\"";
-}
+static const char *on_ps(int ps) { return ps ? "device: \"/job:ps/task:1\"" : "device: \"/job:ps/task:0\""; }
 #define T_DOUBLE "attr { key: \"T\" value { type: DT_DOUBLE } }"
 #define DTYPE_IS_DOUBLE "attr { key: \"dtype\" value { type: DT_DOUBLE } }"
 #define SCALAR "attr { key: \"shape\" value { shape { } } }"
@@ -37,13 +35,12 @@ static void write_variable(const char *name, int ps) {
   snprintf(zero, sizeof zero, "%s/zero", name);
   fprintf(graph, "node { name: \"%s\" op: \"VariableV2\" %s " DTYPE_IS_DOUBLE " " SCALAR " }\n", name, on_ps(ps));
   write_constant(zero, ps, 0);
-  fprintf(graph, "node { name: \"%s/init\" op: \"Assign\" input: \"%s\" input: \"%s\" %s " T_DOUBLE " }\n", name, name,
-          zero, on_ps(ps));
+  fprintf(graph, "node { name: \"%s/init\" op: \"Assign\" input: \"%s\" input: \"%s\" %s " T_DOUBLE " }\n", name, name, zero, on_ps(ps));
 }
 
 static void write_add(const char *name, const char *to, const char *what, const char *after, int ps) {
-  fprintf(graph, "node { name: \"%s\" op: \"AssignAdd\" input: \"%s\" input: \"%s\" %s %s " T_DOUBLE " }\n", name, to,
-          what, after, on_ps(ps));
+  fprintf(graph, "node { name: \"%s\" op: \"AssignAdd\" input: \"%s\" input: \"%s\" %s %s " T_DOUBLE " }\n", name, to, what, after,
+          on_ps(ps));
 }
 
 static void write_group(const char *name, const char *inputs) {
@@ -67,15 +64,11 @@ static void write_counters(int ps) {
 #define T_COMPONENTS "attr { key: \"Tcomponents\" value { list { type: DT_DOUBLE } } }"
 
 static void write_queue(void) {
-  fprintf(graph,
-          "node { name: \"q\" op: \"FIFOQueueV2\" %s " COMPONENTS
-          " attr { key: \"shapes\" value { list { shape { } } } } }\n",
+  fprintf(graph, "node { name: \"q\" op: \"FIFOQueueV2\" %s " COMPONENTS " attr { key: \"shapes\" value { list { shape { } } } } }\n",
           on_ps(0));
   fprintf(graph, "node { name: \"tokens\" op: \"Placeholder\" device: \"/job:worker\" " DTYPE_IS_DOUBLE
                  " attr { key: \"shape\" value { shape { dim { size: -1 } } } } }\n");
-  fprintf(graph,
-          "node { name: \"fill\" op: \"QueueEnqueueManyV2\" input: \"q\" input: \"tokens\" %s " T_COMPONENTS " }\n",
-          on_ps(0));
+  fprintf(graph, "node { name: \"fill\" op: \"QueueEnqueueManyV2\" input: \"q\" input: \"tokens\" %s " T_COMPONENTS " }\n", on_ps(0));
   fprintf(graph, "node { name: \"token\" op: \"QueueDequeueV2\" input: \"q\" %s " COMPONENTS " }\n", on_ps(0));
   write_variable("t", 1);
   write_add("take_there", "t", "token", "", 1);
@@ -98,9 +91,8 @@ static void write_graph(const char *path) {
   write_group("applied", "input: \"^count0\" input: \"^count1\" input: \"^add0\" input: \"^add1\"");
   write_group("train", "input: \"^applied\"");
   write_group("late", "input: \"^late0\" input: \"^late1\"");
-  write_group("init",
-              "input: \"^c0/init\" input: \"^c1/init\" input: \"^s0/init\" input: \"^s1/init\" input: \"^l0/init\" "
-              "input: \"^l1/init\" input: \"^t/init\"");
+  write_group("init", "input: \"^c0/init\" input: \"^c1/init\" input: \"^s0/init\" input: \"^s1/init\" input: \"^l0/init\" "
+                      "input: \"^l1/init\" input: \"^t/init\"");
   fclose(graph);
 }
 
@@ -328,13 +320,11 @@ static int build(void **state) {
   write_doubles("tokens", TOKENS);
   snprintf(path, sizeof path, "%s/cluster.json", folder);
   FILE *file = fopen(path, "w");
-  fprintf(file,
-          "{\"ps\": [\"unix:%s/p0\", \"unix:%s/p1\"], \"worker\": [\"unix:%s/w0\", \"unix:%s/w1\", \"unix:%s/w2\"]}",
-          folder, folder, folder, folder, folder);
+  fprintf(file, "{\"ps\": [\"unix:%s/p0\", \"unix:%s/p1\"], \"worker\": [\"unix:%s/w0\", \"unix:%s/w1\", \"unix:%s/w2\"]}", folder, folder,
+          folder, folder, folder);
   fclose(file);
   snprintf(command, sizeof command,
-           "cd %s && " BINARY_DIR
-           "/tfc build graph.pbtxt --cluster cluster.json -o out --replicate worker --entry 'init: -> | init'"
+           "cd %s && " BINARY_DIR "/tfc build graph.pbtxt --cluster cluster.json -o out --replicate worker --entry 'init: -> | init'"
            " --entry 'train: x -> | train' --entry 'late: x -> | late' --entry 'take: -> | take' --entry 'fill: tokens "
            "-> | fill'"
            " --entry 'one: -> | count0' --entry 'look: -> c0, c1, s0, s1, l0, l1, t' >build.log 2>&1 || { cat "
@@ -353,14 +343,13 @@ static int clean(void **state) {
 /* A word: only the tests whose names match it. */
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_teardown(workers_that_are_killed_at_random_apply_each_step_once_with_the_same_rows,
-                                process_kill_all),
-      cmocka_unit_test_teardown(what_depends_on_changes_of_its_own_task_is_applied_once_too, process_kill_all),
-      cmocka_unit_test_teardown(a_token_that_a_killed_worker_took_is_its_successors, process_kill_all),
-      cmocka_unit_test_teardown(a_chief_that_is_started_again_leaves_what_lives_alone, process_kill_all),
-      cmocka_unit_test_teardown(a_worker_that_had_finished_adds_its_steps_again, process_kill_all),
-      cmocka_unit_test_teardown(phases_that_concern_different_ps_count_alike, process_kill_all),
-      cmocka_unit_test_teardown(where_a_killed_worker_goes_on_is_said, process_kill_all),
+    cmocka_unit_test_teardown(workers_that_are_killed_at_random_apply_each_step_once_with_the_same_rows, process_kill_all),
+    cmocka_unit_test_teardown(what_depends_on_changes_of_its_own_task_is_applied_once_too, process_kill_all),
+    cmocka_unit_test_teardown(a_token_that_a_killed_worker_took_is_its_successors, process_kill_all),
+    cmocka_unit_test_teardown(a_chief_that_is_started_again_leaves_what_lives_alone, process_kill_all),
+    cmocka_unit_test_teardown(a_worker_that_had_finished_adds_its_steps_again, process_kill_all),
+    cmocka_unit_test_teardown(phases_that_concern_different_ps_count_alike, process_kill_all),
+    cmocka_unit_test_teardown(where_a_killed_worker_goes_on_is_said, process_kill_all),
   };
   if (argc > 1)
     cmocka_set_test_filter(argv[1]);

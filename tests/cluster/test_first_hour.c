@@ -103,7 +103,7 @@ static void show_lists_what_a_graph_holds_and_entries_that_can_be_pasted(void **
   must_say("  train_step(batch_x, batch_y) -> loss, rows\n");
   must_say("  --entry 'train_step: batch_x=train_step/batch_x, batch_y=train_step/batch_y -> loss=train_step:0, rows=train_step:1'\n");
   must(TFC " build " MODELS "savedmodel_functions/saved_model -o pasted --quiet "
-       "--entry \"$(sed -n \"s/.*--entry '\\(train_step.*\\)'/\\1/p\" shown)\"");
+           "--entry \"$(sed -n \"s/.*--entry '\\(train_step.*\\)'/\\1/p\" shown)\"");
   must("pasted/localhost_0 --entry train_step --feed 'batch_x=zeros(2,3)' --feed 'batch_y=zeros(2,1)'");
   must_say("loss = ");
   assert_int_equal(run("pasted/localhost_0 --entry train_step --feed 'batch_x=zeros(2,4)' --feed 'batch_y=zeros(2,1)'"), 65);
@@ -140,7 +140,8 @@ static const struct {
   {TFC " check " MODELS "unnamed_train_step/graph.pb", " nodes: /job:localhost/replica:0/task:0/device:CPU:0\n", 0},
   {TFC " check " MODELS "unnamed_train_step/graph.pb --entry 'a: -> probs'", "must feed a value for placeholder", 65},
   {"echo '{\"worker\": [\"a:1\", \"b:1\"]}' >two.json; " TFC " check " MODELS "unnamed_train_step/graph.pb "
-   "--cluster two.json --strategy allreduce", "variables on each /job:worker: ", 0},
+   "--cluster two.json --strategy allreduce",
+   "variables on each /job:worker: ", 0},
   {TFC " inspect", "one file or folder, please, after: tfc inspect", 64},
   {TFC " run nowhere", "error: NOT_FOUND: nowhere/build.json: No such file", 65},
   {TFC " run out --entry trian", "there is no such entry, there are: ", 65},
@@ -168,10 +169,12 @@ static void an_error_in_a_gradient_says_of_what(void **state) {
   snprintf(path, sizeof path, "%s/gradient.pbtxt", folder);
   FILE *file = fopen(path, "w");
   assert_non_null(file);
-  fputs(PLACEHOLDER("x", "DT_FLOAT", "-1") PLACEHOLDER("s", "DT_INT32", "1")
-        PLACEHOLDER("three", "DT_FLOAT", "3") PLACEHOLDER("two", "DT_FLOAT", "2")
-        "node { name: 'gradients/dense/MatMul_grad/Reshape' op: 'Reshape' input: 'x' input: 's'" TYPE("T", "DT_FLOAT") " }\n"
-        "node { name: 'gradients/loss/add_grad/Add' op: 'Add' input: 'three' input: 'two'" TYPE("T", "DT_FLOAT") " }\n", file);
+  fputs(
+    PLACEHOLDER("x", "DT_FLOAT", "-1") PLACEHOLDER("s", "DT_INT32", "1") PLACEHOLDER("three", "DT_FLOAT", "3")
+      PLACEHOLDER("two", "DT_FLOAT", "2") "node { name: 'gradients/dense/MatMul_grad/Reshape' op: 'Reshape' input: 'x' input: 's'" TYPE(
+        "T", "DT_FLOAT") " }\n"
+                         "node { name: 'gradients/loss/add_grad/Add' op: 'Add' input: 'three' input: 'two'" TYPE("T", "DT_FLOAT") " }\n",
+    file);
   fclose(file);
   must(TFC " build gradient.pbtxt -o gradient --quiet --entry 'main: x, s -> gradients/dense/MatMul_grad/Reshape'");
   assert_int_equal(run("gradient/localhost_0 --entry main --feed 'x=zeros(4)' --feed 's=zeros(1)'"), 65);
@@ -206,7 +209,7 @@ static void models_in_other_forms_are_told_what_to_do(void **state) {
 static void the_file_of_a_saved_model_stands_for_its_folder(void **state) {
   (void)state;
   must(TFC " build " MODELS "savedmodel_functions/saved_model/saved_model.pb -o by/file --quiet && "
-       "by/file/localhost_0 --entry call --feed 'x=zeros(1,3)'");
+           "by/file/localhost_0 --entry call --feed 'x=zeros(1,3)'");
   must_say("output_0 = [[0.5]]");
 }
 
@@ -303,8 +306,8 @@ static int build(void **state) {
   if (!temp_folder(folder))
     return 1;
   snprintf(command, sizeof command,
-           "cd %s && echo '{\"ps\": [\"unix:%s/p\"], \"worker\": [\"unix:%s/v\", \"unix:%s/w\"]}' >cluster.json && "
-           TFC " build " MODELS "async_2workers/graph.pb --cluster cluster.json --replicate worker "
+           "cd %s && echo '{\"ps\": [\"unix:%s/p\"], \"worker\": [\"unix:%s/v\", \"unix:%s/w\"]}' >cluster.json && " TFC " build " MODELS
+           "async_2workers/graph.pb --cluster cluster.json --replicate worker "
            "--entry 'init: -> | init' --entry 'train: x, label -> loss | train_op' -o cluster --quiet",
            folder, folder, folder, folder);
   return system(command) != 0;

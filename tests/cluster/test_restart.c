@@ -21,8 +21,10 @@ static void must(const char *command) {
 static void look(int64_t *places) {
   char command[512];
   struct tensor *found;
-  snprintf(command, sizeof command,
-           "cd %s && out/localhost_0 --checkpoint-dir saved --entry set --entry look --feed look_s=s.npy --fetch StatefulPartitionedCall:1=i.npy >log 2>&1 || { cat log; false; }", folder);
+  snprintf(
+    command, sizeof command,
+    "cd %s && out/localhost_0 --checkpoint-dir saved --entry set --entry look --feed look_s=s.npy --fetch StatefulPartitionedCall:1=i.npy >log 2>&1 || { cat log; false; }",
+    folder);
   must(command);
   snprintf(command, sizeof command, "%s/i.npy", folder);
   assert_int_equal(npy_read(command, &found), OK);
@@ -55,8 +57,9 @@ static int build(void **state) {
   snprintf(path, sizeof path, "%s/s.npy", folder);
   status result = npy_write(path, s);
   tensor_release(s);
-  snprintf(command, sizeof command, "cd %s && %s/tfc build %s -o out --entry 'set: -> | Variable/Assign' --entry 'look: look_s -> StatefulPartitionedCall:1'", folder,
-           BINARY_DIR, MODEL);
+  snprintf(command, sizeof command,
+           "cd %s && %s/tfc build %s -o out --entry 'set: -> | Variable/Assign' --entry 'look: look_s -> StatefulPartitionedCall:1'",
+           folder, BINARY_DIR, MODEL);
   return result != OK || system(command) != 0;
 }
 

@@ -1,6 +1,6 @@
 /* test_sync.c: real processes that train in rounds: workers that are killed and come back, that never come back, that end early; by
- * --strategy ps-sync over two ps, and by all-reduce; over Unix sockets in a folder of their own. What they end with is compared, bit for bit, with
- * an undisturbed run. */
+ * --strategy ps-sync over two ps, and by all-reduce; over Unix sockets in a folder of their own. What they end with is compared, bit for
+ * bit, with an undisturbed run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -131,8 +131,9 @@ struct job {
 
 static const char *worker_words(const struct job *job, int worker, int64_t steps) {
   static char words[2048];
-  int at = snprintf(words, sizeof words, "%s --entry train --feed x=x.npy --feed y=y.npy --batch 4 --steps %lld --log-every 0 --entry values",
-                    job->options, (long long)steps);
+  int at =
+    snprintf(words, sizeof words, "%s --entry train --feed x=x.npy --feed y=y.npy --batch 4 --steps %lld --log-every 0 --entry values",
+             job->options, (long long)steps);
   for (int i = 0; i < VALUES; i++)
     at += snprintf(words + at, sizeof words - (size_t)at, " --fetch out_%d=%d_%d.npy", i, worker, i);
   return words;
@@ -422,10 +423,11 @@ static int build_one(const char *name, const char *strategy, bool has_ps) {
     fprintf(file, "\"ps\": [\"unix:%s/%sp\", \"unix:%s/%sq\"], ", folder, name, folder, name);
   fprintf(file, "\"worker\": [\"unix:%s/%sa\", \"unix:%s/%sb\", \"unix:%s/%sc\"]}", folder, name, folder, name, folder, name);
   fclose(file);
-  snprintf(command, sizeof command,
-           "cd %s && %s/tfc build %s --cluster %s.json -o %s --strategy %s --entry 'init: -> | init' --entry 'train: x, y -> loss | train_op' "
-           "--entry 'values: -> out_0, out_1, out_2, out_3, out_4, out_5, out_6, out_7, out_8, out_9, out_10' >/dev/null 2>&1",
-           folder, BINARY_DIR, MODEL, name, name, strategy);
+  snprintf(
+    command, sizeof command,
+    "cd %s && %s/tfc build %s --cluster %s.json -o %s --strategy %s --entry 'init: -> | init' --entry 'train: x, y -> loss | train_op' "
+    "--entry 'values: -> out_0, out_1, out_2, out_3, out_4, out_5, out_6, out_7, out_8, out_9, out_10' >/dev/null 2>&1",
+    folder, BINARY_DIR, MODEL, name, name, strategy);
   return system(command);
 }
 

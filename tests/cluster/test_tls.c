@@ -171,7 +171,7 @@ static bool certificates_make(void) {
 /* A client's end: what TLS says in the end, or the answer to the first bytes of HTTP/2 ("" when it was a SETTINGS frame). */
 struct caller {
   char text[200];
-  char names[32];     /* the key of the certificate that was shown */
+  char names[32]; /* the key of the certificate that was shown */
 };
 
 static int call_socket(const char *name) {
@@ -205,8 +205,9 @@ static struct caller call(const char *cert) {
     ERR_error_string_n(ERR_get_error(), caller.text, sizeof caller.text);
   X509 *shown = SSL_get1_peer_certificate(ssl);
   if (shown)
-    snprintf(caller.names, sizeof caller.names, "%lx", (unsigned long)X509_NAME_hash_ex(X509_get_subject_name(shown), NULL, NULL, NULL) ^
-             (unsigned long)ASN1_INTEGER_get(X509_get_serialNumber(shown)));
+    snprintf(caller.names, sizeof caller.names, "%lx",
+             (unsigned long)X509_NAME_hash_ex(X509_get_subject_name(shown), NULL, NULL, NULL) ^
+               (unsigned long)ASN1_INTEGER_get(X509_get_serialNumber(shown)));
   X509_free(shown);
   SSL_free(ssl);
   SSL_CTX_free(context);

@@ -16,8 +16,7 @@ static const char *tasks_text(const struct cluster *cluster) {
   text[0] = 0;
   for (uint32_t i = 0; i < cluster->tasks.count; i++) {
     const struct cluster_task *task = &cluster->tasks.items[i];
-    used += (size_t)snprintf(text + used, sizeof text - used, "%s%s_%u=%s", i ? " " : "", task->job, task->index,
-                             task->address);
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%s_%u=%s", i ? " " : "", task->job, task->index, task->address);
   }
   return text;
 }
@@ -145,10 +144,8 @@ static void a_missing_file_is_not_found(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(three_forms_are_read),
-    cmocka_unit_test(what_is_no_cluster_is_refused_with_its_reason),
-    cmocka_unit_test(too_many_tasks_are_refused),
-    cmocka_unit_test(the_chief_is_the_default_task),
+    cmocka_unit_test(three_forms_are_read),        cmocka_unit_test(what_is_no_cluster_is_refused_with_its_reason),
+    cmocka_unit_test(too_many_tasks_are_refused),  cmocka_unit_test(the_chief_is_the_default_task),
     cmocka_unit_test(a_missing_file_is_not_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

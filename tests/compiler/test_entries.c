@@ -9,43 +9,43 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#define LINES                              \
-  "x Placeholder - dtype=FLOAT\n"          \
-  "y Placeholder - dtype=FLOAT\n"          \
-  "s Add - x y T=FLOAT\n"                  \
+#define LINES                                         \
+  "x Placeholder - dtype=FLOAT\n"                     \
+  "y Placeholder - dtype=FLOAT\n"                     \
+  "s Add - x y T=FLOAT\n"                             \
   "two SoftmaxCrossEntropyWithLogits - s x T=FLOAT\n" \
   "step NoOp - ^s\n"
 
 /* cost = x * w is made smaller; an optimizer's names. */
-#define TRAINS                                                       \
-  "x Placeholder - dtype=FLOAT\n"                                    \
-  "w VariableV2 - dtype=FLOAT shape=1\n"                             \
-  "one Const - dtype=FLOAT value=1\n"                                \
-  "w/Assign Assign - w one T=FLOAT\n"                                \
-  "w/read Identity - w T=FLOAT\n"                                    \
-  "cost Mul - x w/read T=FLOAT\n"                                    \
-  "answer Neg - cost T=FLOAT\n"                                      \
-  "gradients/Shape Shape - cost T=FLOAT\n"                           \
-  "gradients/grad_ys_0 Fill - gradients/Shape one T=FLOAT\n"         \
-  "gradients/cost_grad/Mul Mul - gradients/grad_ys_0 x T=FLOAT\n"    \
-  "rate Const - dtype=FLOAT value=1\n"                               \
+#define TRAINS                                                                       \
+  "x Placeholder - dtype=FLOAT\n"                                                    \
+  "w VariableV2 - dtype=FLOAT shape=1\n"                                             \
+  "one Const - dtype=FLOAT value=1\n"                                                \
+  "w/Assign Assign - w one T=FLOAT\n"                                                \
+  "w/read Identity - w T=FLOAT\n"                                                    \
+  "cost Mul - x w/read T=FLOAT\n"                                                    \
+  "answer Neg - cost T=FLOAT\n"                                                      \
+  "gradients/Shape Shape - cost T=FLOAT\n"                                           \
+  "gradients/grad_ys_0 Fill - gradients/Shape one T=FLOAT\n"                         \
+  "gradients/cost_grad/Mul Mul - gradients/grad_ys_0 x T=FLOAT\n"                    \
+  "rate Const - dtype=FLOAT value=1\n"                                               \
   "Descent/update_w ApplyGradientDescent - w rate gradients/cost_grad/Mul T=FLOAT\n" \
   "Descent NoOp - ^Descent/update_w\n"
 
-#define STARTS                                                       \
-  "one Const - dtype=FLOAT value=1\n"                                \
-  "t HashTableV2 - key_dtype=FLOAT value_dtype=FLOAT\n"              \
-  "t/init LookupTableImportV2 - t one one Tin=FLOAT Tout=FLOAT\n"    \
-  "data TensorDataset - one Toutput_types=FLOAT output_shapes=?\n"    \
+#define STARTS                                                                   \
+  "one Const - dtype=FLOAT value=1\n"                                            \
+  "t HashTableV2 - key_dtype=FLOAT value_dtype=FLOAT\n"                          \
+  "t/init LookupTableImportV2 - t one one Tin=FLOAT Tout=FLOAT\n"                \
+  "data TensorDataset - one Toutput_types=FLOAT output_shapes=?\n"               \
   "it IteratorV2 - output_types=FLOAT output_shapes=? shared_name= container=\n" \
-  "make MakeIterator - data it\n"                                     \
-  "w VariableV2 - dtype=FLOAT shape=1\n"                             \
-  "w/Assign Assign - w one T=FLOAT\n"                                \
+  "make MakeIterator - data it\n"                                                \
+  "w VariableV2 - dtype=FLOAT shape=1\n"                                         \
+  "w/Assign Assign - w one T=FLOAT\n"                                            \
   "got LookupTableFindV2 - t one one Tin=FLOAT Tout=FLOAT\n"
 
-#define PORTS(keys, names) for (uint32_t i = 0; i < spec->keys.count; i++) \
-  fprintf(out, "%s%s%s%s", i ? ", " : "", spec->keys.items[i], \
-          strcmp(spec->keys.items[i], spec->names.items[i]) ? "=" : "", \
+#define PORTS(keys, names)                                                                                                   \
+  for (uint32_t i = 0; i < spec->keys.count; i++)                                                                            \
+  fprintf(out, "%s%s%s%s", i ? ", " : "", spec->keys.items[i], strcmp(spec->keys.items[i], spec->names.items[i]) ? "=" : "", \
           strcmp(spec->keys.items[i], spec->names.items[i]) ? spec->names.items[i] : "")
 
 /* "name: feeds -> fetches | targets", entries on lines of their own. */
@@ -136,8 +136,7 @@ static const struct {
   {"a known name is an entry", LINES "train_op NoOp - ^step\n", "train_op: x, y ->  | train_op"},
   {"what initialises is called init too, and compiled once", "init_all NoOp -\n" LINES,
    "init:  ->  | init_all\nmain: x, y -> two, two:1 | \ninit_all is init"},
-  {"init and train_step", "init NoOp -\n" LINES "train_step NoOp - ^s\n",
-   "init:  ->  | init\ntrain_step: x, y ->  | train_step"},
+  {"init and train_step", "init NoOp -\n" LINES "train_step NoOp - ^s\n", "init:  ->  | init\ntrain_step: x, y ->  | train_step"},
   {"the only optimizer's last operation is a training step, with the loss that its gradients are of", TRAINS,
    "init:  ->  | w/Assign\ntrain: x -> loss=cost | Descent\nmain: x -> answer | "},
   {"a step that the graph names shows the loss as well", TRAINS "train_op NoOp - ^Descent\n",
@@ -145,8 +144,8 @@ static const struct {
   {"of two optimizers each step has the name of its operation; looking at a variable afterwards is none",
    TRAINS "adam/Other ApplyGradientDescent - w rate gradients/cost_grad/Mul T=FLOAT\nlook Identity - w ^Descent T=FLOAT\n",
    "init:  ->  | w/Assign\nDescent: x -> loss=cost | Descent\nOther: x -> loss=cost | adam/Other\nmain: x -> answer | "},
-  {"init runs what its operation leaves out: tables, the only initialiser of an iterator, other variables",
-   "init NoOp -\n" STARTS, "init:  ->  | init, t/init, make, w/Assign\nmain:  -> got | "},
+  {"init runs what its operation leaves out: tables, the only initialiser of an iterator, other variables", "init NoOp -\n" STARTS,
+   "init:  ->  | init, t/init, make, w/Assign\nmain:  -> got | "},
   {"two initialisers of one iterator are a choice, a variable that is fed has no value to start with",
    STARTS "again MakeIterator - data it\nv VariableV2 - dtype=FLOAT shape=1\np Placeholder - dtype=FLOAT\nv/Assign Assign - v p T=FLOAT\n",
    "init:  ->  | t/init, w/Assign\nmain: p -> w/Assign, got, v/Assign | "},
@@ -253,12 +252,9 @@ static void feeds_too_many_of_which_lack_a_rank_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(texts_of_entries_are_read_and_checked),
-    cmocka_unit_test(two_entries_of_one_name_are_refused),
-    cmocka_unit_test(graphs_without_entries_get_their_usual_ones),
-    cmocka_unit_test(signatures_and_collections_come_first),
-    cmocka_unit_test(a_managed_session_initialises_in_one_entry),
-    cmocka_unit_test(a_graph_without_outputs_needs_an_entry),
+    cmocka_unit_test(texts_of_entries_are_read_and_checked),           cmocka_unit_test(two_entries_of_one_name_are_refused),
+    cmocka_unit_test(graphs_without_entries_get_their_usual_ones),     cmocka_unit_test(signatures_and_collections_come_first),
+    cmocka_unit_test(a_managed_session_initialises_in_one_entry),      cmocka_unit_test(a_graph_without_outputs_needs_an_entry),
     cmocka_unit_test(feeds_too_many_of_which_lack_a_rank_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ struct seen {
   struct map skipped; /* folders below tests/golden */
   struct map listed;  /* ops of uncovered.txt */
   struct arena arena;
-  char *numeric;      /* the text of the numeric tests */
+  char *numeric; /* the text of the numeric tests */
   uint32_t graphs;
 };
 
@@ -102,7 +102,8 @@ static void every_row_answers_to_a_value_of_tensorflow(void **state) {
     bool covered = map_find(&s.ops, rows[i].name, &found) || strstr(s.numeric, quoted), listed = map_find(&s.listed, rows[i].name, &found);
     if (!registry_find(rows[i].name) || covered != listed)
       continue;
-    fprintf(stderr, covered ? "%s has a case: it need not stand in uncovered.txt\n" : "%s is in no conformance case and in no numeric test\n",
+    fprintf(stderr,
+            covered ? "%s has a case: it need not stand in uncovered.txt\n" : "%s is in no conformance case and in no numeric test\n",
             rows[i].name);
     bad++;
   }

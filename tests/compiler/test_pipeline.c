@@ -63,7 +63,7 @@ struct golden {
   char folder[512];
   char *args_text, *args[ARGS_MAX]; /* the pass, then options with their values */
   int arg_count;
-  char cluster_path[64];            /* a file for the cluster's JSON; "" */
+  char cluster_path[64]; /* a file for the cluster's JSON; "" */
   struct build build;
 };
 
@@ -150,8 +150,7 @@ static uint32_t compare_or_bless(const struct golden *g, const char *name, const
   char *wanted = file_read(g->folder, name);
   bool same = wanted && strcmp(wanted, text) == 0;
   if (!same)
-    print_error("%s/%s: differs from line %u on (--bless rewrites it)\n", g->folder, name,
-                wanted ? first_difference(wanted, text) : 1);
+    print_error("%s/%s: differs from line %u on (--bless rewrites it)\n", g->folder, name, wanted ? first_difference(wanted, text) : 1);
   free(wanted);
   return !same;
 }
@@ -197,10 +196,10 @@ int main(int argc, char **argv) {
   const char *wish = getenv("TFC_BLESS");
   bless = (argc > 1 && strcmp(argv[1], "--bless") == 0) || (wish && strcmp(wish, "1") == 0);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_pass_comes_after_those_whose_facts_it_needs),
-      cmocka_unit_test(each_pass_has_a_name_and_a_sentence_of_its_own),
-      cmocka_unit_test(no_fact_is_given_twice),
-      cmocka_unit_test(passes_make_of_golden_graphs_what_was_recorded),
+    cmocka_unit_test(each_pass_comes_after_those_whose_facts_it_needs),
+    cmocka_unit_test(each_pass_has_a_name_and_a_sentence_of_its_own),
+    cmocka_unit_test(no_fact_is_given_twice),
+    cmocka_unit_test(passes_make_of_golden_graphs_what_was_recorded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

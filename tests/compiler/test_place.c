@@ -15,9 +15,9 @@
 
 struct place_case {
   const char *about, *cluster, *lines;
-  const char *node;      /* whose place is asked for */
-  const char *place;     /* job_index, or `self` */
-  const char *error;     /* part of the error's text, or NULL */
+  const char *node;  /* whose place is asked for */
+  const char *place; /* job_index, or `self` */
+  const char *error; /* part of the error's text, or NULL */
   const char *replicate;
   bool soft;
 };
@@ -32,48 +32,47 @@ static const struct place_case cases[] = {
   {"a job without a local task is its first", CLUSTER, X("/job:ps"), "x", "ps_0", NULL, NULL, false},
   {"a task alone is of the first job that has it", CLUSTER, X("/task:1"), "x", "ps_1", NULL, NULL, false},
   {"an update goes to its variable", CLUSTER, VARIABLE X("-") "u Assign - v x T=FLOAT", "u", "ps_1", NULL, NULL, false},
-  {"an update's own wish gives way", CLUSTER, VARIABLE X("-") "u Assign /job:worker/task:1 v x T=FLOAT", "u", "ps_1", NULL,
-   NULL, false},
+  {"an update's own wish gives way", CLUSTER, VARIABLE X("-") "u Assign /job:worker/task:1 v x T=FLOAT", "u", "ps_1", NULL, NULL, false},
   {"a resource binds like a reference", CLUSTER,
-   "h VarHandleOp /job:ps/task:1 dtype=FLOAT shape=2\nr ReadVariableOp /job:worker/task:0 h dtype=FLOAT", "r", "ps_1", NULL,
-   NULL, false},
-  {"a plain read of a reference may be elsewhere", CLUSTER, VARIABLE "r Identity /job:worker/task:1 v T=FLOAT", "r",
-   "worker_1", NULL, NULL, false},
+   "h VarHandleOp /job:ps/task:1 dtype=FLOAT shape=2\nr ReadVariableOp /job:worker/task:0 h dtype=FLOAT", "r", "ps_1", NULL, NULL, false},
+  {"a plain read of a reference may be elsewhere", CLUSTER, VARIABLE "r Identity /job:worker/task:1 v T=FLOAT", "r", "worker_1", NULL, NULL,
+   false},
   {"_class brings nodes together", CLUSTER, VARIABLE "r Identity - v T=FLOAT _class=loc:@v", "r", "ps_1", NULL, NULL, false},
-  {"_class of a missing node is a group of its own", CLUSTER, X("-") "y Identity - x T=FLOAT _class=loc:@gone", "y",
-   "worker_0", NULL, NULL, false},
-  {"a constant goes to its only user", CLUSTER, "c Const - dtype=FLOAT value=1\ny Identity /job:ps/task:1 c T=FLOAT", "c",
-   "ps_1", NULL, NULL, false},
+  {"_class of a missing node is a group of its own", CLUSTER, X("-") "y Identity - x T=FLOAT _class=loc:@gone", "y", "worker_0", NULL, NULL,
+   false},
+  {"a constant goes to its only user", CLUSTER, "c Const - dtype=FLOAT value=1\ny Identity /job:ps/task:1 c T=FLOAT", "c", "ps_1", NULL,
+   NULL, false},
   {"a constant of users apart stays local", CLUSTER,
-   "c Const - dtype=FLOAT value=1\ny Identity /job:ps/task:1 c T=FLOAT\nz Identity /job:ps/task:0 c T=FLOAT", "c", "worker_0",
-   NULL, NULL, false},
-  {"Shape goes to its input", CLUSTER, X("-") "y Identity /job:ps/task:1 x T=FLOAT\ns Shape - y T=FLOAT out_type=INT32", "s", "ps_1", NULL, NULL, false},
+   "c Const - dtype=FLOAT value=1\ny Identity /job:ps/task:1 c T=FLOAT\nz Identity /job:ps/task:0 c T=FLOAT", "c", "worker_0", NULL, NULL,
+   false},
+  {"Shape goes to its input", CLUSTER, X("-") "y Identity /job:ps/task:1 x T=FLOAT\ns Shape - y T=FLOAT out_type=INT32", "s", "ps_1", NULL,
+   NULL, false},
   {"a replica's node is on itself", CLUSTER, X("/job:worker"), "x", "self", NULL, "worker", false},
   {"a replica's task 0 is itself", CLUSTER, X("/job:worker/task:0"), "x", "self", NULL, "worker", false},
   {"a replica's node without a device is on itself", CLUSTER, X("-"), "x", "self", NULL, "worker", false},
   {"what replicas share stays", CLUSTER, X("/job:ps/task:1"), "x", "ps_1", NULL, "worker", false},
   {"soft placement drops the type", CLUSTER, X("/job:ps/task:1/gpu:0"), "x", "ps_1", NULL, NULL, true},
   {"soft placement keeps the task", CLUSTER, X("/job:ps/task:7"), "x", NULL, "explicitly assigned", NULL, true},
-  {"soft placement ignores a _class that conflicts", CLUSTER, X("/job:ps/task:1") "y Identity /job:worker/task:1 x T=FLOAT "
-   "_class=loc:@x", "y", "worker_1", NULL, NULL, true},
+  {"soft placement ignores a _class that conflicts", CLUSTER,
+   X("/job:ps/task:1") "y Identity /job:worker/task:1 x T=FLOAT "
+                       "_class=loc:@x",
+   "y", "worker_1", NULL, NULL, true},
   {"a job that is not there", CLUSTER, X("/job:master"), "x", NULL,
    "Cannot assign a device for operation x: {{node x}} was explicitly assigned to /job:master but available devices are [ "
    "/job:ps/replica:0/task:0/device:CPU:0, /job:ps/replica:0/task:1/device:CPU:0, /job:worker/replica:0/task:0/device:CPU:0, "
    "/job:worker/replica:0/task:1/device:CPU:0 ]. Make sure the device specification refers to a valid device. [[{{node x}}]]",
    NULL, false},
-  {"a GPU without CUDA", NULL, X("/gpu:0"), "x", NULL, "The requested device appears to be a GPU, but CUDA is not enabled.",
-   NULL, false},
+  {"a GPU without CUDA", NULL, X("/gpu:0"), "x", NULL, "The requested device appears to be a GPU, but CUDA is not enabled.", NULL, false},
   {"a malformed device", NULL, X("/job:1x"), "x", NULL, "Malformed device specification '/job:1x' in node: x", NULL, false},
   {"_class across tasks", CLUSTER, X("/job:ps/task:1") "y Identity /job:worker/task:1 x T=FLOAT _class=loc:@x", "y", NULL,
-   "Cannot colocate nodes {{colocation_node y}} and {{colocation_node x}}: Cannot merge devices with incompatible jobs", NULL,
-   false},
-  {"a switch between variables apart", CLUSTER,
-   VARIABLE "w VariableV2 /job:ps/task:0 dtype=FLOAT shape=2\nm RefMerge - v w T=FLOAT N=2", "m", NULL,
+   "Cannot colocate nodes {{colocation_node y}} and {{colocation_node x}}: Cannot merge devices with incompatible jobs", NULL, false},
+  {"a switch between variables apart", CLUSTER, VARIABLE "w VariableV2 /job:ps/task:0 dtype=FLOAT shape=2\nm RefMerge - v w T=FLOAT N=2",
+   "m", NULL,
    "connects colocation groups with incompatible resource devices: /job:ps/task:0 vs /job:ps/task:1. The edge src node is w , "
-   "and the dst node is m", NULL, false},
+   "and the dst node is m",
+   NULL, false},
   {"another replica's task", CLUSTER, X("/job:worker/task:1"), "x", NULL, "with --replicate worker", "worker", false},
-  {"a replicated job that is not there", CLUSTER, X("-"), "x", NULL, "--replicate evaluator: the cluster has no job", "evaluator",
-   false},
+  {"a replicated job that is not there", CLUSTER, X("-"), "x", NULL, "--replicate evaluator: the cluster has no job", "evaluator", false},
 };
 
 static const char *place_text(const struct build *build, const char *name) {

@@ -112,7 +112,8 @@ static struct counts count_of_sizes(int chains) {
 
 static void sums_over_many_widths_become_one(void **state) {
   (void)state;
-  assert_in_range(count_kernels(SOURCE_DIR "/tests/golden/models/many_sizes/graph.pb", "main: x -> sums").all, 2, 8); /* of 136 widths, twice */
+  /* of 136 widths, twice */
+  assert_in_range(count_kernels(SOURCE_DIR "/tests/golden/models/many_sizes/graph.pb", "main: x -> sums").all, 2, 8);
 }
 
 static void of_very_many_kernels_fewer_sizes_become_one(void **state) {
@@ -123,9 +124,9 @@ static void of_very_many_kernels_fewer_sizes_become_one(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(products_beyond_a_limit_are_one_kernel),
-      cmocka_unit_test(sums_over_many_widths_become_one),
-      cmocka_unit_test(of_very_many_kernels_fewer_sizes_become_one),
+    cmocka_unit_test(products_beyond_a_limit_are_one_kernel),
+    cmocka_unit_test(sums_over_many_widths_become_one),
+    cmocka_unit_test(of_very_many_kernels_fewer_sizes_become_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,9 +37,7 @@ static void put_field(wire *w, unsigned id, const void *data, size_t size) {
   put(w, data, size);
 }
 
-static void put_text(wire *w, unsigned id, const char *text) {
-  put_field(w, id, text, strlen(text));
-}
+static void put_text(wire *w, unsigned id, const char *text) { put_field(w, id, text, strlen(text)); }
 
 /* Puts what is in `w` into a field of its own. */
 static void wrap(wire *w, unsigned id) {
@@ -68,10 +66,8 @@ static void files_are_told_apart_by_content(void **state) {
     enum file_message message;
     bool is_text;
   } cases[] = {
-    {"graph.pb", FILE_GRAPH, false},
-    {"functions.pb", FILE_GRAPH, false},
-    {"meta.meta", FILE_META_GRAPH, false},
-    {"saved_model.pb", FILE_SAVED_MODEL, false},
+    {"graph.pb", FILE_GRAPH, false},       {"functions.pb", FILE_GRAPH, false},
+    {"meta.meta", FILE_META_GRAPH, false}, {"saved_model.pb", FILE_SAVED_MODEL, false},
     {"function.pbtxt", FILE_GRAPH, true},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -101,9 +97,9 @@ static void short_beginnings_are_told_apart_too(void **state) {
     size_t size;
     enum file_message message;
   } cases[] = {
-    {"\x22\x02\x08\x05", 4, FILE_GRAPH},                 /* versions alone */
-    {"\x12\x04\x22\x02\x08\x05", 6, FILE_META_GRAPH},    /* a graph in field 2 */
-    {"\x12\x02\x0a\x00", 4, FILE_GRAPH},                 /* a library in field 2 */
+    {"\x22\x02\x08\x05", 4, FILE_GRAPH},              /* versions alone */
+    {"\x12\x04\x22\x02\x08\x05", 6, FILE_META_GRAPH}, /* a graph in field 2 */
+    {"\x12\x02\x0a\x00", 4, FILE_GRAPH},              /* a library in field 2 */
     {"\x08\x01\x12\x00", 4, FILE_SAVED_MODEL},
     {"# comment\n\n  meta_info_def { }", 30, FILE_META_GRAPH},
     {"saved_model_schema_version: 1", 29, FILE_SAVED_MODEL},
@@ -116,14 +112,14 @@ static void short_beginnings_are_told_apart_too(void **state) {
 static void a_meta_graph_brings_signatures_collections_and_saver(void **state) {
   (void)state;
   struct text_graph g;
-  assert_int_equal(text_graph_read(&g,
-    "meta_info_def { tags: 'serve' stripped_op_list { op { name: 'x' } } }"
-    "graph_def { node { name: 'a' op: 'NoOp' } }"
-    "saver_def { filename_tensor_name: 'save/Const:0' restore_op_name: 'save/restore_all' version: V2 }"
-    "collection_def { key: 'train_op' value { node_list { value: 'a' value: 'b' } } }"
-    "collection_def { key: 'bytes' value { bytes_list { value: '\\000\\001' } } }"
-    "signature_def { key: 'predict' value { inputs { key: 'in' value { name: 'a:0' dtype: DT_FLOAT } } "
-    "outputs { key: 'out' value { name: 'a:1' } } method_name: 'm' } }"), OK);
+  assert_int_equal(text_graph_read(&g, "meta_info_def { tags: 'serve' stripped_op_list { op { name: 'x' } } }"
+                                       "graph_def { node { name: 'a' op: 'NoOp' } }"
+                                       "saver_def { filename_tensor_name: 'save/Const:0' restore_op_name: 'save/restore_all' version: V2 }"
+                                       "collection_def { key: 'train_op' value { node_list { value: 'a' value: 'b' } } }"
+                                       "collection_def { key: 'bytes' value { bytes_list { value: '\\000\\001' } } }"
+                                       "signature_def { key: 'predict' value { inputs { key: 'in' value { name: 'a:0' dtype: DT_FLOAT } } "
+                                       "outputs { key: 'out' value { name: 'a:1' } } method_name: 'm' } }"),
+                   OK);
   const struct model *m = &g.model;
   assert_string_equal(m->restore_op, "save/restore_all");
   assert_string_equal(m->restore_feed, "save/Const:0");
@@ -224,8 +220,9 @@ static void many_small_fills_share_one_bound(void **state) {
   arena_init(&scratch);
   wire w = {0};
   for (int i = 0; i < 1000; i++) {
-    const char *node = arena_printf(&scratch, "node { name: 'c%d' op: 'Const' attr { key: 'value' value { tensor { dtype: DT_INT8 "
-                                              DIMS("1000000") "int_val: 1 } } } } ", i);
+    const char *node = arena_printf(
+      &scratch, "node { name: 'c%d' op: 'Const' attr { key: 'value' value { tensor { dtype: DT_INT8 " DIMS("1000000") "int_val: 1 } } } } ",
+      i);
     put(&w, node, strlen(node));
   }
   assert_int_equal(parse(&w), RESOURCE_EXHAUSTED);
@@ -275,7 +272,10 @@ static void a_length_of_two_gigabytes_is_cut_off(void **state) {
   wire w = {0};
   put_varint(&w, 1 << 3 | 2);
   put_varint(&w, UINT64_C(0x7fffffff));
-  put(&w, "\x0a\x01" "a", 3);
+  put(&w,
+      "\x0a\x01"
+      "a",
+      3);
   assert_int_equal(parse(&w), INVALID_ARGUMENT);
   vec_free(&w);
 }
@@ -294,9 +294,9 @@ static void names_with_a_nul_are_refused(void **state) {
 static void nested_deeply(wire *w, int depth) {
   put_text(w, 1, "f");
   for (int i = 0; i < depth; i++) {
-    wrap(w, 10);     /* AttrValue.func */
-    wrap(w, 2);      /* AttrEntry.value */
-    wrap(w, 2);      /* NameAttrList.attr */
+    wrap(w, 10); /* AttrValue.func */
+    wrap(w, 2);  /* AttrEntry.value */
+    wrap(w, 2);  /* NameAttrList.attr */
   }
   wrap(w, 10);
   wrap(w, 2);

@@ -18,25 +18,24 @@ struct schedule_case {
 };
 
 static const struct schedule_case cases[] = {
-  { "nodes keep their order", { "r=read0", "k=use(r)", "send(k)" }, "1 2 3" },
-  { "an update waits for later uses of the old value", { "r=read0", "c=const()", "assign0(c)", "k=use(r)", "send(k)" },
-    "1 2 4 5 3" },
-  { "an update waits for uses of an alias", { "r=read0", "a=alias(r)", "c=const()", "assign0(c)", "send(a)" }, "1 2 3 5 4" },
-  { "a use that needs the update reads a copy", { "r=read0", "c=const()", "assign0(c)", "k=use(r)#3", "send(k)" },
-    "1 2 s 3 4 5" },
-  { "a copy is made of an alias too", { "r=read0", "a=alias(r)", "c=const()", "assign0(c)", "k=use(a)#4" }, "1 2 3 s 4 5" },
-  { "a value that was used before the update needs no copy", { "r=read0", "send(r)", "c=const()", "assign0(c)", "q=read0#4" },
-    "1 2 3 4 5" },
-  { "what depends on an update keeps its place among receives", { "c=const()", "assign0(c)", "q=read0#2", "send(q)", "v=recv()" },
-    "1 2 3 4 5" },
-  { "swapping two variables takes one copy", { "a=read0", "b=read1", "assign0(b)", "assign1(a)" }, "1 2 s 3 4" },
-  { "assigning a variable to itself needs no copy", { "r=read0", "assign0(r)" }, "1 2" },
-  { "updates of one variable keep their order", { "c=const()", "assign0(c)", "d=const()", "assign0(d)" }, "1 3 2 4" },
-  { "a read after the update reads the new value", { "c=const()", "assign0(c)", "r=read0#2", "send(r)" }, "1 2 3 4" },
-  { "a read beside an update that is needed early sees the old value",
-    { "c=const()", "assign0(c)", "q=read0#2", "r=read0", "send(r)", "send(q)" }, "1 4 s 2 3 5 6" },
-  { "a read that waits for a receive keeps its place", { "c=const()", "assign0(c)", "q=read0#2", "v=recv()", "r=read0#4" }, "1 2 3 4 5" },
-  { "uses of other variables are nobody's concern", { "r=read0", "c=const()", "assign1(c)", "k=use(r)#3" }, "1 2 3 4" },
+  {"nodes keep their order", {"r=read0", "k=use(r)", "send(k)"}, "1 2 3"},
+  {"an update waits for later uses of the old value", {"r=read0", "c=const()", "assign0(c)", "k=use(r)", "send(k)"}, "1 2 4 5 3"},
+  {"an update waits for uses of an alias", {"r=read0", "a=alias(r)", "c=const()", "assign0(c)", "send(a)"}, "1 2 3 5 4"},
+  {"a use that needs the update reads a copy", {"r=read0", "c=const()", "assign0(c)", "k=use(r)#3", "send(k)"}, "1 2 s 3 4 5"},
+  {"a copy is made of an alias too", {"r=read0", "a=alias(r)", "c=const()", "assign0(c)", "k=use(a)#4"}, "1 2 3 s 4 5"},
+  {"a value that was used before the update needs no copy", {"r=read0", "send(r)", "c=const()", "assign0(c)", "q=read0#4"}, "1 2 3 4 5"},
+  {"what depends on an update keeps its place among receives",
+   {"c=const()", "assign0(c)", "q=read0#2", "send(q)", "v=recv()"},
+   "1 2 3 4 5"},
+  {"swapping two variables takes one copy", {"a=read0", "b=read1", "assign0(b)", "assign1(a)"}, "1 2 s 3 4"},
+  {"assigning a variable to itself needs no copy", {"r=read0", "assign0(r)"}, "1 2"},
+  {"updates of one variable keep their order", {"c=const()", "assign0(c)", "d=const()", "assign0(d)"}, "1 3 2 4"},
+  {"a read after the update reads the new value", {"c=const()", "assign0(c)", "r=read0#2", "send(r)"}, "1 2 3 4"},
+  {"a read beside an update that is needed early sees the old value",
+   {"c=const()", "assign0(c)", "q=read0#2", "r=read0", "send(r)", "send(q)"},
+   "1 4 s 2 3 5 6"},
+  {"a read that waits for a receive keeps its place", {"c=const()", "assign0(c)", "q=read0#2", "v=recv()", "r=read0#4"}, "1 2 3 4 5"},
+  {"uses of other variables are nobody's concern", {"r=read0", "c=const()", "assign1(c)", "k=use(r)#3"}, "1 2 3 4"},
 };
 
 struct fixture {
@@ -69,9 +68,11 @@ static void add_inputs(struct fixture *f, struct flow_node *node, const char *te
 }
 
 static void add_node(struct fixture *f, const char *text) {
-  static const struct { const char *word; enum flow_op op; } words[] = {
-    { "read", FLOW_READ }, { "assign", FLOW_ASSIGN }, { "alias", FLOW_ALIAS }, { "use", FLOW_KERNEL },
-    { "const", FLOW_CONST }, { "send", FLOW_SEND }, { "recv", FLOW_RECV } };
+  static const struct {
+    const char *word;
+    enum flow_op op;
+  } words[] = {{"read", FLOW_READ},   {"assign", FLOW_ASSIGN}, {"alias", FLOW_ALIAS}, {"use", FLOW_KERNEL},
+               {"const", FLOW_CONST}, {"send", FLOW_SEND},     {"recv", FLOW_RECV}};
   const char *sign = strchr(text, '='), *word = sign ? sign + 1 : text;
   enum flow_op op = FLOW_NOOP;
   const char *after = word;
@@ -116,7 +117,7 @@ static const char *order_text(const struct schedule *schedule, uint32_t written,
 static void schedule_keeps_values_apart(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct fixture f = { 0 };
+    struct fixture f = {0};
     arena_init(&f.arena);
     f.flow = flow_create(&f.arena, dims_create(&f.arena));
     uint32_t written = 0;
@@ -143,6 +144,6 @@ static void schedule_keeps_values_apart(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(schedule_keeps_values_apart) };
+  const struct CMUnitTest tests[] = {cmocka_unit_test(schedule_keeps_values_apart)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* damage.h: a corpus of files, read as they are, cut short, and damaged: bytes changed, cut out, put in, repeated, joined with another file.
- * The damage is drawn from a fixed seed, so that a failure comes again. TFC_FUZZ_ITERATIONS: how many damaged files for each good one
+/* damage.h: a corpus of files, read as they are, cut short, and damaged: bytes changed, cut out, put in, repeated, joined with another
+ * file. The damage is drawn from a fixed seed, so that a failure comes again. TFC_FUZZ_ITERATIONS: how many damaged files for each good one
  * (default 2000). */
 #ifndef TFC_TESTS_DAMAGE_H
 #define TFC_TESTS_DAMAGE_H
@@ -31,9 +31,7 @@ static uint64_t random_next(void) {
   return random_state;
 }
 
-static size_t random_below(size_t bound) {
-  return bound ? (size_t)(random_next() % bound) : 0;
-}
+static size_t random_below(size_t bound) { return bound ? (size_t)(random_next() % bound) : 0; }
 
 static void bytes_replace(struct bytes *file, size_t at, size_t removed, const unsigned char *data, size_t size) {
   if (at > file->size || removed > file->size - at || file->size - removed + size > FILE_BYTES_MAX)

@@ -74,9 +74,7 @@ static void corpus_add(const char *path) {
   corpus[corpus_count++] = (struct corpus_file){data, size};
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b) {
-  return strcmp((*a)->d_name, (*b)->d_name);
-}
+static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
 
 static void corpus_walk(const char *folder, int depth) {
   struct dirent **names;
@@ -105,8 +103,8 @@ struct damage {
 };
 
 static int64_t integer_damage(uint64_t *random, int64_t value) {
-  static const int64_t edges[] = {0, 1, -1, 2, 3, 4, 5, 7, 8, 9, 64, 101, 255, 65536, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN,
-                                  INT64_C(1) << 40, INT64_C(1) << 31};
+  static const int64_t edges[] = {
+    0, 1, -1, 2, 3, 4, 5, 7, 8, 9, 64, 101, 255, 65536, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, INT64_C(1) << 40, INT64_C(1) << 31};
   switch (next_random(random) % 4) {
   case 0: return (int64_t)((uint64_t)value + 1);
   case 1: return (int64_t)((uint64_t)value - 1);
@@ -121,13 +119,12 @@ static char *name_damage(const struct damage *d, const ProtobufCFieldDescriptor 
   const Tensorflow__NodeDef *node = g->n_node ? g->node[next_random(d->random) % g->n_node] : NULL;
   if (node && !strcmp(field->name, "input")) {
     static const char *const forms[] = {"", ":1", ":2", ":7"};
-    return arena_printf(d->arena, "%s%s%s", next_random(d->random) % 5 ? "" : "^", node->name,
-                        forms[next_random(d->random) % 4]);
+    return arena_printf(d->arena, "%s%s%s", next_random(d->random) % 5 ? "" : "^", node->name, forms[next_random(d->random) % 4]);
   }
   if (!strcmp(field->name, "op"))
     return node && next_random(d->random) % 2
-             ? node->op
-             : arena_strdup(d->arena, registry_at((uint32_t)(next_random(d->random) % registry_count()))->name);
+           ? node->op
+           : arena_strdup(d->arena, registry_at((uint32_t)(next_random(d->random) % registry_count()))->name);
   if (node && node->n_attr && !strcmp(field->name, "key"))
     return node->attr[next_random(d->random) % node->n_attr]->key;
   return node ? node->name : name;
@@ -138,12 +135,11 @@ static void element_damage(struct damage *d, const ProtobufCFieldDescriptor *fie
   double number = numbers[next_random(d->random) % (sizeof numbers / sizeof *numbers)];
   ProtobufCBinaryData *bytes = at;
   switch (field->type) {
-  case PROTOBUF_C_TYPE_INT32: case PROTOBUF_C_TYPE_UINT32: case PROTOBUF_C_TYPE_ENUM:
-    *(int32_t *)at = (int32_t)integer_damage(d->random, *(int32_t *)at);
-    break;
-  case PROTOBUF_C_TYPE_INT64: case PROTOBUF_C_TYPE_UINT64:
-    *(int64_t *)at = integer_damage(d->random, *(int64_t *)at);
-    break;
+  case PROTOBUF_C_TYPE_INT32:
+  case PROTOBUF_C_TYPE_UINT32:
+  case PROTOBUF_C_TYPE_ENUM: *(int32_t *)at = (int32_t)integer_damage(d->random, *(int32_t *)at); break;
+  case PROTOBUF_C_TYPE_INT64:
+  case PROTOBUF_C_TYPE_UINT64: *(int64_t *)at = integer_damage(d->random, *(int64_t *)at); break;
   case PROTOBUF_C_TYPE_BOOL: *(protobuf_c_boolean *)at = !*(protobuf_c_boolean *)at; break;
   case PROTOBUF_C_TYPE_FLOAT: *(float *)at = (float)number; break;
   case PROTOBUF_C_TYPE_DOUBLE: *(double *)at = number; break;
@@ -161,8 +157,11 @@ static void element_damage(struct damage *d, const ProtobufCFieldDescriptor *fie
 static size_t element_bytes(const ProtobufCFieldDescriptor *field) {
   switch (field->type) {
   case PROTOBUF_C_TYPE_BOOL: return sizeof(protobuf_c_boolean);
-  case PROTOBUF_C_TYPE_INT64: case PROTOBUF_C_TYPE_UINT64: case PROTOBUF_C_TYPE_DOUBLE: return 8;
-  case PROTOBUF_C_TYPE_STRING: case PROTOBUF_C_TYPE_MESSAGE: return sizeof(void *);
+  case PROTOBUF_C_TYPE_INT64:
+  case PROTOBUF_C_TYPE_UINT64:
+  case PROTOBUF_C_TYPE_DOUBLE: return 8;
+  case PROTOBUF_C_TYPE_STRING:
+  case PROTOBUF_C_TYPE_MESSAGE: return sizeof(void *);
   case PROTOBUF_C_TYPE_BYTES: return sizeof(ProtobufCBinaryData);
   default: return 4;
   }
@@ -213,13 +212,9 @@ static void graph_damage(Tensorflow__GraphDef *graph, struct arena *arena, uint6
   message_damage(&d, anywhere ? &graph->base : &graph->node[next_random(random) % graph->n_node]->base);
 }
 
-static void *proto_alloc(void *arena, size_t size) {
-  return arena_alloc(arena, size);
-}
+static void *proto_alloc(void *arena, size_t size) { return arena_alloc(arena, size); }
 
-static void proto_free(void *arena, void *p) {
-  (void)arena, (void)p;
-}
+static void proto_free(void *arena, void *p) { (void)arena, (void)p; }
 
 /* The file's graph, changed in a few places, packed again. */
 static char *graph_damaged(const struct corpus_file *file, struct arena *arena, uint64_t *random, size_t *size) {

@@ -124,10 +124,9 @@ static bool read_bundle(const struct bytes *original) {
 /* ---- files ---- */
 
 static const struct corpus_file corpus[] = {
-  {"graph.pb", read_graph},       {"meta.meta", read_graph},     {"saved_model.pb", read_graph},
-  {"functions.pb", read_graph},   {"function.pbtxt", read_graph}, {"float.npy", read_array},
-  {"columns.npy", read_array},    {"strings.npy", read_array},   {"cluster.json", read_cluster},
-  {"places.pb", read_graph},      {"variables.index", read_bundle},
+  {"graph.pb", read_graph},       {"meta.meta", read_graph}, {"saved_model.pb", read_graph},   {"functions.pb", read_graph},
+  {"function.pbtxt", read_graph}, {"float.npy", read_array}, {"columns.npy", read_array},      {"strings.npy", read_array},
+  {"cluster.json", read_cluster}, {"places.pb", read_graph}, {"variables.index", read_bundle},
 };
 #define CORPUS_COUNT (sizeof corpus / sizeof *corpus)
 

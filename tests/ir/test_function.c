@@ -5,13 +5,13 @@
 #include "tests/support/text_graph.h"
 
 /* A library with one function F(x: T) -> y, whose body and results are given. */
-#define LIBRARY(body)                                                                                                \
+#define LIBRARY(body)                                                                                                    \
   "library { function { signature { name: 'F' input_arg { name: 'x' type_attr: 'T' } output_arg { name: 'y' type_attr: " \
   "'T' } attr { name: 'T' type: 'type' default_value { type: DT_DOUBLE } } } " body " } }"
 #define T "attr { key: 'T' value { placeholder: 'T' } } "
 #define NODE(name, op, inputs) "node_def { name: '" name "' op: '" op "' " inputs T "} "
 #define RET(source) "ret { key: 'y' value: '" source "' } "
-#define AXIS                                                                                                   \
+#define AXIS                                                                                                        \
   "node_def { name: 'axis' op: 'Const' attr { key: 'dtype' value { type: DT_INT32 } } attr { key: 'value' value { " \
   "tensor { dtype: DT_INT32 tensor_shape { } int_val: 0 } } } } "
 
@@ -52,18 +52,26 @@ static void outputs_are_counted_through_the_arguments_before(void **state) {
   (void)state;
   struct text_graph g;
   struct instance x;
-  assert_int_equal(instantiate(&g, LIBRARY("node_def { name: 's' op: 'Split' input: 'axis:output:0' input: 'x' " T
-                                           "attr { key: 'num_split' value { i: 3 } } } " AXIS
-                                           "node_def { name: 'u' op: 'UniqueWithCounts' input: 's:output:2' " T "} " RET("u:y:0")
-                                           "control_ret { key: 'k' value: 's' } "), &x), OK);
+  assert_int_equal(instantiate(&g,
+                               LIBRARY("node_def { name: 's' op: 'Split' input: 'axis:output:0' input: 'x' " T
+                                       "attr { key: 'num_split' value { i: 3 } } } " AXIS
+                                       "node_def { name: 'u' op: 'UniqueWithCounts' input: 's:output:2' " T
+                                       "} " RET("u:y:0") "control_ret { key: 'k' value: 's' } "),
+                               &x),
+                   OK);
   uint32_t u = graph_find(x.graph, "call/u");
   assert_int_equal(x.graph->nodes.items[u].inputs[0].port, 2);
   assert_int_equal(x.control_count, 1);
   assert_int_equal(x.controls[0], graph_find(x.graph, "call/s"));
   done(&g, &x);
-  assert_int_equal(instantiate(&g, LIBRARY(NODE("u", "UniqueWithCounts", "input: 'x' ")
-                                           "node_def { name: 'c' op: 'Cast' input: 'u:count:0' attr { key: 'SrcT' value { type: DT_INT32 } } "
-                                           "attr { key: 'DstT' value { placeholder: 'T' } } } " RET("c:y:0")), &x), OK);
+  assert_int_equal(
+    instantiate(
+      &g,
+      LIBRARY(NODE("u", "UniqueWithCounts",
+                   "input: 'x' ") "node_def { name: 'c' op: 'Cast' input: 'u:count:0' attr { key: 'SrcT' value { type: DT_INT32 } } "
+                                  "attr { key: 'DstT' value { placeholder: 'T' } } } " RET("c:y:0")),
+      &x),
+    OK);
   assert_int_equal(x.graph->nodes.items[graph_find(x.graph, "call/c")].inputs[0].port, 2);
   done(&g, &x);
 }
@@ -103,11 +111,14 @@ static void placeholders_inside_of_functions_and_lists_are_filled_in(void **stat
   (void)state;
   struct text_graph g;
   struct instance x;
-  assert_int_equal(instantiate(&g, LIBRARY("node_def { name: 'n' op: 'PartitionedCall' input: 'x' "
-                                           "attr { key: 'Tin' value { list { type: DT_FLOAT } } } "
-                                           "attr { key: 'Tout' value { list { type: DT_FLOAT } } } "
-                                           "attr { key: 'f' value { func { name: 'F' attr { key: 'T' value { placeholder: 'T' } } } } } } "
-                                           RET("n:output:0")), &x), OK);
+  assert_int_equal(
+    instantiate(&g,
+                LIBRARY("node_def { name: 'n' op: 'PartitionedCall' input: 'x' "
+                        "attr { key: 'Tin' value { list { type: DT_FLOAT } } } "
+                        "attr { key: 'Tout' value { list { type: DT_FLOAT } } } "
+                        "attr { key: 'f' value { func { name: 'F' attr { key: 'T' value { placeholder: 'T' } } } } } } " RET("n:output:0")),
+                &x),
+    OK);
   const struct attr_value *f = node_attr(&x.graph->nodes.items[1], "f");
   assert_int_equal(f->func->attrs[0].value.kind, ATTR_TYPE);
   assert_int_equal(f->func->attrs[0].value.i, DTYPE_FLOAT);
@@ -115,15 +126,15 @@ static void placeholders_inside_of_functions_and_lists_are_filled_in(void **stat
 }
 
 /* A function L(l: N * T, m: Tm) -> (r: N * T, s: Tm). */
-#define LISTS(body)                                                                                                                \
-  "library { function { signature { name: 'L' input_arg { name: 'l' type_attr: 'T' number_attr: 'N' } input_arg { name: 'm' "          \
+#define LISTS(body)                                                                                                                       \
+  "library { function { signature { name: 'L' input_arg { name: 'l' type_attr: 'T' number_attr: 'N' } input_arg { name: 'm' "             \
   "type_list_attr: 'Tm' } output_arg { name: 'r' type_attr: 'T' number_attr: 'N' } output_arg { name: 's' type_list_attr: 'Tm' } } " body \
   " ret { key: 's' value: 'm' } } }"
 
 static status instantiate_lists(struct text_graph *g, const char *text, int64_t n, struct instance *out) {
   static const struct attr_value types[] = {{.kind = ATTR_TYPE, .i = DTYPE_INT32}, {.kind = ATTR_TYPE, .i = DTYPE_BOOL}};
-  const struct attr attrs[] = {{.name = "N", .value = {.kind = ATTR_INT, .i = n}}, float_attr,
-                               {.name = "Tm", .value = {.kind = ATTR_LIST, .list = {types, 2}}}};
+  const struct attr attrs[] = {
+    {.name = "N", .value = {.kind = ATTR_INT, .i = n}}, float_attr, {.name = "Tm", .value = {.kind = ATTR_LIST, .list = {types, 2}}}};
   TRY(text_graph_read(g, text));
   return function_instantiate(g->model.graph, function_find(g->model.graph, "L"), attrs, 3, "call", &g->arena, out);
 }
@@ -132,9 +143,13 @@ static void lists_are_as_long_as_the_caller_says(void **state) {
   (void)state;
   struct text_graph g;
   struct instance x;
-  assert_int_equal(instantiate_lists(&g, LISTS("node_def { name: 'p' op: 'Pack' input: 'l' attr { key: 'N' value { placeholder: 'N' } } " T "} "
-                                               "node_def { name: 'u' op: 'Unpack' input: 'p:output:0' attr { key: 'num' value { placeholder: 'N' } } " T "} "
-                                               "ret { key: 'r' value: 'u:output' }"), 3, &x), OK);
+  assert_int_equal(
+    instantiate_lists(&g,
+                      LISTS("node_def { name: 'p' op: 'Pack' input: 'l' attr { key: 'N' value { placeholder: 'N' } } " T "} "
+                            "node_def { name: 'u' op: 'Unpack' input: 'p:output:0' attr { key: 'num' value { placeholder: 'N' } } " T "} "
+                            "ret { key: 'r' value: 'u:output' }"),
+                      3, &x),
+    OK);
   assert_int_equal(x.arg_count, 5);
   assert_string_equal(x.graph->nodes.items[2].name, "call/l_2");
   assert_int_equal(x.graph->nodes.items[3].output_dtypes[0], DTYPE_INT32);
@@ -167,10 +182,11 @@ static void an_element_of_a_list_is_named_by_its_number(void **state) {
 
 /* A few bytes of a signature may ask for any number of arguments: as many as a node may have inputs are made. So of results. */
 #define LIST(arg, name) arg " { name: '" name "' type_attr: 'T' number_attr: 'N' } "
-static const char *const list_texts[] = {
-    "library { function { signature { name: 'L' " LIST("input_arg", "a") LIST("input_arg", "b") "} } }",
-    "library { function { signature { name: 'L' " LIST("input_arg", "a") LIST("output_arg", "r") LIST("output_arg", "s") "} "
-    "ret { key: 'r' value: 'a' } ret { key: 's' value: 'a' } } }"};
+static const char *const list_texts[] = {"library { function { signature { name: 'L' " LIST("input_arg", "a")
+                                           LIST("input_arg", "b") "} } }",
+                                         "library { function { signature { name: 'L' " LIST("input_arg", "a") LIST("output_arg", "r")
+                                           LIST("output_arg", "s") "} "
+                                                                   "ret { key: 'r' value: 'a' } ret { key: 's' value: 'a' } } }"};
 #define LIST_TEXT_COUNT (sizeof list_texts / sizeof *list_texts)
 
 static void too_many_tensors_are_refused(void **state) {
@@ -210,7 +226,8 @@ static void what_is_wrong_names_function_and_node(void **state) {
     {LIBRARY(NODE("n", "Neg", "input: 'x' ") RET("n:y:1")), "'n:y:1'"},
     {LIBRARY(NODE("n", "Neg", "input: 'x' ") RET("n:1")), "'y' is output 1"},
     {LIBRARY(NODE("n", "Neg", "input: 'x' ") RET("n:y:x")), "n:y:x"},
-    {LIBRARY(NODE("u", "UniqueWithCounts", "input: 'x' ") NODE("n", "Neg", "input: 'u:idx:1' ") RET("x")), "'u:idx:1'"}, /* not the counts */
+    /* not the counts */
+    {LIBRARY(NODE("u", "UniqueWithCounts", "input: 'x' ") NODE("n", "Neg", "input: 'u:idx:1' ") RET("x")), "'u:idx:1'"},
     {LIBRARY(NODE("x", "Neg", "input: 'x' ") RET("x")), "'x'"},
     {LIBRARY(NODE("n", "Neg", "input: 'x' ") NODE("n", "Neg", "input: 'x' ") RET("x")), "'n'"},
     {LIBRARY("node_def { name: 'n' op: 'Neg' input: 'x' attr { key: 'T' value { placeholder: 'U' } } } " RET("n:y:0")), "'U'"},

@@ -5,7 +5,7 @@
 #include "tests/support/text_graph.h"
 
 /* A library with one function F(x, y) -> z and what else is given. */
-#define LIBRARY(body, more)                                                                                           \
+#define LIBRARY(body, more)                                                                                                   \
   "library { function { signature { name: 'F' input_arg { name: 'x' type: DT_FLOAT } input_arg { name: 'y' type: DT_FLOAT } " \
   "output_arg { name: 'z' type: DT_FLOAT } } " body " } " more " }"
 #define T "attr { key: 'T' value { type: DT_FLOAT } } "
@@ -56,7 +56,9 @@ static void gradients_that_meet_are_added(void **state) {
   (void)state;
   struct text_graph g;
   struct instance x;
-  assert_int_equal(derive(&g, LIBRARY(NODE("a", "Mul", "input: 'x' input: 'x' ") NODE("b", "Add", "input: 'a:z:0' input: 'x' ") RET("b:z:0"), ""), &x), OK);
+  assert_int_equal(
+    derive(&g, LIBRARY(NODE("a", "Mul", "input: 'x' input: 'x' ") NODE("b", "Add", "input: 'a:z:0' input: 'x' ") RET("b:z:0"), ""), &x),
+    OK);
   const struct node *sum = ret_node(&x, 0);
   assert_string_equal(sum->op, "AddN");
   assert_int_equal(sum->input_count, 3);
@@ -78,7 +80,10 @@ static void outputs_that_nobody_uses_have_zeros(void **state) {
   (void)state;
   struct text_graph g;
   struct instance x;
-  assert_int_equal(derive(&g, LIBRARY("node_def { name: 'u' op: 'Unpack' input: 'x' " T "attr { key: 'num' value { i: 3 } } } " RET("u:output:1"), ""), &x), OK);
+  assert_int_equal(
+    derive(&g, LIBRARY("node_def { name: 'u' op: 'Unpack' input: 'x' " T "attr { key: 'num' value { i: 3 } } } " RET("u:output:1"), ""),
+           &x),
+    OK);
   const struct node *gradient = ret_node(&x, 0);
   assert_int_equal(gradient->input_count, 4);
   assert_string_equal(x.graph->nodes.items[gradient->inputs[1].node].op, "ZerosLike");
@@ -90,8 +95,12 @@ static void a_variable_that_is_not_used_has_zeros_like_its_value(void **state) {
   (void)state;
   struct text_graph g;
   struct instance x;
-  assert_int_equal(derive(&g, "library { function { signature { name: 'F' input_arg { name: 'x' type: DT_FLOAT } input_arg { name: 'v' type: DT_RESOURCE } "
-                              "output_arg { name: 'z' type: DT_FLOAT } } " RET("x") " } }", &x), OK);
+  assert_int_equal(
+    derive(&g,
+           "library { function { signature { name: 'F' input_arg { name: 'x' type: DT_FLOAT } input_arg { name: 'v' type: DT_RESOURCE } "
+           "output_arg { name: 'z' type: DT_FLOAT } } " RET("x") " } }",
+           &x),
+    OK);
   const struct node *zeros = ret_node(&x, 1);
   assert_string_equal(zeros->op, "ZerosLike");
   const struct node *read = &x.graph->nodes.items[zeros->inputs[0].node];
@@ -105,7 +114,9 @@ static void nothing_comes_back_through_ops_without_a_gradient(void **state) {
   (void)state;
   struct text_graph g;
   struct instance x;
-  assert_int_equal(derive(&g, LIBRARY(NODE("s", "StopGradient", "input: 'x' ") NODE("m", "Mul", "input: 's:output:0' input: 'x' ") RET("m:z:0"), ""), &x), OK);
+  assert_int_equal(
+    derive(&g, LIBRARY(NODE("s", "StopGradient", "input: 'x' ") NODE("m", "Mul", "input: 's:output:0' input: 'x' ") RET("m:z:0"), ""), &x),
+    OK);
   assert_int_equal(count_op(&x, "SymbolicGradient"), 1);
   assert_int_equal(count_op(&x, "AddN"), 0);
   done(&g, &x);
@@ -115,9 +126,13 @@ static void calls_are_differentiated_when_they_are_lowered(void **state) {
   (void)state;
   struct text_graph g;
   struct instance x;
-  assert_int_equal(derive(&g, LIBRARY(NODE("c", "G", "input: 'x' ") RET("c:z:0"),
-                                      "function { signature { name: 'G' input_arg { name: 'x' type: DT_FLOAT } output_arg { name: 'z' type: DT_FLOAT } } "
-                                      "ret { key: 'z' value: 'x' } } gradient { function_name: 'G' gradient_func: 'H' }"), &x), OK);
+  assert_int_equal(
+    derive(&g,
+           LIBRARY(NODE("c", "G", "input: 'x' ") RET("c:z:0"),
+                   "function { signature { name: 'G' input_arg { name: 'x' type: DT_FLOAT } output_arg { name: 'z' type: DT_FLOAT } } "
+                   "ret { key: 'z' value: 'x' } } gradient { function_name: 'G' gradient_func: 'H' }"),
+           &x),
+    OK);
   assert_string_equal(node_attr(ret_node(&x, 0), "f")->func->name, "G");
   assert_string_equal(function_gradient(x.graph, "G"), "H");
   assert_null(function_gradient(x.graph, "F"));
@@ -242,15 +257,15 @@ static void every_row_is_a_graph_or_an_error(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(arguments_are_those_of_the_function_and_the_gradients_of_its_results),
-      cmocka_unit_test(gradients_that_meet_are_added),
-      cmocka_unit_test(a_returned_argument_has_the_gradient_of_the_result),
-      cmocka_unit_test(outputs_that_nobody_uses_have_zeros),
-      cmocka_unit_test(a_variable_that_is_not_used_has_zeros_like_its_value),
-      cmocka_unit_test(nothing_comes_back_through_ops_without_a_gradient),
-      cmocka_unit_test(calls_are_differentiated_when_they_are_lowered),
-      cmocka_unit_test(what_has_no_gradient_is_refused),
-      cmocka_unit_test(every_row_is_a_graph_or_an_error),
+    cmocka_unit_test(arguments_are_those_of_the_function_and_the_gradients_of_its_results),
+    cmocka_unit_test(gradients_that_meet_are_added),
+    cmocka_unit_test(a_returned_argument_has_the_gradient_of_the_result),
+    cmocka_unit_test(outputs_that_nobody_uses_have_zeros),
+    cmocka_unit_test(a_variable_that_is_not_used_has_zeros_like_its_value),
+    cmocka_unit_test(nothing_comes_back_through_ops_without_a_gradient),
+    cmocka_unit_test(calls_are_differentiated_when_they_are_lowered),
+    cmocka_unit_test(what_has_no_gradient_is_refused),
+    cmocka_unit_test(every_row_is_a_graph_or_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,9 @@
 static void order_puts_inputs_and_controls_first(void **state) {
   (void)state;
   struct text_graph g;
-  assert_int_equal(text_graph_read(&g, NODE("c", "Neg", IN("b") IN("^d")) NODE("b", "Neg", IN("a:0")) NODE("a", "Const", "")
-                                       NODE("d", "NoOp", IN("^b"))), OK);
+  assert_int_equal(
+    text_graph_read(&g, NODE("c", "Neg", IN("b") IN("^d")) NODE("b", "Neg", IN("a:0")) NODE("a", "Const", "") NODE("d", "NoOp", IN("^b"))),
+    OK);
   uint32_t order[4];
   assert_int_equal(graph_order(g.model.graph, order), OK);
   static const char *const expected[] = {"a", "b", "d", "c"};
@@ -73,9 +74,9 @@ static void outputs_are_found_by_name(void **state) {
     status code;
     uint32_t port;
   } cases[] = {
-    {"a", OK, 0}, {"a:0", OK, 0}, {"a:3", OK, 3}, {"x/y:1", OK, 1}, {"b", NOT_FOUND, 0}, {"a:", NOT_FOUND, 0},
-    {"a:x", NOT_FOUND, 0}, {"a:-1", NOT_FOUND, 0}, {"a: 1", NOT_FOUND, 0}, {"a:4294967296", NOT_FOUND, 0}, {"", NOT_FOUND, 0},
-    {":0", NOT_FOUND, 0}, {"^a", NOT_FOUND, 0},
+    {"a", OK, 0},         {"a:0", OK, 0},        {"a:3", OK, 3},         {"x/y:1", OK, 1},       {"b", NOT_FOUND, 0},
+    {"a:", NOT_FOUND, 0}, {"a:x", NOT_FOUND, 0}, {"a:-1", NOT_FOUND, 0}, {"a: 1", NOT_FOUND, 0}, {"a:4294967296", NOT_FOUND, 0},
+    {"", NOT_FOUND, 0},   {":0", NOT_FOUND, 0},  {"^a", NOT_FOUND, 0},
   };
   struct text_graph g;
   assert_int_equal(text_graph_read(&g, NODE("a", "Split", "") NODE("x/y", "Split", "")), OK);

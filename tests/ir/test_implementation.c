@@ -58,26 +58,27 @@ static void gradients_are_exchanged_for_gradients(void **state) {
 
 static void functions_that_disagree_leave_every_call_as_it_is(void **state) {
   (void)state;
-  check(PAIR FUNCTION("a", OF("k"), FLOATS) FUNCTION("b", OF("k"), ARG("input_arg", "DT_INT32") ARG("output_arg", "DT_INT32")), "any", CPU, "");
+  check(PAIR FUNCTION("a", OF("k"), FLOATS) FUNCTION("b", OF("k"), ARG("input_arg", "DT_INT32") ARG("output_arg", "DT_INT32")), "any", CPU,
+        "");
   check(PAIR FUNCTION("a", FOR("CPU"), FLOATS), "any", CPU, "");
 }
 
 static void gradients_may_take_other_arguments(void **state) {
   (void)state;
   check(FUNCTION("any", OF("i") TEXT("forward_function_name", "f"), FLOATS)
-            FUNCTION("cpu", OF("i") FOR("CPU") TEXT("forward_function_name", "g"), "input_arg { name: 'x' type: DT_BOOL } " FLOATS),
+          FUNCTION("cpu", OF("i") FOR("CPU") TEXT("forward_function_name", "g"), "input_arg { name: 'x' type: DT_BOOL } " FLOATS),
         "any", CPU, "cpu");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_call_runs_the_function_for_its_kind_of_device),
-      cmocka_unit_test(the_function_that_fits_stays),
-      cmocka_unit_test(a_prefix_of_a_kind_of_device_is_another_kind),
-      cmocka_unit_test(other_interfaces_do_not_count),
-      cmocka_unit_test(gradients_are_exchanged_for_gradients),
-      cmocka_unit_test(functions_that_disagree_leave_every_call_as_it_is),
-      cmocka_unit_test(gradients_may_take_other_arguments),
+    cmocka_unit_test(a_call_runs_the_function_for_its_kind_of_device),
+    cmocka_unit_test(the_function_that_fits_stays),
+    cmocka_unit_test(a_prefix_of_a_kind_of_device_is_another_kind),
+    cmocka_unit_test(other_interfaces_do_not_count),
+    cmocka_unit_test(gradients_are_exchanged_for_gradients),
+    cmocka_unit_test(functions_that_disagree_leave_every_call_as_it_is),
+    cmocka_unit_test(gradients_may_take_other_arguments),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,45 +10,45 @@
 #include <cmocka.h>
 
 static const char *const texts[] = {
-    "kernel nothing() {\n}\n",
-    "kernel sigmoid(in a: f32[n0,784], out b: f32[n0,784]) sizes 1 {\n"
-    "  par i0 < n0 {\n"
-    "    par i1 < 784 {\n"
-    "      b[i0,i1] = div(1:f32, add(1:f32, exp(neg(a[i0,i1]))))\n"
-    "    }\n"
-    "  }\n"
-    "}\n",
-    "kernel shared(in a: f64[], out b: f64[]) {\n"
-    "  %0 = mul(a[], 0x1.8p+0:f64)\n"
-    "  %1 = add(%0, inf:f64)\n"
-    "  b[] = select(lt(%0, -inf:f64), %1, sub(%1, nan(0x7ff8000000000000):f64))\n"
-    "}\n",
-    "kernel rows(in a: c64[n0,n1], inout b: c64[n0], scratch c: i32[4]) sizes 3 {\n"
-    "  par i0 < n0 {\n"
-    "    var v0: f32 = 0:f32\n"
-    "    red i1 < n1 {\n"
-    "      v0 = add(v0, a.im[i0,i1])\n"
-    "    }\n"
-    "    if lt(v0, 0x1p-3:f32) {\n"
-    "      b.re[i0] = v0\n"
-    "    } else {\n"
-    "      b.im[i0] = neg(v0)\n"
-    "    }\n"
-    "  }\n"
-    "  seq i2 < add(n2, 3) {\n"
-    "    c[i2] = cast.i32(popcount.u8(cast.u64(i2)))\n"
-    "  }\n"
-    "}\n",
-    "kernel find(in a: i32[10], in b: str[n0], out c: bool[n0]) sizes 1 {\n"
-    "  var v0: i64 = 0\n"
-    "  while lt(a[v0], 7:i32) {\n"
-    "    v0 = add(v0, 1)\n"
-    "  }\n"
-    "  check lt(v0, n0) else OUT_OF_RANGE \"index \\\"%d\\\" of %d\": v0, n0\n"
-    "  par i0 < n0 {\n"
-    "    c[i0] = and(eq(b[i0], b[v0]), xor(true, lt(bitcast.f32(a[i0]), 0x1.99999ap-4:f32)))\n"
-    "  }\n"
-    "}\n",
+  "kernel nothing() {\n}\n",
+  "kernel sigmoid(in a: f32[n0,784], out b: f32[n0,784]) sizes 1 {\n"
+  "  par i0 < n0 {\n"
+  "    par i1 < 784 {\n"
+  "      b[i0,i1] = div(1:f32, add(1:f32, exp(neg(a[i0,i1]))))\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  "kernel shared(in a: f64[], out b: f64[]) {\n"
+  "  %0 = mul(a[], 0x1.8p+0:f64)\n"
+  "  %1 = add(%0, inf:f64)\n"
+  "  b[] = select(lt(%0, -inf:f64), %1, sub(%1, nan(0x7ff8000000000000):f64))\n"
+  "}\n",
+  "kernel rows(in a: c64[n0,n1], inout b: c64[n0], scratch c: i32[4]) sizes 3 {\n"
+  "  par i0 < n0 {\n"
+  "    var v0: f32 = 0:f32\n"
+  "    red i1 < n1 {\n"
+  "      v0 = add(v0, a.im[i0,i1])\n"
+  "    }\n"
+  "    if lt(v0, 0x1p-3:f32) {\n"
+  "      b.re[i0] = v0\n"
+  "    } else {\n"
+  "      b.im[i0] = neg(v0)\n"
+  "    }\n"
+  "  }\n"
+  "  seq i2 < add(n2, 3) {\n"
+  "    c[i2] = cast.i32(popcount.u8(cast.u64(i2)))\n"
+  "  }\n"
+  "}\n",
+  "kernel find(in a: i32[10], in b: str[n0], out c: bool[n0]) sizes 1 {\n"
+  "  var v0: i64 = 0\n"
+  "  while lt(a[v0], 7:i32) {\n"
+  "    v0 = add(v0, 1)\n"
+  "  }\n"
+  "  check lt(v0, n0) else OUT_OF_RANGE \"index \\\"%d\\\" of %d\": v0, n0\n"
+  "  par i0 < n0 {\n"
+  "    c[i0] = and(eq(b[i0], b[v0]), xor(true, lt(bitcast.f32(a[i0]), 0x1.99999ap-4:f32)))\n"
+  "  }\n"
+  "}\n",
 };
 
 static void printing_what_was_parsed_gives_the_text(void **state) {
@@ -102,21 +102,21 @@ static void the_hash_does_not_see_the_name(void **state) {
 static const struct mistake {
   const char *text, *place;
 } mistakes[] = {
-    {"", "line 1, column 1"},
-    {"kernel x(", "line 1, column 10"},
-    {"kernel x(in a: f33[])", "expected a dtype"},
-    {"kernel x(in b: f32[])", "named by position"},
-    {"kernel x(out a: f32[2]) {\n  a[0] = 1:f32 2 }", "line 2"},
-    {"kernel x(out a: f32[2]) { a[0,0] = 1:f32 }", "rank"},
-    {"kernel x(out a: f32[2]) { a[0] = 1 }", "another dtype"},
-    {"kernel x(out a: f32[2]) { a[0] = add(1:f32, 1) }", "different dtypes"},
-    {"kernel x(out a: f32[2]) { a[0] = add(1:f32) }", "wrong number of operands"},
-    {"kernel x(in a: f32[2]) { a[0] = 1:f32 }", "a store to input"},
-    {"kernel x(out a: i64[2]) { a[0] = i0 }", "not alive"},
-    {"kernel x(out a: i64[2]) { { } }", "expected a name"},
-    {"kernel x(out a: i64[2]) { if true { var v0: i64 = 1 } a[0] = v0 }", "not alive"},
-    {"kernel x(out a: i64[n9999999999]) { }", "line 1"},
-    {"kernel x(out a: i64[2]) { a[0] = 99999999999999999999 }", "too large"},
+  {"", "line 1, column 1"},
+  {"kernel x(", "line 1, column 10"},
+  {"kernel x(in a: f33[])", "expected a dtype"},
+  {"kernel x(in b: f32[])", "named by position"},
+  {"kernel x(out a: f32[2]) {\n  a[0] = 1:f32 2 }", "line 2"},
+  {"kernel x(out a: f32[2]) { a[0,0] = 1:f32 }", "rank"},
+  {"kernel x(out a: f32[2]) { a[0] = 1 }", "another dtype"},
+  {"kernel x(out a: f32[2]) { a[0] = add(1:f32, 1) }", "different dtypes"},
+  {"kernel x(out a: f32[2]) { a[0] = add(1:f32) }", "wrong number of operands"},
+  {"kernel x(in a: f32[2]) { a[0] = 1:f32 }", "a store to input"},
+  {"kernel x(out a: i64[2]) { a[0] = i0 }", "not alive"},
+  {"kernel x(out a: i64[2]) { { } }", "expected a name"},
+  {"kernel x(out a: i64[2]) { if true { var v0: i64 = 1 } a[0] = v0 }", "not alive"},
+  {"kernel x(out a: i64[n9999999999]) { }", "line 1"},
+  {"kernel x(out a: i64[2]) { a[0] = 99999999999999999999 }", "too large"},
 };
 static void mistakes_are_told_with_their_place(void **state) {
   (void)state;
@@ -147,11 +147,11 @@ static void deep_nesting_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(printing_what_was_parsed_gives_the_text),
-      cmocka_unit_test(deep_expressions_are_cut_into_lines),
-      cmocka_unit_test(the_hash_does_not_see_the_name),
-      cmocka_unit_test(mistakes_are_told_with_their_place),
-      cmocka_unit_test(deep_nesting_is_refused),
+    cmocka_unit_test(printing_what_was_parsed_gives_the_text),
+    cmocka_unit_test(deep_expressions_are_cut_into_lines),
+    cmocka_unit_test(the_hash_does_not_see_the_name),
+    cmocka_unit_test(mistakes_are_told_with_their_place),
+    cmocka_unit_test(deep_nesting_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

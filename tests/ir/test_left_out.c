@@ -60,9 +60,9 @@ static void reasons_are_of_the_first_family_that_fits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_op_of_the_registry_has_a_row_or_a_reason),
-      cmocka_unit_test(what_is_left_out_is_an_op_without_a_row),
-      cmocka_unit_test(reasons_are_of_the_first_family_that_fits),
+    cmocka_unit_test(every_op_of_the_registry_has_a_row_or_a_reason),
+    cmocka_unit_test(what_is_left_out_is_an_op_without_a_row),
+    cmocka_unit_test(reasons_are_of_the_first_family_that_fits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

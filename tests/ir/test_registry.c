@@ -60,14 +60,15 @@ static const struct registry_case {
   {A "node { name: 'b' op: 'AddN' " T("DT_FLOAT") INT("N", "0") "}", INVALID_ARGUMENT, {"b", "'N'", "at least 1"}},
   {A "node { name: 'b' op: 'AddN' input: 'a' " T("DT_FLOAT") INT("N", "9223372036854775807") "}", INVALID_ARGUMENT, {"b"}},
   {A "node { name: 'b' op: 'Assign' input: 'a' input: 'a' " T("DT_FLOAT") "}", INVALID_ARGUMENT, {"b", "reference"}},
-  {A I "node { name: 'b' op: 'IdentityN' input: 'a' input: 'i' attr { key: 'T' value { list { type: [DT_FLOAT, DT_INT32] } } } }",
-   OK, {0}},
+  {A I "node { name: 'b' op: 'IdentityN' input: 'a' input: 'i' attr { key: 'T' value { list { type: [DT_FLOAT, DT_INT32] } } } }", OK, {0}},
   {A I "node { name: 'b' op: 'IdentityN' input: 'i' input: 'a' attr { key: 'T' value { list { type: [DT_FLOAT, DT_INT32] } } } }",
-   INVALID_ARGUMENT, {"b", "input 0"}},
+   INVALID_ARGUMENT,
+   {"b", "input 0"}},
   {A "node { name: 'b' op: 'IdentityN' input: 'a' attr { key: 'T' value { list { i: 1 } } } }", INVALID_ARGUMENT, {"'T'", "list(type)"}},
-  {A "node { name: 'b' op: 'Conv2D' input: 'a' input: 'a' " T("DT_FLOAT")
-     "attr { key: 'strides' value { list { i: [1, 1, 1, 1] } } } attr { key: 'padding' value { s: 'MAYBE' } } }",
-   INVALID_ARGUMENT, {"b", "padding", "MAYBE"}},
+  {A "node { name: 'b' op: 'Conv2D' input: 'a' input: 'a' " T(
+     "DT_FLOAT") "attr { key: 'strides' value { list { i: [1, 1, 1, 1] } } } attr { key: 'padding' value { s: 'MAYBE' } } }",
+   INVALID_ARGUMENT,
+   {"b", "padding", "MAYBE"}},
 };
 
 static void nodes_are_checked_against_their_signatures(void **state) {
@@ -88,8 +89,9 @@ static void nodes_are_checked_against_their_signatures(void **state) {
 static void attributes_left_out_have_their_defaults(void **state) {
   (void)state;
   struct text_graph g;
-  assert_int_equal(text_graph_read(&g, A "node { name: 'm' op: 'MatMul' input: 'a' input: 'a' " T("DT_FLOAT")
-                                         "attr { key: 'transpose_b' value { b: true } } }"), OK);
+  assert_int_equal(text_graph_read(&g, A "node { name: 'm' op: 'MatMul' input: 'a' input: 'a' " T(
+                                         "DT_FLOAT") "attr { key: 'transpose_b' value { b: true } } }"),
+                   OK);
   assert_int_equal(registry_check(g.model.graph), OK);
   const struct node *n = &g.model.graph->nodes.items[1];
   assert_int_equal(node_attr_int(n, "transpose_a", 7), 0);
@@ -113,7 +115,8 @@ static void a_shape_is_one_of_known_rank(void **state) {
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     struct text_graph g;
     char text[400];
-    snprintf(text, sizeof text, "node { name: 'a' op: 'Placeholder' %s attr { key: '_output_shapes' value { %s } } }", shapes[i].shape, shapes[i].listed);
+    snprintf(text, sizeof text, "node { name: 'a' op: 'Placeholder' %s attr { key: '_output_shapes' value { %s } } }", shapes[i].shape,
+             shapes[i].listed);
     assert_int_equal(text_graph_read(&g, text), OK);
     const struct node *n = &g.model.graph->nodes.items[0];
     const struct attr_shape *of_attr = node_attr_shape(n, "shape"), *of_output = node_output_shape(n, 0);
@@ -129,7 +132,8 @@ static void references_are_told_from_values(void **state) {
   struct text_graph g;
   assert_int_equal(text_graph_read(&g, "node { name: 'v' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } } "
                                        "attr { key: 'shape' value { shape { } } } } "
-                                       "node { name: 'r' op: 'Identity' input: 'v' " T("DT_FLOAT") "}"), OK);
+                                       "node { name: 'r' op: 'Identity' input: 'v' " T("DT_FLOAT") "}"),
+                   OK);
   assert_int_equal(registry_check(g.model.graph), OK);
   assert_int_equal(g.model.graph->nodes.items[0].output_dtypes[0], DTYPE_FLOAT + DTYPE_REF);
   assert_int_equal(g.model.graph->nodes.items[1].output_dtypes[0], DTYPE_FLOAT);

@@ -9,10 +9,10 @@
 struct http2_pair {
   struct http2 *client, *server;
   uint64_t now_ms;
-  size_t piece_max;      /* bytes move in random pieces of at most so many; 0: as they come */
+  size_t piece_max; /* bytes move in random pieces of at most so many; 0: as they come */
   unsigned seed;
-  status server_code;    /* of the last http2_receive */
-  uint8_t *record;       /* NULL, or where the client's bytes are kept too */
+  status server_code; /* of the last http2_receive */
+  uint8_t *record;    /* NULL, or where the client's bytes are kept too */
   size_t record_max, recorded;
 };
 

@@ -21,9 +21,10 @@
 
 /* y = x * w; init; hang waits until it is cancelled. Sorted by name. */
 static uint32_t w_attrs[6]; /* dtype: DT_FLOAT, names: ["a"], free: not compared */
-static struct master_node nodes[] = {{.name = "hang", .op = "NoOp"}, {.name = "init", .op = "NoOp"}, {.name = "p", .op = "Placeholder"},
-                                     {.name = "w", .op = "Const", .attrs = w_attrs, .attr_count = 3}, {.name = "x", .op = "Placeholder"},
-                                     {.name = "y", .op = "Mul"}, {.name = "z", .op = "Identity"}};
+static struct master_node nodes[] = {{.name = "hang", .op = "NoOp"},     {.name = "init", .op = "NoOp"},
+                                     {.name = "p", .op = "Placeholder"}, {.name = "w", .op = "Const", .attrs = w_attrs, .attr_count = 3},
+                                     {.name = "x", .op = "Placeholder"}, {.name = "y", .op = "Mul"},
+                                     {.name = "z", .op = "Identity"}};
 #define NODE_COUNT 7
 static const struct master_port port_x[] = {{.tensor = "x:0"}}, port_y[] = {{.tensor = "y:0"}},
                                 port_yz[] = {{.tensor = "y:0"}, {.tensor = "z:0"}}, port_step[] = {{"y:0", true}, {.tensor = "z:0"}};
@@ -32,11 +33,25 @@ static const uint32_t task_numbers[] = {0, 1};
 static const struct master_entry entries[] = {
   {.name = "init", .targets = target_init, .target_count = 1, .changes_state = true},
   {.name = "both", .feeds = port_x, .feed_count = 1, .fetches = port_yz, .fetch_count = 2},
-  {.name = "train", .feeds = port_x, .feed_count = 1, .fetches = port_y, .fetch_count = 1, .targets = target_init,
-   .target_count = 1, .changes_state = true, .tasks = task_numbers, .task_count = 2},
+  {.name = "train",
+   .feeds = port_x,
+   .feed_count = 1,
+   .fetches = port_y,
+   .fetch_count = 1,
+   .targets = target_init,
+   .target_count = 1,
+   .changes_state = true,
+   .tasks = task_numbers,
+   .task_count = 2},
   {.name = "hang", .targets = target_hang, .target_count = 1, .changes_state = true},
-  {.name = "step", .feeds = port_x, .feed_count = 1, .fetches = port_step, .fetch_count = 2, .targets = target_hang,
-   .target_count = 1, .changes_state = true},
+  {.name = "step",
+   .feeds = port_x,
+   .feed_count = 1,
+   .fetches = port_step,
+   .fetch_count = 2,
+   .targets = target_hang,
+   .target_count = 1,
+   .changes_state = true},
 };
 
 /* Waits for x; then both fetches are there. */
@@ -89,9 +104,16 @@ static inline status needs(void *self, uint32_t entry, uint32_t fetch, uint8_t *
 
 static const char *const devices[] = {"/job:worker/replica:0/task:0/device:CPU:0", "/job:ps/replica:0/task:1/device:GPU:3"};
 static const char *const addresses[] = {"localhost:2222", "there:2223"};
-static const struct master_config config = {.entries = entries, .entry_count = 5, .nodes = nodes, .node_count = NODE_COUNT,
-                                            .devices = devices, .device_count = 2, .addresses = addresses, .run = run,
-                                            .explain = explain, .needs = needs};
+static const struct master_config config = {.entries = entries,
+                                            .entry_count = 5,
+                                            .nodes = nodes,
+                                            .node_count = NODE_COUNT,
+                                            .devices = devices,
+                                            .device_count = 2,
+                                            .addresses = addresses,
+                                            .run = run,
+                                            .explain = explain,
+                                            .needs = needs};
 
 static inline uint64_t feed(uint64_t hash, int64_t value) { return hash_bytes(&value, sizeof value, hash); }
 
@@ -240,8 +262,7 @@ static inline int service_open(void **state) {
   snprintf(address, sizeof address, "unix:%s", socket_path);
   struct cluster_task task = {"worker", 0, address};
   struct cluster_config cluster_config = {.task_count = 1, .tasks = &task, .timeout_s = 5};
-  return cluster_create(&cluster_config, &cluster) != OK || master_create(&config, cluster, &master) != OK ||
-         cluster_start(cluster) != OK;
+  return cluster_create(&cluster_config, &cluster) != OK || master_create(&config, cluster, &master) != OK || cluster_start(cluster) != OK;
 }
 
 static inline int service_close(void **state) {

@@ -10,12 +10,12 @@ static const struct {
   uint32_t count;
   uint64_t bytes;
 } cases[] = {
-  { "nothing needs nothing", { { 0 } }, 0, 0 },
-  { "a value is rounded up to a cache line", { { 1, 1, 2, 0 } }, 1, 64 },
-  { "values one after the other share", { { 128, 1, 2, 0 }, { 128, 3, 4, 0 } }, 2, 128 },
-  { "a value that is read while the next is written keeps its place", { { 128, 1, 2, 0 }, { 128, 2, 3, 0 } }, 2, 256 },
-  { "a small value fills the gap beside a large one", { { 256, 1, 2, 0 }, { 64, 3, 4, 0 }, { 128, 3, 4, 0 } }, 3, 256 },
-  { "empty values take no room", { { 0, 1, 9, 0 }, { 64, 1, 9, 0 } }, 2, 64 },
+  {"nothing needs nothing", {{0}}, 0, 0},
+  {"a value is rounded up to a cache line", {{1, 1, 2, 0}}, 1, 64},
+  {"values one after the other share", {{128, 1, 2, 0}, {128, 3, 4, 0}}, 2, 128},
+  {"a value that is read while the next is written keeps its place", {{128, 1, 2, 0}, {128, 2, 3, 0}}, 2, 256},
+  {"a small value fills the gap beside a large one", {{256, 1, 2, 0}, {64, 3, 4, 0}, {128, 3, 4, 0}}, 3, 256},
+  {"empty values take no room", {{0, 1, 9, 0}, {64, 1, 9, 0}}, 2, 64},
 };
 
 static void check_disjoint(const struct arena_item *items, uint32_t count, uint64_t bytes) {

@@ -51,9 +51,7 @@ static int dial(void) {
 }
 
 /* False when the task has cut the connection, or takes nothing more. */
-static bool put(int fd, const void *data, size_t size) {
-  return send(fd, data, size, MSG_NOSIGNAL) == (ssize_t)size;
-}
+static bool put(int fd, const void *data, size_t size) { return send(fd, data, size, MSG_NOSIGNAL) == (ssize_t)size; }
 
 static void drain(int fd) {
   char buffer[65536];
@@ -70,7 +68,7 @@ static bool is_cut(int fd) { /* reads to the end */
 }
 
 static size_t frame(uint8_t *to, size_t length, uint8_t type, uint8_t flags, uint32_t stream) {
-  uint8_t head[9] = {(uint8_t)(length >> 16), (uint8_t)(length >> 8), (uint8_t)length, type, flags,
+  uint8_t head[9] = {(uint8_t)(length >> 16), (uint8_t)(length >> 8),  (uint8_t)length,        type,           flags,
                      (uint8_t)(stream >> 24), (uint8_t)(stream >> 16), (uint8_t)(stream >> 8), (uint8_t)stream};
   memcpy(to, head, 9);
   return 9 + length;
@@ -97,7 +95,10 @@ static void peer_is_served(void) {
 /* HEADERS of a request: POST of a path, with gRPC's content type; more follows. */
 static size_t request(uint8_t *to, const char *path, uint32_t stream) {
   size_t at = 9, path_size = strlen(path);
-  static const char type[] = "\x41\x04" "here" "\x5f\x10" "application/grpc";
+  static const char type[] = "\x41\x04"
+                             "here"
+                             "\x5f\x10"
+                             "application/grpc";
   memcpy(to + at, "\x83\x86\x44", 3);
   to[at + 3] = (uint8_t)path_size;
   memcpy(to + at + 4, path, path_size);
@@ -131,9 +132,7 @@ static void rapid_resets_end_the_connection(void **state) {
 
 static void floods_of_control_frames_end_the_connection(void **state) {
   (void)state;
-  static const struct {
-    uint8_t type, length;
-  } kinds[] = {{6, 8}, {4, 0}, {2, 5}, {8, 4}};
+  static const struct { uint8_t type, length; } kinds[] = {{6, 8}, {4, 0}, {2, 5}, {8, 4}};
   for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
     uint8_t bytes[32] = {0};
     int fd = dial();
@@ -198,7 +197,10 @@ static void a_claimed_gigabyte_is_not_allocated(void **state) {
     uint8_t bytes[256];
     int fd = dial();
     greet(fd);
-    static const char fields[] = "\x83\x86\x41\x04" "here" "\x44\x0e/tfc.Task/Link\x5f\x10" "application/grpc";
+    static const char fields[] = "\x83\x86\x41\x04"
+                                 "here"
+                                 "\x44\x0e/tfc.Task/Link\x5f\x10"
+                                 "application/grpc";
     size_t size = frame(bytes, sizeof fields - 1, 1, 4, 1);
     memcpy(bytes + 9, fields, sizeof fields - 1);
     size_t data = frame(bytes + size, 6, 0, 0, 1);

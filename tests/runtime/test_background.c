@@ -15,9 +15,9 @@
 /* ---- a dataset of numbers ---- */
 
 struct numbers {
-  int64_t count;             /* elements */
-  int64_t fails_every;       /* 0: none fails */
-  atomic_bool waits;         /* elements come only when this is false; who asks is given up before */
+  int64_t count;       /* elements */
+  int64_t fails_every; /* 0: none fails */
+  atomic_bool waits;   /* elements come only when this is false; who asks is given up before */
   atomic_int asked;
 };
 static struct numbers numbers;
@@ -25,10 +25,10 @@ struct numbers_state {
   int64_t at;
 };
 
-static void pause_ms(int ms) { nanosleep(&(struct timespec){ 0, ms * 1000000L }, NULL); }
+static void pause_ms(int ms) { nanosleep(&(struct timespec){0, ms * 1000000L}, NULL); }
 
 static status number(int64_t value, struct tensor **out) {
-  TRY(tensor_create(DTYPE_INT64, &(struct shape){ 0 }, out));
+  TRY(tensor_create(DTYPE_INT64, &(struct shape){0}, out));
   *(int64_t *)(*out)->data = value;
   return OK;
 }
@@ -55,7 +55,7 @@ static status numbers_next(struct cursor *c, const struct dataset_run *run, stru
   return number(at, out);
 }
 
-static const struct dataset_kind numbers_kind = { .op = "Numbers", .state_size = sizeof(struct numbers_state), .next = numbers_next };
+static const struct dataset_kind numbers_kind = {.op = "Numbers", .state_size = sizeof(struct numbers_state), .next = numbers_next};
 
 /* ---- a task with one instruction, on whose behalf elements are asked for ---- */
 
@@ -75,10 +75,11 @@ static void place_begin(struct place *p, int64_t count, int64_t fails_every) {
   pb_instr(&p->builder, INSTR_NOOP, 0);
   pb_entry(&p->builder, "main", 0, 0, 0, 1, false);
   assert_int_equal(task_create(pb_finish(&p->builder), none, 3, &p->task), OK);
-  p->step = (struct step){ .task = p->task, .is_background = true };
-  p->call = (struct host_call){ .task = p->task, .program = task_program(p->task), .instr = program_instr(task_program(p->task), 0), .step = &p->step };
-  p->run = (struct dataset_run){ &p->call };
-  p->dataset = (struct dataset){ .kind = &numbers_kind, .words = p->call, .component_count = 1 };
+  p->step = (struct step){.task = p->task, .is_background = true};
+  p->call = (struct host_call){
+    .task = p->task, .program = task_program(p->task), .instr = program_instr(task_program(p->task), 0), .step = &p->step};
+  p->run = (struct dataset_run){&p->call};
+  p->dataset = (struct dataset){.kind = &numbers_kind, .words = p->call, .component_count = 1};
   atomic_init(&p->dataset.references, 1);
   numbers.count = count;
   numbers.fails_every = fails_every;
@@ -133,7 +134,7 @@ static void read_all(int64_t size, int64_t fails_every) {
 
 static void elements_come_in_order_and_each_error_once(void **state) {
   (void)state;
-  static const int64_t sizes[] = { 1, 2, 7, 100, 5000, READ_AHEAD_AUTO };
+  static const int64_t sizes[] = {1, 2, 7, 100, 5000, READ_AHEAD_AUTO};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     read_all(sizes[i], 0);
     read_all(sizes[i], 5);
@@ -207,7 +208,7 @@ static void a_reader_that_is_given_up_loses_nothing(void **state) {
   wait_begin(&p, &ahead);
   wait_ends_by(give_up, &p, ahead);
   atomic_store(&numbers.waits, false);
-  p.step = (struct step){ .task = p.task, .is_background = true };
+  p.step = (struct step){.task = p.task, .is_background = true};
   for (int64_t at = 0; at < 10; at++) {
     struct tensor *element;
     bool end;
@@ -264,7 +265,8 @@ static void note_call(void) {
 }
 
 /* Ten times the number, now and then after a while. */
-static status ten_times(const struct dataset *owner, const struct dataset_run *run, struct tensor *const *element, struct tensor **out, bool *skip) {
+static status ten_times(const struct dataset *owner, const struct dataset_run *run, struct tensor *const *element, struct tensor **out,
+                        bool *skip) {
   (void)owner;
   int64_t value = *(const int64_t *)element[0]->data;
   note_call();
@@ -272,7 +274,7 @@ static status ten_times(const struct dataset *owner, const struct dataset_run *r
     pause_ms(1);
   status result = wait_while(&calls_wait, run);
   if (value % 3 == 0)
-    nanosleep(&(struct timespec){ 0, 200000 }, NULL);
+    nanosleep(&(struct timespec){0, 200000}, NULL);
   *skip = false;
   if (result == OK)
     result = number(value * 10, out);
@@ -290,7 +292,7 @@ static void calls_begin(struct place *p, int64_t count, int64_t fails_every) {
 
 static void results_come_in_order(void **state) {
   (void)state;
-  static const int64_t at_once[] = { 1, 2, 5, 64, 1000, -1 };
+  static const int64_t at_once[] = {1, 2, 5, 64, 1000, -1};
   for (size_t i = 0; i < 2 * sizeof at_once / sizeof *at_once; i++) {
     struct place p;
     struct parallel_calls *calls;

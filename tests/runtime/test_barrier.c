@@ -15,20 +15,21 @@ static void tuples_of_many_keys_come_together(void **state) {
   struct container *container;
   struct resource *resource;
   struct inbox inbox;
-  struct tensor *outputs[4] = { 0 };
-  struct barrier_spec spec = { .component_count = 2, .components = { { .dtype = DTYPE_FLOAT, .has_shape = true }, { .dtype = DTYPE_FLOAT, .has_shape = true } } };
-  struct host_call call = { .inbox = &inbox, .outputs = outputs, .output_count = 4 };
+  struct tensor *outputs[4] = {0};
+  struct barrier_spec spec = {.component_count = 2,
+                              .components = {{.dtype = DTYPE_FLOAT, .has_shape = true}, {.dtype = DTYPE_FLOAT, .has_shape = true}}};
+  struct host_call call = {.inbox = &inbox, .outputs = outputs, .output_count = 4};
   bool is_new;
   inbox_init(&inbox);
   assert_int_equal(container_create(&container), OK);
   assert_int_equal(container_get(container, "", "b", &barrier_maker, &spec, &is_new, &resource), OK);
   struct barrier *barrier = (struct barrier *)resource;
   for (int i = 0; i < KEYS; i++) {
-    keys[i] = (struct string_view){ text[i], (uint64_t)snprintf(text[i], sizeof text[i], "k%d", i) };
+    keys[i] = (struct string_view){text[i], (uint64_t)snprintf(text[i], sizeof text[i], "k%d", i)};
     values[i] = (float)i;
   }
-  struct tensor all = { .dtype = DTYPE_STRING, .shape = { 1, { KEYS } }, .data = keys, .count = KEYS };
-  struct tensor numbers = { .dtype = DTYPE_FLOAT, .shape = { 1, { KEYS } }, .data = values, .count = KEYS };
+  struct tensor all = {.dtype = DTYPE_STRING, .shape = {1, {KEYS}}, .data = keys, .count = KEYS};
+  struct tensor numbers = {.dtype = DTYPE_FLOAT, .shape = {1, {KEYS}}, .data = values, .count = KEYS};
   assert_int_equal(barrier_insert(barrier, &call, 0, &all, &numbers), OK);
   assert_int_equal(barrier_size(barrier, true), KEYS);
   assert_int_equal(barrier_size(barrier, false), 0);
@@ -37,7 +38,7 @@ static void tuples_of_many_keys_come_together(void **state) {
   assert_int_equal(barrier_size(barrier, true), 0);
   assert_int_equal(barrier_take(barrier, &call, KEYS, false), OK);
   assert_false(call.pending);
-  bool seen[KEYS] = { false };
+  bool seen[KEYS] = {false};
   for (int i = 0; i < KEYS; i++) {
     struct string_view key = ((struct string_view *)outputs[1]->data)[i];
     int number = (int)((float *)outputs[2]->data)[i];
@@ -55,6 +56,6 @@ static void tuples_of_many_keys_come_together(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(tuples_of_many_keys_come_together) };
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tuples_of_many_keys_come_together)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static void run_held(const struct kernel_call *call, int64_t phase, int64_t begi
     usleep(1000);
   run_double(call, phase, begin, end);
 }
-static const struct kernel_code kernels[] = { { run_double, one_tile }, { run_held, one_tile } };
+static const struct kernel_code kernels[] = {{run_double, one_tile}, {run_held, one_tile}};
 enum { DOUBLE, HELD, KERNELS };
 
 /* x: [n], y: [m] -> a = 2x, b = 2y, as a part that runs in order and one that runs by counts. */
@@ -82,11 +82,11 @@ static struct task *load(struct program_builder *b, int kernel) {
   for (uint32_t i = 4; i < 8; i++)
     b->slots.items[i].root = i - 4;
   add_instrs(b, true, kernel);
-  vec_push(&b->blocks, (struct program_block){ .instrs = { 6, 6 } });
-  vec_push(&b->parts, (struct program_part){ .block = 1, .slots = { 4, 4 }, .instr_count = 6, .dataflow = 1 });
+  vec_push(&b->blocks, (struct program_block){.instrs = {6, 6}});
+  vec_push(&b->parts, (struct program_part){.block = 1, .slots = {4, 4}, .instr_count = 6, .dataflow = 1});
   struct program_range needs = PB_LIST(b, 1, 0, 0, 1);
   struct program_entry *entry = &b->entries.items[0];
-  entry->functions = (struct program_range){ 1, 1 };
+  entry->functions = (struct program_range){1, 1};
   entry->partial = 2;
   entry->partial_needs = needs;
   b->kernel_count = KERNELS;
@@ -105,7 +105,7 @@ static void unload(struct program_builder *b, struct task *task) {
 
 static struct tensor *floats(int64_t count, float value) {
   struct tensor *tensor = NULL;
-  assert_int_equal(tensor_create(DTYPE_FLOAT, &(struct shape){ 1, { count } }, &tensor), OK);
+  assert_int_equal(tensor_create(DTYPE_FLOAT, &(struct shape){1, {count}}, &tensor), OK);
   for (int64_t i = 0; i < count; i++)
     ((float *)tensor->data)[i] = value;
   return tensor;
@@ -119,7 +119,7 @@ struct runner {
 };
 static void *run_thread(void *self) {
   struct runner *runner = self;
-  struct tensor *feeds[2] = { NULL, NULL }, *fetches[2];
+  struct tensor *feeds[2] = {NULL, NULL}, *fetches[2];
   if (runner->request.partial) {
     runner->code = task_run_for_client(runner->task, 0, NULL, NULL, &runner->request);
     partial_end(runner->request.partial, runner->code, runner->code == OK ? "" : status_text());
@@ -146,7 +146,7 @@ static void feeds_of_a_partial_run_come_in_any_order_and_with_any_size(void **st
     struct partial *partial;
     struct tensor *fetched;
     assert_int_equal(partial_create(2, 2, &partial), OK);
-    struct runner runner = { .task = task, .request = { .partial = partial } };
+    struct runner runner = {.task = task, .request = {.partial = partial}};
     pthread_create(&runner.thread, NULL, run_thread, &runner);
     for (uint32_t turn = 0; turn < 2; turn++) {
       uint32_t which = turn ^ order;
@@ -173,7 +173,7 @@ static void a_partial_run_that_is_given_up_ends(void **state) {
   static atomic_bool gone;
   assert_int_equal(partial_create(2, 2, &partial), OK);
   atomic_store(&gone, false);
-  struct runner runner = { .task = task, .request = { .gone = &gone, .partial = partial } };
+  struct runner runner = {.task = task, .request = {.gone = &gone, .partial = partial}};
   pthread_create(&runner.thread, NULL, run_thread, &runner);
   partial_feed(partial, 0, floats(1, 1));
   assert_int_equal(partial_await(partial, 0, &gone, &fetched), OK);
@@ -207,7 +207,7 @@ static void a_step_says_what_it_is_in_and_what_it_waits_for(void **state) {
   static atomic_bool gone, other;
   char text[256];
   atomic_store(&is_held, true);
-  struct runner runner = { .task = task, .request = { .gone = &gone } };
+  struct runner runner = {.task = task, .request = {.gone = &gone}};
   pthread_create(&runner.thread, NULL, run_thread, &runner);
   await_words(task, &gone, "/job:worker/task:0 is in Double 'a'");
   await_words(task, NULL, "Double 'a'");
@@ -218,7 +218,7 @@ static void a_step_says_what_it_is_in_and_what_it_waits_for(void **state) {
   assert_int_equal(runner.code, OK);
   struct partial *partial;
   assert_int_equal(partial_create(2, 2, &partial), OK);
-  runner = (struct runner){ .task = task, .request = { .gone = &gone, .partial = partial } };
+  runner = (struct runner){.task = task, .request = {.gone = &gone, .partial = partial}};
   atomic_store(&gone, false);
   pthread_create(&runner.thread, NULL, run_thread, &runner);
   await_words(task, &gone, "waits for Placeholder 'x'; /job:worker/task:0 waits for Placeholder 'y'");
@@ -238,9 +238,9 @@ static void a_trace_of_a_step_that_waits_has_what_came_after(void **state) {
   struct program_builder b;
   struct task *task = load(&b, DOUBLE);
   struct partial *partial;
-  struct wire_buffer metadata = { 0 };
+  struct wire_buffer metadata = {0};
   assert_int_equal(partial_create(2, 2, &partial), OK);
-  struct runner runner = { .task = task, .request = { .partial = partial } };
+  struct runner runner = {.task = task, .request = {.partial = partial}};
   assert_int_equal(step_stats_create(task, &runner.request.stats), OK);
   pthread_create(&runner.thread, NULL, run_thread, &runner);
   partial_feed(partial, 1, floats(3, 5));
@@ -261,9 +261,9 @@ static void a_recorded_step_lists_its_nodes_with_inputs_and_device(void **state)
   (void)state;
   struct program_builder b;
   struct task *task = load(&b, DOUBLE);
-  struct tensor *feeds[2] = { floats(2, 1), floats(3, 1) }, *fetches[2];
-  struct run_request request = { .reports_memory = true };
-  struct wire_buffer metadata = { 0 };
+  struct tensor *feeds[2] = {floats(2, 1), floats(3, 1)}, *fetches[2];
+  struct run_request request = {.reports_memory = true};
+  struct wire_buffer metadata = {0};
   assert_int_equal(step_stats_create(task, &request.stats), OK);
   assert_int_equal(task_run_for_client(task, 0, feeds, fetches, &request), OK);
   step_stats_write(request.stats, &metadata);
@@ -300,10 +300,10 @@ static void out_of_memory_names_the_largest_tensors(void **state) {
   struct program_builder b;
   struct task *task = load(&b, DOUBLE);
   struct tensor *small = floats(1 << 18, 1), *large = NULL, *fetches[2];
-  struct tensor claimed = { .dtype = DTYPE_FLOAT, .shape = { 1, { INT64_C(1) << 40 } }, .count = INT64_C(1) << 40, .references = 1 };
+  struct tensor claimed = {.dtype = DTYPE_FLOAT, .shape = {1, {INT64_C(1) << 40}}, .count = INT64_C(1) << 40, .references = 1};
   large = &claimed; /* never read: its output cannot be made */
-  struct tensor *feeds[2] = { small, large };
-  struct run_request request = { .reports_memory = true };
+  struct tensor *feeds[2] = {small, large};
+  struct run_request request = {.reports_memory = true};
   assert_int_equal(task_run_for_client(task, 0, feeds, fetches, &request), RESOURCE_EXHAUSTED);
   assert_non_null(strstr(status_text(), MEMORY_REPORT "/job:worker/task:0: "));
   assert_non_null(strstr(status_text(), "1.0 MiB float[262144] of Double 'a'"));

@@ -151,8 +151,16 @@ static void choose_addresses(bool use_unix) {
 }
 
 static struct cluster_config config_of(uint32_t task, uint32_t count, bool has_phases) {
-  return (struct cluster_config){.task = task, .task_count = count, .tasks = tasks, .build_id = 77, .timeout_s = 10,
-    .has_phases = has_phases, .only_addresses = true, .log = note_log, .log_self = &recorders[task],
+  return (struct cluster_config){
+    .task = task,
+    .task_count = count,
+    .tasks = tasks,
+    .build_id = 77,
+    .timeout_s = 10,
+    .has_phases = has_phases,
+    .only_addresses = true,
+    .log = note_log,
+    .log_self = &recorders[task],
     .sink = {&recorders[task], note_start, note_tensor, note_done, note_cancel, note_lost, .on_joined = note_joined}};
 }
 

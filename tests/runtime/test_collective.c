@@ -27,9 +27,14 @@ static void meet(struct meeting *m, const struct resource_maker *maker, void *sp
 
 static struct host_call *call_of(struct meeting *m, uint32_t driver, const float *value) {
   struct host_call *call = &m->calls[driver];
-  *call = (struct host_call){ .inbox = &m->inbox, .driver = driver, .outputs = m->outputs[driver], .output_count = 1,
-                              .inputs = &m->inputs[driver], .held = &m->held[driver], .input_count = value ? 1 : 0 };
-  m->inputs[driver] = (struct tensor){ .dtype = DTYPE_FLOAT, .data = (void *)value, .count = 1 };
+  *call = (struct host_call){.inbox = &m->inbox,
+                             .driver = driver,
+                             .outputs = m->outputs[driver],
+                             .output_count = 1,
+                             .inputs = &m->inputs[driver],
+                             .held = &m->held[driver],
+                             .input_count = value ? 1 : 0};
+  m->inputs[driver] = (struct tensor){.dtype = DTYPE_FLOAT, .data = (void *)value, .count = 1};
   memset(m->outputs[driver], 0, sizeof m->outputs[driver]);
   return call;
 }
@@ -55,11 +60,11 @@ static void part(struct meeting *m) {
 
 static void all_get_the_mean_whatever_the_order(void **state) {
   (void)state;
-  static const uint32_t orders[][3] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 2, 0 } };
-  static const float values[] = { 1e8f, 1, -1e8f }; /* the sum depends on the order of adding */
+  static const uint32_t orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 2, 0}};
+  static const float values[] = {1e8f, 1, -1e8f}; /* the sum depends on the order of adding */
   for (int i = 0; i < 3; i++) {
     struct meeting m;
-    meet(&m, &collective_maker, &(struct collective_spec){ .size = 3, .mean = true });
+    meet(&m, &collective_maker, &(struct collective_spec){.size = 3, .mean = true});
     for (int turn = 0; turn < 2; turn++) {
       for (int j = 0; j < 3; j++) {
         struct host_call *call = call_of(&m, orders[i][j], &values[orders[i][j]]);
@@ -77,7 +82,7 @@ static void all_get_the_mean_whatever_the_order(void **state) {
 static void one_of_a_round_leads(void **state) {
   (void)state;
   struct meeting m;
-  meet(&m, &collective_maker, &(struct collective_spec){ .size = 3 });
+  meet(&m, &collective_maker, &(struct collective_spec){.size = 3});
   int leaders = 0;
   for (uint32_t driver = 0; driver < 3; driver++)
     assert_int_equal(collective_join((struct collective *)m.resource, call_of(&m, driver, NULL)), OK);
@@ -94,7 +99,7 @@ static void a_step_that_gives_up_fails_its_round(void **state) {
   (void)state;
   struct meeting m;
   float one = 1;
-  meet(&m, &collective_maker, &(struct collective_spec){ .size = 3 });
+  meet(&m, &collective_maker, &(struct collective_spec){.size = 3});
   for (uint32_t driver = 0; driver < 2; driver++)
     assert_int_equal(collective_join((struct collective *)m.resource, call_of(&m, driver, &one)), OK);
   assert_true(m.calls[0].withdraw(&m.calls[0]));
@@ -112,7 +117,7 @@ static void one_task_cannot_join_twice(void **state) {
   (void)state;
   struct meeting m;
   float one = 1;
-  meet(&m, &collective_maker, &(struct collective_spec){ .size = 2 });
+  meet(&m, &collective_maker, &(struct collective_spec){.size = 2});
   assert_int_equal(collective_join((struct collective *)m.resource, call_of(&m, 0, &one)), OK);
   struct host_call again = m.calls[0];
   assert_int_equal(collective_join((struct collective *)m.resource, &again), FAILED_PRECONDITION);
@@ -121,7 +126,7 @@ static void one_task_cannot_join_twice(void **state) {
 }
 
 static struct tensor vector(const float *values, int64_t count) {
-  return (struct tensor){ .dtype = DTYPE_FLOAT, .shape = { 1, { count } }, .data = (void *)values, .count = count };
+  return (struct tensor){.dtype = DTYPE_FLOAT, .shape = {1, {count}}, .data = (void *)values, .count = count};
 }
 
 static const struct accumulator_round anybody;
@@ -129,8 +134,8 @@ static const struct accumulator_round anybody;
 static void stale_gradients_are_dropped_and_the_mean_is_taken(void **state) {
   (void)state;
   struct meeting m;
-  struct accumulator_spec spec = { .dtype = DTYPE_FLOAT, .mean = true, .has_shape = true, .shape = { 1, { 2 } } };
-  static const float a[] = { 1, 2 }, b[] = { 3, 6 };
+  struct accumulator_spec spec = {.dtype = DTYPE_FLOAT, .mean = true, .has_shape = true, .shape = {1, {2}}};
+  static const float a[] = {1, 2}, b[] = {3, 6};
   struct tensor ta = vector(a, 2), tb = vector(b, 2), wrong = vector(a, 1);
   meet(&m, &accumulator_maker, &spec);
   struct accumulator *accumulator = (struct accumulator *)m.resource;
@@ -141,7 +146,7 @@ static void stale_gradients_are_dropped_and_the_mean_is_taken(void **state) {
   assert_true(call->pending);
   assert_int_equal(accumulator_apply(accumulator, 0, 0, &tb), OK);
   assert_int_equal(finished(&m), 1);
-  assert_memory_equal(m.outputs[0][0]->data, ((float[]){ 2, 4 }), 8);
+  assert_memory_equal(m.outputs[0][0]->data, ((float[]){2, 4}), 8);
   tensor_release(m.outputs[0][0]);
   assert_int_equal(accumulator_apply(accumulator, 0, 0, &ta), OK); /* of the step before */
   assert_int_equal(accumulator_count(accumulator), 0);
@@ -152,11 +157,11 @@ static void stale_gradients_are_dropped_and_the_mean_is_taken(void **state) {
 static void a_round_waits_for_no_more_than_those_that_have_not_left_can_give(void **state) {
   (void)state;
   struct meeting m;
-  static const float a[] = { 1, 2 };
+  static const float a[] = {1, 2};
   struct tensor ta = vector(a, 2);
-  meet(&m, &accumulator_maker, &(struct accumulator_spec){ .dtype = DTYPE_FLOAT, .mean = true });
+  meet(&m, &accumulator_maker, &(struct accumulator_spec){.dtype = DTYPE_FLOAT, .mean = true});
   struct accumulator *accumulator = (struct accumulator *)m.resource;
-  const struct accumulator_round round = { .replicas = 3, .each = 1 };
+  const struct accumulator_round round = {.replicas = 3, .each = 1};
   assert_int_equal(accumulator_take(accumulator, call_of(&m, 0, NULL), 2, round), OK);
   assert_int_equal(accumulator_apply(accumulator, 1, 0, &ta), OK);
   accumulator_leave(accumulator, 2);
@@ -176,11 +181,11 @@ static void a_round_waits_for_no_more_than_those_that_have_not_left_can_give(voi
 static void a_missing_replica_ends_a_round_unless_enough_are_left(void **state) {
   (void)state;
   struct meeting m;
-  static const float a[] = { 1, 2 };
+  static const float a[] = {1, 2};
   struct tensor ta = vector(a, 2);
-  meet(&m, &accumulator_maker, &(struct accumulator_spec){ .dtype = DTYPE_FLOAT, .mean = true });
+  meet(&m, &accumulator_maker, &(struct accumulator_spec){.dtype = DTYPE_FLOAT, .mean = true});
   struct accumulator *accumulator = (struct accumulator *)m.resource;
-  const struct accumulator_round round = { .replicas = 3, .each = 1 };
+  const struct accumulator_round round = {.replicas = 3, .each = 1};
   assert_int_equal(accumulator_take(accumulator, call_of(&m, 0, NULL), 2, round), OK);
   assert_true(accumulator_miss(accumulator, 2, false, false, "2 is missing")); /* two are enough */
   assert_false(accumulator_miss(accumulator, 1, false, false, NULL));          /* not late yet */
@@ -202,11 +207,11 @@ static void a_missing_replica_ends_a_round_unless_enough_are_left(void **state) 
 static void the_step_of_a_round_only_grows_until_all_is_put_back(void **state) {
   (void)state;
   struct meeting m;
-  static const float a[] = { 1, 2 };
+  static const float a[] = {1, 2};
   struct tensor ta = vector(a, 2);
-  meet(&m, &accumulator_maker, &(struct accumulator_spec){ .dtype = DTYPE_FLOAT });
+  meet(&m, &accumulator_maker, &(struct accumulator_spec){.dtype = DTYPE_FLOAT});
   struct accumulator *accumulator = (struct accumulator *)m.resource;
-  assert_int_equal(accumulator_take(accumulator, call_of(&m, 0, NULL), 2, (struct accumulator_round){ .replicas = 2, .each = 1 }), OK);
+  assert_int_equal(accumulator_take(accumulator, call_of(&m, 0, NULL), 2, (struct accumulator_round){.replicas = 2, .each = 1}), OK);
   accumulator_set_step(accumulator, 7);
   accumulator_set_step(accumulator, 6);
   assert_int_equal(accumulator_apply(accumulator, 1, 6, &ta), OK);
@@ -222,18 +227,18 @@ static void the_step_of_a_round_only_grows_until_all_is_put_back(void **state) {
 static void a_gradient_of_another_shape_is_refused(void **state) {
   (void)state;
   struct meeting m;
-  float data[6] = { 1, 2, 3, 4, 5, 6 };
-  int64_t places[] = { 0 };
-  struct tensor tall = { .dtype = DTYPE_FLOAT, .shape = { 2, { 3, 2 } }, .data = data, .count = 6 };
-  struct tensor wide = { .dtype = DTYPE_FLOAT, .shape = { 2, { 2, 3 } }, .data = data, .count = 6 };
-  meet(&m, &accumulator_maker, &(struct accumulator_spec){ .dtype = DTYPE_FLOAT });
+  float data[6] = {1, 2, 3, 4, 5, 6};
+  int64_t places[] = {0};
+  struct tensor tall = {.dtype = DTYPE_FLOAT, .shape = {2, {3, 2}}, .data = data, .count = 6};
+  struct tensor wide = {.dtype = DTYPE_FLOAT, .shape = {2, {2, 3}}, .data = data, .count = 6};
+  meet(&m, &accumulator_maker, &(struct accumulator_spec){.dtype = DTYPE_FLOAT});
   assert_int_equal(accumulator_apply((struct accumulator *)m.resource, 0, 0, &tall), OK);
   assert_int_equal(accumulator_apply((struct accumulator *)m.resource, 0, 0, &wide), INVALID_ARGUMENT);
   part(&m);
-  struct tensor indices = { .dtype = DTYPE_INT64, .shape = { 1, { 1 } }, .data = places, .count = 1 };
-  tall.shape = (struct shape){ 3, { 1, 3, 2 } };
-  wide.shape = (struct shape){ 3, { 1, 2, 3 } };
-  meet(&m, &accumulator_maker, &(struct accumulator_spec){ .dtype = DTYPE_FLOAT, .sparse = true });
+  struct tensor indices = {.dtype = DTYPE_INT64, .shape = {1, {1}}, .data = places, .count = 1};
+  tall.shape = (struct shape){3, {1, 3, 2}};
+  wide.shape = (struct shape){3, {1, 2, 3}};
+  meet(&m, &accumulator_maker, &(struct accumulator_spec){.dtype = DTYPE_FLOAT, .sparse = true});
   assert_int_equal(accumulator_apply_sparse((struct accumulator *)m.resource, 0, 0, &indices, &tall, NULL), OK);
   assert_int_equal(accumulator_apply_sparse((struct accumulator *)m.resource, 0, 0, &indices, &wide, NULL), INVALID_ARGUMENT);
   part(&m);
@@ -244,8 +249,8 @@ static void the_mean_of_many_small_numbers(void **state) {
   (void)state;
   struct meeting m;
   uint8_t value = 1;
-  struct tensor gradient = { .dtype = DTYPE_UINT8, .data = &value, .count = 1 };
-  meet(&m, &accumulator_maker, &(struct accumulator_spec){ .dtype = DTYPE_UINT8, .mean = true, .has_shape = true });
+  struct tensor gradient = {.dtype = DTYPE_UINT8, .data = &value, .count = 1};
+  meet(&m, &accumulator_maker, &(struct accumulator_spec){.dtype = DTYPE_UINT8, .mean = true, .has_shape = true});
   for (int i = 0; i < 256; i++)
     assert_int_equal(accumulator_apply((struct accumulator *)m.resource, 0, 0, &gradient), OK);
   assert_int_equal(accumulator_take((struct accumulator *)m.resource, call_of(&m, 0, NULL), 256, anybody), OK);
@@ -257,11 +262,11 @@ static void the_mean_of_many_small_numbers(void **state) {
 static void rows_are_divided_by_how_many_gave_them(void **state) {
   (void)state;
   struct meeting m;
-  struct accumulator_spec spec = { .dtype = DTYPE_FLOAT, .sparse = true, .mean = true, .has_shape = true, .shape = { 2, { 9, 1 } } };
-  static const int64_t i1[] = { 0, 2 }, i2[] = { 2, 5 };
-  static const float v1[] = { 1, 2 }, v2[] = { 4, 8 };
-  struct tensor indices = { .dtype = DTYPE_INT64, .shape = { 1, { 2 } }, .count = 2 };
-  struct tensor values = { .dtype = DTYPE_FLOAT, .shape = { 2, { 2, 1 } }, .count = 2 };
+  struct accumulator_spec spec = {.dtype = DTYPE_FLOAT, .sparse = true, .mean = true, .has_shape = true, .shape = {2, {9, 1}}};
+  static const int64_t i1[] = {0, 2}, i2[] = {2, 5};
+  static const float v1[] = {1, 2}, v2[] = {4, 8};
+  struct tensor indices = {.dtype = DTYPE_INT64, .shape = {1, {2}}, .count = 2};
+  struct tensor values = {.dtype = DTYPE_FLOAT, .shape = {2, {2, 1}}, .count = 2};
   meet(&m, &accumulator_maker, &spec);
   struct accumulator *accumulator = (struct accumulator *)m.resource;
   for (int turn = 0; turn < 2; turn++) {
@@ -270,9 +275,9 @@ static void rows_are_divided_by_how_many_gave_them(void **state) {
     assert_int_equal(accumulator_apply_sparse(accumulator, 0, 0, &indices, &values, NULL), OK);
   }
   assert_int_equal(accumulator_take(accumulator, call_of(&m, 0, NULL), 2, anybody), OK);
-  assert_memory_equal(m.outputs[0][0]->data, ((int64_t[]){ 0, 2, 5 }), 24);
-  assert_memory_equal(m.outputs[0][1]->data, ((float[]){ 1, 3, 8 }), 12);
-  assert_memory_equal(m.outputs[0][2]->data, ((int64_t[]){ 9, 1 }), 16);
+  assert_memory_equal(m.outputs[0][0]->data, ((int64_t[]){0, 2, 5}), 24);
+  assert_memory_equal(m.outputs[0][1]->data, ((float[]){1, 3, 8}), 12);
+  assert_memory_equal(m.outputs[0][2]->data, ((int64_t[]){9, 1}), 16);
   for (int i = 0; i < 3; i++)
     tensor_release(m.outputs[0][i]);
   part(&m);

@@ -145,11 +145,11 @@ static void who_waits_at_the_gate_goes_when_the_task_stops(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(frozen_it_shows_variables_and_ledger_of_one_moment, begin, end),
-      cmocka_unit_test_setup_teardown(a_step_that_stays_inside_is_not_waited_for_for_ever, begin, end),
-      cmocka_unit_test_setup_teardown(steps_of_the_cut_pass_and_later_ones_wait, begin, end),
-      cmocka_unit_test_setup_teardown(a_step_of_before_a_restore_changes_nothing_any_more, begin, end),
-      cmocka_unit_test_setup_teardown(who_waits_at_the_gate_goes_when_the_task_stops, begin, end),
+    cmocka_unit_test_setup_teardown(frozen_it_shows_variables_and_ledger_of_one_moment, begin, end),
+    cmocka_unit_test_setup_teardown(a_step_that_stays_inside_is_not_waited_for_for_ever, begin, end),
+    cmocka_unit_test_setup_teardown(steps_of_the_cut_pass_and_later_ones_wait, begin, end),
+    cmocka_unit_test_setup_teardown(a_step_of_before_a_restore_changes_nothing_any_more, begin, end),
+    cmocka_unit_test_setup_teardown(who_waits_at_the_gate_goes_when_the_task_stops, begin, end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,8 +31,8 @@ static void phases_before_the_first_step_are_not_left_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_number_leads_to_its_step_and_back),
-      cmocka_unit_test(phases_before_the_first_step_are_not_left_out),
+    cmocka_unit_test(a_number_leads_to_its_step_and_back),
+    cmocka_unit_test(phases_before_the_first_step_are_not_left_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

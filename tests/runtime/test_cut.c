@@ -1,5 +1,5 @@
-/* test_cut.c: two tasks whose connection is cut after any number of bytes, in either direction: what they say to each other arrives once, whole
- * and in order, and nobody is told. Between them stands a middle box (cut_proxy.h). */
+/* test_cut.c: two tasks whose connection is cut after any number of bytes, in either direction: what they say to each other arrives once,
+ * whole and in order, and nobody is told. Between them stands a middle box (cut_proxy.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,10 +99,21 @@ static void task_start(uint32_t task, double timeout_s) {
   snprintf(at[1], sizeof at[1], "unix:%s/worker", folder);
   snprintf(between, sizeof between, "unix:%s/between", folder);
   struct cluster_task tasks[2] = {{"ps", 0, task == 0 ? at[0] : between}, {"worker", 0, at[1]}};
-  struct cluster_config config = {.task = task, .task_count = 2, .tasks = tasks, .build_id = 5, .timeout_s = timeout_s, .has_phases = task == 1,
-    .log = on_log, .log_self = &hearers[task],
-    .sink = {.self = &hearers[task], .on_start = on_start, .on_tensor = on_tensor, .on_done = on_done, .on_cancel = on_cancel, .on_lost = on_lost,
-             .on_joined = on_joined}};
+  struct cluster_config config = {.task = task,
+                                  .task_count = 2,
+                                  .tasks = tasks,
+                                  .build_id = 5,
+                                  .timeout_s = timeout_s,
+                                  .has_phases = task == 1,
+                                  .log = on_log,
+                                  .log_self = &hearers[task],
+                                  .sink = {.self = &hearers[task],
+                                           .on_start = on_start,
+                                           .on_tensor = on_tensor,
+                                           .on_done = on_done,
+                                           .on_cancel = on_cancel,
+                                           .on_lost = on_lost,
+                                           .on_joined = on_joined}};
   hearers[task] = (struct hearer){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
   assert_int_equal(cluster_create(&config, &clusters[task]), OK);
   cluster_on_control(clusters[task], CONTROL_VIEW, on_control, &hearers[task]);

@@ -1,5 +1,5 @@
-/* What executables read at run time from anywhere, fed with damaged bytes (tests/fuzz/damage.h): pictures, sounds, records, compressed files,
- * JSON, CSV, tf.train.Example. Nothing may crash or hang. Checksums would stop nearly all damage at the door: they are mended. */
+/* What executables read at run time from anywhere, fed with damaged bytes (tests/fuzz/damage.h): pictures, sounds, records, compressed
+ * files, JSON, CSV, tf.train.Example. Nothing may crash or hang. Checksums would stop nearly all damage at the door: they are mended. */
 #include <sys/mman.h>
 #include <zlib.h>
 
@@ -19,7 +19,7 @@ static struct bytes mended;
 typedef status (*image_reader)(const uint8_t *data, size_t size, const struct image_wish *wish, struct image *out);
 
 static bool read_image(const struct bytes *file, image_reader read, const struct image_wish *wish) {
-  struct image image = { 0 };
+  struct image image = {0};
   status result = read(file->data, file->size, wish, &image);
   if (result == OK)
     assert_true(image.frames > 0 && image.height > 0 && image.width > 0 && image.channels > 0 && image.channels <= 4);
@@ -44,16 +44,16 @@ static bool read_png(const struct bytes *file) {
     at += 12 + size;
   }
   for (int channels = 0; channels <= 4; channels++)
-    good &= read_image(&mended, image_read_png, &(struct image_wish){ .channels = channels, .is_wide = channels % 2 });
+    good &= read_image(&mended, image_read_png, &(struct image_wish){.channels = channels, .is_wide = channels % 2});
   return good;
 }
 
 static bool read_jpeg(const struct bytes *file) {
   static const struct image_wish wishes[] = {
-    { .channels = 0, .ratio = 1, .acceptable_fraction = 1, .fancy_upscaling = true },
-    { .channels = 3, .ratio = 4, .acceptable_fraction = 0.5f, .slow_dct = true },
-    { .channels = 1, .ratio = 1, .acceptable_fraction = 0, .recover = true },
-    { .channels = 3, .ratio = 1, .acceptable_fraction = 1, .crops = true, .crop = { 3, 5, 9, 7 }, .recover = true },
+    {.channels = 0, .ratio = 1, .acceptable_fraction = 1, .fancy_upscaling = true},
+    {.channels = 3, .ratio = 4, .acceptable_fraction = 0.5f, .slow_dct = true},
+    {.channels = 1, .ratio = 1, .acceptable_fraction = 0, .recover = true},
+    {.channels = 3, .ratio = 1, .acceptable_fraction = 1, .crops = true, .crop = {3, 5, 9, 7}, .recover = true},
   };
   bool good = true;
   for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
@@ -62,13 +62,13 @@ static bool read_jpeg(const struct bytes *file) {
 }
 
 static bool read_gif(const struct bytes *file) {
-  bool first = read_image(file, image_read_gif, &(struct image_wish){ .first_frame_only = true });
-  return read_image(file, image_read_gif, &(struct image_wish){ 0 }) && first;
+  bool first = read_image(file, image_read_gif, &(struct image_wish){.first_frame_only = true});
+  return read_image(file, image_read_gif, &(struct image_wish){0}) && first;
 }
 
 static bool read_bmp(const struct bytes *file) {
-  bool four = read_image(file, image_read_bmp, &(struct image_wish){ .channels = 4 });
-  return read_image(file, image_read_bmp, &(struct image_wish){ 0 }) && four;
+  bool four = read_image(file, image_read_bmp, &(struct image_wish){.channels = 4});
+  return read_image(file, image_read_bmp, &(struct image_wish){0}) && four;
 }
 
 /* ---- host functions of one string, without attributes ---- */
@@ -80,8 +80,8 @@ status host_parse_sequence_v2(struct host_call *call);
 
 static bool call_host(host_function function, const struct tensor *inputs, uint32_t input_count, uint32_t output_count) {
   static const struct program_instr instr;
-  struct tensor *outputs[8] = { 0 };
-  struct host_call call = { .instr = &instr, .inputs = inputs, .input_count = input_count, .outputs = outputs, .output_count = output_count };
+  struct tensor *outputs[8] = {0};
+  struct host_call call = {.instr = &instr, .inputs = inputs, .input_count = input_count, .outputs = outputs, .output_count = output_count};
   status result = function(&call);
   assert_true(result == OK || result == INVALID_ARGUMENT || result == RESOURCE_EXHAUSTED);
   for (uint32_t i = 0; i < output_count; i++) {
@@ -92,7 +92,7 @@ static bool call_host(host_function function, const struct tensor *inputs, uint3
 }
 
 static struct tensor strings(const struct string_view *views, int64_t count) {
-  return (struct tensor){ .dtype = DTYPE_STRING, .shape = { .rank = 1, .dims = { count } }, .count = count, .data = (void *)(uintptr_t)views };
+  return (struct tensor){.dtype = DTYPE_STRING, .shape = {.rank = 1, .dims = {count}}, .count = count, .data = (void *)(uintptr_t)views};
 }
 
 static struct tensor scalar(const struct string_view *view) {
@@ -102,20 +102,20 @@ static struct tensor scalar(const struct string_view *view) {
 }
 
 static bool read_wav(const struct bytes *file) {
-  struct tensor in = scalar(&(struct string_view){ (const char *)file->data, file->size });
+  struct tensor in = scalar(&(struct string_view){(const char *)file->data, file->size});
   return call_host(host_decode_wav, &in, 1, 2);
 }
 
 static bool read_json(const struct bytes *file) {
-  struct tensor in = scalar(&(struct string_view){ (const char *)file->data, file->size });
+  struct tensor in = scalar(&(struct string_view){(const char *)file->data, file->size});
   return call_host(host_decode_json_example, &in, 1, 1);
 }
 
 /* Two examples, a good and a damaged one; the features are sparse floats. */
 static bool read_example(const struct bytes *file) {
-  const struct string_view keys[] = { { "a", 1 }, { "b", 1 } }, two[] = { { (const char *)file->data, file->size }, { "", 0 } };
+  const struct string_view keys[] = {{"a", 1}, {"b", 1}}, two[] = {{(const char *)file->data, file->size}, {"", 0}};
   const struct tensor none = strings(NULL, 0);
-  struct tensor in[9] = { strings(two, 2), none, strings(keys, 2), none, none, none, none, none, none };
+  struct tensor in[9] = {strings(two, 2), none, strings(keys, 2), none, none, none, none, none, none};
   bool good = call_host(host_parse_example_v2, in, 5, 6);
   in[5] = in[2];
   in[2] = none;
@@ -137,11 +137,11 @@ typedef status (*record_reader)(struct record_file *f, struct string_view *out, 
 
 /* How many there are; -1: the file is damaged. */
 static int count_records(const char *compression, record_reader read) {
-  struct record_file file = { 0 };
+  struct record_file file = {0};
   struct string_view record;
   int count = 0;
   bool end = false;
-  status result = record_file_open(&file, (struct string_view){ path, strlen(path) }, (struct string_view){ compression, strlen(compression) });
+  status result = record_file_open(&file, (struct string_view){path, strlen(path)}, (struct string_view){compression, strlen(compression)});
   for (; result == OK; count += !end) {
     result = read(&file, &record, &end);
     assert_true(result == OK || result == DATA_LOSS || result == RESOURCE_EXHAUSTED);
@@ -176,7 +176,7 @@ static bool read_records(const struct bytes *file) {
 }
 
 static bool read_compressed(const struct bytes *file, const char *compression) {
-  struct wire_buffer out = { 0 };
+  struct wire_buffer out = {0};
   bool good = inflate_bytes(file->data, file->size, compression[0] == 'G', &out) == OK && out.size > 0;
   wire_buffer_free(&out);
   write_file(file);
@@ -194,17 +194,23 @@ static bool read_csv(const struct bytes *file) {
   static float zero;
   static int64_t room = 1 << 10;
   static bool yes = true, no = false;
-  const struct string_view text[] = { { path, strlen(path) }, { "", 0 }, { ",", 1 }, { "NA", 2 } };
-  struct tensor number = { .dtype = DTYPE_INT64, .count = 1, .data = &room }, none = { .dtype = DTYPE_INT64, .shape = { .rank = 1 } };
-  struct tensor in[] = {
-    scalar(&text[0]), scalar(&text[1]), number, { .dtype = DTYPE_BOOL, .count = 1, .data = &no }, scalar(&text[2]),
-    { .dtype = DTYPE_BOOL, .count = 1, .data = &yes }, scalar(&text[3]), none, scalar(&text[1]),
-    { .dtype = DTYPE_FLOAT, .count = 1, .data = &zero }, scalar(&text[1]), number };
+  const struct string_view text[] = {{path, strlen(path)}, {"", 0}, {",", 1}, {"NA", 2}};
+  struct tensor number = {.dtype = DTYPE_INT64, .count = 1, .data = &room}, none = {.dtype = DTYPE_INT64, .shape = {.rank = 1}};
+  struct tensor in[] = {scalar(&text[0]), scalar(&text[1]),
+                        number,           {.dtype = DTYPE_BOOL, .count = 1, .data = &no},
+                        scalar(&text[2]), {.dtype = DTYPE_BOOL, .count = 1, .data = &yes},
+                        scalar(&text[3]), none,
+                        scalar(&text[1]), {.dtype = DTYPE_FLOAT, .count = 1, .data = &zero},
+                        scalar(&text[1]), number};
   struct tensor *inputs[sizeof in / sizeof *in], *element[4];
   for (size_t i = 0; i < sizeof in / sizeof *in; i++)
     inputs[i] = &in[i];
-  struct dataset dataset = { .references = 2, .kind = dataset_kind_find("CSVDataset"), .words = { .instr = &instr }, .inputs = inputs,
-                             .input_count = sizeof in / sizeof *in, .component_count = 4 };
+  struct dataset dataset = {.references = 2,
+                            .kind = dataset_kind_find("CSVDataset"),
+                            .words = {.instr = &instr},
+                            .inputs = inputs,
+                            .input_count = sizeof in / sizeof *in,
+                            .component_count = 4};
   struct cursor *cursor;
   int good = 0;
   bool end = false;
@@ -225,10 +231,10 @@ static bool read_csv(const struct bytes *file) {
 /* ---- all of them ---- */
 
 static const struct corpus_file corpus[] = {
-  { "palette.png", read_png },     { "wide.png", read_png },          { "grey.jpg", read_jpeg },      { "progressive.jpg", read_jpeg },
-  { "frames.gif", read_gif },      { "plain.bmp", read_bmp },         { "sound.wav", read_wav },      { "example.json", read_json },
-  { "example.pb", read_example },  { "three.tfrecord", read_records }, { "two.gz", read_gzip },       { "text.zlib", read_zlib },
-  { "records.csv", read_csv },
+  {"palette.png", read_png},    {"wide.png", read_png},           {"grey.jpg", read_jpeg}, {"progressive.jpg", read_jpeg},
+  {"frames.gif", read_gif},     {"plain.bmp", read_bmp},          {"sound.wav", read_wav}, {"example.json", read_json},
+  {"example.pb", read_example}, {"three.tfrecord", read_records}, {"two.gz", read_gzip},   {"text.zlib", read_zlib},
+  {"records.csv", read_csv},
 };
 #define CORPUS_COUNT (sizeof corpus / sizeof *corpus)
 

@@ -6,7 +6,10 @@
 #include "runtime/cluster/history.h"
 #include "tests/support/test.h"
 
-#define HOLDER(h, count, ...) { .is_here = true, .has_files = true, .history = h, .file_count = count, .files = { __VA_ARGS__ } }
+#define HOLDER(h, count, ...)                                                                       \
+  {                                                                                                 \
+    .is_here = true, .has_files = true, .history = h, .file_count = count, .files = { __VA_ARGS__ } \
+  }
 
 static void all_go_back_to_the_newest_file_that_all_have(void **state) {
   (void)state;
@@ -17,17 +20,21 @@ static void all_go_back_to_the_newest_file_that_all_have(void **state) {
     enum history_verdict verdict;
     uint64_t id;
   } cases[] = {
-    { { HOLDER(0, 0), HOLDER(0, 0) }, true, 0, HISTORY_BEGIN, 0 },
-    { { HOLDER(0, 2, 10, 20), HOLDER(0, 3, 10, 20, 30) }, true, 0, HISTORY_RESTORE, 20 }, /* 30 was never complete */
-    { { HOLDER(7, 2, 10, 20), HOLDER(0, 1, 10) }, true, 0, HISTORY_RESTORE, 10 },
-    { { HOLDER(7, 0), HOLDER(7, 0) }, false, 0, HISTORY_KEEP, 0 },
-    { { HOLDER(7, 1, 10), HOLDER(0, 1, 20) }, true, 0, HISTORY_AGAIN, 0 },
-    { { HOLDER(7, 0), HOLDER(0, 0) }, false, 0, HISTORY_LOST, 0 },
-    { { HOLDER(0, 0), HOLDER(0, 0) }, false, 7, HISTORY_LOST, 0 }, /* a worker remembers what was there */
+    {{HOLDER(0, 0), HOLDER(0, 0)}, true, 0, HISTORY_BEGIN, 0},
+    {{HOLDER(0, 2, 10, 20), HOLDER(0, 3, 10, 20, 30)}, true, 0, HISTORY_RESTORE, 20}, /* 30 was never complete */
+    {{HOLDER(7, 2, 10, 20), HOLDER(0, 1, 10)}, true, 0, HISTORY_RESTORE, 10},
+    {{HOLDER(7, 0), HOLDER(7, 0)}, false, 0, HISTORY_KEEP, 0},
+    {{HOLDER(7, 1, 10), HOLDER(0, 1, 20)}, true, 0, HISTORY_AGAIN, 0},
+    {{HOLDER(7, 0), HOLDER(0, 0)}, false, 0, HISTORY_LOST, 0},
+    {{HOLDER(0, 0), HOLDER(0, 0)}, false, 7, HISTORY_LOST, 0}, /* a worker remembers what was there */
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct history_view view = { .holders = cases[i].holders, .holder_count = 2, .others = cases[i].others,
-                                 .has_folder = cases[i].has_folder, .has_phases = true, .is_settled = true };
+    struct history_view view = {.holders = cases[i].holders,
+                                .holder_count = 2,
+                                .others = cases[i].others,
+                                .has_folder = cases[i].has_folder,
+                                .has_phases = true,
+                                .is_settled = true};
     struct history_decision decision = history_decide(&view);
     assert_int_equal(decision.verdict, cases[i].verdict);
     assert_int_equal(decision.id, cases[i].id);
@@ -49,8 +56,8 @@ static void a_cut_ends_once_in_every_order_of_answers(void **state) {
   (void)state;
   for (int order = 0; order < 64; order++)
     for (int refuser = -1; refuser < 2; refuser++) {
-      struct cut cut = { .holder_count = 2 };
-      int commits = 0, aborts = 0, at[2] = { 0, 0 };
+      struct cut cut = {.holder_count = 2};
+      int commits = 0, aborts = 0, at[2] = {0, 0};
       assert_int_equal(cut_begin(&cut, 9, 100), CUT_FREEZE);
       assert_int_equal(cut_begin(&cut, 10, 100), CUT_NONE);
       for (int step = 0; step < 12; step++) {
@@ -72,7 +79,7 @@ static void a_cut_ends_once_in_every_order_of_answers(void **state) {
 
 static void a_cut_that_is_late_is_given_up_and_the_next_may_take_longer(void **state) {
   (void)state;
-  struct cut cut = { .holder_count = 2 };
+  struct cut cut = {.holder_count = 2};
   assert_int_equal(cut_begin(&cut, 9, 100), CUT_FREEZE);
   assert_int_equal(cut_tick(&cut, 101), CUT_NONE);
   assert_int_equal(cut_tick(&cut, cut_due_ms(&cut)), CUT_ABORT);
@@ -83,7 +90,7 @@ static void a_cut_that_is_late_is_given_up_and_the_next_may_take_longer(void **s
 
 static void a_seat_goes_on_after_an_abort_and_keeps_what_is_complete(void **state) {
   (void)state;
-  struct cut_seat seat = { 0 };
+  struct cut_seat seat = {0};
   assert_true(cut_seat_freeze(&seat, 0).freeze);
   cut_seat_froze(&seat, 9, 100);
   assert_true(cut_seat_snap(&seat, 8).refuse);

@@ -250,7 +250,7 @@ static void what_is_no_http2_is_refused(void **state) {
 }
 
 static void frame_put(uint8_t *to, size_t length, uint8_t type, uint8_t flags, uint32_t stream) {
-  uint8_t head[9] = {(uint8_t)(length >> 16), (uint8_t)(length >> 8), (uint8_t)length, type, flags,
+  uint8_t head[9] = {(uint8_t)(length >> 16), (uint8_t)(length >> 8),  (uint8_t)length,        type,           flags,
                      (uint8_t)(stream >> 24), (uint8_t)(stream >> 16), (uint8_t)(stream >> 8), (uint8_t)stream};
   memcpy(to, head, 9);
 }

@@ -52,10 +52,7 @@ static float run_task(const char *folder, int steps, int64_t save_steps, bool sa
   struct saver *saver;
   float last = -1;
   assert_int_equal(task_create(counter(&b), kernels, 1, &task), OK);
-  assert_int_equal(saver_create(task,
-                                &(struct saver_config){.folder = folder, .save_steps = save_steps, .keep = SAVER_KEEP},
-                                &saver),
-                   OK);
+  assert_int_equal(saver_create(task, &(struct saver_config){.folder = folder, .save_steps = save_steps, .keep = SAVER_KEEP}, &saver), OK);
   *restored = saver_has_restored(saver);
   for (int i = 0; i < steps; i++) {
     struct tensor *value;
@@ -123,8 +120,7 @@ static void a_folder_that_cannot_be_written_is_known_at_the_start(void **state) 
   assert_int_equal(task_create(counter(&b), kernels, 1, &task), OK);
   assert_int_equal(saver_create(task, &(struct saver_config){.folder = path, .keep = SAVER_KEEP}, &saver), DATA_LOSS);
   assert_non_null(strstr(status_text(), path));
-  assert_int_equal(saver_create(task, &(struct saver_config){.folder = "/proc/nowhere", .keep = SAVER_KEEP}, &saver),
-                   DATA_LOSS);
+  assert_int_equal(saver_create(task, &(struct saver_config){.folder = "/proc/nowhere", .keep = SAVER_KEEP}, &saver), DATA_LOSS);
   task_destroy(task);
   pb_end(&b);
 }
@@ -145,8 +141,7 @@ static void a_save_that_fails_does_not_end_the_training_and_is_told_at_the_end(v
   snprintf(folder, sizeof folder, "%s/kept", (const char *)*state);
   snprintf(away, sizeof away, "%s/away", (const char *)*state);
   assert_int_equal(task_create(counter(&b), kernels, 1, &task), OK);
-  assert_int_equal(
-      saver_create(task, &(struct saver_config){.folder = folder, .save_steps = 2, .keep = SAVER_KEEP}, &saver), OK);
+  assert_int_equal(saver_create(task, &(struct saver_config){.folder = folder, .save_steps = 2, .keep = SAVER_KEEP}, &saver), OK);
   for (int step = 1; step <= 7; step++) {
     if (step == 4) {
       snprintf(path, sizeof path, "%s/checkpoint", folder); /* the last file of a checkpoint */
@@ -225,10 +220,10 @@ static void the_state_file_is_honoured_whatever_the_prefix(void **state) {
   char prefix[300], text[1024], path[300];
   bool restored;
   static const char *const forms[] = {
-      "model_checkpoint_path: \"my-model-1200\"\nall_model_checkpoint_paths: \"my-model-1200\"\n",
-      "all_model_checkpoint_paths : 'my-model-1200' model_checkpoint_path:\n 'my-model-1200' last_preserved_timestamp: "
-      "1.5",
-      "model_checkpoint_path: \"%s/my-model-1200\"\n"};
+    "model_checkpoint_path: \"my-model-1200\"\nall_model_checkpoint_paths: \"my-model-1200\"\n",
+    "all_model_checkpoint_paths : 'my-model-1200' model_checkpoint_path:\n 'my-model-1200' last_preserved_timestamp: "
+    "1.5",
+    "model_checkpoint_path: \"%s/my-model-1200\"\n"};
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
     snprintf(prefix, sizeof prefix, "%s/my-model-1200", (const char *)*state);
     write_foreign(prefix, "count", NULL, 1, 1200);
@@ -251,8 +246,7 @@ static void as_many_checkpoints_are_kept_as_are_asked_for(void **state) {
   struct saver *saver;
   struct tensor *value;
   assert_int_equal(task_create(counter(&b), kernels, 1, &task), OK);
-  assert_int_equal(saver_create(task, &(struct saver_config){.folder = *state, .save_steps = 1, .keep = 2}, &saver),
-                   OK);
+  assert_int_equal(saver_create(task, &(struct saver_config){.folder = *state, .save_steps = 1, .keep = 2}, &saver), OK);
   for (int i = 1; i <= 4; i++) {
     assert_int_equal(task_run(task, 0, NULL, &value), OK);
     tensor_release(value);
@@ -372,8 +366,7 @@ static void a_snapshot_has_the_values_of_its_moment_whatever_steps_do_meanwhile(
   assert_int_equal(checkpoint_open(prefix, &arena, &checkpoint), OK);
   assert_int_equal(checkpoint_read(checkpoint, "count", &kept), OK);
   assert_true(*(float *)kept.data == 2);
-  assert_int_equal(checkpoint_table(checkpoint)->count,
-                   2); /* the header and the variable: other readers see nothing else */
+  assert_int_equal(checkpoint_table(checkpoint)->count, 2); /* the header and the variable: other readers see nothing else */
   assert_int_equal(restore_peek(prefix, &read), OK);
   assert_true(read.id == 7 && read.holders == 1 && read.steps == 2);
   arena_deinit(&arena);
@@ -389,8 +382,7 @@ static void a_reset_puts_variables_of_its_containers_back(void **state) {
   static const struct {
     const char *containers;
     float next;
-  } resets[] = {{NULL, 1}, {NULL, 2}, {"elsewhere", 3}, {"elsewhere\nlocalhostile", 4}, {"elsewhere\nlocalhost", 1},
-                {NULL, 2}};
+  } resets[] = {{NULL, 1}, {NULL, 2}, {"elsewhere", 3}, {"elsewhere\nlocalhostile", 4}, {"elsewhere\nlocalhost", 1}, {NULL, 2}};
   assert_int_equal(task_create(counter(&b), kernels, 1, &task), OK);
   for (size_t i = 0; i < sizeof resets / sizeof *resets; i++) {
     if (resets[i].containers)
@@ -473,27 +465,22 @@ static int remove_folder(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(variables_are_restored_where_they_were, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(a_task_that_is_killed_goes_on_from_its_last_save, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(only_the_last_checkpoints_are_kept, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(a_damaged_checkpoint_is_an_error, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_written_is_known_at_the_start, make_folder,
-                                      remove_folder),
-      cmocka_unit_test_setup_teardown(a_save_that_fails_does_not_end_the_training_and_is_told_at_the_end, make_folder,
-                                      remove_folder),
-      cmocka_unit_test_setup_teardown(what_a_killed_task_was_writing_is_removed, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(the_state_file_is_honoured_whatever_the_prefix, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(as_many_checkpoints_are_kept_as_are_asked_for, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(two_tasks_do_not_keep_their_variables_in_one_folder, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(a_task_starts_from_any_checkpoint_and_names_what_it_lacks, make_folder,
-                                      remove_folder),
-      cmocka_unit_test_setup_teardown(a_part_of_a_variable_is_put_together_from_other_parts, make_folder,
-                                      remove_folder),
-      cmocka_unit_test_setup_teardown(a_snapshot_has_the_values_of_its_moment_whatever_steps_do_meanwhile, make_folder,
-                                      remove_folder),
-      cmocka_unit_test(a_reset_puts_variables_of_its_containers_back),
-      cmocka_unit_test_setup_teardown(a_trace_names_what_ran, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(an_event_has_only_what_is_a_number, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(variables_are_restored_where_they_were, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_task_that_is_killed_goes_on_from_its_last_save, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(only_the_last_checkpoints_are_kept, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_damaged_checkpoint_is_an_error, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_written_is_known_at_the_start, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_save_that_fails_does_not_end_the_training_and_is_told_at_the_end, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(what_a_killed_task_was_writing_is_removed, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(the_state_file_is_honoured_whatever_the_prefix, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(as_many_checkpoints_are_kept_as_are_asked_for, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(two_tasks_do_not_keep_their_variables_in_one_folder, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_task_starts_from_any_checkpoint_and_names_what_it_lacks, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_part_of_a_variable_is_put_together_from_other_parts, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_snapshot_has_the_values_of_its_moment_whatever_steps_do_meanwhile, make_folder, remove_folder),
+    cmocka_unit_test(a_reset_puts_variables_of_its_containers_back),
+    cmocka_unit_test_setup_teardown(a_trace_names_what_ran, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(an_event_has_only_what_is_a_number, make_folder, remove_folder),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

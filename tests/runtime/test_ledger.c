@@ -19,9 +19,8 @@ static void a_step_is_the_next_or_was_there_or_comes_too_early(void **state) {
     uint64_t serial;
     enum ledger_verdict verdict;
   } cases[] = {
-      {1, 0, 1, 1, LEDGER_RUN}, {1, 0, 1, 2, LEDGER_GAP}, {1, 5, 1, 6, LEDGER_RUN},   {1, 5, 1, 5, LEDGER_DRY},
-      {1, 5, 1, 1, LEDGER_DRY}, {1, 5, 1, 7, LEDGER_GAP}, {2, 5, 1, 6, LEDGER_STALE}, {2, 5, 3, 1, LEDGER_RUN},
-      {2, 5, 3, 2, LEDGER_GAP}, {2, 5, 9, 1, LEDGER_RUN},
+    {1, 0, 1, 1, LEDGER_RUN}, {1, 0, 1, 2, LEDGER_GAP},   {1, 5, 1, 6, LEDGER_RUN}, {1, 5, 1, 5, LEDGER_DRY}, {1, 5, 1, 1, LEDGER_DRY},
+    {1, 5, 1, 7, LEDGER_GAP}, {2, 5, 1, 6, LEDGER_STALE}, {2, 5, 3, 1, LEDGER_RUN}, {2, 5, 3, 2, LEDGER_GAP}, {2, 5, 9, 1, LEDGER_RUN},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct ledger ledger = {0};
@@ -80,23 +79,17 @@ static void a_driver_goes_on_with_the_first_step_that_is_missing_anywhere(void *
     uint32_t count, command;
     uint64_t next;
   } cases[] = {
-      {{{0}}, 0, 1, 1},
-      {{{0}, {0}}, 2, 1, 1},
-      {{{.command = 1, .last = 16}}, 1, 1, 17},
-      {{{.command = 1, .last = 16}, {.command = 1, .last = 17}}, 2, 1, 17},
-      {{{.command = 1, .last = 17}, {.command = 1, .last = 16}, {.command = 1, .last = 17}}, 3, 1, 17},
-      {{{.command = 1, .last = 1}, {0}}, 2, 1, 1},
-      {{{.command = 2, .last = 1}, {.command = 1, .last = 90, .finished = true}}, 2, 2, 1},
-      {{{.command = 1, .last = 90, .finished = true}, {.command = 1, .last = 90, .finished = true}}, 2, 2, 1},
-      {{{.command = 1, .last = 90, .finished = true}, {.command = 1, .last = 90}},
-       2,
-       1,
-       91}, /* killed while it said so */
-      {{{.command = 3, .last = 90, .finished = true}}, 1, 4, 1},
-      {{{.command = 3, .last = 90, .finished = true}, {.command = 2, .last = 7, .finished = true}, {0}},
-       3,
-       4,
-       1}, /* not its holders */
+    {{{0}}, 0, 1, 1},
+    {{{0}, {0}}, 2, 1, 1},
+    {{{.command = 1, .last = 16}}, 1, 1, 17},
+    {{{.command = 1, .last = 16}, {.command = 1, .last = 17}}, 2, 1, 17},
+    {{{.command = 1, .last = 17}, {.command = 1, .last = 16}, {.command = 1, .last = 17}}, 3, 1, 17},
+    {{{.command = 1, .last = 1}, {0}}, 2, 1, 1},
+    {{{.command = 2, .last = 1}, {.command = 1, .last = 90, .finished = true}}, 2, 2, 1},
+    {{{.command = 1, .last = 90, .finished = true}, {.command = 1, .last = 90, .finished = true}}, 2, 2, 1},
+    {{{.command = 1, .last = 90, .finished = true}, {.command = 1, .last = 90}}, 2, 1, 91}, /* killed while it said so */
+    {{{.command = 3, .last = 90, .finished = true}}, 1, 4, 1},
+    {{{.command = 3, .last = 90, .finished = true}, {.command = 2, .last = 7, .finished = true}, {0}}, 3, 4, 1}, /* not its holders */
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct ledger_next next = ledger_next(cases[i].rows, cases[i].count);
@@ -183,14 +176,14 @@ static void any_order_of_kills_applies_each_step_once(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_step_is_the_next_or_was_there_or_comes_too_early),
-      cmocka_unit_test(drivers_and_lanes_count_for_themselves),
-      cmocka_unit_test(a_half_done_step_is_open_until_it_is_committed),
-      cmocka_unit_test(the_next_command_begins_anew),
-      cmocka_unit_test(a_driver_goes_on_with_the_first_step_that_is_missing_anywhere),
-      cmocka_unit_test(a_drivers_own_row_follows_the_others),
-      cmocka_unit_test(bytes_give_the_same_ledger),
-      cmocka_unit_test(any_order_of_kills_applies_each_step_once),
+    cmocka_unit_test(a_step_is_the_next_or_was_there_or_comes_too_early),
+    cmocka_unit_test(drivers_and_lanes_count_for_themselves),
+    cmocka_unit_test(a_half_done_step_is_open_until_it_is_committed),
+    cmocka_unit_test(the_next_command_begins_anew),
+    cmocka_unit_test(a_driver_goes_on_with_the_first_step_that_is_missing_anywhere),
+    cmocka_unit_test(a_drivers_own_row_follows_the_others),
+    cmocka_unit_test(bytes_give_the_same_ledger),
+    cmocka_unit_test(any_order_of_kills_applies_each_step_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

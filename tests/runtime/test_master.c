@@ -55,14 +55,24 @@ static void attributes_of_both_sides_have_to_agree(void **state) {
   } cases[] = {
     {"dtype", "\x30\x01", 2, OK},
     {"dtype", "\x30\x02", 2, FAILED_PRECONDITION},
-    {"dtype", "\x18\x01", 2, FAILED_PRECONDITION},          /* the number 1 */
-    {"dtype", "\x30", 1, OK},                               /* no message: nothing to compare */
-    {"names", "\x0a\x03\x12\x01" "a", 5, OK},
-    {"names", "\x0a\x03\x12\x01" "b", 5, FAILED_PRECONDITION},
-    {"names", "\x0a\x06\x12\x01" "a\x12\x01" "a", 8, FAILED_PRECONDITION},
+    {"dtype", "\x18\x01", 2, FAILED_PRECONDITION}, /* the number 1 */
+    {"dtype", "\x30", 1, OK},                      /* no message: nothing to compare */
+    {"names",
+     "\x0a\x03\x12\x01"
+     "a",
+     5, OK},
+    {"names",
+     "\x0a\x03\x12\x01"
+     "b",
+     5, FAILED_PRECONDITION},
+    {"names",
+     "\x0a\x06\x12\x01"
+     "a\x12\x01"
+     "a",
+     8, FAILED_PRECONDITION},
     {"names", "\x0a\x00", 2, FAILED_PRECONDITION},
     {"free", "\x18\x07", 2, OK},
-    {"new", "\x18\x07", 2, OK},                             /* a default that the client wrote out */
+    {"new", "\x18\x07", 2, OK}, /* a default that the client wrote out */
     {"_class", "\x18\x07", 2, OK},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -126,19 +136,15 @@ static void runs_find_their_entry(void **state) {
     const char *feeds, *fetches, *targets;
     int entry; /* -1: none */
   } cases[] = {
-    {"", "", "init", 0},
-    {"x:0", "y:0 z:0", "", 1},
-    {"x:0", "z:0 y:0", "", 1},
-    {"x:0", "y:0", "", 1},         /* contained in `both`, which changes nothing */
-    {"x:0", "y:0", "init", 2},
-    {"p:0 x:0", "z:0", "", 1},     /* a placeholder that is not read does not matter */
-    {"w:0 x:0", "z:0", "", -1},    /* a fed constant would */
-    {"", "y:0", "", -1},           /* needs x */
-    {"x:0", "", "init", -1},       /* part of `train`, which changes state */
-    {"x:0", "z:0", "hang", 4},     /* y changes nothing */
-    {"x:0", "y:0", "hang", -1},    /* z might */
-    {"x:0", "y:0 w:0", "", -1},
-    {"", "", "init hang", -1},
+    {"", "", "init", 0},        {"x:0", "y:0 z:0", "", 1},
+    {"x:0", "z:0 y:0", "", 1},  {"x:0", "y:0", "", 1},     /* contained in `both`, which changes nothing */
+    {"x:0", "y:0", "init", 2},  {"p:0 x:0", "z:0", "", 1}, /* a placeholder that is not read does not matter */
+    {"w:0 x:0", "z:0", "", -1},                            /* a fed constant would */
+    {"", "y:0", "", -1},                                   /* needs x */
+    {"x:0", "", "init", -1},                               /* part of `train`, which changes state */
+    {"x:0", "z:0", "hang", 4},                             /* y changes nothing */
+    {"x:0", "y:0", "hang", -1},                            /* z might */
+    {"x:0", "y:0 w:0", "", -1}, {"", "", "init hang", -1},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     uint32_t entry = 99;
@@ -378,11 +384,17 @@ static void other_methods_and_garbage_are_refused(void **state) {
   static const struct {
     const char *method, *bytes;
     status code;
-  } cases[] = {{"MakeCallable", "", ABORTED},             {"PartialRunSetup", "", ABORTED},     {"Nonsense", "", UNIMPLEMENTED},
-               {"RunCallable", "\x0a\x01q", ABORTED},       {"ReleaseCallable", "\x0a\x7f", INVALID_ARGUMENT},
-               {"PartialRunSetup", "\x12\x7f", INVALID_ARGUMENT}, {"CreateSession", "\x12\x01\x72", INVALID_ARGUMENT},
-               {"CreateSession", "\x0b", INVALID_ARGUMENT}, {"RunStep", "\x0a\x7f", INVALID_ARGUMENT},
-               {"CloseSession", "\x0a\x01q", ABORTED},      {"ListDevices", "\x0a\x01q", INVALID_ARGUMENT},
+  } cases[] = {{"MakeCallable", "", ABORTED},
+               {"PartialRunSetup", "", ABORTED},
+               {"Nonsense", "", UNIMPLEMENTED},
+               {"RunCallable", "\x0a\x01q", ABORTED},
+               {"ReleaseCallable", "\x0a\x7f", INVALID_ARGUMENT},
+               {"PartialRunSetup", "\x12\x7f", INVALID_ARGUMENT},
+               {"CreateSession", "\x12\x01\x72", INVALID_ARGUMENT},
+               {"CreateSession", "\x0b", INVALID_ARGUMENT},
+               {"RunStep", "\x0a\x7f", INVALID_ARGUMENT},
+               {"CloseSession", "\x0a\x01q", ABORTED},
+               {"ListDevices", "\x0a\x01q", INVALID_ARGUMENT},
                {"CreateSession", "\x0a\x03\x0a\x01\xff", INVALID_ARGUMENT}};
   struct client client;
   client_open(&client);

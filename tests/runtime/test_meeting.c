@@ -59,8 +59,13 @@ static void close_place(struct place *p) {
 static struct host_call *call_of(struct place *p, uint32_t driver, const float *value) {
   int i = p->count++;
   p->inputs[i] = (struct tensor){.dtype = DTYPE_FLOAT, .data = (void *)value, .count = 1};
-  p->calls[i] = (struct host_call){.inbox = &p->inbox, .driver = driver, .outputs = p->outputs[i], .output_count = 1, .inputs = &p->inputs[i],
-                                   .held = &p->held[i], .input_count = value ? 1 : 0};
+  p->calls[i] = (struct host_call){.inbox = &p->inbox,
+                                   .driver = driver,
+                                   .outputs = p->outputs[i],
+                                   .output_count = 1,
+                                   .inputs = &p->inputs[i],
+                                   .held = &p->held[i],
+                                   .input_count = value ? 1 : 0};
   return &p->calls[i];
 }
 
@@ -70,7 +75,9 @@ static struct host_call *come(struct place *p, uint32_t driver, uint64_t id, con
   assert_int_equal(meeting_enter(p->meeting, &(struct meeting_step){.call = call_of(p, driver, NULL), .id = id}), want);
   if (want != OK)
     return NULL;
-  assert_int_equal(meeting_value(p->meeting, &(struct meeting_step){.call = mean, .id = id}, &(struct meeting_value_spec){.kind = COLLECTIVE_REDUCE, .mean = true}), OK);
+  assert_int_equal(meeting_value(p->meeting, &(struct meeting_step){.call = mean, .id = id},
+                                 &(struct meeting_value_spec){.kind = COLLECTIVE_REDUCE, .mean = true}),
+                   OK);
   assert_int_equal(meeting_give(p->meeting, &(struct meeting_step){.call = call_of(p, driver, NULL), .id = id}), OK);
   return mean;
 }

@@ -23,7 +23,9 @@ static size_t round_trip(const struct message *message, struct message *out) {
 static void every_kind_survives_the_wire(void **state) {
   (void)state;
   static struct message out;
-  round_trip(&(struct message){.kind = MESSAGE_HELLO, .task = 7, .task_count = 9, .flags = 5, .incarnation = 3, .nonce = {1, 2}, .proof = {3, 4}}, &out);
+  round_trip(
+    &(struct message){.kind = MESSAGE_HELLO, .task = 7, .task_count = 9, .flags = 5, .incarnation = 3, .nonce = {1, 2}, .proof = {3, 4}},
+    &out);
   assert_int_equal(out.task, 7);
   assert_int_equal(out.task_count, 9);
   assert_int_equal(out.flags, 5);
@@ -33,13 +35,15 @@ static void every_kind_survives_the_wire(void **state) {
   assert_false(out.is_proved);
   round_trip(&(struct message){.kind = MESSAGE_CHALLENGE, .nonce = {7, 8}}, &out);
   assert_int_equal(out.nonce[1], 8);
-  round_trip(&(struct message){.kind = MESSAGE_START, .entry = 4, .step = UINT64_C(1) << 60, .command = 3, .serial = UINT64_C(1) << 40}, &out);
+  round_trip(&(struct message){.kind = MESSAGE_START, .entry = 4, .step = UINT64_C(1) << 60, .command = 3, .serial = UINT64_C(1) << 40},
+             &out);
   assert_int_equal(out.entry, 4);
   assert_true(out.command == 3 && out.serial == UINT64_C(1) << 40);
   round_trip(&(struct message){.kind = MESSAGE_CONTROL, .topic = 200, .bytes = NET_CONTROL_BYTES}, &out);
   assert_true(out.topic == 200 && out.bytes == NET_CONTROL_BYTES);
   assert_true(out.step == UINT64_C(1) << 60);
-  round_trip(&(struct message){.kind = MESSAGE_TENSOR, .transfer = 8, .step = 2, .dtype = DTYPE_HALF, .shape = {3, {2, 3, 4}}, .bytes = 48}, &out);
+  round_trip(&(struct message){.kind = MESSAGE_TENSOR, .transfer = 8, .step = 2, .dtype = DTYPE_HALF, .shape = {3, {2, 3, 4}}, .bytes = 48},
+             &out);
   assert_int_equal(out.transfer, 8);
   assert_int_equal(out.shape.rank, 3);
   assert_int_equal(out.shape.dims[2], 4);
@@ -81,10 +85,10 @@ static void tensors_that_cannot_be_are_refused_before_memory_is_taken(void **sta
     int64_t dim;
     uint64_t bytes;
   } cases[] = {
-    {DTYPE_FLOAT, 1, 4, 15},           /* not 16 */
+    {DTYPE_FLOAT, 1, 4, 15}, /* not 16 */
     {DTYPE_FLOAT, 1, 4, 17},
     {DTYPE_FLOAT, 1, -1, 0},
-    {DTYPE_FLOAT, 2, INT64_MAX, 4},    /* the product overflows */
+    {DTYPE_FLOAT, 2, INT64_MAX, 4}, /* the product overflows */
     {DTYPE_FLOAT, 8, 1 << 20, 0},
     {DTYPE_FLOAT, 1, INT64_C(1) << 39, UINT64_C(1) << 41}, /* 2 TiB */
     {0, 1, 1, 4},
@@ -92,7 +96,7 @@ static void tensors_that_cannot_be_are_refused_before_memory_is_taken(void **sta
     {DTYPE_FLOAT + DTYPE_REF, 1, 1, 4},
     {DTYPE_RESOURCE, 1, 1, 8},
     {DTYPE_VARIANT, 1, 1, 8},
-    {DTYPE_STRING, 1, 4, 15},          /* four lengths need 16 */
+    {DTYPE_STRING, 1, 4, 15}, /* four lengths need 16 */
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     uint8_t bytes[MESSAGE_BYTES];
@@ -107,8 +111,16 @@ static void sizes_that_do_not_fit_the_kind_are_refused(void **state) {
   static const struct {
     uint8_t kind, third;
     uint32_t size;
-  } cases[] = {{0, 0, 8},  {MESSAGE_KINDS, 0, 8}, {255, 0, 8}, {MESSAGE_HELLO, 0, 31}, {MESSAGE_HELLO, 0, 33}, {MESSAGE_START, 0, 31},
-               {MESSAGE_PING, 0, 9}, {MESSAGE_DONE, 0, 8}, {MESSAGE_DONE, 0, MESSAGE_BYTES + 1}, {MESSAGE_TENSOR, LIMIT_RANK + 1, 4096},
+  } cases[] = {{0, 0, 8},
+               {MESSAGE_KINDS, 0, 8},
+               {255, 0, 8},
+               {MESSAGE_HELLO, 0, 31},
+               {MESSAGE_HELLO, 0, 33},
+               {MESSAGE_START, 0, 31},
+               {MESSAGE_PING, 0, 9},
+               {MESSAGE_DONE, 0, 8},
+               {MESSAGE_DONE, 0, MESSAGE_BYTES + 1},
+               {MESSAGE_TENSOR, LIMIT_RANK + 1, 4096},
                {MESSAGE_TENSOR, 8, 80}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     uint8_t bytes[8] = {cases[i].kind, 0, cases[i].third};

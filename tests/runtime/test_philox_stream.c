@@ -21,6 +21,6 @@ static void skipping_is_drawing(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(skipping_is_drawing) };
+  const struct CMUnitTest tests[] = {cmocka_unit_test(skipping_is_drawing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

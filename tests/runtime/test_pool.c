@@ -12,9 +12,7 @@ static _Atomic int seen[3][TILES_MAX];
 static _Atomic int64_t running_phase, out_of_phase;
 
 /* sizes: tiles of each phase, phases */
-static int64_t count_query(const int64_t *sizes, int64_t what) {
-  return what >= 0 ? sizes[what] : what == KERNEL_PHASES ? sizes[3] : 0;
-}
+static int64_t count_query(const int64_t *sizes, int64_t what) { return what >= 0 ? sizes[what] : what == KERNEL_PHASES ? sizes[3] : 0; }
 static void count_run(const struct kernel_call *call, int64_t phase, int64_t begin, int64_t end) {
   (void)call;
   if (phase < atomic_load(&running_phase))
@@ -23,11 +21,11 @@ static void count_run(const struct kernel_call *call, int64_t phase, int64_t beg
   for (int64_t i = begin; i < end; i++)
     atomic_fetch_add(&seen[phase][i], 1);
 }
-static const struct kernel_code count_code = { count_run, count_query };
+static const struct kernel_code count_code = {count_run, count_query};
 
 static void check_all(struct pool *pool, const int64_t *sizes) {
-  struct kernel_fault fault = { 0 };
-  struct kernel_call call = { NULL, sizes, NULL, &fault };
+  struct kernel_fault fault = {0};
+  struct kernel_call call = {NULL, sizes, NULL, &fault};
   memset(seen, 0, sizeof seen);
   atomic_store(&running_phase, 0);
   atomic_store(&out_of_phase, 0);
@@ -40,8 +38,7 @@ static void check_all(struct pool *pool, const int64_t *sizes) {
 
 static void every_tile_runs_once(void **state) {
   (void)state;
-  static const int64_t shapes[][4] = { { 1, 0, 0, 1 }, { 2, 0, 0, 1 },   { 5000, 0, 0, 1 },
-                                       { 0, 0, 0, 1 }, { 7, 3000, 1, 3 }, { 100, 1, 5000, 3 } };
+  static const int64_t shapes[][4] = {{1, 0, 0, 1}, {2, 0, 0, 1}, {5000, 0, 0, 1}, {0, 0, 0, 1}, {7, 3000, 1, 3}, {100, 1, 5000, 3}};
   for (int threads = 1; threads <= 5; threads++) {
     struct pool *pool;
     assert_int_equal(pool_create(threads, &pool), OK);
@@ -58,11 +55,11 @@ static void sum_run(const struct kernel_call *call, int64_t phase, int64_t begin
   (void)call, (void)phase;
   atomic_fetch_add(&sum, end - begin);
 }
-static const struct kernel_code sum_code = { sum_run, count_query };
+static const struct kernel_code sum_code = {sum_run, count_query};
 
 static void *run_often(void *pool) {
-  static const int64_t sizes[] = { 64, 0, 0, 1 };
-  struct kernel_call call = { NULL, sizes, NULL, NULL };
+  static const int64_t sizes[] = {64, 0, 0, 1};
+  struct kernel_call call = {NULL, sizes, NULL, NULL};
   for (int i = 0; i < 2000; i++)
     pool_run(pool, &sum_code, &call, 1);
   return NULL;

@@ -20,50 +20,84 @@ static const struct queue_case {
   int64_t capacity, min_after;
   const char *steps[STEPS_MAX];
 } cases[] = {
-  { "what goes in first comes out first", QUEUE_FIFO, 3, 0, { "put 1 -> ok", "put 2 -> ok", "take -> ok 1", "take -> ok 2" } },
-  { "a full queue makes the next enqueuer wait", QUEUE_FIFO, 1, 0,
-    { "put 1 -> ok", "put 2 -> waits", "take -> ok 1; #2 ok", "take -> ok 2" } },
-  { "an empty queue makes a dequeuer wait", QUEUE_FIFO, 1, 0, { "take -> waits", "put 4 -> ok; #1 ok 4" } },
-  { "dequeuers are served in their order", QUEUE_FIFO, 9, 0,
-    { "take 2 -> waits", "take -> waits", "put 1 -> ok", "put 2 -> ok; #1 ok 1 2", "put 3 -> ok; #2 ok 3" } },
-  { "close lets dequeuers drain what is left", QUEUE_FIFO, 3, 0,
-    { "put 1 -> ok", "close -> ok", "take -> ok 1",
-      "take -> OUT_OF_RANGE FIFOQueue 'Q' is closed and has insufficient elements (requested 1, current size 0)" } },
-  { "close waits behind pending enqueuers", QUEUE_FIFO, 1, 0,
-    { "put 1 -> ok", "put 2 -> waits", "close -> waits", "put 3 -> waits",
-      "take -> ok 1; #2 ok; #3 ok; #4 CANCELLED FIFOQueue 'Q' is closed.", "take -> ok 2" } },
-  { "a cancelling close fails waiting enqueuers at once", QUEUE_FIFO, 1, 0,
-    { "put 1 -> ok", "put 2 -> waits", "cancel -> ok; #2 CANCELLED Enqueue operation was cancelled", "take -> ok 1" } },
-  { "a second close is an error", QUEUE_FIFO, 1, 0,
-    { "close -> ok", "close -> CANCELLED Queue 'Q' is already closed." } },
-  { "enqueuing after close is an error", QUEUE_FIFO, 1, 0,
-    { "close -> ok", "put 1 -> CANCELLED FIFOQueue 'Q' is closed." } },
-  { "close fails a dequeuer that cannot get enough, and puts back what it had", QUEUE_FIFO, 9, 0,
-    { "take 3 -> waits", "put 1 -> ok", "put 2 -> ok",
-      "close -> ok; #1 OUT_OF_RANGE FIFOQueue 'Q' is closed and has insufficient elements (requested 1, current size 0)",
-      "take -> ok 1", "take -> ok 2" } },
-  { "up to takes what is left of a closed queue", QUEUE_FIFO, 9, 0,
-    { "upto 3 -> waits", "put 1 -> ok", "put 2 -> ok", "close -> ok; #1 ok 1 2" } },
-  { "a batch of nothing is there at once", QUEUE_FIFO, 9, 0, { "take 0 -> ok" } },
-  { "a batch larger than the queue is collected as it comes", QUEUE_FIFO, 1, 0,
-    { "take 3 -> waits", "put 1 -> ok", "put 2 -> ok", "put 3 -> ok; #1 ok 1 2 3" } },
-  { "a withdrawn dequeuer leaves what it had taken", QUEUE_FIFO, 9, 0,
-    { "take 3 -> waits", "put 1 -> ok", "drop 1", "take -> ok 1" } },
-  { "withdrawing the first lets the next proceed", QUEUE_FIFO, 9, 0,
-    { "take 2 -> waits", "take -> waits", "put 1 -> ok", "drop 1 -> #2 ok 1" } },
-  { "a driver gets one token of a value, and the others theirs", QUEUE_FIFO, 9, 0,
-    { "put 1 -> ok", "put 1 -> ok", "token 7 -> ok 1", "token 7 -> waits", "token 8 -> ok 1", "put 2 -> ok; #4 ok 2" } },
-  { "who waits for a token keeps nobody back", QUEUE_FIFO, 9, 0,
-    { "put 1 -> ok", "token 7 -> ok 1", "token 7 -> waits", "token 8 -> waits", "put 1 -> ok; #4 ok 1", "put 2 -> ok; #3 ok 2" } },
-  { "a driver that was slow gets the newest token, and older ones are gone", QUEUE_FIFO, 9, 0,
-    { "put 1 -> ok", "put 2 -> ok", "put 3 -> ok", "token 7 -> ok 3", "token 8 -> waits", "drop 5", "take -> waits" } },
-  { "a closed queue gives its tokens, then ends", QUEUE_FIFO, 9, 0,
-    { "put 1 -> ok", "close -> ok", "token 7 -> ok 1",
-      "token 8 -> OUT_OF_RANGE FIFOQueue 'Q' is closed and has insufficient elements (requested 1, current size 0)" } },
-  { "a token that is withdrawn takes nothing", QUEUE_FIFO, 9, 0,
-    { "token 7 -> waits", "drop 1", "put 1 -> ok", "token 8 -> ok 1" } },
-  { "shuffling keeps its minimum while it is open", QUEUE_SHUFFLE, 9, 1,
-    { "put 1 -> ok", "take -> waits", "put 1 -> ok; #2 ok 1", "take -> waits", "close -> ok; #4 ok 1" } },
+  {"what goes in first comes out first", QUEUE_FIFO, 3, 0, {"put 1 -> ok", "put 2 -> ok", "take -> ok 1", "take -> ok 2"}},
+  {"a full queue makes the next enqueuer wait", QUEUE_FIFO, 1, 0, {"put 1 -> ok", "put 2 -> waits", "take -> ok 1; #2 ok", "take -> ok 2"}},
+  {"an empty queue makes a dequeuer wait", QUEUE_FIFO, 1, 0, {"take -> waits", "put 4 -> ok; #1 ok 4"}},
+  {"dequeuers are served in their order",
+   QUEUE_FIFO,
+   9,
+   0,
+   {"take 2 -> waits", "take -> waits", "put 1 -> ok", "put 2 -> ok; #1 ok 1 2", "put 3 -> ok; #2 ok 3"}},
+  {"close lets dequeuers drain what is left",
+   QUEUE_FIFO,
+   3,
+   0,
+   {"put 1 -> ok", "close -> ok", "take -> ok 1",
+    "take -> OUT_OF_RANGE FIFOQueue 'Q' is closed and has insufficient elements (requested 1, current size 0)"}},
+  {"close waits behind pending enqueuers",
+   QUEUE_FIFO,
+   1,
+   0,
+   {"put 1 -> ok", "put 2 -> waits", "close -> waits", "put 3 -> waits",
+    "take -> ok 1; #2 ok; #3 ok; #4 CANCELLED FIFOQueue 'Q' is closed.", "take -> ok 2"}},
+  {"a cancelling close fails waiting enqueuers at once",
+   QUEUE_FIFO,
+   1,
+   0,
+   {"put 1 -> ok", "put 2 -> waits", "cancel -> ok; #2 CANCELLED Enqueue operation was cancelled", "take -> ok 1"}},
+  {"a second close is an error", QUEUE_FIFO, 1, 0, {"close -> ok", "close -> CANCELLED Queue 'Q' is already closed."}},
+  {"enqueuing after close is an error", QUEUE_FIFO, 1, 0, {"close -> ok", "put 1 -> CANCELLED FIFOQueue 'Q' is closed."}},
+  {"close fails a dequeuer that cannot get enough, and puts back what it had",
+   QUEUE_FIFO,
+   9,
+   0,
+   {"take 3 -> waits", "put 1 -> ok", "put 2 -> ok",
+    "close -> ok; #1 OUT_OF_RANGE FIFOQueue 'Q' is closed and has insufficient elements (requested 1, current size 0)", "take -> ok 1",
+    "take -> ok 2"}},
+  {"up to takes what is left of a closed queue",
+   QUEUE_FIFO,
+   9,
+   0,
+   {"upto 3 -> waits", "put 1 -> ok", "put 2 -> ok", "close -> ok; #1 ok 1 2"}},
+  {"a batch of nothing is there at once", QUEUE_FIFO, 9, 0, {"take 0 -> ok"}},
+  {"a batch larger than the queue is collected as it comes",
+   QUEUE_FIFO,
+   1,
+   0,
+   {"take 3 -> waits", "put 1 -> ok", "put 2 -> ok", "put 3 -> ok; #1 ok 1 2 3"}},
+  {"a withdrawn dequeuer leaves what it had taken", QUEUE_FIFO, 9, 0, {"take 3 -> waits", "put 1 -> ok", "drop 1", "take -> ok 1"}},
+  {"withdrawing the first lets the next proceed",
+   QUEUE_FIFO,
+   9,
+   0,
+   {"take 2 -> waits", "take -> waits", "put 1 -> ok", "drop 1 -> #2 ok 1"}},
+  {"a driver gets one token of a value, and the others theirs",
+   QUEUE_FIFO,
+   9,
+   0,
+   {"put 1 -> ok", "put 1 -> ok", "token 7 -> ok 1", "token 7 -> waits", "token 8 -> ok 1", "put 2 -> ok; #4 ok 2"}},
+  {"who waits for a token keeps nobody back",
+   QUEUE_FIFO,
+   9,
+   0,
+   {"put 1 -> ok", "token 7 -> ok 1", "token 7 -> waits", "token 8 -> waits", "put 1 -> ok; #4 ok 1", "put 2 -> ok; #3 ok 2"}},
+  {"a driver that was slow gets the newest token, and older ones are gone",
+   QUEUE_FIFO,
+   9,
+   0,
+   {"put 1 -> ok", "put 2 -> ok", "put 3 -> ok", "token 7 -> ok 3", "token 8 -> waits", "drop 5", "take -> waits"}},
+  {"a closed queue gives its tokens, then ends",
+   QUEUE_FIFO,
+   9,
+   0,
+   {"put 1 -> ok", "close -> ok", "token 7 -> ok 1",
+    "token 8 -> OUT_OF_RANGE FIFOQueue 'Q' is closed and has insufficient elements (requested 1, current size 0)"}},
+  {"a token that is withdrawn takes nothing", QUEUE_FIFO, 9, 0, {"token 7 -> waits", "drop 1", "put 1 -> ok", "token 8 -> ok 1"}},
+  {"shuffling keeps its minimum while it is open",
+   QUEUE_SHUFFLE,
+   9,
+   1,
+   {"put 1 -> ok", "take -> waits", "put 1 -> ok; #2 ok 1", "take -> waits", "close -> ok; #4 ok 1"}},
 };
 
 struct scenario {
@@ -97,7 +131,7 @@ static status start(struct scenario *s, struct host_call *call, const char *step
   bool many = sscanf(step, "%*s %d", &number) == 1;
   if (strncmp(step, "put", 3) == 0) {
     struct tensor *tensor;
-    assert_int_equal(tensor_copy_in(DTYPE_INT32, &(struct shape){ 0 }, &number, &tensor), OK);
+    assert_int_equal(tensor_copy_in(DTYPE_INT32, &(struct shape){0}, &number, &tensor), OK);
     return queue_enqueue(s->queue, call, &tensor, 1);
   }
   call->output_count = 1;
@@ -114,7 +148,7 @@ static status start(struct scenario *s, struct host_call *call, const char *step
 
 static void run_call(struct scenario *s, const char *step) {
   struct host_call *call = &s->calls[s->count];
-  *call = (struct host_call){ .inbox = &s->inbox, .outputs = &s->outputs[s->count] };
+  *call = (struct host_call){.inbox = &s->inbox, .outputs = &s->outputs[s->count]};
   s->count++;
   status result = start(s, call, step);
   if (result != OK)
@@ -132,7 +166,7 @@ static void run_drop(struct scenario *s, const char *step) {
 
 /* Finished calls, in the order of their numbers. */
 static void say_finished(struct scenario *s) {
-  bool finished[CALLS_MAX] = { false };
+  bool finished[CALLS_MAX] = {false};
   struct host_call *call;
   while ((call = (struct host_call *)inbox_take(&s->inbox, false, false)))
     finished[call - s->calls] = true;
@@ -140,22 +174,21 @@ static void say_finished(struct scenario *s) {
     if (!finished[i])
       continue;
     call = &s->calls[i];
-    say(s, "%s#%d %s%s%s", *s->said ? "; " : "", i + 1, call->code == OK ? "ok" : status_name(call->code),
-        call->code == OK ? "" : " ", call->text);
+    say(s, "%s#%d %s%s%s", *s->said ? "; " : "", i + 1, call->code == OK ? "ok" : status_name(call->code), call->code == OK ? "" : " ",
+        call->text);
     say_values(s, call->outputs);
   }
 }
 
 static void run_case(const struct queue_case *c) {
-  static const struct queue_component element = { .dtype = DTYPE_INT32, .has_shape = true };
-  struct queue_spec spec = { .kind = c->kind, .component_count = 1, .components = { element }, .capacity = c->capacity,
-                             .min_after_dequeue = c->min_after, .seed = 1 };
+  static const struct queue_component element = {.dtype = DTYPE_INT32, .has_shape = true};
+  struct queue_spec spec = {
+    .kind = c->kind, .component_count = 1, .components = {element}, .capacity = c->capacity, .min_after_dequeue = c->min_after, .seed = 1};
   struct scenario *s = calloc(1, sizeof *s);
   bool is_new;
   inbox_init(&s->inbox);
   assert_int_equal(container_create(&s->container), OK);
-  assert_int_equal(container_get(s->container, "localhost", "Q", &queue_maker, &spec, &is_new,
-                                 (struct resource **)&s->queue), OK);
+  assert_int_equal(container_get(s->container, "localhost", "Q", &queue_maker, &spec, &is_new, (struct resource **)&s->queue), OK);
   for (int i = 0; i < STEPS_MAX && c->steps[i]; i++) {
     const char *arrow = strstr(c->steps[i], "-> ");
     s->said[0] = 0;
@@ -183,7 +216,7 @@ static void queues_keep_their_promises(void **state) {
 
 static void sharing_needs_equal_queues(void **state) {
   (void)state;
-  struct queue_spec spec = { .kind = QUEUE_FIFO, .component_count = 1, .capacity = 3 }, other = spec;
+  struct queue_spec spec = {.kind = QUEUE_FIFO, .component_count = 1, .capacity = 3}, other = spec;
   spec.components[0].dtype = other.components[0].dtype = DTYPE_INT32;
   struct container *container;
   struct queue *queue;
@@ -205,8 +238,8 @@ static void sharing_needs_equal_queues(void **state) {
 
 static void padding_fills_a_batch_with_zeros(void **state) {
   (void)state;
-  struct queue_spec spec = { .kind = QUEUE_PADDING, .component_count = 1, .capacity = 9 };
-  spec.components[0] = (struct queue_component){ .dtype = DTYPE_INT32, .has_shape = true, .shape = { 1, { -1 } } };
+  struct queue_spec spec = {.kind = QUEUE_PADDING, .component_count = 1, .capacity = 9};
+  spec.components[0] = (struct queue_component){.dtype = DTYPE_INT32, .has_shape = true, .shape = {1, {-1}}};
   struct container *container;
   struct queue *queue;
   struct inbox inbox;
@@ -214,19 +247,19 @@ static void padding_fills_a_batch_with_zeros(void **state) {
   inbox_init(&inbox);
   assert_int_equal(container_create(&container), OK);
   assert_int_equal(container_get(container, "", "Q", &queue_maker, &spec, &is_new, (struct resource **)&queue), OK);
-  static const int32_t rows[] = { 1, 2, 3 };
+  static const int32_t rows[] = {1, 2, 3};
   for (int64_t length = 1; length <= 3; length += 2) {
-    struct host_call call = { .inbox = &inbox };
+    struct host_call call = {.inbox = &inbox};
     struct tensor *row;
-    assert_int_equal(tensor_copy_in(DTYPE_INT32, &(struct shape){ 1, { length } }, rows, &row), OK);
+    assert_int_equal(tensor_copy_in(DTYPE_INT32, &(struct shape){1, {length}}, rows, &row), OK);
     assert_int_equal(queue_enqueue(queue, &call, &row, 1), OK);
   }
   struct tensor *batch = NULL;
-  struct host_call call = { .inbox = &inbox, .outputs = &batch, .output_count = 1 };
+  struct host_call call = {.inbox = &inbox, .outputs = &batch, .output_count = 1};
   assert_int_equal(queue_dequeue_many(queue, &call, 2, false), OK);
   assert_int_equal(batch->shape.rank, 2);
   assert_int_equal(batch->shape.dims[1], 3);
-  assert_memory_equal(batch->data, ((int32_t[]){ 1, 0, 0, 1, 2, 3 }), 24);
+  assert_memory_equal(batch->data, ((int32_t[]){1, 0, 0, 1, 2, 3}), 24);
   tensor_release(batch);
   container_destroy(container);
   inbox_deinit(&inbox);

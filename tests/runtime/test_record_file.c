@@ -24,14 +24,14 @@ static int make_file(const void *data, size_t size, char path[64]) {
   return descriptor;
 }
 
-static struct string_view text_of(const char *text) { return (struct string_view){ text, strlen(text) }; }
+static struct string_view text_of(const char *text) { return (struct string_view){text, strlen(text)}; }
 
 /* ---- members ---- */
 
 /* One member that is not made smaller; returns its size. */
 static size_t put_member(size_t count, uint8_t *out, size_t room) {
   static uint8_t data[CHUNK];
-  z_stream z = { 0 };
+  z_stream z = {0};
   assert_int_equal(deflateInit2(&z, 0, Z_DEFLATED, GZIP_WINDOW, 9, Z_DEFAULT_STRATEGY), Z_OK);
   z.next_in = data;
   z.avail_in = (uInt)count;
@@ -52,14 +52,14 @@ static void a_member_may_end_with_a_chunk(void **state) {
   size += put_member(100, file + size, sizeof file - size);
   total = count + 100;
 
-  struct wire_buffer bytes = { 0 };
+  struct wire_buffer bytes = {0};
   assert_int_equal(inflate_bytes(file, size, true, &bytes), OK);
   assert_int_equal(bytes.size, total);
   wire_buffer_free(&bytes);
 
   char path[64];
   int descriptor = make_file(file, size, path);
-  struct record_file f = { 0 };
+  struct record_file f = {0};
   struct string_view got;
   assert_int_equal(record_file_open(&f, text_of(path), text_of("GZIP")), OK);
   assert_int_equal(record_file_bytes(&f, 2 * total, &got), OK);
@@ -72,7 +72,7 @@ static void a_member_may_end_with_a_chunk(void **state) {
 
 static size_t put_record(uint8_t *out, const char *text, bool is_good) {
   uint64_t size = strlen(text);
-  uint32_t sums[2] = { crc32c_mask(crc32c(&size, 8)), crc32c_mask(crc32c(text, size)) + !is_good };
+  uint32_t sums[2] = {crc32c_mask(crc32c(&size, 8)), crc32c_mask(crc32c(text, size)) + !is_good};
   memcpy(out, &size, 8);
   memcpy(out + 8, &sums[0], 4);
   memcpy(out + 12, text, size);
@@ -90,10 +90,14 @@ static void behind_a_damaged_record_comes_the_next_file(void **state) {
   size += put_record(data + size, "b", false);
   size += put_record(data + size, "c", true);
   int first = make_file(data, size, paths[0]), second = make_file(data, put_record(data, "d", true), paths[1]);
-  struct string_view names[] = { text_of(paths[0]), text_of(paths[1]) };
-  struct tensor in = { .dtype = DTYPE_STRING, .shape = { 1, { 2 } }, .count = 2, .data = names }, *inputs[] = { &in }, *element;
-  struct dataset dataset = { .references = 2, .kind = dataset_kind_find("TFRecordDataset"), .words = { .instr = &instr }, .inputs = inputs,
-                             .input_count = 1, .component_count = 1 };
+  struct string_view names[] = {text_of(paths[0]), text_of(paths[1])};
+  struct tensor in = {.dtype = DTYPE_STRING, .shape = {1, {2}}, .count = 2, .data = names}, *inputs[] = {&in}, *element;
+  struct dataset dataset = {.references = 2,
+                            .kind = dataset_kind_find("TFRecordDataset"),
+                            .words = {.instr = &instr},
+                            .inputs = inputs,
+                            .input_count = 1,
+                            .component_count = 1};
   struct cursor *cursor;
   bool end = false;
   assert_int_equal(cursor_create(&dataset, &cursor), OK);

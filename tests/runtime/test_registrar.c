@@ -65,7 +65,7 @@ static void a_silent_holder_is_decided_on_when_its_silence_is_5_s_old(void **sta
   registrar_linked(&name, 5, 1000);
   assert_int_equal(ask(&name, 6, 1000 + NET_SILENCE_MS - 1, &probe), REGISTRAR_HELD);
   assert_int_equal(ask(&name, 6, 1000 + NET_SILENCE_MS, &probe), REGISTRAR_GRANTED);
-  assert_int_equal(registrar_ask(&name, 5, 1, 9000, &none), REGISTRAR_DISPLACED); /* on waking */
+  assert_int_equal(registrar_ask(&name, 5, 1, 9000, &none), REGISTRAR_DISPLACED);  /* on waking */
   assert_int_equal(registrar_ask(&name, 5, 1, 99000, &none), REGISTRAR_DISPLACED); /* for good */
 }
 
@@ -133,9 +133,7 @@ static void twin_asks(struct world *w, int i) {
     if (twin->probe != before)
       other->owed = twin->probe;
     break;
-  default:
-    twin->has_ended = true;
-    assert_false(other->has_ended); /* never both */
+  default: twin->has_ended = true; assert_false(other->has_ended); /* never both */
   }
 }
 

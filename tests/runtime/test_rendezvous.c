@@ -7,7 +7,7 @@
 
 static struct tensor *value_of(float number) {
   struct tensor *tensor = NULL;
-  assert_int_equal(tensor_copy_in(DTYPE_FLOAT, &(struct shape){ 0 }, &number, &tensor), OK);
+  assert_int_equal(tensor_copy_in(DTYPE_FLOAT, &(struct shape){0}, &number, &tensor), OK);
   return tensor;
 }
 static float number_of(struct tensor *tensor) {
@@ -53,7 +53,7 @@ static void count_wake(struct rendezvous_waiter *waiter) {
 
 static void a_waiter_is_told_once(void **state) {
   struct rendezvous *r = *state;
-  struct rendezvous_waiter waiter = { .wake = count_wake };
+  struct rendezvous_waiter waiter = {.wake = count_wake};
   woken = 0;
   assert_false(rendezvous_ask(r, 1, 3, &waiter));
   rendezvous_put(r, 1, 3, value_of(2));
@@ -65,7 +65,7 @@ static void a_waiter_is_told_once(void **state) {
 
 static void an_abort_wakes_all_who_wait_or_will(void **state) {
   struct rendezvous *r = *state;
-  struct rendezvous_waiter first = { .wake = count_wake }, second = { .wake = count_wake };
+  struct rendezvous_waiter first = {.wake = count_wake}, second = {.wake = count_wake};
   struct tensor *tensor;
   woken = 0;
   assert_false(rendezvous_ask(r, 5, 1, &first));
@@ -93,7 +93,7 @@ static void what_comes_after_the_end_is_dropped(void **state) {
 
 static struct tensor *mebibytes(int64_t count) {
   struct tensor *tensor = NULL;
-  assert_int_equal(tensor_create(DTYPE_UINT8, &(struct shape){ 1, { count << 20 } }, &tensor), OK);
+  assert_int_equal(tensor_create(DTYPE_UINT8, &(struct shape){1, {count << 20}}, &tensor), OK);
   return tensor;
 }
 

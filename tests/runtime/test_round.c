@@ -15,11 +15,11 @@ enum stage { AWAY, ENTERS, GIVES, LEADS, ENDS, DONE };
 struct guest {
   enum stage stage;
   uint64_t step, version;
-  bool is_dry, is_dead;      /* dead: the holder has not noticed yet */
+  bool is_dry, is_dead; /* dead: the holder has not noticed yet */
 };
 struct driver {
-  uint64_t step, serial;     /* 0: it asks where to go on */
-  bool is_done, is_cut;      /* cut: elastic, a holder thinks that it is lost */
+  uint64_t step, serial; /* 0: it asks where to go on */
+  bool is_done, is_cut;  /* cut: elastic, a holder thinks that it is lost */
 };
 struct queue {
   struct round_message items[QUEUE];
@@ -35,9 +35,9 @@ struct world {
   struct guest guest[HOLDERS][DRIVERS];
   struct round round[HOLDERS];
   uint64_t last[HOLDERS][DRIVERS];
-  uint64_t serial_of[4096];             /* by step id */
+  uint64_t serial_of[4096];              /* by step id */
   uint64_t taken[HOLDERS][256][DRIVERS]; /* per round */
-  struct queue wire[HOLDERS][HOLDERS];  /* from, to */
+  struct queue wire[HOLDERS][HOLDERS];   /* from, to */
   unsigned seed;
 };
 
@@ -55,7 +55,8 @@ static void begin(unsigned seed, uint32_t drivers, uint32_t holders, uint64_t st
   w.is_elastic = is_elastic;
   w.next_step = 1;
   for (uint32_t h = 0; h < holders; h++) {
-    struct round_options options = {.seats = drivers, .holders = holders, .holder = h, .has_leader = true, .is_elastic = is_elastic, .timeout_ms = 1};
+    struct round_options options = {
+      .seats = drivers, .holders = holders, .holder = h, .has_leader = true, .is_elastic = is_elastic, .timeout_ms = 1};
     assert_true(round_init(&w.round[h], &options));
     for (uint32_t d = 0; d < drivers; d++)
       round_up(&w.round[h], d);
@@ -185,7 +186,8 @@ static bool move_guest(uint32_t h, uint32_t d) {
     return true;
   }
   switch (g->stage) {
-  case AWAY: case DONE: return false;
+  case AWAY:
+  case DONE: return false;
   case ENTERS:
     answer = round_enter(r, d, g->step, w.serial_of[g->step] <= w.last[h][d]);
     g->version = r->number;
@@ -301,7 +303,8 @@ static void run(unsigned seed, uint32_t drivers, uint32_t holders, uint64_t step
   }
   if (!everybody_is_done())
     test_fail("seed %u: %u drivers, %u holders: somebody waits for ever", seed, drivers, holders);
-  while (any_event()) {}
+  while (any_event()) {
+  }
   for (uint32_t h = 0; h < holders; h++)
     for (uint32_t d = 0; d < drivers; d++)
       assert_int_equal(w.last[h][d], steps);

@@ -1,4 +1,5 @@
-/* test_session.c: two ends of a session over connections that are cut at every place of every short conversation; and when silence is what. */
+/* test_session.c: two ends of a session over connections that are cut at every place of every short conversation; and when silence is
+ * what. */
 #include <stdlib.h>
 #include <string.h>
 #include "runtime/cluster/session.h"
@@ -203,11 +204,11 @@ static void a_session_goes_on_only_between_the_same_two_lives(void **state) {
   assert_false(session_continues(&s, other, own, own)); /* there is none */
   session_begin(&s, other, 0);
   assert_true(session_continues(&s, other, own, own));
-  assert_true(session_continues(&s, other, own, none));                             /* it has not heard our HELLO */
-  assert_false(session_continues(&s, (struct session_key){7, 1}, own, own));        /* another process */
-  assert_false(session_continues(&s, (struct session_key){8, 2}, own, own));        /* it has given us up since */
-  assert_false(session_continues(&s, other, own, (struct session_key){9, 1}));      /* it means an earlier session of ours */
-  assert_false(session_continues(&s, other, own, (struct session_key){10, 2}));     /* it means another process */
+  assert_true(session_continues(&s, other, own, none));                         /* it has not heard our HELLO */
+  assert_false(session_continues(&s, (struct session_key){7, 1}, own, own));    /* another process */
+  assert_false(session_continues(&s, (struct session_key){8, 2}, own, own));    /* it has given us up since */
+  assert_false(session_continues(&s, other, own, (struct session_key){9, 1}));  /* it means an earlier session of ours */
+  assert_false(session_continues(&s, other, own, (struct session_key){10, 2})); /* it means another process */
 }
 
 static void silence_is_suspicious_after_5_s_and_the_end_after_the_timeout(void **state) {

@@ -5,7 +5,7 @@
 #include "runtime/step/stall.h"
 #include "tests/support/test.h"
 
-static const char *const names[] = { "ps_0", "worker_0", "worker_1", "worker_2" };
+static const char *const names[] = {"ps_0", "worker_0", "worker_1", "worker_2"};
 enum { PS, W0, W1, W2, TASKS };
 #define CLOCK (14 * 3600 + 3 * 60 + 34) /* 14:03:34 */
 
@@ -16,7 +16,7 @@ static struct stall *make(uint32_t self) {
 }
 
 static struct stall_wait wait_for(enum stall_kind kind, uint64_t step, uint32_t driver, const char *what, uint32_t holder) {
-  struct stall_wait wait = { .step = step, .driver = driver, .kind = kind, .holders = { holder }, .holder_count = 1 };
+  struct stall_wait wait = {.step = step, .driver = driver, .kind = kind, .holders = {holder}, .holder_count = 1};
   snprintf(wait.what, sizeof wait.what, "%s", what);
   return wait;
 }
@@ -97,7 +97,9 @@ static void the_chain_leads_to_who_holds_it_up(void **state) {
   stall_note(stall, W1, "is silent");
   stall_see(stall, 12000, &wait, 1);
   assert_true(stall_say(stall, 12000, CLOCK, line, sizeof line));
-  assert_true(has(line, "waits for 'take' of ps_0, since 14:03:23 (11 s); held up by ps_0, which waits in queue 'q', held up by worker_1, which is silent"));
+  assert_true(has(
+    line,
+    "waits for 'take' of ps_0, since 14:03:23 (11 s); held up by ps_0, which waits in queue 'q', held up by worker_1, which is silent"));
   stall_destroy(stall);
 }
 
@@ -105,7 +107,7 @@ static void what_waits_in_something_shared_speaks_for_its_step(void **state) {
   (void)state;
   char line[1024];
   struct stall *stall = make(PS);
-  struct stall_wait waits[] = { wait_for(STALL_VALUE, 7, W0, "waits for 'x'", W0), wait_for(STALL_ROUND, 7, W0, "waits in round 3", W1) };
+  struct stall_wait waits[] = {wait_for(STALL_VALUE, 7, W0, "waits for 'x'", W0), wait_for(STALL_ROUND, 7, W0, "waits in round 3", W1)};
   waits[0].place = 1;
   waits[1].place = 2;
   stall_see(stall, 1000, waits, 2);
@@ -120,7 +122,8 @@ static void a_ring_over_two_queues_is_named(void **state) {
   (void)state;
   char ring[512];
   struct stall *stall = make(PS);
-  struct stall_wait waits[] = { wait_for(STALL_RESOURCE, 1, W0, "waits in queue 'a'", W1), wait_for(STALL_RESOURCE, 2, W1, "waits in queue 'b'", W0) };
+  struct stall_wait waits[] = {wait_for(STALL_RESOURCE, 1, W0, "waits in queue 'a'", W1),
+                               wait_for(STALL_RESOURCE, 2, W1, "waits in queue 'b'", W0)};
   stall_see(stall, 1000, waits, 2);
   stall_ring(stall, ring, sizeof ring);
   assert_string_equal(ring, "worker_0, which on ps_0 waits in queue 'a' -> worker_1, which on ps_0 waits in queue 'b' -> worker_0");
@@ -138,7 +141,8 @@ static void a_ring_over_three_tasks_is_found_of_what_they_tell(void **state) {
   tell(stall, W1, wait_for(STALL_RESOURCE, 2, W1, "waits in queue 'b'", W2), 10000);
   tell(stall, W2, wait_for(STALL_RESOURCE, 3, W2, "waits in queue 'c'", W0), 10000);
   stall_ring(stall, ring, sizeof ring);
-  assert_true(has(ring, "worker_0, which waits in queue 'a' -> worker_1, which waits in queue 'b' -> worker_2, which waits in queue 'c' -> worker_0"));
+  assert_true(has(
+    ring, "worker_0, which waits in queue 'a' -> worker_1, which waits in queue 'b' -> worker_2, which waits in queue 'c' -> worker_0"));
   stall_destroy(stall);
 }
 
@@ -146,7 +150,8 @@ static void a_queue_that_somebody_outside_may_fill_is_no_ring(void **state) {
   (void)state;
   char ring[512];
   struct stall *stall = make(PS);
-  struct stall_wait waits[] = { wait_for(STALL_RESOURCE, 1, W0, "waits in queue 'a'", W1), wait_for(STALL_RESOURCE, 2, W1, "waits in queue 'b'", W0) };
+  struct stall_wait waits[] = {wait_for(STALL_RESOURCE, 1, W0, "waits in queue 'a'", W1),
+                               wait_for(STALL_RESOURCE, 2, W1, "waits in queue 'b'", W0)};
   waits[1].holders[waits[1].holder_count++] = W2;
   stall_see(stall, 1000, waits, 2);
   stall_ring(stall, ring, sizeof ring);

@@ -42,11 +42,13 @@ static void run_below_ten(const struct kernel_call *call, int64_t phase, int64_t
 }
 static void run_fault(const struct kernel_call *call, int64_t phase, int64_t begin, int64_t end) {
   (void)phase, (void)begin, (void)end;
-  *call->fault = (struct kernel_fault){ .code = INVALID_ARGUMENT, .text = "indices[%d] = %d is not in range", .shown = { 1, 7 } };
+  *call->fault = (struct kernel_fault){.code = INVALID_ARGUMENT, .text = "indices[%d] = %d is not in range", .shown = {1, 7}};
 }
 enum { DOUBLE, COUNT, BELOW_TEN, FAULT, KERNELS };
-static const struct kernel_code kernels[] = {
-  { run_double, one_tile }, { run_count, one_tile }, { run_below_ten, one_tile }, { run_fault, one_tile } };
+static const struct kernel_code kernels[] = {{run_double, one_tile},
+                                             {run_count, one_tile},
+                                             {run_below_ten, one_tile},
+                                             {run_fault, one_tile}};
 
 /* ---- running ---- */
 
@@ -63,7 +65,7 @@ static struct task *load(struct program_builder *b) {
 
 static struct tensor *floats(int rank, int64_t count, const float *values) {
   struct tensor *tensor = NULL;
-  assert_int_equal(tensor_copy_in(DTYPE_FLOAT, &(struct shape){ rank, { count } }, values, &tensor), OK);
+  assert_int_equal(tensor_copy_in(DTYPE_FLOAT, &(struct shape){rank, {count}}, values, &tensor), OK);
   return tensor;
 }
 
@@ -104,7 +106,7 @@ static struct task *load_doubling(struct program_builder *b, bool dataflow) {
 static void run_doubling(bool dataflow) {
   struct program_builder b;
   struct task *task = load_doubling(&b, dataflow);
-  static const float values[] = { 1, 2, 3, -4 };
+  static const float values[] = {1, 2, 3, -4};
   for (int turn = 0; turn < 3; turn++)
     for (int64_t count = 0; count <= 4; count++) {
       struct tensor *x = floats(1, count, values), *y;
@@ -131,7 +133,7 @@ static void a_fetch_outlives_later_steps(void **state) {
   (void)state;
   struct program_builder b;
   struct task *task = load_doubling(&b, false);
-  static const float first[] = { 1 }, second[] = { 5 };
+  static const float first[] = {1}, second[] = {5};
   struct tensor *x = floats(1, 1, first), *z = floats(1, 1, second), *y, *later;
   assert_int_equal(task_run(task, 0, &x, &y), OK);
   assert_int_equal(task_run(task, 0, &z, &later), OK);
@@ -147,14 +149,14 @@ static void feeds_that_do_not_fit_are_named(void **state) {
   (void)state;
   struct program_builder b;
   struct task *task = load_doubling(&b, false);
-  struct tensor *y = NULL, *missing = NULL, *integers, *scalar = floats(0, 0, (float[]){ 1 });
-  assert_int_equal(tensor_copy_in(DTYPE_INT32, &(struct shape){ 1, { 1 } }, &(int32_t){ 1 }, &integers), OK);
+  struct tensor *y = NULL, *missing = NULL, *integers, *scalar = floats(0, 0, (float[]){1});
+  assert_int_equal(tensor_copy_in(DTYPE_INT32, &(struct shape){1, {1}}, &(int32_t){1}, &integers), OK);
   const struct {
     struct tensor *feed;
     const char *text;
-  } cases[] = { { missing, "feed 'x' is missing, float[?]" },
-                { integers, "feed 'x' is int32, must be float" },
-                { scalar, "feed 'x' has shape [], must be [?]" } };
+  } cases[] = {{missing, "feed 'x' is missing, float[?]"},
+               {integers, "feed 'x' is int32, must be float"},
+               {scalar, "feed 'x' has shape [], must be [?]"}};
   for (int i = 0; i < 3; i++) {
     assert_int_equal(task_run(task, 0, &cases[i].feed, &y), INVALID_ARGUMENT);
     assert_string_equal(status_text(), cases[i].text);
@@ -169,7 +171,7 @@ static void a_failed_check_names_node_op_task_and_values(void **state) {
   (void)state;
   struct program_builder b;
   pb_begin(&b);
-  struct program_range none = { 0, 0 };
+  struct program_range none = {0, 0};
   pb_kernel(&b, FAULT, none, 1);
   pb_entry(&b, "main", 0, 0, 0, 1, false);
   struct task *task = load(&b);
@@ -252,23 +254,21 @@ static struct task *load_loop(struct program_builder *b) {
   struct program_instr *loop = pb_instr(b, INSTR_WHILE, 0);
   loop->args = list_x;
   loop->outputs = list_y;
-  loop->blocks = (struct program_range){ 0, 2 };
+  loop->blocks = (struct program_range){0, 2};
   pb_instr(b, INSTR_FETCH, 0)->args = list_y;
   pb_kernel(b, BELOW_TEN, PB_LIST(b, tested, more), 1);
   struct program_instr *body = pb_kernel(b, DOUBLE, PB_LIST(b, old, new), 1);
   body->outputs = list_new;
   body->flags = INSTR_MAKES;
-  vec_push(&b->blocks, (struct program_block){ { 3, 1 }, PB_LIST(b, tested), PB_LIST(b, more), { 0, 0 } });
-  vec_push(&b->blocks, (struct program_block){ { 4, 1 }, PB_LIST(b, old), list_new, { 0, 0 } });
+  vec_push(&b->blocks, (struct program_block){{3, 1}, PB_LIST(b, tested), PB_LIST(b, more), {0, 0}});
+  vec_push(&b->blocks, (struct program_block){{4, 1}, PB_LIST(b, old), list_new, {0, 0}});
   pb_entry(b, "main", 1, 1, 0, 3, false);
   return load(b);
 }
 
 static void a_loop_runs_until_its_condition_fails(void **state) {
   (void)state;
-  static const struct {
-    float x, y;
-  } cases[] = { { 1, 16 }, { 10, 10 }, { 100, 100 }, { 3, 12 }, { 0.001f, 16.384f } };
+  static const struct { float x, y; } cases[] = {{1, 16}, {10, 10}, {100, 100}, {3, 12}, {0.001f, 16.384f}};
   struct program_builder b;
   struct task *task = load_loop(&b);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -291,7 +291,7 @@ static struct heard {
   pthread_cond_t changed;
   int reports;
   status code;
-} heard = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+} heard = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static void hear_start(void *self, uint32_t task, uint64_t step, uint32_t entry, uint32_t command, uint64_t serial) {
   (void)self, (void)task, (void)step, (void)entry, (void)command, (void)serial;
@@ -309,7 +309,7 @@ static void hear_done(void *self, uint32_t task, uint64_t step, status code, con
   pthread_mutex_unlock(&heard.lock);
 }
 static void hear_cancel(void *self, uint32_t task, uint64_t step) { (void)self, (void)task, (void)step; }
-static const struct exchange listening = { .start = hear_start, .send = hear_tensor, .done = hear_done, .cancel = hear_cancel };
+static const struct exchange listening = {.start = hear_start, .send = hear_tensor, .done = hear_done, .cancel = hear_cancel};
 
 /* The code of the n-th report. */
 static status await_report(int n) {
@@ -331,7 +331,7 @@ static void add_count(struct program_builder *b, uint32_t variable) {
 /* early += 1, if it is there; receives a value; late += 1 */
 static struct task *load_guest(struct program_builder *b, bool has_early) {
   pb_begin(b);
-  vec_push(&b->tasks, (struct program_task){ .job = pb_text(b, "driver") });
+  vec_push(&b->tasks, (struct program_task){.job = pb_text(b, "driver")});
   b->tasks.items[0].flags = PROGRAM_TASK_HOLDS;
   uint32_t late = pb_variable(b, "late", DTYPE_FLOAT, true), early = pb_variable(b, "early", DTYPE_FLOAT, true);
   uint32_t slot = pb_slot(b, DTYPE_FLOAT, 0, 0, STORAGE_TENSOR);
@@ -352,9 +352,7 @@ static struct task *load_guest(struct program_builder *b, bool has_early) {
 
 static float value_of(struct task *task, uint32_t variable) { return *(float *)task_variable(task, variable)->value->data; }
 
-static void give(const struct exchange_sink *sink, uint64_t id) {
-  sink->on_tensor(sink->self, DRIVER, id, 5, floats(0, 0, (float[]){ 1 }));
-}
+static void give(const struct exchange_sink *sink, uint64_t id) { sink->on_tensor(sink->self, DRIVER, id, 5, floats(0, 0, (float[]){1})); }
 
 static void a_step_whose_driver_is_lost_before_all_has_come_changes_nothing(void **state) {
   (void)state;
@@ -369,7 +367,7 @@ static void a_step_whose_driver_is_lost_before_all_has_come_changes_nothing(void
     uint64_t serial;
     status code;
     float count;
-  } cases[] = { { 1, OK, 1 }, { 1, OK, 1 }, { 2, OK, 2 }, { 4, INTERNAL, 2 }, { 1, OK, 2 }, { 3, OK, 3 } };
+  } cases[] = {{1, OK, 1}, {1, OK, 1}, {2, OK, 2}, {4, INTERNAL, 2}, {1, OK, 2}, {3, OK, 3}};
   for (int i = 0; i < 6; i++) {
     uint64_t id = ID(10 + (uint64_t)i);
     sink.on_start(sink.self, DRIVER, id, 0, 1, cases[i].serial);
@@ -385,7 +383,7 @@ static void a_half_done_step_is_completed_by_its_next_try(void **state) {
   struct program_builder b;
   struct task *task = load_guest(&b, true);
   const struct exchange_sink sink = task_sink(task);
-  struct ledger ledger = { 0 };
+  struct ledger ledger = {0};
   sink.on_start(sink.self, DRIVER, ID(1), 0, 1, 1);
   for (bool is_open = false; !is_open;) { /* it has counted, and waits */
     assert_int_equal(commit_ledger(task, &ledger), OK);
@@ -413,7 +411,7 @@ static void whenever_a_driver_is_lost_each_of_its_steps_counts_once(void **state
     int reports = 0;
     uint64_t id = 0;
     for (uint64_t next = 1; next <= 8;) {
-      struct ledger ledger = { 0 };
+      struct ledger ledger = {0};
       bool is_lost = rand_r(&random) % 2, gives = rand_r(&random) % 2, is_serving;
       sink.on_start(sink.self, DRIVER, ID(++id), 0, 1, next);
       if (gives || !is_lost)
@@ -427,7 +425,7 @@ static void whenever_a_driver_is_lost_each_of_its_steps_counts_once(void **state
       else
         reports++; /* its successor does not wait for that */
       assert_int_equal(commit_ask(task, DRIVER, 0, &ledger, &is_serving), OK);
-      struct ledger_row row = ledger_find(&ledger, DRIVER, 0) ? *ledger_find(&ledger, DRIVER, 0) : (struct ledger_row){ 0 };
+      struct ledger_row row = ledger_find(&ledger, DRIVER, 0) ? *ledger_find(&ledger, DRIVER, 0) : (struct ledger_row){0};
       next = ledger_next(&row, 1).count;
       ledger_deinit(&ledger);
     }
@@ -439,7 +437,7 @@ static void whenever_a_driver_is_lost_each_of_its_steps_counts_once(void **state
 }
 
 static void *stop_soon(void *task) {
-  struct timespec pause = { .tv_nsec = 20000000 };
+  struct timespec pause = {.tv_nsec = 20000000};
   nanosleep(&pause, NULL);
   task_stop(task);
   return NULL;
@@ -450,7 +448,7 @@ static void stopping_ends_an_endless_loop(void **state) {
   struct program_builder b;
   struct task *task = load_loop(&b);
   pthread_t thread;
-  struct tensor *x = floats(0, 0, (float[]){ 0 }), *y; /* 0 * 2 stays below 10 */
+  struct tensor *x = floats(0, 0, (float[]){0}), *y; /* 0 * 2 stays below 10 */
   pthread_create(&thread, NULL, stop_soon, task);
   assert_int_equal(task_run(task, 0, &x, &y), CANCELLED);
   pthread_join(thread, NULL);

@@ -13,7 +13,7 @@ struct fixture {
 
 static struct fixture make(bool is_mutable) {
   struct fixture f;
-  struct table_spec spec = { .key = DTYPE_STRING, .value = DTYPE_INT64, .is_mutable = is_mutable };
+  struct table_spec spec = {.key = DTYPE_STRING, .value = DTYPE_INT64, .is_mutable = is_mutable};
   bool is_new;
   assert_int_equal(container_create(&f.container), OK);
   assert_int_equal(container_get(f.container, "localhost", "t", &table_maker, &spec, &is_new, (struct resource **)&f.table), OK);
@@ -21,24 +21,24 @@ static struct fixture make(bool is_mutable) {
 }
 
 static struct tensor *keys_of(const char *a, const char *b) {
-  struct string_view views[] = { { a, strlen(a) }, { b, strlen(b) } };
+  struct string_view views[] = {{a, strlen(a)}, {b, strlen(b)}};
   struct tensor *t;
-  assert_int_equal(tensor_copy_in(DTYPE_STRING, &(struct shape){ 1, { 2 } }, views, &t), OK);
+  assert_int_equal(tensor_copy_in(DTYPE_STRING, &(struct shape){1, {2}}, views, &t), OK);
   return t;
 }
 
 static struct tensor *numbers_of(int64_t a, int64_t b) {
   struct tensor *t;
-  assert_int_equal(tensor_copy_in(DTYPE_INT64, &(struct shape){ 1, { 2 } }, (int64_t[]){ a, b }, &t), OK);
+  assert_int_equal(tensor_copy_in(DTYPE_INT64, &(struct shape){1, {2}}, (int64_t[]){a, b}, &t), OK);
   return t;
 }
 
 static void assert_finds(struct table *table, const char *key, int64_t expected) {
-  struct string_view view = { key, strlen(key) };
+  struct string_view view = {key, strlen(key)};
   int64_t otherwise = -1;
   struct tensor *k, *o, *found;
-  assert_int_equal(tensor_copy_in(DTYPE_STRING, &(struct shape){ 0 }, &view, &k), OK);
-  assert_int_equal(tensor_copy_in(DTYPE_INT64, &(struct shape){ 0 }, &otherwise, &o), OK);
+  assert_int_equal(tensor_copy_in(DTYPE_STRING, &(struct shape){0}, &view, &k), OK);
+  assert_int_equal(tensor_copy_in(DTYPE_INT64, &(struct shape){0}, &otherwise, &o), OK);
   assert_int_equal(table_find(table, k, o, &found), OK);
   assert_int_equal(*(int64_t *)found->data, expected);
   tensor_release(k);
@@ -130,7 +130,7 @@ static void keys_of_another_dtype_are_refused(void **state) {
 
 static struct fixture make_numbers(const struct dense_spec *dense) {
   struct fixture f;
-  struct table_spec spec = { .key = DTYPE_INT64, .value = DTYPE_INT64, .is_mutable = true, .dense = dense };
+  struct table_spec spec = {.key = DTYPE_INT64, .value = DTYPE_INT64, .is_mutable = true, .dense = dense};
   bool is_new;
   assert_int_equal(container_create(&f.container), OK);
   assert_int_equal(container_get(f.container, "localhost", "t", &table_maker, &spec, &is_new, (struct resource **)&f.table), OK);
@@ -139,7 +139,7 @@ static struct fixture make_numbers(const struct dense_spec *dense) {
 
 static void change(struct table *table, int64_t key, bool insert) {
   struct tensor *t;
-  assert_int_equal(tensor_copy_in(DTYPE_INT64, &(struct shape){ 0 }, &key, &t), OK);
+  assert_int_equal(tensor_copy_in(DTYPE_INT64, &(struct shape){0}, &key, &t), OK);
   assert_int_equal(insert ? table_insert(table, t, t, false) : table_remove(table, t), OK);
   tensor_release(t);
 }
@@ -147,7 +147,7 @@ static void change(struct table *table, int64_t key, bool insert) {
 /* The order is TensorFlow's, recorded. */
 static void what_is_removed_leaves_no_trace(void **state) {
   (void)state;
-  static const int64_t order[] = { 1090, 1080, 1070, 1060, 1050, 1040, 1020, 1010, 1000, 329, 1030, 322, 315, 308, 301, 294, 287, 280 };
+  static const int64_t order[] = {1090, 1080, 1070, 1060, 1050, 1040, 1020, 1010, 1000, 329, 1030, 322, 315, 308, 301, 294, 287, 280};
   struct fixture f = make_numbers(NULL);
   struct tensor *keys, *values;
   for (int64_t i = 0; i < 48; i++)
@@ -176,8 +176,8 @@ static void what_is_removed_leaves_no_trace(void **state) {
 static void a_table_with_almost_no_load_is_refused(void **state) {
   (void)state;
   struct tensor *keys = numbers_of(-1, -2), *some = numbers_of(5, 6);
-  struct tensor empty = { .dtype = DTYPE_INT64, .data = keys->data, .count = 1 };
-  struct dense_spec spec = { .key = DTYPE_INT64, .value = DTYPE_INT64, .empty_key = &empty, .buckets = 4, .max_load = 1e-30 };
+  struct tensor empty = {.dtype = DTYPE_INT64, .data = keys->data, .count = 1};
+  struct dense_spec spec = {.key = DTYPE_INT64, .value = DTYPE_INT64, .empty_key = &empty, .buckets = 4, .max_load = 1e-30};
   struct fixture f = make_numbers(&spec);
   assert_int_equal(table_insert(f.table, some, some, false), RESOURCE_EXHAUSTED);
   assert_int_equal(table_size(f.table), 0);
@@ -189,7 +189,7 @@ static void a_table_with_almost_no_load_is_refused(void **state) {
 #define MANY 1000
 
 static struct resource *get(struct container *container, const char *space, int number, bool expect_new) {
-  struct table_spec spec = { .key = DTYPE_STRING, .value = DTYPE_INT64, .is_mutable = true };
+  struct table_spec spec = {.key = DTYPE_STRING, .value = DTYPE_INT64, .is_mutable = true};
   struct resource *resource;
   char name[32];
   bool is_new;

@@ -34,12 +34,11 @@ static status context_make(const struct authority *authority, const char *name, 
 static int make(void **state) {
   (void)state;
   struct authority *authority = NULL, *other = NULL;
-  bool made = mkdtemp(folder) && authority_create("a", &authority) == OK && authority_create("b", &other) == OK &&
-              authority_write(authority, file("ca", "crt"), file("ca", "key")) == OK &&
-              authority_write(other, file("cb", "crt"), file("cb", "key")) == OK &&
-              context_make(authority, "ps_0", "ps_0", "ca", &ps) == OK &&
-              context_make(authority, "worker_0", "worker_0", "ca", &worker) == OK &&
-              context_make(other, "worker_0", "other", "cb", &stranger) == OK;
+  bool made =
+    mkdtemp(folder) && authority_create("a", &authority) == OK && authority_create("b", &other) == OK &&
+    authority_write(authority, file("ca", "crt"), file("ca", "key")) == OK &&
+    authority_write(other, file("cb", "crt"), file("cb", "key")) == OK && context_make(authority, "ps_0", "ps_0", "ca", &ps) == OK &&
+    context_make(authority, "worker_0", "worker_0", "ca", &worker) == OK && context_make(other, "worker_0", "other", "cb", &stranger) == OK;
   authority_destroy(authority);
   authority_destroy(other);
   return !made;
@@ -107,7 +106,8 @@ static void pair_open(struct pair *p, struct tls_context *client, const char *di
   assert_int_equal(tls_create(client, dialled, &p->client), OK);
   assert_int_equal(tls_create(server, NULL, &p->server), OK);
   assert_int_equal(tls_receive(p->client, NULL, 0), OK);
-  while (move(p->client, p->server, &p->of_server, piece_max, SIZE_MAX) + move(p->server, p->client, &p->of_client, piece_max, SIZE_MAX) > 0)
+  while (move(p->client, p->server, &p->of_server, piece_max, SIZE_MAX) + move(p->server, p->client, &p->of_client, piece_max, SIZE_MAX) >
+         0)
     continue;
 }
 
@@ -127,8 +127,8 @@ static void what_is_sent_comes_in_whatever_pieces(void **state) {
   for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
     struct pair p;
     size_t size = pieces[i] < 1000 ? 80000 : 3000000;
-    struct iovec parts[] = {{data, 9}, {data + 9, 1}, {data + 10, 40000}, {data + 40010, 16384},
-                             {data + 56394, 5}, {data + 56399, size - 56399}};
+    struct iovec parts[] = {
+      {data, 9}, {data + 9, 1}, {data + 10, 40000}, {data + 40010, 16384}, {data + 56394, 5}, {data + 56399, size - 56399}};
     pair_open(&p, worker, "ps_0", ps, pieces[i]);
     assert_true(tls_is_open(p.client) && tls_is_open(p.server));
     assert_true(tls_is_for(p.server, "worker_0") && tls_is_for(p.client, "ps_0") && !tls_is_for(p.server, "worker_1"));

@@ -20,7 +20,7 @@ static int make(void **state) {
   (void)state;
   pb_begin(&b);
   for (int i = 1; i < 4; i++)
-    vec_push(&b.tasks, (struct program_task){ .job = pb_text(&b, "worker"), .index = (uint32_t)i });
+    vec_push(&b.tasks, (struct program_task){.job = pb_text(&b, "worker"), .index = (uint32_t)i});
   receive(5, 2, pb_slot(&b, DTYPE_FLOAT, 1, 8, STORAGE_TENSOR));
   receive(6, PROGRAM_TASK_DRIVER, pb_slot(&b, DTYPE_FLOAT, 1, -1, STORAGE_TENSOR));
   receive(7, 1, pb_slot(&b, DTYPE_INT32, 0, 0, STORAGE_TENSOR));
@@ -44,21 +44,21 @@ static void only_what_is_compiled_may_come(void **state) {
     struct transfer_claim claim;
     bool may;
   } rows[] = {
-    { { 2, 5, STEP_OF(1), DTYPE_FLOAT, { 1, { 8 } } }, true },
-    { { 2, 5, STEP_OF(0), DTYPE_FLOAT, { 1, { 8 } } }, true },
-    { { 1, 5, STEP_OF(1), DTYPE_FLOAT, { 1, { 8 } } }, false },  /* of another task */
-    { { 2, 5, STEP_OF(1), DTYPE_FLOAT, { 1, { 9 } } }, false },  /* of another size */
-    { { 2, 5, STEP_OF(1), DTYPE_FLOAT, { 2, { 8, 1 } } }, false },
-    { { 2, 5, STEP_OF(1), DTYPE_DOUBLE, { 1, { 8 } } }, false },
-    { { 2, 4, STEP_OF(1), DTYPE_FLOAT, { 1, { 8 } } }, false },  /* nobody receives it */
-    { { 2, 8, STEP_OF(1), DTYPE_FLOAT, { 0 } }, false },
-    { { 3, 6, STEP_OF(3), DTYPE_FLOAT, { 1, { 1000 } } }, true },
-    { { 3, 6, STEP_OF(1), DTYPE_FLOAT, { 1, { 1000 } } }, false }, /* another drives that step */
-    { { 1, 7, STEP_OF(3), DTYPE_INT32, { 0 } }, true },
-    { { 3, 7, STEP_OF(3), DTYPE_FLOAT, { 0 } }, true },
-    { { 3, 7, STEP_OF(3), DTYPE_INT32, { 0 } }, false },
-    { { 1, TRANSFER_STATS + 1, STEP_OF(0), DTYPE_UINT8, { 1, { 9 } } }, true },
-    { { 1, TRANSFER_STATS + 1, STEP_OF(1), DTYPE_UINT8, { 1, { 9 } } }, false }, /* we have not asked for it */
+    {{2, 5, STEP_OF(1), DTYPE_FLOAT, {1, {8}}}, true},
+    {{2, 5, STEP_OF(0), DTYPE_FLOAT, {1, {8}}}, true},
+    {{1, 5, STEP_OF(1), DTYPE_FLOAT, {1, {8}}}, false}, /* of another task */
+    {{2, 5, STEP_OF(1), DTYPE_FLOAT, {1, {9}}}, false}, /* of another size */
+    {{2, 5, STEP_OF(1), DTYPE_FLOAT, {2, {8, 1}}}, false},
+    {{2, 5, STEP_OF(1), DTYPE_DOUBLE, {1, {8}}}, false},
+    {{2, 4, STEP_OF(1), DTYPE_FLOAT, {1, {8}}}, false}, /* nobody receives it */
+    {{2, 8, STEP_OF(1), DTYPE_FLOAT, {0}}, false},
+    {{3, 6, STEP_OF(3), DTYPE_FLOAT, {1, {1000}}}, true},
+    {{3, 6, STEP_OF(1), DTYPE_FLOAT, {1, {1000}}}, false}, /* another drives that step */
+    {{1, 7, STEP_OF(3), DTYPE_INT32, {0}}, true},
+    {{3, 7, STEP_OF(3), DTYPE_FLOAT, {0}}, true},
+    {{3, 7, STEP_OF(3), DTYPE_INT32, {0}}, false},
+    {{1, TRANSFER_STATS + 1, STEP_OF(0), DTYPE_UINT8, {1, {9}}}, true},
+    {{1, TRANSFER_STATS + 1, STEP_OF(1), DTYPE_UINT8, {1, {9}}}, false}, /* we have not asked for it */
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if ((transfer_check(table, &rows[i].claim) == OK) != rows[i].may)
@@ -66,6 +66,6 @@ static void only_what_is_compiled_may_come(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(only_what_is_compiled_may_come) };
+  const struct CMUnitTest tests[] = {cmocka_unit_test(only_what_is_compiled_may_come)};
   return cmocka_run_group_tests(tests, make, end);
 }

@@ -8,7 +8,7 @@ static void *assign_and_forget(void *argument) {
   struct variable *variable = argument;
   float value = 3;
   for (int i = 0; i < ROUNDS; i++) {
-    (void)!variable_assign(variable, &(struct shape){ 0 }, &value);
+    (void)!variable_assign(variable, &(struct shape){0}, &value);
     (void)variable_forget(variable);
   }
   return NULL;
@@ -16,7 +16,7 @@ static void *assign_and_forget(void *argument) {
 
 static void a_variable_may_be_forgotten_while_it_is_read(void **state) {
   (void)state;
-  struct variable variable = { .name = "v", .container = "localhost", .dtype = DTYPE_FLOAT, .has_shape = true };
+  struct variable variable = {.name = "v", .container = "localhost", .dtype = DTYPE_FLOAT, .has_shape = true};
   pthread_t thread;
   int others = 0;
   pthread_mutex_init(&variable.lock, NULL);
@@ -38,6 +38,6 @@ static void a_variable_may_be_forgotten_while_it_is_read(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(a_variable_may_be_forgotten_while_it_is_read) };
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_variable_may_be_forgotten_while_it_is_read)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,7 +145,8 @@ static void whatever_happens_replicas_that_take_part_are_alike(void **state) {
       uint32_t i = (uint32_t)rand_r(&s) % 3;
       switch (rand_r(&s) % 6) {
       case 0: kill_one(&v, r, i); break;
-      case 1: case 2:
+      case 1:
+      case 2:
         if (i > 0 && !r[i].is_admitted)
           tell(&v, i, r[i].has_state, r[i].view, r[i].round);
         break;

@@ -37,16 +37,18 @@ static void what_is_cut_or_no_message_is_bad(void **state) {
     const char *bytes;
     size_t size;
   } cases[] = {
-    {"\x08", 1},                                             /* a number that does not come */
-    {"\x08\x80", 2},                                         /* half a number */
+    {"\x08", 1},                                              /* a number that does not come */
+    {"\x08\x80", 2},                                          /* half a number */
     {"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12}, /* eleven bytes of one */
-    {"\x0a\x05" "abc", 5},                                   /* bytes that are not there */
-    {"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11},    /* 2^64 - 1 of them */
-    {"\x09\x01\x02", 3},                                     /* half a fixed64 */
+    {"\x0a\x05"
+     "abc",
+     5},                                                  /* bytes that are not there */
+    {"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11}, /* 2^64 - 1 of them */
+    {"\x09\x01\x02", 3},                                  /* half a fixed64 */
     {"\x0d\x01", 2},
-    {"\x0b", 1},                                             /* a group */
-    {"\x0e", 1},                                             /* type 6 */
-    {"\x00\x00", 2},                                         /* field 0 */
+    {"\x0b", 1},     /* a group */
+    {"\x0e", 1},     /* type 6 */
+    {"\x00\x00", 2}, /* field 0 */
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct wire wire = wire_over((const uint8_t *)cases[i].bytes, cases[i].size);
@@ -88,14 +90,14 @@ static void tensors_are_read_in_every_form(void **state) {
     const char *elements;
     size_t element_bytes;
   } cases[] = {
-    {DTYPE_INT32, 2, BYTES("\x22\x08\1\0\0\0\2\0\0\0"), BYTES("\1\0\0\0\2\0\0\0")},               /* content */
-    {DTYPE_INT32, 2, BYTES("\x3a\x02\x01\x02"), BYTES("\1\0\0\0\2\0\0\0")},                        /* packed */
-    {DTYPE_INT32, 2, BYTES("\x38\x01\x38\x02"), BYTES("\1\0\0\0\2\0\0\0")},                        /* not packed */
-    {DTYPE_INT32, 3, BYTES("\x38\x07"), BYTES("\7\0\0\0\7\0\0\0\7\0\0\0")},                        /* the last is repeated */
+    {DTYPE_INT32, 2, BYTES("\x22\x08\1\0\0\0\2\0\0\0"), BYTES("\1\0\0\0\2\0\0\0")},                     /* content */
+    {DTYPE_INT32, 2, BYTES("\x3a\x02\x01\x02"), BYTES("\1\0\0\0\2\0\0\0")},                             /* packed */
+    {DTYPE_INT32, 2, BYTES("\x38\x01\x38\x02"), BYTES("\1\0\0\0\2\0\0\0")},                             /* not packed */
+    {DTYPE_INT32, 3, BYTES("\x38\x07"), BYTES("\7\0\0\0\7\0\0\0\7\0\0\0")},                             /* the last is repeated */
     {DTYPE_INT32, 1, BYTES("\x38\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), BYTES("\xff\xff\xff\xff")}, /* -1 */
-    {DTYPE_INT32, 2, BYTES(""), BYTES("\0\0\0\0\0\0\0\0")},                                        /* nothing: zeros */
-    {DTYPE_UINT8, 2, BYTES("\x3a\x03\x01\x02\x03"), BYTES("\1\2")},                                /* too many: cut */
-    {DTYPE_FLOAT, -2, BYTES("\x2d\0\0\x80\x3f"), BYTES("\0\0\x80\x3f")},                           /* a scalar 1.0 */
+    {DTYPE_INT32, 2, BYTES(""), BYTES("\0\0\0\0\0\0\0\0")},                                             /* nothing: zeros */
+    {DTYPE_UINT8, 2, BYTES("\x3a\x03\x01\x02\x03"), BYTES("\1\2")},                                     /* too many: cut */
+    {DTYPE_FLOAT, -2, BYTES("\x2d\0\0\x80\x3f"), BYTES("\0\0\x80\x3f")},                                /* a scalar 1.0 */
     {DTYPE_DOUBLE, 1, BYTES("\x32\x08\0\0\0\0\0\0\xf0\x3f"), BYTES("\0\0\0\0\0\0\xf0\x3f")},
     {DTYPE_COMPLEX64, 1, BYTES("\x4a\x08\0\0\x80\x3f\0\0\0\x40"), BYTES("\0\0\x80\x3f\0\0\0\x40")},
     {DTYPE_BOOL, 3, BYTES("\x5a\x02\x01\x00"), BYTES("\1\0\0")},
@@ -121,7 +123,9 @@ static void strings_are_read_from_content_and_values(void **state) {
     size_t size;
     const char *second;
   } cases[] = {
-    {BYTES("\x22\x05\x01\x02" "xyz"), "yz"},
+    {BYTES("\x22\x05\x01\x02"
+           "xyz"),
+     "yz"},
     {BYTES("\x42\x01x\x42\x02yz"), "yz"},
     {BYTES("\x42\x02yz"), "yz"},
     {BYTES(""), ""},
@@ -145,14 +149,18 @@ static void tensors_that_lie_are_refused(void **state) {
     const char *fields;
     size_t size;
   } cases[] = {
-    {DTYPE_FLOAT, 2, BYTES("\x22\x04\0\0\x80\x3f")},           /* four bytes for eight */
+    {DTYPE_FLOAT, 2, BYTES("\x22\x04\0\0\x80\x3f")}, /* four bytes for eight */
     {DTYPE_FLOAT, -1, BYTES("")},
-    {DTYPE_FLOAT, -3, BYTES("")},                              /* unknown rank */
+    {DTYPE_FLOAT, -3, BYTES("")},                               /* unknown rank */
     {DTYPE_FLOAT, INT64_C(1) << 39, BYTES("\x2d\0\0\x80\x3f")}, /* terabytes from one number */
     {DTYPE_FLOAT, INT64_MAX, BYTES("")},
     {DTYPE_STRING, INT64_C(1) << 39, BYTES("\x42\x01x")},
-    {DTYPE_STRING, 2, BYTES("\x22\x05\x01\x03" "xyz")},        /* lengths do not add up */
-    {DTYPE_STRING, 2, BYTES("\x22\x05\x01\x01" "xyz")},
+    {DTYPE_STRING, 2,
+     BYTES("\x22\x05\x01\x03"
+           "xyz")}, /* lengths do not add up */
+    {DTYPE_STRING, 2,
+     BYTES("\x22\x05\x01\x01"
+           "xyz")},
     {DTYPE_STRING, 2, BYTES("\x22\x02\xff\xff")},
     {DTYPE_RESOURCE, 1, BYTES("")},
     {0, 1, BYTES("")},
@@ -223,14 +231,10 @@ static void random_bytes_never_do_harm(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(fields_survive_writing_and_reading),
-    cmocka_unit_test(what_is_cut_or_no_message_is_bad),
-    cmocka_unit_test(tensors_are_read_in_every_form),
-    cmocka_unit_test(strings_are_read_from_content_and_values),
-    cmocka_unit_test(tensors_that_lie_are_refused),
-    cmocka_unit_test(a_long_string_is_not_multiplied),
-    cmocka_unit_test(a_written_tensor_is_read_again),
-    cmocka_unit_test(random_bytes_never_do_harm),
+    cmocka_unit_test(fields_survive_writing_and_reading), cmocka_unit_test(what_is_cut_or_no_message_is_bad),
+    cmocka_unit_test(tensors_are_read_in_every_form),     cmocka_unit_test(strings_are_read_from_content_and_values),
+    cmocka_unit_test(tensors_that_lie_are_refused),       cmocka_unit_test(a_long_string_is_not_multiplied),
+    cmocka_unit_test(a_written_tensor_is_read_again),     cmocka_unit_test(random_bytes_never_do_harm),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,8 +23,8 @@ static bool end_was_disturbed(const struct run *run) {
   return any;
 }
 
-/* A ps that is killed when all is done, and comes back, may find that all others have left well: its checkpoint is complete (check_ps says so), 69 is
- * told by the ps. */
+/* A ps that is killed when all is done, and comes back, may find that all others have left well: its checkpoint is complete (check_ps says
+ * so), 69 is told by the ps. */
 static bool came_back_to_nobody(const struct run *run, const struct run_task *ps) {
   const struct job *job = run->scenario->job;
   bool all_left_well = ps->built->is_ps && run->scenario->with_checkpoints && ps->was_done;
@@ -37,7 +37,8 @@ static void check_exit_code(struct run *run, const struct run_task *task, const 
   bool one_is_told = twin->starts && ((task->exit_code == 0 && twin->exit_code != 0) || (task->exit_code == 65 && twin->exit_code == 0));
   if (twin->starts && task->exit_code + twin->exit_code != 0 && !one_is_told)
     run_fault(run, "%s was started twice, and they end with %d and %d", task->built->name, task->exit_code, twin->exit_code);
-  else if (!twin->starts && !task->is_lost && task->exit_code && !((end_was_disturbed(run) || came_back_to_nobody(run, task)) && task->exit_code == 69))
+  else if (!twin->starts && !task->is_lost && task->exit_code &&
+           !((end_was_disturbed(run) || came_back_to_nobody(run, task)) && task->exit_code == 69))
     run_fault(run, "%s ends with %d", task->built->name, task->exit_code);
 }
 
@@ -175,7 +176,7 @@ void check_counts_full(struct run *run) {
 void check_counts_lost(struct run *run) {
   bool has_lost = run_had(run, MISHAP_LOSE);
   const struct run_task *chief = &run->tasks[run->scenario->job->ps_count];
-  if (chief->is_lost && !run_value(&run->tasks[0], "sum_0", &(int64_t){ 0 })) {
+  if (chief->is_lost && !run_value(&run->tasks[0], "sum_0", &(int64_t){0})) {
     check_given_up(run); /* nobody has initialised */
     return;
   }
@@ -268,8 +269,8 @@ bool is_finished(struct run *run, const struct run_task *task) {
   return !task->built->is_ps && (task->was_done || observe_finished(task->process));
 }
 
-/* Who was killed when it had done all its steps and said so, and comes back, may find nobody any more, and says so with 69: it has no state then.
- * The others end well, with their values, all the same. */
+/* Who was killed when it had done all its steps and said so, and comes back, may find nobody any more, and says so with 69: it has no state
+ * then. The others end well, with their values, all the same. */
 void check_values_done(struct run *run) {
   uint32_t count = run->scenario->job->task_count;
   bool found_nobody[JOB_TASKS_MAX];
@@ -284,11 +285,11 @@ void check_values_done(struct run *run) {
     run->tasks[i].exit_code = found_nobody[i] ? 69 : run->tasks[i].exit_code;
   for (uint32_t i = 0; i < count && !run->report->has_failed; i++)
     if (!found_nobody[i])
-      observe_all(run->tasks[i].process, see_value, &(struct comparison){ run, &run->tasks[i] });
+      observe_all(run->tasks[i].process, see_value, &(struct comparison){run, &run->tasks[i]});
 }
 
 void check_values(struct run *run) {
   check_exit_codes(run);
   for (uint32_t i = 0; i < run->scenario->job->task_count && !run->report->has_failed; i++)
-    observe_all(run->tasks[i].process, see_value, &(struct comparison){ run, &run->tasks[i] });
+    observe_all(run->tasks[i].process, see_value, &(struct comparison){run, &run->tasks[i]});
 }

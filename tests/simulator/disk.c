@@ -39,7 +39,7 @@ struct disk *disk_create(void) {
   return disk;
 }
 
-void disk_wipe(struct disk *disk) { *disk = (struct disk){ .limit = disk->limit, .broken = disk->broken }; }
+void disk_wipe(struct disk *disk) { *disk = (struct disk){.limit = disk->limit, .broken = disk->broken}; }
 void disk_limit(struct disk *disk, uint64_t bytes) { disk->limit = bytes; }
 void disk_break(struct disk *disk, int error) { disk->broken = error; }
 
@@ -77,7 +77,7 @@ static void put(entries *list, const char *path, struct content *content) {
   if (entry)
     entry->content = content;
   else
-    vec_push(list, (struct entry){ strdup(path), content });
+    vec_push(list, (struct entry){strdup(path), content});
 }
 
 static void drop(entries *list, const char *path) {
@@ -87,7 +87,7 @@ static void drop(entries *list, const char *path) {
 }
 
 static void change(struct disk *disk, const char *from, const char *to, struct content *content) {
-  vec_push(&disk->changes, (struct change){ folder_of(to ? to : from), from ? strdup(from) : NULL, to ? strdup(to) : NULL, content });
+  vec_push(&disk->changes, (struct change){folder_of(to ? to : from), from ? strdup(from) : NULL, to ? strdup(to) : NULL, content});
 }
 
 static void make_safe(struct disk *disk, const struct change *c) {
@@ -115,7 +115,7 @@ static struct content *make(bool is_folder) {
 }
 
 struct content *disk_find(const struct disk *disk, const char *path) {
-  static struct content root = { .is_folder = true };
+  static struct content root = {.is_folder = true};
   char name[PATH_BYTES];
   const struct entry *entry = find(&disk->seen, clean(path, name));
   return entry ? entry->content : *name ? NULL : &root;
@@ -317,7 +317,7 @@ void disk_lose_power(struct disk *disk) {
     lose_bytes(disk->safe.items[i].content);
     disk->safe.items[i].content->locked_by = NULL;
     if (!disk->safe.items[i].content->is_folder)
-      disk_sync(&(struct disk){ 0 }, disk->safe.items[i].content);
+      disk_sync(&(struct disk){0}, disk->safe.items[i].content);
   }
 }
 

@@ -73,7 +73,7 @@ struct fiber *fiber_start(struct process *process, void *(*run)(void *), void *a
   struct fiber *fiber = calloc(1, sizeof *fiber);
   if (!fiber)
     abort();
-  *fiber = (struct fiber){ .process = process, .id = next_id++, .run = run, .argument = argument, .stack = take_stack() };
+  *fiber = (struct fiber){.process = process, .id = next_id++, .run = run, .argument = argument, .stack = take_stack()};
   fiber->thread_data = calloc(1, thread_data_size() + 1);
   getcontext(&fiber->start);
   fiber->start.uc_stack.ss_sp = fiber->stack;

@@ -22,8 +22,8 @@ static void must(bool good, const char *what) {
 /* Kernels of all tasks of a job, each as an object of its own. */
 static const void *load_kernels(const struct emitted *emitted, const char *folder, uint32_t task) {
   char object[160], library[160], command[512];
-  struct target_unit unit = { .kernels = emitted->kernels.items, .count = emitted->kernels.count };
-  struct target_options options = { .cpu = "native" };
+  struct target_unit unit = {.kernels = emitted->kernels.items, .count = emitted->kernels.count};
+  struct target_options options = {.cpu = "native"};
   snprintf(object, sizeof object, "%s/k%u.o", folder, task);
   snprintf(library, sizeof library, "%s/k%u.so", folder, task);
   snprintf(command, sizeof command, "cc -shared -o %s -Wl,--whole-archive %s -Wl,--no-whole-archive -lm", library, object);
@@ -46,7 +46,7 @@ static struct job *compile(const char *name, struct build *build, const char *fo
   must(job->task_count <= JOB_TASKS_MAX, "tasks");
   for (uint32_t i = 0; i < job->task_count; i++) {
     const struct cluster_task *task = &build->cluster.tasks.items[i];
-    struct emitted emitted = { 0 };
+    struct emitted emitted = {0};
     struct job_task *out = &job->tasks[i];
     must(build_emit(build, i, &emitted) == OK, name);
     out->program = emitted.program;
@@ -81,15 +81,14 @@ static void write_cluster(const char *path, uint32_t ps_count, uint32_t worker_c
 static void write_variable(FILE *out, const char *name, uint32_t ps, uint32_t size) {
   fprintf(out,
           "node { name: \"%s_%u\" op: \"VarHandleOp\"" DEVICE_PS TYPE(
-              "dtype", "DT_FLOAT") " attr { key: \"shape\" value { shape { dim { size: %u } } } } attr { key: \"shared_name\" value { s: "
-                                   "\"%s_%u\" } } }\n",
+            "dtype", "DT_FLOAT") " attr { key: \"shape\" value { shape { dim { size: %u } } } } attr { key: \"shared_name\" value { s: "
+                                 "\"%s_%u\" } } }\n",
           name, ps, ps, size, name, ps);
-  fprintf(
-      out,
-      "node { name: \"%s_%u/zeros\" op: \"Const\"" DEVICE_PS TYPE(
-          "dtype",
-          "DT_FLOAT") " attr { key: \"value\" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: %u } } float_val: 0 } } } }\n",
-      name, ps, ps, size);
+  fprintf(out,
+          "node { name: \"%s_%u/zeros\" op: \"Const\"" DEVICE_PS TYPE(
+            "dtype",
+            "DT_FLOAT") " attr { key: \"value\" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: %u } } float_val: 0 } } } }\n",
+          name, ps, ps, size);
   fprintf(out,
           "node { name: \"%s_%u/Assign\" op: \"AssignVariableOp\"" DEVICE_PS
           " input: \"%s_%u\" input: \"%s_%u/zeros\"" TYPE("dtype", "DT_FLOAT") " }\n",
@@ -101,26 +100,25 @@ static void write_ps(FILE *out, uint32_t ps) {
   write_variable(out, "sum", ps, 1);
   fprintf(out,
           "node { name: \"one_%u\" op: \"Const\"" DEVICE_PS TYPE(
-              "dtype",
-              "DT_FLOAT") " attr { key: \"value\" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 1 } } float_val: 1 } } } }\n",
+            "dtype",
+            "DT_FLOAT") " attr { key: \"value\" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 1 } } float_val: 1 } } } }\n",
           ps, ps);
   fprintf(out,
           "node { name: \"hit_%u\" op: \"ResourceScatterAdd\"" DEVICE_PS
           " input: \"hits_%u\" input: \"k\" input: \"one_%u\"" TYPE("dtype", "DT_FLOAT") TYPE("Tindices", "DT_INT32") " }\n",
           ps, ps, ps, ps);
-  fprintf(out,
-          "node { name: \"add_%u\" op: \"AssignAddVariableOp\"" DEVICE_PS
-          " input: \"sum_%u\" input: \"x\"" TYPE("dtype", "DT_FLOAT") " }\n",
-          ps, ps, ps);
+  fprintf(
+    out, "node { name: \"add_%u\" op: \"AssignAddVariableOp\"" DEVICE_PS " input: \"sum_%u\" input: \"x\"" TYPE("dtype", "DT_FLOAT") " }\n",
+    ps, ps, ps);
 }
 
 static void write_counting(const char *path, uint32_t ps_count) {
   FILE *out = fopen(path, "w");
   must(out != NULL, path);
   fprintf(out, "node { name: \"k\" op: \"Placeholder\"" DEVICE_WORKER TYPE(
-                   "dtype", "DT_INT32") " attr { key: \"shape\" value { shape { dim { size: 1 } } } } }\n");
+                 "dtype", "DT_INT32") " attr { key: \"shape\" value { shape { dim { size: 1 } } } } }\n");
   fprintf(out, "node { name: \"x\" op: \"Placeholder\"" DEVICE_WORKER TYPE(
-                   "dtype", "DT_FLOAT") " attr { key: \"shape\" value { shape { dim { size: 1 } } } } }\n");
+                 "dtype", "DT_FLOAT") " attr { key: \"shape\" value { shape { dim { size: 1 } } } } }\n");
   fprintf(out, "node { name: \"y\" op: \"AddV2\"" DEVICE_WORKER " input: \"x\" input: \"x\"" TYPE("T", "DT_FLOAT") " }\n");
   for (uint32_t ps = 0; ps < ps_count; ps++)
     write_ps(out, ps);
@@ -153,22 +151,21 @@ static void place_remove(const struct place *place) {
 }
 
 struct job *job_counting(const char *name, uint32_t ps_count, uint32_t worker_count) {
-  static const char *const made[] = { "hits", "sum" }, *const done[] = { "hit", "add" };
+  static const char *const made[] = {"hits", "sum"}, *const done[] = {"hit", "add"};
   struct place place;
-  struct build build = { 0 };
+  struct build build = {0};
   struct arena texts;
   place_make(&place, ps_count, worker_count);
   write_counting(place.graph, ps_count);
-  build.options = (struct build_options){
-    .graph_path = place.graph, .cluster_path = place.cluster, .replicate = "worker", .cpu = "native", .quiet = true
-  };
+  build.options =
+    (struct build_options){.graph_path = place.graph, .cluster_path = place.cluster, .replicate = "worker", .cpu = "native", .quiet = true};
   arena_init(&texts);
   vec_push(&build.options.entries, entry_text(&texts, "init: -> | ", made, 2, ps_count));
   vec_push(&build.options.entries, entry_text(&texts, "train: k, x -> y | ", done, 2, ps_count));
   struct job *job = compile(name, &build, place.folder);
   place_remove(&place);
-  job->feeds[0] = (struct job_feed){ "k", false, 0 };
-  job->feeds[1] = (struct job_feed){ "x", true, 0 };
+  job->feeds[0] = (struct job_feed){"k", false, 0};
+  job->feeds[1] = (struct job_feed){"x", true, 0};
   job->batch = 1;
   job->fetch = "y";
   return job;
@@ -176,35 +173,35 @@ struct job *job_counting(const char *name, uint32_t ps_count, uint32_t worker_co
 
 struct job *job_of_model(const char *name, const char *model, const char *strategy, uint32_t ps_count, uint32_t worker_count) {
   struct place place;
-  struct build build = { 0 };
+  struct build build = {0};
   char graph[512];
   place_make(&place, ps_count, worker_count);
   snprintf(graph, sizeof graph, SOURCE_DIR "/tests/golden/models/%s/graph.pb", model);
   build.options =
-      (struct build_options){ .graph_path = graph, .cluster_path = place.cluster, .strategy = strategy, .cpu = "native", .quiet = true };
+    (struct build_options){.graph_path = graph, .cluster_path = place.cluster, .strategy = strategy, .cpu = "native", .quiet = true};
   vec_push(&build.options.entries, "init: -> | init");
   vec_push(&build.options.entries, "train: x, label -> loss | train_op");
   struct job *job = compile(name, &build, place.folder);
   place_remove(&place);
-  job->feeds[0] = (struct job_feed){ "x", true, 64 };
-  job->feeds[1] = (struct job_feed){ "label", false, 0 };
+  job->feeds[0] = (struct job_feed){"x", true, 64};
+  job->feeds[1] = (struct job_feed){"label", false, 0};
   job->batch = 2;
   return job;
 }
 
 struct job *job_of_tokens(const char *name, const char *model, uint32_t ps_count, uint32_t worker_count) {
   struct place place;
-  struct build build = { 0 };
+  struct build build = {0};
   char graph[512];
   place_make(&place, ps_count, worker_count);
   snprintf(graph, sizeof graph, SOURCE_DIR "/tests/golden/runners/%s/graph.meta", model);
-  build.options = (struct build_options){ .graph_path = graph, .cluster_path = place.cluster, .cpu = "native", .quiet = true };
+  build.options = (struct build_options){.graph_path = graph, .cluster_path = place.cluster, .cpu = "native", .quiet = true};
   vec_push(&build.options.entries, "init: -> | global_step/Assign, w/Assign, b/Assign, sync_rep_local_step/Assign");
   vec_push(&build.options.entries, "train: x, y -> loss | Assign_1");
   struct job *job = compile(name, &build, place.folder);
   place_remove(&place);
-  job->feeds[0] = (struct job_feed){ "x", true, 4 };
-  job->feeds[1] = (struct job_feed){ "y", true, 1 };
+  job->feeds[0] = (struct job_feed){"x", true, 4};
+  job->feeds[1] = (struct job_feed){"y", true, 1};
   job->batch = 2;
   return job;
 }

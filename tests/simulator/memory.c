@@ -62,7 +62,7 @@ static void *note(void *at, size_t size, void *caller) {
   struct memory *memory = process->memory;
   if (memory->count * 2 >= memory->room)
     grow(memory);
-  memory->blocks[place_of(memory, at)] = (struct block){ at, size, caller, false };
+  memory->blocks[place_of(memory, at)] = (struct block){at, size, caller, false};
   memory->count++;
   memory->bytes += size;
   memory->bytes_most = memory->bytes > memory->bytes_most ? memory->bytes : memory->bytes_most;

@@ -31,22 +31,22 @@ uint32_t mishaps_draw(struct random *random, uint32_t allowed, uint32_t ps_count
   uint32_t count = kind_count ? (uint32_t)random_below(random, random_below(random, 2) ? MISHAPS_MAX : 3) : 0;
   for (uint32_t i = 0; i < count; i++) {
     struct mishap *m = &out[i];
-    *m = (struct mishap){ .kind = kinds[random_below(random, kind_count)], .at_turn = random_below(random, turns) };
+    *m = (struct mishap){.kind = kinds[random_below(random, kind_count)], .at_turn = random_below(random, turns)};
     if (m->kind == MISHAP_FULL) /* a task that finds it so when it starts does not start */
       m->at_turn = turns / 3 + m->at_turn * 2 / 3;
     draw_tasks(random, ps_count, task_count, m);
     m->after_ns = random_below(random, 2) ? draw_time(random, WORLD_S) : 0;
     m->how = (uint32_t)random_below(random, NET_CUT_COUNT);
-    m->amount = m->kind == MISHAP_CUT    ? random_below(random, 4) ? random_below(random, 1000) : 0
-                : m->kind == MISHAP_SLOW ? draw_time(random, WORLD_S)
-                                         : draw_time(random, 100 * WORLD_S);
+    m->amount = m->kind == MISHAP_CUT  ? random_below(random, 4) ? random_below(random, 1000) : 0
+              : m->kind == MISHAP_SLOW ? draw_time(random, WORLD_S)
+                                       : draw_time(random, 100 * WORLD_S);
     m->back_ns = draw_time(random, random_below(random, 4) ? 2 * WORLD_S : 12 * WORLD_S);
   }
   return count;
 }
 
 void mishap_text(const struct mishap *m, char *out, size_t size) {
-  static const char *const cuts[] = { "reset", "ended", "reset at one end", "swallowed" };
+  static const char *const cuts[] = {"reset", "ended", "reset at one end", "swallowed"};
   double back = (double)m->back_ns / 1e9, amount = (double)m->amount / 1e9;
   int at = snprintf(out, size, "turn %-6llu %8.4f s later ", (unsigned long long)m->at_turn, (double)m->after_ns / 1e9);
   out += at;

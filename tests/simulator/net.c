@@ -35,7 +35,7 @@ static bool is_unix(const struct name *name) { return name->address.ss_family ==
 static uint16_t port_of(const struct name *name) { return ntohs(((const struct sockaddr_in *)&name->address)->sin_port); }
 
 static void name_set_tcp(struct name *name, uint32_t ip, uint16_t port) {
-  struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip) };
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
   name_set(name, &address, sizeof address);
 }
 
@@ -57,13 +57,13 @@ static void changed(const struct endpoint *endpoint) {
 }
 
 static void close_endpoint(struct file *file, bool was_killed);
-const struct file_kind endpoint_kind = { "socket", close_endpoint };
+const struct file_kind endpoint_kind = {"socket", close_endpoint};
 
 static struct endpoint *make(struct process *process, struct machine *machine, int family) {
   struct endpoint *endpoint = calloc(1, sizeof *endpoint);
   if (!endpoint)
     abort();
-  *endpoint = (struct endpoint){ .file = { .kind = &endpoint_kind, .process = process }, .machine = machine, .cut_at = UINT64_MAX };
+  *endpoint = (struct endpoint){.file = {.kind = &endpoint_kind, .process = process}, .machine = machine, .cut_at = UINT64_MAX};
   endpoint->own.address.ss_family = (sa_family_t)family;
   endpoint->own.size = sizeof(sa_family_t);
   vec_push(&endpoints, endpoint);
@@ -125,7 +125,7 @@ static void on_arrival(void *self, uint64_t number) {
   const struct segment *segment = &e->segments.items[e->arrived];
   if (e->is_closed || e->is_gone) { /* nobody is there: what comes is answered by a reset */
     if (segment->kind == SEGMENT_DATA && e->peer && !e->peer->is_closed)
-      send_segment(e->peer, (struct segment){ .kind = SEGMENT_RESET });
+      send_segment(e->peer, (struct segment){.kind = SEGMENT_RESET});
     e->arrived++;
     return;
   }
@@ -206,7 +206,7 @@ static void on_answer(void *self, uint64_t error) {
   struct endpoint *client = self;
   if (client->is_closed) {
     if (client->peer && !client->peer->is_closed)
-      send_segment(client->peer, (struct segment){ .kind = SEGMENT_RESET });
+      send_segment(client->peer, (struct segment){.kind = SEGMENT_RESET});
     return;
   }
   if (error) {
@@ -298,7 +298,7 @@ int64_t endpoint_send(struct endpoint *e, const struct iovec *pieces, size_t cou
     free(data);
     return (int64_t)size;
   }
-  send_segment(e->peer, (struct segment){ .kind = SEGMENT_DATA, .size = (uint32_t)size, .data = data });
+  send_segment(e->peer, (struct segment){.kind = SEGMENT_DATA, .size = (uint32_t)size, .data = data});
   if (e->sent >= e->cut_at)
     break_now(e, e->cut_how);
   return (int64_t)size;
@@ -354,7 +354,7 @@ void endpoint_shut(struct endpoint *e) {
     return;
   e->is_shut = true;
   if (!e->is_swallowed)
-    send_segment(e->peer, (struct segment){ .kind = SEGMENT_END });
+    send_segment(e->peer, (struct segment){.kind = SEGMENT_END});
 }
 
 uint64_t endpoint_unsent(const struct endpoint *e) {
@@ -372,15 +372,15 @@ static void close_endpoint(struct file *file, bool was_killed) {
   for (uint32_t i = 0; i < e->waiting.count; i++) {
     e->waiting.items[i]->is_closed = true;
     if (!e->machine->is_down)
-      send_segment(e->waiting.items[i]->peer, (struct segment){ .kind = SEGMENT_RESET });
+      send_segment(e->waiting.items[i]->peer, (struct segment){.kind = SEGMENT_RESET});
   }
   if (e->state != ENDPOINT_CONNECTED || e->is_reset || e->machine->is_down || e->is_swallowed)
     return;
   bool has_unread = e->first < e->arrived;
   if (has_unread)
-    send_segment(e->peer, (struct segment){ .kind = SEGMENT_RESET });
+    send_segment(e->peer, (struct segment){.kind = SEGMENT_RESET});
   else if (!e->is_shut)
-    send_segment(e->peer, (struct segment){ .kind = SEGMENT_END });
+    send_segment(e->peer, (struct segment){.kind = SEGMENT_END});
 }
 
 /* ---- what goes wrong ---- */
@@ -410,9 +410,9 @@ static void break_now(struct endpoint *e, enum net_cut how) {
   lose_tail(e);
   lose_tail(peer);
   if (how != NET_CUT_SILENT)
-    send_segment(e, (struct segment){ .kind = how == NET_CUT_END ? SEGMENT_END : SEGMENT_RESET });
+    send_segment(e, (struct segment){.kind = how == NET_CUT_END ? SEGMENT_END : SEGMENT_RESET});
   if (how == NET_CUT_RESET || how == NET_CUT_END)
-    send_segment(peer, (struct segment){ .kind = how == NET_CUT_END ? SEGMENT_END : SEGMENT_RESET });
+    send_segment(peer, (struct segment){.kind = how == NET_CUT_END ? SEGMENT_END : SEGMENT_RESET});
   e->is_swallowed = true;
   peer->is_swallowed = how != NET_CUT_HALF; /* then it is told when it sends */
 }

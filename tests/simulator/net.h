@@ -48,7 +48,7 @@ struct endpoint {
   uint64_t cut_at;              /* after so many sent bytes the connection breaks, */
   enum net_cut cut_how;         /* in this manner */
   bool has_bound, is_shut, is_closed, is_gone, is_reset,
-      is_ended;      /* is_gone: a reset has come, to be read; is_ended: the peer has no more to say */
+    is_ended;        /* is_gone: a reset has come, to be read; is_ended: the peer has no more to say */
   bool is_swallowed; /* what is sent from here vanishes */
   int error;
   uint32_t try_count;             /* to connect */

@@ -47,7 +47,7 @@ const struct observed *observe(const struct process *process, const char *variab
     const struct variable *v = &task->variables[i];
     if (strcmp(v->name, variable) != 0 || !v->value || !atomic_load(&v->initialized))
       continue;
-    now = (struct observed){ v->name, v->value->count, (float *)v->value->data };
+    now = (struct observed){v->name, v->value->count, (float *)v->value->data};
     return &now;
   }
   for (uint32_t i = 0; !task && i < process->kept.count; i++)

@@ -12,7 +12,7 @@ static void close_file(struct file *file, bool was_killed) {
   (void)was_killed;
   file->process->files[file->number] = NULL;
 }
-const struct file_kind poller_kind = { "epoll", close_file }, counter_kind = { "event", close_file };
+const struct file_kind poller_kind = {"epoll", close_file}, counter_kind = {"event", close_file};
 
 struct poller *poller_create(void) {
   struct poller *poller = calloc(1, sizeof *poller);
@@ -26,7 +26,7 @@ struct counter *counter_create(uint64_t count, bool is_timer) {
   struct counter *counter = calloc(1, sizeof *counter);
   if (!counter)
     abort();
-  *counter = (struct counter){ .file.kind = &counter_kind, .count = count, .is_timer = is_timer };
+  *counter = (struct counter){.file.kind = &counter_kind, .count = count, .is_timer = is_timer};
   return counter;
 }
 
@@ -87,7 +87,7 @@ static int ready(struct poller *poller, struct epoll_event *events, int most) {
     const struct watch *watch = &poller->watches.items[(from + i) % poller->watches.count];
     uint32_t is = poll_events(watch->file) & (watch->event.events | EPOLLERR | EPOLLHUP);
     if (is)
-      events[count++] = (struct epoll_event){ .events = is, .data = watch->event.data };
+      events[count++] = (struct epoll_event){.events = is, .data = watch->event.data};
   }
   return count;
 }

@@ -99,7 +99,7 @@ static FILE *voice_open(struct process *process) {
   if (!voice)
     abort();
   voice->process = process;
-  FILE *file = fopencookie(voice, "w", (cookie_io_functions_t){ .write = voice_write });
+  FILE *file = fopencookie(voice, "w", (cookie_io_functions_t){.write = voice_write});
   setvbuf(file, NULL, _IOLBF, BUFSIZ);
   return file;
 }
@@ -117,15 +117,15 @@ struct process *process_start(const char *name, struct machine *machine, const v
   if (!process)
     abort();
   keep_fresh_data();
-  *process = (struct process){ .name = name,
-                               .machine = machine,
-                               .id = 100 + process_count++,
-                               .argv = argv,
-                               .program = program,
-                               .kernels = kernels,
-                               .user = user,
-                               .on_end = on_end,
-                               .data = malloc(data_size()) };
+  *process = (struct process){.name = name,
+                              .machine = machine,
+                              .id = 100 + process_count++,
+                              .argv = argv,
+                              .program = program,
+                              .kernels = kernels,
+                              .user = user,
+                              .on_end = on_end,
+                              .data = malloc(data_size())};
   for (; argv[process->argc]; process->argc++)
     ;
   process->argv = calloc((size_t)process->argc + 1, sizeof *process->argv);

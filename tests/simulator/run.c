@@ -45,24 +45,25 @@ bool run_had(const struct run *run, enum mishap_kind kind) {
 /* ---- what a run begins with ---- */
 
 static void choose_manner(struct random *random) {
-  static const uint32_t switches[] = { 0, 64, 16, 4, 2 };
-  static const uint64_t latencies[] = { 20, 100, 100, 1000, 20000 };
-  static const uint32_t rooms[] = { 65536, 65536, 4096, 512 };
-  *world_manner() = (struct world_manner){ .switch_in = switches[random_below(random, 5)],
-                                           .latency_ns = latencies[random_below(random, 5)] * WORLD_US,
-                                           .bytes_per_s = random_below(random, 4) ? 100000000 : 1000000,
-                                           .socket_room = rooms[random_below(random, 4)] };
+  static const uint32_t switches[] = {0, 64, 16, 4, 2};
+  static const uint64_t latencies[] = {20, 100, 100, 1000, 20000};
+  static const uint32_t rooms[] = {65536, 65536, 4096, 512};
+  *world_manner() = (struct world_manner){.switch_in = switches[random_below(random, 5)],
+                                          .latency_ns = latencies[random_below(random, 5)] * WORLD_US,
+                                          .bytes_per_s = random_below(random, 4) ? 100000000 : 1000000,
+                                          .socket_room = rooms[random_below(random, 4)]};
 }
 
 /* Some are far from each other: what one has long had another still waits for. */
 static void choose_distances(struct random *random, const struct scenario *scenario) {
-  static const uint64_t times[] = { 0, 0, 0, 3, 30 };
+  static const uint64_t times[] = {0, 0, 0, 3, 30};
   uint32_t machines = scenario->job->task_count;
   for (uint32_t a = 0; a < machines; a++)
     for (uint32_t b = 0; b < a; b++)
-      net_set_distance(a, b, scenario->distance_ms                    ? scenario->distance_ms * WORLD_MS
-                             : world_manner()->latency_ns > WORLD_MS ? 0
-                                                                     : world_manner()->latency_ns * times[random_below(random, 5)]);
+      net_set_distance(a, b,
+                       scenario->distance_ms                   ? scenario->distance_ms * WORLD_MS
+                       : world_manner()->latency_ns > WORLD_MS ? 0
+                                                               : world_manner()->latency_ns * times[random_below(random, 5)]);
 }
 
 /* A .npy file whose rows are 0, 1, 2 ... for what counts, and 1, 2 ... or something like data for what is real. */
@@ -123,9 +124,9 @@ static void prepare(struct run *run) {
     const struct job_task *built = &scenario->job->tasks[i];
     char address[64];
     snprintf(address, sizeof address, " --address m%u:%u", RUN_TWIN_MACHINE + i, 2000 + i);
-    run->tasks[i] = (struct run_task){ .built = built, .number = i, .machine = i, .argv = arguments_of(scenario, built, "") };
+    run->tasks[i] = (struct run_task){.built = built, .number = i, .machine = i, .argv = arguments_of(scenario, built, "")};
     run->twins[i] =
-        (struct run_task){ .built = built, .number = i, .machine = RUN_TWIN_MACHINE + i, .argv = arguments_of(scenario, built, address) };
+      (struct run_task){.built = built, .number = i, .machine = RUN_TWIN_MACHINE + i, .argv = arguments_of(scenario, built, address)};
     if (built->is_ps)
       continue;
     put_feeds(scenario, i);
@@ -134,18 +135,17 @@ static void prepare(struct run *run) {
 }
 
 static void run_in_child(struct scenario *scenario, const struct run_options *options) {
-  struct run run = { .scenario = scenario, .options = *options, .report = report };
-  struct random random = { .state = options->seed ^ UINT64_C(0x5deece66d) }, places = { .state = options->seed * 31 + 7 };
+  struct run run = {.scenario = scenario, .options = *options, .report = report};
+  struct random random = {.state = options->seed ^ UINT64_C(0x5deece66d)}, places = {.state = options->seed * 31 + 7};
   world_begin(options->seed, report->story, sizeof report->story);
   planted_fault = options->fault;
   choose_manner(&random);
   if (options->seed == RUN_CALM_SEED)
-    *world_manner() =
-        (struct world_manner){ .switch_in = 16, .latency_ns = 100 * WORLD_US, .bytes_per_s = 100000000, .socket_room = 65536 };
+    *world_manner() = (struct world_manner){.switch_in = 16, .latency_ns = 100 * WORLD_US, .bytes_per_s = 100000000, .socket_room = 65536};
   if (options->seed != RUN_CALM_SEED)
     choose_distances(&places, scenario);
   run.mishap_count =
-      mishaps_draw(&random, scenario->mishaps, scenario->job->ps_count, scenario->job->task_count, scenario->typical_turns, run.mishaps);
+    mishaps_draw(&random, scenario->mishaps, scenario->job->ps_count, scenario->job->task_count, scenario->typical_turns, run.mishaps);
   report->mishap_count = run.mishap_count;
   prepare(&run);
   uint64_t began = world_now();
@@ -167,7 +167,7 @@ static void measure(struct scenario *scenario) {
   calm.typical_turns = 1;
   calm.reference = scenario->reference = shared(sizeof *scenario->reference);
   calm.spread_ns = 5 * WORLD_MS;
-  run_once(&calm, &(struct run_options){ .seed = RUN_CALM_SEED });
+  run_once(&calm, &(struct run_options){.seed = RUN_CALM_SEED});
   scenario->typical_turns = report->turns;
 }
 
@@ -196,7 +196,7 @@ const struct run_report *run_once(struct scenario *scenario, const struct run_op
 
 uint64_t run_many(struct scenario *scenario, uint64_t first, uint64_t count, int fault) {
   for (uint64_t seed = first; seed < first + count; seed++)
-    if (run_once(scenario, &(struct run_options){ .seed = seed, .fault = fault })->has_failed)
+    if (run_once(scenario, &(struct run_options){.seed = seed, .fault = fault})->has_failed)
       return seed;
   return UINT64_MAX;
 }
@@ -216,11 +216,11 @@ uint32_t run_shrink(struct scenario *scenario, struct run_options *options) {
 }
 
 void run_tell(struct scenario *scenario, const struct run_options *options, bool whole_story) {
-  struct random random = { .state = options->seed ^ UINT64_C(0x5deece66d) };
+  struct random random = {.state = options->seed ^ UINT64_C(0x5deece66d)};
   struct mishap mishaps[MISHAPS_MAX];
   choose_manner(&random);
   uint32_t count =
-      mishaps_draw(&random, scenario->mishaps, scenario->job->ps_count, scenario->job->task_count, scenario->typical_turns, mishaps);
+    mishaps_draw(&random, scenario->mishaps, scenario->job->ps_count, scenario->job->task_count, scenario->typical_turns, mishaps);
   const struct world_manner *manner = world_manner();
   printf("%s, seed %llu: %s\n", scenario->name, (unsigned long long)options->seed, report->has_failed ? report->what : "well");
   printf("  links of %llu us, %u bytes of room; a thread gives way at one call in %u; %llu turns in %.3f s\n",

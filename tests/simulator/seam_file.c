@@ -51,7 +51,7 @@ static void close_file(struct file *file, bool was_killed) {
   if (open->content->locked_by == file)
     open->content->locked_by = NULL;
 }
-static const struct file_kind file_kind = { "file", close_file };
+static const struct file_kind file_kind = {"file", close_file};
 
 static struct open_file *find(int fd) { return (struct open_file *)process_file(fd, &file_kind); }
 
@@ -193,7 +193,7 @@ int simulated_fcntl(int fd, int what, ...) {
 /* ---- names ---- */
 
 static int give_stat(const struct content *content, struct stat *out) {
-  *out = (struct stat){ .st_mode = content->is_folder ? S_IFDIR | 0755 : S_IFREG | 0644, .st_size = content->bytes.count, .st_nlink = 1 };
+  *out = (struct stat){.st_mode = content->is_folder ? S_IFDIR | 0755 : S_IFREG | 0644, .st_size = content->bytes.count, .st_nlink = 1};
   out->st_ino = (ino_t)(uintptr_t)content;
   out->st_mtim.tv_sec = (time_t)(content->made_ns / WORLD_S);
   return 0;
@@ -202,7 +202,7 @@ int simulated_fstat(int fd, struct stat *out) {
   struct open_file *open = find(fd);
   if (open)
     return give_stat(open->content, out);
-  *out = (struct stat){ .st_mode = S_IFSOCK };
+  *out = (struct stat){.st_mode = S_IFSOCK};
   return process_file(fd, NULL) ? 0 : -1;
 }
 int simulated_stat(const char *path, struct stat *out) {

@@ -12,7 +12,7 @@ int simulated_clock_gettime(clockid_t clock, struct timespec *out) {
   uint64_t now = world_now();
   if (clock == CLOCK_REALTIME)
     now += (uint64_t)process_self()->machine->wall_offset_ns;
-  *out = (struct timespec){ (time_t)(now / WORLD_S), (long)(now % WORLD_S) };
+  *out = (struct timespec){(time_t)(now / WORLD_S), (long)(now % WORLD_S)};
   return 0;
 }
 

@@ -74,8 +74,8 @@ ssize_t simulated_sendmsg(int fd, const struct msghdr *message, int flags) {
 }
 
 ssize_t simulated_send(int fd, const void *data, size_t size, int flags) {
-  struct iovec piece = { (void *)data, size };
-  struct msghdr message = { .msg_iov = &piece, .msg_iovlen = 1 };
+  struct iovec piece = {(void *)data, size};
+  struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
   return simulated_sendmsg(fd, &message, flags);
 }
 
@@ -86,8 +86,8 @@ ssize_t simulated_recvmsg(int fd, struct msghdr *message, int flags) {
 }
 
 ssize_t simulated_recv(int fd, void *out, size_t size, int flags) {
-  struct iovec piece = { out, size };
-  struct msghdr message = { .msg_iov = &piece, .msg_iovlen = 1 };
+  struct iovec piece = {out, size};
+  struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
   return simulated_recvmsg(fd, &message, flags);
 }
 
@@ -109,7 +109,7 @@ int simulated_getsockopt(int fd, int level, int option, void *value, socklen_t *
     endpoint->error = 0;
   }
   if (level == SOL_SOCKET && option == SO_PEERCRED) {
-    struct ucred peer = { .pid = 1, .uid = simulated_geteuid(), .gid = 1000 };
+    struct ucred peer = {.pid = 1, .uid = simulated_geteuid(), .gid = 1000};
     memcpy(value, &peer, sizeof peer);
   }
   return 0;
@@ -166,7 +166,7 @@ int simulated_epoll_ctl(int epoll, int what, int fd, struct epoll_event *event) 
   if (is_there == (what == EPOLL_CTL_ADD))
     return answer(is_there ? EEXIST : ENOENT);
   if (what == EPOLL_CTL_ADD)
-    vec_push(&poller->watches, (struct watch){ file, fd, *event });
+    vec_push(&poller->watches, (struct watch){file, fd, *event});
   else if (what == EPOLL_CTL_MOD)
     poller->watches.items[at].event = *event;
   else
@@ -218,12 +218,10 @@ int simulated_getaddrinfo(const char *host, const char *port, const struct addri
     return EAI_NONAME;
   }
   simulated_usleep((useconds_t)random_below(world_random(), 2000));
-  found->address = (struct sockaddr_in){ .sin_family = AF_INET,
-                                         .sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
-                                         .sin_addr.s_addr = htonl(0x0a000001u + (uint32_t)machine) };
+  found->address = (struct sockaddr_in){
+    .sin_family = AF_INET, .sin_port = htons((uint16_t)strtoul(port, NULL, 10)), .sin_addr.s_addr = htonl(0x0a000001u + (uint32_t)machine)};
   found->info = (struct addrinfo){
-    .ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_addrlen = sizeof found->address, .ai_addr = (struct sockaddr *)&found->address
-  };
+    .ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_addrlen = sizeof found->address, .ai_addr = (struct sockaddr *)&found->address};
   *out = &found->info;
   return 0;
 }

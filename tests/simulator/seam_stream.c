@@ -33,7 +33,7 @@ static int stream_seek(void *self, off64_t *at, int from) {
 static int stream_close(void *self) { return simulated_close((int)(intptr_t)self); }
 
 FILE *simulated_fdopen(int fd, const char *mode) {
-  FILE *file = fopencookie((void *)(intptr_t)fd, mode, (cookie_io_functions_t){ stream_read, stream_write, stream_seek, stream_close });
+  FILE *file = fopencookie((void *)(intptr_t)fd, mode, (cookie_io_functions_t){stream_read, stream_write, stream_seek, stream_close});
   if (!file)
     return NULL;
   for (uint32_t i = 0; i < streams.count; i++)
@@ -41,7 +41,7 @@ FILE *simulated_fdopen(int fd, const char *mode) {
       streams.items[i].fd = fd;
       return file;
     }
-  vec_push(&streams, (struct stream){ file, fd });
+  vec_push(&streams, (struct stream){file, fd});
   return file;
 }
 

@@ -32,10 +32,10 @@ static bool is_listed(const char *word) {
 }
 
 /* Names that no library beside libc has, and the executable itself has not. */
-#define ASKED_OF_LIBC                                                                                                                      \
-  "cd " BINARY_DIR " && nm -u libtfcrt.a 2>/dev/null | awk '/ U /{print $2}' | sort -u >simulated.asked && "                               \
-  "nm --defined-only libtfcrt.a 2>/dev/null | awk 'NF==3{print $3}' | sort -u >simulated.own && "                                          \
-  "comm -23 simulated.asked simulated.own | grep -v -E "                                                                                   \
+#define ASKED_OF_LIBC                                                                                        \
+  "cd " BINARY_DIR " && nm -u libtfcrt.a 2>/dev/null | awk '/ U /{print $2}' | sort -u >simulated.asked && " \
+  "nm --defined-only libtfcrt.a 2>/dev/null | awk 'NF==3{print $3}' | sort -u >simulated.own && "            \
+  "comm -23 simulated.asked simulated.own | grep -v -E "                                                     \
   "'^(png_|jpeg_|nghttp2_|inflate|deflate|[A-Z0-9]+_[A-Za-z0-9_]+$|tfc_program$|tfc_kernels$)'"
 
 static void what_the_runtime_asks_of_libc_is_simulated_or_needs_not_be(void **state) {
@@ -65,7 +65,7 @@ static uint64_t seeds_wanted(void) {
 }
 
 static void show(struct scenario *scenario, uint64_t seed, int fault) {
-  struct run_options options = { .seed = seed, .fault = fault };
+  struct run_options options = {.seed = seed, .fault = fault};
   run_shrink(scenario, &options);
   run_tell(scenario, &options, true);
 }
@@ -86,8 +86,8 @@ static void a_run_repeats_exactly(void **state) {
   for (struct scenario *scenario = scenarios(); scenario->name; scenario++) {
     scenario_build(scenario);
     for (uint64_t seed = 0; seed < 3; seed++) {
-      first = *run_once(scenario, &(struct run_options){ .seed = seed });
-      const struct run_report *second = run_once(scenario, &(struct run_options){ .seed = seed });
+      first = *run_once(scenario, &(struct run_options){.seed = seed});
+      const struct run_report *second = run_once(scenario, &(struct run_options){.seed = seed});
       assert_string_equal(first.story, second->story);
       assert_int_equal(first.turns, second->turns);
     }
@@ -151,7 +151,7 @@ static int run_seeds(struct scenario *scenario, struct run_options *options, uin
 }
 
 static int command(int argc, char **argv) {
-  struct run_options options = { 0 };
+  struct run_options options = {0};
   struct scenario *scenario = scenarios();
   uint64_t seeds = 1;
   int story = -1;
@@ -183,14 +183,14 @@ static void fix_addresses(char **argv) {
 }
 
 int main(int argc, char **argv) {
-  struct CMUnitTest tests[64] = { cmocka_unit_test(what_the_runtime_asks_of_libc_is_simulated_or_needs_not_be),
-                                  cmocka_unit_test(a_run_repeats_exactly), cmocka_unit_test(what_is_left_out_is_noticed_within_200_seeds) };
+  struct CMUnitTest tests[64] = {cmocka_unit_test(what_the_runtime_asks_of_libc_is_simulated_or_needs_not_be),
+                                 cmocka_unit_test(a_run_repeats_exactly), cmocka_unit_test(what_is_left_out_is_noticed_within_200_seeds)};
   size_t count = 3;
   fix_addresses(argv);
   if (argc > 1)
     return command(argc, argv);
   for (struct scenario *scenario = scenarios(); scenario->name && count < 64; scenario++)
     if (!scenario->is_open)
-      tests[count++] = (struct CMUnitTest){ .name = scenario->title, .test_func = all_seeds_are_well, .initial_state = scenario };
+      tests[count++] = (struct CMUnitTest){.name = scenario->title, .test_func = all_seeds_are_well, .initial_state = scenario};
   return _cmocka_run_group_tests("simulator", tests, count, NULL, NULL);
 }

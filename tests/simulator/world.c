@@ -69,7 +69,7 @@ static void swap(uint32_t a, uint32_t b) {
 }
 
 void world_after(uint64_t delay_ns, void (*run)(void *self, uint64_t number), void *self, uint64_t number) {
-  vec_push(&world.heap, (struct happening){ world.now_ns + delay_ns, world.order++, number, run, self });
+  vec_push(&world.heap, (struct happening){world.now_ns + delay_ns, world.order++, number, run, self});
   for (uint32_t at = world.heap.count - 1; at && is_before(&world.heap.items[at], &world.heap.items[(at - 1) / 2]); at = (at - 1) / 2)
     swap(at, (at - 1) / 2);
 }

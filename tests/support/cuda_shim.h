@@ -9,9 +9,7 @@
 #define __device__ inline
 #define __restrict__ restrict
 
-static const struct {
-  unsigned x;
-} blockIdx = {0}, threadIdx = {0}, blockDim = {1}, gridDim = {1};
+static const struct { unsigned x; } blockIdx = {0}, threadIdx = {0}, blockDim = {1}, gridDim = {1};
 
 static inline int atomicCAS(int *at, int expected, int value) {
   int old = *at;

@@ -1,4 +1,5 @@
-/* cut_proxy.h: a middle box between two tasks of a test: it passes bytes on between Unix sockets, and cuts connections when it is told to. */
+/* cut_proxy.h: a middle box between two tasks of a test: it passes bytes on between Unix sockets, and cuts connections when it is told
+ * to. */
 #ifndef TFC_TESTS_SUPPORT_CUT_PROXY_H
 #define TFC_TESTS_SUPPORT_CUT_PROXY_H
 
@@ -26,8 +27,8 @@ struct cut_proxy {
   pthread_t thread;
   pthread_mutex_t lock; /* of what follows */
   struct cut_pair pairs[CUT_PAIRS];
-  long next[2];   /* of the next connection */
-  int accepted;   /* connections so far */
+  long next[2]; /* of the next connection */
+  int accepted; /* connections so far */
   bool is_over;
 };
 

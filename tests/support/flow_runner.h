@@ -10,7 +10,7 @@ struct flow_tensor {
   enum dtype dtype;
   int rank;
   int64_t dims[LIMIT_RANK];
-  void *data;     /* owned by whoever holds the tensor */
+  void *data; /* owned by whoever holds the tensor */
 };
 static inline int64_t flow_tensor_count(const struct flow_tensor *t) {
   int64_t n = 1;
@@ -37,9 +37,9 @@ struct flow_runner {
   const struct flow *flow;
   const struct kernel_code *(*code_of)(void *self, const struct kernel *k);
   void *self;
-  struct flow_tensor *vars;         /* the build's, with memory; kernels change it */
-  const struct flow_tensor *feeds;  /* by number */
-  struct flow_tensor *fetches;      /* by number; filled, owned by the caller */
+  struct flow_tensor *vars;        /* the build's, with memory; kernels change it */
+  const struct flow_tensor *feeds; /* by number */
+  struct flow_tensor *fetches;     /* by number; filled, owned by the caller */
   struct flow_tensor *values;
   int64_t *symbols;
   bool *bound;
@@ -128,7 +128,8 @@ static inline enum flow_outcome flow_take(struct flow_runner *r, const struct fl
   for (int d = 0; d < t->rank; d++)
     if (!flow_bind(r, x->dims[d], t->dims[d])) {
       char text[200];
-      snprintf(text, sizeof text, "dimension %d is %lld, not %s", d, (long long)t->dims[d], dim_text(r->flow->dims, dim_resolve(r->flow->dims, x->dims[d])));
+      snprintf(text, sizeof text, "dimension %d is %lld, not %s", d, (long long)t->dims[d],
+               dim_text(r->flow->dims, dim_resolve(r->flow->dims, x->dims[d])));
       return flow_stop(r, FLOW_MISFIT, n, text);
     }
   free(r->values[v].data);
@@ -253,7 +254,9 @@ static inline enum flow_outcome flow_node_run(struct flow_runner *r, const struc
     free(r->vars[n->var].data);
     r->vars[n->var] = flow_tensor_copy(&r->values[in]);
     return FLOW_RAN;
-  case FLOW_CONST: case FLOW_ALIAS: case FLOW_VARIABLE: {
+  case FLOW_CONST:
+  case FLOW_ALIAS:
+  case FLOW_VARIABLE: {
     if (!flow_output(r, out))
       return flow_stop(r, FLOW_DIFFERS, n, "a size of an output is not known when it is made, or negative");
     struct flow_tensor *t = &r->values[out];

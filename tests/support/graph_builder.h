@@ -1,5 +1,6 @@
 /* graph_builder.h: builds for tests from a graph in text form, a line a node: "name Op device inputs... key=value...".
- * `-` is no device; a key with a word behind it is an element type, shape=4,16 a shape, `_class` a list of one string, output_types=FLOAT a list of types, shared_name=x a string. */
+ * `-` is no device; a key with a word behind it is an element type, shape=4,16 a shape, `_class` a list of one string, output_types=FLOAT a
+ * list of types, shared_name=x a string. */
 #ifndef TFC_TESTS_SUPPORT_GRAPH_BUILDER_H
 #define TFC_TESTS_SUPPORT_GRAPH_BUILDER_H
 

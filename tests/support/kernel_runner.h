@@ -142,8 +142,8 @@ static inline int64_t first_difference(enum dtype dtype, const void *a, const vo
 
 #define RUNNER_BUFFERS 16
 /* Runs both on the same random inputs. Returns false, with a word in `what`, where they differ. */
-static inline bool agree(const struct kernel *k, const struct kernel_code *code, const int64_t *sizes, double rtol, double atol,
-                         char *what, size_t what_size) {
+static inline bool agree(const struct kernel *k, const struct kernel_code *code, const int64_t *sizes, double rtol, double atol, char *what,
+                         size_t what_size) {
   void *ours[RUNNER_BUFFERS] = {0}, *theirs[RUNNER_BUFFERS] = {0};
   struct sequence s = {(uint64_t)(sizes ? sizes[0] : 0) + 7};
   for (uint32_t i = 0; i < k->buffers.count; i++) {

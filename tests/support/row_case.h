@@ -6,18 +6,20 @@
  *
  *     [$]SHAPE[@DTYPE][:FILL]        $: a variable (a reference or a resource, as the op wants)
  *
- * SHAPE is sizes joined by commas, `-` a scalar, `*` each rank from 0 to 5 in turn. A size is made of letters and numbers: `3`, `a`, `2a+1`,
- * `ab`. The letters a .. f take awkward values: 0, 1, 3, 7, 17, 33, 65, 130. FILL:
+ * SHAPE is sizes joined by commas, `-` a scalar, `*` each rank from 0 to 5 in turn. A size is made of letters and numbers: `3`, `a`,
+ * `2a+1`, `ab`. The letters a .. f take awkward values: 0, 1, 3, 7, 17, 33, 65, 130. FILL:
  *
- *     (nothing)      numbers of both signs, zeros, NaN and infinities among them; the op is computed from their negation, which can be fused
+ *     (nothing)      numbers of both signs, zeros, NaN and infinities among them; the op is computed from their negation, which can be
+ * fused
  *     r              the same without NaN and infinities; `pos`: 0.1 to 2; `big`: -100 to 100
  *     =1,-2,a        these numbers: a constant where no letter is in it or sizes are known, else fed; words for strings
- *     LO..HI[/FLAGS] numbers from LO to below HI; s sorted; u sorted and distinct; p a permutation of LO, LO+1 ...; e the first is LO, the last HI-1
+ *     LO..HI[/FLAGS] numbers from LO to below HI; s sorted; u sorted and distinct; p a permutation of LO, LO+1 ...; e the first is LO, the
+ * last HI-1
  *     coo(a,b)       distinct indices in order into a tensor of that shape
  *     spd            symmetric and positive definite matrices; `wc`: matrices far from singular; `low`: lower triangles
  *
- * Attributes: `name=VALUE|VALUE ...`, as TensorFlow's registry types them; lists in brackets; `T!=str,bool` leaves out types. Types that are
- * not said run through those that the registry allows. `~` in front: the op wants sizes that are known. */
+ * Attributes: `name=VALUE|VALUE ...`, as TensorFlow's registry types them; lists in brackets; `T!=str,bool` leaves out types. Types that
+ * are not said run through those that the registry allows. `~` in front: the op wants sizes that are known. */
 #ifndef TFC_TESTS_ROW_CASE_H
 #define TFC_TESTS_ROW_CASE_H
 
@@ -57,9 +59,9 @@ struct row_case {
   uint32_t type_count, attr_count, input_count;
 };
 
-static const enum dtype row_dtypes[] = {DTYPE_FLOAT, DTYPE_DOUBLE, DTYPE_HALF, DTYPE_BFLOAT16, DTYPE_INT32, DTYPE_INT64, DTYPE_INT8, DTYPE_UINT8,
-                                        DTYPE_INT16, DTYPE_UINT16, DTYPE_UINT32, DTYPE_UINT64, DTYPE_BOOL, DTYPE_COMPLEX64, DTYPE_COMPLEX128,
-                                        DTYPE_STRING};
+static const enum dtype row_dtypes[] = {DTYPE_FLOAT, DTYPE_DOUBLE,    DTYPE_HALF,       DTYPE_BFLOAT16, DTYPE_INT32,  DTYPE_INT64,
+                                        DTYPE_INT8,  DTYPE_UINT8,     DTYPE_INT16,      DTYPE_UINT16,   DTYPE_UINT32, DTYPE_UINT64,
+                                        DTYPE_BOOL,  DTYPE_COMPLEX64, DTYPE_COMPLEX128, DTYPE_STRING};
 #define ROW_DTYPES (sizeof row_dtypes / sizeof row_dtypes[0])
 
 /* ---- words ---- */
@@ -278,8 +280,8 @@ static inline void row_add_input(struct row_case *c, const struct op_arg *arg, c
 
 /* Case number i of a form: its types, attributes and rank. Returns how many cases the form has. `first`: of the op's forms: it goes
  * through all types; the others through a few. */
-static inline uint32_t row_case_make(struct row_case *c, const struct op_def *def, const struct row_form *form, uint32_t i, uint32_t form_number,
-                                     struct arena *arena) {
+static inline uint32_t row_case_make(struct row_case *c, const struct op_def *def, const struct row_form *form, uint32_t i,
+                                     uint32_t form_number, struct arena *arena) {
   const char *attrs = form->attrs + (*form->attrs == '~');
   *c = (struct row_case){.def = def, .arena = arena};
   uint32_t shapes = strchr(form->inputs, '*') ? 6 : 1, variants = row_attr_variants(arena, attrs);
@@ -341,7 +343,8 @@ static inline bool row_fill_range(const struct row_input *in, void *data, int64_
     return false;
   double *values = calloc((size_t)count + 1, sizeof *values);
   for (int64_t i = 0; i < count; i++) {
-    values[i] = dtype_is_float(in->dtype) && !sorted ? (double)low + row_unit(s) * (double)(high - low) : (double)(low + (int64_t)(next_random(s) % (uint64_t)(high - low)));
+    values[i] = dtype_is_float(in->dtype) && !sorted ? (double)low + row_unit(s) * (double)(high - low)
+                                                     : (double)(low + (int64_t)(next_random(s) % (uint64_t)(high - low)));
     if (sorted) /* evenly, with repetitions and gaps */
       values[i] = (double)(low + (high - low) * i / count);
     if (distinct)
@@ -486,7 +489,8 @@ static inline bool row_is_const(const struct row_input *in, bool fixed) { return
 static inline const char *row_shape_text(const struct row_case *c, const struct row_input *in, bool fixed, const int64_t *sizes) {
   const char *text = arena_strdup(c->arena, ""), *at = in->shape, *word;
   while (strcmp(in->shape, "-") != 0 && (word = row_word(c->arena, &at, ',')))
-    text = arena_printf(c->arena, "%sdim { size: %lld } ", text, fixed || !row_has_letter(word) ? (long long)row_number(word, sizes) : -1LL);
+    text =
+      arena_printf(c->arena, "%sdim { size: %lld } ", text, fixed || !row_has_letter(word) ? (long long)row_number(word, sizes) : -1LL);
   return text;
 }
 
@@ -518,15 +522,21 @@ static inline const char *row_input_text(const struct row_case *c, uint32_t i, b
   const char *shape = row_shape_text(c, in, fixed, sizes), *wrapper = *in->fill ? NULL : row_wrapper(in->dtype);
   *name = arena_printf(c->arena, "in%u", i);
   if (in->kind == INPUT_VARIABLE)
-    return arena_printf(c->arena, "node { name: 'in%u' op: '%s' attr { key: 'dtype' value { type: %d } } attr { key: 'shape' value { shape { %s} } } }\n", i,
-                        in->is_resource ? "VarHandleOp" : "VariableV2", (int)in->dtype, shape);
+    return arena_printf(
+      c->arena, "node { name: 'in%u' op: '%s' attr { key: 'dtype' value { type: %d } } attr { key: 'shape' value { shape { %s} } } }\n", i,
+      in->is_resource ? "VarHandleOp" : "VariableV2", (int)in->dtype, shape);
   if (row_is_const(in, fixed)) {
     const char *value = row_const_text(c, i, sizes);
-    return value ? arena_printf(c->arena, "node { name: 'in%u' op: 'Const' attr { key: 'dtype' value { type: %d } } attr { key: 'value' value { %s } } }\n", i,
-                                (int)in->dtype, value) : NULL;
+    return value
+           ? arena_printf(c->arena,
+                          "node { name: 'in%u' op: 'Const' attr { key: 'dtype' value { type: %d } } attr { key: 'value' value { %s } } }\n",
+                          i, (int)in->dtype, value)
+           : NULL;
   }
-  const char *text = arena_printf(c->arena, "node { name: 'in%u' op: 'Placeholder' attr { key: 'dtype' value { type: %d } } attr { key: 'shape' value { shape { %s} } } }\n",
-                                  i, (int)in->dtype, shape);
+  const char *text = arena_printf(
+    c->arena,
+    "node { name: 'in%u' op: 'Placeholder' attr { key: 'dtype' value { type: %d } } attr { key: 'shape' value { shape { %s} } } }\n", i,
+    (int)in->dtype, shape);
   if (!wrapper || in->kind == INPUT_CONST)
     return text;
   *name = arena_printf(c->arena, "not%u", i);
@@ -566,7 +576,8 @@ static inline const char *row_attrs_text(const struct row_case *c) {
 
 /* The graph: inputs and node `y`; then, where the dtypes of y's outputs are said, nodes `out0` ... around them where something can be
  * fused behind. NULL: no such constants exist. */
-static inline const char *row_graph_text(const struct row_case *c, bool fixed, const int64_t *sizes, const uint8_t *types, uint32_t type_count) {
+static inline const char *row_graph_text(const struct row_case *c, bool fixed, const int64_t *sizes, const uint8_t *types,
+                                         uint32_t type_count) {
   const char *text = arena_strdup(c->arena, ""), *inputs = text;
   for (uint32_t i = 0; i < c->input_count; i++) {
     const char *name, *nodes = row_input_text(c, i, fixed, sizes, &name);
@@ -579,7 +590,8 @@ static inline const char *row_graph_text(const struct row_case *c, bool fixed, c
   for (uint32_t i = 0; i < type_count; i++)
     if (types[i] < DTYPE_REF && row_wrapper((enum dtype)types[i])) {
       const char *type = types[i] == DTYPE_BOOL ? "" : arena_printf(c->arena, "attr { key: 'T' value { type: %d } }", types[i]);
-      text = arena_printf(c->arena, "%snode { name: 'out%u' op: '%s' input: 'y:%u' %s}\n", text, i, row_wrapper((enum dtype)types[i]), i, type);
+      text =
+        arena_printf(c->arena, "%snode { name: 'out%u' op: '%s' input: 'y:%u' %s}\n", text, i, row_wrapper((enum dtype)types[i]), i, type);
     }
   return text;
 }

@@ -13,11 +13,11 @@
 #undef fail
 
 /* Fails the test with a formatted text: which case of a table it was. */
-#define test_fail(...)               \
-  do {                               \
-    print_error(__VA_ARGS__);     \
-    print_error("\n");            \
-    _fail(__FILE__, __LINE__);       \
+#define test_fail(...)         \
+  do {                         \
+    print_error(__VA_ARGS__);  \
+    print_error("\n");         \
+    _fail(__FILE__, __LINE__); \
   } while (0)
 
 #endif

@@ -16,9 +16,18 @@ struct text_case {
   const char *text;
   int64_t sizes[6][3]; /* up to six bindings; the first of -1 ends them */
 };
-#define ONCE {{0}, {-1}}
-#define SIZES {{0}, {1}, {7}, {64}, {1009}, {-1}}
-#define PAIRS {{0, 5}, {3, 0}, {1, 1}, {5, 17}, {37, 129}, {-1}}
+#define ONCE    \
+  {             \
+    {0}, { -1 } \
+  }
+#define SIZES                           \
+  {                                     \
+    {0}, {1}, {7}, {64}, {1009}, { -1 } \
+  }
+#define PAIRS                                          \
+  {                                                    \
+    {0, 5}, {3, 0}, {1, 1}, {5, 17}, {37, 129}, { -1 } \
+  }
 
 static const struct text_case texts[] = {
 #include "tests/targets/cpu_cases.h"
@@ -59,15 +68,75 @@ static void kernels_agree_with_sse_alone(void **state) {
 
 /* ---- every operation over special values ---- */
 
-static const double specials[] = {0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 1.5, 2.5, -2.5, 3, 7, -7, 10, 31, 33, 63, 64, 100, 127, 128, 255, 300,
-                                  1e-3, -1e-3, 1e-10, 1e-30, 88.5, 89, -87, -88, -104, 1e4, 65504, 1e6, 2147483647.0, -2147483648.0,
-                                  4e9, 1e10, -1e10, 9.3e18, 1.9e19, 1e30, 3e38, -3e38, INFINITY, -INFINITY, NAN, 0.7853981633974483,
-                                  1.5707963267948966, 3.141592653589793, 6.283185307179586, 0.9999999, 1.0000001, 0.1, 0.3, -0.3,
-                                  -0.75, 4.5, -9.1, 12.25, 50, -50, 1e-38};
+static const double specials[] = {0,
+                                  -0.0,
+                                  1,
+                                  -1,
+                                  2,
+                                  -2,
+                                  0.5,
+                                  -0.5,
+                                  1.5,
+                                  2.5,
+                                  -2.5,
+                                  3,
+                                  7,
+                                  -7,
+                                  10,
+                                  31,
+                                  33,
+                                  63,
+                                  64,
+                                  100,
+                                  127,
+                                  128,
+                                  255,
+                                  300,
+                                  1e-3,
+                                  -1e-3,
+                                  1e-10,
+                                  1e-30,
+                                  88.5,
+                                  89,
+                                  -87,
+                                  -88,
+                                  -104,
+                                  1e4,
+                                  65504,
+                                  1e6,
+                                  2147483647.0,
+                                  -2147483648.0,
+                                  4e9,
+                                  1e10,
+                                  -1e10,
+                                  9.3e18,
+                                  1.9e19,
+                                  1e30,
+                                  3e38,
+                                  -3e38,
+                                  INFINITY,
+                                  -INFINITY,
+                                  NAN,
+                                  0.7853981633974483,
+                                  1.5707963267948966,
+                                  3.141592653589793,
+                                  6.283185307179586,
+                                  0.9999999,
+                                  1.0000001,
+                                  0.1,
+                                  0.3,
+                                  -0.3,
+                                  -0.75,
+                                  4.5,
+                                  -9.1,
+                                  12.25,
+                                  50,
+                                  -50,
+                                  1e-38};
 #define SPECIAL_COUNT ((int)(sizeof specials / sizeof *specials))
 
-static const enum dtype tested[] = {DTYPE_FLOAT, DTYPE_DOUBLE, DTYPE_HALF, DTYPE_BFLOAT16, DTYPE_INT8, DTYPE_UINT8, DTYPE_INT16, DTYPE_UINT16,
-                                    DTYPE_INT32, DTYPE_UINT32, DTYPE_INT64, DTYPE_UINT64, DTYPE_BOOL};
+static const enum dtype tested[] = {DTYPE_FLOAT,  DTYPE_DOUBLE, DTYPE_HALF,   DTYPE_BFLOAT16, DTYPE_INT8,   DTYPE_UINT8, DTYPE_INT16,
+                                    DTYPE_UINT16, DTYPE_INT32,  DTYPE_UINT32, DTYPE_INT64,    DTYPE_UINT64, DTYPE_BOOL};
 #define TESTED ((int)(sizeof tested / sizeof *tested))
 
 static bool op_takes(enum scalar_op op, enum dtype dtype) {
@@ -109,7 +178,7 @@ static struct op_case make_op_case(struct arena *arena, enum scalar_op op, enum 
   for (int i = 0; i < operands; i++)
     buffers[i] = kernel_add_buffer(c.k, op == SCALAR_SELECT && i == 0 ? DTYPE_BOOL : in, BUFFER_IN, 1, &dim);
   enum dtype result = op == SCALAR_CAST || op == SCALAR_BITCAST || op == SCALAR_POPCOUNT ? own
-                      : op >= SCALAR_EQ && op <= SCALAR_LE                               ? DTYPE_BOOL
+                    : op >= SCALAR_EQ && op <= SCALAR_LE                                 ? DTYPE_BOOL
                                                                                          : in;
   uint32_t out = kernel_add_buffer(c.k, result, BUFFER_OUT, 1, &dim);
   struct stmt *loop = stmt_for(c.k, &c.k->body, LOOP_PAR, expr_int(c.k, DTYPE_INT64, count));
@@ -139,8 +208,10 @@ static void run_op(const struct op_case *c, const struct kernel_code *code, int6
     bool is_float = dtype_is_float(c->out);
     fail_msg("%s of %s (%g, %g) to %s: %g, expected %g", scalar_text(c->op), dtype_short(c->in), specials[at % SPECIAL_COUNT],
              specials[at / SPECIAL_COUNT % SPECIAL_COUNT], dtype_short(c->out),
-             is_float ? element_value(c->out, buffers[operands], at) : (double)*((uint8_t *)buffers[operands] + dtype_size(c->out) * (size_t)at),
-             is_float ? element_value(c->out, expected[operands], at) : (double)*((uint8_t *)expected[operands] + dtype_size(c->out) * (size_t)at));
+             is_float ? element_value(c->out, buffers[operands], at)
+                      : (double)*((uint8_t *)buffers[operands] + dtype_size(c->out) * (size_t)at),
+             is_float ? element_value(c->out, expected[operands], at)
+                      : (double)*((uint8_t *)expected[operands] + dtype_size(c->out) * (size_t)at));
   }
   for (int i = 0; i <= operands; i++)
     free(buffers[i]);
@@ -182,9 +253,12 @@ static void a_check_reports_the_element_that_fails(void **state) {
   struct arena arena;
   arena_init(&arena);
   struct kernel *k;
-  assert_int_equal(kernel_parse("kernel gather(in a: f32[100], in b: i32[n0], out c: f32[n0]) sizes 1 { par i0 < n0 {"
-                                "  check and(le(0:i32, b[i0]), lt(b[i0], 100:i32)) else INVALID_ARGUMENT \"index %d at %d\": cast.i64(b[i0]), i0"
-                                "  c[i0] = a[cast.i64(b[i0])] } }", &arena, &k), OK);
+  assert_int_equal(
+    kernel_parse("kernel gather(in a: f32[100], in b: i32[n0], out c: f32[n0]) sizes 1 { par i0 < n0 {"
+                 "  check and(le(0:i32, b[i0]), lt(b[i0], 100:i32)) else INVALID_ARGUMENT \"index %d at %d\": cast.i64(b[i0]), i0"
+                 "  c[i0] = a[cast.i64(b[i0])] } }",
+                 &arena, &k),
+    OK);
   struct compiled c = compile_kernels(&k, 1, "native");
   float a[100] = {0}, *out = aligned_block(4 * 1000);
   int32_t *index = aligned_block(4 * 1000);
@@ -239,13 +313,13 @@ static void what_is_no_text_of_the_target_is_refused(void **state) {
 int main(void) {
   _mm_setcsr(_mm_getcsr() | 0x8040); /* denormals are zero, as in the runtime's threads */
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(kernels_agree_with_the_evaluator),
-      cmocka_unit_test(kernels_agree_without_avx512),
-      cmocka_unit_test(kernels_agree_with_sse_alone),
-      cmocka_unit_test(every_operation_agrees_on_special_values),
-      cmocka_unit_test(a_check_reports_the_element_that_fails),
-      cmocka_unit_test(the_program_is_linked_in),
-      cmocka_unit_test(what_is_no_text_of_the_target_is_refused),
+    cmocka_unit_test(kernels_agree_with_the_evaluator),
+    cmocka_unit_test(kernels_agree_without_avx512),
+    cmocka_unit_test(kernels_agree_with_sse_alone),
+    cmocka_unit_test(every_operation_agrees_on_special_values),
+    cmocka_unit_test(a_check_reports_the_element_that_fails),
+    cmocka_unit_test(the_program_is_linked_in),
+    cmocka_unit_test(what_is_no_text_of_the_target_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,9 +15,8 @@ static const struct function {
   double (*exact)(double);
   double ulps; /* allowed */
 } functions[] = {
-    {SCALAR_EXP, exp, 1.5},   {SCALAR_EXPM1, expm1, 2.5}, {SCALAR_LOG, log, 1.5}, {SCALAR_LOG1P, log1p, 2},
-    {SCALAR_TANH, tanh, 3},   {SCALAR_ERF, erf, 8},       {SCALAR_SIN, sin, 1.01}, {SCALAR_COS, cos, 1.01},
-    {SCALAR_TAN, tan, 1.01},
+  {SCALAR_EXP, exp, 1.5}, {SCALAR_EXPM1, expm1, 2.5}, {SCALAR_LOG, log, 1.5},  {SCALAR_LOG1P, log1p, 2}, {SCALAR_TANH, tanh, 3},
+  {SCALAR_ERF, erf, 8},   {SCALAR_SIN, sin, 1.01},    {SCALAR_COS, cos, 1.01}, {SCALAR_TAN, tan, 1.01},
 };
 #define FUNCTIONS (sizeof functions / sizeof *functions)
 #define COUNT (1 << 19)
@@ -83,8 +82,8 @@ static void functions_are_close_without_fused_arithmetic(void **state) {
 int main(void) {
   _mm_setcsr(_mm_getcsr() | 0x8040);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(functions_are_close_to_the_truth),
-      cmocka_unit_test(functions_are_close_without_fused_arithmetic),
+    cmocka_unit_test(functions_are_close_to_the_truth),
+    cmocka_unit_test(functions_are_close_without_fused_arithmetic),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

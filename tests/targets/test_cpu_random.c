@@ -18,7 +18,7 @@ struct maker {
   struct kernel *k;
   struct sequence s;
   enum dtype dtype;
-  expr_id loops[LOOPS_MAX];   /* variables that are alive */
+  expr_id loops[LOOPS_MAX]; /* variables that are alive */
   kernel_dim extents[LOOPS_MAX];
   int loop_count;
   uint32_t vars[4];
@@ -73,13 +73,14 @@ static expr_id random_float(struct maker *m, int depth) {
   if (pick(m, 3) == 0)
     return expr_unary(m->k, unary[pick(m, 6)], a);
   if (pick(m, 8) == 0)
-    return expr_binary(m->k, SCALAR_DIV, a, expr_binary(m->k, SCALAR_ADD, expr_unary(m->k, SCALAR_ABS, random_expr(m, depth - 1)),
-                                                        expr_float(m->k, m->dtype, 1)));
+    return expr_binary(
+      m->k, SCALAR_DIV, a,
+      expr_binary(m->k, SCALAR_ADD, expr_unary(m->k, SCALAR_ABS, random_expr(m, depth - 1)), expr_float(m->k, m->dtype, 1)));
   return expr_binary(m->k, binary[pick(m, 5)], a, random_expr(m, depth - 1));
 }
 static expr_id random_integer(struct maker *m, int depth) {
-  static const enum scalar_op binary[] = {SCALAR_ADD, SCALAR_SUB, SCALAR_MUL, SCALAR_MIN, SCALAR_MAX, SCALAR_XOR, SCALAR_AND,
-                                          SCALAR_SHR, SCALAR_DIV, SCALAR_FLOORMOD};
+  static const enum scalar_op binary[] = {SCALAR_ADD, SCALAR_SUB, SCALAR_MUL, SCALAR_MIN, SCALAR_MAX,
+                                          SCALAR_XOR, SCALAR_AND, SCALAR_SHR, SCALAR_DIV, SCALAR_FLOORMOD};
   expr_id a = random_expr(m, depth - 1);
   return pick(m, 5) == 0 ? expr_unary(m->k, SCALAR_NEG, a) : expr_binary(m->k, binary[pick(m, 10)], a, random_expr(m, depth - 1));
 }
@@ -199,8 +200,8 @@ static void random_double_kernels_agree(void **state) {
 int main(void) {
   _mm_setcsr(_mm_getcsr() | 0x8040);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(random_integer_kernels_agree),
-      cmocka_unit_test(random_double_kernels_agree),
+    cmocka_unit_test(random_integer_kernels_agree),
+    cmocka_unit_test(random_double_kernels_agree),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

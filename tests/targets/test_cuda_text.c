@@ -14,9 +14,18 @@ struct text_case {
   const char *text;
   int64_t sizes[6][3];
 };
-#define ONCE {{0}, {-1}}
-#define SIZES {{0}, {1}, {7}, {64}, {1009}, {-1}}
-#define PAIRS {{0, 5}, {3, 0}, {1, 1}, {5, 17}, {37, 129}, {-1}}
+#define ONCE    \
+  {             \
+    {0}, { -1 } \
+  }
+#define SIZES                           \
+  {                                     \
+    {0}, {1}, {7}, {64}, {1009}, { -1 } \
+  }
+#define PAIRS                                          \
+  {                                                    \
+    {0, 5}, {3, 0}, {1, 1}, {5, 17}, {37, 129}, { -1 } \
+  }
 
 static const struct text_case texts[] = {
 #include "tests/targets/cpu_cases.h"
@@ -37,8 +46,9 @@ static void *build(const char *source) {
   FILE *file = fopen(path, "w");
   fputs(source, file);
   fclose(file);
-  snprintf(command, sizeof command, "cc -std=gnu17 -O1 -ffp-contract=off -fPIC -shared -w -include %s/tests/support/cuda_shim.h -o %s %s -lm",
-           SOURCE_DIR, library, path);
+  snprintf(command, sizeof command,
+           "cc -std=gnu17 -O1 -ffp-contract=off -fPIC -shared -w -include %s/tests/support/cuda_shim.h -o %s %s -lm", SOURCE_DIR, library,
+           path);
   assert_int_equal(system(command), 0);
   void *handle = dlopen(library, RTLD_NOW);
   assert_non_null(handle);
@@ -129,8 +139,8 @@ static void printed_kernels_agree_with_the_evaluator(void **state) {
 
 /* ---- every operation and dtype compiles, and agrees on a few values ---- */
 
-static const enum dtype tested[] = {DTYPE_FLOAT, DTYPE_DOUBLE, DTYPE_HALF, DTYPE_BFLOAT16, DTYPE_INT8, DTYPE_UINT8, DTYPE_INT16, DTYPE_UINT16,
-                                    DTYPE_INT32, DTYPE_UINT32, DTYPE_INT64, DTYPE_UINT64, DTYPE_BOOL};
+static const enum dtype tested[] = {DTYPE_FLOAT,  DTYPE_DOUBLE, DTYPE_HALF,   DTYPE_BFLOAT16, DTYPE_INT8,   DTYPE_UINT8, DTYPE_INT16,
+                                    DTYPE_UINT16, DTYPE_INT32,  DTYPE_UINT32, DTYPE_INT64,    DTYPE_UINT64, DTYPE_BOOL};
 #define TESTED ((int)(sizeof tested / sizeof *tested))
 #define ELEMENTS 64
 
@@ -226,10 +236,10 @@ static void ptx_is_made_or_the_toolkit_is_missed(void **state) {
 int main(void) {
   _mm_setcsr(_mm_getcsr() | 0x8040);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(printed_kernels_agree_with_the_evaluator),
-      cmocka_unit_test(every_operation_agrees),
-      cmocka_unit_test(strings_are_refused),
-      cmocka_unit_test(ptx_is_made_or_the_toolkit_is_missed),
+    cmocka_unit_test(printed_kernels_agree_with_the_evaluator),
+    cmocka_unit_test(every_operation_agrees),
+    cmocka_unit_test(strings_are_refused),
+    cmocka_unit_test(ptx_is_made_or_the_toolkit_is_missed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

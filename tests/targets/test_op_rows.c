@@ -1,5 +1,5 @@
-/* Conformance of op rows: every row of ops.def that makes kernels is exercised by a form of op_row_table.h, for each of its dtypes: lowered with
- * sizes that are known and with sizes that are fed, fused with what stands around it and not, and run by the reference evaluator
+/* Conformance of op rows: every row of ops.def that makes kernels is exercised by a form of op_row_table.h, for each of its dtypes: lowered
+ * with sizes that are known and with sizes that are fed, fused with what stands around it and not, and run by the reference evaluator
  * and by code compiled for this CPU over awkward sizes. A row that is neither in the table nor among the exceptions, which
  * say why, fails the test. Every way to lower a case must give the same bits by the evaluator; code must give the evaluator's, or be within
  * last places where a sum may be regrouped or a function of libm is in it.
@@ -36,7 +36,7 @@ struct subject {
   bool fixed, fused;
   uint32_t assignment; /* fixed: the sizes */
   struct build *build;
-  status refused;      /* instead of a build */
+  status refused; /* instead of a build */
   char *why;
 };
 struct test_case {
@@ -49,7 +49,7 @@ struct test_case {
 };
 struct batch {
   VEC(struct test_case *) cases;
-  VEC(struct kernel *) kernels;    /* distinct */
+  VEC(struct kernel *) kernels; /* distinct */
   VEC(uint64_t) hashes;
   struct compiled compiled;
 };
@@ -66,7 +66,8 @@ static void sizes_make(uint32_t assignment, int64_t *sizes) {
     sizes[i] = lengths[(assignment * step[i] + start[i]) % ASSIGNMENTS];
 }
 
-/* The sizes of an assignment, the largest ones halved until the inputs whose shapes hang on them are small enough. False: such inputs do not exist. */
+/* The sizes of an assignment, the largest ones halved until the inputs whose shapes hang on them are small enough. False: such inputs do
+ * not exist. */
 static bool case_sizes(const struct test_case *t, uint32_t assignment, int64_t *sizes) {
   sizes_make(assignment, sizes);
   for (uint32_t i = 0; i < t->row.input_count;) {
@@ -236,7 +237,11 @@ static void subject_run(const struct test_case *t, const struct subject *s, uint
     result_free(out);
     out->count = entry->fetches.count + s->build->vars.count;
     memset(out->tensors, 0, sizeof out->tensors);
-    struct flow_runner r = {.flow = entry->flow, .code_of = code_of, .self = batch, .feeds = feeds, .fetches = out->tensors,
+    struct flow_runner r = {.flow = entry->flow,
+                            .code_of = code_of,
+                            .self = batch,
+                            .feeds = feeds,
+                            .fetches = out->tensors,
                             .vars = vars_make(t, s->build, sizes, specials)};
     out->outcome = flow_run(&r);
     out->code = r.code;
@@ -326,7 +331,11 @@ static bool case_run(const struct test_case *t, uint32_t assignment, struct batc
     if (r.outcome == FLOW_MISFIT) /* what the runtime says to such feeds */
       r.outcome = FLOW_REPORTED, r.code = INVALID_ARGUMENT;
     if (verbose)
-      fprintf(stderr, "%s: %s %s\n", current, r.outcome == FLOW_RAN ? "ran" : r.outcome == FLOW_FOREIGN ? "has a node of the runtime's:" : status_name(r.code), r.what);
+      fprintf(stderr, "%s: %s %s\n", current,
+              r.outcome == FLOW_RAN       ? "ran"
+              : r.outcome == FLOW_FOREIGN ? "has a node of the runtime's:"
+                                          : status_name(r.code),
+              r.what);
     total->runs++;
     total->reported += r.outcome == FLOW_REPORTED;
     ran = ran || (r.outcome == FLOW_RAN && has_elements(&r));
@@ -425,7 +434,8 @@ static void batch_run(struct batch *batch, struct totals *total) {
 
 /* ---- the table ---- */
 
-/* With sizes for which there are no inputs, that leave one empty, or are an input's numbers and 0, as a rule there is no value to compare. */
+/* With sizes for which there are no inputs, that leave one empty, or are an input's numbers and 0, as a rule there is no value to
+ * compare. */
 static bool case_is_empty(const struct test_case *t, uint32_t assignment) {
   int64_t sizes[ROW_LETTERS], dims[LIMIT_RANK];
   bool is_empty = !case_sizes(t, assignment, sizes);
@@ -465,7 +475,8 @@ static void case_ways(struct test_case *t, uint32_t i, bool needs_fixed) {
   }
 }
 
-static void form_add(struct batch *batch, const struct op_def *def, const struct row_form *form, uint32_t form_number, struct totals *total) {
+static void form_add(struct batch *batch, const struct op_def *def, const struct row_form *form, uint32_t form_number,
+                     struct totals *total) {
   uint32_t count = 1;
   for (uint32_t i = 0; i < count && i < CASES_MAX; i++) {
     struct test_case *t = calloc(1, sizeof *t);
@@ -571,8 +582,8 @@ static void compiled_rows_agree_with_the_evaluator(void **state) {
     sum.rows += one.rows, sum.cases += one.cases, sum.kernels += one.kernels, sum.runs += one.runs;
     sum.reported += one.reported, sum.refused += one.refused, sum.bad += one.bad;
   }
-  printf("%u rows, %u cases (%u of dtypes that tfc refuses), %u kernels, %u runs, %u of them ending in an error\n", sum.rows, sum.cases, sum.refused,
-         sum.kernels, sum.runs, sum.reported);
+  printf("%u rows, %u cases (%u of dtypes that tfc refuses), %u kernels, %u runs, %u of them ending in an error\n", sum.rows, sum.cases,
+         sum.refused, sum.kernels, sum.runs, sum.reported);
   if (verbose && !sum.rows)
     fprintf(stderr, "ROWS_OP=%s: no row of ops.def that makes kernels has this name\n", getenv("ROWS_OP"));
   assert_int_equal(sum.bad, 0);
@@ -596,6 +607,7 @@ static void every_row_is_in_the_table_or_an_exception(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_row_is_in_the_table_or_an_exception), cmocka_unit_test(compiled_rows_agree_with_the_evaluator)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_row_is_in_the_table_or_an_exception),
+                                     cmocka_unit_test(compiled_rows_agree_with_the_evaluator)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,8 +24,8 @@ static status check_concat(struct op_call *c, const value_id *values, int i, int
   for (int d = 0; d < a.rank && fits; d++)
     fits = d == axis || dim_equal(c->lw->dims, a.dims[d], b.dims[d]) != 0;
   if (!fits)
-    return fail(INVALID_ARGUMENT, "ConcatOp : %s: shape[0] = %s vs. shape[%d] = %s", what,
-                op_shape_text(c, a.rank, a.dims), i, op_shape_text(c, b.rank, b.dims));
+    return fail(INVALID_ARGUMENT, "ConcatOp : %s: shape[0] = %s vs. shape[%d] = %s", what, op_shape_text(c, a.rank, a.dims), i,
+                op_shape_text(c, b.rank, b.dims));
   for (int d = 0; d < a.rank; d++)
     if (d != axis)
       TRY(op_equal_dims(c, a.dims[d], b.dims[d], "ConcatOp : Dimensions of inputs should match"));
@@ -81,8 +81,8 @@ status build_concat(struct op_call *c) {
   int64_t wanted;
   TRY(op_const_axis(c, axis_value, "the axis of a concatenation", first.rank, &wanted));
   if (wanted < -first.rank || wanted >= first.rank)
-    return fail(INVALID_ARGUMENT, "ConcatOp : Expected concatenating dimensions in the range [%d, %d), but got %lld",
-                -first.rank, first.rank, (long long)wanted);
+    return fail(INVALID_ARGUMENT, "ConcatOp : Expected concatenating dimensions in the range [%d, %d), but got %lld", -first.rank,
+                first.rank, (long long)wanted);
   axis = (int)(wanted < 0 ? wanted + first.rank : wanted);
   return concat_along(c, values, count, axis);
 }
@@ -132,7 +132,9 @@ status build_concat_offset(struct op_call *c) {
       expr_id a = kb_element(&guard, shapes[0], d), b = kb_element(&guard, shapes[i], d);
       if (d != axis)
         kb_check(&guard, kb_eq(&guard, a, b), INVALID_ARGUMENT,
-                 arena_printf(c->lw->arena, "All dimensions except %d must match. Input %d has a dimension %d of %%d and input 0 of %%d", axis, i, d), b, a);
+                 arena_printf(c->lw->arena, "All dimensions except %d must match. Input %d has a dimension %d of %%d and input 0 of %%d",
+                              axis, i, d),
+                 b, a);
     }
     TRY(guard_finish(&guard));
   }
@@ -318,9 +320,12 @@ status build_split(struct op_call *c) {
   struct kb guard;
   guard_begin(&guard, c);
   expr_id size = kb_dim(&guard, n);
-  kb_check(&guard, kb_eq(&guard, kb_mod(&guard, size, kb_int(&guard, count)), kb_int(&guard, 0)), INVALID_ARGUMENT,
-           arena_printf(c->lw->arena, "Number of ways to split should evenly divide the split dimension, but got split_dim %d (size = %%d) and num_split %lld", axis, (long long)count),
-           size, NO_EXPR);
+  kb_check(
+    &guard, kb_eq(&guard, kb_mod(&guard, size, kb_int(&guard, count)), kb_int(&guard, 0)), INVALID_ARGUMENT,
+    arena_printf(c->lw->arena,
+                 "Number of ways to split should evenly divide the split dimension, but got split_dim %d (size = %%d) and num_split %lld",
+                 axis, (long long)count),
+    size, NO_EXPR);
   TRY(guard_finish(&guard));
   for (int64_t i = 0; i < count; i++)
     TRY(take_piece(c, v, axis, (uint32_t)i, op_mul(c, piece, op_dim(c, i)), piece));
@@ -361,7 +366,8 @@ static status check_split_sizes(struct op_call *c, value_id sizes, int count, di
   expr_id exact = kb_eq(&guard, sum, size), below = kb_and(&guard, kb_eq(&guard, open, one), kb_le(&guard, sum, size));
   kb_check(&guard, kb_or(&guard, exact, below), INVALID_ARGUMENT,
            "Determined shape must either match input shape along split_dim exactly if fully specified, or be less than the "
-           "size of the input along split_dim if not fully specified.  Got: %d", sum, NO_EXPR);
+           "size of the input along split_dim if not fully specified.  Got: %d",
+           sum, NO_EXPR);
   return guard_finish(&guard);
 }
 

@@ -8,7 +8,8 @@ static status read_formats(struct op_call *c, char *source_names, char *target_n
   const char *from = node_attr_string(c->node, "src_format", "NHWC"), *to = node_attr_string(c->node, "dst_format", "NCHW");
   size_t n = strlen(from);
   if ((n != 4 && n != 5) || strlen(to) != n)
-    return fail(INVALID_ARGUMENT, "Source and destination format must be of length 4 or 5 and alike, received src_format = %s, dst_format = %s", from, to);
+    return fail(INVALID_ARGUMENT,
+                "Source and destination format must be of length 4 or 5 and alike, received src_format = %s, dst_format = %s", from, to);
   for (size_t i = 0; i < n; i++)
     if (!strchr(from, to[i]) || !strchr(to, from[i]) || strchr(to + i + 1, to[i]))
       return fail(INVALID_ARGUMENT, "Destination and source format must determine a permutation, got %s and %s", from, to);
@@ -61,8 +62,8 @@ status build_data_format_vec_permute(struct op_call *c) {
     keep_spatial(from);
     keep_spatial(to);
   } else if (n != rank) {
-    return fail(n < 0 ? UNIMPLEMENTED : INVALID_ARGUMENT, "input must be a vector or 2D tensor of %d or %d rows, but got shape %s", rank - 2, rank,
-                op_shape_text(c, x.rank, x.dims));
+    return fail(n < 0 ? UNIMPLEMENTED : INVALID_ARGUMENT, "input must be a vector or 2D tensor of %d or %d rows, but got shape %s",
+                rank - 2, rank, op_shape_text(c, x.rank, x.dims));
   }
   struct kb kb;
   kb_begin(&kb, c, x.dtype);

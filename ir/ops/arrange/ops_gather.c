@@ -17,7 +17,8 @@ static status gather_axis(struct op_call *c, struct gather *g) {
   uint32_t at = op_arg_index(c, "axis");
   int64_t batch = node_attr_int(c->node, "batch_dims", 0);
   if (batch < -g->index_rank || batch > g->index_rank)
-    return fail(INVALID_ARGUMENT, "Expected batch_dims in the range [%d, %d], but got %lld", -g->index_rank, g->index_rank, (long long)batch);
+    return fail(INVALID_ARGUMENT, "Expected batch_dims in the range [%d, %d], but got %lld", -g->index_rank, g->index_rank,
+                (long long)batch);
   g->batch = (int)(batch < 0 ? batch + g->index_rank : batch);
   g->axis = g->batch;
   if (at != UINT32_MAX) {
@@ -104,8 +105,8 @@ status build_resource_gather(struct op_call *c) { return build_gather(c); }
 /* ---- GatherNd: the last dimension of indices holds the first places of an index ---- */
 
 /* The loaded index; *inside: all its places exist. */
-static void load_index(struct kb *kb, uint32_t indices, int batch, const expr_id *at, int depth, const dim *dims,
-                       expr_id *index, expr_id *inside) {
+static void load_index(struct kb *kb, uint32_t indices, int batch, const expr_id *at, int depth, const dim *dims, expr_id *index,
+                       expr_id *inside) {
   expr_id place[LIMIT_RANK + 1];
   memcpy(place, at, sizeof *at * (size_t)batch);
   *inside = expr_int(kb->k, DTYPE_BOOL, 1);

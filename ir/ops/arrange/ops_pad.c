@@ -12,7 +12,8 @@ static status read_paddings(struct op_call *c, value_id paddings, int rank) {
   if (op_equal_dims(c, p.dims[1], op_dim(c, 2), "columns of paddings") != OK)
     return fail(INVALID_ARGUMENT, "paddings must be a matrix with 2 columns: %s", op_shape_text(c, p.rank, p.dims));
   if (op_equal_dims(c, p.dims[0], op_dim(c, rank), "rows of paddings") != OK)
-    return fail(INVALID_ARGUMENT, "The first dimension of paddings must be the rank of inputs%s of rank %d", op_shape_text(c, p.rank, p.dims), rank);
+    return fail(INVALID_ARGUMENT, "The first dimension of paddings must be the rank of inputs%s of rank %d",
+                op_shape_text(c, p.rank, p.dims), rank);
   return OK;
 }
 
@@ -48,8 +49,8 @@ static bool is_never_empty(struct op_call *c, const struct flow_value *x) {
 }
 
 /* One nest: each place takes its element, or the value. What is read outside is clamped, so x must not be empty. */
-static void pad_in_one(struct kb *kb, value_id paddings, const struct flow_value *x, uint32_t in, uint32_t out,
-                       const dim *dims, struct element value) {
+static void pad_in_one(struct kb *kb, value_id paddings, const struct flow_value *x, uint32_t in, uint32_t out, const dim *dims,
+                       struct element value) {
   expr_id at[LIMIT_RANK], from[LIMIT_RANK], inside = expr_int(kb->k, DTYPE_BOOL, 1);
   kb_loops(kb, LOOP_PAR, x->rank, dims, at);
   for (int d = 0; d < x->rank; d++) {
@@ -65,8 +66,8 @@ static void pad_in_one(struct kb *kb, value_id paddings, const struct flow_value
   kb_close(kb, x->rank);
 }
 
-static void pad_in_two(struct kb *kb, value_id paddings, const struct flow_value *x, uint32_t in, uint32_t out,
-                       const dim *dims, struct element value) {
+static void pad_in_two(struct kb *kb, value_id paddings, const struct flow_value *x, uint32_t in, uint32_t out, const dim *dims,
+                       struct element value) {
   expr_id at[LIMIT_RANK], to[LIMIT_RANK];
   kb_fill(kb, out, x->rank, dims, value);
   kb_loops(kb, LOOP_PAR, x->rank, x->dims, at);
@@ -110,9 +111,7 @@ status build_pad(struct op_call *c) {
 /* ---- MirrorPad ---- */
 
 /* 1 when the border element itself is not repeated. */
-static int mirror_offset(struct op_call *c) {
-  return strcmp(node_attr_string(c->node, "mode", "REFLECT"), "REFLECT") == 0;
-}
+static int mirror_offset(struct op_call *c) { return strcmp(node_attr_string(c->node, "mode", "REFLECT"), "REFLECT") == 0; }
 
 static status check_mirror(struct op_call *c, value_id paddings, int rank, const dim *dims, int offset) {
   struct kb guard;
@@ -124,7 +123,8 @@ static status check_mirror(struct op_call *c, value_id paddings, int rank, const
       kb_check(&guard, kb_le(&guard, zero, pad), INVALID_ARGUMENT, "paddings must be non-negative: %d", pad, NO_EXPR);
       kb_check(&guard, kb_or(&guard, kb_eq(&guard, pad, zero), fits), INVALID_ARGUMENT,
                offset ? "paddings must be less than the dimension size: %d not less than %d"
-                      : "paddings must be no greater than the dimension size: %d greater than %d", pad, n);
+                      : "paddings must be no greater than the dimension size: %d greater than %d",
+               pad, n);
     }
   return guard_finish(&guard);
 }
@@ -238,8 +238,8 @@ status build_tile(struct op_call *c) {
   guard_begin(&guard, c);
   for (int d = 0; d < x.rank; d++) {
     expr_id m = kb_element(&guard, multiples, d);
-    kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), m), INVALID_ARGUMENT, "Expected multiples[%d] >= 0, but got %d",
-             kb_int(&guard, d), m);
+    kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), m), INVALID_ARGUMENT, "Expected multiples[%d] >= 0, but got %d", kb_int(&guard, d),
+             m);
   }
   TRY(guard_finish(&guard));
   dim dims[LIMIT_RANK];

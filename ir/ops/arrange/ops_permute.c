@@ -32,9 +32,7 @@ static status check_permutation(int rank, const int64_t *perm) {
   return OK;
 }
 
-static struct element maybe_conjugate(struct kb *kb, bool conjugate, struct element e) {
-  return conjugate ? f_conj(&kb->f, e) : e;
-}
+static struct element maybe_conjugate(struct kb *kb, bool conjugate, struct element e) { return conjugate ? f_conj(&kb->f, e) : e; }
 
 static status transpose_known(struct op_call *c, value_id v, const int64_t *perm, bool conjugate) {
   struct flow_value x = *op_value(c, v);
@@ -238,14 +236,13 @@ status build_roll(struct op_call *c) {
 
 /* ---- ReverseSequence ---- */
 
-static void reverse_prefix(struct kb *kb, uint32_t in, uint32_t lengths, uint32_t out, int seq, int batch,
-                           const struct flow_value *x) {
+static void reverse_prefix(struct kb *kb, uint32_t in, uint32_t lengths, uint32_t out, int seq, int batch, const struct flow_value *x) {
   expr_id at[LIMIT_RANK], index[LIMIT_RANK];
   kb_loops(kb, LOOP_PAR, x->rank, x->dims, at);
   expr_id length = kb_index(kb, kb_load(kb, lengths, &at[batch])), n = kb_dim(kb, x->dims[seq]);
   kb_check(kb, kb_le(kb, kb_int(kb, 0), length), INVALID_ARGUMENT, "seq_lens(%d) < 0", at[batch], NO_EXPR);
-  kb_check(kb, kb_le(kb, length, n), INVALID_ARGUMENT,
-           arena_printf(kb->c->lw->arena, "seq_lens(%%d) > input.dims(%d)", seq), at[batch], NO_EXPR);
+  kb_check(kb, kb_le(kb, length, n), INVALID_ARGUMENT, arena_printf(kb->c->lw->arena, "seq_lens(%%d) > input.dims(%d)", seq), at[batch],
+           NO_EXPR);
   memcpy(index, at, sizeof at);
   index[seq] = kb_select(kb, kb_lt(kb, at[seq], length), mirrored(kb, at[seq], length), at[seq]);
   kb_store(kb, out, at, kb_load(kb, in, index));
@@ -289,8 +286,8 @@ status build_invert_permutation(struct op_call *c) {
   kb_fill(&kb, out, 1, x.dims, f_const_as(&kb.f, x.dtype, -1));
   expr_id n = kb_dim(&kb, x.dims[0]), i = kb_for(&kb, LOOP_SEQ, n), d = kb_index(&kb, kb_load(&kb, in, &i));
   kb_check(&kb, kb_in_range(&kb, d, n), INVALID_ARGUMENT, "%d is not between 0 and %d", d, n);
-  kb_check(&kb, kb_lt(&kb, kb_index(&kb, kb_load(&kb, out, &d)), kb_int(&kb, 0)), INVALID_ARGUMENT,
-           "%d is duplicated in the input.", d, NO_EXPR);
+  kb_check(&kb, kb_lt(&kb, kb_index(&kb, kb_load(&kb, out, &d)), kb_int(&kb, 0)), INVALID_ARGUMENT, "%d is duplicated in the input.", d,
+           NO_EXPR);
   kb_store(&kb, out, &d, real_element(expr_cast(kb.k, x.dtype, i)));
   kb_close(&kb, 1);
   op_set_output(c, 0, kb_value(&kb, out));

@@ -44,8 +44,8 @@ static status resolve_at_runtime(struct op_call *c, value_id shape, const struct
   expr_id have = kb_select(&kb, some_zero, zero, kb_select(&kb, has_hole, kb_mul(&kb, product, missing), product));
   kb_check(&kb, kb_le(&kb, kb_get(&kb, s.holes), one), INVALID_ARGUMENT, "Only one input size may be -1, not %d", kb_get(&kb, s.holes),
            NO_EXPR);
-  kb_check(&kb, kb_eq(&kb, have, total), INVALID_ARGUMENT, "Input to reshape is a tensor with %d values, but the requested shape has %d", total,
-           kb_select(&kb, some_zero, zero, product));
+  kb_check(&kb, kb_eq(&kb, have, total), INVALID_ARGUMENT, "Input to reshape is a tensor with %d values, but the requested shape has %d",
+           total, kb_select(&kb, some_zero, zero, product));
   missing = kb_get(&kb, kb_local(&kb, missing));
   expr_id i = kb_for_dim(&kb, LOOP_PAR, v.dims[0]), d = kb_index(&kb, kb_load(&kb, a, &i));
   kb_store(&kb, o, &i, real_element(kb_select(&kb, kb_eq(&kb, d, kb_int(&kb, -1)), missing, d)));
@@ -56,10 +56,10 @@ static status resolve_at_runtime(struct op_call *c, value_id shape, const struct
 
 /* What is known of a shape. */
 struct wanted {
-  dim *sizes;       /* NO_DIM: not known */
-  int rank, hole;   /* hole: the place of -1; -1: none */
-  bool late, zero;  /* some size is not known; some is known to be 0 */
-  dim product;      /* of those that are known and not 0 */
+  dim *sizes;      /* NO_DIM: not known */
+  int rank, hole;  /* hole: the place of -1; -1: none */
+  bool late, zero; /* some size is not known; some is known to be 0 */
+  dim product;     /* of those that are known and not 0 */
 };
 
 static status read_wanted(struct op_call *c, value_id shape, struct wanted *w) {
@@ -102,8 +102,8 @@ static status late_dims(struct op_call *c, const struct flow_value *x, value_id 
 
 static status check_counts(struct op_call *c, dim have, dim wanted) {
   if (dim_equal(c->lw->dims, have, wanted) == 0)
-    return fail(INVALID_ARGUMENT, "Input to reshape is a tensor with %s values, but the requested shape has %s", dim_text(c->lw->dims, have),
-                dim_text(c->lw->dims, wanted));
+    return fail(INVALID_ARGUMENT, "Input to reshape is a tensor with %s values, but the requested shape has %s",
+                dim_text(c->lw->dims, have), dim_text(c->lw->dims, wanted));
   return op_equal_dims(c, have, wanted, "Input to reshape and the requested shape");
 }
 

@@ -7,15 +7,15 @@
 #include "ir/ops/arrange.h"
 
 struct scatter {
-  const char *how;             /* for kb_combine */
+  const char *how; /* for kb_combine */
   value_id indices, updates;
-  int batch;                   /* dimensions of indices that number updates */
-  int depth;                   /* places of the target that an index gives */
-  bool is_nd;                  /* the last dimension of indices holds the places; else an index is one row */
-  bool is_scalar;              /* one update for all places */
+  int batch;      /* dimensions of indices that number updates */
+  int depth;      /* places of the target that an index gives */
+  bool is_nd;     /* the last dimension of indices holds the places; else an index is one row */
+  bool is_scalar; /* one update for all places */
   enum bad_index bad;
   int rank;
-  dim dims[LIMIT_RANK];        /* of the target */
+  dim dims[LIMIT_RANK]; /* of the target */
 };
 
 static expr_id update_number(struct kb *kb, const struct scatter *s, const expr_id *at) {
@@ -76,7 +76,8 @@ static status check_updates(struct op_call *c, struct scatter *s) {
   for (int d = 0; d < u.rank && fits; d++)
     fits = dim_equal(c->lw->dims, u.dims[d], d < s->batch ? i.dims[d] : s->dims[d - s->batch + s->depth]) != 0;
   if (!fits)
-    return fail(INVALID_ARGUMENT, "Must have updates.shape = indices.shape%s + params.shape[%d:], got updates.shape: %s, indices.shape: %s, params.shape: %s",
+    return fail(INVALID_ARGUMENT,
+                "Must have updates.shape = indices.shape%s + params.shape[%d:], got updates.shape: %s, indices.shape: %s, params.shape: %s",
                 s->is_nd ? "[:-1]" : "", s->depth, op_shape_text(c, u.rank, u.dims), op_shape_text(c, i.rank, i.dims),
                 op_shape_text(c, s->rank, s->dims));
   for (int d = 0; d < u.rank; d++)
@@ -99,7 +100,8 @@ static status scatter_depth(struct op_call *c, struct scatter *s) {
     int64_t depth;
     TRY(op_const_size(c, i.dims[i.rank - 1], "the last dimension of indices", &depth));
     if (depth > s->rank)
-      return fail(INVALID_ARGUMENT, "The inner %lld dimensions of indices do not index into shape %s", (long long)depth, op_shape_text(c, s->rank, s->dims));
+      return fail(INVALID_ARGUMENT, "The inner %lld dimensions of indices do not index into shape %s", (long long)depth,
+                  op_shape_text(c, s->rank, s->dims));
     s->depth = (int)depth;
   }
   if (s->rank < s->depth)

@@ -139,8 +139,9 @@ static status stitch_inputs(struct op_call *c, struct stitch *s) {
     for (int d = 0; d < inner && fits; d++)
       fits = dim_equal(c->lw->dims, x.dims[n.rank + d], first.dims[first.rank - inner + d]) != 0;
     if (!fits)
-      return fail(INVALID_ARGUMENT, "data[%d].shape = %s does not start with indices[%d].shape = %s, or its rows differ from those of data[0]",
-                  i, op_shape_text(c, x.rank, x.dims), i, op_shape_text(c, n.rank, n.dims));
+      return fail(INVALID_ARGUMENT,
+                  "data[%d].shape = %s does not start with indices[%d].shape = %s, or its rows differ from those of data[0]", i,
+                  op_shape_text(c, x.rank, x.dims), i, op_shape_text(c, n.rank, n.dims));
     for (int d = 0; d < n.rank; d++)
       TRY(op_equal_dims(c, n.dims[d], x.dims[d], "data and indices"));
     for (int d = 0; d < inner; d++)
@@ -235,7 +236,8 @@ static void store_sparse(struct kb *kb, const struct sparse_to_dense *s, uint32_
     flat = kb_add(kb, kb_mul(kb, flat, n), to[d]);
   }
   const char *shape = op_shape_text(kb->c, s->rank, s->dims);
-  kb_check(kb, inside, INVALID_ARGUMENT, arena_printf(kb->c->lw->arena, "indices[%%d] is out of bounds: need 0 <= index < %s", shape), row, NO_EXPR);
+  kb_check(kb, inside, INVALID_ARGUMENT, arena_printf(kb->c->lw->arena, "indices[%%d] is out of bounds: need 0 <= index < %s", shape), row,
+           NO_EXPR);
   if (in_order) {
     kb_check(kb, kb_ne(kb, kb_get(kb, previous), flat), INVALID_ARGUMENT, "indices[%d] is repeated", row, NO_EXPR);
     kb_check(kb, kb_lt(kb, kb_get(kb, previous), flat), INVALID_ARGUMENT, "indices[%d] is out of order", row, NO_EXPR);

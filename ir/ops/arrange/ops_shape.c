@@ -332,7 +332,10 @@ status build_range(struct op_call *c) {
   for (uint32_t i = 0; i < 3; i++) {
     TRY(op_input(c, i, &in[i]));
     if (op_value(c, in[i])->rank != 0)
-      return fail(INVALID_ARGUMENT, "%s must be a scalar, not shape %s", i == 0 ? "start" : i == 1 ? "limit" : "delta",
+      return fail(INVALID_ARGUMENT, "%s must be a scalar, not shape %s",
+                  i == 0   ? "start"
+                  : i == 1 ? "limit"
+                           : "delta",
                   op_shape_text(c, op_value(c, in[i])->rank, op_value(c, in[i])->dims));
   }
   dim count;

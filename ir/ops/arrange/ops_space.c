@@ -143,8 +143,8 @@ static status bordered(struct op_call *c, const struct blocks *b, int i, dim n, 
   kb_check(&guard, kb_and(&guard, kb_le(&guard, zero, before), kb_le(&guard, zero, after)), INVALID_ARGUMENT,
            "paddings and crops must be non-negative: %d %d", before, after);
   if (!grows)
-    kb_check(&guard, kb_le(&guard, kb_add(&guard, before, after), kb_dim(&guard, n)), INVALID_ARGUMENT,
-             "cropped_shape[%d] is negative", kb_int(&guard, i), NO_EXPR);
+    kb_check(&guard, kb_le(&guard, kb_add(&guard, before, after), kb_dim(&guard, n)), INVALID_ARGUMENT, "cropped_shape[%d] is negative",
+             kb_int(&guard, i), NO_EXPR);
   TRY(guard_finish(&guard));
   kb_begin(&kb, c, DTYPE_INT64);
   uint32_t o = kb_out(&kb, DTYPE_INT64, 0, NULL);
@@ -156,8 +156,7 @@ static status bordered(struct op_call *c, const struct blocks *b, int i, dim n, 
 }
 
 /* What lies in the padding is zero: stored first, then the elements of x at their places. */
-static void store_blocks(struct kb *kb, const struct blocks *b, const struct flow_value *x, uint32_t in, uint32_t out,
-                         const dim *dims) {
+static void store_blocks(struct kb *kb, const struct blocks *b, const struct flow_value *x, uint32_t in, uint32_t out, const dim *dims) {
   expr_id at[LIMIT_RANK], to[LIMIT_RANK], block = kb_int(kb, 0);
   kb_fill(kb, out, x->rank, dims, kb_zero(kb, x->dtype));
   kb_loops(kb, LOOP_PAR, x->rank, x->dims, at);

@@ -11,7 +11,7 @@
 
 /* One dimension of the sliced value. */
 struct range {
-  int index;            /* into begin, end and strides; -1: the whole dimension */
+  int index; /* into begin, end and strides; -1: the whole dimension */
   bool from_start, to_end, shrunk;
 };
 
@@ -20,7 +20,7 @@ struct spread {
   int64_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_mask;
   int count, rank;
   struct range ranges[LIMIT_RANK];
-  int full;             /* dimensions described so far */
+  int full;                       /* dimensions described so far */
   int out[SPEC_MAX + LIMIT_RANK]; /* the dimension behind each place of the result; -1: a new axis */
   int out_count;
 };
@@ -75,17 +75,14 @@ static status spread_spec(struct spread *s) {
 
 /* ---- one dimension ---- */
 
-static expr_id from_end(struct kb *kb, expr_id x, expr_id n) {
-  return kb_select(kb, kb_lt(kb, x, kb_int(kb, 0)), kb_add(kb, x, n), x);
-}
+static expr_id from_end(struct kb *kb, expr_id x, expr_id n) { return kb_select(kb, kb_lt(kb, x, kb_int(kb, 0)), kb_add(kb, x, n), x); }
 static expr_id clamped(struct kb *kb, expr_id x, expr_id low, expr_id high) {
   return expr_binary(kb->k, SCALAR_MIN, expr_binary(kb->k, SCALAR_MAX, x, low), high);
 }
 
 /* Where a bound lies: masked at the first (or beyond the last) place in the direction of the stride, else within
  * [0, n], or [-1, n-1] when going down. */
-static expr_id place_towards(struct kb *kb, value_id bounds, const struct range *r, bool masked, bool is_end, bool down,
-                             expr_id n) {
+static expr_id place_towards(struct kb *kb, value_id bounds, const struct range *r, bool masked, bool is_end, bool down, expr_id n) {
   expr_id low = kb_int(kb, down ? -1 : 0), high = down ? kb_sub(kb, n, kb_int(kb, 1)) : n;
   if (masked)
     return is_end != down ? high : low;
@@ -107,8 +104,8 @@ static expr_id range_length(struct kb *kb, expr_id begin, expr_id end, expr_id s
 }
 
 /* A kernel with two results: start and length. `known`: the stride, or 0. */
-static status resolve_range(struct op_call *c, const value_id *spec, const struct range *r, dim n, int64_t known,
-                            value_id *start, dim *length) {
+static status resolve_range(struct op_call *c, const value_id *spec, const struct range *r, dim n, int64_t known, value_id *start,
+                            dim *length) {
   struct kb kb;
   kb_begin(&kb, c, DTYPE_INT64);
   uint32_t out_start = kb_out(&kb, DTYPE_INT64, 0, NULL), out_length = kb_out(&kb, DTYPE_INT64, 0, NULL);
@@ -140,8 +137,8 @@ static status check_shrunk(struct spread *s, const value_id *spec, const dim *di
     if (!r->shrunk || r->index < 0)
       continue;
     expr_id n = kb_dim(&guard, dims[d]), at = kb_element(&guard, spec[0], r->index);
-    kb_check(&guard, kb_in_range(&guard, from_end(&guard, at, n), n), INVALID_ARGUMENT,
-             "slice index %d of dimension %d out of bounds.", at, kb_int(&guard, d));
+    kb_check(&guard, kb_in_range(&guard, from_end(&guard, at, n), n), INVALID_ARGUMENT, "slice index %d of dimension %d out of bounds.", at,
+             kb_int(&guard, d));
   }
   return guard_finish(&guard);
 }
@@ -179,7 +176,8 @@ static status read_spec(struct op_call *c, uint32_t first, struct spread *s, val
     TRY(op_input(c, first + i, &spec[i]));
     struct flow_value v = *op_value(c, spec[i]);
     if (v.rank != 1)
-      return fail(INVALID_ARGUMENT, "Expected begin, end, and strides to be 1D tensors, but got shape %s", op_shape_text(c, v.rank, v.dims));
+      return fail(INVALID_ARGUMENT, "Expected begin, end, and strides to be 1D tensors, but got shape %s",
+                  op_shape_text(c, v.rank, v.dims));
     int64_t n;
     TRY(op_const_size(c, v.dims[0], "the number of indices of a slice", &n));
     if (n > SPEC_MAX)
@@ -192,8 +190,10 @@ static status read_spec(struct op_call *c, uint32_t first, struct spread *s, val
 }
 
 status op_strided(struct op_call *c, uint32_t first, int rank, const dim *dims, struct sliced *out) {
-  struct spread s = {.c = c, .rank = rank,
-                     .begin_mask = node_attr_int(c->node, "begin_mask", 0), .end_mask = node_attr_int(c->node, "end_mask", 0),
+  struct spread s = {.c = c,
+                     .rank = rank,
+                     .begin_mask = node_attr_int(c->node, "begin_mask", 0),
+                     .end_mask = node_attr_int(c->node, "end_mask", 0),
                      .ellipsis_mask = node_attr_int(c->node, "ellipsis_mask", 0),
                      .new_axis_mask = node_attr_int(c->node, "new_axis_mask", 0),
                      .shrink_mask = node_attr_int(c->node, "shrink_axis_mask", 0)};

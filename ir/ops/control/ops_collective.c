@@ -15,8 +15,8 @@ static int64_t group_key(const struct graph *g, const struct node *n) {
   const struct node *from = at < n->input_count ? &g->nodes.items[n->inputs[at].node] : NULL;
   const struct attr_value *value = from && strcmp(from->op, "Const") == 0 ? node_attr(from, "value") : NULL;
   return value && value->kind == ATTR_TENSOR && value->tensor->dtype == DTYPE_INT32 && value->tensor->count == 1
-             ? *(const int32_t *)value->tensor->data
-             : -1;
+         ? *(const int32_t *)value->tensor->data
+         : -1;
 }
 
 /* Where the group of the node meets: the first of its members' tasks in this graph. */

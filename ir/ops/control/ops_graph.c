@@ -21,8 +21,8 @@ status build_const(struct op_call *c) {
   return OK;
 }
 
-/* Nothing is fed: that is wrong once its elements are used, in a step that comes to it. Often only its shape is, or it belongs to a side of a
- * cond that is not taken: then the call is dropped, or skipped. */
+/* Nothing is fed: that is wrong once its elements are used, in a step that comes to it. Often only its shape is, or it belongs to a side of
+ * a cond that is not taken: then the call is dropped, or skipped. */
 status build_placeholder(struct op_call *c) {
   const struct edge self = {(uint32_t)(c->node - c->lw->frame->graph->nodes.items), 0};
   enum dtype dtype = op_output_dtype(c, 0);
@@ -52,7 +52,8 @@ static status pass_through(struct op_call *c, uint32_t i) {
   value_id v;
   TRY(op_input(c, i, &v));
   bool reference = b.var && !b.value && op_value(c, v)->dtype != DTYPE_RESOURCE;
-  c->out[i] = (struct bound){.value = v, .maker = b.maker, .shares = reference ? b.var : b.shares, .after = reference || b.shares ? b.after : 0};
+  c->out[i] =
+    (struct bound){.value = v, .maker = b.maker, .shares = reference ? b.var : b.shares, .after = reference || b.shares ? b.after : 0};
   return OK;
 }
 status build_identity(struct op_call *c) { return pass_through(c, 0); }
@@ -106,12 +107,13 @@ status build_ref_select(struct op_call *c) {
   dim *known;
   TRY(op_input(c, 0, &index));
   if (op_value(c, index)->rank != 0)
-    return fail(INVALID_ARGUMENT, "Index must be a scalar, but it has shape %s", op_shape_text(c, op_value(c, index)->rank, op_value(c, index)->dims));
+    return fail(INVALID_ARGUMENT, "Index must be a scalar, but it has shape %s",
+                op_shape_text(c, op_value(c, index)->rank, op_value(c, index)->dims));
   TRY(op_known_elements(c, index, &known, &count));
   if (known[0] == NO_DIM || op_dim_value(c, known[0]) < 0) {
     if (c->in_count - 1 > LATE_REFERENCES)
-      return fail(UNIMPLEMENTED,
-                  "one of %u references, which only the step chooses: at most %d are possible", c->in_count - 1, LATE_REFERENCES);
+      return fail(UNIMPLEMENTED, "one of %u references, which only the step chooses: at most %d are possible", c->in_count - 1,
+                  LATE_REFERENCES);
     TRY(check_select(c, index));
     return select_late(c, index, 0, &c->out[0]);
   }
@@ -175,12 +177,14 @@ status build_partitioned_call(struct op_call *c) {
   if (!function)
     return fail(INVALID_ARGUMENT, "Failed to find function \"%s\" in function library", f->func->name);
   if (function_has_lists(function))
-    return fail(INVALID_ARGUMENT, "Function %s has an argument or result that is a list: such a call takes single tensors only", f->func->name);
+    return fail(INVALID_ARGUMENT, "Function %s has an argument or result that is a list: such a call takes single tensors only",
+                f->func->name);
   TRY(lower_call_selected(c, f->func->name, f->func->attrs, f->func->attr_count));
   for (uint32_t i = 0; i < c->out_count; i++) {
     enum dtype have = c->out[i].value ? op_value(c, c->out[i].value)->dtype : op_output_dtype(c, i);
     if (have != op_output_dtype(c, i))
-      return fail(INTERNAL, "Output %u of type %s does not match declared output type %s", i, dtype_name(have), dtype_name(op_output_dtype(c, i)));
+      return fail(INTERNAL, "Output %u of type %s does not match declared output type %s", i, dtype_name(have),
+                  dtype_name(op_output_dtype(c, i)));
   }
   return OK;
 }
@@ -204,8 +208,8 @@ status build_bitcast(struct op_call *c) {
     dims[rank++] = op_dim(c, (int64_t)(from / to));
   } else if (from < to) {
     if (rank == 0 || dim_equal(c->lw->dims, dims[rank - 1], op_dim(c, (int64_t)(to / from))) == 0)
-      return fail(INVALID_ARGUMENT, "Cannot bitcast from %s to %s: the last dimension must be %zu", dtype_name(x.dtype),
-                  dtype_name(dtype), to / from);
+      return fail(INVALID_ARGUMENT, "Cannot bitcast from %s to %s: the last dimension must be %zu", dtype_name(x.dtype), dtype_name(dtype),
+                  to / from);
     TRY(op_equal_dims(c, dims[rank - 1], op_dim(c, (int64_t)(to / from)), "the last dimension"));
     rank--;
   }

@@ -12,7 +12,7 @@ struct mapping {
   struct graph *graph;
   const struct attr_func *f;
   const struct attr_value *result_types, *result_shapes;
-  uint32_t arg_count;      /* sliced; the other inputs are handed to each call as they are */
+  uint32_t arg_count; /* sliced; the other inputs are handed to each call as they are */
   int64_t rows;
 };
 
@@ -53,12 +53,14 @@ static status add_row(struct mapping *m, int64_t row, struct edge *results) {
     if (i < m->arg_count)
       TRY(add(m, "GatherV2", slice, 3, attrs, 3, &inputs[i]));
   }
-  const struct attr attrs[] = {attr_of_types(arena, "Tin", m->c->node->input_dtypes, count), {.name = "Tout", .value = *m->result_types},
+  const struct attr attrs[] = {attr_of_types(arena, "Tin", m->c->node->input_dtypes, count),
+                               {.name = "Tout", .value = *m->result_types},
                                {.name = "f", .value = {.kind = ATTR_FUNC, .func = m->f}}};
   TRY(add(m, function && function->is_stateful ? "StatefulPartitionedCall" : "PartitionedCall", inputs, count, attrs, 3, &call));
   for (uint32_t k = 0; k < m->c->out_count; k++) {
     struct edge from = {call.node, k};
-    const struct attr shape[] = {attr_of_type("T", m->result_types->list.items[k].i), {.name = "shape", .value = m->result_shapes->list.items[k]}};
+    const struct attr shape[] = {attr_of_type("T", m->result_types->list.items[k].i),
+                                 {.name = "shape", .value = m->result_shapes->list.items[k]}};
     TRY(add(m, "EnsureShape", &from, 1, shape, 2, &results[k]));
   }
   return OK;
@@ -81,7 +83,8 @@ static status make_body(struct mapping *m, struct edge *rets) {
   uint32_t out_count = m->c->out_count, at;
   for (uint32_t i = 0; i < m->c->in_count; i++)
     TRY(function_add_node(m->graph, m->c->node->name,
-                          function_arg_node(arena_printf(arena, "%s/arg_%u", m->c->node->name, i), m->c->node->input_dtypes[i], i, arena), &at));
+                          function_arg_node(arena_printf(arena, "%s/arg_%u", m->c->node->name, i), m->c->node->input_dtypes[i], i, arena),
+                          &at));
   struct edge *rows = ARENA_ARRAY(arena, struct edge, (size_t)m->rows * out_count + 1);
   struct edge *column = ARENA_ARRAY(arena, struct edge, (size_t)m->rows + 1);
   for (int64_t r = 0; r < m->rows; r++)
@@ -112,7 +115,9 @@ static status count_rows(struct mapping *m) {
   m->rows = op_dim_value(c, rows);
   if (m->rows < 0)
     return fail(UNIMPLEMENTED, "a number of rows that is not known while compiling");
-  return m->rows <= ROWS_MAX ? OK : fail(UNIMPLEMENTED, "%lld rows: each is a call, and at most %d are written out", (long long)m->rows, ROWS_MAX);
+  return m->rows <= ROWS_MAX
+         ? OK
+         : fail(UNIMPLEMENTED, "%lld rows: each is a call, and at most %d are written out", (long long)m->rows, ROWS_MAX);
 }
 
 status build_map_function(struct op_call *c) {

@@ -9,9 +9,9 @@ struct dataset_function {
   const char *name; /* of the node */
   const struct node *node;
   const struct attr_func *func;
-  VEC(struct bound) args;         /* a variable, or nothing */
-  VEC(struct flow_value) shapes;  /* of each argument that is a value */
-  const char *state_of;           /* the function whose results come in front of `args`: those of a state; NULL: none do */
+  VEC(struct bound) args;        /* a variable, or nothing */
+  VEC(struct flow_value) shapes; /* of each argument that is a value */
+  const char *state_of;          /* the function whose results come in front of `args`: those of a state; NULL: none do */
 };
 struct dataset_functions {
   VEC(struct dataset_function) list;

@@ -19,16 +19,16 @@ static const struct function_kind {
   bool is_only;                /* found by the node's name alone */
   enum function_takes takes;
 } function_kinds[] = {
-    {"f", "Targuments", true, TAKES_ELEMENT},
-    {"predicate", "Targuments", true, TAKES_ELEMENT},
-    {"key_func", "Tkey_func_other_arguments", false, TAKES_ELEMENT},
-    {"init_func", "Tinit_func_other_arguments", false, TAKES_KEY},
-    {"reduce_func", "Treduce_func_other_arguments", false, TAKES_GROUP},
-    {"window_size_func", "Twindow_size_func_other_arguments", false, TAKES_KEY},
-    {"finalize_func", "Tfinalize_func_other_arguments", false, TAKES_STATE},
-    {"map_func", "Tmap_func_args", false, TAKES_ELEMENT},
-    {"index_map_func", "Tindex_map_func_args", false, TAKES_KEY},
-    {"shard_func", "Tshard_func_args", false, TAKES_ELEMENT},
+  {"f", "Targuments", true, TAKES_ELEMENT},
+  {"predicate", "Targuments", true, TAKES_ELEMENT},
+  {"key_func", "Tkey_func_other_arguments", false, TAKES_ELEMENT},
+  {"init_func", "Tinit_func_other_arguments", false, TAKES_KEY},
+  {"reduce_func", "Treduce_func_other_arguments", false, TAKES_GROUP},
+  {"window_size_func", "Twindow_size_func_other_arguments", false, TAKES_KEY},
+  {"finalize_func", "Tfinalize_func_other_arguments", false, TAKES_STATE},
+  {"map_func", "Tmap_func_args", false, TAKES_ELEMENT},
+  {"index_map_func", "Tindex_map_func_args", false, TAKES_KEY},
+  {"shard_func", "Tshard_func_args", false, TAKES_ELEMENT},
 };
 #define FUNCTION_KINDS (sizeof function_kinds / sizeof *function_kinds)
 
@@ -114,8 +114,9 @@ static const struct node *window_maker(struct op_call *c, const struct node *win
 
 /* What makes component i of the elements, where that is a dataset: behind datasets that only choose. */
 static const struct node *component_maker(struct op_call *c, const struct node *dataset, uint32_t i) {
-  static const char *const passing[] = {"TakeDataset", "SkipDataset", "RepeatDataset", "PrefetchDataset", "ShuffleDatasetV3", "ShuffleDataset",
-                                        "FilterDataset", "OptionsDataset", "CacheDatasetV2", "CacheDataset", "ShardDataset"};
+  static const char *const passing[] = {"TakeDataset",      "SkipDataset",    "RepeatDataset", "PrefetchDataset",
+                                        "ShuffleDatasetV3", "ShuffleDataset", "FilterDataset", "OptionsDataset",
+                                        "CacheDatasetV2",   "CacheDataset",   "ShardDataset"};
   for (int step = 0; step < 32; step++) {
     bool chooses = false;
     for (size_t k = 0; k < sizeof passing / sizeof *passing; k++)
@@ -145,8 +146,7 @@ static int boxed_rank(const struct node *maker) {
 static int result_rank(struct op_call *c, const struct node *dataset, const struct attr_func *func, uint32_t i, int depth) {
   const struct function *function = function_find(c->lw->graph, func->name);
   struct instance body;
-  if (!function ||
-      function_instantiate(c->lw->graph, function, func->attrs, func->attr_count, dataset->name, c->lw->arena, &body) != OK)
+  if (!function || function_instantiate(c->lw->graph, function, func->attrs, func->attr_count, dataset->name, c->lw->arena, &body) != OK)
     return -1;
   if (i >= body.ret_count) {
     instance_deinit(&body);
@@ -318,7 +318,8 @@ static status add_states(struct op_call *c, struct dataset_function *f, uint32_t
 
 /* State, element, captured values: in the order of the function's arguments. Those of a group take its key, or key and elements; where
  * groups have states, that of a group, or it and an element. */
-static status add_arguments(struct op_call *c, struct dataset_function *f, const struct function_kind *kind, const struct node *source, bool own) {
+static status add_arguments(struct op_call *c, struct dataset_function *f, const struct function_kind *kind, const struct node *source,
+                            bool own) {
   const struct flow_value key = {.dtype = DTYPE_INT64}, dataset = {.dtype = DTYPE_VARIANT};
   bool reduces_states = kind->takes == TAKES_GROUP && function_at(f->node, "init_func");
   if (kind->takes == TAKES_STATE || reduces_states)
@@ -477,8 +478,7 @@ static int factory_rank(struct op_call *c, const struct node *iterator, uint32_t
   const struct attr_func *func = function_at(iterator, "dataset_factory");
   const struct function *function = func ? function_find(c->lw->graph, func->name) : NULL;
   struct instance body;
-  if (!function ||
-      function_instantiate(c->lw->graph, function, func->attrs, func->attr_count, iterator->name, c->lw->arena, &body) != OK)
+  if (!function || function_instantiate(c->lw->graph, function, func->attrs, func->attr_count, iterator->name, c->lw->arena, &body) != OK)
     return -1;
   struct frame *fr = frame_create(c->lw, body.graph); /* so that what makes its datasets is found */
   int rank = body.ret_count == 1 ? element_rank(c, maker_at(fr, body.rets[0]), i, 0) : -1;

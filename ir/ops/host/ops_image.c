@@ -1,4 +1,5 @@
-/* ops_image.c: images and sounds out of files and into them. What is decoded has sizes that only the file knows; its rank must be known before. */
+/* ops_image.c: images and sounds out of files and into them. What is decoded has sizes that only the file knows; its rank must be known
+ * before. */
 #include <string.h>
 
 #include "ir/op_rows.h"

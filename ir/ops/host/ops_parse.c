@@ -46,14 +46,19 @@ static status numbers_agree(const struct op_call *c) {
   static const struct {
     const char *number, *list;
   } pairs[] = {
-    {"Nsparse", "sparse_types"}, {"num_sparse", "sparse_types"}, {"Ndense", "Tdense"},
-    {"Ncontext_sparse", "context_sparse_types"}, {"Ncontext_dense", "Tcontext_dense"},
-    {"Nfeature_list_sparse", "feature_list_sparse_types"}, {"Nfeature_list_dense", "feature_list_dense_types"},
+    {"Nsparse", "sparse_types"},
+    {"num_sparse", "sparse_types"},
+    {"Ndense", "Tdense"},
+    {"Ncontext_sparse", "context_sparse_types"},
+    {"Ncontext_dense", "Tcontext_dense"},
+    {"Nfeature_list_sparse", "feature_list_sparse_types"},
+    {"Nfeature_list_dense", "feature_list_dense_types"},
   };
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     int64_t number = node_attr_int(c->node, pairs[i].number, -1);
     if (number >= 0 && node_attr(c->node, pairs[i].list) && number != list_length(c, pairs[i].list))
-      return fail(INVALID_ARGUMENT, "%s (%lld) must match the size of %s (%u)", pairs[i].number, (long long)number, pairs[i].list, list_length(c, pairs[i].list));
+      return fail(INVALID_ARGUMENT, "%s (%lld) must match the size of %s (%u)", pairs[i].number, (long long)number, pairs[i].list,
+                  list_length(c, pairs[i].list));
   }
   return OK;
 }
@@ -81,7 +86,8 @@ static status dense_outputs(struct op_call *c, struct flow_node *n, uint32_t fir
 }
 
 /* Indices, values, shapes: of `inner` dimensions in each example. */
-static void sparse_outputs(struct op_call *c, struct flow_node *n, uint32_t first, uint32_t count, int64_t inner, const struct flow_value *in) {
+static void sparse_outputs(struct op_call *c, struct flow_node *n, uint32_t first, uint32_t count, int64_t inner,
+                           const struct flow_value *in) {
   dim rank = op_dim(c, in->rank + inner);
   dim *total = ARENA_ARRAY(c->lw->arena, dim, count + 1);
   for (uint32_t i = 0; i < count; i++) {
@@ -124,7 +130,8 @@ status build_parse_dataset(struct op_call *c) {
 /* ---- sequences: features of the context, then lists of features ---- */
 
 /* Values, where examples begin, and for lists where rows begin. */
-static void ragged_outputs(struct op_call *c, struct flow_node *n, uint32_t first, uint32_t count, bool is_list, const struct flow_value *in) {
+static void ragged_outputs(struct op_call *c, struct flow_node *n, uint32_t first, uint32_t count, bool is_list,
+                           const struct flow_value *in) {
   for (uint32_t i = 0; i < count; i++) {
     dim total = op_new_symbol(c);
     op_host_output(c, n, first + i, 1, &total);
@@ -145,10 +152,12 @@ status build_parse_sequence(struct op_call *c) {
   TRY(numbers_agree(c));
   TRY(op_host(c, HOST_PURE, NULL, &n));
   struct flow_value in = *op_value(c, n->inputs.items[0]);
-  uint32_t sparse = list_length(c, "context_sparse_types"), dense = list_length(c, "Tcontext_dense"), ragged = list_length(c, "context_ragged_value_types");
+  uint32_t sparse = list_length(c, "context_sparse_types"), dense = list_length(c, "Tcontext_dense"),
+           ragged = list_length(c, "context_ragged_value_types");
   uint32_t at = 3 * sparse + dense + 2 * ragged;
   if (in.rank > (single ? 0 : 1))
-    return fail(INVALID_ARGUMENT, "Expected serialized to be a scalar%s, got shape: %s", single ? "" : " or vector", op_shape_text(c, in.rank, in.dims));
+    return fail(INVALID_ARGUMENT, "Expected serialized to be a scalar%s, got shape: %s", single ? "" : " or vector",
+                op_shape_text(c, in.rank, in.dims));
   sparse_outputs(c, n, 0, sparse, 1, &in);
   TRY(dense_outputs(c, n, 3 * sparse, dense, &in, "context_dense_shapes", false));
   ragged_outputs(c, n, 3 * sparse + dense, ragged, false, &in);

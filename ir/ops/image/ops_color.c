@@ -29,9 +29,7 @@ static void rgb_to_hsv(struct formula *f, const pixel rgb, pixel hsv) {
   hsv[2] = value;
 }
 
-static struct element clip(struct formula *f, struct element a) {
-  return bin(f, SCALAR_MIN, bin(f, SCALAR_MAX, a, k_(f, 0)), k_(f, 1));
-}
+static struct element clip(struct formula *f, struct element a) { return bin(f, SCALAR_MIN, bin(f, SCALAR_MAX, a, k_(f, 0)), k_(f, 1)); }
 static void hsv_to_rgb(struct formula *f, const pixel hsv, pixel rgb) {
   struct element sixth = mul(f, hsv[0], k_(f, 6)), one = k_(f, 1), share[3];
   static const double centre[3] = {3, 2, 4};

@@ -28,7 +28,8 @@ static status crop_boxes(struct op_call *c, uint32_t input, struct crop *p) {
   TRY(op_input(c, input + 1, &p->which));
   struct flow_value b = *op_value(c, p->boxes), w = *op_value(c, p->which);
   if (b.rank != 2 || w.rank != 1)
-    return fail(INVALID_ARGUMENT, "boxes must be 2-D and box_index 1-D: %s, %s", op_shape_text(c, b.rank, b.dims), op_shape_text(c, w.rank, w.dims));
+    return fail(INVALID_ARGUMENT, "boxes must be 2-D and box_index 1-D: %s, %s", op_shape_text(c, b.rank, b.dims),
+                op_shape_text(c, w.rank, w.dims));
   p->count = w.dims[0];
   TRY(op_equal_dims(c, b.dims[0], w.dims[0], "box_index has incompatible shape"));
   const char *method = node_attr_string(c->node, "method", "bilinear");
@@ -243,7 +244,8 @@ status build_crop_and_resize_grad_boxes(struct op_call *c) {
   struct kb kb;
   kb_begin(&kb, c, DTYPE_FLOAT);
   dim dims[2] = {p.count, op_dim(c, 4)};
-  uint32_t g = kb_in(&kb, grads), a = kb_in(&kb, image), b = kb_in(&kb, p.boxes), w = kb_in(&kb, p.which), o = kb_out(&kb, DTYPE_FLOAT, 2, dims);
+  uint32_t g = kb_in(&kb, grads), a = kb_in(&kb, image), b = kb_in(&kb, p.boxes), w = kb_in(&kb, p.which),
+           o = kb_out(&kb, DTYPE_FLOAT, 2, dims);
   expr_id index[4];
   index[0] = kb_for_dim(&kb, LOOP_PAR, p.count);
   expr_id batch = kb_clamp(&kb, kb_index(&kb, kb_load(&kb, w, index)), kb_dim(&kb, p.images));

@@ -20,8 +20,8 @@ static status drawing_begin(struct op_call *c, struct drawing *d) {
   d->image = *op_value(c, d->images);
   d->box = *op_value(c, d->boxes);
   if (d->image.rank != 4 || d->box.rank != 3)
-    return fail(INVALID_ARGUMENT, "The rank of the images should be 4, of the boxes 3: %s, %s", op_shape_text(c, d->image.rank, d->image.dims),
-                op_shape_text(c, d->box.rank, d->box.dims));
+    return fail(INVALID_ARGUMENT, "The rank of the images should be 4, of the boxes 3: %s, %s",
+                op_shape_text(c, d->image.rank, d->image.dims), op_shape_text(c, d->box.rank, d->box.dims));
   TRY(op_equal_dims(c, d->image.dims[0], d->box.dims[0], "The batch sizes should be the same"));
   TRY(op_equal_dims(c, d->box.dims[2], op_dim(c, 4), "The size of the third dimension of the box"));
   struct kb guard;

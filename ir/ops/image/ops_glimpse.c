@@ -84,20 +84,23 @@ static status pixel_range(struct op_call *c, struct glimpse *g) {
   kb_loops(&kb, LOOP_PAR, 2, dims, to);
   at[0] = to[0];
   at[3] = to[1];
-  struct accumulator low = acc_begin(&kb, e_num(&kb, INFINITY)), high = acc_begin(&kb, e_num(&kb, -INFINITY)), sum = acc_zero(&kb, DTYPE_FLOAT);
+  struct accumulator low = acc_begin(&kb, e_num(&kb, INFINITY)), high = acc_begin(&kb, e_num(&kb, -INFINITY)),
+                     sum = acc_zero(&kb, DTYPE_FLOAT);
   kb_loops(&kb, LOOP_RED, 2, &g->image.dims[1], &at[1]);
   struct element e = kb_load(&kb, a, at);
   acc_set(&kb, &low, e_min(&kb, acc_get(&kb, &low), e));
   acc_set(&kb, &high, e_max(&kb, acc_get(&kb, &high), e));
   acc_add(&kb, &sum, e);
   kb_close(&kb, 2);
-  struct element n = e_of(&kb, DTYPE_FLOAT, kb_dim(&kb, op_count(c, 2, &g->image.dims[1]))), mean = e_now(&kb, e_div(&kb, acc_get(&kb, &sum), n));
+  struct element n = e_of(&kb, DTYPE_FLOAT, kb_dim(&kb, op_count(c, 2, &g->image.dims[1]))),
+                 mean = e_now(&kb, e_div(&kb, acc_get(&kb, &sum), n));
   struct accumulator squares = acc_zero(&kb, DTYPE_FLOAT);
   kb_loops(&kb, LOOP_RED, 2, &g->image.dims[1], &at[1]);
   struct element away = e_sub(&kb, kb_load(&kb, a, at), mean);
   acc_add(&kb, &squares, e_mul(&kb, away, away));
   kb_close(&kb, 2);
-  struct element values[4] = {acc_get(&kb, &low), acc_get(&kb, &high), mean, f_unary(&kb.f, SCALAR_SQRT, e_div(&kb, acc_get(&kb, &squares), n))};
+  struct element values[4] = {acc_get(&kb, &low), acc_get(&kb, &high), mean,
+                              f_unary(&kb.f, SCALAR_SQRT, e_div(&kb, acc_get(&kb, &squares), n))};
   for (int i = 0; i < 4; i++) {
     to[2] = kb_int(&kb, i);
     kb_store(&kb, o, to, values[i]);

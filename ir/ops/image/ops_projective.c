@@ -61,7 +61,9 @@ static status projection_begin(struct op_call *c, struct projection *p) {
 
 /* ---- places outside of the image ---- */
 
-static struct element whole_times(struct kb *kb, expr_id n, struct element ratio) { return e_of(kb, DTYPE_FLOAT, kb_mul(kb, n, e_int(kb, ratio))); }
+static struct element whole_times(struct kb *kb, expr_id n, struct element ratio) {
+  return e_of(kb, DTYPE_FLOAT, kb_mul(kb, n, e_int(kb, ratio)));
+}
 
 /* [dcba|abcd|dcba] */
 static struct element reflected(struct kb *kb, struct element x, expr_id n) {
@@ -78,7 +80,8 @@ static struct element reflected(struct kb *kb, struct element x, expr_id n) {
 /* [abcd|abcd|abcd] */
 static struct element wrapped(struct kb *kb, struct element x, expr_id n) {
   expr_id less = expr_binary(kb->k, SCALAR_MAX, kb_sub(kb, n, kb_int(kb, 1)), kb_int(kb, 1));
-  struct element gaps = e_of(kb, DTYPE_FLOAT, less), size = e_of(kb, DTYPE_FLOAT, n), zero = e_num(kb, 0), minus = f_unary(&kb->f, SCALAR_NEG, x);
+  struct element gaps = e_of(kb, DTYPE_FLOAT, less), size = e_of(kb, DTYPE_FLOAT, n), zero = e_num(kb, 0),
+                 minus = f_unary(&kb->f, SCALAR_NEG, x);
   expr_id turns = kb_add(kb, e_int(kb, e_div(kb, minus, gaps)), kb_int(kb, 1));
   struct element below = e_add(kb, x, e_of(kb, DTYPE_FLOAT, kb_mul(kb, n, turns)));
   struct element above = e_sub(kb, x, whole_times(kb, n, e_div(kb, x, gaps)));
@@ -115,7 +118,8 @@ static struct element pixel(struct kb *kb, const struct projection *p, const exp
 
 static struct element between(struct kb *kb, const struct projection *p, const expr_id *index, struct element y, struct element x,
                               struct element fill) {
-  struct element one = e_num(kb, 1), low[2] = {e_floor(kb, y), e_floor(kb, x)}, high[2] = {e_add(kb, low[0], one), e_add(kb, low[1], one)}, row[2];
+  struct element one = e_num(kb, 1), low[2] = {e_floor(kb, y), e_floor(kb, x)}, high[2] = {e_add(kb, low[0], one), e_add(kb, low[1], one)},
+                 row[2];
   for (int i = 0; i < 2; i++) {
     struct element at = i ? high[0] : low[0];
     struct element left = e_cast(kb, DTYPE_FLOAT, pixel(kb, p, index, at, low[1], fill));
@@ -126,7 +130,8 @@ static struct element between(struct kb *kb, const struct projection *p, const e
 }
 
 /* coefficient[first] * x + coefficient[first + 1] * y + constant */
-static struct element linear(struct kb *kb, const struct element *coefficient, struct element x, struct element y, struct element constant) {
+static struct element linear(struct kb *kb, const struct element *coefficient, struct element x, struct element y,
+                             struct element constant) {
   return e_add(kb, e_add(kb, e_mul(kb, coefficient[0], x), e_mul(kb, coefficient[1], y)), constant);
 }
 

@@ -56,8 +56,8 @@ struct filter {
   double radius;
 };
 static const struct filter filters[] = {
-  {"lanczos1", lanczos, 1},   {"lanczos3", lanczos, 3}, {"lanczos5", lanczos, 5},      {"gaussian", gaussian, 1.5},
-  {"box", box, 1},            {"triangle", triangle, 1}, {"keyscubic", keys_cubic, 2}, {"mitchellcubic", mitchell_cubic, 2},
+  {"lanczos1", lanczos, 1}, {"lanczos3", lanczos, 3},  {"lanczos5", lanczos, 5},     {"gaussian", gaussian, 1.5},
+  {"box", box, 1},          {"triangle", triangle, 1}, {"keyscubic", keys_cubic, 2}, {"mitchellcubic", mitchell_cubic, 2},
 };
 
 /* ---- the weights ---- */
@@ -66,20 +66,22 @@ struct resample {
   const struct filter *filter;
   bool antialias;
   value_id scale, translation;
-  struct flow_value image;          /* before: [batch, height, width, channels] */
+  struct flow_value image; /* before: [batch, height, width, channels] */
   dim out[4];
-  value_id weights[2], spans[2];    /* of rows and columns: [out, in], [out, 2]: first and number of pixels */
+  value_id weights[2], spans[2]; /* of rows and columns: [out, in], [out, 2]: first and number of pixels */
 };
 
 static status axis_weights(struct op_call *c, struct resample *r, int axis) {
   struct kb kb;
   kb_begin(&kb, c, DTYPE_FLOAT);
   dim sizes[2] = {r->out[1 + axis], r->image.dims[1 + axis]}, pair[2] = {sizes[0], op_dim(c, 2)};
-  uint32_t s = kb_in(&kb, r->scale), t = kb_in(&kb, r->translation), o = kb_out(&kb, DTYPE_FLOAT, 2, sizes), p = kb_out(&kb, DTYPE_INT64, 2, pair);
+  uint32_t s = kb_in(&kb, r->scale), t = kb_in(&kb, r->translation), o = kb_out(&kb, DTYPE_FLOAT, 2, sizes),
+           p = kb_out(&kb, DTYPE_INT64, 2, pair);
   expr_id which = kb_int(&kb, axis), at[2], one = kb_int(&kb, 1), zero = kb_int(&kb, 0), n = kb_dim(&kb, sizes[1]);
   struct element half = e_num(&kb, 0.5), inverse = e_div(&kb, e_num(&kb, 1), kb_load(&kb, s, &which));
   struct element shift = e_mul(&kb, f_unary(&kb.f, SCALAR_NEG, inverse), kb_load(&kb, t, &which));
-  struct element wide = r->antialias ? e_max(&kb, inverse, e_num(&kb, 1)) : e_num(&kb, 1), reach = e_mul(&kb, e_num(&kb, r->filter->radius), wide);
+  struct element wide = r->antialias ? e_max(&kb, inverse, e_num(&kb, 1)) : e_num(&kb, 1),
+                 reach = e_mul(&kb, e_num(&kb, r->filter->radius), wide);
   struct element narrow = e_div(&kb, e_num(&kb, 1), wide);
   at[0] = kb_for_dim(&kb, LOOP_PAR, sizes[0]);
   at[1] = kb_for_dim(&kb, LOOP_SEQ, sizes[1]);
@@ -134,14 +136,15 @@ static status resample_begin(struct op_call *c, struct resample *r) {
   guard_begin(&guard, c);
   guard.f.dtype = DTYPE_FLOAT;
   expr_id i = kb_for(&guard, LOOP_SEQ, kb_int(&guard, 2));
-  kb_check(&guard, e_lt(&guard, e_num(&guard, 0), kb_load(&guard, kb_in(&guard, r->scale), &i)), INVALID_ARGUMENT, "Scale must be greater than zero.",
-           NO_EXPR, NO_EXPR);
+  kb_check(&guard, e_lt(&guard, e_num(&guard, 0), kb_load(&guard, kb_in(&guard, r->scale), &i)), INVALID_ARGUMENT,
+           "Scale must be greater than zero.", NO_EXPR, NO_EXPR);
   kb_close(&guard, 1);
   return guard_finish(&guard);
 }
 
 /* One axis (0: rows) of `from`; forward: by the rows of the weights, backward: by their columns. */
-static status apply_weights(struct op_call *c, const struct resample *r, value_id from, int axis, bool backward, enum dtype dtype, value_id *out) {
+static status apply_weights(struct op_call *c, const struct resample *r, value_id from, int axis, bool backward, enum dtype dtype,
+                            value_id *out) {
   struct flow_value x = *op_value(c, from);
   struct kb kb;
   kb_begin(&kb, c, DTYPE_FLOAT);

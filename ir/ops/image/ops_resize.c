@@ -9,7 +9,7 @@
 
 struct resize {
   value_id images;
-  dim dims[4];             /* of the larger problem: batch, height, width, channels of the input */
+  dim dims[4]; /* of the larger problem: batch, height, width, channels of the input */
   dim out[2];
   bool align, half_pixel;
 };
@@ -232,7 +232,7 @@ status build_resize_area(struct op_call *c) {
 
 struct between {
   expr_id low, high;
-  struct element part;   /* of the way from low to high */
+  struct element part; /* of the way from low to high */
 };
 static struct between between_pixels(struct kb *kb, const struct resize *r, int axis, expr_id o) {
   dim in = r->dims[1 + axis];

@@ -7,7 +7,7 @@
 #include "ir/ops/random/random_stream.h"
 
 struct sample {
-  value_id size, boxes, covered;   /* covered: NO_VALUE: an attribute */
+  value_id size, boxes, covered; /* covered: NO_VALUE: an attribute */
   enum dtype dtype;
   dim box_count;
   double aspect[2], area[2];
@@ -57,7 +57,8 @@ static status check_values(struct op_call *c, const struct sample *s) {
              "Min object covered must be non-negative", NO_EXPR, NO_EXPR);
   if (!s->whole_image)
     kb_check(&kb, kb_lt(&kb, none, kb_dim(&kb, s->box_count)), INVALID_ARGUMENT,
-             "No bounding boxes provided as input. One must enable use_image_if_no_bounding_boxes if you wish to not provide any.", NO_EXPR, NO_EXPR);
+             "No bounding boxes provided as input. One must enable use_image_if_no_bounding_boxes if you wish to not provide any.", NO_EXPR,
+             NO_EXPR);
   expr_id at[2] = {kb_for_dim(&kb, LOOP_SEQ, s->box_count), kb_for(&kb, LOOP_SEQ, kb_int(&kb, 4))};
   struct element e = kb_load(&kb, kb_in(&kb, s->boxes), at);
   kb_check(&kb, kb_and(&kb, e_le(&kb, e_num(&kb, 0), e), e_le(&kb, e, e_num(&kb, 1))), INVALID_ARGUMENT,

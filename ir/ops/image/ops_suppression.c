@@ -33,8 +33,8 @@ static struct element intersection_over_union(struct kb *kb, const struct elemen
 
 struct suppression {
   value_id boxes, scores, limit, similarity, score, sigma; /* thresholds; NO_VALUE where the op has none */
-  bool overlaps;           /* boxes is a square of similarities */
-  enum dtype dtype;        /* of the scores */
+  bool overlaps;                                           /* boxes is a square of similarities */
+  enum dtype dtype;                                        /* of the scores */
   dim count;
 };
 struct chosen {
@@ -58,8 +58,8 @@ static status check_limits(struct op_call *c, const struct suppression *s) {
     struct element t = e_num(&kb, node_attr_float(c->node, "iou_threshold", 0.5));
     if (s->similarity)
       t = load_as(&kb, DTYPE_FLOAT, kb_in(&kb, s->similarity), NULL);
-    kb_check(&kb, kb_and(&kb, e_le(&kb, e_num(&kb, 0), t), e_le(&kb, t, e_num(&kb, 1))), INVALID_ARGUMENT, "iou_threshold must be in [0, 1]",
-             NO_EXPR, NO_EXPR);
+    kb_check(&kb, kb_and(&kb, e_le(&kb, e_num(&kb, 0), t), e_le(&kb, t, e_num(&kb, 1))), INVALID_ARGUMENT,
+             "iou_threshold must be in [0, 1]", NO_EXPR, NO_EXPR);
   }
   if (s->sigma)
     kb_check(&kb, e_le(&kb, e_num(&kb, 0), load_as(&kb, DTYPE_FLOAT, kb_in(&kb, s->sigma), NULL)), INVALID_ARGUMENT,
@@ -81,7 +81,8 @@ static status suppression_inputs(struct op_call *c, struct suppression *s) {
                 op_shape_text(c, x.rank, x.dims));
   s->count = b.dims[0];
   s->dtype = x.dtype;
-  TRY(op_equal_dims(c, b.dims[1], s->overlaps ? b.dims[0] : op_dim(c, 4), s->overlaps ? "overlaps must be square" : "boxes must have 4 columns"));
+  TRY(op_equal_dims(c, b.dims[1], s->overlaps ? b.dims[0] : op_dim(c, 4),
+                    s->overlaps ? "overlaps must be square" : "boxes must have 4 columns"));
   TRY(op_equal_dims(c, x.dims[0], b.dims[0], "scores has incompatible shape"));
   return check_limits(c, s);
 }
@@ -239,8 +240,8 @@ status build_non_max_suppression(struct op_call *c) {
 
 struct combined {
   value_id boxes, scores, per_class, total, iou, score;
-  dim batch, count, sets, classes;  /* sets of boxes: 1 or one for each class */
-  dim each, candidates, length;     /* at most chosen of a class; of all classes; places of the result */
+  dim batch, count, sets, classes; /* sets of boxes: 1 or one for each class */
+  dim each, candidates, length;    /* at most chosen of a class; of all classes; places of the result */
 };
 
 static status combined_inputs(struct op_call *c, struct combined *n) {
@@ -251,7 +252,8 @@ static status combined_inputs(struct op_call *c, struct combined *n) {
     TRY(scalar_argument(c, 2 + i, scalars[i]));
   struct flow_value b = *op_value(c, n->boxes), x = *op_value(c, n->scores);
   if (b.rank != 4 || x.rank != 3)
-    return fail(INVALID_ARGUMENT, "boxes must be 4-D and scores 3-D: %s, %s", op_shape_text(c, b.rank, b.dims), op_shape_text(c, x.rank, x.dims));
+    return fail(INVALID_ARGUMENT, "boxes must be 4-D and scores 3-D: %s, %s", op_shape_text(c, b.rank, b.dims),
+                op_shape_text(c, x.rank, x.dims));
   n->batch = b.dims[0];
   n->count = b.dims[1];
   n->sets = b.dims[2];
@@ -271,8 +273,8 @@ static status combined_inputs(struct op_call *c, struct combined *n) {
     kb_check(&kb, kb_lt(&kb, kb_int(&kb, 0), size), INVALID_ARGUMENT, text, size, NO_EXPR);
   }
   struct element t = kb_load(&kb, kb_in(&kb, n->iou), NULL);
-  kb_check(&kb, kb_and(&kb, e_le(&kb, e_num(&kb, 0), t), e_le(&kb, t, e_num(&kb, 1))), INVALID_ARGUMENT, "iou_threshold must be in [0, 1]", NO_EXPR,
-           NO_EXPR);
+  kb_check(&kb, kb_and(&kb, e_le(&kb, e_num(&kb, 0), t), e_le(&kb, t, e_num(&kb, 1))), INVALID_ARGUMENT, "iou_threshold must be in [0, 1]",
+           NO_EXPR, NO_EXPR);
   return guard_finish(&kb);
 }
 
@@ -288,8 +290,8 @@ static status combined_sizes(struct op_call *c, struct combined *n) {
 }
 
 struct combined_buffers {
-  uint32_t boxes, scores, waits, chosen, from;       /* per class: which box waits, which are chosen */
-  uint32_t score, class_of, box_of;                  /* candidates of an image; no class: -1 */
+  uint32_t boxes, scores, waits, chosen, from; /* per class: which box waits, which are chosen */
+  uint32_t score, class_of, box_of;            /* candidates of an image; no class: -1 */
   uint32_t out_boxes, out_scores, out_classes, out_number;
 };
 

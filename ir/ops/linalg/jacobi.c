@@ -144,7 +144,8 @@ static void diagonalize_block(const struct turn *t) {
   struct element sum = e_now(kb, e_add(kb, a, d)), difference = e_now(kb, e_sub(kb, c, b));
   struct element symmetric = real_element(less(kb, f_unary(f, SCALAR_ABS, difference), tiny));
   struct element u = e_div(kb, sum, f_select(f, symmetric, one, difference)), h = e_now(kb, root_of(kb, e_add(kb, one, e_mul(kb, u, u))));
-  struct element c1 = e_now(kb, f_select(f, symmetric, one, e_div(kb, u, h))), s1 = e_now(kb, f_select(f, symmetric, zero, e_div(kb, one, h)));
+  struct element c1 = e_now(kb, f_select(f, symmetric, one, e_div(kb, u, h))),
+                 s1 = e_now(kb, f_select(f, symmetric, zero, e_div(kb, one, h)));
   struct element x = e_now(kb, e_add(kb, e_mul(kb, c1, a), e_mul(kb, s1, c))), y = e_now(kb, e_add(kb, e_mul(kb, c1, b), e_mul(kb, s1, d)));
   struct element z = e_now(kb, e_sub(kb, e_mul(kb, c1, d), e_mul(kb, s1, b)));
   struct element size = f_unary(f, SCALAR_ABS, y), twice = e_add(kb, size, size), none = real_element(less(kb, twice, tiny));
@@ -153,9 +154,11 @@ static void diagonalize_block(const struct turn *t) {
   struct element tangent = e_now(kb, e_div(kb, one, f_select(f, positive, e_add(kb, tau, w), e_sub(kb, tau, w))));
   struct element n = e_now(kb, e_div(kb, one, root_of(kb, e_add(kb, e_mul(kb, tangent, tangent), one))));
   struct element sign = f_select(f, real_element(less(kb, y, zero)), num(kb, -1), one);
-  struct element c2 = e_now(kb, f_select(f, none, one, n)), s2 = f_select(f, none, zero, negative(kb, e_mul(kb, e_mul(kb, sign, tangent), n)));
+  struct element c2 = e_now(kb, f_select(f, none, one, n)),
+                 s2 = f_select(f, none, zero, negative(kb, e_mul(kb, e_mul(kb, sign, tangent), n)));
   s2 = e_now(kb, s2);
-  struct element cl = e_now(kb, e_add(kb, e_mul(kb, c1, c2), e_mul(kb, s1, s2))), sl = e_now(kb, e_sub(kb, e_mul(kb, s1, c2), e_mul(kb, c1, s2)));
+  struct element cl = e_now(kb, e_add(kb, e_mul(kb, c1, c2), e_mul(kb, s1, s2))),
+                 sl = e_now(kb, e_sub(kb, e_mul(kb, s1, c2), e_mul(kb, c1, s2)));
   struct plane left = {cl, sl, negative(kb, sl), cl}, right = {c2, negative(kb, s2), s2, c2};
   apply(t, t->w, t->n, true, &left);
   apply(t, t->left, t->left_rows, false, &left);

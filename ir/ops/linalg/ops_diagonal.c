@@ -14,8 +14,8 @@ status build_diag(struct op_call *c) {
   TRY(op_input(c, 0, &v));
   struct flow_value x = *op_value(c, v);
   if (x.rank < 1 || 2 * x.rank > LIMIT_RANK)
-    return fail(x.rank < 1 ? INVALID_ARGUMENT : UNIMPLEMENTED, "Input must be at least rank 1 and at most %d, got %d",
-                LIMIT_RANK / 2, x.rank);
+    return fail(x.rank < 1 ? INVALID_ARGUMENT : UNIMPLEMENTED, "Input must be at least rank 1 and at most %d, got %d", LIMIT_RANK / 2,
+                x.rank);
   dim dims[LIMIT_RANK];
   for (int d = 0; d < 2 * x.rank; d++)
     dims[d] = x.dims[d % x.rank];
@@ -61,8 +61,8 @@ static status check_band(struct op_call *c, const struct flow_value *x, value_id
   guard_begin(&guard, c);
   expr_id rows = kb_dim(&guard, x->dims[x->rank - 2]), columns = kb_dim(&guard, x->dims[x->rank - 1]);
   expr_id l = kb_element(&guard, lower, 0), u = kb_element(&guard, upper, 0);
-  kb_check(&guard, kb_le(&guard, l, rows), INVALID_ARGUMENT,
-           "num_lower must be negative or less or equal to number of rows (%d) got: %d", rows, l);
+  kb_check(&guard, kb_le(&guard, l, rows), INVALID_ARGUMENT, "num_lower must be negative or less or equal to number of rows (%d) got: %d",
+           rows, l);
   kb_check(&guard, kb_le(&guard, u, columns), INVALID_ARGUMENT,
            "num_upper must be negative or less or equal to number of columns (%d) got: %d", columns, u);
   return guard_finish(&guard);
@@ -84,8 +84,7 @@ status build_matrix_band_part(struct op_call *c) {
   kb_loops(&kb, LOOP_PAR, x.rank, x.dims, at);
   expr_id below = kb_sub(&kb, at[x.rank - 2], at[x.rank - 1]), above = kb_sub(&kb, at[x.rank - 1], at[x.rank - 2]);
   expr_id l = kb_element(&kb, lower, 0), u = kb_element(&kb, upper, 0);
-  expr_id keep = kb_and(&kb, kb_or(&kb, kb_lt(&kb, l, zero), kb_le(&kb, below, l)),
-                        kb_or(&kb, kb_lt(&kb, u, zero), kb_le(&kb, above, u)));
+  expr_id keep = kb_and(&kb, kb_or(&kb, kb_lt(&kb, l, zero), kb_le(&kb, below, l)), kb_or(&kb, kb_lt(&kb, u, zero), kb_le(&kb, above, u)));
   kb_store(&kb, out, at, f_select(&kb.f, real_element(keep), kb_load(&kb, in, at), kb_zero(&kb, x.dtype)));
   kb_close(&kb, x.rank);
   op_set_output(c, 0, kb_value(&kb, out));
@@ -116,8 +115,8 @@ static status read_band(struct op_call *c, struct band *b) {
   b->lower = values[0];
   b->upper = values[count - 1];
   if (b->lower > b->upper)
-    return fail(INVALID_ARGUMENT, "lower_diag_index must not be larger than upper_diag_index: %lld > %lld",
-                (long long)b->lower, (long long)b->upper);
+    return fail(INVALID_ARGUMENT, "lower_diag_index must not be larger than upper_diag_index: %lld > %lld", (long long)b->lower,
+                (long long)b->upper);
   return OK;
 }
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -132,7 +131,8 @@ static status check_band_index(struct op_call *c, const struct band *b) {
     expr_id k = kb_int(&guard, i ? b->upper : b->lower);
     expr_id inside = kb_and(&guard, kb_lt(&guard, zero, kb_add(&guard, k, rows)), kb_lt(&guard, k, columns));
     kb_check(&guard, kb_or(&guard, kb_eq(&guard, k, zero), kb_or(&guard, inside, empty)), INVALID_ARGUMENT,
-             arena_printf(c->lw->arena, "%s_diag_index is out of bound: %%d It must be between -num_rows and num_cols (%%d)", i ? "upper" : "lower"),
+             arena_printf(c->lw->arena, "%s_diag_index is out of bound: %%d It must be between -num_rows and num_cols (%%d)",
+                          i ? "upper" : "lower"),
              k, columns);
   }
   return guard_finish(&guard);
@@ -158,8 +158,7 @@ static void diagonal_row(struct kb *kb, const struct band *b, expr_id k, expr_id
 }
 
 /* The element of packed diagonals that belongs at (row, column); *inside: it is in the band. `batch` are the places before. */
-static struct element load_diagonal(struct kb *kb, const struct band *b, uint32_t diagonal, int batch, const expr_id *at,
-                                    expr_id *inside) {
+static struct element load_diagonal(struct kb *kb, const struct band *b, uint32_t diagonal, int batch, const expr_id *at, expr_id *inside) {
   expr_id row = at[batch], column = at[batch + 1], k = kb_sub(kb, column, row), zero = kb_int(kb, 0);
   expr_id index[LIMIT_RANK], length, first;
   *inside = kb_and(kb, kb_le(kb, kb_int(kb, b->lower), k), kb_le(kb, k, kb_int(kb, b->upper)));
@@ -177,13 +176,13 @@ static status check_packed(struct op_call *c, const struct flow_value *d, const 
   bool several = b->lower < b->upper;
   *batch = d->rank - 1 - several;
   if (*batch < 0)
-    return fail(INVALID_ARGUMENT, "diagonal must be at least %d-dim, received shape: %s", 1 + several,
-                op_shape_text(c, d->rank, d->dims));
+    return fail(INVALID_ARGUMENT, "diagonal must be at least %d-dim, received shape: %s", 1 + several, op_shape_text(c, d->rank, d->dims));
   if (!several)
     return OK;
   dim count = op_dim(c, b->upper - b->lower + 1);
   if (dim_equal(c->lw->dims, d->dims[*batch], count) == 0)
-    return fail(INVALID_ARGUMENT, "The number of diagonals provided in the input does not match the lower_diag_index and upper_diag_index range.");
+    return fail(INVALID_ARGUMENT,
+                "The number of diagonals provided in the input does not match the lower_diag_index and upper_diag_index range.");
   return op_equal_dims(c, d->dims[*batch], count, "the number of diagonals");
 }
 
@@ -312,7 +311,8 @@ status build_matrix_set_diag(struct op_call *c) {
   struct flow_value x = *op_value(c, v), d = *op_value(c, diagonal);
   TRY(check_packed(c, &d, &b, &batch));
   if (batch != x.rank - 2)
-    return fail(INVALID_ARGUMENT, "diagonal must have %d batch dimensions, received shape: %s", x.rank - 2, op_shape_text(c, d.rank, d.dims));
+    return fail(INVALID_ARGUMENT, "diagonal must have %d batch dimensions, received shape: %s", x.rank - 2,
+                op_shape_text(c, d.rank, d.dims));
   for (int i = 0; i < batch; i++)
     TRY(op_equal_dims(c, x.dims[i], d.dims[i], "batch dimensions of input and diagonal"));
   TRY(op_equal_dims(c, d.dims[d.rank - 1], b.length, "the length of the diagonal and that of the input's"));

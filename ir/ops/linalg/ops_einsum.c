@@ -103,7 +103,8 @@ static status bind_sizes(struct op_call *c, struct einsum *e, const value_id *in
   return OK;
 }
 
-static struct element load_term(struct kb *kb, enum dtype sum, const struct einsum *e, int term, uint32_t buffer, const expr_id *variables) {
+static struct element load_term(struct kb *kb, enum dtype sum, const struct einsum *e, int term, uint32_t buffer,
+                                const expr_id *variables) {
   const struct kernel_buffer b = kb->k->buffers.items[buffer];
   const struct term *t = &e->in[term];
   const struct flow_value *x = op_value(kb->c, kb->args.items[buffer].value);

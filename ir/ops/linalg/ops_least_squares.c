@@ -7,9 +7,9 @@
 
 struct least_squares {
   struct kb *kb;
-  struct matrix a, b, g, z, x;  /* [rows, columns], [rows, right]; [p, p], [p, right], [columns, right] */
+  struct matrix a, b, g, z, x; /* [rows, columns], [rows, right]; [p, p], [p, right], [columns, right] */
   expr_id rows, columns, right, p;
-  expr_id tall;                 /* a bool: rows >= columns, so that p = columns */
+  expr_id tall; /* a bool: rows >= columns, so that p = columns */
 };
 
 /* Element (i, k) of A* when it is tall, of A else: the Gramian is the product of that with its adjoint. */
@@ -43,7 +43,8 @@ static void factor(const struct least_squares *s) {
   kb_close(kb, 1);
   expr_id failed = f_binary(f, SCALAR_LE, acc_get(kb, &square), f_const_as(f, DTYPE_DOUBLE, 0)).re;
   kb_check(kb, expr_unary(kb->k, SCALAR_NOT, failed), INVALID_ARGUMENT,
-           "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a larger l2_regularizer > 0.", NO_EXPR, NO_EXPR);
+           "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a larger l2_regularizer > 0.", NO_EXPR,
+           NO_EXPR);
   struct element pivot = e_now(kb, f_unary(f, SCALAR_SQRT, acc_get(kb, &square)));
   matrix_put(&s->g, j, j, pivot);
   expr_id below = kb_add(kb, j, one), i = kb_add(kb, below, kb_for(kb, LOOP_SEQ, kb_sub(kb, s->p, below)));
@@ -112,9 +113,16 @@ static status solve_fast(struct op_call *c, const value_id in[3], const dim *dim
   uint32_t g = kb_out(&kb, wide, a.rank, other);
   expr_id at[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, a.rank - 2, a.dims, at);
-  struct least_squares s = {.kb = &kb, .a = matrix_of(&kb, ab, at), .b = matrix_of(&kb, bb, at), .g = matrix_of(&kb, g, at), .z = matrix_of(&kb, z, at),
-                            .x = matrix_of(&kb, x, at), .rows = kb_dim(&kb, rows), .columns = kb_dim(&kb, columns),
-                            .right = kb_dim(&kb, b.dims[b.rank - 1]), .p = kb_dim(&kb, p)};
+  struct least_squares s = {.kb = &kb,
+                            .a = matrix_of(&kb, ab, at),
+                            .b = matrix_of(&kb, bb, at),
+                            .g = matrix_of(&kb, g, at),
+                            .z = matrix_of(&kb, z, at),
+                            .x = matrix_of(&kb, x, at),
+                            .rows = kb_dim(&kb, rows),
+                            .columns = kb_dim(&kb, columns),
+                            .right = kb_dim(&kb, b.dims[b.rank - 1]),
+                            .p = kb_dim(&kb, p)};
   s.tall = expr_binary(kb.k, SCALAR_LE, s.columns, s.rows);
   struct element positive = f_binary(&kb.f, SCALAR_LE, f_const_as(&kb.f, DTYPE_DOUBLE, 0), kb_load(&kb, l2, NULL));
   kb_check(&kb, positive.re, INVALID_ARGUMENT, "l2_regularizer must be >= 0.", NO_EXPR, NO_EXPR);

@@ -172,8 +172,8 @@ status build_matrix_solve(struct op_call *c) {
   TRY(factor(c, v, node_attr_int(c->node, "adjoint", 0), &fs));
   struct flow_value b = *op_value(c, right);
   if (b.rank != fs.rank)
-    return fail(INVALID_ARGUMENT, "Input matrix and right-hand side must have the same rank: %s and %s",
-                op_shape_text(c, fs.rank, fs.dims), op_shape_text(c, b.rank, b.dims));
+    return fail(INVALID_ARGUMENT, "Input matrix and right-hand side must have the same rank: %s and %s", op_shape_text(c, fs.rank, fs.dims),
+                op_shape_text(c, b.rank, b.dims));
   for (int i = 0; i < b.rank - 1; i++)
     TRY(op_equal_dims(c, b.dims[i], fs.dims[i], "Input matrix and right-hand side must have the same number of rows"));
   return solve(c, &fs, right, b.rank, b.dims, "Input matrix is not invertible.");

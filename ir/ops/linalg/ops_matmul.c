@@ -11,8 +11,8 @@ struct product {
   enum dtype dtype;        /* of the result */
 };
 
-static status check_sizes(struct op_call *c, const struct product *p, const struct flow_value *a, const struct flow_value *b,
-                          dim ka, dim kb) {
+static status check_sizes(struct op_call *c, const struct product *p, const struct flow_value *a, const struct flow_value *b, dim ka,
+                          dim kb) {
   (void)p;
   if (dim_equal(c->lw->dims, ka, kb) == 0)
     return fail(INVALID_ARGUMENT, "Matrix size-incompatible: In[0]: %s, In[1]: %s", op_shape_text(c, a->rank, a->dims),

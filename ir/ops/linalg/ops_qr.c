@@ -3,8 +3,8 @@
 
 struct qr {
   int rank;
-  dim m, n, p, size;          /* rows, columns, the smaller of them; columns of Q and rows of R */
-  uint32_t work, tau, q, r;   /* buffers */
+  dim m, n, p, size;        /* rows, columns, the smaller of them; columns of Q and rows of R */
+  uint32_t work, tau, q, r; /* buffers */
 };
 
 /* The reflections' tails below the diagonal of `work`, R above it. */

@@ -167,9 +167,10 @@ status build_eig(struct op_call *c) {
     s.real_u = kb_scratch(kb, dtype_real(out), s.x.rank, s.x.dims);
   }
   uint32_t e = kb_out(kb, out, s.x.rank - 1, s.x.dims);
-  kb_check(kb, form_factor(&s, is_real), INVALID_ARGUMENT, "Eigen decomposition was not successful. The input might not be valid.",
-           NO_EXPR, NO_EXPR);
-  struct matrix t = matrix_of(kb, s.t, s.at), u = matrix_of(kb, s.u, s.at), x = matrix_of(kb, s.work[0], s.at), v = matrix_of(kb, s.work[1], s.at);
+  kb_check(kb, form_factor(&s, is_real), INVALID_ARGUMENT, "Eigen decomposition was not successful. The input might not be valid.", NO_EXPR,
+           NO_EXPR);
+  struct matrix t = matrix_of(kb, s.t, s.at), u = matrix_of(kb, s.u, s.at), x = matrix_of(kb, s.work[0], s.at),
+                v = matrix_of(kb, s.work[1], s.at);
   triangular_vectors(kb, &t, &x, s.n);
   full_vectors(kb, &u, &x, &v, s.n);
   struct matrix real_u = matrix_of(kb, s.real_u, s.at);
@@ -230,7 +231,8 @@ status build_matrix_square_root(struct op_call *c) {
   struct kb *kb = &s.kb;
   uint32_t o = kb_out(kb, s.x.dtype, s.x.rank, s.x.dims);
   form_factor(&s, false);
-  struct matrix t = matrix_of(kb, s.t, s.at), u = matrix_of(kb, s.u, s.at), work = matrix_of(kb, s.work[0], s.at), out = matrix_of(kb, o, s.at);
+  struct matrix t = matrix_of(kb, s.t, s.at), u = matrix_of(kb, s.u, s.at), work = matrix_of(kb, s.work[0], s.at),
+                out = matrix_of(kb, o, s.at);
   if (!dtype_is_complex(s.x.dtype))
     refuse_negative(kb, &t, s.n);
   triangular_root(kb, &t, s.n);
@@ -242,7 +244,7 @@ status build_matrix_square_root(struct op_call *c) {
 
 /* ---- logarithm ---- */
 
-#define NEAR_ONE 0.25  /* below this the rule of 8 points is exact to rounding */
+#define NEAR_ONE 0.25 /* below this the rule of 8 points is exact to rounding */
 #define ROOTS_MAX 80
 static const double rule_points[] = {0.019855071751231856, 0.10166676129318664, 0.2372337950418355, 0.4082826787521751,
                                      0.5917173212478249,   0.7627662049581645,  0.8983332387068134, 0.9801449282487681};
@@ -264,7 +266,8 @@ static struct element distance_from_one(struct kb *kb, const struct matrix *t, e
 }
 
 /* log(1 + E) = the integral of E / (1 + s E) over s in [0,1], of upper triangular E = T - 1: y is one point's share. */
-static void add_point(struct kb *kb, const struct matrix *t, const struct matrix *y, const struct matrix *sum, int point, struct element scale, expr_id n) {
+static void add_point(struct kb *kb, const struct matrix *t, const struct matrix *y, const struct matrix *sum, int point,
+                      struct element scale, expr_id n) {
   struct formula *f = &kb->f;
   struct element at = num(kb, rule_points[point]), one = complex_num(kb, 1);
   expr_id step1 = kb_int(kb, 1), j = kb_for(kb, LOOP_SEQ, n), step = kb_for(kb, LOOP_SEQ, kb_add(kb, j, step1)), i = kb_sub(kb, j, step);
@@ -287,7 +290,8 @@ static struct element take_roots(struct kb *kb, const struct matrix *t, expr_id 
   uint32_t count = kb_local(kb, kb_int(kb, 0)), far = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 1));
   kb_while(kb, kb_get(kb, far));
   struct element distance = distance_from_one(kb, t, n);
-  expr_id more = kb_and(kb, f_binary(&kb->f, SCALAR_LT, num(kb, NEAR_ONE), distance).re, kb_lt(kb, kb_get(kb, count), kb_int(kb, ROOTS_MAX)));
+  expr_id more =
+    kb_and(kb, f_binary(&kb->f, SCALAR_LT, num(kb, NEAR_ONE), distance).re, kb_lt(kb, kb_get(kb, count), kb_int(kb, ROOTS_MAX)));
   kb_set(kb, far, more);
   kb_if(kb, kb_get(kb, far));
   triangular_root(kb, t, n);

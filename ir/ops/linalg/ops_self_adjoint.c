@@ -12,8 +12,8 @@
 
 struct tridiagonal {
   struct kb *kb;
-  struct matrix q;                 /* the vectors */
-  uint32_t diagonal, below;        /* [..., n] */
+  struct matrix q;          /* the vectors */
+  uint32_t diagonal, below; /* [..., n] */
   expr_id n;
 };
 
@@ -45,7 +45,8 @@ static struct element shift_of(const struct tridiagonal *t, expr_id end) {
   expr_id before = kb_sub(kb, end, kb_int(kb, 1));
   struct element last = get(t, t->diagonal, end), e = get(t, t->below, before), size = size_of(kb, e);
   struct element td = e_now(kb, e_mul(kb, e_sub(kb, get(t, t->diagonal, before), last), num(kb, 0.5)));
-  struct element h = e_now(kb, f_norm(f, (struct element){td.re, e.re})), signed_h = f_select(f, real_element(less(kb, num(kb, 0), td)), h, f_unary(f, SCALAR_NEG, h));
+  struct element h = e_now(kb, f_norm(f, (struct element){td.re, e.re})),
+                 signed_h = f_select(f, real_element(less(kb, num(kb, 0), td)), h, f_unary(f, SCALAR_NEG, h));
   struct element part = e_div(kb, e, e_div(kb, e_add(kb, td, signed_h), e));
   struct element none = real_element(is_zero(kb, e)), flat = real_element(is_zero(kb, td));
   return e_now(kb, e_sub(kb, last, f_select(f, flat, size, f_select(f, none, num(kb, 0), part))));

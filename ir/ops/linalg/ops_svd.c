@@ -1,12 +1,12 @@
 /* ops_svd.c: singular values by Jacobi's rotations: slower than bidiagonal methods for large matrices, but short and as exact as any.
- * Computed in double. Sizes that are known: from both sides (jacobi.h). Else the columns are rotated until they are orthogonal: of a complex pair one column is first turned so that its coupling
- * with the other becomes real; the rotation is then that of a real pair. */
+ * Computed in double. Sizes that are known: from both sides (jacobi.h). Else the columns are rotated until they are orthogonal: of a
+ * complex pair one column is first turned so that its coupling with the other becomes real; the rotation is then that of a real pair. */
 #include <math.h>
 
 #include "ir/ops/linalg/jacobi.h"
 #include "ir/ops/linalg/svd.h"
 
-#define SWEEPS 60        /* it takes about 10 */
+#define SWEEPS 60 /* it takes about 10 */
 
 static struct element num(struct kb *kb, double v) { return f_const_as(&kb->f, DTYPE_DOUBLE, v); }
 static struct element un(struct kb *kb, enum scalar_op op, struct element a) { return f_unary(&kb->f, op, a); }
@@ -42,9 +42,7 @@ static void turn(struct kb *kb, const struct matrix *m, struct element by, expr_
   kb_close(kb, 1);
 }
 /* What makes a coupling (not 0) real. */
-static struct element turn_of(struct kb *kb, struct element off) {
-  return e_now(kb, e_div(kb, f_conj(&kb->f, off), f_norm(&kb->f, off)));
-}
+static struct element turn_of(struct kb *kb, struct element off) { return e_now(kb, e_div(kb, f_conj(&kb->f, off), f_norm(&kb->f, off))); }
 
 static void set_identity(struct kb *kb, const struct matrix *m, dim n) {
   expr_id i = kb_for_dim(kb, LOOP_SEQ, n), j = kb_for_dim(kb, LOOP_SEQ, n);
@@ -129,12 +127,12 @@ static value_id no_vectors(struct op_call *c, enum dtype dtype) {
 struct svd {
   int rank;
   enum dtype wide;
-  dim m, n;                 /* the matrix, or (where it is known to be wide) its adjoint */
+  dim m, n; /* the matrix, or (where it is known to be wide) its adjoint */
   bool turned;
-  dim left;                 /* columns of U that are asked for: the smaller size, or m */
+  dim left;                                                       /* columns of U that are asked for: the smaller size, or m */
   dim s_dims[LIMIT_RANK], u_dims[LIMIT_RANK], v_dims[LIMIT_RANK]; /* of the buffers: n values, max(n, left) and n columns */
-  uint32_t s, u, v;         /* buffers */
-  bool is_square, known;    /* sizes that are known: rotations from both sides, whose signs are Eigen's */
+  uint32_t s, u, v;                                               /* buffers */
+  bool is_square, known;     /* sizes that are known: rotations from both sides, whose signs are Eigen's */
   uint32_t work, small, tau; /* known: n x n, and if not square m x n and 1 x n */
 };
 
@@ -299,7 +297,8 @@ static void two_sided_buffers(struct kb *kb, struct svd *d) {
 }
 
 /* U holds the vectors of the longer side, V those of the shorter one: of a matrix that was turned over U is on the right. */
-static void two_sided(struct kb *kb, const struct svd *d, const struct matrix *a, const struct matrix *u, const struct matrix *v, const expr_id *batch) {
+static void two_sided(struct kb *kb, const struct svd *d, const struct matrix *a, const struct matrix *u, const struct matrix *v,
+                      const expr_id *batch) {
   struct matrix w = matrix_of(kb, d->work, batch);
   expr_id m = kb_dim(kb, d->m), n = kb_dim(kb, d->n);
   enum dtype constants = kb->f.dtype;
@@ -310,8 +309,15 @@ static void two_sided(struct kb *kb, const struct svd *d, const struct matrix *a
     set_identity(kb, u, d->n);
     set_identity(kb, v, d->n);
   } else {
-    struct pivoted_qr q = {.a = *a, .q = *u, .p = *v, .r = w, .tau = matrix_of(kb, d->tau, batch), .rows = m, .columns = n,
-                           .q_columns = kb_dim(kb, d->u_dims[d->rank - 1]), .adjoint = d->turned};
+    struct pivoted_qr q = {.a = *a,
+                           .q = *u,
+                           .p = *v,
+                           .r = w,
+                           .tau = matrix_of(kb, d->tau, batch),
+                           .rows = m,
+                           .columns = n,
+                           .q_columns = kb_dim(kb, d->u_dims[d->rank - 1]),
+                           .adjoint = d->turned};
     kb->f.dtype = d->wide;
     pivoted_qr(kb, &q);
   }

@@ -26,7 +26,8 @@ status build_cholesky(struct op_call *c) {
   struct element e = matrix_get(&to, j, k);
   acc_set(&kb, &square, e_sub(&kb, acc_get(&kb, &square), f_real(e_mul(&kb, e, f_conj(f, e)))));
   kb_close(&kb, 1);
-  kb_set(&kb, good, kb_and(&kb, kb_get(&kb, good), expr_unary(kb.k, SCALAR_NOT, expr_binary(kb.k, SCALAR_LE, acc_get(&kb, &square).re, zero))));
+  kb_set(&kb, good,
+         kb_and(&kb, kb_get(&kb, good), expr_unary(kb.k, SCALAR_NOT, expr_binary(kb.k, SCALAR_LE, acc_get(&kb, &square).re, zero))));
   struct element pivot = e_now(&kb, f_unary(f, SCALAR_SQRT, acc_get(&kb, &square)));
   matrix_put(&to, j, j, f_cast(f, x.dtype, pivot));
   expr_id i = kb_add(&kb, kb_add(&kb, j, one), kb_for(&kb, LOOP_SEQ, kb_sub(&kb, kb_sub(&kb, kb_dim(&kb, n), j), one)));
@@ -120,7 +121,7 @@ static void broadcast_batch(struct kb *kb, uint32_t buffer, int batch, const exp
  * lower matrix and the last of an upper one. */
 struct triangle {
   struct matrix m;
-  expr_id bands;        /* their number; NO_EXPR: stored whole */
+  expr_id bands; /* their number; NO_EXPR: stored whole */
   bool lower, adjoint;
 };
 
@@ -137,7 +138,8 @@ static struct element triangle_get(struct kb *kb, const struct triangle *t, expr
 }
 
 /* One column of the right side: from the first row of a lower matrix, from the last of an upper one or of a lower one's adjoint. */
-static void triangle_solve(struct kb *kb, const struct triangle *t, const struct matrix *from, const struct matrix *x, expr_id n, expr_id column) {
+static void triangle_solve(struct kb *kb, const struct triangle *t, const struct matrix *from, const struct matrix *x, expr_id n,
+                           expr_id column) {
   bool backward = t->lower == t->adjoint;
   expr_id one = kb_int(kb, 1), step = kb_for(kb, LOOP_SEQ, n), i = backward ? kb_sub(kb, kb_sub(kb, n, one), step) : step;
   struct accumulator acc = acc_begin(kb, matrix_get(from, i, column));
@@ -153,7 +155,8 @@ static void triangle_solve(struct kb *kb, const struct triangle *t, const struct
 static void check_diagonal(struct kb *kb, const struct triangle *t, expr_id n) {
   expr_id i = kb_for(kb, LOOP_SEQ, n);
   struct element zero = f_const_as(&kb->f, kb->k->buffers.items[t->m.buffer].dtype, 0);
-  kb_check(kb, f_binary(&kb->f, SCALAR_NE, triangle_get(kb, t, i, i), zero).re, INVALID_ARGUMENT, "Input matrix is not invertible.", NO_EXPR, NO_EXPR);
+  kb_check(kb, f_binary(&kb->f, SCALAR_NE, triangle_get(kb, t, i, i), zero).re, INVALID_ARGUMENT, "Input matrix is not invertible.",
+           NO_EXPR, NO_EXPR);
   kb_close(kb, 1);
 }
 
@@ -175,8 +178,10 @@ static status solve_triangles(struct op_call *c, value_id v, value_id right, boo
   expr_id column = kb_for_dim(&kb, LOOP_PAR, dims[batch + 1]);
   broadcast_batch(&kb, a, batch, at, am);
   broadcast_batch(&kb, r, batch, at, ar);
-  struct triangle t = {.m = matrix_of(&kb, a, am), .bands = banded ? kb_dim(&kb, m.dims[m.rank - 2]) : NO_EXPR,
-                       .lower = node_attr_int(c->node, "lower", 1), .adjoint = node_attr_int(c->node, "adjoint", 0)};
+  struct triangle t = {.m = matrix_of(&kb, a, am),
+                       .bands = banded ? kb_dim(&kb, m.dims[m.rank - 2]) : NO_EXPR,
+                       .lower = node_attr_int(c->node, "lower", 1),
+                       .adjoint = node_attr_int(c->node, "adjoint", 0)};
   struct matrix from = matrix_of(&kb, r, ar), x = matrix_of(&kb, o, at);
   if (banded)
     check_diagonal(&kb, &t, n);

@@ -27,7 +27,8 @@ status build_tridiagonal_matmul(struct op_call *c) {
       return fail(INVALID_ARGUMENT, "All input tensors must have the same rank.");
     for (int i = 0; i < x.rank - 2; i++)
       TRY(op_equal_dims(c, y.dims[i], x.dims[i], "All input tensors must have the same outer dimensions"));
-    if (dim_equal(c->lw->dims, y.dims[x.rank - 2], op_dim(c, 1)) == 0 || dim_equal(c->lw->dims, y.dims[x.rank - 1], x.dims[x.rank - 2]) == 0)
+    if (dim_equal(c->lw->dims, y.dims[x.rank - 2], op_dim(c, 1)) == 0 ||
+        dim_equal(c->lw->dims, y.dims[x.rank - 1], x.dims[x.rank - 2]) == 0)
       return fail(INVALID_ARGUMENT, "Invalid %s shape: %s", names[d], op_shape_text(c, y.rank, y.dims));
     TRY(op_equal_dims(c, y.dims[x.rank - 2], op_dim(c, 1), "Invalid diagonal shape"));
     TRY(op_equal_dims(c, y.dims[x.rank - 1], x.dims[x.rank - 2], "Invalid diagonal shape"));
@@ -62,7 +63,7 @@ struct solver {
   struct kb *kb;
   struct matrix given, u, x, rhs; /* the diagonals (from above); the upper factor's, from the main one on: [3, n]; the solution */
   expr_id n, columns;
-  uint32_t good;                  /* a bool: false when a pivot was 0 */
+  uint32_t good; /* a bool: false when a pivot was 0 */
 };
 
 static struct element given(const struct solver *s, int which, expr_id i) { return matrix_get(&s->given, kb_int(s->kb, which), i); }
@@ -177,7 +178,8 @@ static struct element eliminate_scaled(const struct solver *s) {
   struct element sub = given(s, 2, i), own = e_add(kb, size_of(kb, sub), size_of(kb, given(s, 1, i)));
   own = e_now(kb, e_add(kb, own, f_select(&kb->f, real_element(inner), size_of(kb, given(s, 0, i)), none)));
   struct element pivot = upper(s, 0, before);
-  struct element first = e_now(kb, f_select(&kb->f, real_element(is_zero(kb, pivot)), none, e_div(kb, size_of(kb, pivot), acc_get(kb, &scale))));
+  struct element first =
+    e_now(kb, f_select(&kb->f, real_element(is_zero(kb, pivot)), none, e_div(kb, size_of(kb, pivot), acc_get(kb, &scale))));
   struct element second = e_now(kb, e_div(kb, size_of(kb, sub), own));
   kb_if(kb, is_zero(kb, sub));
   eliminate_right(s, i, f_const(&kb->f, 0), false);
@@ -214,7 +216,8 @@ static struct element safe_pivot(const struct solver *s, expr_id i, struct eleme
   expr_id j = kb_for(kb, LOOP_SEQ, s->columns);
   acc_set(kb, &largest, f_binary(f, SCALAR_MAX, acc_get(kb, &largest), size_of(kb, matrix_get(&s->x, i, j))));
   kb_close(kb, 1);
-  struct element step = f_binary(f, SCALAR_MAX, tolerance, tiny), negative = real_element(less(kb, f_real(acc_get(kb, &pivot)), f_const_as(f, real, 0)));
+  struct element step = f_binary(f, SCALAR_MAX, tolerance, tiny),
+                 negative = real_element(less(kb, f_real(acc_get(kb, &pivot)), f_const_as(f, real, 0)));
   struct accumulator move = acc_begin(kb, f_select(f, negative, f_unary(f, SCALAR_NEG, step), step));
   uint32_t again = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 1));
   kb_while(kb, kb_and(kb, kb_get(kb, again), less(kb, size_of(kb, acc_get(kb, &pivot)), one)));
@@ -277,11 +280,17 @@ status build_tridiagonal_solve(struct op_call *c) {
   struct flow_value d = *op_value(c, diagonals), r = *op_value(c, right);
   struct kb kb;
   kb_begin(&kb, c, r.dtype);
-  uint32_t a = kb_in(&kb, diagonals), b = kb_in(&kb, right), u = kb_out(&kb, r.dtype, d.rank, d.dims), o = kb_out(&kb, r.dtype, r.rank, r.dims);
+  uint32_t a = kb_in(&kb, diagonals), b = kb_in(&kb, right), u = kb_out(&kb, r.dtype, d.rank, d.dims),
+           o = kb_out(&kb, r.dtype, r.rank, r.dims);
   expr_id at[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, r.rank - 2, r.dims, at);
-  struct solver s = {.kb = &kb, .given = matrix_of(&kb, a, at), .u = matrix_of(&kb, u, at), .x = matrix_of(&kb, o, at), .rhs = matrix_of(&kb, b, at),
-                     .n = kb_dim(&kb, r.dims[r.rank - 2]), .columns = kb_dim(&kb, r.dims[r.rank - 1])};
+  struct solver s = {.kb = &kb,
+                     .given = matrix_of(&kb, a, at),
+                     .u = matrix_of(&kb, u, at),
+                     .x = matrix_of(&kb, o, at),
+                     .rhs = matrix_of(&kb, b, at),
+                     .n = kb_dim(&kb, r.dims[r.rank - 2]),
+                     .columns = kb_dim(&kb, r.dims[r.rank - 1])};
   s.good = kb_local(&kb, expr_int(kb.k, DTYPE_BOOL, 1));
   kb_if(&kb, kb_lt(&kb, kb_int(&kb, 0), s.n));
   if (perturb) {

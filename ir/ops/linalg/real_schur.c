@@ -21,10 +21,10 @@ struct walk {
   struct kb *kb;
   const struct matrix *t, *u;
   expr_id n;
-  uint32_t last, tries, total;     /* the end of the active part; steps for it, and for all */
-  struct accumulator moved;        /* what was subtracted from the active part's diagonal */
-  struct element nothing;          /* what is as good as 0 whatever stands around it */
-  struct accumulator shift[3];     /* both shifts, and the product of the elements beside them */
+  uint32_t last, tries, total; /* the end of the active part; steps for it, and for all */
+  struct accumulator moved;    /* what was subtracted from the active part's diagonal */
+  struct element nothing;      /* what is as good as 0 whatever stands around it */
+  struct accumulator shift[3]; /* both shifts, and the product of the elements beside them */
 };
 
 /* ---- reflections of two or three rows ---- */

@@ -96,7 +96,8 @@ static expr_id drop_subdiagonal(struct kb *kb, const struct matrix *t, expr_id i
 static struct element near_eigenvalue(struct kb *kb, const struct matrix *t, expr_id last) {
   struct formula *f = &kb->f;
   expr_id before = minus(kb, last, 1);
-  struct element a = matrix_take(t, before, before), b = matrix_take(t, before, last), c = matrix_take(t, last, before), d = matrix_take(t, last, last);
+  struct element a = matrix_take(t, before, before), b = matrix_take(t, before, last), c = matrix_take(t, last, before),
+                 d = matrix_take(t, last, last);
   struct element size = e_now(kb, e_add(kb, e_add(kb, f_norm(f, a), f_norm(f, b)), e_add(kb, f_norm(f, c), f_norm(f, d))));
   a = e_now(kb, e_div(kb, a, size));
   d = e_now(kb, e_div(kb, d, size));
@@ -104,7 +105,8 @@ static struct element near_eigenvalue(struct kb *kb, const struct matrix *t, exp
   struct element root = f_unary(f, SCALAR_SQRT, e_now(kb, e_add(kb, e_mul(kb, difference, difference), e_mul(kb, num(kb, 4), bc))));
   root = e_now(kb, root);
   struct element det = e_now(kb, e_sub(kb, e_mul(kb, a, d), bc)), trace = e_now(kb, e_add(kb, a, d)), half = num(kb, 0.5);
-  struct accumulator one = acc_begin(kb, e_mul(kb, e_add(kb, trace, root), half)), two = acc_begin(kb, e_mul(kb, e_sub(kb, trace, root), half));
+  struct accumulator one = acc_begin(kb, e_mul(kb, e_add(kb, trace, root), half)),
+                     two = acc_begin(kb, e_mul(kb, e_sub(kb, trace, root), half));
   struct element size1 = rough_size(kb, acc_get(kb, &one)), size2 = rough_size(kb, acc_get(kb, &two));
   kb_if(kb, less(kb, size2, size1)); /* the smaller one from the product, without cancellation */
   acc_set(kb, &two, e_div(kb, det, acc_get(kb, &one)));
@@ -129,9 +131,11 @@ static struct element shift_of(struct kb *kb, const struct matrix *t, expr_id la
 }
 
 /* Chases the bulge that the shifted first rotation makes from row `first` down to row `last`. */
-static void qr_step(struct kb *kb, const struct matrix *t, const struct matrix *u, expr_id first, expr_id last, struct element shift, expr_id n) {
+static void qr_step(struct kb *kb, const struct matrix *t, const struct matrix *u, expr_id first, expr_id last, struct element shift,
+                    expr_id n) {
   expr_id one = kb_int(kb, 1), k = kb_add(kb, first, kb_for(kb, LOOP_SEQ, kb_sub(kb, last, first))), next = kb_add(kb, k, one);
-  expr_id starts = expr_binary(kb->k, SCALAR_EQ, k, first), column = kb_get(kb, kb_local(kb, expr_select(kb->k, starts, k, minus(kb, k, 1))));
+  expr_id starts = expr_binary(kb->k, SCALAR_EQ, k, first),
+          column = kb_get(kb, kb_local(kb, expr_select(kb->k, starts, k, minus(kb, k, 1))));
   struct element p = matrix_take(t, k, column), q = matrix_take(t, next, column);
   p = e_now(kb, f_select(&kb->f, real_element(starts), e_sub(kb, p, shift), p));
   struct givens g = givens_of(kb, p, q);
@@ -195,8 +199,8 @@ static void split_pair(struct kb *kb, const struct matrix *t, const struct matri
   matrix_put(t, next, k, complex_num(kb, 0));
 }
 
-void schur_of_real(struct kb *kb, const struct matrix *real_t, const struct matrix *real_u, const struct matrix *t,
-                   const struct matrix *u, expr_id n) {
+void schur_of_real(struct kb *kb, const struct matrix *real_t, const struct matrix *real_u, const struct matrix *t, const struct matrix *u,
+                   expr_id n) {
   expr_id one = kb_int(kb, 1), i = kb_for(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_SEQ, n);
   matrix_put(t, i, j, matrix_get(real_t, i, j));
   matrix_put(u, i, j, matrix_get(real_u, i, j));
@@ -207,7 +211,8 @@ void schur_of_real(struct kb *kb, const struct matrix *real_t, const struct matr
   kb_close(kb, 2);
 }
 
-void schur_restore(struct kb *kb, const struct matrix *u, const struct matrix *x, const struct matrix *work, const struct matrix *out, expr_id n) {
+void schur_restore(struct kb *kb, const struct matrix *u, const struct matrix *x, const struct matrix *work, const struct matrix *out,
+                   expr_id n) {
   struct formula *f = &kb->f;
   enum dtype dtype = kb->k->buffers.items[out->buffer].dtype;
   expr_id one = kb_int(kb, 1), i = kb_for(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_SEQ, n);

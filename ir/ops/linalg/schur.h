@@ -10,9 +10,10 @@ void schur_hessenberg(struct kb *kb, const struct matrix *t, const struct matrix
 /* `t` holds A, and T afterwards; gives whether it succeeded (a bool; of elements that are not finite it does not). */
 expr_id schur_factor(struct kb *kb, const struct matrix *t, const struct matrix *u, expr_id n);
 /* T and U, complex, of a real form (real_schur.h): of each pair the eigenvalue with the positive imaginary part comes first. */
-void schur_of_real(struct kb *kb, const struct matrix *real_t, const struct matrix *real_u, const struct matrix *t,
-                   const struct matrix *u, expr_id n);
+void schur_of_real(struct kb *kb, const struct matrix *real_t, const struct matrix *real_u, const struct matrix *t, const struct matrix *u,
+                   expr_id n);
 /* out = U X U*, X upper triangular; `work` is overwritten; cast to the dtype of out (real: the real part). */
-void schur_restore(struct kb *kb, const struct matrix *u, const struct matrix *x, const struct matrix *work, const struct matrix *out, expr_id n);
+void schur_restore(struct kb *kb, const struct matrix *u, const struct matrix *x, const struct matrix *work, const struct matrix *out,
+                   expr_id n);
 
 #endif

@@ -14,25 +14,25 @@ static status size_input(struct op_call *c, uint32_t i, const char *what, dim *o
   struct kb guard;
   guard_begin(&guard, c);
   expr_id n = kb_element(&guard, v, 0);
-  kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), n), INVALID_ARGUMENT,
-           arena_printf(c->lw->arena, "%s (%%d) must be non-negative", what), n, NO_EXPR);
+  kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), n), INVALID_ARGUMENT, arena_printf(c->lw->arena, "%s (%%d) must be non-negative", what),
+           n, NO_EXPR);
   TRY(guard_finish(&guard));
   return op_bound_dims(c, v, 1, out);
 }
 
 enum rows {
-  ROWS_NONE,    /* one row: the result is a vector */
-  ROWS_DENSE,   /* values are [rows, width] */
-  ROWS_SPARSE,  /* dimension 0 of the entries' indices */
-  ROWS_RAGGED,  /* splits [rows + 1] */
+  ROWS_NONE,   /* one row: the result is a vector */
+  ROWS_DENSE,  /* values are [rows, width] */
+  ROWS_SPARSE, /* dimension 0 of the entries' indices */
+  ROWS_RAGGED, /* splits [rows + 1] */
 };
 struct counted {
   value_id values, weights; /* vectors; weights may be empty: each value counts 1 */
   bool binary, ignores_negative;
   enum rows kind;
   dim rows, size;
-  value_id splits;          /* ROWS_RAGGED */
-  struct sparse sparse;     /* ROWS_SPARSE, or ROWS_NONE: then only checked */
+  value_id splits;      /* ROWS_RAGGED */
+  struct sparse sparse; /* ROWS_SPARSE, or ROWS_NONE: then only checked */
 };
 
 static value_id flat_value(struct op_call *c, value_id v) {
@@ -182,7 +182,8 @@ status build_ragged_bincount(struct op_call *c) {
   expr_id zero = kb_int(&guard, 0), last = kb_dim(&guard, n.rows), values = kb_dim(&guard, count);
   expr_id begin = kb_load(&guard, in, &zero).re, end = kb_load(&guard, in, &last).re;
   kb_check(&guard, kb_eq(&guard, begin, zero), INVALID_ARGUMENT, "Splits must start with 0, not with %d", begin, NO_EXPR);
-  kb_check(&guard, kb_eq(&guard, end, values), INVALID_ARGUMENT, "Splits must end with the number of values, got %d instead of %d", end, values);
+  kb_check(&guard, kb_eq(&guard, end, values), INVALID_ARGUMENT, "Splits must end with the number of values, got %d instead of %d", end,
+           values);
   TRY(guard_finish(&guard));
   return count_values(c, &n);
 }

@@ -33,7 +33,8 @@ static expr_id is_empty(struct kb *kb, const struct flow_value *other, const str
   return empty;
 }
 
-/* A separate kernel with the check alone, so that the value's own kernel stays fusable: of the last input's elements, where they are used. */
+/* A separate kernel with the check alone, so that the value's own kernel stays fusable: of the last input's elements, where they are
+ * used. */
 static status check_elements(struct op_call *c, const struct map_row *row, const value_id *in) {
   struct flow_value x = *op_value(c, in[row->inputs - 1]);
   if (!dtype_is_integer(x.dtype))
@@ -209,8 +210,8 @@ status build_select(struct op_call *c) {
     TRY(op_input(c, i, &in[i]));
   struct flow_value cond = *op_value(c, in[0]), x = *op_value(c, in[1]), y = *op_value(c, in[2]);
   if (x.rank != y.rank)
-    return fail(INVALID_ARGUMENT, "'then' and 'else' must have the same size.  but received: %s vs. %s",
-                op_shape_text(c, x.rank, x.dims), op_shape_text(c, y.rank, y.dims));
+    return fail(INVALID_ARGUMENT, "'then' and 'else' must have the same size.  but received: %s vs. %s", op_shape_text(c, x.rank, x.dims),
+                op_shape_text(c, y.rank, y.dims));
   for (int i = 0; i < x.rank; i++)
     TRY(op_equal_dims(c, x.dims[i], y.dims[i], "'then' and 'else'"));
   if (cond.rank == 1 && x.rank > 1) {
@@ -282,8 +283,8 @@ status build_bias_add(struct op_call *c) {
   TRY(op_input(c, 1, &bias));
   struct flow_value x = *op_value(c, value), y = *op_value(c, bias);
   if (x.rank < 2 || y.rank != 1)
-    return fail(INVALID_ARGUMENT, "Input tensor must be at least 2D: %s, biases must be 1D: %s",
-                op_shape_text(c, x.rank, x.dims), op_shape_text(c, y.rank, y.dims));
+    return fail(INVALID_ARGUMENT, "Input tensor must be at least 2D: %s, biases must be 1D: %s", op_shape_text(c, x.rank, x.dims),
+                op_shape_text(c, y.rank, y.dims));
   int axis = channel_axis(c, x.rank);
   TRY(op_equal_dims(c, x.dims[axis], y.dims[0], "Must provide as many biases as the last dimension of the input tensor"));
   struct kb kb;
@@ -327,8 +328,8 @@ status build_check_numerics(struct op_call *c) {
   struct formula *f = &kb.f;
   struct element e = kb_load(&kb, a, index);
   kb_check(&kb, EQ(e, e).re, INVALID_ARGUMENT, arena_printf(c->lw->arena, "%s : Tensor had NaN values", message), NO_EXPR, NO_EXPR);
-  kb_check(&kb, LT(ABS(e), K(INFINITY)).re, INVALID_ARGUMENT,
-           arena_printf(c->lw->arena, "%s : Tensor had Inf values", message), NO_EXPR, NO_EXPR);
+  kb_check(&kb, LT(ABS(e), K(INFINITY)).re, INVALID_ARGUMENT, arena_printf(c->lw->arena, "%s : Tensor had Inf values", message), NO_EXPR,
+           NO_EXPR);
   kb_store(&kb, o, index, e);
   kb_close(&kb, x.rank);
   kb.effect = !x.data;
@@ -341,9 +342,9 @@ static int truncated_bits(enum dtype from, enum dtype to) {
   static const struct {
     enum dtype from, to;
     int bits;
-  } table[] = {{DTYPE_DOUBLE, DTYPE_FLOAT, 29}, {DTYPE_DOUBLE, DTYPE_HALF, 42}, {DTYPE_DOUBLE, DTYPE_COMPLEX64, 53},
-               {DTYPE_FLOAT, DTYPE_BFLOAT16, 16}, {DTYPE_FLOAT, DTYPE_HALF, 13}, {DTYPE_COMPLEX128, DTYPE_FLOAT, 29},
-               {DTYPE_COMPLEX128, DTYPE_HALF, 42}, {DTYPE_COMPLEX128, DTYPE_COMPLEX64, 29}, {DTYPE_COMPLEX64, DTYPE_HALF, 13},
+  } table[] = {{DTYPE_DOUBLE, DTYPE_FLOAT, 29},      {DTYPE_DOUBLE, DTYPE_HALF, 42},          {DTYPE_DOUBLE, DTYPE_COMPLEX64, 53},
+               {DTYPE_FLOAT, DTYPE_BFLOAT16, 16},    {DTYPE_FLOAT, DTYPE_HALF, 13},           {DTYPE_COMPLEX128, DTYPE_FLOAT, 29},
+               {DTYPE_COMPLEX128, DTYPE_HALF, 42},   {DTYPE_COMPLEX128, DTYPE_COMPLEX64, 29}, {DTYPE_COMPLEX64, DTYPE_HALF, 13},
                {DTYPE_COMPLEX64, DTYPE_BFLOAT16, 16}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     if (table[i].from == from && table[i].to == to)

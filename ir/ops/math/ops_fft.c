@@ -224,7 +224,8 @@ static status crop(struct op_call *c, value_id v, const dim *dims, enum dtype dt
   for (int i = 0; i < x.rank; i++) {
     expr_id have = kb_dim(&kb, x.dims[i]), want = kb_dim(&kb, dims[i]);
     if (dim_equal(c->lw->dims, x.dims[i], dims[i]) != 1)
-      kb_check(&kb, expr_binary(kb.k, SCALAR_LE, want, have), INVALID_ARGUMENT, "Input must have length of at least %d but got: %d", want, have);
+      kb_check(&kb, expr_binary(kb.k, SCALAR_LE, want, have), INVALID_ARGUMENT, "Input must have length of at least %d but got: %d", want,
+               have);
   }
   kb_store(&kb, o, index, f_cast(&kb.f, dtype, kb_load(&kb, a, index)));
   kb_close(&kb, x.rank);

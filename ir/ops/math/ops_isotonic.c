@@ -31,8 +31,7 @@ static void pool_last(struct pool *p, uint32_t count, expr_id n) {
   expr_id one = kb_int(kb, 1), two = kb_int(kb, 2);
   uint32_t rises = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 1));
   kb_while(kb, kb_get(kb, rises));
-  expr_id last = kb_clamp(kb, kb_sub(kb, kb_get(kb, count), one), n),
-          before = kb_clamp(kb, kb_sub(kb, kb_get(kb, count), two), n);
+  expr_id last = kb_clamp(kb, kb_sub(kb, kb_get(kb, count), one), n), before = kb_clamp(kb, kb_sub(kb, kb_get(kb, count), two), n);
   expr_id has_two = kb_le(kb, two, kb_get(kb, count));
   kb_set(kb, rises, kb_and(kb, has_two, f_binary(&kb->f, SCALAR_LT, mean(p, before), mean(p, last)).re));
   kb_if(kb, kb_get(kb, rises));
@@ -63,8 +62,7 @@ status build_isotonic_regression(struct op_call *c) {
   struct kb kb;
   struct pool p = {.kb = &kb, .dtype = sum_dtype(out), .rank = x.rank};
   kb_begin(&kb, c, p.dtype);
-  uint32_t in = kb_in(&kb, v), values = kb_out(&kb, out, x.rank, x.dims),
-           segments = kb_out(&kb, DTYPE_INT32, x.rank, x.dims);
+  uint32_t in = kb_in(&kb, v), values = kb_out(&kb, out, x.rank, x.dims), segments = kb_out(&kb, DTYPE_INT32, x.rank, x.dims);
   p.sums = kb_out(&kb, p.dtype, x.rank, x.dims);
   p.sizes = kb_out(&kb, DTYPE_INT64, x.rank, x.dims);
   p.first = kb_out(&kb, DTYPE_INT64, x.rank, x.dims);

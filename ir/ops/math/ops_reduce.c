@@ -16,9 +16,7 @@ struct element f_mean(struct formula *f, struct element sum, expr_id n) {
 }
 
 /* Half and bfloat16 are summed in float, as TensorFlow does. */
-enum dtype op_accumulator_dtype(enum dtype dtype) {
-  return dtype == DTYPE_HALF || dtype == DTYPE_BFLOAT16 ? DTYPE_FLOAT : dtype;
-}
+enum dtype op_accumulator_dtype(enum dtype dtype) { return dtype == DTYPE_HALF || dtype == DTYPE_BFLOAT16 ? DTYPE_FLOAT : dtype; }
 
 /* The accumulator's next value. The parts of a complex product depend on each other: both are computed before either is set. */
 void op_set_accumulator(struct kb *kb, uint32_t re, uint32_t im, struct element next) {

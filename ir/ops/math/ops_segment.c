@@ -27,11 +27,13 @@ static status count_input(struct op_call *c, uint32_t i, const char *what, dim *
   value_id v;
   TRY(op_input(c, i, &v));
   if (op_value(c, v)->rank != 0)
-    return fail(INVALID_ARGUMENT, "%s should be a scalar, not shape %s", what, op_shape_text(c, op_value(c, v)->rank, op_value(c, v)->dims));
+    return fail(INVALID_ARGUMENT, "%s should be a scalar, not shape %s", what,
+                op_shape_text(c, op_value(c, v)->rank, op_value(c, v)->dims));
   struct kb guard;
   guard_begin(&guard, c);
   expr_id n = kb_element(&guard, v, 0);
-  kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), n), INVALID_ARGUMENT, arena_printf(c->lw->arena, "Input %s == %%d must not be negative.", what), n, NO_EXPR);
+  kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), n), INVALID_ARGUMENT,
+           arena_printf(c->lw->arena, "Input %s == %%d must not be negative.", what), n, NO_EXPR);
   TRY(guard_finish(&guard));
   return op_bound_dims(c, v, 1, out);
 }
@@ -100,7 +102,7 @@ struct segments {
   const char *how;             /* a combiner; "mean" and "sqrtn" are sums divided at the end of a segment */
   value_id data, ids, indices; /* indices: NO_VALUE when row i of data belongs to id i */
   int rank;
-  dim dims[LIMIT_RANK];        /* of the result */
+  dim dims[LIMIT_RANK]; /* of the result */
 };
 
 static struct element divided_by_count(struct kb *kb, const char *how, enum dtype dtype, struct element sum, expr_id count) {
@@ -111,8 +113,7 @@ static struct element divided_by_count(struct kb *kb, const char *how, enum dtyp
 }
 
 /* Divides the finished rows: at the last id of a segment. */
-static void finish_segment(struct kb *kb, const struct segments *s, uint32_t ids, uint32_t out, expr_id r, expr_id id,
-                           expr_id count) {
+static void finish_segment(struct kb *kb, const struct segments *s, uint32_t ids, uint32_t out, expr_id r, expr_id id, expr_id count) {
   dim length = op_value(kb->c, s->ids)->dims[0];
   expr_id next = kb_add(kb, r, kb_int(kb, 1)), to[LIMIT_RANK] = {id};
   uint32_t last = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 1));

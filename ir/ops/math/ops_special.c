@@ -1,5 +1,5 @@
-/* ops_special.c: special functions of two and three arguments: incomplete gamma (and its derivatives) and beta, zeta, polygamma. Their series
- * and continued fractions run in a while loop for each element, in double; every loop is bounded. Formulas: Abramowitz and
+/* ops_special.c: special functions of two and three arguments: incomplete gamma (and its derivatives) and beta, zeta, polygamma. Their
+ * series and continued fractions run in a while loop for each element, in double; every loop is bounded. Formulas: Abramowitz and
  * Stegun, chapters 6, 23 and 26; continued fractions by Lentz's method. */
 #include <math.h>
 
@@ -101,8 +101,8 @@ static num gamma_ratio(struct calc *m, num a, num x, bool upper) {
 
 /* ---- derivatives of the lower function by a ----
  *
- * The series and the fraction are differentiated term by term; with the derivative's share of the common factor (log x less digamma) both give
- * dP/da divided by x^a e^-x / gamma(a), which never overflows. */
+ * The series and the fraction are differentiated term by term; with the derivative's share of the common factor (log x less digamma) both
+ * give dP/da divided by x^a e^-x / gamma(a), which never overflows. */
 
 static num digamma(struct calc *m, num x) { return f_digamma(&m->kb->f, real_element(x)).re; }
 
@@ -252,7 +252,8 @@ static void beta_fraction(struct calc *m, num a, num b, num x, uint32_t out) {
 static num beta_ratio(struct calc *m, num a, num b, num x) {
   num zero = c_(m, 0), one = c_(m, 1);
   uint32_t out = var(m, c_(m, NAN));
-  num valid = kb_and(m->kb, kb_and(m->kb, lt(m, zero, a), lt(m, zero, b)), kb_and(m->kb, bin(m, SCALAR_LE, zero, x), bin(m, SCALAR_LE, x, one)));
+  num valid =
+    kb_and(m->kb, kb_and(m->kb, lt(m, zero, a), lt(m, zero, b)), kb_and(m->kb, bin(m, SCALAR_LE, zero, x), bin(m, SCALAR_LE, x, one)));
   num turn = lt(m, div_(m, add(m, a, one), add(m, add(m, a, b), c_(m, 2))), x);
   kb_if(m->kb, valid);
   kb_if(m->kb, or_(m, eq(m, x, zero), eq(m, x, one)));

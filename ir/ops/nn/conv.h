@@ -10,11 +10,11 @@
 struct conv {
   struct layout layout;
   struct window_axis axes[WINDOW_SPATIAL];
-  dim batch, in_channels, out_channels;  /* of a depthwise one: out = in * multiplier */
-  dim group_in, group_out;               /* channels of one group: filter's input channels, output channels for them */
-  dim multiplier;                        /* depthwise only */
+  dim batch, in_channels, out_channels; /* of a depthwise one: out = in * multiplier */
+  dim group_in, group_out;              /* channels of one group: filter's input channels, output channels for them */
+  dim multiplier;                       /* depthwise only */
   bool depthwise, grouped;
-  bool is_whole;                         /* the input holds whatever windows reach: conv_pad_input */
+  bool is_whole; /* the input holds whatever windows reach: conv_pad_input */
   enum dtype dtype, sum;
 };
 

@@ -9,10 +9,10 @@ struct norm {
   struct layout layout;
   int rank, channel;
   dim dims[LIMIT_RANK], channels;
-  enum dtype dtype, stat;   /* of the data; of the statistics */
+  enum dtype dtype, stat; /* of the data; of the statistics */
   double epsilon, factor;
   bool training;
-  dim rest;                 /* elements of one channel */
+  dim rest; /* elements of one channel */
 };
 
 static status norm_begin(struct op_call *c, value_id x, enum dtype stat, struct norm *n) {

@@ -56,7 +56,8 @@ status build_nearest_neighbors(struct op_call *c) {
   dim dims[2] = {p.dims[0], dim_min(c->lw->dims, q.dims[0], k[0])}, all[2] = {p.dims[0], q.dims[0]}, width = p.dims[1];
   struct kb kb;
   kb_begin(&kb, c, DTYPE_FLOAT);
-  uint32_t points = kb_in(&kb, in[0]), centers = kb_in(&kb, in[1]), index = kb_out(&kb, DTYPE_INT64, 2, dims), near = kb_out(&kb, DTYPE_FLOAT, 2, dims);
+  uint32_t points = kb_in(&kb, in[0]), centers = kb_in(&kb, in[1]), index = kb_out(&kb, DTYPE_INT64, 2, dims),
+           near = kb_out(&kb, DTYPE_FLOAT, 2, dims);
   uint32_t work = kb_out(&kb, DTYPE_FLOAT, 2, all);
   kb_for(&kb, LOOP_PAR, kb_int(&kb, 1)); /* a phase of its own: without points none of the others runs */
   check_some(&kb, p.dims[0], "Expected points.rows() > 0.");
@@ -125,7 +126,8 @@ status build_kmc2_chain(struct op_call *c) {
 
 struct seeding {
   struct kb *kb;
-  uint32_t points, half, nearest, trial, best, sums, used; /* [n]: half squares; distances to the nearest centre, with a trial, with the best
+  uint32_t points, half, nearest, trial, best, sums,
+    used; /* [n]: half squares; distances to the nearest centre, with a trial, with the best
                                                               trial; their running sums; which are taken */
   dim n, width;
   struct word_stream words;
@@ -151,7 +153,8 @@ static expr_id draw_point(struct seeding *s, expr_id first) {
   struct kb *kb = s->kb;
   expr_id n = kb_dim(kb, s->n), last = kb_sub(kb, n, kb_int(kb, 1));
   expr_id total = now(kb, load1(kb, s->sums, last));
-  uint32_t point = kb_local(kb, kb_int(kb, 0)), again = kb_local(kb, bin(kb, SCALAR_LT, f32(kb, 0), total)), draws = kb_local(kb, kb_int(kb, 0));
+  uint32_t point = kb_local(kb, kb_int(kb, 0)), again = kb_local(kb, bin(kb, SCALAR_LT, f32(kb, 0), total)),
+           draws = kb_local(kb, kb_int(kb, 0));
   kb_if(kb, first);
   kb_set(kb, point, words_below(&s->words, n, true));
   kb_else(kb);

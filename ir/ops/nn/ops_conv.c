@@ -268,9 +268,7 @@ static status input_dims(struct op_call *c, const struct flow_value *filter, con
 }
 
 /* The first versions of the gradients take what has the shape in the shape's place. */
-static bool takes_values(const struct op_call *c) {
-  return !op_takes(c, "input_sizes") && !op_takes(c, "filter_sizes");
-}
+static bool takes_values(const struct op_call *c) { return !op_takes(c, "input_sizes") && !op_takes(c, "filter_sizes"); }
 static status value_dims(struct op_call *c, uint32_t i, int rank, dim *dims) {
   value_id v;
   TRY(op_input(c, i, &v));

@@ -21,7 +21,7 @@ struct ctc {
   enum dtype dtype;
   dim times, batch, classes, count, states; /* count: of labels of all; states: of the longest chain */
   bool merges, collapses, ignores_longer;
-  value_id firsts;                          /* i64 [batch + 1]: where each row's labels begin */
+  value_id firsts; /* i64 [batch + 1]: where each row's labels begin */
   /* in the kernel */
   uint32_t in, chain, alpha, beta, probs;
 };
@@ -220,7 +220,8 @@ status build_ctc_loss(struct op_call *c) {
   struct ctc t = {0};
   TRY(read_ctc(c, &t));
   TRY(find_labels(c, &t));
-  dim grads[3] = {t.times, t.batch, t.classes}, chains[2] = {t.batch, t.states}, ways[3] = {t.batch, t.times, t.states}, probs[3] = {t.batch, t.times, t.classes};
+  dim grads[3] = {t.times, t.batch, t.classes}, chains[2] = {t.batch, t.states}, ways[3] = {t.batch, t.times, t.states},
+      probs[3] = {t.batch, t.times, t.classes};
   struct kb kb;
   kb_begin(&kb, c, t.dtype);
   uint32_t lengths = kb_in(&kb, t.lengths), loss = kb_out(&kb, t.dtype, 1, &t.batch), grad = kb_out(&kb, t.dtype, 3, grads);

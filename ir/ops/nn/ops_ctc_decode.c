@@ -132,7 +132,8 @@ struct distance {
 };
 
 /* The distance of entries h[h0, h1) and t[t0, t1), in the local *out; `row` holds one row of the table. */
-static void edit_distance(struct kb *kb, const struct distance *e, expr_id h0, expr_id h_count, expr_id t0, expr_id t_count, uint32_t *out) {
+static void edit_distance(struct kb *kb, const struct distance *e, expr_id h0, expr_id h_count, expr_id t0, expr_id t_count,
+                          uint32_t *out) {
   uint32_t h = kb_in(kb, e->hypothesis.values), t = kb_in(kb, e->truth.values);
   expr_id one = kb_int(kb, 1), zero = kb_int(kb, 0);
   expr_id fill = kb_for(kb, LOOP_SEQ, kb_add(kb, t_count, one));
@@ -154,7 +155,8 @@ static void edit_distance(struct kb *kb, const struct distance *e, expr_id h0, e
 
 /* Divided by the length of the truth: of an empty one infinite, unless both are empty. */
 static expr_id normalized(struct kb *kb, expr_id distance, expr_id t_count) {
-  expr_id zero = kb_int(kb, 0), one = kb_int(kb, 1), count = expr_cast(kb->k, DTYPE_FLOAT, kb_select(kb, kb_eq(kb, t_count, zero), one, t_count));
+  expr_id zero = kb_int(kb, 0), one = kb_int(kb, 1),
+          count = expr_cast(kb->k, DTYPE_FLOAT, kb_select(kb, kb_eq(kb, t_count, zero), one, t_count));
   expr_id share = expr_binary(kb->k, SCALAR_DIV, expr_cast(kb->k, DTYPE_FLOAT, distance), count);
   expr_id empty = kb_and(kb, kb_eq(kb, t_count, zero), kb_lt(kb, zero, distance));
   return kb_select(kb, empty, expr_float(kb->k, DTYPE_FLOAT, INFINITY), share);
@@ -166,7 +168,8 @@ status build_edit_distance(struct op_call *c) {
   TRY(sparse_input(c, 0, 1, 2, &e.hypothesis));
   TRY(sparse_input(c, 3, 4, 5, &e.truth));
   if (e.hypothesis.rank != e.truth.rank || e.truth.rank < 1)
-    return fail(INVALID_ARGUMENT, "Expected hypothesis_shape and truth_shape to be the same length, but have: %d and %d", e.hypothesis.rank, e.truth.rank);
+    return fail(INVALID_ARGUMENT, "Expected hypothesis_shape and truth_shape to be the same length, but have: %d and %d", e.hypothesis.rank,
+                e.truth.rank);
   TRY(sparse_dims(c, &e.hypothesis, "hypothesis_shape"));
   TRY(sparse_dims(c, &e.truth, "truth_shape"));
   int rank = e.truth.rank - 1;

@@ -45,7 +45,8 @@ static status fractional_sizes(struct op_call *c, value_id v, struct fractional 
   uint32_t o = kb_out(&kb, DTYPE_INT64, 1, &two);
   for (int i = 0; i < 2; i++) {
     expr_id at = kb_int(&kb, i), n = expr_cast(kb.k, DTYPE_FLOAT, kb_dim(&kb, x.dims[ROWS + i]));
-    expr_id whole = expr_unary(kb.k, SCALAR_FLOOR, expr_binary(kb.k, SCALAR_DIV, n, expr_float(kb.k, DTYPE_FLOAT, ratio->list.items[ROWS + i].f)));
+    expr_id whole =
+      expr_unary(kb.k, SCALAR_FLOOR, expr_binary(kb.k, SCALAR_DIV, n, expr_float(kb.k, DTYPE_FLOAT, ratio->list.items[ROWS + i].f)));
     kb_store(&kb, o, &at, real_element(expr_cast(kb.k, DTYPE_INT64, whole)));
   }
   value_id sizes = kb_value(&kb, o);
@@ -64,7 +65,8 @@ static status fractional_sizes(struct op_call *c, value_id v, struct fractional 
 static void pseudo_random_borders(struct kb *kb, uint32_t out, expr_id n, expr_id m, const struct philox *stream, expr_id block) {
   struct kernel *k = kb->k;
   struct formula f = {.kernel = k, .dtype = DTYPE_DOUBLE};
-  struct element many = real_element(expr_cast(k, DTYPE_DOUBLE, n)), few = real_element(expr_cast(k, DTYPE_DOUBLE, m)), one = f_const(&f, 1);
+  struct element many = real_element(expr_cast(k, DTYPE_DOUBLE, n)), few = real_element(expr_cast(k, DTYPE_DOUBLE, m)),
+                 one = f_const(&f, 1);
   struct element alpha = f_binary(&f, SCALAR_DIV, many, few);
   expr_id size = kb_div(kb, n, m), words[4], last = kb_add(kb, n, kb_int(kb, 1));
   struct element by_first = f_binary(&f, SCALAR_DIV, real_element(expr_cast(k, DTYPE_DOUBLE, kb_add(kb, size, kb_int(kb, 2)))), alpha);
@@ -206,7 +208,8 @@ static status given_borders(struct op_call *c, uint32_t first, struct fractional
     if (s.rank != 1)
       return fail(INVALID_ARGUMENT, "a pooling sequence must be a vector, received shape %s", op_shape_text(c, s.rank, s.dims));
     p->borders[i] = s.dims[0];
-    TRY(op_require_le(c, op_add(c, p->out[ROWS + i], op_dim(c, 1)), s.dims[0], "a pooling sequence must have at least %d elements, but got %d"));
+    TRY(op_require_le(c, op_add(c, p->out[ROWS + i], op_dim(c, 1)), s.dims[0],
+                      "a pooling sequence must have at least %d elements, but got %d"));
   }
   p->overlapping = node_attr_int(c->node, "overlapping", 0);
   return OK;

@@ -4,9 +4,9 @@
 #include "ir/ops/nn/cell.h"
 
 struct gru {
-  dim batch, input, cell, both, rows;  /* both: columns of the two gates; rows: of x and h together */
+  dim batch, input, cell, both, rows; /* both: columns of the two gates; rows: of x and h together */
   enum dtype dtype, sum;
-  value_id in[6];                      /* x, h_prev, w_ru, w_c, b_ru, b_c */
+  value_id in[6]; /* x, h_prev, w_ru, w_c, b_ru, b_c */
 };
 enum { X, H_PREV, W_RU, W_C, B_RU, B_C };
 
@@ -115,7 +115,8 @@ status build_gru_grad(struct op_call *c) {
     s[i] = kb_in(&kb, saved[i]);
   uint32_t dx = kb_out(&kb, g.dtype, 2, x), dh = kb_out(&kb, g.dtype, 2, state), dc = kb_out(&kb, g.dtype, 2, state),
            dru = kb_out(&kb, g.dtype, 2, both), dhr = kb_scratch(&kb, g.dtype, 2, state);
-  expr_id b = kb_for_dim(&kb, LOOP_PAR, g.batch), j = kb_for_dim(&kb, LOOP_PAR, g.cell), cell = kb_dim(&kb, g.cell), inputs = kb_dim(&kb, g.input);
+  expr_id b = kb_for_dim(&kb, LOOP_PAR, g.batch), j = kb_for_dim(&kb, LOOP_PAR, g.cell), cell = kb_dim(&kb, g.cell),
+          inputs = kb_dim(&kb, g.input);
   struct element u = load2(&kb, s[1], b, j), candidate = load2(&kb, s[2], b, j), d = load2(&kb, s[3], b, j), old = load2(&kb, h, b, j);
   store2(&kb, dc, b, j, e_mul(&kb, e_mul(&kb, d, one_minus(&kb, u)), one_minus(&kb, e_mul(&kb, candidate, candidate))));
   struct element du = e_mul(&kb, e_mul(&kb, e_mul(&kb, d, e_sub(&kb, old, candidate)), u), one_minus(&kb, u));

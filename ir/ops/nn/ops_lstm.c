@@ -9,7 +9,7 @@ enum { WCI, WCF, WCO };
 enum { SAVED_I, SAVED_CS, SAVED_F, SAVED_O, SAVED_CI, SAVED_CO, SAVED_H, SAVED_COUNT }; /* what a step gives, in TensorFlow's order */
 
 struct lstm {
-  bool timed;                /* a sequence [time, batch, ...] */
+  bool timed; /* a sequence [time, batch, ...] */
   bool peephole, forget_first;
   dim time, batch, input, cell, gates;
   enum dtype dtype, sum;
@@ -53,7 +53,6 @@ static status lstm_begin(struct op_call *c, struct lstm *l, uint32_t *next) {
 }
 
 /* ---- expressions ---- */
-
 
 static expr_id gate_column(struct kb *kb, const struct lstm *l, enum gate gate, expr_id cell) {
   int place = gate;

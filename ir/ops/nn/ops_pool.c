@@ -25,7 +25,8 @@ static status pool_sizes(struct op_call *c, const char *attr, uint32_t input, in
   struct kb guard;
   guard_begin(&guard, c);
   for (int i = 0; i < rank; i++) {
-    expr_id n = kb_element(&guard, v, i), good = kb_and(&guard, kb_lt(&guard, kb_int(&guard, 0), n), kb_le(&guard, n, kb_int(&guard, WINDOW_MAX)));
+    expr_id n = kb_element(&guard, v, i),
+            good = kb_and(&guard, kb_lt(&guard, kb_int(&guard, 0), n), kb_le(&guard, n, kb_int(&guard, WINDOW_MAX)));
     kb_check(&guard, good, INVALID_ARGUMENT, arena_printf(c->lw->arena, "%s must be positive, not %%d", attr), n, NO_EXPR);
   }
   TRY(guard_finish(&guard));
@@ -44,21 +45,22 @@ static status pool_supported(struct op_call *c, const struct pool *p, bool over_
   guard_begin(&kb, c);
   const struct window_axis *depth = &p->axes[channel];
   expr_id size = kb_dim(&kb, depth->size), one = kb_eq(&kb, size, kb_int(&kb, 1)), flat = expr_int(kb.k, DTYPE_BOOL, 1);
-  kb_check(&kb, both_one(&kb, p->axes[0].size, p->axes[0].stride), UNIMPLEMENTED,
-           "Pooling is not yet supported on the batch dimension.", NO_EXPR, NO_EXPR);
+  kb_check(&kb, both_one(&kb, p->axes[0].size, p->axes[0].stride), UNIMPLEMENTED, "Pooling is not yet supported on the batch dimension.",
+           NO_EXPR, NO_EXPR);
   if (over_depth) {
     for (int i = 1; i < p->rank; i++)
       if (i != channel)
         flat = kb_and(&kb, flat, kb_eq(&kb, kb_dim(&kb, p->axes[i].size), kb_int(&kb, 1)));
-    kb_check(&kb, kb_or(&kb, one, flat), UNIMPLEMENTED, "MaxPooling supports exactly one of pooling across depth or pooling across width/height.",
-             NO_EXPR, NO_EXPR);
+    kb_check(&kb, kb_or(&kb, one, flat), UNIMPLEMENTED,
+             "MaxPooling supports exactly one of pooling across depth or pooling across width/height.", NO_EXPR, NO_EXPR);
     expr_id divides = kb_eq(&kb, kb_mod(&kb, kb_dim(&kb, depth->in), size), kb_int(&kb, 0));
-    kb_check(&kb, kb_or(&kb, one, divides), UNIMPLEMENTED, "Depthwise max pooling requires the depth window (%d) to evenly divide the input depth",
-             size, NO_EXPR);
+    kb_check(&kb, kb_or(&kb, one, divides), UNIMPLEMENTED,
+             "Depthwise max pooling requires the depth window (%d) to evenly divide the input depth", size, NO_EXPR);
     kb_check(&kb, kb_or(&kb, one, kb_eq(&kb, kb_dim(&kb, depth->stride), size)), UNIMPLEMENTED,
              "Depthwise max pooling requires the depth window to equal the depth stride", NO_EXPR, NO_EXPR);
   } else {
-    kb_check(&kb, both_one(&kb, depth->size, depth->stride), UNIMPLEMENTED, "Pooling is not yet supported on the depth dimension.", NO_EXPR, NO_EXPR);
+    kb_check(&kb, both_one(&kb, depth->size, depth->stride), UNIMPLEMENTED, "Pooling is not yet supported on the depth dimension.", NO_EXPR,
+             NO_EXPR);
   }
   return guard_finish(&kb);
 }

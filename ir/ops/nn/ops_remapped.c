@@ -52,9 +52,9 @@ static status apply_activation(struct op_call *c, const char *op, value_id v, va
     TRY(op_cast(c, in[1], dtype, &in[1]));
     return op_map(c, in, 2, dtype, formula_leaky, out);
   }
-  map_formula formula = strcmp(op, "GeluExact") == 0         ? formula_gelu_exact
-                        : strcmp(op, "GeluApproximate") == 0 ? formula_gelu
-                                                             : unary_formula(op);
+  map_formula formula = strcmp(op, "GeluExact") == 0       ? formula_gelu_exact
+                      : strcmp(op, "GeluApproximate") == 0 ? formula_gelu
+                                                           : unary_formula(op);
   return formula ? op_map(c, &v, 1, dtype, formula, out) : fail(UNIMPLEMENTED, "fused with '%s'", op);
 }
 
@@ -67,8 +67,7 @@ static status apply_batch_norm(struct op_call *c, value_id v, const struct bound
   for (int i = 0; i < 4; i++) {
     struct flow_value p = *op_value(c, args[i].value);
     if (p.rank != 1)
-      return fail(INVALID_ARGUMENT, "scale, offset, mean and variance must be vectors: %s",
-                  op_shape_text(c, p.rank, p.dims));
+      return fail(INVALID_ARGUMENT, "scale, offset, mean and variance must be vectors: %s", op_shape_text(c, p.rank, p.dims));
     TRY(op_equal_dims(c, p.dims[0], x.dims[x.rank - 1], "one scale, offset, mean and variance for each channel"));
     parts[i] = kb_in(&kb, args[i].value);
   }
@@ -118,18 +117,10 @@ static status build_followed(struct op_call *c, op_builder first) {
   return OK;
 }
 
-status build_fused_matmul(struct op_call *c) {
-  return build_followed(c, build_matmul);
-}
-status build_fused_conv2d(struct op_call *c) {
-  return build_followed(c, build_conv2d);
-}
-status build_fused_conv3d(struct op_call *c) {
-  return build_followed(c, build_conv3d);
-}
-status build_fused_depthwise_conv2d(struct op_call *c) {
-  return build_followed(c, build_depthwise_conv2d);
-}
+status build_fused_matmul(struct op_call *c) { return build_followed(c, build_matmul); }
+status build_fused_conv2d(struct op_call *c) { return build_followed(c, build_conv2d); }
+status build_fused_conv3d(struct op_call *c) { return build_followed(c, build_conv3d); }
+status build_fused_depthwise_conv2d(struct op_call *c) { return build_followed(c, build_depthwise_conv2d); }
 
 /* FusedBatchNormV3, then a side input is added, then an activation. */
 status build_batch_norm_activated(struct op_call *c) {

@@ -19,7 +19,8 @@ static status space_list(struct op_call *c, const char *attr, int rank, int64_t 
 }
 
 /* The windows' sizes are numbers, or the first dims of a filter. */
-static status slide_begin(struct op_call *c, const struct flow_value *x, int spatial, const int64_t *sizes, const dim *filter, struct slide *s) {
+static status slide_begin(struct op_call *c, const struct flow_value *x, int spatial, const int64_t *sizes, const dim *filter,
+                          struct slide *s) {
   enum padding padding;
   int rank = spatial + 2;
   int64_t strides[LIMIT_RANK], rates[LIMIT_RANK];
@@ -77,7 +78,8 @@ static status dilation_begin(struct op_call *c, struct dilation *d) {
 }
 
 /* input + filter at window place k (k[2] is the channel); inside: of the input. */
-static struct element raised(struct kb *kb, const struct dilation *d, const expr_id *index, const expr_id *k, expr_id *at, struct element *inside) {
+static struct element raised(struct kb *kb, const struct dilation *d, const expr_id *index, const expr_id *k, expr_id *at,
+                             struct element *inside) {
   uint32_t a = kb_in(kb, d->input), b = kb_in(kb, d->filter);
   at[0] = index[0];
   at[3] = index[3];

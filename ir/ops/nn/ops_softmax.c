@@ -7,9 +7,9 @@
 struct row {
   struct kb *kb;
   uint32_t logits;
-  int rank, out_rank;   /* of the logits; of the loops (logits may be broadcast) */
+  int rank, out_rank; /* of the logits; of the loops (logits may be broadcast) */
   dim width;
-  enum dtype dtype;     /* to compute in */
+  enum dtype dtype; /* to compute in */
   struct element max, sum;
 };
 
@@ -19,9 +19,7 @@ static struct element row_load(struct row *r, const expr_id *index) {
 static struct element row_shifted(struct row *r, const expr_id *index) {
   return f_binary(&r->kb->f, SCALAR_SUB, row_load(r, index), r->max);
 }
-static struct element row_exp(struct row *r, const expr_id *index) {
-  return f_unary(&r->kb->f, SCALAR_EXP, row_shifted(r, index));
-}
+static struct element row_exp(struct row *r, const expr_id *index) { return f_unary(&r->kb->f, SCALAR_EXP, row_shifted(r, index)); }
 
 /* Emits the two reductions; index has the outer loops' variables, its last place is used here. */
 static void row_begin(struct row *r, expr_id *index) {
@@ -57,8 +55,8 @@ status build_softmax(struct op_call *c) {
   struct accumulator once = acc_begin(&kb, of_row);
   of_row = acc_get(&kb, &once);
   index[x.rank - 1] = kb_for_dim(&kb, LOOP_PAR, r.width);
-  struct element e = is_log ? f_binary(&kb.f, SCALAR_SUB, row_shifted(&r, index), of_row)
-                            : f_binary(&kb.f, SCALAR_MUL, row_exp(&r, index), of_row);
+  struct element e =
+    is_log ? f_binary(&kb.f, SCALAR_SUB, row_shifted(&r, index), of_row) : f_binary(&kb.f, SCALAR_MUL, row_exp(&r, index), of_row);
   store_as(&kb, o, index, e);
   kb_close(&kb, x.rank);
   op_set_output(c, 0, kb_value(&kb, o));

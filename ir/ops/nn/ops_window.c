@@ -78,7 +78,8 @@ status build_lrn_grad(struct op_call *c) {
     TRY(op_input(c, i, &in[i]));
     TRY(response_begin(c, in[i], &r));
     for (int axis = 0; axis < 4; axis++)
-      TRY(op_equal_dims(c, r.dims[axis], op_value(c, in[0])->dims[axis], "input_grads, input_image and out_image must have the same shape"));
+      TRY(
+        op_equal_dims(c, r.dims[axis], op_value(c, in[0])->dims[axis], "input_grads, input_image and out_image must have the same shape"));
   }
   enum dtype dtype = op_value(c, in[0])->dtype;
   struct kb kb;

@@ -7,8 +7,8 @@
 struct pool {
   int rank;
   struct window_axis axes[LIMIT_RANK];
-  bool slides[LIMIT_RANK];  /* false: the axis passes through */
-  bool disjoint;            /* windows do not overlap */
+  bool slides[LIMIT_RANK]; /* false: the axis passes through */
+  bool disjoint;           /* windows do not overlap */
   dim in[LIMIT_RANK], out[LIMIT_RANK];
 };
 

@@ -20,13 +20,13 @@ static struct element now(struct kb *kb, struct element e) { return real_element
 /* ---- FakeQuant: the range is moved so that 0 is one of the steps ---- */
 
 struct range {
-  value_id min, max;        /* NO_VALUE: attributes */
+  value_id min, max; /* NO_VALUE: attributes */
   bool per_channel;
-  double first, last;       /* steps */
+  double first, last; /* steps */
 };
 struct nudged {
   struct element min, max, scale;
-  expr_id empty;            /* both ends are 0: nothing to quantise */
+  expr_id empty; /* both ends are 0: nothing to quantise */
 };
 
 static status range_begin(struct op_call *c, uint32_t first_input, const struct flow_value *x, struct range *r) {
@@ -35,7 +35,9 @@ static status range_begin(struct op_call *c, uint32_t first_input, const struct 
     return fail(INVALID_ARGUMENT, "num_bits must be between 2 and 16, inclusive, not %lld", (long long)bits);
   *r = (struct range){.first = node_attr_int(c->node, "narrow_range", 0) ? 1 : 0, .last = (double)((1 << bits) - 1)};
   if (first_input == UINT32_MAX)
-    return node_attr_float(c->node, "min", -6) < node_attr_float(c->node, "max", 6) ? OK : fail(INVALID_ARGUMENT, "min has to be smaller than max");
+    return node_attr_float(c->node, "min", -6) < node_attr_float(c->node, "max", 6)
+           ? OK
+           : fail(INVALID_ARGUMENT, "min has to be smaller than max");
   TRY(op_input(c, first_input, &r->min));
   TRY(op_input(c, first_input + 1, &r->max));
   struct flow_value low = *op_value(c, r->min), high = *op_value(c, r->max);
@@ -159,10 +161,10 @@ status build_fake_quant_vars_gradient(struct op_call *c) { return fake_quant_gra
 /* ---- QuantizeAndDequantize ---- */
 
 struct steps {
-  double low, high;  /* of the integers, when bits is NO_VALUE */
-  value_id bits;     /* their number of bits, where the step knows it only */
+  double low, high; /* of the integers, when bits is NO_VALUE */
+  value_id bits;    /* their number of bits, where the step knows it only */
   bool given, half_up, is_signed, narrow;
-  int axis;          /* -1: one range for all */
+  int axis; /* -1: one range for all */
 };
 
 /* The smallest and largest element, of each slice along the axis or of all. */
@@ -320,7 +322,8 @@ status build_quantize_and_dequantize_grad(struct op_call *c) {
   struct flow_value g = *op_value(c, in[0]), x = *op_value(c, in[1]);
   int64_t axis = node_attr_int(c->node, "axis", -1);
   if (axis < -1 || axis >= x.rank)
-    return fail(INVALID_ARGUMENT, "Axis should be -1 or 0 or a positive value less than %d but given axis value was %lld", x.rank, (long long)axis);
+    return fail(INVALID_ARGUMENT, "Axis should be -1 or 0 or a positive value less than %d but given axis value was %lld", x.rank,
+                (long long)axis);
   if (g.rank != x.rank)
     return fail(INVALID_ARGUMENT, "gradient and input must be the same size");
   for (int i = 0; i < x.rank; i++)
@@ -334,12 +337,14 @@ status build_quantize_and_dequantize_grad(struct op_call *c) {
   }
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
-  uint32_t dy = kb_in(&kb, in[0]), a = kb_in(&kb, in[1]), low = kb_in(&kb, in[2]), high = kb_in(&kb, in[3]), o = kb_out(&kb, x.dtype, x.rank, x.dims);
+  uint32_t dy = kb_in(&kb, in[0]), a = kb_in(&kb, in[1]), low = kb_in(&kb, in[2]), high = kb_in(&kb, in[3]),
+           o = kb_out(&kb, x.dtype, x.rank, x.dims);
   expr_id index[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, x.rank, x.dims, index);
   const expr_id *channel = axis >= 0 ? &index[axis] : NULL;
   struct element e = kb_load(&kb, a, index);
-  expr_id inside = kb_and(&kb, bin(&kb, SCALAR_LE, kb_load(&kb, low, channel), e).re, bin(&kb, SCALAR_LE, e, kb_load(&kb, high, channel)).re);
+  expr_id inside =
+    kb_and(&kb, bin(&kb, SCALAR_LE, kb_load(&kb, low, channel), e).re, bin(&kb, SCALAR_LE, e, kb_load(&kb, high, channel)).re);
   kb_store(&kb, o, index, mul(&kb, kb_load(&kb, dy, index), f_select(&kb.f, real_element(inside), num(&kb, 1), num(&kb, 0))));
   kb_close(&kb, x.rank);
   op_set_output(c, 0, kb_value(&kb, o));

@@ -20,7 +20,7 @@ static status read_mode(struct op_call *c, enum mode *out) {
 
 /* A tensor whose slices along an axis have ranges of their own; axis -1: one range for all. */
 struct sliced_range {
-  value_id data, min, max;     /* min, max: [slices] */
+  value_id data, min, max; /* min, max: [slices] */
   struct flow_value x;
   enum dtype plain;
   enum mode mode;
@@ -182,7 +182,8 @@ static status check_ranges(struct op_call *c, const struct sliced_range *s) {
   int open = s->one ? 0 : 1;
   kb_loops(&kb, LOOP_SEQ, open, &s->slices, &index[s->axis < 0 ? 0 : s->axis]);
   struct quantized_range r = slice_range(&kb, s, index);
-  kb_check(&kb, kb_not(&kb, e_lt(&kb, r.max, r.min)), INVALID_ARGUMENT, "input_max_range must be larger than input_min_range.", NO_EXPR, NO_EXPR);
+  kb_check(&kb, kb_not(&kb, e_lt(&kb, r.max, r.min)), INVALID_ARGUMENT, "input_max_range must be larger than input_min_range.", NO_EXPR,
+           NO_EXPR);
   kb_close(&kb, open);
   return guard_finish(&kb);
 }
@@ -234,7 +235,8 @@ static status requantized_begin(struct op_call *c, bool strict, struct requantiz
 static struct element fixed_point(struct kb *kb, struct element q, struct quantized_range r, struct quantized_range to) {
   struct formula *f = &kb->f;
   struct element zero = e_num(kb, 0), in_span = e_sub(kb, r.max, r.min), out_span = e_sub(kb, to.max, to.min);
-  struct element wide_out = e_cast(kb, DTYPE_DOUBLE, out_span), all = f_const_as(f, DTYPE_DOUBLE, 255), one = f_const_as(f, DTYPE_DOUBLE, 65536);
+  struct element wide_out = e_cast(kb, DTYPE_DOUBLE, out_span), all = f_const_as(f, DTYPE_DOUBLE, 255),
+                 one = f_const_as(f, DTYPE_DOUBLE, 65536);
   expr_id flat = e_eq(kb, out_span, zero), none = kb_int(kb, 0);
   struct element inverse = e_select(kb, flat, zero, e_cast(kb, DTYPE_FLOAT, e_div(kb, all, wide_out)));
   struct element centre = e_div(kb, e_cast(kb, DTYPE_DOUBLE, e_add(kb, r.min, r.max)), f_const_as(f, DTYPE_DOUBLE, 2));
@@ -281,7 +283,8 @@ status build_requantize(struct op_call *c) {
   guard.f.dtype = DTYPE_FLOAT;
   struct quantized_range to = quantized_range(&guard, q.new_min, q.new_max);
   kb_check(&guard, e_le(&guard, to.min, e_num(&guard, 0)), INVALID_ARGUMENT, "requested_output_min must be <= 0", NO_EXPR, NO_EXPR);
-  kb_check(&guard, e_le(&guard, to.min, to.max), INVALID_ARGUMENT, "requested_output_max must be >= requested_output_min", NO_EXPR, NO_EXPR);
+  kb_check(&guard, e_le(&guard, to.min, to.max), INVALID_ARGUMENT, "requested_output_max must be >= requested_output_min", NO_EXPR,
+           NO_EXPR);
   TRY(guard_finish(&guard));
   return requantize(c, &q);
 }

@@ -14,7 +14,7 @@ status build_reshape(struct op_call *c);
 /* A quantised tensor, its plain form, and the range of its numbers. */
 struct operand {
   value_id data, min, max;
-  struct flow_value x;   /* plain */
+  struct flow_value x; /* plain */
 };
 
 static status operand_read(struct op_call *c, uint32_t data, uint32_t min, bool strict, struct operand *out) {
@@ -66,7 +66,8 @@ static status product_range(struct op_call *c, const struct operand *a, const st
   value_id range[2];
   kb_begin(&kb, c, DTYPE_FLOAT);
   struct element step = e_mul(&kb, one_step(&kb, a), one_step(&kb, b));
-  struct element low = e_mul(&kb, step, f32(&kb, quantized_lowest(DTYPE_INT32))), high = e_mul(&kb, step, f32(&kb, quantized_highest(DTYPE_INT32)));
+  struct element low = e_mul(&kb, step, f32(&kb, quantized_lowest(DTYPE_INT32))),
+                 high = e_mul(&kb, step, f32(&kb, quantized_highest(DTYPE_INT32)));
   return quantized_range_out(&kb, low, high, range);
 }
 
@@ -105,8 +106,8 @@ status build_quantized_matmul(struct op_call *c) {
   TRY(check_order(c, &a, "a"));
   TRY(check_order(c, &b, "b"));
   if (a.x.rank != 2 || b.x.rank != 2)
-    return fail(INVALID_ARGUMENT, "In[0] or In[1] is not a matrix: %s, %s",
-                op_shape_text(c, a.x.rank, a.x.dims), op_shape_text(c, b.x.rank, b.x.dims));
+    return fail(INVALID_ARGUMENT, "In[0] or In[1] is not a matrix: %s, %s", op_shape_text(c, a.x.rank, a.x.dims),
+                op_shape_text(c, b.x.rank, b.x.dims));
   bool ta = node_attr_int(c->node, "transpose_a", 0), tb = node_attr_int(c->node, "transpose_b", 0);
   TRY(op_equal_dims(c, a.x.dims[!ta], b.x.dims[tb], "Matrix size-incompatible"));
   TRY(centred(c, &a, &x));
@@ -343,7 +344,8 @@ status build_quantized_concat(struct op_call *c) {
   int64_t at_axis;
   TRY(op_const_axis(c, wanted, "the axis of a concatenation", rank, &at_axis));
   if (at_axis < 0 || at_axis >= rank)
-    return fail(INVALID_ARGUMENT, "ConcatOp : Expected concatenating dimensions in the range [0, %d), but got %lld", rank, (long long)at_axis);
+    return fail(INVALID_ARGUMENT, "ConcatOp : Expected concatenating dimensions in the range [0, %d), but got %lld", rank,
+                (long long)at_axis);
   axis = (int)at_axis;
   TRY(common_range(c, in, count, range));
   dim dims[LIMIT_RANK], offset = op_dim(c, 0);

@@ -27,7 +27,8 @@ static status norm_inputs(struct op_call *c, struct quantized_norm *n) {
     if (i == NORM_T)
       n->x = v;
     else
-      TRY(op_equal_dims(c, v.dims[0], n->x.dims[3], "Must provide as many means, variances, betas and gammas as the last dimension of the input"));
+      TRY(op_equal_dims(c, v.dims[0], n->x.dims[3],
+                        "Must provide as many means, variances, betas and gammas as the last dimension of the input"));
   }
   n->plain = n->x.dtype;
   return op_require_le(c, op_dim(c, 2), n->x.dims[3], "Must have at least a mean value");
@@ -52,7 +53,8 @@ status build_quantized_global_norm(struct op_call *c) {
   struct quantized_range to = {e_num(&kb, -END), e_num(&kb, END)}, from = quantized_range(&kb, n.min[NORM_T], n.max[NORM_T]);
   expr_id index[4];
   index[3] = kb_for_dim(&kb, LOOP_PAR, n.x.dims[3]);
-  struct element variance = e_add(&kb, channel_float(&kb, &n, NORM_VARIANCE, index[3]), e_num(&kb, node_attr_float(c->node, "variance_epsilon", 0)));
+  struct element variance =
+    e_add(&kb, channel_float(&kb, &n, NORM_VARIANCE, index[3]), e_num(&kb, node_attr_float(c->node, "variance_epsilon", 0)));
   struct element scale = e_div(&kb, one, f_unary(&kb.f, SCALAR_SQRT, variance));
   if (scaled)
     scale = e_mul(&kb, scale, channel_float(&kb, &n, NORM_GAMMA, index[3]));
@@ -104,7 +106,8 @@ static status instance_norm(struct op_call *c, struct instance_norm *n) {
   struct element away = e_mul(&kb, step, e_sub(&kb, load_as(&kb, DTYPE_FLOAT, a, index), mean));
   acc_add(&kb, &squares, e_mul(&kb, away, away));
   kb_close(&kb, 2);
-  struct element variance = e_add(&kb, e_div(&kb, acc_get(&kb, &squares), count), e_num(&kb, node_attr_float(c->node, "variance_epsilon", 1e-5)));
+  struct element variance =
+    e_add(&kb, e_div(&kb, acc_get(&kb, &squares), count), e_num(&kb, node_attr_float(c->node, "variance_epsilon", 1e-5)));
   struct element inverse = e_now(&kb, e_div(&kb, e_num(&kb, 1), f_unary(&kb.f, SCALAR_SQRT, variance)));
   kb_loops(&kb, LOOP_PAR, 2, &n->x.dims[1], &index[1]);
   away = e_mul(&kb, step, e_sub(&kb, load_as(&kb, DTYPE_FLOAT, a, index), mean));
@@ -120,7 +123,8 @@ static status normed_range(struct op_call *c, struct instance_norm *n) {
   struct kb kb;
   kb_begin(&kb, c, DTYPE_FLOAT);
   uint32_t a = given ? 0 : kb_in(&kb, n->normed);
-  struct element least = e_num(&kb, node_attr_float(c->node, "given_y_min", 0)), most = e_num(&kb, node_attr_float(c->node, "given_y_max", 0));
+  struct element least = e_num(&kb, node_attr_float(c->node, "given_y_min", 0)),
+                 most = e_num(&kb, node_attr_float(c->node, "given_y_max", 0));
   if (!given) {
     struct accumulator min = acc_begin(&kb, f_highest(&kb.f)), max = acc_begin(&kb, f_lowest(&kb.f));
     expr_id index[4];
@@ -142,7 +146,8 @@ status build_quantized_instance_norm(struct op_call *c) {
   TRY(op_input(c, 0, &n.data));
   TRY(quantized_scalar(c, 1, true, &n.min));
   TRY(quantized_scalar(c, 2, true, &n.max));
-  if (node_attr_int(c->node, "output_range_given", 0) && !(node_attr_float(c->node, "given_y_min", 0) < node_attr_float(c->node, "given_y_max", 0)))
+  if (node_attr_int(c->node, "output_range_given", 0) &&
+      !(node_attr_float(c->node, "given_y_min", 0) < node_attr_float(c->node, "given_y_max", 0)))
     return fail(INVALID_ARGUMENT, "given_y_min must be less than given_y_max");
   n.data = quantized_in(c, n.data);
   n.x = *op_value(c, n.data);

@@ -1,10 +1,11 @@
-/* ops_uniform_quant.c: floats as integers of a scale and a zero point, which are the same for a whole tensor or for each index of an axis. */
+/* ops_uniform_quant.c: floats as integers of a scale and a zero point, which are the same for a whole tensor or for each index of an
+ * axis. */
 #include "ir/ops/quantized/quantized.h"
 
 struct uniform {
   value_id data, scales, zeros;
   struct flow_value x;
-  int axis;                    /* -1: one scale */
+  int axis; /* -1: one scale */
 };
 
 /* Input i: a scalar, or a vector with one element for each index of the axis. */

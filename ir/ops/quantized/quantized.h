@@ -6,8 +6,8 @@
 
 #include "ir/ops/element_words.h"
 
-enum dtype quantized_plain(enum dtype dtype);       /* qint8 -> int8 ...; other dtypes are themselves */
-double quantized_lowest(enum dtype dtype);          /* of a plain integer dtype */
+enum dtype quantized_plain(enum dtype dtype); /* qint8 -> int8 ...; other dtypes are themselves */
+double quantized_lowest(enum dtype dtype);    /* of a plain integer dtype */
 double quantized_highest(enum dtype dtype);
 /* The value as plain integers; as dtype. */
 value_id quantized_in(struct op_call *c, value_id v);

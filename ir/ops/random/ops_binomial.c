@@ -38,13 +38,14 @@ static void draw_few(struct pair_stream *s, expr_id count, expr_id p, uint32_t o
 
 /* What Stirling's formula leaves of log(k!). */
 static expr_id stirling_rest(struct kb *kb, expr_id k) {
-  static const double first[] = {0.0810614667953272,  0.0413406959554092,  0.0276779256849983,  0.02079067210376509, 0.0166446911898211,
-                                 0.0138761288230707,  0.0118967099458917,  0.0104112652619720,  0.00925546218271273, 0.00833056343336287};
+  static const double first[] = {0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
+                                 0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287};
   expr_id next = add(kb, k, f64(kb, 1)), square = mul(kb, next, next);
   expr_id inner = over(kb, sub(kb, f64(kb, 1.0 / 360), over(kb, f64(kb, 1.0 / 1260), square)), square);
   expr_id value = over(kb, sub(kb, f64(kb, 1.0 / 12), inner), next), whole = expr_unary(kb->k, SCALAR_TRUNC, k);
   for (int i = 0; i < 10; i++)
-    value = expr_select(kb->k, kb_and(kb, bin(kb, SCALAR_EQ, whole, f64(kb, i)), bin(kb, SCALAR_LE, k, f64(kb, 9))), f64(kb, first[i]), value);
+    value =
+      expr_select(kb->k, kb_and(kb, bin(kb, SCALAR_EQ, whole, f64(kb, i)), bin(kb, SCALAR_LE, k, f64(kb, 9))), f64(kb, first[i]), value);
   return now(kb, value);
 }
 
@@ -149,7 +150,8 @@ static status draw_all(struct op_call *c, const struct random_source *source, va
   }
   struct philox p = random_load(&kb, source, &state);
   expr_id number = now(&kb, kb_add(&kb, kb_mul(&kb, which, samples), sample));
-  expr_id count = now(&kb, kb_load_broadcast(&kb, a, inner, &index[outer]).re), chance = now(&kb, kb_load_broadcast(&kb, b, inner, &index[outer]).re);
+  expr_id count = now(&kb, kb_load_broadcast(&kb, a, inner, &index[outer]).re),
+          chance = now(&kb, kb_load_broadcast(&kb, b, inner, &index[outer]).re);
   uint32_t out = kb_local(&kb, f64(&kb, NAN));
   if (!dtype_is_float(d)) {
     count = now(&kb, expr_cast(kb.k, DTYPE_DOUBLE, count));
@@ -159,7 +161,8 @@ static status draw_all(struct op_call *c, const struct random_source *source, va
   draw_number(&kb, p, number, d, count, chance, out);
   store_as(&kb, o, index, real_element(kb_get(&kb, out)));
   kb_close(&kb, rank);
-  expr_id padded = kb_mul(&kb, kb_mul(&kb, kb_dim(&kb, op_count(c, inner, &dims[outer])), kb_int(&kb, 200)), kb_add(&kb, samples, kb_int(&kb, 3)));
+  expr_id padded =
+    kb_mul(&kb, kb_mul(&kb, kb_dim(&kb, op_count(c, inner, &dims[outer])), kb_int(&kb, 200)), kb_add(&kb, samples, kb_int(&kb, 3)));
   random_advance(&kb, source, &state, kb_mul(&kb, kb_div(&kb, padded, kb_int(&kb, 4)), kb_int(&kb, RESERVED_MANY)));
   op_set_output(c, 0, kb_value(&kb, o));
   return kb_finish(&kb);

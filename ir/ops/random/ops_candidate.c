@@ -19,10 +19,10 @@ struct sampler {
   enum sampler_kind kind;
   bool unique;
   int64_t count, range, true_count;
-  uint32_t seen;           /* SAMPLER_LEARNED: the variable that counts true classes */
-  value_id weights;        /* SAMPLER_LEARNED: i64 [range] */
-  value_id probabilities;  /* SAMPLER_LEARNED, SAMPLER_FIXED: float [range] */
-  value_id kept, other;    /* SAMPLER_FIXED: Walker's alias table: float and i64 [range] */
+  uint32_t seen;          /* SAMPLER_LEARNED: the variable that counts true classes */
+  value_id weights;       /* SAMPLER_LEARNED: i64 [range] */
+  value_id probabilities; /* SAMPLER_LEARNED, SAMPLER_FIXED: float [range] */
+  value_id kept, other;   /* SAMPLER_FIXED: Walker's alias table: float and i64 [range] */
 };
 
 static expr_id f64(struct kb *kb, double v) { return expr_float(kb->k, DTYPE_DOUBLE, v); }
@@ -53,13 +53,21 @@ static status sampler_begin(struct op_call *c, struct sampler *s) {
 
 /* What was counted until now, as weights and as probabilities. */
 static status learned_weights(struct op_call *c, struct sampler *s) {
-  struct flow_var var = {.name = op_state_name(c), .container = "tfc-sampler", .dtype = DTYPE_INT64, .has_shape = true, .rank = 1,
-                         .dims = {s->range}, .task = c->node->task, .node = c->node->name, .zero_initial = true};
+  struct flow_var var = {.name = op_state_name(c),
+                         .container = "tfc-sampler",
+                         .dtype = DTYPE_INT64,
+                         .has_shape = true,
+                         .rank = 1,
+                         .dims = {s->range},
+                         .task = c->node->task,
+                         .node = c->node->name,
+                         .zero_initial = true};
   s->seen = c->lw->find_var(c->lw->self, &var);
   struct kb kb;
   kb_begin(&kb, c, DTYPE_INT64);
   dim range = op_dim(c, s->range);
-  uint32_t v = kb_var(&kb, s->seen, BUFFER_INOUT, 1, &range), w = kb_out(&kb, DTYPE_INT64, 1, &range), p = kb_out(&kb, DTYPE_FLOAT, 1, &range);
+  uint32_t v = kb_var(&kb, s->seen, BUFFER_INOUT, 1, &range), w = kb_out(&kb, DTYPE_INT64, 1, &range),
+           p = kb_out(&kb, DTYPE_FLOAT, 1, &range);
   uint32_t total = kb_local(&kb, kb_int(&kb, 0));
   expr_id i = kb_for_dim(&kb, LOOP_SEQ, range), weight = kb_get(&kb, kb_local(&kb, kb_add(&kb, kb_load(&kb, v, &i).re, kb_int(&kb, 1))));
   kb_store(&kb, w, &i, real_element(weight));
@@ -110,7 +118,8 @@ static expr_id by_weight(struct kb *kb, const struct sampler *s, uint32_t weight
 
 /* Walker's table: each place keeps its class with a probability, and gives another else. Places with less than their share are filled up
  * from those with more, the last of both first. */
-static void alias_table(const float *weights, double sum, int32_t n, double *share, int32_t *low, int32_t *high, float *kept, int64_t *other) {
+static void alias_table(const float *weights, double sum, int32_t n, double *share, int32_t *low, int32_t *high, float *kept,
+                        int64_t *other) {
   int32_t lows = 0, highs = 0;
   for (int32_t i = 0; i < n; i++) {
     share[i] = (double)(weights[i] * (float)n) / sum;
@@ -142,9 +151,11 @@ static status fixed_weights(struct op_call *c, struct sampler *s) {
   const struct attr_value *list = node_attr(c->node, "unigrams");
   uint32_t given = list ? list->list.count : 0;
   double distortion = node_attr_float(c->node, "distortion", 1);
-  int64_t reserved = node_attr_int(c->node, "num_reserved_ids", 0), shards = node_attr_int(c->node, "num_shards", 1), shard = node_attr_int(c->node, "shard", 0);
+  int64_t reserved = node_attr_int(c->node, "num_reserved_ids", 0), shards = node_attr_int(c->node, "num_shards", 1),
+          shard = node_attr_int(c->node, "shard", 0);
   if (!*file == !given)
-    return fail(INVALID_ARGUMENT, given ? "Must only provide one of vocab_file and unigrams." : "Must provide either vocab_file or unigrams.");
+    return fail(INVALID_ARGUMENT,
+                given ? "Must only provide one of vocab_file and unigrams." : "Must provide either vocab_file or unigrams.");
   if (*file)
     return fail(UNIMPLEMENTED, "weights from a file (vocab_file)");
   if (shards < 1 || shard < 0 || reserved < 0)
@@ -279,7 +290,8 @@ static status draw_candidates(struct op_call *c, const struct sampler *s, value_
 static expr_id probability(struct kb *kb, const struct sampler *s, expr_id value) {
   if (s->kind != SAMPLER_LOG)
     return expr_float(kb->k, DTYPE_FLOAT, 1.0 / (double)s->range);
-  expr_id v = expr_cast(kb->k, DTYPE_DOUBLE, value), ratio = bin(kb, SCALAR_DIV, bin(kb, SCALAR_ADD, v, f64(kb, 2)), bin(kb, SCALAR_ADD, v, f64(kb, 1)));
+  expr_id v = expr_cast(kb->k, DTYPE_DOUBLE, value),
+          ratio = bin(kb, SCALAR_DIV, bin(kb, SCALAR_ADD, v, f64(kb, 2)), bin(kb, SCALAR_ADD, v, f64(kb, 1)));
   return expr_cast(kb->k, DTYPE_FLOAT, bin(kb, SCALAR_DIV, expr_unary(kb->k, SCALAR_LOG, ratio), f64(kb, log1p((double)s->range))));
 }
 
@@ -297,7 +309,9 @@ static status expected_counts(struct op_call *c, const struct sampler *s, value_
     kb_check(&kb, kb_and(&kb, kb_lt(&kb, kb_int(&kb, -1), class), kb_lt(&kb, class, range)), INVALID_ARGUMENT,
              "`true_candidate` out of range [0, %d), received %d", range, class);
   expr_id at = kb_clamp(&kb, class, range);
-  expr_id p = s->kind == SAMPLER_ALL ? expr_float(kb.k, DTYPE_FLOAT, 1) : s->probabilities ? kb_load(&kb, table, &at).re : probability(&kb, s, class);
+  expr_id p = s->kind == SAMPLER_ALL ? expr_float(kb.k, DTYPE_FLOAT, 1)
+            : s->probabilities       ? kb_load(&kb, table, &at).re
+                                     : probability(&kb, s, class);
   expr_id simple = s->kind == SAMPLER_ALL ? p : bin(&kb, SCALAR_MUL, p, expr_float(kb.k, DTYPE_FLOAT, (double)s->count));
   expr_id none = expr_unary(kb.k, SCALAR_LOG1P, expr_unary(kb.k, SCALAR_NEG, p));
   expr_id some = expr_unary(kb.k, SCALAR_EXPM1, bin(&kb, SCALAR_MUL, expr_cast(kb.k, DTYPE_FLOAT, tried), none));

@@ -93,7 +93,8 @@ static void draw_poisson_large(struct pair_stream *s, expr_id rate, double highe
   outside = bin(kb, SCALAR_OR, bin(kb, SCALAR_LT, k, f64(kb, 0)), outside);
   expr_id scaled = add(kb, bin(kb, SCALAR_DIV, a, mul(kb, shifted, shifted)), b);
   expr_id left = expr_unary(kb->k, SCALAR_LOG, bin(kb, SCALAR_DIV, mul(kb, v, inverse), scaled));
-  expr_id right = sub(kb, mul(kb, k, expr_unary(kb->k, SCALAR_LOG, rate)), add(kb, rate, expr_unary(kb->k, SCALAR_LGAMMA, add(kb, k, f64(kb, 1)))));
+  expr_id right =
+    sub(kb, mul(kb, k, expr_unary(kb->k, SCALAR_LOG, rate)), add(kb, rate, expr_unary(kb->k, SCALAR_LGAMMA, add(kb, k, f64(kb, 1)))));
   expr_id slow = kb_and(kb, expr_unary(kb->k, SCALAR_NOT, outside), bin(kb, SCALAR_LE, left, right));
   kb_if(kb, kb_and(kb, bin(kb, SCALAR_LE, k, f64(kb, highest)), bin(kb, SCALAR_OR, quick, slow)));
   kb_set(kb, out, k);

@@ -12,7 +12,7 @@ enum draw { DRAW_UNIFORM, DRAW_NORMAL, DRAW_TRUNCATED, DRAW_INT, DRAW_FULL_INT }
 struct request {
   enum draw draw;
   enum dtype dtype;
-  value_id minimum, maximum;  /* DRAW_INT */
+  value_id minimum, maximum; /* DRAW_INT */
   struct random_source source;
   dim count;
 };

@@ -137,7 +137,8 @@ static status index_shuffle_count(struct op_call *c, const value_id in[3], int *
     struct flow_value x = *op_value(c, in[i]);
     int own = i == 1 ? 1 : 0;
     if (x.rank < own || x.rank > own + 1)
-      return fail(INVALID_ARGUMENT, "index and max_index must be scalars or vectors, the seed [3] or [n, 3]: %s", op_shape_text(c, x.rank, x.dims));
+      return fail(INVALID_ARGUMENT, "index and max_index must be scalars or vectors, the seed [3] or [n, 3]: %s",
+                  op_shape_text(c, x.rank, x.dims));
     if (i == 1)
       TRY(op_equal_dims(c, x.dims[x.rank - 1], op_dim(c, 3), "Seed must be a vector of size [3] or a matrix of size [n, 3]"));
     if (x.rank == own)
@@ -166,7 +167,8 @@ status build_random_index_shuffle(struct op_call *c) {
   uint32_t a = kb_in(&kb, in[0]), s = kb_in(&kb, in[1]), m = kb_in(&kb, in[2]), o = kb_out(&kb, dtype, rank, &count);
   expr_id at[2] = {kb_int(&kb, 0), NO_EXPR}, seed[3], here[2];
   kb_loops(&kb, LOOP_PAR, rank, &count, at);
-  expr_id index = kb_get(&kb, kb_local(&kb, kb_load_broadcast(&kb, a, rank, at).re)), max = kb_get(&kb, kb_local(&kb, kb_load_broadcast(&kb, m, rank, at).re));
+  expr_id index = kb_get(&kb, kb_local(&kb, kb_load_broadcast(&kb, a, rank, at).re)),
+          max = kb_get(&kb, kb_local(&kb, kb_load_broadcast(&kb, m, rank, at).re));
   if (dtype == DTYPE_INT32 || dtype == DTYPE_INT64) {
     expr_id wide = expr_cast(kb.k, DTYPE_INT64, index), wide_max = expr_cast(kb.k, DTYPE_INT64, max);
     kb_check(&kb, kb_lt(&kb, kb_int(&kb, -1), wide), INVALID_ARGUMENT, "index must be >= 0 but was %d", wide, NO_EXPR);

@@ -13,7 +13,7 @@
 struct maker {
   struct kb *kb;
   enum dtype dtype;
-  int group;                          /* numbers from each block */
+  int group; /* numbers from each block */
   struct philox philox;
   uint32_t block, tries, sample;      /* locals: the next block, rejections in a row, the next sample */
   expr_id samples, limit;             /* of this batch; those to be made */
@@ -63,8 +63,8 @@ static void offer(struct maker *m, expr_id z, expr_id accepted) {
   kb_set(kb, m->tries, kb_int(kb, 0));
   kb_else(kb);
   kb_set(kb, m->tries, kb_add(kb, kb_get(kb, m->tries), kb_int(kb, 1)));
-  kb_check(kb, kb_lt(kb, kb_get(kb, m->tries), kb_int(kb, TRIES_MAX)), INTERNAL, "TruncatedNormal rejection sampler failed to accept a sample.",
-           NO_EXPR, NO_EXPR);
+  kb_check(kb, kb_lt(kb, kb_get(kb, m->tries), kb_int(kb, TRIES_MAX)), INTERNAL,
+           "TruncatedNormal rejection sampler failed to accept a sample.", NO_EXPR, NO_EXPR);
   kb_close(kb, 2);
 }
 
@@ -111,7 +111,8 @@ static void make_batch(struct maker *m, const expr_id given[4]) {
   struct kb *kb = m->kb;
   struct kernel *k = kb->k;
   expr_id zero = num(m, 0), infinite = num(m, INFINITY), mean = given[0], deviation = given[1], low = given[2], high = given[3];
-  expr_id bounded = bin(m, SCALAR_OR, bin(m, SCALAR_LT, un(m, SCALAR_ABS, low), infinite), bin(m, SCALAR_LT, un(m, SCALAR_ABS, high), infinite));
+  expr_id bounded =
+    bin(m, SCALAR_OR, bin(m, SCALAR_LT, un(m, SCALAR_ABS, low), infinite), bin(m, SCALAR_LT, un(m, SCALAR_ABS, high), infinite));
   expr_id valid = kb_and(kb, kb_and(kb, bin(m, SCALAR_LT, zero, deviation), bin(m, SCALAR_LT, low, high)), bounded);
   kb_check(kb, valid, INVALID_ARGUMENT, "Invalid parameters", NO_EXPR, NO_EXPR);
   expr_id turned = bin(m, SCALAR_OR, bin(m, SCALAR_EQ, low, num(m, -INFINITY)), bin(m, SCALAR_LT, high, mean));
@@ -203,15 +204,16 @@ status build_stateless_truncated(struct op_call *c) {
 
 static expr_id kb_length(struct kb *kb, uint32_t buffer) { return expr_dim(kb->k, kb->k->buffers.items[buffer].dims[0]); }
 
-/* Vectors have a parameter for each row, or one for all. Gives (a bool) whether all four are the same for all rows: bounds in a vector never
- * count as that. */
+/* Vectors have a parameter for each row, or one for all. Gives (a bool) whether all four are the same for all rows: bounds in a vector
+ * never count as that. */
 static expr_id row_parameters(struct kb *kb, const uint32_t parameters[4], expr_id rows, bool same_bounds) {
   expr_id alike = expr_int(kb->k, DTYPE_BOOL, same_bounds);
   for (int i = 0; i < 4; i++) {
     if (kb->k->buffers.items[parameters[i]].rank == 0)
       continue;
     expr_id length = kb_length(kb, parameters[i]), single = kb_eq(kb, length, kb_int(kb, 1));
-    kb_check(kb, kb_or(kb, single, kb_eq(kb, length, rows)), INVALID_ARGUMENT, "parameters should have length 1 or shape[0] = %d, not %d", rows, length);
+    kb_check(kb, kb_or(kb, single, kb_eq(kb, length, rows)), INVALID_ARGUMENT, "parameters should have length 1 or shape[0] = %d, not %d",
+             rows, length);
     alike = kb_and(kb, alike, single);
   }
   return alike;
@@ -263,7 +265,8 @@ status build_parameterized_truncated(struct op_call *c) {
   kb_set(&kb, m.sample, kb_int(&kb, 0));
   make_batch(&m, given);
   kb_close(&kb, 1);
-  expr_id blocks = kb_div(&kb, kb_mul(&kb, kb_mul(&kb, batches, kb_int(&kb, 2 * TRIES_MAX)), kb_add(&kb, m.samples, kb_int(&kb, 3))), kb_int(&kb, 4));
+  expr_id blocks =
+    kb_div(&kb, kb_mul(&kb, kb_mul(&kb, batches, kb_int(&kb, 2 * TRIES_MAX)), kb_add(&kb, m.samples, kb_int(&kb, 3))), kb_int(&kb, 4));
   random_advance(&kb, &source, &state, blocks);
   value_id flat = kb_value(&kb, out);
   TRY(kb_finish(&kb));

@@ -9,8 +9,15 @@ static expr_id u64_of(struct kb *kb, expr_id e) { return expr_cast(kb->k, DTYPE_
 static expr_id u64_const(struct kb *kb, int64_t v) { return expr_int(kb->k, DTYPE_UINT64, v); }
 
 struct random_source random_stateful(struct op_call *c) {
-  struct flow_var var = {.name = op_state_name(c), .container = "tfc-random", .dtype = DTYPE_UINT64, .has_shape = true, .rank = 1,
-                         .dims = {1}, .task = c->node->task, .node = c->node->name, .zero_initial = true};
+  struct flow_var var = {.name = op_state_name(c),
+                         .container = "tfc-random",
+                         .dtype = DTYPE_UINT64,
+                         .has_shape = true,
+                         .rank = 1,
+                         .dims = {1},
+                         .task = c->node->task,
+                         .node = c->node->name,
+                         .zero_initial = true};
   struct random_source s = {.keeper = RANDOM_STATEFUL, .var = c->lw->find_var(c->lw->self, &var)};
   s.seed = node_attr_int(c->node, "seed", 0);
   s.seed2 = node_attr_int(c->node, "seed2", 0);
@@ -49,8 +56,8 @@ status random_given(struct op_call *c, uint32_t first, struct random_source *out
   TRY(random_check_algorithm(c, first + 2));
   struct flow_value key = *op_value(c, out->key), counter = *op_value(c, out->counter);
   if (key.rank != 1 || counter.rank != 1)
-    return fail(INVALID_ARGUMENT, "key and counter must have shapes [1] and [2], not %s and %s",
-                op_shape_text(c, key.rank, key.dims), op_shape_text(c, counter.rank, counter.dims));
+    return fail(INVALID_ARGUMENT, "key and counter must have shapes [1] and [2], not %s and %s", op_shape_text(c, key.rank, key.dims),
+                op_shape_text(c, counter.rank, counter.dims));
   TRY(op_equal_dims(c, key.dims[0], op_dim(c, 1), "key must have shape [1]"));
   return op_equal_dims(c, counter.dims[0], op_dim(c, 2), "counter must have shape [2]");
 }
@@ -107,7 +114,8 @@ void random_check_state(struct kb *kb, const struct random_source *s, const stru
     return;
   expr_id at = kb_for(kb, LOOP_PAR, kb_int(kb, 1)), number = kb_load(kb, state->var, &at).re;
   expr_id is_philox = kb_or(kb, kb_eq(kb, number, kb_int(kb, 1)), kb_eq(kb, number, kb_int(kb, 3)));
-  kb_check(kb, kb_ne(kb, number, kb_int(kb, 2)), UNIMPLEMENTED, "Unsupported algorithm id: %d (ThreeFry is not there on CPUs)", number, NO_EXPR);
+  kb_check(kb, kb_ne(kb, number, kb_int(kb, 2)), UNIMPLEMENTED, "Unsupported algorithm id: %d (ThreeFry is not there on CPUs)", number,
+           NO_EXPR);
   kb_check(kb, is_philox, INVALID_ARGUMENT, "Unsupported algorithm id: %d", number, NO_EXPR);
   kb_close(kb, 1);
 }

@@ -12,10 +12,10 @@
 enum random_keeper { RANDOM_STATELESS, RANDOM_STATEFUL, RANDOM_GENERATOR };
 struct random_source {
   enum random_keeper keeper;
-  uint32_t var;               /* stateful: the counter; generator: the state */
-  bool names_algorithm;       /* generator: the state begins with the algorithm's number */
+  uint32_t var;         /* stateful: the counter; generator: the state */
+  bool names_algorithm; /* generator: the state begins with the algorithm's number */
   int64_t seed, seed2;
-  value_id key, counter;      /* stateless: [1] and [2] of u64 */
+  value_id key, counter; /* stateless: [1] and [2] of u64 */
 };
 struct random_source random_stateful(struct op_call *c);
 /* Input 0 is a variable of three i64: the counter's halves and the key; of four where it names the algorithm first. */

@@ -44,7 +44,9 @@ expr_id pairs_uniform(struct pair_stream *s) { return pairs_next(s, s->uniforms_
 
 /* ---- words ---- */
 
-struct word_stream words_begin(struct kb *kb, struct philox p) { return (struct word_stream){kb, p, kb_local(kb, kb_int(kb, 0))}; }
+struct word_stream words_begin(struct kb *kb, struct philox p) {
+  return (struct word_stream){kb, p, kb_local(kb, kb_int(kb, 0))};
+}
 
 expr_id words_next(struct word_stream *s) {
   struct kb *kb = s->kb;
@@ -59,7 +61,8 @@ expr_id words_below(struct word_stream *s, expr_id n, bool wide) {
   struct kb *kb = s->kb;
   enum dtype d = wide ? DTYPE_UINT64 : DTYPE_UINT32;
   expr_id count = now(kb, expr_cast(kb->k, d, n)), all = expr_int(kb->k, d, -1), one = expr_int(kb->k, d, 1), none = expr_int(kb->k, d, 0);
-  expr_id even = bin(kb, SCALAR_EQ, bin(kb, SCALAR_AND, count, bin(kb, SCALAR_SUB, count, one)), none); /* a power of two: none favours any */
+  /* a power of two: none favours any */
+  expr_id even = bin(kb, SCALAR_EQ, bin(kb, SCALAR_AND, count, bin(kb, SCALAR_SUB, count, one)), none);
   expr_id rejected = now(kb, expr_select(kb->k, even, none, bin(kb, SCALAR_ADD, bin(kb, SCALAR_REM, all, count), one)));
   uint32_t bits = kb_local(kb, none), again = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 1));
   kb_while(kb, kb_get(kb, again));

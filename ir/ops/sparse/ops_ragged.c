@@ -45,7 +45,8 @@ static status level_of_splits(struct op_call *c, value_id splits, dim children, 
   kb_check(&kb, kb_eq(&kb, begin, kb_get(&kb, end)), INVALID_ARGUMENT, "ragged splits must begin with 0: %d is %d", r, begin);
   kb_set(&kb, end, kb_index(&kb, kb_load(&kb, in, &after)));
   expr_id sorted = kb_and(&kb, kb_le(&kb, begin, kb_get(&kb, end)), kb_le(&kb, kb_get(&kb, end), n));
-  kb_check(&kb, sorted, INVALID_ARGUMENT, "ragged splits must not decrease, nor be above the number of values: %d after %d", kb_get(&kb, end), begin);
+  kb_check(&kb, sorted, INVALID_ARGUMENT, "ragged splits must not decrease, nor be above the number of values: %d after %d",
+           kb_get(&kb, end), begin);
   expr_id count = kb_sub(&kb, kb_get(&kb, end), begin);
   kb_set(&kb, most, expr_binary(kb.k, SCALAR_MAX, kb_get(&kb, most), count));
   expr_id i = kb_for(&kb, LOOP_SEQ, count), to = kb_add(&kb, begin, i);
@@ -154,9 +155,9 @@ status build_ragged_to_sparse(struct op_call *c) {
 
 struct dense {
   value_id shape, values, filler;
-  int count;                  /* of partitions */
+  int count; /* of partitions */
   struct level levels[LEVELS_MAX];
-  int rank;                   /* of the result */
+  int rank; /* of the result */
   dim dims[LIMIT_RANK];
 };
 
@@ -225,7 +226,8 @@ status build_ragged_to_tensor(struct op_call *c) {
   TRY(op_input(c, 2, &d.filler));
   struct flow_value x = *op_value(c, d.values), f = *op_value(c, d.filler);
   if (x.rank < 1 || f.rank > x.rank - 1)
-    return fail(INVALID_ARGUMENT, "default_value of shape %s does not fit values of shape %s", op_shape_text(c, f.rank, f.dims), op_shape_text(c, x.rank, x.dims));
+    return fail(INVALID_ARGUMENT, "default_value of shape %s does not fit values of shape %s", op_shape_text(c, f.rank, f.dims),
+                op_shape_text(c, x.rank, x.dims));
   TRY(read_partitions(c, &d));
   TRY(dense_dims(c, &d));
   for (int i = 0; i < f.rank; i++)
@@ -260,15 +262,19 @@ static status gather_level(struct op_call *c, value_id splits, uint32_t output, 
   dim rows = dim_sub(c->lw->dims, s.dims[0], op_dim(c, 1)), after = op_add(c, *n, op_dim(c, 1)), total;
   struct kb kb;
   kb_begin(&kb, c, s.dtype);
-  uint32_t in = kb_in(&kb, splits), picks = kb_in(&kb, *picked), out = kb_out(&kb, s.dtype, 1, &after), sum = kb_out(&kb, DTYPE_INT64, 0, NULL);
+  uint32_t in = kb_in(&kb, splits), picks = kb_in(&kb, *picked), out = kb_out(&kb, s.dtype, 1, &after),
+           sum = kb_out(&kb, DTYPE_INT64, 0, NULL);
   expr_id zero = kb_int(&kb, 0), one = kb_int(&kb, 1);
   uint32_t end = kb_local(&kb, zero);
   kb_store(&kb, out, &zero, f_const_as(&kb.f, s.dtype, 0));
-  expr_id i = kb_for_dim(&kb, LOOP_SEQ, *n), next = kb_add(&kb, i, one), row = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, picks, &i))));
+  expr_id i = kb_for_dim(&kb, LOOP_SEQ, *n), next = kb_add(&kb, i, one),
+          row = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, picks, &i))));
   expr_id size = kb_dim(&kb, rows);
   kb_check_index(&kb, kb_in_range(&kb, row, size), "indices[%d] = %d is not in [0, %d)", i, row, size);
-  expr_id row_after = kb_add(&kb, row, one), length = kb_sub(&kb, kb_index(&kb, kb_load(&kb, in, &row_after)), kb_index(&kb, kb_load(&kb, in, &row)));
-  kb_check(&kb, kb_le(&kb, zero, length), INVALID_ARGUMENT, "Ragged splits must be sorted in ascending order: row %d has %d values", row, length);
+  expr_id row_after = kb_add(&kb, row, one),
+          length = kb_sub(&kb, kb_index(&kb, kb_load(&kb, in, &row_after)), kb_index(&kb, kb_load(&kb, in, &row)));
+  kb_check(&kb, kb_le(&kb, zero, length), INVALID_ARGUMENT, "Ragged splits must be sorted in ascending order: row %d has %d values", row,
+           length);
   kb_set(&kb, end, kb_add(&kb, kb_get(&kb, end), length));
   kb_store(&kb, out, &next, real_element(expr_cast(kb.k, s.dtype, kb_get(&kb, end))));
   kb_close(&kb, 1);
@@ -281,7 +287,8 @@ static status gather_level(struct op_call *c, value_id splits, uint32_t output, 
   in = kb_in(&kb, splits), picks = kb_in(&kb, *picked), out = kb_out(&kb, DTYPE_INT64, 1, &total);
   zero = kb_int(&kb, 0), one = kb_int(&kb, 1);
   end = kb_local(&kb, zero);
-  i = kb_for_dim(&kb, LOOP_SEQ, *n), row = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, picks, &i)))), row_after = kb_add(&kb, row, one);
+  i = kb_for_dim(&kb, LOOP_SEQ, *n), row = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, picks, &i)))),
+  row_after = kb_add(&kb, row, one);
   expr_id begin = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, in, &row))));
   expr_id count = kb_get(&kb, kb_local(&kb, kb_sub(&kb, kb_index(&kb, kb_load(&kb, in, &row_after)), begin)));
   expr_id j = kb_for(&kb, LOOP_SEQ, count), to = kb_add(&kb, kb_get(&kb, end), j);
@@ -331,7 +338,8 @@ status build_ragged_gather(struct op_call *c) {
   guard_begin(&guard, c);
   uint32_t rows = kb_in(&guard, picked);
   expr_id at = kb_for_dim(&guard, LOOP_SEQ, n), row = kb_load(&guard, rows, &at).re;
-  kb_check(&guard, kb_in_range(&guard, row, kb_dim(&guard, x.dims[0])), INVALID_ARGUMENT, "Ragged splits must not point past values: %d of %d", row, kb_dim(&guard, x.dims[0]));
+  kb_check(&guard, kb_in_range(&guard, row, kb_dim(&guard, x.dims[0])), INVALID_ARGUMENT,
+           "Ragged splits must not point past values: %d of %d", row, kb_dim(&guard, x.dims[0]));
   kb_close(&guard, 1);
   TRY(guard_finish(&guard));
   TRY(op_pick_rows(c, v, picked, op_dim(c, 0), n, &out));

@@ -25,7 +25,8 @@ static expr_id range_count(struct kb *kb, const struct ranges *r, expr_id row) {
   expr_id start = range_part(kb, r, 0, row), limit = range_part(kb, r, 1, row), delta = range_part(kb, r, 2, row);
   struct element zero = f_const_as(&kb->f, dtype, 0), one = f_const_as(&kb->f, dtype, 1);
   kb_check(kb, kb_ne(kb, delta, zero.re), INVALID_ARGUMENT, "Requires delta != 0", NO_EXPR, NO_EXPR);
-  expr_id up = kb_and(kb, kb_lt(kb, zero.re, delta), kb_lt(kb, start, limit)), down = kb_and(kb, kb_lt(kb, delta, zero.re), kb_lt(kb, limit, start));
+  expr_id up = kb_and(kb, kb_lt(kb, zero.re, delta), kb_lt(kb, start, limit)),
+          down = kb_and(kb, kb_lt(kb, delta, zero.re), kb_lt(kb, limit, start));
   expr_id span = expr_unary(kb->k, SCALAR_ABS, kb_sub(kb, limit, start)), step = expr_unary(kb->k, SCALAR_ABS, delta), count;
   if (dtype_is_float(dtype))
     count = expr_unary(kb->k, SCALAR_CEIL, expr_binary(kb->k, SCALAR_DIV, span, step));
@@ -128,7 +129,8 @@ status build_compute_accidental_hits(struct op_call *c) {
   TRY(kb_finish_guarded(&kb));
   TRY(op_bound_dims(c, v, 1, &total));
   kb_begin(&kb, c, DTYPE_INT64);
-  uint32_t rows = kb_out(&kb, DTYPE_INT32, 1, &total), ids = kb_out(&kb, DTYPE_INT64, 1, &total), weights = kb_out(&kb, DTYPE_FLOAT, 1, &total);
+  uint32_t rows = kb_out(&kb, DTYPE_INT32, 1, &total), ids = kb_out(&kb, DTYPE_INT64, 1, &total),
+           weights = kb_out(&kb, DTYPE_FLOAT, 1, &total);
   count = kb_local(&kb, kb_int(&kb, 0));
   each_hit(&kb, classes, sampled, &row, &place);
   expr_id to = kb_get(&kb, count);

@@ -43,8 +43,8 @@ status build_ragged_from_variant(struct op_call *c) {
   struct flow_node *n;
   TRY(op_host(c, HOST_PURE, NULL, &n));
   const struct object_shapes *o = lower_object(c->lw, c->in[0].maker);
-  struct flow_value values = o && o->count && o->values->dtype == op_output_dtype(c, c->out_count - 1) ? *o->values
-                                                                                                  : (struct flow_value){.rank = -1};
+  struct flow_value values =
+    o && o->count && o->values->dtype == op_output_dtype(c, c->out_count - 1) ? *o->values : (struct flow_value){.rank = -1};
   const struct flow_value *encoded = op_value(c, n->inputs.items[0]);
   bool stacked = c->out_count == 1 && encoded->rank > 0;
   dim dims[LIMIT_RANK + 1];

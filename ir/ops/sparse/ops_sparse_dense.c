@@ -104,7 +104,9 @@ status build_sparse_dense_cwise(struct op_call *c) {
   TRY(sparse_check_size(c, &a, INVALID_ARGUMENT));
   struct flow_value x = *op_value(c, dense);
   if (x.rank > a.rank)
-    return fail(INVALID_ARGUMENT, "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: dense has rank %d, sparse %d", x.rank, a.rank);
+    return fail(INVALID_ARGUMENT,
+                "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: dense has rank %d, sparse %d", x.rank,
+                a.rank);
   TRY(check_broadcast(c, &x, &a));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
@@ -282,7 +284,8 @@ status build_sparse_softmax(struct op_call *c) {
   struct kb kb;
   kb_begin(&kb, c, dtype);
   uint32_t in = kb_in(&kb, a.values), out = kb_out(&kb, dtype, 1, &a.count);
-  uint32_t groups = kb_scratch(&kb, DTYPE_INT64, 1, &a.count), top = kb_scratch(&kb, dtype, 1, &a.count), sum = kb_scratch(&kb, dtype, 1, &a.count);
+  uint32_t groups = kb_scratch(&kb, DTYPE_INT64, 1, &a.count), top = kb_scratch(&kb, dtype, 1, &a.count),
+           sum = kb_scratch(&kb, dtype, 1, &a.count);
   kb_fill(&kb, top, 1, &a.count, f_lowest(&kb.f));
   kb_fill(&kb, sum, 1, &a.count, f_const_as(&kb.f, dtype, 0));
   number_rows(&kb, &a, groups);

@@ -69,7 +69,8 @@ static status concat_inputs(struct op_call *c, int count, struct sparse *parts, 
     TRY(sparse_dims(c, &parts[i], "shapes"));
     TRY(sparse_check_size(c, &parts[i], INTERNAL));
     if (parts[i].rank != parts[0].rank)
-      return fail(INVALID_ARGUMENT, "Ranks of all input tensors must match: expected %d but got %d at position %d", parts[0].rank, parts[i].rank, i);
+      return fail(INVALID_ARGUMENT, "Ranks of all input tensors must match: expected %d but got %d at position %d", parts[0].rank,
+                  parts[i].rank, i);
   }
   int64_t wanted = node_attr_int(c->node, "concat_dim", 0);
   int rank = parts[0].rank;
@@ -285,8 +286,9 @@ static status new_shape(struct op_call *c, const struct sparse *s, value_id want
     product = kb_mul(&guard, product, kb_dim(&guard, out[d]));
   }
   kb_check(&guard, kb_le(&guard, open, kb_int(&guard, 1)), INVALID_ARGUMENT, "only one output dimension may be -1", NO_EXPR, NO_EXPR);
-  kb_check(&guard, kb_or(&guard, kb_eq(&guard, open, kb_int(&guard, 0)), kb_eq(&guard, none, expr_int(guard.k, DTYPE_BOOL, 0))), INVALID_ARGUMENT,
-           "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are non-zero", NO_EXPR, NO_EXPR);
+  kb_check(
+    &guard, kb_or(&guard, kb_eq(&guard, open, kb_int(&guard, 0)), kb_eq(&guard, none, expr_int(guard.k, DTYPE_BOOL, 0))), INVALID_ARGUMENT,
+    "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are non-zero", NO_EXPR, NO_EXPR);
   kb_check(&guard, kb_eq(&guard, product, have), INVALID_ARGUMENT,
            "Input to reshape is a tensor with %d dense values, but the requested shape has %d", have, product);
   return guard_finish(&guard);

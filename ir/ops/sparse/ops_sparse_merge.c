@@ -28,8 +28,9 @@ struct side {
 static expr_id compare_next(struct kb *kb, const struct side *x, const struct side *y, expr_id more_x, expr_id more_y) {
   uint32_t order = kb_local(kb, kb_select(kb, more_x, kb_int(kb, -1), kb_int(kb, 1)));
   kb_if(kb, kb_and(kb, more_x, more_y));
-  kb_set(kb, order, compare_rows(kb, kb_in(kb, x->s->indices), kb_get(kb, x->at), kb_in(kb, y->s->indices), kb_get(kb, y->at),
-                                 op_dim(kb->c, x->s->rank), NO_VALUE));
+  kb_set(kb, order,
+         compare_rows(kb, kb_in(kb, x->s->indices), kb_get(kb, x->at), kb_in(kb, y->s->indices), kb_get(kb, y->at),
+                      op_dim(kb->c, x->s->rank), NO_VALUE));
   kb_close(kb, 1);
   return kb_get(kb, order);
 }
@@ -208,7 +209,8 @@ struct filled {
 static status count_rows(struct op_call *c, const struct sparse *s, struct filled *f) {
   struct kb kb;
   kb_begin(&kb, c, DTYPE_INT64);
-  uint32_t empty = kb_out(&kb, DTYPE_BOOL, 1, &f->rows), offsets = kb_out(&kb, DTYPE_INT64, 1, &f->rows), total = kb_out(&kb, DTYPE_INT64, 0, NULL);
+  uint32_t empty = kb_out(&kb, DTYPE_BOOL, 1, &f->rows), offsets = kb_out(&kb, DTYPE_INT64, 1, &f->rows),
+           total = kb_out(&kb, DTYPE_INT64, 0, NULL);
   uint32_t counts = kb_scratch(&kb, DTYPE_INT64, 1, &f->rows), in = kb_in(&kb, s->indices);
   expr_id zero = kb_int(&kb, 0), one = kb_int(&kb, 1);
   kb_fill(&kb, counts, 1, &f->rows, real_element(zero));
@@ -238,7 +240,8 @@ static status place_entries(struct op_call *c, const struct sparse *s, const str
   dim dims[2] = {f->total, op_dim(c, s->rank)};
   struct kb kb;
   kb_begin(&kb, c, dtype);
-  uint32_t indices = kb_out(&kb, DTYPE_INT64, 2, dims), values = kb_out(&kb, dtype, 1, dims), places = kb_out(&kb, DTYPE_INT64, 1, &s->count);
+  uint32_t indices = kb_out(&kb, DTYPE_INT64, 2, dims), values = kb_out(&kb, dtype, 1, dims),
+           places = kb_out(&kb, DTYPE_INT64, 1, &s->count);
   uint32_t next = kb_scratch(&kb, DTYPE_INT64, 1, &f->rows), offsets = kb_in(&kb, f->offsets);
   uint32_t in = kb_in(&kb, s->values), other = kb_in(&kb, filler);
   expr_id zero = kb_int(&kb, 0), one = kb_int(&kb, 1), index[LIMIT_RANK];
@@ -317,13 +320,14 @@ status build_sparse_fill_empty_rows_grad(struct op_call *c) {
     return fail(INVALID_ARGUMENT, "%s must be a vector", p.rank != 1 ? "reverse_index_map" : "grad_values");
   struct kb kb;
   kb_begin(&kb, c, g.dtype);
-  uint32_t in = kb_in(&kb, places), grads = kb_in(&kb, grad), values = kb_out(&kb, g.dtype, 1, p.dims), filler = kb_out(&kb, g.dtype, 0, NULL);
+  uint32_t in = kb_in(&kb, places), grads = kb_in(&kb, grad), values = kb_out(&kb, g.dtype, 1, p.dims),
+           filler = kb_out(&kb, g.dtype, 0, NULL);
   uint32_t seen = kb_scratch(&kb, DTYPE_INT64, 1, g.dims);
   expr_id zero = kb_int(&kb, 0);
   kb_fill(&kb, seen, 1, g.dims, real_element(zero));
   expr_id i = kb_for_dim(&kb, LOOP_SEQ, p.dims[0]), from = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, in, &i))));
-  kb_check(&kb, kb_in_range(&kb, from, kb_dim(&kb, g.dims[0])), INVALID_ARGUMENT,
-           "Elements in reverse index must be in [0, %d) but got %d", kb_dim(&kb, g.dims[0]), from);
+  kb_check(&kb, kb_in_range(&kb, from, kb_dim(&kb, g.dims[0])), INVALID_ARGUMENT, "Elements in reverse index must be in [0, %d) but got %d",
+           kb_dim(&kb, g.dims[0]), from);
   kb_store(&kb, values, &i, kb_load(&kb, grads, &from));
   kb_store(&kb, seen, &from, real_element(kb_int(&kb, 1)));
   kb_close(&kb, 1);

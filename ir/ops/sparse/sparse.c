@@ -51,7 +51,8 @@ expr_id kb_sparse_has_size(struct kb *kb, const struct sparse *s) {
 status sparse_check_size(struct op_call *c, const struct sparse *s, status code) {
   struct kb guard;
   guard_begin(&guard, c);
-  kb_check(&guard, kb_sparse_has_size(&guard, s), code, "Encountered overflow when multiplying the sizes of a sparse tensor", NO_EXPR, NO_EXPR);
+  kb_check(&guard, kb_sparse_has_size(&guard, s), code, "Encountered overflow when multiplying the sizes of a sparse tensor", NO_EXPR,
+           NO_EXPR);
   return guard_finish(&guard);
 }
 
@@ -68,7 +69,8 @@ void kb_sparse_index_checked(struct kb *kb, const struct sparse *s, expr_id row,
   for (int d = 0; d < s->rank; d++)
     kb_check(kb, kb_in_range(kb, index[d], kb_dim(kb, s->dims[d])), INVALID_ARGUMENT,
              arena_printf(kb->c->lw->arena, "Sparse index [%%d,%d] = %%d is out of bounds: need 0 <= index < %s", d,
-                          op_shape_text(kb->c, s->rank, s->dims)), row, index[d]);
+                          op_shape_text(kb->c, s->rank, s->dims)),
+             row, index[d]);
 }
 
 expr_id kb_sparse_flat(struct kb *kb, const struct sparse *s, const expr_id *index) {
@@ -153,8 +155,11 @@ static void merge_runs(struct kb *kb, const struct sort *s, expr_id begin, expr_
 }
 
 uint32_t kb_sort_keys(struct kb *kb, uint32_t keys, dim count) {
-  struct sort s = {.keys = keys, .perm = kb_scratch(kb, DTYPE_INT64, 1, &count), .other_keys = kb_scratch(kb, DTYPE_INT64, 1, &count),
-                   .other_perm = kb_scratch(kb, DTYPE_INT64, 1, &count), .n = kb_dim(kb, count)};
+  struct sort s = {.keys = keys,
+                   .perm = kb_scratch(kb, DTYPE_INT64, 1, &count),
+                   .other_keys = kb_scratch(kb, DTYPE_INT64, 1, &count),
+                   .other_perm = kb_scratch(kb, DTYPE_INT64, 1, &count),
+                   .n = kb_dim(kb, count)};
   expr_id i = kb_for(kb, LOOP_SEQ, s.n), one = kb_int(kb, 1);
   kb_store(kb, s.perm, &i, real_element(i));
   kb_close(kb, 1);

@@ -7,8 +7,8 @@
 struct sparse {
   value_id indices, values, shape; /* values: NO_VALUE when the op has none */
   int rank;
-  dim count;                       /* of the entries */
-  dim dims[LIMIT_RANK];            /* the shape, where sparse_dims was called */
+  dim count;            /* of the entries */
+  dim dims[LIMIT_RANK]; /* the shape, where sparse_dims was called */
 };
 
 /* Reads and checks three inputs; values may be UINT32_MAX. */

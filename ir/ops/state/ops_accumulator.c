@@ -7,7 +7,8 @@
 #include "ir/ops/token_attrs.h"
 
 /* AccumulatorApplyGradient has the gradient last, SparseAccumulatorApplyGradient its rows before the shape. */
-static bool applies(const struct graph *g, const struct node *put, const struct put_search *search, int64_t i, uint32_t *input, bool *batched) {
+static bool applies(const struct graph *g, const struct node *put, const struct put_search *search, int64_t i, uint32_t *input,
+                    bool *batched) {
   bool sparse = strcmp(put->op, "SparseAccumulatorApplyGradient") == 0;
   bool dense = strcmp(put->op, "AccumulatorApplyGradient") == 0 || strcmp(put->op, "ResourceAccumulatorApplyGradient") == 0;
   *input = sparse ? 3 : 2;

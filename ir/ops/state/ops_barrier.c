@@ -16,7 +16,7 @@ status build_barrier(struct op_call *c) {
   }
   if (node_attr_int(c->node, "capacity", -1) != -1)
     return fail(INVALID_ARGUMENT, "Barrier only accepts capacity=-1.  Feed the inputs to your Barrier through a queue to enforce a limited "
-                "capacity.");
+                                  "capacity.");
   return build_host(c);
 }
 

@@ -81,12 +81,15 @@ static int64_t known_length(struct op_call *c, uint32_t input) {
   const struct graph *g = c->lw->frame->graph;
   struct edge e = c->node->inputs[input];
   const struct node *n = &g->nodes.items[e.node];
-  for (int steps = 0; (strcmp(n->op, "Identity") == 0 || strcmp(n->op, "AddN") == 0 || strcmp(n->op, "ZerosLike") == 0) && steps < 64; steps++)
+  for (int steps = 0; (strcmp(n->op, "Identity") == 0 || strcmp(n->op, "AddN") == 0 || strcmp(n->op, "ZerosLike") == 0) && steps < 64;
+       steps++)
     n = &g->nodes.items[n->inputs[0].node];
   return c->lw->region_depth == 0 ? lower_object(c->lw, n)->length - 1 : -1;
 }
 
-static void note_length(struct op_call *c, int64_t length) { lower_object(c->lw, c->node)->length = c->lw->region_depth == 0 ? length + 1 : 0; }
+static void note_length(struct op_call *c, int64_t length) {
+  lower_object(c->lw, c->node)->length = c->lw->region_depth == 0 ? length + 1 : 0;
+}
 
 /* What is remembered of an element (-1: of any). */
 static const struct flow_value *noted(const struct object_shapes *o, int64_t at) {

@@ -35,7 +35,9 @@ static status component_shape(struct op_call *c, const struct object_shapes *o, 
     return fail(UNIMPLEMENTED, "the rank of component %u is not known while compiling", i);
   *rank = known ? shape->rank : o->values[i].rank;
   for (int d = 0; d < *rank; d++) {
-    dims[d] = known && shape->dims[d] >= 0 ? op_dim(c, shape->dims[d]) : noted && o->values[i].rank == *rank ? o->values[i].dims[d] : NO_DIM;
+    dims[d] = known && shape->dims[d] >= 0        ? op_dim(c, shape->dims[d])
+            : noted && o->values[i].rank == *rank ? o->values[i].dims[d]
+                                                  : NO_DIM;
     if (!op_dim_is_outer(c, dims[d]))
       dims[d] = op_new_symbol(c);
   }
@@ -54,11 +56,13 @@ static status check_composite(struct op_call *c, const struct object_shapes *o) 
   if (!op_takes(c, "encoded") || !maker)
     return OK;
   if (strcmp(maker->op, "CompositeTensorVariantFromComponents") != 0)
-    return fail(INVALID_ARGUMENT, "The input `encoded` is not a valid CompositeTensorVariant tensor: '%s' (%s) made it", maker->name, maker->op);
+    return fail(INVALID_ARGUMENT, "The input `encoded` is not a valid CompositeTensorVariant tensor: '%s' (%s) made it", maker->name,
+                maker->op);
   if (metadata_class(maker) != metadata_class(c->node))
     return fail(INVALID_ARGUMENT, "`encoded` contains another kind of tensor than `type_spec` says");
   if (o->count != c->out_count)
-    return fail(INVALID_ARGUMENT, "Encoded value has %u tensor components; expected %u components based on type_spec", o->count, c->out_count);
+    return fail(INVALID_ARGUMENT, "Encoded value has %u tensor components; expected %u components based on type_spec", o->count,
+                c->out_count);
   for (uint32_t i = 0; i < o->count; i++)
     if (o->values[i].dtype != op_output_dtype(c, i))
       return fail(INVALID_ARGUMENT, "Tensor component %u had dtype %s; expected dtype %s", i, dtype_name(o->values[i].dtype),

@@ -31,7 +31,8 @@ status build_queue_enqueue(struct op_call *c) {
   return OK;
 }
 
-static bool enqueues(const struct graph *g, const struct node *put, const struct put_search *search, int64_t i, uint32_t *input, bool *batched) {
+static bool enqueues(const struct graph *g, const struct node *put, const struct put_search *search, int64_t i, uint32_t *input,
+                     bool *batched) {
   *input = (uint32_t)i + 1;
   *batched = strncmp(put->op, "QueueEnqueueMany", 16) == 0;
   return strncmp(put->op, "QueueEnqueue", 12) == 0 && i + 1 < put->input_count && op_same_resource(g, put, search->user);
@@ -90,8 +91,8 @@ static status check_has_shapes(const struct node *maker) {
   for (uint32_t i = 0; whole && i < shapes->list.count; i++)
     whole = !shapes->list.items[i].shape.unknown_rank;
   return whole || strncmp(maker->op, "PriorityQueue", 13) == 0
-             ? OK
-             : fail(INVALID_ARGUMENT, "%s's DequeueMany and DequeueUpTo require the components to have specified shapes.", maker->op);
+         ? OK
+         : fail(INVALID_ARGUMENT, "%s's DequeueMany and DequeueUpTo require the components to have specified shapes.", maker->op);
 }
 
 /* DequeueMany and DequeueUpTo have the batch in front; the latter's is known only when it is there. */

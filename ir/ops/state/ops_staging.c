@@ -10,7 +10,8 @@
 /* Whether two ops of staging areas mean the same one. */
 static bool same_area(const struct node *a, const struct node *b) {
   const char *x = node_attr_string(a, "shared_name", ""), *y = node_attr_string(b, "shared_name", "");
-  return strcmp(node_attr_string(a, "container", ""), node_attr_string(b, "container", "")) == 0 && strcmp(*x ? x : a->name, *y ? y : b->name) == 0;
+  return strcmp(node_attr_string(a, "container", ""), node_attr_string(b, "container", "")) == 0 &&
+         strcmp(*x ? x : a->name, *y ? y : b->name) == 0;
 }
 
 /* "OrderedMapUnstage" puts through "OrderedMapStage". */

@@ -18,8 +18,12 @@ status build_variable(struct op_call *c) {
   const struct attr_shape *shape = node_attr_shape(c->node, "shape");
   enum dtype dtype = (enum dtype)node_attr_int(c->node, "dtype", DTYPE_FLOAT);
   const char *container = node_attr_string(c->node, "container", "");
-  struct flow_var var = {.name = variable_name(c), .container = *container ? container : "localhost", .dtype = dtype,
-                         .task = c->node->task, .node = c->node->name, .rank = -1,
+  struct flow_var var = {.name = variable_name(c),
+                         .container = *container ? container : "localhost",
+                         .dtype = dtype,
+                         .task = c->node->task,
+                         .node = c->node->name,
+                         .rank = -1,
                          .is_resource = c->row->form & ROW_HANDLE};
   if (c->row->form & ROW_TEMPORARY)
     var.container = "tfc-temporary";
@@ -219,8 +223,8 @@ status build_count_up_to(struct op_call *c) {
   struct formula *f = &kb.f;
   struct element old = kb_load(&kb, o, NULL);
   struct element held = real_element(kb_get(&kb, kb_local(&kb, old.re)));
-  kb_check(&kb, LT(held, K((double)limit)).re, OUT_OF_RANGE,
-           arena_printf(c->lw->arena, "Reached limit of %lld", (long long)limit), NO_EXPR, NO_EXPR);
+  kb_check(&kb, LT(held, K((double)limit)).re, OUT_OF_RANGE, arena_printf(c->lw->arena, "Reached limit of %lld", (long long)limit), NO_EXPR,
+           NO_EXPR);
   kb_store(&kb, out, NULL, held);
   kb_store(&kb, o, NULL, ADD(held, K(1)));
   op_set_output(c, 0, kb_value(&kb, out));

@@ -38,10 +38,12 @@ static struct element hold(struct update *u, struct element e) {
 #define SLOT(name) hold(u, update_slot(u, name))
 #define SET(name, value) update_set(u, name, value)
 #define SCALAR_IN(name) update_scalar(u, name)
-#define RULE(name)        \
+#define RULE(name)             \
   void name(struct update *u); \
   void name(struct update *u)
-#define BEGIN struct formula *f = u->f; struct element g = u->grad;
+#define BEGIN               \
+  struct formula *f = u->f; \
+  struct element g = u->grad;
 
 /* ---- the rules ---- */
 

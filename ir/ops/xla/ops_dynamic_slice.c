@@ -5,8 +5,7 @@
 #include "ir/ops/arrange.h"
 
 /* The index behind `at` when a window of `lengths` begins at `start`, moved into a tensor of `dims`. */
-static void window_index(struct kb *kb, value_id start, int rank, const dim *dims, const dim *lengths,
-                         const expr_id *at, expr_id *index) {
+static void window_index(struct kb *kb, value_id start, int rank, const dim *dims, const dim *lengths, const expr_id *at, expr_id *index) {
   for (int d = 0; d < rank; d++) {
     expr_id last = kb_sub(kb, kb_dim(kb, dims[d]), kb_dim(kb, lengths[d]));
     expr_id from = expr_binary(kb->k, SCALAR_MAX, kb_element(kb, start, d), kb_int(kb, 0));
@@ -55,8 +54,8 @@ status build_dynamic_update_slice(struct op_call *c) {
   TRY(op_input(c, 2, &start));
   struct flow_value x = *op_value(c, v), u = *op_value(c, update);
   if (x.rank != u.rank)
-    return fail(INVALID_ARGUMENT, "input and update must have the same rank, input: %s; update: %s",
-                op_shape_text(c, x.rank, x.dims), op_shape_text(c, u.rank, u.dims));
+    return fail(INVALID_ARGUMENT, "input and update must have the same rank, input: %s; update: %s", op_shape_text(c, x.rank, x.dims),
+                op_shape_text(c, u.rank, u.dims));
   TRY(check_window(c, start, x.rank, x.dims, u.dims));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);

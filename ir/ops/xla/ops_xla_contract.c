@@ -19,8 +19,7 @@ static status dot_axes(struct op_call *c, const struct flow_value *x, struct dot
     TRY(op_equal_dims(c, x[0].dims[d->contracted[0].items[i]], x[1].dims[d->contracted[1].items[i]],
                       "contracting dimension sizes do not match"));
   for (int i = 0; i < d->batch[0].count; i++)
-    TRY(op_equal_dims(c, x[0].dims[d->batch[0].items[i]], x[1].dims[d->batch[1].items[i]],
-                      "batch dimension sizes do not match"));
+    TRY(op_equal_dims(c, x[0].dims[d->batch[0].items[i]], x[1].dims[d->batch[1].items[i]], "batch dimension sizes do not match"));
   int rank = d->batch[0].count + d->rest[0].count + d->rest[1].count;
   return rank > LIMIT_RANK ? fail(UNIMPLEMENTED, "a product of rank %d", rank) : OK;
 }
@@ -56,10 +55,8 @@ status build_xla_dot(struct op_call *c) {
   struct accumulator acc = acc_zero(&kb, sum);
   for (int i = 0; i < d.contracted[0].count; i++)
     index[0][d.contracted[0].items[i]] = index[1][d.contracted[1].items[i]] =
-        kb_for_dim(&kb, LOOP_RED, x[0].dims[d.contracted[0].items[i]]);
-  acc_add(
-      &kb, &acc,
-      f_binary(&kb.f, SCALAR_MUL, load_as(&kb, sum, buffers[0], index[0]), load_as(&kb, sum, buffers[1], index[1])));
+      kb_for_dim(&kb, LOOP_RED, x[0].dims[d.contracted[0].items[i]]);
+  acc_add(&kb, &acc, f_binary(&kb.f, SCALAR_MUL, load_as(&kb, sum, buffers[0], index[0]), load_as(&kb, sum, buffers[1], index[1])));
   kb_close(&kb, d.contracted[0].count);
   store_as(&kb, o, at, acc_get(&kb, &acc));
   kb_close(&kb, rank);
@@ -69,16 +66,14 @@ status build_xla_dot(struct op_call *c) {
 
 /* ---- Conv ---- */
 
-status xla_conv_axes_read(struct op_call *c, uint32_t batch, uint32_t feature, uint32_t spatial, int rank,
-                          struct xla_conv_axes *out) {
+status xla_conv_axes_read(struct op_call *c, uint32_t batch, uint32_t feature, uint32_t spatial, int rank, struct xla_conv_axes *out) {
   TRY(xla_axis(c, batch, rank - 1, &out->batch));
   TRY(xla_axis(c, feature, rank - 1, &out->feature));
   TRY(xla_axes(c, spatial, rank, &out->spatial));
-  bool distinct =
-      out->batch != out->feature && !axis_in(&out->spatial, out->batch) && !axis_in(&out->spatial, out->feature);
+  bool distinct = out->batch != out->feature && !axis_in(&out->spatial, out->batch) && !axis_in(&out->spatial, out->feature);
   return distinct && out->spatial.count == rank - 2
-             ? OK
-             : fail(INVALID_ARGUMENT, "dimension_numbers do not name each of %d dimensions once", rank);
+         ? OK
+         : fail(INVALID_ARGUMENT, "dimension_numbers do not name each of %d dimensions once", rank);
 }
 
 static status read_windows(struct op_call *c, struct xla_conv *v) {
@@ -90,17 +85,11 @@ static status read_windows(struct op_call *c, struct xla_conv *v) {
   for (int i = 0; i < v->spatial; i++) {
     int64_t size = op_dim_value(c, v->w.dims[v->filter.spatial.items[i]]);
     if (size < 0)
-      return fail(UNIMPLEMENTED, "a filter whose size is not known while compiling: %s",
-                  op_shape_text(c, v->w.rank, v->w.dims));
+      return fail(UNIMPLEMENTED, "a filter whose size is not known while compiling: %s", op_shape_text(c, v->w.rank, v->w.dims));
     if (strides[i] < 1 || spread[i] < 1 || dilation[i] < 1)
       return fail(INVALID_ARGUMENT, "strides and dilations must be at least 1");
-    v->windows[i] = (struct xla_window){size,
-                                        strides[i],
-                                        spread[i],
-                                        dilation[i],
-                                        padding[2 * i],
-                                        padding[2 * i + 1],
-                                        v->x.dims[v->in.spatial.items[i]]};
+    v->windows[i] =
+      (struct xla_window){size, strides[i], spread[i], dilation[i], padding[2 * i], padding[2 * i + 1], v->x.dims[v->in.spatial.items[i]]};
   }
   return OK;
 }
@@ -121,8 +110,8 @@ status xla_conv_groups_fit(struct op_call *c, const struct xla_conv *v) {
 
 static status conv_read(struct op_call *c, struct xla_conv *v) {
   if (v->x.rank != v->w.rank || v->x.rank < 2)
-    return fail(INVALID_ARGUMENT, "lhs and rhs must have the same rank of at least 2: %s, %s",
-                op_shape_text(c, v->x.rank, v->x.dims), op_shape_text(c, v->w.rank, v->w.dims));
+    return fail(INVALID_ARGUMENT, "lhs and rhs must have the same rank of at least 2: %s, %s", op_shape_text(c, v->x.rank, v->x.dims),
+                op_shape_text(c, v->w.rank, v->w.dims));
   v->spatial = v->x.rank - 2;
   TRY(xla_conv_axes_read(c, 7, 8, 11, v->x.rank, &v->in));
   TRY(xla_conv_axes_read(c, 3, 4, 6, v->x.rank, &v->filter));
@@ -130,28 +119,25 @@ static status conv_read(struct op_call *c, struct xla_conv *v) {
   TRY(xla_numbers(c, 6, "feature_group_count", 1, &v->groups));
   v->batch_groups = node_attr_int(c->node, "batch_group_count", 1);
   if (v->groups < 1 || v->batch_groups < 1 || (v->groups > 1 && v->batch_groups > 1))
-    return fail(INVALID_ARGUMENT, "feature_group_count %lld and batch_group_count %lld", (long long)v->groups,
-                (long long)v->batch_groups);
+    return fail(INVALID_ARGUMENT, "feature_group_count %lld and batch_group_count %lld", (long long)v->groups, (long long)v->batch_groups);
   TRY(xla_conv_groups_fit(c, v));
   return read_windows(c, v);
 }
 
 /* One product: of the window's element at `offset` and the channel, with what lies behind the padding as 0. */
-static struct element conv_product(struct kb *kb, const struct xla_conv *v, const uint32_t *buffers,
-                                   const expr_id *at, const expr_id *offset, expr_id channel) {
+static struct element conv_product(struct kb *kb, const struct xla_conv *v, const uint32_t *buffers, const expr_id *at,
+                                   const expr_id *offset, expr_id channel) {
   expr_id x[LIMIT_RANK], w[LIMIT_RANK], inside = expr_int(kb->k, DTYPE_BOOL, 1), feature = at[v->out.feature];
   x[v->in.batch] = at[v->out.batch];
   x[v->in.feature] = w[v->filter.batch] = channel;
   w[v->filter.feature] = feature;
   int64_t groups = v->groups > 1 ? v->groups : v->batch_groups;
   if (groups > 1) {
-    expr_id of_group = kb_div(kb, kb_dim(kb, v->w.dims[v->filter.feature]), kb_int(kb, groups)),
-            group = kb_div(kb, feature, of_group);
+    expr_id of_group = kb_div(kb, kb_dim(kb, v->w.dims[v->filter.feature]), kb_int(kb, groups)), group = kb_div(kb, feature, of_group);
     if (v->groups > 1)
       x[v->in.feature] = kb_add(kb, kb_mul(kb, group, kb_dim(kb, v->w.dims[v->filter.batch])), channel);
     else
-      x[v->in.batch] = kb_add(kb, kb_mul(kb, group, kb_div(kb, kb_dim(kb, v->x.dims[v->in.batch]), kb_int(kb, groups))),
-                              at[v->out.batch]);
+      x[v->in.batch] = kb_add(kb, kb_mul(kb, group, kb_div(kb, kb_dim(kb, v->x.dims[v->in.batch]), kb_int(kb, groups))), at[v->out.batch]);
   }
   for (int i = 0; i < v->spatial; i++) {
     expr_id exists;
@@ -179,8 +165,7 @@ static dim window_reach(struct op_call *c, const struct xla_window *w) {
   return dim_min(c->lw->dims, size, op_mul(c, size, w->in));
 }
 
-status xla_conv_values(struct op_call *c, const struct xla_conv *v, value_id x, value_id w, enum dtype dtype,
-                       value_id *result) {
+status xla_conv_values(struct op_call *c, const struct xla_conv *v, value_id x, value_id w, enum dtype dtype, value_id *result) {
   dim dims[LIMIT_RANK];
   xla_conv_dims(c, v, dims);
   enum dtype sum = sum_dtype(dtype);

@@ -4,14 +4,13 @@
 
 struct windows {
   struct flow_value x, indices;
-  struct axis_list
-      inner; /* axes of the gathered (or the updates) within a window: each is one of x, in order, but for: */
-  struct axis_list dropped;                  /* axes of x along which a window has one place */
+  struct axis_list inner;   /* axes of the gathered (or the updates) within a window: each is one of x, in order, but for: */
+  struct axis_list dropped; /* axes of x along which a window has one place */
   struct axis_list batching, index_batching; /* axes of x that go along with axes of the indices */
   struct axis_list starts;                   /* element i of an index is along this axis of x */
-  struct axis_list outer; /* axes of the gathered that number windows: each is one of the indices, in order */
-  int vector;             /* the axis of the indices that holds an index; their rank: they are scalars */
-  int rank;               /* of the gathered */
+  struct axis_list outer;                    /* axes of the gathered that number windows: each is one of the indices, in order */
+  int vector;                                /* the axis of the indices that holds an index; their rank: they are scalars */
+  int rank;                                  /* of the gathered */
 };
 
 /* Fields 1 .. 6 of either message mean the same. */
@@ -35,9 +34,7 @@ static status windows_read(struct op_call *c, struct windows *w) {
 }
 
 /* The axis of the indices behind outer axis number i. */
-static int index_axis(const struct windows *w, int i) {
-  return i < w->vector ? i : i + 1;
-}
+static int index_axis(const struct windows *w, int i) { return i < w->vector ? i : i + 1; }
 /* The axis of x behind inner axis number i. */
 static int inner_axis(const struct windows *w, int i) {
   struct axis_list rest;
@@ -105,8 +102,8 @@ status build_xla_gather(struct op_call *c) {
 
 /* The updates one after the other: each window's elements change those of the copy. A window that does not lie within
  * it changes none. */
-static void store_windows(struct kb *kb, const struct windows *w, const struct xla_function *f, uint32_t indices,
-                          uint32_t updates, uint32_t out, const dim *dims) {
+static void store_windows(struct kb *kb, const struct windows *w, const struct xla_function *f, uint32_t indices, uint32_t updates,
+                          uint32_t out, const dim *dims) {
   expr_id at[LIMIT_RANK], to[LIMIT_RANK], inside = expr_int(kb->k, DTYPE_BOOL, 1);
   dim length[LIMIT_RANK];
   for (int i = 0; i < w->outer.count; i++)
@@ -152,8 +149,7 @@ status build_xla_scatter(struct op_call *c) {
   for (int i = 0; i < w.outer.count; i++)
     TRY(op_equal_dims(c, u.dims[w.outer.items[i]], w.indices.dims[index_axis(&w, i)], "updates and scatter_indices"));
   for (int i = 0; i < w.inner.count; i++)
-    TRY(op_require_le(c, u.dims[w.inner.items[i]], w.x.dims[inner_axis(&w, i)],
-                      "an update of %d is larger than the dimension's %d"));
+    TRY(op_require_le(c, u.dims[w.inner.items[i]], w.x.dims[inner_axis(&w, i)], "an update of %d is larger than the dimension's %d"));
   struct kb kb;
   kb_begin(&kb, c, w.x.dtype);
   uint32_t old = kb_in(&kb, v), indices = kb_in(&kb, places), updates = kb_in(&kb, update),

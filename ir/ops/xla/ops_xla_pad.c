@@ -3,8 +3,8 @@
 #include "ir/ops/xla/xla.h"
 
 /* Each element goes to its place, unless it is cut off. */
-static void store_spread(struct kb *kb, const struct flow_value *x, uint32_t in, uint32_t out, const dim *dims,
-                         const int64_t *low, const int64_t *high, const int64_t *interior) {
+static void store_spread(struct kb *kb, const struct flow_value *x, uint32_t in, uint32_t out, const dim *dims, const int64_t *low,
+                         const int64_t *high, const int64_t *interior) {
   expr_id at[LIMIT_RANK], to[LIMIT_RANK], inside = expr_int(kb->k, DTYPE_BOOL, 1);
   kb_loops(kb, LOOP_PAR, x->rank, x->dims, at);
   bool cuts = false;
@@ -58,14 +58,10 @@ struct float_form {
 };
 static struct float_form float_form(enum dtype dtype) {
   switch (dtype) {
-  case DTYPE_DOUBLE:
-    return (struct float_form){DTYPE_UINT64, 11, 52};
-  case DTYPE_HALF:
-    return (struct float_form){DTYPE_UINT16, 5, 10};
-  case DTYPE_BFLOAT16:
-    return (struct float_form){DTYPE_UINT16, 8, 7};
-  default:
-    return (struct float_form){DTYPE_UINT32, 8, 23};
+  case DTYPE_DOUBLE: return (struct float_form){DTYPE_UINT64, 11, 52};
+  case DTYPE_HALF: return (struct float_form){DTYPE_UINT16, 5, 10};
+  case DTYPE_BFLOAT16: return (struct float_form){DTYPE_UINT16, 8, 7};
+  default: return (struct float_form){DTYPE_UINT32, 8, 23};
   }
 }
 
@@ -74,8 +70,7 @@ static expr_id fewer_mantissa_bits(struct kernel *k, const struct float_form *f,
   expr_id shift = expr_int(k, f->bits, f->mantissa - mantissa);
   expr_id odd = expr_binary(k, SCALAR_SHR, expr_binary(k, SCALAR_AND, bits, expr_int(k, f->bits, last)), shift);
   expr_id bias = expr_binary(k, SCALAR_ADD, odd, expr_int(k, f->bits, (last >> 1) - 1));
-  return expr_binary(k, SCALAR_AND, expr_binary(k, SCALAR_ADD, bits, bias),
-                     expr_unary(k, SCALAR_NOT, expr_int(k, f->bits, last - 1)));
+  return expr_binary(k, SCALAR_AND, expr_binary(k, SCALAR_ADD, bits, bias), expr_unary(k, SCALAR_NOT, expr_int(k, f->bits, last - 1)));
 }
 
 static expr_id fewer_exponent_bits(struct kernel *k, const struct float_form *f, int64_t exponent, expr_id bits) {
@@ -83,8 +78,7 @@ static expr_id fewer_exponent_bits(struct kernel *k, const struct float_form *f,
   int64_t mask = (((int64_t)1 << f->exponent) - 1) << f->mantissa;
   expr_id field = expr_binary(k, SCALAR_AND, bits, expr_int(k, f->bits, mask));
   expr_id sign =
-      expr_binary(k, SCALAR_AND, bits,
-                  expr_binary(k, SCALAR_SHL, expr_int(k, f->bits, 1), expr_int(k, f->bits, f->exponent + f->mantissa)));
+    expr_binary(k, SCALAR_AND, bits, expr_binary(k, SCALAR_SHL, expr_int(k, f->bits, 1), expr_int(k, f->bits, f->exponent + f->mantissa)));
   expr_id infinite = expr_binary(k, SCALAR_OR, sign, expr_int(k, f->bits, mask));
   expr_id over = expr_binary(k, SCALAR_LT, expr_int(k, f->bits, (bias + reduced) << f->mantissa), field);
   expr_id under = expr_binary(k, SCALAR_LE, field, expr_int(k, f->bits, (bias - reduced) << f->mantissa));
@@ -134,10 +128,9 @@ status build_xla_broadcast_helper(struct op_call *c) {
   if (count == 0 && (x[0].rank == x[1].rank || x[small].rank == 0))
     return OK;
   if (count != x[small].rank)
-    return fail(
-        INVALID_ARGUMENT,
-        "If broadcast_dims is empty, both arguments must have equal rank; it has %d elements for the shapes %s and %s",
-        count, op_shape_text(c, x[0].rank, x[0].dims), op_shape_text(c, x[1].rank, x[1].dims));
+    return fail(INVALID_ARGUMENT,
+                "If broadcast_dims is empty, both arguments must have equal rank; it has %d elements for the shapes %s and %s", count,
+                op_shape_text(c, x[0].rank, x[0].dims), op_shape_text(c, x[1].rank, x[1].dims));
   dim dims[LIMIT_RANK];
   for (int d = 0; d < rank; d++)
     dims[d] = op_dim(c, 1);

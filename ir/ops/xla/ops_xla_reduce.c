@@ -19,8 +19,7 @@ static status reduction_axes(struct op_call *c, struct reduction *r) {
   for (uint32_t i = 0; list && i < list->list.count; i++) {
     int64_t axis = list->list.items[i].i;
     if (axis < 0 || axis >= r->x[0].rank || axis_in(&r->reduced, (int)axis))
-      return fail(INVALID_ARGUMENT, "dimensions_to_reduce names %lld, twice or of %d dimensions", (long long)axis,
-                  r->x[0].rank);
+      return fail(INVALID_ARGUMENT, "dimensions_to_reduce names %lld, twice or of %d dimensions", (long long)axis, r->x[0].rank);
     r->reduced.items[r->reduced.count++] = axis;
   }
   xla_other_axes(r->x[0].rank, &r->reduced, NULL, &r->kept);
@@ -47,8 +46,8 @@ static status reduction_read(struct op_call *c, struct reduction *r) {
 }
 
 /* The accumulators become what the function makes of them and these elements; all are computed before one is set. */
-static void combine(struct kb *kb, const struct xla_function *f, const struct accumulator *acc,
-                    const struct element *elements, uint32_t count) {
+static void combine(struct kb *kb, const struct xla_function *f, const struct accumulator *acc, const struct element *elements,
+                    uint32_t count) {
   struct element args[2 * XLA_OPERANDS] = {0}, next[XLA_OPERANDS];
   struct accumulator held[XLA_OPERANDS];
   for (uint32_t i = 0; i < count; i++) {
@@ -124,8 +123,7 @@ static status windows_padding(struct op_call *c, int rank, uint32_t input, struc
 }
 
 /* Loops over the elements of the window at `at`; *inside: whether there is one. */
-static void window_loops(struct kb *kb, const struct xla_window *w, int rank, const expr_id *at, expr_id *index,
-                         expr_id *inside) {
+static void window_loops(struct kb *kb, const struct xla_window *w, int rank, const expr_id *at, expr_id *index, expr_id *inside) {
   expr_id exists;
   *inside = expr_int(kb->k, DTYPE_BOOL, 1);
   for (int d = 0; d < rank; d++) {
@@ -175,8 +173,8 @@ status build_xla_reduce_window(struct op_call *c) {
 
 /* The window's element that stays: the first, until `select` of it and another is false. Its place is left in `place`.
  */
-static void select_element(struct kb *kb, const struct xla_function *select, uint32_t in, const struct xla_window *w,
-                           int rank, const expr_id *at, uint32_t *place, uint32_t any) {
+static void select_element(struct kb *kb, const struct xla_function *select, uint32_t in, const struct xla_window *w, int rank,
+                           const expr_id *at, uint32_t *place, uint32_t any) {
   expr_id index[LIMIT_RANK], inside;
   struct accumulator best = acc_zero(kb, kb->f.dtype);
   window_loops(kb, w, rank, at, index, &inside);
@@ -211,8 +209,7 @@ status build_xla_select_and_scatter(struct op_call *c) {
     TRY(op_equal_dims(c, s.dims[d], xla_window_count(c, &w[d]), "source shape does not match the windows"));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
-  uint32_t in = kb_in(&kb, v), from = kb_in(&kb, source), first = kb_in(&kb, start),
-           out = kb_out(&kb, x.dtype, x.rank, x.dims);
+  uint32_t in = kb_in(&kb, v), from = kb_in(&kb, source), first = kb_in(&kb, start), out = kb_out(&kb, x.dtype, x.rank, x.dims);
   expr_id at[LIMIT_RANK], to[LIMIT_RANK];
   kb_fill(&kb, out, x.rank, x.dims, kb_load(&kb, first, NULL));
   kb_loops(&kb, LOOP_SEQ, s.rank, s.dims, at);

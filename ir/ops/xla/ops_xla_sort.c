@@ -37,8 +37,7 @@ static expr_id comes_before(struct place_sort *s, expr_id a, expr_id b) {
   return less.re;
 }
 
-static status sort_kernel(struct op_call *c, const value_id *in, uint32_t count, int axis,
-                          const struct xla_function *less) {
+static status sort_kernel(struct op_call *c, const value_id *in, uint32_t count, int axis, const struct xla_function *less) {
   struct flow_value x = *op_value(c, in[0]);
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
@@ -77,8 +76,8 @@ static status check_sorted(struct op_call *c, const value_id *in, uint32_t count
   for (uint32_t i = 1; i < count; i++) {
     struct flow_value y = *op_value(c, in[i]);
     if (y.rank != x.rank)
-      return fail(INVALID_ARGUMENT, "what is sorted together must have one shape: %s, %s",
-                  op_shape_text(c, x.rank, x.dims), op_shape_text(c, y.rank, y.dims));
+      return fail(INVALID_ARGUMENT, "what is sorted together must have one shape: %s, %s", op_shape_text(c, x.rank, x.dims),
+                  op_shape_text(c, y.rank, y.dims));
     for (int d = 0; d < x.rank; d++)
       TRY(op_equal_dims(c, x.dims[d], y.dims[d], "what is sorted together must have one shape"));
   }

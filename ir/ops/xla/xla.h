@@ -41,11 +41,10 @@ struct xla_function {
 };
 /* The function that an attribute names, from scalars of `args` to scalars of `rets`. UNIMPLEMENTED where its body is more than scalar
  * arithmetic. */
-status xla_function_read(struct op_call *c, const char *attr, uint32_t arg_count, const enum dtype *args,
-                         uint32_t ret_count, const enum dtype *rets, struct xla_function *out);
+status xla_function_read(struct op_call *c, const char *attr, uint32_t arg_count, const enum dtype *args, uint32_t ret_count,
+                         const enum dtype *rets, struct xla_function *out);
 /* Its results for these arguments, as expressions of the kernel. */
-void xla_function_apply(struct kb *kb, const struct xla_function *function, const struct element *args,
-                        struct element *rets);
+void xla_function_apply(struct kb *kb, const struct xla_function *function, const struct element *args, struct element *rets);
 
 /* ---- windows (xla_window.c) ---- */
 
@@ -75,13 +74,11 @@ struct xla_conv {
   struct flow_value x, w;
 };
 /* By these fields of dimension_numbers. */
-status xla_conv_axes_read(struct op_call *c, uint32_t batch, uint32_t feature, uint32_t spatial, int rank,
-                          struct xla_conv_axes *out);
+status xla_conv_axes_read(struct op_call *c, uint32_t batch, uint32_t feature, uint32_t spatial, int rank, struct xla_conv_axes *out);
 /* The groups divide features and batches. */
 status xla_conv_groups_fit(struct op_call *c, const struct xla_conv *v);
 /* The sizes of the result; the result as a new value. */
 void xla_conv_dims(struct op_call *c, const struct xla_conv *v, dim *dims);
-status xla_conv_values(struct op_call *c, const struct xla_conv *v, value_id x, value_id w, enum dtype dtype,
-                       value_id *result);
+status xla_conv_values(struct op_call *c, const struct xla_conv *v, value_id x, value_id w, enum dtype dtype, value_id *result);
 
 #endif

@@ -7,8 +7,7 @@
 
 /* ---- making ---- */
 
-static status lower_scalars(struct op_call *c, const struct attr_func *f, const enum dtype *args,
-                            struct xla_function *out) {
+static status lower_scalars(struct op_call *c, const struct attr_func *f, const enum dtype *args, struct xla_function *out) {
   struct lower trial = lower_apart(c->lw);
   trial.flow = out->flow = flow_create(trial.arena, trial.dims);
   trial.region_depth++;
@@ -20,8 +19,7 @@ static status lower_scalars(struct op_call *c, const struct attr_func *f, const 
   struct bound bound_args[2 * XLA_OPERANDS] = {0}, rets[XLA_OPERANDS] = {0};
   for (uint32_t i = 0; i < out->arg_count; i++)
     bound_args[i].value = out->args[i] = flow_add_value(trial.flow, args[i], 0, NULL);
-  status result =
-      lower_body(&inner, f->name, f->attrs, f->attr_count, bound_args, out->arg_count, rets, out->ret_count);
+  status result = lower_body(&inner, f->name, f->attrs, f->attr_count, bound_args, out->arg_count, rets, out->ret_count);
   for (uint32_t i = 0; i < out->ret_count; i++)
     out->rets[i] = rets[i].value;
   lower_free(&trial);
@@ -41,8 +39,8 @@ static bool is_arithmetic(const struct flow_node *n) {
   return true;
 }
 
-status xla_function_read(struct op_call *c, const char *attr, uint32_t arg_count, const enum dtype *args,
-                         uint32_t ret_count, const enum dtype *rets, struct xla_function *out) {
+status xla_function_read(struct op_call *c, const char *attr, uint32_t arg_count, const enum dtype *args, uint32_t ret_count,
+                         const enum dtype *rets, struct xla_function *out) {
   const struct attr_value *f = node_attr(c->node, attr);
   if (!f || f->kind != ATTR_FUNC)
     return fail(INVALID_ARGUMENT, "has no function %s", attr);
@@ -82,8 +80,7 @@ static expr_id known_part(struct kb *kb, enum dtype dtype, const void *data) {
 static struct element known_element(struct kb *kb, const struct flow_value *v) {
   enum dtype part = dtype_real(v->dtype);
   const char *data = v->data;
-  return (struct element){known_part(kb, part, data),
-                          dtype_is_complex(v->dtype) ? known_part(kb, part, data + dtype_size(part)) : NO_EXPR};
+  return (struct element){known_part(kb, part, data), dtype_is_complex(v->dtype) ? known_part(kb, part, data + dtype_size(part)) : NO_EXPR};
 }
 
 static struct element value_element(struct application *a, value_id v) {
@@ -121,8 +118,7 @@ static void apply_kernel(struct application *a, const struct flow_node *n) {
   }
 }
 
-void xla_function_apply(struct kb *kb, const struct xla_function *function, const struct element *args,
-                        struct element *rets) {
+void xla_function_apply(struct kb *kb, const struct xla_function *function, const struct element *args, struct element *rets) {
   struct application a = {.kb = kb, .flow = function->flow};
   a.values = ARENA_ARRAY(kb->c->lw->arena, struct element, function->flow->values.count + 1);
   for (uint32_t i = 0; i < function->arg_count; i++)

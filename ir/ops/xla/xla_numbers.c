@@ -54,8 +54,7 @@ status xla_axes(struct op_call *c, uint32_t field, int rank, struct axis_list *o
   TRY(read_field(c, field, out));
   for (int i = 0; i < out->count; i++)
     if (out->items[i] < 0 || out->items[i] >= rank)
-      return fail(INVALID_ARGUMENT, "dimension_numbers has the axis %lld of a tensor of %d", (long long)out->items[i],
-                  rank);
+      return fail(INVALID_ARGUMENT, "dimension_numbers has the axis %lld of a tensor of %d", (long long)out->items[i], rank);
   for (int i = 0; i < out->count; i++)
     for (int k = 0; k < i; k++)
       if (out->items[i] == out->items[k])
