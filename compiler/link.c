@@ -19,14 +19,14 @@
 
 #define ARCHIVE(name)                               \
   extern const unsigned char name##_archive_data[]; \
-  extern const uint64_t name##_archive_size;
-ARCHIVE(runtime)
-ARCHIVE(nghttp2)
-ARCHIVE(png)
-ARCHIVE(jpeg)
-ARCHIVE(z)
-ARCHIVE(ssl)
-ARCHIVE(crypto)
+  extern const uint64_t name##_archive_size
+ARCHIVE(runtime);
+ARCHIVE(nghttp2);
+ARCHIVE(png);
+ARCHIVE(jpeg);
+ARCHIVE(z);
+ARCHIVE(ssl);
+ARCHIVE(crypto);
 #undef ARCHIVE
 
 /* In the linker's order: what needs another comes first. */
