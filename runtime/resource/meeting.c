@@ -1,84 +1,12 @@
-/* meeting.c: steps that hold in a list are asked again after every change; sums are made without the lock by whoever finds them
- * complete. */
-#include "runtime/resource/meeting.h"
+/* meeting.c: who holds in a meeting: steps that hold in a list are asked again after every change. */
+#include "runtime/resource/meeting_state.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "runtime/host/wait_list.h"
-#include "runtime/resource/round.h"
 
-#define HALL_MESSAGES 256    /* of one post */
-#define HALL_EARLY_MAX 65536 /* messages for meetings that no step of ours has begun yet */
-
-/* A value of the round: what the seats have given, and what came of it. */
-struct value_entry {
-  uint32_t seat;
-  uint64_t step;
-  struct tensor *tensor;
-};
-struct value {
-  struct value *next;
-  struct meeting_value_spec spec;
-  VEC(struct value_entry) entries;
-  bool is_busy;    /* somebody computes */
-  uint64_t *steps; /* per seat: whose contributions `result` is of; 0: none */
-  bool is_known;
-  struct tensor *result;
-  status code; /* why there is none */
-  char text[256];
-};
-
-enum hold_kind { HOLD_ENTER, HOLD_GIVE, HOLD_LEAD, HOLD_END, HOLD_VALUE };
-struct hold {
-  enum hold_kind kind;
-  uint32_t seat;
-  uint64_t step;
-  bool is_committed;
-  struct value *value;
-  struct tensor *own; /* of a repetition: what it brings itself */
-};
-
-struct seat_numbers {
-  uint64_t serial;
-  uint32_t command;
-};
-
-struct meeting {
-  struct resource resource; /* first */
-  struct hall *hall;
-  struct meeting *next;
-  uint64_t key; /* of its name, in messages */
-  uint32_t *seats, *holders;
-  struct round round;
-  struct seat_numbers *given, *taken; /* per seat */
-  uint64_t numbered;                  /* the round that `taken` is of */
-  struct wait_list waiting;
-  struct value *values;
-};
-
-struct wire_message {
-  uint64_t key, step, number;
-  uint32_t word, holder, seat, reserved;
-};
-struct early {
-  struct early *next;
-  struct wire_message message;
-};
-
-struct hall {
-  pthread_mutex_t lock;
-  struct hall_peers peers;
-  bool has_peers;
-  struct meeting *meetings;
-  struct early *early, **early_end;
-  uint32_t early_count;
-  bool has_finished; /* some task, ever */
-  bool *admitted;    /* per task; NULL: all are */
-  uint32_t task_count;
-};
+#define HALL_MESSAGES 256 /* of one post */
 
 static uint64_t now_ms(void) {
   struct timespec now;
@@ -86,127 +14,11 @@ static uint64_t now_ms(void) {
   return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static uint64_t name_key(const char *name) {
+uint64_t meeting_name_key(const char *name) {
   uint64_t key = UINT64_C(1469598103934665603);
   for (; *name; name++)
     key = (key ^ (uint8_t)*name) * UINT64_C(1099511628211);
   return key;
-}
-
-/* ---- values ---- */
-
-static struct value *value_find(struct meeting *m, const struct meeting_value_spec *spec) {
-  for (struct value *v = m->values; v; v = v->next)
-    if (v->spec.key == spec->key)
-      return v;
-  struct value *v = calloc(1, sizeof *v);
-  uint64_t *steps = calloc(m->round.options.seats, sizeof *steps);
-  if (!v || !steps) {
-    free(v);
-    free(steps);
-    return NULL;
-  }
-  *v = (struct value){.next = m->values, .spec = *spec, .steps = steps};
-  return m->values = v;
-}
-
-static struct value_entry *entry_of(const struct value *v, uint32_t seat, uint64_t step) {
-  for (uint32_t i = 0; i < v->entries.count; i++)
-    if (v->entries.items[i].seat == seat && v->entries.items[i].step == step)
-      return &v->entries.items[i];
-  return NULL;
-}
-
-/* What no round can take any more, and what the result is of already, when that is decided. */
-static void value_sweep(const struct meeting *m, struct value *v) {
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < v->entries.count; i++) {
-    struct value_entry e = v->entries.items[i];
-    bool is_used = v->is_known && v->steps[e.seat] == e.step && m->round.seats[e.seat].taken == e.step;
-    if (round_keeps(&m->round, e.seat, e.step) && !is_used)
-      v->entries.items[kept++] = e;
-    else
-      tensor_release(e.tensor);
-  }
-  v->entries.count = kept;
-}
-
-/* The step of a seat that counts: in the round that was decided last, or in the open one as it stands. */
-static uint64_t step_that_counts(const struct meeting *m, uint32_t seat, bool is_decided) {
-  const struct round_seat *s = &m->round.seats[seat];
-  return is_decided ? s->taken : s->is_member ? (s->given ? s->given : s->entered) : 0;
-}
-
-static bool result_is_of(const struct meeting *m, const struct value *v, bool is_decided) {
-  for (uint32_t i = 0; i < m->round.options.seats; i++)
-    if (v->steps[i] != step_that_counts(m, i, is_decided))
-      return false;
-  return v->is_known;
-}
-
-/* Whether all contributions are here that the result needs. */
-static bool is_complete(const struct meeting *m, const struct value *v, bool is_decided) {
-  bool some = false;
-  for (uint32_t i = 0; i < m->round.options.seats; i++) {
-    uint64_t step = step_that_counts(m, i, is_decided);
-    bool is_wanted = is_decided ? step != 0 : m->round.seats[i].is_member;
-    if (is_wanted && (!step || !entry_of(v, i, step)))
-      return false;
-    some = some || is_wanted;
-  }
-  return some;
-}
-
-static bool is_waited_for(const struct meeting *m, const struct value *v) {
-  for (const struct wait_entry *e = m->waiting.first; e; e = e->next) {
-    const struct hold *h = e->own;
-    if (h->kind == HOLD_VALUE && h->value == v && round_given(&m->round, h->seat, h->step) == ROUND_GO)
-      return true;
-  }
-  return false;
-}
-
-/* Under the lock, which is given back while it computes. */
-static void value_compute(struct meeting *m, struct value *v, bool is_decided) {
-  uint32_t seats = m->round.options.seats;
-  struct tensor **given = calloc(seats, sizeof *given), *result = NULL;
-  struct collective_values values = {v->spec.kind, MERGE_ADD, v->spec.mean, 0, given};
-  v->is_known = false;
-  for (uint32_t i = 0; i < seats; i++) {
-    v->steps[i] = step_that_counts(m, i, is_decided);
-    if (given && v->steps[i])
-      given[values.count++] = tensor_retain(entry_of(v, i, v->steps[i])->tensor);
-  }
-  struct tensor *old = v->result;
-  v->result = NULL;
-  v->is_busy = true;
-  pthread_mutex_unlock(&m->hall->lock);
-  tensor_release(old);
-  status code = given ? collective_common(&values, &result) : fail(RESOURCE_EXHAUSTED, "no memory");
-  char text[sizeof v->text];
-  snprintf(text, sizeof text, "%s", code == OK ? "" : status_text());
-  for (int64_t i = 0; i < values.count; i++)
-    tensor_release(given[i]);
-  free(given);
-  pthread_mutex_lock(&m->hall->lock);
-  v->is_busy = false;
-  v->is_known = true;
-  v->result = result;
-  v->code = code;
-  snprintf(v->text, sizeof v->text, "%s", text);
-}
-
-/* A value that can be computed now: one that is waited for first, then those of the open round. */
-static struct value *value_ready(struct meeting *m, bool *is_decided) {
-  *is_decided = true;
-  for (struct value *v = m->values; v; v = v->next)
-    if (!v->is_busy && !result_is_of(m, v, true) && is_waited_for(m, v) && is_complete(m, v, true))
-      return v;
-  *is_decided = false;
-  for (struct value *v = m->values; v; v = v->next)
-    if (!v->is_busy && m->round.phase == ROUND_OPEN && is_complete(m, v, false) && !result_is_of(m, v, false) && !is_waited_for(m, v))
-      return v;
-  return NULL;
 }
 
 /* ---- holding ---- */
@@ -236,7 +48,7 @@ static status give_flag(struct host_call *call, bool value) {
 
 /* A step that repeats what is over, and what came of it is not kept: a task was started again since. */
 static bool is_forgotten(const struct meeting *m, const struct hold *h) {
-  return m->round.phase == ROUND_OPEN && h->own && !is_complete(m, h->value, true);
+  return m->round.phase == ROUND_OPEN && h->own && !meeting_value_is_complete(m, h->value, true);
 }
 
 /* It changes nothing where updates have a leader: any value will do for what it still computes. Else it needs the right one. */
@@ -272,7 +84,7 @@ static enum round_answer ask_again(struct meeting *m, const struct hold *h, stru
     return is_coming ? ROUND_HOLD : answer;
   if (h->value->is_busy)
     return ROUND_HOLD;
-  if (!result_is_of(m, h->value, true))
+  if (!meeting_value_is_of(m, h->value, true))
     return is_forgotten(m, h) ? repeat_alone(m, h, call, code, text) : ROUND_HOLD;
   *code = h->value->code;
   *text = h->value->text;
@@ -301,7 +113,7 @@ static bool settle_once(struct meeting *m, struct wait_entry **over) {
 }
 
 /* What was given with the contributions that the round has taken. */
-static void note_numbers(struct meeting *m) {
+void meeting_note_numbers(struct meeting *m) {
   if (m->numbered == m->round.number)
     return;
   m->numbered = m->round.number;
@@ -327,38 +139,38 @@ static void post(struct meeting *m) {
   r->out.count = 0;
 }
 
-static struct wait_entry *fail_all(struct meeting *m, status code, const char *text) {
+struct wait_entry *meeting_fail_all(struct meeting *m, status code, const char *text) {
   struct wait_entry *over = NULL;
   while (m->waiting.first)
     wait_list_move_first(&m->waiting, code, text, &over);
   return over;
 }
 
-static void append(struct wait_entry **over, struct wait_entry *more) {
+void meeting_append_over(struct wait_entry **over, struct wait_entry *more) {
   while (*over)
     over = &(*over)->next;
   *over = more;
 }
 
 /* Under the lock: everything that follows from a change. */
-static void follow_up(struct meeting *m, struct wait_entry **over) {
+void meeting_follow_up(struct meeting *m, struct wait_entry **over) {
   struct value *v;
   bool is_decided;
   for (;;) {
-    note_numbers(m);
+    meeting_note_numbers(m);
     post(m);
     if (m->round.is_torn) {
-      append(over, fail_all(m, UNAVAILABLE, "the other tasks that hold the variables of the round were lost"));
+      meeting_append_over(over, meeting_fail_all(m, UNAVAILABLE, "the other tasks that hold the variables of the round were lost"));
       return;
     }
     if (settle_once(m, over))
       continue;
     for (v = m->values; v; v = v->next)
-      value_sweep(m, v);
-    v = value_ready(m, &is_decided);
+      meeting_value_sweep(m, v);
+    v = meeting_value_ready(m, &is_decided);
     if (!v)
       return;
-    value_compute(m, v, is_decided);
+    meeting_value_compute(m, v, is_decided);
   }
 }
 
@@ -428,12 +240,12 @@ static void look_for_members(struct meeting *m, uint64_t now) {
 }
 
 /* Under the lock. */
-static void meeting_look(struct meeting *m, struct wait_entry **over) {
+void meeting_look(struct meeting *m, struct wait_entry **over) {
   uint64_t now = now_ms();
   if (!m->waiting.first)
     return;
   look_for_members(m, now);
-  follow_up(m, over);
+  meeting_follow_up(m, over);
   if (!m->waiting.first || m->round.phase == ROUND_LED)
     return;
   status code = finished_early(m);
@@ -442,7 +254,7 @@ static void meeting_look(struct meeting *m, struct wait_entry **over) {
   if (code == OK && m->hall->has_peers)
     code = coordinator_missing(m);
   if (code != OK)
-    append(over, fail_all(m, code, status_text()));
+    meeting_append_over(over, meeting_fail_all(m, code, status_text()));
 }
 
 /* ---- the steps' side ---- */
@@ -457,9 +269,9 @@ static status find_seat(const struct meeting *m, uint32_t driver, uint32_t *seat
 /* After a change, and the call's own wait, if any. Gives the lock back. */
 static status leave_hall(struct meeting *m, struct host_call *call) {
   struct wait_entry *over = NULL;
-  follow_up(m, &over);
+  meeting_follow_up(m, &over);
   if (finished_early(m) != OK)
-    append(&over, fail_all(m, FAILED_PRECONDITION, status_text()));
+    meeting_append_over(&over, meeting_fail_all(m, FAILED_PRECONDITION, status_text()));
   wait_list_settle(over, call);
   pthread_mutex_unlock(&m->hall->lock);
   return wait_list_finish(over, call);
@@ -519,12 +331,13 @@ status meeting_value(struct meeting *m, const struct meeting_step *s, const stru
   TRY(find_seat(m, s->call->driver, &h.seat));
   TRY(host_keep_input(s->call, 0, &tensor));
   pthread_mutex_lock(&m->hall->lock);
-  h.value = value_find(m, spec);
+  h.value = meeting_value_find(m, spec);
   bool repeats = round_repeats(&m->round, h.seat, s->id);
   uint64_t for_step = repeats ? m->round.seats[h.seat].taken : s->id; /* the first may have been lost before */
   h.own = repeats && h.value ? tensor_retain(tensor) : NULL;
   status code = h.value ? hold(m, s, h) : fail(RESOURCE_EXHAUSTED, "no memory");
-  bool is_new = code == OK && for_step && !entry_of(h.value, h.seat, for_step) && !(for_step != s->id && result_is_of(m, h.value, true));
+  bool is_new = code == OK && for_step && !meeting_value_entry(h.value, h.seat, for_step) &&
+                !(for_step != s->id && meeting_value_is_of(m, h.value, true));
   if (is_new)
     vec_push(&h.value->entries, (struct value_entry){h.seat, for_step, tensor});
   if (code == OK)
@@ -539,246 +352,13 @@ status meeting_value(struct meeting *m, const struct meeting_step *s, const stru
 uint32_t meeting_taken(struct meeting *m, uint64_t leader, struct meeting_taken *out, uint32_t room) {
   uint32_t count = 0;
   pthread_mutex_lock(&m->hall->lock);
-  note_numbers(m);
+  meeting_note_numbers(m);
   bool leads = m->round.phase == ROUND_LED && m->round.leader == leader;
   for (uint32_t i = 0; i < m->round.options.seats && count < room && leads; i++)
     if (m->round.seats[i].taken)
       out[count++] = (struct meeting_taken){m->seats[i], m->taken[i].command, m->taken[i].serial};
   pthread_mutex_unlock(&m->hall->lock);
   return count;
-}
-
-/* ---- the hall ---- */
-
-status hall_create(struct hall **out) {
-  struct hall *hall = calloc(1, sizeof *hall);
-  if (!hall)
-    return fail(RESOURCE_EXHAUSTED, "no memory");
-  pthread_mutex_init(&hall->lock, NULL);
-  hall->early_end = &hall->early;
-  *out = hall;
-  return OK;
-}
-
-void hall_destroy(struct hall *hall) {
-  if (!hall)
-    return;
-  for (struct early *e = hall->early, *next; e; e = next) {
-    next = e->next;
-    free(e);
-  }
-  pthread_mutex_destroy(&hall->lock);
-  free(hall->admitted);
-  free(hall);
-}
-
-void hall_set_peers(struct hall *hall, const struct hall_peers *peers) {
-  hall->peers = *peers;
-  hall->has_peers = true;
-}
-
-static void finish_all(struct hall *hall, struct wait_entry *over) {
-  pthread_mutex_unlock(&hall->lock);
-  (void)wait_list_finish(over, NULL); /* none of them is the caller's */
-}
-
-const struct hall_peers *hall_get_peers(const struct hall *hall) { return hall->has_peers ? &hall->peers : NULL; }
-
-void hall_tick(struct hall *hall) {
-  struct wait_entry *over = NULL;
-  pthread_mutex_lock(&hall->lock);
-  for (struct meeting *m = hall->meetings; m; m = m->next)
-    meeting_look(m, &over);
-  finish_all(hall, over);
-}
-
-bool hall_misses(struct hall *hall, uint32_t task, char *text, size_t size) {
-  bool was_up;
-  char who[400];
-  if (!hall->has_peers || hall->peers.missing_ms(hall->peers.self, task, &was_up) < hall->peers.timeout_ms)
-    return false;
-  hall->peers.describe(hall->peers.self, task, who, sizeof who);
-  snprintf(text, size, "the group waits for %s, which was not there for %.3g s", who, (double)hall->peers.timeout_ms / 1000);
-  return true;
-}
-
-static void hear_one(struct meeting *m, const struct wire_message *w) {
-  struct round_message message = {w->word, w->holder, w->seat, w->step, w->number};
-  round_hear(&m->round, &message);
-}
-
-static void keep_early(struct hall *hall, const struct wire_message *w) {
-  struct early *e = hall->early_count < HALL_EARLY_MAX ? malloc(sizeof *e) : NULL;
-  if (!e)
-    return;
-  *e = (struct early){NULL, *w};
-  *hall->early_end = e;
-  hall->early_end = &e->next;
-  hall->early_count++;
-}
-
-void hall_hear(struct hall *hall, uint32_t from, const void *data, size_t size) {
-  struct wait_entry *over = NULL;
-  pthread_mutex_lock(&hall->lock);
-  for (size_t at = 0; at + sizeof(struct wire_message) <= size; at += sizeof(struct wire_message)) {
-    struct wire_message w;
-    memcpy(&w, (const char *)data + at, sizeof w);
-    struct meeting *m = hall->meetings;
-    while (m && m->key != w.key)
-      m = m->next;
-    if (!m)
-      keep_early(hall, &w);
-    else if (w.holder < m->round.options.holders && m->holders[w.holder] == from)
-      hear_one(m, &w);
-  }
-  for (struct meeting *m = hall->meetings; m; m = m->next)
-    follow_up(m, &over);
-  finish_all(hall, over);
-}
-
-static void note_task(struct hall *hall, uint32_t task, void (*note)(struct round *round, uint32_t seat)) {
-  struct wait_entry *over = NULL;
-  pthread_mutex_lock(&hall->lock);
-  for (struct meeting *m = hall->meetings; m; m = m->next)
-    for (uint32_t i = 0; i < m->round.options.seats; i++)
-      if (m->seats[i] == task) {
-        note(&m->round, i);
-        meeting_look(m, &over);
-      }
-  finish_all(hall, over);
-}
-
-void hall_finish(struct hall *hall, uint32_t task) {
-  pthread_mutex_lock(&hall->lock);
-  hall->has_finished = true;
-  pthread_mutex_unlock(&hall->lock);
-  note_task(hall, task, round_finish);
-}
-void hall_begin(struct hall *hall, uint32_t task) { note_task(hall, task, round_begin); }
-
-bool hall_somebody_finished(struct hall *hall) {
-  pthread_mutex_lock(&hall->lock);
-  bool has = hall->has_finished;
-  pthread_mutex_unlock(&hall->lock);
-  return has;
-}
-
-bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step, bool has_changed) {
-  struct wait_entry *over = NULL;
-  bool is_whole = true;
-  pthread_mutex_lock(&hall->lock);
-  for (struct meeting *m = hall->meetings; m; m = m->next)
-    for (uint32_t i = 0; i < m->round.options.seats; i++) {
-      if (m->seats[i] != driver)
-        continue;
-      if (!has_changed)
-        round_abdicate(&m->round, i, step);
-      bool was_whole = round_withdraw(&m->round, i, step);
-      if (!was_whole)
-        append(&over, fail_all(m, FAILED_PRECONDITION, "the step that made the updates of the round has failed"));
-      is_whole = is_whole && was_whole;
-      follow_up(m, &over);
-    }
-  finish_all(hall, over);
-  return is_whole;
-}
-
-void hall_reset(struct hall *hall) {
-  struct wait_entry *over = NULL;
-  pthread_mutex_lock(&hall->lock);
-  for (struct meeting *m = hall->meetings; m; m = m->next) {
-    struct round_options options = m->round.options;
-    append(&over, fail_all(m, ABORTED, "the job was put back to an earlier moment"));
-    struct round fresh;
-    if (round_init(&fresh, &options)) {
-      round_deinit(&m->round);
-      m->round = fresh;
-      m->numbered = 0;
-    } else {
-      round_deinit(&fresh);
-      m->round.is_torn = true;
-    }
-    for (struct value *v = m->values; v; v = v->next)
-      v->is_known = false;
-  }
-  finish_all(hall, over);
-}
-
-void hall_require_admission(struct hall *hall, uint32_t tasks) {
-  hall->admitted = calloc((size_t)tasks + 1, sizeof *hall->admitted); /* without memory all are admitted, and the task soon ends */
-  hall->task_count = tasks;
-}
-
-void hall_admit(struct hall *hall, uint32_t task) {
-  pthread_mutex_lock(&hall->lock);
-  if (hall->admitted && task < hall->task_count)
-    hall->admitted[task] = true;
-  pthread_mutex_unlock(&hall->lock);
-}
-
-void hall_lose(struct hall *hall, uint32_t task) {
-  struct wait_entry *over = NULL;
-  pthread_mutex_lock(&hall->lock);
-  if (hall->admitted && task < hall->task_count)
-    hall->admitted[task] = false;
-  for (struct meeting *m = hall->meetings; m; m = m->next)
-    for (uint32_t h = 0; h < m->round.options.holders; h++)
-      if (m->holders[h] == task && h != m->round.options.holder) {
-        m->round.is_torn = true; /* until the job is put back: what was said may be lost */
-        follow_up(m, &over);
-      }
-  finish_all(hall, over);
-}
-
-static uint32_t seat_of(const struct meeting *m, uint32_t task) {
-  uint32_t seat = 0;
-  while (seat < m->round.options.seats && m->seats[seat] != task)
-    seat++;
-  return seat;
-}
-
-void hall_join(struct hall *hall, uint32_t task) {
-  pthread_mutex_lock(&hall->lock);
-  for (struct meeting *m = hall->meetings; m; m = m->next)
-    if (seat_of(m, task) < m->round.options.seats)
-      round_join(&m->round, seat_of(m, task));
-  pthread_mutex_unlock(&hall->lock);
-}
-
-/* Under the lock. */
-static struct seat_numbers last_taken(struct meeting *m, uint32_t task) {
-  note_numbers(m);
-  uint32_t seat = seat_of(m, task);
-  return seat < m->round.options.seats && m->round.seats[seat].taken ? m->taken[seat] : (struct seat_numbers){0};
-}
-
-bool hall_is_applied(struct hall *hall, uint32_t task, bool (*has)(void *self, uint32_t command, uint64_t serial), void *self) {
-  bool is = true;
-  pthread_mutex_lock(&hall->lock);
-  for (struct meeting *m = hall->meetings; m; m = m->next) {
-    struct seat_numbers last = last_taken(m, task);
-    is = is && (!last.serial || has(self, last.command, last.serial));
-  }
-  pthread_mutex_unlock(&hall->lock);
-  return is;
-}
-
-uint64_t hall_last_serial(struct hall *hall, uint32_t task) {
-  uint64_t serial = 0;
-  pthread_mutex_lock(&hall->lock);
-  for (struct meeting *m = hall->meetings; m; m = m->next)
-    serial = last_taken(m, task).serial > serial ? last_taken(m, task).serial : serial;
-  pthread_mutex_unlock(&hall->lock);
-  return serial;
-}
-
-uint64_t hall_rounds(struct hall *hall, const char *name) {
-  uint64_t number = 0, key = name_key(name);
-  pthread_mutex_lock(&hall->lock);
-  for (const struct meeting *m = hall->meetings; m; m = m->next)
-    number = m->key == key ? m->round.number : number;
-  pthread_mutex_unlock(&hall->lock);
-  return number;
 }
 
 /* ---- life ---- */
@@ -788,6 +368,11 @@ static uint32_t *copy_tasks(const uint32_t *tasks, uint32_t count) {
   if (copy && count)
     memcpy(copy, tasks, count * sizeof *copy);
   return copy;
+}
+
+void meeting_hear(struct meeting *m, const struct wire_message *w) {
+  struct round_message message = {w->word, w->holder, w->seat, w->step, w->number};
+  round_hear(&m->round, &message);
 }
 
 /* What others have said before this task's first step came here. */
@@ -800,7 +385,7 @@ static void hear_early(struct meeting *m) {
       at = &e->next;
       continue;
     }
-    hear_one(m, &e->message);
+    meeting_hear(m, &e->message);
     *at = e->next;
     hall->early_count--;
     free(e);
@@ -855,7 +440,7 @@ static status meeting_init(struct resource *resource, void *argument) {
   bool made = round_init(&m->round, &options);
   if (!made || !m->seats || !m->holders || !m->given || !m->taken)
     return fail(RESOURCE_EXHAUSTED, "no memory");
-  m->key = name_key(resource->name);
+  m->key = meeting_name_key(resource->name);
   wait_list_init(&m->waiting, &m->hall->lock);
   pthread_mutex_lock(&m->hall->lock);
   m->next = m->hall->meetings;
