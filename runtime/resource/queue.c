@@ -3,140 +3,21 @@
  * Whoever changes something lets the first attempts of both lines proceed until neither can. Attempts that ended are
  * collected under the lock and told after it, so that nothing is called back under it.
  */
-#include "runtime/resource/queue.h"
+#include "runtime/resource/queue_state.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "runtime/resource/philox_stream.h"
-#include "runtime/resource/token_share.h"
 #include "runtime/text/element_number.h"
-#include "runtime/value/tensor_list.h"
-
-struct attempt {
-  struct attempt *next;
-  struct host_call *call;
-  enum { ATTEMPT_ENQUEUE, ATTEMPT_DEQUEUE, ATTEMPT_CLOSE } kind;
-  bool many, up_to;
-  int64_t each;            /* DEQUEUE of a token: so many of one value are for each driver; 0: of anything else */
-  struct tensor ***tuples; /* ENQUEUE: to be put; DEQUEUE: taken so far */
-  int64_t count, done;     /* tuples wanted, and put or taken */
-  status code;
-  char text[256];
-};
-struct line {
-  struct attempt *first, **last;
-};
-/* Tasks whose steps have come, for who asks why another waits. */
-struct seen {
-  uint32_t drivers[RESOURCE_WAIT_DRIVERS], count;
-};
-struct queue {
-  struct resource resource; /* first */
-  struct queue_spec spec;
-  pthread_mutex_t lock;
-  struct tensor ***tuples; /* ring */
-  int64_t start, size, room;
-  struct line givers, takers, token_takers;
-  struct token_shares shares;
-  struct seen filled_by, emptied_by;
-  struct philox random;
-  bool closed;
-};
 
 static const char *const kind_names[] = {"FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue", "PriorityQueue"};
 const char *queue_kind_name(enum queue_kind kind) { return kind_names[kind]; }
-
-/* ---- tuples ---- */
-
-static void tuple_free(struct tensor **tuple, uint32_t count) {
-  for (uint32_t i = 0; tuple && i < count; i++)
-    tensor_release(tuple[i]);
-  free(tuple);
-}
-
-static struct tensor ***ring_at(struct queue *q, int64_t i) { return &q->tuples[(q->start + i) % q->room]; }
-
-static bool ring_reserve(struct queue *q) {
-  if (q->size < q->room)
-    return true;
-  int64_t room = q->room * 2 + 8;
-  struct tensor ***grown = malloc((size_t)room * sizeof *grown);
-  if (!grown)
-    return false;
-  for (int64_t i = 0; i < q->size; i++)
-    grown[i] = *ring_at(q, i);
-  free(q->tuples);
-  q->tuples = grown;
-  q->start = 0;
-  q->room = room;
-  return true;
-}
-
-static int64_t priority_of(struct tensor **tuple) { return *(const int64_t *)tuple[0]->data; }
-
-/* Priority queues: the ring is a binary heap, the smallest priority on top. Among equal ones the order is that of the heap:
- * TensorFlow's, whose heap moves in the same way. */
-static void heap_rise(struct queue *q, int64_t at, struct tensor **tuple) {
-  for (int64_t parent; at > 0 && priority_of(*ring_at(q, parent = (at - 1) / 2)) > priority_of(tuple); at = parent)
-    *ring_at(q, at) = *ring_at(q, parent);
-  *ring_at(q, at) = tuple;
-}
-
-/* The last one has lost its place to the top's: the hole sinks to a leaf, and from there the last one rises. */
-static void heap_fill_top(struct queue *q, struct tensor **last) {
-  int64_t hole = 0;
-  for (int64_t child; (child = hole * 2 + 1) < q->size; hole = child) {
-    if (child + 1 < q->size && priority_of(*ring_at(q, child + 1)) <= priority_of(*ring_at(q, child)))
-      child++;
-    *ring_at(q, hole) = *ring_at(q, child);
-  }
-  heap_rise(q, hole, last);
-}
-
-static bool ring_push(struct queue *q, struct tensor **tuple) {
-  if (!ring_reserve(q))
-    return false;
-  q->size++;
-  if (q->spec.kind == QUEUE_PRIORITY)
-    heap_rise(q, q->size - 1, tuple);
-  else
-    *ring_at(q, q->size - 1) = tuple;
-  return true;
-}
-
-static bool ring_push_front(struct queue *q, struct tensor **tuple) {
-  if (q->spec.kind == QUEUE_PRIORITY)
-    return ring_push(q, tuple);
-  if (!ring_reserve(q))
-    return false;
-  q->start = (q->start + q->room - 1) % q->room;
-  q->size++;
-  *ring_at(q, 0) = tuple;
-  return true;
-}
-
-/* Takes the tuple that leaves next. */
-static struct tensor **ring_take(struct queue *q) {
-  bool shuffle = q->spec.kind == QUEUE_SHUFFLE;
-  int64_t i = shuffle ? (int64_t)(philox_next(&q->random) % (uint64_t)q->size) : 0;
-  struct tensor **tuple = *ring_at(q, i), **last = *ring_at(q, q->size - 1);
-  q->size--;
-  if (shuffle)
-    *ring_at(q, i) = last; /* the order means nothing */
-  else if (q->spec.kind == QUEUE_PRIORITY && q->size)
-    heap_fill_top(q, last);
-  else if (q->spec.kind != QUEUE_PRIORITY)
-    q->start = (q->start + 1) % q->room;
-  return tuple;
-}
 
 /* ---- attempts ---- */
 
 static void attempt_free(struct queue *q, struct attempt *a) {
   for (int64_t i = 0; a->tuples && i < a->count; i++)
-    tuple_free(a->tuples[i], q->spec.component_count);
+    queue_tuple_free(a->tuples[i], q->spec.component_count);
   free(a->tuples);
   free(a);
 }
@@ -176,8 +57,8 @@ static void attempt_fail(struct attempt *a, status code, const char *format, con
 /* What was taken goes back to the front, in its order. */
 static void put_back(struct queue *q, struct attempt *a) {
   for (int64_t i = a->done - 1; i >= 0; i--) {
-    if (!ring_push_front(q, a->tuples[i]))
-      tuple_free(a->tuples[i], q->spec.component_count);
+    if (!queue_ring_push_front(q, a->tuples[i]))
+      queue_tuple_free(a->tuples[i], q->spec.component_count);
     a->tuples[i] = NULL;
   }
   a->done = 0;
@@ -198,7 +79,7 @@ static bool proceed_enqueue(struct queue *q, struct attempt *a, bool *progress) 
     return *progress = true;
   }
   while (a->done < a->count && q->size < q->spec.capacity) {
-    if (!ring_push(q, a->tuples[a->done])) {
+    if (!queue_ring_push(q, a->tuples[a->done])) {
       attempt_fail(a, RESOURCE_EXHAUSTED, "no memory in queue '%s'", q->resource.name);
       return *progress = true;
     }
@@ -231,7 +112,7 @@ static bool proceed_dequeue(struct queue *q, struct attempt *a, bool *progress) 
   if (q->closed && q->size < a->count - a->done && proceed_at_end(q, a))
     return *progress = true;
   while (a->done < a->count && available(q) > 0) {
-    a->tuples[a->done++] = ring_take(q);
+    a->tuples[a->done++] = queue_ring_take(q);
     *progress = true;
   }
   return a->done == a->count;
@@ -239,10 +120,10 @@ static bool proceed_dequeue(struct queue *q, struct attempt *a, bool *progress) 
 
 /* The newest token, which is the last; those of older rounds are for nobody any more. */
 static struct tensor **take_token(struct queue *q) {
-  struct tensor **token = *ring_at(q, --q->size);
+  struct tensor **token = *queue_ring_at(q, --q->size);
   int64_t value = element_int(token[0], 0);
-  while (q->size > 0 && element_int((*ring_at(q, 0))[0], 0) < value) {
-    tuple_free(*ring_at(q, 0), q->spec.component_count);
+  while (q->size > 0 && element_int((*queue_ring_at(q, 0))[0], 0) < value) {
+    queue_tuple_free(*queue_ring_at(q, 0), q->spec.component_count);
     q->start = (q->start + 1) % q->room;
     q->size--;
   }
@@ -254,7 +135,7 @@ static bool proceed_token(struct queue *q, struct attempt *a) {
   if (q->size == 0)
     return q->closed && proceed_at_end(q, a);
   uint32_t driver = a->call->driver;
-  int64_t value = element_int((*ring_at(q, q->size - 1))[0], 0);
+  int64_t value = element_int((*queue_ring_at(q, q->size - 1))[0], 0);
   if (!token_share_allows(&q->shares, driver, value, a->each))
     return false;
   if (!token_share_note(&q->shares, driver, value)) {
@@ -301,89 +182,11 @@ static struct attempt *queue_proceed(struct queue *q) {
 
 /* ---- results ---- */
 
-/* Elements of one shape. */
-static status stack_equal(const struct attempt *a, uint32_t component, enum dtype dtype, const struct shape *element, struct tensor **out) {
-  struct tensor **parts = malloc(((size_t)a->count + 1) * sizeof *parts);
-  if (!parts)
-    return fail(RESOURCE_EXHAUSTED, "no memory for %lld elements", (long long)a->count);
-  for (int64_t i = 0; i < a->count; i++)
-    parts[i] = a->tuples[i][component];
-  status result = tensors_stack(dtype, parts, a->count, element, out);
-  free(parts);
-  return result;
-}
-
-/* Copies one element into its row of the batch, padded with zeros; `axis` walks the dimensions. */
-static void copy_padded(char *to, const struct shape *to_shape, const char *from, const struct shape *from_shape, int axis, int64_t unit) {
-  int64_t to_step = unit, from_step = unit;
-  for (int i = axis + 1; i < to_shape->rank; i++) {
-    to_step *= to_shape->dims[i];
-    from_step *= from_shape->dims[i];
-  }
-  if (axis == to_shape->rank) {
-    memcpy(to, from, (size_t)unit);
-    return;
-  }
-  if (to_step == from_step) {
-    memcpy(to, from, (size_t)(from_step * from_shape->dims[axis]));
-    return;
-  }
-  for (int64_t i = 0; i < from_shape->dims[axis]; i++)
-    copy_padded(to + i * to_step, to_shape, from + i * from_step, from_shape, axis + 1, unit);
-}
-
-static void element_shape(const struct attempt *a, uint32_t component, struct shape *out) {
-  *out = a->tuples[0][component]->shape;
-  for (int64_t i = 1; i < a->count; i++)
-    for (int d = 0; d < out->rank; d++)
-      if (a->tuples[i][component]->shape.dims[d] > out->dims[d])
-        out->dims[d] = a->tuples[i][component]->shape.dims[d];
-}
-
-static status stack_component(const struct queue *q, const struct attempt *a, uint32_t component, struct tensor **out) {
-  const struct queue_component *spec = &q->spec.components[component];
-  struct shape element = {0}, batch;
-  if (a->count > 0)
-    element_shape(a, component, &element);
-  else
-    element = spec->shape;
-  for (int i = 0; i < element.rank; i++)
-    element.dims[i] = element.dims[i] < 0 ? 0 : element.dims[i];
-  if (element.rank == LIMIT_RANK)
-    return fail(INVALID_ARGUMENT, "a batch of tensors of rank %d", LIMIT_RANK);
-  if (q->spec.kind != QUEUE_PADDING || spec->dtype == DTYPE_VARIANT)
-    return stack_equal(a, component, spec->dtype, &element, out);
-  batch.rank = element.rank + 1;
-  batch.dims[0] = a->count;
-  memcpy(batch.dims + 1, element.dims, sizeof *element.dims * (size_t)element.rank);
-  struct tensor *stacked;
-  TRY(tensor_create(spec->dtype, &batch, &stacked));
-  int64_t unit = (int64_t)dtype_size(spec->dtype), row = shape_count(&element) * unit;
-  if (stacked->data)
-    memset(stacked->data, 0, (size_t)tensor_byte_size(stacked));
-  for (int64_t i = 0; i < a->count; i++) {
-    const struct tensor *tensor = a->tuples[i][component];
-    if (tensor->count > 0)
-      copy_padded((char *)stacked->data + i * row, &element, tensor->data, &tensor->shape, 0, unit);
-  }
-  return tensor_own_strings(stacked, out);
-}
-
-static status attempt_outputs(const struct queue *q, struct attempt *a) {
-  for (uint32_t i = 0; i < q->spec.component_count && i < a->call->output_count; i++) {
-    if (a->many)
-      TRY(stack_component(q, a, i, &a->call->outputs[i]));
-    else
-      a->call->outputs[i] = tensor_retain(a->tuples[0][i]);
-  }
-  return OK;
-}
-
 /* The result of an attempt that is over; frees it. */
 static status attempt_result(struct queue *q, struct attempt *a) {
   status result = a->code == OK ? OK : fail(a->code, "%s", a->text);
   if (result == OK && a->kind == ATTEMPT_DEQUEUE)
-    result = attempt_outputs(q, a);
+    result = queue_attempt_outputs(q, a);
   attempt_free(q, a);
   return result;
 }
@@ -601,7 +404,7 @@ void queue_reset_tokens(struct queue *q) {
   pthread_mutex_lock(&q->lock);
   if (q->shares.count > 0 || q->token_takers.first) {
     for (; q->size > 0; q->size--)
-      tuple_free(*ring_at(q, q->size - 1), q->spec.component_count);
+      queue_tuple_free(*queue_ring_at(q, q->size - 1), q->spec.component_count);
     token_shares_deinit(&q->shares);
     over = fail_tokens(q, ABORTED, "variables were restored");
   }
@@ -643,7 +446,7 @@ static status queue_init(struct resource *resource, void *argument) {
 static void queue_destroy(struct resource *resource) {
   struct queue *q = (struct queue *)resource;
   for (int64_t i = 0; i < q->size; i++)
-    tuple_free(*ring_at(q, i), q->spec.component_count);
+    queue_tuple_free(*queue_ring_at(q, i), q->spec.component_count);
   free(q->tuples);
   token_shares_deinit(&q->shares);
   pthread_mutex_destroy(&q->lock);
