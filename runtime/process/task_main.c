@@ -1,4 +1,4 @@
-/* task_main.c: a task's program: command line, cluster, phases, end.
+/* task_main.c: a task's program: command line, runners, phases, end.
  *
  * The only file of the runtime that prints errors and says how the process ends. What a task does, in this order: listen and find the
  * peers it needs, initialise (the chief) or wait until the chief has, run the phases, tell the others, serve until nobody needs it, leave.
@@ -12,45 +12,11 @@
 #include <time.h>
 
 #include "base/output.h"
-#include "runtime/checkpoint/job.h"
-#include "runtime/cluster/cluster.h"
-#include "runtime/data/events.h"
-#include "runtime/master/client_service.h"
-#include "runtime/process/course.h"
-#include "runtime/process/doctor.h"
-#include "runtime/process/phase.h"
-#include "runtime/process/progress.h"
-#include "runtime/process/replicas.h"
-#include "runtime/process/rounds.h"
-#include "runtime/process/runner.h"
+#include "runtime/process/host_state.h"
 #include "runtime/process/signals.h"
-#include "runtime/process/tls_option.h"
 #include "runtime/program/entry_print.h"
 #include "runtime/step/commit.h"
 #include "runtime/step/pool.h"
-#include "runtime/step/task.h"
-#include "runtime/step/trace.h"
-
-struct host {
-  struct task_options options;
-  const struct program *program;
-  struct task *task;
-  struct cluster *cluster; /* NULL: alone, with phases */
-  struct client_service *clients;
-  struct course *course;
-  struct replicas *replicas;   /* NULL: no replica of an all-reduce */
-  struct saver *saver;         /* NULL: no --checkpoint-dir, no --restore, or several tasks: */
-  struct job *job;             /* NULL: alone */
-  uint64_t history;            /* of the job, that the steps are done in */
-  struct phase *last_phase;    /* NULL: not come to its end, or closed; open while a restore may undo its steps */
-  struct runners *runners;     /* NULL: not started */
-  struct events *events;       /* NULL: no --log-dir */
-  struct trace *trace;         /* NULL: no --trace */
-  struct doctor *doctor;       /* NULL: not started yet */
-  pthread_mutex_t report_lock; /* task, cluster and doctor are there while it is held, unless: */
-  bool is_leaving;
-  struct progress progress;
-};
 
 static const char usage[] =
   "usage: %s [global options] [--entry NAME [phase options]]...\n"
@@ -90,233 +56,9 @@ static void print_usage(const struct program *program, const char *name) {
       entry_print(stdout, program, program_entry(program, i));
 }
 
-/* ---- the cluster ---- */
-
-static uint32_t task_number(const struct program *program, const char *job, uint32_t index) {
-  for (uint32_t i = 0; i < program->tables[PROGRAM_TASKS].count; i++) {
-    const struct program_task *task = program_task(program, i);
-    if (task->index == index && strcmp(program_text(program, task->job), job) == 0)
-      return i;
-  }
-  return PROGRAM_NONE;
-}
-
-/* The tasks with the addresses of the command line over those of the build. */
-static status read_tasks(const struct host *host, struct cluster_task *tasks) {
-  uint32_t count = (uint32_t)host->program->tables[PROGRAM_TASKS].count;
-  for (uint32_t i = 0; i < count; i++) {
-    const struct program_task *task = program_task(host->program, i);
-    tasks[i] = (struct cluster_task){program_text(host->program, task->job), task->index, program_text(host->program, task->address)};
-  }
-  for (uint32_t i = 0; i < host->options.peer_count; i++) {
-    const struct peer_address *peer = &host->options.peers[i];
-    uint32_t number = task_number(host->program, peer->job, peer->index);
-    if (number == PROGRAM_NONE)
-      return fail(INVALID_ARGUMENT, "--peer: the cluster has no task %s:%u", peer->job, peer->index);
-    tasks[number].address = peer->address;
-  }
-  if (host->options.address)
-    tasks[host->program->task].address = host->options.address;
-  return *tasks[host->program->task].address
-         ? OK
-         : fail(INVALID_ARGUMENT, "this task has no address to serve at: give --address, or phases with --entry");
-}
-
-/* Who decides which incarnation of a task counts, when a checkpoint of the job is cut, and who takes part in a round. */
-static uint32_t coordinator(const struct program *program) {
-  uint32_t ps = task_number(program, "ps", 0);
-  return ps != PROGRAM_NONE ? ps : program->chief;
-}
-
-static status wait_peers(void *cluster, const uint32_t *tasks, uint32_t count) { return cluster_wait_peers(cluster, tasks, count); }
-
-static bool is_alone(const struct host *host) { return host->program->tables[PROGRAM_TASKS].count == 1; }
-
-static status start_doctor(struct host *host) {
-  struct doctor *doctor = NULL;
-  status result = doctor_create(host->task, host->cluster, &host->progress, &doctor);
-  pthread_mutex_lock(&host->report_lock);
-  host->doctor = doctor;
-  pthread_mutex_unlock(&host->report_lock);
-  return result;
-}
-
-static void stop_host(void *self);
-
-/* What was given to this task of --checkpoint-dir and what goes with it. */
-static struct saver_config checkpoints_given(const struct host *host) {
-  const struct task_options *o = &host->options;
-  return (struct saver_config){.folder = o->checkpoint_dir,
-                               .save_steps = o->save_steps,
-                               .save_seconds = o->save_seconds,
-                               .keep = o->keep ? o->keep : SAVER_KEEP,
-                               .restore = o->restore};
-}
-
-static void note_checkpoint(void *self, const char *name) {
-  struct host *host = self;
-  char text[256];
-  snprintf(text, sizeof text, "%.160s is complete", name);
-  doctor_note_checkpoint(host->doctor, text);
-}
-
-static void end_waiting(void *self) { cluster_stop(((struct host *)self)->cluster); }
-
-/* Several tasks: checkpoints concern all. */
-static status open_job(struct host *host) {
-  struct job_config config = {.given = checkpoints_given(host),
-                              .has_phases = host->options.phase_count > 0,
-                              .timeout_s = host->options.timeout_s,
-                              .on_failed = stop_host,
-                              .on_complete = note_checkpoint,
-                              .on_over = end_waiting,
-                              .self = host};
-  return is_alone(host) ? OK : job_create(host->task, host->cluster, &config, &host->job);
-}
-
-static status join_cluster(struct host *host) {
-  uint32_t count = (uint32_t)host->program->tables[PROGRAM_TASKS].count;
-  if (count == 1 && host->options.phase_count > 0)
-    return start_doctor(host); /* nobody to talk to */
-  struct cluster_task *tasks = calloc(count, sizeof *tasks);
-  if (!tasks)
-    return fail(RESOURCE_EXHAUSTED, "no memory");
-  struct cluster_config config = {
-    .task = host->program->task,
-    .task_count = count,
-    .tasks = tasks,
-    .build_id = host->program->build_id,
-    .build_key = host->program->build_key,
-    .timeout_s = host->options.timeout_s,
-    .has_phases = host->options.phase_count > 0,
-    .allow_clients = host->options.allow_clients,
-    .clients_bytes = host->options.client_memory_mib << 20,
-    .sink = task_sink(host->task),
-    .coordinator = coordinator(host->program),
-  };
-  const struct program_task *self = program_task(host->program, host->program->task);
-  status result = read_tasks(host, tasks);
-  if (result == OK)
-    result = tls_option_files(&host->options.tls, program_text(host->program, self->job), self->index, &config.tls);
-  struct cluster *cluster = NULL;
-  if (result == OK)
-    result = cluster_create(&config, &cluster);
-  pthread_mutex_lock(&host->report_lock);
-  host->cluster = cluster;
-  pthread_mutex_unlock(&host->report_lock);
-  free(tasks);
-  if (result != OK)
-    return result;
-  course_attach(host->course, host->cluster);
-  task_set_exchange(host->task, cluster_exchange(host->cluster));
-  task_set_peer_wait(host->task, wait_peers, host->cluster);
-  rounds_join(host->task, host->cluster, host->options.timeout_s, host->options.elastic);
-  TRY(replicas_create(host->task, host->cluster, &host->options, &host->replicas));
-  TRY(client_service_create(host->task, host->cluster, &host->clients));
-  TRY(start_doctor(host));
-  TRY(open_job(host));
-  TRY(cluster_start(host->cluster));
-  return host->job ? job_start(host->job) : OK;
-}
-
-static status wait_for_peers(const struct host *host, uint32_t number) {
-  if (!host->cluster)
-    return OK;
-  const struct program_entry *entry = program_entry(host->program, number);
-  const uint32_t *tasks = program_operands(host->program, entry->tasks.first);
-  doctor_enter(host->doctor, STAGE_MEETS, tasks, entry->tasks.count);
-  return cluster_wait_peers(host->cluster, tasks, entry->tasks.count);
-}
-
-/* ---- initialisation ---- */
-
-static bool is_chief(const struct host *host) { return host->program->chief == host->program->task; }
-
-static bool is_replica(const struct host *host) {
-  const char *job = program_text(host->program, program_task(host->program, host->program->task)->job);
-  return strcmp(job, program_text(host->program, host->program->replicated_job)) == 0;
-}
-
-/* The chief's first phase may be `init` itself; then nothing is run before it. */
-static bool first_phase_is_init(const struct host *host) {
-  return host->options.phase_count > 0 && strcmp(host->options.phases[0].entry, "init") == 0;
-}
-
-/* Whether this task runs `init`: the chief for all, or each replica for its own variables. */
-static bool initialises(const struct host *host) {
-  return is_chief(host) || ((host->program->init_flags & INIT_EVERYWHERE) && is_replica(host));
-}
-
-static status run_init(struct host *host, const char *name) {
-  uint32_t init = task_find_entry(host->task, name);
-  if (init == PROGRAM_NONE)
-    return OK;
-  const struct program_entry *entry = program_entry(host->program, init);
-  if (entry->feeds.count > 0)
-    return fail(FAILED_PRECONDITION, "the entry '%s' needs feeds: run it as a phase, after --no-init", name);
-  TRY(wait_for_peers(host, init));
-  struct tensor **fetches = calloc((size_t)entry->fetches.count + 1, sizeof *fetches);
-  if (!fetches)
-    return fail(RESOURCE_EXHAUSTED, "no memory");
-  doctor_enter(host->doctor, STAGE_INITIALISES, NULL, 0);
-  const struct run_request request = {.is_once = strcmp(name, "init") == 0};
-  status result = task_run_for_client(host->task, init, NULL, fetches, &request);
-  for (uint32_t i = 0; i < entry->fetches.count; i++)
-    tensor_release(fetches[i]);
-  free(fetches);
-  if (result == OK && request.is_once)
-    course_note_initialised(host->course, program_operands(host->program, entry->tasks.first), entry->tasks.count);
-  return result == OK ? OK : status_prefix(result, "entry '%s': ", name);
-}
-
-/* Again when somebody was lost meanwhile: it is done once by each task. */
-static status run_init_again(struct host *host, const char *name) {
-  for (;;) {
-    status result = run_init(host, name);
-    if (result == OK)
-      return OK;
-    TRY(course_recover(host->course, (struct course_place){0, 0}, result));
-  }
-}
-
-static status initialise(struct host *host) {
-  bool wanted = initialises(host) && !host->options.no_init && host->options.phase_count > 0 && !first_phase_is_init(host);
-  return wanted ? run_init_again(host, "init") : OK;
-}
-
-/* What each replica has of its own: tables, iterators, local variables. The chief's `init` has done it for the chief. */
-static status initialise_replica(struct host *host) {
-  return is_replica(host) && !host->options.no_init ? run_init_again(host, "local_init") : OK;
-}
-
-/* Whether the chief says `ready` only after its first phase. */
-static bool ready_after_first_phase(const struct host *host) { return is_chief(host) && first_phase_is_init(host); }
-
-/* What can only be done once variables have their values: of each replica, else the chief's. */
-static status initialise_late(struct host *host) {
-  return (is_chief(host) || is_replica(host)) && host->options.phase_count > 0 && !host->options.no_init ? run_init_again(host, "late_init")
-                                                                                                         : OK;
-}
-
-static status become_ready(struct host *host) {
-  TRY(initialise(host));
-  if (!host->cluster)
-    return OK;
-  if (is_chief(host)) {
-    if (!ready_after_first_phase(host))
-      cluster_announce_ready(host->cluster);
-    return OK;
-  }
-  if (host->options.phase_count == 0 || initialises(host))
-    return OK;
-  doctor_enter(host->doctor, STAGE_AWAITS_CHIEF, &host->program->chief, 1);
-  TRY(cluster_wait_ready(host->cluster, host->program->chief));
-  return initialise_replica(host);
-}
-
 /* ---- runners ---- */
 
-static status wait_for_runner(void *self, uint32_t entry) { return wait_for_peers(self, entry); }
+static status wait_for_runner(void *self, uint32_t entry) { return host_wait_peers(self, entry); }
 
 static bool has_left(void *self, uint32_t number) {
   const struct host *host = self;
@@ -335,14 +77,14 @@ static status start_runners(struct host *host) {
     .task = host->task,
     .entries = host->options.runners,
     .entry_count = host->options.runner_count,
-    .is_chief = is_chief(host),
-    .is_replica = is_replica(host),
+    .is_chief = host_is_chief(host),
+    .is_replica = host_is_replica(host),
     .course = host->course,
     .self = host,
     .wait_peers = wait_for_runner,
     .has_left = has_left,
     .on_ended = need_not_wait,
-    .on_failed = stop_host,
+    .on_failed = host_stop,
   };
   return host->options.phase_count > 0 ? runners_start(&config, &host->runners) : OK;
 }
@@ -373,7 +115,7 @@ static status check_phases(const struct host *host) {
 static status become_ready_late(struct host *host) {
   if (host->cluster)
     cluster_announce_ready(host->cluster);
-  TRY(initialise_late(host));
+  TRY(host_initialise_late(host));
   return start_runners(host);
 }
 
@@ -391,7 +133,7 @@ static status open_phase(struct host *host, struct course_place place, struct ph
     TRY(phase_create(host->task, phase, &watch, out));
     phase_begin(*out, place.step);
   }
-  TRY(wait_for_peers(host, phase_entry(*out)));
+  TRY(host_wait_peers(host, phase_entry(*out)));
   doctor_enter(host->doctor, STAGE_RUNS, NULL, 0);
   return OK;
 }
@@ -419,7 +161,7 @@ static status recover(struct host *host, struct course_place *place, status fail
   for (;;) {
     doctor_enter(host->doctor, STAGE_ASKS_COURSE, NULL, 0);
     TRY(course_recover(host->course, *place, failure));
-    failure = initialise(host);
+    failure = host_initialise(host);
     if (failure == OK)
       failure = join_course(host);
     if (failure == OK)
@@ -505,7 +247,7 @@ static status run_phases(struct host *host) {
     TRY(recover(host, &place, joined));
   place = course_place(host->course);
   TRY(repeat_preparations(host, &place));
-  bool is_late = ready_after_first_phase(host);
+  bool is_late = host_is_ready_after_first_phase(host);
   if (is_late && place.phase > 0) {
     TRY(become_ready_late(host));
     is_late = false;
@@ -596,8 +338,8 @@ static status open_records(struct host *host) {
 }
 
 static status open_saver(struct host *host) {
-  const struct saver_config config = checkpoints_given(host);
-  return is_alone(host) && (config.folder || config.restore) ? saver_create(host->task, &config, &host->saver) : OK;
+  const struct saver_config config = host_checkpoints(host);
+  return host_is_alone(host) && (config.folder || config.restore) ? saver_create(host->task, &config, &host->saver) : OK;
 }
 
 static status run_host(struct host *host) {
@@ -606,13 +348,13 @@ static status run_host(struct host *host) {
   TRY(check_phases(host));
   TRY(course_create(host->task, &host->options, &host->course));
   TRY(runners_check(host->task, host->options.runners, host->options.runner_count));
-  TRY(join_cluster(host));
+  TRY(host_join(host));
   doctor_enter(host->doctor, STAGE_ASKS_HISTORY, NULL, 0);
   if (host->job && host->options.phase_count > 0)
     TRY(job_wait(host->job));
-  TRY(become_ready(host));
-  if (!ready_after_first_phase(host)) {
-    TRY(initialise_late(host));
+  TRY(host_become_ready(host));
+  if (!host_is_ready_after_first_phase(host)) {
+    TRY(host_initialise_late(host));
     TRY(start_runners(host));
   }
   status result = run_phases(host);
@@ -637,7 +379,7 @@ static void reload_host(void *self) {
   pthread_mutex_unlock(&host->report_lock);
 }
 
-static void stop_host(void *self) {
+void host_stop(void *self) {
   struct host *host = self;
   job_stop(host->job);
   task_stop(host->task);
@@ -735,7 +477,7 @@ int task_main(const struct program *program, const struct kernel_code *kernels, 
     return leave(&host, result);
   if (host.options.tls.cert)
     signals_reload_by(reload_host);
-  signals_watch(stop_host, report_host, &host);
+  signals_watch(host_stop, report_host, &host);
   result = run_host(&host);
   return leave(&host, result);
 }
