@@ -53,7 +53,8 @@ bool queue_ring_push_front(struct queue *q, struct tensor **tuple);
 /* Takes the tuple that leaves next, of a queue that has one. Owner: the caller. */
 struct tensor **queue_ring_take(struct queue *q);
 
-/* The outputs of an attempt that has taken all its tuples: batches where it takes many. RESOURCE_EXHAUSTED, INVALID_ARGUMENT: of no shape. */
+/* The outputs of an attempt that has taken all its tuples: batches where it takes many. RESOURCE_EXHAUSTED; INVALID_ARGUMENT: the rank of a
+ * batch is over the limit. */
 status queue_attempt_outputs(const struct queue *q, struct attempt *a);
 
 #endif
