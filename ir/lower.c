@@ -346,6 +346,23 @@ static void note_shared(struct op_call *c) {
   }
 }
 
+/* What the node comes after: its control inputs, what its inputs' nodes have done, and the frame's own. */
+static void collect_controls(struct lower *lw, struct frame *fr, struct op_call *c) {
+  const struct node *node = c->node;
+  for (uint32_t i = 0; i < node->control_count; i++) {
+    flow_id t = fr->lowered[node->controls[i]] ? frame_token(lw, fr, node->controls[i], false) : 0;
+    if (t)
+      vec_push(&c->controls, t);
+  }
+  for (uint32_t i = 0; i < node->input_count; i++) {
+    flow_id t = fr->lowered[node->inputs[i].node] ? frame_token(lw, fr, node->inputs[i].node, true) : 0;
+    if (t)
+      vec_push(&c->controls, t);
+  }
+  for (uint32_t i = 0; i < fr->entry_controls.count; i++)
+    vec_push(&c->controls, fr->entry_controls.items[i]);
+}
+
 status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
   const struct node *node = &fr->graph->nodes.items[index];
   struct op_call c = {.lw = lw, .node = node, .in_count = node->input_count, .out_count = node->output_count};
@@ -360,18 +377,7 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
   }
   if (guard_node(lw, fr, &c, index))
     return OK;
-  for (uint32_t i = 0; i < node->control_count; i++) {
-    flow_id t = fr->lowered[node->controls[i]] ? frame_token(lw, fr, node->controls[i], false) : 0;
-    if (t)
-      vec_push(&c.controls, t);
-  }
-  for (uint32_t i = 0; i < node->input_count; i++) {
-    flow_id t = fr->lowered[node->inputs[i].node] ? frame_token(lw, fr, node->inputs[i].node, true) : 0;
-    if (t)
-      vec_push(&c.controls, t);
-  }
-  for (uint32_t i = 0; i < fr->entry_controls.count; i++)
-    vec_push(&c.controls, fr->entry_controls.items[i]);
+  collect_controls(lw, fr, &c);
   /* outputs that are fed stay what they are */
   const char *place = node_place(lw, fr, node);
   dims_set_reason(lw->dims, arena_printf(lw->arena, "%s (%s)%s%s%s", node->name, node->op, place ? ", made at " : "", place ? place : "",

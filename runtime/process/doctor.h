@@ -39,7 +39,7 @@ void doctor_destroy(struct doctor *doctor);
 void doctor_enter(struct doctor *doctor, enum doctor_stage stage, const uint32_t *tasks, uint32_t count);
 /* What is known of checkpoints, for people; copied. Accepts NULL. */
 void doctor_note_checkpoint(struct doctor *doctor, const char *text);
-/* Says on stderr what it waits for now, whatever for how long. Accepts NULL. */
+/* Says on stderr what it waits for, whatever for how long. Accepts NULL. */
 void doctor_report(struct doctor *doctor);
 
 #endif

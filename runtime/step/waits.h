@@ -1,4 +1,4 @@
-/* waits.h: what the steps of a task wait for now, found by looking at them: a step that runs pays nothing for it. */
+/* waits.h: what the steps of a task wait for, found by looking at them: a step that runs pays nothing for it. */
 #ifndef TFC_RUNTIME_STEP_WAITS_H
 #define TFC_RUNTIME_STEP_WAITS_H
 

@@ -16,6 +16,7 @@
 #include "tests/support/row_case.h"
 #include "tests/support/test.h"
 #include "tests/targets/op_row_table.h"
+#include "tests/targets/op_row_reasons.h"
 
 #ifdef __SANITIZE_ADDRESS__ /* several times as slow: what it finds does not depend on the dtype nor on how often a loop turns */
 #define CASES_MAX 2
