@@ -1,71 +1,13 @@
 /* bench_gemm: float32 contractions as the CPU target compiles them, on one core, beside that core's measured peak.
  *
- *   ninja bench_gemm && ./bench_gemm
+ *   ninja bench_gemm && ./bench_gemm         # `./bench_gemm peak`: the peak alone
  *
  * The peak is what independent fused multiply-adds in registers reach, measured in the same run; a row's figure is the best
  * of many runs, packing included. */
-#include <dlfcn.h>
-#include <immintrin.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "ir/kernel.h"
-#include "runtime/program/program.h"
-#include "targets/target.h"
-
-static double seconds_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* ---- the peak ---- */
-
-#define PEAK_ROUNDS 400000
-#define ACCUMULATORS 12
-
-__attribute__((target("avx512f"))) static double flops_512(void) {
-  __m512 sums[ACCUMULATORS], x = _mm512_set1_ps(0.5f);
-  for (int i = 0; i < ACCUMULATORS; i++)
-    sums[i] = _mm512_set1_ps((float)i);
-  for (int round = 0; round < PEAK_ROUNDS; round++) {
-#pragma GCC unroll 12
-    for (int i = 0; i < ACCUMULATORS; i++)
-      sums[i] = _mm512_fmadd_ps(sums[i], x, x);
-    __asm__ volatile("" : : "v"(sums[0]));
-  }
-  volatile float sink = 0;
-  for (int i = 0; i < ACCUMULATORS; i++)
-    sink = sink + _mm512_cvtss_f32(sums[i]);
-  return 32.0 * ACCUMULATORS * PEAK_ROUNDS;
-}
-__attribute__((target("avx2,fma"))) static double flops_256(void) {
-  __m256 sums[ACCUMULATORS], x = _mm256_set1_ps(0.5f);
-  for (int i = 0; i < ACCUMULATORS; i++)
-    sums[i] = _mm256_set1_ps((float)i);
-  for (int round = 0; round < PEAK_ROUNDS; round++) {
-#pragma GCC unroll 12
-    for (int i = 0; i < ACCUMULATORS; i++)
-      sums[i] = _mm256_fmadd_ps(sums[i], x, x);
-    __asm__ volatile("" : : "v"(sums[0]));
-  }
-  volatile float sink = 0;
-  for (int i = 0; i < ACCUMULATORS; i++)
-    sink = sink + _mm256_cvtss_f32(sums[i]);
-  return 16.0 * ACCUMULATORS * PEAK_ROUNDS;
-}
-static double measure_peak(void) {
-  double best = 0;
-  for (int i = 0; i < 20; i++) {
-    double start = seconds_now(), flops = __builtin_cpu_supports("avx512f") ? flops_512() : flops_256();
-    double rate = flops / (seconds_now() - start);
-    best = rate > best ? rate : best;
-  }
-  return best * 1e-9;
-}
+#include "bench/kernel_timer.h"
 
 /* ---- kernels ---- */
 
@@ -124,61 +66,11 @@ static double case_flops(const struct bench_case *c) {
   return c->form[0] == 'c' ? product * (double)c->m * 9 * BATCH : product;
 }
 
-static const struct kernel_code *compile(struct kernel *const *kernels, uint32_t count) {
-  char folder[] = "/tmp/bench-gemm-XXXXXX", object[64], library[64], command[200];
-  if (!mkdtemp(folder))
-    return NULL;
-  snprintf(object, sizeof object, "%s/k.o", folder);
-  snprintf(library, sizeof library, "%s/k.so", folder);
-  snprintf(command, sizeof command, "cc -shared -o %s -Wl,--whole-archive %s -Wl,--no-whole-archive -lm", library, object);
-  struct target_unit unit = {.kernels = kernels, .count = count};
-  struct target_options options = {.cpu = "native"};
-  double start = seconds_now();
-  if (target_find("cpu")->compile(&options, &unit, object) != OK) {
-    fprintf(stderr, "%s\n", status_text());
-    return NULL;
+int main(int argc, char **argv) {
+  if (argc > 1 && strcmp(argv[1], "peak") == 0) {
+    printf("peak of one core: %.0f GFLOP/s\n", measure_peak());
+    return 0;
   }
-  printf("%u kernels compiled in %.2f s\n", count, seconds_now() - start);
-  void *handle = system(command) == 0 ? dlopen(library, RTLD_NOW) : NULL;
-  unlink(object);
-  unlink(library);
-  rmdir(folder);
-  return handle ? dlsym(handle, "tfc_kernels") : NULL;
-}
-
-/* ---- measuring ---- */
-
-static float *random_floats(int64_t count) {
-  float *data = aligned_alloc(64, ((size_t)count * 4 + 127) / 64 * 64);
-  for (int64_t i = 0; data && i < count; i++)
-    data[i] = (float)(rand() % 2001 - 1000) * 1e-3f;
-  return data;
-}
-static double best_seconds(const struct kernel *k, const struct kernel_code *code) {
-  void *buffers[3];
-  for (uint32_t i = 0; i < 3; i++) {
-    int64_t count = 1;
-    for (int d = 0; d < k->buffers.items[i].rank; d++)
-      count *= k->buffers.items[i].dims[d];
-    buffers[i] = random_floats(count);
-  }
-  struct kernel_fault fault = {0};
-  struct kernel_call call = {buffers, NULL, random_floats(code->query(NULL, KERNEL_SCRATCH) / 4 + 16), &fault};
-  double best = 1e9, begin = seconds_now();
-  for (int runs = 0; runs < 5 || seconds_now() - begin < 0.3; runs++) {
-    double start = seconds_now();
-    for (int64_t phase = 0; phase < code->query(NULL, KERNEL_PHASES); phase++)
-      code->run(&call, phase, 0, code->query(NULL, phase));
-    double taken = seconds_now() - start;
-    best = taken < best ? taken : best;
-  }
-  for (int i = 0; i < 3; i++)
-    free(buffers[i]);
-  free(call.scratch);
-  return best;
-}
-
-int main(void) {
   struct arena arena;
   arena_init(&arena);
   struct kernel *kernels[CASES];
@@ -189,13 +81,13 @@ int main(void) {
       return 1;
     }
   }
-  const struct kernel_code *code = compile(kernels, CASES);
+  const struct kernel_code *code = compile_kernels(kernels, CASES);
   if (!code)
     return 1;
   double peak = measure_peak();
   printf("peak of one core: %.0f GFLOP/s\n\n%-8s %6s %6s %6s %12s %10s %7s\n", peak, "form", "m", "k", "n", "us", "GFLOP/s", "of peak");
   for (size_t i = 0; i < CASES; i++) {
-    double seconds = best_seconds(kernels[i], &code[i]), rate = case_flops(&cases[i]) / seconds * 1e-9;
+    double seconds = best_seconds(kernels[i], &code[i], NULL, 1, 0.3), rate = case_flops(&cases[i]) / seconds * 1e-9;
     printf("%-8s %6lld %6lld %6lld %12.1f %10.1f %6.0f%%\n", cases[i].form, (long long)cases[i].m, (long long)cases[i].k,
            (long long)cases[i].n, seconds * 1e6, rate, 100 * rate / peak);
   }

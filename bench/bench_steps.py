@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Step times of sample models: the executables that tfc builds beside TensorFlow's session, in turn in one run.
+"""Step times of the models of step_models.py: the executables that tfc builds beside TensorFlow, JAX and ONNX Runtime, in turn in one run.
 
-    python3 bench/bench_steps.py [--tfc build/tfc] [--rounds 5] [--threads 1] [MODEL[:BATCH]...]
+    python3 bench/bench_steps.py [--tfc build/tfc] [--python PYTHON] [--rounds 5] [--threads 1] [MODEL...]
 
-A model is a folder of tests/golden/models with an entry `train`. A step of ours is the difference of two runs of the same
-phase with few and with many steps (so that starting costs nothing), one of TensorFlow's the mean of as many Session.run
-calls. Prints the median of both over the rounds, and the median, least and greatest of their ratios. Without the package
-tensorflow (2.18 is what the cases were recorded with) only ours are timed.
+PYTHON has the packages tensorflow, jax, onnxruntime and onnx; peers that are missing are left out, but for TensorFlow, which
+writes the graphs. All run on the same cores, as many as --threads, and are stepped one after the other in each round. A step of
+ours is the difference of two runs of the same phase with few and with many steps (so that starting costs nothing), one of
+theirs the mean of as many calls in a process that is warm. The first losses of all must agree.
+
+Prints the median time of a step, the median of the ratio of each peer's time to ours over the rounds (above 1: ours is faster),
+least and greatest of the best peer's, and what our step reaches of the cores' arithmetic peak with its multiply-adds alone.
 """
 import argparse
-import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -20,39 +23,31 @@ import time
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODELS = os.path.join(HERE, "..", "tests", "golden", "models")
-DEFAULT = ["linreg_sgd:16", "softmax_mnist:25", "mlp_adam_two_batches:32", "mlp_adam_two_batches:128", "cnn_momentum:16"]
+sys.path.insert(0, HERE)
+from step_models import MODELS  # noqa: E402
 
-
-def load_case(name, folder):
-    """The case, its train phase, and its fed arrays as files in `folder`."""
-    with open(os.path.join(MODELS, name, "case.json"), encoding="utf-8") as f:
-        case = json.load(f)
-    data = np.load(os.path.join(MODELS, name, "data.npz"))
-    args = case["runs"][0]["args"]
-    at = args.index("train")
-    feeds = {}
-    for i in range(at + 1, len(args)):
-        if args[i] == "--entry":
-            break
-        if args[i] == "--feed":
-            key, file = args[i + 1].split("=")
-            feeds[key] = file
-    for key, file in feeds.items():
-        np.save(os.path.join(folder, file), data[file[:-4]])
-    spec = next(s for s in case["build"] if s.startswith("train:"))
-    fetches, _, targets = spec.split("->")[1].partition("|")
-    return case, feeds, [n.strip() for n in (fetches + "," + targets).split(",") if n.strip()]
+PEERS = ("tensorflow", "jax", "onnxruntime")
 
 
 class Ours:
-    def __init__(self, tfc, name, case, feeds, batch, folder, threads):
-        subprocess.run([tfc, "build", os.path.join(MODELS, name, case.get("graph", "graph.pb")), "-o", "out"] + case["build"],
-                       cwd=folder, check=True)
-        self.argv = [os.path.join(folder, "out", "localhost_0"), "--threads", str(threads), "--entry", "train", "--batch", str(batch)]
-        for key, file in feeds.items():
-            self.argv += ["--feed", "%s=%s" % (key, file)]
+    def __init__(self, options, model, folder):
+        graph = os.path.join(folder, "graph.pb")
+        subprocess.run([options.python, os.path.join(HERE, "step_peers.py"), "graph", model.name, graph], check=True,
+                       stderr=subprocess.DEVNULL)
+        spec = "step: %s -> result" % ", ".join(model.feeds) + (" | train_op" if model.optimizer else "")
+        begin = time.perf_counter()
+        subprocess.run([options.tfc, "build", graph, "--quiet", "-o", os.path.join(folder, "out"), "--entry", "init: -> | init",
+                        "--entry", spec], check=True)
+        self.build_seconds = time.perf_counter() - begin
         self.folder = folder
+        self.argv = [os.path.join(folder, "out", "localhost_0"), "--threads", str(options.threads), "--entry", "step"]
+        for name, array in model.feeds.items():
+            np.save(os.path.join(folder, name + ".npy"), array)
+            self.argv += ["--feed", "%s=%s.npy" % (name, name)]
+
+    def first(self):
+        subprocess.run(self.argv + ["--fetch", "result=first.npy"], cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
+        return float(np.ravel(np.load(os.path.join(self.folder, "first.npy")))[0])
 
     def run(self, steps):
         begin = time.perf_counter()
@@ -60,74 +55,92 @@ class Ours:
         return time.perf_counter() - begin
 
     def step(self, steps):
-        return (self.run(steps + steps // 10) - self.run(steps // 10)) / steps
+        few = max(1, steps // 10)
+        return (self.run(steps + few) - self.run(few)) / steps
 
 
-class Theirs:
-    def __init__(self, name, case, feeds, names, batch, folder, threads):
-        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-        import tensorflow.compat.v1 as tf
-        tf.disable_eager_execution()
-        graph, definition = tf.Graph(), tf.GraphDef()
-        with open(os.path.join(MODELS, name, "graph.pb"), "rb") as f:
-            definition.ParseFromString(f.read())
-        with graph.as_default():
-            tf.import_graph_def(definition, name="")
-        config = tf.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads)
-        self.session = tf.Session(graph=graph, config=config)
-        self.session.run("init")
-        self.fetches = [n if ":" in n or graph.get_operation_by_name(n).outputs == [] else n + ":0" for n in names]
-        self.feed = {}
-        for key, file in feeds.items():
-            rows = np.load(os.path.join(folder, file))
-            rows = np.concatenate([rows] * (batch // len(rows) + 1))[:batch]
-            self.feed[key if ":" in key else key + ":0"] = rows
-        self.step(20)
+class Peer:
+    def __init__(self, options, name, model):
+        self.name = name
+        self.process = subprocess.Popen([options.python, os.path.join(HERE, "step_peers.py"), name, model.name, str(options.threads)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.first = None
+
+    def is_there(self):
+        word, _, rest = self.process.stdout.readline().partition(" ")
+        if word == "ready":
+            self.first = float(rest)
+        return self.first is not None
 
     def step(self, steps):
-        begin = time.perf_counter()
-        for _ in range(steps):
-            self.session.run(self.fetches, self.feed)
-        return (time.perf_counter() - begin) / steps
+        self.process.stdin.write("%d\n" % steps)
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
 
 
-def measure(name, batch, options):
-    with tempfile.TemporaryDirectory() as folder:
-        case, feeds, names = load_case(name, folder)
-        ours = Ours(options.tfc, name, case, feeds, batch, folder, options.threads)
-        try:
-            theirs = Theirs(name, case, feeds, names, batch, folder, options.threads)
-        except ImportError:
-            theirs = None
-        steps = max(50, min(20000, int(0.5 / max(ours.step(50), 1e-6))))
-        their_steps = max(20, min(steps, int(0.5 / theirs.step(20)))) if theirs else 0
-        a, b = [], []
-        for _ in range(options.rounds):
-            a.append(ours.step(steps))
-            if theirs:
-                b.append(theirs.step(their_steps))
-        label = "%s, batch %d" % (name, batch)
-        if not theirs:
-            print("%-34s %10.1f us" % (label, statistics.median(a) * 1e6))
-            return
-        ratios = sorted(y / x for x, y in zip(a, b))
-        print("%-34s %10.1f us %10.1f us   %6.2f   (%.2f .. %.2f)" %
-              (label, statistics.median(a) * 1e6, statistics.median(b) * 1e6, statistics.median(ratios), ratios[0], ratios[-1]),
-              flush=True)
+def steps_for(seconds, side):
+    """As many as take about that long; each side is warm then."""
+    few = 3
+    while True:
+        took = side.step(few) * few
+        if took > seconds / 4 or few >= 100000:
+            return max(3, int(few * seconds / max(took, 1e-6)))
+        few *= 4
+
+
+def compare(options, model, folder):
+    ours = Ours(options, model, folder)
+    peers = [p for p in (Peer(options, name, model) for name in options.peers) if p.is_there()]
+    first = ours.first()
+    for p in peers:
+        if not abs(p.first - first) <= 1e-3 * max(1, abs(first)):
+            raise SystemExit("%s: the first result is %g, %s says %g" % (model.name, first, p.name, p.first))
+    sides = [ours] + peers
+    counts = [steps_for(options.seconds, s) for s in sides]
+    times = [[s.step(n) for s, n in zip(sides, counts)] for _ in range(options.rounds)]
+    for p in peers:
+        p.close()
+    return [p.name for p in peers], times
+
+
+def print_row(model, names, times, peak):
+    own = statistics.median(t[0] for t in times)
+    ratios = {n: sorted(t[i + 1] / t[0] for t in times) for i, n in enumerate(names)}
+    cells = "".join("%12s" % ("%.2f" % statistics.median(ratios[n]) if n in ratios else "-") for n in PEERS)
+    best = min(ratios.values(), key=statistics.median) if ratios else None
+    span = "%.2f .. %.2f" % (best[0], best[-1]) if best else "-"
+    print("%-18s%12.1f%s   %-14s%5.0f%%" % (model.name, own * 1e6, cells, span, 100 * 2e-9 * model.terms / own / peak), flush=True)
+
+
+def peak_of(options):
+    """GFLOP/s of the cores used, as bench_gemm measures one of them."""
+    out = subprocess.run([os.path.join(os.path.dirname(options.tfc), "bench_gemm"), "peak"], check=True, capture_output=True, text=True).stdout
+    return options.threads * float(re.search(r"peak of one core: ([0-9.]+)", out)[1])
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Step times of sample models beside TensorFlow's session.")
+    parser = argparse.ArgumentParser(description="Step times of models beside TensorFlow, JAX and ONNX Runtime.")
     parser.add_argument("--tfc", default=os.path.join(HERE, "..", "build", "tfc"))
+    parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1, help="of either side")
-    parser.add_argument("models", nargs="*", default=DEFAULT)
+    parser.add_argument("--seconds", type=float, default=1.0, help="that each side steps in a round")
+    parser.add_argument("--threads", type=int, default=1, help="and cores, of each side")
+    parser.add_argument("--peers", type=lambda s: s.split(","), default=list(PEERS))
+    parser.add_argument("models", nargs="*", default=list(MODELS))
     options = parser.parse_args()
     options.tfc = os.path.abspath(options.tfc)
-    print("%-34s %13s %13s   %6s" % ("model", "tfc", "TensorFlow", "ratio"))
-    for item in options.models:
-        name, _, batch = item.partition(":")
-        measure(name, int(batch or 32), options)
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-options.threads:])
+    peak = peak_of(options)
+    print("%d core(s), %.0f GFLOP/s; ratios: a peer's time over ours" % (options.threads, peak))
+    print("%-18s%12s%s   %-14s%6s" % ("model", "tfc us", "".join("%12s" % n for n in PEERS), "best peer's", "peak"))
+    for name in options.models:
+        with tempfile.TemporaryDirectory() as folder:
+            names, times = compare(options, MODELS[name], folder)
+        print_row(MODELS[name], names, times, peak)
     return 0
 
 

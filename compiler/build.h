@@ -3,6 +3,7 @@
 #define TFC_COMPILER_BUILD_H
 
 #include "compiler/cluster.h"
+#include "compiler/cpus.h"
 #include "compiler/token_round.h"
 #include "ir/flow.h"
 #include "ir/graph.h"
@@ -36,7 +37,7 @@ struct build_runner {
 struct build_options {
   const char *graph_path, *cluster_path, *output_dir;
   const char *replicate; /* a job, or NULL */
-  const char *strategy;  /* NULL, or as in the contract */
+  const char *strategy;  /* NULL, or as in the contract; what it means is build.strategy */
   const char *cpu, *gpu;
   bool soft_placement, log_device_placement;
   const char *emit;        /* NULL: build */
@@ -52,8 +53,14 @@ struct var_initial {
   struct constant value;
 };
 
+/* Who has the variables of a graph of one machine that several train, and whether they wait for each other. */
+enum strategy { STRATEGY_NONE, STRATEGY_PS_ASYNC, STRATEGY_PS_SYNC, STRATEGY_ALLREDUCE };
+
 struct build {
   struct build_options options;
+  struct cpu_list cpus;       /* pass schedule */
+  enum strategy strategy;     /* pass strategy */
+  const char *replicated_job; /* found in the graph, or the strategy's; see build_replicated */
   struct arena arena;
   struct model model;
   struct cluster cluster;
@@ -73,16 +80,22 @@ struct build {
   uint32_t default_task;            /* chief_0, worker_0 or the first */
 };
 
+/* The job whose tasks each run the graph as their own; NULL: none. */
+static inline const char *build_replicated(const struct build *build) {
+  return build->options.replicate ? build->options.replicate : build->replicated_job;
+}
+
 /* emit.c: the program (runtime/program/program.h) of one task and the kernels it needs, in the program's order. */
 struct emitted {
   const void *program;
   uint64_t program_size;
-  VEC(struct kernel *) kernels; /* distinct by kernel_hash */
+  VEC(struct kernel *) kernels;                     /* distinct by kernel_hash */
+  VEC(struct kernel *) scheduled[PROGRAM_CPUS_MAX]; /* the same, as each CPU of the build runs them */
 };
 status build_emit(struct build *build, uint32_t task, struct emitted *out);
 
-/* link.c: object + runtime -> executable; `program`: the emitted one, which says what parts of the runtime it needs; with_tls: OpenSSL is
+/* link.c: objects (one for each CPU) + runtime -> executable; `program`: the emitted one, which says what parts of the runtime it needs; with_tls: OpenSSL is
  * among them. INTERNAL with the linker's words. */
-status link_executable(const char *object_path, const void *program, bool with_tls, const char *output_path);
+status link_executable(const char *const *objects, int object_count, const void *program, bool with_tls, const char *output_path);
 
 #endif

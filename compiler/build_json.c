@@ -80,9 +80,9 @@ const char *build_json_text(const struct build *build, struct arena *arena) {
     print_task(out, &build->cluster.tasks.items[i]);
   }
   fputs("]", out);
-  if (build->options.replicate) {
+  if (build_replicated(build)) {
     fputs(",\n \"replicated\": ", out);
-    print_string(out, build->options.replicate);
+    print_string(out, build_replicated(build));
   }
   fprintf(out, ",\n \"entries\": [");
   for (uint32_t i = 0; i < build->entries.count; i++) {

@@ -22,19 +22,32 @@
 
 /* ---- one task ---- */
 
+/* An object for each CPU; the first has the program, too. */
+static status compile_variants(struct build *build, const struct emitted *emitted, const char *const *objects) {
+  const struct target *cpu = target_find("cpu");
+  struct target_unit unit = {.count = emitted->kernels.count, .data = emitted->program, .data_size = emitted->program_size};
+  for (uint32_t i = 0; i < build->cpus.count; i++) {
+    const struct target_options options = {.cpu = build->cpus.items[i].name, .variant = i};
+    unit.kernels = emitted->scheduled[i].items;
+    TRY(cpu->compile(&options, &unit, objects[i]));
+    unit.data = NULL;
+  }
+  return OK;
+}
+
 static status build_task(struct build *build, uint32_t number, const char *folder) {
   const struct cluster_task *task = &build->cluster.tasks.items[number];
   const char *path = arena_printf(&build->arena, "%s/%s_%u", folder, task->job, task->index);
-  const char *object = arena_printf(&build->arena, "%s.o", path);
+  const char *objects[PROGRAM_CPUS_MAX];
   struct emitted emitted = {0};
   TRY(build_emit(build, number, &emitted));
-  const struct target *cpu = target_find("cpu");
-  const struct target_options options = {.cpu = build->options.cpu};
-  const struct target_unit unit = {
-    .kernels = emitted.kernels.items, .count = emitted.kernels.count, .data = emitted.program, .data_size = emitted.program_size};
-  TRY(cpu->compile(&options, &unit, object));
-  status result = link_executable(object, emitted.program, build->options.tls, path);
-  unlink(object);
+  for (uint32_t i = 0; i < build->cpus.count; i++)
+    objects[i] = arena_printf(&build->arena, "%s.%u.o", path, i);
+  status result = compile_variants(build, &emitted, objects);
+  if (result == OK)
+    result = link_executable(objects, (int)build->cpus.count, emitted.program, build->options.tls, path);
+  for (uint32_t i = 0; i < build->cpus.count; i++)
+    unlink(objects[i]);
   return result;
 }
 

@@ -74,7 +74,7 @@ static const char *task_text(struct build *b, uint32_t task) {
   if (task == TASK_DRIVER)
     return "the task that runs it";
   if (task == TASK_SELF)
-    return arena_printf(&b->arena, "each /job:%s", b->options.replicate);
+    return arena_printf(&b->arena, "each /job:%s", build_replicated(b));
   return arena_printf(&b->arena, "/job:%s/task:%u", b->cluster.tasks.items[task].job, b->cluster.tasks.items[task].index);
 }
 

@@ -8,17 +8,27 @@
 #include "compiler/pipeline.h"
 #include "targets/target.h"
 
+static status emit_task(struct build *b, const struct target *t, const struct emitted *e, const char *kind, uint32_t task) {
+  bool is_cpu = strcmp(t->name, "cpu") == 0;
+  const struct cluster_task *named = &b->cluster.tasks.items[task];
+  for (uint32_t i = 0; i < (is_cpu ? b->cpus.count : 1); i++) {
+    const struct target_options options = {.cpu = b->cpus.items[i].name, .gpu = b->options.gpu, .variant = i};
+    const struct target_unit unit = {.kernels = is_cpu ? e->scheduled[i].items : e->kernels.items, .count = e->kernels.count};
+    char *text;
+    TRY(t->emit(&options, &unit, kind, &b->arena, &text));
+    printf("%s task %s_%u", is_cpu ? ";" : "//", named->job, named->index);
+    if (is_cpu && b->cpus.count > 1)
+      printf(" for %s", b->cpus.items[i].name);
+    printf("\n%s", text);
+  }
+  return OK;
+}
+
 static status emit_code(struct build *b, const char *target, const char *kind) {
-  const struct target *t = target_find(target);
-  struct target_options options = {.cpu = b->options.cpu, .gpu = b->options.gpu};
   for (uint32_t task = 0; task < b->cluster.tasks.count; task++) {
     struct emitted e = {0};
-    char *text;
     TRY(build_emit(b, task, &e));
-    struct target_unit unit = {.kernels = e.kernels.items, .count = e.kernels.count};
-    TRY(t->emit(&options, &unit, kind, &b->arena, &text));
-    printf("%s task %s_%u\n%s", strcmp(target, "cpu") == 0 ? ";" : "//", b->cluster.tasks.items[task].job,
-           b->cluster.tasks.items[task].index, text);
+    TRY(emit_task(b, target_find(target), &e, kind, task));
   }
   return OK;
 }
@@ -39,7 +49,7 @@ static void print_dot(const struct build *b) {
 
 status command_emit(struct build *b) {
   const char *kind = b->options.emit;
-  static const char *const kinds[] = {"graph", "ir", "llvm", "asm", "cuda", "ptx", "dot"};
+  static const char *const kinds[] = {"graph", "ir", "order", "schedule", "lanes", "plan", "llvm", "asm", "cuda", "ptx", "dot"};
   struct nearest nearest;
   char text[256];
   bool known = false;
@@ -55,6 +65,8 @@ status command_emit(struct build *b) {
     fputs(pipeline_text(b, FACT_GRAPH | FACT_PLACED), stdout);
   else if (strcmp(kind, "ir") == 0)
     fputs(pipeline_text(b, FACT_GRAPH | FACT_FLOW | FACT_PARTS), stdout);
+  else if (pipeline_pass_text(b, kind))
+    fputs(pipeline_pass_text(b, kind), stdout);
   else if (strcmp(kind, "dot") == 0)
     print_dot(b);
   else if (strcmp(kind, "cuda") == 0 || strcmp(kind, "ptx") == 0)

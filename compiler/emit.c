@@ -6,6 +6,7 @@
 #include "compiler/build_json.h"
 #include "compiler/emit_tables.h"
 #include "compiler/graph_walk.h"
+#include "compiler/pass/plan.h"
 #include "compiler/variable_slice.h"
 #include "ir/attr_hash.h"
 #include "ir/registry.h"
@@ -39,7 +40,7 @@ static void emit_tasks(struct emitter *e) {
 /* ---- variables ---- */
 
 static bool is_replica(const struct emitter *e) {
-  const char *job = e->build->options.replicate;
+  const char *job = build_replicated(e->build);
   return job && strcmp(job, e->build->cluster.tasks.items[e->task].job) == 0;
 }
 
@@ -195,14 +196,6 @@ static struct program_range emit_partial_needs(struct emitter *e, const struct e
   return range;
 }
 
-#define PARTIAL_NODES_MAX 50000 /* beyond, a program that holds the part twice would be large */
-
-/* Whether a client can feed or fetch in more than one call. */
-static bool has_partial_runs(const struct entry *entry) {
-  return entry->feeds.count > 0 && entry->fetches.count > 0 && entry->feeds.count + entry->fetches.count > 2 && !entry->is_variant &&
-         !entry->failed && entry->flow->nodes.count < PARTIAL_NODES_MAX;
-}
-
 /* A part that was written, to be written once more. */
 struct written {
   struct flow *flow;
@@ -212,7 +205,7 @@ typedef VEC(struct written) written_list;
 
 static void emit_partial(struct emitter *e, struct entry *entry, const written_list *parts, struct program_entry *out) {
   uint32_t first = e->parts.count, calls = e->calls.count;
-  if (!has_partial_runs(entry) || out->variants)
+  if (!entry_has_partial_runs(entry) || out->variants)
     return;
   for (uint32_t i = 0; i < parts->count; i++)
     if (!emit_partial_part(e, parts->items[i].flow, parts->items[i].task)) {
@@ -405,7 +398,7 @@ static void emit_nodes(struct emitter *e) {
 /* All that decides what the tasks of a build say to each other. */
 static uint64_t build_id(const struct build *build, const char *json) {
   uint64_t hash = hash_bytes(json, strlen(json), PROGRAM_MAGIC);
-  const char *words[] = {build->options.cpu, build->options.gpu, build->options.replicate, build->options.strategy};
+  const char *words[] = {build->options.cpu, build->options.gpu, build_replicated(build), build->options.strategy};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     hash = hash_bytes(words[i] ? words[i] : "", words[i] ? strlen(words[i]) : 0, hash);
   for (uint32_t i = 0; i < build->entries.count; i++) {
@@ -498,18 +491,25 @@ static void emit_aliases(struct emitter *e) {
     }
 }
 
+static void emit_cpus(struct emitter *e, struct program *header) {
+  const struct cpu_list *cpus = &e->build->cpus;
+  header->cpu_count = cpus->count;
+  for (uint32_t i = 0; i < cpus->count; i++)
+    header->cpus[i] = (struct program_cpu){emit_text(e, cpus->items[i].name), cpus->items[i].level};
+}
+
 static status emit_all(struct emitter *e, struct program *header) {
   vec_push(&e->texts, 0);
   const char *json = build_json_text(e->build, e->arena);
   header->magic = PROGRAM_MAGIC;
   header->task = e->task;
   header->chief = e->build->default_task;
-  header->init_flags = e->build->options.strategy && strcmp(e->build->options.strategy, "allreduce") == 0 ? INIT_EVERYWHERE : 0;
+  header->init_flags = e->build->strategy == STRATEGY_ALLREDUCE ? INIT_EVERYWHERE : 0;
   header->init_flags |= e->build->init_is_loaders ? INIT_ALWAYS : 0;
   header->build_id = build_id(e->build, json);
   build_key(header, json, e->arena);
   header->build_json = emit_text(e, json);
-  header->replicated_job = emit_text(e, e->build->options.replicate);
+  header->replicated_job = emit_text(e, build_replicated(e->build));
   emit_tasks(e);
   emit_variables(e);
   for (uint32_t i = 0; i < e->build->entries.count; i++)
@@ -518,6 +518,7 @@ static status emit_all(struct emitter *e, struct program *header) {
   emit_runners(e);
   emit_nodes(e);
   header->kernel_count = e->kernels.count;
+  emit_cpus(e, header);
   if (e->too_large)
     return fail(RESOURCE_EXHAUSTED, "the constants of a task take more than 4 GiB");
   return OK;
@@ -533,7 +534,14 @@ status build_emit(struct build *build, uint32_t task, struct emitted *out) {
     out->kernels.count = 0;
     for (uint32_t i = 0; i < e.kernels.count; i++)
       vec_push(&out->kernels, e.kernels.items[i]);
+    for (uint32_t cpu = 0; cpu < build->cpus.count; cpu++) {
+      out->scheduled[cpu].count = 0;
+      for (uint32_t i = 0; i < e.kernels.count; i++)
+        vec_push(&out->scheduled[cpu], e.scheduled[cpu].items[i]);
+    }
   }
+  for (uint32_t cpu = 0; cpu < build->cpus.count; cpu++)
+    vec_free(&e.scheduled[cpu]);
   vec_free(&e.kernels);
   emitter_deinit(&e);
   return result;

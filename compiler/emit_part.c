@@ -1,36 +1,30 @@
-/* emit_part.c: a flow becomes slots and instructions.
- *
- * First every value gets a slot: where its elements will be (enum program_storage). Values that leave the step, or whose
- * size is known only while it runs, are tensors of their own; all others lie in the arena. Then the nodes are written in the
- * order of the schedule, and while that goes on positions are counted, which are the lifetimes of arena slots.
- */
+/* emit_part.c: a flow becomes slots and instructions, as the passes order, lanes and plan have decided. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "compiler/emit_tables.h"
-#include "compiler/pass/schedule.h"
+#include "compiler/pass/lanes.h"
+#include "compiler/pass/order.h"
+#include "compiler/pass/plan.h"
 
 struct part_writer {
   struct emitter *e;
   VEC(struct program_slot) slots;
   struct symbol_set start; /* symbols known when the part starts */
   struct symbol_set known; /* symbols known where the walk is */
-  uint32_t task, position, size_count, kernel_count, instr_first;
-  bool dataflow;
+  uint32_t task, size_count, kernel_count;
+  bool is_partial;
 };
 
 /* One flow of the part: the outer one, or a region. */
 struct flow_writer {
   struct part_writer *w;
   struct flow *flow;
-  struct schedule schedule;
+  const struct plan *plan;
   uint32_t *slot_of;         /* per value: slot + 1 */
   uint32_t *instr_of;        /* per node: instruction of the block + 1 */
   uint32_t first, count;     /* its instructions */
-  uint32_t *last_use;        /* per slot of the part at the time of writing: instruction + 1; TENSOR slots */
-  uint32_t slot_limit;       /* slots that existed when writing began */
-  struct symbol_set definer; /* dataflow: per symbol: instruction + 1 that gives it its value */
-  VEC(uint32_t) * preds;     /* dataflow */
+  struct symbol_set defined; /* per symbol: this flow gives it its value */
 };
 
 static status write_flow(struct part_writer *w, struct flow *flow, uint32_t block, bool outer);
@@ -39,32 +33,26 @@ static struct program_slot *slot_at(struct part_writer *w, uint32_t slot) { retu
 
 /* ---- slots ---- */
 
-static uint32_t slot_add(struct flow_writer *f, value_id v, enum program_storage storage) {
+static void slot_add(struct flow_writer *f, value_id v) {
   const struct flow_value *value = flow_value_get(f->flow, v);
+  const struct plan_place *place = &f->plan->places[v];
   struct part_writer *w = f->w;
-  struct program_slot slot = {
-    .dtype = (uint8_t)value->dtype, .rank = (uint8_t)value->rank, .storage = (uint8_t)storage, .any_rank = value->any_rank};
-  slot.root = w->slots.count;
+  struct program_slot slot = {.dtype = (uint8_t)value->dtype,
+                              .rank = (uint8_t)value->rank,
+                              .storage = place->storage,
+                              .any_rank = value->any_rank,
+                              .root = place->root == v ? w->slots.count : f->slot_of[place->root] - 1,
+                              .first = place->first,
+                              .last = place->last};
   uint32_t dims[LIMIT_RANK];
-  bool known = true;
-  for (int i = 0; i < value->rank; i++) {
+  for (int i = 0; i < value->rank; i++)
     dims[i] = emit_code(w->e, value->dims[i]);
-    known = known && code_is_known(w->e, dims[i], &w->start, NULL);
-  }
   slot.dims = emit_operands(w->e, dims, slot.rank).first;
-  if (storage == STORAGE_ARENA && !known)
-    slot.storage = STORAGE_TENSOR;
   vec_push(&w->slots, slot);
   f->slot_of[v] = w->slots.count;
-  return w->slots.count - 1;
 }
 
 static uint32_t slot_of(const struct flow_writer *f, value_id v) { return f->slot_of[v] - 1; }
-
-static bool kernel_arg_is_output(const struct flow_node *node, uint32_t i) {
-  return node->args[i].value != NO_VALUE && !node->args[i].var && node->kernel->buffers.items[i].mode != BUFFER_IN &&
-         node->kernel->buffers.items[i].mode != BUFFER_SCRATCH;
-}
 
 static uint64_t constant_count(const struct emitter *e, const struct flow_value *value) {
   uint64_t count = 1;
@@ -77,132 +65,55 @@ static uint64_t constant_count(const struct emitter *e, const struct flow_value 
 }
 
 static void add_output_slots(struct flow_writer *f, const struct flow_node *node) {
-  enum program_storage storage = STORAGE_TENSOR;
-  switch (node->op) {
-  case FLOW_KERNEL:
-    for (uint32_t i = 0; i < node->kernel->buffers.count; i++)
-      if (kernel_arg_is_output(node, i))
-        slot_add(f, node->args[i].value, STORAGE_ARENA);
-    return;
-  case FLOW_CONST: storage = STORAGE_CONST; break;
-  case FLOW_VARIABLE: storage = STORAGE_ARENA; break;
-  case FLOW_READ: storage = STORAGE_VARIABLE; break;
-  case FLOW_ALIAS: storage = STORAGE_ALIAS; break;
-  default: break;
-  }
-  for (uint32_t i = 0; i < node->outputs.count; i++) {
-    uint32_t slot = slot_add(f, node->outputs.items[i], storage);
+  for (uint32_t i = 0; node->op == FLOW_KERNEL && i < node->kernel->buffers.count; i++)
+    if (flow_arg_is_output(node, i))
+      slot_add(f, node->args[i].value);
+  for (uint32_t i = 0; node->op != FLOW_KERNEL && i < node->outputs.count; i++) {
+    slot_add(f, node->outputs.items[i]);
     const struct flow_value *value = flow_value_get(f->flow, node->outputs.items[i]);
-    if (storage == STORAGE_CONST)
-      slot_at(f->w, slot)->data = emit_elements(f->w->e, value->dtype, value->data, constant_count(f->w->e, value));
-    if (storage == STORAGE_VARIABLE)
-      slot_at(f->w, slot)->data = f->w->e->variable_numbers[node->var];
-    if (storage == STORAGE_ALIAS)
-      slot_at(f->w, slot)->root = slot_at(f->w, slot_of(f, node->inputs.items[0]))->root;
+    struct program_slot *slot = slot_at(f->w, slot_of(f, node->outputs.items[i]));
+    if (node->op == FLOW_CONST)
+      slot->data = emit_elements(f->w->e, value->dtype, value->data, constant_count(f->w->e, value));
+    if (node->op == FLOW_READ)
+      slot->data = f->w->e->variable_numbers[node->var];
   }
-}
-
-/* A value that outlives the step cannot be in the arena; strings are copied when they leave in any case. */
-static void let_escape(struct flow_writer *f, value_id v) {
-  struct program_slot *root = slot_at(f->w, slot_at(f->w, slot_of(f, v))->root);
-  if (root->storage == STORAGE_ARENA && root->dtype != DTYPE_STRING)
-    root->storage = STORAGE_TENSOR;
 }
 
 static void add_slots(struct flow_writer *f) {
   for (uint32_t i = 0; i < f->flow->params.count; i++)
-    slot_add(f, f->flow->params.items[i], STORAGE_TENSOR);
-  for (uint32_t i = 0; i < f->schedule.order.count; i++)
-    add_output_slots(f, f->flow->nodes.items[f->schedule.order.items[i]]);
-  for (uint32_t i = 0; i < f->schedule.order.count; i++) {
-    const struct flow_node *node = f->flow->nodes.items[f->schedule.order.items[i]];
-    if (node->op == FLOW_SEND || node->op == FLOW_FETCH)
-      let_escape(f, node->inputs.items[0]);
-    for (uint32_t side = 1; node->op == FLOW_MERGE && side < 3; side++)
-      let_escape(f, node->inputs.items[side]);
-  }
-  for (uint32_t i = 0; i < f->flow->results.count; i++)
-    let_escape(f, f->flow->results.items[i]);
+    slot_add(f, f->flow->params.items[i]);
+  for (uint32_t i = 0; i < f->flow->order->nodes.count; i++)
+    add_output_slots(f, f->flow->nodes.items[f->flow->order->nodes.items[i]]);
 }
 
 /* ---- symbols ---- */
 
-/* The sizes of a value that arrives from outside: bare symbols get their values from it. */
-static void define_slot(struct flow_writer *f, uint32_t slot, uint32_t instr) {
-  const struct program_slot *s = slot_at(f->w, slot);
-  for (int i = 0; i < s->rank; i++) {
-    uint32_t symbol = code_symbol(f->w->e, f->w->e->operands.items[s->dims + (uint32_t)i]);
-    if (symbol == PROGRAM_NONE || symbol_get(&f->w->known, symbol))
-      continue;
-    symbol_set(&f->w->known, symbol, 1);
-    symbol_set(&f->definer, symbol, instr + 1);
-  }
-}
-
-static void define_code(struct flow_writer *f, uint32_t code, uint32_t instr) {
+static void define_code(struct flow_writer *f, uint32_t code) {
   uint32_t symbol = code_symbol(f->w->e, code);
   if (symbol == PROGRAM_NONE || symbol_get(&f->w->known, symbol))
     return;
   symbol_set(&f->w->known, symbol, 1);
-  symbol_set(&f->definer, symbol, instr + 1);
+  symbol_set(&f->defined, symbol, 1);
 }
 
-/* ---- edges between instructions that run by counts ---- */
-
-static void add_edge(struct flow_writer *f, flow_id before, uint32_t instr) {
-  if (before && f->instr_of[before])
-    vec_push(&f->preds[instr], f->instr_of[before] - 1);
+/* The sizes of a value that arrives from outside: bare symbols get their values from it. */
+static void define_slot(struct flow_writer *f, uint32_t slot) {
+  const struct program_slot *s = slot_at(f->w, slot);
+  for (int i = 0; i < s->rank; i++)
+    define_code(f, f->w->e->operands.items[s->dims + (uint32_t)i]);
 }
 
-static void add_code_edges(struct flow_writer *f, uint32_t code, uint32_t instr) {
-  const struct emitter *e = f->w->e;
-  for (const int64_t *word = e->words.items + code; *word != PROGRAM_DIM_END; word++) {
-    bool is_symbol = *word == PROGRAM_DIM_SYMBOL;
-    if (is_symbol || *word == PROGRAM_DIM_CONST)
-      word++;
-    uint32_t definer = is_symbol ? symbol_get(&f->definer, (uint32_t)*word) : 0;
-    if (definer && definer - 1 < instr)
-      vec_push(&f->preds[instr], definer - 1);
-  }
-}
-
-static void add_edges(struct flow_writer *f, const struct flow_node *node, const struct program_instr *instr, uint32_t number) {
-  for (uint32_t i = 0; i < node->inputs.count; i++)
-    add_edge(f, flow_value_get(f->flow, node->inputs.items[i])->producer, number);
-  for (uint32_t i = 0; node->op == FLOW_KERNEL && i < node->kernel->buffers.count; i++)
-    if (node->args[i].value && !kernel_arg_is_output(node, i))
-      add_edge(f, flow_value_get(f->flow, node->args[i].value)->producer, number);
-  for (uint32_t i = 0; i < node->guard_count; i++)
-    add_edge(f, flow_value_get(f->flow, node->guards[i].predicate)->producer, number);
-  for (uint32_t i = 0; i < node->controls.count; i++)
-    add_edge(f, node->controls.items[i], number);
-  for (uint32_t i = 0; i < instr->sizes.count; i++)
-    add_code_edges(f, f->w->e->operands.items[instr->sizes.first + i], number);
-  struct program_range lists[] = {instr->args, instr->outputs};
-  for (int list = 0; list < 2; list++)
-    for (uint32_t i = 0; i < lists[list].count; i++) {
-      uint32_t slot = f->w->e->operands.items[lists[list].first + i];
-      if (slot & PROGRAM_ARG_VARIABLE)
-        continue;
-      const struct program_slot *s = slot_at(f->w, slot);
-      for (int d = 0; d < s->rank; d++)
-        add_code_edges(f, f->w->e->operands.items[s->dims + (uint32_t)d], number);
-    }
-}
+/* ---- what runs by counts ---- */
 
 static void write_successors(struct flow_writer *f) {
   struct emitter *e = f->w->e;
-  for (uint32_t i = 0; i < f->schedule.needs.count; i++) {
-    struct schedule_need need = f->schedule.needs.items[i];
-    if (f->instr_of[need.before] && f->instr_of[need.after])
-      vec_push(&f->preds[f->instr_of[need.after] - 1], f->instr_of[need.before] - 1);
-  }
+  const struct lanes *lanes = f->flow->lanes;
   VEC(uint32_t) *successors = calloc((size_t)f->count + 1, sizeof *successors);
-  for (uint32_t i = 0; i < f->count; i++) {
-    e->instrs.items[f->first + i].need_count = f->preds[i].count;
-    for (uint32_t j = 0; j < f->preds[i].count; j++)
-      vec_push(&successors[f->preds[i].items[j]], i);
-    vec_free(&f->preds[i]);
+  for (uint32_t i = 0; i < f->flow->order->nodes.count; i++) {
+    flow_id id = f->flow->order->nodes.items[i];
+    e->instrs.items[f->first + f->instr_of[id] - 1].need_count = lanes->at[id + 1] - lanes->at[id];
+    for (uint32_t j = lanes->at[id]; j < lanes->at[id + 1]; j++)
+      vec_push(&successors[f->instr_of[lanes->before[j]] - 1], f->instr_of[id] - 1);
   }
   for (uint32_t i = 0; i < f->count; i++) {
     e->instrs.items[f->first + i].successors = emit_operands(e, successors[i].items, successors[i].count);
@@ -212,18 +123,6 @@ static void write_successors(struct flow_writer *f) {
 }
 
 /* ---- instructions ---- */
-
-/* Nodes that do nothing while a step runs. */
-static bool is_static(const struct flow_writer *f, const struct flow_node *node) {
-  if (f->preds)
-    return false; /* their edges count */
-  if (node->op == FLOW_CONST || node->op == FLOW_NOOP)
-    return true;
-  if (node->op != FLOW_ALIAS)
-    return false;
-  enum program_storage root = slot_at(f->w, slot_at(f->w, slot_of(f, node->outputs.items[0]))->root)->storage;
-  return root == STORAGE_ARENA || root == STORAGE_CONST;
-}
 
 static enum program_op op_of(const struct flow_writer *f, const struct flow_node *node) {
   switch (node->op) {
@@ -270,7 +169,7 @@ static status kernel_args(struct flow_writer *f, const struct flow_node *node, s
       vec_push(&args, PROGRAM_ARG_SCRATCH);
     } else {
       vec_push(&args, slot_of(f, arg->value));
-      if (kernel_arg_is_output(node, i))
+      if (flow_arg_is_output(node, i))
         vec_push(&outputs, slot_of(f, arg->value));
     }
   }
@@ -306,7 +205,7 @@ static void kernel_shapes(struct flow_writer *f, const struct flow_node *node, s
 static status write_kernel(struct flow_writer *f, const struct flow_node *node, struct program_instr *instr) {
   struct part_writer *w = f->w;
   struct emitter *e = w->e;
-  instr->number = emit_kernel_number(e, node->kernel);
+  instr->number = emit_kernel_number(e, node);
   TRY(kernel_args(f, node, instr));
   if (instr->flags & INSTR_LOCKS)
     kernel_shapes(f, node, instr);
@@ -334,12 +233,12 @@ static status write_kernel(struct flow_writer *f, const struct flow_node *node, 
   return OK;
 }
 
-static void write_bind(struct flow_writer *f, const struct flow_node *node, struct program_instr *instr, uint32_t number) {
+static void write_bind(struct flow_writer *f, const struct flow_node *node, struct program_instr *instr) {
   struct emitter *e = f->w->e;
   uint32_t *codes = calloc((size_t)node->bind_count + 1, sizeof *codes);
   for (uint32_t i = 0; codes && i < node->bind_count; i++) {
     codes[i] = emit_code(e, dim_of_symbol(e->dims, node->binds[i]));
-    define_code(f, codes[i], number);
+    define_code(f, codes[i]);
   }
   instr->sizes = emit_operands(e, codes, node->bind_count);
   free(codes);
@@ -362,6 +261,9 @@ static status write_regions(struct flow_writer *f, const struct flow_node *node,
       w->known.values.items[s] = symbol_get(&outer, s);
   }
   vec_free(&outer.values);
+  instr->number = node->rows_in;
+  instr->peer = node->rows_out;
+  instr->flags |= node->from_last ? INSTR_FROM_LAST : 0;
   return result;
 }
 
@@ -408,7 +310,7 @@ static status write_details(struct flow_writer *f, const struct flow_node *node,
     if (node->region_count)
       vec_push(&e->calls, (struct emitted_call){node, f->first + number, f->w->task});
     return OK;
-  case FLOW_BIND: write_bind(f, node, instr, number); return OK;
+  case FLOW_BIND: write_bind(f, node, instr); return OK;
   case FLOW_IF:
   case FLOW_WHILE: return write_regions(f, node, instr);
   case FLOW_FEED:
@@ -422,20 +324,8 @@ static status write_details(struct flow_writer *f, const struct flow_node *node,
   }
 }
 
-/* Lifetimes: an arena slot lives from its first position to its last; of the others the last user is remembered. */
-static void note_use(struct flow_writer *f, uint32_t slot, uint32_t instr) {
-  struct program_slot *root = slot_at(f->w, slot_at(f->w, slot)->root);
-  uint32_t number = slot_at(f->w, slot)->root;
-  if (!root->first)
-    root->first = f->w->position;
-  root->last = f->w->position;
-  if (number < f->slot_limit)
-    f->last_use[number] = instr + 1;
-}
-
 static status write_instr(struct flow_writer *f, const struct flow_node *node, uint32_t number) {
-  struct part_writer *w = f->w;
-  struct emitter *e = w->e;
+  struct emitter *e = f->w->e;
   struct program_instr instr = {.op = (uint8_t)op_of(f, node)};
   instr.node = emit_text(e, node->name);
   instr.tf_op = emit_text(e, node->tf_op);
@@ -448,83 +338,77 @@ static status write_instr(struct flow_writer *f, const struct flow_node *node, u
   if (node->op != FLOW_IF && node->op != FLOW_WHILE && flow_node_changes(node))
     instr.flags |= INSTR_CHANGES;
   instr.guards = guard_list(f, node);
-  w->position++;
-  for (uint32_t i = 0; i < instr.args.count; i++)
-    if (!(e->operands.items[instr.args.first + i] & PROGRAM_ARG_VARIABLE))
-      note_use(f, e->operands.items[instr.args.first + i], number);
   bool arrives = node->op == FLOW_FEED || node->op == FLOW_RECV || node->op == FLOW_HOST || node->op == FLOW_READ || node->op == FLOW_IF ||
                  node->op == FLOW_WHILE || node->op == FLOW_MERGE;
-  for (uint32_t i = 0; i < node->guard_count; i++)
-    note_use(f, slot_of(f, node->guards[i].predicate), number);
-  for (uint32_t i = 0; i < instr.outputs.count; i++) {
-    uint32_t slot = e->operands.items[instr.outputs.first + i];
-    note_use(f, slot, number);
-    if (arrives)
-      define_slot(f, slot, number);
-  }
-  if (f->preds)
-    add_edges(f, node, &instr, number);
+  for (uint32_t i = 0; arrives && i < instr.outputs.count; i++)
+    define_slot(f, e->operands.items[instr.outputs.first + i]);
   e->instrs.items[f->first + number] = instr;
   return OK;
 }
 
-/* Tensors are given up after their last use, but for strings (their elements may have been copied as views), parameters
- * and results (the region's caller gives them up). Objects in parameters are given up, too: a list that only its last user has is changed
- * in place. */
+/* What holds a tensor gives it up after its last use. */
 static void write_releases(struct flow_writer *f) {
   struct emitter *e = f->w->e;
-  for (uint32_t i = 0; i < f->flow->params.count; i++) {
-    uint32_t slot = slot_of(f, f->flow->params.items[i]);
-    f->last_use[slot] = slot_at(f->w, slot)->dtype == DTYPE_VARIANT ? f->last_use[slot] : 0;
-  }
-  for (uint32_t i = 0; i < f->flow->results.count; i++)
-    f->last_use[slot_at(f->w, slot_of(f, f->flow->results.items[i]))->root] = 0;
-  uint32_t *start = calloc((size_t)f->count + 2, sizeof *start);
-  uint32_t *list = calloc((size_t)f->slot_limit + 1, sizeof *list);
-  for (int pass = 0; start && list && pass < 2; pass++) {
-    for (uint32_t slot = 0; slot < f->slot_limit; slot++) {
-      const struct program_slot *s = slot_at(f->w, slot);
-      bool held = (s->storage == STORAGE_TENSOR || s->storage == STORAGE_VARIABLE) && s->dtype != DTYPE_STRING;
-      if (!held || !f->last_use[slot])
-        continue;
-      if (pass == 0)
-        start[f->last_use[slot] + 1]++;
-      else
-        list[start[f->last_use[slot]]++] = slot;
+  const struct order *order = f->flow->order;
+  VEC(uint32_t) slots = {0};
+  for (uint32_t i = 0, next; i < order->release.count; i = next) {
+    flow_id after = order->release.items[i].after;
+    slots.count = 0;
+    for (next = i; next < order->release.count && order->release.items[next].after == after; next++) {
+      uint32_t slot = slot_of(f, order->release.items[next].value);
+      if (slot_at(f->w, slot)->storage == STORAGE_TENSOR || slot_at(f->w, slot)->storage == STORAGE_VARIABLE)
+        vec_push(&slots, slot);
     }
-    for (uint32_t i = 1; pass == 0 && i < f->count + 2; i++)
-      start[i] += start[i - 1];
+    if (slots.count)
+      e->instrs.items[f->first + f->instr_of[after] - 1].release = emit_operands(e, slots.items, slots.count);
   }
-  for (uint32_t i = 0; start && list && i < f->count; i++)
-    e->instrs.items[f->first + i].release = emit_operands(e, list + start[i], start[i + 1] - start[i]);
-  free(start);
-  free(list);
+  vec_free(&slots);
 }
 
 static uint32_t count_instrs(struct flow_writer *f) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < f->schedule.order.count; i++) {
-    flow_id id = f->schedule.order.items[i];
-    f->instr_of[id] = is_static(f, f->flow->nodes.items[id]) ? 0 : ++count;
+  for (uint32_t i = 0; i < f->flow->order->nodes.count; i++) {
+    flow_id id = f->flow->order->nodes.items[i];
+    f->instr_of[id] = f->plan->at[id] ? ++count : 0;
   }
   return count;
 }
 
 static status write_nodes(struct flow_writer *f) {
-  for (uint32_t i = 0; i < f->schedule.order.count; i++) {
-    flow_id id = f->schedule.order.items[i];
+  for (uint32_t i = 0; i < f->flow->order->nodes.count; i++) {
+    flow_id id = f->flow->order->nodes.items[i];
     if (f->instr_of[id])
       TRY(write_instr(f, f->flow->nodes.items[id], f->instr_of[id] - 1));
   }
   return OK;
 }
 
+/* Neighbours of a group; whose sizes are known late is asked by the runtime one at a time. */
+static void mark_groups(struct flow_writer *f) {
+  const struct order *order = f->flow->order;
+  const uint32_t *group = f->flow->lanes->group;
+  struct program_instr *before = NULL;
+  for (uint32_t i = 0, last = 0, count = 0; i < order->nodes.count; i++) {
+    flow_id id = order->nodes.items[i];
+    if (!f->instr_of[id])
+      continue;
+    struct program_instr *instr = &f->w->e->instrs.items[f->first + f->instr_of[id] - 1];
+    uint32_t own = instr->flags & INSTR_LATE ? 0 : group[id];
+    bool joins = own && own == last && count < PROGRAM_GROUP_MAX;
+    if (joins)
+      before->flags |= INSTR_BESIDE;
+    count = joins ? count + 1 : 1;
+    before = instr;
+    last = own;
+  }
+}
+
 /* The symbols that got their values in this flow. */
 static struct program_range defined_symbols(struct flow_writer *f) {
   struct emitter *e = f->w->e;
   struct program_range range = {e->operands.count, 0};
-  for (uint32_t s = 0; s < f->definer.values.count; s++)
-    if (f->definer.values.items[s])
+  for (uint32_t s = 0; s < f->defined.values.count; s++)
+    if (f->defined.values.items[s])
       vec_push(&e->operands, s);
   range.count = e->operands.count - range.first;
   return range;
@@ -533,72 +417,56 @@ static struct program_range defined_symbols(struct flow_writer *f) {
 static status write_block(struct flow_writer *f, uint32_t block, bool outer) {
   struct part_writer *w = f->w;
   struct emitter *e = w->e;
-  TRY(schedule_flow(f->flow, &f->schedule));
+  f->plan = w->is_partial ? f->flow->partial_plan : f->flow->plan;
   f->slot_of = calloc((size_t)f->flow->values.count + 1, sizeof *f->slot_of);
   f->instr_of = calloc((size_t)f->flow->nodes.count + 1, sizeof *f->instr_of);
-  if (outer && w->dataflow)
-    f->preds = calloc((size_t)f->flow->nodes.count + 1, sizeof *f->preds);
   add_slots(f);
   for (uint32_t i = 0; i < f->flow->params.count; i++)
-    define_slot(f, slot_of(f, f->flow->params.items[i]), 0);
-  f->slot_limit = w->slots.count;
-  f->last_use = calloc((size_t)f->slot_limit + 1, sizeof *f->last_use);
+    define_slot(f, slot_of(f, f->flow->params.items[i]));
   f->count = count_instrs(f);
   f->first = e->instrs.count;
   for (uint32_t i = 0; i < f->count; i++)
     vec_push(&e->instrs, (struct program_instr){0});
   TRY(write_nodes(f));
-  if (f->preds)
+  if (f->plan->by_counts)
     write_successors(f);
-  else
+  else {
     write_releases(f);
-  struct program_block *out = &e->blocks.items[block];
+    mark_groups(f);
+  }
   struct program_range params = slot_list(f, f->flow->params.items, f->flow->params.count);
   struct program_range results = slot_list(f, f->flow->results.items, f->flow->results.count);
-  w->position++;
-  for (uint32_t i = 0; i < f->flow->results.count; i++)
-    note_use(f, slot_of(f, f->flow->results.items[i]), 0);
-  *out = (struct program_block){{f->first, f->count}, params, results, {0, 0}};
+  e->blocks.items[block] = (struct program_block){{f->first, f->count}, params, results, {0, 0}};
   if (!outer)
-    out->symbols = defined_symbols(f);
+    e->blocks.items[block].symbols = defined_symbols(f);
   return OK;
 }
 
 static status write_flow(struct part_writer *w, struct flow *flow, uint32_t block, bool outer) {
   struct flow_writer f = {.w = w, .flow = flow};
   status result = write_block(&f, block, outer);
-  vec_free(&f.schedule.order);
-  vec_free(&f.schedule.needs);
-  vec_free(&f.definer.values);
+  vec_free(&f.defined.values);
   free(f.slot_of);
   free(f.instr_of);
-  free(f.last_use);
-  free(f.preds);
   return result;
-}
-
-static bool flow_blocks(const struct flow *flow) {
-  for (uint32_t i = 1; i < flow->nodes.count; i++)
-    if (flow->nodes.items[i] && flow->nodes.items[i]->blocks)
-      return true;
-  return false;
 }
 
 /* is_function: its parameters are values passed in. */
 static status write_part(struct emitter *e, struct flow *flow, uint32_t task, const struct symbol_set *start, bool is_function,
-                         bool by_counts) {
-  struct part_writer w = {.e = e, .task = task, .dataflow = by_counts};
+                         bool is_partial) {
+  struct part_writer w = {.e = e, .task = task, .is_partial = is_partial};
+  const struct plan *plan = is_partial ? flow->partial_plan : flow->plan;
   for (uint32_t i = 0; i < start->values.count; i++) {
     symbol_set(&w.start, i, start->values.items[i]);
     symbol_set(&w.known, i, start->values.items[i]);
   }
-  struct program_part part = {.task = task, .block = e->blocks.count, .dataflow = w.dataflow};
+  struct program_part part = {.task = task, .block = e->blocks.count, .dataflow = plan->by_counts};
   uint32_t first = e->instrs.count;
   vec_push(&e->blocks, (struct program_block){0});
   status result = write_flow(&w, flow, part.block, !is_function);
   part.slots = (struct program_range){e->slots.count, w.slots.count};
   part.instr_count = e->instrs.count - first;
-  part.positions = w.position + 1;
+  part.positions = plan->positions;
   for (uint32_t i = 0; i < w.slots.count; i++)
     vec_push(&e->slots, w.slots.items[i]);
   vec_push(&e->parts, part);
@@ -609,7 +477,7 @@ static status write_part(struct emitter *e, struct flow *flow, uint32_t task, co
 }
 
 status emit_part(struct emitter *e, struct flow *flow, uint32_t task, const struct symbol_set *start) {
-  return write_part(e, flow, task, start, false, flow_blocks(flow));
+  return write_part(e, flow, task, start, false, false);
 }
 
 bool emit_partial_part(struct emitter *e, struct flow *flow, uint32_t task) {

@@ -74,15 +74,23 @@ struct program_range emit_operands(struct emitter *e, const uint32_t *items, uin
   return range;
 }
 
-uint32_t emit_kernel_number(struct emitter *e, const struct kernel *kernel) {
+static struct kernel *named_copy(struct emitter *e, const struct kernel *kernel, const char *name) {
+  struct kernel *copy = arena_copy(e->arena, kernel, sizeof *kernel);
+  copy->name = name;
+  return copy;
+}
+uint32_t emit_kernel_number(struct emitter *e, const struct flow_node *node) {
   uint32_t number;
-  char *key = kernel_hash_text(kernel_hash(kernel), e->arena);
+  char *key = kernel_hash_text(kernel_hash(node->kernel), e->arena);
   if (map_find(&e->kernel_numbers, key, &number))
     return number;
   number = e->kernels.count;
-  struct kernel *copy = arena_copy(e->arena, kernel, sizeof *kernel);
-  copy->name = arena_printf(e->arena, "%s_%u", kernel->name, number);
-  vec_push(&e->kernels, copy);
+  const char *name = arena_printf(e->arena, "%s_%u", node->kernel->name, number);
+  vec_push(&e->kernels, named_copy(e, node->kernel, name));
+  for (uint32_t i = 0; i < e->build->cpus.count; i++) {
+    const struct kernel *scheduled = node->scheduled ? node->scheduled[i].kernel : NULL;
+    vec_push(&e->scheduled[i], named_copy(e, scheduled ? scheduled : node->kernel, name));
+  }
   map_insert(&e->kernel_numbers, key, number);
   return number;
 }

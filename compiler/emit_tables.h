@@ -39,7 +39,8 @@ struct emitter {
   VEC(struct program_attr) attrs;
   VEC(struct program_runner) runners;
   VEC(struct program_node) nodes;
-  VEC(struct kernel *) kernels;
+  VEC(struct kernel *) kernels;                     /* in the program's order */
+  VEC(struct kernel *) scheduled[PROGRAM_CPUS_MAX]; /* the same, as each CPU runs them */
   struct map text_numbers, kernel_numbers, data_numbers;
   uint32_t *variable_numbers; /* of the build's variables: number here, or PROGRAM_NONE */
   bool too_large;             /* PROGRAM_DATA would pass 4 GiB */
@@ -64,7 +65,7 @@ struct program_range emit_operands(struct emitter *e, const uint32_t *items, uin
 /* Integers in PROGRAM_WORDS: the first of them. */
 uint32_t emit_words(struct emitter *e, const int64_t *words, uint32_t count);
 /* The number of a kernel; equal kernels are one. */
-uint32_t emit_kernel_number(struct emitter *e, const struct kernel *kernel);
+uint32_t emit_kernel_number(struct emitter *e, const struct flow_node *node);
 struct program_range emit_attrs(struct emitter *e, const struct flow_attr *attrs, uint32_t count);
 /* Forgets the symbols and codes of the last entry. */
 void emit_begin_entry(struct emitter *e, struct dim_table *dims);

@@ -132,7 +132,7 @@ static void local_run(struct starts *s, struct entry_spec *spec) {
 static void local_init_add(struct build *build, bool *given) {
   struct entry_spec spec = {.name = "local_init"};
   struct starts s = {.build = build, .graph = build->model.graph, .given = given};
-  if (!build->options.replicate || entry_find(build, spec.name))
+  if (!build_replicated(build) || entry_find(build, spec.name))
     return;
   s.reached = entry_mark_needed(s.graph, &spec);
   local_run(&s, &spec);

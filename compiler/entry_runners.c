@@ -33,8 +33,8 @@ static const char *job_to_replicate(struct build *b) {
 
 static int64_t count_replicas(const struct build *b) {
   int64_t count = 0;
-  for (uint32_t i = 0; i < b->cluster.tasks.count && b->options.replicate; i++)
-    count += strcmp(b->cluster.tasks.items[i].job, b->options.replicate) == 0;
+  for (uint32_t i = 0; i < b->cluster.tasks.count && build_replicated(b); i++)
+    count += strcmp(b->cluster.tasks.items[i].job, build_replicated(b)) == 0;
   return count;
 }
 
@@ -43,7 +43,7 @@ void entry_round_find(struct build *b) {
   if (!b->has_round)
     return;
   if (!b->options.replicate && !b->options.strategy)
-    b->options.replicate = job_to_replicate(b);
+    b->replicated_job = job_to_replicate(b);
   if (count_replicas(b))
     token_round_mark(b->model.graph, &b->round, count_replicas(b));
 }
@@ -200,7 +200,7 @@ static void runner_add(struct build *b, const struct queue_runner *runner, bool 
       vec_push(&b->dropped, (struct entry_dropped){runner->enqueue_ops.items[i], reason});
       continue;
     }
-    out.is_chiefs = out.is_chiefs || !b->options.replicate || (b->has_round && b->round.taken[node]);
+    out.is_chiefs = out.is_chiefs || !build_replicated(b) || (b->has_round && b->round.taken[node]);
     vec_push(&out.entries, operation_entry(b, runner->enqueue_ops.items[i]));
     nodes_join(needed, ancestors_mark(graph, &node, 1), graph->nodes.count);
   }
@@ -294,7 +294,7 @@ void entry_runners_print(FILE *out, const struct build *b) {
     fputs("runners: entries that are run again and again beside the phases\n", out);
   for (uint32_t i = 0; i < b->runners.count; i++) {
     const struct build_runner *r = &b->runners.items[i];
-    fprintf(out, "  %s, by %s%s: ", r->name, r->is_chiefs ? "the chief" : "each ", r->is_chiefs ? "" : b->options.replicate);
+    fprintf(out, "  %s, by %s%s: ", r->name, r->is_chiefs ? "the chief" : "each ", r->is_chiefs ? "" : build_replicated(b));
     if (r->begin)
       fprintf(out, "%s first; ", r->begin);
     print_loops(out, r);

@@ -98,10 +98,11 @@ static int link_memory_file(const char *name, const void *data, uint64_t size) {
 
 /* What is linked together. */
 struct link_job {
-  const char *object, *output;
+  const char *const *objects; /* one for each CPU, the first with the program */
+  const char *output;
   const char *archives[ARCHIVE_COUNT]; /* paths */
   const char *symbols[PART_COUNT + 1]; /* of parts, and of TLS; each once */
-  int archive_count, symbol_count;
+  int object_count, archive_count, symbol_count;
 };
 
 static const char *const start_folders[] = {"/usr/lib/" TRIPLE, "/usr/lib64", "/usr/lib", "/lib/" TRIPLE, "/lib64"};
@@ -204,7 +205,8 @@ static status link_with_lld(const char *program, const char *folder, const struc
     add(&words, job->symbols[i]);
   }
   add(&words, "--whole-archive"); /* where it is one */
-  add(&words, job->object);
+  for (int i = 0; i < job->object_count; i++)
+    add(&words, job->objects[i]);
   add(&words, "--no-whole-archive");
   for (int i = 0; i < job->archive_count; i++)
     add(&words, job->archives[i]);
@@ -233,7 +235,8 @@ static status link_with_cc(const char *program, const struct link_job *job) {
   }
   add(&words, "-Wl,--gc-sections,--strip-debug,--build-id=none");
   add(&words, "-Wl,--whole-archive");
-  add(&words, job->object);
+  for (int i = 0; i < job->object_count; i++)
+    add(&words, job->objects[i]);
   add(&words, "-Wl,--no-whole-archive");
   for (int i = 0; i < job->archive_count; i++)
     add(&words, job->archives[i]);
@@ -274,8 +277,8 @@ static void find_parts(const struct program *program, struct link_job *job) {
   }
 }
 
-status link_executable(const char *object_path, const void *program, bool with_tls, const char *output_path) {
-  struct link_job job = {.object = object_path, .output = output_path};
+status link_executable(const char *const *objects, int object_count, const void *program, bool with_tls, const char *output_path) {
+  struct link_job job = {.objects = objects, .object_count = object_count, .output = output_path};
   int files[ARCHIVE_COUNT];
   char paths[ARCHIVE_COUNT][64];
   status result = OK;

@@ -8,7 +8,12 @@
 #include <sys/stat.h>
 
 #include "compiler/entries.h"
+#include "compiler/pass/lanes.h"
+#include "compiler/pass/order.h"
+#include "compiler/pass/part_walk.h"
 #include "compiler/pass/pass.h"
+#include "compiler/pass/plan.h"
+#include "compiler/pass/schedule.h"
 #include "compiler/read/read.h"
 #include "ir/registry.h"
 
@@ -25,23 +30,30 @@ static status pass_check(struct build *b) { return registry_check(b->model.graph
 status pass_resolve(struct build *b) { return entries_resolve(b); }
 
 const struct pass passes[] = {
-  {"read", pass_read, 0, FACT_GRAPH, 0, "the graph and the cluster are in memory"},
-  {"datasets", pass_datasets, FACT_GRAPH, 0, 0, "datasets that parse their elements are maps"},
-  {"check", pass_check, FACT_GRAPH, FACT_CHECKED, 0, "every node fits its op's signature: counts, dtypes, attributes"},
-  {"methods", pass_methods, FACT_CHECKED, 0, 0, "functions of a SavedModel without a signature are called in the graph"},
-  {"entries", pass_resolve, FACT_CHECKED, FACT_ENTRIES, 0, "every entry names existing tensors and operations"},
-  {"tables", pass_tables, FACT_CHECKED | FACT_ENTRIES, 0, 0, "a SavedModel's tables have their contents after `init`"},
-  {"strategy", pass_strategy, FACT_CHECKED | FACT_ENTRIES, 0, 0, "with --strategy the graph is one replica's of the cluster"},
-  {"place", pass_place, FACT_CHECKED | FACT_ENTRIES, FACT_PLACED, 0, "every node has a task and a device"},
-  {"lower", pass_lower, FACT_PLACED, FACT_FLOW, 0, "every entry is a flow of core ops; what is known is folded"},
-  {"restore", pass_restore, FACT_FLOW, FACT_INITIALS, 0, "a SavedModel's variables have their values"},
-  {"dead", pass_dead, FACT_FLOW, FACT_LIVE, 0, "every node is needed by a fetch, an effect or a size"},
-  {"fed", pass_fed, FACT_LIVE, 0, 0, "no step needs a placeholder that is not fed"},
-  {"spread", pass_spread, FACT_LIVE, 0, 0, "with --strategy variables, their updates and the means of gradients have their tasks"},
-  {"fuse", pass_fuse, FACT_LIVE, FACT_FUSED, 0, "kernels that need not store in between are one"},
-  {"partition", pass_partition, FACT_FUSED, FACT_PARTS, 0, "each task has its own flow; cuts are send and receive"},
-  {"hold", pass_hold, FACT_PARTS, 0, 0, "what a part changes comes after what it receives"},
-  {"share", pass_share, FACT_PARTS, 0, 0, "no kernel is there in more than a few sizes"},
+  {"read", pass_read, 0, FACT_GRAPH, 0, .after = "the graph and the cluster are in memory"},
+  {"datasets", pass_datasets, FACT_GRAPH, 0, 0, .after = "datasets that parse their elements are maps"},
+  {"check", pass_check, FACT_GRAPH, FACT_CHECKED, 0, .after = "every node fits its op's signature: counts, dtypes, attributes"},
+  {"methods", pass_methods, FACT_CHECKED, 0, 0, .after = "functions of a SavedModel without a signature are called in the graph"},
+  {"entries", pass_resolve, FACT_CHECKED, FACT_ENTRIES, 0, .after = "every entry names existing tensors and operations"},
+  {"tables", pass_tables, FACT_CHECKED | FACT_ENTRIES, 0, 0, .after = "a SavedModel's tables have their contents after `init`"},
+  {"strategy", pass_strategy, FACT_CHECKED | FACT_ENTRIES, 0, 0, .after = "with --strategy the graph is one replica's of the cluster"},
+  {"place", pass_place, FACT_CHECKED | FACT_ENTRIES, FACT_PLACED, 0, .after = "every node has a task and a device"},
+  {"lower", pass_lower, FACT_PLACED, FACT_FLOW, 0, .after = "every entry is a flow of core ops; what is known is folded"},
+  {"restore", pass_restore, FACT_FLOW, FACT_INITIALS, 0, .after = "a SavedModel's variables have their values"},
+  {"dead", pass_dead, FACT_FLOW, FACT_LIVE, 0, .after = "every node is needed by a fetch, an effect or a size"},
+  {"fed", pass_fed, FACT_LIVE, 0, 0, .after = "no step needs a placeholder that is not fed"},
+  {"spread", pass_spread, FACT_LIVE, 0, 0, .after = "with --strategy variables, their updates and the means of gradients have their tasks"},
+  {"loops", pass_loops, FACT_LIVE, 0, 0, .after = "loops save nothing that does not change, and the rest in arrays"},
+  {"fuse", pass_fuse, FACT_LIVE, FACT_FUSED, 0, .after = "kernels that need not store in between are one"},
+  {"sweep", pass_dead, FACT_FUSED, 0, 0, .after = "nothing is left of what fusing made unneeded"},
+  {"partition", pass_partition, FACT_FUSED, FACT_PARTS, 0, .after = "each task has its own flow; cuts are send and receive"},
+  {"hold", pass_hold, FACT_PARTS, 0, 0, .after = "what a part changes comes after what it receives"},
+  {"order", pass_order, FACT_PARTS, FACT_ORDER, 0, .after = "nodes have an order, and what must stay of a variable is a copy", order_verify,
+   order_print},
+  {"share", pass_share, FACT_PARTS, 0, 0, .after = "no kernel is there in more than a few sizes"},
+  {"schedule", pass_schedule, FACT_PARTS, 0, 0, .after = "kernels that gain by it are scheduled", scheduled_verify, scheduled_print},
+  {"lanes", pass_lanes, FACT_ORDER, FACT_LANES, 0, .after = "what must come before what is known", lanes_verify, lanes_print},
+  {"plan", pass_plan, FACT_ORDER | FACT_LANES, FACT_PLAN, 0, .after = "every value has a place, for a time", plan_verify, plan_print},
 };
 const uint32_t pass_count = sizeof passes / sizeof passes[0];
 
@@ -80,14 +92,6 @@ static void print_kernels(FILE *out, struct build *b, const struct flow *f) {
   }
 }
 
-static const char *task_name(struct build *b, uint32_t task) {
-  if (task == TASK_DRIVER)
-    return "driver";
-  if (task == TASK_SELF)
-    return "self";
-  return arena_printf(&b->arena, "/job:%s/task:%u", b->cluster.tasks.items[task].job, b->cluster.tasks.items[task].index);
-}
-
 char *pipeline_text(struct build *b, unsigned facts) {
   if (!(facts & FACT_GRAPH))
     return arena_strdup(&b->arena, "");
@@ -100,7 +104,7 @@ char *pipeline_text(struct build *b, unsigned facts) {
     const struct entry *e = &b->entries.items[i];
     for (uint32_t p = 0; p < (facts & FACT_PARTS ? e->parts.count : 1); p++) {
       const struct flow *f = facts & FACT_PARTS ? e->parts.items[p].flow : e->flow;
-      fprintf(out, "entry %s on %s\n%s\n", e->name, facts & FACT_PARTS ? task_name(b, e->parts.items[p].task) : "all tasks",
+      fprintf(out, "entry %s on %s\n%s\n", e->name, facts & FACT_PARTS ? part_task_name(b, e->parts.items[p].task) : "all tasks",
               flow_print(f, &b->arena));
       print_kernels(out, b, f);
       fputs("\n", out);
@@ -112,6 +116,13 @@ char *pipeline_text(struct build *b, unsigned facts) {
   return text;
 }
 
+char *pipeline_pass_text(struct build *b, const char *name) {
+  for (uint32_t i = 0; i < pass_count; i++)
+    if (strcmp(passes[i].name, name) == 0 && passes[i].print)
+      return part_texts(b, passes[i].print);
+  return NULL;
+}
+
 static status dump(struct build *b, uint32_t index, unsigned facts) {
   if (mkdir(b->options.dump_phases, 0777) != 0 && errno != EEXIST)
     return fail(DATA_LOSS, "%s: %s", b->options.dump_phases, strerror(errno));
@@ -119,7 +130,7 @@ static status dump(struct build *b, uint32_t index, unsigned facts) {
   FILE *out = fopen(path, "w");
   if (!out)
     return fail(DATA_LOSS, "%s: %s", path, strerror(errno));
-  fputs(pipeline_text(b, facts), out);
+  fputs(passes[index].print ? part_texts(b, passes[index].print) : pipeline_text(b, facts), out);
   fclose(out);
   return OK;
 }
@@ -148,6 +159,12 @@ static status verify(const struct build *b, unsigned facts) {
   return OK;
 }
 
+static status verify_part_flow(struct build *b, const struct part_ref *part, struct flow *flow, void *self) {
+  const struct pass *pass = self;
+  (void)b, (void)part;
+  return pass->verify(flow);
+}
+
 static uint32_t pass_number(const char *name) {
   uint32_t i = 0;
   while (i < pass_count && strcmp(passes[i].name, name) != 0)
@@ -155,9 +172,14 @@ static uint32_t pass_number(const char *name) {
   return i;
 }
 
+static status run_pass(struct build *b, const struct pass *pass) {
+  TRY(pass->run(b));
+  return pass->verify ? part_each_flow(b, verify_part_flow, (void *)pass) : OK;
+}
+
 status pipeline_run_part(struct build *b, const char *first, const char *last) {
   for (uint32_t i = pass_number(first); i <= pass_number(last) && i < pass_count; i++)
-    TRY(passes[i].run(b));
+    TRY(run_pass(b, &passes[i]));
   return OK;
 }
 
@@ -166,7 +188,7 @@ status pipeline_run(struct build *b) {
   for (uint32_t i = 0; i < pass_count; i++) {
     if ((facts & passes[i].needs) != passes[i].needs)
       return fail(INTERNAL, "pass %s is out of order", passes[i].name);
-    TRY(passes[i].run(b));
+    TRY(run_pass(b, &passes[i]));
     facts = (facts | passes[i].gives) & ~passes[i].breaks;
     if (facts & FACT_FLOW)
       TRY(verify(b, facts));

@@ -15,13 +15,18 @@ enum build_fact {
   FACT_FUSED = 64,     /* no two kernels that could be one */
   FACT_PARTS = 128,    /* every entry is one flow for each task */
   FACT_INITIALS = 256, /* initial values of variables are known */
+  FACT_ORDER = 512,    /* every flow has an order */
+  FACT_LANES = 1024,   /* and a partial order behind it */
+  FACT_PLAN = 2048,    /* and every value a place */
 };
 
 struct pass {
   const char *name;
   status (*run)(struct build *build);
   unsigned needs, gives, breaks;
-  const char *after; /* what is true of the graph afterwards */
+  const char *after;                                            /* what is true of the graph afterwards */
+  status (*verify)(const struct flow *flow);                    /* of each flow that runs, after the pass; or NULL */
+  char *(*print)(const struct flow *flow, struct arena *arena); /* of each part: its text for --emit NAME and --dump-phases; or NULL */
 };
 extern const struct pass passes[];
 extern const uint32_t pass_count;
@@ -30,6 +35,8 @@ extern const uint32_t pass_count;
 status pipeline_run(struct build *build);
 /* Those from one to another, by name: for commands that have something to say in between. */
 status pipeline_run_part(struct build *build, const char *first, const char *last);
+/* What the pass of that name has decided, part by part; NULL when there is no such pass, or it has no text. In the build's arena. */
+char *pipeline_pass_text(struct build *build, const char *name);
 /* The text of a build as it stands, for --dump-phases and --emit graph|ir. In the build's arena. */
 char *pipeline_text(struct build *build, unsigned facts);
 

@@ -57,7 +57,7 @@ static int64_t var_bytes(const struct flow_var *v) {
 }
 
 static bool var_is_on(const struct build *b, const struct flow_var *v, uint32_t task) {
-  bool own = b->options.replicate && strcmp(b->cluster.tasks.items[task].job, b->options.replicate) == 0;
+  bool own = build_replicated(b) && strcmp(b->cluster.tasks.items[task].job, build_replicated(b)) == 0;
   return !v->zero_initial && (v->task == task || (v->task == TASK_SELF && own)); /* those are counters of random ops */
 }
 

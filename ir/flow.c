@@ -38,6 +38,32 @@ struct flow_node *flow_add_node(struct flow *f, enum flow_op op, const char *nam
   return n;
 }
 
+value_id flow_root(const struct flow *f, value_id v) {
+  const struct flow_node *n;
+  while ((n = f->nodes.items[f->values.items[v].producer]) && n->op == FLOW_ALIAS)
+    v = n->inputs.items[0];
+  return v;
+}
+
+bool flow_arg_is_output(const struct flow_node *node, uint32_t i) {
+  return node->args[i].value != NO_VALUE && !node->args[i].var && node->kernel->buffers.items[i].mode != BUFFER_IN &&
+         node->kernel->buffers.items[i].mode != BUFFER_SCRATCH;
+}
+
+static uint32_t own_inputs(const struct flow_node *node) {
+  return node->op == FLOW_KERNEL ? node->kernel->buffers.count : node->inputs.count;
+}
+
+uint32_t flow_input_count(const struct flow_node *node) { return own_inputs(node) + node->guard_count; }
+
+value_id flow_input(const struct flow_node *node, uint32_t i) {
+  if (i >= own_inputs(node))
+    return node->guards[i - own_inputs(node)].predicate;
+  if (node->op != FLOW_KERNEL)
+    return node->inputs.items[i];
+  return node->kernel->buffers.items[i].mode == BUFFER_IN ? node->args[i].value : NO_VALUE;
+}
+
 const char *flow_value_text(const struct flow *f, value_id v) {
   const struct flow_value *x = &f->values.items[v];
   const char *text = arena_printf(f->arena, "%s[", dtype_short(x->dtype));
@@ -60,57 +86,63 @@ struct printer {
 
 static void print_flow(struct printer *p, const struct flow *f);
 
-static void print_task(struct printer *p, uint32_t task) {
+static void print_task(FILE *out, uint32_t task) {
   if (task == TASK_DRIVER)
-    fprintf(p->out, " @driver");
+    fprintf(out, " @driver");
   else if (task == TASK_SELF)
-    fprintf(p->out, " @self");
+    fprintf(out, " @self");
   else
-    fprintf(p->out, " @%u", task);
+    fprintf(out, " @%u", task);
 }
 
-static void print_args(struct printer *p, const struct flow_node *n) {
+static void print_args(FILE *out, const struct flow_node *n) {
   for (uint32_t i = 0; i < n->kernel->buffers.count; i++) {
     static const char *const modes[] = {"in", "out", "inout", "scratch"};
-    fprintf(p->out, "%s%s ", i ? ", " : "", modes[n->kernel->buffers.items[i].mode]);
+    fprintf(out, "%s%s ", i ? ", " : "", modes[n->kernel->buffers.items[i].mode]);
     if (n->args[i].var)
-      fprintf(p->out, "var%u", n->args[i].var - 1);
+      fprintf(out, "var%u", n->args[i].var - 1);
     else
-      fprintf(p->out, "%%%u", n->args[i].value);
+      fprintf(out, "%%%u", n->args[i].value);
   }
+}
+
+void flow_print_node(FILE *out, const struct flow *f, flow_id id) {
+  const struct flow_node *n = f->nodes.items[id];
+  fprintf(out, "#%u %s", id, op_names[n->op]);
+  if (n->op == FLOW_KERNEL) {
+    fprintf(out, " %s(", n->kernel->name);
+    print_args(out, n);
+  } else {
+    if (n->op == FLOW_HOST)
+      fprintf(out, " %s", n->host);
+    if (n->op == FLOW_READ || n->op == FLOW_ASSIGN || n->op == FLOW_VARIABLE)
+      fprintf(out, " var%u", n->var);
+    if (n->op == FLOW_SEND || n->op == FLOW_RECV) {
+      fprintf(out, " t%lld %s", (long long)n->imm, n->op == FLOW_SEND ? "to" : "from");
+      print_task(out, n->peer);
+    }
+    fprintf(out, "(");
+    for (uint32_t i = 0; i < n->inputs.count; i++)
+      fprintf(out, "%s%s%%%u", i ? ", " : "", i == n->inputs.count - n->rows_in ? "rows " : "", n->inputs.items[i]);
+  }
+  fprintf(out, ")%s", n->op == FLOW_READ && n->imm == READ_IN_LOOP ? " in loop" : n->from_last ? " from last" : "");
 }
 
 static void print_node(struct printer *p, const struct flow *f, flow_id id) {
   const struct flow_node *n = f->nodes.items[id];
   fprintf(p->out, "%*s", p->indent, "");
   for (uint32_t i = 0; i < n->outputs.count; i++)
-    fprintf(p->out, "%s%%%u: %s", i ? ", " : "", n->outputs.items[i], flow_value_text(f, n->outputs.items[i]));
-  fprintf(p->out, "%s#%u %s", n->outputs.count ? " = " : "", id, op_names[n->op]);
-  if (n->op == FLOW_KERNEL) {
-    fprintf(p->out, " %s(", n->kernel->name);
-    print_args(p, n);
-    fprintf(p->out, ")");
-  } else {
-    if (n->op == FLOW_HOST)
-      fprintf(p->out, " %s", n->host);
-    if (n->op == FLOW_READ || n->op == FLOW_ASSIGN || n->op == FLOW_VARIABLE)
-      fprintf(p->out, " var%u", n->var);
-    if (n->op == FLOW_SEND || n->op == FLOW_RECV) {
-      fprintf(p->out, " t%lld %s", (long long)n->imm, n->op == FLOW_SEND ? "to" : "from");
-      print_task(p, n->peer);
-    }
-    fprintf(p->out, "(");
-    for (uint32_t i = 0; i < n->inputs.count; i++)
-      fprintf(p->out, "%s%%%u", i ? ", " : "", n->inputs.items[i]);
-    fprintf(p->out, ")");
-  }
+    fprintf(p->out, "%s%s%%%u: %s", i ? ", " : "", i == n->outputs.count - n->rows_out ? "rows " : "", n->outputs.items[i],
+            flow_value_text(f, n->outputs.items[i]));
+  fputs(n->outputs.count ? " = " : "", p->out);
+  flow_print_node(p->out, f, id);
   for (uint32_t i = 0; i < n->bind_count; i++)
     fprintf(p->out, "%s%s", i ? ", " : " binds ", dims_symbol_name(f->dims, n->binds[i]));
   for (uint32_t i = 0; i < n->controls.count; i++)
     fprintf(p->out, "%s#%u", i ? ", " : " after ", n->controls.items[i]);
   for (uint32_t i = 0; i < n->guard_count; i++)
     fprintf(p->out, "%s%s%%%u", i ? ", " : " if ", n->guards[i].expected ? "" : "not ", n->guards[i].predicate);
-  print_task(p, n->task);
+  print_task(p->out, n->task);
   fprintf(p->out, "  ; %s (%s)\n", n->name ? n->name : "", n->tf_op ? n->tf_op : "");
   p->indent += 2;
   for (uint32_t i = 0; i < n->region_count; i++) {

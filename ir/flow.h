@@ -7,6 +7,8 @@
 #ifndef TFC_IR_FLOW_H
 #define TFC_IR_FLOW_H
 
+#include <stdio.h>
+
 #include "ir/dim.h"
 #include "ir/graph.h"
 #include "ir/kernel.h"
@@ -24,7 +26,7 @@ enum flow_op {
   FLOW_CONST,    /* outputs: 1, whose `data` holds the elements */
   FLOW_KERNEL,   /* args bound to the kernel's buffers (below) */
   FLOW_ALIAS,    /* inputs: 1, outputs: 1 of other dims (or dtype of the same size) over the same memory: reshape, bitcast */
-  FLOW_READ,     /* the variable var as a value: it aliases the variable's memory until the variable is next updated */
+  FLOW_READ,     /* the variable var as a value: it aliases the variable's memory until the variable is next updated; imm: enum read_need */
   FLOW_ASSIGN,   /* inputs: 1; the variable var becomes the input (also its shape, where that is not fixed) */
   FLOW_VARIABLE, /* a question about the variable var, answered in output 0: imm = enum variable_question */
   FLOW_HOST,     /* a call into the runtime: host names it (runtime/host/host.def), `attrs` are its words */
@@ -37,6 +39,7 @@ enum flow_op {
   FLOW_MERGE,    /* inputs: bool scalar, then the value of the false and of the true side: gives the one that is there */
 };
 enum variable_question { VARIABLE_IS_INITIALIZED };
+enum read_need { READ_NOW, READ_IN_LOOP }; /* IN_LOOP: of a `while`, which misses a variable without a value when it turns */
 
 struct flow_value {
   enum dtype dtype;
@@ -81,6 +84,12 @@ struct flow_guard {
   bool expected;
 };
 
+/* How a CPU runs a kernel; both NULL: as the target does by itself. */
+struct scheduled_kernel {
+  const char *steps;     /* a schedule (ir/schedule.h) */
+  struct kernel *kernel; /* what it makes of the node's */
+};
+
 struct flow;
 struct flow_node {
   enum flow_op op;
@@ -95,8 +104,10 @@ struct flow_node {
   int64_t imm;
   /* KERNEL */
   struct kernel *kernel;
-  struct flow_arg *args; /* one for each buffer of the kernel (scratch: both 0) */
-  dim *sizes;            /* kernel->size_count of them */
+  struct flow_arg *args;                    /* one for each buffer of the kernel (scratch: both 0) */
+  dim *sizes;                               /* kernel->size_count of them */
+  const struct scheduled_kernel *scheduled; /* pass schedule: scheduled_count of them, one for each CPU of the build */
+  uint32_t scheduled_count;
   /* READ, ASSIGN, VARIABLE: */
   uint32_t var;
   /* HOST */
@@ -114,6 +125,10 @@ struct flow_node {
   struct flow *regions[2];
   struct flow **branches; /* IF: region_count of them; WHILE: regions[0] condition, regions[1] body */
   uint32_t region_count;
+  /* WHILE: the last rows_in inputs are arrays whose rows the body takes, one a turn, as its last parameters; the last rows_out
+   * results of the body are, turn by turn, the rows of the last outputs. from_last: the first turn has the last row. */
+  uint32_t rows_in, rows_out;
+  bool from_last;
   /* SEND, RECV */
   uint32_t peer;
 };
@@ -134,6 +149,10 @@ struct flow {
   VEC(value_id) params;          /* of a region */
   VEC(value_id) results;         /* of a region */
   struct flow *parent;           /* of a region: whose values it may not use except through params */
+  /* what the passes of these names decide (compiler/pass/NAME.h); NULL before */
+  struct order *order;
+  struct lanes *lanes;              /* of what is no region */
+  struct plan *plan, *partial_plan; /* partial: of a step that a client feeds bit by bit */
 };
 
 /* A size of the feeds that an entry takes to be 1, or not to be: the runtime chooses among variants by it. */
@@ -164,9 +183,19 @@ struct flow *flow_create(struct arena *arena, struct dim_table *dims);
 struct flow_value *flow_value_get(const struct flow *f, value_id v);
 value_id flow_add_value(struct flow *f, enum dtype dtype, int rank, const dim *dims);
 struct flow_node *flow_add_node(struct flow *f, enum flow_op op, const char *name, const char *tf_op, uint32_t task, flow_id *out);
+/* The value whose memory it is: itself, or what it is an alias of. */
+value_id flow_root(const struct flow *f, value_id v);
+/* Whether argument i of a kernel is an output that the node makes: not a variable. */
+bool flow_arg_is_output(const struct flow_node *node, uint32_t i);
+/* What a node reads: its inputs (a kernel: its arguments), then the predicates of its guards. */
+uint32_t flow_input_count(const struct flow_node *node);
+/* The value that input i reads; NO_VALUE where a kernel's argument is an output or a variable. */
+value_id flow_input(const struct flow_node *node, uint32_t i);
 /* "f32[n0,784]" in the arena */
 const char *flow_value_text(const struct flow *f, value_id v);
 /* The text form for --emit ir and --dump-phases. */
 char *flow_print(const struct flow *f, struct arena *arena);
+/* Of one node "#5 kernel add(in %1, in %2, out %3)". */
+void flow_print_node(FILE *out, const struct flow *f, flow_id id);
 
 #endif

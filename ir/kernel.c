@@ -5,6 +5,7 @@
 #include "ir/kernel.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +35,28 @@ uint32_t kernel_add_buffer(struct kernel *k, enum dtype dtype, enum buffer_mode 
   return n;
 }
 
+uint32_t kernel_add_block_buffer(struct kernel *k, enum dtype dtype, enum space space, int rank, const kernel_dim *dims) {
+  uint32_t n = kernel_add_buffer(k, dtype, BUFFER_LOCAL, rank, dims);
+  k->buffers.items[n].space = space;
+  return n;
+}
+
 uint32_t kernel_add_local(struct kernel *k, enum dtype dtype, bool is_loop) {
   vec_push(&k->locals, (struct kernel_local){.dtype = dtype, .is_loop = is_loop});
   return k->locals.count - 1;
+}
+
+bool kernel_is_loop_name(const char *text) {
+  static const char *const taken[] = {"true", "false", "inf", "nan"};
+  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+    if (strcmp(text, taken[i]) == 0)
+      return false;
+  if (strchr("niv", text[0]) && text[0] && text[1] && strspn(text + 1, "0123456789") == strlen(text + 1))
+    return false;
+  for (const char *c = text; *c; c++)
+    if (!isalpha((unsigned char)*c) && (c == text || (!isdigit((unsigned char)*c) && *c != '_')))
+      return false;
+  return text[0] != 0;
 }
 
 /* ---- hash-consing ---- */
@@ -335,6 +355,18 @@ struct stmt *stmt_store(struct kernel *k, struct stmt **tail, uint32_t buffer, i
   struct stmt *s = stmt_new(k, tail, STMT_STORE, value);
   s->buffer = buffer;
   s->part = (uint8_t)part;
+  s->index_count = (uint8_t)count;
+  s->index = arena_copy(k->arena, index, sizeof *index * (size_t)count);
+  return s;
+}
+struct stmt *stmt_buffer(struct kernel *k, struct stmt **tail, uint32_t buffer) {
+  struct stmt *s = stmt_new(k, tail, STMT_BUFFER, NO_EXPR);
+  s->buffer = buffer;
+  return s;
+}
+struct stmt *stmt_fetch(struct kernel *k, struct stmt **tail, uint32_t buffer, const expr_id *index, int count) {
+  struct stmt *s = stmt_new(k, tail, STMT_FETCH, NO_EXPR);
+  s->buffer = buffer;
   s->index_count = (uint8_t)count;
   s->index = arena_copy(k->arena, index, sizeof *index * (size_t)count);
   return s;

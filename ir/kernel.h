@@ -5,6 +5,8 @@
  *         associative `set`; seq: in order
  *   var, set   a mutable local scalar        store   one element of a buffer
  *   if, while  structured control            check   reports an error of the user's data and leaves the kernel
+ *   buffer     memory until the block ends   fetch   a hint: an element is read soon
+ * A scheduled kernel (schedule.h) is a kernel whose loops carry marks of how they run; a mark changes nothing of what they compute.
  * Expressions are a DAG of pure scalar operations (scalars.def), plus const, size, local (a loop variable or a var) and
  * load. An expression is evaluated by the statement that uses it, at that point.
  *
@@ -60,18 +62,35 @@ enum buffer_mode {
   BUFFER_OUT,     /* undefined at the start, every element stored; may be loaded after it was stored */
   BUFFER_INOUT,   /* updated in place (a variable) */
   BUFFER_SCRATCH, /* private to the kernel, undefined at the start; only in kernels whose body is not one par loop */
+  BUFFER_LOCAL,   /* of a block: there from its STMT_BUFFER to the end of the block, undefined at first; no argument: behind all of them */
+};
+enum space {
+  SPACE_ARGUMENT, /* memory that the caller gives */
+  SPACE_REGISTER, /* BUFFER_LOCAL: registers; indexed by constants, unrolled loops and, in the last dimension, a loop over lanes */
+  SPACE_STACK,    /* BUFFER_LOCAL: memory of the thread that runs the block */
 };
 
 struct kernel_buffer {
   const char *name; /* a, b, c ... by position; for the text form */
   enum dtype dtype;
   enum buffer_mode mode;
+  enum space space;
   int rank;
   kernel_dim *dims; /* rank of them */
 };
 
 enum loop_kind { LOOP_PAR, LOOP_RED, LOOP_SEQ };
-enum stmt_kind { STMT_FOR, STMT_VAR, STMT_SET, STMT_STORE, STMT_IF, STMT_WHILE, STMT_CHECK };
+/* How a loop runs, in a scheduled kernel. */
+enum loop_run {
+  RUN_PLAIN,
+  RUN_TASKS,  /* par, outermost in the kernel or under an `if` at its top: its iterations are work for threads; a perfect nest of them */
+  RUN_LANES,  /* par: side by side in vectors of `width` elements; the extent is a constant up to it, or the minimum of one and any
+                 other: lanes from the extent on are masked */
+  RUN_UNROLL, /* a constant extent up to UNROLL_MAX, written out */
+};
+#define UNROLL_MAX 32
+#define LANES_MAX 1024
+enum stmt_kind { STMT_FOR, STMT_VAR, STMT_SET, STMT_STORE, STMT_IF, STMT_WHILE, STMT_CHECK, STMT_BUFFER, STMT_FETCH };
 
 struct stmt {
   enum stmt_kind kind;
@@ -79,13 +98,15 @@ struct stmt {
   struct stmt *body;           /* FOR, IF (then), WHILE */
   struct stmt *otherwise;      /* IF */
   enum loop_kind loop;         /* FOR */
+  enum loop_run run;           /* FOR */
+  int32_t width;               /* FOR in lanes: how many, 1 .. LANES_MAX; else 0 */
   uint32_t local;              /* FOR: its variable, runs 0 .. extent-1; VAR, SET */
   expr_id value;               /* FOR: extent (i64; below 1: no iteration); VAR: initial; SET, STORE: the value;
                              IF, WHILE, CHECK: the condition (CHECK: must hold) */
-  uint32_t buffer;             /* STORE */
+  uint32_t buffer;             /* STORE; BUFFER: the one that begins; FETCH */
   uint8_t part;                /* STORE to a complex buffer */
-  uint8_t index_count;         /* STORE: the buffer's rank */
-  expr_id *index;              /* STORE */
+  uint8_t index_count;         /* STORE, FETCH: the buffer's rank */
+  expr_id *index;              /* STORE; FETCH: any i64 values, out of bounds too: then it does nothing */
   status code;                 /* CHECK: reported when the condition is false */
   const char *text;            /* CHECK: may hold up to STATUS_SHOWN %d (i64 values, in order of `shown`) */
   expr_id shown[STATUS_SHOWN]; /* CHECK: i64 values for the text, NO_EXPR when unused */
@@ -94,6 +115,7 @@ struct stmt {
 struct kernel_local {
   enum dtype dtype;
   bool is_loop;
+  const char *name; /* of a loop variable, unique where it is alive; NULL: by position (i0, i1 ...) */
 };
 
 struct kernel {
@@ -112,7 +134,11 @@ struct kernel {
 
 struct kernel *kernel_create(struct arena *arena, const char *name);
 uint32_t kernel_add_buffer(struct kernel *k, enum dtype dtype, enum buffer_mode mode, int rank, const kernel_dim *dims);
+/* A buffer of a block; dims are constants. Add it when the kernel has all its arguments and scratch. */
+uint32_t kernel_add_block_buffer(struct kernel *k, enum dtype dtype, enum space space, int rank, const kernel_dim *dims);
 uint32_t kernel_add_local(struct kernel *k, enum dtype dtype, bool is_loop);
+/* Whether a loop variable may have this name: a letter, then letters, digits and _; none that means something else (n0, i0, v0, inf). */
+bool kernel_is_loop_name(const char *text);
 
 /* Expressions: equal ones get the same id; constants are folded and neutral elements dropped where that changes no bit. */
 expr_id expr_int(struct kernel *k, enum dtype dtype, int64_t value);  /* any integer dtype or bool */
@@ -150,6 +176,8 @@ struct stmt *stmt_if(struct kernel *k, struct stmt **tail, expr_id condition);
 struct stmt *stmt_while(struct kernel *k, struct stmt **tail, expr_id condition);
 struct stmt *stmt_check(struct kernel *k, struct stmt **tail, expr_id condition, status code, const char *text,
                         const expr_id shown[STATUS_SHOWN]);
+struct stmt *stmt_buffer(struct kernel *k, struct stmt **tail, uint32_t buffer);
+struct stmt *stmt_fetch(struct kernel *k, struct stmt **tail, uint32_t buffer, const expr_id *index, int count);
 
 /* verify.c: INTERNAL with what is wrong (dtype of an operand, a local used outside its loop, a count of indices ...) */
 status kernel_verify(const struct kernel *k);
@@ -164,8 +192,9 @@ status kernel_parse(const char *text, struct arena *arena, struct kernel **out);
 uint64_t kernel_hash(const struct kernel *k);
 char *kernel_hash_text(uint64_t hash, struct arena *arena); /* the key of a map of kernels */
 
-/* eval.c: the reference evaluator: slow and obvious. buffers[i] points at the elements of buffer i (scratch: NULL),
- * sizes at size_count values. Returns what a check reported (text in status_text), else OK. Floats are computed in
+/* eval.c: the reference evaluator: slow and obvious. buffers[i] points at the elements of buffer i (scratch and
+ * blocks' buffers: NULL), sizes at size_count values. Marks on loops change nothing; loading an element of a block's buffer that was not stored
+ * is INTERNAL. Returns what a check reported (text in status_text), else OK. Floats are computed in
  * their own precision by libm; denormals are flushed to zero as on the targets. */
 status kernel_eval(const struct kernel *k, void *const *buffers, const int64_t *sizes);
 

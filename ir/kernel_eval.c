@@ -19,6 +19,7 @@ struct eval {
   uint64_t epoch;
   struct cell *locals;
   void **scratch;
+  uint8_t **stored;            /* by buffer of a block, by element: whether it was stored since the block began */
   int64_t (*dims)[LIMIT_RANK]; /* of each buffer; -1: not known */
   int64_t steps;
   status failed; /* why evaluation ended */
@@ -70,6 +71,8 @@ static bool flat_index(struct eval *ev, uint32_t buffer, const expr_id *index, i
   return true;
 }
 
+static bool is_own(const struct kernel_buffer *b) { return b->mode == BUFFER_SCRATCH || b->mode == BUFFER_LOCAL; }
+
 static struct cell load(struct eval *ev, const struct expr *e) {
   uint32_t buffer = (uint32_t)e->imm;
   const struct kernel_buffer *b = &ev->k->buffers.items[buffer];
@@ -78,10 +81,14 @@ static struct cell load(struct eval *ev, const struct expr *e) {
     return cell_unknown();
   bool complex = dtype_is_complex(b->dtype);
   at = complex ? at * 2 + e->part : at;
+  if (ev->stored[buffer] && !ev->stored[buffer][at]) {
+    ev->failed = fail(INTERNAL, "kernel %s: element %lld of buffer %s is loaded but was not stored", ev->k->name, (long long)at, b->name);
+    return cell_unknown();
+  }
   const struct eval_buffer *source = &ev->in->buffers[buffer];
-  if (b->mode != BUFFER_SCRATCH && source->cells)
+  if (!is_own(b) && source->cells)
     return source->cells[at];
-  const char *memory = b->mode == BUFFER_SCRATCH ? ev->scratch[buffer] : source->memory;
+  const char *memory = is_own(b) ? ev->scratch[buffer] : source->memory;
   if (!memory)
     return cell_unknown();
   if (b->dtype == DTYPE_STRING)
@@ -101,17 +108,19 @@ static void store(struct eval *ev, const struct stmt *s) {
   }
   at = dtype_is_complex(b->dtype) ? at * 2 + s->part : at;
   const struct eval_buffer *target = &ev->in->buffers[s->buffer];
-  if (b->mode != BUFFER_SCRATCH && target->cells) {
+  if (!is_own(b) && target->cells) {
     target->cells[at] = value;
     return;
   }
-  char *memory = b->mode == BUFFER_SCRATCH ? ev->scratch[s->buffer] : target->memory;
+  char *memory = is_own(b) ? ev->scratch[s->buffer] : target->memory;
+  if (ev->stored[s->buffer])
+    ev->stored[s->buffer][at] = 1;
   enum dtype element = dtype_real(b->dtype);
   if (value.kind == CELL_STRING)
     ((struct string_view *)(void *)memory)[at] = value.text;
   else if (value.kind == CELL_BITS && memory)
     memory_store(element, memory + at * (int64_t)dtype_size(element), value.bits);
-  else
+  else if (ev->failed == OK)
     ev->failed = ABORTED;
 }
 
@@ -260,6 +269,20 @@ static void run_check(struct eval *ev, const struct stmt *s) {
   ev->failed = fail_shown(s->code, s->text, shown);
 }
 
+static int64_t part_count(const struct eval *ev, uint32_t buffer) {
+  const struct kernel_buffer *b = &ev->k->buffers.items[buffer];
+  int64_t count = dtype_is_complex(b->dtype) ? 2 : 1;
+  for (int i = 0; i < b->rank; i++)
+    count *= ev->dims[buffer][i];
+  return count;
+}
+
+/* What an earlier turn left is gone. */
+static void begin_buffer(struct eval *ev, uint32_t buffer) {
+  if (ev->stored[buffer])
+    memset(ev->stored[buffer], 0, (size_t)part_count(ev, buffer));
+}
+
 static void run_stmt(struct eval *ev, const struct stmt *s) {
   int64_t condition;
   ev->epoch++;
@@ -281,6 +304,8 @@ static void run_stmt(struct eval *ev, const struct stmt *s) {
       run_block(ev, s->body);
     break;
   case STMT_CHECK: run_check(ev, s); break;
+  case STMT_BUFFER: begin_buffer(ev, s->buffer); break;
+  case STMT_FETCH: break;
   }
 }
 
@@ -301,8 +326,10 @@ static void prepare_dims(struct eval *ev) {
       ev->dims[b][i] = c.kind == CELL_BITS ? c.bits : -1;
       count *= ev->dims[b][i];
     }
-    if (buffer->mode == BUFFER_SCRATCH && count > 0)
+    if (is_own(buffer) && count > 0)
       ev->scratch[b] = calloc((size_t)count, dtype_size(buffer->dtype));
+    if (buffer->mode == BUFFER_LOCAL && count > 0)
+      ev->stored[b] = calloc((size_t)part_count(ev, b), 1);
   }
 }
 
@@ -312,15 +339,19 @@ status kernel_eval_cells(const struct kernel *k, const struct eval_input *input)
   ev.memo_epoch = calloc(k->exprs.count, sizeof *ev.memo_epoch);
   ev.locals = calloc(k->locals.count + 1, sizeof *ev.locals);
   ev.scratch = calloc(k->buffers.count + 1, sizeof *ev.scratch);
+  ev.stored = calloc(k->buffers.count + 1, sizeof *ev.stored);
   ev.dims = calloc(k->buffers.count + 1, sizeof *ev.dims);
   prepare_dims(&ev);
   run_block(&ev, k->body);
-  for (uint32_t b = 0; b < k->buffers.count; b++)
+  for (uint32_t b = 0; b < k->buffers.count; b++) {
     free(ev.scratch[b]);
+    free(ev.stored[b]);
+  }
   free(ev.memo);
   free(ev.memo_epoch);
   free(ev.locals);
   free(ev.scratch);
+  free(ev.stored);
   free(ev.dims);
   return ev.failed;
 }

@@ -15,6 +15,7 @@ struct parser {
   const char *start, *at;
   struct kernel *k;
   VEC(uint32_t) loops, vars; /* number in the text -> local; UINT32_MAX where out of scope */
+  VEC(uint32_t) named;       /* the locals of the loops with names that are open here, outermost first */
   VEC(expr_id) shared;       /* %N */
   int depth;
 };
@@ -229,6 +230,13 @@ static status parse_call(struct parser *p, const char *text, expr_id *out) {
   return OK;
 }
 
+static bool find_named(const struct parser *p, const char *text, uint32_t *out) {
+  for (uint32_t i = p->named.count; i-- > 0;)
+    if (strcmp(p->k->locals.items[p->named.items[i]].name, text) == 0)
+      return *out = p->named.items[i], true;
+  return false;
+}
+
 static status parse_name(struct parser *p, expr_id *out) {
   struct kernel *k = p->k;
   char text[32];
@@ -253,6 +261,11 @@ static status parse_name(struct parser *p, expr_id *out) {
     if (local == UINT32_MAX)
       return wrong(p, "a local that is not alive here");
     *out = expr_local(k, local);
+    return OK;
+  }
+  bool is_local = *p->at != '[' && *p->at != '.' && *p->at != '(';
+  if (is_local && find_named(p, text, &n)) {
+    *out = expr_local(k, n);
     return OK;
   }
   if (!find_buffer(p, text, &n) || (*p->at != '[' && *p->at != '.'))
@@ -293,19 +306,46 @@ static status parse_typed(struct parser *p, enum dtype dtype, expr_id *out) {
 
 static status parse_block(struct parser *p, struct stmt **body);
 
+/* `tasks`, `lanes 32`, `unroll`, or nothing */
+static status parse_run(struct parser *p, struct stmt *s) {
+  int64_t width = 0;
+  if (accept(p, "tasks"))
+    s->run = RUN_TASKS;
+  else if (accept(p, "unroll"))
+    s->run = RUN_UNROLL;
+  else if (accept(p, "lanes")) {
+    s->run = RUN_LANES;
+    TRY(number(p, &width));
+    if (width < 1 || width > LANES_MAX)
+      return wrong(p, "too few or too many lanes");
+  }
+  s->width = (int32_t)width;
+  return OK;
+}
 static status parse_for(struct parser *p, enum loop_kind loop, struct stmt **tail) {
   char text[32];
-  uint32_t n;
+  uint32_t n, other;
   expr_id extent;
   TRY(word(p, text, sizeof text));
-  if (!numbered(text, 'i', &n) || n != p->loops.count)
-    return wrong(p, "loop variables are numbered in order: i0, i1, ...");
+  bool is_numbered = numbered(text, 'i', &n);
+  if (is_numbered && n != p->loops.count)
+    return wrong(p, "loop variables without a name are numbered in order: i0, i1, ...");
+  if (!is_numbered && (!kernel_is_loop_name(text) || find_named(p, text, &other)))
+    return wrong(p, "no name for a loop variable, or one that is taken here");
   TRY(expect(p, "<"));
   TRY(parse_typed(p, DTYPE_INT64, &extent));
   struct stmt *s = stmt_for(p->k, tail, loop, extent);
-  vec_push(&p->loops, s->local);
+  TRY(parse_run(p, s));
+  if (is_numbered) {
+    vec_push(&p->loops, s->local);
+    TRY(parse_block(p, &s->body));
+    p->loops.items[n] = UINT32_MAX;
+    return OK;
+  }
+  p->k->locals.items[s->local].name = arena_strdup(p->k->arena, text);
+  vec_push(&p->named, s->local);
   TRY(parse_block(p, &s->body));
-  p->loops.items[n] = UINT32_MAX;
+  p->named.count--;
   return OK;
 }
 static status parse_var(struct parser *p, struct stmt **tail) {
@@ -409,6 +449,42 @@ static status parse_shared(struct parser *p) {
   return OK;
 }
 
+static status parse_dims(struct parser *p, kernel_dim *dims, int *rank);
+
+/* buffer e: f32[8,32] in register */
+static status parse_block_buffer(struct parser *p, struct stmt **tail) {
+  char name[32];
+  enum dtype dtype;
+  kernel_dim dims[LIMIT_RANK];
+  int rank;
+  uint32_t number;
+  TRY(word(p, name, sizeof name));
+  TRY(expect(p, ":"));
+  TRY(dtype_word(p, &dtype));
+  TRY(parse_dims(p, dims, &rank));
+  TRY(expect(p, "in"));
+  bool in_register = accept(p, "register");
+  if (!in_register)
+    TRY(expect(p, "stack"));
+  uint32_t buffer = kernel_add_block_buffer(p->k, dtype, in_register ? SPACE_REGISTER : SPACE_STACK, rank, dims);
+  if (!find_buffer(p, name, &number) || number != buffer || buffer >= COUNT_LIMIT)
+    return wrong(p, "buffers are named by position, those of blocks behind the arguments");
+  stmt_buffer(p->k, tail, buffer);
+  return OK;
+}
+static status parse_fetch(struct parser *p, struct stmt **tail) {
+  char name[32];
+  uint32_t n;
+  expr_id index[LIMIT_RANK];
+  int part, count;
+  TRY(word(p, name, sizeof name));
+  if (!find_buffer(p, name, &n))
+    return wrong(p, "expected a buffer");
+  TRY(parse_element(p, n, &part, index, &count));
+  stmt_fetch(p->k, tail, n, index, count);
+  return OK;
+}
+
 static status parse_stmt(struct parser *p, struct stmt **tail) {
   static const char *const loops[] = {"par", "red", "seq"};
   if (accept(p, "%"))
@@ -424,6 +500,10 @@ static status parse_stmt(struct parser *p, struct stmt **tail) {
     return parse_while(p, tail);
   if (accept(p, "check"))
     return parse_check(p, tail);
+  if (accept(p, "buffer"))
+    return parse_block_buffer(p, tail);
+  if (accept(p, "fetch"))
+    return parse_fetch(p, tail);
   return parse_assignment(p, tail);
 }
 /* Vars end with their block. */
@@ -532,6 +612,7 @@ status kernel_parse(const char *text, struct arena *arena, struct kernel **out) 
   if (result == OK)
     *out = p.k;
   vec_free(&p.loops);
+  vec_free(&p.named);
   vec_free(&p.vars);
   vec_free(&p.shared);
   return result;

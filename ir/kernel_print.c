@@ -8,8 +8,8 @@
  *     }
  *   }
  *
- * Buffers are named by position, locals by order of appearance (i: loop variables, v: vars), so that equal code has equal
- * text. A subexpression that a statement uses twice, or that is deep, stands on a line of its own before the statement:
+ * Arguments are named by position, buffers of blocks and locals by order of appearance (i: loop variables without a name of their own, v: vars),
+ * so that equal code has equal text. A subexpression that a statement uses twice, or that is deep, stands on a line of its own before the statement:
  * `%0 = ...`. Literals carry their dtype but for i64; floats that are no small integers are printed as hexadecimal. */
 #include <inttypes.h>
 #include <math.h>
@@ -25,7 +25,9 @@
 struct printer {
   const struct kernel *k;
   VEC(char) text;
-  uint32_t *local_number; /* by local, + 1 */
+  uint32_t *local_number;  /* by local, + 1 */
+  uint32_t *buffer_number; /* by buffer: its place in the text */
+  uint32_t buffers;        /* that the text has so far */
   uint32_t loops, vars;
   uint32_t *uses; /* by expression, of the statement at hand */
   uint32_t *line; /* by expression: its % number + 1 */
@@ -49,10 +51,11 @@ static void put(struct printer *p, const char *format, ...) {
 static void put_indent(struct printer *p) { put(p, "%*s", 2 * p->indent, ""); }
 
 static void put_buffer_name(struct printer *p, uint32_t buffer) {
-  if (buffer < 26)
-    put(p, "%c", 'a' + (int)buffer);
+  uint32_t number = p->buffer_number[buffer];
+  if (number < 26)
+    put(p, "%c", 'a' + (int)number);
   else
-    put(p, "b%u", buffer);
+    put(p, "b%u", number);
 }
 
 /* ---- expressions ---- */
@@ -84,7 +87,11 @@ static void put_const(struct printer *p, const struct expr *x) {
     put(p, "%" PRId64 ":%s", x->imm, dtype_short(x->dtype));
 }
 static void put_local(struct printer *p, uint32_t local) {
-  put(p, "%c%u", p->k->locals.items[local].is_loop ? 'i' : 'v', p->local_number[local] - 1);
+  const struct kernel_local *l = &p->k->locals.items[local];
+  if (l->name)
+    put(p, "%s", l->name);
+  else
+    put(p, "%c%u", l->is_loop ? 'i' : 'v', p->local_number[local] - 1);
 }
 static void put_part(struct printer *p, uint32_t buffer, int part) {
   if (dtype_is_complex(p->k->buffers.items[buffer].dtype))
@@ -179,7 +186,7 @@ static void put_lines(struct printer *p, expr_id e) {
 
 static int stmt_roots(const struct stmt *s, expr_id *roots) {
   int n = 0;
-  for (int i = 0; s->kind == STMT_STORE && i < s->index_count; i++)
+  for (int i = 0; i < s->index_count; i++)
     roots[n++] = s->index[i];
   if (s->value != NO_EXPR)
     roots[n++] = s->value;
@@ -211,14 +218,62 @@ static void put_braces(struct printer *p, const struct stmt *body) {
   put(p, "}");
 }
 
-static void put_head(struct printer *p, const struct stmt *s) {
-  static const char *const loops[] = {"par", "red", "seq"};
-  switch (s->kind) {
-  case STMT_FOR:
+static void put_loop(struct printer *p, const struct stmt *s) {
+  static const char *const loops[] = {"par", "red", "seq"}, *const runs[] = {"", " tasks", " lanes", " unroll"};
+  if (!p->k->locals.items[s->local].name)
     p->local_number[s->local] = ++p->loops;
-    put(p, "%s i%u < ", loops[s->loop], p->loops - 1);
-    put_expr(p, s->value);
-    break;
+  put(p, "%s ", loops[s->loop]);
+  put_local(p, s->local);
+  put(p, " < ");
+  put_expr(p, s->value);
+  put(p, "%s", runs[s->run]);
+  if (s->run == RUN_LANES)
+    put(p, " %d", s->width);
+}
+
+static void put_type(struct printer *p, const struct kernel_buffer *b) {
+  put(p, ": %s[", dtype_short(b->dtype));
+  for (int d = 0; d < b->rank; d++) {
+    put(p, "%s", d ? "," : "");
+    if (DIM_IS_SIZE(b->dims[d]))
+      put(p, "n%u", SIZE_OF_DIM(b->dims[d]));
+    else
+      put(p, "%" PRId64, b->dims[d]);
+  }
+  put(p, "]");
+}
+
+static void put_element(struct printer *p, const struct stmt *s) {
+  put_buffer_name(p, s->buffer);
+  put_part(p, s->buffer, s->part);
+  put(p, "[");
+  put_list(p, s->index, s->index_count, ",");
+  put(p, "]");
+}
+
+static void put_block_buffer(struct printer *p, const struct stmt *s) {
+  const struct kernel_buffer *b = &p->k->buffers.items[s->buffer];
+  p->buffer_number[s->buffer] = p->buffers++;
+  put(p, "buffer ");
+  put_buffer_name(p, s->buffer);
+  put_type(p, b);
+  put(p, " in %s", b->space == SPACE_REGISTER ? "register" : "stack");
+}
+
+static void put_check(struct printer *p, const struct stmt *s) {
+  put(p, "check ");
+  put_expr(p, s->value);
+  put(p, " else %s ", status_name(s->code));
+  put_quoted(p, s->text ? s->text : "");
+  for (int i = 0; i < STATUS_SHOWN && s->shown[i] != NO_EXPR; i++) {
+    put(p, i ? ", " : ": ");
+    put_expr(p, s->shown[i]);
+  }
+}
+
+static void put_head(struct printer *p, const struct stmt *s) {
+  switch (s->kind) {
+  case STMT_FOR: put_loop(p, s); break;
   case STMT_VAR:
     put(p, "var v%u: %s = ", p->vars, dtype_short(p->k->locals.items[s->local].dtype));
     put_expr(p, s->value);
@@ -230,11 +285,8 @@ static void put_head(struct printer *p, const struct stmt *s) {
     put_expr(p, s->value);
     break;
   case STMT_STORE:
-    put_buffer_name(p, s->buffer);
-    put_part(p, s->buffer, s->part);
-    put(p, "[");
-    put_list(p, s->index, s->index_count, ",");
-    put(p, "] = ");
+    put_element(p, s);
+    put(p, " = ");
     put_expr(p, s->value);
     break;
   case STMT_IF:
@@ -242,15 +294,11 @@ static void put_head(struct printer *p, const struct stmt *s) {
     put(p, s->kind == STMT_IF ? "if " : "while ");
     put_expr(p, s->value);
     break;
-  case STMT_CHECK:
-    put(p, "check ");
-    put_expr(p, s->value);
-    put(p, " else %s ", status_name(s->code));
-    put_quoted(p, s->text ? s->text : "");
-    for (int i = 0; i < STATUS_SHOWN && s->shown[i] != NO_EXPR; i++) {
-      put(p, i ? ", " : ": ");
-      put_expr(p, s->shown[i]);
-    }
+  case STMT_CHECK: put_check(p, s); break;
+  case STMT_BUFFER: put_block_buffer(p, s); break;
+  case STMT_FETCH:
+    put(p, "fetch ");
+    put_element(p, s);
     break;
   }
 }
@@ -282,22 +330,18 @@ static void put_block(struct printer *p, const struct stmt *s) {
 static void put_buffer(struct printer *p, uint32_t number) {
   static const char *const modes[] = {"in", "out", "inout", "scratch"};
   const struct kernel_buffer *b = &p->k->buffers.items[number];
+  if (b->mode == BUFFER_LOCAL)
+    return;
+  p->buffer_number[number] = p->buffers++;
   put(p, "%s%s ", number ? ", " : "", modes[b->mode]);
   put_buffer_name(p, number);
-  put(p, ": %s[", dtype_short(b->dtype));
-  for (int d = 0; d < b->rank; d++) {
-    put(p, "%s", d ? "," : "");
-    if (DIM_IS_SIZE(b->dims[d]))
-      put(p, "n%u", SIZE_OF_DIM(b->dims[d]));
-    else
-      put(p, "%" PRId64, b->dims[d]);
-  }
-  put(p, "]");
+  put_type(p, b);
 }
 
 static char *print_named(const struct kernel *k, const char *name, struct arena *arena) {
   struct printer p = {.k = k, .indent = 1};
   p.local_number = calloc(k->locals.count + 1, sizeof *p.local_number);
+  p.buffer_number = calloc(k->buffers.count + 1, sizeof *p.buffer_number);
   p.uses = calloc(k->exprs.count + 1, sizeof *p.uses);
   p.line = calloc(k->exprs.count + 1, sizeof *p.line);
   p.depth = calloc(k->exprs.count + 1, sizeof *p.depth);
@@ -312,6 +356,7 @@ static char *print_named(const struct kernel *k, const char *name, struct arena 
   put(&p, "}\n");
   char *text = arena_strndup(arena, p.text.items, p.text.count);
   free(p.local_number);
+  free(p.buffer_number);
   free(p.uses);
   free(p.line);
   free(p.depth);

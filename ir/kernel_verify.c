@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/kernel.h"
+#include "ir/kernel_verify.h"
 
 struct verifier {
   const struct kernel *k;
   uint8_t *alive;   /* by local */
+  uint8_t *begun;   /* by buffer: of a block that is open here */
   uint8_t *checked; /* by expression: its own rule holds */
   uint32_t *seen;   /* by expression: the statement in which its locals were looked at */
   uint32_t stmt;
@@ -90,6 +91,11 @@ static status check_rule(struct verifier *v, expr_id e) {
   }
 }
 
+static status check_begun(const struct verifier *v, uint32_t buffer) {
+  bool outside = v->k->buffers.items[buffer].mode == BUFFER_LOCAL && !v->begun[buffer];
+  return outside ? WRONG("kernel %s: buffer %u is used outside of its block", name_of(v->k), buffer) : OK;
+}
+
 /* The rules of what e is made of, and that its locals are alive here. */
 static status check_expr(struct verifier *v, expr_id e) {
   const struct kernel *k = v->k;
@@ -105,6 +111,8 @@ static status check_expr(struct verifier *v, expr_id e) {
   const struct expr *x = expr_get(k, e);
   if (x->op == SCALAR_LOCAL && !v->alive[x->imm])
     return WRONG("kernel %s: local %d is used outside of its block", name_of(k), (int)x->imm);
+  if (x->op == SCALAR_LOAD)
+    TRY(check_begun(v, (uint32_t)x->imm));
   for (int i = 0; i < x->count; i++)
     TRY(check_expr(v, expr_operand(k, e, i)));
   return OK;
@@ -127,8 +135,45 @@ static status check_local(struct verifier *v, const struct stmt *s, bool is_loop
   return OK;
 }
 
+static bool name_is_taken(const struct verifier *v, uint32_t local) {
+  const char *name = v->k->locals.items[local].name;
+  for (uint32_t i = 0; i < v->k->locals.count; i++)
+    if (v->alive[i] && v->k->locals.items[i].name && strcmp(v->k->locals.items[i].name, name) == 0)
+      return true;
+  return false;
+}
+static status check_loop(struct verifier *v, const struct stmt *s) {
+  TRY(check_value(v, s->value, DTYPE_INT64, "the extent of a loop"));
+  TRY(check_local(v, s, true, false));
+  const char *name = v->k->locals.items[s->local].name;
+  if (name && (!kernel_is_loop_name(name) || name_is_taken(v, s->local)))
+    return WRONG("kernel %s: loop variable '%s' is no name, or one that is taken here", name_of(v->k), name);
+  v->alive[s->local] = 1;
+  TRY(check_block(v, s->body));
+  v->alive[s->local] = 0;
+  return OK;
+}
+
+static status check_block_buffer(struct verifier *v, const struct stmt *s) {
+  const struct kernel *k = v->k;
+  if (s->buffer >= k->buffers.count || k->buffers.items[s->buffer].mode != BUFFER_LOCAL)
+    return WRONG("kernel %s: buffer %u begins in a block but is none of one", name_of(k), s->buffer);
+  if (v->begun[s->buffer])
+    return WRONG("kernel %s: buffer %u begins twice", name_of(k), s->buffer);
+  v->begun[s->buffer] = 1;
+  return OK;
+}
+static status check_fetch(struct verifier *v, const struct stmt *s) {
+  TRY(check_index(v, s->buffer, s->part, s->index, s->index_count));
+  for (int i = 0; i < s->index_count; i++)
+    TRY(check_expr(v, s->index[i]));
+  bool in_register = v->k->buffers.items[s->buffer].space == SPACE_REGISTER;
+  return in_register ? WRONG("kernel %s: a fetch from registers", name_of(v->k)) : check_begun(v, s->buffer);
+}
+
 static status check_store(struct verifier *v, const struct stmt *s) {
   TRY(check_index(v, s->buffer, s->part, s->index, s->index_count));
+  TRY(check_begun(v, s->buffer));
   const struct kernel_buffer *b = &v->k->buffers.items[s->buffer];
   if (b->mode == BUFFER_IN)
     return WRONG("kernel %s: a store to input %u", name_of(v->k), s->buffer);
@@ -140,13 +185,7 @@ static status check_store(struct verifier *v, const struct stmt *s) {
 static status check_stmt(struct verifier *v, const struct stmt *s) {
   v->stmt++;
   switch (s->kind) {
-  case STMT_FOR:
-    TRY(check_value(v, s->value, DTYPE_INT64, "the extent of a loop"));
-    TRY(check_local(v, s, true, false));
-    v->alive[s->local] = 1;
-    TRY(check_block(v, s->body));
-    v->alive[s->local] = 0;
-    return OK;
+  case STMT_FOR: return check_loop(v, s);
   case STMT_VAR:
     TRY(check_local(v, s, false, false));
     TRY(check_value(v, s->value, v->k->locals.items[s->local].dtype, "the initial value of a var"));
@@ -165,11 +204,13 @@ static status check_stmt(struct verifier *v, const struct stmt *s) {
       if (s->shown[i] != NO_EXPR)
         TRY(check_value(v, s->shown[i], DTYPE_INT64, "what a check shows"));
     return s->code == OK ? WRONG("kernel %s: a check that reports OK", name_of(v->k)) : OK;
+  case STMT_BUFFER: return check_block_buffer(v, s);
+  case STMT_FETCH: return check_fetch(v, s);
   }
   return WRONG("kernel %s: a statement of no kind", name_of(v->k));
 }
 
-/* A var lives to the end of its block. */
+/* A var and a buffer live to the end of their block. */
 static status check_block(struct verifier *v, const struct stmt *s) {
   if (v->depth >= NESTING_MAX)
     return WRONG("kernel %s: nested deeper than %d", name_of(v->k), NESTING_MAX);
@@ -179,13 +220,28 @@ static status check_block(struct verifier *v, const struct stmt *s) {
   for (const struct stmt *t = s; t; t = t->next)
     if (t->kind == STMT_VAR)
       v->alive[t->local] = 0;
+    else if (t->kind == STMT_BUFFER)
+      v->begun[t->buffer] = 0;
   v->depth--;
+  return OK;
+}
+
+static status check_block_type(const struct kernel *k, uint32_t i) {
+  const struct kernel_buffer *b = &k->buffers.items[i];
+  if ((b->mode == BUFFER_LOCAL) != (b->space != SPACE_ARGUMENT))
+    return WRONG("kernel %s: buffer %u lies in the wrong space", name_of(k), i);
+  if (b->mode != BUFFER_LOCAL && i && k->buffers.items[i - 1].mode == BUFFER_LOCAL)
+    return WRONG("kernel %s: buffer %u comes behind one of a block", name_of(k), i);
+  for (int d = 0; d < b->rank && b->mode == BUFFER_LOCAL; d++)
+    if (DIM_IS_SIZE(b->dims[d]))
+      return WRONG("kernel %s: buffer %u of a block has no constant size", name_of(k), i);
   return OK;
 }
 
 static status check_buffers(const struct kernel *k) {
   for (uint32_t i = 0; i < k->buffers.count; i++) {
     const struct kernel_buffer *b = &k->buffers.items[i];
+    TRY(check_block_type(k, i));
     if (!dtype_is_valid(b->dtype) || b->rank < 0 || b->rank > LIMIT_RANK)
       return WRONG("kernel %s: buffer %u has no dtype or rank", name_of(k), i);
     for (int d = 0; d < b->rank; d++)
@@ -199,11 +255,14 @@ status kernel_verify(const struct kernel *k) {
   TRY(check_buffers(k));
   struct verifier v = {.k = k};
   v.alive = calloc(k->locals.count + 1, sizeof *v.alive);
+  v.begun = calloc(k->buffers.count + 1, sizeof *v.begun);
   v.checked = calloc(k->exprs.count + 1, sizeof *v.checked);
   v.seen = calloc(k->exprs.count + 1, sizeof *v.seen);
-  status result = v.alive && v.checked && v.seen ? check_block(&v, k->body) : fail(RESOURCE_EXHAUSTED, "no memory to verify a kernel");
+  bool has_memory = v.alive && v.begun && v.checked && v.seen;
+  status result = has_memory ? check_block(&v, k->body) : fail(RESOURCE_EXHAUSTED, "no memory to verify a kernel");
   free(v.alive);
+  free(v.begun);
   free(v.checked);
   free(v.seen);
-  return result;
+  return result == OK ? kernel_verify_marks(k) : result;
 }

@@ -7,8 +7,9 @@
 #include "ir/kernel.h"
 
 struct target_options {
-  const char *cpu; /* "native", or an LLVM CPU name or level */
-  const char *gpu; /* "sm_90", or NULL */
+  const char *cpu;  /* "native", or an LLVM CPU name or level */
+  uint32_t variant; /* the number of that CPU among those of the build: names in the objects of one build differ by it */
+  const char *gpu;  /* "sm_90", or NULL */
 };
 
 /* One unit of code generation: kernels with distinct names. */
@@ -23,9 +24,12 @@ struct target {
   const char *name; /* "cpu", "cuda" */
   /* Text of the given kind ("llvm", "asm", "cuda", "ptx"); UNIMPLEMENTED for a kind it has not. */
   status (*emit)(const struct target_options *options, const struct target_unit *unit, const char *kind, struct arena *arena, char **out);
-  /* An object file with the kernels' functions and the table tfc_kernels, or an archive of such, to be linked whole.
+  /* An object file with the kernels' functions and the table tfc_kernels (tfc_kernels_N of variant N), or an archive of such, to be linked whole.
    * NULL: the target has none. */
   status (*compile)(const struct target_options *options, const struct target_unit *unit, const char *object_path);
+  /* The level (runtime/program/cpu.h) that a machine must have to run what is compiled with these options; INVALID_ARGUMENT for a
+   * CPU that there is not. NULL: the target's code is not for CPUs. */
+  status (*level)(const struct target_options *options, uint32_t *out);
 };
 
 const struct target *target_find(const char *name);

@@ -1,13 +1,14 @@
 /* fuse.c: kernels that need not store in between become one.
  *
- * Three moves, tried for each kernel in order, so that chains collapse from their start:
+ * Four moves, tried for each kernel in order, so that chains collapse from their start:
  *   constants  a scalar that is known while compiling is written into the expressions
  *   inline     a producer that is one expression for each element (`map`) takes the place of the loads of its value. Where an
  *              element is loaded more than once (a matrix product's operand, a broadcast), or by several kernels, only
  *              what costs no more than a load is repeated: views, casts, a little arithmetic
  *   epilogue   a map over the result of a reduction or contraction is applied where that is stored. Only so many different ones
  *              for a program: behind that products stay by themselves, where all of one form are one kernel (share.c)
- * A kernel is only moved later, to where its consumer stands; the schedule protects what it reads from updates in between. */
+ *   part       a reduction or contraction of which one map loads a box (a slice of a product) is made for that
+ * A kernel is only moved later, to where its consumer stands; the order protects what it reads from updates in between. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -381,6 +382,64 @@ static bool epilogue_one(struct fuser *fu, flow_id id) {
   return false;
 }
 
+/* ---- parts of sums ---- */
+
+/* Whether the map loads a box of the value: each index is its own, moved by a constant. */
+static bool loads_box(const struct producer *c, uint32_t buffer) {
+  const struct kernel *k = c->node->kernel;
+  uint32_t count = 0;
+  for (expr_id e = 1; e < k->exprs.count; e++) {
+    const struct expr *load = expr_get(k, e);
+    if (load->op != SCALAR_LOAD || load->imm != (int64_t)buffer)
+      continue;
+    bool fits = load->count == c->index_count && count++ == 0;
+    for (int i = 0; fits && i < load->count; i++) {
+      int64_t by;
+      expr_id at = expr_operand(k, e, i);
+      const struct expr *x = expr_get(k, at);
+      for (int side = 0; at != c->index[i] && x->op == SCALAR_ADD && side < 2; side++)
+        if (expr_operand(k, at, side) == c->index[i] && expr_is_const(k, expr_operand(k, at, 1 - side), &by))
+          at = c->index[i];
+      fits = at == c->index[i];
+    }
+    if (!fits)
+      return false;
+  }
+  return count == 1;
+}
+
+static bool may_take_part(struct fuser *fu, const struct producer *p, const struct producer *c, uint32_t buffer) {
+  const struct kernel *k = c->node->kernel;
+  value_id v = p->node->args[p->buffer].value;
+  return p->is_reduction && fu->users[v].nodes.count == 1 && loads_box(c, buffer) && !kernel_loads(k, buffer).repeated &&
+         p->node->task == c->node->task && same_guards(p->node, c->node) && !reads_what_is_updated(fu->flow, p->node, c->node) &&
+         k->exprs.count + p->node->kernel->exprs.count <= FUSE_EXPRS;
+}
+
+static bool part_one(struct fuser *fu, flow_id id) {
+  struct producer c, p;
+  if (!producer_form(fu->flow->nodes.items[id], &c) || !c.is_map || c.value[1])
+    return false;
+  for (uint32_t b = 0; b < c.node->kernel->buffers.count; b++) {
+    value_id v = c.node->args[b].value;
+    if (!v || c.node->kernel->buffers.items[b].mode != BUFFER_IN)
+      continue;
+    flow_id from = fu->flow->values.items[v].producer;
+    if (!producer_form(fu->flow->nodes.items[from], &p) || !may_take_part(fu, &p, &c, b))
+      continue;
+    struct clone made;
+    clone_begin(&made, fu->flow, arena_printf(&fu->build->arena, "%s_%s", p.node->kernel->name, c.node->kernel->name));
+    clone_part(&made, &p, &c, b);
+    if (!take_epilogue(fu, p.node->kernel, made.kernel))
+      continue;
+    merge_controls(fu->flow->nodes.items[id], p.node);
+    drop_node(fu, from);
+    replace_kernel(fu, id, &made);
+    return true;
+  }
+  return false;
+}
+
 /* ---- the walk ---- */
 
 static void collect_users(struct fuser *fu) {
@@ -412,7 +471,7 @@ static void fuse_flow(struct build *b, struct epilogues *epilogues, struct flow 
       clone_inline(&made, n, UINT32_MAX, NULL);
       replace_kernel(&fu, id, &made);
     }
-    while (inline_one(&fu, id) || epilogue_one(&fu, id))
+    while (inline_one(&fu, id) || epilogue_one(&fu, id) || part_one(&fu, id))
       ;
   }
   for (uint32_t v = 0; v < fu.value_count; v++)
@@ -425,5 +484,5 @@ status pass_fuse(struct build *b) {
   for (uint32_t i = 0; i < b->entries.count; i++)
     fuse_flow(b, &epilogues, b->entries.items[i].flow);
   map_deinit(&epilogues.forms);
-  return pass_dead(b);
+  return OK;
 }

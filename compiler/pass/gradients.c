@@ -474,7 +474,7 @@ static bool trains(const struct reach *r) {
   return false;
 }
 
-static status refuse(const struct reach *r, const char *strategy) {
+static status refuse(const struct reach *r) {
   flow_id id = r->updates.items[0];
   const struct flow_node *n = r->flow->nodes.items[id];
   uint32_t var = updated_var(r, id);
@@ -482,7 +482,7 @@ static status refuse(const struct reach *r, const char *strategy) {
   return fail(UNIMPLEMENTED,
               "%s (%s): --strategy %s: %s is not changed by a mean of what the workers have: nothing of its shape, "
               "and no rows with their indices, are passed by all that comes from data: %s",
-              n->name, n->tf_op, strategy, what, reach_path(r, id, r->flow->arena));
+              n->name, n->tf_op, r->build->options.strategy, what, reach_path(r, id, r->flow->arena));
 }
 
 /* A fed scalar is taken for alike on all workers, as a learning rate is. A step of which it is all the data would train each worker
@@ -505,7 +505,8 @@ static flow_id derived_of_scalar(const struct flow *f) {
   return updates ? found : 0;
 }
 
-static status refuse_scalar(const struct flow *f, const char *strategy) {
+static status refuse_scalar(const struct reach *r) {
+  const struct flow *f = r->flow;
   flow_id id = derived_of_scalar(f);
   if (!id)
     return OK;
@@ -513,19 +514,19 @@ static status refuse_scalar(const struct flow *f, const char *strategy) {
   return fail(UNIMPLEMENTED,
               "%s (%s): --strategy %s: all that this gradient is made of is fed as scalars, which are taken for "
               "the same on all workers; feed the data as a batch",
-              n->name, n->tf_op, strategy);
+              n->name, n->tf_op, r->build->options.strategy);
 }
 
-status gradients_find(struct reach *r, const char *strategy, struct gradients *out) {
+status gradients_find(struct reach *r, struct gradients *out) {
   uint32_t sums = out->items.count;
-  bool alone = strcmp(strategy, "ps-async") == 0;
+  bool alone = r->build->strategy == STRATEGY_PS_ASYNC;
   take_gathered(r, out);
   find_targets(r, out);
   reach_run(r, true);
   out->trains = out->items.count > sums || trains(r);
   if (!out->trains) {
     out->items.count = 0;
-    return alone ? OK : refuse_scalar(r->flow, strategy);
+    return alone ? OK : refuse_scalar(r);
   }
   for (uint32_t i = 0; i < sums; i++)
     r->cut[out->items.items[i].value] = true;
@@ -541,8 +542,8 @@ status gradients_find(struct reach *r, const char *strategy, struct gradients *o
   if (alone)
     return OK;
   if (r->updates.count)
-    return refuse(r, strategy);
-  return out->items.count ? OK : refuse_scalar(r->flow, strategy);
+    return refuse(r);
+  return out->items.count ? OK : refuse_scalar(r);
 }
 
 void gradients_mark(const struct flow *f, const struct gradients *g, bool *for_gradient) {

@@ -31,7 +31,7 @@ bool gradients_split(struct reach *r, struct flow *flow);
 
 /* None where the entry is no training step: data change no variable, or whatever variables held before does not count (a plain assignment).
  * UNIMPLEMENTED, naming the variable and the way, where data come to an update past everything that could be cut. */
-status gradients_find(struct reach *r, const char *strategy, struct gradients *out);
+status gradients_find(struct reach *r, struct gradients *out);
 /* The nodes that a gradient is made of: they stay with the worker, and see what it made itself. for_gradient[nodes.count] */
 void gradients_mark(const struct flow *flow, const struct gradients *gradients, bool *for_gradient);
 

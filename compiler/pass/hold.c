@@ -3,9 +3,11 @@
  * A task whose driver is lost in the middle of a step must have applied all of its part, or nothing: so updates of
  * variables and calls that others see wait until everything the part receives has come; from then on it needs nobody.
  * In each part that another task drives a node joins the receives, and what changes something comes after it. Left out
- * are receives that themselves depend on a change of the same part (an average that is updated after all tasks have
- * updated their weights): the runtime keeps a record of what such a half-done step has changed. Meetings of all workers
- * are left out, too: a round has members of its own, and is to begin early.
+ * are receives that themselves depend on a change of the same part: the runtime rehearses such a part
+ * (runtime/step/rehearsal.h). Often they do so only because a message says that the change was made, and others wait for
+ * that (an average that is updated after all tasks have updated their weights): such a message says that the change is
+ * going to be made, and leaves as soon as all has come that it does not lead to. Meetings of all workers are left out,
+ * too: a round has members of its own, and is to begin early.
  *
  * Then all parts are put in one topological order again, so that parts that run in order and wait for each other cannot
  * wait in a circle; what is not held back keeps its place. */
@@ -13,7 +15,7 @@
 #include <string.h>
 
 #include "compiler/pass/pass.h"
-#include "compiler/pass/schedule.h"
+#include "compiler/pass/order.h"
 
 struct hold_edge {
   uint32_t from, to;
@@ -246,22 +248,106 @@ static void add_join(struct hold *h, uint32_t part, const uint32_t *receives, ui
     }
 }
 
-static bool hold_part(struct hold *h, uint32_t part) {
-  struct flow *flow = part_flow(h, part);
-  bool changes = false;
-  VEC(uint32_t) receives = {0};
-  index_edges(h);
-  bool *after = mark_after_changes(h, part);
-  for (flow_id id = 1; id < flow->nodes.count; id++) {
-    changes = changes || is_held(flow->nodes.items[id]);
-    if (flow->nodes.items[id] && flow->nodes.items[id]->op == FLOW_RECV && !after[h->base[part] + id])
-      vec_push(&receives, id);
+/* Whether a receive of the part needs the node. */
+static bool leads_back(struct hold *h, uint32_t part, uint32_t node) {
+  bool *seen = calloc((size_t)h->count + 1, sizeof *seen), leads = false;
+  VEC(uint32_t) todo = {0};
+  vec_push(&todo, node);
+  while (todo.count > 0 && !leads) {
+    uint32_t at = todo.items[--todo.count];
+    bool is_here = at >= h->base[part] && at - h->base[part] < part_flow(h, part)->nodes.count;
+    leads = is_here && node_at(h, part, at - h->base[part])->op == FLOW_RECV;
+    for (uint32_t i = h->at[at]; i < h->at[at + 1]; i++)
+      if (!seen[h->list[i]]) {
+        seen[h->list[i]] = true;
+        vec_push(&todo, h->list[i]);
+      }
   }
-  bool holds = changes && receives.count > 0;
+  vec_free(&todo);
+  free(seen);
+  return leads;
+}
+
+static void remove_edge(struct hold *h, uint32_t from, uint32_t to) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < h->edges.count; i++)
+    if (h->edges.items[i].from != from || h->edges.items[i].to != to)
+      h->edges.items[kept++] = h->edges.items[i];
+  h->edges.count = kept;
+}
+
+/* What part of a flow waits for. */
+struct arrivals {
+  VEC(uint32_t) early, late; /* receives that need no change of the part, and those that do */
+  bool *after;               /* per node: it needs one */
+  bool changes;
+};
+
+static void find_arrivals(struct hold *h, uint32_t part, struct arrivals *out) {
+  *out = (struct arrivals){0};
+  index_edges(h);
+  out->after = mark_after_changes(h, part);
+  for (flow_id id = 1; id < part_flow(h, part)->nodes.count; id++) {
+    const struct flow_node *n = node_at(h, part, id);
+    out->changes = out->changes || is_held(n);
+    if (!n || n->op != FLOW_RECV)
+      continue;
+    if (out->after[h->base[part] + id])
+      vec_push(&out->late, id);
+    else
+      vec_push(&out->early, id);
+  }
+}
+
+static void arrivals_free(struct arrivals *arrivals) {
+  vec_free(&arrivals->early);
+  vec_free(&arrivals->late);
+  free(arrivals->after);
+}
+
+/* A message that comes after changes, and leads back to the part: it comes after the arrivals instead. */
+static bool release_message(struct hold *h, uint32_t part, flow_id id, const struct arrivals *arrivals) {
+  struct flow_node *n = part_flow(h, part)->nodes.items[id];
+  uint32_t kept = 0, dropped, count = n->controls.count, base = h->base[part];
+  if (!leads_back(h, part, base + id))
+    return false;
+  for (uint32_t i = 0; i < count; i++) {
+    flow_id before = n->controls.items[i];
+    if (arrivals->after[base + before] || is_held(node_at(h, part, before)))
+      remove_edge(h, base + before, base + id);
+    else
+      n->controls.items[kept++] = before;
+  }
+  dropped = count - kept;
+  n->controls.count = kept;
+  for (uint32_t i = 0; dropped > 0 && i < arrivals->early.count; i++) {
+    vec_push(&n->controls, arrivals->early.items[i]);
+    add_edge(h, base + arrivals->early.items[i], base + id);
+  }
+  return dropped > 0;
+}
+
+static bool release_messages(struct hold *h, uint32_t part, const struct arrivals *arrivals) {
+  bool released = false;
+  for (flow_id id = 1; arrivals->late.count > 0 && id < part_flow(h, part)->nodes.count; id++) {
+    const struct flow_node *n = node_at(h, part, id);
+    if (n && n->op == FLOW_SEND && arrivals->after[h->base[part] + id])
+      released = release_message(h, part, id, arrivals) || released;
+  }
+  return released;
+}
+
+static bool hold_part(struct hold *h, uint32_t part) {
+  struct arrivals arrivals;
+  find_arrivals(h, part, &arrivals);
+  if (release_messages(h, part, &arrivals)) {
+    arrivals_free(&arrivals);
+    find_arrivals(h, part, &arrivals);
+  }
+  bool holds = arrivals.changes && arrivals.early.count > 0;
   if (holds)
-    add_join(h, part, receives.items, receives.count);
-  vec_free(&receives);
-  free(after);
+    add_join(h, part, arrivals.early.items, arrivals.early.count);
+  arrivals_free(&arrivals);
   return holds;
 }
 
@@ -292,8 +378,7 @@ static void renumber(struct hold *h, uint32_t part) {
 /* A driver's own part ends with its driver; but a replica of an all-reduce gives its state away while its step waits
  * for the others. */
 static bool may_be_left(const struct hold *h, uint32_t part) {
-  const char *strategy = h->build->options.strategy;
-  return h->entry->parts.items[part].task < h->build->cluster.tasks.count || (strategy && strcmp(strategy, "allreduce") == 0);
+  return h->entry->parts.items[part].task < h->build->cluster.tasks.count || h->build->strategy == STRATEGY_ALLREDUCE;
 }
 
 static status hold_parts(struct hold *h) {

@@ -193,7 +193,9 @@ static void map_stmt(struct source *s, const struct stmt *from, struct stmt **ta
   switch (from->kind) {
   case STMT_FOR:
     made = stmt_for(to, tail, from->loop, map_expr(s, from->value));
-    new_local(s, from, made);
+    made->run = from->run;
+    made->width = from->width;
+    to->locals.items[new_local(s, from, made)].name = s->node->kernel->locals.items[from->local].name;
     map_block(s, from->body, &made->body, hook);
     break;
   case STMT_VAR:
@@ -216,6 +218,8 @@ static void map_stmt(struct source *s, const struct stmt *from, struct stmt **ta
       shown[i] = map_expr(s, from->shown[i]);
     stmt_check(to, tail, map_expr(s, from->value), from->code, from->text, shown);
     break;
+  case STMT_BUFFER: /* only scheduled kernels have them, and no pass copies those */
+  case STMT_FETCH: abort();
   }
 }
 
@@ -253,6 +257,49 @@ void clone_epilogue(struct clone *cl, const struct producer *p, const struct pro
   struct store_hook hook = {.c = c, .buffer = buffer, .keep = keep};
   map_block(&s, p->node->kernel->body, &cl->kernel->body, &hook);
   source_free(&s);
+}
+
+/* The loops of the map around; what its load indexes is where the sum's loops would be. */
+static struct stmt **map_loops(struct source *s, const struct stmt *from, int depth, struct stmt **tail) {
+  for (; depth > 0; depth--, from = from->body) {
+    struct stmt *made = stmt_for(s->to->kernel, tail, from->loop, map_expr(s, from->value));
+    new_local(s, from, made);
+    tail = &made->body;
+  }
+  return tail;
+}
+
+static void place_sum(struct source *map, struct source *sum, const struct producer *p, uint32_t buffer) {
+  const struct kernel *k = map->node->kernel;
+  for (expr_id e = 1; e < k->exprs.count; e++) {
+    const struct expr *load = expr_get(k, e);
+    if (load->op != SCALAR_LOAD || load->imm != (int64_t)buffer)
+      continue;
+    for (int i = 0; i < p->index_count; i++) {
+      const struct expr *at = expr_get(p->node->kernel, p->index[i]);
+      if (at->op == SCALAR_LOCAL)
+        sum->local[at->imm] = map_expr(map, expr_operand(k, e, i));
+    }
+  }
+}
+
+void clone_part(struct clone *cl, const struct producer *p, const struct producer *c, uint32_t buffer) {
+  struct source map = source_make(cl, c->node), sum = source_make(cl, p->node);
+  struct stmt **tail = map_loops(&map, c->node->kernel->body, c->depth, &cl->kernel->body);
+  place_sum(&map, &sum, p, buffer);
+  const struct stmt *s = p->node->kernel->body;
+  for (int d = 0; d < p->depth; d++)
+    s = s->body;
+  for (; s->next; s = s->next)
+    map_stmt(&sum, s, tail, NULL);
+  map.replaced = buffer;
+  map.value = map_expr(&sum, s->value);
+  expr_id index[LIMIT_RANK], value = map_expr(&map, c->value[0]);
+  for (int i = 0; i < c->index_count; i++)
+    index[i] = map_expr(&map, c->index[i]);
+  stmt_store(cl->kernel, tail, map_buffer(&map, c->buffer), 0, index, c->index_count, value);
+  source_free(&map);
+  source_free(&sum);
 }
 
 void clone_finish(const struct clone *cl, struct flow_node *n) {

@@ -30,6 +30,8 @@ void clone_begin(struct clone *cl, struct flow *flow, const char *name);
 void clone_inline(struct clone *cl, const struct flow_node *consumer, uint32_t buffer, const struct producer *p);
 /* The producer, storing what the map `c` makes of its value; also the value itself when `keep`. */
 void clone_epilogue(struct clone *cl, const struct producer *p, const struct producer *c, uint32_t buffer, bool keep);
+/* The sum `p` for those elements only that the map `c` loads, each once, and stores what it makes of them. */
+void clone_part(struct clone *cl, const struct producer *p, const struct producer *c, uint32_t buffer);
 /* Puts kernel, arguments, sizes, inputs and outputs into the node. */
 void clone_finish(const struct clone *cl, struct flow_node *node);
 /* Whether a value is a number known while compiling. */

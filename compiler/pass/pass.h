@@ -16,10 +16,15 @@ status pass_restore(struct build *build);   /* restore.c: a SavedModel's variabl
 status pass_dead(struct build *build);      /* dead.c: what nobody needs is gone */
 status pass_fed(struct build *build);       /* fed.c: what every step uses is fed */
 status pass_spread(struct build *build);    /* spread.c: --strategy: steps of one machine become those of the cluster */
+status pass_loops(struct build *build);     /* loops.c: what turns do not change leaves a loop; what they save are rows */
 status pass_fuse(struct build *build);      /* fuse.c: kernels that need not store in between are one */
 status pass_partition(struct build *build); /* partition.c: one flow for each task, joined by send and receive */
 status pass_hold(struct build *build);      /* hold.c: what a part changes comes after what it receives */
+status pass_order(struct build *build);     /* order.c: the order of nodes, snapshots, releases */
+status pass_schedule(struct build *build);  /* schedule.c: how kernels run on the CPU */
 status pass_share(struct build *build);     /* share.c: kernels in many sizes become one */
+status pass_lanes(struct build *build);     /* lanes.c: what must come before what */
+status pass_plan(struct build *build);      /* plan.c: where each value is, and how long */
 
 /* Marks the nodes that must run: what reaches a fetch, a region's result or an effect. keep[nodes.count]. */
 void flow_mark_live(const struct flow *flow, bool *keep);

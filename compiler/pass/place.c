@@ -62,7 +62,7 @@ static status no_such_job(const struct cluster *cluster, const char *job) {
 
 static status devices_make(struct placer *p) {
   const struct cluster *cluster = &p->build->cluster;
-  const char *replicated = p->build->options.replicate;
+  const char *replicated = build_replicated(p->build);
   bool known = false;
   for (uint32_t i = 0; i < cluster->tasks.count; i++)
     known = known || (replicated && !strcmp(cluster->tasks.items[i].job, replicated));
@@ -84,7 +84,7 @@ static status devices_make(struct placer *p) {
 
 /* The graph of a replica may only name the replica's own task. */
 static status replicas_check(struct placer *p) {
-  const char *replicated = p->build->options.replicate;
+  const char *replicated = build_replicated(p->build);
   for (uint32_t i = 0; replicated && i < p->graph->nodes.count; i++) {
     const struct device_spec *own = &p->colocation.own[i];
     if (own->job && !strcmp(own->job, replicated) && own->task > 0)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/pass/loop_form.h"
 #include "compiler/pass/pass.h"
 
 /* used[value]: a node that must run, a guard of one, or a result takes it. */
@@ -88,8 +89,9 @@ static bool trim_if(struct flow *f, struct flow_node *n) {
 
 static bool trim_while(struct flow *f, struct flow_node *n, const bool *used) {
   struct flow *condition = n->branches[0], *body = n->branches[1];
-  uint32_t count = n->inputs.count, before = count;
-  bool *live = calloc(count + 1, 1);
+  uint32_t before = n->inputs.count, count = before - n->rows_in;
+  bool *live = calloc(count + n->rows_in + n->rows_out + 1, 1);
+  memset(live + count, 1, n->rows_in + n->rows_out);
   for (uint32_t i = 0; i < count; i++)
     live[i] = used[n->outputs.items[i]] || gives_sizes(f, n->inputs.items[i], body, body->params.items[i]) ||
               gives_sizes(f, n->outputs.items[i], body, body->params.items[i]);
@@ -108,10 +110,12 @@ static bool trim_while(struct flow *f, struct flow_node *n, const bool *used) {
 
 /* Whether the regions take and give one for one what the node takes and gives. */
 static bool is_regular(const struct flow_node *n) {
+  if (n->op == FLOW_WHILE)
+    return loop_is_regular(n);
   bool regular = n->region_count > 0;
   for (uint32_t r = 0; r < n->region_count; r++)
-    regular = regular && n->branches[r]->params.count == n->inputs.count - (n->op == FLOW_IF);
-  return regular && (n->op == FLOW_IF || (n->outputs.count == n->inputs.count && n->branches[1]->results.count == n->inputs.count));
+    regular = regular && n->branches[r]->params.count == n->inputs.count - 1;
+  return regular;
 }
 
 bool flow_trim_regions(struct flow *f) {

@@ -24,8 +24,6 @@ struct spread {
 
 #define FIRST_GATHER (1 << 20) /* means have the numbers below */
 
-static bool is(const struct build *b, const char *strategy) { return strcmp(b->options.strategy, strategy) == 0; }
-
 /* The chief runs these by itself before the others begin. */
 static bool initializes(const struct entry *e) { return strcmp(e->name, "init") == 0 || strncmp(e->name, "local_init", 10) == 0; }
 
@@ -40,7 +38,7 @@ static status look(struct spread *s, uint32_t i) {
     reach_deinit(&s->reaches[i]);
     reach_init(&s->reaches[i], b, e->flow);
   }
-  status result = initializes(e) ? OK : gradients_find(&s->reaches[i], b->options.strategy, &s->gradients[i]);
+  status result = initializes(e) ? OK : gradients_find(&s->reaches[i], &s->gradients[i]);
   return status_prefix(result, "entry %s: ", e->name);
 }
 
@@ -176,7 +174,7 @@ static status synchronise(struct spread *s, uint32_t i) {
   struct build *b = s->build;
   struct entry *e = &b->entries.items[i];
   uint32_t count = e->flow->nodes.count;
-  if (s->gradients[i].trains && !is(b, "ps-async")) {
+  if (s->gradients[i].trains && b->strategy != STRATEGY_PS_ASYNC) {
     sync_means(b, e, &s->gradients[i], &s->keys);
     TRY(sync_rounds(b, e, s->reaches[i].before, count));
   }
@@ -186,12 +184,12 @@ static status synchronise(struct spread *s, uint32_t i) {
 
 status pass_spread(struct build *b) {
   struct spread s = {.build = b};
-  if (!b->options.strategy)
+  if (b->strategy == STRATEGY_NONE)
     return OK;
   status result = look_at_all(&s);
-  if (result == OK && !is(b, "ps-async"))
+  if (result == OK && b->strategy != STRATEGY_PS_ASYNC)
     result = gather_rows(&s);
-  if (result == OK && !is(b, "allreduce"))
+  if (result == OK && b->strategy != STRATEGY_ALLREDUCE)
     result = place_on_servers(&s);
   for (uint32_t i = 0; i < b->entries.count && result == OK; i++)
     result = synchronise(&s, i);

@@ -14,17 +14,26 @@ static uint32_t job_size(const struct build *b, const char *job) {
   return count;
 }
 
-static bool uses_ps(const struct build *b) { return strncmp(b->options.strategy, "ps-", 3) == 0; }
+static status parse(const char *text, enum strategy *out) {
+  static const struct {
+    const char *name;
+    enum strategy strategy;
+  } names[] = {{"ps-async", STRATEGY_PS_ASYNC}, {"ps-sync", STRATEGY_PS_SYNC}, {"allreduce", STRATEGY_ALLREDUCE}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(text, names[i].name) == 0) {
+      *out = names[i].strategy;
+      return OK;
+    }
+  if (strcmp(text, "mirrored") == 0)
+    return fail(UNIMPLEMENTED, "--strategy mirrored: several devices in one task");
+  return fail(INVALID_ARGUMENT, "--strategy %s: there are ps-async, ps-sync, allreduce and mirrored", text);
+}
 
 static status check_cluster(struct build *b) {
   const char *strategy = b->options.strategy;
-  if (strcmp(strategy, "mirrored") == 0)
-    return fail(UNIMPLEMENTED, "--strategy mirrored: several devices in one task");
-  if (strcmp(strategy, "ps-async") != 0 && strcmp(strategy, "ps-sync") != 0 && strcmp(strategy, "allreduce") != 0)
-    return fail(INVALID_ARGUMENT, "--strategy %s: there are ps-async, ps-sync, allreduce and mirrored", strategy);
   if (job_size(b, JOB_WORKERS) == 0)
     return fail(INVALID_ARGUMENT, "--strategy %s needs a job 'worker' in the cluster", strategy);
-  if (uses_ps(b) && job_size(b, JOB_PS) == 0)
+  if (b->strategy != STRATEGY_ALLREDUCE && job_size(b, JOB_PS) == 0)
     return fail(INVALID_ARGUMENT, "--strategy %s needs a job 'ps' in the cluster", strategy);
   if (b->options.replicate && strcmp(b->options.replicate, JOB_WORKERS) != 0)
     return fail(INVALID_ARGUMENT, "--strategy %s replicates the job 'worker', not '%s'", strategy, b->options.replicate);
@@ -42,8 +51,9 @@ static status node_move(struct build *b, struct node *node) {
 status pass_strategy(struct build *b) {
   if (!b->options.strategy)
     return OK;
+  TRY(parse(b->options.strategy, &b->strategy));
   TRY(check_cluster(b));
-  b->options.replicate = JOB_WORKERS;
+  b->replicated_job = JOB_WORKERS;
   for (uint32_t i = 0; i < b->model.graph->nodes.count; i++)
     TRY(node_move(b, &b->model.graph->nodes.items[i]));
   return OK;

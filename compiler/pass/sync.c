@@ -18,14 +18,14 @@
 uint32_t sync_workers(const struct build *b) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < b->cluster.tasks.count; i++)
-    count += strcmp(b->cluster.tasks.items[i].job, b->options.replicate) == 0;
+    count += strcmp(b->cluster.tasks.items[i].job, build_replicated(b)) == 0;
   return count;
 }
 
 static uint32_t first_worker(const struct build *b) {
-  uint32_t worker = cluster_find(&b->cluster, b->options.replicate, 0);
+  uint32_t worker = cluster_find(&b->cluster, build_replicated(b), 0);
   for (uint32_t i = 0; worker == UINT32_MAX && i < b->cluster.tasks.count; i++)
-    if (strcmp(b->cluster.tasks.items[i].job, b->options.replicate) == 0)
+    if (strcmp(b->cluster.tasks.items[i].job, build_replicated(b)) == 0)
       worker = i;
   return worker;
 }
@@ -542,7 +542,7 @@ status sync_rounds(struct build *b, struct entry *e, const flow_id *before_nodes
   uint32_t tasks = b->cluster.tasks.count;
   uint8_t *holds = ARENA_ARRAY(&b->arena, uint8_t, tasks + 1), *leads = ARENA_ARRAY(&b->arena, uint8_t, tasks + 1);
   for (uint32_t t = 0; t < tasks; t++) {
-    leads[t] = strcmp(b->cluster.tasks.items[t].job, b->options.replicate) != 0 && has_updates(e->flow, t);
+    leads[t] = strcmp(b->cluster.tasks.items[t].job, build_replicated(b)) != 0 && has_updates(e->flow, t);
     holds[t] = leads[t] || has_values(e->flow, t);
   }
   const char *holders = holder_list(b, holds);

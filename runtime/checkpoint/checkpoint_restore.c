@@ -36,7 +36,7 @@ static bool add_source(struct restore_source *out, char *prefix) {
 /* The moment that a file is of; 0: it has no note, or cannot be read. */
 static uint64_t moment_of(const char *prefix) {
   struct note_head head;
-  return restore_peek(prefix, &head) == OK ? head.id : 0;
+  return restore_peek(prefix, &head, NULL) == OK ? head.id : 0;
 }
 
 /* The folders of several tasks: "ps_0", "ps_1" ... Each has its newest; all must be of one moment. */
@@ -80,7 +80,7 @@ status restore_source_find(const char *path, struct arena *arena, struct restore
   return find_in_tasks(path, arena, out);
 }
 
-status restore_peek(const char *prefix, struct note_head *out) {
+status restore_peek(const char *prefix, struct note_head *out, struct ledger *steps) {
   struct arena arena;
   struct checkpoint *checkpoint;
   size_t size = 0;
@@ -90,6 +90,8 @@ status restore_peek(const char *prefix, struct note_head *out) {
   const void *note = result == OK ? checkpoint_note(checkpoint, &size) : NULL;
   if (result == OK && size > 0)
     result = task_note_read(note, size, out);
+  if (result == OK && size > 0 && steps)
+    result = task_note_steps(note, size, steps);
   arena_deinit(&arena);
   return result;
 }

@@ -8,6 +8,7 @@
 #include "base/checkpoint.h"
 #include "runtime/checkpoint/task_note.h"
 
+struct ledger;
 struct task;
 
 #define RESTORE_PREFIXES_MAX 256
@@ -38,7 +39,8 @@ status restore_task(struct task *task, const struct restore_source *source, enum
 /* All is as it was when the task was started. */
 status restore_nothing(struct task *task);
 
-/* What the note of a prefix says. NOT_FOUND, DATA_LOSS: there is no checkpoint that can be opened. */
-status restore_peek(const char *prefix, struct note_head *out);
+/* What the note of a prefix says; steps: which each driver had done, none where nothing is said of them; or NULL. NOT_FOUND, DATA_LOSS:
+ * there is no checkpoint that can be opened. */
+status restore_peek(const char *prefix, struct note_head *out, struct ledger *steps);
 
 #endif

@@ -248,31 +248,8 @@ static status how_it_failed(const struct job *job) {
 /* The coordinator, which is asked, must be there. */
 static status wait_coordinator(struct job *job) { return cluster_wait_peers(job->cluster, &job->coordinator, 1); }
 
-/* Without them there is no history. */
-static status wait_holders(struct job *job) {
-  TRY(wait_coordinator(job));
-  for (uint32_t i = 0; i < job->task_count; i++)
-    if (job->is_replicated || (program_task(job->task->program, i)->flags & PROGRAM_TASK_HOLDS))
-      TRY(cluster_wait_peers(job->cluster, &i, 1));
-  return OK;
-}
-
-/* Without the chief nobody knows whether there is a folder, and nothing begins: who waits for the first history waits for it, too. One that
- * has begun a history and left is not needed. */
-static status check_chief(struct job *job, uint64_t began_ms) {
-  bool was_up;
-  char text[512];
-  uint64_t missing_ms = cluster_missing_ms(job->cluster, job->chief, &was_up), waited_ms = job_now_ms() - began_ms;
-  if (missing_ms < job->timeout_ms || waited_ms < job->timeout_ms / 2)
-    return OK;
-  cluster_describe(job->cluster, job->chief, text, sizeof text);
-  return fail(UNAVAILABLE, "%s cannot be reached within %.3g s, and the job does not begin without the chief", text,
-              (double)job->timeout_ms / 1000);
-}
-
 status job_wait(struct job *job) {
-  uint64_t began_ms = job_now_ms();
-  status result = wait_holders(job);
+  status result = wait_coordinator(job); /* it gives the job up when somebody it needs does not come */
   pthread_mutex_lock(&job->lock);
   job->is_due = true; /* who is to be asked is there: at once, not with the next tick */
   pthread_cond_broadcast(&job->changed);
@@ -281,9 +258,7 @@ status job_wait(struct job *job) {
     if (job->history)
       break;
     pthread_mutex_unlock(&job->lock);
-    result = wait_holders(job);
-    if (result == OK)
-      result = check_chief(job, began_ms);
+    result = wait_coordinator(job);
     pthread_mutex_lock(&job->lock);
   }
   pthread_mutex_unlock(&job->lock);

@@ -107,7 +107,6 @@ static void begin_history(struct job *job, const struct history_decision *decisi
   chair->history = message.history;
   chair->newest = decision->id;
   chair->last_id = history_next_id(chair->last_id > decision->id ? chair->last_id : decision->id, (uint32_t)job_random());
-  message.is_initialised = decision->verdict == HISTORY_AGAIN;
   if (decision->verdict == HISTORY_BEGIN)
     snprintf(message.text, sizeof message.text, "%s", job->options.restore);
   for (uint32_t i = 0; i < chair->holder_count; i++)
@@ -117,12 +116,22 @@ static void begin_history(struct job *job, const struct history_decision *decisi
     settle(job, message.history);
 }
 
+/* Whether a folder is given: the chief says so, or who has been in a history, which nobody is before that is known. */
+static bool is_settled(const struct job *job) {
+  const struct job_chair *chair = job->chair;
+  bool is = job->has_options || chair->seen[job->chief].has_joined;
+  for (uint32_t i = 0; i < job->task_count && !is; i++)
+    is = chair->seen[i].has_joined && chair->seen[i].history;
+  return is;
+}
+
 static void decide(struct job *job) {
   struct job_chair *chair = job->chair;
   struct history_view view = {.holders = chair->holders,
                               .holder_count = chair->holder_count,
                               .has_folder = *job->options.folder,
-                              .is_settled = job->has_options || chair->seen[job->chief].has_joined,
+                              .is_settled = is_settled(job),
+                              .has_chief = chair->seen[job->chief].has_joined,
                               .is_replicated = job->is_replicated};
   view_others(job, &view);
   struct history_decision decision = history_decide(&view);
@@ -504,6 +513,41 @@ static void ask_all(struct job *job, uint64_t now_ms) {
       job_send(job, i, &(struct job_message){.kind = JOB_ASK});
 }
 
+/* Without whom there is no history; task_count: nobody. */
+static uint32_t first_missing(const struct job *job) {
+  const struct job_chair *chair = job->chair;
+  bool was_up;
+  for (uint32_t i = 0; i < job->task_count; i++) {
+    const struct job_seen *seen = &chair->seen[i];
+    bool is_needed = seen->is_holder || job->is_replicated || (i == job->chief && !is_settled(job));
+    if (is_needed && cluster_missing_ms(job->cluster, i, &was_up) >= job->timeout_ms)
+      return i;
+  }
+  return job->task_count;
+}
+
+/* Who waits for a history waits for those that it needs, and no longer than for any other task. */
+static void give_up_late(struct job *job, uint64_t now_ms) {
+  struct job_chair *chair = job->chair;
+  bool is_awaited = false;
+  for (uint32_t i = 0; i < job->task_count; i++)
+    is_awaited =
+      is_awaited || (chair->seen[i].has_joined && chair->seen[i].has_phases && (i == job->self || cluster_is_linked(job->cluster, i)));
+  if (chair->has_history || chair->is_giving_up || !is_awaited) {
+    chair->awaited_ms = 0;
+    return;
+  }
+  chair->awaited_ms = chair->awaited_ms ? chair->awaited_ms : now_ms;
+  uint32_t missing = now_ms - chair->awaited_ms >= job->timeout_ms ? first_missing(job) : job->task_count;
+  if (missing == job->task_count)
+    return;
+  char described[512], text[700];
+  cluster_describe(job->cluster, missing, described, sizeof described);
+  snprintf(text, sizeof text, "%s cannot be reached within %.3g s, and the job does not go on without it", described,
+           (double)job->timeout_ms / 1000);
+  give_up_job(job, text);
+}
+
 /* This task has seen the end of all work: a holder that was started again meanwhile cannot. */
 static void end_holders(struct job *job) {
   struct job_chair *chair = job->chair;
@@ -532,7 +576,7 @@ static void stand_in_for_chief(struct job *job, uint64_t now_ms) {
   chair->asked_ms = now_ms;
   chair->has_said_ready = is_ready;
   if (is_ready)
-    cluster_announce_ready(job->cluster);
+    cluster_announce_ready(job->cluster, true);
   else
     tell_holders(job, &(struct job_message){.kind = JOB_ASK});
 }
@@ -540,6 +584,7 @@ static void stand_in_for_chief(struct job *job, uint64_t now_ms) {
 void chair_tick(struct job *job, uint64_t now_ms) {
   struct job_chair *chair = job->chair;
   ask_all(job, now_ms);
+  give_up_late(job, now_ms);
   stand_in_for_chief(job, now_ms);
   end_holders(job);
   end_attempt(job, cut_tick(&chair->cut, now_ms));

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/synced_file.h"
 #include "runtime/checkpoint/job_state.h"
 #include "runtime/checkpoint/snapshot.h"
 #include "runtime/cluster/cluster.h"
@@ -44,9 +45,13 @@ static const struct job_file *find_file(const struct job_seat *seat, uint64_t id
 }
 
 /* Whatever is complete in the folder, named in the state file or not: a file that a commit came too late for counts. They were synced
- * before they got their names. */
-static void list_files(struct job *job) {
+ * before they got their names; who was killed just then has left names that a loss of power would take away. */
+static status list_files(struct job *job) {
   struct job_seat *seat = &job->seat;
+  char inside[CHECKPOINT_PATH_MAX + 16];
+  snprintf(inside, sizeof inside, "%s/checkpoint", keeper_folder(seat->keeper));
+  if (!FAULT(13))
+    TRY(synced_folder_of(inside));
   DIR *dir = opendir(keeper_folder(seat->keeper));
   char prefix[CHECKPOINT_PATH_MAX + CHECKPOINT_NAME_MAX];
   struct note_head head;
@@ -56,13 +61,37 @@ static void list_files(struct job *job) {
     if (!end || end[strlen(".index")] || strlen(entry->d_name) >= CHECKPOINT_NAME_MAX)
       continue;
     snprintf(prefix, sizeof prefix, "%s/%.*s", keeper_folder(seat->keeper), (int)(end - entry->d_name), entry->d_name);
-    if (restore_peek(prefix, &head) == OK && head.id && head.holders == job->holder_total)
+    if (restore_peek(prefix, &head, NULL) == OK && head.id && head.holders == job->holder_total)
       add_file(seat, head.id, strrchr(prefix, '/') + 1);
   }
   if (dir)
     closedir(dir);
   if (seat->files.count)
     qsort(seat->files.items, seat->files.count, sizeof *seat->files.items, file_order);
+  return OK;
+}
+
+/* Whose steps all were done when the checkpoint was made: they may have left for good. */
+static void note_finished(struct job *job, const struct ledger *steps) {
+  for (uint32_t task = 0; task < job->task_count; task++) {
+    bool has_row = false, has_finished = true;
+    for (uint32_t i = 0; i < steps->count; i++)
+      if (steps->rows[i].driver == task) {
+        has_row = true;
+        has_finished = has_finished && steps->rows[i].finished;
+      }
+    cluster_note_finished(job->cluster, task, has_row && has_finished);
+  }
+}
+
+/* The others may have left, so that nothing is restored: what the newest that was complete says of them holds. */
+static void note_latest(struct job *job) {
+  char prefix[CHECKPOINT_PATH_MAX + CHECKPOINT_NAME_MAX];
+  struct note_head head;
+  struct ledger steps = {0};
+  if (keeper_latest(job->seat.keeper, prefix, sizeof prefix) && restore_peek(prefix, &head, &steps) == OK && head.id)
+    note_finished(job, &steps);
+  ledger_deinit(&steps);
 }
 
 void holder_options(struct job *job) {
@@ -73,9 +102,24 @@ void holder_options(struct job *job) {
   if (result == OK)
     result = keeper_create(job->task, folder, job->options.keep, holder_done, job, &job->seat.keeper);
   if (result == OK)
-    list_files(job);
-  else
+    result = list_files(job);
+  if (result != OK) {
     job_fail(job, result, status_text());
+    return;
+  }
+  note_latest(job);
+}
+
+static void note_failure(struct job *job, const char *text);
+
+static void remove_newer(struct job *job, uint64_t id) {
+  struct job_seat *seat = &job->seat;
+  for (uint32_t i = seat->files.count; i-- > 0;)
+    if (seat->files.items[i].id > id) {
+      if (keeper_discard(seat->keeper, seat->files.items[i].name) != OK)
+        note_failure(job, status_text());
+      forget_file(seat, seat->files.items[i].id);
+    }
 }
 
 static bool is_initialised(struct job *job) {
@@ -128,6 +172,9 @@ static void note_failure(struct job *job, const char *text) {
 static void complete(struct job *job) {
   struct job_seat *seat = &job->seat;
   add_file(seat, seat->taken.id, seat->taken.name);
+  for (uint32_t i = 0; i < seat->goal.count; i++)
+    if (seat->goal.rows[i].finished)
+      cluster_note_finished(job->cluster, seat->goal.rows[i].driver, true);
   if (keeper_complete(seat->keeper, seat->taken.name) != OK)
     note_failure(job, status_text());
   else if (job->on_complete)
@@ -200,8 +247,6 @@ static bool has_goal(struct job *job) {
 /* Lets those steps pass that it lacks; whether they have come in time. */
 static bool reach_goal(struct job *job, const struct job_message *message) {
   uint64_t until_ms = job_now_ms() + message->wait_ms;
-  ledger_deinit(&job->seat.goal);
-  job->seat.goal = (struct ledger){0};
   if (ledger_read(message->ledger, message->ledger_size, &job->seat.goal) != OK)
     return false;
   if (has_goal(job))
@@ -228,6 +273,8 @@ static void mark_finished(struct job *job, bool is_finished) {
 static void take(struct job *job, const struct job_message *message) {
   struct job_seat *seat = &job->seat;
   struct note_head head = {.id = message->id, .holders = job->holder_total, .steps = atomic_load(&job->steps)};
+  ledger_deinit(&seat->goal);
+  seat->goal = (struct ledger){0};
   bool is_taken = FAULT(9) || message->is_uneven || reach_goal(job, message);
   char name[CHECKPOINT_NAME_MAX] = "";
   bool marks = is_taken && !message->is_uneven;
@@ -256,6 +303,8 @@ static void do_duty(struct job *job, const struct cut_duty *duty, const struct j
   if (duty->thaw && !FAULT(9))
     commit_thaw(job->task);
   discard(job, duty->discard);
+  if (duty->freeze && FAULT(15))
+    remove_newer(job, 0);
   if (duty->freeze)
     freeze(job, message);
   if (duty->take)
@@ -265,16 +314,6 @@ static void do_duty(struct job *job, const struct cut_duty *duty, const struct j
 }
 
 /* ---- going back ---- */
-
-static void remove_newer(struct job *job, uint64_t id) {
-  struct job_seat *seat = &job->seat;
-  for (uint32_t i = seat->files.count; i-- > 0;)
-    if (seat->files.items[i].id > id) {
-      if (keeper_discard(seat->keeper, seat->files.items[i].name) != OK)
-        note_failure(job, status_text());
-      forget_file(seat, seat->files.items[i].id);
-    }
-}
 
 /* As the task was when it was started, or with the values of a checkpoint of another job. */
 static status restore_other(struct job *job, const char *path, struct restored *out) {
@@ -317,14 +356,11 @@ static void say_restored(const struct job *job, const struct job_message *messag
             restored->missing > 8 ? " and others" : "");
 }
 
-/* All drivers had done their work when the checkpoint was made: they may have left for good. */
-static bool is_all_finished(struct job *job) {
-  struct ledger ledger = {0};
-  bool is = commit_ledger(job->task, &ledger) == OK && ledger.count > 0;
-  for (uint32_t i = 0; i < ledger.count; i++)
-    is = is && ledger.rows[i].finished;
-  ledger_deinit(&ledger);
-  return is;
+static void note_restored(struct job *job) {
+  struct ledger steps = {0};
+  if (commit_ledger(job->task, &steps) == OK)
+    note_finished(job, &steps);
+  ledger_deinit(&steps);
 }
 
 static void restore(struct job *job, const struct job_message *message) {
@@ -357,12 +393,10 @@ static void restore(struct job *job, const struct job_message *message) {
   if (seat->keeper)
     keeper_warm(seat->keeper);
   seat->has_served = seat->is_touched = true;
-  if (message->id && is_all_finished(job))
-    cluster_note_work(job->cluster);
+  note_restored(job);
   seat->history = message->history;
   cluster_set_history(job->cluster, message->history); /* what is applied from now on is of it */
   task_reset_rounds(job->task);
-  commit_expect_init(job->task, message->is_initialised);
   commit_serve(job->task, true);
   job_send(job, job->coordinator,
            &(struct job_message){

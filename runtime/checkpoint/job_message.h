@@ -38,9 +38,8 @@ struct job_message {
   uint64_t id, history, newest, life; /* life: of JOIN, of the process that sends it */
   int64_t number, steps;
   uint32_t wait_ms;
-  bool is_uneven, has_options, has_files, has_phases, is_initialised,
-    is_failure; /* is_failure: of REFUSED: it could not be written; is_initialised:
-                                           * of RESTORE: what had been initialised was lost */
+  bool is_uneven, has_options, has_files, has_phases, is_initialised;
+  bool is_failure; /* of REFUSED: it could not be written */
   struct job_options options;
   uint32_t file_count;
   uint64_t files[HISTORY_FILES_MAX];

@@ -60,6 +60,7 @@ struct job_chair {
   uint64_t newest; /* id of the last complete one */
   uint64_t last_id;
   uint64_t begun_ms, retry_ms, failing_since_ms, asked_ms;
+  uint64_t awaited_ms;   /* since when somebody with phases waits for a history; 0: nobody does */
   int64_t steps_covered; /* of this task, in the attempt, and in the last complete one: */
   int64_t steps_saved;
   bool is_giving_up, is_last; /* is_last: the attempt was begun after this task was told to end */

@@ -10,8 +10,8 @@
 #include "runtime/program/fault.h"
 #include "runtime/step/task_state.h"
 
-enum { NOTE_ID = 1, NOTE_HOLDERS = 2, NOTE_STEPS = 3, NOTE_RANDOM = 4, NOTE_ITERATOR = 5, NOTE_LEDGER = 6 };
-enum { ITEM_NAME = 1, ITEM_SPACE = 2, ITEM_VALUE = 3 };
+enum { NOTE_ID = 1, NOTE_HOLDERS = 2, NOTE_STEPS = 3, NOTE_RANDOM = 4, NOTE_ITERATOR = 5, NOTE_LEDGER = 6, NOTE_DRIVER = 7 };
+enum { ITEM_NAME = 1, ITEM_SPACE = 2, ITEM_VALUE = 3, ITEM_COMMAND = 4, ITEM_SERIAL = 5 };
 #define NAME_MAX_BYTES 1024
 
 /* ---- writing ---- */
@@ -38,6 +38,11 @@ static void put_iterator(void *self, const char *space, const char *name, int64_
   wire_put_message(self, NOTE_ITERATOR, &item);
 }
 
+struct named_drivers {
+  const struct program *program;
+  struct wire_buffer *out;
+};
+
 static void put_ledger(struct task *task, struct wire_buffer *out) {
   struct ledger ledger = {0};
   out->is_bad = out->is_bad || commit_ledger(task, &ledger) != OK;
@@ -52,15 +57,34 @@ static void put_ledger(struct task *task, struct wire_buffer *out) {
   ledger_deinit(&ledger);
 }
 
-void task_note_write(struct task *task, const struct note_head *head, struct wire_buffer *out) {
-  wire_put_fixed64(out, NOTE_ID, head->id);
-  wire_put_varint(out, NOTE_HOLDERS, head->holders);
-  wire_put_varint(out, NOTE_STEPS, (uint64_t)head->steps);
+/* By the task's name: its number is another where tasks have been added. */
+static void put_driver(void *self, const struct driver_state *state) {
+  const struct named_drivers *drivers = self;
+  const struct program_task *driver = program_task(drivers->program, state->driver);
+  char name[NAME_MAX_BYTES];
+  struct wire_buffer item = {0};
+  snprintf(name, sizeof name, "%s_%u", program_text(drivers->program, driver->job), driver->index);
+  wire_put_text(&item, ITEM_NAME, name);
+  wire_put_varint(&item, ITEM_COMMAND, state->command);
+  wire_put_varint(&item, ITEM_SERIAL, state->serial);
+  wire_put_bytes(&item, ITEM_VALUE, state->data, state->size);
+  wire_put_message(drivers->out, NOTE_DRIVER, &item);
+}
+
+void task_own_write(struct task *task, struct wire_buffer *out) {
   for (uint32_t i = 0; i < task->variable_count; i++)
     if (variable_is_random(&task->variables[i]))
       put_random(out, &task->variables[i]);
   iterator_place_each(task->container, put_iterator, out);
+}
+
+void task_note_write(struct task *task, const struct note_head *head, struct wire_buffer *out) {
+  wire_put_fixed64(out, NOTE_ID, head->id);
+  wire_put_varint(out, NOTE_HOLDERS, head->holders);
+  wire_put_varint(out, NOTE_STEPS, (uint64_t)head->steps);
+  task_own_write(task, out);
   put_ledger(task, out);
+  commit_each_state(task, put_driver, &(struct named_drivers){task->program, out});
 }
 
 /* ---- reading ---- */
@@ -80,9 +104,18 @@ status task_note_read(const void *data, size_t size, struct note_head *out) {
   return wire.is_bad || out->steps < 0 ? fail(DATA_LOSS, "its note cannot be read") : OK;
 }
 
+status task_note_steps(const void *data, size_t size, struct ledger *out) {
+  struct wire wire = wire_over(data, size);
+  struct wire_field field;
+  while (wire_next(&wire, &field))
+    if (field.number == NOTE_LEDGER && field.type == WIRE_BYTES)
+      return ledger_read(field.data, field.size, out);
+  return OK;
+}
+
 struct note_item {
   char name[NAME_MAX_BYTES], space[NAME_MAX_BYTES];
-  uint64_t value;
+  uint64_t value, command, serial;
   const uint8_t *bytes;
   size_t size;
 };
@@ -98,6 +131,10 @@ static void read_item(const struct wire_field *field, struct note_item *out) {
     if (part.number == ITEM_SPACE)
       snprintf(out->space, sizeof out->space, "%.*s", (int)(part.size < NAME_MAX_BYTES ? part.size : NAME_MAX_BYTES - 1),
                (const char *)part.data);
+    if (part.number == ITEM_COMMAND)
+      out->command = part.value;
+    if (part.number == ITEM_SERIAL)
+      out->serial = part.value;
     if (part.number != ITEM_VALUE)
       continue;
     out->value = part.value;
@@ -130,6 +167,44 @@ static status apply_ledger(struct task *task, const struct wire_field *field, bo
   return result;
 }
 
+/* Of a task that is not there any more: passed over. */
+static status apply_driver(struct task *task, const struct note_item *item) {
+  for (uint32_t i = 0; i < task->program->tables[PROGRAM_TASKS].count; i++) {
+    const struct program_task *driver = program_task(task->program, i);
+    char name[NAME_MAX_BYTES];
+    snprintf(name, sizeof name, "%s_%u", program_text(task->program, driver->job), driver->index);
+    struct driver_state state = {i, (uint32_t)item->command, item->serial, item->size, (char *)item->bytes};
+    if (strcmp(name, item->name) == 0 && item->bytes && item->size <= DRIVER_STATE_MAX)
+      return commit_keep_state(task, &state);
+  }
+  return OK;
+}
+
+/* One that stands there already goes on: it need not begin again. */
+static status apply_iterator(struct task *task, const struct note_item *item) {
+  struct iterator_place *place;
+  TRY(iterator_place_get(task->container, item->space, item->name, &place));
+  if (atomic_load(&place->given) == (int64_t)item->value && atomic_load(&place->skip) == 0)
+    return OK;
+  return iterator_place_restore(task->container, item->space, item->name, (int64_t)item->value);
+}
+
+status task_own_apply(struct task *task, const void *data, size_t size) {
+  struct wire wire = wire_over(data, size);
+  struct wire_field field;
+  struct note_item item;
+  while (wire_next(&wire, &field)) {
+    if (field.number != NOTE_RANDOM && field.number != NOTE_ITERATOR)
+      continue;
+    read_item(&field, &item);
+    if (field.number == NOTE_RANDOM && item.bytes)
+      apply_random(task, &item);
+    if (field.number == NOTE_ITERATOR)
+      TRY(apply_iterator(task, &item));
+  }
+  return wire.is_bad ? fail(DATA_LOSS, "what a task has of its own cannot be read") : OK;
+}
+
 status task_note_apply(struct task *task, const void *data, size_t size, bool is_start, bool lacks_values) {
   struct wire wire = wire_over(data, size);
   struct wire_field field;
@@ -139,9 +214,11 @@ status task_note_apply(struct task *task, const void *data, size_t size, bool is
   while (wire_next(&wire, &field)) {
     if (field.number == NOTE_LEDGER && field.type == WIRE_BYTES)
       TRY(apply_ledger(task, &field, lacks_values));
-    if (field.number != NOTE_RANDOM && field.number != NOTE_ITERATOR)
+    if (field.number != NOTE_RANDOM && field.number != NOTE_ITERATOR && field.number != NOTE_DRIVER)
       continue;
     read_item(&field, &item);
+    if (field.number == NOTE_DRIVER)
+      TRY(apply_driver(task, &item));
     if (field.number == NOTE_RANDOM && item.bytes)
       apply_random(task, &item);
     if (field.number == NOTE_ITERATOR)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct ledger;
 struct task;
 
 struct note_head {
@@ -17,6 +18,8 @@ struct note_head {
   int64_t steps;    /* that changed the state here, since the first start */
 };
 
+/* The steps that each driver had done; where nothing is said of them *out stays. DATA_LOSS: they cannot be read. */
+status task_note_steps(const void *data, size_t size, struct ledger *out);
 /* As the task is now: while no step is amid its updates. */
 void task_note_write(struct task *task, const struct note_head *head, struct wire_buffer *out);
 /* DATA_LOSS: it is none. */
@@ -24,5 +27,11 @@ status task_note_read(const void *data, size_t size, struct note_head *out);
 /* is_start: nothing has been run here, not even `init`; lacks_values: some variables have to be initialised. Puts the rest of it back,
  * while no step is amid its updates: what the task does not have any more is passed over. */
 status task_note_apply(struct task *task, const void *data, size_t size, bool is_start, bool lacks_values);
+
+/* Of a task that drives steps: the states of its generators and the places of its iterators alone. Empty: it has none. Not
+ * while a step of its own runs. */
+void task_own_write(struct task *task, struct wire_buffer *out);
+/* Puts them there. DATA_LOSS: they are none of these. */
+status task_own_apply(struct task *task, const void *data, size_t size);
 
 #endif

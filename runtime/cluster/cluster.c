@@ -79,10 +79,15 @@ static void on_tick(struct loop_timer *timer) {
   uint64_t now_ms = loop_now_ms();
   bool is_stalled = now_ms - cluster->ticked_ms > STALL_MS;
   cluster->ticked_ms = now_ms;
+  bool has_visitors = false;
   for (struct channel *channel = cluster->channels, *next; channel; channel = next) {
     next = channel->next;
+    has_visitors = has_visitors || !channel->peer;
     channel_tick(channel, now_ms, is_stalled);
   }
+  pthread_mutex_lock(&cluster->lock);
+  cluster->visited_ms = has_visitors ? now_ms : cluster->visited_ms;
+  pthread_mutex_unlock(&cluster->lock);
   for (uint32_t i = 0; i < cluster->task_count; i++)
     peer_watch(&cluster->peers[i], now_ms, is_stalled);
   greet_reconsider_soon(cluster);
@@ -315,6 +320,17 @@ static bool is_settled(const struct cluster *cluster) {
   return true;
 }
 
+void cluster_give_up(struct cluster *cluster, const char *why) {
+  pthread_mutex_lock(&cluster->lock);
+  snprintf(cluster->given_up, sizeof cluster->given_up, "%s", why);
+  pthread_mutex_unlock(&cluster->lock);
+}
+
+void cluster_say_bye(struct peer *peer) {
+  const char *why = peer->cluster->given_up;
+  peer_send(peer, &(struct parcel){.kind = MESSAGE_BYE, .code = *why ? UNAVAILABLE : OK, .data = why, .size = strlen(why)});
+}
+
 /* Good-bye to all, and until they have heard it the links go on as ever. Who says it has nothing left to do: it is killed after that
  * as seldom as can be, since others take it for finished. */
 static void say_goodbye(struct cluster *cluster) {
@@ -325,9 +341,10 @@ static void say_goodbye(struct cluster *cluster) {
   while (loop_now_ms() < cut_ms && !is_settled(cluster))
     cluster_wait_changed(cluster, cut_ms);
   bool was_settled = is_settled(cluster);
+  cluster->has_said_bye = true;
   pthread_mutex_unlock(&cluster->lock);
   for (uint32_t i = 0; i < cluster->task_count; i++)
-    peer_send(&cluster->peers[i], &(struct parcel){.kind = MESSAGE_BYE});
+    cluster_say_bye(&cluster->peers[i]);
   pthread_mutex_lock(&cluster->lock);
   cut_ms = was_settled ? loop_now_ms() + LEAVE_AGAIN_MS : 0;
   for (uint64_t now_ms; now_ms = loop_now_ms(), now_ms < end_ms && !is_drained(cluster, now_ms < cut_ms);)

@@ -10,7 +10,9 @@
  * Two kinds of tasks: one with phases (started with --entry) says so in its HELLO and announces when it has finished; one
  * without phases serves the others until it is stopped, and nobody waits for its end. A ps leaves (cluster_wait_all_finished
  * returns OK) when at least one task had phases, and each task outside the job `ps` and each ps with phases has either
- * announced that it finished or said that it only serves.
+ * announced that it finished, and said good-bye or was lost after that, or said that it only serves.
+ *
+ * Who leaves says good-bye, and whether it has given up: then the work cannot be done any more, and whoever waits for it ends, too.
  *
  * Threads: all functions from any thread, but for create, start and destroy. Owner: the task's main.
  */
@@ -76,20 +78,26 @@ struct exchange *cluster_exchange(struct cluster *cluster);
  * CANCELLED after cluster_stop. The own number is allowed. */
 status cluster_wait_peers(struct cluster *cluster, const uint32_t *tasks, uint32_t count);
 
-/* The chief has initialised: tells everybody, also those who come later (through any task that knows). */
-void cluster_announce_ready(struct cluster *cluster);
+/* The chief is ready: tells everybody, also those who come later (through any task that knows). by_init: because it has run `init`. */
+void cluster_announce_ready(struct cluster *cluster, bool by_init);
+/* The chief was ready because it had run `init`: a task that `init` concerns, and that says it is not initialised, has lost its variables
+ * since, and the chief does it again. */
+bool cluster_is_initialised(struct cluster *cluster);
 /* Waits until the chief's announcement has come. The time-out runs while the chief is not connected; while it is, it may
  * take as long as it needs. UNAVAILABLE, CANCELLED as above. */
 status cluster_wait_ready(struct cluster *cluster, uint32_t chief);
 
 /* This task's phases are done. */
 void cluster_announce_finished(struct cluster *cluster);
+/* Waits until those have heard it who may wait for it and are not lost: each ps, the coordinator, and
+ * `other` (a number that is none: nobody else). CANCELLED after cluster_stop. */
+status cluster_wait_heard(struct cluster *cluster, uint32_t other);
 /* For a task that has finished, and on which entries of other tasks have parts: waits while any task with phases is connected
  * and has not finished. CANCELLED after cluster_stop. */
 status cluster_wait_dependents(struct cluster *cluster);
-/* For a ps without phases: waits until the work is done (above). While nobody with phases has come it waits for ever. When a task
- * with phases was lost, or one of the tasks waited for never came, and all others have finished, it waits the time-out
- * for that task and returns UNAVAILABLE naming it. CANCELLED after cluster_stop. */
+/* For a ps without phases: waits until the work is done (above). When one of the tasks waited for was lost, or never came, and nobody is at
+ * work, it waits the time-out for that task, since it went, or since the last that anybody was here. Then UNAVAILABLE naming
+ * it; OK when a checkpoint says of all of them that they had finished (cluster_note_finished). UNAVAILABLE at once when somebody has given up. While only tasks and clients are there that have no phases it waits for ever. CANCELLED after cluster_stop. */
 status cluster_wait_all_finished(struct cluster *cluster);
 
 /* For a task that serves until it is stopped: CANCELLED after cluster_stop, FAILED_PRECONDITION as below. */
@@ -103,9 +111,10 @@ bool cluster_is_linked(struct cluster *cluster, uint32_t task);
 bool cluster_has_left(struct cluster *cluster, const uint32_t *tasks, uint32_t count);
 /* Ends cluster_wait_all_finished, now and later, with OK: nobody needs this task any more. */
 void cluster_need_not_wait(struct cluster *cluster);
-/* What was restored says that all had done their work: cluster_wait_all_finished() waits for them no longer than --timeout, also when
- * nobody has come since. Any thread. */
-void cluster_note_work(struct cluster *cluster);
+/* Whether a checkpoint says that the task had done its work, and may have left for good; until another process has its name. Any thread. */
+void cluster_note_finished(struct cluster *cluster, uint32_t task, bool had_finished);
+/* Good-bye will say that this task leaves its work undone, and why. Any thread; before cluster_destroy. */
+void cluster_give_up(struct cluster *cluster, const char *why);
 
 /* This task or a connected one has phases that have not finished. */
 bool cluster_is_at_work(struct cluster *cluster);

@@ -20,7 +20,7 @@
 #include "runtime/net/grpc_server.h"
 #include "runtime/net/link.h"
 
-#define CLUSTER_REASON_BYTES 200
+#define CLUSTER_REASON_BYTES 320
 #define CLUSTER_TICK_MS 250
 #define CLUSTER_LISTENERS (ADDRESS_MAX + 1)
 
@@ -69,6 +69,9 @@ struct peer {
   struct connection *connection; /* the channel's, counted, while up */
   bool flush_is_posted;          /* to that connection */
   bool was_up, has_phases, is_finished, said_bye;
+  bool gave_up;                   /* it said so with its good-bye: `reason` has why */
+  bool had_finished;              /* a checkpoint says so: it may have left for good */
+  bool owes_bye;                  /* we do: its session began when the others had heard it */
   bool is_refused;                /* of another build: waiting is of no use */
   bool is_broken;                 /* the session cannot go on: what was to be said cannot be, or what came is no conversation */
   bool is_away;                   /* cut or silent, and said so */
@@ -138,10 +141,11 @@ struct cluster {
   /* under the lock */
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  bool is_ready, is_finished, is_stopped, is_leaving, is_closing, is_closed;
-  bool need_not_wait; /* for others to finish */
-  bool had_work;      /* before this process began: who did it may have left for good */
+  bool is_ready, is_initialised, is_finished, is_stopped, is_leaving, has_said_bye, is_closing, is_closed;
+  bool need_not_wait;                  /* for others to finish */
+  char given_up[CLUSTER_REASON_BYTES]; /* why the work is left undone; "" */
   uint64_t created_ms;
+  uint64_t visited_ms;                      /* when a client, or a stranger, was last here */
   char refusal[CLUSTER_REASON_BYTES + 100]; /* why this process has no place here; "" */
   struct tls_context *tls;                  /* of connections that begin; NULL: none */
   struct cluster_identity identity;
@@ -170,12 +174,14 @@ void peer_dial_failed(struct peer *peer, const char *reason);
 /* Whether clients may run entries here; else fails with words for them. */
 status cluster_check_clients(struct cluster *cluster);
 void cluster_log(struct cluster *cluster, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* This task leaves. */
+void cluster_say_bye(struct peer *peer);
 
 /* wait.c */
 /* Until something changes, or until_ms. Under the lock. */
 void cluster_wait_changed(struct cluster *cluster, uint64_t until_ms);
-/* Some task says that the chief has initialised. */
-void cluster_hear_ready(struct cluster *cluster);
+/* Some task says that the chief is ready. */
+void cluster_hear_ready(struct cluster *cluster, bool by_init);
 /* "/job:worker/task:1"; in a buffer of the calling thread. */
 const char *cluster_job_path(const struct cluster *cluster, uint32_t task);
 

@@ -42,7 +42,7 @@ static status hello_send(struct channel *channel) {
                           .registrar = cluster->registrar,
                           .generation = cluster->identity.generation,
                           .flags = (cluster->has_phases ? HELLO_HAS_PHASES : 0u) | (cluster->is_ready ? HELLO_READY : 0u) |
-                                   (cluster->is_finished ? HELLO_FINISHED : 0u)};
+                                   (cluster->is_initialised ? HELLO_INITIALISED : 0u) | (cluster->is_finished ? HELLO_FINISHED : 0u)};
   pthread_mutex_unlock(&cluster->lock);
   return link_send(&channel->link, &hello);
 }
@@ -185,7 +185,7 @@ static status greeting_judge(struct channel *channel) {
 static status greeting_decide(struct channel *channel) {
   struct cluster *cluster = channel->cluster;
   struct peer *peer = channel->peer;
-  if (cluster->is_leaving && !session_goes_on(channel))
+  if (cluster->is_closing && !session_goes_on(channel))
     return fail(UNAVAILABLE, "%s is leaving", cluster->peers[cluster->task].name);
   TRY(greeting_judge(channel));
   if (channel->stage == CHANNEL_HELD)

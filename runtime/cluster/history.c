@@ -52,7 +52,9 @@ struct history_decision history_decide(const struct history_view *view) {
   bool is_first = all_fresh && view->others == 0;
   if (newest)
     return decided(HISTORY_RESTORE, newest, 0);
-  if (is_first || (!view->has_folder && !view->has_phases))
+  if (is_first || (!view->has_folder && !view->has_phases && view->has_chief))
     return decided(HISTORY_BEGIN, 0, 0);
+  if (!view->has_folder && !view->has_phases)
+    return decided(HISTORY_WAIT, 0, 0);
   return decided(view->has_folder ? HISTORY_AGAIN : HISTORY_LOST, 0, 0);
 }

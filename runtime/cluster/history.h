@@ -29,7 +29,8 @@ struct history_view {
   uint32_t holder_count;
   uint64_t others;    /* a history that some task without variables is in; 0: none has told of one */
   bool has_folder;    /* --checkpoint-dir is known */
-  bool has_phases;    /* of some task: else clients of TensorFlow drive the job, who restore by themselves */
+  bool has_phases;    /* some task has: else, as the chief shows, clients of TensorFlow drive the job, who restore by themselves */
+  bool has_chief;     /* it has told */
   bool is_settled;    /* no task can still come and say that there is a folder (the chief has told) */
   bool is_replicated; /* every task of the job has all variables: the state is lost only with the last of them */
   bool all_have_told; /* all tasks of a replicated job */

@@ -27,7 +27,7 @@ static status outgoing_send(struct link *link, const struct parcel *parcel) {
   struct message message;
   message.kind = parcel->kind;
   message.step = parcel->step;
-  message.entry = message.transfer = parcel->number;
+  message.entry = message.transfer = message.number = parcel->number;
   message.command = parcel->command;
   message.serial = parcel->serial;
   message.code = parcel->code;
@@ -35,7 +35,7 @@ static status outgoing_send(struct link *link, const struct parcel *parcel) {
     return link_send_tensor(link, &message, tensor_retain(parcel->tensor));
   if (parcel->kind == MESSAGE_CONTROL)
     return link_send_control(link, parcel->topic, parcel->data, parcel->size);
-  if (parcel->kind == MESSAGE_DONE || parcel->kind == MESSAGE_RESET)
+  if (parcel->kind == MESSAGE_DONE || parcel->kind == MESSAGE_RESET || parcel->kind == MESSAGE_BYE)
     snprintf(message.text, sizeof message.text, "%.*s", (int)parcel->size, (const char *)parcel->data);
   return link_send(link, &message);
 }
@@ -216,7 +216,7 @@ void peer_acknowledged(struct peer *peer, struct channel *channel, uint64_t rece
   pthread_mutex_lock(&cluster->lock);
   bool fits = peer->channel != channel || session_acknowledged(&peer->session, received, &freed);
   freed = items_let_go(freed);
-  if (cluster->is_leaving && session_is_drained(&peer->session))
+  if ((cluster->is_leaving || cluster->is_finished) && session_is_drained(&peer->session))
     pthread_cond_broadcast(&cluster->changed);
   pthread_mutex_unlock(&cluster->lock);
   parcels_free(freed);

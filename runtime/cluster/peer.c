@@ -117,7 +117,7 @@ void peer_message(struct peer *peer, struct channel *channel, const struct messa
     if (sink->on_reset)
       sink->on_reset(sink->self, m->text);
     break;
-  case MESSAGE_READY: cluster_hear_ready(peer->cluster); break;
+  case MESSAGE_READY: cluster_hear_ready(peer->cluster, m->number); break;
   case MESSAGE_FINISHED:
     set_finished(peer);
     if (sink->on_finished)
@@ -126,11 +126,12 @@ void peer_message(struct peer *peer, struct channel *channel, const struct messa
   case MESSAGE_BYE:
     pthread_mutex_lock(&peer->cluster->lock);
     peer->said_bye = true;
+    peer->gave_up = m->code == UNAVAILABLE;
     pthread_mutex_unlock(&peer->cluster->lock);
     peer_acknowledge(peer, channel); /* it waits for that */
     if (sink->on_left)
       sink->on_left(sink->self, peer->task);
-    peer_lose(peer, "it has left", true);
+    peer_lose(peer, m->text, true);
     break;
   default: break;
   }
@@ -217,7 +218,10 @@ void peer_lose(struct peer *peer, const char *reason, bool is_ours) {
   uint32_t step_count = 0;
   pthread_mutex_lock(&cluster->lock);
   bool in_order = peer->said_bye, was_silent = peer->session.is_suspected;
-  snprintf(text, sizeof text, "%s", in_order ? peer->is_finished ? "it has finished and left" : "it has left" : reason);
+  if (in_order && peer->gave_up)
+    snprintf(text, sizeof text, "it has given up: %s", reason);
+  else
+    snprintf(text, sizeof text, "%s", in_order ? peer->is_finished ? "it has finished and left" : "it has left" : reason);
   struct session_item *items = session_end(&peer->session);
   uint64_t *steps = started_take(peer, &step_count);
   peer->given_up += is_ours;
@@ -272,10 +276,12 @@ status peer_meet(struct peer *peer, struct channel *channel) {
   if (peer->session.is_alive && !goes_on)
     peer_lose(peer, peer->session.other.incarnation == g->key.incarnation ? "it had given this task up" : "it was started again", false);
   pthread_mutex_lock(&cluster->lock);
-  if (!peer->session.is_alive)
+  if (!peer->session.is_alive) {
     session_begin(&peer->session, g->key, now_ms);
-  else
+    peer->owes_bye = cluster->has_said_bye;
+  } else {
     fits = session_resume(&peer->session, g->received, now_ms, &freed);
+  }
   peer->attempt = g->attempt;
   pthread_mutex_unlock(&cluster->lock);
   parcels_let_go(cluster, freed);
@@ -288,9 +294,10 @@ status peer_meet(struct peer *peer, struct channel *channel) {
 /* Under the lock. */
 static void note_greeting(struct peer *peer, const struct greeting *g) {
   peer->was_up = true;
-  peer->said_bye = peer->is_refused = false;
+  peer->said_bye = peer->gave_up = peer->is_refused = false;
   peer->reason[0] = 0;
   peer->gone_ms = 0;
+  peer->had_finished = peer->had_finished && peer->incarnation == g->key.incarnation; /* what another process does is not known */
   peer->incarnation = g->key.incarnation;
   peer->registrar = g->registrar;
   peer->generation = g->generation;
@@ -313,17 +320,21 @@ void peer_set_up(struct peer *peer, struct channel *channel) {
   peer->connection = connection_retain(channel->connection);
   peer->flush_is_posted = false;
   note_greeting(peer, g);
-  bool tell_ready = cluster->is_ready && !(g->flags & HELLO_READY), tell_finished = cluster->is_finished;
+  bool tell_ready = cluster->is_ready && !(g->flags & HELLO_READY), tell_finished = cluster->is_finished, tell_bye = peer->owes_bye;
+  bool by_init = cluster->is_initialised;
+  peer->owes_bye = false;
   pthread_cond_broadcast(&cluster->changed);
   pthread_mutex_unlock(&cluster->lock);
   registrar_linked(&cluster->names[peer->task], peer->incarnation, loop_now_ms());
   if (g->flags & HELLO_READY)
-    cluster_hear_ready(cluster);
+    cluster_hear_ready(cluster, g->flags & HELLO_INITIALISED);
   /* said since our HELLO went out, perhaps */
   if (tell_ready)
-    peer_send(peer, &(struct parcel){.kind = MESSAGE_READY});
+    peer_send(peer, &(struct parcel){.kind = MESSAGE_READY, .number = by_init});
   if (tell_finished)
     peer_send(peer, &(struct parcel){.kind = MESSAGE_FINISHED});
+  if (tell_bye)
+    cluster_say_bye(peer);
   if (sink->on_joined)
     sink->on_joined(sink->self, peer->task, is_new);
   peer_flush_soon(peer);
@@ -370,7 +381,7 @@ void peer_watch(struct peer *peer, uint64_t now_ms, bool is_stalled) {
   enum session_health health = session_health(session, is_up, now_ms, cluster->timeout_ms);
   uint64_t heard_ms = session->heard_ms, silence_ms = now_ms > heard_ms ? now_ms - heard_ms : 0;
   if (is_up)
-    session->is_suspected = health == SESSION_SUSPECTED;
+    session->is_suspected = health != SESSION_WELL;
   pthread_mutex_unlock(&cluster->lock);
   if (is_up)
     registrar_heard(&cluster->names[peer->task], heard_ms);

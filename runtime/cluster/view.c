@@ -27,7 +27,7 @@ uint32_t view_waits_for(const struct view *v) {
 }
 
 static bool is_higher(const struct view_state *a, const struct view_state *b) {
-  if (a->view != b->view && !FAULT(31))
+  if (a->view != b->view)
     return a->view > b->view;
   return a->round > b->round;
 }

@@ -33,6 +33,8 @@ static status peer_hope(struct peer *peer, uint64_t began_ms, uint64_t timeout_m
   if (peer->is_refused)
     return fail(FAILED_PRECONDITION, "%s at %s refused the connection: %s", cluster_job_path(peer->cluster, peer->task), peer->address,
                 peer->reason);
+  if (peer->gave_up)
+    return fail(UNAVAILABLE, "%s at %s is lost: %s", cluster_job_path(peer->cluster, peer->task), peer->address, peer->reason);
   if (peer->said_bye && peer->is_finished)
     return fail(UNAVAILABLE, "%s at %s has finished and left", cluster_job_path(peer->cluster, peer->task), peer->address);
   if (now_ms > since_ms && now_ms - since_ms >= timeout_ms)
@@ -158,38 +160,46 @@ status cluster_wait_ready(struct cluster *cluster, uint32_t chief) {
   return code;
 }
 
-static void tell_all(struct cluster *cluster, enum message_kind kind) {
+static void tell_all(struct cluster *cluster, const struct parcel *parcel) {
   for (uint32_t i = 0; i < cluster->task_count; i++)
     if (i != cluster->task)
-      peer_send(&cluster->peers[i], &(struct parcel){.kind = kind});
+      peer_send(&cluster->peers[i], parcel);
 }
 
 /* False: it was so before. */
-static bool set_ready(struct cluster *cluster) {
+static bool set_ready(struct cluster *cluster, bool by_init) {
   pthread_mutex_lock(&cluster->lock);
   bool is_news = !cluster->is_ready;
   cluster->is_ready = true;
+  cluster->is_initialised = cluster->is_initialised || by_init;
   pthread_cond_broadcast(&cluster->changed);
   pthread_mutex_unlock(&cluster->lock);
   return is_news;
 }
 
-void cluster_announce_ready(struct cluster *cluster) {
-  set_ready(cluster);
-  tell_all(cluster, MESSAGE_READY);
+void cluster_announce_ready(struct cluster *cluster, bool by_init) {
+  set_ready(cluster, by_init);
+  tell_all(cluster, &(struct parcel){.kind = MESSAGE_READY, .number = by_init});
+}
+
+bool cluster_is_initialised(struct cluster *cluster) {
+  pthread_mutex_lock(&cluster->lock);
+  bool is_initialised = cluster->is_initialised;
+  pthread_mutex_unlock(&cluster->lock);
+  return is_initialised;
 }
 
 /* The chief may have left before all could hear it: the coordinator passes it on. */
-void cluster_hear_ready(struct cluster *cluster) {
-  if (set_ready(cluster) && cluster->identity.coordinator == cluster->task)
-    tell_all(cluster, MESSAGE_READY);
+void cluster_hear_ready(struct cluster *cluster, bool by_init) {
+  if (set_ready(cluster, by_init) && cluster->identity.coordinator == cluster->task)
+    tell_all(cluster, &(struct parcel){.kind = MESSAGE_READY, .number = by_init});
 }
 
 void cluster_announce_finished(struct cluster *cluster) {
   pthread_mutex_lock(&cluster->lock);
   cluster->is_finished = true;
   pthread_mutex_unlock(&cluster->lock);
-  tell_all(cluster, MESSAGE_FINISHED);
+  tell_all(cluster, &(struct parcel){.kind = MESSAGE_FINISHED});
 }
 
 void cluster_explain(struct cluster *cluster, char *out, size_t size) {
@@ -205,6 +215,40 @@ void cluster_explain(struct cluster *cluster, char *out, size_t size) {
                                peer->address, peer->reason[0] ? ": " : "", peer->reason);
   }
   pthread_mutex_unlock(&cluster->lock);
+}
+
+/* Under the lock. It has not met this task yet, or not again, and may still come. */
+static bool may_come(const struct cluster *cluster, const struct peer *peer) {
+  uint64_t since_ms = peer->gone_ms ? peer->gone_ms : cluster->created_ms;
+  return !peer->said_bye && loop_now_ms() < since_ms + cluster->timeout_ms;
+}
+
+/* Under the lock. */
+static const struct peer *first_deaf(const struct cluster *cluster, uint32_t other) {
+  for (uint32_t i = 0; i < cluster->task_count; i++) {
+    const struct peer *peer = &cluster->peers[i];
+    bool is_server = i == cluster->identity.coordinator || strcmp(cluster->jobs[i], "ps") == 0;
+    bool is_deaf = peer->session.is_alive ? !session_is_drained(&peer->session) : i == other && may_come(cluster, peer);
+    if (i != cluster->task && (is_server || i == other) && is_deaf)
+      return peer;
+  }
+  return NULL;
+}
+
+status cluster_wait_heard(struct cluster *cluster, uint32_t other) {
+  uint64_t say_ms = loop_now_ms() + SAY_WAITING_MS;
+  const struct peer *deaf;
+  status code;
+  pthread_mutex_lock(&cluster->lock);
+  while ((code = stopped(cluster)) == OK && (deaf = first_deaf(cluster, other))) {
+    if (loop_now_ms() >= say_ms) {
+      cluster_log(cluster, "has finished, and waits for %s at %s to hear of it", deaf->name, deaf->address);
+      say_ms = UINT64_MAX;
+    }
+    cluster_wait_changed(cluster, loop_now_ms() + SAY_WAITING_MS);
+  }
+  pthread_mutex_unlock(&cluster->lock);
+  return code;
 }
 
 /* The work of a peer is over, or it never had any. */
@@ -261,26 +305,25 @@ status cluster_wait_dependents(struct cluster *cluster) {
   return code;
 }
 
-#define LEAVING_MS 2000 /* for good-byes: who stays longer serves others */
-
 /* It has finished, and has not said good-bye: who is killed in between is started again, and finds nothing left to do if those are there
  * who say so. Two that serve after their phases do not wait for each other's leaving. */
 static bool is_leaving(const struct cluster *cluster, const struct peer *peer) {
-  bool is_there = peer->task != cluster->task && peer->has_phases && peer->is_finished && peer->session.is_alive;
-  return !cluster->has_phases && is_there && (!peer->channel || loop_now_ms() < peer->changed_ms + LEAVING_MS);
+  return !cluster->has_phases && peer->has_phases && peer->is_finished && peer->session.is_alive;
 }
 
 struct work {
-  bool had_phases;      /* some task with phases was here */
-  bool is_going_on;     /* one that is not done is up */
-  struct peer *missing; /* one that is not done, and not up; or the one that it left for */
-  uint64_t since_ms;    /* since when it is waited for */
-  uint64_t changed_ms;  /* the last change of any of them */
+  bool had_phases;       /* some task with phases was here */
+  bool is_going_on;      /* one that is not done is up, or clients are served */
+  struct peer *missing;  /* one that is not done, and not up; or that has given up */
+  bool all_had_finished; /* whoever is missing, a checkpoint says */
+  uint64_t since_ms;     /* since when it is waited for */
 };
 
-/* Of two that are missing, the one whose loss explains the other's: those that were here before those that never came, who was lost
- * before who left, and the first one. */
+/* Of two that are missing, the one whose loss explains the other's: who has given up, then those that were here before those that never
+ * came, who was lost before who left, and the first one. */
 static bool is_cause(const struct peer *a, const struct peer *b) {
+  if (a->gave_up != b->gave_up)
+    return a->gave_up;
   if (a->was_up != b->was_up)
     return a->was_up;
   if (a->said_bye != b->said_bye)
@@ -288,49 +331,53 @@ static bool is_cause(const struct peer *a, const struct peer *b) {
   return a->changed_ms < b->changed_ms;
 }
 
-/* Nobody comes any more whom the coordinator does not let in. */
-static bool has_coordinator_left(const struct cluster *cluster) { return cluster->peers[cluster->identity.coordinator].said_bye; }
-
-/* Who is missing has left in order before the work was done, and so has the coordinator, or the work had not even begun: they have waited
- * for one that this task has never seen, and that is not waited for once more. */
-static bool is_given_up(const struct cluster *cluster, const struct peer *missing, const struct peer *absent) {
-  bool is_over = has_coordinator_left(cluster) || !cluster->is_ready;
-  return missing && absent && missing->said_bye && missing->has_phases && is_over;
+/* Only serves, but is no ps: clients drive it. */
+static bool serves_clients(const struct cluster *cluster, const struct peer *peer) {
+  return peer->session.is_alive && !peer->has_phases && strcmp(cluster->jobs[peer->task], "ps") != 0;
 }
 
+/* Under the lock. */
 static struct work work_survey(struct cluster *cluster) {
-  struct work work = {.had_phases = cluster->had_work, .changed_ms = cluster->had_work ? cluster->created_ms : 0};
-  struct peer *server = NULL; /* one that is lost, for whose sake others may have given up */
-  struct peer *absent = NULL; /* one with work that never came */
+  struct work work = {.all_had_finished = true, .since_ms = cluster->created_ms};
+  bool serves = false;
+  if (cluster->visited_ms > work.since_ms)
+    work.since_ms = cluster->visited_ms;
   for (uint32_t i = 0; i < cluster->task_count; i++) {
     struct peer *peer = &cluster->peers[i];
+    serves = serves || serves_clients(cluster, peer);
     work.had_phases = work.had_phases || (peer->was_up && peer->has_phases);
-    if (peer->changed_ms > work.changed_ms)
-      work.changed_ms = peer->changed_ms;
-    bool is_lost_server = i != cluster->task && peer->was_up && !peer->has_phases && !peer->session.is_alive;
-    if (is_lost_server && (!server || is_cause(peer, server)))
-      server = peer;
-    if (peer_is_done(cluster, peer) && !is_leaving(cluster, peer))
+    if (peer->changed_ms > work.since_ms)
+      work.since_ms = peer->changed_ms;
+    if (peer_is_done(cluster, peer) && !is_leaving(cluster, peer) && !peer->gave_up)
       continue;
-    if (peer->session.is_alive)
+    if (peer->session.is_alive) {
       work.is_going_on = true;
-    else if (!work.missing || is_cause(peer, work.missing))
+      continue;
+    }
+    work.all_had_finished = work.all_had_finished && peer->had_finished;
+    if (!work.missing || is_cause(peer, work.missing))
       work.missing = peer;
-    absent = peer->was_up || absent ? absent : peer;
   }
-  if (work.missing && server && is_cause(server, work.missing))
-    work.missing = server;
-  bool is_over = is_given_up(cluster, work.missing, absent);
-  work.missing = is_over ? absent : work.missing;
-  work.since_ms = is_over ? cluster->created_ms : work.missing ? waiting_since(work.missing, work.changed_ms) : work.changed_ms;
+  work.is_going_on = work.is_going_on || (serves && !work.had_phases);
+  if (work.missing && work.missing->was_up)
+    work.since_ms = waiting_since(work.missing, work.since_ms);
   return work;
 }
 
-static status missing_is_late(struct cluster *cluster, const struct peer *missing) {
-  if (missing->was_up)
-    return fail(UNAVAILABLE, "%s at %s was lost before the work was done (%s), and did not come back within %.3g s",
-                cluster_job_path(cluster, missing->task), missing->address, missing->reason, (double)cluster->timeout_ms / 1000);
-  return fail(UNAVAILABLE, "all others have left, and %s at %s never came", cluster_job_path(cluster, missing->task), missing->address);
+/* Whoever is missing has had the time-out. */
+static status missing_is_late(struct cluster *cluster, const struct work *work) {
+  const struct peer *missing = work->missing;
+  const char *path = cluster_job_path(cluster, missing->task);
+  double timeout_s = (double)cluster->timeout_ms / 1000;
+  if (missing->gave_up)
+    return fail(UNAVAILABLE, "%s at %s was lost before the work was done: %s", path, missing->address, missing->reason);
+  if (missing->was_up && !work->all_had_finished)
+    return fail(UNAVAILABLE, "%s at %s was lost before the work was done (%s), and did not come back within %.3g s", path, missing->address,
+                missing->reason, timeout_s);
+  if (!work->all_had_finished)
+    return fail(UNAVAILABLE, "%s at %s never came, and nobody has for %.3g s", path, missing->address, timeout_s);
+  cluster_log(cluster, "all who are missing had finished, as the newest checkpoint says, and nobody has come for %.3g s", timeout_s);
+  return OK;
 }
 
 bool cluster_has_left(struct cluster *cluster, const uint32_t *tasks, uint32_t count) {
@@ -349,10 +396,9 @@ void cluster_need_not_wait(struct cluster *cluster) {
   pthread_mutex_unlock(&cluster->lock);
 }
 
-void cluster_note_work(struct cluster *cluster) {
+void cluster_note_finished(struct cluster *cluster, uint32_t task, bool had_finished) {
   pthread_mutex_lock(&cluster->lock);
-  cluster->had_work = true;
-  pthread_cond_broadcast(&cluster->changed);
+  cluster->peers[task].had_finished = had_finished;
   pthread_mutex_unlock(&cluster->lock);
 }
 
@@ -361,17 +407,16 @@ status cluster_wait_all_finished(struct cluster *cluster) {
   pthread_mutex_lock(&cluster->lock);
   for (;;) {
     struct work work = work_survey(cluster);
-    uint64_t end_ms = work.since_ms + cluster->timeout_ms;
-    bool has_begun = work.had_phases || has_coordinator_left(cluster);
-    bool is_waiting_for_missing = has_begun && !work.is_going_on && work.missing;
     code = stopped(cluster);
     if (code != OK || cluster->need_not_wait || (work.had_phases && !work.is_going_on && !work.missing))
       break;
-    if (is_waiting_for_missing && loop_now_ms() >= end_ms)
-      code = missing_is_late(cluster, work.missing);
-    if (code != OK)
+    bool is_waiting = !work.is_going_on && work.missing;
+    uint64_t now_ms = loop_now_ms(), end_ms = work.since_ms + (work.missing && work.missing->gave_up ? 0 : cluster->timeout_ms);
+    if (is_waiting && now_ms >= end_ms) {
+      code = missing_is_late(cluster, &work);
       break;
-    cluster_wait_changed(cluster, is_waiting_for_missing ? end_ms : loop_now_ms() + LEAVING_MS);
+    }
+    cluster_wait_changed(cluster, is_waiting ? end_ms : now_ms + cluster->timeout_ms);
   }
   pthread_mutex_unlock(&cluster->lock);
   return code;

@@ -59,6 +59,27 @@ void variable_deinit(struct variable *variable) {
   pthread_mutex_destroy(&variable->lock);
 }
 
+status variable_clone(struct variable *variable, struct variable *out) {
+  struct tensor *value = NULL;
+  pthread_mutex_lock(&variable->lock);
+  bool has_value = atomic_load(&variable->initialized);
+  status result = has_value ? tensor_clone(variable->value, &value) : OK;
+  pthread_mutex_unlock(&variable->lock);
+  TRY(result);
+  *out = (struct variable){.name = variable->name,
+                           .container = variable->container,
+                           .slice = variable->slice,
+                           .dtype = variable->dtype,
+                           .has_shape = variable->has_shape,
+                           .is_resource = variable->is_resource,
+                           .shape = variable->shape,
+                           .value = value,
+                           .restored = variable->restored};
+  atomic_init(&out->initialized, has_value);
+  pthread_mutex_init(&out->lock, NULL);
+  return OK;
+}
+
 static bool is_initialized(struct variable *variable) { return atomic_load_explicit(&variable->initialized, memory_order_acquire); }
 
 status variable_check(struct variable *variable) {

@@ -39,11 +39,14 @@ struct variable {
 };
 
 /* The state of a random generator: a task's own matter, no variable of the graph. */
-static inline bool variable_is_random(const struct variable *variable) { return strcmp(variable->container, "tfc-random") == 0; }
+#define VARIABLE_RANDOM "tfc-random" /* the container of such */
+static inline bool variable_is_random(const struct variable *variable) { return strcmp(variable->container, VARIABLE_RANDOM) == 0; }
 
 /* With the initial value, if the program has one. */
 status variable_init(struct variable *variable, const struct program *program, uint32_t number);
 void variable_deinit(struct variable *variable);
+/* Another one of the same name, with the value as it is now. RESOURCE_EXHAUSTED. */
+status variable_clone(struct variable *variable, struct variable *out);
 
 /* One reference of the current value. FAILED_PRECONDITION `Attempting to use uninitialized value NAME`. */
 status variable_read(struct variable *variable, struct tensor **out);

@@ -75,10 +75,12 @@ size_t message_encode(const struct message *m, uint8_t out[MESSAGE_BYTES]) {
     put64(out + 8, m->generation);
     put64(out + 16, m->history);
     return GRANT_BYTES;
+  case MESSAGE_READY:
   case MESSAGE_PROBE:
   case MESSAGE_ALIVE: put32(out + 4, m->number); return 8;
   case MESSAGE_DONE:
   case MESSAGE_REFUSED:
+  case MESSAGE_BYE:
   case MESSAGE_RESET: {
     size_t text = strnlen(m->text, NET_TEXT_BYTES - 1);
     out[1] = (uint8_t)m->code;
@@ -107,6 +109,7 @@ status message_head_size(const uint8_t *data, size_t known, uint32_t size, size_
   case MESSAGE_CHALLENGE: *out = CHALLENGE_BYTES; break;
   case MESSAGE_DONE:
   case MESSAGE_REFUSED:
+  case MESSAGE_BYE:
   case MESSAGE_RESET: *out = size; break;
   case MESSAGE_START: *out = START_BYTES; break;
   case MESSAGE_CANCEL:
@@ -115,7 +118,7 @@ status message_head_size(const uint8_t *data, size_t known, uint32_t size, size_
   default: *out = 8;
   }
   bool has_payload = data[0] == MESSAGE_TENSOR || data[0] == MESSAGE_MORE || data[0] == MESSAGE_CONTROL;
-  bool has_text = data[0] == MESSAGE_DONE || data[0] == MESSAGE_RESET || data[0] == MESSAGE_REFUSED;
+  bool has_text = data[0] == MESSAGE_DONE || data[0] == MESSAGE_RESET || data[0] == MESSAGE_REFUSED || data[0] == MESSAGE_BYE;
   if (size < *out || (!has_payload && size != *out) || (has_text && (size < SMALL_BYTES || size > MESSAGE_BYTES)))
     return fail(DATA_LOSS, "a message of kind %d with %u bytes", data[0], size);
   return OK;
@@ -182,14 +185,16 @@ status message_decode(const uint8_t *data, size_t size, struct message *out) {
     out->generation = get64(data + 8);
     out->history = get64(data + 16);
     return OK;
+  case MESSAGE_READY:
   case MESSAGE_PROBE:
   case MESSAGE_ALIVE: out->number = get32(data + 4); return OK;
   case MESSAGE_DONE:
   case MESSAGE_REFUSED:
+  case MESSAGE_BYE:
   case MESSAGE_RESET: {
     size_t text = size - SMALL_BYTES < NET_TEXT_BYTES - 1 ? size - SMALL_BYTES : NET_TEXT_BYTES - 1;
     if (data[1] > UNAUTHENTICATED)
-      return fail(DATA_LOSS, "a step that ended with code %d", data[1]);
+      return fail(DATA_LOSS, "an end with code %d", data[1]);
     out->code = (status)data[1];
     out->step = get64(data + 8);
     memcpy(out->text, data + SMALL_BYTES, text);

@@ -12,9 +12,9 @@
  *   CONTROL   kind, topic, 0 0, bytes u32; then so many bytes
  *   ACK       kind, 0 0 0, 0 u32, received u64
  *   GRANT     kind, 0 x 7, generation u64, history u64
- *   REFUSED   as DONE
- *   PROBE, ALIVE   kind, 0 0 0, number u32
- *   READY, FINISHED, PING, BYE    kind, 0 x 7
+ *   REFUSED, BYE   as DONE, without a step
+ *   PROBE, ALIVE, READY   kind, 0 0 0, number u32
+ *   FINISHED, PING    kind, 0 x 7
  * The payload of a tensor is its elements; of strings: a length u32 each, then all bytes.
  */
 #ifndef TFC_RUNTIME_NET_MESSAGE_H
@@ -35,10 +35,10 @@ enum message_kind {
   MESSAGE_MORE,
   MESSAGE_DONE,
   MESSAGE_CANCEL,
-  MESSAGE_READY,     /* the chief has initialised */
+  MESSAGE_READY,     /* the chief is ready; number 1: it has run `init`, and would again */
   MESSAGE_FINISHED,  /* the sender's phases are done */
   MESSAGE_PING,      /* says that the sender lives; no answer */
-  MESSAGE_BYE,       /* the sender leaves in order */
+  MESSAGE_BYE,       /* the sender leaves in order; UNAVAILABLE: it has given up, and says why */
   MESSAGE_RESET,     /* forget the variables and resources of these containers */
   MESSAGE_CONTROL,   /* of one part of the runtime to the same part of another task: cluster/control.h */
   MESSAGE_CHALLENGE, /* the first that a listener says: what the dialler's proof is made with */
@@ -49,10 +49,11 @@ enum message_kind {
   MESSAGE_ALIVE,     /* the answer */
   MESSAGE_KINDS,
 };
-#define MESSAGE_VERSION 3
+#define MESSAGE_VERSION 4
 enum hello_flag {
-  HELLO_HAS_PHASES = 1, /* started with --entry */
-  HELLO_READY = 2,      /* knows that the chief has initialised */
+  HELLO_HAS_PHASES = 1,  /* started with --entry */
+  HELLO_READY = 2,       /* knows that the chief is ready, */
+  HELLO_INITIALISED = 8, /* and has run `init` */
   HELLO_FINISHED = 4,
 };
 
@@ -67,8 +68,8 @@ struct message {
   uint32_t command; /* START */
   uint64_t serial;
   uint8_t topic;                    /* CONTROL */
-  status code;                      /* DONE */
-  char text[NET_TEXT_BYTES];        /* DONE, RESET; cut where it is longer */
+  status code;                      /* DONE, REFUSED, BYE */
+  char text[NET_TEXT_BYTES];        /* these, and RESET; cut where it is longer */
   uint32_t task, task_count, flags; /* HELLO */
   /* counts what the dialler has tried: a connection with a lower one is an old one; 0: the listener's */
   uint32_t attempt;
@@ -77,7 +78,7 @@ struct message {
   uint64_t received;                       /* of that session; ACK */
   uint64_t registrar, generation;          /* the coordinator's incarnation that granted the sender's name, and as which; GRANT; 0: none */
   uint64_t history;                        /* GRANT */
-  uint32_t number;                         /* PROBE, ALIVE */
+  uint32_t number;                         /* PROBE, ALIVE, READY */
   bool is_proved;                          /* HELLO, received: by one of this build, now */
   uint8_t nonce[PROOF_NONCE_BYTES], proof[PROOF_BYTES]; /* CHALLENGE, HELLO */
 };

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "runtime/cluster/cluster.h"
+#include "runtime/process/own_state.h"
 #include "runtime/program/fault.h"
 #include "runtime/step/commit.h"
 
@@ -65,7 +66,9 @@ struct course {
   uint32_t *also, also_count;      /* holders beyond an entry's own tasks, for the request made last */
   struct course_place place;
   uint32_t command;
-  uint64_t next; /* the number of the step at `place` */
+  uint64_t next;    /* the number of the step at `place` */
+  uint64_t missing; /* the first that some holder lacks, when it was asked last */
+  uint64_t ended;   /* the last step of the command before this one; 0: it is not known */
   bool has_joined;
   uint64_t failing_since_ms, failing_serial;
   uint32_t failures;
@@ -73,6 +76,7 @@ struct course {
   pthread_cond_t changed;
   uint32_t turn;          /* of the question that is out */
   struct answer *answers; /* one for each task */
+  struct own_state own;   /* what was offered */
   uint32_t *held;         /* for each task: the turn of its question that cannot be answered yet; 0: none */
   uint64_t changes, seen_changes;
   bool is_stopped;
@@ -133,8 +137,13 @@ status course_create(struct task *task, const struct task_options *options, stru
     return fail(RESOURCE_EXHAUSTED, "no memory");
   uint32_t tasks = (uint32_t)task_program(task)->tables[PROGRAM_TASKS].count;
   pthread_condattr_t attributes;
-  *course = (struct course){
-    .task = task, .program = task_program(task), .options = options, .phase_count = options->phase_count, .command = 1, .next = 1};
+  *course = (struct course){.own = {.task = task},
+                            .task = task,
+                            .program = task_program(task),
+                            .options = options,
+                            .phase_count = options->phase_count,
+                            .command = 1,
+                            .next = 1};
   pthread_mutex_init(&course->lock, NULL);
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -163,6 +172,7 @@ void course_destroy(struct course *course) {
   }
   pthread_cond_destroy(&course->changed);
   pthread_mutex_destroy(&course->lock);
+  own_state_deinit(&course->own);
   free(course->phases);
   free(course->holders);
   free(course->also);
@@ -178,7 +188,8 @@ void course_destroy(struct course *course) {
 
 status course_create_lane(struct course *course, uint32_t entry, uint32_t lane, struct course **out) {
   struct phase_options phase = {.entry = program_text(course->program, program_entry(course->program, entry)->name), .steps = LANE_STEPS};
-  struct task_options options = {.timeout_s = course->options->timeout_s, .phases = &phase, .phase_count = 1};
+  struct task_options options = {
+    .timeout_s = course->options->timeout_s, .no_init = course->options->no_init, .phases = &phase, .phase_count = 1};
   struct course *made;
   if (lane == 0 || lane >= LEDGER_LANES_MAX)
     return fail(UNIMPLEMENTED, "more than %d entries that are run beside the phases", LEDGER_LANES_MAX - 1);
@@ -215,10 +226,60 @@ static struct course *lane_of(struct course *course, uint32_t lane) {
 
 /* ---- questions ---- */
 
-enum talk_kind { TALK_ASK = 1, TALK_TELL, TALK_TELL_LOST }; /* the last: and what `init` did here was lost */
+enum talk_kind {
+  TALK_ASK = 1,
+  TALK_TELL,
+  TALK_STATE, /* a driver's own, before a step: what follows is a struct talk_state */
+  TALK_OFFER, /* the same, back, before TALK_TELL */
+};
 struct talk {
   uint32_t kind, turn;
 };
+struct talk_state {
+  struct talk talk;
+  uint32_t command, reserved;
+  uint64_t serial;
+};
+
+static void send_state(struct course *course, uint32_t to, struct talk talk, const struct driver_state *state) {
+  struct talk_state head = {talk, state->command, 0, state->serial};
+  char bytes[sizeof head + DRIVER_STATE_MAX];
+  memcpy(bytes, &head, sizeof head);
+  memcpy(bytes + sizeof head, state->data, state->size);
+  cluster_send_control(course->cluster, to, CONTROL_LEDGER, bytes, sizeof head + state->size);
+}
+
+static bool is_replica(const struct program *program, uint32_t task) {
+  return strcmp(program_text(program, program_task(program, task)->job), program_text(program, program->replicated_job)) == 0;
+}
+
+/* The first holder keeps what this task has of its own; a task that holds variables itself has its own checkpoint, and replicas have the
+ * whole state of one another: a step that one of them did once more would change it. */
+static uint32_t keeper_of(const struct course *course) {
+  uint32_t first = PROGRAM_NONE;
+  for (uint32_t i = 0; i < course->holder_count; i++)
+    first = course->holders[i] < first ? course->holders[i] : first;
+  bool has_keeper = first != PROGRAM_NONE && !is_replica(course->program, first);
+  return !has_keeper || course->holds || course->lane || !course->cluster ? PROGRAM_NONE : first;
+}
+
+/* Without memory its successor begins with it anew. */
+static void tell_state(struct course *course, uint64_t serial) {
+  uint32_t keeper = keeper_of(course);
+  const struct driver_state *state = NULL;
+  if (keeper != PROGRAM_NONE && own_state_note(&course->own, course->command, serial, &state) == OK && state)
+    send_state(course, keeper, (struct talk){TALK_STATE, 0}, state);
+}
+
+struct offer {
+  struct course *course;
+  uint32_t driver, turn;
+};
+static void offer_state(void *self, const struct driver_state *state) {
+  const struct offer *offer = self;
+  if (state->driver == offer->driver)
+    send_state(offer->course, offer->driver, (struct talk){TALK_OFFER, offer->turn}, state);
+}
 
 static void tell(struct course *course, uint32_t driver, uint32_t turn) {
   struct ledger ledger = {0};
@@ -231,11 +292,12 @@ static void tell(struct course *course, uint32_t driver, uint32_t turn) {
     pthread_mutex_unlock(&course->lock);
     return;
   }
+  if (turn >> TURN_LANE_SHIFT == 0)
+    commit_each_state(course->task, offer_state, &(struct offer){course, driver, turn});
   size_t size = sizeof(struct talk) + ledger_byte_size(&ledger);
   char *bytes = malloc(size);
   if (bytes) {
-    uint32_t kind = commit_expects_init(course->task) ? TALK_TELL_LOST : TALK_TELL;
-    memcpy(bytes, &(struct talk){kind, turn}, sizeof(struct talk));
+    memcpy(bytes, &(struct talk){TALK_TELL, turn}, sizeof(struct talk));
     ledger_write(&ledger, bytes + sizeof(struct talk));
     cluster_send_control(course->cluster, driver, CONTROL_LEDGER, bytes, size);
   }
@@ -275,12 +337,29 @@ static void hear(struct course *course, uint32_t from, struct talk talk, const v
   if (talk.turn == course->turn) {
     answer->has_come = true;
     answer->is_initialised = ledger.initialised;
-    answer->was_initialised = answer->was_initialised || (talk.kind == TALK_TELL_LOST && init_concerns(course, from));
     answer->row = row ? *row : (struct ledger_row){.driver = course->program->task};
     pthread_cond_broadcast(&course->changed);
   }
   pthread_mutex_unlock(&course->lock);
   ledger_deinit(&ledger);
+}
+
+/* A driver's, to be kept; or this driver's, back. */
+static void take_state(struct course *course, uint32_t from, const void *data, size_t size) {
+  struct talk_state head;
+  if (size < sizeof head || size - sizeof head > DRIVER_STATE_MAX)
+    return;
+  memcpy(&head, data, sizeof head);
+  const struct driver_state state = {
+    .driver = from, .command = head.command, .serial = head.serial, .size = size - sizeof head, .data = (char *)data + sizeof head};
+  if (head.talk.kind == TALK_STATE) {
+    (void)!commit_keep_state(course->task, &state); /* without memory the one before stays */
+    return;
+  }
+  pthread_mutex_lock(&course->lock);
+  if (head.talk.turn == course->turn)
+    (void)!own_state_offer(&course->own, &state);
+  pthread_mutex_unlock(&course->lock);
 }
 
 static void on_talk(void *self, uint32_t from, const void *data, size_t size) {
@@ -289,9 +368,11 @@ static void on_talk(void *self, uint32_t from, const void *data, size_t size) {
   if (size < sizeof talk)
     return;
   memcpy(&talk, data, sizeof talk);
-  if (talk.kind == TALK_ASK && talk.turn > 0)
+  if (talk.kind == TALK_STATE || talk.kind == TALK_OFFER)
+    take_state(course, from, data, size);
+  else if (talk.kind == TALK_ASK && talk.turn > 0)
     tell(course, from, talk.turn);
-  else if ((talk.kind == TALK_TELL || talk.kind == TALK_TELL_LOST) && lane_of(course, talk.turn >> TURN_LANE_SHIFT))
+  else if (talk.kind == TALK_TELL && lane_of(course, talk.turn >> TURN_LANE_SHIFT))
     hear(lane_of(course, talk.turn >> TURN_LANE_SHIFT), from, talk, (const char *)data + sizeof talk, size - sizeof talk);
 }
 
@@ -308,6 +389,7 @@ static void note_change(void *self) {
 
 void course_attach(struct course *course, struct cluster *cluster) {
   course->cluster = cluster;
+  commit_put_back(course->task, keeper_of(course) != PROGRAM_NONE);
   cluster_on_control(cluster, CONTROL_LEDGER, on_talk, course);
   commit_on_serve(course->task, on_serve, course);
   task_watch_peers(course->task, note_change, course);
@@ -325,28 +407,25 @@ void course_stop(struct course *course) {
 
 /* ---- joining ---- */
 
-void course_note_initialised(struct course *course, const uint32_t *tasks, uint32_t count) {
-  pthread_mutex_lock(&course->lock);
-  for (uint32_t i = 0; i < count; i++)
-    course->answers[tasks[i]].was_initialised = true;
-  pthread_mutex_unlock(&course->lock);
+/* Under the lock. Its variables are gone: it has to be initialised again before a step can use them. */
+static bool lacks_init(const struct course *course, uint32_t holder) {
+  const struct answer *answer = &course->answers[holder];
+  return answer->has_come && !answer->is_initialised &&
+         (answer->was_initialised || (init_concerns(course, holder) && cluster_is_initialised(course->cluster)));
 }
 
-/* Under the lock. One whose variables are gone has to be initialised again before a step can use them. */
+/* Under the lock. */
 static uint32_t first_silent(const struct course *course) {
-  for (uint32_t i = 0; i < course->holder_count; i++) {
-    const struct answer *answer = &course->answers[course->holders[i]];
-    if (!answer->has_come || (answer->was_initialised && !answer->is_initialised))
+  for (uint32_t i = 0; i < course->holder_count; i++)
+    if (!course->answers[course->holders[i]].has_come || lacks_init(course, course->holders[i]))
       return course->holders[i];
-  }
   return PROGRAM_NONE;
 }
 
 static void ask_silent(struct course *course, uint32_t turn) {
   for (uint32_t i = 0; i < course->holder_count; i++) {
     pthread_mutex_lock(&course->lock);
-    const struct answer *answer = &course->answers[course->holders[i]];
-    bool is_asked = !answer->has_come || (answer->was_initialised && !answer->is_initialised);
+    bool is_asked = !course->answers[course->holders[i]].has_come || lacks_init(course, course->holders[i]);
     pthread_mutex_unlock(&course->lock);
     if (is_asked)
       cluster_send_control(course->cluster, course->holders[i], CONTROL_LEDGER, &(struct talk){TALK_ASK, turn}, sizeof(struct talk));
@@ -361,6 +440,7 @@ static status ask_all(struct course *course) {
   uint32_t turn = course->turn;
   for (uint32_t i = 0; i < course->holder_count; i++)
     course->answers[course->holders[i]].has_come = false;
+  driver_states_clear(&course->own.offered);
   pthread_mutex_unlock(&course->lock);
   for (uint32_t silent = 0; silent != PROGRAM_NONE;) {
     TRY(cluster_wait_peers(course->cluster, course->holders, course->holder_count));
@@ -375,6 +455,8 @@ static status ask_all(struct course *course) {
       return fail(CANCELLED, "the task was stopped");
     if (has_answered && course->program->chief == course->program->task && !course->options->no_init)
       return fail(ABORTED, "%s has lost its variables, which are to be initialised again", cluster_task_name(course->cluster, silent));
+    if (silent != PROGRAM_NONE && !has_answered) /* it may have to be told itself what the job goes on from */
+      TRY(cluster_wait_peers(course->cluster, &(uint32_t){cluster_identity(course->cluster).coordinator}, 1));
     if (has_answered && now_ms() - began_ms > timeout_ms)
       return fail(UNAVAILABLE, "%s at %s has lost its variables, and nobody has initialised them again within %.3g s",
                   cluster_task_name(course->cluster, silent), cluster_task_address(course->cluster, silent), course->options->timeout_s);
@@ -417,13 +499,20 @@ static void say_place(const struct course *course) {
             (unsigned long long)course->step_count);
 }
 
+static uint64_t steps_of(const struct ledger_row *rows, uint32_t count, uint32_t command) {
+  uint64_t last = 0;
+  for (uint32_t i = 0; i < count; i++)
+    last = rows[i].command == command && rows[i].last > last ? rows[i].last : last;
+  return last;
+}
+
 static status go_on(struct course *course, struct ledger_next next) {
   bool was_there = course->has_joined;
   bool is_expected = course->has_joined ? next.count == course->next : next.count == 1;
   if (FAULT(3) && course->has_joined)
     next.count = course->next;
   course->command = next.command;
-  course->next = next.count;
+  course->next = course->missing = next.count;
   course->has_joined = true;
   if (!is_expected || !was_there)
     course->place = course_find(course->phases, course->phase_count, next.count);
@@ -445,8 +534,11 @@ status course_join(struct course *course) {
     result = ask_all(course);
   if (result == OK)
     result = collect_rows(course, rows, &count);
-  if (result == OK)
-    result = go_on(course, ledger_next(rows, count));
+  if (result == OK) {
+    struct ledger_next next = ledger_next(rows, count);
+    course->ended = steps_of(rows, count, next.command - 1);
+    result = go_on(course, next);
+  }
   free(rows);
   return result;
 }
@@ -465,7 +557,7 @@ void course_next(struct course *course) {
   course->next++;
 }
 
-struct run_request course_request(struct course *course, struct course_place place) {
+static struct run_request request_of(struct course *course, struct course_place place) {
   const struct phase_options *options = &course->options->phases[place.phase];
   uint64_t serial = course_serial(course->phases, place);
   struct run_request request = {.command = course->command, .serial = serial ? serial_of(course->lane, serial) : 0};
@@ -478,9 +570,35 @@ struct run_request course_request(struct course *course, struct course_place pla
       course->also[course->also_count++] = course->holders[i];
   request.also = course->also;
   request.also_count = course->also_count;
-  course->place = place;
-  course->next = serial > 0 ? serial : count_before(course->phases, place.phase) + 1;
   return request;
+}
+
+struct run_request course_request(struct course *course, struct course_place place) {
+  struct run_request request = request_of(course, place);
+  course->place = place;
+  course->next = request.serial > 0 ? serial_count(request.serial) : count_before(course->phases, place.phase) + 1;
+  if (request.serial > 0 && course->next >= course->missing) /* else it is done once more, as a preparation */
+    tell_state(course, course->next);
+  return request;
+}
+
+status course_resume(struct course *course, bool *is_early, struct course_place *place, struct run_request *request) {
+  *is_early = false;
+  if (course->step_count == 0 || keeper_of(course) == PROGRAM_NONE)
+    return OK;
+  pthread_mutex_lock(&course->lock);
+  status result = own_state_resume(&course->own, course->command, course->missing, course->ended, is_early);
+  pthread_mutex_unlock(&course->lock);
+  if (result != OK || !*is_early)
+    return result;
+  *place = course_find(course->phases, course->phase_count, course->missing - 1);
+  *request = request_of(course, *place);
+  return commit_prepare(course->task, course->command, serial_of(course->lane, course->missing - 2));
+}
+
+void course_end(struct course *course) {
+  if (course->step_count > 0)
+    tell_state(course, course->step_count + 1);
 }
 
 /* ---- failures ---- */

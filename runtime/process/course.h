@@ -41,8 +41,6 @@ status course_create_lane(struct course *course, uint32_t entry, uint32_t lane, 
 void course_expect_end(struct course *course, bool (*is_over)(void *self), void *self);
 /* Accepts NULL. */
 void course_destroy(struct course *course);
-/* `init` has run to its end on these tasks: one that answers that it is not initialised has lost its variables since. */
-void course_note_initialised(struct course *course, const uint32_t *tasks, uint32_t count);
 /* Questions can come, and be asked; before cluster_start. */
 void course_attach(struct course *course, struct cluster *cluster);
 /* Ends waits, now and later, with CANCELLED. */
@@ -59,6 +57,12 @@ status course_follow(struct course *course, struct course_place place);
 void course_next(struct course *course);
 /* What makes the step count once. The step ends before the next call. */
 struct run_request course_request(struct course *course, struct course_place place);
+/* Before the first step after course_join: what this task has of its own (own_state.h) is put to where it was before the
+ * step at the place. *is_early: where it was before the step in front of that one, which is to be run once more here, for
+ * nothing else: *place and *request, which tasks that have it answer. */
+status course_resume(struct course *course, bool *is_early, struct course_place *place, struct run_request *request);
+/* All steps are done: its successor goes on from here. */
+void course_end(struct course *course);
 /* After a step at this place has failed: OK when it may be tried again, after course_join: somebody was lost and is
  * back, or may come back. Waits for that. Else the failure, as it was (its text is this thread's). */
 status course_recover(struct course *course, struct course_place place, status failure);

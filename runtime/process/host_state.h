@@ -60,7 +60,8 @@ bool host_is_replica(const struct host *host);
 /* Whether the chief says `ready` only after its first phase. */
 bool host_is_ready_after_first_phase(const struct host *host);
 /* Runs `init` where this task is to, again when somebody is lost meanwhile. The errors of its steps. */
-status host_initialise(struct host *host);
+/* is_again: somebody was lost since it was done. */
+status host_initialise(struct host *host, bool is_again);
 /* What can only be done once variables have their values: of each replica, else the chief's. */
 status host_initialise_late(struct host *host);
 /* Initialises and says so (the chief), or waits until the chief has. */

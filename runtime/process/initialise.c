@@ -38,8 +38,6 @@ static status run_init(struct host *host, const char *name) {
   for (uint32_t i = 0; i < entry->fetches.count; i++)
     tensor_release(fetches[i]);
   free(fetches);
-  if (result == OK && request.is_once)
-    course_note_initialised(host->course, program_operands(host->program, entry->tasks.first), entry->tasks.count);
   return result == OK ? OK : status_prefix(result, "entry '%s': ", name);
 }
 
@@ -53,9 +51,14 @@ static status run_init_again(struct host *host, const char *name) {
   }
 }
 
-status host_initialise(struct host *host) {
-  bool wanted = initialises(host) && !host->options.no_init && host->options.phase_count > 0 && !first_phase_is_init(host);
-  return wanted ? run_init_again(host, "init") : OK;
+static bool runs_init(const struct host *host) {
+  return initialises(host) && !host->options.no_init && host->options.phase_count > 0 &&
+         task_find_entry(host->task, "init") != PROGRAM_NONE;
+}
+
+status host_initialise(struct host *host, bool is_again) {
+  bool is_due = !first_phase_is_init(host) || (is_again && host->cluster && cluster_is_initialised(host->cluster));
+  return runs_init(host) && is_due ? run_init_again(host, "init") : OK;
 }
 
 /* What each replica has of its own: tables, iterators, local variables. The chief's `init` has done it for the chief. */
@@ -74,12 +77,12 @@ status host_initialise_late(struct host *host) {
 }
 
 status host_become_ready(struct host *host) {
-  TRY(host_initialise(host));
+  TRY(host_initialise(host, false));
   if (!host->cluster)
     return OK;
   if (host_is_chief(host)) {
     if (!host_is_ready_after_first_phase(host))
-      cluster_announce_ready(host->cluster);
+      cluster_announce_ready(host->cluster, runs_init(host));
     return OK;
   }
   if (host->options.phase_count == 0 || initialises(host))

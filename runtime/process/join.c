@@ -74,7 +74,12 @@ static void note_checkpoint(void *self, const char *name) {
   doctor_note_checkpoint(host->doctor, text);
 }
 
-static void end_waiting(void *self) { cluster_stop(((struct host *)self)->cluster); }
+/* Only a ps leaves by itself: others without phases serve until they are stopped. */
+static void end_waiting(void *self) {
+  struct host *host = self;
+  if (strcmp(program_text(host->program, program_task(host->program, host->program->task)->job), "ps") == 0)
+    cluster_stop(host->cluster);
+}
 
 /* Several tasks: checkpoints concern all. */
 static status open_job(struct host *host) {

@@ -384,11 +384,24 @@ void phase_begin(struct phase *phase, int64_t step) { phase->first = step; }
 
 status phase_go_to(struct phase *phase, int64_t step) { return rewind_writers(phase, step); }
 
-status phase_step(struct phase *phase, int64_t step, const struct run_request *request) {
+static status run_step(struct phase *phase, int64_t step, const struct run_request *request) {
   for (uint32_t i = 0; i < phase->code->feeds.count; i++)
     if (is_batched(phase, i))
       TRY(fill_batch(phase, i, step));
-  TRY(task_run_for_client(phase->task, phase->entry, phase->feeds, phase->fetches, request));
+  return task_run_for_client(phase->task, phase->entry, phase->feeds, phase->fetches, request);
+}
+
+status phase_repeat(struct phase *phase, int64_t step, const struct run_request *request) {
+  TRY(run_step(phase, step, request));
+  for (uint32_t i = 0; i < phase->code->fetches.count; i++) {
+    tensor_release(phase->fetches[i]);
+    phase->fetches[i] = NULL;
+  }
+  return OK;
+}
+
+status phase_step(struct phase *phase, int64_t step, const struct run_request *request) {
+  TRY(run_step(phase, step, request));
   TRY(log_fetches(phase, step));
   say_progress(phase, step);
   return store_fetches(phase, step);

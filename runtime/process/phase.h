@@ -28,6 +28,8 @@ void phase_begin(struct phase *phase, int64_t step);
 /* Runs one step; the request says how often it counts. Errors are those of task_run, and DATA_LOSS of files; after an error of the step
  * itself it may be run again. */
 status phase_step(struct phase *phase, int64_t step, const struct run_request *request);
+/* The same for what the task has of its own alone: nothing is said, printed, or stored. */
+status phase_repeat(struct phase *phase, int64_t step, const struct run_request *request);
 /* Steps from this one on are done again: what the files hold of them goes. */
 status phase_go_to(struct phase *phase, int64_t step);
 /* Completes the files, after the last step. Without it no file is left. */

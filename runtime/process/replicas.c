@@ -76,7 +76,7 @@ static bool say(struct replicas *r, uint32_t seat, const struct talk *talk) {
 
 /* ---- states ---- */
 
-static bool is_copied(const struct variable *variable) { return strcmp(variable->container, "tfc-random") != 0; }
+static bool is_copied(const struct variable *variable) { return !variable_is_random(variable); }
 
 /* What this task has of a driver's steps. */
 static struct ledger_row row_of(struct task *task, uint32_t driver) {

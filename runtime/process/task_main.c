@@ -113,7 +113,7 @@ static status check_phases(const struct host *host) {
 /* The first phase was `init`. */
 static status become_ready_late(struct host *host) {
   if (host->cluster)
-    cluster_announce_ready(host->cluster);
+    cluster_announce_ready(host->cluster, true);
   TRY(host_initialise_late(host));
   return start_runners(host);
 }
@@ -155,14 +155,42 @@ static status join_course(struct host *host) {
   return course_join(host->course);
 }
 
+/* A step that all others have, once more: without its fetches, which were stored. */
+static status repeat_step(struct host *host, struct course_place place, const struct run_request *request) {
+  struct phase_options options = host->options.phases[place.phase];
+  struct phase *phase;
+  options.fetch_count = 0;
+  TRY(phase_create(host->task, &options, &(struct phase_watch){0}, &phase));
+  status result = host_wait_peers(host, phase_entry(phase));
+  if (result == OK)
+    result = phase_repeat(phase, place.step, request);
+  phase_destroy(phase);
+  return result == OK ? OK : status_prefix(result, "entry '%s': ", options.entry);
+}
+
+/* Its random numbers and iterators go on where they were before the step that comes next. */
+static status resume_own(struct host *host) {
+  struct course_place place;
+  struct run_request request;
+  bool is_early;
+  TRY(course_resume(host->course, &is_early, &place, &request));
+  status result = is_early ? repeat_step(host, place, &request) : OK;
+  if (result != INTERNAL) /* calls of others that nobody has kept */
+    return result;
+  fprintf(stderr, "%s: its random numbers and iterators may go on a step early: %s\n", task_name(host->task), status_text());
+  return OK;
+}
+
 /* Somebody was lost in a step, and is back: where it goes on. */
 static status recover(struct host *host, struct course_place *place, status failure) {
   for (;;) {
     doctor_enter(host->doctor, STAGE_ASKS_COURSE, NULL, 0);
     TRY(course_recover(host->course, *place, failure));
-    failure = host_initialise(host);
+    failure = host_initialise(host, true);
     if (failure == OK)
       failure = join_course(host);
+    if (failure == OK)
+      failure = resume_own(host);
     if (failure == OK)
       break;
   }
@@ -246,6 +274,9 @@ static status run_phases(struct host *host) {
     TRY(recover(host, &place, joined));
   place = course_place(host->course);
   TRY(repeat_preparations(host, &place));
+  status resumed = resume_own(host);
+  if (resumed != OK)
+    TRY(recover(host, &place, resumed));
   bool is_late = host_is_ready_after_first_phase(host);
   if (is_late && place.phase > 0) {
     TRY(become_ready_late(host));
@@ -263,12 +294,14 @@ static status run_phases(struct host *host) {
 /* Its last step is in a checkpoint when it leaves; what a restore has undone meanwhile is done again. */
 static status leave_job(struct host *host) {
   status result;
+  course_end(host->course);
   while ((result = job_leave(host->job, host->history)) == ABORTED) {
     uint32_t last = host->options.phase_count - 1;
     struct course_place place = {last, host->options.phases[last].steps - 1};
     TRY(recover(host, &place, result));
     while (place.phase < host->options.phase_count)
       TRY(run_phase(host, &place));
+    course_end(host->course);
   }
   return result;
 }
@@ -282,6 +315,14 @@ static bool has_parts_for_others(const struct host *host) {
         return true;
   }
   return false;
+}
+
+/* Which wait for all to finish. */
+static bool chief_has_runners(const struct host *host) {
+  bool has = false;
+  for (uint32_t i = 0; i < host->program->tables[PROGRAM_RUNNERS].count; i++)
+    has = has || program_runner(host->program, i)->is_chiefs;
+  return has;
 }
 
 /* Elastic rounds need nobody who is lost: it is enough that some have done all their steps. */
@@ -306,10 +347,11 @@ static status serve(struct host *host) {
   bool runs_for_others = host->runners && runners_serve_others(host->runners);
   if (runs_for_others)
     runners_expect_end(host->runners); /* others may leave as soon as they hear that all have finished */
-  if (host->options.phase_count > 0)
+  if (host->options.phase_count > 0) {
     cluster_announce_finished(host->cluster);
-  if (host->options.phase_count > 0)
     task_note_finished(host->task, host->program->task);
+    TRY(cluster_wait_heard(host->cluster, chief_has_runners(host) ? host->program->chief : PROGRAM_NONE));
+  }
   if (runs_for_others)
     return wait_all_finished(host);
   if (replicas_serve_others(host->replicas)) /* also one that was lost amid its last steps */
@@ -431,6 +473,8 @@ static int leave(struct host *host, status code) {
   pthread_mutex_lock(&host->report_lock);
   host->is_leaving = true;
   pthread_mutex_unlock(&host->report_lock);
+  if (host->cluster && code == UNAVAILABLE && !signals_caught())
+    cluster_give_up(host->cluster, text);
   doctor_stop(host->doctor);
   client_service_destroy(host->clients);
   job_close(host->job);

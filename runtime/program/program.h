@@ -4,7 +4,8 @@
  *   tfc_program        the program: one block of bytes, written by compiler/emit.c, read in place: a header with the
  *                      places of tables, each a packed array of one of the structs below, in native layout. An index
  *                      into a table is 32 bits wide; a `text` is an offset into PROGRAM_TEXTS, NUL-terminated.
- *   tfc_kernels        an array of struct kernel_code, in the order of the program's kernel numbers
+ *   tfc_kernels        an array of struct kernel_code, in the order of the program's kernel numbers; tfc_kernels_1 and so on
+ *                      are the same for the further CPUs that it was built for (struct program_cpu)
  *
  * A task's program holds, for each entry, its parts: the task's own, and the part of whoever drives the entry.
  * A part is a tree of blocks of instructions over one array of slots; values cross tasks as numbered transfers. What host calls
@@ -55,7 +56,7 @@ enum program_dim_op {
 };
 
 /* ---- tables ---- */
-#define PROGRAM_MAGIC UINT64_C(0x346772706366740a) /* changes whenever a struct below does */
+#define PROGRAM_MAGIC UINT64_C(0x356772706366740a) /* changes whenever a struct below does */
 #define PROGRAM_TASK_DRIVER UINT32_MAX             /* as in ir/flow.h */
 #define PROGRAM_TASK_SELF (UINT32_MAX - 1)
 #define PROGRAM_NONE UINT32_MAX
@@ -86,6 +87,11 @@ enum {
   INIT_EVERYWHERE = 1, /* every task of the replicated job runs `init` for itself */
   INIT_ALWAYS = 2,     /* after a checkpoint was restored too: it is what a SavedModel's loader runs */
 };
+#define PROGRAM_CPUS_MAX 4
+struct program_cpu {
+  uint32_t name;  /* text: as `--cpu` has it */
+  uint32_t level; /* that the machine must have: cpu.h */
+};
 struct program {
   uint64_t magic, size;
   uint64_t build_id;       /* equal in all tasks of one build */
@@ -96,6 +102,8 @@ struct program {
   uint32_t replicated_job; /* text; "" when nothing is replicated */
   uint32_t kernel_count;
   uint32_t init_flags; /* INIT_... */
+  uint32_t cpu_count;  /* 1 .. PROGRAM_CPUS_MAX */
+  struct program_cpu cpus[PROGRAM_CPUS_MAX];
   struct program_table tables[PROGRAM_TABLE_COUNT];
 };
 /* A list: items first .. first+count-1 of the table its comment names. */
@@ -176,6 +184,7 @@ enum program_storage {
   STORAGE_CONST,
   STORAGE_VARIABLE, /* the memory of a variable since it was read */
   STORAGE_ALIAS,    /* the memory of slot `root` */
+  STORAGE_ROW,      /* in the body of a loop: a row, this turn's, of one of its outputs */
 };
 struct program_slot {
   uint8_t dtype, rank, storage;
@@ -191,20 +200,22 @@ enum program_op {
   INSTR_FETCH,    /* fetch `number` = args[0] */
   INSTR_KERNEL,   /* kernel `number`; args: one for each buffer */
   INSTR_ALIAS,    /* outputs[0] over args[0] */
-  INSTR_READ,     /* outputs[0] = variable `number` */
+  INSTR_READ,     /* outputs[0] = variable `number`; peer 1: which may be missing, as long as no loop that takes it turns */
   INSTR_ASSIGN,   /* variable `number` = args[0] */
   INSTR_VARIABLE, /* outputs[0] = question `peer` about variable `number` */
   INSTR_HOST,     /* the function named by the text `number` */
   INSTR_BIND,     /* the elements of args become the values of `sizes` */
   INSTR_IF,       /* args: branch, then the blocks' parameters */
-  INSTR_WHILE,    /* args: loop variables; blocks: condition, body */
-  INSTR_SEND,     /* transfer `number` to task `peer` */
+  INSTR_WHILE, /* args: loop variables, then `number` arrays whose rows the body takes; the last `peer` of outputs are made of rows; blocks:
+                   * condition, body */
+  INSTR_SEND,  /* transfer `number` to task `peer` */
   INSTR_RECV,
   INSTR_NOOP,
   INSTR_MERGE, /* args: bool, value of the false side, of the true side: outputs[0] = the one that is there */
 };
 #define PROGRAM_ARG_VARIABLE UINT32_C(0x80000000) /* an argument: a variable's number, not a slot */
 #define PROGRAM_ARG_SCRATCH UINT32_MAX
+#define PROGRAM_GROUP_MAX 8 /* kernels that may run at the same time: INSTR_BESIDE at most so often in a row, less one */
 enum program_instr_flag {
   INSTR_LATE = 1,     /* its sizes depend on symbols that are bound while the step runs */
   INSTR_BLOCKS = 2,   /* may wait for other steps */
@@ -212,6 +223,8 @@ enum program_instr_flag {
   INSTR_DEFINES = 8,  /* READ: the shape of the value is not fixed: it binds symbols or must agree */
   INSTR_MAKES = 16,   /* a kernel with an output in a tensor of its own */
   INSTR_CHANGES = 32, /* updates a variable, or is a host call that others may see */
+  INSTR_BESIDE = 64,  /* a kernel that may run at the same time as the next instruction, a kernel, and those that this one may run beside */
+  INSTR_FROM_LAST = 128, /* WHILE: the first turn has the last row */
 };
 struct program_instr {
   uint8_t op, flags;

@@ -162,7 +162,7 @@ static status check_part(const struct program *p, const struct program_part *par
   for (uint32_t i = 0; i < part->slots.count; i++) {
     const struct program_slot *slot = program_slot(p, part->slots.first + i);
     CHECK(slot->rank <= LIMIT_RANK && dtype_is_valid(slot->dtype) && slot->root < part->slots.count, "slot %u", i);
-    CHECK(slot->storage <= STORAGE_ALIAS, "slot %u", i);
+    CHECK(slot->storage <= STORAGE_ROW, "slot %u", i);
     CHECK(slot->storage == STORAGE_VARIABLE ? slot->data < count_of(p, PROGRAM_VARIABLES) : slot->data <= count_of(p, PROGRAM_DATA),
           "slot %u: its data", i);
     CHECK(dims_fit(p, slot->dims, slot->rank, symbols), "slot %u: a size", i);
@@ -177,6 +177,15 @@ static status check_block(const struct program *p, uint32_t number) {
   CHECK(range_fits(p, block->instrs, PROGRAM_INSTRS) && range_fits(p, block->params, PROGRAM_OPERANDS) &&
           range_fits(p, block->results, PROGRAM_OPERANDS) && range_fits(p, block->symbols, PROGRAM_OPERANDS),
         "block %u", number);
+  for (uint32_t i = 0, members = 1; i < block->instrs.count; i++) {
+    const struct program_instr *instr = program_instr(p, block->instrs.first + i);
+    members = instr->flags & INSTR_BESIDE ? members + 1 : 1;
+    if (members > 1)
+      CHECK(instr->op == INSTR_KERNEL && members <= PROGRAM_GROUP_MAX && i + 1 < block->instrs.count && instr[1].op == INSTR_KERNEL &&
+              !(instr->flags & (INSTR_LOCKS | INSTR_LATE | INSTR_CHANGES)) &&
+              !(instr[1].flags & (INSTR_LOCKS | INSTR_LATE | INSTR_CHANGES)),
+            "block %u: what runs beside what", number);
+  }
   return OK;
 }
 
@@ -226,8 +235,16 @@ static status check_runner(const struct program *p, uint32_t number) {
   return OK;
 }
 
+static status check_cpus(const struct program *p) {
+  CHECK(p->cpu_count > 0 && p->cpu_count <= PROGRAM_CPUS_MAX, "the program is for %u CPUs", p->cpu_count);
+  for (uint32_t i = 0; i < p->cpu_count; i++)
+    CHECK(text_fits(p, p->cpus[i].name), "the name of CPU %u is beyond the texts", i);
+  return OK;
+}
+
 status program_check(const struct program *program) {
   TRY(check_tables(program));
+  TRY(check_cpus(program));
   TRY(check_tasks(program));
   for (uint32_t i = 0; i < count_of(program, PROGRAM_BLOCKS); i++)
     TRY(check_block(program, i));

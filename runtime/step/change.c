@@ -8,6 +8,7 @@
 
 #include "runtime/program/fault.h"
 #include "runtime/step/record.h"
+#include "runtime/step/rehearsal.h"
 #include "runtime/step/task_state.h"
 
 static status seal(struct step *step) {
@@ -16,7 +17,7 @@ static status seal(struct step *step) {
     return OK;
   status result = OK;
   pthread_mutex_lock(&task->lock);
-  if (atomic_load(&step->cancelled) && !FAULT(6))
+  if (atomic_load(&step->cancelled))
     result = fail(step->code == OK ? CANCELLED : step->code, "%s", step->text);
   else
     atomic_store(&step->sealed, true);
@@ -49,16 +50,31 @@ static bool makes_again(const struct frame *frame, const struct program_instr *i
   return step->is_once && instr->op == INSTR_HOST && (!frame->part->task->commit.has_run_init || instr->outputs.count > 0);
 }
 
+/* Draws, and the next elements of iterators: where a driver's own state was put back to before the step, they are made
+ * anew, and are the same. */
+static bool is_put_back(const struct frame *frame, const struct program_instr *instr) {
+  const struct task *task = frame->part->task;
+  const struct step *step = frame->step;
+  if (!task->commit.puts_back || step->driver != task->program->task || step->is_once || serial_lane(step->serial) > 0)
+    return false;
+  return instr->op == INSTR_KERNEL ? !instr_changes_variable(frame->program, instr)
+                                   : strncmp(program_text(frame->program, instr->tf_op), "IteratorGetNext", 15) == 0;
+}
+
 status frame_change(struct frame *frame, const struct program_instr *instr, struct change *out) {
   struct step *step = frame->step;
   struct record_item item;
   *out = (struct change){.applies = true};
   if (!frame->is_part)
     return OK;
+  if (rehearsal_is_on(frame) && instr->op != INSTR_HOST) /* of a copy, or of a generator */
+    return enter(frame);
   if (step->record && record_find(step->record, number_of(frame, instr), &item))
     *out = (struct change){.was_noted = true, .outputs = item.outputs};
   else if (step->is_dry && !makes_again(frame, instr))
     out->applies = false;
+  if (!out->applies && is_put_back(frame, instr))
+    *out = (struct change){.applies = true};
   if (!out->applies)
     return OK;
   TRY(seal(step));
@@ -66,22 +82,24 @@ status frame_change(struct frame *frame, const struct program_instr *instr, stru
 }
 
 status frame_changed(struct frame *frame, const struct program_instr *instr, struct tensor *const *outputs, uint32_t output_count) {
-  if (!frame->is_part || !frame->step->record)
+  if (!frame->is_part || !frame->step->record || (rehearsal_is_on(frame) && instr->op != INSTR_HOST) || (FAULT(36) && output_count > 0))
     return OK;
   return record_add(frame->step->record, number_of(frame, instr), outputs, output_count);
 }
 
-status frame_repeat_call(struct frame *frame, const struct program_instr *instr, const struct change *change) {
+status frame_give_again(struct frame *frame, const struct program_instr *instr, struct tensor *const *outputs) {
   struct host_call call;
+  host_call_init(frame, instr, &call);
+  for (uint32_t i = 0; i < call.output_count; i++)
+    call.outputs[i] = outputs[i] ? tensor_retain(outputs[i]) : NULL;
+  return host_call_end(frame, &call);
+}
+
+status frame_repeat_call(struct frame *frame, const struct program_instr *instr, const struct change *change) {
   if (!change->was_noted && instr->outputs.count > 0)
     return fail(INTERNAL, "step %llu of command %u was done before, and what this call gave then is not kept",
                 (unsigned long long)serial_count(frame->step->serial), frame->step->command);
-  if (!change->was_noted)
-    return OK;
-  host_call_init(frame, instr, &call);
-  for (uint32_t i = 0; i < call.output_count; i++)
-    call.outputs[i] = change->outputs[i] ? tensor_retain(change->outputs[i]) : NULL;
-  return host_call_end(frame, &call);
+  return change->was_noted ? frame_give_again(frame, instr, change->outputs) : OK;
 }
 
 void frame_pause(struct frame *frame) {

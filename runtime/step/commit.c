@@ -27,6 +27,7 @@ void commit_deinit(struct commit *commit) {
   }
   free(commit->asked);
   ledger_deinit(&commit->ledger);
+  driver_states_clear(&commit->states);
   pthread_cond_destroy(&commit->changed);
   pthread_mutex_destroy(&commit->lock);
 }
@@ -254,8 +255,26 @@ status commit_restore(struct task *task, const struct ledger *ledger) {
     atomic_fetch_add(&task->commit.era, 1);
   for (struct record *record = task->commit.records; record && result == OK; record = record->next)
     record_clear(record);
+  if (result == OK)
+    driver_states_clear(&task->commit.states);
   pthread_mutex_unlock(&task->commit.lock);
   return result;
+}
+
+status commit_keep_state(struct task *task, const struct driver_state *state) {
+  pthread_mutex_lock(&task->commit.lock);
+  status result = driver_states_put(&task->commit.states, state);
+  pthread_mutex_unlock(&task->commit.lock);
+  return result;
+}
+
+void commit_put_back(struct task *task, bool puts_back) { task->commit.puts_back = puts_back; }
+
+void commit_each_state(struct task *task, void (*found)(void *self, const struct driver_state *state), void *self) {
+  pthread_mutex_lock(&task->commit.lock);
+  for (uint32_t i = 0; i < task->commit.states.items.count; i++)
+    found(self, &task->commit.states.items.items[i]);
+  pthread_mutex_unlock(&task->commit.lock);
 }
 
 status commit_other(struct task *task, uint32_t driver, uint32_t command, uint64_t serial) {
@@ -316,19 +335,6 @@ void commit_serve(struct task *task, bool serves) {
   pthread_mutex_unlock(&commit->lock);
   if (is_news && commit->on_serve)
     commit->on_serve(commit->on_serve_self);
-}
-
-void commit_expect_init(struct task *task, bool expects) {
-  pthread_mutex_lock(&task->commit.lock);
-  task->commit.expects_init = expects;
-  pthread_mutex_unlock(&task->commit.lock);
-}
-
-bool commit_expects_init(struct task *task) {
-  pthread_mutex_lock(&task->commit.lock);
-  bool expects = task->commit.expects_init && !task->commit.ledger.initialised;
-  pthread_mutex_unlock(&task->commit.lock);
-  return expects;
 }
 
 void commit_on_serve(struct task *task, void (*on_serve)(void *self), void *self) {

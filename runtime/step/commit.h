@@ -10,6 +10,7 @@
 #define TFC_RUNTIME_STEP_COMMIT_H
 
 #include "base/status.h"
+#include "runtime/step/driver_state.h"
 #include "runtime/step/ledger.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -47,12 +48,15 @@ void commit_finish(struct task *task, uint32_t driver, bool finished);
 status commit_ask(struct task *task, uint32_t driver, uint32_t lane, struct ledger *out, bool *is_serving);
 /* While false, nobody is told what is applied here. True at first. */
 void commit_serve(struct task *task, bool serves);
-/* The variables were lost, and the job begins again: steps have no use for this task before `init` has run here. */
-void commit_expect_init(struct task *task, bool expects);
-/* It has not yet. */
-bool commit_expects_init(struct task *task);
 /* Told, on the thread of commit_serve, that it serves again. Before any step. */
 void commit_on_serve(struct task *task, void (*on_serve)(void *self), void *self);
+/* What a driver has of its own, for its successor and for checkpoints: copied; goes with a restore. RESOURCE_EXHAUSTED. */
+status commit_keep_state(struct task *task, const struct driver_state *state);
+/* Calls back for each that is kept, with the gate's lock held. */
+void commit_each_state(struct task *task, void (*found)(void *self, const struct driver_state *state), void *self);
+/* What this task has of its own is put back to before a step that is tried again: its draws and iterators go on from there,
+ * rather than that the first try's are given again. Before any step. */
+void commit_put_back(struct task *task, bool puts_back);
 /* This task's own steps go on behind `last` of the command. RESOURCE_EXHAUSTED. */
 status commit_follow(struct task *task, uint32_t command, uint64_t last);
 /* The same, and its own parts of the steps behind that one run, though it seems to have done one: it has nothing of
@@ -82,6 +86,8 @@ struct commit {
   commit_passes *passes;
   void *passes_self;
   struct ledger ledger;
+  struct driver_states states;
+  bool puts_back;
   struct record *records; /* one for each driver's lane that has changed something */
   bool has_run_init;      /* by this process: what its calls have made is there */
   struct asked {
@@ -89,7 +95,6 @@ struct commit {
   } * asked; /* drivers, each for a lane, that have asked since the restore of that era */
   uint32_t asked_count;
   bool is_silent; /* amid a restore */
-  bool expects_init;
   void (*on_serve)(void *self);
   void *on_serve_self;
   void (*on_commit)(void *self);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/program/fault.h"
 #include "runtime/step/partial.h"
+#include "runtime/step/rehearsal.h"
 #include "runtime/step/task_state.h"
 #include "runtime/step/trace.h"
 
@@ -92,6 +92,7 @@ static status end_feed(struct dataflow *d, uint32_t instr, struct dataflow_wait 
 static status finish_host(struct dataflow *d, struct dataflow_wait *wait) {
   if (wait->call.instr->flags & INSTR_CHANGES)
     TRY(frame_changed(d->frame, wait->call.instr, wait->call.outputs, wait->call.output_count));
+  TRY(rehearsal_keep(d->frame, wait->call.instr, wait->call.outputs, wait->call.output_count));
   return host_call_end(d->frame, &wait->call);
 }
 
@@ -127,6 +128,8 @@ static bool is_fed_later(const struct dataflow *d, const struct program_instr *i
 static status begin_host(struct dataflow *d, uint32_t index, struct dataflow_wait *wait) {
   const struct program_instr *instr = &d->instrs[index];
   struct change change = {.applies = true};
+  if (rehearsal_find(d->frame, instr, &change.outputs))
+    return frame_give_again(d->frame, instr, change.outputs);
   if (instr->flags & INSTR_CHANGES)
     TRY(frame_change(d->frame, instr, &change));
   if (!change.applies)
@@ -143,13 +146,15 @@ static status begin_host(struct dataflow *d, uint32_t index, struct dataflow_wai
 /* Begins what may have to wait; unless it does (wait->pending), it has also ended. */
 static status begin(struct dataflow *d, uint32_t index, struct dataflow_wait *wait) {
   const struct program_instr *instr = &d->instrs[index];
-  struct tensor *fed = NULL;
+  struct tensor *fed = NULL, **came;
   wait->instr = index;
   wait->begin = d->frame->is_recorded ? trace_now() : 0;
   if (is_fed_later(d, instr)) {
     start_feed(d, index, wait, &fed);
     return wait->pending ? OK : end_feed(d, index, wait, fed);
   }
+  if (instr->op == INSTR_RECV && rehearsal_find(d->frame, instr, &came))
+    return frame_receive(d->frame, instr, tensor_retain(came[0]));
   if (instr->op == INSTR_RECV) {
     TRY(start_recv(d, index, wait));
     return wait->pending ? OK : end_recv(d, index, wait);
@@ -161,7 +166,8 @@ static status begin(struct dataflow *d, uint32_t index, struct dataflow_wait *wa
 static status start(struct dataflow *d, uint32_t index) {
   const struct program_instr *instr = &d->instrs[index];
   struct dataflow_wait *wait = &d->frame->waits[index];
-  if (instr->guards.count && instr->op != INSTR_FETCH && !frame_guards_hold(d->frame, instr)) {
+  bool is_left_out = instr->guards.count && instr->op != INSTR_FETCH && !frame_guards_hold(d->frame, instr);
+  if (is_left_out || rehearsal_skips(d->frame, instr)) {
     finish(d, index);
     return OK;
   }
@@ -209,7 +215,7 @@ static void drop_wait(struct dataflow *d, struct dataflow_wait *wait) {
   uint8_t op = d->instrs[wait->instr].op;
   wait->pending = false;
   d->pending_count--;
-  bool took = op == INSTR_HOST && wait->call.code == OK && (wait->call.instr->flags & INSTR_CHANGES) && !FAULT(36);
+  bool took = op == INSTR_HOST && wait->call.code == OK && (wait->call.instr->flags & INSTR_CHANGES);
   if (took && frame_changed(d->frame, wait->call.instr, wait->call.outputs, wait->call.output_count) != OK)
     took = false; /* without memory it is lost */
   tensor_release(op == INSTR_RECV ? wait->waiter.tensor : NULL);

@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "runtime/program/size.h"
+#include "runtime/program/fault.h"
 #include "runtime/resource/meeting.h"
 #include "runtime/step/crew.h"
 #include "runtime/step/memory_report.h"
+#include "runtime/step/rehearsal.h"
 #include "runtime/step/step_stats.h"
 #include "runtime/step/task_state.h"
 
@@ -135,15 +137,17 @@ void step_begin_background(struct step *step, struct task *task, uint32_t entry)
 
 void step_end_background(struct step *step) { step_leave(step->task, step); }
 
-static status part_run(struct part *part, struct step *step, const int64_t *symbols) {
+static status run_frame(struct part *part, struct step *step, const int64_t *symbols, struct rehearsal *rehearsal) {
   struct frame *frame;
   status placed = frame_acquire(part, step, symbols, &frame);
   if (placed != OK)
     return placed == RESOURCE_EXHAUSTED && step->reports_memory ? part_report_memory(part, symbols, placed) : placed;
   frame->is_part = true;
+  frame->rehearsal = rehearsal;
+  bool is_for_good = !rehearsal_is_on(frame);
   atomic_fetch_add_explicit(&part->task->at_work, 1, memory_order_relaxed);
   status result = frame_run(frame);
-  if (result == OK)
+  if (result == OK && is_for_good)
     result = frame_commit(frame);
   else
     frame_pause(frame);
@@ -151,6 +155,21 @@ static status part_run(struct part *part, struct step *step, const int64_t *symb
   frame_release(frame);
   if (result != OK && !part->code->dataflow) /* a dataflow part says so itself: it tells the step before it cleans up */
     status_suffix(result, " (on %s)", part->task->name);
+  return result;
+}
+
+static status part_run(struct part *part, struct step *step, const int64_t *symbols) {
+  struct rehearsal *rehearsal = NULL;
+  bool is_driven_elsewhere = step->driver != part->task->program->task;
+  if (!part->rehearsed || !is_driven_elsewhere || step->is_dry || FAULT(7))
+    return run_frame(part, step, symbols, NULL);
+  TRY(rehearsal_create(part->task, part, &rehearsal));
+  status result = run_frame(part, step, symbols, rehearsal);
+  if (result == OK) {
+    rehearsal_end(rehearsal);
+    result = run_frame(part, step, symbols, rehearsal);
+  }
+  rehearsal_destroy(rehearsal);
   return result;
 }
 

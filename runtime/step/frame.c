@@ -7,6 +7,7 @@
 #include "runtime/memory/buffer.h"
 #include "runtime/memory/variable.h"
 #include "runtime/program/size.h"
+#include "runtime/step/rehearsal.h"
 #include "runtime/step/task_state.h"
 
 #define PLANS_MAX 32 /* bindings kept for each frame: an epoch has two, the full batch and the last one */
@@ -57,6 +58,7 @@ status part_init(struct part *part, struct task *task, const struct program_part
   part->size_count = part_size_count(program, code);
   part->kernel_count = part_kernel_count(program, code);
   part->arg_max = part_arg_max(part);
+  part->rehearsed = rehearsal_length(program, code);
   part->constants = calloc((size_t)code->slots.count + 1, sizeof *part->constants);
   part->holders = calloc((size_t)code->slots.count + 1, sizeof *part->holders);
   part->unbound = calloc((size_t)symbol_count + 1, sizeof *part->unbound);
@@ -220,6 +222,7 @@ static status frame_place(struct frame *frame, const int64_t *symbols) {
 static void enter_busy(struct frame *frame, struct step *step) {
   struct part *part = frame->part;
   frame->step = step;
+  frame->rehearsal = NULL;
   frame->is_recorded = part->task->trace || step->stats;
   frame->is_part = frame->is_inside = false;
   atomic_store_explicit(&frame->at, NULL, memory_order_relaxed);

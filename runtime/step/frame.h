@@ -19,6 +19,7 @@
 struct partial;
 struct record;
 struct record_item;
+struct rehearsal;
 struct step_stats;
 struct task;
 struct variable;
@@ -63,10 +64,11 @@ struct part {
   const struct program *program;
   const struct program_part *code;
   uint32_t symbol_count, size_count, kernel_count;
-  uint32_t arg_max;  /* arguments of an instruction */
-  void **constants;  /* per slot: data of CONST slots */
-  int64_t *unbound;  /* per symbol: SYMBOL_UNBOUND, with which a function starts */
-  uint32_t *holders; /* slots that may hold a tensor when a step ends */
+  uint32_t arg_max;   /* arguments of an instruction */
+  uint32_t rehearsed; /* instructions of its outer block that are rehearsed first (rehearsal.h); 0: none */
+  void **constants;   /* per slot: data of CONST slots */
+  int64_t *unbound;   /* per symbol: SYMBOL_UNBOUND, with which a function starts */
+  uint32_t *holders;  /* slots that may hold a tensor when a step ends */
   uint32_t holder_count;
   pthread_mutex_t lock; /* idle, busy */
   struct frame *idle;
@@ -86,6 +88,7 @@ struct frame {
   struct frame *next, *previous; /* idle: next only */
   struct part *part;
   struct step *step;
+  struct rehearsal *rehearsal; /* or NULL: the part is run once, for good */
   const struct program *program;
   const struct program_slot *slots;
   void **data;          /* per slot: its elements */
@@ -143,6 +146,18 @@ void frame_record(struct frame *frame, const struct program_instr *instr, uint64
 /* For region.c and dataflow.c. */
 status frame_run_block(struct frame *frame, const struct program_block *block);
 status frame_run_instr(struct frame *frame, const struct program_instr *instr);
+/* The kernel `first` and those that may run beside it; *last (its place in the block) becomes that of the last one. */
+status frame_run_group(struct frame *frame, const struct program_instr *first, uint32_t *last);
+/* Tensors for those outputs of a kernel that are not in the arena. */
+status frame_make_outputs(struct frame *frame, const struct program_instr *instr);
+/* Whether it may use the pool: what goes on beside steps does not take the threads from them. */
+bool frame_has_pool(const struct frame *frame);
+/* Gives up what the instruction was the last to use. */
+static inline void frame_release_slots(struct frame *frame, const struct program_instr *instr) {
+  const uint32_t *release = program_operands(frame->program, instr->release.first);
+  for (uint32_t i = 0; i < instr->release.count; i++)
+    frame_drop(frame, release[i]);
+}
 status frame_run_if(struct frame *frame, const struct program_instr *instr);
 status frame_run_while(struct frame *frame, const struct program_instr *instr);
 status frame_run_dataflow(struct frame *frame);
@@ -168,6 +183,8 @@ status frame_change(struct frame *frame, const struct program_instr *instr, stru
 status frame_changed(struct frame *frame, const struct program_instr *instr, struct tensor *const *outputs, uint32_t output_count);
 /* A host call that was made before: its outputs, again. */
 status frame_repeat_call(struct frame *frame, const struct program_instr *instr, const struct change *change);
+/* These, for the call's outputs. */
+status frame_give_again(struct frame *frame, const struct program_instr *instr, struct tensor *const *outputs);
 /* It is going to wait: whoever freezes the gate need not wait for it. */
 void frame_pause(struct frame *frame);
 /* The part has ended well: the step is committed when it was the last one. */

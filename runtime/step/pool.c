@@ -1,7 +1,8 @@
-/* pool.c: one job at a time, announced by a counter that idle workers watch.
+/* pool.c: a few jobs at a time, announced by a word of bits that idle workers watch.
  *
- * `state` holds the number of the job, whether it may still be joined, and how many workers are in it. A worker that
- * wakes too late finds it closed and goes back to sleep, so the caller never waits for a thread that has not come.
+ * A job is one phase of a kernel, or of several that run side by side. Its `state` holds the job's number, whether it may still be joined,
+ * and how many workers are in it. A worker that wakes too late finds it closed and goes back to sleep, so the caller
+ * never waits for a thread that has not come.
  */
 #include "runtime/step/pool.h"
 
@@ -12,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -25,18 +27,31 @@
 #define STATE_ACTIVE (STATE_OPEN - 1)
 #define CHUNKS_PER_THREAD 4 /* small enough for little idling at the end, large enough for few atomics */
 
+#define JOBS_MAX 8 /* kernels of other steps beyond that run on their callers alone */
+
+/* The tiles of one kernel's phase. */
+struct piece {
+  _Alignas(64) _Atomic int64_t next; /* the first tile nobody has taken */
+  const struct kernel_code *code;
+  const struct kernel_call *call;
+  int64_t tiles, chunk;
+};
+struct job {
+  _Alignas(64) _Atomic uint64_t state;
+  atomic_bool is_taken; /* by a caller; the rest is written while no worker is active */
+  int64_t phase;
+  uint32_t piece_count;
+  struct piece pieces[PROGRAM_GROUP_MAX];
+};
+
 struct pool {
   int worker_count;
   pthread_t workers[THREADS_MAX];
-  atomic_bool busy; /* somebody's kernel has the workers */
   atomic_bool stopping;
-  const struct kernel_code *code; /* the job; written while no worker is active */
-  const struct kernel_call *call;
-  int64_t phase, tiles, chunk;
-  _Alignas(64) _Atomic uint64_t state;
-  _Alignas(64) _Atomic int64_t next;  /* the first tile nobody has taken */
+  _Alignas(64) _Atomic uint32_t open; /* bit i: jobs[i] may be joined */
   _Alignas(64) _Atomic uint32_t bell; /* futex: counts jobs */
   _Atomic int sleepers;
+  struct job jobs[JOBS_MAX];
 };
 
 void float_mode_set(void) {
@@ -57,25 +72,37 @@ static inline void spin_pause(void) {
 #endif
 }
 
-static void take_tiles(struct pool *pool) {
-  for (;;) {
-    int64_t begin = atomic_fetch_add_explicit(&pool->next, pool->chunk, memory_order_relaxed);
-    if (begin >= pool->tiles)
-      return;
-    int64_t end = begin + pool->chunk < pool->tiles ? begin + pool->chunk : pool->tiles;
-    pool->code->run(pool->call, pool->phase, begin, end);
+static void take_tiles(struct job *job) {
+  for (uint32_t i = 0; i < job->piece_count; i++) {
+    struct piece *piece = &job->pieces[i];
+    for (;;) {
+      int64_t begin = atomic_fetch_add_explicit(&piece->next, piece->chunk, memory_order_relaxed);
+      if (begin >= piece->tiles)
+        break;
+      int64_t end = begin + piece->chunk < piece->tiles ? begin + piece->chunk : piece->tiles;
+      piece->code->run(piece->call, job->phase, begin, end);
+    }
   }
 }
 
 /* Joins the job if it is open and not the one joined last. */
-static bool worker_join(struct pool *pool, uint64_t *last) {
-  uint64_t state = atomic_load_explicit(&pool->state, memory_order_acquire);
+static bool job_join(struct job *job, uint64_t *last) {
+  uint64_t state = atomic_load_explicit(&job->state, memory_order_acquire);
   while ((state & STATE_OPEN) && state / STATE_JOB != *last)
-    if (atomic_compare_exchange_weak_explicit(&pool->state, &state, state + 1, memory_order_acq_rel, memory_order_acquire)) {
+    if (atomic_compare_exchange_weak_explicit(&job->state, &state, state + 1, memory_order_acq_rel, memory_order_acquire)) {
       *last = state / STATE_JOB;
       return true;
     }
   return false;
+}
+
+/* An open job that this worker has not been in; NULL: there is none. last: per job, its number when it was joined last. */
+static struct job *worker_join(struct pool *pool, uint64_t *last) {
+  uint32_t open = atomic_load_explicit(&pool->open, memory_order_relaxed);
+  for (uint32_t i = 0; open; i++, open >>= 1)
+    if ((open & 1) && job_join(&pool->jobs[i], &last[i]))
+      return &pool->jobs[i];
+  return NULL;
 }
 
 static void worker_sleep(struct pool *pool, uint32_t bell) {
@@ -88,17 +115,17 @@ static void worker_sleep(struct pool *pool, uint32_t bell) {
 static void *worker_main(void *argument) {
   struct pool *pool = argument;
   float_mode_set();
-  uint64_t last = 0;
+  uint64_t last[JOBS_MAX] = {0};
   while (!atomic_load_explicit(&pool->stopping, memory_order_relaxed)) {
     uint32_t bell = atomic_load(&pool->bell);
-    bool joined = false;
-    for (int i = 0; i < SPIN_ROUNDS && !joined; i++) {
-      joined = worker_join(pool, &last);
+    struct job *job = NULL;
+    for (int i = 0; i < SPIN_ROUNDS && !job; i++) {
+      job = worker_join(pool, last);
       spin_pause();
     }
-    if (joined) {
-      take_tiles(pool);
-      atomic_fetch_sub_explicit(&pool->state, 1, memory_order_release);
+    if (job) {
+      take_tiles(job);
+      atomic_fetch_sub_explicit(&job->state, 1, memory_order_release);
     } else {
       worker_sleep(pool, bell);
     }
@@ -124,7 +151,7 @@ status pool_create(int threads, struct pool **out) {
   struct pool *pool = aligned_alloc(64, (sizeof(struct pool) + 63) / 64 * 64);
   if (!pool)
     return fail(RESOURCE_EXHAUSTED, "no memory");
-  *pool = (struct pool){.worker_count = 0};
+  memset(pool, 0, sizeof *pool);
   int wanted = (threads <= 0 ? cores_available() : threads > THREADS_MAX ? THREADS_MAX : threads) - 1;
   while (pool->worker_count < wanted && pthread_create(&pool->workers[pool->worker_count], NULL, worker_main, pool) == 0)
     pool->worker_count++;
@@ -144,42 +171,70 @@ void pool_destroy(struct pool *pool) {
 
 int pool_threads(const struct pool *pool) { return pool->worker_count + 1; }
 
-static void run_alone(const struct kernel_code *code, const struct kernel_call *call, int64_t phases) {
-  for (int64_t phase = 0; phase < phases; phase++)
-    code->run(call, phase, 0, code->query(call->sizes, phase));
+static void run_alone(const struct pool_kernel *kernels, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    for (int64_t phase = 0; phase < kernels[i].phases; phase++)
+      kernels[i].code->run(&kernels[i].call, phase, 0, kernels[i].code->query(kernels[i].call.sizes, phase));
 }
 
-static void run_shared(struct pool *pool, const struct kernel_code *code, const struct kernel_call *call, int64_t phase, int64_t tiles) {
-  pool->code = code;
-  pool->call = call;
-  pool->phase = phase;
-  pool->tiles = tiles;
-  int64_t chunk = tiles / ((int64_t)pool_threads(pool) * CHUNKS_PER_THREAD);
-  pool->chunk = chunk < 1 ? 1 : chunk;
-  atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
-  uint64_t job = (atomic_load_explicit(&pool->state, memory_order_relaxed) / STATE_JOB + 1) * STATE_JOB;
-  atomic_store_explicit(&pool->state, job | STATE_OPEN, memory_order_release);
+static struct job *job_take(struct pool *pool) {
+  for (int i = 0; pool->worker_count && i < JOBS_MAX; i++)
+    if (!atomic_load_explicit(&pool->jobs[i].is_taken, memory_order_relaxed) &&
+        !atomic_exchange_explicit(&pool->jobs[i].is_taken, true, memory_order_acquire))
+      return &pool->jobs[i];
+  return NULL;
+}
+
+/* Lets the workers in, works, and waits for those who came. */
+static void job_run(struct pool *pool, struct job *job) {
+  uint32_t bit = UINT32_C(1) << (job - pool->jobs);
+  uint64_t number = (atomic_load_explicit(&job->state, memory_order_relaxed) / STATE_JOB + 1) * STATE_JOB;
+  atomic_store_explicit(&job->state, number | STATE_OPEN, memory_order_release);
+  atomic_fetch_or_explicit(&pool->open, bit, memory_order_release);
   ring_bell(pool);
-  take_tiles(pool);
-  atomic_fetch_and_explicit(&pool->state, ~STATE_OPEN, memory_order_acq_rel);
-  for (int round = 0; atomic_load_explicit(&pool->state, memory_order_acquire) & STATE_ACTIVE; round++)
+  take_tiles(job);
+  atomic_fetch_and_explicit(&pool->open, ~bit, memory_order_relaxed);
+  atomic_fetch_and_explicit(&job->state, ~STATE_OPEN, memory_order_acq_rel);
+  for (int round = 0; atomic_load_explicit(&job->state, memory_order_acquire) & STATE_ACTIVE; round++)
     if (round < SPIN_ROUNDS)
       spin_pause();
     else
       sched_yield(); /* fewer cores than threads: let the worker finish */
 }
 
-void pool_run(struct pool *pool, const struct kernel_code *code, const struct kernel_call *call, int64_t phases) {
-  if (pool->worker_count == 0 || atomic_exchange_explicit(&pool->busy, true, memory_order_acquire)) {
-    run_alone(code, call, phases);
+/* The phase's tiles of the kernels that have it; the number of them all. */
+static int64_t job_fill(const struct pool *pool, struct job *job, const struct pool_kernel *kernels, uint32_t count, int64_t phase) {
+  int64_t total = 0;
+  job->phase = phase;
+  job->piece_count = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (phase >= kernels[i].phases)
+      continue;
+    struct piece *piece = &job->pieces[job->piece_count++];
+    piece->code = kernels[i].code;
+    piece->call = &kernels[i].call;
+    piece->tiles = kernels[i].code->query(kernels[i].call.sizes, phase);
+    int64_t chunk = piece->tiles / ((int64_t)pool_threads(pool) * CHUNKS_PER_THREAD);
+    piece->chunk = chunk < 1 ? 1 : chunk;
+    atomic_store_explicit(&piece->next, 0, memory_order_relaxed);
+    total += piece->tiles;
+  }
+  return total;
+}
+
+void pool_run(struct pool *pool, const struct pool_kernel *kernels, uint32_t count) {
+  struct job *job = job_take(pool);
+  if (!job) {
+    run_alone(kernels, count);
     return;
   }
-  for (int64_t phase = 0; phase < phases; phase++) {
-    int64_t tiles = code->query(call->sizes, phase);
-    if (tiles > 1)
-      run_shared(pool, code, call, phase, tiles);
+  int64_t phases = 0;
+  for (uint32_t i = 0; i < count; i++)
+    phases = kernels[i].phases > phases ? kernels[i].phases : phases;
+  for (int64_t phase = 0; phase < phases; phase++)
+    if (job_fill(pool, job, kernels, count, phase) > 1)
+      job_run(pool, job);
     else
-      code->run(call, phase, 0, tiles);
-  }
-  atomic_store_explicit(&pool->busy, false, memory_order_release);
+      take_tiles(job);
+  atomic_store_explicit(&job->is_taken, false, memory_order_release);
 }

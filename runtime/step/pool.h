@@ -1,8 +1,8 @@
 /* pool.h: the threads that kernels run on.
  *
  * A kernel's phases are ranges of tiles; the caller and the workers take chunks of them until none is left. Which thread
- * computes a tile changes no result. One kernel at a time uses the workers; a second one (of another step) runs on its
- * caller alone rather than wait. Workers spin for a moment after each kernel, then sleep.
+ * computes a tile changes no result. Kernels of several steps share the workers; nobody waits for one. Workers spin for a
+ * moment after each kernel, then sleep.
  */
 #ifndef TFC_RUNTIME_STEP_POOL_H
 #define TFC_RUNTIME_STEP_POOL_H
@@ -18,8 +18,16 @@ status pool_create(int threads, struct pool **out);
 void pool_destroy(struct pool *pool);
 int pool_threads(const struct pool *pool);
 
-/* Runs all phases. Checks that fail are in call->fault. The call and its memory are read until this returns. */
-void pool_run(struct pool *pool, const struct kernel_code *code, const struct kernel_call *call, int64_t phases);
+#define POOL_WORTH_NS 20000 /* what takes less is not worth waking a thread */
+
+struct pool_kernel {
+  const struct kernel_code *code;
+  struct kernel_call call;
+  int64_t phases;
+};
+/* Runs all phases of 1 to PROGRAM_GROUP_MAX kernels, side by side: none may write what another one touches. Checks that fail are in
+ * call.fault. The calls and their memory are read until this returns. Any thread. */
+void pool_run(struct pool *pool, const struct pool_kernel *kernels, uint32_t count);
 
 /* Denormals are zero, in operands and results, as in TensorFlow: for every thread that runs kernels. */
 void float_mode_set(void);

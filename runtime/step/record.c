@@ -65,7 +65,7 @@ bool record_is_empty(struct record *record) {
 bool record_find(struct record *record, uint32_t instr, struct record_item *out) {
   bool found = false;
   pthread_mutex_lock(&record->lock);
-  for (uint32_t i = 0; record->unused > 0 && i < record->count && !found && !FAULT(35) && !FAULT(1) && !FAULT(8); i++)
+  for (uint32_t i = 0; record->unused > 0 && i < record->count && !found && !FAULT(35) && !FAULT(6) && !FAULT(1) && !FAULT(8); i++)
     if (record->items[i].instr == instr && !record->items[i].is_used) {
       record->items[i].is_used = found = true;
       record->unused--;

@@ -2,12 +2,16 @@
  *
  * A block's parameters borrow what was passed in. What a block gives back is taken out of it as tensors (shared where
  * possible), so that nothing of its arena has to outlive it, and the loop's state may change shape from turn to turn.
+ * Rows of arrays are read and written where they lie (loop_rows.c).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/memory/buffer.h"
+#include "runtime/memory/variable.h"
 #include "runtime/program/size.h"
+#include "runtime/step/loop_rows.h"
+#include "runtime/step/rehearsal.h"
 #include "runtime/step/task_state.h"
 
 /* A value on its way between blocks: memory, and the tensor that keeps it, or NULL when it is borrowed from a slot. */
@@ -127,8 +131,9 @@ struct loop {
   struct frame *frame;
   const struct program_instr *instr;
   const struct program_block *condition, *body;
-  struct passed *state, *next;
+  struct passed *state, *next; /* the variables; behind them, in this turn, rows that the body takes */
   uint32_t count;
+  struct loop_rows rows;
   bool *gives; /* of each value: the body has it alone: an object that it does not give back unchanged */
 };
 
@@ -161,6 +166,18 @@ static void find_gives(struct loop *loop) {
   }
 }
 
+/* A result that lies in a row stays there as long as the loop runs. */
+static status next_value(struct frame *frame, uint32_t slot, struct passed *out) {
+  if (frame->slots[frame->slots[slot].root].storage == STORAGE_ROW) {
+    *out = (struct passed){.data = frame->data[slot]};
+    return frame_shape(frame, slot, &out->shape);
+  }
+  struct tensor *tensor;
+  TRY(frame_take(frame, slot, &tensor));
+  *out = (struct passed){tensor->data, tensor, tensor->shape};
+  return OK;
+}
+
 static status loop_next_state(struct loop *loop) {
   struct frame *frame = loop->frame;
   const uint32_t *results = program_operands(frame->program, loop->body->results.first);
@@ -172,16 +189,37 @@ static status loop_next_state(struct loop *loop) {
         tensor_retain(loop->next[i].tensor);
       continue;
     }
-    struct tensor *tensor;
-    TRY(frame_take(frame, results[i], &tensor));
-    loop->next[i] = (struct passed){tensor->data, tensor, tensor->shape};
+    TRY(next_value(frame, results[i], &loop->next[i]));
   }
   return OK;
+}
+
+/* A variable that was missing when it was read in front of the loop: the first turn needs it. */
+static status read_missing(struct loop *loop) {
+  const struct frame *frame = loop->frame;
+  const uint32_t *args = program_operands(frame->program, loop->instr->args.first);
+  for (uint32_t i = 0; i < loop->count; i++) {
+    const struct program_slot *root = &frame->slots[frame->slots[args[i]].root];
+    if (root->storage != STORAGE_VARIABLE || frame->data[args[i]])
+      continue;
+    TRY(variable_read(rehearsal_variable(frame, (uint32_t)root->data), &loop->state[i].tensor));
+    loop->state[i].data = loop->state[i].tensor->data;
+  }
+  return OK;
+}
+
+static status take_rows(struct loop *loop) {
+  for (uint32_t i = 0; i < loop->rows.in_count; i++) {
+    struct passed *row = &loop->state[loop->count + i];
+    TRY(loop_rows_take(&loop->rows, i, &row->data, &row->shape));
+  }
+  return loop_rows_place(&loop->rows);
 }
 
 static status loop_turn(struct loop *loop) {
   const uint32_t *outputs = program_operands(loop->frame->program, loop->instr->outputs.first);
   memset(loop->next, 0, loop->count * sizeof *loop->next);
+  TRY(take_rows(loop));
   TRY(enter_block(loop->frame, loop->body, loop->state));
   for (uint32_t i = 0; i < loop->count; i++)
     if (loop->gives[i]) {
@@ -189,7 +227,9 @@ static status loop_turn(struct loop *loop) {
       loop->state[i].tensor = NULL;
     }
   TRY(frame_run_block(loop->frame, loop->body));
-  status result = loop_next_state(loop);
+  status result = loop_rows_fill(&loop->rows);
+  if (result == OK)
+    result = loop_next_state(loop);
   drop_block(loop->frame, loop->body);
   for (uint32_t i = 0; i < loop->count; i++)
     passed_drop(loop->frame, &loop->state[i], outputs[i]);
@@ -201,11 +241,13 @@ static status loop_turn(struct loop *loop) {
 
 static status loop_run(struct loop *loop) {
   const struct step *step = loop->frame->step;
-  for (;;) {
+  for (bool first = true;; first = false) {
     bool more;
     TRY(loop_continues(loop, &more));
     if (!more)
       return OK;
+    if (first)
+      TRY(read_missing(loop));
     TRY(loop_turn(loop));
     bool is_given_up =
       atomic_load_explicit(&step->cancelled, memory_order_relaxed) || atomic_load_explicit(&step->task->stopping, memory_order_relaxed);
@@ -214,13 +256,31 @@ static status loop_run(struct loop *loop) {
   }
 }
 
+/* Whether nobody takes an output: the loop is its last user. */
+static bool is_unused(const struct loop *loop, uint32_t slot) {
+  const uint32_t *release = program_operands(loop->frame->program, loop->instr->release.first);
+  for (uint32_t i = 0; i < loop->instr->release.count; i++)
+    if (release[i] == slot)
+      return true;
+  return false;
+}
+
 static status loop_end(struct loop *loop) {
   struct frame *frame = loop->frame;
   const uint32_t *args = program_operands(frame->program, loop->instr->args.first);
   const uint32_t *outputs = program_operands(frame->program, loop->instr->outputs.first);
-  for (uint32_t i = 0; i < loop->instr->outputs.count; i++) {
+  for (uint32_t i = 0; i < loop->rows.out_count; i++) {
+    struct tensor *array;
+    TRY(loop_rows_end(&loop->rows, i, &array));
+    TRY(set_output(frame, outputs[loop->count + i], array));
+  }
+  for (uint32_t i = 0; i < loop->count; i++) {
     struct tensor *tensor = loop->state[i].tensor;
     loop->state[i].tensor = NULL;
+    if (!tensor && is_unused(loop, outputs[i])) { /* not copied for nobody; its sizes may be asked for */
+      TRY(frame_bind(frame, outputs[i], &loop->state[i].shape));
+      continue;
+    }
     if (!tensor && loop->state[i].data != frame->data[args[i]])
       TRY(tensor_copy_in((enum dtype)frame->slots[outputs[i]].dtype, &loop->state[i].shape, loop->state[i].data, &tensor));
     else if (!tensor)
@@ -232,11 +292,11 @@ static status loop_end(struct loop *loop) {
 
 status frame_run_while(struct frame *frame, const struct program_instr *instr) {
   const uint32_t *args = program_operands(frame->program, instr->args.first);
-  struct loop loop = {.frame = frame, .instr = instr, .count = instr->args.count};
+  struct loop loop = {.frame = frame, .instr = instr, .count = instr->args.count - instr->number};
   loop.condition = program_block(frame->program, instr->blocks.first);
   loop.body = program_block(frame->program, instr->blocks.first + 1);
-  loop.state = calloc((size_t)loop.count + 1, sizeof *loop.state);
-  loop.next = calloc((size_t)loop.count + 1, sizeof *loop.next);
+  loop.state = calloc((size_t)instr->args.count + 1, sizeof *loop.state);
+  loop.next = calloc((size_t)instr->args.count + 1, sizeof *loop.next);
   loop.gives = calloc((size_t)loop.count + 1, sizeof *loop.gives);
   status result = loop.state && loop.next && loop.gives ? OK : fail(RESOURCE_EXHAUSTED, "no memory");
   if (result == OK)
@@ -244,11 +304,14 @@ status frame_run_while(struct frame *frame, const struct program_instr *instr) {
   for (uint32_t i = 0; result == OK && i < loop.count; i++)
     result = pass_slot(frame, args[i], &loop.state[i]);
   if (result == OK)
+    result = loop_rows_begin(&loop.rows, frame, instr);
+  if (result == OK)
     result = loop_run(&loop);
   if (result == OK)
     result = loop_end(&loop);
   for (uint32_t i = 0; loop.state && i < loop.count; i++)
     tensor_release(loop.state[i].tensor);
+  loop_rows_deinit(&loop.rows);
   free(loop.state);
   free(loop.next);
   free(loop.gives);

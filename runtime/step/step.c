@@ -10,13 +10,13 @@
 #include "runtime/step/memory_report.h"
 #include "runtime/step/partial.h"
 #include "runtime/step/pool.h"
+#include "runtime/step/rehearsal.h"
 #include "runtime/step/step_stats.h"
 #include "runtime/step/task_state.h"
 #include "runtime/step/trace.h"
 #include "runtime/text/element_number.h"
 
-#define INLINE_COST_NS 20000 /* a kernel below this is not worth waking a thread */
-#define LOCKS_MAX 16         /* variables one kernel updates: optimizers take at most five */
+#define LOCKS_MAX 16 /* variables one kernel updates: optimizers take at most five */
 
 status frame_blame(const struct frame *frame, const struct program_instr *instr, status code) {
   const char *place = program_text(frame->program, instr->place), *node = program_text(frame->program, instr->node);
@@ -42,7 +42,7 @@ static status late_sizes(struct frame *frame, const struct program_instr *instr)
   return frame_reserve_scratch(frame, launch->scratch);
 }
 
-static status make_outputs(struct frame *frame, const struct program_instr *instr) {
+status frame_make_outputs(struct frame *frame, const struct program_instr *instr) {
   const uint32_t *outputs = program_operands(frame->program, instr->outputs.first);
   for (uint32_t i = 0; i < instr->outputs.count; i++)
     if (frame->slots[outputs[i]].storage == STORAGE_TENSOR)
@@ -50,8 +50,7 @@ static status make_outputs(struct frame *frame, const struct program_instr *inst
   return OK;
 }
 
-/* What goes on beside steps does not take the threads from them. */
-static bool has_pool(const struct frame *frame) {
+bool frame_has_pool(const struct frame *frame) {
   return !frame->step->is_background || atomic_load_explicit(&frame->part->task->at_work, memory_order_relaxed) == 0;
 }
 
@@ -60,8 +59,8 @@ __attribute__((always_inline)) static inline status kernel_launch(struct frame *
   const struct kernel_code *code = &frame->part->task->kernels[instr->number];
   const struct kernel_launch *launch = &frame->launches[instr->kernel_at];
   struct kernel_call call = {frame->buffers, frame->sizes + instr->sizes_at, frame->scratch, &frame->fault};
-  if (launch->cost >= INLINE_COST_NS && has_pool(frame)) {
-    pool_run(frame->part->task->pool, code, &call, launch->phases);
+  if (launch->cost >= POOL_WORTH_NS && frame_has_pool(frame)) {
+    pool_run(frame->part->task->pool, &(struct pool_kernel){code, call, launch->phases}, 1);
   } else {
     code->run(&call, 0, 0, launch->tiles);
     for (int64_t phase = 1; phase < launch->phases; phase++)
@@ -93,11 +92,10 @@ static void variables_unlock(struct kernel_variables *v) {
 
 static status variables_lock(struct frame *frame, const struct program_instr *instr, struct kernel_variables *v) {
   const uint32_t *args = program_operands(frame->program, instr->args.first);
-  struct task *task = frame->part->task;
   for (uint32_t i = 0; i < instr->args.count; i++) {
     if (!(args[i] & PROGRAM_ARG_VARIABLE) || args[i] == PROGRAM_ARG_SCRATCH)
       continue;
-    struct variable *variable = &task->variables[args[i] & ~PROGRAM_ARG_VARIABLE];
+    struct variable *variable = rehearsal_variable(frame, args[i] & ~PROGRAM_ARG_VARIABLE);
     uint32_t at = 0;
     while (at < v->locked_count && v->locked[at] < variable)
       at++;
@@ -135,8 +133,25 @@ static status bind_copy(struct frame *frame, uint32_t i, const struct variable *
   return OK;
 }
 
+/* What was drawn in a rehearsal is drawn again, from the state that the generator had then. */
+static status bind_generator(struct frame *frame, uint32_t i, const struct program_instr *instr, struct variable *variable,
+                             struct kernel_variables *v) {
+  struct tensor **then, *copy;
+  frame->buffers[i] = variable->value->data;
+  if (rehearsal_find(frame, instr, &then)) {
+    frame->buffers[i] = then[0]->data;
+    return OK;
+  }
+  if (!rehearsal_is_on(frame))
+    return OK;
+  TRY(tensor_clone(variable->value, &copy));
+  v->kept[v->kept_count++] = copy;
+  return rehearsal_keep(frame, instr, &copy, 1);
+}
+
 /* Fills the buffers of one variable argument; `spec` is its mode, rank and size codes. */
-static status bind_variable(struct frame *frame, uint32_t i, struct variable *variable, const uint32_t *spec, struct kernel_variables *v) {
+static status bind_variable(struct frame *frame, uint32_t i, const struct program_instr *instr, struct variable *variable,
+                            const uint32_t *spec, struct kernel_variables *v) {
   if (spec[0] != PROGRAM_VARIABLE_IN)
     variable_will_change(variable);
   if (spec[0] == PROGRAM_VARIABLE_OUT) {
@@ -153,6 +168,8 @@ static status bind_variable(struct frame *frame, uint32_t i, struct variable *va
       TRY(check_variable_shape(frame, variable, spec + 2, spec[1]));
     if (v->on_copies && spec[0] == PROGRAM_VARIABLE_INOUT)
       return bind_copy(frame, i, variable, NULL, v);
+    if (frame->rehearsal && variable_is_random(variable))
+      return bind_generator(frame, i, instr, variable, v);
   }
   frame->buffers[i] = variable->value->data;
   return OK;
@@ -164,7 +181,7 @@ static status bind_variables(struct frame *frame, const struct program_instr *in
   for (uint32_t i = 0; i < instr->args.count; i++) {
     if (!(args[i] & PROGRAM_ARG_VARIABLE) || args[i] == PROGRAM_ARG_SCRATCH)
       continue;
-    TRY(bind_variable(frame, i, &frame->part->task->variables[args[i] & ~PROGRAM_ARG_VARIABLE], spec, v));
+    TRY(bind_variable(frame, i, instr, rehearsal_variable(frame, args[i] & ~PROGRAM_ARG_VARIABLE), spec, v));
     spec += 2 + spec[1];
   }
   return OK;
@@ -200,9 +217,25 @@ static status run_on_variables(struct frame *frame, const struct program_instr *
   return result;
 }
 
+/* A rehearsal has copies of what the kernel changes. */
+static status rehearse_changes(struct frame *frame, const struct program_instr *instr) {
+  const uint32_t *args = program_operands(frame->program, instr->args.first);
+  const uint32_t *spec = program_operands(frame->program, instr->shapes);
+  for (uint32_t i = 0; i < instr->args.count; i++) {
+    if (!(args[i] & PROGRAM_ARG_VARIABLE) || args[i] == PROGRAM_ARG_SCRATCH)
+      continue;
+    if (spec[0] != PROGRAM_VARIABLE_IN)
+      TRY(rehearsal_change(frame, args[i] & ~PROGRAM_ARG_VARIABLE));
+    spec += 2 + spec[1];
+  }
+  return OK;
+}
+
 static status run_update(struct frame *frame, const struct program_instr *instr) {
   struct change change;
   TRY(frame_change(frame, instr, &change));
+  if (rehearsal_is_on(frame))
+    TRY(rehearse_changes(frame, instr));
   if (!change.applies)
     return instr->outputs.count > 0 ? run_on_variables(frame, instr, true) : OK;
   TRY(run_on_variables(frame, instr, false));
@@ -214,7 +247,7 @@ static inline status run_kernel(struct frame *frame, const struct program_instr 
     if (instr->flags & INSTR_LATE)
       TRY(late_sizes(frame, instr));
     if (instr->flags & INSTR_MAKES)
-      TRY(make_outputs(frame, instr));
+      TRY(frame_make_outputs(frame, instr));
   }
   const uint32_t *args = program_operands(frame->program, instr->args.first);
   void **buffers = frame->buffers;
@@ -230,7 +263,13 @@ static inline status run_kernel(struct frame *frame, const struct program_instr 
 static status run_read(struct frame *frame, const struct program_instr *instr) {
   struct tensor *value;
   uint32_t slot = *program_operands(frame->program, instr->outputs.first);
-  TRY(variable_read(&frame->part->task->variables[instr->number], &value));
+  struct variable *variable = rehearsal_variable(frame, instr->number);
+  if (instr->peer && !atomic_load(&variable->initialized)) {
+    frame_drop(frame, slot); /* the loop says so if it turns */
+    frame->data[slot] = NULL;
+    return OK;
+  }
+  TRY(variable_read(variable, &value));
   frame_set(frame, slot, value);
   if (instr->flags & INSTR_DEFINES)
     TRY(frame_bind(frame, slot, &value->shape));
@@ -247,7 +286,8 @@ static status run_assign(struct frame *frame, const struct program_instr *instr)
   if (!change.applies)
     return OK;
   TRY(frame_shape(frame, slot, &shape));
-  TRY(variable_assign(&frame->part->task->variables[instr->number], &shape, frame->data[slot]));
+  TRY(rehearsal_change(frame, instr->number));
+  TRY(variable_assign(rehearsal_variable(frame, instr->number), &shape, frame->data[slot]));
   return frame_changed(frame, instr, NULL, 0);
 }
 
@@ -255,7 +295,7 @@ static status run_variable(struct frame *frame, const struct program_instr *inst
   uint32_t slot = *program_operands(frame->program, instr->outputs.first);
   if (instr->flags & INSTR_MAKES)
     TRY(frame_make(frame, slot));
-  *(bool *)frame->data[slot] = atomic_load(&frame->part->task->variables[instr->number].initialized);
+  *(bool *)frame->data[slot] = atomic_load(&rehearsal_variable(frame, instr->number)->initialized);
   return OK;
 }
 
@@ -333,6 +373,8 @@ static uint32_t peer_task(const struct frame *frame, const struct program_instr 
 static status run_send(struct frame *frame, const struct program_instr *instr) {
   struct task *task = frame->part->task;
   struct tensor *tensor;
+  if (rehearsal_skips(frame, instr))
+    return OK;
   TRY(frame_take(frame, *program_operands(frame->program, instr->args.first), &tensor));
   uint32_t peer = peer_task(frame, instr);
   if (peer == task->program->task)
@@ -351,11 +393,15 @@ status frame_receive(struct frame *frame, const struct program_instr *instr, str
     return result;
   }
   frame_set(frame, slot, tensor);
+  TRY(rehearsal_keep(frame, instr, &tensor, 1));
   return frame_bind(frame, slot, &tensor->shape);
 }
 
 static status run_recv(struct frame *frame, const struct program_instr *instr) {
   struct rendezvous *rendezvous = frame->part->task->rendezvous;
+  struct tensor **came;
+  if (rehearsal_find(frame, instr, &came))
+    return frame_receive(frame, instr, tensor_retain(came[0]));
   struct tensor *tensor = frame->is_inside ? rendezvous_poll(rendezvous, frame->step->id, instr->number) : NULL;
   if (!tensor) {
     frame_pause(frame);
@@ -402,6 +448,8 @@ static status run_host(struct frame *frame, const struct program_instr *instr) {
   struct host_call call;
   struct change change = {.applies = true};
   bool changes = instr->flags & INSTR_CHANGES;
+  if (rehearsal_find(frame, instr, &change.outputs))
+    return frame_give_again(frame, instr, change.outputs);
   if (changes)
     TRY(frame_change(frame, instr, &change));
   if (!change.applies)
@@ -412,6 +460,8 @@ static status run_host(struct frame *frame, const struct program_instr *instr) {
     result = wait_host_call(frame, &call);
   if (result == OK && changes)
     result = frame_changed(frame, instr, call.outputs, call.output_count);
+  if (result == OK)
+    result = rehearsal_keep(frame, instr, call.outputs, call.output_count);
   return result == OK ? host_call_end(frame, &call) : result;
 }
 
@@ -465,21 +515,25 @@ status frame_run_instr(struct frame *frame, const struct program_instr *instr) {
     result = fail(INVALID_ARGUMENT, "has no value: it lies on the side of a cond that was not taken");
   if (result != OK)
     return frame_blame(frame, instr, result);
-  const uint32_t *release = program_operands(frame->program, instr->release.first);
-  for (uint32_t i = 0; i < instr->release.count; i++)
-    frame_drop(frame, release[i]);
+  frame_release_slots(frame, instr);
   return OK;
 }
 
 status frame_run_block(struct frame *frame, const struct program_block *block) {
   const struct program_instr *instr = program_instr(frame->program, block->instrs.first);
   for (uint32_t i = 0; i < block->instrs.count; i++)
-    TRY(frame_run_instr(frame, &instr[i]));
+    if (__builtin_expect(instr[i].flags & INSTR_BESIDE, 0))
+      TRY(frame_run_group(frame, &instr[i], &i));
+    else
+      TRY(frame_run_instr(frame, &instr[i]));
   return OK;
 }
 
 status frame_run(struct frame *frame) {
   if (frame->part->code->dataflow)
     return frame_run_dataflow(frame);
-  return frame_run_block(frame, program_block(frame->program, frame->part->code->block));
+  struct program_block block = *program_block(frame->program, frame->part->code->block);
+  if (rehearsal_is_on(frame))
+    block.instrs.count = frame->part->rehearsed;
+  return frame_run_block(frame, &block);
 }

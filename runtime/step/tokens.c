@@ -42,7 +42,7 @@ static void look(struct task *task, const struct hall_peers *peers, uint32_t rep
   snprintf(text, sizeof text, "the round waits for %.180s, which was not there for %.3g s", who, (double)peers->timeout_ms / 1000);
   struct absence absence = {.replica = replica, .may_leave = may_leave, .is_needed = is_chief, .text = is_late ? text : NULL};
   container_each(task->container, "accumulator", miss, &absence);
-  if (absence.stops)
+  if (absence.stops || (is_chief && is_late)) /* nobody else takes gradients and gives tokens */
     container_each(task->container, "queue", fail_tokens, &absence);
 }
 

@@ -15,11 +15,13 @@
 #include <llvm-c/TargetMachine.h>
 #include "base/arena.h"
 #include "ir/kernel.h"
+#include "ir/kernel_uses.h"
 
 typedef LLVMValueRef value;
 
 #define COPIES_MAX 16
 #define PHASES_MAX 20
+#define CONDITIONS_MAX 6
 
 struct cpu_module {
   LLVMContextRef context;
@@ -29,6 +31,7 @@ struct cpu_module {
   LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, none, string;
   uint32_t vector_bytes; /* 64, 32 or 16: the widest vectors worth using */
   bool has_fma;
+  const char *suffix; /* of the names of functions: "" or "_N" of variant N */
   struct arena arena;
 };
 
@@ -39,6 +42,19 @@ struct local_slot {
   bool in_memory;
   bool varying; /* differs from lane to lane */
   bool jammed;  /* differs from copy to copy */
+};
+
+/* How many of the iterations of a loop over lanes there are. */
+enum lane_extent { EXTENT_OPEN, EXTENT_WHOLE, EXTENT_PART, EXTENT_NONE };
+/* A buffer in registers: see codegen_registers.c. */
+struct register_block {
+  bool is_vector;   /* some loop over lanes runs along its last dimension */
+  uint32_t lanes;   /* of each register: 1, or a vector's */
+  uint32_t row;     /* registers along the last dimension */
+  LLVMTypeRef type; /* of each */
+  uint32_t count;
+  value *at;    /* allocas */
+  value rolled; /* an array of their values in memory, while a loop over them runs; or NULL */
 };
 
 struct memo {
@@ -64,16 +80,24 @@ struct codegen {
   LLVMBasicBlockRef bail; /* where a check that fails in some lane goes: scalar code that finds which; or NULL */
   uint32_t copies, copy;  /* copies being written, the one at hand */
   int no_lanes;           /* > 0: scalar code only */
+  /* scheduled nests: codegen_scheduled.c, codegen_registers.c */
+  bool in_schedule;                 /* statements are written as their marks say */
+  bool in_rolled;                   /* a loop that was to be unrolled runs over registers in memory */
+  struct register_block *registers; /* by buffer */
+  uint32_t *lane_widths;            /* by local: of a loop over lanes; else 0 */
+  struct {
+    expr_id extent; /* of loops over lanes of this width; or NO_EXPR */
+    int32_t width;
+    enum lane_extent as;
+  } known;
   /* contractions: codegen_pack.c */
   const struct phase *packing; /* its packed operand is read from `panel`, or NULL */
   value panels, panel;
   value depth, plain_row; /* where both factors are packed: the number of the term, and the rows' factors there */
   struct memo *memo[2];   /* by expression; [1]: as part of an address, at lane 0, without wrapping */
   uint32_t generation;
-  uint64_t *uses; /* by expression: a set, see codegen_uses.c */
-  uint32_t uses_words;
-  int64_t *bounds; /* by expression: see codegen_uses.c */
-  uint8_t *flags;  /* by expression: EXPR_VARYING | EXPR_JAMMED */
+  struct kernel_uses uses;
+  uint8_t *flags; /* by expression: EXPR_VARYING | EXPR_JAMMED */
 };
 #define EXPR_VARYING 1
 #define EXPR_JAMMED 2
@@ -102,21 +126,20 @@ value rounded_to(struct codegen *c, enum dtype dtype, value v); /* float to half
 value emit_math(struct codegen *c, enum scalar_op op, value *v);
 bool has_math(enum scalar_op op, enum dtype dtype);
 
-/* codegen_uses.c */
-void codegen_uses(struct codegen *c); /* to be called once, before the others */
-bool expr_uses_local(const struct codegen *c, expr_id e, uint32_t local);
-bool expr_loads_from(const struct codegen *c, expr_id e, uint32_t buffer);
-bool expr_loads(const struct codegen *c, expr_id e);
-bool expr_uses_var(const struct codegen *c, expr_id e);
-bool expr_of_sizes(const struct codegen *c, expr_id e); /* of constants and sizes alone */
-/* The coefficient of a local in an index expression: false when it is not affine with a constant one. */
-bool expr_coefficient(const struct codegen *c, expr_id e, uint32_t local, int64_t *out);
+static inline bool expr_uses_local(const struct codegen *c, expr_id e, uint32_t local) { return uses_local(&c->uses, e, local); }
+static inline bool expr_loads_from(const struct codegen *c, expr_id e, uint32_t buffer) { return uses_buffer(&c->uses, e, buffer); }
+static inline bool expr_loads(const struct codegen *c, expr_id e) { return uses_loads(&c->uses, e); }
+static inline bool expr_of_sizes(const struct codegen *c, expr_id e) { return uses_only_sizes(&c->uses, e); }
+static inline bool expr_coefficient(const struct codegen *c, expr_id e, uint32_t local, int64_t *out) {
+  return index_coefficient(&c->uses, e, local, out);
+}
 
 /* codegen_access.c */
 void codegen_flags(struct codegen *c); /* recomputes flags after locals, lanes or copies have changed */
 value emit_expr(struct codegen *c, expr_id e);
 value emit_address_index(struct codegen *c, expr_id e);
 void emit_store(struct codegen *c, const struct stmt *s);
+value fetch_address(struct codegen *c, uint32_t buffer, const expr_id *index); /* may lie outside the buffer */
 value buffer_dim(struct codegen *c, kernel_dim dim);
 
 /* Of an access whose address varies: more than a vector load; and whether its index can be a scalar. */
@@ -131,7 +154,7 @@ struct lane_plan {
 };
 double loop_trips(const struct kernel *k, expr_id extent); /* a guess where it is not constant */
 double scalar_block_cost(struct codegen *c, const struct stmt *body);
-double store_cost(struct codegen *c, const struct stmt *s); /* operations that the stored value takes */
+double stmt_operations(struct codegen *c, const struct stmt *s); /* that the statement's value takes */
 /* Whether the loop of `local` with this body can be vectorised, how and at what cost. */
 bool plan_lanes(struct codegen *c, uint32_t local, bool is_par, double trips, const struct stmt *body, struct lane_plan *out);
 /* exact: the number of iterations is a multiple of the lanes. */
@@ -140,8 +163,9 @@ void emit_lane_loop(struct codegen *c, uint32_t local, value begin, value end, c
 /* From here on the loop's iterations are lanes (lane_base and mask are the caller's), for the locals of body too; and back. */
 void lanes_enter(struct codegen *c, uint32_t local, uint32_t lanes, const struct stmt *body);
 void lanes_leave(struct codegen *c, uint32_t local, const struct stmt *body);
-bool expr_is_strided(struct codegen *c, expr_id e, uint32_t local); /* as lanes of that loop, some load is a gather */
-bool emit_for_lanes(struct codegen *c, const struct stmt *s);       /* false: nothing was written, the loop is to be scalar */
+value mask_of(struct codegen *c, value base, value end, uint32_t lanes); /* the lanes from base on that are before end */
+bool expr_is_strided(struct codegen *c, expr_id e, uint32_t local);      /* as lanes of that loop, some load is a gather */
+bool emit_for_lanes(struct codegen *c, const struct stmt *s);            /* false: nothing was written, the loop is to be scalar */
 
 /* codegen_stmt.c */
 void emit_block(struct codegen *c, const struct stmt *s);
@@ -155,6 +179,16 @@ struct counted_loop {
 };
 struct counted_loop loop_begin(struct codegen *c, value begin, value end, value step);
 void loop_end(struct codegen *c, struct counted_loop *loop);
+
+/* codegen_registers.c */
+void codegen_registers(struct codegen *c); /* to be called once, before the others */
+bool is_register_access(const struct codegen *c, uint32_t buffer);
+void emit_buffer(struct codegen *c, const struct stmt *s); /* STMT_BUFFER */
+value emit_register_load(struct codegen *c, uint32_t buffer, const expr_id *index);
+void emit_register_store(struct codegen *c, const struct stmt *s, value v);
+/* Blocks that body loads from are read from memory until registers_from_memory, by any index. */
+void registers_to_memory(struct codegen *c, const struct stmt *body);
+void registers_from_memory(struct codegen *c);
 
 /* codegen_phase.c: a kernel is cut into phases, each with its tiles. */
 #define CHAIN_MAX 12
@@ -190,15 +224,27 @@ struct phase {
   bool has_packing, is_packing; /* a contraction with a packed operand; the phase before it, that packs */
   struct packing pack;          /* has_packing: loops are in its order */
   struct phase *otherwise;      /* has_packing: how to run with few rows; NULL when pack.always */
+  bool is_scheduled;            /* chain: its loops of tasks */
+  struct phase_condition {      /* of sizes; where one does not hold the phase has no tiles */
+    expr_id value;
+    bool inverted;
+  } conditions[CONDITIONS_MAX];
+  int condition_count;
 };
 int kernel_phases(struct codegen *c, struct phase *out); /* at most PHASES_MAX */
-/* In a function with the sizes at hand. */
-value emit_phase_cost(struct codegen *c, const struct phase *phase);  /* nanoseconds, double */
-value emit_phase_grain(struct codegen *c, const struct phase *phase); /* elements in a tile */
-value emit_phase_tile_count(struct codegen *c, const struct phase *phase);
+/* In a function with the sizes at hand, as are those of codegen_cost.c. */
+value emit_phase_condition(struct codegen *c, const struct phase *phase); /* i1: whether it has tiles */
 void emit_phase_tiles(struct codegen *c, const struct phase *phase, value begin, value end);
-
+/* codegen_cost.c */
 value emit_loop_extent(struct codegen *c, const struct phase *p, int loop);
+value emit_phase_units(struct codegen *c, const struct phase *p, int loop); /* what is counted of a loop: iterations, or blocks of them */
+value emit_phase_elements(struct codegen *c, const struct phase *p);        /* units of all loops */
+int64_t phase_chunk(const struct phase *p);                                 /* iterations of the last loop in a unit of copies */
+value emit_plain_grain(struct codegen *c, const struct phase *phase);       /* elements in a tile of plain loops */
+value emit_phase_cost(struct codegen *c, const struct phase *phase);        /* nanoseconds, double */
+value emit_phase_grain(struct codegen *c, const struct phase *phase);       /* elements in a tile */
+value emit_phase_tile_count(struct codegen *c, const struct phase *phase);
+
 void set_phase_loop(struct codegen *c, const struct phase *p, int loop, value index);
 
 /* codegen_pack.c */
@@ -212,7 +258,18 @@ bool emit_packed_factor(struct codegen *c, expr_id e, value *out); /* false: e i
 void emit_pack_tiles(struct codegen *c, const struct phase *p, value begin, value end);
 void emit_packed_tiles(struct codegen *c, const struct phase *p, value begin, value end);
 
-/* codegen_kernel.c: writes the kernel's functions; out gets the pair for tfc_kernels. */
+/* codegen_scheduled.c */
+bool is_scheduled(const struct stmt *s);                       /* it, or something in it, carries a mark */
+uint32_t vector_lanes(const struct codegen *c, int64_t width); /* of the vectors that a loop over lanes is written in */
+void emit_scheduled_for(struct codegen *c, const struct stmt *s);
+void emit_scheduled_block(struct codegen *c, const struct stmt *block);
+void emit_fetch(struct codegen *c, const struct stmt *s);        /* STMT_FETCH */
+value emit_task_count(struct codegen *c, const struct phase *p); /* iterations of the loops of tasks */
+void emit_scheduled_tiles(struct codegen *c, const struct phase *p, value begin, value end);
+
+/* codegen_kernel.c */
+value emit_buffer_bytes(struct codegen *c, const struct kernel_buffer *b); /* in whole lines of the cache */
+/* Writes the kernel's functions; out gets the pair for tfc_kernels. */
 void emit_kernel(struct cpu_module *m, const struct kernel *k, value out[2]);
 
 #endif

@@ -144,9 +144,18 @@ static enum access widened_access(struct codegen *c, const struct kernel_buffer 
   return access == ACCESS_CONTIGUOUS && dtype_is_complex(buffer->dtype) ? ACCESS_SCATTERED : access;
 }
 
+value fetch_address(struct codegen *c, uint32_t buffer, const expr_id *index) {
+  const struct kernel_buffer *b = &c->k->buffers.items[buffer];
+  value at = linear_index(c, b, index, ACCESS_UNIFORM), bytes = const_i64(c, (int64_t)dtype_size(b->dtype));
+  at = LLVMBuildMul(c->b, at, bytes, "");
+  return LLVMBuildGEP2(c->b, c->m->i8, c->buffers[buffer], &at, 1, "");
+}
+
 static value emit_load(struct codegen *c, expr_id e) {
   const struct expr *x = expr_get(c->k, e);
   uint32_t number = (uint32_t)x->imm;
+  if (is_register_access(c, number))
+    return emit_register_load(c, number, &c->k->operands.items[x->first]);
   const struct kernel_buffer *buffer = &c->k->buffers.items[number];
   const expr_id *index = &c->k->operands.items[x->first];
   enum access access = widened_access(c, buffer, index);
@@ -164,6 +173,10 @@ static value emit_load(struct codegen *c, expr_id e) {
 void emit_store(struct codegen *c, const struct stmt *s) {
   const struct kernel_buffer *buffer = &c->k->buffers.items[s->buffer];
   value v = emit_expr(c, s->value);
+  if (is_register_access(c, s->buffer)) {
+    emit_register_store(c, s, v);
+    return;
+  }
   if (buffer->dtype == DTYPE_BOOL)
     v = LLVMBuildZExt(c->b, v, type_widened(c->m->i8, is_wide(v) ? c->lanes : 1), "");
   enum access access = widened_access(c, buffer, s->index);
@@ -248,7 +261,7 @@ static value emit_division(struct codegen *c, const struct expr *x) {
   bool remainder = x->op == SCALAR_FLOORMOD || x->op == SCALAR_REM;
   if (x->dtype != DTYPE_INT64 || (!remainder && x->op != SCALAR_FLOORDIV && x->op != SCALAR_DIV))
     return NULL;
-  int64_t a = c->bounds[operands[0]], b = c->bounds[operands[1]];
+  int64_t a = c->uses.bounds[operands[0]], b = c->uses.bounds[operands[1]];
   if (a < 0 || b < 0)
     return NULL;
   return emit_index_division(c, remainder, a <= INT32_MAX && b <= INT32_MAX, emit_expr(c, operands[0]), emit_expr(c, operands[1]));

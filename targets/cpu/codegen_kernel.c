@@ -14,7 +14,7 @@ static void add_attribute(struct cpu_module *m, value f, unsigned param, const c
 }
 
 static value create_function(struct codegen *c, const char *suffix, LLVMTypeRef type) {
-  value f = LLVMAddFunction(c->m->module, arena_printf(&c->m->arena, "%s.%s", c->k->name, suffix), type);
+  value f = LLVMAddFunction(c->m->module, arena_printf(&c->m->arena, "%s%s.%s", c->k->name, c->m->suffix, suffix), type);
   LLVMSetLinkage(f, LLVMInternalLinkage);
   unsigned kind = LLVMGetEnumAttributeKindForName("nounwind", 8);
   LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(c->m->context, kind, 0));
@@ -38,7 +38,7 @@ static void load_sizes(struct codegen *c, value sizes) {
 
 /* ---- scratch: buffers of the kernel one after the other, each on a cache line ---- */
 
-static value buffer_bytes(struct codegen *c, const struct kernel_buffer *b) {
+value emit_buffer_bytes(struct codegen *c, const struct kernel_buffer *b) {
   value bytes = const_i64(c, (int64_t)dtype_size(b->dtype));
   for (int d = 0; d < b->rank; d++)
     bytes = LLVMBuildNSWMul(c->b, bytes, buffer_dim(c, b->dims[d]), "");
@@ -50,7 +50,7 @@ static value scratch_offset(struct codegen *c, uint32_t buffer) {
   value sum = const_i64(c, 0);
   for (uint32_t i = 0; i < buffer; i++)
     if (c->k->buffers.items[i].mode == BUFFER_SCRATCH)
-      sum = LLVMBuildNSWAdd(c->b, sum, buffer_bytes(c, &c->k->buffers.items[i]), "");
+      sum = LLVMBuildNSWAdd(c->b, sum, emit_buffer_bytes(c, &c->k->buffers.items[i]), "");
   return sum;
 }
 
@@ -67,8 +67,15 @@ static uint64_t constant_bytes(const struct kernel_buffer *b) {
   return bytes;
 }
 
+/* Arguments and scratch come first. */
+static uint32_t argument_count(const struct kernel *k) {
+  uint32_t count = k->buffers.count;
+  while (count > 0 && k->buffers.items[count - 1].mode == BUFFER_LOCAL)
+    count--;
+  return count;
+}
 static LLVMTypeRef phase_type(struct codegen *c) {
-  uint32_t buffers = c->k->buffers.count, sizes = c->k->size_count, n = 0;
+  uint32_t buffers = argument_count(c->k), sizes = c->k->size_count, n = 0;
   LLVMTypeRef *params = ARENA_ARRAY(&c->m->arena, LLVMTypeRef, buffers + sizes + 4);
   for (uint32_t i = 0; i < buffers; i++)
     params[n++] = c->m->ptr;
@@ -82,7 +89,7 @@ static LLVMTypeRef phase_type(struct codegen *c) {
 }
 
 static value emit_phase(struct codegen *c, const struct phase *phase, int number) {
-  uint32_t buffers = c->k->buffers.count, sizes = c->k->size_count;
+  uint32_t buffers = argument_count(c->k), sizes = c->k->size_count;
   value f = create_function(c, arena_printf(&c->m->arena, "phase%d", number), phase_type(c));
   for (uint32_t i = 0; i < buffers; i++) {
     const struct kernel_buffer *b = &c->k->buffers.items[i];
@@ -111,7 +118,7 @@ static value emit_run(struct codegen *c, const value *phases, const struct phase
   struct cpu_module *m = c->m;
   LLVMTypeRef params[4] = {m->ptr, m->i64, m->i64, m->i64};
   value f = create_function(c, "run", LLVMFunctionType(m->none, params, 4, false)), call = LLVMGetParam(f, 0);
-  uint32_t buffers = c->k->buffers.count, sizes = c->k->size_count;
+  uint32_t buffers = argument_count(c->k), sizes = c->k->size_count;
   value *args = ARENA_ARRAY(&m->arena, value, buffers + sizes + 4);
   value pointers = load_word(c, m->ptr, call, 0), scratch = load_word(c, m->ptr, call, 2);
   load_sizes(c, load_word(c, m->ptr, call, 1));
@@ -191,7 +198,8 @@ void emit_kernel(struct cpu_module *m, const struct kernel *k, value out[2]) {
   c.memo[0] = ARENA_ARRAY(a, struct memo, k->exprs.count);
   c.memo[1] = ARENA_ARRAY(a, struct memo, k->exprs.count);
   c.flags = ARENA_ARRAY(a, uint8_t, k->exprs.count);
-  codegen_uses(&c);
+  codegen_registers(&c);
+  kernel_uses_find(k, a, &c.uses);
   struct phase phases[PHASES_MAX];
   value functions[PHASES_MAX];
   int count = kernel_phases(&c, phases);

@@ -194,7 +194,7 @@ static bool divides_by_lane(const struct codegen *c, expr_id e) {
   if (dtype_is_float(x->dtype) || op_cost(x) != 5 || x->count != 2) /* a square root of integers has one */
     return false;
   expr_id by = expr_operand(c->k, e, 1);
-  int64_t a = c->bounds[expr_operand(c->k, e, 0)], b = c->bounds[by];
+  int64_t a = c->uses.bounds[expr_operand(c->k, e, 0)], b = c->uses.bounds[by];
   return !(expr_is_const(c->k, by, NULL) && a >= 0 && a <= INT32_MAX && b >= 0 && b <= INT32_MAX);
 }
 
@@ -239,7 +239,7 @@ static double block_cost(struct codegen *c, const struct stmt *s, double lanes) 
   return sum;
 }
 
-double store_cost(struct codegen *c, const struct stmt *s) {
+double stmt_operations(struct codegen *c, const struct stmt *s) {
   return expr_cost(c, s->value, 1, arena_alloc(&c->m->arena, c->k->exprs.count));
 }
 
@@ -385,10 +385,10 @@ bool expr_is_strided(struct codegen *c, expr_id e, uint32_t local) {
   return strided;
 }
 
-/* The lanes from base on that are before end. */
-static value mask_of(struct codegen *c, value base, value end, uint32_t lanes) {
+value mask_of(struct codegen *c, value base, value end, uint32_t lanes) {
   value left = LLVMBuildNSWSub(c->b, end, base, "");
   left = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){left, const_i64(c, lanes)}, 2);
+  left = call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){left, const_i64(c, 0)}, 2);
   return LLVMBuildICmp(c->b, LLVMIntULT, lane_numbers(c, lanes), splat(c, LLVMBuildTrunc(c->b, left, c->m->i32, ""), lanes), "");
 }
 

@@ -14,6 +14,7 @@
  * packing does not pay: whether to pack is decided when the sizes are known, and the plain code stands beside. */
 #include <string.h>
 
+#include "ir/contraction.h"
 #include "targets/cpu/codegen.h"
 
 #define ROW_GROUPS 8          /* groups of copies in a tile */
@@ -25,88 +26,22 @@
 #define ONE_VECTOR_GAIN 1.15  /* from which on panels of one register are better than of two */
 #define ROWS_MIN_STRIDED 4    /* the same where the plain code would gather */
 
-/* ---- recognising ---- */
+/* ---- planning ---- */
 
-struct usage {
-  struct codegen *c;
-  const struct phase *p;
-};
-
-static bool uses_loop(const struct usage *u, expr_id e, int loop) {
-  for (int i = u->p->loops[loop].first; i <= u->p->loops[loop].last; i++)
-    if (expr_uses_local(u->c, e, u->p->chain[i]->local))
+/* Whether a loop of the phase moves the factor. */
+static bool moves(const struct phase *p, const struct contraction *x, int factor, int loop) {
+  for (int i = p->loops[loop].first; i <= p->loops[loop].last; i++)
+    if (x->axes[i].in[factor])
       return true;
   return false;
 }
-static bool is_self(const struct kernel *k, expr_id e, uint32_t local) {
-  return expr_get(k, e)->op == SCALAR_LOCAL && expr_get(k, e)->imm == local;
+/* The loop of the phase that ends with an axis. */
+static int loop_of_axis(const struct phase *p, int axis) {
+  int loop = p->loop_count - 1;
+  while (loop >= 0 && p->loops[loop].last != axis)
+    loop--;
+  return loop;
 }
-
-/* sum = sum + x * y */
-static bool match_product(const struct kernel *k, const struct stmt *s, expr_id out[2]) {
-  const struct expr *x = expr_get(k, s->value);
-  if (x->op == SCALAR_FMA && is_self(k, expr_operand(k, s->value, 2), s->local)) {
-    out[0] = expr_operand(k, s->value, 0);
-    out[1] = expr_operand(k, s->value, 1);
-    return true;
-  }
-  for (int i = 0; x->op == SCALAR_ADD && i < 2; i++) {
-    expr_id product = expr_operand(k, s->value, 1 - i);
-    if (!is_self(k, expr_operand(k, s->value, i), s->local) || expr_get(k, product)->op != SCALAR_MUL)
-      continue;
-    out[0] = expr_operand(k, product, 0);
-    out[1] = expr_operand(k, product, 1);
-    return true;
-  }
-  return false;
-}
-
-/* Inside: vars, one nest of red loops around one set, stores. */
-static const struct stmt *find_red(const struct stmt *inside) {
-  const struct stmt *red = NULL;
-  for (const struct stmt *s = inside; s; s = s->next) {
-    if (s->kind == STMT_IF || s->kind == STMT_WHILE || s->kind == STMT_CHECK || (s->kind == STMT_FOR && (red || s->loop != LOOP_RED)))
-      return NULL;
-    if (s->kind == STMT_FOR)
-      red = s;
-  }
-  return red;
-}
-static const struct stmt *find_sum(struct codegen *c, const struct stmt *red, struct packing *out) {
-  const struct stmt *s = red;
-  for (out->red_count = 0; s && s->kind == STMT_FOR && out->red_count < CHAIN_MAX; s = s->body) {
-    if (s->loop != LOOP_RED || (s != red && s->next) || !expr_of_sizes(c, s->value))
-      return NULL;
-    out->red[out->red_count++] = s;
-  }
-  return s && s->kind == STMT_SET && !s->next ? s : NULL;
-}
-
-/* The loop along which results lie side by side. */
-static int find_lane_loop(struct codegen *c, const struct phase *p) {
-  const struct kernel *k = c->k;
-  for (int loop = p->loop_count - 1; loop >= 0; loop--) {
-    uint32_t local = p->chain[p->loops[loop].last]->local;
-    bool stores = false, good = true;
-    for (const struct stmt *s = p->inside; s; s = s->next) {
-      if (s->kind != STMT_STORE)
-        continue;
-      int64_t step = 0;
-      int last = s->index_count - 1;
-      while (last > 0 && k->buffers.items[s->buffer].dims[last] == 1)
-        last--;
-      stores = true;
-      good = good && last >= 0 && !dtype_is_complex(k->buffers.items[s->buffer].dtype) &&
-             expr_coefficient(c, s->index[last], local, &step) && step == 1;
-      for (int d = 0; d < last && good; d++)
-        good = !expr_uses_local(c, s->index[d], local);
-    }
-    if (stores && good)
-      return loop;
-  }
-  return -1;
-}
-
 static double loop_trips_of(const struct kernel *k, const struct phase *p, int loop, bool *known) {
   double trips = 1;
   *known = true;
@@ -133,23 +68,23 @@ static bool lies_along(struct codegen *c, expr_id e, uint32_t local, uint8_t *se
       return false;
   return true;
 }
-static bool uses_red(struct codegen *c, expr_id e, const struct packing *pack) {
-  for (int i = 0; i < pack->red_count; i++)
-    if (expr_uses_local(c, e, pack->red[i]->local))
+static bool moves_in_sum(const struct contraction *x, int factor) {
+  for (int i = x->par_count; i < x->axis_count; i++)
+    if (x->axes[i].in[factor])
       return true;
   return false;
 }
-static bool wants_both(struct codegen *c, const struct packing *pack) {
+static bool wants_both(struct codegen *c, const struct contraction *x, const struct packing *pack) {
   double terms = 1;
   for (int i = 0; i < pack->red_count; i++)
     terms *= loop_trips(c->k, pack->red[i]->value);
   bool along = lies_along(c, pack->plain, pack->red[pack->red_count - 1]->local, arena_alloc(&c->m->arena, c->k->exprs.count));
-  return pack->is_safe && uses_red(c, pack->plain, pack) && (!along || terms > DEPTH_MAX);
+  return pack->is_safe && moves_in_sum(x, 0) && (!along || terms > DEPTH_MAX);
 }
 
 /* The loop whose iterations fill groups of copies best. */
-static int find_copy_loop(struct codegen *c, const struct phase *p, int lane, const struct packing *pack, uint32_t *copies) {
-  struct usage u = {c, p};
+static int find_copy_loop(struct codegen *c, const struct phase *p, const struct contraction *x, int lane, const struct packing *pack,
+                          uint32_t *copies) {
   uint32_t most = pack->vectors > 2 || c->m->vector_bytes == 32 ? 6 : c->m->vector_bytes == 64 ? 8 : 4;
   if (pack->vectors == 1)
     most = c->m->vector_bytes >= 32 ? 12 : 8;
@@ -161,7 +96,7 @@ static int find_copy_loop(struct codegen *c, const struct phase *p, int lane, co
   for (int i = p->loop_count - 1; i >= 0; i--) {
     bool known;
     double trips = loop_trips_of(c->k, p, i, &known);
-    if (i == lane || trips < 2 || !uses_loop(&u, pack->plain, i) || uses_loop(&u, pack->packed, i))
+    if (i == lane || trips < 2 || !moves(p, x, 0, i) || moves(p, x, 1, i))
       continue;
     uint32_t n = most;
     double fill = 0.9;
@@ -210,50 +145,67 @@ static uint32_t choose_vectors(struct codegen *c, const struct phase *p, int lan
   return c->m->vector_bytes == 64 && known && (trips % four == 0 || trips > 6 * four) ? 4 : 2;
 }
 
+/* What can be packed: a sum of floats in lanes, each factor with loops of its own. */
+static bool fits_packing(struct codegen *c, const struct phase *p, const struct contraction *x, int lane) {
+  bool known;
+  size_t size = dtype_size(x->dtype);
+  return (size == 4 || size == 8) && x->par_count == p->chain_count && p->loop_count >= 2 && x->axis_count - x->par_count <= CHAIN_MAX &&
+         lane >= 0 && loop_trips_of(c->k, p, lane, &known) >= 6 && moves(p, x, 1, lane) && !moves(p, x, 0, lane) && moves_in_sum(x, 1);
+}
+
+/* Loops that the packed factor varies with; rows: the others' product, at least, where there are any. */
+static double sort_loops(struct codegen *c, struct phase *p, const bool *packed, struct packing *pack, bool *all_known) {
+  double rows = 1;
+  *all_known = true;
+  for (int i = 0; i < p->loop_count - 1; i++) {
+    bool known;
+    double trips = loop_trips_of(c->k, p, i, &known);
+    if (packed[p->loops[i].last]) {
+      pack->outer[pack->outer_count++] = i;
+    } else {
+      rows *= known ? trips : 1;
+      *all_known = *all_known && known;
+    }
+  }
+  return rows;
+}
+
+static void take_contraction(struct codegen *c, const struct phase *p, const struct contraction *x, struct packing *pack) {
+  pack->plain = x->factor[0];
+  pack->packed = x->factor[1];
+  pack->dtype = x->dtype;
+  pack->sum = x->local;
+  pack->set = x->set;
+  for (int i = x->par_count; i < x->axis_count; i++)
+    pack->red[pack->red_count++] = x->axes[i].loop;
+  pack->is_safe = !reads_what_it_stores(c, p->inside);
+}
+
 bool plan_packing(struct codegen *c, struct phase *p) {
   const struct kernel *k = c->k;
   struct packing pack = {0};
-  const struct stmt *red = find_red(p->inside), *sum = red ? find_sum(c, red, &pack) : NULL;
-  expr_id operands[2];
-  if (!sum || p->loop_count < 2 || !match_product(k, sum, operands) || expr_uses_var(c, operands[0]) || expr_uses_var(c, operands[1]))
+  struct contraction x;
+  if (!contraction_find(&c->uses, p->body, &x))
     return false;
-  size_t size = dtype_size(k->locals.items[sum->local].dtype);
-  int lane = find_lane_loop(c, p);
-  bool known;
-  if ((size != 4 && size != 8) || lane < 0 || loop_trips_of(k, p, lane, &known) < 6)
+  int lane = loop_of_axis(p, x.lanes);
+  if (!fits_packing(c, p, &x, lane))
     return false;
-  struct usage u = {c, p};
-  int which = uses_loop(&u, operands[0], lane) ? 0 : 1;
-  pack.packed = operands[which];
-  pack.plain = operands[1 - which];
-  if (!uses_loop(&u, pack.packed, lane) || uses_loop(&u, pack.plain, lane) || !uses_red(c, pack.packed, &pack))
-    return false;
-  pack.is_safe = !reads_what_it_stores(c, p->inside);
-  pack.packs_both = wants_both(c, &pack);
-  pack.vectors = choose_vectors(c, p, lane, (uint32_t)size);
+  uint32_t size = (uint32_t)dtype_size(x.dtype), copies = 0;
+  take_contraction(c, p, &x, &pack);
+  pack.packs_both = wants_both(c, &x, &pack);
+  pack.vectors = choose_vectors(c, p, lane, size);
   pack.vectors = pack.packs_both && pack.vectors > 2 ? 2 : pack.vectors;
-  uint32_t copies = 0;
-  int copy = find_copy_loop(c, p, lane, &pack, &copies);
+  int copy = find_copy_loop(c, p, &x, lane, &pack, &copies);
   if (copy < 0)
     return false;
-  pack.dtype = k->locals.items[sum->local].dtype;
-  pack.lanes = pack.vectors * c->m->vector_bytes / (uint32_t)size;
+  pack.lanes = pack.vectors * c->m->vector_bytes / size;
   pack.copies = copies;
-  pack.sum = sum->local;
-  pack.set = sum;
+  bool packed[CHAIN_MAX] = {false}, all_known; /* by the last axis of a loop: it moves the packed factor */
+  for (int i = 0; i < p->loop_count; i++)
+    packed[p->loops[i].last] = moves(p, &x, 1, i);
   move_to_end(p, copy, p->loop_count - 1);
   move_to_end(p, lane > copy ? lane - 1 : lane, p->loop_count - 1);
-  double rows = 1; /* at least, where there are any */
-  bool all_known = true;
-  for (int i = 0; i < p->loop_count - 1; i++) {
-    double trips = loop_trips_of(k, p, i, &known);
-    if (uses_loop(&u, pack.packed, i))
-      pack.outer[pack.outer_count++] = i;
-    else {
-      rows *= known ? trips : 1;
-      all_known = all_known && known;
-    }
-  }
+  double rows = sort_loops(c, p, packed, &pack, &all_known);
   uint32_t local = p->chain[p->loops[p->loop_count - 1].last]->local;
   pack.is_strided = expr_is_strided(c, pack.packed, local);
   uint8_t *seen = arena_alloc(&c->m->arena, k->exprs.count);

@@ -11,11 +11,6 @@
 
 #include "targets/cpu/codegen.h"
 
-#define TILE_NS 25000.0       /* a tile should take about this long */
-#define SINGLE_NS 40000.0     /* and a kernel below this is not divided */
-#define CONTRACTION_COST 0.05 /* of what its operations would cost one by one */
-#define UNKNOWN_TRIPS 8.0     /* for loops whose extent is only known inside */
-
 /* ---- finding phases ---- */
 
 static bool uses_chain_local(struct codegen *c, expr_id e, const struct phase *p) {
@@ -259,25 +254,76 @@ static void plan_phase(struct codegen *c, const struct stmt *s, struct phase *p)
     *p = *plain;
 }
 
-int kernel_phases(struct codegen *c, struct phase *out) {
-  int count = 0;
-  bool serial = c->k->body == NULL;
-  for (const struct stmt *s = c->k->body; s && !serial; s = s->next) {
-    serial = !is_par(s) || count == PHASES_MAX;
-    if (serial)
+/* A nest with marks: its outermost loops of tasks are the chain. */
+static void plan_scheduled(struct codegen *c, const struct stmt *s, struct phase *p) {
+  memset(p, 0, sizeof *p);
+  p->body = s;
+  p->is_scheduled = true;
+  p->copies = 1;
+  for (; s && s->kind == STMT_FOR && s->run == RUN_TASKS && p->chain_count < CHAIN_MAX; s = s->body) {
+    if (uses_chain_local(c, s->value, p) || expr_loads(c, s->value))
       break;
-    plan_phase(c, s, &out[count]);
-    serial = out[count].is_serial;
-    if (out[count].has_packing && count + 1 < PHASES_MAX) {
-      out[count + 1] = out[count];
-      out[count++].is_packing = true;
-    } else if (out[count].has_packing) {
-      serial = true;
-    }
-    count++;
+    p->chain[p->chain_count++] = s;
+    p->inside = s->body;
+    if (!s->body || s->body->next)
+      break;
   }
-  if (!serial)
-    return count;
+}
+
+/* The phases of a kernel, or of a branch for some sizes. */
+struct phase_list {
+  struct phase *items; /* PHASES_MAX */
+  int count;
+  struct phase_condition conditions[CONDITIONS_MAX];
+  int condition_count;
+};
+static bool add_phase(struct codegen *c, const struct stmt *s, struct phase_list *list) {
+  if (list->count == PHASES_MAX)
+    return false;
+  struct phase *p = &list->items[list->count++];
+  if (is_scheduled(s))
+    plan_scheduled(c, s, p);
+  else if (is_par(s))
+    plan_phase(c, s, p);
+  else
+    return false;
+  p->condition_count = list->condition_count;
+  memcpy(p->conditions, list->conditions, sizeof p->conditions);
+  if (p->has_packing) {
+    if (list->count == PHASES_MAX)
+      return false;
+    list->items[list->count] = *p;
+    list->items[list->count++].is_packing = false;
+    p->is_packing = true;
+  }
+  return !p->is_serial;
+}
+/* false: these are no phases. */
+static bool add_phases(struct codegen *c, const struct stmt *s, struct phase_list *list) {
+  for (; s; s = s->next) {
+    if (s->kind != STMT_IF) {
+      if (s->kind != STMT_FOR || !add_phase(c, s, list))
+        return false;
+      continue;
+    }
+    if (!expr_of_sizes(c, s->value) || list->condition_count == CONDITIONS_MAX)
+      return false;
+    struct phase_condition *condition = &list->conditions[list->condition_count++];
+    *condition = (struct phase_condition){s->value, false};
+    if (!add_phases(c, s->body, list))
+      return false;
+    condition->inverted = true;
+    if (!add_phases(c, s->otherwise, list))
+      return false;
+    list->condition_count--;
+  }
+  return true;
+}
+
+int kernel_phases(struct codegen *c, struct phase *out) {
+  struct phase_list list = {.items = out};
+  if (c->k->body && add_phases(c, c->k->body, &list))
+    return list.count;
   memset(out, 0, sizeof *out);
   out[0].body = c->k->body;
   out[0].is_serial = true;
@@ -285,137 +331,13 @@ int kernel_phases(struct codegen *c, struct phase *out) {
   return 1;
 }
 
-/* ---- cost ---- */
-
-static double scalar_ns(const struct expr *x) {
-  switch (x->op) {
-  case SCALAR_CONST:
-  case SCALAR_SIZE:
-  case SCALAR_LOCAL: return 0;
-  case SCALAR_DIV:
-  case SCALAR_SQRT:
-  case SCALAR_REM:
-  case SCALAR_FLOORDIV:
-  case SCALAR_FLOORMOD: return 0.5;
-  case SCALAR_EXP:
-  case SCALAR_LOG:
-  case SCALAR_TANH:
-  case SCALAR_EXPM1:
-  case SCALAR_LOG1P:
-  case SCALAR_SIN:
-  case SCALAR_COS:
-  case SCALAR_ERF: return x->dtype == DTYPE_FLOAT ? 0.5 : 8;
-  default: return x->op >= SCALAR_SQRT ? 10 : 0.05;
+value emit_phase_condition(struct codegen *c, const struct phase *p) {
+  value holds = LLVMConstInt(c->m->i1, 1, false);
+  for (int i = 0; i < p->condition_count; i++) {
+    value v = emit_expr(c, p->conditions[i].value);
+    holds = LLVMBuildAnd(c->b, holds, p->conditions[i].inverted ? LLVMBuildNot(c->b, v, "") : v, "");
   }
-}
-static double expr_ns(const struct codegen *c, expr_id e, uint8_t *seen) {
-  const struct expr *x = expr_get(c->k, e);
-  if (e == NO_EXPR || seen[e])
-    return 0;
-  seen[e] = 1;
-  double sum = scalar_ns(x);
-  for (int i = 0; i < x->count; i++)
-    sum += expr_ns(c, expr_operand(c->k, e, i), seen);
-  return sum;
-}
-static value const_f64(struct codegen *c, double v) { return LLVMConstReal(c->m->f64, v); }
-
-static value emit_block_cost(struct codegen *c, const struct stmt *s) {
-  value sum = const_f64(c, 0);
-  uint8_t *seen = arena_alloc(&c->m->arena, c->k->exprs.count);
-  for (; s; s = s->next) {
-    memset(seen, 0, c->k->exprs.count);
-    double own = 0.05 + expr_ns(c, s->value, seen);
-    for (int i = 0; i < s->index_count; i++)
-      own += expr_ns(c, s->index[i], seen);
-    value nested = LLVMBuildFAdd(c->b, emit_block_cost(c, s->body), emit_block_cost(c, s->otherwise), "");
-    if (s->kind == STMT_FOR) {
-      value trips = expr_of_sizes(c, s->value) ? LLVMBuildSIToFP(c->b, emit_expr(c, s->value), c->m->f64, "") : const_f64(c, UNKNOWN_TRIPS);
-      nested = LLVMBuildFMul(c->b, nested, trips, "");
-    }
-    sum = LLVMBuildFAdd(c->b, sum, LLVMBuildFAdd(c->b, const_f64(c, own), nested, ""), "");
-  }
-  return sum;
-}
-
-value emit_loop_extent(struct codegen *c, const struct phase *p, int loop) {
-  value total = NULL, zero = const_i64(c, 0);
-  for (int i = p->loops[loop].first; i <= p->loops[loop].last; i++) {
-    value extent = emit_expr(c, p->chain[i]->value);
-    extent = call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){extent, zero}, 2);
-    total = total ? LLVMBuildNSWMul(c->b, total, extent, "") : extent;
-  }
-  return total;
-}
-static value divide_up(struct codegen *c, value n, int64_t by) {
-  return LLVMBuildUDiv(c->b, LLVMBuildNSWAdd(c->b, n, const_i64(c, by - 1), ""), const_i64(c, by), "");
-}
-static int64_t chunk_of(const struct phase *p) { return 4 * (int64_t)p->plan.lanes; }
-
-/* What is counted of a loop: its iterations, or blocks of them. */
-static value emit_units(struct codegen *c, const struct phase *p, int loop) {
-  value extent = emit_loop_extent(c, p, loop);
-  if (p->copies > 1 && loop == p->loop_count - 1)
-    return divide_up(c, extent, chunk_of(p));
-  return p->copies > 1 && loop == p->loop_count - 2 ? divide_up(c, extent, p->copies) : extent;
-}
-static value emit_elements(struct codegen *c, const struct phase *phase) {
-  value total = const_i64(c, 1);
-  for (int i = 0; i < phase->loop_count; i++)
-    total = LLVMBuildNSWMul(c->b, total, emit_units(c, phase, i), "");
-  return total;
-}
-value emit_phase_cost(struct codegen *c, const struct phase *phase) {
-  if (phase->is_serial)
-    return emit_block_cost(c, phase->body);
-  value total = emit_block_cost(c, phase->inside);
-  for (int i = 0; i < phase->loop_count; i++)
-    total = LLVMBuildFMul(c->b, total, LLVMBuildSIToFP(c->b, emit_loop_extent(c, phase, i), c->m->f64, ""), "");
-  bool in_registers = phase->has_packing || (phase->copies > 1 && phase->plan.has_red);
-  return in_registers ? LLVMBuildFMul(c->b, total, const_f64(c, CONTRACTION_COST), "") : total;
-}
-/* TILE_NS worth of elements; all of them when that is less than two tiles. */
-static value emit_grain(struct codegen *c, value elements, value cost) {
-  value count = LLVMBuildSIToFP(c->b, elements, c->m->f64, "");
-  value share = LLVMBuildFDiv(c->b, LLVMBuildFMul(c->b, count, const_f64(c, TILE_NS), ""), cost, "");
-  value small = LLVMBuildFCmp(c->b, LLVMRealULT, cost, const_f64(c, SINGLE_NS), "");
-  share = LLVMBuildSelect(c->b, small, count, share, ""); /* the cost may be 0 */
-  value ideal = LLVMBuildSelect(c->b, small, elements, LLVMBuildFPToSI(c->b, share, c->m->i64, ""), "");
-  return call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){ideal, const_i64(c, 1)}, 2);
-}
-/* Plain loops: in whole cache lines. */
-static value emit_plain_grain(struct codegen *c, const struct phase *phase) {
-  value elements = emit_elements(c, phase), grain = emit_grain(c, elements, emit_phase_cost(c, phase));
-  if (phase->copies > 1)
-    return grain;
-  value up = LLVMBuildAnd(c->b, LLVMBuildNSWAdd(c->b, grain, const_i64(c, 63), ""), const_i64(c, ~INT64_C(63)), "");
-  value whole = LLVMBuildOr(c->b, LLVMBuildICmp(c->b, LLVMIntSLT, grain, const_i64(c, 64), ""),
-                            LLVMBuildICmp(c->b, LLVMIntSGE, grain, elements, ""), "");
-  return LLVMBuildSelect(c->b, whole, grain, up, "");
-}
-value emit_pack_grain(struct codegen *c, const struct phase *phase) {
-  value cost = LLVMBuildSIToFP(c->b, emit_pack_bytes(c, phase), c->m->f64, "");
-  return emit_grain(c, emit_pack_panels(c, phase), LLVMBuildFMul(c->b, cost, const_f64(c, 0.1), ""));
-}
-value emit_phase_grain(struct codegen *c, const struct phase *phase) {
-  if (!phase->has_packing)
-    return emit_plain_grain(c, phase);
-  return emit_grain(c, emit_packed_elements(c, phase), emit_phase_cost(c, phase));
-}
-
-static value divide_up_by(struct codegen *c, value n, value by) {
-  return LLVMBuildUDiv(c->b, LLVMBuildNSWAdd(c->b, n, LLVMBuildNSWSub(c->b, by, const_i64(c, 1), ""), ""), by, "");
-}
-value emit_phase_tile_count(struct codegen *c, const struct phase *phase) {
-  if (phase->is_serial)
-    return const_i64(c, 1);
-  if (!phase->has_packing)
-    return divide_up_by(c, emit_elements(c, phase), emit_plain_grain(c, phase));
-  value packs = emit_pack_condition(c, phase), zero = const_i64(c, 0);
-  if (phase->is_packing)
-    return LLVMBuildSelect(c->b, packs, divide_up_by(c, emit_pack_panels(c, phase), emit_pack_grain(c, phase)), zero, "");
-  value count = divide_up_by(c, emit_packed_elements(c, phase), emit_phase_grain(c, phase));
-  return phase->otherwise ? LLVMBuildSelect(c->b, packs, count, emit_phase_tile_count(c, phase->otherwise), "") : count;
+  return holds;
 }
 
 /* ---- running a range ---- */
@@ -477,7 +399,7 @@ static void set_outer_loops(struct codegen *c, const struct phase *p, int count,
 
 /* while (at < last) { the row's indices; from its column to its end or the range's; at += what was done } */
 static void emit_plain_tiles(struct codegen *c, const struct phase *p, value begin, value end) {
-  value units[CHAIN_MAX], elements = emit_elements(c, p), grain = emit_plain_grain(c, p);
+  value units[CHAIN_MAX], elements = emit_phase_elements(c, p), grain = emit_plain_grain(c, p);
   value first = LLVMBuildNSWMul(c->b, begin, grain, "");
   value last = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWMul(c->b, end, grain, ""), elements}, 2);
   int count = p->loop_count;
@@ -486,7 +408,7 @@ static void emit_plain_tiles(struct codegen *c, const struct phase *p, value beg
     return;
   }
   for (int i = 0; i < count; i++)
-    units[i] = emit_units(c, p, i);
+    units[i] = emit_phase_units(c, p, i);
   value width = units[count - 1];
   LLVMBasicBlockRef before = LLVMGetInsertBlock(c->b), rows = new_block(c, "rows"), done = new_block(c, "rows_done");
   LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSLT, first, last, ""), rows, done);
@@ -499,7 +421,7 @@ static void emit_plain_tiles(struct codegen *c, const struct phase *p, value beg
   value take = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){left, rest}, 2);
   value to = LLVMBuildNSWAdd(c->b, column, take, "");
   if (p->copies > 1) {
-    value block = LLVMBuildURem(c->b, row, units[count - 2], ""), chunk = const_i64(c, chunk_of(p));
+    value block = LLVMBuildURem(c->b, row, units[count - 2], ""), chunk = const_i64(c, phase_chunk(p));
     set_outer_loops(c, p, count - 2, LLVMBuildUDiv(c->b, row, units[count - 2], ""), units);
     to = LLVMBuildNSWMul(c->b, to, chunk, "");
     to = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){to, emit_loop_extent(c, p, count - 1)}, 2);
@@ -516,6 +438,10 @@ static void emit_plain_tiles(struct codegen *c, const struct phase *p, value beg
 }
 
 void emit_phase_tiles(struct codegen *c, const struct phase *p, value begin, value end) {
+  if (p->is_scheduled) {
+    emit_scheduled_tiles(c, p, begin, end);
+    return;
+  }
   if (p->is_packing) {
     emit_pack_tiles(c, p, begin, end);
     return;

@@ -40,6 +40,16 @@ void loop_end(struct codegen *c, struct counted_loop *loop) {
 }
 
 static void emit_for(struct codegen *c, const struct stmt *s) {
+  if (c->in_schedule) {
+    emit_scheduled_for(c, s);
+    return;
+  }
+  if (is_scheduled(s)) {
+    c->in_schedule = true;
+    emit_scheduled_for(c, s);
+    c->in_schedule = false;
+    return;
+  }
   if (emit_for_lanes(c, s))
     return;
   struct counted_loop loop = loop_begin(c, const_i64(c, 0), emit_expr(c, s->value), const_i64(c, 1));
@@ -61,11 +71,11 @@ static void emit_var(struct codegen *c, const struct stmt *s) {
   c->copy = 0;
 }
 
-/* A sum of products rounds once for each term where the CPU can: x = x + a * b. Nowhere else are operations fused. */
+/* A sum of products rounds once for each term where the CPU can: x = x + a * b. Nowhere else are operations fused; a schedule says fma itself. */
 static value emit_set_value(struct codegen *c, const struct stmt *s) {
   const struct kernel *k = c->k;
   const struct expr *x = expr_get(k, s->value);
-  bool fuses = c->m->has_fma && x->op == SCALAR_ADD && (x->dtype == DTYPE_FLOAT || x->dtype == DTYPE_DOUBLE);
+  bool fuses = !c->in_schedule && c->m->has_fma && x->op == SCALAR_ADD && (x->dtype == DTYPE_FLOAT || x->dtype == DTYPE_DOUBLE);
   for (int i = 0; fuses && i < 2; i++) {
     expr_id self = expr_operand(k, s->value, i), other = expr_operand(k, s->value, 1 - i);
     if (expr_get(k, self)->op != SCALAR_LOCAL || expr_get(k, self)->imm != s->local || expr_get(k, other)->op != SCALAR_MUL)
@@ -136,7 +146,7 @@ static void emit_rolled_stores(struct codegen *c, const struct stmt *s) {
 
 /* The last copy first: where copies stand for the same row (codegen_pack.c), what the first of them stores counts. */
 static void emit_stores(struct codegen *c, const struct stmt *s) {
-  if (c->copies > 1 && c->lanes > 1 && store_cost(c, s) > LONG_STORE) {
+  if (c->copies > 1 && c->lanes > 1 && stmt_operations(c, s) > LONG_STORE) {
     emit_rolled_stores(c, s);
     return;
   }
@@ -244,6 +254,8 @@ static void emit_stmt(struct codegen *c, const struct stmt *s) {
   case STMT_IF: emit_if(c, s); break;
   case STMT_WHILE: emit_while(c, s); break;
   case STMT_CHECK: emit_check(c, s); break;
+  case STMT_BUFFER: emit_buffer(c, s); break;
+  case STMT_FETCH: emit_fetch(c, s); break;
   }
 }
 

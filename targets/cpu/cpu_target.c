@@ -130,6 +130,25 @@ static status module_init(struct cpu_module *m, const struct target_options *opt
   LLVMDisposeTargetData(layout);
   m->vector_bytes = vector_bytes_of(m->machine);
   m->has_fma = m->vector_bytes > 16;
+  m->suffix = options->variant ? arena_printf(&m->arena, "_%u", options->variant) : "";
+  return OK;
+}
+
+/* Vectors tell the level but for SSE4.2, which LLVM's C interface does not show for a name. */
+static status cpu_level_of(const struct target_options *options, uint32_t *out) {
+  static const char *const first[] = {"x86-64", "generic", "core2", "nocona", "penryn", "k8"};
+  LLVMTargetMachineRef machine;
+  TRY(create_machine(options, &machine));
+  uint32_t bytes = vector_bytes_of(machine);
+  char *features = LLVMGetTargetMachineFeatureString(machine);
+  *out = bytes == 64 ? 4 : bytes == 32 ? 3 : 2;
+  if (bytes == 16 && features[0] && !strstr(features, "+sse4.2"))
+    *out = 1;
+  for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+    if (options->cpu && strcmp(options->cpu, first[i]) == 0)
+      *out = 1;
+  LLVMDisposeMessage(features);
+  LLVMDisposeTargetMachine(machine);
   return OK;
 }
 
@@ -158,15 +177,16 @@ struct part {
 
 /* A function of another part's. */
 static value declare_function(struct cpu_module *m, const struct kernel *k, const char *suffix) {
-  value f = LLVMAddFunction(m->module, arena_printf(&m->arena, "%s.%s", k->name, suffix), LLVMFunctionType(m->none, NULL, 0, false));
+  value f =
+    LLVMAddFunction(m->module, arena_printf(&m->arena, "%s%s.%s", k->name, m->suffix, suffix), LLVMFunctionType(m->none, NULL, 0, false));
   LLVMSetVisibility(f, LLVMHiddenVisibility);
   return f;
 }
 
-/* tfc_kernels: run and query of each kernel, in order. */
+/* tfc_kernels, or that of a further variant: run and query of each kernel, in order. */
 static void add_table(struct cpu_module *m, value *functions, uint32_t count) {
   LLVMTypeRef type = LLVMArrayType2(m->ptr, (uint64_t)count * 2);
-  value table = LLVMAddGlobal(m->module, type, "tfc_kernels");
+  value table = LLVMAddGlobal(m->module, type, arena_printf(&m->arena, "tfc_kernels%s", m->suffix));
   LLVMSetInitializer(table, LLVMConstArray2(m->ptr, functions, (uint64_t)count * 2));
   LLVMSetGlobalConstant(table, true);
   LLVMSetAlignment(table, 16);
@@ -347,4 +367,4 @@ static status cpu_compile(const struct target_options *options, const struct tar
   return result;
 }
 
-const struct target cpu_target = {"cpu", cpu_emit, cpu_compile};
+const struct target cpu_target = {"cpu", cpu_emit, cpu_compile, cpu_level_of};

@@ -321,7 +321,9 @@ static void print_stmt(struct cuda_printer *p, const struct stmt *s) {
     }
     break;
   case STMT_CHECK: print_check(p, s); break;
-  case STMT_WHILE: break;
+  case STMT_WHILE:
+  case STMT_BUFFER: /* check_plain refuses the one, the other is a hint */
+  case STMT_FETCH: break;
   }
 }
 static void print_block(struct cuda_printer *p, const struct stmt *s) {
@@ -415,8 +417,16 @@ static status check_dtypes(const struct kernel *k) {
   return OK;
 }
 
+static status check_plain(const struct kernel *k) {
+  for (uint32_t i = 0; i < k->buffers.count; i++)
+    if (k->buffers.items[i].mode == BUFFER_LOCAL)
+      return fail(UNIMPLEMENTED, "kernel %s: buffers of a block on a GPU", k->name);
+  return OK;
+}
+
 status cuda_print_kernel(const struct kernel *k, FILE *out) {
   TRY(check_dtypes(k));
+  TRY(check_plain(k));
   struct cuda_printer p = {.k = k, .out = out, .indent = 1};
   p.temporary = calloc(k->exprs.count + 1, sizeof *p.temporary);
   if (!p.temporary)

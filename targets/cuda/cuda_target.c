@@ -34,4 +34,4 @@ static status cuda_emit(const struct target_options *options, const struct targe
   return result;
 }
 
-const struct target cuda_target = {"cuda", cuda_emit, NULL};
+const struct target cuda_target = {"cuda", cuda_emit, NULL, NULL};

@@ -19,19 +19,19 @@ static const struct layer {
   const char *folder, *headers; /* for other folders; each between blanks */
 } layers[] = {
   {"text", " element_number.h element_text.h number_parse.h regex.h string_hash.h string_output.h unicode_class.h utf8.h "},
-  {"program", " program.h program_check.h entry_print.h size.h fault.h "},
+  {"program", " program.h program_check.h cpu.h entry_print.h size.h fault.h "},
   {"memory", " buffer.h variable.h container.h arena_plan.h "},
   {"host", " host.h host.def host_path.h inbox.h object.h wait_list.h "},
   {"value", " boxed_sparse.h csr_matrix.h element_sum.h fourier.h optional.h sparse_tensor.h tensor_list.h tensor_message.h tensor_proto.h"
             " tensor_summary.h "},
   {"resource", " accumulator.h barrier.h collective.h dense_table.h meeting.h philox_stream.h queue.h staging.h table.h tensor_array.h "},
-  {"step", " task.h task_state.h frame.h crew.h pool.h commit.h exchange.h partial.h stall.h step_stats.h trace.h waits.h "},
+  {"step", " task.h task_state.h frame.h crew.h pool.h commit.h driver_state.h exchange.h partial.h stall.h step_stats.h trace.h waits.h "},
   {"data", " dataset.h events.h iterator_place.h example_values.h inflate.h record_file.h "},
   {"image", " "},
   {"calls", " "},
   {"net", " address.h connection.h grpc_server.h link.h loop.h net_limits.h receive_pool.h tls.h "},
   {"cluster", " cluster.h control.h cut.h history.h look.h view.h "},
-  {"checkpoint", " job.h "},
+  {"checkpoint", " job.h task_note.h "},
   {"master", " client_service.h "},
   {"process", " progress.h "},
 };

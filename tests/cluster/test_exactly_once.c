@@ -4,7 +4,8 @@
  * Two ps with counters, two workers that train, and a third one that looks at the end: while it has not come the ps
  * stay. The graph is written here: each step adds 1 to a counter of each ps (count), the sum of the rows it is fed to
  * another (add), then, when all ps have done that, 1 to a third (late), which makes a part depend on its own changes;
- * or takes a token from a queue. */
+ * or takes a token from a queue; or adds what it draws to one counter, reads it back, and adds the same to a second one
+ * (pair), so that a step of two tries would leave them different. */
 #include "tests/support/process.h"
 
 #include "base/npy.h"
@@ -21,6 +22,7 @@ static FILE *graph;
 static const char *on_ps(int ps) { return ps ? "device: \"/job:ps/task:1\"" : "device: \"/job:ps/task:0\""; }
 #define T_DOUBLE "attr { key: \"T\" value { type: DT_DOUBLE } }"
 #define DTYPE_IS_DOUBLE "attr { key: \"dtype\" value { type: DT_DOUBLE } }"
+#define INT_T "attr { key: \"T\" value { type: DT_INT32 } }"
 #define SCALAR "attr { key: \"shape\" value { shape { } } }"
 
 static void write_constant(const char *name, int ps, double value) {
@@ -75,6 +77,30 @@ static void write_queue(void) {
   write_group("take", "input: \"^take_there\" input: \"^count0\"");
 }
 
+/* The draw goes to `first`; what `second` gets has come past the worker again. */
+static void write_pair(void) {
+  fprintf(graph,
+          "node { name: \"shape\" op: \"Const\" device: \"/job:worker\" attr { key: \"dtype\" value { type: DT_INT32 } } attr { key: "
+          "\"value\" value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 0 } } } } } }\n");
+  for (int i = 0; i < 2; i++)
+    fprintf(graph,
+            "node { name: \"%s\" op: \"Const\" device: \"/job:worker\" attr { key: \"dtype\" value { type: DT_INT32 } } attr { key: "
+            "\"value\" value { tensor { dtype: DT_INT32 tensor_shape { } int_val: %d } } } }\n",
+            i ? "most" : "least", i ? 1000 : 1);
+  fprintf(graph,
+          "node { name: \"dice\" op: \"RandomUniformInt\" input: \"shape\" input: \"least\" input: \"most\" device: \"/job:worker\" "
+          "attr { key: \"Tout\" value { type: DT_INT32 } } " INT_T " attr { key: \"seed\" value { i: 7 } } }\n"
+          "node { name: \"draw\" op: \"Cast\" input: \"dice\" device: \"/job:worker\" attr { key: \"SrcT\" value { type: DT_INT32 } } "
+          "attr { key: \"DstT\" value { type: DT_DOUBLE } } }\n");
+  write_variable("first", 0);
+  write_variable("second", 0);
+  write_add("add_first", "first", "draw", "", 0);
+  fprintf(graph, "node { name: \"none\" op: \"Sub\" input: \"add_first\" input: \"add_first\" device: \"/job:worker\" " T_DOUBLE " }\n"
+                 "node { name: \"again\" op: \"AddV2\" input: \"none\" input: \"draw\" device: \"/job:worker\" " T_DOUBLE " }\n");
+  write_add("add_second", "second", "again", "", 0);
+  write_group("pair", "input: \"^add_second\"");
+}
+
 static void write_graph(const char *path) {
   graph = fopen(path, "w");
   assert_non_null(graph);
@@ -88,11 +114,12 @@ static void write_graph(const char *path) {
   write_counters(0);
   write_counters(1);
   write_queue();
+  write_pair();
   write_group("applied", "input: \"^count0\" input: \"^count1\" input: \"^add0\" input: \"^add1\"");
   write_group("train", "input: \"^applied\"");
   write_group("late", "input: \"^late0\" input: \"^late1\"");
   write_group("init", "input: \"^c0/init\" input: \"^c1/init\" input: \"^s0/init\" input: \"^s1/init\" input: \"^l0/init\" "
-                      "input: \"^l1/init\" input: \"^t/init\"");
+                      "input: \"^l1/init\" input: \"^t/init\" input: \"^first/init\" input: \"^second/init\"");
   fclose(graph);
 }
 
@@ -148,17 +175,18 @@ static void workers_must_finish(void) {
 }
 
 struct values {
-  double c0, c1, s0, s1, l0, l1, t;
+  double c0, c1, s0, s1, l0, l1, t, first, second;
 };
+#define VALUES 9
 
 static struct values look(void) {
-  static const char *const names[] = {"c0", "c1", "s0", "s1", "l0", "l1", "t"};
+  static const char *const names[] = {"c0", "c1", "s0", "s1", "l0", "l1", "t", "first", "second"};
   struct values values;
   char words[512] = "--timeout 60 --entry look", path[160];
-  for (int i = 0; i < 7; i++)
+  for (int i = 0; i < VALUES; i++)
     snprintf(words + strlen(words), sizeof words - strlen(words), " --fetch %s=%s.npy", names[i], names[i]);
   process_must_end(process_start("out/worker_2", words), 0, 60);
-  for (int i = 0; i < 7; i++) {
+  for (int i = 0; i < VALUES; i++) {
     struct tensor *value;
     snprintf(path, sizeof path, "%s/%s.npy", folder, names[i]);
     assert_int_equal(npy_read(path, &value), OK);
@@ -224,6 +252,19 @@ static void what_depends_on_changes_of_its_own_task_is_applied_once_too(void **s
     must_have_trained(is, STEPS);
     must_be(is.l0, 2 * STEPS, "l0");
     must_be(is.l1, 2 * STEPS, "l1");
+    process_kill_all(state);
+  }
+}
+
+static void a_step_that_reads_back_what_it_changed_is_of_one_try(void **state) {
+  (void)state;
+  for (seed = 51; seed <= 53; seed++) {
+    start_ps();
+    start_workers("--entry pair --steps 6000");
+    kill_at_random("--entry pair --steps 6000", 12, 0, 2);
+    workers_must_finish();
+    struct values is = look();
+    must_be(is.second, is.first, "second");
     process_kill_all(state);
   }
 }
@@ -326,8 +367,8 @@ static int build(void **state) {
   snprintf(command, sizeof command,
            "cd %s && " BINARY_DIR "/tfc build graph.pbtxt --cluster cluster.json -o out --replicate worker --entry 'init: -> | init'"
            " --entry 'train: x -> | train' --entry 'late: x -> | late' --entry 'take: -> | take' --entry 'fill: tokens "
-           "-> | fill'"
-           " --entry 'one: -> | count0' --entry 'look: -> c0, c1, s0, s1, l0, l1, t' >build.log 2>&1 || { cat "
+           "-> | fill' --entry 'pair: -> | pair'"
+           " --entry 'one: -> | count0' --entry 'look: -> c0, c1, s0, s1, l0, l1, t, first, second' >build.log 2>&1 || { cat "
            "build.log; false; }",
            folder);
   return system(command) != 0;
@@ -345,6 +386,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(workers_that_are_killed_at_random_apply_each_step_once_with_the_same_rows, process_kill_all),
     cmocka_unit_test_teardown(what_depends_on_changes_of_its_own_task_is_applied_once_too, process_kill_all),
+    cmocka_unit_test_teardown(a_step_that_reads_back_what_it_changed_is_of_one_try, process_kill_all),
     cmocka_unit_test_teardown(a_token_that_a_killed_worker_took_is_its_successors, process_kill_all),
     cmocka_unit_test_teardown(a_chief_that_is_started_again_leaves_what_lives_alone, process_kill_all),
     cmocka_unit_test_teardown(a_worker_that_had_finished_adds_its_steps_again, process_kill_all),

@@ -1,7 +1,7 @@
 /* test_pipeline.c: the table of passes is in order, and golden IR: what a pass is given and what it makes of it.
  *
  * tests/golden_ir/CASE holds graph.pbtxt, args (the pass, then arguments of `tfc build`), and the recorded texts in.ir and
- * out.ir. With --bless (or TFC_BLESS=1) the texts are written instead of compared: read the difference before it is committed. */
+ * out.ir; beside them out.order, out.lanes and so on: what passes that decide about the program have decided. With --bless (or TFC_BLESS=1) the texts are written instead of compared: read the difference before it is committed. */
 #include "compiler/pipeline.h"
 #include "tests/support/temp_path.h"
 
@@ -155,22 +155,27 @@ static uint32_t compare_or_bless(const struct golden *g, const char *name, const
   return !same;
 }
 
-/* Runs the passes up to the case's; 1 for each text that differs. */
+/* Runs all passes; 1 for each text that differs: what the case's pass is given and makes, and what the last ones decide. */
 static uint32_t golden_run(struct golden *g) {
   struct build *b = &g->build;
   unsigned facts = 0;
+  uint32_t different = 0;
+  bool found = false;
   for (uint32_t i = 0; i < pass_count; i++) {
     bool is_wanted = strcmp(passes[i].name, g->args[0]) == 0;
-    uint32_t different = is_wanted ? compare_or_bless(g, "in.ir", pipeline_text(b, facts)) : 0;
-    status result = passes[i].run(b);
+    different += is_wanted ? compare_or_bless(g, "in.ir", pipeline_text(b, facts)) : 0;
+    status result = pipeline_run_part(b, passes[i].name, passes[i].name);
     if (result != OK)
       fail_msg("%s: pass %s: %s: %s", g->folder, passes[i].name, status_name(result), status_text());
     facts = (facts | passes[i].gives) & ~passes[i].breaks;
-    if (is_wanted)
-      return different + compare_or_bless(g, "out.ir", pipeline_text(b, facts));
+    different += is_wanted ? compare_or_bless(g, "out.ir", pipeline_text(b, facts)) : 0;
+    if (passes[i].print)
+      different += compare_or_bless(g, arena_printf(&b->arena, "out.%s", passes[i].name), pipeline_pass_text(b, passes[i].name));
+    found = found || is_wanted;
   }
-  fail_msg("%s: there is no pass '%s'", g->folder, g->args[0]);
-  return 0;
+  if (!found)
+    fail_msg("%s: there is no pass '%s'", g->folder, g->args[0]);
+  return different;
 }
 
 static int is_case(const struct dirent *entry) { return entry->d_type == DT_DIR && entry->d_name[0] != '.' && entry->d_name[0] != '_'; }

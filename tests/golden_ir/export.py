@@ -103,6 +103,32 @@ def while_v2():
         tf.identity(total, name="y")
 
 
+@case("fuse", "--entry", "main: x, w -> y, z")
+def sliced_product():
+    x, w = x_of(6, 4), x_of(4, 8, name="w")
+    tf.identity(tf.matmul(x, w)[:, 2:5] * 2.0, name="y")
+    twice = tf.matmul(x, w, transpose_b=False) + 1.0
+    tf.identity(twice[1:, :4] * twice[:5, 4:], name="z")
+
+
+def trained_loop():
+    """Its gradient takes the weights as they are, and the states of all turns."""
+    w = tf.get_variable("w", [2, 2], use_resource=True)
+    _, h = tf.while_loop(lambda i, _: i < 3, lambda i, h: (i + 1, tf.tanh(tf.matmul(h, w))), (0, x_of(5, 2)))
+    tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(h), name="train")
+
+
+@case("loops", "--entry", "main: x -> | train")
+def loop_saves_v1():
+    trained_loop()
+
+
+@case("loops", "--entry", "main: x -> | train")
+def loop_saves_v2():
+    with control_flow_v2():
+        trained_loop()
+
+
 @case("lower", "--entry", "main: x, mask -> y")
 def boolean_mask():
     tf.identity(tf.boolean_mask(x_of(None, 3), x_of(None, name="mask", dtype=tf.bool)), name="y")
@@ -139,6 +165,18 @@ def ps_and_worker():
 @case("hold", "--cluster", '{"ps": ["a:1"], "worker": ["b:1"]}', "--entry", "train: x -> loss | train")
 def ps_holds_updates():
     ps_and_worker()
+
+
+@case("hold", "--cluster", '{"ps": ["a:1", "b:1"], "worker": ["c:1"]}', "--entry", "train: x -> | late")
+def ps_promise_changes():
+    x, adds, lates = x_of(4), [], []
+    for i in range(2):
+        with tf.device("/job:ps/task:%d" % i):
+            adds.append(tf.assign_add(tf.get_variable("w%d" % i, [4], initializer=tf.zeros_initializer()), x, name="add%d" % i))
+    for i in range(2):
+        with tf.device("/job:ps/task:%d" % i), tf.control_dependencies(adds):
+            lates.append(tf.assign_add(tf.get_variable("n%d" % i, [], initializer=tf.zeros_initializer()), 1.0, name="late%d" % i))
+    tf.group(*lates, name="late")
 
 
 @case("partition", "--cluster", '{"ps": ["a:1"], "worker": ["b:1", "c:1"]}', "--replicate", "worker", "--entry", "main: x -> y")

@@ -438,7 +438,7 @@ static void ready_reaches_those_who_come_after_the_chief_has_left(void **state) 
   start_task(0, 3, false);
   start_task(1, 3, true);
   need(1, 0);
-  cluster_announce_ready(clusters[1]);
+  cluster_announce_ready(clusters[1], true);
   assert_int_equal(cluster_wait_ready(clusters[0], 1), OK);
   cluster_announce_finished(clusters[1]);
   cluster_destroy(clusters[1]);
@@ -450,7 +450,7 @@ static void ready_reaches_those_who_come_after_the_chief_has_left(void **state) 
 
 static void *announce_late(void *cluster) {
   usleep(900000);
-  cluster_announce_ready(cluster);
+  cluster_announce_ready(cluster, true);
   return NULL;
 }
 
@@ -492,6 +492,10 @@ static void a_ps_leaves_when_all_with_phases_have_finished(void **state) {
   need(3, 0);
   assert_int_equal(pthread_tryjoin_np(thread, &result), EBUSY);
   cluster_announce_finished(clusters[3]);
+  usleep(100000);
+  assert_int_equal(pthread_tryjoin_np(thread, &result), EBUSY); /* killed at this moment, it would come back */
+  cluster_destroy(clusters[3]);
+  clusters[3] = NULL;
   pthread_join(thread, &result);
   assert_int_equal((intptr_t)result, OK);
   stop_tasks();
@@ -560,22 +564,31 @@ static void a_ps_gives_up_with_those_who_left_for_the_loss_of_another(void **sta
   choose_addresses(false);
   tasks[1] = (struct cluster_task){"ps", 1, addresses[1]};
   start_task(0, 3, false);
-  struct cluster_config config = config_of(1, 3, false);
-  config.timeout_s = 2;
-  assert_int_equal(cluster_create(&config, &clusters[1]), OK);
-  assert_int_equal(cluster_start(clusters[1]), OK);
+  start_task(1, 3, false);
   start_task(2, 3, true);
   need(1, 0);
   need(1, 2);
   cluster_destroy(clusters[0]);
   clusters[0] = NULL;
-  uint64_t began_ms = loop_now_ms();
-  usleep(1500000);
+  cluster_give_up(clusters[2], "/job:ps/task:0 did not come back");
   cluster_destroy(clusters[2]);
   clusters[2] = NULL;
-  assert_int_equal(cluster_wait_all_finished(clusters[1]), UNAVAILABLE);
-  assert_in_range(loop_now_ms() - began_ms, 1500, 3400); /* not another 2 s for the worker */
-  assert_non_null(strstr(status_text(), "/job:ps/task:0"));
+  assert_int_equal(cluster_wait_all_finished(clusters[1]), UNAVAILABLE); /* not another time-out for the worker */
+  assert_non_null(strstr(status_text(), "it has given up: /job:ps/task:0 did not come back"));
+  stop_tasks();
+}
+
+static void a_ps_waits_the_time_out_for_who_never_comes(void **state) {
+  (void)state;
+  choose_addresses(false);
+  struct cluster_config config = config_of(0, 2, false);
+  config.timeout_s = 0.5;
+  assert_int_equal(cluster_create(&config, &clusters[0]), OK);
+  assert_int_equal(cluster_start(clusters[0]), OK);
+  assert_int_equal(cluster_wait_all_finished(clusters[0]), UNAVAILABLE);
+  assert_non_null(strstr(status_text(), "/job:worker/task:0"));
+  cluster_note_finished(clusters[0], 1, true); /* a checkpoint says so: it may have left before */
+  assert_int_equal(cluster_wait_all_finished(clusters[0]), OK);
   stop_tasks();
 }
 
@@ -696,6 +709,7 @@ int main(void) {
     cmocka_unit_test(a_ps_stays_while_nobody_with_phases_came),
     cmocka_unit_test(a_ps_gives_up_a_worker_that_left_before_it_finished),
     cmocka_unit_test(a_ps_gives_up_with_those_who_left_for_the_loss_of_another),
+    cmocka_unit_test(a_ps_waits_the_time_out_for_who_never_comes),
     cmocka_unit_test(links_of_the_others_outlive_the_coordinator),
     cmocka_unit_test(a_coordinator_that_is_started_twice_is_refused_where_the_first_one_answers),
     cmocka_unit_test(an_address_in_use_is_named),

@@ -367,7 +367,7 @@ static void a_snapshot_has_the_values_of_its_moment_whatever_steps_do_meanwhile(
   assert_int_equal(checkpoint_read(checkpoint, "count", &kept), OK);
   assert_true(*(float *)kept.data == 2);
   assert_int_equal(checkpoint_table(checkpoint)->count, 2); /* the header and the variable: other readers see nothing else */
-  assert_int_equal(restore_peek(prefix, &read), OK);
+  assert_int_equal(restore_peek(prefix, &read, NULL), OK);
   assert_true(read.id == 7 && read.holders == 1 && read.steps == 2);
   arena_deinit(&arena);
   task_destroy(task);

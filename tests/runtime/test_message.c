@@ -54,7 +54,12 @@ static void every_kind_survives_the_wire(void **state) {
   assert_string_equal(out.text, "localhost\nqueues");
   round_trip(&(struct message){.kind = MESSAGE_CANCEL, .step = 5}, &out);
   assert_int_equal(out.step, 5);
-  for (int kind = MESSAGE_READY; kind <= MESSAGE_BYE; kind++)
+  round_trip(&(struct message){.kind = MESSAGE_BYE, .code = UNAVAILABLE, .text = "nobody came"}, &out);
+  assert_int_equal(out.code, UNAVAILABLE);
+  assert_string_equal(out.text, "nobody came");
+  round_trip(&(struct message){.kind = MESSAGE_READY, .number = 1}, &out);
+  assert_int_equal(out.number, 1);
+  for (int kind = MESSAGE_FINISHED; kind <= MESSAGE_PING; kind++)
     assert_int_equal(round_trip(&(struct message){.kind = (enum message_kind)kind}, &out), 8);
 }
 

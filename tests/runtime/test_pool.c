@@ -29,7 +29,7 @@ static void check_all(struct pool *pool, const int64_t *sizes) {
   memset(seen, 0, sizeof seen);
   atomic_store(&running_phase, 0);
   atomic_store(&out_of_phase, 0);
-  pool_run(pool, &count_code, &call, sizes[3]);
+  pool_run(pool, &(struct pool_kernel){&count_code, call, sizes[3]}, 1);
   for (int phase = 0; phase < 3; phase++)
     for (int i = 0; i < TILES_MAX; i++)
       assert_int_equal(seen[phase][i], phase < sizes[3] && i < sizes[phase]);
@@ -61,7 +61,7 @@ static void *run_often(void *pool) {
   static const int64_t sizes[] = {64, 0, 0, 1};
   struct kernel_call call = {NULL, sizes, NULL, NULL};
   for (int i = 0; i < 2000; i++)
-    pool_run(pool, &sum_code, &call, 1);
+    pool_run(pool, &(struct pool_kernel){&sum_code, call, 1}, 1);
   return NULL;
 }
 
@@ -79,6 +79,34 @@ static void steps_share_the_pool_without_waiting_for_each_other(void **state) {
   pool_destroy(pool);
 }
 
+/* Each has its own counter, through its buffer. */
+static void add_run(const struct kernel_call *call, int64_t phase, int64_t begin, int64_t end) {
+  atomic_fetch_add((_Atomic int64_t *)call->buffers[phase], end - begin);
+}
+static const struct kernel_code add_code = {add_run, count_query};
+
+static void kernels_of_a_group_run_all_their_tiles(void **state) {
+  (void)state;
+  static const int64_t sizes[3][4] = {{1, 0, 0, 1}, {300, 7, 1, 3}, {2, 900, 0, 2}};
+  for (int threads = 1; threads <= 4; threads++) {
+    struct pool *pool;
+    assert_int_equal(pool_create(threads, &pool), OK);
+    for (int turn = 0; turn < 200; turn++) {
+      _Atomic int64_t done[3][3] = {0};
+      void *buffers[3][3];
+      struct pool_kernel kernels[3];
+      for (int i = 0; i < 9; i++)
+        buffers[i / 3][i % 3] = (void *)&done[i / 3][i % 3];
+      for (int i = 0; i < 3; i++)
+        kernels[i] = (struct pool_kernel){&add_code, {buffers[i], sizes[i], NULL, NULL}, sizes[i][3]};
+      pool_run(pool, kernels, 3);
+      for (int i = 0; i < 9; i++)
+        assert_int_equal(done[i / 3][i % 3], i % 3 < sizes[i / 3][3] ? sizes[i / 3][i % 3] : 0);
+    }
+    pool_destroy(pool);
+  }
+}
+
 static void denormals_are_zero_after_float_mode_set(void **state) {
   (void)state;
   float_mode_set();
@@ -90,6 +118,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_tile_runs_once),
     cmocka_unit_test(steps_share_the_pool_without_waiting_for_each_other),
+    cmocka_unit_test(kernels_of_a_group_run_all_their_tiles),
     cmocka_unit_test(denormals_are_zero_after_float_mode_set),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

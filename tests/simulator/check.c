@@ -14,20 +14,36 @@
 
 /* ---- exit codes ---- */
 
-/* Who is killed when all is done, and comes back, may find that others have left, and others may wait for it: 69 is told, nothing is lost.
- */
-static bool end_was_disturbed(const struct run *run) {
+static bool some_ps_was_killed(const struct run *run) {
   bool any = false;
   for (uint32_t i = 0; i < run->scenario->job->task_count; i++)
-    any = any || (run->tasks[i].was_done && !run->tasks[i].built->is_ps);
+    any = any || (run->tasks[i].built->is_ps && run->tasks[i].was_killed);
+  return any;
+}
+
+/* Who has said good-bye when it is killed has finished: what is started again under its name is the next command, which counts anew, and
+ * may find nobody any more. So has, for a ps that was killed, too, who was in a checkpoint with its last step. */
+static bool begins_anew(const struct run *run, const struct run_task *worker) {
+  return !worker->built->is_ps && (worker->was_leaving || (worker->was_saved && some_ps_was_killed(run)));
+}
+
+/* A twin that has the name when the first one has left well: another command, too. */
+static bool came_after(const struct run_task *task, const struct run_task *twin) {
+  return twin->starts && twin->exit_code == 69 && task->exit_code == 0;
+}
+
+static bool somebody_begins_anew(const struct run *run) {
+  bool any = false;
+  for (uint32_t i = 0; i < run->scenario->job->task_count; i++)
+    any = any || begins_anew(run, &run->tasks[i]) || came_after(&run->tasks[i], &run->twins[i]);
   return any;
 }
 
 /* A ps that is killed when all is done, and comes back, may find that all others have left well: its checkpoint is complete (check_ps says
- * so), 69 is told by the ps. */
+ * so, and I6), 69 is told by the ps. */
 static bool came_back_to_nobody(const struct run *run, const struct run_task *ps) {
   const struct job *job = run->scenario->job;
-  bool all_left_well = ps->built->is_ps && run->scenario->with_checkpoints && ps->was_done;
+  bool all_left_well = ps->built->is_ps && run->scenario->with_checkpoints && ps->was_killed;
   for (uint32_t i = job->ps_count; i < job->task_count; i++)
     all_left_well = all_left_well && run->tasks[i].exit_code == 0;
   return all_left_well;
@@ -37,25 +53,31 @@ static void check_exit_code(struct run *run, const struct run_task *task, const 
   bool one_is_told = twin->starts && ((task->exit_code == 0 && twin->exit_code != 0) || (task->exit_code == 65 && twin->exit_code == 0));
   if (twin->starts && task->exit_code + twin->exit_code != 0 && !one_is_told)
     run_fault(run, "%s was started twice, and they end with %d and %d", task->built->name, task->exit_code, twin->exit_code);
-  else if (!twin->starts && !task->is_lost && task->exit_code &&
-           !((end_was_disturbed(run) || came_back_to_nobody(run, task)) && task->exit_code == 69))
+  bool may_be_69 = somebody_begins_anew(run) || came_back_to_nobody(run, task), may_be_65 = begins_anew(run, task);
+  bool is_good = !task->exit_code || (task->exit_code == 69 && may_be_69) || (task->exit_code == 65 && may_be_65);
+  if (!twin->starts && !task->is_lost && !is_good)
     run_fault(run, "%s ends with %d", task->built->name, task->exit_code);
 }
 
-static void check_exit_codes(struct run *run) {
+void check_exit_codes(struct run *run) {
   for (uint32_t i = 0; i < run->scenario->job->task_count; i++)
     check_exit_code(run, &run->tasks[i], &run->twins[i]);
 }
 
 /* ---- counts ---- */
 
-/* How often a step may have come: who is started when all is done does it once more, on top. */
+/* How often a step may have come: another command does it once more, on top. */
 static bool count_is_good(const struct run *run, uint32_t worker, float count) {
   const struct run_task *task = &run->tasks[run->scenario->job->ps_count + worker];
   const struct run_task *twin = &run->twins[task->number];
-  if (task->was_done || (twin->starts && task->exit_code == 0 && twin->exit_code == 0))
-    return count == 1 || count == 2;
+  if (begins_anew(run, task) || (twin->starts && task->exit_code == 0 && twin->exit_code == 0))
+    return count >= 1 && count <= 1 + (float)(begins_anew(run, task) ? task->anew : 1);
   return count == 1 || (task->is_lost && count == 0);
+}
+
+/* How often a step has come, whichever try of it. */
+static float times(const struct run *run, const float *hits, uint32_t row) {
+  return hits[row] + (run->scenario->redraws ? hits[row + JOB_REDRAWN] : 0);
 }
 
 static void check_ps(struct run *run, const struct run_task *ps) {
@@ -66,13 +88,14 @@ static void check_ps(struct run *run, const struct run_task *ps) {
   snprintf(name, sizeof name, "hits_%u", ps->number);
   const float *hits = run_value(ps, name, &count);
   for (uint32_t i = 0; hits && i < workers * run->scenario->steps; i++) {
-    expected += hits[i] * (float)(i + 1);
-    if (!count_is_good(run, i % workers, hits[i])) {
-      run_fault(run, "step %u of worker_%u has changed %s %g times", i / workers + 1, i % workers, ps->built->name, (double)hits[i]);
+    float is = times(run, hits, i);
+    expected += hits[i] * (float)(i + 1) + (is - hits[i]) * (float)(i + JOB_REDRAWN + 1);
+    if (!count_is_good(run, i % workers, is)) {
+      run_fault(run, "step %u of worker_%u has changed %s %g times", i / workers + 1, i % workers, ps->built->name, (double)is);
       return;
     }
   }
-  if (!hits)
+  if (!hits && !came_back_to_nobody(run, ps) && !(ps->was_killed && somebody_begins_anew(run)))
     run_fault(run, "%s has no value of %s at its end", ps->built->name, name);
   snprintf(name, sizeof name, "sum_%u", ps->number);
   const float *sum = run_value(ps, name, &count);
@@ -84,36 +107,17 @@ static void check_ps(struct run *run, const struct run_task *ps) {
 static void watch_worker(struct run *run, const struct run_task *ps, uint32_t worker, const float *hits) {
   const struct run_task *task = &run->tasks[run->scenario->job->ps_count + worker];
   uint32_t workers = run->scenario->job->worker_count;
-  if (run->twins[task->number].starts || task->was_done)
+  if (run->twins[task->number].starts || begins_anew(run, task))
     return; /* it may do all once more */
   for (uint32_t step = 0; step < run->scenario->steps; step++) {
-    float is = hits[step * workers + worker];
+    float is = times(run, hits, step * workers + worker);
     if (is != 0 && is != 1)
-      run_fault(run, "step %u of %s has changed %s %g times", step + 1, task->built->name, ps->built->name, (double)is);
-    if (step && is > hits[(step - 1) * workers + worker])
-      run_fault(run, "%s has changed %s in step %u, before step %u", task->built->name, ps->built->name, step + 1, step);
+      run_fault(run, "I1: step %u of %s has changed %s %g times", step + 1, task->built->name, ps->built->name, (double)is);
+    if (step && is > times(run, hits, (step - 1) * workers + worker))
+      run_fault(run, "I2: %s has changed %s in step %u, before step %u", task->built->name, ps->built->name, step + 1, step);
     if (is == 0 && task->has_left && task->exit_code == 0 && !ps->was_killed)
       run_fault(run, "%s has ended well, and %s has not had its step %u", task->built->name, ps->built->name, step + 1);
   }
-}
-
-bool is_counted(struct run *run, const struct run_task *task) {
-  const struct job *job = run->scenario->job;
-  bool all = true;
-  if (task->built->is_ps) { /* the work of all */
-    for (uint32_t i = job->ps_count; all && i < job->task_count; i++)
-      all = is_counted(run, &run->tasks[i]);
-    return all;
-  }
-  for (uint32_t i = 0; all && i < job->ps_count; i++) {
-    char name[32];
-    int64_t count;
-    snprintf(name, sizeof name, "hits_%u", i);
-    const float *hits = run_value(&run->tasks[i], name, &count);
-    for (uint32_t step = 0; step < run->scenario->steps; step++)
-      all = all && hits && hits[step * job->worker_count + task->number - job->ps_count] >= 1;
-  }
-  return all;
 }
 
 void watch_counts(struct run *run) {
@@ -173,11 +177,21 @@ void check_counts_full(struct run *run) {
   check_counts(run);
 }
 
+static bool all_are_initialised(const struct run *run) {
+  bool all = true;
+  for (uint32_t i = 0; i < run->scenario->job->ps_count; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "sum_%u", i);
+    all = all && run_value(&run->tasks[i], name, &(int64_t){0});
+  }
+  return all;
+}
+
 void check_counts_lost(struct run *run) {
   bool has_lost = run_had(run, MISHAP_LOSE);
   const struct run_task *chief = &run->tasks[run->scenario->job->ps_count];
-  if (chief->is_lost && !run_value(&run->tasks[0], "sum_0", &(int64_t){0})) {
-    check_given_up(run); /* nobody has initialised */
+  if (chief->is_lost && !all_are_initialised(run)) {
+    check_given_up(run);
     return;
   }
   for (uint32_t i = 0; i < run->scenario->job->task_count; i++) {
@@ -187,6 +201,17 @@ void check_counts_lost(struct run *run) {
   }
   check_exit_codes(run);
   check_all_ps(run);
+}
+
+/* A checkpoint that is nowhere any more: the job begins again, or ends where somebody has left. */
+void check_counts_wiped(struct run *run) {
+  bool all_well = true;
+  for (uint32_t i = 0; i < run->scenario->job->task_count; i++)
+    all_well = all_well && run->tasks[i].exit_code == 0;
+  if (all_well)
+    check_counts(run);
+  else
+    check_given_up(run);
 }
 
 void check_given_up(struct run *run) {
@@ -240,17 +265,31 @@ static void compare(struct run *run, const struct run_task *task, const struct o
   }
 }
 
-static void see_value(void *self, const struct observed *observed) {
+static void see_equal(void *self, const struct observed *observed) {
   const struct comparison *c = self;
-  if (c->run->options.seed == RUN_CALM_SEED)
-    record(c->run, c->task, observed);
-  else
-    compare(c->run, c->task, observed);
   if (c->run->scenario->job->ps_count || c->task->number == 0 || c->run->tasks[0].exit_code)
     return;
   const struct observed *first = observe(c->run->tasks[0].process, observed->name);
   if (first && memcmp(first->values, observed->values, (size_t)observed->count * sizeof(float)) != 0)
     run_fault(c->run, "%s of %s differs from that of %s", observed->name, c->task->built->name, c->run->tasks[0].built->name);
+}
+
+static void see_value(void *self, const struct observed *observed) {
+  const struct comparison *c = self;
+  if (somebody_begins_anew(c->run)) /* and adds to the values */
+    return;
+  if (c->run->options.seed == RUN_CALM_SEED)
+    record(c->run, c->task, observed);
+  else
+    compare(c->run, c->task, observed);
+  see_equal(self, observed);
+}
+
+void check_replicas(struct run *run) {
+  check_exit_codes(run);
+  for (uint32_t i = 0; i < run->scenario->job->task_count && !run->report->has_failed; i++)
+    if (!run->tasks[i].exit_code)
+      observe_all(run->tasks[i].process, see_equal, &(struct comparison){run, &run->tasks[i]});
 }
 
 /* A worker that is killed between its last step and its end comes back to nobody. */

@@ -257,6 +257,18 @@ int disk_sync(struct disk *disk, struct content *content) {
   return 0;
 }
 
+static bool is_synced(const struct content *content) {
+  uint32_t size = content->bytes.count;
+  return content->synced.count == size && (size == 0 || memcmp(content->synced.items, content->bytes.items, size) == 0);
+}
+
+bool disk_is_safe(const struct disk *disk, const char *path) {
+  char name[PATH_BYTES];
+  const struct content *content = disk_find(disk, path);
+  const struct entry *entry = find(&disk->safe, clean(path, name));
+  return content && entry && entry->content == content && is_synced(content);
+}
+
 void disk_put(struct disk *disk, const char *path, const void *data, uint64_t size) {
   char name[PATH_BYTES];
   struct content *content = make(false);
@@ -278,7 +290,7 @@ void disk_put(struct disk *disk, const char *path, const void *data, uint64_t si
 /* What was written since the sync: all of it, nothing, its first bytes, or some sectors. */
 static void lose_bytes(struct content *content) {
   uint32_t synced = content->synced.count, size = content->bytes.count;
-  bool same = synced == size && memcmp(content->synced.items, content->bytes.items, size) == 0;
+  bool same = is_synced(content);
   uint64_t chosen = random_below(world_random(), 4);
   if (same || chosen == 0)
     return;

@@ -44,6 +44,8 @@ int disk_cut(struct content *content, uint64_t size);
 int disk_sync(struct disk *disk, struct content *content);
 /* What the run put there before it began. */
 void disk_put(struct disk *disk, const char *path, const void *data, uint64_t size);
+/* Whether a loss of power would leave it as programs see it. */
+bool disk_is_safe(const struct disk *disk, const char *path);
 /* All names, for the story. */
 void disk_say(const struct disk *disk, const char *who);
 

@@ -1,8 +1,7 @@
-/* fiber.c: switching by setjmp; each fiber has its stack and its copy of the runtime's thread-local variables. */
+/* fiber.c: switching by the compiler's own setjmp, which no sanitizer takes for a jump back; each fiber has its stack and its copy of the runtime's thread-local variables. */
 #include "tests/simulator/fiber.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,9 +9,14 @@
 
 #include "base/vec.h"
 #include "tests/simulator/process.h"
+#include "tests/simulator/sanitizer.h"
 #include "tests/simulator/world.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#define STACK_BYTES (2048 * 1024) /* frames are larger */
+#else
 #define STACK_BYTES (256 * 1024)
+#endif
 #define GUARD_BYTES 4096 /* below, nothing may be written */
 
 enum fiber_state { FIBER_READY, FIBER_WAITS, FIBER_ENDED };
@@ -30,7 +34,8 @@ struct fiber {
   bool is_late;
   int error;
   char *stack;
-  jmp_buf context;
+  void *context[5];
+  struct track track;
   ucontext_t start;
   unsigned char *thread_data;
 };
@@ -41,7 +46,8 @@ extern unsigned char __start_thread_data[], __stop_thread_data[];
 static VEC(struct fiber *) fibers;
 static VEC(char *) stacks; /* free ones */
 static struct fiber *current, *loaded;
-static jmp_buf outside;
+static void *outside[5];
+static struct track track_outside;
 static uint32_t next_id = 1;
 
 static size_t thread_data_size(void) { return (size_t)(__stop_thread_data - __start_thread_data); }
@@ -67,7 +73,10 @@ static char *take_stack(void) {
   return stack;
 }
 
-static void begin(void) { fiber_exit(current->run(current->argument)); }
+static void begin(void) {
+  track_arrive(&current->track, &track_outside);
+  fiber_exit(current->run(current->argument));
+}
 
 struct fiber *fiber_start(struct process *process, void *(*run)(void *), void *argument) {
   struct fiber *fiber = calloc(1, sizeof *fiber);
@@ -80,6 +89,7 @@ struct fiber *fiber_start(struct process *process, void *(*run)(void *), void *a
   fiber->start.uc_stack.ss_size = STACK_BYTES;
   fiber->start.uc_link = NULL;
   makecontext(&fiber->start, begin, 0);
+  fiber->track = (struct track){.bottom = fiber->stack, .size = STACK_BYTES};
   vec_push(&fibers, fiber);
   return fiber;
 }
@@ -103,11 +113,26 @@ static void load(struct fiber *fiber) {
   loaded = fiber;
 }
 
-static void leave(void) {
+/* To the outside; not back when the current one has ended. */
+__attribute__((noreturn, noinline)) static void jump_out(bool has_ended) {
+  track_leave(has_ended ? NULL : &current->track, &track_outside);
+  __builtin_longjmp(outside, 1);
+}
+
+__attribute__((noinline)) static void leave(void) {
   current->error = errno;
-  if (_setjmp(current->context) == 0)
-    _longjmp(outside, 1);
+  if (__builtin_setjmp(current->context) == 0)
+    jump_out(false);
+  track_arrive(&current->track, &track_outside);
   errno = current->error;
+}
+
+__attribute__((noinline)) static void jump_in(struct fiber *fiber) {
+  track_leave(&track_outside, &fiber->track);
+  if (fiber->is_started)
+    __builtin_longjmp(fiber->context, 1);
+  fiber->is_started = true;
+  setcontext(&fiber->start);
 }
 
 static void release(struct fiber *fiber) {
@@ -125,6 +150,12 @@ static void release(struct fiber *fiber) {
 
 static bool can_run(const struct fiber *fiber) { return fiber->state == FIBER_READY && !process_is_paused(fiber->process); }
 
+__attribute__((noinline)) static void run(struct fiber *fiber) {
+  if (__builtin_setjmp(outside) == 0)
+    jump_in(fiber);
+  track_arrive(&track_outside, NULL);
+}
+
 bool fiber_run_one(void) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < fibers.count; i++)
@@ -139,12 +170,7 @@ bool fiber_run_one(void) {
   world_count_turn();
   load(fiber);
   current = fiber;
-  if (_setjmp(outside) == 0) {
-    if (fiber->is_started)
-      _longjmp(fiber->context, 1);
-    fiber->is_started = true;
-    setcontext(&fiber->start);
-  }
+  run(fiber);
   struct fiber *last = current;
   current = NULL;
   if (last && last->state == FIBER_ENDED && last->is_detached)
@@ -215,7 +241,7 @@ void fiber_exit(void *result) {
   current->result = result;
   current->state = FIBER_ENDED;
   fiber_wake(current->process, current, true);
-  _longjmp(outside, 1);
+  jump_out(true);
 }
 
 void *fiber_join(struct fiber *fiber) {
@@ -241,7 +267,7 @@ void fiber_end_all(struct process *process) {
     return;
   current->state = FIBER_ENDED;
   current->is_detached = true;
-  _longjmp(outside, 1);
+  jump_out(true);
 }
 
 void fiber_explain(const struct process *process) {

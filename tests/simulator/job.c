@@ -36,12 +36,22 @@ static const void *load_kernels(const struct emitted *emitted, const char *folde
   return dlsym(handle, "tfc_kernels");
 }
 
-static struct job *compile(const char *name, struct build *build, const char *folder) {
+static status run_passes(struct build *build, bool without_hold) {
+  if (!without_hold)
+    return pipeline_run(build);
+  uint32_t hold = 0;
+  while (strcmp(passes[hold].name, "hold") != 0)
+    hold++;
+  TRY(pipeline_run_part(build, passes[0].name, passes[hold - 1].name));
+  return pipeline_run_part(build, passes[hold + 1].name, passes[pass_count - 1].name);
+}
+
+static struct job *compile(const char *name, struct build *build, const char *folder, bool without_hold) {
   struct job *job = calloc(1, sizeof *job);
   must(job != NULL, "memory");
   job->name = name;
   arena_init(&build->arena);
-  must(pipeline_run(build) == OK, name);
+  must(run_passes(build, without_hold) == OK, name);
   job->task_count = build->cluster.tasks.count;
   must(job->task_count <= JOB_TASKS_MAX, "tasks");
   for (uint32_t i = 0; i < job->task_count; i++) {
@@ -150,7 +160,7 @@ static void place_remove(const struct place *place) {
   rmdir(place->folder);
 }
 
-struct job *job_counting(const char *name, uint32_t ps_count, uint32_t worker_count) {
+static struct job *make_counting(const char *name, uint32_t ps_count, uint32_t worker_count, bool without_hold) {
   static const char *const made[] = {"hits", "sum"}, *const done[] = {"hit", "add"};
   struct place place;
   struct build build = {0};
@@ -162,13 +172,20 @@ struct job *job_counting(const char *name, uint32_t ps_count, uint32_t worker_co
   arena_init(&texts);
   vec_push(&build.options.entries, entry_text(&texts, "init: -> | ", made, 2, ps_count));
   vec_push(&build.options.entries, entry_text(&texts, "train: k, x -> y | ", done, 2, ps_count));
-  struct job *job = compile(name, &build, place.folder);
+  struct job *job = compile(name, &build, place.folder, without_hold);
   place_remove(&place);
   job->feeds[0] = (struct job_feed){"k", false, 0};
   job->feeds[1] = (struct job_feed){"x", true, 0};
   job->batch = 1;
   job->fetch = "y";
   return job;
+}
+
+struct job *job_counting(const char *name, uint32_t ps_count, uint32_t worker_count) {
+  return make_counting(name, ps_count, worker_count, false);
+}
+struct job *job_unheld(const char *name, uint32_t ps_count, uint32_t worker_count) {
+  return make_counting(name, ps_count, worker_count, true);
 }
 
 struct job *job_of_model(const char *name, const char *model, const char *strategy, uint32_t ps_count, uint32_t worker_count) {
@@ -181,7 +198,7 @@ struct job *job_of_model(const char *name, const char *model, const char *strate
     (struct build_options){.graph_path = graph, .cluster_path = place.cluster, .strategy = strategy, .cpu = "native", .quiet = true};
   vec_push(&build.options.entries, "init: -> | init");
   vec_push(&build.options.entries, "train: x, label -> loss | train_op");
-  struct job *job = compile(name, &build, place.folder);
+  struct job *job = compile(name, &build, place.folder, false);
   place_remove(&place);
   job->feeds[0] = (struct job_feed){"x", true, 64};
   job->feeds[1] = (struct job_feed){"label", false, 0};
@@ -198,7 +215,7 @@ struct job *job_of_tokens(const char *name, const char *model, uint32_t ps_count
   build.options = (struct build_options){.graph_path = graph, .cluster_path = place.cluster, .cpu = "native", .quiet = true};
   vec_push(&build.options.entries, "init: -> | global_step/Assign, w/Assign, b/Assign, sync_rep_local_step/Assign");
   vec_push(&build.options.entries, "train: x, y -> loss | Assign_1");
-  struct job *job = compile(name, &build, place.folder);
+  struct job *job = compile(name, &build, place.folder, false);
   place_remove(&place);
   job->feeds[0] = (struct job_feed){"x", true, 4};
   job->feeds[1] = (struct job_feed){"y", true, 1};

@@ -13,9 +13,16 @@ static uint64_t draw_time(struct random *random, uint64_t most_ns) {
   return time / 2 + random_below(random, time / 2 + 1);
 }
 
+bool mishap_is_of_ps(enum mishap_kind kind) {
+  return kind == MISHAP_KILL_PS || kind == MISHAP_POWER_PS || kind == MISHAP_WIPE || kind == MISHAP_FULL;
+}
+
+bool mishap_is_of_worker(enum mishap_kind kind) {
+  return kind == MISHAP_KILL || kind == MISHAP_POWER || kind == MISHAP_LOSE || kind == MISHAP_TWIN || kind == MISHAP_TEAR;
+}
+
 static void draw_tasks(struct random *random, uint32_t ps_count, uint32_t task_count, struct mishap *m) {
-  bool of_ps = m->kind == MISHAP_KILL_PS || m->kind == MISHAP_POWER_PS || m->kind == MISHAP_WIPE || m->kind == MISHAP_FULL;
-  bool of_worker = m->kind == MISHAP_KILL || m->kind == MISHAP_POWER || m->kind == MISHAP_LOSE || m->kind == MISHAP_TWIN;
+  bool of_ps = mishap_is_of_ps(m->kind), of_worker = mishap_is_of_worker(m->kind);
   uint32_t first = of_worker ? ps_count : 0, count = of_ps ? ps_count : task_count - first;
   m->a = first + (uint32_t)random_below(random, count);
   m->b = (m->a + 1 + (uint32_t)random_below(random, task_count - 1)) % task_count;
@@ -25,8 +32,7 @@ uint32_t mishaps_draw(struct random *random, uint32_t allowed, uint32_t ps_count
   enum mishap_kind kinds[MISHAP_KINDS];
   uint32_t kind_count = 0;
   for (int kind = 0; kind < MISHAP_KINDS; kind++)
-    if (allowed & MISHAP(kind) &&
-        (ps_count || (kind != MISHAP_KILL_PS && kind != MISHAP_POWER_PS && kind != MISHAP_WIPE && kind != MISHAP_FULL)))
+    if (allowed & MISHAP(kind) && (ps_count || !mishap_is_of_ps((enum mishap_kind)kind)))
       kinds[kind_count++] = (enum mishap_kind)kind;
   uint32_t count = kind_count ? (uint32_t)random_below(random, random_below(random, 2) ? MISHAPS_MAX : 3) : 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -45,10 +51,39 @@ uint32_t mishaps_draw(struct random *random, uint32_t allowed, uint32_t ps_count
   return count;
 }
 
+void mishaps_aim(struct random *random, uint32_t moments, struct mishap *mishaps, uint32_t count) {
+  enum moment kinds[MOMENTS];
+  uint32_t kind_count = 0;
+  for (int moment = 0; moment < MOMENTS; moment++)
+    if (moments & MOMENT(moment))
+      kinds[kind_count++] = (enum moment)moment;
+  for (uint32_t i = 0; i < count && kind_count; i++) {
+    if (random_below(random, 8) == 0)
+      continue;
+    mishaps[i].moment = kinds[random_below(random, kind_count)];
+    mishaps[i].moment_count = 1 + (uint32_t)random_below(random, UINT64_C(1) << random_below(random, 6));
+    if (random_below(random, 2))
+      mishaps[i].after_ns = 0;
+  }
+}
+
 void mishap_text(const struct mishap *m, char *out, size_t size) {
   static const char *const cuts[] = {"reset", "ended", "reset at one end", "swallowed"};
   double back = (double)m->back_ns / 1e9, amount = (double)m->amount / 1e9;
-  int at = snprintf(out, size, "turn %-6llu %8.4f s later ", (unsigned long long)m->at_turn, (double)m->after_ns / 1e9);
+  static const char *const moments[MOMENTS] = {"",
+                                               "link up",
+                                               "step changes",
+                                               "step committed",
+                                               "commits stopped",
+                                               "values marked",
+                                               "a file named",
+                                               "files written",
+                                               "named whole",
+                                               "gone back to one",
+                                               "round decided",
+                                               "replica let in"};
+  int at = m->moment ? snprintf(out, size, "%u. %-15s %8.4f s later ", m->moment_count, moments[m->moment], (double)m->after_ns / 1e9)
+                     : snprintf(out, size, "turn %-6llu %8.4f s later ", (unsigned long long)m->at_turn, (double)m->after_ns / 1e9);
   out += at;
   size -= (size_t)at;
   switch (m->kind) {
@@ -69,6 +104,7 @@ void mishap_text(const struct mishap *m, char *out, size_t size) {
   case MISHAP_WIPE: snprintf(out, size, "task %u is killed, and is back after %.4f s without its disk", m->a, back); break;
   case MISHAP_LOSE: snprintf(out, size, "task %u is killed for good", m->a); break;
   case MISHAP_TWIN: snprintf(out, size, "task %u is started a second time", m->a); break;
+  case MISHAP_TEAR: snprintf(out, size, "task %u is killed with some of what it said last, and is back after %.4f s", m->a, back); break;
   case MISHAP_TERM: snprintf(out, size, "task %u gets SIGTERM, and is back after %.4f s", m->a, back); break;
   case MISHAP_KINDS: break;
   }

@@ -3,9 +3,11 @@
 #ifndef TFC_TESTS_SIMULATOR_MISHAP_H
 #define TFC_TESTS_SIMULATOR_MISHAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/simulator/moment.h"
 #include "tests/simulator/world.h"
 
 enum mishap_kind {
@@ -23,6 +25,7 @@ enum mishap_kind {
   MISHAP_WIPE, /* a ps is killed and comes back without its disk */
   MISHAP_LOSE, /* a worker is killed and does not come back */
   MISHAP_TWIN, /* a worker is started a second time */
+  MISHAP_TEAR, /* a worker is killed, and what it has said last does not arrive everywhere */
   MISHAP_TERM, /* a task gets SIGTERM, and is started again */
   MISHAP_KINDS
 };
@@ -30,8 +33,10 @@ enum mishap_kind {
 
 struct mishap {
   enum mishap_kind kind;
-  uint64_t at_turn;  /* turns of threads since the start: what a run does most often is where it is hit most often */
-  uint64_t after_ns; /* that turn: so that it is also hit while everybody waits */
+  uint64_t at_turn;   /* turns of threads since the start: what a run does most often is where it is hit most often */
+  enum moment moment; /* not MOMENT_NONE: instead of a turn, when it has come so often */
+  uint32_t moment_count;
+  uint64_t after_ns; /* that: so that it is also hit while everybody waits */
   uint32_t a, b;     /* numbers of tasks */
   uint32_t how;
   uint64_t amount;  /* bytes, or ns */
@@ -43,6 +48,11 @@ struct mishap {
 
 /* Draws up to MISHAPS_MAX of the allowed kinds over about so many turns. tasks: first the ps. */
 uint32_t mishaps_draw(struct random *random, uint32_t allowed, uint32_t ps_count, uint32_t task_count, uint64_t turns, struct mishap *out);
+/* Moves most of them to moments. */
+void mishaps_aim(struct random *random, uint32_t moments, struct mishap *mishaps, uint32_t count);
+/* Whether it is one that tells ps, or workers, apart. */
+bool mishap_is_of_ps(enum mishap_kind kind);
+bool mishap_is_of_worker(enum mishap_kind kind);
 /* A line. */
 void mishap_text(const struct mishap *mishap, char *out, size_t size);
 

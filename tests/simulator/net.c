@@ -446,6 +446,14 @@ bool net_cut(uint32_t a, uint32_t b, enum net_cut how, uint64_t after) {
   return false;
 }
 
+void net_tear(uint32_t machine) {
+  for (uint32_t i = 0; i < endpoints.count; i++) {
+    struct endpoint *e = endpoints.items[i];
+    if (e->machine->number == machine && e->state == ENDPOINT_CONNECTED && !e->is_closed && !e->peer->is_closed && !e->is_swallowed)
+      break_now(e, NET_CUT_RESET);
+  }
+}
+
 void net_block(uint32_t a, uint32_t b, uint64_t until_ns) { links[a][b].blocked_until_ns = links[b][a].blocked_until_ns = until_ns; }
 void net_refuse(uint32_t machine, uint64_t until_ns) { refuses_until_ns[machine] = until_ns; }
 void net_slow(uint32_t a, uint32_t b, uint64_t more_ns) { links[a][b].more_ns = links[b][a].more_ns = more_ns; }

@@ -79,6 +79,8 @@ uint64_t endpoint_unsent(const struct endpoint *endpoint);
 uint32_t net_connections(uint32_t a, uint32_t b);
 /* Breaks one of them after `after` more bytes that one of its ends sends. False: there is none. */
 bool net_cut(uint32_t a, uint32_t b, enum net_cut how, uint64_t after);
+/* All connections of the machine break: of what is on its way from and to it, only some arrives. */
+void net_tear(uint32_t machine);
 /* Nothing passes between the machines until then. */
 void net_block(uint32_t a, uint32_t b, uint64_t until_ns);
 /* The machine refuses who connects until then. */

@@ -1,4 +1,4 @@
-/* observe.c: the linker leads task_create and task_destroy of the simulated library here. */
+/* observe.c: the linker leads what begins and ends a task of the simulated library here. */
 #include "tests/simulator/observe.h"
 
 #include <stdatomic.h>
@@ -9,6 +9,8 @@
 #include "runtime/step/task_state.h"
 #include "tests/simulator/fiber.h"
 
+struct cluster;
+
 status __wrap_task_create(const struct program *program, const struct kernel_code *kernels, int threads, struct task **out);
 void __wrap_task_destroy(struct task *task);
 
@@ -17,6 +19,13 @@ status __wrap_task_create(const struct program *program, const struct kernel_cod
   if (result == OK)
     process_self()->task = *out;
   return result;
+}
+
+void cluster_destroy(struct cluster *cluster);
+void __wrap_cluster_destroy(struct cluster *cluster);
+void __wrap_cluster_destroy(struct cluster *cluster) {
+  process_self()->is_leaving = true;
+  cluster_destroy(cluster);
 }
 
 static void keep(struct process *process, const struct variable *variable) {

@@ -7,6 +7,7 @@
 
 #include "tests/simulator/disk.h"
 #include "tests/simulator/fiber.h"
+#include "tests/simulator/invariant.h"
 #include "tests/simulator/memory.h"
 #include "tests/simulator/net.h"
 #include "tests/simulator/observe.h"
@@ -33,7 +34,11 @@ static void on_end(struct process *process);
 static void start(struct run_task *task) {
   task->will_start = false;
   task->has_left = false;
-  task->starts++;
+  bool is_saved = task->starts && invariants_is_saved(task);
+  task->was_saved = task->was_saved || is_saved;
+  task->anew += is_saved || task->is_leaving;
+  if (task->starts++)
+    run_redraw(playing->scenario, task);
   machine_resume(machine_of(task));
   world_say(task->built->name, "starts%s", task->starts > 1 ? " again" : "");
   task->process = process_start(task->built->name, machine_of(task), task->built->program, task->built->kernels, task->argv, on_end, task);
@@ -72,15 +77,29 @@ static void on_end(struct process *process) {
 
 static bool is_there(const struct run_task *task) { return task->process && !task->process->has_ended; }
 
-static void end_by_force(struct run_task *task, bool with_machine) {
+static void note_done(struct run_task *task) {
+  task->was_done = playing->scenario->is_done && playing->scenario->is_done(playing, task);
+  task->is_leaving = task->process->is_leaving;
+  task->was_leaving = task->was_leaving || task->is_leaving;
+}
+
+enum end_how {
+  END_KILL,
+  END_TEAR,  /* what it has said last does not arrive */
+  END_POWER, /* what it has written last is not there */
+};
+
+static void end_by_force(struct run_task *task, enum end_how how) {
   if (!is_there(task))
     return;
   task->was_killed = true;
-  task->was_done = playing->scenario->is_done && playing->scenario->is_done(playing, task);
-  if (with_machine)
+  note_done(task);
+  if (how == END_TEAR)
+    net_tear(task->machine);
+  if (how == END_POWER)
     machine_of(task)->is_down = true; /* nobody is told */
   process_kill(task->process);
-  if (with_machine)
+  if (how == END_POWER)
     machine_stop(machine_of(task));
 }
 
@@ -129,8 +148,11 @@ static bool happen(struct run *run, struct mishap *m) {
     world_after(m->back_ns, on_full_over, m, 0);
     return true;
   case MISHAP_TERM:
-    if (was_there)
+    if (was_there) {
+      task->was_killed = true;
+      note_done(task);
       process_signal(task->process, SIGTERM);
+    }
     return was_there;
   case MISHAP_TWIN:
     if (was_there && !run->twins[m->a].starts)
@@ -140,9 +162,12 @@ static bool happen(struct run *run, struct mishap *m) {
   }
   if (!was_there)
     return false;
-  end_by_force(task, m->kind == MISHAP_POWER || m->kind == MISHAP_POWER_PS);
-  if (m->kind == MISHAP_WIPE)
+  bool is_power = m->kind == MISHAP_POWER || m->kind == MISHAP_POWER_PS;
+  end_by_force(task, is_power ? END_POWER : m->kind == MISHAP_TEAR ? END_TEAR : END_KILL);
+  if (m->kind == MISHAP_WIPE) {
     disk_wipe(machine_of(task)->disk);
+    task->was_wiped = true;
+  }
   if (m->kind == MISHAP_LOSE)
     task->is_lost = true;
   else
@@ -156,19 +181,51 @@ static void on_mishap(void *self, uint64_t number) {
   (void)number;
   mishap_text(m, text, sizeof text);
   m->has_happened = happen(playing, m);
-  if (m->has_happened)
-    playing->last_mishap_ns = world_now() + m->back_ns;
+  uint64_t over_ns = world_now() + m->back_ns;
+  if (m->has_happened && over_ns > playing->last_mishap_ns)
+    playing->last_mishap_ns = over_ns;
   world_say("--", "%s%s", text, m->has_happened ? "" : " (nobody is there)");
 }
 
 static void happen_due(struct run *run) {
   for (uint32_t i = 0; i < run->mishap_count; i++) {
     struct mishap *m = &run->mishaps[i];
-    if (m->is_due || run->options.without & 1u << i || world_turns() - run->first_turn < m->at_turn)
+    if (m->is_due || m->moment || run->options.without & 1u << i || world_turns() - run->first_turn < m->at_turn)
       continue;
     m->is_due = true;
     world_after(m->after_ns, on_mishap, m, 0);
   }
+}
+
+/* Whom it strikes: who is there, where the kind allows. */
+static void aim(const struct run *run, struct mishap *m, uint32_t task) {
+  uint32_t here = process_number(process_self());
+  if (mishap_is_of_worker(m->kind) && !run->scenario->job->tasks[task].is_ps)
+    m->a = task;
+  else if (!mishap_is_of_worker(m->kind) && (!mishap_is_of_ps(m->kind) || run->scenario->job->tasks[here].is_ps))
+    m->a = here;
+  if (task != m->a)
+    m->b = task;
+  else if (m->a == m->b)
+    m->b = (m->a + 1) % run->scenario->job->task_count;
+}
+
+void moment_came(enum moment moment, uint32_t task) {
+  struct run *run = playing;
+  bool any = false;
+  for (uint32_t i = 0; i < run->mishap_count; i++) {
+    struct mishap *m = &run->mishaps[i];
+    if (m->moment != moment || m->is_due || run->options.without & 1u << i || task >= run->scenario->job->task_count)
+      continue;
+    if (--m->moment_count > 0)
+      continue;
+    m->moment_count = 0;
+    m->is_due = any = true;
+    aim(run, m, task);
+    world_after(m->after_ns, on_mishap, m, 0);
+  }
+  if (any)
+    fiber_give_way();
 }
 
 /* A task that was asked to leave is started again as one that was killed. */
@@ -208,11 +265,13 @@ static bool move(struct run *run) {
 
 bool run_play(struct run *run) {
   playing = run;
+  invariants_begin(run);
   run->first_turn = world_turns();
   run->last_mishap_ns = world_now();
   for (uint32_t i = 0; i < run->scenario->job->task_count; i++)
     start_later(&run->tasks[i], random_below(world_random(), run->scenario->spread_ns));
   while (!all_have_ended(run) && !run->report->has_failed) {
+    invariants_look();
     if (run->scenario->watch)
       run->scenario->watch(run);
     if (!move(run)) {

@@ -40,6 +40,7 @@ void machine_stop(struct machine *machine) {
 }
 void machine_resume(struct machine *machine) { machine->is_down = false; }
 
+uint32_t process_number(const struct process *process) { return ((const struct program *)process->program)->task; }
 const char *process_name(const struct process *process) { return process->name; }
 bool process_is_paused(const struct process *process) { return process->is_paused; }
 

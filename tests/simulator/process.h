@@ -59,6 +59,7 @@ struct process {
   unsigned char *data; /* the runtime's variables while another process runs */
   FILE *out, *err;
   struct task *task; /* between task_create and task_destroy */
+  bool is_leaving;   /* its work is over, good or bad, and it says good-bye */
   struct memory *memory;
   VEC(struct observed *) kept; /* observe.h */
   uint64_t ended_ns;
@@ -83,6 +84,8 @@ __attribute__((noreturn)) void process_exit(int code);
 
 bool process_is_paused(const struct process *process);
 const char *process_name(const struct process *process);
+/* Of its task, in the build. */
+uint32_t process_number(const struct process *process);
 /* Puts the runtime's variables of this process in place. */
 void process_load(struct process *process);
 /* Where they are now, and how many bytes: for the search for what is still used. */

@@ -67,7 +67,7 @@ static void choose_distances(struct random *random, const struct scenario *scena
 }
 
 /* A .npy file whose rows are 0, 1, 2 ... for what counts, and 1, 2 ... or something like data for what is real. */
-static void put_feed(struct disk *disk, const struct job_feed *feed, uint32_t rows) {
+static void put_feed(struct disk *disk, const struct job_feed *feed, uint32_t rows, uint32_t from) {
   enum { HEADER = 128 };
   uint32_t columns = feed->columns ? feed->columns : 1, count = rows * columns;
   char path[64], shape[32] = "", *bytes = malloc(HEADER + 4 * (size_t)count);
@@ -81,8 +81,8 @@ static void put_feed(struct disk *disk, const struct job_feed *feed, uint32_t ro
   bytes[10 + size] = ' ';
   bytes[HEADER - 1] = '\n';
   for (uint32_t i = 0; i < count; i++) {
-    int32_t number = (int32_t)(feed->is_float || !strcmp(feed->name, "k") ? i : i * 7 % 4);
-    float real = feed->columns ? (float)(i * 2654435761u >> 16 & 1023) / 1024 - 0.5f : (float)(i + 1);
+    int32_t number = (int32_t)(feed->is_float || !strcmp(feed->name, "k") ? from + i : i * 7 % 4);
+    float real = feed->columns ? (float)(i * 2654435761u >> 16 & 1023) / 1024 - 0.5f : (float)(from + i + 1);
     memcpy(bytes + HEADER + 4 * i, feed->is_float ? (const void *)&real : (const void *)&number, 4);
   }
   snprintf(path, sizeof path, "/%s.npy", feed->name);
@@ -98,7 +98,9 @@ static char **arguments_of(const struct scenario *scenario, const struct job_tas
   const struct job *job = scenario->job;
   fprintf(out, "%s --threads 1 --timeout %u%s", task->name, scenario->timeout_s, more);
   if (scenario->with_checkpoints && task->is_ps)
-    fprintf(out, " --checkpoint-dir /saved --save-steps 2");
+    fprintf(out, " --checkpoint-dir /saved %s", scenario->saves ? scenario->saves : "--save-steps 2");
+  if (scenario->more)
+    fprintf(out, " %s", scenario->more);
   if (!task->is_ps) {
     fprintf(out, " --entry train --batch %u --steps %u", job->batch, scenario->steps);
     for (int i = 0; i < 2; i++)
@@ -113,9 +115,15 @@ static char **arguments_of(const struct scenario *scenario, const struct job_tas
 }
 
 /* Files that are fed; replicas take turns in their rows. */
-static void put_feeds(const struct scenario *scenario, uint32_t machine) {
+static void put_feeds(const struct scenario *scenario, uint32_t machine, uint32_t from) {
+  uint32_t rows = scenario->steps * scenario->job->worker_count * scenario->job->batch;
   for (int i = 0; i < 2; i++)
-    put_feed(machine_get(machine)->disk, &scenario->job->feeds[i], scenario->steps * scenario->job->worker_count * scenario->job->batch);
+    put_feed(machine_get(machine)->disk, &scenario->job->feeds[i], rows, from);
+}
+
+void run_redraw(const struct scenario *scenario, const struct run_task *task) {
+  if (scenario->redraws && !task->built->is_ps)
+    put_feeds(scenario, task->machine, JOB_REDRAWN);
 }
 
 static void prepare(struct run *run) {
@@ -129,9 +137,16 @@ static void prepare(struct run *run) {
       (struct run_task){.built = built, .number = i, .machine = RUN_TWIN_MACHINE + i, .argv = arguments_of(scenario, built, address)};
     if (built->is_ps)
       continue;
-    put_feeds(scenario, i);
-    put_feeds(scenario, RUN_TWIN_MACHINE + i);
+    put_feeds(scenario, i, 0);
+    put_feeds(scenario, RUN_TWIN_MACHINE + i, 0);
   }
+}
+
+static uint32_t draw(struct random *random, const struct scenario *scenario, struct mishap *out) {
+  const struct job *job = scenario->job;
+  uint32_t count = mishaps_draw(random, scenario->mishaps, job->ps_count, job->task_count, scenario->typical_turns, out);
+  mishaps_aim(random, scenario->moments, out, count);
+  return count;
 }
 
 static void run_in_child(struct scenario *scenario, const struct run_options *options) {
@@ -144,8 +159,7 @@ static void run_in_child(struct scenario *scenario, const struct run_options *op
     *world_manner() = (struct world_manner){.switch_in = 16, .latency_ns = 100 * WORLD_US, .bytes_per_s = 100000000, .socket_room = 65536};
   if (options->seed != RUN_CALM_SEED)
     choose_distances(&places, scenario);
-  run.mishap_count =
-    mishaps_draw(&random, scenario->mishaps, scenario->job->ps_count, scenario->job->task_count, scenario->typical_turns, run.mishaps);
+  run.mishap_count = draw(&random, scenario, run.mishaps);
   report->mishap_count = run.mishap_count;
   prepare(&run);
   uint64_t began = world_now();
@@ -194,9 +208,17 @@ const struct run_report *run_once(struct scenario *scenario, const struct run_op
   return report;
 }
 
-uint64_t run_many(struct scenario *scenario, uint64_t first, uint64_t count, int fault) {
+uint64_t run_many(struct scenario *scenario, uint64_t first, uint64_t count) {
   for (uint64_t seed = first; seed < first + count; seed++)
-    if (run_once(scenario, &(struct run_options){.seed = seed, .fault = fault})->has_failed)
+    if (run_once(scenario, &(struct run_options){.seed = seed})->has_failed)
+      return seed;
+  return UINT64_MAX;
+}
+
+uint64_t run_until_noticed(struct scenario *scenario, uint64_t first, uint64_t count, int fault) {
+  for (uint64_t seed = first; seed < first + count; seed++)
+    if (run_once(scenario, &(struct run_options){.seed = seed, .fault = fault})->has_failed &&
+        !run_once(scenario, &(struct run_options){.seed = seed})->has_failed)
       return seed;
   return UINT64_MAX;
 }
@@ -219,8 +241,7 @@ void run_tell(struct scenario *scenario, const struct run_options *options, bool
   struct random random = {.state = options->seed ^ UINT64_C(0x5deece66d)};
   struct mishap mishaps[MISHAPS_MAX];
   choose_manner(&random);
-  uint32_t count =
-    mishaps_draw(&random, scenario->mishaps, scenario->job->ps_count, scenario->job->task_count, scenario->typical_turns, mishaps);
+  uint32_t count = draw(&random, scenario, mishaps);
   const struct world_manner *manner = world_manner();
   printf("%s, seed %llu: %s\n", scenario->name, (unsigned long long)options->seed, report->has_failed ? report->what : "well");
   printf("  links of %llu us, %u bytes of room; a thread gives way at one call in %u; %llu turns in %.3f s\n",

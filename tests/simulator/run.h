@@ -30,9 +30,12 @@ struct scenario {
   const struct job *job;
   uint32_t steps;                  /* of each worker */
   uint32_t mishaps;                /* MISHAP()s that may happen */
+  uint32_t moments;                /* MOMENT()s at which most of them do; 0: at any turn */
   uint64_t typical_turns;          /* of a run without mishaps; measured before the first run */
   struct run_reference *reference; /* measured, too */
+  bool redraws;                    /* a worker that was started again feeds something else for the same step (job.h) */
   bool with_checkpoints;           /* --checkpoint-dir, saved every few steps */
+  const char *saves, *more;        /* instead of --save-steps 2; further options of every task; or NULL */
   uint32_t timeout_s;
   uint64_t spread_ns;                                            /* tasks start within */
   uint32_t distance_ms;                                          /* between any two, one way; 0: some, drawn */
@@ -61,7 +64,9 @@ struct run_report {
 /* Once; the report is valid until the next run. */
 const struct run_report *run_once(struct scenario *scenario, const struct run_options *options);
 /* The first of `count` seeds from `first` on that fails, or UINT64_MAX. */
-uint64_t run_many(struct scenario *scenario, uint64_t first, uint64_t count, int fault);
+uint64_t run_many(struct scenario *scenario, uint64_t first, uint64_t count);
+/* The first that fails with the fault, and not without it. */
+uint64_t run_until_noticed(struct scenario *scenario, uint64_t first, uint64_t count, int fault);
 /* Leaves out mishaps while the run still fails; the report is that of the smallest. */
 uint32_t run_shrink(struct scenario *scenario, struct run_options *options);
 /* What a user is told: the schedule, what went wrong, how to see it again. The whole story when asked for. */
@@ -74,11 +79,16 @@ struct run_task {
   uint32_t number, machine;
   struct process *process; /* the last one started; NULL: not yet */
   uint32_t starts;
-  bool will_start; /* it is to be started (again) */
-  bool is_lost;    /* for good */
-  bool was_killed; /* once at least */
-  bool was_done;   /* when it was killed last, all its steps had been counted: what it does then comes on top */
-  bool has_left;   /* by itself */
+  bool will_start;  /* it is to be started (again) */
+  bool is_lost;     /* for good */
+  bool was_killed;  /* once at least */
+  bool was_wiped;   /* its disk was */
+  bool was_done;    /* when it was killed last, nothing of its work was missing (the scenario's is_done) */
+  bool was_leaving; /* when it was killed, once: what is started again under its name is another command */
+  bool is_leaving;  /* when it was killed last */
+  bool was_saved;   /* its last step was in a complete checkpoint when it was started again */
+  uint32_t anew;    /* how often it was started as another command: it had been leaving, or was saved */
+  bool has_left;    /* by itself */
   int exit_code;
   char **argv;
 };
@@ -99,6 +109,8 @@ void run_fault(struct run *run, const char *format, ...) __attribute__((format(p
 bool run_had(const struct run *run, enum mishap_kind kind);
 /* The elements of a task's float variable when it ended by itself, or NULL; *count of them. */
 const float *run_value(const struct run_task *task, const char *variable, int64_t *count);
+/* What a task that is started again is fed. */
+void run_redraw(const struct scenario *scenario, const struct run_task *task);
 /* play.c: starts the tasks and lets them run until all have ended, with what goes wrong in between. False: somebody waits for ever. */
 bool run_play(struct run *run);
 

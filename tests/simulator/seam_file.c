@@ -12,6 +12,7 @@
 #include "tests/simulator/disk.h"
 #include "tests/simulator/fiber.h"
 #include "tests/simulator/poll.h"
+#include "tests/simulator/moment.h"
 #include "tests/simulator/process.h"
 #include "tests/simulator/seam.h"
 #include "tests/simulator/world.h"
@@ -242,7 +243,9 @@ int simulated_unlinkat(int folder, const char *path, int flags) {
 }
 int simulated_rename(const char *from, const char *to) {
   fiber_maybe_give_way();
-  return answer(disk_rename(own_disk(), from, to));
+  int result = answer(disk_rename(own_disk(), from, to));
+  moment_came(MOMENT_RENAME, process_number(process_self()));
+  return result;
 }
 int simulated_mkdir(const char *path, mode_t mode) {
   (void)mode;

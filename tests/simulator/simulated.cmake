@@ -5,6 +5,10 @@ list(FILTER RUNTIME_SOURCES EXCLUDE REGEX "/(process/main|net/tls)\\.c$") # task
 add_library(tfc_runtime_simulated STATIC EXCLUDE_FROM_ALL ${RUNTIME_SOURCES} ${BASE_SOURCES})
 target_compile_definitions(tfc_runtime_simulated PRIVATE TFC_SIMULATE "_Thread_local=__attribute__((section(\"thread_data\")))")
 
+if(TFC_SANITIZE) # variables are copied from process to process, without gaps in between that must not be touched
+  target_compile_options(tfc_runtime_simulated PRIVATE --param=asan-globals=0)
+endif()
+
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${SIMULATOR}/system.txt)
 file(STRINGS ${SIMULATOR}/system.txt lines)
 set(renames "")
@@ -20,12 +24,21 @@ foreach(line IN LISTS lines)
 endforeach()
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/simulated.names CONTENT "${renames}")
 
+# What the simulator wants to see pass: calls of NAME from another file come to its __wrap_NAME, which calls NAME.
+set(wraps "")
+set(kept "")
+foreach(name task_create task_destroy cluster_destroy commit_step commit_enter commit_freeze commit_restore commit_other task_run_for_client peer_set_up peer_take
+        snapshot_take snapshot_write keeper_complete cut_done history_decide round_enter round_give hall_admit)
+  list(APPEND wraps --wrap=${name})
+  list(APPEND kept --keep-global-symbol=${name})
+endforeach()
+
 set(object ${CMAKE_BINARY_DIR}/simulated.o)
 add_custom_command(OUTPUT ${object} DEPENDS tfc_runtime_simulated ${CMAKE_BINARY_DIR}/simulated.names
-  COMMAND ${CMAKE_LINKER} -r -o ${object}.whole --wrap=task_create --wrap=task_destroy --whole-archive $<TARGET_FILE:tfc_runtime_simulated>
+  COMMAND ${CMAKE_LINKER} -r -o ${object}.whole ${wraps} --whole-archive $<TARGET_FILE:tfc_runtime_simulated>
           --no-whole-archive ${NGHTTP2_STATIC}
   COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${CMAKE_BINARY_DIR}/simulated.names --keep-global-symbol=task_main
-          --keep-global-symbol=task_create --keep-global-symbol=task_destroy --set-section-flags .bss=alloc,load,contents,data
+          ${kept} --set-section-flags .bss=alloc,load,contents,data
           --rename-section .bss=process_data --rename-section .data=process_data --rename-section .data.rel.local=process_data
           ${object}.whole ${object})
 file(GLOB SIMULATOR_SOURCES CONFIGURE_DEPENDS ${SIMULATOR}/*.c)

@@ -3,13 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tests/simulator/scenarios.h"
 #include "tests/support/test.h"
 
-#define SEEDS 200 /* of a scenario; TFC_SIMULATE_SEEDS: another number */
+#define SEEDS 10000 /* of a scenario, as many as its share of SECONDS lets it run; TFC_SIMULATOR_SEEDS: so many, however long they take */
+#define SEEDS_LEAST 20
+#define SECONDS 180.0 /* of processor time, for the seeds of all scenarios together */
 #define SEEDS_OF_FAULT 200
 
 /* ---- the seam ---- */
@@ -59,9 +62,28 @@ static void what_the_runtime_asks_of_libc_is_simulated_or_needs_not_be(void **st
 
 /* ---- scenarios ---- */
 
-static uint64_t seeds_wanted(void) {
-  const char *text = getenv("TFC_SIMULATE_SEEDS");
-  return text ? strtoull(text, NULL, 0) : SEEDS;
+static double seconds_used(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_CHILDREN, &usage);
+  return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + 1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+static double seconds_of_one(void) {
+  uint32_t count = 0;
+  for (const struct scenario *scenario = scenarios(); scenario->name; scenario++)
+    count += !scenario->is_open;
+  return SECONDS / count;
+}
+
+/* The first seed that fails, or UINT64_MAX. */
+static uint64_t find_failure(struct scenario *scenario) {
+  const char *wanted = getenv("TFC_SIMULATOR_SEEDS");
+  uint64_t count = wanted ? strtoull(wanted, NULL, 0) : SEEDS, failed = UINT64_MAX, seed = 0;
+  double until = seconds_used() + seconds_of_one();
+  for (; seed < count && failed == UINT64_MAX && (wanted || seed < SEEDS_LEAST || seconds_used() < until); seed += SEEDS_LEAST)
+    failed = run_many(scenario, seed, SEEDS_LEAST);
+  print_message("%s: %llu seeds\n", scenario->name, (unsigned long long)seed);
+  return failed;
 }
 
 static void show(struct scenario *scenario, uint64_t seed, int fault) {
@@ -73,7 +95,7 @@ static void show(struct scenario *scenario, uint64_t seed, int fault) {
 static void all_seeds_are_well(void **state) {
   struct scenario *scenario = *state;
   scenario_build(scenario);
-  uint64_t failed = run_many(scenario, 0, seeds_wanted(), 0);
+  uint64_t failed = find_failure(scenario);
   if (failed == UINT64_MAX)
     return;
   show(scenario, failed, 0);
@@ -103,7 +125,7 @@ static void what_is_left_out_is_noticed_within_200_seeds(void **state) {
     struct scenario *scenario = scenario_find(plant->scenario);
     assert_non_null(scenario);
     scenario_build(scenario);
-    uint64_t found = run_many(scenario, 0, SEEDS_OF_FAULT, plant->fault);
+    uint64_t found = run_until_noticed(scenario, 0, SEEDS_OF_FAULT, plant->fault);
     if (found != UINT64_MAX)
       continue;
     print_message("fault %d (%s) is not noticed by %u seeds of '%s'\n", plant->fault, plant->what, SEEDS_OF_FAULT, plant->scenario);
@@ -114,13 +136,15 @@ static void what_is_left_out_is_noticed_within_200_seeds(void **state) {
 
 /* ---- by hand ---- */
 
-static const char usage[] = "usage: test_simulator [--scenario NAME] [--seed S] [--seeds N] [--without MASK] [--fault F] [--story 0|1]\n"
-                            "  --seed S        begins with this seed (0)\n"
-                            "  --seeds N       so many seeds; each that fails is shrunk and told (1)\n"
-                            "  --without MASK  without some mishaps of the seed, as the failing run says\n"
-                            "  --fault F       with a mechanism left out (runtime/program/fault.h)\n"
-                            "  --story 1       the whole story of each that fails; of one seed: whatever comes\n"
-                            "scenarios:\n";
+static const char usage[] =
+  "usage: test_simulator [--scenario NAME] [--seed S] [--seeds N] [--without MASK] [--fault F] [--first 0|1] [--story 0|1]\n"
+  "  --seed S        begins with this seed (0)\n"
+  "  --seeds N       so many seeds; each that fails is shrunk and told (1)\n"
+  "  --without MASK  without some mishaps of the seed, as the failing run says\n"
+  "  --fault F       with a mechanism left out (runtime/program/fault.h)\n"
+  "  --first 1       ends with the first that fails, as it is; with a fault: and is well without it\n"
+  "  --story 1       the whole story of each that fails; of one seed: whatever comes\n"
+  "scenarios:\n";
 
 static int help(void) {
   fputs(usage, stdout);
@@ -129,16 +153,24 @@ static int help(void) {
   return 0;
 }
 
-static int run_seeds(struct scenario *scenario, struct run_options *options, uint64_t seeds, bool whole_story) {
+static int run_seeds(struct scenario *scenario, struct run_options *options, uint64_t seeds, bool only_first, bool whole_story) {
   struct timespec begin, end;
   uint64_t failures = 0, first = options->seed;
   scenario_build(scenario);
+  if (only_first && options->fault) {
+    options->seed = run_until_noticed(scenario, first, seeds, options->fault);
+    if (options->seed == UINT64_MAX)
+      return 0;
+    run_once(scenario, options);
+    run_tell(scenario, options, whole_story);
+    return 1;
+  }
   clock_gettime(CLOCK_MONOTONIC, &begin);
-  for (options->seed = first; options->seed < first + seeds; options->seed++) {
+  for (options->seed = first; options->seed < first + seeds && !(only_first && failures); options->seed++) {
     uint32_t without = options->without;
     bool failed = run_once(scenario, options)->has_failed;
     failures += failed;
-    if (failed && seeds > 1)
+    if (failed && seeds > 1 && !only_first)
       run_shrink(scenario, options);
     if (failed || seeds == 1)
       run_tell(scenario, options, whole_story);
@@ -154,7 +186,7 @@ static int command(int argc, char **argv) {
   struct run_options options = {0};
   struct scenario *scenario = scenarios();
   uint64_t seeds = 1;
-  int story = -1;
+  int story = -1, only_first = 0;
   for (int i = 1; i < argc; i += 2) {
     uint64_t number = i + 1 < argc ? strtoull(argv[i + 1], NULL, 0) : 0;
     if (i + 1 == argc)
@@ -167,12 +199,14 @@ static int command(int argc, char **argv) {
       options.without = (uint32_t)number;
     else if (!strcmp(argv[i], "--fault"))
       options.fault = (int)number;
+    else if (!strcmp(argv[i], "--first"))
+      only_first = number != 0;
     else if (!strcmp(argv[i], "--story"))
       story = (int)number;
     else if (strcmp(argv[i], "--scenario") || !(scenario = scenario_find(argv[i + 1])))
       return help();
   }
-  return run_seeds(scenario, &options, seeds, story < 0 ? seeds == 1 : story);
+  return run_seeds(scenario, &options, seeds, only_first, story < 0 ? seeds == 1 : story);
 }
 
 /* Addresses decide about the order of some things: they are to be the same each time. */

@@ -132,7 +132,7 @@ static inline const struct program *pb_finish(struct program_builder *b) {
 #undef TABLE
   };
   uint64_t size = (sizeof(struct program) + 63) / 64 * 64;
-  struct program header = {.magic = PROGRAM_MAGIC, .kernel_count = b->kernel_count};
+  struct program header = {.magic = PROGRAM_MAGIC, .kernel_count = b->kernel_count, .cpu_count = 1};
   for (int i = 0; i < PROGRAM_TABLE_COUNT; i++) {
     header.tables[i] = (struct program_table){size, tables[i].count};
     size = (size + tables[i].count * tables[i].bytes + 63) / 64 * 64;

@@ -1,4 +1,4 @@
-/* test_schedule.c: flows written as lines of text, and the order they must get.
+/* test_order.c: flows written as lines of text, and the order they must get.
  *
  * A flow is a list of words: `r0=read0` reads variable 0 as r0, `a=alias(r0)`, `k=use(r0,a)` a kernel, `assign0(k)` updates
  * variable 0, `send(k)`, `recv=recv()`; `!x` at the end makes the node come after the node that made x, `#n` after node n.
@@ -8,19 +8,19 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "compiler/pass/schedule.h"
+#include "compiler/pass/order.h"
 #include "tests/support/test.h"
 
-struct schedule_case {
+struct order_case {
   const char *name;
   const char *nodes[8];
   const char *order; /* the nodes' numbers from 1; `s` a snapshot */
 };
 
-static const struct schedule_case cases[] = {
+static const struct order_case cases[] = {
   {"nodes keep their order", {"r=read0", "k=use(r)", "send(k)"}, "1 2 3"},
   {"an update waits for later uses of the old value", {"r=read0", "c=const()", "assign0(c)", "k=use(r)", "send(k)"}, "1 2 4 5 3"},
-  {"an update waits for uses of an alias", {"r=read0", "a=alias(r)", "c=const()", "assign0(c)", "send(a)"}, "1 2 3 5 4"},
+  {"an update waits for uses of an alias", {"r=read0", "a=alias(r)", "c=const()", "assign0(c)", "k=use(a)"}, "1 2 3 5 4"},
   {"a use that needs the update reads a copy", {"r=read0", "c=const()", "assign0(c)", "k=use(r)#3", "send(k)"}, "1 2 s 3 4 5"},
   {"a copy is made of an alias too", {"r=read0", "a=alias(r)", "c=const()", "assign0(c)", "k=use(a)#4"}, "1 2 3 s 4 5"},
   {"a value that was used before the update needs no copy", {"r=read0", "send(r)", "c=const()", "assign0(c)", "q=read0#4"}, "1 2 3 4 5"},
@@ -32,9 +32,11 @@ static const struct schedule_case cases[] = {
   {"updates of one variable keep their order", {"c=const()", "assign0(c)", "d=const()", "assign0(d)"}, "1 3 2 4"},
   {"a read after the update reads the new value", {"c=const()", "assign0(c)", "r=read0#2", "send(r)"}, "1 2 3 4"},
   {"a read beside an update that is needed early sees the old value",
-   {"c=const()", "assign0(c)", "q=read0#2", "r=read0", "send(r)", "send(q)"},
+   {"c=const()", "assign0(c)", "q=read0#2", "r=read0", "k=use(r)", "l=use(q)"},
    "1 4 s 2 3 5 6"},
   {"a read that waits for a receive keeps its place", {"c=const()", "assign0(c)", "q=read0#2", "v=recv()", "r=read0#4"}, "1 2 3 4 5"},
+  {"what is sent goes right behind what makes it", {"v=recv()", "k=use(v)", "l=use(v)", "send(k)"}, "1 2 4 3"},
+  {"what is sent of a variable needs no copy", {"c=const()", "assign0(c)", "q=read0#2", "r=read0", "send(r)", "send(q)"}, "1 4 5 2 3 6"},
   {"uses of other variables are nobody's concern", {"r=read0", "c=const()", "assign1(c)", "k=use(r)#3"}, "1 2 3 4"},
 };
 
@@ -104,17 +106,17 @@ static void add_node(struct fixture *f, const char *text) {
   node->args[node->inputs.count].value = out;
 }
 
-static const char *order_text(const struct schedule *schedule, uint32_t written, struct arena *arena) {
+static const char *order_text(const struct order *order, uint32_t written, struct arena *arena) {
   const char *text = "";
-  for (uint32_t i = 0; i < schedule->order.count; i++) {
-    flow_id id = schedule->order.items[i];
+  for (uint32_t i = 0; i < order->nodes.count; i++) {
+    flow_id id = order->nodes.items[i];
     const char *gap = *text ? " " : "";
     text = id > written ? arena_printf(arena, "%s%ss", text, gap) : arena_printf(arena, "%s%s%u", text, gap, id);
   }
   return text;
 }
 
-static void schedule_keeps_values_apart(void **state) {
+static void order_keeps_values_apart(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct fixture f = {0};
@@ -123,27 +125,20 @@ static void schedule_keeps_values_apart(void **state) {
     uint32_t written = 0;
     for (; written < 8 && cases[i].nodes[written]; written++)
       add_node(&f, cases[i].nodes[written]);
-    struct schedule schedule;
-    assert_int_equal(schedule_flow(f.flow, &schedule), OK);
-    const char *order = order_text(&schedule, written, &f.arena);
-    if (strcmp(order, cases[i].order) != 0)
-      test_fail("%s: order is %s, must be %s", cases[i].name, order, cases[i].order);
-    /* every task's program is written from the same flow: the second schedule finds the copies of the first */
-    struct schedule again;
-    assert_int_equal(schedule_flow(f.flow, &again), OK);
-    const char *second = order_text(&again, written, &f.arena);
-    if (strcmp(order, second) != 0)
-      test_fail("%s: the second order is %s, the first was %s", cases[i].name, second, order);
-    vec_free(&schedule.order);
-    vec_free(&schedule.needs);
-    vec_free(&again.order);
-    vec_free(&again.needs);
+    struct order order;
+    assert_int_equal(order_flow(f.flow, &order), OK);
+    const char *text = order_text(&order, written, &f.arena);
+    if (strcmp(text, cases[i].order) != 0)
+      test_fail("%s: order is %s, must be %s", cases[i].name, text, cases[i].order);
+    vec_free(&order.nodes);
+    vec_free(&order.needs);
+    vec_free(&order.release);
     map_deinit(&f.values);
     arena_deinit(&f.arena);
   }
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(schedule_keeps_values_apart)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(order_keeps_values_apart)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,293 @@
+/* bench_schedule: how far what the cost model chooses is from the best that was proposed, for a corpus of kernels, on one core.
+ *
+ *   ninja bench_schedule && ./bench_schedule [-v] [PART OF A NAME]
+ *
+ * Each proposed schedule and the target's own way are timed in turn, round after round, by the thread's own clock; a figure is the best of its
+ * rounds, beside the core's peak of the same run. `loss` is the time of the chosen one over the best one's, less 1. -v: every
+ * candidate with its steps. */
+#include <dlfcn.h>
+#include <immintrin.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compiler/schedule/choose.h"
+#include "runtime/program/program.h"
+#include "targets/target.h"
+
+#define ROUND_SECONDS 0.001 /* of one candidate */
+#define ROUNDS 24
+
+static double seconds_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- the peak ---- */
+
+#define PEAK_TURNS 100000
+#define SUMS 12
+
+__attribute__((target("avx512f"))) static double flops_512(void) {
+  __m512 sums[SUMS], x = _mm512_set1_ps(0.5f);
+  for (int i = 0; i < SUMS; i++)
+    sums[i] = _mm512_set1_ps((float)i);
+  for (int turn = 0; turn < PEAK_TURNS; turn++) {
+#pragma GCC unroll 12
+    for (int i = 0; i < SUMS; i++)
+      sums[i] = _mm512_fmadd_ps(sums[i], x, x);
+    __asm__ volatile("" : : "v"(sums[0]));
+  }
+  volatile float sink = 0;
+  for (int i = 0; i < SUMS; i++)
+    sink = sink + _mm512_cvtss_f32(sums[i]);
+  return 32.0 * SUMS * PEAK_TURNS;
+}
+__attribute__((target("avx2,fma"))) static double flops_256(void) {
+  __m256 sums[SUMS], x = _mm256_set1_ps(0.5f);
+  for (int i = 0; i < SUMS; i++)
+    sums[i] = _mm256_set1_ps((float)i);
+  for (int turn = 0; turn < PEAK_TURNS; turn++) {
+#pragma GCC unroll 12
+    for (int i = 0; i < SUMS; i++)
+      sums[i] = _mm256_fmadd_ps(sums[i], x, x);
+    __asm__ volatile("" : : "v"(sums[0]));
+  }
+  volatile float sink = 0;
+  for (int i = 0; i < SUMS; i++)
+    sink = sink + _mm256_cvtss_f32(sums[i]);
+  return 16.0 * SUMS * PEAK_TURNS;
+}
+static double measure_peak(void) {
+  double best = 0;
+  for (int i = 0; i < 30; i++) {
+    double start = seconds_now(), flops = __builtin_cpu_supports("avx512f") ? flops_512() : flops_256();
+    double rate = flops / (seconds_now() - start);
+    best = rate > best ? rate : best;
+  }
+  return best;
+}
+
+/* ---- the corpus ---- */
+
+struct bench_case {
+  const char *form; /* "nn", "nt", "tn": which factors of c[m,n] = a[m,k] * b[k,n] are transposed; "dw": a filter's gradient */
+  int64_t m, k, n;  /* dw: pixels of a side, channels in and out */
+  int64_t batch;    /* nn, nt, tn: 1; dw: images */
+  int64_t taps;     /* dw: of a side */
+};
+static const struct bench_case cases[] = {
+  {"nn", 1, 784, 128, 1, 0},     {"nn", 1, 1024, 10, 1, 0},     {"nn", 1, 256, 1024, 1, 0},    {"nn", 1, 1024, 1024, 1, 0},
+  {"nn", 2, 256, 512, 1, 0},     {"nn", 4, 256, 512, 1, 0},     {"nn", 8, 256, 512, 1, 0},     {"nn", 16, 256, 512, 1, 0},
+  {"nn", 32, 256, 512, 1, 0},    {"nn", 64, 128, 512, 1, 0},    {"nn", 64, 256, 512, 1, 0},    {"nn", 128, 256, 512, 1, 0},
+  {"nn", 16, 784, 128, 1, 0},    {"nn", 64, 784, 128, 1, 0},    {"nn", 128, 784, 128, 1, 0},   {"nn", 512, 784, 128, 1, 0},
+  {"nn", 64, 1024, 10, 1, 0},    {"nn", 128, 128, 10, 1, 0},    {"nn", 64, 500, 500, 1, 0},    {"nn", 1024, 256, 256, 1, 0},
+  {"nn", 1024, 64, 64, 1, 0},    {"nn", 64, 64, 64, 64, 0},     {"nn", 64, 16, 64, 64, 0},     {"nn", 4, 1024, 1024, 1, 0},
+  {"nn", 8, 1024, 1024, 1, 0},   {"nn", 16, 1024, 1024, 1, 0},  {"nn", 12, 768, 768, 1, 0},    {"nn", 64, 1024, 1024, 1, 0},
+  {"nn", 64, 3136, 1024, 1, 0},  {"nn", 128, 1024, 2048, 1, 0}, {"nn", 256, 2048, 2048, 1, 0}, {"nn", 512, 512, 512, 1, 0},
+  {"nn", 1024, 256, 1024, 1, 0}, {"nn", 1024, 1024, 256, 1, 0}, {"tn", 128, 64, 512, 1, 0},    {"tn", 256, 64, 512, 1, 0},
+  {"tn", 784, 128, 128, 1, 0},   {"tn", 128, 128, 10, 1, 0},    {"tn", 1024, 64, 10, 1, 0},    {"tn", 64, 64, 64, 64, 0},
+  {"tn", 256, 1024, 256, 1, 0},  {"tn", 256, 1024, 1024, 1, 0}, {"tn", 1024, 64, 1024, 1, 0},  {"tn", 3136, 64, 1024, 1, 0},
+  {"tn", 2048, 256, 2048, 1, 0}, {"tn", 1024, 256, 2048, 1, 0},
+};
+#define CASES (sizeof cases / sizeof *cases)
+
+#define D(x) ((long long)(x))
+static char *product_text(struct arena *arena, const struct bench_case *c) {
+  bool ta = c->form[0] == 't', tb = c->form[1] == 't';
+  return arena_printf(
+    arena,
+    "kernel k(in a: f32[%lld,%lld,%lld], in b: f32[%lld,%lld,%lld], out c: f32[%lld,%lld,%lld]) { par i0 < %lld { par i1 < "
+    "%lld { par i2 < %lld { var v0: f32 = 0:f32 red i3 < %lld { v0 = add(v0, mul(a[i0,%s], b[i0,%s])) } c[i0,i1,i2] = v0 } } } }",
+    D(c->batch), D(ta ? c->k : c->m), D(ta ? c->m : c->k), D(c->batch), D(tb ? c->n : c->k), D(tb ? c->k : c->n), D(c->batch), D(c->m),
+    D(c->n), D(c->batch), D(c->m), D(c->n), D(c->k), ta ? "i3,i1" : "i1,i3", tb ? "i2,i3" : "i3,i2");
+}
+/* Of a convolution whose image has its border of zeros: columns of a window and its channels are one run. */
+static char *filter_text(struct arena *arena, const struct bench_case *c) {
+  int64_t side = c->m + c->taps - 1;
+  return arena_printf(
+    arena,
+    "kernel k(in a: f32[%lld,%lld,%lld], in b: f32[%lld,%lld,%lld,%lld], out c: f32[%lld,%lld,%lld]) { par i0 < %lld { par i1 < "
+    "%lld { par i2 < %lld { var v0: f32 = 0:f32 red i3 < %lld { red i4 < %lld { red i5 < %lld { v0 = add(v0, "
+    "mul(a[i3,add(i4, i0),add(mul(i5, %lld), i1)], b[i3,i4,i5,i2])) } } } c[i0,i1,i2] = v0 } } } }",
+    D(c->batch), D(side), D(side * c->k), D(c->batch), D(c->m), D(c->m), D(c->n), D(c->taps), D(c->taps * c->k), D(c->n), D(c->taps),
+    D(c->taps * c->k), D(c->n), D(c->batch), D(c->m), D(c->m), D(c->k));
+}
+static bool is_filter(const struct bench_case *c) { return c->form[0] == 'd'; }
+static double case_flops(const struct bench_case *c) {
+  double product = 2.0 * (double)(c->m * c->k * c->n) * (double)c->batch;
+  return is_filter(c) ? product * (double)(c->m * c->taps * c->taps) : product;
+}
+static const char *case_name(struct arena *arena, const struct bench_case *c) {
+  const char *batch = c->batch > 1 ? arena_printf(arena, "%lldx", D(c->batch)) : "";
+  const char *taps = c->taps ? arena_printf(arena, " %lldx%lld", D(c->taps), D(c->taps)) : "";
+  return arena_printf(arena, "%s %s%lldx%lldx%lld%s", c->form, batch, D(c->m), D(c->k), D(c->n), taps);
+}
+
+/* ---- building ---- */
+
+struct run {
+  const char *steps; /* NULL: the target's own way */
+  double cycles, seconds;
+  struct kernel *kernel;
+  const struct kernel_code *code;
+};
+typedef VEC(struct run) runs;
+
+static const struct kernel_code *compile(struct kernel *const *kernels, uint32_t count) {
+  char folder[] = "/tmp/bench-schedule-XXXXXX", object[64], library[64], command[200];
+  if (!mkdtemp(folder))
+    return NULL;
+  snprintf(object, sizeof object, "%s/k.o", folder);
+  snprintf(library, sizeof library, "%s/k.so", folder);
+  snprintf(command, sizeof command, "cc -shared -o %s -Wl,--whole-archive %s -Wl,--no-whole-archive -lm", library, object);
+  struct target_unit unit = {.kernels = kernels, .count = count};
+  struct target_options options = {.cpu = "native"};
+  status compiled = target_find("cpu")->compile(&options, &unit, object);
+  if (compiled != OK)
+    fprintf(stderr, "%s\n", status_text());
+  void *handle = compiled == OK && system(command) == 0 ? dlopen(library, RTLD_NOW) : NULL;
+  unlink(object);
+  unlink(library);
+  rmdir(folder);
+  return handle ? dlsym(handle, "tfc_kernels") : NULL;
+}
+
+static bool add_run(struct arena *arena, const struct kernel *k, const struct candidate *c, runs *out) {
+  struct run r = {.steps = c->steps, .cycles = c->cycles};
+  struct schedule s = {0};
+  if (!c->steps) {
+    r.kernel = (struct kernel *)k;
+  } else if (schedule_parse(c->steps, arena, &s) != OK || schedule_apply(k, &s, arena, &r.kernel) != OK) {
+    fprintf(stderr, "%s\n  %s\n", c->steps, status_text());
+    return false;
+  }
+  if (c->steps)
+    r.kernel->name = arena_printf(arena, "k%u", out->count);
+  vec_push(out, r);
+  return true;
+}
+static bool build_runs(struct arena *arena, const struct kernel *k, runs *out) {
+  struct kernel_uses uses;
+  struct candidates all = {0};
+  kernel_uses_find(k, arena, &uses);
+  struct nest n = {.k = k, .uses = &uses, .machine = machine_find("native"), .top = k->body, .arena = arena};
+  nest_candidates(&n, &all);
+  struct kernel **kernels = ARENA_ARRAY(arena, struct kernel *, all.items.count + 1);
+  for (uint32_t i = 0; i < all.items.count; i++)
+    add_run(arena, k, &all.items.items[i], out);
+  vec_free(&all.items);
+  for (uint32_t i = 0; i < out->count; i++)
+    kernels[i] = out->items[i].kernel;
+  const struct kernel_code *code = compile(kernels, out->count);
+  for (uint32_t i = 0; i < out->count && code; i++)
+    out->items[i].code = &code[i];
+  return code != NULL;
+}
+
+/* ---- measuring ---- */
+
+static float *random_floats(int64_t count) {
+  float *data = aligned_alloc(64, ((size_t)count * 4 + 127) / 64 * 64);
+  for (int64_t i = 0; data && i < count; i++)
+    data[i] = (float)(rand() % 2001 - 1000) * 1e-3f;
+  return data;
+}
+static void run_once(const struct kernel_code *code, struct kernel_call *call) {
+  for (int64_t phase = 0; phase < code->query(NULL, KERNEL_PHASES); phase++)
+    code->run(call, phase, 0, code->query(NULL, phase));
+}
+static void time_round(struct run *r, void **buffers, float *scratch) {
+  struct kernel_fault fault = {0};
+  struct kernel_call call = {buffers, NULL, scratch, &fault};
+  double begin = seconds_now();
+  run_once(r->code, &call); /* with what it needs in the caches */
+  do {
+    double start = seconds_now();
+    run_once(r->code, &call);
+    double taken = seconds_now() - start;
+    r->seconds = r->seconds == 0 || taken < r->seconds ? taken : r->seconds;
+  } while (seconds_now() - begin < ROUND_SECONDS);
+}
+static void time_runs(const struct kernel *k, runs *all) {
+  void *buffers[3];
+  int64_t scratch = 16;
+  for (uint32_t i = 0; i < 3; i++) {
+    int64_t count = 1;
+    for (int d = 0; d < k->buffers.items[i].rank; d++)
+      count *= k->buffers.items[i].dims[d];
+    buffers[i] = random_floats(count);
+  }
+  for (uint32_t i = 0; i < all->count; i++) {
+    int64_t bytes = all->items[i].code->query(NULL, KERNEL_SCRATCH);
+    scratch = bytes / 4 + 16 > scratch ? bytes / 4 + 16 : scratch;
+  }
+  float *own = random_floats(scratch);
+  for (int round = 0; round < ROUNDS; round++)
+    for (uint32_t i = 0; i < all->count; i++)
+      time_round(&all->items[i], buffers, own);
+  for (int i = 0; i < 3; i++)
+    free(buffers[i]);
+  free(own);
+}
+
+/* ---- the table ---- */
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+/* One line; the loss, or -1 where it could not be built. */
+static double bench_case(const struct bench_case *c, double peak, bool verbose) {
+  struct arena arena;
+  struct kernel *k;
+  runs all = {0};
+  arena_init(&arena);
+  const char *text = is_filter(c) ? filter_text(&arena, c) : product_text(&arena, c);
+  if (kernel_parse(text, &arena, &k) != OK || !build_runs(&arena, k, &all)) {
+    fprintf(stderr, "%s\n%s\n", text, status_text());
+    return -1;
+  }
+  time_runs(k, &all);
+  struct run *own = &all.items[0], *best = own, *chosen = own;
+  for (uint32_t i = 1; i < all.count; i++) {
+    struct run *r = &all.items[i];
+    best = r->seconds < best->seconds ? r : best;
+    chosen = r->cycles < chosen->cycles ? r : chosen;
+  }
+  double flops = case_flops(c), loss = chosen->seconds / best->seconds - 1;
+  printf("%-26s %10.1f %6.2f %6.2f %6.2f %6.1f%%  %s\n", case_name(&arena, c), chosen->seconds * 1e6, flops / own->seconds / peak,
+         flops / best->seconds / peak, flops / chosen->seconds / peak, loss * 100, chosen->steps ? "" : "own");
+  for (uint32_t i = 0; i < all.count && verbose; i++)
+    printf("    %6.2f %12.0f %s\n", flops / all.items[i].seconds / peak, all.items[i].cycles,
+           all.items[i].steps ? all.items[i].steps : "the target's own way");
+  fflush(stdout);
+  vec_free(&all);
+  arena_deinit(&arena);
+  return loss;
+}
+
+int main(int argc, char **argv) {
+  double losses[CASES], peak = measure_peak();
+  size_t count = 0;
+  bool verbose = argc > 1 && strcmp(argv[1], "-v") == 0;
+  const char *part = argc > 1 + verbose ? argv[1 + verbose] : "";
+  printf("peak of one core: %.0f GFLOP/s; shares of it:\n%-26s %10s %6s %6s %6s %7s\n", peak * 1e-9, "kernel", "us", "own", "best",
+         "chosen", "loss");
+  for (size_t i = 0; i < CASES; i++) {
+    struct arena arena;
+    arena_init(&arena);
+    bool wanted = strstr(case_name(&arena, &cases[i]), part) != NULL;
+    arena_deinit(&arena);
+    double loss = wanted ? bench_case(&cases[i], peak, verbose) : -1;
+    if (loss >= 0)
+      losses[count++] = loss;
+  }
+  qsort(losses, count, sizeof *losses, compare_doubles);
+  if (count)
+    printf("loss: median %.1f %%, worst %.1f %%\n", losses[count / 2] * 100, losses[count - 1] * 100);
+  return 0;
+}

@@ -1,0 +1,179 @@
+/* kernel_timer.c: kernels compiled for this machine and timed, beside the peak of its cores. */
+#include "bench/kernel_timer.h"
+
+#include <dlfcn.h>
+#include <immintrin.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "targets/target.h"
+
+static double clock_seconds(clockid_t clock) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+double seconds_now(void) { return clock_seconds(CLOCK_MONOTONIC); }
+static double own_seconds(void) { return clock_seconds(CLOCK_THREAD_CPUTIME_ID); }
+
+/* ---- the peak ---- */
+
+#define PEAK_ROUNDS 400000
+#define ACCUMULATORS 12
+
+__attribute__((target("avx512f"))) static double flops_512(void) {
+  __m512 sums[ACCUMULATORS], x = _mm512_set1_ps(0.5f);
+  for (int i = 0; i < ACCUMULATORS; i++)
+    sums[i] = _mm512_set1_ps((float)i);
+  for (int round = 0; round < PEAK_ROUNDS; round++) {
+#pragma GCC unroll 12
+    for (int i = 0; i < ACCUMULATORS; i++)
+      sums[i] = _mm512_fmadd_ps(sums[i], x, x);
+    __asm__ volatile("" : : "v"(sums[0]));
+  }
+  volatile float sink = 0;
+  for (int i = 0; i < ACCUMULATORS; i++)
+    sink = sink + _mm512_cvtss_f32(sums[i]);
+  return 32.0 * ACCUMULATORS * PEAK_ROUNDS;
+}
+__attribute__((target("avx2,fma"))) static double flops_256(void) {
+  __m256 sums[ACCUMULATORS], x = _mm256_set1_ps(0.5f);
+  for (int i = 0; i < ACCUMULATORS; i++)
+    sums[i] = _mm256_set1_ps((float)i);
+  for (int round = 0; round < PEAK_ROUNDS; round++) {
+#pragma GCC unroll 12
+    for (int i = 0; i < ACCUMULATORS; i++)
+      sums[i] = _mm256_fmadd_ps(sums[i], x, x);
+    __asm__ volatile("" : : "v"(sums[0]));
+  }
+  volatile float sink = 0;
+  for (int i = 0; i < ACCUMULATORS; i++)
+    sink = sink + _mm256_cvtss_f32(sums[i]);
+  return 16.0 * ACCUMULATORS * PEAK_ROUNDS;
+}
+double measure_peak(void) {
+  double best = 0;
+  for (int i = 0; i < 20; i++) {
+    double start = seconds_now(), flops = __builtin_cpu_supports("avx512f") ? flops_512() : flops_256();
+    double rate = flops / (seconds_now() - start);
+    best = rate > best ? rate : best;
+  }
+  return best * 1e-9;
+}
+
+/* ---- compiling ---- */
+
+const struct kernel_code *compile_kernels(struct kernel *const *kernels, uint32_t count) {
+  char folder[] = "/tmp/bench-kernels-XXXXXX", object[64], library[64], command[200];
+  if (!mkdtemp(folder))
+    return NULL;
+  snprintf(object, sizeof object, "%s/k.o", folder);
+  snprintf(library, sizeof library, "%s/k.so", folder);
+  snprintf(command, sizeof command, "cc -shared -o %s -Wl,--whole-archive %s -Wl,--no-whole-archive -lm", library, object);
+  struct target_unit unit = {.kernels = kernels, .count = count};
+  struct target_options options = {.cpu = "native"};
+  double start = seconds_now();
+  if (target_find("cpu")->compile(&options, &unit, object) != OK) {
+    fprintf(stderr, "%s\n", status_text());
+    return NULL;
+  }
+  printf("%u kernels compiled in %.2f s\n", count, seconds_now() - start);
+  void *handle = system(command) == 0 ? dlopen(library, RTLD_NOW) : NULL;
+  unlink(object);
+  unlink(library);
+  rmdir(folder);
+  return handle ? dlsym(handle, "tfc_kernels") : NULL;
+}
+
+/* ---- timing ---- */
+
+int64_t buffer_elements(const struct kernel *k, uint32_t buffer, const int64_t *sizes) {
+  const struct kernel_buffer *b = &k->buffers.items[buffer];
+  int64_t count = 1;
+  for (int d = 0; d < b->rank; d++)
+    count *= DIM_IS_SIZE(b->dims[d]) ? sizes[SIZE_OF_DIM(b->dims[d])] : b->dims[d];
+  return count;
+}
+static float *random_floats(int64_t bytes) {
+  int64_t count = bytes / 4 + 32;
+  float *data = aligned_alloc(64, (size_t)(count * 4 + 63) / 64 * 64);
+  for (int64_t i = 0; data && i < count; i++)
+    data[i] = (float)(rand() % 2001 - 1000) * 1e-3f;
+  return data;
+}
+
+/* One call, its tiles taken by threads from each other. */
+struct run {
+  const struct kernel_code *code;
+  struct kernel_call call;
+  const int64_t *sizes;
+  int threads;
+  pthread_barrier_t barrier;
+  atomic_llong next[64]; /* by phase: the first tile that nobody has taken */
+  bool ends;
+};
+static void run_tiles(struct run *r) {
+  int64_t phases = r->code->query(r->sizes, KERNEL_PHASES);
+  for (int64_t phase = 0; phase < phases; phase++) {
+    int64_t tiles = r->code->query(r->sizes, phase);
+    if (r->threads == 1) {
+      r->code->run(&r->call, phase, 0, tiles);
+      continue;
+    }
+    for (int64_t at; (at = atomic_fetch_add(&r->next[phase], 1)) < tiles;)
+      r->code->run(&r->call, phase, at, at + 1);
+    pthread_barrier_wait(&r->barrier);
+  }
+}
+static void *help(void *argument) {
+  struct run *r = argument;
+  for (;;) {
+    pthread_barrier_wait(&r->barrier);
+    if (r->ends)
+      return NULL;
+    run_tiles(r);
+  }
+}
+static double timed_run(struct run *r) {
+  for (int i = 0; i < 64; i++)
+    r->next[i] = 0;
+  double start = seconds_now(), own = own_seconds();
+  if (r->threads > 1)
+    pthread_barrier_wait(&r->barrier);
+  run_tiles(r);
+  double taken = seconds_now() - start;
+  own = own_seconds() - own; /* what others do on this core in the meantime is not counted; a short call is shorter than the question */
+  return r->threads == 1 && own < taken ? own : taken;
+}
+
+double best_seconds(const struct kernel *k, const struct kernel_code *code, const int64_t *sizes, int threads, double budget) {
+  void *buffers[KERNEL_BUFFERS] = {0};
+  for (uint32_t i = 0; i < k->buffers.count && i < KERNEL_BUFFERS; i++)
+    if (k->buffers.items[i].mode < BUFFER_SCRATCH)
+      buffers[i] = random_floats(buffer_elements(k, i, sizes) * (int64_t)dtype_size(k->buffers.items[i].dtype));
+  struct kernel_fault fault = {0};
+  struct run r = {code, {buffers, sizes, random_floats(code->query(sizes, KERNEL_SCRATCH)), &fault}, sizes, threads, .ends = false};
+  pthread_t helpers[THREADS_MAX];
+  pthread_barrier_init(&r.barrier, NULL, (unsigned)threads);
+  for (int i = 1; i < threads; i++)
+    pthread_create(&helpers[i], NULL, help, &r);
+  double best = 1e9, begin = seconds_now();
+  for (int runs = 0; runs < 5 || seconds_now() - begin < budget; runs++) {
+    double taken = timed_run(&r);
+    best = taken < best ? taken : best;
+  }
+  r.ends = true;
+  if (threads > 1)
+    pthread_barrier_wait(&r.barrier);
+  for (int i = 1; i < threads; i++)
+    pthread_join(helpers[i], NULL);
+  pthread_barrier_destroy(&r.barrier);
+  for (uint32_t i = 0; i < KERNEL_BUFFERS; i++)
+    free(buffers[i]);
+  free(r.call.scratch);
+  return best;
+}

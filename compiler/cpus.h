@@ -1,0 +1,21 @@
+/* cpus.h: the CPUs that a build is for: `--cpu A,B`. */
+#ifndef TFC_COMPILER_CPUS_H
+#define TFC_COMPILER_CPUS_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "runtime/program/program.h"
+
+struct cpu_list {
+  uint32_t count; /* 0: not read yet */
+  struct {
+    const char *name;
+    uint32_t level; /* runtime/program/cpu.h */
+  } items[PROGRAM_CPUS_MAX];
+};
+
+/* Reads a comma-separated list into *out, names into the arena. INVALID_ARGUMENT: an empty name, one that LLVM does not know, one
+ * that is there twice, or more than PROGRAM_CPUS_MAX. */
+status cpus_read(const char *text, struct arena *arena, struct cpu_list *out);
+
+#endif

@@ -1,0 +1,268 @@
+/* loop_saves.c: values that a loop saves, one in each turn, and the loop of its gradient takes back, the last one first: stacks
+ * (TensorFlow 1) and lists that are pushed to and popped from (TensorFlow 2).
+ *
+ * Where the second loop makes as many turns as the first, both ends are known: what the first one pushes is an array with a row for each
+ * turn, which its body writes and the other's body reads in place. Of a value that no turn changes nothing is saved: the second loop
+ * takes it from where the first one has it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/pass/flow_edit.h"
+#include "compiler/pass/loop_form.h"
+#include "compiler/pass/loops.h"
+#include "compiler/pass/pass.h"
+
+/* One end of what is saved: a variable of a loop that one node of its body uses. */
+struct save_end {
+  flow_id loop;
+  uint32_t var;
+  flow_id node;
+  value_id value; /* pushed, or popped */
+};
+struct save {
+  struct save_end push, pop;
+};
+
+static bool is_host(const struct flow_node *n, const char *name) { return n->op == FLOW_HOST && strcmp(n->host, name) == 0; }
+
+static bool condition_uses(const struct flow_node *loop, uint32_t var) {
+  const struct flow *c = loop->branches[0];
+  for (flow_id id = 1; id < c->nodes.count; id++)
+    if (c->nodes.items[id] && node_takes(c->nodes.items[id], c->params.items[var]))
+      return true;
+  return c->results.items[0] == c->params.items[var];
+}
+
+/* The node of the body that pushes to variable `var` of the loop, or pops from it; nothing else is done with it. */
+static bool find_end(const struct flow *f, flow_id loop, uint32_t var, struct save_end *out, bool *pushes) {
+  const struct flow_node *n = f->nodes.items[loop];
+  if (n->op != FLOW_WHILE || !loop_is_regular(n) || var >= loop_var_count(n) || condition_uses(n, var))
+    return false;
+  const struct flow *body = n->branches[1];
+  value_id param = body->params.items[var];
+  *out = (struct save_end){.loop = loop, .var = var};
+  uint32_t uses = flow_use_count(body, param, &out->node);
+  const struct flow_node *user = out->node ? body->nodes.items[out->node] : NULL;
+  if (!user || user->guard_count || user->op != FLOW_HOST || user->inputs.items[0] != param)
+    return false;
+  bool is_list = is_host(user, "TensorListPushBack") || is_host(user, "TensorListPopBack");
+  *pushes = is_host(user, "StackPushV2") || is_host(user, "StackPush") || is_host(user, "TensorListPushBack");
+  if (!is_list && !*pushes && !is_host(user, "StackPopV2") && !is_host(user, "StackPop"))
+    return false;
+  out->value = *pushes ? user->inputs.items[1] : user->outputs.items[is_list];
+  if (!is_list)
+    return loop_hands_on(n, var) && uses == 2;
+  flow_id after;
+  value_id rest = user->outputs.items[0];
+  return uses == 1 && body->results.items[var] == rest && flow_use_count(body, rest, &after) == 1;
+}
+
+static bool same_guards(const struct flow_node *a, const struct flow_node *b) {
+  bool same = a->guard_count == b->guard_count;
+  for (uint32_t i = 0; same && i < a->guard_count; i++)
+    same = a->guards[i].predicate == b->guards[i].predicate && a->guards[i].expected == b->guards[i].expected;
+  return same;
+}
+
+/* No turn pushes more than the stack or list may hold. */
+static bool has_room(struct flow *f, const struct flow_node *maker, const struct flow_node *loop) {
+  uint32_t input = strcmp(maker->host, "EmptyTensorList") == 0 ? 1 : 0;
+  if (input >= maker->inputs.count)
+    return true;
+  const struct flow_value *limit = &f->values.items[maker->inputs.items[input]];
+  dim turns = loop_turns(f, loop);
+  if (limit->data && limit->rank == 0 && limit->dtype == DTYPE_INT32) {
+    int64_t most = *(const int32_t *)limit->data, count;
+    return most < 0 || (turns != NO_DIM && dim_is_const(f->dims, turns, &count) && count <= most);
+  }
+  return limit->content && turns != NO_DIM && dim_equal(f->dims, limit->content[0], turns) == 1;
+}
+
+/* Both ends of what `maker` makes; false: something else is done with it. */
+static bool find_save(struct flow *f, flow_id maker, struct save *out) {
+  const struct flow_node *m = f->nodes.items[maker];
+  bool is_list = strcmp(m->host, "EmptyTensorList") == 0, has[2] = {false, false};
+  value_id now = m->outputs.items[0], was = NO_VALUE; /* the stack, and what the first loop hands on of it: of a list, its new value */
+  for (uint32_t i = 0; i < f->results.count; i++)
+    if (f->results.items[i] == now)
+      return false;
+  for (flow_id id = maker + 1; id < f->nodes.count; id++) {
+    const struct flow_node *n = f->nodes.items[id];
+    for (uint32_t i = 0; n && i < node_input_count(n); i++) {
+      value_id v = node_input(n, i);
+      struct save_end end;
+      bool pushes;
+      flow_id user;
+      if (!v || (v != now && v != was))
+        continue;
+      if ((is_list && v == was) || !find_end(f, id, i, &end, &pushes) || has[pushes] || (has[0] && pushes))
+        return false;
+      has[pushes] = true;
+      *(pushes ? &out->push : &out->pop) = end;
+      if (!pushes && flow_use_count(f, n->outputs.items[i], &user))
+        return false;
+      if (pushes) {
+        was = now;
+        now = n->outputs.items[i];
+      }
+    }
+  }
+  if (!has[0] || !has[1])
+    return false;
+  const struct flow_node *first = f->nodes.items[out->push.loop], *later = f->nodes.items[out->pop.loop];
+  return same_guards(first, later) && first->task == later->task && loop_follows(f, first, later) && has_room(f, m, first);
+}
+
+/* ---- sizes ---- */
+
+static void note_symbol(void *self, uint32_t symbol) { ((bool *)self)[symbol] = true; }
+
+/* inside[symbol]: it has its value in a turn of the loop only. */
+static void mark_inside(struct flow *f, const struct flow_node *loop, bool *inside) {
+  const struct flow *body = loop->branches[1];
+  for (flow_id id = 1; id < body->nodes.count; id++)
+    if (body->nodes.items[id])
+      flow_node_binds(body, body->nodes.items[id], note_symbol, inside);
+  for (uint32_t i = 0; i < loop_var_count(loop); i++) {
+    const struct flow_value *x = &f->values.items[loop->inputs.items[i]], *y = &body->values.items[body->params.items[i]];
+    for (int d = 0; d < y->rank; d++)
+      if (d >= x->rank || dim_equal(f->dims, x->dims[d], y->dims[d]) != 1)
+        dim_symbols(f->dims, dim_resolve(f->dims, y->dims[d]), inside);
+  }
+}
+
+static bool mentions(struct flow *f, dim d, const bool *symbols) {
+  bool *of = calloc(dims_symbol_count(f->dims) + 1, 1), found = false;
+  dim_symbols(f->dims, dim_resolve(f->dims, d), of);
+  for (uint32_t i = 0; i < dims_symbol_count(f->dims); i++)
+    found = found || (of[i] && symbols[i]);
+  free(of);
+  return found;
+}
+
+/* What is pushed has the same size in each turn, and what is popped is known to have it. */
+static bool has_one_size(struct flow *f, const struct save *s) {
+  const struct flow_node *first = f->nodes.items[s->push.loop], *later = f->nodes.items[s->pop.loop];
+  const struct flow_value *x = &first->branches[1]->values.items[s->push.value];
+  const struct flow_value *y = &later->branches[1]->values.items[s->pop.value];
+  if (x->dtype == DTYPE_STRING || x->dtype == DTYPE_RESOURCE || x->dtype == DTYPE_VARIANT || x->dtype != y->dtype || x->rank != y->rank ||
+      x->any_rank || y->any_rank || x->rank == LIMIT_RANK)
+    return false;
+  bool *inside = calloc(dims_symbol_count(f->dims) + 1, 1), same = true;
+  mark_inside(f, first, inside);
+  mark_inside(f, later, inside);
+  for (int d = 0; d < x->rank; d++)
+    same = same && dim_equal(f->dims, x->dims[d], y->dims[d]) == 1 && !mentions(f, x->dims[d], inside);
+  free(inside);
+  return same;
+}
+
+/* ---- rows ---- */
+
+/* A loop's rows all begin at one end; the array of a loop that begins at the last must be as long as it is said to be from the start. */
+static bool directions_fit(struct flow *f, const struct flow_node *first, const struct flow_node *later) {
+  bool has_rows = later->rows_in || later->rows_out;
+  return (!first->from_last || loop_turns(f, first) != NO_DIM) && (!has_rows || later->from_last != first->from_last);
+}
+
+/* The array of which the body's value v is a row. */
+static value_id add_row_out(struct flow *f, flow_id loop, value_id v) {
+  struct flow_node *n = f->nodes.items[loop];
+  struct flow *body = n->branches[1];
+  for (uint32_t i = loop_var_count(n); i < n->outputs.count; i++)
+    if (body->results.items[i] == v)
+      return n->outputs.items[i];
+  struct flow_value like = body->values.items[v];
+  memmove(like.dims + 1, like.dims, sizeof *like.dims * (size_t)like.rank);
+  like.rank++;
+  like.dims[0] = n->rows_out ? f->values.items[vec_last(&n->outputs)].dims[0] : loop_turns(f, n);
+  if (like.dims[0] == NO_DIM)
+    like.dims[0] = dim_symbol(f->dims, arena_printf(f->arena, "n%u", dims_symbol_count(f->dims)));
+  vec_push(&body->results, v);
+  n->rows_out++;
+  return flow_append_output(f, n, loop, like);
+}
+
+static value_id add_row_in(struct flow *f, flow_id loop, value_id array) {
+  struct flow_node *n = f->nodes.items[loop];
+  struct flow *body = n->branches[1];
+  for (uint32_t i = loop_var_count(n); i < n->inputs.count; i++)
+    if (n->inputs.items[i] == array)
+      return body->params.items[i];
+  const struct flow_value *like = &f->values.items[array];
+  value_id row = flow_add_value(body, like->dtype, like->rank - 1, like->dims + 1);
+  body->values.items[row].index = body->params.count;
+  vec_push(&body->params, row);
+  vec_push(&n->inputs, array);
+  n->rows_in++;
+  return row;
+}
+
+static value_id copy_constant(struct flow *to, const struct flow *from, value_id v) {
+  const struct flow_value like = from->values.items[v];
+  flow_id id;
+  struct flow_node *n = flow_append(to, FLOW_CONST, from->nodes.items[like.producer], from->nodes.items[like.producer]->task, &id);
+  value_id copy = flow_append_output(to, n, id, like);
+  to->values.items[copy].data = like.data;
+  to->values.items[copy].content = like.content;
+  return copy;
+}
+
+/* The memory of a variable that the loop itself changes: at the end of a turn it is not what was pushed. */
+static bool is_variable_memory(const struct flow *f, value_id v) {
+  const struct flow_node *n = f->nodes.items[f->values.items[v].producer];
+  while (n && n->op == FLOW_ALIAS)
+    n = f->nodes.items[f->values.items[n->inputs.items[0]].producer];
+  return n && n->op == FLOW_READ;
+}
+
+/* What the later loop's body takes in the place of what it pops. */
+static value_id taken_value(struct flow *f, const struct save *s) {
+  struct flow_node *first = f->nodes.items[s->push.loop], *later = f->nodes.items[s->pop.loop];
+  struct flow *from = first->branches[1], *to = later->branches[1];
+  flow_id maker = from->values.items[s->push.value].producer;
+  if (maker && from->nodes.items[maker]->op == FLOW_CONST)
+    return copy_constant(to, from, s->push.value);
+  uint32_t var = loop_var_of(first, s->push.value);
+  if (var != UINT32_MAX && loop_hands_on(first, var)) {
+    for (uint32_t i = 0; i < loop_var_count(later); i++)
+      if (later->inputs.items[i] == first->inputs.items[var] && loop_hands_on(later, i))
+        return to->params.items[i];
+    return loop_add_invariant(f, s->pop.loop, first->inputs.items[var]);
+  }
+  if ((maker && from->nodes.items[maker]->guard_count) || is_variable_memory(from, s->push.value) || !directions_fit(f, first, later))
+    return NO_VALUE;
+  later->from_last = !first->from_last;
+  return add_row_in(f, s->pop.loop, add_row_out(f, s->push.loop, s->push.value));
+}
+
+/* The variable comes back as it was. */
+static void leave_alone(struct flow_node *loop, const struct save_end *end) {
+  struct flow *body = loop->branches[1];
+  body->results.items[end->var] = body->params.items[end->var];
+  flow_make_noop(body->nodes.items[end->node]);
+}
+
+static void join_save(struct flow *f, const struct save *s) {
+  struct flow_node *first = f->nodes.items[s->push.loop], *later = f->nodes.items[s->pop.loop];
+  const struct flow_node *push = first->branches[1]->nodes.items[s->push.node];
+  value_id taken = has_one_size(f, s) ? taken_value(f, s) : NO_VALUE;
+  if (taken == NO_VALUE)
+    return;
+  if (!is_host(push, "TensorListPushBack")) /* a stack's push gives what it takes */
+    flow_replace_uses(first->branches[1], push->outputs.items[0], s->push.value);
+  flow_replace_uses(later->branches[1], s->pop.value, taken);
+  leave_alone(first, &s->push);
+  leave_alone(later, &s->pop);
+  flow_sort(later->branches[1]);
+}
+
+void loops_join_saves(struct flow *f) {
+  uint32_t count = f->nodes.count;
+  for (flow_id id = 1; id < count; id++) {
+    const struct flow_node *n = f->nodes.items[id];
+    struct save s = {0};
+    if (n && (is_host(n, "StackV2") || is_host(n, "Stack") || is_host(n, "EmptyTensorList")) && find_save(f, id, &s))
+      join_save(f, &s);
+  }
+}

@@ -1,0 +1,93 @@
+/* part_walk.c: one walk over flows that run, for passes behind the partition. */
+#include "compiler/pass/part_walk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef status (*part_visit)(struct build *build, const struct part_ref *part, void *self);
+
+static status visit_functions(struct build *b, const struct part_ref *part, const struct flow *flow, part_visit visit, void *self);
+
+static status visit_part(struct build *b, const struct part_ref *part, part_visit visit, void *self) {
+  TRY(visit(b, part, self));
+  return visit_functions(b, part, part->flow, visit, self);
+}
+
+static status visit_functions(struct build *b, const struct part_ref *part, const struct flow *flow, part_visit visit, void *self) {
+  for (flow_id id = 1; id < flow->nodes.count; id++) {
+    const struct flow_node *n = flow->nodes.items[id];
+    for (uint32_t r = 0; n && r < n->region_count; r++)
+      if (n->op == FLOW_HOST)
+        TRY(visit_part(b, &(struct part_ref){part->entry, part->task, n->branches[r], true}, visit, self));
+      else
+        TRY(visit_functions(b, part, n->branches[r], visit, self));
+  }
+  return OK;
+}
+
+status part_each(struct build *b, part_visit visit, void *self) {
+  for (uint32_t i = 0; i < b->entries.count; i++) {
+    const struct entry *e = &b->entries.items[i];
+    if (e->parts.count == 0)
+      TRY(visit_part(b, &(struct part_ref){e, TASK_DRIVER, e->flow, false}, visit, self));
+    for (uint32_t p = 0; p < e->parts.count; p++)
+      TRY(visit_part(b, &(struct part_ref){e, e->parts.items[p].task, e->parts.items[p].flow, false}, visit, self));
+  }
+  return OK;
+}
+
+struct flow_visit {
+  status (*visit)(struct build *build, const struct part_ref *part, struct flow *flow, void *self);
+  void *self;
+};
+
+static status visit_flows(struct build *b, const struct part_ref *part, struct flow *flow, const struct flow_visit *to) {
+  TRY(to->visit(b, part, flow, to->self));
+  for (flow_id id = 1; id < flow->nodes.count; id++) {
+    const struct flow_node *n = flow->nodes.items[id];
+    for (uint32_t r = 0; n && n->op != FLOW_HOST && r < n->region_count; r++)
+      TRY(visit_flows(b, part, n->branches[r], to));
+  }
+  return OK;
+}
+
+static status visit_flows_of_part(struct build *b, const struct part_ref *part, void *self) {
+  return visit_flows(b, part, part->flow, self);
+}
+
+status part_each_flow(struct build *b, status (*visit)(struct build *, const struct part_ref *, struct flow *, void *), void *self) {
+  return part_each(b, visit_flows_of_part, &(struct flow_visit){visit, self});
+}
+
+/* ---- text ---- */
+
+const char *part_task_name(struct build *b, uint32_t task) {
+  if (task == TASK_DRIVER)
+    return "driver";
+  if (task == TASK_SELF)
+    return "self";
+  return arena_printf(&b->arena, "/job:%s/task:%u", b->cluster.tasks.items[task].job, b->cluster.tasks.items[task].index);
+}
+
+struct texts {
+  FILE *out;
+  char *(*print)(const struct flow *flow, struct arena *arena);
+};
+
+static status add_text(struct build *b, const struct part_ref *part, void *self) {
+  const struct texts *t = self;
+  fprintf(t->out, "%s %s on %s\n%s\n", part->is_function ? "function of entry" : "entry", part->entry->name, part_task_name(b, part->task),
+          t->print(part->flow, &b->arena));
+  return OK;
+}
+
+char *part_texts(struct build *b, char *(*print)(const struct flow *, struct arena *)) {
+  char *buffer = NULL;
+  size_t size = 0;
+  struct texts t = {open_memstream(&buffer, &size), print};
+  part_each(b, add_text, &t);
+  fclose(t.out);
+  char *text = arena_strndup(&b->arena, buffer, size);
+  free(buffer);
+  return text;
+}

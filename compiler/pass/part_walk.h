@@ -1,0 +1,25 @@
+/* part_walk.h: what runs of a build, as flows: the parts of all entries, the regions of their nodes, the functions of their host calls. */
+#ifndef TFC_COMPILER_PART_WALK_H
+#define TFC_COMPILER_PART_WALK_H
+
+#include "compiler/build.h"
+
+/* A part, or a function of a host call in it. */
+struct part_ref {
+  const struct entry *entry;
+  uint32_t task;
+  struct flow *flow; /* the outer one */
+  bool is_function;
+};
+
+/* For each part, then for the functions of its calls, and of calls in them. Stops at the first failure. */
+status part_each(struct build *build, status (*visit)(struct build *build, const struct part_ref *part, void *self), void *self);
+/* For each flow: of each of these the outer one, then its regions. */
+status part_each_flow(struct build *build, status (*visit)(struct build *build, const struct part_ref *part, struct flow *flow, void *self),
+                      void *self);
+/* "entry main on driver", then the flow's text, for each part and function, the flows in it indented. In the build's arena. */
+char *part_texts(struct build *build, char *(*print)(const struct flow *flow, struct arena *arena));
+/* "driver", "self", "/job:ps/task:0" */
+const char *part_task_name(struct build *build, uint32_t task);
+
+#endif

@@ -1,0 +1,44 @@
+/* choose.h: schedules for the nests of a kernel, and which of them costs least.
+ *
+ * Generators, one for each class of nests (choose_product.c ...), propose steps (ir/schedule.h) with what they are expected to cost; there is
+ * no search. A kernel's schedule is that of its nests, one after the other; a nest without steps is left to the target.
+ *
+ * Owner: the arena given. Not safe for two threads at once on one arena. */
+#ifndef TFC_COMPILER_SCHEDULE_CHOOSE_H
+#define TFC_COMPILER_SCHEDULE_CHOOSE_H
+
+#include "ir/contraction.h"
+#include "ir/machine.h"
+#include "ir/schedule.h"
+
+/* One way to run a nest. */
+struct candidate {
+  const char *steps; /* NULL: as the target does by itself */
+  double cycles;     /* expected, of one core */
+  uint32_t size;     /* these steps are for calls in which this size is below `below`; below 0: for all */
+  int64_t below;
+};
+struct candidates {
+  VEC(struct candidate) items; /* the first is the target's own way */
+};
+
+/* A nest, as generators see it. */
+struct nest {
+  const struct kernel *k;
+  const struct kernel_uses *uses;
+  const struct machine *machine;
+  const struct stmt *top;
+  int first_loop; /* the position (i0, i1 ...) of its outermost loop */
+  int number;     /* of the nest in the kernel: part of its loops' names where it is not 0 */
+  struct arena *arena;
+};
+
+void propose_products(const struct nest *n, const struct contraction *c, struct candidates *out); /* choose_product.c */
+void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out);  /* choose_filter.c */
+
+/* All candidates for a nest. out->items is the caller's to free. */
+void nest_candidates(const struct nest *n, struct candidates *out);
+/* A kernel's schedule as text; NULL: every nest is left to the target. */
+const char *schedule_choose(const struct kernel *k, const struct machine *machine, struct arena *arena);
+
+#endif

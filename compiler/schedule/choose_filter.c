@@ -1,0 +1,207 @@
+/* choose_filter.c: gradients of a convolution's filter, read where they lie: a tile of the filter's elements by vectors of channels keeps
+ * its sums in registers while images pass.
+ *
+ * Three shapes of them, by what gives few loads for a multiply-add:
+ *   blocks      channels of the image by vectors of the result's; partial sums wait in the result, so that a block of image rows stays in
+ *               the first cache while all tiles of a task meet it
+ *   transposed  the result has but one vector of channels: the vectors run along the image's, which lie side by side too
+ *   windows     few elements (one channel of the image): all of a window's rows and columns that fit
+ * Only constant extents, and factors without a border's test (the image is padded before). */
+#include "compiler/schedule/choose.h"
+
+struct filter {
+  const struct nest *n;
+  const struct contraction *c;
+  int rows, around;        /* axes: the image's channels (or a window's columns), and the par axis around, -1: none */
+  int64_t extent, width;   /* of the rows and of the columns */
+  int64_t others, windows; /* turns of the par axes but for rows and columns; of the axis around */
+  int64_t images, high, wide;
+  int64_t lanes;
+  double pixels; /* that each sum adds up */
+};
+
+#define SUMS_MAX 24         /* registers that wait; the others hold a term's vectors */
+#define SUMS_MIN 9          /* below, sums wait for themselves */
+#define ROWS_MAX 12         /* of a tile: each is one load a term */
+#define TASKS_USUAL 6       /* so that some threads have about as much each */
+#define GROUP_MIN 16        /* rows of a task: else the result's gradient is read again too often */
+#define CACHE_SHARE 0.85    /* of the first cache, for a block */
+#define TERM_SHARE 0.90     /* of the rate at which loads and multiply-adds begin, with data in the first cache */
+#define STREAM_SHARE 0.85   /* with data that comes from farther, each once for many sums */
+#define SUM_CYCLES 3        /* a vector of sums comes and goes */
+#define LOADS 2             /* a cycle */
+#define LOAD_SHARE 0.3      /* of a load's time that multiply-adds do not hide */
+#define OWN_SHARE 0.50      /* of the peak that the target reaches by itself */
+#define OWN_THIN_SHARE 0.30 /* with one vector of columns */
+#define GAIN_MIN 1.06       /* expected, below which the target's own way stays */
+
+/* ---- which nests ---- */
+
+static bool is_bare_store(const struct contraction *c) {
+  const struct stmt *s = c->sum->next;
+  const struct expr *value = s && s->kind == STMT_STORE && !s->next ? expr_get(c->k, s->value) : NULL;
+  return value && value->op == SCALAR_LOCAL && (uint32_t)value->imm == c->local && c->k->buffers.items[s->buffer].mode == BUFFER_OUT &&
+         c->k->buffers.items[s->buffer].dtype == c->dtype;
+}
+static bool is_plain(const struct contraction *c) {
+  for (int i = 0; i < 2; i++)
+    if (c->factor[i] != c->load[i] || c->guard[i] != NO_EXPR)
+      return false;
+  return c->dtype == DTYPE_FLOAT && is_bare_store(c);
+}
+/* par: [window rows, columns ..] rows, columns; red: images, image rows, image columns. */
+static bool is_filter(struct filter *f) {
+  const struct contraction *c = f->c;
+  int par = c->par_count;
+  if (par < 2 || c->axis_count != par + 3 || c->lanes != par - 1 || c->axes[par - 1].role != ROLE_N || !is_plain(c))
+    return false;
+  for (int i = 0; i < c->axis_count; i++)
+    if (c->axes[i].extent < 1 || (i < par - 1 && c->axes[i].role != ROLE_M))
+      return false;
+  return c->axes[par + 1].role == ROLE_WINDOW && c->axes[par + 2].role == ROLE_WINDOW && c->axes[par - 1].stride[1] == 1 &&
+         c->axes[par - 2].stride[0] == 1 && c->axes[par - 2].stride[FACTOR_RESULT] != STRIDE_OPEN;
+}
+static void find_extents(struct filter *f) {
+  const struct contraction_axis *a = f->c->axes;
+  int par = f->c->par_count;
+  f->rows = par - 2;
+  f->around = par - 3;
+  f->extent = a[f->rows].extent;
+  f->width = a[par - 1].extent;
+  f->windows = f->around < 0 ? 1 : a[f->around].extent;
+  f->others = 1;
+  for (int i = 0; i < f->rows; i++)
+    f->others *= a[i].extent;
+  f->images = a[par].extent;
+  f->high = a[par + 1].extent;
+  f->wide = a[par + 2].extent;
+  f->pixels = (double)(f->images * f->high * f->wide);
+  f->lanes = f->n->machine->vector_bytes / (uint32_t)dtype_size(f->c->dtype);
+}
+
+/* ---- cost ---- */
+
+static int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
+/* A term of a tile: one load for each row and each vector; also where multiply-adds take longer, loads hold them up. */
+static double term_cycles(const struct filter *f, int64_t rows, int64_t vectors) {
+  double loads = (double)(rows + vectors) / LOADS, fmas = (double)(rows * vectors) / f->n->machine->fma_rate;
+  return (loads > fmas ? loads : fmas) + loads * LOAD_SHARE;
+}
+static double own_cycles(const struct filter *f) {
+  double vectors = (double)divide_up(f->width, f->lanes), share = vectors > 1 ? OWN_SHARE : OWN_THIN_SHARE;
+  return f->pixels * (double)(f->others * f->extent) * vectors / f->n->machine->fma_rate / share;
+}
+
+/* ---- steps ---- */
+
+/* Words: n h w are the sum's, k the rows, m the columns; others by letters. */
+static const char *axis_text(const struct filter *f, int axis) {
+  static const char *const sums[] = {"n", "h", "w"};
+  int par = f->c->par_count;
+  return axis >= par ? sums[axis - par] : axis == par - 1 ? "m" : axis == f->rows ? "k" : arena_printf(f->n->arena, "b%c", 'a' + axis);
+}
+static const char *axes_text(const struct filter *f, int to) {
+  const char *text = "";
+  for (int i = 0; i < to; i++)
+    text = arena_printf(f->n->arena, "%s %s", text, axis_text(f, i));
+  return text;
+}
+static const char *begin_text(const struct filter *f) {
+  const char *from = "";
+  for (int i = 0; i < f->c->axis_count; i++)
+    from = arena_printf(f->n->arena, "%s i%d", from, f->n->first_loop + i);
+  return arena_printf(f->n->arena, "name%s ->%s; fma", from, axes_text(f, f->c->axis_count));
+}
+static void propose(struct candidates *out, const char *steps, double cycles) {
+  vec_push(&out->items, (struct candidate){.steps = steps, .cycles = cycles * GAIN_MIN});
+}
+
+/* ---- blocks ---- */
+
+/* The most rows, without a rest, whose sums fit the registers. */
+static int64_t tile_rows(int64_t extent, int64_t vectors) {
+  for (int64_t rows = ROWS_MAX; rows > 1; rows--)
+    if (extent % rows == 0 && rows * vectors <= SUMS_MAX)
+      return rows;
+  return 1;
+}
+/* Rows of a task, whole tiles; 0: there is but one task. */
+static int64_t group_rows(const struct filter *f, int64_t strips, int64_t tile) {
+  int64_t found = 0;
+  for (int64_t groups = 1; f->extent / groups >= GROUP_MIN; groups++)
+    if (f->extent % (groups * tile) == 0) {
+      found = groups * f->others * strips > 1 ? f->extent / groups : 0;
+      if (groups * f->others * strips >= TASKS_USUAL)
+        break;
+    }
+  return found;
+}
+/* Image rows of a block: blocks of about one size, or 0 where not even one row fits. */
+static int64_t block_rows(const struct filter *f, int64_t group, int64_t columns) {
+  int64_t step = f->c->axes[f->c->axis_count - 1].stride[0], pixel = step < group && step > 0 ? step : group;
+  int64_t fit =
+    (int64_t)(CACHE_SHARE * (double)f->n->machine->bytes[LEVEL_L1]) / (f->wide * (pixel + columns) * (int64_t)dtype_size(f->c->dtype));
+  return fit ? divide_up(f->high, divide_up(f->high, fit)) : 0;
+}
+static void propose_blocks(const struct filter *f, int64_t vectors, struct candidates *out) {
+  int64_t columns = vectors * f->lanes, tile = tile_rows(f->extent, vectors);
+  int64_t group = f->width % columns ? 0 : group_rows(f, f->width / columns, tile);
+  int64_t block = group && tile * vectors >= SUMS_MIN ? block_rows(f, group, columns) : 0;
+  if (!block)
+    return;
+  const char *around = axes_text(f, f->rows);
+  const char *steps = arena_printf(f->n->arena,
+                                   "%s; split k %lld -> kg kk; split kk %lld -> ko ki; split m %lld -> mo mi; order%s kg mo ko ki mi; "
+                                   "split h %lld -> ho hi; sink ko ki mi under n ho in result first; sink ki mi under hi w in register; "
+                                   "run%s kg mo tasks; run ki unroll; run mi lanes",
+                                   begin_text(f), (long long)group, (long long)tile, (long long)columns, around, (long long)block, around);
+  double tiles = (double)(f->others * (f->extent / tile) * (f->width / columns));
+  double turns = (double)(f->images * divide_up(f->high, block)) * (double)(tile * vectors) * SUM_CYCLES;
+  propose(out, steps, tiles * (f->pixels * term_cycles(f, tile, vectors) / TERM_SHARE + turns));
+}
+
+/* ---- transposed, windows ---- */
+
+static void propose_transposed(const struct filter *f, struct candidates *out) {
+  const int64_t vectors = 3, rows = 8, strip = vectors * f->lanes;
+  if (f->width != f->lanes || f->width % rows || f->extent % strip)
+    return;
+  const char *around = axes_text(f, f->rows);
+  const char *steps = arena_printf(f->n->arena,
+                                   "%s; split k %lld -> ko ki; split m %lld -> mo mi; order%s ko mo mi ki; sink mi ki under n h w in "
+                                   "register; run%s ko mo tasks; run mi unroll; run ki lanes",
+                                   begin_text(f), (long long)strip, (long long)rows, around, around);
+  double tiles = (double)(f->others * (f->extent / strip) * (f->width / rows));
+  propose(out, steps, tiles * f->pixels * term_cycles(f, rows, vectors) / STREAM_SHARE);
+}
+
+/* All rows, and twice with two vectors of columns: two rows of the window. */
+static void propose_windows(const struct filter *f, struct candidates *out) {
+  int64_t vectors = divide_up(f->width, f->lanes), sums = f->extent * vectors;
+  bool two = vectors > 1 && f->around >= 0 && f->windows > 1 && 2 * sums <= SUMS_MAX;
+  if (f->width % f->lanes || f->extent > ROWS_MAX || sums * (two ? 2 : 1) > SUMS_MAX || sums * (two ? 2 : 1) < SUMS_MIN)
+    return;
+  const char *split = "", *tile = "k", *around = axes_text(f, f->rows), *word = two ? axis_text(f, f->around) : "";
+  if (two) {
+    split = arena_printf(f->n->arena, "; split %s 2 -> %so %si%s", word, word, word, f->windows % 2 ? " tail cut 1" : "");
+    around = arena_printf(f->n->arena, "%s %so", axes_text(f, f->around), word);
+    tile = arena_printf(f->n->arena, "%si k", word);
+  }
+  const char *steps = arena_printf(f->n->arena, "%s%s; sink %s m under n h w in register; run%s tasks; run %s unroll; run m lanes",
+                                   begin_text(f), split, tile, around, tile);
+  double tiles = (double)f->others / (two ? 2 : 1);
+  propose(out, steps, tiles * f->pixels * term_cycles(f, f->extent * (two ? 2 : 1), vectors) / TERM_SHARE);
+}
+
+void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out) {
+  struct filter f = {.n = n, .c = c};
+  /* measured with many registers and two multiply-adds a cycle; sums wait in a result that no other nest has */
+  if (!n->machine->has_fma || n->machine->fma_rate < 2 || n->machine->registers < 32 || n->k->body->next || !is_filter(&f))
+    return;
+  find_extents(&f);
+  out->items.items[0].cycles = own_cycles(&f);
+  for (int64_t vectors = 2; vectors <= 4; vectors++)
+    propose_blocks(&f, vectors, out);
+  propose_transposed(&f, out);
+  propose_windows(&f, out);
+}

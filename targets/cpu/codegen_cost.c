@@ -1,0 +1,233 @@
+/* codegen_cost.c: how much work a phase is, in nanoseconds, and the tiles that it makes: code that works them out from the sizes. */
+#include <string.h>
+
+#include "targets/cpu/codegen.h"
+
+#define TILE_NS 25000.0       /* a tile should take about this long */
+#define SINGLE_NS 40000.0     /* and a kernel below this is not divided */
+#define CONTRACTION_COST 0.05 /* of what its operations would cost one by one */
+#define VECTOR_NS 0.15        /* an operation of a vector */
+#define LOAD_NS 0.05          /* and a load: most are shared */
+#define LONG_VECTOR 5.0       /* vector to scalar time of what takes long */
+#define BYTE_NS 0.03          /* from memory */
+#define LOOP_NS 0.5           /* a loop that is entered */
+#define UNKNOWN_TRIPS 8.0     /* for loops whose extent is only known inside */
+
+/* ---- of statements ---- */
+
+static double scalar_ns(const struct expr *x) {
+  switch (x->op) {
+  case SCALAR_CONST:
+  case SCALAR_SIZE:
+  case SCALAR_LOCAL: return 0;
+  case SCALAR_DIV:
+  case SCALAR_SQRT:
+  case SCALAR_REM:
+  case SCALAR_FLOORDIV:
+  case SCALAR_FLOORMOD: return 0.5;
+  case SCALAR_EXP:
+  case SCALAR_LOG:
+  case SCALAR_TANH:
+  case SCALAR_EXPM1:
+  case SCALAR_LOG1P:
+  case SCALAR_SIN:
+  case SCALAR_COS:
+  case SCALAR_ERF: return x->dtype == DTYPE_FLOAT ? 0.5 : 8;
+  default: return x->op >= SCALAR_SQRT ? 10 : 0.05;
+  }
+}
+static double expr_ns(const struct codegen *c, expr_id e, uint8_t *seen) {
+  const struct expr *x = expr_get(c->k, e);
+  if (e == NO_EXPR || seen[e])
+    return 0;
+  seen[e] = 1;
+  double sum = scalar_ns(x);
+  for (int i = 0; i < x->count; i++)
+    sum += expr_ns(c, expr_operand(c->k, e, i), seen);
+  return sum;
+}
+static value const_f64(struct codegen *c, double v) { return LLVMConstReal(c->m->f64, v); }
+
+static value emit_block_cost(struct codegen *c, const struct stmt *s) {
+  value sum = const_f64(c, 0);
+  uint8_t *seen = arena_alloc(&c->m->arena, c->k->exprs.count);
+  for (; s; s = s->next) {
+    memset(seen, 0, c->k->exprs.count);
+    double own = 0.05 + expr_ns(c, s->value, seen);
+    for (int i = 0; i < s->index_count; i++)
+      own += expr_ns(c, s->index[i], seen);
+    value nested = LLVMBuildFAdd(c->b, emit_block_cost(c, s->body), emit_block_cost(c, s->otherwise), "");
+    if (s->kind == STMT_FOR) {
+      value trips = expr_of_sizes(c, s->value) ? LLVMBuildSIToFP(c->b, emit_expr(c, s->value), c->m->f64, "") : const_f64(c, UNKNOWN_TRIPS);
+      nested = LLVMBuildFMul(c->b, nested, trips, "");
+    }
+    sum = LLVMBuildFAdd(c->b, sum, LLVMBuildFAdd(c->b, const_f64(c, own), nested, ""), "");
+  }
+  return sum;
+}
+
+/* ---- of scheduled nests ---- */
+
+/* A vector's operation. */
+static double vector_ns(const struct codegen *c, expr_id e, uint8_t *seen) {
+  const struct expr *x = expr_get(c->k, e);
+  if (e == NO_EXPR || seen[e])
+    return 0;
+  seen[e] = 1;
+  if (x->op == SCALAR_LOAD)
+    return is_register_access(c, (uint32_t)x->imm) ? 0 : LOAD_NS;
+  double sum = scalar_ns(x) > 0.05 ? scalar_ns(x) * LONG_VECTOR : scalar_ns(x) > 0 ? VECTOR_NS : 0;
+  for (int i = 0; i < x->count; i++)
+    sum += vector_ns(c, expr_operand(c->k, e, i), seen);
+  return sum;
+}
+/* About the most that the loop may have, where its extent depends on loops around it. */
+static value emit_trips(struct codegen *c, expr_id extent) {
+  const struct expr *x = expr_get(c->k, extent);
+  if (expr_of_sizes(c, extent))
+    return LLVMBuildSIToFP(c->b, emit_expr(c, extent), c->m->f64, "");
+  if (x->op == SCALAR_SUB)
+    return emit_trips(c, expr_operand(c->k, extent, 0));
+  for (int i = 0; x->op == SCALAR_MIN && i < 2; i++)
+    if (expr_of_sizes(c, expr_operand(c->k, extent, i)))
+      return emit_trips(c, expr_operand(c->k, extent, i));
+  return const_f64(c, UNKNOWN_TRIPS);
+}
+/* vectors: of each statement; 0 outside lanes. */
+static value emit_scheduled_cost(struct codegen *c, const struct stmt *s, const struct stmt *end, double vectors) {
+  value sum = const_f64(c, 0);
+  for (; s != end; s = s->next) {
+    uint8_t *seen = arena_alloc(&c->m->arena, c->k->exprs.count);
+    double own = s->kind == STMT_FOR ? (s->run == RUN_PLAIN ? LOOP_NS : 0)
+               : vectors > 0         ? vectors * vector_ns(c, s->value, seen)
+                                     : expr_ns(c, s->value, seen);
+    if (s->kind == STMT_STORE && !is_register_access(c, s->buffer))
+      own += VECTOR_NS * (vectors > 1 ? vectors : 1);
+    bool lanes = s->kind == STMT_FOR && s->run == RUN_LANES;
+    double inner = lanes ? (double)(s->width + c->m->vector_bytes / 4 - 1) / (c->m->vector_bytes / 4) : vectors;
+    value nested = emit_scheduled_cost(c, s->body, NULL, inner);
+    nested = LLVMBuildFAdd(c->b, nested, emit_scheduled_cost(c, s->otherwise, NULL, inner), "");
+    if (s->kind == STMT_FOR && !lanes)
+      nested = LLVMBuildFMul(c->b, nested, emit_trips(c, s->value), "");
+    sum = LLVMBuildFAdd(c->b, sum, LLVMBuildFAdd(c->b, const_f64(c, own), nested, ""), "");
+  }
+  return sum;
+}
+static bool touches(const struct codegen *c, const struct stmt *s, const struct stmt *end, uint32_t buffer) {
+  for (; s != end; s = s->next)
+    if ((s->kind == STMT_STORE && s->buffer == buffer) || (s->value != NO_EXPR && expr_loads_from(c, s->value, buffer)) ||
+        touches(c, s->body, NULL, buffer) || touches(c, s->otherwise, NULL, buffer))
+      return true;
+  return false;
+}
+/* Nanoseconds to bring the nest's buffers from memory, once. */
+static value emit_traffic(struct codegen *c, const struct phase *p) {
+  value bytes = const_i64(c, 0);
+  for (uint32_t i = 0; i < c->k->buffers.count; i++)
+    if (c->k->buffers.items[i].mode != BUFFER_LOCAL && touches(c, p->body, p->body->next, i))
+      bytes = LLVMBuildNSWAdd(c->b, bytes, emit_buffer_bytes(c, &c->k->buffers.items[i]), "");
+  return LLVMBuildFMul(c->b, LLVMBuildSIToFP(c->b, bytes, c->m->f64, ""), const_f64(c, BYTE_NS), "");
+}
+static value emit_scheduled_phase_cost(struct codegen *c, const struct phase *p) {
+  value work = emit_scheduled_cost(c, p->chain_count ? p->inside : p->body, p->chain_count ? NULL : p->body->next, 0);
+  work = LLVMBuildFMul(c->b, LLVMBuildSIToFP(c->b, emit_task_count(c, p), c->m->f64, ""), work, "");
+  return call_intrinsic(c, "llvm.maxnum", c->m->f64, (value[]){work, emit_traffic(c, p)}, 2);
+}
+
+/* ---- of phases ---- */
+
+value emit_loop_extent(struct codegen *c, const struct phase *p, int loop) {
+  value total = NULL, zero = const_i64(c, 0);
+  for (int i = p->loops[loop].first; i <= p->loops[loop].last; i++) {
+    value extent = emit_expr(c, p->chain[i]->value);
+    extent = call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){extent, zero}, 2);
+    total = total ? LLVMBuildNSWMul(c->b, total, extent, "") : extent;
+  }
+  return total;
+}
+static value divide_up(struct codegen *c, value n, int64_t by) {
+  return LLVMBuildUDiv(c->b, LLVMBuildNSWAdd(c->b, n, const_i64(c, by - 1), ""), const_i64(c, by), "");
+}
+int64_t phase_chunk(const struct phase *p) { return 4 * (int64_t)p->plan.lanes; }
+
+/* What is counted of a loop: its iterations, or blocks of them. */
+value emit_phase_units(struct codegen *c, const struct phase *p, int loop) {
+  value extent = emit_loop_extent(c, p, loop);
+  if (p->copies > 1 && loop == p->loop_count - 1)
+    return divide_up(c, extent, phase_chunk(p));
+  return p->copies > 1 && loop == p->loop_count - 2 ? divide_up(c, extent, p->copies) : extent;
+}
+value emit_phase_elements(struct codegen *c, const struct phase *phase) {
+  value total = const_i64(c, 1);
+  for (int i = 0; i < phase->loop_count; i++)
+    total = LLVMBuildNSWMul(c->b, total, emit_phase_units(c, phase, i), "");
+  return total;
+}
+static value emit_whole_cost(struct codegen *c, const struct phase *phase) {
+  if (phase->is_scheduled)
+    return emit_scheduled_phase_cost(c, phase);
+  if (phase->is_serial)
+    return emit_block_cost(c, phase->body);
+  value total = emit_block_cost(c, phase->inside);
+  for (int i = 0; i < phase->loop_count; i++)
+    total = LLVMBuildFMul(c->b, total, LLVMBuildSIToFP(c->b, emit_loop_extent(c, phase, i), c->m->f64, ""), "");
+  bool in_registers = phase->has_packing || (phase->copies > 1 && phase->plan.has_red);
+  return in_registers ? LLVMBuildFMul(c->b, total, const_f64(c, CONTRACTION_COST), "") : total;
+}
+value emit_phase_cost(struct codegen *c, const struct phase *phase) {
+  return LLVMBuildSelect(c->b, emit_phase_condition(c, phase), emit_whole_cost(c, phase), const_f64(c, 0), "");
+}
+
+/* ---- tiles ---- */
+
+/* TILE_NS worth of elements; all of them when that is less than two tiles. */
+static value emit_grain(struct codegen *c, value elements, value cost) {
+  value count = LLVMBuildSIToFP(c->b, elements, c->m->f64, "");
+  value share = LLVMBuildFDiv(c->b, LLVMBuildFMul(c->b, count, const_f64(c, TILE_NS), ""), cost, "");
+  value small = LLVMBuildFCmp(c->b, LLVMRealULT, cost, const_f64(c, SINGLE_NS), "");
+  share = LLVMBuildSelect(c->b, small, count, share, ""); /* the cost may be 0 */
+  value ideal = LLVMBuildSelect(c->b, small, elements, LLVMBuildFPToSI(c->b, share, c->m->i64, ""), "");
+  return call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){ideal, const_i64(c, 1)}, 2);
+}
+/* Plain loops: in whole cache lines. */
+value emit_plain_grain(struct codegen *c, const struct phase *phase) {
+  value elements = emit_phase_elements(c, phase), grain = emit_grain(c, elements, emit_phase_cost(c, phase));
+  if (phase->copies > 1)
+    return grain;
+  value up = LLVMBuildAnd(c->b, LLVMBuildNSWAdd(c->b, grain, const_i64(c, 63), ""), const_i64(c, ~INT64_C(63)), "");
+  value whole = LLVMBuildOr(c->b, LLVMBuildICmp(c->b, LLVMIntSLT, grain, const_i64(c, 64), ""),
+                            LLVMBuildICmp(c->b, LLVMIntSGE, grain, elements, ""), "");
+  return LLVMBuildSelect(c->b, whole, grain, up, "");
+}
+value emit_pack_grain(struct codegen *c, const struct phase *phase) {
+  value cost = LLVMBuildSIToFP(c->b, emit_pack_bytes(c, phase), c->m->f64, "");
+  return emit_grain(c, emit_pack_panels(c, phase), LLVMBuildFMul(c->b, cost, const_f64(c, 0.1), ""));
+}
+value emit_phase_grain(struct codegen *c, const struct phase *phase) {
+  if (phase->is_scheduled)
+    return emit_grain(c, emit_task_count(c, phase), emit_whole_cost(c, phase));
+  if (!phase->has_packing)
+    return emit_plain_grain(c, phase);
+  return emit_grain(c, emit_packed_elements(c, phase), emit_phase_cost(c, phase));
+}
+
+static value divide_up_by(struct codegen *c, value n, value by) {
+  return LLVMBuildUDiv(c->b, LLVMBuildNSWAdd(c->b, n, LLVMBuildNSWSub(c->b, by, const_i64(c, 1), ""), ""), by, "");
+}
+static value emit_tile_count(struct codegen *c, const struct phase *phase) {
+  if (phase->is_serial)
+    return const_i64(c, 1);
+  if (phase->is_scheduled)
+    return divide_up_by(c, emit_task_count(c, phase), emit_phase_grain(c, phase));
+  if (!phase->has_packing)
+    return divide_up_by(c, emit_phase_elements(c, phase), emit_plain_grain(c, phase));
+  value packs = emit_pack_condition(c, phase), zero = const_i64(c, 0);
+  if (phase->is_packing)
+    return LLVMBuildSelect(c->b, packs, divide_up_by(c, emit_pack_panels(c, phase), emit_pack_grain(c, phase)), zero, "");
+  value count = divide_up_by(c, emit_packed_elements(c, phase), emit_phase_grain(c, phase));
+  return phase->otherwise ? LLVMBuildSelect(c->b, packs, count, emit_tile_count(c, phase->otherwise), "") : count;
+}
+value emit_phase_tile_count(struct codegen *c, const struct phase *phase) {
+  value count = emit_tile_count(c, phase);
+  return phase->condition_count ? LLVMBuildSelect(c->b, emit_phase_condition(c, phase), count, const_i64(c, 0), "") : count;
+}

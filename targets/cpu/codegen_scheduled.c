@@ -1,0 +1,225 @@
+/* codegen_scheduled.c: nests whose loops carry marks (ir/kernel.h) are written as they say; nothing is chosen here.
+ *
+ * Loops of tasks are the tile space of a phase. Lanes are vectors of the machine; where the extent may be smaller than the loop's width, what
+ * stands where it becomes known is written for whole vectors and for masked ones, and one test chooses. Unrolled loops are written
+ * out, but for long computations (functions of numbers): those run as a loop over registers that were put into memory. */
+#include <string.h>
+
+#include "targets/cpu/codegen.h"
+
+#define LONG_BODY 20 /* operations: a function of a number is as many */
+#define ROLLED_MIN 3 /* iterations that are worth a loop */
+
+static bool any_is_scheduled(const struct stmt *s) {
+  for (; s; s = s->next)
+    if (is_scheduled(s))
+      return true;
+  return false;
+}
+bool is_scheduled(const struct stmt *s) {
+  return (s->kind == STMT_FOR && s->run != RUN_PLAIN) || s->kind == STMT_BUFFER || s->kind == STMT_FETCH || any_is_scheduled(s->body) ||
+         any_is_scheduled(s->otherwise);
+}
+
+/* ---- lanes ---- */
+
+static enum lane_extent extent_of(const struct codegen *c, const struct stmt *s) {
+  int64_t n;
+  if (expr_is_const(c->k, s->value, &n))
+    return n >= s->width ? EXTENT_WHOLE : n > 0 ? EXTENT_PART : EXTENT_NONE;
+  return s->value == c->known.extent && s->width == c->known.width ? c->known.as : EXTENT_OPEN;
+}
+
+uint32_t vector_lanes(const struct codegen *c, int64_t width) {
+  uint32_t native = c->m->vector_bytes / 4, lanes = 1;
+  while (lanes < native && lanes < width)
+    lanes *= 2;
+  return lanes;
+}
+
+/* Lanes from the extent on compute nothing; count: the most that there may be. */
+static void emit_vectors(struct codegen *c, const struct stmt *s, value extent, int64_t count) {
+  uint32_t lanes = vector_lanes(c, s->width);
+  int64_t whole = 0;
+  if (lanes == 1) {
+    c->locals[s->local].at[0] = const_i64(c, 0);
+    emit_block(c, s->body);
+    return;
+  }
+  if (LLVMIsAConstantInt(extent))
+    whole = LLVMConstIntGetSExtValue(extent);
+  lanes_enter(c, s->local, lanes, s->body);
+  for (int64_t first = 0; first < count; first += lanes) {
+    c->lane_base = const_i64(c, first);
+    c->mask = first + lanes <= whole ? NULL : mask_of(c, c->lane_base, extent, lanes);
+    emit_block(c, s->body);
+  }
+  c->mask = NULL;
+  lanes_leave(c, s->local, s->body);
+}
+static void emit_lanes(struct codegen *c, const struct stmt *s) {
+  enum lane_extent known = extent_of(c, s);
+  value extent = known == EXTENT_WHOLE ? const_i64(c, s->width) : emit_expr(c, s->value);
+  int64_t count = s->width;
+  expr_is_const(c->k, s->value, &count);
+  if (known == EXTENT_WHOLE || known == EXTENT_PART)
+    emit_vectors(c, s, extent, count);
+  if (known != EXTENT_OPEN)
+    return;
+  LLVMBasicBlockRef some = new_block(c, "lanes"), done = new_block(c, "lanes_done");
+  LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSGT, extent, const_i64(c, 0), ""), some, done);
+  LLVMPositionBuilderAtEnd(c->b, some);
+  c->generation++;
+  emit_vectors(c, s, extent, count);
+  LLVMBuildBr(c->b, done);
+  LLVMPositionBuilderAtEnd(c->b, done);
+  c->generation++;
+}
+
+/* ---- an extent becomes known ---- */
+
+static bool binds_any(const struct codegen *c, const struct stmt *s, expr_id e) {
+  for (; s; s = s->next)
+    if (((s->kind == STMT_FOR || s->kind == STMT_VAR) && expr_uses_local(c, e, s->local)) || binds_any(c, s->body, e) ||
+        binds_any(c, s->otherwise, e))
+      return true;
+  return false;
+}
+/* A loop over lanes in s whose extent is open, but the same all through `block`; NULL: none. */
+static const struct stmt *find_open_lanes(const struct codegen *c, const struct stmt *s, const struct stmt *block) {
+  const struct stmt *found = NULL;
+  for (; s && !found; s = s->next) {
+    if (s->kind == STMT_FOR && s->run == RUN_LANES && extent_of(c, s) == EXTENT_OPEN && !expr_loads(c, s->value) &&
+        !uses_vars(&c->uses, s->value) && !binds_any(c, block, s->value))
+      return s;
+    found = find_open_lanes(c, s->body, block);
+    if (!found)
+      found = find_open_lanes(c, s->otherwise, block);
+  }
+  return found;
+}
+static void emit_version(struct codegen *c, LLVMBasicBlockRef at, LLVMBasicBlockRef done, enum lane_extent as, const struct stmt *block) {
+  LLVMPositionBuilderAtEnd(c->b, at);
+  c->known.as = as;
+  emit_block(c, block);
+  LLVMBuildBr(c->b, done);
+}
+void emit_scheduled_block(struct codegen *c, const struct stmt *block) {
+  const struct stmt *lanes = c->known.extent || c->lanes > 1 ? NULL : find_open_lanes(c, block, block);
+  if (!lanes) {
+    emit_block(c, block);
+    return;
+  }
+  c->generation++;
+  value extent = emit_expr(c, lanes->value);
+  LLVMBasicBlockRef whole = new_block(c, "whole"), less = new_block(c, "less"), part = new_block(c, "part"), none = new_block(c, "none");
+  LLVMBasicBlockRef done = new_block(c, "versions_done");
+  LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSGE, extent, const_i64(c, lanes->width), ""), whole, less);
+  LLVMPositionBuilderAtEnd(c->b, less);
+  LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSGT, extent, const_i64(c, 0), ""), part, none);
+  c->known.extent = lanes->value;
+  c->known.width = lanes->width;
+  emit_version(c, whole, done, EXTENT_WHOLE, block);
+  emit_version(c, part, done, EXTENT_PART, block);
+  emit_version(c, none, done, EXTENT_NONE, block);
+  c->known.extent = NO_EXPR;
+  LLVMPositionBuilderAtEnd(c->b, done);
+  c->generation++;
+}
+
+/* ---- unrolled loops ---- */
+
+static double block_operations(struct codegen *c, const struct stmt *s) {
+  double sum = 0;
+  for (; s; s = s->next)
+    sum += (s->value == NO_EXPR ? 0 : stmt_operations(c, s)) + block_operations(c, s->body) + block_operations(c, s->otherwise);
+  return sum;
+}
+static bool stores_registers(const struct codegen *c, const struct stmt *s) {
+  for (; s; s = s->next)
+    if (s->kind == STMT_BUFFER || (s->kind == STMT_STORE && is_register_access(c, s->buffer)) || stores_registers(c, s->body) ||
+        stores_registers(c, s->otherwise))
+      return true;
+  return false;
+}
+static void emit_rolled(struct codegen *c, const struct stmt *s, int64_t count) {
+  c->in_rolled = true;
+  registers_to_memory(c, s->body);
+  struct counted_loop loop = loop_begin(c, const_i64(c, 0), const_i64(c, count), const_i64(c, 1));
+  c->locals[s->local].at[0] = loop.index;
+  emit_block(c, s->body);
+  loop_end(c, &loop);
+  registers_from_memory(c);
+  c->in_rolled = false;
+}
+static void emit_unrolled(struct codegen *c, const struct stmt *s) {
+  int64_t count = 0;
+  expr_is_const(c->k, s->value, &count);
+  if (count >= ROLLED_MIN && !c->in_rolled && block_operations(c, s->body) > LONG_BODY && !stores_registers(c, s->body)) {
+    emit_rolled(c, s, count);
+    return;
+  }
+  for (int64_t i = 0; i < count; i++) {
+    c->locals[s->local].at[0] = const_i64(c, i);
+    c->generation++;
+    emit_block(c, s->body);
+  }
+}
+
+static void emit_plain(struct codegen *c, const struct stmt *s) {
+  struct counted_loop loop = loop_begin(c, const_i64(c, 0), emit_expr(c, s->value), const_i64(c, 1));
+  c->locals[s->local].at[0] = loop.index;
+  emit_scheduled_block(c, s->body);
+  loop_end(c, &loop);
+}
+void emit_scheduled_for(struct codegen *c, const struct stmt *s) {
+  switch (s->run) {
+  case RUN_LANES: emit_lanes(c, s); break;
+  case RUN_UNROLL: emit_unrolled(c, s); break;
+  case RUN_PLAIN:
+  case RUN_TASKS: emit_plain(c, s); break;
+  }
+}
+
+/* The line of cache of one element, soon to be read. */
+void emit_fetch(struct codegen *c, const struct stmt *s) {
+  struct cpu_module *m = c->m;
+  value address = fetch_address(c, s->buffer, s->index);
+  value args[4] = {address, LLVMConstInt(m->i32, 0, false), LLVMConstInt(m->i32, 3, false), LLVMConstInt(m->i32, 1, false)};
+  unsigned id = LLVMLookupIntrinsicID("llvm.prefetch", strlen("llvm.prefetch"));
+  value f = LLVMGetIntrinsicDeclaration(m->module, id, (LLVMTypeRef[]){m->ptr}, 1);
+  LLVMBuildCall2(c->b, LLVMGlobalGetValueType(f), f, args, 4, "");
+}
+
+/* ---- tiles ---- */
+
+static value emit_extent(struct codegen *c, const struct stmt *s) {
+  return call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){emit_expr(c, s->value), const_i64(c, 0)}, 2);
+}
+value emit_task_count(struct codegen *c, const struct phase *p) {
+  value total = const_i64(c, 1);
+  for (int i = 0; i < p->chain_count; i++)
+    total = LLVMBuildNSWMul(c->b, total, emit_extent(c, p->chain[i]), "");
+  return total;
+}
+static void set_task(struct codegen *c, const struct phase *p, value number) {
+  for (int i = p->chain_count - 1; i >= 0; i--) {
+    value extent = i ? emit_extent(c, p->chain[i]) : NULL;
+    c->locals[p->chain[i]->local].at[0] = i ? LLVMBuildURem(c->b, number, extent, "") : number;
+    number = i ? LLVMBuildUDiv(c->b, number, extent, "") : number;
+  }
+}
+void emit_scheduled_tiles(struct codegen *c, const struct phase *p, value begin, value end) {
+  value count = emit_task_count(c, p), grain = emit_phase_grain(c, p);
+  value first = LLVMBuildNSWMul(c->b, begin, grain, "");
+  value last = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){LLVMBuildNSWMul(c->b, end, grain, ""), count}, 2);
+  struct counted_loop loop = loop_begin(c, first, last, const_i64(c, 1));
+  set_task(c, p, loop.index);
+  c->in_schedule = true;
+  if (p->chain_count)
+    emit_scheduled_block(c, p->inside);
+  else
+    emit_statements(c, p->body, p->body->next);
+  c->in_schedule = false;
+  loop_end(c, &loop);
+}

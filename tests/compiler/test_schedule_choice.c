@@ -1,0 +1,183 @@
+/* What is chosen for kernels: steps that apply, that differ where machines and sizes differ, and none where the target does as well. */
+#include "compiler/schedule/choose.h"
+
+#include <string.h>
+
+#include "tests/support/kernel_runner.h"
+#include "tests/support/test.h"
+
+struct choice_case {
+  const char *name, *kernel, *cpu;
+  const char *expected; /* a part of the steps; NULL: none are chosen */
+};
+
+#define PRODUCT(rows, depth, columns, sizes)                                                                                              \
+  "kernel k(in a: f32[" rows "," depth "], in b: f32[" depth "," columns "], out c: f32[" rows "," columns "])" sizes " { par i0 < " rows \
+  " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = v0 } } }"
+#define BIASED                                                                                                                              \
+  "kernel k(in a: f32[32,1040], in b: f32[1040,260], out c: f32[32,260]) { par i0 < 32 { par i1 < 260 { var v0: f32 = 0:f32 red i2 < 1040 " \
+  "{ v0 = add(v0, mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = max(v0, 0:f32) } } }"
+#define TRANSPOSED                                                                                                                           \
+  "kernel k(in a: f32[8,256], in b: f32[512,256], out c: f32[8,512]) { par i0 < 8 { par i1 < 512 { var v0: f32 = 0:f32 red i2 < 256 { v0 = " \
+  "add(v0, mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }"
+#define BATCHED                                                                                                                               \
+  "kernel k(in a: f32[64,64,64], in b: f32[64,64,64], out c: f32[64,64,64]) { par i0 < 64 { par i1 < 64 { par i2 < 64 { var v0: f32 = 0:f32 " \
+  "red i3 < 64 { v0 = add(v0, mul(a[i0,i1,i3], b[i0,i3,i2])) } c[i0,i1,i2] = v0 } } } }"
+
+/* 3 x 3, or `taps` of one channel; the image is padded before, its columns and channels are one dimension */
+#define FILTER(taps, rows, columns, images, high, wide, padded, line, pixel)                                                           \
+  "kernel k(in a: f32[" images "," padded "," line "], in b: f32[" images "," high "," wide "," columns "], out c: f32[" taps "," rows \
+  "," columns "]) { par i0 < " taps " { par i1 < " rows " { par i2 < " columns " { var v0: f32 = 0:f32 red i3 < " images               \
+  " { red i4 < " high " { red i5 < " wide " { v0 = add(v0, mul(a[i3,add(i4, i0),add(mul(i5, " pixel                                    \
+  "), i1)], b[i3,i4,i5,i2])) } } } c[i0,i1,i2] = v0 } } } }"
+
+static const struct choice_case cases[] = {
+  {"few rows", PRODUCT("8", "256", "512", ""), "x86-64-v4",
+   "split n 48 -> no ni; order no m ni; split m 8 -> mo mi; sink mi ni under ka in register"},
+  {"few rows, 16 registers", PRODUCT("4", "128", "256", ""), "x86-64-v3", "split m 4 -> mo mi; sink"},
+  {"few rows, no multiply-add", PRODUCT("8", "256", "512", ""), "x86-64", NULL},
+  {"columns that are no whole tile", PRODUCT("4", "64", "40", ""), "x86-64-v3", "split n 24"},
+  {"a factor beyond L2 is asked for ahead", PRODUCT("12", "1024", "1024", ""), "x86-64-v4", "fetch b at ka ahead 16"},
+  {"and copied, a block of terms at a time, for more rows", PRODUCT("64", "1024", "1024", ""), "x86-64-v4",
+   "sink mo mi ni under kab in stack; stage b at kab by kak ni"},
+  {"also where the result is not the sum itself", BIASED, "x86-64-v4", "sink mo mi ni under kab in stack; stage b at kab by kak ni"},
+  {"rows that are no whole tiles are not", PRODUCT("65", "2048", "1024", ""), "x86-64-v4", NULL},
+  {"many rows are packed", PRODUCT("2048", "1024", "1024", ""), "x86-64-v4", NULL},
+  {"open rows, when they are few", PRODUCT("n0", "256", "512", " sizes 1"), "x86-64-v4", "when n0 < "},
+  {"one row", PRODUCT("1", "256", "512", ""), "x86-64-v4", NULL},
+  {"columns that lie apart", TRANSPOSED, "x86-64-v4", NULL},
+  {"batched", BATCHED, "x86-64-v4", "run ba no tasks"},
+  {"a filter, by blocks of image rows", FILTER("3", "96", "32", "2", "16", "16", "18", "576", "32"), "x86-64-v4",
+   "split k 48 -> kg kk; split kk 12 -> ko ki; split m 32 -> mo mi; order ba kg mo ko ki mi; split h 6 -> ho hi"},
+  {"a filter, with more channels by a wider tile", FILTER("3", "96", "64", "2", "8", "8", "10", "320", "32"), "x86-64-v4",
+   "split kk 6 -> ko ki; split m 64 -> mo mi"},
+  {"a filter with one vector of channels", FILTER("3", "48", "16", "2", "8", "8", "10", "160", "16"), "x86-64-v4",
+   "split k 48 -> ko ki; split m 8 -> mo mi; order ba ko mo mi ki; sink mi ki under n h w in register"},
+  {"a filter of one channel", FILTER("5", "5", "32", "3", "8", "9", "12", "13", "1"), "x86-64-v4",
+   "split ba 2 -> bao bai tail cut 1; sink bai k m under n h w in register"},
+  {"a filter, 16 registers", FILTER("3", "96", "32", "2", "16", "16", "18", "576", "32"), "x86-64-v3", NULL},
+  {"a filter of channels that fill no vector", FILTER("3", "96", "20", "2", "8", "8", "10", "320", "32"), "x86-64-v4", NULL},
+};
+
+static struct kernel *parsed(const char *text, struct arena *arena) {
+  struct kernel *k = NULL;
+  if (kernel_parse(text, arena, &k) != OK)
+    test_fail("%s: %s", text, status_text());
+  return k;
+}
+
+static void kernels_get_the_steps_that_fit_size_and_machine(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct arena arena;
+    struct schedule s = {0};
+    struct kernel *k, *out;
+    arena_init(&arena);
+    k = parsed(cases[i].kernel, &arena);
+    const char *steps = schedule_choose(k, machine_find(cases[i].cpu), &arena);
+    if ((steps != NULL) != (cases[i].expected != NULL) || (steps && !strstr(steps, cases[i].expected)))
+      test_fail("%s: %s", cases[i].name, steps ? steps : "left to the target");
+    if (steps && (schedule_parse(steps, &arena, &s) != OK || schedule_apply(k, &s, &arena, &out) != OK))
+      test_fail("%s: %s", cases[i].name, status_text());
+    arena_deinit(&arena);
+  }
+}
+
+/* Every candidate for every case applies: also those that are never chosen. */
+static void every_candidate_applies(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct arena arena;
+    struct kernel_uses uses;
+    struct candidates all = {0};
+    arena_init(&arena);
+    struct kernel *k = parsed(cases[i].kernel, &arena), *out;
+    kernel_uses_find(k, &arena, &uses);
+    struct nest n = {.k = k, .uses = &uses, .machine = machine_find(cases[i].cpu), .top = k->body, .arena = &arena};
+    nest_candidates(&n, &all);
+    assert_null(all.items.items[0].steps);
+    for (uint32_t j = 1; j < all.items.count; j++) {
+      struct schedule s = {0};
+      if (schedule_parse(all.items.items[j].steps, &arena, &s) != OK || schedule_apply(k, &s, &arena, &out) != OK)
+        test_fail("%s: %s: %s", cases[i].name, all.items.items[j].steps, status_text());
+    }
+    vec_free(&all.items);
+    arena_deinit(&arena);
+  }
+}
+
+/* The tiles of each phase as `threads` of them would have them. */
+static void run_dealt(const struct kernel_code *code, void *const *buffers, const int64_t *sizes, int64_t threads) {
+  struct kernel_fault fault = {0};
+  struct kernel_call call = {buffers, sizes, aligned_block((size_t)code->query(sizes, KERNEL_SCRATCH)), &fault};
+  for (int64_t phase = 0; phase < code->query(sizes, KERNEL_PHASES); phase++)
+    for (int64_t i = threads, tiles = code->query(sizes, phase); i-- > 0;)
+      code->run(&call, phase, tiles * i / threads, tiles * (i + 1) / threads);
+  free(call.scratch);
+}
+static void check_threads(const char *name, const struct kernel *k, const struct kernel_code *code, const int64_t *sizes) {
+  void *buffers[3], *once = NULL;
+  size_t bytes = (size_t)buffer_count(k, 2, sizes) * 4;
+  struct sequence random = {11};
+  for (uint32_t i = 0; i < 3; i++) {
+    buffers[i] = aligned_block((size_t)buffer_count(k, i, sizes) * 4);
+    fill_random(DTYPE_FLOAT, buffers[i], buffer_count(k, i, sizes), &random);
+  }
+  for (int64_t threads = 1; threads <= 7; threads += threads < 3 ? 1 : 4) {
+    run_dealt(code, buffers, sizes, threads);
+    if (!once)
+      once = memcpy(aligned_block(bytes), buffers[2], bytes);
+    if (memcmp(once, buffers[2], bytes) != 0)
+      test_fail("%s: %d threads give other bits", name, (int)threads);
+    memset(buffers[2], 0xcd, bytes);
+  }
+  free(once);
+  for (int i = 0; i < 3; i++)
+    free(buffers[i]);
+}
+
+/* What was chosen gives the evaluator's bits, and the same ones for 1, 2, 3 and 7 threads. */
+static void code_gives_the_bits_of_the_schedule_for_any_threads(void **state) {
+  (void)state;
+  static const int64_t rows[] = {1, 5, 23, 64, 100};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct arena arena;
+    struct schedule s = {0};
+    arena_init(&arena);
+    struct kernel *k = parsed(cases[i].kernel, &arena), *out = k;
+    const char *steps = schedule_choose(k, machine_find("native"), &arena);
+    if (steps && (schedule_parse(steps, &arena, &s) != OK || schedule_apply(k, &s, &arena, &out) != OK))
+      test_fail("%s: %s", cases[i].name, status_text());
+    struct compiled made = compile_kernels(&out, 1, "native");
+    for (size_t r = 0; steps && r < (k->size_count ? sizeof rows / sizeof *rows : 1); r++) {
+      char what[200];
+      bool small = buffer_count(k, 1, &rows[r]) <= 1 << 19 && rows[r] <= 23; /* the evaluator is slow */
+      if (small && !agree(out, made.code, &rows[r], 0, 0, what, sizeof what))
+        test_fail("%s: %s", cases[i].name, what);
+      if (small && !agree(k, made.code, &rows[r], 1e-4, 1e-4, what, sizeof what)) /* fma alone makes them differ */
+        test_fail("%s: the plain kernel: %s", cases[i].name, what);
+      check_threads(cases[i].name, k, made.code, &rows[r]);
+    }
+    dlclose(made.handle);
+    arena_deinit(&arena);
+  }
+}
+
+static void a_kernel_without_products_is_left_alone(void **state) {
+  (void)state;
+  struct arena arena;
+  arena_init(&arena);
+  struct kernel *k = parsed("kernel k(in a: f32[64], out b: f32[64]) { par i0 < 64 { b[i0] = exp(a[i0]) } }", &arena);
+  assert_null(schedule_choose(k, machine_find("x86-64-v4"), &arena));
+  arena_deinit(&arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(kernels_get_the_steps_that_fit_size_and_machine),
+    cmocka_unit_test(every_candidate_applies),
+    cmocka_unit_test(code_gives_the_bits_of_the_schedule_for_any_threads),
+    cmocka_unit_test(a_kernel_without_products_is_left_alone),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

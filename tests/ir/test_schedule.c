@@ -1,0 +1,447 @@
+/* Schedules: their text, what steps make of kernels, what they refuse. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "ir/schedule.h"
+
+#include <cmocka.h>
+
+static const char product[] = "kernel product(in a: f32[6,1024], in b: f32[1024,2000], in c: f32[2000], out d: f32[6,2000]) {"
+                              "  par i0 < 6 { par i1 < 2000 { var v0: f32 = 0:f32"
+                              "    red i2 < 1024 { v0 = add(v0, mul(a[i0,i2], b[i2,i1])) }"
+                              "    d[i0,i1] = max(add(v0, c[i1]), 0:f32) } } }";
+static const char filter[] = "kernel filter(in a: f32[8,58,3712], in b: f32[8,56,56,64], out c: f32[3,192,64]) {"
+                             "  par i0 < 3 { par i1 < 192 { par i2 < 64 { var v0: f32 = 0:f32"
+                             "    red i3 < 8 { red i4 < 56 { red i5 < 56 {"
+                             "      v0 = add(v0, mul(a[i3,add(i4, i0),add(mul(i5, 64), i1)], b[i3,i4,i5,i2])) } } }"
+                             "    c[i0,i1,i2] = v0 } } } }";
+static const char open_map[] = "kernel map(in a: f32[n0], out b: f32[n0]) sizes 1 { par i0 < n0 { b[i0] = neg(a[i0]) } }";
+static const char depthwise[] = "kernel depthwise(in a: f32[14,28,32], in b: f32[3,3,32], out c: f32[14,28,32]) {"
+                                "  par i0 < 14 { par i1 < 28 { par i2 < 32 { var v0: f32 = 0:f32"
+                                "    red i3 < 3 { red i4 < 3 {"
+                                "      %0 = sub(add(i0, i3), 1) %1 = sub(add(i1, i4), 1)"
+                                "      v0 = add(v0, mul(select(and(and(le(0, %0), lt(%0, 14)), and(le(0, %1), lt(%1, 28))),"
+                                "        a[max(min(%0, 13), 0),max(min(%1, 27), 0),i2], 0:f32), b[i3,i4,i2])) } }"
+                                "    c[i0,i1,i2] = v0 } } } }";
+static const char turned[] =
+  "kernel turned(in a: f32[n0,64], in b: f32[100,64], out c: f32[n0,100]) sizes 1 {"
+  "  par i0 < n0 { par i1 < 100 { var v0: f32 = 0:f32 red i2 < 64 { v0 = add(v0, mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }";
+static const char square[] =
+  "kernel square(in a: f32[6,4], out b: f32[6,4]) { par i0 < 6 { par i1 < 4 { b[i0,i1] = mul(a[i0,i1], a[i0,i1]) } } }";
+static const char checked[] =
+  "kernel checked(in a: i32[8,4], out b: f32[8]) { par i0 < 8 { var v0: f32 = 0:f32"
+  "  red i1 < 4 { check le(0:i32, a[i0,i1]) else INVALID_ARGUMENT \"below 0\" v0 = add(v0, 1:f32) } b[i0] = v0 } }";
+
+static struct kernel *parsed(const char *text, struct arena *arena) {
+  struct kernel *k = NULL;
+  if (kernel_parse(text, arena, &k) != OK)
+    fail_msg("%s: %s", text, status_text());
+  return k;
+}
+static struct schedule steps(const char *text, struct arena *arena) {
+  struct schedule s = {0};
+  if (schedule_parse(text, arena, &s) != OK)
+    fail_msg("%s: %s", text, status_text());
+  return s;
+}
+
+/* ---- text ---- */
+
+static void printing_what_was_parsed_gives_the_text(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+    "",
+    "name i0 i1 i2 -> m n k; fma; split n 32 -> no ni; order no m ni; split m 8 -> mo mi tail cut 4 2 1; "
+    "sink mi ni under k in register; fetch b at k ahead 16; run no tasks; run mi unroll; run ni lanes",
+    "fuse kh kc -> t; sink t co under n hb in result first; sink t co under h w in stack; order n h regroup; cut w at 1 55 -> wl w wr; "
+    "run co lanes 64; fetch b27 at k ahead 1; stage a at no by k ni -> ak an",
+    "when n0 < 64: run i0 unroll\nelse: when n1 < 9: fma\nelse: run i0 tasks",
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    struct arena arena;
+    arena_init(&arena);
+    struct schedule s = steps(texts[i], &arena);
+    assert_string_equal(schedule_print(&s, &arena), texts[i]);
+    arena_deinit(&arena);
+  }
+}
+
+static void mistakes_are_told(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+    "glue m",
+    "split m -> mo mi",
+    "split m 0 -> mo mi",
+    "split m 8 -> mo",
+    "split m 8 4 -> mo mi",
+    "name i0 i1 -> m",
+    "run m",
+    "run m sideways",
+    "sink m under k",
+    "sink m in stack",
+    "fetch 3 at k ahead 1",
+    "fetch b at k ahead 0",
+    "cut w -> a",
+    "cut w at 1 -> a",
+    "fuse m -> t",
+    "order",
+    "when n0 < 4: fma",
+    "when m < 4: fma else: fma",
+    "run m tasks }",
+    "stage b at m by k",
+    "stage b by k -> bk",
+    "order a b c d e f g h i",
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    struct arena arena;
+    arena_init(&arena);
+    struct schedule s = {0};
+    if (schedule_parse(texts[i], &arena, &s) != INVALID_ARGUMENT)
+      fail_msg("%s is no schedule", texts[i]);
+    arena_deinit(&arena);
+  }
+}
+
+/* ---- results ---- */
+
+static const struct result {
+  const char *kernel, *steps, *text;
+} results[] = {
+  {product,
+   "name i0 i1 i2 -> m n k; fma; split n 32 -> no ni; order no m ni; split m 4 -> mo mi tail cut 2 1; "
+   "sink mi ni under k in register; fetch b at k ahead 16; run no tasks; run mi unroll; run ni lanes",
+   "kernel product(in a: f32[6,1024], in b: f32[1024,2000], in c: f32[2000], out d: f32[6,2000]) {\n"
+   "  par no < 63 tasks {\n"
+   "    buffer e: f32[4,32] in register\n"
+   "    par mi < 4 unroll {\n"
+   "      par ni < min(32, sub(2000, mul(no, 32))) lanes 32 {\n"
+   "        e[mi,ni] = 0:f32\n"
+   "      }\n"
+   "    }\n"
+   "    red k < 1024 {\n"
+   "      seq ni_line < 2 unroll {\n"
+   "        fetch b[add(k, 16),add(mul(no, 32), mul(ni_line, 16))]\n"
+   "      }\n"
+   "      par mi < 4 unroll {\n"
+   "        par ni < min(32, sub(2000, mul(no, 32))) lanes 32 {\n"
+   "          e[mi,ni] = fma(a[mi,k], b[k,add(mul(no, 32), ni)], e[mi,ni])\n"
+   "        }\n"
+   "      }\n"
+   "    }\n"
+   "    par mi < 4 unroll {\n"
+   "      par ni < min(32, sub(2000, mul(no, 32))) lanes 32 {\n"
+   "        %0 = add(mul(no, 32), ni)\n"
+   "        d[mi,%0] = max(add(e[mi,ni], c[%0]), 0:f32)\n"
+   "      }\n"
+   "    }\n"
+   "    buffer f: f32[2,32] in register\n"
+   "    par mi < 2 unroll {\n"
+   "      par ni < min(32, sub(2000, mul(no, 32))) lanes 32 {\n"
+   "        f[mi,ni] = 0:f32\n"
+   "      }\n"
+   "    }\n"
+   "    red k < 1024 {\n"
+   "      seq ni_line < 2 unroll {\n"
+   "        fetch b[add(k, 16),add(mul(no, 32), mul(ni_line, 16))]\n"
+   "      }\n"
+   "      par mi < 2 unroll {\n"
+   "        par ni < min(32, sub(2000, mul(no, 32))) lanes 32 {\n"
+   "          f[mi,ni] = fma(a[add(4, mi),k], b[k,add(mul(no, 32), ni)], f[mi,ni])\n"
+   "        }\n"
+   "      }\n"
+   "    }\n"
+   "    par mi < 2 unroll {\n"
+   "      par ni < min(32, sub(2000, mul(no, 32))) lanes 32 {\n"
+   "        %0 = add(mul(no, 32), ni)\n"
+   "        d[add(4, mi),%0] = max(add(f[mi,ni], c[%0]), 0:f32)\n"
+   "      }\n"
+   "    }\n"
+   "  }\n"
+   "}\n"},
+  {filter,
+   "name i0 i1 i2 i3 i4 i5 -> kh kc co n h w; fma; split h 4 -> hb h4; split kc 4 -> kb k4; fuse kh kb -> t; run t tasks; "
+   "sink k4 co under n hb in result first; sink k4 co under h4 w in register; run k4 unroll; run co lanes",
+   "kernel filter(in a: f32[8,58,3712], in b: f32[8,56,56,64], out c: f32[3,192,64]) {\n"
+   "  par t < 144 tasks {\n"
+   "    red n < 8 {\n"
+   "      red hb < 14 {\n"
+   "        buffer d: f32[4,64] in register\n"
+   "        par k4 < 4 unroll {\n"
+   "          par co < 64 lanes 64 {\n"
+   "            d[k4,co] = select(or(lt(0, n), lt(0, hb)), c[floordiv(t, 48),add(mul(floormod(t, 48), 4), k4),co], 0:f32)\n"
+   "          }\n"
+   "        }\n"
+   "        red h4 < 4 {\n"
+   "          red w < 56 {\n"
+   "            par k4 < 4 unroll {\n"
+   "              par co < 64 lanes 64 {\n"
+   "                %0 = add(mul(hb, 4), h4)\n"
+   "                d[k4,co] = fma(a[n,add(%0, floordiv(t, 48)),add(mul(w, 64), add(mul(floormod(t, 48), 4), k4))], b[n,%0,w,co], "
+   "d[k4,co])\n"
+   "              }\n"
+   "            }\n"
+   "          }\n"
+   "        }\n"
+   "        par k4 < 4 unroll {\n"
+   "          par co < 64 lanes 64 {\n"
+   "            c[floordiv(t, 48),add(mul(floormod(t, 48), 4), k4),co] = d[k4,co]\n"
+   "          }\n"
+   "        }\n"
+   "      }\n"
+   "    }\n"
+   "  }\n"
+   "}\n"},
+  {open_map, "when n0 < 64: \nelse: name i0 -> n; split n 16 -> no ni; run no tasks; run ni lanes",
+   "kernel map(in a: f32[n0], out b: f32[n0]) sizes 1 {\n"
+   "  if lt(n0, 64) {\n"
+   "    par i0 < n0 {\n"
+   "      b[i0] = neg(a[i0])\n"
+   "    }\n"
+   "  } else {\n"
+   "    par no < floordiv(add(n0, 15), 16) tasks {\n"
+   "      par ni < min(16, sub(n0, mul(no, 16))) lanes 16 {\n"
+   "        %0 = add(mul(no, 16), ni)\n"
+   "        b[%0] = neg(a[%0])\n"
+   "      }\n"
+   "    }\n"
+   "  }\n"
+   "}\n"},
+  {turned,
+   "name i0 i1 i2 -> m n k; split n 16 -> no ni; order no m ni; stage b at no by k ni -> bk bn; split m 2 -> mo mi tail cut 1; sink mi ni "
+   "under k in register; "
+   "run no tasks; run mi unroll; run ni bn lanes",
+   "kernel turned(in a: f32[n0,64], in b: f32[100,64], out c: f32[n0,100]) sizes 1 {\n"
+   "  par no < 7 tasks {\n"
+   "    buffer d: f32[64,16] in stack\n"
+   "    if lt(0, n0) {\n"
+   "      par bk < 64 {\n"
+   "        par bn < min(16, sub(100, mul(no, 16))) lanes 16 {\n"
+   "          d[bk,bn] = b[add(mul(no, 16), bn),bk]\n"
+   "        }\n"
+   "      }\n"
+   "    }\n"
+   "    par mo < floordiv(n0, 2) {\n"
+   "      buffer e: f32[2,16] in register\n"
+   "      par mi < 2 unroll {\n"
+   "        par ni < min(16, sub(100, mul(no, 16))) lanes 16 {\n"
+   "          e[mi,ni] = 0:f32\n"
+   "        }\n"
+   "      }\n"
+   "      red k < 64 {\n"
+   "        par mi < 2 unroll {\n"
+   "          par ni < min(16, sub(100, mul(no, 16))) lanes 16 {\n"
+   "            e[mi,ni] = add(e[mi,ni], mul(a[add(mul(mo, 2), mi),k], d[k,ni]))\n"
+   "          }\n"
+   "        }\n"
+   "      }\n"
+   "      par mi < 2 unroll {\n"
+   "        par ni < min(16, sub(100, mul(no, 16))) lanes 16 {\n"
+   "          c[add(mul(mo, 2), mi),add(mul(no, 16), ni)] = e[mi,ni]\n"
+   "        }\n"
+   "      }\n"
+   "    }\n"
+   "    par mo < floormod(n0, 2) {\n"
+   "      buffer f: f32[1,16] in register\n"
+   "      par ni < min(16, sub(100, mul(no, 16))) lanes 16 {\n"
+   "        f[0,ni] = 0:f32\n"
+   "      }\n"
+   "      red k < 64 {\n"
+   "        par ni < min(16, sub(100, mul(no, 16))) lanes 16 {\n"
+   "          f[0,ni] = add(f[0,ni], mul(a[add(sub(n0, floormod(n0, 2)), mo),k], d[k,ni]))\n"
+   "        }\n"
+   "      }\n"
+   "      par ni < min(16, sub(100, mul(no, 16))) lanes 16 {\n"
+   "        c[add(sub(n0, floormod(n0, 2)), mo),add(mul(no, 16), ni)] = f[0,ni]\n"
+   "      }\n"
+   "    }\n"
+   "  }\n"
+   "}\n"},
+  {depthwise,
+   "name i0 i1 i2 i3 i4 -> h w c kh kw; fma; cut kh; split w 7 -> wo w7; cut wo at 1 3 -> wl wm wr; "
+   "sink w7 c under kh kw in register; run h tasks; run kw w7 unroll; run c lanes",
+   "kernel depthwise(in a: f32[14,28,32], in b: f32[3,3,32], out c: f32[14,28,32]) {\n"
+   "  par h < 14 tasks {\n"
+   "    buffer d: f32[7,32] in register\n"
+   "    par w7 < 7 unroll {\n"
+   "      par c < 32 lanes 32 {\n"
+   "        d[w7,c] = 0:f32\n"
+   "      }\n"
+   "    }\n"
+   "    %0 = sub(h, 1)\n"
+   "    red kh < sub(min(3, sub(14, %0)), max(0, sub(0, %0))) {\n"
+   "      red kw < 3 unroll {\n"
+   "        par w7 < 7 unroll {\n"
+   "          par c < 32 lanes 32 {\n"
+   "            %0 = sub(add(w7, kw), 1)\n"
+   "            %1 = add(max(0, sub(0, sub(h, 1))), kh)\n"
+   "            d[w7,c] = fma(select(le(0, %0), a[sub(add(h, %1), 1),max(%0, 0),c], 0:f32), b[%1,kw,c], d[w7,c])\n"
+   "          }\n"
+   "        }\n"
+   "      }\n"
+   "    }\n"
+   "    par w7 < 7 unroll {\n"
+   "      par c < 32 lanes 32 {\n"
+   "        c[h,w7,c] = d[w7,c]\n"
+   "      }\n"
+   "    }\n"
+   "    par wm < 2 {\n"
+   "      buffer e: f32[7,32] in register\n"
+   "      par w7 < 7 unroll {\n"
+   "        par c < 32 lanes 32 {\n"
+   "          e[w7,c] = 0:f32\n"
+   "        }\n"
+   "      }\n"
+   "      %0 = sub(h, 1)\n"
+   "      red kh < sub(min(3, sub(14, %0)), max(0, sub(0, %0))) {\n"
+   "        red kw < 3 unroll {\n"
+   "          par w7 < 7 unroll {\n"
+   "            par c < 32 lanes 32 {\n"
+   "              %0 = add(max(0, sub(0, sub(h, 1))), kh)\n"
+   "              e[w7,c] = fma(a[sub(add(h, %0), 1),sub(add(add(mul(add(1, wm), 7), w7), kw), 1),c], b[%0,kw,c], e[w7,c])\n"
+   "            }\n"
+   "          }\n"
+   "        }\n"
+   "      }\n"
+   "      par w7 < 7 unroll {\n"
+   "        par c < 32 lanes 32 {\n"
+   "          c[h,add(mul(add(1, wm), 7), w7),c] = e[w7,c]\n"
+   "        }\n"
+   "      }\n"
+   "    }\n"
+   "    buffer f: f32[7,32] in register\n"
+   "    par w7 < 7 unroll {\n"
+   "      par c < 32 lanes 32 {\n"
+   "        f[w7,c] = 0:f32\n"
+   "      }\n"
+   "    }\n"
+   "    %0 = sub(h, 1)\n"
+   "    red kh < sub(min(3, sub(14, %0)), max(0, sub(0, %0))) {\n"
+   "      red kw < 3 unroll {\n"
+   "        par w7 < 7 unroll {\n"
+   "          par c < 32 lanes 32 {\n"
+   "            %0 = sub(add(add(21, w7), kw), 1)\n"
+   "            %1 = add(max(0, sub(0, sub(h, 1))), kh)\n"
+   "            f[w7,c] = fma(select(lt(%0, 28), a[sub(add(h, %1), 1),min(%0, 27),c], 0:f32), b[%1,kw,c], f[w7,c])\n"
+   "          }\n"
+   "        }\n"
+   "      }\n"
+   "    }\n"
+   "    par w7 < 7 unroll {\n"
+   "      par c < 32 lanes 32 {\n"
+   "        c[h,add(21, w7),c] = f[w7,c]\n"
+   "      }\n"
+   "    }\n"
+   "  }\n"
+   "}\n"},
+  {square, "name i0 i1 -> m n; fuse m n -> t; split t 4 -> to ti; run to tasks; run ti lanes",
+   "kernel square(in a: f32[6,4], out b: f32[6,4]) {\n"
+   "  par to < 6 tasks {\n"
+   "    par ti < 4 lanes 4 {\n"
+   "      %0 = a[to,ti]\n"
+   "      b[to,ti] = mul(%0, %0)\n"
+   "    }\n"
+   "  }\n"
+   "}\n"},
+  {open_map, "split i0 8 -> no ni tail cut 4 1; run ni unroll",
+   "kernel map(in a: f32[n0], out b: f32[n0]) sizes 1 {\n"
+   "  par no < floordiv(n0, 8) {\n"
+   "    par ni < 8 unroll {\n"
+   "      %0 = add(mul(no, 8), ni)\n"
+   "      b[%0] = neg(a[%0])\n"
+   "    }\n"
+   "  }\n"
+   "  par no < floordiv(floormod(n0, 8), 4) {\n"
+   "    par ni < 4 unroll {\n"
+   "      %0 = add(add(sub(n0, floormod(n0, 8)), mul(no, 4)), ni)\n"
+   "      b[%0] = neg(a[%0])\n"
+   "    }\n"
+   "  }\n"
+   "  par no < floormod(floormod(n0, 8), 4) {\n"
+   "    %0 = add(sub(n0, floormod(floormod(n0, 8), 4)), no)\n"
+   "    b[%0] = neg(a[%0])\n"
+   "  }\n"
+   "}\n"},
+};
+
+static void steps_make_kernels(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+    struct arena arena;
+    arena_init(&arena);
+    struct schedule s = steps(results[i].steps, &arena);
+    struct kernel *k = parsed(results[i].kernel, &arena), *scheduled = NULL;
+    char *before = kernel_print(k, &arena);
+    if (schedule_apply(k, &s, &arena, &scheduled) != OK)
+      fail_msg("%s: %s", results[i].steps, status_text());
+    assert_string_equal(kernel_print(scheduled, &arena), results[i].text);
+    assert_string_equal(kernel_print(k, &arena), before);
+    arena_deinit(&arena);
+  }
+}
+
+/* ---- refusals ---- */
+
+#define NAMES "name i0 i1 i2 -> m n k; "
+static const struct refusal {
+  const char *kernel, *steps, *why;
+} refusals[] = {
+  {product, "run i3 tasks", "step 1, run i3 tasks: there is no loop i3"},
+  {product, "fma; fma", "step 2, fma: there is no sum of products"},
+  {product, "run i2 lanes 1024", "not par"},
+  {product, "run i2 tasks", "not par"},
+  {product, "run i1 lanes", "into lanes"},
+  {product, "run i1 unroll", "no constant extent"},
+  {product, "run i0 unroll; run i0 tasks", "marked"},
+  {product, "run i1 tasks", "outermost"},
+  {product, NAMES "order m k", "no perfect nest"},
+  {product, NAMES "split n 7 -> no ni; order ni no", "hangs on one"},
+  {product, NAMES "split k 8 -> ko kl; order kl ko", "only loops of par"},
+  {product, NAMES "fuse m k -> t", "no perfect nest"},
+  {product, NAMES "split n 7 -> no ni; fuse no ni -> t", "not rectangular"},
+  {product, NAMES "cut n at 2000 -> l r", "inside of the range"},
+  {product, NAMES "sink m n under k in register", "registers"},
+  {product, NAMES "sink n m under k in stack", "in this order"},
+  {product, NAMES "sink m under k in stack", "no loop k"},
+  {product, NAMES "sink n under k in result", "no store of it as it is"},
+  {product, NAMES "sink n under k in stack first", "in the result"},
+  {product, NAMES "split n 8 -> k ni", "taken"},
+  {product, NAMES "fetch c at k ahead 4", "nothing that moves"},
+  {product, NAMES "fetch z at k ahead 4", "no such buffer"},
+  {product, NAMES "cut k", "no test says"},
+  {product, NAMES "cut n", "no sum"},
+  {product, NAMES "stage b at m by k n -> x x", "taken"},
+  {product, NAMES "stage b at m by k -> bk", "moves with more loops"},
+  {product, NAMES "stage b at k by n -> bn", "not one loop n"},
+  {product, NAMES "stage d at m by n -> x", "loads nothing"},
+  {filter, "sink i2 under i4 in register", "no loop i4"},
+  {open_map, "run i0 lanes 16", "into lanes"},
+  {open_map, "when n3 < 4: fma\nelse: run i0 tasks", "no size n3"},
+  {checked, "sink i0 under i1 in register; run i0 unroll", "check"},
+};
+
+static void steps_that_do_not_apply_say_why(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+    struct arena arena;
+    arena_init(&arena);
+    struct schedule s = steps(refusals[i].steps, &arena);
+    struct kernel *scheduled = NULL;
+    if (schedule_apply(parsed(refusals[i].kernel, &arena), &s, &arena, &scheduled) != FAILED_PRECONDITION || scheduled ||
+        !strstr(status_text(), refusals[i].why))
+      fail_msg("%s: %s", refusals[i].steps, scheduled ? kernel_print(scheduled, &arena) : status_text());
+    arena_deinit(&arena);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(printing_what_was_parsed_gives_the_text),
+    cmocka_unit_test(mistakes_are_told),
+    cmocka_unit_test(steps_make_kernels),
+    cmocka_unit_test(steps_that_do_not_apply_say_why),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

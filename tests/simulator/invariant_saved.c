@@ -1,0 +1,205 @@
+/* invariant_saved.c: checkpoints of the job are of one moment, hold what those who left have done, and stay until newer ones are complete. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "runtime/checkpoint/keeper.h"
+#include "runtime/checkpoint/snapshot.h"
+#include "runtime/cluster/cut.h"
+#include "runtime/cluster/history.h"
+#include "runtime/step/task_state.h"
+#include "tests/simulator/disk.h"
+#include "tests/simulator/fiber.h"
+#include "tests/simulator/invariant.h"
+#include "tests/simulator/moment.h"
+#include "tests/simulator/process.h"
+
+/* A task's part of a checkpoint. */
+struct part_saved {
+  uint64_t id;
+  uint32_t task;
+  uint32_t row_count;
+  struct ledger_row rows[32];
+  char prefix[256]; /* "": it is not written yet */
+};
+static VEC(struct part_saved) parts;
+static uint64_t newest; /* the last complete one */
+
+static struct part_saved *part_of(uint64_t id, uint32_t task) {
+  for (uint32_t i = parts.count; i-- > 0;)
+    if (parts.items[i].id == id && parts.items[i].task == task)
+      return &parts.items[i];
+  return NULL;
+}
+
+static const struct ledger_row *row_of(const struct part_saved *part, uint32_t driver, uint32_t lane) {
+  struct ledger ledger = {.count = part->row_count, .rows = (struct ledger_row *)part->rows};
+  return invariants_row(&ledger, driver, lane);
+}
+
+/* ---- what is saved ---- */
+
+void __wrap_snapshot_take(struct task *task, const struct note_head *head, struct wire_buffer *note);
+void __wrap_snapshot_take(struct task *task, const struct note_head *head, struct wire_buffer *note) {
+  const struct ledger *ledger = &task->commit.ledger;
+  struct part_saved part = {.id = head->id, .task = task->program->task, .row_count = ledger->count < 32 ? ledger->count : 32};
+  if (part.row_count)
+    memcpy(part.rows, ledger->rows, part.row_count * sizeof *ledger->rows);
+  vec_push(&parts, part);
+  snapshot_take(task, head, note);
+  moment_came(MOMENT_TAKE, part.task);
+}
+
+status __wrap_snapshot_write(struct task *task, const char *prefix, const struct wire_buffer *note);
+status __wrap_snapshot_write(struct task *task, const char *prefix, const struct wire_buffer *note) {
+  uint32_t number = task->program->task;
+  for (uint32_t i = parts.count; i-- > 0;)
+    if (parts.items[i].task == number) { /* one at a time */
+      snprintf(parts.items[i].prefix, sizeof parts.items[i].prefix, "%s", prefix);
+      break;
+    }
+  status result = snapshot_write(task, prefix, note);
+  moment_came(MOMENT_WRITE, number);
+  return result;
+}
+
+/* ---- I5: one moment ---- */
+
+/* A driver that was away may have been given up: its last step is on some only. */
+static bool may_be_uneven(uint32_t driver) {
+  const struct run *run = invariants_run();
+  return run->tasks[driver].was_killed || run->tasks[driver].is_lost || run_had(run, MISHAP_CUT) || run_had(run, MISHAP_BLOCK) ||
+         run_had(run, MISHAP_PAUSE) || run_had(run, MISHAP_REFUSE);
+}
+
+static void compare_parts(const struct part_saved *a, const struct part_saved *b) {
+  for (uint32_t i = 0; i < a->row_count; i++) {
+    const struct ledger_row *row = &a->rows[i], *other = row_of(b, row->driver, row->lane);
+    if (!other || may_be_uneven(row->driver) || (row->command == other->command && row->last == other->last))
+      continue;
+    run_fault(invariants_run(), "I5: checkpoint %llx has step %llu of %s on %s, and step %llu on %s", (unsigned long long)a->id,
+              (unsigned long long)row->last, invariants_name(row->driver), invariants_name(a->task), (unsigned long long)other->last,
+              invariants_name(b->task));
+  }
+}
+
+static void complete(uint64_t id) {
+  const struct part_saved *first = NULL;
+  newest = id > newest ? id : newest;
+  for (uint32_t i = 0; i < invariants_run()->scenario->job->task_count; i++) {
+    const struct part_saved *part = invariants_holds(i) ? part_of(id, i) : NULL;
+    if (first && part)
+      compare_parts(first, part);
+    first = first ? first : part;
+  }
+}
+
+enum cut_message __wrap_cut_done(struct cut *cut, uint32_t holder, uint64_t id);
+enum cut_message __wrap_cut_done(struct cut *cut, uint32_t holder, uint64_t id) {
+  enum cut_message message = cut_done(cut, holder, id);
+  if (message == CUT_COMMIT)
+    complete(id);
+  return message;
+}
+
+/* ---- I11: the newest complete one is there ---- */
+
+static bool is_on_disk(const struct part_saved *part) {
+  static const char *const endings[] = {".index", ".data-00000-of-00001"};
+  char path[300];
+  bool is = part->prefix[0] != 0;
+  for (int i = 0; i < 2 && is; i++) {
+    snprintf(path, sizeof path, "%s%s", part->prefix, endings[i]);
+    is = disk_is_safe(machine_get(invariants_run()->tasks[part->task].machine)->disk, path);
+  }
+  return is;
+}
+
+static void check_newest(void) {
+  for (uint32_t i = 0; i < invariants_run()->scenario->job->task_count && newest; i++) {
+    const struct part_saved *part = invariants_holds(i) && !invariants_run()->tasks[i].was_wiped ? part_of(newest, i) : NULL;
+    if (part && !is_on_disk(part))
+      run_fault(invariants_run(), "I11: checkpoint %llx is complete, and its part of %s would not outlive a loss of power",
+                (unsigned long long)newest, invariants_name(i));
+  }
+}
+
+static bool some_was_wiped(void) {
+  for (uint32_t i = 0; i < invariants_run()->scenario->job->task_count; i++)
+    if (invariants_run()->tasks[i].was_wiped)
+      return true;
+  return false;
+}
+
+struct history_decision __wrap_history_decide(const struct history_view *view);
+struct history_decision __wrap_history_decide(const struct history_view *view) {
+  struct history_decision decision = history_decide(view);
+  bool goes_back = decision.verdict == HISTORY_RESTORE || decision.verdict == HISTORY_AGAIN || decision.verdict == HISTORY_LOST;
+  uint64_t id = decision.verdict == HISTORY_RESTORE ? decision.id : 0;
+  if (goes_back && id < newest && !some_was_wiped())
+    run_fault(invariants_run(), "I11: the job goes back to checkpoint %llx, and %llx is complete", (unsigned long long)id,
+              (unsigned long long)newest);
+  if (goes_back)
+    newest = id; /* from here on it is the one that others rely on */
+  return decision;
+}
+
+/* ---- moments ---- */
+
+bool __wrap_commit_freeze(struct task *task, uint32_t wait_ms);
+bool __wrap_commit_freeze(struct task *task, uint32_t wait_ms) {
+  uint32_t number = task->program->task;
+  bool is_frozen = commit_freeze(task, wait_ms);
+  moment_came(MOMENT_FREEZE, number);
+  return is_frozen;
+}
+
+status __wrap_commit_restore(struct task *task, const struct ledger *ledger);
+status __wrap_commit_restore(struct task *task, const struct ledger *ledger) {
+  uint32_t number = task->program->task;
+  status result = commit_restore(task, ledger);
+  moment_came(MOMENT_RESTORE, number);
+  return result;
+}
+
+status __wrap_keeper_complete(struct keeper *keeper, const char *name);
+status __wrap_keeper_complete(struct keeper *keeper, const char *name) {
+  status result = keeper_complete(keeper, name);
+  moment_came(MOMENT_COMPLETE, process_number(process_self()));
+  return result;
+}
+
+/* ---- I6: who has left ---- */
+
+bool invariants_is_saved(const struct run_task *worker) {
+  const struct run *run = invariants_run();
+  bool is = run->scenario->with_checkpoints && newest && !worker->built->is_ps;
+  for (uint32_t i = 0; i < run->scenario->job->ps_count && is; i++) {
+    const struct part_saved *part = part_of(newest, i);
+    const struct ledger_row *row = part ? row_of(part, worker->number, 0) : NULL;
+    is = row && row->last >= run->scenario->steps;
+  }
+  return is;
+}
+
+static void check_left(const struct run_task *worker) {
+  for (uint32_t i = 0; i < invariants_run()->scenario->job->ps_count; i++) {
+    const struct part_saved *part = part_of(newest, i);
+    const struct ledger_row *row = part ? row_of(part, worker->number, 0) : NULL;
+    if (!row || row->last < invariants_run()->scenario->steps)
+      run_fault(invariants_run(), "I6: %s has left, and checkpoint %llx of %s has step %llu of it", worker->built->name,
+                (unsigned long long)newest, invariants_name(i), (unsigned long long)(row ? row->last : 0));
+  }
+}
+
+void invariants_look_at_saved(void) {
+  const struct run *run = invariants_run();
+  if (!run->scenario->with_checkpoints || some_was_wiped())
+    return;
+  check_newest();
+  for (uint32_t i = run->scenario->job->ps_count; i < run->scenario->job->task_count; i++) {
+    const struct run_task *worker = &run->tasks[i];
+    if (worker->has_left && worker->exit_code == 0 && !run->twins[i].starts && !run_had(run, MISHAP_FULL))
+      check_left(worker);
+  }
+}
