@@ -247,13 +247,7 @@ static unsigned long outcomes[UNAUTHENTICATED + 1]; /* of runs, by status */
 
 static status build_run(struct build *build, const char *data, size_t size) {
   TRY(model_parse(data, size, &build->arena, &build->model));
-  TRY(registry_check(build->model.graph));
-  TRY(entries_resolve(build));
-  TRY(pass_place(build));
-  TRY(pass_lower(build));
-  TRY(pass_dead(build));
-  TRY(pass_fuse(build));
-  TRY(pass_partition(build));
+  TRY(pipeline_run_part(build, "datasets", "plan"));
   for (uint32_t task = 0; task < build->cluster.tasks.count; task++) {
     struct emitted emitted = {0};
     status result = build_emit(build, task, &emitted);

@@ -296,7 +296,8 @@ static void lose_bytes(struct content *content) {
     return;
   if (chosen == 1) {
     resize(content, synced);
-    memcpy(content->bytes.items, content->synced.items, synced);
+    if (synced)
+      memcpy(content->bytes.items, content->synced.items, synced);
   } else if (chosen == 2) {
     content->bytes.count = (uint32_t)random_below(world_random(), size + 1);
   } else {
