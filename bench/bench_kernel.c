@@ -3,7 +3,7 @@
  *   ninja bench_kernel && ./bench_kernel [--threads N] [--sizes A,B,..] [--schedule STEPS] FILE...
  *
  * A file holds kernels as `tfc build --emit ir` or `--emit schedule` prints them, each beginning on a line of its own; a schedule
- * (ir/schedule.h) is applied to all of them. Multiply-adds are
+ * (ir/schedule/schedule.h) is applied to all of them. Multiply-adds are
  * counted by walking the loops: what lies beyond a border or a mask is not counted. Buffers hold random floats; threads share the phases' tiles.
  * `said`: what the kernel itself says that it costs on one core; `tiles`: of the phase with most of them. */
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "bench/kernel_timer.h"
-#include "ir/schedule.h"
+#include "ir/schedule/schedule.h"
 
 #define KERNELS_MAX 400
 #define SIZES_MAX 16

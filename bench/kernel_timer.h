@@ -2,7 +2,7 @@
 #ifndef TFC_BENCH_KERNEL_TIMER_H
 #define TFC_BENCH_KERNEL_TIMER_H
 
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 #include "runtime/program/program.h"
 
 #define KERNEL_BUFFERS 16 /* of a kernel */

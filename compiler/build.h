@@ -5,9 +5,9 @@
 #include "compiler/cluster.h"
 #include "compiler/cpus.h"
 #include "compiler/token_round.h"
-#include "ir/flow.h"
-#include "ir/graph.h"
-#include "ir/lower.h"
+#include "ir/flow/flow.h"
+#include "ir/graph/graph.h"
+#include "ir/lower/lower.h"
 
 struct entry_spec { /* one --entry, or a default one */
   const char *name;

@@ -6,8 +6,8 @@
 
 #include "compiler/commands.h"
 #include "compiler/pipeline.h"
-#include "ir/lower.h"
-#include "ir/unsupported.h"
+#include "ir/lower/lower.h"
+#include "ir/lower/unsupported.h"
 
 /* ---- unsupported ops ---- */
 

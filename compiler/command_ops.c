@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "compiler/commands.h"
-#include "ir/lower.h"
-#include "ir/unsupported.h"
+#include "ir/lower/lower.h"
+#include "ir/lower/unsupported.h"
 
 static void print_arg(const struct op_arg *a) {
   printf(" %s:%s%s%s", a->name, a->number_attr ? a->number_attr : "", a->number_attr ? "*" : "",

@@ -10,7 +10,7 @@
 #include "compiler/entry_runners.h"
 #include "compiler/graph_walk.h"
 #include "compiler/pass/pass.h"
-#include "ir/registry.h"
+#include "ir/graph/registry.h"
 
 #define LIST_MAX 40 /* lines of one list */
 #define ITEMS_MAX 6 /* names on one line */

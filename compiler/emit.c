@@ -8,8 +8,8 @@
 #include "compiler/graph_walk.h"
 #include "compiler/pass/plan.h"
 #include "compiler/variable_slice.h"
-#include "ir/attr_hash.h"
-#include "ir/registry.h"
+#include "ir/graph/attr_hash.h"
+#include "ir/graph/registry.h"
 
 /* Variables of this task are updated by others' steps, or it is the only one that can keep them. Counters of random ops are each
  * task's own. */

@@ -2,7 +2,7 @@
 #ifndef TFC_COMPILER_GRAPH_WALK_H
 #define TFC_COMPILER_GRAPH_WALK_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 /* The nodes that `seeds` depend on, themselves included: one bool for each node, to be freed. */
 bool *ancestors_mark(const struct graph *graph, const uint32_t *seeds, uint32_t count);

@@ -15,7 +15,7 @@
 #include "compiler/pass/plan.h"
 #include "compiler/pass/schedule.h"
 #include "compiler/read/read.h"
-#include "ir/registry.h"
+#include "ir/graph/registry.h"
 
 status pass_read(struct build *b) {
   TRY(model_read(b->options.graph_path, &b->arena, &b->model));

@@ -6,7 +6,7 @@
 
 #include "compiler/graph_walk.h"
 #include "ir/ops/token_attrs.h"
-#include "ir/registry.h"
+#include "ir/graph/registry.h"
 
 static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 static bool is_take(const struct node *node) { return strstr(node->op, "AccumulatorTakeGradient") != NULL; }

@@ -8,7 +8,7 @@
 #ifndef TFC_COMPILER_TOKEN_ROUND_H
 #define TFC_COMPILER_TOKEN_ROUND_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 struct token_round {
   uint32_t queue;        /* the node of the queue of tokens */

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 
 struct target_options {
   const char *cpu;  /* "native", or an LLVM CPU name or level */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ir/registry.h"
+#include "ir/graph/registry.h"
 
 struct colocator {
   struct build *build;

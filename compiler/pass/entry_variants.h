@@ -3,7 +3,7 @@
 #define TFC_COMPILER_ENTRY_VARIANTS_H
 
 #include "compiler/build.h"
-#include "ir/lower.h"
+#include "ir/lower/lower.h"
 
 /* The entry, and its variants behind it (struct entry.is_variant), into build->entries. A variant is made for
  *   each combination of ranks of fed placeholders without a shape; ranks that the graph refuses make one that only fails. Where

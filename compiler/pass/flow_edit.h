@@ -5,7 +5,7 @@
 #ifndef TFC_COMPILER_FLOW_EDIT_H
 #define TFC_COMPILER_FLOW_EDIT_H
 
-#include "ir/flow.h"
+#include "ir/flow/flow.h"
 
 uint32_t node_input_count(const struct flow_node *node);
 value_id node_input(const struct flow_node *node, uint32_t i); /* NO_VALUE: an output, or a variable */

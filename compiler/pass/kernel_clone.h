@@ -2,7 +2,7 @@
 #ifndef TFC_COMPILER_KERNEL_CLONE_H
 #define TFC_COMPILER_KERNEL_CLONE_H
 
-#include "ir/flow.h"
+#include "ir/flow/flow.h"
 
 /* A pure kernel with one result, as fuse.c sees it. */
 struct producer {

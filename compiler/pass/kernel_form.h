@@ -2,7 +2,7 @@
 #ifndef TFC_COMPILER_KERNEL_FORM_H
 #define TFC_COMPILER_KERNEL_FORM_H
 
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 
 struct kernel_form {
   struct kernel *general; /* the kernel, told its sizes behind its own; NULL: there is nothing to tell */

@@ -2,7 +2,7 @@
 #ifndef TFC_COMPILER_PASS_KERNEL_LOADS_H
 #define TFC_COMPILER_PASS_KERNEL_LOADS_H
 
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 
 struct kernel_loads {
   uint32_t count;

@@ -6,7 +6,7 @@
 #ifndef TFC_COMPILER_LANES_H
 #define TFC_COMPILER_LANES_H
 
-#include "ir/flow.h"
+#include "ir/flow/flow.h"
 
 enum lane {
   LANE_COMPUTE,

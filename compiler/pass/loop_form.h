@@ -2,7 +2,7 @@
 #ifndef TFC_COMPILER_LOOP_FORM_H
 #define TFC_COMPILER_LOOP_FORM_H
 
-#include "ir/flow.h"
+#include "ir/flow/flow.h"
 
 /* Its variables: inputs, parameters, results and outputs of these numbers belong together; behind them are rows. */
 uint32_t loop_var_count(const struct flow_node *loop);

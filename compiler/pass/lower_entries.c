@@ -3,7 +3,7 @@
 
 #include "compiler/pass/entry_variants.h"
 #include "compiler/pass/pass.h"
-#include "ir/lower.h"
+#include "ir/lower/lower.h"
 
 static uint32_t find_var(void *self, const struct flow_var *wanted) {
   struct build *b = self;

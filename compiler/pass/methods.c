@@ -6,8 +6,8 @@
 #include "compiler/pass/pass.h"
 #include "compiler/pass/restore_keys.h"
 #include "compiler/read/read.h"
-#include "ir/function.h"
-#include "ir/registry.h"
+#include "ir/graph/function.h"
+#include "ir/graph/registry.h"
 
 #define UNKNOWN ((struct edge){NO_NODE, 0})
 

@@ -8,7 +8,7 @@
 #ifndef TFC_COMPILER_ORDER_H
 #define TFC_COMPILER_ORDER_H
 
-#include "ir/flow.h"
+#include "ir/flow/flow.h"
 
 struct order_need {
   flow_id before, after; /* `before` must have run when `after` starts, although no edge says so */

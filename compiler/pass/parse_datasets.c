@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "compiler/pass/pass.h"
-#include "ir/function.h"
-#include "ir/registry.h"
+#include "ir/graph/function.h"
+#include "ir/graph/registry.h"
 
 struct parse_dataset {
   struct graph *graph;

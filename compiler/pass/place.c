@@ -11,8 +11,8 @@
 #include "base/nearest.h"
 #include "compiler/pass/colocate.h"
 #include "compiler/pass/pass.h"
-#include "ir/function.h"
-#include "ir/registry.h"
+#include "ir/graph/function.h"
+#include "ir/graph/registry.h"
 
 #define GPUS_OF_A_TASK 8 /* which of them exist is known only where the task runs */
 #define DEVICES_SHOWN 12 /* in an error */

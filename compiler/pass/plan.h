@@ -7,7 +7,7 @@
 #ifndef TFC_COMPILER_PLAN_H
 #define TFC_COMPILER_PLAN_H
 
-#include "ir/flow.h"
+#include "ir/flow/flow.h"
 #include "runtime/program/program.h"
 
 struct plan_place {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/tensor.h"
-#include "ir/function.h"
-#include "ir/registry.h"
+#include "ir/graph/function.h"
+#include "ir/graph/registry.h"
 
 /* A graph with assignments, and where the arguments come from when it is the body of a function. */
 struct scene {

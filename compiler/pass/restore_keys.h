@@ -2,7 +2,7 @@
 #ifndef TFC_COMPILER_PASS_RESTORE_KEYS_H
 #define TFC_COMPILER_PASS_RESTORE_KEYS_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 struct restore_key {
   const char *name, *container; /* of the variable, as in struct flow_var */

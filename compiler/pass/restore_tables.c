@@ -5,7 +5,7 @@
 #include "compiler/pass/pass.h"
 #include "compiler/pass/restore_keys.h"
 #include "compiler/read/read.h"
-#include "ir/registry.h"
+#include "ir/graph/registry.h"
 
 static uint32_t add_node(struct build *b, const char *name, const char *op, struct attr first, struct attr second) {
   struct graph *g = b->model.graph;

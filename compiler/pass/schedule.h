@@ -2,7 +2,7 @@
 #ifndef TFC_COMPILER_SCHEDULE_H
 #define TFC_COMPILER_SCHEDULE_H
 
-#include "ir/flow.h"
+#include "ir/flow/flow.h"
 
 /* INTERNAL: a scheduled kernel is no kernel, or has other arguments than the one that it stands for. */
 status scheduled_verify(const struct flow *flow);

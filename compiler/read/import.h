@@ -1,14 +1,14 @@
-/* import.h: from protobuf messages to the graph of ir/graph.h; shared by the readers and by function bodies. */
+/* import.h: from protobuf messages to the graph of ir/graph/graph.h; shared by the readers and by function bodies. */
 #ifndef TFC_COMPILER_READ_IMPORT_H
 #define TFC_COMPILER_READ_IMPORT_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "tensorflow.pb-c.h"
 
 /* Copies everything: the message may be freed afterwards. Errors name the node and the attribute. */
 status import_graph(const Tensorflow__GraphDef *def, struct arena *arena, struct graph **out);
 status import_attrs(const Tensorflow__AttrEntry *const *entries, size_t count, struct arena *arena, const struct attr **out);
-/* Adds a function to the graph's library; its body stays text until it is instantiated (ir/function.h). */
+/* Adds a function to the graph's library; its body stays text until it is instantiated (ir/graph/function.h). */
 status import_function(struct graph *graph, const Tensorflow__FunctionDef *def);
 /* One tensor with all elements laid out; sizes are checked against the shape before memory is taken. Before the first of
  * a file: import_tensor_begin, which sets what repeated values may fill in all. */

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "compiler/read/import.h"
-#include "ir/function.h"
-#include "ir/registry.h"
+#include "ir/graph/function.h"
+#include "ir/graph/registry.h"
 
 static const char *const *import_texts(char *const *texts, size_t count, struct arena *arena) {
   const char **copy = ARENA_ARRAY(arena, const char *, count + 1);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "compiler/read/import.h"
-#include "ir/implementation.h"
+#include "ir/graph/implementation.h"
 
 /* ---- attributes ---- */
 

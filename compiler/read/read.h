@@ -3,7 +3,7 @@
 #ifndef TFC_COMPILER_READ_H
 #define TFC_COMPILER_READ_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 /* Reads a GraphDef (binary or text), MetaGraphDef or SavedModel folder; told apart by content. */
 status model_read(const char *path, struct arena *arena, struct model *out);

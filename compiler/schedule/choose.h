@@ -1,15 +1,15 @@
 /* choose.h: schedules for the nests of a kernel, and which of them costs least.
  *
- * Generators, one for each class of nests (choose_product.c ...), propose steps (ir/schedule.h) with what they are expected to cost; there is
+ * Generators, one for each class of nests (choose_product.c ...), propose steps (ir/schedule/schedule.h) with what they are expected to cost; there is
  * no search. A kernel's schedule is that of its nests, one after the other; a nest without steps is left to the target.
  *
  * Owner: the arena given. Not safe for two threads at once on one arena. */
 #ifndef TFC_COMPILER_SCHEDULE_CHOOSE_H
 #define TFC_COMPILER_SCHEDULE_CHOOSE_H
 
-#include "ir/contraction.h"
-#include "ir/machine.h"
-#include "ir/schedule.h"
+#include "ir/kernel/contraction.h"
+#include "ir/schedule/machine.h"
+#include "ir/schedule/schedule.h"
 
 /* One way to run a nest. */
 struct candidate {

@@ -3,7 +3,7 @@
 #ifndef TFC_IR_OPS_ACCUMULATE_H
 #define TFC_IR_OPS_ACCUMULATE_H
 
-#include "ir/lower.h"
+#include "ir/lower/lower.h"
 
 struct accumulator {
   uint32_t re, im;

@@ -6,7 +6,7 @@
 #ifndef TFC_IR_OPS_ARRANGE_H
 #define TFC_IR_OPS_ARRANGE_H
 
-#include "ir/lower.h"
+#include "ir/lower/lower.h"
 
 /* Element i (row-major) of a small integer value of constant dims, as an i64 expression. */
 expr_id kb_element(struct kb *kb, value_id v, int i);

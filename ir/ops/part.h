@@ -2,7 +2,7 @@
 #ifndef TFC_IR_OPS_PART_H
 #define TFC_IR_OPS_PART_H
 
-#include "ir/lower.h"
+#include "ir/lower/lower.h"
 
 /* Another op's builder with these inputs and one output; it reads this node's attributes. */
 status op_part(struct op_call *c, op_builder build, uint32_t count, const struct bound *in, struct bound *out);

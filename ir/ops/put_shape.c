@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "ir/lower_frame.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/lower_frame.h"
+#include "ir/lower/host_call.h"
 
 /* The shape of an edge: as this walk knows it, or as a trial finds it. */
 static bool edge_shape(struct op_call *c, struct edge e, int *rank, int64_t *sizes) {

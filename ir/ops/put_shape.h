@@ -3,7 +3,7 @@
 #ifndef TFC_IR_OPS_PUT_SHAPE_H
 #define TFC_IR_OPS_PUT_SHAPE_H
 
-#include "ir/lower.h"
+#include "ir/lower/lower.h"
 
 struct put_search {
   /* Whether node `put` puts component i into the resource: *input is the number of the input that holds it, *batched whether its

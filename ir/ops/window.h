@@ -3,7 +3,7 @@
 #ifndef TFC_IR_OPS_WINDOW_H
 #define TFC_IR_OPS_WINDOW_H
 
-#include "ir/lower.h"
+#include "ir/lower/lower.h"
 
 enum padding { PADDING_VALID, PADDING_SAME, PADDING_EXPLICIT };
 

@@ -1,4 +1,4 @@
-/* master_attr.c: the hash of an attribute's value from its message (attr_value.proto), as ir/attr_hash.c makes it. */
+/* master_attr.c: the hash of an attribute's value from its message (attr_value.proto), as ir/graph/attr_hash.c makes it. */
 #include "runtime/master/master_attr.h"
 
 #include <string.h>

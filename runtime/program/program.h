@@ -57,7 +57,7 @@ enum program_dim_op {
 
 /* ---- tables ---- */
 #define PROGRAM_MAGIC UINT64_C(0x356772706366740a) /* changes whenever a struct below does */
-#define PROGRAM_TASK_DRIVER UINT32_MAX             /* as in ir/flow.h */
+#define PROGRAM_TASK_DRIVER UINT32_MAX             /* as in ir/flow/flow.h */
 #define PROGRAM_TASK_SELF (UINT32_MAX - 1)
 #define PROGRAM_NONE UINT32_MAX
 

@@ -14,8 +14,8 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include "base/arena.h"
-#include "ir/kernel.h"
-#include "ir/kernel_uses.h"
+#include "ir/kernel/kernel.h"
+#include "ir/kernel/kernel_uses.h"
 
 typedef LLVMValueRef value;
 

@@ -14,7 +14,7 @@
  * packing does not pay: whether to pack is decided when the sizes are known, and the plain code stands beside. */
 #include <string.h>
 
-#include "ir/contraction.h"
+#include "ir/kernel/contraction.h"
 #include "targets/cpu/codegen.h"
 
 #define ROW_GROUPS 8          /* groups of copies in a tile */

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 #include "base/arena.h"
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 #include "targets/target.h"
 
 /* The device functions that kernels use: one for each operation and dtype (scalars.def gives their meaning). */

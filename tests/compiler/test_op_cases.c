@@ -9,8 +9,8 @@
 
 #include "base/arena.h"
 #include "base/map.h"
-#include "ir/lower.h"
-#include "ir/registry.h"
+#include "ir/lower/lower.h"
+#include "ir/graph/registry.h"
 #include "tests/support/test.h"
 
 struct seen {

@@ -17,7 +17,7 @@
 #include "compiler/pass/pass.h"
 #include "compiler/pipeline.h"
 #include "compiler/read/read.h"
-#include "ir/registry.h"
+#include "ir/graph/registry.h"
 #include "tensorflow.pb-c.h"
 
 #include <setjmp.h>

@@ -6,8 +6,8 @@
 #include "base/bundle_table.h"
 #include "compiler/read/import.h"
 #include "compiler/read/read.h"
-#include "ir/function.h"
-#include "ir/registry.h"
+#include "ir/graph/function.h"
+#include "ir/graph/registry.h"
 #include "tests/fuzz/damage.h"
 #include "tests/support/temp_path.h"
 

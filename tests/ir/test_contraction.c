@@ -1,5 +1,5 @@
 /* Contractions: what a nest of loops is for its factors, told from the text of kernels. */
-#include "ir/contraction.h"
+#include "ir/kernel/contraction.h"
 
 #include <string.h>
 

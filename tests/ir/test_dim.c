@@ -1,5 +1,5 @@
 /* test_dim.c: symbolic sizes: one id for one value, and sums and products of any length. */
-#include "ir/dim.h"
+#include "ir/size/dim.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-#include "ir/gradient.h"
+#include "ir/graph/gradient.h"
 
-#include "ir/registry.h"
+#include "ir/graph/registry.h"
 #include "tests/support/test.h"
 #include "tests/support/text_graph.h"
 

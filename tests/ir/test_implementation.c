@@ -1,8 +1,8 @@
-/* test_implementation.c: which function of an interface a call runs (ir/implementation.h). */
+/* test_implementation.c: which function of an interface a call runs (ir/graph/implementation.h). */
 #include <stdio.h>
 
-#include "ir/function.h"
-#include "ir/implementation.h"
+#include "ir/graph/function.h"
+#include "ir/graph/implementation.h"
 #include "tests/support/test.h"
 #include "tests/support/text_graph.h"
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 
 #include <cmocka.h>
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/lower.h"
-#include "ir/unsupported.h"
+#include "ir/lower/lower.h"
+#include "ir/lower/unsupported.h"
 #include "tests/support/test.h"
 
 static void every_op_of_the_registry_has_a_row_or_a_reason(void **state) {

@@ -1,4 +1,4 @@
-#include "ir/registry.h"
+#include "ir/graph/registry.h"
 
 #include <stdio.h>
 

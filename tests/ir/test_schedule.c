@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "ir/schedule.h"
+#include "ir/schedule/schedule.h"
 
 #include <cmocka.h>
 

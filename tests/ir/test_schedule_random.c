@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/schedule.h"
+#include "ir/schedule/schedule.h"
 
 #include <cmocka.h>
 

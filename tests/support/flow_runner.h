@@ -3,7 +3,7 @@
 #ifndef TFC_TESTS_FLOW_RUNNER_H
 #define TFC_TESTS_FLOW_RUNNER_H
 
-#include "ir/flow.h"
+#include "ir/flow/flow.h"
 #include "tests/support/kernel_runner.h"
 
 struct flow_tensor {

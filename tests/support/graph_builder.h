@@ -10,7 +10,7 @@
 
 #include "compiler/build.h"
 #include "compiler/read/read.h"
-#include "ir/registry.h"
+#include "ir/graph/registry.h"
 
 static inline void graph_builder_shape(FILE *out, char *dims) {
   char *rest;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ir/kernel.h"
+#include "ir/kernel/kernel.h"
 #include "runtime/program/program.h"
 #include "targets/target.h"
 #include "tests/support/temp_path.h"

@@ -7,7 +7,7 @@
 #include "compiler/build.h"
 #include "compiler/pass/pass.h"
 #include "compiler/read/read.h"
-#include "ir/registry.h"
+#include "ir/graph/registry.h"
 
 /* Whatever it returns, lowered_text_deinit follows. */
 static inline status lowered_text_read(struct build *b, const char *text) {

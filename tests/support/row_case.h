@@ -25,7 +25,7 @@
 
 #include <ctype.h>
 
-#include "ir/registry.h"
+#include "ir/graph/registry.h"
 #include "tests/support/flow_runner.h"
 
 struct row_form {

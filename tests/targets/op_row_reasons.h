@@ -3,7 +3,7 @@
 #ifndef TFC_TESTS_OP_ROW_REASONS_H
 #define TFC_TESTS_OP_ROW_REASONS_H
 
-#include "ir/op_rows.h"
+#include "ir/ops/op_rows.h"
 
 #define MAP(name, inputs, value)
 #define REDUCE(name, first, next, last)

@@ -12,7 +12,7 @@
 #include "compiler/build.h"
 #include "compiler/pass/pass.h"
 #include "compiler/read/read.h"
-#include "ir/op_rows.h"
+#include "ir/ops/op_rows.h"
 #include "tests/support/row_case.h"
 #include "tests/support/test.h"
 #include "tests/targets/op_row_table.h"

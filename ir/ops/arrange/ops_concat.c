@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ir/ops/arrange.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/host_call.h"
 
 static status read_values(struct op_call *c, const char *name, int *count, value_id **out) {
   uint32_t first = op_arg_index(c, name);

@@ -1,6 +1,6 @@
 /* ops_reshape.c: the same elements under another shape. One size may be -1: what is missing. Where the shape has a 0 beside it, TensorFlow
  * divides the input's sizes that are not 0, so that [0,3] becomes [3,0] for [-1,0]. */
-#include "ir/lower.h"
+#include "ir/lower/lower.h"
 #include "ir/ops/arrange.h"
 
 /* The product of the sizes that are not 0. */

@@ -1,10 +1,10 @@
 /* ops_shape.c: shapes as values, and values under other shapes. Shapes are known symbolically, so most of this leaves no code. */
 #include <string.h>
 
-#include "ir/lower.h"
-#include "ir/lower_frame.h"
+#include "ir/lower/lower.h"
+#include "ir/lower/lower_frame.h"
 #include "ir/ops/arrange.h"
-#include "ir/formula_words.h"
+#include "ir/kernel/formula_words.h"
 
 status build_shape(struct op_call *c) {
   for (uint32_t i = 0; i < c->in_count; i++) {

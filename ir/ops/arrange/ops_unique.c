@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ir/ops/arrange.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/host_call.h"
 
 /* Keys are slices [., i, .] of a value seen as [before, count, after]. */
 struct keys {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/lower_frame.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/lower_frame.h"
+#include "ir/lower/host_call.h"
 
 /* The group of a node: an attribute, or in the newer ops a constant input. -1: not known. */
 static int64_t group_key(const struct graph *g, const struct node *n) {

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "base/tensor.h"
-#include "ir/function.h"
-#include "ir/lower.h"
+#include "ir/graph/function.h"
+#include "ir/lower/lower.h"
 #include "ir/ops/arrange.h"
-#include "ir/formula_words.h"
-#include "ir/lower_frame.h"
+#include "ir/kernel/formula_words.h"
+#include "ir/lower/lower_frame.h"
 
 status build_const(struct op_call *c) {
   const struct attr_value *a = node_attr(c->node, "value");

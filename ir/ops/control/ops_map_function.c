@@ -2,8 +2,8 @@
  * made with a call for each of them. */
 #include <string.h>
 
-#include "ir/function.h"
-#include "ir/lower_frame.h"
+#include "ir/graph/function.h"
+#include "ir/lower/lower_frame.h"
 
 #define ROWS_MAX 256 /* each is a call of its own */
 

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "ir/function.h"
-#include "ir/op_rows.h"
-#include "ir/ops/host_call.h"
+#include "ir/graph/function.h"
+#include "ir/ops/op_rows.h"
+#include "ir/lower/host_call.h"
 
 static struct bound *region_arguments(struct op_call *c, struct flow *flow, const struct dataset_function *f) {
   struct bound *args = ARENA_ARRAY(c->lw->arena, struct bound, f->args.count + 1);

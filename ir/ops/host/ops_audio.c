@@ -1,6 +1,6 @@
 /* ops_audio.c: sounds as spectra: the shapes of what the runtime computes (host_spectrogram.c). */
 #include "ir/ops/arrange.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/host_call.h"
 
 /* [samples, channels] becomes [channels, windows, half of the next power of two and one] */
 status build_audio_spectrogram(struct op_call *c) {

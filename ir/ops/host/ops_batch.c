@@ -4,10 +4,10 @@
  * What a function makes of a row must not depend on the others, so that rows of padding need not be there either. */
 #include <string.h>
 
-#include "ir/lower_frame.h"
-#include "ir/op_rows.h"
+#include "ir/lower/lower_frame.h"
+#include "ir/ops/op_rows.h"
 #include "ir/ops/arrange.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/host_call.h"
 
 /* The rows that come in: the same number for every tensor, at most max_batch_size. */
 static status check_rows(struct op_call *c, uint32_t count, dim *rows) {

@@ -4,11 +4,11 @@
  * functions are found while their bodies are lowered. */
 #include <string.h>
 
-#include "ir/function.h"
-#include "ir/lower_frame.h"
-#include "ir/op_rows.h"
+#include "ir/graph/function.h"
+#include "ir/lower/lower_frame.h"
+#include "ir/ops/op_rows.h"
 #include "ir/ops/host/dataset_function.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/host_call.h"
 
 /* ---- what a function takes ---- */
 

@@ -6,13 +6,13 @@
  *            [?,2]   a matrix of new size by 2       =0[?]   the shape of input 0, then a new size
  *            @       a handle
  * Sizes that depend on data are new symbols, which the runtime binds from what the call gives. */
-#include "ir/ops/host_call.h"
+#include "ir/lower/host_call.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/lower_frame.h"
-#include "ir/op_rows.h"
+#include "ir/lower/lower_frame.h"
+#include "ir/ops/op_rows.h"
 
 /* ---- the call ---- */
 

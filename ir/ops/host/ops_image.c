@@ -2,8 +2,8 @@
  * before. */
 #include <string.h>
 
-#include "ir/op_rows.h"
-#include "ir/ops/host_call.h"
+#include "ir/ops/op_rows.h"
+#include "ir/lower/host_call.h"
 
 static status check_scalar(struct op_call *c, uint32_t i, const char *text) {
   value_id v;

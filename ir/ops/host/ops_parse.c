@@ -1,8 +1,8 @@
 /* ops_parse.c: shapes of what is parsed from bytes: from the attributes, and as long as the data where they leave it open. */
 #include <string.h>
 
-#include "ir/op_rows.h"
-#include "ir/ops/host_call.h"
+#include "ir/ops/op_rows.h"
+#include "ir/lower/host_call.h"
 
 /* What SerializeTensor made has the shape that went in; else what the graph says; else only scalars are taken. */
 static bool parsed_shape(struct op_call *c, value_id in, int *rank, dim *dims) {

@@ -1,8 +1,8 @@
 /* ops_summary_writer.c: ops that write to event files: the Summary message is made by the op that only makes it, and written as it is. */
 #include <stdlib.h>
 
-#include "ir/op_rows.h"
-#include "ir/ops/host_call.h"
+#include "ir/ops/op_rows.h"
+#include "ir/lower/host_call.h"
 
 /* "HistogramSummary 2 3": the host function that makes the message, and which inputs of the op it takes; input 0 is the
  * writer, input 1 the step. */

@@ -2,7 +2,7 @@
 #ifndef TFC_IR_OPS_LINALG_SVD_H
 #define TFC_IR_OPS_LINALG_SVD_H
 
-#include "ir/lower.h"
+#include "ir/lower/lower.h"
 
 /* s is double [..., count or more], descending; u and v (double or complex, [..., rows, count or more] and [..., columns, count or
  * more]) hold the vectors in their first `count` columns. */

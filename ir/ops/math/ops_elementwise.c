@@ -2,10 +2,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "ir/op_rows.h"
+#include "ir/ops/op_rows.h"
 #include "ir/ops/arrange.h"
-#include "ir/ops/host_call.h"
-#include "ir/formula_words.h"
+#include "ir/lower/host_call.h"
+#include "ir/kernel/formula_words.h"
 
 struct element f_nonzero_integer(struct formula *f, struct element x) {
   if (x.im || dtype_is_float(element_dtype(f, x)))

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ir/ops/accumulate.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/host_call.h"
 
 #define DIRECT_MAX 128 /* of a length that is summed directly: n steps for each of n */
 

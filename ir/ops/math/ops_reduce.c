@@ -1,8 +1,8 @@
 /* ops_reduce.c: reductions over axes: the REDUCE rows. */
 #include <string.h>
 
-#include "ir/op_rows.h"
-#include "ir/formula_words.h"
+#include "ir/ops/op_rows.h"
+#include "ir/kernel/formula_words.h"
 
 struct element f_mean(struct formula *f, struct element sum, expr_id n) {
   enum dtype part = element_dtype(f, sum);

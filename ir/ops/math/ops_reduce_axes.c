@@ -3,9 +3,9 @@
  * Both are computed from the axes and bound; the index into the input is the sum of the two loops' indices, one of which is 0. */
 #include <string.h>
 
-#include "ir/formula_words.h"
-#include "ir/lower_frame.h"
-#include "ir/op_rows.h"
+#include "ir/kernel/formula_words.h"
+#include "ir/lower/lower_frame.h"
+#include "ir/ops/op_rows.h"
 
 /* Sets local i of `reduced` for each axis in the list, and checks them. */
 static void read_axes(struct kb *kb, uint32_t axes, const struct flow_value *list, int rank, uint32_t marks) {

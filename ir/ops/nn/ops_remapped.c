@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "ir/formula_words.h"
-#include "ir/op_rows.h"
+#include "ir/kernel/formula_words.h"
+#include "ir/ops/op_rows.h"
 #include "ir/ops/arrange.h"
 #include "ir/ops/part.h"
 

@@ -2,7 +2,7 @@
  * sin and cos). Where key and counter come from: random_source.h. */
 
 #include "ir/ops/arrange.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/host_call.h"
 #include "ir/ops/random/random_source.h"
 
 #define RESERVED 256 /* counter values that TensorFlow sets aside for each element of a stateful draw */

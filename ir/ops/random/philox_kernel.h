@@ -3,7 +3,7 @@
 #ifndef TFC_IR_OPS_RANDOM_PHILOX_KERNEL_H
 #define TFC_IR_OPS_RANDOM_PHILOX_KERNEL_H
 
-#include "ir/lower.h"
+#include "ir/lower/lower.h"
 
 struct philox {
   expr_id key;       /* u64: two words, the lower first */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ir/ops/arrange.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/host_call.h"
 #include "ir/ops/sparse/sparse_host.h"
 
 /* Output 0 is a matrix of this rank and these sizes (NO_DIM: not known). */

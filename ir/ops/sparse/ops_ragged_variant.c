@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ir/ops/arrange.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/host_call.h"
 
 /* Remembers the values of one variant (rows: of the whole without its first dimension). */
 static void note_values(struct op_call *c, const struct flow_value *values, bool rows) {

@@ -2,7 +2,7 @@
  * is known when they have run, the rank before. */
 
 #include "ir/ops/arrange.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/host_call.h"
 #include "ir/ops/sparse/sparse_host.h"
 
 status op_sparse_outputs(struct op_call *c, struct flow_node *n, uint32_t first, dim rank) {

@@ -2,7 +2,7 @@
  * accumulator was made with. */
 #include <string.h>
 
-#include "ir/ops/host_call.h"
+#include "ir/lower/host_call.h"
 #include "ir/ops/put_shape.h"
 #include "ir/ops/token_attrs.h"
 

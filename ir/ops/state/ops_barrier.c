@@ -1,5 +1,5 @@
 /* ops_barrier.c: barriers. Like queues they live in the runtime; what is taken has the shapes that the barrier was made with. */
-#include "ir/ops/host_call.h"
+#include "ir/lower/host_call.h"
 
 /* All components must have shapes without open sizes; one without a rank is a scalar, as TensorFlow's barriers read it. */
 status build_barrier(struct op_call *c) {

@@ -1,7 +1,7 @@
 /* ops_destroy.c: DestroyResourceOp: a variable loses its value, any other resource is not found any more. */
 #include <string.h>
 
-#include "ir/ops/host_call.h"
+#include "ir/lower/host_call.h"
 
 static void add_text(struct op_call *c, struct flow_node *n, const char *name, const char *text) {
   struct attr_value value = {.kind = ATTR_STRING};

@@ -2,8 +2,8 @@
  * comes out are found: from an attribute or an input that says the element's shape, or from what was put in before. */
 #include <string.h>
 
-#include "ir/lower_frame.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/lower_frame.h"
+#include "ir/lower/host_call.h"
 
 /* ---- element shapes ---- */
 

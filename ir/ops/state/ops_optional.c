@@ -2,8 +2,8 @@
  * the node that made them, so that what is taken out again has a rank. */
 #include <string.h>
 
-#include "ir/lower.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/lower.h"
+#include "ir/lower/host_call.h"
 
 static void note_components(struct op_call *c) {
   struct object_shapes *o = lower_object(c->lw, c->node);

@@ -2,8 +2,8 @@
  * shapes of what comes out are found: from the queue's own attribute, or from what the graph puts in. */
 #include <string.h>
 
-#include "ir/lower.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/lower.h"
+#include "ir/lower/host_call.h"
 #include "ir/ops/put_shape.h"
 #include "ir/ops/token_attrs.h"
 

@@ -2,9 +2,9 @@
  * variable, whose shape is known, through identities at most. */
 #include <string.h>
 
-#include "ir/lower_frame.h"
-#include "ir/op_rows.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/lower_frame.h"
+#include "ir/ops/op_rows.h"
+#include "ir/lower/host_call.h"
 
 /* The shape of the variable that input `e` of an assignment is. */
 static bool variable_shape(const struct op_call *c, struct edge e, struct attr_shape *out) {

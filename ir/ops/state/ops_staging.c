@@ -2,9 +2,9 @@
  * graph puts in anywhere, in this entry or another. */
 #include <string.h>
 
-#include "ir/lower.h"
-#include "ir/op_rows.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/lower.h"
+#include "ir/ops/op_rows.h"
+#include "ir/lower/host_call.h"
 #include "ir/ops/put_shape.h"
 
 /* Whether two ops of staging areas mean the same one. */

@@ -1,8 +1,8 @@
 /* ops_table.c: lookups: a result has the shape of the keys, then that of the table's values, which the node that made it says. */
 #include <string.h>
 
-#include "ir/op_rows.h"
-#include "ir/ops/host_call.h"
+#include "ir/ops/op_rows.h"
+#include "ir/lower/host_call.h"
 
 static status add_value_dims(struct op_call *c, dim *dims, int *rank) {
   const struct node *maker = c->in[0].maker;

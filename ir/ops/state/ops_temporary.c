@@ -2,8 +2,8 @@
  * the names that are taken in a list, one for each task. In a loop every turn has names of its own, so that nothing is kept there. */
 #include <string.h>
 
-#include "ir/lower_frame.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/lower_frame.h"
+#include "ir/lower/host_call.h"
 
 /* The list of names on the node's task: made by the first who asks. */
 static value_id name_list(struct op_call *c) {

@@ -2,8 +2,8 @@
  * that made the first map of a chain: the shape of its keys, and of the value for each edge that a key came on. */
 #include <string.h>
 
-#include "ir/lower.h"
-#include "ir/ops/host_call.h"
+#include "ir/lower/lower.h"
+#include "ir/lower/host_call.h"
 
 #define VALUES_MAX 64
 

@@ -1,10 +1,10 @@
 /* ops_variable.c: variables, by reference and by resource handle alike: both are a number in the build's table of variables. */
 #include <string.h>
 
-#include "ir/lower_frame.h"
-#include "ir/op_rows.h"
+#include "ir/lower/lower_frame.h"
+#include "ir/ops/op_rows.h"
 #include "ir/ops/arrange.h"
-#include "ir/formula_words.h"
+#include "ir/kernel/formula_words.h"
 
 /* ---- making ---- */
 

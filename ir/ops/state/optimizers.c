@@ -3,9 +3,9 @@
  * on handles. Methods and orders of operations as in TensorFlow's training ops. */
 #include <string.h>
 
-#include "ir/op_rows.h"
+#include "ir/ops/op_rows.h"
 #include "ir/ops/arrange.h"
-#include "ir/formula_words.h"
+#include "ir/kernel/formula_words.h"
 
 /* ---- what a rule reads ---- */
 

@@ -1,8 +1,8 @@
 /* xla_function.c: see xla.h. The function is lowered like any other, with scalars for arguments, into a flow that is
  * thrown away; what it became are kernels of one store each, whose expressions are copied into the kernel that applies
  * it. */
-#include "ir/function.h"
-#include "ir/lower_frame.h"
+#include "ir/graph/function.h"
+#include "ir/lower/lower_frame.h"
 #include "ir/ops/xla/xla.h"
 
 /* ---- making ---- */

@@ -1,0 +1,449 @@
+/* lower.h: from TensorFlow nodes to core ops.
+ *
+ * Lowering walks the nodes that an entry needs in topological order. Each op is a row (ops.def) whose builder is called with
+ * what the inputs became and says what the outputs become: mostly kernels, built with the kb_ functions below. Because
+ * dtypes, symbolic shapes and known contents travel with the values, one walk infers types and shapes, folds constants and
+ * shape arithmetic (kb_finish evaluates a kernel whose inputs are known), and checks what the graph already determines.
+ *
+ * A builder's errors get the node's name and op in front. One thread.
+ */
+#ifndef TFC_IR_LOWER_LOWER_H
+#define TFC_IR_LOWER_LOWER_H
+
+#include <string.h>
+
+#include "ir/flow/flow.h"
+#include "ir/kernel/formula.h"
+#include "ir/graph/registry.h"
+
+/* What an output of a TensorFlow node became. */
+struct bound {
+  value_id value;  /* a value; NO_VALUE when it is only a variable */
+  uint32_t var;    /* a reference to (or handle of) a variable: its number + 1; 0: none */
+  flow_id after;   /* reading or updating the variable through this edge comes after that node */
+  uint32_t shares; /* the value is what the variable with this number - 1 held when a reference to it was read: in TensorFlow the two
+                     * share memory, so whoever uses the value after an update sees the new one (op_input); 0: none */
+  bool rereads;    /* it comes from outside of a loop that changes the variable: whoever uses it reads what is there in its turn */
+  const struct node *maker;                /* of a resource that is no variable: the node that made the handle */
+  const struct guards *guards;             /* when it is there; NULL: always */
+  bool dead;                               /* known while compiling never to be there */
+  const struct alternatives *alternatives; /* two values of different ranks, of which the step has one: then `value` is none; or NULL */
+  /* TensorFlow's value lacks some of the dimensions that are 1 here: only what ignores them may use it; the size that says how many */
+  dim rank_open;
+};
+/* The values of both sides of a condition, each under it. */
+struct alternatives {
+  value_id predicate;   /* bool */
+  struct bound side[2]; /* when it is false, when it is true */
+};
+/* A list of conditions, the outermost first; immutable. */
+struct guards {
+  uint32_t count;
+  struct flow_guard list[];
+};
+
+/* What is known while compiling of what a resource holds: the shapes of a queue's components, of a tensor array's elements. */
+struct object_shapes {
+  const struct node *maker;
+  uint32_t count;
+  struct flow_value *values;
+  const struct node **makers; /* of each that is an object itself (a list of lists), or NULL */
+  bool said;                  /* what `values` has is what the maker says; no element has come yet */
+  bool varies;                /* of a stack: what is pushed is not always the same */
+  const dim *declared;        /* of a tensor list: the sizes that it was made with (-1: open), where they are known while compiling */
+  int declared_rank;
+  bool undeclared;     /* it was made without any */
+  int64_t length;      /* of the list that this node gives, + 1; 0: not known */
+  const int64_t *keys; /* of a list, from the second value on: the element it belongs to; the first is any element's */
+};
+
+/* Sizes that met in a broadcast, and the size of what came out. */
+struct met_dims {
+  dim out, a, b;
+  bool checked; /* in every step, whatever conds decide */
+};
+
+/* The ranks that a value may have: bit r stands for rank r, 0 .. LIMIT_RANK. */
+typedef uint64_t rank_set;
+_Static_assert(LIMIT_RANK < 64, "a set of ranks has a bit for each");
+static inline rank_set ranks_of(int rank) { return UINT64_C(1) << rank; }
+static inline int ranks_lowest(rank_set ranks) { return __builtin_ctzll(ranks); }
+static inline bool ranks_are_many(rank_set ranks) { return (ranks & (ranks - 1)) != 0; }
+
+/* What is assigned to a variable that is declared without a rank (lower_variable.c). */
+struct assigned_rank {
+  uint32_t var;
+  rank_set ranks; /* none: not known yet, while what is assigned is looked at: it may read the variable itself */
+  struct assigned_rank *next;
+};
+/* The rank that an assignment of this lowering gave such a variable. */
+struct given_rank {
+  uint32_t var;
+  int rank; /* -1: it cannot be said */
+};
+
+/* A value that is to be that of all workers behind each other, for some of those that take it (lower_gather.c): rows of a
+ * gradient, or where they are. What it is known by are names of nodes, as it is asked for after a first lowering. */
+struct lower_gather {
+  const char *value;  /* the node that makes it */
+  const char **users; /* nodes: user_count of them */
+  uint32_t user_count;
+  uint32_t pair;        /* rows and their indices have one number, and one size */
+  bool is_mean;         /* divided by the number of workers */
+  int64_t workers, key; /* of the group that meets */
+};
+struct gathered;
+
+/* The value that lists the names of a step's temporary variables, on a task (ops/state/ops_temporary.c). */
+struct temporary_list {
+  uint32_t task;
+  value_id list;
+};
+
+struct frame;
+struct lower {
+  struct arena *arena;
+  struct entry *entry;                 /* what is being made ... */
+  const struct lower_request *request; /* ... of this */
+  struct dim_table *dims;
+  struct flow *flow; /* where nodes are added now: the entry's, or a region's */
+  struct frame *frame;
+  struct frame *newest_frame; /* all frames of this lowering, the last one first */
+  const struct graph *graph;  /* the whole graph: function library */
+  /* Finds or makes the variable (task, container, name) and returns its number. */
+  uint32_t (*find_var)(void *self, const struct flow_var *wanted);
+  const struct flow_var *(*get_var)(void *self, uint32_t var);
+  /* Values of other shapes than it is declared with are assigned to a variable: it has this rank (-1: any), and the sizes `dims`
+   * (-1: open). Every entry is lowered again. */
+  void (*open_var)(void *self, uint32_t var, int rank, const int64_t *dims);
+  void *self;
+  VEC(struct object_shapes *) objects;     /* per maker */
+  uint32_t depth;                          /* of functions */
+  bool as_written;                         /* every call runs the function that it names (lower_implementation.c) */
+  const struct lowered_softmax *softmaxes; /* lower_optimizer.c */
+  struct handed_on *handed_on;             /* what functions that run in the place of others give for their gradients, the last one first */
+  uint32_t trial_depth;                    /* of lowerings that only ask for a shape */
+  VEC(bool) changed;                       /* per variable, where it is as long: an op so far may have changed it */
+  struct assigned_rank **assigned_ranks;   /* a list, which the lowerings within this one share */
+  VEC(struct given_rank) given_ranks;      /* in order */
+  uint32_t wants_var;                      /* a builder failed because it read a variable of several ranks: its number + 1 */
+  uint32_t region_depth;                   /* > 0: a failing check is not yet an error of the build */
+  VEC(struct temporary_list) temporaries;
+  struct dataset_functions *dataset_functions; /* while those of an iterator are collected (ops/host/ops_dataset.c) */
+  /* Comparisons without shape errors, of sizes that are not known: they are compiled once for sizes that fit, and, when there
+   * were any (`undecided`), once more for sizes that do not (`misfits`): a variant of the entry. */
+  bool undecided, misfits;
+  bool assumed;    /* sizes that meet in a broadcast were taken for equal (lower_broadcast.c) */
+  bool broadcasts; /* nothing is assumed of them: a variant */
+  VEC(struct met_dims) met;
+  VEC(dim) given; /* late sizes that a shape gives as numbers: in a broadcast nothing is assumed of them */
+  /* Sizes of feeds that decide a rank by being 1 (lower_decide_one): what was asked so far is entry->decisions, and the first
+   * `one_count` answers are given; those after them are no. */
+  const bool *ones;
+  uint32_t one_count;
+  const struct node *not_fed; /* a placeholder that is needed and not fed: what is not known while compiling may be due to it */
+  uint32_t wants_feed;        /* lowering failed because it needs this feed, whose rank is not said: its number + 1 */
+  value_id wants_value;       /* a builder failed because it must know the elements of this value; 0: none */
+  bool wants_axis;            /* it is an axis of so many: */
+  int axis_count;
+  dim wants_size;             /* a builder failed because it must know this size (op_const_size); NO_DIM: none */
+  uint32_t wants_symbol;      /* lowering failed because it must know this size of a feed: its symbol + 1 */
+  uint32_t feed_symbols;      /* symbols below this are sizes of feeds: known when the step starts */
+  uint32_t branch_symbols;    /* in a branch: symbols below this are known outside of it too */
+  uint32_t alternative_depth; /* of conditions on which the rank of an input depends */
+  const struct lower_gather *gathers;
+  uint32_t gather_count;
+  struct gathered *gathered; /* a list: what has been gathered */
+  uint32_t outer_symbols;    /* in a region: symbols below this were there before the outermost region began */
+};
+
+/* One call of a builder. */
+struct op_call {
+  struct lower *lw;
+  const struct node *node;
+  const struct op_row *row;
+  struct bound *in;
+  uint32_t in_count;
+  struct bound *out;
+  uint32_t out_count;
+  VEC(flow_id) controls;       /* what must have run before effects of this node */
+  flow_id effect;              /* the last effect emitted by this call, 0: none */
+  flow_id guard;               /* the last check of sizes by this call, 0: none: its kernels run behind it */
+  VEC(flow_id) body;           /* effects of a function body lowered for this call */
+  bool keeps_guards;           /* the builder has set the outputs' guards itself */
+  bool too_many;               /* the builder has set an output that the node has not: its attributes say different numbers */
+  const struct guards *guards; /* conditions of this node: of all its inputs and control inputs together */
+};
+
+/* After a copy of the call has been lowered: the call goes on behind its effects. Its list of controls may have grown, and moved. */
+static inline void op_go_on(struct op_call *c, const struct op_call *copy) {
+  c->effect = copy->effect;
+  memcpy(&c->controls, &copy->controls, sizeof c->controls);
+}
+
+typedef status (*op_builder)(struct op_call *c);
+
+/* What tells apart the ops of one builder, where it is not what they take (op_takes): the third word of BUILDF rows. */
+enum op_form {
+  ROW_MANY = 1 << 0,    /* many at a time, in the first dimension */
+  ROW_UP_TO = 1 << 1,   /* as many as come, up to a number */
+  ROW_IN_MAP = 1 << 2,  /* sparse tensors that a map in the task keeps, rather than serialized ones */
+  ROW_AT_END = 1 << 3,  /* the element becomes the list's last */
+  ROW_SINGLE = 1 << 4,  /* one record, never a batch */
+  ROW_FIRST = 1 << 5,   /* the first version: later ones do it otherwise */
+  ROW_NOT = 1 << 6,     /* the opposite */
+  ROW_LARGEST = 1 << 7, /* the largest, not the smallest */
+  ROW_UPPER = 1 << 8,   /* behind equal elements, not before */
+  ROW_LOG = 1 << 9,     /* its logarithm */
+  ROW_TO_SIX = 1 << 10, /* at most 6 */
+  ROW_CONJUGATE = 1 << 11,
+  ROW_TRANSPOSED = 1 << 12,
+  ROW_INVERSE = 1 << 13,
+  ROW_DEPTHWISE = 1 << 14,    /* a filter for each channel */
+  ROW_PER_CHANNEL = 1 << 15,  /* a range for each channel */
+  ROW_OVER_DEPTH = 1 << 16,   /* windows may reach over channels */
+  ROW_BY_PLACE = 1 << 17,     /* with the places of what was taken */
+  ROW_FORGET_FIRST = 1 << 18, /* the forget gate's columns are before the cell's */
+  ROW_POISSON = 1 << 19,      /* random numbers, else of another distribution: */
+  ROW_NORMAL = 1 << 20,
+  ROW_TRUNCATED = 1 << 21, /* normal, near the mean */
+  ROW_ALL_INTS = 1 << 22,  /* each integer of the dtype */
+  ROW_HANDLE = 1 << 23,    /* a variable behind a handle, not a reference */
+  ROW_TEMPORARY = 1 << 24,
+  ROW_FRAMES = 1 << 25,       /* an animation's frames */
+  ROW_MAYBE_FRAMES = 1 << 26, /* as the bytes have it */
+  ROW_RESIZES = 1 << 27,      /* an image is resized first: its attributes say so in their names */
+  ROW_2D = 1 << 28,           /* over the last two axes */
+  ROW_3D = 1 << 29            /* over the last three */
+};
+struct op_row {
+  const char *name;
+  op_builder build;
+  const void *data; /* for builders shared by several rows */
+  uint32_t form;    /* enum op_form, likewise */
+};
+/* NULL when tfc has no row for it. */
+const struct op_row *op_row_find(const char *op);
+const struct op_row *op_rows(uint32_t *count);
+
+/* ---- the walk (lower.c) ---- */
+
+/* A lowering beside this one, with lists of its own, for what is looked at and thrown away. */
+struct lower lower_apart(const struct lower *lw);
+/* Frees the lists; all else is in the arena. */
+void lower_free(struct lower *lw);
+
+struct feed_size {
+  uint32_t feed;
+  int axis;
+  int64_t size;
+};
+struct lower_request {
+  const struct graph *graph;
+  struct edge *feeds, *fetches;
+  const char **feed_names, **fetch_names; /* as users spell them */
+  uint32_t *targets;                      /* nodes */
+  uint32_t feed_count, fetch_count, target_count;
+  /* for feeds whose rank the graph does not say (lower_feed_has_rank); -1: not said either; or NULL */
+  const int *feed_ranks;
+  const struct feed_size *feed_sizes; /* sizes that the graph leaves open and this lowering does not */
+  uint32_t feed_size_count;
+};
+/* Whether the graph says the rank of a fed tensor. */
+bool lower_feed_has_rank(const struct graph *graph, struct edge feed);
+/* Lowers one entry into out->flow (with feeds and fetches filled). Errors name the node and the op; UNIMPLEMENTED names
+ * all ops of the entry that have no row. */
+status lower_entry(struct lower *lw, const struct lower_request *request, struct entry *out);
+/* Lowers a list of ops that are not supported: for tfc check. */
+status lower_check_rows(const struct graph *graph, const bool *needed);
+/* The nodes that the request needs: needed[nodes.count]. */
+status lower_mark_needed(const struct lower_request *request, bool *needed);
+
+/* The shape of an edge of the top graph that another entry may compute: what a resource without a handle, or without shapes,
+ * is given elsewhere. sizes: -1 where one is open. Placeholders without a rank are taken for scalars: the step checks what
+ * comes. False when it cannot be said. */
+bool lower_static_shape(const struct lower *lw, struct edge edge, int *rank, int64_t *sizes);
+/* The same, but false where it depends on a placeholder without a rank. */
+bool lower_said_shape(const struct lower *lw, struct edge edge, int *rank, int64_t *sizes);
+
+/* Notes that the op which is being lowered may change the variable. */
+void lower_note_change(struct lower *lw, uint32_t var);
+
+/* The record of a maker's resource, empty at first; NULL: there is no maker. */
+struct object_shapes *lower_object(struct lower *lw, const struct node *maker);
+/* What may be remembered of a value there: its dtype, rank and dims, NO_DIM for those that change from turn to turn of a loop. `row`:
+ * of one row of it. */
+struct flow_value op_lasting_shape(struct op_call *c, const struct flow_value *x, bool row);
+
+/* ---- values ---- */
+
+static inline struct flow_value *op_value(const struct op_call *c, value_id v) { return &c->lw->flow->values.items[v]; }
+/* Input i as a value: a variable is read here. */
+status op_input(struct op_call *c, uint32_t i, value_id *out);
+void op_add_control(struct op_call *c, flow_id id);
+/* The effects of the call come after all that its inputs are computed from: where it looks at a variable before it uses them. */
+void op_after_inputs(struct op_call *c);
+/* The same for what is no input of the call, under its own guards. */
+status op_read(const struct op_call *c, struct bound b, value_id *out);
+/* The inputs by the registry's argument name: the first input number of it. UINT32_MAX when the op has no such argument. */
+uint32_t op_arg_index(const struct op_call *c, const char *name);
+bool op_takes(const struct op_call *c, const char *name); /* whether it has an argument of that name: ops of one builder may differ in it */
+/* The variable behind input i (its number); INVALID_ARGUMENT when it is none. */
+status op_input_var(struct op_call *c, uint32_t i, uint32_t *out);
+/* The name under which the node keeps what it knows from step to step: its own; in a function the body's name for it, behind what the
+ * body's state is named after (struct frame). */
+const char *op_state_name(const struct op_call *c);
+const struct flow_var *op_var(const struct op_call *c, uint32_t var);
+void op_set_output(struct op_call *c, uint32_t i, value_id v);
+enum dtype op_output_dtype(const struct op_call *c, uint32_t i);
+
+/* Adds a flow node for this call. Effects (updates, stateful host calls, reads) are ordered after the call's controls and
+ * its earlier effects. */
+struct flow_node *op_emit(struct op_call *c, enum flow_op op, bool effect);
+value_id op_add_output(struct op_call *c, struct flow_node *n, enum dtype dtype, int rank, const dim *dims);
+/* The elements at `data` (kept by reference) as a constant value. */
+value_id op_constant(struct op_call *c, enum dtype dtype, int rank, const dim *dims, const void *data);
+value_id op_constant_i64s(struct op_call *c, enum dtype dtype, int rank, const int64_t *dims, const int64_t *values, uint32_t count);
+/* An integer value whose elements are these dims (1-d of `count`, or a scalar when rank is 0). */
+value_id op_dims_value(struct op_call *c, enum dtype dtype, int rank, const dim *dims, int count);
+/* The same memory under other dims. */
+value_id op_alias(struct op_call *c, value_id v, enum dtype dtype, int rank, const dim *dims);
+
+/* The elements of an integer value as dims: known ones from its content, others as new symbols that are bound when the
+ * value is there. UNIMPLEMENTED when their number is not known or above LIMIT_CONTENT. `out` in the arena. */
+status op_elements(struct op_call *c, value_id v, dim **out, int *count);
+/* The same for a vector that is the shape of a result: nothing is assumed of its sizes (op_note_given). */
+status op_given_shape(struct op_call *c, value_id v, const char *what, dim **out, int *rank);
+/* Like op_elements, but leaves NO_DIM where an element is not known while compiling. */
+status op_known_elements(struct op_call *c, value_id v, dim **out, int *count);
+/* All elements as numbers; UNIMPLEMENTED naming the argument when they are not known while compiling. */
+status op_const_ints(struct op_call *c, value_id v, const char *what, int64_t **out, int *count);
+/* One integer that must be known while compiling. */
+status op_const_int(struct op_call *c, value_id v, const char *what, int64_t *out);
+/* The same for an axis, in -count .. count-1: where only the step knows it, the builder is called again for each (lower_choice.c).
+ * Whether it is in that range is for the caller to see. */
+status op_const_axis(struct op_call *c, value_id v, const char *what, int count, int64_t *out);
+/* A size that must be known, as it decides a rank. Where it is a feed's, the entry has a variant for each value; where only the step knows
+ * it, the builder is called again for each (lower_alternatives.c). */
+status op_const_size(struct op_call *c, dim d, const char *what, int64_t *out);
+/* The known float/int/bool elements as doubles; false when they are not known. */
+bool op_known_doubles(struct op_call *c, value_id v, double **out, int *count);
+
+/* ---- dims ---- */
+
+dim op_dim(struct op_call *c, int64_t value);
+dim op_count(struct op_call *c, int rank, const dim *dims);
+int64_t op_dim_value(struct op_call *c, dim d); /* -1 when not constant */
+/* From now on a and b are equal (checked at run time); INVALID_ARGUMENT with `what` when they are known to differ. */
+status op_equal_dims(struct op_call *c, dim a, dim b, const char *what);
+/* Whether a size depends on what is computed in the step, and not on the feeds' shapes alone. */
+bool op_dim_is_late(struct op_call *c, dim d);
+/* Whether all of the entry may take two sizes for equal, one of them a symbol: not where only one side of a cond needs it, for
+ * sizes that the other side knows too. */
+bool op_may_unify(struct op_call *c, dim a, dim b);
+/* The shape that inputs broadcast to; INVALID_ARGUMENT `Incompatible shapes: [2,3] vs. [4]`. Sizes that are not known may be 1 at
+ * run time (lower_broadcast.c): loads must go through kb_load_broadcast, in loops opened by kb_loops over these dims. */
+status op_broadcast(struct op_call *c, value_id a, value_id b, int *rank, dim *dims);
+/* The same for one size: loads where it is not the result's must be clamped to the last element. */
+status op_broadcast_dim(struct op_call *c, dim a, dim b, dim *out);
+/* A size that is given as a number, which may well be 1: it is taken for no other's. */
+void op_note_given(struct op_call *c, dim d);
+/* The same for builders whose loads do not: sizes that are not known must be equal. */
+status op_broadcast_equal(struct op_call *c, value_id a, value_id b, int *rank, dim *dims);
+/* Whether sizes that are not known to be equal may be taken for it: whoever takes them so says that it is assumed. */
+bool op_may_assume_equal(struct op_call *c, dim a, dim b);
+/* Size a is repeated to the size `target`: it must be that or 1. */
+status op_broadcast_into(struct op_call *c, dim a, dim target);
+/* Whether a size is 1, where a rank depends on it. Of a size of feeds it is decided, and the entry has a variant for the other
+ * answer: 1 or 0. Of one that the step computes nobody can say: -1. */
+int op_decide_one(struct op_call *c, dim d);
+/* Whether a size means the same everywhere in the entry: none of its symbols is bound inside of a region. */
+bool op_dim_is_outer(struct op_call *c, dim d);
+/* "[n0,784]" */
+const char *op_shape_text(struct op_call *c, int rank, const dim *dims);
+/* An axis in [-rank, rank) made non-negative; INVALID_ARGUMENT otherwise. */
+status op_axis(struct op_call *c, int64_t axis, int rank, int *out);
+dim op_new_symbol(struct op_call *c);
+
+/* ---- kernels (lower_kernel.c) ---- */
+
+/* Kernels know nothing of variants: for one that puts elements of variants elsewhere they are numbers, those of its first variant input
+ * from 0 on, of the next behind them; none is -1. The runtime then takes the elements that an output names. */
+struct kb_places {
+  uint32_t buffer; /* of numbers */
+  value_id value;  /* of variants */
+};
+
+#define KB_DEPTH 32
+struct kb {
+  struct op_call *c;
+  struct kernel *k;
+  struct formula f;
+  VEC(struct flow_arg) args;
+  VEC(dim) sizes;
+  struct stmt **tail[KB_DEPTH]; /* where the next statement goes, per open block */
+  struct stmt *open[KB_DEPTH];
+  int depth;
+  bool effect;
+  int loop_rank; /* of the last kb_loops: for kb_load_broadcast */
+  dim loop_dims[LIMIT_RANK];
+  VEC(struct kb_places) places; /* the outputs that are variants */
+  uint32_t misshapen;           /* a buffer that was read as a scalar and is none: its number + 1; kb_finish refuses it */
+};
+
+/* Starts a kernel; constants of its formulas have `dtype`. */
+void kb_begin(struct kb *kb, struct op_call *c, enum dtype dtype);
+/* Adds the node; kernels whose inputs are all known are evaluated instead and their outputs become constants. */
+status kb_finish(struct kb *kb);
+uint32_t kb_in(struct kb *kb, value_id v);
+uint32_t kb_out(struct kb *kb, enum dtype dtype, int rank, const dim *dims); /* a new value: kb_value(kb, buffer) */
+value_id kb_value(const struct kb *kb, uint32_t buffer);
+/* A variable's memory, in place (INOUT) or read; the kernel is then an effect. `dims`: its shape. */
+uint32_t kb_var(struct kb *kb, uint32_t var, enum buffer_mode mode, int rank, const dim *dims);
+uint32_t kb_scratch(struct kb *kb, enum dtype dtype, int rank, const dim *dims);
+expr_id kb_dim(struct kb *kb, dim d);         /* as an i64 expression */
+expr_id kb_int(struct kb *kb, int64_t value); /* i64 */
+
+/* Blocks: each open one must be closed. */
+expr_id kb_for(struct kb *kb, enum loop_kind loop, expr_id extent); /* the loop variable */
+expr_id kb_for_dim(struct kb *kb, enum loop_kind loop, dim extent);
+void kb_loops_over(struct kb *kb, int rank, const dim *dims); /* what kb_load_broadcast is to know of loops that are opened one by one */
+void kb_loops(struct kb *kb, enum loop_kind loop, int rank, const dim *dims, expr_id *index);
+void kb_if(struct kb *kb, expr_id condition);
+void kb_else(struct kb *kb); /* turns the open `if` to its other branch */
+void kb_while(struct kb *kb, expr_id condition);
+void kb_close(struct kb *kb, int count);
+uint32_t kb_local(struct kb *kb, expr_id initial); /* var; its number */
+expr_id kb_get(struct kb *kb, uint32_t local);
+void kb_set(struct kb *kb, uint32_t local, expr_id value);
+/* `text` has a "%d" for each of the values shown (NO_EXPR: none). */
+void kb_check(struct kb *kb, expr_id holds, status code, const char *text, expr_id shown0, expr_id shown1);
+/* INVALID_ARGUMENT; the text shows three: where the index stands, the index, and the size that it is not in. */
+void kb_check_index(struct kb *kb, expr_id holds, const char *text, expr_id place, expr_id index, expr_id size);
+
+struct element kb_load(struct kb *kb, uint32_t buffer, const expr_id *index);
+void kb_store(struct kb *kb, uint32_t buffer, const expr_id *index, struct element value);
+/* Loads with broadcasting: index has out_rank places, the buffer's rank is at most that. */
+struct element kb_load_broadcast(struct kb *kb, uint32_t buffer, int out_rank, const expr_id *index);
+/* The index of one of its axes. */
+expr_id kb_broadcast_index(struct kb *kb, uint32_t buffer, int axis, int out_rank, const expr_id *index);
+/* i64 arithmetic on expressions */
+expr_id kb_add(struct kb *kb, expr_id a, expr_id b);
+expr_id kb_sub(struct kb *kb, expr_id a, expr_id b);
+expr_id kb_mul(struct kb *kb, expr_id a, expr_id b);
+expr_id kb_div(struct kb *kb, expr_id a, expr_id b); /* floored */
+expr_id kb_mod(struct kb *kb, expr_id a, expr_id b);
+expr_id kb_lt(struct kb *kb, expr_id a, expr_id b);
+expr_id kb_and(struct kb *kb, expr_id a, expr_id b);
+expr_id kb_clamp(struct kb *kb, expr_id a, expr_id count); /* to [0, count) */
+/* an integer element of any dtype as i64 */
+expr_id kb_index(struct kb *kb, struct element e);
+
+/* out[i...] = formula(inputs[i...] broadcast), the commonest kernel. */
+typedef struct element (*map_formula)(struct formula *f, struct element a, struct element b, struct element c);
+status op_map(struct op_call *c, const value_id *inputs, int count, enum dtype out, map_formula formula, value_id *result);
+/* A plain copy with another order of reading: out dims, and the index into the input for an output index. */
+status op_copy(struct op_call *c, value_id v, value_id *out);
+status op_cast(struct op_call *c, value_id v, enum dtype dtype, value_id *out);
+
+#endif

@@ -1,0 +1,84 @@
+/* lower_gather.c: a training step on several workers (compiler/pass/spread.c) puts the rows of all of them behind each
+ * other before they are applied. How many there are then only the step knows, so what takes them is lowered with that size. */
+#include <string.h>
+
+#include "ir/lower/lower_frame.h"
+
+struct gathered {
+  struct gathered *next;
+  const struct flow *flow;
+  const struct lower_gather *what;
+  value_id from, to;
+};
+
+static bool is_user(const struct lower_gather *g, const char *node) {
+  for (uint32_t i = 0; i < g->user_count; i++)
+    if (strcmp(g->users[i], node) == 0)
+      return true;
+  return false;
+}
+
+static const struct gathered *find(const struct lower *lw, const struct lower_gather *what, value_id from) {
+  const struct gathered *g = lw->gathered;
+  while (g && (g->flow != lw->flow || g->what != what || g->from != from))
+    g = g->next;
+  return g;
+}
+
+/* Rows and indices are as many. */
+static dim pair_size(struct op_call *c, const struct lower_gather *what) {
+  for (const struct gathered *g = c->lw->gathered; g; g = g->next)
+    if (g->flow == c->lw->flow && g->what->pair == what->pair)
+      return op_value(c, g->to)->dims[0];
+  return op_new_symbol(c);
+}
+
+static struct flow_attr *gather_attrs(struct arena *a, const struct lower_gather *g, uint32_t *count) {
+  const char *names[] = {"group_size", "group_key", "instance_key"};
+  int64_t values[] = {g->workers, 0, g->key};
+  struct flow_attr *attrs = ARENA_ARRAY(a, struct flow_attr, 4);
+  for (uint32_t i = 0; i < 3; i++)
+    attrs[i] = (struct flow_attr){.name = names[i], .value = {.kind = ATTR_INT, .i = values[i]}};
+  attrs[3].name = "final_op";
+  attrs[3].value.kind = ATTR_STRING;
+  attrs[3].value.s.data = g->is_mean ? "Div" : "Id";
+  attrs[3].value.s.size = strlen(attrs[3].value.s.data);
+  *count = 4;
+  return attrs;
+}
+
+static value_id gather(struct op_call *c, const struct lower_gather *what, value_id from) {
+  struct lower *lw = c->lw;
+  struct flow_value x = *op_value(c, from);
+  flow_id id;
+  x.dims[0] = pair_size(c, what);
+  struct flow_node *n = flow_add_node(lw->flow, FLOW_HOST, what->value, "CollectiveGather", c->node->task, &id);
+  n->host = "CollectiveGather";
+  n->blocks = n->stateful = true;
+  n->attrs = gather_attrs(lw->arena, what, &n->attr_count);
+  vec_push(&n->inputs, from);
+  value_id to = flow_add_value(lw->flow, x.dtype, x.rank, x.dims);
+  lw->flow->values.items[to].producer = id;
+  vec_push(&n->outputs, to);
+  struct gathered *g = ARENA_NEW(lw->arena, struct gathered);
+  *g = (struct gathered){lw->gathered, lw->flow, what, from, to};
+  lw->gathered = g;
+  return to;
+}
+
+void lower_gather_inputs(struct op_call *c) {
+  struct lower *lw = c->lw;
+  for (uint32_t k = 0; k < lw->gather_count && !lw->region_depth && !lw->trial_depth; k++) {
+    if (!is_user(&lw->gathers[k], c->node->name))
+      continue;
+    for (uint32_t i = 0; i < c->in_count; i++) {
+      value_id v = c->in[i].value;
+      const struct flow_node *maker = v ? lw->flow->nodes.items[op_value(c, v)->producer] : NULL;
+      if (!maker || c->in[i].guards || op_value(c, v)->rank < 1 || maker->op == FLOW_HOST || strcmp(maker->name, lw->gathers[k].value) != 0)
+        continue;
+      const struct gathered *g = find(lw, &lw->gathers[k], v);
+      c->in[i].value = g ? g->to : gather(c, &lw->gathers[k], v);
+      c->in[i].shares = 0;
+    }
+  }
+}

@@ -1,0 +1,70 @@
+/* op_rows.c: ops.def read as code: formulas become functions, rows become a table found by name. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/lower/lower.h"
+#include "ir/ops/op_rows.h"
+#include "ir/kernel/formula_words.h"
+
+/* ---- MAP ---- */
+#define MAP(name, inputs, value_)                                                                             \
+  static struct element map_##name(struct formula *f, struct element a, struct element b, struct element c) { \
+    (void)f, (void)a, (void)b, (void)c;                                                                       \
+    return value_;                                                                                            \
+  }
+#define MAPC(name, inputs, check_, code_, text_, value_)                                                        \
+  static struct element holds_##name(struct formula *f, struct element a, struct element b, struct element c) { \
+    (void)a, (void)b, (void)c;                                                                                  \
+    return check_;                                                                                              \
+  }                                                                                                             \
+  MAP(name, inputs, value_)
+#define REDUCE(name, first_, next_, last_)                                                                        \
+  static struct element start_##name(struct formula *f) { return first_; }                                        \
+  static struct element combine_##name(struct formula *f, struct element acc, struct element x) { return next_; } \
+  static struct element finish_##name(struct formula *f, struct element acc, expr_id n) {                         \
+    (void)f, (void)n;                                                                                             \
+    return last_;                                                                                                 \
+  }
+#define UPDATE(name, function)
+#define BUILD(name, function)
+#define BUILD1(name, function, word)
+#include "ir/ops.def"
+
+/* ---- what the rows point at ---- */
+#define MAP(name, inputs, value_) static const struct map_row row_##name = {inputs, map_##name, NULL, OK, NULL};
+#define MAPC(name, inputs, check_, code_, text_, value_) \
+  static const struct map_row row_##name = {inputs, map_##name, holds_##name, code_, text_};
+#define REDUCE(name, first_, next_, last_) static const struct reduce_row row_##name = {start_##name, combine_##name, finish_##name};
+#define UPDATE(name, function) void function(struct update *u);
+#define BUILD(name, function) status function(struct op_call *c);
+#define BUILD1(name, function, word) status function(struct op_call *c);
+#include "ir/ops.def"
+
+static const struct op_row rows[] = {
+#define MAP(name, inputs, value_) {#name, build_map, &row_##name, 0},
+#define REDUCE(name, first_, next_, last_) {#name, build_reduce, &row_##name, 0},
+#define UPDATE(name, function)                                                                                                \
+  {"Apply" #name, build_update, (const void *)function, 0}, {"ResourceApply" #name, build_update, (const void *)function, 0}, \
+    {"SparseApply" #name, build_update, (const void *)function, 0},                                                           \
+    {"ResourceSparseApply" #name, build_update, (const void *)function, 0},
+#define BUILD(name, function) {#name, function, NULL, 0},
+#define BUILD1(name, function, word) {#name, function, word, 0},
+#define BUILDF(name, function, form) {#name, function, NULL, form},
+#include "ir/ops.def"
+};
+
+const struct op_row *op_rows(uint32_t *count) {
+  *count = sizeof rows / sizeof rows[0];
+  return rows;
+}
+
+const struct op_row *op_row_find(const char *op) {
+  static struct map by_name;
+  if (by_name.count == 0)
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+      if (registry_find(rows[i].name)) /* UPDATE makes names of forms that TensorFlow lacks */
+        map_insert(&by_name, rows[i].name, i);
+  uint32_t at;
+  return map_find(&by_name, op, &at) ? &rows[at] : NULL;
+}

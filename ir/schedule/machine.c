@@ -1,0 +1,90 @@
+/* machine.c: machines by name; see machine.h. LLVM's C interface does not tell what a named CPU has, so names are looked at. */
+#include "ir/schedule/machine.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KB INT64_C(1024)
+#define MB (1024 * KB)
+
+/* Rates of 512-bit servers of several makers lie within a quarter of these; the last level is what a core has of it when all work. */
+#define WIDE(kind, fmas, l1, l2, l3)                                                     \
+  {                                                                                      \
+    kind, 64, 32, true, fmas, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, { 128, 48, 16, 6 } \
+  }
+#define HALF(kind, l1, l2, l3)                                                       \
+  {                                                                                  \
+    kind, 32, 16, true, 2, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, { 64, 32, 12, 6 } \
+  }
+#define OLD(kind)                                                                    \
+  {                                                                                  \
+    kind, 16, 16, false, 1, {32 * KB, 256 * KB, 2 * MB, INT64_MAX}, { 32, 16, 8, 4 } \
+  }
+
+/* The first whose name is part of the CPU's. */
+static const struct machine named[] = {
+  WIDE("avx512", 2, 32, 1024, 2048),         WIDE("v4", 2, 32, 1024, 2048),
+  WIDE("icelake", 2, 48, 1280, 1536),        WIDE("tigerlake", 1, 48, 1280, 3072),
+  WIDE("rocketlake", 1, 48, 512, 2048),      WIDE("cannonlake", 1, 32, 256, 2048),
+  WIDE("cascadelake", 2, 32, 1024, 1408),    WIDE("cooperlake", 2, 32, 1024, 1408),
+  WIDE("sapphirerapids", 2, 48, 2048, 1920), WIDE("emeraldrapids", 2, 48, 2048, 2560),
+  WIDE("graniterapids", 2, 48, 2048, 3072),  WIDE("diamondrapids", 2, 48, 2048, 3072),
+  WIDE("znver4", 1, 32, 1024, 4096),         WIDE("znver5", 2, 48, 1024, 4096),
+};
+/* Whole names. */
+static const struct machine narrow[] = {OLD("x86-64"),   OLD("x86-64-v2"), OLD("generic"), OLD("nehalem"),
+                                        OLD("westmere"), OLD("core2"),     OLD("penryn"),  OLD("nocona")};
+static const struct machine usual = HALF("x86-64-v3", 32, 512, 2048);
+
+/* ---- the machine at hand ---- */
+
+/* Bytes of a level of the first core's data caches; 0: the system does not say. */
+static int64_t cache_bytes(int level) {
+  for (int index = 0; index < 8; index++) {
+    char path[96], type[32] = "";
+    long long size = 0;
+    int at = 0;
+    const char *const files[] = {"level", "type", "size"};
+    for (int i = 0; i < 3; i++) {
+      snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, files[i]);
+      FILE *file = fopen(path, "r");
+      if (!file)
+        return 0;
+      int got = i == 0 ? fscanf(file, "%d", &at) : i == 1 ? fscanf(file, "%31s", type) : fscanf(file, "%lld", &size); /* in K */
+      fclose(file);
+      if (got != 1)
+        return 0;
+    }
+    if (at == level && strcmp(type, "Instruction") != 0)
+      return size * KB;
+  }
+  return 0;
+}
+static struct machine native;
+static pthread_once_t native_once = PTHREAD_ONCE_INIT;
+
+static void find_native(void) {
+  __builtin_cpu_init();
+  bool wide = __builtin_cpu_supports("avx512vl"), half = __builtin_cpu_supports("avx2");
+  native = wide ? named[0] : half ? usual : narrow[0];
+  native.name = "native";
+  for (int level = LEVEL_L1; level <= LEVEL_L3; level++) {
+    int64_t bytes = cache_bytes(level + 1);
+    native.bytes[level] = bytes > 0 ? bytes : native.bytes[level];
+  }
+}
+
+const struct machine *machine_find(const char *cpu) {
+  if (!cpu || strcmp(cpu, "native") == 0) {
+    pthread_once(&native_once, find_native);
+    return &native;
+  }
+  for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+    if (strstr(cpu, named[i].name))
+      return &named[i];
+  for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
+    if (strcmp(cpu, narrow[i].name) == 0)
+      return &narrow[i];
+  return &usual;
+}

@@ -1,0 +1,28 @@
+/* machine.h: what costs and schedules know of the CPU that code is for.
+ *
+ * What decides bits (vector_bytes, has_fma) follows from the name alone, or for `native` from the instructions that the CPU at hand has;
+ * caches and rates may differ from machine to machine and decide order and places only.
+ *
+ * Owner: static. Safe for many threads once machine_find has returned for a name. */
+#ifndef TFC_IR_SCHEDULE_MACHINE_H
+#define TFC_IR_SCHEDULE_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { LEVEL_L1, LEVEL_L2, LEVEL_L3, LEVEL_MEMORY, LEVELS };
+
+struct machine {
+  const char *name;
+  uint32_t vector_bytes; /* the widest vectors worth using: 64, 32 or 16 */
+  uint32_t registers;    /* of vectors */
+  bool has_fma;
+  double fma_rate;          /* vector multiply-adds a cycle */
+  int64_t bytes[LEVELS];    /* that one core can use of a level; memory: no limit */
+  double bandwidth[LEVELS]; /* bytes a cycle that one core reads from a level */
+};
+
+/* The machine of a --cpu name, also one that LLVM alone knows; NULL and "native": the one at hand. Never NULL. */
+const struct machine *machine_find(const char *cpu);
+
+#endif

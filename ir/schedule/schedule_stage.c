@@ -1,0 +1,209 @@
+/* schedule_stage.c: the step `stage`: what loops read of a buffer is copied first, in the order in which they read it.
+ *
+ *   red k { par n { .. b[k,no*32+n] .. } }
+ *   becomes  buffer e; par k n { e[k,n] = b[k,no*32+n] }; red k { par n { .. e[k,n] .. } } */
+#include <stdlib.h>
+
+#include "ir/schedule/schedule_rewrite.h"
+
+struct staging {
+  struct kernel *k;
+  const struct step *s;
+  struct stmt *at;             /* the copy is made when a turn of this loop begins */
+  struct stmt *by[STEP_LOOPS]; /* the loops inside whose variables tell the copy's elements, in the order of its dimensions */
+  int count;
+  expr_id load; /* what is copied */
+  expr_id when; /* whether it is loaded at all: the loops around it that are not listed have turns */
+};
+
+/* ---- conditions ---- */
+
+static bool expr_has(const struct kernel *k, expr_id e, expr_id part) {
+  if (e == part)
+    return true;
+  for (int i = 0; i < expr_get(k, e)->count; i++)
+    if (expr_has(k, expr_operand(k, e, i), part))
+      return true;
+  return false;
+}
+static bool stmt_has(const struct kernel *k, const struct stmt *s, expr_id part) {
+  expr_id used[LIMIT_RANK + 4];
+  int n = stmt_exprs(s, used);
+  for (int i = 0; i < n; i++)
+    if (expr_has(k, used[i], part))
+      return true;
+  return false;
+}
+static bool has_load(const struct kernel *k, const struct stmt *s, expr_id load) {
+  for (; s; s = s->next)
+    if (stmt_has(k, s, load) || has_load(k, s->body, load) || has_load(k, s->otherwise, load))
+      return true;
+  return false;
+}
+
+static void find_loads(const struct kernel *k, expr_id e, uint32_t buffer, expr_id *found, bool *several) {
+  const struct expr *x = expr_get(k, e);
+  if (x->op == SCALAR_LOAD && x->imm == (int64_t)buffer) {
+    *several = *several || (*found != NO_EXPR && *found != e);
+    *found = e;
+  }
+  for (int i = 0; i < x->count; i++)
+    find_loads(k, expr_operand(k, e, i), buffer, found, several);
+}
+static void find_loads_in(const struct kernel *k, const struct stmt *s, uint32_t buffer, expr_id *found, bool *several) {
+  expr_id used[LIMIT_RANK + 4];
+  for (; s; s = s->next) {
+    int n = stmt_exprs(s, used);
+    for (int i = 0; i < n && s->kind != STMT_FETCH; i++)
+      find_loads(k, used[i], buffer, found, several);
+    find_loads_in(k, s->body, buffer, found, several);
+    find_loads_in(k, s->otherwise, buffer, found, several);
+  }
+}
+
+static bool stmts_write(const struct stmt *s, uint32_t buffer) {
+  for (; s; s = s->next)
+    if ((s->kind == STMT_STORE && s->buffer == buffer) || stmts_write(s->body, buffer) || stmts_write(s->otherwise, buffer))
+      return true;
+  return false;
+}
+
+/* The loop of this name inside of the statements; more than one is none. */
+static struct stmt *only_loop(const struct kernel *k, struct stmt *block, const char *name) {
+  loops_found found = {0};
+  find_loops(block, k, name, &found);
+  struct stmt *loop = found.count == 1 ? found.items[0] : NULL;
+  vec_free(&found);
+  return loop;
+}
+
+/* Whether e reads no local that begins inside of the block, but for those of the loops listed. */
+static bool is_outside(const struct staging *g, expr_id e, const struct stmt *block, int listed) {
+  for (const struct stmt *s = block; s; s = s->next) {
+    bool known = false;
+    for (int i = 0; i < listed; i++)
+      known = known || s == g->by[i];
+    bool begins = s->kind == STMT_FOR || s->kind == STMT_VAR;
+    if ((begins && !known && expr_reads_local(g->k, e, s->local)) || !is_outside(g, e, s->body, listed) ||
+        !is_outside(g, e, s->otherwise, listed))
+      return false;
+  }
+  return true;
+}
+
+/* Extents are known in front, so that the copy has what the loops read. */
+static status find_by(struct staging *g) {
+  g->count = name_count(g->s->on);
+  for (int i = 0; i < g->count; i++) {
+    g->by[i] = only_loop(g->k, g->at->body, g->s->on[i]);
+    if (!g->by[i])
+      return REFUSED("inside of loop %s there is not one loop %s", g->s->at[0], g->s->on[i]);
+    if (expr_has_load(g->k, g->by[i]->value) || !is_outside(g, g->by[i]->value, g->at->body, 0))
+      return REFUSED("the extent of loop %s is not known at loop %s", g->s->on[i], g->s->at[0]);
+  }
+  return OK;
+}
+
+static status find_load(struct staging *g) {
+  struct kernel *k = g->k;
+  bool several = false;
+  find_loads_in(k, g->at->body, g->s->buffer, &g->load, &several);
+  if (g->load == NO_EXPR || several)
+    return REFUSED("loop %s loads nothing from that buffer, or at several places", g->s->at[0]);
+  if (dtype_is_complex(k->buffers.items[g->s->buffer].dtype) || k->buffers.items[g->s->buffer].dtype == DTYPE_STRING)
+    return REFUSED("that buffer is not copied by elements");
+  if (stmts_write(g->at->body, g->s->buffer))
+    return REFUSED("the loop writes that buffer");
+  for (int i = 0; i < expr_get(k, g->load)->count; i++)
+    if (expr_has_load(k, expr_operand(k, g->load, i)))
+      return REFUSED("the place that is read is loaded");
+  return is_outside(g, g->load, g->at->body, g->count) ? OK : REFUSED("what is read moves with more loops than those");
+}
+
+/* In front, only what is loaded later may be loaded: g->when becomes true where one of the ways to the load is gone. */
+static status find_ways(struct staging *g, const struct stmt *block, expr_id here) {
+  struct kernel *k = g->k;
+  for (const struct stmt *s = block; s; s = s->next) {
+    if (stmt_has(k, s, g->load))
+      g->when = g->when == NO_EXPR ? here : expr_binary(k, SCALAR_OR, g->when, here);
+    if (!has_load(k, s->body, g->load) && !has_load(k, s->otherwise, g->load))
+      continue;
+    if (s->kind != STMT_FOR)
+      return REFUSED("what is read is read under a condition");
+    bool listed = false;
+    for (int i = 0; i < g->count; i++)
+      listed = listed || g->by[i] == s;
+    if (!listed && (expr_has_load(k, s->value) || !is_outside(g, s->value, g->at->body, 0)))
+      return REFUSED("the extent of loop %s is not known at loop %s", loop_name(k, s), g->s->at[0]);
+    expr_id turns = expr_binary(k, SCALAR_LT, number(k, 0), s->value);
+    TRY(find_ways(g, s->body, listed ? here : expr_binary(k, SCALAR_AND, here, turns)));
+  }
+  return OK;
+}
+
+/* ---- the copy ---- */
+
+static status make_buffer(struct staging *g, struct stmt **tail, uint32_t *buffer) {
+  kernel_dim dims[STEP_LOOPS];
+  for (int i = 0; i < g->count; i++)
+    if (!expr_at_most(g->k, g->by[i]->value, &dims[i]) || dims[i] < 0)
+      return REFUSED("the extent of loop %s has no constant bound", g->s->on[i]);
+  *buffer = kernel_add_block_buffer(g->k, g->k->buffers.items[g->s->buffer].dtype, SPACE_STACK, g->count, dims);
+  stmt_buffer(g->k, tail, *buffer);
+  return OK;
+}
+
+static void fill_buffer(struct staging *g, struct stmt **tail, uint32_t buffer) {
+  struct kernel *k = g->k;
+  struct copy c;
+  expr_id index[STEP_LOOPS];
+  tail = &stmt_if(k, tail, g->when)->body;
+  copy_begin(&c, k, k);
+  for (int i = 0; i < g->count; i++) {
+    struct stmt *loop = stmt_for(k, tail, LOOP_PAR, g->by[i]->value);
+    k->locals.items[loop->local].name = g->s->made[i];
+    index[i] = c.local[g->by[i]->local] = expr_local(k, loop->local);
+    tail = &loop->body;
+  }
+  stmt_store(k, tail, buffer, 0, index, g->count, copy_expr(&c, g->load));
+  copy_end(&c);
+}
+
+static void use_buffer(struct staging *g, uint32_t buffer) {
+  struct copy c;
+  expr_id index[STEP_LOOPS];
+  for (int i = 0; i < g->count; i++)
+    index[i] = expr_local(g->k, g->by[i]->local);
+  expr_id staged = expr_load(g->k, buffer, 0, index, g->count);
+  copy_begin(&c, g->k, g->k);
+  c.memo[g->load] = staged;
+  replace_exprs(&c, g->at->body);
+  copy_end(&c);
+}
+
+static status stage_at(struct kernel *k, const struct step *s, struct stmt *loop) {
+  struct staging g = {.k = k, .s = s, .at = loop};
+  struct stmt *pieces = NULL;
+  uint32_t buffer = 0;
+  TRY(find_by(&g));
+  TRY(find_load(&g));
+  TRY(find_ways(&g, loop->body, expr_int(k, DTYPE_BOOL, 1)));
+  TRY(make_buffer(&g, &pieces, &buffer));
+  fill_buffer(&g, &pieces, buffer);
+  use_buffer(&g, buffer);
+  pieces->next->next = loop->body;
+  loop->body = pieces;
+  return OK;
+}
+
+status step_stage(struct kernel *k, const struct step *s) {
+  loops_found found = {0};
+  if (s->buffer >= k->buffers.count || k->buffers.items[s->buffer].mode == BUFFER_LOCAL)
+    return REFUSED("there is no such buffer");
+  find_loops(k->body, k, s->at[0], &found);
+  status result = found.count ? OK : REFUSED("there is no loop %s", s->at[0]);
+  for (uint32_t i = 0; i < found.count && result == OK; i++)
+    result = stage_at(k, s, found.items[i]);
+  vec_free(&found);
+  return result;
+}

@@ -1,0 +1,215 @@
+/* test_cluster_end.c: tasks that leave: who stays until the others have finished, who is given up, and who ends with them. */
+#include "tests/runtime/cluster_tasks.h"
+
+static void a_peer_that_leaves_ends_the_steps_it_owes(void **state) {
+  (void)state;
+  choose_addresses(false);
+  start_task(0, 2, false);
+  start_task(1, 2, true);
+  need(1, 0);
+  struct exchange *worker = cluster_exchange(clusters[1]);
+  worker->start(worker->self, 0, 4, 0, 0, 0);
+  assert_true(wait_count(&recorders[0], &recorders[0].starts, 1));
+  cluster_destroy(clusters[0]);
+  clusters[0] = NULL;
+  assert_true(wait_count(&recorders[1], &recorders[1].dones, 1));
+  assert_int_equal(recorders[1].losses, 1);
+  assert_int_equal(recorders[1].lost, 0);
+  assert_string_equal(recorders[1].reason, "it has left");
+  assert_int_equal(recorders[1].code, UNAVAILABLE);
+  stop_tasks();
+}
+
+static void a_task_that_comes_back_is_connected_again(void **state) {
+  (void)state;
+  choose_addresses(false);
+  for (int round = 0; round < 3; round++) {
+    start_task(0, 2, false);
+    if (round == 0)
+      start_task(1, 2, true);
+    need(1, 0);
+    need(0, 1);
+    cluster_destroy(clusters[0]);
+    clusters[0] = NULL;
+    assert_true(wait_count(&recorders[1], &recorders[1].losses, round + 1));
+    assert_int_equal(recorders[1].joins, round + 1);
+    assert_int_equal(recorders[1].new_joins, round + 1);
+  }
+  stop_tasks();
+}
+
+static void ready_reaches_those_who_come_after_the_chief_has_left(void **state) {
+  (void)state;
+  choose_addresses(false);
+  start_task(0, 3, false);
+  start_task(1, 3, true);
+  need(1, 0);
+  cluster_announce_ready(clusters[1], true);
+  assert_int_equal(cluster_wait_ready(clusters[0], 1), OK);
+  cluster_announce_finished(clusters[1]);
+  cluster_destroy(clusters[1]);
+  clusters[1] = NULL;
+  start_task(2, 3, true);
+  assert_int_equal(cluster_wait_ready(clusters[2], 1), OK);
+  stop_tasks();
+}
+
+static void *announce_late(void *cluster) {
+  usleep(900000);
+  cluster_announce_ready(cluster, true);
+  return NULL;
+}
+
+static void waiting_for_a_chief_that_is_there_has_no_end(void **state) {
+  (void)state;
+  choose_addresses(false);
+  start_task(0, 3, false);
+  start_task(1, 3, true);
+  struct cluster_config config = config_of(2, 3, true);
+  config.timeout_s = 0.3;
+  assert_int_equal(cluster_create(&config, &clusters[2]), OK);
+  assert_int_equal(cluster_start(clusters[2]), OK);
+  usleep(100000);
+  pthread_t thread;
+  pthread_create(&thread, NULL, announce_late, clusters[1]);
+  assert_int_equal(cluster_wait_ready(clusters[2], 1), OK);
+  pthread_join(thread, NULL);
+  stop_tasks();
+}
+
+static void *wait_all(void *cluster) { return (void *)(intptr_t)cluster_wait_all_finished(cluster); }
+
+static void a_ps_leaves_when_all_with_phases_have_finished(void **state) {
+  (void)state;
+  choose_addresses(false);
+  pthread_t thread;
+  void *result;
+  start_task(0, 4, false);
+  pthread_create(&thread, NULL, wait_all, clusters[0]);
+  start_task(1, 4, true);
+  start_task(2, 4, false); /* only serves: nobody waits for it */
+  need(2, 0);
+  need(1, 0);
+  cluster_announce_finished(clusters[1]);
+  cluster_destroy(clusters[1]);
+  clusters[1] = NULL;
+  usleep(200000);
+  start_task(3, 4, true); /* late, but before the time-out */
+  need(3, 0);
+  assert_int_equal(pthread_tryjoin_np(thread, &result), EBUSY);
+  cluster_announce_finished(clusters[3]);
+  usleep(100000);
+  assert_int_equal(pthread_tryjoin_np(thread, &result), EBUSY); /* killed at this moment, it would come back */
+  cluster_destroy(clusters[3]);
+  clusters[3] = NULL;
+  pthread_join(thread, &result);
+  assert_int_equal((intptr_t)result, OK);
+  stop_tasks();
+}
+
+static void *wait_dependents(void *cluster) { return (void *)(intptr_t)cluster_wait_dependents(cluster); }
+
+static void a_task_with_parts_stays_while_others_work(void **state) {
+  (void)state;
+  choose_addresses(false);
+  pthread_t thread;
+  void *result;
+  start_task(0, 4, false); /* only serves, as the last */
+  start_task(1, 4, true);
+  start_task(2, 4, true);
+  start_task(3, 4, false);
+  need(2, 1);
+  need(1, 2);
+  need(1, 3);
+  cluster_announce_finished(clusters[1]);
+  pthread_create(&thread, NULL, wait_dependents, clusters[1]);
+  usleep(100000);
+  assert_int_equal(pthread_tryjoin_np(thread, &result), EBUSY);
+  cluster_announce_finished(clusters[2]);
+  assert_int_equal(cluster_wait_dependents(clusters[2]), OK); /* nobody waits for the other's leaving */
+  pthread_join(thread, &result);
+  assert_int_equal((intptr_t)result, OK);
+  stop_tasks();
+}
+
+static void a_ps_stays_while_nobody_with_phases_came(void **state) {
+  (void)state;
+  choose_addresses(false);
+  pthread_t thread;
+  void *result;
+  start_task(0, 2, false);
+  start_task(1, 2, false);
+  need(0, 1);
+  pthread_create(&thread, NULL, wait_all, clusters[0]);
+  usleep(200000);
+  assert_int_equal(pthread_tryjoin_np(thread, &result), EBUSY);
+  cluster_stop(clusters[0]);
+  pthread_join(thread, &result);
+  assert_int_equal((intptr_t)result, CANCELLED);
+  stop_tasks();
+}
+
+static void a_ps_gives_up_a_worker_that_left_before_it_finished(void **state) {
+  (void)state;
+  choose_addresses(false);
+  struct cluster_config config = config_of(0, 2, false);
+  config.timeout_s = 0.5;
+  assert_int_equal(cluster_create(&config, &clusters[0]), OK);
+  assert_int_equal(cluster_start(clusters[0]), OK);
+  start_task(1, 2, true);
+  need(1, 0);
+  cluster_destroy(clusters[1]);
+  clusters[1] = NULL;
+  assert_int_equal(cluster_wait_all_finished(clusters[0]), UNAVAILABLE);
+  assert_non_null(strstr(status_text(), "/job:worker/task:0"));
+  stop_tasks();
+}
+
+static void a_ps_gives_up_with_those_who_left_for_the_loss_of_another(void **state) {
+  (void)state;
+  choose_addresses(false);
+  tasks[1] = (struct cluster_task){"ps", 1, addresses[1]};
+  start_task(0, 3, false);
+  start_task(1, 3, false);
+  start_task(2, 3, true);
+  need(1, 0);
+  need(1, 2);
+  cluster_destroy(clusters[0]);
+  clusters[0] = NULL;
+  cluster_give_up(clusters[2], "/job:ps/task:0 did not come back");
+  cluster_destroy(clusters[2]);
+  clusters[2] = NULL;
+  assert_int_equal(cluster_wait_all_finished(clusters[1]), UNAVAILABLE); /* not another time-out for the worker */
+  assert_non_null(strstr(status_text(), "it has given up: /job:ps/task:0 did not come back"));
+  stop_tasks();
+}
+
+static void a_ps_waits_the_time_out_for_who_never_comes(void **state) {
+  (void)state;
+  choose_addresses(false);
+  struct cluster_config config = config_of(0, 2, false);
+  config.timeout_s = 0.5;
+  assert_int_equal(cluster_create(&config, &clusters[0]), OK);
+  assert_int_equal(cluster_start(clusters[0]), OK);
+  assert_int_equal(cluster_wait_all_finished(clusters[0]), UNAVAILABLE);
+  assert_non_null(strstr(status_text(), "/job:worker/task:0"));
+  cluster_note_finished(clusters[0], 1, true); /* a checkpoint says so: it may have left before */
+  assert_int_equal(cluster_wait_all_finished(clusters[0]), OK);
+  stop_tasks();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_peer_that_leaves_ends_the_steps_it_owes),
+    cmocka_unit_test(a_task_that_comes_back_is_connected_again),
+    cmocka_unit_test(ready_reaches_those_who_come_after_the_chief_has_left),
+    cmocka_unit_test(waiting_for_a_chief_that_is_there_has_no_end),
+    cmocka_unit_test(a_ps_leaves_when_all_with_phases_have_finished),
+    cmocka_unit_test(a_task_with_parts_stays_while_others_work),
+    cmocka_unit_test(a_ps_stays_while_nobody_with_phases_came),
+    cmocka_unit_test(a_ps_gives_up_a_worker_that_left_before_it_finished),
+    cmocka_unit_test(a_ps_gives_up_with_those_who_left_for_the_loss_of_another),
+    cmocka_unit_test(a_ps_waits_the_time_out_for_who_never_comes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
