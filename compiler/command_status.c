@@ -62,8 +62,10 @@ static status ask(CURL *curl, const struct status_request *request, struct answe
   CURLcode code = curl_easy_perform(curl);
   if (code == CURLE_OK)
     return OK;
-  return fail(code == CURLE_URL_MALFORMAT ? INVALID_ARGUMENT : UNAVAILABLE, "%s: %s", request->address,
-              why[0] ? why : curl_easy_strerror(code));
+  bool may_want_tls = !request->tls_ca && code != CURLE_URL_MALFORMAT && code != CURLE_COULDNT_CONNECT && code != CURLE_OPERATION_TIMEDOUT;
+  return fail(code == CURLE_URL_MALFORMAT ? INVALID_ARGUMENT : UNAVAILABLE, "%s: %s%s", request->address,
+              why[0] ? why : curl_easy_strerror(code),
+              may_want_tls ? "; a task that speaks TLS needs --tls-cert, --tls-key and --tls-ca" : "");
 }
 
 status command_status(const struct status_request *request) {

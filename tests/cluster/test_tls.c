@@ -288,6 +288,19 @@ static void a_client_shows_a_certificate_of_the_ca(void **state) {
   assert_true(log_has(ps, "refused a connection: the certificate that was shown has expired"));
 }
 
+static void the_status_is_told_to_who_shows_a_certificate(void **state) {
+  (void)state;
+  task("ps_0", OWN);
+  close(call_socket("p")); /* it listens */
+  struct process *shown = start(BINARY_DIR "/tfc", "status unix:p --tls-cert client.crt --tls-key client.key --tls-ca ca.crt");
+  assert_int_equal(end_of(shown, 20), 0);
+  struct process *other = start(BINARY_DIR "/tfc", "status unix:p --tls-cert other.crt --tls-key other.key --tls-ca ca.crt");
+  assert_int_equal(end_of(other, 20), 69);
+  struct process *plain = start(BINARY_DIR "/tfc", "status unix:p");
+  assert_int_equal(end_of(plain, 20), 69);
+  assert_true(log_has(plain, "a task that speaks TLS needs --tls-cert, --tls-key and --tls-ca"));
+}
+
 static void a_new_certificate_is_taken_on_sighup(void **state) {
   (void)state;
   struct authority *authority = NULL;
@@ -443,6 +456,7 @@ int main(void) {
     cmocka_unit_test_teardown(another_ca_is_refused_on_both_sides, stop_all),
     cmocka_unit_test_teardown(a_certificate_that_others_would_refuse_is_refused_at_the_start, stop_all),
     cmocka_unit_test_teardown(a_client_shows_a_certificate_of_the_ca, stop_all),
+    cmocka_unit_test_teardown(the_status_is_told_to_who_shows_a_certificate, stop_all),
     cmocka_unit_test_teardown(a_new_certificate_is_taken_on_sighup, stop_all),
     cmocka_unit_test_teardown(an_executable_without_tls_refuses_the_options, stop_all),
     cmocka_unit_test_teardown(bytes_that_are_sent_again_change_nothing, stop_all),
