@@ -181,11 +181,23 @@ static status greeting_judge(struct channel *channel) {
   return generation_check(channel);
 }
 
+/* This task begins nothing more with that process: it is closing, or stays only until others have heard the good-bye that this one has
+ * heard. Without that the two would meet and part, as fast as they can. */
+static bool is_through(struct channel *channel) {
+  struct cluster *cluster = channel->cluster;
+  const struct session *session = &channel->peer->session;
+  pthread_mutex_lock(&cluster->lock);
+  bool has_heard = session_has_heard_goodbye(session) && session->other.incarnation == channel->greeting.key.incarnation;
+  bool is_through = cluster->is_closing || has_heard;
+  pthread_mutex_unlock(&cluster->lock);
+  return is_through && !session_goes_on(channel);
+}
+
 /* OK: the channel is up, or waits for a decision or a grant. */
 static status greeting_decide(struct channel *channel) {
   struct cluster *cluster = channel->cluster;
   struct peer *peer = channel->peer;
-  if (cluster->is_closing && !session_goes_on(channel))
+  if (is_through(channel))
     return fail(UNAVAILABLE, "%s is leaving", cluster->peers[cluster->task].name);
   TRY(greeting_judge(channel));
   if (channel->stage == CHANNEL_HELD)

@@ -140,6 +140,8 @@ bool peer_send(struct peer *peer, const struct parcel *parcel) {
   bool is_there = out && peer->session.is_alive;
   if (is_there) {
     session_push(&peer->session, &out->item);
+    if (parcel->kind == MESSAGE_BYE)
+      peer->session.goodbye = out->item.number;
     if (parcel->kind == MESSAGE_START)
       vec_push(&peer->started, parcel->step);
     connection = flush_prepare(peer, &flush);

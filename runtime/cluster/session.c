@@ -58,6 +58,8 @@ bool session_acknowledged(struct session *s, uint64_t received, struct session_i
 
 bool session_is_drained(const struct session *s) { return !s->first; }
 
+bool session_has_heard_goodbye(const struct session *s) { return s->goodbye && s->acknowledged >= s->goodbye; }
+
 /* ---- receiving ---- */
 
 void session_take(struct session *s, uint64_t bytes) {

@@ -46,6 +46,7 @@ struct session {
   /* sending */
   struct session_item *first, *last, *unsent; /* not acknowledged, in order; the first that this connection has not had */
   uint64_t queued, acknowledged;              /* numbers */
+  uint64_t goodbye;                           /* that of our good-bye; 0: not said */
   /* receiving */
   uint64_t received, told, untold_bytes;
   /* liveness */
@@ -78,6 +79,8 @@ bool session_continues(const struct session *session, struct session_key other, 
 /* A new connection stands, at whose other end so many messages have been received. False as above: the session cannot go on. */
 bool session_resume(struct session *session, uint64_t received, uint64_t now_ms, struct session_item **freed);
 bool session_is_drained(const struct session *session);
+/* Our good-bye was acknowledged; also when the session is over by now. */
+bool session_has_heard_goodbye(const struct session *session);
 
 void session_heard(struct session *session, uint64_t now_ms);
 /* is_up: it has a connection. timeout_ms: --timeout. A connection that stands is never given up before NET_SILENCE_MS. */

@@ -38,6 +38,34 @@ static void a_task_that_comes_back_is_connected_again(void **state) {
   stop_tasks();
 }
 
+static void take_long(void *self, uint32_t from, const void *data, size_t size) {
+  (void)self, (void)from, (void)data, (void)size;
+  usleep(500000);
+}
+
+/* It leaves only when worker_1 has listened, too: meanwhile worker_0 finds its door open. */
+static void who_has_heard_the_good_bye_does_not_come_again(void **state) {
+  (void)state;
+  choose_addresses(false);
+  start_task(0, 3, false);
+  start_task(1, 3, true);
+  struct cluster_config config = config_of(2, 3, true);
+  assert_int_equal(cluster_create(&config, &clusters[2]), OK);
+  cluster_on_control(clusters[2], CONTROL_STATUS, take_long, NULL);
+  assert_int_equal(cluster_start(clusters[2]), OK);
+  need(0, 1);
+  need(0, 2);
+  need(1, 0);
+  need(1, 2);
+  assert_true(cluster_send_control(clusters[0], 2, CONTROL_STATUS, "", 0));
+  cluster_destroy(clusters[0]);
+  clusters[0] = NULL;
+  assert_true(wait_count(&recorders[2], &recorders[2].losses, 1));
+  assert_int_equal(recorders[1].losses, 1);
+  assert_int_equal(recorders[1].joins, 2);
+  stop_tasks();
+}
+
 static void ready_reaches_those_who_come_after_the_chief_has_left(void **state) {
   (void)state;
   choose_addresses(false);
@@ -202,6 +230,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_peer_that_leaves_ends_the_steps_it_owes),
     cmocka_unit_test(a_task_that_comes_back_is_connected_again),
+    cmocka_unit_test(who_has_heard_the_good_bye_does_not_come_again),
     cmocka_unit_test(ready_reaches_those_who_come_after_the_chief_has_left),
     cmocka_unit_test(waiting_for_a_chief_that_is_there_has_no_end),
     cmocka_unit_test(a_ps_leaves_when_all_with_phases_have_finished),

@@ -230,6 +230,31 @@ static void silence_is_suspicious_after_5_s_and_the_end_after_the_timeout(void *
   assert_int_equal(session_health(&s, true, 900, 30000), SESSION_WELL); /* a clock that was read before */
 }
 
+static void a_good_bye_is_heard_when_it_is_acknowledged_and_stays_so_when_the_session_is_over(void **state) {
+  struct session s;
+  struct session_item items[2], *freed;
+  (void)state;
+  session_begin(&s, (struct session_key){7, 0}, 1);
+  session_push(&s, &items[0]);
+  session_push(&s, &items[1]);
+  s.goodbye = items[1].number;
+  session_next(&s);
+  session_next(&s);
+  assert_true(session_acknowledged(&s, 1, &freed));
+  assert_false(session_has_heard_goodbye(&s));
+  session_end(&s);
+  assert_false(session_has_heard_goodbye(&s)); /* drained, but not heard */
+  session_begin(&s, (struct session_key){7, 1}, 2);
+  session_push(&s, &items[0]);
+  s.goodbye = items[0].number;
+  session_next(&s);
+  assert_true(session_acknowledged(&s, 1, &freed));
+  session_end(&s);
+  assert_true(session_has_heard_goodbye(&s));
+  session_begin(&s, (struct session_key){8, 0}, 3);
+  assert_false(session_has_heard_goodbye(&s));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_short_schedule_with_cuts_delivers_each_message_once_and_in_order),
@@ -238,6 +263,7 @@ int main(void) {
     cmocka_unit_test(an_end_gives_back_what_was_not_acknowledged),
     cmocka_unit_test(an_acknowledgement_is_owed_by_messages_or_bytes_and_earlier_along_with_another),
     cmocka_unit_test(a_session_goes_on_only_between_the_same_two_lives),
+    cmocka_unit_test(a_good_bye_is_heard_when_it_is_acknowledged_and_stays_so_when_the_session_is_over),
     cmocka_unit_test(silence_is_suspicious_after_5_s_and_the_end_after_the_timeout),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
