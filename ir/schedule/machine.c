@@ -64,10 +64,18 @@ static int64_t cache_bytes(int level) {
 static struct machine native;
 static pthread_once_t native_once = PTHREAD_ONCE_INIT;
 
+/* Of CPUs with wide vectors, those that start one multiply-add of them a cycle; any other starts two. */
+static const char *wide_name(void) {
+  return __builtin_cpu_is("amdfam19h")  ? "znver4"
+       : __builtin_cpu_is("tigerlake")  ? "tigerlake"
+       : __builtin_cpu_is("rocketlake") ? "rocketlake"
+       : __builtin_cpu_is("cannonlake") ? "cannonlake"
+                                        : "avx512";
+}
 static void find_native(void) {
   __builtin_cpu_init();
   bool wide = __builtin_cpu_supports("avx512vl"), half = __builtin_cpu_supports("avx2");
-  native = wide ? named[0] : half ? usual : narrow[0];
+  native = wide ? *machine_find(wide_name()) : half ? usual : narrow[0];
   native.name = "native";
   for (int level = LEVEL_L1; level <= LEVEL_L3; level++) {
     int64_t bytes = cache_bytes(level + 1);
