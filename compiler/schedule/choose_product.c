@@ -89,12 +89,13 @@ static const struct tile tiles[] = {{2, 8, 14.8}, {4, 4, 10.4}, {6, 4, 13.8}, {8
                                     {8, 2, 11},   {2, 4, 7.4},  {4, 3, 7.8},  {6, 2, 7.8}}; /* the last three for 16 registers */
 
 /* Cycles, measured in the same way; `far`: the second factor takes more than half of L2. */
-#define TILE_CYCLES 40      /* a tile begins and ends */
-#define STORE_CYCLES 2      /* a vector of sums */
-#define FETCH_CYCLES 1.5    /* a hint */
-#define LINE_FETCHED 3      /* a far line that was asked for ahead */
-#define LINE_MISSED 4       /* and not */
-#define FAR_STEP 1.25       /* times a step: columns of a far factor fall out of the caches */
+#define TILE_CYCLES 40   /* a tile begins and ends */
+#define STORE_CYCLES 2   /* a vector of sums */
+#define FETCH_CYCLES 1.5 /* a hint */
+#define LINE_FETCHED 3   /* a far line that was asked for ahead */
+#define LINE_MISSED 4    /* and not */
+#define FAR_STEP \
+  1.25 /* times a step, from the second row of tiles on: columns of a far factor fall out of the caches; half a rate hides it */
 #define PAGE_CYCLES 20      /* a term in a page that the TLB has lost */
 #define PAGES 1536          /* that it holds */
 #define PACKED_SHARE 0.90   /* of the peak that the target reaches with packed panels */
@@ -103,6 +104,10 @@ static const struct tile tiles[] = {{2, 8, 14.8}, {4, 4, 10.4}, {6, 4, 13.8}, {8
 #define PACK_CYCLES 0.6     /* an element */
 #define PACK_FAR_CYCLES 2.5 /* a far one */
 #define PACKED_ROWS 33      /* from which on it packs */
+#define PACK_ROWS_CYCLES 1  /* an element of the first factor, where both are packed: */
+#define BOTH_MIN 6000       /* for more terms, or a transposed factor, */
+#define BOTH_TERMS 256      /* in blocks of so many, */
+#define BOTH_STRIPS 8       /* for so many panels at a time */
 #define BLOCK_SHARE 0.88    /* of the peak that blocks of terms reach, */
 #define BLOCK_CYCLES 20     /* beside the copy of a far line */
 #define GAIN_MIN 1.06       /* expected, below which the target's own way stays */
@@ -127,7 +132,7 @@ static double row_blocks(double m, const struct tile *t) {
 static double in_place_cycles(const struct product *p, const struct tile *t, double m, bool fetch) {
   double strips = divide_up(p->width, t->vectors * lanes_of(p)), step = step_cycles(p, t), line = 0;
   if (is_far(p)) {
-    step = step * FAR_STEP + (fetch ? t->vectors * FETCH_CYCLES : 0);
+    step = step * (row_blocks(m, t) > 1 && p->n->machine->fma_rate > 1 ? FAR_STEP : 1) + (fetch ? t->vectors * FETCH_CYCLES : 0);
     line = fetch ? LINE_FETCHED : LINE_MISSED;
   }
   double stride = (double)p->c->axes[p->c->axis_count - 1].stride[1] * (double)dtype_size(p->c->dtype);
@@ -135,10 +140,24 @@ static double in_place_cycles(const struct product *p, const struct tile *t, dou
   double tile = p->k * step + TILE_CYCLES + t->rows * t->vectors * STORE_CYCLES;
   return p->batch * strips * (row_blocks(m, t) * tile + p->k * t->vectors * line);
 }
+/* Both factors in panels, as where the first is transposed or the sum is long: tiles of 8 x 2 vectors, blocks of terms, and the rows' factor
+ * anew for each chunk of panels. */
+static double own_both_cycles(const struct product *p, double m) {
+  static const struct tile tile = {8, 2, 11};
+  double strips = divide_up(p->width, tile.vectors * lanes_of(p));
+  double tile_cycles = p->k * step_cycles(p, &tile) + divide_up(p->k, BOTH_TERMS) * (TILE_CYCLES + tile.rows * tile.vectors * STORE_CYCLES);
+  double packed =
+    p->k * p->width * (is_far(p) ? PACK_FAR_CYCLES : PACK_CYCLES) + m * p->k * divide_up(strips, BOTH_STRIPS) * PACK_ROWS_CYCLES;
+  return p->batch * (strips * divide_up(m, tile.rows) * tile_cycles + packed);
+}
+static bool own_packs_both(const struct product *p) { return p->k > BOTH_MIN || p->c->axes[p->c->axis_count - 1].stride[0] != 1; }
+
 /* In panels, tiles of 8 x 4 vectors; in place below, of 8 rows. */
 static double own_cycles(const struct product *p, double m) {
   double vectors = divide_up(p->width, lanes_of(p)), fmas = m * p->k * vectors / p->n->machine->fma_rate;
   double tiles_cycles = divide_up(m, 8) * vectors / 4 * (TILE_CYCLES + 32 * STORE_CYCLES);
+  if (m >= PACKED_ROWS && own_packs_both(p))
+    return own_both_cycles(p, m);
   if (m >= PACKED_ROWS)
     return p->batch * (fmas / PACKED_SHARE + tiles_cycles + p->k * p->width * (is_far(p) ? PACK_FAR_CYCLES : PACK_CYCLES));
   double lines = is_far(p) ? p->k * vectors * (m < 8 ? LINE_MISSED : PLAIN_FAR_CYCLES * divide_up(m, 8)) : 0;

@@ -38,6 +38,7 @@ static const struct choice_case cases[] = {
   {"few rows, no multiply-add", PRODUCT("8", "256", "512", ""), "x86-64", NULL},
   {"columns that are no whole tile", PRODUCT("4", "64", "40", ""), "x86-64-v3", "split n 24"},
   {"a factor beyond L2 is asked for ahead", PRODUCT("12", "1024", "1024", ""), "x86-64-v4", "fetch b at ka ahead 16"},
+  {"also by one row of tiles", PRODUCT("8", "1024", "1024", ""), "x86-64-v4", "split m 8 -> mo mi; sink mi ni under ka in register; fetch"},
   {"and copied, a block of terms at a time, for more rows", PRODUCT("64", "1024", "1024", ""), "x86-64-v4",
    "sink mo mi ni under kab in stack; stage b at kab by kak ni"},
   {"also where the result is not the sum itself", BIASED, "x86-64-v4", "sink mo mi ni under kab in stack; stage b at kab by kak ni"},
