@@ -52,7 +52,8 @@ bool hall_somebody_finished(struct hall *hall);
 bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step, bool has_changed);
 /* State was put back to an earlier moment, on all tasks: nothing that was given counts, who waits ends with ABORTED. */
 void hall_reset(struct hall *hall);
-/* From now on only steps of tasks that were admitted enter rounds; those of others end with ABORTED. Before any step. */
+/* From now on only steps of tasks that were admitted enter rounds, and have been members since; those of others end with ABORTED. Before
+ * any step. */
 void hall_require_admission(struct hall *hall, uint32_t tasks);
 /* Until the task is lost. */
 void hall_admit(struct hall *hall, uint32_t task);

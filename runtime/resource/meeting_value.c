@@ -29,9 +29,10 @@ struct value_entry *meeting_value_entry(const struct value *v, uint32_t seat, ui
 /* What no round can take any more, and what the result is of already, when that is decided. */
 void meeting_value_sweep(const struct meeting *m, struct value *v) {
   uint32_t kept = 0;
+  bool is_made = meeting_value_is_of(m, v, true); /* of exactly those: a sum made ahead may be of one more that has left */
   for (uint32_t i = 0; i < v->entries.count; i++) {
     struct value_entry e = v->entries.items[i];
-    bool is_used = v->is_known && v->steps[e.seat] == e.step && m->round.seats[e.seat].taken == e.step;
+    bool is_used = is_made && m->round.seats[e.seat].taken == e.step;
     if (round_keeps(&m->round, e.seat, e.step) && !is_used)
       v->entries.items[kept++] = e;
     else

@@ -123,6 +123,14 @@ bool round_repeats(const struct round *r, uint32_t i, uint64_t step) {
   return seat->echo == step || (r->phase != ROUND_OPEN && seat->taken && seat->taken != step && seat->entered == step);
 }
 
+/* It may have left after its step had entered there: that one is too late then, and asks nobody else. */
+static enum round_answer ask_to_join(struct round *r, uint32_t i, uint64_t step) {
+  if (r->seats[i].asks != step)
+    say(r, ROUND_ASKS, 0, i, step);
+  r->seats[i].asks = step;
+  return ROUND_HOLD;
+}
+
 static enum round_answer hold_repetition(struct round_seat *seat, uint64_t step) {
   if (seat->taken)
     seat->held = step;
@@ -140,8 +148,10 @@ enum round_answer round_enter(struct round *r, uint32_t i, uint64_t step, bool i
   if (r->phase == ROUND_OPEN) {
     if (seat->given && seat->given != step) /* its earlier step is given up, or soon will be */
       return ROUND_HOLD;
+    if (!seat->is_member && r->options.is_closed)
+      return ROUND_STALE;
     if (!seat->is_member && !decides(r))
-      return ROUND_HOLD;
+      return ask_to_join(r, i, step);
     if (!seat->is_member)
       join(r, i);
   }
@@ -254,15 +264,15 @@ bool round_keeps(const struct round *r, uint32_t i, uint64_t step) {
 
 /* ---- what is known of the tasks ---- */
 
+/* The coordinator: the others go on without it. */
 static void leave(struct round *r, uint32_t i) {
   struct round_seat *seat = &r->seats[i];
   if (!seat->is_member)
     return;
   seat->is_member = false;
-  if (r->phase == ROUND_OPEN)
-    seat->entered = 0;
-  if (decides(r) && r->phase == ROUND_OPEN) {
+  if (r->phase == ROUND_OPEN) {
     bool has_given = false;
+    seat->entered = 0;
     for (uint32_t h = 0; h < r->options.holders; h++)
       has_given = has_given || *have_of(r, h, i);
     seat->is_dead = seat->given != 0;
@@ -274,7 +284,7 @@ static void leave(struct round *r, uint32_t i) {
 
 void round_up(struct round *r, uint32_t i) {
   r->seats[i].was_up = true;
-  r->seats[i].is_missing = false;
+  r->seats[i].is_missing = r->seats[i].is_told = false;
 }
 
 void round_begin(struct round *r, uint32_t i) { r->seats[i].has_finished = false; }
@@ -285,7 +295,15 @@ void round_join(struct round *r, uint32_t i) {
     join(r, i);
 }
 
-void round_leave(struct round *r, uint32_t i) { leave(r, i); }
+void round_leave(struct round *r, uint32_t i) {
+  struct round_seat *seat = &r->seats[i];
+  if (decides(r)) {
+    leave(r, i);
+  } else if (seat->is_member && !seat->is_told) {
+    say(r, ROUND_MISSES, 0, i, 0);
+    seat->is_told = true;
+  }
+}
 
 void round_down(struct round *r, uint32_t i, uint64_t since_ms) {
   struct round_seat *seat = &r->seats[i];
@@ -293,19 +311,23 @@ void round_down(struct round *r, uint32_t i, uint64_t since_ms) {
     seat->missing_since_ms = since_ms;
   seat->is_missing = true;
   if (r->options.is_elastic && seat->was_up)
-    leave(r, i);
+    round_leave(r, i);
 }
 
 void round_finish(struct round *r, uint32_t i) {
   r->seats[i].has_finished = true;
-  if (r->options.is_elastic)
+  if (r->options.is_elastic && decides(r))
     leave(r, i);
 }
 
 static void hear_as_holder(struct round *r, const struct round_message *m) {
   struct round_seat *seat = &r->seats[m->seat];
   switch (m->word) {
-  case ROUND_JOIN: seat->is_member = true; break;
+  case ROUND_JOIN:
+    seat->is_member = true;
+    seat->is_told = false;
+    seat->asks = 0;
+    break;
   case ROUND_DROP:
     if (seat->is_dead)
       seat->given = 0;
@@ -326,7 +348,11 @@ static void hear_as_holder(struct round *r, const struct round_message *m) {
 static void hear_as_coordinator(struct round *r, const struct round_message *m) {
   uint8_t *awaits = awaits_of(r, m->holder, m->seat);
   uint64_t *have = have_of(r, m->holder, m->seat);
-  if (m->word == ROUND_DROPPED && *awaits)
+  if (m->word == ROUND_MISSES)
+    leave(r, m->seat);
+  else if (m->word == ROUND_ASKS && !r->seats[m->seat].has_finished)
+    join(r, m->seat);
+  else if (m->word == ROUND_DROPPED && *awaits)
     --*awaits;
   else if (m->word == ROUND_DEAD && !*awaits && *have == m->step && m->step)
     drop_everywhere(r, m->seat);
@@ -354,7 +380,7 @@ uint32_t round_waits_for(const struct round *r) {
 }
 
 uint32_t round_finished_without(const struct round *r) {
-  for (uint32_t i = 0; i < r->options.seats && r->phase == ROUND_OPEN; i++)
+  for (uint32_t i = 0; i < r->options.seats && r->phase == ROUND_OPEN && !r->options.is_elastic; i++)
     if (r->seats[i].is_member && r->seats[i].has_finished && !r->seats[i].given)
       return i;
   return ROUND_NOBODY;
@@ -374,7 +400,7 @@ uint64_t round_deadline_ms(const struct round *r) {
 uint32_t round_late(const struct round *r, uint64_t now_ms) {
   for (uint32_t i = 0; i < r->options.seats; i++) {
     const struct round_seat *seat = &r->seats[i];
-    bool is_needed = r->phase == ROUND_OPEN ? seat->is_member : r->phase == ROUND_DECIDED && seat->taken;
+    bool is_needed = r->phase == ROUND_OPEN ? seat->is_member && !seat->is_told : r->phase == ROUND_DECIDED && seat->taken;
     if (is_needed && seat->is_missing && now_ms >= seat->missing_since_ms + r->options.timeout_ms)
       return i;
   }

@@ -7,7 +7,8 @@
  *
  * Where several tasks hold what a round changes (several ps), one of them, holder 0, decides for all: it is told of every contribution, and
  * names those that are taken. A contribution that its coordinator knows of can be dropped by him alone (as in two-phase commit): nobody
- * applies what another has dropped.
+ * applies what another has dropped. He alone decides who is a member, too: another holder that misses one says so, and waits for one
+ * that is none until it hears that it is.
  *
  *   OPEN      contributions come and may be dropped
  *   DECIDED   the seats' `taken` are fixed; whoever has all that the updates need may lead
@@ -33,6 +34,8 @@ enum round_word {
   ROUND_JOIN,      /* to a holder: the seat takes part from now on */
   ROUND_TAKE,      /* to a holder: the round will take this step of the seat */
   ROUND_APPLY,     /* to a holder: those named are all: the round is decided */
+  ROUND_MISSES,    /* to holder 0, elastic: I do not reach the seat */
+  ROUND_ASKS,      /* to holder 0, elastic: a step of the seat is here, which is no member */
 };
 struct round_message {
   uint32_t word, holder, seat; /* holder: to whom, or from whom */
@@ -44,6 +47,7 @@ struct round_seat {
   bool is_member; /* the round needs it */
   bool was_up, has_finished;
   bool is_missing;
+  bool is_told; /* elastic: holder 0 has heard that it is missing here */
   bool is_dead; /* what it has given is of a step that was given up: the coordinator decides what becomes of it */
   uint64_t missing_since_ms;
   uint64_t entered; /* the step that reads in this round; 0: none */
@@ -52,6 +56,7 @@ struct round_seat {
   uint64_t taken;   /* in the round that was decided last */
   uint64_t ready;   /* the step that has read all it reads here, and has all that the updates need */
   uint64_t held;    /* a repetition that waits until the round it was taken in is over */
+  uint64_t asks;    /* elastic: the step, of which holder 0 has heard, that is here while the seat is no member */
   uint64_t echo;    /* a repetition of what is over: it changes nothing any more */
 };
 
@@ -59,6 +64,7 @@ struct round_options {
   uint32_t seats, holders, holder; /* holder: which one this task is */
   bool has_leader;                 /* updates follow the decision; else the round is over with it */
   bool is_elastic;                 /* a lost member leaves */
+  bool is_closed;                  /* who has left does not enter again by itself: round_join lets it in */
   uint64_t timeout_ms;
 };
 struct round {
@@ -84,7 +90,8 @@ enum round_answer {
   ROUND_LEADS, /* of round_lead: go, and make the updates */
 };
 
-/* A step of the seat wants to read. is_committed: the task has all of it from an earlier coming, so it only repeats. */
+/* A step of the seat wants to read. is_committed: the task has all of it from an earlier coming, so it only repeats. STALE: the round is
+ * closed to it. */
 enum round_answer round_enter(struct round *round, uint32_t seat, uint64_t step, bool is_committed);
 /* Its contribution is whole here. GO: it is in the round that was decided (asked again by round_given). */
 enum round_answer round_give(struct round *round, uint32_t seat, uint64_t step);
@@ -110,7 +117,7 @@ void round_down(struct round *round, uint32_t seat, uint64_t since_ms);
 void round_finish(struct round *round, uint32_t seat);
 /* No round is decided without it any more. */
 void round_join(struct round *round, uint32_t seat);
-/* The others go on without it until it enters again. */
+/* Elastic: the others go on without it until it enters again, or round_join. */
 void round_leave(struct round *round, uint32_t seat);
 void round_hear(struct round *round, const struct round_message *message);
 

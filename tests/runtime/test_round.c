@@ -19,7 +19,7 @@ struct guest {
 };
 struct driver {
   uint64_t step, serial; /* 0: it asks where to go on */
-  bool is_done, is_cut;  /* cut: elastic, a holder thinks that it is lost */
+  bool is_done, is_gone; /* gone: killed, and not back */
 };
 struct queue {
   struct round_message items[QUEUE];
@@ -34,6 +34,7 @@ struct world {
   struct driver driver[DRIVERS];
   struct guest guest[HOLDERS][DRIVERS];
   struct round round[HOLDERS];
+  bool is_out[HOLDERS][DRIVERS]; /* elastic: the holder does not reach the driver */
   uint64_t last[HOLDERS][DRIVERS];
   uint64_t serial_of[4096];              /* by step id */
   uint64_t taken[HOLDERS][256][DRIVERS]; /* per round */
@@ -102,6 +103,7 @@ static bool start_step(struct driver *d, uint32_t number) {
     d->is_done = true;
     return true;
   }
+  d->is_gone = false;
   d->serial = least + 1;
   d->step = w.next_step++;
   assert_true(d->step < 4096);
@@ -145,10 +147,22 @@ static void notice_death(uint32_t h, uint32_t d) {
   struct guest *g = &w.guest[h][d];
   if (g->stage != DONE && !g->is_dry)
     assert_true(round_withdraw(&w.round[h], d, g->step));
-  round_down(&w.round[h], d, 0);
+  if (!w.is_elastic || draw(2)) /* else it is back before anybody looks */
+    round_down(&w.round[h], d, 0);
   post(h);
   note_taken(h);
   *g = (struct guest){0};
+}
+
+static void look(uint32_t h) {
+  for (uint32_t d = 0; d < w.drivers && w.is_elastic; d++) {
+    if (w.is_out[h][d] || w.driver[d].is_gone)
+      round_down(&w.round[h], d, 0);
+    else
+      round_up(&w.round[h], d);
+    post(h);
+    note_taken(h);
+  }
 }
 
 /* A gradient needs what was read everywhere. */
@@ -241,6 +255,8 @@ static bool deliver(uint32_t from, uint32_t to) {
 
 static bool event(unsigned choice) {
   uint32_t d = choice % w.drivers, h = choice / 8 % w.holders;
+  if (choice / 256 % 16 == 0)
+    look(h);
   switch (choice / 64 % 4) {
   case 0: return move_driver(d);
   case 1: return w.holders > 1 && deliver(h, (h + 1 + choice / 1024 % (w.holders - 1)) % w.holders);
@@ -250,6 +266,8 @@ static bool event(unsigned choice) {
 
 static bool any_event(void) {
   bool moved = false;
+  for (uint32_t h = 0; h < w.holders; h++)
+    look(h);
   for (uint32_t d = 0; d < w.drivers; d++) {
     moved = move_driver(d) || moved;
     for (uint32_t h = 0; h < w.holders; h++)
@@ -291,11 +309,16 @@ static void run(unsigned seed, uint32_t drivers, uint32_t holders, uint64_t step
     event(draw(1 << 20));
     if (w.kills > 0 && draw(40) == 0) {
       w.kills--;
-      kill_driver(draw(drivers));
+      uint32_t d = draw(drivers);
+      kill_driver(d);
+      w.driver[d].is_gone = true;
     }
+    if (is_elastic && draw(20) == 0)
+      w.is_out[draw(holders)][draw(drivers)] = draw(2);
     if (is_elastic)
       finish_those_done();
   }
+  memset(w.is_out, 0, sizeof w.is_out);
   for (int quiet = 0; quiet < 3 && !everybody_is_done();) {
     quiet = any_event() ? 0 : quiet + 1;
     if (is_elastic)
@@ -441,6 +464,44 @@ static void an_elastic_round_does_not_wait_for_one_that_is_lost(void **state) {
   round_deinit(&r);
 }
 
+static void only_the_coordinator_lets_a_member_leave(void **state) {
+  (void)state;
+  struct round r;
+  struct round_options options = {.seats = 2, .holders = 2, .holder = 1, .has_leader = true, .is_elastic = true, .timeout_ms = 100};
+  assert_true(round_init(&r, &options));
+  for (int i = 0; i < 2; i++) {
+    round_up(&r, 1);
+    round_down(&r, 1, 50);
+    round_down(&r, 1, 60);
+    assert_true(r.seats[1].is_member);
+    assert_int_equal(r.out.count, 1); /* said once each time */
+    assert_int_equal(r.out.items[0].word, ROUND_MISSES);
+    assert_int_equal(round_late(&r, 1000), ROUND_NOBODY);
+    r.out.count = 0;
+  }
+  round_hear(&r, &(struct round_message){.word = ROUND_JOIN, .seat = 1});
+  round_down(&r, 1, 70);
+  assert_int_equal(r.out.count, 1); /* it was let in meanwhile */
+  round_deinit(&r);
+}
+
+static void who_has_left_a_closed_round_does_not_enter_by_itself(void **state) {
+  (void)state;
+  struct round r;
+  struct round_options options = {.seats = 2, .holders = 1, .is_elastic = true, .is_closed = true, .timeout_ms = 100};
+  assert_true(round_init(&r, &options));
+  round_up(&r, 0);
+  round_up(&r, 1);
+  assert_int_equal(round_enter(&r, 1, 10, false), ROUND_GO);
+  round_down(&r, 1, 0);
+  round_up(&r, 1);
+  assert_int_equal(round_give(&r, 1, 10), ROUND_STALE);
+  assert_int_equal(round_enter(&r, 1, 11, false), ROUND_STALE);
+  round_join(&r, 1);
+  assert_int_equal(round_enter(&r, 1, 12, false), ROUND_GO);
+  round_deinit(&r);
+}
+
 static void an_elastic_round_waits_for_one_that_never_came_as_long_as_others_may(void **state) {
   (void)state;
   struct round r;
@@ -462,6 +523,8 @@ int main(void) {
     cmocka_unit_test(a_member_that_has_finished_is_named_unless_it_has_given),
     cmocka_unit_test(an_elastic_round_does_not_wait_for_one_that_is_lost),
     cmocka_unit_test(an_elastic_round_waits_for_one_that_never_came_as_long_as_others_may),
+    cmocka_unit_test(only_the_coordinator_lets_a_member_leave),
+    cmocka_unit_test(who_has_left_a_closed_round_does_not_enter_by_itself),
     cmocka_unit_test(each_step_is_taken_once_whoever_is_killed),
     cmocka_unit_test(several_holders_take_the_same_steps),
     cmocka_unit_test(elastic_rounds_go_on_with_those_that_are_there),

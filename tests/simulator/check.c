@@ -285,13 +285,6 @@ static void see_value(void *self, const struct observed *observed) {
   see_equal(self, observed);
 }
 
-void check_replicas(struct run *run) {
-  check_exit_codes(run);
-  for (uint32_t i = 0; i < run->scenario->job->task_count && !run->report->has_failed; i++)
-    if (!run->tasks[i].exit_code)
-      observe_all(run->tasks[i].process, see_equal, &(struct comparison){run, &run->tasks[i]});
-}
-
 /* A worker that is killed between its last step and its end comes back to nobody. */
 void check_values_killed(struct run *run) {
   bool all_left = true;
@@ -310,7 +303,7 @@ bool is_finished(struct run *run, const struct run_task *task) {
 
 /* Who was killed when it had done all its steps and said so, and comes back, may find nobody any more, and says so with 69: it has no state
  * then. The others end well, with their values, all the same. */
-void check_values_done(struct run *run) {
+static void check_done(struct run *run, void (*see)(void *comparison, const struct observed *observed)) {
   uint32_t count = run->scenario->job->task_count;
   bool found_nobody[JOB_TASKS_MAX];
   for (uint32_t i = 0; i < count; i++) {
@@ -324,8 +317,11 @@ void check_values_done(struct run *run) {
     run->tasks[i].exit_code = found_nobody[i] ? 69 : run->tasks[i].exit_code;
   for (uint32_t i = 0; i < count && !run->report->has_failed; i++)
     if (!found_nobody[i])
-      observe_all(run->tasks[i].process, see_value, &(struct comparison){run, &run->tasks[i]});
+      observe_all(run->tasks[i].process, see, &(struct comparison){run, &run->tasks[i]});
 }
+
+void check_values_done(struct run *run) { check_done(run, see_value); }
+void check_replicas(struct run *run) { check_done(run, see_equal); }
 
 void check_values(struct run *run) {
   check_exit_codes(run);
