@@ -25,7 +25,7 @@ enum talk_kind {
   TALK_GO,       /* from the registrar: yes, with this state, which came before if `is_copied` */
   TALK_ASK,      /* from the registrar: give me your state */
   TALK_GIVEN,    /* to the registrar: it came before this */
-  TALK_NONE,     /* from the first worker: it does not train */
+  TALK_NONE,     /* from the first worker: it does not train, or had fewer steps than the others */
 };
 struct talk {
   uint32_t kind, is_copied;
@@ -215,15 +215,20 @@ static void serve_seat(struct replicas *r, uint32_t seat, uint64_t request, uint
   status result = values ? copy_between_rounds(r, seat, values, &row) : fail(RESOURCE_EXHAUSTED, "no memory");
   pthread_mutex_lock(&r->lock);
   bool is_asked = result == OK && r->view.seat[seat].has_told && r->view.seat[seat].request == request;
+  bool is_behind = is_asked && hall_is_behind(r->task->hall, r->program->task);
   bool copies = is_asked && view_serve(&r->view, seat, row.last);
   struct talk talk = {
     .kind = TALK_GO, .is_copied = copies, .request = request, .view = r->view.number, .round = row.last, .command = row.command};
+  if (is_behind) /* what others have done since is not here: nobody goes on from an older state */
+    talk = (struct talk){.kind = TALK_NONE, .request = request};
   if (result != OK)
     view_forget(&r->view, seat);
   pthread_mutex_unlock(&r->lock);
-  if (copies)
+  if (is_behind)
+    say(r, seat, &talk);
+  else if (copies)
     result = send_values(r, seat, step, values);
-  if (is_asked && result == OK && commit_place(r->task, r->seats[seat], row.command, row.last) == OK) {
+  if (is_asked && !is_behind && result == OK && commit_place(r->task, r->seats[seat], row.command, row.last) == OK) {
     hall_admit(r->task->hall, r->seats[seat]);
     say(r, seat, &talk);
   }
@@ -360,8 +365,8 @@ static status ask_for_state(struct replicas *r, uint32_t seat, struct talk *talk
   talk->step = step->id;
   status result = ask(r, seat, talk, has_come);
   if (result == OK && *has_come && talk->kind == TALK_NONE)
-    result = fail(FAILED_PRECONDITION, "%s at %s does not train", cluster_task_name(r->cluster, r->seats[seat]),
-                  cluster_task_address(r->cluster, r->seats[seat]));
+    result = fail(FAILED_PRECONDITION, "%s at %s does not train, or has finished its steps before the others: it has no state to give",
+                  cluster_task_name(r->cluster, r->seats[seat]), cluster_task_address(r->cluster, r->seats[seat]));
   if (result == OK && *has_come)
     result = adopt(r, talk, step->id);
   step_end_background(step);

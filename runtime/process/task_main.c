@@ -383,6 +383,17 @@ static status open_saver(struct host *host) {
   return host_is_alone(host) && (config.folder || config.restore) ? saver_create(host->task, &config, &host->saver) : OK;
 }
 
+/* The registrar of replicas is needed by their rounds: it stays until the others have been told, too, that the group is not whole. */
+static status end_rounds(struct host *host, status result) {
+  char text[2048];
+  if (result != FAILED_PRECONDITION || host->options.elastic || !replicas_serve_others(host->replicas))
+    return result;
+  snprintf(text, sizeof text, "%s", status_text());
+  task_note_finished(host->task, host->program->task);
+  (void)cluster_wait_dependents(host->cluster);
+  return fail(result, "%s", text);
+}
+
 static status run_host(struct host *host) {
   TRY(open_records(host));
   TRY(open_saver(host));
@@ -398,7 +409,7 @@ static status run_host(struct host *host) {
     TRY(host_initialise_late(host));
     TRY(start_runners(host));
   }
-  status result = run_phases(host);
+  status result = end_rounds(host, run_phases(host));
   if (result != OK || !host->runners || !runners_serve_others(host->runners))
     result = finish_runners(host, result);
   result = result == OK ? finish_runners(host, serve(host)) : result;

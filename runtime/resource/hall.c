@@ -224,6 +224,15 @@ uint64_t hall_last_serial(struct hall *hall, uint32_t task) {
   return serial;
 }
 
+bool hall_is_behind(struct hall *hall, uint32_t task) {
+  bool is = false;
+  pthread_mutex_lock(&hall->lock);
+  for (struct meeting *m = hall->meetings; m; m = m->next)
+    is = is || (m->round.number && seat_of(m, task) < m->round.options.seats && !m->round.seats[seat_of(m, task)].taken);
+  pthread_mutex_unlock(&hall->lock);
+  return is;
+}
+
 uint64_t hall_rounds(struct hall *hall, const char *name) {
   uint64_t number = 0, key = meeting_name_key(name);
   pthread_mutex_lock(&hall->lock);

@@ -200,6 +200,7 @@ static void who_was_left_out_is_admitted_again_first(void **state) {
   p.missing_ms[2] = 1;
   hall_tick(p.hall);
   assert_true(mean_of(a) == 1.5f && mean_of(b) == 1.5f);
+  assert_true(hall_is_behind(p.hall, 2) && !hall_is_behind(p.hall, 1));
   p.missing_ms[2] = 0;
   come(&p, 2, 12, &six, ABORTED); /* it lacks that round, though its task was never lost */
   hall_join(p.hall, 2);

@@ -265,13 +265,18 @@ static void compare(struct run *run, const struct run_task *task, const struct o
   }
 }
 
+static bool has_fewer(const struct run *run, const struct run_task *task) {
+  return run_has_fewer(run->scenario, task->built, run->options.seed);
+}
+
 static void see_equal(void *self, const struct observed *observed) {
   const struct comparison *c = self;
-  if (c->run->scenario->job->ps_count || c->task->number == 0 || c->run->tasks[0].exit_code)
+  const struct run_task *other = &c->run->tasks[has_fewer(c->run, &c->run->tasks[0])];
+  if (c->run->scenario->job->ps_count || c->task->number == other->number || other->exit_code || has_fewer(c->run, c->task))
     return;
-  const struct observed *first = observe(c->run->tasks[0].process, observed->name);
+  const struct observed *first = observe(other->process, observed->name);
   if (first && memcmp(first->values, observed->values, (size_t)observed->count * sizeof(float)) != 0)
-    run_fault(c->run, "%s of %s differs from that of %s", observed->name, c->task->built->name, c->run->tasks[0].built->name);
+    run_fault(c->run, "%s of %s differs from that of %s", observed->name, c->task->built->name, other->built->name);
 }
 
 static void see_value(void *self, const struct observed *observed) {
@@ -301,20 +306,29 @@ bool is_finished(struct run *run, const struct run_task *task) {
   return !task->built->is_ps && (task->was_done || observe_finished(task->process));
 }
 
+/* Elastic replicas whose registrar had fewer steps: it has no state to give, and says so with 65 to who comes to be let in; to itself others
+ * were lost then before the work was done. */
+static bool has_no_state(const struct run *run, const struct run_task *task) {
+  bool is_behind = run->scenario->fewer && !run->scenario->job->ps_count && has_fewer(run, &run->tasks[0]);
+  return is_behind && task->exit_code == (task->number ? 65 : 69);
+}
+
 /* Who was killed when it had done all its steps and said so, and comes back, may find nobody any more, and says so with 69: it has no state
  * then. The others end well, with their values, all the same. */
 static void check_done(struct run *run, void (*see)(void *comparison, const struct observed *observed)) {
   uint32_t count = run->scenario->job->task_count;
   bool found_nobody[JOB_TASKS_MAX];
+  int codes[JOB_TASKS_MAX];
   for (uint32_t i = 0; i < count; i++) {
     struct run_task *task = &run->tasks[i];
-    found_nobody[i] = task->was_done && task->exit_code == 69;
+    found_nobody[i] = (task->was_done && task->exit_code == 69) || has_no_state(run, task);
+    codes[i] = task->exit_code;
     task->exit_code = found_nobody[i] ? 0 : task->exit_code;
     task->was_done = false;
   }
   check_exit_codes(run);
   for (uint32_t i = 0; i < count; i++)
-    run->tasks[i].exit_code = found_nobody[i] ? 69 : run->tasks[i].exit_code;
+    run->tasks[i].exit_code = codes[i];
   for (uint32_t i = 0; i < count && !run->report->has_failed; i++)
     if (!found_nobody[i])
       observe_all(run->tasks[i].process, see, &(struct comparison){run, &run->tasks[i]});
@@ -327,4 +341,14 @@ void check_values(struct run *run) {
   check_exit_codes(run);
   for (uint32_t i = 0; i < run->scenario->job->task_count && !run->report->has_failed; i++)
     observe_all(run->tasks[i].process, see_value, &(struct comparison){run, &run->tasks[i]});
+}
+
+void check_fewer(struct run *run) {
+  for (uint32_t i = run->scenario->job->ps_count; i < run->scenario->job->task_count; i++) {
+    const struct run_task *task = &run->tasks[i];
+    bool is_registrar = task->number == 0; /* its work is not done when it has finished: others have not */
+    int expected = !has_fewer(run, task) ? 65 : is_registrar && task->exit_code ? 69 : 0;
+    if (task->exit_code != expected)
+      run_fault(run, "%s ends with %d, not %d", task->built->name, task->exit_code, expected);
+  }
 }

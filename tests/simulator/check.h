@@ -25,8 +25,10 @@ void check_counts_wiped(struct run *run);
 void check_given_up(struct run *run);
 /* Of models: every task ended with 0, and every variable is what it is when nothing goes wrong; replicas are equal bit by bit. */
 void check_values_killed(struct run *run); /* and a worker that was killed when all was done ends with 69 */
-/* Those that ended with 0 are equal bit by bit, whatever members the rounds had. */
+/* Those that ended with 0 are equal bit by bit, but for one that had fewer steps, whatever members the rounds had. */
 void check_replicas(struct run *run);
+/* Of rounds: the one that has fewer steps ends with 0, the others with 65. */
+void check_fewer(struct run *run);
 /* For scenarios whose tasks are killed: `is_done` of who has finished, and the check that lets it alone end with 69. */
 bool is_finished(struct run *run, const struct run_task *task);
 void check_values_done(struct run *run);

@@ -123,7 +123,7 @@ static uint64_t last_of(uint32_t number) {
 }
 
 static struct {
-  uint64_t reached[JOB_TASKS_MAX]; /* by each, since somebody last had a state */
+  uint64_t reached[JOB_TASKS_MAX]; /* by each, as far as somebody who lives has it */
   uint64_t living;                 /* by one who lives */
 } replicas;
 
@@ -135,8 +135,8 @@ static void look_at_replicas(void) {
     replicas.reached[i] = last > replicas.reached[i] ? last : replicas.reached[i];
     replicas.living = last > replicas.living ? last : replicas.living;
   }
-  if (replicas.living == 0)
-    memset(replicas.reached, 0, sizeof replicas.reached);
+  for (uint32_t i = 0; i < count; i++) /* what nobody has who lives is undone */
+    replicas.reached[i] = replicas.reached[i] < replicas.living ? replicas.reached[i] : replicas.living;
 }
 
 /* A round that all had done, and that somebody who lives still has. */

@@ -90,7 +90,12 @@ static void put_feed(struct disk *disk, const struct job_feed *feed, uint32_t ro
   free(bytes);
 }
 
-static char **arguments_of(const struct scenario *scenario, const struct job_task *task, const char *more) {
+bool run_has_fewer(const struct scenario *scenario, const struct job_task *task, uint64_t seed) {
+  const struct job *job = scenario->job;
+  return scenario->fewer && task == &job->tasks[job->ps_count + seed % job->worker_count];
+}
+
+static char **arguments_of(const struct scenario *scenario, const struct job_task *task, const char *more, uint64_t seed) {
   char *text = NULL, **argv = calloc(48, sizeof *argv), *rest;
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);
@@ -102,7 +107,8 @@ static char **arguments_of(const struct scenario *scenario, const struct job_tas
   if (scenario->more)
     fprintf(out, " %s", scenario->more);
   if (!task->is_ps) {
-    fprintf(out, " --entry train --batch %u --steps %u", job->batch, scenario->steps);
+    uint32_t fewer = run_has_fewer(scenario, task, seed) ? scenario->fewer : 0;
+    fprintf(out, " --entry train --batch %u --steps %u", job->batch, scenario->steps - fewer);
     for (int i = 0; i < 2; i++)
       fprintf(out, " --feed %s=/%s.npy", job->feeds[i].name, job->feeds[i].name);
     if (job->fetch)
@@ -128,13 +134,14 @@ void run_redraw(const struct scenario *scenario, const struct run_task *task) {
 
 static void prepare(struct run *run) {
   const struct scenario *scenario = run->scenario;
+  uint64_t seed = run->options.seed;
   for (uint32_t i = 0; i < scenario->job->task_count; i++) {
     const struct job_task *built = &scenario->job->tasks[i];
     char address[64];
     snprintf(address, sizeof address, " --address m%u:%u", RUN_TWIN_MACHINE + i, 2000 + i);
-    run->tasks[i] = (struct run_task){.built = built, .number = i, .machine = i, .argv = arguments_of(scenario, built, "")};
+    run->tasks[i] = (struct run_task){.built = built, .number = i, .machine = i, .argv = arguments_of(scenario, built, "", seed)};
     run->twins[i] =
-      (struct run_task){.built = built, .number = i, .machine = RUN_TWIN_MACHINE + i, .argv = arguments_of(scenario, built, address)};
+      (struct run_task){.built = built, .number = i, .machine = RUN_TWIN_MACHINE + i, .argv = arguments_of(scenario, built, address, seed)};
     if (built->is_ps)
       continue;
     put_feeds(scenario, i, 0);

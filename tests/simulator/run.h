@@ -29,6 +29,7 @@ struct scenario {
   const char *name, *title; /* a word for the command line, and what is true */
   const struct job *job;
   uint32_t steps;                  /* of each worker */
+  uint32_t fewer;                  /* that one worker, drawn, does not have (run_has_fewer) */
   uint32_t mishaps;                /* MISHAP()s that may happen */
   uint32_t moments;                /* MOMENT()s at which most of them do; 0: at any turn */
   uint64_t typical_turns;          /* of a run without mishaps; measured before the first run */
@@ -71,6 +72,9 @@ uint64_t run_until_noticed(struct scenario *scenario, uint64_t first, uint64_t c
 uint32_t run_shrink(struct scenario *scenario, struct run_options *options);
 /* What a user is told: the schedule, what went wrong, how to see it again. The whole story when asked for. */
 void run_tell(struct scenario *scenario, const struct run_options *options, bool whole_story);
+
+/* Whether it is the worker with fewer steps than the others. */
+bool run_has_fewer(const struct scenario *scenario, const struct job_task *task, uint64_t seed);
 
 /* ---- for checks ---- */
 
