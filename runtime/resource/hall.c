@@ -26,6 +26,7 @@ void hall_destroy(struct hall *hall) {
   }
   pthread_mutex_destroy(&hall->lock);
   free(hall->admitted);
+  vec_free(&hall->finished);
   free(hall);
 }
 
@@ -100,13 +101,29 @@ static void note_task(struct hall *hall, uint32_t task, void (*note)(struct roun
   finish_all(hall, over);
 }
 
+static void forget_finished(struct hall *hall, uint32_t task) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < hall->finished.count; i++)
+    if (hall->finished.items[i] != task)
+      hall->finished.items[kept++] = hall->finished.items[i];
+  hall->finished.count = kept;
+}
+
 void hall_finish(struct hall *hall, uint32_t task) {
   pthread_mutex_lock(&hall->lock);
   hall->has_finished = true;
+  forget_finished(hall, task);
+  vec_push(&hall->finished, task);
   pthread_mutex_unlock(&hall->lock);
   note_task(hall, task, round_finish);
 }
-void hall_begin(struct hall *hall, uint32_t task) { note_task(hall, task, round_begin); }
+
+void hall_begin(struct hall *hall, uint32_t task) {
+  pthread_mutex_lock(&hall->lock);
+  forget_finished(hall, task);
+  pthread_mutex_unlock(&hall->lock);
+  note_task(hall, task, round_begin);
+}
 
 bool hall_somebody_finished(struct hall *hall) {
   pthread_mutex_lock(&hall->lock);
@@ -138,6 +155,7 @@ bool hall_step_over(struct hall *hall, uint32_t driver, uint64_t step, bool has_
 void hall_reset(struct hall *hall) {
   struct wait_entry *over = NULL;
   pthread_mutex_lock(&hall->lock);
+  hall->finished.count = 0;
   for (struct meeting *m = hall->meetings; m; m = m->next) {
     struct round_options options = m->round.options;
     meeting_append_over(&over, meeting_fail_all(m, ABORTED, "the job was put back to an earlier moment"));

@@ -395,6 +395,14 @@ static void hear_early(struct meeting *m) {
   hall->early_end = at;
 }
 
+/* Who had finished before this task's first step came here. */
+static void finish_early(struct meeting *m) {
+  for (uint32_t i = 0; i < m->hall->finished.count; i++)
+    for (uint32_t seat = 0; seat < m->round.options.seats; seat++)
+      if (m->seats[seat] == m->hall->finished.items[i])
+        round_finish(&m->round, seat);
+}
+
 static uint32_t own_holder(const struct meeting_spec *spec) {
   for (uint32_t h = 0; h < spec->holder_count; h++)
     if (spec->holders[h] == spec->hall->peers.task)
@@ -447,6 +455,7 @@ static status meeting_init(struct resource *resource, void *argument) {
   pthread_mutex_lock(&m->hall->lock);
   m->next = m->hall->meetings;
   m->hall->meetings = m;
+  finish_early(m);
   hear_early(m);
   pthread_mutex_unlock(&m->hall->lock);
   return OK;

@@ -74,8 +74,9 @@ struct hall {
   struct meeting *meetings;
   struct early *early, **early_end;
   uint32_t early_count;
-  bool has_finished; /* some task, ever */
-  bool *admitted;    /* per task; NULL: all are */
+  bool has_finished;      /* some task, ever */
+  VEC(uint32_t) finished; /* tasks that begin no more steps, also in meetings that come to be later */
+  bool *admitted;         /* per task; NULL: all are */
   uint32_t task_count;
 };
 

@@ -170,6 +170,22 @@ static void an_elastic_round_is_the_mean_of_those_that_are_there(void **state) {
   close_place(&p);
 }
 
+static void who_had_finished_before_the_first_step_is_no_member(void **state) {
+  (void)state;
+  struct place p;
+  static const uint32_t seats[] = {0, 1, 2}, holders[] = {0};
+  struct resource *resource;
+  bool is_new;
+  open_place(&p, true);
+  hall_finish(p.hall, 2);
+  struct meeting_spec spec = {p.hall, seats, holders, DRIVERS, 1, false};
+  assert_int_equal(container_get(p.container, "", "later", &meeting_maker, &spec, &is_new, &resource), OK);
+  p.meeting = (struct meeting *)resource;
+  struct host_call *a = come(&p, 0, 10, &one, OK), *b = come(&p, 1, 11, &two, OK);
+  assert_true(mean_of(a) == 1.5f && mean_of(b) == 1.5f);
+  close_place(&p);
+}
+
 static void what_one_brought_that_left_before_it_gave_is_not_in_the_mean(void **state) {
   (void)state;
   struct place p;
@@ -228,6 +244,7 @@ int main(void) {
     cmocka_unit_test(who_is_missing_too_long_ends_the_round),
     cmocka_unit_test(who_has_finished_ends_the_round_in_words),
     cmocka_unit_test(an_elastic_round_is_the_mean_of_those_that_are_there),
+    cmocka_unit_test(who_had_finished_before_the_first_step_is_no_member),
     cmocka_unit_test(what_one_brought_that_left_before_it_gave_is_not_in_the_mean),
     cmocka_unit_test(who_was_left_out_is_admitted_again_first),
     cmocka_unit_test(only_those_that_were_admitted_enter),
