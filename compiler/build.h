@@ -42,6 +42,8 @@ struct build_options {
   bool soft_placement, log_device_placement;
   const char *emit;        /* NULL: build */
   const char *dump_phases; /* a folder, or NULL */
+  double tune;             /* seconds for measuring schedules; 0: their costs are estimated */
+  const char *cache;       /* a folder with what was measured before, or NULL */
   bool quiet;
   bool tls;                  /* the executables have TLS in them */
   VEC(const char *) entries; /* the texts of --entry */
@@ -97,5 +99,7 @@ status build_emit(struct build *build, uint32_t task, struct emitted *out);
 /* link.c: objects (one for each CPU) + runtime -> executable; `program`: the emitted one, which says what parts of the runtime it needs; with_tls: OpenSSL is
  * among them. INTERNAL with the linker's words. */
 status link_executable(const char *const *objects, int object_count, const void *program, bool with_tls, const char *output_path);
+/* An object alone -> a library that can be loaded. */
+status link_library(const char *object, const char *output_path);
 
 #endif

@@ -248,16 +248,38 @@ static status link_with_cc(const char *program, const struct link_job *job) {
   return OK;
 }
 
+static bool link_find_lld(char *out, size_t size) {
+  return link_find_program("ld.lld-19", out, size) || link_find_program("ld.lld", out, size);
+}
+static status link_without_linker(void) { return fail(FAILED_PRECONDITION, "no linker: neither ld.lld-19, ld.lld nor cc is in PATH"); }
+
 static status link_with_any(const struct link_job *job) {
-  static const char *const linkers[] = {"ld.lld-19", "ld.lld"};
   char program[512];
   const char *folder = link_start_folder();
-  for (size_t i = 0; folder && i < sizeof linkers / sizeof *linkers; i++)
-    if (link_find_program(linkers[i], program, sizeof program))
-      return link_with_lld(program, folder, job);
+  if (folder && link_find_lld(program, sizeof program))
+    return link_with_lld(program, folder, job);
   if (link_find_program("cc", program, sizeof program))
     return link_with_cc(program, job);
-  return fail(FAILED_PRECONDITION, "no linker: neither ld.lld-19, ld.lld nor cc is in PATH");
+  return link_without_linker();
+}
+
+status link_library(const char *object, const char *output_path) {
+  char program[512], said[LINKER_WORDS_MAX];
+  bool is_lld = link_find_lld(program, sizeof program);
+  if (!is_lld && !link_find_program("cc", program, sizeof program))
+    return link_without_linker();
+  struct link_words words = {.count = 0};
+  add(&words, is_lld ? "ld.lld" : "cc");
+  add(&words, "-shared");
+  add(&words, "-o");
+  add(&words, output_path);
+  add(&words, is_lld ? "--whole-archive" : "-Wl,--whole-archive");
+  add(&words, object);
+  add(&words, is_lld ? "--no-whole-archive" : "-Wl,--no-whole-archive");
+  add(&words, NULL);
+  if (link_run(program, &words, said, sizeof said) != 0)
+    return fail(INTERNAL, "linking failed: %s", said);
+  return OK;
 }
 
 static void add_symbol(struct link_job *job, const char *symbol) {

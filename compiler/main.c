@@ -39,6 +39,8 @@ static const char usage[] =
   "  --log-device-placement\n"
   "  --cpu NAMES           native, an LLVM CPU name, or a level like x86-64-v3; several, separated by commas: chosen at start\n"
   "  --emit KIND           graph, ir, order, schedule, lanes, plan, llvm, asm, cuda, ptx or dot: print it instead of building\n"
+  "  --tune SECONDS        measures schedules of kernels on this machine, the longest first, instead of estimating them\n"
+  "  --cache DIR           what was measured is kept there, and taken from there\n"
   "  --dump-phases DIR     one file for each pass\n"
   "  --tls                 the executables have TLS in them (OpenSSL), for their options --tls-cert, --tls-key and --tls-ca\n"
   "  --quiet               says nothing of what was built\n"
@@ -57,7 +59,22 @@ static int misused(const char *text, const char *word) {
   return 64;
 }
 
-enum long_option { O_CLUSTER = 256, O_ENTRY, O_REPLICATE, O_STRATEGY, O_SOFT, O_LOG, O_GPU, O_CPU, O_EMIT, O_DUMP, O_QUIET, O_TLS };
+enum long_option {
+  O_CLUSTER = 256,
+  O_ENTRY,
+  O_REPLICATE,
+  O_STRATEGY,
+  O_SOFT,
+  O_LOG,
+  O_GPU,
+  O_CPU,
+  O_EMIT,
+  O_DUMP,
+  O_QUIET,
+  O_TLS,
+  O_TUNE,
+  O_CACHE
+};
 static const struct option options[] = {{"cluster", required_argument, NULL, O_CLUSTER},
                                         {"entry", required_argument, NULL, O_ENTRY},
                                         {"replicate", required_argument, NULL, O_REPLICATE},
@@ -70,6 +87,8 @@ static const struct option options[] = {{"cluster", required_argument, NULL, O_C
                                         {"dump-phases", required_argument, NULL, O_DUMP},
                                         {"quiet", no_argument, NULL, O_QUIET},
                                         {"tls", no_argument, NULL, O_TLS},
+                                        {"tune", required_argument, NULL, O_TUNE},
+                                        {"cache", required_argument, NULL, O_CACHE},
                                         {NULL, 0, NULL, 0}};
 
 static int unknown_option(const char *word) {
@@ -103,6 +122,12 @@ static int unknown_command(const char *word) {
   return 64;
 }
 
+static bool read_seconds(const char *text, double *out) {
+  char *end;
+  *out = strtod(text, &end);
+  return end != text && !*end && *out > 0 && *out < 1e6;
+}
+
 /* 0, or the exit code of a wrong command line. */
 static int parse_options(int argc, char **argv, struct build_options *o) {
   o->output_dir = "tfc-out";
@@ -123,6 +148,11 @@ static int parse_options(int argc, char **argv, struct build_options *o) {
     case O_DUMP: o->dump_phases = optarg; break;
     case O_QUIET: o->quiet = true; break;
     case O_TLS: o->tls = true; break;
+    case O_CACHE: o->cache = optarg; break;
+    case O_TUNE:
+      if (!read_seconds(optarg, &o->tune))
+        return misused("--tune takes a number of seconds above 0, not ", optarg);
+      break;
     case ':': return misused("this option needs a value: ", argv[optind - 1]);
     default: return unknown_option(argv[optind - 1]);
     }

@@ -6,20 +6,50 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/map.h"
 #include "compiler/pass/part_walk.h"
 #include "compiler/pass/pass.h"
 #include "compiler/schedule/choose.h"
+#include "compiler/schedule/tune.h"
 
+/* A distinct kernel of the build, and how each CPU runs it. */
+struct distinct {
+  const struct kernel *kernel;
+  struct scheduled_kernel *made; /* b->cpus.count of them */
+  double work;                   /* with --tune */
+};
 struct scheduler {
-  struct map known; /* by kernel_hash -> index into made */
-  VEC(const struct scheduled_kernel *) made;
+  struct map known; /* by kernel_hash -> index into kernels */
+  VEC(struct distinct) kernels;
 };
 
-static status schedule_for(struct build *b, const struct kernel *k, const char *cpu, struct scheduled_kernel *out) {
+static bool is_kernel(const struct flow *f, flow_id id) { return f->nodes.items[id] && f->nodes.items[id]->op == FLOW_KERNEL; }
+
+static status collect(struct build *b, const struct part_ref *part, struct flow *f, void *self) {
+  struct scheduler *s = self;
+  (void)part;
+  for (flow_id id = 1; id < f->nodes.count; id++) {
+    uint32_t at = s->kernels.count;
+    if (!is_kernel(f, id))
+      continue;
+    struct flow_node *n = f->nodes.items[id];
+    const char *key = kernel_hash_text(kernel_hash(n->kernel), &b->arena);
+    if (!map_find(&s->known, key, &at)) {
+      struct distinct d = {n->kernel, ARENA_ARRAY(&b->arena, struct scheduled_kernel, b->cpus.count), 0};
+      map_insert(&s->known, key, at);
+      vec_push(&s->kernels, d);
+    }
+    n->scheduled = s->kernels.items[at].made;
+    n->scheduled_count = b->cpus.count;
+  }
+  return OK;
+}
+
+static status schedule_for(struct build *b, const struct kernel *k, const char *cpu, struct tuner *tuner, struct scheduled_kernel *out) {
   struct schedule s = {0};
-  out->steps = schedule_choose(k, machine_find(cpu), &b->arena);
+  TRY(schedule_choose(k, machine_find(cpu), tuner, &b->arena, &out->steps));
   if (!out->steps)
     return OK;
   TRY(schedule_parse(out->steps, &b->arena, &s));
@@ -27,35 +57,52 @@ static status schedule_for(struct build *b, const struct kernel *k, const char *
   return applied == OK ? OK : fail(INTERNAL, "schedule of kernel %s: %s", k->name, arena_strdup(&b->arena, status_text()));
 }
 
-static status schedule_node(struct build *b, struct scheduler *s, struct flow_node *n) {
-  const char *key = kernel_hash_text(kernel_hash(n->kernel), &b->arena);
-  uint32_t at;
-  if (!map_find(&s->known, key, &at)) {
-    struct scheduled_kernel *made = ARENA_ARRAY(&b->arena, struct scheduled_kernel, b->cpus.count);
-    for (uint32_t i = 0; i < b->cpus.count; i++)
-      TRY(schedule_for(b, n->kernel, b->cpus.items[i].name, &made[i]));
-    at = s->made.count;
-    map_insert(&s->known, key, at);
-    vec_push(&s->made, made);
-  }
-  n->scheduled = s->made.items[at];
-  n->scheduled_count = b->cpus.count;
-  return OK;
+/* ---- --tune and --cache ---- */
+
+static bool is_here(const char *cpu) { return strcmp(cpu, "native") == 0; }
+
+static int by_work(const void *a, const void *b) {
+  const struct distinct *x = a, *y = b;
+  return (x->work < y->work) - (x->work > y->work);
 }
-static status schedule_flow(struct build *b, const struct part_ref *part, struct flow *f, void *self) {
-  (void)part;
-  for (flow_id id = 1; id < f->nodes.count; id++)
-    if (f->nodes.items[id] && f->nodes.items[id]->op == FLOW_KERNEL)
-      TRY(schedule_node(b, self, f->nodes.items[id]));
+/* What takes longest is measured first. */
+static status prepare_tuner(struct build *b, struct scheduler *s, struct tuner *tuner) {
+  bool any = false;
+  for (uint32_t i = 0; i < b->cpus.count; i++)
+    any = any || is_here(b->cpus.items[i].name);
+  if (!any)
+    return fail(INVALID_ARGUMENT, "--tune and --cache are of kernels for the machine at hand: with --cpu native, not %s", b->options.cpu);
+  for (uint32_t i = 0; i < s->kernels.count; i++)
+    s->kernels.items[i].work = schedule_work(s->kernels.items[i].kernel, machine_find("native"), &b->arena);
+  if (s->kernels.count)
+    qsort(s->kernels.items, s->kernels.count, sizeof s->kernels.items[0], by_work);
+  return tuner_open(tuner);
+}
+
+static status schedule_all(struct build *b, struct scheduler *s) {
+  struct tuner tuner = {.seconds = b->options.tune, .folder = b->options.cache};
+  bool tunes = b->options.tune > 0 || b->options.cache;
+  if (tunes)
+    TRY(prepare_tuner(b, s, &tuner));
+  for (uint32_t i = 0; i < s->kernels.count; i++)
+    for (uint32_t c = 0; c < b->cpus.count; c++) {
+      const char *cpu = b->cpus.items[c].name;
+      TRY(schedule_for(b, s->kernels.items[i].kernel, cpu, tunes && is_here(cpu) ? &tuner : NULL, &s->kernels.items[i].made[c]));
+    }
+  if (tunes && !b->options.quiet)
+    fprintf(stderr, "tuned: %u loop nests measured, %u known from before, %u left to the cost model\n", tuner.measured, tuner.known,
+            tuner.guessed);
   return OK;
 }
 
 status pass_schedule(struct build *b) {
   struct scheduler s = {0};
   TRY(cpus_read(b->options.cpu ? b->options.cpu : "native", &b->arena, &b->cpus));
-  status result = part_each_flow(b, schedule_flow, &s);
+  status result = part_each_flow(b, collect, &s);
+  if (result == OK)
+    result = schedule_all(b, &s);
   map_deinit(&s.known);
-  vec_free(&s.made);
+  vec_free(&s.kernels);
   return result;
 }
 

@@ -1,7 +1,7 @@
 /* choose.c: the cheapest candidate of each nest of a kernel; see choose.h. */
 #include "compiler/schedule/choose.h"
 
-#include <string.h>
+#include "compiler/schedule/tune.h"
 
 void nest_candidates(const struct nest *n, struct candidates *out) {
   struct contraction c;
@@ -26,32 +26,60 @@ static bool applies(const struct nest *n, const struct candidate *c) {
   struct kernel *out;
   return schedule_parse(c->steps, n->arena, &s) == OK && schedule_apply(n->k, &s, n->arena, &out) == OK;
 }
-static struct candidate cheapest(const struct nest *n) {
-  struct candidates all = {0};
-  nest_candidates(n, &all);
-  struct candidate best = all.items.items[0];
-  for (uint32_t i = 1; i < all.items.count; i++)
-    if (all.items.items[i].cycles < best.cycles && applies(n, &all.items.items[i]))
-      best = all.items.items[i];
-  vec_free(&all.items);
+static uint32_t cheapest(const struct nest *n, const struct candidates *all) {
+  uint32_t best = 0;
+  for (uint32_t i = 1; i < all->items.count; i++)
+    if (all->items.items[i].cycles < all->items.items[best].cycles && applies(n, &all->items.items[i]))
+      best = i;
   return best;
 }
+static status pick(const struct nest *n, struct tuner *tuner, struct candidate *out) {
+  struct candidates all = {0};
+  uint32_t best;
+  bool is_measured = false;
+  nest_candidates(n, &all);
+  status result = tuner ? tuner_pick(tuner, n, &all, &is_measured, &best) : OK;
+  if (!is_measured)
+    best = cheapest(n, &all);
+  *out = all.items.items[best];
+  vec_free(&all.items);
+  return result;
+}
 
-const char *schedule_choose(const struct kernel *k, const struct machine *machine, struct arena *arena) {
+static struct nest first_nest(const struct kernel *k, struct kernel_uses *uses, const struct machine *machine, struct arena *arena) {
+  kernel_uses_find(k, arena, uses);
+  return (struct nest){.k = k, .uses = uses, .machine = machine, .arena = arena, .top = k->body};
+}
+static void next_nest(struct nest *n) {
+  n->first_loop += loops_of(n->top);
+  n->top = n->top->next;
+  n->number++;
+}
+
+status schedule_choose(const struct kernel *k, const struct machine *machine, struct tuner *tuner, struct arena *arena, const char **out) {
   struct kernel_uses uses;
-  const char *text = NULL;
-  kernel_uses_find(k, arena, &uses);
-  struct nest n = {.k = k, .uses = &uses, .machine = machine, .arena = arena};
-  for (const struct stmt *s = k->body; s; s = s->next, n.number++) {
-    n.top = s;
-    struct candidate best = cheapest(&n);
-    n.first_loop += loops_of(s);
-    if (!best.steps)
-      continue;
-    if (best.below && !k->body->next)
-      return arena_printf(arena, "when n%u < %lld: %s else:", best.size, (long long)best.below, best.steps);
-    if (!best.below)
-      text = text ? arena_printf(arena, "%s; %s", text, best.steps) : best.steps;
+  *out = NULL;
+  for (struct nest n = first_nest(k, &uses, machine, arena); n.top; next_nest(&n)) {
+    struct candidate best;
+    TRY(pick(&n, tuner, &best));
+    if (best.below && !k->body->next) {
+      *out = arena_printf(arena, "when n%u < %lld: %s else:", best.size, (long long)best.below, best.steps);
+      return OK;
+    }
+    if (best.steps && !best.below)
+      *out = *out ? arena_printf(arena, "%s; %s", *out, best.steps) : best.steps;
   }
-  return text;
+  return OK;
+}
+
+double schedule_work(const struct kernel *k, const struct machine *machine, struct arena *arena) {
+  struct kernel_uses uses;
+  double cycles = 0;
+  for (struct nest n = first_nest(k, &uses, machine, arena); n.top; next_nest(&n)) {
+    struct candidates all = {0};
+    nest_candidates(&n, &all);
+    cycles += all.items.items[0].cycles;
+    vec_free(&all.items);
+  }
+  return cycles;
 }

@@ -67,6 +67,12 @@ static struct kernel *parsed(const char *text, struct arena *arena) {
   return k;
 }
 
+static const char *chosen(const struct kernel *k, const char *cpu, struct arena *arena) {
+  const char *steps;
+  assert_int_equal(schedule_choose(k, machine_find(cpu), NULL, arena, &steps), OK);
+  return steps;
+}
+
 static void kernels_get_the_steps_that_fit_size_and_machine(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -75,7 +81,7 @@ static void kernels_get_the_steps_that_fit_size_and_machine(void **state) {
     struct kernel *k, *out;
     arena_init(&arena);
     k = parsed(cases[i].kernel, &arena);
-    const char *steps = schedule_choose(k, machine_find(cases[i].cpu), &arena);
+    const char *steps = chosen(k, cases[i].cpu, &arena);
     if ((steps != NULL) != (cases[i].expected != NULL) || (steps && !strstr(steps, cases[i].expected)))
       test_fail("%s: %s", cases[i].name, steps ? steps : "left to the target");
     if (steps && (schedule_parse(steps, &arena, &s) != OK || schedule_apply(k, &s, &arena, &out) != OK))
@@ -146,7 +152,7 @@ static void code_gives_the_bits_of_the_schedule_for_any_threads(void **state) {
     struct schedule s = {0};
     arena_init(&arena);
     struct kernel *k = parsed(cases[i].kernel, &arena), *out = k;
-    const char *steps = schedule_choose(k, machine_find("native"), &arena);
+    const char *steps = chosen(k, "native", &arena);
     if (steps && (schedule_parse(steps, &arena, &s) != OK || schedule_apply(k, &s, &arena, &out) != OK))
       test_fail("%s: %s", cases[i].name, status_text());
     struct compiled made = compile_kernels(&out, 1, "native");
@@ -169,7 +175,7 @@ static void a_kernel_without_products_is_left_alone(void **state) {
   struct arena arena;
   arena_init(&arena);
   struct kernel *k = parsed("kernel k(in a: f32[64], out b: f32[64]) { par i0 < 64 { b[i0] = exp(a[i0]) } }", &arena);
-  assert_null(schedule_choose(k, machine_find("x86-64-v4"), &arena));
+  assert_null(chosen(k, "x86-64-v4", &arena));
   arena_deinit(&arena);
 }
 
