@@ -92,7 +92,11 @@ static void tell_join(struct job *job, uint64_t now_ms) {
   struct job_message join = {.kind = JOB_JOIN, .life = job->life, .has_phases = job->has_phases};
   pthread_mutex_lock(&job->lock);
   join.history = job->history;
+  bool may_leave = job->may_leave;
   pthread_mutex_unlock(&job->lock);
+  for (uint32_t i = 0; i < job->task_count; i++)
+    if (i == job->self ? job->has_phases && may_leave : cluster_had_finished(job->cluster, i))
+      join.finished[i / 64] |= UINT64_C(1) << i % 64;
   join.has_options = job->has_options;
   join.options = job->options;
   holder_join(job, &join);
@@ -180,8 +184,11 @@ static void tick(struct job *job) {
   pthread_mutex_unlock(&job->lock);
   if (!has_history && (!job->asked_ms || now_ms - job->asked_ms >= JOIN_AGAIN_MS))
     tell_join(job, now_ms);
-  if (asks_leave)
+  if (asks_leave && (job->asked_leave != leaves || now_ms - job->asked_leave_ms >= TICK_MS)) { /* not with each letter: it is answered */
+    job->asked_leave = leaves;
+    job->asked_leave_ms = now_ms;
     job_send(job, job->coordinator, &(struct job_message){.kind = JOB_LEAVE_ASK, .history = leaves});
+  }
   holder_tick(job, now_ms);
   if (!job->chair)
     return;
@@ -366,6 +373,15 @@ status job_finish(struct job *job, bool is_well) {
   return job->has_failed ? fail(DATA_LOSS, "saving to %s: %s", job->options.folder, job->failed_text) : OK;
 }
 
+bool job_keeps(struct job *job) {
+  if (!job)
+    return false;
+  pthread_mutex_lock(&job->lock);
+  bool keeps = job->keeps;
+  pthread_mutex_unlock(&job->lock);
+  return keeps;
+}
+
 bool job_is_over(struct job *job) {
   if (!job)
     return false;
@@ -475,6 +491,10 @@ status job_create(struct task *task, struct cluster *cluster, const struct job_c
     return result;
   }
   cluster_on_control(cluster, CONTROL_CHECKPOINT, on_control, job);
+  if (job->is_holder) {
+    commit_serve(task, false); /* before anybody can ask, or bring a step */
+    commit_watch(task, on_commit, job);
+  }
   *out = job;
   return OK;
 }
@@ -484,10 +504,6 @@ status job_start(struct job *job) {
     job_set_options(job, &job->options); /* a folder that cannot be written is known before anything is computed */
   if (job->failure != OK)
     return fail(job->failure, "%s", job->failure_text);
-  if (job->is_holder) {
-    commit_serve(job->task, false);
-    commit_watch(job->task, on_commit, job);
-  }
   if (pthread_create(&job->thread, NULL, job_main, job) != 0)
     return fail(RESOURCE_EXHAUSTED, "no thread for checkpoints");
   job->has_thread = true;

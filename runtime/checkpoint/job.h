@@ -35,6 +35,8 @@ void job_destroy(struct job *job);
 /* Waits until the job is in a history: all holders are there, and what was to be restored is. UNAVAILABLE: a holder cannot be reached, or
  * state was lost and there is no checkpoint folder; CANCELLED after job_stop; DATA_LOSS and others: a checkpoint cannot be restored. */
 status job_wait(struct job *job);
+/* There is a checkpoint folder. False for NULL. */
+bool job_keeps(struct job *job);
 /* Which history the job is in; 0: none yet, or it is no job of several tasks (NULL). */
 uint64_t job_history(struct job *job);
 /* For a task whose phases are done, in this history: waits until its last step is in a complete checkpoint, where there is a folder. OK

@@ -59,12 +59,34 @@ static void view_others(const struct job *job, struct history_view *view) {
   }
 }
 
+/* A task whose steps nobody does again: it has left, or is about to. task_count: none. */
+static uint32_t first_gone(const struct job *job) {
+  for (uint32_t i = 0; i < job->task_count; i++) {
+    const struct job_seen *seen = &job->chair->seen[i];
+    bool is_here = seen->has_joined && cluster_is_linked(job->cluster, i);
+    if (!seen->is_holder && (is_here ? (seen->has_phases && seen->has_left) || seen->is_let_go : seen->had_finished || seen->has_left))
+      return i;
+  }
+  return job->task_count;
+}
+
 static const char *name_lost(const struct job *job) {
   const struct job_chair *chair = job->chair;
   for (uint32_t i = 0; i < chair->holder_count; i++)
     if (chair->holders[i].history == 0)
       return cluster_task_name(job->cluster, chair->holder_tasks[i]);
   return "a task";
+}
+
+/* Why the job cannot go on. */
+static void describe_loss(const struct job *job, char *out, size_t size) {
+  if (*job->options.folder)
+    snprintf(out, size,
+             "%s came back without its variables, %.3000s has no checkpoint that all have, and %s has done its steps and does not do them "
+             "again",
+             name_lost(job), job->options.folder, cluster_task_name(job->cluster, first_gone(job)));
+  else
+    snprintf(out, size, "%s came back without its variables, and there is no --checkpoint-dir to go back to", name_lost(job));
 }
 
 /* The words for the others, where something was lost. */
@@ -88,13 +110,14 @@ static void settle(struct job *job, uint64_t history) {
   chair->is_restoring = false;
   chair->has_history = true;
   for (uint32_t i = 0; i < job->task_count; i++) /* what they had done may be undone */
-    chair->seen[i].wants_to_leave = chair->seen[i].is_covered = chair->seen[i].has_left = false;
+    chair->seen[i].wants_to_leave = chair->seen[i].is_covered = chair->seen[i].has_left = chair->seen[i].had_finished = false;
   for (uint32_t i = 0; i < chair->holder_count; i++) {
     chair->holders[i].history = history;
     chair->seen[chair->holder_tasks[i]].history = history;
   }
   chair->steps_saved = atomic_load(&job->steps);
   chair->begun_ms = job_now_ms();
+  chair->retry_ms = chair->failing_since_ms = 0; /* what was in the way is of the history before */
   tell_all_run(job);
 }
 
@@ -134,9 +157,10 @@ static void decide(struct job *job) {
                               .has_chief = chair->seen[job->chief].has_joined,
                               .is_replicated = job->is_replicated};
   view_others(job, &view);
+  view.has_left = first_gone(job) < job->task_count;
   struct history_decision decision = history_decide(&view);
   bool was_lost = chair->had_lost || view.others != 0;
-  char text[512];
+  char text[4096];
   switch (decision.verdict) {
   case HISTORY_WAIT: return;
   case HISTORY_KEEP:
@@ -145,7 +169,7 @@ static void decide(struct job *job) {
     settle(job, decision.history);
     return;
   case HISTORY_LOST:
-    snprintf(text, sizeof text, "%s came back without its variables, and there is no --checkpoint-dir to go back to", name_lost(job));
+    describe_loss(job, text, sizeof text);
     give_up_job(job, text);
     return;
   default: begin_history(job, &decision, was_lost); return;
@@ -197,11 +221,14 @@ static void take_holder(struct job *job, uint32_t from, const struct job_message
     decide(job);
 }
 
+static bool has_finished(const struct job_message *message, uint32_t task) { return message->finished[task / 64] >> task % 64 & 1; }
+
 static void take_other(struct job *job, uint32_t from, const struct job_message *message) {
   struct job_chair *chair = job->chair;
   struct job_seen *seen = &chair->seen[from];
   if (seen->life != message->life)
-    seen->has_left = seen->wants_to_leave = seen->is_covered = false;
+    seen->has_left = seen->wants_to_leave = seen->is_covered = seen->had_finished = false;
+  seen->is_let_go = has_finished(message, from);
   seen->life = message->life;
   seen->has_joined = true;
   seen->history = message->history;
@@ -246,6 +273,8 @@ static void take_join(struct job *job, uint32_t from, const struct job_message *
   bool had_options = job->has_options;
   take_options(job, from, message);
   chair->seen[from].has_phases = chair->seen[from].has_phases || message->has_phases;
+  for (uint32_t i = 0; i < job->task_count; i++)
+    chair->seen[i].had_finished = chair->seen[i].had_finished || (i != from && has_finished(message, i));
   for (uint32_t i = 0; i < job->task_count && job->has_options && !had_options; i++)
     if (i != job->self && i != from && chair->seen[i].has_joined)
       share_options(job, i);
@@ -405,6 +434,7 @@ static void end_attempt(struct job *job, enum cut_message message) {
     (void)cut_lost(&chair->cut);
     tell_holders(job, &(struct job_message){.kind = JOB_ABORT, .id = chair->last_id});
     note_saved(job);
+    chair->retry_ms = now_ms + RETRY_MS; /* also for a holder that has to stay while others work, and asks */
     break;
   case CUT_COMMIT:
     chair->newest = chair->last_id;

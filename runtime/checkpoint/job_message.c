@@ -22,6 +22,7 @@ enum {
   FIELD_TEXT,
   FIELD_LEDGER,
   FIELD_LIFE,
+  FIELD_FINISHED, /* a task's number + 1 */
 };
 enum { FLAG_UNEVEN = 1, FLAG_OPTIONS = 2, FLAG_FILES = 4, FLAG_FAILURE = 8, FLAG_PHASES = 16, FLAG_INITIALISED = 32 };
 
@@ -55,6 +56,9 @@ void job_message_write(const struct job_message *m, struct wire_buffer *out) {
   }
   for (uint32_t i = 0; i < m->file_count; i++)
     wire_put_fixed64(out, FIELD_FILE, m->files[i]);
+  for (uint32_t i = 0; i < LIMIT_TASKS; i++)
+    if (m->finished[i / 64] >> i % 64 & 1)
+      put(out, FIELD_FINISHED, i + 1);
   put_text(out, FIELD_TEXT, m->text);
   if (m->ledger_size)
     wire_put_bytes(out, FIELD_LEDGER, m->ledger, m->ledger_size);
@@ -93,6 +97,10 @@ static void take_field(const struct wire_field *field, struct job_message *m) {
   case FIELD_FILE:
     if (m->file_count < HISTORY_FILES_MAX)
       m->files[m->file_count++] = field->value;
+    break;
+  case FIELD_FINISHED:
+    if (field->value - 1 < LIMIT_TASKS)
+      m->finished[(field->value - 1) / 64] |= UINT64_C(1) << (field->value - 1) % 64;
     break;
   case FIELD_TEXT: take_text(field, m->text, sizeof m->text); break;
   case FIELD_LEDGER:

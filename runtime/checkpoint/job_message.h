@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include "base/limits.h"
 #include "base/wire.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/cluster/history.h"
@@ -44,7 +45,8 @@ struct job_message {
   uint32_t file_count;
   uint64_t files[HISTORY_FILES_MAX];
   char text[CHECKPOINT_PATH_MAX];
-  const void *ledger; /* read: in the bytes that were read */
+  uint64_t finished[LIMIT_TASKS / 64]; /* JOIN: a bit for each task whose steps are done, and which may have left for good */
+  const void *ledger;                  /* read: in the bytes that were read */
   size_t ledger_size;
 };
 

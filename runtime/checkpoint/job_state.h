@@ -42,6 +42,8 @@ struct job_seen {
   uint32_t holder; /* its place among the holders */
   uint64_t history, life;
   bool wants_to_leave, has_left;
+  bool is_let_go;             /* it says so itself: to this coordinator's predecessor */
+  bool had_finished;          /* others say so: it may have left before this coordinator began */
   bool is_covered;            /* by the attempt under way */
   int64_t steps, steps_saved; /* a holder's, in the attempt; in the last complete one, -1: unknown */
 };
@@ -78,9 +80,10 @@ struct job {
   struct job_options options;
   bool has_options;
   struct job_seat seat;
-  struct job_chair *chair; /* NULL: another task is the coordinator */
-  uint64_t life;           /* random, of this process */
-  uint64_t asked_ms;       /* when JOIN was last sent */
+  struct job_chair *chair;              /* NULL: another task is the coordinator */
+  uint64_t life;                        /* random, of this process */
+  uint64_t asked_ms;                    /* when JOIN was last sent */
+  uint64_t asked_leave, asked_leave_ms; /* LEAVE_ASK, of which history */
   pthread_t thread;
   bool has_thread;
   _Atomic int64_t steps;     /* that changed state here, since the first start */

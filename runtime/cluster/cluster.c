@@ -320,15 +320,16 @@ static bool is_settled(const struct cluster *cluster) {
   return true;
 }
 
-void cluster_give_up(struct cluster *cluster, const char *why) {
+void cluster_give_up(struct cluster *cluster, status code, const char *why) {
   pthread_mutex_lock(&cluster->lock);
+  cluster->given_up_code = code;
   snprintf(cluster->given_up, sizeof cluster->given_up, "%s", why);
   pthread_mutex_unlock(&cluster->lock);
 }
 
 void cluster_say_bye(struct peer *peer) {
   const char *why = peer->cluster->given_up;
-  peer_send(peer, &(struct parcel){.kind = MESSAGE_BYE, .code = *why ? UNAVAILABLE : OK, .data = why, .size = strlen(why)});
+  peer_send(peer, &(struct parcel){.kind = MESSAGE_BYE, .code = peer->cluster->given_up_code, .data = why, .size = strlen(why)});
 }
 
 /* Good-bye to all, and until they have heard it the links go on as ever. Who says it has nothing left to do: it is killed after that

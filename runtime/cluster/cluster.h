@@ -113,8 +113,12 @@ bool cluster_has_left(struct cluster *cluster, const uint32_t *tasks, uint32_t c
 void cluster_need_not_wait(struct cluster *cluster);
 /* Whether a checkpoint says that the task had done its work, and may have left for good; until another process has its name. Any thread. */
 void cluster_note_finished(struct cluster *cluster, uint32_t task, bool had_finished);
-/* Good-bye will say that this task leaves its work undone, and why. Any thread; before cluster_destroy. */
-void cluster_give_up(struct cluster *cluster, const char *why);
+/* A checkpoint says so, or the task itself when it left. */
+bool cluster_had_finished(struct cluster *cluster, uint32_t task);
+/* Good-bye will say that this task leaves its work undone, and why. UNAVAILABLE: for good, and others who work for the same end end, too;
+ * CANCELLED: it was told to stop, and may be started again, whether it has said before that it had finished or not. Any thread; before
+ * cluster_destroy. */
+void cluster_give_up(struct cluster *cluster, status code, const char *why);
 
 /* This task or a connected one has phases that have not finished. */
 bool cluster_is_at_work(struct cluster *cluster);

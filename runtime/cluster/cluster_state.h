@@ -81,6 +81,7 @@ struct peer {
   uint32_t attempt;               /* its latest */
   uint64_t changed_ms;
   uint64_t gone_ms;                  /* since when it is cut, or was lost; 0: up, or never here */
+  uint64_t awaited_ms;               /* since when somebody here waits for it, first; 0: nobody does */
   char reason[CLUSTER_REASON_BYTES]; /* why it is not up */
   VEC(uint64_t) started;             /* steps of ours it has not reported yet */
   /* the loop's: dialling */
@@ -143,7 +144,8 @@ struct cluster {
   pthread_cond_t changed;
   bool is_ready, is_initialised, is_finished, is_stopped, is_leaving, has_said_bye, is_closing, is_closed;
   bool need_not_wait;                  /* for others to finish */
-  char given_up[CLUSTER_REASON_BYTES]; /* why the work is left undone; "" */
+  status given_up_code;                /* the work is left undone; OK: it is not */
+  char given_up[CLUSTER_REASON_BYTES]; /* why */
   uint64_t created_ms;
   uint64_t visited_ms;                      /* when a client, or a stranger, was last here */
   char refusal[CLUSTER_REASON_BYTES + 100]; /* why this process has no place here; "" */

@@ -56,5 +56,5 @@ struct history_decision history_decide(const struct history_view *view) {
     return decided(HISTORY_BEGIN, 0, 0);
   if (!view->has_folder && !view->has_phases)
     return decided(HISTORY_WAIT, 0, 0);
-  return decided(view->has_folder ? HISTORY_AGAIN : HISTORY_LOST, 0, 0);
+  return decided(view->has_folder && !view->has_left ? HISTORY_AGAIN : HISTORY_LOST, 0, 0);
 }

@@ -27,6 +27,7 @@ struct history_holder {
 struct history_view {
   const struct history_holder *holders;
   uint32_t holder_count;
+  bool has_left;      /* some task has done its steps, and does not do them again */
   uint64_t others;    /* a history that some task without variables is in; 0: none has told of one */
   bool has_folder;    /* --checkpoint-dir is known */
   bool has_phases;    /* some task has: else, as the chief shows, clients of TensorFlow drive the job, who restore by themselves */
@@ -42,7 +43,7 @@ enum history_verdict {
   HISTORY_RESTORE, /* all holders: file `id`, in a new history */
   HISTORY_BEGIN,   /* the first start: from nothing, or from what --restore names */
   HISTORY_AGAIN,   /* state was lost, and there is no complete checkpoint yet: from the start, which is to be said */
-  HISTORY_LOST,    /* state was lost, and there is no folder: the job cannot go on */
+  HISTORY_LOST,    /* state was lost, and there is no folder, or what is lost of a task that has left: the job cannot go on */
 };
 struct history_decision {
   enum history_verdict verdict;

@@ -127,9 +127,10 @@ void peer_message(struct peer *peer, struct channel *channel, const struct messa
     pthread_mutex_lock(&peer->cluster->lock);
     peer->said_bye = true;
     peer->gave_up = m->code == UNAVAILABLE;
+    peer->is_finished = peer->is_finished && m->code != CANCELLED;
     pthread_mutex_unlock(&peer->cluster->lock);
-    peer_acknowledge(peer, channel); /* it waits for that */
-    if (sink->on_left)
+    peer_acknowledge(peer, channel);           /* it waits for that */
+    if (sink->on_left && m->code != CANCELLED) /* who was stopped before it could end well goes on with what it was told to do */
       sink->on_left(sink->self, peer->task);
     peer_lose(peer, m->text, true);
     break;

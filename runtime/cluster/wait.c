@@ -1,8 +1,8 @@
 /* wait.c: what others wait for: peers that come, the chief's word, the end of the work.
  *
  * Everything that is waited for is a condition over the peers, looked at again whenever one of them changes; each wait has
- * a deadline of its own and a sentence that says what it waits for. A peer that was here is waited for since it went, so that nobody waits
- * twice --timeout for the same loss.
+ * a deadline of its own and a sentence that says what it waits for. A peer that was here is waited for since it went, one that never came
+ * since it was first needed, so that nobody waits twice --timeout for the same one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,13 +22,15 @@ const char *cluster_job_path(const struct cluster *cluster, uint32_t task) {
   return path;
 }
 
-/* Who was here has been missing since it went. Under the lock. */
+/* Who was here has been missing since it went, who never was since somebody first waited for it. Under the lock. */
 static uint64_t waiting_since(const struct peer *peer, uint64_t began_ms) {
-  return peer->was_up && peer->gone_ms && peer->gone_ms < began_ms ? peer->gone_ms : began_ms;
+  uint64_t missing_ms = peer->was_up ? peer->gone_ms : peer->awaited_ms;
+  return missing_ms && missing_ms < began_ms ? missing_ms : began_ms;
 }
 
 /* Why waiting for it longer is of no use; OK: it may still come. Under the lock. */
 static status peer_hope(struct peer *peer, uint64_t began_ms, uint64_t timeout_ms) {
+  peer->awaited_ms = peer->awaited_ms ? peer->awaited_ms : began_ms;
   uint64_t since_ms = waiting_since(peer, began_ms), now_ms = loop_now_ms();
   if (peer->is_refused)
     return fail(FAILED_PRECONDITION, "%s at %s refused the connection: %s", cluster_job_path(peer->cluster, peer->task), peer->address,
@@ -238,9 +240,9 @@ static const struct peer *first_deaf(const struct cluster *cluster, uint32_t oth
 status cluster_wait_heard(struct cluster *cluster, uint32_t other) {
   uint64_t say_ms = loop_now_ms() + SAY_WAITING_MS;
   const struct peer *deaf;
-  status code;
+  status code = OK;
   pthread_mutex_lock(&cluster->lock);
-  while ((code = stopped(cluster)) == OK && (deaf = first_deaf(cluster, other))) {
+  while ((deaf = first_deaf(cluster, other)) && (code = stopped(cluster)) == OK) {
     if (loop_now_ms() >= say_ms) {
       cluster_log(cluster, "has finished, and waits for %s at %s to hear of it", deaf->name, deaf->address);
       say_ms = UINT64_MAX;
@@ -297,9 +299,9 @@ status cluster_check_clients(struct cluster *cluster) {
 }
 
 status cluster_wait_dependents(struct cluster *cluster) {
-  status code;
+  status code = OK;
   pthread_mutex_lock(&cluster->lock);
-  while ((code = stopped(cluster)) == OK && somebody_works(cluster))
+  while (somebody_works(cluster) && (code = stopped(cluster)) == OK)
     cluster_wait_changed(cluster, loop_now_ms() + 60000);
   pthread_mutex_unlock(&cluster->lock);
   return code;
@@ -402,13 +404,23 @@ void cluster_note_finished(struct cluster *cluster, uint32_t task, bool had_fini
   pthread_mutex_unlock(&cluster->lock);
 }
 
+bool cluster_had_finished(struct cluster *cluster, uint32_t task) {
+  const struct peer *peer = &cluster->peers[task];
+  pthread_mutex_lock(&cluster->lock);
+  bool had_finished = peer->had_finished || (peer->has_phases && peer->is_finished && peer->said_bye);
+  pthread_mutex_unlock(&cluster->lock);
+  return had_finished;
+}
+
 status cluster_wait_all_finished(struct cluster *cluster) {
   status code = OK;
   pthread_mutex_lock(&cluster->lock);
   for (;;) {
     struct work work = work_survey(cluster);
+    if (cluster->need_not_wait || (work.had_phases && !work.is_going_on && !work.missing))
+      break;
     code = stopped(cluster);
-    if (code != OK || cluster->need_not_wait || (work.had_phases && !work.is_going_on && !work.missing))
+    if (code != OK)
       break;
     bool is_waiting = !work.is_going_on && work.missing;
     uint64_t now_ms = loop_now_ms(), end_ms = work.since_ms + (work.missing && work.missing->gave_up ? 0 : cluster->timeout_ms);

@@ -66,10 +66,12 @@ struct course {
   uint32_t *also, also_count;      /* holders beyond an entry's own tasks, for the request made last */
   struct course_place place;
   uint32_t command;
-  uint64_t next;    /* the number of the step at `place` */
-  uint64_t missing; /* the first that some holder lacks, when it was asked last */
-  uint64_t ended;   /* the last step of the command before this one; 0: it is not known */
+  uint64_t next;     /* the number of the step at `place` */
+  uint64_t missing;  /* the first that some holder lacks, when it was asked last */
+  uint64_t repeated; /* the one that all have, and that is done once more for what it gives; 0: none */
+  uint64_t ended;    /* the last step of the command before this one; 0: it is not known */
   bool has_joined;
+  uint64_t lacking_since_ms; /* a holder says that it has to be initialised, also when it was asked before; 0: none does */
   uint64_t failing_since_ms, failing_serial;
   uint32_t failures;
   pthread_mutex_t lock; /* all below */
@@ -433,7 +435,7 @@ static void ask_silent(struct course *course, uint32_t turn) {
 }
 
 static status ask_all(struct course *course) {
-  uint64_t timeout_ms = (uint64_t)(course->options->timeout_s * 1000), began_ms = now_ms();
+  uint64_t timeout_ms = (uint64_t)(course->options->timeout_s * 1000);
   pthread_mutex_lock(&course->lock);
   course->turn = (course->turn + 1) & ((1u << TURN_LANE_SHIFT) - 1);
   course->turn = (course->turn ? course->turn : 1) | course->lane << TURN_LANE_SHIFT;
@@ -457,10 +459,13 @@ static status ask_all(struct course *course) {
       return fail(ABORTED, "%s has lost its variables, which are to be initialised again", cluster_task_name(course->cluster, silent));
     if (silent != PROGRAM_NONE && !has_answered) /* it may have to be told itself what the job goes on from */
       TRY(cluster_wait_peers(course->cluster, &(uint32_t){cluster_identity(course->cluster).coordinator}, 1));
-    if (has_answered && now_ms() - began_ms > timeout_ms)
+    if (has_answered && !course->lacking_since_ms)
+      course->lacking_since_ms = now_ms();
+    if (has_answered && now_ms() - course->lacking_since_ms > timeout_ms)
       return fail(UNAVAILABLE, "%s at %s has lost its variables, and nobody has initialised them again within %.3g s",
                   cluster_task_name(course->cluster, silent), cluster_task_address(course->cluster, silent), course->options->timeout_s);
   }
+  course->lacking_since_ms = 0;
   return OK;
 }
 
@@ -506,13 +511,23 @@ static uint64_t steps_of(const struct ledger_row *rows, uint32_t count, uint32_t
   return last;
 }
 
+/* The step it was in has been done everywhere, and what it gives has not come here: it is done once more, and changes nothing. A replica
+ * has copied the state that the step made; what runs beside the phases gives nobody anything. */
+static bool may_repeat(const struct course *course) {
+  return course->lane == 0 && !(course->holds && is_replica(course->program, course->program->task));
+}
+
 static status go_on(struct course *course, struct ledger_next next) {
   bool was_there = course->has_joined;
+  bool is_repeated = was_there && may_repeat(course) && next.count == course->next + 1;
+  course->missing = next.count;
+  course->repeated = is_repeated ? course->next : 0;
+  next.count = is_repeated ? course->next : next.count;
   bool is_expected = course->has_joined ? next.count == course->next : next.count == 1;
   if (FAULT(3) && course->has_joined)
     next.count = course->next;
   course->command = next.command;
-  course->next = course->missing = next.count;
+  course->next = next.count;
   course->has_joined = true;
   if (!is_expected || !was_there)
     course->place = course_find(course->phases, course->phase_count, next.count);
@@ -583,22 +598,30 @@ struct run_request course_request(struct course *course, struct course_place pla
 }
 
 status course_resume(struct course *course, bool *is_early, struct course_place *place, struct run_request *request) {
+  uint64_t serial = course->repeated ? course->repeated : course->missing; /* not the next one: preparations may have been run */
   *is_early = false;
   if (course->step_count == 0 || keeper_of(course) == PROGRAM_NONE)
     return OK;
   pthread_mutex_lock(&course->lock);
-  status result = own_state_resume(&course->own, course->command, course->missing, course->ended, is_early);
+  status result = own_state_resume(&course->own, course->command, serial, course->ended, is_early);
   pthread_mutex_unlock(&course->lock);
   if (result != OK || !*is_early)
     return result;
-  *place = course_find(course->phases, course->phase_count, course->missing - 1);
+  *place = course_find(course->phases, course->phase_count, serial - 1);
   *request = request_of(course, *place);
-  return commit_prepare(course->task, course->command, serial_of(course->lane, course->missing - 2));
+  return commit_prepare(course->task, course->command, serial_of(course->lane, serial - 2));
 }
+
+bool course_is_repeated(const struct course *course, struct course_place place) {
+  return course->repeated > 0 && course_serial(course->phases, place) == course->repeated;
+}
+
+bool course_is_done(const struct course *course) { return course->next > course->step_count; }
 
 void course_end(struct course *course) {
   if (course->step_count > 0)
     tell_state(course, course->step_count + 1);
+  course->next = course->step_count + 1;
 }
 
 /* ---- failures ---- */

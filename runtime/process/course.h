@@ -61,6 +61,10 @@ struct run_request course_request(struct course *course, struct course_place pla
  * step at the place. *is_early: where it was before the step in front of that one, which is to be run once more here, for
  * nothing else: *place and *request, which tasks that have it answer. */
 status course_resume(struct course *course, bool *is_early, struct course_place *place, struct run_request *request);
+/* The step at the place was done everywhere before somebody was lost, and is done once more for what it gives. */
+bool course_is_repeated(const struct course *course, struct course_place place);
+/* No step of the command is missing anywhere, as far as course_join has found. */
+bool course_is_done(const struct course *course);
 /* All steps are done: its successor goes on from here. */
 void course_end(struct course *course);
 /* After a step at this place has failed: OK when it may be tried again, after course_join: somebody was lost and is

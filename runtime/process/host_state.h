@@ -7,6 +7,8 @@
 #define TFC_RUNTIME_PROCESS_HOST_STATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 #include "runtime/checkpoint/job.h"
 #include "runtime/cluster/cluster.h"
@@ -40,6 +42,7 @@ struct host {
   struct doctor *doctor;       /* NULL: not started yet */
   pthread_mutex_t report_lock; /* task, cluster and doctor are there while it is held, unless: */
   bool is_leaving;
+  atomic_bool is_stopped; /* what is made later has to be told */
   struct progress progress;
 };
 

@@ -137,11 +137,22 @@ static status open_phase(struct host *host, struct course_place place, struct ph
   return OK;
 }
 
+/* A step that all have, after a restore: what its calls took is nowhere any more, so it cannot be done again for what it gives. */
+static bool has_lost_results(const struct host *host, struct course_place place, status result) {
+  bool has = result == INTERNAL && course_is_repeated(host->course, place);
+  if (has)
+    fprintf(stderr, "%s: step %lld of '%s' is done, and what it gave is lost: %s\n", task_name(host->task), (long long)place.step + 1,
+            host->options.phases[place.phase].entry, status_text());
+  return has;
+}
+
 /* From the place on to the phase's end, or to the step that failed. */
 static status run_steps(struct host *host, struct phase *phase, struct course_place *place) {
   for (; place->step < host->options.phases[place->phase].steps; place->step++) {
     struct run_request request = course_request(host->course, *place);
-    TRY(phase_step(phase, place->step, &request));
+    status result = phase_step(phase, place->step, &request);
+    if (result != OK && !has_lost_results(host, *place, result))
+      return result;
   }
   return OK;
 }
@@ -306,6 +317,17 @@ static status leave_job(struct host *host) {
   return result;
 }
 
+/* Between being let go and being heard the job may have gone back: to a checkpoint that has its last step, or, where disks were lost, to
+ * nothing. Who has said that it had finished does not begin again. */
+static status check_kept(struct host *host) {
+  if (!job_keeps(host->job) || cluster_identity(host->cluster).history == host->history)
+    return OK;
+  TRY(course_join(host->course));
+  return course_is_done(host->course)
+         ? OK
+         : fail(UNAVAILABLE, "the job has begun again since this task had finished, and its steps are in no checkpoint any more");
+}
+
 /* Some entry has a part that runs here, whoever drives it. */
 static bool has_parts_for_others(const struct host *host) {
   for (uint32_t i = 0; i < host->program->tables[PROGRAM_ENTRIES].count; i++) {
@@ -351,6 +373,7 @@ static status serve(struct host *host) {
     cluster_announce_finished(host->cluster);
     task_note_finished(host->task, host->program->task);
     TRY(cluster_wait_heard(host->cluster, chief_has_runners(host) ? host->program->chief : PROGRAM_NONE));
+    TRY(check_kept(host));
   }
   if (runs_for_others)
     return wait_all_finished(host);
@@ -401,6 +424,8 @@ static status run_host(struct host *host) {
   TRY(course_create(host->task, &host->options, &host->course));
   TRY(runners_check(host->task, host->options.runners, host->options.runner_count));
   TRY(host_join(host));
+  if (atomic_load(&host->is_stopped)) /* before that was there which is to be told */
+    host_stop(host);
   doctor_enter(host->doctor, STAGE_ASKS_HISTORY, NULL, 0);
   if (host->job && host->options.phase_count > 0)
     TRY(job_wait(host->job));
@@ -433,6 +458,7 @@ static void reload_host(void *self) {
 
 void host_stop(void *self) {
   struct host *host = self;
+  atomic_store(&host->is_stopped, true);
   job_stop(host->job);
   task_stop(host->task);
   replicas_stop(host->replicas);
@@ -484,8 +510,9 @@ static int leave(struct host *host, status code) {
   pthread_mutex_lock(&host->report_lock);
   host->is_leaving = true;
   pthread_mutex_unlock(&host->report_lock);
-  if (host->cluster && code == UNAVAILABLE && !signals_caught())
-    cluster_give_up(host->cluster, text);
+  int caught = code != OK ? signals_caught() : 0;
+  if (host->cluster && (caught || code == UNAVAILABLE))
+    cluster_give_up(host->cluster, caught ? CANCELLED : UNAVAILABLE, caught ? "it was stopped" : text);
   doctor_stop(host->doctor);
   client_service_destroy(host->clients);
   job_close(host->job);
@@ -501,8 +528,8 @@ static int leave(struct host *host, status code) {
     code = written;
     snprintf(text, sizeof text, "%s", status_text());
   }
-  if (code != OK && signals_caught())
-    return 128 + signals_caught();
+  if (caught)
+    return 128 + caught;
   if (code != OK)
     fprintf(stderr, "error: %s: %s\n", status_name(code), text);
   return status_exit_code(code);

@@ -204,7 +204,7 @@ static void a_ps_gives_up_with_those_who_left_for_the_loss_of_another(void **sta
   need(1, 2);
   cluster_destroy(clusters[0]);
   clusters[0] = NULL;
-  cluster_give_up(clusters[2], "/job:ps/task:0 did not come back");
+  cluster_give_up(clusters[2], UNAVAILABLE, "/job:ps/task:0 did not come back");
   cluster_destroy(clusters[2]);
   clusters[2] = NULL;
   assert_int_equal(cluster_wait_all_finished(clusters[1]), UNAVAILABLE); /* not another time-out for the worker */
@@ -226,6 +226,43 @@ static void a_ps_waits_the_time_out_for_who_never_comes(void **state) {
   stop_tasks();
 }
 
+static void who_never_came_is_waited_for_once(void **state) {
+  (void)state;
+  choose_addresses(false);
+  struct cluster_config config = config_of(1, 2, true);
+  config.timeout_s = 0.5;
+  assert_int_equal(cluster_create(&config, &clusters[1]), OK);
+  assert_int_equal(cluster_start(clusters[1]), OK);
+  for (int i = 0; i < 8; i++) /* not 0.5 s each: the wait before has not ended well */
+    assert_int_equal(cluster_wait_peers(clusters[1], &(uint32_t){0}, 1), UNAVAILABLE);
+  bool was_up;
+  assert_in_range(cluster_missing_ms(clusters[1], 0, &was_up), 500, 3500);
+  assert_false(was_up);
+  stop_tasks();
+}
+
+/* It has said that it had finished, was told to stop before that was sure, and comes back: as one that was killed there. */
+static void who_is_stopped_as_it_leaves_is_waited_for(void **state) {
+  (void)state;
+  choose_addresses(false);
+  struct cluster_config config = config_of(0, 2, false);
+  config.timeout_s = 0.5;
+  assert_int_equal(cluster_create(&config, &clusters[0]), OK);
+  assert_int_equal(cluster_start(clusters[0]), OK);
+  start_task(1, 2, true);
+  need(1, 0);
+  cluster_announce_finished(clusters[1]);
+  cluster_stop(clusters[1]);
+  assert_int_equal(cluster_wait_dependents(clusters[1]), OK); /* nobody is left to be waited for: no matter that it was stopped */
+  cluster_give_up(clusters[1], CANCELLED, "it was stopped");
+  cluster_destroy(clusters[1]);
+  clusters[1] = NULL;
+  assert_false(cluster_had_finished(clusters[0], 1));
+  assert_int_equal(cluster_wait_all_finished(clusters[0]), UNAVAILABLE);
+  assert_non_null(strstr(status_text(), "did not come back"));
+  stop_tasks();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_peer_that_leaves_ends_the_steps_it_owes),
@@ -239,6 +276,8 @@ int main(void) {
     cmocka_unit_test(a_ps_gives_up_a_worker_that_left_before_it_finished),
     cmocka_unit_test(a_ps_gives_up_with_those_who_left_for_the_loss_of_another),
     cmocka_unit_test(a_ps_waits_the_time_out_for_who_never_comes),
+    cmocka_unit_test(who_never_came_is_waited_for_once),
+    cmocka_unit_test(who_is_stopped_as_it_leaves_is_waited_for),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,21 +17,25 @@ static void all_go_back_to_the_newest_file_that_all_have(void **state) {
     struct history_holder holders[2];
     bool has_folder;
     uint64_t others;
+    bool has_left;
     enum history_verdict verdict;
     uint64_t id;
   } cases[] = {
-    {{HOLDER(0, 0), HOLDER(0, 0)}, true, 0, HISTORY_BEGIN, 0},
-    {{HOLDER(0, 2, 10, 20), HOLDER(0, 3, 10, 20, 30)}, true, 0, HISTORY_RESTORE, 20}, /* 30 was never complete */
-    {{HOLDER(7, 2, 10, 20), HOLDER(0, 1, 10)}, true, 0, HISTORY_RESTORE, 10},
-    {{HOLDER(7, 0), HOLDER(7, 0)}, false, 0, HISTORY_KEEP, 0},
-    {{HOLDER(7, 1, 10), HOLDER(0, 1, 20)}, true, 0, HISTORY_AGAIN, 0},
-    {{HOLDER(7, 0), HOLDER(0, 0)}, false, 0, HISTORY_LOST, 0},
-    {{HOLDER(0, 0), HOLDER(0, 0)}, false, 7, HISTORY_LOST, 0}, /* a worker remembers what was there */
+    {{HOLDER(0, 0), HOLDER(0, 0)}, true, 0, false, HISTORY_BEGIN, 0},
+    {{HOLDER(0, 2, 10, 20), HOLDER(0, 3, 10, 20, 30)}, true, 0, false, HISTORY_RESTORE, 20}, /* 30 was never complete */
+    {{HOLDER(7, 2, 10, 20), HOLDER(0, 1, 10)}, true, 0, false, HISTORY_RESTORE, 10},
+    {{HOLDER(7, 0), HOLDER(7, 0)}, false, 0, false, HISTORY_KEEP, 0},
+    {{HOLDER(7, 1, 10), HOLDER(0, 1, 20)}, true, 0, false, HISTORY_AGAIN, 0},
+    {{HOLDER(7, 0), HOLDER(0, 0)}, false, 0, false, HISTORY_LOST, 0},
+    {{HOLDER(0, 0), HOLDER(0, 0)}, false, 7, false, HISTORY_LOST, 0},   /* a worker remembers what was there */
+    {{HOLDER(7, 1, 10), HOLDER(0, 0)}, true, 0, true, HISTORY_LOST, 0}, /* nobody does again what has gone with the disk */
+    {{HOLDER(7, 1, 10), HOLDER(0, 1, 10)}, true, 0, true, HISTORY_RESTORE, 10},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct history_view view = {.holders = cases[i].holders,
                                 .holder_count = 2,
                                 .others = cases[i].others,
+                                .has_left = cases[i].has_left,
                                 .has_folder = cases[i].has_folder,
                                 .has_phases = true,
                                 .is_settled = true};
