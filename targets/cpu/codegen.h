@@ -140,6 +140,7 @@ value emit_expr(struct codegen *c, expr_id e);
 value emit_address_index(struct codegen *c, expr_id e);
 void emit_store(struct codegen *c, const struct stmt *s);
 value fetch_address(struct codegen *c, uint32_t buffer, const expr_id *index); /* may lie outside the buffer */
+void emit_hint(struct codegen *c, value address);                              /* its line is soon read */
 value buffer_dim(struct codegen *c, kernel_dim dim);
 
 /* Of an access whose address varies: more than a vector load; and whether its index can be a scalar. */

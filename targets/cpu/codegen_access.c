@@ -151,6 +151,14 @@ value fetch_address(struct codegen *c, uint32_t buffer, const expr_id *index) {
   return LLVMBuildGEP2(c->b, c->m->i8, c->buffers[buffer], &at, 1, "");
 }
 
+void emit_hint(struct codegen *c, value address) {
+  struct cpu_module *m = c->m;
+  value args[4] = {address, LLVMConstInt(m->i32, 0, false), LLVMConstInt(m->i32, 3, false), LLVMConstInt(m->i32, 1, false)};
+  unsigned id = LLVMLookupIntrinsicID("llvm.prefetch", strlen("llvm.prefetch"));
+  value f = LLVMGetIntrinsicDeclaration(m->module, id, (LLVMTypeRef[]){m->ptr}, 1);
+  LLVMBuildCall2(c->b, LLVMGlobalGetValueType(f), f, args, 4, "");
+}
+
 static value emit_load(struct codegen *c, expr_id e) {
   const struct expr *x = expr_get(c->k, e);
   uint32_t number = (uint32_t)x->imm;

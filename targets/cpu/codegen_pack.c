@@ -21,6 +21,7 @@
 #define CHUNK_BYTES (1 << 19) /* of panels */
 #define DEPTH_BLOCK 256       /* terms of a block where both factors are packed */
 #define BLOCK_CHUNK 8         /* panels in a tile then */
+#define FETCH_AHEAD 16        /* terms, of what is packed on the stack */
 #define DEPTH_MAX 6000        /* terms that need no blocks */
 #define ROWS_MIN 33           /* below, packing costs more than it gives */
 #define ONE_VECTOR_GAIN 1.15  /* from which on panels of one register are better than of two */
@@ -544,6 +545,21 @@ static void set_red_loops(struct codegen *c, const struct phase *p, value number
     number = i ? LLVMBuildUDiv(c->b, number, extent, "") : number;
   }
 }
+/* Asks for the copies' factors of a later term: where terms lie far apart, nothing else foresees them. What is loaded from a place that is
+ * loaded itself stays as it is: that place may be none. */
+static void fetch_plain(struct codegen *c, const struct phase *p, const struct blocks *b, value term) {
+  const struct expr *load = expr_get(c->k, p->pack.plain);
+  bool known = load->op == SCALAR_LOAD;
+  for (int i = 0; known && i < load->count; i++)
+    known = !expr_loads(c, expr_operand(c->k, p->pack.plain, i));
+  if (!known)
+    return;
+  term = LLVMBuildNSWAdd(c->b, b->first, term, "");
+  set_red_loops(c, p, LLVMBuildNSWAdd(c->b, term, const_i64(c, FETCH_AHEAD), ""));
+  emit_hint(c, fetch_address(c, (uint32_t)load->imm, &c->k->operands.items[load->first]));
+  set_red_loops(c, p, term);
+  c->generation++;
+}
 /* The rows' factors of the block: rows are lanes here. Term by term, as transposed factors lie. */
 static void pack_plain(struct codegen *c, const struct phase *p, const struct blocks *b, value row, value row_end) {
   int loop = p->loop_count - 2;
@@ -554,6 +570,7 @@ static void pack_plain(struct codegen *c, const struct phase *p, const struct bl
   struct counted_loop groups = loop_begin(c, row, row_end, copies);
   value group = LLVMBuildUDiv(c->b, LLVMBuildNSWSub(c->b, groups.index, row, ""), copies, "");
   set_phase_loop(c, p, loop, groups.index);
+  fetch_plain(c, p, b, terms.index);
   lanes_enter(c, local, p->pack.copies, NULL);
   c->lane_base = groups.index;
   c->mask = mask_before(c, LLVMBuildNSWSub(c->b, emit_loop_extent(c, p, loop), groups.index, ""), p->pack.copies);

@@ -182,14 +182,7 @@ void emit_scheduled_for(struct codegen *c, const struct stmt *s) {
 }
 
 /* The line of cache of one element, soon to be read. */
-void emit_fetch(struct codegen *c, const struct stmt *s) {
-  struct cpu_module *m = c->m;
-  value address = fetch_address(c, s->buffer, s->index);
-  value args[4] = {address, LLVMConstInt(m->i32, 0, false), LLVMConstInt(m->i32, 3, false), LLVMConstInt(m->i32, 1, false)};
-  unsigned id = LLVMLookupIntrinsicID("llvm.prefetch", strlen("llvm.prefetch"));
-  value f = LLVMGetIntrinsicDeclaration(m->module, id, (LLVMTypeRef[]){m->ptr}, 1);
-  LLVMBuildCall2(c->b, LLVMGlobalGetValueType(f), f, args, 4, "");
-}
+void emit_fetch(struct codegen *c, const struct stmt *s) { emit_hint(c, fetch_address(c, s->buffer, s->index)); }
 
 /* ---- tiles ---- */
 
