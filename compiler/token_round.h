@@ -29,7 +29,7 @@ bool token_round_sets_step(const struct node *node);
  * without them one, and rounds have no more than one of each. */
 int64_t token_round_share(const struct token_round *round, int64_t replicas);
 /* Marks what dequeues tokens and takes gradients for a cluster of that many replicas: how many tokens of one round each
- * gets (attributes of ir/token_attrs.h). */
+ * gets (attributes of ir/ops/token_attrs.h). */
 void token_round_mark(struct graph *graph, const struct token_round *round, int64_t replicas);
 
 #endif

@@ -17,11 +17,11 @@
 #include "compiler/pass/kernel_form.h"
 #include "compiler/pass/kernel_loads.h"
 #include "compiler/pass/pass.h"
+#include "ir/schedule/cost.h"
 
 #define FUSE_EXPRS 600 /* larger kernels cost more to compile than they save */
 #define FUSE_BUFFERS 20
 #define EPILOGUES_MAX 128 /* different ones, sizes apart: more than models have that people design; a product is long code */
-#define REPEAT_COST 3     /* operations that may be repeated for each load */
 
 struct users {
   VEC(flow_id) nodes; /* kernels and others that take the value, in order, once each */
@@ -133,42 +133,13 @@ static bool producer_form(const struct flow_node *n, struct producer *out) {
 
 /* ---- costs ---- */
 
-static int operation_cost(enum scalar_op op, enum dtype dtype) {
-  switch (op) {
-  case SCALAR_CONST:
-  case SCALAR_SIZE:
-  case SCALAR_LOCAL:
-  case SCALAR_LOAD:
-  case SCALAR_CAST:
-  case SCALAR_BITCAST: return 0;
-  case SCALAR_ADD:
-  case SCALAR_SUB:
-  case SCALAR_MUL:
-  case SCALAR_NEG:
-  case SCALAR_ABS:
-  case SCALAR_MIN:
-  case SCALAR_MAX:
-  case SCALAR_EQ:
-  case SCALAR_NE:
-  case SCALAR_LT:
-  case SCALAR_LE:
-  case SCALAR_SELECT:
-  case SCALAR_AND:
-  case SCALAR_OR:
-  case SCALAR_NOT:
-  case SCALAR_XOR: return 1;
-  case SCALAR_DIV: return dtype_is_float(dtype) ? 3 : 8;
-  default: return 20;
-  }
-}
-
 /* The cost of an expression's value; the index arithmetic of its loads counts too when it is more than sums. */
 static int expr_cost(const struct kernel *k, expr_id e, bool *seen) {
   if (seen[e])
     return 0;
   seen[e] = true;
   const struct expr *x = expr_get(k, e);
-  int cost = operation_cost((enum scalar_op)x->op, (enum dtype)x->dtype);
+  int cost = op_repeat_cost((enum scalar_op)x->op, (enum dtype)x->dtype);
   for (int i = 0; i < x->count; i++)
     cost += expr_cost(k, expr_operand(k, e, i), seen);
   return cost;
@@ -219,7 +190,7 @@ static bool may_inline(struct fuser *fu, const struct producer *p, const struct 
     return false;
   struct kernel_loads l = kernel_loads(k, buffer);
   bool once = !l.repeated && fu->users[v].nodes.count == 1 && l.count <= 8;
-  return once || producer_cost(p) <= (l.repeated ? 0 : REPEAT_COST);
+  return once || producer_cost(p) <= (l.repeated ? 0 : REPEAT_COST_MAX);
 }
 
 static void drop_user(struct fuser *fu, value_id v, flow_id user) {

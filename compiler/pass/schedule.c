@@ -13,6 +13,7 @@
 #include "compiler/pass/pass.h"
 #include "compiler/schedule/choose.h"
 #include "compiler/schedule/tune.h"
+#include "ir/schedule/machine.h"
 
 /* A distinct kernel of the build, and how each CPU runs it. */
 struct distinct {

@@ -1,14 +1,15 @@
 /* choose.h: schedules for the nests of a kernel, and which of them costs least.
  *
- * Generators, one for each class of nests (choose_product.c ...), propose steps (ir/schedule/schedule.h) with what they are expected to cost; there is
- * no search beyond them. A kernel's schedule is that of its nests, one after the other; a nest without steps is left to the target.
+ * Generators, one for each class of nests (choose_product.c ...), propose steps (ir/schedule/schedule.h) with what they are expected to
+ * cost (ir/schedule/cost.h); there is no search beyond them. A kernel's schedule is that of its nests, one after the other; a nest without steps is
+ * left to the target.
  *
  * Owner: the arena given. Not safe for two threads at once on one arena. */
 #ifndef TFC_COMPILER_SCHEDULE_CHOOSE_H
 #define TFC_COMPILER_SCHEDULE_CHOOSE_H
 
 #include "ir/kernel/contraction.h"
-#include "ir/schedule/machine.h"
+#include "ir/schedule/cost.h"
 #include "ir/schedule/schedule.h"
 
 /* One way to run a nest. */

@@ -20,20 +20,12 @@ struct filter {
   double pixels; /* that each sum adds up */
 };
 
-#define SUMS_MAX 24         /* registers that wait; the others hold a term's vectors */
-#define SUMS_MIN 9          /* below, sums wait for themselves */
-#define ROWS_MAX 12         /* of a tile: each is one load a term */
-#define TASKS_USUAL 6       /* so that some threads have about as much each */
-#define GROUP_MIN 16        /* rows of a task: else the result's gradient is read again too often */
-#define CACHE_SHARE 0.85    /* of the first cache, for a block */
-#define TERM_SHARE 0.90     /* of the rate at which loads and multiply-adds begin, with data in the first cache */
-#define STREAM_SHARE 0.85   /* with data that comes from farther, each once for many sums */
-#define SUM_CYCLES 3        /* a vector of sums comes and goes */
-#define LOADS 2             /* a cycle */
-#define LOAD_SHARE 0.3      /* of a load's time that multiply-adds do not hide */
-#define OWN_SHARE 0.50      /* of the peak that the target reaches by itself */
-#define OWN_THIN_SHARE 0.30 /* with one vector of columns */
-#define GAIN_MIN 1.06       /* expected, below which the target's own way stays */
+#define SUMS_MAX 24      /* registers that wait; the others hold a term's vectors */
+#define SUMS_MIN 9       /* below, sums wait for themselves */
+#define ROWS_MAX 12      /* of a tile: each is one load a term */
+#define TASKS_USUAL 6    /* so that some threads have about as much each */
+#define GROUP_MIN 16     /* rows of a task: else the result's gradient is read again too often */
+#define CACHE_SHARE 0.85 /* of the first cache, for a block */
 
 /* ---- which nests ---- */
 
@@ -79,19 +71,7 @@ static void find_extents(struct filter *f) {
   f->lanes = f->n->machine->vector_bytes / (uint32_t)dtype_size(f->c->dtype);
 }
 
-/* ---- cost ---- */
-
 static int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
-/* A term of a tile: one load for each row and each vector; also where multiply-adds take longer, loads hold them up. */
-static double term_cycles(const struct filter *f, int64_t rows, int64_t vectors) {
-  double loads = (double)(rows + vectors) / LOADS, fmas = (double)(rows * vectors) / f->n->machine->fma_rate;
-  return (loads > fmas ? loads : fmas) + loads * LOAD_SHARE;
-}
-static double own_cycles(const struct filter *f) {
-  double vectors = (double)divide_up(f->width, f->lanes), share = vectors > 1 ? OWN_SHARE : OWN_THIN_SHARE;
-  return f->pixels * (double)(f->others * f->extent) * vectors / f->n->machine->fma_rate / share;
-}
-
 /* ---- steps ---- */
 
 /* Words: n h w are the sum's, k the rows, m the columns; others by letters. */
@@ -113,7 +93,7 @@ static const char *begin_text(const struct filter *f) {
   return arena_printf(f->n->arena, "name%s ->%s; fma", from, axes_text(f, f->c->axis_count));
 }
 static void propose(struct candidates *out, const char *steps, double cycles) {
-  vec_push(&out->items, (struct candidate){.steps = steps, .cycles = cycles * GAIN_MIN});
+  vec_push(&out->items, (struct candidate){.steps = steps, .cycles = cycles});
 }
 
 /* ---- blocks ---- */
@@ -156,8 +136,8 @@ static void propose_blocks(const struct filter *f, int64_t vectors, struct candi
                                    "run%s kg mo tasks; run ki unroll; run mi lanes",
                                    begin_text(f), (long long)group, (long long)tile, (long long)columns, around, (long long)block, around);
   double tiles = (double)(f->others * (f->extent / tile) * (f->width / columns));
-  double turns = (double)(f->images * divide_up(f->high, block)) * (double)(tile * vectors) * SUM_CYCLES;
-  propose(out, steps, tiles * (f->pixels * term_cycles(f, tile, vectors) / TERM_SHARE + turns));
+  double turns = (double)(f->images * divide_up(f->high, block)) * (double)(tile * vectors) * FILTER_SUM_CYCLES;
+  propose(out, steps, tiles * (filter_tile_cycles(f->n->machine, tile, vectors, f->pixels, false) + turns));
 }
 
 /* ---- transposed, windows ---- */
@@ -172,7 +152,7 @@ static void propose_transposed(const struct filter *f, struct candidates *out) {
                                    "register; run%s ko mo tasks; run mi unroll; run ki lanes",
                                    begin_text(f), (long long)strip, (long long)rows, around, around);
   double tiles = (double)(f->others * (f->extent / strip) * (f->width / rows));
-  propose(out, steps, tiles * f->pixels * term_cycles(f, rows, vectors) / STREAM_SHARE);
+  propose(out, steps, tiles * filter_tile_cycles(f->n->machine, rows, vectors, f->pixels, true));
 }
 
 /* All rows, and twice with two vectors of columns: two rows of the window. */
@@ -190,7 +170,7 @@ static void propose_windows(const struct filter *f, struct candidates *out) {
   const char *steps = arena_printf(f->n->arena, "%s%s; sink %s m under n h w in register; run%s tasks; run %s unroll; run m lanes",
                                    begin_text(f), split, tile, around, tile);
   double tiles = (double)f->others / (two ? 2 : 1);
-  propose(out, steps, tiles * f->pixels * term_cycles(f, f->extent * (two ? 2 : 1), vectors) / TERM_SHARE);
+  propose(out, steps, tiles * filter_tile_cycles(f->n->machine, f->extent * (two ? 2 : 1), vectors, f->pixels, false));
 }
 
 void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out) {
@@ -199,7 +179,7 @@ void propose_filters(const struct nest *n, const struct contraction *c, struct c
   if (!n->machine->has_fma || n->machine->fma_rate < 2 || n->machine->registers < 32 || n->k->body->next || !is_filter(&f))
     return;
   find_extents(&f);
-  out->items.items[0].cycles = own_cycles(&f);
+  out->items.items[0].cycles = filter_own_cycles(n->machine, (double)(f.others * f.extent), (double)divide_up(f.width, f.lanes), f.pixels);
   for (int64_t vectors = 2; vectors <= 4; vectors++)
     propose_blocks(&f, vectors, out);
   propose_transposed(&f, out);

@@ -14,9 +14,9 @@
 struct product {
   const struct nest *n;
   const struct contraction *c;
-  int rows, columns;         /* axes of the tile */
-  double batch, m, k, width; /* turns of the other par axes together; extents; columns */
-  bool open;                 /* the rows' extent is size `size` of the kernel */
+  int rows, columns;        /* axes of the tile */
+  struct product_work work; /* batch: turns of the other par axes together */
+  bool open;                /* the rows' extent is size `size` of the kernel */
   uint32_t size;
 };
 
@@ -51,22 +51,27 @@ static int find_rows(const struct contraction *c) {
 /* One axis of rows, one of columns; all sizes known, but for the rows'. */
 static bool find_sizes(struct product *p) {
   const struct contraction *c = p->c;
-  p->batch = p->k = 1;
+  struct product_work *w = &p->work;
+  w->batch = w->k = 1;
   for (int i = 0; i < c->axis_count; i++) {
     const struct contraction_axis *a = &c->axes[i];
     bool other = i < c->par_count && i != p->rows && i != p->columns && a->role != ROLE_BATCH;
     if (a->role == ROLE_WINDOW || other || (a->extent < 0 && i != p->rows))
       return false;
     if (i >= c->par_count)
-      p->k *= (double)a->extent;
+      w->k *= (double)a->extent;
     else if (i != p->rows && i != p->columns)
-      p->batch *= (double)a->extent;
+      w->batch *= (double)a->extent;
   }
   const struct contraction_axis *rows = &c->axes[p->rows];
   const struct expr *extent = expr_get(c->k, rows->loop->value);
   p->open = rows->extent < 0;
-  p->m = p->open ? ROWS_USUAL : (double)rows->extent;
-  p->width = (double)c->axes[p->columns].extent;
+  w->m = p->open ? ROWS_USUAL : (double)rows->extent;
+  w->width = (double)c->axes[p->columns].extent;
+  w->bytes = (double)dtype_size(c->dtype);
+  w->lanes = (double)p->n->machine->vector_bytes / w->bytes;
+  w->is_transposed = c->axes[c->axis_count - 1].stride[0] != 1;
+  w->stride = (double)c->axes[c->axis_count - 1].stride[1] * w->bytes;
   p->size = (uint32_t)extent->imm;
   return !p->open || extent->op == SCALAR_SIZE;
 }
@@ -77,91 +82,6 @@ static bool is_product(struct product *p) {
   if (p->rows < 0 || p->columns < 0 || c->axes[p->columns].role != ROLE_N || (c->dtype != DTYPE_FLOAT && c->dtype != DTYPE_DOUBLE))
     return false;
   return c->factor[1] == c->load[1] && c->axes[p->columns].stride[1] == 1 && find_sizes(p);
-}
-
-/* ---- cost ---- */
-
-struct tile {
-  int rows, vectors;
-  double step; /* measured cycles of a term, where the machine starts two multiply-adds a cycle and the second factor lies in L2 */
-};
-static const struct tile tiles[] = {{2, 8, 14.8}, {4, 4, 10.4}, {6, 4, 13.8}, {8, 3, 13.8}, {12, 2, 15.2},
-                                    {8, 2, 11},   {2, 4, 7.4},  {4, 3, 7.8},  {6, 2, 7.8}}; /* the last three for 16 registers */
-
-/* Cycles, measured in the same way; `far`: the second factor takes more than half of L2. */
-#define TILE_CYCLES 40   /* a tile begins and ends */
-#define STORE_CYCLES 2   /* a vector of sums */
-#define FETCH_CYCLES 1.5 /* a hint */
-#define LINE_FETCHED 3   /* a far line that was asked for ahead */
-#define LINE_MISSED 4    /* and not */
-#define FAR_STEP \
-  1.25 /* times a step, from the second row of tiles on: columns of a far factor fall out of the caches; half a rate hides it */
-#define PAGE_CYCLES 20      /* a term in a page that the TLB has lost */
-#define PAGES 1536          /* that it holds */
-#define PACKED_SHARE 0.90   /* of the peak that the target reaches with packed panels */
-#define PLAIN_SHARE 0.70    /* without, from 8 rows on */
-#define PLAIN_FAR_CYCLES 6  /* a far line, for each 8 rows */
-#define PACK_CYCLES 0.6     /* an element */
-#define PACK_FAR_CYCLES 2.5 /* a far one */
-#define PACKED_ROWS 33      /* from which on it packs */
-#define PACK_ROWS_CYCLES 1  /* an element of the first factor, where both are packed: */
-#define BOTH_MIN 6000       /* for more terms, or a transposed factor, */
-#define BOTH_TERMS 256      /* in blocks of so many, */
-#define BOTH_STRIPS 8       /* for so many panels at a time */
-#define BLOCK_SHARE 0.88    /* of the peak that blocks of terms reach, */
-#define BLOCK_CYCLES 20     /* beside the copy of a far line */
-#define GAIN_MIN 1.06       /* expected, below which the target's own way stays */
-
-static double divide_up(double a, double by) { return (double)(((int64_t)a + (int64_t)by - 1) / (int64_t)by); }
-static double lanes_of(const struct product *p) { return (double)p->n->machine->vector_bytes / (double)dtype_size(p->c->dtype); }
-static double factor_bytes(const struct product *p) { return p->k * p->width * (double)dtype_size(p->c->dtype); }
-static bool is_far(const struct product *p) { return factor_bytes(p) > (double)p->n->machine->bytes[LEVEL_L2] / 2; }
-
-static double step_cycles(const struct product *p, const struct tile *t) {
-  const struct machine *m = p->n->machine;
-  return m->fma_rate > 1 ? t->step : t->rows * t->vectors / (m->fma_rate * 0.95);
-}
-/* Blocks of t->rows rows and what is left, as `tail cut 8 4 2 1` does it: a smaller tile takes no less than half of the whole one's time. */
-static double row_blocks(double m, const struct tile *t) {
-  double whole = (double)((int64_t)m / t->rows), rest = m - whole * t->rows;
-  for (int size = 8; size; size /= 2)
-    for (; size < t->rows && rest >= size; rest -= size)
-      whole += size * 2 > t->rows ? 1 : 0.5;
-  return whole;
-}
-static double in_place_cycles(const struct product *p, const struct tile *t, double m, bool fetch) {
-  double strips = divide_up(p->width, t->vectors * lanes_of(p)), step = step_cycles(p, t), line = 0;
-  if (is_far(p)) {
-    step = step * (row_blocks(m, t) > 1 && p->n->machine->fma_rate > 1 ? FAR_STEP : 1) + (fetch ? t->vectors * FETCH_CYCLES : 0);
-    line = fetch ? LINE_FETCHED : LINE_MISSED;
-  }
-  double stride = (double)p->c->axes[p->c->axis_count - 1].stride[1] * (double)dtype_size(p->c->dtype);
-  step += p->k * stride / 4096 > PAGES ? PAGE_CYCLES : 0;
-  double tile = p->k * step + TILE_CYCLES + t->rows * t->vectors * STORE_CYCLES;
-  return p->batch * strips * (row_blocks(m, t) * tile + p->k * t->vectors * line);
-}
-/* Both factors in panels, as where the first is transposed or the sum is long: tiles of 8 x 2 vectors, blocks of terms, and the rows' factor
- * anew for each chunk of panels. */
-static double own_both_cycles(const struct product *p, double m) {
-  static const struct tile tile = {8, 2, 11};
-  double strips = divide_up(p->width, tile.vectors * lanes_of(p));
-  double tile_cycles = p->k * step_cycles(p, &tile) + divide_up(p->k, BOTH_TERMS) * (TILE_CYCLES + tile.rows * tile.vectors * STORE_CYCLES);
-  double packed =
-    p->k * p->width * (is_far(p) ? PACK_FAR_CYCLES : PACK_CYCLES) + m * p->k * divide_up(strips, BOTH_STRIPS) * PACK_ROWS_CYCLES;
-  return p->batch * (strips * divide_up(m, tile.rows) * tile_cycles + packed);
-}
-static bool own_packs_both(const struct product *p) { return p->k > BOTH_MIN || p->c->axes[p->c->axis_count - 1].stride[0] != 1; }
-
-/* In panels, tiles of 8 x 4 vectors; in place below, of 8 rows. */
-static double own_cycles(const struct product *p, double m) {
-  double vectors = divide_up(p->width, lanes_of(p)), fmas = m * p->k * vectors / p->n->machine->fma_rate;
-  double tiles_cycles = divide_up(m, 8) * vectors / 4 * (TILE_CYCLES + 32 * STORE_CYCLES);
-  if (m >= PACKED_ROWS && own_packs_both(p))
-    return own_both_cycles(p, m);
-  if (m >= PACKED_ROWS)
-    return p->batch * (fmas / PACKED_SHARE + tiles_cycles + p->k * p->width * (is_far(p) ? PACK_FAR_CYCLES : PACK_CYCLES));
-  double lines = is_far(p) ? p->k * vectors * (m < 8 ? LINE_MISSED : PLAIN_FAR_CYCLES * divide_up(m, 8)) : 0;
-  return p->batch * (fmas / (PLAIN_SHARE * (m < 8 ? m / 8 : 1)) + tiles_cycles + lines);
 }
 
 /* ---- steps ---- */
@@ -178,11 +98,11 @@ static const char *steps_text(const struct product *p, const struct tile *t, boo
   struct arena *a = p->n->arena;
   const char *m = axis_text(p, p->rows), *n = axis_text(p, p->columns), *batch = others_text(p, 0, p->c->par_count);
   const char *sum = others_text(p, p->c->par_count, p->c->axis_count), *tails = "";
-  for (int i = 8; i && (p->open || (int64_t)p->m % t->rows); i /= 2)
+  for (int i = 8; i && (p->open || (int64_t)p->work.m % t->rows); i /= 2)
     tails = i < t->rows ? arena_printf(a, "%s %d", *tails ? tails : " tail cut", i) : tails;
   const char *text =
     arena_printf(a, "%ssplit %s %d -> %so %si; order%s %so %s %si; split %s %d -> %so %si%s; sink %si %si under%s in register",
-                 begin_text(p), n, (int)lanes_of(p) * t->vectors, n, n, batch, n, m, n, m, t->rows, m, m, tails, m, n, sum);
+                 begin_text(p), n, (int)p->work.lanes * t->vectors, n, n, batch, n, m, n, m, t->rows, m, m, tails, m, n, sum);
   if (fetch)
     text = arena_printf(a, "%s; fetch %s at %s ahead %d", text, p->n->k->buffers.items[expr_get(p->n->k, p->c->load[1])->imm].name,
                         axis_text(p, p->c->axis_count - 1), FETCH_AHEAD);
@@ -191,16 +111,19 @@ static const char *steps_text(const struct product *p, const struct tile *t, boo
 /* Rows from which on packing wins, where their number is open; 0: always. */
 static int64_t rows_limit(const struct product *p, const struct tile *t, bool fetch) {
   int64_t limit = 0;
-  for (int64_t m = 2; m <= ROWS_MAX; m *= 2)
-    if (in_place_cycles(p, t, (double)m, fetch) * GAIN_MIN < own_cycles(p, (double)m))
+  struct product_work w = p->work;
+  for (int64_t m = 2; m <= ROWS_MAX; m *= 2) {
+    w.m = (double)m;
+    if (product_tile_cycles(p->n->machine, &w, t, fetch) * GAIN_MIN < product_own_cycles(p->n->machine, &w))
       limit = m + 1;
+  }
   return limit;
 }
 static void propose(const struct product *p, const struct tile *t, bool fetch, struct candidates *out) {
   struct candidate c = {.steps = steps_text(p, t, fetch), .size = p->size, .below = p->open ? rows_limit(p, t, fetch) : 0};
   if (p->open && !c.below)
     return;
-  c.cycles = in_place_cycles(p, t, p->m, fetch) * GAIN_MIN;
+  c.cycles = product_tile_cycles(p->n->machine, &p->work, t, fetch);
   vec_push(&out->items, c);
 }
 
@@ -215,8 +138,9 @@ static void propose(const struct product *p, const struct tile *t, bool fetch, s
 static bool suits_blocks(const struct product *p) {
   bool one_sum = p->c->axis_count - p->c->par_count == 1 && p->c->axes[p->c->axis_count - 1].stride[0] == 1,
        fits = p->n->machine->registers >= BLOCK_ROWS * BLOCK_VECTORS + BLOCK_VECTORS + 1;
-  return is_far(p) && fits && one_sum && !p->open && p->batch == 1 && p->k >= 2 * BLOCK_TERMS && p->m >= BLOCK_ROWS_MIN &&
-         p->m <= BLOCK_ROWS_MAX && (int64_t)p->m % BLOCK_ROWS == 0 && p->width >= BLOCK_VECTORS * lanes_of(p);
+  return product_is_far(p->n->machine, &p->work) && fits && one_sum && !p->open && p->work.batch == 1 && p->work.k >= 2 * BLOCK_TERMS &&
+         p->work.m >= BLOCK_ROWS_MIN && p->work.m <= BLOCK_ROWS_MAX && (int64_t)p->work.m % BLOCK_ROWS == 0 &&
+         p->work.width >= BLOCK_VECTORS * p->work.lanes;
 }
 static void propose_blocks(const struct product *p, struct candidates *out) {
   struct arena *a = p->n->arena;
@@ -224,29 +148,29 @@ static void propose_blocks(const struct product *p, struct candidates *out) {
   const char *factor = p->n->k->buffers.items[expr_get(p->n->k, p->c->load[1])->imm].name;
   const char *text =
     arena_printf(a, "%ssplit %s %d -> %so %si; order %so %s %si; split %s %d -> %so %si; split %s %d -> %sb %sk", begin_text(p), n,
-                 (int)lanes_of(p) * BLOCK_VECTORS, n, n, n, m, n, m, BLOCK_ROWS, m, m, k, BLOCK_TERMS, k, k);
+                 (int)p->work.lanes * BLOCK_VECTORS, n, n, n, m, n, m, BLOCK_ROWS, m, m, k, BLOCK_TERMS, k, k);
   text = arena_printf(a, "%s; sink %so %si %si under %sb in stack; stage %s at %sb by %sk %si -> %sp %sq", text, m, m, n, k, factor, k, k,
                       n, k, n);
   text =
     arena_printf(a, "%s; sink %si %si under %sk in register; run %so tasks; run %si unroll; run %si %sq lanes", text, m, n, k, n, m, n, n);
-  double vectors = divide_up(p->width, lanes_of(p)), fmas = p->m * p->k * vectors / p->n->machine->fma_rate;
-  vec_push(&out->items, ((struct candidate){.steps = text, .cycles = (fmas / BLOCK_SHARE + p->k * vectors * BLOCK_CYCLES) * GAIN_MIN}));
+  vec_push(&out->items, ((struct candidate){.steps = text, .cycles = product_block_cycles(p->n->machine, &p->work)}));
 }
 
 /* What lies far comes in few lines at a time; tiles of very few rows are for very few rows; none is wider than the result. */
 static bool suits(const struct product *p, const struct tile *t) {
-  bool narrow = (!is_far(p) || p->m < 8 || t->vectors == 2) && t->vectors * lanes_of(p) <= p->width;
+  bool narrow =
+    (!product_is_far(p->n->machine, &p->work) || p->work.m < 8 || t->vectors == 2) && t->vectors * p->work.lanes <= p->work.width;
   int live = t->rows * t->vectors + t->vectors + 1;
-  return t->rows <= p->m && narrow && live <= (int)p->n->machine->registers && (t->rows > 2 || p->m < 4);
+  return t->rows <= p->work.m && narrow && live <= (int)p->n->machine->registers && (t->rows > 2 || p->work.m < 4);
 }
 void propose_products(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct product p = {.n = n, .c = c};
   if (!n->machine->has_fma || !is_product(&p)) /* nothing was measured without */
     return;
-  out->items.items[0].cycles = own_cycles(&p, p.m);
-  for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
-    if (suits(&p, &tiles[i]))
-      propose(&p, &tiles[i], is_far(&p) && p.m >= 8, out);
+  out->items.items[0].cycles = product_own_cycles(n->machine, &p.work);
+  for (int i = 0; i < TILES; i++)
+    if (suits(&p, &product_tiles[i]))
+      propose(&p, &product_tiles[i], product_is_far(n->machine, &p.work) && p.work.m >= 8, out);
   if (suits_blocks(&p))
     propose_blocks(&p, out);
 }

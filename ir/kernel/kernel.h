@@ -1,4 +1,4 @@
-/* kernel.h: the kernel IR: loops over scalar expressions. README.md in this folder specifies it with examples.
+/* kernel.h: the kernel IR: loops over scalar expressions. ir/README.md specifies it with examples.
  *
  * A kernel is a function over buffers (dense, row-major) and sizes (i64 parameters). Its body is a tree of statements:
  *   for   par: iterations independent, any order; red: may be reordered only as the target documents, carries locals by an

@@ -1,4 +1,4 @@
-/* kernel_print.c: the text form of kernels (README.md in this folder shows it), and the hash made of it.
+/* kernel_print.c: the text form of kernels (ir/README.md shows it), and the hash made of it.
  *
  *   kernel sigmoid(in a: f32[n0,784], out b: f32[n0,784]) sizes 1 {
  *     par i0 < n0 {

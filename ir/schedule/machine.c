@@ -9,17 +9,17 @@
 #define MB (1024 * KB)
 
 /* Rates of 512-bit servers of several makers lie within a quarter of these; the last level is what a core has of it when all work. */
-#define WIDE(kind, fmas, l1, l2, l3)                                                     \
-  {                                                                                      \
-    kind, 64, 32, true, fmas, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, { 128, 48, 16, 6 } \
+#define WIDE(kind, fmas, l1, l2, l3)                                                        \
+  {                                                                                         \
+    kind, 4, 64, 32, true, fmas, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, { 128, 48, 16, 6 } \
   }
-#define HALF(kind, l1, l2, l3)                                                       \
-  {                                                                                  \
-    kind, 32, 16, true, 2, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, { 64, 32, 12, 6 } \
+#define HALF(kind, l1, l2, l3)                                                          \
+  {                                                                                     \
+    kind, 3, 32, 16, true, 2, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, { 64, 32, 12, 6 } \
   }
-#define OLD(kind)                                                                    \
-  {                                                                                  \
-    kind, 16, 16, false, 1, {32 * KB, 256 * KB, 2 * MB, INT64_MAX}, { 32, 16, 8, 4 } \
+#define OLD(kind, level)                                                                    \
+  {                                                                                         \
+    kind, level, 16, 16, false, 1, {32 * KB, 256 * KB, 2 * MB, INT64_MAX}, { 32, 16, 8, 4 } \
   }
 
 /* The first whose name is part of the CPU's. */
@@ -33,8 +33,8 @@ static const struct machine named[] = {
   WIDE("znver4", 1, 32, 1024, 4096),         WIDE("znver5", 2, 48, 1024, 4096),
 };
 /* Whole names. */
-static const struct machine narrow[] = {OLD("x86-64"),   OLD("x86-64-v2"), OLD("generic"), OLD("nehalem"),
-                                        OLD("westmere"), OLD("core2"),     OLD("penryn"),  OLD("nocona")};
+static const struct machine narrow[] = {OLD("x86-64", 1), OLD("x86-64-v2", 2), OLD("generic", 1), OLD("nehalem", 2), OLD("westmere", 2),
+                                        OLD("core2", 1),  OLD("penryn", 1),    OLD("nocona", 1),  OLD("k8", 1)};
 static const struct machine usual = HALF("x86-64-v3", 32, 512, 2048);
 
 /* ---- the machine at hand ---- */
@@ -77,6 +77,8 @@ static void find_native(void) {
   bool wide = __builtin_cpu_supports("avx512vl"), half = __builtin_cpu_supports("avx2");
   native = wide ? *machine_find(wide_name()) : half ? usual : narrow[0];
   native.name = "native";
+  if (!wide && !half)
+    native.level = __builtin_cpu_supports("sse4.2") ? 2 : 1;
   for (int level = LEVEL_L1; level <= LEVEL_L3; level++) {
     int64_t bytes = cache_bytes(level + 1);
     native.bytes[level] = bytes > 0 ? bytes : native.bytes[level];

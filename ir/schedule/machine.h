@@ -1,6 +1,6 @@
 /* machine.h: what costs and schedules know of the CPU that code is for.
  *
- * What decides bits (vector_bytes, has_fma) follows from the name alone, or for `native` from the instructions that the CPU at hand has;
+ * What decides bits (level, vector_bytes, has_fma) follows from the name alone, or for `native` from the instructions that the CPU at hand has;
  * caches and rates may differ from machine to machine and decide order and places only.
  *
  * Owner: static. Safe for many threads once machine_find has returned for a name. */
@@ -14,6 +14,7 @@ enum { LEVEL_L1, LEVEL_L2, LEVEL_L3, LEVEL_MEMORY, LEVELS };
 
 struct machine {
   const char *name;
+  uint32_t level;        /* 1 to 4, of x86-64: what a machine must have to run code for it */
   uint32_t vector_bytes; /* the widest vectors worth using: 64, 32 or 16 */
   uint32_t registers;    /* of vectors */
   bool has_fma;

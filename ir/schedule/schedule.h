@@ -1,4 +1,4 @@
-/* schedule.h: how a kernel runs, as data: a list of steps, each of which rewrites the kernel. README.md in this folder specifies them.
+/* schedule.h: how a kernel runs, as data: a list of steps, each of which rewrites the kernel. ir/README.md specifies them.
  *
  *   name i0 i1 i2 -> m n k; fma; split n 32 -> no ni; split m 8 -> mo mi tail cut 4 2 1; order no mo mi ni
  *

@@ -1,5 +1,5 @@
 /* schedule_rewrite.h: what the steps of schedules are made of: copies of statements in which names stand for something else. Private to
- * ir/schedule*.c. Nothing here frees: what a rewrite leaves behind lies in the kernel's arena. */
+ * this folder. Nothing here frees: what a rewrite leaves behind lies in the kernel's arena. */
 #ifndef TFC_IR_SCHEDULE_SCHEDULE_REWRITE_H
 #define TFC_IR_SCHEDULE_SCHEDULE_REWRITE_H
 

@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "ir/kernel/kernel.h"
 #include "ir/kernel/kernel_uses.h"
+#include "ir/schedule/cost.h"
 
 typedef LLVMValueRef value;
 
@@ -29,8 +30,7 @@ struct cpu_module {
   LLVMBuilderRef builder;
   LLVMTargetMachineRef machine;
   LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, none, string;
-  uint32_t vector_bytes; /* 64, 32 or 16: the widest vectors worth using */
-  bool has_fma;
+  const struct machine *cpu;
   const char *suffix; /* of the names of functions: "" or "_N" of variant N */
   struct arena arena;
 };

@@ -1,47 +1,17 @@
-/* codegen_cost.c: how much work a phase is, in nanoseconds, and the tiles that it makes: code that works them out from the sizes. */
+/* codegen_cost.c: how much work a phase is, in nanoseconds (ir/schedule/cost.h), and the tiles that it makes: code that works them out from
+ * the sizes. */
 #include <string.h>
 
 #include "targets/cpu/codegen.h"
 
-#define TILE_NS 25000.0       /* a tile should take about this long */
-#define SINGLE_NS 40000.0     /* and a kernel below this is not divided */
-#define CONTRACTION_COST 0.05 /* of what its operations would cost one by one */
-#define VECTOR_NS 0.15        /* an operation of a vector */
-#define LOAD_NS 0.05          /* and a load: most are shared */
-#define LONG_VECTOR 5.0       /* vector to scalar time of what takes long */
-#define BYTE_NS 0.03          /* from memory */
-#define LOOP_NS 0.5           /* a loop that is entered */
-#define UNKNOWN_TRIPS 8.0     /* for loops whose extent is only known inside */
-
 /* ---- of statements ---- */
 
-static double scalar_ns(const struct expr *x) {
-  switch (x->op) {
-  case SCALAR_CONST:
-  case SCALAR_SIZE:
-  case SCALAR_LOCAL: return 0;
-  case SCALAR_DIV:
-  case SCALAR_SQRT:
-  case SCALAR_REM:
-  case SCALAR_FLOORDIV:
-  case SCALAR_FLOORMOD: return 0.5;
-  case SCALAR_EXP:
-  case SCALAR_LOG:
-  case SCALAR_TANH:
-  case SCALAR_EXPM1:
-  case SCALAR_LOG1P:
-  case SCALAR_SIN:
-  case SCALAR_COS:
-  case SCALAR_ERF: return x->dtype == DTYPE_FLOAT ? 0.5 : 8;
-  default: return x->op >= SCALAR_SQRT ? 10 : 0.05;
-  }
-}
 static double expr_ns(const struct codegen *c, expr_id e, uint8_t *seen) {
   const struct expr *x = expr_get(c->k, e);
   if (e == NO_EXPR || seen[e])
     return 0;
   seen[e] = 1;
-  double sum = scalar_ns(x);
+  double sum = op_scalar_ns(x->op, x->dtype);
   for (int i = 0; i < x->count; i++)
     sum += expr_ns(c, expr_operand(c->k, e, i), seen);
   return sum;
@@ -53,12 +23,12 @@ static value emit_block_cost(struct codegen *c, const struct stmt *s) {
   uint8_t *seen = arena_alloc(&c->m->arena, c->k->exprs.count);
   for (; s; s = s->next) {
     memset(seen, 0, c->k->exprs.count);
-    double own = 0.05 + expr_ns(c, s->value, seen);
+    double own = STATEMENT_NS + expr_ns(c, s->value, seen);
     for (int i = 0; i < s->index_count; i++)
       own += expr_ns(c, s->index[i], seen);
     value nested = LLVMBuildFAdd(c->b, emit_block_cost(c, s->body), emit_block_cost(c, s->otherwise), "");
     if (s->kind == STMT_FOR) {
-      value trips = expr_of_sizes(c, s->value) ? LLVMBuildSIToFP(c->b, emit_expr(c, s->value), c->m->f64, "") : const_f64(c, UNKNOWN_TRIPS);
+      value trips = expr_of_sizes(c, s->value) ? LLVMBuildSIToFP(c->b, emit_expr(c, s->value), c->m->f64, "") : const_f64(c, TRIPS_INSIDE);
       nested = LLVMBuildFMul(c->b, nested, trips, "");
     }
     sum = LLVMBuildFAdd(c->b, sum, LLVMBuildFAdd(c->b, const_f64(c, own), nested, ""), "");
@@ -75,8 +45,8 @@ static double vector_ns(const struct codegen *c, expr_id e, uint8_t *seen) {
     return 0;
   seen[e] = 1;
   if (x->op == SCALAR_LOAD)
-    return is_register_access(c, (uint32_t)x->imm) ? 0 : LOAD_NS;
-  double sum = scalar_ns(x) > 0.05 ? scalar_ns(x) * LONG_VECTOR : scalar_ns(x) > 0 ? VECTOR_NS : 0;
+    return is_register_access(c, (uint32_t)x->imm) ? 0 : op_vector_ns(x->op, x->dtype);
+  double sum = op_vector_ns(x->op, x->dtype);
   for (int i = 0; i < x->count; i++)
     sum += vector_ns(c, expr_operand(c->k, e, i), seen);
   return sum;
@@ -91,7 +61,7 @@ static value emit_trips(struct codegen *c, expr_id extent) {
   for (int i = 0; x->op == SCALAR_MIN && i < 2; i++)
     if (expr_of_sizes(c, expr_operand(c->k, extent, i)))
       return emit_trips(c, expr_operand(c->k, extent, i));
-  return const_f64(c, UNKNOWN_TRIPS);
+  return const_f64(c, TRIPS_INSIDE);
 }
 /* vectors: of each statement; 0 outside lanes. */
 static value emit_scheduled_cost(struct codegen *c, const struct stmt *s, const struct stmt *end, double vectors) {
@@ -102,9 +72,9 @@ static value emit_scheduled_cost(struct codegen *c, const struct stmt *s, const 
                : vectors > 0         ? vectors * vector_ns(c, s->value, seen)
                                      : expr_ns(c, s->value, seen);
     if (s->kind == STMT_STORE && !is_register_access(c, s->buffer))
-      own += VECTOR_NS * (vectors > 1 ? vectors : 1);
+      own += STORE_NS * (vectors > 1 ? vectors : 1);
     bool lanes = s->kind == STMT_FOR && s->run == RUN_LANES;
-    double inner = lanes ? (double)(s->width + c->m->vector_bytes / 4 - 1) / (c->m->vector_bytes / 4) : vectors;
+    double inner = lanes ? (double)(s->width + c->m->cpu->vector_bytes / 4 - 1) / (c->m->cpu->vector_bytes / 4) : vectors;
     value nested = emit_scheduled_cost(c, s->body, NULL, inner);
     nested = LLVMBuildFAdd(c->b, nested, emit_scheduled_cost(c, s->otherwise, NULL, inner), "");
     if (s->kind == STMT_FOR && !lanes)
@@ -172,7 +142,7 @@ static value emit_whole_cost(struct codegen *c, const struct phase *phase) {
   for (int i = 0; i < phase->loop_count; i++)
     total = LLVMBuildFMul(c->b, total, LLVMBuildSIToFP(c->b, emit_loop_extent(c, phase, i), c->m->f64, ""), "");
   bool in_registers = phase->has_packing || (phase->copies > 1 && phase->plan.has_red);
-  return in_registers ? LLVMBuildFMul(c->b, total, const_f64(c, CONTRACTION_COST), "") : total;
+  return in_registers ? LLVMBuildFMul(c->b, total, const_f64(c, PACKED_SHARE), "") : total;
 }
 value emit_phase_cost(struct codegen *c, const struct phase *phase) {
   return LLVMBuildSelect(c->b, emit_phase_condition(c, phase), emit_whole_cost(c, phase), const_f64(c, 0), "");
@@ -180,10 +150,10 @@ value emit_phase_cost(struct codegen *c, const struct phase *phase) {
 
 /* ---- tiles ---- */
 
-/* TILE_NS worth of elements; all of them when that is less than two tiles. */
+/* TASK_NS worth of elements; all of them when that is less than two tiles. */
 static value emit_grain(struct codegen *c, value elements, value cost) {
   value count = LLVMBuildSIToFP(c->b, elements, c->m->f64, "");
-  value share = LLVMBuildFDiv(c->b, LLVMBuildFMul(c->b, count, const_f64(c, TILE_NS), ""), cost, "");
+  value share = LLVMBuildFDiv(c->b, LLVMBuildFMul(c->b, count, const_f64(c, TASK_NS), ""), cost, "");
   value small = LLVMBuildFCmp(c->b, LLVMRealULT, cost, const_f64(c, SINGLE_NS), "");
   share = LLVMBuildSelect(c->b, small, count, share, ""); /* the cost may be 0 */
   value ideal = LLVMBuildSelect(c->b, small, elements, LLVMBuildFPToSI(c->b, share, c->m->i64, ""), "");
@@ -201,7 +171,7 @@ value emit_plain_grain(struct codegen *c, const struct phase *phase) {
 }
 value emit_pack_grain(struct codegen *c, const struct phase *phase) {
   value cost = LLVMBuildSIToFP(c->b, emit_pack_bytes(c, phase), c->m->f64, "");
-  return emit_grain(c, emit_pack_panels(c, phase), LLVMBuildFMul(c->b, cost, const_f64(c, 0.1), ""));
+  return emit_grain(c, emit_pack_panels(c, phase), LLVMBuildFMul(c->b, cost, const_f64(c, PACK_BYTE_NS), ""));
 }
 value emit_phase_grain(struct codegen *c, const struct phase *phase) {
   if (phase->is_scheduled)

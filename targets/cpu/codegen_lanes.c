@@ -14,11 +14,10 @@
 #include "targets/cpu/codegen.h"
 
 #define LONG_BODY 40 /* operations */
-#define TRIPS 64.0   /* of a loop whose extent is not constant */
 
 double loop_trips(const struct kernel *k, expr_id extent) {
   int64_t n;
-  return expr_is_const(k, extent, &n) ? (n < 0 ? 0 : (double)n) : TRIPS;
+  return expr_is_const(k, extent, &n) ? (n < 0 ? 0 : (double)n) : TRIPS_OPEN;
 }
 
 /* ---- reductions ---- */
@@ -174,24 +173,11 @@ static bool block_fits(struct codegen *c, const struct stmt *s, bool conditional
 
 /* ---- cost ---- */
 
-static double op_cost(const struct expr *x) {
-  switch (x->op) {
-  case SCALAR_CONST:
-  case SCALAR_SIZE:
-  case SCALAR_LOCAL: return 0;
-  case SCALAR_DIV:
-  case SCALAR_SQRT:
-  case SCALAR_REM:
-  case SCALAR_FLOORDIV:
-  case SCALAR_FLOORMOD: return 5;
-  default: return x->op >= SCALAR_EXP ? 20 : 1;
-  }
-}
-
+static bool divides(const struct expr *x) { return op_effort(x->op) == EFFORT_DIVIDE || op_effort(x->op) == EFFORT_LONG; }
 /* Integer divisions are done lane by lane, but for those by constants of small indices. */
 static bool divides_by_lane(const struct codegen *c, expr_id e) {
   const struct expr *x = expr_get(c->k, e);
-  if (dtype_is_float(x->dtype) || op_cost(x) != 5 || x->count != 2) /* a square root of integers has one */
+  if (dtype_is_float(x->dtype) || !divides(x) || x->count != 2) /* a square root of integers has one */
     return false;
   expr_id by = expr_operand(c->k, e, 1);
   int64_t a = c->uses.bounds[expr_operand(c->k, e, 0)], b = c->uses.bounds[by];
@@ -205,20 +191,20 @@ static double expr_cost(struct codegen *c, expr_id e, double lanes, uint8_t *see
   if (e == NO_EXPR || seen[e])
     return 0;
   seen[e] = 1;
-  double sum = op_cost(x);
+  double sum = op_operations(x->op);
   if (lanes > 1 && (c->flags[e] & EXPR_VARYING)) {
-    bool divides = divides_by_lane(c, e);
+    bool alone = divides_by_lane(c, e) || (op_effort(x->op) == EFFORT_FUNCTION && !has_math(x->op, x->dtype));
     if (x->op == SCALAR_LOAD && access_is_scattered(c, (uint32_t)x->imm, &k->operands.items[x->first]))
-      sum = lanes * 0.8;
-    else if (divides || (sum == 20 && !has_math(x->op, x->dtype)))
+      sum = lanes * GATHER_OPERATIONS;
+    else if (alone)
       sum *= lanes; /* done lane by lane */
     else if (x->op != SCALAR_LOAD && dtype_size(x->dtype) == 8)
-      sum *= 1.5;
+      sum *= WIDE_SHARE;
   }
   if (x->op == SCALAR_LOAD && lanes > 1 && access_is_affine(c, (uint32_t)x->imm, &k->operands.items[x->first]))
     return sum; /* its index is a scalar that costs next to nothing */
   for (int i = 0; i < x->count; i++)
-    sum += expr_cost(c, expr_operand(k, e, i), lanes, seen) * (x->op == SCALAR_LOAD ? 0.3 : 1);
+    sum += expr_cost(c, expr_operand(k, e, i), lanes, seen) * (x->op == SCALAR_LOAD ? INDEX_SHARE : 1);
   return sum;
 }
 static double best_cost(struct codegen *c, const struct stmt *s);
@@ -230,7 +216,7 @@ static double block_cost(struct codegen *c, const struct stmt *s, double lanes) 
     memset(seen, 0, c->k->exprs.count);
     sum += 0.5 + expr_cost(c, s->value, lanes, seen);
     if (s->kind == STMT_STORE)
-      sum += lanes > 1 && access_is_scattered(c, s->buffer, s->index) ? lanes * 1.5 : 1;
+      sum += lanes > 1 && access_is_scattered(c, s->buffer, s->index) ? lanes * SCATTER_OPERATIONS : 1;
     if (s->kind == STMT_FOR)
       sum += lanes > 1 ? loop_trips(c->k, s->value) * block_cost(c, s->body, lanes) : best_cost(c, s);
     else
@@ -263,14 +249,14 @@ static uint32_t varying_count(struct codegen *c) {
   uint32_t count = 0;
   for (expr_id e = 1; e < c->k->exprs.count; e++)
     if ((c->flags[e] & EXPR_VARYING) && expr_get(c->k, e)->op > SCALAR_LOAD)
-      count += op_cost(expr_get(c->k, e)) <= 1 ? 1 : divides_by_lane(c, e) ? LONG_BODY : 6;
+      count += op_operations(expr_get(c->k, e)->op) <= 1 ? 1 : divides_by_lane(c, e) ? LONG_BODY : 6;
   return count;
 }
 
 /* Lanes in one register, times a few for independent operations where registers last. */
 static uint32_t choose_lanes(struct codegen *c, const struct stmt *body, double trips, bool is_par, uint32_t *native) {
   uint32_t element = widest_element(c, body), heavy = varying_count(c);
-  uint32_t lanes = c->m->vector_bytes / (element < 2 ? 2 : element);
+  uint32_t lanes = c->m->cpu->vector_bytes / (element < 2 ? 2 : element);
   *native = lanes;
   uint32_t factor = !is_par ? 4 : heavy <= 12 ? 4 : heavy <= 30 ? 2 : 1;
   while (factor > 1 && (double)(lanes * factor) > trips)
@@ -303,12 +289,12 @@ bool plan_lanes(struct codegen *c, uint32_t local, bool is_par, double trips, co
     uint32_t native;
     out->lanes = choose_lanes(c, body, trips, is_par, &native);
     out->is_par = is_par;
-    out->is_long = c->m->vector_bytes == 64 && varying_count(c) > LONG_BODY;
+    out->is_long = c->m->cpu->vector_bytes == 64 && varying_count(c) > LONG_BODY;
     out->has_check = l.has_check;
     out->has_red = l.has_red;
     double width = native < out->lanes ? native : out->lanes;
     width = trips < width ? trips : width;
-    out->cost = trips / width * block_cost(c, body, width > 1 ? width : 1.01) + (is_par ? 2 : 15);
+    out->cost = trips / width * block_cost(c, body, width > 1 ? width : 1.01) + (is_par ? PAR_OPERATIONS : RED_OPERATIONS);
   }
   mark_locals(c, body, false, false);
   for (int i = 0; i < r.count; i++)

@@ -18,7 +18,7 @@ static value compare(struct codegen *c, LLVMRealPredicate p, value a, double k) 
 static value scale(struct codegen *c, value a, double k) { return mul(c, a, const_like(a, k)); }
 /* a * b + d, in one rounding where the CPU can */
 static value muladd(struct codegen *c, value a, value b, value d) {
-  return c->m->has_fma ? call_intrinsic(c, "llvm.fma", LLVMTypeOf(a), (value[]){a, b, d}, 3) : add(c, mul(c, a, b), d);
+  return c->m->cpu->has_fma ? call_intrinsic(c, "llvm.fma", LLVMTypeOf(a), (value[]){a, b, d}, 3) : add(c, mul(c, a, b), d);
 }
 static value polynomial(struct codegen *c, value x, const double *k, int count) {
   value sum = const_like(x, k[0]);

@@ -86,12 +86,12 @@ static bool wants_both(struct codegen *c, const struct contraction *x, const str
 /* The loop whose iterations fill groups of copies best. */
 static int find_copy_loop(struct codegen *c, const struct phase *p, const struct contraction *x, int lane, const struct packing *pack,
                           uint32_t *copies) {
-  uint32_t most = pack->vectors > 2 || c->m->vector_bytes == 32 ? 6 : c->m->vector_bytes == 64 ? 8 : 4;
+  uint32_t most = pack->vectors > 2 || c->m->cpu->vector_bytes == 32 ? 6 : c->m->cpu->vector_bytes == 64 ? 8 : 4;
   if (pack->vectors == 1)
-    most = c->m->vector_bytes >= 32 ? 12 : 8;
+    most = c->m->cpu->vector_bytes >= 32 ? 12 : 8;
   bool fixed = pack->packs_both; /* rows are vectors then */
   if (fixed)
-    most = c->m->vector_bytes == 64 ? 8 : 4;
+    most = c->m->cpu->vector_bytes == 64 ? 8 : 4;
   double best = 0;
   int chosen = -1;
   for (int i = p->loop_count - 1; i >= 0; i--) {
@@ -139,11 +139,11 @@ static double lane_fill(uint64_t trips, uint32_t lanes) { return (double)trips /
  * would leave many lanes to nothing. */
 static uint32_t choose_vectors(struct codegen *c, const struct phase *p, int lane, uint32_t size) {
   bool known;
-  uint32_t native = c->m->vector_bytes / size, four = 4 * native;
+  uint32_t native = c->m->cpu->vector_bytes / size, four = 4 * native;
   uint64_t trips = (uint64_t)loop_trips_of(c->k, p, lane, &known);
   if (known && lane_fill(trips, native) > ONE_VECTOR_GAIN * lane_fill(trips, 2 * native))
     return 1;
-  return c->m->vector_bytes == 64 && known && (trips % four == 0 || trips > 6 * four) ? 4 : 2;
+  return c->m->cpu->vector_bytes == 64 && known && (trips % four == 0 || trips > 6 * four) ? 4 : 2;
 }
 
 /* What can be packed: a sum of floats in lanes, each factor with loops of its own. */
@@ -199,7 +199,7 @@ bool plan_packing(struct codegen *c, struct phase *p) {
   int copy = find_copy_loop(c, p, &x, lane, &pack, &copies);
   if (copy < 0)
     return false;
-  pack.lanes = pack.vectors * c->m->vector_bytes / size;
+  pack.lanes = pack.vectors * c->m->cpu->vector_bytes / size;
   pack.copies = copies;
   bool packed[CHAIN_MAX] = {false}, all_known; /* by the last axis of a loop: it moves the packed factor */
   for (int i = 0; i < p->loop_count; i++)
@@ -379,7 +379,7 @@ static void transpose(struct codegen *c, value *v, uint32_t n) {
   }
 }
 static uint32_t square_of(const struct codegen *c, const struct phase *p) {
-  return c->m->vector_bytes / (uint32_t)dtype_size(p->pack.dtype);
+  return c->m->cpu->vector_bytes / (uint32_t)dtype_size(p->pack.dtype);
 }
 /* Lanes that lie apart while the terms lie side by side: squares of both are loaded along the terms and transposed. */
 static void store_square(struct codegen *c, const struct phase *p, value base, value term) {

@@ -208,15 +208,15 @@ static void choose_copy_loop(struct codegen *c, struct phase *p) {
     struct sharing s = {c, c->k, local_of(p, p->loop_count - 1), local_of(p, i), 0, 0};
     if (!transposes(c, s.lane, s.other) || trips_of(c->k, p, i) < 4 || !can_share(&s, p->inside, false, seen))
       continue;
-    if (p->plan.lanes > c->m->vector_bytes / 4)
-      p->plan.lanes = c->m->vector_bytes / 4;
+    if (p->plan.lanes > c->m->cpu->vector_bytes / 4)
+      p->plan.lanes = c->m->cpu->vector_bytes / 4;
     p->copies = trips_of(c->k, p, i) < COPIES_MAX ? (uint32_t)trips_of(c->k, p, i) : COPIES_MAX;
     move_loop(p, i, p->loop_count - 2);
     return;
   }
   if (!p->plan.has_red)
     return;
-  uint32_t native = c->m->vector_bytes / 4;
+  uint32_t native = c->m->cpu->vector_bytes / 4;
   for (int i = p->loop_count - 2; i >= 0; i--) {
     uint8_t *seen = arena_alloc(&c->m->arena, c->k->exprs.count);
     struct sharing s = {c, c->k, local_of(p, p->loop_count - 1), local_of(p, i), 0, 0};
@@ -227,7 +227,7 @@ static void choose_copy_loop(struct codegen *c, struct phase *p) {
       known = known && expr_is_const(c->k, p->chain[j]->value, NULL);
     if (p->plan.lanes > 2 * native)
       p->plan.lanes = 2 * native;
-    p->copies = choose_copies(trips_of(c->k, p, i), known, c->m->vector_bytes == 64 ? 8 : 6);
+    p->copies = choose_copies(trips_of(c->k, p, i), known, c->m->cpu->vector_bytes == 64 ? 8 : 6);
     move_loop(p, i, p->loop_count - 2);
     return;
   }

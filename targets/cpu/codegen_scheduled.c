@@ -31,7 +31,7 @@ static enum lane_extent extent_of(const struct codegen *c, const struct stmt *s)
 }
 
 uint32_t vector_lanes(const struct codegen *c, int64_t width) {
-  uint32_t native = c->m->vector_bytes / 4, lanes = 1;
+  uint32_t native = c->m->cpu->vector_bytes / 4, lanes = 1;
   while (lanes < native && lanes < width)
     lanes *= 2;
   return lanes;

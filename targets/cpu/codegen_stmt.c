@@ -75,7 +75,7 @@ static void emit_var(struct codegen *c, const struct stmt *s) {
 static value emit_set_value(struct codegen *c, const struct stmt *s) {
   const struct kernel *k = c->k;
   const struct expr *x = expr_get(k, s->value);
-  bool fuses = !c->in_schedule && c->m->has_fma && x->op == SCALAR_ADD && (x->dtype == DTYPE_FLOAT || x->dtype == DTYPE_DOUBLE);
+  bool fuses = !c->in_schedule && c->m->cpu->has_fma && x->op == SCALAR_ADD && (x->dtype == DTYPE_FLOAT || x->dtype == DTYPE_DOUBLE);
   for (int i = 0; fuses && i < 2; i++) {
     expr_id self = expr_operand(k, s->value, i), other = expr_operand(k, s->value, 1 - i);
     if (expr_get(k, self)->op != SCALAR_LOCAL || expr_get(k, self)->imm != s->local || expr_get(k, other)->op != SCALAR_MUL)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ir/schedule/machine.h"
 #include "targets/cpu/codegen.h"
 #include "targets/cpu/cpu_parts.h"
 #include "targets/target.h"
@@ -64,29 +65,6 @@ static status create_machine(const struct target_options *options, LLVMTargetMac
   return result;
 }
 
-/* How wide vectors should be. LLVM's C interface does not tell what a named CPU has, so names are looked at. */
-static uint32_t vector_bytes_of(LLVMTargetMachineRef machine) {
-  static const char *const wide[] = {"avx512",        "v4",          "icelake",    "tigerlake",      "rocketlake",
-                                     "cannonlake",    "cascadelake", "cooperlake", "sapphirerapids", "emeraldrapids",
-                                     "graniterapids", "znver4",      "znver5",     "diamondrapids"};
-  static const char *const narrow[] = {"x86-64", "x86-64-v2", "generic", "nehalem", "westmere", "core2", "penryn", "nocona"};
-  char *features = LLVMGetTargetMachineFeatureString(machine), *cpu = LLVMGetTargetMachineCPU(machine);
-  uint32_t bytes = features[0] ? 16 : 32;
-  for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
-    if (strstr(cpu, wide[i]) && !features[0])
-      bytes = 64;
-  for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
-    if (strcmp(cpu, narrow[i]) == 0)
-      bytes = 16;
-  if (strstr(features, "+avx2"))
-    bytes = 32;
-  if (strstr(features, "+avx512vl"))
-    bytes = 64;
-  LLVMDisposeMessage(features);
-  LLVMDisposeMessage(cpu);
-  return bytes;
-}
-
 static void init_types(struct cpu_module *m) {
   LLVMContextRef x = m->context;
   m->i1 = LLVMInt1TypeInContext(x);
@@ -128,27 +106,15 @@ static status module_init(struct cpu_module *m, const struct target_options *opt
   LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(m->machine);
   LLVMSetModuleDataLayout(m->module, layout);
   LLVMDisposeTargetData(layout);
-  m->vector_bytes = vector_bytes_of(m->machine);
-  m->has_fma = m->vector_bytes > 16;
+  m->cpu = machine_find(options->cpu);
   m->suffix = options->variant ? arena_printf(&m->arena, "_%u", options->variant) : "";
   return OK;
 }
 
-/* Vectors tell the level but for SSE4.2, which LLVM's C interface does not show for a name. */
 static status cpu_level_of(const struct target_options *options, uint32_t *out) {
-  static const char *const first[] = {"x86-64", "generic", "core2", "nocona", "penryn", "k8"};
-  LLVMTargetMachineRef machine;
-  TRY(create_machine(options, &machine));
-  uint32_t bytes = vector_bytes_of(machine);
-  char *features = LLVMGetTargetMachineFeatureString(machine);
-  *out = bytes == 64 ? 4 : bytes == 32 ? 3 : 2;
-  if (bytes == 16 && features[0] && !strstr(features, "+sse4.2"))
-    *out = 1;
-  for (size_t i = 0; i < sizeof first / sizeof *first; i++)
-    if (options->cpu && strcmp(options->cpu, first[i]) == 0)
-      *out = 1;
-  LLVMDisposeMessage(features);
-  LLVMDisposeTargetMachine(machine);
+  if (options->cpu && strcmp(options->cpu, "native") != 0)
+    TRY(check_name(options->cpu));
+  *out = machine_find(options->cpu)->level;
   return OK;
 }
 

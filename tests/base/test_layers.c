@@ -43,7 +43,7 @@ static const struct layer ir_layers[] = {
   {"graph", " attr_hash.h function.h gradient.h graph.h implementation.h registry.h "},
   {"kernel", " contraction.h formula.h formula_words.h kernel.h kernel_eval.h kernel_uses.h "},
   {"flow", " flow.h "},
-  {"schedule", " machine.h schedule.h "},
+  {"schedule", " cost.h machine.h schedule.h "},
   {"lower", " host_call.h lower.h lower_frame.h unsupported.h "},
   {"ops", " token_attrs.h "},
   {NULL, NULL},

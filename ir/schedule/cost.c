@@ -1,0 +1,158 @@
+/* cost.c: see cost.h. */
+#include "ir/schedule/cost.h"
+
+/* ---- operations ---- */
+
+enum effort op_effort(enum scalar_op op) {
+  switch (op) {
+  case SCALAR_NONE:
+  case SCALAR_CONST:
+  case SCALAR_SIZE:
+  case SCALAR_LOCAL: return EFFORT_NONE;
+  case SCALAR_LOAD:
+  case SCALAR_CAST:
+  case SCALAR_BITCAST: return EFFORT_MOVE;
+  case SCALAR_DIV: return EFFORT_DIVIDE;
+  case SCALAR_REM:
+  case SCALAR_FLOORDIV:
+  case SCALAR_FLOORMOD:
+  case SCALAR_SQRT: return EFFORT_LONG;
+  default: return op >= SCALAR_EXP ? EFFORT_FUNCTION : EFFORT_SHORT;
+  }
+}
+
+double op_operations(enum scalar_op op) {
+  static const double of[] = {[EFFORT_MOVE] = 1, [EFFORT_SHORT] = 1, [EFFORT_DIVIDE] = 5, [EFFORT_LONG] = 5, [EFFORT_FUNCTION] = 20};
+  return of[op_effort(op)];
+}
+
+int op_repeat_cost(enum scalar_op op, enum dtype dtype) {
+  static const int of[] = {[EFFORT_SHORT] = 1, [EFFORT_DIVIDE] = 3, [EFFORT_LONG] = 20, [EFFORT_FUNCTION] = 20};
+  return op == SCALAR_DIV && !dtype_is_float(dtype) ? 8 : of[op_effort(op)];
+}
+
+/* Functions that targets write out for vectors of float32. */
+static bool is_written_out(enum scalar_op op) {
+  return op == SCALAR_EXP || op == SCALAR_LOG || op == SCALAR_TANH || op == SCALAR_EXPM1 || op == SCALAR_LOG1P || op == SCALAR_SIN ||
+         op == SCALAR_COS || op == SCALAR_ERF;
+}
+double op_scalar_ns(enum scalar_op op, enum dtype dtype) {
+  static const double of[] = {
+    [EFFORT_MOVE] = 0.05, [EFFORT_SHORT] = 0.05, [EFFORT_DIVIDE] = 0.5, [EFFORT_LONG] = 0.5, [EFFORT_FUNCTION] = 10};
+  return !is_written_out(op) ? of[op_effort(op)] : dtype == DTYPE_FLOAT ? 0.5 : 8;
+}
+double op_vector_ns(enum scalar_op op, enum dtype dtype) {
+  switch (op_effort(op)) {
+  case EFFORT_NONE: return 0;
+  case EFFORT_MOVE: return op == SCALAR_LOAD ? 0.05 : 0.15; /* most loads are shared */
+  case EFFORT_SHORT: return 0.15;
+  default: return 5 * op_scalar_ns(op, dtype);
+  }
+}
+
+/* ---- products ---- */
+
+const struct tile product_tiles[TILES] = {{2, 8, 14.8}, {4, 4, 10.4}, {6, 4, 13.8}, {8, 3, 13.8}, {12, 2, 15.2},
+                                          {8, 2, 11},   {2, 4, 7.4},  {4, 3, 7.8},  {6, 2, 7.8}}; /* the last three for 16 registers */
+
+/* Cycles, measured in the same way. */
+#define TILE_CYCLES 40   /* a tile begins and ends */
+#define STORE_CYCLES 2   /* a vector of sums */
+#define FETCH_CYCLES 1.5 /* a hint */
+#define LINE_FETCHED 3   /* a far line that was asked for ahead */
+#define LINE_MISSED 4    /* and not */
+/* times a step, from the second row of tiles on: columns of a far factor fall out of the caches; half a rate hides it */
+#define FAR_STEP 1.25
+#define PAGE_BYTES 4096
+#define PAGE_CYCLES 20      /* a term in a page that the TLB has lost */
+#define PAGES 1536          /* that it holds */
+#define PANEL_SHARE 0.90    /* of the peak that the target reaches with packed panels */
+#define PLAIN_SHARE 0.70    /* without, from 8 rows on */
+#define PLAIN_FAR_CYCLES 6  /* a far line, for each 8 rows */
+#define PACK_CYCLES 0.6     /* an element */
+#define PACK_FAR_CYCLES 2.5 /* a far one */
+#define PACKED_ROWS 33      /* from which on it packs */
+#define PACK_ROWS_CYCLES 1  /* an element of the first factor, where both are packed: */
+#define BOTH_MIN 6000       /* for more terms, or a transposed factor, */
+#define BOTH_TERMS 256      /* in blocks of so many, */
+#define BOTH_STRIPS 8       /* for so many panels at a time */
+#define STEP_SHARE 0.95     /* of the peak, for a term of a tile that was not measured */
+#define BLOCK_SHARE 0.88    /* of the peak that blocks of terms reach, */
+#define BLOCK_CYCLES 20     /* beside the copy of a far line */
+
+static double divide_up(double a, double by) { return (double)(((int64_t)a + (int64_t)by - 1) / (int64_t)by); }
+
+bool product_is_far(const struct machine *machine, const struct product_work *w) {
+  return w->k * w->width * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
+}
+
+/* Blocks of t->rows rows and what is left, as `tail cut 8 4 2 1` does it: a smaller tile takes no less than half of the whole one's
+ * time. */
+static double row_blocks(double m, const struct tile *t) {
+  double whole = (double)((int64_t)m / t->rows), rest = m - whole * t->rows;
+  for (int size = 8; size; size /= 2)
+    for (; size < t->rows && rest >= size; rest -= size)
+      whole += size * 2 > t->rows ? 1 : 0.5;
+  return whole;
+}
+static double step_cycles(const struct machine *machine, const struct tile *t) {
+  return machine->fma_rate > 1 ? t->step : t->rows * t->vectors / (machine->fma_rate * STEP_SHARE);
+}
+double product_tile_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
+  double strips = divide_up(w->width, t->vectors * w->lanes), step = step_cycles(machine, t), line = 0;
+  if (product_is_far(machine, w)) {
+    step = step * (row_blocks(w->m, t) > 1 && machine->fma_rate > 1 ? FAR_STEP : 1) + (fetch ? t->vectors * FETCH_CYCLES : 0);
+    line = fetch ? LINE_FETCHED : LINE_MISSED;
+  }
+  step += w->k * w->stride / PAGE_BYTES > PAGES ? PAGE_CYCLES : 0;
+  double tile = w->k * step + TILE_CYCLES + t->rows * t->vectors * STORE_CYCLES;
+  return w->batch * strips * (row_blocks(w->m, t) * tile + w->k * t->vectors * line);
+}
+
+/* Both factors in panels, as where the first is transposed or the sum is long: tiles of 8 x 2 vectors, blocks of terms, and the rows'
+ * factor anew for each chunk of panels. */
+static double own_both_cycles(const struct machine *machine, const struct product_work *w) {
+  static const struct tile tile = {8, 2, 11};
+  double strips = divide_up(w->width, tile.vectors * w->lanes);
+  double sums = divide_up(w->k, BOTH_TERMS) * (TILE_CYCLES + tile.rows * tile.vectors * STORE_CYCLES);
+  double columns = w->k * w->width * (product_is_far(machine, w) ? PACK_FAR_CYCLES : PACK_CYCLES);
+  double rows = w->m * w->k * divide_up(strips, BOTH_STRIPS) * PACK_ROWS_CYCLES;
+  return w->batch * (strips * divide_up(w->m, tile.rows) * (w->k * step_cycles(machine, &tile) + sums) + (columns + rows));
+}
+/* In panels, tiles of 8 x 4 vectors; in place below, of 8 rows. */
+double product_own_cycles(const struct machine *machine, const struct product_work *w) {
+  bool far = product_is_far(machine, w);
+  double vectors = divide_up(w->width, w->lanes), fmas = w->m * w->k * vectors / machine->fma_rate;
+  double tiles = divide_up(w->m, 8) * vectors / 4 * (TILE_CYCLES + 32 * STORE_CYCLES);
+  if (w->m >= PACKED_ROWS && (w->k > BOTH_MIN || w->is_transposed))
+    return own_both_cycles(machine, w);
+  if (w->m >= PACKED_ROWS)
+    return w->batch * (fmas / PANEL_SHARE + tiles + w->k * w->width * (far ? PACK_FAR_CYCLES : PACK_CYCLES));
+  double lines = far ? w->k * vectors * (w->m < 8 ? LINE_MISSED : PLAIN_FAR_CYCLES * divide_up(w->m, 8)) : 0;
+  return w->batch * (fmas / (PLAIN_SHARE * (w->m < 8 ? w->m / 8 : 1)) + tiles + lines);
+}
+
+double product_block_cycles(const struct machine *machine, const struct product_work *w) {
+  double vectors = divide_up(w->width, w->lanes), fmas = w->m * w->k * vectors / machine->fma_rate;
+  return fmas / BLOCK_SHARE + w->k * vectors * BLOCK_CYCLES;
+}
+
+/* ---- filters ---- */
+
+#define TERM_SHARE 0.90     /* of the rate at which loads and multiply-adds begin, with data in the first cache */
+#define STREAM_SHARE 0.85   /* with data that comes from farther */
+#define LOADS 2             /* a cycle */
+#define LOAD_SHARE 0.3      /* of a load's time that multiply-adds do not hide */
+#define OWN_SHARE 0.50      /* of the peak that the target reaches by itself */
+#define OWN_THIN_SHARE 0.30 /* with one vector of columns */
+
+double filter_own_cycles(const struct machine *machine, double elements, double vectors, double terms) {
+  double share = vectors > 1 ? OWN_SHARE : OWN_THIN_SHARE;
+  return terms * elements * vectors / machine->fma_rate / share;
+}
+
+/* A term is one load for each row and each vector; also where multiply-adds take longer, loads hold them up. */
+double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, bool streams) {
+  double loads = (double)(rows + vectors) / LOADS, fmas = (double)(rows * vectors) / machine->fma_rate;
+  return terms * ((loads > fmas ? loads : fmas) + loads * LOAD_SHARE) / (streams ? STREAM_SHARE : TERM_SHARE);
+}

@@ -1,0 +1,93 @@
+/* cost.h: the cost model: what work is expected to take on one core. Passes, generators of schedules and targets ask here; none has figures
+ * of its own for an operation, a byte, a loop or a tile.
+ *
+ * Cycles of products and filters are over a struct machine, and decide which schedule is taken (compiler/schedule). Operations are counted,
+ * or in nanoseconds, where only ratios decide: whether a value is computed again, which loop becomes lanes, how much a task is. All figures
+ * were measured on 512-bit servers with bench_kernel and bench_schedule; bench_schedule says how good the choices are.
+ *
+ * Owner: none. Safe for many threads. */
+#ifndef TFC_IR_SCHEDULE_COST_H
+#define TFC_IR_SCHEDULE_COST_H
+
+#include "ir/kernel/kernel.h"
+#include "ir/schedule/machine.h"
+
+/* ---- operations ---- */
+
+/* What a scalar operation is to a core. */
+enum effort {
+  EFFORT_NONE,     /* constants, sizes, locals */
+  EFFORT_MOVE,     /* loads and casts: nothing beside the load that they stand at */
+  EFFORT_SHORT,    /* an instruction of a cycle or two */
+  EFFORT_DIVIDE,   /* div */
+  EFFORT_LONG,     /* other quotients, remainders, square roots */
+  EFFORT_FUNCTION, /* exp and what comes after it in scalars.def */
+};
+enum effort op_effort(enum scalar_op op);
+/* Counted: a short one is 1. */
+double op_operations(enum scalar_op op);
+/* Of the same value computed once more beside a load: what a pass may repeat (compiler/pass/fuse.c). */
+int op_repeat_cost(enum scalar_op op, enum dtype dtype);
+/* Nanoseconds of one scalar; of one vector. */
+double op_scalar_ns(enum scalar_op op, enum dtype dtype);
+double op_vector_ns(enum scalar_op op, enum dtype dtype);
+
+#define REPEAT_COST_MAX 3 /* op_repeat_cost of what is no slower than the load that it replaces */
+
+/* Of a loop as lanes, in operations. */
+#define GATHER_OPERATIONS 0.8  /* a lane that is loaded by itself */
+#define SCATTER_OPERATIONS 1.5 /* and stored */
+#define INDEX_SHARE 0.3        /* of a load's index: neighbours share it */
+#define WIDE_SHARE 1.5         /* of an operation on elements of 8 bytes */
+#define PAR_OPERATIONS 2       /* begin and end of a loop of par as lanes */
+#define RED_OPERATIONS 15      /* of a sum: its lanes are added up */
+
+/* ---- loops and tasks ---- */
+
+#define TRIPS_OPEN 64.0   /* of a loop whose extent is a size */
+#define TRIPS_INSIDE 8.0  /* and of one that is only known inside */
+#define LOOP_NS 0.5       /* a loop that is entered */
+#define STATEMENT_NS 0.05 /* beside its operations */
+#define STORE_NS 0.15     /* a vector */
+#define BYTE_NS 0.03      /* from memory */
+#define PACK_BYTE_NS 0.1  /* of a panel: read, written, in another order */
+#define PACKED_SHARE 0.05 /* of what a contraction's operations would cost one by one */
+#define TASK_NS 25000.0   /* a task should take about this long */
+#define SINGLE_NS 40000.0 /* and what takes less is not divided */
+
+/* ---- products and filters: cycles of one core ---- */
+
+#define GAIN_MIN 1.06 /* expected, below which the target's own way stays */
+
+/* c[m,width] = a[m,k] * b[k,width], `batch` times. */
+struct product_work {
+  double batch, m, k, width;
+  double lanes;       /* of a vector */
+  double bytes;       /* of an element */
+  double stride;      /* bytes between the second factor's elements of neighbouring terms */
+  bool is_transposed; /* the first factor's do not lie side by side */
+};
+/* Rows by vectors of sums that stay in registers. */
+struct tile {
+  int rows, vectors;
+  double step; /* measured cycles of a term, where the machine starts two multiply-adds a cycle and the second factor lies in L2 */
+};
+#define TILES 9
+extern const struct tile product_tiles[TILES];
+
+/* Whether the second factor comes from beyond L2: it takes more than half of it. */
+bool product_is_far(const struct machine *machine, const struct product_work *work);
+/* As the target does by itself. */
+double product_own_cycles(const struct machine *machine, const struct product_work *work);
+/* By tiles, both factors where they lie; fetch: the second is asked for ahead. */
+double product_tile_cycles(const struct machine *machine, const struct product_work *work, const struct tile *tile, bool fetch);
+/* By blocks of terms, each of which is copied first. */
+double product_block_cycles(const struct machine *machine, const struct product_work *work);
+
+/* A convolution's filter: `vectors` of it, each the sum of `terms`. */
+double filter_own_cycles(const struct machine *machine, double elements, double vectors, double terms);
+/* A tile of so many rows and vectors, over `terms`; streams: its data come from beyond the first cache, each for many sums. */
+double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, bool streams);
+#define FILTER_SUM_CYCLES 3 /* a vector of sums comes from the result and goes back */
+
+#endif
