@@ -3,8 +3,8 @@
  *   ninja bench_kernel && ./bench_kernel [--threads N] [--sizes A,B,..] [--schedule STEPS] FILE...
  *
  * A file holds kernels as `tfc build --emit ir` or `--emit schedule` prints them, each beginning on a line of its own; a schedule
- * (ir/schedule/schedule.h) is applied to all of them. Multiply-adds are
- * counted by walking the loops: what lies beyond a border or a mask is not counted. Buffers hold random floats; threads share the phases' tiles.
+ * (ir/schedule/schedule.h) is applied to all of them. Multiply-adds are counted by walking the loops: what lies beyond a border or a mask
+ * is not counted. Buffers hold random floats; threads share the phases' tiles.
  * `said`: what the kernel itself says that it costs on one core; `tiles`: of the phase with most of them. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,14 +174,18 @@ int main(int argc, char **argv) {
     fprintf(stderr, "%s\n", status_text());
     return 1;
   }
+  double start = seconds_now();
   const struct kernel_code *code = count && threads >= 1 && threads <= THREADS_MAX ? compile_kernels(kernels, count) : NULL;
   if (!code)
     return 1;
+  printf("%u kernels compiled in %.2f s\n", count, seconds_now() - start);
   double peak = measure_peak();
   printf("peak of one core: %.0f GFLOP/s\n\n%-44s %12s %10s %8s %12s %6s\n", peak, "kernel", "us", "GFLOP/s", "of peak", "said us",
          "tiles");
   for (uint32_t i = 0; i < count; i++) {
-    double seconds = best_seconds(kernels[i], &code[i], sizes, threads, 0.3), rate = flops_of(kernels[i], sizes) / seconds * 1e-9;
+    double seconds;
+    best_seconds(kernels[i], &code[i], 1, sizes, threads, 0.3, &seconds);
+    double rate = flops_of(kernels[i], sizes) / seconds * 1e-9;
     printf("%-44s %12.1f %10.1f %7.0f%% %12.1f %6lld\n", names[i], seconds * 1e6, rate, 100 * rate / peak / threads,
            1e-3 * (double)code[i].query(sizes, KERNEL_COST), most_tiles(&code[i], sizes));
   }

@@ -2,74 +2,17 @@
  *
  *   ninja bench_schedule && ./bench_schedule [-v] [PART OF A NAME]
  *
- * Each proposed schedule and the target's own way are timed in turn, round after round, by the thread's own clock; a figure is the best of its
- * rounds, beside the core's peak of the same run. `loss` is the time of the chosen one over the best one's, less 1. -v: every
+ * Each proposed schedule and the target's own way are timed in turn, round after round, by the thread's own clock; a figure is the best of
+ * its rounds, beside the core's peak of the same run. `loss` is the time of the chosen one over the best one's, less 1. -v: every
  * candidate with its steps. */
-#include <dlfcn.h>
-#include <immintrin.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "bench/kernel_timer.h"
 #include "compiler/schedule/choose.h"
-#include "runtime/program/program.h"
-#include "targets/target.h"
 
-#define ROUND_SECONDS 0.001 /* of one candidate */
-#define ROUNDS 24
-
-static double seconds_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* ---- the peak ---- */
-
-#define PEAK_TURNS 100000
-#define SUMS 12
-
-__attribute__((target("avx512f"))) static double flops_512(void) {
-  __m512 sums[SUMS], x = _mm512_set1_ps(0.5f);
-  for (int i = 0; i < SUMS; i++)
-    sums[i] = _mm512_set1_ps((float)i);
-  for (int turn = 0; turn < PEAK_TURNS; turn++) {
-#pragma GCC unroll 12
-    for (int i = 0; i < SUMS; i++)
-      sums[i] = _mm512_fmadd_ps(sums[i], x, x);
-    __asm__ volatile("" : : "v"(sums[0]));
-  }
-  volatile float sink = 0;
-  for (int i = 0; i < SUMS; i++)
-    sink = sink + _mm512_cvtss_f32(sums[i]);
-  return 32.0 * SUMS * PEAK_TURNS;
-}
-__attribute__((target("avx2,fma"))) static double flops_256(void) {
-  __m256 sums[SUMS], x = _mm256_set1_ps(0.5f);
-  for (int i = 0; i < SUMS; i++)
-    sums[i] = _mm256_set1_ps((float)i);
-  for (int turn = 0; turn < PEAK_TURNS; turn++) {
-#pragma GCC unroll 12
-    for (int i = 0; i < SUMS; i++)
-      sums[i] = _mm256_fmadd_ps(sums[i], x, x);
-    __asm__ volatile("" : : "v"(sums[0]));
-  }
-  volatile float sink = 0;
-  for (int i = 0; i < SUMS; i++)
-    sink = sink + _mm256_cvtss_f32(sums[i]);
-  return 16.0 * SUMS * PEAK_TURNS;
-}
-static double measure_peak(void) {
-  double best = 0;
-  for (int i = 0; i < 30; i++) {
-    double start = seconds_now(), flops = __builtin_cpu_supports("avx512f") ? flops_512() : flops_256();
-    double rate = flops / (seconds_now() - start);
-    best = rate > best ? rate : best;
-  }
-  return best;
-}
+#define SECONDS 0.024 /* of each candidate */
 
 /* ---- the corpus ---- */
 
@@ -130,34 +73,14 @@ static const char *case_name(struct arena *arena, const struct bench_case *c) {
   return arena_printf(arena, "%s %s%lldx%lldx%lld%s", c->form, batch, D(c->m), D(c->k), D(c->n), taps);
 }
 
-/* ---- building ---- */
+/* ---- measuring ---- */
 
 struct run {
   const char *steps; /* NULL: the target's own way */
   double cycles, seconds;
   struct kernel *kernel;
-  const struct kernel_code *code;
 };
 typedef VEC(struct run) runs;
-
-static const struct kernel_code *compile(struct kernel *const *kernels, uint32_t count) {
-  char folder[] = "/tmp/bench-schedule-XXXXXX", object[64], library[64], command[200];
-  if (!mkdtemp(folder))
-    return NULL;
-  snprintf(object, sizeof object, "%s/k.o", folder);
-  snprintf(library, sizeof library, "%s/k.so", folder);
-  snprintf(command, sizeof command, "cc -shared -o %s -Wl,--whole-archive %s -Wl,--no-whole-archive -lm", library, object);
-  struct target_unit unit = {.kernels = kernels, .count = count};
-  struct target_options options = {.cpu = "native"};
-  status compiled = target_find("cpu")->compile(&options, &unit, object);
-  if (compiled != OK)
-    fprintf(stderr, "%s\n", status_text());
-  void *handle = compiled == OK && system(command) == 0 ? dlopen(library, RTLD_NOW) : NULL;
-  unlink(object);
-  unlink(library);
-  rmdir(folder);
-  return handle ? dlsym(handle, "tfc_kernels") : NULL;
-}
 
 static bool add_run(struct arena *arena, const struct kernel *k, const struct candidate *c, runs *out) {
   struct run r = {.steps = c->steps, .cycles = c->cycles};
@@ -173,7 +96,7 @@ static bool add_run(struct arena *arena, const struct kernel *k, const struct ca
   vec_push(out, r);
   return true;
 }
-static bool build_runs(struct arena *arena, const struct kernel *k, runs *out) {
+static bool time_runs(struct arena *arena, const struct kernel *k, runs *out) {
   struct kernel_uses uses;
   struct candidates all = {0};
   kernel_uses_find(k, arena, &uses);
@@ -185,56 +108,13 @@ static bool build_runs(struct arena *arena, const struct kernel *k, runs *out) {
   vec_free(&all.items);
   for (uint32_t i = 0; i < out->count; i++)
     kernels[i] = out->items[i].kernel;
-  const struct kernel_code *code = compile(kernels, out->count);
-  for (uint32_t i = 0; i < out->count && code; i++)
-    out->items[i].code = &code[i];
-  return code != NULL;
-}
-
-/* ---- measuring ---- */
-
-static float *random_floats(int64_t count) {
-  float *data = aligned_alloc(64, ((size_t)count * 4 + 127) / 64 * 64);
-  for (int64_t i = 0; data && i < count; i++)
-    data[i] = (float)(rand() % 2001 - 1000) * 1e-3f;
-  return data;
-}
-static void run_once(const struct kernel_code *code, struct kernel_call *call) {
-  for (int64_t phase = 0; phase < code->query(NULL, KERNEL_PHASES); phase++)
-    code->run(call, phase, 0, code->query(NULL, phase));
-}
-static void time_round(struct run *r, void **buffers, float *scratch) {
-  struct kernel_fault fault = {0};
-  struct kernel_call call = {buffers, NULL, scratch, &fault};
-  double begin = seconds_now();
-  run_once(r->code, &call); /* with what it needs in the caches */
-  do {
-    double start = seconds_now();
-    run_once(r->code, &call);
-    double taken = seconds_now() - start;
-    r->seconds = r->seconds == 0 || taken < r->seconds ? taken : r->seconds;
-  } while (seconds_now() - begin < ROUND_SECONDS);
-}
-static void time_runs(const struct kernel *k, runs *all) {
-  void *buffers[3];
-  int64_t scratch = 16;
-  for (uint32_t i = 0; i < 3; i++) {
-    int64_t count = 1;
-    for (int d = 0; d < k->buffers.items[i].rank; d++)
-      count *= k->buffers.items[i].dims[d];
-    buffers[i] = random_floats(count);
-  }
-  for (uint32_t i = 0; i < all->count; i++) {
-    int64_t bytes = all->items[i].code->query(NULL, KERNEL_SCRATCH);
-    scratch = bytes / 4 + 16 > scratch ? bytes / 4 + 16 : scratch;
-  }
-  float *own = random_floats(scratch);
-  for (int round = 0; round < ROUNDS; round++)
-    for (uint32_t i = 0; i < all->count; i++)
-      time_round(&all->items[i], buffers, own);
-  for (int i = 0; i < 3; i++)
-    free(buffers[i]);
-  free(own);
+  const struct kernel_code *codes = compile_kernels(kernels, out->count);
+  double *seconds = ARENA_ARRAY(arena, double, out->count + 1);
+  if (codes)
+    best_seconds(k, codes, out->count, NULL, 1, SECONDS, seconds);
+  for (uint32_t i = 0; i < out->count; i++)
+    out->items[i].seconds = seconds[i];
+  return codes != NULL;
 }
 
 /* ---- the table ---- */
@@ -250,11 +130,10 @@ static double bench_case(const struct bench_case *c, double peak, bool verbose) 
   runs all = {0};
   arena_init(&arena);
   const char *text = is_filter(c) ? filter_text(&arena, c) : product_text(&arena, c);
-  if (kernel_parse(text, &arena, &k) != OK || !build_runs(&arena, k, &all)) {
+  if (kernel_parse(text, &arena, &k) != OK || !time_runs(&arena, k, &all)) {
     fprintf(stderr, "%s\n%s\n", text, status_text());
     return -1;
   }
-  time_runs(k, &all);
   struct run *own = &all.items[0], *best = own, *chosen = own;
   for (uint32_t i = 1; i < all.count; i++) {
     struct run *r = &all.items[i];
@@ -274,7 +153,7 @@ static double bench_case(const struct bench_case *c, double peak, bool verbose) 
 }
 
 int main(int argc, char **argv) {
-  double losses[CASES], peak = measure_peak();
+  double losses[CASES], peak = measure_peak() * 1e9;
   size_t count = 0;
   bool verbose = argc > 1 && strcmp(argv[1], "-v") == 0;
   const char *part = argc > 1 + verbose ? argv[1 + verbose] : "";
