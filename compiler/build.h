@@ -78,7 +78,8 @@ struct build {
   bool init_is_loaders;      /* the entry `init` is what a SavedModel's loader runs, nothing that the user has named */
   struct map var_names;      /* (task, container, name) as a text -> index into vars */
   VEC(struct var_initial) initials;
-  VEC(struct lower_gather) gathers; /* --strategy: rows of gradients, found in a first lowering (spread.c) */
+  VEC(struct lower_gather) gathers; /* pass means: rows of gradients that are to be those of all workers, found in a first lowering */
+  struct means *means;              /* pass means; until pass spread */
   uint32_t default_task;            /* chief_0, worker_0 or the first */
 };
 
@@ -96,8 +97,8 @@ struct emitted {
 };
 status build_emit(struct build *build, uint32_t task, struct emitted *out);
 
-/* link.c: objects (one for each CPU) + runtime -> executable; `program`: the emitted one, which says what parts of the runtime it needs; with_tls: OpenSSL is
- * among them. INTERNAL with the linker's words. */
+/* link.c: objects (one for each CPU) + runtime -> executable; `program`: the emitted one, which says what parts of the runtime it needs;
+ * with_tls: OpenSSL is among them. INTERNAL with the linker's words. */
 status link_executable(const char *const *objects, int object_count, const void *program, bool with_tls, const char *output_path);
 /* An object alone -> a library that can be loaded. */
 status link_library(const char *object, const char *output_path);

@@ -28,6 +28,7 @@ status pass_read(struct build *b) {
 }
 static status pass_check(struct build *b) { return registry_check(b->model.graph); }
 status pass_resolve(struct build *b) { return entries_resolve(b); }
+static bool gathers_rows(const struct build *b) { return b->gathers.count > 0; }
 
 const struct pass passes[] = {
   {"read", pass_read, 0, FACT_GRAPH, 0, .after = "the graph and the cluster are in memory"},
@@ -42,7 +43,12 @@ const struct pass passes[] = {
   {"restore", pass_restore, FACT_FLOW, FACT_INITIALS, 0, .after = "a SavedModel's variables have their values"},
   {"dead", pass_dead, FACT_FLOW, FACT_LIVE, 0, .after = "every node is needed by a fetch, an effect or a size"},
   {"fed", pass_fed, FACT_LIVE, 0, 0, .after = "no step needs a placeholder that is not fed"},
-  {"spread", pass_spread, FACT_LIVE, 0, 0, .after = "with --strategy variables, their updates and the means of gradients have their tasks"},
+  {"means", pass_means, FACT_LIVE, FACT_MEANS, 0, .after = "with --strategy it is known what of a step is the mean of all workers'"},
+  {"rows", pass_lower, FACT_MEANS, 0, FACT_LIVE | FACT_MEANS, .after = "rows of gradients are those of all workers", .when = gathers_rows},
+  {"rows_dead", pass_dead, FACT_FLOW, FACT_LIVE, 0, .after = "of that, too, every node is needed", .when = gathers_rows},
+  {"rows_means", pass_means, FACT_LIVE, FACT_MEANS, 0, .after = "of that, too, it is known what is a mean", .when = gathers_rows},
+  {"spread", pass_spread, FACT_LIVE | FACT_MEANS, 0, FACT_MEANS,
+   .after = "with --strategy variables, their updates and the means of gradients have their tasks"},
   {"loops", pass_loops, FACT_LIVE, 0, 0, .after = "loops save nothing that does not change, and the rest in arrays"},
   {"fuse", pass_fuse, FACT_LIVE, FACT_FUSED, 0, .after = "kernels that need not store in between are one"},
   {"sweep", pass_dead, FACT_FUSED, 0, 0, .after = "nothing is left of what fusing made unneeded"},
@@ -177,15 +183,20 @@ static status run_pass(struct build *b, const struct pass *pass) {
   return pass->verify ? part_each_flow(b, verify_part_flow, (void *)pass) : OK;
 }
 
+static bool is_needed(const struct build *b, const struct pass *pass) { return !pass->when || pass->when(b); }
+
 status pipeline_run_part(struct build *b, const char *first, const char *last) {
   for (uint32_t i = pass_number(first); i <= pass_number(last) && i < pass_count; i++)
-    TRY(run_pass(b, &passes[i]));
+    if (is_needed(b, &passes[i]))
+      TRY(run_pass(b, &passes[i]));
   return OK;
 }
 
 status pipeline_run(struct build *b) {
   unsigned facts = 0;
   for (uint32_t i = 0; i < pass_count; i++) {
+    if (!is_needed(b, &passes[i]))
+      continue;
     if ((facts & passes[i].needs) != passes[i].needs)
       return fail(INTERNAL, "pass %s is out of order", passes[i].name);
     TRY(run_pass(b, &passes[i]));

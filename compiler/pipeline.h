@@ -18,6 +18,7 @@ enum build_fact {
   FACT_ORDER = 512,    /* every flow has an order */
   FACT_LANES = 1024,   /* and a partial order behind it */
   FACT_PLAN = 2048,    /* and every value a place */
+  FACT_MEANS = 4096,   /* with --strategy it is known what of each step is the mean of all workers' */
 };
 
 struct pass {
@@ -27,11 +28,12 @@ struct pass {
   const char *after;                                            /* what is true of the graph afterwards */
   status (*verify)(const struct flow *flow);                    /* of each flow that runs, after the pass; or NULL */
   char *(*print)(const struct flow *flow, struct arena *arena); /* of each part: its text for --emit NAME and --dump-phases; or NULL */
+  bool (*when)(const struct build *build);                      /* whether the build needs it; NULL: each does */
 };
 extern const struct pass passes[];
 extern const uint32_t pass_count;
 
-/* Runs all passes; with options.dump_phases one file for each. */
+/* Runs all passes that the build needs; with options.dump_phases one file for each. */
 status pipeline_run(struct build *build);
 /* Those from one to another, by name: for commands that have something to say in between. */
 status pipeline_run_part(struct build *build, const char *first, const char *last);

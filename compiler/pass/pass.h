@@ -15,6 +15,7 @@ status pass_lower(struct build *build);     /* lower_entries.c: each entry as a 
 status pass_restore(struct build *build);   /* restore.c: a SavedModel's variables get their initial values */
 status pass_dead(struct build *build);      /* dead.c: what nobody needs is gone */
 status pass_fed(struct build *build);       /* fed.c: what every step uses is fed */
+status pass_means(struct build *build);     /* means.c: --strategy: what of a step is the mean of all workers' */
 status pass_spread(struct build *build);    /* spread.c: --strategy: steps of one machine become those of the cluster */
 status pass_loops(struct build *build);     /* loops.c: what turns do not change leaves a loop; what they save are rows */
 status pass_fuse(struct build *build);      /* fuse.c: kernels that need not store in between are one */
