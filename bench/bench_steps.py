@@ -118,7 +118,8 @@ def print_row(model, names, times, peak):
 
 def peak_of(options):
     """GFLOP/s of the cores used, as bench_gemm measures one of them."""
-    out = subprocess.run([os.path.join(os.path.dirname(options.tfc), "bench_gemm"), "peak"], check=True, capture_output=True, text=True).stdout
+    bench = os.path.join(os.path.dirname(options.tfc), "bench_gemm")
+    out = subprocess.run([bench, "peak"], check=True, capture_output=True, text=True).stdout
     return options.threads * float(re.search(r"peak of one core: ([0-9.]+)", out)[1])
 
 

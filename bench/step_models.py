@@ -164,7 +164,8 @@ _TRANSFORMER_ROW = 2 * (4 * 256 * 256 + 2 * 64 * 256 + 8 * 256 * 256) + 256 * 25
 
 MODELS = {m.name: m for m in (
     Model("mlp", _feeds((128, 784), 128, 10), mlp((784, 128, 10)), 128 * layer_terms(784, 128, 10), "adam", 1e-3),
-    Model("large_mlp", _feeds((256, 1024), 256, 1000), mlp((1024, 2048, 2048, 1000)), 256 * layer_terms(1024, 2048, 2048, 1000), "sgd", 1e-2),
+    Model("large_mlp", _feeds((256, 1024), 256, 1000), mlp((1024, 2048, 2048, 1000)), 256 * layer_terms(1024, 2048, 2048, 1000),
+          "sgd", 1e-2),
     Model("lenet", _feeds((64, 28, 28, 1), 64, 10), lenet, lenet_terms(64, False), "momentum", 1e-2),
     Model("residual", _feeds((32, 32, 32, 3), 32, 10), residual, residual_terms(), "momentum", 1e-2),
     Model("lstm", _feeds((32, 64, 128), 64, 10), lstm, 3 * 32 * 64 * 256 * 512, "sgd", 1e-2),

@@ -24,8 +24,8 @@ struct target {
   const char *name; /* "cpu", "cuda" */
   /* Text of the given kind ("llvm", "asm", "cuda", "ptx"); UNIMPLEMENTED for a kind it has not. */
   status (*emit)(const struct target_options *options, const struct target_unit *unit, const char *kind, struct arena *arena, char **out);
-  /* An object file with the kernels' functions and the table tfc_kernels (tfc_kernels_N of variant N), or an archive of such, to be linked whole.
-   * NULL: the target has none. */
+  /* An object file with the kernels' functions and the table tfc_kernels (tfc_kernels_N of variant N), or an archive of such, to be linked
+   * whole. NULL: the target has none. */
   status (*compile)(const struct target_options *options, const struct target_unit *unit, const char *object_path);
   /* The level (runtime/program/cpu.h) that a machine must have to run what is compiled with these options; INVALID_ARGUMENT for a
    * CPU that there is not. NULL: the target's code is not for CPUs. */

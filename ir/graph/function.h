@@ -59,7 +59,8 @@ status function_instantiate(const struct graph *library, const struct function *
 /* How many results an instance for these attributes has. */
 status function_ret_count(const struct function *function, const struct attr *attrs, uint32_t attr_count, struct arena *arena,
                           uint32_t *out);
-/* What else makes such graphs (ir/graph/gradient.c, ops/control/ops_map_function.c): an empty one that shares the library, and an argument. */
+/* What else makes such graphs (ir/graph/gradient.c, ops/control/ops_map_function.c): an empty one that shares the library, and an
+ * argument. */
 struct graph *function_graph(const struct graph *library, struct arena *arena);
 /* Appends a checked node, named after its op unless it has a name; its inputs are copied, its attributes too, and sorted. *out: its
  * number. */

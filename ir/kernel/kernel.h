@@ -192,10 +192,10 @@ status kernel_parse(const char *text, struct arena *arena, struct kernel **out);
 uint64_t kernel_hash(const struct kernel *k);
 char *kernel_hash_text(uint64_t hash, struct arena *arena); /* the key of a map of kernels */
 
-/* eval.c: the reference evaluator: slow and obvious. buffers[i] points at the elements of buffer i (scratch and
- * blocks' buffers: NULL), sizes at size_count values. Marks on loops change nothing; loading an element of a block's buffer that was not stored
- * is INTERNAL. Returns what a check reported (text in status_text), else OK. Floats are computed in
- * their own precision by libm; denormals are flushed to zero as on the targets. */
+/* kernel_eval.c: the reference evaluator: slow and obvious. buffers[i] points at the elements of buffer i (scratch and blocks' buffers:
+ * NULL), sizes at size_count values. Marks on loops change nothing; loading an element of a block's buffer that was not stored is INTERNAL.
+ * Returns what a check reported (text in status_text), else OK. Floats are computed in their own precision by libm; denormals are flushed
+ * to zero as on the targets. */
 status kernel_eval(const struct kernel *k, void *const *buffers, const int64_t *sizes);
 
 /* The C names and text of an operation. */

@@ -8,9 +8,10 @@
  *     }
  *   }
  *
- * Arguments are named by position, buffers of blocks and locals by order of appearance (i: loop variables without a name of their own, v: vars),
- * so that equal code has equal text. A subexpression that a statement uses twice, or that is deep, stands on a line of its own before the statement:
- * `%0 = ...`. Literals carry their dtype but for i64; floats that are no small integers are printed as hexadecimal. */
+ * Arguments are named by position, buffers of blocks and locals by order of appearance (i: loop variables without a name of their own, v:
+ * vars), so that equal code has equal text. A subexpression that a statement uses twice, or that is deep, stands on a line of its own
+ * before the statement: `%0 = ...`. Literals carry their dtype but for i64; floats that are no small integers are printed as
+ * hexadecimal. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

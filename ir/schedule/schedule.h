@@ -16,9 +16,10 @@
 enum step_op {
   STEP_NAME,  /* name i0 i1 -> m n             words for loops */
   STEP_SPLIT, /* split m 8 -> mo mi            m = 8*mo + mi; mi ends at min(8, rest).
-                 split m 8 -> mo mi tail cut 4 2 1   full turns alone, then loops of the smaller sizes over the rest, each beside the last */
+                 split m 8 -> mo mi tail cut 4 2 1   full turns alone, then loops of the smaller sizes over the rest */
   STEP_FUSE,  /* fuse m n -> t                 a perfect nest of one kind becomes one loop */
-  STEP_ORDER, /* order no mo ni                loops of a perfect nest of par stand in this order, in the places that they have; `regroup`: of red */
+  STEP_ORDER, /* order no mo ni                loops of a perfect nest of par stand in this order, in the places that they have;
+                 `regroup`: of red */
   STEP_RUN,   /* run no tasks, run mi ni unroll, run ni lanes, run ni lanes 16 (the width is else what the extent says) */
   STEP_SINK,  /* sink mi ni under k in register     what the sum over k carries becomes a buffer over the perfect nest of par mi, ni: a nest
                  that starts it, k around a nest that adds, a nest that finishes. `in stack`.
@@ -26,10 +27,11 @@ enum step_op {
   STEP_FETCH, /* fetch b at k ahead 16         each turn of k asks for what buffer b gives to the turn 16 later */
   STEP_FMA,   /* fma                           sums of products round once for each term: x = x + a*b is x = fma(a, b, x) */
   STEP_CUT,   /* cut w at 1 55 -> wl w wr      copies of a loop over parts of its range.
-                 cut kh                        a sum over kh whose terms are nothing outside of a range loses them, and the test for the range:
-                 terms under `if`, and factors select(inside, x, 0). A dropped term is taken for 0, though its other factor be NaN or infinite */
-  STEP_STAGE, /* stage b at no by k ni -> bk bn     each turn of no first copies what loops k and ni inside of it read of buffer b, to the stack: an
-                 array over k and ni, filled by loops bk and bn. All loads of b in there are of one place */
+                 cut kh                        a sum over kh whose terms are nothing outside of a range loses them, and the test for the
+                 range: terms under `if`, and factors select(inside, x, 0). A dropped term is taken for 0, though its other factor be NaN or
+                 infinite */
+  STEP_STAGE, /* stage b at no by k ni -> bk bn     each turn of no first copies what loops k and ni inside of it read of buffer b, to the
+                 stack: an array over k and ni, filled by loops bk and bn. All loads of b in there are of one place */
 };
 enum step_space { IN_REGISTER, IN_STACK, IN_RESULT };
 

@@ -15,8 +15,8 @@ struct element {
 
 expr_id element_value(struct kernel *k, const struct element *e);
 
-/* Statements of `from` on their way into `to`, which is the same kernel or one with equal arguments. Locals and blocks' buffers that begin in
- * what is copied become new ones, under the old names. */
+/* Statements of `from` on their way into `to`, which is the same kernel or one with equal arguments. Locals and blocks' buffers that begin
+ * in what is copied become new ones, under the old names. */
 struct copy {
   const struct kernel *from;
   struct kernel *to;

@@ -1,7 +1,7 @@
 /* codegen_scheduled.c: nests whose loops carry marks (ir/kernel/kernel.h) are written as they say; nothing is chosen here.
  *
- * Loops of tasks are the tile space of a phase. Lanes are vectors of the machine; where the extent may be smaller than the loop's width, what
- * stands where it becomes known is written for whole vectors and for masked ones, and one test chooses. Unrolled loops are written
+ * Loops of tasks are the tile space of a phase. Lanes are vectors of the machine; where the extent may be smaller than the loop's width,
+ * what stands where it becomes known is written for whole vectors and for masked ones, and one test chooses. Unrolled loops are written
  * out, but for long computations (functions of numbers): those run as a loop over registers that were put into memory. */
 #include <string.h>
 

@@ -71,7 +71,8 @@ static void emit_var(struct codegen *c, const struct stmt *s) {
   c->copy = 0;
 }
 
-/* A sum of products rounds once for each term where the CPU can: x = x + a * b. Nowhere else are operations fused; a schedule says fma itself. */
+/* A sum of products rounds once for each term where the CPU can: x = x + a * b. Nowhere else are operations fused; a schedule says fma
+ * itself. */
 static value emit_set_value(struct codegen *c, const struct stmt *s) {
   const struct kernel *k = c->k;
   const struct expr *x = expr_get(k, s->value);

@@ -1,7 +1,8 @@
 /* test_pipeline.c: the table of passes is in order, and golden IR: what a pass is given and what it makes of it.
  *
  * tests/golden_ir/CASE holds graph.pbtxt, args (the pass, then arguments of `tfc build`), and the recorded texts in.ir and
- * out.ir; beside them out.order, out.lanes and so on: what passes that decide about the program have decided. With --bless (or TFC_BLESS=1) the texts are written instead of compared: read the difference before it is committed. */
+ * out.ir; beside them out.order, out.lanes and so on: what passes that decide about the program have decided. With --bless (or
+ * TFC_BLESS=1) the texts are written instead of compared: read the difference before it is committed. */
 #include "compiler/pipeline.h"
 #include "tests/support/temp_path.h"
 

@@ -14,14 +14,17 @@ struct choice_case {
 #define PRODUCT(rows, depth, columns, sizes)                                                                                              \
   "kernel k(in a: f32[" rows "," depth "], in b: f32[" depth "," columns "], out c: f32[" rows "," columns "])" sizes " { par i0 < " rows \
   " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = v0 } } }"
-#define BIASED                                                                                                                              \
-  "kernel k(in a: f32[32,1040], in b: f32[1040,260], out c: f32[32,260]) { par i0 < 32 { par i1 < 260 { var v0: f32 = 0:f32 red i2 < 1040 " \
+#define BIASED                                                                                                                    \
+  "kernel k(in a: f32[32,1040], in b: f32[1040,260], out c: f32[32,260]) { par i0 < 32 { par i1 < 260 { var v0: f32 = 0:f32 red " \
+  "i2 < 1040 "                                                                                                                    \
   "{ v0 = add(v0, mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = max(v0, 0:f32) } } }"
-#define TRANSPOSED                                                                                                                           \
-  "kernel k(in a: f32[8,256], in b: f32[512,256], out c: f32[8,512]) { par i0 < 8 { par i1 < 512 { var v0: f32 = 0:f32 red i2 < 256 { v0 = " \
+#define TRANSPOSED                                                                                                                \
+  "kernel k(in a: f32[8,256], in b: f32[512,256], out c: f32[8,512]) { par i0 < 8 { par i1 < 512 { var v0: f32 = 0:f32 red i2 < " \
+  "256 { v0 = "                                                                                                                   \
   "add(v0, mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }"
-#define BATCHED                                                                                                                               \
-  "kernel k(in a: f32[64,64,64], in b: f32[64,64,64], out c: f32[64,64,64]) { par i0 < 64 { par i1 < 64 { par i2 < 64 { var v0: f32 = 0:f32 " \
+#define BATCHED                                                                                                                   \
+  "kernel k(in a: f32[64,64,64], in b: f32[64,64,64], out c: f32[64,64,64]) { par i0 < 64 { par i1 < 64 { par i2 < 64 { var v0: " \
+  "f32 = 0:f32 "                                                                                                                  \
   "red i3 < 64 { v0 = add(v0, mul(a[i0,i1,i3], b[i0,i3,i2])) } c[i0,i1,i2] = v0 } } } }"
 
 /* 3 x 3, or `taps` of one channel; the image is padded before, its columns and channels are one dimension */

@@ -52,16 +52,19 @@ static const struct contraction_case cases[] = {
    "m 4[192,0,1024] m 8[24,0,128] m 8[3,0,16] n 16[0,1,1] window 3[24,48,0] k 3[1,16,0] guard 0 lanes 3"},
   {"its filter gradient",
    "kernel k(in a: f32[4,10,30], in b: f32[4,8,8,16], out c: f32[3,9,16]) { par i0 < 3 { par i1 < 9 { par i2 < 16 { var v0: f32 = 0:f32"
-   " red i3 < 4 { red i4 < 8 { red i5 < 8 { v0 = add(v0, mul(a[i3,add(i4, i0),add(mul(i5, 3), i1)], b[i3,i4,i5,i2])) } } } c[i0,i1,i2] = v0 } } } }",
+   " red i3 < 4 { red i4 < 8 { red i5 < 8 { v0 = add(v0, mul(a[i3,add(i4, i0),add(mul(i5, 3), i1)], b[i3,i4,i5,i2])) } } } "
+   "c[i0,i1,i2] = v0 } } } }",
    "m 3[30,0,144] m 9[1,0,16] n 16[0,1,1] k 4[300,1024,0] window 8[30,128,0] window 8[3,16,0] lanes 2"},
   {"its input gradient",
    "kernel k(in a: f32[4,10,10,16], in b: f32[3,3,3,16], out c: f32[4,8,8,3]) { par i0 < 4 { par i1 < 8 { par i2 < 8 { par i3 < 3 {"
-   " var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { red i6 < 16 { v0 = add(v0, mul(a[i0,sub(add(i1, 2), i4),sub(add(i2, 2), i5),i6], b[i4,i5,i3,i6]))"
+   " var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { red i6 < 16 { v0 = add(v0, mul(a[i0,sub(add(i1, 2), i4),sub(add(i2, 2), "
+   "i5),i6], b[i4,i5,i3,i6]))"
    " } } } c[i0,i1,i2,i3] = v0 } } } } }",
    "m 4[1600,0,192] m 8[160,0,24] m 8[16,0,3] n 3[0,16,1] window 3[-160,144,0] window 3[-16,48,0] k 16[1,1,0] lanes 3"},
   {"depthwise",
    "kernel k(in a: f32[4,10,10,32], in b: f32[3,3,32], out c: f32[4,8,8,32]) { par i0 < 4 { par i1 < 8 { par i2 < 8 { par i3 < 32 {"
-   " var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { v0 = add(v0, mul(a[i0,add(i1, i4),add(i2, i5),i3], b[i4,i5,i3])) } } c[i0,i1,i2,i3] = v0 } } } } }",
+   " var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { v0 = add(v0, mul(a[i0,add(i1, i4),add(i2, i5),i3], b[i4,i5,i3])) } } "
+   "c[i0,i1,i2,i3] = v0 } } } } }",
    "m 4[3200,0,2048] m 8[320,0,256] m 8[32,0,32] batch 32[1,1,1] window 3[320,96,0] window 3[32,32,0] lanes 3"},
   {"grouped",
    "kernel k(in a: f32[64,4,8], in b: f32[4,8,16], out c: f32[64,4,16]) { par i0 < 64 { par i1 < 4 { par i2 < 16 {"

@@ -19,9 +19,11 @@
   "function { signature { name: '" name "' input_arg { name: 'x' type: DT_FLOAT } output_arg { name: 'y' type: DT_BOOL } } " NODE( \
     "c", "Less", "input: 'x' input: 'x' ", T) " ret { key: 'y' value: 'c:z:0' } } "
 /* x is a number that only the step knows. */
-#define GRAPH(call, library)                                                                                                                 \
-  "node { name: 's' op: 'Const' attr { key: 'dtype' value { type: DT_INT32 } } attr { key: 'value' value { tensor { dtype: DT_INT32 "        \
-  "tensor_shape { dim { size: 0 } } } } } } node { name: 'x' op: 'RandomUniform' input: 's' attr { key: 'dtype' value { type: DT_FLOAT } } " \
+#define GRAPH(call, library)                                                                                                    \
+  "node { name: 's' op: 'Const' attr { key: 'dtype' value { type: DT_INT32 } } attr { key: 'value' value { tensor { dtype: "    \
+  "DT_INT32 "                                                                                                                   \
+  "tensor_shape { dim { size: 0 } } } } } } node { name: 'x' op: 'RandomUniform' input: 's' attr { key: 'dtype' value { type: " \
+  "DT_FLOAT } } "                                                                                                               \
   "attr { key: 'T' value { type: DT_INT32 } } } node { name: 'y' " call "} library { " library "} versions { producer: 1882 }"
 
 static void refused(const char *text, const char *named) {

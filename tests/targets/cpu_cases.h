@@ -5,7 +5,8 @@
   {"kernel bias(in a: f32[n0,n1], in b: f32[n1], out c: f32[n0,n1]) sizes 2 { par i0 < n0 { par i1 < n1 {"
    " c[i0,i1] = max(add(a[i0,i1], b[i1]), 0:f32) } } }",
    PAIRS},
-  {"kernel rank4(in a: f32[n0,3,5,n1], in b: f32[5,1], out c: f32[n0,3,5,n1]) sizes 2 { par i0 < n0 { par i1 < 3 { par i2 < 5 { par i3 < n1 {"
+  {"kernel rank4(in a: f32[n0,3,5,n1], in b: f32[5,1], out c: f32[n0,3,5,n1]) sizes 2 { par i0 < n0 { par i1 < 3 { par i2 < 5 { "
+   "par i3 < n1 {"
    " c[i0,i1,i2,i3] = mul(a[i0,i1,i2,i3], b[i2,0]) } } } } }",
    PAIRS},
   {"kernel transpose(in a: f32[n0,n1], out b: f32[n1,n0]) sizes 2 { par i0 < n1 { par i1 < n0 { b[i0,i1] = a[i1,i0] } } }", PAIRS},
@@ -54,7 +55,8 @@
   {"kernel colsum(in a: f32[n0,n1], out b: f32[n1]) sizes 2 { par i0 < n1 { var v0: f32 = 0:f32 red i1 < n0 { v0 = add(v0, a[i1,i0]) }"
    " b[i0] = div(v0, 3:f32) } }",
    PAIRS},
-  {"kernel total(in a: f32[n0,n1], out b: f32[]) sizes 2 { var v0: f32 = 0:f32 red i0 < n0 { red i1 < n1 { v0 = add(v0, mul(a[i0,i1], a[i0,i1])) } }"
+  {"kernel total(in a: f32[n0,n1], out b: f32[]) sizes 2 { var v0: f32 = 0:f32 red i0 < n0 { red i1 < n1 { v0 = add(v0, "
+   "mul(a[i0,i1], a[i0,i1])) } }"
    " b[] = sqrt(v0) }",
    PAIRS},
   {"kernel rowmax(in a: f32[n0,n1], out b: f32[n0], out c: f32[n0]) sizes 2 { par i0 < n0 { var v0: f32 = -inf:f32 var v1: f32 = inf:f32"
@@ -72,13 +74,16 @@
   {"kernel argmax(in a: f32[n0,n1], out b: i64[n0]) sizes 2 { par i0 < n0 { var v0: f32 = -inf:f32 var v1: i64 = 0 red i1 < n1 {"
    " if lt(v0, a[i0,i1]) { v0 = a[i0,i1] v1 = i1 } } b[i0] = v1 } }",
    PAIRS},
-  {"kernel halfsum(in a: f16[n0,n1], out b: f16[n0]) sizes 2 { par i0 < n0 { var v0: f32 = 0:f32 red i1 < n1 { v0 = add(v0, cast.f32(a[i0,i1])) }"
+  {"kernel halfsum(in a: f16[n0,n1], out b: f16[n0]) sizes 2 { par i0 < n0 { var v0: f32 = 0:f32 red i1 < n1 { v0 = add(v0, "
+   "cast.f32(a[i0,i1])) }"
    " b[i0] = cast.f16(v0) } }",
    PAIRS},
 
   /* several loops in a row */
-  {"kernel softmax(in a: f32[n0,n1], out b: f32[n0,n1]) sizes 2 { par i0 < n0 { var v0: f32 = -inf:f32 red i1 < n1 { v0 = max(v0, a[i0,i1]) }"
-   " var v1: f32 = 0:f32 red i2 < n1 { v1 = add(v1, exp(sub(a[i0,i2], v0))) } par i3 < n1 { b[i0,i3] = div(exp(sub(a[i0,i3], v0)), v1) } } }",
+  {"kernel softmax(in a: f32[n0,n1], out b: f32[n0,n1]) sizes 2 { par i0 < n0 { var v0: f32 = -inf:f32 red i1 < n1 { v0 = "
+   "max(v0, a[i0,i1]) }"
+   " var v1: f32 = 0:f32 red i2 < n1 { v1 = add(v1, exp(sub(a[i0,i2], v0))) } par i3 < n1 { b[i0,i3] = div(exp(sub(a[i0,i3], "
+   "v0)), v1) } } }",
    PAIRS},
   {"kernel phases(in a: f32[n0,n1], out b: f32[n0,n1], scratch c: f32[n1]) sizes 2 { par i0 < n1 { var v0: f32 = 0:f32"
    " red i1 < n0 { v0 = add(v0, a[i1,i0]) } c[i0] = v0 } par i2 < n0 { par i3 < n1 { b[i2,i3] = sub(a[i2,i3], c[i3]) } } }",
@@ -96,7 +101,8 @@
   {"kernel triangle(in a: f32[n0,n0], out b: f32[n0]) sizes 1 { par i0 < n0 { var v0: f32 = 0:f32 red i1 < i0 { v0 = add(v0, a[i0,i1]) }"
    " b[i0] = v0 } }",
    {{0}, {1}, {7}, {64}, {-1}}},
-  {"kernel conditional(in a: f32[n0], out b: f32[n0]) sizes 1 { par i0 < n0 { if lt(a[i0], 0:f32) { b[i0] = 1:f32 } else { b[i0] = a[i0] } } }",
+  {"kernel conditional(in a: f32[n0], out b: f32[n0]) sizes 1 { par i0 < n0 { if lt(a[i0], 0:f32) { b[i0] = 1:f32 } else { "
+   "b[i0] = a[i0] } } }",
    SIZES},
   {"kernel pad(in a: f32[n0,n1], out b: f32[n0,n1]) sizes 2 { par i0 < n0 { par i1 < n1 {"
    " b[i0,i1] = select(le(1, i1), a[i0,max(sub(i1, 1), 0)], 0:f32) } } }",
@@ -109,13 +115,16 @@
   {"kernel dot(in a: f32[n0,n1], in b: f32[n1,n2], out c: f32[n0,n2]) sizes 3 { par i0 < n0 { par i1 < n2 { var v0: f32 = 0:f32"
    " red i2 < n1 { v0 = add(v0, mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = v0 } } }",
    {{0, 3, 4}, {3, 0, 4}, {1, 1, 1}, {5, 17, 9}, {33, 65, 129}, {-1}}},
-  {"kernel conv(in a: f32[2,9,9,3], in b: f32[3,3,3,n0], out c: f32[2,9,9,n0]) sizes 1 { par i0 < 2 { par i1 < 9 { par i2 < 9 { par i3 < n0 {"
+  {"kernel conv(in a: f32[2,9,9,3], in b: f32[3,3,3,n0], out c: f32[2,9,9,n0]) sizes 1 { par i0 < 2 { par i1 < 9 { par i2 < 9 { "
+   "par i3 < n0 {"
    " var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { red i6 < 3 {"
    " %0 = add(i1, sub(i4, 1)) %1 = add(i2, sub(i5, 1))"
-   " v0 = add(v0, mul(select(and(and(le(0, %0), lt(%0, 9)), and(le(0, %1), lt(%1, 9))), a[i0,min(max(%0, 0), 8),min(max(%1, 0), 8),i6], 0:f32),"
+   " v0 = add(v0, mul(select(and(and(le(0, %0), lt(%0, 9)), and(le(0, %1), lt(%1, 9))), a[i0,min(max(%0, 0), 8),min(max(%1, 0), "
+   "8),i6], 0:f32),"
    " b[i4,i5,i6,i3])) } } } c[i0,i1,i2,i3] = max(v0, 0:f32) } } } } }",
    {{1}, {8}, {33}, {64}, {-1}}},
-  {"kernel maxpool(in a: f32[2,8,8,n0], out b: f32[2,4,4,n0]) sizes 1 { par i0 < 2 { par i1 < 4 { par i2 < 4 { par i3 < n0 { var v0: f32 = -inf:f32"
+  {"kernel maxpool(in a: f32[2,8,8,n0], out b: f32[2,4,4,n0]) sizes 1 { par i0 < 2 { par i1 < 4 { par i2 < 4 { par i3 < n0 { "
+   "var v0: f32 = -inf:f32"
    " red i4 < 2 { red i5 < 2 { v0 = max(v0, a[i0,add(mul(i1, 2), i4),add(mul(i2, 2), i5),i3]) } } b[i0,i1,i2,i3] = v0 } } } } }",
    {{1}, {8}, {33}, {64}, {-1}}},
 
@@ -145,17 +154,20 @@
   {"kernel dot_brain(in a: bf16[n1,n0], in b: bf16[n2,n1], out c: bf16[n0,n2]) sizes 3 { par i0 < n0 { par i1 < n2 { var v0: f32 = 0:f32"
    " red i2 < n1 { v0 = add(v0, mul(cast.f32(a[i2,i0]), cast.f32(b[i1,i2]))) } c[i0,i1] = cast.bf16(v0) } } }",
    PRODUCTS},
-  {"kernel dense(in a: f32[n0,n1], in b: f32[n1,n2], in c: f32[n2], in d: f32[n0], in e: f32[], out f: f32[n0,n2], out g: bool[n0,n2]) sizes 3 {"
+  {"kernel dense(in a: f32[n0,n1], in b: f32[n1,n2], in c: f32[n2], in d: f32[n0], in e: f32[], out f: f32[n0,n2], out g: "
+   "bool[n0,n2]) sizes 3 {"
    " par i0 < n0 { par i1 < n2 { var v0: f32 = 0:f32 red i2 < n1 { v0 = add(v0, mul(a[i0,i2], b[i2,i1])) }"
    " %0 = add(mul(v0, e[]), add(c[i1], d[i0])) f[i0,i1] = max(%0, 0:f32) g[i0,i1] = lt(%0, 0:f32) } } }",
    PRODUCTS},
   {"kernel step(in a: f32[n1,n0], in b: f32[n1,n2], inout c: f32[n0,n2]) sizes 3 { par i0 < n0 { par i1 < n2 { var v0: f32 = 0:f32"
    " red i2 < n1 { v0 = add(v0, mul(a[i2,i0], b[i2,i1])) } c[i0,i1] = sub(c[i0,i1], mul(v0, 0x1p-4:f32)) } } }",
    PRODUCTS},
-  {"kernel masked(in a: f32[n0,n1], in b: f32[n0,n1], in c: f32[n2,n1], out d: f32[n0,n2]) sizes 3 { par i0 < n0 { par i1 < n2 { var v0: f32 = 0:f32"
+  {"kernel masked(in a: f32[n0,n1], in b: f32[n0,n1], in c: f32[n2,n1], out d: f32[n0,n2]) sizes 3 { par i0 < n0 { par i1 < n2 "
+   "{ var v0: f32 = 0:f32"
    " red i2 < n1 { v0 = add(v0, mul(select(lt(b[i0,i2], 0:f32), 0:f32, a[i0,i2]), c[i1,i2])) } d[i0,i1] = v0 } } }",
    PRODUCTS},
-  {"kernel batch(in a: f32[2,3,n0,n1], in b: f32[1,3,n1,n2], out c: f32[2,3,n0,n2]) sizes 3 { par i0 < 2 { par i1 < 3 { par i2 < n0 { par i3 < n2 {"
+  {"kernel batch(in a: f32[2,3,n0,n1], in b: f32[1,3,n1,n2], out c: f32[2,3,n0,n2]) sizes 3 { par i0 < 2 { par i1 < 3 { par i2 "
+   "< n0 { par i3 < n2 {"
    " var v0: f32 = 0:f32 red i4 < n1 { v0 = add(v0, mul(a[i0,i1,i2,i4], b[0,i1,i4,i3])) } c[i0,i1,i2,i3] = v0 } } } } }",
    PRODUCTS},
   {"kernel batch_tn(in a: f32[2,n1,n0], in b: f32[2,n2,n1], out c: f32[2,n0,n2]) sizes 3 { par i0 < 2 { par i1 < n0 { par i2 < n2 {"
@@ -167,27 +179,36 @@
   {"kernel fixed_one(in a: f32[1,300], in b: f32[300,64], out c: f32[1,64]) { par i0 < 1 { par i1 < 64 { var v0: f32 = 0:f32"
    " red i2 < 300 { v0 = add(v0, mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = v0 } } }",
    ONCE},
-  {"kernel complex_dot(in a: c64[n0,n1], in b: c64[n1,n2], out c: c64[n0,n2]) sizes 3 { par i0 < n0 { par i1 < n2 { var v0: f32 = 0:f32 var v1: f32 = 0:f32"
+  {"kernel complex_dot(in a: c64[n0,n1], in b: c64[n1,n2], out c: c64[n0,n2]) sizes 3 { par i0 < n0 { par i1 < n2 { var v0: f32 "
+   "= 0:f32 var v1: f32 = 0:f32"
    " red i2 < n1 { v0 = add(v0, sub(mul(a.re[i0,i2], b.re[i2,i1]), mul(a.im[i0,i2], b.im[i2,i1])))"
    " v1 = add(v1, add(mul(a.re[i0,i2], b.im[i2,i1]), mul(a.im[i0,i2], b.re[i2,i1]))) } c.re[i0,i1] = v0 c.im[i0,i1] = v1 } } }",
    PRODUCTS},
-  {"kernel conv_stride(in a: f32[n0,11,9,5], in b: f32[3,2,5,20], out c: f32[n0,5,5,20]) sizes 1 { par i0 < n0 { par i1 < 5 { par i2 < 5 { par i3 < 20 {"
+  {"kernel conv_stride(in a: f32[n0,11,9,5], in b: f32[3,2,5,20], out c: f32[n0,5,5,20]) sizes 1 { par i0 < n0 { par i1 < 5 { "
+   "par i2 < 5 { par i3 < 20 {"
    " var v0: f32 = 0:f32 red i4 < 3 { red i5 < 2 { red i6 < 5 { %0 = add(mul(i2, 2), i5)"
-   " v0 = add(v0, mul(select(lt(%0, 9), a[i0,add(mul(i1, 2), i4),min(%0, 8),i6], 0:f32), b[i4,i5,i6,i3])) } } } c[i0,i1,i2,i3] = v0 } } } } }",
+   " v0 = add(v0, mul(select(lt(%0, 9), a[i0,add(mul(i1, 2), i4),min(%0, 8),i6], 0:f32), b[i4,i5,i6,i3])) } } } c[i0,i1,i2,i3] "
+   "= v0 } } } } }",
    {{0}, {1}, {3}, {-1}}},
-  {"kernel conv_filter(in a: f32[n0,9,9,13], in b: f32[n0,9,9,33], out c: f32[3,3,13,33]) sizes 1 { par i0 < 3 { par i1 < 3 { par i2 < 13 { par i3 < 33 {"
+  {"kernel conv_filter(in a: f32[n0,9,9,13], in b: f32[n0,9,9,33], out c: f32[3,3,13,33]) sizes 1 { par i0 < 3 { par i1 < 3 { "
+   "par i2 < 13 { par i3 < 33 {"
    " var v0: f32 = 0:f32 red i4 < n0 { red i5 < 9 { red i6 < 9 { %0 = add(i5, sub(i0, 1)) %1 = add(i6, sub(i1, 1))"
-   " v0 = add(v0, mul(select(and(and(le(0, %0), lt(%0, 9)), and(le(0, %1), lt(%1, 9))), a[i4,min(max(%0, 0), 8),min(max(%1, 0), 8),i2], 0:f32),"
+   " v0 = add(v0, mul(select(and(and(le(0, %0), lt(%0, 9)), and(le(0, %1), lt(%1, 9))), a[i4,min(max(%0, 0), 8),min(max(%1, 0), "
+   "8),i2], 0:f32),"
    " b[i4,i5,i6,i3])) } } } c[i0,i1,i2,i3] = v0 } } } } }",
    {{0}, {1}, {5}, {-1}}},
-  {"kernel conv_input(in a: f32[n0,9,9,33], in b: f32[3,3,13,33], out c: f32[n0,9,9,13]) sizes 1 { par i0 < n0 { par i1 < 9 { par i2 < 9 { par i3 < 13 {"
+  {"kernel conv_input(in a: f32[n0,9,9,33], in b: f32[3,3,13,33], out c: f32[n0,9,9,13]) sizes 1 { par i0 < n0 { par i1 < 9 { "
+   "par i2 < 9 { par i3 < 13 {"
    " var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { red i6 < 33 { %0 = sub(i1, sub(i4, 1)) %1 = sub(i2, sub(i5, 1))"
-   " v0 = add(v0, mul(select(and(and(le(0, %0), lt(%0, 9)), and(le(0, %1), lt(%1, 9))), a[i0,min(max(%0, 0), 8),min(max(%1, 0), 8),i6], 0:f32),"
+   " v0 = add(v0, mul(select(and(and(le(0, %0), lt(%0, 9)), and(le(0, %1), lt(%1, 9))), a[i0,min(max(%0, 0), 8),min(max(%1, 0), "
+   "8),i6], 0:f32),"
    " b[i4,i5,i3,i6])) } } } c[i0,i1,i2,i3] = v0 } } } } }",
    {{0}, {1}, {5}, {-1}}},
   {"kernel outer(in a: f32[n0], in b: f32[n1], out c: f32[n0,n1]) sizes 2 { par i0 < n0 { par i1 < n1 { var v0: f32 = 0:f32"
    " red i2 < 1 { v0 = add(v0, mul(a[i0], b[i1])) } c[i0,i1] = v0 } } }",
    PAIRS},
-  {"kernel depthwise(in a: f32[2,9,9,n0], in b: f32[3,3,n0], out c: f32[2,7,7,n0]) sizes 1 { par i0 < 2 { par i1 < 7 { par i2 < 7 { par i3 < n0 {"
-   " var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { v0 = add(v0, mul(a[i0,add(i1, i4),add(i2, i5),i3], b[i4,i5,i3])) } } c[i0,i1,i2,i3] = v0 } } } } }",
+  {"kernel depthwise(in a: f32[2,9,9,n0], in b: f32[3,3,n0], out c: f32[2,7,7,n0]) sizes 1 { par i0 < 2 { par i1 < 7 { par i2 < "
+   "7 { par i3 < n0 {"
+   " var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { v0 = add(v0, mul(a[i0,add(i1, i4),add(i2, i5),i3], b[i4,i5,i3])) } } "
+   "c[i0,i1,i2,i3] = v0 } } } } }",
    {{1}, {8}, {33}, {64}, {-1}}},

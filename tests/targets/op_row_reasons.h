@@ -1,5 +1,5 @@
-/* op_row_reasons.h: rows of ops.def that make kernels and have no form in op_row_table.h, each with the reason why. Included by test_op_rows.c
- * alone. */
+/* op_row_reasons.h: rows of ops.def that make kernels and have no form in op_row_table.h, each with the reason why. Included by
+ * test_op_rows.c alone. */
 #ifndef TFC_TESTS_OP_ROW_REASONS_H
 #define TFC_TESTS_OP_ROW_REASONS_H
 

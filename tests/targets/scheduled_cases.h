@@ -76,7 +76,8 @@
    "      par i < 4 unroll { c[i] = mul(a[add(mul(io, 4), i)], 2:f32) }"
    "      par i < 4 unroll { b[add(mul(io, 4), i)] = c[sub(3, 0)] } }"
    "    par i1 < floormod(n0, 4) { b[sub(sub(n0, 1), i1)] = 7:f32 } } else {"
-   "    par io < floordiv(add(n0, 6), 7) tasks { par i < min(7, sub(n0, mul(io, 7))) lanes 7 { b[add(mul(io, 7), i)] = a[add(mul(io, 7), i)] } } } } }",
+   "    par io < floordiv(add(n0, 6), 7) tasks { par i < min(7, sub(n0, mul(io, 7))) lanes 7 { b[add(mul(io, 7), i)] = "
+   "a[add(mul(io, 7), i)] } } } } }",
    {{0}, {15}, {16}, {99}, {100}, {777}, {-1}},
    false},
   /* a factor copied into panels by a phase before, in double; the other one on the stack */
@@ -104,7 +105,8 @@
   /* a nest with marks beside statements that are no phases */
   {"kernel serial(in a: f32[n0], out b: f32[n0], out c: f32[]) sizes 1 {"
    "  var v0: f32 = 0:f32 seq i0 < n0 { v0 = add(v0, a[i0]) } c[] = v0"
-   "  par io < floordiv(add(n0, 7), 8) { par i < min(8, sub(n0, mul(io, 8))) lanes 8 { b[add(mul(io, 8), i)] = add(a[add(mul(io, 8), i)], v0) } } }",
+   "  par io < floordiv(add(n0, 7), 8) { par i < min(8, sub(n0, mul(io, 8))) lanes 8 { b[add(mul(io, 8), i)] = "
+   "add(a[add(mul(io, 8), i)], v0) } } }",
    {{1}, {8}, {21}, {0}, {-1}},
    false},
   /* fewer elements than lanes, always; two extents that are open in one block */
