@@ -25,6 +25,22 @@ bool node_takes(const struct flow_node *n, value_id v) {
   return false;
 }
 
+void flow_replace_uses(struct flow *f, value_id from, value_id to) {
+  for (flow_id id = 1; id < f->nodes.count; id++)
+    if (f->nodes.items[id] && node_takes(f->nodes.items[id], from))
+      node_replace_input(f->nodes.items[id], from, to, f->arena);
+  for (uint32_t i = 0; i < f->results.count; i++)
+    if (f->results.items[i] == from)
+      f->results.items[i] = to;
+}
+
+bool nodes_same_guards(const struct flow_node *a, const struct flow_node *b) {
+  bool same = a->guard_count == b->guard_count;
+  for (uint32_t i = 0; same && i < a->guard_count; i++)
+    same = a->guards[i].predicate == b->guards[i].predicate && a->guards[i].expected == b->guards[i].expected;
+  return same;
+}
+
 void node_replace_input(struct flow_node *n, value_id from, value_id to, struct arena *arena) {
   for (uint32_t i = 0; i < n->inputs.count; i++)
     if (n->inputs.items[i] == from)

@@ -11,6 +11,10 @@ uint32_t node_input_count(const struct flow_node *node);
 value_id node_input(const struct flow_node *node, uint32_t i); /* NO_VALUE: an output, or a variable */
 void node_replace_input(struct flow_node *node, value_id from, value_id to, struct arena *arena);
 bool node_takes(const struct flow_node *node, value_id v);
+/* In a flow all uses of a value, results too, become uses of another. */
+void flow_replace_uses(struct flow *flow, value_id from, value_id to);
+/* Whether both run under the same conditions. */
+bool nodes_same_guards(const struct flow_node *a, const struct flow_node *b);
 
 enum touch { TOUCH_NONE, TOUCH_READ, TOUCH_UPDATE };
 /* How the node itself touches a variable; regions are not looked at. */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "compiler/pass/flow_edit.h"
 #include "compiler/pass/kernel_clone.h"
 #include "compiler/pass/kernel_form.h"
 #include "compiler/pass/kernel_loads.h"
@@ -153,13 +154,6 @@ static int producer_cost(const struct producer *p) {
   return cost;
 }
 
-static bool same_guards(const struct flow_node *a, const struct flow_node *b) {
-  bool same = a->guard_count == b->guard_count;
-  for (uint32_t i = 0; i < a->guard_count && same; i++)
-    same = a->guards[i].predicate == b->guards[i].predicate && a->guards[i].expected == b->guards[i].expected;
-  return same;
-}
-
 /* ---- inlining ---- */
 
 /* The variable whose memory a value is, + 1; 0: none. */
@@ -184,7 +178,7 @@ static bool reads_what_is_updated(const struct flow *f, const struct flow_node *
 static bool may_inline(struct fuser *fu, const struct producer *p, const struct flow_node *c, uint32_t buffer) {
   const struct kernel *k = c->kernel;
   value_id v = p->node->args[p->buffer].value;
-  if (!p->is_map || p->node->task != c->task || !same_guards(p->node, c) || reads_what_is_updated(fu->flow, p->node, c))
+  if (!p->is_map || p->node->task != c->task || !nodes_same_guards(p->node, c) || reads_what_is_updated(fu->flow, p->node, c))
     return false;
   if (k->exprs.count + p->node->kernel->exprs.count > FUSE_EXPRS || k->buffers.count + p->node->kernel->buffers.count > FUSE_BUFFERS)
     return false;
@@ -334,7 +328,7 @@ static bool epilogue_one(struct fuser *fu, flow_id id) {
       continue;
     flow_id from = fu->flow->values.items[v].producer;
     if (!producer_form(fu->flow->nodes.items[from], &p) || !p.is_reduction || p.node->task != c.node->task ||
-        !same_guards(p.node, c.node) || used_before(fu, v, id) || !same_elements(fu, &p, &c, b) ||
+        !nodes_same_guards(p.node, c.node) || used_before(fu, v, id) || !same_elements(fu, &p, &c, b) ||
         c.node->kernel->exprs.count + p.node->kernel->exprs.count > FUSE_EXPRS)
       continue;
     bool keep = fu->users[v].nodes.count > 1;
@@ -383,7 +377,7 @@ static bool may_take_part(struct fuser *fu, const struct producer *p, const stru
   const struct kernel *k = c->node->kernel;
   value_id v = p->node->args[p->buffer].value;
   return p->is_reduction && fu->users[v].nodes.count == 1 && loads_box(c, buffer) && !kernel_loads(k, buffer).repeated &&
-         p->node->task == c->node->task && same_guards(p->node, c->node) && !reads_what_is_updated(fu->flow, p->node, c->node) &&
+         p->node->task == c->node->task && nodes_same_guards(p->node, c->node) && !reads_what_is_updated(fu->flow, p->node, c->node) &&
          k->exprs.count + p->node->kernel->exprs.count <= FUSE_EXPRS;
 }
 

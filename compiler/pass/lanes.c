@@ -22,7 +22,8 @@ struct lane_walk {
   flow_id current;
 };
 
-bool flow_blocks(const struct flow *flow) {
+/* Whether a part waits in its middle, so that it must run by counts. */
+static bool flow_blocks(const struct flow *flow) {
   for (flow_id id = 1; id < flow->nodes.count; id++)
     if (flow->nodes.items[id] && flow->nodes.items[id]->blocks)
       return true;

@@ -21,8 +21,6 @@ struct lanes {
   bool by_counts;  /* an outer flow */
 };
 
-/* Whether a part waits in its middle, so that it must run by counts. */
-bool flow_blocks(const struct flow *flow);
 /* INTERNAL when the partial order contradicts the order, or members of a group need each other. */
 status lanes_verify(const struct flow *flow);
 /* The text for --emit lanes. */

@@ -57,13 +57,6 @@ static bool find_end(const struct flow *f, flow_id loop, uint32_t var, struct sa
   return uses == 1 && body->results.items[var] == rest && flow_use_count(body, rest, &after) == 1;
 }
 
-static bool same_guards(const struct flow_node *a, const struct flow_node *b) {
-  bool same = a->guard_count == b->guard_count;
-  for (uint32_t i = 0; same && i < a->guard_count; i++)
-    same = a->guards[i].predicate == b->guards[i].predicate && a->guards[i].expected == b->guards[i].expected;
-  return same;
-}
-
 /* No turn pushes more than the stack or list may hold. */
 static bool has_room(struct flow *f, const struct flow_node *maker, const struct flow_node *loop) {
   uint32_t input = strcmp(maker->host, "EmptyTensorList") == 0 ? 1 : 0;
@@ -110,7 +103,7 @@ static bool find_save(struct flow *f, flow_id maker, struct save *out) {
   if (!has[0] || !has[1])
     return false;
   const struct flow_node *first = f->nodes.items[out->push.loop], *later = f->nodes.items[out->pop.loop];
-  return same_guards(first, later) && first->task == later->task && loop_follows(f, first, later) && has_room(f, m, first);
+  return nodes_same_guards(first, later) && first->task == later->task && loop_follows(f, first, later) && has_room(f, m, first);
 }
 
 /* ---- sizes ---- */

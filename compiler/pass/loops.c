@@ -9,15 +9,6 @@
 #include "compiler/pass/pass.h"
 #include "compiler/pass/region_trim.h"
 
-void flow_replace_uses(struct flow *f, value_id from, value_id to) {
-  for (flow_id id = 1; id < f->nodes.count; id++)
-    if (f->nodes.items[id] && node_takes(f->nodes.items[id], from))
-      node_replace_input(f->nodes.items[id], from, to, f->arena);
-  for (uint32_t i = 0; i < f->results.count; i++)
-    if (f->results.items[i] == from)
-      f->results.items[i] = to;
-}
-
 void flow_make_noop(struct flow_node *n) {
   n->op = FLOW_NOOP;
   n->inputs.count = n->outputs.count = 0;
@@ -109,7 +100,8 @@ static bool hoist_reads_of(struct build *b, struct flow *f, flow_id loop, const 
   return any;
 }
 
-void loops_hoist_reads(struct build *b, struct flow *f) {
+/* Variables that a loop reads and does not change are read once, in front of it. */
+static void hoist_reads(struct build *b, struct flow *f) {
   struct changed changed = {calloc(b->vars.count + 1, 1)};
   bool any = false;
   uint32_t count = f->nodes.count;
@@ -146,7 +138,7 @@ static void work_on(struct build *b, struct flow *f) {
     for (uint32_t r = 0; n && r < n->region_count; r++)
       work_on(b, n->branches[r]);
   }
-  loops_hoist_reads(b, f);
+  hoist_reads(b, f);
   loops_join_saves(f);
 }
 

@@ -1,19 +1,15 @@
-/* loops.h: the steps of the pass `loops`, each on one flow; regions are the pass's. */
+/* loops.h: what the files of the pass `loops` share. */
 #ifndef TFC_COMPILER_PASS_LOOPS_H
 #define TFC_COMPILER_PASS_LOOPS_H
 
 #include "compiler/build.h"
 
-/* Variables that a loop reads and does not change are read once, in front of it. */
-void loops_hoist_reads(struct build *build, struct flow *flow);
 /* What a loop saves on a stack or a list for the loop of its gradient: what does not change is taken in front of both, the rest are rows
  * of one array. */
 void loops_join_saves(struct flow *flow);
 
 /* A new variable of the loop that does not change: `outer`, as the body's parameter that comes back. */
 value_id loop_add_invariant(struct flow *flow, flow_id loop, value_id outer);
-/* In a flow all uses of a value, results too, become uses of another. */
-void flow_replace_uses(struct flow *flow, value_id from, value_id to);
 /* The node only keeps its place in the order of others. */
 void flow_make_noop(struct flow_node *node);
 

@@ -44,14 +44,17 @@ static bool kernel_updates(const struct flow_node *node, uint32_t var) {
   return false;
 }
 
+static bool updates_var(const struct flow_node *node, uint32_t var);
+
 static bool flow_updates(const struct flow *flow, uint32_t var) {
   for (uint32_t i = 1; i < flow->nodes.count; i++)
-    if (flow->nodes.items[i] && flow_node_updates(flow->nodes.items[i], var))
+    if (flow->nodes.items[i] && updates_var(flow->nodes.items[i], var))
       return true;
   return false;
 }
 
-bool flow_node_updates(const struct flow_node *node, uint32_t var) {
+/* Whether a node, or a node in its regions, updates the variable (var: its number). */
+static bool updates_var(const struct flow_node *node, uint32_t var) {
   if (node->op == FLOW_ASSIGN)
     return node->var == var;
   if (node->op == FLOW_KERNEL)
@@ -279,7 +282,7 @@ static void protect_reads(struct order_walk *s, flow_id id) {
   for (uint32_t i = 0; i < s->read.count; i++) {
     value_id v = s->read.items[i];
     uint32_t origin = s->origin[v];
-    if (!origin || !flow_node_updates(node, origin - 1))
+    if (!origin || !updates_var(node, origin - 1))
       continue;
     need(s, s->flow->values.items[v].producer, id);
     for (uint32_t j = s->use_at[v]; j < s->use_at[v + 1]; j++)
@@ -400,7 +403,7 @@ static bool runs_freely(const struct order_walk *s, flow_id id) {
   const struct flow_node *node = s->flow->nodes.items[id];
   for (uint32_t i = 0; i < s->read.count; i++) {
     value_id v = s->read.items[i];
-    if (s->origin[v] && flow_node_updates(node, s->origin[v] - 1) && (has_later_use(s, v, id) || uses_while_updating(node, v)))
+    if (s->origin[v] && updates_var(node, s->origin[v] - 1) && (has_later_use(s, v, id) || uses_while_updating(node, v)))
       return false;
   }
   return true;

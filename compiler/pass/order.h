@@ -31,8 +31,6 @@ void order_releases(const struct flow *flow, struct order *order);
 status order_verify(const struct flow *flow);
 /* The text for --emit order. */
 char *order_print(const struct flow *flow, struct arena *arena);
-/* Whether a node, or a node in its regions, updates the variable (var: its number). */
-bool flow_node_updates(const struct flow_node *node, uint32_t var);
 /* Whether a node, or a node in its regions, updates a variable or is a call that others may see. */
 bool flow_node_changes(const struct flow_node *node);
 

@@ -26,15 +26,6 @@ static value_id value_read(const struct build *b, const struct flow *f, uint32_t
   return NO_VALUE;
 }
 
-static void replace_uses(struct flow *f, value_id from, value_id to) {
-  for (flow_id id = 1; id < f->nodes.count; id++)
-    if (f->nodes.items[id] && node_takes(f->nodes.items[id], from))
-      node_replace_input(f->nodes.items[id], from, to, f->arena);
-  for (uint32_t i = 0; i < f->results.count; i++)
-    if (f->results.items[i] == from)
-      f->results.items[i] = to;
-}
-
 /* In the region the variable is what a parameter holds. */
 static void read_parameter(struct flow *f, uint32_t var, value_id param) {
   for (flow_id id = 1; id < f->nodes.count; id++) {
@@ -46,7 +37,7 @@ static void read_parameter(struct flow *f, uint32_t var, value_id param) {
       }
     if (!n || n->op != FLOW_READ || n->var != var)
       continue;
-    replace_uses(f, n->outputs.items[0], param);
+    flow_replace_uses(f, n->outputs.items[0], param);
     f->values.items[n->outputs.items[0]].producer = 0;
     n->op = FLOW_NOOP; /* others may come after it */
     n->outputs.count = 0;

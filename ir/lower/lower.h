@@ -326,8 +326,6 @@ status op_const_axis(struct op_call *c, value_id v, const char *what, int count,
 /* A size that must be known, as it decides a rank. Where it is a feed's, the entry has a variant for each value; where only the step knows
  * it, the builder is called again for each (lower_alternatives.c). */
 status op_const_size(struct op_call *c, dim d, const char *what, int64_t *out);
-/* The known float/int/bool elements as doubles; false when they are not known. */
-bool op_known_doubles(struct op_call *c, value_id v, double **out, int *count);
 
 /* ---- dims ---- */
 

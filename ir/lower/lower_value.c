@@ -268,19 +268,6 @@ status op_const_axis(struct op_call *c, value_id id, const char *what, int count
   return s;
 }
 
-bool op_known_doubles(struct op_call *c, value_id id, double **out, int *count) {
-  struct flow_value v = *op_value(c, id);
-  if (!v.data || element_count(c, &v, count) != OK)
-    return false;
-  *out = ARENA_ARRAY(c->lw->arena, double, *count + 1);
-  for (int i = 0; i < *count; i++) {
-    int64_t bits = 0;
-    memcpy(&bits, (const char *)v.data + (size_t)i * dtype_size(v.dtype), dtype_size(v.dtype));
-    (*out)[i] = dtype_is_float(v.dtype) ? expr_bits_to_double(v.dtype, bits) : (double)element_at(&v, i);
-  }
-  return true;
-}
-
 value_id op_dims_value(struct op_call *c, enum dtype dtype, int rank, const dim *dims, int count) {
   struct kb kb;
   kb_begin(&kb, c, dtype);

@@ -29,6 +29,10 @@ struct symbol {
   const char *name;
   dim stands_for; /* NO_DIM: itself */
 };
+struct dim_pair {
+  dim a, b; /* assumed equal while compiling; a is the bare symbol */
+  const char *why;
+};
 struct dim_table {
   struct arena *arena;
   VEC(struct sum) sums; /* sums.items[0] is none */
@@ -468,11 +472,6 @@ const char *dim_reason(const struct dim_table *t, dim symbol) {
     if (t->assumptions.items[i].a == symbol)
       return t->assumptions.items[i].why;
   return NULL;
-}
-
-const struct dim_pair *dims_assumptions(const struct dim_table *t, uint32_t *count) {
-  *count = t->assumptions.count;
-  return t->assumptions.items;
 }
 
 /* ---- walks ---- */

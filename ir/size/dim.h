@@ -43,11 +43,6 @@ int dim_less(struct dim_table *t, dim a, dim b); /* a < b, from bounds: symbols 
 bool dim_unify(struct dim_table *t, dim a, dim b);
 /* Two dims that are equal when one symbol has a certain value become that symbol and the value; others stay. */
 void dim_isolate(struct dim_table *t, dim *a, dim *b);
-struct dim_pair {
-  dim a, b; /* assumed equal while compiling; a is the bare symbol */
-  const char *why;
-};
-const struct dim_pair *dims_assumptions(const struct dim_table *t, uint32_t *count);
 /* Who assumes from now on: "node (Op)". Kept by reference. */
 void dims_set_reason(struct dim_table *t, const char *why);
 /* Why a symbol stands for something else; NULL when it does not. */

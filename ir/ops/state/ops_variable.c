@@ -78,7 +78,7 @@ static int fits_declared(struct op_call *c, const struct flow_var *var, const st
   return fits;
 }
 
-status op_check_assign(struct op_call *c, const struct flow_var *var, value_id value) {
+static status check_assign(struct op_call *c, const struct flow_var *var, value_id value) {
   struct flow_value v = *op_value(c, value);
   if (v.dtype != var->dtype)
     return fail(INVALID_ARGUMENT, "Trying to assign a %s to variable '%s' of %s", dtype_name(v.dtype), var->name, dtype_name(var->dtype));
@@ -134,7 +134,7 @@ status build_assign(struct op_call *c) {
     open_shape(c, var, &v);
   const struct flow_var *to = op_var(c, var);
   if (node_attr_int(c->node, "validate_shape", 1) || to->has_shape)
-    TRY(op_check_assign(c, to, value));
+    TRY(check_assign(c, to, value));
   for (int i = 0; i < v.rank && to->has_shape; i++)
     TRY(op_equal_dims(c, v.dims[i], op_dim(c, to->dims[i]), "Assign requires shapes of both tensors to match"));
   struct flow_node *n = op_emit(c, FLOW_ASSIGN, true);
