@@ -105,12 +105,22 @@ static bool is_in(const uint32_t *list, uint32_t count, uint32_t task) {
   return false;
 }
 
+static bool is_replica(const struct program *program, uint32_t task) {
+  return strcmp(program_text(program, program_task(program, task)->job), program_text(program, program->replicated_job)) == 0;
+}
+
+/* Replicas have one state, and each is told where that stands before it asks here (replicas.h): its own ledger says it. Another one's may be
+ * that of a process which has no state yet. */
+static bool is_told_for(const struct course *course, uint32_t task) {
+  return task == course->program->task || (course->program->init_flags & INIT_EVERYWHERE && is_replica(course->program, task));
+}
+
 static void add_holders(struct course *course, const struct program_entry *entry) {
   const uint32_t *tasks = program_operands(course->program, entry->tasks.first);
   for (uint32_t i = 0; i < entry->tasks.count; i++) {
     if (!(program_task(course->program, tasks[i])->flags & PROGRAM_TASK_HOLDS))
       continue;
-    if (tasks[i] == course->program->task)
+    if (is_told_for(course, tasks[i]))
       course->holds = true;
     else if (!is_in(course->holders, course->holder_count, tasks[i]))
       course->holders[course->holder_count++] = tasks[i];
@@ -249,10 +259,6 @@ static void send_state(struct course *course, uint32_t to, struct talk talk, con
   memcpy(bytes, &head, sizeof head);
   memcpy(bytes + sizeof head, state->data, state->size);
   cluster_send_control(course->cluster, to, CONTROL_LEDGER, bytes, sizeof head + state->size);
-}
-
-static bool is_replica(const struct program *program, uint32_t task) {
-  return strcmp(program_text(program, program_task(program, task)->job), program_text(program, program->replicated_job)) == 0;
 }
 
 /* The first holder keeps what this task has of its own; a task that holds variables itself has its own checkpoint, and replicas have the

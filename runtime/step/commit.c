@@ -287,6 +287,8 @@ status commit_other(struct task *task, uint32_t driver, uint32_t command, uint64
 status commit_place(struct task *task, uint32_t driver, uint32_t command, uint64_t last) {
   pthread_mutex_lock(&task->commit.lock);
   status result = ledger_rewind(&task->commit.ledger, driver, command, last);
+  if (result == OK)
+    result = note_asked(&task->commit, driver, serial_lane(last));
   pthread_mutex_unlock(&task->commit.lock);
   return result;
 }

@@ -69,7 +69,7 @@ void commit_watch(struct task *task, void (*on_commit)(void *self), void *self);
 /* The same step of another driver is applied with the one that calls, which is inside: one round of both.
  * RESOURCE_EXHAUSTED. */
 status commit_other(struct task *task, uint32_t driver, uint32_t command, uint64_t serial);
-/* A driver's steps go on behind `last`, whatever it did before: the state that has them was copied here.
+/* A driver's steps go on behind `last`, whatever it did before, which it is told and need not ask: the state that has them was copied here.
  * RESOURCE_EXHAUSTED. */
 status commit_place(struct task *task, uint32_t driver, uint32_t command, uint64_t last);
 /* Whether the step is applied here. */
