@@ -328,7 +328,7 @@ static void let_leave(struct job *job, bool only_covered) {
 
 static void begin_attempt(struct job *job, uint64_t now_ms, bool is_last) {
   struct job_chair *chair = job->chair;
-  uint64_t id = FAULT(11) && chair->retry_ms ? chair->last_id : history_next_id(chair->last_id, (uint32_t)job_random());
+  uint64_t id = FAULT(11) && chair->last_id != chair->newest ? chair->last_id : history_next_id(chair->last_id, (uint32_t)job_random());
   if (cut_begin(&chair->cut, id, now_ms) != CUT_FREEZE)
     return;
   chair->last_id = id;

@@ -286,7 +286,7 @@ static const struct planted planted_faults[] = {
   {8, "moments", "what is initialised is not initialised again"},
   {9, "moments-saved", "commits wait while a checkpoint is cut"},
   {10, "moments-saved", "all ps go back to the same checkpoint"},
-  {11, "ps", "an id of a checkpoint is never used again"},
+  {11, "moments-saved", "an id of a checkpoint is never used again"},
   {12, "moments-1ps", "a part is done when it is synced"},
   {13, "moments-1ps", "what a ps finds is safe before it counts"},
   {14, "moments-1ps", "who leaves is in a complete checkpoint"},
