@@ -240,20 +240,14 @@ status checkpoint_folder_add(struct checkpoint_folder *folder, const char *name)
   char *copy = strdup(name);
   if (!copy)
     return fail(RESOURCE_EXHAUSTED, "no memory");
-  bool had_latest = folder->has_latest;
   uint32_t before = find_name(folder, name);
   if (before < folder->names.count)
     drop_name(folder, before);
   vec_push(&folder->names, copy);
   folder->has_latest = true;
   uint32_t surplus = (int64_t)folder->names.count > folder->keep ? (uint32_t)((int64_t)folder->names.count - folder->keep) : 0;
-  status result = write_state(folder, surplus);
-  if (result != OK) {
-    drop_name(folder, folder->names.count - 1);
-    folder->has_latest = had_latest;
-    return result;
-  }
-  for (; surplus > 0; surplus--) { /* nobody names them any more */
+  TRY(write_state(folder, surplus)); /* else its name stays taken, and is written with the next one's */
+  for (; surplus > 0; surplus--) {   /* nobody names them any more */
     if (is_ours(folder->names.items[0]))
       delete_files(folder, folder->names.items[0]);
     drop_name(folder, 0);

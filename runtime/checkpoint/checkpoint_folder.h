@@ -35,7 +35,7 @@ void checkpoint_folder_prefix(const struct checkpoint_folder *folder, const char
 /* A name for the checkpoint of this number that no listed one has; files of it that nobody lists are removed. */
 status checkpoint_folder_begin(struct checkpoint_folder *folder, int64_t number, char *name, size_t size);
 /* Its files are complete: it is the newest now. Writes the state file, then deletes those that are too many. DATA_LOSS:
- * it could not be written, and says what it said before. */
+ * it could not be written, and says what it said before; the name stays taken, and is written with the next. */
 status checkpoint_folder_add(struct checkpoint_folder *folder, const char *name);
 /* Deletes it, and says in the state file that it is gone: it was never complete, or belongs to a history that is over.
  */
