@@ -9,6 +9,7 @@ void nest_candidates(const struct nest *n, struct candidates *out) {
   if (contraction_find(n->uses, n->top, &c)) {
     propose_products(n, &c, out);
     propose_filters(n, &c, out);
+    propose_turned(n, &c, out);
   }
   for (uint32_t i = 1; i < out->items.count; i++)
     out->items.items[i].cycles *= GAIN_MIN;

@@ -36,6 +36,7 @@ struct nest {
 
 void propose_products(const struct nest *n, const struct contraction *c, struct candidates *out); /* choose_product.c */
 void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out);  /* choose_filter.c */
+void propose_turned(const struct nest *n, const struct contraction *c, struct candidates *out);   /* choose_turned.c */
 
 /* All candidates for a nest. out->items is the caller's to free. */
 void nest_candidates(const struct nest *n, struct candidates *out);

@@ -137,6 +137,32 @@ double product_block_cycles(const struct machine *machine, const struct product_
   return fmas / BLOCK_SHARE + w->k * vectors * BLOCK_CYCLES;
 }
 
+/* ---- products whose second factor lies along the sum ---- */
+
+#define ALONG_SHARE 0.92       /* of the peak: the target's panels, once they are there */
+#define ALONG_PACK_CYCLES 0.5  /* an element of a panel */
+#define ALONG_PAGED_CYCLES 3   /* where the TLB does not hold all rows, */
+#define ALONG_PAGES 1536       /* which are these pages */
+#define TURNED_SHARE 0.88      /* of the peak, by the tile */
+#define TURNED_COPY_CYCLES 1.2 /* an element, transposed */
+#define TURNED_STORE_CYCLES 2  /* an element: those of a vector lie apart */
+#define TURNED_FAR_CYCLES 0.35 /* an element of the second factor beyond L2 */
+
+static double fmas_along(const struct machine *machine, const struct product_work *work) {
+  return work->batch * divide_up(work->m, work->lanes) * work->k * work->width / machine->fma_rate;
+}
+double product_along_cycles(const struct machine *machine, const struct product_work *work) {
+  double elements = work->k * work->width;
+  double pack = elements * work->bytes / 4096 > ALONG_PAGES ? ALONG_PAGED_CYCLES : ALONG_PACK_CYCLES;
+  return fmas_along(machine, work) / ALONG_SHARE + work->batch * elements * pack;
+}
+double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks) {
+  double elements = work->k * work->width, strips = work->m / strip;
+  double far = product_is_far(machine, work) ? strips * elements * TURNED_FAR_CYCLES : 0;
+  double copies = strips * tasks * work->k * strip * TURNED_COPY_CYCLES, stores = work->m * work->width * TURNED_STORE_CYCLES;
+  return fmas_along(machine, work) / TURNED_SHARE + work->batch * (copies + stores + far);
+}
+
 /* ---- filters ---- */
 
 #define TERM_SHARE 0.90     /* of the rate at which loads and multiply-adds begin, with data in the first cache */

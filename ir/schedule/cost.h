@@ -83,6 +83,9 @@ double product_own_cycles(const struct machine *machine, const struct product_wo
 double product_tile_cycles(const struct machine *machine, const struct product_work *work, const struct tile *tile, bool fetch);
 /* By blocks of terms, each of which is copied first. */
 double product_block_cycles(const struct machine *machine, const struct product_work *work);
+/* Of a second factor that lies along the sum, as the target does by itself; and turned: strips of so many rows, copied by each task. */
+double product_along_cycles(const struct machine *machine, const struct product_work *work);
+double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks);
 
 /* A convolution's filter: `vectors` of it, each the sum of `terms`. */
 double filter_own_cycles(const struct machine *machine, double elements, double vectors, double terms);

@@ -18,13 +18,11 @@ struct choice_case {
   "kernel k(in a: f32[32,1040], in b: f32[1040,260], out c: f32[32,260]) { par i0 < 32 { par i1 < 260 { var v0: f32 = 0:f32 red " \
   "i2 < 1040 "                                                                                                                    \
   "{ v0 = add(v0, mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = max(v0, 0:f32) } } }"
-#define TRANSPOSED                                                                                                                \
-  "kernel k(in a: f32[8,256], in b: f32[512,256], out c: f32[8,512]) { par i0 < 8 { par i1 < 512 { var v0: f32 = 0:f32 red i2 < " \
-  "256 { v0 = "                                                                                                                   \
-  "add(v0, mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }"
-#define BATCHED                                                                                                                   \
-  "kernel k(in a: f32[64,64,64], in b: f32[64,64,64], out c: f32[64,64,64]) { par i0 < 64 { par i1 < 64 { par i2 < 64 { var v0: " \
-  "f32 = 0:f32 "                                                                                                                  \
+#define TRANSPOSED(rows, depth, columns)                                                                                         \
+  "kernel k(in a: f32[" rows "," depth "], in b: f32[" columns "," depth "], out c: f32[" rows "," columns "]) { par i0 < " rows \
+  " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }"
+#define BATCHED                                                                                                                               \
+  "kernel k(in a: f32[64,64,64], in b: f32[64,64,64], out c: f32[64,64,64]) { par i0 < 64 { par i1 < 64 { par i2 < 64 { var v0: f32 = 0:f32 " \
   "red i3 < 64 { v0 = add(v0, mul(a[i0,i1,i3], b[i0,i3,i2])) } c[i0,i1,i2] = v0 } } } }"
 
 /* 3 x 3, or `taps` of one channel; the image is padded before, its columns and channels are one dimension */
@@ -49,7 +47,13 @@ static const struct choice_case cases[] = {
   {"many rows are packed", PRODUCT("2048", "1024", "1024", ""), "x86-64-v4", NULL},
   {"open rows, when they are few", PRODUCT("n0", "256", "512", " sizes 1"), "x86-64-v4", "when n0 < "},
   {"one row", PRODUCT("1", "256", "512", ""), "x86-64-v4", NULL},
-  {"columns that lie apart", TRANSPOSED, "x86-64-v4", NULL},
+  {"columns that lie apart, few rows along the vectors", TRANSPOSED("8", "256", "512"), "x86-64-v4",
+   "split m 8 -> mo mi; split n 516 -> no nc; order mo no nc mi; stage a at no by k mi -> kp mp"},
+  {"columns that lie apart, a factor in many pages", TRANSPOSED("64", "512", "4096"), "x86-64-v4",
+   "split nc 6 -> nb ni tail cut 4 2 1; sink ni mi under k in register; run mo no tasks; run ni unroll; run mi kr lanes"},
+  {"columns that lie apart, many rows", TRANSPOSED("512", "256", "512"), "x86-64-v4", NULL},
+  {"columns that lie apart, rows that fill no vector", TRANSPOSED("17", "256", "512"), "x86-64-v4", NULL},
+  {"columns that lie apart, 16 registers", TRANSPOSED("8", "256", "512"), "x86-64-v3", NULL},
   {"batched", BATCHED, "x86-64-v4", "run ba no tasks"},
   {"a filter, by blocks of image rows", FILTER("3", "96", "32", "2", "16", "16", "18", "576", "32"), "x86-64-v4",
    "split k 48 -> kg kk; split kk 12 -> ko ki; split m 32 -> mo mi; order ba kg mo ko ki mi; split h 6 -> ho hi"},

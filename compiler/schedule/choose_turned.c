@@ -1,0 +1,134 @@
+/* choose_turned.c: products whose second factor lies along the sum, c[m,n] = a[m,k] * b[n,k], as gradients of a layer's input are.
+ *
+ * What lies along the sum cannot be a vector, unless it is transposed; and of the two factors the first is the small one where rows are
+ * few. So the product is turned: vectors run along the rows m, a tile is some columns n by these vectors, and each element of the
+ * large factor is read once, where it lies. Tasks are columns; each copies the rows' part of the small factor, transposed. */
+#include "compiler/schedule/choose.h"
+
+struct turned {
+  const struct nest *n;
+  const struct contraction *c;
+  int rows, columns; /* axes m and n */
+  int64_t batch, m, width, k;
+  int64_t lanes, strip; /* rows that a tile takes */
+};
+
+#define SUMS_MAX 24
+#define TILE_MAX 12 /* columns: each is a load for each term */
+#define VECTORS_MAX 4
+#define ROWS_MIN 4
+#define TASK_COLUMNS 512 /* of a task: fewer do not pay for its copy */
+#define COPY_SHARE 4     /* of L2: at most one over this for the copy */
+
+/* ---- which nests ---- */
+
+static bool find_axes(struct turned *t) {
+  const struct contraction *c = t->c;
+  const struct contraction_axis *sum = &c->axes[c->axis_count - 1];
+  t->rows = t->columns = -1;
+  t->batch = 1;
+  for (int i = 0; i < c->axis_count; i++) {
+    const struct contraction_axis *a = &c->axes[i];
+    int *found = a->role == ROLE_M ? &t->rows : &t->columns;
+    if (a->extent < 1 || a->role == ROLE_WINDOW)
+      return false;
+    if (i >= c->par_count)
+      continue;
+    if (a->role != ROLE_BATCH && *found >= 0)
+      return false;
+    if (a->role == ROLE_BATCH)
+      t->batch *= a->extent;
+    else
+      *found = i;
+  }
+  return c->axis_count == c->par_count + 1 && t->rows >= 0 && t->columns >= 0 && sum->stride[0] == 1 && sum->stride[1] == 1;
+}
+static bool find_sizes(struct turned *t) {
+  const struct contraction *c = t->c;
+  const struct machine *machine = t->n->machine;
+  t->m = c->axes[t->rows].extent;
+  t->width = c->axes[t->columns].extent;
+  t->k = c->axes[c->axis_count - 1].extent;
+  t->lanes = machine->vector_bytes / (int64_t)dtype_size(c->dtype);
+  t->strip = t->m < t->lanes ? t->m : 0;
+  for (int64_t vectors = VECTORS_MAX; vectors && !t->strip; vectors--)
+    t->strip = t->m % (vectors * t->lanes) == 0 ? vectors * t->lanes : 0;
+  int64_t bytes = t->strip * t->k * (int64_t)dtype_size(c->dtype);
+  return t->m >= ROWS_MIN && t->strip && bytes <= machine->bytes[LEVEL_L2] / COPY_SHARE;
+}
+static bool is_turned(struct turned *t) {
+  const struct contraction *c = t->c;
+  if ((c->dtype != DTYPE_FLOAT && c->dtype != DTYPE_DOUBLE) || c->factor[0] != c->load[0] || c->factor[1] != c->load[1])
+    return false;
+  return find_axes(t) && find_sizes(t);
+}
+
+static struct product_work work_of(const struct turned *t) {
+  return (struct product_work){.batch = (double)t->batch,
+                               .m = (double)t->m,
+                               .k = (double)t->k,
+                               .width = (double)t->width,
+                               .lanes = (double)t->lanes,
+                               .bytes = (double)dtype_size(t->c->dtype)};
+}
+
+/* ---- steps ---- */
+
+static int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
+static const char *axis_text(const struct turned *t, int axis) {
+  const char *word = axis == t->rows        ? "m"
+                   : axis == t->columns     ? "n"
+                   : axis < t->c->par_count ? arena_printf(t->n->arena, "b%c", 'a' + axis)
+                                            : "k";
+  return t->n->number ? arena_printf(t->n->arena, "%s_%d", word, t->n->number) : word;
+}
+static const char *batch_text(const struct turned *t) {
+  const char *text = "";
+  for (int i = 0; i < t->c->par_count; i++)
+    if (i != t->rows && i != t->columns)
+      text = arena_printf(t->n->arena, "%s %s", text, axis_text(t, i));
+  return text;
+}
+static const char *begin_text(const struct turned *t) {
+  const char *from = "", *to = "";
+  for (int i = 0; i < t->c->axis_count; i++) {
+    from = arena_printf(t->n->arena, "%s i%d", from, t->n->first_loop + i);
+    to = arena_printf(t->n->arena, "%s %s", to, axis_text(t, i));
+  }
+  return arena_printf(t->n->arena, "name%s ->%s; fma", from, to);
+}
+static const char *tails_text(const struct turned *t, int64_t tile, int64_t group) {
+  const char *tails = "";
+  for (int i = 8; i && (t->width % tile || group % tile); i /= 2)
+    tails = i < tile ? arena_printf(t->n->arena, "%s %d", *tails ? tails : " tail cut", i) : tails;
+  return tails;
+}
+/* The copy goes by squares of a vector's lanes, read along the sum. */
+static const char *copy_text(const struct turned *t) {
+  struct arena *a = t->n->arena;
+  const char *m = axis_text(t, t->rows), *n = axis_text(t, t->columns), *k = axis_text(t, t->c->axis_count - 1);
+  const char *factor = t->n->k->buffers.items[expr_get(t->n->k, t->c->load[0])->imm].name;
+  const char *text = arena_printf(a, "stage %s at %so by %s %si -> %sp %sp; ", factor, n, k, m, k, m);
+  return arena_printf(a, "%ssplit %sp %lld -> %sq %sr; split %sp %lld -> %sq %sr; order %sq %sq %sr %sr", text, m, (long long)t->lanes, m,
+                      m, k, (long long)t->lanes, k, k, k, m, m, k);
+}
+
+void propose_turned(const struct nest *nest, const struct contraction *c, struct candidates *out) {
+  struct turned t = {.n = nest, .c = c};
+  if (!nest->machine->has_fma || nest->machine->registers < 32 || !is_turned(&t))
+    return;
+  struct arena *a = nest->arena;
+  const char *m = axis_text(&t, t.rows), *n = axis_text(&t, t.columns), *k = axis_text(&t, c->axis_count - 1), *batch = batch_text(&t);
+  int64_t tile = SUMS_MAX / divide_up(t.strip, t.lanes), tasks = t.width > TASK_COLUMNS ? t.width / TASK_COLUMNS : 1;
+  tile = tile < TILE_MAX ? tile : TILE_MAX;
+  int64_t group = divide_up(divide_up(t.width, tasks), tile) * tile;
+  const char *text = arena_printf(a, "%s; split %s %lld -> %so %si; split %s %lld -> %so %sc; order%s %so %so %sc %si; %s", begin_text(&t),
+                                  m, (long long)t.strip, m, m, n, (long long)group, n, n, batch, m, n, n, m, copy_text(&t));
+  text = arena_printf(a, "%s; split %sc %lld -> %sb %si%s; sink %si %si under %s in register", text, n, (long long)tile, n, n,
+                      tails_text(&t, tile, group), n, m, k);
+  text = arena_printf(a, "%s; run%s %so %so tasks; run %si unroll; run %si %sr lanes", text, batch, m, n, n, m, k);
+  struct product_work work = work_of(&t);
+  double cycles = product_turned_cycles(nest->machine, &work, (double)t.strip, (double)divide_up(t.width, group));
+  out->items.items[0].cycles = product_along_cycles(nest->machine, &work);
+  vec_push(&out->items, ((struct candidate){.steps = text, .cycles = cycles * GAIN_MIN}));
+}
