@@ -125,9 +125,7 @@ void simulated_free(void *at) {
   size_t size = forget(at);
   free(size ? blank(at, size) : at);
 }
-void *simulated_realloc(void *at, size_t size) {
-  return move(at, size, CALLER);
-}
+void *simulated_realloc(void *at, size_t size) { return move(at, size, CALLER); }
 void *simulated_reallocarray(void *at, size_t count, size_t size) {
   return size && count > SIZE_MAX / size ? NULL : move(at, count * size, CALLER);
 }
