@@ -100,8 +100,7 @@ static struct {
   {SYNC, {.name = "rounds-kills", .title = "rounds_wait_for_members_that_are_killed", VALUES_KILLED, TOGETHER, .mishaps = KILLS}},
   {ALLREDUCE, {.name = "replicas", .title = "replicas_are_equal_when_nothing_goes_wrong", VALUES, TOGETHER, .mishaps = WEATHER}},
   {ALLREDUCE, {.name = "replicas-net", .title = "replicas_are_equal_when_some_were_out_of_reach", VALUES, TOGETHER, .mishaps = NET}},
-  {ALLREDUCE,
-   {.name = "replicas-kills", .title = "replicas_are_equal_when_some_were_killed", VALUES_KILLED, TOGETHER, .mishaps = KILLS, OPEN}},
+  {ALLREDUCE, {.name = "replicas-kills", .title = "replicas_are_equal_when_some_were_killed", VALUES_KILLED, TOGETHER, .mishaps = KILLS}},
   {TOKENS, {.name = "tokens", .title = "each_worker_gets_its_token_of_a_round", VALUES, TOGETHER, .mishaps = WEATHER}},
   {TWO_TWO,
    {.name = "moments",
@@ -257,8 +256,7 @@ static struct {
     VALUES_KILLED,
     TOGETHER,
     .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL) | MISHAP(MISHAP_CUT),
-    .moments = STEPS | MOMENT(MOMENT_ROUND) | MOMENT(MOMENT_ADMIT),
-    OPEN}},
+    .moments = STEPS | MOMENT(MOMENT_ROUND) | MOMENT(MOMENT_ADMIT)}},
   {TOKENS,
    {.name = "moments-tokens",
     .title = "rounds_with_tokens_lose_nothing_when_workers_are_killed_amid_them",
@@ -275,8 +273,7 @@ static struct {
     .timeout_s = 120,
     .check = check_values_killed,
     TOGETHER,
-    .mishaps = KILLS,
-    OPEN}},
+    .mishaps = KILLS}},
 };
 /* A row for each mechanism that has a FAULT beside it: numbers as in runtime/program/fault.h's users. */
 static const struct planted planted_faults[] = {
