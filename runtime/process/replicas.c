@@ -403,20 +403,25 @@ static status join_others(struct replicas *r) {
   return OK;
 }
 
+/* Elastic rounds go on without who has finished. */
+static bool has_all_there_is(const struct replicas *r, uint32_t seat) {
+  return !r->options->elastic && cluster_has_finished(r->cluster, r->seats[seat]);
+}
+
 /* Under the lock. What was told by one that is gone does not hold; who has finished does not tell. */
 static void look_at_seats(struct replicas *r) {
   for (uint32_t i = 1; i < r->count; i++) {
     uint64_t session = cluster_session(r->cluster, r->seats[i]);
     if (r->view.seat[i].session != session)
       view_forget(&r->view, i);
-    if (session && cluster_has_finished(r->cluster, r->seats[i]))
+    if (session && has_all_there_is(r, i))
       view_finish(&r->view, i, session);
   }
 }
 
 static bool somebody_has_finished(const struct replicas *r) {
   for (uint32_t i = 1; i < r->count; i++)
-    if (cluster_has_finished(r->cluster, r->seats[i]))
+    if (has_all_there_is(r, i))
       return true;
   return false;
 }
@@ -490,7 +495,7 @@ status replicas_join(struct replicas *r) {
   return is_registrar(r) ? join_as_registrar(r) : join_others(r);
 }
 
-bool replicas_serve_others(const struct replicas *r) { return r && r->trains; }
+bool replicas_serve_others(const struct replicas *r) { return r && r->trains && (is_registrar(r) || !r->options->elastic); }
 
 /* ---- life ---- */
 
