@@ -312,6 +312,7 @@ static const struct planted planted_faults[] = {
   {25, "moments-elastic", "a decision names its members"},
   {26, "rounds", "who reads waits for the round's version"},
   {28, "moments-replicas", "a replica that is started again copies the state"},
+  {29, "elastic-replicas", "who was not let in takes no part"},
   {30, "elastic-replicas", "survivors are made even"},
   {33, "elastic-replicas", "one that returns copies the state, too"},
   {34, "elastic-replicas", "a registrar that is started again hears all first"},
