@@ -6,15 +6,12 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include "runtime/cluster/cluster_state.h"
+#include "runtime/program/monotonic.h"
 
 #define SAY_WAITING_MS 1000 /* of a wait, before it is worth a line */
 
-void cluster_wait_changed(struct cluster *cluster, uint64_t until_ms) {
-  struct timespec until = {.tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000};
-  pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until);
-}
+void cluster_wait_changed(struct cluster *cluster, uint64_t until_ms) { monotonic_wait(&cluster->changed, &cluster->lock, until_ms); }
 
 const char *cluster_job_path(const struct cluster *cluster, uint32_t task) {
   static _Thread_local char path[160];

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "runtime/cluster/control.h"
 #include "runtime/cluster/view.h"
 #include "runtime/memory/variable.h"
+#include "runtime/program/monotonic.h"
 #include "runtime/resource/meeting.h"
 #include "runtime/step/commit.h"
 #include "runtime/step/crew.h"
@@ -54,18 +54,8 @@ struct replicas {
   bool is_stopped, is_serving;
 };
 
-static uint64_t now_ms(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* Under the lock. */
-static void wait_changed(struct replicas *r, uint64_t ms) {
-  uint64_t until = now_ms() + ms;
-  struct timespec time = {.tv_sec = (time_t)(until / 1000), .tv_nsec = (long)(until % 1000) * 1000000};
-  pthread_cond_timedwait(&r->changed, &r->lock, &time);
-}
+static void wait_changed(struct replicas *r, uint64_t ms) { monotonic_wait(&r->changed, &r->lock, monotonic_ms() + ms); }
 
 static bool is_registrar(const struct replicas *r) { return r->self == 0; }
 static status stopped(void) { return fail(CANCELLED, "the task was stopped"); }
@@ -520,14 +510,6 @@ static bool phases_train(const struct replicas *r) {
   return false;
 }
 
-static void condition_init(pthread_cond_t *condition) {
-  pthread_condattr_t attributes;
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(condition, &attributes);
-  pthread_condattr_destroy(&attributes);
-}
-
 status replicas_create(struct task *task, struct cluster *cluster, const struct task_options *options, struct replicas **out) {
   const struct program *program = task_program(task);
   *out = NULL;
@@ -538,7 +520,7 @@ status replicas_create(struct task *task, struct cluster *cluster, const struct 
     return fail(RESOURCE_EXHAUSTED, "no memory");
   *r = (struct replicas){.task = task, .cluster = cluster, .program = program, .options = options, .self = VIEW_NOBODY};
   pthread_mutex_init(&r->lock, NULL);
-  condition_init(&r->changed);
+  monotonic_cond_init(&r->changed);
   r->seats = calloc(program->tables[PROGRAM_TASKS].count, sizeof *r->seats);
   if (r->seats)
     list_seats(r);
