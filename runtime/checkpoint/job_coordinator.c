@@ -6,7 +6,6 @@
 #include "runtime/checkpoint/job_state.h"
 #include "runtime/cluster/cluster.h"
 #include "runtime/program/fault.h"
-#include "runtime/program/monotonic.h"
 #include "runtime/step/task_state.h"
 
 #define ASK_MS 50
@@ -117,7 +116,7 @@ static void settle(struct job *job, uint64_t history) {
     chair->seen[chair->holder_tasks[i]].history = history;
   }
   chair->steps_saved = atomic_load(&job->steps);
-  chair->begun_ms = monotonic_ms();
+  chair->begun_ms = job_now_ms();
   chair->retry_ms = chair->failing_since_ms = 0; /* what was in the way is of the history before */
   tell_all_run(job);
 }
@@ -369,7 +368,7 @@ static void tell_snap(struct job *job) {
   mark_finished(chair, &goal);
   size_t size = ledger_byte_size(&goal);
   char *bytes = has_goal ? malloc(size + 1) : NULL;
-  uint64_t now_ms = monotonic_ms();
+  uint64_t now_ms = job_now_ms();
   if (bytes) {
     ledger_write(&goal, bytes);
     bool is_uneven = chair->failing_since_ms && now_ms - chair->failing_since_ms >= UNEVEN_MS;
@@ -405,7 +404,7 @@ static bool nothing_is_new(const struct job_chair *chair) {
 static void note_tried(struct job *job) {
   struct job_chair *chair = job->chair;
   chair->steps_saved = chair->steps_covered;
-  chair->begun_ms = monotonic_ms();
+  chair->begun_ms = job_now_ms();
   let_leave(job, true);
   pthread_mutex_lock(&job->lock);
   job->wants_last = job->wants_last && !chair->is_last;
@@ -425,7 +424,7 @@ static void note_saved(struct job *job) {
 /* What the attempt has come to. */
 static void end_attempt(struct job *job, enum cut_message message) {
   struct job_chair *chair = job->chair;
-  uint64_t now_ms = monotonic_ms();
+  uint64_t now_ms = job_now_ms();
   switch (message) {
   case CUT_SNAP:
     if (!nothing_is_new(chair)) {
@@ -481,7 +480,7 @@ static void take_refused(struct job *job, uint32_t holder, const struct job_mess
   end_attempt(job, cut_refused(&chair->cut, holder, message->id));
   if (!is_present || !message->is_failure)
     return;
-  chair->retry_ms = monotonic_ms() + FAILED_RETRY_MS;
+  chair->retry_ms = job_now_ms() + FAILED_RETRY_MS;
   note_tried(job);
 }
 

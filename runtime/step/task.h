@@ -102,7 +102,8 @@ void task_stop(struct task *task);
 /* The same, and waits until no step of another driver runs here: then the exchange is not called any more. */
 void task_close(struct task *task);
 
-/* The contents of a variable. */
+/* The contents of a variable (Checkpoints). */
+uint32_t task_variable_count(const struct task *task);
 struct variable;
 struct variable *task_variable(struct task *task, uint32_t number);
 

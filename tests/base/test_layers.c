@@ -1,5 +1,4 @@
-/* test_layers.c: who includes whom: the folders of the runtime and of the IR from low to high, and which of their headers others may
- * see. */
+/* test_layers.c: who includes whom: the folders of the runtime and of the IR from low to high, and which of their headers others may see. */
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,7 +21,7 @@ struct layer {
 /* Low to high. A file sees its own folder, and of those above it in this list what is public. */
 static const struct layer runtime_layers[] = {
   {"text", " element_number.h element_text.h number_parse.h regex.h string_hash.h string_output.h unicode_class.h utf8.h "},
-  {"program", " program.h program_check.h cpu.h entry_print.h size.h fault.h monotonic.h "},
+  {"program", " program.h program_check.h cpu.h entry_print.h size.h fault.h "},
   {"memory", " buffer.h variable.h container.h arena_plan.h "},
   {"host", " host.h host.def host_path.h inbox.h object.h wait_list.h "},
   {"value", " boxed_sparse.h csr_matrix.h element_sum.h fourier.h optional.h sparse_tensor.h tensor_list.h tensor_message.h tensor_proto.h"
