@@ -1,8 +1,8 @@
 /* choose.h: schedules for the nests of a kernel, and which of them costs least.
  *
  * Generators, one for each class of nests (choose_product.c ...), propose steps (ir/schedule/schedule.h) with what they are expected to
- * cost (ir/schedule/cost.h); there is no search beyond them. A kernel's schedule is that of its nests, one after the other; a nest without steps is
- * left to the target.
+ * cost (ir/schedule/cost.h); there is no search beyond them. A kernel's schedule is that of its nests, one after the other; a nest
+ * without steps is left to the target.
  *
  * Owner: the arena given. Not safe for two threads at once on one arena. */
 #ifndef TFC_COMPILER_SCHEDULE_CHOOSE_H
@@ -40,7 +40,8 @@ void propose_turned(const struct nest *n, const struct contraction *c, struct ca
 
 /* All candidates for a nest. out->items is the caller's to free. */
 void nest_candidates(const struct nest *n, struct candidates *out);
-/* A kernel's schedule as text; NULL: every nest is left to the target. With a tuner (tune.h) what it measures decides before the cost does. */
+/* A kernel's schedule as text; NULL: every nest is left to the target. With a tuner (tune.h) what it measures decides before the cost
+ * does. */
 struct tuner;
 status schedule_choose(const struct kernel *k, const struct machine *machine, struct tuner *tuner, struct arena *arena, const char **out);
 /* Cycles that the target's own way is expected to take for the nests that have candidates. */

@@ -7,9 +7,10 @@
 
 #include "ir/kernel/kernel.h"
 
-/* Seconds of a call of each form, on one core, with random floats and zeros of other dtypes; measuring (not compiling) takes `budget` seconds, or
- * two rounds where those take longer. All have the same arguments, whose sizes are known, and distinct names. UNIMPLEMENTED: a size is open, or
- * the machine cannot run what is compiled for this CPU; RESOURCE_EXHAUSTED, INTERNAL, FAILED_PRECONDITION: as compiling and linking say. */
+/* Seconds of a call of each form, on one core, with random floats and zeros of other dtypes; measuring (not compiling) takes `budget`
+ * seconds, or two rounds where those take longer. All have the same arguments, whose sizes are known, and distinct names. UNIMPLEMENTED:
+ * a size is open, or the machine cannot run what is compiled for this CPU; RESOURCE_EXHAUSTED, INTERNAL, FAILED_PRECONDITION: as
+ * compiling and linking say. */
 status measure_forms(struct kernel *const *forms, uint32_t count, const char *cpu, double budget, double *seconds);
 
 #endif

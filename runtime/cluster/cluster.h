@@ -97,7 +97,8 @@ status cluster_wait_heard(struct cluster *cluster, uint32_t other);
 status cluster_wait_dependents(struct cluster *cluster);
 /* For a ps without phases: waits until the work is done (above). When one of the tasks waited for was lost, or never came, and nobody is at
  * work, it waits the time-out for that task, since it went, or since the last that anybody was here. Then UNAVAILABLE naming
- * it; OK when a checkpoint says of all of them that they had finished (cluster_note_finished). UNAVAILABLE at once when somebody has given up. While only tasks and clients are there that have no phases it waits for ever. CANCELLED after cluster_stop. */
+ * it; OK when a checkpoint says of all of them that they had finished (cluster_note_finished). UNAVAILABLE at once when somebody has
+ * given up. While only tasks and clients are there that have no phases it waits for ever. CANCELLED after cluster_stop. */
 status cluster_wait_all_finished(struct cluster *cluster);
 
 /* For a task that serves until it is stopped: CANCELLED after cluster_stop, FAILED_PRECONDITION as below. */

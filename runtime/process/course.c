@@ -109,8 +109,8 @@ static bool is_replica(const struct program *program, uint32_t task) {
   return strcmp(program_text(program, program_task(program, task)->job), program_text(program, program->replicated_job)) == 0;
 }
 
-/* Replicas have one state, and each is told where that stands before it asks here (replicas.h): its own ledger says it. Another one's may be
- * that of a process which has no state yet. */
+/* Replicas have one state, and each is told where that stands before it asks here (replicas.h): its own ledger says it. Another one's may
+ * be that of a process which has no state yet. */
 static bool is_told_for(const struct course *course, uint32_t task) {
   return task == course->program->task || (course->program->init_flags & INIT_EVERYWHERE && is_replica(course->program, task));
 }

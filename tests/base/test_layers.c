@@ -1,4 +1,5 @@
-/* test_layers.c: who includes whom: the folders of the runtime and of the IR from low to high, and which of their headers others may see. */
+/* test_layers.c: who includes whom: the folders of the runtime and of the IR from low to high, and which of their headers others may
+ * see. */
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>

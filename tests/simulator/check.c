@@ -306,8 +306,8 @@ bool is_finished(struct run *run, const struct run_task *task) {
   return !task->built->is_ps && (task->was_done || observe_finished(task->process));
 }
 
-/* Elastic replicas whose registrar had fewer steps: it has no state to give, and says so with 65 to who comes to be let in; to itself others
- * were lost then before the work was done. */
+/* Elastic replicas whose registrar had fewer steps: it has no state to give, and says so with 65 to who comes to be let in; to itself
+ * others were lost then before the work was done. */
 static bool has_no_state(const struct run *run, const struct run_task *task) {
   bool is_behind = run->scenario->fewer && !run->scenario->job->ps_count && has_fewer(run, &run->tasks[0]);
   return is_behind && task->exit_code == (task->number ? 65 : 69);

@@ -1,4 +1,5 @@
-/* fiber.c: switching by the compiler's own setjmp, which no sanitizer takes for a jump back; each fiber has its stack and its copy of the runtime's thread-local variables. */
+/* fiber.c: switching by the compiler's own setjmp, which no sanitizer takes for a jump back; each fiber has its stack and its copy of the
+ * runtime's thread-local variables. */
 #include "tests/simulator/fiber.h"
 
 #include <errno.h>

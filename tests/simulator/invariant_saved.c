@@ -1,4 +1,5 @@
-/* invariant_saved.c: checkpoints of the job are of one moment, hold what those who left have done, and stay until newer ones are complete. */
+/* invariant_saved.c: checkpoints of the job are of one moment, hold what those who left have done, and stay until newer ones are
+ * complete. */
 #include <stdio.h>
 #include <string.h>
 
