@@ -1,4 +1,4 @@
-/* job_state.h: what the files of a job share; for job.c, job_coordinator.c and job_holder.c only. But for what is under the lock, all
+/* job_state.h: what the files of a job share; for job*.c only. But for what is under the lock, all
  * belongs to the job's thread. */
 #ifndef TFC_RUNTIME_CHECKPOINT_JOB_STATE_H
 #define TFC_RUNTIME_CHECKPOINT_JOB_STATE_H
@@ -34,38 +34,6 @@ struct job_seat {
   uint64_t history;           /* that its state is of; 0: none yet */
   bool has_served;            /* this process was in a history: tables and iterators are there */
   bool is_touched;            /* the variables are not as they were at the start */
-};
-
-/* What the coordinator knows of the others. */
-struct job_seen {
-  bool is_holder, has_joined, has_restored, has_phases, is_initialised;
-  uint32_t holder; /* its place among the holders */
-  uint64_t history, life;
-  bool wants_to_leave, has_left;
-  bool is_let_go;             /* it says so itself: to this coordinator's predecessor */
-  bool had_finished;          /* others say so: it may have left before this coordinator began */
-  bool is_covered;            /* by the attempt under way */
-  int64_t steps, steps_saved; /* a holder's, in the attempt; in the last complete one, -1: unknown */
-};
-
-struct job_chair {
-  struct history_holder *holders;
-  uint32_t *holder_tasks, holder_count;
-  struct job_seen *seen; /* of each task */
-  uint64_t others;       /* a history that some task told of */
-  bool is_restoring, has_history, had_lost, has_said_ready;
-  uint64_t history;               /* the one that is being restored, or runs */
-  char said[CHECKPOINT_PATH_MAX]; /* what tasks are to say when it runs */
-  struct cut cut;
-  struct ledger *ledgers; /* of each holder, in the attempt */
-  int64_t number, steps;
-  uint64_t newest; /* id of the last complete one */
-  uint64_t last_id;
-  uint64_t begun_ms, retry_ms, failing_since_ms, asked_ms;
-  uint64_t awaited_ms;   /* since when somebody with phases waits for a history; 0: nobody does */
-  int64_t steps_covered; /* of this task, in the attempt, and in the last complete one: */
-  int64_t steps_saved;
-  bool is_giving_up, is_last; /* is_last: the attempt was begun after this task was told to end */
 };
 
 struct job {
@@ -118,7 +86,7 @@ void holder_message(struct job *job, const struct job_message *message);
 void holder_tick(struct job *job, uint64_t now_ms);
 void holder_done(void *self, const char *name, const struct note_head *head, status code, const char *text);
 
-/* job_coordinator.c */
+/* job_coordinator.c; what it keeps is in job_chair.h */
 status chair_create(struct job *job);
 void chair_destroy(struct job *job);
 void chair_message(struct job *job, uint32_t from, const struct job_message *message);

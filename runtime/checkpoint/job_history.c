@@ -1,0 +1,328 @@
+/* job_history.c: which history the job is in: who has joined, with what state, and what all go back to when some of it was lost
+ * (cluster/history.h decides, this asks and tells). */
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/checkpoint/job_chair.h"
+#include "runtime/cluster/cluster.h"
+#include "runtime/program/fault.h"
+
+#define ASK_MS 50
+
+void chair_tell_run(struct job *job, uint32_t to) {
+  struct job_message message = {.kind = JOB_RUN, .history = job->chair->history};
+  snprintf(message.text, sizeof message.text, "%s", job->chair->said);
+  job_send(job, to, &message);
+}
+
+static void tell_all_run(struct job *job) {
+  for (uint32_t i = 0; i < job->task_count; i++)
+    if (i == job->self || job->chair->seen[i].has_joined)
+      chair_tell_run(job, i);
+}
+
+void chair_give_up(struct job *job, const char *text) {
+  struct job_message message = {.kind = JOB_GIVE_UP, .has_phases = true};
+  snprintf(message.text, sizeof message.text, "%s", text);
+  job->chair->is_giving_up = true;
+  for (uint32_t i = 0; i < job->task_count; i++)
+    if (i != job->self)
+      job_send(job, i, &message);
+  job_fail(job, UNAVAILABLE, text);
+}
+
+static void view_others(const struct job *job, struct history_view *view) {
+  const struct job_chair *chair = job->chair;
+  view->all_have_told = true;
+  for (uint32_t i = 0; i < job->task_count; i++) {
+    const struct job_seen *seen = &chair->seen[i];
+    view->has_phases = view->has_phases || seen->has_phases;
+    view->all_have_told = view->all_have_told && seen->has_joined;
+    if (!seen->is_holder && seen->has_joined && seen->history)
+      view->others = seen->history;
+  }
+}
+
+/* A task whose steps nobody does again: it has left, or is about to. task_count: none. */
+static uint32_t first_gone(const struct job *job) {
+  for (uint32_t i = 0; i < job->task_count; i++) {
+    const struct job_seen *seen = &job->chair->seen[i];
+    bool is_here = seen->has_joined && cluster_is_linked(job->cluster, i);
+    if (!seen->is_holder && (is_here ? (seen->has_phases && seen->has_left) || seen->is_let_go : seen->had_finished || seen->has_left))
+      return i;
+  }
+  return job->task_count;
+}
+
+static const char *name_lost(const struct job *job) {
+  const struct job_chair *chair = job->chair;
+  for (uint32_t i = 0; i < chair->holder_count; i++)
+    if (chair->holders[i].history == 0)
+      return cluster_task_name(job->cluster, chair->holder_tasks[i]);
+  return "a task";
+}
+
+/* Why the job cannot go on. */
+static void describe_loss(const struct job *job, char *out, size_t size) {
+  if (*job->options.folder)
+    snprintf(out, size,
+             "%s came back without its variables, %.3000s has no checkpoint that all have, and %s has done its steps and does not do them "
+             "again",
+             name_lost(job), job->options.folder, cluster_task_name(job->cluster, first_gone(job)));
+  else
+    snprintf(out, size, "%s came back without its variables, and there is no --checkpoint-dir to go back to", name_lost(job));
+}
+
+/* The words for the others, where something was lost. */
+static void say_verdict(struct job *job, const struct history_decision *decision, bool was_lost) {
+  struct job_chair *chair = job->chair;
+  chair->said[0] = 0;
+  if (decision->verdict == HISTORY_AGAIN)
+    snprintf(chair->said, sizeof chair->said,
+             "%s came back without its variables, and %.3000s has no complete checkpoint yet: the job begins again from the "
+             "start",
+             name_lost(job), job->options.folder);
+  else if (decision->verdict == HISTORY_RESTORE && was_lost)
+    snprintf(chair->said, sizeof chair->said,
+             "%s came back without its variables: all go back to the newest complete checkpoint in %.3000s", name_lost(job),
+             job->options.folder);
+}
+
+static void settle(struct job *job, uint64_t history) {
+  struct job_chair *chair = job->chair;
+  chair->history = history;
+  chair->is_restoring = false;
+  chair->has_history = true;
+  for (uint32_t i = 0; i < job->task_count; i++) /* what they had done may be undone */
+    chair->seen[i].wants_to_leave = chair->seen[i].is_covered = chair->seen[i].has_left = chair->seen[i].had_finished = false;
+  for (uint32_t i = 0; i < chair->holder_count; i++) {
+    chair->holders[i].history = history;
+    chair->seen[chair->holder_tasks[i]].history = history;
+  }
+  chair->steps_saved = atomic_load(&job->steps);
+  chair->begun_ms = job_now_ms();
+  chair->retry_ms = chair->failing_since_ms = 0; /* what was in the way is of the history before */
+  tell_all_run(job);
+}
+
+static void begin_history(struct job *job, const struct history_decision *decision, bool was_lost) {
+  struct job_chair *chair = job->chair;
+  struct job_message message = {
+    .kind = JOB_RESTORE, .id = decision->id, .history = FAULT(18) && chair->history ? chair->history : job_random()};
+  say_verdict(job, decision, was_lost);
+  chair->is_restoring = true;
+  chair->history = message.history;
+  chair->newest = decision->id;
+  chair->last_id = history_next_id(chair->last_id > decision->id ? chair->last_id : decision->id, (uint32_t)job_random());
+  if (decision->verdict == HISTORY_BEGIN)
+    snprintf(message.text, sizeof message.text, "%s", job->options.restore);
+  for (uint32_t i = 0; i < chair->holder_count; i++)
+    chair->seen[chair->holder_tasks[i]].has_restored = false;
+  chair_tell_holders(job, &message);
+  if (chair->holder_count == 0) /* a job without variables: nobody has anything to put back */
+    settle(job, message.history);
+}
+
+/* Whether a folder is given: the chief says so, or who has been in a history, which nobody is before that is known. */
+static bool is_settled(const struct job *job) {
+  const struct job_chair *chair = job->chair;
+  bool is = job->has_options || chair->seen[job->chief].has_joined;
+  for (uint32_t i = 0; i < job->task_count && !is; i++)
+    is = chair->seen[i].has_joined && chair->seen[i].history;
+  return is;
+}
+
+static void decide(struct job *job) {
+  struct job_chair *chair = job->chair;
+  struct history_view view = {.holders = chair->holders,
+                              .holder_count = chair->holder_count,
+                              .has_folder = *job->options.folder,
+                              .is_settled = is_settled(job),
+                              .has_chief = chair->seen[job->chief].has_joined,
+                              .is_replicated = job->is_replicated};
+  view_others(job, &view);
+  view.has_left = first_gone(job) < job->task_count;
+  struct history_decision decision = history_decide(&view);
+  bool was_lost = chair->had_lost || view.others != 0;
+  char text[4096];
+  switch (decision.verdict) {
+  case HISTORY_WAIT: return;
+  case HISTORY_KEEP:
+    chair->newest = history_newest_common(chair->holders, chair->holder_count);
+    chair->last_id = chair->last_id > chair->newest ? chair->last_id : chair->newest;
+    settle(job, decision.history);
+    return;
+  case HISTORY_LOST:
+    describe_loss(job, text, sizeof text);
+    chair_give_up(job, text);
+    return;
+  default: begin_history(job, &decision, was_lost); return;
+  }
+}
+
+static void take_files(struct history_holder *holder, const struct job_message *message) {
+  holder->has_files = message->has_files;
+  holder->file_count = message->file_count;
+  memcpy(holder->files, message->files, message->file_count * sizeof *message->files);
+}
+
+/* What they have on their disks now, all checkpoints of before included. */
+static void ask_holders_again(struct job *job, uint32_t but) {
+  struct job_chair *chair = job->chair;
+  for (uint32_t i = 0; i < chair->holder_count; i++) {
+    if (chair->holder_tasks[i] == but || !chair->holders[i].is_here)
+      continue;
+    chair->holders[i].is_here = false;
+    job_send(job, chair->holder_tasks[i], &(struct job_message){.kind = JOB_ASK});
+  }
+}
+
+/* A holder tells the same again until it hears that the job runs; one in a new life has lost its state. */
+static void take_holder(struct job *job, uint32_t from, const struct job_message *message) {
+  struct job_chair *chair = job->chair;
+  struct job_seen *seen = &chair->seen[from];
+  struct history_holder *holder = &chair->holders[seen->holder];
+  bool is_same = seen->has_joined && seen->life == message->life;
+  take_files(holder, message);
+  seen->is_initialised = message->is_initialised;
+  if (is_same && chair->has_history) {
+    chair_tell_run(job, from);
+    return;
+  }
+  holder->is_here = true;
+  if (!is_same) {
+    ask_holders_again(job, from);
+    chair->had_lost = chair->had_lost || (chair->has_history && message->history == 0);
+    seen->has_joined = true;
+    holder->history = seen->history = message->history;
+    seen->life = message->life;
+    attempt_apply(job, cut_lost(&chair->cut));
+    chair->has_history = chair->is_restoring = false;
+  }
+  if (!chair->is_restoring)
+    decide(job);
+}
+
+static bool has_finished(const struct job_message *message, uint32_t task) { return message->finished[task / 64] >> task % 64 & 1; }
+
+static void take_other(struct job *job, uint32_t from, const struct job_message *message) {
+  struct job_chair *chair = job->chair;
+  struct job_seen *seen = &chair->seen[from];
+  if (seen->life != message->life)
+    seen->has_left = seen->wants_to_leave = seen->is_covered = seen->had_finished = false;
+  seen->is_let_go = has_finished(message, from);
+  seen->life = message->life;
+  seen->has_joined = true;
+  seen->history = message->history;
+  if (!chair->has_history) {
+    if (!chair->is_restoring)
+      decide(job);
+    return;
+  }
+  bool is_of_another = message->history && message->history != chair->history;
+  if (is_of_another && !*job->options.folder && !job->is_replicated) {
+    char text[512];
+    snprintf(text, sizeof text, "%s is of a job whose variables were lost, and there is no --checkpoint-dir to go back to",
+             cluster_task_name(job->cluster, from));
+    chair_give_up(job, text);
+    return;
+  }
+  chair_tell_run(job, from);
+}
+
+/* --checkpoint-dir was given to another task. */
+static void take_options(struct job *job, const struct job_message *message) {
+  if (job->has_options || !message->has_options)
+    return;
+  job_set_options(job, &message->options);
+  if (!job->is_holder)
+    return;
+  struct job_message own = {.kind = JOB_JOIN};
+  holder_join(job, &own);
+  take_files(&job->chair->holders[job->chair->seen[job->self].holder], &own);
+}
+
+static void share_options(struct job *job, uint32_t to) {
+  struct job_message message = {.kind = JOB_OPTIONS, .has_options = true, .options = job->options};
+  job_send(job, to, &message);
+}
+
+void chair_take_join(struct job *job, uint32_t from, const struct job_message *message) {
+  struct job_chair *chair = job->chair;
+  if (chair->is_giving_up)
+    return;
+  bool had_options = job->has_options;
+  take_options(job, message);
+  chair->seen[from].has_phases = chair->seen[from].has_phases || message->has_phases;
+  for (uint32_t i = 0; i < job->task_count; i++)
+    chair->seen[i].had_finished = chair->seen[i].had_finished || (i != from && has_finished(message, i));
+  for (uint32_t i = 0; i < job->task_count && job->has_options && !had_options; i++)
+    if (i != job->self && i != from && chair->seen[i].has_joined)
+      share_options(job, i);
+  if (job->has_options && !message->has_options && from != job->self)
+    share_options(job, from);
+  if (chair->seen[from].is_holder)
+    take_holder(job, from, message);
+  else
+    take_other(job, from, message);
+}
+
+void chair_take_restored(struct job *job, uint32_t from, const struct job_message *message) {
+  struct job_chair *chair = job->chair;
+  if (!chair->is_restoring || message->history != chair->history || !chair->seen[from].is_holder)
+    return;
+  chair->seen[from].has_restored = true;
+  chair->seen[from].steps_saved = message->steps;
+  chair->seen[from].is_initialised = message->is_initialised;
+  for (uint32_t i = 0; i < chair->holder_count; i++)
+    if (!chair->seen[chair->holder_tasks[i]].has_restored)
+      return;
+  settle(job, chair->history);
+  chair->had_lost = false;
+}
+
+/* A new coordinator: the others have long joined the one before. And whose answer did not come. */
+void chair_ask_all(struct job *job, uint64_t now_ms) {
+  struct job_chair *chair = job->chair;
+  if (chair->has_history || chair->is_giving_up || now_ms - chair->asked_ms < ASK_MS)
+    return;
+  chair->asked_ms = now_ms;
+  for (uint32_t i = 0; i < job->task_count; i++)
+    if (!chair->seen[i].has_joined || (chair->seen[i].is_holder && !chair->holders[chair->seen[i].holder].is_here))
+      job_send(job, i, &(struct job_message){.kind = JOB_ASK});
+}
+
+/* Without whom there is no history; task_count: nobody. */
+static uint32_t first_missing(const struct job *job) {
+  const struct job_chair *chair = job->chair;
+  bool was_up;
+  for (uint32_t i = 0; i < job->task_count; i++) {
+    const struct job_seen *seen = &chair->seen[i];
+    bool is_needed = seen->is_holder || job->is_replicated || (i == job->chief && !is_settled(job));
+    if (is_needed && cluster_missing_ms(job->cluster, i, &was_up) >= job->timeout_ms)
+      return i;
+  }
+  return job->task_count;
+}
+
+/* Who waits for a history waits for those that it needs, and no longer than for any other task. */
+void chair_give_up_late(struct job *job, uint64_t now_ms) {
+  struct job_chair *chair = job->chair;
+  bool is_awaited = false;
+  for (uint32_t i = 0; i < job->task_count; i++)
+    is_awaited =
+      is_awaited || (chair->seen[i].has_joined && chair->seen[i].has_phases && (i == job->self || cluster_is_linked(job->cluster, i)));
+  if (chair->has_history || chair->is_giving_up || !is_awaited) {
+    chair->awaited_ms = 0;
+    return;
+  }
+  chair->awaited_ms = chair->awaited_ms ? chair->awaited_ms : now_ms;
+  uint32_t missing = now_ms - chair->awaited_ms >= job->timeout_ms ? first_missing(job) : job->task_count;
+  if (missing == job->task_count)
+    return;
+  char described[512], text[700];
+  cluster_describe(job->cluster, missing, described, sizeof described);
+  snprintf(text, sizeof text, "%s cannot be reached within %.3g s, and the job does not go on without it", described,
+           (double)job->timeout_ms / 1000);
+  chair_give_up(job, text);
+}
