@@ -1,16 +1,13 @@
-/* course.c: see course.h. Questions and answers are control messages; who waits for answers waits on one condition. */
-#include "runtime/process/course.h"
+/* course.c: see course.h. What tasks say to each other is in course_talk.c; who waits for answers waits on one condition. */
+#include "runtime/process/course_state.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "runtime/cluster/cluster.h"
-#include "runtime/process/own_state.h"
 #include "runtime/program/fault.h"
-#include "runtime/step/commit.h"
 
 #define ASK_AGAIN_MS 1000 /* a question may have met a task that was just lost */
 #define TRIES_AT_ONCE 3   /* of a step that fails again and again though all are there */
@@ -44,48 +41,6 @@ struct course_place course_find(const struct course_phase *phases, uint32_t coun
 
 /* ---- who is asked ---- */
 
-struct answer {
-  bool has_come, is_initialised, was_initialised;
-  struct ledger_row row;
-};
-struct course {
-  struct task *task;
-  const struct program *program;
-  struct cluster *cluster; /* NULL: alone */
-  const struct task_options *options;
-  uint32_t lane;               /* 0: the phases */
-  bool (*is_over)(void *self); /* or NULL */
-  void *is_over_self;
-  struct task_options lane_options;
-  struct phase_options lane_phase;
-  struct course_phase *phases;
-  uint32_t phase_count;
-  uint64_t step_count;             /* that are numbered */
-  uint32_t *holders, holder_count; /* of variables that the command's entries change, but for this task */
-  bool holds;                      /* this task is one */
-  uint32_t *also, also_count;      /* holders beyond an entry's own tasks, for the request made last */
-  struct course_place place;
-  uint32_t command;
-  uint64_t next;     /* the number of the step at `place` */
-  uint64_t missing;  /* the first that some holder lacks, when it was asked last */
-  uint64_t repeated; /* the one that all have, and that is done once more for what it gives; 0: none */
-  uint64_t ended;    /* the last step of the command before this one; 0: it is not known */
-  bool has_joined;
-  uint64_t lacking_since_ms; /* a holder says that it has to be initialised, also when it was asked before; 0: none does */
-  uint64_t failing_since_ms, failing_serial;
-  uint32_t failures;
-  pthread_mutex_t lock; /* all below */
-  pthread_cond_t changed;
-  uint32_t turn;          /* of the question that is out */
-  struct answer *answers; /* one for each task */
-  struct own_state own;   /* what was offered */
-  uint32_t *held;         /* for each task: the turn of its question that cannot be answered yet; 0: none */
-  uint64_t changes, seen_changes;
-  bool is_stopped;
-  struct course *lanes; /* of the phases': the others */
-  struct course *next_lane;
-};
-
 static uint64_t now_ms(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -105,14 +60,14 @@ static bool is_in(const uint32_t *list, uint32_t count, uint32_t task) {
   return false;
 }
 
-static bool is_replica(const struct program *program, uint32_t task) {
+bool course_is_replica(const struct program *program, uint32_t task) {
   return strcmp(program_text(program, program_task(program, task)->job), program_text(program, program->replicated_job)) == 0;
 }
 
 /* Replicas have one state, and each is told where that stands before it asks here (replicas.h): its own ledger says it. Another one's may
  * be that of a process which has no state yet. */
 static bool is_told_for(const struct course *course, uint32_t task) {
-  return task == course->program->task || (course->program->init_flags & INIT_EVERYWHERE && is_replica(course->program, task));
+  return task == course->program->task || (course->program->init_flags & INIT_EVERYWHERE && course_is_replica(course->program, task));
 }
 
 static void add_holders(struct course *course, const struct program_entry *entry) {
@@ -196,7 +151,6 @@ void course_destroy(struct course *course) {
 /* ---- lanes ---- */
 
 #define LANE_STEPS (INT64_MAX / 2) /* without end */
-#define TURN_LANE_SHIFT 24         /* whose question it is stands in the upper bits of its turn */
 
 status course_create_lane(struct course *course, uint32_t entry, uint32_t lane, struct course **out) {
   struct phase_options phase = {.entry = program_text(course->program, program_entry(course->program, entry)->name), .steps = LANE_STEPS};
@@ -226,183 +180,6 @@ void course_expect_end(struct course *course, bool (*is_over)(void *self), void 
   course->is_over_self = self;
 }
 
-/* The course of a lane; lanes are added, never taken away. */
-static struct course *lane_of(struct course *course, uint32_t lane) {
-  pthread_mutex_lock(&course->lock);
-  struct course *found = lane ? course->lanes : course;
-  while (found && found->lane != lane)
-    found = found->next_lane;
-  pthread_mutex_unlock(&course->lock);
-  return found;
-}
-
-/* ---- questions ---- */
-
-enum talk_kind {
-  TALK_ASK = 1,
-  TALK_TELL,
-  TALK_STATE, /* a driver's own, before a step: what follows is a struct talk_state */
-  TALK_OFFER, /* the same, back, before TALK_TELL */
-};
-struct talk {
-  uint32_t kind, turn;
-};
-struct talk_state {
-  struct talk talk;
-  uint32_t command, reserved;
-  uint64_t serial;
-};
-
-static void send_state(struct course *course, uint32_t to, struct talk talk, const struct driver_state *state) {
-  struct talk_state head = {talk, state->command, 0, state->serial};
-  char bytes[sizeof head + DRIVER_STATE_MAX];
-  memcpy(bytes, &head, sizeof head);
-  memcpy(bytes + sizeof head, state->data, state->size);
-  cluster_send_control(course->cluster, to, CONTROL_LEDGER, bytes, sizeof head + state->size);
-}
-
-/* The first holder keeps what this task has of its own; a task that holds variables itself has its own checkpoint, and replicas have the
- * whole state of one another: a step that one of them did once more would change it. */
-static uint32_t keeper_of(const struct course *course) {
-  uint32_t first = PROGRAM_NONE;
-  for (uint32_t i = 0; i < course->holder_count; i++)
-    first = course->holders[i] < first ? course->holders[i] : first;
-  bool has_keeper = first != PROGRAM_NONE && !is_replica(course->program, first);
-  return !has_keeper || course->holds || course->lane || !course->cluster ? PROGRAM_NONE : first;
-}
-
-/* Without memory its successor begins with it anew. */
-static void tell_state(struct course *course, uint64_t serial) {
-  uint32_t keeper = keeper_of(course);
-  const struct driver_state *state = NULL;
-  if (keeper != PROGRAM_NONE && own_state_note(&course->own, course->command, serial, &state) == OK && state)
-    send_state(course, keeper, (struct talk){TALK_STATE, 0}, state);
-}
-
-struct offer {
-  struct course *course;
-  uint32_t driver, turn;
-};
-static void offer_state(void *self, const struct driver_state *state) {
-  const struct offer *offer = self;
-  if (state->driver == offer->driver)
-    send_state(offer->course, offer->driver, (struct talk){TALK_OFFER, offer->turn}, state);
-}
-
-static void tell(struct course *course, uint32_t driver, uint32_t turn) {
-  struct ledger ledger = {0};
-  bool is_serving;
-  if (commit_ask(course->task, driver, turn >> TURN_LANE_SHIFT, &ledger, &is_serving) != OK)
-    return; /* it asks again */
-  if (!is_serving) {
-    pthread_mutex_lock(&course->lock);
-    course->held[driver] = turn;
-    pthread_mutex_unlock(&course->lock);
-    return;
-  }
-  if (turn >> TURN_LANE_SHIFT == 0)
-    commit_each_state(course->task, offer_state, &(struct offer){course, driver, turn});
-  size_t size = sizeof(struct talk) + ledger_byte_size(&ledger);
-  char *bytes = malloc(size);
-  if (bytes) {
-    memcpy(bytes, &(struct talk){TALK_TELL, turn}, sizeof(struct talk));
-    ledger_write(&ledger, bytes + sizeof(struct talk));
-    cluster_send_control(course->cluster, driver, CONTROL_LEDGER, bytes, size);
-  }
-  free(bytes);
-  ledger_deinit(&ledger);
-}
-
-static void on_serve(void *self) {
-  struct course *course = self;
-  uint32_t tasks = (uint32_t)course->program->tables[PROGRAM_TASKS].count;
-  for (uint32_t i = 0; i < tasks; i++) {
-    pthread_mutex_lock(&course->lock);
-    uint32_t turn = course->held[i];
-    course->held[i] = 0;
-    pthread_mutex_unlock(&course->lock);
-    if (turn)
-      tell(course, i, turn);
-  }
-}
-
-/* The chief's `init` is expected to run there. */
-static bool init_concerns(const struct course *course, uint32_t holder) {
-  uint32_t init = task_find_entry(course->task, "init");
-  if (init == PROGRAM_NONE || course->options->no_init)
-    return false;
-  const struct program_range tasks = program_entry(course->program, init)->tasks;
-  return is_in(program_operands(course->program, tasks.first), tasks.count, holder);
-}
-
-static void hear(struct course *course, uint32_t from, struct talk talk, const void *data, size_t size) {
-  struct ledger ledger = {0};
-  if (ledger_read(data, size, &ledger) != OK)
-    return;
-  const struct ledger_row *row = ledger_find(&ledger, course->program->task, course->lane);
-  pthread_mutex_lock(&course->lock);
-  struct answer *answer = &course->answers[from];
-  if (talk.turn == course->turn) {
-    answer->has_come = true;
-    answer->is_initialised = ledger.initialised;
-    answer->row = row ? *row : (struct ledger_row){.driver = course->program->task};
-    pthread_cond_broadcast(&course->changed);
-  }
-  pthread_mutex_unlock(&course->lock);
-  ledger_deinit(&ledger);
-}
-
-/* A driver's, to be kept; or this driver's, back. */
-static void take_state(struct course *course, uint32_t from, const void *data, size_t size) {
-  struct talk_state head;
-  if (size < sizeof head || size - sizeof head > DRIVER_STATE_MAX)
-    return;
-  memcpy(&head, data, sizeof head);
-  const struct driver_state state = {
-    .driver = from, .command = head.command, .serial = head.serial, .size = size - sizeof head, .data = (char *)data + sizeof head};
-  if (head.talk.kind == TALK_STATE) {
-    (void)!commit_keep_state(course->task, &state); /* without memory the one before stays */
-    return;
-  }
-  pthread_mutex_lock(&course->lock);
-  if (head.talk.turn == course->turn)
-    (void)!own_state_offer(&course->own, &state);
-  pthread_mutex_unlock(&course->lock);
-}
-
-static void on_talk(void *self, uint32_t from, const void *data, size_t size) {
-  struct course *course = self;
-  struct talk talk;
-  if (size < sizeof talk)
-    return;
-  memcpy(&talk, data, sizeof talk);
-  if (talk.kind == TALK_STATE || talk.kind == TALK_OFFER)
-    take_state(course, from, data, size);
-  else if (talk.kind == TALK_ASK && talk.turn > 0)
-    tell(course, from, talk.turn);
-  else if (talk.kind == TALK_TELL && lane_of(course, talk.turn >> TURN_LANE_SHIFT))
-    hear(lane_of(course, talk.turn >> TURN_LANE_SHIFT), from, talk, (const char *)data + sizeof talk, size - sizeof talk);
-}
-
-static void note_change(void *self) {
-  struct course *course = self;
-  pthread_mutex_lock(&course->lock);
-  course->changes++;
-  pthread_cond_broadcast(&course->changed);
-  struct course *lane = course->lanes;
-  pthread_mutex_unlock(&course->lock);
-  for (; lane; lane = lane->next_lane)
-    note_change(lane);
-}
-
-void course_attach(struct course *course, struct cluster *cluster) {
-  course->cluster = cluster;
-  commit_put_back(course->task, keeper_of(course) != PROGRAM_NONE);
-  cluster_on_control(cluster, CONTROL_LEDGER, on_talk, course);
-  commit_on_serve(course->task, on_serve, course);
-  task_watch_peers(course->task, note_change, course);
-}
-
 void course_stop(struct course *course) {
   pthread_mutex_lock(&course->lock);
   course->is_stopped = true;
@@ -414,6 +191,15 @@ void course_stop(struct course *course) {
 }
 
 /* ---- joining ---- */
+
+/* The chief's `init` is expected to run there. */
+static bool init_concerns(const struct course *course, uint32_t holder) {
+  uint32_t init = task_find_entry(course->task, "init");
+  if (init == PROGRAM_NONE || course->options->no_init)
+    return false;
+  const struct program_range tasks = program_entry(course->program, init)->tasks;
+  return is_in(program_operands(course->program, tasks.first), tasks.count, holder);
+}
 
 /* Under the lock. Its variables are gone: it has to be initialised again before a step can use them. */
 static bool lacks_init(const struct course *course, uint32_t holder) {
@@ -436,7 +222,7 @@ static void ask_silent(struct course *course, uint32_t turn) {
     bool is_asked = !course->answers[course->holders[i]].has_come || lacks_init(course, course->holders[i]);
     pthread_mutex_unlock(&course->lock);
     if (is_asked)
-      cluster_send_control(course->cluster, course->holders[i], CONTROL_LEDGER, &(struct talk){TALK_ASK, turn}, sizeof(struct talk));
+      course_ask(course, course->holders[i], turn);
   }
 }
 
@@ -520,7 +306,7 @@ static uint64_t steps_of(const struct ledger_row *rows, uint32_t count, uint32_t
 /* The step it was in has been done everywhere, and what it gives has not come here: it is done once more, and changes nothing. A replica
  * has copied the state that the step made; what runs beside the phases gives nobody anything. */
 static bool may_repeat(const struct course *course) {
-  return course->lane == 0 && !(course->holds && is_replica(course->program, course->program->task));
+  return course->lane == 0 && !(course->holds && course_is_replica(course->program, course->program->task));
 }
 
 static status go_on(struct course *course, struct ledger_next next) {
@@ -599,14 +385,14 @@ struct run_request course_request(struct course *course, struct course_place pla
   course->place = place;
   course->next = request.serial > 0 ? serial_count(request.serial) : count_before(course->phases, place.phase) + 1;
   if (request.serial > 0 && course->next >= course->missing) /* else it is done once more, as a preparation */
-    tell_state(course, course->next);
+    course_tell_state(course, course->next);
   return request;
 }
 
 status course_resume(struct course *course, bool *is_early, struct course_place *place, struct run_request *request) {
   uint64_t serial = course->repeated ? course->repeated : course->missing; /* not the next one: preparations may have been run */
   *is_early = false;
-  if (course->step_count == 0 || keeper_of(course) == PROGRAM_NONE)
+  if (course->step_count == 0 || course_keeper(course) == PROGRAM_NONE)
     return OK;
   pthread_mutex_lock(&course->lock);
   status result = own_state_resume(&course->own, course->command, serial, course->ended, is_early);
@@ -626,7 +412,7 @@ bool course_is_done(const struct course *course) { return course->next > course-
 
 void course_end(struct course *course) {
   if (course->step_count > 0)
-    tell_state(course, course->step_count + 1);
+    course_tell_state(course, course->step_count + 1);
   course->next = course->step_count + 1;
 }
 
