@@ -101,12 +101,11 @@ static int build(void **state) {
   FILE *file = fopen(path, "w");
   fprintf(file, "{\"ps\": [\"unix:%s/p0\"], \"worker\": [\"unix:%s/w0\", \"unix:%s/w1\"]}", folder, folder, folder);
   fclose(file);
-  snprintf(
-    command, sizeof command,
-    "cd %s && " BINARY_DIR
-    "/tfc build graph.pbtxt --cluster cluster.json -o out --entry 'init: -> | h0/init, h1/init' --entry 'make0: -> | make0' --entry 'make1: -> | make1'"
-    " --entry 'train0: -> set0' --entry 'train1: -> set1' >build.log 2>&1 || { cat build.log; false; }",
-    folder);
+  snprintf(command, sizeof command,
+           "cd %s && " BINARY_DIR
+           "/tfc build graph.pbtxt --cluster cluster.json -o out --entry 'init: -> | h0/init, h1/init' --entry 'make0: -> | make0'"
+           " --entry 'make1: -> | make1' --entry 'train0: -> set0' --entry 'train1: -> set1' >build.log 2>&1 || { cat build.log; false; }",
+           folder);
   return system(command) != 0;
 }
 

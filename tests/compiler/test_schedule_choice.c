@@ -21,9 +21,9 @@ struct choice_case {
 #define TRANSPOSED(rows, depth, columns)                                                                                         \
   "kernel k(in a: f32[" rows "," depth "], in b: f32[" columns "," depth "], out c: f32[" rows "," columns "]) { par i0 < " rows \
   " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }"
-#define BATCHED                                                                                                                               \
-  "kernel k(in a: f32[64,64,64], in b: f32[64,64,64], out c: f32[64,64,64]) { par i0 < 64 { par i1 < 64 { par i2 < 64 { var v0: f32 = 0:f32 " \
-  "red i3 < 64 { v0 = add(v0, mul(a[i0,i1,i3], b[i0,i3,i2])) } c[i0,i1,i2] = v0 } } } }"
+#define BATCHED                                                                                                           \
+  "kernel k(in a: f32[64,64,64], in b: f32[64,64,64], out c: f32[64,64,64]) { par i0 < 64 { par i1 < 64 { par i2 < 64 { " \
+  "var v0: f32 = 0:f32 red i3 < 64 { v0 = add(v0, mul(a[i0,i1,i3], b[i0,i3,i2])) } c[i0,i1,i2] = v0 } } } }"
 
 /* 3 x 3, or `taps` of one channel; the image is padded before, its columns and channels are one dimension */
 #define FILTER(taps, rows, columns, images, high, wide, padded, line, pixel)                                                           \
