@@ -62,16 +62,14 @@ status command_emit(struct build *b) {
     return fail(INVALID_ARGUMENT, "--emit %s: %s", kind, nearest_text(&nearest, "there are: ", text, sizeof text));
   TRY(pipeline_run(b));
   if (strcmp(kind, "graph") == 0)
-    fputs(pipeline_text(b, FACT_GRAPH | FACT_PLACED), stdout);
+    pipeline_print(b, FACT_GRAPH | FACT_PLACED, stdout);
   else if (strcmp(kind, "ir") == 0)
-    fputs(pipeline_text(b, FACT_GRAPH | FACT_FLOW | FACT_PARTS), stdout);
-  else if (pipeline_pass_text(b, kind))
-    fputs(pipeline_pass_text(b, kind), stdout);
+    pipeline_print(b, FACT_GRAPH | FACT_FLOW | FACT_PARTS, stdout);
   else if (strcmp(kind, "dot") == 0)
     print_dot(b);
   else if (strcmp(kind, "cuda") == 0 || strcmp(kind, "ptx") == 0)
     return emit_code(b, "cuda", kind);
-  else
+  else if (!pipeline_print_pass(b, kind, stdout))
     return emit_code(b, "cpu", kind);
   return OK;
 }

@@ -3,14 +3,12 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "compiler/entries.h"
 #include "compiler/pass/lanes.h"
 #include "compiler/pass/order.h"
-#include "compiler/pass/part_walk.h"
 #include "compiler/pass/pass.h"
 #include "compiler/pass/plan.h"
 #include "compiler/pass/schedule.h"
@@ -65,10 +63,7 @@ const uint32_t pass_count = sizeof passes / sizeof passes[0];
 
 /* ---- text ---- */
 
-static char *graph_text(struct build *b, bool placed) {
-  char *buffer = NULL;
-  size_t size = 0;
-  FILE *out = open_memstream(&buffer, &size);
+static void print_graph(FILE *out, const struct build *b, bool placed) {
   const struct graph *g = b->model.graph;
   for (uint32_t i = 0; i < g->nodes.count; i++) {
     const struct node *n = &g->nodes.items[i];
@@ -82,10 +77,6 @@ static char *graph_text(struct build *b, bool placed) {
       fprintf(out, " %s", n->assigned);
     fprintf(out, "\n");
   }
-  fclose(out);
-  char *text = arena_strndup(&b->arena, buffer, size);
-  free(buffer);
-  return text;
 }
 
 static void print_kernels(FILE *out, struct build *b, const struct flow *f) {
@@ -98,35 +89,33 @@ static void print_kernels(FILE *out, struct build *b, const struct flow *f) {
   }
 }
 
-char *pipeline_text(struct build *b, unsigned facts) {
-  if (!(facts & FACT_GRAPH))
-    return arena_strdup(&b->arena, "");
-  if (!(facts & FACT_FLOW))
-    return graph_text(b, facts & FACT_PLACED);
-  char *buffer = NULL;
-  size_t size = 0;
-  FILE *out = open_memstream(&buffer, &size);
+static void print_flows(FILE *out, struct build *b, bool are_parts) {
   for (uint32_t i = 0; i < b->entries.count; i++) {
     const struct entry *e = &b->entries.items[i];
-    for (uint32_t p = 0; p < (facts & FACT_PARTS ? e->parts.count : 1); p++) {
-      const struct flow *f = facts & FACT_PARTS ? e->parts.items[p].flow : e->flow;
-      fprintf(out, "entry %s on %s\n%s\n", e->name, facts & FACT_PARTS ? part_task_name(b, e->parts.items[p].task) : "all tasks",
+    for (uint32_t p = 0; p < (are_parts ? e->parts.count : 1); p++) {
+      const struct flow *f = are_parts ? e->parts.items[p].flow : e->flow;
+      fprintf(out, "entry %s on %s\n%s\n", e->name, are_parts ? part_task_name(b, e->parts.items[p].task) : "all tasks",
               flow_print(f, &b->arena));
       print_kernels(out, b, f);
       fputs("\n", out);
     }
   }
-  fclose(out);
-  char *text = arena_strndup(&b->arena, buffer, size);
-  free(buffer);
-  return text;
 }
 
-char *pipeline_pass_text(struct build *b, const char *name) {
+void pipeline_print(struct build *b, unsigned facts, FILE *out) {
+  if (facts & FACT_FLOW)
+    print_flows(out, b, facts & FACT_PARTS);
+  else if (facts & FACT_GRAPH)
+    print_graph(out, b, facts & FACT_PLACED);
+}
+
+bool pipeline_print_pass(struct build *b, const char *name, FILE *out) {
   for (uint32_t i = 0; i < pass_count; i++)
-    if (strcmp(passes[i].name, name) == 0 && passes[i].print)
-      return part_texts(b, passes[i].print);
-  return NULL;
+    if (strcmp(passes[i].name, name) == 0 && passes[i].print) {
+      part_print(b, passes[i].print, out);
+      return true;
+    }
+  return false;
 }
 
 static status dump(struct build *b, uint32_t index, unsigned facts) {
@@ -136,7 +125,8 @@ static status dump(struct build *b, uint32_t index, unsigned facts) {
   FILE *out = fopen(path, "w");
   if (!out)
     return fail(DATA_LOSS, "%s: %s", path, strerror(errno));
-  fputs(passes[index].print ? part_texts(b, passes[index].print) : pipeline_text(b, facts), out);
+  if (!pipeline_print_pass(b, passes[index].name, out))
+    pipeline_print(b, facts, out);
   fclose(out);
   return OK;
 }

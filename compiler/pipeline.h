@@ -3,6 +3,7 @@
 #define TFC_COMPILER_PIPELINE_H
 
 #include "compiler/build.h"
+#include "compiler/pass/part_walk.h"
 
 /* What is true of a build; a pass needs some, gives some and may break some. */
 enum build_fact {
@@ -25,10 +26,10 @@ struct pass {
   const char *name;
   status (*run)(struct build *build);
   unsigned needs, gives, breaks;
-  const char *after;                                            /* what is true of the graph afterwards */
-  status (*verify)(const struct flow *flow);                    /* of each flow that runs, after the pass; or NULL */
-  char *(*print)(const struct flow *flow, struct arena *arena); /* of each part: its text for --emit NAME and --dump-phases; or NULL */
-  bool (*when)(const struct build *build);                      /* whether the build needs it; NULL: each does */
+  const char *after;                         /* what is true of the graph afterwards */
+  status (*verify)(const struct flow *flow); /* of each flow that runs, after the pass; or NULL */
+  flow_printer *print;                       /* of each part: its text for --emit NAME and --dump-phases; or NULL */
+  bool (*when)(const struct build *build);   /* whether the build needs it; NULL: each does */
 };
 extern const struct pass passes[];
 extern const uint32_t pass_count;
@@ -37,9 +38,9 @@ extern const uint32_t pass_count;
 status pipeline_run(struct build *build);
 /* Those from one to another, by name: for commands that have something to say in between. */
 status pipeline_run_part(struct build *build, const char *first, const char *last);
-/* What the pass of that name has decided, part by part; NULL when there is no such pass, or it has no text. In the build's arena. */
-char *pipeline_pass_text(struct build *build, const char *name);
-/* The text of a build as it stands, for --dump-phases and --emit graph|ir. In the build's arena. */
-char *pipeline_text(struct build *build, unsigned facts);
+/* What the pass of that name has decided, part by part; false when there is no such pass, or it has no text. */
+bool pipeline_print_pass(struct build *build, const char *name, FILE *out);
+/* The text of a build as it stands, for --dump-phases and --emit graph|ir. */
+void pipeline_print(struct build *build, unsigned facts, FILE *out);
 
 #endif

@@ -24,6 +24,6 @@ struct lanes {
 /* INTERNAL when the partial order contradicts the order, or members of a group need each other. */
 status lanes_verify(const struct flow *flow);
 /* The text for --emit lanes. */
-char *lanes_print(const struct flow *flow, struct arena *arena);
+void lanes_print(const struct flow *flow, struct arena *arena, FILE *out);
 
 #endif

@@ -30,7 +30,7 @@ void order_releases(const struct flow *flow, struct order *order);
 /* INTERNAL when a node runs before what it needs, twice or not at all, or uses what was given up. */
 status order_verify(const struct flow *flow);
 /* The text for --emit order. */
-char *order_print(const struct flow *flow, struct arena *arena);
+void order_print(const struct flow *flow, struct arena *arena, FILE *out);
 /* Whether a node, or a node in its regions, updates a variable or is a call that others may see. */
 bool flow_node_changes(const struct flow_node *node);
 

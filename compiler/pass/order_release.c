@@ -138,13 +138,7 @@ static void print_order(FILE *out, const struct flow *f, int indent) {
     fprintf(out, "%*s#%u before #%u\n", indent, "", order->needs.items[i].before, order->needs.items[i].after);
 }
 
-char *order_print(const struct flow *f, struct arena *arena) {
-  char *buffer = NULL;
-  size_t size = 0;
-  FILE *out = open_memstream(&buffer, &size);
+void order_print(const struct flow *f, struct arena *arena, FILE *out) {
+  (void)arena;
   print_order(out, f, 0);
-  fclose(out);
-  char *text = arena_strndup(arena, buffer, size);
-  free(buffer);
-  return text;
 }

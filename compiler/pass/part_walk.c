@@ -1,9 +1,6 @@
 /* part_walk.c: one walk over flows that run, for passes behind the partition. */
 #include "compiler/pass/part_walk.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 typedef status (*part_visit)(struct build *build, const struct part_ref *part, void *self);
 
 static status visit_functions(struct build *b, const struct part_ref *part, const struct flow *flow, part_visit visit, void *self);
@@ -69,25 +66,17 @@ const char *part_task_name(struct build *b, uint32_t task) {
   return arena_printf(&b->arena, "/job:%s/task:%u", b->cluster.tasks.items[task].job, b->cluster.tasks.items[task].index);
 }
 
-struct texts {
+struct printing {
+  flow_printer *print;
   FILE *out;
-  char *(*print)(const struct flow *flow, struct arena *arena);
 };
 
-static status add_text(struct build *b, const struct part_ref *part, void *self) {
-  const struct texts *t = self;
-  fprintf(t->out, "%s %s on %s\n%s\n", part->is_function ? "function of entry" : "entry", part->entry->name, part_task_name(b, part->task),
-          t->print(part->flow, &b->arena));
+static status print_part(struct build *b, const struct part_ref *part, void *self) {
+  const struct printing *p = self;
+  fprintf(p->out, "%s %s on %s\n", part->is_function ? "function of entry" : "entry", part->entry->name, part_task_name(b, part->task));
+  p->print(part->flow, &b->arena, p->out);
+  fputs("\n", p->out);
   return OK;
 }
 
-char *part_texts(struct build *b, char *(*print)(const struct flow *, struct arena *)) {
-  char *buffer = NULL;
-  size_t size = 0;
-  struct texts t = {open_memstream(&buffer, &size), print};
-  part_each(b, add_text, &t);
-  fclose(t.out);
-  char *text = arena_strndup(&b->arena, buffer, size);
-  free(buffer);
-  return text;
-}
+void part_print(struct build *b, flow_printer *print, FILE *out) { part_each(b, print_part, &(struct printing){print, out}); }

@@ -2,7 +2,12 @@
 #ifndef TFC_COMPILER_PART_WALK_H
 #define TFC_COMPILER_PART_WALK_H
 
+#include <stdio.h>
+
 #include "compiler/build.h"
+
+/* The text of a flow; the arena is for what is made on the way. */
+typedef void flow_printer(const struct flow *flow, struct arena *arena, FILE *out);
 
 /* A part, or a function of a host call in it. */
 struct part_ref {
@@ -17,8 +22,8 @@ status part_each(struct build *build, status (*visit)(struct build *build, const
 /* For each flow: of each of these the outer one, then its regions. */
 status part_each_flow(struct build *build, status (*visit)(struct build *build, const struct part_ref *part, struct flow *flow, void *self),
                       void *self);
-/* "entry main on driver", then the flow's text, for each part and function, the flows in it indented. In the build's arena. */
-char *part_texts(struct build *build, char *(*print)(const struct flow *flow, struct arena *arena));
+/* "entry main on driver", then the flow's text, for each part and function, the flows in it indented. */
+void part_print(struct build *build, flow_printer *print, FILE *out);
 /* "driver", "self", "/job:ps/task:0" */
 const char *part_task_name(struct build *build, uint32_t task);
 

@@ -321,13 +321,7 @@ static void print_plan(FILE *out, const struct flow *f, int indent) {
   }
 }
 
-char *plan_print(const struct flow *f, struct arena *arena) {
-  char *buffer = NULL;
-  size_t size = 0;
-  FILE *out = open_memstream(&buffer, &size);
+void plan_print(const struct flow *f, struct arena *arena, FILE *out) {
+  (void)arena;
   print_plan(out, f, 0);
-  fclose(out);
-  char *text = arena_strndup(arena, buffer, size);
-  free(buffer);
-  return text;
 }

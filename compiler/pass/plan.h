@@ -28,6 +28,6 @@ bool entry_has_partial_runs(const struct entry *entry);
 /* INTERNAL when a value is used out of its life, or one that leaves the part lies in the arena. */
 status plan_verify(const struct flow *flow);
 /* The text for --emit plan. */
-char *plan_print(const struct flow *flow, struct arena *arena);
+void plan_print(const struct flow *flow, struct arena *arena, FILE *out);
 
 #endif

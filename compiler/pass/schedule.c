@@ -176,13 +176,4 @@ static void print_schedules(FILE *out, const struct flow *f, int indent, struct 
       print_node(out, f, id, indent, arena);
   }
 }
-char *scheduled_print(const struct flow *f, struct arena *arena) {
-  char *buffer = NULL;
-  size_t size = 0;
-  FILE *out = open_memstream(&buffer, &size);
-  print_schedules(out, f, 0, arena);
-  fclose(out);
-  char *text = arena_strndup(arena, buffer, size);
-  free(buffer);
-  return text;
-}
+void scheduled_print(const struct flow *f, struct arena *arena, FILE *out) { print_schedules(out, f, 0, arena); }

@@ -6,7 +6,7 @@
 
 /* INTERNAL: a scheduled kernel is no kernel, or has other arguments than the one that it stands for. */
 status scheduled_verify(const struct flow *flow);
-/* For each kernel of the flow, once: its steps and what they make of it. In the arena. */
-char *scheduled_print(const struct flow *flow, struct arena *arena);
+/* For each kernel of the flow, once: its steps and what they make of it. */
+void scheduled_print(const struct flow *flow, struct arena *arena, FILE *out);
 
 #endif
