@@ -74,7 +74,7 @@ struct peer {
   bool owes_bye;                  /* we do: its session began when the others had heard it */
   bool is_refused;                /* of another build: waiting is of no use */
   bool is_broken;                 /* the session cannot go on: what was to be said cannot be, or what came is no conversation */
-  bool is_away;                   /* cut or silent, and said so */
+  bool is_away;                   /* cut, silent or given up, and said so */
   uint64_t incarnation;           /* the last one that joined */
   uint64_t registrar, generation; /* of it */
   uint32_t given_up;              /* sessions with it that we have ended */

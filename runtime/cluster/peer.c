@@ -226,7 +226,8 @@ void peer_lose(struct peer *peer, const char *reason, bool is_ours) {
   struct session_item *items = session_end(&peer->session);
   uint64_t *steps = started_take(peer, &step_count);
   peer->given_up += is_ours;
-  peer->is_broken = peer->is_away = false;
+  peer->is_broken = false;
+  peer->is_away = is_ours && !in_order; /* who comes after it was given up is said to be back */
   if (!is_ours && !in_order)
     peer->is_finished = false; /* another one has its name, who finds out what is left to do */
   if (!peer->gone_ms)          /* of one that fell silent: since then */

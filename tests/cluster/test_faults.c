@@ -85,16 +85,28 @@ static void kill_now(struct process *p) {
 
 static bool is_alive(const struct process *p) { return waitpid(p->id, NULL, WNOHANG) == 0; }
 
-static bool log_has(const struct process *p, const char *words) {
+static const char *log_of(const struct process *p) {
   static char text[65536];
   FILE *file = fopen(p->log, "r");
   size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
   text[size] = 0;
   if (file)
     fclose(file);
+  return text;
+}
+
+static bool log_has(const struct process *p, const char *words) {
+  const char *text = log_of(p);
   if (!strstr(text, words))
     print_message("%s says:\n%s", p->log, text);
   return strstr(text, words) != NULL;
+}
+
+/* Within 20 s. */
+static bool log_soon_has(const struct process *p, const char *words) {
+  for (double until = now() + 20; now() < until && !strstr(log_of(p), words); usleep(10000))
+    ;
+  return log_has(p, words);
 }
 
 static int stop_all(void **state) {
@@ -150,6 +162,18 @@ static void a_dead_worker_does_not_stop_the_other_and_may_come_back(void **state
   assert_int_equal(end_of(again, 20), 0);
   assert_true(is_alive(w0) && is_alive(ps));
   assert_true(log_has(ps, "worker_1"));
+}
+
+static void a_worker_that_comes_after_it_was_given_up_is_said_to_be_back(void **state) {
+  (void)state;
+  struct process *ps = task("ps_0", "--timeout 1"), *w0 = task("worker_0", with("--timeout 30", train(LONG)));
+  struct process *w1 = task("worker_1", train(LONG));
+  let_them_train();
+  kill_now(w1);
+  assert_true(log_soon_has(ps, "was lost: it has not come back for"));
+  task("worker_1", train(LONG));
+  assert_true(log_soon_has(ps, "is back"));
+  assert_true(is_alive(ps) && is_alive(w0));
 }
 
 static void a_dead_ps_ends_the_workers_and_is_named(void **state) {
@@ -395,6 +419,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(a_ps_leaves_when_the_workers_have_finished, stop_all),
     cmocka_unit_test_teardown(a_dead_worker_does_not_stop_the_other_and_may_come_back, stop_all),
+    cmocka_unit_test_teardown(a_worker_that_comes_after_it_was_given_up_is_said_to_be_back, stop_all),
     cmocka_unit_test_teardown(a_dead_ps_ends_the_workers_and_is_named, stop_all),
     cmocka_unit_test_teardown(a_silent_ps_is_noticed_and_given_up_after_the_timeout, stop_all),
     cmocka_unit_test_teardown(a_worker_that_paused_for_a_moment_goes_on, stop_all),
