@@ -586,7 +586,7 @@ static void compiled_rows_agree_with_the_evaluator(void **state) {
   printf("%u rows, %u cases (%u of dtypes that tfc refuses), %u kernels, %u runs, %u of them ending in an error\n", sum.rows, sum.cases,
          sum.refused, sum.kernels, sum.runs, sum.reported);
   if (verbose && !sum.rows)
-    fprintf(stderr, "ROWS_OP=%s: no row of ops.def that makes kernels has this name\n", getenv("ROWS_OP"));
+    fprintf(stderr, "ROWS_OP=%s: no row of ops.def with an op of ir/tf_ops.txt, that makes kernels, has this name\n", getenv("ROWS_OP"));
   assert_int_equal(sum.bad, 0);
   assert_true(!verbose || sum.rows);
 }
