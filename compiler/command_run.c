@@ -322,7 +322,7 @@ static int conclude(const struct crew *crew) {
 
 static void report(status code) { fprintf(stderr, "error: %s: %s\n", status_name(code), status_text()); }
 
-/* What a checkpoint would hold: states of generators are a task's own matter (runtime/process/keeper.c). */
+/* What a checkpoint would hold: states of generators are a task's own matter (runtime/checkpoint/keeper.c). */
 static status find_variables(struct crew *crew) {
   bool any = false;
   for (uint32_t i = 0; i < crew->children.count; i++) {

@@ -179,10 +179,10 @@ struct stmt *stmt_check(struct kernel *k, struct stmt **tail, expr_id condition,
 struct stmt *stmt_buffer(struct kernel *k, struct stmt **tail, uint32_t buffer);
 struct stmt *stmt_fetch(struct kernel *k, struct stmt **tail, uint32_t buffer, const expr_id *index, int count);
 
-/* verify.c: INTERNAL with what is wrong (dtype of an operand, a local used outside its loop, a count of indices ...) */
+/* kernel_verify.c: INTERNAL with what is wrong (dtype of an operand, a local used outside its loop, a count of indices ...) */
 status kernel_verify(const struct kernel *k);
 
-/* print.c and parse.c: the text form; print(parse(print(k))) is identity. Expressions are numbered by a walk in
+/* kernel_print.c and kernel_parse.c: the text form; print(parse(print(k))) is identity. Expressions are numbered by a walk in
  * post-order from the statements, so that the text does not depend on the order of building. */
 char *kernel_print(const struct kernel *k, struct arena *arena);
 /* INVALID_ARGUMENT with line and column. */

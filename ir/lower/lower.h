@@ -137,7 +137,7 @@ struct lower {
   bool broadcasts; /* nothing is assumed of them: a variant */
   VEC(struct met_dims) met;
   VEC(dim) given; /* late sizes that a shape gives as numbers: in a broadcast nothing is assumed of them */
-  /* Sizes of feeds that decide a rank by being 1 (lower_decide_one): what was asked so far is entry->decisions, and the first
+  /* Sizes of feeds that decide a rank by being 1 (op_decide_one): what was asked so far is entry->decisions, and the first
    * `one_count` answers are given; those after them are no. */
   const bool *ones;
   uint32_t one_count;

@@ -34,7 +34,7 @@ void op_set_accumulator(struct kb *kb, uint32_t re, uint32_t im, struct element 
 status op_reduce_at_runtime(struct op_call *c, value_id v, value_id axes, bool keep, const struct reduce_row *row);
 status op_reduce(struct op_call *c, value_id v, const bool *reduced, bool keep, const struct reduce_row *row, value_id *out);
 
-/* One element of an optimizer update (ops/optimizers.c): what its rule reads and sets. */
+/* One element of an optimizer update (ops/state/optimizers.c): what its rule reads and sets. */
 struct update {
   struct op_call *c;
   struct formula *f;

@@ -1,6 +1,6 @@
 /* keeper.h: writes snapshots of a task into its folder, on a thread of its own, one at a time.
  *
- * Who says when, and what the files are called, is saver.h for a task alone, job_checkpoint.h for several. Threads:
+ * Who says when, and what the files are called, is saver.h for a task alone, job.h for several. Threads:
  * any. Owner: the task's main.
  */
 #ifndef TFC_RUNTIME_CHECKPOINT_KEEPER_H

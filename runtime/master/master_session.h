@@ -1,5 +1,5 @@
 /* master_session.h: the sessions of clients: a handle, a version, and the nodes each has sent. All under the master's lock, but for
- * session_known of a session that the caller holds a reference of and that has one user at a time (Create, Extend). */
+ * the nodes of a session that the caller holds a reference of and that has one user at a time (Create, Extend). */
 #ifndef TFC_RUNTIME_MASTER_MASTER_SESSION_H
 #define TFC_RUNTIME_MASTER_MASTER_SESSION_H
 

@@ -58,6 +58,8 @@ bool connection_is_refused(const struct connection *connection);
  * on_closed may follow before it returns. */
 void connection_visit(struct connection *connection, void (*visit)(struct connection *connection));
 
+/* On any thread. The post runs before this returns if the connection's lock is free, else on the thread that holds it: it may take the
+ * cluster's lock, so that one is not held here. Owner of the post: the caller, until it has run. */
 void connection_post(struct connection *connection, struct connection_post *post);
 
 /* Both on the loop's thread, handlers included; on_closed follows later. In order: GOAWAY, everything handed over before, then the end of

@@ -3,7 +3,7 @@
  * Sending. Each stream has a queue of items: memory of others with a way to give it back, or chunks in which small pieces
  * were copied one behind the other. nghttp2 asks for data only when frame, window and stream allow it, and gets a length;
  * the bytes themselves never pass through it (NO_COPY). http2_output collects frame headers, control frames and pieces of items
- * into a round for one writev, and starts the next round when that one has left.
+ * into a round for one sendmsg, and starts the next round when that one has left.
  *
  * Receiving. nghttp2 parses; what it leaves to the application is limited here: decoded header fields by count and bytes,
  * header frames by size (a big MAX_FRAME_SIZE would allow big header blocks as well), frames that do nothing by rate.

@@ -3,7 +3,7 @@
  * A thin shell around libnghttp2 that adds what this program needs: streams that carry bytes of others without copying
  * them, small pieces gathered into one frame, the few header fields gRPC uses, and limits against hostile peers
  * (net_limits.h). Received bytes go to http2_receive, which calls the handler; what is to be sent comes from http2_output as
- * pieces of memory for writev.
+ * pieces of memory for sendmsg.
  *
  * Threads: one at a time. Owner: who created it. The handler may call any function here but receive, output and destroy.
  */

@@ -6,7 +6,7 @@
  * bytes: who has sent nothing for NET_PING_MS sends a PING; what silence means is for others to judge.
  * There is no I/O and no clock here: bytes, streams and times are handed in.
  *
- * Threads: one at a time (the connection's lock). Owner: the connection.
+ * Threads: one at a time (the connection's lock). Owner: the channel (runtime/cluster).
  */
 #ifndef TFC_RUNTIME_NET_LINK_H
 #define TFC_RUNTIME_NET_LINK_H

@@ -91,7 +91,7 @@ struct message {
 size_t message_encode(const struct message *message, uint8_t out[MESSAGE_BYTES]);
 
 /* How many bytes of a message of `size` bytes that begins with these `known` bytes message_decode needs: all, or the
- * head of a TENSOR, MORE or CONTROL. 0: give me more (at least 4). DATA_LOSS in *code: it cannot be one; nothing has been allocated. */
+ * head of a TENSOR, MORE or CONTROL. *out 0: give me more (at least 4). DATA_LOSS: it cannot be one; nothing has been allocated. */
 status message_head_size(const uint8_t *data, size_t known, uint32_t size, size_t *out);
 /* Reads it. DATA_LOSS: fields that cannot be, shapes whose product is too large, a payload of another size than the shape
  * demands. */

@@ -14,7 +14,7 @@
 #define NET_IDLE_FRAMES 4096              /* frames without use (empty DATA, PRIORITY, resets ...) in a second */
 #define NET_PATH_BYTES 256                /* a path that is longer names nothing here */
 #define NET_GRPC_TEXT_BYTES 3072          /* grpc-message: TensorFlow cuts there as well */
-#define NET_OUTPUT_BYTES (4 << 20)        /* handed to one writev round */
+#define NET_OUTPUT_BYTES (4 << 20)        /* handed to one round of sendmsg */
 #define NET_OUTPUT_PIECES 256             /* pieces of a round: a quarter of Linux's IOV_MAX */
 #define NET_FRAME_PIECES 64               /* pieces of one frame: small tensors that share it */
 #define NET_COPY_CHUNK (8 << 10)          /* small messages are gathered in chunks of this size */

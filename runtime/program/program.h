@@ -276,7 +276,7 @@ struct program_attr {
  * dims, elements (strings: size, bytes each); LIST: its items like this. A value hash of 0 is not compared. */
 struct program_node {
   uint32_t name, op;          /* texts */
-  uint64_t input_hash;        /* program_hash_inputs */
+  uint64_t input_hash;        /* program_hash_input */
   struct program_range attrs; /* operands, in pairs */
 };
 

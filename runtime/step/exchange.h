@@ -62,7 +62,7 @@ struct exchange_sink {
 struct exchange {
   void *self;
   void (*start)(void *self, uint32_t task, uint64_t step, uint32_t entry, uint32_t command, uint64_t serial);
-  /* Takes one reference of the tensor and gives it back when its bytes have left: its data must not change until then
+  /* Takes one reference of the tensor and gives it back when the other task has acknowledged it: its data must not change until then
    * (tensor->references tells). */
   void (*send)(void *self, uint32_t task, uint64_t step, uint32_t transfer, struct tensor *tensor);
   void (*done)(void *self, uint32_t task, uint64_t step, status code, const char *text);
