@@ -78,25 +78,35 @@ static const char *task_text(struct build *b, uint32_t task) {
   return arena_printf(&b->arena, "/job:%s/task:%u", b->cluster.tasks.items[task].job, b->cluster.tasks.items[task].index);
 }
 
-static void report_part(struct build *b, const struct entry *e, const struct entry_part *p) {
-  int64_t made = 0, sent = 0;
-  uint32_t kernels = 0, transfers = 0;
-  bool open = false;
-  for (flow_id id = 1; id < p->flow->nodes.count; id++) {
-    const struct flow_node *n = p->flow->nodes.items[id];
+struct traffic {
+  uint32_t kernels, transfers;
+  int64_t made, sent;
+  bool open; /* sizes that are not known */
+};
+/* With the bodies of its loops and conds, of one turn. */
+static void count_flow(const struct flow *f, struct traffic *t) {
+  for (flow_id id = 1; id < f->nodes.count; id++) {
+    const struct flow_node *n = f->nodes.items[id];
     if (!n)
       continue;
-    kernels += n->op == FLOW_KERNEL;
+    t->kernels += n->op == FLOW_KERNEL;
     for (uint32_t i = 0; n->op == FLOW_KERNEL && i < n->outputs.count; i++)
-      made += value_bytes(p->flow, n->outputs.items[i], &open);
+      t->made += value_bytes(f, n->outputs.items[i], &t->open);
     if (n->op == FLOW_SEND) {
-      transfers++;
-      sent += value_bytes(p->flow, n->inputs.items[0], &open);
+      t->transfers++;
+      t->sent += value_bytes(f, n->inputs.items[0], &t->open);
     }
+    for (uint32_t r = 0; r < n->region_count; r++)
+      count_flow(n->branches[r], t);
   }
+}
+
+static void report_part(struct build *b, const struct entry *e, const struct entry_part *p) {
+  struct traffic t = {0};
+  count_flow(p->flow, &t);
   printf("entry %s%s on %s: %u kernels, %lld bytes of values, %u transfers of %lld bytes%s\n", e->name,
-         e->is_variant ? " (variant for other feeds)" : "", task_text(b, p->task), kernels, (long long)made, transfers, (long long)sent,
-         open ? " (unknown sizes taken as 1)" : "");
+         e->is_variant ? " (variant for other feeds)" : "", task_text(b, p->task), t.kernels, (long long)t.made, t.transfers,
+         (long long)t.sent, t.open ? " (unknown sizes taken as 1)" : "");
 }
 
 /* A line for each node, unless one says it of all. */

@@ -127,14 +127,15 @@ static void groups_add(struct build *build, struct spec_list *groups) {
 
 /* ---- the entries ---- */
 
+/* What a loop computes in a turn is no output of the graph: TensorFlow does not fetch it either. */
 static void outputs_add(struct build *build, const bool *left_out, struct entry_spec *spec, struct spec_list *groups) {
   const struct graph *graph = build->model.graph;
   uint32_t total;
   uint32_t *first = outputs_number(graph, &total);
-  bool *used = used_mark(graph, first, total);
+  bool *used = used_mark(graph, first, total), *in_loop = loops_mark(graph);
   for (uint32_t i = 0; i < graph->nodes.count; i++) {
     const struct node *node = &graph->nodes.items[i];
-    for (uint32_t port = 0; port < node->output_count && !(left_out && left_out[i]); port++) {
+    for (uint32_t port = 0; port < node->output_count && !in_loop[i] && !(left_out && left_out[i]); port++) {
       if (used[first[i] + port] || !output_is_shown(node, port))
         continue;
       const char *name = port ? arena_printf(&build->arena, "%s:%u", node->name, port) : node->name;
@@ -144,6 +145,7 @@ static void outputs_add(struct build *build, const bool *left_out, struct entry_
         group_add(groups, graph, name);
     }
   }
+  free(in_loop);
   free(used);
   free(first);
 }

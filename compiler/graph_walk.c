@@ -75,3 +75,40 @@ bool *descendants_mark(const struct graph *graph, const bool *starts) {
   free(users.items);
   return seen;
 }
+
+#define DEPTH_MAX 64 /* of loops in each other; a circle through Enter alone has no depth */
+
+static bool is_op(const struct node *node, const char *op) {
+  return strcmp(node->op, op) == 0 || (strncmp(node->op, "Ref", 3) == 0 && strcmp(node->op + 3, op) == 0);
+}
+static uint8_t depth_behind(const struct node *node, uint8_t depth) {
+  if (is_op(node, "Enter"))
+    return depth < DEPTH_MAX ? depth + 1 : depth;
+  return is_op(node, "Exit") && depth ? depth - 1 : depth;
+}
+
+bool *loops_mark(const struct graph *graph) {
+  bool *inside = marks_create(graph);
+  struct users users = users_find(graph);
+  uint8_t *depths = calloc((size_t)graph->nodes.count + 1, 1);
+  VEC(uint32_t) stack = {0};
+  for (uint32_t i = 0; i < graph->nodes.count; i++)
+    if (is_op(&graph->nodes.items[i], "Enter"))
+      vec_push(&stack, i);
+  while (stack.count) {
+    uint32_t at = stack.items[--stack.count];
+    uint8_t depth = depth_behind(&graph->nodes.items[at], depths[at]);
+    for (uint32_t i = users.first[at]; i < users.first[at + 1]; i++)
+      if (depths[users.items[i]] < depth) {
+        depths[users.items[i]] = depth;
+        vec_push(&stack, users.items[i]);
+      }
+  }
+  for (uint32_t i = 0; i < graph->nodes.count; i++)
+    inside[i] = depth_behind(&graph->nodes.items[i], depths[i]) > 0;
+  vec_free(&stack);
+  free(depths);
+  free(users.first);
+  free(users.items);
+  return inside;
+}

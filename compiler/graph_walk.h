@@ -8,5 +8,7 @@
 bool *ancestors_mark(const struct graph *graph, const uint32_t *seeds, uint32_t count);
 /* Those that depend on nodes that `starts` marks, themselves included. */
 bool *descendants_mark(const struct graph *graph, const bool *starts);
+/* Per node: whether what it gives is of a turn of a TensorFlow 1 loop (Enter .. Exit). The caller frees it. */
+bool *loops_mark(const struct graph *graph);
 
 #endif

@@ -149,6 +149,11 @@ static const struct {
   {"two initialisers of one iterator are a choice, a variable that is fed has no value to start with",
    STARTS "again MakeIterator - data it\nv VariableV2 - dtype=FLOAT shape=1\np Placeholder - dtype=FLOAT\nv/Assign Assign - v p T=FLOAT\n",
    "init:  ->  | t/init, w/Assign\nmain: p -> w/Assign, got, v/Assign | "},
+  {"what a loop of TensorFlow 1 makes in a turn is not fetched",
+   "n Const - dtype=FLOAT value=1\ne Enter - n T=FLOAT frame_name=f\nm Merge - e next T=FLOAT N=2\nc Const - ^m dtype=FLOAT value=9\n"
+   "l Less - m c T=FLOAT\nt LoopCond - l\ns Switch - m t T=FLOAT\ni Identity - s:1 T=FLOAT\nnext NextIteration - i T=FLOAT\n"
+   "aside Neg - i T=FLOAT\nout Exit - s T=FLOAT\n",
+   "main:  -> out | "},
   {"handles are not fetched", "h VarHandleOp - dtype=FLOAT shape=1\nc Const - dtype=FLOAT value=1\n", "main:  -> c | "},
 };
 

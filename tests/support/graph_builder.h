@@ -45,7 +45,7 @@ static inline void graph_builder_word(FILE *out, char *word, int index) {
     graph_builder_shape(out, equal + 1);
   else if (!strncmp(word, "value=", 6))
     fprintf(out, "attr { key: \"value\" value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: %s } } } ", equal + 1);
-  else if (!strncmp(word, "shared_name=", 12) || !strncmp(word, "container=", 10))
+  else if (!strncmp(word, "shared_name=", 12) || !strncmp(word, "frame_name=", 11) || !strncmp(word, "container=", 10))
     fprintf(out, "attr { key: \"%.*s\" value { s: \"%s\" } } ", (int)(equal - word), word, equal + 1);
   else if (!strncmp(word, "output_", 7) || !strncmp(word, "Toutput_", 8))
     graph_builder_list(out, word, equal);
