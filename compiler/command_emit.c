@@ -5,6 +5,7 @@
 
 #include "base/nearest.h"
 #include "compiler/commands.h"
+#include "compiler/pass/schedule_candidates.h"
 #include "compiler/pipeline.h"
 #include "targets/target.h"
 
@@ -49,7 +50,8 @@ static void print_dot(const struct build *b) {
 
 status command_emit(struct build *b) {
   const char *kind = b->options.emit;
-  static const char *const kinds[] = {"graph", "ir", "order", "schedule", "lanes", "plan", "llvm", "asm", "cuda", "ptx", "dot"};
+  static const char *const kinds[] = {"graph", "ir",   "order", "schedule", "candidates", "lanes",
+                                      "plan",  "llvm", "asm",   "cuda",     "ptx",        "dot"};
   struct nearest nearest;
   char text[256];
   bool known = false;
@@ -65,6 +67,8 @@ status command_emit(struct build *b) {
     pipeline_print(b, FACT_GRAPH | FACT_PLACED, stdout);
   else if (strcmp(kind, "ir") == 0)
     pipeline_print(b, FACT_GRAPH | FACT_FLOW | FACT_PARTS, stdout);
+  else if (strcmp(kind, "candidates") == 0)
+    return candidates_print(b, stdout);
   else if (strcmp(kind, "dot") == 0)
     print_dot(b);
   else if (strcmp(kind, "cuda") == 0 || strcmp(kind, "ptx") == 0)

@@ -38,7 +38,7 @@ static const char usage[] =
   "  --soft-placement      ops without a kernel on the wanted device go to the CPU\n"
   "  --log-device-placement\n"
   "  --cpu NAMES           native, an LLVM CPU name, or a level like x86-64-v3; several, separated by commas: chosen at start\n"
-  "  --emit KIND           graph, ir, order, schedule, lanes, plan, llvm, asm, cuda, ptx or dot: print it instead of building\n"
+  "  --emit KIND           graph, ir, order, schedule, candidates, lanes, plan, llvm, asm, cuda, ptx or dot: print it instead of building\n"
   "  --tune SECONDS        measures schedules of kernels on this machine, the longest first, instead of estimating them\n"
   "  --cache DIR           what was measured is kept there, and taken from there\n"
   "  --dump-phases DIR     one file for each pass\n"

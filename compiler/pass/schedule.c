@@ -50,6 +50,7 @@ static status collect(struct build *b, const struct part_ref *part, struct flow 
 
 static status schedule_for(struct build *b, const struct kernel *k, const char *cpu, struct tuner *tuner, struct scheduled_kernel *out) {
   struct schedule s = {0};
+  out->cpu = cpu;
   TRY(schedule_choose(k, machine_find(cpu), tuner, &b->arena, &out->steps));
   if (!out->steps)
     return OK;
@@ -158,7 +159,7 @@ static void print_node(FILE *out, const struct flow *f, flow_id id, int indent, 
   for (uint32_t i = 0; is_scheduled(n) && first == id && i < n->scheduled_count; i++) {
     const struct scheduled_kernel *s = &n->scheduled[i];
     if (n->scheduled_count > 1)
-      fprintf(out, "\n%*sCPU %u:", indent, "", i);
+      fprintf(out, "\n%*s%s:", indent, "", s->cpu);
     if (s->steps)
       fprintf(out, " %s\n%s", s->steps, kernel_print(s->kernel, arena));
     else

@@ -29,7 +29,7 @@ static bool applies(const struct nest *n, const struct candidate *c) {
   struct kernel *out;
   return schedule_parse(c->steps, n->arena, &s) == OK && schedule_apply(n->k, &s, n->arena, &out) == OK;
 }
-static uint32_t cheapest(const struct nest *n, const struct candidates *all) {
+uint32_t candidates_cheapest(const struct nest *n, const struct candidates *all) {
   uint32_t best = 0;
   for (uint32_t i = 1; i < all->items.count; i++)
     if (all->items.items[i].cycles < all->items.items[best].cycles && applies(n, &all->items.items[i]))
@@ -43,17 +43,17 @@ static status pick(const struct nest *n, struct tuner *tuner, struct candidate *
   nest_candidates(n, &all);
   status result = tuner ? tuner_pick(tuner, n, &all, &is_measured, &best) : OK;
   if (!is_measured)
-    best = cheapest(n, &all);
+    best = candidates_cheapest(n, &all);
   *out = all.items.items[best];
   vec_free(&all.items);
   return result;
 }
 
-static struct nest first_nest(const struct kernel *k, struct kernel_uses *uses, const struct machine *machine, struct arena *arena) {
+struct nest nest_first(const struct kernel *k, struct kernel_uses *uses, const struct machine *machine, struct arena *arena) {
   kernel_uses_find(k, arena, uses);
   return (struct nest){.k = k, .uses = uses, .machine = machine, .arena = arena, .top = k->body};
 }
-static void next_nest(struct nest *n) {
+void nest_next(struct nest *n) {
   n->first_loop += loops_of(n->top);
   n->top = n->top->next;
   n->number++;
@@ -62,7 +62,7 @@ static void next_nest(struct nest *n) {
 status schedule_choose(const struct kernel *k, const struct machine *machine, struct tuner *tuner, struct arena *arena, const char **out) {
   struct kernel_uses uses;
   *out = NULL;
-  for (struct nest n = first_nest(k, &uses, machine, arena); n.top; next_nest(&n)) {
+  for (struct nest n = nest_first(k, &uses, machine, arena); n.top; nest_next(&n)) {
     struct candidate best;
     TRY(pick(&n, tuner, &best));
     if (best.below && !k->body->next) {
@@ -78,7 +78,7 @@ status schedule_choose(const struct kernel *k, const struct machine *machine, st
 double schedule_work(const struct kernel *k, const struct machine *machine, struct arena *arena) {
   struct kernel_uses uses;
   double cycles = 0;
-  for (struct nest n = first_nest(k, &uses, machine, arena); n.top; next_nest(&n)) {
+  for (struct nest n = nest_first(k, &uses, machine, arena); n.top; nest_next(&n)) {
     struct candidates all = {0};
     nest_candidates(&n, &all);
     cycles += all.items.items[0].cycles;

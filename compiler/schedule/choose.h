@@ -15,7 +15,7 @@
 /* One way to run a nest. */
 struct candidate {
   const char *steps; /* NULL: as the target does by itself */
-  double cycles;     /* expected, of one core */
+  double cycles;     /* expected, of one core; of all but the target's own way times GAIN_MIN */
   uint32_t size;     /* these steps are for calls in which this size is below `below`; below 0: for all */
   int64_t below;
 };
@@ -38,8 +38,13 @@ void propose_products(const struct nest *n, const struct contraction *c, struct 
 void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out);  /* choose_filter.c */
 void propose_turned(const struct nest *n, const struct contraction *c, struct candidates *out);   /* choose_turned.c */
 
+/* The nests of a kernel, one after the other: for (n = nest_first(...); n.top; nest_next(&n)). `uses` is filled. */
+struct nest nest_first(const struct kernel *k, struct kernel_uses *uses, const struct machine *machine, struct arena *arena);
+void nest_next(struct nest *n);
 /* All candidates for a nest. out->items is the caller's to free. */
 void nest_candidates(const struct nest *n, struct candidates *out);
+/* The one that the cost model would take, of those that the kernel's form allows. */
+uint32_t candidates_cheapest(const struct nest *n, const struct candidates *all);
 /* A kernel's schedule as text; NULL: every nest is left to the target. With a tuner (tune.h) what it measures decides before the cost
  * does. */
 struct tuner;

@@ -84,8 +84,9 @@ struct flow_guard {
   bool expected;
 };
 
-/* How a CPU runs a kernel; both NULL: as the target does by itself. */
+/* How a CPU runs a kernel; steps and kernel NULL: as the target does by itself. */
 struct scheduled_kernel {
+  const char *cpu;       /* as --cpu names it */
   const char *steps;     /* a schedule (ir/schedule/schedule.h) */
   struct kernel *kernel; /* what it makes of the node's */
 };

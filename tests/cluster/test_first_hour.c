@@ -75,6 +75,17 @@ static void a_build_says_what_it_made_and_its_last_line_runs(void **state) {
   must_say("localhost_0: loss = 1.0986");
 }
 
+static void why_a_kernel_runs_as_it_does_can_be_asked(void **state) {
+  (void)state;
+  must(TFC " build " SOURCE_DIR
+           "/tests/golden_ir/product_of_few_rows/graph.pbtxt --cpu x86-64-v3,x86-64-v4 --emit candidates | sed 's/ [0-9]* / N /'");
+  must_say("MatMul_BiasAdd_Relu, nest 0, on x86-64-v3\n");
+  must_say("MatMul_BiasAdd_Relu, nest 0, on x86-64-v4\n");
+  must_say("  left to the target\n");
+  must_say("\n>");
+  must("! " TFC " build " SOURCE_DIR "/tests/golden_ir/softmax/graph.pbtxt --emit candidates | grep .");
+}
+
 static void a_quiet_build_says_nothing(void **state) {
   (void)state;
   must(TFC " build " MODELS "unnamed_train_step/graph.pb -o quiet --quiet");
@@ -323,6 +334,7 @@ static int clean(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_build_says_what_it_made_and_its_last_line_runs),
+    cmocka_unit_test(why_a_kernel_runs_as_it_does_can_be_asked),
     cmocka_unit_test(a_quiet_build_says_nothing),
     cmocka_unit_test(what_a_build_says_does_not_go_where_scripts_read),
     cmocka_unit_test(help_of_a_task_shows_types_and_shapes),
