@@ -101,6 +101,8 @@ static void write_cluster(struct golden *g, const char *json) {
 static void set_option(struct golden *g, const char *name, char *value) {
   if (strcmp(name, "--entry") == 0)
     vec_push(&g->build.options.entries, value);
+  else if (strcmp(name, "--cpu") == 0)
+    g->build.options.cpu = value;
   else if (strcmp(name, "--replicate") == 0)
     g->build.options.replicate = value;
   else if (strcmp(name, "--strategy") == 0)
@@ -214,6 +216,60 @@ static void passes_make_of_golden_graphs_what_was_recorded(void **state) {
   assert_int_equal(different, 0);
 }
 
+/* ---- the texts of ir/README.md ---- */
+
+/* Any blanks become one. */
+static void squeeze(char *text) {
+  char *to = text;
+  for (const char *at = text; *at; at++)
+    if (!strchr(" \n", *at))
+      *to++ = *at;
+    else if (to > text && to[-1] != ' ')
+      *to++ = ' ';
+  *to = 0;
+}
+
+/* Pieces of the block, between `...`, stand in the golden text in this order. */
+static bool is_excerpt(char *block, char *golden) {
+  char *rest = NULL;
+  const char *at = golden;
+  squeeze(golden);
+  squeeze(block);
+  for (char *piece = block; piece && at; piece = rest) {
+    rest = strstr(piece, " ... ");
+    if (rest)
+      *rest = 0, rest += 5;
+    at = strstr(at, piece);
+    if (!at)
+      print_error("'%.200s' is not in it, or not behind the piece before it\n", piece);
+  }
+  return at != NULL;
+}
+
+/* A block of code behind a line `<!-- CASE/FILE -->`. */
+static void texts_of_the_readme_are_golden_ones(void **state) {
+  (void)state;
+  char *readme = file_read(SOURCE_DIR, "ir/README.md"), name[128];
+  uint32_t blocks = 0, wrong = 0;
+  assert_non_null(readme);
+  for (char *at = readme; (at = strstr(at, "<!-- ")); blocks++) {
+    assert_int_equal(sscanf(at, "<!-- %127[^ \n] -->", name), 1);
+    char *begin = strstr(at, "```\n"), *end = begin ? strstr(begin + 4, "\n```") : NULL, *golden = file_read(CASES, name);
+    if (!golden || !end)
+      fail_msg("%s: no such file, or no block behind it", name);
+    *end = 0;
+    bool is_golden = is_excerpt(begin + 4, golden);
+    if (!is_golden)
+      print_error("ir/README.md shows a text of %s that is not in that file\n", name);
+    wrong += !is_golden;
+    free(golden);
+    at = end + 1;
+  }
+  free(readme);
+  assert_true(blocks > 0);
+  assert_int_equal(wrong, 0);
+}
+
 int main(int argc, char **argv) {
   const char *wish = getenv("TFC_BLESS");
   bless = (argc > 1 && strcmp(argv[1], "--bless") == 0) || (wish && strcmp(wish, "1") == 0);
@@ -222,6 +278,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(each_pass_has_a_name_and_a_sentence_of_its_own),
     cmocka_unit_test(no_fact_is_given_twice),
     cmocka_unit_test(passes_make_of_golden_graphs_what_was_recorded),
+    cmocka_unit_test(texts_of_the_readme_are_golden_ones),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

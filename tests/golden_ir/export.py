@@ -38,6 +38,31 @@ def matmul_bias_relu():
     tf.nn.relu(tf.nn.bias_add(product, x_of(32, name="b")), name="y")
 
 
+@case("fuse", "--entry", "main: x, w, b -> y")
+def product_of_few_rows():
+    product = tf.matmul(x_of(6, 128), x_of(128, 48, name="w"))
+    tf.nn.relu(tf.nn.bias_add(product, x_of(48, name="b")), name="y")
+
+
+@case("fuse", "--cpu", "x86-64-v4", "--entry", "main: x, g -> dw")
+def conv_filter_gradient():
+    x, g = x_of(2, 16, 16, 32), x_of(2, 16, 16, 32, name="g")
+    tf.nn.conv2d_backprop_filter(x, [3, 3, 32, 32], g, [1, 1, 1, 1], "SAME", name="dw")
+
+
+@case("fuse", "--cpu", "x86-64-v4", "--entry", "main: x, w, b -> h")
+def lstm_step():
+    x, w, b = x_of(10, 8, 32), x_of(64, 128, name="w"), x_of(128, name="b")
+
+    def step(turn, c, h):
+        i, j, f, o = tf.split(tf.nn.bias_add(tf.matmul(tf.concat([x[turn], h], 1), w), b), 4, 1)
+        c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(j)
+        return turn + 1, c, tf.sigmoid(o) * tf.tanh(c)
+
+    last = tf.while_loop(lambda turn, c, h: turn < 10, step, [0, tf.zeros([8, 32]), tf.zeros([8, 32])])
+    tf.identity(last[2], name="h")
+
+
 @case("fuse", "--entry", "main: x, y -> z")
 def elementwise_chain():
     x, y = x_of(None), x_of(None, name="y")
