@@ -15,6 +15,7 @@ static status cut_at(struct kernel *k, const struct step *s, struct stmt *loop) 
   expr_id extent = loop->value;
   int64_t from = 0, whole;
   bool known = expr_is_const(k, extent, &whole);
+  TRY(loop_check_plain(k, loop));
   for (int i = 0; i < name_count(s->made); i++) {
     bool last = i + 1 == name_count(s->made);
     if (!last && (s->n[i] <= from || (known && s->n[i] >= whole)))
@@ -255,6 +256,7 @@ static status cut_guard(struct kernel *k, const struct step *s, struct stmt *loo
   struct guard g = {0};
   struct stmt *made = NULL;
   expr_id low, end;
+  TRY(loop_check_plain(k, loop));
   if (loop->loop != LOOP_RED)
     return REFUSED("loop %s is no sum", s->on[0]);
   TRY(find_guard(k, s, loop, &g));

@@ -1,6 +1,4 @@
 /* schedule_fetch.c: the steps that change nothing but a line: fetch (hints) and fma. */
-#include <stdlib.h>
-
 #include "ir/schedule/schedule_rewrite.h"
 
 #define LINE_BYTES 64
@@ -113,15 +111,8 @@ static status fetch_at(struct kernel *k, const struct step *s, struct stmt *loop
 }
 
 status step_fetch(struct kernel *k, const struct step *s) {
-  loops_found found = {0};
-  if (s->buffer >= k->buffers.count || k->buffers.items[s->buffer].mode == BUFFER_LOCAL)
-    return REFUSED("there is no such buffer");
-  find_loops(k->body, k, s->at[0], &found);
-  status result = found.count ? OK : REFUSED("there is no loop %s", s->at[0]);
-  for (uint32_t i = 0; i < found.count && result == OK; i++)
-    result = fetch_at(k, s, found.items[i]);
-  vec_free(&found);
-  return result;
+  TRY(step_check_buffer(k, s));
+  return each_loop(k, s, s->at[0], fetch_at);
 }
 
 /* ---- fma ---- */

@@ -19,6 +19,7 @@ static void split_piece(struct kernel *k, const struct step *s, const struct stm
 static status split_loop(struct kernel *k, const struct step *s, struct stmt *loop) {
   expr_id extent = loop->value, zero = number(k, 0), rest;
   struct stmt *pieces = NULL;
+  TRY(loop_check_plain(k, loop));
   if (!expr_never_negative(k, extent))
     extent = expr_binary(k, SCALAR_MAX, extent, zero);
   rest = extent;
@@ -165,6 +166,7 @@ status step_fuse(struct kernel *k, const struct step *s) { return all_chains(k, 
 static status run_loop(struct kernel *k, const struct step *s, struct stmt *loop) {
   int64_t most = 0, width = s->n[0];
   bool bounded = expr_at_most(k, loop->value, &most);
+  TRY(loop_check_plain(k, loop));
   if ((s->run == RUN_TASKS || s->run == RUN_LANES) && loop->loop != LOOP_PAR)
     return REFUSED("loop %s is not par", loop_name(k, loop));
   if (s->run == RUN_UNROLL && (!expr_is_const(k, loop->value, &most) || most > UNROLL_MAX))

@@ -192,9 +192,18 @@ status each_loop(struct kernel *k, const struct step *s, const char *name, loop_
   find_loops(k->body, k, name, &found);
   status result = found.count ? OK : REFUSED("there is no loop %s", name);
   for (uint32_t i = found.count; i-- > 0 && result == OK;)
-    result = found.items[i]->run == RUN_PLAIN ? act(k, s, found.items[i]) : REFUSED("loop %s is marked", name);
+    result = act(k, s, found.items[i]);
   vec_free(&found);
   return result;
+}
+
+status loop_check_plain(const struct kernel *k, const struct stmt *loop) {
+  return loop->run == RUN_PLAIN ? OK : REFUSED("loop %s is marked", loop_name(k, loop));
+}
+
+status step_check_buffer(const struct kernel *k, const struct step *s) {
+  bool is_there = s->buffer < k->buffers.count && k->buffers.items[s->buffer].mode != BUFFER_LOCAL;
+  return is_there ? OK : REFUSED("there is no such buffer");
 }
 
 int name_count(const char *const *names) {

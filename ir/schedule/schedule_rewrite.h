@@ -48,9 +48,11 @@ void copy_body(struct kernel *k, const struct stmt *loop, expr_id value, struct 
 /* All loops of this name, in the order of the text. */
 typedef VEC(struct stmt *) loops_found;
 void find_loops(struct stmt *block, const struct kernel *k, const char *name, loops_found *out);
-/* Calls `act` for each loop of the name that is there before; none may be marked. */
+/* Calls `act` for each loop of the name that is there before, the last first; refuses where there is none. */
 typedef status loop_act(struct kernel *k, const struct step *s, struct stmt *loop);
 status each_loop(struct kernel *k, const struct step *s, const char *name, loop_act *act);
+status loop_check_plain(const struct kernel *k, const struct stmt *loop); /* refuses one that is marked */
+status step_check_buffer(const struct kernel *k, const struct step *s);   /* refuses one whose buffer is not there, or a block's */
 const char *loop_name(const struct kernel *k, const struct stmt *loop);
 bool loop_is(const struct kernel *k, const struct stmt *s, const char *name); /* s is a loop with this name */
 int name_count(const char *const *names);

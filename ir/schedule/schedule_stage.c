@@ -2,8 +2,6 @@
  *
  *   red k { par n { .. b[k,no*32+n] .. } }
  *   becomes  buffer e; par k n { e[k,n] = b[k,no*32+n] }; red k { par n { .. e[k,n] .. } } */
-#include <stdlib.h>
-
 #include "ir/schedule/schedule_rewrite.h"
 
 struct staging {
@@ -197,13 +195,6 @@ static status stage_at(struct kernel *k, const struct step *s, struct stmt *loop
 }
 
 status step_stage(struct kernel *k, const struct step *s) {
-  loops_found found = {0};
-  if (s->buffer >= k->buffers.count || k->buffers.items[s->buffer].mode == BUFFER_LOCAL)
-    return REFUSED("there is no such buffer");
-  find_loops(k->body, k, s->at[0], &found);
-  status result = found.count ? OK : REFUSED("there is no loop %s", s->at[0]);
-  for (uint32_t i = 0; i < found.count && result == OK; i++)
-    result = stage_at(k, s, found.items[i]);
-  vec_free(&found);
-  return result;
+  TRY(step_check_buffer(k, s));
+  return each_loop(k, s, s->at[0], stage_at);
 }
