@@ -318,33 +318,10 @@ static bool take_epilogue(struct fuser *fu, const struct kernel *from, const str
 }
 
 /* C's inputs may not depend on other users of P's value: they come before C, so used_before has excluded them. */
-static bool epilogue_one(struct fuser *fu, flow_id id) {
-  struct producer c, p;
-  if (!producer_form(fu->flow->nodes.items[id], &c) || !c.is_map || c.value[1])
-    return false;
-  for (uint32_t b = 0; b < c.node->kernel->buffers.count; b++) {
-    value_id v = c.node->args[b].value;
-    if (!v || c.node->kernel->buffers.items[b].mode != BUFFER_IN)
-      continue;
-    flow_id from = fu->flow->values.items[v].producer;
-    if (!producer_form(fu->flow->nodes.items[from], &p) || !p.is_reduction || p.node->task != c.node->task ||
-        !nodes_same_guards(p.node, c.node) || used_before(fu, v, id) || !same_elements(fu, &p, &c, b) ||
-        c.node->kernel->exprs.count + p.node->kernel->exprs.count > FUSE_EXPRS)
-      continue;
-    bool keep = fu->users[v].nodes.count > 1;
-    struct clone made;
-    clone_begin(&made, fu->flow, arena_printf(&fu->build->arena, "%s_%s", p.node->kernel->name, c.node->kernel->name));
-    clone_epilogue(&made, &p, &c, b, keep);
-    if (!take_epilogue(fu, p.node->kernel, made.kernel))
-      continue;
-    merge_controls(fu->flow->nodes.items[id], p.node);
-    for (uint32_t i = 0; i < p.node->inputs.count; i++)
-      drop_user(fu, p.node->inputs.items[i], from);
-    fu->flow->nodes.items[from] = NULL;
-    replace_kernel(fu, id, &made);
-    return true;
-  }
-  return false;
+static bool may_take_epilogue(struct fuser *fu, const struct producer *p, const struct producer *c, uint32_t buffer, flow_id id) {
+  return p->is_reduction && p->node->task == c->node->task && nodes_same_guards(p->node, c->node) &&
+         !used_before(fu, c->node->args[buffer].value, id) && same_elements(fu, p, c, buffer) &&
+         c->node->kernel->exprs.count + p->node->kernel->exprs.count <= FUSE_EXPRS;
 }
 
 /* ---- parts of sums ---- */
@@ -381,7 +358,18 @@ static bool may_take_part(struct fuser *fu, const struct producer *p, const stru
          k->exprs.count + p->node->kernel->exprs.count <= FUSE_EXPRS;
 }
 
-static bool part_one(struct fuser *fu, flow_id id) {
+/* ---- maps in the kernels of their inputs ---- */
+
+static void clone_joined(struct fuser *fu, struct clone *made, const struct producer *p, const struct producer *c, uint32_t buffer,
+                         bool is_part) {
+  clone_begin(made, fu->flow, arena_printf(&fu->build->arena, "%s_%s", p->node->kernel->name, c->node->kernel->name));
+  if (is_part)
+    clone_part(made, p, c, buffer);
+  else
+    clone_epilogue(made, p, c, buffer, fu->users[c->node->args[buffer].value].nodes.count > 1);
+}
+
+static bool join_one(struct fuser *fu, flow_id id, bool is_part) {
   struct producer c, p;
   if (!producer_form(fu->flow->nodes.items[id], &c) || !c.is_map || c.value[1])
     return false;
@@ -390,11 +378,10 @@ static bool part_one(struct fuser *fu, flow_id id) {
     if (!v || c.node->kernel->buffers.items[b].mode != BUFFER_IN)
       continue;
     flow_id from = fu->flow->values.items[v].producer;
-    if (!producer_form(fu->flow->nodes.items[from], &p) || !may_take_part(fu, &p, &c, b))
+    if (!producer_form(fu->flow->nodes.items[from], &p) || !(is_part ? may_take_part(fu, &p, &c, b) : may_take_epilogue(fu, &p, &c, b, id)))
       continue;
     struct clone made;
-    clone_begin(&made, fu->flow, arena_printf(&fu->build->arena, "%s_%s", p.node->kernel->name, c.node->kernel->name));
-    clone_part(&made, &p, &c, b);
+    clone_joined(fu, &made, &p, &c, b, is_part);
     if (!take_epilogue(fu, p.node->kernel, made.kernel))
       continue;
     merge_controls(fu->flow->nodes.items[id], p.node);
@@ -436,7 +423,7 @@ static void fuse_flow(struct build *b, struct epilogues *epilogues, struct flow 
       clone_inline(&made, n, UINT32_MAX, NULL);
       replace_kernel(&fu, id, &made);
     }
-    while (inline_one(&fu, id) || epilogue_one(&fu, id) || part_one(&fu, id))
+    while (inline_one(&fu, id) || join_one(&fu, id, false) || join_one(&fu, id, true))
       ;
   }
   for (uint32_t v = 0; v < fu.value_count; v++)
