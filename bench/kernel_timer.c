@@ -1,16 +1,14 @@
 /* kernel_timer.c: kernels compiled for this machine and timed, beside the peak of its cores. */
 #include "bench/kernel_timer.h"
 
-#include <dlfcn.h>
 #include <immintrin.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "targets/target.h"
+#include "compiler/schedule/kernel_library.h"
 
 static double clock_seconds(clockid_t clock) {
   struct timespec t;
@@ -27,36 +25,24 @@ static double own_seconds(void) { return clock_seconds(CLOCK_THREAD_CPUTIME_ID);
 #define PEAK_ROUNDS 400000
 #define ACCUMULATORS 12
 
-__attribute__((target("avx512f"))) static double flops_512(void) {
-  __m512 sums[ACCUMULATORS], x = _mm512_set1_ps(0.5f);
-  for (int i = 0; i < ACCUMULATORS; i++)
-    sums[i] = _mm512_set1_ps((float)i);
-  for (int round = 0; round < PEAK_ROUNDS; round++) {
-#pragma GCC unroll 12
-    for (int i = 0; i < ACCUMULATORS; i++)
-      sums[i] = _mm512_fmadd_ps(sums[i], x, x);
-    __asm__ volatile("" : : "v"(sums[0]));
+/* Floating-point operations of independent sums in registers of `bits`. */
+#define FLOPS(bits, isa)                                                                                             \
+  __attribute__((target(isa))) static double flops_##bits(void) {                                                    \
+    __m##bits sums[ACCUMULATORS], x = _mm##bits##_set1_ps(0.5f);                                                     \
+    for (int i = 0; i < ACCUMULATORS; i++)                                                                           \
+      sums[i] = _mm##bits##_set1_ps((float)i);                                                                       \
+    for (int round = 0; round < PEAK_ROUNDS; round++) {                                                              \
+      _Pragma("GCC unroll 12") for (int i = 0; i < ACCUMULATORS; i++) sums[i] = _mm##bits##_fmadd_ps(sums[i], x, x); \
+      __asm__ volatile("" : : "v"(sums[0]));                                                                         \
+    }                                                                                                                \
+    volatile float sink = 0;                                                                                         \
+    for (int i = 0; i < ACCUMULATORS; i++)                                                                           \
+      sink = sink + _mm##bits##_cvtss_f32(sums[i]);                                                                  \
+    return 2.0 * (bits) / 32 * ACCUMULATORS * PEAK_ROUNDS;                                                           \
   }
-  volatile float sink = 0;
-  for (int i = 0; i < ACCUMULATORS; i++)
-    sink = sink + _mm512_cvtss_f32(sums[i]);
-  return 32.0 * ACCUMULATORS * PEAK_ROUNDS;
-}
-__attribute__((target("avx2,fma"))) static double flops_256(void) {
-  __m256 sums[ACCUMULATORS], x = _mm256_set1_ps(0.5f);
-  for (int i = 0; i < ACCUMULATORS; i++)
-    sums[i] = _mm256_set1_ps((float)i);
-  for (int round = 0; round < PEAK_ROUNDS; round++) {
-#pragma GCC unroll 12
-    for (int i = 0; i < ACCUMULATORS; i++)
-      sums[i] = _mm256_fmadd_ps(sums[i], x, x);
-    __asm__ volatile("" : : "v"(sums[0]));
-  }
-  volatile float sink = 0;
-  for (int i = 0; i < ACCUMULATORS; i++)
-    sink = sink + _mm256_cvtss_f32(sums[i]);
-  return 16.0 * ACCUMULATORS * PEAK_ROUNDS;
-}
+FLOPS(512, "avx512f")
+FLOPS(256, "avx2,fma")
+
 double measure_peak(void) {
   double best = 0;
   for (int i = 0; i < 20; i++) {
@@ -70,23 +56,10 @@ double measure_peak(void) {
 /* ---- compiling ---- */
 
 const struct kernel_code *compile_kernels(struct kernel *const *kernels, uint32_t count) {
-  char folder[] = "/tmp/bench-kernels-XXXXXX", object[64], library[64], command[200];
-  if (!mkdtemp(folder))
-    return NULL;
-  snprintf(object, sizeof object, "%s/k.o", folder);
-  snprintf(library, sizeof library, "%s/k.so", folder);
-  snprintf(command, sizeof command, "cc -shared -o %s -Wl,--whole-archive %s -Wl,--no-whole-archive -lm", library, object);
-  struct target_unit unit = {.kernels = kernels, .count = count};
-  struct target_options options = {.cpu = "native"};
-  if (target_find("cpu")->compile(&options, &unit, object) != OK) {
+  struct kernel_library library;
+  if (kernel_library_open(kernels, count, "native", &library) != OK)
     fprintf(stderr, "%s\n", status_text());
-    return NULL;
-  }
-  void *handle = system(command) == 0 ? dlopen(library, RTLD_NOW) : NULL;
-  unlink(object);
-  unlink(library);
-  rmdir(folder);
-  return handle ? dlsym(handle, "tfc_kernels") : NULL;
+  return library.code;
 }
 
 /* ---- timing ---- */

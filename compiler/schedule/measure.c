@@ -1,17 +1,11 @@
 /* measure.c: forms of a kernel timed on the machine at hand; see measure.h. */
 #include "compiler/schedule/measure.h"
 
-#include <dlfcn.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "compiler/build.h"
-#include "runtime/program/program.h"
-#include "targets/target.h"
+#include "compiler/schedule/kernel_library.h"
 
 #define ROUNDS_LEAST 2
 #define TURN_SECONDS 0.001 /* of one form in a round */
@@ -21,32 +15,6 @@ static double own_seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* ---- code ---- */
-
-/* NULL, with a status, when it cannot be made. What dlopen gave goes to *library: closing it ends the code. */
-static status load_forms(struct kernel *const *forms, uint32_t count, const char *cpu, void **library, const struct kernel_code **out) {
-  const char *temporary = getenv("TMPDIR");
-  char folder[512], object[540], shared[540];
-  snprintf(folder, sizeof folder, "%s/tfc-measure-XXXXXX", temporary ? temporary : "/tmp");
-  if (!mkdtemp(folder))
-    return fail(RESOURCE_EXHAUSTED, "%s: %s", folder, strerror(errno));
-  snprintf(object, sizeof object, "%s/k.o", folder);
-  snprintf(shared, sizeof shared, "%s/k.so", folder);
-  struct target_unit unit = {.kernels = forms, .count = count};
-  struct target_options options = {.cpu = cpu};
-  status result = target_find("cpu")->compile(&options, &unit, object);
-  if (result == OK)
-    result = link_library(object, shared);
-  *library = result == OK ? dlopen(shared, RTLD_NOW | RTLD_LOCAL) : NULL;
-  *out = *library ? dlsym(*library, "tfc_kernels") : NULL;
-  if (result == OK && !*out)
-    result = fail(INTERNAL, "timing kernels: %s", dlerror());
-  unlink(object);
-  unlink(shared);
-  rmdir(folder);
-  return result;
 }
 
 /* ---- arguments ---- */
@@ -128,19 +96,16 @@ static void time_turn(const struct kernel_code *code, struct arguments *a, doubl
 
 status measure_forms(struct kernel *const *forms, uint32_t count, const char *cpu, double budget, double *seconds) {
   struct arguments arguments = {0};
-  const struct kernel_code *code = NULL;
-  void *library = NULL;
+  struct kernel_library library;
   TRY(check_arguments(forms[0]));
-  status result = load_forms(forms, count, cpu, &library, &code);
-  if (result == OK)
-    result = arguments_make(forms[0], code, count, &arguments);
+  TRY(kernel_library_open(forms, count, cpu, &library));
+  status result = arguments_make(forms[0], library.code, count, &arguments);
   memset(seconds, 0, count * sizeof *seconds);
   double begin = own_seconds();
   for (int round = 0; result == OK && (round < ROUNDS_LEAST || own_seconds() - begin < budget); round++)
     for (uint32_t i = 0; i < count; i++)
-      time_turn(&code[i], &arguments, &seconds[i]);
+      time_turn(&library.code[i], &arguments, &seconds[i]);
   arguments_free(&arguments);
-  if (library)
-    dlclose(library);
+  kernel_library_close(&library);
   return result;
 }

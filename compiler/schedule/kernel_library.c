@@ -1,0 +1,48 @@
+/* kernel_library.c: see kernel_library.h. */
+#include "compiler/schedule/kernel_library.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compiler/build.h"
+#include "targets/target.h"
+
+static status load(const char *path, struct kernel_library *out) {
+  out->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  out->code = out->handle ? dlsym(out->handle, "tfc_kernels") : NULL;
+  return out->code ? OK : fail(INTERNAL, "loading kernels: %s", dlerror());
+}
+
+status kernel_library_open(struct kernel *const *kernels, uint32_t count, const char *cpu, struct kernel_library *out) {
+  const char *temporary = getenv("TMPDIR");
+  char folder[512], object[540], shared[540];
+  *out = (struct kernel_library){0};
+  snprintf(folder, sizeof folder, "%s/tfc-kernels-XXXXXX", temporary ? temporary : "/tmp");
+  if (!mkdtemp(folder))
+    return fail(RESOURCE_EXHAUSTED, "%s: %s", folder, strerror(errno));
+  snprintf(object, sizeof object, "%s/k.o", folder);
+  snprintf(shared, sizeof shared, "%s/k.so", folder);
+  struct target_unit unit = {.kernels = kernels, .count = count};
+  struct target_options options = {.cpu = cpu};
+  status result = target_find("cpu")->compile(&options, &unit, object);
+  if (result == OK)
+    result = link_library(object, shared);
+  if (result == OK)
+    result = load(shared, out);
+  if (result != OK)
+    kernel_library_close(out);
+  unlink(object);
+  unlink(shared);
+  rmdir(folder);
+  return result;
+}
+
+void kernel_library_close(struct kernel_library *library) {
+  if (library->handle)
+    dlclose(library->handle);
+  *library = (struct kernel_library){0};
+}
