@@ -227,6 +227,8 @@ void peer_acknowledge(struct peer *peer, struct channel *channel);
 void parcels_let_go(struct cluster *cluster, struct session_item *items);
 
 /* peer.c */
+/* Whether who greets so goes on with what this task and it have said to each other. */
+bool peer_session_goes_on(const struct peer *peer, const struct greeting *greeting);
 /* HELLO was accepted: the session goes on, or a new one begins (the old one is lost). Loop's thread, as what follows. */
 status peer_meet(struct peer *peer, struct channel *channel);
 /* Both have said all they had to: the channel carries the session. */

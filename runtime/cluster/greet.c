@@ -72,12 +72,6 @@ static status hello_check(const struct channel *channel, const struct message *h
   return OK;
 }
 
-static bool session_goes_on(const struct channel *channel) {
-  const struct peer *peer = channel->peer;
-  struct session_key own = {channel->cluster->incarnation, peer->given_up};
-  return session_continues(&peer->session, channel->greeting.key, own, channel->greeting.meant);
-}
-
 /* ---- the coordinator ---- */
 
 struct probe_post {
@@ -172,7 +166,7 @@ static status greeting_judge(struct channel *channel) {
     return fail(UNAVAILABLE, "an older connection than the one that stands");
   if (is_coordinator(cluster, cluster->task) || is_coordinator(cluster, peer->task))
     return name_ask(channel, loop_now_ms()); /* the coordinator's own name is granted by each of the others for itself */
-  if (session_goes_on(channel))
+  if (peer_session_goes_on(channel->peer, &channel->greeting))
     return OK;
   if (!knows_registrar(cluster)) {
     channel->stage = CHANNEL_HELD;
@@ -190,7 +184,7 @@ static bool is_through(struct channel *channel) {
   bool has_heard = session_has_heard_goodbye(session) && session->other.incarnation == channel->greeting.key.incarnation;
   bool is_through = cluster->is_closing || has_heard;
   pthread_mutex_unlock(&cluster->lock);
-  return is_through && !session_goes_on(channel);
+  return is_through && !peer_session_goes_on(channel->peer, &channel->greeting);
 }
 
 /* OK: the channel is up, or waits for a decision or a grant. */

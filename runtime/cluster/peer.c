@@ -262,7 +262,7 @@ void peer_break(struct peer *peer, struct channel *channel, const char *reason) 
 
 /* ---- up ---- */
 
-static bool session_goes_on(const struct peer *peer, const struct greeting *g) {
+bool peer_session_goes_on(const struct peer *peer, const struct greeting *g) {
   struct session_key own = {peer->cluster->incarnation, peer->given_up};
   return session_continues(&peer->session, g->key, own, g->meant);
 }
@@ -272,7 +272,7 @@ status peer_meet(struct peer *peer, struct channel *channel) {
   const struct greeting *g = &channel->greeting;
   struct session_item *freed = NULL;
   uint64_t now_ms = loop_now_ms();
-  bool goes_on = session_goes_on(peer, g), fits = true;
+  bool goes_on = peer_session_goes_on(peer, g), fits = true;
   if (peer->channel) /* it came back before we noticed that it was away */
     peer_cut(peer, "it has connected anew");
   if (peer->session.is_alive && !goes_on)
