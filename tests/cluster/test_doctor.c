@@ -1,21 +1,14 @@
 /* test_doctor.c: real tasks that wait for each other say so, name the ring, and answer tfc status. Two workers: each takes from a queue
  * that only the other fills, behind its own take. */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "tests/support/temp_path.h"
-#include "tests/support/test.h"
+#include "tests/support/shell.h"
 
 #define TFC BINARY_DIR "/tfc"
 #define PATIENCE 60 /* seconds until something has been said: the machine may be busy */
 
-static char folder[TEMP_PATH_SIZE];
 static pid_t tasks[3];
-static char said[1 << 16];
 
 #define PS "device: \"/job:ps/task:0\" "
 #define QUEUE(name)                                                                                                \
@@ -28,22 +21,6 @@ static char said[1 << 16];
   "node { name: \"put_" to "\" op: \"QueueEnqueueV2\" input: \"" to "\" input: \"take_" from "\" " PS \
   "attr { key: \"Tcomponents\" value { list { type: DT_FLOAT } } } }\n"
 static const char graph[] = QUEUE("a") QUEUE("b") MOVE("a", "b") MOVE("b", "a");
-
-/* What a command of the shell says in the folder; its exit code. */
-static int run(const char *command) {
-  char line[2048];
-  snprintf(line, sizeof line, "cd %s && { %s; } 2>&1", folder, command);
-  FILE *out = popen(line, "r");
-  size_t size = fread(said, 1, sizeof said - 1, out);
-  said[size] = 0;
-  int state = pclose(out);
-  return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
-}
-
-static void must_say(const char *words) {
-  if (!strstr(said, words))
-    test_fail("'%s' is not in\n%s", words, said);
-}
 
 /* Runs it again and again until it says so. */
 static void comes_to_say(const char *command, const char *words) {
@@ -155,13 +132,6 @@ static int build(void **state) {
     " build graph.pbtxt --cluster c.json --replicate worker --entry 'ab: -> take_a | put_b' --entry 'ba: -> take_b | put_a' -o out");
 }
 
-static int clean(void **state) {
-  char command[128];
-  (void)state;
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command) != 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(tasks_that_wait_for_each_other_say_in_which_queues, start_all, stop_all),
@@ -170,5 +140,5 @@ int main(void) {
     cmocka_unit_test_setup_teardown(questions_end_nothing, start_all, stop_all),
     cmocka_unit_test(nobody_at_an_address_is_code_69_and_no_address_64),
   };
-  return cmocka_run_group_tests(tests, build, clean);
+  return cmocka_run_group_tests(tests, build, folder_clean);
 }

@@ -1,43 +1,20 @@
 /* test_ends.c: how tasks and tfc end: results that cannot be written, signals, a ps that is stopped, tfc run that is killed. */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/support/temp_path.h"
-#include "tests/support/test.h"
+#include "tests/support/shell.h"
 
 #define TFC BINARY_DIR "/tfc"
 #define MODELS SOURCE_DIR "/tests/golden/models/"
 #define ONE "one/localhost_0 --entry main --feed 'Placeholder=zeros(2,4)' "
 #define TRAIN "--entry train --feed 'x=zeros(64,64)' --feed 'label=zeros(64)' --batch 16 "
 
-static char folder[TEMP_PATH_SIZE], said[1 << 16];
-
-/* Runs a command of the shell in the folder; its exit code, with what it says on both outputs in `said`. */
-static int run(const char *command) {
-  char line[4096];
-  snprintf(line, sizeof line, "cd %s && { %s; } 2>&1", folder, command);
-  FILE *out = popen(line, "r");
-  size_t size = fread(said, 1, sizeof said - 1, out);
-  said[size] = 0;
-  int state = pclose(out);
-  return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
-}
-
 static void must_end(const char *command, int code) {
   int is = run(command);
   if (is != code)
     test_fail("%s: %d, not %d\n%s", command, is, code, said);
 }
-static void must_say(const char *words) {
-  if (!strstr(said, words))
-    test_fail("'%s' is not in\n%s", words, said);
-}
-
 /* ---- results ---- */
 
 static void what_cannot_be_written_ends_with_74(void **state) {
@@ -138,13 +115,6 @@ static int build(void **state) {
   return system(command) != 0;
 }
 
-static int clean(void **state) {
-  char command[128];
-  (void)state;
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command) != 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_cannot_be_written_ends_with_74),
@@ -153,5 +123,5 @@ int main(void) {
     cmocka_unit_test(workers_of_a_ps_that_is_stopped_end_with_69),
     cmocka_unit_test(nothing_is_left_of_a_run_that_is_ended),
   };
-  return cmocka_run_group_tests(tests, build, clean);
+  return cmocka_run_group_tests(tests, build, folder_clean);
 }

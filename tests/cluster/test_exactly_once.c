@@ -375,10 +375,8 @@ static int build(void **state) {
 }
 
 static int clean(void **state) {
-  char command[128];
   process_kill_all(state);
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command) != 0;
+  return temp_folder_remove(folder);
 }
 
 /* A word: only the tests whose names match it. */

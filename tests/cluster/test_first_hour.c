@@ -1,31 +1,13 @@
 /* test_first_hour.c: what somebody sees who uses tfc for the first time: the summary of a build, the command that it proposes, a run on a
  * terminal and without one, checkpoints, traces and event files of all tasks, and mistakes. */
 #include <pty.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/support/temp_path.h"
-#include "tests/support/test.h"
+#include "tests/support/shell.h"
 
 #define TFC BINARY_DIR "/tfc"
 #define MODELS SOURCE_DIR "/tests/golden/models/"
 #define STRATEGIES SOURCE_DIR "/tests/golden/strategies/"
-
-static char folder[TEMP_PATH_SIZE], said[1 << 20];
-
-/* Runs a command of the shell in the folder; its exit code, with what it says on both outputs in `said`. */
-static int run(const char *command) {
-  char line[4096];
-  snprintf(line, sizeof line, "cd %s && { %s; } 2>&1", folder, command);
-  FILE *out = popen(line, "r");
-  size_t size = fread(said, 1, sizeof said - 1, out);
-  said[size] = 0;
-  int state = pclose(out);
-  return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
-}
 
 /* The same on a terminal of 60 columns. */
 static int run_on_terminal(const char *command) {
@@ -47,10 +29,6 @@ static int run_on_terminal(const char *command) {
   return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
 }
 
-static void must_say(const char *words) {
-  if (!strstr(said, words))
-    test_fail("'%s' is not in\n%s", words, said);
-}
 static void must_not_say(const char *words) {
   if (strstr(said, words))
     test_fail("'%s' is in\n%s", words, said);
@@ -324,13 +302,6 @@ static int build(void **state) {
   return system(command) != 0;
 }
 
-static int clean(void **state) {
-  char command[128];
-  (void)state;
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command) != 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_build_says_what_it_made_and_its_last_line_runs),
@@ -351,5 +322,5 @@ int main(void) {
     cmocka_unit_test(a_wrong_command_line_waits_for_nobody),
     cmocka_unit_test(a_checkpoint_is_kept_by_those_who_have_variables),
   };
-  return cmocka_run_group_tests(tests, build, clean);
+  return cmocka_run_group_tests(tests, build, folder_clean);
 }

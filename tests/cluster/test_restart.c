@@ -64,10 +64,8 @@ static int build(void **state) {
 }
 
 static int clean(void **state) {
-  char command[128];
   (void)state;
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command) != 0;
+  return temp_folder_remove(folder);
 }
 
 int main(void) {

@@ -240,10 +240,8 @@ static void a_whole_job_that_is_started_again_goes_on_with_what_its_workers_had(
 }
 
 static int clean(void **state) {
-  char command[160];
   process_kill_all(state);
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command) != 0;
+  return temp_folder_remove(folder);
 }
 
 int main(int argc, char **argv) {

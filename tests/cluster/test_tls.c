@@ -1,139 +1,14 @@
 /* test_tls.c: real processes under TLS: a ps and two workers, their certificates, and those that are refused. */
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-#include "base/npy.h"
+
 #include "compiler/certificate.h"
-#include "tests/support/temp_path.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#define MODEL SOURCE_DIR "/tests/golden/models/async_2workers/graph.pb"
-#define LONG "100000000" /* steps: as good as for ever */
-
-static char folder[TEMP_PATH_SIZE];
-
-/* ---- processes ---- */
-
-struct process {
-  pid_t id;
-  char log[96]; /* its stderr */
-};
-
-static struct process started[16];
-static int started_count;
-
-/* arguments: words separated by blanks */
-static struct process *start(const char *program, const char *arguments) {
-  struct process *p = &started[started_count++];
-  char words[2048], *argv[64] = {(char *)program};
-  int count = 1;
-  snprintf(p->log, sizeof p->log, "%s/%d.log", folder, started_count);
-  snprintf(words, sizeof words, "%s", arguments);
-  for (char *save = NULL, *word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save))
-    argv[count++] = word;
-  p->id = fork();
-  if (p->id == 0) {
-    int log = open(p->log, O_WRONLY | O_CREAT | O_TRUNC, 0600), null = open("/dev/null", O_WRONLY);
-    dup2(log, 2);
-    dup2(null, 1);
-    if (chdir(folder) == 0)
-      execv(program, argv);
-    _exit(127);
-  }
-  return p;
-}
-
-static struct process *task(const char *name, const char *arguments) {
-  char program[128];
-  snprintf(program, sizeof program, "%s/out/%s", folder, name);
-  return start(program, arguments);
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* The exit code, or 128 + signal; -1 when it has not ended in time. */
-static int end_of(struct process *p, double seconds) {
-  int state = 0;
-  for (double until = now() + seconds; now() < until; usleep(2000))
-    if (waitpid(p->id, &state, WNOHANG) == p->id) {
-      p->id = 0;
-      return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
-    }
-  return -1;
-}
-
-static void kill_now(struct process *p) {
-  kill(p->id, SIGKILL);
-  waitpid(p->id, NULL, 0);
-  p->id = 0;
-}
-
-/* Waits a while for the words. */
-static bool log_has(const struct process *p, const char *words) {
-  static char text[65536];
-  for (double until = now() + 5;; usleep(10000)) {
-    FILE *log = fopen(p->log, "r");
-    size_t size = log ? fread(text, 1, sizeof text - 1, log) : 0;
-    text[size] = 0;
-    if (log)
-      fclose(log);
-    if (strstr(text, words))
-      return true;
-    if (now() >= until)
-      break;
-  }
-  print_message("%s says:\n%s", p->log, text);
-  return false;
-}
-
-static int stop_all(void **state) {
-  (void)state;
-  for (int i = 0; i < started_count; i++)
-    if (started[i].id > 0) {
-      kill(started[i].id, SIGCONT);
-      kill_now(&started[i]);
-    }
-  started_count = 0;
-  return 0;
-}
-
-/* ---- the cluster ---- */
-
-static const char *train(const char *steps) {
-  static char turns[4][256];
-  static int turn;
-  char *words = turns[turn++ % 4];
-  snprintf(words, sizeof turns[0], "--entry train --feed x=x.npy --feed label=label.npy --batch 16 --steps %s", steps);
-  return words;
-}
-
-static const char *with(const char *options, const char *phases) {
-  static char turns[4][512];
-  static int turn;
-  char *words = turns[turn++ % 4];
-  snprintf(words, sizeof turns[0], "%s %s", options, phases);
-  return words;
-}
+#include "tests/cluster/async_job.h"
 
 /* ---- certificates ---- */
 
@@ -220,9 +95,9 @@ static struct caller call(const char *cert) {
 static void a_cluster_trains_under_tls(void **state) {
   (void)state;
   struct process *ps = task("ps_0", OWN), *w1 = task("worker_1", with(OWN, train("200"))), *w0 = task("worker_0", with(OWN, train("200")));
-  assert_int_equal(end_of(w0, 30), 0);
-  assert_int_equal(end_of(w1, 30), 0);
-  assert_int_equal(end_of(ps, 30), 0);
+  assert_int_equal(process_end(w0, 30), 0);
+  assert_int_equal(process_end(w1, 30), 0);
+  assert_int_equal(process_end(ps, 30), 0);
 }
 
 static void nothing_is_said_to_who_does_not_speak_tls(void **state) {
@@ -234,23 +109,23 @@ static void nothing_is_said_to_who_does_not_speak_tls(void **state) {
   assert_int_equal(recv(fd, &byte, 1, 0), 1);
   assert_int_equal(byte, 21); /* an alert */
   close(fd);
-  assert_int_equal(end_of(plain, 20), 69);
-  assert_true(log_has(plain, "it speaks TLS only"));
-  assert_true(log_has(ps, "refused a connection: the other side does not speak TLS"));
+  assert_int_equal(process_end(plain, 20), 69);
+  assert_true(process_comes_to_say(plain, "it speaks TLS only"));
+  assert_true(process_comes_to_say(ps, "refused a connection: the other side does not speak TLS"));
   struct process *w0 = task("worker_0", with("--timeout 2 " OWN, train("5")));
-  kill_now(ps);
+  process_kill(ps);
   ps = task("ps_0", "");
-  assert_int_equal(end_of(w0, 20), 69);
-  assert_true(log_has(w0, "does not speak TLS"));
+  assert_int_equal(process_end(w0, 20), 69);
+  assert_true(process_comes_to_say(w0, "does not speak TLS"));
 }
 
 static void another_ca_is_refused_on_both_sides(void **state) {
   (void)state;
   struct process *ps = task("ps_0", OWN);
   struct process *w0 = task("worker_0", with("--timeout 2 --tls-cert other.crt --tls-key other.key --tls-ca other_ca.crt", train("5")));
-  assert_int_equal(end_of(w0, 20), 69);
-  assert_true(log_has(w0, "the certificate that was shown is of another CA"));
-  assert_true(log_has(ps, "refused a connection: the other side refuses this task's certificate: it is of another CA"));
+  assert_int_equal(process_end(w0, 20), 69);
+  assert_true(process_comes_to_say(w0, "the certificate that was shown is of another CA"));
+  assert_true(process_comes_to_say(ps, "refused a connection: the other side refuses this task's certificate: it is of another CA"));
 }
 
 static void a_certificate_that_others_would_refuse_is_refused_at_the_start(void **state) {
@@ -270,9 +145,9 @@ static void a_certificate_that_others_would_refuse_is_refused_at_the_start(void 
     char options[256];
     snprintf(options, sizeof options, "--tls-cert %s --tls-key %s --tls-ca %s", rows[i].cert, rows[i].key, rows[i].ca);
     struct process *w0 = task("worker_0", with(options, train("5")));
-    assert_int_equal(end_of(w0, 20), 65);
-    assert_true(log_has(w0, rows[i].words));
-    stop_all(state);
+    assert_int_equal(process_end(w0, 20), 65);
+    assert_true(process_comes_to_say(w0, rows[i].words));
+    process_kill_all(state);
   }
 }
 
@@ -283,22 +158,22 @@ static void a_client_shows_a_certificate_of_the_ca(void **state) {
   assert_non_null(strstr(call(NULL).text, "certificate required"));
   assert_non_null(strstr(call("other").text, "unknown ca"));
   assert_non_null(strstr(call("old").text, "expired"));
-  assert_true(log_has(ps, "refused a connection: no certificate was shown"));
-  assert_true(log_has(ps, "refused a connection: the certificate that was shown is of another CA"));
-  assert_true(log_has(ps, "refused a connection: the certificate that was shown has expired"));
+  assert_true(process_comes_to_say(ps, "refused a connection: no certificate was shown"));
+  assert_true(process_comes_to_say(ps, "refused a connection: the certificate that was shown is of another CA"));
+  assert_true(process_comes_to_say(ps, "refused a connection: the certificate that was shown has expired"));
 }
 
 static void the_status_is_told_to_who_shows_a_certificate(void **state) {
   (void)state;
   task("ps_0", OWN);
   close(call_socket("p")); /* it listens */
-  struct process *shown = start(BINARY_DIR "/tfc", "status unix:p --tls-cert client.crt --tls-key client.key --tls-ca ca.crt");
-  assert_int_equal(end_of(shown, 20), 0);
-  struct process *other = start(BINARY_DIR "/tfc", "status unix:p --tls-cert other.crt --tls-key other.key --tls-ca ca.crt");
-  assert_int_equal(end_of(other, 20), 69);
-  struct process *plain = start(BINARY_DIR "/tfc", "status unix:p");
-  assert_int_equal(end_of(plain, 20), 69);
-  assert_true(log_has(plain, "a task that speaks TLS needs --tls-cert, --tls-key and --tls-ca"));
+  struct process *shown = process_start(BINARY_DIR "/tfc", "status unix:p --tls-cert client.crt --tls-key client.key --tls-ca ca.crt");
+  assert_int_equal(process_end(shown, 20), 0);
+  struct process *other = process_start(BINARY_DIR "/tfc", "status unix:p --tls-cert other.crt --tls-key other.key --tls-ca ca.crt");
+  assert_int_equal(process_end(other, 20), 69);
+  struct process *plain = process_start(BINARY_DIR "/tfc", "status unix:p");
+  assert_int_equal(process_end(plain, 20), 69);
+  assert_true(process_comes_to_say(plain, "a task that speaks TLS needs --tls-cert, --tls-key and --tls-ca"));
 }
 
 static void a_new_certificate_is_taken_on_sighup(void **state) {
@@ -310,7 +185,7 @@ static void a_new_certificate_is_taken_on_sighup(void **state) {
   assert_int_equal(authority_read(file("ca.crt"), file("ca.key"), &authority), OK);
   assert_int_equal(issue(authority, "ps_0", "worker_1", 0), OK); /* not for it */
   kill(ps->id, SIGHUP);
-  assert_true(log_has(ps, "the certificate stays as it was"));
+  assert_true(process_comes_to_say(ps, "the certificate stays as it was"));
   assert_string_equal(call("client").names, before.names);
   assert_int_equal(issue(authority, "ps_0", "ps_0", 0), OK);
   kill(ps->id, SIGHUP);
@@ -319,17 +194,15 @@ static void a_new_certificate_is_taken_on_sighup(void **state) {
   assert_string_not_equal(call("client").names, before.names);
   authority_destroy(authority);
   struct process *w1 = task("worker_1", with(OWN, train("20"))); /* and the job goes on */
-  assert_int_equal(end_of(w1, 20), 0);
-  assert_int_equal(waitpid(w0->id, NULL, WNOHANG), 0);
+  assert_int_equal(process_end(w1, 20), 0);
+  assert_true(process_is_alive(w0));
 }
 
 static void an_executable_without_tls_refuses_the_options(void **state) {
   (void)state;
-  char program[160];
-  snprintf(program, sizeof program, "%s/plain/worker_0", folder);
-  struct process *w0 = start(program, with("--tls-cert worker_0.crt", train("5")));
-  assert_int_equal(end_of(w0, 20), 64);
-  assert_true(log_has(w0, "tfc build --tls"));
+  struct process *w0 = process_start("plain/worker_0", with("--tls-cert worker_0.crt", train("5")));
+  assert_int_equal(process_end(w0, 20), 64);
+  assert_true(process_comes_to_say(w0, "tfc build --tls"));
 }
 
 /* Between a worker and the ps: what goes to the ps is kept. */
@@ -372,7 +245,7 @@ static void recorded_bytes_change_nothing(const char *options, const char *refus
   assert_int_equal(pthread_create(&thread, NULL, tap_run, &tap), 0);
   snprintf(peer, sizeof peer, "%s --peer ps:0=unix:%s/tap", options, folder);
   struct process *w0 = task("worker_0", with(peer, train("30")));
-  assert_int_equal(end_of(w0, 30), 0);
+  assert_int_equal(process_end(w0, 30), 0);
   pthread_join(thread, NULL);
   close(tap.listener);
   assert_true(tap.size > 1000);
@@ -384,8 +257,8 @@ static void recorded_bytes_change_nothing(const char *options, const char *refus
       ;
     close(fd);
   }
-  assert_true(log_has(ps, refusal));
-  assert_int_equal(waitpid(w1->id, NULL, WNOHANG), 0);
+  assert_true(process_comes_to_say(ps, refusal));
+  assert_true(process_is_alive(w1));
 }
 
 static void bytes_that_are_sent_again_change_nothing(void **state) {
@@ -399,21 +272,6 @@ static void sealed_bytes_that_are_sent_again_change_nothing(void **state) {
 }
 
 /* ---- the build ---- */
-
-static void write_feed(const char *name, enum dtype dtype, struct shape shape) {
-  struct tensor *tensor;
-  char path[128];
-  unsigned seed = 1;
-  assert_int_equal(tensor_create(dtype, &shape, &tensor), OK);
-  for (int64_t i = 0; i < tensor->count; i++)
-    if (dtype == DTYPE_FLOAT)
-      ((float *)tensor->data)[i] = (float)(rand_r(&seed) % 1000) / 1000;
-    else
-      ((int32_t *)tensor->data)[i] = (int32_t)(i % 3);
-  snprintf(path, sizeof path, "%s/%s.npy", folder, name);
-  assert_int_equal(npy_write(path, tensor), OK);
-  tensor_release(tensor);
-}
 
 static bool build_into(const char *out, const char *tls) {
   static const char tfc[] = BINARY_DIR "/tfc";
@@ -429,38 +287,24 @@ static bool build_into(const char *out, const char *tls) {
 }
 
 static int build(void **state) {
-  char path[128];
   (void)state;
-  if (!temp_folder(folder))
+  if (!job_folder())
     return 1;
-  write_feed("x", DTYPE_FLOAT, (struct shape){2, {64, 64}});
-  write_feed("label", DTYPE_INT32, (struct shape){1, {64}});
-  snprintf(path, sizeof path, "%s/cluster.json", folder);
-  FILE *file = fopen(path, "w");
-  fprintf(file, "{\"ps\": [\"unix:%s/p\"], \"worker\": [\"unix:%s/a\", \"unix:%s/b\"]}", folder, folder, folder);
-  fclose(file);
   return !certificates_make() || !build_into("out", "--tls") || !build_into("plain", NULL);
-}
-
-static int clean(void **state) {
-  char command[128];
-  stop_all(state);
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command) != 0;
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test_teardown(a_cluster_trains_under_tls, stop_all),
-    cmocka_unit_test_teardown(nothing_is_said_to_who_does_not_speak_tls, stop_all),
-    cmocka_unit_test_teardown(another_ca_is_refused_on_both_sides, stop_all),
-    cmocka_unit_test_teardown(a_certificate_that_others_would_refuse_is_refused_at_the_start, stop_all),
-    cmocka_unit_test_teardown(a_client_shows_a_certificate_of_the_ca, stop_all),
-    cmocka_unit_test_teardown(the_status_is_told_to_who_shows_a_certificate, stop_all),
-    cmocka_unit_test_teardown(a_new_certificate_is_taken_on_sighup, stop_all),
-    cmocka_unit_test_teardown(an_executable_without_tls_refuses_the_options, stop_all),
-    cmocka_unit_test_teardown(bytes_that_are_sent_again_change_nothing, stop_all),
-    cmocka_unit_test_teardown(sealed_bytes_that_are_sent_again_change_nothing, stop_all),
+    cmocka_unit_test_teardown(a_cluster_trains_under_tls, process_kill_all),
+    cmocka_unit_test_teardown(nothing_is_said_to_who_does_not_speak_tls, process_kill_all),
+    cmocka_unit_test_teardown(another_ca_is_refused_on_both_sides, process_kill_all),
+    cmocka_unit_test_teardown(a_certificate_that_others_would_refuse_is_refused_at_the_start, process_kill_all),
+    cmocka_unit_test_teardown(a_client_shows_a_certificate_of_the_ca, process_kill_all),
+    cmocka_unit_test_teardown(the_status_is_told_to_who_shows_a_certificate, process_kill_all),
+    cmocka_unit_test_teardown(a_new_certificate_is_taken_on_sighup, process_kill_all),
+    cmocka_unit_test_teardown(an_executable_without_tls_refuses_the_options, process_kill_all),
+    cmocka_unit_test_teardown(bytes_that_are_sent_again_change_nothing, process_kill_all),
+    cmocka_unit_test_teardown(sealed_bytes_that_are_sent_again_change_nothing, process_kill_all),
   };
-  return cmocka_run_group_tests(tests, build, clean);
+  return cmocka_run_group_tests(tests, build, job_clean);
 }

@@ -457,10 +457,9 @@ static int make_folder(void **state) {
   return temp_folder(*state) ? 0 : -1;
 }
 static int remove_folder(void **state) {
-  char command[64];
-  snprintf(command, sizeof command, "rm -rf %s", (char *)*state);
+  int result = temp_folder_remove(*state);
   free(*state);
-  return system(command);
+  return result;
 }
 
 int main(void) {

@@ -27,13 +27,13 @@ static char folder[TEMP_PATH_SIZE];
 static struct process processes[PROCESSES_MAX];
 static int process_count;
 
-/* The program `name` of the folder; words are separated by blanks. It ends with the test. */
+/* The program `name` of the folder, or a path from the root; words are separated by blanks. It ends with the test. */
 static inline struct process *process_start(const char *name, const char *words) {
   assert_true(process_count < PROCESSES_MAX);
   struct process *p = &processes[process_count++];
   char copy[4096], program[256], *argv[128] = {program};
   int count = 1;
-  snprintf(program, sizeof program, "%s/%s", folder, name);
+  snprintf(program, sizeof program, "%s%s%s", *name == '/' ? "" : folder, *name == '/' ? "" : "/", name);
   snprintf(p->log, sizeof p->log, "%s/%d.log", folder, process_count);
   snprintf(copy, sizeof copy, "%s", words);
   for (char *save = NULL, *word = strtok_r(copy, " ", &save); word && count < 127; word = strtok_r(NULL, " ", &save))
@@ -65,30 +65,50 @@ static inline bool process_has_ended(struct process *p, int *code) {
   return true;
 }
 
-static inline void process_show(const struct process *p) {
-  char text[4096];
-  FILE *file = fopen(p->log, "r");
-  size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
-  text[size] = 0;
-  if (file)
-    fclose(file);
-  print_message("%s says:\n%s", p->log, text);
+static inline bool process_is_alive(struct process *p) {
+  int code;
+  return p->id > 0 && !process_has_ended(p, &code);
 }
 
-static inline bool process_said(const struct process *p, const char *words) {
-  char text[65536];
+/* Waits; the exit code, or 128 + signal; -1 when it has not ended in time. */
+static inline int process_end(struct process *p, double seconds) {
+  int code = -1;
+  for (double until = seconds_now() + seconds; seconds_now() < until && !process_has_ended(p, &code); usleep(2000))
+    ;
+  return code;
+}
+
+/* What it has said, up to the next call. */
+static inline const char *process_text(const struct process *p) {
+  static char text[65536];
   FILE *file = fopen(p->log, "r");
   size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
   text[size] = 0;
   if (file)
     fclose(file);
-  return strstr(text, words) != NULL;
+  return text;
+}
+
+static inline void process_show(const struct process *p) { print_message("%s says:\n%s", p->log, process_text(p)); }
+
+static inline bool process_said(const struct process *p, const char *words) { return strstr(process_text(p), words) != NULL; }
+
+/* The same, with all that it has said where that is not in it. */
+static inline bool process_says(const struct process *p, const char *words) {
+  if (!process_said(p, words))
+    process_show(p);
+  return process_said(p, words);
+}
+
+/* The same, of one that goes on: within 20 seconds. */
+static inline bool process_comes_to_say(const struct process *p, const char *words) {
+  for (double until = seconds_now() + 20; seconds_now() < until && !process_said(p, words); usleep(10000))
+    ;
+  return process_says(p, words);
 }
 
 static inline void process_must_end(struct process *p, int code, double seconds) {
-  int is = -1;
-  for (double until = seconds_now() + seconds; seconds_now() < until && !process_has_ended(p, &is); usleep(2000))
-    ;
+  int is = process_end(p, seconds);
   if (is != code)
     process_show(p);
   assert_int_equal(is, code);

@@ -17,6 +17,13 @@ static inline bool temp_folder(char path[TEMP_PATH_SIZE]) {
   return mkdtemp(path) != NULL;
 }
 
+/* With all that is in it; 0, or not, as a group's teardown wants it. */
+static inline int temp_folder_remove(const char *path) {
+  char command[TEMP_PATH_SIZE + 16];
+  snprintf(command, sizeof command, "rm -rf %s", path);
+  return system(command) != 0;
+}
+
 /* A new file with these bytes, whose name ends with `suffix`. */
 static inline bool temp_file(char path[TEMP_PATH_SIZE], const char *suffix, const char *data, size_t size) {
   snprintf(path, TEMP_PATH_SIZE, "%s%s", TEMP_PATH_PATTERN, suffix);
