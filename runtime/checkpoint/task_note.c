@@ -189,20 +189,53 @@ static status apply_iterator(struct task *task, const struct note_item *item) {
   return iterator_place_restore(task->container, item->space, item->name, (int64_t)item->value);
 }
 
-status task_own_apply(struct task *task, const void *data, size_t size) {
+status task_own_draw_again(struct task *task, const void *data, size_t size) {
   struct wire wire = wire_over(data, size);
   struct wire_field field;
   struct note_item item;
   while (wire_next(&wire, &field)) {
-    if (field.number != NOTE_RANDOM && field.number != NOTE_ITERATOR)
+    if (field.number != NOTE_RANDOM)
       continue;
     read_item(&field, &item);
-    if (field.number == NOTE_RANDOM && item.bytes)
+    if (item.bytes)
       apply_random(task, &item);
-    if (field.number == NOTE_ITERATOR)
-      TRY(apply_iterator(task, &item));
   }
   return wire.is_bad ? fail(DATA_LOSS, "what a task has of its own cannot be read") : OK;
+}
+
+struct bytes {
+  const void *data;
+  size_t size;
+};
+
+static bool is_named(void *self, const char *space, const char *name) {
+  const struct bytes *bytes = self;
+  struct wire wire = wire_over(bytes->data, bytes->size);
+  struct wire_field field;
+  struct note_item item;
+  while (wire_next(&wire, &field)) {
+    if (field.number != NOTE_ITERATOR)
+      continue;
+    read_item(&field, &item);
+    if (strcmp(item.space, space) == 0 && strcmp(item.name, name) == 0)
+      return true;
+  }
+  return false;
+}
+
+status task_own_apply(struct task *task, const void *data, size_t size) {
+  struct wire wire = wire_over(data, size);
+  struct wire_field field;
+  struct note_item item;
+  TRY(task_own_draw_again(task, data, size));
+  iterator_places_keep(task->container, is_named, &(struct bytes){data, size});
+  while (wire_next(&wire, &field)) {
+    if (field.number != NOTE_ITERATOR)
+      continue;
+    read_item(&field, &item);
+    TRY(apply_iterator(task, &item));
+  }
+  return OK;
 }
 
 status task_note_apply(struct task *task, const void *data, size_t size, bool is_start, bool lacks_values) {

@@ -31,7 +31,9 @@ status task_note_apply(struct task *task, const void *data, size_t size, bool is
 /* Of a task that drives steps: the states of its generators and the places of its iterators alone. Empty: it has none. Not
  * while a step of its own runs. */
 void task_own_write(struct task *task, struct wire_buffer *out);
-/* Puts them there. DATA_LOSS: they are none of these. */
+/* Its generators alone. DATA_LOSS: they are none of these. */
+status task_own_draw_again(struct task *task, const void *data, size_t size);
+/* Puts all there; iterators that it does not name had not begun. DATA_LOSS. */
 status task_own_apply(struct task *task, const void *data, size_t size);
 
 #endif

@@ -39,14 +39,25 @@ void iterator_place_each(struct container *container, void (*found)(void *self, 
   container_each(container, "iterator_place", visit_place, &(struct visit){found, self});
 }
 
+struct choice {
+  bool (*is_kept)(void *self, const char *space, const char *name);
+  void *self;
+};
+
 static void reset_place(void *self, struct resource *resource) {
+  const struct choice *choice = self;
   struct iterator_place *place = (struct iterator_place *)resource;
-  (void)self;
+  if (choice->is_kept && choice->is_kept(choice->self, resource->container, resource->name))
+    return;
   atomic_store(&place->given, -1);
   atomic_store(&place->skip, 0);
 }
 
-void iterator_places_reset(struct container *container) { container_each(container, "iterator_place", reset_place, NULL); }
+void iterator_places_keep(struct container *container, bool (*is_kept)(void *self, const char *space, const char *name), void *self) {
+  container_each(container, "iterator_place", reset_place, &(struct choice){is_kept, self});
+}
+
+void iterator_places_reset(struct container *container) { iterator_places_keep(container, NULL, NULL); }
 
 status iterator_place_restore(struct container *container, const char *space, const char *name, int64_t given) {
   struct iterator_place *place;

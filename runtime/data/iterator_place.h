@@ -17,6 +17,8 @@ void iterator_place_each(struct container *container, void (*found)(void *self, 
                          void *self);
 /* All begin again. */
 void iterator_places_reset(struct container *container);
+/* Those that `is_kept` does not want do; it calls nothing here. */
+void iterator_places_keep(struct container *container, bool (*is_kept)(void *self, const char *space, const char *name), void *self);
 status iterator_place_restore(struct container *container, const char *space, const char *name, int64_t given);
 
 #endif

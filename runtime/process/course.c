@@ -389,10 +389,19 @@ struct run_request course_request(struct course *course, struct course_place pla
   return request;
 }
 
+status course_begin(struct course *course) { return course_has_keeper(course) ? own_state_first(&course->own) : OK; }
+status course_initialises(struct course *course) { return course_has_keeper(course) ? own_state_mark(&course->own) : OK; }
+
+status course_draw_again(struct course *course, bool is_init) {
+  if (!course_has_keeper(course))
+    return OK;
+  return is_init ? own_state_rebirth(&course->own) : own_state_back(&course->own);
+}
+
 status course_resume(struct course *course, bool *is_early, struct course_place *place, struct run_request *request) {
   uint64_t serial = course->repeated ? course->repeated : course->missing; /* not the next one: preparations may have been run */
   *is_early = false;
-  if (course->step_count == 0 || course_keeper(course) == PROGRAM_NONE)
+  if (!course_has_keeper(course))
     return OK;
   pthread_mutex_lock(&course->lock);
   status result = own_state_resume(&course->own, course->command, serial, course->ended, is_early);
@@ -456,7 +465,7 @@ status course_recover(struct course *course, struct course_place place, status f
   may_try = may_try && !(course->is_over && course->is_over(course->is_over_self));
   if (!may_try || (course->failures > TRIES_AT_ONCE && now_ms() > end_ms))
     return fail(failure, "%s", text);
-  const struct program_entry *entry =
-    program_entry(course->program, task_find_entry(course->task, course->options->phases[place.phase].entry));
+  uint32_t phase = place.phase < course->phase_count ? place.phase : course->phase_count - 1; /* all was done: the last one's tasks */
+  const struct program_entry *entry = program_entry(course->program, task_find_entry(course->task, course->options->phases[phase].entry));
   return cluster_wait_peers(course->cluster, program_operands(course->program, entry->tasks.first), entry->tasks.count);
 }

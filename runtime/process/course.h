@@ -41,8 +41,15 @@ status course_create_lane(struct course *course, uint32_t entry, uint32_t lane, 
 void course_expect_end(struct course *course, bool (*is_over)(void *self), void *self);
 /* Accepts NULL. */
 void course_destroy(struct course *course);
-/* Questions can come, and be asked; before cluster_start. */
-void course_attach(struct course *course, struct cluster *cluster);
+/* Questions can come, and be asked; before cluster_start, and before anything is run. RESOURCE_EXHAUSTED. */
+status course_attach(struct course *course, struct cluster *cluster);
+/* The task has been initialised, and is about to ask: its first step begins here, also when the job begins again.
+ * RESOURCE_EXHAUSTED. */
+status course_begin(struct course *course);
+/* An entry is to be run that initialises: with course_draw_again in front of each try all draw the same. RESOURCE_EXHAUSTED. */
+status course_initialises(struct course *course);
+/* The entry `init` draws the same later, too: the job may begin again. */
+status course_draw_again(struct course *course, bool is_init);
 /* Ends waits, now and later, with CANCELLED. */
 void course_stop(struct course *course);
 

@@ -61,6 +61,10 @@ bool course_is_replica(const struct program *program, uint32_t task);
 /* The first holder keeps what this task has of its own; a task that holds variables itself has its own checkpoint, and replicas have the
  * whole state of one another: a step that one of them did once more would change it. */
 uint32_t course_keeper(const struct course *course);
+/* Whether there is anything that it keeps: steps that count. */
+static inline bool course_has_keeper(const struct course *course) {
+  return course->step_count > 0 && course_keeper(course) != PROGRAM_NONE;
+}
 /* Before the step runs. Without memory its successor begins with it anew. */
 void course_tell_state(struct course *course, uint64_t serial);
 /* What the holder has of this course's steps; the answer is noted when it comes, and `changed` told. */

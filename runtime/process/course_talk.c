@@ -165,10 +165,11 @@ static void note_change(void *self) {
     note_change(lane);
 }
 
-void course_attach(struct course *course, struct cluster *cluster) {
+status course_attach(struct course *course, struct cluster *cluster) {
   course->cluster = cluster;
-  commit_put_back(course->task, course_keeper(course) != PROGRAM_NONE);
+  commit_put_back(course->task, course_has_keeper(course));
   cluster_on_control(cluster, CONTROL_LEDGER, on_talk, course);
   commit_on_serve(course->task, on_serve, course);
   task_watch_peers(course->task, note_change, course);
+  return course_has_keeper(course) ? own_state_born(&course->own) : OK;
 }

@@ -21,19 +21,17 @@ static bool initialises(const struct host *host) {
   return host_is_chief(host) || ((host->program->init_flags & INIT_EVERYWHERE) && host_is_replica(host));
 }
 
-static status run_init(struct host *host, const char *name) {
-  uint32_t init = task_find_entry(host->task, name);
-  if (init == PROGRAM_NONE)
-    return OK;
+static status run_init(struct host *host, const char *name, uint32_t init) {
   const struct program_entry *entry = program_entry(host->program, init);
   if (entry->feeds.count > 0)
     return fail(FAILED_PRECONDITION, "the entry '%s' needs feeds: run it as a phase, after --no-init", name);
   TRY(host_wait_peers(host, init));
+  const struct run_request request = {.is_once = strcmp(name, "init") == 0};
+  TRY(course_draw_again(host->course, request.is_once));
   struct tensor **fetches = calloc((size_t)entry->fetches.count + 1, sizeof *fetches);
   if (!fetches)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   doctor_enter(host->doctor, STAGE_INITIALISES, NULL, 0);
-  const struct run_request request = {.is_once = strcmp(name, "init") == 0};
   status result = task_run_for_client(host->task, init, NULL, fetches, &request);
   for (uint32_t i = 0; i < entry->fetches.count; i++)
     tensor_release(fetches[i]);
@@ -43,8 +41,12 @@ static status run_init(struct host *host, const char *name) {
 
 /* Again when somebody was lost meanwhile: it is done once by each task. */
 static status run_init_again(struct host *host, const char *name) {
+  uint32_t init = task_find_entry(host->task, name);
+  if (init == PROGRAM_NONE)
+    return OK;
+  TRY(course_initialises(host->course));
   for (;;) {
-    status result = run_init(host, name);
+    status result = run_init(host, name, init);
     if (result == OK)
       return OK;
     TRY(course_recover(host->course, (struct course_place){0, 0}, result));

@@ -126,7 +126,7 @@ status host_join(struct host *host) {
   free(tasks);
   if (result != OK)
     return result;
-  course_attach(host->course, host->cluster);
+  TRY(course_attach(host->course, host->cluster));
   task_set_exchange(host->task, cluster_exchange(host->cluster));
   task_set_peer_wait(host->task, wait_peers, host->cluster);
   rounds_join(host->task, host->cluster, host->options.timeout_s, host->options.elastic);

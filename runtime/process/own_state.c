@@ -8,7 +8,22 @@
 void own_state_deinit(struct own_state *own) {
   driver_states_clear(&own->noted);
   driver_states_clear(&own->offered);
+  wire_buffer_free(&own->born);
+  wire_buffer_free(&own->marked);
+  wire_buffer_free(&own->first);
 }
+
+static status keep(struct own_state *own, struct wire_buffer *out) {
+  wire_buffer_free(out);
+  task_own_write(own->task, out);
+  return out->is_bad ? fail(RESOURCE_EXHAUSTED, "no memory for what the task has of its own") : OK;
+}
+
+status own_state_born(struct own_state *own) { return keep(own, &own->born); }
+status own_state_rebirth(struct own_state *own) { return task_own_draw_again(own->task, own->born.data, own->born.size); }
+status own_state_mark(struct own_state *own) { return keep(own, &own->marked); }
+status own_state_back(struct own_state *own) { return task_own_draw_again(own->task, own->marked.data, own->marked.size); }
+status own_state_first(struct own_state *own) { return keep(own, &own->first); }
 
 status own_state_note(struct own_state *own, uint32_t command, uint64_t serial, const struct driver_state **out) {
   struct wire_buffer bytes = {0};
@@ -39,5 +54,11 @@ status own_state_resume(struct own_state *own, uint32_t command, uint64_t serial
   if (!state || state->serial != serial)
     state = driver_state_choose(&own->offered, command, serial, ended);
   *is_early = state && state->command == command && state->serial != serial;
-  return state ? task_own_apply(own->task, state->data, state->size) : OK;
+  if (state)
+    return task_own_apply(own->task, state->data, state->size);
+  if (serial == 1)
+    return task_own_apply(own->task, own->first.data, own->first.size);
+  if (own->first.size == 0 || own->first.size > DRIVER_STATE_MAX || own->is_too_large)
+    return OK; /* none, or said */
+  return fail(ABORTED, "nobody has kept where its random generators and iterators were before step %llu", (unsigned long long)serial);
 }

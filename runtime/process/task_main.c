@@ -280,6 +280,7 @@ static status repeat_preparations(struct host *host, struct course_place *place)
 
 static status run_phases(struct host *host) {
   struct course_place place = {0, 0};
+  TRY(course_begin(host->course));
   status joined = join_course(host);
   if (joined != OK) /* somebody was lost since all was initialised */
     TRY(recover(host, &place, joined));

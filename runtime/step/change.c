@@ -55,7 +55,7 @@ static bool makes_again(const struct frame *frame, const struct program_instr *i
 static bool is_put_back(const struct frame *frame, const struct program_instr *instr) {
   const struct task *task = frame->part->task;
   const struct step *step = frame->step;
-  if (!task->commit.puts_back || step->driver != task->program->task || step->is_once || serial_lane(step->serial) > 0)
+  if (!task->commit.puts_back || step->driver != task->program->task || serial_lane(step->serial) > 0)
     return false;
   return instr->op == INSTR_KERNEL ? !instr_changes_variable(frame->program, instr)
                                    : strncmp(program_text(frame->program, instr->tf_op), "IteratorGetNext", 15) == 0;

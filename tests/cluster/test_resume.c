@@ -221,6 +221,24 @@ static void what_goes_back_to_a_checkpoint_draws_and_reads_the_same_again(void *
   }
 }
 
+/* Nothing is saved yet: all begin again, those that have lived on, too. */
+static void what_goes_back_to_the_start_draws_and_reads_from_the_start(void **state) {
+  double wanted[2], is[2];
+  (void)state;
+  steps = 12000;
+  undisturbed(wanted);
+  seed = 0;
+  remove_checkpoints();
+  options = "--checkpoint-dir saved --save-steps 1000000";
+  start_all();
+  usleep(250000);
+  assert_false(has_ended(0) || has_ended(1));
+  process_kill(ps);
+  start_ps();
+  end_all(is);
+  must_equal(is, wanted);
+}
+
 static void a_whole_job_that_is_started_again_goes_on_with_what_its_workers_had(void **state) {
   double wanted[2], is[2];
   steps = 20000; /* more than are done before the first end */
@@ -248,6 +266,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(a_killed_worker_draws_and_reads_what_it_would_have, process_kill_all),
     cmocka_unit_test_teardown(what_goes_back_to_a_checkpoint_draws_and_reads_the_same_again, process_kill_all),
+    cmocka_unit_test_teardown(what_goes_back_to_the_start_draws_and_reads_from_the_start, process_kill_all),
     cmocka_unit_test_teardown(a_whole_job_that_is_started_again_goes_on_with_what_its_workers_had, process_kill_all),
   };
   if (argc > 1)

@@ -88,21 +88,25 @@ static void write_cluster(const char *path, uint32_t ps_count, uint32_t worker_c
 #define DEVICE_PS " device: \"/job:ps/task:%u\""
 #define DEVICE_WORKER " device: \"/job:worker/task:0\""
 
-static void write_variable(FILE *out, const char *name, uint32_t ps, uint32_t size) {
+static void write_assigned(FILE *out, const char *name, uint32_t ps, uint32_t size, const char *first) {
   fprintf(out,
           "node { name: \"%s_%u\" op: \"VarHandleOp\"" DEVICE_PS TYPE(
             "dtype", "DT_FLOAT") " attr { key: \"shape\" value { shape { dim { size: %u } } } } attr { key: \"shared_name\" value { s: "
                                  "\"%s_%u\" } } }\n",
           name, ps, ps, size, name, ps);
   fprintf(out,
+          "node { name: \"%s_%u/Assign\" op: \"AssignVariableOp\"" DEVICE_PS
+          " input: \"%s_%u\" input: \"%s_%u/%s\"" TYPE("dtype", "DT_FLOAT") " }\n",
+          name, ps, ps, name, ps, name, ps, first);
+}
+
+static void write_variable(FILE *out, const char *name, uint32_t ps, uint32_t size) {
+  fprintf(out,
           "node { name: \"%s_%u/zeros\" op: \"Const\"" DEVICE_PS TYPE(
             "dtype",
             "DT_FLOAT") " attr { key: \"value\" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: %u } } float_val: 0 } } } }\n",
           name, ps, ps, size);
-  fprintf(out,
-          "node { name: \"%s_%u/Assign\" op: \"AssignVariableOp\"" DEVICE_PS
-          " input: \"%s_%u\" input: \"%s_%u/zeros\"" TYPE("dtype", "DT_FLOAT") " }\n",
-          name, ps, ps, name, ps, name, ps);
+  write_assigned(out, name, ps, size, "zeros");
 }
 
 static void write_ps(FILE *out, uint32_t ps) {
@@ -122,7 +126,45 @@ static void write_ps(FILE *out, uint32_t ps) {
     ps, ps, ps);
 }
 
-static void write_counting(const char *path, uint32_t ps_count) {
+/* A float that is drawn, from 1 to 64. */
+static void write_draw(FILE *out, const char *name, const char *device, int seed) {
+  static const struct {
+    const char *name, *value;
+  } constants[] = {{"shape", "tensor_shape { dim { size: 1 } } int_val: 1"},
+                   {"least", "tensor_shape { } int_val: 1"},
+                   {"most", "tensor_shape { } int_val: 65"}};
+  for (int i = 0; i < 3; i++)
+    fprintf(out,
+            "node { name: \"%s/%s\" op: \"Const\" device: \"%s\"" TYPE(
+              "dtype", "DT_INT32") " attr { key: \"value\" value { tensor { dtype: DT_INT32 %s } } } }\n",
+            name, constants[i].name, device, constants[i].value);
+  fprintf(
+    out,
+    "node { name: \"%s/whole\" op: \"RandomUniformInt\" device: \"%s\" input: \"%s/shape\" input: \"%s/least\" input: \"%s/most\"" TYPE(
+      "T", "DT_INT32") TYPE("Tout", "DT_INT32") " attr { key: \"seed\" value { i: %d } } }\n",
+    name, device, name, name, name, seed);
+  fprintf(out,
+          "node { name: \"%s\" op: \"Cast\" device: \"%s\" input: \"%s/whole\"" TYPE("SrcT", "DT_INT32") TYPE("DstT", "DT_FLOAT") " }\n",
+          name, device, name);
+}
+
+/* What begins with a value that the chief draws, and is added to as workers draw; and one that stays as the ps drew it. */
+static void write_drawn(FILE *out, uint32_t ps) {
+  static const char *const variables[] = {"drawn", "kept"};
+  char name[32], device[64];
+  snprintf(device, sizeof device, "/job:ps/task:%u", ps);
+  for (int i = 0; i < 2; i++) {
+    snprintf(name, sizeof name, "%s_%u/first", variables[i], ps);
+    write_draw(out, name, i == 0 ? "/job:worker/task:0" : device, (int)(11 + 2 * ps) + i);
+    write_assigned(out, variables[i], ps, 1, "first");
+  }
+  fprintf(out,
+          "node { name: \"draw_%u\" op: \"AssignAddVariableOp\"" DEVICE_PS
+          " input: \"drawn_%u\" input: \"draw\"" TYPE("dtype", "DT_FLOAT") " }\n",
+          ps, ps, ps);
+}
+
+static void write_counting(const char *path, uint32_t ps_count, bool draws) {
   FILE *out = fopen(path, "w");
   must(out != NULL, path);
   fprintf(out, "node { name: \"k\" op: \"Placeholder\"" DEVICE_WORKER TYPE(
@@ -132,6 +174,10 @@ static void write_counting(const char *path, uint32_t ps_count) {
   fprintf(out, "node { name: \"y\" op: \"AddV2\"" DEVICE_WORKER " input: \"x\" input: \"x\"" TYPE("T", "DT_FLOAT") " }\n");
   for (uint32_t ps = 0; ps < ps_count; ps++)
     write_ps(out, ps);
+  if (draws)
+    write_draw(out, "draw", "/job:worker/task:0", 7);
+  for (uint32_t ps = 0; draws && ps < ps_count; ps++)
+    write_drawn(out, ps);
   fprintf(out, "versions { producer: 1882 }\n");
   fclose(out);
 }
@@ -160,18 +206,18 @@ static void place_remove(const struct place *place) {
   rmdir(place->folder);
 }
 
-static struct job *make_counting(const char *name, uint32_t ps_count, uint32_t worker_count, bool without_hold) {
-  static const char *const made[] = {"hits", "sum"}, *const done[] = {"hit", "add"};
+static struct job *make_counting(const char *name, uint32_t ps_count, uint32_t worker_count, bool without_hold, bool draws) {
+  static const char *const made[] = {"hits", "sum", "drawn", "kept"}, *const done[] = {"hit", "add", "draw"};
   struct place place;
   struct build build = {0};
   struct arena texts;
   place_make(&place, ps_count, worker_count);
-  write_counting(place.graph, ps_count);
+  write_counting(place.graph, ps_count, draws);
   build.options =
     (struct build_options){.graph_path = place.graph, .cluster_path = place.cluster, .replicate = "worker", .cpu = "native", .quiet = true};
   arena_init(&texts);
-  vec_push(&build.options.entries, entry_text(&texts, "init: -> | ", made, 2, ps_count));
-  vec_push(&build.options.entries, entry_text(&texts, "train: k, x -> y | ", done, 2, ps_count));
+  vec_push(&build.options.entries, entry_text(&texts, "init: -> | ", made, draws ? 4 : 2, ps_count));
+  vec_push(&build.options.entries, entry_text(&texts, "train: k, x -> y | ", done, draws ? 3 : 2, ps_count));
   struct job *job = compile(name, &build, place.folder, without_hold);
   place_remove(&place);
   job->feeds[0] = (struct job_feed){"k", false, 0};
@@ -182,10 +228,13 @@ static struct job *make_counting(const char *name, uint32_t ps_count, uint32_t w
 }
 
 struct job *job_counting(const char *name, uint32_t ps_count, uint32_t worker_count) {
-  return make_counting(name, ps_count, worker_count, false);
+  return make_counting(name, ps_count, worker_count, false, false);
 }
 struct job *job_unheld(const char *name, uint32_t ps_count, uint32_t worker_count) {
-  return make_counting(name, ps_count, worker_count, true);
+  return make_counting(name, ps_count, worker_count, true, false);
+}
+struct job *job_drawing(const char *name, uint32_t ps_count, uint32_t worker_count) {
+  return make_counting(name, ps_count, worker_count, false, true);
 }
 
 struct job *job_of_model(const char *name, const char *model, const char *strategy, uint32_t ps_count, uint32_t worker_count) {

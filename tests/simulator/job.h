@@ -33,6 +33,9 @@ struct job {
 struct job *job_counting(const char *name, uint32_t ps_count, uint32_t worker_count);
 /* The same, but a ps changes what it can as values come: steps wait amid their changes, as some have to. */
 struct job *job_unheld(const char *name, uint32_t ps_count, uint32_t worker_count);
+/* As job_counting; and variables begin with random numbers, those of `drawn_P` the chief's; to them each step adds one that its worker
+ * draws. */
+struct job *job_drawing(const char *name, uint32_t ps_count, uint32_t worker_count);
 /* A graph of tests/golden/models for one machine (x, label -> loss | train_op), spread by --strategy; with it other entries. */
 struct job *job_of_model(const char *name, const char *model, const char *strategy, uint32_t ps_count, uint32_t worker_count);
 /* A graph of tests/golden/runners whose workers' gradients meet in rounds with tokens, as SyncReplicasOptimizer makes them. */

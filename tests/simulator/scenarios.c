@@ -5,7 +5,7 @@
 
 #include "tests/simulator/check.h"
 
-enum shape { ONE_ONE, ONE_TWO, TWO_ONE, TWO_TWO, UNHELD, SYNC, ALLREDUCE, TOKENS, SHAPES };
+enum shape { ONE_ONE, ONE_TWO, TWO_ONE, TWO_TWO, UNHELD, DRAWS, SYNC, ALLREDUCE, TOKENS, SHAPES };
 static const struct {
   const char *name, *model, *strategy; /* model NULL: counts */
   uint32_t ps, workers;
@@ -15,6 +15,7 @@ static const struct {
   {"counting, 2 ps, 1 worker", NULL, NULL, 2, 1},
   {"counting, 2 ps, 2 workers", NULL, NULL, 2, 2},
   {"counting as values come, 2 ps, 2 workers", NULL, NULL, 2, 2},
+  {"counting and drawing, 2 ps, 2 workers", NULL, NULL, 2, 2},
   {"rounds, 2 ps, 2 workers", "strategy_ps_sync", "ps-sync", 2, 2},
   {"all-reduce, 3 workers", "strategy_allreduce", "allreduce", 0, 3},
   {"tokens, 1 ps, 2 workers", "sync_exported", NULL, 1, 2},
@@ -244,6 +245,25 @@ static struct {
     SAVED,
     .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL_PS) | MISHAP(MISHAP_POWER_PS) | MISHAP(MISHAP_KILL),
     .moments = SAVES | STEPS}},
+  {DRAWS,
+   {.name = "draws",
+    .title = "what_goes_back_draws_the_same_again",
+    .steps = 6,
+    .timeout_s = 120,
+    .check = check_values,
+    TOGETHER,
+    SAVED,
+    .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL_PS) | MISHAP(MISHAP_KILL) | MISHAP(MISHAP_TEAR),
+    .moments = SAVES | STEPS}},
+  {DRAWS,
+   {.name = "draws-kills",
+    .title = "a_worker_that_is_started_again_draws_the_same_again",
+    .steps = 6,
+    .timeout_s = 120,
+    .check = check_values,
+    TOGETHER,
+    .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL) | MISHAP(MISHAP_TEAR) | MISHAP(MISHAP_CUT),
+    .moments = STEPS}},
   {SYNC,
    {.name = "moments-rounds",
     .title = "rounds_wait_for_members_that_are_killed_amid_them",
@@ -286,7 +306,7 @@ static const struct planted planted_faults[] = {
   {8, "moments", "what is initialised is not initialised again"},
   {9, "moments-saved", "commits wait while a checkpoint is cut"},
   {10, "moments-saved", "all ps go back to the same checkpoint"},
-  {11, "moments-saved", "an id of a checkpoint is never used again"},
+  {11, "saved-often", "an id of a checkpoint is never used again"},
   {12, "moments-1ps", "a part is done when it is synced"},
   {13, "moments-1ps", "what a ps finds is safe before it counts"},
   {14, "moments-1ps", "who leaves is in a complete checkpoint"},
@@ -328,6 +348,8 @@ void scenario_build(struct scenario *scenario) {
     jobs[shape] = job_of_tokens(shapes[shape].name, shapes[shape].model, shapes[shape].ps, shapes[shape].workers);
   if (!jobs[shape] && shape == UNHELD)
     jobs[shape] = job_unheld(shapes[shape].name, shapes[shape].ps, shapes[shape].workers);
+  if (!jobs[shape] && shape == DRAWS)
+    jobs[shape] = job_drawing(shapes[shape].name, shapes[shape].ps, shapes[shape].workers);
   if (!jobs[shape])
     jobs[shape] = shapes[shape].model
                   ? job_of_model(shapes[shape].name, shapes[shape].model, shapes[shape].strategy, shapes[shape].ps, shapes[shape].workers)
