@@ -18,6 +18,19 @@ static double expr_ns(const struct codegen *c, expr_id e, uint8_t *seen) {
 }
 static value const_f64(struct codegen *c, double v) { return LLVMConstReal(c->m->f64, v); }
 
+/* About the most that the loop may have, where its extent depends on loops around it. */
+static value emit_trips(struct codegen *c, expr_id extent) {
+  const struct expr *x = expr_get(c->k, extent);
+  if (expr_of_sizes(c, extent))
+    return LLVMBuildSIToFP(c->b, emit_expr(c, extent), c->m->f64, "");
+  if (x->op == SCALAR_SUB)
+    return emit_trips(c, expr_operand(c->k, extent, 0));
+  for (int i = 0; x->op == SCALAR_MIN && i < 2; i++)
+    if (expr_of_sizes(c, expr_operand(c->k, extent, i)))
+      return emit_trips(c, expr_operand(c->k, extent, i));
+  return const_f64(c, UNKNOWN_TRIPS);
+}
+
 static value emit_block_cost(struct codegen *c, const struct stmt *s) {
   value sum = const_f64(c, 0);
   uint8_t *seen = arena_alloc(&c->m->arena, c->k->exprs.count);
@@ -28,7 +41,7 @@ static value emit_block_cost(struct codegen *c, const struct stmt *s) {
       own += expr_ns(c, s->index[i], seen);
     value nested = LLVMBuildFAdd(c->b, emit_block_cost(c, s->body), emit_block_cost(c, s->otherwise), "");
     if (s->kind == STMT_FOR) {
-      value trips = expr_of_sizes(c, s->value) ? LLVMBuildSIToFP(c->b, emit_expr(c, s->value), c->m->f64, "") : const_f64(c, TRIPS_INSIDE);
+      value trips = emit_trips(c, s->value);
       nested = LLVMBuildFMul(c->b, nested, trips, "");
     }
     sum = LLVMBuildFAdd(c->b, sum, LLVMBuildFAdd(c->b, const_f64(c, own), nested, ""), "");
@@ -50,18 +63,6 @@ static double vector_ns(const struct codegen *c, expr_id e, uint8_t *seen) {
   for (int i = 0; i < x->count; i++)
     sum += vector_ns(c, expr_operand(c->k, e, i), seen);
   return sum;
-}
-/* About the most that the loop may have, where its extent depends on loops around it. */
-static value emit_trips(struct codegen *c, expr_id extent) {
-  const struct expr *x = expr_get(c->k, extent);
-  if (expr_of_sizes(c, extent))
-    return LLVMBuildSIToFP(c->b, emit_expr(c, extent), c->m->f64, "");
-  if (x->op == SCALAR_SUB)
-    return emit_trips(c, expr_operand(c->k, extent, 0));
-  for (int i = 0; x->op == SCALAR_MIN && i < 2; i++)
-    if (expr_of_sizes(c, expr_operand(c->k, extent, i)))
-      return emit_trips(c, expr_operand(c->k, extent, i));
-  return const_f64(c, TRIPS_INSIDE);
 }
 /* vectors: of each statement; 0 outside lanes. */
 static value emit_scheduled_cost(struct codegen *c, const struct stmt *s, const struct stmt *end, double vectors) {

@@ -16,8 +16,16 @@
 #define LONG_BODY 40 /* operations */
 
 double loop_trips(const struct kernel *k, expr_id extent) {
+  const struct expr *x = expr_get(k, extent);
   int64_t n;
-  return expr_is_const(k, extent, &n) ? (n < 0 ? 0 : (double)n) : TRIPS_OPEN;
+  if (expr_is_const(k, extent, &n))
+    return n < 0 ? 0 : (double)n;
+  if (x->op == SCALAR_SUB) /* the part of a range that is left */
+    return loop_trips(k, expr_operand(k, extent, 0));
+  if (x->op != SCALAR_MIN)
+    return TRIPS_OPEN;
+  double a = loop_trips(k, expr_operand(k, extent, 0)), b = loop_trips(k, expr_operand(k, extent, 1));
+  return a < b ? a : b;
 }
 
 /* ---- reductions ---- */

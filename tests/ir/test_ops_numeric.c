@@ -39,6 +39,7 @@ struct op_case {
 
 #define IMAGE FLOAT("x", DIM(1) DIM(3) DIM(3) DIM(1), "1, 2, 3, 4, 5, 6, 7, 8, 9")
 #define FILTER FLOAT("w", DIM(2) DIM(2) DIM(1) DIM(1), "1, 2, 3, 4")
+#define ROW16(x) x "," x "," x "," x "," x "," x "," x "," x "," x "," x "," x "," x "," x "," x "," x "," x ","
 #define GRADIENT FLOAT("g", DIM(1) DIM(2) DIM(2) DIM(1), "1, 2, 3, 4")
 #define STEP2 FLOATS LIST("strides", "1, 2, 2, 1") TEXT("padding", "SAME")
 #define SQUARE(name, values) DOUBLE(name, DIM(2) DIM(2), values)
@@ -108,6 +109,12 @@ static const struct op_case cases[] = {
    OK},
 
   {"convolution pads at the end first", IMAGE FILTER Y("Conv2D", IN("x") IN("w"), STEP2), 4, {37, 21, 23, 9}, OK},
+  {"of many channels a convolution sums the taps inside",
+   FLOAT("x", DIM(1) DIM(5) DIM(1) DIM(16), ROW16("1") ROW16("10") ROW16("100") ROW16("1000") "10000")
+     FLOAT("w", DIM(3) DIM(1) DIM(16) DIM(1), ROW16("1") ROW16("2") "3") Y("Conv2D", IN("x") IN("w"), STEP2),
+   3,
+   {512, 51360, 336000},
+   OK},
   {"the gradient of a convolution's input",
    I32("s", DIM(4), "1, 3, 3, 1") FILTER GRADIENT Y("Conv2DBackpropInput", IN("s") IN("w") IN("g"), STEP2),
    9,

@@ -15,6 +15,8 @@ struct conv {
   dim multiplier;                       /* depthwise only */
   bool depthwise, grouped;
   bool is_whole; /* the input holds whatever windows reach: conv_pad_input */
+  /* of axes, instead: a sum has the taps inside alone */
+  bool cut[WINDOW_SPATIAL];
   enum dtype dtype, sum;
 };
 
@@ -25,8 +27,13 @@ void conv_data_index(const struct conv *v, expr_id batch, const expr_id *spatial
 /* conv_pad.c */
 /* A value with zeros around it: element i of an axis becomes element i + before of `to`. */
 status conv_pad(struct op_call *c, value_id v, const dim *before, const dim *to, value_id *out);
-/* The input with its padding written out, as far as windows reach, where that pays: the axes are those of the new value then. */
+/* The input with its padding written out, as far as windows reach, where that pays: the axes are those of the new value then. Axes that
+ * are cut stay as they are. */
 status conv_pad_input(struct op_call *c, struct conv *v, value_id *input);
+/* Chooses the axes along which sums run over the taps inside: those on which enough of a convolution's taps are outside. */
+void conv_cut_axes(struct op_call *c, struct conv *v);
+/* The loop over the taps of axis i that output o has, and its variable: the tap. */
+expr_id conv_cut_loop(struct kb *kb, const struct conv *v, int i, expr_id o);
 /* Whether neighbouring columns of a window are one run of columns x channels in memory. */
 bool conv_columns_merge(struct op_call *c, const struct conv *v);
 /* The last spatial axis of a shape with its channels, which follow it, as one: axis i of `rank` and the next. */

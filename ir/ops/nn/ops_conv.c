@@ -128,12 +128,14 @@ static struct element load_under(struct kb *kb, const struct conv *v, bool merge
 
 /* ---- forward ---- */
 
-/* Red loops over the window, and over the channels that a result sums; fi: the filter's index, *from: the input's channel. */
-static int window_loops(struct kb *kb, const struct conv *v, bool merged, expr_id channel, expr_id *fi, expr_id *from) {
+/* Red loops over the window of output o, and over the channels that a result sums; fi: the filter's index, *from: the input's channel. */
+static int window_loops(struct kb *kb, const struct conv *v, bool merged, const expr_id *o, expr_id channel, expr_id *fi, expr_id *from) {
   int n = v->layout.spatial;
   *from = NO_EXPR;
-  for (int i = 0; i < n; i++)
-    fi[i] = kb_for_dim(kb, LOOP_RED, merged && i == n - 1 ? dim_mul(kb->c->lw->dims, v->axes[i].size, v->in_channels) : v->axes[i].size);
+  for (int i = 0; i < n; i++) {
+    dim size = merged && i == n - 1 ? dim_mul(kb->c->lw->dims, v->axes[i].size, v->in_channels) : v->axes[i].size;
+    fi[i] = v->cut[i] ? conv_cut_loop(kb, v, i, o[i]) : kb_for_dim(kb, LOOP_RED, size);
+  }
   if (merged) {
     fi[n] = channel;
     return n;
@@ -155,6 +157,7 @@ static status conv_forward(struct op_call *c, struct conv *v, value_id input, va
   dim dims[LIMIT_RANK];
   int rank = v->layout.rank, n = v->layout.spatial;
   value_id narrow;
+  conv_cut_axes(c, v);
   TRY(conv_pad_input(c, v, &input));
   if (conv_is_narrow(c, v)) {
     TRY(conv_narrow_forward(c, v, input, filter, false, &narrow));
@@ -174,7 +177,7 @@ static status conv_forward(struct op_call *c, struct conv *v, value_id input, va
   for (int i = 0; i < n; i++)
     o[i] = index[layout_axis(&v->layout, i)];
   struct accumulator acc = acc_zero(&kb, v->sum);
-  int red = window_loops(&kb, v, merged, index[layout_channel(&v->layout)], fi, &from);
+  int red = window_loops(&kb, v, merged, o, index[layout_channel(&v->layout)], fi, &from);
   struct element a = load_under(&kb, v, merged, x, index[0], o, fi, from), b = load_as(&kb, v->sum, w, fi);
   acc_add(&kb, &acc, f_binary(&kb.f, SCALAR_MUL, a, b));
   kb_close(&kb, red);
