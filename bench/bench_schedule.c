@@ -39,7 +39,9 @@ static const struct bench_case cases[] = {
   {"nt", 8, 256, 512, 1, 0},     {"nt", 1024, 1024, 256, 1, 0}, {"nt", 1024, 256, 1024, 1, 0}, {"nt", 1024, 256, 256, 1, 0},
   {"nt", 64, 32, 64, 128, 0},    {"nn", 64, 64, 32, 128, 0},    {"tn", 64, 64, 32, 128, 0},    {"nt", 64, 64, 64, 64, 0},
   {"nt", 4, 1024, 3136, 1, 0},   {"nt", 16, 1024, 3136, 1, 0},  {"nt", 32, 1024, 1024, 1, 0},  {"nt", 64, 1024, 3136, 1, 0},
-  {"nt", 64, 1024, 1024, 1, 0},  {"nt", 128, 10, 128, 1, 0},
+  {"nt", 64, 1024, 1024, 1, 0},  {"nt", 128, 10, 128, 1, 0},    {"dw", 14, 32, 64, 64, 5},     {"dw", 32, 16, 16, 32, 3},
+  {"dw", 16, 32, 32, 32, 3},     {"dw", 8, 64, 64, 32, 3},      {"dw", 56, 64, 64, 8, 3},      {"dw", 28, 128, 128, 8, 3},
+  {"dw", 14, 256, 256, 8, 3},    {"dw", 7, 512, 512, 8, 3},
 };
 #define CASES (sizeof cases / sizeof *cases)
 
@@ -53,21 +55,28 @@ static char *product_text(struct arena *arena, const struct bench_case *c) {
     D(c->batch), D(ta ? c->k : c->m), D(ta ? c->m : c->k), D(c->batch), D(tb ? c->n : c->k), D(tb ? c->k : c->n), D(c->batch), D(c->m),
     D(c->n), D(c->batch), D(c->m), D(c->n), D(c->k), ta ? "i3,i1" : "i1,i3", tb ? "i2,i3" : "i3,i2");
 }
-/* Of a convolution whose image has its border of zeros: columns of a window and its channels are one run. */
+/* Of a convolution: the rows and columns that a tap meets are those inside of the image. */
 static char *filter_text(struct arena *arena, const struct bench_case *c) {
-  int64_t side = c->m + c->taps - 1;
+  int64_t pad = (c->taps - 1) / 2;
+  char *range[2], *low[2];
+  for (int i = 0; i < 2; i++) {
+    low[i] = arena_printf(arena, "max(sub(%lld, i%d), 0)", D(pad), i);
+    range[i] = arena_printf(arena, "sub(min(sub(%lld, i%d), %lld), %s)", D(c->m + pad), i, D(c->m), low[i]);
+  }
   return arena_printf(
     arena,
-    "kernel k(in a: f32[%lld,%lld,%lld], in b: f32[%lld,%lld,%lld,%lld], out c: f32[%lld,%lld,%lld]) { par i0 < %lld { par i1 < "
-    "%lld { par i2 < %lld { var v0: f32 = 0:f32 red i3 < %lld { red i4 < %lld { red i5 < %lld { v0 = add(v0, "
-    "mul(a[i3,add(i4, i0),add(mul(i5, %lld), i1)], b[i3,i4,i5,i2])) } } } c[i0,i1,i2] = v0 } } } }",
-    D(c->batch), D(side), D(side * c->k), D(c->batch), D(c->m), D(c->m), D(c->n), D(c->taps), D(c->taps * c->k), D(c->n), D(c->taps),
-    D(c->taps * c->k), D(c->n), D(c->batch), D(c->m), D(c->m), D(c->k));
+    "kernel k(in a: f32[%lld,%lld,%lld,%lld], in b: f32[%lld,%lld,%lld,%lld], out c: f32[%lld,%lld,%lld,%lld]) { par i0 < "
+    "%lld { par i1 < %lld { par i2 < %lld { par i3 < %lld { var v0: f32 = 0:f32 red i4 < %lld { red i5 < %s { red i6 < %s "
+    "{ %%0 = add(i5, %s) %%1 = add(i6, %s) v0 = add(v0, mul(a[i4,sub(add(%%0, i0), %lld),sub(add(%%1, i1), %lld),i2], "
+    "b[i4,%%0,%%1,i3])) } } } c[i0,i1,i2,i3] = v0 } } } } }",
+    D(c->batch), D(c->m), D(c->m), D(c->k), D(c->batch), D(c->m), D(c->m), D(c->n), D(c->taps), D(c->taps), D(c->k), D(c->n), D(c->taps),
+    D(c->taps), D(c->k), D(c->n), D(c->batch), range[0], range[1], low[0], low[1], D(pad), D(pad));
 }
 static bool is_filter(const struct bench_case *c) { return c->form[0] == 'd'; }
 static double case_flops(const struct bench_case *c) {
   double product = 2.0 * (double)(c->m * c->k * c->n) * (double)c->batch;
-  return is_filter(c) ? product * (double)(c->m * c->taps * c->taps) : product;
+  int64_t pad = (c->taps - 1) / 2, inside = c->m * c->taps - pad * (pad + 1); /* taps inside, of a row of outputs */
+  return is_filter(c) ? product * (double)(inside * inside) / (double)c->m : product;
 }
 static const char *case_name(struct arena *arena, const struct bench_case *c) {
   const char *batch = c->batch > 1 ? arena_printf(arena, "%lldx", D(c->batch)) : "";

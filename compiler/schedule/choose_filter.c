@@ -6,7 +6,9 @@
  *               the first cache while all tiles of a task meet it
  *   transposed  the result has but one vector of channels: the vectors run along the image's, which lie side by side too
  *   windows     few elements (one channel of the image): all of a window's rows and columns that fit
- * Only constant extents, and factors without a border's test (the image is padded before). */
+ *
+ * Where the image has no border around it, the rows and columns that a tap meets are fewer than the result's: the sum's loops are ragged.
+ * All sizes are known, but for the number of images; no factor has a border's test. */
 #include "compiler/schedule/choose.h"
 
 struct filter {
@@ -17,15 +19,17 @@ struct filter {
   int64_t others, windows; /* turns of the par axes but for rows and columns; of the axis around */
   int64_t images, high, wide;
   int64_t lanes;
-  double pixels; /* that each sum adds up */
+  double pixels; /* that each sum adds up, at most */
+  bool is_open;  /* a sum may have no first turn that is known */
 };
 
-#define SUMS_MAX 24      /* registers that wait; the others hold a term's vectors */
-#define SUMS_MIN 9       /* below, sums wait for themselves */
-#define ROWS_MAX 12      /* of a tile: each is one load a term */
-#define TASKS_USUAL 6    /* so that some threads have about as much each */
-#define GROUP_MIN 16     /* rows of a task: else the result's gradient is read again too often */
-#define CACHE_SHARE 0.85 /* of the first cache, for a block */
+#define SUMS_MAX 24         /* registers that wait; the others hold a term's vectors */
+#define SUMS_MIN 9          /* below, sums wait for themselves */
+#define ROWS_MAX 16         /* of a tile: each is one load a term */
+#define TASKS_USUAL 6       /* so that some threads have about as much each */
+#define GROUP_MIN 16        /* rows of a task: else the result's gradient is read again too often */
+#define BLOCK_PIXELS_MIN 64 /* of fewer the sums come and go too often */
+#define IMAGES_USUAL 32     /* where their number is open */
 
 /* ---- which nests ---- */
 
@@ -42,13 +46,16 @@ static bool is_plain(const struct contraction *c) {
   return c->dtype == DTYPE_FLOAT && is_bare_store(c);
 }
 /* par: [window rows, columns ..] rows, columns; red: images, image rows, image columns. */
-static bool is_filter(struct filter *f) {
+static bool is_filter(const struct filter *f) {
   const struct contraction *c = f->c;
   int par = c->par_count;
   if (par < 2 || c->axis_count != par + 3 || c->lanes != par - 1 || c->axes[par - 1].role != ROLE_N || !is_plain(c))
     return false;
   for (int i = 0; i < c->axis_count; i++)
-    if (c->axes[i].extent < 1 || (i < par - 1 && c->axes[i].role != ROLE_M))
+    if ((i < par ? c->axes[i].extent : c->axes[i].most) < 1 && i != par)
+      return false;
+  for (int i = 0; i < par - 1; i++) /* where sums are ragged, a tap moves the result's gradient too */
+    if (c->axes[i].role != ROLE_M && (i == par - 2 || c->axes[i].role != ROLE_BATCH || !c->is_ragged))
       return false;
   return c->axes[par + 1].role == ROLE_WINDOW && c->axes[par + 2].role == ROLE_WINDOW && c->axes[par - 1].stride[1] == 1 &&
          c->axes[par - 2].stride[0] == 1 && c->axes[par - 2].stride[FACTOR_RESULT] != STRIDE_OPEN;
@@ -64,9 +71,10 @@ static void find_extents(struct filter *f) {
   f->others = 1;
   for (int i = 0; i < f->rows; i++)
     f->others *= a[i].extent;
-  f->images = a[par].extent;
-  f->high = a[par + 1].extent;
-  f->wide = a[par + 2].extent;
+  f->images = a[par].extent < 0 ? IMAGES_USUAL : a[par].extent;
+  f->high = a[par + 1].most;
+  f->wide = a[par + 2].most;
+  f->is_open = f->c->is_ragged || a[par].extent < 1;
   f->pixels = (double)(f->images * f->high * f->wide);
   f->lanes = f->n->machine->vector_bytes / (uint32_t)dtype_size(f->c->dtype);
 }
@@ -116,28 +124,35 @@ static int64_t group_rows(const struct filter *f, int64_t strips, int64_t tile) 
     }
   return found;
 }
-/* Image rows of a block: blocks of about one size, or 0 where not even one row fits. */
-static int64_t block_rows(const struct filter *f, int64_t group, int64_t columns) {
+/* Bytes of an image row that a task meets: of `group` channels, and of `columns` of the gradient. */
+static int64_t row_bytes(const struct filter *f, int64_t group, int64_t columns) {
   int64_t step = f->c->axes[f->c->axis_count - 1].stride[0], pixel = step < group && step > 0 ? step : group;
-  int64_t fit =
-    (int64_t)(CACHE_SHARE * (double)f->n->machine->bytes[LEVEL_L1]) / (f->wide * (pixel + columns) * (int64_t)dtype_size(f->c->dtype));
-  return fit ? divide_up(f->high, divide_up(f->high, fit)) : 0;
+  return f->wide * (pixel + columns) * (int64_t)dtype_size(f->c->dtype);
 }
-static void propose_blocks(const struct filter *f, int64_t vectors, struct candidates *out) {
+/* Image rows of a block: blocks of about one size, or 0 where too few fit. */
+static int64_t block_rows(const struct filter *f, int64_t group, int64_t columns, double bytes) {
+  int64_t fit = (int64_t)bytes / row_bytes(f, group, columns);
+  int64_t rows = fit ? divide_up(f->high, divide_up(f->high, fit)) : 0;
+  return rows * f->wide < BLOCK_PIXELS_MIN && rows < f->high ? 0 : rows;
+}
+/* level: the cache that holds a block. */
+static void propose_blocks(const struct filter *f, int64_t vectors, int level, struct candidates *out) {
   int64_t columns = vectors * f->lanes, tile = tile_rows(f->extent, vectors);
   int64_t group = f->width % columns ? 0 : group_rows(f, f->width / columns, tile);
-  int64_t block = group && tile * vectors >= SUMS_MIN ? block_rows(f, group, columns) : 0;
+  double share = level == LEVEL_L1 ? FILTER_L1_SHARE : FILTER_L2_SHARE;
+  int64_t block = !group || tile * vectors < SUMS_MIN ? 0 : block_rows(f, group, columns, share * (double)f->n->machine->bytes[level]);
   if (!block)
     return;
   const char *around = axes_text(f, f->rows);
   const char *steps = arena_printf(f->n->arena,
                                    "%s; split k %lld -> kg kk; split kk %lld -> ko ki; split m %lld -> mo mi; order%s kg mo ko ki mi; "
-                                   "split h %lld -> ho hi; sink ko ki mi under n ho in result first; sink ki mi under hi w in register; "
+                                   "split h %lld -> ho hi; sink ko ki mi under n ho in result%s; sink ki mi under hi w in register; "
                                    "run%s kg mo tasks; run ki unroll; run mi lanes",
-                                   begin_text(f), (long long)group, (long long)tile, (long long)columns, around, (long long)block, around);
+                                   begin_text(f), (long long)group, (long long)tile, (long long)columns, around, (long long)block,
+                                   f->is_open ? "" : " first", around);
   double tiles = (double)(f->others * (f->extent / tile) * (f->width / columns));
   double turns = (double)(f->images * divide_up(f->high, block)) * (double)(tile * vectors) * FILTER_SUM_CYCLES;
-  propose(out, steps, tiles * (filter_tile_cycles(f->n->machine, tile, vectors, f->pixels, false) + turns));
+  propose(out, steps, tiles * (filter_tile_cycles(f->n->machine, tile, vectors, f->pixels, level != LEVEL_L1) + turns));
 }
 
 /* ---- transposed, windows ---- */
@@ -173,15 +188,26 @@ static void propose_windows(const struct filter *f, struct candidates *out) {
   propose(out, steps, tiles * filter_tile_cycles(f->n->machine, f->extent * (two ? 2 : 1), vectors, f->pixels, false));
 }
 
+/* As the target does by itself. */
+static double own_cycles(const struct filter *f) {
+  double elements = (double)(f->others * f->extent), vectors = (double)divide_up(f->width, f->lanes);
+  double bytes = (double)(f->images * f->high * row_bytes(f, f->extent, f->width));
+  return f->c->is_ragged ? filter_along_cycles(f->n->machine, elements, vectors, f->pixels, bytes)
+                         : filter_own_cycles(f->n->machine, elements, vectors, f->pixels);
+}
 void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct filter f = {.n = n, .c = c};
-  /* measured with many registers and two multiply-adds a cycle; sums wait in a result that no other nest has */
-  if (!n->machine->has_fma || n->machine->fma_rate < 2 || n->machine->registers < 32 || n->k->body->next || !is_filter(&f))
+  /* measured with many registers; sums wait in a result that no other nest has */
+  if (!n->machine->has_fma || n->machine->registers < 32 || n->k->body->next || !is_filter(&f))
     return;
   find_extents(&f);
-  out->items.items[0].cycles = filter_own_cycles(n->machine, (double)(f.others * f.extent), (double)divide_up(f.width, f.lanes), f.pixels);
-  for (int64_t vectors = 2; vectors <= 4; vectors++)
-    propose_blocks(&f, vectors, out);
+  out->items.items[0].cycles = own_cycles(&f);
+  for (int64_t vectors = 1; vectors <= 4; vectors++) {
+    propose_blocks(&f, vectors, LEVEL_L1, out);
+    propose_blocks(&f, vectors, LEVEL_L2, out);
+  }
+  if (c->is_ragged || n->machine->fma_rate < 2) /* measured with two multiply-adds a cycle */
+    return;
   propose_transposed(&f, out);
   propose_windows(&f, out);
 }

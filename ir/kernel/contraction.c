@@ -7,12 +7,24 @@
 
 /* ---- the nest ---- */
 
-static bool add_axis(struct contraction *c, const struct stmt *loop) {
+/* A constant that e never exceeds; -1: none is known. */
+static int64_t most_of(const struct kernel_uses *u, expr_id e) {
+  const struct expr *x = expr_get(u->k, e);
+  if (x->op == SCALAR_SUB && u->bounds[expr_operand(u->k, e, 1)] >= 0)
+    return most_of(u, expr_operand(u->k, e, 0));
+  if (x->op != SCALAR_MIN)
+    return u->bounds[e] == INT64_MAX ? -1 : u->bounds[e];
+  int64_t a = most_of(u, expr_operand(u->k, e, 0)), b = most_of(u, expr_operand(u->k, e, 1));
+  return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+static bool add_axis(const struct kernel_uses *u, struct contraction *c, const struct stmt *loop) {
   int64_t extent;
   if (c->axis_count == CONTRACTION_AXES)
     return false;
   bool known = expr_is_const(c->k, loop->value, &extent);
-  c->axes[c->axis_count++] = (struct contraction_axis){.loop = loop, .extent = !known ? -1 : extent < 0 ? 0 : extent};
+  struct contraction_axis axis = {.loop = loop, .extent = !known ? -1 : extent < 0 ? 0 : extent};
+  axis.most = known ? axis.extent : most_of(u, loop->value);
+  c->axes[c->axis_count++] = axis;
   return true;
 }
 static bool is_for(const struct stmt *s, enum loop_kind loop) { return s && s->kind == STMT_FOR && s->loop == loop; }
@@ -21,7 +33,7 @@ static bool is_for(const struct stmt *s, enum loop_kind loop) { return s && s->k
 static bool find_pars(const struct kernel_uses *u, struct contraction *c) {
   const struct stmt *s = c->top;
   for (; is_for(s, LOOP_PAR); s = s->body) {
-    if ((s != c->top && s->next) || !uses_only_sizes(u, s->value) || !add_axis(c, s))
+    if ((s != c->top && s->next) || !uses_only_sizes(u, s->value) || !add_axis(u, c, s))
       return false;
     c->inside = s->body;
   }
@@ -29,6 +41,13 @@ static bool find_pars(const struct kernel_uses *u, struct contraction *c) {
   return c->par_count > 0;
 }
 
+/* Whether the number of a red loop's turns is known where the sum begins. */
+static bool is_known_before(const struct kernel_uses *u, const struct contraction *c, expr_id extent) {
+  for (int i = c->par_count; i < c->axis_count; i++)
+    if (uses_local(u, extent, c->axes[i].loop->local))
+      return false;
+  return !uses_loads(u, extent) && !uses_vars(u, extent);
+}
 /* Inside: vars, one nest of red loops around one set, stores. */
 static bool find_sum(const struct kernel_uses *u, struct contraction *c) {
   for (const struct stmt *s = c->inside; s; s = s->next) {
@@ -38,9 +57,15 @@ static bool find_sum(const struct kernel_uses *u, struct contraction *c) {
       c->sum = s;
   }
   const struct stmt *s = c->sum;
-  for (; is_for(s, LOOP_RED); s = s->body)
-    if ((s != c->sum && s->next) || !uses_only_sizes(u, s->value) || !add_axis(c, s))
+  for (; is_for(s, LOOP_RED); s = s->body) {
+    if ((s != c->sum && s->next) || !is_known_before(u, c, s->value) || !add_axis(u, c, s))
       return false;
+    c->is_ragged = c->is_ragged || !uses_only_sizes(u, s->value);
+  }
+  if (s && s != c->sum && s->kind == STMT_IF && !s->next && !s->otherwise) {
+    c->test = s;
+    s = s->body;
+  }
   c->set = s && s->kind == STMT_SET && !s->next ? s : NULL;
   return c->set != NULL;
 }
@@ -214,7 +239,7 @@ char *contraction_text(const struct contraction *c, struct arena *arena) {
   for (int i = 0; i < c->axis_count; i++) {
     const struct contraction_axis *a = &c->axes[i];
     fprintf(out, "%s%s ", i ? " " : "", roles[a->role]);
-    print_number(out, a->extent, a->extent >= 0);
+    a->extent < 0 && a->most >= 0 ? (void)fprintf(out, "%lld?", (long long)a->most) : print_number(out, a->extent, a->extent >= 0);
     for (int f = 0; f <= FACTOR_RESULT; f++) {
       fputs(f ? "," : "[", out);
       print_number(out, a->stride[f], a->stride[f] != STRIDE_OPEN);
@@ -224,6 +249,10 @@ char *contraction_text(const struct contraction *c, struct arena *arena) {
   for (int f = 0; f < FACTORS; f++)
     if (c->guard[f] != NO_EXPR)
       fprintf(out, " guard %d", f);
+  if (c->is_ragged)
+    fputs(" ragged", out);
+  if (c->test)
+    fputs(" under if", out);
   if (c->lanes >= 0)
     fprintf(out, " lanes %d", c->lanes);
   fclose(out);

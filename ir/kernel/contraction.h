@@ -7,7 +7,8 @@
  * In the text form (contraction_text) axes stand outermost first, each with its role, its number of iterations, and how far apart its
  * neighbours lie in the two factors and in the result:
  *   m 64[1024,0,512] n 512[0,1,1] k 1024[1,512,0] lanes 1                  c[64,512] = a[64,1024] * b[1024,512]
- * `?` is an extent or a distance that is no constant; `lanes` numbers the axis along which results lie side by side.
+ * `?` is an extent or a distance that is no constant, `14?` an extent that is never more; `ragged`: the number of terms hangs on par axes;
+ * `under if`: terms are there only where a condition holds; `lanes` numbers the axis along which results lie side by side.
  *
  * Owner: none; it points into the kernel. Reading is safe for many threads. */
 #ifndef TFC_IR_KERNEL_CONTRACTION_H
@@ -29,7 +30,8 @@ enum { FACTOR_RESULT = 2, FACTORS = 2 };
 struct contraction_axis {
   const struct stmt *loop;
   enum axis_role role;
-  int64_t extent;    /* -1: no constant */
+  int64_t extent;    /* -1: no constant; that of a red loop may hang on par axes */
+  int64_t most;      /* it is never more; -1: no constant */
   bool in[2];        /* whether a factor varies with it */
   int64_t stride[3]; /* elements between neighbours: in what each factor loads, and (FACTOR_RESULT) in the last store */
 };
@@ -40,6 +42,8 @@ struct contraction {
   const struct stmt *inside; /* the block in the innermost one: vars, the sum's loops, stores */
   const struct stmt *sum;    /* the outermost red loop */
   const struct stmt *set;    /* local = local + factor[0] * factor[1] */
+  const struct stmt *test;   /* the `if` around it, without else; NULL: none */
+  bool is_ragged;            /* the number of terms hangs on par axes */
   uint32_t local;
   enum dtype dtype; /* of the sum */
   /* factor[1] is the one that varies with the lanes, where one alone does; else as they stand in the text */

@@ -39,7 +39,7 @@ static int64_t bound_of(const struct kernel_uses *u, const struct expr *x, const
   case SCALAR_REM:
   case SCALAR_FLOORMOD: return both ? (v[0] < v[1] ? v[0] : v[1]) : -1;
   case SCALAR_MIN: return both ? (v[0] < v[1] ? v[0] : v[1]) : -1;
-  case SCALAR_MAX: return both ? (v[0] > v[1] ? v[0] : v[1]) : v[0] == -1 ? v[1] : v[0];
+  case SCALAR_MAX: return both ? (v[0] > v[1] ? v[0] : v[1]) : v[0] >= 0 || v[1] >= 0 ? INT64_MAX : -1;
   default: return -1;
   }
 }

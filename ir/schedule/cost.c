@@ -169,11 +169,22 @@ double product_turned_cycles(const struct machine *machine, const struct product
 #define STREAM_SHARE 0.85   /* with data that comes from farther */
 #define LOADS 2             /* a cycle */
 #define LOAD_SHARE 0.3      /* of a load's time that multiply-adds do not hide */
-#define OWN_SHARE 0.50      /* of the peak that the target reaches by itself */
+#define OWN_SHARE 0.50      /* of the peak that the target reaches by itself, with two multiply-adds a cycle */
 #define OWN_THIN_SHARE 0.30 /* with one vector of columns */
+#define OWN_HALF_SHARE 0.75 /* with one multiply-add a cycle: loads are hidden */
+#define ALONG_TWO_SHARE 0.60
+#define ALONG_ONE_SHARE 0.92
+#define ALONG_FAR_SHARE 0.65 /* where L2 holds less than one of FAR_PARTS of the factors */
+#define FAR_PARTS 4
 
 double filter_own_cycles(const struct machine *machine, double elements, double vectors, double terms) {
-  double share = vectors > 1 ? OWN_SHARE : OWN_THIN_SHARE;
+  double share = machine->fma_rate < 2 ? OWN_HALF_SHARE : vectors > 1 ? OWN_SHARE : OWN_THIN_SHARE;
+  return terms * elements * vectors / machine->fma_rate / share;
+}
+double filter_along_cycles(const struct machine *machine, double elements, double vectors, double terms, double bytes) {
+  double share = machine->fma_rate < 2 ? ALONG_ONE_SHARE : ALONG_TWO_SHARE;
+  if (bytes > FAR_PARTS * (double)machine->bytes[LEVEL_L2] && share > ALONG_FAR_SHARE)
+    share = ALONG_FAR_SHARE;
   return terms * elements * vectors / machine->fma_rate / share;
 }
 

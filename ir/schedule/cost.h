@@ -87,10 +87,14 @@ double product_block_cycles(const struct machine *machine, const struct product_
 double product_along_cycles(const struct machine *machine, const struct product_work *work);
 double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks);
 
-/* A convolution's filter: `vectors` of it, each the sum of `terms`. */
+/* A convolution's filter: `elements` by `vectors` of it, each the sum of `terms`, as the target does by itself: with both factors packed;
+ * and read where they lie, `bytes` in all, where sums have only the terms inside. */
 double filter_own_cycles(const struct machine *machine, double elements, double vectors, double terms);
+double filter_along_cycles(const struct machine *machine, double elements, double vectors, double terms, double bytes);
 /* A tile of so many rows and vectors, over `terms`; streams: its data come from beyond the first cache, each for many sums. */
 double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, bool streams);
+#define FILTER_L1_SHARE 0.85 /* of a cache, for a block that stays in it */
+#define FILTER_L2_SHARE 0.25
 #define FILTER_SUM_CYCLES 3 /* a vector of sums comes from the result and goes back */
 
 #endif

@@ -28,7 +28,7 @@ static value emit_trips(struct codegen *c, expr_id extent) {
   for (int i = 0; x->op == SCALAR_MIN && i < 2; i++)
     if (expr_of_sizes(c, expr_operand(c->k, extent, i)))
       return emit_trips(c, expr_operand(c->k, extent, i));
-  return const_f64(c, UNKNOWN_TRIPS);
+  return const_f64(c, TRIPS_INSIDE);
 }
 
 static value emit_block_cost(struct codegen *c, const struct stmt *s) {

@@ -186,7 +186,7 @@ bool plan_packing(struct codegen *c, struct phase *p) {
   const struct kernel *k = c->k;
   struct packing pack = {0};
   struct contraction x;
-  if (!contraction_find(&c->uses, p->body, &x))
+  if (!contraction_find(&c->uses, p->body, &x) || x.is_ragged || x.test)
     return false;
   int lane = loop_of_axis(p, x.lanes);
   if (!fits_packing(c, p, &x, lane))

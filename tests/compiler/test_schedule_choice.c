@@ -32,6 +32,14 @@ struct choice_case {
   " { red i4 < " high " { red i5 < " wide " { v0 = add(v0, mul(a[i3,add(i4, i0),add(mul(i5, " pixel                                    \
   "), i1)], b[i3,i4,i5,i2])) } } } c[i0,i1,i2] = v0 } } } }"
 
+/* 3 x 3; the rows and columns inside */
+#define RAGGED(rows, columns, images, side, more, sizes)                                                                                 \
+  "kernel k(in a: f32[" images "," side "," side "," rows "], in b: f32[" images "," side "," side "," columns "], out c: f32[3,3," rows \
+  "," columns "])" sizes " { par i0 < 3 { par i1 < 3 { par i2 < " rows " { par i3 < " columns " { var v0: f32 = 0:f32 red i4 < " images  \
+  " { red i5 < sub(min(sub(" more ", i0), " side "), max(sub(1, i0), 0)) { red i6 < sub(min(sub(" more ", i1), " side                    \
+  "), max(sub(1, i1), 0)) { %0 = add(i5, max(sub(1, i0), 0)) %1 = add(i6, max(sub(1, i1), 0)) "                                          \
+  "v0 = add(v0, mul(a[i4,sub(add(%0, i0), 1),sub(add(%1, i1), 1),i2], b[i4,%0,%1,i3])) } } } c[i0,i1,i2,i3] = v0 } } } } }"
+
 static const struct choice_case cases[] = {
   {"few rows", PRODUCT("8", "256", "512", ""), "x86-64-v4",
    "split n 48 -> no ni; order no m ni; split m 8 -> mo mi; sink mi ni under ka in register"},
@@ -49,9 +57,9 @@ static const struct choice_case cases[] = {
   {"one row", PRODUCT("1", "256", "512", ""), "x86-64-v4", NULL},
   {"columns that lie apart, few rows along the vectors", TRANSPOSED("8", "256", "512"), "x86-64-v4",
    "split m 8 -> mo mi; split n 516 -> no nc; order mo no nc mi; stage a at no by k mi -> kp mp"},
-  {"columns that lie apart, a factor in many pages", TRANSPOSED("64", "512", "4096"), "x86-64-v4",
-   "split nc 6 -> nb ni tail cut 4 2 1; sink ni mi under k in register; run mo no tasks; run ni unroll; run mi kr lanes"},
-  {"columns that lie apart, many rows", TRANSPOSED("512", "256", "512"), "x86-64-v4", NULL},
+  {"columns that lie apart, a factor in many pages", TRANSPOSED("16", "1024", "1600"), "x86-64-v4",
+   "split nc 12 -> nb ni tail cut 8 4 2 1; sink ni mi under k in register; run mo no tasks; run ni unroll; run mi kr lanes"},
+  {"columns that lie apart, many rows", TRANSPOSED("256", "64", "128"), "x86-64-v4", NULL},
   {"columns that lie apart, rows that fill no vector", TRANSPOSED("17", "256", "512"), "x86-64-v4", NULL},
   {"columns that lie apart, 16 registers", TRANSPOSED("8", "256", "512"), "x86-64-v3", NULL},
   {"batched", BATCHED, "x86-64-v4", "run ba no tasks"},
@@ -63,6 +71,10 @@ static const struct choice_case cases[] = {
    "split k 48 -> ko ki; split m 8 -> mo mi; order ba ko mo mi ki; sink mi ki under n h w in register"},
   {"a filter of one channel", FILTER("5", "5", "32", "3", "8", "9", "12", "13", "1"), "x86-64-v4",
    "split ba 2 -> bao bai tail cut 1; sink bai k m under n h w in register"},
+  {"a filter over what is inside", RAGGED("32", "64", "2", "16", "17", ""), "x86-64-v4",
+   "split k 32 -> kg kk; split kk 4 -> ko ki; split m 64 -> mo mi; order ba bb kg mo ko ki mi; split h"},
+  {"of an open number of images", RAGGED("32", "64", "n0", "16", "17", " sizes 1"), "x86-64-v4", "sink ko ki m"},
+  {"over what is inside, in the cache", RAGGED("16", "16", "4", "16", "17", ""), "znver4", NULL},
   {"a filter, 16 registers", FILTER("3", "96", "32", "2", "16", "16", "18", "576", "32"), "x86-64-v3", NULL},
   {"a filter of channels that fill no vector", FILTER("3", "96", "20", "2", "8", "8", "10", "320", "32"), "x86-64-v4", NULL},
 };

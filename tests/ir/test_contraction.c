@@ -55,6 +55,16 @@ static const struct contraction_case cases[] = {
    " red i3 < 4 { red i4 < 8 { red i5 < 8 { v0 = add(v0, mul(a[i3,add(i4, i0),add(mul(i5, 3), i1)], b[i3,i4,i5,i2])) } } } "
    "c[i0,i1,i2] = v0 } } } }",
    "m 3[30,0,144] m 9[1,0,16] n 16[0,1,1] k 4[300,1024,0] window 8[30,128,0] window 8[3,16,0] lanes 2"},
+  {"its filter gradient over the rows inside",
+   "kernel k(in a: f32[4,8,8,3], in b: f32[4,8,8,16], out c: f32[3,3,16]) { par i0 < 3 { par i1 < 3 { par i2 < 16 { var v0: f32 = 0:f32"
+   " red i3 < 4 { red i4 < sub(min(sub(9, i0), 8), max(sub(1, i0), 0)) { red i5 < 8 { %0 = add(i4, max(sub(1, i0), 0))"
+   " v0 = add(v0, mul(a[i3,sub(add(%0, i0), 1),i5,i1], b[i3,%0,i5,i2])) } } } c[i0,i1,i2] = v0 } } } }",
+   "batch 3[?,?,48] m 3[1,0,16] n 16[0,1,1] k 4[192,1024,0] window 8?[24,128,0] k 8[3,16,0] ragged lanes 2"},
+  {"terms under a condition",
+   "kernel k(in a: f32[4,8], in b: f32[3,16], out c: f32[4,8,16]) { par i0 < 4 { par i1 < 8 { par i2 < 16 { var v0: f32 = 0:f32"
+   " red i3 < 3 { %0 = sub(add(i1, i3), 1)"
+   " if and(le(0, %0), lt(%0, 8)) { v0 = add(v0, mul(a[i0,%0], b[i3,i2])) } } c[i0,i1,i2] = v0 } } } }",
+   "m 4[8,0,128] m 8[1,0,16] n 16[0,1,1] window 3[1,16,0] under if lanes 2"},
   {"its input gradient",
    "kernel k(in a: f32[4,10,10,16], in b: f32[3,3,3,16], out c: f32[4,8,8,3]) { par i0 < 4 { par i1 < 8 { par i2 < 8 { par i3 < 3 {"
    " var v0: f32 = 0:f32 red i4 < 3 { red i5 < 3 { red i6 < 16 { v0 = add(v0, mul(a[i0,sub(add(i1, 2), i4),sub(add(i2, 2), "
@@ -97,6 +107,14 @@ static const struct contraction_case cases[] = {
   {"a depth that depends on the row",
    "kernel k(in a: f32[64,64], in b: f32[64], out c: f32[64]) { par i0 < 64 { var v0: f32 = 0:f32"
    " red i1 < i0 { v0 = add(v0, mul(a[i0,i1], b[i1])) } c[i0] = v0 } }",
+   "n 64[0,64,1] k 63?[1,1,0] ragged lanes 0"},
+  {"a depth that depends on another sum's term",
+   "kernel k(in a: f32[64,64], in b: f32[64], out c: f32[64]) { par i0 < 64 { var v0: f32 = 0:f32"
+   " red i1 < 4 { red i2 < i1 { v0 = add(v0, mul(a[i0,i1], b[i2])) } } c[i0] = v0 } }",
+   NULL},
+  {"a depth that is loaded",
+   "kernel k(in a: f32[64,64], in b: f32[64], in c: i64[64], out d: f32[64]) { par i0 < 64 { var v0: f32 = 0:f32"
+   " red i1 < c[i0] { v0 = add(v0, mul(a[i0,i1], b[i1])) } d[i0] = v0 } }",
    NULL},
   {"rows in order",
    "kernel k(in a: f32[64,8], in b: f32[8], out c: f32[64]) { seq i0 < 64 { var v0: f32 = 0:f32"

@@ -30,14 +30,21 @@ status conv_pad(struct op_call *c, value_id v, const dim *before, const dim *to,
 /* The input with its padding written out, as far as windows reach, where that pays: the axes are those of the new value then. Axes that
  * are cut stay as they are. */
 status conv_pad_input(struct op_call *c, struct conv *v, value_id *input);
-/* Chooses the axes along which sums run over the taps inside: those on which enough of a convolution's taps are outside. */
-void conv_cut_axes(struct op_call *c, struct conv *v);
-/* The loop over the taps of axis i that output o has, and its variable: the tap. */
-expr_id conv_cut_loop(struct kb *kb, const struct conv *v, int i, expr_id o);
 /* Whether neighbouring columns of a window are one run of columns x channels in memory. */
 bool conv_columns_merge(struct op_call *c, const struct conv *v);
 /* The last spatial axis of a shape with its channels, which follow it, as one: axis i of `rank` and the next. */
 value_id conv_merge_axes(struct op_call *c, value_id v, int axis);
+
+/* conv_inside.c */
+/* Chooses the axes along which sums run over the taps inside: those on which enough of a convolution's taps are outside. */
+void conv_cut_axes(struct op_call *c, struct conv *v);
+/* The loop over the taps of axis i that output o has, and its variable: the tap. */
+expr_id conv_cut_loop(struct kb *kb, const struct conv *v, int i, expr_id o);
+/* Whether a filter's gradient reads its input where it lies; the axes on which some tap leaves it are cut then: the sum of a tap has the
+ * outputs alone for which it is inside. */
+bool conv_cut_outputs(struct op_call *c, struct conv *v);
+/* The loop over the outputs of axis i for a tap, and its variable: the output. */
+expr_id conv_output_loop(struct kb *kb, const struct conv *v, int i, expr_id tap);
 
 /* ops_conv_input.c */
 status conv_backprop_input(struct op_call *c, const struct conv *v, value_id filter, value_id gradient);

@@ -99,40 +99,6 @@ status conv_pad_input(struct op_call *c, struct conv *v, value_id *input) {
   return inside ? OK : conv_pad(c, *input, before, to, input);
 }
 
-/* ---- sums that run over the taps inside ---- */
-
-#define CUT_SHARE 24 /* one tap of so many outside pays for sums of different lengths */
-
-/* The taps outside of all outputs; 0 also where they are not known, or where an output has none inside. */
-static int64_t taps_outside(struct op_call *c, const struct window_axis *a) {
-  int64_t in = op_dim_value(c, a->in), out = op_dim_value(c, a->out), size = op_dim_value(c, a->size), pad = op_dim_value(c, a->pad),
-          step = op_dim_value(c, a->stride), outside = 0;
-  if (in < 1 || out < 1 || size < 1 || pad < 0 || step < 1 || a->dilation != 1 || pad >= size || (out - 1) * step - pad >= in)
-    return 0;
-  for (int64_t o = 0; o < out; o++) {
-    int64_t from = o * step - pad;
-    outside += (from < 0 ? -from : 0) + (from + size > in ? from + size - in : 0);
-  }
-  return outside;
-}
-/* Columns stay: with their channels they are one run. A sum of few channels is shorter than what its bounds cost. */
-void conv_cut_axes(struct op_call *c, struct conv *v) {
-  if (v->depthwise || v->grouped || v->layout.channels_first || op_dim_value(c, v->in_channels) < CONV_NARROW)
-    return;
-  for (int i = 0; i + 1 < v->layout.spatial; i++)
-    v->cut[i] = taps_outside(c, &v->axes[i]) * CUT_SHARE >= op_dim_value(c, v->axes[i].out) * op_dim_value(c, v->axes[i].size) &&
-                taps_outside(c, &v->axes[i]) > 0;
-}
-
-expr_id conv_cut_loop(struct kb *kb, const struct conv *v, int i, expr_id o) {
-  const struct window_axis *a = &v->axes[i];
-  expr_id from = kb_sub(kb, kb_mul(kb, o, kb_dim(kb, a->stride)), kb_dim(kb, a->pad));
-  expr_id low =
-    op_dim_value(kb->c, a->pad) ? expr_binary(kb->k, SCALAR_MAX, kb_sub(kb, kb_int(kb, 0), from), kb_int(kb, 0)) : kb_int(kb, 0);
-  expr_id end = expr_binary(kb->k, SCALAR_MIN, kb_sub(kb, kb_dim(kb, a->in), from), kb_dim(kb, a->size));
-  return kb_add(kb, kb_for(kb, LOOP_RED, kb_sub(kb, end, low)), low);
-}
-
 bool conv_columns_merge(struct op_call *c, const struct conv *v) {
   const struct window_axis *last = &v->axes[v->layout.spatial - 1];
   return !v->layout.channels_first && !v->grouped && !v->depthwise && last->dilation == 1 && op_dim_value(c, last->size) != 1;

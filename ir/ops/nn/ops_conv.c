@@ -308,13 +308,15 @@ static status conv_backprop_filter(struct op_call *c, struct conv *v, value_id i
   int n = v->layout.spatial, rank = v->layout.rank;
   dim dims[LIMIT_RANK];
   value_id result;
-  TRY(conv_pad_input(c, v, &input));
+  bool inside = conv_cut_outputs(c, v);
+  if (!inside)
+    TRY(conv_pad_input(c, v, &input));
   if (conv_is_narrow(c, v)) {
     TRY(conv_narrow_filter(c, v, input, gradient, &result));
     op_set_output(c, 0, result);
     return OK;
   }
-  bool merged = conv_columns_merge(c, v);
+  bool merged = !inside && conv_columns_merge(c, v);
   memcpy(dims, filter, sizeof *dims * (size_t)rank);
   if (merged) {
     input = conv_merge_axes(c, input, n);
@@ -334,7 +336,7 @@ static status conv_backprop_filter(struct op_call *c, struct conv *v, value_id i
   struct accumulator acc = acc_zero(&kb, v->sum);
   expr_id batch = kb_for_dim(&kb, LOOP_RED, v->batch);
   for (int i = 0; i < n; i++)
-    o[i] = kb_for_dim(&kb, LOOP_RED, v->axes[i].out);
+    o[i] = conv_output_loop(&kb, v, i, index[i]);
   conv_data_index(v, batch, o, to, gi);
   struct element a = load_under(&kb, v, merged, x, batch, o, index, from);
   acc_add(&kb, &acc, f_binary(&kb.f, SCALAR_MUL, a, load_as(&kb, v->sum, g, gi)));

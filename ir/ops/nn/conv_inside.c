@@ -1,0 +1,77 @@
+/* conv_inside.c: sums of convolutions that run over what lies inside: of an output the taps, of a tap the outputs. See conv.h. */
+#include "ir/ops/nn/conv.h"
+
+/* ---- the taps of an output ---- */
+
+#define CUT_SHARE 24 /* one tap of so many outside pays for sums of different lengths */
+
+/* The taps outside of all outputs; 0 also where they are not known, or where an output has none inside. */
+static int64_t taps_outside(struct op_call *c, const struct window_axis *a) {
+  int64_t in = op_dim_value(c, a->in), out = op_dim_value(c, a->out), size = op_dim_value(c, a->size), pad = op_dim_value(c, a->pad),
+          step = op_dim_value(c, a->stride), outside = 0;
+  if (in < 1 || out < 1 || size < 1 || pad < 0 || step < 1 || a->dilation != 1 || pad >= size || (out - 1) * step - pad >= in)
+    return 0;
+  for (int64_t o = 0; o < out; o++) {
+    int64_t from = o * step - pad;
+    outside += (from < 0 ? -from : 0) + (from + size > in ? from + size - in : 0);
+  }
+  return outside;
+}
+/* Columns stay: with their channels they are one run. A sum of few channels is shorter than what its bounds cost. */
+void conv_cut_axes(struct op_call *c, struct conv *v) {
+  if (v->depthwise || v->grouped || v->layout.channels_first || op_dim_value(c, v->in_channels) < CONV_NARROW)
+    return;
+  for (int i = 0; i + 1 < v->layout.spatial; i++)
+    v->cut[i] = taps_outside(c, &v->axes[i]) * CUT_SHARE >= op_dim_value(c, v->axes[i].out) * op_dim_value(c, v->axes[i].size) &&
+                taps_outside(c, &v->axes[i]) > 0;
+}
+
+expr_id conv_cut_loop(struct kb *kb, const struct conv *v, int i, expr_id o) {
+  const struct window_axis *a = &v->axes[i];
+  expr_id from = kb_sub(kb, kb_mul(kb, o, kb_dim(kb, a->stride)), kb_dim(kb, a->pad));
+  expr_id low =
+    op_dim_value(kb->c, a->pad) ? expr_binary(kb->k, SCALAR_MAX, kb_sub(kb, kb_int(kb, 0), from), kb_int(kb, 0)) : kb_int(kb, 0);
+  expr_id end = expr_binary(kb->k, SCALAR_MIN, kb_sub(kb, kb_dim(kb, a->in), from), kb_dim(kb, a->size));
+  return kb_add(kb, kb_for(kb, LOOP_RED, kb_sub(kb, end, low)), low);
+}
+
+/* ---- the outputs of a tap ---- */
+
+/* Whether the sizes are known, and each tap lies inside for some output. */
+static bool every_tap_meets(struct op_call *c, const struct window_axis *a) {
+  int64_t in = op_dim_value(c, a->in), out = op_dim_value(c, a->out), size = op_dim_value(c, a->size), pad = op_dim_value(c, a->pad),
+          step = op_dim_value(c, a->stride);
+  if (in < 1 || out < 1 || size < 1 || pad < 0 || step < 1)
+    return false;
+  for (int64_t tap = 0; tap < size; tap++) {
+    int64_t from = pad - tap * a->dilation, low = from > 0 ? (from + step - 1) / step : 0;
+    if (low >= out || low * step - from >= in)
+      return false;
+  }
+  return true;
+}
+bool conv_cut_outputs(struct op_call *c, struct conv *v) {
+  if (v->depthwise || v->grouped || v->layout.channels_first || v->dtype != v->sum || op_dim_value(c, v->in_channels) < CONV_NARROW)
+    return false;
+  for (int i = 0; i < v->layout.spatial; i++)
+    if (!window_stays_inside(c, &v->axes[i]) && !every_tap_meets(c, &v->axes[i]))
+      return false;
+  for (int i = 0; i < v->layout.spatial; i++)
+    v->cut[i] = !window_stays_inside(c, &v->axes[i]);
+  v->is_whole = true;
+  return true;
+}
+
+/* From where 0 <= o * stride - pad + tap * dilation on, as long as that is less than the input's size. */
+expr_id conv_output_loop(struct kb *kb, const struct conv *v, int i, expr_id tap) {
+  const struct window_axis *a = &v->axes[i];
+  int64_t step = op_dim_value(kb->c, a->stride), pad = op_dim_value(kb->c, a->pad), in = op_dim_value(kb->c, a->in);
+  if (!v->cut[i])
+    return kb_for_dim(kb, LOOP_RED, a->out);
+  expr_id at = kb_mul(kb, tap, kb_int(kb, a->dilation));
+  expr_id low = expr_binary(kb->k, SCALAR_MAX, kb_sub(kb, kb_int(kb, pad + step - 1), at), kb_int(kb, 0));
+  expr_id end = kb_div(kb, kb_sub(kb, kb_int(kb, in - 1 + pad + step), at), kb_int(kb, step));
+  low = kb_div(kb, low, kb_int(kb, step));
+  end = expr_binary(kb->k, SCALAR_MIN, end, kb_dim(kb, a->out));
+  return kb_add(kb, kb_for(kb, LOOP_RED, kb_sub(kb, end, low)), low);
+}
