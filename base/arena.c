@@ -34,27 +34,6 @@ void arena_deinit(struct arena *arena) {
   *arena = (struct arena){0};
 }
 
-void arena_reset(struct arena *arena) {
-  struct arena_block *largest = NULL;
-  for (struct arena_block *block = arena->head, *next; block; block = next) {
-    next = block->next;
-    if (!largest || block->size > largest->size) {
-      free(largest);
-      largest = block;
-    } else {
-      free(block);
-    }
-  }
-  arena->head = largest;
-  arena->total = 0;
-  if (largest) {
-    memset(largest->data, 0, largest->used);
-    largest->next = NULL;
-    largest->used = 0;
-    arena->total = largest->size;
-  }
-}
-
 static struct arena_block *block_add(struct arena *arena, size_t size) {
   size_t wanted = arena->head ? arena->head->size * 2 : BLOCK_MIN;
   if (wanted > BLOCK_MAX)

@@ -19,8 +19,6 @@ struct arena {
 
 void arena_init(struct arena *arena);
 void arena_deinit(struct arena *arena);
-/* Frees everything but the largest block. */
-void arena_reset(struct arena *arena);
 /* `size` zeroed bytes, aligned to 16. */
 void *arena_alloc(struct arena *arena, size_t size);
 /* Aligned to `align`, a power of two. */

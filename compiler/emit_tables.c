@@ -34,7 +34,8 @@ static uint64_t data_reserve(struct emitter *e, uint64_t size, uint64_t align) {
   return at;
 }
 
-uint64_t emit_data(struct emitter *e, const void *data, uint64_t size, uint64_t align) {
+/* Bytes in PROGRAM_DATA; the same memory is written once. */
+static uint64_t emit_data(struct emitter *e, const void *data, uint64_t size, uint64_t align) {
   uint32_t known;
   char *key = arena_printf(e->arena, "%p %llu %llu", data, (unsigned long long)size, (unsigned long long)align);
   if (map_find(&e->data_numbers, key, &known))

@@ -53,8 +53,6 @@ struct emitter {
 };
 
 uint32_t emit_text(struct emitter *e, const char *text);
-/* Bytes in PROGRAM_DATA; the same memory is written once. */
-uint64_t emit_data(struct emitter *e, const void *data, uint64_t size, uint64_t align);
 /* The elements of a constant: strings become struct program_string. */
 uint64_t emit_elements(struct emitter *e, enum dtype dtype, const void *data, uint64_t count);
 /* The size code of a dim of the entry's table. */

@@ -101,7 +101,8 @@ static bool name_is_plain(const char *name) {
   return *name != 0;
 }
 
-status entry_parse(struct arena *arena, const char *text, struct entry_spec *out) {
+/* Parses one text without looking at a graph. */
+static status entry_parse(struct arena *arena, const char *text, struct entry_spec *out) {
   *out = (struct entry_spec){0};
   const char *colon = strchr(text, ':');
   if (!colon)

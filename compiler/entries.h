@@ -16,7 +16,4 @@ void entry_add_feed(struct entry_spec *spec, const char *tensor, const char *key
 void entry_add_fetch(struct entry_spec *spec, const char *tensor, const char *key);
 void entry_spec_deinit(struct entry_spec *spec);
 
-/* Parses one text without looking at a graph. */
-status entry_parse(struct arena *arena, const char *text, struct entry_spec *out);
-
 #endif

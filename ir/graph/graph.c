@@ -102,7 +102,8 @@ status graph_order(const struct graph *g, uint32_t *order) {
   return result;
 }
 
-void graph_deinit(struct graph *graph) {
+/* Frees what is not in the arena. An instance of a function (ir/graph/function.h) shares its library: not for those. */
+static void graph_deinit(struct graph *graph) {
   map_deinit(&graph->names);
   map_deinit(&graph->function_names);
   map_deinit(&graph->place_names);

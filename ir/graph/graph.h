@@ -202,8 +202,6 @@ struct model {
   const char *sha256; /* of the file's bytes (a SavedModel: of saved_model.pb), hex */
 };
 
-/* Frees what is not in the arena. An instance of a function (ir/graph/function.h) shares its library: not for those. */
-void graph_deinit(struct graph *graph);
 void model_deinit(struct model *model);
 const struct attr_value *attr_find(const struct attr *attrs, uint32_t count, const char *name); /* NULL when absent */
 static inline struct attr attr_of_int(const char *name, int64_t i) {

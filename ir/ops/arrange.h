@@ -2,7 +2,7 @@
  *
  * Arguments such as begin, paddings or multiples may be known while compiling, known as symbolic sizes, or computed by the
  * step: kb_element gives any of them as an expression. What must hold of them is said in a guard: a kernel of checks that
- * is evaluated while compiling where that is possible, and otherwise runs before the work (op_after_guard). */
+ * is evaluated while compiling where that is possible, and otherwise runs before the work. */
 #ifndef TFC_IR_OPS_ARRANGE_H
 #define TFC_IR_OPS_ARRANGE_H
 
@@ -20,8 +20,6 @@ status op_vector_of(struct op_call *c, value_id *v, int count, const char *what)
 /* A kernel of checks only: begin, kb_check ..., finish. */
 void guard_begin(struct kb *guard, struct op_call *c);
 status guard_finish(struct kb *guard);
-/* The node added last runs after all guards of this call. */
-void op_after_guard(struct op_call *c);
 /* kb_finish, after the guards. */
 status kb_finish_guarded(struct kb *kb);
 /* a <= b, else INVALID_ARGUMENT with the text (up to two %d: a and b). */

@@ -45,9 +45,5 @@ struct update {
   uint32_t var_count;
   bool sparse;
 };
-struct element update_slot(struct update *u, const char *name); /* the current value of var, accum, m ... */
-void update_set(struct update *u, const char *name, struct element value);
-struct element update_scalar(struct update *u, const char *name); /* lr, momentum ... */
-bool update_flag(struct update *u, const char *name);             /* use_nesterov ... */
 
 #endif

@@ -135,7 +135,8 @@ status guard_finish(struct kb *guard) {
   return OK;
 }
 
-void op_after_guard(struct op_call *c) {
+/* The node added last runs after all guards of this call. */
+static void op_after_guard(struct op_call *c) {
   struct flow *flow = c->lw->flow;
   struct flow_node *n = vec_last(&flow->nodes);
   if (c->effect && c->effect != flow->nodes.count - 1 && n && n->op == FLOW_KERNEL && !n->stateful)

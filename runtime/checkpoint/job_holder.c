@@ -94,13 +94,38 @@ static void note_latest(struct job *job) {
   ledger_deinit(&steps);
 }
 
+static void note_failure(struct job *job, const char *text) {
+  pthread_mutex_lock(&job->lock);
+  job->has_failed = true;
+  snprintf(job->failed_text, sizeof job->failed_text, "%s", text);
+  pthread_mutex_unlock(&job->lock);
+  job_say(job, "a checkpoint could not be saved to %s, the work goes on: %s", keeper_folder(job->seat.keeper), text);
+}
+
+static bool is_news(struct job *job, const char *text) {
+  pthread_mutex_lock(&job->lock);
+  bool is = !job->has_failed || strcmp(job->failed_text, text) != 0;
+  pthread_mutex_unlock(&job->lock);
+  return is;
+}
+
+/* On the keeper's thread. */
+static void on_done(void *self, const char *name, const struct note_head *head, status code, const char *text) {
+  struct job *job = self;
+  struct job_message message = {.kind = code == OK ? JOB_DONE : JOB_REFUSED, .id = head->id, .is_failure = code != OK};
+  (void)name;
+  if (code != OK && is_news(job, text))
+    note_failure(job, text);
+  job_send(job, job->coordinator, &message);
+}
+
 void holder_options(struct job *job) {
   char folder[CHECKPOINT_PATH_MAX];
   if (!job->is_holder || !*job->options.folder || job->seat.keeper)
     return;
   status result = saver_folder(job->task->program, job->options.folder, folder, sizeof folder);
   if (result == OK)
-    result = keeper_create(job->task, folder, job->options.keep, holder_done, job, &job->seat.keeper);
+    result = keeper_create(job->task, folder, job->options.keep, on_done, job, &job->seat.keeper);
   if (result == OK)
     result = list_files(job);
   if (result != OK) {
@@ -109,8 +134,6 @@ void holder_options(struct job *job) {
   }
   note_latest(job);
 }
-
-static void note_failure(struct job *job, const char *text);
 
 static void remove_newer(struct job *job, uint64_t id) {
   struct job_seat *seat = &job->seat;
@@ -142,31 +165,6 @@ void holder_join(struct job *job, struct job_message *out) {
 
 static void tell(struct job *job, enum job_kind kind, uint64_t id) {
   job_send(job, job->coordinator, &(struct job_message){.kind = kind, .id = id});
-}
-
-/* On the keeper's thread. */
-void holder_done(void *self, const char *name, const struct note_head *head, status code, const char *text) {
-  struct job *job = self;
-  struct job_message message = {.kind = code == OK ? JOB_DONE : JOB_REFUSED, .id = head->id, .is_failure = code != OK};
-  (void)name;
-  if (code != OK) {
-    pthread_mutex_lock(&job->lock);
-    bool is_news = !job->has_failed || strcmp(job->failed_text, text) != 0;
-    job->has_failed = true;
-    snprintf(job->failed_text, sizeof job->failed_text, "%s", text);
-    pthread_mutex_unlock(&job->lock);
-    if (is_news)
-      job_say(job, "a checkpoint could not be saved to %s, the work goes on: %s", keeper_folder(job->seat.keeper), text);
-  }
-  job_send(job, job->coordinator, &message);
-}
-
-static void note_failure(struct job *job, const char *text) {
-  pthread_mutex_lock(&job->lock);
-  job->has_failed = true;
-  snprintf(job->failed_text, sizeof job->failed_text, "%s", text);
-  pthread_mutex_unlock(&job->lock);
-  job_say(job, "a checkpoint could not be saved to %s, the work goes on: %s", keeper_folder(job->seat.keeper), text);
 }
 
 static void complete(struct job *job) {

@@ -84,7 +84,6 @@ void holder_options(struct job *job);
 void holder_join(struct job *job, struct job_message *out);
 void holder_message(struct job *job, const struct job_message *message);
 void holder_tick(struct job *job, uint64_t now_ms);
-void holder_done(void *self, const char *name, const struct note_head *head, status code, const char *text);
 
 /* job_coordinator.c; what it keeps is in job_chair.h */
 status chair_create(struct job *job);

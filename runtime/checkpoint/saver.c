@@ -26,7 +26,6 @@ struct saver {
   struct keeper *keeper; /* NULL: nothing is saved */
   int64_t save_steps;
   uint64_t save_ms;
-  bool restored;
   pthread_mutex_t lock; /* all below */
   int64_t steps;        /* since the first start */
   int64_t saved_at;     /* steps in the last complete one */
@@ -169,7 +168,6 @@ static status restore_from(struct saver *saver, const char *path, bool is_own) {
   if (restored.values == 0 && !is_own)
     return fail(NOT_FOUND, "%s has no value for any variable of %s", path, saver->task->name);
   say_missing(saver, &restored, path);
-  saver->restored = restored.values > 0;
   if (is_own)
     saver->steps = saver->saved_at = saver->taken_at = restored.head.id ? restored.head.steps : restored.number;
   return OK;
@@ -214,5 +212,3 @@ void saver_destroy(struct saver *saver) {
   pthread_mutex_destroy(&saver->lock);
   free(saver);
 }
-
-bool saver_has_restored(const struct saver *saver) { return saver && saver->restored; }

@@ -36,8 +36,6 @@ status saver_folder(const struct program *program, const char *folder, char *out
 status saver_create(struct task *task, const struct saver_config *config, struct saver **out);
 /* Before the task, when it is closed: waits for what is being written. Accepts NULL. Does not save. */
 void saver_destroy(struct saver *saver);
-/* Variables have values of a checkpoint. */
-bool saver_has_restored(const struct saver *saver);
 /* Saves when steps have been run since the last checkpoint, and waits for it. DATA_LOSS: that failed, or one before
  * did. Accepts NULL. */
 status saver_finish(struct saver *saver);

@@ -70,6 +70,16 @@ static status write_all(struct task *task, struct checkpoint_writer *writer, con
   return OK;
 }
 
+/* It will not be written. */
+static void snapshot_drop(struct task *task) {
+  for (uint32_t i = 0; i < task->variable_count; i++) {
+    struct variable *variable = &task->variables[i];
+    pthread_mutex_lock(&variable->lock);
+    variable->aside_state = ASIDE_NONE;
+    pthread_mutex_unlock(&variable->lock);
+  }
+}
+
 status snapshot_write(struct task *task, const char *prefix, const struct wire_buffer *note) {
   struct checkpoint_writer *writer;
   collect(task);
@@ -82,13 +92,4 @@ status snapshot_write(struct task *task, const char *prefix, const struct wire_b
   }
   snapshot_drop(task);
   return result;
-}
-
-void snapshot_drop(struct task *task) {
-  for (uint32_t i = 0; i < task->variable_count; i++) {
-    struct variable *variable = &task->variables[i];
-    pthread_mutex_lock(&variable->lock);
-    variable->aside_state = ASIDE_NONE;
-    pthread_mutex_unlock(&variable->lock);
-  }
 }

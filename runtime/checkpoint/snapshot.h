@@ -21,7 +21,5 @@ void snapshot_take(struct task *task, const struct note_head *head, struct wire_
 /* All files are complete and on the disk when it returns OK. DATA_LOSS, NOT_FOUND, PERMISSION_DENIED: they cannot be
  * written; RESOURCE_EXHAUSTED. */
 status snapshot_write(struct task *task, const char *prefix, const struct wire_buffer *note);
-/* It will not be written. */
-void snapshot_drop(struct task *task);
 
 #endif

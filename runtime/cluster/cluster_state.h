@@ -184,8 +184,6 @@ void cluster_say_bye(struct peer *peer);
 void cluster_wait_changed(struct cluster *cluster, uint64_t until_ms);
 /* Some task says that the chief is ready. */
 void cluster_hear_ready(struct cluster *cluster, bool by_init);
-/* "/job:worker/task:1"; in a buffer of the calling thread. */
-const char *cluster_job_path(const struct cluster *cluster, uint32_t task);
 
 /* greet.c: all on the loop's thread */
 /* Of a link: a challenge has come; HELLO has. Not OK: the link is refused. */

@@ -16,7 +16,8 @@ void cluster_wait_changed(struct cluster *cluster, uint64_t until_ms) {
   pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until);
 }
 
-const char *cluster_job_path(const struct cluster *cluster, uint32_t task) {
+/* "/job:worker/task:1"; in a buffer of the calling thread. */
+static const char *cluster_job_path(const struct cluster *cluster, uint32_t task) {
   static _Thread_local char path[160];
   snprintf(path, sizeof path, "/job:%s/task:%u", cluster->jobs[task], cluster->indices[task]);
   return path;

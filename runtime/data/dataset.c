@@ -29,7 +29,7 @@ const struct dataset_kind *dataset_kind_find(const char *op) {
 
 /* ---- datasets ---- */
 
-struct dataset *dataset_retain(struct dataset *dataset) {
+static struct dataset *dataset_retain(struct dataset *dataset) {
   atomic_fetch_add_explicit(&dataset->references, 1, memory_order_relaxed);
   return dataset;
 }

@@ -66,7 +66,6 @@ struct cursor {
 };
 
 const struct dataset_kind *dataset_kind_find(const char *op);
-struct dataset *dataset_retain(struct dataset *dataset);
 void dataset_release(struct dataset *dataset); /* accepts NULL */
 /* A handle, which takes the reference when it is made. */
 status dataset_handle(struct dataset *dataset, struct tensor **out);

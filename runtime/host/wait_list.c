@@ -43,7 +43,8 @@ bool wait_list_has(const struct wait_list *list, const void *call) {
   return false;
 }
 
-bool wait_list_withdraw(struct host_call *call) {
+/* host_call.withdraw of a call in a line: takes the lock. */
+static bool wait_list_withdraw(struct host_call *call) {
   struct wait_list *list = call->wait;
   pthread_mutex_lock(list->lock);
   struct wait_entry *entry = take_out(list, call);

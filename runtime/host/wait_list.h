@@ -26,8 +26,6 @@ struct wait_list {
 void wait_list_init(struct wait_list *list, pthread_mutex_t *lock);
 /* Under the lock: the call waits at the end of the line; it is pending from now on. NULL without memory. */
 struct wait_entry *wait_list_add(struct wait_list *list, struct host_call *call, int64_t number);
-/* host_call.withdraw of a call in a line: takes the lock. */
-bool wait_list_withdraw(struct host_call *call);
 /* Under the lock: the same. */
 bool wait_list_drop(struct wait_list *list, const struct host_call *call);
 /* Under the lock: whether the call (host.h) stands in the line; it is compared, not read. */

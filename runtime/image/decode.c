@@ -5,7 +5,7 @@
 #include "runtime/host/host.h"
 #include "runtime/image/image.h"
 
-enum image_format image_format_of(const uint8_t *data, size_t size) {
+static enum image_format image_format_of(const uint8_t *data, size_t size) {
   static const struct {
     enum image_format format;
     const char *magic;

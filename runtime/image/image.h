@@ -33,7 +33,6 @@ struct image_wish {
   int32_t crop[4]; /* top, left, height, width */
 };
 
-enum image_format image_format_of(const uint8_t *data, size_t size);
 /* INVALID_ARGUMENT for bytes that are no such image. */
 status image_read_png(const uint8_t *data, size_t size, const struct image_wish *wish, struct image *out);
 status image_read_jpeg(const uint8_t *data, size_t size, const struct image_wish *wish, struct image *out);

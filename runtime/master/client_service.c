@@ -36,7 +36,7 @@ static status run_recorded(struct client_service *service, const struct master_r
   if (code == OK)
     code = step_stats_create(service->task, &request->stats);
   if (code == OK)
-    code = task_run_for_client(service->task, run->entry, run->feeds, run->fetches, request);
+    code = task_run(service->task, run->entry, run->feeds, run->fetches, request);
   if (code == OK)
     step_stats_write(request->stats, run->metadata);
   step_stats_destroy(request->stats);
@@ -51,7 +51,7 @@ static status run_when_fed(struct client_service *service, const struct master_r
   struct run_request request = {.gone = run->cancelled};
   status result = feeds && fetches ? partial_await_feeds(run->partial, run->cancelled, feeds) : fail(RESOURCE_EXHAUSTED, "no memory");
   if (result == OK)
-    result = task_run_for_client(service->task, run->entry, feeds, fetches, &request);
+    result = task_run(service->task, run->entry, feeds, fetches, &request);
   for (uint32_t i = 0; result == OK && i < code->fetches.count; i++)
     partial_give(run->partial, i, fetches[i]);
   for (uint32_t i = 0; feeds && i < code->feeds.count; i++)
@@ -83,8 +83,7 @@ static status run_entry(void *self, const struct master_run *run) {
   TRY(check_incarnations(service, code, run->seen));
   if (run->partial && !code->partial)
     return run_when_fed(service, run, code);
-  TRY(run->traces ? run_recorded(service, run, &request)
-                  : task_run_for_client(service->task, run->entry, run->feeds, run->fetches, &request));
+  TRY(run->traces ? run_recorded(service, run, &request) : task_run(service->task, run->entry, run->feeds, run->fetches, &request));
   if (run->wants_graphs)
     entry_graphs_write(service->task, run->entry, run->metadata);
   return OK;

@@ -65,7 +65,6 @@ void connection_release(struct connection *c) {
 }
 
 void *connection_user(const struct connection *c) { return c->user; }
-void connection_set_user(struct connection *c, void *user) { c->user = user; }
 void connection_set_round(struct connection *c, size_t bytes) { c->round_bytes = bytes; }
 struct http2 *connection_http2(const struct connection *c) {
   return c->http2;
@@ -503,13 +502,4 @@ void connection_shutdown(struct connection *c) {
 void connection_abort(struct connection *c, const char *reason) {
   if (!c->is_closed)
     close_post_send(c, reason, run_abort);
-}
-
-bool connection_is_flushed(struct connection *c) {
-  const struct iovec *pieces;
-  struct iovec sealed;
-  pthread_mutex_lock(&c->lock);
-  bool flushed = !c->http2 || c->is_connecting || output(c, &sealed, &pieces) == 0;
-  pthread_mutex_unlock(&c->lock);
-  return flushed && !posts_are_pending(c);
 }

@@ -42,8 +42,6 @@ struct connection *connection_retain(struct connection *connection);
 void connection_release(struct connection *connection); /* accepts NULL */
 
 void *connection_user(const struct connection *connection);
-/* On the loop's thread. */
-void connection_set_user(struct connection *connection, void *user);
 /* How many bytes are read from it before the others have their turn; NET_ROUND_BYTES unless told. On the loop's thread. */
 void connection_set_round(struct connection *connection, size_t bytes);
 /* The HTTP/2 end: on the loop's thread right after create, and in handlers and posts. NULL once it is closed. */
@@ -66,7 +64,5 @@ void connection_post(struct connection *connection, struct connection_post *post
  * the stream, and the peer's. At once: nothing more is sent. reason is for on_closed. */
 void connection_shutdown(struct connection *connection);
 void connection_abort(struct connection *connection, const char *reason);
-/* Nothing waits to be sent. On the loop's thread. */
-bool connection_is_flushed(struct connection *connection);
 
 #endif

@@ -406,15 +406,9 @@ void http2_finish_grpc(struct http2_stream *stream, int grpc_status, const char 
   nghttp2_submit_response(stream->http2->session, stream->id, fields, count, NULL);
 }
 
-void http2_reset(struct http2_stream *stream, uint32_t error) {
-  nghttp2_submit_rst_stream(stream->http2->session, NGHTTP2_FLAG_NONE, stream->id, error);
-}
-
 void http2_goaway(struct http2 *h) {
   nghttp2_submit_goaway(h->session, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(h->session), NGHTTP2_NO_ERROR, NULL, 0);
 }
-
-void http2_terminate(struct http2 *h, uint32_t error) { nghttp2_session_terminate_session(h->session, error); }
 
 /* ---- receiving: nghttp2's callbacks ---- */
 

@@ -95,11 +95,7 @@ void http2_finish(struct http2_stream *stream);
 /* Server: trailers grpc-status and grpc-message (percent-encoded here) after the data; without a response sent before, in
  * headers only. */
 void http2_finish_grpc(struct http2_stream *stream, int grpc_status, const char *message);
-/* RST_STREAM with an HTTP/2 error code. */
-void http2_reset(struct http2_stream *stream, uint32_t error);
 /* GOAWAY: no new streams; open ones may end. */
 void http2_goaway(struct http2 *http2);
-/* GOAWAY with an error, and the end of everything. */
-void http2_terminate(struct http2 *http2, uint32_t error);
 
 #endif

@@ -98,6 +98,19 @@ static void read_phases(struct course *course) {
   }
 }
 
+/* One that was half made. */
+static void course_free(struct course *course) {
+  pthread_cond_destroy(&course->changed);
+  pthread_mutex_destroy(&course->lock);
+  own_state_deinit(&course->own);
+  free(course->phases);
+  free(course->holders);
+  free(course->also);
+  free(course->answers);
+  free(course->held);
+  free(course);
+}
+
 status course_create(struct task *task, const struct task_options *options, struct course **out) {
   struct course *course = calloc(1, sizeof *course);
   if (!course)
@@ -122,30 +135,12 @@ status course_create(struct task *task, const struct task_options *options, stru
   course->answers = calloc((size_t)tasks + 1, sizeof *course->answers);
   course->held = calloc((size_t)tasks + 1, sizeof *course->held);
   if (!course->phases || !course->holders || !course->also || !course->answers || !course->held) {
-    course_destroy(course);
+    course_free(course);
     return fail(RESOURCE_EXHAUSTED, "no memory");
   }
   read_phases(course);
   *out = course;
   return OK;
-}
-
-void course_destroy(struct course *course) {
-  if (!course)
-    return;
-  for (struct course *next; course->lanes; course->lanes = next) {
-    next = course->lanes->next_lane;
-    course_destroy(course->lanes);
-  }
-  pthread_cond_destroy(&course->changed);
-  pthread_mutex_destroy(&course->lock);
-  own_state_deinit(&course->own);
-  free(course->phases);
-  free(course->holders);
-  free(course->also);
-  free(course->answers);
-  free(course->held);
-  free(course);
 }
 
 /* ---- lanes ---- */

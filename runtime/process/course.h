@@ -5,7 +5,7 @@
  * with the first step that is missing anywhere; who has it already computes it again and changes nothing. The other
  * side of the question is answered here, too: in every task.
  *
- * Threads: any. Owner: the task's main. */
+ * Threads: any. It is there until the process ends: a signal may come at any time. */
 #ifndef TFC_RUNTIME_PROCESS_COURSE_H
 #define TFC_RUNTIME_PROCESS_COURSE_H
 
@@ -39,8 +39,6 @@ status course_create_lane(struct course *course, uint32_t entry, uint32_t lane, 
 /* Asked before a task that was lost is waited for: true: it is of no use, the failure stays. From the thread of the
  * course. */
 void course_expect_end(struct course *course, bool (*is_over)(void *self), void *self);
-/* Accepts NULL. */
-void course_destroy(struct course *course);
 /* Questions can come, and be asked; before cluster_start, and before anything is run. RESOURCE_EXHAUSTED. */
 status course_attach(struct course *course, struct cluster *cluster);
 /* The task has been initialised, and is about to ask: its first step begins here, also when the job begins again.

@@ -32,7 +32,7 @@ static status run_init(struct host *host, const char *name, uint32_t init) {
   if (!fetches)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   doctor_enter(host->doctor, STAGE_INITIALISES, NULL, 0);
-  status result = task_run_for_client(host->task, init, NULL, fetches, &request);
+  status result = task_run(host->task, init, NULL, fetches, &request);
   for (uint32_t i = 0; i < entry->fetches.count; i++)
     tensor_release(fetches[i]);
   free(fetches);

@@ -161,7 +161,8 @@ static status read_feeds(struct phase *phase) {
   return OK;
 }
 
-void batch_copy(const char *rows, int64_t row_bytes, int64_t total, int64_t first, int64_t count, char *to) {
+/* The rows that a step is fed: count rows from `first` on, round and round over `total` of them. Copies them to `to`. */
+static void batch_copy(const char *rows, int64_t row_bytes, int64_t total, int64_t first, int64_t count, char *to) {
   int64_t at = first % total;
   while (count > 0) {
     int64_t run = total - at < count ? total - at : count;
@@ -388,7 +389,7 @@ static status run_step(struct phase *phase, int64_t step, const struct run_reque
   for (uint32_t i = 0; i < phase->code->feeds.count; i++)
     if (is_batched(phase, i))
       TRY(fill_batch(phase, i, step));
-  return task_run_for_client(phase->task, phase->entry, phase->feeds, phase->fetches, request);
+  return task_run(phase->task, phase->entry, phase->feeds, phase->fetches, request);
 }
 
 status phase_repeat(struct phase *phase, int64_t step, const struct run_request *request) {

@@ -38,7 +38,4 @@ status phase_end(struct phase *phase);
 void phase_destroy(struct phase *phase);
 uint32_t phase_entry(const struct phase *phase);
 
-/* The rows that a step is fed: count rows from `first` on, round and round over `total` of them. Copies them to `to`. */
-void batch_copy(const char *rows, int64_t row_bytes, int64_t total, int64_t first, int64_t count, char *to);
-
 #endif

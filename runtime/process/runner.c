@@ -59,7 +59,7 @@ static void note_failure(struct loop_thread *loop, status code) {
 static status run_once(struct loop_thread *loop, uint32_t entry, struct run_request request, struct tensor **fetches) {
   request.gone = &loop->runners->ending;
   const struct program_entry *code = entry_of(loop->runners, entry);
-  TRY(task_run_for_client(loop->runners->config.task, entry, NULL, fetches, &request));
+  TRY(task_run(loop->runners->config.task, entry, NULL, fetches, &request));
   for (uint32_t i = 0; i < code->fetches.count; i++)
     tensor_release(fetches[i]);
   return OK;

@@ -185,8 +185,6 @@ status collective_meet(struct collective *c, struct host_call *call, int64_t mem
   return wait_list_finish(over, call);
 }
 
-status collective_join(struct collective *c, struct host_call *call) { return collective_meet(c, call, 0, call->input_count > 0, false); }
-
 status collective_check(const struct collective *c, const struct collective_spec *spec) {
   if (c->spec.size != spec->size)
     return fail(INTERNAL, "the group has size %lld, not %lld", (long long)c->spec.size, (long long)spec->size);

@@ -23,11 +23,9 @@ struct collective_spec {
 };
 extern const struct resource_maker collective_maker; /* argument: const struct collective_spec * */
 
-/* Ends at once or later (host.h). With an input: output 0 is the result. Without: output 0 is a bool, true for one of all. */
-status collective_join(struct collective *collective, struct host_call *call);
-
-/* The same for one of several members in one step: their order is that of (driver, member). `gives`: input 0 is its value. comes_again:
- * when the step is given up its driver will repeat it, so that the others wait for that. */
+/* Ends at once or later (host.h). With an input: output 0 is the result. Without: output 0 is a bool, true for one of all. member: which of
+ * several in one step; their order is that of (driver, member). `gives`: input 0 is its value. comes_again: when the step is given up its
+ * driver will repeat it, so that the others wait for that. */
 status collective_meet(struct collective *collective, struct host_call *call, int64_t member, bool gives, bool comes_again);
 /* INTERNAL when the group was begun with another size or for something else. */
 status collective_check(const struct collective *collective, const struct collective_spec *spec);

@@ -250,12 +250,3 @@ bool hall_is_behind(struct hall *hall, uint32_t task) {
   pthread_mutex_unlock(&hall->lock);
   return is;
 }
-
-uint64_t hall_rounds(struct hall *hall, const char *name) {
-  uint64_t number = 0, key = meeting_name_key(name);
-  pthread_mutex_lock(&hall->lock);
-  for (const struct meeting *m = hall->meetings; m; m = m->next)
-    number = m->key == key ? m->round.number : number;
-  pthread_mutex_unlock(&hall->lock);
-  return number;
-}

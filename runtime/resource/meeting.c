@@ -16,7 +16,8 @@ static uint64_t now_ms(void) {
   return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-uint64_t meeting_name_key(const char *name) {
+/* The key of a meeting in messages. */
+static uint64_t name_key(const char *name) {
   uint64_t key = UINT64_C(1469598103934665603);
   for (; *name; name++)
     key = (key ^ (uint8_t)*name) * UINT64_C(1099511628211);
@@ -450,7 +451,7 @@ static status meeting_init(struct resource *resource, void *argument) {
   bool made = round_init(&m->round, &options);
   if (!made || !m->seats || !m->holders || !m->given || !m->taken)
     return fail(RESOURCE_EXHAUSTED, "no memory");
-  m->key = meeting_name_key(resource->name);
+  m->key = name_key(resource->name);
   wait_list_init(&m->waiting, &m->hall->lock);
   pthread_mutex_lock(&m->hall->lock);
   m->next = m->hall->meetings;

@@ -67,8 +67,6 @@ bool hall_is_applied(struct hall *hall, uint32_t task, bool (*has)(void *self, u
 uint64_t hall_last_serial(struct hall *hall, uint32_t task);
 /* Whether some meeting has decided a round without the task: it has finished its steps, and lacks what came of it. */
 bool hall_is_behind(struct hall *hall, uint32_t task);
-/* Rounds decided so far in the meeting of this name; 0: there is none. */
-uint64_t hall_rounds(struct hall *hall, const char *name);
 
 struct meeting_spec {
   struct hall *hall;

@@ -1,7 +1,7 @@
 /* meeting_state.h: what a meeting and its hall are made of, for meeting.c (who holds, and what follows), meeting_value.c (what comes of the
  * contributions) and hall.c (the meetings of a task).
  *
- * Private to the folder. All of it is under the hall's lock, and every function here is called with it, but for meeting_name_key.
+ * Private to the folder. All of it is under the hall's lock, and every function here is called with it.
  */
 #ifndef TFC_RUNTIME_RESOURCE_MEETING_STATE_H
 #define TFC_RUNTIME_RESOURCE_MEETING_STATE_H
@@ -95,8 +95,6 @@ void meeting_value_compute(struct meeting *m, struct value *v, bool is_decided);
 /* A value that can be computed now; NULL: none. */
 struct value *meeting_value_ready(struct meeting *m, bool *is_decided);
 
-/* The key of a meeting in messages. Any thread, with the lock or without. */
-uint64_t meeting_name_key(const char *name);
 /* Notes what was given with the contributions that the last round has taken. */
 void meeting_note_numbers(struct meeting *m);
 /* Everything that follows from a change; appends the waits that are over. May give the lock back for a time, to compute. */

@@ -427,8 +427,6 @@ bool queue_is_closed(struct queue *q) {
 }
 
 const struct queue_spec *queue_get_spec(const struct queue *q) { return &q->spec; }
-const char *queue_name(const struct queue *q) { return q->resource.name; }
-
 /* ---- the resource ---- */
 
 static status queue_init(struct resource *resource, void *argument) {

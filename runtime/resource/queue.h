@@ -60,7 +60,6 @@ status queue_close(struct queue *queue, struct host_call *call, bool cancel_pend
 int64_t queue_size(struct queue *queue);
 bool queue_is_closed(struct queue *queue);
 const struct queue_spec *queue_get_spec(const struct queue *queue);
-const char *queue_name(const struct queue *queue);
 /* "FIFOQueue" */
 const char *queue_kind_name(enum queue_kind kind);
 

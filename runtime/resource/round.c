@@ -372,29 +372,11 @@ void round_hear(struct round *r, const struct round_message *m) {
 
 /* ---- who is waited for ---- */
 
-uint32_t round_waits_for(const struct round *r) {
-  for (uint32_t i = 0; i < r->options.seats && r->phase == ROUND_OPEN; i++)
-    if (r->seats[i].is_member && (decides(r) ? !common(r, i) : !r->seats[i].given))
-      return i;
-  return ROUND_NOBODY;
-}
-
 uint32_t round_finished_without(const struct round *r) {
   for (uint32_t i = 0; i < r->options.seats && r->phase == ROUND_OPEN && !r->options.is_elastic; i++)
     if (r->seats[i].is_member && r->seats[i].has_finished && !r->seats[i].given)
       return i;
   return ROUND_NOBODY;
-}
-
-uint64_t round_deadline_ms(const struct round *r) {
-  uint64_t first = UINT64_MAX;
-  for (uint32_t i = 0; i < r->options.seats; i++) {
-    const struct round_seat *seat = &r->seats[i];
-    uint64_t end = seat->missing_since_ms + r->options.timeout_ms;
-    if (seat->is_member && seat->is_missing && end < first)
-      first = end;
-  }
-  return first;
 }
 
 uint32_t round_late(const struct round *r, uint64_t now_ms) {

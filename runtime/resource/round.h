@@ -125,9 +125,5 @@ void round_hear(struct round *round, const struct round_message *message);
 /* A seat that is waited for: that has finished its steps, or was missing for longer than the time-out. */
 uint32_t round_finished_without(const struct round *round);
 uint32_t round_late(const struct round *round, uint64_t now_ms);
-/* When that may next become true: of the seats that are missing now; UINT64_MAX: none is. */
-uint64_t round_deadline_ms(const struct round *round);
-/* A seat that the open round still waits for; ROUND_NOBODY: none, the decision is on its way. */
-uint32_t round_waits_for(const struct round *round);
 
 #endif

@@ -480,8 +480,8 @@ static status choose_entry(const struct task *task, struct tensor *const *feeds,
   return program_entry(task->program, *number)->variants ? choose_variant(task, feeds, number) : OK;
 }
 
-status task_run_for_client(struct task *task, uint32_t number, struct tensor *const *feeds, struct tensor **fetches,
-                           const struct run_request *request) {
+status task_run(struct task *task, uint32_t number, struct tensor *const *feeds, struct tensor **fetches,
+                const struct run_request *request) {
   TRY(choose_entry(task, feeds, request, &number));
   const struct program_entry *entry = program_entry(task->program, number);
   TRY(entry_check_driver(task, entry));
@@ -516,10 +516,6 @@ status task_run_for_client(struct task *task, uint32_t number, struct tensor *co
     fetches[i] = NULL;
   }
   return result;
-}
-
-status task_run(struct task *task, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches) {
-  return task_run_for_client(task, entry, feeds, fetches, NULL);
 }
 
 /* ---- stopping ---- */

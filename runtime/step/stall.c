@@ -266,13 +266,6 @@ static void add_ring(const struct stall *stall, struct text *text, const struct 
     add(text, "%s", name_of(stall, ring[0].driver));
 }
 
-void stall_ring(const struct stall *stall, char *out, size_t size) {
-  struct node ring[RING_MAX];
-  struct text text = {.to = out, .size = size};
-  *out = 0;
-  add_ring(stall, &text, ring, find_ring(stall, ring));
-}
-
 static uint64_t hash_text(const char *text) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
   for (; *text; text++)

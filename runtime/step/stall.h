@@ -58,8 +58,5 @@ size_t stall_tell(struct stall *stall, uint64_t now_ms, void *data);
 bool stall_say(struct stall *stall, uint64_t now_ms, uint32_t clock_s, char *line, size_t size);
 /* All waits of at least min_ms at any time, oldest first, in the same words; "" when there is none. */
 void stall_report(const struct stall *stall, uint64_t now_ms, uint32_t clock_s, uint64_t min_ms, char *out, size_t size);
-/* Tasks whose steps wait for each other, this task's among them: "worker_0 -> worker_1 -> worker_0" with what each waits in; "" when
- * there is none. */
-void stall_ring(const struct stall *stall, char *out, size_t size);
 
 #endif

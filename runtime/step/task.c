@@ -160,11 +160,6 @@ void task_watch_peers(struct task *task, void (*on_peers)(void *self), void *sel
 void task_set_exchange(struct task *task, const struct exchange *exchange) { task->exchange = exchange; }
 const struct program *task_program(const struct task *task) { return task->program; }
 const char *task_name(const struct task *task) { return task->name; }
-uint32_t task_variable_count(const struct task *task) { return task->variable_count; }
-struct variable *task_variable(struct task *task, uint32_t number) {
-  return &task->variables[number];
-}
-
 uint32_t task_find_entry(const struct task *task, const char *name) {
   for (uint32_t i = 0; i < task->program->tables[PROGRAM_ENTRIES].count; i++)
     if (strcmp(program_text(task->program, program_entry(task->program, i)->name), name) == 0)

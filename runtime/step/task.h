@@ -38,13 +38,7 @@ const char *task_name(const struct task *task);
 /* PROGRAM_NONE when there is no entry of that name. */
 uint32_t task_find_entry(const struct task *task, const char *name);
 
-/* Runs one step as its driver and waits for it. feeds: one tensor for each feed of the entry, in its order (kept only
- * during the call); fetches: room for one tensor for each fetch; the caller owns a reference of each. On failure no
- * fetch is set. INVALID_ARGUMENT: a feed is NULL or does not fit (named); FAILED_PRECONDITION: not driven from this task;
- * CANCELLED: task_stop; UNAVAILABLE: a peer was lost; else what the step's instructions report. */
-status task_run(struct task *task, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches);
-
-/* What a client asks of a run beside its values. */
+/* What is asked of a run beside its values. */
 struct run_request {
   const atomic_bool *gone;  /* when it becomes true and somebody calls task_poll_clients, the step ends with CANCELLED; or NULL */
   struct partial *partial;  /* not NULL: the feeds come through it, and the fetches go there (partial.h) */
@@ -56,9 +50,12 @@ struct run_request {
   uint32_t also_count;
   bool is_once; /* `init` of the job: a task that has run it does not again */
 };
-/* The same for a client. feeds and fetches are NULL in a partial run, which is UNIMPLEMENTED for some entries. */
-status task_run_for_client(struct task *task, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches,
-                           const struct run_request *request);
+/* Runs one step as its driver and waits for it. feeds: one tensor for each feed of the entry, in its order (kept only during the call);
+ * fetches: room for one tensor for each fetch; the caller owns a reference of each. On failure no fetch is set. Both are NULL in a partial
+ * run, which is UNIMPLEMENTED for some entries. request: NULL: nothing. INVALID_ARGUMENT: a feed is NULL or does not fit (named);
+ * FAILED_PRECONDITION: not driven from this task; CANCELLED: task_stop, or the client has gone; UNAVAILABLE: a peer was lost; else what the
+ * step's instructions report. */
+status task_run(struct task *task, uint32_t entry, struct tensor *const *feeds, struct tensor **fetches, const struct run_request *request);
 /* What the steps of the client who waits with this `gone` are at ("/job:worker/task:0 is in QueueDequeueV2 'q'"), of all steps when it
  * is NULL; "" when nothing runs. Any thread. */
 void task_explain(struct task *task, const atomic_bool *gone, char *out, size_t size);
@@ -101,10 +98,5 @@ void task_forget_closed_queues(struct task *task);
 void task_stop(struct task *task);
 /* The same, and waits until no step of another driver runs here: then the exchange is not called any more. */
 void task_close(struct task *task);
-
-/* The contents of a variable (Checkpoints). */
-uint32_t task_variable_count(const struct task *task);
-struct variable;
-struct variable *task_variable(struct task *task, uint32_t number);
 
 #endif

@@ -137,7 +137,6 @@ static inline bool expr_coefficient(const struct codegen *c, expr_id e, uint32_t
 /* codegen_access.c */
 void codegen_flags(struct codegen *c); /* recomputes flags after locals, lanes or copies have changed */
 value emit_expr(struct codegen *c, expr_id e);
-value emit_address_index(struct codegen *c, expr_id e);
 void emit_store(struct codegen *c, const struct stmt *s);
 value fetch_address(struct codegen *c, uint32_t buffer, const expr_id *index); /* may lie outside the buffer */
 void emit_hint(struct codegen *c, value address);                              /* its line is soon read */
@@ -263,7 +262,6 @@ void emit_packed_tiles(struct codegen *c, const struct phase *p, value begin, va
 bool is_scheduled(const struct stmt *s);                       /* it, or something in it, carries a mark */
 uint32_t vector_lanes(const struct codegen *c, int64_t width); /* of the vectors that a loop over lanes is written in */
 void emit_scheduled_for(struct codegen *c, const struct stmt *s);
-void emit_scheduled_block(struct codegen *c, const struct stmt *block);
 void emit_fetch(struct codegen *c, const struct stmt *s);        /* STMT_FETCH */
 value emit_task_count(struct codegen *c, const struct phase *p); /* iterations of the loops of tasks */
 void emit_scheduled_tiles(struct codegen *c, const struct phase *p, value begin, value end);

@@ -49,6 +49,8 @@ static bool lane_coefficient_at(struct codegen *c, expr_id e, int depth, int64_t
 
 static bool lane_coefficient(struct codegen *c, expr_id e, int64_t *out) { return lane_coefficient_at(c, e, 24, out); }
 
+static value emit_address_index(struct codegen *c, expr_id e);
+
 enum access { ACCESS_UNIFORM, ACCESS_CONTIGUOUS, ACCESS_SCATTERED };
 
 static enum access access_of(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index) {
@@ -303,7 +305,7 @@ value emit_expr(struct codegen *c, expr_id e) {
   return *slot = result;
 }
 
-value emit_address_index(struct codegen *c, expr_id e) {
+static value emit_address_index(struct codegen *c, expr_id e) {
   const struct expr *x = expr_get(c->k, e);
   if (x->op == SCALAR_LOCAL && x->imm == c->lane_local && c->lanes > 1)
     return c->lane_base;

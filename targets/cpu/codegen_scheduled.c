@@ -104,7 +104,7 @@ static void emit_version(struct codegen *c, LLVMBasicBlockRef at, LLVMBasicBlock
   emit_block(c, block);
   LLVMBuildBr(c->b, done);
 }
-void emit_scheduled_block(struct codegen *c, const struct stmt *block) {
+static void emit_scheduled_block(struct codegen *c, const struct stmt *block) {
   const struct stmt *lanes = c->known.extent || c->lanes > 1 ? NULL : find_open_lanes(c, block, block);
   if (!lanes) {
     emit_block(c, block);

@@ -19,22 +19,6 @@ static void memory_is_zeroed_and_aligned(void **state) {
   arena_deinit(&arena);
 }
 
-static void reset_memory_is_zeroed_again(void **state) {
-  (void)state;
-  struct arena arena;
-  arena_init(&arena);
-  for (int round = 0; round < 3; round++) {
-    for (int i = 0; i < 100; i++) {
-      unsigned char *p = arena_alloc(&arena, 1000);
-      for (int k = 0; k < 1000; k++)
-        assert_int_equal(p[k], 0);
-      memset(p, 0xff, 1000);
-    }
-    arena_reset(&arena);
-  }
-  arena_deinit(&arena);
-}
-
 static void a_large_request_leaves_the_block_in_use(void **state) {
   (void)state;
   struct arena arena;
@@ -59,7 +43,6 @@ static void texts_are_copied(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(memory_is_zeroed_and_aligned),
-    cmocka_unit_test(reset_memory_is_zeroed_again),
     cmocka_unit_test(a_large_request_leaves_the_block_in_use),
     cmocka_unit_test(texts_are_copied),
   };

@@ -121,13 +121,13 @@ static void *run_thread(void *self) {
   struct runner *runner = self;
   struct tensor *feeds[2] = {NULL, NULL}, *fetches[2];
   if (runner->request.partial) {
-    runner->code = task_run_for_client(runner->task, 0, NULL, NULL, &runner->request);
+    runner->code = task_run(runner->task, 0, NULL, NULL, &runner->request);
     partial_end(runner->request.partial, runner->code, runner->code == OK ? "" : status_text());
     return NULL;
   }
   feeds[0] = floats(1, 1);
   feeds[1] = floats(1, 1);
-  runner->code = task_run_for_client(runner->task, 0, feeds, fetches, &runner->request);
+  runner->code = task_run(runner->task, 0, feeds, fetches, &runner->request);
   for (int i = 0; i < 2; i++) {
     tensor_release(feeds[i]);
     tensor_release(fetches[i]);
@@ -265,7 +265,7 @@ static void a_recorded_step_lists_its_nodes_with_inputs_and_device(void **state)
   struct run_request request = {.reports_memory = true};
   struct wire_buffer metadata = {0};
   assert_int_equal(step_stats_create(task, &request.stats), OK);
-  assert_int_equal(task_run_for_client(task, 0, feeds, fetches, &request), OK);
+  assert_int_equal(task_run(task, 0, feeds, fetches, &request), OK);
   step_stats_write(request.stats, &metadata);
   assert_true(has_bytes(&metadata, "/job:worker/replica:0/task:0/device:CPU:0"));
   assert_true(has_bytes(&metadata, "a = Double(x)") && has_bytes(&metadata, "b = Double(y)"));
@@ -304,11 +304,11 @@ static void out_of_memory_names_the_largest_tensors(void **state) {
   large = &claimed; /* never read: its output cannot be made */
   struct tensor *feeds[2] = {small, large};
   struct run_request request = {.reports_memory = true};
-  assert_int_equal(task_run_for_client(task, 0, feeds, fetches, &request), RESOURCE_EXHAUSTED);
+  assert_int_equal(task_run(task, 0, feeds, fetches, &request), RESOURCE_EXHAUSTED);
   assert_non_null(strstr(status_text(), MEMORY_REPORT "/job:worker/task:0: "));
   assert_non_null(strstr(status_text(), "1.0 MiB float[262144] of Double 'a'"));
   request.reports_memory = false;
-  assert_int_equal(task_run_for_client(task, 0, feeds, fetches, &request), RESOURCE_EXHAUSTED);
+  assert_int_equal(task_run(task, 0, feeds, fetches, &request), RESOURCE_EXHAUSTED);
   assert_null(strstr(status_text(), MEMORY_REPORT));
   tensor_release(small);
   unload(&b, task);

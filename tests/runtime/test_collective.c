@@ -39,6 +39,8 @@ static struct host_call *call_of(struct meeting *m, uint32_t driver, const float
   return call;
 }
 
+static status join(struct collective *c, struct host_call *call) { return collective_meet(c, call, 0, call->input_count > 0, false); }
+
 static int finished(struct meeting *m) {
   int count = 0;
   while (inbox_take(&m->inbox, false, false))
@@ -68,7 +70,7 @@ static void all_get_the_mean_whatever_the_order(void **state) {
     for (int turn = 0; turn < 2; turn++) {
       for (int j = 0; j < 3; j++) {
         struct host_call *call = call_of(&m, orders[i][j], &values[orders[i][j]]);
-        assert_int_equal(collective_join((struct collective *)m.resource, call), OK);
+        assert_int_equal(join((struct collective *)m.resource, call), OK);
         assert_int_equal(call->pending, j < 2);
       }
       assert_int_equal(finished(&m), 2);
@@ -85,7 +87,7 @@ static void one_of_a_round_leads(void **state) {
   meet(&m, &collective_maker, &(struct collective_spec){.size = 3});
   int leaders = 0;
   for (uint32_t driver = 0; driver < 3; driver++)
-    assert_int_equal(collective_join((struct collective *)m.resource, call_of(&m, driver, NULL)), OK);
+    assert_int_equal(join((struct collective *)m.resource, call_of(&m, driver, NULL)), OK);
   for (uint32_t driver = 0; driver < 3; driver++) {
     leaders += *(bool *)m.outputs[driver][0]->data;
     tensor_release(m.outputs[driver][0]);
@@ -101,12 +103,12 @@ static void a_step_that_gives_up_fails_its_round(void **state) {
   float one = 1;
   meet(&m, &collective_maker, &(struct collective_spec){.size = 3});
   for (uint32_t driver = 0; driver < 2; driver++)
-    assert_int_equal(collective_join((struct collective *)m.resource, call_of(&m, driver, &one)), OK);
+    assert_int_equal(join((struct collective *)m.resource, call_of(&m, driver, &one)), OK);
   assert_true(m.calls[0].withdraw(&m.calls[0]));
   assert_int_equal(finished(&m), 1);
   assert_int_equal(m.calls[1].code, ABORTED);
   for (uint32_t driver = 0; driver < 3; driver++) /* the next round is complete again */
-    assert_int_equal(collective_join((struct collective *)m.resource, call_of(&m, driver, &one)), OK);
+    assert_int_equal(join((struct collective *)m.resource, call_of(&m, driver, &one)), OK);
   for (uint32_t driver = 0; driver < 3; driver++)
     assert_true(result_of(&m, driver) == 3);
   finished(&m);
@@ -118,9 +120,9 @@ static void one_task_cannot_join_twice(void **state) {
   struct meeting m;
   float one = 1;
   meet(&m, &collective_maker, &(struct collective_spec){.size = 2});
-  assert_int_equal(collective_join((struct collective *)m.resource, call_of(&m, 0, &one)), OK);
+  assert_int_equal(join((struct collective *)m.resource, call_of(&m, 0, &one)), OK);
   struct host_call again = m.calls[0];
-  assert_int_equal(collective_join((struct collective *)m.resource, &again), FAILED_PRECONDITION);
+  assert_int_equal(join((struct collective *)m.resource, &again), FAILED_PRECONDITION);
   assert_true(m.calls[0].withdraw(&m.calls[0]));
   part(&m);
 }

@@ -10,7 +10,7 @@
 #include "runtime/checkpoint/snapshot.h"
 #include "runtime/data/events.h"
 #include "runtime/memory/variable.h"
-#include "runtime/step/task.h"
+#include "runtime/step/task_state.h"
 #include "runtime/step/trace.h"
 #include "tests/support/program_builder.h"
 #include "tests/support/temp_path.h"
@@ -46,17 +46,16 @@ static const struct program *counter(struct program_builder *b) {
 }
 
 /* Runs a task for so many steps; the last value. */
-static float run_task(const char *folder, int steps, int64_t save_steps, bool save, bool *restored) {
+static float run_task(const char *folder, int steps, int64_t save_steps, bool save) {
   struct program_builder b;
   struct task *task;
   struct saver *saver;
   float last = -1;
   assert_int_equal(task_create(counter(&b), kernels, 1, &task), OK);
   assert_int_equal(saver_create(task, &(struct saver_config){.folder = folder, .save_steps = save_steps, .keep = SAVER_KEEP}, &saver), OK);
-  *restored = saver_has_restored(saver);
   for (int i = 0; i < steps; i++) {
     struct tensor *value;
-    assert_int_equal(task_run(task, 0, NULL, &value), OK);
+    assert_int_equal(task_run(task, 0, NULL, &value, NULL), OK);
     last = *(float *)value->data;
     tensor_release(value);
   }
@@ -70,23 +69,18 @@ static float run_task(const char *folder, int steps, int64_t save_steps, bool sa
 }
 
 static void variables_are_restored_where_they_were(void **state) {
-  bool restored;
-  assert_true(run_task(*state, 3, 0, true, &restored) == 3);
-  assert_false(restored);
-  assert_true(run_task(*state, 2, 0, true, &restored) == 5);
-  assert_true(restored);
+  assert_true(run_task(*state, 3, 0, true) == 3);
+  assert_true(run_task(*state, 2, 0, true) == 5);
 }
 
 static void a_task_that_is_killed_goes_on_from_its_last_save(void **state) {
-  bool restored;
-  run_task(*state, 7, 3, false, &restored); /* saved after 3 and 6 */
-  assert_true(run_task(*state, 1, 0, false, &restored) == 7);
+  run_task(*state, 7, 3, false); /* saved after 3 and 6 */
+  assert_true(run_task(*state, 1, 0, false) == 7);
 }
 
 static void only_the_last_checkpoints_are_kept(void **state) {
-  bool restored;
   char path[256];
-  run_task(*state, 9, 1, true, &restored);
+  run_task(*state, 9, 1, true);
   for (int i = 1; i <= 9; i++) {
     snprintf(path, sizeof path, "%s/model.ckpt-%d.index", (const char *)*state, i);
     assert_int_equal(access(path, F_OK) == 0, i > 9 - SAVER_KEEP);
@@ -94,12 +88,11 @@ static void only_the_last_checkpoints_are_kept(void **state) {
 }
 
 static void a_damaged_checkpoint_is_an_error(void **state) {
-  bool restored;
   char path[256];
   struct program_builder b;
   struct task *task;
   struct saver *saver;
-  run_task(*state, 1, 0, true, &restored);
+  run_task(*state, 1, 0, true);
   snprintf(path, sizeof path, "%s/model.ckpt-1.index", (const char *)*state);
   assert_int_equal(truncate(path, 10), 0);
   assert_int_equal(task_create(counter(&b), kernels, 1, &task), OK);
@@ -152,7 +145,7 @@ static void a_save_that_fails_does_not_end_the_training_and_is_told_at_the_end(v
     usleep(step == 5 || step == 6 ? 50000 : 0); /* else it is still being tried when the next is due */
     if (step == 6)
       assert_true(unlink(folder) == 0 && rename(away, folder) == 0);
-    assert_int_equal(task_run(task, 0, NULL, &value), OK);
+    assert_int_equal(task_run(task, 0, NULL, &value, NULL), OK);
     tensor_release(value);
   }
   assert_int_equal(saver_finish(saver), DATA_LOSS);
@@ -172,7 +165,6 @@ static void a_save_that_fails_does_not_end_the_training_and_is_told_at_the_end(v
 }
 
 static void what_a_killed_task_was_writing_is_removed(void **state) {
-  bool restored;
   char dead[256], alive[256], foreign[256];
   snprintf(dead, sizeof dead, "%s/model.ckpt-3.data-00000-of-00001.tempstate%d", (const char *)*state, 0x3fffffff);
   snprintf(alive, sizeof alive, "%s/model.ckpt-3.index.tempstate%d", (const char *)*state, (int)getppid());
@@ -180,7 +172,7 @@ static void what_a_killed_task_was_writing_is_removed(void **state) {
   fclose(fopen(dead, "w"));
   fclose(fopen(alive, "w"));
   fclose(fopen(foreign, "w"));
-  run_task(*state, 1, 0, true, &restored);
+  run_task(*state, 1, 0, true);
   assert_int_not_equal(access(dead, F_OK), 0);
   assert_int_equal(access(alive, F_OK), 0);
   assert_int_equal(access(foreign, F_OK), 0);
@@ -218,7 +210,6 @@ static void write_text(const char *folder, const char *name, const char *text) {
 
 static void the_state_file_is_honoured_whatever_the_prefix(void **state) {
   char prefix[300], text[1024], path[300];
-  bool restored;
   static const char *const forms[] = {
     "model_checkpoint_path: \"my-model-1200\"\nall_model_checkpoint_paths: \"my-model-1200\"\n",
     "all_model_checkpoint_paths : 'my-model-1200' model_checkpoint_path:\n 'my-model-1200' last_preserved_timestamp: "
@@ -229,8 +220,7 @@ static void the_state_file_is_honoured_whatever_the_prefix(void **state) {
     write_foreign(prefix, "count", NULL, 1, 1200);
     snprintf(text, sizeof text, forms[i], (const char *)*state);
     write_text(*state, "checkpoint", text);
-    assert_true(run_task(*state, 3, 0, true, &restored) == 1203);
-    assert_true(restored);
+    assert_true(run_task(*state, 3, 0, true) == 1203);
     snprintf(path, sizeof path, "%s/model.ckpt-1203.index", (const char *)*state);
     assert_int_equal(access(path, F_OK), 0);
     snprintf(path, sizeof path, "%s/my-model-1200.index", (const char *)*state);
@@ -248,7 +238,7 @@ static void as_many_checkpoints_are_kept_as_are_asked_for(void **state) {
   assert_int_equal(task_create(counter(&b), kernels, 1, &task), OK);
   assert_int_equal(saver_create(task, &(struct saver_config){.folder = *state, .save_steps = 1, .keep = 2}, &saver), OK);
   for (int i = 1; i <= 4; i++) {
-    assert_int_equal(task_run(task, 0, NULL, &value), OK);
+    assert_int_equal(task_run(task, 0, NULL, &value, NULL), OK);
     tensor_release(value);
     snprintf(path, sizeof path, "%s/model.ckpt-%d.index", (const char *)*state, i);
     wait_for(path);
@@ -294,8 +284,7 @@ static void a_task_starts_from_any_checkpoint_and_names_what_it_lacks(void **sta
   for (int turn = 0; turn < 2; turn++) { /* the second time its own checkpoint is newer */
     assert_int_equal(task_create(counter(&b), kernels, 1, &task), OK);
     assert_int_equal(saver_create(task, &config, &saver), OK);
-    assert_true(saver_has_restored(saver));
-    assert_int_equal(task_run(task, 0, NULL, &value), OK);
+    assert_int_equal(task_run(task, 0, NULL, &value, NULL), OK);
     assert_true(*(float *)value->data == (float)(41 + turn));
     tensor_release(value);
     assert_int_equal(saver_finish(saver), OK);
@@ -327,7 +316,7 @@ static void a_part_of_a_variable_is_put_together_from_other_parts(void **state) 
   const struct program *program = counter(&b);
   struct variable *variable;
   assert_int_equal(task_create(program, kernels, 1, &task), OK);
-  variable = task_variable(task, 0);
+  variable = &task->variables[0];
   variable->name = "w/part_1/Adam";
   variable->slice = "6 3,3";
   variable->shape = (struct shape){1, {3}};
@@ -357,7 +346,7 @@ static void a_snapshot_has_the_values_of_its_moment_whatever_steps_do_meanwhile(
       snapshot_prepare(task);
     if (step == 2)
       snapshot_take(task, &head, &note);
-    assert_int_equal(task_run(task, 0, NULL, &value), OK);
+    assert_int_equal(task_run(task, 0, NULL, &value, NULL), OK);
     tensor_release(value);
   }
   assert_int_equal(snapshot_write(task, prefix, &note), OK);
@@ -387,7 +376,7 @@ static void a_reset_puts_variables_of_its_containers_back(void **state) {
   for (size_t i = 0; i < sizeof resets / sizeof *resets; i++) {
     if (resets[i].containers)
       task_reset_all(task, resets[i].containers);
-    assert_int_equal(task_run(task, 0, NULL, &value), OK);
+    assert_int_equal(task_run(task, 0, NULL, &value, NULL), OK);
     assert_true(*(float *)value->data == resets[i].next);
     tensor_release(value);
   }
@@ -414,7 +403,7 @@ static void a_trace_names_what_ran(void **state) {
   assert_int_equal(task_create(counter(&b), kernels, 1, &task), OK);
   assert_int_equal(trace_create(path, 0, "worker \"0\"", &trace), OK);
   task_set_trace(task, trace);
-  assert_int_equal(task_run(task, 0, NULL, &value), OK);
+  assert_int_equal(task_run(task, 0, NULL, &value, NULL), OK);
   tensor_release(value);
   task_destroy(task);
   assert_int_equal(trace_close(trace), OK);

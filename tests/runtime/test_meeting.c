@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/resource/meeting.h"
+#include "runtime/resource/meeting_state.h"
 #include "tests/support/test.h"
 
 #define DRIVERS 3
@@ -104,7 +104,7 @@ static void all_get_the_mean_of_what_was_taken(void **state) {
   assert_null(a->outputs[0]);
   struct host_call *c = come(&p, 2, 12, &six, OK);
   assert_true(mean_of(a) == 3 && mean_of(b) == 3 && mean_of(c) == 3);
-  assert_int_equal(hall_rounds(p.hall, "train"), 1);
+  assert_int_equal(p.meeting->round.number, 1);
   close_place(&p);
 }
 

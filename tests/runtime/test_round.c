@@ -423,12 +423,10 @@ static void a_member_that_is_missing_too_long_is_named(void **state) {
   struct round r = alone(2, true, false);
   round_down(&r, 1, 1000);
   round_down(&r, 1, 1050); /* it was missing before */
-  assert_int_equal(round_deadline_ms(&r), 1100);
   assert_int_equal(round_late(&r, 1099), ROUND_NOBODY);
   assert_int_equal(round_late(&r, 1100), 1);
   round_up(&r, 1);
   assert_int_equal(round_late(&r, 5000), ROUND_NOBODY);
-  assert_true(round_deadline_ms(&r) == UINT64_MAX);
   round_deinit(&r);
 }
 

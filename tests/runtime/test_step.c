@@ -10,7 +10,7 @@
 #include "runtime/program/program_check.h"
 #include "runtime/memory/variable.h"
 #include "runtime/step/commit.h"
-#include "runtime/step/task.h"
+#include "runtime/step/task_state.h"
 #include "tests/support/program_builder.h"
 #include "tests/support/test.h"
 
@@ -110,7 +110,7 @@ static void run_doubling(bool dataflow) {
   for (int turn = 0; turn < 3; turn++)
     for (int64_t count = 0; count <= 4; count++) {
       struct tensor *x = floats(1, count, values), *y;
-      assert_int_equal(task_run(task, 0, &x, &y), OK);
+      assert_int_equal(task_run(task, 0, &x, &y, NULL), OK);
       assert_int_equal(y->shape.dims[0], count);
       for (int64_t i = 0; i < count; i++)
         assert_true(((float *)y->data)[i] == values[i] * 4);
@@ -135,8 +135,8 @@ static void a_fetch_outlives_later_steps(void **state) {
   struct task *task = load_doubling(&b, false);
   static const float first[] = {1}, second[] = {5};
   struct tensor *x = floats(1, 1, first), *z = floats(1, 1, second), *y, *later;
-  assert_int_equal(task_run(task, 0, &x, &y), OK);
-  assert_int_equal(task_run(task, 0, &z, &later), OK);
+  assert_int_equal(task_run(task, 0, &x, &y, NULL), OK);
+  assert_int_equal(task_run(task, 0, &z, &later, NULL), OK);
   assert_true(*(float *)y->data == 4 && *(float *)later->data == 20);
   tensor_release(x);
   tensor_release(z);
@@ -158,7 +158,7 @@ static void feeds_that_do_not_fit_are_named(void **state) {
                {integers, "feed 'x' is int32, must be float"},
                {scalar, "feed 'x' has shape [], must be [?]"}};
   for (int i = 0; i < 3; i++) {
-    assert_int_equal(task_run(task, 0, &cases[i].feed, &y), INVALID_ARGUMENT);
+    assert_int_equal(task_run(task, 0, &cases[i].feed, &y, NULL), INVALID_ARGUMENT);
     assert_string_equal(status_text(), cases[i].text);
     assert_null(y);
   }
@@ -176,7 +176,7 @@ static void a_failed_check_names_node_op_task_and_values(void **state) {
   pb_entry(&b, "main", 0, 0, 0, 1, false);
   struct task *task = load(&b);
   for (int turn = 0; turn < 2; turn++) {
-    assert_int_equal(task_run(task, 0, NULL, NULL), INVALID_ARGUMENT);
+    assert_int_equal(task_run(task, 0, NULL, NULL, NULL), INVALID_ARGUMENT);
     assert_string_equal(status_text(), "Op 'node': indices[1] = 7 is not in range (on /job:worker/task:0)");
   }
   unload(&b, task);
@@ -191,7 +191,7 @@ static void an_uninitialised_variable_is_named(void **state) {
   pb_instr(&b, INSTR_READ, w)->outputs = outputs;
   pb_entry(&b, "main", 0, 0, 0, 1, false);
   struct task *task = load(&b);
-  assert_int_equal(task_run(task, 0, NULL, NULL), FAILED_PRECONDITION);
+  assert_int_equal(task_run(task, 0, NULL, NULL, NULL), FAILED_PRECONDITION);
   assert_non_null(strstr(status_text(), "Attempting to use uninitialized value w"));
   unload(&b, task);
 }
@@ -215,7 +215,7 @@ static struct task *load_counter(struct program_builder *b) {
 static void *count_often(void *task) {
   for (int i = 0; i < 500; i++) {
     struct tensor *count;
-    if (task_run(task, 0, NULL, &count) != OK)
+    if (task_run(task, 0, NULL, &count, NULL) != OK)
       return task;
     tensor_release(count);
   }
@@ -235,7 +235,7 @@ static void steps_at_the_same_time_lose_no_update(void **state) {
     assert_null(failed);
   }
   struct tensor *count;
-  assert_int_equal(task_run(task, 0, NULL, &count), OK);
+  assert_int_equal(task_run(task, 0, NULL, &count, NULL), OK);
   assert_true(*(float *)count->data == 4 * 500 + 1);
   tensor_release(count);
   unload(&b, task);
@@ -273,7 +273,7 @@ static void a_loop_runs_until_its_condition_fails(void **state) {
   struct task *task = load_loop(&b);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct tensor *x = floats(0, 0, &cases[i].x), *y;
-    assert_int_equal(task_run(task, 0, &x, &y), OK);
+    assert_int_equal(task_run(task, 0, &x, &y, NULL), OK);
     assert_true(fabsf(*(float *)y->data - cases[i].y) < 1e-4f);
     tensor_release(x);
     tensor_release(y);
@@ -350,7 +350,7 @@ static struct task *load_guest(struct program_builder *b, bool has_early) {
   return task;
 }
 
-static float value_of(struct task *task, uint32_t variable) { return *(float *)task_variable(task, variable)->value->data; }
+static float value_of(struct task *task, uint32_t variable) { return *(float *)task->variables[variable].value->data; }
 
 static void give(const struct exchange_sink *sink, uint64_t id) { sink->on_tensor(sink->self, DRIVER, id, 5, floats(0, 0, (float[]){1})); }
 
@@ -448,7 +448,7 @@ static void stopping_ends_an_endless_loop(void **state) {
   pthread_t thread;
   struct tensor *x = floats(0, 0, (float[]){0}), *y; /* 0 * 2 stays below 10 */
   pthread_create(&thread, NULL, stop_soon, task);
-  assert_int_equal(task_run(task, 0, &x, &y), CANCELLED);
+  assert_int_equal(task_run(task, 0, &x, &y, NULL), CANCELLED);
   pthread_join(thread, NULL);
   tensor_release(x);
   unload(&b, task);

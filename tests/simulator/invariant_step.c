@@ -161,11 +161,11 @@ static void check_reported(uint32_t number, uint32_t driver, const struct run_re
               invariants_name(driver), invariants_name(number));
 }
 
-status __wrap_task_run_for_client(struct task *task, uint32_t number, struct tensor *const *feeds, struct tensor **fetches,
-                                  const struct run_request *request);
-status __wrap_task_run_for_client(struct task *task, uint32_t number, struct tensor *const *feeds, struct tensor **fetches,
-                                  const struct run_request *request) {
-  status result = task_run_for_client(task, number, feeds, fetches, request);
+status __wrap_task_run(struct task *task, uint32_t number, struct tensor *const *feeds, struct tensor **fetches,
+                       const struct run_request *request);
+status __wrap_task_run(struct task *task, uint32_t number, struct tensor *const *feeds, struct tensor **fetches,
+                       const struct run_request *request) {
+  status result = task_run(task, number, feeds, fetches, request);
   if (result != OK || !request || !request->serial)
     return result;
   struct program_range tasks = program_entry(task->program, number)->tasks;

@@ -48,7 +48,8 @@ struct word_stream words_begin(struct kb *kb, struct philox p) {
   return (struct word_stream){kb, p, kb_local(kb, kb_int(kb, 0))};
 }
 
-expr_id words_next(struct word_stream *s) {
+/* u32 */
+static expr_id words_next(struct word_stream *s) {
   struct kb *kb = s->kb;
   expr_id number = now(kb, kb_get(kb, s->next)), w = now(kb, philox_word(kb, &s->philox, number));
   kb_set(kb, s->next, kb_add(kb, number, kb_int(kb, 1)));

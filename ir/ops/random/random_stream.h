@@ -26,7 +26,6 @@ struct word_stream {
   uint32_t next; /* a local: the number of the next word */
 };
 struct word_stream words_begin(struct kb *kb, struct philox p);
-expr_id words_next(struct word_stream *s);  /* u32 */
 expr_id words_float(struct word_stream *s); /* [0,1) */
 /* [0, n), all alike: numbers that would favour some are drawn again. n: i64, from one word (n < 2^32) or two. */
 expr_id words_below(struct word_stream *s, expr_id n, bool wide);

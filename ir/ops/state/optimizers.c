@@ -13,19 +13,22 @@ static bool is_slot(const struct op_call *c, uint32_t i) {
   return c->in[i].var && (c->node->input_dtypes[i] > DTYPE_REF || c->node->input_dtypes[i] == DTYPE_RESOURCE);
 }
 
-struct element update_slot(struct update *u, const char *name) {
+/* the current value of var, accum, m ... */
+static struct element update_slot(struct update *u, const char *name) {
   return kb_load(u->kb, u->var_buffers[op_arg_index(u->c, name)], u->index);
 }
-void update_set(struct update *u, const char *name, struct element value) {
+static void update_set(struct update *u, const char *name, struct element value) {
   kb_store(u->kb, u->var_buffers[op_arg_index(u->c, name)], u->index, value);
 }
-struct element update_scalar(struct update *u, const char *name) {
+/* lr, momentum ... */
+static struct element update_scalar(struct update *u, const char *name) {
   uint32_t i = op_arg_index(u->c, name);
   value_id v = u->c->in[i].value;
   struct element e = kb_load(u->kb, kb_in(u->kb, v), NULL);
   return f_cast(u->f, u->f->dtype, e); /* Adagrad's global step is an i64 */
 }
-bool update_flag(struct update *u, const char *name) { return node_attr_int(u->c->node, name, 0); }
+/* use_nesterov ... */
+static bool update_flag(struct update *u, const char *name) { return node_attr_int(u->c->node, name, 0); }
 static bool has_arg(struct update *u, const char *name) { return op_arg_index(u->c, name) != UINT32_MAX; }
 
 /* A value that later reads see although the slot it came from changes: a local. */
