@@ -115,7 +115,7 @@ static status file_import(const char *path, struct arena *arena, struct model *o
   status result = file_read(path, &scratch, &data, &size);
   if (result == OK) {
     const char *foreign = file_kind_foreign(data, size);
-    result = foreign ? fail(INVALID_ARGUMENT, "is %s", foreign) : bytes_import(data, size, &scratch, arena, out);
+    result = foreign ? fail(INVALID_ARGUMENT, "is %s", foreign) : model_parse(data, size, arena, out);
     if (result != OK)
       status_prefix(result, "'%s': ", path);
   }
