@@ -1,36 +1,27 @@
-/* regex_parse.c: a pattern becomes a tree by descent, and the tree code. Repeats with counts are copies of their code, so their
- * product is bounded. */
+/* regex_parse.c: a pattern becomes a tree by descent, and the tree code (regex_emit.c). */
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/text/regex_code.h"
+#include "runtime/text/regex_tree.h"
 #include "runtime/text/unicode_class.h"
 #include "runtime/text/utf8.h"
 
 #define NESTING_MAX 250
 #define REPEAT_MAX 1000 /* RE2's own */
-#define CODE_MAX 100000 /* instructions */
 #define CODE_POINT_MAX 0x10ffff
 
-enum node_kind { NODE_EMPTY, NODE_SET, NODE_CAT, NODE_ALT, NODE_REPEAT, NODE_GROUP, NODE_ASSERT };
-struct node {
-  enum node_kind kind;
-  uint32_t left, right; /* nodes; SET: the set; GROUP: right is its number; ASSERT: left is the place */
-  int min, max;         /* REPEAT; max -1: any */
-  bool lazy;
-};
 struct flags {
   bool fold, lines, dot_all, swap_greed;
 };
 struct parser {
   struct regex *regex;
   const char *pattern, *at, *end;
-  VEC(struct node) nodes;
+  VEC(struct regex_node) nodes;
   struct flags flags;
   int depth;
 };
 
-static uint32_t node_add(struct parser *p, struct node node) {
+static uint32_t node_add(struct parser *p, struct regex_node node) {
   vec_push(&p->nodes, node);
   return p->nodes.count - 1;
 }
@@ -131,7 +122,7 @@ static uint32_t set_node(struct parser *p, struct set *set, bool negate) {
   for (uint32_t i = 0; i < set->ranges.count; i++)
     vec_push(&p->regex->ranges, set->ranges.items[i]);
   vec_free(&set->ranges);
-  return node_add(p, (struct node){.kind = NODE_SET, .left = p->regex->sets.count - 1});
+  return node_add(p, (struct regex_node){.kind = NODE_SET, .left = p->regex->sets.count - 1});
 }
 
 static uint32_t literal_node(struct parser *p, int32_t code) {
@@ -303,7 +294,7 @@ static status parse_class(struct parser *p, uint32_t *out) {
 static status parse_alternatives(struct parser *p, uint32_t *out);
 
 static uint32_t assert_node(struct parser *p, enum regex_place place) {
-  return node_add(p, (struct node){.kind = NODE_ASSERT, .left = place});
+  return node_add(p, (struct regex_node){.kind = NODE_ASSERT, .left = place});
 }
 
 /* After "(?": flags up to ':' or ')'. */
@@ -344,7 +335,7 @@ static status parse_group(struct parser *p, uint32_t *out) {
       p->at++;
       TRY(parse_flags(p, &group));
       if (!group) { /* for the rest of the enclosing group */
-        *out = node_add(p, (struct node){.kind = NODE_EMPTY});
+        *out = node_add(p, (struct regex_node){.kind = NODE_EMPTY});
         return OK;
       }
       number = -1;
@@ -358,12 +349,12 @@ static status parse_group(struct parser *p, uint32_t *out) {
     return wrong(p, "missing closing )");
   p->at++;
   p->flags = outer;
-  *out = number < 0 ? inner : node_add(p, (struct node){.kind = NODE_GROUP, .left = inner, .right = (uint32_t)number});
+  *out = number < 0 ? inner : node_add(p, (struct regex_node){.kind = NODE_GROUP, .left = inner, .right = (uint32_t)number});
   return OK;
 }
 
 static status parse_quoted(struct parser *p, uint32_t *out) {
-  *out = node_add(p, (struct node){.kind = NODE_EMPTY});
+  *out = node_add(p, (struct regex_node){.kind = NODE_EMPTY});
   while (p->at < p->end) {
     if (p->end - p->at > 1 && p->at[0] == '\\' && p->at[1] == 'E') {
       p->at += 2;
@@ -372,7 +363,7 @@ static status parse_quoted(struct parser *p, uint32_t *out) {
     int32_t code;
     TRY(take_code(p, &code));
     uint32_t right = literal_node(p, code);
-    *out = node_add(p, (struct node){.kind = NODE_CAT, .left = *out, .right = right});
+    *out = node_add(p, (struct regex_node){.kind = NODE_CAT, .left = *out, .right = right});
   }
   return OK;
 }
@@ -490,14 +481,15 @@ static status parse_repeats(struct parser *p, uint32_t *node) {
       return wrong(p, "bad repetition operator");
     bool lazy = p->at < p->end && *p->at == '?';
     p->at += lazy;
-    *node = node_add(p, (struct node){.kind = NODE_REPEAT, .left = *node, .min = min, .max = max, .lazy = lazy != p->flags.swap_greed});
+    *node =
+      node_add(p, (struct regex_node){.kind = NODE_REPEAT, .left = *node, .min = min, .max = max, .lazy = lazy != p->flags.swap_greed});
     repeated = true;
   }
   return OK;
 }
 
 static status parse_sequence(struct parser *p, uint32_t *out) {
-  *out = node_add(p, (struct node){.kind = NODE_EMPTY});
+  *out = node_add(p, (struct regex_node){.kind = NODE_EMPTY});
   while (p->at < p->end && *p->at != '|' && *p->at != ')') {
     uint32_t right = 0;
     if (*p->at == '{') { /* not after an atom: text */
@@ -507,7 +499,7 @@ static status parse_sequence(struct parser *p, uint32_t *out) {
       TRY(parse_atom(p, &right));
     }
     TRY(parse_repeats(p, &right));
-    *out = node_add(p, (struct node){.kind = NODE_CAT, .left = *out, .right = right});
+    *out = node_add(p, (struct regex_node){.kind = NODE_CAT, .left = *out, .right = right});
   }
   return OK;
 }
@@ -518,126 +510,19 @@ static status parse_alternatives(struct parser *p, uint32_t *out) {
     uint32_t right;
     p->at++;
     TRY(parse_sequence(p, &right));
-    *out = node_add(p, (struct node){.kind = NODE_ALT, .left = *out, .right = right});
+    *out = node_add(p, (struct regex_node){.kind = NODE_ALT, .left = *out, .right = right});
   }
   return OK;
 }
 
-/* ---- code ---- */
-
-static uint32_t emit(struct regex *r, enum regex_op op, uint32_t a, uint32_t b) {
-  vec_push(&r->code, (struct regex_instr){op, a, b});
-  return r->code.count - 1;
-}
-
-static void set_split(struct regex *r, uint32_t at, uint32_t stay, uint32_t leave, bool lazy) {
-  r->code.items[at].a = lazy ? leave : stay;
-  r->code.items[at].b = lazy ? stay : leave;
-}
-
-static status emit_node(struct parser *p, uint32_t node, int depth);
-
-static status emit_repeat(struct parser *p, const struct node *n, int depth) {
-  struct regex *r = p->regex;
-  uint32_t before = r->code.count;
-  for (int i = 0; i < n->min; i++) {
-    TRY(emit_node(p, n->left, depth));
-    if (r->code.count == before)
-      return OK; /* nothing, however often */
-  }
-  if (n->max < 0) {
-    uint32_t split = emit(r, REGEX_SPLIT, 0, 0);
-    TRY(emit_node(p, n->left, depth));
-    emit(r, REGEX_JUMP, split, 0);
-    set_split(r, split, split + 1, r->code.count, n->lazy);
-    return OK;
-  }
-  VEC(uint32_t) splits = {0};
-  status result = OK;
-  for (int i = n->min; i < n->max && result == OK; i++) {
-    if (r->code.count > CODE_MAX)
-      result = fail(INVALID_ARGUMENT, "Invalid pattern: pattern too large - compile failed");
-    vec_push(&splits, emit(r, REGEX_SPLIT, 0, 0));
-    result = emit_node(p, n->left, depth);
-  }
-  for (uint32_t i = 0; i < splits.count; i++)
-    set_split(r, splits.items[i], splits.items[i] + 1, r->code.count, n->lazy);
-  vec_free(&splits);
-  return result;
-}
-
-/* Sequences lean to the left: walked in a loop, not by recursion. */
-static status emit_sequence(struct parser *p, uint32_t node, int depth) {
-  VEC(uint32_t) parts = {0};
-  while (p->nodes.items[node].kind == NODE_CAT) {
-    vec_push(&parts, p->nodes.items[node].right);
-    node = p->nodes.items[node].left;
-  }
-  status result = emit_node(p, node, depth);
-  while (parts.count && result == OK)
-    result = emit_node(p, parts.items[--parts.count], depth);
-  vec_free(&parts);
-  return result;
-}
-
-static status emit_alternatives(struct parser *p, uint32_t node, int depth) {
-  struct regex *r = p->regex;
-  VEC(uint32_t) parts = {0};
-  VEC(uint32_t) ends = {0};
-  while (p->nodes.items[node].kind == NODE_ALT) {
-    vec_push(&parts, p->nodes.items[node].right);
-    node = p->nodes.items[node].left;
-  }
-  vec_push(&parts, node);
-  status result = OK;
-  while (parts.count && result == OK) {
-    bool last = parts.count == 1;
-    uint32_t split = last ? 0 : emit(r, REGEX_SPLIT, 0, 0);
-    result = emit_node(p, parts.items[--parts.count], depth);
-    if (last)
-      break;
-    vec_push(&ends, emit(r, REGEX_JUMP, 0, 0));
-    set_split(r, split, split + 1, r->code.count, false);
-  }
-  for (uint32_t i = 0; i < ends.count; i++)
-    r->code.items[ends.items[i]].a = r->code.count;
-  vec_free(&parts);
-  vec_free(&ends);
-  return result;
-}
-
-static status emit_node(struct parser *p, uint32_t node, int depth) {
-  const struct node n = p->nodes.items[node];
-  struct regex *r = p->regex;
-  if (r->code.count > CODE_MAX)
-    return fail(INVALID_ARGUMENT, "Invalid pattern: pattern too large - compile failed");
-  switch (n.kind) {
-  case NODE_EMPTY: return OK;
-  case NODE_SET: emit(r, REGEX_SET, n.left, 0); return OK;
-  case NODE_ASSERT: emit(r, REGEX_ASSERT, n.left, 0); return OK;
-  case NODE_CAT: return emit_sequence(p, node, depth + 1);
-  case NODE_ALT: return emit_alternatives(p, node, depth + 1);
-  case NODE_REPEAT: return emit_repeat(p, &n, depth + 1);
-  case NODE_GROUP: break;
-  }
-  if (n.right < REGEX_GROUPS)
-    emit(r, REGEX_SAVE, n.right * 2, 0);
-  TRY(emit_node(p, n.left, depth + 1));
-  if (n.right < REGEX_GROUPS)
-    emit(r, REGEX_SAVE, n.right * 2 + 1, 0);
-  return OK;
-}
+/* ---- the whole ---- */
 
 static status compile(struct parser *p) {
   uint32_t root;
   TRY(parse_alternatives(p, &root));
   if (p->at < p->end)
     return wrong(p, "unexpected )");
-  emit(p->regex, REGEX_SAVE, 0, 0);
-  TRY(emit_node(p, root, 0));
-  emit(p->regex, REGEX_SAVE, 1, 0);
-  emit(p->regex, REGEX_MATCH, 0, 0);
-  return OK;
+  return regex_emit(p->nodes.items, root, p->regex);
 }
 
 status regex_create(const char *pattern, size_t size, struct regex **out) {
