@@ -442,14 +442,47 @@ static void count_failure(struct course *course, uint64_t serial) {
   course->failures++;
 }
 
+static bool somebody_is_missing(const struct course *course) {
+  bool was_up, is = false;
+  for (uint32_t i = 0; i < course->program->tables[PROGRAM_TASKS].count; i++)
+    is = is || (i != course->program->task && cluster_missing_ms(course->cluster, i, &was_up) > 0);
+  return is;
+}
+
+/* For how long the one of those that a course cannot go on without has been missing that has been so longest. */
+static uint64_t longest_missing_ms(const struct course *course, const struct program_entry *entry) {
+  const struct program *program = course->program;
+  const uint32_t *tasks = program_operands(program, entry->tasks.first);
+  bool has_replicas = program->init_flags & INIT_EVERYWHERE && !course->options->elastic, was_up;
+  uint64_t longest = 0;
+  for (uint32_t i = 0; i < program->tables[PROGRAM_TASKS].count; i++) {
+    bool is_needed = is_in(course->holders, course->holder_count, i) || is_in(tasks, entry->tasks.count, i) ||
+                     (has_replicas && course_is_replica(program, i));
+    uint64_t missing = is_needed && i != program->task ? cluster_missing_ms(course->cluster, i, &was_up) : 0;
+    longest = missing > longest ? missing : longest;
+  }
+  return longest;
+}
+
+/* A step that others have waited in for as long as they may is not tried again: its failure is that somebody was lost. */
+static status end_waiting(const struct course *course) {
+  return fail(course->cluster && somebody_is_missing(course) ? UNAVAILABLE : DEADLINE_EXCEEDED, "%s", status_text());
+}
+
 status course_recover(struct course *course, struct course_place place, status failure) {
+  if (failure == DEADLINE_EXCEEDED)
+    return end_waiting(course);
   if (!course->cluster || (failure != UNAVAILABLE && failure != ABORTED) || course->phase_count == 0)
     return failure;
   char text[2048];
   uint64_t timeout_ms = (uint64_t)(course->options->timeout_s * 1000);
   snprintf(text, sizeof text, "%s", status_text());
   count_failure(course, course_serial(course->phases, place) + 1);
-  uint64_t end_ms = course->failing_since_ms + timeout_ms;
+  uint32_t phase = place.phase < course->phase_count ? place.phase : course->phase_count - 1; /* all was done: the last one's tasks */
+  const struct program_entry *entry = program_entry(course->program, task_find_entry(course->task, course->options->phases[phase].entry));
+  uint64_t missing_ms = longest_missing_ms(course, entry), end_ms = course->failing_since_ms + timeout_ms;
+  if (now_ms() + timeout_ms - missing_ms < end_ms)
+    end_ms = now_ms() + timeout_ms - missing_ms;
   if (failure == ABORTED && course->failures > TRIES_AT_ONCE)
     wait_for_change(course, now_ms() + TRY_AGAIN_MS);
   bool may_try = failure == ABORTED || wait_for_change(course, end_ms);
@@ -460,7 +493,5 @@ status course_recover(struct course *course, struct course_place place, status f
   may_try = may_try && !(course->is_over && course->is_over(course->is_over_self));
   if (!may_try || (course->failures > TRIES_AT_ONCE && now_ms() > end_ms))
     return fail(failure, "%s", text);
-  uint32_t phase = place.phase < course->phase_count ? place.phase : course->phase_count - 1; /* all was done: the last one's tasks */
-  const struct program_entry *entry = program_entry(course->program, task_find_entry(course->task, course->options->phases[phase].entry));
   return cluster_wait_peers(course->cluster, program_operands(course->program, entry->tasks.first), entry->tasks.count);
 }

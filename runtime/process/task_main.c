@@ -512,7 +512,7 @@ static int leave(struct host *host, status code) {
   host->is_leaving = true;
   pthread_mutex_unlock(&host->report_lock);
   int caught = code != OK ? signals_caught() : 0;
-  if (host->cluster && (caught || code == UNAVAILABLE))
+  if (host->cluster && (caught || code == UNAVAILABLE || code == DEADLINE_EXCEEDED))
     cluster_give_up(host->cluster, caught ? CANCELLED : UNAVAILABLE, caught ? "it was stopped" : text);
   doctor_stop(host->doctor);
   client_service_destroy(host->clients);

@@ -188,7 +188,7 @@ static void describe(const struct meeting *m, uint32_t task, char *out, size_t s
     snprintf(out, size, "task %u", task);
 }
 
-/* OK: those that wait may go on waiting. */
+/* OK: those that wait may go on waiting. DEADLINE_EXCEEDED: waiting once more is of no use. */
 static status missing_too_long(const struct meeting *m, uint64_t now) {
   char who[400];
   const struct round *r = &m->round;
@@ -196,7 +196,7 @@ static status missing_too_long(const struct meeting *m, uint64_t now) {
   if (seat == ROUND_NOBODY)
     return OK;
   describe(m, m->seats[seat], who, sizeof who);
-  return fail(UNAVAILABLE, "round %llu of '%s' waits for %s, which was not there for %.3g s",
+  return fail(DEADLINE_EXCEEDED, "round %llu of '%s' waits for %s, which was not there for %.3g s",
               (unsigned long long)r->number + (r->phase == ROUND_OPEN), waiting_for(m), who, (double)r->options.timeout_ms / 1000);
 }
 
@@ -221,7 +221,7 @@ static status coordinator_missing(const struct meeting *m) {
     if (ms < r->options.timeout_ms || !was_up)
       continue;
     describe(m, m->holders[h], who, sizeof who);
-    return fail(UNAVAILABLE, "round %llu of '%s' waits for %s, which was not there for %.3g s", (unsigned long long)r->number + 1,
+    return fail(DEADLINE_EXCEEDED, "round %llu of '%s' waits for %s, which was not there for %.3g s", (unsigned long long)r->number + 1,
                 waiting_for(m), who, (double)r->options.timeout_ms / 1000);
   }
   return OK;

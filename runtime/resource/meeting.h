@@ -84,8 +84,8 @@ struct meeting_step {
   /* Whether all of it is applied here already, so that it only repeats; under the hall's lock. NULL: no. */
   bool (*is_committed)(const struct meeting_step *step);
 };
-/* Each ends at once or later (host.h). FAILED_PRECONDITION: the driver is no member, or a member has finished its steps; UNAVAILABLE: a
- * member was missing too long; ABORTED: the round went on without this step, which may be done again. */
+/* Each ends at once or later (host.h). FAILED_PRECONDITION: the driver is no member, or a member has finished its steps;
+ * DEADLINE_EXCEEDED: a member was missing too long; ABORTED: the round went on without this step, which may be done again. */
 status meeting_enter(struct meeting *meeting, const struct meeting_step *step);
 status meeting_give(struct meeting *meeting, const struct meeting_step *step);
 /* Output 0 becomes whether it makes the updates. */

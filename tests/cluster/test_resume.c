@@ -114,7 +114,7 @@ static int build(void **state) {
 static struct process *ps, *workers[2];
 static unsigned seed;
 static const char *options;
-static int steps = 1500;
+static int steps = 12000; /* more than are done before the last kill: who is killed when it leaves comes back to nobody */
 
 static void start_ps(void) { ps = process_start("out/ps_0", "--timeout 60"); }
 
@@ -201,7 +201,6 @@ static void a_killed_worker_draws_and_reads_what_it_would_have(void **state) {
 
 static void what_goes_back_to_a_checkpoint_draws_and_reads_the_same_again(void **state) {
   double wanted[2], is[2];
-  steps = 12000; /* no worker has left when the ps is killed */
   undisturbed(wanted);
   for (unsigned turn = 11; turn <= 13; turn++) {
     seed = turn;
@@ -225,7 +224,6 @@ static void what_goes_back_to_a_checkpoint_draws_and_reads_the_same_again(void *
 static void what_goes_back_to_the_start_draws_and_reads_from_the_start(void **state) {
   double wanted[2], is[2];
   (void)state;
-  steps = 12000;
   undisturbed(wanted);
   seed = 0;
   remove_checkpoints();

@@ -136,7 +136,7 @@ static void who_is_missing_too_long_ends_the_round(void **state) {
   assert_int_equal(a->code, ABORTED);
   struct host_call *b = come(&p, 0, 11, &one, OK);
   hall_tick(p.hall);
-  assert_int_equal(b->code, UNAVAILABLE);
+  assert_int_equal(b->code, DEADLINE_EXCEEDED);
   assert_non_null(strstr(b->text, "worker_2"));
   close_place(&p);
 }
