@@ -17,10 +17,11 @@
 /* ---- the corpus ---- */
 
 struct bench_case {
-  const char *form; /* "nn", "nt", "tn": which factors of c[m,n] = a[m,k] * b[k,n] are transposed; "dw": a filter's gradient */
-  int64_t m, k, n;  /* dw: pixels of a side, channels in and out */
-  int64_t batch;    /* nn, nt, tn: 1; dw: images */
-  int64_t taps;     /* dw: of a side */
+  const char
+    *form;         /* "nn", "nt", "tn": which factors of c[m,n] = a[m,k] * b[k,n] are transposed; "cv": a convolution; "dw": its filter's */
+  int64_t m, k, n; /* cv, dw: pixels of a side, channels in and out */
+  int64_t batch;   /* nn, nt, tn: 1; cv, dw: images */
+  int64_t taps;    /* dw: of a side */
 };
 static const struct bench_case cases[] = {
   {"nn", 1, 784, 128, 1, 0},     {"nn", 1, 1024, 10, 1, 0},     {"nn", 1, 256, 1024, 1, 0},    {"nn", 1, 1024, 1024, 1, 0},
@@ -41,7 +42,9 @@ static const struct bench_case cases[] = {
   {"nt", 4, 1024, 3136, 1, 0},   {"nt", 16, 1024, 3136, 1, 0},  {"nt", 32, 1024, 1024, 1, 0},  {"nt", 64, 1024, 3136, 1, 0},
   {"nt", 64, 1024, 1024, 1, 0},  {"nt", 128, 10, 128, 1, 0},    {"dw", 14, 32, 64, 64, 5},     {"dw", 32, 16, 16, 32, 3},
   {"dw", 16, 32, 32, 32, 3},     {"dw", 8, 64, 64, 32, 3},      {"dw", 56, 64, 64, 8, 3},      {"dw", 28, 128, 128, 8, 3},
-  {"dw", 14, 256, 256, 8, 3},    {"dw", 7, 512, 512, 8, 3},
+  {"dw", 14, 256, 256, 8, 3},    {"dw", 7, 512, 512, 8, 3},     {"cv", 14, 32, 64, 64, 5},     {"cv", 14, 64, 32, 64, 5},
+  {"cv", 32, 16, 16, 32, 3},     {"cv", 16, 32, 32, 32, 3},     {"cv", 8, 64, 64, 32, 3},      {"cv", 56, 64, 64, 8, 3},
+  {"cv", 28, 128, 128, 8, 3},
 };
 #define CASES (sizeof cases / sizeof *cases)
 
@@ -72,11 +75,25 @@ static char *filter_text(struct arena *arena, const struct bench_case *c) {
     D(c->batch), D(c->m), D(c->m), D(c->k), D(c->batch), D(c->m), D(c->m), D(c->n), D(c->taps), D(c->taps), D(c->k), D(c->n), D(c->taps),
     D(c->taps), D(c->k), D(c->n), D(c->batch), range[0], range[1], low[0], low[1], D(pad), D(pad));
 }
+/* The convolution itself: rows inside, columns under a test. */
+static char *conv_text(struct arena *arena, const struct bench_case *c) {
+  int64_t pad = (c->taps - 1) / 2;
+  char *low = arena_printf(arena, "max(sub(%lld, i1), 0)", D(pad));
+  return arena_printf(
+    arena,
+    "kernel k(in a: f32[%lld,%lld,%lld,%lld], in b: f32[%lld,%lld,%lld,%lld], out c: f32[%lld,%lld,%lld,%lld]) { par i0 < "
+    "%lld { par i1 < %lld { par i2 < %lld { par i3 < %lld { var v0: f32 = 0:f32 red i4 < sub(min(sub(%lld, i1), %lld), %s) "
+    "{ red i5 < %lld { red i6 < %lld { %%0 = add(i4, %s) %%1 = sub(add(i2, i5), %lld) if and(le(0, %%1), lt(%%1, %lld)) { "
+    "v0 = add(v0, mul(a[i0,sub(add(i1, %%0), %lld),%%1,i6], b[%%0,i5,i6,i3])) } } } } c[i0,i1,i2,i3] = v0 } } } } }",
+    D(c->batch), D(c->m), D(c->m), D(c->k), D(c->taps), D(c->taps), D(c->k), D(c->n), D(c->batch), D(c->m), D(c->m), D(c->n), D(c->batch),
+    D(c->m), D(c->m), D(c->n), D(c->m + pad), D(c->taps), low, D(c->taps), D(c->k), low, D(pad), D(c->m), D(pad));
+}
 static bool is_filter(const struct bench_case *c) { return c->form[0] == 'd'; }
+static bool is_conv(const struct bench_case *c) { return c->taps > 0; }
 static double case_flops(const struct bench_case *c) {
   double product = 2.0 * (double)(c->m * c->k * c->n) * (double)c->batch;
   int64_t pad = (c->taps - 1) / 2, inside = c->m * c->taps - pad * (pad + 1); /* taps inside, of a row of outputs */
-  return is_filter(c) ? product * (double)(inside * inside) / (double)c->m : product;
+  return is_conv(c) ? product * (double)(inside * inside) / (double)c->m : product;
 }
 static const char *case_name(struct arena *arena, const struct bench_case *c) {
   const char *batch = c->batch > 1 ? arena_printf(arena, "%lldx", D(c->batch)) : "";
@@ -140,7 +157,7 @@ static double bench_case(const struct bench_case *c, double peak, bool verbose) 
   struct kernel *k;
   runs all = {0};
   arena_init(&arena);
-  const char *text = is_filter(c) ? filter_text(&arena, c) : product_text(&arena, c);
+  const char *text = is_filter(c) ? filter_text(&arena, c) : is_conv(c) ? conv_text(&arena, c) : product_text(&arena, c);
   if (kernel_parse(text, &arena, &k) != OK || !time_runs(&arena, k, &all)) {
     fprintf(stderr, "%s\n%s\n", text, status_text());
     return -1;

@@ -6,7 +6,10 @@
 void nest_candidates(const struct nest *n, struct candidates *out) {
   struct contraction c;
   vec_push(&out->items, (struct candidate){0});
-  if (contraction_find(n->uses, n->top, &c)) {
+  bool found = contraction_find(n->uses, n->top, &c);
+  if (found && c.test) {
+    propose_convs(n, &c, out);
+  } else if (found) {
     propose_products(n, &c, out);
     propose_filters(n, &c, out);
     propose_turned(n, &c, out);

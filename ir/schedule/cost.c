@@ -193,3 +193,19 @@ double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t v
   double loads = (double)(rows + vectors) / LOADS, fmas = (double)(rows * vectors) / machine->fma_rate;
   return terms * ((loads > fmas ? loads : fmas) + loads * LOAD_SHARE) / (streams ? STREAM_SHARE : TERM_SHARE);
 }
+
+/* ---- convolutions under a test ---- */
+
+#define TESTED_SHARE 0.40    /* of the peak: each term asks */
+#define LATENCY_CYCLES 4     /* until a sum can be added to again */
+#define BROADCAST_CYCLES 0.1 /* a row's factor, for each vector */
+
+double conv_own_cycles(const struct machine *machine, double vectors, double terms) {
+  return vectors * terms / machine->fma_rate / TESTED_SHARE;
+}
+double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms) {
+  double sums = (double)(rows * vectors), fmas = sums / machine->fma_rate, loads = (double)(rows + vectors) / LOADS;
+  double step = fmas > loads ? fmas : loads;
+  step = step > LATENCY_CYCLES ? step : LATENCY_CYCLES;
+  return terms * (step + loads * BROADCAST_CYCLES) / TERM_SHARE + TILE_CYCLES + sums * STORE_CYCLES;
+}

@@ -1,5 +1,5 @@
 /* schedule_simplify.c: expressions that the ranges of loops decide: comparisons, minima and maxima, quotients and remainders. Of integers
- * only, so that no value changes. */
+ * only, so that no value changes. What can have but one value is that number. */
 #include <stdlib.h>
 
 #include "ir/schedule/schedule_rewrite.h"
@@ -130,7 +130,9 @@ static expr_id simplify_one(struct simplifier *f, expr_id e) {
     return e;
   expr_id a = expr_operand(k, e, 0), b = expr_operand(k, e, 1);
   expr_id yes = expr_int(k, DTYPE_BOOL, 1), no = expr_int(k, DTYPE_BOOL, 0);
-  struct range ra = range_of(f, a), rb = range_of(f, b);
+  struct range ra = range_of(f, a), rb = range_of(f, b), all = range_of(f, e);
+  if (x.dtype == DTYPE_INT64 && is_known(all) && all.low == all.high)
+    return expr_int(k, DTYPE_INT64, all.low);
   switch (x.op) {
   case SCALAR_LE: return stays_below(ra, rb, 0) ? yes : stays_below(rb, ra, 1) ? no : e;
   case SCALAR_LT: return stays_below(ra, rb, 1) ? yes : stays_below(rb, ra, 0) ? no : e;

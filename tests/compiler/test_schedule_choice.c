@@ -40,6 +40,14 @@ struct choice_case {
   "), max(sub(1, i1), 0)) { %0 = add(i5, max(sub(1, i0), 0)) %1 = add(i6, max(sub(1, i1), 0)) "                                          \
   "v0 = add(v0, mul(a[i4,sub(add(%0, i0), 1),sub(add(%1, i1), 1),i2], b[i4,%0,%1,i3])) } } } c[i0,i1,i2,i3] = v0 } } } } }"
 
+/* 3 x 3, columns under a test, rows inside */
+#define TESTED(images, wide, in, out, sizes)                                                                                          \
+  "kernel k(in a: f32[" images ",6," wide "," in "], in b: f32[3,3," in "," out "], out c: f32[" images ",6," wide "," out "])" sizes \
+  " { par i0 < " images " { par i1 < 6 { par i2 < " wide " { par i3 < " out                                                           \
+  " { var v0: f32 = 0:f32 red i4 < sub(min(sub(7, i1), 3), max(sub(1, i1), 0)) { red i5 < 3 { red i6 < " in                           \
+  " { %0 = add(i4, max(sub(1, i1), 0)) %1 = sub(add(i2, i5), 1) if and(le(0, %1), lt(%1, " wide                                       \
+  ")) { v0 = add(v0, mul(a[i0,sub(add(i1, %0), 1),%1,i6], b[%0,i5,i6,i3])) } } } } c[i0,i1,i2,i3] = max(v0, 0:f32) } } } } }"
+
 static const struct choice_case cases[] = {
   {"few rows", PRODUCT("8", "256", "512", ""), "x86-64-v4",
    "split n 48 -> no ni; order no m ni; split m 8 -> mo mi; sink mi ni under ka in register"},
@@ -75,6 +83,13 @@ static const struct choice_case cases[] = {
    "split k 32 -> kg kk; split kk 4 -> ko ki; split m 64 -> mo mi; order ba bb kg mo ko ki mi; split h"},
   {"of an open number of images", RAGGED("32", "64", "n0", "16", "17", " sizes 1"), "x86-64-v4", "sink ko ki m"},
   {"over what is inside, in the cache", RAGGED("16", "16", "4", "16", "17", ""), "znver4", NULL},
+  {"a convolution, its columns under a test", TESTED("2", "28", "16", "32", ""), "x86-64-v4",
+   "split w 7 -> wo wi; split m 32 -> mo mi; order ba bb mo wo wi mi; cut wo at 1 3 -> wp0 wp1 wp2; sink wi mi under ka t kc in register"},
+  {"a row's rest is a tile of its own", TESTED("2", "17", "16", "16", ""), "x86-64-v4", "cut wo at 1 -> wp0 wp1; sink"},
+  {"a row of one tile", TESTED("2", "5", "16", "40", ""), "x86-64-v4", "order ba bb mo wo wi mi; sink wi mi"},
+  {"an open number of images", TESTED("n0", "14", "16", "32", " sizes 1"), "x86-64-v4", "run ba bb tasks; run wi t unroll; run mi lanes"},
+  {"a convolution with 16 registers", TESTED("2", "12", "16", "32", ""), "x86-64-v3", "split w 6 -> wo wi; split m 16 -> mo mi"},
+  {"a convolution without multiply-add", TESTED("2", "12", "16", "32", ""), "x86-64", "; split w "},
   {"a filter, 16 registers", FILTER("3", "96", "32", "2", "16", "16", "18", "576", "32"), "x86-64-v3", NULL},
   {"a filter of channels that fill no vector", FILTER("3", "96", "20", "2", "8", "8", "10", "320", "32"), "x86-64-v4", NULL},
 };

@@ -5,7 +5,7 @@
 #include "tests/support/lowered_text.h"
 #include "tests/support/test.h"
 
-#define VALUES 9
+#define VALUES 48
 struct op_case {
   const char *name, *graph;
   int count;
@@ -40,6 +40,9 @@ struct op_case {
 #define IMAGE FLOAT("x", DIM(1) DIM(3) DIM(3) DIM(1), "1, 2, 3, 4, 5, 6, 7, 8, 9")
 #define FILTER FLOAT("w", DIM(2) DIM(2) DIM(1) DIM(1), "1, 2, 3, 4")
 #define ROW16(x) x "," x "," x "," x "," x "," x "," x "," x "," x "," x "," x "," x "," x "," x "," x "," x ","
+#define EACH16(x) x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x
+#define ROW64(x) ROW16(x) ROW16(x) ROW16(x) ROW16(x)
+#define ROW256(x) ROW64(x) ROW64(x) ROW64(x) ROW64(x)
 #define GRADIENT FLOAT("g", DIM(1) DIM(2) DIM(2) DIM(1), "1, 2, 3, 4")
 #define STEP2 FLOATS LIST("strides", "1, 2, 2, 1") TEXT("padding", "SAME")
 #define SQUARE(name, values) DOUBLE(name, DIM(2) DIM(2), values)
@@ -114,6 +117,13 @@ static const struct op_case cases[] = {
      FLOAT("w", DIM(3) DIM(1) DIM(16) DIM(1), ROW16("1") ROW16("2") "3") Y("Conv2D", IN("x") IN("w"), STEP2),
    3,
    {512, 51360, 336000},
+   OK},
+  {"of many channels the gradient of its input is summed with a turned filter, over the columns inside",
+   I32("s", DIM(4), "1, 1, 3, 16") FLOAT("g", DIM(1) DIM(1) DIM(3) DIM(16), ROW16("1") ROW16("10") ROW16("100") "100")
+     FLOAT("w", DIM(1) DIM(2) DIM(16) DIM(16), ROW256("1") ROW256("2") "2")
+       Y("Conv2DBackpropInput", IN("s") IN("w") IN("g"), FLOATS LIST("strides", "1, 1, 1, 1") TEXT("padding", "SAME")),
+   48,
+   {EACH16(16), EACH16(192), EACH16(1920)},
    OK},
   {"the gradient of a convolution's input",
    I32("s", DIM(4), "1, 3, 3, 1") FILTER GRADIENT Y("Conv2DBackpropInput", IN("s") IN("w") IN("g"), STEP2),

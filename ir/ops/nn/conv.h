@@ -17,12 +17,16 @@ struct conv {
   bool is_whole; /* the input holds whatever windows reach: conv_pad_input */
   /* of axes, instead: a sum has the taps inside alone */
   bool cut[WINDOW_SPATIAL];
+  bool is_tested; /* the terms of the last axis stand under a test for what is inside */
   enum dtype dtype, sum;
 };
 
 /* ops_conv.c */
 void conv_data_dims(const struct conv *v, bool output, dim *dims);
 void conv_data_index(const struct conv *v, expr_id batch, const expr_id *spatial, expr_id channel, expr_id *index);
+
+/* Sets the node's output. */
+status conv_forward(struct op_call *c, struct conv *v, value_id input, value_id filter);
 
 /* conv_pad.c */
 /* A value with zeros around it: element i of an axis becomes element i + before of `to`. */
@@ -38,6 +42,9 @@ value_id conv_merge_axes(struct op_call *c, value_id v, int axis);
 /* conv_inside.c */
 /* Chooses the axes along which sums run over the taps inside: those on which enough of a convolution's taps are outside. */
 void conv_cut_axes(struct op_call *c, struct conv *v);
+/* Whether a convolution reads its input where it lies: rows are cut then, columns are tested. Schedules decide the tests, so that it is for
+ * sizes that are known and filters that stay in a cache. */
+bool conv_is_direct(struct op_call *c, struct conv *v);
 /* The loop over the taps of axis i that output o has, and its variable: the tap. */
 expr_id conv_cut_loop(struct kb *kb, const struct conv *v, int i, expr_id o);
 /* Whether a filter's gradient reads its input where it lies; the axes on which some tap leaves it are cut then: the sum of a tap has the

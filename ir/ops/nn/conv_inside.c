@@ -5,14 +5,17 @@
 
 #define CUT_SHARE 24 /* one tap of so many outside pays for sums of different lengths */
 
+/* Whether sizes are known, and every output has taps inside. */
+static bool every_output_meets(struct op_call *c, const struct window_axis *a) {
+  int64_t in = op_dim_value(c, a->in), out = op_dim_value(c, a->out), size = op_dim_value(c, a->size), pad = op_dim_value(c, a->pad),
+          step = op_dim_value(c, a->stride);
+  return in > 0 && out > 0 && size > 0 && pad >= 0 && step > 0 && a->dilation == 1 && pad < size && (out - 1) * step - pad < in;
+}
 /* The taps outside of all outputs; 0 also where they are not known, or where an output has none inside. */
 static int64_t taps_outside(struct op_call *c, const struct window_axis *a) {
-  int64_t in = op_dim_value(c, a->in), out = op_dim_value(c, a->out), size = op_dim_value(c, a->size), pad = op_dim_value(c, a->pad),
-          step = op_dim_value(c, a->stride), outside = 0;
-  if (in < 1 || out < 1 || size < 1 || pad < 0 || step < 1 || a->dilation != 1 || pad >= size || (out - 1) * step - pad >= in)
-    return 0;
-  for (int64_t o = 0; o < out; o++) {
-    int64_t from = o * step - pad;
+  int64_t in = op_dim_value(c, a->in), out = op_dim_value(c, a->out), size = op_dim_value(c, a->size), outside = 0;
+  for (int64_t o = 0; every_output_meets(c, a) && o < out; o++) {
+    int64_t from = o * op_dim_value(c, a->stride) - op_dim_value(c, a->pad);
     outside += (from < 0 ? -from : 0) + (from + size > in ? from + size - in : 0);
   }
   return outside;
@@ -33,6 +36,28 @@ expr_id conv_cut_loop(struct kb *kb, const struct conv *v, int i, expr_id o) {
     op_dim_value(kb->c, a->pad) ? expr_binary(kb->k, SCALAR_MAX, kb_sub(kb, kb_int(kb, 0), from), kb_int(kb, 0)) : kb_int(kb, 0);
   expr_id end = expr_binary(kb->k, SCALAR_MIN, kb_sub(kb, kb_dim(kb, a->in), from), kb_dim(kb, a->size));
   return kb_add(kb, kb_for(kb, LOOP_RED, kb_sub(kb, end, low)), low);
+}
+
+#define DIRECT_TAPS 8        /* columns of taps: each is code of its own */
+#define DIRECT_CHANNELS 128  /* of the result: more lie far apart from term to term, and are packed */
+#define DIRECT_FILTER 150000 /* elements */
+
+bool conv_is_direct(struct op_call *c, struct conv *v) {
+  int n = v->layout.spatial;
+  int64_t in = op_dim_value(c, v->in_channels), out = op_dim_value(c, v->out_channels), terms = in;
+  if (v->depthwise || v->grouped || v->layout.channels_first || v->dtype != v->sum || (v->dtype != DTYPE_FLOAT && v->dtype != DTYPE_DOUBLE))
+    return false;
+  for (int i = 0; i < n; i++) {
+    if (!every_output_meets(c, &v->axes[i]))
+      return false;
+    terms *= op_dim_value(c, v->axes[i].size);
+  }
+  if (in < CONV_NARROW || out < CONV_NARROW || out > DIRECT_CHANNELS || terms * out > DIRECT_FILTER ||
+      window_stays_inside(c, &v->axes[n - 1]) || op_dim_value(c, v->axes[n - 1].size) > DIRECT_TAPS)
+    return false;
+  for (int i = 0; i + 1 < n; i++)
+    v->cut[i] = !window_stays_inside(c, &v->axes[i]);
+  return v->is_tested = v->is_whole = true;
 }
 
 /* ---- the outputs of a tap ---- */

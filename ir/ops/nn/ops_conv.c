@@ -152,19 +152,21 @@ static int window_loops(struct kb *kb, const struct conv *v, bool merged, const 
   return n + 1;
 }
 
-static status conv_forward(struct op_call *c, struct conv *v, value_id input, value_id filter) {
+status conv_forward(struct op_call *c, struct conv *v, value_id input, value_id filter) {
   struct kb kb;
   dim dims[LIMIT_RANK];
   int rank = v->layout.rank, n = v->layout.spatial;
   value_id narrow;
-  conv_cut_axes(c, v);
-  TRY(conv_pad_input(c, v, &input));
+  if (!conv_is_direct(c, v)) {
+    conv_cut_axes(c, v);
+    TRY(conv_pad_input(c, v, &input));
+  }
   if (conv_is_narrow(c, v)) {
     TRY(conv_narrow_forward(c, v, input, filter, false, &narrow));
     op_set_output(c, 0, narrow);
     return OK;
   }
-  bool merged = conv_columns_merge(c, v);
+  bool merged = !v->is_tested && conv_columns_merge(c, v);
   if (merged) {
     input = conv_merge_axes(c, input, n);
     filter = conv_merge_axes(c, filter, n - 1);
@@ -178,6 +180,10 @@ static status conv_forward(struct op_call *c, struct conv *v, value_id input, va
     o[i] = index[layout_axis(&v->layout, i)];
   struct accumulator acc = acc_zero(&kb, v->sum);
   int red = window_loops(&kb, v, merged, o, index[layout_channel(&v->layout)], fi, &from);
+  if (v->is_tested) {
+    kb_if(&kb, window_within(&kb, window_position(&kb, &v->axes[n - 1], o[n - 1], fi[n - 1]), v->axes[n - 1].in));
+    red++;
+  }
   struct element a = load_under(&kb, v, merged, x, index[0], o, fi, from), b = load_as(&kb, v->sum, w, fi);
   acc_add(&kb, &acc, f_binary(&kb.f, SCALAR_MUL, a, b));
   kb_close(&kb, red);
