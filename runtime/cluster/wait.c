@@ -17,7 +17,7 @@ void cluster_wait_changed(struct cluster *cluster, uint64_t until_ms) {
 }
 
 /* "/job:worker/task:1"; in a buffer of the calling thread. */
-static const char *cluster_job_path(const struct cluster *cluster, uint32_t task) {
+static const char *job_path(const struct cluster *cluster, uint32_t task) {
   static _Thread_local char path[160];
   snprintf(path, sizeof path, "/job:%s/task:%u", cluster->jobs[task], cluster->indices[task]);
   return path;
@@ -34,14 +34,14 @@ static status peer_hope(struct peer *peer, uint64_t began_ms, uint64_t timeout_m
   peer->awaited_ms = peer->awaited_ms ? peer->awaited_ms : began_ms;
   uint64_t since_ms = waiting_since(peer, began_ms), now_ms = loop_now_ms();
   if (peer->is_refused)
-    return fail(FAILED_PRECONDITION, "%s at %s refused the connection: %s", cluster_job_path(peer->cluster, peer->task), peer->address,
+    return fail(FAILED_PRECONDITION, "%s at %s refused the connection: %s", job_path(peer->cluster, peer->task), peer->address,
                 peer->reason);
   if (peer->gave_up)
-    return fail(UNAVAILABLE, "%s at %s is lost: %s", cluster_job_path(peer->cluster, peer->task), peer->address, peer->reason);
+    return fail(UNAVAILABLE, "%s at %s is lost: %s", job_path(peer->cluster, peer->task), peer->address, peer->reason);
   if (peer->said_bye && peer->is_finished)
-    return fail(UNAVAILABLE, "%s at %s has finished and left", cluster_job_path(peer->cluster, peer->task), peer->address);
+    return fail(UNAVAILABLE, "%s at %s has finished and left", job_path(peer->cluster, peer->task), peer->address);
   if (now_ms > since_ms && now_ms - since_ms >= timeout_ms)
-    return fail(UNAVAILABLE, "%s at %s cannot be reached within %.3g s%s%s", cluster_job_path(peer->cluster, peer->task), peer->address,
+    return fail(UNAVAILABLE, "%s at %s cannot be reached within %.3g s%s%s", job_path(peer->cluster, peer->task), peer->address,
                 (double)timeout_ms / 1000, peer->reason[0] ? ": " : "", peer->reason);
   return OK;
 }
@@ -56,7 +56,7 @@ static void wait_for_peer(struct cluster *cluster, struct wait *wait, const stru
   uint64_t say_ms = wait->began_ms + SAY_WAITING_MS, end_ms = waiting_since(peer, wait->began_ms) + cluster->timeout_ms;
   if (!wait->has_said && loop_now_ms() >= say_ms) {
     wait->has_said = true;
-    cluster_log(cluster, "waiting for %s at %s", cluster_job_path(cluster, peer->task), peer->address);
+    cluster_log(cluster, "waiting for %s at %s", job_path(cluster, peer->task), peer->address);
   }
   cluster_wait_changed(cluster, !wait->has_said && say_ms < end_ms ? say_ms : end_ms);
 }
@@ -92,7 +92,7 @@ bool cluster_is_linked(struct cluster *cluster, uint32_t task) {
 void cluster_describe(struct cluster *cluster, uint32_t task, char *out, size_t size) {
   const struct peer *peer = &cluster->peers[task];
   pthread_mutex_lock(&cluster->lock);
-  snprintf(out, size, "%s at %s%s%s%s", cluster_job_path(cluster, task), peer->address, peer->reason[0] ? " (" : "", peer->reason,
+  snprintf(out, size, "%s at %s%s%s%s", job_path(cluster, task), peer->address, peer->reason[0] ? " (" : "", peer->reason,
            peer->reason[0] ? ")" : "");
   pthread_mutex_unlock(&cluster->lock);
 }
@@ -214,7 +214,7 @@ void cluster_explain(struct cluster *cluster, char *out, size_t size) {
   for (uint32_t i = 0; i < cluster->task_count && used + 1 < size; i++) {
     const struct peer *peer = &cluster->peers[i];
     if (i != cluster->task && !peer->channel && !peer->said_bye)
-      used += (size_t)snprintf(out + used, size - used, "%s%s at %s is not connected%s%s", used ? "; " : "", cluster_job_path(cluster, i),
+      used += (size_t)snprintf(out + used, size - used, "%s%s at %s is not connected%s%s", used ? "; " : "", job_path(cluster, i),
                                peer->address, peer->reason[0] ? ": " : "", peer->reason);
   }
   pthread_mutex_unlock(&cluster->lock);
@@ -370,7 +370,7 @@ static struct work work_survey(struct cluster *cluster) {
 /* Whoever is missing has had the time-out. */
 static status missing_is_late(struct cluster *cluster, const struct work *work) {
   const struct peer *missing = work->missing;
-  const char *path = cluster_job_path(cluster, missing->task);
+  const char *path = job_path(cluster, missing->task);
   double timeout_s = (double)cluster->timeout_ms / 1000;
   if (missing->gave_up)
     return fail(UNAVAILABLE, "%s at %s was lost before the work was done: %s", path, missing->address, missing->reason);

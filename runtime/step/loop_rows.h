@@ -21,15 +21,15 @@ struct loop_rows {
   uint32_t outgrown_count, outgrown_room;
 };
 
-/* Of an instruction WHILE. Deinit in any case. */
+/* Of an instruction WHILE. RESOURCE_EXHAUSTED. Deinit in any case. */
 status loop_rows_begin(struct loop_rows *rows, struct frame *frame, const struct program_instr *instr);
 /* The row of taken array i for the turn that begins. INTERNAL: it has none. */
 status loop_rows_take(const struct loop_rows *rows, uint32_t i, void **data, struct shape *shape);
 /* Places this turn's rows in the body's slots; counts the turn. RESOURCE_EXHAUSTED. */
 status loop_rows_place(struct loop_rows *rows);
-/* At the end of a turn: what was made elsewhere is copied. */
+/* At the end of a turn: what was made elsewhere is copied into its row. */
 status loop_rows_fill(struct loop_rows *rows);
-/* Made array i, the caller's from here on. */
+/* Made array i, the caller's from here on. INTERNAL: it was to have more rows than there were turns. */
 status loop_rows_end(struct loop_rows *rows, uint32_t i, struct tensor **out);
 void loop_rows_deinit(struct loop_rows *rows);
 
