@@ -148,47 +148,59 @@ static long long most_tiles(const struct kernel_code *code, const int64_t *sizes
   return most;
 }
 
-int main(int argc, char **argv) {
-  struct arena arena;
+struct arguments {
   struct kernel *kernels[KERNELS_MAX];
-  const char *names[KERNELS_MAX];
-  int64_t sizes[SIZES_MAX] = {0};
-  const char *schedule = NULL;
-  uint32_t count = 0;
-  int threads = 1;
-  arena_init(&arena);
+  const char *names[KERNELS_MAX], *schedule;
+  uint32_t count;
+  int64_t sizes[SIZES_MAX];
+  int threads;
+};
+
+static void read_arguments(int argc, char **argv, struct arena *arena, struct arguments *out) {
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc) {
-      threads = atoi(argv[++i]);
+      out->threads = atoi(argv[++i]);
     } else if (strcmp(argv[i], "--schedule") == 0 && i + 1 < argc) {
-      schedule = argv[++i];
+      out->schedule = argv[++i];
     } else if (strcmp(argv[i], "--sizes") == 0 && i + 1 < argc) {
       char *at = argv[++i];
       for (int n = 0; n < SIZES_MAX && *at; n++, at += *at == ',')
-        sizes[n] = strtoll(at, &at, 10);
+        out->sizes[n] = strtoll(at, &at, 10);
     } else {
-      count = parse_file(argv[i], &arena, kernels, names, count);
+      out->count = parse_file(argv[i], arena, out->kernels, out->names, out->count);
     }
   }
-  if (schedule && schedule_all(schedule, &arena, kernels, count) != OK) {
+}
+
+static void print_table(const struct arguments *a, const struct kernel_code *code) {
+  double peak = measure_peak();
+  printf("peak of one core: %.0f GFLOP/s\n\n%-44s %12s %10s %8s %12s %6s\n", peak, "kernel", "us", "GFLOP/s", "of peak", "said us",
+         "tiles");
+  for (uint32_t i = 0; i < a->count; i++) {
+    double seconds;
+    best_seconds(a->kernels[i], &code[i], 1, a->sizes, a->threads, 0.3, &seconds);
+    double rate = flops_of(a->kernels[i], a->sizes) / seconds * 1e-9;
+    printf("%-44s %12.1f %10.1f %7.0f%% %12.1f %6lld\n", a->names[i], seconds * 1e6, rate, 100 * rate / peak / a->threads,
+           1e-3 * (double)code[i].query(a->sizes, KERNEL_COST), most_tiles(&code[i], a->sizes));
+  }
+}
+
+int main(int argc, char **argv) {
+  struct arena arena;
+  struct arguments a = {.threads = 1};
+  arena_init(&arena);
+  read_arguments(argc, argv, &arena, &a);
+  if (a.schedule && schedule_all(a.schedule, &arena, a.kernels, a.count) != OK) {
     fprintf(stderr, "%s\n", status_text());
     return 1;
   }
   double start = seconds_now();
-  const struct kernel_code *code = count && threads >= 1 && threads <= THREADS_MAX ? compile_kernels(kernels, count) : NULL;
+  bool is_right = a.count && a.threads >= 1 && a.threads <= THREADS_MAX;
+  const struct kernel_code *code = is_right ? compile_kernels(a.kernels, a.count) : NULL;
   if (!code)
     return 1;
-  printf("%u kernels compiled in %.2f s\n", count, seconds_now() - start);
-  double peak = measure_peak();
-  printf("peak of one core: %.0f GFLOP/s\n\n%-44s %12s %10s %8s %12s %6s\n", peak, "kernel", "us", "GFLOP/s", "of peak", "said us",
-         "tiles");
-  for (uint32_t i = 0; i < count; i++) {
-    double seconds;
-    best_seconds(kernels[i], &code[i], 1, sizes, threads, 0.3, &seconds);
-    double rate = flops_of(kernels[i], sizes) / seconds * 1e-9;
-    printf("%-44s %12.1f %10.1f %7.0f%% %12.1f %6lld\n", names[i], seconds * 1e6, rate, 100 * rate / peak / threads,
-           1e-3 * (double)code[i].query(sizes, KERNEL_COST), most_tiles(&code[i], sizes));
-  }
+  printf("%u kernels compiled in %.2f s\n", a.count, seconds_now() - start);
+  print_table(&a, code);
   arena_deinit(&arena);
   return 0;
 }

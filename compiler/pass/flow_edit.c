@@ -34,6 +34,23 @@ void flow_replace_uses(struct flow *f, value_id from, value_id to) {
       f->results.items[i] = to;
 }
 
+uint32_t flow_use_count(const struct flow *f, value_id v, flow_id *user) {
+  uint32_t count = 0;
+  *user = 0;
+  for (uint32_t i = 0; i < f->results.count; i++)
+    count += f->results.items[i] == v;
+  for (flow_id id = 1; id < f->nodes.count; id++) {
+    const struct flow_node *n = f->nodes.items[id];
+    for (uint32_t i = 0; n && i < node_input_count(n); i++) {
+      if (node_input(n, i) != v)
+        continue;
+      count++;
+      *user = id;
+    }
+  }
+  return count;
+}
+
 bool nodes_same_guards(const struct flow_node *a, const struct flow_node *b) {
   bool same = a->guard_count == b->guard_count;
   for (uint32_t i = 0; same && i < a->guard_count; i++)
@@ -137,6 +154,12 @@ void node_follow(struct flow_node *n, flow_id before) {
     if (n->controls.items[i] == before)
       return;
   vec_push(&n->controls, before);
+}
+
+void node_make_noop(struct flow_node *n) {
+  n->op = FLOW_NOOP;
+  n->inputs.count = n->outputs.count = 0;
+  n->stateful = n->is_target = n->blocks = false;
 }
 
 /* ---- order ---- */

@@ -11,6 +11,8 @@ uint32_t node_input_count(const struct flow_node *node);
 value_id node_input(const struct flow_node *node, uint32_t i); /* NO_VALUE: an output, or a variable */
 void node_replace_input(struct flow_node *node, value_id from, value_id to, struct arena *arena);
 bool node_takes(const struct flow_node *node, value_id v);
+/* How often nodes of the flow and its results take the value; *user: the last node that does, or 0. */
+uint32_t flow_use_count(const struct flow *flow, value_id v, flow_id *user);
 /* In a flow all uses of a value, results too, become uses of another. */
 void flow_replace_uses(struct flow *flow, value_id from, value_id to);
 /* Whether both run under the same conditions. */
@@ -32,6 +34,7 @@ struct flow_node *flow_append(struct flow *f, enum flow_op op, const struct flow
 value_id flow_append_output(struct flow *f, struct flow_node *node, flow_id id, struct flow_value like);
 void node_guard(struct flow_node *node, struct flow_guard guard, struct arena *arena); /* the new guard is the outermost */
 void node_follow(struct flow_node *node, flow_id before);                              /* a control edge, once */
+void node_make_noop(struct flow_node *node);                                           /* it only keeps its place in the order of others */
 
 /* Numbers the nodes anew, so that each comes after what it needs; otherwise they keep their order. */
 void flow_sort(struct flow *f);

@@ -21,23 +21,6 @@ uint32_t loop_var_of(const struct flow_node *n, value_id param) {
   return UINT32_MAX;
 }
 
-uint32_t flow_use_count(const struct flow *f, value_id v, flow_id *user) {
-  uint32_t count = 0;
-  *user = 0;
-  for (uint32_t i = 0; i < f->results.count; i++)
-    count += f->results.items[i] == v;
-  for (flow_id id = 1; id < f->nodes.count; id++) {
-    const struct flow_node *n = f->nodes.items[id];
-    for (uint32_t i = 0; n && i < node_input_count(n); i++) {
-      if (node_input(n, i) != v)
-        continue;
-      count++;
-      *user = id;
-    }
-  }
-  return count;
-}
-
 /* ---- scalars ---- */
 
 /* A value as its kernel computes it: one expression. */

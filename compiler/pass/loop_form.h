@@ -16,7 +16,5 @@ uint32_t loop_var_of(const struct flow_node *loop, value_id param);
 dim loop_turns(const struct flow *flow, const struct flow_node *loop);
 /* Whether `later` makes as many turns as `first`, as the loops of gradients do: it counts back what the other counted, or up to it. */
 bool loop_follows(const struct flow *flow, const struct flow_node *first, const struct flow_node *later);
-/* How often nodes of the flow and its results take the value; *user: the last node that does, or 0. */
-uint32_t flow_use_count(const struct flow *flow, value_id v, flow_id *user);
 
 #endif

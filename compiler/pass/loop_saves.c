@@ -233,7 +233,7 @@ static value_id taken_value(struct flow *f, const struct save *s) {
 static void leave_alone(struct flow_node *loop, const struct save_end *end) {
   struct flow *body = loop->branches[1];
   body->results.items[end->var] = body->params.items[end->var];
-  flow_make_noop(body->nodes.items[end->node]);
+  node_make_noop(body->nodes.items[end->node]);
 }
 
 static void join_save(struct flow *f, const struct save *s) {

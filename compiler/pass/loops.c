@@ -9,12 +9,6 @@
 #include "compiler/pass/pass.h"
 #include "compiler/pass/region_trim.h"
 
-void flow_make_noop(struct flow_node *n) {
-  n->op = FLOW_NOOP;
-  n->inputs.count = n->outputs.count = 0;
-  n->stateful = n->is_target = n->blocks = false;
-}
-
 static void insert(value_id *items, uint32_t count, uint32_t at, value_id v) {
   memmove(items + at + 1, items + at, sizeof *items * (count - at));
   items[at] = v;
@@ -93,7 +87,7 @@ static bool hoist_reads_of(struct build *b, struct flow *f, flow_id loop, const 
     if (!param[read->var])
       param[read->var] = loop_add_invariant(f, loop, read_before(f, loop, read, body->values.items[v]));
     flow_replace_uses(body, v, param[read->var]);
-    flow_make_noop(read);
+    node_make_noop(read);
     any = true;
   }
   free(param);

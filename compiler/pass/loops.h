@@ -10,7 +10,5 @@ void loops_join_saves(struct flow *flow);
 
 /* A new variable of the loop that does not change: `outer`, as the body's parameter that comes back. */
 value_id loop_add_invariant(struct flow *flow, flow_id loop, value_id outer);
-/* The node only keeps its place in the order of others. */
-void flow_make_noop(struct flow_node *node);
 
 #endif

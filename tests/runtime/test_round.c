@@ -187,6 +187,20 @@ static void do_again(uint32_t d) {
   kill_driver(d);
 }
 
+static enum round_answer end_guest(uint32_t h, uint32_t d) {
+  struct round *r = &w.round[h];
+  uint64_t step = w.guest[h][d].step;
+  bool leads = r->phase == ROUND_LED && r->leader == step;
+  enum round_answer answer = round_end(r, d, step);
+  for (uint32_t i = 0; leads && i < w.drivers; i++)
+    if (r->seats[i].taken) {
+      uint64_t serial = w.serial_of[r->seats[i].taken];
+      assert_int_equal(w.last[h][i] + 1, serial); /* each once, and in order */
+      w.last[h][i] = serial;
+    }
+  return answer;
+}
+
 static bool move_guest(uint32_t h, uint32_t d) {
   struct guest *g = &w.guest[h][d];
   struct round *r = &w.round[h];
@@ -212,17 +226,7 @@ static bool move_guest(uint32_t h, uint32_t d) {
     answer = r->seats[d].given == g->step ? round_given(r, d, g->step) : round_give(r, d, g->step);
     break;
   case LEADS: answer = round_lead(r, d, g->step); break;
-  case ENDS: {
-    bool leads = r->phase == ROUND_LED && r->leader == g->step;
-    answer = round_end(r, d, g->step);
-    for (uint32_t i = 0; leads && i < w.drivers; i++)
-      if (r->seats[i].taken) {
-        uint64_t serial = w.serial_of[r->seats[i].taken];
-        assert_int_equal(w.last[h][i] + 1, serial); /* each once, and in order */
-        w.last[h][i] = serial;
-      }
-    break;
-  }
+  case ENDS: answer = end_guest(h, d); break;
   }
   post(h);
   note_taken(h);
