@@ -253,9 +253,11 @@ value emit_pack_condition(struct codegen *c, const struct phase *p);
 value emit_pack_bytes(struct codegen *c, const struct phase *p); /* of all panels; 0 where none are needed */
 value emit_pack_panels(struct codegen *c, const struct phase *p);
 value emit_packed_elements(struct codegen *c, const struct phase *p);
-value emit_pack_grain(struct codegen *c, const struct phase *p);   /* panels in a tile of the packing phase */
+value emit_pack_grain(struct codegen *c, const struct phase *p); /* panels in a tile of the packing phase */
+/* codegen_panel.c */
 bool emit_packed_factor(struct codegen *c, expr_id e, value *out); /* false: e is none */
 void emit_pack_tiles(struct codegen *c, const struct phase *p, value begin, value end);
+/* codegen_packed.c */
 void emit_packed_tiles(struct codegen *c, const struct phase *p, value begin, value end);
 
 /* codegen_scheduled.c */
