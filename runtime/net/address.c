@@ -130,16 +130,19 @@ void address_set_options(int fd, const struct address *address) {
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-/* A socket file stays behind when its process was killed: it may go when nobody answers there. */
-static bool unix_is_stale(const struct address *address) {
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+/* A socket file stays behind when its process was killed: it may go then. A port may be one end of a connection. */
+static bool nobody_listens(const struct address *address) {
+  int fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   bool stale = fd >= 0 && connect(fd, (const struct sockaddr *)&address->storage, address->size) != 0 && errno == ECONNREFUSED;
   if (fd >= 0)
     close(fd);
   return stale;
 }
 
-static status in_use(const char *text) { return fail(ALREADY_EXISTS, "cannot listen on %s: somebody listens there already", text); }
+static status in_use(const char *text, bool is_connection) {
+  return fail(ALREADY_EXISTS, "cannot listen on %s: %s", text,
+              is_connection ? "a connection of another program has this port" : "somebody listens there already");
+}
 
 /* A port, or a name, may be taken for a moment by somebody's end that is going. */
 static int bind_patiently(int fd, const struct address *address) {
@@ -161,7 +164,7 @@ status address_claim(const struct address *address, const char *text, int *out) 
   if (fd < 0)
     return fail(UNAVAILABLE, "cannot listen on %s: %s", text, strerror(errno));
   if (bind_patiently(fd, &lock) != 0) {
-    status code = errno == EADDRINUSE ? in_use(text) : fail(UNAVAILABLE, "cannot listen on %s: %s", text, strerror(errno));
+    status code = errno == EADDRINUSE ? in_use(text, false) : fail(UNAVAILABLE, "cannot listen on %s: %s", text, strerror(errno));
     close(fd);
     return code;
   }
@@ -178,12 +181,13 @@ status address_listen(const struct address *address, const char *text, int *out)
   if (family == AF_INET6)
     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
   int bound = family == AF_UNIX ? bind(fd, (const struct sockaddr *)&address->storage, address->size) : bind_patiently(fd, address);
-  if (bound != 0 && errno == EADDRINUSE && family == AF_UNIX && !address_is_beside(address) && unix_is_stale(address)) {
+  if (bound != 0 && errno == EADDRINUSE && family == AF_UNIX && !address_is_beside(address) && nobody_listens(address)) {
     address_unlink(address);
     bound = bind(fd, (const struct sockaddr *)&address->storage, address->size);
   }
   if (bound != 0 || listen(fd, family == AF_UNIX ? BACKLOG_UNIX : BACKLOG) != 0) {
-    status code = errno == EADDRINUSE ? in_use(text) : fail(UNAVAILABLE, "cannot listen on %s: %s", text, strerror(errno));
+    status code =
+      errno == EADDRINUSE ? in_use(text, nobody_listens(address)) : fail(UNAVAILABLE, "cannot listen on %s: %s", text, strerror(errno));
     close(fd);
     return code;
   }
@@ -196,6 +200,7 @@ status address_dial(const struct address *address, int *out) {
   int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0)
     return fail(UNAVAILABLE, "no socket: %s", strerror(errno));
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)); /* the port of this end may be what another task is to listen on */
   address_set_options(fd, address);
   if (connect(fd, (const struct sockaddr *)&address->storage, address->size) != 0 && errno != EINPROGRESS) {
     status code =

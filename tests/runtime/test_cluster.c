@@ -1,4 +1,5 @@
 /* test_cluster.c: tasks that find each other over loopback TCP and Unix sockets, and exchange. */
+#include "runtime/net/address.h"
 #include "tests/runtime/cluster_tasks.h"
 
 static struct tensor *floats(int64_t count) {
@@ -278,6 +279,43 @@ static void an_address_in_use_is_named(void **state) {
   stop_tasks();
 }
 
+/* Whose own end of a connection has taken a port that a task is about to listen on. */
+static void connect_to(int listener, bool is_tasks, int *out, uint16_t *port) {
+  struct address to = {.size = sizeof(struct sockaddr_in)}, own = to;
+  getsockname(listener, (struct sockaddr *)&to.storage, &to.size);
+  if (is_tasks) {
+    assert_int_equal(address_dial(&to, out), OK);
+  } else {
+    *out = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(*out, (struct sockaddr *)&to.storage, to.size), 0);
+  }
+  getsockname(*out, (struct sockaddr *)&own.storage, &own.size);
+  *port = ntohs(((struct sockaddr_in *)&own.storage)->sin_port);
+}
+
+static void a_port_that_a_connection_has_is_listened_on_if_it_is_a_tasks(void **state) {
+  struct address_list list;
+  struct address any = {.size = sizeof(struct sockaddr_in)};
+  char text[32];
+  uint16_t port;
+  int listener, out, taken;
+  (void)state;
+  *(struct sockaddr_in *)&any.storage = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  assert_int_equal(address_listen(&any, "any port", &listener), OK);
+  for (int is_tasks = 0; is_tasks < 2; is_tasks++) {
+    connect_to(listener, is_tasks, &out, &port);
+    snprintf(text, sizeof text, "127.0.0.1:%u", port);
+    assert_int_equal(address_resolve(text, &list), OK);
+    assert_int_equal(address_listen(&list.items[0], text, &taken), is_tasks ? OK : ALREADY_EXISTS);
+    if (is_tasks)
+      close(taken);
+    else
+      assert_non_null(strstr(status_text(), "a connection of another program has this port"));
+    close(out);
+  }
+  close(listener);
+}
+
 static void *send_some(void *self) {
   uint32_t from = (uint32_t)(uintptr_t)self % 4;
   struct exchange *exchange = cluster_exchange(clusters[from]);
@@ -321,6 +359,7 @@ int main(void) {
     cmocka_unit_test(links_of_the_others_outlive_the_coordinator),
     cmocka_unit_test(a_coordinator_that_is_started_twice_is_refused_where_the_first_one_answers),
     cmocka_unit_test(an_address_in_use_is_named),
+    cmocka_unit_test(a_port_that_a_connection_has_is_listened_on_if_it_is_a_tasks),
     cmocka_unit_test(four_tasks_send_to_each_other_from_many_threads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
