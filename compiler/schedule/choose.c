@@ -13,6 +13,7 @@ void nest_candidates(const struct nest *n, struct candidates *out) {
     propose_products(n, &c, out);
     propose_filters(n, &c, out);
     propose_turned(n, &c, out);
+    propose_product_blocks(n, &c, out);
   }
   for (uint32_t i = 1; i < out->items.count; i++)
     out->items.items[i].cycles *= GAIN_MIN;

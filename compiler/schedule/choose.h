@@ -34,10 +34,11 @@ struct nest {
   struct arena *arena;
 };
 
-void propose_products(const struct nest *n, const struct contraction *c, struct candidates *out); /* choose_product.c */
-void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out);  /* choose_filter.c */
-void propose_convs(const struct nest *n, const struct contraction *c, struct candidates *out);    /* choose_conv.c */
-void propose_turned(const struct nest *n, const struct contraction *c, struct candidates *out);   /* choose_turned.c */
+void propose_products(const struct nest *n, const struct contraction *c, struct candidates *out);       /* choose_product.c */
+void propose_product_blocks(const struct nest *n, const struct contraction *c, struct candidates *out); /* choose_blocks.c */
+void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out);        /* choose_filter.c */
+void propose_convs(const struct nest *n, const struct contraction *c, struct candidates *out);          /* choose_conv.c */
+void propose_turned(const struct nest *n, const struct contraction *c, struct candidates *out);         /* choose_turned.c */
 
 /* The nests of a kernel, one after the other: for (n = nest_first(...); n.top; nest_next(&n)). `uses` is filled. */
 struct nest nest_first(const struct kernel *k, struct kernel_uses *uses, const struct machine *machine, struct arena *arena);

@@ -1,7 +1,6 @@
 /* choose_product.c: products whose factors are read where they lie: a tile of rows and vectors of columns keeps its sums in registers, and
  * nothing is packed. That wins where packing is not paid back: few rows, or few terms.
- * Strips of columns are outermost: the strip's part of the second factor stays in the cache while all rows meet it. Where that factor lies
- * far, more rows than a few are worth a copy of the part, a block of terms at a time; sums wait on the stack meanwhile. */
+ * Strips of columns are outermost: the strip's part of the second factor stays in the cache while all rows meet it. */
 #include <string.h>
 
 #include "compiler/schedule/choose.h"
@@ -127,35 +126,6 @@ static void propose(const struct product *p, const struct tile *t, bool fetch, s
   vec_push(&out->items, c);
 }
 
-/* ---- blocks of terms ---- */
-
-#define BLOCK_ROWS 8 /* of a tile: sums that wait have no tails */
-#define BLOCK_VECTORS 3
-#define BLOCK_TERMS 512
-#define BLOCK_ROWS_MIN 16  /* fewer do not pay for the copy */
-#define BLOCK_ROWS_MAX 512 /* sums of a strip on the stack: 96 KB */
-
-static bool suits_blocks(const struct product *p) {
-  bool one_sum = p->c->axis_count - p->c->par_count == 1 && p->c->axes[p->c->axis_count - 1].stride[0] == 1,
-       fits = p->n->machine->registers >= BLOCK_ROWS * BLOCK_VECTORS + BLOCK_VECTORS + 1;
-  return product_is_far(p->n->machine, &p->work) && fits && one_sum && !p->open && p->work.batch == 1 && p->work.k >= 2 * BLOCK_TERMS &&
-         p->work.m >= BLOCK_ROWS_MIN && p->work.m <= BLOCK_ROWS_MAX && (int64_t)p->work.m % BLOCK_ROWS == 0 &&
-         p->work.width >= BLOCK_VECTORS * p->work.lanes;
-}
-static void propose_blocks(const struct product *p, struct candidates *out) {
-  struct arena *a = p->n->arena;
-  const char *m = axis_text(p, p->rows), *n = axis_text(p, p->columns), *k = axis_text(p, p->c->axis_count - 1);
-  const char *factor = p->n->k->buffers.items[expr_get(p->n->k, p->c->load[1])->imm].name;
-  const char *text =
-    arena_printf(a, "%ssplit %s %d -> %so %si; order %so %s %si; split %s %d -> %so %si; split %s %d -> %sb %sk", begin_text(p), n,
-                 (int)p->work.lanes * BLOCK_VECTORS, n, n, n, m, n, m, BLOCK_ROWS, m, m, k, BLOCK_TERMS, k, k);
-  text = arena_printf(a, "%s; sink %so %si %si under %sb in stack; stage %s at %sb by %sk %si -> %sp %sq", text, m, m, n, k, factor, k, k,
-                      n, k, n);
-  text =
-    arena_printf(a, "%s; sink %si %si under %sk in register; run %so tasks; run %si unroll; run %si %sq lanes", text, m, n, k, n, m, n, n);
-  vec_push(&out->items, ((struct candidate){.steps = text, .cycles = product_block_cycles(p->n->machine, &p->work)}));
-}
-
 /* What lies far comes in few lines at a time; tiles of very few rows are for very few rows; none is wider than the result. */
 static bool suits(const struct product *p, const struct tile *t) {
   bool narrow =
@@ -171,6 +141,4 @@ void propose_products(const struct nest *n, const struct contraction *c, struct 
   for (int i = 0; i < TILES; i++)
     if (suits(&p, &product_tiles[i]))
       propose(&p, &product_tiles[i], product_is_far(n->machine, &p.work) && p.work.m >= 8, out);
-  if (suits_blocks(&p))
-    propose_blocks(&p, out);
 }

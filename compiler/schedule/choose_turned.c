@@ -103,7 +103,7 @@ static const char *tails_text(const struct turned *t, int64_t tile, int64_t grou
     tails = i < tile ? arena_printf(t->n->arena, "%s %d", *tails ? tails : " tail cut", i) : tails;
   return tails;
 }
-/* The copy goes by squares of a vector's lanes, read along the sum. */
+/* The copy goes by squares of a vector's lanes, read along the sum; whole ones are transposed in registers. */
 static const char *copy_text(const struct turned *t) {
   struct arena *a = t->n->arena;
   const char *m = axis_text(t, t->rows), *n = axis_text(t, t->columns), *k = axis_text(t, t->c->axis_count - 1);
@@ -126,7 +126,8 @@ void propose_turned(const struct nest *nest, const struct contraction *c, struct
                                   m, (long long)t.strip, m, m, n, (long long)group, n, n, batch, m, n, n, m, copy_text(&t));
   text = arena_printf(a, "%s; split %sc %lld -> %sb %si%s; sink %si %si under %s in register", text, n, (long long)tile, n, n,
                       tails_text(&t, tile, group), n, m, k);
-  text = arena_printf(a, "%s; run%s %so %so tasks; run %si unroll; run %si %sr lanes", text, batch, m, n, n, m, k);
+  text = arena_printf(a, "%s; run%s %so %so tasks; run %si %s unroll; run %si %sr lanes", text, batch, m, n, n,
+                      t.strip % t.lanes ? "" : arena_printf(a, "%sr", m), m, k);
   struct product_work work = work_of(&t);
   double cycles = product_turned_cycles(nest->machine, &work, (double)t.strip, (double)divide_up(t.width, group));
   out->items.items[0].cycles = product_along_cycles(nest->machine, &work);

@@ -56,29 +56,38 @@ const struct tile product_tiles[TILES] = {{2, 8, 14.8}, {4, 4, 10.4}, {6, 4, 13.
                                           {8, 2, 11},   {2, 4, 7.4},  {4, 3, 7.8},  {6, 2, 7.8}}; /* the last three for 16 registers */
 
 /* Cycles, measured in the same way. */
-#define TILE_CYCLES 40   /* a tile begins and ends */
-#define STORE_CYCLES 2   /* a vector of sums */
-#define FETCH_CYCLES 1.5 /* a hint */
-#define LINE_FETCHED 3   /* a far line that was asked for ahead */
-#define LINE_MISSED 4    /* and not */
+#define TILE_CYCLES 40      /* a tile begins and ends */
+#define STORE_CYCLES 2      /* a vector of sums */
+#define FETCH_CYCLES 1.5    /* a hint */
+#define LINE_FETCHED 3      /* a far line that was asked for ahead */
+#define LINE_MISSED 4       /* and not */
+#define ROWS_FAR_CYCLES 6   /* a far line of the first factor, for each strip, */
+#define ACROSS_CYCLES 1.5   /* a term of one that lies across, */
+#define RESULT_CYCLES 14    /* a far line of the result, by strips, */
+#define RESULT_RUN_CYCLES 6 /* and where those of several strips lie side by side: where one multiply-add starts in a cycle */
 /* times a step, from the second row of tiles on: columns of a far factor fall out of the caches; half a rate hides it */
 #define FAR_STEP 1.25
 #define PAGE_BYTES 4096
-#define PAGE_CYCLES 20      /* a term in a page that the TLB has lost */
-#define PAGES 1536          /* that it holds */
-#define PANEL_SHARE 0.90    /* of the peak that the target reaches with packed panels */
-#define PLAIN_SHARE 0.70    /* without, from 8 rows on */
-#define PLAIN_FAR_CYCLES 6  /* a far line, for each 8 rows */
-#define PACK_CYCLES 0.6     /* an element */
-#define PACK_FAR_CYCLES 2.5 /* a far one */
-#define PACKED_ROWS 33      /* from which on it packs */
-#define PACK_ROWS_CYCLES 1  /* an element of the first factor, where both are packed: */
-#define BOTH_MIN 6000       /* for more terms, or a transposed factor, */
-#define BOTH_TERMS 256      /* in blocks of so many, */
-#define BOTH_STRIPS 8       /* for so many panels at a time */
-#define STEP_SHARE 0.95     /* of the peak, for a term of a tile that was not measured */
-#define BLOCK_SHARE 0.88    /* of the peak that blocks of terms reach, */
-#define BLOCK_CYCLES 20     /* beside the copy of a far line */
+#define PAGE_CYCLES 20       /* a term in a page that the TLB has lost */
+#define PAGES 1536           /* that it holds */
+#define PANEL_SHARE 0.90     /* of the peak that the target reaches with packed panels */
+#define PLAIN_SHARE 0.70     /* without, from 8 rows on */
+#define PLAIN_FAR_CYCLES 6   /* a far line, for each 8 rows */
+#define PACK_CYCLES 0.6      /* an element */
+#define PACK_FAR_CYCLES 2.5  /* a far one */
+#define PACKED_ROWS 33       /* from which on it packs */
+#define PACK_ROWS_CYCLES 1   /* an element of the first factor, where both are packed: */
+#define BOTH_MIN 6000        /* for more terms, or a transposed factor, */
+#define BOTH_TERMS 256       /* in blocks of so many, */
+#define BOTH_STRIPS 8        /* for so many panels at a time */
+#define STEP_SHARE 0.95      /* of the peak, for a term of a tile that was not measured */
+#define BLOCK_SHARE 0.98     /* of the peak that tiles reach from their panels */
+#define BLOCK_CYCLES 2.5     /* a line that is copied to a block of terms, */
+#define BLOCK_FAR_CYCLES 8   /* a far one, */
+#define BLOCK_PAGE_CYCLES 18 /* one in a page that the TLB has lost */
+#define BLOCK_TURNED 0.2     /* an element, transposed */
+#define BLOCK_ROWS 0.4       /* an element of the first factor, */
+#define BLOCK_ROWS_FAR 0.7   /* a far one */
 
 static double divide_up(double a, double by) { return (double)(((int64_t)a + (int64_t)by - 1) / (int64_t)by); }
 
@@ -95,18 +104,34 @@ static double row_blocks(double m, const struct tile *t) {
       whole += size * 2 > t->rows ? 1 : 0.5;
   return whole;
 }
-static double step_cycles(const struct machine *machine, const struct tile *t) {
-  return machine->fma_rate > 1 ? t->step : t->rows * t->vectors / (machine->fma_rate * STEP_SHARE);
+static bool is_half(const struct machine *machine) { return machine->fma_rate <= 1; }
+static double step_cycles(const struct machine *machine, const struct tile *t, double share) {
+  return is_half(machine) ? t->rows * t->vectors / (machine->fma_rate * share) : t->step;
+}
+/* Of a batch's result that goes beyond L2, where multiply-adds do not hide it. */
+static double result_cycles(const struct machine *machine, const struct product_work *w, double line) {
+  bool far = w->m * w->width * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
+  return far && is_half(machine) ? w->m * divide_up(w->width, w->lanes) * line : 0;
+}
+static bool rows_are_far(const struct machine *machine, const struct product_work *w) {
+  return w->m * w->k * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
+}
+/* Of a first factor beyond L2 that each strip reads anew, row by row. */
+static double rows_cycles(const struct machine *machine, const struct product_work *w, double strips) {
+  return rows_are_far(machine, w) && !w->is_transposed && is_half(machine) ? strips * w->m * divide_up(w->k, w->lanes) * ROWS_FAR_CYCLES
+                                                                           : 0;
 }
 double product_tile_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
-  double strips = divide_up(w->width, t->vectors * w->lanes), step = step_cycles(machine, t), line = 0;
+  double strips = divide_up(w->width, t->vectors * w->lanes), step = step_cycles(machine, t, STEP_SHARE), line = 0;
   if (product_is_far(machine, w)) {
-    step = step * (row_blocks(w->m, t) > 1 && machine->fma_rate > 1 ? FAR_STEP : 1) + (fetch ? t->vectors * FETCH_CYCLES : 0);
+    step = is_half(machine) ? step : step * (row_blocks(w->m, t) > 1 ? FAR_STEP : 1) + (fetch ? t->vectors * FETCH_CYCLES : 0);
     line = fetch ? LINE_FETCHED : LINE_MISSED;
   }
   step += w->k * w->stride / PAGE_BYTES > PAGES ? PAGE_CYCLES : 0;
+  step += is_half(machine) && w->is_transposed && rows_are_far(machine, w) ? ACROSS_CYCLES : 0;
   double tile = w->k * step + TILE_CYCLES + t->rows * t->vectors * STORE_CYCLES;
-  return w->batch * strips * (row_blocks(w->m, t) * tile + w->k * t->vectors * line);
+  double ends = rows_cycles(machine, w, strips) + result_cycles(machine, w, RESULT_CYCLES);
+  return w->batch * (strips * (row_blocks(w->m, t) * tile + w->k * t->vectors * line) + ends);
 }
 
 /* Both factors in panels, as where the first is transposed or the sum is long: tiles of 8 x 2 vectors, blocks of terms, and the rows'
@@ -117,7 +142,8 @@ static double own_both_cycles(const struct machine *machine, const struct produc
   double sums = divide_up(w->k, BOTH_TERMS) * (TILE_CYCLES + tile.rows * tile.vectors * STORE_CYCLES);
   double columns = w->k * w->width * (product_is_far(machine, w) ? PACK_FAR_CYCLES : PACK_CYCLES);
   double rows = w->m * w->k * divide_up(strips, BOTH_STRIPS) * PACK_ROWS_CYCLES;
-  return w->batch * (strips * divide_up(w->m, tile.rows) * (w->k * step_cycles(machine, &tile) + sums) + (columns + rows));
+  return w->batch * (strips * divide_up(w->m, tile.rows) * (w->k * step_cycles(machine, &tile, STEP_SHARE) + sums) + (columns + rows) +
+                     result_cycles(machine, w, RESULT_RUN_CYCLES));
 }
 /* In panels, tiles of 8 x 4 vectors; in place below, of 8 rows. */
 double product_own_cycles(const struct machine *machine, const struct product_work *w) {
@@ -132,15 +158,30 @@ double product_own_cycles(const struct machine *machine, const struct product_wo
   return w->batch * (fmas / (PLAIN_SHARE * (w->m < 8 ? w->m / 8 : 1)) + tiles + lines);
 }
 
-double product_block_cycles(const struct machine *machine, const struct product_work *w) {
-  double vectors = divide_up(w->width, w->lanes), fmas = w->m * w->k * vectors / machine->fma_rate;
-  return fmas / BLOCK_SHARE + w->k * vectors * BLOCK_CYCLES;
+const struct tile *tile_of(int rows, int vectors) {
+  for (int i = 0; i < TILES; i++)
+    if (product_tiles[i].rows == rows && product_tiles[i].vectors == vectors)
+      return &product_tiles[i];
+  return NULL;
+}
+double product_block_cycles(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
+  double strips = divide_up(w->width, b->tile->vectors * w->lanes), tiles = strips * divide_up(w->m, b->tile->rows);
+  double sums = divide_up(w->k, b->terms) * (TILE_CYCLES + b->tile->rows * b->tile->vectors * STORE_CYCLES);
+  bool is_paged = w->k * w->width * w->bytes / PAGE_BYTES > PAGES;
+  double line = is_paged ? BLOCK_PAGE_CYCLES : product_is_far(machine, w) ? BLOCK_FAR_CYCLES : BLOCK_CYCLES;
+  double lines = w->k * divide_up(w->width, w->lanes) * line;
+  double turned = b->is_along ? w->k * w->width * BLOCK_TURNED : 0;
+  double each = rows_are_far(machine, w) ? BLOCK_ROWS_FAR : BLOCK_ROWS;
+  double rows = b->copies_rows ? b->column_tasks * w->m * w->k * each : rows_cycles(machine, w, b->column_tasks);
+  return w->batch * (tiles * (w->k * step_cycles(machine, b->tile, BLOCK_SHARE) + sums) + b->row_tasks * (lines + turned) + rows +
+                     result_cycles(machine, w, RESULT_RUN_CYCLES));
 }
 
 /* ---- products whose second factor lies along the sum ---- */
 
 #define ALONG_SHARE 0.92       /* of the peak: the target's panels, once they are there */
 #define ALONG_PACK_CYCLES 0.5  /* an element of a panel */
+#define ALONG_FAR_CYCLES 1     /* a far one */
 #define ALONG_PAGED_CYCLES 3   /* where the TLB does not hold all rows, */
 #define ALONG_PAGES 1536       /* which are these pages */
 #define TURNED_SHARE 0.88      /* of the peak, by the tile */
@@ -153,7 +194,8 @@ static double fmas_along(const struct machine *machine, const struct product_wor
 }
 double product_along_cycles(const struct machine *machine, const struct product_work *work) {
   double elements = work->k * work->width;
-  double pack = elements * work->bytes / 4096 > ALONG_PAGES ? ALONG_PAGED_CYCLES : ALONG_PACK_CYCLES;
+  bool is_far = is_half(machine) && product_is_far(machine, work);
+  double pack = elements * work->bytes / PAGE_BYTES > ALONG_PAGES ? ALONG_PAGED_CYCLES : is_far ? ALONG_FAR_CYCLES : ALONG_PACK_CYCLES;
   return fmas_along(machine, work) / ALONG_SHARE + work->batch * elements * pack;
 }
 double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks) {

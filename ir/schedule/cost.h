@@ -81,8 +81,18 @@ bool product_is_far(const struct machine *machine, const struct product_work *wo
 double product_own_cycles(const struct machine *machine, const struct product_work *work);
 /* By tiles, both factors where they lie; fetch: the second is asked for ahead. */
 double product_tile_cycles(const struct machine *machine, const struct product_work *work, const struct tile *tile, bool fetch);
+/* The tile of this form; NULL: none was measured. */
+const struct tile *tile_of(int rows, int vectors);
 /* By blocks of terms, each of which is copied first. */
-double product_block_cycles(const struct machine *machine, const struct product_work *work);
+struct product_blocks {
+  const struct tile *tile;
+  double terms;        /* of a block */
+  double column_tasks; /* each copies its part of the second factor, */
+  double row_tasks;    /* as each of these does; */
+  bool copies_rows;    /* and its rows of the first, which lies across */
+  bool is_along;       /* the second factor lies along the sum */
+};
+double product_block_cycles(const struct machine *machine, const struct product_work *work, const struct product_blocks *blocks);
 /* Of a second factor that lies along the sum, as the target does by itself; and turned: strips of so many rows, copied by each task. */
 double product_along_cycles(const struct machine *machine, const struct product_work *work);
 double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks);

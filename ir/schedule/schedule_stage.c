@@ -89,25 +89,27 @@ static bool is_outside(const struct staging *g, expr_id e, const struct stmt *bl
   return true;
 }
 
-/* Extents are known in front, so that the copy has what the loops read. */
+/* Extents are known in front, so that the copy has what the loops read; they may hang on loops listed before. */
 static status find_by(struct staging *g) {
   g->count = name_count(g->s->on);
   for (int i = 0; i < g->count; i++) {
     g->by[i] = only_loop(g->k, g->at->body, g->s->on[i]);
     if (!g->by[i])
       return REFUSED("inside of loop %s there is not one loop %s", g->s->at[0], g->s->on[i]);
-    if (expr_has_load(g->k, g->by[i]->value) || !is_outside(g, g->by[i]->value, g->at->body, 0))
+    if (expr_has_load(g->k, g->by[i]->value) || !is_outside(g, g->by[i]->value, g->at->body, i))
       return REFUSED("the extent of loop %s is not known at loop %s", g->s->on[i], g->s->at[0]);
   }
   return OK;
 }
 
+/* g->load stays NO_EXPR where the loop loads nothing from the buffer. */
 static status find_load(struct staging *g) {
-  struct kernel *k = g->k;
   bool several = false;
-  find_loads_in(k, g->at->body, g->s->buffer, &g->load, &several);
-  if (g->load == NO_EXPR || several)
-    return REFUSED("loop %s loads nothing from that buffer, or at several places", g->s->at[0]);
+  find_loads_in(g->k, g->at->body, g->s->buffer, &g->load, &several);
+  return several ? REFUSED("loop %s loads from that buffer at several places", g->s->at[0]) : OK;
+}
+static status check_load(const struct staging *g) {
+  struct kernel *k = g->k;
   if (dtype_is_complex(k->buffers.items[g->s->buffer].dtype) || k->buffers.items[g->s->buffer].dtype == DTYPE_STRING)
     return REFUSED("that buffer is not copied by elements");
   if (stmts_write(g->at->body, g->s->buffer))
@@ -116,6 +118,45 @@ static status find_load(struct staging *g) {
     if (expr_has_load(k, expr_operand(k, g->load, i)))
       return REFUSED("the place that is read is loaded");
   return is_outside(g, g->load, g->at->body, g->count) ? OK : REFUSED("what is read moves with more loops than those");
+}
+
+static const struct stmt *loop_of(const struct stmt *s, uint32_t local) {
+  const struct stmt *found = NULL;
+  for (; s && !found; s = s->next) {
+    if (s->kind == STMT_FOR && s->local == local)
+      return s;
+    found = loop_of(s->body, local);
+    if (!found)
+      found = loop_of(s->otherwise, local);
+  }
+  return found;
+}
+/* What an index never exceeds: of sums and products of loops' variables, which are not negative. */
+static bool index_at_most(const struct kernel *k, expr_id e, int64_t *most) {
+  const struct expr *x = expr_get(k, e);
+  int64_t a, b;
+  if (x->op == SCALAR_LOCAL) {
+    const struct stmt *loop = loop_of(k->body, (uint32_t)x->imm);
+    bool known = loop && expr_at_most(k, loop->value, most);
+    *most -= known;
+    return known;
+  }
+  if (x->op != SCALAR_ADD && x->op != SCALAR_MUL)
+    return expr_is_const(k, e, most);
+  return index_at_most(k, expr_operand(k, e, 0), &a) && index_at_most(k, expr_operand(k, e, 1), &b) &&
+         !(x->op == SCALAR_ADD ? __builtin_add_overflow(a, b, most) : __builtin_mul_overflow(a, b, most));
+}
+/* Whether the place exists in all turns of all loops, so that it may be read whether it is needed or not. */
+static bool is_always_there(const struct kernel *k, expr_id load) {
+  const struct expr *x = expr_get(k, load);
+  const struct kernel_buffer *b = &k->buffers.items[x->imm];
+  bool there = b->mode == BUFFER_IN;
+  for (int d = 0; d < b->rank && there; d++) {
+    expr_id index = expr_operand(k, load, d);
+    int64_t most;
+    there = !DIM_IS_SIZE(b->dims[d]) && expr_never_negative(k, index) && index_at_most(k, index, &most) && most < b->dims[d];
+  }
+  return there;
 }
 
 /* In front, only what is loaded later may be loaded: g->when becomes true where one of the ways to the load is gone. */
@@ -158,7 +199,7 @@ static void fill_buffer(struct staging *g, struct stmt **tail, uint32_t buffer) 
   tail = &stmt_if(k, tail, g->when)->body;
   copy_begin(&c, k, k);
   for (int i = 0; i < g->count; i++) {
-    struct stmt *loop = stmt_for(k, tail, LOOP_PAR, g->by[i]->value);
+    struct stmt *loop = stmt_for(k, tail, LOOP_PAR, copy_expr(&c, g->by[i]->value));
     k->locals.items[loop->local].name = g->s->made[i];
     index[i] = c.local[g->by[i]->local] = expr_local(k, loop->local);
     tail = &loop->body;
@@ -179,13 +220,21 @@ static void use_buffer(struct staging *g, uint32_t buffer) {
   copy_end(&c);
 }
 
+/* A loop that loads nothing from the buffer stays as it is: of a name that several nests have, those that start or finish sums. */
 static status stage_at(struct kernel *k, const struct step *s, struct stmt *loop) {
   struct staging g = {.k = k, .s = s, .at = loop};
   struct stmt *pieces = NULL;
   uint32_t buffer = 0;
-  TRY(find_by(&g));
   TRY(find_load(&g));
-  TRY(find_ways(&g, loop->body, expr_int(k, DTYPE_BOOL, 1)));
+  if (g.load == NO_EXPR)
+    return OK;
+  TRY(find_by(&g));
+  TRY(check_load(&g));
+  g.when = expr_int(k, DTYPE_BOOL, 1);
+  if (!is_always_there(k, g.load)) {
+    g.when = NO_EXPR;
+    TRY(find_ways(&g, loop->body, expr_int(k, DTYPE_BOOL, 1)));
+  }
   TRY(make_buffer(&g, &pieces, &buffer));
   fill_buffer(&g, &pieces, buffer);
   use_buffer(&g, buffer);
@@ -195,6 +244,8 @@ static status stage_at(struct kernel *k, const struct step *s, struct stmt *loop
 }
 
 status step_stage(struct kernel *k, const struct step *s) {
+  uint32_t before = k->buffers.count;
   TRY(step_check_buffer(k, s));
-  return each_loop(k, s, s->at[0], stage_at);
+  TRY(each_loop(k, s, s->at[0], stage_at));
+  return k->buffers.count > before ? OK : REFUSED("loop %s loads nothing from that buffer", s->at[0]);
 }

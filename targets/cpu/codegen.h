@@ -138,6 +138,7 @@ static inline bool expr_coefficient(const struct codegen *c, expr_id e, uint32_t
 void codegen_flags(struct codegen *c); /* recomputes flags after locals, lanes or copies have changed */
 value emit_expr(struct codegen *c, expr_id e);
 void emit_store(struct codegen *c, const struct stmt *s);
+void emit_store_value(struct codegen *c, const struct stmt *s, value v);       /* v in place of the statement's own value */
 value fetch_address(struct codegen *c, uint32_t buffer, const expr_id *index); /* may lie outside the buffer */
 void emit_hint(struct codegen *c, value address);                              /* its line is soon read */
 value buffer_dim(struct codegen *c, kernel_dim dim);
@@ -180,6 +181,9 @@ struct counted_loop {
 struct counted_loop loop_begin(struct codegen *c, value begin, value end, value step);
 void loop_end(struct codegen *c, struct counted_loop *loop);
 
+/* codegen_square.c: an unrolled loop around one over lanes, all of which are there, that copies a square transposed */
+bool is_square_copy(struct codegen *c, const struct stmt *rows);
+void emit_square_copy(struct codegen *c, const struct stmt *rows);
 /* codegen_registers.c */
 void codegen_registers(struct codegen *c); /* to be called once, before the others */
 bool is_register_access(const struct codegen *c, uint32_t buffer);

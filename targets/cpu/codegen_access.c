@@ -180,9 +180,8 @@ static value emit_load(struct codegen *c, expr_id e) {
   return buffer->dtype == DTYPE_BOOL ? LLVMBuildICmp(c->b, LLVMIntNE, v, const_int_like(v, 0), "") : v;
 }
 
-void emit_store(struct codegen *c, const struct stmt *s) {
+void emit_store_value(struct codegen *c, const struct stmt *s, value v) {
   const struct kernel_buffer *buffer = &c->k->buffers.items[s->buffer];
-  value v = emit_expr(c, s->value);
   if (is_register_access(c, s->buffer)) {
     emit_register_store(c, s, v);
     return;
@@ -206,6 +205,7 @@ void emit_store(struct codegen *c, const struct stmt *s) {
   else
     LLVMSetAlignment(LLVMBuildStore(c->b, v, address), align);
 }
+void emit_store(struct codegen *c, const struct stmt *s) { emit_store_value(c, s, emit_expr(c, s->value)); }
 
 static value emit_const(struct codegen *c, const struct expr *x) {
   LLVMTypeRef type = type_of_dtype(c->m, x->dtype);

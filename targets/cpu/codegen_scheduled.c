@@ -155,6 +155,10 @@ static void emit_rolled(struct codegen *c, const struct stmt *s, int64_t count) 
 static void emit_unrolled(struct codegen *c, const struct stmt *s) {
   int64_t count = 0;
   expr_is_const(c->k, s->value, &count);
+  if (is_square_copy(c, s) && extent_of(c, s->body) == EXTENT_WHOLE) {
+    emit_square_copy(c, s);
+    return;
+  }
   if (count >= ROLLED_MIN && !c->in_rolled && block_operations(c, s->body) > LONG_BODY && !stores_registers(c, s->body)) {
     emit_rolled(c, s, count);
     return;

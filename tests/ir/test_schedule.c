@@ -29,6 +29,9 @@ static const char depthwise[] = "kernel depthwise(in a: f32[14,28,32], in b: f32
 static const char turned[] =
   "kernel turned(in a: f32[n0,64], in b: f32[100,64], out c: f32[n0,100]) sizes 1 {"
   "  par i0 < n0 { par i1 < 100 { var v0: f32 = 0:f32 red i2 < 64 { v0 = add(v0, mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }";
+static const char blocked[] =
+  "kernel k(in a: f32[16,64], in b: f32[64,40], out c: f32[16,40]) {"
+  "  par i0 < 16 { par i1 < 40 { var v0: f32 = 0:f32 red i2 < 64 { v0 = add(v0, mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = v0 } } }";
 static const char square[] =
   "kernel square(in a: f32[6,4], out b: f32[6,4]) { par i0 < 6 { par i1 < 4 { b[i0,i1] = mul(a[i0,i1], a[i0,i1]) } } }";
 static const char checked[] =
@@ -205,6 +208,61 @@ static const struct result {
    "      par ni < min(16, sub(n0, mul(no, 16))) lanes 16 {\n"
    "        %0 = add(mul(no, 16), ni)\n"
    "        b[%0] = neg(a[%0])\n"
+   "      }\n"
+   "    }\n"
+   "  }\n"
+   "}\n"},
+  {blocked,
+   "name i0 i1 i2 -> m n k; split n 16 -> ns ni; split ns 2 -> no nj; split m 4 -> mo mi; order no mo nj mi ni; split k 32 -> kb kk; "
+   "sink mo nj mi ni under kb in stack; stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; stage a at mo by mi kk -> qm qk",
+   "kernel k(in a: f32[16,64], in b: f32[64,40], out c: f32[16,40]) {\n"
+   "  par no < 2 {\n"
+   "    buffer d: f32[4,2,4,16] in stack\n"
+   "    par mo < 4 {\n"
+   "      par nj < min(2, sub(3, mul(no, 2))) {\n"
+   "        par mi < 4 {\n"
+   "          par ni < min(16, sub(40, mul(add(mul(no, 2), nj), 16))) {\n"
+   "            d[mo,nj,mi,ni] = 0:f32\n"
+   "          }\n"
+   "        }\n"
+   "      }\n"
+   "    }\n"
+   "    red kb < 2 {\n"
+   "      buffer e: f32[2,32,16] in stack\n"
+   "      par pk < 32 {\n"
+   "        par pj < min(2, sub(3, mul(no, 2))) {\n"
+   "          par pi < min(16, sub(40, mul(add(mul(no, 2), pj), 16))) {\n"
+   "            e[pj,pk,pi] = b[add(mul(kb, 32), pk),add(mul(add(mul(no, 2), pj), 16), pi)]\n"
+   "          }\n"
+   "        }\n"
+   "      }\n"
+   "      par mo < 4 {\n"
+   "        buffer f: f32[4,32] in stack\n"
+   "        par qm < 4 {\n"
+   "          par qk < 32 {\n"
+   "            f[qm,qk] = a[add(mul(mo, 4), qm),add(mul(kb, 32), qk)]\n"
+   "          }\n"
+   "        }\n"
+   "        par nj < min(2, sub(3, mul(no, 2))) {\n"
+   "          par mi < 4 {\n"
+   "            par ni < min(16, sub(40, mul(add(mul(no, 2), nj), 16))) {\n"
+   "              var v0: f32 = d[mo,nj,mi,ni]\n"
+   "              red kk < 32 {\n"
+   "                v0 = add(v0, mul(f[mi,kk], e[nj,kk,ni]))\n"
+   "              }\n"
+   "              d[mo,nj,mi,ni] = v0\n"
+   "            }\n"
+   "          }\n"
+   "        }\n"
+   "      }\n"
+   "    }\n"
+   "    par mo < 4 {\n"
+   "      par nj < min(2, sub(3, mul(no, 2))) {\n"
+   "        par mi < 4 {\n"
+   "          par ni < min(16, sub(40, mul(add(mul(no, 2), nj), 16))) {\n"
+   "            c[add(mul(mo, 4), mi),add(mul(add(mul(no, 2), nj), 16), ni)] = d[mo,nj,mi,ni]\n"
+   "          }\n"
+   "        }\n"
    "      }\n"
    "    }\n"
    "  }\n"
@@ -416,6 +474,8 @@ static const struct refusal {
   {product, NAMES "stage b at m by k -> bk", "moves with more loops"},
   {product, NAMES "stage b at k by n -> bn", "not one loop n"},
   {product, NAMES "stage d at m by n -> x", "loads nothing"},
+  {product, NAMES "split n 48 -> ns ni; split ns 2 -> no nj; split m 4 -> mo mi; order no mo nj mi ni; stage a at mo by mi k -> x y",
+   "loop ni is not known at loop mo"},
   {filter, "sink i2 under i4 in register", "no loop i4"},
   {open_map, "run i0 lanes 16", "into lanes"},
   {open_map, "when n3 < 4: fma\nelse: run i0 tasks", "no size n3"},

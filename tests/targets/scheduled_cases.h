@@ -40,6 +40,14 @@
    "    c[m,add(mul(no, 2), ni)] = v0 } } } }",
    {{1}, {9}, {-1}},
    false},
+  /* copies by squares, transposed; the last ones are no whole ones */
+  {"kernel squares(in a: f32[32,n0], in b: f64[8,n0], out c: f32[n0,32], out d: f64[n0,8]) sizes 1 {"
+   "  par kq < floordiv(add(n0, 15), 16) tasks { par ms < 2 { par mt < 16 unroll { par kr < min(16, sub(n0, mul(kq, 16))) lanes 16 {"
+   "    c[add(mul(kq, 16), kr),add(mul(ms, 16), mt)] = a[add(mul(ms, 16), mt),add(mul(kq, 16), kr)] } } } }"
+   "  par kq < floordiv(add(n0, 7), 8) tasks { par mt < 8 unroll { par kr < min(8, sub(n0, mul(kq, 8))) lanes 8 {"
+   "    d[add(mul(kq, 8), kr),mt] = b[mt,add(mul(kq, 8), kr)] } } } }",
+   {{16}, {1}, {40}, {15}, {-1}},
+   false},
   /* a filter's gradient by blocks of rows, its partial sums in the result; borders cut */
   {"kernel filter(in a: f32[2,10,9,8], in b: f32[2,10,9,20], out c: f32[3,3,8,20]) {"
    "  par kh < 3 tasks { par kw < 3 tasks { red n < 2 { red hb < 3 { par cb < 2 {"

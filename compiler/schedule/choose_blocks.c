@@ -1,0 +1,206 @@
+/* choose_blocks.c: products whose factors do not fit where they are read from: blocks of terms are copied to the stack first, in the
+ * order in which tiles read them.
+ *
+ * Tasks are groups of strips of columns. For a block of terms a task copies its part of the second factor, a panel for each strip, asking
+ * for lines ahead; then all rows meet it, eight at a time, from the second cache. Sums wait on the stack until the last block. Of a
+ * first factor that lies along the rows, as in the gradient of weights, eight tiles' rows are copied too: their terms lie in a page
+ * each. The copy of a second factor that lies along the sum goes by squares, which are transposed in registers. */
+#include <string.h>
+
+#include "compiler/schedule/choose.h"
+
+struct blocked {
+  const struct nest *n;
+  const struct contraction *c;
+  struct product_work work;
+  struct product_blocks blocks;
+  int rows; /* the axis m; that of columns is c->lanes */
+  int64_t batch, m, k, width, lanes;
+  int64_t terms;  /* of a block */
+  int64_t strips; /* of a task */
+  int64_t group;  /* tiles whose rows are copied together; 1: none are */
+  int64_t groups; /* of a task */
+};
+
+#define ROWS 8           /* of a tile */
+#define GROUP_MAX 8      /* tiles whose rows are copied together */
+#define ROWS_MIN 16      /* fewer do not pay for the copy */
+#define TERMS 512        /* of a block, at most, */
+#define TERMS_ACROSS 256 /* where the first factor is copied too */
+#define TERMS_MIN 32     /* of a sum: fewer do not pay for its tile */
+#define TASKS_MIN 8
+#define CHUNK_ROWS 1024 /* of a task, at least: fewer do not pay for a copy of their own */
+#define AHEAD 16        /* terms whose lines are asked for, */
+#define AHEAD_ROWS 8    /* of a first factor that is copied, */
+#define AHEAD_SQUARES 2 /* squares of a second factor along the sum */
+#define HINTS_MAX 32    /* lines in a turn */
+
+/* ---- which nests ---- */
+
+/* One axis of rows, one of columns, one of terms; others are batches. */
+static bool find_axes(struct blocked *b) {
+  const struct contraction *c = b->c;
+  b->rows = -1;
+  b->batch = 1;
+  for (int i = 0; i < c->axis_count; i++) {
+    const struct contraction_axis *a = &c->axes[i];
+    bool is_sum = i >= c->par_count, second = (a->role == ROLE_M && b->rows >= 0) || (a->role == ROLE_N && i != c->lanes);
+    if (a->extent < 1 || second || (is_sum && a->role != ROLE_K))
+      return false;
+    if (a->role == ROLE_M)
+      b->rows = i;
+    if (a->role == ROLE_BATCH)
+      b->batch *= a->extent;
+  }
+  return c->axis_count == c->par_count + 1 && b->rows >= 0 && c->lanes >= 0 && c->axes[c->lanes].role == ROLE_N;
+}
+static bool is_blocked(struct blocked *b) {
+  const struct contraction *c = b->c;
+  if ((c->dtype != DTYPE_FLOAT && c->dtype != DTYPE_DOUBLE) || c->factor[0] != c->load[0] || c->factor[1] != c->load[1] || !find_axes(b))
+    return false;
+  const struct contraction_axis *rows = &c->axes[b->rows], *columns = &c->axes[c->lanes], *sum = &c->axes[c->par_count];
+  int64_t bytes = (int64_t)dtype_size(c->dtype);
+  b->m = rows->extent;
+  b->k = sum->extent;
+  b->width = columns->extent;
+  b->lanes = b->n->machine->vector_bytes / bytes;
+  b->blocks.is_along = columns->stride[1] != 1;
+  b->blocks.copies_rows = sum->stride[0] != 1;
+  b->work = (struct product_work){.batch = (double)b->batch,
+                                  .m = (double)b->m,
+                                  .k = (double)b->k,
+                                  .width = (double)b->width,
+                                  .lanes = (double)b->lanes,
+                                  .bytes = (double)bytes,
+                                  .is_transposed = b->blocks.copies_rows};
+  bool lies = (sum->stride[0] == 1 || rows->stride[0] == 1) && (columns->stride[1] == 1 || sum->stride[1] == 1);
+  return lies && b->m % ROWS == 0 && b->m >= ROWS_MIN && b->k >= TERMS_MIN && b->width >= 3 * b->lanes;
+}
+
+/* ---- sizes ---- */
+
+static int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Three vectors load least where two multiply-adds begin in a cycle; else two are as good, and fit more widths. */
+static int64_t choose_vectors(const struct blocked *b) {
+  int64_t three = divide_up(b->width, 3 * b->lanes) * 3, two = divide_up(b->width, 2 * b->lanes) * 2;
+  return !b->blocks.is_along && b->n->machine->fma_rate > 1 && three * 10 <= two * 11 ? 3 : 2;
+}
+/* What lies on the stack for a task of so many strips. */
+static int64_t bytes_of(const struct blocked *b, int64_t strips) {
+  int64_t width = strips * b->blocks.tile->vectors * b->lanes, elements = b->terms * width;
+  elements += b->terms < b->k ? b->groups * b->group * ROWS * width : 0;
+  elements += b->blocks.copies_rows ? b->terms * ROWS * b->group : 0;
+  return elements * (int64_t)b->work.bytes;
+}
+/* Rows of a task: all, or, where `columns` tasks are too few, equal parts of them. */
+static void part_rows(struct blocked *b, int64_t columns) {
+  int64_t tiles = b->m / ROWS, parts = least(divide_up(TASKS_MIN, columns), b->m / CHUNK_ROWS);
+  b->group = b->blocks.copies_rows ? GROUP_MAX : 1;
+  while (tiles % b->group)
+    b->group--;
+  parts = parts < 1 ? 1 : parts;
+  while (tiles / b->group % parts)
+    parts--;
+  b->groups = tiles / b->group / parts;
+  b->blocks.row_tasks = (double)parts;
+}
+/* Copies that may be read beyond what is needed are refused where a size leaves a rest. */
+static bool has_no_rest(const struct blocked *b) {
+  bool strips = b->width % (b->blocks.tile->vectors * b->lanes) == 0, terms = b->k % b->terms == 0;
+  return strips || (!b->blocks.is_along && (!b->blocks.copies_rows || terms));
+}
+/* A task is as wide as its copies allow, so that results are written in long runs. */
+static bool find_sizes(struct blocked *b) {
+  int64_t vectors = choose_vectors(b), count = divide_up(b->width, vectors * b->lanes), limit = b->n->machine->bytes[LEVEL_L2] / 4 * 3;
+  int64_t terms = b->blocks.copies_rows ? TERMS_ACROSS : TERMS, most = HINTS_MAX / vectors;
+  b->blocks.tile = tile_of(ROWS, (int)vectors);
+  b->terms = least(divide_up(divide_up(b->k, divide_up(b->k, terms)), b->lanes) * b->lanes, b->k);
+  part_rows(b, divide_up(count, most));
+  most = least(most, divide_up(count * (int64_t)b->blocks.row_tasks, TASKS_MIN));
+  while (most > 1 && bytes_of(b, most) > limit)
+    most--;
+  b->strips = divide_up(count, divide_up(count, most));
+  b->blocks.terms = (double)b->terms;
+  b->blocks.column_tasks = (double)divide_up(count, b->strips);
+  return bytes_of(b, b->strips) <= limit && has_no_rest(b);
+}
+
+/* ---- steps ---- */
+
+static const char *buffer_text(const struct blocked *b, int factor) {
+  return b->n->k->buffers.items[expr_get(b->n->k, b->c->load[factor])->imm].name;
+}
+/* Every `@` becomes what tells this nest's loops from those of others. */
+static const char *with_number(const struct blocked *b, const char *text) {
+  const char *number = b->n->number ? arena_printf(b->n->arena, "_%d", b->n->number) : "", *out = "";
+  for (const char *at; (at = strchr(text, '@')); text = at + 1)
+    out = arena_printf(b->n->arena, "%s%.*s%s", out, (int)(at - text), text, number);
+  return arena_printf(b->n->arena, "%s%s", out, text);
+}
+/* ` ba@ bb@`: the axes of batches. */
+static const char *batch_text(const struct blocked *b) {
+  const char *text = "";
+  for (int i = 0; i < b->c->par_count; i++)
+    if (i != b->rows && i != b->c->lanes)
+      text = arena_printf(b->n->arena, "%s b%c@", text, 'a' + i);
+  return text;
+}
+/* The loops of tiles and of what tasks have of them, outermost first. */
+static const char *tiles_text(const struct blocked *b) { return b->blocks.copies_rows ? "mb@ mo@" : "mo@"; }
+static const char *chunk_text(const struct blocked *b) { return b->blocks.row_tasks > 1 ? "mc@ " : ""; }
+static const char *rows_text(const struct blocked *b) {
+  struct arena *a = b->n->arena;
+  bool groups = b->blocks.copies_rows, chunks = b->blocks.row_tasks > 1;
+  const char *text = arena_printf(a, "split m@ %d -> %s@ mi@; ", ROWS, groups || chunks ? "ms" : "mo");
+  if (groups)
+    text = arena_printf(a, "%ssplit ms@ %lld -> %s@ mo@; ", text, (long long)b->group, chunks ? "mt" : "mb");
+  if (chunks)
+    text = arena_printf(a, "%ssplit %s@ %lld -> mc@ %s@; ", text, groups ? "mt" : "ms", (long long)b->groups, groups ? "mb" : "mo");
+  return text;
+}
+static const char *begin_text(const struct blocked *b) {
+  struct arena *a = b->n->arena;
+  const char *from = "", *to = "", *batch = batch_text(b);
+  for (int i = 0; i < b->c->axis_count; i++) {
+    from = arena_printf(a, "%s i%d", from, b->n->first_loop + i);
+    to = i == b->rows         ? arena_printf(a, "%s m@", to)
+       : i == b->c->lanes     ? arena_printf(a, "%s n@", to)
+       : i == b->c->par_count ? arena_printf(a, "%s k@", to)
+                              : arena_printf(a, "%s b%c@", to, 'a' + i);
+  }
+  const char *text = arena_printf(a, "name%s ->%s; fma; split n@ %lld -> ns@ ni@; split ns@ %lld -> no@ nj@; ", from, to,
+                                  (long long)(b->blocks.tile->vectors * b->lanes), (long long)b->strips);
+  return arena_printf(a, "%s%sorder%s %sno@ %s nj@ mi@ ni@; ", text, rows_text(b), batch, chunk_text(b), tiles_text(b));
+}
+static const char *copies_text(const struct blocked *b) {
+  struct arena *a = b->n->arena;
+  bool waits = b->terms < b->k;
+  const char *k = waits ? "kk@" : "k@", *text = "";
+  if (waits)
+    text = arena_printf(a, "split k@ %lld -> kb@ kk@; sink %s nj@ mi@ ni@ under kb@ in stack; ", (long long)b->terms, tiles_text(b));
+  text = arena_printf(a, "%sstage %s at %s by nj@ %s ni@ -> pj@ pk@ pi@; ", text, buffer_text(b, 1), waits ? "kb@" : "no@", k);
+  if (b->blocks.is_along)
+    text = arena_printf(a, "%ssplit pk@ %lld -> pq@ pr@; split pi@ %lld -> ps@ pt@; order pj@ ps@ pq@ pt@ pr@; fetch %s at pq@ ahead %d; ",
+                        text, (long long)b->lanes, (long long)b->lanes, buffer_text(b, 1), AHEAD_SQUARES);
+  else
+    text = arena_printf(a, "%sorder pk@ pj@ pi@; fetch %s at pk@ ahead %d; ", text, buffer_text(b, 1), AHEAD);
+  if (b->blocks.copies_rows)
+    text = arena_printf(a, "%sstage %s at mb@ by mo@ %s mi@ -> qo@ qk@ qi@; order qk@ qo@ qi@; fetch %s at qk@ ahead %d; ", text,
+                        buffer_text(b, 0), k, buffer_text(b, 0), AHEAD_ROWS);
+  return arena_printf(a, "%ssink mi@ ni@ under %s in register; ", text, k);
+}
+
+void propose_product_blocks(const struct nest *nest, const struct contraction *c, struct candidates *out) {
+  struct blocked b = {.n = nest, .c = c};
+  if (!nest->machine->has_fma || nest->machine->registers < 32 || !is_blocked(&b) || !find_sizes(&b))
+    return;
+  const char *text =
+    arena_printf(nest->arena, "%s%srun%s %sno@ tasks; run mi@ %sunroll; run ni@ %s%slanes", begin_text(&b), copies_text(&b), batch_text(&b),
+                 chunk_text(&b), b.blocks.is_along ? "pt@ " : "", b.blocks.is_along ? "pr@ " : "pi@ ", b.blocks.copies_rows ? "qi@ " : "");
+  if (b.blocks.is_along && out->items.items[0].cycles == 0)
+    out->items.items[0].cycles = product_along_cycles(nest->machine, &b.work);
+  vec_push(&out->items,
+           ((struct candidate){.steps = with_number(&b, text), .cycles = product_block_cycles(nest->machine, &b.work, &b.blocks)}));
+}

@@ -1,0 +1,71 @@
+/* codegen_square.c: a square of a copy whose elements lie along one loop where they are read and along the other where they go: rows are
+ * loaded as vectors, transposed in registers and stored as vectors. Otherwise each element would be stored by itself. */
+#include "targets/cpu/codegen.h"
+
+/* v[i][j] becomes v[j][i]: a step for each bit of the numbers. */
+static void transpose(struct codegen *c, value *v, uint32_t n) {
+  value low[COPIES_MAX], high[COPIES_MAX];
+  for (uint32_t bit = 1; bit < n; bit *= 2) {
+    for (uint32_t e = 0; e < n; e++) {
+      low[e] = LLVMConstInt(c->m->i32, e & bit ? n + e - bit : e, false);
+      high[e] = LLVMConstInt(c->m->i32, e & bit ? n + e : e + bit, false);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+      value a = v[i], b = v[i + bit < n ? i + bit : i];
+      if (i & bit)
+        continue;
+      v[i] = LLVMBuildShuffleVector(c->b, a, b, LLVMConstVector(low, n), "");
+      v[i + bit] = LLVMBuildShuffleVector(c->b, a, b, LLVMConstVector(high, n), "");
+    }
+  }
+}
+
+static bool moves_by_one(struct codegen *c, expr_id e, uint32_t local) {
+  int64_t step;
+  return expr_coefficient(c, e, local, &step) && step == 1;
+}
+/* Whether the last of these indices, and it alone, moves with `along`: by one; and not with `across`. */
+static bool lies_along(struct codegen *c, const expr_id *index, int count, uint32_t along, uint32_t across) {
+  for (int i = 0; i + 1 < count; i++)
+    if (expr_uses_local(c, index[i], along))
+      return false;
+  return count > 0 && moves_by_one(c, index[count - 1], along) && !expr_uses_local(c, index[count - 1], across);
+}
+
+bool is_square_copy(struct codegen *c, const struct stmt *rows) {
+  const struct stmt *lanes = rows->body, *store = lanes ? lanes->body : NULL;
+  int64_t count;
+  if (!lanes || lanes->next || lanes->kind != STMT_FOR || lanes->run != RUN_LANES || !store || store->next || store->kind != STMT_STORE)
+    return false;
+  const struct expr *load = expr_get(c->k, store->value);
+  enum dtype dtype = c->k->buffers.items[store->buffer].dtype;
+  bool fits = expr_is_const(c->k, rows->value, &count) && count == lanes->width && count <= COPIES_MAX && c->lanes == 1 && c->copies == 1 &&
+              (dtype == DTYPE_FLOAT || dtype == DTYPE_DOUBLE) && count * (int64_t)dtype_size(dtype) == c->m->cpu->vector_bytes;
+  return fits && load->op == SCALAR_LOAD && !is_register_access(c, store->buffer) && !is_register_access(c, (uint32_t)load->imm) &&
+         lies_along(c, store->index, store->index_count, rows->local, lanes->local) &&
+         lies_along(c, &c->k->operands.items[load->first], load->count, lanes->local, rows->local);
+}
+
+/* One loop as `n` lanes, the other at one of its turns. */
+static void enter_row(struct codegen *c, uint32_t along, uint32_t n, uint32_t other, uint32_t turn) {
+  c->locals[other].at[0] = const_i64(c, turn);
+  c->generation++;
+  lanes_enter(c, along, n, NULL);
+  c->lane_base = const_i64(c, 0);
+}
+void emit_square_copy(struct codegen *c, const struct stmt *rows) {
+  const struct stmt *lanes = rows->body, *store = lanes->body;
+  uint32_t n = (uint32_t)lanes->width;
+  value v[COPIES_MAX];
+  for (uint32_t i = 0; i < n; i++) {
+    enter_row(c, lanes->local, n, rows->local, i);
+    v[i] = splat(c, emit_expr(c, store->value), n);
+    lanes_leave(c, lanes->local, NULL);
+  }
+  transpose(c, v, n);
+  for (uint32_t i = 0; i < n; i++) {
+    enter_row(c, rows->local, n, lanes->local, i);
+    emit_store_value(c, store, v[i]);
+    lanes_leave(c, rows->local, NULL);
+  }
+}
