@@ -413,7 +413,7 @@ static const struct result {
    "  }\n"
    "  par no < floordiv(floormod(n0, 8), 4) {\n"
    "    par ni < 4 unroll {\n"
-   "      %0 = add(add(sub(n0, floormod(n0, 8)), mul(no, 4)), ni)\n"
+   "      %0 = add(sub(n0, floormod(n0, 8)), ni)\n"
    "      b[%0] = neg(a[%0])\n"
    "    }\n"
    "  }\n"
