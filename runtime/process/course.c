@@ -274,7 +274,10 @@ static status collect_rows(struct course *course, struct ledger_row *rows, uint3
     return OK;
   TRY(commit_ask(course->task, course->program->task, course->lane, &own, &is_serving));
   const struct ledger_row *row = ledger_find(&own, course->program->task, course->lane);
-  rows[(*count)++] = row ? *row : (struct ledger_row){0};
+  rows[*count] = row ? *row : (struct ledger_row){0};
+  if (course->has_joined && rows[*count].command == course->command)
+    rows[*count].finished = false; /* as above */
+  (*count)++;
   ledger_deinit(&own);
   return OK;
 }
