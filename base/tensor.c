@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/pages.h"
 
 int64_t shape_count(const struct shape *shape) {
   if (shape->rank < 0 || shape->rank > LIMIT_RANK)
@@ -61,7 +62,7 @@ status tensor_create(enum dtype dtype, const struct shape *shape, struct tensor 
   atomic_init(&tensor->references, 1);
   if (count) {
     size_t size = ((size_t)count * dtype_size(dtype) + 63) & ~(size_t)63;
-    tensor->data = aligned_alloc(64, size);
+    tensor->data = pages_create(size);
     if (!tensor->data) {
       free(tensor);
       return fail(RESOURCE_EXHAUSTED, "no memory for a tensor of %zu bytes", size);

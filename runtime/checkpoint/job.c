@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "runtime/checkpoint/job_state.h"
 #include "runtime/cluster/cluster.h"
 #include "runtime/cluster/control.h"
+#include "runtime/program/monotonic.h"
 #include "runtime/step/task_state.h"
 
 #define JOIN_AGAIN_MS 200 /* until the coordinator has answered */
@@ -19,16 +19,10 @@
 #define LAST_CUT_MS 10000 /* for a last checkpoint */
 #define HASTY_CUT_MS 3000 /* of a job that has failed, or is stopped */
 
-uint64_t job_now_ms(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 uint64_t job_random(void) {
   uint64_t number = 0;
   if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number)
-    number = job_now_ms() * UINT64_C(0x9e3779b97f4a7c15);
+    number = monotonic_ms() * UINT64_C(0x9e3779b97f4a7c15);
   return number ? number : 1;
 }
 
@@ -118,7 +112,7 @@ static void take_options(struct job *job, const struct job_message *message) {
   if (!message->has_options)
     return;
   job_set_options(job, &message->options);
-  tell_join(job, job_now_ms());
+  tell_join(job, monotonic_ms());
 }
 
 static void take_run(struct job *job, const struct job_message *message) {
@@ -137,7 +131,7 @@ static void take_run(struct job *job, const struct job_message *message) {
 
 static void take_message(struct job *job, uint32_t from, const struct job_message *message) {
   switch (message->kind) {
-  case JOB_ASK: tell_join(job, job_now_ms()); break;
+  case JOB_ASK: tell_join(job, monotonic_ms()); break;
   case JOB_OPTIONS: take_options(job, message); break;
   case JOB_LEAVE:
     pthread_mutex_lock(&job->lock);
@@ -177,7 +171,7 @@ static void take_message(struct job *job, uint32_t from, const struct job_messag
 /* ---- the thread ---- */
 
 static void tick(struct job *job) {
-  uint64_t now_ms = job_now_ms();
+  uint64_t now_ms = monotonic_ms();
   pthread_mutex_lock(&job->lock);
   bool has_history = job->history != 0, asks_leave = job->is_asking_leave && !job->may_leave;
   uint64_t leaves = job->leaves_history;
@@ -207,10 +201,9 @@ static uint64_t wake_ms(const struct job *job, uint64_t now_ms) {
 
 /* Under the lock. */
 static void wait_letter(struct job *job) {
-  uint64_t until_ms = wake_ms(job, job_now_ms());
-  struct timespec until = {.tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000};
-  for (int late = 0; !job->first && !job->is_ending && !job->is_due && !late;)
-    late = pthread_cond_timedwait(&job->changed, &job->lock, &until);
+  uint64_t until_ms = wake_ms(job, monotonic_ms());
+  while (!job->first && !job->is_ending && !job->is_due && monotonic_wait(&job->changed, &job->lock, until_ms))
+    ;
 }
 
 static void *job_main(void *argument) {
@@ -240,11 +233,7 @@ static void *job_main(void *argument) {
 /* ---- waiting ---- */
 
 /* Under the lock, which is given back meanwhile. */
-static void wait_a_while(struct job *job, uint64_t wait_ms) {
-  uint64_t until_ms = job_now_ms() + wait_ms;
-  struct timespec until = {.tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000};
-  pthread_cond_timedwait(&job->changed, &job->lock, &until);
-}
+static void wait_a_while(struct job *job, uint64_t wait_ms) { monotonic_wait(&job->changed, &job->lock, monotonic_ms() + wait_ms); }
 
 static status how_it_failed(const struct job *job) {
   if (job->is_stopped)
@@ -325,13 +314,13 @@ status job_leave(struct job *job, uint64_t history) {
 static void finish_chair(struct job *job, uint64_t until_ms) {
   job->wants_last = job->is_due = job->history != 0;
   pthread_cond_broadcast(&job->changed);
-  while (how_it_failed(job) == OK && (job->wants_last || !job->may_end) && job_now_ms() < until_ms)
+  while (how_it_failed(job) == OK && (job->wants_last || !job->may_end) && monotonic_ms() < until_ms)
     wait_a_while(job, 20);
 }
 
 static void finish_holder(struct job *job, uint64_t until_ms) {
   job->is_asking_leave = job->is_due = !job->may_leave;
-  while (how_it_failed(job) == OK && !job->may_leave && job_now_ms() < until_ms && cluster_is_linked(job->cluster, job->coordinator)) {
+  while (how_it_failed(job) == OK && !job->may_leave && monotonic_ms() < until_ms && cluster_is_linked(job->cluster, job->coordinator)) {
     job->leaves_history = job->history;
     pthread_cond_broadcast(&job->changed);
     wait_a_while(job, 20);
@@ -341,7 +330,7 @@ static void finish_holder(struct job *job, uint64_t until_ms) {
 
 /* A task that was started anew as the others are about to end: what they wait for, and what is to be restored, is not known here yet. */
 static void wait_history(struct job *job, uint64_t until_ms) {
-  while (how_it_failed(job) == OK && job->history == 0 && job_now_ms() < until_ms) {
+  while (how_it_failed(job) == OK && job->history == 0 && monotonic_ms() < until_ms) {
     bool is_somebody_there = false;
     for (uint32_t i = 0; i < job->task_count; i++)
       is_somebody_there = is_somebody_there || (i != job->self && cluster_is_linked(job->cluster, i));
@@ -354,14 +343,14 @@ static void wait_history(struct job *job, uint64_t until_ms) {
 status job_finish(struct job *job, bool is_well) {
   if (!job || !job->has_thread)
     return OK;
-  uint64_t until_ms = is_well ? UINT64_MAX : job_now_ms() + HASTY_CUT_MS;
+  uint64_t until_ms = is_well ? UINT64_MAX : monotonic_ms() + HASTY_CUT_MS;
   pthread_mutex_lock(&job->lock);
   bool was_stopped = job->is_stopped;
   job->is_stopped = false; /* SIGTERM: there is time for a last checkpoint */
   job->may_leave = job->is_over;
   job->is_over = job->is_over || (is_well && job->chair);
   if (is_well)
-    wait_history(job, job_now_ms() + LAST_CUT_MS);
+    wait_history(job, monotonic_ms() + LAST_CUT_MS);
   if (job->chair && job->keeps)
     finish_chair(job, until_ms);
   else if (job->is_holder && job->keeps)
@@ -449,14 +438,6 @@ static void on_commit(void *self) {
   job->is_due = true;
   pthread_cond_broadcast(&job->changed);
   pthread_mutex_unlock(&job->lock);
-}
-
-static void monotonic_cond_init(pthread_cond_t *cond) {
-  pthread_condattr_t attributes;
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(cond, &attributes);
-  pthread_condattr_destroy(&attributes);
 }
 
 status job_create(struct task *task, struct cluster *cluster, const struct job_config *config, struct job **out) {

@@ -4,6 +4,7 @@
 
 #include "runtime/checkpoint/job_chair.h"
 #include "runtime/program/fault.h"
+#include "runtime/program/monotonic.h"
 
 #define RETRY_MS 50          /* after an attempt that was given up */
 #define FAILED_RETRY_MS 1000 /* after one that could not be written */
@@ -52,7 +53,7 @@ static void tell_snap(struct job *job) {
   mark_finished(chair, &goal);
   size_t size = ledger_byte_size(&goal);
   char *bytes = has_goal ? malloc(size + 1) : NULL;
-  uint64_t now_ms = job_now_ms();
+  uint64_t now_ms = monotonic_ms();
   if (bytes) {
     ledger_write(&goal, bytes);
     bool is_uneven = chair->failing_since_ms && now_ms - chair->failing_since_ms >= UNEVEN_MS;
@@ -88,7 +89,7 @@ static bool nothing_is_new(const struct job_chair *chair) {
 static void note_tried(struct job *job) {
   struct job_chair *chair = job->chair;
   chair->steps_saved = chair->steps_covered;
-  chair->begun_ms = job_now_ms();
+  chair->begun_ms = monotonic_ms();
   chair_let_leave(job, true);
   pthread_mutex_lock(&job->lock);
   job->wants_last = job->wants_last && !chair->is_last;
@@ -107,7 +108,7 @@ static void note_saved(struct job *job) {
 
 void attempt_apply(struct job *job, enum cut_message message) {
   struct job_chair *chair = job->chair;
-  uint64_t now_ms = job_now_ms();
+  uint64_t now_ms = monotonic_ms();
   switch (message) {
   case CUT_SNAP:
     if (!nothing_is_new(chair)) {
@@ -162,7 +163,7 @@ void attempt_take_refused(struct job *job, uint32_t holder, const struct job_mes
   attempt_apply(job, cut_refused(&chair->cut, holder, message->id));
   if (!is_present || !message->is_failure)
     return;
-  chair->retry_ms = job_now_ms() + FAILED_RETRY_MS;
+  chair->retry_ms = monotonic_ms() + FAILED_RETRY_MS;
   note_tried(job); /* a full disk: who has finished leaves all the same */
 }
 

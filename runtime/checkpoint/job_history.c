@@ -6,6 +6,7 @@
 #include "runtime/checkpoint/job_chair.h"
 #include "runtime/cluster/cluster.h"
 #include "runtime/program/fault.h"
+#include "runtime/program/monotonic.h"
 
 #define ASK_MS 50
 
@@ -100,7 +101,7 @@ static void settle(struct job *job, uint64_t history) {
     chair->seen[chair->holder_tasks[i]].history = history;
   }
   chair->steps_saved = atomic_load(&job->steps);
-  chair->begun_ms = job_now_ms();
+  chair->begun_ms = monotonic_ms();
   chair->retry_ms = chair->failing_since_ms = 0; /* what was in the way is of the history before */
   tell_all_run(job);
 }

@@ -11,6 +11,7 @@
 #include "runtime/cluster/cluster.h"
 #include "runtime/memory/variable.h"
 #include "runtime/program/fault.h"
+#include "runtime/program/monotonic.h"
 #include "runtime/step/task_state.h"
 
 #define RESTORE_FREEZE_MS 60000
@@ -206,7 +207,7 @@ static void freeze(struct job *job, const struct job_message *message) {
     tell(job, JOB_REFUSED, message->id);
     return;
   }
-  cut_seat_froze(&job->seat.cut, message->id, job_now_ms());
+  cut_seat_froze(&job->seat.cut, message->id, monotonic_ms());
   size_t size = ledger_byte_size(&ledger);
   char *bytes = malloc(size + 1);
   if (bytes) {
@@ -244,14 +245,14 @@ static bool has_goal(struct job *job) {
 
 /* Lets those steps pass that it lacks; whether they have come in time. */
 static bool reach_goal(struct job *job, const struct job_message *message) {
-  uint64_t until_ms = job_now_ms() + message->wait_ms;
+  uint64_t until_ms = monotonic_ms() + message->wait_ms;
   if (ledger_read(message->ledger, message->ledger_size, &job->seat.goal) != OK)
     return false;
   if (has_goal(job))
     return true;
   commit_let_pass(job->task, passes_goal, &job->seat.goal);
   bool has = false;
-  while (!has && job_now_ms() < until_ms) {
+  while (!has && monotonic_ms() < until_ms) {
     nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
     has = has_goal(job);
   }

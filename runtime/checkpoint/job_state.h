@@ -68,7 +68,6 @@ struct job {
   char failed_text[1024];
 };
 
-uint64_t job_now_ms(void);
 uint64_t job_random(void); /* never 0 */
 /* To the task itself, too. False: there is no link. */
 bool job_send(struct job *job, uint32_t to, const struct job_message *message);

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "runtime/checkpoint/snapshot.h"
 #include "runtime/memory/variable.h"
+#include "runtime/program/monotonic.h"
 #include "runtime/step/task_state.h"
 
 struct keeper {
@@ -77,15 +77,10 @@ bool keeper_is_busy(struct keeper *keeper) {
 }
 
 bool keeper_wait_idle(struct keeper *keeper, uint32_t wait_ms) {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_sec += wait_ms / 1000;
-  until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
-  until.tv_sec += until.tv_nsec / 1000000000;
-  until.tv_nsec %= 1000000000;
+  uint64_t until_ms = monotonic_ms() + wait_ms;
   pthread_mutex_lock(&keeper->lock);
-  for (int late = 0; keeper->is_busy && !late;)
-    late = pthread_cond_timedwait(&keeper->changed, &keeper->lock, &until);
+  while (keeper->is_busy && monotonic_wait(&keeper->changed, &keeper->lock, until_ms))
+    ;
   bool is_idle = !keeper->is_busy;
   pthread_mutex_unlock(&keeper->lock);
   return is_idle;
@@ -147,14 +142,6 @@ int64_t keeper_number(struct task *task) {
 }
 
 /* ---- life ---- */
-
-static void monotonic_cond_init(pthread_cond_t *cond) {
-  pthread_condattr_t attributes;
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(cond, &attributes);
-  pthread_condattr_destroy(&attributes);
-}
 
 status keeper_create(struct task *task, const char *folder, int64_t keep, keeper_done *done, void *self, struct keeper **out) {
   struct keeper *keeper = calloc(1, sizeof *keeper);

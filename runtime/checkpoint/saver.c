@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "runtime/checkpoint/keeper.h"
 #include "runtime/checkpoint/snapshot.h"
+#include "runtime/program/monotonic.h"
 #include "runtime/step/task_state.h"
 
 /* How long a step that is to be saved waits for the save before it: small ones are each made, for large ones no step
@@ -35,12 +35,6 @@ struct saver {
   bool has_failed;  /* some save since the start did */
   char text[1024];  /* how the last of them did */
 };
-
-static uint64_t now_ms(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* ---- saving ---- */
 
@@ -76,11 +70,11 @@ static void take(struct saver *saver, uint32_t wait_ms) {
   int64_t number = keeper_number(saver->task);
   char name[CHECKPOINT_NAME_MAX];
   if (getrandom(&head.id, sizeof head.id, GRND_NONBLOCK) != sizeof head.id)
-    head.id = now_ms() << 20 ^ (uint64_t)saver->steps;
+    head.id = monotonic_ms() << 20 ^ (uint64_t)saver->steps;
   if (!commit_freeze(saver->task, wait_ms))
     return;
   saver->taken_at = saver->steps;
-  saver->taken_ms = now_ms();
+  saver->taken_ms = monotonic_ms();
   if (keeper_take(saver->keeper, &head, number >= 0 ? number : saver->steps, name) != OK)
     note_failure(saver, status_text());
   commit_thaw(saver->task);
@@ -88,7 +82,7 @@ static void take(struct saver *saver, uint32_t wait_ms) {
 
 static bool is_due(const struct saver *saver) {
   return (saver->save_steps && saver->steps - saver->taken_at >= saver->save_steps) ||
-         (saver->save_ms && now_ms() - saver->taken_ms >= saver->save_ms);
+         (saver->save_ms && monotonic_ms() - saver->taken_ms >= saver->save_ms);
 }
 
 /* The one before; only one step waits for it. */
@@ -192,7 +186,7 @@ status saver_create(struct task *task, const struct saver_config *config, struct
   saver->task = task;
   saver->save_steps = config->save_steps;
   saver->save_ms = (uint64_t)(config->save_seconds * 1000);
-  saver->taken_ms = now_ms();
+  saver->taken_ms = monotonic_ms();
   pthread_mutex_init(&saver->lock, NULL);
   status result = start(saver, config);
   if (result != OK) {

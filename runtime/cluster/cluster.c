@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "runtime/cluster/cluster_state.h"
 #include "runtime/net/receive_pool.h"
+#include "runtime/program/monotonic.h"
 
 #define LEAVE_MS 5000       /* for the last bytes, and the peers' closing */
 #define LEAVE_CUT_MS 1000   /* for one that is cut off at that moment */
@@ -103,14 +104,6 @@ static status config_check(const struct cluster_config *config) {
     if (address_check(config->tasks[i].address) != OK)
       return status_prefix(INVALID_ARGUMENT, "%s_%u: ", config->tasks[i].job, config->tasks[i].index);
   return OK;
-}
-
-static void monotonic_cond_init(pthread_cond_t *cond) {
-  pthread_condattr_t attributes;
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(cond, &attributes);
-  pthread_condattr_destroy(&attributes);
 }
 
 static bool tasks_copy(struct cluster *cluster, const struct cluster_config *config) {

@@ -95,7 +95,8 @@ status cluster_wait_heard(struct cluster *cluster, uint32_t other);
 /* For a task that has finished, and on which entries of other tasks have parts: waits while any task with phases is connected
  * and has not finished. CANCELLED after cluster_stop. */
 status cluster_wait_dependents(struct cluster *cluster);
-/* For a ps without phases: waits until the work is done (above). When one of the tasks waited for was lost, or never came, and nobody is at
+/* For a ps without phases, and for whoever is needed by others until all have finished: waits until the work is done (above), or the
+ * coordinator has finished and left, which waits itself. When one of the tasks waited for was lost, or never came, and nobody is at
  * work, it waits the time-out for that task, since it went, or since the last that anybody was here. Then UNAVAILABLE naming
  * it; OK when a checkpoint says of all of them that they had finished (cluster_note_finished). UNAVAILABLE at once when somebody has
  * given up. While only tasks and clients are there that have no phases it waits for ever. CANCELLED after cluster_stop. */
@@ -131,6 +132,8 @@ void cluster_explain(struct cluster *cluster, char *out, size_t size);
 uint64_t cluster_missing_ms(struct cluster *cluster, uint32_t task, bool *was_up);
 /* As long as this is the same, everything that was sent to the task comes to the same process; 0: it is not there. */
 uint64_t cluster_session(struct cluster *cluster, uint32_t task);
+/* Whether the task is there, and has done all its steps. */
+bool cluster_has_finished(struct cluster *cluster, uint32_t task);
 /* "/job:worker/task:1 at host:port (why it is not there)" */
 void cluster_describe(struct cluster *cluster, uint32_t task, char *out, size_t size);
 

@@ -184,6 +184,12 @@ void cluster_say_bye(struct peer *peer);
 void cluster_wait_changed(struct cluster *cluster, uint64_t until_ms);
 /* Some task says that the chief is ready. */
 void cluster_hear_ready(struct cluster *cluster, bool by_init);
+/* Some task says that another one had finished, and has left. */
+void cluster_hear_left(struct cluster *cluster, uint32_t task);
+/* This task has heard the good-bye of one that had finished: the coordinator hears of it, and tells all. */
+void cluster_pass_on_left(struct cluster *cluster, uint32_t task);
+/* The same of all who have, to one that may have come after that. */
+void cluster_tell_left(struct peer *peer);
 
 /* greet.c: all on the loop's thread */
 /* Of a link: a challenge has come; HELLO has. Not OK: the link is refused. */

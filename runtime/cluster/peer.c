@@ -133,7 +133,10 @@ void peer_message(struct peer *peer, struct channel *channel, const struct messa
     if (sink->on_left && m->code != CANCELLED) /* who was stopped before it could end well goes on with what it was told to do */
       sink->on_left(sink->self, peer->task);
     peer_lose(peer, m->text, true);
+    if (peer->is_finished)
+      cluster_pass_on_left(peer->cluster, peer->task);
     break;
+  case MESSAGE_LEFT: cluster_hear_left(peer->cluster, m->number); break;
   default: break;
   }
 }
@@ -335,6 +338,7 @@ void peer_set_up(struct peer *peer, struct channel *channel) {
     peer_send(peer, &(struct parcel){.kind = MESSAGE_READY, .number = by_init});
   if (tell_finished)
     peer_send(peer, &(struct parcel){.kind = MESSAGE_FINISHED});
+  cluster_tell_left(peer);
   if (tell_bye)
     cluster_say_bye(peer);
   if (sink->on_joined)

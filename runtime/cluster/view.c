@@ -17,9 +17,24 @@ void view_tell(struct view *v, uint32_t seat, uint64_t session, uint64_t request
   v->seat[seat] = (struct view_seat){.has_told = true, .session = session, .request = request, .step = step, .state = *state};
 }
 
+void view_finish(struct view *v, uint32_t seat, uint64_t session) {
+  v->seat[seat].has_finished = true;
+  v->seat[seat].session = session;
+}
+
 void view_forget(struct view *v, uint32_t seat) { v->seat[seat] = (struct view_seat){0}; }
 
+/* One that has; VIEW_NOBODY: none. */
+static uint32_t somebody_finished(const struct view *v) {
+  for (uint32_t i = 0; i < v->seats; i++)
+    if (v->seat[i].has_finished)
+      return i;
+  return VIEW_NOBODY;
+}
+
 uint32_t view_waits_for(const struct view *v) {
+  if (somebody_finished(v) != VIEW_NOBODY)
+    return VIEW_NOBODY;
   for (uint32_t i = 0; i < v->seats && v->phase == VIEW_GATHERS && !FAULT(34); i++)
     if (i != v->self && !v->seat[i].has_told)
       return i;
@@ -32,22 +47,28 @@ static bool is_higher(const struct view_state *a, const struct view_state *b) {
   return a->round > b->round;
 }
 
-void view_settle(struct view *v) {
-  v->source = VIEW_NOBODY;
+static uint32_t highest(const struct view *v) {
+  uint32_t source = VIEW_NOBODY;
   for (uint32_t i = 0; i < v->seats; i++)
     if (v->seat[i].has_told && v->seat[i].state.has_state &&
-        (v->source == VIEW_NOBODY || is_higher(&v->seat[i].state, &v->seat[v->source].state)))
-      v->source = i;
+        (source == VIEW_NOBODY || is_higher(&v->seat[i].state, &v->seat[source].state)))
+      source = i;
+  return source;
+}
+
+void view_settle(struct view *v) {
+  v->source = somebody_finished(v);
+  if (v->source == VIEW_NOBODY)
+    v->source = highest(v);
   for (uint32_t i = 0; i < v->seats; i++)
     v->number = v->seat[i].state.view > v->number ? v->seat[i].state.view : v->number;
   v->phase = v->source == VIEW_NOBODY ? VIEW_SERVES : VIEW_FETCHES;
   v->number++;
 }
 
-void view_fetched(struct view *v, bool is_here) {
+void view_fetched(struct view *v, bool is_here, uint64_t number) {
   v->phase = is_here ? VIEW_SERVES : VIEW_GATHERS;
-  for (uint32_t i = 0; i < v->seats && !is_here; i++)
-    view_forget(v, i);
+  v->number = is_here && v->number <= number ? number + 1 : v->number;
 }
 
 uint32_t view_next(const struct view *v) {

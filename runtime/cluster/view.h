@@ -20,6 +20,7 @@ struct view_state {
 };
 struct view_seat {
   bool has_told;          /* and waits for an answer */
+  bool has_finished;      /* and tells no more */
   uint64_t session;       /* in which it has */
   uint64_t request, step; /* its own number for it; whose transfers it waits for */
   struct view_state state;
@@ -43,16 +44,19 @@ void view_deinit(struct view *view);
 
 /* A replica has told; its earlier request, if any, is void. */
 void view_tell(struct view *view, uint32_t seat, uint64_t session, uint64_t request, uint64_t step, const struct view_state *state);
+/* A replica has done all its steps: it still gives its state, behind which there is none. */
+void view_finish(struct view *view, uint32_t seat, uint64_t session);
 /* What it told does not hold any more: it is gone. */
 void view_forget(struct view *view, uint32_t seat);
 
 #define VIEW_NOBODY UINT32_MAX
-/* GATHERS: whom it waits for; VIEW_NOBODY: all have told. */
+/* GATHERS: whom it waits for; VIEW_NOBODY: all have told, or somebody has finished. */
 uint32_t view_waits_for(const struct view *view);
-/* All have told: goes to FETCHES, with `source`, or to SERVES where nobody has a state. */
+/* Nobody is waited for: goes to FETCHES, with `source`, or to SERVES where nobody has a state. */
 void view_settle(struct view *view);
-/* FETCHES: the source's state is here; or it could not be had, and all have to tell again. */
-void view_fetched(struct view *view, bool is_here);
+/* FETCHES: the source's state is here, of view `number`; or it could not be had: what the others have told holds, and they wait for an
+ * answer. */
+void view_fetched(struct view *view, bool is_here, uint64_t number);
 /* SERVES: a replica that waits for an answer; VIEW_NOBODY: none. */
 uint32_t view_next(const struct view *view);
 /* Whether it needs the state, which is that of `round` of its steps; and it is answered. */

@@ -6,15 +6,12 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include "runtime/cluster/cluster_state.h"
+#include "runtime/program/monotonic.h"
 
 #define SAY_WAITING_MS 1000 /* of a wait, before it is worth a line */
 
-void cluster_wait_changed(struct cluster *cluster, uint64_t until_ms) {
-  struct timespec until = {.tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000};
-  pthread_cond_timedwait(&cluster->changed, &cluster->lock, &until);
-}
+void cluster_wait_changed(struct cluster *cluster, uint64_t until_ms) { monotonic_wait(&cluster->changed, &cluster->lock, until_ms); }
 
 /* "/job:worker/task:1"; in a buffer of the calling thread. */
 static const char *job_path(const struct cluster *cluster, uint32_t task) {
@@ -80,6 +77,14 @@ uint64_t cluster_session(struct cluster *cluster, uint32_t task) {
   uint64_t session = peer->session.is_alive ? (peer->session.other.incarnation ^ lives * UINT64_C(0x9e3779b97f4a7c15)) | 1 : 0;
   pthread_mutex_unlock(&cluster->lock);
   return session;
+}
+
+bool cluster_has_finished(struct cluster *cluster, uint32_t task) {
+  const struct peer *peer = &cluster->peers[task];
+  pthread_mutex_lock(&cluster->lock);
+  bool has_finished = peer->session.is_alive && peer->is_finished;
+  pthread_mutex_unlock(&cluster->lock);
+  return has_finished;
 }
 
 bool cluster_is_linked(struct cluster *cluster, uint32_t task) {
@@ -196,6 +201,51 @@ bool cluster_is_initialised(struct cluster *cluster) {
 void cluster_hear_ready(struct cluster *cluster, bool by_init) {
   if (set_ready(cluster, by_init) && cluster->identity.coordinator == cluster->task)
     tell_all(cluster, &(struct parcel){.kind = MESSAGE_READY, .number = by_init});
+}
+
+/* ---- who has left ----
+ *
+ * Whoever is started again late may find that others have finished and left, and never meets them. Those that heard their good-bye say so,
+ * through the coordinator, as not all meet all. */
+
+void cluster_pass_on_left(struct cluster *cluster, uint32_t task) {
+  struct parcel parcel = {.kind = MESSAGE_LEFT, .number = task};
+  if (cluster->identity.coordinator == cluster->task)
+    tell_all(cluster, &parcel);
+  else
+    peer_send(&cluster->peers[cluster->identity.coordinator], &parcel);
+}
+
+/* Another process of that name speaks for itself. False: it is no news. */
+static bool set_left(struct cluster *cluster, uint32_t task) {
+  struct peer *peer = &cluster->peers[task];
+  pthread_mutex_lock(&cluster->lock);
+  bool is_news = !peer->session.is_alive && !(peer->is_finished && peer->said_bye);
+  if (is_news) {
+    peer->has_phases = peer->is_finished = peer->said_bye = true;
+    peer->changed_ms = loop_now_ms();
+    pthread_cond_broadcast(&cluster->changed);
+  }
+  pthread_mutex_unlock(&cluster->lock);
+  return is_news;
+}
+
+void cluster_hear_left(struct cluster *cluster, uint32_t task) {
+  if (task < cluster->task_count && task != cluster->task && set_left(cluster, task) && cluster->identity.coordinator == cluster->task)
+    cluster_pass_on_left(cluster, task);
+}
+
+void cluster_tell_left(struct peer *peer) {
+  struct cluster *cluster = peer->cluster;
+  uint32_t coordinator = cluster->identity.coordinator;
+  for (uint32_t i = 0; i < cluster->task_count && (coordinator == cluster->task || coordinator == peer->task); i++) {
+    const struct peer *other = &cluster->peers[i];
+    pthread_mutex_lock(&cluster->lock);
+    bool has_left = !other->session.is_alive && other->is_finished && other->said_bye;
+    pthread_mutex_unlock(&cluster->lock);
+    if (has_left)
+      peer_send(peer, &(struct parcel){.kind = MESSAGE_LEFT, .number = i});
+  }
 }
 
 void cluster_announce_finished(struct cluster *cluster) {
@@ -315,7 +365,7 @@ static bool is_leaving(const struct cluster *cluster, const struct peer *peer) {
 }
 
 struct work {
-  bool had_phases;       /* some task with phases was here */
+  bool had_phases;       /* some task with phases was here, or this is one */
   bool is_going_on;      /* one that is not done is up, or clients are served */
   struct peer *missing;  /* one that is not done, and not up; or that has given up */
   bool all_had_finished; /* whoever is missing, a checkpoint says */
@@ -341,14 +391,14 @@ static bool serves_clients(const struct cluster *cluster, const struct peer *pee
 
 /* Under the lock. */
 static struct work work_survey(struct cluster *cluster) {
-  struct work work = {.all_had_finished = true, .since_ms = cluster->created_ms};
+  struct work work = {.had_phases = cluster->has_phases, .all_had_finished = true, .since_ms = cluster->created_ms};
   bool serves = false;
   if (cluster->visited_ms > work.since_ms)
     work.since_ms = cluster->visited_ms;
   for (uint32_t i = 0; i < cluster->task_count; i++) {
     struct peer *peer = &cluster->peers[i];
     serves = serves || serves_clients(cluster, peer);
-    work.had_phases = work.had_phases || (peer->was_up && peer->has_phases);
+    work.had_phases = work.had_phases || peer->is_finished || (peer->was_up && peer->has_phases);
     if (peer->changed_ms > work.since_ms)
       work.since_ms = peer->changed_ms;
     if (peer_is_done(cluster, peer) && !is_leaving(cluster, peer) && !peer->gave_up)
@@ -413,12 +463,19 @@ bool cluster_had_finished(struct cluster *cluster, uint32_t task) {
   return had_finished;
 }
 
+/* Under the lock. A coordinator that has phases waits for all itself: some of them others may never have met. */
+static bool coordinator_has_finished_and_left(const struct cluster *cluster) {
+  const struct peer *peer = &cluster->peers[cluster->identity.coordinator];
+  return !peer->session.is_alive && peer->is_finished && peer->said_bye;
+}
+
 status cluster_wait_all_finished(struct cluster *cluster) {
   status code = OK;
   pthread_mutex_lock(&cluster->lock);
   for (;;) {
     struct work work = work_survey(cluster);
-    if (cluster->need_not_wait || (work.had_phases && !work.is_going_on && !work.missing))
+    bool is_done = work.had_phases && !work.is_going_on && !work.missing;
+    if (cluster->need_not_wait || is_done || coordinator_has_finished_and_left(cluster))
       break;
     code = stopped(cluster);
     if (code != OK)

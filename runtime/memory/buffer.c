@@ -1,6 +1,8 @@
 /* buffer.c: one list of idle buffers for each size class; four classes an octave, so that at most a fifth is wasted. */
 #include "runtime/memory/buffer.h"
 
+#include "base/pages.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -23,7 +25,7 @@ struct buffer_cache {
   bool closed;
 };
 
-/* The class whose size is the smallest that holds `bytes`; sizes are multiples of 64 for aligned_alloc. */
+/* The class whose size is the smallest that holds `bytes`, a multiple of 64. */
 static int class_of(int64_t bytes, int64_t *size) {
   int64_t octave = 256;
   int class = 0;
@@ -113,7 +115,7 @@ static struct buffer *buffer_take(struct buffer_cache *cache, int64_t bytes) {
   if (buffer)
     return buffer;
   buffer = calloc(1, sizeof *buffer);
-  void *data = aligned_alloc(64, (size_t)size);
+  void *data = pages_create((size_t)size);
   if (buffer && data) {
     *buffer = (struct buffer){.data = data, .cache = cache, .bytes = size, .class = class};
     return buffer;

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 #include "runtime/net/net_limits.h"
+#include "runtime/program/monotonic.h"
 
 #define EVENTS_AT_ONCE 64
 
@@ -23,11 +23,7 @@ struct loop {
   uint8_t buffer[NET_READ_BYTES];
 };
 
-uint64_t loop_now_ms(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
+uint64_t loop_now_ms(void) { return monotonic_ms(); }
 
 uint8_t *loop_buffer(struct loop *loop) { return loop->buffer; }
 

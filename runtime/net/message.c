@@ -76,6 +76,7 @@ size_t message_encode(const struct message *m, uint8_t out[MESSAGE_BYTES]) {
     put64(out + 16, m->history);
     return GRANT_BYTES;
   case MESSAGE_READY:
+  case MESSAGE_LEFT:
   case MESSAGE_PROBE:
   case MESSAGE_ALIVE: put32(out + 4, m->number); return 8;
   case MESSAGE_DONE:
@@ -186,6 +187,7 @@ status message_decode(const uint8_t *data, size_t size, struct message *out) {
     out->history = get64(data + 16);
     return OK;
   case MESSAGE_READY:
+  case MESSAGE_LEFT:
   case MESSAGE_PROBE:
   case MESSAGE_ALIVE: out->number = get32(data + 4); return OK;
   case MESSAGE_DONE:

@@ -13,7 +13,7 @@
  *   ACK       kind, 0 0 0, 0 u32, received u64
  *   GRANT     kind, 0 x 7, generation u64, history u64
  *   REFUSED, BYE   as DONE, without a step
- *   PROBE, ALIVE, READY   kind, 0 0 0, number u32
+ *   PROBE, ALIVE, READY, LEFT   kind, 0 0 0, number u32
  *   FINISHED, PING    kind, 0 x 7
  * The payload of a tensor is its elements; of strings: a length u32 each, then all bytes.
  */
@@ -47,9 +47,10 @@ enum message_kind {
   MESSAGE_REFUSED,   /* the coordinator, where it dialled: it is not */
   MESSAGE_PROBE,     /* the coordinator: say that you live */
   MESSAGE_ALIVE,     /* the answer */
+  MESSAGE_LEFT,      /* the task of this number had finished, and has left in order */
   MESSAGE_KINDS,
 };
-#define MESSAGE_VERSION 4
+#define MESSAGE_VERSION 5
 enum hello_flag {
   HELLO_HAS_PHASES = 1,  /* started with --entry */
   HELLO_READY = 2,       /* knows that the chief is ready, */
@@ -78,7 +79,7 @@ struct message {
   uint64_t received;                       /* of that session; ACK */
   uint64_t registrar, generation;          /* the coordinator's incarnation that granted the sender's name, and as which; GRANT; 0: none */
   uint64_t history;                        /* GRANT */
-  uint32_t number;                         /* PROBE, ALIVE, READY */
+  uint32_t number;                         /* PROBE, ALIVE, READY, LEFT */
   bool is_proved;                          /* HELLO, received: by one of this build, now */
   uint8_t nonce[PROOF_NONCE_BYTES], proof[PROOF_BYTES]; /* CHALLENGE, HELLO */
 };

@@ -3,10 +3,9 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/mman.h>
+#include "base/pages.h"
 #include "runtime/net/net_limits.h"
 
-#define HUGE_PAGE (UINT64_C(2) << 20)
 #define ALIGNMENT 64
 
 struct block {
@@ -22,18 +21,14 @@ static struct {
 
 static struct block *block_create(uint64_t bytes) {
   struct block *block = malloc(sizeof *block);
-  bool is_large = bytes >= 2 * HUGE_PAGE;
-  uint64_t alignment = is_large ? HUGE_PAGE : ALIGNMENT;
   if (!block)
     return NULL;
-  block->room = (bytes + alignment - 1) / alignment * alignment;
-  block->data = aligned_alloc(alignment, block->room);
+  block->room = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  block->data = pages_create(block->room);
   if (!block->data) {
     free(block);
     return NULL;
   }
-  if (is_large)
-    madvise(block->data, block->room, MADV_HUGEPAGE); /* a wish: the first touch of 2 MiB is one fault, not 512 */
   return block;
 }
 

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "runtime/cluster/cluster.h"
 #include "runtime/program/fault.h"
+#include "runtime/program/monotonic.h"
 
 #define ASK_AGAIN_MS 1000 /* a question may have met a task that was just lost */
 #define TRIES_AT_ONCE 3   /* of a step that fails again and again though all are there */
@@ -41,17 +41,8 @@ struct course_place course_find(const struct course_phase *phases, uint32_t coun
 
 /* ---- who is asked ---- */
 
-static uint64_t now_ms(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* Under the lock. */
-static void wait_changed(struct course *course, uint64_t until_ms) {
-  struct timespec until = {.tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000};
-  pthread_cond_timedwait(&course->changed, &course->lock, &until);
-}
+static void wait_changed(struct course *course, uint64_t until_ms) { monotonic_wait(&course->changed, &course->lock, until_ms); }
 
 static bool is_in(const uint32_t *list, uint32_t count, uint32_t task) {
   for (uint32_t i = 0; i < count; i++)
@@ -116,7 +107,6 @@ status course_create(struct task *task, const struct task_options *options, stru
   if (!course)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   uint32_t tasks = (uint32_t)task_program(task)->tables[PROGRAM_TASKS].count;
-  pthread_condattr_t attributes;
   *course = (struct course){.own = {.task = task},
                             .task = task,
                             .program = task_program(task),
@@ -125,10 +115,7 @@ status course_create(struct task *task, const struct task_options *options, stru
                             .command = 1,
                             .next = 1};
   pthread_mutex_init(&course->lock, NULL);
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(&course->changed, &attributes);
-  pthread_condattr_destroy(&attributes);
+  monotonic_cond_init(&course->changed);
   course->phases = calloc((size_t)course->phase_count + 1, sizeof *course->phases);
   course->holders = calloc((size_t)tasks + 1, sizeof *course->holders);
   course->also = calloc((size_t)tasks + 1, sizeof *course->also);
@@ -235,8 +222,9 @@ static status ask_all(struct course *course) {
     TRY(cluster_wait_peers(course->cluster, course->holders, course->holder_count));
     ask_silent(course, turn);
     pthread_mutex_lock(&course->lock);
-    uint64_t until_ms = now_ms() + ASK_AGAIN_MS, changes = course->changes;
-    while ((silent = first_silent(course)) != PROGRAM_NONE && !course->is_stopped && changes == course->changes && now_ms() < until_ms)
+    uint64_t until_ms = monotonic_ms() + ASK_AGAIN_MS, changes = course->changes;
+    while ((silent = first_silent(course)) != PROGRAM_NONE && !course->is_stopped && changes == course->changes &&
+           monotonic_ms() < until_ms)
       wait_changed(course, until_ms);
     bool is_stopped = course->is_stopped, has_answered = silent != PROGRAM_NONE && course->answers[silent].has_come;
     pthread_mutex_unlock(&course->lock);
@@ -247,8 +235,8 @@ static status ask_all(struct course *course) {
     if (silent != PROGRAM_NONE && !has_answered) /* it may have to be told itself what the job goes on from */
       TRY(cluster_wait_peers(course->cluster, &(uint32_t){cluster_identity(course->cluster).coordinator}, 1));
     if (has_answered && !course->lacking_since_ms)
-      course->lacking_since_ms = now_ms();
-    if (has_answered && now_ms() - course->lacking_since_ms > timeout_ms)
+      course->lacking_since_ms = monotonic_ms();
+    if (has_answered && monotonic_ms() - course->lacking_since_ms > timeout_ms)
       return fail(UNAVAILABLE, "%s at %s has lost its variables, and nobody has initialised them again within %.3g s",
                   cluster_task_name(course->cluster, silent), cluster_task_address(course->cluster, silent), course->options->timeout_s);
   }
@@ -429,7 +417,7 @@ void course_end(struct course *course) {
  * again. */
 static bool wait_for_change(struct course *course, uint64_t until_ms) {
   pthread_mutex_lock(&course->lock);
-  while (course->changes == course->seen_changes && !course->is_stopped && now_ms() < until_ms)
+  while (course->changes == course->seen_changes && !course->is_stopped && monotonic_ms() < until_ms)
     wait_changed(course, until_ms);
   bool has_changed = course->changes != course->seen_changes && !course->is_stopped;
   pthread_mutex_unlock(&course->lock);
@@ -439,7 +427,7 @@ static bool wait_for_change(struct course *course, uint64_t until_ms) {
 static void count_failure(struct course *course, uint64_t serial) {
   if (course->failures == 0 || course->failing_serial != serial) {
     course->failures = 0;
-    course->failing_since_ms = now_ms();
+    course->failing_since_ms = monotonic_ms();
     course->failing_serial = serial;
   }
   course->failures++;
@@ -487,14 +475,14 @@ status course_recover(struct course *course, struct course_place place, status f
   if (now_ms() + timeout_ms - missing_ms < end_ms)
     end_ms = now_ms() + timeout_ms - missing_ms;
   if (failure == ABORTED && course->failures > TRIES_AT_ONCE)
-    wait_for_change(course, now_ms() + TRY_AGAIN_MS);
+    wait_for_change(course, monotonic_ms() + TRY_AGAIN_MS);
   bool may_try = failure == ABORTED || wait_for_change(course, end_ms);
   pthread_mutex_lock(&course->lock);
   may_try = may_try && !course->is_stopped;
   course->seen_changes = course->changes;
   pthread_mutex_unlock(&course->lock);
   may_try = may_try && !(course->is_over && course->is_over(course->is_over_self));
-  if (!may_try || (course->failures > TRIES_AT_ONCE && now_ms() > end_ms))
+  if (!may_try || (course->failures > TRIES_AT_ONCE && monotonic_ms() > end_ms))
     return fail(failure, "%s", text);
   return cluster_wait_peers(course->cluster, program_operands(course->program, entry->tasks.first), entry->tasks.count);
 }

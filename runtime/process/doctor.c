@@ -12,6 +12,7 @@
 #include "runtime/cluster/look.h"
 #include "runtime/net/loop.h"
 #include "runtime/process/page.h"
+#include "runtime/program/monotonic.h"
 #include "runtime/step/commit.h"
 #include "runtime/step/stall.h"
 #include "runtime/step/task.h"
@@ -256,11 +257,8 @@ static void *doctor_main(void *self) {
     pthread_mutex_unlock(&doctor->lock);
     tick(doctor);
     pthread_mutex_lock(&doctor->lock);
-    struct timespec until;
-    uint64_t until_ms = loop_now_ms() + TICK_MS;
-    until = (struct timespec){.tv_sec = (time_t)(until_ms / 1000), .tv_nsec = (long)(until_ms % 1000) * 1000000};
     if (!doctor->is_ending)
-      pthread_cond_timedwait(&doctor->changed, &doctor->lock, &until);
+      monotonic_wait(&doctor->changed, &doctor->lock, monotonic_ms() + TICK_MS);
   }
   pthread_mutex_unlock(&doctor->lock);
   return NULL;
@@ -340,7 +338,6 @@ static void doctor_free(struct doctor *doctor) {
 
 status doctor_create(struct task *task, struct cluster *cluster, const struct progress *progress, struct doctor **out) {
   struct doctor *doctor = calloc(1, sizeof *doctor);
-  pthread_condattr_t monotonic;
   if (!doctor)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   doctor->task = task;
@@ -348,10 +345,7 @@ status doctor_create(struct task *task, struct cluster *cluster, const struct pr
   doctor->cluster = cluster;
   doctor->progress = progress;
   pthread_mutex_init(&doctor->lock, NULL);
-  pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init(&doctor->changed, &monotonic);
-  pthread_condattr_destroy(&monotonic);
+  monotonic_cond_init(&doctor->changed);
   status result = prepare(doctor);
   if (result == OK && cluster)
     cluster_on_control(cluster, CONTROL_STATUS, hear, doctor);

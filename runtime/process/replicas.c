@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "runtime/cluster/control.h"
 #include "runtime/cluster/view.h"
 #include "runtime/memory/variable.h"
+#include "runtime/program/monotonic.h"
 #include "runtime/resource/meeting.h"
 #include "runtime/step/commit.h"
 #include "runtime/step/crew.h"
@@ -54,18 +54,8 @@ struct replicas {
   bool is_stopped, is_serving;
 };
 
-static uint64_t now_ms(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* Under the lock. */
-static void wait_changed(struct replicas *r, uint64_t ms) {
-  uint64_t until = now_ms() + ms;
-  struct timespec time = {.tv_sec = (time_t)(until / 1000), .tv_nsec = (long)(until % 1000) * 1000000};
-  pthread_cond_timedwait(&r->changed, &r->lock, &time);
-}
+static void wait_changed(struct replicas *r, uint64_t ms) { monotonic_wait(&r->changed, &r->lock, monotonic_ms() + ms); }
 
 static bool is_registrar(const struct replicas *r) { return r->self == 0; }
 static status stopped(void) { return fail(CANCELLED, "the task was stopped"); }
@@ -208,29 +198,36 @@ static void drop_values(const struct replicas *r, struct tensor **values) {
 }
 
 /* The registrar answers one that waits. */
-static void serve_seat(struct replicas *r, uint32_t seat, uint64_t request, uint64_t step) {
+static void serve_seat(struct replicas *r, uint32_t seat, const struct view_seat *asked) {
   struct tensor **values = calloc((size_t)r->task->variable_count + 1, sizeof *values);
   struct ledger_row row = {0};
   hall_join(r->task->hall, r->seats[seat]);
   status result = values ? copy_between_rounds(r, seat, values, &row) : fail(RESOURCE_EXHAUSTED, "no memory");
   pthread_mutex_lock(&r->lock);
-  bool is_asked = result == OK && r->view.seat[seat].has_told && r->view.seat[seat].request == request;
+  const struct view_seat *now = &r->view.seat[seat];
+  bool is_same = now->session == asked->session && now->request == asked->request;
+  if (is_same && cluster_session(r->cluster, r->seats[seat]) != asked->session)
+    view_forget(&r->view, seat);
+  bool is_asked = result == OK && is_same && now->has_told;
   bool is_behind = is_asked && hall_is_behind(r->task->hall, r->program->task);
   bool copies = is_asked && view_serve(&r->view, seat, row.last);
   struct talk talk = {
-    .kind = TALK_GO, .is_copied = copies, .request = request, .view = r->view.number, .round = row.last, .command = row.command};
+    .kind = TALK_GO, .is_copied = copies, .request = asked->request, .view = r->view.number, .round = row.last, .command = row.command};
   if (is_behind) /* what others have done since is not here: nobody goes on from an older state */
-    talk = (struct talk){.kind = TALK_NONE, .request = request};
+    talk = (struct talk){.kind = TALK_NONE, .request = asked->request};
   if (result != OK)
     view_forget(&r->view, seat);
   pthread_mutex_unlock(&r->lock);
   if (is_behind)
     say(r, seat, &talk);
   else if (copies)
-    result = send_values(r, seat, step, values);
+    result = send_values(r, seat, asked->step, values);
   if (is_asked && !is_behind && result == OK && commit_place(r->task, r->seats[seat], row.command, row.last) == OK) {
     hall_admit(r->task->hall, r->seats[seat]);
-    say(r, seat, &talk);
+    if (cluster_session(r->cluster, r->seats[seat]) == asked->session)
+      say(r, seat, &talk);
+    else
+      hall_lose(r->task->hall, r->seats[seat]); /* meanwhile, and another process may be there that has not told */
   }
   drop_values(r, values);
 }
@@ -241,12 +238,12 @@ static void serve_all(void *self) {
   for (;;) {
     pthread_mutex_lock(&r->lock);
     uint32_t seat = r->is_stopped ? VIEW_NOBODY : view_next(&r->view);
-    uint64_t request = seat == VIEW_NOBODY ? 0 : r->view.seat[seat].request, step = seat == VIEW_NOBODY ? 0 : r->view.seat[seat].step;
+    struct view_seat asked = seat == VIEW_NOBODY ? (struct view_seat){0} : r->view.seat[seat];
     r->is_serving = seat != VIEW_NOBODY;
     pthread_mutex_unlock(&r->lock);
     if (seat == VIEW_NOBODY)
       return;
-    serve_seat(r, seat, request, step);
+    serve_seat(r, seat, &asked);
   }
 }
 
@@ -367,7 +364,7 @@ static status ask_for_state(struct replicas *r, uint32_t seat, struct talk *talk
   if (result == OK && *has_come && talk->kind == TALK_NONE)
     result = fail(FAILED_PRECONDITION, "%s at %s does not train, or has finished its steps before the others: it has no state to give",
                   cluster_task_name(r->cluster, r->seats[seat]), cluster_task_address(r->cluster, r->seats[seat]));
-  if (result == OK && *has_come)
+  if (result == OK && *has_come && (talk->kind == TALK_GO || talk->has_state))
     result = adopt(r, talk, step->id);
   step_end_background(step);
   rendezvous_end(r->task->rendezvous, step->id);
@@ -396,34 +393,47 @@ static status join_others(struct replicas *r) {
   return OK;
 }
 
-/* What was told by one that is gone. */
-static void forget_lost(struct replicas *r) {
+/* Elastic rounds go on without who has finished. */
+static bool has_all_there_is(const struct replicas *r, uint32_t seat) {
+  return !r->options->elastic && cluster_has_finished(r->cluster, r->seats[seat]);
+}
+
+/* Under the lock. What was told by one that is gone does not hold; who has finished does not tell. */
+static void look_at_seats(struct replicas *r) {
   for (uint32_t i = 1; i < r->count; i++) {
     uint64_t session = cluster_session(r->cluster, r->seats[i]);
-    pthread_mutex_lock(&r->lock);
     if (r->view.seat[i].session != session)
       view_forget(&r->view, i);
-    pthread_mutex_unlock(&r->lock);
+    if (session && has_all_there_is(r, i))
+      view_finish(&r->view, i, session);
   }
 }
 
-/* The registrar has no state: all have to tell what they have. */
+static bool somebody_has_finished(const struct replicas *r) {
+  for (uint32_t i = 1; i < r->count; i++)
+    if (has_all_there_is(r, i))
+      return true;
+  return false;
+}
+
+/* The registrar has no state: all have to tell what they have, but where one has all there is. */
 static status gather(struct replicas *r) {
   for (;;) {
-    TRY(cluster_wait_peers(r->cluster, r->seats, r->count));
     pthread_mutex_lock(&r->lock);
-    uint32_t seat = view_waits_for(&r->view);
-    if (seat != VIEW_NOBODY && !r->is_stopped)
-      wait_changed(r, LOOK_MS);
-    bool is_stopped = r->is_stopped;
-    if (seat == VIEW_NOBODY)
+    look_at_seats(r);
+    bool is_stopped = r->is_stopped, waits = view_waits_for(&r->view) != VIEW_NOBODY;
+    if (!waits)
       view_settle(&r->view);
+    else if (!is_stopped)
+      wait_changed(r, LOOK_MS);
     pthread_mutex_unlock(&r->lock);
     if (is_stopped)
       return stopped();
-    if (seat == VIEW_NOBODY)
+    if (!waits)
       return OK;
-    forget_lost(r);
+    status waited = cluster_wait_peers(r->cluster, r->seats, r->count);
+    if (waited != OK && !somebody_has_finished(r))
+      return waited;
   }
 }
 
@@ -438,10 +448,11 @@ static status fetch(struct replicas *r, uint32_t source) {
   bool has_come;
   struct talk talk = {.kind = TALK_ASK};
   status result = ask_for_state(r, source, &talk, &has_come);
+  has_come = has_come && talk.has_state; /* else it was started again since it told */
   if (result == OK && has_come)
     result = place_all(r, &talk);
   pthread_mutex_lock(&r->lock);
-  view_fetched(&r->view, result == OK && has_come);
+  view_fetched(&r->view, result == OK && has_come, talk.view);
   r->own.view = r->view.number;
   pthread_mutex_unlock(&r->lock);
   if (result == OK && has_come)
@@ -474,7 +485,7 @@ status replicas_join(struct replicas *r) {
   return is_registrar(r) ? join_as_registrar(r) : join_others(r);
 }
 
-bool replicas_serve_others(const struct replicas *r) { return r && r->trains && is_registrar(r); }
+bool replicas_serve_others(const struct replicas *r) { return r && r->trains && (is_registrar(r) || !r->options->elastic); }
 
 /* ---- life ---- */
 
@@ -499,14 +510,6 @@ static bool phases_train(const struct replicas *r) {
   return false;
 }
 
-static void condition_init(pthread_cond_t *condition) {
-  pthread_condattr_t attributes;
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(condition, &attributes);
-  pthread_condattr_destroy(&attributes);
-}
-
 status replicas_create(struct task *task, struct cluster *cluster, const struct task_options *options, struct replicas **out) {
   const struct program *program = task_program(task);
   *out = NULL;
@@ -517,7 +520,7 @@ status replicas_create(struct task *task, struct cluster *cluster, const struct 
     return fail(RESOURCE_EXHAUSTED, "no memory");
   *r = (struct replicas){.task = task, .cluster = cluster, .program = program, .options = options, .self = VIEW_NOBODY};
   pthread_mutex_init(&r->lock, NULL);
-  condition_init(&r->changed);
+  monotonic_cond_init(&r->changed);
   r->seats = calloc(program->tables[PROGRAM_TASKS].count, sizeof *r->seats);
   if (r->seats)
     list_seats(r);

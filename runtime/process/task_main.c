@@ -378,7 +378,7 @@ static status serve(struct host *host) {
   }
   if (runs_for_others)
     return wait_all_finished(host);
-  if (replicas_serve_others(host->replicas)) /* also one that was lost amid its last steps */
+  if (replicas_serve_others(host->replicas)) /* also those that are lost amid their last steps, and come back without a state */
     return wait_all_finished(host);
   if (host->options.phase_count > 0 && !is_ps)
     return has_parts_for_others(host) ? cluster_wait_dependents(host->cluster) : OK;

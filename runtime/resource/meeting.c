@@ -2,19 +2,13 @@
 #include "runtime/resource/meeting_state.h"
 
 #include "runtime/program/fault.h"
+#include "runtime/program/monotonic.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define HALL_MESSAGES 256 /* of one post */
-
-static uint64_t now_ms(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* The key of a meeting in messages. */
 static uint64_t name_key(const char *name) {
@@ -244,7 +238,7 @@ static void look_for_members(struct meeting *m, uint64_t now) {
 
 /* Under the lock. */
 void meeting_look(struct meeting *m, struct wait_entry **over) {
-  uint64_t now = now_ms();
+  uint64_t now = monotonic_ms();
   if (!m->waiting.first)
     return;
   look_for_members(m, now);

@@ -1,22 +1,17 @@
 /* commit.c: see commit.h. A count of those inside and a flag; the lock is taken only while somebody freezes. */
 #include "runtime/step/commit.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "runtime/program/fault.h"
+#include "runtime/program/monotonic.h"
 #include "runtime/step/record.h"
 #include "runtime/step/task_state.h"
 
 void commit_init(struct commit *commit) {
-  pthread_condattr_t attributes;
   *commit = (struct commit){0};
   pthread_mutex_init(&commit->lock, NULL);
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(&commit->changed, &attributes);
-  pthread_condattr_destroy(&attributes);
+  monotonic_cond_init(&commit->changed);
 }
 
 void commit_deinit(struct commit *commit) {
@@ -185,13 +180,9 @@ void commit_stop(struct commit *commit) {
 
 /* Under the lock. */
 static bool wait_quiet(struct commit *commit, uint32_t wait_ms) {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  uint64_t ns = (uint64_t)until.tv_nsec + (uint64_t)wait_ms % 1000 * 1000000;
-  until.tv_sec += (time_t)(wait_ms / 1000 + ns / 1000000000);
-  until.tv_nsec = (long)(ns % 1000000000);
+  uint64_t until_ms = monotonic_ms() + wait_ms;
   while (atomic_load(&commit->inside) > 0)
-    if (pthread_cond_timedwait(&commit->changed, &commit->lock, &until) == ETIMEDOUT)
+    if (!monotonic_wait(&commit->changed, &commit->lock, until_ms))
       return atomic_load(&commit->inside) == 0;
   return true;
 }

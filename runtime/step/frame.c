@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/pages.h"
 #include "runtime/host/object.h"
 #include "runtime/memory/buffer.h"
 #include "runtime/memory/variable.h"
@@ -144,7 +145,7 @@ status frame_reserve_scratch(struct frame *frame, int64_t bytes) {
   free(frame->scratch);
   frame->scratch_bytes = 0;
   int64_t rounded = (bytes + 4095) / 4096 * 4096;
-  frame->scratch = aligned_alloc(64, (size_t)rounded);
+  frame->scratch = pages_create((size_t)rounded);
   if (!frame->scratch)
     return fail(RESOURCE_EXHAUSTED, "no memory for %lld bytes that a kernel works in", (long long)bytes);
   frame->scratch_bytes = rounded;
@@ -156,7 +157,7 @@ static status frame_reserve_arena(struct frame *frame, uint64_t bytes) {
     return OK;
   free(frame->arena);
   frame->arena_bytes = (bytes + 4096) / 4096 * 4096;
-  frame->arena = aligned_alloc(64, frame->arena_bytes);
+  frame->arena = pages_create(frame->arena_bytes);
   if (!frame->arena) {
     uint64_t wanted = frame->arena_bytes;
     frame->arena_bytes = 0;

@@ -94,8 +94,10 @@ def certificates(cluster):
     grpc.channel_ready_future(ready).result(timeout=20)
     answer = create_session(ready)
     check("a client with a certificate has a session", isinstance(answer, bytes) and len(answer) > 4)
-    check("another task's certificate is a client's as well", isinstance(create_session(channel(cluster.folder, address, "worker_1")), bytes))
-    check("without a certificate nothing is served", is_refused(create_session(channel(cluster.folder, address, None)), grpc.StatusCode.UNAVAILABLE))
+    of_a_task = create_session(channel(cluster.folder, address, "worker_1"))
+    check("another task's certificate is a client's as well", isinstance(of_a_task, bytes))
+    of_nobody = create_session(channel(cluster.folder, address, None))
+    check("without a certificate nothing is served", is_refused(of_nobody, grpc.StatusCode.UNAVAILABLE))
     check("nor without TLS", is_refused(create_session(grpc.insecure_channel(address)), grpc.StatusCode.UNAVAILABLE))
     cluster.stop()
 

@@ -263,6 +263,38 @@ static void who_is_stopped_as_it_leaves_is_waited_for(void **state) {
   stop_tasks();
 }
 
+static void who_comes_late_hears_who_had_finished_and_left(void **state) {
+  (void)state;
+  choose_addresses(false);
+  start_task(0, 3, false); /* a ps */
+  start_task(1, 3, true);
+  need(1, 0);
+  cluster_announce_finished(clusters[1]);
+  cluster_destroy(clusters[1]);
+  clusters[1] = NULL;
+  start_task(2, 3, true);
+  need(2, 0);
+  cluster_announce_finished(clusters[2]);
+  assert_int_equal(cluster_wait_all_finished(clusters[2]), OK); /* it has met task 1 never */
+  assert_int_equal(cluster_wait_peers(clusters[2], &(uint32_t){1}, 1), UNAVAILABLE);
+  assert_non_null(strstr(status_text(), "has finished and left"));
+  stop_tasks();
+}
+
+static void nobody_stays_behind_a_coordinator_that_waited_for_all(void **state) {
+  (void)state;
+  choose_addresses(false);
+  start_task(0, 3, true);
+  start_task(1, 3, true); /* task 2 had come and gone: it has not met that */
+  need(1, 0);
+  cluster_announce_finished(clusters[0]);
+  cluster_announce_finished(clusters[1]);
+  cluster_destroy(clusters[0]);
+  clusters[0] = NULL;
+  assert_int_equal(cluster_wait_all_finished(clusters[1]), OK);
+  stop_tasks();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_peer_that_leaves_ends_the_steps_it_owes),
@@ -278,6 +310,8 @@ int main(void) {
     cmocka_unit_test(a_ps_waits_the_time_out_for_who_never_comes),
     cmocka_unit_test(who_never_came_is_waited_for_once),
     cmocka_unit_test(who_is_stopped_as_it_leaves_is_waited_for),
+    cmocka_unit_test(who_comes_late_hears_who_had_finished_and_left),
+    cmocka_unit_test(nobody_stays_behind_a_coordinator_that_waited_for_all),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,6 +59,8 @@ static void every_kind_survives_the_wire(void **state) {
   assert_string_equal(out.text, "nobody came");
   round_trip(&(struct message){.kind = MESSAGE_READY, .number = 1}, &out);
   assert_int_equal(out.number, 1);
+  round_trip(&(struct message){.kind = MESSAGE_LEFT, .number = 9}, &out);
+  assert_int_equal(out.number, 9);
   for (int kind = MESSAGE_FINISHED; kind <= MESSAGE_PING; kind++)
     assert_int_equal(round_trip(&(struct message){.kind = (enum message_kind)kind}, &out), 8);
 }

@@ -43,7 +43,7 @@ static void a_registrar_that_was_started_again_takes_the_highest_state(void **st
   assert_int_equal(v.phase, VIEW_FETCHES);
   assert_int_equal(v.source, 2);
   assert_int_equal(view_next(&v), VIEW_NOBODY);
-  view_fetched(&v, true);
+  view_fetched(&v, true, 5);
   assert_int_equal(v.number, 6);
   assert_true(view_serve(&v, 1, 3));
   assert_true(view_serve(&v, 2, 3)); /* survivors are made even, too */
@@ -52,11 +52,32 @@ static void a_registrar_that_was_started_again_takes_the_highest_state(void **st
 
 static void a_source_that_is_lost_is_looked_for_again(void **state) {
   (void)state;
-  struct view v = fresh(2);
+  struct view v = fresh(3);
   tell(&v, 1, true, 1, 5);
+  tell(&v, 2, true, 1, 4); /* it waits for an answer, and does not tell again */
   view_settle(&v);
-  view_fetched(&v, false);
+  view_forget(&v, 1);
+  view_fetched(&v, false, 0);
   assert_int_equal(v.phase, VIEW_GATHERS);
+  assert_int_equal(view_waits_for(&v), 1);
+  view_deinit(&v);
+}
+
+static void one_that_has_finished_has_all_there_is(void **state) {
+  (void)state;
+  struct view v = fresh(4);
+  tell(&v, 1, true, 3, 9); /* nobody waits for 3: it may have left */
+  view_finish(&v, 2, 1);
+  assert_int_equal(view_waits_for(&v), VIEW_NOBODY);
+  view_settle(&v);
+  assert_int_equal(v.source, 2);
+  view_fetched(&v, true, 7);
+  assert_int_equal(v.number, 8);
+  assert_int_equal(view_next(&v), 1);
+  assert_true(view_serve(&v, 1, 10));
+  assert_int_equal(view_next(&v), VIEW_NOBODY);
+  view_forget(&v, 2);
+  v.phase = VIEW_GATHERS;
   assert_int_equal(view_waits_for(&v), 1);
   view_deinit(&v);
 }
@@ -117,7 +138,7 @@ static void settle(struct view *v, struct replica *r) {
     assert_true(r[v->source].has_state);
     assert_int_equal(r[v->source].round, highest);
     r[0].round = r[v->source].round;
-    view_fetched(v, true);
+    view_fetched(v, true, view);
   } else {
     assert_int_equal(highest, 0);
   }
@@ -174,6 +195,7 @@ int main(void) {
     cmocka_unit_test(all_fresh_take_what_the_registrar_has),
     cmocka_unit_test(a_registrar_that_was_started_again_takes_the_highest_state),
     cmocka_unit_test(a_source_that_is_lost_is_looked_for_again),
+    cmocka_unit_test(one_that_has_finished_has_all_there_is),
     cmocka_unit_test(one_that_is_lost_has_to_tell_again),
     cmocka_unit_test(who_is_at_the_same_round_copies_nothing),
     cmocka_unit_test(whatever_happens_replicas_that_take_part_are_alike),

@@ -27,9 +27,9 @@ static bool begins_anew(const struct run *run, const struct run_task *worker) {
   return !worker->built->is_ps && (worker->was_leaving || (worker->was_saved && some_ps_was_killed(run)));
 }
 
-/* A twin that has the name when the first one has left well: another command, too. */
-static bool came_after(const struct run_task *task, const struct run_task *twin) {
-  return twin->starts && twin->exit_code == 69 && task->exit_code == 0;
+/* Of two with one name, the one that gets there when the other has left well: another command, too, which may find nobody. */
+static bool came_after(const struct run_task *first, const struct run_task *second) {
+  return second->starts && second->exit_code == 69 && first->exit_code == 0;
 }
 
 static bool somebody_begins_anew(const struct run *run) {
@@ -50,10 +50,13 @@ static bool came_back_to_nobody(const struct run *run, const struct run_task *ps
 }
 
 static void check_exit_code(struct run *run, const struct run_task *task, const struct run_task *twin) {
-  bool one_is_told = twin->starts && ((task->exit_code == 0 && twin->exit_code != 0) || (task->exit_code == 65 && twin->exit_code == 0));
+  bool twin_is_told = task->exit_code == 0 && (twin->exit_code == 65 || came_after(task, twin));
+  bool task_is_told = twin->exit_code == 0 && (task->exit_code == 65 || came_after(twin, task));
+  bool one_is_told = twin->starts && (twin_is_told || task_is_told);
   if (twin->starts && task->exit_code + twin->exit_code != 0 && !one_is_told)
     run_fault(run, "%s was started twice, and they end with %d and %d", task->built->name, task->exit_code, twin->exit_code);
-  bool may_be_69 = somebody_begins_anew(run) || came_back_to_nobody(run, task), may_be_65 = begins_anew(run, task);
+  bool is_of_it = task->built->is_ps || begins_anew(run, task) || came_after(task, twin);
+  bool may_be_69 = (somebody_begins_anew(run) && is_of_it) || came_back_to_nobody(run, task), may_be_65 = begins_anew(run, task);
   bool is_good = !task->exit_code || (task->exit_code == 69 && may_be_69) || (task->exit_code == 65 && may_be_65);
   if (!twin->starts && !task->is_lost && !is_good)
     run_fault(run, "%s ends with %d", task->built->name, task->exit_code);
@@ -288,17 +291,6 @@ static void see_value(void *self, const struct observed *observed) {
   else
     compare(c->run, c->task, observed);
   see_equal(self, observed);
-}
-
-/* A worker that is killed between its last step and its end comes back to nobody. */
-void check_values_killed(struct run *run) {
-  bool all_left = true;
-  for (uint32_t i = 0; i < run->scenario->job->task_count; i++)
-    all_left = all_left && (run->tasks[i].starts > 1 || run->tasks[i].exit_code == 0);
-  for (uint32_t i = 0; i < run->scenario->job->task_count && all_left; i++)
-    if (run->tasks[i].starts > 1 && run->tasks[i].exit_code == 69)
-      run->tasks[i].exit_code = 0;
-  check_values(run);
 }
 
 bool is_finished(struct run *run, const struct run_task *task) {

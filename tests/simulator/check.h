@@ -24,7 +24,7 @@ void check_counts_wiped(struct run *run);
 /* State is gone for good: everybody ends with 0 or 69 soon after the last time-out, no step came twice. */
 void check_given_up(struct run *run);
 /* Of models: every task ended with 0, and every variable is what it is when nothing goes wrong; replicas are equal bit by bit. */
-void check_values_killed(struct run *run); /* and a worker that was killed when all was done ends with 69 */
+void check_values(struct run *run);
 /* Those that ended with 0 are equal bit by bit, but for one that had fewer steps, whatever members the rounds had. */
 void check_replicas(struct run *run);
 /* Of rounds: the one that has fewer steps ends with 0, the others with 65. */
@@ -32,6 +32,5 @@ void check_fewer(struct run *run);
 /* For scenarios whose tasks are killed: `is_done` of who has finished, and the check that lets it alone end with 69. */
 bool is_finished(struct run *run, const struct run_task *task);
 void check_values_done(struct run *run);
-void check_values(struct run *run);
 
 #endif

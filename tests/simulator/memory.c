@@ -55,6 +55,12 @@ struct memory *memory_create(void) {
 uint64_t memory_bytes(const struct memory *memory) { return memory->bytes; }
 uint64_t memory_bytes_most(const struct memory *memory) { return memory->bytes_most; }
 
+/* What nobody has written yet, or has given back: whoever computes with it gets what no check takes for a value (a float of these bytes is a
+ * NaN, a pointer leads nowhere). */
+#define NOTHING 0xff
+
+static void *blank(void *at, size_t size) { return at ? memset(at, NOTHING, size) : at; }
+
 static void *note(void *at, size_t size, void *caller) {
   struct process *process = process_self();
   if (!at || !process)
@@ -69,16 +75,17 @@ static void *note(void *at, size_t size, void *caller) {
   return at;
 }
 
-/* What comes behind in the same run of places moves up, so that it is still found. */
-static void forget(void *at) {
+/* Its size. What comes behind in the same run of places moves up, so that it is still found. */
+static size_t forget(void *at) {
   struct process *process = process_self();
   if (!at || !process)
-    return;
+    return 0;
   struct memory *memory = process->memory;
   uint32_t hole = place_of(memory, at), mask = memory->room - 1;
   if (!memory->blocks[hole].at)
-    return; /* from a function of libc that is not simulated */
-  memory->bytes -= memory->blocks[hole].size;
+    return 0; /* from a function of libc that is not simulated */
+  size_t size = memory->blocks[hole].size;
+  memory->bytes -= size;
   memory->count--;
   memory->blocks[hole].at = NULL;
   for (uint32_t i = (hole + 1) & mask; memory->blocks[i].at; i = (i + 1) & mask) {
@@ -86,29 +93,41 @@ static void forget(void *at) {
     memory->blocks[i].at = NULL;
     memory->blocks[place_of(memory, moved.at)] = moved;
   }
+  return size;
+}
+
+/* Of another size: never where it was, as it may be with any libc. */
+static void *move(void *at, size_t size, void *caller) {
+  size_t old = forget(at);
+  if (at && !old)
+    return note(realloc(at, size), size, caller);
+  void *moved = blank(malloc(size), size);
+  if (!moved)
+    return NULL;
+  if (at) {
+    memcpy(moved, at, old < size ? old : size);
+    free(blank(at, old));
+  }
+  return note(moved, size, caller);
 }
 
 #define CALLER __builtin_return_address(0)
 
-void *simulated_malloc(size_t size) { return note(malloc(size), size, CALLER); }
+void *simulated_malloc(size_t size) { return note(blank(malloc(size), size), size, CALLER); }
 void *simulated_calloc(size_t count, size_t size) { return note(calloc(count, size), count * size, CALLER); }
-void *simulated_aligned_alloc(size_t align, size_t size) { return note(aligned_alloc(align, size), size, CALLER); }
+void *simulated_aligned_alloc(size_t align, size_t size) { return note(blank(aligned_alloc(align, size), size), size, CALLER); }
 char *simulated_strdup(const char *text) { return note(strdup(text), strlen(text) + 1, CALLER); }
 char *simulated_strndup(const char *text, size_t size) {
   char *copy = strndup(text, size);
   return note(copy, copy ? strlen(copy) + 1 : 0, CALLER);
 }
 void simulated_free(void *at) {
-  forget(at);
-  free(at);
+  size_t size = forget(at);
+  free(size ? blank(at, size) : at);
 }
-void *simulated_realloc(void *at, size_t size) {
-  forget(at);
-  return note(realloc(at, size), size, CALLER);
-}
+void *simulated_realloc(void *at, size_t size) { return move(at, size, CALLER); }
 void *simulated_reallocarray(void *at, size_t count, size_t size) {
-  forget(at);
-  return note(reallocarray(at, count, size), count * size, CALLER);
+  return size && count > SIZE_MAX / size ? NULL : move(at, count * size, CALLER);
 }
 int simulated_asprintf(char **out, const char *format, ...) {
   va_list arguments;
