@@ -15,6 +15,7 @@ void invariants_look(void) {
   invariants_look_at_steps();
   invariants_look_at_saved();
   invariants_look_at_rounds();
+  invariants_look_at_replicas();
 }
 
 struct run *invariants_run(void) {

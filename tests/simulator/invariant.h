@@ -38,10 +38,12 @@ bool invariants_holds(uint32_t number);
 /* NULL: there is none. */
 const struct ledger_row *invariants_row(const struct ledger *ledger, uint32_t driver, uint32_t lane);
 
-/* invariant_step.c: I1 .. I4, I7; invariant_saved.c: I5, I6, I11; invariant_round.c: I8 .. I10, I12. */
+/* invariant_step.c: I1 .. I4, I7; invariant_saved.c: I5, I6, I11; invariant_round.c: I8, I10; invariant_replica.c: I9,
+ * I12. */
 void invariants_look_at_steps(void);
 void invariants_look_at_saved(void);
 void invariants_look_at_rounds(void);
+void invariants_look_at_replicas(void);
 /* A replica's own step is about to be committed; was. */
 void invariants_replica_commits(const struct task *task, const struct step *step);
 void invariants_replica_committed(const struct task *task, const struct step *step);
