@@ -95,11 +95,11 @@ status cluster_wait_heard(struct cluster *cluster, uint32_t other);
 /* For a task that has finished, and on which entries of other tasks have parts: waits while any task with phases is connected
  * and has not finished. CANCELLED after cluster_stop. */
 status cluster_wait_dependents(struct cluster *cluster);
-/* For a ps without phases, and for whoever is needed by others until all have finished: waits until the work is done (above), or the
- * coordinator has finished and left, which waits itself. When one of the tasks waited for was lost, or never came, and nobody is at
- * work, it waits the time-out for that task, since it went, or since the last that anybody was here. Then UNAVAILABLE naming
- * it; OK when a checkpoint says of all of them that they had finished (cluster_note_finished). UNAVAILABLE at once when somebody has
- * given up. While only tasks and clients are there that have no phases it waits for ever. CANCELLED after cluster_stop. */
+/* For a ps without phases, and for whoever is needed by others until all have finished: waits until the work is done (above), or a
+ * coordinator with phases has left, which waits itself, or had words for it. When one of the tasks waited for was lost, or never came, and
+ * nobody is at work, it waits the time-out for that task, since it went, or since the last that anybody was here. Then UNAVAILABLE naming
+ * it; OK when a checkpoint says of all of them that they had finished (cluster_note_finished). UNAVAILABLE at once when somebody has given
+ * up. While only tasks and clients are there that have no phases it waits for ever. CANCELLED after cluster_stop. */
 status cluster_wait_all_finished(struct cluster *cluster);
 
 /* For a task that serves until it is stopped: CANCELLED after cluster_stop, FAILED_PRECONDITION as below. */

@@ -463,10 +463,11 @@ bool cluster_had_finished(struct cluster *cluster, uint32_t task) {
   return had_finished;
 }
 
-/* Under the lock. A coordinator that has phases waits for all itself: some of them others may never have met. */
-static bool coordinator_has_finished_and_left(const struct cluster *cluster) {
+/* Under the lock. A coordinator that has phases waits for all itself, whom others may never have met; and where it has left in words, its
+ * work undone, nobody can go on without it. */
+static bool coordinator_has_left(const struct cluster *cluster) {
   const struct peer *peer = &cluster->peers[cluster->identity.coordinator];
-  return !peer->session.is_alive && peer->is_finished && peer->said_bye;
+  return !peer->session.is_alive && peer->has_phases && peer->said_bye && !peer->gave_up;
 }
 
 status cluster_wait_all_finished(struct cluster *cluster) {
@@ -475,7 +476,7 @@ status cluster_wait_all_finished(struct cluster *cluster) {
   for (;;) {
     struct work work = work_survey(cluster);
     bool is_done = work.had_phases && !work.is_going_on && !work.missing;
-    if (cluster->need_not_wait || is_done || coordinator_has_finished_and_left(cluster))
+    if (cluster->need_not_wait || is_done || coordinator_has_left(cluster))
       break;
     code = stopped(cluster);
     if (code != OK)

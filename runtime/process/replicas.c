@@ -485,6 +485,8 @@ status replicas_join(struct replicas *r) {
   return is_registrar(r) ? join_as_registrar(r) : join_others(r);
 }
 
+bool replicas_decide_rounds(const struct replicas *r) { return r && r->trains && is_registrar(r); }
+
 bool replicas_serve_others(const struct replicas *r) { return r && r->trains && (is_registrar(r) || !r->options->elastic); }
 
 /* ---- life ---- */

@@ -18,6 +18,8 @@ void replicas_destroy(struct replicas *replicas);
  * from another one: its variables, and the number of its last step. NULL, or no phase that trains: OK. UNAVAILABLE: a replica that is
  * needed for it did not come within --timeout; FAILED_PRECONDITION: the first worker does not train; CANCELLED. */
 status replicas_join(struct replicas *replicas);
+/* Whether it is the one that decides the others' rounds. NULL: false. */
+bool replicas_decide_rounds(const struct replicas *replicas);
 /* Whether the others need this one until their end: the first decides the rounds, and any has the state that one of them may lack when it
  * is started again, but where rounds are elastic and go on without it. NULL: false. */
 bool replicas_serve_others(const struct replicas *replicas);

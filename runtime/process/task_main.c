@@ -410,7 +410,7 @@ static status open_saver(struct host *host) {
 /* The registrar of replicas is needed by their rounds: it stays until the others have been told, too, that the group is not whole. */
 static status end_rounds(struct host *host, status result) {
   char text[2048];
-  if (result != FAILED_PRECONDITION || host->options.elastic || !replicas_serve_others(host->replicas))
+  if (result != FAILED_PRECONDITION || host->options.elastic || !replicas_decide_rounds(host->replicas))
     return result;
   snprintf(text, sizeof text, "%s", status_text());
   task_note_finished(host->task, host->program->task);
