@@ -253,7 +253,7 @@ static struct {
     .more = "--checkpoint-dir /saved --save-steps 2",
     .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL),
     .moments = SAVES | STEPS | MOMENT(MOMENT_ROUND),
-     OPEN}},
+    OPEN}},
   {SYNC,
    {.name = "moments-elastic",
     .title = "rounds_have_equal_members_when_some_are_killed_amid_them",
