@@ -11,10 +11,9 @@
 
 void *pages_create(size_t size) {
   bool is_large = size >= 2 * HUGE_PAGE;
-  void *data = NULL;
-  if (posix_memalign(&data, is_large ? HUGE_PAGE : ALIGNMENT, size) != 0)
-    return NULL;
-  if (is_large)
+  size_t alignment = is_large ? HUGE_PAGE : ALIGNMENT;
+  void *data = aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (data && is_large)
     madvise(data, size / SMALL_PAGE * SMALL_PAGE, MADV_HUGEPAGE);
   return data;
 }

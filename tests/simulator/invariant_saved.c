@@ -38,6 +38,23 @@ static const struct ledger_row *row_of(const struct part_saved *part, uint32_t d
   return invariants_row(&ledger, driver, lane);
 }
 
+/* ---- I11: an id is of one attempt ----
+ *
+ * What comes late of one that was given up would be taken for the next one's; only seldom does anything come of it. */
+
+static VEC(uint64_t) attempts;
+
+enum cut_message __wrap_cut_begin(struct cut *cut, uint64_t id, uint64_t now_ms);
+enum cut_message __wrap_cut_begin(struct cut *cut, uint64_t id, uint64_t now_ms) {
+  enum cut_message message = cut_begin(cut, id, now_ms);
+  for (uint32_t i = 0; i < attempts.count && message == CUT_FREEZE; i++)
+    if (attempts.items[i] == id)
+      run_fault(invariants_run(), "I11: an attempt at a checkpoint has the id %llx of an earlier one", (unsigned long long)id);
+  if (message == CUT_FREEZE)
+    vec_push(&attempts, id);
+  return message;
+}
+
 /* ---- what is saved ---- */
 
 void __wrap_snapshot_take(struct task *task, const struct note_head *head, struct wire_buffer *note);
