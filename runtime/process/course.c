@@ -472,8 +472,8 @@ status course_recover(struct course *course, struct course_place place, status f
   uint32_t phase = place.phase < course->phase_count ? place.phase : course->phase_count - 1; /* all was done: the last one's tasks */
   const struct program_entry *entry = program_entry(course->program, task_find_entry(course->task, course->options->phases[phase].entry));
   uint64_t missing_ms = longest_missing_ms(course, entry), end_ms = course->failing_since_ms + timeout_ms;
-  if (now_ms() + timeout_ms - missing_ms < end_ms)
-    end_ms = now_ms() + timeout_ms - missing_ms;
+  if (monotonic_ms() + timeout_ms - missing_ms < end_ms)
+    end_ms = monotonic_ms() + timeout_ms - missing_ms;
   if (failure == ABORTED && course->failures > TRIES_AT_ONCE)
     wait_for_change(course, monotonic_ms() + TRY_AGAIN_MS);
   bool may_try = failure == ABORTED || wait_for_change(course, end_ms);
