@@ -55,8 +55,8 @@ struct memory *memory_create(void) {
 uint64_t memory_bytes(const struct memory *memory) { return memory->bytes; }
 uint64_t memory_bytes_most(const struct memory *memory) { return memory->bytes_most; }
 
-/* What nobody has written yet, or has given back: whoever computes with it gets what no check takes for a value (a float of these bytes is a
- * NaN, a pointer leads nowhere). */
+/* What nobody has written yet, or has given back: whoever computes with it gets what no check takes for a value (a float
+ * of these bytes is a NaN, a pointer leads nowhere). */
 #define NOTHING 0xff
 
 static void *blank(void *at, size_t size) { return at ? memset(at, NOTHING, size) : at; }
