@@ -31,10 +31,9 @@ void attempt_begin(struct job *job, uint64_t now_ms, bool is_last) {
 static bool goal_of(const struct job_chair *chair, struct ledger *out) {
   for (uint32_t h = 0; h < chair->holder_count; h++)
     for (uint32_t i = 0; i < chair->ledgers[h].count; i++) {
-      const struct ledger_row *row = &chair->ledgers[h].rows[i], *known = ledger_find(out, row->driver, row->lane);
+      const struct ledger_row *row = &chair->ledgers[h].rows[i];
       uint64_t last = row->open > row->last ? row->open : row->last;
-      bool is_more = !known || row->command > known->command || (row->command == known->command && last > known->last);
-      if (is_more && ledger_rewind(out, row->driver, row->command, serial_of(row->lane, last)) != OK)
+      if (ledger_raise(out, row->driver, row->command, serial_of(row->lane, last)) != OK)
         return false;
     }
   return true;
@@ -56,7 +55,7 @@ static void tell_snap(struct job *job) {
   uint64_t now_ms = monotonic_ms();
   if (bytes) {
     ledger_write(&goal, bytes);
-    bool is_uneven = chair->failing_since_ms && now_ms - chair->failing_since_ms >= UNEVEN_MS;
+    bool is_uneven = !job->is_replicated && chair->failing_since_ms && now_ms - chair->failing_since_ms >= UNEVEN_MS;
     if (is_uneven)
       job_say(job, "a step that only some tasks have does not come to the others: the checkpoint is made without it");
     chair_tell_holders(job, &(struct job_message){.kind = JOB_SNAP,

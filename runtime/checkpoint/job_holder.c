@@ -12,6 +12,7 @@
 #include "runtime/memory/variable.h"
 #include "runtime/program/fault.h"
 #include "runtime/program/monotonic.h"
+#include "runtime/resource/meeting.h"
 #include "runtime/step/task_state.h"
 
 #define RESTORE_FREEZE_MS 60000
@@ -195,15 +196,37 @@ static void discard(struct job *job, uint64_t id) {
   seat->taken = (struct job_file){0};
 }
 
+struct frozen {
+  struct ledger ledger;
+  status result;
+};
+
+static void raise_row(void *self, uint32_t task, uint32_t command, uint64_t serial) {
+  struct frozen *frozen = self;
+  if (frozen->result == OK)
+    frozen->result = ledger_raise(&frozen->ledger, task, command, serial);
+}
+
+/* What is applied here, or will be: of replicas all steps of the last round, whichever of them have ended. */
+static status frozen_ledger(struct job *job, struct ledger *out) {
+  struct frozen frozen = {0};
+  frozen.result = commit_ledger(job->task, &frozen.ledger);
+  if (frozen.result == OK && job->is_replicated && !FAULT(39))
+    hall_each_taken(job->task->hall, raise_row, &frozen);
+  *out = frozen.ledger;
+  return frozen.result;
+}
+
 static void freeze(struct job *job, const struct job_message *message) {
   struct ledger ledger = {0};
   struct job_message answer = {
     .kind = JOB_FROZEN, .id = message->id, .number = keeper_number(job->task), .steps = atomic_load(&job->steps)};
   bool is_still = job->seat.history == message->history && job->seat.keeper && !keeper_is_busy(job->seat.keeper) &&
                   (FAULT(9) || commit_freeze(job->task, message->wait_ms));
-  if (!is_still || commit_ledger(job->task, &ledger) != OK) {
+  if (!is_still || frozen_ledger(job, &ledger) != OK) {
     if (is_still && !FAULT(9))
       commit_thaw(job->task);
+    ledger_deinit(&ledger);
     tell(job, JOB_REFUSED, message->id);
     return;
   }
@@ -227,6 +250,12 @@ static bool passes_goal(void *self, uint32_t driver, uint32_t command, uint64_t 
   return row && (row->command > command || (row->command == command && serial_count(serial) <= row->last));
 }
 
+/* Replicas: the chief's own step makes the values of a round, those of the others change nothing here. Other tasks: each makes its own; a
+ * driver that never came here has no steps here. */
+static bool goal_concerns(const struct job *job, uint32_t driver, const struct ledger_row *row) {
+  return job->is_replicated ? driver == job->self : row != NULL;
+}
+
 /* Whether the task has all of the goal. */
 static bool has_goal(struct job *job) {
   struct ledger now = {0};
@@ -236,18 +265,17 @@ static bool has_goal(struct job *job) {
   bool has = true;
   for (uint32_t i = 0; i < goal->count && has; i++) {
     const struct ledger_row *row = ledger_find(&now, goal->rows[i].driver, goal->rows[i].lane);
-    bool concerns = row != NULL; /* a driver that never came here has no steps here */
-    has = !concerns || (row->command >= goal->rows[i].command && (row->command > goal->rows[i].command || row->last >= goal->rows[i].last));
+    bool concerns = goal_concerns(job, goal->rows[i].driver, row);
+    has = !concerns ||
+          (row && row->command >= goal->rows[i].command && (row->command > goal->rows[i].command || row->last >= goal->rows[i].last));
   }
   ledger_deinit(&now);
   return has;
 }
 
 /* Lets those steps pass that it lacks; whether they have come in time. */
-static bool reach_goal(struct job *job, const struct job_message *message) {
+static bool wait_goal(struct job *job, const struct job_message *message) {
   uint64_t until_ms = monotonic_ms() + message->wait_ms;
-  if (ledger_read(message->ledger, message->ledger_size, &job->seat.goal) != OK)
-    return false;
   if (has_goal(job))
     return true;
   commit_let_pass(job->task, passes_goal, &job->seat.goal);
@@ -258,6 +286,22 @@ static bool reach_goal(struct job *job, const struct job_message *message) {
   }
   commit_let_pass(job->task, NULL, NULL);
   return has && commit_quiet(job->task, message->wait_ms);
+}
+
+/* Replicas: all that the round has taken is in the values, also of one that was lost amid it. */
+static status raise_others(struct job *job) {
+  const struct ledger *goal = &job->seat.goal;
+  for (uint32_t i = 0; i < goal->count && job->is_replicated; i++) {
+    const struct ledger_row *row = &goal->rows[i];
+    uint64_t serial = serial_of(row->lane, row->last);
+    if (!commit_has(job->task, row->driver, row->command, serial))
+      TRY(commit_other(job->task, row->driver, row->command, serial));
+  }
+  return OK;
+}
+
+static bool reach_goal(struct job *job, const struct job_message *message) {
+  return ledger_read(message->ledger, message->ledger_size, &job->seat.goal) == OK && wait_goal(job, message) && raise_others(job) == OK;
 }
 
 /* Whose steps all are in this checkpoint, and who leave when it is complete: in the file they have finished. Until then they have not here:

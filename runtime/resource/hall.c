@@ -242,6 +242,17 @@ uint64_t hall_last_serial(struct hall *hall, uint32_t task) {
   return serial;
 }
 
+void hall_each_taken(struct hall *hall, void (*found)(void *self, uint32_t task, uint32_t command, uint64_t serial), void *self) {
+  pthread_mutex_lock(&hall->lock);
+  for (struct meeting *m = hall->meetings; m; m = m->next)
+    for (uint32_t i = 0; i < m->round.options.seats; i++) {
+      struct seat_numbers last = last_taken(m, m->seats[i]);
+      if (last.serial)
+        found(self, m->seats[i], last.command, last.serial);
+    }
+  pthread_mutex_unlock(&hall->lock);
+}
+
 bool hall_is_behind(struct hall *hall, uint32_t task) {
   bool is = false;
   pthread_mutex_lock(&hall->lock);

@@ -115,6 +115,12 @@ status ledger_rewind(struct ledger *ledger, uint32_t driver, uint32_t command, u
   return OK;
 }
 
+status ledger_raise(struct ledger *ledger, uint32_t driver, uint32_t command, uint64_t last_serial) {
+  const struct ledger_row *row = ledger_find(ledger, driver, serial_lane(last_serial));
+  bool is_there = row && (row->command > command || (row->command == command && row->last >= serial_count(last_serial)));
+  return is_there ? OK : ledger_rewind(ledger, driver, command, last_serial);
+}
+
 struct ledger_next ledger_next(const struct ledger_row *rows, uint32_t row_count) {
   struct ledger_next next = {.command = 0, .count = 1};
   uint64_t least = UINT64_MAX, most = 0;

@@ -61,6 +61,8 @@ status ledger_commit(struct ledger *ledger, uint32_t driver, uint32_t command, u
 void ledger_finish(struct ledger *ledger, uint32_t driver, bool finished);
 /* For a driver's own row: it goes on behind step `last` of the command, whatever it did before. RESOURCE_EXHAUSTED. */
 status ledger_rewind(struct ledger *ledger, uint32_t driver, uint32_t command, uint64_t last_serial);
+/* The row is at least here: an older one goes on behind this step. RESOURCE_EXHAUSTED. */
+status ledger_raise(struct ledger *ledger, uint32_t driver, uint32_t command, uint64_t last_serial);
 /* NULL: nothing was ever applied. Valid until the next change. */
 const struct ledger_row *ledger_find(const struct ledger *ledger, uint32_t driver, uint32_t lane);
 

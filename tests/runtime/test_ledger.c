@@ -109,6 +109,22 @@ static void a_drivers_own_row_follows_the_others(void **state) {
   ledger_deinit(&ledger);
 }
 
+static void a_row_is_raised_and_never_lowered(void **state) {
+  (void)state;
+  struct ledger ledger = {0};
+  apply(&ledger, 1, 2, 50);
+  assert_int_equal(ledger_raise(&ledger, 1, 2, 49), OK);
+  assert_int_equal(ledger_raise(&ledger, 1, 1, 90), OK); /* of a command before */
+  assert_int_equal(ledger_judge(&ledger, 1, 2, 51), LEDGER_RUN);
+  assert_int_equal(ledger_raise(&ledger, 1, 2, 51), OK);
+  assert_int_equal(ledger_judge(&ledger, 1, 2, 52), LEDGER_RUN);
+  assert_int_equal(ledger_raise(&ledger, 1, 3, 0), OK);
+  assert_int_equal(ledger_judge(&ledger, 1, 3, 1), LEDGER_RUN);
+  assert_int_equal(ledger_raise(&ledger, 4, 1, 7), OK); /* nothing was there */
+  assert_int_equal(ledger_judge(&ledger, 4, 1, 8), LEDGER_RUN);
+  ledger_deinit(&ledger);
+}
+
 static void bytes_give_the_same_ledger(void **state) {
   (void)state;
   struct ledger ledger = {.initialised = true}, again = {0};
@@ -182,6 +198,7 @@ int main(void) {
     cmocka_unit_test(the_next_command_begins_anew),
     cmocka_unit_test(a_driver_goes_on_with_the_first_step_that_is_missing_anywhere),
     cmocka_unit_test(a_drivers_own_row_follows_the_others),
+    cmocka_unit_test(a_row_is_raised_and_never_lowered),
     cmocka_unit_test(bytes_give_the_same_ledger),
     cmocka_unit_test(any_order_of_kills_applies_each_step_once),
   };
