@@ -460,11 +460,25 @@ static status fetch(struct replicas *r, uint32_t source) {
   return result;
 }
 
+/* A checkpoint whose chief had done its steps, and that has been gone back to: all replicas had, as their rounds were the same. It is the
+ * next command for all of them, whoever comes first. */
+static status begin_command(struct replicas *r) {
+  struct ledger_row row = row_of(r->task, r->program->task);
+  pthread_mutex_lock(&r->lock);
+  bool is_first = !r->own.has_state;
+  pthread_mutex_unlock(&r->lock);
+  return is_first && row.finished ? place_all(r, &(struct talk){.command = row.command + 1}) : OK;
+}
+
 static status join_as_registrar(struct replicas *r) {
   for (;;) {
     pthread_mutex_lock(&r->lock);
     enum view_phase phase = r->view.phase;
     uint32_t source = r->view.source;
+    pthread_mutex_unlock(&r->lock);
+    if (phase == VIEW_SERVES)
+      TRY(begin_command(r)); /* before anybody is told where the replicas are */
+    pthread_mutex_lock(&r->lock);
     if (phase == VIEW_SERVES) {
       r->own.has_state = true;
       r->own.view = r->view.number;

@@ -25,6 +25,8 @@ void invariants_look(void);
 
 /* The newest complete checkpoint has the worker's last step. */
 bool invariants_is_saved(const struct run_task *worker);
+/* Replicas: a checkpoint is there with which their command is at its end. */
+bool invariants_have_ended(void);
 
 /* ---- for the files of invariants ---- */
 
@@ -47,5 +49,7 @@ void invariants_look_at_replicas(void);
 /* A replica's own step is about to be committed; was. */
 void invariants_replica_commits(const struct task *task, const struct step *step);
 void invariants_replica_committed(const struct task *task, const struct step *step);
+/* Its values are about to be saved. */
+void invariants_replica_saves(const struct task *task);
 
 #endif

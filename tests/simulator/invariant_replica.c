@@ -11,11 +11,13 @@
 
 static bool is_replicated(void) { return invariants_run()->scenario->job->ps_count == 0; }
 
-static uint64_t last_of(uint32_t number) {
+static struct ledger_row row_of(uint32_t number) {
   const struct task *task = invariants_task(number);
   const struct ledger_row *row = task ? invariants_row(&task->commit.ledger, number, 0) : NULL;
-  return row ? row->last : 0;
+  return row ? *row : (struct ledger_row){0};
 }
+
+static uint64_t last_of(uint32_t number) { return row_of(number).last; }
 
 /* ---- I12: what all had done ---- */
 
@@ -81,6 +83,7 @@ void __wrap_view_fetched(struct view *v, bool is_here, uint64_t number) {
 
 static struct {
   uint32_t process; /* its id: of one life */
+  uint32_t command; /* the next one counts anew */
   uint64_t last;
 } lives[JOB_TASKS_MAX];
 
@@ -88,12 +91,13 @@ static void look_at_life(uint32_t number) {
   if (!invariants_task(number))
     return;
   uint32_t process = invariants_run()->tasks[number].process->id;
-  uint64_t last = last_of(number);
-  if (process == lives[number].process && last < lives[number].last)
+  struct ledger_row now = row_of(number);
+  if (process == lives[number].process && now.command == lives[number].command && now.last < lives[number].last)
     run_fault(invariants_run(), "I12: %s goes back from round %llu to %llu", invariants_name(number),
-              (unsigned long long)lives[number].last, (unsigned long long)last);
+              (unsigned long long)lives[number].last, (unsigned long long)now.last);
   lives[number].process = process;
-  lives[number].last = last;
+  lives[number].command = now.command;
+  lives[number].last = now.last;
 }
 
 /* ---- I9: equal values ---- */
@@ -135,6 +139,13 @@ void invariants_replica_committed(const struct task *task, const struct step *st
               (unsigned long long)count);
   values_after[count].hash = hash;
   values_after[count].is_known = true;
+}
+
+void invariants_replica_saves(const struct task *task) {
+  uint64_t last = last_of(task->program->task);
+  if (is_replicated() && last && last < 1024 && values_after[last].is_known && values_after[last].hash != hash_of(task))
+    run_fault(invariants_run(), "I5: %s saves other values as those of round %llu", invariants_name(task->program->task),
+              (unsigned long long)last);
 }
 
 /* ---- looking ---- */

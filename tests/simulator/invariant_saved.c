@@ -55,6 +55,23 @@ enum cut_message __wrap_cut_begin(struct cut *cut, uint64_t id, uint64_t now_ms)
   return message;
 }
 
+/* ---- I5: one step of all replicas ----
+ *
+ * The chief saves for all: where each of them goes on is what its row says, and the values that it goes on with are the chief's. */
+
+static void check_replicas(const struct part_saved *part) {
+  const struct run *run = invariants_run();
+  const struct ledger_row nothing = {0}, *own = row_of(part, part->task, 0);
+  own = own ? own : &nothing;
+  for (uint32_t i = 0; i < run->scenario->job->task_count && run->scenario->job->ps_count == 0; i++) {
+    const struct ledger_row *row = row_of(part, i, 0);
+    row = row ? row : &nothing;
+    if (row->last != own->last || (row->last > 0 && row->command != own->command))
+      run_fault(invariants_run(), "I5: checkpoint %llx has values of step %llu, and step %llu of %s", (unsigned long long)part->id,
+                (unsigned long long)own->last, (unsigned long long)row->last, invariants_name(i));
+  }
+}
+
 /* ---- what is saved ---- */
 
 void __wrap_snapshot_take(struct task *task, const struct note_head *head, struct wire_buffer *note);
@@ -64,6 +81,8 @@ void __wrap_snapshot_take(struct task *task, const struct note_head *head, struc
   if (part.row_count)
     memcpy(part.rows, ledger->rows, part.row_count * sizeof *ledger->rows);
   vec_push(&parts, part);
+  check_replicas(&part);
+  invariants_replica_saves(task);
   snapshot_take(task, head, note);
   moment_came(MOMENT_TAKE, part.task);
 }
@@ -122,21 +141,33 @@ enum cut_message __wrap_cut_done(struct cut *cut, uint32_t holder, uint64_t id) 
 
 /* ---- I11: the newest complete one is there ---- */
 
-static bool is_on_disk(const struct part_saved *part) {
+static bool exists(const struct disk *disk, const char *path) { return disk_find(disk, path) != NULL; }
+
+/* is: what is asked of its files. */
+static bool is_on_disk(const struct part_saved *part, bool (*is)(const struct disk *disk, const char *path)) {
   static const char *const endings[] = {".index", ".data-00000-of-00001"};
   char path[300];
-  bool is = part->prefix[0] != 0;
-  for (int i = 0; i < 2 && is; i++) {
+  bool all = part->prefix[0] != 0;
+  for (int i = 0; i < 2 && all; i++) {
     snprintf(path, sizeof path, "%s%s", part->prefix, endings[i]);
-    is = disk_is_safe(machine_get(invariants_run()->tasks[part->task].machine)->disk, path);
+    all = is(machine_get(invariants_run()->tasks[part->task].machine)->disk, path);
   }
-  return is;
+  return all;
+}
+
+bool invariants_have_ended(void) {
+  bool have = false;
+  for (uint32_t i = 0; i < parts.count && !have; i++) {
+    const struct ledger_row *own = row_of(&parts.items[i], parts.items[i].task, 0);
+    have = own && own->finished && is_on_disk(&parts.items[i], exists);
+  }
+  return have;
 }
 
 static void check_newest(void) {
   for (uint32_t i = 0; i < invariants_run()->scenario->job->task_count && newest; i++) {
     const struct part_saved *part = invariants_holds(i) && !invariants_run()->tasks[i].was_wiped ? part_of(newest, i) : NULL;
-    if (part && !is_on_disk(part))
+    if (part && !is_on_disk(part, disk_is_safe))
       run_fault(invariants_run(), "I11: checkpoint %llx is complete, and its part of %s would not outlive a loss of power",
                 (unsigned long long)newest, invariants_name(i));
   }

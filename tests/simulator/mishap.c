@@ -106,6 +106,7 @@ void mishap_text(const struct mishap *m, char *out, size_t size) {
   case MISHAP_TWIN: snprintf(out, size, "task %u is started a second time", m->a); break;
   case MISHAP_TEAR: snprintf(out, size, "task %u is killed with some of what it said last, and is back after %.4f s", m->a, back); break;
   case MISHAP_TERM: snprintf(out, size, "task %u gets SIGTERM, and is back after %.4f s", m->a, back); break;
+  case MISHAP_KILL_ALL: snprintf(out, size, "all tasks are killed, and are back after %.4f s", back); break;
   case MISHAP_KINDS: break;
   }
 }

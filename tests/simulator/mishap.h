@@ -21,12 +21,13 @@ enum mishap_kind {
   MISHAP_KILL_PS, /* a ps is */
   MISHAP_POWER,   /* a machine loses its power, and what was not synced; its task is started again */
   MISHAP_POWER_PS,
-  MISHAP_FULL, /* a disk is full for a while */
-  MISHAP_WIPE, /* a ps is killed and comes back without its disk */
-  MISHAP_LOSE, /* a worker is killed and does not come back */
-  MISHAP_TWIN, /* a worker is started a second time */
-  MISHAP_TEAR, /* a worker is killed, and what it has said last does not arrive everywhere */
-  MISHAP_TERM, /* a task gets SIGTERM, and is started again */
+  MISHAP_FULL,     /* a disk is full for a while */
+  MISHAP_WIPE,     /* a ps is killed and comes back without its disk */
+  MISHAP_LOSE,     /* a worker is killed and does not come back */
+  MISHAP_TWIN,     /* a worker is started a second time */
+  MISHAP_TEAR,     /* a worker is killed, and what it has said last does not arrive everywhere */
+  MISHAP_TERM,     /* a task gets SIGTERM, and is started again */
+  MISHAP_KILL_ALL, /* all tasks are killed at once, and started again */
   MISHAP_KINDS
 };
 #define MISHAP(kind) (1u << (kind))

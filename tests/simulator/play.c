@@ -123,6 +123,21 @@ static void on_full_over(void *self, uint64_t number) {
   disk_limit(machine_get(m->a)->disk, UINT64_MAX);
 }
 
+/* Whether anybody was there. */
+static bool kill_all(struct run *run, const struct mishap *m) {
+  bool any = false;
+  for (uint32_t i = 0; i < run->scenario->job->task_count; i++) {
+    struct run_task *task = &run->tasks[i];
+    if (!is_there(task))
+      continue;
+    run->begins_anew = run->begins_anew || invariants_have_ended();
+    any = true;
+    end_by_force(task, END_KILL);
+    start_later(task, m->back_ns);
+  }
+  return any;
+}
+
 /* Whether it concerned anybody. */
 static bool happen(struct run *run, struct mishap *m) {
   struct run_task *task = &run->tasks[m->a];
@@ -147,6 +162,7 @@ static bool happen(struct run *run, struct mishap *m) {
     disk_limit(machine_of(task)->disk, 0);
     world_after(m->back_ns, on_full_over, m, 0);
     return true;
+  case MISHAP_KILL_ALL: return kill_all(run, m);
   case MISHAP_TERM:
     if (was_there) {
       task->was_killed = true;

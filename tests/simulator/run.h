@@ -105,6 +105,7 @@ struct run {
   struct mishap mishaps[MISHAPS_MAX];
   uint32_t mishap_count;
   uint64_t first_turn, last_mishap_ns;
+  bool begins_anew; /* all were killed when their command was at its end: the steps of another one come on top */
 };
 
 /* The first one counts. */
