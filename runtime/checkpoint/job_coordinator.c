@@ -75,7 +75,8 @@ static bool wants_last(struct job *job) {
 bool chair_is_empty(struct job *job) {
   for (uint32_t i = 0; i < job->task_count; i++) {
     const struct job_seen *seen = &job->chair->seen[i];
-    bool may_ask = !seen->has_joined || (!seen->has_left && (seen->is_holder || seen->has_phases));
+    bool has_left = seen->has_left || seen->is_let_go; /* of the coordinator before this one */
+    bool may_ask = !seen->has_joined || (!has_left && (seen->is_holder || seen->has_phases));
     if (i != job->self && may_ask && cluster_is_linked(job->cluster, i))
       return false;
   }
