@@ -189,14 +189,16 @@ static void one_with_fewer_steps_ends_the_others_in_words(void **state) {
 
 /* ---- those that come back ---- */
 
-static void killed_and_back(const char *build, int victims, int times, int64_t steps) {
+/* The victims: `victims` workers from `first` on. The steps take so long that none has done its last one when it is killed: who comes back
+ * then finds that the others have left. */
+static void killed_and_back(const char *build, int first, int victims, int times, int64_t steps) {
   struct values want = expected(build, steps);
   unsigned seed = 5;
   int amid = 0;
   for (int i = 0; i < times; i++) {
     struct job job = start_job(build, "--timeout 20", steps);
     usleep(150000 + (unsigned)rand_r(&seed) % 400000);
-    int victim = rand_r(&seed) % victims + (victims < WORKERS);
+    int victim = first + rand_r(&seed) % victims;
     process_kill(job.worker[victim]);
     usleep((unsigned)rand_r(&seed) % 500000);
     start_worker(&job, victim);
@@ -212,15 +214,15 @@ static void killed_and_back(const char *build, int victims, int times, int64_t s
 
 static void a_worker_that_comes_back_changes_nothing(void **state) {
   (void)state;
-  killed_and_back("ps", WORKERS, 20, 1500);
+  killed_and_back("ps", 0, WORKERS, 20, 2500);
 }
 static void a_replica_that_comes_back_is_as_the_others(void **state) {
   (void)state;
-  killed_and_back("all", WORKERS - 1, 10, 3000);
+  killed_and_back("all", 1, WORKERS - 1, 10, 10000);
 }
 static void a_chief_that_comes_back_is_as_the_other_replicas(void **state) {
   (void)state;
-  killed_and_back("all", 1, 5, 3000);
+  killed_and_back("all", 0, 1, 5, 10000);
 }
 
 /* ---- elastic ---- */
