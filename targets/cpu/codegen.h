@@ -181,7 +181,9 @@ struct counted_loop {
 struct counted_loop loop_begin(struct codegen *c, value begin, value end, value step);
 void loop_end(struct codegen *c, struct counted_loop *loop);
 
-/* codegen_square.c: an unrolled loop around one over lanes, all of which are there, that copies a square transposed */
+/* codegen_square.c: n vectors of n lanes, n a power of two: v[i][j] becomes v[j][i] */
+void emit_transpose(struct codegen *c, value *v, uint32_t n);
+/* an unrolled loop around one over lanes, all of which are there, that copies a square transposed */
 bool is_square_copy(struct codegen *c, const struct stmt *rows);
 void emit_square_copy(struct codegen *c, const struct stmt *rows);
 /* codegen_registers.c */

@@ -77,23 +77,6 @@ static void store_row(struct codegen *c, const struct phase *p, value base) {
   lanes_leave(c, local, NULL);
 }
 
-/* v[i][j] becomes v[j][i]: a step for each bit of the numbers. */
-static void transpose(struct codegen *c, value *v, uint32_t n) {
-  value low[COPIES_MAX], high[COPIES_MAX];
-  for (uint32_t bit = 1; bit < n; bit *= 2) {
-    for (uint32_t e = 0; e < n; e++) {
-      low[e] = LLVMConstInt(c->m->i32, e & bit ? n + e - bit : e, false);
-      high[e] = LLVMConstInt(c->m->i32, e & bit ? n + e : e + bit, false);
-    }
-    for (uint32_t i = 0; i < n; i++) {
-      if (i & bit)
-        continue;
-      value a = v[i], b = v[i + bit];
-      v[i] = LLVMBuildShuffleVector(c->b, a, b, LLVMConstVector(low, n), "");
-      v[i + bit] = LLVMBuildShuffleVector(c->b, a, b, LLVMConstVector(high, n), "");
-    }
-  }
-}
 static uint32_t square_of(const struct codegen *c, const struct phase *p) {
   return c->m->cpu->vector_bytes / (uint32_t)dtype_size(p->pack.dtype);
 }
@@ -118,7 +101,7 @@ static void store_square(struct codegen *c, const struct phase *p, value base, v
   slot->jammed = false;
   c->copies = 1;
   lanes_leave(c, red, NULL);
-  transpose(c, v, n);
+  emit_transpose(c, v, n);
   for (uint32_t i = 0; i < n; i++) {
     c->locals[red].at[0] = LLVMBuildNSWAdd(c->b, term, const_i64(c, i), "");
     value place = LLVMBuildInBoundsGEP2(c->b, type_of_dtype(c->m, p->pack.dtype), panel_row(c, p), &lanes.index, 1, "");

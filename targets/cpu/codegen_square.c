@@ -2,8 +2,8 @@
  * loaded as vectors, transposed in registers and stored as vectors. Otherwise each element would be stored by itself. */
 #include "targets/cpu/codegen.h"
 
-/* v[i][j] becomes v[j][i]: a step for each bit of the numbers. */
-static void transpose(struct codegen *c, value *v, uint32_t n) {
+/* A step for each bit of the numbers. */
+void emit_transpose(struct codegen *c, value *v, uint32_t n) {
   value low[COPIES_MAX], high[COPIES_MAX];
   for (uint32_t bit = 1; bit < n; bit *= 2) {
     for (uint32_t e = 0; e < n; e++) {
@@ -11,9 +11,9 @@ static void transpose(struct codegen *c, value *v, uint32_t n) {
       high[e] = LLVMConstInt(c->m->i32, e & bit ? n + e : e + bit, false);
     }
     for (uint32_t i = 0; i < n; i++) {
-      value a = v[i], b = v[i + bit < n ? i + bit : i];
       if (i & bit)
         continue;
+      value a = v[i], b = v[i + bit];
       v[i] = LLVMBuildShuffleVector(c->b, a, b, LLVMConstVector(low, n), "");
       v[i + bit] = LLVMBuildShuffleVector(c->b, a, b, LLVMConstVector(high, n), "");
     }
@@ -62,7 +62,7 @@ void emit_square_copy(struct codegen *c, const struct stmt *rows) {
     v[i] = splat(c, emit_expr(c, store->value), n);
     lanes_leave(c, lanes->local, NULL);
   }
-  transpose(c, v, n);
+  emit_transpose(c, v, n);
   for (uint32_t i = 0; i < n; i++) {
     enter_row(c, rows->local, n, lanes->local, i);
     emit_store_value(c, store, v[i]);
