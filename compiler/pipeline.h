@@ -3,7 +3,7 @@
 #define TFC_COMPILER_PIPELINE_H
 
 #include "compiler/build.h"
-#include "compiler/pass/part_walk.h"
+#include "compiler/edit/part_walk.h"
 
 /* What is true of a build; a pass needs some, gives some and may break some. */
 enum build_fact {

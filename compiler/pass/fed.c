@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "compiler/pass/pass.h"
-#include "compiler/pass/region_trim.h"
+#include "compiler/edit/region_trim.h"
 
 /* The first placeholder that every step needs; NULL: none. */
 static const struct flow_node *find_unfed(const struct flow *f) {

@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "compiler/pass/flow_edit.h"
-#include "compiler/pass/kernel_clone.h"
-#include "compiler/pass/kernel_form.h"
-#include "compiler/pass/kernel_loads.h"
+#include "compiler/edit/flow_edit.h"
+#include "compiler/edit/kernel_clone.h"
+#include "compiler/edit/kernel_form.h"
+#include "compiler/edit/kernel_loads.h"
 #include "compiler/pass/pass.h"
 #include "ir/schedule/cost.h"
 

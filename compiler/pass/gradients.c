@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/gradient_name.h"
-#include "compiler/pass/flow_edit.h"
+#include "compiler/edit/flow_edit.h"
 
 #define ROWS_TRIED 64 /* pairs of values that may be rows and their indices, for each variable */
 

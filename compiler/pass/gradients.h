@@ -2,7 +2,7 @@
 #ifndef TFC_COMPILER_GRADIENTS_H
 #define TFC_COMPILER_GRADIENTS_H
 
-#include "compiler/pass/reach.h"
+#include "compiler/edit/reach.h"
 
 enum gradient_kind {
   GRADIENT_MEAN,   /* a value: the mean of all workers' */

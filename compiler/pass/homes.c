@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/pass/flow_edit.h"
+#include "compiler/edit/flow_edit.h"
 
 #define JOB_PS "ps"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "compiler/pass/order.h"
-#include "compiler/pass/part_walk.h"
+#include "compiler/edit/part_walk.h"
 #include "compiler/pass/pass.h"
 
 struct lane_walk {

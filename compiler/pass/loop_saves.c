@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/pass/flow_edit.h"
-#include "compiler/pass/loop_form.h"
+#include "compiler/edit/flow_edit.h"
+#include "compiler/edit/loop_form.h"
 #include "compiler/pass/loops.h"
 #include "compiler/pass/pass.h"
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/pass/flow_edit.h"
-#include "compiler/pass/loop_form.h"
+#include "compiler/edit/flow_edit.h"
+#include "compiler/edit/loop_form.h"
 #include "compiler/pass/pass.h"
-#include "compiler/pass/region_trim.h"
+#include "compiler/edit/region_trim.h"
 
 static void insert(value_id *items, uint32_t count, uint32_t at, value_id v) {
   memmove(items + at + 1, items + at, sizeof *items * (count - at));

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/pass/flow_edit.h"
+#include "compiler/edit/flow_edit.h"
 #include "compiler/pass/pass.h"
-#include "compiler/pass/regions.h"
+#include "compiler/edit/regions.h"
 #include "compiler/pass/sync.h"
 
 #define FIRST_GATHER (1 << 20) /* means have the numbers below */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/pass/part_walk.h"
+#include "compiler/edit/part_walk.h"
 #include "compiler/pass/pass.h"
 
 struct reader {

@@ -7,7 +7,7 @@
 
 #include "compiler/pass/lanes.h"
 #include "compiler/pass/order.h"
-#include "compiler/pass/part_walk.h"
+#include "compiler/edit/part_walk.h"
 #include "compiler/pass/pass.h"
 
 #define PARTIAL_NODES_MAX 50000 /* beyond, a program that holds the part twice would be large */

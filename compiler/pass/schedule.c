@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "compiler/pass/part_walk.h"
+#include "compiler/edit/part_walk.h"
 #include "compiler/pass/pass.h"
 #include "compiler/schedule/choose.h"
 #include "compiler/schedule/tune.h"

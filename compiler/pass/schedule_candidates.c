@@ -2,7 +2,7 @@
 #include "compiler/pass/schedule_candidates.h"
 
 #include "base/map.h"
-#include "compiler/pass/part_walk.h"
+#include "compiler/edit/part_walk.h"
 #include "compiler/schedule/choose.h"
 
 struct printer {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "compiler/pass/kernel_form.h"
+#include "compiler/edit/kernel_form.h"
 #include "compiler/pass/pass.h"
 
 #define MANY 128 /* kernels that differ in sizes alone: more than models have that people design, whose code is better for known sizes */

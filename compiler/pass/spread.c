@@ -4,7 +4,7 @@
  *               by each worker
  *   ps-sync     the same, but the gradients are the means of all workers' (means.c), and are applied once for all (sync.c)
  *   allreduce   each worker has its own copy of everything; gradients are the means of all workers' */
-#include "compiler/pass/flow_edit.h"
+#include "compiler/edit/flow_edit.h"
 #include "compiler/pass/homes.h"
 #include "compiler/pass/means.h"
 #include "compiler/pass/pass.h"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/pass/flow_edit.h"
+#include "compiler/edit/flow_edit.h"
 
 uint32_t sync_workers(const struct build *b) {
   uint32_t count = 0;

@@ -1,5 +1,5 @@
 /* kernel_form.c: a kernel whose sizes are told when it runs. */
-#include "compiler/pass/kernel_form.h"
+#include "compiler/edit/kernel_form.h"
 
 #include <stdlib.h>
 

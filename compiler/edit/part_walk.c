@@ -1,5 +1,5 @@
 /* part_walk.c: one walk over flows that run, for passes behind the partition. */
-#include "compiler/pass/part_walk.h"
+#include "compiler/edit/part_walk.h"
 
 typedef status (*part_visit)(struct build *build, const struct part_ref *part, void *self);
 

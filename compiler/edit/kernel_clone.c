@@ -1,6 +1,6 @@
 /* kernel_clone.c: copies statements and expressions into a new kernel, with buffers and sizes renumbered by what they are
  * bound to, and loads replaced on the way. */
-#include "compiler/pass/kernel_clone.h"
+#include "compiler/edit/kernel_clone.h"
 
 #include <stdlib.h>
 #include <string.h>

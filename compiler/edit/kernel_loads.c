@@ -1,5 +1,5 @@
 /* kernel_loads.c: see kernel_loads.h. */
-#include "compiler/pass/kernel_loads.h"
+#include "compiler/edit/kernel_loads.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* reach.c: see reach.h. */
-#include "compiler/pass/reach.h"
+#include "compiler/edit/reach.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/pass/flow_edit.h"
+#include "compiler/edit/flow_edit.h"
 #include "compiler/pass/pass.h"
 
 #define PATH_SHOWN 8

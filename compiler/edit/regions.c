@@ -1,10 +1,10 @@
 /* regions.c: see regions.h. */
-#include "compiler/pass/regions.h"
+#include "compiler/edit/regions.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/pass/flow_edit.h"
+#include "compiler/edit/flow_edit.h"
 
 /* ---- reads ---- */
 

@@ -1,7 +1,7 @@
 /* loop_form.c: see loop_form.h. Counters and conditions are kernels of one expression over scalars, as lowering makes them. */
-#include "compiler/pass/loop_form.h"
+#include "compiler/edit/loop_form.h"
 
-#include "compiler/pass/flow_edit.h"
+#include "compiler/edit/flow_edit.h"
 
 uint32_t loop_var_count(const struct flow_node *n) { return n->inputs.count - n->rows_in; }
 

@@ -1,5 +1,5 @@
 /* flow_edit.c: see flow_edit.h. */
-#include "compiler/pass/flow_edit.h"
+#include "compiler/edit/flow_edit.h"
 
 #include <stdlib.h>
 #include <string.h>

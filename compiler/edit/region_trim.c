@@ -1,10 +1,10 @@
 /* region_trim.c: what regions take and do not use: captures of conds, variables of loops that only feed themselves. */
-#include "compiler/pass/region_trim.h"
+#include "compiler/edit/region_trim.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/pass/loop_form.h"
+#include "compiler/edit/loop_form.h"
 #include "compiler/pass/pass.h"
 
 /* used[value]: a node that must run, a guard of one, or a result takes it. */
