@@ -34,6 +34,8 @@ struct nest {
   struct arena *arena;
 };
 
+static inline int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
+
 void propose_products(const struct nest *n, const struct contraction *c, struct candidates *out);       /* choose_product.c */
 void propose_product_blocks(const struct nest *n, const struct contraction *c, struct candidates *out); /* choose_blocks.c */
 void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out);        /* choose_filter.c */

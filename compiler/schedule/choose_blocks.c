@@ -79,7 +79,6 @@ static bool is_blocked(struct blocked *b) {
 
 /* ---- sizes ---- */
 
-static int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Three vectors load least where two multiply-adds begin in a cycle; else two are as good, and fit more widths. */

@@ -86,7 +86,6 @@ static const char *begin_text(const struct conv *v) {
   }
   return arena_printf(v->n->arena, "name%s ->%s;%s", from, to, v->n->machine->has_fma ? " fma;" : "");
 }
-static int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
 
 /* Each tile that a tap may leave, and one that is smaller, is a piece; those between are one. NULL: too many pieces. */
 static const char *cut_text(const struct conv *v, int64_t rows) {

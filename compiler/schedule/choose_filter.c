@@ -79,7 +79,6 @@ static void find_extents(struct filter *f) {
   f->lanes = f->n->machine->vector_bytes / (uint32_t)dtype_size(f->c->dtype);
 }
 
-static int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
 /* ---- steps ---- */
 
 /* Words: n h w are the sum's, k the rows, m the columns; others by letters. */

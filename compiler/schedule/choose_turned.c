@@ -74,7 +74,6 @@ static struct product_work work_of(const struct turned *t) {
 
 /* ---- steps ---- */
 
-static int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
 static const char *axis_text(const struct turned *t, int axis) {
   const char *word = axis == t->rows        ? "m"
                    : axis == t->columns     ? "n"

@@ -1,6 +1,9 @@
 /* conv_inside.c: sums of convolutions that run over what lies inside: of an output the taps, of a tap the outputs. See conv.h. */
 #include "ir/ops/nn/conv.h"
 
+/* Whether sums over all channels of a pixel are what it has, which lie side by side. */
+static bool is_plain(const struct conv *v) { return !v->depthwise && !v->grouped && !v->layout.channels_first; }
+
 /* ---- the taps of an output ---- */
 
 #define CUT_SHARE 24 /* one tap of so many outside pays for sums of different lengths */
@@ -22,7 +25,7 @@ static int64_t taps_outside(struct op_call *c, const struct window_axis *a) {
 }
 /* Columns stay: with their channels they are one run. A sum of few channels is shorter than what its bounds cost. */
 void conv_cut_axes(struct op_call *c, struct conv *v) {
-  if (v->depthwise || v->grouped || v->layout.channels_first || op_dim_value(c, v->in_channels) < CONV_NARROW)
+  if (!is_plain(v) || op_dim_value(c, v->in_channels) < CONV_NARROW)
     return;
   for (int i = 0; i + 1 < v->layout.spatial; i++)
     v->cut[i] = taps_outside(c, &v->axes[i]) * CUT_SHARE >= op_dim_value(c, v->axes[i].out) * op_dim_value(c, v->axes[i].size) &&
@@ -45,7 +48,7 @@ expr_id conv_cut_loop(struct kb *kb, const struct conv *v, int i, expr_id o) {
 bool conv_is_direct(struct op_call *c, struct conv *v) {
   int n = v->layout.spatial;
   int64_t in = op_dim_value(c, v->in_channels), out = op_dim_value(c, v->out_channels), terms = in;
-  if (v->depthwise || v->grouped || v->layout.channels_first || v->dtype != v->sum || (v->dtype != DTYPE_FLOAT && v->dtype != DTYPE_DOUBLE))
+  if (!is_plain(v) || v->dtype != v->sum || (v->dtype != DTYPE_FLOAT && v->dtype != DTYPE_DOUBLE))
     return false;
   for (int i = 0; i < n; i++) {
     if (!every_output_meets(c, &v->axes[i]))
@@ -76,7 +79,7 @@ static bool every_tap_meets(struct op_call *c, const struct window_axis *a) {
   return true;
 }
 bool conv_cut_outputs(struct op_call *c, struct conv *v) {
-  if (v->depthwise || v->grouped || v->layout.channels_first || v->dtype != v->sum || op_dim_value(c, v->in_channels) < CONV_NARROW)
+  if (!is_plain(v) || v->dtype != v->sum || op_dim_value(c, v->in_channels) < CONV_NARROW)
     return false;
   for (int i = 0; i < v->layout.spatial; i++)
     if (!window_stays_inside(c, &v->axes[i]) && !every_tap_meets(c, &v->axes[i]))
