@@ -39,7 +39,8 @@ uint32_t train_steps_find(const struct graph *graph, uint32_t *steps);
 uint32_t train_losses_find(const struct build *build, const uint32_t *nodes, uint32_t count, const char **losses);
 
 /* entry_init.c: the entry `init`, which the chief runs first, initialises all that starts without a value: variables, tables and
- * iterators that its operation leaves out. In a replicated build `local_init` does it for what each replica has of its own. */
+ * iterators that its operation leaves out. In a replicated build `local_init` does it for what each replica has of its own: here what
+ * sessions run for it, in pass replicas all else of `init` that lies there. */
 void entry_init_complete(struct build *build);
 
 #endif

@@ -26,6 +26,7 @@ status pass_read(struct build *b) {
 }
 static status pass_check(struct build *b) { return registry_check(b->model.graph); }
 status pass_resolve(struct build *b) { return entries_resolve(b); }
+static bool is_replicated(const struct build *b) { return build_replicated(b) && b->strategy == STRATEGY_NONE; }
 static bool gathers_rows(const struct build *b) { return b->gathers.count > 0; }
 
 const struct pass passes[] = {
@@ -37,6 +38,7 @@ const struct pass passes[] = {
   {"tables", pass_tables, FACT_CHECKED | FACT_ENTRIES, 0, 0, .after = "a SavedModel's tables have their contents after `init`"},
   {"strategy", pass_strategy, FACT_CHECKED | FACT_ENTRIES, 0, 0, .after = "with --strategy the graph is one replica's of the cluster"},
   {"place", pass_place, FACT_CHECKED | FACT_ENTRIES, FACT_PLACED, 0, .after = "every node has a task and a device"},
+  {"replicas", pass_replicas, FACT_PLACED, 0, 0, .after = "each replica initialises what it has of its own", .when = is_replicated},
   {"lower", pass_lower, FACT_PLACED, FACT_FLOW, 0, .after = "every entry is a flow of core ops; what is known is folded"},
   {"restore", pass_restore, FACT_FLOW, FACT_INITIALS, 0, .after = "a SavedModel's variables have their values"},
   {"dead", pass_dead, FACT_FLOW, FACT_LIVE, 0, .after = "every node is needed by a fetch, an effect or a size"},

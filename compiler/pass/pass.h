@@ -11,6 +11,7 @@ status pass_datasets(struct build *b);
 status pass_tables(struct build *build);    /* restore_tables.c: a SavedModel's tables are filled by `init` */
 status pass_strategy(struct build *build);  /* strategy.c: --strategy: the graph is one replica's */
 status pass_place(struct build *build);     /* place.c: a task and device for every node */
+status pass_replicas(struct build *build);  /* replicas.c: `local_init` makes all that each replica has of its own */
 status pass_lower(struct build *build);     /* lower_entries.c: each entry as a flow of core ops */
 status pass_restore(struct build *build);   /* restore.c: a SavedModel's variables get their initial values */
 status pass_dead(struct build *build);      /* dead.c: what nobody needs is gone */

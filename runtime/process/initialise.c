@@ -21,13 +21,14 @@ static bool initialises(const struct host *host) {
   return host_is_chief(host) || ((host->program->init_flags & INIT_EVERYWHERE) && host_is_replica(host));
 }
 
-static status run_init(struct host *host, const char *name, uint32_t init) {
+/* is_once: who has been initialised, by the chief or before a checkpoint that is restored, is not again. */
+static status run_init(struct host *host, const char *name, uint32_t init, bool is_once) {
   const struct program_entry *entry = program_entry(host->program, init);
   if (entry->feeds.count > 0)
     return fail(FAILED_PRECONDITION, "the entry '%s' needs feeds: run it as a phase, after --no-init", name);
   TRY(host_wait_peers(host, init));
-  const struct run_request request = {.is_once = strcmp(name, "init") == 0};
-  TRY(course_draw_again(host->course, request.is_once));
+  const struct run_request request = {.is_once = is_once};
+  TRY(course_draw_again(host->course, strcmp(name, "init") == 0));
   struct tensor **fetches = calloc((size_t)entry->fetches.count + 1, sizeof *fetches);
   if (!fetches)
     return fail(RESOURCE_EXHAUSTED, "no memory");
@@ -40,13 +41,13 @@ static status run_init(struct host *host, const char *name, uint32_t init) {
 }
 
 /* Again when somebody was lost meanwhile: it is done once by each task. */
-static status run_init_again(struct host *host, const char *name) {
+static status run_init_again(struct host *host, const char *name, bool is_once) {
   uint32_t init = task_find_entry(host->task, name);
   if (init == PROGRAM_NONE)
     return OK;
   TRY(course_initialises(host->course));
   for (;;) {
-    status result = run_init(host, name, init);
+    status result = run_init(host, name, init, is_once);
     if (result == OK)
       return OK;
     TRY(course_recover(host->course, (struct course_place){0, 0}, result));
@@ -60,12 +61,12 @@ static bool runs_init(const struct host *host) {
 
 status host_initialise(struct host *host, bool is_again) {
   bool is_due = !first_phase_is_init(host) || (is_again && host->cluster && cluster_is_initialised(host->cluster));
-  return runs_init(host) && is_due ? run_init_again(host, "init") : OK;
+  return runs_init(host) && is_due ? run_init_again(host, "init", true) : OK;
 }
 
 /* What each replica has of its own: tables, iterators, local variables. The chief's `init` has done it for the chief. */
 static status initialise_replica(struct host *host) {
-  return host_is_replica(host) && !host->options.no_init ? run_init_again(host, "local_init") : OK;
+  return host_is_replica(host) && !host->options.no_init ? run_init_again(host, "local_init", true) : OK;
 }
 
 /* Whether the chief says `ready` only after its first phase. */
@@ -74,7 +75,7 @@ bool host_is_ready_after_first_phase(const struct host *host) { return host_is_c
 /* What can only be done once variables have their values: of each replica, else the chief's. */
 status host_initialise_late(struct host *host) {
   return (host_is_chief(host) || host_is_replica(host)) && host->options.phase_count > 0 && !host->options.no_init
-         ? run_init_again(host, "late_init")
+         ? run_init_again(host, "late_init", false)
          : OK;
 }
 

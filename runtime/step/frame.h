@@ -44,7 +44,7 @@ struct step {
   uint64_t serial;      /* 0: it has no number */
   const uint32_t *also; /* driver: tasks that count it and have no part in it */
   uint32_t also_count;
-  bool is_once;                /* `init` of the job: a task runs it once */
+  bool is_once;                /* `init`, `local_init`: a task runs one of them, once */
   bool is_dry;                 /* it was committed here before: it changes nothing */
   uint32_t era;                /* of the gate, when that was decided (commit.h) */
   struct record *record;       /* of the changes it makes; NULL: it is never repeated */

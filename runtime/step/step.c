@@ -187,9 +187,9 @@ static status bind_variables(struct frame *frame, const struct program_instr *in
   return OK;
 }
 
-/* The entry `init` leaves alone what was restored: it is there for what no checkpoint holds. */
+/* Initialising leaves alone what was restored: it is there for what no checkpoint holds. */
 static bool is_kept(const struct frame *frame, const struct variable *variable) {
-  return __builtin_expect(variable->restored, 0) && frame->step->entry == frame->part->task->init_entry;
+  return __builtin_expect(variable->restored, 0) && (frame->step->is_once || frame->step->entry == frame->part->task->init_entry);
 }
 
 static bool updates_kept(const struct frame *frame, const struct kernel_variables *v) {

@@ -48,7 +48,7 @@ struct run_request {
   uint64_t serial;          /* applied once, however often it is run; 0: it has no number */
   const uint32_t *also;     /* tasks that count it though they have no part in the entry */
   uint32_t also_count;
-  bool is_once; /* `init` of the job: a task that has run it does not again */
+  bool is_once; /* `init` of the job, or a replica's `local_init`: a task that has run one of them runs none again */
 };
 /* Runs one step as its driver and waits for it. feeds: one tensor for each feed of the entry, in its order (kept only during the call);
  * fetches: room for one tensor for each fetch; the caller owns a reference of each. On failure no fetch is set. Both are NULL in a partial
