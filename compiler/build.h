@@ -8,6 +8,7 @@
 #include "ir/flow/flow.h"
 #include "ir/graph/graph.h"
 #include "ir/lower/lower.h"
+#include "targets/target.h"
 
 struct entry_spec { /* one --entry, or a default one */
   const char *name;
@@ -39,6 +40,7 @@ struct build_options {
   const char *replicate; /* a job, or NULL */
   const char *strategy;  /* NULL, or as in the contract; what it means is build.strategy */
   const char *cpu, *gpu;
+  enum math_mode math;
   bool soft_placement, log_device_placement;
   const char *emit;        /* NULL: build */
   const char *dump_phases; /* a folder, or NULL */

@@ -27,7 +27,7 @@ static status compile_variants(struct build *build, const struct emitted *emitte
   const struct target *cpu = target_find("cpu");
   struct target_unit unit = {.count = emitted->kernels.count, .data = emitted->program, .data_size = emitted->program_size};
   for (uint32_t i = 0; i < build->cpus.count; i++) {
-    const struct target_options options = {.cpu = build->cpus.items[i].name, .variant = i};
+    const struct target_options options = {.cpu = build->cpus.items[i].name, .variant = i, .math = build->options.math};
     unit.kernels = emitted->scheduled[i].items;
     TRY(cpu->compile(&options, &unit, objects[i]));
     unit.data = NULL;

@@ -13,7 +13,7 @@ static status emit_task(struct build *b, const struct target *t, const struct em
   bool is_cpu = strcmp(t->name, "cpu") == 0;
   const struct cluster_task *named = &b->cluster.tasks.items[task];
   for (uint32_t i = 0; i < (is_cpu ? b->cpus.count : 1); i++) {
-    const struct target_options options = {.cpu = b->cpus.items[i].name, .gpu = b->options.gpu, .variant = i};
+    const struct target_options options = {.cpu = b->cpus.items[i].name, .gpu = b->options.gpu, .variant = i, .math = b->options.math};
     const struct target_unit unit = {.kernels = is_cpu ? e->scheduled[i].items : e->kernels.items, .count = e->kernels.count};
     char *text;
     TRY(t->emit(&options, &unit, kind, &b->arena, &text));

@@ -38,6 +38,8 @@ static const char usage[] =
   "  --soft-placement      ops without a kernel on the wanted device go to the CPU\n"
   "  --log-device-placement\n"
   "  --cpu NAMES           native, an LLVM CPU name, or a level like x86-64-v3; several, separated by commas: chosen at start\n"
+  "  --math MODE           strict: operations round and sums add up as they are written, the same bits on every CPU;\n"
+  "                        default: TensorFlow's results, its NaN, infinities and zeros; fast: NaN and infinities may be lost\n"
   "  --emit KIND           graph, ir, order, schedule, candidates, lanes, plan, llvm, asm, cuda, ptx or dot: print it instead of building\n"
   "  --tune SECONDS        measures schedules of kernels on this machine, the longest first, instead of estimating them\n"
   "  --cache DIR           what was measured is kept there, and taken from there\n"
@@ -73,6 +75,7 @@ enum long_option {
   O_QUIET,
   O_TLS,
   O_TUNE,
+  O_MATH,
   O_CACHE
 };
 static const struct option options[] = {{"cluster", required_argument, NULL, O_CLUSTER},
@@ -83,6 +86,7 @@ static const struct option options[] = {{"cluster", required_argument, NULL, O_C
                                         {"log-device-placement", no_argument, NULL, O_LOG},
                                         {"gpu", required_argument, NULL, O_GPU},
                                         {"cpu", required_argument, NULL, O_CPU},
+                                        {"math", required_argument, NULL, O_MATH},
                                         {"emit", required_argument, NULL, O_EMIT},
                                         {"dump-phases", required_argument, NULL, O_DUMP},
                                         {"quiet", no_argument, NULL, O_QUIET},
@@ -152,6 +156,10 @@ static int parse_options(int argc, char **argv, struct build_options *o) {
     case O_TUNE:
       if (!read_seconds(optarg, &o->tune))
         return misused("--tune takes a number of seconds above 0, not ", optarg);
+      break;
+    case O_MATH:
+      if (!math_mode_read(optarg, &o->math))
+        return misused("--math takes strict, default or fast, not ", optarg);
       break;
     case ':': return misused("this option needs a value: ", argv[optind - 1]);
     default: return unknown_option(argv[optind - 1]);

@@ -19,3 +19,13 @@ const struct target *target_find(const char *name) {
       return targets[i];
   return NULL;
 }
+
+bool math_mode_read(const char *word, enum math_mode *out) {
+  static const char *const words[] = {[MATH_DEFAULT] = "default", [MATH_STRICT] = "strict", [MATH_FAST] = "fast"};
+  for (int i = MATH_DEFAULT; i <= MATH_FAST; i++)
+    if (strcmp(word, words[i]) == 0) {
+      *out = (enum math_mode)i;
+      return true;
+    }
+  return false;
+}

@@ -6,10 +6,19 @@
 #include "base/status.h"
 #include "ir/kernel/kernel.h"
 
+/* What code may do with floats: --math.
+ *   strict   every operation rounds as it stands in the kernel, sums take their terms in order: the same bits on every CPU
+ *   default  a sum of products rounds once for each term where the CPU can, long sums are trees; NaN, infinities and zeros
+ *            come out as TensorFlow has them
+ *   fast     besides, NaN and infinities may be lost, quotients by a constant are products with its reciprocal, and exp and tanh are
+ *            shorter: some ulp less exact */
+enum math_mode { MATH_DEFAULT, MATH_STRICT, MATH_FAST };
+
 struct target_options {
   const char *cpu;  /* "native", or an LLVM CPU name or level */
   uint32_t variant; /* the number of that CPU among those of the build: names in the objects of one build differ by it */
   const char *gpu;  /* "sm_90", or NULL */
+  enum math_mode math;
 };
 
 /* One unit of code generation: kernels with distinct names. */
@@ -33,5 +42,8 @@ struct target {
 };
 
 const struct target *target_find(const char *name);
+
+/* "strict", "default" or "fast"; false: another word. */
+bool math_mode_read(const char *word, enum math_mode *out);
 
 #endif

@@ -48,6 +48,10 @@ static status visit(struct build *b, const struct part_ref *part, struct flow *f
 
 status candidates_print(struct build *b, FILE *out) {
   struct printer p = {.out = out};
+  if (b->options.math == MATH_STRICT) {
+    fputs("--math strict: all kernels are left to the target\n", out);
+    return OK;
+  }
   status result = part_each_flow(b, visit, &p);
   map_deinit(&p.known);
   return result;

@@ -17,6 +17,7 @@
 #include "ir/kernel/kernel.h"
 #include "ir/kernel/kernel_uses.h"
 #include "ir/schedule/cost.h"
+#include "targets/target.h"
 
 typedef LLVMValueRef value;
 
@@ -31,6 +32,8 @@ struct cpu_module {
   LLVMTargetMachineRef machine;
   LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, none, string;
   const struct machine *cpu;
+  enum math_mode math;
+  bool has_fma;       /* a multiply-add may round once */
   const char *suffix; /* of the names of functions: "" or "_N" of variant N */
   struct arena arena;
 };

@@ -6,8 +6,8 @@
  * uniform load one for all lanes. What is left at the end of a loop runs once more under a mask; a loop with checks is
  * left to scalar code from where a check fails.
  *
- * A sum is split over lanes whose number depends on the kernel alone, and added up as a tree: the same bits whatever the
- * number of threads. */
+ * A sum is split over lanes whose number depends on the kernel and the CPU alone, and added up as a tree: the same bits whatever the
+ * number of threads. With --math strict it is not split. */
 #include <assert.h>
 #include <string.h>
 
@@ -33,6 +33,10 @@ double loop_trips(const struct kernel *k, expr_id extent) {
 static bool is_reduction_op(enum scalar_op op) {
   return op == SCALAR_ADD || op == SCALAR_MUL || op == SCALAR_MIN || op == SCALAR_MAX || op == SCALAR_AND || op == SCALAR_OR ||
          op == SCALAR_XOR;
+}
+/* Whether the result depends on the order of the terms, and that is to be kept. */
+static bool keeps_order(const struct codegen *c, const struct stmt *s, enum scalar_op op) {
+  return c->m->math == MATH_STRICT && dtype_is_float(c->k->locals.items[s->local].dtype) && (op == SCALAR_ADD || op == SCALAR_MUL);
 }
 /* x = op(x, e) or op(e, x) where e does not use x; fma(e, f, x) counts as add. */
 static bool match_reduction(struct codegen *c, const struct stmt *s, enum scalar_op *op) {
@@ -77,7 +81,7 @@ static bool collect_sets(struct codegen *c, const struct stmt *s, const uint8_t 
   for (; s; s = s->next) {
     if (s->kind == STMT_SET && !inside[s->local]) {
       enum scalar_op op;
-      if (!match_reduction(c, s, &op))
+      if (!match_reduction(c, s, &op) || keeps_order(c, s, op))
         return false;
       int i = 0;
       while (i < r->count && r->items[i].local != s->local)

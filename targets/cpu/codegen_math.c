@@ -2,7 +2,7 @@
  *
  * Each reduces its argument to a small interval and ends in a polynomial or rational whose coefficients are the classical
  * ones for single precision (Cephes, Sun). Special values are put in by selects: NaN, infinities and signed zeros come out as
- * libm has them. Integers are taken out of floats by adding 1.5 * 2^23 and looking at the bits: unlike a conversion
+ * libm has them (but for --math fast). Integers are taken out of floats by adding 1.5 * 2^23 and looking at the bits: unlike a conversion
  * that is defined for NaN too. Errors are below 2 ulp; tests/targets/test_cpu_math.c measures them. */
 #include "targets/cpu/codegen.h"
 
@@ -16,9 +16,9 @@ static value mul(struct codegen *c, value a, value b) { return LLVMBuildFMul(B, 
 static value select_if(struct codegen *c, value condition, value a, value b) { return LLVMBuildSelect(B, condition, a, b, ""); }
 static value compare(struct codegen *c, LLVMRealPredicate p, value a, double k) { return LLVMBuildFCmp(B, p, a, const_like(a, k), ""); }
 static value scale(struct codegen *c, value a, double k) { return mul(c, a, const_like(a, k)); }
-/* a * b + d, in one rounding where the CPU can */
+/* a * b + d, in one rounding where that is allowed */
 static value muladd(struct codegen *c, value a, value b, value d) {
-  return c->m->cpu->has_fma ? call_intrinsic(c, "llvm.fma", LLVMTypeOf(a), (value[]){a, b, d}, 3) : add(c, mul(c, a, b), d);
+  return c->m->has_fma ? call_intrinsic(c, "llvm.fma", LLVMTypeOf(a), (value[]){a, b, d}, 3) : add(c, mul(c, a, b), d);
 }
 static value polynomial(struct codegen *c, value x, const double *k, int count) {
   value sum = const_like(x, k[0]);
@@ -59,7 +59,14 @@ static value reduce_exponent(struct codegen *c, value x, value *n) {
   value p = POLYNOMIAL(r, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1);
   return muladd(c, mul(c, r, r), p, r);
 }
+/* --math fast: never 0 nor infinite. */
+static value short_exp(struct codegen *c, value x) {
+  value n, y = reduce_exponent(c, clamp(c, x, -87.3365, 88.3762), &n), power = power_of_two(c, n);
+  return muladd(c, power, y, power);
+}
 static value emit_exp(struct codegen *c, value x) {
+  if (c->m->math == MATH_FAST)
+    return short_exp(c, x);
   value n, y = reduce_exponent(c, clamp(c, x, -104, 104), &n);
   y = add(c, y, const_like(y, 1));
   value half = LLVMBuildAShr(B, n, const_int_like(n, 1), ""); /* in two steps: 2^n alone may not be a float */
@@ -103,7 +110,17 @@ static value emit_log1p(struct codegen *c, value x) {
   return select_if(c, compare(c, LLVMRealOEQ, x, 0), x, r);
 }
 
+/* --math fast: a rational in x^2 up to where tanh is 1 in single precision. */
+static value short_tanh(struct codegen *c, value x) {
+  value a = clamp(c, x, -7.90531110763549805, 7.90531110763549805), z = mul(c, a, a);
+  value p = POLYNOMIAL(z, -2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08, 1.48572235717979e-05,
+                       6.37261928875436e-04, 4.89352455891786e-03);
+  value q = POLYNOMIAL(z, 1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03);
+  return LLVMBuildFDiv(B, mul(c, a, p), q, "");
+}
 static value emit_tanh(struct codegen *c, value x) {
+  if (c->m->math == MATH_FAST)
+    return short_tanh(c, x);
   value a = absolute(c, x), z = mul(c, x, x);
   value p = POLYNOMIAL(z, -5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1);
   value near = muladd(c, mul(c, p, z), x, x);
@@ -166,17 +183,19 @@ static value small_angle(struct codegen *c, enum scalar_op op, value x) {
   return op == SCALAR_COS ? result : select_if(c, compare(c, LLVMRealOEQ, x, 0), x, result);
 }
 
-/* Where an angle is larger (or infinite) libm is asked: the one branch in this file, hardly ever taken. */
+/* Where an angle is larger (or infinite) libm is asked: the one branch in this file, hardly ever taken. An element's result does not
+ * depend on its neighbours. */
 static value emit_angle(struct codegen *c, enum scalar_op op, value x) {
-  value large = compare(c, LLVMRealOGT, absolute(c, x), TRIG_LIMIT);
-  if (is_wide(large))
-    large = call_intrinsic(c, "llvm.vector.reduce.or", LLVMTypeOf(large), &large, 1);
+  value is_large = compare(c, LLVMRealOGT, absolute(c, x), TRIG_LIMIT);
+  value large = is_wide(x) ? call_intrinsic(c, "llvm.vector.reduce.or", LLVMTypeOf(is_large), &is_large, 1) : is_large;
   LLVMBasicBlockRef blocks[2] = {new_block(c, "small"), new_block(c, "large")}, done = new_block(c, "angle");
   value results[2];
   LLVMBuildCondBr(B, large, blocks[1], blocks[0]);
   for (int i = 0; i < 2; i++) {
     LLVMPositionBuilderAtEnd(B, blocks[i]);
-    results[i] = i ? call_libm(c, scalar_text(op), &x, 1) : small_angle(c, op, x);
+    results[i] = small_angle(c, op, x);
+    if (i)
+      results[i] = select_if(c, is_large, call_libm(c, scalar_text(op), &x, 1), results[i]);
     blocks[i] = LLVMGetInsertBlock(B);
     LLVMBuildBr(B, done);
   }

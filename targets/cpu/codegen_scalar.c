@@ -1,5 +1,6 @@
 /* codegen_scalar.c: the scalar operations as LLVM IR. Every function takes scalars or vectors alike. */
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -266,10 +267,12 @@ static value emit_integer(struct codegen *c, enum scalar_op op, enum dtype dtype
 
 /* ---- floats ---- */
 
-/* b where it is smaller (larger), else a; NaN when one is. */
+/* b where it is smaller (larger), else a; NaN when one is, but for --math fast, where that is one instruction. */
 static value pick_float(struct codegen *c, enum scalar_op op, value a, value b) {
   value take = op == SCALAR_MIN ? LLVMBuildFCmp(c->b, LLVMRealOLT, b, a, "") : LLVMBuildFCmp(c->b, LLVMRealOLT, a, b, "");
   value r = LLVMBuildSelect(c->b, take, b, a, "");
+  if (c->m->math == MATH_FAST)
+    return r;
   return LLVMBuildSelect(c->b, LLVMBuildFCmp(c->b, LLVMRealUNO, b, b, ""), b, r, "");
 }
 static value floor_mod_float(struct codegen *c, value a, value b) {
@@ -352,6 +355,22 @@ static value emit_square(struct codegen *c, enum dtype dtype, value *v) {
   return LLVMBuildFMul(c->b, v[0], v[0], "");
 }
 
+/* --math fast: x / k as x * (1 / k), where that is a normal number. */
+static value emit_scaled(struct codegen *c, enum dtype dtype, value *v) {
+  LLVMBool loses;
+  if (c->m->math != MATH_FAST || (dtype != DTYPE_FLOAT && dtype != DTYPE_DOUBLE) || !LLVMIsAConstantFP(v[1]))
+    return NULL;
+  double reciprocal = 1 / LLVMConstRealGetDouble(v[1], &loses);
+  if (!(fabs(reciprocal) > 1e-30 && fabs(reciprocal) < 1e30))
+    return NULL;
+  return LLVMBuildFMul(c->b, v[0], const_like(v[0], reciprocal), "");
+}
+
+/* A shorter form for what one operand is a constant of; NULL: none. */
+static value emit_with_constant(struct codegen *c, enum scalar_op op, enum dtype dtype, value *v) {
+  return op == SCALAR_POW ? emit_square(c, dtype, v) : op == SCALAR_DIV ? emit_scaled(c, dtype, v) : NULL;
+}
+
 value emit_scalar(struct codegen *c, enum scalar_op op, enum dtype dtype, enum dtype in, value *v) {
   int count = scalar_operands(op);
   if (op == SCALAR_SELECT) {
@@ -364,9 +383,9 @@ value emit_scalar(struct codegen *c, enum scalar_op op, enum dtype dtype, enum d
     return emit_cast(c, dtype, in, v[0]);
   if (op == SCALAR_BITCAST)
     return emit_bitcast(c, dtype, in, v[0]);
-  value squared = op == SCALAR_POW ? emit_square(c, dtype, v) : NULL;
-  if (squared)
-    return squared;
+  value shorter = emit_with_constant(c, op, dtype, v);
+  if (shorter)
+    return shorter;
   match_width(c, v, count);
   if (in == DTYPE_STRING)
     return compare_strings(c, op, v[0], v[1]);

@@ -71,12 +71,12 @@ static void emit_var(struct codegen *c, const struct stmt *s) {
   c->copy = 0;
 }
 
-/* A sum of products rounds once for each term where the CPU can: x = x + a * b. Nowhere else are operations fused; a schedule says fma
+/* A sum of products rounds once for each term where that is allowed: x = x + a * b. Nowhere else are operations fused; a schedule says fma
  * itself. */
 static value emit_set_value(struct codegen *c, const struct stmt *s) {
   const struct kernel *k = c->k;
   const struct expr *x = expr_get(k, s->value);
-  bool fuses = !c->in_schedule && c->m->cpu->has_fma && x->op == SCALAR_ADD && (x->dtype == DTYPE_FLOAT || x->dtype == DTYPE_DOUBLE);
+  bool fuses = !c->in_schedule && c->m->has_fma && x->op == SCALAR_ADD && (x->dtype == DTYPE_FLOAT || x->dtype == DTYPE_DOUBLE);
   for (int i = 0; fuses && i < 2; i++) {
     expr_id self = expr_operand(k, s->value, i), other = expr_operand(k, s->value, 1 - i);
     if (expr_get(k, self)->op != SCALAR_LOCAL || expr_get(k, self)->imm != s->local || expr_get(k, other)->op != SCALAR_MUL)

@@ -107,6 +107,8 @@ static status module_init(struct cpu_module *m, const struct target_options *opt
   LLVMSetModuleDataLayout(m->module, layout);
   LLVMDisposeTargetData(layout);
   m->cpu = machine_find(options->cpu);
+  m->math = options->math;
+  m->has_fma = m->cpu->has_fma && m->math != MATH_STRICT;
   m->suffix = options->variant ? arena_printf(&m->arena, "_%u", options->variant) : "";
   return OK;
 }

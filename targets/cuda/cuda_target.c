@@ -19,6 +19,8 @@ static status cuda_emit(const struct target_options *options, const struct targe
   bool ptx = strcmp(kind, "ptx") == 0;
   if (!ptx && strcmp(kind, "cuda") != 0)
     return fail(UNIMPLEMENTED, "the CUDA target prints cuda and ptx, not '%s'", kind);
+  if (options->math != MATH_DEFAULT)
+    return fail(UNIMPLEMENTED, "--math strict and --math fast: CUDA kernels have the default's arithmetic alone");
   char *text = NULL;
   size_t size = 0;
   FILE *stream = open_memstream(&text, &size);

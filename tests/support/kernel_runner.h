@@ -20,17 +20,16 @@ struct compiled {
 };
 
 /* Exits with a word on stderr where it cannot: nothing can be tested then. */
-static inline struct compiled compile_kernels(struct kernel *const *kernels, uint32_t count, const char *cpu) {
+static inline struct compiled compile_kernels_with(struct kernel *const *kernels, uint32_t count, const struct target_options *options) {
   char folder[TEMP_PATH_SIZE], object[80], library[80], command[300];
   struct compiled out = {0};
   struct target_unit unit = {.kernels = kernels, .count = count};
-  struct target_options options = {.cpu = cpu};
   if (!temp_folder(folder))
     exit(2);
   snprintf(object, sizeof object, "%s/k.o", folder);
   snprintf(library, sizeof library, "%s/k.so", folder);
   snprintf(command, sizeof command, "cc -shared -o %s -Wl,--whole-archive %s -Wl,--no-whole-archive -lm", library, object);
-  if (target_find("cpu")->compile(&options, &unit, object) != OK) {
+  if (target_find("cpu")->compile(options, &unit, object) != OK) {
     fprintf(stderr, "cannot compile: %s\n", status_text());
     exit(2);
   }
@@ -43,6 +42,10 @@ static inline struct compiled compile_kernels(struct kernel *const *kernels, uin
   unlink(library);
   rmdir(folder);
   return out;
+}
+static inline struct compiled compile_kernels(struct kernel *const *kernels, uint32_t count, const char *cpu) {
+  const struct target_options options = {.cpu = cpu};
+  return compile_kernels_with(kernels, count, &options);
 }
 
 static inline int64_t buffer_count(const struct kernel *k, uint32_t buffer, const int64_t *sizes) {

@@ -13,11 +13,14 @@
 static const struct function {
   enum scalar_op op;
   double (*exact)(double);
-  double ulps; /* allowed */
+  double ulps;      /* allowed */
+  double low, high; /* the arguments looked at; both 0: all */
 } functions[] = {
-  {SCALAR_EXP, exp, 1.5}, {SCALAR_EXPM1, expm1, 2.5}, {SCALAR_LOG, log, 1.5},  {SCALAR_LOG1P, log1p, 2}, {SCALAR_TANH, tanh, 3},
-  {SCALAR_ERF, erf, 8},   {SCALAR_SIN, sin, 1.01},    {SCALAR_COS, cos, 1.01}, {SCALAR_TAN, tan, 1.01},
+  {SCALAR_EXP, exp, 1.5, 0, 0},   {SCALAR_EXPM1, expm1, 2.5, 0, 0}, {SCALAR_LOG, log, 1.5, 0, 0},
+  {SCALAR_LOG1P, log1p, 2, 0, 0}, {SCALAR_TANH, tanh, 3, 0, 0},     {SCALAR_ERF, erf, 8, 0, 0},
+  {SCALAR_SIN, sin, 1.01, 0, 0},  {SCALAR_COS, cos, 1.01, 0, 0},    {SCALAR_TAN, tan, 1.01, 0, 0},
 };
+static const struct function short_functions[] = {{SCALAR_EXP, exp, 1.5, -87.3, 88.3}, {SCALAR_TANH, tanh, 6, 1e-30, 1e30}};
 #define FUNCTIONS (sizeof functions / sizeof *functions)
 #define COUNT (1 << 19)
 
@@ -31,38 +34,51 @@ static double ulps_between(float ours, double exact) {
   return fabs((double)ours - exact) / unit;
 }
 
-static void measure(const char *cpu) {
-  struct arena arena;
-  arena_init(&arena);
-  struct kernel *kernels[FUNCTIONS];
-  for (size_t i = 0; i < FUNCTIONS; i++) {
-    char *text = arena_printf(&arena, "kernel f%zu(in a: f32[%d], out b: f32[%d]) { par i0 < %d { b[i0] = %s(a[i0]) } }", i, COUNT, COUNT,
-                              COUNT, scalar_text(functions[i].op));
-    assert_int_equal(kernel_parse(text, &arena, &kernels[i]), OK);
+static void parse_functions(const struct function *list, size_t count, struct arena *arena, struct kernel **out) {
+  for (size_t i = 0; i < count; i++) {
+    char *text = arena_printf(arena, "kernel f%zu(in a: f32[%d], out b: f32[%d]) { par i0 < %d { b[i0] = %s(a[i0]) } }", i, COUNT, COUNT,
+                              COUNT, scalar_text(list[i].op));
+    assert_int_equal(kernel_parse(text, arena, &out[i]), OK);
   }
-  struct compiled c = compile_kernels(kernels, FUNCTIONS, cpu);
-  float *in = aligned_block(4 * COUNT), *out = aligned_block(4 * COUNT);
+}
+/* Floats of every size. */
+static float *spread_floats(void) {
+  float *in = aligned_block(4 * COUNT);
   for (uint32_t i = 0; i < COUNT; i++) {
     uint32_t bits = i * ((UINT32_MAX / COUNT) + 1) + i % 8191;
     memcpy(&in[i], &bits, 4);
   }
-  for (size_t i = 0; i < FUNCTIONS; i++) {
-    void *buffers[2] = {in, out};
-    run_compiled(&c.code[i], buffers, NULL);
-    double worst = 0;
-    float where = 0;
-    for (uint32_t n = 0; n < COUNT; n++) {
-      if (fabsf(in[n]) < 0x1p-126f && in[n] != 0)
-        continue; /* denormals count as zero */
-      double exact = functions[i].exact((double)in[n]), error = fabs(exact) < 0x1p-126 ? 0 : ulps_between(out[n], exact);
-      if (error > worst) {
-        worst = error;
-        where = in[n];
-      }
+  return in;
+}
+
+static void compare(const struct function *f, const float *in, const float *out) {
+  double worst = 0;
+  float where = 0;
+  for (uint32_t n = 0; n < COUNT; n++) {
+    bool outside = f->high > f->low && !((double)in[n] >= f->low && (double)in[n] <= f->high);
+    if (outside || (fabsf(in[n]) < 0x1p-126f && in[n] != 0))
+      continue; /* denormals count as zero */
+    double exact = f->exact((double)in[n]), error = fabs(exact) < 0x1p-126 ? 0 : ulps_between(out[n], exact);
+    if (error > worst) {
+      worst = error;
+      where = in[n];
     }
-    print_message("%-6s %.2f ulp at %g\n", scalar_text(functions[i].op), worst, (double)where);
-    if (worst > functions[i].ulps)
-      fail_msg("%s: %.2f ulp at %a, %.1f are allowed", scalar_text(functions[i].op), worst, (double)where, functions[i].ulps);
+  }
+  print_message("%-6s %.2f ulp at %g\n", scalar_text(f->op), worst, (double)where);
+  if (worst > f->ulps)
+    fail_msg("%s: %.2f ulp at %a, %.1f are allowed", scalar_text(f->op), worst, (double)where, f->ulps);
+}
+
+static void measure(const struct function *list, size_t count, const struct target_options *options) {
+  struct arena arena;
+  arena_init(&arena);
+  struct kernel *kernels[FUNCTIONS];
+  parse_functions(list, count, &arena, kernels);
+  struct compiled c = compile_kernels_with(kernels, (uint32_t)count, options);
+  float *in = spread_floats(), *out = aligned_block(4 * COUNT);
+  for (size_t i = 0; i < count; i++) {
+    run_compiled(&c.code[i], (void *[]){in, out}, NULL);
+    compare(&list[i], in, out);
   }
   free(in);
   free(out);
@@ -72,11 +88,40 @@ static void measure(const char *cpu) {
 
 static void functions_are_close_to_the_truth(void **state) {
   (void)state;
-  measure("native");
+  measure(functions, FUNCTIONS, &(struct target_options){.cpu = "native"});
 }
 static void functions_are_close_without_fused_arithmetic(void **state) {
   (void)state;
-  measure("x86-64");
+  measure(functions, FUNCTIONS, &(struct target_options){.cpu = "x86-64"});
+}
+static void short_functions_are_close_where_they_are_meant(void **state) {
+  (void)state;
+  measure(short_functions, sizeof short_functions / sizeof *short_functions, &(struct target_options){.math = MATH_FAST});
+}
+
+static void strict_functions_have_the_same_bits_on_every_cpu(void **state) {
+  (void)state;
+  static const char *const cpus[] = {"native", "x86-64-v3", "x86-64"};
+  struct arena arena;
+  arena_init(&arena);
+  struct kernel *kernels[FUNCTIONS];
+  parse_functions(functions, FUNCTIONS, &arena, kernels);
+  float *in = spread_floats(), *out[3] = {aligned_block(4 * COUNT), aligned_block(4 * COUNT), aligned_block(4 * COUNT)};
+  struct compiled c[3];
+  for (int i = 0; i < 3; i++)
+    c[i] = compile_kernels_with(kernels, FUNCTIONS, &(struct target_options){.cpu = cpus[i], .math = MATH_STRICT});
+  for (size_t f = 0; f < FUNCTIONS; f++)
+    for (int i = 0; i < 3; i++) {
+      run_compiled(&c[i].code[f], (void *[]){in, out[i]}, NULL);
+      if (memcmp(out[0], out[i], 4 * COUNT) != 0)
+        fail_msg("%s: other bits on %s than on %s", scalar_text(functions[f].op), cpus[i], cpus[0]);
+    }
+  for (int i = 0; i < 3; i++) {
+    dlclose(c[i].handle);
+    free(out[i]);
+  }
+  free(in);
+  arena_deinit(&arena);
 }
 
 int main(void) {
@@ -84,6 +129,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(functions_are_close_to_the_truth),
     cmocka_unit_test(functions_are_close_without_fused_arithmetic),
+    cmocka_unit_test(short_functions_are_close_where_they_are_meant),
+    cmocka_unit_test(strict_functions_have_the_same_bits_on_every_cpu),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

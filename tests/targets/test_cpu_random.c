@@ -165,7 +165,7 @@ static int64_t work_of(const struct kernel *k, const int64_t *n) {
   return most;
 }
 
-static void check_all(enum dtype dtype, const char *cpu, double rtol, double atol) {
+static void check_all(enum dtype dtype, const char *cpu, enum math_mode math, double rtol, double atol) {
   struct arena arena;
   arena_init(&arena);
   struct kernel *kernels[KERNELS];
@@ -174,7 +174,8 @@ static void check_all(enum dtype dtype, const char *cpu, double rtol, double ato
     if (kernel_verify(kernels[i]) != OK)
       fail_msg("%d: %s", i, status_text());
   }
-  struct compiled c = compile_kernels(kernels, KERNELS, cpu);
+  const struct target_options options = {.cpu = cpu, .math = math};
+  struct compiled c = compile_kernels_with(kernels, KERNELS, &options);
   for (int i = 0; i < KERNELS; i++)
     for (size_t n = 0; n < SIZES; n++) {
       char what[256];
@@ -187,14 +188,20 @@ static void check_all(enum dtype dtype, const char *cpu, double rtol, double ato
 
 static void random_integer_kernels_agree(void **state) {
   (void)state;
-  check_all(DTYPE_INT32, "native", 0, 0);
-  check_all(DTYPE_INT64, "x86-64-v3", 0, 0);
+  check_all(DTYPE_INT32, "native", MATH_DEFAULT, 0, 0);
+  check_all(DTYPE_INT64, "x86-64-v3", MATH_DEFAULT, 0, 0);
 }
 /* Sums may be added up in another order and floors and comparisons then differ: doubles keep that away from the tests. */
 static void random_double_kernels_agree(void **state) {
   (void)state;
-  check_all(DTYPE_DOUBLE, "native", 1e-9, 1e-9);
-  check_all(DTYPE_DOUBLE, "x86-64", 1e-9, 1e-9);
+  check_all(DTYPE_DOUBLE, "native", MATH_DEFAULT, 1e-9, 1e-9);
+  check_all(DTYPE_DOUBLE, "x86-64", MATH_DEFAULT, 1e-9, 1e-9);
+}
+/* Doubles' functions are libm's in both. */
+static void strict_double_kernels_have_the_evaluators_bits(void **state) {
+  (void)state;
+  check_all(DTYPE_DOUBLE, "native", MATH_STRICT, 0, 0);
+  check_all(DTYPE_DOUBLE, "x86-64-v3", MATH_STRICT, 0, 0);
 }
 
 int main(void) {
@@ -202,6 +209,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(random_integer_kernels_agree),
     cmocka_unit_test(random_double_kernels_agree),
+    cmocka_unit_test(strict_double_kernels_have_the_evaluators_bits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
