@@ -99,7 +99,10 @@ status frame_repeat_call(struct frame *frame, const struct program_instr *instr,
   if (!change->was_noted && instr->outputs.count > 0)
     return fail(INTERNAL, "step %llu of command %u was done before, and what this call gave then is not kept",
                 (unsigned long long)serial_count(frame->step->serial), frame->step->command);
-  return change->was_noted ? frame_give_again(frame, instr, change->outputs) : OK;
+  if (!change->was_noted)
+    return OK;
+  TRY(rehearsal_keep(frame, instr, change->outputs, instr->outputs.count)); /* the run for good finds it there, as it finds new ones */
+  return frame_give_again(frame, instr, change->outputs);
 }
 
 void frame_pause(struct frame *frame) {

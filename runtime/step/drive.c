@@ -161,7 +161,7 @@ static status run_frame(struct part *part, struct step *step, const int64_t *sym
 static status part_run(struct part *part, struct step *step, const int64_t *symbols) {
   struct rehearsal *rehearsal = NULL;
   bool is_driven_elsewhere = step->driver != part->task->program->task;
-  if (!part->rehearsed || !is_driven_elsewhere || step->is_dry || FAULT(7))
+  if (!part->rehearsed || !is_driven_elsewhere || step->is_dry || FAULT(6) || FAULT(7))
     return run_frame(part, step, symbols, NULL);
   TRY(rehearsal_create(part->task, part, &rehearsal));
   status result = run_frame(part, step, symbols, rehearsal);

@@ -83,6 +83,20 @@ static float times(const struct run *run, const float *hits, uint32_t row) {
   return hits[row] + (run->scenario->redraws ? hits[row + JOB_REDRAWN] : 0);
 }
 
+/* What steps take from a queue (job_asking): each step that has come has had one, in order, and none is lost. */
+static void check_taken(struct run *run, const struct run_task *ps, const float *hits) {
+  int64_t count;
+  float steps = 0;
+  char name[32];
+  snprintf(name, sizeof name, "taken_%u", ps->number);
+  const float *taken = run_value(ps, name, &count);
+  for (uint32_t i = 0; taken && i < JOB_HITS; i++)
+    steps += hits[i];
+  for (int64_t i = 0; taken && i < count; i++)
+    if (taken[i] != ((float)i < steps ? 1 : 0))
+      run_fault(run, "%s has taken number %d %g times in %g steps", ps->built->name, (int)i, (double)taken[i], (double)steps);
+}
+
 static void check_ps(struct run *run, const struct run_task *ps) {
   uint32_t workers = run->scenario->job->worker_count;
   int64_t count;
@@ -104,6 +118,8 @@ static void check_ps(struct run *run, const struct run_task *ps) {
   const float *sum = run_value(ps, name, &count);
   if (hits && (!sum || *sum != expected))
     run_fault(run, "%s on %s is %g, not %g", name, ps->built->name, sum ? (double)*sum : NAN, (double)expected);
+  if (hits)
+    check_taken(run, ps, hits);
 }
 
 /* Steps of a worker on a ps, as they come: 1 .. 1 0 .. 0. */

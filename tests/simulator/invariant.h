@@ -1,4 +1,4 @@
-/* invariant.h: what the protocol promises at every moment (notes of the protocol, I1 .. I12), asserted while a run goes on. I13, that all
+/* invariant.h: what the protocol promises at every moment (notes of the protocol, I1 .. I12, and I14), asserted while a run goes on. I13, that all
  * come to an end, is the run's own.
  *
  * Two ways to see it. After every event the tasks are looked at: their ledgers, variables, rounds, disks. And some functions of the
@@ -41,7 +41,7 @@ bool invariants_holds(uint32_t number);
 const struct ledger_row *invariants_row(const struct ledger *ledger, uint32_t driver, uint32_t lane);
 
 /* invariant_step.c: I1 .. I4, I7; invariant_saved.c: I5, I6, I11; invariant_round.c: I8, I10; invariant_replica.c: I9,
- * I12. */
+ * I12; invariant_token.c: I14. */
 void invariants_look_at_steps(void);
 void invariants_look_at_saved(void);
 void invariants_look_at_rounds(void);

@@ -36,22 +36,12 @@ static const void *load_kernels(const struct emitted *emitted, const char *folde
   return dlsym(handle, "tfc_kernels");
 }
 
-static status run_passes(struct build *build, bool without_hold) {
-  if (!without_hold)
-    return pipeline_run(build);
-  uint32_t hold = 0;
-  while (strcmp(passes[hold].name, "hold") != 0)
-    hold++;
-  TRY(pipeline_run_part(build, passes[0].name, passes[hold - 1].name));
-  return pipeline_run_part(build, passes[hold + 1].name, passes[pass_count - 1].name);
-}
-
-static struct job *compile(const char *name, struct build *build, const char *folder, bool without_hold) {
+static struct job *compile(const char *name, struct build *build, const char *folder) {
   struct job *job = calloc(1, sizeof *job);
   must(job != NULL, "memory");
   job->name = name;
   arena_init(&build->arena);
-  must(run_passes(build, without_hold) == OK, name);
+  must(pipeline_run(build) == OK, name);
   job->task_count = build->cluster.tasks.count;
   must(job->task_count <= JOB_TASKS_MAX, "tasks");
   for (uint32_t i = 0; i < job->task_count; i++) {
@@ -109,7 +99,8 @@ static void write_variable(FILE *out, const char *name, uint32_t ps, uint32_t si
   write_assigned(out, name, ps, size, "zeros");
 }
 
-static void write_ps(FILE *out, uint32_t ps) {
+/* Counts k, and adds what `value` names, of which each ps may have its own. */
+static void write_ps(FILE *out, uint32_t ps, const char *value) {
   write_variable(out, "hits", ps, JOB_HITS);
   write_variable(out, "sum", ps, 1);
   fprintf(out,
@@ -121,9 +112,10 @@ static void write_ps(FILE *out, uint32_t ps) {
           "node { name: \"hit_%u\" op: \"ResourceScatterAdd\"" DEVICE_PS
           " input: \"hits_%u\" input: \"k\" input: \"one_%u\"" TYPE("dtype", "DT_FLOAT") TYPE("Tindices", "DT_INT32") " }\n",
           ps, ps, ps, ps);
-  fprintf(
-    out, "node { name: \"add_%u\" op: \"AssignAddVariableOp\"" DEVICE_PS " input: \"sum_%u\" input: \"x\"" TYPE("dtype", "DT_FLOAT") " }\n",
-    ps, ps, ps);
+  fprintf(out,
+          "node { name: \"add_%u\" op: \"AssignAddVariableOp\"" DEVICE_PS
+          " input: \"sum_%u\" input: \"%s\"" TYPE("dtype", "DT_FLOAT") " }\n",
+          ps, ps, ps, value);
 }
 
 /* A float that is drawn, from 1 to 64. */
@@ -164,7 +156,59 @@ static void write_drawn(FILE *out, uint32_t ps) {
           ps, ps, ps);
 }
 
-static void write_counting(const char *path, uint32_t ps_count, bool draws) {
+/* A queue of numbers, of which each step takes the next. */
+static void write_tickets(FILE *out, uint32_t ps) {
+  fprintf(
+    out,
+    "node { name: \"tickets_%u\" op: \"FIFOQueueV2\"" DEVICE_PS
+    " attr { key: \"component_types\" value { list { type: DT_INT32 } } } attr { key: \"shapes\" value { list { shape { dim { size: 1 } "
+    "} } } } attr { key: \"shared_name\" value { s: \"tickets_%u\" } } }\n",
+    ps, ps, ps);
+  fprintf(
+    out,
+    "node { name: \"numbers_%u\" op: \"Const\"" DEVICE_PS TYPE(
+      "dtype", "DT_INT32") " attr { key: \"value\" value { tensor { dtype: DT_INT32 tensor_shape { dim { size: %u } dim { size: 1 } }",
+    ps, ps, JOB_HITS);
+  for (uint32_t i = 0; i < JOB_HITS; i++)
+    fprintf(out, " int_val: %u", i);
+  fprintf(out, " } } } }\n");
+  fprintf(out,
+          "node { name: \"fill_%u\" op: \"QueueEnqueueManyV2\"" DEVICE_PS
+          " input: \"tickets_%u\" input: \"numbers_%u\" attr { key: \"Tcomponents\" value { list { type: DT_INT32 } } } }\n",
+          ps, ps, ps, ps);
+  fprintf(out,
+          "node { name: \"ticket_%u\" op: \"QueueDequeueV2\"" DEVICE_PS
+          " input: \"tickets_%u\" attr { key: \"component_types\" value { list { type: DT_INT32 } } } }\n",
+          ps, ps, ps);
+  write_variable(out, "taken", ps, JOB_HITS);
+  fprintf(out,
+          "node { name: \"take_%u\" op: \"ResourceScatterAdd\"" DEVICE_PS
+          " input: \"taken_%u\" input: \"ticket_%u\" input: \"one_%u\"" TYPE("dtype", "DT_FLOAT") TYPE("Tindices", "DT_INT32") " }\n",
+          ps, ps, ps, ps, ps);
+}
+
+/* What a ps has counted and taken goes to the worker, whose answer, x, it then adds: it waits amid its changes. */
+static void write_asking(FILE *out, uint32_t ps) {
+  fprintf(out,
+          "node { name: \"seen_%u\" op: \"ResourceGather\"" DEVICE_PS
+          " input: \"hits_%u\" input: \"k\" input: \"^hit_%u\"" TYPE("dtype", "DT_FLOAT") TYPE("Tindices", "DT_INT32") " }\n",
+          ps, ps, ps, ps);
+  write_tickets(out, ps);
+  fprintf(out,
+          "node { name: \"real_%u\" op: \"Cast\"" DEVICE_WORKER " input: \"ticket_%u\"" TYPE("SrcT", "DT_INT32")
+            TYPE("DstT", "DT_FLOAT") " }\n",
+          ps, ps);
+  fprintf(out, "node { name: \"both_%u\" op: \"AddV2\"" DEVICE_WORKER " input: \"real_%u\" input: \"seen_%u\"" TYPE("T", "DT_FLOAT") " }\n",
+          ps, ps, ps);
+  fprintf(out, "node { name: \"less_%u\" op: \"Neg\"" DEVICE_WORKER " input: \"both_%u\"" TYPE("T", "DT_FLOAT") " }\n", ps, ps);
+  fprintf(out, "node { name: \"later_%u\" op: \"Maximum\"" DEVICE_WORKER " input: \"x\" input: \"less_%u\"" TYPE("T", "DT_FLOAT") " }\n",
+          ps, ps);
+}
+
+enum counting { COUNTS, DRAWS, ASKS };
+
+static void write_counting(const char *path, uint32_t ps_count, enum counting kind) {
+  char value[32] = "x";
   FILE *out = fopen(path, "w");
   must(out != NULL, path);
   fprintf(out, "node { name: \"k\" op: \"Placeholder\"" DEVICE_WORKER TYPE(
@@ -172,22 +216,40 @@ static void write_counting(const char *path, uint32_t ps_count, bool draws) {
   fprintf(out, "node { name: \"x\" op: \"Placeholder\"" DEVICE_WORKER TYPE(
                  "dtype", "DT_FLOAT") " attr { key: \"shape\" value { shape { dim { size: 1 } } } } }\n");
   fprintf(out, "node { name: \"y\" op: \"AddV2\"" DEVICE_WORKER " input: \"x\" input: \"x\"" TYPE("T", "DT_FLOAT") " }\n");
-  for (uint32_t ps = 0; ps < ps_count; ps++)
-    write_ps(out, ps);
-  if (draws)
+  if (kind == DRAWS)
     write_draw(out, "draw", "/job:worker/task:0", 7);
-  for (uint32_t ps = 0; draws && ps < ps_count; ps++)
-    write_drawn(out, ps);
+  for (uint32_t ps = 0; ps < ps_count; ps++) {
+    if (kind == ASKS)
+      snprintf(value, sizeof value, "later_%u", ps);
+    write_ps(out, ps, value);
+    if (kind == ASKS)
+      write_asking(out, ps);
+    if (kind == DRAWS)
+      write_drawn(out, ps);
+  }
   fprintf(out, "versions { producer: 1882 }\n");
   fclose(out);
 }
 
-static const char *entry_text(struct arena *arena, const char *begin, const char *const *names, uint32_t name_count, uint32_t ps_count) {
-  const char *text = begin;
-  for (uint32_t i = 0; i < name_count; i++)
-    for (uint32_t ps = 0; ps < ps_count; ps++)
-      text = arena_printf(arena, i + ps ? "%s, %s_%u%s" : "%s%s_%u%s", text, names[i], ps, strcmp(begin, "init: -> | ") ? "" : "/Assign");
+/* One of each ps, behind those that are there. */
+static const char *add_targets(struct arena *arena, const char *text, const char *name, const char *suffix, uint32_t ps_count) {
+  for (uint32_t ps = 0; ps < ps_count; ps++)
+    text = arena_printf(arena, "%s%s%s_%u%s", text, text[strlen(text) - 2] == '|' ? "" : ", ", name, ps, suffix);
   return text;
+}
+
+static void add_entries(struct build *build, struct arena *arena, uint32_t ps_count, enum counting kind) {
+  static const char *const made[][5] = {{"hits", "sum"}, {"hits", "sum", "drawn", "kept"}, {"hits", "sum", "taken"}};
+  static const char *const done[][4] = {{"hit", "add"}, {"hit", "add", "draw"}, {"hit", "add", "take"}};
+  const char *init = "init: -> | ", *train = "train: k, x -> y | ";
+  for (int i = 0; made[kind][i]; i++)
+    init = add_targets(arena, init, made[kind][i], "/Assign", ps_count);
+  if (kind == ASKS)
+    init = add_targets(arena, init, "fill", "", ps_count);
+  for (int i = 0; done[kind][i]; i++)
+    train = add_targets(arena, train, done[kind][i], "", ps_count);
+  vec_push(&build->options.entries, init);
+  vec_push(&build->options.entries, train);
 }
 
 /* A folder for the files of a build. */
@@ -206,19 +268,17 @@ static void place_remove(const struct place *place) {
   rmdir(place->folder);
 }
 
-static struct job *make_counting(const char *name, uint32_t ps_count, uint32_t worker_count, bool without_hold, bool draws) {
-  static const char *const made[] = {"hits", "sum", "drawn", "kept"}, *const done[] = {"hit", "add", "draw"};
+static struct job *make_counting(const char *name, uint32_t ps_count, uint32_t worker_count, enum counting kind) {
   struct place place;
   struct build build = {0};
   struct arena texts;
   place_make(&place, ps_count, worker_count);
-  write_counting(place.graph, ps_count, draws);
+  write_counting(place.graph, ps_count, kind);
   build.options =
     (struct build_options){.graph_path = place.graph, .cluster_path = place.cluster, .replicate = "worker", .cpu = "native", .quiet = true};
   arena_init(&texts);
-  vec_push(&build.options.entries, entry_text(&texts, "init: -> | ", made, draws ? 4 : 2, ps_count));
-  vec_push(&build.options.entries, entry_text(&texts, "train: k, x -> y | ", done, draws ? 3 : 2, ps_count));
-  struct job *job = compile(name, &build, place.folder, without_hold);
+  add_entries(&build, &texts, ps_count, kind);
+  struct job *job = compile(name, &build, place.folder);
   place_remove(&place);
   job->feeds[0] = (struct job_feed){"k", false, 0};
   job->feeds[1] = (struct job_feed){"x", true, 0};
@@ -228,13 +288,13 @@ static struct job *make_counting(const char *name, uint32_t ps_count, uint32_t w
 }
 
 struct job *job_counting(const char *name, uint32_t ps_count, uint32_t worker_count) {
-  return make_counting(name, ps_count, worker_count, false, false);
-}
-struct job *job_unheld(const char *name, uint32_t ps_count, uint32_t worker_count) {
-  return make_counting(name, ps_count, worker_count, true, false);
+  return make_counting(name, ps_count, worker_count, COUNTS);
 }
 struct job *job_drawing(const char *name, uint32_t ps_count, uint32_t worker_count) {
-  return make_counting(name, ps_count, worker_count, false, true);
+  return make_counting(name, ps_count, worker_count, DRAWS);
+}
+struct job *job_asking(const char *name, uint32_t ps_count, uint32_t worker_count) {
+  return make_counting(name, ps_count, worker_count, ASKS);
 }
 
 struct job *job_of_model(const char *name, const char *model, const char *strategy, uint32_t ps_count, uint32_t worker_count) {
@@ -247,7 +307,7 @@ struct job *job_of_model(const char *name, const char *model, const char *strate
     (struct build_options){.graph_path = graph, .cluster_path = place.cluster, .strategy = strategy, .cpu = "native", .quiet = true};
   vec_push(&build.options.entries, "init: -> | init");
   vec_push(&build.options.entries, "train: x, label -> loss | train_op");
-  struct job *job = compile(name, &build, place.folder, false);
+  struct job *job = compile(name, &build, place.folder);
   place_remove(&place);
   job->feeds[0] = (struct job_feed){"x", true, 64};
   job->feeds[1] = (struct job_feed){"label", false, 0};
@@ -255,16 +315,16 @@ struct job *job_of_model(const char *name, const char *model, const char *strate
   return job;
 }
 
-struct job *job_of_tokens(const char *name, const char *model, uint32_t ps_count, uint32_t worker_count) {
+struct job *job_of_tokens(const char *name, const char *model, const char *init, uint32_t ps_count, uint32_t worker_count) {
   struct place place;
   struct build build = {0};
   char graph[512];
   place_make(&place, ps_count, worker_count);
   snprintf(graph, sizeof graph, SOURCE_DIR "/tests/golden/runners/%s/graph.meta", model);
   build.options = (struct build_options){.graph_path = graph, .cluster_path = place.cluster, .cpu = "native", .quiet = true};
-  vec_push(&build.options.entries, "init: -> | global_step/Assign, w/Assign, b/Assign, sync_rep_local_step/Assign");
+  vec_push(&build.options.entries, init);
   vec_push(&build.options.entries, "train: x, y -> loss | Assign_1");
-  struct job *job = compile(name, &build, place.folder, false);
+  struct job *job = compile(name, &build, place.folder);
   place_remove(&place);
   job->feeds[0] = (struct job_feed){"x", true, 4};
   job->feeds[1] = (struct job_feed){"y", true, 1};

@@ -31,15 +31,17 @@ struct job {
 /* A job whose steps can be counted: of each step's number, which is fed, each ps keeps how often it came (`hits_P`) and adds up what is fed
  * beside it (`sum_P`); the step's result is twice of that. Lasts as long as the process; ends it with a word where it cannot be built. */
 struct job *job_counting(const char *name, uint32_t ps_count, uint32_t worker_count);
-/* The same, but a ps changes what it can as values come: steps wait amid their changes, as some have to. */
-struct job *job_unheld(const char *name, uint32_t ps_count, uint32_t worker_count);
+/* The same, but a ps adds what the worker answers to what it has counted and has taken from a queue: it waits amid its changes. Of the
+ * queue's numbers, 0, 1, 2 ..., it counts which it has taken (`taken_P`). */
+struct job *job_asking(const char *name, uint32_t ps_count, uint32_t worker_count);
 /* As job_counting; and variables begin with random numbers, those of `drawn_P` the chief's; to them each step adds one that its worker
  * draws. */
 struct job *job_drawing(const char *name, uint32_t ps_count, uint32_t worker_count);
 /* A graph of tests/golden/models for one machine (x, label -> loss | train_op), spread by --strategy; with it other entries. */
 struct job *job_of_model(const char *name, const char *model, const char *strategy, uint32_t ps_count, uint32_t worker_count);
-/* A graph of tests/golden/runners whose workers' gradients meet in rounds with tokens, as SyncReplicasOptimizer makes them. */
-struct job *job_of_tokens(const char *name, const char *model, uint32_t ps_count, uint32_t worker_count);
+/* A graph of tests/golden/runners whose workers' gradients meet in rounds with tokens, as SyncReplicasOptimizer makes them, and its entry
+ * `init`. */
+struct job *job_of_tokens(const char *name, const char *model, const char *init, uint32_t ps_count, uint32_t worker_count);
 
 #define JOB_HITS 64    /* numbers of steps: step * workers + worker, as rows are dealt out */
 #define JOB_REDRAWN 32 /* where scenarios want it, a worker that was started again feeds numbers that are so much higher */

@@ -18,7 +18,8 @@ bool mishap_is_of_ps(enum mishap_kind kind) {
 }
 
 bool mishap_is_of_worker(enum mishap_kind kind) {
-  return kind == MISHAP_KILL || kind == MISHAP_POWER || kind == MISHAP_LOSE || kind == MISHAP_TWIN || kind == MISHAP_TEAR;
+  return kind == MISHAP_KILL || kind == MISHAP_POWER || kind == MISHAP_LOSE || kind == MISHAP_TWIN || kind == MISHAP_TEAR ||
+         kind == MISHAP_LATE;
 }
 
 static void draw_tasks(struct random *random, uint32_t ps_count, uint32_t task_count, struct mishap *m) {
@@ -107,6 +108,11 @@ void mishap_text(const struct mishap *m, char *out, size_t size) {
   case MISHAP_TEAR: snprintf(out, size, "task %u is killed with some of what it said last, and is back after %.4f s", m->a, back); break;
   case MISHAP_TERM: snprintf(out, size, "task %u gets SIGTERM, and is back after %.4f s", m->a, back); break;
   case MISHAP_KILL_ALL: snprintf(out, size, "all tasks are killed, and are back after %.4f s", back); break;
+  case MISHAP_STICK: snprintf(out, size, "the connection of tasks %u and %u is stuck for %.4f s", m->a, m->b, amount); break;
+  case MISHAP_LATE:
+    snprintf(out, size, "task %u is killed, what it has said to task %u takes %.4f s more, and it is back after %.4f s", m->a, m->b, amount,
+             back);
+    break;
   case MISHAP_KINDS: break;
   }
 }

@@ -28,6 +28,8 @@ enum mishap_kind {
   MISHAP_TEAR,     /* a worker is killed, and what it has said last does not arrive everywhere */
   MISHAP_TERM,     /* a task gets SIGTERM, and is started again */
   MISHAP_KILL_ALL, /* all tasks are killed at once, and started again */
+  MISHAP_STICK,    /* a connection between two tasks' machines gets stuck for a while; others pass */
+  MISHAP_LATE,     /* a worker is killed, and what it has said last to one task arrives late */
   MISHAP_KINDS
 };
 #define MISHAP(kind) (1u << (kind))

@@ -117,7 +117,9 @@ static void on_arrival(void *self, uint64_t number) {
   (void)number;
   if (e->arrived == e->segments.count)
     return; /* it was lost with its connection */
-  uint64_t wait_ns = e->peer ? blocked_for(e->machine, e->peer->machine) : 0;
+  uint64_t wait_ns = e->stuck_until_ns > world_now() ? e->stuck_until_ns - world_now() : 0;
+  if (!wait_ns && e->peer)
+    wait_ns = blocked_for(e->machine, e->peer->machine);
   if (wait_ns) {
     world_after(wait_ns, on_arrival, e, 0);
     return;
@@ -429,21 +431,31 @@ uint32_t net_connections(uint32_t a, uint32_t b) {
   return count;
 }
 
-bool net_cut(uint32_t a, uint32_t b, enum net_cut how, uint64_t after) {
+/* One of the connections between them, or NULL. */
+static struct endpoint *choose(uint32_t a, uint32_t b) {
   uint64_t chosen = random_below(world_random(), net_connections(a, b));
-  for (uint32_t i = 0; i < endpoints.count; i++) {
-    struct endpoint *e = endpoints.items[i];
-    if (!is_between(e, a, b) || chosen-- != 0)
-      continue;
-    if (after == 0) {
-      break_now(e, how);
-    } else {
-      e->cut_at = e->sent + after;
-      e->cut_how = how;
-    }
-    return true;
+  for (uint32_t i = 0; i < endpoints.count; i++)
+    if (is_between(endpoints.items[i], a, b) && chosen-- == 0)
+      return endpoints.items[i];
+  return NULL;
+}
+
+bool net_cut(uint32_t a, uint32_t b, enum net_cut how, uint64_t after) {
+  struct endpoint *e = choose(a, b);
+  if (e && after == 0) {
+    break_now(e, how);
+  } else if (e) {
+    e->cut_at = e->sent + after;
+    e->cut_how = how;
   }
-  return false;
+  return e != NULL;
+}
+
+bool net_stick(uint32_t a, uint32_t b, uint64_t until_ns) {
+  struct endpoint *e = choose(a, b);
+  if (e)
+    e->stuck_until_ns = e->peer->stuck_until_ns = until_ns;
+  return e != NULL;
 }
 
 void net_tear(uint32_t machine) {

@@ -44,6 +44,7 @@ struct endpoint {
   uint32_t first, arrived;      /* segments: the first unread, and how many of all have arrived */
   uint64_t held;                /* bytes on their way here, or unread */
   uint64_t last_due_ns;         /* when the last of them arrives */
+  uint64_t stuck_until_ns;      /* none of them before that */
   uint64_t sent;                /* bytes */
   uint64_t cut_at;              /* after so many sent bytes the connection breaks, */
   enum net_cut cut_how;         /* in this manner */
@@ -79,6 +80,8 @@ uint64_t endpoint_unsent(const struct endpoint *endpoint);
 uint32_t net_connections(uint32_t a, uint32_t b);
 /* Breaks one of them after `after` more bytes that one of its ends sends. False: there is none. */
 bool net_cut(uint32_t a, uint32_t b, enum net_cut how, uint64_t after);
+/* What is, or will be, on its way in one of them arrives only after `until`; others pass meanwhile. False: there is none. */
+bool net_stick(uint32_t a, uint32_t b, uint64_t until_ns);
 /* All connections of the machine break: of what is on its way from and to it, only some arrives. */
 void net_tear(uint32_t machine);
 /* Nothing passes between the machines until then. */

@@ -145,6 +145,7 @@ static bool happen(struct run *run, struct mishap *m) {
   bool was_there = is_there(task);
   switch (m->kind) {
   case MISHAP_CUT: return net_cut(m->a, m->b, (enum net_cut)m->how, m->amount) || net_cut(m->b, m->a, (enum net_cut)m->how, m->amount);
+  case MISHAP_STICK: return net_stick(m->a, m->b, world_now() + m->amount);
   case MISHAP_BLOCK: net_block(m->a, m->b, until); return true;
   case MISHAP_REFUSE: net_refuse(m->a, until); return true;
   case MISHAP_SLOW:
@@ -178,6 +179,8 @@ static bool happen(struct run *run, struct mishap *m) {
   }
   if (!was_there)
     return false;
+  if (m->kind == MISHAP_LATE)
+    net_stick(m->a, m->b, world_now() + m->amount);
   bool is_power = m->kind == MISHAP_POWER || m->kind == MISHAP_POWER_PS;
   end_by_force(task, is_power ? END_POWER : m->kind == MISHAP_TEAR ? END_TEAR : END_KILL);
   if (m->kind == MISHAP_WIPE) {

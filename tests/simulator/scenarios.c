@@ -5,20 +5,21 @@
 
 #include "tests/simulator/check.h"
 
-enum shape { ONE_ONE, ONE_TWO, TWO_ONE, TWO_TWO, UNHELD, DRAWS, SYNC, ALLREDUCE, TOKENS, SHAPES };
+enum shape { ONE_ONE, ONE_TWO, TWO_ONE, TWO_TWO, ASKS, DRAWS, SYNC, ALLREDUCE, TOKENS, BACKUP, SHAPES };
 static const struct {
-  const char *name, *model, *strategy; /* model NULL: counts */
+  const char *name, *model, *strategy; /* model NULL: counts; strategy NULL: tokens */
   uint32_t ps, workers;
 } shapes[SHAPES] = {
   {"counting, 1 ps, 1 worker", NULL, NULL, 1, 1},
   {"counting, 1 ps, 2 workers", NULL, NULL, 1, 2},
   {"counting, 2 ps, 1 worker", NULL, NULL, 2, 1},
   {"counting, 2 ps, 2 workers", NULL, NULL, 2, 2},
-  {"counting as values come, 2 ps, 2 workers", NULL, NULL, 2, 2},
+  {"counting and asking, 2 ps, 2 workers", NULL, NULL, 2, 2},
   {"counting and drawing, 2 ps, 2 workers", NULL, NULL, 2, 2},
   {"rounds, 2 ps, 2 workers", "strategy_ps_sync", "ps-sync", 2, 2},
   {"all-reduce, 3 workers", "strategy_allreduce", "allreduce", 0, 3},
   {"tokens, 1 ps, 2 workers", "sync_exported", NULL, 1, 2},
+  {"tokens, 1 ps, a worker and a backup", "sync_backup", NULL, 1, 2},
 };
 
 #define WEATHER (MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_CLOCK))
@@ -115,7 +116,7 @@ static struct {
     TOGETHER,
     .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL) | MISHAP(MISHAP_TEAR),
     .moments = STEPS}},
-  {UNHELD,
+  {ASKS,
    {.name = "moments-half",
     .title = "steps_that_wait_amid_their_changes_are_counted_once",
     COUNTS,
@@ -129,6 +130,13 @@ static struct {
     COUNTS,
     TOGETHER,
     .mishaps = MISHAP(MISHAP_BLOCK) | MISHAP(MISHAP_PAUSE) | MISHAP(MISHAP_CUT),
+    .moments = STEPS}},
+  {TWO_TWO,
+   {.name = "stuck",
+    .title = "steps_are_counted_once_when_connections_are_stuck_and_others_pass",
+    COUNTS,
+    TOGETHER,
+    .mishaps = MISHAP(MISHAP_KILL) | MISHAP(MISHAP_STICK) | MISHAP(MISHAP_LATE),
     .moments = STEPS}},
   {TWO_TWO,
    {.name = "saved-often",
@@ -177,6 +185,17 @@ static struct {
     .more = "--elastic",
     .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL) | MISHAP(MISHAP_TEAR) | MISHAP(MISHAP_CUT),
     .moments = STEPS | MOMENT(MOMENT_ROUND)}},
+  {SYNC,
+   {.name = "elastic-cuts",
+    .title = "rounds_have_equal_members_when_some_are_cut_off_amid_them",
+    .steps = 8,
+    .timeout_s = 120,
+    .check = check_exit_codes,
+    .is_done = is_finished,
+    TOGETHER,
+    .more = "--elastic",
+    .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_CUT) | MISHAP(MISHAP_BLOCK) | MISHAP(MISHAP_STICK),
+    .moments = MOMENT(MOMENT_CHANGE) | MOMENT(MOMENT_COMMIT) | MOMENT(MOMENT_ROUND)}},
   {SYNC,
    {.name = "fewer",
     .title = "one_with_fewer_steps_ends_the_others_in_words",
@@ -253,6 +272,14 @@ static struct {
     VALUES,
     APART,
     .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_PAUSE)}},
+  {BACKUP,
+   {.name = "backup",
+    .title = "gradients_that_come_late_are_dropped_and_tokens_are_shared_when_one_worker_is_enough",
+    .steps = 16,
+    .timeout_s = 120,
+    .check = check_exit_codes,
+    TOGETHER,
+    .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_PAUSE) | MISHAP(MISHAP_CUT)}},
   {TWO_TWO,
    {.name = "moments-cut",
     .title = "steps_are_counted_once_when_connections_break_amid_them",
@@ -334,6 +361,10 @@ static const struct planted planted_faults[] = {
   {1, "moments", "a step that a ps has is not applied again"},
   {2, "moments", "a worker goes on behind what all ps have"},
   {3, "moments-1ps", "a worker asks again after a restore"},
+  {4, "stuck", "a connection that is replaced is closed"},
+  {5, "stuck", "what comes of a replaced connection is not taken"},
+  {6, "moments-half", "a step that waits amid its changes makes them on copies"},
+  {7, "moments-half", "a half step is not kept for the next incarnation"},
   {8, "moments", "what is initialised is not initialised again"},
   {9, "moments-saved", "commits wait while a checkpoint is cut"},
   {10, "moments-saved", "all ps go back to the same checkpoint"},
@@ -359,6 +390,9 @@ static const struct planted planted_faults[] = {
   {33, "elastic-replicas", "one that returns copies the state, too"},
   {34, "elastic-replicas", "a registrar that is started again hears all first"},
   {35, "moments-tokens", "what a half-done step has given is kept for its next try"},
+  {36, "moments-half", "what a lost step has taken is its successor's"},
+  {37, "backup", "a gradient of a round that is over is dropped"},
+  {38, "backup", "a worker takes its own tokens of a round alone"},
   {39, "replicas-again", "a checkpoint of replicas has the same step of all"},
   {0, NULL, NULL},
 };
@@ -377,9 +411,12 @@ void scenario_build(struct scenario *scenario) {
   static struct job *jobs[SHAPES];
   enum shape shape = table[scenario - scenarios()].shape;
   if (!jobs[shape] && shapes[shape].model && !shapes[shape].strategy)
-    jobs[shape] = job_of_tokens(shapes[shape].name, shapes[shape].model, shapes[shape].ps, shapes[shape].workers);
-  if (!jobs[shape] && shape == UNHELD)
-    jobs[shape] = job_unheld(shapes[shape].name, shapes[shape].ps, shapes[shape].workers);
+    jobs[shape] = job_of_tokens(shapes[shape].name, shapes[shape].model,
+                                shape == BACKUP ? "init: -> | group_deps, group_deps_1"
+                                                : "init: -> | global_step/Assign, w/Assign, b/Assign, sync_rep_local_step/Assign",
+                                shapes[shape].ps, shapes[shape].workers);
+  if (!jobs[shape] && shape == ASKS)
+    jobs[shape] = job_asking(shapes[shape].name, shapes[shape].ps, shapes[shape].workers);
   if (!jobs[shape] && shape == DRAWS)
     jobs[shape] = job_drawing(shapes[shape].name, shapes[shape].ps, shapes[shape].workers);
   if (!jobs[shape])
