@@ -13,9 +13,9 @@
 #include "runtime/net/receive_pool.h"
 #include "runtime/program/monotonic.h"
 
-#define LEAVE_MS 5000       /* for the last bytes, and the peers' closing */
+#define LEAVE_MS 5000       /* for the peers' closing */
 #define LEAVE_CUT_MS 1000   /* for one that is cut off at that moment */
-#define LEAVE_AGAIN_MS 2000 /* for one that is cut off by then, before it has heard our good-bye */
+#define LEAVE_AGAIN_MS 2000 /* for one that is cut off before it has heard our good-bye; it may know so by silence alone */
 #define STALL_MS 2000       /* ticks that come so late say that we were held up ourselves */
 
 void cluster_log(struct cluster *cluster, const char *format, ...) {
@@ -295,14 +295,16 @@ static uint32_t channels_open(struct cluster *cluster, bool at_once) {
   return count.open;
 }
 
-/* Under the lock. Whom we still have something to say to; whether one that is cut off counts. */
-static bool is_drained(const struct cluster *cluster, bool wait_for_cut) {
+/* Under the lock. Until when somebody is waited for whom we still have something to say to; 0: there is none. */
+static uint64_t drain_until(const struct cluster *cluster, uint64_t end_ms) {
+  uint64_t until_ms = 0;
   for (uint32_t i = 0; i < cluster->task_count; i++) {
     const struct peer *peer = &cluster->peers[i];
-    if (peer->session.is_alive && !session_is_drained(&peer->session) && (peer->channel || wait_for_cut))
-      return false;
+    uint64_t own_ms = peer->channel || peer->changed_ms + LEAVE_AGAIN_MS > end_ms ? end_ms : peer->changed_ms + LEAVE_AGAIN_MS;
+    if (peer->session.is_alive && !session_is_drained(&peer->session) && own_ms > until_ms)
+      until_ms = own_ms;
   }
-  return true;
+  return until_ms;
 }
 
 /* Under the lock. Nobody is cut off, who could hear our good-bye in a moment. */
@@ -328,21 +330,19 @@ void cluster_say_bye(struct peer *peer) {
 /* Good-bye to all, and until they have heard it the links go on as ever. Who says it has nothing left to do: it is killed after that
  * as seldom as can be, since others take it for finished. */
 static void say_goodbye(struct cluster *cluster) {
-  uint64_t began_ms = loop_now_ms(), cut_ms = began_ms + LEAVE_CUT_MS, end_ms = began_ms + LEAVE_MS;
+  uint64_t began_ms = loop_now_ms(), cut_ms = began_ms + LEAVE_CUT_MS, end_ms = began_ms + NET_SILENCE_MS + LEAVE_AGAIN_MS, until_ms;
   pthread_mutex_lock(&cluster->lock);
   cluster->is_stopped = cluster->is_leaving = true;
   pthread_cond_broadcast(&cluster->changed);
   while (loop_now_ms() < cut_ms && !is_settled(cluster))
     cluster_wait_changed(cluster, cut_ms);
-  bool was_settled = is_settled(cluster);
   cluster->has_said_bye = true;
   pthread_mutex_unlock(&cluster->lock);
   for (uint32_t i = 0; i < cluster->task_count; i++)
     cluster_say_bye(&cluster->peers[i]);
   pthread_mutex_lock(&cluster->lock);
-  cut_ms = was_settled ? loop_now_ms() + LEAVE_AGAIN_MS : 0;
-  for (uint64_t now_ms; now_ms = loop_now_ms(), now_ms < end_ms && !is_drained(cluster, now_ms < cut_ms);)
-    cluster_wait_changed(cluster, now_ms < cut_ms ? cut_ms : end_ms);
+  while ((until_ms = drain_until(cluster, end_ms)) > loop_now_ms())
+    cluster_wait_changed(cluster, until_ms);
   cluster->is_closing = true;
   pthread_mutex_unlock(&cluster->lock);
 }

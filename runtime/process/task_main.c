@@ -323,8 +323,10 @@ static status leave_job(struct host *host) {
 static status check_kept(struct host *host) {
   if (!job_keeps(host->job) || cluster_identity(host->cluster).history == host->history)
     return OK;
-  TRY(course_join(host->course));
-  return course_is_done(host->course)
+  status joined = course_join(host->course);
+  if (joined != OK && joined != ABORTED) /* ABORTED: variables are to be initialised again, by the chief */
+    return joined;
+  return joined == OK && course_is_done(host->course)
          ? OK
          : fail(UNAVAILABLE, "the job has begun again since this task had finished, and its steps are in no checkpoint any more");
 }
