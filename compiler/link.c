@@ -222,10 +222,19 @@ static status link_with_lld(const char *program, const char *folder, const struc
   return OK;
 }
 
+/* Of the runtime's code, where tfc is built to watch its own tasks: the C compiler knows what it needs. */
+#ifdef TFC_LINK_SANITIZER
+static const char *const sanitizer = TFC_LINK_SANITIZER;
+#else
+static const char *const sanitizer = NULL;
+#endif
+
 static status link_with_cc(const char *program, const struct link_job *job) {
   char said[LINKER_WORDS_MAX];
   struct link_words words = {.count = 0};
   add(&words, "cc");
+  if (sanitizer)
+    add(&words, sanitizer);
   add(&words, "-o");
   add(&words, job->output);
   add(&words, "-no-pie");
@@ -233,7 +242,7 @@ static status link_with_cc(const char *program, const struct link_job *job) {
     add(&words, "-u");
     add(&words, job->symbols[i]);
   }
-  add(&words, "-Wl,--gc-sections,--strip-debug,--build-id=none");
+  add(&words, sanitizer ? "-Wl,--gc-sections,--build-id=none" : "-Wl,--gc-sections,--strip-debug,--build-id=none");
   add(&words, "-Wl,--whole-archive");
   for (int i = 0; i < job->object_count; i++)
     add(&words, job->objects[i]);
@@ -256,7 +265,7 @@ static status link_without_linker(void) { return fail(FAILED_PRECONDITION, "no l
 static status link_with_any(const struct link_job *job) {
   char program[512];
   const char *folder = link_start_folder();
-  if (folder && link_find_lld(program, sizeof program))
+  if (folder && !sanitizer && link_find_lld(program, sizeof program))
     return link_with_lld(program, folder, job);
   if (link_find_program("cc", program, sizeof program))
     return link_with_cc(program, job);

@@ -42,6 +42,7 @@ struct host {
   struct doctor *doctor;       /* NULL: not started yet */
   pthread_mutex_t report_lock; /* task, cluster and doctor are there while it is held, unless: */
   bool is_leaving;
+  bool has_joined;        /* all above that host_stop stops is there; guarded by report_lock */
   atomic_bool is_stopped; /* what is made later has to be told */
   struct progress progress;
 };

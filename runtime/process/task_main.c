@@ -427,6 +427,9 @@ static status run_host(struct host *host) {
   TRY(course_create(host->task, &host->options, &host->course));
   TRY(runners_check(host->task, host->options.runners, host->options.runner_count));
   TRY(host_join(host));
+  pthread_mutex_lock(&host->report_lock);
+  host->has_joined = true;
+  pthread_mutex_unlock(&host->report_lock);
   if (atomic_load(&host->is_stopped)) /* before that was there which is to be told */
     host_stop(host);
   doctor_enter(host->doctor, STAGE_ASKS_HISTORY, NULL, 0);
@@ -462,13 +465,19 @@ static void reload_host(void *self) {
 void host_stop(void *self) {
   struct host *host = self;
   atomic_store(&host->is_stopped, true);
-  job_stop(host->job);
-  task_stop(host->task);
-  replicas_stop(host->replicas);
-  if (host->cluster)
+  pthread_mutex_lock(&host->report_lock);
+  bool has_joined = host->has_joined && !host->is_leaving;
+  if (has_joined)
+    job_stop(host->job);
+  if (!host->is_leaving)
+    task_stop(host->task);
+  if (has_joined)
+    replicas_stop(host->replicas);
+  if (has_joined && host->cluster)
     cluster_stop(host->cluster);
-  if (host->course)
+  if (has_joined)
     course_stop(host->course);
+  pthread_mutex_unlock(&host->report_lock);
 }
 
 /* On SIGUSR1, from the thread that waits for it. A task that is being torn down says nothing more. */

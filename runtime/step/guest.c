@@ -101,6 +101,14 @@ static void guest_report(struct guest *guest) {
                        is_lost ? stopping : guest->step.text);
 }
 
+/* While it is in the list others may still fail it. */
+static bool is_well(struct step *step) {
+  pthread_mutex_lock(&step->task->lock);
+  bool is_well = step->code == OK;
+  pthread_mutex_unlock(&step->task->lock);
+  return is_well;
+}
+
 static void guest_run(void *argument) {
   struct guest *guest = argument;
   struct task *task = guest->step.task;
@@ -113,7 +121,7 @@ static void guest_run(void *argument) {
     begun = step_commit(&guest->step);
   if (begun != OK)
     fail_step(&guest->step, begun);
-  if (guest->step.code == OK)
+  if (is_well(&guest->step))
     step_notify(&guest->step);
   if (guest->step.stats)
     send_stats(guest);
