@@ -1,5 +1,5 @@
-/* invariant.h: what the protocol promises at every moment (notes of the protocol, I1 .. I12, and I14), asserted while a run goes on. I13, that all
- * come to an end, is the run's own.
+/* invariant.h: what the protocol promises at every moment (notes of the protocol, I1 .. I12, and I14), asserted while a run goes on. I13,
+ * that all come to an end, is the run's own.
  *
  * Two ways to see it. After every event the tasks are looked at: their ledgers, variables, rounds, disks. And some functions of the
  * simulated library are led here by the linker (simulated.cmake), where a thing passes that leaves no trace in any state: a message that is
