@@ -11,6 +11,7 @@ void nest_candidates(const struct nest *n, struct candidates *out) {
     propose_convs(n, &c, out);
   } else if (found) {
     propose_products(n, &c, out);
+    propose_streams(n, &c, out);
     propose_filters(n, &c, out);
     propose_turned(n, &c, out);
     propose_product_blocks(n, &c, out);

@@ -38,6 +38,7 @@ static inline int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / b
 
 void propose_products(const struct nest *n, const struct contraction *c, struct candidates *out);       /* choose_product.c */
 void propose_product_blocks(const struct nest *n, const struct contraction *c, struct candidates *out); /* choose_blocks.c */
+void propose_streams(const struct nest *n, const struct contraction *c, struct candidates *out);        /* choose_stream.c */
 void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out);        /* choose_filter.c */
 void propose_convs(const struct nest *n, const struct contraction *c, struct candidates *out);          /* choose_conv.c */
 void propose_turned(const struct nest *n, const struct contraction *c, struct candidates *out);         /* choose_turned.c */

@@ -67,6 +67,9 @@ const struct tile product_tiles[TILES] = {{2, 8, 14.8}, {4, 4, 10.4}, {6, 4, 13.
 #define RESULT_RUN_CYCLES 6 /* and where those of several strips lie side by side: where one multiply-add starts in a cycle */
 /* times a step, from the second row of tiles on: columns of a far factor fall out of the caches; half a rate hides it */
 #define FAR_STEP 1.25
+#define LINE_BYTES 64
+#define LINE_STREAMED 3.4  /* a far line, read behind the one in front of it, */
+#define STREAMED_SHARE 0.8 /* and of the peak that rows reach meanwhile */
 #define PAGE_BYTES 4096
 #define PAGE_CYCLES 20       /* a term in a page that the TLB has lost */
 #define PAGES 1536           /* that it holds */
@@ -94,6 +97,7 @@ static double divide_up(double a, double by) { return (double)(((int64_t)a + (in
 bool product_is_far(const struct machine *machine, const struct product_work *w) {
   return w->k * w->width * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
 }
+bool product_is_paged(const struct product_work *w) { return w->k * w->stride / PAGE_BYTES > PAGES; }
 
 /* Blocks of t->rows rows and what is left, as `tail cut 8 4 2 1` does it: a smaller tile takes no less than half of the whole one's
  * time. */
@@ -127,11 +131,17 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
     step = is_half(machine) ? step : step * (row_blocks(w->m, t) > 1 ? FAR_STEP : 1) + (fetch ? t->vectors * FETCH_CYCLES : 0);
     line = fetch ? LINE_FETCHED : LINE_MISSED;
   }
-  step += w->k * w->stride / PAGE_BYTES > PAGES ? PAGE_CYCLES : 0;
+  step += product_is_paged(w) ? PAGE_CYCLES : 0;
   step += is_half(machine) && w->is_transposed && rows_are_far(machine, w) ? ACROSS_CYCLES : 0;
   double tile = w->k * step + TILE_CYCLES + t->rows * t->vectors * STORE_CYCLES;
   double ends = rows_cycles(machine, w, strips) + result_cycles(machine, w, RESULT_CYCLES);
   return w->batch * (strips * (row_blocks(w->m, t) * tile + w->k * t->vectors * line) + ends);
+}
+
+double product_stream_cycles(const struct machine *machine, const struct product_work *w) {
+  double fmas = w->m * w->k * divide_up(w->width, w->lanes) / machine->fma_rate / STREAMED_SHARE;
+  double lines = w->k * w->width * w->bytes / LINE_BYTES * LINE_STREAMED;
+  return w->batch * (fmas > lines ? fmas : lines);
 }
 
 /* Both factors in panels, as where the first is transposed or the sum is long: tiles of 8 x 2 vectors, blocks of terms, and the rows'

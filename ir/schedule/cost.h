@@ -77,10 +77,14 @@ extern const struct tile product_tiles[TILES];
 
 /* Whether the second factor comes from beyond L2: it takes more than half of it. */
 bool product_is_far(const struct machine *machine, const struct product_work *work);
+/* Whether the second factor's neighbouring terms lie in more pages than the TLB holds. */
+bool product_is_paged(const struct product_work *work);
 /* As the target does by itself. */
 double product_own_cycles(const struct machine *machine, const struct product_work *work);
 /* By tiles, both factors where they lie; fetch: the second is asked for ahead. */
 double product_tile_cycles(const struct machine *machine, const struct product_work *work, const struct tile *tile, bool fetch);
+/* A far second factor read as it lies, a few of its rows at a time, while the sums of all columns wait in the first cache. */
+double product_stream_cycles(const struct machine *machine, const struct product_work *work);
 /* The tile of this form; NULL: none was measured. */
 const struct tile *tile_of(int rows, int vectors);
 /* By blocks of terms, each of which is copied first. */

@@ -66,6 +66,14 @@ static const struct choice_case cases[] = {
   {"many rows are packed", PRODUCT("2048", "1024", "1024", ""), "x86-64-v4", NULL},
   {"open rows, when they are few", PRODUCT("n0", "256", "512", " sizes 1"), "x86-64-v4", "when n0 < "},
   {"one row", PRODUCT("1", "256", "512", ""), "x86-64-v4", NULL},
+  {"one row, and a factor beyond L2 is read as it lies", PRODUCT("1", "602", "530", ""), "x86-64-v4",
+   "split n 128 -> ns ni; split ns 4 -> nt no; split k 4 -> ko ki; order nt no m ni; sink no m ni under ko in stack; sink m ni under ki in "
+   "register; run nt tasks"},
+  {"few rows, and a factor in many pages", PRODUCT("5", "2000", "1024", ""), "znver4", "split n 32 -> ns ni; split ns 16 -> nt no"},
+  {"a vector times a matrix",
+   "kernel k(in a: f32[600], in b: f32[600,1024], out c: f32[1024]) { par i0 < 1024 { var v0: f32 = 0:f32 red i1 < 600 { v0 = add(v0, "
+   "mul(a[i1], b[i1,i0])) } c[i0] = max(v0, 0:f32) } }",
+   "x86-64-v4", "order nt no ni; sink no ni under ko in stack"},
   {"columns that lie apart, few rows along the vectors", TRANSPOSED("8", "256", "512"), "x86-64-v4",
    "split m 8 -> mo mi; split n 516 -> no nc; order mo no nc mi; stage a at no by k mi -> kp mp"},
   {"columns that lie apart, a factor in many pages", TRANSPOSED("16", "1024", "1600"), "x86-64-v4",

@@ -1,0 +1,115 @@
+/* choose_stream.c: products of so few rows that what counts is to read the second factor, which comes from beyond L2: a matrix times one
+ * vector, or a few.
+ *
+ * It is read in the order in which it lies, four of its rows side by side, so that the CPU sees long runs and asks for their next lines by
+ * itself; the sums of all columns wait on the stack meanwhile. (Tiles that keep sums in registers over all terms go down the columns: each
+ * term is in another page.) Tasks are groups of columns: runs of half a page or a whole one. */
+#include <string.h>
+
+#include "compiler/schedule/choose.h"
+
+struct stream {
+  const struct nest *n;
+  const struct contraction *c;
+  struct product_work work;
+  int rows; /* the axis m; -1: there is none, and one row. That of columns is c->lanes */
+  int64_t batch, m, k, width, lanes;
+  int64_t vectors; /* of a tile */
+  int64_t tiles;   /* of a task */
+};
+
+#define ROWS_MAX 8
+#define ROWS_MISSED 2 /* more hide the lines that they wait for, where pages do not change with each term */
+#define TERMS 4       /* rows of the second factor that are read side by side */
+#define VECTORS_MAX 8
+#define RUN_LEAST 2048 /* bytes of a row that a task reads, */
+#define RUN_MOST 4096
+#define TASKS_MIN 2
+
+/* ---- which nests ---- */
+
+/* One axis of columns, one of terms, at most one of rows; others are batches. */
+static bool find_axes(struct stream *s) {
+  const struct contraction *c = s->c;
+  s->rows = -1;
+  s->batch = s->m = 1;
+  for (int i = 0; i < c->axis_count; i++) {
+    const struct contraction_axis *a = &c->axes[i];
+    bool is_row = a->role == ROLE_M, is_term = i >= c->par_count;
+    if (a->extent < 1 || (is_row && s->rows >= 0) || (a->role == ROLE_N && i != c->lanes) || (is_term && a->role != ROLE_K))
+      return false;
+    s->rows = is_row ? i : s->rows;
+    s->m = is_row ? a->extent : s->m;
+    s->batch *= a->role == ROLE_BATCH ? a->extent : 1;
+  }
+  return c->axis_count == c->par_count + 1 && c->lanes >= 0 && c->axes[c->lanes].role == ROLE_N && c->axes[c->lanes].stride[1] == 1;
+}
+static void find_sizes(struct stream *s) {
+  const struct contraction *c = s->c;
+  int64_t bytes = (int64_t)dtype_size(c->dtype);
+  s->k = c->axes[c->par_count].extent;
+  s->width = c->axes[c->lanes].extent;
+  s->lanes = s->n->machine->vector_bytes / bytes;
+  s->vectors = VECTORS_MAX;
+  while (s->vectors > 1 && s->vectors * s->m > s->n->machine->registers / 2)
+    s->vectors /= 2;
+  int64_t tile = s->vectors * s->lanes, part = divide_up(s->width, TASKS_MIN), least = RUN_LEAST / bytes, most = RUN_MOST / bytes;
+  s->tiles = divide_up(part < least ? least : part > most ? most : part, tile);
+  s->work = (struct product_work){.batch = (double)s->batch,
+                                  .m = (double)s->m,
+                                  .k = (double)s->k,
+                                  .width = (double)s->width,
+                                  .lanes = (double)s->lanes,
+                                  .bytes = (double)bytes,
+                                  .stride = (double)(c->axes[c->par_count].stride[1] * bytes)};
+}
+static bool is_stream(struct stream *s) {
+  const struct contraction *c = s->c;
+  if ((c->dtype != DTYPE_FLOAT && c->dtype != DTYPE_DOUBLE) || c->factor[1] != c->load[1] || !find_axes(s) || s->m > ROWS_MAX)
+    return false;
+  find_sizes(s);
+  bool is_waited_for = s->m <= ROWS_MISSED || product_is_paged(&s->work);
+  return product_is_far(s->n->machine, &s->work) && is_waited_for && s->width * (int64_t)s->work.bytes >= RUN_LEAST;
+}
+
+/* ---- steps ---- */
+
+static const char *axis_text(const struct stream *s, int axis) {
+  const char *word = axis == s->rows           ? "m"
+                   : axis == s->c->lanes       ? "n"
+                   : axis == s->c->par_count   ? "k"
+                                               : arena_printf(s->n->arena, "b%c", 'a' + axis);
+  return s->n->number ? arena_printf(s->n->arena, "%s_%d", word, s->n->number) : word;
+}
+static const char *begin_text(const struct stream *s) {
+  const char *from = "", *to = "";
+  for (int i = 0; i < s->c->axis_count; i++) {
+    from = arena_printf(s->n->arena, "%s i%d", from, s->n->first_loop + i);
+    to = arena_printf(s->n->arena, "%s %s", to, axis_text(s, i));
+  }
+  return arena_printf(s->n->arena, "name%s ->%s; fma", from, to);
+}
+static const char *batch_text(const struct stream *s) {
+  const char *text = "";
+  for (int i = 0; i < s->c->par_count; i++)
+    if (i != s->rows && i != s->c->lanes)
+      text = arena_printf(s->n->arena, "%s %s", text, axis_text(s, i));
+  return text;
+}
+
+void propose_streams(const struct nest *nest, const struct contraction *c, struct candidates *out) {
+  struct stream s = {.n = nest, .c = c};
+  if (!nest->machine->has_fma || !is_stream(&s))
+    return;
+  struct arena *a = nest->arena;
+  const char *n = axis_text(&s, c->lanes), *k = axis_text(&s, c->par_count), *batch = batch_text(&s);
+  const char *m = s.rows < 0 ? "" : arena_printf(a, " %s", axis_text(&s, s.rows));
+  const char *text = arena_printf(a, "%s; split %s %lld -> %ss %si; split %ss %lld -> %st %so; split %s %d -> %so %si", begin_text(&s), n,
+                                  (long long)(s.vectors * s.lanes), n, n, n, (long long)s.tiles, n, n, k, TERMS, k, k);
+  text = arena_printf(a, "%s; order%s %st %so%s %si; sink %so%s %si under %so in stack; sink%s %si under %si in register", text, batch, n, n,
+                      m, n, n, m, n, k, m, n, k);
+  text = arena_printf(a, "%s; run%s %st tasks;%s run %si lanes", text, batch, n, *m ? arena_printf(a, " run%s unroll;", m) : "", n);
+  if (out->items.items[0].cycles == 0)
+    out->items.items[0].cycles = product_own_cycles(nest->machine, &s.work);
+  vec_push(&out->items, ((struct candidate){.steps = text, .cycles = product_stream_cycles(nest->machine, &s.work)}));
+}
