@@ -75,10 +75,10 @@ static bool is_stream(struct stream *s) {
 /* ---- steps ---- */
 
 static const char *axis_text(const struct stream *s, int axis) {
-  const char *word = axis == s->rows           ? "m"
-                   : axis == s->c->lanes       ? "n"
-                   : axis == s->c->par_count   ? "k"
-                                               : arena_printf(s->n->arena, "b%c", 'a' + axis);
+  const char *word = axis == s->rows         ? "m"
+                   : axis == s->c->lanes     ? "n"
+                   : axis == s->c->par_count ? "k"
+                                             : arena_printf(s->n->arena, "b%c", 'a' + axis);
   return s->n->number ? arena_printf(s->n->arena, "%s_%d", word, s->n->number) : word;
 }
 static const char *begin_text(const struct stream *s) {
@@ -106,8 +106,8 @@ void propose_streams(const struct nest *nest, const struct contraction *c, struc
   const char *m = s.rows < 0 ? "" : arena_printf(a, " %s", axis_text(&s, s.rows));
   const char *text = arena_printf(a, "%s; split %s %lld -> %ss %si; split %ss %lld -> %st %so; split %s %d -> %so %si", begin_text(&s), n,
                                   (long long)(s.vectors * s.lanes), n, n, n, (long long)s.tiles, n, n, k, TERMS, k, k);
-  text = arena_printf(a, "%s; order%s %st %so%s %si; sink %so%s %si under %so in stack; sink%s %si under %si in register", text, batch, n, n,
-                      m, n, n, m, n, k, m, n, k);
+  text = arena_printf(a, "%s; order%s %st %so%s %si; sink %so%s %si under %so in stack; sink%s %si under %si in register", text, batch, n,
+                      n, m, n, n, m, n, k, m, n, k);
   text = arena_printf(a, "%s; run%s %st tasks;%s run %si lanes", text, batch, n, *m ? arena_printf(a, " run%s unroll;", m) : "", n);
   if (out->items.items[0].cycles == 0)
     out->items.items[0].cycles = product_own_cycles(nest->machine, &s.work);
