@@ -160,15 +160,19 @@ static value emit_grain(struct codegen *c, value elements, value cost) {
   value ideal = LLVMBuildSelect(c->b, small, elements, LLVMBuildFPToSI(c->b, share, c->m->i64, ""), "");
   return call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){ideal, const_i64(c, 1)}, 2);
 }
-/* Plain loops: in whole cache lines. */
+#define LINES_OF 64 /* elements, whatever their size */
+
+static value round_up(struct codegen *c, value n, int64_t power) {
+  return LLVMBuildAnd(c->b, LLVMBuildNSWAdd(c->b, n, const_i64(c, power - 1), ""), const_i64(c, -power), "");
+}
+/* Plain loops: in whole cache lines, and always in whole vectors: tiles that share one read the same lines. */
 value emit_plain_grain(struct codegen *c, const struct phase *phase) {
   value elements = emit_phase_elements(c, phase), grain = emit_grain(c, elements, emit_phase_cost(c, phase));
   if (phase->copies > 1)
     return grain;
-  value up = LLVMBuildAnd(c->b, LLVMBuildNSWAdd(c->b, grain, const_i64(c, 63), ""), const_i64(c, ~INT64_C(63)), "");
-  value whole = LLVMBuildOr(c->b, LLVMBuildICmp(c->b, LLVMIntSLT, grain, const_i64(c, 64), ""),
-                            LLVMBuildICmp(c->b, LLVMIntSGE, grain, elements, ""), "");
-  return LLVMBuildSelect(c->b, whole, grain, up, "");
+  value vectors = round_up(c, grain, phase->has_lanes ? phase->plan.lanes : 1);
+  value few = LLVMBuildICmp(c->b, LLVMIntSLT, grain, const_i64(c, LINES_OF), "");
+  return LLVMBuildSelect(c->b, few, vectors, round_up(c, grain, LINES_OF), "");
 }
 value emit_pack_grain(struct codegen *c, const struct phase *phase) {
   value cost = LLVMBuildSIToFP(c->b, emit_pack_bytes(c, phase), c->m->f64, "");
