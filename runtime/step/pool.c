@@ -25,16 +25,18 @@
 #define STATE_OPEN (UINT64_C(1) << 16)
 #define STATE_JOB (UINT64_C(1) << 17)
 #define STATE_ACTIVE (STATE_OPEN - 1)
-#define CHUNKS_PER_THREAD 4 /* small enough for little idling at the end, large enough for few atomics */
+#define RANGES_MAX 16 /* of a piece; more threads share them */
+#define JOBS_MAX 8    /* kernels of other steps beyond that run on their callers alone */
 
-#define JOBS_MAX 8 /* kernels of other steps beyond that run on their callers alone */
-
-/* The tiles of one kernel's phase. */
+/* The tiles of one kernel's phase, in equal ranges. A thread begins with its own, which is the same part of every kernel, so that what it
+ * made lies in its caches, and then takes of the others'. It takes half of what a range has left: long runs first, single tiles in the
+ * end, when others wait. */
 struct piece {
-  _Alignas(64) _Atomic int64_t next; /* the first tile nobody has taken */
+  _Alignas(64) _Atomic int64_t next[RANGES_MAX]; /* per range: the first tile nobody has taken */
   const struct kernel_code *code;
   const struct kernel_call *call;
-  int64_t tiles, chunk;
+  int64_t tiles;
+  uint32_t ranges, share; /* share: threads of a range */
 };
 struct job {
   _Alignas(64) _Atomic uint64_t state;
@@ -44,9 +46,15 @@ struct job {
   struct piece pieces[PROGRAM_GROUP_MAX];
 };
 
+struct pool;
+struct worker {
+  struct pool *pool;
+  uint32_t thread; /* from 1 */
+  pthread_t id;
+};
 struct pool {
   int worker_count;
-  pthread_t workers[THREADS_MAX];
+  struct worker workers[THREADS_MAX];
   atomic_bool stopping;
   _Alignas(64) _Atomic uint32_t open; /* bit i: jobs[i] may be joined */
   _Alignas(64) _Atomic uint32_t bell; /* futex: counts jobs */
@@ -72,16 +80,23 @@ static inline void spin_pause(void) {
 #endif
 }
 
-static void take_tiles(struct job *job) {
+static int64_t range_begin(const struct piece *piece, uint32_t range) { return piece->tiles * range / piece->ranges; }
+
+static void take_range(struct piece *piece, uint32_t range, int64_t phase) {
+  int64_t last = range_begin(piece, range + 1), left;
+  while ((left = last - atomic_load_explicit(&piece->next[range], memory_order_relaxed)) > 0) {
+    int64_t chunk = left / (2 * piece->share) + 1; /* of an older state, maybe */
+    int64_t begin = atomic_fetch_add_explicit(&piece->next[range], chunk, memory_order_relaxed);
+    if (begin < last)
+      piece->code->run(piece->call, phase, begin, begin + chunk < last ? begin + chunk : last);
+  }
+}
+/* thread: 0 is the caller, workers count from 1. */
+static void take_tiles(struct job *job, uint32_t thread) {
   for (uint32_t i = 0; i < job->piece_count; i++) {
     struct piece *piece = &job->pieces[i];
-    for (;;) {
-      int64_t begin = atomic_fetch_add_explicit(&piece->next, piece->chunk, memory_order_relaxed);
-      if (begin >= piece->tiles)
-        break;
-      int64_t end = begin + piece->chunk < piece->tiles ? begin + piece->chunk : piece->tiles;
-      piece->code->run(piece->call, job->phase, begin, end);
-    }
+    for (uint32_t k = 0; k < piece->ranges; k++)
+      take_range(piece, (thread / piece->share + k) % piece->ranges, job->phase);
   }
 }
 
@@ -113,7 +128,8 @@ static void worker_sleep(struct pool *pool, uint32_t bell) {
 }
 
 static void *worker_main(void *argument) {
-  struct pool *pool = argument;
+  const struct worker *worker = argument;
+  struct pool *pool = worker->pool;
   float_mode_set();
   uint64_t last[JOBS_MAX] = {0};
   while (!atomic_load_explicit(&pool->stopping, memory_order_relaxed)) {
@@ -124,7 +140,7 @@ static void *worker_main(void *argument) {
       spin_pause();
     }
     if (job) {
-      take_tiles(job);
+      take_tiles(job, worker->thread);
       atomic_fetch_sub_explicit(&job->state, 1, memory_order_release);
     } else {
       worker_sleep(pool, bell);
@@ -153,8 +169,12 @@ status pool_create(int threads, struct pool **out) {
     return fail(RESOURCE_EXHAUSTED, "no memory");
   memset(pool, 0, sizeof *pool);
   int wanted = (threads <= 0 ? cores_available() : threads > THREADS_MAX ? THREADS_MAX : threads) - 1;
-  while (pool->worker_count < wanted && pthread_create(&pool->workers[pool->worker_count], NULL, worker_main, pool) == 0)
-    pool->worker_count++;
+  for (bool made = true; made && pool->worker_count < wanted; pool->worker_count += made) {
+    struct worker *worker = &pool->workers[pool->worker_count];
+    worker->pool = pool;
+    worker->thread = (uint32_t)pool->worker_count + 1;
+    made = pthread_create(&worker->id, NULL, worker_main, worker) == 0;
+  }
   *out = pool;
   return OK;
 }
@@ -165,7 +185,7 @@ void pool_destroy(struct pool *pool) {
   atomic_store(&pool->stopping, true);
   ring_bell(pool);
   for (int i = 0; i < pool->worker_count; i++)
-    pthread_join(pool->workers[i], NULL);
+    pthread_join(pool->workers[i].id, NULL);
   free(pool);
 }
 
@@ -192,7 +212,7 @@ static void job_run(struct pool *pool, struct job *job) {
   atomic_store_explicit(&job->state, number | STATE_OPEN, memory_order_release);
   atomic_fetch_or_explicit(&pool->open, bit, memory_order_release);
   ring_bell(pool);
-  take_tiles(job);
+  take_tiles(job, 0);
   atomic_fetch_and_explicit(&pool->open, ~bit, memory_order_relaxed);
   atomic_fetch_and_explicit(&job->state, ~STATE_OPEN, memory_order_acq_rel);
   for (int round = 0; atomic_load_explicit(&job->state, memory_order_acquire) & STATE_ACTIVE; round++)
@@ -202,6 +222,17 @@ static void job_run(struct pool *pool, struct job *job) {
       sched_yield(); /* fewer cores than threads: let the worker finish */
 }
 
+static void piece_fill(const struct pool *pool, struct piece *piece, const struct pool_kernel *kernel, int64_t phase) {
+  int64_t threads = pool_threads(pool);
+  piece->code = kernel->code;
+  piece->call = &kernel->call;
+  piece->tiles = kernel->code->query(kernel->call.sizes, phase);
+  piece->share = (uint32_t)((threads + RANGES_MAX - 1) / RANGES_MAX);
+  int64_t ranges = (threads + piece->share - 1) / piece->share;
+  piece->ranges = (uint32_t)(piece->tiles < 1 ? 1 : piece->tiles < ranges ? piece->tiles : ranges);
+  for (uint32_t i = 0; i < piece->ranges; i++)
+    atomic_store_explicit(&piece->next[i], range_begin(piece, i), memory_order_relaxed);
+}
 /* The phase's tiles of the kernels that have it; the number of them all. */
 static int64_t job_fill(const struct pool *pool, struct job *job, const struct pool_kernel *kernels, uint32_t count, int64_t phase) {
   int64_t total = 0;
@@ -211,12 +242,7 @@ static int64_t job_fill(const struct pool *pool, struct job *job, const struct p
     if (phase >= kernels[i].phases)
       continue;
     struct piece *piece = &job->pieces[job->piece_count++];
-    piece->code = kernels[i].code;
-    piece->call = &kernels[i].call;
-    piece->tiles = kernels[i].code->query(kernels[i].call.sizes, phase);
-    int64_t chunk = piece->tiles / ((int64_t)pool_threads(pool) * CHUNKS_PER_THREAD);
-    piece->chunk = chunk < 1 ? 1 : chunk;
-    atomic_store_explicit(&piece->next, 0, memory_order_relaxed);
+    piece_fill(pool, piece, &kernels[i], phase);
     total += piece->tiles;
   }
   return total;
@@ -235,6 +261,6 @@ void pool_run(struct pool *pool, const struct pool_kernel *kernels, uint32_t cou
     if (job_fill(pool, job, kernels, count, phase) > 1)
       job_run(pool, job);
     else
-      take_tiles(job);
+      take_tiles(job, 0);
   atomic_store_explicit(&job->is_taken, false, memory_order_release);
 }
