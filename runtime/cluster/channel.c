@@ -314,7 +314,7 @@ status channel_create(struct cluster *cluster, int fd, struct peer *peer, struct
   channel->cluster = cluster;
   channel->peer = peer;
   channel->is_dialled = peer != NULL;
-  channel->created_ms = loop_now_ms();
+  channel->created_ms = channel->opened_ms = loop_now_ms();
   channel->tick.run = run_tick;
   struct tls *tls = NULL;
   status code = tls_begin(cluster, peer, &tls);

@@ -50,7 +50,7 @@ struct channel {
   struct greeting greeting;
   uint32_t probe; /* registrar_ask */
   struct link link;
-  uint64_t created_ms;
+  uint64_t opened_ms, created_ms; /* created_ms: since when it owes its next word */
   struct connection_post tick;
   atomic_bool tick_is_posted;
   char refusal[CLUSTER_REASON_BYTES]; /* why the link was ended; "" */

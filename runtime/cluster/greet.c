@@ -118,11 +118,13 @@ static status name_ask(struct channel *channel, uint64_t now_ms) {
   const struct greeting *g = &channel->greeting;
   uint32_t asked = channel->probe;
   uint64_t generation = g->registrar == cluster->incarnation ? g->generation : 0, before = name->generation;
-  enum registrar_answer answer = registrar_ask(name, g->key.incarnation, generation, now_ms, &channel->probe);
+  enum registrar_answer answer = registrar_ask(name, g->key.incarnation, generation, channel->opened_ms, now_ms, &channel->probe);
   if (channel->probe != asked)
     probe_send(peer, channel->probe);
   if (answer == REGISTRAR_HELD)
     channel->stage = CHANNEL_HELD;
+  else if (answer == REGISTRAR_LATE)
+    return fail(UNAVAILABLE, "an older connection than the one that %s has its name by", peer->name);
   else if (answer != REGISTRAR_GRANTED)
     return twin_refuse(channel, answer);
   if (name->generation != before)

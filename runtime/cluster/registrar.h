@@ -10,6 +10,8 @@
  * | connected | held; the holder is probed |
  * | ... it answers | refused |
  * | ... it has been silent for NET_SILENCE_MS | granted; the holder is refused when it wakes |
+ * | none any more, on a connection from before the grant | has to come again: the holder may have been started since, in the place of who
+ *   asks, and only be cut off; who is dead does not come again |
  *
  * No I/O, no clock, no threads: events and times are handed in. Owner: the cluster of the coordinator.
  */
@@ -23,21 +25,24 @@ enum registrar_answer {
   REGISTRAR_GRANTED,
   REGISTRAR_HELD,      /* ask again after the next event of this name, and with every tick */
   REGISTRAR_REFUSED,   /* the holder lives */
+  REGISTRAR_LATE,      /* its connection is older than the holder's grant: on a new one */
   REGISTRAR_DISPLACED, /* who asks held the name once, and it went to another */
 };
 
 struct registrar_name {
   uint64_t holder, generation; /* 0: none yet */
   bool is_linked;              /* the holder's connection stands */
+  uint64_t granted_ms;         /* to the holder */
   uint64_t heard_ms;           /* the last word of the holder */
   uint32_t probes, answered;   /* probes so far; the last one that was answered */
   uint32_t gone;               /* those up to here went to a connection that has ended: they will not be answered */
 };
 
-/* generation: what the asking incarnation was granted before by this registrar; 0: nothing. *probe: 0 when it asks for the first time on
- * its connection, then what the last question left there; when it has changed: send the holder a probe with this number. */
-enum registrar_answer registrar_ask(struct registrar_name *name, uint64_t incarnation, uint64_t generation, uint64_t now_ms,
-                                    uint32_t *probe);
+/* generation: what the asking incarnation was granted before by this registrar; 0: nothing. opened_ms: when its connection was. *probe: 0
+ * when it asks for the first time on its connection, then what the last question left there; when it has changed: send the holder a probe
+ * with this number. */
+enum registrar_answer registrar_ask(struct registrar_name *name, uint64_t incarnation, uint64_t generation, uint64_t opened_ms,
+                                    uint64_t now_ms, uint32_t *probe);
 /* The granted incarnation's connection stands; has ended. */
 void registrar_linked(struct registrar_name *name, uint64_t incarnation, uint64_t now_ms);
 void registrar_unlinked(struct registrar_name *name, uint64_t incarnation);

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 static enum registrar_answer ask(struct registrar_name *name, uint64_t incarnation, uint64_t now_ms, uint32_t *probe) {
-  return registrar_ask(name, incarnation, 0, now_ms, probe);
+  return registrar_ask(name, incarnation, 0, now_ms, now_ms, probe);
 }
 
 static void a_free_name_is_granted_and_granted_again_to_its_holder(void **state) {
@@ -21,7 +21,7 @@ static void a_free_name_is_granted_and_granted_again_to_its_holder(void **state)
   assert_int_equal(name.generation, 1);
   registrar_linked(&name, 5, 10);
   registrar_unlinked(&name, 5);
-  assert_int_equal(registrar_ask(&name, 5, 1, 90000, &probe), REGISTRAR_GRANTED); /* however long it was away */
+  assert_int_equal(registrar_ask(&name, 5, 1, 90000, 90000, &probe), REGISTRAR_GRANTED); /* however long it was away */
   assert_int_equal(name.generation, 1);
   assert_int_equal(probe, 0);
 }
@@ -65,8 +65,8 @@ static void a_silent_holder_is_decided_on_when_its_silence_is_5_s_old(void **sta
   registrar_linked(&name, 5, 1000);
   assert_int_equal(ask(&name, 6, 1000 + NET_SILENCE_MS - 1, &probe), REGISTRAR_HELD);
   assert_int_equal(ask(&name, 6, 1000 + NET_SILENCE_MS, &probe), REGISTRAR_GRANTED);
-  assert_int_equal(registrar_ask(&name, 5, 1, 9000, &none), REGISTRAR_DISPLACED);  /* on waking */
-  assert_int_equal(registrar_ask(&name, 5, 1, 99000, &none), REGISTRAR_DISPLACED); /* for good */
+  assert_int_equal(registrar_ask(&name, 5, 1, 9000, 9000, &none), REGISTRAR_DISPLACED);   /* on waking */
+  assert_int_equal(registrar_ask(&name, 5, 1, 99000, 99000, &none), REGISTRAR_DISPLACED); /* for good */
 }
 
 static void two_newcomers_are_both_answered(void **state) {
@@ -101,11 +101,36 @@ static void an_answer_of_an_earlier_holder_does_not_count_for_a_later_one(void *
   assert_int_equal(ask(&name, 7, 21, &third), REGISTRAR_HELD);
 }
 
+/* Killed when it had asked, and started again; what it asked comes when its successor is cut off. */
+static void the_word_of_a_dead_one_does_not_take_the_name_of_its_successor(void **state) {
+  (void)state;
+  struct registrar_name name = {0};
+  uint32_t none = 0, dead = 0;
+  assert_int_equal(registrar_ask(&name, 6, 0, 150, 160, &none), REGISTRAR_GRANTED);
+  registrar_linked(&name, 6, 160);
+  registrar_unlinked(&name, 6);
+  assert_int_equal(registrar_ask(&name, 5, 0, 100, 200, &dead), REGISTRAR_LATE);
+  assert_int_equal(registrar_ask(&name, 6, 1, 210, 220, &none), REGISTRAR_GRANTED);
+  assert_int_equal(name.generation, 1);
+}
+
+static void who_lives_comes_again_and_has_the_name_then(void **state) {
+  (void)state;
+  struct registrar_name name = {0};
+  uint32_t none = 0, probe = 0, again = 0;
+  assert_int_equal(registrar_ask(&name, 5, 0, 100, 200, &none), REGISTRAR_GRANTED);
+  registrar_linked(&name, 5, 200);
+  assert_int_equal(registrar_ask(&name, 6, 0, 150, 210, &probe), REGISTRAR_HELD);
+  registrar_unlinked(&name, 5);
+  assert_int_equal(registrar_ask(&name, 6, 0, 150, 220, &probe), REGISTRAR_LATE);
+  assert_int_equal(registrar_ask(&name, 6, 0, 230, 240, &again), REGISTRAR_GRANTED);
+}
+
 /* ---- two processes under one name, every order of events ---- */
 
 struct twin {
-  bool is_alive, is_linked, has_ended;
-  uint64_t generation;
+  bool is_open, is_linked, has_ended;
+  uint64_t generation, opened_ms;
   uint32_t probe, owed; /* a probe it has not answered yet */
 };
 
@@ -122,16 +147,23 @@ static void twin_asks(struct world *w, int i) {
   if (twin->has_ended || twin->is_linked)
     return;
   uint32_t before = twin->probe;
-  switch (registrar_ask(&w->name, (uint64_t)(1 + i), twin->generation, w->now_ms, &twin->probe)) {
+  twin->opened_ms = twin->is_open ? twin->opened_ms : w->now_ms;
+  twin->is_open = true;
+  switch (registrar_ask(&w->name, (uint64_t)(1 + i), twin->generation, twin->opened_ms, w->now_ms, &twin->probe)) {
   case REGISTRAR_GRANTED:
     twin->generation = w->name.generation;
     twin->is_linked = true;
-    other->is_linked = false; /* its connection is closed */
+    other->is_open = other->is_open && !other->is_linked; /* its connection is closed */
+    other->is_linked = false;
     registrar_linked(&w->name, (uint64_t)(1 + i), w->now_ms);
     break;
   case REGISTRAR_HELD:
     if (twin->probe != before)
       other->owed = twin->probe;
+    break;
+  case REGISTRAR_LATE:
+    twin->is_open = false;
+    twin->probe = 0;
     break;
   default: twin->has_ended = true; assert_false(other->has_ended); /* never both */
   }
@@ -145,7 +177,7 @@ static void happen(struct world *w, enum event event) {
   } else if (event <= CUT_1) {
     if (twin->is_linked)
       registrar_unlinked(&w->name, (uint64_t)(1 + i));
-    twin->is_linked = false;
+    twin->is_linked = twin->is_open = false;
     twin->probe = 0; /* it asks anew, on another connection */
     twin->owed = 0;
   } else if (event <= ANSWER_1) {
@@ -190,6 +222,8 @@ int main(void) {
     cmocka_unit_test(a_silent_holder_is_decided_on_when_its_silence_is_5_s_old),
     cmocka_unit_test(two_newcomers_are_both_answered),
     cmocka_unit_test(an_answer_of_an_earlier_holder_does_not_count_for_a_later_one),
+    cmocka_unit_test(the_word_of_a_dead_one_does_not_take_the_name_of_its_successor),
+    cmocka_unit_test(who_lives_comes_again_and_has_the_name_then),
     cmocka_unit_test(of_two_processes_one_goes_on_and_the_other_ends_in_every_order_of_events),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
