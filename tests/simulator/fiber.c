@@ -281,6 +281,8 @@ void fiber_explain(const struct process *process) {
 
 void fiber_each_stack(const struct process *process, void (*see)(void *self, const void *stack, size_t size), void *self) {
   for (uint32_t i = 0; i < fibers.count; i++)
-    if (fibers.items[i]->process == process && fibers.items[i] != current)
+    if (fibers.items[i]->process == process && fibers.items[i] != current) {
       see(self, fibers.items[i]->stack + GUARD_BYTES, STACK_BYTES - GUARD_BYTES);
+      see(self, &fibers.items[i]->argument, sizeof fibers.items[i]->argument); /* of one that has not begun yet */
+    }
 }

@@ -37,7 +37,7 @@ void fiber_end_all(struct process *process);
 
 /* One turn: false when nobody can run. */
 bool fiber_run_one(void);
-/* The stacks of the process's fibers but the current one. */
+/* The stacks of the process's fibers but the current one, and what those were given that have not begun. */
 void fiber_each_stack(const struct process *process, void (*see)(void *self, const void *stack, size_t size), void *self);
 /* What each fiber of the process waits for. */
 void fiber_explain(const struct process *process);
