@@ -5,8 +5,8 @@
 #include <string.h>
 #include "runtime/program/fault.h"
 
-bool view_init(struct view *v, uint32_t seats, uint32_t self) {
-  *v = (struct view){.seats = seats, .self = self, .source = VIEW_NOBODY, .phase = VIEW_GATHERS};
+bool view_init(struct view *v, uint32_t seats, uint32_t self, bool is_elastic) {
+  *v = (struct view){.seats = seats, .self = self, .source = VIEW_NOBODY, .is_elastic = is_elastic, .phase = VIEW_GATHERS};
   v->seat = calloc(seats, sizeof *v->seat);
   return v->seat != NULL;
 }
@@ -17,16 +17,23 @@ void view_tell(struct view *v, uint32_t seat, uint64_t session, uint64_t request
   v->seat[seat] = (struct view_seat){.has_told = true, .session = session, .request = request, .step = step, .state = *state};
 }
 
-void view_finish(struct view *v, uint32_t seat, uint64_t session) {
-  v->seat[seat].has_finished = true;
-  v->seat[seat].session = session;
+bool view_ask(struct view *v, uint32_t seat, uint64_t session) {
+  struct view_seat *s = &v->seat[seat];
+  if (s->session == session && (s->is_asked || s->has_finished))
+    return false;
+  *s = (struct view_seat){.is_asked = true, .session = session};
+  return true;
+}
+
+void view_finish(struct view *v, uint32_t seat, uint64_t session, const struct view_state *state) {
+  v->seat[seat] = (struct view_seat){.has_finished = true, .session = session, .state = *state};
 }
 
 void view_forget(struct view *v, uint32_t seat) { v->seat[seat] = (struct view_seat){0}; }
 
-/* One that has; VIEW_NOBODY: none. */
+/* One that has, and has all there is; VIEW_NOBODY: none. */
 static uint32_t somebody_finished(const struct view *v) {
-  for (uint32_t i = 0; i < v->seats; i++)
+  for (uint32_t i = 0; i < v->seats && !v->is_elastic; i++)
     if (v->seat[i].has_finished)
       return i;
   return VIEW_NOBODY;
@@ -36,7 +43,7 @@ uint32_t view_waits_for(const struct view *v) {
   if (somebody_finished(v) != VIEW_NOBODY)
     return VIEW_NOBODY;
   for (uint32_t i = 0; i < v->seats && v->phase == VIEW_GATHERS && !FAULT(34); i++)
-    if (i != v->self && !v->seat[i].has_told)
+    if (i != v->self && !v->seat[i].has_told && !v->seat[i].has_finished)
       return i;
   return VIEW_NOBODY;
 }
@@ -50,7 +57,7 @@ static bool is_higher(const struct view_state *a, const struct view_state *b) {
 static uint32_t highest(const struct view *v) {
   uint32_t source = VIEW_NOBODY;
   for (uint32_t i = 0; i < v->seats; i++)
-    if (v->seat[i].has_told && v->seat[i].state.has_state &&
+    if ((v->seat[i].has_told || v->seat[i].has_finished) && v->seat[i].state.has_state &&
         (source == VIEW_NOBODY || is_higher(&v->seat[i].state, &v->seat[source].state)))
       source = i;
   return source;
@@ -70,6 +77,8 @@ void view_fetched(struct view *v, bool is_here, uint64_t number) {
   v->phase = is_here ? VIEW_SERVES : VIEW_GATHERS;
   v->number = is_here && v->number <= number ? number + 1 : v->number;
 }
+
+uint64_t view_begin(struct view *v) { return ++v->number; }
 
 uint32_t view_next(const struct view *v) {
   for (uint32_t i = 0; i < v->seats && v->phase == VIEW_SERVES; i++)

@@ -20,8 +20,9 @@ struct view_state {
 };
 struct view_seat {
   bool has_told;          /* and waits for an answer */
-  bool has_finished;      /* and tells no more */
-  uint64_t session;       /* in which it has */
+  bool is_asked;          /* as it has finished, what it has */
+  bool has_finished;      /* and has said what it has */
+  uint64_t session;       /* in which it has, or is asked */
   uint64_t request, step; /* its own number for it; whose transfers it waits for */
   struct view_state state;
 };
@@ -33,30 +34,35 @@ enum view_phase {
 };
 struct view {
   uint32_t seats, self, source;
+  bool is_elastic; /* rounds go on without who has finished: others may have done more */
   enum view_phase phase;
   uint64_t number; /* of the view */
   struct view_seat *seat;
 };
 
 /* False: no memory. */
-bool view_init(struct view *view, uint32_t seats, uint32_t self);
+bool view_init(struct view *view, uint32_t seats, uint32_t self, bool is_elastic);
 void view_deinit(struct view *view);
 
 /* A replica has told; its earlier request, if any, is void. */
 void view_tell(struct view *view, uint32_t seat, uint64_t session, uint64_t request, uint64_t step, const struct view_state *state);
-/* A replica has done all its steps: it still gives its state, behind which there is none. */
-void view_finish(struct view *view, uint32_t seat, uint64_t session);
+/* A replica has done all its steps, and tells by itself no more. True: it is to be asked what it has, which it was not in this session. */
+bool view_ask(struct view *view, uint32_t seat, uint64_t session);
+/* It has answered in that session, and still gives its state; behind which there is none, but where rounds are elastic. */
+void view_finish(struct view *view, uint32_t seat, uint64_t session, const struct view_state *state);
 /* What it told does not hold any more: it is gone. */
 void view_forget(struct view *view, uint32_t seat);
 
 #define VIEW_NOBODY UINT32_MAX
-/* GATHERS: whom it waits for; VIEW_NOBODY: all have told, or somebody has finished. */
+/* GATHERS: whom it waits for; VIEW_NOBODY: all have told, or have finished; or somebody has who has all there is. */
 uint32_t view_waits_for(const struct view *view);
 /* Nobody is waited for: goes to FETCHES, with `source`, or to SERVES where nobody has a state. */
 void view_settle(struct view *view);
 /* FETCHES: the source's state is here, of view `number`; or it could not be had: what the others have told holds, and they wait for an
  * answer. */
 void view_fetched(struct view *view, bool is_here, uint64_t number);
+/* SERVES: what the registrar has is older than what has been, and is nowhere any more: a new view begins with it. Its number. */
+uint64_t view_begin(struct view *view);
 /* SERVES: a replica that waits for an answer; VIEW_NOBODY: none. */
 uint32_t view_next(const struct view *view);
 /* Whether it needs the state, which is that of `round` of its steps; and it is answered. */

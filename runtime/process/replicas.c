@@ -10,6 +10,7 @@
 #include "runtime/cluster/control.h"
 #include "runtime/cluster/view.h"
 #include "runtime/memory/variable.h"
+#include "runtime/program/fault.h"
 #include "runtime/program/monotonic.h"
 #include "runtime/resource/meeting.h"
 #include "runtime/step/commit.h"
@@ -25,7 +26,10 @@ enum talk_kind {
   TALK_GO,       /* from the registrar: yes, with this state, which came before if `is_copied` */
   TALK_ASK,      /* from the registrar: give me your state */
   TALK_GIVEN,    /* to the registrar: it came before this */
-  TALK_NONE,     /* from the first worker: it does not train, or had fewer steps than the others */
+  TALK_NONE,     /* from the first worker: it does not train */
+  TALK_GONE,     /* from the registrar: it had fewer steps than the others, who have left with what they did without it */
+  TALK_WHAT,     /* from the registrar, to who has finished and tells no more: what do you have? */
+  TALK_HAS,      /* to the registrar: this */
 };
 struct talk {
   uint32_t kind, is_copied;
@@ -154,6 +158,61 @@ static status adopt(struct replicas *r, const struct talk *talk, uint64_t step) 
   return commit_place(r->task, r->program->task, talk->command, talk->round);
 }
 
+/* ---- asking ---- */
+
+/* A question, and its answer; *has_come is false when the other side is not the same any more, so that it has to be asked again. */
+static status ask(struct replicas *r, uint32_t seat, struct talk *talk, bool *has_come) {
+  bool is_same = true;
+  uint64_t session = cluster_session(r->cluster, r->seats[seat]);
+  pthread_mutex_lock(&r->lock);
+  talk->request = ++r->requests;
+  r->answer.has_come = false;
+  pthread_mutex_unlock(&r->lock);
+  is_same = session != 0 && say(r, seat, talk);
+  pthread_mutex_lock(&r->lock);
+  while (!r->answer.has_come && !r->is_stopped && is_same) {
+    wait_changed(r, LOOK_MS);
+    pthread_mutex_unlock(&r->lock);
+    is_same = cluster_session(r->cluster, r->seats[seat]) == session;
+    pthread_mutex_lock(&r->lock);
+  }
+  *has_come = r->answer.has_come;
+  bool is_stopped = r->is_stopped;
+  if (*has_come)
+    *talk = r->answer.talk;
+  pthread_mutex_unlock(&r->lock);
+  return is_stopped ? stopped() : OK;
+}
+
+static status check_answer(const struct replicas *r, uint32_t seat, const struct talk *talk) {
+  const char *name = cluster_task_name(r->cluster, r->seats[seat]), *address = cluster_task_address(r->cluster, r->seats[seat]);
+  if (talk->kind == TALK_NONE)
+    return fail(FAILED_PRECONDITION, "%s at %s does not train: it has no state to give", name, address);
+  if (talk->kind == TALK_GONE)
+    return fail(UNAVAILABLE,
+                "%s at %s has finished its steps, and those that went on without it have left: nobody has their state any more", name,
+                address);
+  return OK;
+}
+
+/* The same as one step of ours, whose transfers the state is. */
+static status ask_for_state(struct replicas *r, uint32_t seat, struct talk *talk, bool *has_come) {
+  struct step *step = calloc(1, sizeof *step);
+  if (!step)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
+  step_begin_background(step, r->task, 0);
+  talk->step = step->id;
+  status result = ask(r, seat, talk, has_come);
+  if (result == OK && *has_come)
+    result = check_answer(r, seat, talk);
+  if (result == OK && *has_come && (talk->kind == TALK_GO || talk->has_state))
+    result = adopt(r, talk, step->id);
+  step_end_background(step);
+  rendezvous_end(r->task->rendezvous, step->id);
+  free(step);
+  return result;
+}
+
 /* ---- serving ---- */
 
 static bool is_applied(void *self, uint32_t command, uint64_t serial) {
@@ -197,11 +256,66 @@ static void drop_values(const struct replicas *r, struct tensor **values) {
   free(values);
 }
 
+/* The registrar has finished, and others have gone on: how many rounds one that lives has, as it has told, or as those decided here say. */
+static uint64_t rounds_of(struct replicas *r, uint32_t seat) {
+  uint32_t task = r->seats[seat];
+  uint64_t taken = hall_last_serial(r->task->hall, task), done = row_of(r->task, task).last;
+  pthread_mutex_lock(&r->lock);
+  struct view_seat told = r->view.seat[seat];
+  bool is_of_view = told.state.has_state && told.state.view == r->view.number;
+  pthread_mutex_unlock(&r->lock);
+  if (told.has_told && told.session == cluster_session(r->cluster, task))
+    return is_of_view ? told.state.round : 0;
+  return !hall_is_admitted(r->task->hall, task) ? 0 : taken > done ? taken : done;
+}
+
+/* From all that live and have more; who has is asked until it has applied its last round, or is lost. */
+static status catch_up(struct replicas *r) {
+  for (uint32_t i = 1; i < r->count; i++)
+    while (rounds_of(r, i) > row_of(r->task, r->program->task).last) {
+      bool has_come;
+      struct talk talk = {.kind = TALK_ASK};
+      TRY(ask_for_state(r, i, &talk, &has_come));
+      commit_finish(r->task, r->program->task, true); /* as it had before */
+      pthread_mutex_lock(&r->lock);
+      wait_changed(r, EVEN_MS);
+      pthread_mutex_unlock(&r->lock);
+    }
+  return OK;
+}
+
+/* What nobody has any more who lives is done again, in another view. UNAVAILABLE: it was not lost: who had it has left with it. */
+static status go_on_from_here(struct replicas *r) {
+  uint64_t decided = 0;
+  bool has_left = false;
+  for (uint32_t i = 0; i < r->count; i++) {
+    uint64_t taken = hall_last_serial(r->task->hall, r->seats[i]);
+    decided = taken > decided ? taken : decided;
+    has_left = has_left || (i > 0 && cluster_had_finished(r->cluster, r->seats[i]));
+  }
+  bool is_undone = decided > row_of(r->task, r->program->task).last;
+  if (is_undone && has_left)
+    return fail(UNAVAILABLE, "nobody has the state any more");
+  pthread_mutex_lock(&r->lock);
+  r->own.view = is_undone ? view_begin(&r->view) : r->view.number;
+  pthread_mutex_unlock(&r->lock);
+  return OK;
+}
+
+/* Rounds need nobody who has finished: the registrar, too, may lack what others have done since. */
+static status come_even(struct replicas *r) {
+  if (!hall_is_behind(r->task->hall, r->program->task) || FAULT(41))
+    return OK;
+  TRY(catch_up(r));
+  return go_on_from_here(r);
+}
+
 /* The registrar answers one that waits. */
 static void serve_seat(struct replicas *r, uint32_t seat, const struct view_seat *asked) {
   struct tensor **values = calloc((size_t)r->task->variable_count + 1, sizeof *values);
   struct ledger_row row = {0};
   hall_join(r->task->hall, r->seats[seat]);
+  bool is_gone = come_even(r) != OK;
   status result = values ? copy_between_rounds(r, seat, values, &row) : fail(RESOURCE_EXHAUSTED, "no memory");
   pthread_mutex_lock(&r->lock);
   const struct view_seat *now = &r->view.seat[seat];
@@ -209,20 +323,19 @@ static void serve_seat(struct replicas *r, uint32_t seat, const struct view_seat
   if (is_same && cluster_session(r->cluster, r->seats[seat]) != asked->session)
     view_forget(&r->view, seat);
   bool is_asked = result == OK && is_same && now->has_told;
-  bool is_behind = is_asked && hall_is_behind(r->task->hall, r->program->task);
   bool copies = is_asked && view_serve(&r->view, seat, row.last);
   struct talk talk = {
     .kind = TALK_GO, .is_copied = copies, .request = asked->request, .view = r->view.number, .round = row.last, .command = row.command};
-  if (is_behind) /* what others have done since is not here: nobody goes on from an older state */
-    talk = (struct talk){.kind = TALK_NONE, .request = asked->request};
+  if (is_gone) /* nobody goes on from an older state */
+    talk = (struct talk){.kind = TALK_GONE, .request = asked->request};
   if (result != OK)
     view_forget(&r->view, seat);
   pthread_mutex_unlock(&r->lock);
-  if (is_behind)
+  if (is_asked && is_gone)
     say(r, seat, &talk);
   else if (copies)
     result = send_values(r, seat, asked->step, values);
-  if (is_asked && !is_behind && result == OK && commit_place(r->task, r->seats[seat], row.command, row.last) == OK) {
+  if (is_asked && !is_gone && result == OK && commit_place(r->task, r->seats[seat], row.command, row.last) == OK) {
     hall_admit(r->task->hall, r->seats[seat]);
     if (cluster_session(r->cluster, r->seats[seat]) == asked->session)
       say(r, seat, &talk);
@@ -287,6 +400,14 @@ static void start_giving(struct replicas *r, const struct talk *talk) {
 
 /* ---- hearing ---- */
 
+static struct talk what_is_here(struct replicas *r, enum talk_kind kind) {
+  struct ledger_row row = row_of(r->task, r->program->task);
+  pthread_mutex_lock(&r->lock);
+  struct talk talk = {.kind = kind, .view = r->own.view, .round = row.last, .command = row.command, .has_state = r->own.has_state};
+  pthread_mutex_unlock(&r->lock);
+  return talk;
+}
+
 static uint32_t seat_of(const struct replicas *r, uint32_t task) {
   for (uint32_t i = 0; i < r->count; i++)
     if (r->seats[i] == task)
@@ -307,6 +428,14 @@ static void hear_tell(struct replicas *r, uint32_t seat, const struct talk *t) {
   pthread_mutex_unlock(&r->lock);
 }
 
+static void hear_has(struct replicas *r, uint32_t seat, const struct talk *t) {
+  struct view_state state = {t->has_state, t->command, t->view, t->round};
+  pthread_mutex_lock(&r->lock);
+  view_finish(&r->view, seat, cluster_session(r->cluster, r->seats[seat]), &state);
+  pthread_cond_broadcast(&r->changed);
+  pthread_mutex_unlock(&r->lock);
+}
+
 static void hear(void *self, uint32_t from, const void *data, size_t size) {
   struct replicas *r = self;
   struct talk talk;
@@ -316,6 +445,11 @@ static void hear(void *self, uint32_t from, const void *data, size_t size) {
   memcpy(&talk, data, sizeof talk);
   if (talk.kind == TALK_TELL && is_registrar(r)) {
     hear_tell(r, seat, &talk);
+  } else if (talk.kind == TALK_HAS && is_registrar(r)) {
+    hear_has(r, seat, &talk);
+  } else if (talk.kind == TALK_WHAT && seat == 0) {
+    talk = what_is_here(r, TALK_HAS);
+    say(r, 0, &talk);
   } else if (talk.kind == TALK_ASK && seat == 0) {
     start_giving(r, &talk);
   } else {
@@ -329,49 +463,6 @@ static void hear(void *self, uint32_t from, const void *data, size_t size) {
 
 /* ---- joining ---- */
 
-/* A question, and its answer; *has_come is false when the other side is not the same any more, so that it has to be asked again. */
-static status ask(struct replicas *r, uint32_t seat, struct talk *talk, bool *has_come) {
-  bool is_same = true;
-  uint64_t session = cluster_session(r->cluster, r->seats[seat]);
-  pthread_mutex_lock(&r->lock);
-  talk->request = ++r->requests;
-  r->answer.has_come = false;
-  pthread_mutex_unlock(&r->lock);
-  is_same = session != 0 && say(r, seat, talk);
-  pthread_mutex_lock(&r->lock);
-  while (!r->answer.has_come && !r->is_stopped && is_same) {
-    wait_changed(r, LOOK_MS);
-    pthread_mutex_unlock(&r->lock);
-    is_same = cluster_session(r->cluster, r->seats[seat]) == session;
-    pthread_mutex_lock(&r->lock);
-  }
-  *has_come = r->answer.has_come;
-  bool is_stopped = r->is_stopped;
-  if (*has_come)
-    *talk = r->answer.talk;
-  pthread_mutex_unlock(&r->lock);
-  return is_stopped ? stopped() : OK;
-}
-
-/* The same as one step of ours, whose transfers the state is. */
-static status ask_for_state(struct replicas *r, uint32_t seat, struct talk *talk, bool *has_come) {
-  struct step *step = calloc(1, sizeof *step);
-  if (!step)
-    return fail(RESOURCE_EXHAUSTED, "no memory");
-  step_begin_background(step, r->task, 0);
-  talk->step = step->id;
-  status result = ask(r, seat, talk, has_come);
-  if (result == OK && *has_come && talk->kind == TALK_NONE)
-    result = fail(FAILED_PRECONDITION, "%s at %s does not train, or has finished its steps before the others: it has no state to give",
-                  cluster_task_name(r->cluster, r->seats[seat]), cluster_task_address(r->cluster, r->seats[seat]));
-  if (result == OK && *has_come && (talk->kind == TALK_GO || talk->has_state))
-    result = adopt(r, talk, step->id);
-  step_end_background(step);
-  rendezvous_end(r->task->rendezvous, step->id);
-  free(step);
-  return result;
-}
-
 static void say_state(const struct replicas *r, const struct talk *talk) {
   if (talk->is_copied && talk->round > 0)
     fprintf(stderr, "%s: has the state of the other replicas, after step %llu\n", cluster_task_name(r->cluster, r->program->task),
@@ -382,10 +473,7 @@ static status join_others(struct replicas *r) {
   bool has_come = false;
   while (!has_come) {
     TRY(cluster_wait_peers(r->cluster, &r->seats[0], 1));
-    struct ledger_row row = row_of(r->task, r->program->task);
-    pthread_mutex_lock(&r->lock);
-    struct talk talk = {.kind = TALK_TELL, .view = r->own.view, .round = row.last, .command = row.command, .has_state = r->own.has_state};
-    pthread_mutex_unlock(&r->lock);
+    struct talk talk = what_is_here(r, TALK_TELL);
     TRY(ask_for_state(r, 0, &talk, &has_come));
     if (has_come)
       say_state(r, &talk);
@@ -393,25 +481,23 @@ static status join_others(struct replicas *r) {
   return OK;
 }
 
-/* Elastic rounds go on without who has finished. */
-static bool has_all_there_is(const struct replicas *r, uint32_t seat) {
-  return !r->options->elastic && cluster_has_finished(r->cluster, r->seats[seat]);
-}
+static bool has_finished(const struct replicas *r, uint32_t seat) { return cluster_has_finished(r->cluster, r->seats[seat]); }
 
-/* Under the lock. What was told by one that is gone does not hold; who has finished does not tell. */
+/* Under the lock. What was told by one that is gone does not hold; who has finished does not tell by itself. */
 static void look_at_seats(struct replicas *r) {
   for (uint32_t i = 1; i < r->count; i++) {
     uint64_t session = cluster_session(r->cluster, r->seats[i]);
     if (r->view.seat[i].session != session)
       view_forget(&r->view, i);
-    if (session && has_all_there_is(r, i))
-      view_finish(&r->view, i, session);
+    if (session && has_finished(r, i) && view_ask(&r->view, i, session))
+      say(r, i, &(struct talk){.kind = TALK_WHAT});
   }
 }
 
-static bool somebody_has_finished(const struct replicas *r) {
-  for (uint32_t i = 1; i < r->count; i++)
-    if (has_all_there_is(r, i))
+/* Who has all there is: the others need not come. */
+static bool somebody_has_all(const struct replicas *r) {
+  for (uint32_t i = 1; i < r->count && !r->options->elastic; i++)
+    if (has_finished(r, i))
       return true;
   return false;
 }
@@ -432,7 +518,7 @@ static status gather(struct replicas *r) {
     if (!waits)
       return OK;
     status waited = cluster_wait_peers(r->cluster, r->seats, r->count);
-    if (waited != OK && !somebody_has_finished(r))
+    if (waited != OK && !somebody_has_all(r))
       return waited;
   }
 }
@@ -501,7 +587,7 @@ status replicas_join(struct replicas *r) {
 
 bool replicas_decide_rounds(const struct replicas *r) { return r && r->trains && is_registrar(r); }
 
-bool replicas_serve_others(const struct replicas *r) { return r && r->trains && (is_registrar(r) || !r->options->elastic); }
+bool replicas_serve_others(const struct replicas *r) { return r && r->trains && (is_registrar(r) || !FAULT(40)); }
 
 /* ---- life ---- */
 
@@ -540,7 +626,7 @@ status replicas_create(struct task *task, struct cluster *cluster, const struct 
   r->seats = calloc(program->tables[PROGRAM_TASKS].count, sizeof *r->seats);
   if (r->seats)
     list_seats(r);
-  if (!r->seats || !view_init(&r->view, r->count, 0)) {
+  if (!r->seats || !view_init(&r->view, r->count, 0, options->elastic)) {
     replicas_destroy(r);
     return fail(RESOURCE_EXHAUSTED, "no memory");
   }

@@ -21,7 +21,7 @@ status replicas_join(struct replicas *replicas);
 /* Whether it is the one that decides the others' rounds. NULL: false. */
 bool replicas_decide_rounds(const struct replicas *replicas);
 /* Whether the others need this one until their end: the first decides the rounds, and any has the state that one of them may lack when it
- * is started again, but where rounds are elastic and go on without it. NULL: false. */
+ * is started again. NULL: false. */
 bool replicas_serve_others(const struct replicas *replicas);
 /* Ends waits, now and later, with CANCELLED. Accepts NULL. */
 void replicas_stop(struct replicas *replicas);

@@ -186,6 +186,13 @@ void hall_admit(struct hall *hall, uint32_t task) {
   pthread_mutex_unlock(&hall->lock);
 }
 
+bool hall_is_admitted(struct hall *hall, uint32_t task) {
+  pthread_mutex_lock(&hall->lock);
+  bool is = !hall->admitted || (task < hall->task_count && hall->admitted[task]);
+  pthread_mutex_unlock(&hall->lock);
+  return is;
+}
+
 void hall_lose(struct hall *hall, uint32_t task) {
   struct wait_entry *over = NULL;
   pthread_mutex_lock(&hall->lock);

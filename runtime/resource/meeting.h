@@ -57,6 +57,7 @@ void hall_reset(struct hall *hall);
 void hall_require_admission(struct hall *hall, uint32_t tasks);
 /* Until the task is lost. */
 void hall_admit(struct hall *hall, uint32_t task);
+bool hall_is_admitted(struct hall *hall, uint32_t task);
 /* The task is given up, or there in a new incarnation: it has to be admitted again, and rounds that it holds a part of cannot go on. */
 void hall_lose(struct hall *hall, uint32_t task);
 /* The task takes part from the open round on, before its next step comes: no round is decided without it any more. */

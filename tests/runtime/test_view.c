@@ -8,12 +8,16 @@
 
 static struct view fresh(uint32_t seats) {
   struct view v;
-  assert_true(view_init(&v, seats, 0));
+  assert_true(view_init(&v, seats, 0, false));
   return v;
 }
 
 static void tell(struct view *v, uint32_t seat, bool has_state, uint64_t view, uint64_t round) {
   view_tell(v, seat, 1, 1, 7, &(struct view_state){has_state, 1, view, round});
+}
+
+static void finish(struct view *v, uint32_t seat, uint64_t view, uint64_t round) {
+  view_finish(v, seat, 5, &(struct view_state){true, 1, view, round});
 }
 
 static void all_fresh_take_what_the_registrar_has(void **state) {
@@ -67,7 +71,9 @@ static void one_that_has_finished_has_all_there_is(void **state) {
   (void)state;
   struct view v = fresh(4);
   tell(&v, 1, true, 3, 9); /* nobody waits for 3: it may have left */
-  view_finish(&v, 2, 1);
+  assert_true(view_ask(&v, 2, 5) && !view_ask(&v, 2, 5));
+  assert_int_equal(view_waits_for(&v), 2);
+  finish(&v, 2, 3, 10);
   assert_int_equal(view_waits_for(&v), VIEW_NOBODY);
   view_settle(&v);
   assert_int_equal(v.source, 2);
@@ -79,6 +85,37 @@ static void one_that_has_finished_has_all_there_is(void **state) {
   view_forget(&v, 2);
   v.phase = VIEW_GATHERS;
   assert_int_equal(view_waits_for(&v), 1);
+  view_deinit(&v);
+}
+
+static void where_rounds_are_elastic_others_may_have_done_more_than_one_that_has_finished(void **state) {
+  (void)state;
+  struct view v;
+  assert_true(view_init(&v, 4, 0, true));
+  assert_true(view_ask(&v, 1, 5));
+  finish(&v, 1, 3, 4);
+  assert_false(view_ask(&v, 1, 5));
+  assert_int_equal(view_waits_for(&v), 2);
+  tell(&v, 2, true, 3, 6);
+  tell(&v, 3, false, 0, 0);
+  assert_int_equal(view_waits_for(&v), VIEW_NOBODY);
+  view_settle(&v);
+  assert_int_equal(v.source, 2);
+  view_fetched(&v, true, 3);
+  assert_int_equal(view_next(&v), 2); /* who has finished waits for nothing */
+  assert_true(view_ask(&v, 1, 6));    /* another session */
+  view_deinit(&v);
+}
+
+static void what_nobody_has_any_more_is_done_again_in_another_view(void **state) {
+  (void)state;
+  struct view v = fresh(2);
+  tell(&v, 1, false, 0, 0);
+  view_settle(&v);
+  tell(&v, 1, true, v.number, 4);
+  uint64_t before = v.number, now = view_begin(&v);
+  assert_true(now == v.number && now > before);
+  assert_true(view_serve(&v, 1, 4)); /* its four rounds may be others */
   view_deinit(&v);
 }
 
@@ -196,6 +233,8 @@ int main(void) {
     cmocka_unit_test(a_registrar_that_was_started_again_takes_the_highest_state),
     cmocka_unit_test(a_source_that_is_lost_is_looked_for_again),
     cmocka_unit_test(one_that_has_finished_has_all_there_is),
+    cmocka_unit_test(where_rounds_are_elastic_others_may_have_done_more_than_one_that_has_finished),
+    cmocka_unit_test(what_nobody_has_any_more_is_done_again_in_another_view),
     cmocka_unit_test(one_that_is_lost_has_to_tell_again),
     cmocka_unit_test(who_is_at_the_same_round_copies_nothing),
     cmocka_unit_test(whatever_happens_replicas_that_take_part_are_alike),

@@ -314,13 +314,6 @@ bool is_finished(struct run *run, const struct run_task *task) {
   return !task->built->is_ps && (task->was_done || observe_finished(task->process));
 }
 
-/* Elastic replicas whose registrar had fewer steps: it has no state to give, and says so with 65 to who comes to be let in; to itself
- * others were lost then before the work was done. */
-static bool has_no_state(const struct run *run, const struct run_task *task) {
-  bool is_behind = run->scenario->fewer && !run->scenario->job->ps_count && has_fewer(run, &run->tasks[0]);
-  return is_behind && task->exit_code == (task->number ? 65 : 69);
-}
-
 /* Who was killed when it had done all its steps and said so, and comes back, may find nobody any more, and says so with 69: it has no state
  * then. The others end well, with their values, all the same. */
 static void check_done(struct run *run, void (*see)(void *comparison, const struct observed *observed)) {
@@ -329,7 +322,7 @@ static void check_done(struct run *run, void (*see)(void *comparison, const stru
   int codes[JOB_TASKS_MAX];
   for (uint32_t i = 0; i < count; i++) {
     struct run_task *task = &run->tasks[i];
-    found_nobody[i] = (task->was_done && task->exit_code == 69) || has_no_state(run, task);
+    found_nobody[i] = task->was_done && task->exit_code == 69;
     codes[i] = task->exit_code;
     task->exit_code = found_nobody[i] ? 0 : task->exit_code;
     task->was_done = false;

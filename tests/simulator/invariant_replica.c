@@ -81,6 +81,12 @@ void __wrap_view_fetched(struct view *v, bool is_here, uint64_t number) {
     look_at_beginning(process_number(process_self()));
 }
 
+uint64_t __wrap_view_begin(struct view *v);
+uint64_t __wrap_view_begin(struct view *v) {
+  look_at_beginning(process_number(process_self()));
+  return view_begin(v);
+}
+
 static struct {
   uint32_t process; /* its id: of one life */
   uint32_t command; /* the next one counts anew */

@@ -36,7 +36,6 @@ static const struct {
 #define TOGETHER .spread_ns = 5 * WORLD_MS
 #define APART .spread_ns = 300 * WORLD_MS
 #define SAVED .with_checkpoints = true
-#define OPEN .is_open = true
 #define STEPS (MOMENT(MOMENT_LINK) | MOMENT(MOMENT_CHANGE) | MOMENT(MOMENT_COMMIT))
 #define SAVES                                                                                                             \
   (MOMENT(MOMENT_FREEZE) | MOMENT(MOMENT_TAKE) | MOMENT(MOMENT_RENAME) | MOMENT(MOMENT_WRITE) | MOMENT(MOMENT_COMPLETE) | \
@@ -106,8 +105,7 @@ static struct {
   {SYNC, {.name = "rounds-kills", .title = "rounds_wait_for_members_that_are_killed", VALUES_KILLED, TOGETHER, .mishaps = KILLS}},
   {ALLREDUCE, {.name = "replicas", .title = "replicas_are_equal_when_nothing_goes_wrong", VALUES, TOGETHER, .mishaps = WEATHER}},
   {ALLREDUCE, {.name = "replicas-net", .title = "replicas_are_equal_when_some_were_out_of_reach", VALUES, TOGETHER, .mishaps = NET}},
-  {ALLREDUCE,
-   {.name = "replicas-kills", .title = "replicas_are_equal_when_some_were_killed", VALUES_KILLED, TOGETHER, .mishaps = KILLS, OPEN}},
+  {ALLREDUCE, {.name = "replicas-kills", .title = "replicas_are_equal_when_some_were_killed", VALUES_KILLED, TOGETHER, .mishaps = KILLS}},
   {TOKENS, {.name = "tokens", .title = "each_worker_gets_its_token_of_a_round", VALUES, TOGETHER, .mishaps = WEATHER}},
   {TWO_TWO,
    {.name = "moments",
@@ -172,8 +170,7 @@ static struct {
     TOGETHER,
     .more = "--elastic",
     .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL) | MISHAP(MISHAP_TEAR) | MISHAP(MISHAP_CUT),
-    .moments = STEPS | MOMENT(MOMENT_ROUND) | MOMENT(MOMENT_ADMIT),
-    OPEN}},
+    .moments = STEPS | MOMENT(MOMENT_ROUND) | MOMENT(MOMENT_ADMIT)}},
   {SYNC,
    {.name = "elastic",
     .title = "rounds_without_a_lost_member_have_equal_members",
@@ -237,8 +234,7 @@ static struct {
     TOGETHER,
     .more = "--elastic",
     .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL) | MISHAP(MISHAP_TEAR) | MISHAP(MISHAP_CUT),
-    .moments = STEPS | MOMENT(MOMENT_ROUND) | MOMENT(MOMENT_ADMIT),
-    OPEN}},
+    .moments = STEPS | MOMENT(MOMENT_ROUND) | MOMENT(MOMENT_ADMIT)}},
   {SYNC, {.name = "rounds-lost", .title = "rounds_end_in_time_when_a_member_is_lost", LOST, .moments = STEPS | MOMENT(MOMENT_ROUND)}},
   {ALLREDUCE, {.name = "replicas-lost", .title = "replicas_end_in_time_when_one_is_lost", LOST, .moments = STEPS | MOMENT(MOMENT_ROUND)}},
   {TOKENS, {.name = "tokens-lost", .title = "rounds_with_tokens_end_in_time_when_a_worker_is_lost", LOST, .moments = STEPS}},
@@ -258,8 +254,7 @@ static struct {
     TOGETHER,
     .more = "--elastic",
     .mishaps = MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_KILL) | MISHAP(MISHAP_TEAR),
-    .moments = MOMENT(MOMENT_ROUND),
-    OPEN}},
+    .moments = MOMENT(MOMENT_ROUND)}},
   {ALLREDUCE,
    {.name = "replicas-again",
     .title = "replicas_that_all_were_killed_at_once_go_on_from_one_step",
@@ -394,6 +389,8 @@ static const struct planted planted_faults[] = {
   {37, "backup", "a gradient of a round that is over is dropped"},
   {38, "backup", "a worker takes its own tokens of a round alone"},
   {39, "replicas-again", "a checkpoint of replicas has the same step of all"},
+  {40, "elastic-replicas-fewer", "a replica that has finished stays until all have"},
+  {41, "elastic-replicas-fewer", "a registrar that has finished has what others have done since"},
   {0, NULL, NULL},
 };
 const struct planted *planted(void) { return planted_faults; }

@@ -29,7 +29,7 @@ set(wraps "")
 set(kept "")
 foreach(name task_create task_destroy cluster_destroy commit_step commit_enter commit_freeze commit_restore commit_other
         task_run peer_set_up peer_take snapshot_take snapshot_write keeper_complete cut_begin cut_done
-        history_decide round_enter round_give hall_admit view_settle view_fetched
+        history_decide round_enter round_give hall_admit view_settle view_fetched view_begin
         token_share_allows token_share_note accumulator_apply)
   list(APPEND wraps --wrap=${name})
   list(APPEND kept --keep-global-symbol=${name})
