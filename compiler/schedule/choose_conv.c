@@ -3,7 +3,8 @@
  *
  * The terms of columns outside of the image stand under a test (ir/ops/nn/conv_inside.c). The tiles at both ends of a row are code of
  * their own, and the columns of taps are written out: so every test is decided while compiling.
- * The filter is read where it lies, its channels along the vectors; where it takes much of L2, vectors of channels are outermost. */
+ * The filter is read where it lies, its channels along the vectors; where it takes much of L2, vectors of channels are outermost, and its
+ * lines are asked for ahead. */
 #include "compiler/schedule/choose.h"
 
 struct conv {
@@ -16,10 +17,11 @@ struct conv {
 
 #define SUMS_MAX 16
 #define ROWS_MAX 16
-#define VECTORS_MAX 4
+#define VECTORS_MAX 5
 #define REST_COST 1.02
 #define PIECES_MAX 6   /* of a row's tiles: that a cut can make */
 #define FILTER_SHARE 4 /* of L2: from one over this on the filter does not stay in it beside the image */
+#define FETCH_AHEAD 32 /* terms, of such a filter */
 
 /* ---- which nests ---- */
 
@@ -103,8 +105,11 @@ static const char *cut_text(const struct conv *v, int64_t rows) {
   return pieces == 1 ? "" : arena_printf(a, "; cut %so at%s ->%s", w, points, made);
 }
 
-static bool is_far(const struct conv *v) {
-  return v->terms * (double)(v->width * (int64_t)dtype_size(v->c->dtype)) > (double)v->n->machine->bytes[LEVEL_L2] / FILTER_SHARE;
+static double filter_bytes(const struct conv *v) { return v->terms * (double)(v->width * (int64_t)dtype_size(v->c->dtype)); }
+static bool is_far(const struct conv *v) { return filter_bytes(v) > (double)v->n->machine->bytes[LEVEL_L2] / FILTER_SHARE; }
+static const char *fetch_text(const struct conv *v) {
+  const char *filter = v->n->k->buffers.items[expr_get(v->n->k, v->c->load[1])->imm].name;
+  return arena_printf(v->n->arena, "; fetch %s at %s ahead %d", filter, axis_text(v, v->c->axis_count - 1), FETCH_AHEAD);
 }
 static const char *steps_text(const struct conv *v, int64_t rows, int64_t vectors) {
   struct arena *a = v->n->arena;
@@ -115,17 +120,19 @@ static const char *steps_text(const struct conv *v, int64_t rows, int64_t vector
     return NULL;
   const char *text = arena_printf(a, "%s split %s %lld -> %so %si; split %s %lld -> %so %si; order%s %so %si %si%s", begin_text(v), w,
                                   (long long)rows, w, w, m, (long long)(vectors * v->lanes), m, m, tasks, w, w, m, cut);
-  return arena_printf(a, "%s; sink %si %si under%s in register; run%s tasks; run %si %s unroll; run %si lanes", text, w, m, sums,
-                      is_far(v) || !*around ? tasks : around, w, axis_text(v, v->taps), m);
+  text = arena_printf(a, "%s; sink %si %si under%s in register%s", text, w, m, sums, is_far(v) ? fetch_text(v) : "");
+  return arena_printf(a, "%s; run%s tasks; run %si %s unroll; run %si lanes", text, is_far(v) || !*around ? tasks : around, w,
+                      axis_text(v, v->taps), m);
 }
 
 /* ---- how large the tiles are ---- */
 
 static double cycles_of(const struct conv *v, int64_t rows, int64_t vectors) {
   const struct machine *machine = v->n->machine;
-  double row = (double)(v->wide / rows) * conv_tile_cycles(machine, rows, vectors, v->terms);
+  bool far = filter_bytes(v) > (double)machine->bytes[LEVEL_L2];
+  double row = (double)(v->wide / rows) * conv_tile_cycles(machine, rows, vectors, v->terms, far);
   if (v->wide % rows) /* code of its own, which is nothing to gain by itself */
-    row = (row + conv_tile_cycles(machine, v->wide % rows, vectors, v->terms)) * REST_COST;
+    row = (row + conv_tile_cycles(machine, v->wide % rows, vectors, v->terms, far)) * REST_COST;
   return v->others * (double)divide_up(v->width, vectors * v->lanes) * row;
 }
 static void propose(const struct conv *v, int64_t vectors, struct candidates *out) {

@@ -251,13 +251,16 @@ double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t v
 #define TESTED_SHARE 0.40    /* of the peak: each term asks */
 #define LATENCY_CYCLES 4     /* until a sum can be added to again */
 #define BROADCAST_CYCLES 0.1 /* a row's factor, for each vector */
+#define PAIR_BYTES 128       /* that come from beyond the second cache together, */
+#define PAIR_CYCLES 14       /* so many cycles apart */
 
 double conv_own_cycles(const struct machine *machine, double vectors, double terms) {
   return vectors * terms / machine->fma_rate / TESTED_SHARE;
 }
-double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms) {
+double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, bool is_far) {
   double sums = (double)(rows * vectors), fmas = sums / machine->fma_rate, loads = (double)(rows + vectors) / LOADS;
   double step = fmas > loads ? fmas : loads;
-  step = step > LATENCY_CYCLES ? step : LATENCY_CYCLES;
+  double far = is_far ? divide_up((double)(vectors * machine->vector_bytes), PAIR_BYTES) * PAIR_CYCLES : LATENCY_CYCLES;
+  step = step > far ? step : far;
   return terms * (step + loads * BROADCAST_CYCLES) / TERM_SHARE + TILE_CYCLES + sums * STORE_CYCLES;
 }

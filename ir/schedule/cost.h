@@ -111,8 +111,9 @@ double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t v
 #define FILTER_L2_SHARE 0.25
 #define FILTER_SUM_CYCLES 3 /* a vector of sums comes from the result and goes back */
 
-/* A convolution whose terms stand under a test: `vectors` of the result, each the sum of `terms`, as the target does by itself; a tile. */
+/* A convolution whose terms stand under a test: `vectors` of the result, each the sum of `terms`, as the target does by itself; a tile,
+ * is_far: each term's vectors of the filter come from beyond the second cache. */
 double conv_own_cycles(const struct machine *machine, double vectors, double terms);
-double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms);
+double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, bool is_far);
 
 #endif

@@ -102,6 +102,9 @@ static const struct choice_case cases[] = {
    "split w 7 -> wo wi; split m 32 -> mo mi; order ba bb mo wo wi mi; cut wo at 1 3 -> wp0 wp1 wp2; sink wi mi under ka t kc in register"},
   {"a row's rest is a tile of its own", TESTED("2", "17", "16", "16", ""), "x86-64-v4", "cut wo at 1 -> wp0 wp1; sink"},
   {"a row of one tile", TESTED("2", "5", "16", "40", ""), "x86-64-v4", "order ba bb mo wo wi mi; sink wi mi"},
+  {"a filter beyond the caches is asked for ahead", TESTED("2", "7", "512", "512", ""), "znver4",
+   "split w 7 -> wo wi; split m 32 -> mo mi; order mo ba bb wo wi mi; sink wi mi under ka t kc in register; fetch b at kc ahead 32"},
+  {"wide tiles where that leaves no rest", TESTED("2", "73", "32", "80", ""), "znver4", "split w 3 -> wo wi; split m 80 -> mo mi"},
   {"an open number of images", TESTED("n0", "14", "16", "32", " sizes 1"), "x86-64-v4", "run ba bb tasks; run wi t unroll; run mi lanes"},
   {"a convolution with 16 registers", TESTED("2", "12", "16", "32", ""), "x86-64-v3", "split w 6 -> wo wi; split m 16 -> mo mi"},
   {"a convolution without multiply-add", TESTED("2", "12", "16", "32", ""), "x86-64", "; split w "},
@@ -201,6 +204,31 @@ static void blocks_give_the_bits_of_their_schedules(void **state) {
   }
 }
 
+/* Convolutions whose filter is in a cache, and beyond one. */
+static void convolutions_give_the_bits_of_their_schedules(void **state) {
+  (void)state;
+  static const char text[] = TESTED("1", "11", "4", "80", "");
+  for (int far = 0; far < 2; far++) {
+    struct arena arena;
+    struct kernel_uses uses;
+    struct candidates all = {0};
+    struct machine machine = *machine_find("native");
+    machine.bytes[LEVEL_L2] = far ? 1024 : 1024 * 1024;
+    arena_init(&arena);
+    struct kernel *k = parsed(text, &arena);
+    kernel_uses_find(k, &arena, &uses);
+    struct nest n = {.k = k, .uses = &uses, .machine = &machine, .top = k->body, .arena = &arena};
+    nest_candidates(&n, &all);
+    assert_true(all.items.count > 2);
+    for (uint32_t i = 1; i < all.items.count; i++) {
+      assert_int_equal(strstr(all.items.items[i].steps, "fetch b at kc") != NULL, far);
+      check_candidate(k, &all.items.items[i], &arena);
+    }
+    vec_free(&all.items);
+    arena_deinit(&arena);
+  }
+}
+
 /* The tiles of each phase as `threads` of them would have them. */
 static void run_dealt(const struct kernel_code *code, void *const *buffers, const int64_t *sizes, int64_t threads) {
   struct kernel_fault fault = {0};
@@ -272,6 +300,7 @@ int main(void) {
     cmocka_unit_test(kernels_get_the_steps_that_fit_size_and_machine),
     cmocka_unit_test(every_candidate_applies),
     cmocka_unit_test(blocks_give_the_bits_of_their_schedules),
+    cmocka_unit_test(convolutions_give_the_bits_of_their_schedules),
     cmocka_unit_test(code_gives_the_bits_of_the_schedule_for_any_threads),
     cmocka_unit_test(a_kernel_without_products_is_left_alone),
   };

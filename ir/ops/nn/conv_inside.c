@@ -42,21 +42,31 @@ expr_id conv_cut_loop(struct kb *kb, const struct conv *v, int i, expr_id o) {
 }
 
 #define DIRECT_TAPS 8        /* columns of taps: each is code of its own */
-#define DIRECT_CHANNELS 128  /* of the result: more lie far apart from term to term, and are packed */
-#define DIRECT_FILTER 150000 /* elements */
+#define DIRECT_FILTER 150000 /* elements: larger ones come anew for each row of the result, */
+#define DIRECT_PIXELS 1600   /* of which this many pay for one that is packed */
+#define IMAGES_USUAL 4       /* where their number is open */
+
+/* Whether a filter is packed rather than read where it lies: it is large, and so are the images. */
+static bool pays_packing(struct op_call *c, const struct conv *v) {
+  int64_t pixels = op_dim_value(c, v->batch), filter = op_dim_value(c, v->in_channels) * op_dim_value(c, v->out_channels);
+  pixels = pixels < 0 ? IMAGES_USUAL : pixels;
+  for (int i = 0; i < v->layout.spatial; i++) {
+    pixels *= op_dim_value(c, v->axes[i].out);
+    filter *= op_dim_value(c, v->axes[i].size);
+  }
+  return filter > DIRECT_FILTER && pixels > DIRECT_PIXELS;
+}
 
 bool conv_is_direct(struct op_call *c, struct conv *v) {
   int n = v->layout.spatial;
-  int64_t in = op_dim_value(c, v->in_channels), out = op_dim_value(c, v->out_channels), terms = in;
+  int64_t in = op_dim_value(c, v->in_channels), out = op_dim_value(c, v->out_channels);
   if (!is_plain(v) || v->dtype != v->sum || (v->dtype != DTYPE_FLOAT && v->dtype != DTYPE_DOUBLE))
     return false;
-  for (int i = 0; i < n; i++) {
+  for (int i = 0; i < n; i++)
     if (!every_output_meets(c, &v->axes[i]))
       return false;
-    terms *= op_dim_value(c, v->axes[i].size);
-  }
-  if (in < CONV_NARROW || out < CONV_NARROW || out > DIRECT_CHANNELS || terms * out > DIRECT_FILTER ||
-      window_stays_inside(c, &v->axes[n - 1]) || op_dim_value(c, v->axes[n - 1].size) > DIRECT_TAPS)
+  if (in < CONV_NARROW || out < CONV_NARROW || window_stays_inside(c, &v->axes[n - 1]) ||
+      op_dim_value(c, v->axes[n - 1].size) > DIRECT_TAPS || pays_packing(c, v))
     return false;
   for (int i = 0; i + 1 < n; i++)
     v->cut[i] = !window_stays_inside(c, &v->axes[i]);
