@@ -86,9 +86,21 @@ void kernel_launch_query(const struct kernel_code *code, const int64_t *sizes, s
   out->cost = code->query(sizes, KERNEL_COST);
 }
 
+/* What a second thread would take off a kernel, less what it costs that both then write and read the same lines. */
+static int64_t thread_gain(const struct kernel_code *code, const int64_t *sizes, const struct kernel_launch *launch) {
+  return launch->cost < KERNEL_WORTH_NS ? 0 : launch->cost / 2 - code->query(sizes, KERNEL_SHARING);
+}
+/* One thread runs a part that gains nothing by others, in front of regions and in them: those may run often. (Kernels are not looked at
+ * one by one: values that one thread alone makes cost the most where several use them.) */
+static void plan_threads(struct arena_plan *plan, uint32_t count, const int64_t gain[2]) {
+  for (uint32_t i = 0; gain[0] <= 0 && gain[1] <= 0 && i < count; i++)
+    plan->launches[i].cost = 0;
+}
+
 static status plan_kernels(const struct program *program, const struct program_part *part, const struct kernel_code *kernels,
                            struct arena_plan *plan) {
   const struct program_block *outer = program_block(program, part->block);
+  int64_t gain[2] = {0}; /* [1]: in regions */
   for (uint32_t i = 0; i < part->instr_count; i++) {
     const struct program_instr *instr = program_instr(program, outer->instrs.first + i);
     if (instr->op != INSTR_KERNEL || (instr->flags & INSTR_LATE))
@@ -103,7 +115,9 @@ static status plan_kernels(const struct program *program, const struct program_p
     kernel_launch_query(&kernels[instr->number], sizes, launch);
     if (launch->scratch > plan->scratch_max)
       plan->scratch_max = launch->scratch;
+    gain[i >= outer->instrs.count] += thread_gain(&kernels[instr->number], sizes, launch);
   }
+  plan_threads(plan, part_kernel_count(program, part), gain);
   return OK;
 }
 

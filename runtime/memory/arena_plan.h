@@ -7,13 +7,14 @@
 #include "runtime/program/program.h"
 
 #define ARENA_NO_PLACE UINT64_MAX
+#define KERNEL_WORTH_NS 20000 /* what takes less is not worth waking a thread */
 
 /* How a kernel is run for given sizes. */
 struct kernel_launch {
   int64_t scratch; /* bytes */
   int64_t phases;
   int64_t tiles; /* of phase 0 */
-  int64_t cost;  /* nanoseconds on one core */
+  int64_t cost;  /* nanoseconds on one core; 0: no other thread is to help */
 };
 
 struct arena_plan {

@@ -31,7 +31,7 @@ static bool is_worth_it(const struct frame *frame, const struct program_instr *i
     cost += launch_of(frame, &instrs[i])->cost;
     args += instrs[i].args.count;
   }
-  return cost >= POOL_WORTH_NS && args <= GROUP_ARGS && !frame->is_recorded && pool_threads(frame->part->task->pool) > 1 &&
+  return cost >= KERNEL_WORTH_NS && args <= GROUP_ARGS && !frame->is_recorded && pool_threads(frame->part->task->pool) > 1 &&
          frame_has_pool(frame);
 }
 

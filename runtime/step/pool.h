@@ -18,8 +18,6 @@ status pool_create(int threads, struct pool **out);
 void pool_destroy(struct pool *pool);
 int pool_threads(const struct pool *pool);
 
-#define POOL_WORTH_NS 20000 /* what takes less is not worth waking a thread */
-
 struct pool_kernel {
   const struct kernel_code *code;
   struct kernel_call call;

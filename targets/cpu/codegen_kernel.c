@@ -165,6 +165,17 @@ static value kernel_cost(struct codegen *c, const struct phase *phases, int coun
   sum = call_intrinsic(c, "llvm.minnum", c->m->f64, (value[]){sum, most}, 2);
   return LLVMBuildFPToSI(c->b, sum, c->m->i64, "");
 }
+/* Of a result that is larger than the caches most lines are nobody's when they are written again; what is updated in place stays with the
+ * thread that updates it. */
+static value kernel_sharing(struct codegen *c) {
+  int64_t line_bytes = 64, most = c->m->cpu->bytes[LEVEL_L2];
+  value bytes = const_i64(c, 0);
+  for (uint32_t i = 0; i < argument_count(c->k); i++)
+    if (c->k->buffers.items[i].mode == BUFFER_OUT)
+      bytes = LLVMBuildNSWAdd(c->b, bytes, emit_buffer_bytes(c, &c->k->buffers.items[i]), "");
+  bytes = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){bytes, const_i64(c, most)}, 2);
+  return LLVMBuildNSWMul(c->b, LLVMBuildUDiv(c->b, bytes, const_i64(c, line_bytes), ""), const_i64(c, SHARED_LINE_NS), "");
+}
 
 static value emit_query(struct codegen *c, const struct phase *phases, int count) {
   struct cpu_module *m = c->m;
@@ -172,8 +183,8 @@ static value emit_query(struct codegen *c, const struct phase *phases, int count
   value f = create_function(c, "query", LLVMFunctionType(m->i64, params, 2, false));
   load_sizes(c, LLVMGetParam(f, 0));
   LLVMBasicBlockRef other = new_block(c, "other");
-  value which = LLVMBuildSwitch(c->b, LLVMGetParam(f, 1), other, (unsigned)count + 3);
-  for (int64_t what = KERNEL_COST; what < count; what++) {
+  value which = LLVMBuildSwitch(c->b, LLVMGetParam(f, 1), other, (unsigned)count + 4);
+  for (int64_t what = KERNEL_SHARING; what < count; what++) {
     LLVMBasicBlockRef block = new_block(c, "answer");
     LLVMAddCase(which, const_i64(c, what), block);
     LLVMPositionBuilderAtEnd(c->b, block);
@@ -181,6 +192,7 @@ static value emit_query(struct codegen *c, const struct phase *phases, int count
     value answer = what == KERNEL_SCRATCH ? scratch_bytes(c, phases, count)
                  : what == KERNEL_PHASES  ? const_i64(c, count)
                  : what == KERNEL_COST    ? kernel_cost(c, phases, count)
+                 : what == KERNEL_SHARING ? kernel_sharing(c)
                                           : emit_phase_tile_count(c, &phases[what]);
     LLVMBuildRet(c->b, answer);
   }

@@ -295,6 +295,27 @@ static void a_kernel_without_products_is_left_alone(void **state) {
   arena_deinit(&arena);
 }
 
+/* What several threads write costs by the line; what is updated in place stays with its thread. */
+static void sharing_costs_what_lines_of_results_do(void **state) {
+  (void)state;
+  static const struct {
+    const char *kernel;
+    int64_t lines;
+  } sharing[] = {
+    {"kernel k(in a: f32[1024], out b: f32[1024]) { par i0 < 1024 { b[i0] = exp(a[i0]) } }", 64},
+    {"kernel k(in a: f32[1024], inout b: f32[1024]) { par i0 < 1024 { b[i0] = add(b[i0], a[i0]) } }", 0},
+  };
+  for (size_t i = 0; i < sizeof sharing / sizeof *sharing; i++) {
+    struct arena arena;
+    arena_init(&arena);
+    struct kernel *k = parsed(sharing[i].kernel, &arena);
+    struct compiled made = compile_kernels(&k, 1, "native");
+    assert_int_equal(made.code->query(NULL, KERNEL_SHARING), sharing[i].lines * SHARED_LINE_NS);
+    dlclose(made.handle);
+    arena_deinit(&arena);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(kernels_get_the_steps_that_fit_size_and_machine),
@@ -303,6 +324,7 @@ int main(void) {
     cmocka_unit_test(convolutions_give_the_bits_of_their_schedules),
     cmocka_unit_test(code_gives_the_bits_of_the_schedule_for_any_threads),
     cmocka_unit_test(a_kernel_without_products_is_left_alone),
+    cmocka_unit_test(sharing_costs_what_lines_of_results_do),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
