@@ -306,9 +306,10 @@ int64_t endpoint_send(struct endpoint *e, const struct iovec *pieces, size_t cou
   return (int64_t)size;
 }
 
+/* Nothing behind a reset: what is sent after the break has lost what was sent before it. */
 static uint64_t take(struct endpoint *e, char *to, uint64_t size) {
   uint64_t done = 0;
-  while (done < size && e->first < e->arrived && e->segments.items[e->first].kind == SEGMENT_DATA) {
+  while (done < size && !e->is_reset && e->first < e->arrived && e->segments.items[e->first].kind == SEGMENT_DATA) {
     struct segment *segment = &e->segments.items[e->first];
     uint64_t part = segment->size - segment->at < size - done ? segment->size - segment->at : size - done;
     memcpy(to + done, segment->data + segment->at, part);
