@@ -36,6 +36,7 @@ static const struct {
 #define TOGETHER .spread_ns = 5 * WORLD_MS
 #define APART .spread_ns = 300 * WORLD_MS
 #define SAVED .with_checkpoints = true
+#define OPEN .is_open = true
 #define STEPS (MOMENT(MOMENT_LINK) | MOMENT(MOMENT_CHANGE) | MOMENT(MOMENT_COMMIT))
 #define SAVES                                                                                                             \
   (MOMENT(MOMENT_FREEZE) | MOMENT(MOMENT_TAKE) | MOMENT(MOMENT_RENAME) | MOMENT(MOMENT_WRITE) | MOMENT(MOMENT_COMPLETE) | \
@@ -105,7 +106,8 @@ static struct {
   {SYNC, {.name = "rounds-kills", .title = "rounds_wait_for_members_that_are_killed", VALUES_KILLED, TOGETHER, .mishaps = KILLS}},
   {ALLREDUCE, {.name = "replicas", .title = "replicas_are_equal_when_nothing_goes_wrong", VALUES, TOGETHER, .mishaps = WEATHER}},
   {ALLREDUCE, {.name = "replicas-net", .title = "replicas_are_equal_when_some_were_out_of_reach", VALUES, TOGETHER, .mishaps = NET}},
-  {ALLREDUCE, {.name = "replicas-kills", .title = "replicas_are_equal_when_some_were_killed", VALUES_KILLED, TOGETHER, .mishaps = KILLS}},
+  {ALLREDUCE,
+   {.name = "replicas-kills", .title = "replicas_are_equal_when_some_were_killed", VALUES_KILLED, TOGETHER, .mishaps = KILLS, OPEN}},
   {TOKENS, {.name = "tokens", .title = "each_worker_gets_its_token_of_a_round", VALUES, TOGETHER, .mishaps = WEATHER}},
   {TWO_TWO,
    {.name = "moments",
