@@ -18,28 +18,32 @@ void chair_tell_holders(struct job *job, const struct job_message *message) {
     job_send(job, job->self, message);
 }
 
-/* Somebody with phases is there who may still take steps. */
+/* Somebody with phases is there who may still take steps, or waits until they are saved: holders stay. */
 static bool somebody_works(const struct job *job) {
   for (uint32_t i = 0; i < job->task_count; i++) {
     const struct job_seen *seen = &job->chair->seen[i];
-    if (seen->has_joined && seen->has_phases && !seen->has_left && !seen->wants_to_leave && cluster_is_linked(job->cluster, i))
+    if (seen->has_joined && seen->has_phases && !seen->has_left && cluster_is_linked(job->cluster, i))
       return true;
   }
   return false;
 }
 
-void chair_let_leave(struct job *job, bool only_covered) {
+static void let_leave(struct job *job, bool have_phases, bool only_covered) {
   struct job_chair *chair = job->chair;
   for (uint32_t i = 0; i < job->task_count; i++) {
     struct job_seen *seen = &chair->seen[i];
-    if (seen->wants_to_leave && !seen->has_phases && somebody_works(job))
-      continue;
-    if (!seen->wants_to_leave || (only_covered && !seen->is_covered && !FAULT(14)))
+    if (!seen->wants_to_leave || seen->has_phases != have_phases || (only_covered && !seen->is_covered && !FAULT(14)))
       continue;
     job_send(job, i, &(struct job_message){.kind = JOB_LEAVE, .history = chair->history});
     seen->wants_to_leave = seen->is_covered = false;
     seen->has_left = true;
   }
+}
+
+void chair_let_leave(struct job *job, bool only_covered) {
+  let_leave(job, true, only_covered);
+  if (!somebody_works(job))
+    let_leave(job, false, only_covered);
 }
 
 static bool somebody_wants_to_leave(const struct job *job) {
