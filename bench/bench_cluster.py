@@ -177,6 +177,60 @@ class Ours:
         cluster.stop()
         return [1000 * seconds if seconds is not None else float("nan")]
 
+    def grow(self, seconds):
+        """MiB more than after the first tenth that ps and one worker have resident, while the other worker is killed every 5 s."""
+        cluster = self.digits(2)
+        saved = ["--checkpoint-dir", os.path.join(cluster.folder, "saved%d" % time.monotonic_ns()), "--save-seconds", "2"]
+        words = saved + self.train(10 ** 8)
+        ps, chief, other = cluster.start("ps_0", saved), cluster.start("worker_0", words), cluster.start("worker_1", words)
+        begin, most, first = time.perf_counter(), [0, 0], None
+        while time.perf_counter() - begin < seconds:
+            time.sleep(5)
+            other.kill()
+            other.wait()
+            other = cluster.start("worker_1", words)
+            most = [max(a, resident(p)) for a, p in zip(most, (ps, chief))]
+            if first is None and time.perf_counter() - begin >= seconds / 10:
+                first = list(most)
+        cluster.stop()
+        return [b - a for a, b in zip(first, most)]
+
+    def rows_graph(self, floats):
+        """A table of `floats`, of which each step adds to one row."""
+        folder = os.path.join(self.folder, "rows")
+        if "rows" not in self.clusters:
+            os.makedirs(folder)
+            g = fault_graph.Graph()
+            ps, worker, index = "/job:ps/task:0", "/job:worker", "type: DT_INT32"
+            g.variable("v", [floats // 1024, 1024], ps)
+            g.placeholder("fed", [1, 1024])
+            g.node("value", "Identity", ["fed"], worker, T=fault_graph.FLOAT)
+            g.node("at", "Const", device=ps, dtype=index, value="tensor { dtype: DT_INT32 tensor_shape { dim { size: 1 } } int_val: 7 }")
+            g.node("step", "ScatterAdd", ["v", "at", "value"], ps, T=fault_graph.FLOAT, Tindices=index)
+            g.save(os.path.join(folder, "g.pbtxt"))
+            np.save(os.path.join(folder, "fed.npy"), np.ones((1, 1024), np.float32))
+        return self.cluster("rows", os.path.join(folder, "g.pbtxt"), ["init: -> | init", "step: fed -> | step"], 1)
+
+    def begins(self, cluster, steps, saved):
+        """When each step began, in us, after the first tenth."""
+        cluster.start("ps_0", saved)
+        worker = cluster.start("worker_0", saved + ["--trace", "t.json", "--entry", "step", "--feed", "fed=fed.npy", "--steps", str(steps)])
+        worker.wait(timeout=600)
+        cluster.stop()
+        with open(os.path.join(cluster.folder, "t.json"), encoding="utf-8") as f:
+            begins = [e["ts"] for e in json.load(f)["traceEvents"] if e.get("name") == "fed"][::2]
+        return begins[len(begins) // 10:]
+
+    def save(self, steps):
+        """What saving 128 MiB every 2 s takes of the steps, in turn without and with, and the longest time between two with it."""
+        cluster = self.rows_graph(32 << 20)
+        folder = os.path.join(cluster.folder, "saved%d" % time.monotonic_ns())
+        without = self.begins(cluster, steps, [])
+        begins = self.begins(cluster, steps, ["--checkpoint-dir", folder, "--save-seconds", "2", "--keep", "1"])
+        shutil.rmtree(folder, ignore_errors=True)
+        gaps, gaps_without = np.diff(begins), np.diff(without)
+        return [100 * (np.mean(gaps) / np.mean(gaps_without) - 1), max(gaps) / 1000, max(gaps_without) / 1000]
+
     def attack(self):
         """What a ps has resident after connections that say too much, and went."""
         cluster = self.digits(1)
@@ -275,6 +329,8 @@ ROWS = {
     "first": (["first step of 1 ps, 2 workers: ms"], False, "first_step", []),
     "worker": (["a killed worker is back: ms"], False, "back", ["worker_1", False]),
     "ps": (["a killed ps is back: ms"], False, "back", ["ps_0", True]),
+    "save": (["128 MiB saved every 2 s: % of a step", "the longest pause: ms", "without saving: ms"], False, "save", [200000]),
+    "grow": (["a ps after kills of a worker: MiB more", "the other worker: MiB more"], False, "grow", [600]),
     "attack": (["a ps after an attack: MiB more"], False, "attack", []),
 }
 
@@ -307,7 +363,7 @@ def main():
     parser.add_argument("--tensorflow", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", default=",".join(ROWS))
+    parser.add_argument("--only", default=",".join(r for r in ROWS if r != "grow"))
     args = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="tfc-bench-")
     contestants = {"tfc": Ours(os.path.abspath(args.tfc), os.path.join(folder, "tfc"))}

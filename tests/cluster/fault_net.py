@@ -133,10 +133,19 @@ class Namespaces:
         self.tag = "f%x" % (os.getpid() & 0xffff)
         self.net = 1 + os.getpid() % 250
         self.count = tasks
+        try:
+            self.make()
+            self.set_rate(0, 1000000)
+            self.set_rate(0, 0)
+        except (OSError, subprocess.CalledProcessError):
+            self.close()
+            raise
+
+    def make(self):
         ip("netns", "add", self.tag + "b")
         ip("-n", self.tag + "b", "link", "add", "bridge", "type", "bridge")
         ip("-n", self.tag + "b", "link", "set", "bridge", "up")
-        for i in range(tasks):
+        for i in range(self.count):
             space = self.space(i)
             ip("netns", "add", space)
             ip("-n", space, "link", "add", "eth", "type", "veth", "peer", "name", "t%d" % i, "netns", self.tag + "b")
@@ -159,10 +168,10 @@ class Namespaces:
 
     def set_rate(self, task, bytes_per_s):
         words = ["tc", "-n", self.tag + "b", "qdisc"]
-        subprocess.run(words + ["del", "dev", "t%d" % task, "root"], stderr=subprocess.DEVNULL, check=False)
+        subprocess.run(words + ["del", "dev", "t%d" % task, "root"], stderr=subprocess.DEVNULL, check=False)  # there may be none
         if bytes_per_s:
             subprocess.run(words + ["add", "dev", "t%d" % task, "root", "tbf", "rate", "%dbit" % (8 * bytes_per_s), "burst", "64kb",
-                                    "latency", "200ms"], stderr=subprocess.DEVNULL, check=False)
+                                    "latency", "200ms"], stderr=subprocess.PIPE, check=True)
 
     def close(self):
         for name in [self.space(i) for i in range(self.count)] + [self.tag + "b"]:
