@@ -28,7 +28,8 @@ import fault_graph  # noqa: E402
 DIGITS = os.path.join(HERE, "..", "examples", "digits")
 DIGITS_BYTES = 4 * (64 * 64 + 64 + 64 * 10 + 10)
 BIG = 25 * 1024 * 1024  # floats: 100 MB
-ONCE = ("ledger_", "commit_", "record_", "frame_change", "frame_commit", "frame_pause", "step_commit", "course_", "request_of", "driver_state")
+ONCE = ("ledger_", "commit_", "record_", "frame_change", "frame_commit", "frame_pause", "step_commit", "course_", "request_of",
+        "driver_state")
 
 
 class Cluster:
@@ -219,8 +220,8 @@ class Ours:
         ps = cluster.start("ps_0")
         worker = cluster.start("worker_0", ["--entry", "step", "--feed", "fed=fed.npy", "--steps", "100000000"])
         time.sleep(1)
-        subprocess.run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "5000", "-o", data, "-p", "%d,%d" % (ps.pid, worker.pid), "--", "sleep",
-                        str(seconds)], check=True, stderr=subprocess.DEVNULL)
+        words = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "5000", "-o", data, "-p", "%d,%d" % (ps.pid, worker.pid)]
+        subprocess.run(words + ["--", "sleep", str(seconds)], check=True, stderr=subprocess.DEVNULL)
         cluster.stop()
         report = subprocess.run(["perf", "report", "-i", data, "--stdio", "-F", "overhead,sym"], check=True, stdout=subprocess.PIPE,
                                 stderr=subprocess.DEVNULL, text=True).stdout
@@ -352,7 +353,8 @@ ROWS = {
     "first": (["first step of 1 ps, 2 workers: ms"], False, "first_step", []),
     "worker": (["a killed worker is back: ms"], False, "back", ["worker_1", False]),
     "ps": (["a killed ps is back: ms"], False, "back", ["ps_0", True]),
-    "save": (["128 MiB saved every 2 s: % of a core", "the longest pause: ms", "the second longest: ms", "without saving: ms"], False, "save", [200000]),
+    "save": (["128 MiB saved every 2 s: % of a core", "the longest pause: ms", "the second longest: ms", "without saving: ms"], False, "save",
+             [200000]),
     "once": (["counting steps once: % of a step"], False, "once", [8]),
     "grow": (["a ps after kills of a worker: MiB more", "the other worker: MiB more"], False, "grow", [600]),
     "attack": (["a ps after an attack: MiB more"], False, "attack", []),
