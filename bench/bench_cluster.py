@@ -353,7 +353,7 @@ ROWS = {
     "first": (["first step of 1 ps, 2 workers: ms"], False, "first_step", []),
     "worker": (["a killed worker is back: ms"], False, "back", ["worker_1", False]),
     "ps": (["a killed ps is back: ms"], False, "back", ["ps_0", True]),
-    "save": (["128 MiB saved every 2 s: % of a core", "the longest pause: ms", "the second longest: ms", "without saving: ms"], False, "save",
+    "save": (["128 MiB saved every 2 s: % of a core", "longest pause: ms", "second longest: ms", "without saving: ms"], False, "save",
              [200000]),
     "once": (["counting steps once: % of a step"], False, "once", [8]),
     "grow": (["a ps after kills of a worker: MiB more", "the other worker: MiB more"], False, "grow", [600]),
