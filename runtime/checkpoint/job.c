@@ -94,7 +94,7 @@ static void tell_join(struct job *job, uint64_t now_ms) {
   join.has_options = job->has_options;
   join.options = job->options;
   holder_join(job, &join);
-  job->asked_ms = job_send(job, job->coordinator, &join) ? now_ms : 0;
+  job->asked_ms = job_send(job, job->coordinator_task, &join) ? now_ms : 0;
 }
 
 void job_set_options(struct job *job, const struct job_options *options) {
@@ -148,22 +148,22 @@ static void take_message(struct job *job, uint32_t from, const struct job_messag
     holder_message(job, message);
     break;
   case JOB_GIVE_UP:
-    if (from == job->coordinator && !message->is_failure)
+    if (from == job->coordinator_task && !message->is_failure)
       job_fail(job, message->has_phases ? UNAVAILABLE : DATA_LOSS, message->text);
-    else if (job->chair)
-      chair_message(job, from, message);
+    else if (job->coordinator)
+      coordinator_message(job, from, message);
     break;
   case JOB_RESTORE:
   case JOB_FREEZE:
   case JOB_SNAP:
   case JOB_COMMIT:
   case JOB_ABORT:
-    if (from == job->coordinator)
+    if (from == job->coordinator_task)
       holder_message(job, message);
     break;
   default:
-    if (job->chair)
-      chair_message(job, from, message);
+    if (job->coordinator)
+      coordinator_message(job, from, message);
     break;
   }
 }
@@ -181,13 +181,13 @@ static void tick(struct job *job) {
   if (asks_leave && (job->asked_leave != leaves || now_ms - job->asked_leave_ms >= TICK_MS)) { /* not with each letter: it is answered */
     job->asked_leave = leaves;
     job->asked_leave_ms = now_ms;
-    job_send(job, job->coordinator, &(struct job_message){.kind = JOB_LEAVE_ASK, .history = leaves});
+    job_send(job, job->coordinator_task, &(struct job_message){.kind = JOB_LEAVE_ASK, .history = leaves});
   }
   holder_tick(job, now_ms);
-  if (!job->chair)
+  if (!job->coordinator)
     return;
-  chair_tick(job, now_ms);
-  bool may_end = chair_is_empty(job);
+  coordinator_tick(job, now_ms);
+  bool may_end = coordinator_is_empty(job);
   pthread_mutex_lock(&job->lock);
   job->may_end = may_end;
   pthread_mutex_unlock(&job->lock);
@@ -195,8 +195,9 @@ static void tick(struct job *job) {
 
 static uint64_t wake_ms(const struct job *job, uint64_t now_ms) {
   bool is_quiet = job->history && !job->is_asking_leave && job->seat.cut.state != SEAT_FROZEN && !job->wants_last;
-  uint64_t due_ms = now_ms + (is_quiet ? QUIET_TICK_MS : TICK_MS), chair_ms = job->chair ? chair_due_ms(job, now_ms) : UINT64_MAX;
-  return chair_ms < due_ms ? chair_ms : due_ms;
+  uint64_t due_ms = now_ms + (is_quiet ? QUIET_TICK_MS : TICK_MS),
+           coordinator_ms = job->coordinator ? coordinator_due_ms(job, now_ms) : UINT64_MAX;
+  return coordinator_ms < due_ms ? coordinator_ms : due_ms;
 }
 
 /* Under the lock. */
@@ -242,7 +243,7 @@ static status how_it_failed(const struct job *job) {
 }
 
 /* The coordinator, which is asked, must be there. */
-static status wait_coordinator(struct job *job) { return cluster_wait_peers(job->cluster, &job->coordinator, 1); }
+static status wait_coordinator(struct job *job) { return cluster_wait_peers(job->cluster, &job->coordinator_task, 1); }
 
 status job_wait(struct job *job) {
   status result = wait_coordinator(job); /* it gives the job up when somebody it needs does not come */
@@ -264,12 +265,12 @@ status job_wait(struct job *job) {
 /* It may have left with its last word, which is on its way through this task: it is lost only after the time-out. */
 static status check_coordinator(struct job *job) {
   bool was_up;
-  uint64_t missing_ms = cluster_missing_ms(job->cluster, job->coordinator, &was_up);
+  uint64_t missing_ms = cluster_missing_ms(job->cluster, job->coordinator_task, &was_up);
   return missing_ms < job->timeout_ms ? OK : wait_coordinator(job);
 }
 
 /* The coordinator stays while others have to ask it. Under the lock. */
-static bool may_go(const struct job *job) { return job->may_leave && (!job->chair || job->may_end); }
+static bool may_go(const struct job *job) { return job->may_leave && (!job->coordinator || job->may_end); }
 
 uint64_t job_history(struct job *job) {
   if (!job)
@@ -311,7 +312,7 @@ status job_leave(struct job *job, uint64_t history) {
 }
 
 /* The coordinator: a last checkpoint, and goes when the others have gone. Under the lock, which is given back meanwhile. */
-static void finish_chair(struct job *job, uint64_t until_ms) {
+static void finish_coordinator(struct job *job, uint64_t until_ms) {
   job->wants_last = job->is_due = job->history != 0;
   pthread_cond_broadcast(&job->changed);
   while (how_it_failed(job) == OK && (job->wants_last || !job->may_end) && monotonic_ms() < until_ms)
@@ -320,7 +321,8 @@ static void finish_chair(struct job *job, uint64_t until_ms) {
 
 static void finish_holder(struct job *job, uint64_t until_ms) {
   job->is_asking_leave = job->is_due = !job->may_leave;
-  while (how_it_failed(job) == OK && !job->may_leave && monotonic_ms() < until_ms && cluster_is_linked(job->cluster, job->coordinator)) {
+  while (how_it_failed(job) == OK && !job->may_leave && monotonic_ms() < until_ms &&
+         cluster_is_linked(job->cluster, job->coordinator_task)) {
     job->leaves_history = job->history;
     pthread_cond_broadcast(&job->changed);
     wait_a_while(job, 20);
@@ -348,11 +350,11 @@ status job_finish(struct job *job, bool is_well) {
   bool was_stopped = job->is_stopped;
   job->is_stopped = false; /* SIGTERM: there is time for a last checkpoint */
   job->may_leave = job->is_over;
-  job->is_over = job->is_over || (is_well && job->chair);
+  job->is_over = job->is_over || (is_well && job->coordinator);
   if (is_well)
     wait_history(job, monotonic_ms() + LAST_CUT_MS);
-  if (job->chair && job->keeps)
-    finish_chair(job, until_ms);
+  if (job->coordinator && job->keeps)
+    finish_coordinator(job, until_ms);
   else if (job->is_holder && job->keeps)
     finish_holder(job, until_ms);
   job->is_stopped = was_stopped;
@@ -450,7 +452,7 @@ status job_create(struct task *task, struct cluster *cluster, const struct job_c
   job->cluster = cluster;
   job->self = program->task;
   job->task_count = (uint32_t)program->tables[PROGRAM_TASKS].count;
-  job->coordinator = first_ps(program);
+  job->coordinator_task = first_ps(program);
   job->chief = program->chief;
   job->is_holder = program_task(program, job->self)->flags & PROGRAM_TASK_HOLDS;
   job->is_replicated = is_replicated(program);
@@ -465,8 +467,8 @@ status job_create(struct task *task, struct cluster *cluster, const struct job_c
   pthread_mutex_init(&job->lock, NULL);
   monotonic_cond_init(&job->changed);
   status result = read_options(job, &config->given);
-  if (result == OK && job->self == job->coordinator)
-    result = chair_create(job);
+  if (result == OK && job->self == job->coordinator_task)
+    result = coordinator_create(job);
   if (result != OK) {
     job_destroy(job);
     return result;
@@ -516,7 +518,7 @@ void job_destroy(struct job *job) {
   }
   vec_free(&job->seat.files);
   ledger_deinit(&job->seat.goal);
-  chair_destroy(job);
+  coordinator_destroy(job);
   pthread_cond_destroy(&job->changed);
   pthread_mutex_destroy(&job->lock);
   free(job);

@@ -2,18 +2,18 @@
  * (job_history.c, job_attempt.c). */
 #include <stdlib.h>
 
-#include "runtime/checkpoint/job_chair.h"
+#include "runtime/checkpoint/job_coordinator.h"
 #include "runtime/cluster/cluster.h"
 #include "runtime/program/fault.h"
 #include "runtime/step/task_state.h"
 
 #define CHIEF_MS 1000 /* so long the chief may be away before others are told in its place */
 
-void chair_tell_holders(struct job *job, const struct job_message *message) {
-  struct job_chair *chair = job->chair;
-  for (uint32_t i = 0; i < chair->holder_count; i++)
-    if (chair->holder_tasks[i] != job->self)
-      job_send(job, chair->holder_tasks[i], message);
+void coordinator_tell_holders(struct job *job, const struct job_message *message) {
+  struct job_coordinator *coordinator = job->coordinator;
+  for (uint32_t i = 0; i < coordinator->holder_count; i++)
+    if (coordinator->holder_tasks[i] != job->self)
+      job_send(job, coordinator->holder_tasks[i], message);
   if (job->is_holder) /* the others have heard while this one works */
     job_send(job, job->self, message);
 }
@@ -21,7 +21,7 @@ void chair_tell_holders(struct job *job, const struct job_message *message) {
 /* Somebody with phases is there who may still take steps, or waits until they are saved: holders stay. */
 static bool somebody_works(const struct job *job) {
   for (uint32_t i = 0; i < job->task_count; i++) {
-    const struct job_seen *seen = &job->chair->seen[i];
+    const struct job_seen *seen = &job->coordinator->seen[i];
     if (seen->has_joined && seen->has_phases && !seen->has_left && cluster_is_linked(job->cluster, i))
       return true;
   }
@@ -29,18 +29,18 @@ static bool somebody_works(const struct job *job) {
 }
 
 static void let_leave(struct job *job, bool have_phases, bool only_covered) {
-  struct job_chair *chair = job->chair;
+  struct job_coordinator *coordinator = job->coordinator;
   for (uint32_t i = 0; i < job->task_count; i++) {
-    struct job_seen *seen = &chair->seen[i];
+    struct job_seen *seen = &coordinator->seen[i];
     if (!seen->wants_to_leave || seen->has_phases != have_phases || (only_covered && !seen->is_covered && !FAULT(14)))
       continue;
-    job_send(job, i, &(struct job_message){.kind = JOB_LEAVE, .history = chair->history});
+    job_send(job, i, &(struct job_message){.kind = JOB_LEAVE, .history = coordinator->history});
     seen->wants_to_leave = seen->is_covered = false;
     seen->has_left = true;
   }
 }
 
-void chair_let_leave(struct job *job, bool only_covered) {
+void coordinator_let_leave(struct job *job, bool only_covered) {
   let_leave(job, true, only_covered);
   if (!somebody_works(job))
     let_leave(job, false, only_covered);
@@ -48,18 +48,19 @@ void chair_let_leave(struct job *job, bool only_covered) {
 
 static bool somebody_wants_to_leave(const struct job *job) {
   for (uint32_t i = 0; i < job->task_count; i++)
-    if (job->chair->seen[i].wants_to_leave)
+    if (job->coordinator->seen[i].wants_to_leave)
       return true;
   return false;
 }
 
 /* No more checkpoints: some holder has left, or does not come back. */
 static bool holders_have_gone(const struct job *job) {
-  const struct job_chair *chair = job->chair;
+  const struct job_coordinator *coordinator = job->coordinator;
   bool was_up;
-  for (uint32_t i = 0; i < chair->holder_count; i++)
-    if (chair->holder_tasks[i] != job->self && (chair->seen[chair->holder_tasks[i]].has_left ||
-                                                cluster_missing_ms(job->cluster, chair->holder_tasks[i], &was_up) >= job->timeout_ms))
+  for (uint32_t i = 0; i < coordinator->holder_count; i++)
+    if (coordinator->holder_tasks[i] != job->self &&
+        (coordinator->seen[coordinator->holder_tasks[i]].has_left ||
+         cluster_missing_ms(job->cluster, coordinator->holder_tasks[i], &was_up) >= job->timeout_ms))
       return true;
   return false;
 }
@@ -68,7 +69,7 @@ static bool holders_have_gone(const struct job *job) {
 static bool wants_last(struct job *job) {
   bool is_broken = holders_have_gone(job);
   pthread_mutex_lock(&job->lock);
-  if (!*job->options.folder || !job->chair->has_history || is_broken)
+  if (!*job->options.folder || !job->coordinator->has_history || is_broken)
     job->wants_last = false;
   bool wants = job->wants_last;
   pthread_cond_broadcast(&job->changed);
@@ -76,9 +77,9 @@ static bool wants_last(struct job *job) {
   return wants;
 }
 
-bool chair_is_empty(struct job *job) {
+bool coordinator_is_empty(struct job *job) {
   for (uint32_t i = 0; i < job->task_count; i++) {
-    const struct job_seen *seen = &job->chair->seen[i];
+    const struct job_seen *seen = &job->coordinator->seen[i];
     bool has_left = seen->has_left || seen->is_let_go; /* of the coordinator before this one */
     bool may_ask = !seen->has_joined || (!has_left && (seen->is_holder || seen->has_phases));
     if (i != job->self && may_ask && cluster_is_linked(job->cluster, i))
@@ -89,91 +90,91 @@ bool chair_is_empty(struct job *job) {
 
 /* This task has seen the end of all work: a holder that was started again meanwhile cannot. */
 static void end_holders(struct job *job) {
-  struct job_chair *chair = job->chair;
+  struct job_coordinator *coordinator = job->coordinator;
   pthread_mutex_lock(&job->lock);
   bool is_over = job->is_over && !job->wants_last;
   pthread_mutex_unlock(&job->lock);
-  if (!is_over || !chair->has_history || chair->cut.id || somebody_works(job))
+  if (!is_over || !coordinator->has_history || coordinator->cut.id || somebody_works(job))
     return;
-  for (uint32_t i = 0; i < chair->holder_count; i++) {
-    uint32_t task = chair->holder_tasks[i];
-    if (task == job->self || chair->seen[task].has_left)
+  for (uint32_t i = 0; i < coordinator->holder_count; i++) {
+    uint32_t task = coordinator->holder_tasks[i];
+    if (task == job->self || coordinator->seen[task].has_left)
       continue;
-    chair->seen[task].has_left = job_send(job, task, &(struct job_message){.kind = JOB_LEAVE, .history = chair->history});
+    coordinator->seen[task].has_left = job_send(job, task, &(struct job_message){.kind = JOB_LEAVE, .history = coordinator->history});
   }
 }
 
 /* The chief has left, and those who come later have not heard from it that all is initialised: the holders know. */
 static void stand_in_for_chief(struct job *job, uint64_t now_ms) {
-  struct job_chair *chair = job->chair;
+  struct job_coordinator *coordinator = job->coordinator;
   bool was_up, is_ready = true;
-  if (!chair->has_history || chair->has_said_ready || now_ms - chair->asked_ms < CHIEF_MS ||
+  if (!coordinator->has_history || coordinator->has_said_ready || now_ms - coordinator->asked_ms < CHIEF_MS ||
       cluster_missing_ms(job->cluster, job->chief, &was_up) < CHIEF_MS)
     return;
-  for (uint32_t i = 0; i < chair->holder_count; i++)
-    is_ready = is_ready && chair->seen[chair->holder_tasks[i]].is_initialised;
-  chair->asked_ms = now_ms;
-  chair->has_said_ready = is_ready;
+  for (uint32_t i = 0; i < coordinator->holder_count; i++)
+    is_ready = is_ready && coordinator->seen[coordinator->holder_tasks[i]].is_initialised;
+  coordinator->asked_ms = now_ms;
+  coordinator->has_said_ready = is_ready;
   if (is_ready)
     cluster_announce_ready(job->cluster, true);
   else
-    chair_tell_holders(job, &(struct job_message){.kind = JOB_ASK});
+    coordinator_tell_holders(job, &(struct job_message){.kind = JOB_ASK});
 }
 
-void chair_tick(struct job *job, uint64_t now_ms) {
-  struct job_chair *chair = job->chair;
-  chair_ask_all(job, now_ms);
-  chair_give_up_late(job, now_ms);
+void coordinator_tick(struct job *job, uint64_t now_ms) {
+  struct job_coordinator *coordinator = job->coordinator;
+  coordinator_ask_all(job, now_ms);
+  coordinator_give_up_late(job, now_ms);
   stand_in_for_chief(job, now_ms);
   end_holders(job);
-  attempt_apply(job, cut_tick(&chair->cut, now_ms));
+  attempt_apply(job, cut_tick(&coordinator->cut, now_ms));
   bool wants_one = wants_last(job);
-  if (!chair->has_history || chair->cut.id || now_ms < chair->retry_ms)
+  if (!coordinator->has_history || coordinator->cut.id || now_ms < coordinator->retry_ms)
     return;
   if (!*job->options.folder) {
-    chair_let_leave(job, false);
+    coordinator_let_leave(job, false);
     return;
   }
-  atomic_store(&job->due_steps, job->options.save_steps ? chair->steps_saved + job->options.save_steps : 0);
+  atomic_store(&job->due_steps, job->options.save_steps ? coordinator->steps_saved + job->options.save_steps : 0);
   if (wants_one || somebody_wants_to_leave(job) || attempt_is_due(job, now_ms))
     attempt_begin(job, now_ms, wants_one);
 }
 
-uint64_t chair_due_ms(const struct job *job, uint64_t now_ms) {
-  const struct job_chair *chair = job->chair;
-  uint64_t due_ms = cut_due_ms(&chair->cut);
+uint64_t coordinator_due_ms(const struct job *job, uint64_t now_ms) {
+  const struct job_coordinator *coordinator = job->coordinator;
+  uint64_t due_ms = cut_due_ms(&coordinator->cut);
   if (due_ms)
     return due_ms;
-  if (chair->retry_ms > now_ms)
-    return chair->retry_ms;
-  return job->options.save_ms && chair->has_history ? chair->begun_ms + (uint64_t)job->options.save_ms : UINT64_MAX;
+  if (coordinator->retry_ms > now_ms)
+    return coordinator->retry_ms;
+  return job->options.save_ms && coordinator->has_history ? coordinator->begun_ms + (uint64_t)job->options.save_ms : UINT64_MAX;
 }
 
 static void take_leave_ask(struct job *job, uint32_t from, const struct job_message *message) {
-  struct job_seen *seen = &job->chair->seen[from];
-  if (!job->chair->has_history)
+  struct job_seen *seen = &job->coordinator->seen[from];
+  if (!job->coordinator->has_history)
     return;
-  if (message->history != job->chair->history) { /* its steps may have been undone, and it has not heard of it */
-    chair_tell_run(job, from);
+  if (message->history != job->coordinator->history) { /* its steps may have been undone, and it has not heard of it */
+    coordinator_tell_run(job, from);
     return;
   }
   seen->wants_to_leave = !seen->has_left;
   if (seen->has_left) /* it asked again before it heard */
-    job_send(job, from, &(struct job_message){.kind = JOB_LEAVE, .history = job->chair->history});
+    job_send(job, from, &(struct job_message){.kind = JOB_LEAVE, .history = job->coordinator->history});
 }
 
-void chair_message(struct job *job, uint32_t from, const struct job_message *message) {
-  struct job_chair *chair = job->chair;
+void coordinator_message(struct job *job, uint32_t from, const struct job_message *message) {
+  struct job_coordinator *coordinator = job->coordinator;
   if (from >= job->task_count)
     return;
-  uint32_t holder = chair->seen[from].holder;
-  bool is_holder = chair->seen[from].is_holder;
+  uint32_t holder = coordinator->seen[from].holder;
+  bool is_holder = coordinator->seen[from].is_holder;
   switch (message->kind) {
-  case JOB_JOIN: chair_take_join(job, from, message); break;
-  case JOB_RESTORED: chair_take_restored(job, from, message); break;
+  case JOB_JOIN: coordinator_take_join(job, from, message); break;
+  case JOB_RESTORED: coordinator_take_restored(job, from, message); break;
   case JOB_GIVE_UP:
-    if (is_holder && chair->is_restoring && message->history == chair->history)
-      chair_give_up(job, message->text);
+    if (is_holder && coordinator->is_restoring && message->history == coordinator->history)
+      coordinator_give_up(job, message->text);
     break;
   case JOB_LEAVE_ASK: take_leave_ask(job, from, message); break;
   case JOB_FROZEN:
@@ -182,11 +183,11 @@ void chair_message(struct job *job, uint32_t from, const struct job_message *mes
     break;
   case JOB_TAKEN:
     if (is_holder)
-      attempt_apply(job, cut_taken(&chair->cut, holder, message->id));
+      attempt_apply(job, cut_taken(&coordinator->cut, holder, message->id));
     break;
   case JOB_DONE:
     if (is_holder)
-      attempt_apply(job, cut_done(&chair->cut, holder, message->id));
+      attempt_apply(job, cut_done(&coordinator->cut, holder, message->id));
     break;
   case JOB_REFUSED:
     if (is_holder)
@@ -196,40 +197,40 @@ void chair_message(struct job *job, uint32_t from, const struct job_message *mes
   }
 }
 
-status chair_create(struct job *job) {
-  struct job_chair *chair = calloc(1, sizeof *chair);
-  job->chair = chair;
-  if (!chair)
+status coordinator_create(struct job *job) {
+  struct job_coordinator *coordinator = calloc(1, sizeof *coordinator);
+  job->coordinator = coordinator;
+  if (!coordinator)
     return fail(RESOURCE_EXHAUSTED, "no memory");
-  chair->seen = calloc(job->task_count, sizeof *chair->seen);
-  chair->holders = calloc((size_t)job->holder_total + 1, sizeof *chair->holders);
-  chair->holder_tasks = calloc((size_t)job->holder_total + 1, sizeof *chair->holder_tasks);
-  chair->ledgers = calloc((size_t)job->holder_total + 1, sizeof *chair->ledgers);
-  if (!chair->seen || !chair->holders || !chair->holder_tasks || !chair->ledgers)
+  coordinator->seen = calloc(job->task_count, sizeof *coordinator->seen);
+  coordinator->holders = calloc((size_t)job->holder_total + 1, sizeof *coordinator->holders);
+  coordinator->holder_tasks = calloc((size_t)job->holder_total + 1, sizeof *coordinator->holder_tasks);
+  coordinator->ledgers = calloc((size_t)job->holder_total + 1, sizeof *coordinator->ledgers);
+  if (!coordinator->seen || !coordinator->holders || !coordinator->holder_tasks || !coordinator->ledgers)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   if (job->holder_total > CUT_HOLDERS_MAX)
     return fail(UNIMPLEMENTED, "checkpoints of more than %d tasks with variables", CUT_HOLDERS_MAX);
   for (uint32_t i = 0; i < job->task_count; i++) {
     if (!(program_task(job->task->program, i)->flags & PROGRAM_TASK_HOLDS))
       continue;
-    chair->seen[i].is_holder = true;
-    chair->seen[i].holder = chair->holder_count;
-    chair->holder_tasks[chair->holder_count++] = i;
+    coordinator->seen[i].is_holder = true;
+    coordinator->seen[i].holder = coordinator->holder_count;
+    coordinator->holder_tasks[coordinator->holder_count++] = i;
   }
-  chair->cut.holder_count = chair->holder_count;
+  coordinator->cut.holder_count = coordinator->holder_count;
   return OK;
 }
 
-void chair_destroy(struct job *job) {
-  struct job_chair *chair = job->chair;
-  if (!chair)
+void coordinator_destroy(struct job *job) {
+  struct job_coordinator *coordinator = job->coordinator;
+  if (!coordinator)
     return;
-  for (uint32_t i = 0; chair->ledgers && i < chair->holder_count; i++)
-    ledger_deinit(&chair->ledgers[i]);
-  free(chair->ledgers);
-  free(chair->seen);
-  free(chair->holders);
-  free(chair->holder_tasks);
-  free(chair);
-  job->chair = NULL;
+  for (uint32_t i = 0; coordinator->ledgers && i < coordinator->holder_count; i++)
+    ledger_deinit(&coordinator->ledgers[i]);
+  free(coordinator->ledgers);
+  free(coordinator->seen);
+  free(coordinator->holders);
+  free(coordinator->holder_tasks);
+  free(coordinator);
+  job->coordinator = NULL;
 }

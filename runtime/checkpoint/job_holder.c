@@ -118,7 +118,7 @@ static void on_done(void *self, const char *name, const struct note_head *head, 
   (void)name;
   if (code != OK && is_news(job, text))
     note_failure(job, text);
-  job_send(job, job->coordinator, &message);
+  job_send(job, job->coordinator_task, &message);
 }
 
 void holder_options(struct job *job) {
@@ -166,7 +166,7 @@ void holder_join(struct job *job, struct job_message *out) {
 /* ---- a checkpoint ---- */
 
 static void tell(struct job *job, enum job_kind kind, uint64_t id) {
-  job_send(job, job->coordinator, &(struct job_message){.kind = kind, .id = id});
+  job_send(job, job->coordinator_task, &(struct job_message){.kind = kind, .id = id});
 }
 
 static void complete(struct job *job) {
@@ -237,7 +237,7 @@ static void freeze(struct job *job, const struct job_message *message) {
     ledger_write(&ledger, bytes);
     answer.ledger = bytes;
     answer.ledger_size = size;
-    job_send(job, job->coordinator, &answer);
+    job_send(job, job->coordinator_task, &answer);
   }
   free(bytes);
   ledger_deinit(&ledger);
@@ -332,7 +332,7 @@ static void take(struct job *job, const struct job_message *message) {
   if (result != OK)
     note_failure(job, status_text());
   if (!is_taken || result != OK) {
-    job_send(job, job->coordinator, &(struct job_message){.kind = JOB_REFUSED, .id = message->id, .is_failure = result != OK});
+    job_send(job, job->coordinator_task, &(struct job_message){.kind = JOB_REFUSED, .id = message->id, .is_failure = result != OK});
     return;
   }
   seat->taken = (struct job_file){.id = message->id};
@@ -427,7 +427,7 @@ static void restore(struct job *job, const struct job_message *message) {
   if (result != OK) {
     struct job_message failed = {.kind = JOB_GIVE_UP, .history = message->history, .is_failure = true};
     snprintf(failed.text, sizeof failed.text, "%s", status_text());
-    job_send(job, job->coordinator, &failed);
+    job_send(job, job->coordinator_task, &failed);
     return;
   }
   say_restored(job, message, &restored);
@@ -441,7 +441,7 @@ static void restore(struct job *job, const struct job_message *message) {
   cluster_set_history(job->cluster, message->history); /* what is applied from now on is of it */
   task_reset_rounds(job->task);
   commit_serve(job->task, true);
-  job_send(job, job->coordinator,
+  job_send(job, job->coordinator_task,
            &(struct job_message){
              .kind = JOB_RESTORED, .history = message->history, .steps = atomic_load(&job->steps), .is_initialised = is_initialised(job)});
 }

@@ -39,7 +39,7 @@ struct job_seat {
 struct job {
   struct task *task;
   struct cluster *cluster;
-  uint32_t self, task_count, coordinator, chief, holder_total;
+  uint32_t self, task_count, coordinator_task, chief, holder_total;
   bool is_holder, is_replicated, has_phases;
   uint64_t timeout_ms;
   void (*on_failed)(void *self), (*on_over)(void *self);
@@ -48,7 +48,7 @@ struct job {
   struct job_options options;
   bool has_options;
   struct job_seat seat;
-  struct job_chair *chair;              /* NULL: another task is the coordinator */
+  struct job_coordinator *coordinator;  /* NULL: another task is the coordinator */
   uint64_t life;                        /* random, of this process */
   uint64_t asked_ms;                    /* when JOIN was last sent */
   uint64_t asked_leave, asked_leave_ms; /* LEAVE_ASK, of which history */
@@ -84,14 +84,14 @@ void holder_join(struct job *job, struct job_message *out);
 void holder_message(struct job *job, const struct job_message *message);
 void holder_tick(struct job *job, uint64_t now_ms);
 
-/* job_coordinator.c; what it keeps is in job_chair.h */
-status chair_create(struct job *job);
-void chair_destroy(struct job *job);
-void chair_message(struct job *job, uint32_t from, const struct job_message *message);
-void chair_tick(struct job *job, uint64_t now_ms);
+/* job_coordinator.c; what it keeps is in job_coordinator.h */
+status coordinator_create(struct job *job);
+void coordinator_destroy(struct job *job);
+void coordinator_message(struct job *job, uint32_t from, const struct job_message *message);
+void coordinator_tick(struct job *job, uint64_t now_ms);
 /* Everybody who is still there and might wait for the coordinator has been let go. */
-bool chair_is_empty(struct job *job);
+bool coordinator_is_empty(struct job *job);
 /* When something is to be done by the clock; UINT64_MAX: never. */
-uint64_t chair_due_ms(const struct job *job, uint64_t now_ms);
+uint64_t coordinator_due_ms(const struct job *job, uint64_t now_ms);
 
 #endif

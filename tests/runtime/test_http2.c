@@ -28,7 +28,7 @@ static void on_headers(void *self, struct http2_stream *stream) {
   seen->stream = stream;
   seen->http_status = stream->http_status;
   snprintf(seen->path, sizeof seen->path, "%s", stream->path);
-  snprintf(seen->content_type, sizeof seen->content_type, "%s", stream->content_type);
+  snprintf(seen->content_type, sizeof seen->content_type, "%.63s", stream->content_type);
 }
 static void on_data(void *self, struct http2_stream *stream, const uint8_t *data, size_t size) {
   struct seen *seen = self;

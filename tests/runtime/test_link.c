@@ -53,7 +53,11 @@ static status on_challenge(void *self) {
   struct end *end = self;
   return link_send(&end->link, &(struct message){.kind = MESSAGE_HELLO, .task = 1});
 }
-static const struct link_handler link_events = {on_hello, on_message, on_tensor, on_control, on_challenge};
+static const struct link_handler link_events = {.on_hello = on_hello,
+                                                .on_message = on_message,
+                                                .on_tensor = on_tensor,
+                                                .on_control = on_control,
+                                                .on_challenge = on_challenge};
 
 static void on_headers(void *self, struct http2_stream *stream) {
   struct end *end = self;

@@ -1,7 +1,7 @@
-/* job_chair.h: what the coordinator keeps of a job; for job_coordinator.c, job_history.c and job_attempt.c only. All belongs to the job's
- * thread. */
-#ifndef TFC_RUNTIME_CHECKPOINT_JOB_CHAIR_H
-#define TFC_RUNTIME_CHECKPOINT_JOB_CHAIR_H
+/* job_coordinator.h: what the coordinator keeps of a job; for job_coordinator.c, job_history.c and job_attempt.c only. All belongs to the
+ * job's thread. */
+#ifndef TFC_RUNTIME_CHECKPOINT_JOB_COORDINATOR_H
+#define TFC_RUNTIME_CHECKPOINT_JOB_COORDINATOR_H
 
 #include "runtime/checkpoint/job_state.h"
 
@@ -17,7 +17,7 @@ struct job_seen {
   int64_t steps, steps_saved; /* a holder's, in the attempt; in the last complete one, -1: unknown */
 };
 
-struct job_chair {
+struct job_coordinator {
   struct history_holder *holders;
   uint32_t *holder_tasks, holder_count;
   struct job_seen *seen; /* of each task */
@@ -39,21 +39,21 @@ struct job_chair {
 /* ---- job_coordinator.c ---- */
 
 /* This task is told last, when it is a holder: the others have heard while it works. */
-void chair_tell_holders(struct job *job, const struct job_message *message);
+void coordinator_tell_holders(struct job *job, const struct job_message *message);
 /* Who has asked to leave may: all of them, or those whom the attempt that has ended covered. */
-void chair_let_leave(struct job *job, bool only_covered);
+void coordinator_let_leave(struct job *job, bool only_covered);
 
 /* ---- job_history.c ---- */
 
 /* Which history runs, and what was lost before it. */
-void chair_tell_run(struct job *job, uint32_t to);
+void coordinator_tell_run(struct job *job, uint32_t to);
 /* The job cannot go on: all are told why, and this task fails. */
-void chair_give_up(struct job *job, const char *text);
-void chair_take_join(struct job *job, uint32_t from, const struct job_message *message);
-void chair_take_restored(struct job *job, uint32_t from, const struct job_message *message);
+void coordinator_give_up(struct job *job, const char *text);
+void coordinator_take_join(struct job *job, uint32_t from, const struct job_message *message);
+void coordinator_take_restored(struct job *job, uint32_t from, const struct job_message *message);
 /* Each tick while there is no history: asks who has not told; gives up when who is needed stays away longer than the time-out. */
-void chair_ask_all(struct job *job, uint64_t now_ms);
-void chair_give_up_late(struct job *job, uint64_t now_ms);
+void coordinator_ask_all(struct job *job, uint64_t now_ms);
+void coordinator_give_up_late(struct job *job, uint64_t now_ms);
 
 /* ---- job_attempt.c ---- */
 
