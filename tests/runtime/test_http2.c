@@ -27,7 +27,7 @@ static void on_headers(void *self, struct http2_stream *stream) {
   seen->headers++;
   seen->stream = stream;
   seen->http_status = stream->http_status;
-  snprintf(seen->path, sizeof seen->path, "%s", stream->path);
+  snprintf(seen->path, sizeof seen->path, "%.63s", stream->path);
   snprintf(seen->content_type, sizeof seen->content_type, "%.63s", stream->content_type);
 }
 static void on_data(void *self, struct http2_stream *stream, const uint8_t *data, size_t size) {
