@@ -104,7 +104,8 @@ static bool is_closing(struct cluster *cluster) {
 void peer_dial_failed(struct peer *peer, const char *reason) {
   struct cluster *cluster = peer->cluster;
   pthread_mutex_lock(&cluster->lock);
-  snprintf(peer->reason, sizeof peer->reason, "%s", reason);
+  if (!peer->gave_up || peer->is_refused) /* what it said itself is the cause, not that nobody listens any more */
+    snprintf(peer->reason, sizeof peer->reason, "%s", reason);
   if (peer->is_refused)
     pthread_cond_broadcast(&cluster->changed);
   bool give_up = cluster->is_closing || cluster->refusal[0];

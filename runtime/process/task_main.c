@@ -512,6 +512,9 @@ static int leave(struct host *host, status code) {
   if (host->saver || host->job)
     code = save_at_end(host, code);
   snprintf(text, sizeof text, "%s", status_text());
+  bool gives_up = code == UNAVAILABLE || code == DEADLINE_EXCEEDED;
+  if (host->task && gives_up && !signals_caught())
+    task_give_up(host->task, text);
   if (host->task)
     task_close(host->task);
   status closed = events_close(host->events), traced = trace_close(host->trace);
@@ -523,7 +526,7 @@ static int leave(struct host *host, status code) {
   host->is_leaving = true;
   pthread_mutex_unlock(&host->report_lock);
   int caught = code != OK ? signals_caught() : 0;
-  if (host->cluster && (caught || code == UNAVAILABLE || code == DEADLINE_EXCEEDED))
+  if (host->cluster && (caught || gives_up))
     cluster_give_up(host->cluster, caught ? CANCELLED : UNAVAILABLE, caught ? "it was stopped" : text);
   doctor_stop(host->doctor);
   client_service_destroy(host->clients);

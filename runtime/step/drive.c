@@ -531,11 +531,21 @@ static uint64_t find_step_to_end(struct task *task, bool all) {
   return id;
 }
 
+void task_give_up(struct task *task, const char *why) {
+  snprintf(task->given_up, sizeof task->given_up, "%s", why);
+  atomic_store(&task->has_given_up, true);
+}
+
+void task_stopping_text(struct task *task, char *out, size_t size) {
+  bool says_why = atomic_load(&task->has_given_up);
+  snprintf(out, size, "%s is stopping%s%s", task->name, says_why ? ": " : "", says_why ? task->given_up : "");
+}
+
 void task_stop(struct task *task) {
   atomic_store(&task->stopping, true);
   commit_stop(&task->commit);
-  char text[300];
-  snprintf(text, sizeof text, "%s is stopping", task->name);
+  char text[TASK_REASON_BYTES + 300];
+  task_stopping_text(task, text, sizeof text);
   for (uint64_t id; (id = find_step_to_end(task, true));)
     step_fail_by_id(task, id, CANCELLED, text);
 }

@@ -94,9 +94,9 @@ static void guest_run_part(struct guest *guest) {
 static void guest_report(struct guest *guest) {
   struct task *task = guest->step.task;
   /* For the driver, who has not been told to stop, this task is lost. */
-  char stopping[300];
+  char stopping[TASK_REASON_BYTES + 300];
   bool is_lost = guest->step.code == CANCELLED && atomic_load(&task->stopping);
-  snprintf(stopping, sizeof stopping, "%s is stopping", task->name);
+  task_stopping_text(task, stopping, sizeof stopping);
   task->exchange->done(task->exchange->self, guest->step.driver, guest->step.id, is_lost ? UNAVAILABLE : guest->step.code,
                        is_lost ? stopping : guest->step.text);
 }
@@ -148,8 +148,8 @@ static void on_start(void *self, uint32_t driver, uint64_t id, uint32_t flagged,
   struct task *task = self;
   uint32_t entry = flagged & ~START_FLAGS;
   if (atomic_load(&task->stopping)) {
-    char text[300];
-    snprintf(text, sizeof text, "%s is stopping", task->name);
+    char text[TASK_REASON_BYTES + 300];
+    task_stopping_text(task, text, sizeof text);
     task->exchange->done(task->exchange->self, driver, id, UNAVAILABLE, text);
     return;
   }

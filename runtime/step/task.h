@@ -94,6 +94,8 @@ void task_reset_rounds(struct task *task);
  * session that closed them. */
 void task_forget_closed_queues(struct task *task);
 
+/* This task is about to stop since it cannot go on: drivers whose steps run here hear why. Once, before task_close. */
+void task_give_up(struct task *task, const char *why);
 /* Makes running and later steps end with CANCELLED. */
 void task_stop(struct task *task);
 /* The same, and waits until no step of another driver runs here: then the exchange is not called any more. */

@@ -13,6 +13,7 @@ struct container;
 struct hall;
 struct trace;
 
+#define TASK_REASON_BYTES 1024
 struct task {
   const struct program *program;
   const struct kernel_code *kernels;
@@ -45,8 +46,10 @@ struct task {
   void (*on_peers)(void *self); /* or NULL */
   void *on_peers_self;
   atomic_bool stopping;
-  atomic_int at_work;  /* parts that run and do not wait for elements: work beside them leaves them the pool */
-  struct trace *trace; /* or NULL */
+  atomic_bool has_given_up;
+  char given_up[TASK_REASON_BYTES]; /* why it stops by itself; written before has_given_up is set, once */
+  atomic_int at_work;               /* parts that run and do not wait for elements: work beside them leaves them the pool */
+  struct trace *trace;              /* or NULL */
 };
 
 /* drive.c, for guest.c. The list: step_find under the lock. */
@@ -55,6 +58,8 @@ void step_enter(struct task *task, struct step *step);
 void step_leave(struct task *task, struct step *step);
 /* False when it is not here (any more). */
 bool step_fail_by_id(struct task *task, uint64_t id, status code, const char *text);
+/* "X is stopping", and why where it gives up. Any thread. */
+void task_stopping_text(struct task *task, char *out, size_t size);
 /* A step that changed the state of this task has ended well; initialising is no progress. */
 void step_notify(const struct step *step);
 /* Runs a part and tells the step when it fails. */
