@@ -7,7 +7,7 @@
  * each. The copy of a second factor that lies along the sum goes by squares, which are transposed in registers. */
 #include <string.h>
 
-#include "compiler/schedule/choose.h"
+#include "compiler/schedule/axis_words.h"
 
 struct blocked {
   const struct nest *n;
@@ -20,6 +20,7 @@ struct blocked {
   int64_t strips; /* of a task */
   int64_t group;  /* tiles whose rows are copied together; 1: none are */
   int64_t groups; /* of a task */
+  struct axis_words words;
 };
 
 #define ROWS 8           /* of a tile */
@@ -138,14 +139,6 @@ static const char *with_number(const struct blocked *b, const char *text) {
     out = arena_printf(b->n->arena, "%s%.*s%s", out, (int)(at - text), text, number);
   return arena_printf(b->n->arena, "%s%s", out, text);
 }
-/* ` ba@ bb@`: the axes of batches. */
-static const char *batch_text(const struct blocked *b) {
-  const char *text = "";
-  for (int i = 0; i < b->c->par_count; i++)
-    if (i != b->rows && i != b->c->lanes)
-      text = arena_printf(b->n->arena, "%s b%c@", text, 'a' + i);
-  return text;
-}
 /* The loops of tiles and of what tasks have of them, outermost first. */
 static const char *tiles_text(const struct blocked *b) { return b->blocks.copies_rows ? "mb@ mo@" : "mo@"; }
 static const char *chunk_text(const struct blocked *b) { return b->blocks.row_tasks > 1 ? "mc@ " : ""; }
@@ -161,15 +154,8 @@ static const char *rows_text(const struct blocked *b) {
 }
 static const char *begin_text(const struct blocked *b) {
   struct arena *a = b->n->arena;
-  const char *from = "", *to = "", *batch = batch_text(b);
-  for (int i = 0; i < b->c->axis_count; i++) {
-    from = arena_printf(a, "%s i%d", from, b->n->first_loop + i);
-    to = i == b->rows         ? arena_printf(a, "%s m@", to)
-       : i == b->c->lanes     ? arena_printf(a, "%s n@", to)
-       : i == b->c->par_count ? arena_printf(a, "%s k@", to)
-                              : arena_printf(a, "%s b%c@", to, 'a' + i);
-  }
-  const char *text = arena_printf(a, "name%s ->%s; fma; split n@ %lld -> ns@ ni@; split ns@ %lld -> no@ nj@; ", from, to,
+  const char *batch = axis_words_others(&b->words, 0, b->c->par_count);
+  const char *text = arena_printf(a, "%s; fma; split n@ %lld -> ns@ ni@; split ns@ %lld -> no@ nj@; ", axis_words_begin(&b->words),
                                   (long long)(b->blocks.tile->vectors * b->lanes), (long long)b->strips);
   return arena_printf(a, "%s%sorder%s %sno@ %s nj@ mi@ ni@; ", text, rows_text(b), batch, chunk_text(b), tiles_text(b));
 }
@@ -195,9 +181,11 @@ void propose_product_blocks(const struct nest *nest, const struct contraction *c
   struct blocked b = {.n = nest, .c = c};
   if (!nest->machine->has_fma || nest->machine->registers < 32 || !is_blocked(&b) || !find_sizes(&b))
     return;
-  const char *text =
-    arena_printf(nest->arena, "%s%srun%s %sno@ tasks; run mi@ %sunroll; run ni@ %s%slanes", begin_text(&b), copies_text(&b), batch_text(&b),
-                 chunk_text(&b), b.blocks.is_along ? "pt@ " : "", b.blocks.is_along ? "pr@ " : "pi@ ", b.blocks.copies_rows ? "qi@ " : "");
+  const struct axis_name names[] = {{b.rows, "m"}, {c->lanes, "n"}, {c->par_count, "k"}};
+  b.words = axis_words_of(nest, c, "@", names, 3); /* `@`: where the number goes into words made of these */
+  const char *text = arena_printf(nest->arena, "%s%srun%s %sno@ tasks; run mi@ %sunroll; run ni@ %s%slanes", begin_text(&b),
+                                  copies_text(&b), axis_words_others(&b.words, 0, c->par_count), chunk_text(&b),
+                                  b.blocks.is_along ? "pt@ " : "", b.blocks.is_along ? "pr@ " : "pi@ ", b.blocks.copies_rows ? "qi@ " : "");
   if (b.blocks.is_along && out->items.items[0].cycles == 0)
     out->items.items[0].cycles = product_along_cycles(nest->machine, &b.work);
   vec_push(&out->items,

@@ -5,7 +5,7 @@
  * their own, and the columns of taps are written out: so every test is decided while compiling.
  * The filter is read where it lies, its channels along the vectors; where it takes much of L2, vectors of channels are outermost, and its
  * lines are asked for ahead. */
-#include "compiler/schedule/choose.h"
+#include "compiler/schedule/axis_words.h"
 
 struct conv {
   const struct nest *n;
@@ -13,6 +13,7 @@ struct conv {
   int columns, taps; /* axes that the test is about */
   int64_t wide, width, lanes;
   double others, terms; /* turns of the other par axes; of all sums, at most */
+  struct axis_words words;
 };
 
 #define SUMS_MAX 16
@@ -64,37 +65,12 @@ static bool is_conv(struct conv *v) {
 
 /* ---- steps ---- */
 
-static const char *axis_text(const struct conv *v, int axis) {
-  const char *word = axis == v->columns     ? "w"
-                   : axis == v->c->lanes    ? "m"
-                   : axis == v->taps        ? "t"
-                   : axis < v->c->par_count ? arena_printf(v->n->arena, "b%c", 'a' + axis)
-                                            : arena_printf(v->n->arena, "k%c", 'a' + axis - v->c->par_count);
-  return v->n->number ? arena_printf(v->n->arena, "%s_%d", word, v->n->number) : word;
-}
-/* Words of the axes from .. to-1, but for the two of the tile. */
-static const char *axes_text(const struct conv *v, int from, int to) {
-  const char *text = "";
-  for (int i = from; i < to; i++)
-    if (i != v->columns && i != v->c->lanes)
-      text = arena_printf(v->n->arena, "%s %s", text, axis_text(v, i));
-  return text;
-}
-static const char *begin_text(const struct conv *v) {
-  const char *from = "", *to = "";
-  for (int i = 0; i < v->c->axis_count; i++) {
-    from = arena_printf(v->n->arena, "%s i%d", from, v->n->first_loop + i);
-    to = arena_printf(v->n->arena, "%s %s", to, axis_text(v, i));
-  }
-  return arena_printf(v->n->arena, "name%s ->%s;%s", from, to, v->n->machine->has_fma ? " fma;" : "");
-}
-
 /* Each tile that a tap may leave, and one that is smaller, is a piece; those between are one. NULL: too many pieces. */
 static const char *cut_text(const struct conv *v, int64_t rows) {
   struct arena *a = v->n->arena;
   int64_t tiles = divide_up(v->wide, rows), reach = v->c->axes[v->taps].extent - 1, left = divide_up(reach, rows), pieces = 1;
   int64_t right = v->wide > reach ? (v->wide - reach) / rows : 0;
-  const char *w = axis_text(v, v->columns), *points = "", *made = arena_printf(a, " %sp0", w);
+  const char *w = v->words.of[v->columns], *points = "", *made = arena_printf(a, " %sp0", w);
   for (int64_t i = 1; i < tiles; i++)
     if (i <= left || i >= right) {
       points = arena_printf(a, "%s %lld", points, (long long)i);
@@ -109,20 +85,22 @@ static double filter_bytes(const struct conv *v) { return v->terms * (double)(v-
 static bool is_far(const struct conv *v) { return filter_bytes(v) > (double)v->n->machine->bytes[LEVEL_L2] / FILTER_SHARE; }
 static const char *fetch_text(const struct conv *v) {
   const char *filter = v->n->k->buffers.items[expr_get(v->n->k, v->c->load[1])->imm].name;
-  return arena_printf(v->n->arena, "; fetch %s at %s ahead %d", filter, axis_text(v, v->c->axis_count - 1), FETCH_AHEAD);
+  return arena_printf(v->n->arena, "; fetch %s at %s ahead %d", filter, v->words.of[v->c->axis_count - 1], FETCH_AHEAD);
 }
 static const char *steps_text(const struct conv *v, int64_t rows, int64_t vectors) {
   struct arena *a = v->n->arena;
-  const char *w = axis_text(v, v->columns), *m = axis_text(v, v->c->lanes), *around = axes_text(v, 0, v->c->par_count);
-  const char *sums = axes_text(v, v->c->par_count, v->c->axis_count), *cut = cut_text(v, rows);
+  int par = v->c->par_count;
+  const char *w = v->words.of[v->columns], *m = v->words.of[v->c->lanes], *around = axis_words_others(&v->words, 0, par);
+  const char *sums = axis_words_list(&v->words, par, v->c->axis_count), *cut = cut_text(v, rows);
   const char *tasks = is_far(v) ? arena_printf(a, " %so%s", m, around) : arena_printf(a, "%s %so", around, m);
   if (!cut)
     return NULL;
-  const char *text = arena_printf(a, "%s split %s %lld -> %so %si; split %s %lld -> %so %si; order%s %so %si %si%s", begin_text(v), w,
-                                  (long long)rows, w, w, m, (long long)(vectors * v->lanes), m, m, tasks, w, w, m, cut);
+  const char *text = arena_printf(a, "%s;%s split %s %lld -> %so %si; split %s %lld -> %so %si; order%s %so %si %si%s",
+                                  axis_words_begin(&v->words), v->n->machine->has_fma ? " fma;" : "", w, (long long)rows, w, w, m,
+                                  (long long)(vectors * v->lanes), m, m, tasks, w, w, m, cut);
   text = arena_printf(a, "%s; sink %si %si under%s in register%s", text, w, m, sums, is_far(v) ? fetch_text(v) : "");
   return arena_printf(a, "%s; run%s tasks; run %si %s unroll; run %si lanes", text, is_far(v) || !*around ? tasks : around, w,
-                      axis_text(v, v->taps), m);
+                      v->words.of[v->taps], m);
 }
 
 /* ---- how large the tiles are ---- */
@@ -151,6 +129,8 @@ void propose_convs(const struct nest *n, const struct contraction *c, struct can
   struct conv v = {.n = n, .c = c};
   if (!is_conv(&v))
     return;
+  const struct axis_name names[] = {{v.columns, "w"}, {c->lanes, "m"}, {v.taps, "t"}};
+  v.words = axis_words_of(n, c, NULL, names, 3);
   out->items.items[0].cycles = conv_own_cycles(n->machine, v.others * (double)(v.wide * divide_up(v.width, v.lanes)), v.terms);
   for (int64_t vectors = 1; vectors <= VECTORS_MAX && (vectors - 1) * v.lanes < v.width; vectors++)
     propose(&v, vectors, out);

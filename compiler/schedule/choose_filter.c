@@ -9,7 +9,7 @@
  *
  * Where the image has no border around it, the rows and columns that a tap meets are fewer than the result's: the sum's loops are ragged.
  * All sizes are known, but for the number of images; no factor has a border's test. */
-#include "compiler/schedule/choose.h"
+#include "compiler/schedule/axis_words.h"
 
 struct filter {
   const struct nest *n;
@@ -21,6 +21,7 @@ struct filter {
   int64_t lanes;
   double pixels; /* that each sum adds up, at most */
   bool is_open;  /* a sum may have no first turn that is known */
+  struct axis_words words;
 };
 
 #define SUMS_MAX 24         /* registers that wait; the others hold a term's vectors */
@@ -81,24 +82,6 @@ static void find_extents(struct filter *f) {
 
 /* ---- steps ---- */
 
-/* Words: n h w are the sum's, k the rows, m the columns; others by letters. */
-static const char *axis_text(const struct filter *f, int axis) {
-  static const char *const sums[] = {"n", "h", "w"};
-  int par = f->c->par_count;
-  return axis >= par ? sums[axis - par] : axis == par - 1 ? "m" : axis == f->rows ? "k" : arena_printf(f->n->arena, "b%c", 'a' + axis);
-}
-static const char *axes_text(const struct filter *f, int to) {
-  const char *text = "";
-  for (int i = 0; i < to; i++)
-    text = arena_printf(f->n->arena, "%s %s", text, axis_text(f, i));
-  return text;
-}
-static const char *begin_text(const struct filter *f) {
-  const char *from = "";
-  for (int i = 0; i < f->c->axis_count; i++)
-    from = arena_printf(f->n->arena, "%s i%d", from, f->n->first_loop + i);
-  return arena_printf(f->n->arena, "name%s ->%s; fma", from, axes_text(f, f->c->axis_count));
-}
 static void propose(struct candidates *out, const char *steps, double cycles) {
   vec_push(&out->items, (struct candidate){.steps = steps, .cycles = cycles});
 }
@@ -142,13 +125,13 @@ static void propose_blocks(const struct filter *f, int64_t vectors, int level, s
   int64_t block = !group || tile * vectors < SUMS_MIN ? 0 : block_rows(f, group, columns, share * (double)f->n->machine->bytes[level]);
   if (!block)
     return;
-  const char *around = axes_text(f, f->rows);
+  const char *around = axis_words_list(&f->words, 0, f->rows);
   const char *steps = arena_printf(f->n->arena,
-                                   "%s; split k %lld -> kg kk; split kk %lld -> ko ki; split m %lld -> mo mi; order%s kg mo ko ki mi; "
+                                   "%s; fma; split k %lld -> kg kk; split kk %lld -> ko ki; split m %lld -> mo mi; order%s kg mo ko ki mi; "
                                    "split h %lld -> ho hi; sink ko ki mi under n ho in result%s; sink ki mi under hi w in register; "
                                    "run%s kg mo tasks; run ki unroll; run mi lanes",
-                                   begin_text(f), (long long)group, (long long)tile, (long long)columns, around, (long long)block,
-                                   f->is_open ? "" : " first", around);
+                                   axis_words_begin(&f->words), (long long)group, (long long)tile, (long long)columns, around,
+                                   (long long)block, f->is_open ? "" : " first", around);
   double tiles = (double)(f->others * (f->extent / tile) * (f->width / columns));
   double turns = (double)(f->images * divide_up(f->high, block)) * (double)(tile * vectors) * FILTER_SUM_CYCLES;
   propose(out, steps, tiles * (filter_tile_cycles(f->n->machine, tile, vectors, f->pixels, level != LEVEL_L1) + turns));
@@ -160,11 +143,11 @@ static void propose_transposed(const struct filter *f, struct candidates *out) {
   const int64_t vectors = 3, rows = 8, strip = vectors * f->lanes;
   if (f->width != f->lanes || f->width % rows || f->extent % strip)
     return;
-  const char *around = axes_text(f, f->rows);
+  const char *around = axis_words_list(&f->words, 0, f->rows);
   const char *steps = arena_printf(f->n->arena,
-                                   "%s; split k %lld -> ko ki; split m %lld -> mo mi; order%s ko mo mi ki; sink mi ki under n h w in "
+                                   "%s; fma; split k %lld -> ko ki; split m %lld -> mo mi; order%s ko mo mi ki; sink mi ki under n h w in "
                                    "register; run%s ko mo tasks; run mi unroll; run ki lanes",
-                                   begin_text(f), (long long)strip, (long long)rows, around, around);
+                                   axis_words_begin(&f->words), (long long)strip, (long long)rows, around, around);
   double tiles = (double)(f->others * (f->extent / strip) * (f->width / rows));
   propose(out, steps, tiles * filter_tile_cycles(f->n->machine, rows, vectors, f->pixels, true));
 }
@@ -175,14 +158,14 @@ static void propose_windows(const struct filter *f, struct candidates *out) {
   bool two = vectors > 1 && f->around >= 0 && f->windows > 1 && 2 * sums <= SUMS_MAX;
   if (f->width % f->lanes || f->extent > ROWS_MAX || sums * (two ? 2 : 1) > SUMS_MAX || sums * (two ? 2 : 1) < SUMS_MIN)
     return;
-  const char *split = "", *tile = "k", *around = axes_text(f, f->rows), *word = two ? axis_text(f, f->around) : "";
+  const char *split = "", *tile = "k", *around = axis_words_list(&f->words, 0, f->rows), *word = two ? f->words.of[f->around] : "";
   if (two) {
     split = arena_printf(f->n->arena, "; split %s 2 -> %so %si%s", word, word, word, f->windows % 2 ? " tail cut 1" : "");
-    around = arena_printf(f->n->arena, "%s %so", axes_text(f, f->around), word);
+    around = arena_printf(f->n->arena, "%s %so", axis_words_list(&f->words, 0, f->around), word);
     tile = arena_printf(f->n->arena, "%si k", word);
   }
-  const char *steps = arena_printf(f->n->arena, "%s%s; sink %s m under n h w in register; run%s tasks; run %s unroll; run m lanes",
-                                   begin_text(f), split, tile, around, tile);
+  const char *steps = arena_printf(f->n->arena, "%s; fma%s; sink %s m under n h w in register; run%s tasks; run %s unroll; run m lanes",
+                                   axis_words_begin(&f->words), split, tile, around, tile);
   double tiles = (double)f->others / (two ? 2 : 1);
   propose(out, steps, tiles * filter_tile_cycles(f->n->machine, f->extent * (two ? 2 : 1), vectors, f->pixels, false));
 }
@@ -200,6 +183,9 @@ void propose_filters(const struct nest *n, const struct contraction *c, struct c
   if (!n->machine->has_fma || n->machine->registers < 32 || n->k->body->next || !is_filter(&f))
     return;
   find_extents(&f);
+  const int par = c->par_count;
+  const struct axis_name names[] = {{f.rows, "k"}, {par - 1, "m"}, {par, "n"}, {par + 1, "h"}, {par + 2, "w"}};
+  f.words = axis_words_of(n, c, NULL, names, 5);
   out->items.items[0].cycles = own_cycles(&f);
   for (int64_t vectors = 1; vectors <= 4; vectors++) {
     propose_blocks(&f, vectors, LEVEL_L1, out);

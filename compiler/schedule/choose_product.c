@@ -1,9 +1,7 @@
 /* choose_product.c: products whose factors are read where they lie: a tile of rows and vectors of columns keeps its sums in registers, and
  * nothing is packed. That wins where packing is not paid back: few rows, or few terms.
  * Strips of columns are outermost: the strip's part of the second factor stays in the cache while all rows meet it. */
-#include <string.h>
-
-#include "compiler/schedule/choose.h"
+#include "compiler/schedule/axis_words.h"
 
 #define FETCH_AHEAD 16 /* terms */
 #define ROWS_USUAL 64  /* where their number is open: what tiles are chosen for */
@@ -18,23 +16,6 @@ struct product {
   bool open;                /* the rows' extent is size `size` of the kernel */
   uint32_t size;
 };
-
-/* Words for loops: m and n are the tile's, b and k the others, by letters. */
-static const char *axis_text(const struct product *p, int axis) {
-  const char *word = axis == p->rows        ? "m"
-                   : axis == p->columns     ? "n"
-                   : axis < p->c->par_count ? arena_printf(p->n->arena, "b%c", 'a' + axis)
-                                            : arena_printf(p->n->arena, "k%c", 'a' + axis - p->c->par_count);
-  return p->n->number ? arena_printf(p->n->arena, "%s_%d", word, p->n->number) : word;
-}
-/* Words of the axes from .. to-1, but for the two of the tile. */
-static const char *others_text(const struct product *p, int from, int to) {
-  const char *text = "";
-  for (int i = from; i < to; i++)
-    if (i != p->rows && i != p->columns)
-      text = arena_printf(p->n->arena, "%s %s", text, axis_text(p, i));
-  return text;
-}
 
 /* ---- which nests ---- */
 
@@ -85,26 +66,20 @@ static bool is_product(struct product *p) {
 
 /* ---- steps ---- */
 
-static const char *begin_text(const struct product *p) {
-  const char *from = "", *to = "";
-  for (int i = 0; i < p->c->axis_count; i++) {
-    from = arena_printf(p->n->arena, "%s i%d", from, p->n->first_loop + i);
-    to = arena_printf(p->n->arena, "%s %s", to, axis_text(p, i));
-  }
-  return arena_printf(p->n->arena, "name%s ->%s; fma; ", from, to);
-}
 static const char *steps_text(const struct product *p, const struct tile *t, bool fetch) {
   struct arena *a = p->n->arena;
-  const char *m = axis_text(p, p->rows), *n = axis_text(p, p->columns), *batch = others_text(p, 0, p->c->par_count);
-  const char *sum = others_text(p, p->c->par_count, p->c->axis_count), *tails = "";
+  const struct axis_name names[] = {{p->rows, "m"}, {p->columns, "n"}};
+  const struct axis_words words = axis_words_of(p->n, p->c, NULL, names, 2);
+  const char *m = words.of[p->rows], *n = words.of[p->columns], *batch = axis_words_others(&words, 0, p->c->par_count);
+  const char *sum = axis_words_others(&words, p->c->par_count, p->c->axis_count), *tails = "";
   for (int i = 8; i && (p->open || (int64_t)p->work.m % t->rows); i /= 2)
     tails = i < t->rows ? arena_printf(a, "%s %d", *tails ? tails : " tail cut", i) : tails;
   const char *text =
-    arena_printf(a, "%ssplit %s %d -> %so %si; order%s %so %s %si; split %s %d -> %so %si%s; sink %si %si under%s in register",
-                 begin_text(p), n, (int)p->work.lanes * t->vectors, n, n, batch, n, m, n, m, t->rows, m, m, tails, m, n, sum);
+    arena_printf(a, "%s; fma; split %s %d -> %so %si; order%s %so %s %si; split %s %d -> %so %si%s; sink %si %si under%s in register",
+                 axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, batch, n, m, n, m, t->rows, m, m, tails, m, n, sum);
   if (fetch)
     text = arena_printf(a, "%s; fetch %s at %s ahead %d", text, p->n->k->buffers.items[expr_get(p->n->k, p->c->load[1])->imm].name,
-                        axis_text(p, p->c->axis_count - 1), FETCH_AHEAD);
+                        words.of[p->c->axis_count - 1], FETCH_AHEAD);
   return arena_printf(a, "%s; run%s %so tasks; run %si unroll; run %si lanes", text, batch, n, m, n);
 }
 /* Rows from which on packing wins, where their number is open; 0: always. */

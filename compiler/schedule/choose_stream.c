@@ -4,9 +4,7 @@
  * It is read in the order in which it lies, four of its rows side by side, so that the CPU sees long runs and asks for their next lines by
  * itself; the sums of all columns wait on the stack meanwhile. (Tiles that keep sums in registers over all terms go down the columns: each
  * term is in another page.) Tasks are groups of columns: runs of half a page or a whole one. */
-#include <string.h>
-
-#include "compiler/schedule/choose.h"
+#include "compiler/schedule/axis_words.h"
 
 struct stream {
   const struct nest *n;
@@ -74,38 +72,18 @@ static bool is_stream(struct stream *s) {
 
 /* ---- steps ---- */
 
-static const char *axis_text(const struct stream *s, int axis) {
-  const char *word = axis == s->rows         ? "m"
-                   : axis == s->c->lanes     ? "n"
-                   : axis == s->c->par_count ? "k"
-                                             : arena_printf(s->n->arena, "b%c", 'a' + axis);
-  return s->n->number ? arena_printf(s->n->arena, "%s_%d", word, s->n->number) : word;
-}
-static const char *begin_text(const struct stream *s) {
-  const char *from = "", *to = "";
-  for (int i = 0; i < s->c->axis_count; i++) {
-    from = arena_printf(s->n->arena, "%s i%d", from, s->n->first_loop + i);
-    to = arena_printf(s->n->arena, "%s %s", to, axis_text(s, i));
-  }
-  return arena_printf(s->n->arena, "name%s ->%s; fma", from, to);
-}
-static const char *batch_text(const struct stream *s) {
-  const char *text = "";
-  for (int i = 0; i < s->c->par_count; i++)
-    if (i != s->rows && i != s->c->lanes)
-      text = arena_printf(s->n->arena, "%s %s", text, axis_text(s, i));
-  return text;
-}
-
 void propose_streams(const struct nest *nest, const struct contraction *c, struct candidates *out) {
   struct stream s = {.n = nest, .c = c};
   if (!nest->machine->has_fma || !is_stream(&s))
     return;
   struct arena *a = nest->arena;
-  const char *n = axis_text(&s, c->lanes), *k = axis_text(&s, c->par_count), *batch = batch_text(&s);
-  const char *m = s.rows < 0 ? "" : arena_printf(a, " %s", axis_text(&s, s.rows));
-  const char *text = arena_printf(a, "%s; split %s %lld -> %ss %si; split %ss %lld -> %st %so; split %s %d -> %so %si", begin_text(&s), n,
-                                  (long long)(s.vectors * s.lanes), n, n, n, (long long)s.tiles, n, n, k, TERMS, k, k);
+  const struct axis_name names[] = {{s.rows, "m"}, {c->lanes, "n"}, {c->par_count, "k"}};
+  const struct axis_words words = axis_words_of(nest, c, NULL, names, 3);
+  const char *n = words.of[c->lanes], *k = words.of[c->par_count], *batch = axis_words_others(&words, 0, c->par_count);
+  const char *m = s.rows < 0 ? "" : arena_printf(a, " %s", words.of[s.rows]);
+  const char *text =
+    arena_printf(a, "%s; fma; split %s %lld -> %ss %si; split %ss %lld -> %st %so; split %s %d -> %so %si", axis_words_begin(&words), n,
+                 (long long)(s.vectors * s.lanes), n, n, n, (long long)s.tiles, n, n, k, TERMS, k, k);
   text = arena_printf(a, "%s; order%s %st %so%s %si; sink %so%s %si under %so in stack; sink%s %si under %si in register", text, batch, n,
                       n, m, n, n, m, n, k, m, n, k);
   text = arena_printf(a, "%s; run%s %st tasks;%s run %si lanes", text, batch, n, *m ? arena_printf(a, " run%s unroll;", m) : "", n);

@@ -3,7 +3,7 @@
  * What lies along the sum cannot be a vector, unless it is transposed; and of the two factors the first is the small one where rows are
  * few. So the product is turned: vectors run along the rows m, a tile is some columns n by these vectors, and each element of the
  * large factor is read once, where it lies. Tasks are columns; each copies the rows' part of the small factor, transposed. */
-#include "compiler/schedule/choose.h"
+#include "compiler/schedule/axis_words.h"
 
 struct turned {
   const struct nest *n;
@@ -74,28 +74,6 @@ static struct product_work work_of(const struct turned *t) {
 
 /* ---- steps ---- */
 
-static const char *axis_text(const struct turned *t, int axis) {
-  const char *word = axis == t->rows        ? "m"
-                   : axis == t->columns     ? "n"
-                   : axis < t->c->par_count ? arena_printf(t->n->arena, "b%c", 'a' + axis)
-                                            : "k";
-  return t->n->number ? arena_printf(t->n->arena, "%s_%d", word, t->n->number) : word;
-}
-static const char *batch_text(const struct turned *t) {
-  const char *text = "";
-  for (int i = 0; i < t->c->par_count; i++)
-    if (i != t->rows && i != t->columns)
-      text = arena_printf(t->n->arena, "%s %s", text, axis_text(t, i));
-  return text;
-}
-static const char *begin_text(const struct turned *t) {
-  const char *from = "", *to = "";
-  for (int i = 0; i < t->c->axis_count; i++) {
-    from = arena_printf(t->n->arena, "%s i%d", from, t->n->first_loop + i);
-    to = arena_printf(t->n->arena, "%s %s", to, axis_text(t, i));
-  }
-  return arena_printf(t->n->arena, "name%s ->%s; fma", from, to);
-}
 static const char *tails_text(const struct turned *t, int64_t tile, int64_t group) {
   const char *tails = "";
   for (int i = 8; i && (t->width % tile || group % tile); i /= 2)
@@ -103,9 +81,9 @@ static const char *tails_text(const struct turned *t, int64_t tile, int64_t grou
   return tails;
 }
 /* The copy goes by squares of a vector's lanes, read along the sum; whole ones are transposed in registers. */
-static const char *copy_text(const struct turned *t) {
+static const char *copy_text(const struct turned *t, const struct axis_words *words) {
   struct arena *a = t->n->arena;
-  const char *m = axis_text(t, t->rows), *n = axis_text(t, t->columns), *k = axis_text(t, t->c->axis_count - 1);
+  const char *m = words->of[t->rows], *n = words->of[t->columns], *k = words->of[t->c->axis_count - 1];
   const char *factor = t->n->k->buffers.items[expr_get(t->n->k, t->c->load[0])->imm].name;
   const char *text = arena_printf(a, "stage %s at %so by %s %si -> %sp %sp; ", factor, n, k, m, k, m);
   return arena_printf(a, "%ssplit %sp %lld -> %sq %sr; split %sp %lld -> %sq %sr; order %sq %sq %sr %sr", text, m, (long long)t->lanes, m,
@@ -117,12 +95,16 @@ void propose_turned(const struct nest *nest, const struct contraction *c, struct
   if (!nest->machine->has_fma || nest->machine->registers < 32 || !is_turned(&t))
     return;
   struct arena *a = nest->arena;
-  const char *m = axis_text(&t, t.rows), *n = axis_text(&t, t.columns), *k = axis_text(&t, c->axis_count - 1), *batch = batch_text(&t);
+  const struct axis_name names[] = {{t.rows, "m"}, {t.columns, "n"}, {c->par_count, "k"}};
+  const struct axis_words words = axis_words_of(nest, c, NULL, names, 3);
+  const char *m = words.of[t.rows], *n = words.of[t.columns], *k = words.of[c->par_count],
+             *batch = axis_words_others(&words, 0, c->par_count);
   int64_t tile = SUMS_MAX / divide_up(t.strip, t.lanes), tasks = t.width > TASK_COLUMNS ? t.width / TASK_COLUMNS : 1;
   tile = tile < TILE_MAX ? tile : TILE_MAX;
   int64_t group = divide_up(divide_up(t.width, tasks), tile) * tile;
-  const char *text = arena_printf(a, "%s; split %s %lld -> %so %si; split %s %lld -> %so %sc; order%s %so %so %sc %si; %s", begin_text(&t),
-                                  m, (long long)t.strip, m, m, n, (long long)group, n, n, batch, m, n, n, m, copy_text(&t));
+  const char *text =
+    arena_printf(a, "%s; fma; split %s %lld -> %so %si; split %s %lld -> %so %sc; order%s %so %so %sc %si; %s", axis_words_begin(&words), m,
+                 (long long)t.strip, m, m, n, (long long)group, n, n, batch, m, n, n, m, copy_text(&t, &words));
   text = arena_printf(a, "%s; split %sc %lld -> %sb %si%s; sink %si %si under %s in register", text, n, (long long)tile, n, n,
                       tails_text(&t, tile, group), n, m, k);
   text = arena_printf(a, "%s; run%s %so %so tasks; run %si %s unroll; run %si %sr lanes", text, batch, m, n, n,
