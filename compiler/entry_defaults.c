@@ -65,6 +65,18 @@ bool *entry_mark_needed(const struct graph *graph, const struct entry_spec *spec
   return needed;
 }
 
+bool *entry_mark_fed(const struct graph *graph, const struct entry_spec *spec) {
+  bool *starts = vec_grow(NULL, &(uint32_t){0}, graph->nodes.count + 1, sizeof *starts);
+  struct edge edge;
+  memset(starts, 0, graph->nodes.count + 1);
+  for (uint32_t i = 0; i < spec->feeds.count; i++)
+    if (graph_find_output(graph, spec->feeds.items[i], &edge) == OK)
+      starts[edge.node] = true;
+  bool *fed = descendants_mark(graph, starts);
+  free(starts);
+  return fed;
+}
+
 void entry_feed_placeholders(const struct graph *graph, struct entry_spec *spec) {
   bool *needed = entry_mark_needed(graph, spec);
   for (uint32_t i = 0; i < graph->nodes.count; i++) {

@@ -14,7 +14,9 @@ void entry_loaders_add(struct build *build);
  * are
  * found later. */
 bool *entry_mark_needed(const struct graph *graph, const struct entry_spec *spec);
-/* Feeds the placeholders among them. */
+/* Those that depend on what the entry is fed, likewise. */
+bool *entry_mark_fed(const struct graph *graph, const struct entry_spec *spec);
+/* Feeds the placeholders among the nodes that it needs. */
 void entry_feed_placeholders(const struct graph *graph, struct entry_spec *spec);
 
 /* A training step shows its loss, or its losses. */
@@ -42,5 +44,7 @@ uint32_t train_losses_find(const struct build *build, const uint32_t *nodes, uin
  * iterators that its operation leaves out. In a replicated build `local_init` does it for what each replica has of its own: here what
  * sessions run for it, in pass replicas all else of `init` that lies there. */
 void entry_init_complete(struct build *build);
+/* Whether the node gives a variable, a table or an iterator what it starts with. */
+bool node_gives_first_value(const struct node *node);
 
 #endif

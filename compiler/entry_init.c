@@ -22,6 +22,14 @@ static bool is_op(const struct node *node, const char *const *ops, size_t count)
 }
 #define IS_OP(node, ...) is_op(node, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
 
+static bool is_assignment(const struct node *node) { return IS_OP(node, "Assign", "AssignVariableOp"); }
+static bool is_table_start(const struct node *node) {
+  return IS_OP(node, "InitializeTable", "InitializeTableV2", "InitializeTableFromTextFile", "InitializeTableFromTextFileV2",
+               "LookupTableImport", "LookupTableImportV2");
+}
+static bool is_iterator_start(const struct node *node) { return IS_OP(node, "MakeIterator"); }
+bool node_gives_first_value(const struct node *node) { return is_assignment(node) || is_table_start(node) || is_iterator_start(node); }
+
 static bool *given_mark(const struct graph *graph) {
   bool *starts = vec_grow(NULL, &(uint32_t){0}, graph->nodes.count + 1, sizeof *starts);
   for (uint32_t i = 0; i < graph->nodes.count; i++)
@@ -54,8 +62,7 @@ static void collection_run(struct starts *s, const char *collection, struct entr
 /* What no other operation gathers, or the operations that the graph gathers them in would be better. */
 static void tables_run(struct starts *s, struct entry_spec *spec) {
   for (uint32_t i = 0; i < s->graph->nodes.count; i++)
-    if (IS_OP(&s->graph->nodes.items[i], "InitializeTable", "InitializeTableV2", "InitializeTableFromTextFile",
-              "InitializeTableFromTextFileV2", "LookupTableImport", "LookupTableImportV2"))
+    if (is_table_start(&s->graph->nodes.items[i]))
       target_add(s, i, spec);
 }
 
@@ -63,7 +70,7 @@ static bool is_only_initialiser(const struct graph *graph, uint32_t node) {
   struct edge iterator = graph->nodes.items[node].inputs[1];
   for (uint32_t i = 0; i < graph->nodes.count; i++) {
     const struct node *other = &graph->nodes.items[i];
-    if (i != node && strcmp(other->op, "MakeIterator") == 0 && other->inputs[1].node == iterator.node)
+    if (i != node && is_iterator_start(other) && other->inputs[1].node == iterator.node)
       return false;
   }
   return true;
@@ -71,15 +78,13 @@ static bool is_only_initialiser(const struct graph *graph, uint32_t node) {
 
 static void iterators_run(struct starts *s, struct entry_spec *spec) {
   for (uint32_t i = 0; i < s->graph->nodes.count; i++)
-    if (strcmp(s->graph->nodes.items[i].op, "MakeIterator") == 0 && is_only_initialiser(s->graph, i))
+    if (is_iterator_start(&s->graph->nodes.items[i]) && is_only_initialiser(s->graph, i))
       target_add(s, i, spec);
 }
 
 /* ---- variables ---- */
 
 static bool is_variable(const struct node *node) { return IS_OP(node, "Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable"); }
-
-static bool is_assignment(const struct node *node) { return IS_OP(node, "Assign", "AssignVariableOp"); }
 
 /* Those that the entry assigns already. */
 static bool *assigned_mark(const struct starts *s) {

@@ -5,47 +5,17 @@
  * behind that of a parameter server's variable): those have run `init`, and are not changed again (runtime/process/initialise.c).
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "compiler/entries.h"
 #include "compiler/entry_defaults.h"
 #include "compiler/pass/pass.h"
 
-/* Gives a variable, a table or an iterator what it starts with. */
-static bool is_first_value(const struct node *node) {
-  static const char *const ops[] = {"Assign",
-                                    "AssignVariableOp",
-                                    "InitializeTable",
-                                    "InitializeTableV2",
-                                    "InitializeTableFromTextFile",
-                                    "InitializeTableFromTextFileV2",
-                                    "LookupTableImport",
-                                    "LookupTableImportV2",
-                                    "MakeIterator"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strcmp(node->op, ops[i]) == 0)
-      return true;
-  return false;
-}
-
-static bool *fed_mark(const struct graph *graph, const struct entry_spec *spec) {
-  bool *fed = vec_grow(NULL, &(uint32_t){0}, graph->nodes.count + 1, sizeof *fed);
-  struct edge edge;
-  memset(fed, 0, graph->nodes.count + 1);
-  for (uint32_t i = 0; i < spec->feeds.count; i++)
-    if (graph_find_output(graph, spec->feeds.items[i], &edge) == OK)
-      fed[edge.node] = true;
-  bool *needs_feed = descendants_mark(graph, fed);
-  free(fed);
-  return needs_feed;
-}
-
 /* What of `init` lies at each replica, and `local` does not do already. What has to be fed only the phase `init` can give. */
 static void first_values_add(const struct graph *graph, const struct entry_spec *init, struct entry_spec *local) {
-  bool *wanted = entry_mark_needed(graph, init), *done = entry_mark_needed(graph, local), *needs_feed = fed_mark(graph, init);
+  bool *wanted = entry_mark_needed(graph, init), *done = entry_mark_needed(graph, local), *needs_feed = entry_mark_fed(graph, init);
   for (uint32_t i = 0; i < graph->nodes.count; i++) {
     const struct node *node = &graph->nodes.items[i];
-    if (wanted[i] && !done[i] && !needs_feed[i] && node->task == TASK_SELF && is_first_value(node))
+    if (wanted[i] && !done[i] && !needs_feed[i] && node->task == TASK_SELF && node_gives_first_value(node))
       vec_push(&local->targets, node->name);
   }
   free(wanted);
