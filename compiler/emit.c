@@ -397,7 +397,9 @@ static void emit_nodes(struct emitter *e) {
 
 /* All that decides what the tasks of a build say to each other. */
 static uint64_t build_id(const struct build *build, const char *json) {
-  uint64_t hash = hash_bytes(json, strlen(json), PROGRAM_MAGIC + (uint64_t)build->options.math);
+  uint32_t math = (uint32_t)build->options.math;
+  uint64_t hash = hash_bytes(json, strlen(json), PROGRAM_MAGIC);
+  hash = hash_bytes(&math, sizeof math, hash);
   const char *words[] = {build->options.cpu, build->options.gpu, build_replicated(build), build->options.strategy};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     hash = hash_bytes(words[i] ? words[i] : "", words[i] ? strlen(words[i]) : 0, hash);
