@@ -6,20 +6,31 @@
 #include "tests/simulator/check.h"
 
 enum shape { ONE_ONE, ONE_TWO, TWO_ONE, TWO_TWO, ASKS, DRAWS, SYNC, ALLREDUCE, TOKENS, BACKUP, SHAPES };
-static const struct {
-  const char *name, *model, *strategy; /* model NULL: counts; strategy NULL: tokens */
+struct shape_row {
+  const char *name;
   uint32_t ps, workers;
-} shapes[SHAPES] = {
-  {"counting, 1 ps, 1 worker", NULL, NULL, 1, 1},
-  {"counting, 1 ps, 2 workers", NULL, NULL, 1, 2},
-  {"counting, 2 ps, 1 worker", NULL, NULL, 2, 1},
-  {"counting, 2 ps, 2 workers", NULL, NULL, 2, 2},
-  {"counting and asking, 2 ps, 2 workers", NULL, NULL, 2, 2},
-  {"counting and drawing, 2 ps, 2 workers", NULL, NULL, 2, 2},
-  {"rounds, 2 ps, 2 workers", "strategy_ps_sync", "ps-sync", 2, 2},
-  {"all-reduce, 3 workers", "strategy_allreduce", "allreduce", 0, 3},
-  {"tokens, 1 ps, 2 workers", "sync_exported", NULL, 1, 2},
-  {"tokens, 1 ps, a worker and a backup", "sync_backup", NULL, 1, 2},
+  struct job *(*build)(const struct shape_row *row);
+  const char *model;
+  const char *word; /* of a model for one machine: its strategy; of one with tokens: its entry `init` */
+};
+static struct job *count_steps(const struct shape_row *r) { return job_counting(r->name, r->ps, r->workers); }
+static struct job *ask(const struct shape_row *r) { return job_asking(r->name, r->ps, r->workers); }
+static struct job *draw(const struct shape_row *r) { return job_drawing(r->name, r->ps, r->workers); }
+static struct job *spread_model(const struct shape_row *r) { return job_of_model(r->name, r->model, r->word, r->ps, r->workers); }
+static struct job *pass_tokens(const struct shape_row *r) { return job_of_tokens(r->name, r->model, r->word, r->ps, r->workers); }
+
+static const struct shape_row shapes[SHAPES] = {
+  {"counting, 1 ps, 1 worker", 1, 1, count_steps, NULL, NULL},
+  {"counting, 1 ps, 2 workers", 1, 2, count_steps, NULL, NULL},
+  {"counting, 2 ps, 1 worker", 2, 1, count_steps, NULL, NULL},
+  {"counting, 2 ps, 2 workers", 2, 2, count_steps, NULL, NULL},
+  {"counting and asking, 2 ps, 2 workers", 2, 2, ask, NULL, NULL},
+  {"counting and drawing, 2 ps, 2 workers", 2, 2, draw, NULL, NULL},
+  {"rounds, 2 ps, 2 workers", 2, 2, spread_model, "strategy_ps_sync", "ps-sync"},
+  {"all-reduce, 3 workers", 0, 3, spread_model, "strategy_allreduce", "allreduce"},
+  {"tokens, 1 ps, 2 workers", 1, 2, pass_tokens, "sync_exported",
+   "init: -> | global_step/Assign, w/Assign, b/Assign, sync_rep_local_step/Assign"},
+  {"tokens, 1 ps, a worker and a backup", 1, 2, pass_tokens, "sync_backup", "init: -> | group_deps, group_deps_1"},
 };
 
 #define WEATHER (MISHAP(MISHAP_SLOW) | MISHAP(MISHAP_CLOCK))
@@ -410,19 +421,8 @@ struct scenario *scenarios(void) {
 void scenario_build(struct scenario *scenario) {
   static struct job *jobs[SHAPES];
   enum shape shape = table[scenario - scenarios()].shape;
-  if (!jobs[shape] && shapes[shape].model && !shapes[shape].strategy)
-    jobs[shape] = job_of_tokens(shapes[shape].name, shapes[shape].model,
-                                shape == BACKUP ? "init: -> | group_deps, group_deps_1"
-                                                : "init: -> | global_step/Assign, w/Assign, b/Assign, sync_rep_local_step/Assign",
-                                shapes[shape].ps, shapes[shape].workers);
-  if (!jobs[shape] && shape == ASKS)
-    jobs[shape] = job_asking(shapes[shape].name, shapes[shape].ps, shapes[shape].workers);
-  if (!jobs[shape] && shape == DRAWS)
-    jobs[shape] = job_drawing(shapes[shape].name, shapes[shape].ps, shapes[shape].workers);
   if (!jobs[shape])
-    jobs[shape] = shapes[shape].model
-                  ? job_of_model(shapes[shape].name, shapes[shape].model, shapes[shape].strategy, shapes[shape].ps, shapes[shape].workers)
-                  : job_counting(shapes[shape].name, shapes[shape].ps, shapes[shape].workers);
+    jobs[shape] = shapes[shape].build(&shapes[shape]);
   scenario->job = jobs[shape];
 }
 
