@@ -54,8 +54,6 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype);
 #define PACKED_SHARE 0.05 /* of what a contraction's operations would cost one by one */
 #define TASK_NS 25000.0   /* a task should take about this long */
 #define SINGLE_NS 40000.0 /* and what takes less is not divided */
-/* A core writes a line that another one has read (between two cores of a 512-bit server; 3 where that wrote it, 0.6 where none has it). */
-#define SHARED_LINE_NS 28
 
 /* ---- products and filters: cycles of one core ---- */
 
