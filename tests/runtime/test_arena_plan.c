@@ -1,5 +1,7 @@
-/* test_arena_plan.c: values that live at the same time never share memory, and others do. */
+/* test_arena_plan.c: values that live at the same time never share memory, and others do; a part has threads where its kernels gain by
+ * them. */
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "runtime/memory/arena_plan.h"
 #include "tests/support/test.h"
@@ -60,10 +62,79 @@ static void random_lifetimes_never_overlap(void **state) {
   }
 }
 
+/* ---- threads ---- */
+
+/* Kernels that take so long on one core, and whose results' lines cost two cores so much. */
+#define WORTH_COST (10 * KERNEL_WORTH_NS)
+#define SHARED_COST (2 * KERNEL_WORTH_NS)
+#define SMALL_COST (KERNEL_WORTH_NS - 1)
+static int64_t query_worth(const int64_t *sizes, int64_t what) {
+  (void)sizes;
+  return what == KERNEL_COST ? WORTH_COST : what == KERNEL_SHARING ? 0 : 1;
+}
+static int64_t query_shared(const int64_t *sizes, int64_t what) {
+  (void)sizes;
+  return what == KERNEL_COST ? SHARED_COST : what == KERNEL_SHARING ? SHARED_COST : 1;
+}
+static int64_t query_small(const int64_t *sizes, int64_t what) {
+  (void)sizes;
+  return what == KERNEL_COST ? SMALL_COST : what == KERNEL_SHARING ? 0 : 1;
+}
+enum { NONE, WORTH, SHARED, SMALL };
+static const struct kernel_code codes[] =
+  {[WORTH] = {.query = query_worth}, [SHARED] = {.query = query_shared}, [SMALL] = {.query = query_small}};
+static const int64_t costs[] = {[WORTH] = WORTH_COST, [SHARED] = SHARED_COST, [SMALL] = SMALL_COST};
+
+static const struct {
+  const char *name;
+  int front[3], regions[3]; /* kernels in front of regions and in them */
+  bool has_threads;
+} parts[] = {
+  {"a kernel that takes long", {WORTH}, {0}, true},
+  {"a kernel whose lines cost more than it gains", {SHARED}, {0}, false},
+  {"kernels too small to wake a thread", {SMALL, SMALL, SMALL}, {0}, false},
+  {"one that gains more than the others cost", {SHARED, WORTH, SMALL}, {0}, true},
+  {"many that cost more than the one gains", {SHARED, SHARED, SHARED}, {SHARED}, false},
+  {"regions may run often: their gain counts by itself", {SHARED, SHARED, SHARED}, {WORTH}, true},
+  {"and what they cost is not taken from the front's", {WORTH}, {SHARED, SHARED, SHARED}, true},
+  {"a part without kernels", {0}, {0}, false},
+};
+
+static void a_part_has_threads_where_its_kernels_gain_by_them(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    struct {
+      struct program head;
+      struct program_block block;
+      struct program_instr instrs[6];
+    } text = {0};
+    struct program_part part = {0};
+    text.head.tables[PROGRAM_BLOCKS] = (struct program_table){offsetof(__typeof__(text), block), 1};
+    text.head.tables[PROGRAM_INSTRS] = (struct program_table){offsetof(__typeof__(text), instrs), 6};
+    for (int k = 0; k < 6; k++) {
+      int kernel = k < 3 ? parts[i].front[k] : parts[i].regions[k - 3];
+      if (!kernel)
+        continue;
+      text.instrs[part.instr_count] = (struct program_instr){.op = INSTR_KERNEL, .number = (uint32_t)kernel, .kernel_at = part.instr_count};
+      text.block.instrs.count += k < 3;
+      part.instr_count++;
+    }
+    struct arena_plan *plan;
+    assert_int_equal(arena_plan_create(&text.head, &part, codes, NULL, 0, &plan), OK);
+    for (uint32_t k = 0; k < part.instr_count; k++) {
+      int64_t wanted = parts[i].has_threads ? costs[text.instrs[k].number] : 0;
+      if (plan->launches[k].cost != wanted)
+        test_fail("%s: kernel %u costs %lld", parts[i].name, k, (long long)plan->launches[k].cost);
+    }
+    arena_plan_destroy(plan);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(places_are_as_small_as_can_be),
     cmocka_unit_test(random_lifetimes_never_overlap),
+    cmocka_unit_test(a_part_has_threads_where_its_kernels_gain_by_them),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
