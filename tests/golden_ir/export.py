@@ -50,6 +50,12 @@ def conv_filter_gradient():
     tf.nn.conv2d_backprop_filter(x, [3, 3, 32, 32], g, [1, 1, 1, 1], "SAME", name="dw")
 
 
+@case("fuse", "--entry", "main: x, y, g -> dx")
+def pool_gradient():
+    x, y, g = x_of(2, 8, 8, 32), x_of(2, 4, 4, 32, name="y"), x_of(2, 4, 4, 32, name="g")
+    tf.raw_ops.MaxPoolGrad(orig_input=x, orig_output=y, grad=g, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME", name="dx")
+
+
 @case("fuse", "--cpu", "x86-64-v4", "--entry", "main: x, w, b -> h")
 def lstm_step():
     x, w, b = x_of(10, 8, 32), x_of(64, 128, name="w"), x_of(128, name="b")

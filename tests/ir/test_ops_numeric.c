@@ -147,6 +147,24 @@ static const struct op_case cases[] = {
    9,
    {1, 2, 0, 3, 4, 0, 0, 0, 0},
    OK},
+  {"windows side by side give to the first of equal elements, those at the end to what they have",
+   FLOAT("x", DIM(1) DIM(3) DIM(3) DIM(1), "3, 3, 1, 2, 3, 5, 5, 5, 7")
+     GRADIENT Y("MaxPoolGrad", IN("x") IN("g") IN("g"), STEP2 LIST("ksize", "1, 2, 2, 1")),
+   9,
+   {1, 0, 0, 0, 0, 2, 3, 0, 4},
+   OK},
+  {"elements between windows get nothing",
+   FLOAT("x", DIM(1) DIM(3) DIM(3) DIM(1), "1, 1, 9, 2, 2, 9, 9, 9, 9")
+     GRADIENT Y("MaxPoolGrad", IN("x") IN("g") IN("g"), STEP2 LIST("ksize", "1, 1, 1, 1")),
+   9,
+   {1, 0, 2, 0, 0, 0, 3, 0, 4},
+   OK},
+  {"elements behind the last window get nothing",
+   IMAGE FLOAT("g", DIM(1) DIM(1) DIM(1) DIM(1), "1")
+     Y("MaxPoolGrad", IN("x") IN("g") IN("g"), FLOATS LIST("ksize", "1, 2, 2, 1") LIST("strides", "1, 2, 2, 1") TEXT("padding", "VALID")),
+   9,
+   {0, 0, 0, 0, 1, 0, 0, 0, 0},
+   OK},
   {"cubic weights leave out what is outside of the image",
    FLOAT("x", DIM(1) DIM(1) DIM(3) DIM(1), "1, 2, 3") I32("s", DIM(2), "1, 5")
      Y("ResizeBicubic", IN("x") IN("s"), FLOATS BOOL("half_pixel_centers")),

@@ -279,20 +279,60 @@ static void fill_zero(struct kb *kb, const struct pool *p, uint32_t out) {
 
 /* Each output's gradient is added where its window has the maximum. Windows that overlap may add to the same place: their
  * axes then run in order. */
-static status scatter_to_winners(struct op_call *c, const struct pool *p, value_id input, value_id gradient) {
+static void scatter_to_winners(struct kb *kb, const struct pool *p, uint32_t a, uint32_t g, uint32_t o) {
+  expr_id index[LIMIT_RANK], position[LIMIT_RANK];
+  struct winner w;
+  for (int i = 0; i < p->rank; i++)
+    index[i] = kb_for_dim(kb, p->slides[i] ? LOOP_SEQ : LOOP_PAR, p->out[i]);
+  find_winner(kb, p, a, index, &w, position);
+  struct element sum = f_binary(&kb->f, SCALAR_ADD, kb_load(kb, o, position), kb_load(kb, g, index));
+  kb_store(kb, o, position, sum);
+  kb_close(kb, p->rank);
+}
+
+/* Windows that do not overlap give all their elements a value, side by side: the output's gradient, or nothing. */
+static void spread_in_windows(struct kb *kb, const struct pool *p, uint32_t a, uint32_t g, uint32_t o) {
+  expr_id index[LIMIT_RANK], position[LIMIT_RANK], at[LIMIT_RANK], inside;
+  struct winner w;
+  kb_loops(kb, LOOP_PAR, p->rank, p->out, index);
+  find_winner(kb, p, a, index, &w, position);
+  int open = window_loops(kb, p, LOOP_SEQ, index, at, &inside);
+  expr_id won = expr_int(kb->k, DTYPE_BOOL, 1);
+  int64_t always;
+  for (int i = 0; i < p->rank; i++)
+    if (p->slides[i])
+      won = kb_and(kb, won, kb_eq(kb, at[i], position[i]));
+  if (!expr_is_const(kb->k, inside, &always))
+    kb_if(kb, inside), open++;
+  kb_store(kb, o, at, f_select(&kb->f, real_element(won), kb_load(kb, g, index), f_const(&kb->f, 0)));
+  kb_close(kb, open + p->rank);
+}
+
+/* Whether each element of the input is known to lie in a window. */
+static bool windows_cover(struct op_call *c, const struct pool *p) {
+  for (int i = 0; i < p->rank; i++) {
+    const struct window_axis *a = &p->axes[i];
+    if (!p->slides[i])
+      continue;
+    int64_t size = op_dim_value(c, a->size), in = op_dim_value(c, a->in), out = op_dim_value(c, a->out);
+    int64_t pad = op_dim_value(c, a->pad);
+    if (size < 0 || size != op_dim_value(c, a->stride) || in < 0 || pad < 0 || out * size < in + pad)
+      return false;
+  }
+  return true;
+}
+
+static status give_to_winners(struct op_call *c, const struct pool *p, value_id input, value_id gradient) {
   struct flow_value x = *op_value(c, input);
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t a = kb_in(&kb, input), g = kb_in(&kb, gradient), o = kb_out(&kb, x.dtype, p->rank, p->in);
-  fill_zero(&kb, p, o);
-  expr_id index[LIMIT_RANK], position[LIMIT_RANK];
-  struct winner w;
-  for (int i = 0; i < p->rank; i++)
-    index[i] = kb_for_dim(&kb, p->disjoint || !p->slides[i] ? LOOP_PAR : LOOP_SEQ, p->out[i]);
-  find_winner(&kb, p, a, index, &w, position);
-  struct element sum = f_binary(&kb.f, SCALAR_ADD, kb_load(&kb, o, position), kb_load(&kb, g, index));
-  kb_store(&kb, o, position, sum);
-  kb_close(&kb, p->rank);
+  if (!p->disjoint || !windows_cover(c, p))
+    fill_zero(&kb, p, o);
+  if (p->disjoint)
+    spread_in_windows(&kb, p, a, g, o);
+  else
+    scatter_to_winners(&kb, p, a, g, o);
   op_set_output(c, 0, kb_value(&kb, o));
   return kb_finish_guarded(&kb);
 }
@@ -308,7 +348,7 @@ status build_max_pool_grad(struct op_call *c) {
   TRY(pool_begin(c, x.rank, x.dims, 3, &p));
   TRY(pool_check(c, &p, output, true, "orig_output"));
   TRY(pool_check(c, &p, gradient, true, "grad"));
-  return scatter_to_winners(c, &p, input, gradient);
+  return give_to_winners(c, &p, input, gradient);
 }
 
 /* The gradient of that gradient: each output takes the element where its window has the maximum. */
