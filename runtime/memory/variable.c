@@ -172,10 +172,11 @@ void variable_prepare_aside(struct variable *variable) {
   if (aside->count)
     memset(aside->data, 0, (size_t)tensor_byte_size(aside));
   pthread_mutex_lock(&variable->lock);
-  struct tensor *before = variable->aside;
-  variable->aside = aside;
+  bool has_copy = variable->aside_state == ASIDE_COPIED; /* a checkpoint began meanwhile, and a step has made its copy */
+  struct tensor *spare = has_copy ? aside : variable->aside;
+  variable->aside = has_copy ? variable->aside : aside;
   pthread_mutex_unlock(&variable->lock);
-  tensor_release(before);
+  tensor_release(spare);
 }
 
 void variable_mark(struct variable *variable) {

@@ -1,5 +1,9 @@
-/* test_variable.c: variables that are read while another step gives them a value and takes it away. */
+/* test_variable.c: variables that are read while another step gives them a value and takes it away; copies aside. */
 #include "runtime/memory/variable.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "tests/support/test.h"
 
 #define ROUNDS 1000000
@@ -37,7 +41,46 @@ static void a_variable_may_be_forgotten_while_it_is_read(void **state) {
   variable_deinit(&variable);
 }
 
+/* ---- copies aside ---- */
+
+static void variable_of_floats(struct variable *out, int64_t count) {
+  *out = (struct variable){.name = "v", .container = "localhost", .dtype = DTYPE_FLOAT, .has_shape = true, .shape = {1, {count}}};
+  pthread_mutex_init(&out->lock, NULL);
+}
+
+static void *prepare(void *argument) {
+  variable_prepare_aside(argument);
+  return NULL;
+}
+
+static void memory_that_comes_late_does_not_replace_a_copy(void **state) {
+  (void)state;
+  struct variable variable;
+  const struct tensor *copy;
+  pthread_t thread;
+  const int64_t count = 4 << 20;
+  float *ones = calloc((size_t)count, sizeof *ones);
+  for (int64_t i = 0; i < count; i++)
+    ones[i] = 1;
+  for (unsigned round = 0; round < 40; round++) {
+    variable_of_floats(&variable, count);
+    assert_int_equal(variable_assign(&variable, &variable.shape, ones), OK);
+    assert_int_equal(pthread_create(&thread, NULL, prepare, &variable), 0);
+    usleep(round * 50);
+    variable_mark(&variable);
+    assert_int_equal(variable_assign(&variable, &variable.shape, ones), OK);
+    pthread_join(thread, NULL);
+    assert_int_equal(variable_take_aside(&variable, &copy), OK);
+    assert_true(((const float *)copy->data)[0] == 1 && ((const float *)copy->data)[count - 1] == 1);
+    variable_deinit(&variable);
+  }
+  free(ones);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_variable_may_be_forgotten_while_it_is_read)};
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_variable_may_be_forgotten_while_it_is_read),
+    cmocka_unit_test(memory_that_comes_late_does_not_replace_a_copy),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
