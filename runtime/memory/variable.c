@@ -164,8 +164,9 @@ static bool aside_fits(const struct variable *variable, const struct shape *shap
 void variable_prepare_aside(struct variable *variable) {
   struct tensor *aside;
   pthread_mutex_lock(&variable->lock);
-  bool wanted = variable->dtype != DTYPE_STRING && variable->value && !aside_fits(variable, &variable->value->shape);
-  struct shape shape = wanted ? variable->value->shape : (struct shape){0};
+  struct shape shape = variable->value ? variable->value->shape : variable->shape;
+  bool is_known = variable->value || variable->has_shape;
+  bool wanted = variable->dtype != DTYPE_STRING && is_known && !aside_fits(variable, &shape);
   pthread_mutex_unlock(&variable->lock);
   if (!wanted || tensor_create(variable->dtype, &shape, &aside) != OK)
     return;

@@ -67,8 +67,8 @@ void variable_reload(struct variable *variable, const struct program *program, u
  * Mark all variables while no step is amid its updates; whoever changes one first copies it, a thread that is in no
  * hurry takes the others. */
 
-/* Memory for a copy of the value as it is now, touched: so that copying is only copying. Without memory nothing is
- * done. */
+/* Memory for a copy of the value as it is now, or as it is declared, touched: so that copying is only copying. Without
+ * memory nothing is done. */
 void variable_prepare_aside(struct variable *variable);
 void variable_mark(struct variable *variable);
 /* The copy: NULL when it had no value at the moment of the mark. It stays the variable's, and is not changed before the

@@ -48,6 +48,24 @@ static void variable_of_floats(struct variable *out, int64_t count) {
   pthread_mutex_init(&out->lock, NULL);
 }
 
+/* A first checkpoint would else have to get it while a step waits. */
+static void memory_for_the_copy_is_there_before_the_first_value(void **state) {
+  (void)state;
+  struct variable variable;
+  const struct tensor *copy;
+  const float value[2] = {3, 4};
+  variable_of_floats(&variable, 2);
+  variable_prepare_aside(&variable);
+  const struct tensor *memory = variable.aside;
+  assert_non_null(memory);
+  assert_int_equal(variable_assign(&variable, &variable.shape, value), OK);
+  variable_mark(&variable);
+  assert_int_equal(variable_take_aside(&variable, &copy), OK);
+  assert_ptr_equal(copy, memory);
+  assert_memory_equal(copy->data, value, sizeof value);
+  variable_deinit(&variable);
+}
+
 static void *prepare(void *argument) {
   variable_prepare_aside(argument);
   return NULL;
@@ -80,6 +98,7 @@ static void memory_that_comes_late_does_not_replace_a_copy(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_variable_may_be_forgotten_while_it_is_read),
+    cmocka_unit_test(memory_for_the_copy_is_there_before_the_first_value),
     cmocka_unit_test(memory_that_comes_late_does_not_replace_a_copy),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
