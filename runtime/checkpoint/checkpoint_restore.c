@@ -166,12 +166,12 @@ static status restore_slice(struct variable *variable, const struct checkpoint_v
 
 /* NOT_FOUND: it is not there. */
 static status restore_variable(struct opened *o, struct variable *variable) {
-  const struct checkpoint *checkpoint;
+  const struct checkpoint *checkpoint = NULL;
   struct checkpoint_value value;
   struct checkpoint_slice slice;
   struct shape whole;
   char whole_key[VARIABLE_KEY_MAX];
-  const char *key;
+  const char *key = NULL;
   status found = find_key(o, variable->name, &checkpoint, &key);
   bool is_part = found == NOT_FOUND && variable_key_slice(variable, whole_key, &whole, &slice);
   if (is_part)
