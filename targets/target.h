@@ -7,7 +7,9 @@
 #include "ir/kernel/kernel.h"
 
 /* What code may do with floats: --math.
- *   strict   every operation rounds as it stands in the kernel, sums take their terms in order: the same bits on every CPU
+ *   strict   every operation rounds as it stands in the kernel, sums take their terms in order: the same bits on every CPU, but for what
+ *            the machine's libm computes, which has code of its own for some: functions of f64 (not sqrt), and of smaller floats those
+ *            that codegen_math.c does not write out
  *   default  a sum of products rounds once for each term where the CPU can, long sums are trees; NaN, infinities and zeros
  *            come out as TensorFlow has them
  *   fast     besides, NaN and infinities may be lost, quotients by a constant are products with its reciprocal, and exp and tanh are
