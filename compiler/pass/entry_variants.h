@@ -15,13 +15,13 @@
  * The runtime takes the first whose ranks and sizes are those of the feeds. */
 status entry_lower_variants(struct build *build, const struct entry_spec *spec);
 
-/* What a lowering found out: as in struct lower. */
+/* What a lowering found out: as struct lower_findings, the size of a feed by its place. */
 struct lower_notes {
   bool undecided, assumed, wants_fed_size;
   uint32_t wants_feed;
   struct feed_size wants_size; /* where wants_fed_size: which */
 };
-/* What is asked of a lowering: as in struct lower. */
+/* What is asked of a lowering: as in struct lower_options. */
 enum lower_mode { LOWER_FIRST, LOWER_MISFITS, LOWER_BROADCASTS };
 /* lower_entries.c: the request for a spec, and one lowering of it. */
 status entry_request(struct build *build, const struct entry_spec *spec, struct lower_request *out);

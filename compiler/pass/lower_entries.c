@@ -67,23 +67,23 @@ static bool find_fed_size(const struct entry *e, const struct dim_table *dims, u
 
 status entry_lower(struct build *b, const struct entry_spec *spec, const struct lower_request *r, enum lower_mode mode, const bool *ones,
                    uint32_t one_count, struct lower_notes *notes, struct entry *e) {
-  struct lower lw = {.arena = &b->arena,
-                     .dims = dims_create(&b->arena),
-                     .find_var = find_var,
-                     .get_var = get_var,
-                     .open_var = open_var,
-                     .self = b,
-                     .misfits = mode == LOWER_MISFITS,
-                     .broadcasts = mode == LOWER_BROADCASTS,
-                     .ones = ones,
-                     .one_count = one_count,
-                     .gathers = b->gathers.items,
-                     .gather_count = b->gathers.count};
+  const struct lower_options options = {.arena = &b->arena,
+                                        .dims = dims_create(&b->arena),
+                                        .find_var = find_var,
+                                        .get_var = get_var,
+                                        .open_var = open_var,
+                                        .self = b,
+                                        .misfits = mode == LOWER_MISFITS,
+                                        .broadcasts = mode == LOWER_BROADCASTS,
+                                        .ones = ones,
+                                        .one_count = one_count,
+                                        .gathers = b->gathers.items,
+                                        .gather_count = b->gathers.count};
+  struct lower_findings found;
   *e = (struct entry){.name = spec->name};
-  status s = lower_entry(&lw, r, e);
-  lower_free(&lw);
-  *notes = (struct lower_notes){.undecided = lw.undecided, .assumed = lw.assumed, .wants_feed = lw.wants_feed};
-  notes->wants_fed_size = lw.wants_symbol && find_fed_size(e, lw.dims, lw.wants_symbol - 1, &notes->wants_size);
+  status s = lower_entry(&options, r, &found, e);
+  *notes = (struct lower_notes){.undecided = found.undecided, .assumed = found.assumed, .wants_feed = found.wants_feed};
+  notes->wants_fed_size = found.wants_symbol && find_fed_size(e, options.dims, found.wants_symbol - 1, &notes->wants_size);
   for (flow_id id = 1; s == OK && id < e->flow->nodes.count; id++)
     e->replicated = e->replicated || (e->flow->nodes.items[id] && e->flow->nodes.items[id]->task == TASK_SELF);
   return s;

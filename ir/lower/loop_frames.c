@@ -2,6 +2,7 @@
  *
  * A node's loop is the frame it runs in: Enter goes into one, Exit leaves it, everything else is where its inputs are. */
 #include "ir/lower/loop_frames.h"
+#include "ir/lower/lower_state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 
 #include "base/gradient_name.h"
 #include "ir/graph/function.h"
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_state.h"
 #include "ir/lower/unsupported.h"
 
 /* ---- what is needed ---- */
@@ -73,12 +73,12 @@ status lower_check_rows(const struct graph *graph, const bool *needed) {
 struct object_shapes *lower_object(struct lower *lw, const struct node *maker) {
   if (!maker)
     return NULL;
-  for (uint32_t i = 0; i < lw->objects.count; i++)
-    if (lw->objects.items[i]->maker == maker)
-      return lw->objects.items[i];
+  for (uint32_t i = 0; i < lw->facts.objects.count; i++)
+    if (lw->facts.objects.items[i]->maker == maker)
+      return lw->facts.objects.items[i];
   struct object_shapes *o = ARENA_NEW(lw->arena, struct object_shapes);
   o->maker = maker;
-  vec_push(&lw->objects, o);
+  vec_push(&lw->facts.objects, o);
   return o;
 }
 
@@ -89,7 +89,7 @@ static flow_id join_tokens(struct lower *lw, const struct node *node, const flow
   if (count <= 1)
     return count ? all[0] : 0;
   flow_id id;
-  struct flow_node *join = flow_add_node(lw->flow, FLOW_NOOP, node->name, node->op, node->task, &id);
+  struct flow_node *join = flow_add_node(lw->walk.flow, FLOW_NOOP, node->name, node->op, node->task, &id);
   for (uint32_t i = 0; i < count; i++)
     vec_push(&join->controls, all[i]);
   return id;
@@ -134,11 +134,26 @@ struct frame *frame_create(struct lower *lw, const struct graph *graph) {
   fr->has_effect = ARENA_ARRAY(lw->arena, bool, n);
   fr->guards = ARENA_ARRAY(lw->arena, const struct guards *, n);
   fr->dead = ARENA_ARRAY(lw->arena, bool, n);
-  fr->parent = lw->frame;
-  fr->older = lw->newest_frame;
-  lw->newest_frame = fr;
+  fr->parent = lw->walk.frame;
+  fr->older = lw->walk.newest_frame;
+  lw->walk.newest_frame = fr;
   fr->task = TASK_DRIVER;
   return fr;
+}
+
+void frame_drop(struct lower *lw, struct frame *fr) { lw->walk.newest_frame = fr->older; }
+
+/* Symbols that are there before the outermost region begins mean the same everywhere. */
+struct flow *region_enter(struct lower *lw, struct flow *region) {
+  struct flow *outer = lw->walk.flow;
+  if (lw->walk.region_depth++ == 0)
+    lw->facts.outer_symbols = dims_symbol_count(lw->dims);
+  lw->walk.flow = region;
+  return outer;
+}
+void region_leave(struct lower *lw, struct flow *outer) {
+  lw->walk.region_depth--;
+  lw->walk.flow = outer;
 }
 
 struct bound *frame_outputs(struct lower *lw, struct frame *fr, uint32_t node) {
@@ -188,7 +203,7 @@ bool frame_only_takes(const struct frame *fr, const struct node *node, uint32_t 
 }
 
 const char *op_state_name(const struct op_call *c) {
-  const struct frame *fr = c->lw->frame;
+  const struct frame *fr = c->lw->walk.frame;
   bool shared = fr && fr->state && strlen(c->node->name) > fr->prefix;
   return shared ? arena_printf(c->lw->arena, "%s/%s", fr->state, c->node->name + fr->prefix) : c->node->name;
 }
@@ -197,8 +212,8 @@ const char *op_state_name(const struct op_call *c) {
  * gather(x, i, axis=i) takes it twice. */
 static status try_axes(struct op_call *c, status failed) {
   for (uint32_t i = c->in_count; i-- > 0;)
-    if (c->in[i].value == c->lw->wants_value)
-      return lower_for_each_axis(c, i, c->lw->axis_count);
+    if (c->in[i].value == c->lw->wants.value)
+      return lower_for_each_axis(c, i, c->lw->wants.axis_count);
   return failed;
 }
 
@@ -209,7 +224,7 @@ static void note_makers(struct op_call *c) {
     maker = c->in[i].value && op_value(c, c->in[i].value)->dtype == DTYPE_VARIANT ? c->in[i].maker : NULL;
   for (uint32_t i = 0; i < c->out_count && maker; i++) {
     const struct flow_value *v = c->out[i].value ? op_value(c, c->out[i].value) : NULL;
-    const struct flow_node *n = v && v->dtype == DTYPE_VARIANT && !c->out[i].maker ? c->lw->flow->nodes.items[v->producer] : NULL;
+    const struct flow_node *n = v && v->dtype == DTYPE_VARIANT && !c->out[i].maker ? c->lw->walk.flow->nodes.items[v->producer] : NULL;
     if (n && n->op == FLOW_HOST && strcmp(n->host, "VariantTake") == 0)
       c->out[i].maker = maker;
   }
@@ -219,13 +234,13 @@ static void note_makers(struct op_call *c) {
  * size of an input. */
 static status try_sizes(struct op_call *c, status failed) {
   struct lower *lw = c->lw;
-  dim size = dim_resolve(lw->dims, lw->wants_size);
+  dim size = dim_resolve(lw->dims, lw->wants.size);
   if (op_dim_is_late(c, size) && lower_has_size(c, size))
     return lower_for_each_size(c, size);
   bool *seen = ARENA_ARRAY(lw->arena, bool, dims_symbol_count(lw->dims) + 1);
   dim_symbols(lw->dims, size, seen);
-  for (uint32_t s = lw->feed_symbols; s-- > 0;)
-    lw->wants_symbol = seen[s] && lw->trial_depth == 0 ? s + 1 : lw->wants_symbol;
+  for (uint32_t s = lw->facts.feed_symbols; s-- > 0;)
+    lw->found.wants_symbol = seen[s] && lw->walk.trial_depth == 0 ? s + 1 : lw->found.wants_symbol;
   return failed;
 }
 
@@ -236,21 +251,21 @@ status lower_call_node(struct op_call *c) {
   c->row = op_row_find(node->op);
   if (!c->row)
     return fail(UNIMPLEMENTED, "op not supported");
-  c->lw->wants_value = NO_VALUE;
-  c->lw->wants_axis = false;
+  c->lw->wants.value = NO_VALUE;
+  c->lw->wants.axis = false;
   lower_gather_inputs(c);
-  c->lw->wants_size = NO_DIM;
-  c->lw->wants_var = 0;
+  c->lw->wants.size = NO_DIM;
+  c->lw->wants.var = 0;
   status s = c->row->build(c);
   if (s == OK)
     note_makers(c);
   if (s == OK && c->too_many)
     return fail(INVALID_ARGUMENT, "its attributes list more outputs than the %u that their numbers say", c->out_count);
-  if (s == UNIMPLEMENTED && c->lw->wants_var)
+  if (s == UNIMPLEMENTED && c->lw->wants.var)
     return lower_each_rank(c);
-  if (s == UNIMPLEMENTED && c->lw->wants_size != NO_DIM)
+  if (s == UNIMPLEMENTED && c->lw->wants.size != NO_DIM)
     return try_sizes(c, s);
-  return s == UNIMPLEMENTED && c->lw->wants_axis ? try_axes(c, s) : s;
+  return s == UNIMPLEMENTED && c->lw->wants.axis ? try_axes(c, s) : s;
 }
 
 /* The conditions of the node, from its inputs and controls. True: it never runs, and so nothing that needs it. */
@@ -307,11 +322,11 @@ static void set_places(struct flow *f, flow_id from, const char *place) {
 }
 
 status lower_check_feed(struct lower *lw, const struct frame *fr, struct edge e) {
-  const struct lower_request *r = lw->request;
-  for (uint32_t i = 0; r && fr->graph == r->graph && i < r->feed_count && lw->trial_depth == 0; i++) {
+  const struct lower_request *r = lw->walk.request;
+  for (uint32_t i = 0; r && fr->graph == r->graph && i < r->feed_count && lw->walk.trial_depth == 0; i++) {
     if (r->feeds[i].node != e.node || r->feeds[i].port != e.port || !feed_is_open(r, i))
       continue;
-    lw->wants_feed = i + 1;
+    lw->found.wants_feed = i + 1;
     return fail(UNIMPLEMENTED, "%s: its rank is not known while compiling", r->feed_names[i]);
   }
   return OK;
@@ -319,7 +334,7 @@ status lower_check_feed(struct lower *lw, const struct frame *fr, struct edge e)
 
 /* What an output that is another view of input i shares with it: the memory of a variable. */
 static bool shares_input(const struct op_call *c, value_id v, uint32_t i) {
-  const struct flow *f = c->lw->flow;
+  const struct flow *f = c->lw->walk.flow;
   const struct bound *in = &c->in[i];
   bool reference = in->var && !in->value && !op_var(c, in->var - 1)->is_resource;
   const struct flow_node *n = f->nodes.items[f->values.items[v].producer];
@@ -334,7 +349,7 @@ static bool shares_input(const struct op_call *c, value_id v, uint32_t i) {
 static void note_shared(struct op_call *c) {
   for (uint32_t k = 0; k < c->out_count && c->node->def; k++) {
     const struct bound *out = &c->out[k];
-    const struct flow *f = c->lw->flow;
+    const struct flow *f = c->lw->walk.flow;
     const struct flow_node *n = out->value && !out->shares ? f->nodes.items[f->values.items[out->value].producer] : NULL;
     for (uint32_t i = 0; n && n->op == FLOW_ALIAS && i < c->in_count && !out->shares; i++) {
       uint32_t var = shares_input(c, out->value, i) ? (c->in[i].var ? c->in[i].var : c->in[i].shares) : 0;
@@ -384,7 +399,7 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
                                          place ? "," : ""));
   struct bound *outputs = frame_outputs(lw, fr, index);
   c.out = ARENA_ARRAY(lw->arena, struct bound, node->output_count + 1);
-  flow_id first = lw->flow->nodes.count;
+  flow_id first = lw->walk.flow->nodes.count;
   bool whole = !node->def || strcmp(node->op, "PartitionedCall") == 0 || strcmp(node->op, "StatefulPartitionedCall") == 0;
   bool done;
   status s = lower_optimized(&c, fr, index, &done);
@@ -395,7 +410,7 @@ status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index) {
   note_shared(&c);
   lower_note_softmax(&c, fr, index);
   if (place)
-    set_places(lw->flow, first, place);
+    set_places(lw->walk.flow, first, place);
   for (uint32_t i = 0; i < node->output_count; i++)
     if (!outputs[i].value && !outputs[i].var && !outputs[i].alternatives) {
       outputs[i] = c.out[i];
@@ -443,11 +458,11 @@ static status feed_value(struct lower *lw, const struct lower_request *r, uint32
   for (uint32_t k = 0; k < r->feed_size_count; k++)
     if (r->feed_sizes[k].feed == i && r->feed_sizes[k].axis < rank)
       dims[r->feed_sizes[k].axis] = dim_const(lw->dims, r->feed_sizes[k].size);
-  struct flow_node *n = flow_add_node(lw->flow, FLOW_FEED, node->name, node->op, TASK_DRIVER, NULL);
+  struct flow_node *n = flow_add_node(lw->walk.flow, FLOW_FEED, node->name, node->op, TASK_DRIVER, NULL);
   n->imm = i;
-  *out = flow_add_value(lw->flow, dtype, rank, dims);
+  *out = flow_add_value(lw->walk.flow, dtype, rank, dims);
   vec_push(&n->outputs, *out);
-  lw->flow->values.items[*out].producer = lw->flow->nodes.count - 1;
+  lw->walk.flow->values.items[*out].producer = lw->walk.flow->nodes.count - 1;
   return OK;
 }
 
@@ -466,16 +481,16 @@ static status add_feeds(struct lower *lw, const struct lower_request *r, struct 
     struct edge e = r->feeds[i];
     const struct node *node = &r->graph->nodes.items[e.node];
     if (feed_is_open(r, i)) {
-      v = flow_add_value(lw->flow, dtype_base(node->output_dtypes[e.port]), 0, NULL);
+      v = flow_add_value(lw->walk.flow, dtype_base(node->output_dtypes[e.port]), 0, NULL);
       vec_push(&out->feeds, feed_port(lw, r, i, v));
       continue;
     }
     status s = feed_value(lw, r, i, &v);
     if (s != OK)
       return status_prefix(s, "%s: ", r->feed_names[i]);
-    frame_outputs(lw, lw->frame, e.node)[e.port] = (struct bound){.value = v};
-    lw->frame->lowered[e.node] = true;
-    lw->frame->token_known[e.node] = true;
+    frame_outputs(lw, lw->walk.frame, e.node)[e.port] = (struct bound){.value = v};
+    lw->walk.frame->lowered[e.node] = true;
+    lw->walk.frame->token_known[e.node] = true;
     vec_push(&out->feeds, feed_port(lw, r, i, v));
   }
   return OK;
@@ -494,10 +509,10 @@ static status add_fetches(struct lower *lw, const struct lower_request *r, struc
   for (uint32_t i = 0; i < r->fetch_count; i++) {
     struct edge e = r->fetches[i];
     const struct node *node = &r->graph->nodes.items[e.node];
-    TRY(lower_check_feed(lw, lw->frame, e));
-    struct bound b = lw->frame->bound[e.node] ? lw->frame->bound[e.node][e.port] : (struct bound){0};
+    TRY(lower_check_feed(lw, lw->walk.frame, e));
+    struct bound b = lw->walk.frame->bound[e.node] ? lw->walk.frame->bound[e.node][e.port] : (struct bound){0};
     struct op_call c = {.lw = lw, .node = node, .in = &b, .in_count = 1, .guards = b.guards};
-    flow_id token = b.var && !b.value ? frame_token(lw, lw->frame, e.node, true) : 0;
+    flow_id token = b.var && !b.value ? frame_token(lw, lw->walk.frame, e.node, true) : 0;
     if (token) /* a reference is read when its node has run */
       vec_push(&c.controls, token);
     value_id v;
@@ -505,10 +520,10 @@ static status add_fetches(struct lower *lw, const struct lower_request *r, struc
       b.dead ? fail(INVALID_ARGUMENT, "is never computed: it lies on the side of a cond that is not taken") : lower_any_rank(&c, b, &v);
     if (s != OK)
       return status_prefix(s, "%s (%s): ", node->name, node->op);
-    enum dtype dtype = lw->flow->values.items[v].dtype;
+    enum dtype dtype = lw->walk.flow->values.items[v].dtype;
     if (dtype == DTYPE_RESOURCE || dtype == DTYPE_VARIANT)
       v = refuse_fetch(&c, v);
-    struct flow_node *n = flow_add_node(lw->flow, FLOW_FETCH, node->name, node->op, TASK_DRIVER, NULL);
+    struct flow_node *n = flow_add_node(lw->walk.flow, FLOW_FETCH, node->name, node->op, TASK_DRIVER, NULL);
     n->imm = i;
     n->guards = b.guards ? b.guards->list : NULL;
     n->guard_count = b.guards ? b.guards->count : 0;
@@ -523,36 +538,36 @@ static status add_fetches(struct lower *lw, const struct lower_request *r, struc
 /* A target runs, and may fail, also where nobody takes what it gives. */
 static void keep_target(struct lower *lw, uint32_t target) {
   const struct node *node = &lw->graph->nodes.items[target];
-  const struct bound *outputs = lw->frame->bound[target];
+  const struct bound *outputs = lw->walk.frame->bound[target];
   for (uint32_t i = 0; outputs && i < node->output_count; i++) {
     value_id v = outputs[i].value;
-    struct flow_node *n = v ? lw->flow->nodes.items[lw->flow->values.items[v].producer] : NULL;
+    struct flow_node *n = v ? lw->walk.flow->nodes.items[lw->walk.flow->values.items[v].producer] : NULL;
     if (n && node->def && !node_attr(node, "f")) /* of a function what nobody takes is left out */
       n->is_target = true;
   }
 }
 
-status lower_entry(struct lower *lw, const struct lower_request *r, struct entry *out) {
+static status walk_entry(struct lower *lw, const struct lower_request *r, struct entry *out) {
   const struct graph *g = r->graph;
   bool *needed = ARENA_ARRAY(lw->arena, bool, g->nodes.count + 1);
   uint32_t *order = ARENA_ARRAY(lw->arena, uint32_t, g->nodes.count + 1);
   TRY(lower_mark_needed(r, needed));
   TRY(lower_check_rows(g, needed));
   TRY(graph_order(g, order));
-  lw->flow = out->flow = flow_create(lw->arena, lw->dims);
-  lw->entry = out;
-  lw->request = r;
-  lw->frame = NULL;
+  lw->walk.flow = out->flow = flow_create(lw->arena, lw->dims);
+  lw->walk.entry = out;
+  lw->walk.request = r;
+  lw->walk.frame = NULL;
   lw->graph = g;
-  lw->frame = frame_create(lw, g);
-  lw->assigned_ranks = ARENA_NEW(lw->arena, struct assigned_rank *);
-  lw->frame->needed = needed;
-  lw->frame->wanted = r->fetches;
-  lw->frame->wanted_count = r->fetch_count;
+  lw->walk.frame = frame_create(lw, g);
+  lw->facts.assigned_ranks = ARENA_NEW(lw->arena, struct assigned_rank *);
+  lw->walk.frame->needed = needed;
+  lw->walk.frame->wanted = r->fetches;
+  lw->walk.frame->wanted_count = r->fetch_count;
   TRY(add_feeds(lw, r, out));
-  lw->feed_symbols = dims_symbol_count(lw->dims);
-  status s = frame_lower_nodes(lw, lw->frame, order);
-  bool asks = lw->wants_feed || lw->wants_symbol; /* what a variant of the entry may know */
+  lw->facts.feed_symbols = dims_symbol_count(lw->dims);
+  status s = frame_lower_nodes(lw, lw->walk.frame, order);
+  bool asks = lw->found.wants_feed || lw->found.wants_symbol; /* what a variant of the entry may know */
   TRY(s == UNIMPLEMENTED && lw->not_fed && !asks ? lower_refuse_unfed(lw->not_fed) : s);
   TRY(add_fetches(lw, r, out));
   for (uint32_t i = 0; i < r->target_count; i++) {
@@ -560,4 +575,12 @@ status lower_entry(struct lower *lw, const struct lower_request *r, struct entry
     keep_target(lw, r->targets[i]);
   }
   return OK;
+}
+
+status lower_entry(const struct lower_options *options, const struct lower_request *r, struct lower_findings *found, struct entry *out) {
+  struct lower lw = {.arena = options->arena, .dims = options->dims, .options = options};
+  status s = walk_entry(&lw, r, out);
+  *found = lw.found;
+  lower_free(&lw);
+  return s;
 }

@@ -57,30 +57,12 @@ struct object_shapes {
   const int64_t *keys; /* of a list, from the second value on: the element it belongs to; the first is any element's */
 };
 
-/* Sizes that met in a broadcast, and the size of what came out. */
-struct met_dims {
-  dim out, a, b;
-  bool checked; /* in every step, whatever conds decide */
-};
-
 /* The ranks that a value may have: bit r stands for rank r, 0 .. LIMIT_RANK. */
 typedef uint64_t rank_set;
 _Static_assert(LIMIT_RANK < 64, "a set of ranks has a bit for each");
 static inline rank_set ranks_of(int rank) { return UINT64_C(1) << rank; }
 static inline int ranks_lowest(rank_set ranks) { return __builtin_ctzll(ranks); }
 static inline bool ranks_are_many(rank_set ranks) { return (ranks & (ranks - 1)) != 0; }
-
-/* What is assigned to a variable that is declared without a rank (lower_variable.c). */
-struct assigned_rank {
-  uint32_t var;
-  rank_set ranks; /* none: not known yet, while what is assigned is looked at: it may read the variable itself */
-  struct assigned_rank *next;
-};
-/* The rank that an assignment of this lowering gave such a variable. */
-struct given_rank {
-  uint32_t var;
-  int rank; /* -1: it cannot be said */
-};
 
 /* A value that is to be that of all workers behind each other, for some of those that take it (lower_gather.c): rows of a
  * gradient, or where they are. What it is known by are names of nodes, as it is asked for after a first lowering. */
@@ -92,70 +74,9 @@ struct lower_gather {
   bool is_mean;         /* divided by the number of workers */
   int64_t workers, key; /* of the group that meets */
 };
-struct gathered;
-
-/* The value that lists the names of a step's temporary variables, on a task (ops/state/ops_temporary.c). */
-struct temporary_list {
-  uint32_t task;
-  value_id list;
-};
-
 struct frame;
-struct lower {
-  struct arena *arena;
-  struct entry *entry;                 /* what is being made ... */
-  const struct lower_request *request; /* ... of this */
-  struct dim_table *dims;
-  struct flow *flow; /* where nodes are added now: the entry's, or a region's */
-  struct frame *frame;
-  struct frame *newest_frame; /* all frames of this lowering, the last one first */
-  const struct graph *graph;  /* the whole graph: function library */
-  /* Finds or makes the variable (task, container, name) and returns its number. */
-  uint32_t (*find_var)(void *self, const struct flow_var *wanted);
-  const struct flow_var *(*get_var)(void *self, uint32_t var);
-  /* Values of other shapes than it is declared with are assigned to a variable: it has this rank (-1: any), and the sizes `dims`
-   * (-1: open). Every entry is lowered again. */
-  void (*open_var)(void *self, uint32_t var, int rank, const int64_t *dims);
-  void *self;
-  VEC(struct object_shapes *) objects;     /* per maker */
-  uint32_t depth;                          /* of functions */
-  bool as_written;                         /* every call runs the function that it names (lower_implementation.c) */
-  const struct lowered_softmax *softmaxes; /* lower_optimizer.c */
-  struct handed_on *handed_on;             /* what functions that run in the place of others give for their gradients, the last one first */
-  uint32_t trial_depth;                    /* of lowerings that only ask for a shape */
-  VEC(bool) changed;                       /* per variable, where it is as long: an op so far may have changed it */
-  struct assigned_rank **assigned_ranks;   /* a list, which the lowerings within this one share */
-  VEC(struct given_rank) given_ranks;      /* in order */
-  uint32_t wants_var;                      /* a builder failed because it read a variable of several ranks: its number + 1 */
-  uint32_t region_depth;                   /* > 0: a failing check is not yet an error of the build */
-  VEC(struct temporary_list) temporaries;
-  struct dataset_functions *dataset_functions; /* while those of an iterator are collected (ops/host/ops_dataset.c) */
-  /* Comparisons without shape errors, of sizes that are not known: they are compiled once for sizes that fit, and, when there
-   * were any (`undecided`), once more for sizes that do not (`misfits`): a variant of the entry. */
-  bool undecided, misfits;
-  bool assumed;    /* sizes that meet in a broadcast were taken for equal (lower_broadcast.c) */
-  bool broadcasts; /* nothing is assumed of them: a variant */
-  VEC(struct met_dims) met;
-  VEC(dim) given; /* late sizes that a shape gives as numbers: in a broadcast nothing is assumed of them */
-  /* Sizes of feeds that decide a rank by being 1 (op_decide_one): what was asked so far is entry->decisions, and the first
-   * `one_count` answers are given; those after them are no. */
-  const bool *ones;
-  uint32_t one_count;
-  const struct node *not_fed; /* a placeholder that is needed and not fed: what is not known while compiling may be due to it */
-  uint32_t wants_feed;        /* lowering failed because it needs this feed, whose rank is not said: its number + 1 */
-  value_id wants_value;       /* a builder failed because it must know the elements of this value; 0: none */
-  bool wants_axis;            /* it is an axis of so many: */
-  int axis_count;
-  dim wants_size;             /* a builder failed because it must know this size (op_const_size); NO_DIM: none */
-  uint32_t wants_symbol;      /* lowering failed because it must know this size of a feed: its symbol + 1 */
-  uint32_t feed_symbols;      /* symbols below this are sizes of feeds: known when the step starts */
-  uint32_t branch_symbols;    /* in a branch: symbols below this are known outside of it too */
-  uint32_t alternative_depth; /* of conditions on which the rank of an input depends */
-  const struct lower_gather *gathers;
-  uint32_t gather_count;
-  struct gathered *gathered; /* a list: what has been gathered */
-  uint32_t outer_symbols;    /* in a region: symbols below this were there before the outermost region began */
-};
+struct lower; /* what a lowering has and knows: lower_state.h, which its own files alone see */
+struct dataset_functions;
 
 /* One call of a builder. */
 struct op_call {
@@ -228,11 +149,6 @@ const struct op_row *op_rows(uint32_t *count);
 
 /* ---- the walk (lower.c) ---- */
 
-/* A lowering beside this one, with lists of its own, for what is looked at and thrown away. */
-struct lower lower_apart(const struct lower *lw);
-/* Frees the lists; all else is in the arena. */
-void lower_free(struct lower *lw);
-
 struct feed_size {
   uint32_t feed;
   int axis;
@@ -251,9 +167,39 @@ struct lower_request {
 };
 /* Whether the graph says the rank of a fed tensor. */
 bool lower_feed_has_rank(const struct graph *graph, struct edge feed);
+/* What a lowering works with, and what is assumed in it. */
+struct lower_options {
+  struct arena *arena;
+  struct dim_table *dims;
+  /* Finds or makes the variable (task, container, name) and returns its number. */
+  uint32_t (*find_var)(void *self, const struct flow_var *wanted);
+  const struct flow_var *(*get_var)(void *self, uint32_t var);
+  /* Values of other shapes than it is declared with are assigned to a variable: it has this rank (-1: any), and the sizes `dims`
+   * (-1: open). Every entry is lowered again. */
+  void (*open_var)(void *self, uint32_t var, int rank, const int64_t *dims);
+  void *self;
+  /* Comparisons without shape errors, of sizes that are not known: they are compiled once for sizes that fit, and, where there were any,
+   * once more for sizes that do not: a variant of the entry. */
+  bool misfits;
+  bool broadcasts; /* nothing is assumed of sizes that meet in a broadcast: a variant */
+  /* Sizes of feeds that decide a rank by being 1 (op_decide_one): what was asked so far is entry->decisions, and the first
+   * `one_count` answers are given; those after them are no. */
+  const bool *ones;
+  uint32_t one_count;
+  const struct lower_gather *gathers;
+  uint32_t gather_count;
+};
+/* What it found out, also where it failed: why the entry needs variants. */
+struct lower_findings {
+  bool undecided;        /* comparisons may misfit */
+  bool assumed;          /* sizes that meet in a broadcast were taken for equal (lower_broadcast.c) */
+  uint32_t wants_feed;   /* it failed because it needs this feed, whose rank is not said: its number + 1 */
+  uint32_t wants_symbol; /* it failed because it must know this size of a feed: its symbol + 1 */
+};
 /* Lowers one entry into out->flow (with feeds and fetches filled). Errors name the node and the op; UNIMPLEMENTED names
  * all ops of the entry that have no row. */
-status lower_entry(struct lower *lw, const struct lower_request *request, struct entry *out);
+status lower_entry(const struct lower_options *options, const struct lower_request *request, struct lower_findings *found,
+                   struct entry *out);
 /* Lowers a list of ops that are not supported: for tfc check. */
 status lower_check_rows(const struct graph *graph, const bool *needed);
 /* The nodes that the request needs: needed[nodes.count]. */
@@ -275,9 +221,42 @@ struct object_shapes *lower_object(struct lower *lw, const struct node *maker);
  * of one row of it. */
 struct flow_value op_lasting_shape(struct op_call *c, const struct flow_value *x, bool row);
 
+/* ---- the lowering that calls a builder (lower_call.c) ---- */
+
+struct arena *op_arena(const struct op_call *c);
+struct dim_table *op_dims(const struct op_call *c);
+/* Where nodes are added now: the entry's flow, or a region's. */
+struct flow *op_flow(const struct op_call *c);
+/* The whole graph: the function library. */
+const struct graph *op_graph(const struct op_call *c);
+/* The graph that is being lowered, the whole one or a function's body; and the last one made, behind which all others are
+ * (lower_frame.h). */
+struct frame *op_frame(const struct op_call *c);
+struct frame *op_newest_frame(const struct op_call *c);
+/* In a region a failing check is not yet an error of the build. */
+bool op_in_region(const struct op_call *c);
+/* Only a shape is asked for: the flow is thrown away. */
+bool op_in_trial(const struct op_call *c);
+/* Finds or makes the variable (task, container, name) and returns its number. */
+uint32_t op_find_var(struct op_call *c, const struct flow_var *wanted);
+/* Values of other shapes than it is declared with are assigned to a variable: struct lower_options. */
+void op_open_var(struct op_call *c, uint32_t var, int rank, const int64_t *dims);
+/* For comparisons without shape errors, of sizes that are not known: whether they are taken not to fit. The entry has a variant for the
+ * other answer. */
+bool op_takes_misfits(struct op_call *c);
+/* Sizes that meet in a broadcast were taken for equal: the entry has a variant that assumes nothing. */
+void op_note_assumed(struct op_call *c);
+/* The node is a placeholder that is needed and not fed: what is not known while compiling may be due to it. */
+void op_note_unfed(struct op_call *c);
+/* The value that lists the names of a step's temporary variables, on the node's task; NO_VALUE at first. */
+value_id *op_temporaries(struct op_call *c);
+/* Where the functions of an iterator's datasets are collected (ops/host/ops_dataset.c); NULL: they are not. Returns the place before. */
+struct dataset_functions *op_datasets(const struct op_call *c);
+struct dataset_functions *op_collect_datasets(struct op_call *c, struct dataset_functions *all);
+
 /* ---- values ---- */
 
-static inline struct flow_value *op_value(const struct op_call *c, value_id v) { return &c->lw->flow->values.items[v]; }
+struct flow_value *op_value(const struct op_call *c, value_id v);
 /* Input i as a value: a variable is read here. */
 status op_input(struct op_call *c, uint32_t i, value_id *out);
 void op_add_control(struct op_call *c, flow_id id);
@@ -316,6 +295,8 @@ status op_elements(struct op_call *c, value_id v, dim **out, int *count);
 status op_given_shape(struct op_call *c, value_id v, const char *what, dim **out, int *rank);
 /* Like op_elements, but leaves NO_DIM where an element is not known while compiling. */
 status op_known_elements(struct op_call *c, value_id v, dim **out, int *count);
+/* The same, for a builder that can do without: nobody is asked for what is not known. */
+bool op_has_known_elements(struct op_call *c, value_id v, dim **out, int *count);
 /* All elements as numbers; UNIMPLEMENTED naming the argument when they are not known while compiling. */
 status op_const_ints(struct op_call *c, value_id v, const char *what, int64_t **out, int *count);
 /* One integer that must be known while compiling. */

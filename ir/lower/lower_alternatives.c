@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ir/kernel/formula_words.h"
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_state.h"
 
 #define ALTERNATIVES_DEPTH 12 /* conditions that meet in one node: it is lowered twice for each */
 
@@ -47,7 +47,7 @@ static struct bound join(struct op_call *c, value_id predicate, const struct bou
       x.dims[d] = op_new_symbol(c);
   value_id v = op_merge(c, predicate, side[0].value, side[1].value, x.rank, x.dims);
   if (c->effect) /* what is wrong with one of the sides is said first: its value is not there */
-    vec_push(&c->lw->flow->nodes.items[op_value(c, v)->producer]->controls, c->effect);
+    vec_push(&c->lw->walk.flow->nodes.items[op_value(c, v)->producer]->controls, c->effect);
   return (struct bound){.value = v, .maker = side[1].maker, .guards = c->guards};
 }
 
@@ -109,11 +109,11 @@ static const struct alternatives *first_alternatives(const struct op_call *c) {
 /* What is remembered of an object that the call made is of this side alone: a list of elements of another rank is another list. */
 static void own_object(struct op_call *c) {
   struct lower *lw = c->lw;
-  for (uint32_t i = 0; i < lw->objects.count; i++) {
-    if (lw->objects.items[i]->maker != c->node)
+  for (uint32_t i = 0; i < lw->facts.objects.count; i++) {
+    if (lw->facts.objects.items[i]->maker != c->node)
       continue;
     const struct node *own = arena_copy(lw->arena, c->node, sizeof *c->node);
-    lw->objects.items[i]->maker = own;
+    lw->facts.objects.items[i]->maker = own;
     for (uint32_t out = 0; out < c->out_count; out++)
       if (c->out[out].maker == c->node)
         c->out[out].maker = own;
@@ -125,25 +125,25 @@ status lower_each_alternative(struct op_call *c) {
   const struct alternatives *a = first_alternatives(c);
   if (!a) {
     TRY(lower_call_node(c));
-    if (c->lw->alternative_depth)
+    if (c->lw->walk.alternative_depth)
       own_object(c);
-    return c->lw->alternative_depth && c->keeps_guards ? fail(UNIMPLEMENTED, "a condition on a value of several ranks") : OK;
+    return c->lw->walk.alternative_depth && c->keeps_guards ? fail(UNIMPLEMENTED, "a condition on a value of several ranks") : OK;
   }
-  if (c->lw->alternative_depth == ALTERNATIVES_DEPTH)
+  if (c->lw->walk.alternative_depth == ALTERNATIVES_DEPTH)
     return fail(UNIMPLEMENTED, "values of several ranks, which depend on more than %d conditions", ALTERNATIVES_DEPTH);
   struct bound *out[2];
   status s[2];
   const char *why[2];
-  c->lw->alternative_depth++;
+  c->lw->walk.alternative_depth++;
   for (uint32_t k = 0; k < 2; k++) {
     out[k] = ARENA_ARRAY(c->lw->arena, struct bound, c->out_count + 1);
     s[k] = lower_side(c, a, k, out[k]);
     why[k] = s[k] == OK ? NULL : arena_strdup(c->lw->arena, status_text());
   }
-  c->lw->alternative_depth--;
+  c->lw->walk.alternative_depth--;
   if (s[0] != OK && s[1] != OK)
     return s[0] == UNIMPLEMENTED ? fail(s[0], "%s", why[0]) : fail(s[1], "%s", why[1]);
-  if (c->lw->wants_feed || c->lw->wants_symbol)
+  if (c->lw->found.wants_feed || c->lw->found.wants_symbol)
     return fail(UNIMPLEMENTED, "%s", why[s[0] == OK]);
   return join_sides(c, a, out, s, why);
 }
@@ -309,6 +309,6 @@ status lower_for_each_size(struct op_call *c, dim size) {
   }
   status s = lower_each_alternative(&one);
   op_go_on(c, &one);
-  c->keeps_guards = one.keeps_guards && !c->lw->alternative_depth; /* else the refused side has its check */
+  c->keeps_guards = one.keeps_guards && !c->lw->walk.alternative_depth; /* else the refused side has its check */
   return s;
 }

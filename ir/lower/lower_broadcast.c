@@ -2,7 +2,7 @@
  * known they must agree. Of sizes that are not known either may turn out to be 1.
  *
  * That is rare, and a loop that allows for it is slower, so an entry is first compiled as if such sizes were equal. When that
- * was assumed of sizes of feeds (struct lower.assumed), a variant of the entry is compiled that assumes nothing, and the runtime
+ * was assumed of sizes of feeds (struct lower_findings), a variant of the entry is compiled that assumes nothing, and the runtime
  * takes it for feeds that do not fit the first. There the size of the result is
  *     max(a, b) * min(a, b, 1)
  * a check makes sure that a and b agree or one of them is 1, and a load is clamped to the last element (kb_load_broadcast),
@@ -10,12 +10,12 @@
  * sizes that each turn of a loop has anew: those of a slice that grows are 1 at first. */
 #include <string.h>
 
-#include "ir/lower/lower.h"
+#include "ir/lower/lower_state.h"
 
 /* Sizes that met before: `out` already has the size of both. */
 static bool met_before(struct op_call *c, dim out, dim with) {
-  for (uint32_t i = 0; i < c->lw->met.count; i++) {
-    const struct met_dims *m = &c->lw->met.items[i];
+  for (uint32_t i = 0; i < c->lw->facts.met.count; i++) {
+    const struct met_dims *m = &c->lw->facts.met.items[i];
     if (m->out == out && (m->a == with || m->b == with))
       return true;
   }
@@ -41,8 +41,8 @@ static void meet(struct op_call *c, dim a, dim b, dim *out) {
     *out = met_before(c, a, b) ? a : b;
     return;
   }
-  for (uint32_t i = 0; i < c->lw->met.count && !c->guards && !c->lw->region_depth; i++) {
-    const struct met_dims *m = &c->lw->met.items[i];
+  for (uint32_t i = 0; i < c->lw->facts.met.count && !c->guards && !c->lw->walk.region_depth; i++) {
+    const struct met_dims *m = &c->lw->facts.met.items[i];
     if (m->checked && ((m->a == a && m->b == b) || (m->a == b && m->b == a))) {
       *out = m->out;
       return;
@@ -51,17 +51,17 @@ static void meet(struct op_call *c, dim a, dim b, dim *out) {
   check_sizes(c, a, b);
   dim one = op_dim(c, 1);
   *out = dim_mul(t, dim_max(t, a, b), dim_min(t, dim_min(t, a, one), dim_min(t, b, one)));
-  vec_push(&c->lw->met, (struct met_dims){*out, a, b, !c->guards && !c->lw->region_depth});
+  vec_push(&c->lw->facts.met, (struct met_dims){*out, a, b, !c->guards && !c->lw->walk.region_depth});
 }
 
 void op_note_given(struct op_call *c, dim d) {
   if (op_dim_is_late(c, d))
-    vec_push(&c->lw->given, d);
+    vec_push(&c->lw->facts.given, d);
 }
 
 static bool is_given(struct op_call *c, dim d) {
-  for (uint32_t i = 0; i < c->lw->given.count; i++)
-    if (dim_equal(c->lw->dims, c->lw->given.items[i], d) == 1)
+  for (uint32_t i = 0; i < c->lw->facts.given.count; i++)
+    if (dim_equal(c->lw->dims, c->lw->facts.given.items[i], d) == 1)
       return true;
   return false;
 }
@@ -70,7 +70,8 @@ static bool is_known_to_lack_one(struct op_call *c, dim d) { return dim_equal(c-
 
 bool op_may_assume_equal(struct op_call *c, dim a, dim b) {
   bool varies = !op_dim_is_outer(c, a) || !op_dim_is_outer(c, b);
-  return !varies && !c->lw->broadcasts && dim_equal(c->lw->dims, a, b) < 0 && op_may_unify(c, a, b) && !is_given(c, a) && !is_given(c, b);
+  return !varies && !c->lw->options->broadcasts && dim_equal(c->lw->dims, a, b) < 0 && op_may_unify(c, a, b) && !is_given(c, a) &&
+         !is_given(c, b);
 }
 
 static status broadcast_dim(struct op_call *c, dim a, dim b, bool may_meet, dim *out) {
@@ -88,7 +89,7 @@ static status broadcast_dim(struct op_call *c, dim a, dim b, bool may_meet, dim 
     meet(c, a, b, out);
     return OK;
   }
-  c->lw->assumed = true;
+  c->lw->found.assumed = true;
   return op_equal_dims(c, a, b, "broadcast");
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ir/kernel/formula_words.h"
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_state.h"
 
 /* The axis counted from the front. */
 static struct element from_front(struct formula *f, struct element axis, struct element count, struct element unused) {
@@ -100,14 +100,14 @@ int op_decide_one(struct op_call *c, dim d) {
   int equal = dim_equal(lw->dims, d, one);
   if (equal >= 0)
     return equal;
-  for (uint32_t i = 0; i < lw->entry->decisions.count; i++)
-    if (dim_equal(lw->dims, lw->entry->decisions.items[i].size, d) == 1)
-      return lw->entry->decisions.items[i].is_one;
+  for (uint32_t i = 0; i < lw->walk.entry->decisions.count; i++)
+    if (dim_equal(lw->dims, lw->walk.entry->decisions.items[i].size, d) == 1)
+      return lw->walk.entry->decisions.items[i].is_one;
   if (op_dim_is_late(c, d))
     return -1;
-  uint32_t number = lw->entry->decisions.count;
-  bool is_one = number < lw->one_count && lw->ones[number];
-  vec_push(&lw->entry->decisions, (struct size_decision){dim_resolve(lw->dims, d), is_one});
+  uint32_t number = lw->walk.entry->decisions.count;
+  bool is_one = number < lw->options->one_count && lw->options->ones[number];
+  vec_push(&lw->walk.entry->decisions, (struct size_decision){dim_resolve(lw->dims, d), is_one});
   if (is_one)
     (void)dim_unify(lw->dims, d, one); /* a formula stays what it is; that it is 1 is known by its number */
   return is_one;

@@ -7,7 +7,7 @@
 
 #include "ir/kernel/formula_words.h"
 #include "ir/graph/function.h"
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_state.h"
 
 /* ---- the condition ---- */
 
@@ -109,19 +109,15 @@ static struct bound *region_arguments(struct op_call *c, struct flow *flow, cons
 static status build_region(struct op_call *c, struct region_body body, bool loops, const struct bound *in, uint32_t in_count,
                            const struct flow_value *shapes, uint32_t ret_count, struct region *out) {
   struct lower *lw = c->lw;
-  struct flow *outer = lw->flow;
   struct op_call inner = *c;
   memset(&inner.controls, 0, sizeof inner.controls);
   memset(&inner.body, 0, sizeof inner.body);
   inner.effect = 0;
   *out = (struct region){.flow = flow_create(lw->arena, lw->dims), .ret_count = ret_count};
-  out->flow->parent = outer;
   out->rets = ARENA_ARRAY(lw->arena, struct bound, ret_count + 1);
   out->first_symbol = dims_symbol_count(lw->dims);
   struct bound *args = region_arguments(c, out->flow, in, in_count, shapes);
-  lw->flow = out->flow;
-  if (lw->region_depth++ == 0)
-    lw->outer_symbols = dims_symbol_count(lw->dims);
+  struct flow *outer = out->flow->parent = region_enter(lw, out->flow);
   status s = body.build(&inner, body.self, args, in_count, out->rets, ret_count);
   for (uint32_t i = 0; i < ret_count && s == OK; i++) {
     value_id v = NO_VALUE;
@@ -135,8 +131,7 @@ static status build_region(struct op_call *c, struct region_body body, bool loop
     out->rets[i].value = v;
     vec_push(&out->flow->results, v);
   }
-  lw->region_depth--;
-  lw->flow = outer;
+  region_leave(lw, outer);
   out->has_effects = inner.body.count > 0;
   vec_free(&inner.body);
   return s;
@@ -144,8 +139,8 @@ static status build_region(struct op_call *c, struct region_body body, bool loop
 
 /* Values read from a variable's memory may not leave a region as that memory: they are copied. */
 static status copy_results(struct op_call *c, struct region *r) {
-  struct flow *outer = c->lw->flow;
-  c->lw->flow = r->flow;
+  struct flow *outer = c->lw->walk.flow;
+  c->lw->walk.flow = r->flow;
   status s = OK;
   for (uint32_t i = 0; i < r->flow->results.count && s == OK; i++) {
     value_id v = r->flow->results.items[i];
@@ -157,7 +152,7 @@ static status copy_results(struct op_call *c, struct region *r) {
       s = op_copy(&copy, v, &r->flow->results.items[i]);
     }
   }
-  c->lw->flow = outer;
+  c->lw->walk.flow = outer;
   return s;
 }
 
@@ -286,13 +281,13 @@ static status build_regions(struct op_call *c, const struct region_body *bodies,
       if (!is_fixed(c, c->in[i].value))
         shapes[i - 1].data = NULL;
     }
-  uint32_t outside = c->lw->branch_symbols;
+  uint32_t outside = c->lw->facts.branch_symbols;
   status s = OK;
   for (uint32_t b = 0; b < count && s == OK; b++) {
-    c->lw->branch_symbols = dims_symbol_count(c->lw->dims);
+    c->lw->facts.branch_symbols = dims_symbol_count(c->lw->dims);
     s = build_region(c, bodies[b], false, c->in + 1, c->in_count - 1, shapes, c->out_count, &regions[b]);
   }
-  c->lw->branch_symbols = outside;
+  c->lw->facts.branch_symbols = outside;
   return s;
 }
 
@@ -436,10 +431,10 @@ static status build_loop(struct op_call *c, struct region_body cond, struct regi
     TRY(generalise(c, shapes, open, &regions[1], &changed));
   }
   TRY(build_region(c, cond, false, c->in, c->in_count, shapes, 1, &regions[0]));
-  struct flow *outer = c->lw->flow;
-  c->lw->flow = regions[0].flow;
+  struct flow *outer = c->lw->walk.flow;
+  c->lw->walk.flow = regions[0].flow;
   status s = condition_value(c, regions[0].flow->results.items[0], &regions[0].flow->results.items[0]);
-  c->lw->flow = outer;
+  c->lw->walk.flow = outer;
   TRY(s);
   TRY(copy_results(c, &regions[1]));
   emit_loop(c, regions, shapes);

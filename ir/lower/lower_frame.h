@@ -35,13 +35,18 @@ struct frame {
 };
 
 struct frame *frame_create(struct lower *lw, const struct graph *graph);
+/* The newest one is none of the lowering's any more. */
+void frame_drop(struct lower *lw, struct frame *fr);
+/* Nodes are added to a region's flow; returns the flow around it, for the end. */
+struct flow *region_enter(struct lower *lw, struct flow *region);
+void region_leave(struct lower *lw, struct flow *outer);
 struct bound *frame_outputs(struct lower *lw, struct frame *fr, uint32_t node);
 /* Whether a node that is lowered, or somebody outside, takes the output. */
 bool frame_output_used(struct frame *fr, const struct node *node, uint32_t port);
 /* Whether all that take it are nodes of this op. */
 bool frame_only_takes(const struct frame *fr, const struct node *node, uint32_t port, const char *op);
 status frame_lower_node(struct lower *lw, struct frame *fr, uint32_t index);
-/* UNIMPLEMENTED where an edge is a feed without a rank for which none is tried yet: lw->wants_feed then names it. */
+/* UNIMPLEMENTED where an edge is a feed without a rank for which none is tried yet: lw->found.wants_feed then names it. */
 status lower_check_feed(struct lower *lw, const struct frame *fr, struct edge e);
 /* lower_guard.c: the conditions of a node whose inputs have these; both may be NULL. */
 const struct guards *guards_join(struct lower *lw, const struct guards *a, const struct guards *b);
@@ -51,7 +56,7 @@ value_id op_merge(struct op_call *c, value_id predicate, value_id when_false, va
 value_id op_bool(struct op_call *c, bool value);
 /* lower_alternatives.c: a call of the node's builder, for each of the ranks that its inputs may have. */
 status lower_each_alternative(struct op_call *c);
-/* lower_gather.c: inputs of the call that lw->gathers asks for. */
+/* lower_gather.c: inputs of the call that lower_options.gathers asks for. */
 void lower_gather_inputs(struct op_call *c);
 /* lower.c: the call itself. */
 status lower_call_node(struct op_call *c);
@@ -62,7 +67,7 @@ status lower_ranks(struct op_call *c, value_id whole, value_id rank, rank_set ra
 /* Whether a size is that of an input; the call for each value that the size can have: op_const_size. */
 bool lower_has_size(struct op_call *c, dim size);
 status lower_for_each_size(struct op_call *c, dim size);
-/* lower_variable.c: the variable's value now; UNIMPLEMENTED with lw->wants_var where it has one of several ranks, and the call for each. */
+/* lower_variable.c: the variable's value now; UNIMPLEMENTED with lw->wants.var where it has one of several ranks, and the call for each. */
 status lower_read_variable(struct op_call *c, struct bound b, value_id *out);
 status lower_each_rank(struct op_call *c);
 bool lower_variable_has_ranks(struct op_call *c, struct bound b);
@@ -110,6 +115,12 @@ void lower_note_softmax(struct op_call *c, struct frame *fr, uint32_t index);
 status lower_call_body(struct op_call *c, const struct instance *body);
 /* The body of a function in the flow that is being built: what its arguments are bound to, what its results became. Effects of
  * the body come after the call's controls and are appended to c->body. */
+struct attr_func;
+status lower_body_as_written(struct op_call *c, const struct attr_func *function, const struct bound *args, uint32_t arg_count,
+                             struct bound *rets, uint32_t ret_count);
+/* The body of a function of scalars in a flow of its own, *out, which is none of the entry's: the values of its arguments and results. */
+status lower_scalars(struct op_call *c, const struct attr_func *function, const enum dtype *dtypes, uint32_t arg_count, value_id *args,
+                     uint32_t ret_count, value_id *rets, struct flow **out);
 status lower_body(struct op_call *c, const char *function, const struct attr *attrs, uint32_t attr_count, const struct bound *args,
                   uint32_t arg_count, struct bound *rets, uint32_t ret_count);
 /* INVALID_ARGUMENT: the placeholder must be fed. */

@@ -4,7 +4,7 @@
 #include "ir/graph/attr_hash.h"
 #include "ir/graph/function.h"
 #include "ir/graph/gradient.h"
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_state.h"
 
 #define TRIALS_MAX 4 /* trials within trials: what is put in depends on what was taken out of another */
 
@@ -22,7 +22,7 @@ static status shape_from_attr(struct lower *lw, const struct attr_shape *s, cons
 
 /* Feeds of the placeholders that a trial needs. `loose`: those without a rank are taken for scalars. */
 static status bind_placeholders(struct lower *trial, const bool *needed, bool loose) {
-  const struct graph *graph = trial->frame->graph;
+  const struct graph *graph = trial->walk.frame->graph;
   for (uint32_t i = 0; i < graph->nodes.count; i++) {
     const struct node *n = &graph->nodes.items[i];
     dim d[LIMIT_RANK];
@@ -32,10 +32,10 @@ static status bind_placeholders(struct lower *trial, const bool *needed, bool lo
     struct edge e = {i, 0};
     if (!loose || lower_feed_has_rank(graph, e))
       TRY(lower_feed_shape(trial, graph, e, &rank, d));
-    frame_outputs(trial, trial->frame, i)[0] =
-      (struct bound){.value = flow_add_value(trial->flow, dtype_base(n->output_dtypes[0]), rank, d)};
-    trial->frame->lowered[i] = true;
-    trial->frame->token_known[i] = true;
+    frame_outputs(trial, trial->walk.frame, i)[0] =
+      (struct bound){.value = flow_add_value(trial->walk.flow, dtype_base(n->output_dtypes[0]), rank, d)};
+    trial->walk.frame->lowered[i] = true;
+    trial->walk.frame->token_known[i] = true;
   }
   return OK;
 }
@@ -47,15 +47,15 @@ static status try_edge(struct lower *trial, const struct graph *graph, struct ed
   uint32_t *order = ARENA_ARRAY(trial->arena, uint32_t, graph->nodes.count + 1);
   TRY(lower_mark_needed(&r, needed));
   TRY(graph_order(graph, order));
-  trial->flow = flow_create(trial->arena, trial->dims);
-  trial->frame = NULL;
-  trial->frame = frame_create(trial, graph);
-  trial->frame->needed = needed;
-  trial->frame->wanted = &edge;
-  trial->frame->wanted_count = 1;
+  trial->walk.flow = flow_create(trial->arena, trial->dims);
+  trial->walk.frame = NULL;
+  trial->walk.frame = frame_create(trial, graph);
+  trial->walk.frame->needed = needed;
+  trial->walk.frame->wanted = &edge;
+  trial->walk.frame->wanted_count = 1;
   TRY(bind_placeholders(trial, needed, loose));
-  TRY(frame_lower_nodes(trial, trial->frame, order));
-  struct bound b = trial->frame->bound[edge.node][edge.port];
+  TRY(frame_lower_nodes(trial, trial->walk.frame, order));
+  struct bound b = trial->walk.frame->bound[edge.node][edge.port];
   struct op_call c = {.lw = trial, .node = &graph->nodes.items[edge.node], .in = &b, .in_count = 1};
   value_id v;
   TRY(op_input(&c, 0, &v));
@@ -70,29 +70,29 @@ static status try_edge(struct lower *trial, const struct graph *graph, struct ed
 
 struct lower lower_apart(const struct lower *lw) {
   struct lower apart = *lw;
-  memset(&apart.objects, 0, sizeof apart.objects);
-  memset(&apart.met, 0, sizeof apart.met);
-  memset(&apart.given_ranks, 0, sizeof apart.given_ranks);
-  memset(&apart.given, 0, sizeof apart.given);
-  memset(&apart.changed, 0, sizeof apart.changed);
-  memset(&apart.temporaries, 0, sizeof apart.temporaries);
+  memset(&apart.facts.objects, 0, sizeof apart.facts.objects);
+  memset(&apart.facts.met, 0, sizeof apart.facts.met);
+  memset(&apart.facts.given_ranks, 0, sizeof apart.facts.given_ranks);
+  memset(&apart.facts.given, 0, sizeof apart.facts.given);
+  memset(&apart.facts.changed, 0, sizeof apart.facts.changed);
+  memset(&apart.facts.temporaries, 0, sizeof apart.facts.temporaries);
   return apart;
 }
 
 void lower_free(struct lower *lw) {
-  vec_free(&lw->objects);
-  vec_free(&lw->met);
-  vec_free(&lw->given_ranks);
-  vec_free(&lw->given);
-  vec_free(&lw->changed);
-  vec_free(&lw->temporaries);
+  vec_free(&lw->facts.objects);
+  vec_free(&lw->facts.met);
+  vec_free(&lw->facts.given_ranks);
+  vec_free(&lw->facts.given);
+  vec_free(&lw->facts.changed);
+  vec_free(&lw->facts.temporaries);
 }
 
 static status shape_of_edge(const struct lower *lw, const struct graph *graph, struct edge edge, bool loose, int *rank, dim *dims) {
   struct lower trial = lower_apart(lw);
-  trial.trial_depth++;
-  status result = trial.trial_depth > TRIALS_MAX ? fail(UNIMPLEMENTED, "shapes that depend on each other")
-                                                 : try_edge(&trial, graph, edge, loose, rank, dims);
+  trial.walk.trial_depth++;
+  status result = trial.walk.trial_depth > TRIALS_MAX ? fail(UNIMPLEMENTED, "shapes that depend on each other")
+                                                      : try_edge(&trial, graph, edge, loose, rank, dims);
   lower_free(&trial);
   return result;
 }
@@ -238,7 +238,7 @@ static status check_args(struct lower *lw, const char *name, const struct instan
                 arg_count, ret_count);
   for (uint32_t i = 0; i < arg_count; i++) {
     enum dtype want = dtype_base(body->graph->nodes.items[i].output_dtypes[0]);
-    enum dtype have = args[i].value ? lw->flow->values.items[args[i].value].dtype : want;
+    enum dtype have = args[i].value ? lw->walk.flow->values.items[args[i].value].dtype : want;
     if (have != want)
       return fail(INVALID_ARGUMENT, "function '%s': argument %u is %s, not %s", name, i, dtype_name(want), dtype_name(have));
   }
@@ -250,7 +250,7 @@ static status check_args(struct lower *lw, const char *name, const struct instan
 static const bool *used_results(struct op_call *c, const struct callee *callee, uint32_t count) {
   bool *used = ARENA_ARRAY(c->lw->arena, bool, count + 1);
   for (uint32_t i = 0; i < count; i++)
-    used[i] = !callee->of || frame_output_used(c->lw->frame, c->node, i);
+    used[i] = !callee->of || frame_output_used(c->lw->walk.frame, c->node, i);
   return used;
 }
 
@@ -258,7 +258,7 @@ static const bool *used_results(struct op_call *c, const struct callee *callee, 
  * calls share it: the function and the caller's attributes. */
 static const char *state_of_body(struct op_call *c, const struct callee *callee) {
   struct arena *arena = c->lw->arena;
-  const struct frame *caller = c->lw->frame;
+  const struct frame *caller = c->lw->walk.frame;
   const struct function *f = function_find(c->lw->graph, callee->name);
   const char *name = arena_printf(arena, "%s%s", callee->of ? "gradient of " : "", callee->name);
   if (!f || !f->is_shared)
@@ -275,7 +275,7 @@ static status lower_instance(struct op_call *c, const struct callee *callee, con
   struct lower *lw = c->lw;
   const char *state = state_of_body(c, callee);
   place_body(body->graph, c->node);
-  struct frame *caller = lw->frame, *fr = frame_create(lw, body->graph);
+  struct frame *caller = lw->walk.frame, *fr = frame_create(lw, body->graph);
   fr->function = callee->name;
   fr->call = c->node;
   fr->state = state;
@@ -288,11 +288,11 @@ static status lower_instance(struct op_call *c, const struct callee *callee, con
   }
   for (uint32_t i = 0; i < c->controls.count; i++)
     vec_push(&fr->entry_controls, c->controls.items[i]);
-  lw->frame = fr;
-  lw->depth++;
+  lw->walk.frame = fr;
+  lw->walk.depth++;
   status s = walk_body(lw, fr, body, used);
-  lw->depth--;
-  lw->frame = caller;
+  lw->walk.depth--;
+  lw->walk.frame = caller;
   TRY(s);
   for (uint32_t i = 0; i < body->ret_count; i++)
     if (used[i])
@@ -305,14 +305,14 @@ static status lower_instance(struct op_call *c, const struct callee *callee, con
 /* How often the function is being lowered, around this call. */
 static uint32_t open_calls(const struct lower *lw, const char *name) {
   uint32_t count = 0;
-  for (const struct frame *fr = lw->frame; fr; fr = fr->parent)
+  for (const struct frame *fr = lw->walk.frame; fr; fr = fr->parent)
     count += fr->function && strcmp(fr->function, name) == 0;
   return count;
 }
 
 /* Too many calls are open: the function that calls itself is the innermost one of the library that is open more than once. */
 static status refuse_depth(const struct lower *lw, const char *name) {
-  for (const struct frame *fr = lw->frame; fr; fr = fr->parent)
+  for (const struct frame *fr = lw->walk.frame; fr; fr = fr->parent)
     if (fr->function && function_find(lw->graph, fr->function) && open_calls(lw, fr->function) > 1)
       return fail(UNIMPLEMENTED, "function '%s' calls itself: recursion is not supported", fr->function);
   return fail(UNIMPLEMENTED, "calls are more than %d deep: '%s'", LIMIT_NESTING, name);
@@ -323,11 +323,39 @@ status lower_body(struct op_call *c, const char *name, const struct attr *attrs,
   struct lower *lw = c->lw;
   struct instance body;
   struct callee callee = find_callee(lw, name, attrs, attr_count);
-  if (lw->depth >= LIMIT_NESTING)
+  if (lw->walk.depth >= LIMIT_NESTING)
     return refuse_depth(lw, callee.name);
   TRY(instantiate_callee(lw, &callee, c->node->name, &body));
   TRY(check_args(lw, callee.name, &body, args, arg_count, ret_count));
   return lower_instance(c, &callee, &body, used_results(c, &callee, ret_count), args, rets);
+}
+
+status lower_body_as_written(struct op_call *c, const struct attr_func *f, const struct bound *args, uint32_t arg_count, struct bound *rets,
+                             uint32_t ret_count) {
+  bool outer = c->lw->walk.as_written;
+  c->lw->walk.as_written = true;
+  status s = lower_body(c, f->name, f->attrs, f->attr_count, args, arg_count, rets, ret_count);
+  c->lw->walk.as_written = outer;
+  return s;
+}
+
+status lower_scalars(struct op_call *c, const struct attr_func *f, const enum dtype *dtypes, uint32_t arg_count, value_id *args,
+                     uint32_t ret_count, value_id *rets, struct flow **out) {
+  struct lower trial = lower_apart(c->lw);
+  *out = flow_create(trial.arena, trial.dims);
+  region_enter(&trial, *out);
+  struct op_call inner = {.lw = &trial, .node = c->node};
+  struct bound *given = ARENA_ARRAY(trial.arena, struct bound, arg_count + 1),
+               *made = ARENA_ARRAY(trial.arena, struct bound, ret_count + 1);
+  for (uint32_t i = 0; i < arg_count; i++)
+    given[i].value = args[i] = flow_add_value(*out, dtypes[i], 0, NULL);
+  status result = lower_body(&inner, f->name, f->attrs, f->attr_count, given, arg_count, made, ret_count);
+  for (uint32_t i = 0; i < ret_count; i++)
+    rets[i] = made[i].value;
+  lower_free(&trial);
+  vec_free(&inner.body);
+  vec_free(&inner.controls);
+  return result;
 }
 
 /* The call's effect is all effects of the body. */
@@ -335,7 +363,7 @@ static void join_effects(struct op_call *c) {
   if (c->body.count == 0)
     return;
   flow_id id;
-  struct flow_node *join = flow_add_node(c->lw->flow, FLOW_NOOP, c->node->name, c->node->op, c->node->task, &id);
+  struct flow_node *join = flow_add_node(c->lw->walk.flow, FLOW_NOOP, c->node->name, c->node->op, c->node->task, &id);
   for (uint32_t i = 0; i < c->body.count; i++)
     vec_push(&join->controls, c->body.items[i]);
   vec_free(&c->body); /* the call may be a copy, whose list nobody else frees */
@@ -350,11 +378,11 @@ status lower_call_function(struct op_call *c, const char *function, const struct
 
 status lower_call_body(struct op_call *c, const struct instance *body) {
   const struct callee callee = {.name = c->node->op, .calls_share = true};
-  bool outer = c->lw->as_written;
+  bool outer = c->lw->walk.as_written;
   TRY(check_args(c->lw, callee.name, body, c->in, c->in_count, c->out_count));
-  c->lw->as_written = true;
+  c->lw->walk.as_written = true;
   status s = lower_instance(c, &callee, body, used_results(c, &callee, c->out_count), c->in, c->out);
-  c->lw->as_written = outer;
+  c->lw->walk.as_written = outer;
   TRY(s);
   join_effects(c);
   return OK;

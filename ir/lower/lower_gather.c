@@ -2,7 +2,7 @@
  * other before they are applied. How many there are then only the step knows, so what takes them is lowered with that size. */
 #include <string.h>
 
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_state.h"
 
 struct gathered {
   struct gathered *next;
@@ -19,16 +19,16 @@ static bool is_user(const struct lower_gather *g, const char *node) {
 }
 
 static const struct gathered *find(const struct lower *lw, const struct lower_gather *what, value_id from) {
-  const struct gathered *g = lw->gathered;
-  while (g && (g->flow != lw->flow || g->what != what || g->from != from))
+  const struct gathered *g = lw->facts.gathered;
+  while (g && (g->flow != lw->walk.flow || g->what != what || g->from != from))
     g = g->next;
   return g;
 }
 
 /* Rows and indices are as many. */
 static dim pair_size(struct op_call *c, const struct lower_gather *what) {
-  for (const struct gathered *g = c->lw->gathered; g; g = g->next)
-    if (g->flow == c->lw->flow && g->what->pair == what->pair)
+  for (const struct gathered *g = c->lw->facts.gathered; g; g = g->next)
+    if (g->flow == c->lw->walk.flow && g->what->pair == what->pair)
       return op_value(c, g->to)->dims[0];
   return op_new_symbol(c);
 }
@@ -52,32 +52,33 @@ static value_id gather(struct op_call *c, const struct lower_gather *what, value
   struct flow_value x = *op_value(c, from);
   flow_id id;
   x.dims[0] = pair_size(c, what);
-  struct flow_node *n = flow_add_node(lw->flow, FLOW_HOST, what->value, "CollectiveGather", c->node->task, &id);
+  struct flow_node *n = flow_add_node(lw->walk.flow, FLOW_HOST, what->value, "CollectiveGather", c->node->task, &id);
   n->host = "CollectiveGather";
   n->blocks = n->stateful = true;
   n->attrs = gather_attrs(lw->arena, what, &n->attr_count);
   vec_push(&n->inputs, from);
-  value_id to = flow_add_value(lw->flow, x.dtype, x.rank, x.dims);
-  lw->flow->values.items[to].producer = id;
+  value_id to = flow_add_value(lw->walk.flow, x.dtype, x.rank, x.dims);
+  lw->walk.flow->values.items[to].producer = id;
   vec_push(&n->outputs, to);
   struct gathered *g = ARENA_NEW(lw->arena, struct gathered);
-  *g = (struct gathered){lw->gathered, lw->flow, what, from, to};
-  lw->gathered = g;
+  *g = (struct gathered){lw->facts.gathered, lw->walk.flow, what, from, to};
+  lw->facts.gathered = g;
   return to;
 }
 
 void lower_gather_inputs(struct op_call *c) {
   struct lower *lw = c->lw;
-  for (uint32_t k = 0; k < lw->gather_count && !lw->region_depth && !lw->trial_depth; k++) {
-    if (!is_user(&lw->gathers[k], c->node->name))
+  for (uint32_t k = 0; k < lw->options->gather_count && !lw->walk.region_depth && !lw->walk.trial_depth; k++) {
+    if (!is_user(&lw->options->gathers[k], c->node->name))
       continue;
     for (uint32_t i = 0; i < c->in_count; i++) {
       value_id v = c->in[i].value;
-      const struct flow_node *maker = v ? lw->flow->nodes.items[op_value(c, v)->producer] : NULL;
-      if (!maker || c->in[i].guards || op_value(c, v)->rank < 1 || maker->op == FLOW_HOST || strcmp(maker->name, lw->gathers[k].value) != 0)
+      const struct flow_node *maker = v ? lw->walk.flow->nodes.items[op_value(c, v)->producer] : NULL;
+      if (!maker || c->in[i].guards || op_value(c, v)->rank < 1 || maker->op == FLOW_HOST ||
+          strcmp(maker->name, lw->options->gathers[k].value) != 0)
         continue;
-      const struct gathered *g = find(lw, &lw->gathers[k], v);
-      c->in[i].value = g ? g->to : gather(c, &lw->gathers[k], v);
+      const struct gathered *g = find(lw, &lw->options->gathers[k], v);
+      c->in[i].value = g ? g->to : gather(c, &lw->options->gathers[k], v);
       c->in[i].shares = 0;
     }
   }

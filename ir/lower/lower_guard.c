@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ir/kernel/formula_words.h"
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_state.h"
 
 static bool has_guard(const struct guards *g, struct flow_guard wanted) {
   for (uint32_t i = 0; g && i < g->count; i++)
@@ -162,7 +162,7 @@ static void merge_references(struct op_call *c, const struct side *on, const str
   out->in = on->in;
   if (on->in.after == off->in.after)
     return;
-  struct flow_node *join = flow_add_node(c->lw->flow, FLOW_NOOP, c->node->name, c->node->op, c->node->task, &out->in.after);
+  struct flow_node *join = flow_add_node(c->lw->walk.flow, FLOW_NOOP, c->node->name, c->node->op, c->node->task, &out->in.after);
   if (off->in.after)
     vec_push(&join->controls, off->in.after);
   if (on->in.after)

@@ -7,7 +7,7 @@
 
 #include "ir/graph/function.h"
 #include "ir/graph/implementation.h"
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_state.h"
 
 #define OPTIMIZED_NODES_MIN 4
 
@@ -22,7 +22,7 @@ struct handed_on {
 
 /* A body that is inlined is a part of a larger graph, whatever its size. */
 bool lower_is_optimized(const struct lower *lw) {
-  const struct frame *fr = lw->frame;
+  const struct frame *fr = lw->walk.frame;
   const struct function *f = fr->function ? function_find(lw->graph, fr->function) : NULL;
   uint32_t count = f ? f->ret_count : 0;
   if (fr->function && !(f && f->is_shared))
@@ -35,16 +35,17 @@ bool lower_is_optimized(const struct lower *lw) {
 static const struct function *select_function(const struct op_call *c, const char *name) {
   const struct lower *lw = c->lw;
   const struct function *first = implementation_find(lw->graph, name, c->node->assigned);
-  if (!first || lw->as_written || !lower_is_optimized(lw))
+  if (!first || lw->walk.as_written || !lower_is_optimized(lw))
     return NULL;
-  const struct function *second = lw->frame->function ? NULL : implementation_find(lw->graph, first->name, c->node->assigned);
+  const struct function *second = lw->walk.frame->function ? NULL : implementation_find(lw->graph, first->name, c->node->assigned);
   return second ? second : first;
 }
 
 /* The results that `last`, the last input of a gradient as it is written, is one of. */
 static const struct handed_on *find_handed_on(const struct lower *lw, struct bound last) {
-  const struct handed_on *h = lw->handed_on;
-  while (h && !(h->flow == lw->flow && h->named_count && h->named_count <= h->count && h->rets[h->named_count - 1].value == last.value))
+  const struct handed_on *h = lw->walk.handed_on;
+  while (h &&
+         !(h->flow == lw->walk.flow && h->named_count && h->named_count <= h->count && h->rets[h->named_count - 1].value == last.value))
     h = h->next;
   return h;
 }
@@ -83,8 +84,8 @@ static status call_other(struct op_call *c, const struct function *f, const stru
   if (f->role != FUNCTION_FORWARD)
     return OK;
   struct handed_on *h = ARENA_NEW(c->lw->arena, struct handed_on);
-  *h = (struct handed_on){c->lw->flow, inner.out, rets, c->out_count, c->lw->handed_on};
-  c->lw->handed_on = h;
+  *h = (struct handed_on){c->lw->walk.flow, inner.out, rets, c->out_count, c->lw->walk.handed_on};
+  c->lw->walk.handed_on = h;
   return OK;
 }
 
@@ -94,9 +95,9 @@ status lower_call_selected(struct op_call *c, const char *name, const struct att
 }
 
 status lower_call_as_written(struct op_call *c, const struct attr_func *f) {
-  bool outer = c->lw->as_written;
-  c->lw->as_written = true;
+  bool outer = c->lw->walk.as_written;
+  c->lw->walk.as_written = true;
   status s = lower_call_function(c, f->name, f->attrs, f->attr_count);
-  c->lw->as_written = outer;
+  c->lw->walk.as_written = outer;
   return s;
 }

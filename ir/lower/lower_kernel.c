@@ -10,7 +10,7 @@
 void kb_begin(struct kb *kb, struct op_call *c, enum dtype dtype) {
   memset(kb, 0, sizeof *kb);
   kb->c = c;
-  kb->k = kernel_create(c->lw->arena, c->node->op);
+  kb->k = kernel_create(op_arena(c), c->node->op);
   kb->f = (struct formula){.kernel = kb->k, .dtype = dtype};
   kb->tail[0] = &kb->k->body;
 }
@@ -26,15 +26,15 @@ static uint32_t size_number(struct kb *kb, dim d) {
 }
 
 static kernel_dim buffer_dim(struct kb *kb, dim d) {
-  d = dim_resolve(kb->c->lw->dims, d);
+  d = dim_resolve(op_dims(kb->c), d);
   int64_t value;
-  return dim_is_const(kb->c->lw->dims, d, &value) ? (value < 0 ? 0 : value) : DIM_OF_SIZE(size_number(kb, d));
+  return dim_is_const(op_dims(kb->c), d, &value) ? (value < 0 ? 0 : value) : DIM_OF_SIZE(size_number(kb, d));
 }
 
 expr_id kb_dim(struct kb *kb, dim d) {
-  d = dim_resolve(kb->c->lw->dims, d);
+  d = dim_resolve(op_dims(kb->c), d);
   int64_t value;
-  return dim_is_const(kb->c->lw->dims, d, &value) ? kb_int(kb, value) : expr_size(kb->k, size_number(kb, d));
+  return dim_is_const(op_dims(kb->c), d, &value) ? kb_int(kb, value) : expr_size(kb->k, size_number(kb, d));
 }
 expr_id kb_int(struct kb *kb, int64_t value) { return expr_int(kb->k, DTYPE_INT64, value); }
 
@@ -55,9 +55,9 @@ uint32_t kb_in(struct kb *kb, value_id v) {
 }
 
 uint32_t kb_out(struct kb *kb, enum dtype dtype, int rank, const dim *dims) {
-  value_id v = flow_add_value(kb->c->lw->flow, dtype, rank, dims);
+  value_id v = flow_add_value(op_flow(kb->c), dtype, rank, dims);
   if (dtype == DTYPE_VARIANT) {
-    value_id numbers = flow_add_value(kb->c->lw->flow, DTYPE_INT64, rank, dims);
+    value_id numbers = flow_add_value(op_flow(kb->c), DTYPE_INT64, rank, dims);
     vec_push(&kb->places, ((struct kb_places){kb->args.count, v}));
     return add_buffer(kb, DTYPE_INT64, BUFFER_OUT, rank, dims, (struct flow_arg){.value = numbers});
   }
@@ -134,7 +134,7 @@ static void check_showing(struct kb *kb, expr_id holds, status code, const char 
     return;
   for (int i = 0; i < STATUS_SHOWN; i++)
     count += shown[i] != NO_EXPR;
-  stmt_check(kb->k, kb->tail[kb->depth], holds, code, check_text(kb->c->lw->arena, text, count), shown);
+  stmt_check(kb->k, kb->tail[kb->depth], holds, code, check_text(op_arena(kb->c), text, count), shown);
 }
 
 void kb_check(struct kb *kb, expr_id holds, status code, const char *text, expr_id shown0, expr_id shown1) {
@@ -186,7 +186,7 @@ void kb_store(struct kb *kb, uint32_t buffer, const expr_id *index, struct eleme
 /* Whether dimension i of a buffer may be 1 where the loop over it is longer. */
 static bool may_be_one(struct kb *kb, uint32_t buffer, int i, int out_dim, int out_rank) {
   value_id v = kb->args.items[buffer].value;
-  return v && kb->loop_rank == out_rank && dim_equal(kb->c->lw->dims, op_value(kb->c, v)->dims[i], kb->loop_dims[out_dim]) != 1;
+  return v && kb->loop_rank == out_rank && dim_equal(op_dims(kb->c), op_value(kb->c, v)->dims[i], kb->loop_dims[out_dim]) != 1;
 }
 
 expr_id kb_broadcast_index(struct kb *kb, uint32_t buffer, int axis, int out_rank, const expr_id *index) {
@@ -239,7 +239,7 @@ static int64_t known_count(struct dim_table *t, const struct flow_value *v) {
 }
 
 static struct cell *content_cells(struct kb *kb, const struct flow_value *v, int64_t count) {
-  struct dim_table *t = kb->c->lw->dims;
+  struct dim_table *t = op_dims(kb->c);
   struct cell *cells = calloc((size_t)count + 1, sizeof *cells);
   for (int64_t i = 0; i < count; i++) {
     dim d = dim_resolve(t, v->content[i]);
@@ -261,7 +261,7 @@ static bool may_be_unknown(const struct flow_value *v, int64_t count) {
 }
 
 static bool can_evaluate(struct kb *kb) {
-  struct dim_table *t = kb->c->lw->dims;
+  struct dim_table *t = op_dims(kb->c);
   uint32_t known = 0, unknown = 0;
   if (kb->effect)
     return false;
@@ -283,7 +283,7 @@ static bool can_evaluate(struct kb *kb) {
 
 /* The cells of an output as constant data, or as content; false when neither holds them. */
 static bool take_output(struct kb *kb, struct flow_value *v, const struct cell *cells, int64_t count) {
-  struct dim_table *t = kb->c->lw->dims;
+  struct dim_table *t = op_dims(kb->c);
   bool complex = dtype_is_complex(v->dtype), all_bits = true, any_known = false;
   enum dtype part = dtype_real(v->dtype);
   int64_t n = complex ? count * 2 : count;
@@ -292,7 +292,7 @@ static bool take_output(struct kb *kb, struct flow_value *v, const struct cell *
     any_known = any_known || cells[i].kind != CELL_UNKNOWN;
   }
   if (all_bits) {
-    char *data = arena_alloc_aligned(kb->c->lw->arena, (size_t)n * dtype_size(part) + 16, 64);
+    char *data = arena_alloc_aligned(op_arena(kb->c), (size_t)n * dtype_size(part) + 16, 64);
     for (int64_t i = 0; i < n; i++) {
       if (v->dtype == DTYPE_STRING)
         ((struct string_view *)(void *)data)[i] = cells[i].text;
@@ -303,7 +303,7 @@ static bool take_output(struct kb *kb, struct flow_value *v, const struct cell *
   }
   bool integers = v->dtype == DTYPE_INT32 || v->dtype == DTYPE_INT64;
   if (integers && count <= LIMIT_CONTENT && any_known) {
-    dim *content = ARENA_ARRAY(kb->c->lw->arena, dim, count + 1);
+    dim *content = ARENA_ARRAY(op_arena(kb->c), dim, count + 1);
     for (int64_t i = 0; i < count; i++)
       content[i] = cells[i].kind == CELL_DIM ? cells[i].d : cells[i].kind == CELL_BITS ? dim_const(t, cells[i].bits) : NO_DIM;
     v->content = content;
@@ -313,7 +313,7 @@ static bool take_output(struct kb *kb, struct flow_value *v, const struct cell *
 
 /* Runs the kernel over what is known. *all: every output became constant data, so that no node is needed. */
 static status evaluate(struct kb *kb, bool *all) {
-  struct dim_table *t = kb->c->lw->dims;
+  struct dim_table *t = op_dims(kb->c);
   uint32_t n = kb->args.count;
   struct eval_buffer *buffers = calloc(n + 1, sizeof *buffers);
   struct cell *sizes = calloc(kb->sizes.count + 1, sizeof *sizes);
@@ -344,7 +344,7 @@ static status evaluate(struct kb *kb, bool *all) {
     free(buffers[b].cells);
   free(buffers);
   free(sizes);
-  return result == ABORTED || kb->c->lw->region_depth || kb->c->guards ? OK : result;
+  return result == ABORTED || op_in_region(kb->c) || kb->c->guards ? OK : result;
 }
 
 /* An output known as constant data gets a node of its own. */
@@ -356,19 +356,19 @@ static void emit_constants(struct kb *kb) {
     value_id v = kb->args.items[b].value;
     vec_push(&n->outputs, v);
     struct flow_value *value = op_value(kb->c, v);
-    value->producer = kb->c->lw->flow->nodes.count - 1;
+    value->producer = op_flow(kb->c)->nodes.count - 1;
     value->index = 0;
   }
 }
 
 static void emit_kernel(struct kb *kb) {
   struct flow_node *n = op_emit(kb->c, FLOW_KERNEL, kb->effect);
-  flow_id id = kb->c->lw->flow->nodes.count - 1;
+  flow_id id = op_flow(kb->c)->nodes.count - 1;
   if (!kb->effect && kb->c->guard)
     vec_push(&n->controls, kb->c->guard);
   n->kernel = kb->k;
-  n->args = arena_copy(kb->c->lw->arena, kb->args.items, sizeof *n->args * kb->args.count);
-  n->sizes = arena_copy(kb->c->lw->arena, kb->sizes.items, sizeof *n->sizes * kb->sizes.count);
+  n->args = arena_copy(op_arena(kb->c), kb->args.items, sizeof *n->args * kb->args.count);
+  n->sizes = arena_copy(op_arena(kb->c), kb->sizes.items, sizeof *n->sizes * kb->sizes.count);
   for (uint32_t b = 0; b < kb->args.count; b++) {
     value_id v = kb->args.items[b].value;
     if (v == NO_VALUE)
@@ -394,7 +394,7 @@ static void emit_variants(struct kb *kb) {
         vec_push(&n->inputs, kb->args.items[b].value);
     vec_push(&n->inputs, kb->args.items[kb->places.items[i].buffer].value);
     vec_push(&n->outputs, kb->places.items[i].value);
-    value->producer = kb->c->lw->flow->nodes.count - 1;
+    value->producer = op_flow(kb->c)->nodes.count - 1;
     value->index = 0;
   }
 }
@@ -443,7 +443,7 @@ status op_map(struct op_call *c, const value_id *inputs, int count, enum dtype o
   for (int i = 1; i < count; i++) {
     TRY(op_broadcast(c, shape, inputs[i], &rank, dims));
     if (i + 1 < count)
-      shape = flow_add_value(c->lw->flow, first.dtype, rank, dims);
+      shape = flow_add_value(op_flow(c), first.dtype, rank, dims);
   }
   struct kb kb;
   kb_begin(&kb, c, first.dtype);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "ir/lower/loop_frames.h"
+#include "ir/lower/lower_state.h"
 
 /* ---- order with loops as single nodes ---- */
 
@@ -188,7 +189,7 @@ static status shape_entering(struct looping *p) {
       continue;
     TRY(op_input(&c, 0, &v->in.value));
     v->in.var = 0;
-    v->shape = p->lw->flow->values.items[v->in.value];
+    v->shape = p->lw->walk.flow->values.items[v->in.value];
     if (v->merge != NO_NODE) {
       v->shape.data = NULL;
       v->shape.content = NULL;
@@ -203,7 +204,7 @@ static status shape_entering(struct looping *p) {
 /* A frame for the inside of the loop, over a new flow: parameters are bound to Enters and Merges. */
 static struct frame *open_region(struct looping *p, struct flow *flow) {
   struct lower *lw = p->lw;
-  lw->flow = flow;
+  lw->walk.flow = flow;
   struct frame *fr = frame_create(lw, p->outer->graph);
   fr->function = p->outer->function;
   fr->prefix = p->outer->prefix;
@@ -316,7 +317,7 @@ static status bound_value(struct looping *p, struct frame *fr, uint32_t node, ui
 
 static status build_condition(struct looping *p, struct flow *flow, bool *has_effects) {
   struct frame *fr = open_region(p, flow);
-  p->lw->frame = fr;
+  p->lw->walk.frame = fr;
   struct walk walk = {.lw = p->lw, .fr = fr, .order = p->order, .needed = p->needed, .before = p->before, .is_condition = true};
   TRY(lower_scope(&walk));
   const struct edge e = fr->graph->nodes.items[p->loop->condition].inputs[0];
@@ -329,7 +330,7 @@ static status build_condition(struct looping *p, struct flow *flow, bool *has_ef
 
 /* A result that is the memory of a variable is copied: the loop's variables are its own. */
 static status own_value(struct looping *p, value_id *v) {
-  const struct flow *f = p->lw->flow;
+  const struct flow *f = p->lw->walk.flow;
   const struct flow_node *n = f->nodes.items[f->values.items[*v].producer];
   while (n && n->op == FLOW_ALIAS)
     n = f->nodes.items[f->values.items[n->inputs.items[0]].producer];
@@ -340,7 +341,7 @@ static status own_value(struct looping *p, value_id *v) {
 static status build_body(struct looping *p, struct flow *flow, bool *has_effects) {
   struct frame *fr = open_region(p, flow);
   bind_switches(p, fr);
-  p->lw->frame = fr;
+  p->lw->walk.frame = fr;
   TRY(lower_scope(&(struct walk){.lw = p->lw, .fr = fr, .order = p->order, .needed = p->needed, .before = p->before}));
   for (uint32_t i = 0; i < p->var_count; i++) {
     struct entering *v = &p->vars[i];
@@ -387,12 +388,10 @@ static void find_changed(struct looping *p, bool *changed) {
 }
 
 static status build_regions(struct looping *p, struct flow **regions, bool *has_effects) {
-  struct flow *outer = p->lw->flow;
-  struct frame *frame = p->lw->frame;
+  struct flow *outer = region_enter(p->lw, NULL); /* one after the other */
+  struct frame *frame = p->lw->walk.frame;
   status s = OK;
   bool changed = true;
-  if (p->lw->region_depth++ == 0)
-    p->lw->outer_symbols = dims_symbol_count(p->lw->dims);
   while (changed && s == OK) { /* ends: each turn opens a dim, or finds a change */
     changed = false;
     regions[1] = flow_create(p->lw->arena, p->lw->dims);
@@ -404,9 +403,8 @@ static status build_regions(struct looping *p, struct flow **regions, bool *has_
   regions[0] = flow_create(p->lw->arena, p->lw->dims);
   if (s == OK)
     s = build_condition(p, regions[0], has_effects);
-  p->lw->region_depth--;
-  p->lw->flow = outer;
-  p->lw->frame = frame;
+  region_leave(p->lw, outer);
+  p->lw->walk.frame = frame;
   regions[0]->parent = regions[1]->parent = outer;
   return s;
 }
@@ -465,7 +463,7 @@ static void emit_while(struct looping *p, struct flow **regions, bool has_effect
     if (v->result != regions[1]->params.items[v->param]) /* what the body changes is the loop's own */
       outputs[i].shares = 0;
     vec_push(&n->inputs, v->in.value);
-    const struct flow_value *x = &lw->flow->values.items[v->in.value];
+    const struct flow_value *x = &lw->walk.flow->values.items[v->in.value];
     for (int d = 0; d < v->shape.rank; d++)
       if (dim_equal(lw->dims, v->shape.dims[d], x->dims[d]) != 1)
         v->shape.dims[d] = op_new_symbol(&c);
@@ -505,7 +503,7 @@ static status lower_loop(struct lower *lw, struct frame *fr, uint32_t index, con
 status build_identity(struct op_call *c); /* of ops.def, as this */
 
 status build_loop_part(struct op_call *c) {
-  const struct frame *fr = c->lw->frame;
+  const struct frame *fr = c->lw->walk.frame;
   uint32_t id = (uint32_t)(c->node - fr->graph->nodes.items);
   if (fr->loops && fr->loops->plain[id])
     return build_identity(c);

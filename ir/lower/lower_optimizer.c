@@ -10,7 +10,7 @@
 
 #include "ir/graph/attr_hash.h"
 #include "ir/graph/function.h"
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_state.h"
 
 #define TWIN_DEPTH 4    /* how far nodes are compared */
 #define MONOTONIC_MAX 8 /* functions of functions */
@@ -64,7 +64,7 @@ static const char *const comparisons[] = {"Less", "GreaterEqual", "Greater", "Le
 
 /* The step hands it out. */
 static bool is_kept(const struct lower *lw, const struct frame *fr, uint32_t node) {
-  const struct lower_request *r = lw->request;
+  const struct lower_request *r = lw->walk.request;
   for (uint32_t i = 0; i < fr->wanted_count && !fr->function; i++)
     if (fr->wanted[i].node == node)
       return true;
@@ -136,7 +136,7 @@ static bool is_call(const struct node *n) { return !n->def || is_op(n, "Partitio
 
 /* The frame of the body that a call has inlined; NULL: none. */
 static struct frame *frame_of_call(const struct lower *lw, const struct frame *fr, const struct node *call) {
-  struct frame *body = lw->newest_frame;
+  struct frame *body = lw->walk.newest_frame;
   while (body && !(body->parent == fr && body->call == call))
     body = body->older;
   return body && frame_unit(lw, body) != body ? body : NULL;
@@ -200,8 +200,8 @@ static status call_as(struct op_call *c, const struct node *like, const char *op
 }
 
 static status take_log(struct op_call *c, bool *done) {
-  const struct lowered_softmax *s = c->lw->softmaxes;
-  while (s && !(s->flow == c->lw->flow && s->out == c->in[0].value && s->unit == frame_unit(c->lw, c->lw->frame)))
+  const struct lowered_softmax *s = c->lw->facts.softmaxes;
+  while (s && !(s->flow == c->lw->walk.flow && s->out == c->in[0].value && s->unit == frame_unit(c->lw, c->lw->walk.frame)))
     s = s->next;
   if (!s)
     return OK;
@@ -300,6 +300,6 @@ void lower_note_softmax(struct op_call *c, struct frame *fr, uint32_t index) {
   if (!is_op(c->node, "Softmax") || !c->out[0].value || is_kept(c->lw, fr, index))
     return;
   struct lowered_softmax *s = ARENA_NEW(c->lw->arena, struct lowered_softmax);
-  *s = (struct lowered_softmax){c->lw->flow, c->out[0].value, frame_unit(c->lw, fr), c->in[0], c->lw->softmaxes};
-  c->lw->softmaxes = s;
+  *s = (struct lowered_softmax){c->lw->walk.flow, c->out[0].value, frame_unit(c->lw, fr), c->in[0], c->lw->facts.softmaxes};
+  c->lw->facts.softmaxes = s;
 }

@@ -1,11 +1,9 @@
 /* lower_value.c: what builders ask of values and dims: inputs, contents, broadcasting, constants. */
 #include <string.h>
 
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_state.h"
 
 /* ---- inputs and outputs ---- */
-
-const struct flow_var *op_var(const struct op_call *c, uint32_t var) { return c->lw->get_var(c->lw->self, var); }
 
 void op_add_control(struct op_call *c, flow_id id) {
   for (uint32_t i = 0; i < c->controls.count; i++)
@@ -19,7 +17,7 @@ void op_add_control(struct op_call *c, flow_id id) {
 static status read_again(struct op_call *c, struct bound b, value_id *out) {
   TRY(lower_read_variable(c, (struct bound){.var = b.shares, .after = b.after}, out));
   const struct flow_value was = *op_value(c, b.value);
-  if (was.producer && c->lw->flow->nodes.items[was.producer]->op == FLOW_ALIAS)
+  if (was.producer && c->lw->walk.flow->nodes.items[was.producer]->op == FLOW_ALIAS)
     *out = op_alias(c, *out, was.dtype, was.rank, was.dims);
   return OK;
 }
@@ -29,7 +27,7 @@ status op_input(struct op_call *c, uint32_t i, value_id *out) {
   if (b.alternatives)
     return fail(UNIMPLEMENTED, "input %u has a rank that only the step knows", i);
   if (b.rank_open != NO_DIM && strcmp(c->node->op, "Reshape") != 0) {
-    c->lw->wants_size = b.rank_open;
+    c->lw->wants.size = b.rank_open;
     return fail(UNIMPLEMENTED, "the rank of input %u is not known while compiling: it was reduced over axes that are not", i);
   }
   bool shares = b.value && b.shares && (b.rereads || c->controls.count);
@@ -95,7 +93,7 @@ enum dtype op_output_dtype(const struct op_call *c, uint32_t i) {
 
 struct flow_node *op_emit(struct op_call *c, enum flow_op op, bool effect) {
   flow_id id;
-  struct flow_node *n = flow_add_node(c->lw->flow, op, c->node->name, c->node->op, c->node->task, &id);
+  struct flow_node *n = flow_add_node(c->lw->walk.flow, op, c->node->name, c->node->op, c->node->task, &id);
   n->stateful = effect && op != FLOW_READ;
   if (c->guards) {
     n->guards = c->guards->list;
@@ -112,7 +110,7 @@ struct flow_node *op_emit(struct op_call *c, enum flow_op op, bool effect) {
 }
 
 value_id op_add_output(struct op_call *c, struct flow_node *n, enum dtype dtype, int rank, const dim *dims) {
-  struct flow *f = c->lw->flow;
+  struct flow *f = c->lw->walk.flow;
   value_id v = flow_add_value(f, dtype, rank, dims);
   for (flow_id id = f->nodes.count - 1; id > 0; id--)
     if (f->nodes.items[id] == n) {
@@ -177,7 +175,7 @@ static int64_t element_at(const struct flow_value *v, int64_t i) {
 status op_const_size(struct op_call *c, dim d, const char *what, int64_t *out) {
   if (d != NO_DIM && dim_is_const(c->lw->dims, dim_resolve(c->lw->dims, d), out))
     return OK;
-  c->lw->wants_size = d;
+  c->lw->wants.size = d;
   return fail(UNIMPLEMENTED, "%s is not known while compiling", what);
 }
 
@@ -202,6 +200,13 @@ status op_known_elements(struct op_call *c, value_id id, dim **out, int *count) 
     d[i] = v.data ? op_dim(c, element_at(&v, i)) : v.content ? dim_resolve(c->lw->dims, v.content[i]) : NO_DIM;
   *out = d;
   return OK;
+}
+
+bool op_has_known_elements(struct op_call *c, value_id id, dim **out, int *count) {
+  dim asked = c->lw->wants.size;
+  bool known = op_known_elements(c, id, out, count) == OK;
+  c->lw->wants.size = known ? c->lw->wants.size : asked;
+  return known;
 }
 
 /* The elements that are not known are bound, all with one node, when the value is there. */
@@ -245,7 +250,7 @@ status op_const_ints(struct op_call *c, value_id id, const char *what, int64_t *
   *out = ARENA_ARRAY(c->lw->arena, int64_t, *count + 1);
   for (int i = 0; i < *count; i++)
     if (d[i] == NO_DIM || !dim_is_const(c->lw->dims, d[i], &(*out)[i])) {
-      c->lw->wants_value = id;
+      c->lw->wants.value = id;
       return fail(UNIMPLEMENTED, "%s must be known while compiling", what);
     }
   return OK;
@@ -263,8 +268,8 @@ status op_const_int(struct op_call *c, value_id id, const char *what, int64_t *o
 
 status op_const_axis(struct op_call *c, value_id id, const char *what, int count, int64_t *out) {
   status s = op_const_int(c, id, what, out);
-  c->lw->wants_axis = s != OK && c->lw->wants_value == id;
-  c->lw->axis_count = count;
+  c->lw->wants.axis = s != OK && c->lw->wants.value == id;
+  c->lw->wants.axis_count = count;
   return s;
 }
 
@@ -309,20 +314,22 @@ static void emit_equality_check(struct op_call *c, dim a, dim b, const char *wha
   c->guard = c->effect;
 }
 
-bool op_dim_is_late(struct op_call *c, dim d) { return dim_has_symbol_from(c->lw->dims, dim_resolve(c->lw->dims, d), c->lw->feed_symbols); }
+bool op_dim_is_late(struct op_call *c, dim d) {
+  return dim_has_symbol_from(c->lw->dims, dim_resolve(c->lw->dims, d), c->lw->facts.feed_symbols);
+}
 
 bool op_may_unify(struct op_call *c, dim a, dim b) {
   uint32_t x, y;
   bool is_a = dim_is_symbol(c->lw->dims, dim_resolve(c->lw->dims, a), &x),
        is_b = dim_is_symbol(c->lw->dims, dim_resolve(c->lw->dims, b), &y);
   uint32_t newer = is_a && is_b ? (x > y ? x : y) : is_a ? x : y;
-  uint32_t later = newer < c->lw->feed_symbols ? c->lw->feed_symbols : newer + 1;
+  uint32_t later = newer < c->lw->facts.feed_symbols ? c->lw->facts.feed_symbols : newer + 1;
   dim formula = dim_resolve(c->lw->dims, is_a ? b : a);
   if (is_a != is_b && (dim_has_symbol(c->lw->dims, formula, newer) || dim_has_symbol_from(c->lw->dims, formula, later)))
     /* n is not min(n, 1); a feed's size cannot wait for what is computed from it, nor a computed one for those after it: it is bound
      * before they are */
     return false;
-  return (is_a || is_b) && !c->guards && newer >= c->lw->branch_symbols;
+  return (is_a || is_b) && !c->guards && newer >= c->lw->facts.branch_symbols;
 }
 
 status op_equal_dims(struct op_call *c, dim a, dim b, const char *what) {
@@ -341,7 +348,7 @@ status op_equal_dims(struct op_call *c, dim a, dim b, const char *what) {
 bool op_dim_is_outer(struct op_call *c, dim d) {
   if (d == NO_DIM)
     return false;
-  return !c->lw->region_depth || !dim_has_symbol_from(c->lw->dims, dim_resolve(c->lw->dims, d), c->lw->outer_symbols);
+  return !c->lw->walk.region_depth || !dim_has_symbol_from(c->lw->dims, dim_resolve(c->lw->dims, d), c->lw->facts.outer_symbols);
 }
 
 struct flow_value op_lasting_shape(struct op_call *c, const struct flow_value *x, bool row) {

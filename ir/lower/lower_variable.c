@@ -2,7 +2,7 @@
  * give several, a read is a value for each of them (lower_alternatives.c), and the step takes the one that is there. */
 #include <string.h>
 
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_state.h"
 #include "ir/lower/host_call.h"
 
 /* Adds the ranks of all assignments that tell theirs. *missed: one does not. */
@@ -30,14 +30,14 @@ static void search_ranks(struct op_call *c, const struct flow_var *var, struct a
  * that is computed from the variable itself has a rank once another one does, so what was missed is looked at once more. */
 static status assigned_ranks(struct op_call *c, uint32_t number, rank_set *ranks) {
   const struct flow_var var = *op_var(c, number);
-  struct assigned_rank *search = *c->lw->assigned_ranks;
+  struct assigned_rank *search = *c->lw->facts.assigned_ranks;
   while (search && search->var != number)
     search = search->next;
   if (!search) {
     bool missed;
     search = ARENA_NEW(c->lw->arena, struct assigned_rank);
-    *search = (struct assigned_rank){.var = number, .next = *c->lw->assigned_ranks};
-    *c->lw->assigned_ranks = search;
+    *search = (struct assigned_rank){.var = number, .next = *c->lw->facts.assigned_ranks};
+    *c->lw->facts.assigned_ranks = search;
     search_ranks(c, &var, search, &missed);
     if (missed && search->ranks)
       search_ranks(c, &var, search, &missed);
@@ -50,25 +50,25 @@ static status assigned_ranks(struct op_call *c, uint32_t number, rank_set *ranks
 static status variable_ranks(struct op_call *c, struct bound b, rank_set *ranks) {
   const struct lower *lw = c->lw;
   int declared = op_var(c, b.var - 1)->rank, given = -1;
-  for (uint32_t i = 0; i < lw->given_ranks.count && (b.after || c->controls.count); i++)
-    if (lw->given_ranks.items[i].var == b.var - 1)
-      given = lw->given_ranks.items[i].rank;
+  for (uint32_t i = 0; i < lw->facts.given_ranks.count && (b.after || c->controls.count); i++)
+    if (lw->facts.given_ranks.items[i].var == b.var - 1)
+      given = lw->facts.given_ranks.items[i].rank;
   int rank = declared >= 0 ? declared : given;
   *ranks = rank >= 0 ? ranks_of(rank) : 0;
   return rank >= 0 ? OK : assigned_ranks(c, b.var - 1, ranks);
 }
 
 void lower_note_change(struct lower *lw, uint32_t var) {
-  while (lw->changed.count <= var)
-    vec_push(&lw->changed, false);
-  lw->changed.items[var] = true;
+  while (lw->facts.changed.count <= var)
+    vec_push(&lw->facts.changed, false);
+  lw->facts.changed.items[var] = true;
 }
 
-bool lower_may_have_changed(const struct lower *lw, uint32_t var) { return var < lw->changed.count && lw->changed.items[var]; }
+bool lower_may_have_changed(const struct lower *lw, uint32_t var) { return var < lw->facts.changed.count && lw->facts.changed.items[var]; }
 
 void lower_note_rank(struct op_call *c, uint32_t var, int rank) {
-  bool certain = !c->guards && !c->lw->region_depth && !c->lw->alternative_depth;
-  vec_push(&c->lw->given_ranks, (struct given_rank){var, certain ? rank : -1});
+  bool certain = !c->guards && !c->lw->walk.region_depth && !c->lw->walk.alternative_depth;
+  vec_push(&c->lw->facts.given_ranks, (struct given_rank){var, certain ? rank : -1});
 }
 
 static struct flow_node *emit_read(struct op_call *c, struct bound b) {
@@ -84,7 +84,7 @@ status lower_read_variable(struct op_call *c, struct bound b, value_id *out) {
   TRY(variable_ranks(c, b, &ranks));
   const struct flow_var *var = op_var(c, b.var - 1); /* lowering what is assigned may have moved it */
   if (ranks_are_many(ranks)) {
-    c->lw->wants_var = b.var;
+    c->lw->wants.var = b.var;
     return fail(UNIMPLEMENTED, "variable '%s' has several ranks", var->name);
   }
   int rank = ranks_lowest(ranks);
@@ -132,7 +132,7 @@ status lower_each_rank(struct op_call *c) {
   for (uint32_t i = 0; i < c->in_count; i++) {
     struct bound b = one.in[i] = c->in[i];
     rank_set ranks;
-    if (b.var != c->lw->wants_var || !lower_variable_has_ranks(c, b))
+    if (b.var != c->lw->wants.var || !lower_variable_has_ranks(c, b))
       continue;
     TRY(variable_ranks(c, b, &ranks));
     status read = op_any_rank(&one, lower_read_any_rank(&one, b), ranks, &one.in[i]);
@@ -142,6 +142,6 @@ status lower_each_rank(struct op_call *c) {
   }
   status s = lower_each_alternative(&one);
   op_go_on(c, &one);
-  c->keeps_guards = one.keeps_guards && !c->lw->alternative_depth;
+  c->keeps_guards = one.keeps_guards && !c->lw->walk.alternative_depth;
   return s;
 }

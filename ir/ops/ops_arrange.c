@@ -30,7 +30,7 @@ expr_id kb_element(struct kb *kb, value_id v, int i) {
 
 bool op_known_int(struct op_call *c, value_id v, int i, int64_t *out) {
   dim d = known_element(c, v, i);
-  return d != NO_DIM && dim_is_const(c->lw->dims, d, out);
+  return d != NO_DIM && dim_is_const(op_dims(c), d, out);
 }
 
 status op_vector_length(struct op_call *c, value_id v, const char *what, int *out) {
@@ -38,7 +38,7 @@ status op_vector_length(struct op_call *c, value_id v, const char *what, int *ou
   int64_t n;
   if (x.rank != 1)
     return fail(INVALID_ARGUMENT, "%s must be 1-D, not shape %s", what, op_shape_text(c, x.rank, x.dims));
-  TRY(op_const_size(c, x.dims[0], arena_printf(c->lw->arena, "the length of %s", what), &n));
+  TRY(op_const_size(c, x.dims[0], arena_printf(op_arena(c), "the length of %s", what), &n));
   *out = n > LIMIT_RANK ? LIMIT_RANK + 1 : (int)n;
   return OK;
 }
@@ -46,9 +46,9 @@ status op_vector_length(struct op_call *c, value_id v, const char *what, int *ou
 status op_vector_of(struct op_call *c, value_id *v, int count, const char *what) {
   struct flow_value x = *op_value(c, *v);
   dim length = op_dim(c, count);
-  if (x.rank != 1 || dim_equal(c->lw->dims, x.dims[0], length) == 0)
+  if (x.rank != 1 || dim_equal(op_dims(c), x.dims[0], length) == 0)
     return fail(INVALID_ARGUMENT, "%s must be a vector of %d elements, not of shape %s", what, count, op_shape_text(c, x.rank, x.dims));
-  TRY(op_equal_dims(c, x.dims[0], length, arena_printf(c->lw->arena, "%s must have %d elements", what, count)));
+  TRY(op_equal_dims(c, x.dims[0], length, arena_printf(op_arena(c), "%s must have %d elements", what, count)));
   *v = op_alias(c, *v, x.dtype, 1, &length);
   return OK;
 }
@@ -57,7 +57,7 @@ status op_bound_dims(struct op_call *c, value_id v, int count, dim *out) {
   dim *elements;
   int n;
   TRY(op_elements(c, v, &elements, &n));
-  struct flow_node *bind = vec_last(&c->lw->flow->nodes);
+  struct flow_node *bind = vec_last(&op_flow(c)->nodes);
   if (bind && bind->op == FLOW_BIND && c->effect)
     vec_push(&bind->controls, c->effect); /* only what the guards let pass becomes a size */
   if (n != count)
@@ -75,7 +75,7 @@ status op_shape_dims(struct op_call *c, value_id v, const char *what, int *rank,
   for (int d = 0; d < *rank; d++) {
     expr_id n = kb_element(&guard, v, d);
     kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), n), INVALID_ARGUMENT,
-             arena_printf(c->lw->arena, "Dimension %d of %s must be >= 0, got %%d", d, what), n, NO_EXPR);
+             arena_printf(op_arena(c), "Dimension %d of %s must be >= 0, got %%d", d, what), n, NO_EXPR);
   }
   TRY(guard_finish(&guard));
   return op_bound_dims(c, v, *rank, dims);
@@ -104,8 +104,8 @@ status op_known_axis(struct op_call *c, value_id v, const char *what, int rank, 
   return OK;
 }
 
-dim op_add(struct op_call *c, dim a, dim b) { return dim_add(c->lw->dims, a, b); }
-dim op_mul(struct op_call *c, dim a, dim b) { return dim_mul(c->lw->dims, a, b); }
+dim op_add(struct op_call *c, dim a, dim b) { return dim_add(op_dims(c), a, b); }
+dim op_mul(struct op_call *c, dim a, dim b) { return dim_mul(op_dims(c), a, b); }
 
 /* ---- guards ---- */
 
@@ -114,7 +114,7 @@ void guard_begin(struct kb *guard, struct op_call *c) { kb_begin(guard, c, DTYPE
 /* Checks that cannot be decided while compiling become a node that must run, in order with the call's other effects. */
 status guard_finish(struct kb *guard) {
   struct op_call *c = guard->c;
-  struct flow *flow = c->lw->flow;
+  struct flow *flow = op_flow(c);
   uint32_t before = flow->nodes.count;
   bool empty = guard->k->body == NULL;
   if (empty) {
@@ -137,7 +137,7 @@ status guard_finish(struct kb *guard) {
 
 /* The node added last runs after all guards of this call. */
 static void op_after_guard(struct op_call *c) {
-  struct flow *flow = c->lw->flow;
+  struct flow *flow = op_flow(c);
   struct flow_node *n = vec_last(&flow->nodes);
   if (c->effect && c->effect != flow->nodes.count - 1 && n && n->op == FLOW_KERNEL && !n->stateful)
     vec_push(&n->controls, c->effect);

@@ -6,7 +6,7 @@
 status op_part_outputs(struct op_call *c, op_builder build, uint32_t count, const struct bound *in, uint32_t outputs, struct bound *out) {
   struct op_call p = *c;
   memset(out, 0, sizeof *out * outputs);
-  p.in = arena_copy(c->lw->arena, in, sizeof *in * count);
+  p.in = arena_copy(op_arena(c), in, sizeof *in * count);
   p.in_count = count;
   p.out = out;
   p.out_count = outputs;

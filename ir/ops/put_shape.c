@@ -8,10 +8,10 @@
 
 /* The shape of an edge: as this walk knows it, or as a trial finds it. */
 static bool edge_shape(struct op_call *c, struct edge e, int *rank, int64_t *sizes) {
-  const struct frame *fr = c->lw->frame;
+  const struct frame *fr = op_frame(c);
   if (lower_check_feed(c->lw, fr, e) != OK)
     return false;
-  bool here = c->lw->region_depth == 0 && fr->graph == c->lw->graph && fr->lowered[e.node] && fr->bound[e.node];
+  bool here = !op_in_region(c) && fr->graph == op_graph(c) && fr->lowered[e.node] && fr->bound[e.node];
   value_id v = here ? fr->bound[e.node][e.port].value : 0;
   if (!v)
     return lower_said_shape(c->lw, e, rank, sizes);
@@ -26,7 +26,7 @@ static rank_set ranks_of_put(struct op_call *c, const struct put_search *search,
   uint32_t input;
   bool batched = false;
   int rank;
-  if (!search->puts(c->lw->graph, put, search, i, &input, &batched))
+  if (!search->puts(op_graph(c), put, search, i, &input, &batched))
     return 0;
   if (!edge_shape(c, put->inputs[input], &rank, sizes))
     return ANY_RANK;
@@ -38,7 +38,7 @@ static rank_set ranks_of_put(struct op_call *c, const struct put_search *search,
 }
 
 rank_set op_put_ranks(struct op_call *c, const struct put_search *search, int64_t i, int64_t *sizes) {
-  const struct graph *g = c->lw->graph;
+  const struct graph *g = op_graph(c);
   rank_set all = 0;
   for (int d = 0; d < LIMIT_RANK; d++)
     sizes[d] = -1;

@@ -46,7 +46,7 @@ status window_list(struct op_call *c, const char *attr, int rank, int64_t *out) 
 }
 
 status window_solve(struct op_call *c, enum padding padding, struct window_axis *a) {
-  struct dim_table *t = c->lw->dims;
+  struct dim_table *t = op_dims(c);
   dim one = op_dim(c, 1), zero = op_dim(c, 0), stride = a->stride;
   dim extent = dim_add(t, dim_mul(t, dim_sub(t, a->size, one), op_dim(c, a->dilation)), one);
   if (padding == PADDING_SAME) {
@@ -82,7 +82,7 @@ expr_id window_within(struct kb *kb, expr_id at, dim count) {
 }
 
 bool window_stays_inside(struct op_call *c, const struct window_axis *a) {
-  struct dim_table *t = c->lw->dims;
+  struct dim_table *t = op_dims(c);
   dim one = op_dim(c, 1), zero = op_dim(c, 0);
   if (dim_equal(t, a->pad, zero) != 1)
     return false;

@@ -9,7 +9,7 @@
 static status read_values(struct op_call *c, const char *name, int *count, value_id **out) {
   uint32_t first = op_arg_index(c, name);
   *count = (int)node_attr_int(c->node, "N", 1);
-  *out = ARENA_ARRAY(c->lw->arena, value_id, *count + 1);
+  *out = ARENA_ARRAY(op_arena(c), value_id, *count + 1);
   for (int i = 0; i < *count; i++)
     TRY(op_input(c, first + (uint32_t)i, &(*out)[i]));
   return OK;
@@ -22,7 +22,7 @@ static status check_concat(struct op_call *c, const value_id *values, int i, int
   const char *what = b.rank != a.rank ? "Ranks of all input tensors should match" : "Dimensions of inputs should match";
   bool fits = a.rank == b.rank;
   for (int d = 0; d < a.rank && fits; d++)
-    fits = d == axis || dim_equal(c->lw->dims, a.dims[d], b.dims[d]) != 0;
+    fits = d == axis || dim_equal(op_dims(c), a.dims[d], b.dims[d]) != 0;
   if (!fits)
     return fail(INVALID_ARGUMENT, "ConcatOp : %s: shape[0] = %s vs. shape[%d] = %s", what, op_shape_text(c, a.rank, a.dims), i,
                 op_shape_text(c, b.rank, b.dims));
@@ -132,7 +132,7 @@ status build_concat_offset(struct op_call *c) {
       expr_id a = kb_element(&guard, shapes[0], d), b = kb_element(&guard, shapes[i], d);
       if (d != axis)
         kb_check(&guard, kb_eq(&guard, a, b), INVALID_ARGUMENT,
-                 arena_printf(c->lw->arena, "All dimensions except %d must match. Input %d has a dimension %d of %%d and input 0 of %%d",
+                 arena_printf(op_arena(c), "All dimensions except %d must match. Input %d has a dimension %d of %%d and input 0 of %%d",
                               axis, i, d),
                  b, a);
     }
@@ -163,7 +163,7 @@ static status check_pack(struct op_call *c, const value_id *values, int i) {
   struct flow_value a = *op_value(c, values[0]), b = *op_value(c, values[i]);
   bool fits = a.rank == b.rank;
   for (int d = 0; d < a.rank && fits; d++)
-    fits = dim_equal(c->lw->dims, a.dims[d], b.dims[d]) != 0;
+    fits = dim_equal(op_dims(c), a.dims[d], b.dims[d]) != 0;
   if (!fits)
     return fail(INVALID_ARGUMENT, "Shapes of all inputs must match: values[0].shape = %s != values[%d].shape = %s",
                 op_shape_text(c, a.rank, a.dims), i, op_shape_text(c, b.rank, b.dims));
@@ -249,7 +249,7 @@ status build_unpack(struct op_call *c) {
   int64_t count = node_attr_int(c->node, "num", 0);
   int axis;
   TRY(attr_axis(c, x.rank, &axis));
-  if (dim_equal(c->lw->dims, x.dims[axis], op_dim(c, count)) == 0)
+  if (dim_equal(op_dims(c), x.dims[axis], op_dim(c, count)) == 0)
     return fail(INVALID_ARGUMENT, "Input shape axis %d must equal %lld, got shape %s", axis, (long long)count,
                 op_shape_text(c, x.rank, x.dims));
   TRY(op_equal_dims(c, x.dims[axis], op_dim(c, count), "the unpacked dimension and num"));
@@ -316,13 +316,13 @@ status build_split(struct op_call *c) {
     op_set_output(c, 0, v);
     return OK;
   }
-  dim n = x.dims[axis], ways = op_dim(c, count), piece = dim_floordiv(c->lw->dims, n, ways);
+  dim n = x.dims[axis], ways = op_dim(c, count), piece = dim_floordiv(op_dims(c), n, ways);
   struct kb guard;
   guard_begin(&guard, c);
   expr_id size = kb_dim(&guard, n);
   kb_check(
     &guard, kb_eq(&guard, kb_mod(&guard, size, kb_int(&guard, count)), kb_int(&guard, 0)), INVALID_ARGUMENT,
-    arena_printf(c->lw->arena,
+    arena_printf(op_arena(c),
                  "Number of ways to split should evenly divide the split dimension, but got split_dim %d (size = %%d) and num_split %lld",
                  axis, (long long)count),
     size, NO_EXPR);
@@ -380,7 +380,7 @@ status build_split_v(struct op_call *c) {
   TRY(split_axis(c, "split_dim", x.rank, &axis));
   TRY(op_vector_of(c, &sizes, count, "size_splits"));
   TRY(check_split_sizes(c, sizes, count, x.dims[axis]));
-  dim *lengths = ARENA_ARRAY(c->lw->arena, dim, count + 1), offset = op_dim(c, 0);
+  dim *lengths = ARENA_ARRAY(op_arena(c), dim, count + 1), offset = op_dim(c, 0);
   TRY(split_lengths(c, sizes, count, x.dims[axis], lengths));
   for (int i = 0; i < count; i++) {
     TRY(take_piece(c, v, axis, (uint32_t)i, offset, lengths[i]));

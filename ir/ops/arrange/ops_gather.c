@@ -158,7 +158,7 @@ status build_gather_nd(struct op_call *c) {
     inside = kb_and(&kb, inside, kb_lt(&kb, kb_int(&kb, 0), kb_dim(&kb, row)));
   if (bad == BAD_INDEX_FAILS)
     kb_check(&kb, inside, INVALID_ARGUMENT,
-             arena_printf(c->lw->arena, "indices[%%d] does not index into param shape %s", op_shape_text(c, p.rank, p.dims)),
+             arena_printf(op_arena(c), "indices[%%d] does not index into param shape %s", op_shape_text(c, p.rank, p.dims)),
              flat_place(&kb, batch, dims, at), NO_EXPR);
   kb_loops(&kb, LOOP_PAR, inner, dims + batch, at + batch);
   memcpy(index + depth, at + batch, sizeof *at * (size_t)inner);

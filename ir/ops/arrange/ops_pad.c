@@ -93,7 +93,7 @@ status build_pad(struct op_call *c) {
   bool same = true;
   for (int d = 0; d < x.rank; d++) {
     TRY(padded_dim(c, paddings, d, x.dims[d], true, &dims[d]));
-    same = same && dim_equal(c->lw->dims, dims[d], x.dims[d]) == 1;
+    same = same && dim_equal(op_dims(c), dims[d], x.dims[d]) == 1;
   }
   if (same) {
     op_set_output(c, 0, v);
@@ -210,7 +210,7 @@ status build_mirror_pad_grad(struct op_call *c) {
     TRY(padded_dim(c, paddings, d, x.dims[d], false, &dims[d]));
   TRY(check_mirror(c, paddings, x.rank, dims, offset));
   for (int d = 0; d < x.rank; d++)
-    if (dim_equal(c->lw->dims, dims[d], x.dims[d]) != 1)
+    if (dim_equal(op_dims(c), dims[d], x.dims[d]) != 1)
       TRY(fold_mirror(c, v, paddings, d, offset, dims[d], &v));
   op_set_output(c, 0, v);
   return OK;
@@ -246,7 +246,7 @@ status build_tile(struct op_call *c) {
   bool same = true;
   for (int d = 0; d < x.rank; d++) {
     TRY(tiled_dim(c, multiples, d, x.dims[d], &dims[d]));
-    same = same && dim_equal(c->lw->dims, dims[d], x.dims[d]) == 1;
+    same = same && dim_equal(op_dims(c), dims[d], x.dims[d]) == 1;
   }
   if (same) {
     op_set_output(c, 0, v);
@@ -257,7 +257,7 @@ status build_tile(struct op_call *c) {
   expr_id at[LIMIT_RANK], from[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, x.rank, dims, at);
   for (int d = 0; d < x.rank; d++)
-    from[d] = dim_equal(c->lw->dims, dims[d], x.dims[d]) == 1 ? at[d] : kb_mod(&kb, at[d], kb_dim(&kb, x.dims[d]));
+    from[d] = dim_equal(op_dims(c), dims[d], x.dims[d]) == 1 ? at[d] : kb_mod(&kb, at[d], kb_dim(&kb, x.dims[d]));
   kb_store(&kb, out, at, kb_load(&kb, in, from));
   kb_close(&kb, x.rank);
   op_set_output(c, 0, kb_value(&kb, out));

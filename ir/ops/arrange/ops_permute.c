@@ -65,7 +65,7 @@ static status permuted_dims(struct op_call *c, value_id v, value_id perm, dim *d
   for (int i = 0; i < x.rank; i++) {
     expr_id p = kb_element(&guard, perm, i), among = kb_eq(&guard, kb_element(&guard, perm, 0), kb_int(&guard, i));
     kb_check(&guard, kb_in_range(&guard, p, kb_int(&guard, x.rank)), INVALID_ARGUMENT,
-             arena_printf(c->lw->arena, "%%d is out of range [0 .. %d)", x.rank), p, NO_EXPR);
+             arena_printf(op_arena(c), "%%d is out of range [0 .. %d)", x.rank), p, NO_EXPR);
     for (int j = 1; j < x.rank; j++)
       among = kb_or(&guard, among, kb_eq(&guard, kb_element(&guard, perm, j), kb_int(&guard, i)));
     kb_check(&guard, among, INVALID_ARGUMENT, "%d is missing from the permutation", kb_int(&guard, i), NO_EXPR);
@@ -169,7 +169,7 @@ static status check_axes(struct op_call *c, value_id axes, int count, int rank, 
   for (int k = 0; k < count; k++) {
     expr_id a = kb_element(&guard, axes, k), shifted = kb_add(&guard, a, kb_int(&guard, rank));
     kb_check(&guard, kb_in_range(&guard, shifted, kb_int(&guard, 2 * rank)), INVALID_ARGUMENT,
-             arena_printf(c->lw->arena, "'axis'[%%d] = %%d is out of valid range [%d, %d)", -rank, rank), kb_int(&guard, k), a);
+             arena_printf(op_arena(c), "'axis'[%%d] = %%d is out of valid range [%d, %d)", -rank, rank), kb_int(&guard, k), a);
     expr_id own = kb_mod(&guard, shifted, kb_int(&guard, rank ? rank : 1));
     for (int j = 0; j < k && once; j++) {
       expr_id other = kb_add(&guard, kb_element(&guard, axes, j), kb_int(&guard, rank));
@@ -241,7 +241,7 @@ static void reverse_prefix(struct kb *kb, uint32_t in, uint32_t lengths, uint32_
   kb_loops(kb, LOOP_PAR, x->rank, x->dims, at);
   expr_id length = kb_index(kb, kb_load(kb, lengths, &at[batch])), n = kb_dim(kb, x->dims[seq]);
   kb_check(kb, kb_le(kb, kb_int(kb, 0), length), INVALID_ARGUMENT, "seq_lens(%d) < 0", at[batch], NO_EXPR);
-  kb_check(kb, kb_le(kb, length, n), INVALID_ARGUMENT, arena_printf(kb->c->lw->arena, "seq_lens(%%d) > input.dims(%d)", seq), at[batch],
+  kb_check(kb, kb_le(kb, length, n), INVALID_ARGUMENT, arena_printf(op_arena(kb->c), "seq_lens(%%d) > input.dims(%d)", seq), at[batch],
            NO_EXPR);
   memcpy(index, at, sizeof at);
   index[seq] = kb_select(kb, kb_lt(kb, at[seq], length), mirrored(kb, at[seq], length), at[seq]);

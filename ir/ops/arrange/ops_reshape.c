@@ -7,7 +7,7 @@
 static dim filled_count(struct op_call *c, const struct flow_value *x) {
   dim n = op_dim(c, 1);
   for (int i = 0; i < x->rank; i++)
-    n = op_mul(c, n, dim_max(c->lw->dims, x->dims[i], op_dim(c, 1)));
+    n = op_mul(c, n, dim_max(op_dims(c), x->dims[i], op_dim(c, 1)));
   return n;
 }
 
@@ -69,7 +69,7 @@ static status read_wanted(struct op_call *c, value_id shape, struct wanted *w) {
   if (w->rank > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a result of rank %d", w->rank);
   for (int i = 0; i < w->rank; i++) {
-    bool known = w->sizes[i] != NO_DIM && dim_is_const(c->lw->dims, w->sizes[i], &value);
+    bool known = w->sizes[i] != NO_DIM && dim_is_const(op_dims(c), w->sizes[i], &value);
     if (w->sizes[i] == NO_DIM)
       w->late = true;
     else if (known && value < -1)
@@ -101,9 +101,9 @@ static status late_dims(struct op_call *c, const struct flow_value *x, value_id 
 }
 
 static status check_counts(struct op_call *c, dim have, dim wanted) {
-  if (dim_equal(c->lw->dims, have, wanted) == 0)
-    return fail(INVALID_ARGUMENT, "Input to reshape is a tensor with %s values, but the requested shape has %s",
-                dim_text(c->lw->dims, have), dim_text(c->lw->dims, wanted));
+  if (dim_equal(op_dims(c), have, wanted) == 0)
+    return fail(INVALID_ARGUMENT, "Input to reshape is a tensor with %s values, but the requested shape has %s", dim_text(op_dims(c), have),
+                dim_text(op_dims(c), wanted));
   return op_equal_dims(c, have, wanted, "Input to reshape and the requested shape");
 }
 
@@ -118,7 +118,7 @@ static status reshape_dims(struct op_call *c, value_id x, value_id shape, dim *d
   for (int i = 0; i < w.rank; i++)
     dims[i] = w.sizes[i];
   if (w.hole >= 0) {
-    missing = dim_floordiv(c->lw->dims, w.zero ? filled_count(c, &v) : count, w.product);
+    missing = dim_floordiv(op_dims(c), w.zero ? filled_count(c, &v) : count, w.product);
     dims[w.hole] = missing;
   }
   return check_counts(c, count, w.zero ? none : op_mul(c, w.product, missing));

@@ -42,7 +42,7 @@ static void check_places(struct kb *kb, const struct scatter *s, const expr_id *
   expr_id number = update_number(kb, s, at);
   if (s->is_nd)
     kb_check(kb, inside, INVALID_ARGUMENT,
-             arena_printf(c->lw->arena, "indices[%%d] does not index into shape %s", op_shape_text(c, s->rank, s->dims)), number, NO_EXPR);
+             arena_printf(op_arena(c), "indices[%%d] does not index into shape %s", op_shape_text(c, s->rank, s->dims)), number, NO_EXPR);
   else
     kb_check_index(kb, inside, "indices[%d] = %d is not in [0, %d)", number, places[0], kb_dim(kb, s->dims[0]));
 }
@@ -74,7 +74,7 @@ static status check_updates(struct op_call *c, struct scatter *s) {
     return OK;
   bool fits = u.rank == s->batch + s->rank - s->depth;
   for (int d = 0; d < u.rank && fits; d++)
-    fits = dim_equal(c->lw->dims, u.dims[d], d < s->batch ? i.dims[d] : s->dims[d - s->batch + s->depth]) != 0;
+    fits = dim_equal(op_dims(c), u.dims[d], d < s->batch ? i.dims[d] : s->dims[d - s->batch + s->depth]) != 0;
   if (!fits)
     return fail(INVALID_ARGUMENT,
                 "Must have updates.shape = indices.shape%s + params.shape[%d:], got updates.shape: %s, indices.shape: %s, params.shape: %s",

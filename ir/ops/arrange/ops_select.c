@@ -65,7 +65,7 @@ static status sort_by_part(struct op_call *c, value_id parts, dim rows, int64_t 
   kb_fill(&kb, sizes, 1, &total, real_element(kb_int(&kb, 0)));
   expr_id i = kb_for_dim(&kb, LOOP_SEQ, rows), p = kb_get(&kb, kb_local(&kb, kb_index(&kb, kb_load(&kb, in, &i))));
   kb_check(&kb, kb_in_range(&kb, p, n), INVALID_ARGUMENT,
-           arena_printf(c->lw->arena, "partitions[%%d] = %%d is not in [0, %lld)", (long long)count), i, p);
+           arena_printf(op_arena(c), "partitions[%%d] = %%d is not in [0, %lld)", (long long)count), i, p);
   kb_store(&kb, sizes, &p, real_element(kb_add(&kb, kb_load(&kb, sizes, &p).re, one)));
   kb_close(&kb, 1);
   uint32_t sum = kb_local(&kb, kb_int(&kb, 0));
@@ -91,7 +91,7 @@ status build_dynamic_partition(struct op_call *c) {
   int64_t count = node_attr_int(c->node, "num_partitions", 1);
   bool fits = p.rank <= x.rank;
   for (int d = 0; d < p.rank && fits; d++)
-    fits = dim_equal(c->lw->dims, p.dims[d], x.dims[d]) != 0;
+    fits = dim_equal(op_dims(c), p.dims[d], x.dims[d]) != 0;
   if (!fits)
     return fail(INVALID_ARGUMENT, "data.shape must start with partitions.shape, got data.shape = %s, partitions.shape = %s",
                 op_shape_text(c, x.rank, x.dims), op_shape_text(c, p.rank, p.dims));
@@ -125,8 +125,8 @@ struct stitch {
 
 static status stitch_inputs(struct op_call *c, struct stitch *s) {
   s->count = (int)node_attr_int(c->node, "N", 1);
-  s->indices = ARENA_ARRAY(c->lw->arena, value_id, s->count + 1);
-  s->data = ARENA_ARRAY(c->lw->arena, value_id, s->count + 1);
+  s->indices = ARENA_ARRAY(op_arena(c), value_id, s->count + 1);
+  s->data = ARENA_ARRAY(op_arena(c), value_id, s->count + 1);
   for (int i = 0; i < s->count; i++) {
     TRY(op_input(c, (uint32_t)i, &s->indices[i]));
     TRY(op_input(c, (uint32_t)(s->count + i), &s->data[i]));
@@ -135,9 +135,9 @@ static status stitch_inputs(struct op_call *c, struct stitch *s) {
     s->inner = i ? s->inner : inner;
     bool fits = inner >= 0 && inner == s->inner && inner < LIMIT_RANK;
     for (int d = 0; d < n.rank && fits; d++)
-      fits = dim_equal(c->lw->dims, n.dims[d], x.dims[d]) != 0;
+      fits = dim_equal(op_dims(c), n.dims[d], x.dims[d]) != 0;
     for (int d = 0; d < inner && fits; d++)
-      fits = dim_equal(c->lw->dims, x.dims[n.rank + d], first.dims[first.rank - inner + d]) != 0;
+      fits = dim_equal(op_dims(c), x.dims[n.rank + d], first.dims[first.rank - inner + d]) != 0;
     if (!fits)
       return fail(INVALID_ARGUMENT,
                   "data[%d].shape = %s does not start with indices[%d].shape = %s, or its rows differ from those of data[0]", i,
@@ -180,7 +180,7 @@ static void stitch_input(struct kb *kb, const struct stitch *s, int i, uint32_t 
     flat = kb_add(kb, kb_mul(kb, flat, kb_dim(kb, n.dims[d])), at[d]);
   to[0] = kb_get(kb, kb_local(kb, kb_index(kb, kb_load(kb, places, at))));
   kb_check(kb, kb_in_range(kb, to[0], kb_dim(kb, s->dims[0])), INVALID_ARGUMENT,
-           arena_printf(kb->c->lw->arena, "indices[%d][%%d] = %%d is out of range", i), flat, to[0]);
+           arena_printf(op_arena(kb->c), "indices[%d][%%d] = %%d is out of range", i), flat, to[0]);
   kb_loops(kb, LOOP_PAR, s->inner, s->dims + 1, at + n.rank);
   memcpy(to + 1, at + n.rank, sizeof *at * (size_t)s->inner);
   kb_store(kb, out, to, kb_load(kb, in, at));
@@ -217,8 +217,8 @@ static status check_sparse(struct op_call *c, struct sparse_to_dense *s) {
   if (i.rank > 2)
     return fail(INVALID_ARGUMENT, "sparse_indices should be a scalar, vector, or matrix, got shape %s", op_shape_text(c, i.rank, i.dims));
   dim wide = i.rank == 2 ? i.dims[1] : op_dim(c, 1);
-  if (dim_equal(c->lw->dims, wide, op_dim(c, s->rank)) == 0)
-    return fail(INVALID_ARGUMENT, "output_shape has incorrect number of elements: %d should be: %s", s->rank, dim_text(c->lw->dims, wide));
+  if (dim_equal(op_dims(c), wide, op_dim(c, s->rank)) == 0)
+    return fail(INVALID_ARGUMENT, "output_shape has incorrect number of elements: %d should be: %s", s->rank, dim_text(op_dims(c), wide));
   TRY(op_equal_dims(c, wide, op_dim(c, s->rank), "the number of index elements and of dimensions"));
   if (v.rank > 1 || d.rank != 0)
     return fail(INVALID_ARGUMENT, v.rank > 1 ? "sparse_values should be a scalar or vector" : "default_value should be a scalar.");
@@ -236,7 +236,7 @@ static void store_sparse(struct kb *kb, const struct sparse_to_dense *s, uint32_
     flat = kb_add(kb, kb_mul(kb, flat, n), to[d]);
   }
   const char *shape = op_shape_text(kb->c, s->rank, s->dims);
-  kb_check(kb, inside, INVALID_ARGUMENT, arena_printf(kb->c->lw->arena, "indices[%%d] is out of bounds: need 0 <= index < %s", shape), row,
+  kb_check(kb, inside, INVALID_ARGUMENT, arena_printf(op_arena(kb->c), "indices[%%d] is out of bounds: need 0 <= index < %s", shape), row,
            NO_EXPR);
   if (in_order) {
     kb_check(kb, kb_ne(kb, kb_get(kb, previous), flat), INVALID_ARGUMENT, "indices[%d] is repeated", row, NO_EXPR);

@@ -64,9 +64,9 @@ status build_squeeze(struct op_call *c) {
       return fail(INVALID_ARGUMENT, "Tried to squeeze dim index %lld for tensor with %d dimensions.", (long long)d, v.rank);
     TRY(op_axis(c, d, v.rank, &axis));
     drop[axis] = true;
-    if (dim_equal(c->lw->dims, v.dims[axis], op_dim(c, 1)) == 0)
+    if (dim_equal(op_dims(c), v.dims[axis], op_dim(c, 1)) == 0)
       return fail(INVALID_ARGUMENT, "Can not squeeze dim[%d], expected a dimension of 1, got %s", axis,
-                  dim_text(c->lw->dims, dim_resolve(c->lw->dims, v.dims[axis])));
+                  dim_text(op_dims(c), dim_resolve(op_dims(c), v.dims[axis])));
     TRY(op_equal_dims(c, v.dims[axis], op_dim(c, 1), "a squeezed dimension"));
   }
   uint32_t late = 0; /* axes of which the step decides */
@@ -225,7 +225,7 @@ status build_broadcast_gradient_args(struct op_call *c) {
   bool known;
   TRY(two_shapes(c, a, b, &rank, &known));
   for (int i = 0; i < rank && known; i++) /* which of two sizes is 1 may be known only when the step runs */
-    known = op_dim_value(c, a[i]) == 1 || op_dim_value(c, b[i]) == 1 || dim_equal(c->lw->dims, a[i], b[i]) >= 0 ||
+    known = op_dim_value(c, a[i]) == 1 || op_dim_value(c, b[i]) == 1 || dim_equal(op_dims(c), a[i], b[i]) >= 0 ||
             op_may_assume_equal(c, a[i], b[i]);
   for (uint32_t side = 0; side < 2 && !known; side++)
     TRY(gradient_axes_at_runtime(c, rank, side));
@@ -233,7 +233,8 @@ status build_broadcast_gradient_args(struct op_call *c) {
     return OK;
   for (int i = 0; i < rank; i++) {
     bool one_a = op_dim_value(c, a[i]) == 1, one_b = op_dim_value(c, b[i]) == 1;
-    c->lw->assumed = c->lw->assumed || (!one_a && !one_b && dim_equal(c->lw->dims, a[i], b[i]) < 0);
+    if (!one_a && !one_b && dim_equal(op_dims(c), a[i], b[i]) < 0)
+      op_note_assumed(c);
     if (!one_a && !one_b && op_equal_dims(c, a[i], b[i], "shapes") != OK)
       return fail(INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s", op_shape_text(c, rank, a), op_shape_text(c, rank, b));
     if (one_a)
@@ -262,7 +263,7 @@ status build_fill(struct op_call *c) {
   if (rank > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a result of rank %d", rank);
   for (int i = 0; i < rank; i++)
-    if (dim_is_const(c->lw->dims, dims[i], &size) && size < 0)
+    if (dim_is_const(op_dims(c), dims[i], &size) && size < 0)
       return fail(INVALID_ARGUMENT, "Dimension %lld must be >= 0", (long long)size);
   struct kb kb;
   kb_begin(&kb, c, v.dtype);
@@ -277,7 +278,7 @@ status build_fill(struct op_call *c) {
 
 /* The number of elements of a range as a dim: from what is known, or computed at run time and bound. */
 static status range_count(struct op_call *c, const value_id *in, dim *out) {
-  struct dim_table *t = c->lw->dims;
+  struct dim_table *t = op_dims(c);
   enum dtype dtype = op_value(c, in[0])->dtype;
   int64_t delta;
   if (dtype == DTYPE_INT32 || dtype == DTYPE_INT64) {
@@ -365,7 +366,7 @@ status build_lin_space(struct op_call *c) {
   TRY(op_elements(c, num, &count, &n));
   if (n != 1 || op_value(c, start)->rank || op_value(c, stop)->rank)
     return fail(INVALID_ARGUMENT, "start, stop and num must be scalars");
-  if (dim_is_const(c->lw->dims, count[0], &value) && value <= 0)
+  if (dim_is_const(op_dims(c), count[0], &value) && value <= 0)
     return fail(INVALID_ARGUMENT, "Requires num > 0: %lld", (long long)value);
   enum dtype dtype = op_value(c, start)->dtype;
   struct kb kb;

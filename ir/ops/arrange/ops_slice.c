@@ -7,7 +7,7 @@
 
 static bool takes_all(struct op_call *c, const struct sliced *s, const dim *dims) {
   for (int d = 0; d < s->rank; d++)
-    if (s->stride[d] != 1 || dim_equal(c->lw->dims, s->lengths[d], dims[d]) != 1)
+    if (s->stride[d] != 1 || dim_equal(op_dims(c), s->lengths[d], dims[d]) != 1)
       return false;
   return true;
 }
@@ -48,10 +48,10 @@ static status check_slice(struct op_call *c, const struct flow_value *x, value_i
     expr_id n = kb_dim(&guard, x->dims[d]), b = kb_element(&guard, begin, d), s = kb_element(&guard, size, d);
     expr_id rest = kb_eq(&guard, s, kb_int(&guard, -1)), left = kb_sub(&guard, n, b);
     kb_check(&guard, kb_and(&guard, kb_le(&guard, kb_int(&guard, 0), b), kb_le(&guard, b, n)), INVALID_ARGUMENT,
-             arena_printf(c->lw->arena, "Expected begin[%d] in [0, %%d], but got %%d", d), n, b);
+             arena_printf(op_arena(c), "Expected begin[%d] in [0, %%d], but got %%d", d), n, b);
     expr_id fits = kb_and(&guard, kb_le(&guard, kb_int(&guard, 0), s), kb_le(&guard, s, left));
     kb_check(&guard, kb_or(&guard, rest, fits), INVALID_ARGUMENT,
-             arena_printf(c->lw->arena, "Expected size[%d] in [0, %%d], but got %%d", d), left, s);
+             arena_printf(op_arena(c), "Expected size[%d] in [0, %%d], but got %%d", d), left, s);
   }
   return guard_finish(&guard);
 }

@@ -27,8 +27,8 @@ static status divided(struct op_call *c, dim n, int64_t by, const char *what, di
   guard_begin(&guard, c);
   expr_id size = kb_dim(&guard, n), block = kb_int(&guard, by);
   kb_check(&guard, kb_eq(&guard, kb_mod(&guard, size, block), kb_int(&guard, 0)), INVALID_ARGUMENT,
-           arena_printf(c->lw->arena, "%s %%d should be divisible by %%d", what), size, block);
-  *out = dim_floordiv(c->lw->dims, n, op_dim(c, by));
+           arena_printf(op_arena(c), "%s %%d should be divisible by %%d", what), size, block);
+  *out = dim_floordiv(op_dims(c), n, op_dim(c, by));
   return guard_finish(&guard);
 }
 

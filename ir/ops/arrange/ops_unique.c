@@ -180,7 +180,7 @@ static status dims_around(struct op_call *c, const struct flow_value *x, value_i
   guard_begin(&guard, c);
   expr_id a = kb_element(&guard, axis, 0), rank = kb_int(&guard, x->rank);
   kb_check(&guard, kb_in_range(&guard, kb_add(&guard, a, rank), kb_int(&guard, 2 * x->rank)), INVALID_ARGUMENT,
-           arena_printf(c->lw->arena, "axis has to be between [0, %d)", x->rank), NO_EXPR, NO_EXPR);
+           arena_printf(op_arena(c), "axis has to be between [0, %d)", x->rank), NO_EXPR, NO_EXPR);
   TRY(guard_finish(&guard));
   dim three = op_dim(c, 3);
   kb_begin(&kb, c, DTYPE_INT64);

@@ -21,7 +21,7 @@ static int64_t group_key(const struct graph *g, const struct node *n) {
 
 /* Where the group of the node meets: the first of its members' tasks in this graph. */
 static uint32_t meeting_task(const struct op_call *c) {
-  const struct graph *g = c->lw->frame->graph;
+  const struct graph *g = op_frame(c)->graph;
   int64_t key = group_key(g, c->node);
   uint32_t first = c->node->task;
   for (uint32_t i = 0; i < g->nodes.count && first < TASK_SELF && key >= 0; i++) {

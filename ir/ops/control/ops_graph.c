@@ -24,20 +24,20 @@ status build_const(struct op_call *c) {
 /* Nothing is fed: that is wrong once its elements are used, in a step that comes to it. Often only its shape is, or it belongs to a side of
  * a cond that is not taken: then the call is dropped, or skipped. */
 status build_placeholder(struct op_call *c) {
-  const struct edge self = {(uint32_t)(c->node - c->lw->frame->graph->nodes.items), 0};
+  const struct edge self = {(uint32_t)(c->node - op_frame(c)->graph->nodes.items), 0};
   enum dtype dtype = op_output_dtype(c, 0);
   int rank;
   dim dims[LIMIT_RANK];
-  if (dtype == DTYPE_RESOURCE || dtype == DTYPE_VARIANT || !lower_feed_has_rank(c->lw->frame->graph, self))
+  if (dtype == DTYPE_RESOURCE || dtype == DTYPE_VARIANT || !lower_feed_has_rank(op_frame(c)->graph, self))
     return lower_refuse_unfed(c->node);
-  TRY(lower_feed_shape(c->lw, c->lw->frame->graph, self, &rank, dims));
+  TRY(lower_feed_shape(c->lw, op_frame(c)->graph, self, &rank, dims));
   struct flow_node *n = op_emit(c, FLOW_HOST, false);
   n->host = "not_fed";
-  n->attrs = ARENA_NEW(c->lw->arena, struct flow_attr);
+  n->attrs = ARENA_NEW(op_arena(c), struct flow_attr);
   n->attrs[0] = (struct flow_attr){"dtype", {.kind = ATTR_TYPE, .i = dtype}};
   n->attr_count = 1;
   op_set_output(c, 0, op_add_output(c, n, dtype, rank, dims));
-  c->lw->not_fed = c->node;
+  op_note_unfed(c);
   return OK;
 }
 
@@ -137,12 +137,12 @@ status build_ensure_shape(struct op_call *c) {
   if (shape) {
     bool fits = shape->rank == x.rank;
     for (int i = 0; i < x.rank && fits; i++)
-      fits = shape->dims[i] < 0 || dim_equal(c->lw->dims, x.dims[i], op_dim(c, shape->dims[i])) != 0;
+      fits = shape->dims[i] < 0 || dim_equal(op_dims(c), x.dims[i], op_dim(c, shape->dims[i])) != 0;
     if (!fits) {
       const char *want = "[";
       for (int i = 0; i < shape->rank; i++)
-        want = shape->dims[i] < 0 ? arena_printf(c->lw->arena, "%s%s?", want, i ? "," : "")
-                                  : arena_printf(c->lw->arena, "%s%s%lld", want, i ? "," : "", (long long)shape->dims[i]);
+        want = shape->dims[i] < 0 ? arena_printf(op_arena(c), "%s%s?", want, i ? "," : "")
+                                  : arena_printf(op_arena(c), "%s%s%lld", want, i ? "," : "", (long long)shape->dims[i]);
       return fail(INVALID_ARGUMENT, "Shape of tensor %s %s is not compatible with expected shape %s].", c->node->name,
                   op_shape_text(c, x.rank, x.dims), want);
     }
@@ -173,7 +173,7 @@ status build_partitioned_call(struct op_call *c) {
   const struct attr_value *f = node_attr(c->node, "f");
   if (!f || f->kind != ATTR_FUNC)
     return fail(INVALID_ARGUMENT, "no attribute 'f'");
-  const struct function *function = function_find(c->lw->graph, f->func->name);
+  const struct function *function = function_find(op_graph(c), f->func->name);
   if (!function)
     return fail(INVALID_ARGUMENT, "Failed to find function \"%s\" in function library", f->func->name);
   if (function_has_lists(function))
@@ -207,7 +207,7 @@ status build_bitcast(struct op_call *c) {
       return fail(UNIMPLEMENTED, "a result of rank %d", rank + 1);
     dims[rank++] = op_dim(c, (int64_t)(from / to));
   } else if (from < to) {
-    if (rank == 0 || dim_equal(c->lw->dims, dims[rank - 1], op_dim(c, (int64_t)(to / from))) == 0)
+    if (rank == 0 || dim_equal(op_dims(c), dims[rank - 1], op_dim(c, (int64_t)(to / from))) == 0)
       return fail(INVALID_ARGUMENT, "Cannot bitcast from %s to %s: the last dimension must be %zu", dtype_name(x.dtype), dtype_name(dtype),
                   to / from);
     TRY(op_equal_dims(c, dims[rank - 1], op_dim(c, (int64_t)(to / from)), "the last dimension"));

@@ -41,7 +41,7 @@ static status add_constant(struct mapping *m, enum dtype dtype, int rank, const 
 /* The call for one row; its results in results[0..]. */
 static status add_row(struct mapping *m, int64_t row, struct edge *results) {
   struct arena *arena = m->graph->arena;
-  const struct function *function = function_find(m->c->lw->graph, m->f->name);
+  const struct function *function = function_find(op_graph(m->c), m->f->name);
   uint32_t count = m->c->in_count;
   struct edge *inputs = ARENA_ARRAY(arena, struct edge, count + 1), call, slice[3];
   TRY(add_constant(m, DTYPE_INT32, 0, NULL, (int32_t)row, &slice[1]));
@@ -130,8 +130,8 @@ status build_map_function(struct op_call *c) {
   m.f = f->func;
   m.arg_count = types->list.count;
   TRY(count_rows(&m));
-  m.graph = function_graph(c->lw->graph, c->lw->arena);
-  struct edge *rets = ARENA_ARRAY(c->lw->arena, struct edge, c->out_count + 1);
+  m.graph = function_graph(op_graph(c), op_arena(c));
+  struct edge *rets = ARENA_ARRAY(op_arena(c), struct edge, c->out_count + 1);
   struct instance body = {.graph = m.graph, .arg_count = c->in_count, .rets = rets, .ret_count = c->out_count};
   TRY(make_body(&m, rets));
   return lower_call_body(c, &body);

@@ -9,7 +9,7 @@
 #include "ir/lower/host_call.h"
 
 static struct bound *region_arguments(struct op_call *c, struct flow *flow, const struct dataset_function *f) {
-  struct bound *args = ARENA_ARRAY(c->lw->arena, struct bound, f->args.count + 1);
+  struct bound *args = ARENA_ARRAY(op_arena(c), struct bound, f->args.count + 1);
   for (uint32_t i = 0; i < f->args.count; i++) {
     const struct flow_value *shape = &f->shapes.items[i];
     args[i] = f->args.items[i];
@@ -23,21 +23,18 @@ static struct bound *region_arguments(struct op_call *c, struct flow *flow, cons
 }
 
 static status lower_function_body(struct op_call *c, const struct dataset_function *f, struct flow *flow) {
-  const struct function *function = function_find(c->lw->graph, f->func->name);
+  const struct function *function = function_find(op_graph(c), f->func->name);
   if (!function)
     return fail(NOT_FOUND, "the graph has no function '%s'", f->func->name);
-  struct node *caller = arena_copy(c->lw->arena, f->node, sizeof *f->node);
+  struct node *caller = arena_copy(op_arena(c), f->node, sizeof *f->node);
   caller->task = c->node->task;
   caller->assigned = c->node->assigned;
   struct op_call inner = {.lw = c->lw, .node = caller};
   uint32_t ret_count = 0;
-  TRY(function_ret_count(function, f->func->attrs, f->func->attr_count, c->lw->arena, &ret_count));
-  struct bound *rets = ARENA_ARRAY(c->lw->arena, struct bound, ret_count + 1);
+  TRY(function_ret_count(function, f->func->attrs, f->func->attr_count, op_arena(c), &ret_count));
+  struct bound *rets = ARENA_ARRAY(op_arena(c), struct bound, ret_count + 1);
   struct bound *args = region_arguments(c, flow, f);
-  bool outer = c->lw->as_written;
-  c->lw->as_written = true;
-  status s = lower_body(&inner, f->func->name, f->func->attrs, f->func->attr_count, args, f->args.count, rets, ret_count);
-  c->lw->as_written = outer;
+  status s = lower_body_as_written(&inner, f->func, args, f->args.count, rets, ret_count);
   for (uint32_t i = 0; i < ret_count && s == OK; i++) {
     struct op_call read = {.lw = c->lw, .node = caller, .in = &rets[i], .in_count = 1};
     value_id v = NO_VALUE;
@@ -49,22 +46,16 @@ static status lower_function_body(struct op_call *c, const struct dataset_functi
 }
 
 static status build_function(struct op_call *c, const struct dataset_function *f, struct flow **out) {
-  struct lower *lw = c->lw;
-  struct flow *outer = lw->flow;
-  *out = flow_create(lw->arena, lw->dims);
-  (*out)->parent = outer;
-  if (lw->region_depth++ == 0)
-    lw->outer_symbols = dims_symbol_count(lw->dims);
-  lw->flow = *out;
+  *out = flow_create(op_arena(c), op_dims(c));
+  struct flow *outer = (*out)->parent = region_enter(c->lw, *out);
   status s = lower_function_body(c, f, *out);
-  lw->flow = outer;
-  lw->region_depth--;
+  region_leave(c->lw, outer);
   return s;
 }
 
 /* A state has the ranks that it begins with, and any sizes. */
 static status take_state(struct op_call *c, struct dataset_function *f, const struct flow_list *flows) {
-  const struct dataset_functions *all = c->lw->dataset_functions;
+  const struct dataset_functions *all = op_datasets(c);
   uint32_t i = 0;
   while (i < flows->count && strcmp(all->list.items[i].name, f->state_of) != 0)
     i++;
@@ -102,7 +93,7 @@ static status check_state(const struct dataset_function *f, const struct flow *f
 
 /* The list grows while bodies are lowered. */
 status dataset_functions_build(struct op_call *c, struct flow_list *flows) {
-  struct dataset_functions *all = c->lw->dataset_functions;
+  struct dataset_functions *all = op_datasets(c);
   for (uint32_t i = 0; i < all->list.count; i++) {
     if (all->list.items[i].state_of)
       TRY(take_state(c, &all->list.items[i], flows));
@@ -117,7 +108,7 @@ status dataset_functions_build(struct op_call *c, struct flow_list *flows) {
 }
 
 void dataset_functions_attach(struct op_call *c, struct flow_node *n, const struct dataset_functions *all, const struct flow_list *flows) {
-  struct attr_value *names = ARENA_ARRAY(c->lw->arena, struct attr_value, all->list.count + 1), list = {.kind = ATTR_LIST};
+  struct attr_value *names = ARENA_ARRAY(op_arena(c), struct attr_value, all->list.count + 1), list = {.kind = ATTR_LIST};
   for (uint32_t i = 0; i < all->list.count; i++) {
     names[i].kind = ATTR_STRING;
     names[i].s.data = all->list.items[i].name;
@@ -127,7 +118,7 @@ void dataset_functions_attach(struct op_call *c, struct flow_node *n, const stru
   list.list.count = all->list.count;
   op_host_add_attr(c, n, "functions", list);
   n->region_count = flows->count;
-  n->branches = ARENA_ARRAY(c->lw->arena, struct flow *, flows->count + 1);
+  n->branches = ARENA_ARRAY(op_arena(c), struct flow *, flows->count + 1);
   for (uint32_t i = 0; i < flows->count; i++)
     n->branches[i] = flows->items[i];
 }

@@ -17,7 +17,7 @@ status build_audio_spectrogram(struct op_call *c) {
     return fail(INVALID_ARGUMENT, "stride of %lld", (long long)stride);
   while (bins < window)
     bins *= 2;
-  struct dim_table *t = c->lw->dims;
+  struct dim_table *t = op_dims(c);
   dim windows = dim_floordiv(t, dim_add(t, x.dims[0], op_dim(c, stride - window)), op_dim(c, stride));
   dim dims[3] = {x.dims[1], dim_max(t, windows, op_dim(c, 0)), op_dim(c, bins / 2 + 1)};
   TRY(op_host(c, HOST_PURE, NULL, &n));

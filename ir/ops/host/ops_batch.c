@@ -69,7 +69,7 @@ status build_batch_function(struct op_call *c) {
   TRY(check_rows(c, in->list.count, &rows));
   if (op_dim_value(c, rows) == 0) {
     for (uint32_t i = 0; i < c->out_count; i++) /* whatever the function's results look like */
-      op_set_output(c, i, op_constant(c, op_output_dtype(c, i), 1, &rows, arena_alloc_aligned(c->lw->arena, 16, 64)));
+      op_set_output(c, i, op_constant(c, op_output_dtype(c, i), 1, &rows, arena_alloc_aligned(op_arena(c), 16, 64)));
     return OK;
   }
   TRY(lower_call_as_written(c, f->func));

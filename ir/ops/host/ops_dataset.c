@@ -56,8 +56,8 @@ void dataset_function_add(struct dataset_function *f, struct flow_value shape, c
 static bool is_op(const struct node *node, const char *op) { return strcmp(node->op, op) == 0; }
 
 /* The frame that the node belongs to: also of a function that was lowered before. NULL: none. */
-static struct frame *frame_of(const struct lower *lw, const struct node *node) {
-  struct frame *fr = lw->newest_frame;
+static struct frame *frame_of(const struct op_call *c, const struct node *node) {
+  struct frame *fr = op_newest_frame(c);
   while (fr && !(node >= fr->graph->nodes.items && node < fr->graph->nodes.items + fr->graph->nodes.count))
     fr = fr->older;
   return fr;
@@ -78,8 +78,8 @@ static const struct node *maker_at(const struct frame *fr, struct edge e) {
   return node;
 }
 
-static const struct node *maker_of_input(const struct lower *lw, const struct node *node, uint32_t i) {
-  const struct frame *fr = frame_of(lw, node);
+static const struct node *maker_of_input(const struct op_call *c, const struct node *node, uint32_t i) {
+  const struct frame *fr = frame_of(c, node);
   return fr && i < node->input_count ? maker_at(fr, node->inputs[i]) : NULL;
 }
 
@@ -96,11 +96,11 @@ static bool element_spec(const struct node *dataset, const struct attr_value **t
 /* A node that stands for the dataset of one component of a window. */
 static const struct node *window_maker(struct op_call *c, const struct node *window, uint32_t component) {
   const struct attr_value *types, *shapes;
-  const struct node *source = maker_of_input(c->lw, window, 0);
+  const struct node *source = maker_of_input(c, window, 0);
   if (!element_spec(source, &types, &shapes) || component >= types->list.count)
     return NULL;
-  struct node *made = arena_copy(c->lw->arena, source, sizeof *source);
-  struct attr *attrs = ARENA_ARRAY(c->lw->arena, struct attr, 2);
+  struct node *made = arena_copy(op_arena(c), source, sizeof *source);
+  struct attr *attrs = ARENA_ARRAY(op_arena(c), struct attr, 2);
   attrs[0] = (struct attr){"output_shapes", {.kind = ATTR_LIST}};
   attrs[0].value.list.items = &shapes->list.items[component];
   attrs[1] = (struct attr){"output_types", {.kind = ATTR_LIST}};
@@ -121,13 +121,13 @@ static const struct node *component_maker(struct op_call *c, const struct node *
     bool chooses = false;
     for (size_t k = 0; k < sizeof passing / sizeof *passing; k++)
       chooses = chooses || is_op(dataset, passing[k]);
-    const struct node *source = chooses ? maker_of_input(c->lw, dataset, 0) : NULL;
+    const struct node *source = chooses ? maker_of_input(c, dataset, 0) : NULL;
     if (!source)
       break;
     dataset = source;
   }
   if (is_op(dataset, "TensorDataset"))
-    return maker_of_input(c->lw, dataset, i);
+    return maker_of_input(c, dataset, i);
   return is_op(dataset, "WindowDataset") ? window_maker(c, dataset, i) : NULL;
 }
 
@@ -144,9 +144,9 @@ static int boxed_rank(const struct node *maker) {
 
 /* Of result i of the dataset's function: boxed in it, or handed through. */
 static int result_rank(struct op_call *c, const struct node *dataset, const struct attr_func *func, uint32_t i, int depth) {
-  const struct function *function = function_find(c->lw->graph, func->name);
+  const struct function *function = function_find(op_graph(c), func->name);
   struct instance body;
-  if (!function || function_instantiate(c->lw->graph, function, func->attrs, func->attr_count, dataset->name, c->lw->arena, &body) != OK)
+  if (!function || function_instantiate(op_graph(c), function, func->attrs, func->attr_count, dataset->name, op_arena(c), &body) != OK)
     return -1;
   if (i >= body.ret_count) {
     instance_deinit(&body);
@@ -158,18 +158,18 @@ static int result_rank(struct op_call *c, const struct node *dataset, const stru
     at = node->inputs[0].node;
     node = &body.graph->nodes.items[at];
   }
-  int rank = at >= body.arg_count ? boxed_rank(node) : element_rank(c, maker_of_input(c->lw, dataset, 0), at, depth + 1);
+  int rank = at >= body.arg_count ? boxed_rank(node) : element_rank(c, maker_of_input(c, dataset, 0), at, depth + 1);
   instance_deinit(&body);
   return rank;
 }
 
 /* The rank of component i, a variant, of the elements of a dataset; -1: it is not known. */
 static int element_rank(struct op_call *c, const struct node *dataset, uint32_t i, int depth) {
-  const struct node *source = dataset && depth < 32 ? maker_of_input(c->lw, dataset, 0) : NULL;
+  const struct node *source = dataset && depth < 32 ? maker_of_input(c, dataset, 0) : NULL;
   if (!dataset || depth >= 32)
     return -1;
   if (is_op(dataset, "TensorDataset") || is_op(dataset, "TensorSliceDataset")) {
-    const struct node *maker = maker_of_input(c->lw, dataset, i);
+    const struct node *maker = maker_of_input(c, dataset, i);
     int rank = maker ? boxed_rank(maker) : -1;
     return rank > 0 && is_op(dataset, "TensorSliceDataset") ? rank - 1 : is_op(dataset, "TensorDataset") ? rank : -1;
   }
@@ -181,7 +181,7 @@ static int element_rank(struct op_call *c, const struct node *dataset, uint32_t 
   if (is_op(dataset, "ZipDataset"))
     for (uint32_t k = 0; k < dataset->input_count; k++) {
       const struct attr_value *types, *shapes;
-      const struct node *part = maker_of_input(c->lw, dataset, k);
+      const struct node *part = maker_of_input(c, dataset, k);
       if (!element_spec(part, &types, &shapes) || i < types->list.count)
         return part ? element_rank(c, part, i, depth + 1) : -1;
       i -= types->list.count;
@@ -195,10 +195,10 @@ static int element_rank(struct op_call *c, const struct node *dataset, uint32_t 
 
 /* An index matrix, values, and a shape: a slice of a sparse tensor. */
 static void add_sparse_slice(struct op_call *c, struct dataset_function *f, const struct node *dataset) {
-  const struct frame *fr = frame_of(c->lw, dataset);
+  const struct frame *fr = frame_of(c, dataset);
   int shape_rank;
   dim shape_dims[LIMIT_RANK], entries = op_new_symbol(c), rank = NO_DIM;
-  if (fr && fr->graph == c->lw->graph && lower_feed_shape(c->lw, fr->graph, dataset->inputs[2], &shape_rank, shape_dims) == OK &&
+  if (fr && fr->graph == op_graph(c) && lower_feed_shape(c->lw, fr->graph, dataset->inputs[2], &shape_rank, shape_dims) == OK &&
       shape_rank == 1 && op_dim_value(c, shape_dims[0]) > 0)
     rank = op_dim(c, op_dim_value(c, shape_dims[0]) - 1);
   rank = rank == NO_DIM ? op_new_symbol(c) : rank;
@@ -256,8 +256,7 @@ static void add_captured(struct op_call *c, struct dataset_function *f, struct b
 /* An input of a dataset that is made elsewhere, perhaps in another entry: handles are made again here, values are looked at for their
  * shapes. */
 static status walked_input(struct op_call *c, const struct node *node, uint32_t i, struct bound *in, struct flow_value *shape) {
-  struct lower *lw = c->lw;
-  struct frame *fr = frame_of(lw, node);
+  struct frame *fr = frame_of(c, node);
   struct edge e = node->inputs[i];
   const struct node *from = fr ? &fr->graph->nodes.items[e.node] : NULL;
   if (!fr)
@@ -268,18 +267,18 @@ static status walked_input(struct op_call *c, const struct node *node, uint32_t 
     return OK;
   }
   bool is_known = fr->lowered[e.node] && fr->bound[e.node];
-  if (is_known && fr->bound[e.node][e.port].value && lw->region_depth == 0) {
+  if (is_known && fr->bound[e.node][e.port].value && !op_in_region(c)) {
     *in = fr->bound[e.node][e.port];
     *shape = *op_value(c, in->value);
     return OK;
   }
-  TRY(lower_check_feed(lw, fr, e));
-  if (shape->dtype != DTYPE_RESOURCE && fr->graph == lw->graph)
-    return lower_feed_shape(lw, lw->graph, e, &shape->rank, shape->dims);
-  if (!is_known && (lw->region_depth || fr->graph != lw->graph))
+  TRY(lower_check_feed(c->lw, fr, e));
+  if (shape->dtype != DTYPE_RESOURCE && fr->graph == op_graph(c))
+    return lower_feed_shape(c->lw, op_graph(c), e, &shape->rank, shape->dims);
+  if (!is_known && (op_in_region(c) || fr->graph != op_graph(c)))
     return fail(UNIMPLEMENTED, "%s: a dataset that captures a handle, read within a function", from->name);
   if (!is_known)
-    TRY(frame_lower_node(lw, fr, e.node));
+    TRY(frame_lower_node(c->lw, fr, e.node));
   struct bound made = fr->bound[e.node][e.port];
   if (made.value && !made.var && shape->dtype != DTYPE_RESOURCE)
     return fail(UNIMPLEMENTED, "%s: a dataset that captures a value of a function, read within another", from->name);
@@ -323,7 +322,7 @@ static status add_arguments(struct op_call *c, struct dataset_function *f, const
   const struct flow_value key = {.dtype = DTYPE_INT64}, dataset = {.dtype = DTYPE_VARIANT};
   bool reduces_states = kind->takes == TAKES_GROUP && function_at(f->node, "init_func");
   if (kind->takes == TAKES_STATE || reduces_states)
-    f->state_of = arena_printf(c->lw->arena, "%s:init_func", f->node->name);
+    f->state_of = arena_printf(op_arena(c), "%s:init_func", f->node->name);
   if (kind->takes == TAKES_STATE)
     return OK;
   if (kind->takes == TAKES_KEY || (kind->takes == TAKES_GROUP && !reduces_states)) {
@@ -345,7 +344,7 @@ static bool is_noted(const struct dataset_functions *all, const char *name) {
 }
 
 static status note_functions(struct op_call *c, const struct node *node, const struct node *source, bool own) {
-  struct dataset_functions *all = c->lw->dataset_functions;
+  struct dataset_functions *all = op_datasets(c);
   uint32_t first = first_capture(node);
   for (size_t k = 0; k < FUNCTION_KINDS; k++) {
     const struct function_kind *kind = &function_kinds[k];
@@ -353,7 +352,7 @@ static status note_functions(struct op_call *c, const struct node *node, const s
     if (!f.func || !uses_function(node, kind->attr))
       continue;
     if (!kind->is_only)
-      f.name = arena_printf(c->lw->arena, "%s:%s", node->name, kind->attr);
+      f.name = arena_printf(op_arena(c), "%s:%s", node->name, kind->attr);
     uint32_t captures = list_length(node, kind->captures);
     if (!is_noted(all, f.name)) {
       TRY(add_arguments(c, &f, kind, source, own));
@@ -383,7 +382,7 @@ static void add_captures(struct op_call *c, struct flow_node *n) {
     if (!function_at(c->node, kind->attr))
       continue;
     uint32_t length = list_length(c->node, kind->captures);
-    const char *name = kind->is_only ? "captures" : arena_printf(c->lw->arena, "captures:%s", kind->attr);
+    const char *name = kind->is_only ? "captures" : arena_printf(op_arena(c), "captures:%s", kind->attr);
     op_host_add_attr(c, n, name, (struct attr_value){.kind = ATTR_INT, .i = count_values(c, first, length)});
     first += length;
   }
@@ -392,13 +391,13 @@ static void add_captures(struct op_call *c, struct flow_node *n) {
 /* How many values a function gives, where no attribute says it. */
 static status add_result_count(struct op_call *c, struct flow_node *n, const char *attr, const char *name) {
   const struct attr_func *func = function_at(c->node, attr);
-  const struct function *function = func ? function_find(c->lw->graph, func->name) : NULL;
+  const struct function *function = func ? function_find(op_graph(c), func->name) : NULL;
   uint32_t count = 0;
   if (!func)
     return OK;
   if (!function)
     return fail(NOT_FOUND, "the graph has no function '%s'", func->name);
-  TRY(function_ret_count(function, func->attrs, func->attr_count, c->lw->arena, &count));
+  TRY(function_ret_count(function, func->attrs, func->attr_count, op_arena(c), &count));
   op_host_add_attr(c, n, name, (struct attr_value){.kind = ATTR_INT, .i = count});
   return OK;
 }
@@ -414,7 +413,7 @@ status build_dataset(struct op_call *c) {
   TRY(add_result_count(c, n, "init_func", "states"));
   TRY(add_result_count(c, n, "map_func", "mapped"));
   c->out[0] = (struct bound){.value = op_add_output(c, n, DTYPE_VARIANT, 0, NULL), .maker = c->node};
-  return c->lw->dataset_functions ? note_functions(c, c->node, c->in_count ? c->in[0].maker : NULL, true) : OK;
+  return op_datasets(c) ? note_functions(c, c->node, c->in_count ? c->in[0].maker : NULL, true) : OK;
 }
 
 /* ---- the functions behind an iterator ---- */
@@ -428,29 +427,29 @@ static bool walked_before(struct dataset_functions *all, const struct node *node
 }
 
 static status walk_dataset(struct op_call *c, const struct node *node, int depth) {
-  if (!node || walked_before(c->lw->dataset_functions, node) || !frame_of(c->lw, node))
+  if (!node || walked_before(op_datasets(c), node) || !frame_of(c, node))
     return OK;
   if (depth > 200)
     return fail(UNIMPLEMENTED, "%s: datasets from datasets more than 200 deep", node->name);
   for (uint32_t i = 0; i < node->input_count; i++)
     if (dtype_base(node->input_dtypes[i]) == DTYPE_VARIANT)
-      TRY(walk_dataset(c, maker_of_input(c->lw, node, i), depth + 1));
-  return note_functions(c, node, maker_of_input(c->lw, node, 0), false);
+      TRY(walk_dataset(c, maker_of_input(c, node, i), depth + 1));
+  return note_functions(c, node, maker_of_input(c, node, 0), false);
 }
 
 static void note_factory(struct op_call *c, const struct node *maker) {
   struct dataset_function f = {.name = maker->name, .node = maker, .func = function_at(maker, "dataset_factory")};
-  vec_push(&c->lw->dataset_functions->list, f);
+  vec_push(&op_datasets(c)->list, f);
 }
 
 /* All initializers of the iterator that `maker` makes; an iterator that is known by a string may be any. */
 static status walk_initializers(struct op_call *c, const struct node *maker) {
   bool any = strncmp(maker->op, "IteratorFromStringHandle", 24) == 0;
-  for (struct frame *fr = c->lw->newest_frame; fr; fr = fr->older)
+  for (struct frame *fr = op_newest_frame(c); fr; fr = fr->older)
     for (uint32_t i = 0; i < fr->graph->nodes.count; i++) {
       const struct node *node = &fr->graph->nodes.items[i];
-      if (is_op(node, "MakeIterator") && node->input_count == 2 && (any || maker_of_input(c->lw, node, 1) == maker))
-        TRY(walk_dataset(c, maker_of_input(c->lw, node, 0), 0));
+      if (is_op(node, "MakeIterator") && node->input_count == 2 && (any || maker_of_input(c, node, 1) == maker))
+        TRY(walk_dataset(c, maker_of_input(c, node, 0), 0));
       if (any && is_op(node, "OneShotIterator"))
         note_factory(c, node);
     }
@@ -464,11 +463,11 @@ static const struct node *read_dataset(struct op_call *c) {
   const struct node *maker = c->in[0].maker;
   if (!maker || dtype_base(c->node->input_dtypes[0]) == DTYPE_VARIANT)
     return maker;
-  for (struct frame *fr = c->lw->newest_frame; fr; fr = fr->older)
+  for (struct frame *fr = op_newest_frame(c); fr; fr = fr->older)
     for (uint32_t i = 0; i < fr->graph->nodes.count; i++) {
       const struct node *node = &fr->graph->nodes.items[i];
-      if (is_op(node, "MakeIterator") && node->input_count == 2 && maker_of_input(c->lw, node, 1) == maker)
-        return maker_of_input(c->lw, node, 0);
+      if (is_op(node, "MakeIterator") && node->input_count == 2 && maker_of_input(c, node, 1) == maker)
+        return maker_of_input(c, node, 0);
     }
   return NULL;
 }
@@ -476,13 +475,13 @@ static const struct node *read_dataset(struct op_call *c) {
 /* The same for a one-shot iterator: of the dataset that its factory gives. */
 static int factory_rank(struct op_call *c, const struct node *iterator, uint32_t i) {
   const struct attr_func *func = function_at(iterator, "dataset_factory");
-  const struct function *function = func ? function_find(c->lw->graph, func->name) : NULL;
+  const struct function *function = func ? function_find(op_graph(c), func->name) : NULL;
   struct instance body;
-  if (!function || function_instantiate(c->lw->graph, function, func->attrs, func->attr_count, iterator->name, c->lw->arena, &body) != OK)
+  if (!function || function_instantiate(op_graph(c), function, func->attrs, func->attr_count, iterator->name, op_arena(c), &body) != OK)
     return -1;
   struct frame *fr = frame_create(c->lw, body.graph); /* so that what makes its datasets is found */
   int rank = body.ret_count == 1 ? element_rank(c, maker_at(fr, body.rets[0]), i, 0) : -1;
-  c->lw->newest_frame = fr->older;
+  frame_drop(c->lw, fr);
   instance_deinit(&body);
   return rank;
 }
@@ -530,7 +529,7 @@ static status collect_functions(struct op_call *c, const struct node *maker) {
 static status collect_own_functions(struct op_call *c, const struct node *unused) {
   (void)unused;
   uint32_t at = is_op(c->node, "InitializeTableFromDataset");
-  const struct node *source = c->in[at].maker ? c->in[at].maker : maker_of_input(c->lw, c->node, at);
+  const struct node *source = c->in[at].maker ? c->in[at].maker : maker_of_input(c, c->node, at);
   TRY(walk_dataset(c, source, 0));
   return note_functions(c, c->node, source, true);
 }
@@ -558,14 +557,13 @@ static void emit_mover(struct op_call *c, struct flow_node **out) {
 
 /* A call that moves through datasets, with the functions it may need. */
 static status build_mover(struct op_call *c, status (*collect)(struct op_call *, const struct node *)) {
-  struct dataset_functions all = {0}, *outer = c->lw->dataset_functions;
+  struct dataset_functions all = {0}, *outer = op_collect_datasets(c, &all);
   struct flow_list flows = {0};
   struct flow_node *n;
-  c->lw->dataset_functions = &all;
   status s = collect(c, c->in[0].maker);
   if (s == OK)
     s = dataset_functions_build(c, &flows);
-  c->lw->dataset_functions = outer;
+  op_collect_datasets(c, outer);
   if (s == OK) {
     emit_mover(c, &n);
     dataset_functions_attach(c, n, &all, &flows);

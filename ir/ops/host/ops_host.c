@@ -18,7 +18,7 @@
 
 void op_host_attrs(struct op_call *c, struct flow_node *n) {
   const struct op_def *def = c->node->def;
-  n->attrs = ARENA_ARRAY(c->lw->arena, struct flow_attr, def->attr_count + 1u);
+  n->attrs = ARENA_ARRAY(op_arena(c), struct flow_attr, def->attr_count + 1u);
   for (uint32_t i = 0; i < def->attr_count; i++) {
     const struct attr_value *value = node_attr(c->node, def->attrs[i].name);
     if (value && value->kind != ATTR_NONE && value->kind != ATTR_FUNC && value->kind != ATTR_PLACEHOLDER)
@@ -27,7 +27,7 @@ void op_host_attrs(struct op_call *c, struct flow_node *n) {
 }
 
 void op_host_add_attr(struct op_call *c, struct flow_node *n, const char *name, struct attr_value value) {
-  struct flow_attr *attrs = ARENA_ARRAY(c->lw->arena, struct flow_attr, n->attr_count + 1);
+  struct flow_attr *attrs = ARENA_ARRAY(op_arena(c), struct flow_attr, n->attr_count + 1);
   if (n->attr_count)
     memcpy(attrs, n->attrs, n->attr_count * sizeof *attrs);
   attrs[n->attr_count++] = (struct flow_attr){name, value};
@@ -183,7 +183,7 @@ static status join_axes(struct op_call *c, value_id v, int rank, bool *reduced, 
   for (int i = 0; i < *count; i++) {
     int axis;
     int64_t value;
-    if (axes[i] == NO_DIM || !dim_is_const(c->lw->dims, axes[i], &value)) {
+    if (axes[i] == NO_DIM || !dim_is_const(op_dims(c), axes[i], &value)) {
       *known = false;
       continue;
     }
@@ -260,12 +260,12 @@ static const char *assert_text(struct op_call *c) {
       const struct flow_value *x = op_value(c, v);
       if (x->rank == 0 && x->data && x->dtype == DTYPE_STRING)
         item = ((const struct string_view *)x->data)->data;
-      else if (x->rank == 0 && x->content && dim_is_const(c->lw->dims, x->content[0], &number))
-        item = arena_printf(c->lw->arena, "%lld", (long long)number);
+      else if (x->rank == 0 && x->content && dim_is_const(op_dims(c), x->content[0], &number))
+        item = arena_printf(op_arena(c), "%lld", (long long)number);
       else
-        item = arena_printf(c->lw->arena, "%s%s", dtype_name(x->dtype), op_shape_text(c, x->rank, x->dims));
+        item = arena_printf(op_arena(c), "%s%s", dtype_name(x->dtype), op_shape_text(c, x->rank, x->dims));
     }
-    text = arena_printf(c->lw->arena, "%s%s%s", text, i > 1 ? " " : "", item);
+    text = arena_printf(op_arena(c), "%s%s%s", text, i > 1 ? " " : "", item);
   }
   return text;
 }
@@ -281,7 +281,7 @@ status build_assert(struct op_call *c) {
     return fail(INVALID_ARGUMENT, "In[0] should be a scalar: %s", op_shape_text(c, x->rank, x->dims));
   if (x->data && *(const bool *)x->data)
     return OK;
-  if (x->data && c->lw->region_depth == 0 && c->lw->trial_depth == 0 && !c->guards)
+  if (x->data && !op_in_region(c) && !op_in_trial(c) && !c->guards)
     return fail(INVALID_ARGUMENT, "assertion failed: [%s]", assert_text(c));
   return op_host(c, HOST_CHANGES, NULL, &n);
 }
@@ -298,7 +298,7 @@ status build_decode_padded_raw(struct op_call *c) {
     return fail(UNIMPLEMENTED, "a result of rank %d", rank + 1);
   TRY(op_elements(c, c->in[1].value, &length, &count));
   dim size = op_dim(c, (int64_t)dtype_size(op_output_dtype(c, 0)));
-  dims[rank] = dim_floordiv(c->lw->dims, length[0], size);
+  dims[rank] = dim_floordiv(op_dims(c), length[0], size);
   op_host_output(c, n, 0, rank + 1, dims);
   return OK;
 }
@@ -324,7 +324,7 @@ status build_unicode_decode(struct op_call *c) {
   struct flow_node *n;
   TRY(op_host(c, HOST_PURE, NULL, &n));
   TRY(input_shape(c, 0, &rank, dims));
-  dim splits = dim_add(c->lw->dims, op_count(c, rank, dims), op_dim(c, 1)), codes = op_new_symbol(c);
+  dim splits = dim_add(op_dims(c), op_count(c, rank, dims), op_dim(c, 1)), codes = op_new_symbol(c);
   op_host_output(c, n, 0, 1, &splits);
   for (uint32_t i = 1; i < c->out_count; i++)
     op_host_output(c, n, i, 1, &codes);

@@ -6,7 +6,7 @@
 
 /* What SerializeTensor made has the shape that went in; else what the graph says; else only scalars are taken. */
 static bool parsed_shape(struct op_call *c, value_id in, int *rank, dim *dims) {
-  const struct flow_node *from = c->lw->flow->nodes.items[op_value(c, in)->producer];
+  const struct flow_node *from = op_flow(c)->nodes.items[op_value(c, in)->producer];
   if (from && from->op == FLOW_HOST && strcmp(from->host, "SerializeTensor") == 0) {
     const struct flow_value *x = op_value(c, from->inputs.items[0]);
     *rank = x->rank;
@@ -28,7 +28,7 @@ status build_parse_tensor(struct op_call *c) {
   dim dims[LIMIT_RANK];
   TRY(op_host(c, HOST_PURE, NULL, &n));
   bool known = parsed_shape(c, n->inputs.items[0], &rank, dims);
-  struct flow_attr *attrs = ARENA_ARRAY(c->lw->arena, struct flow_attr, n->attr_count + 1);
+  struct flow_attr *attrs = ARENA_ARRAY(op_arena(c), struct flow_attr, n->attr_count + 1);
   memcpy(attrs, n->attrs, n->attr_count * sizeof *attrs);
   attrs[n->attr_count++] = (struct flow_attr){"rank_unknown", {.kind = ATTR_BOOL, .i = !known}};
   n->attrs = attrs;
@@ -89,7 +89,7 @@ static status dense_outputs(struct op_call *c, struct flow_node *n, uint32_t fir
 static void sparse_outputs(struct op_call *c, struct flow_node *n, uint32_t first, uint32_t count, int64_t inner,
                            const struct flow_value *in) {
   dim rank = op_dim(c, in->rank + inner);
-  dim *total = ARENA_ARRAY(c->lw->arena, dim, count + 1);
+  dim *total = ARENA_ARRAY(op_arena(c), dim, count + 1);
   for (uint32_t i = 0; i < count; i++) {
     total[i] = op_new_symbol(c);
     op_host_output(c, n, first + i, 2, (dim[]){total[i], rank});
@@ -115,7 +115,7 @@ status build_parse_example(struct op_call *c) {
     dim total = op_new_symbol(c);
     op_host_output(c, n, 3 * sparse + dense + i, 1, &total);
   }
-  dim splits = dim_add(c->lw->dims, in.rank ? in.dims[0] : op_dim(c, 1), op_dim(c, 1));
+  dim splits = dim_add(op_dims(c), in.rank ? in.dims[0] : op_dim(c, 1), op_dim(c, 1));
   for (uint32_t i = 0; i < ragged; i++)
     op_host_output(c, n, 3 * sparse + dense + ragged + i, 1, &splits);
   return OK;
@@ -136,7 +136,7 @@ static void ragged_outputs(struct op_call *c, struct flow_node *n, uint32_t firs
     dim total = op_new_symbol(c);
     op_host_output(c, n, first + i, 1, &total);
   }
-  dim splits = dim_add(c->lw->dims, in->rank ? in->dims[0] : op_dim(c, 1), op_dim(c, 1));
+  dim splits = dim_add(op_dims(c), in->rank ? in->dims[0] : op_dim(c, 1), op_dim(c, 1));
   for (uint32_t i = 0; i < count; i++)
     op_host_output(c, n, first + count + i, in->rank, &splits);
   for (uint32_t i = 0; i < count && is_list; i++) {

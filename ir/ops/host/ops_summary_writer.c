@@ -17,7 +17,7 @@ status build_write_summary(struct op_call *c) {
   for (char *next = (char *)inputs; *next && count < 8; count++)
     TRY(op_input(c, (uint32_t)strtol(next, &next, 10), &values[count]));
   struct flow_node *make = op_emit(c, FLOW_HOST, false);
-  make->host = arena_strndup(c->lw->arena, word, (size_t)(inputs - word));
+  make->host = arena_strndup(op_arena(c), word, (size_t)(inputs - word));
   for (uint32_t i = 0; i < count; i++)
     vec_push(&make->inputs, values[i]);
   op_host_attrs(c, make);

@@ -279,7 +279,7 @@ static status combined_inputs(struct op_call *c, struct combined *n) {
 }
 
 static status combined_sizes(struct op_call *c, struct combined *n) {
-  struct dim_table *t = c->lw->dims;
+  struct dim_table *t = op_dims(c);
   dim limit, total;
   TRY(op_bound_dims(c, n->per_class, 1, &limit));
   TRY(op_bound_dims(c, n->total, 1, &total));

@@ -56,7 +56,7 @@ static inline status matrix_square(struct op_call *c, value_id v, struct flow_va
   *out = *op_value(c, v);
   if (out->rank < 2)
     return fail(INVALID_ARGUMENT, "Input tensor must have rank >= 2, got %d", out->rank);
-  if (dim_equal(c->lw->dims, out->dims[out->rank - 2], out->dims[out->rank - 1]) == 0)
+  if (dim_equal(op_dims(c), out->dims[out->rank - 2], out->dims[out->rank - 1]) == 0)
     return fail(INVALID_ARGUMENT, "Input matrix must be square: %s", op_shape_text(c, out->rank, out->dims));
   return op_equal_dims(c, out->dims[out->rank - 2], out->dims[out->rank - 1], "Input matrix must be square");
 }

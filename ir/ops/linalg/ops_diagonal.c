@@ -131,7 +131,7 @@ static status check_band_index(struct op_call *c, const struct band *b) {
     expr_id k = kb_int(&guard, i ? b->upper : b->lower);
     expr_id inside = kb_and(&guard, kb_lt(&guard, zero, kb_add(&guard, k, rows)), kb_lt(&guard, k, columns));
     kb_check(&guard, kb_or(&guard, kb_eq(&guard, k, zero), kb_or(&guard, inside, empty)), INVALID_ARGUMENT,
-             arena_printf(c->lw->arena, "%s_diag_index is out of bound: %%d It must be between -num_rows and num_cols (%%d)",
+             arena_printf(op_arena(c), "%s_diag_index is out of bound: %%d It must be between -num_rows and num_cols (%%d)",
                           i ? "upper" : "lower"),
              k, columns);
   }
@@ -140,7 +140,7 @@ static status check_band_index(struct op_call *c, const struct band *b) {
 
 /* The longest diagonal of the matrix. */
 static dim band_length(struct op_call *c, const struct band *b) {
-  struct dim_table *t = c->lw->dims;
+  struct dim_table *t = op_dims(c);
   dim by_rows = dim_add(t, b->rows, op_dim(c, smaller(b->upper, 0)));
   dim by_columns = dim_sub(t, b->columns, op_dim(c, larger(b->lower, 0)));
   return dim_min(t, by_rows, by_columns);
@@ -180,7 +180,7 @@ static status check_packed(struct op_call *c, const struct flow_value *d, const 
   if (!several)
     return OK;
   dim count = op_dim(c, b->upper - b->lower + 1);
-  if (dim_equal(c->lw->dims, d->dims[*batch], count) == 0)
+  if (dim_equal(op_dims(c), d->dims[*batch], count) == 0)
     return fail(INVALID_ARGUMENT,
                 "The number of diagonals provided in the input does not match the lower_diag_index and upper_diag_index range.");
   return op_equal_dims(c, d->dims[*batch], count, "the number of diagonals");
@@ -201,7 +201,7 @@ static status wanted_size(struct op_call *c, const char *name, dim *out) {
 }
 
 static status matrix_size(struct op_call *c, struct band *b) {
-  struct dim_table *t = c->lw->dims;
+  struct dim_table *t = op_dims(c);
   dim rows, columns, least_rows = dim_sub(t, b->length, op_dim(c, smaller(b->upper, 0)));
   dim least_columns = dim_add(t, b->length, op_dim(c, larger(b->lower, 0)));
   TRY(wanted_size(c, "num_rows", &rows));

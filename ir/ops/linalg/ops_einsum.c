@@ -111,7 +111,7 @@ static struct element load_term(struct kb *kb, enum dtype sum, const struct eins
   expr_id index[LIMIT_RANK];
   for (int i = 0; i < t->count; i++) {
     index[i] = t->labels[i] >= 256 && b.dims[i] == 1 ? kb_int(kb, 0) : variables[t->labels[i]];
-    if (t->labels[i] >= 256 && b.dims[i] != 1 && dim_equal(kb->c->lw->dims, x->dims[i], e->sizes[t->labels[i]]) != 1)
+    if (t->labels[i] >= 256 && b.dims[i] != 1 && dim_equal(op_dims(kb->c), x->dims[i], e->sizes[t->labels[i]]) != 1)
       index[i] = expr_binary(kb->k, SCALAR_MIN, index[i], kb_sub(kb, kb_dim(kb, x->dims[i]), kb_int(kb, 1))); /* it may be 1 */
   }
   return load_as(kb, sum, buffer, index);

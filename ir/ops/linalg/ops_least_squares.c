@@ -102,7 +102,7 @@ static void solve_column(const struct least_squares *s, expr_id column) {
 static status solve_fast(struct op_call *c, const value_id in[3], const dim *dims, value_id *out) {
   struct flow_value a = *op_value(c, in[0]), b = *op_value(c, in[1]);
   enum dtype wide = wide_dtype(a.dtype);
-  dim rows = a.dims[a.rank - 2], columns = a.dims[a.rank - 1], p = dim_min(c->lw->dims, rows, columns), other[LIMIT_RANK];
+  dim rows = a.dims[a.rank - 2], columns = a.dims[a.rank - 1], p = dim_min(op_dims(c), rows, columns), other[LIMIT_RANK];
   struct kb kb;
   kb_begin(&kb, c, wide);
   uint32_t ab = kb_in(&kb, in[0]), bb = kb_in(&kb, in[1]), l2 = kb_in(&kb, in[2]), x = kb_out(&kb, wide, a.rank, dims);

@@ -14,7 +14,7 @@ struct product {
 static status check_sizes(struct op_call *c, const struct product *p, const struct flow_value *a, const struct flow_value *b, dim ka,
                           dim kb) {
   (void)p;
-  if (dim_equal(c->lw->dims, ka, kb) == 0)
+  if (dim_equal(op_dims(c), ka, kb) == 0)
     return fail(INVALID_ARGUMENT, "Matrix size-incompatible: In[0]: %s, In[1]: %s", op_shape_text(c, a->rank, a->dims),
                 op_shape_text(c, b->rank, b->dims));
   return op_equal_dims(c, ka, kb, "Matrix size-incompatible: inner sizes");
@@ -23,9 +23,9 @@ static status check_sizes(struct op_call *c, const struct product *p, const stru
 /* The axes before the matrices, broadcast against each other. In a loop or a branch, where there are no variants, sizes that are not known
  * are equal: products that allow for more are slow. */
 static status batch_dims(struct op_call *c, const struct flow_value *a, const struct flow_value *b, int *rank, dim *dims) {
-  value_id x = flow_add_value(c->lw->flow, a->dtype, a->rank - 2, a->dims);
-  value_id y = flow_add_value(c->lw->flow, b->dtype, b->rank - 2, b->dims);
-  bool open = !(c->row->form & ROW_FIRST) && !c->guards && !c->lw->region_depth;
+  value_id x = flow_add_value(op_flow(c), a->dtype, a->rank - 2, a->dims);
+  value_id y = flow_add_value(op_flow(c), b->dtype, b->rank - 2, b->dims);
+  bool open = !(c->row->form & ROW_FIRST) && !c->guards && !op_in_region(c);
   return open ? op_broadcast(c, x, y, rank, dims) : op_broadcast_equal(c, x, y, rank, dims);
 }
 

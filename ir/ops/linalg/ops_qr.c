@@ -58,7 +58,7 @@ status build_qr(struct op_call *c) {
   if (x.rank < 2)
     return fail(INVALID_ARGUMENT, "Input tensor 0 must have rank >= 2, got %d", x.rank);
   struct qr d = {.rank = x.rank, .m = x.dims[x.rank - 2], .n = x.dims[x.rank - 1]};
-  d.p = dim_min(c->lw->dims, d.m, d.n);
+  d.p = dim_min(op_dims(c), d.m, d.n);
   d.size = node_attr_int(c->node, "full_matrices", 0) ? d.m : d.p;
   struct kb kb;
   enum dtype wide = wide_dtype(x.dtype);

@@ -217,7 +217,7 @@ static void normalize_columns(struct kb *kb, const struct svd *d, const struct m
 static status svd_begin(struct op_call *c, const struct flow_value *x, bool full, struct svd *d) {
   if (x->rank < 2)
     return fail(INVALID_ARGUMENT, "input must be a matrix or a batch of them: %s", op_shape_text(c, x->rank, x->dims));
-  struct dim_table *t = c->lw->dims;
+  struct dim_table *t = op_dims(c);
   dim rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];
   d->rank = x->rank;
   d->wide = wide_dtype(x->dtype);
@@ -387,7 +387,7 @@ status build_svd(struct op_call *c) {
   bool vectors = node_attr_int(c->node, "compute_uv", 1), full = vectors && node_attr_int(c->node, "full_matrices", 0);
   TRY(svd_begin(c, &x, full, &d));
   TRY(svd_kernel(c, in, &x, &d, parts));
-  dim values = dim_min(c->lw->dims, d.m, d.n);
+  dim values = dim_min(op_dims(c), d.m, d.n);
   TRY(output_first(c, 0, parts[0], values));
   if (vectors) {
     TRY(output_first(c, d.turned ? 2 : 1, parts[1], d.left));

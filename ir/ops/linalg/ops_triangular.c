@@ -165,7 +165,7 @@ static status solve_triangles(struct op_call *c, value_id v, value_id right, boo
   struct flow_value m = *op_value(c, v), b = *op_value(c, right);
   int batch;
   dim dims[LIMIT_RANK];
-  value_id p = flow_add_value(c->lw->flow, m.dtype, m.rank - 2, m.dims), q = flow_add_value(c->lw->flow, m.dtype, b.rank - 2, b.dims);
+  value_id p = flow_add_value(op_flow(c), m.dtype, m.rank - 2, m.dims), q = flow_add_value(op_flow(c), m.dtype, b.rank - 2, b.dims);
   TRY(op_broadcast(c, p, q, &batch, dims));
   dims[batch] = b.dims[b.rank - 2];
   dims[batch + 1] = b.dims[b.rank - 1];

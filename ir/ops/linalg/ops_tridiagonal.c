@@ -27,8 +27,7 @@ status build_tridiagonal_matmul(struct op_call *c) {
       return fail(INVALID_ARGUMENT, "All input tensors must have the same rank.");
     for (int i = 0; i < x.rank - 2; i++)
       TRY(op_equal_dims(c, y.dims[i], x.dims[i], "All input tensors must have the same outer dimensions"));
-    if (dim_equal(c->lw->dims, y.dims[x.rank - 2], op_dim(c, 1)) == 0 ||
-        dim_equal(c->lw->dims, y.dims[x.rank - 1], x.dims[x.rank - 2]) == 0)
+    if (dim_equal(op_dims(c), y.dims[x.rank - 2], op_dim(c, 1)) == 0 || dim_equal(op_dims(c), y.dims[x.rank - 1], x.dims[x.rank - 2]) == 0)
       return fail(INVALID_ARGUMENT, "Invalid %s shape: %s", names[d], op_shape_text(c, y.rank, y.dims));
     TRY(op_equal_dims(c, y.dims[x.rank - 2], op_dim(c, 1), "Invalid diagonal shape"));
     TRY(op_equal_dims(c, y.dims[x.rank - 1], x.dims[x.rank - 2], "Invalid diagonal shape"));

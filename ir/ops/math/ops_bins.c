@@ -14,7 +14,7 @@ static status size_input(struct op_call *c, uint32_t i, const char *what, dim *o
   struct kb guard;
   guard_begin(&guard, c);
   expr_id n = kb_element(&guard, v, 0);
-  kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), n), INVALID_ARGUMENT, arena_printf(c->lw->arena, "%s (%%d) must be non-negative", what),
+  kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), n), INVALID_ARGUMENT, arena_printf(op_arena(c), "%s (%%d) must be non-negative", what),
            n, NO_EXPR);
   TRY(guard_finish(&guard));
   return op_bound_dims(c, v, 1, out);
@@ -52,7 +52,7 @@ static status check_weights(struct op_call *c, value_id values, value_id weights
     return OK;
   bool differ = x.rank != w.rank;
   for (int d = 0; alike && d < x.rank && !differ; d++)
-    differ = dim_equal(c->lw->dims, x.dims[d], w.dims[d]) == 0;
+    differ = dim_equal(op_dims(c), x.dims[d], w.dims[d]) == 0;
   if (known > 0 && alike && differ)
     return fail(INVALID_ARGUMENT, "`weights` must be the same shape as `arr` or a length-0 `Tensor`, got %s and %s",
                 op_shape_text(c, w.rank, w.dims), op_shape_text(c, x.rank, x.dims));
@@ -175,7 +175,7 @@ status build_ragged_bincount(struct op_call *c) {
   n.splits = flat_value(c, n.splits);
   dim splits = op_value(c, n.splits)->dims[0], count = op_value(c, n.values)->dims[0];
   TRY(op_require_le(c, op_dim(c, 1), splits, "Splits must be non-empty: at least %d, got %d"));
-  n.rows = dim_sub(c->lw->dims, splits, op_dim(c, 1));
+  n.rows = dim_sub(op_dims(c), splits, op_dim(c, 1));
   struct kb guard;
   guard_begin(&guard, c);
   uint32_t in = kb_in(&guard, n.splits);
@@ -278,7 +278,7 @@ status build_bucketize(struct op_call *c) {
   struct flow_value x = *op_value(c, v);
   const struct attr_value *list = node_attr(c->node, "boundaries");
   uint32_t count = list ? list->list.count : 0;
-  float *bounds = arena_alloc_aligned(c->lw->arena, sizeof *bounds * (count + 1), 64);
+  float *bounds = arena_alloc_aligned(op_arena(c), sizeof *bounds * (count + 1), 64);
   for (uint32_t i = 0; i < count; i++) {
     bounds[i] = (float)list->list.items[i].f;
     if (i && bounds[i] < bounds[i - 1])

@@ -27,7 +27,7 @@ static expr_id is_empty(struct kb *kb, const struct flow_value *other, const str
   expr_id empty = expr_int(kb->k, DTYPE_BOOL, 0);
   for (int d = 0; d < other->rank; d++) {
     int own = d + x->rank - other->rank;
-    if (own < 0 || dim_equal(kb->c->lw->dims, x->dims[own], other->dims[d]) != 1)
+    if (own < 0 || dim_equal(op_dims(kb->c), x->dims[own], other->dims[d]) != 1)
       empty = kb_or(kb, empty, kb_eq(kb, kb_dim(kb, other->dims[d]), kb_int(kb, 0)));
   }
   return empty;
@@ -117,7 +117,7 @@ status build_add_n(struct op_call *c) {
     return list_arithmetic(c, "TensorListAdd");
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
-  uint32_t *buffers = ARENA_ARRAY(c->lw->arena, uint32_t, c->in_count);
+  uint32_t *buffers = ARENA_ARRAY(op_arena(c), uint32_t, c->in_count);
   for (uint32_t i = 0; i < c->in_count; i++) {
     TRY(op_input(c, i, &v));
     struct flow_value y = *op_value(c, v);
@@ -157,7 +157,7 @@ static bool may_misfit(struct op_call *c, value_id a, value_id b) {
   struct flow_value x = *op_value(c, a), y = *op_value(c, b);
   for (int i = 1; i <= x.rank && i <= y.rank; i++) {
     dim p = x.dims[x.rank - i], q = y.dims[y.rank - i];
-    if (op_dim_value(c, p) != 1 && op_dim_value(c, q) != 1 && dim_equal(c->lw->dims, p, q) < 0)
+    if (op_dim_value(c, p) != 1 && op_dim_value(c, q) != 1 && dim_equal(op_dims(c), p, q) < 0)
       return true;
   }
   return false;
@@ -171,8 +171,7 @@ status build_equal(struct op_call *c) {
   bool equal = !(c->row->form & ROW_NOT);
   bool lenient = !node_attr_int(c->node, "incompatible_shape_error", 1);
   bool open = lenient && may_misfit(c, in[0], in[1]);
-  c->lw->undecided = c->lw->undecided || open;
-  status s = open && c->lw->misfits ? INVALID_ARGUMENT : op_map(c, in, 2, DTYPE_BOOL, equal ? formula_equal : formula_not_equal, &out);
+  status s = open && op_takes_misfits(c) ? INVALID_ARGUMENT : op_map(c, in, 2, DTYPE_BOOL, equal ? formula_equal : formula_not_equal, &out);
   if (s == INVALID_ARGUMENT && lenient) {
     int64_t value = !equal;
     out = op_constant_i64s(c, DTYPE_BOOL, 0, NULL, &value, 1);
@@ -327,8 +326,8 @@ status build_check_numerics(struct op_call *c) {
   kb_loops(&kb, LOOP_PAR, x.rank, x.dims, index);
   struct formula *f = &kb.f;
   struct element e = kb_load(&kb, a, index);
-  kb_check(&kb, EQ(e, e).re, INVALID_ARGUMENT, arena_printf(c->lw->arena, "%s : Tensor had NaN values", message), NO_EXPR, NO_EXPR);
-  kb_check(&kb, LT(ABS(e), K(INFINITY)).re, INVALID_ARGUMENT, arena_printf(c->lw->arena, "%s : Tensor had Inf values", message), NO_EXPR,
+  kb_check(&kb, EQ(e, e).re, INVALID_ARGUMENT, arena_printf(op_arena(c), "%s : Tensor had NaN values", message), NO_EXPR, NO_EXPR);
+  kb_check(&kb, LT(ABS(e), K(INFINITY)).re, INVALID_ARGUMENT, arena_printf(op_arena(c), "%s : Tensor had Inf values", message), NO_EXPR,
            NO_EXPR);
   kb_store(&kb, o, index, e);
   kb_close(&kb, x.rank);

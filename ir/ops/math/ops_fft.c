@@ -155,8 +155,8 @@ static status read_lengths(struct op_call *c, int axes, dim **out) {
   if (count != axes)
     return fail(INVALID_ARGUMENT, "fft_length must have shape [%d], has %d elements", axes, count);
   for (int i = 0; i < count; i++)
-    if (dim_less(c->lw->dims, (*out)[i], op_dim(c, 0)) == 1)
-      return fail(INVALID_ARGUMENT, "fft_length[%d] must >= 0, but got: %s", i, dim_text(c->lw->dims, (*out)[i]));
+    if (dim_less(op_dims(c), (*out)[i], op_dim(c, 0)) == 1)
+      return fail(INVALID_ARGUMENT, "fft_length[%d] must >= 0, but got: %s", i, dim_text(op_dims(c), (*out)[i]));
   return OK;
 }
 
@@ -213,9 +213,9 @@ static status crop(struct op_call *c, value_id v, const dim *dims, enum dtype dt
     return op_cast(c, v, dtype, out);
   }
   for (int i = 0; i < x.rank; i++)
-    if (dim_less(c->lw->dims, x.dims[i], dims[i]) == 1)
-      return fail(INVALID_ARGUMENT, "Input dimension %d must have length of at least %s but got: %s", i, dim_text(c->lw->dims, dims[i]),
-                  dim_text(c->lw->dims, x.dims[i]));
+    if (dim_less(op_dims(c), x.dims[i], dims[i]) == 1)
+      return fail(INVALID_ARGUMENT, "Input dimension %d must have length of at least %s but got: %s", i, dim_text(op_dims(c), dims[i]),
+                  dim_text(op_dims(c), x.dims[i]));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t a = kb_in(&kb, v), o = kb_out(&kb, dtype, x.rank, dims);
@@ -223,7 +223,7 @@ static status crop(struct op_call *c, value_id v, const dim *dims, enum dtype dt
   kb_loops(&kb, LOOP_PAR, x.rank, dims, index);
   for (int i = 0; i < x.rank; i++) {
     expr_id have = kb_dim(&kb, x.dims[i]), want = kb_dim(&kb, dims[i]);
-    if (dim_equal(c->lw->dims, x.dims[i], dims[i]) != 1)
+    if (dim_equal(op_dims(c), x.dims[i], dims[i]) != 1)
       kb_check(&kb, expr_binary(kb.k, SCALAR_LE, want, have), INVALID_ARGUMENT, "Input must have length of at least %d but got: %d", want,
                have);
   }
@@ -237,7 +237,7 @@ static status crop(struct op_call *c, value_id v, const dim *dims, enum dtype dt
 static dim half_length(struct op_call *c, dim n) {
   if (op_dim_value(c, n) == 0)
     return n;
-  return dim_add(c->lw->dims, dim_floordiv(c->lw->dims, n, op_dim(c, 2)), op_dim(c, 1));
+  return dim_add(op_dims(c), dim_floordiv(op_dims(c), n, op_dim(c, 2)), op_dim(c, 1));
 }
 
 status build_rfft(struct op_call *c) {

@@ -35,7 +35,7 @@ status op_reduce(struct op_call *c, value_id v, const bool *reduced, bool keep, 
     if (!reduced[i] || keep)
       out_dims[out_rank++] = reduced[i] ? op_dim(c, 1) : x.dims[i];
     if (reduced[i])
-      n = dim_mul(c->lw->dims, n, x.dims[i]);
+      n = dim_mul(op_dims(c), n, x.dims[i]);
   }
   enum dtype acc_dtype = op_accumulator_dtype(x.dtype);
   struct kb kb;
@@ -70,13 +70,10 @@ static bool axes_are_known(struct op_call *c, value_id axes) {
   const struct flow_value *x = op_value(c, axes);
   dim *e;
   int count;
-  dim wanted = c->lw->wants_size;
-  if (x->rank > 1 || op_known_elements(c, axes, &e, &count) != OK) {
-    c->lw->wants_size = wanted;
+  if (x->rank > 1 || !op_has_known_elements(c, axes, &e, &count))
     return false;
-  }
   for (int i = 0; i < count; i++)
-    if (op_dim_value(c, e[i]) < 0 && !(e[i] != NO_DIM && dim_is_const(c->lw->dims, e[i], NULL)))
+    if (op_dim_value(c, e[i]) < 0 && !(e[i] != NO_DIM && dim_is_const(op_dims(c), e[i], NULL)))
       return false;
   return true;
 }

@@ -92,7 +92,7 @@ status op_reduce_at_runtime(struct op_call *c, value_id v, value_id axes, bool k
   if (list.rank > 1)
     return fail(INVALID_ARGUMENT, "the axes of a reduction must be a scalar or a vector, not %s", op_shape_text(c, list.rank, list.dims));
   int64_t count = list.rank ? op_dim_value(c, list.dims[0]) : 1;
-  if (count < 0 && !keep && !frame_only_takes(c->lw->frame, c->node, 0, "Reshape"))
+  if (count < 0 && !keep && !frame_only_takes(op_frame(c), c->node, 0, "Reshape"))
     TRY(op_const_size(c, list.dims[0], "the number of axes of a reduction", &count));
   int left = keep || count < 0 ? -1 : x.rank - (int)count;
   if (!keep && count > x.rank)

@@ -33,7 +33,7 @@ static status count_input(struct op_call *c, uint32_t i, const char *what, dim *
   guard_begin(&guard, c);
   expr_id n = kb_element(&guard, v, 0);
   kb_check(&guard, kb_le(&guard, kb_int(&guard, 0), n), INVALID_ARGUMENT,
-           arena_printf(c->lw->arena, "Input %s == %%d must not be negative.", what), n, NO_EXPR);
+           arena_printf(op_arena(c), "Input %s == %%d must not be negative.", what), n, NO_EXPR);
   TRY(guard_finish(&guard));
   return op_bound_dims(c, v, 1, out);
 }
@@ -50,7 +50,7 @@ status build_unsorted_segment(struct op_call *c) {
   struct flow_value x = *op_value(c, v), s = *op_value(c, ids);
   bool fits = s.rank <= x.rank;
   for (int d = 0; d < s.rank && fits; d++)
-    fits = dim_equal(c->lw->dims, s.dims[d], x.dims[d]) != 0;
+    fits = dim_equal(op_dims(c), s.dims[d], x.dims[d]) != 0;
   if (!fits)
     return fail(INVALID_ARGUMENT, "data.shape = %s does not start with segment_ids.shape = %s", op_shape_text(c, x.rank, x.dims),
                 op_shape_text(c, s.rank, s.dims));
@@ -173,7 +173,7 @@ static status check_ids(struct op_call *c, value_id ids, value_id indexed, const
   struct flow_value s = *op_value(c, ids), x = *op_value(c, indexed);
   if (s.rank != 1 || x.rank < 1)
     return fail(INVALID_ARGUMENT, s.rank != 1 ? "segment_ids should be a vector." : "data must be at least rank 1");
-  if (dim_equal(c->lw->dims, s.dims[0], x.dims[0]) == 0)
+  if (dim_equal(op_dims(c), s.dims[0], x.dims[0]) == 0)
     return fail(INVALID_ARGUMENT, "%s", text);
   return op_equal_dims(c, s.dims[0], x.dims[0], text);
 }

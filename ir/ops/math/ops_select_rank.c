@@ -31,7 +31,7 @@ status build_arg_max(struct op_call *c) {
     if (i != axis)
       dims[n++] = x.dims[i];
   TRY(op_require_le(c, op_dim(c, 1), x.dims[axis],
-                    arena_printf(c->lw->arena, "Reduction axis %d is empty in shape %s", axis, op_shape_text(c, x.rank, x.dims))));
+                    arena_printf(op_arena(c), "Reduction axis %d is empty in shape %s", axis, op_shape_text(c, x.rank, x.dims))));
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   enum dtype out = op_output_dtype(c, 0);

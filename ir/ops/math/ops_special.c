@@ -279,7 +279,7 @@ static status special(struct op_call *c, special_function function) {
   dim dims[LIMIT_RANK];
   TRY(op_broadcast(c, in[0], in[1], &rank, dims));
   if (c->in_count > 2)
-    TRY(op_broadcast(c, flow_add_value(c->lw->flow, op_value(c, in[0])->dtype, rank, dims), in[2], &rank, dims));
+    TRY(op_broadcast(c, flow_add_value(op_flow(c), op_value(c, in[0])->dtype, rank, dims), in[2], &rank, dims));
   struct kb kb;
   kb_begin(&kb, c, DTYPE_DOUBLE);
   struct calc m = {&kb};

@@ -173,7 +173,7 @@ static status keep_best(struct op_call *c, value_id v, dim k, bool sorted) {
   if (!sorted) {
     dim heap[LIMIT_RANK];
     memcpy(heap, dims, sizeof heap);
-    heap[x.rank - 1] = dim_add(c->lw->dims, k, op_dim(c, 1));
+    heap[x.rank - 1] = dim_add(op_dims(c), k, op_dim(c, 1));
     t.input = a;
     t.heap = kb_scratch(&kb, DTYPE_INT64, x.rank, heap);
   }
@@ -239,14 +239,14 @@ status build_top_k(struct op_call *c) {
   dim k = NO_DIM;
   TRY(op_input(c, 0, &v));
   TRY(top_k_count(c, &k));
-  if (dim_less(c->lw->dims, k, op_dim(c, 0)) == 1)
-    return fail(INVALID_ARGUMENT, "Need k >= 0, got %s", dim_text(c->lw->dims, k));
+  if (dim_less(op_dims(c), k, op_dim(c, 0)) == 1)
+    return fail(INVALID_ARGUMENT, "Need k >= 0, got %s", dim_text(op_dims(c), k));
   struct flow_value x = *op_value(c, v);
   if (x.rank < 1)
     return fail(INVALID_ARGUMENT, "input must be >= 1-D, got shape []");
-  if (dim_less(c->lw->dims, x.dims[x.rank - 1], k) == 1)
-    return fail(INVALID_ARGUMENT, "input must have at least k columns. Had %s, needed %s", dim_text(c->lw->dims, x.dims[x.rank - 1]),
-                dim_text(c->lw->dims, k));
+  if (dim_less(op_dims(c), x.dims[x.rank - 1], k) == 1)
+    return fail(INVALID_ARGUMENT, "input must have at least k columns. Had %s, needed %s", dim_text(op_dims(c), x.dims[x.rank - 1]),
+                dim_text(op_dims(c), k));
   int64_t count = op_dim_value(c, k);
   bool sorted = node_attr_int(c->node, "sorted", 1) != 0, few = count >= 0 && count <= LIST_MAX;
   return sorted && !few ? sort_rows(c, v, k) : keep_best(c, v, k, sorted);

@@ -10,7 +10,7 @@ static inline status expect_shape(struct op_call *c, value_id v, const char *nam
   if (x.rank != rank)
     return fail(INVALID_ARGUMENT, "%s must be rank %d but is rank %d", name, rank, x.rank);
   for (int i = 0; i < rank; i++)
-    TRY(op_equal_dims(c, x.dims[i], dims[i], arena_printf(c->lw->arena, "%s: dimension %d", name, i)));
+    TRY(op_equal_dims(c, x.dims[i], dims[i], arena_printf(op_arena(c), "%s: dimension %d", name, i)));
   return OK;
 }
 

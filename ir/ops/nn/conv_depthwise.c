@@ -15,7 +15,7 @@ bool conv_is_narrow(struct op_call *c, const struct conv *v) {
 
 /* Where in a row lies what the tap k is multiplied with, for the place `at`. */
 static expr_id tap_place(struct kb *kb, const struct conv *v, expr_id at, expr_id k) {
-  dim step = dim_mul(kb->c->lw->dims, op_dim(kb->c, v->axes[1].dilation), v->in_channels);
+  dim step = dim_mul(op_dims(kb->c), op_dim(kb->c, v->axes[1].dilation), v->in_channels);
   return kb_add(kb, at, kb_mul(kb, k, kb_dim(kb, step)));
 }
 static expr_id tap_row(struct kb *kb, const struct conv *v, expr_id row, expr_id k) {
@@ -38,7 +38,7 @@ static status repeat_filter(struct op_call *c, const struct conv *v, value_id fi
 }
 
 status conv_narrow_forward(struct op_call *c, const struct conv *v, value_id input, value_id filter, bool turned, value_id *out) {
-  dim row = dim_mul(c->lw->dims, v->axes[1].out, v->in_channels), dims[3] = {v->batch, v->axes[0].out, row};
+  dim row = dim_mul(op_dims(c), v->axes[1].out, v->in_channels), dims[3] = {v->batch, v->axes[0].out, row};
   value_id taps, rows = conv_merge_axes(c, input, 2);
   TRY(repeat_filter(c, v, filter, row, &taps));
   struct kb kb;
@@ -66,7 +66,7 @@ status conv_narrow_forward(struct op_call *c, const struct conv *v, value_id inp
 
 /* The sums over batch and rows for each place of a row. */
 static status sum_rows(struct op_call *c, const struct conv *v, value_id input, value_id gradient, value_id *out) {
-  dim row = dim_mul(c->lw->dims, v->axes[1].out, v->in_channels), dims[3] = {v->axes[0].size, v->axes[1].size, row};
+  dim row = dim_mul(op_dims(c), v->axes[1].out, v->in_channels), dims[3] = {v->axes[0].size, v->axes[1].size, row};
   value_id x_rows = conv_merge_axes(c, input, 2), g_rows = conv_merge_axes(c, gradient, 2);
   struct kb kb;
   kb_begin(&kb, c, v->sum);

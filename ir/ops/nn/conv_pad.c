@@ -11,10 +11,10 @@
 static void fill_border(struct kb *kb, uint32_t buffer, const struct flow_value *x, const dim *before, const dim *to, int d) {
   expr_id at[LIMIT_RANK];
   for (int i = 0; i < x->rank; i++) {
-    dim extent = i < d ? x->dims[i] : i == d ? dim_sub(kb->c->lw->dims, to[i], x->dims[i]) : to[i];
+    dim extent = i < d ? x->dims[i] : i == d ? dim_sub(op_dims(kb->c), to[i], x->dims[i]) : to[i];
     expr_id loop = kb_for_dim(kb, LOOP_PAR, extent), inner = kb_dim(kb, before[i]);
     at[i] = i < d ? kb_add(kb, loop, inner) : loop;
-    if (i != d || dim_equal(kb->c->lw->dims, extent, before[i]) == 1)
+    if (i != d || dim_equal(op_dims(kb->c), extent, before[i]) == 1)
       continue;
     at[i] = kb_add(kb, loop, kb_dim(kb, x->dims[i]));
     if (op_dim_value(kb->c, before[i]) != 0)
@@ -31,7 +31,7 @@ static status pad(struct op_call *c, value_id v, const dim *before, const dim *t
   kb_begin(&kb, c, x.dtype);
   uint32_t in = kb_in(&kb, v), padded = kb_out(&kb, x.dtype, x.rank, to);
   for (int d = 0; d < x.rank; d++)
-    if (dim_equal(c->lw->dims, to[d], x.dims[d]) != 1)
+    if (dim_equal(op_dims(c), to[d], x.dims[d]) != 1)
       fill_border(&kb, padded, &x, before, to, d);
   kb_loops(&kb, LOOP_PAR, x.rank, x.dims, at);
   struct element value = kb_load(&kb, in, at);
@@ -45,7 +45,7 @@ static status pad(struct op_call *c, value_id v, const dim *before, const dim *t
 
 /* Few elements of a last axis that gets none: rows of it and the one before it are copied as one. */
 status conv_pad(struct op_call *c, value_id v, const dim *before, const dim *to, value_id *out) {
-  struct dim_table *t = c->lw->dims;
+  struct dim_table *t = op_dims(c);
   struct flow_value x = *op_value(c, v);
   int last = x.rank - 1;
   int64_t few = op_dim_value(c, x.dims[last]);
@@ -72,7 +72,7 @@ static bool pays(struct op_call *c, const struct conv *v) {
 }
 
 status conv_pad_input(struct op_call *c, struct conv *v, value_id *input) {
-  struct dim_table *t = c->lw->dims;
+  struct dim_table *t = op_dims(c);
   struct flow_value x = *op_value(c, *input);
   dim before[LIMIT_RANK], to[LIMIT_RANK], one = op_dim(c, 1);
   bool inside = true;
@@ -108,7 +108,7 @@ value_id conv_merge_axes(struct op_call *c, value_id v, int axis) {
   struct flow_value x = *op_value(c, v);
   dim dims[LIMIT_RANK];
   memcpy(dims, x.dims, sizeof dims);
-  dims[axis] = dim_mul(c->lw->dims, x.dims[axis], x.dims[axis + 1]);
+  dims[axis] = dim_mul(op_dims(c), x.dims[axis], x.dims[axis + 1]);
   for (int i = axis + 1; i + 1 < x.rank; i++)
     dims[i] = x.dims[i + 1];
   return op_alias(c, v, x.dtype, x.rank - 1, dims);

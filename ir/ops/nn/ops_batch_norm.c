@@ -30,7 +30,7 @@ static status norm_begin(struct op_call *c, value_id x, enum dtype stat, struct 
   n->rest = op_dim(c, 1);
   for (int i = 0; i < n->rank; i++)
     if (i != n->channel)
-      n->rest = dim_mul(c->lw->dims, n->rest, n->dims[i]);
+      n->rest = dim_mul(op_dims(c), n->rest, n->dims[i]);
   return OK;
 }
 
@@ -44,13 +44,13 @@ static status check_channel_vector(struct op_call *c, const struct norm *n, valu
   struct flow_value x = *op_value(c, v);
   if (x.rank != 1)
     return fail(INVALID_ARGUMENT, "%s must be 1-dimensional, not %s", name, op_shape_text(c, x.rank, x.dims));
-  return op_equal_dims(c, x.dims[0], n->channels, arena_printf(c->lw->arena, "%s must have as many elements as x has channels", name));
+  return op_equal_dims(c, x.dims[0], n->channels, arena_printf(op_arena(c), "%s must have as many elements as x has channels", name));
 }
 
 static struct element as_count(struct kb *kb, enum dtype dtype, expr_id n) { return real_element(expr_cast(kb->k, dtype, n)); }
 
 /* Whether x is known to have elements; of an empty one the statistics are NaN. */
-static bool has_elements(struct op_call *c, const struct norm *n) { return dim_less(c->lw->dims, op_dim(c, 0), n->rest) == 1; }
+static bool has_elements(struct op_call *c, const struct norm *n) { return dim_less(op_dims(c), op_dim(c, 0), n->rest) == 1; }
 
 /* Mean and variance of each channel; running: what the caller keeps (unbiased, averaged with the old ones). */
 static status batch_statistics(struct op_call *c, const struct norm *n, value_id x, const value_id old[2], value_id mean[2],

@@ -53,7 +53,7 @@ status build_nearest_neighbors(struct op_call *c) {
   dim *k;
   int count;
   TRY(op_elements(c, in[2], &k, &count));
-  dim dims[2] = {p.dims[0], dim_min(c->lw->dims, q.dims[0], k[0])}, all[2] = {p.dims[0], q.dims[0]}, width = p.dims[1];
+  dim dims[2] = {p.dims[0], dim_min(op_dims(c), q.dims[0], k[0])}, all[2] = {p.dims[0], q.dims[0]}, width = p.dims[1];
   struct kb kb;
   kb_begin(&kb, c, DTYPE_FLOAT);
   uint32_t points = kb_in(&kb, in[0]), centers = kb_in(&kb, in[1]), index = kb_out(&kb, DTYPE_INT64, 2, dims),
@@ -227,7 +227,7 @@ status build_kmeans_initialization(struct op_call *c) {
   TRY(op_elements(c, in[1], &wanted, &count));
   struct flow_value p = *op_value(c, in[0]);
   dim dims[2] = {wanted[0], p.dims[1]};
-  if (dim_less(c->lw->dims, op_dim(c, 0), dims[0]) == 0)
+  if (dim_less(op_dims(c), op_dim(c, 0), dims[0]) == 0)
     return fail(INVALID_ARGUMENT, "Expected num_to_sample > 0.");
   struct kb kb;
   kb_begin(&kb, c, DTYPE_FLOAT);

@@ -24,7 +24,7 @@ static status read_explicit(struct op_call *c, struct conv *v) {
 
 /* Filters are [spatial ..., in / groups, out], depthwise ones [spatial ..., in, multiplier]. */
 static status conv_channels(struct op_call *c, struct conv *v, const struct flow_value *filter) {
-  struct dim_table *t = c->lw->dims;
+  struct dim_table *t = op_dims(c);
   dim fin = filter->dims[v->layout.spatial], fout = filter->dims[v->layout.spatial + 1];
   v->group_in = fin;
   v->group_out = v->out_channels = fout;
@@ -114,7 +114,7 @@ static struct element load_under(struct kb *kb, const struct conv *v, bool merge
     at[i] = kb_clamp(kb, at[i], kb_dim(kb, v->axes[i].in));
   }
   if (merged) {
-    dim step = dim_mul(kb->c->lw->dims, v->axes[n - 1].stride, v->in_channels);
+    dim step = dim_mul(op_dims(kb->c), v->axes[n - 1].stride, v->in_channels);
     channel = kb_add(kb, kb_mul(kb, o[n - 1], kb_dim(kb, step)), k[n - 1]);
     index[0] = batch;
     memcpy(&index[1], at, sizeof *at * (size_t)(n - 1));
@@ -133,7 +133,7 @@ static int window_loops(struct kb *kb, const struct conv *v, bool merged, const 
   int n = v->layout.spatial;
   *from = NO_EXPR;
   for (int i = 0; i < n; i++) {
-    dim size = merged && i == n - 1 ? dim_mul(kb->c->lw->dims, v->axes[i].size, v->in_channels) : v->axes[i].size;
+    dim size = merged && i == n - 1 ? dim_mul(op_dims(kb->c), v->axes[i].size, v->in_channels) : v->axes[i].size;
     fi[i] = v->cut[i] ? conv_cut_loop(kb, v, i, o[i]) : kb_for_dim(kb, LOOP_RED, size);
   }
   if (merged) {
@@ -326,7 +326,7 @@ static status conv_backprop_filter(struct op_call *c, struct conv *v, value_id i
   memcpy(dims, filter, sizeof *dims * (size_t)rank);
   if (merged) {
     input = conv_merge_axes(c, input, n);
-    dims[n - 1] = dim_mul(c->lw->dims, filter[n - 1], filter[n]);
+    dims[n - 1] = dim_mul(op_dims(c), filter[n - 1], filter[n]);
     dims[n] = filter[n + 1];
   }
   kb_begin(&kb, c, v->sum);

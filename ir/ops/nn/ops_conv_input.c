@@ -23,7 +23,7 @@ struct phased {
 };
 
 static struct phase_axis phase_of(struct op_call *c, const struct phased *p, int axis, int64_t first) {
-  struct dim_table *t = c->lw->dims;
+  struct dim_table *t = op_dims(c);
   const struct window_axis *a = &p->v->axes[axis];
   int64_t s = p->strides[axis], pad = op_dim_value(c, a->pad), size = op_dim_value(c, a->size);
   struct phase_axis out = {.first = first, .first_tap = (first + pad) % s};
@@ -50,7 +50,7 @@ static bool find_phases(struct op_call *c, const struct conv *v, struct phased *
 
 /* The gradient with zeros wherever some phase asks beyond it. */
 static status pad_gradient(struct op_call *c, struct phased *p, value_id *gradient) {
-  struct dim_table *t = c->lw->dims;
+  struct dim_table *t = op_dims(c);
   struct flow_value g = *op_value(c, *gradient);
   dim before[LIMIT_RANK], to[LIMIT_RANK];
   bool inside = true;

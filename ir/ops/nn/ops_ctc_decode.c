@@ -175,7 +175,7 @@ status build_edit_distance(struct op_call *c) {
   int rank = e.truth.rank - 1;
   dim dims[LIMIT_RANK], length = op_add(c, e.truth.count, op_dim(c, 1));
   for (int d = 0; d < rank; d++)
-    dims[d] = dim_max(c->lw->dims, e.hypothesis.dims[d], e.truth.dims[d]);
+    dims[d] = dim_max(op_dims(c), e.hypothesis.dims[d], e.truth.dims[d]);
   struct kb kb;
   kb_begin(&kb, c, op_value(c, e.truth.values)->dtype);
   uint32_t out = kb_out(&kb, DTYPE_FLOAT, rank, dims), *marks[4] = {&e.h_first, &e.h_after, &e.t_first, &e.t_after};

@@ -21,13 +21,13 @@ static status pool_sizes(struct op_call *c, const char *attr, uint32_t input, in
   struct flow_value x = *op_value(c, v);
   if (x.rank != 1)
     return fail(INVALID_ARGUMENT, "%s must be a vector: %s", attr, op_shape_text(c, x.rank, x.dims));
-  TRY(op_equal_dims(c, x.dims[0], op_dim(c, rank), arena_printf(c->lw->arena, "%s must have %d elements", attr, rank)));
+  TRY(op_equal_dims(c, x.dims[0], op_dim(c, rank), arena_printf(op_arena(c), "%s must have %d elements", attr, rank)));
   struct kb guard;
   guard_begin(&guard, c);
   for (int i = 0; i < rank; i++) {
     expr_id n = kb_element(&guard, v, i),
             good = kb_and(&guard, kb_lt(&guard, kb_int(&guard, 0), n), kb_le(&guard, n, kb_int(&guard, WINDOW_MAX)));
-    kb_check(&guard, good, INVALID_ARGUMENT, arena_printf(c->lw->arena, "%s must be positive, not %%d", attr), n, NO_EXPR);
+    kb_check(&guard, good, INVALID_ARGUMENT, arena_printf(op_arena(c), "%s must be positive, not %%d", attr), n, NO_EXPR);
   }
   TRY(guard_finish(&guard));
   return op_bound_dims(c, v, rank, out);
@@ -104,7 +104,7 @@ status pool_begin(struct op_call *c, int rank, const dim *dims, uint32_t first_i
     p->slides[i] = i > 0 && (op_dim_value(c, sizes[i]) != 1 || op_dim_value(c, strides[i]) != 1);
     if (i == rank - 1 && by_place)
       p->slides[i] = false; /* channels that are pooled together count one by one there, as in TensorFlow */
-    p->disjoint = p->disjoint && dim_less(c->lw->dims, strides[i], sizes[i]) == 0;
+    p->disjoint = p->disjoint && dim_less(op_dims(c), strides[i], sizes[i]) == 0;
     if (p->slides[i])
       TRY(window_solve(c, padding, &p->axes[i]));
     p->out[i] = p->slides[i] ? p->axes[i].out : dims[i];

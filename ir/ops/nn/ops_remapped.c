@@ -46,7 +46,7 @@ static map_formula unary_formula(const char *op) {
 static status apply_activation(struct op_call *c, const char *op, value_id v, value_id *out) {
   enum dtype dtype = op_value(c, v)->dtype;
   if (strcmp(op, "LeakyRelu") == 0) {
-    double *alpha = ARENA_ARRAY(c->lw->arena, double, 1);
+    double *alpha = ARENA_ARRAY(op_arena(c), double, 1);
     alpha[0] = node_attr_float(c->node, "leakyrelu_alpha", 0.2);
     value_id in[2] = {v, op_constant(c, DTYPE_DOUBLE, 0, NULL, alpha)};
     TRY(op_cast(c, in[1], dtype, &in[1]));
@@ -124,7 +124,7 @@ status build_fused_depthwise_conv2d(struct op_call *c) { return build_followed(c
 
 /* FusedBatchNormV3, then a side input is added, then an activation. */
 status build_batch_norm_activated(struct op_call *c) {
-  struct bound *out = ARENA_ARRAY(c->lw->arena, struct bound, c->out_count);
+  struct bound *out = ARENA_ARRAY(op_arena(c), struct bound, c->out_count);
   const char *activation = node_attr_string(c->node, "activation_mode", "Identity");
   TRY(op_part_outputs(c, build_fused_batch_norm, 5, c->in, c->out_count, out));
   value_id v = out[0].value;

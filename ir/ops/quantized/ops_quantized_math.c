@@ -29,7 +29,7 @@ static status check_order(struct op_call *c, const struct operand *a, const char
   struct kb guard;
   guard_begin(&guard, c);
   struct quantized_range r = quantized_range(&guard, a->min, a->max);
-  const char *text = arena_printf(c->lw->arena, "max_%s must be larger than min_%s.", what, what);
+  const char *text = arena_printf(op_arena(c), "max_%s must be larger than min_%s.", what, what);
   kb_check(&guard, e_lt(&guard, r.min, r.max), INVALID_ARGUMENT, text, NO_EXPR, NO_EXPR);
   return guard_finish(&guard);
 }
@@ -329,7 +329,7 @@ static status common_range(struct op_call *c, const struct operand *in, int coun
 /* concat_dim, values, input_mins, input_maxes */
 status build_quantized_concat(struct op_call *c) {
   int count = (int)(c->in_count - 1) / 3, axis;
-  struct operand *in = ARENA_ARRAY(c->lw->arena, struct operand, count);
+  struct operand *in = ARENA_ARRAY(op_arena(c), struct operand, count);
   value_id wanted, range[2];
   TRY(op_input(c, 0, &wanted));
   for (int i = 0; i < count; i++) {

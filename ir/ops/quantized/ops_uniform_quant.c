@@ -16,7 +16,7 @@ static status axis_input(struct op_call *c, uint32_t i, const struct uniform *u,
     return v.rank == 0 ? OK : fail(INVALID_ARGUMENT, "If quantization_axis is -1, input %u must be a scalar, not of rank %d", i, v.rank);
   if (v.rank != 1)
     return fail(INVALID_ARGUMENT, "If quantization_axis is not -1, input %u must be of rank 1, not %d", i, v.rank);
-  const char *why = arena_printf(c->lw->arena, "input %u must have as many elements as input 0 on quantization_axis %d", i, u->axis);
+  const char *why = arena_printf(op_arena(c), "input %u must have as many elements as input 0 on quantization_axis %d", i, u->axis);
   return op_equal_dims(c, v.dims[0], u->x.dims[u->axis], why);
 }
 

@@ -36,7 +36,7 @@ status quantized_scalar(struct op_call *c, uint32_t i, bool strict, value_id *ou
     return OK;
   if (strict)
     return fail(INVALID_ARGUMENT, "input %u must be rank 0 but is rank %d", i, v.rank);
-  TRY(op_equal_dims(c, op_count(c, v.rank, v.dims), op_dim(c, 1), arena_printf(c->lw->arena, "input %u must have 1 element", i)));
+  TRY(op_equal_dims(c, op_count(c, v.rank, v.dims), op_dim(c, 1), arena_printf(op_arena(c), "input %u must have 1 element", i)));
   *out = op_alias(c, *out, v.dtype, 0, NULL);
   return OK;
 }

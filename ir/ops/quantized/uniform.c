@@ -12,7 +12,7 @@ static status check_positive(struct op_call *c, uint32_t input, const struct uni
   expr_id index[LIMIT_RANK];
   kb_loops(&kb, LOOP_SEQ, v.rank, v.dims, index);
   expr_id positive = e_lt(&kb, e_num(&kb, 0), kb_load(&kb, s, index));
-  const char *text = arena_printf(c->lw->arena, "scales elements must be all positive: input %u", input);
+  const char *text = arena_printf(op_arena(c), "scales elements must be all positive: input %u", input);
   kb_check(&kb, positive, INVALID_ARGUMENT, text, NO_EXPR, NO_EXPR);
   kb_close(&kb, v.rank);
   return guard_finish(&kb);
@@ -30,7 +30,7 @@ status uniform_scale_read(struct op_call *c, uint32_t first, int axis, int rank,
       return fail(INVALID_ARGUMENT, "input %u must be of rank %d, not %d, as quantization_axis is %d", i, axis >= 0, x.rank, axis);
     if (axis >= 0)
       TRY(op_equal_dims(c, x.dims[0], dims[axis],
-                        arena_printf(c->lw->arena, "input %u must have an element for each index of quantization_axis %d", i, axis)));
+                        arena_printf(op_arena(c), "input %u must have an element for each index of quantization_axis %d", i, axis)));
   }
   return check_positive(c, first, out);
 }

@@ -62,7 +62,7 @@ static status learned_weights(struct op_call *c, struct sampler *s) {
                          .task = c->node->task,
                          .node = c->node->name,
                          .zero_initial = true};
-  s->seen = c->lw->find_var(c->lw->self, &var);
+  s->seen = op_find_var(c, &var);
   struct kb kb;
   kb_begin(&kb, c, DTYPE_INT64);
   dim range = op_dim(c, s->range);
@@ -161,7 +161,7 @@ static status fixed_weights(struct op_call *c, struct sampler *s) {
   if (shards < 1 || shard < 0 || reserved < 0)
     return fail(INVALID_ARGUMENT, "num_shards must be positive, shard and num_reserved_ids not negative");
   size_t n = (size_t)s->range;
-  struct arena *arena = c->lw->arena;
+  struct arena *arena = op_arena(c);
   float *weights = ARENA_ARRAY(arena, float, n), *kept = ARENA_ARRAY(arena, float, n), *probability = ARENA_ARRAY(arena, float, n);
   double *share = ARENA_ARRAY(arena, double, n);
   int64_t *other = ARENA_ARRAY(arena, int64_t, n), have = shard < reserved && shard < shards ? (reserved - 1 - shard) / shards + 1 : 0;

@@ -135,7 +135,7 @@ static status draw(struct op_call *c, const struct request *r, int rank, const d
   int size = group_size(r);
   int64_t known = op_dim_value(c, r->count);
   random_check_state(&kb, &r->source, &state);
-  dim groups = dim_floordiv(c->lw->dims, dim_add(c->lw->dims, r->count, op_dim(c, size - 1)), op_dim(c, size));
+  dim groups = dim_floordiv(op_dims(c), dim_add(op_dims(c), r->count, op_dim(c, size - 1)), op_dim(c, size));
   expr_id group = kb_for_dim(&kb, LOOP_PAR, groups);
   struct philox p = random_load(&kb, &r->source, &state);
   if (r->draw == DRAW_TRUNCATED)
@@ -160,7 +160,7 @@ static status draw_shaped(struct op_call *c, struct request *r, uint32_t input) 
   if (rank > LIMIT_RANK)
     return fail(UNIMPLEMENTED, "a tensor of rank %d", rank);
   for (int i = 0; i < rank; i++)
-    if (dim_less(c->lw->dims, dims[i], op_dim(c, 0)) == 1)
+    if (dim_less(op_dims(c), dims[i], op_dim(c, 0)) == 1)
       return fail(INVALID_ARGUMENT, "shape must not be negative: %s", op_shape_text(c, rank, dims));
   r->dtype = op_output_dtype(c, 0);
   r->count = op_count(c, rank, dims);

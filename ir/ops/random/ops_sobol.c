@@ -159,7 +159,7 @@ static void direction_numbers(int64_t j, int64_t *out) {
 }
 
 static status direction_table(struct op_call *c, int64_t rows, value_id *out) {
-  int64_t *numbers = ARENA_ARRAY(c->lw->arena, int64_t, rows * DIGITS);
+  int64_t *numbers = ARENA_ARRAY(op_arena(c), int64_t, rows * DIGITS);
   for (int64_t j = 0; j < rows; j++)
     direction_numbers(j, numbers + j * DIGITS);
   dim dims[2] = {op_dim(c, rows), op_dim(c, DIGITS)};

@@ -79,7 +79,7 @@ status build_stochastic_cast(struct op_call *c) {
   enum dtype to = op_output_dtype(c, 0);
   bool vectors = to == DTYPE_INT32 && (x.dtype == DTYPE_FLOAT || x.dtype == DTYPE_DOUBLE);
   int64_t width = x.dtype == DTYPE_FLOAT ? 8 : 4; /* of 256 bits; integers of 32 bits are stored eight at a time */
-  dim eight = op_dim(c, 8), whole = op_mul(c, dim_floordiv(c->lw->dims, count, eight), eight);
+  dim eight = op_dim(c, 8), whole = op_mul(c, dim_floordiv(op_dims(c), count, eight), eight);
   dim start = vectors ? whole : op_dim(c, 0);
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
@@ -89,7 +89,7 @@ status build_stochastic_cast(struct op_call *c) {
   r.philox = (struct philox){kb_load(&kb, counter, &first).re, expr_int(kb.k, DTYPE_UINT64, 0), kb_load(&kb, key, &first).re};
   if (vectors)
     round_vectors(&r, start, width);
-  round_singly(&r, start, dim_sub(c->lw->dims, count, start), kb_div(&kb, kb_dim(&kb, start), kb_int(&kb, width)));
+  round_singly(&r, start, dim_sub(op_dims(c), count, start), kb_div(&kb, kb_dim(&kb, start), kb_int(&kb, width)));
   value_id out = kb_value(&kb, r.out);
   TRY(kb_finish(&kb));
   op_set_output(c, 0, op_alias(c, out, to, x.rank, x.dims));

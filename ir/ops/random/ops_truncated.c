@@ -164,7 +164,7 @@ status build_stateless_truncated(struct op_call *c) {
   enum dtype dtype = op_output_dtype(c, 0);
   for (uint32_t i = 0; i < 4; i++) {
     TRY(op_input(c, i + 2, &in[i]));
-    shape_of = i ? flow_add_value(c->lw->flow, dtype, inner, both) : in[0];
+    shape_of = i ? flow_add_value(op_flow(c), dtype, inner, both) : in[0];
     TRY(op_broadcast(c, shape_of, in[i], &inner, both));
   }
   if (rank < inner)
@@ -236,7 +236,7 @@ status build_parameterized_truncated(struct op_call *c) {
     if (x.rank > 1)
       return fail(INVALID_ARGUMENT, "Input %s should be a scalar or vector, got shape: %s", names[i], op_shape_text(c, x.rank, x.dims));
     same_bounds = same_bounds && (i < 2 || x.rank == 0);
-    if (x.rank == 1 && dim_equal(c->lw->dims, x.dims[0], op_dim(c, 1)) == 0 && dim_equal(c->lw->dims, x.dims[0], dims[0]) == 0)
+    if (x.rank == 1 && dim_equal(op_dims(c), x.dims[0], op_dim(c, 1)) == 0 && dim_equal(op_dims(c), x.dims[0], dims[0]) == 0)
       return fail(INVALID_ARGUMENT, "Input %s should have length 1 or shape[0], got shape: %s", names[i], op_shape_text(c, x.rank, x.dims));
   }
   struct random_source source = random_stateful(c);

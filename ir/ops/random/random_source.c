@@ -18,7 +18,7 @@ struct random_source random_stateful(struct op_call *c) {
                          .task = c->node->task,
                          .node = c->node->name,
                          .zero_initial = true};
-  struct random_source s = {.keeper = RANDOM_STATEFUL, .var = c->lw->find_var(c->lw->self, &var)};
+  struct random_source s = {.keeper = RANDOM_STATEFUL, .var = op_find_var(c, &var)};
   s.seed = node_attr_int(c->node, "seed", 0);
   s.seed2 = node_attr_int(c->node, "seed2", 0);
   if (s.seed == 0 && s.seed2 == 0)

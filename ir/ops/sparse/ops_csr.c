@@ -12,7 +12,7 @@ static void matrix_output(struct op_call *c, struct flow_node *n, int rank, cons
   struct flow_value m = {.rank = rank};
   memcpy(m.dims, dims, sizeof *dims * (size_t)rank);
   o->count = 1;
-  o->values = ARENA_NEW(c->lw->arena, struct flow_value);
+  o->values = ARENA_NEW(op_arena(c), struct flow_value);
   *o->values = op_lasting_shape(c, &m, false);
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->node;

@@ -32,7 +32,7 @@ static status level_of_splits(struct op_call *c, value_id splits, dim children, 
   if (s.rank != 1)
     return fail(INVALID_ARGUMENT, "ragged splits must be a vector, not of shape %s", op_shape_text(c, s.rank, s.dims));
   TRY(op_require_le(c, op_dim(c, 1), s.dims[0], "ragged splits need at least %d element, not %d"));
-  l->rows = dim_sub(c->lw->dims, s.dims[0], op_dim(c, 1));
+  l->rows = dim_sub(op_dims(c), s.dims[0], op_dim(c, 1));
   l->children = children;
   struct kb kb;
   kb_begin(&kb, c, DTYPE_INT64);
@@ -96,7 +96,7 @@ static status nested_levels(struct op_call *c, uint32_t first, int count, dim to
       return fail(INVALID_ARGUMENT, "ragged splits must be vectors");
   }
   for (int i = 0; i < count; i++) {
-    dim children = i + 1 < count ? dim_sub(c->lw->dims, op_value(c, splits[i + 1])->dims[0], op_dim(c, 1)) : total;
+    dim children = i + 1 < count ? dim_sub(op_dims(c), op_value(c, splits[i + 1])->dims[0], op_dim(c, 1)) : total;
     TRY(level_of_splits(c, splits[i], children, &levels[i]));
   }
   return OK;
@@ -259,7 +259,7 @@ status build_ragged_to_tensor(struct op_call *c) {
 /* Rows picked[0 .. n) of splits: their own splits, and the numbers of their children. */
 static status gather_level(struct op_call *c, value_id splits, uint32_t output, value_id *picked, dim *n) {
   struct flow_value s = *op_value(c, splits);
-  dim rows = dim_sub(c->lw->dims, s.dims[0], op_dim(c, 1)), after = op_add(c, *n, op_dim(c, 1)), total;
+  dim rows = dim_sub(op_dims(c), s.dims[0], op_dim(c, 1)), after = op_add(c, *n, op_dim(c, 1)), total;
   struct kb kb;
   kb_begin(&kb, c, s.dtype);
   uint32_t in = kb_in(&kb, splits), picks = kb_in(&kb, *picked), out = kb_out(&kb, s.dtype, 1, &after),

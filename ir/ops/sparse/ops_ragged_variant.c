@@ -9,7 +9,7 @@
 static void note_values(struct op_call *c, const struct flow_value *values, bool rows) {
   struct object_shapes *o = lower_object(c->lw, c->node);
   o->count = 1;
-  o->values = ARENA_NEW(c->lw->arena, struct flow_value);
+  o->values = ARENA_NEW(op_arena(c), struct flow_value);
   *o->values = op_lasting_shape(c, values, rows);
   if (!rows) /* rows of a ragged tensor differ */
     o->values->dims[0] = NO_DIM;
@@ -30,7 +30,7 @@ status build_ragged_to_variant(struct op_call *c) {
     struct flow_value first = *op_value(c, n->inputs.items[0]);
     if (first.rank != 1)
       return fail(INVALID_ARGUMENT, "Invalid ragged splits: ragged splits must be rank 1 but is rank %d", first.rank);
-    rows = dim_sub(c->lw->dims, first.dims[0], op_dim(c, 1));
+    rows = dim_sub(op_dims(c), first.dims[0], op_dim(c, 1));
   }
   note_values(c, &values, batched && splits == 0);
   op_host_output(c, n, 0, batched ? 1 : 0, &rows);

@@ -21,9 +21,9 @@ static status product_dims(struct op_call *c, struct sparse_product *p) {
   p->inner = p->a.dims[!p->adjoint_a];
   p->columns = b.dims[!p->adjoint_b];
   dim other = b.dims[p->adjoint_b];
-  if (dim_equal(c->lw->dims, p->inner, other) == 0)
+  if (dim_equal(op_dims(c), p->inner, other) == 0)
     return fail(INVALID_ARGUMENT, "Cannot multiply A and B because inner dimension does not match: %s vs. %s.  Did you forget a transpose?",
-                dim_text(c->lw->dims, p->inner), dim_text(c->lw->dims, other));
+                dim_text(op_dims(c), p->inner), dim_text(op_dims(c), other));
   return op_equal_dims(c, p->inner, other, "Cannot multiply A and B because inner dimension does not match");
 }
 

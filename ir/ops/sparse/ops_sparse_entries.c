@@ -115,7 +115,7 @@ static status append_entries(struct op_call *c, const struct sparse *parts, int 
 
 status build_sparse_concat(struct op_call *c) {
   int axis = 0, count = (int)node_attr_int(c->node, "N", 1);
-  struct sparse *parts = ARENA_ARRAY(c->lw->arena, struct sparse, count), all;
+  struct sparse *parts = ARENA_ARRAY(op_arena(c), struct sparse, count), all;
   TRY(concat_inputs(c, count, parts, &axis));
   all = parts[0];
   for (int i = 1; i < count; i++) {
@@ -243,7 +243,7 @@ status build_sparse_split(struct op_call *c) {
   TRY(sparse_check_size(c, &s, INVALID_ARGUMENT));
   TRY(check_entries(c, &s));
   TRY(op_require_le(c, op_dim(c, count), s.dims[axis], "Input num_split should be less than or equal to the split dimension: %d, %d"));
-  struct dim_table *t = c->lw->dims;
+  struct dim_table *t = op_dims(c);
   dim each = dim_floordiv(t, s.dims[axis], op_dim(c, count)), longer = dim_mod(t, s.dims[axis], op_dim(c, count));
   for (int64_t i = 0; i < count; i++) {
     dim start[LIMIT_RANK], size[LIMIT_RANK];

@@ -108,7 +108,7 @@ static void note_rank(struct op_call *c, int64_t rank) {
     return;
   struct object_shapes *o = lower_object(c->lw, c->node);
   o->count = 1;
-  o->values = ARENA_NEW(c->lw->arena, struct flow_value);
+  o->values = ARENA_NEW(op_arena(c), struct flow_value);
   o->values->rank = (int)rank;
 }
 
@@ -154,7 +154,7 @@ status build_ctc_beam_search(struct op_call *c) {
   if (x.rank != 3)
     return fail(INVALID_ARGUMENT, "inputs is not a 3-Tensor");
   uint32_t paths = (c->out_count - 1) / 3;
-  dim *counts = ARENA_ARRAY(c->lw->arena, dim, paths + 1), two = op_dim(c, 2);
+  dim *counts = ARENA_ARRAY(op_arena(c), dim, paths + 1), two = op_dim(c, 2);
   for (uint32_t p = 0; p < paths; p++) {
     counts[p] = op_new_symbol(c);
     op_host_output(c, n, p, 2, (dim[]){counts[p], two});

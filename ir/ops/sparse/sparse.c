@@ -26,7 +26,7 @@ status sparse_input(struct op_call *c, uint32_t indices, uint32_t values, uint32
   struct flow_value v = *op_value(c, out->values);
   if (v.rank != 1)
     return fail(INVALID_ARGUMENT, "Input sparse values should be a vector but received shape %s", op_shape_text(c, v.rank, v.dims));
-  if (dim_equal(c->lw->dims, v.dims[0], i.dims[0]) == 0)
+  if (dim_equal(op_dims(c), v.dims[0], i.dims[0]) == 0)
     return fail(INVALID_ARGUMENT, "Number of values must match first dimension of indices. Got %s values, indices shape: %s",
                 op_shape_text(c, v.rank, v.dims), op_shape_text(c, i.rank, i.dims));
   return op_equal_dims(c, v.dims[0], i.dims[0], "Number of values must match first dimension of indices");
@@ -68,7 +68,7 @@ void kb_sparse_index_checked(struct kb *kb, const struct sparse *s, expr_id row,
   kb_sparse_index(kb, s, row, index);
   for (int d = 0; d < s->rank; d++)
     kb_check(kb, kb_in_range(kb, index[d], kb_dim(kb, s->dims[d])), INVALID_ARGUMENT,
-             arena_printf(kb->c->lw->arena, "Sparse index [%%d,%d] = %%d is out of bounds: need 0 <= index < %s", d,
+             arena_printf(op_arena(kb->c), "Sparse index [%%d,%d] = %%d is out of bounds: need 0 <= index < %s", d,
                           op_shape_text(kb->c, s->rank, s->dims)),
              row, index[d]);
 }

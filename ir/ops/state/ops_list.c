@@ -10,7 +10,7 @@
 /* Elements of another size than those before: that size is none of the list's. */
 static void join_element(struct op_call *c, struct flow_value *known, const struct flow_value *x) {
   for (int d = 0; d < known->rank && known->rank == x->rank; d++)
-    if (known->dims[d] != NO_DIM && (x->dims[d] == NO_DIM || dim_equal(c->lw->dims, known->dims[d], x->dims[d]) != 1))
+    if (known->dims[d] != NO_DIM && (x->dims[d] == NO_DIM || dim_equal(op_dims(c), known->dims[d], x->dims[d]) != 1))
       known->dims[d] = NO_DIM;
 }
 
@@ -34,7 +34,7 @@ static void note_element(struct op_call *c, const struct node *maker, const stru
     join_element(c, o->values, &element);
     return;
   }
-  o->values = ARENA_ARRAY(c->lw->arena, struct flow_value, KEYED_MAX + 1);
+  o->values = ARENA_ARRAY(op_arena(c), struct flow_value, KEYED_MAX + 1);
   o->values[o->count++] = element;
 }
 
@@ -68,7 +68,7 @@ static void note_item(struct op_call *c, const struct node *maker, const struct 
     }
   if (!o || at < 0 || o->count > KEYED_MAX)
     return;
-  int64_t *keys = ARENA_ARRAY(c->lw->arena, int64_t, KEYED_MAX + 1);
+  int64_t *keys = ARENA_ARRAY(op_arena(c), int64_t, KEYED_MAX + 1);
   if (o->keys)
     memcpy(keys, o->keys, sizeof *keys * (KEYED_MAX + 1));
   keys[o->count] = at;
@@ -78,18 +78,16 @@ static void note_item(struct op_call *c, const struct node *maker, const struct 
 
 /* How long the list is that comes by input `input`: -1 where it is not known while compiling, as in loops. */
 static int64_t known_length(struct op_call *c, uint32_t input) {
-  const struct graph *g = c->lw->frame->graph;
+  const struct graph *g = op_frame(c)->graph;
   struct edge e = c->node->inputs[input];
   const struct node *n = &g->nodes.items[e.node];
   for (int steps = 0; (strcmp(n->op, "Identity") == 0 || strcmp(n->op, "AddN") == 0 || strcmp(n->op, "ZerosLike") == 0) && steps < 64;
        steps++)
     n = &g->nodes.items[n->inputs[0].node];
-  return c->lw->region_depth == 0 ? lower_object(c->lw, n)->length - 1 : -1;
+  return !op_in_region(c) ? lower_object(c->lw, n)->length - 1 : -1;
 }
 
-static void note_length(struct op_call *c, int64_t length) {
-  lower_object(c->lw, c->node)->length = c->lw->region_depth == 0 ? length + 1 : 0;
-}
+static void note_length(struct op_call *c, int64_t length) { lower_object(c->lw, c->node)->length = !op_in_region(c) ? length + 1 : 0; }
 
 /* What is remembered of an element (-1: of any). */
 static const struct flow_value *noted(const struct object_shapes *o, int64_t at) {
@@ -120,14 +118,14 @@ static bool shape_of_input(struct op_call *c, uint32_t i, struct flow_value *out
     return false;
   *out = (struct flow_value){.rank = count};
   for (int d = 0; d < count; d++)
-    out->dims[d] = e[d] != NO_DIM && dim_is_const(c->lw->dims, e[d], &size) && size < 0 ? NO_DIM : e[d];
+    out->dims[d] = e[d] != NO_DIM && dim_is_const(op_dims(c), e[d], &size) && size < 0 ? NO_DIM : e[d];
   return true;
 }
 
 /* Rank and dims of an element (at: which, or -1): constants stay, other sizes are new symbols, bound from what comes. `said`: or NULL. */
 static status element_dims(struct op_call *c, const struct node *maker, const struct flow_value *said, int64_t at, int *rank, dim *dims) {
   const struct flow_value *known = noted(lower_object(c->lw, maker), at);
-  if (!known && !said && maker && c->lw->region_depth == 0)
+  if (!known && !said && maker && !op_in_region(c))
     return fail(INVALID_ARGUMENT, "no element of '%s' was written, and the element shape is not fully defined", maker->name);
   if (!known && !said)
     return fail(UNIMPLEMENTED, "the rank of the elements of '%s' is not known while compiling", maker ? maker->name : "?");
@@ -146,7 +144,7 @@ static void note_maker(struct op_call *c, const struct node *list, const struct 
   struct object_shapes *o = lower_object(c->lw, list);
   if (!o || !element)
     return;
-  o->makers = ARENA_NEW(c->lw->arena, const struct node *);
+  o->makers = ARENA_NEW(op_arena(c), const struct node *);
   o->makers[0] = element;
 }
 
@@ -185,7 +183,7 @@ static void note_prefixed(struct op_call *c, const struct node *array) {
   struct object_shapes *own = lower_object(c->lw, c->node);
   if (!o || front < 0)
     return;
-  own->values = ARENA_ARRAY(c->lw->arena, struct flow_value, KEYED_MAX + 1);
+  own->values = ARENA_ARRAY(op_arena(c), struct flow_value, KEYED_MAX + 1);
   own->keys = o->keys;
   for (own->count = 0; own->count < o->count; own->count++) {
     struct flow_value x = o->values[own->count];
@@ -304,7 +302,7 @@ status build_list_size(struct op_call *c) {
   op_host_output(c, n, 0, 0, NULL);
   int64_t length = array ? -1 : known_length(c, 0);
   if (length >= 0) {
-    dim *content = ARENA_NEW(c->lw->arena, dim);
+    dim *content = ARENA_NEW(op_arena(c), dim);
     *content = op_dim(c, length);
     op_value(c, c->out[0].value)->content = content;
   }
@@ -341,7 +339,7 @@ static void note_content(struct op_call *c, const struct node *maker, const stru
   bool known = (x->content || x->data) && (x->dtype == DTYPE_INT32 || x->dtype == DTYPE_INT64) &&
                op_known_elements(c, c->in[1].value, &e, &count) == OK;
   for (int i = 0; i < count && known; i++)
-    known = op_dim_is_outer(c, e[i]) && (!o->values->content || dim_equal(c->lw->dims, o->values->content[i], e[i]) == 1);
+    known = op_dim_is_outer(c, e[i]) && (!o->values->content || dim_equal(op_dims(c), o->values->content[i], e[i]) == 1);
   o->varies = !known;
   o->values->content = known ? e : NULL;
 }

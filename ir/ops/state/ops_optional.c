@@ -8,8 +8,8 @@
 static void note_components(struct op_call *c) {
   struct object_shapes *o = lower_object(c->lw, c->node);
   o->count = c->in_count;
-  o->values = ARENA_ARRAY(c->lw->arena, struct flow_value, c->in_count + 1);
-  o->makers = ARENA_ARRAY(c->lw->arena, const struct node *, c->in_count + 1);
+  o->values = ARENA_ARRAY(op_arena(c), struct flow_value, c->in_count + 1);
+  o->makers = ARENA_ARRAY(op_arena(c), const struct node *, c->in_count + 1);
   for (uint32_t i = 0; i < c->in_count; i++) {
     o->values[i] = op_lasting_shape(c, op_value(c, c->in[i].value), false);
     o->makers[i] = c->in[i].maker;

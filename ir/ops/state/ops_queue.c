@@ -15,7 +15,7 @@ static void note_components(struct op_call *c, const struct node *maker, bool ma
   if (o->count || c->in_count < 2)
     return;
   o->count = c->in_count - 1;
-  o->values = ARENA_ARRAY(c->lw->arena, struct flow_value, o->count);
+  o->values = ARENA_ARRAY(op_arena(c), struct flow_value, o->count);
   for (uint32_t i = 0; i < o->count; i++)
     o->values[i] = op_lasting_shape(c, op_value(c, c->in[i + 1].value), many);
 }

@@ -8,7 +8,7 @@
 
 /* The shape of the variable that input `e` of an assignment is. */
 static bool variable_shape(const struct op_call *c, struct edge e, struct attr_shape *out) {
-  const struct frame *fr = c->lw->frame;
+  const struct frame *fr = op_frame(c);
   const struct bound *bound = fr->bound[e.node] ? &fr->bound[e.node][e.port] : NULL;
   if (bound && bound->var) {
     const struct flow_var *var = op_var(c, bound->var - 1);
@@ -32,13 +32,13 @@ static bool passes_shape(const char *op) {
 
 /* What a table imports: a vector of keys, and for each the value's shape. Keys of a dense table may have any rank. */
 static bool table_shape(const struct op_call *c, const struct node *import, uint32_t input, struct attr_shape *out) {
-  const struct node *table = &c->lw->frame->graph->nodes.items[import->inputs[0].node];
+  const struct node *table = &op_frame(c)->graph->nodes.items[import->inputs[0].node];
   const struct attr_value *value = table->def ? node_attr(table, "value_shape") : NULL;
   bool dense = strncmp(table->op, "MutableDense", 12) == 0;
   int rank = 1 + (input == 2 && value && value->kind == ATTR_SHAPE ? value->shape.rank : 0);
   if (strncmp(import->op, "LookupTableImport", 17) != 0 || input < 1 || input > 2 || dense || rank > LIMIT_RANK)
     return false;
-  int64_t *dims = ARENA_ARRAY(c->lw->arena, int64_t, LIMIT_RANK);
+  int64_t *dims = ARENA_ARRAY(op_arena(c), int64_t, LIMIT_RANK);
   dims[0] = -1;
   for (int i = 1; i < rank; i++)
     dims[i] = value->shape.dims[i - 1];
@@ -48,7 +48,7 @@ static bool table_shape(const struct op_call *c, const struct node *import, uint
 
 /* Whether some reader of the output says its shape. */
 static bool wanted_shape(const struct op_call *c, struct edge from, int depth, struct attr_shape *out) {
-  const struct graph *g = c->lw->frame->graph;
+  const struct graph *g = op_frame(c)->graph;
   for (uint32_t i = 0; depth < 8 && i < g->nodes.count; i++) {
     const struct node *node = &g->nodes.items[i];
     for (uint32_t k = 0; k < node->input_count; k++) {
@@ -69,8 +69,8 @@ static bool wanted_shape(const struct op_call *c, struct edge from, int depth, s
 status build_restore(struct op_call *c) {
   struct flow_node *n;
   TRY(op_host(c, HOST_LOOKS, NULL, &n));
-  uint32_t node = (uint32_t)(c->node - c->lw->frame->graph->nodes.items);
-  value_id *whole = ARENA_ARRAY(c->lw->arena, value_id, c->out_count + 1);
+  uint32_t node = (uint32_t)(c->node - op_frame(c)->graph->nodes.items);
+  value_id *whole = ARENA_ARRAY(op_arena(c), value_id, c->out_count + 1);
   for (uint32_t i = 0; i < c->out_count; i++) {
     struct attr_shape wanted = {.rank = 0};
     const struct attr_shape *shape = wanted_shape(c, (struct edge){node, i}, 0, &wanted) ? &wanted : node_output_shape(c->node, i);

@@ -25,7 +25,7 @@ status build_dense_table(struct op_call *c) {
     return fail(INVALID_ARGUMENT, "Empty key must be a scalar or a vector, got shape %s", op_shape_text(c, empty->rank, empty->dims));
   struct object_shapes *o = lower_object(c->lw, c->node);
   o->count = 1;
-  o->values = ARENA_NEW(c->lw->arena, struct flow_value);
+  o->values = ARENA_NEW(op_arena(c), struct flow_value);
   *o->values = *empty;
   op_host_output(c, n, 0, 0, NULL);
   c->out[0].maker = c->node;

@@ -7,16 +7,13 @@
 
 /* The list of names on the node's task: made by the first who asks. */
 static value_id name_list(struct op_call *c) {
-  struct lower *lw = c->lw;
-  for (uint32_t i = 0; i < lw->temporaries.count; i++)
-    if (lw->temporaries.items[i].task == c->node->task)
-      return lw->temporaries.items[i].list;
-  struct op_call first = {.lw = lw, .node = c->node};
+  value_id *list = op_temporaries(c);
+  if (*list)
+    return *list;
+  struct op_call first = {.lw = c->lw, .node = c->node};
   struct flow_node *n = op_emit(&first, FLOW_HOST, false);
   n->host = "temporaries";
-  value_id list = op_add_output(&first, n, DTYPE_RESOURCE, 0, NULL);
-  vec_push(&lw->temporaries, (struct temporary_list){c->node->task, list});
-  return list;
+  return *list = op_add_output(&first, n, DTYPE_RESOURCE, 0, NULL);
 }
 
 static const char *temporary_name(const struct node *node) {
@@ -31,7 +28,7 @@ static bool is_source(const struct frame *fr, uint32_t id, const char *name) {
 
 /* How many of that name are made before anything else runs. */
 static int64_t count_makers(struct op_call *c) {
-  const struct frame *fr = c->lw->frame;
+  const struct frame *fr = op_frame(c);
   int64_t count = 0;
   for (uint32_t id = 0; c->node->control_count == 0 && id < fr->graph->nodes.count; id++)
     count += is_source(fr, id, temporary_name(c->node));
@@ -55,7 +52,7 @@ status build_read_variable(struct op_call *c);
 
 status build_temporary_variable(struct op_call *c) {
   TRY(build_variable(c));
-  if (c->lw->region_depth == 0)
+  if (!op_in_region(c))
     call_with_name(c, "make_temporary", count_makers(c));
   c->out[0].after = c->effect;
   return OK;
@@ -63,7 +60,7 @@ status build_temporary_variable(struct op_call *c) {
 
 status build_destroy_temporary(struct op_call *c) {
   TRY(build_read_variable(c));
-  if (c->lw->region_depth == 0)
+  if (!op_in_region(c))
     call_with_name(c, "destroy_temporary", 1);
   return OK;
 }

@@ -33,8 +33,8 @@ status build_tensor_map_insert(struct op_call *c) {
   struct object_shapes *o = lower_object(c->lw, c->in[0].maker);
   if (!o || o->count > VALUES_MAX)
     return OK;
-  int64_t *keys = ARENA_ARRAY(c->lw->arena, int64_t, VALUES_MAX + 2);
-  struct flow_value *values = ARENA_ARRAY(c->lw->arena, struct flow_value, VALUES_MAX + 2);
+  int64_t *keys = ARENA_ARRAY(op_arena(c), int64_t, VALUES_MAX + 2);
+  struct flow_value *values = ARENA_ARRAY(op_arena(c), struct flow_value, VALUES_MAX + 2);
   if (o->count) {
     memcpy(keys, o->keys, sizeof *keys * o->count);
     memcpy(values, o->values, sizeof *values * o->count);
@@ -58,7 +58,7 @@ static const struct flow_value *noted(const struct op_call *c, const struct obje
 
 static status output_like(struct op_call *c, struct flow_node *n, const struct flow_value *x, bool batch) {
   dim dims[LIMIT_RANK];
-  if (!x && c->in[0].maker && c->lw->region_depth == 0)
+  if (!x && c->in[0].maker && !op_in_region(c))
     return fail(INVALID_ARGUMENT, "nothing was put into the map '%s'", c->in[0].maker->name);
   if (!x)
     return fail(UNIMPLEMENTED, "the rank of what is in the map is not known while compiling");

@@ -37,7 +37,7 @@ status build_variable(struct op_call *c) {
       var.has_shape = var.has_shape && var.dims[i] >= 0;
     }
   }
-  c->out[0] = (struct bound){.var = c->lw->find_var(c->lw->self, &var) + 1};
+  c->out[0] = (struct bound){.var = op_find_var(c, &var) + 1};
   return OK;
 }
 
@@ -72,7 +72,7 @@ static void return_reference(struct op_call *c, uint32_t var) {
 static int fits_declared(struct op_call *c, const struct flow_var *var, const struct flow_value *v) {
   int fits = var->rank < 0 || v->rank == var->rank;
   for (int i = 0; i < v->rank && fits && var->rank >= 0; i++) {
-    int equal = var->dims[i] < 0 ? 1 : dim_equal(c->lw->dims, v->dims[i], op_dim(c, var->dims[i]));
+    int equal = var->dims[i] < 0 ? 1 : dim_equal(op_dims(c), v->dims[i], op_dim(c, var->dims[i]));
     fits = equal == 1 ? fits : equal;
   }
   return fits;
@@ -93,7 +93,7 @@ static status check_assign(struct op_call *c, const struct flow_var *var, value_
 
 /* Whether some assignment of the graph gives the variable the shape that it is declared with: then that is what it has. */
 static bool is_assigned_as_declared(struct op_call *c, const struct flow_var *var) {
-  const struct graph *g = c->lw->graph;
+  const struct graph *g = op_graph(c);
   uint32_t maker = graph_find(g, var->node);
   bool found = false;
   for (uint32_t n = 0; n < g->nodes.count && !found; n++) {
@@ -110,7 +110,7 @@ static bool is_assigned_as_declared(struct op_call *c, const struct flow_var *va
 
 /* TensorFlow does not hold all assignments to the declared shape: those which say so, and the first one of a variable behind a handle. */
 static bool may_change_shape(struct op_call *c, const struct flow_var *var) {
-  if (!var->has_shape || c->lw->trial_depth || c->lw->frame->graph != c->lw->graph)
+  if (!var->has_shape || op_in_trial(c) || op_frame(c)->graph != op_graph(c))
     return false;
   return c->row->form & ROW_HANDLE ? !is_assigned_as_declared(c, var) : !node_attr_int(c->node, "validate_shape", 1);
 }
@@ -119,9 +119,9 @@ static void open_shape(struct op_call *c, uint32_t number, const struct flow_val
   struct flow_var var = *op_var(c, number);
   int rank = v->rank == var.rank ? var.rank : -1;
   for (int i = 0; i < rank; i++)
-    if (dim_equal(c->lw->dims, v->dims[i], op_dim(c, var.dims[i])) != 1)
+    if (dim_equal(op_dims(c), v->dims[i], op_dim(c, var.dims[i])) != 1)
       var.dims[i] = -1;
-  c->lw->open_var(c->lw->self, number, rank, var.dims);
+  op_open_var(c, number, rank, var.dims);
 }
 
 status build_assign(struct op_call *c) {
@@ -175,7 +175,7 @@ static status same_shape(struct op_call *c, int rank, const dim *dims, value_id 
   struct flow_value v = *op_value(c, value);
   bool fits = v.rank == rank;
   for (int i = 0; i < rank && fits; i++)
-    fits = dim_equal(c->lw->dims, dims[i], v.dims[i]) != 0;
+    fits = dim_equal(op_dims(c), dims[i], v.dims[i]) != 0;
   if (!fits)
     return fail(INVALID_ARGUMENT, "Cannot update variable with shape %s using a Tensor with shape %s, shapes must be equal.",
                 op_shape_text(c, rank, dims), op_shape_text(c, v.rank, v.dims));
@@ -223,7 +223,7 @@ status build_count_up_to(struct op_call *c) {
   struct formula *f = &kb.f;
   struct element old = kb_load(&kb, o, NULL);
   struct element held = real_element(kb_get(&kb, kb_local(&kb, old.re)));
-  kb_check(&kb, LT(held, K((double)limit)).re, OUT_OF_RANGE, arena_printf(c->lw->arena, "Reached limit of %lld", (long long)limit), NO_EXPR,
+  kb_check(&kb, LT(held, K((double)limit)).re, OUT_OF_RANGE, arena_printf(op_arena(c), "Reached limit of %lld", (long long)limit), NO_EXPR,
            NO_EXPR);
   kb_store(&kb, out, NULL, held);
   kb_store(&kb, o, NULL, ADD(held, K(1)));

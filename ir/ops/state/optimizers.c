@@ -246,7 +246,7 @@ static status bind_inputs(struct op_call *c, struct kb *kb, struct update *u, in
     }
     bool same = r == *rank;
     for (int j = 0; j < r && same; j++)
-      same = dim_equal(c->lw->dims, d[j], dims[j]) == 1;
+      same = dim_equal(op_dims(c), d[j], dims[j]) == 1;
     if (!same)
       return fail(INVALID_ARGUMENT, "var and %s do not have the same shape%s %s", c->node->def->inputs[i].name,
                   op_shape_text(c, *rank, dims), op_shape_text(c, r, d));
@@ -260,7 +260,7 @@ static status check_grad(struct op_call *c, value_id grad, int rank, const dim *
   struct flow_value g = *op_value(c, grad);
   bool fits = g.rank == rank;
   for (int i = from; i < rank && fits; i++)
-    fits = dim_equal(c->lw->dims, g.dims[i], dims[i]) != 0;
+    fits = dim_equal(op_dims(c), g.dims[i], dims[i]) != 0;
   if (!fits)
     return fail(INVALID_ARGUMENT, "var and grad do not have the same shape%s %s", op_shape_text(c, rank, dims),
                 op_shape_text(c, g.rank, g.dims));

@@ -20,7 +20,7 @@ static status check_window(struct op_call *c, value_id start, int rank, const di
     return fail(INVALID_ARGUMENT, "start_indices has %d elements, and the input %d dimensions", starts, rank);
   for (int d = 0; d < rank; d++)
     TRY(op_require_le(c, lengths[d], dims[d],
-                      arena_printf(c->lw->arena, "slice size %%d greater than dimension size %%d in dimension %d", d)));
+                      arena_printf(op_arena(c), "slice size %%d greater than dimension size %%d in dimension %d", d)));
   return OK;
 }
 

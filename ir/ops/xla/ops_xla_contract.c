@@ -100,9 +100,9 @@ status xla_conv_groups_fit(struct op_call *c, const struct xla_conv *v) {
   int64_t groups = v->groups > 1 ? v->groups : v->batch_groups;
   if (groups > 1) {
     dim grouped = v->w.dims[v->filter.feature], batch = v->x.dims[v->in.batch];
-    TRY(op_equal_dims(c, dim_mod(c->lw->dims, grouped, op_dim(c, groups)), op_dim(c, 0),
+    TRY(op_equal_dims(c, dim_mod(op_dims(c), grouped, op_dim(c, groups)), op_dim(c, 0),
                       "Expected rhs output feature dimension to be divisible by the groups"));
-    TRY(op_equal_dims(c, dim_mod(c->lw->dims, batch, op_dim(c, v->batch_groups)), op_dim(c, 0),
+    TRY(op_equal_dims(c, dim_mod(op_dims(c), batch, op_dim(c, v->batch_groups)), op_dim(c, 0),
                       "Expected lhs batch dimension to be divisible by batch_group_count"));
   }
   return OK;
@@ -151,7 +151,7 @@ static struct element conv_product(struct kb *kb, const struct xla_conv *v, cons
 }
 
 void xla_conv_dims(struct op_call *c, const struct xla_conv *v, dim *dims) {
-  dims[v->out.batch] = dim_floordiv(c->lw->dims, v->x.dims[v->in.batch], op_dim(c, v->batch_groups));
+  dims[v->out.batch] = dim_floordiv(op_dims(c), v->x.dims[v->in.batch], op_dim(c, v->batch_groups));
   dims[v->out.feature] = v->w.dims[v->filter.feature];
   for (int i = 0; i < v->spatial; i++)
     dims[v->out.spatial.items[i]] = xla_window_count(c, &v->windows[i]);
@@ -162,7 +162,7 @@ static dim window_reach(struct op_call *c, const struct xla_window *w) {
   dim size = op_dim(c, w->size);
   if (w->low <= 0 && w->high <= 0)
     return size;
-  return dim_min(c->lw->dims, size, op_mul(c, size, w->in));
+  return dim_min(op_dims(c), size, op_mul(c, size, w->in));
 }
 
 status xla_conv_values(struct op_call *c, const struct xla_conv *v, value_id x, value_id w, enum dtype dtype, value_id *result) {

@@ -7,27 +7,6 @@
 
 /* ---- making ---- */
 
-static status lower_scalars(struct op_call *c, const struct attr_func *f, const enum dtype *args, struct xla_function *out) {
-  struct lower trial = lower_apart(c->lw);
-  trial.flow = out->flow = flow_create(trial.arena, trial.dims);
-  trial.region_depth++;
-  struct op_call inner = *c;
-  inner.lw = &trial;
-  inner.guards = NULL;
-  memset(&inner.controls, 0, sizeof inner.controls);
-  memset(&inner.body, 0, sizeof inner.body);
-  struct bound bound_args[2 * XLA_OPERANDS] = {0}, rets[XLA_OPERANDS] = {0};
-  for (uint32_t i = 0; i < out->arg_count; i++)
-    bound_args[i].value = out->args[i] = flow_add_value(trial.flow, args[i], 0, NULL);
-  status result = lower_body(&inner, f->name, f->attrs, f->attr_count, bound_args, out->arg_count, rets, out->ret_count);
-  for (uint32_t i = 0; i < out->ret_count; i++)
-    out->rets[i] = rets[i].value;
-  lower_free(&trial);
-  vec_free(&inner.body);
-  vec_free(&inner.controls);
-  return result;
-}
-
 static bool is_arithmetic(const struct flow_node *n) {
   if (n->op == FLOW_CONST || n->op == FLOW_ALIAS)
     return true;
@@ -47,7 +26,7 @@ status xla_function_read(struct op_call *c, const char *attr, uint32_t arg_count
   if (arg_count > 2 * XLA_OPERANDS || ret_count > XLA_OPERANDS)
     return fail(UNIMPLEMENTED, "more than %d operands", XLA_OPERANDS);
   *out = (struct xla_function){.arg_count = arg_count, .ret_count = ret_count};
-  TRY(lower_scalars(c, f->func, args, out));
+  TRY(lower_scalars(c, f->func, args, arg_count, out->args, ret_count, out->rets, &out->flow));
   for (uint32_t i = 1; i < out->flow->nodes.count; i++)
     if (!is_arithmetic(out->flow->nodes.items[i]))
       return fail(UNIMPLEMENTED, "its function %s has '%s' (%s), which is no arithmetic of scalars", f->func->name,
@@ -107,7 +86,7 @@ static expr_id copy_expr(struct application *a, const struct flow_node *n, expr_
 }
 
 static void apply_kernel(struct application *a, const struct flow_node *n) {
-  expr_id *copied = ARENA_ARRAY(a->kb->c->lw->arena, expr_id, n->kernel->exprs.count); /* NO_EXPR */
+  expr_id *copied = ARENA_ARRAY(op_arena(a->kb->c), expr_id, n->kernel->exprs.count); /* NO_EXPR */
   for (const struct stmt *s = n->kernel->body; s; s = s->next) {
     expr_id e = copy_expr(a, n, copied, s->value);
     struct element *to = &a->values[n->args[s->buffer].value];
@@ -120,7 +99,7 @@ static void apply_kernel(struct application *a, const struct flow_node *n) {
 
 void xla_function_apply(struct kb *kb, const struct xla_function *function, const struct element *args, struct element *rets) {
   struct application a = {.kb = kb, .flow = function->flow};
-  a.values = ARENA_ARRAY(kb->c->lw->arena, struct element, function->flow->values.count + 1);
+  a.values = ARENA_ARRAY(op_arena(kb->c), struct element, function->flow->values.count + 1);
   for (uint32_t i = 0; i < function->arg_count; i++)
     a.values[function->args[i]] = args[i];
   for (uint32_t i = 1; i < function->flow->nodes.count; i++) {

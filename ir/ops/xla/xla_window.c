@@ -3,7 +3,7 @@
 
 /* Places of n elements that are `by` apart: (n - 1) * by + 1, and none for none. */
 static dim spread_size(struct op_call *c, dim n, int64_t by) {
-  struct dim_table *t = c->lw->dims;
+  struct dim_table *t = op_dims(c);
   if (by == 1)
     return n;
   dim spread = dim_add(t, dim_mul(t, dim_sub(t, n, op_dim(c, 1)), op_dim(c, by)), op_dim(c, 1));
@@ -11,7 +11,7 @@ static dim spread_size(struct op_call *c, dim n, int64_t by) {
 }
 
 dim xla_window_count(struct op_call *c, const struct xla_window *w) {
-  struct dim_table *t = c->lw->dims;
+  struct dim_table *t = op_dims(c);
   int64_t reach = w->size ? (w->size - 1) * w->dilation + 1 : 0;
   dim room = dim_add(t, spread_size(c, w->in, w->base), op_dim(c, w->low + w->high - reach));
   dim count = dim_add(t, dim_floordiv(t, room, op_dim(c, w->stride)), op_dim(c, 1));
