@@ -73,23 +73,36 @@ static bool meets_beside(const struct cluster *cluster, const char *text) {
   return !cluster->only_addresses && strncmp(text, "unix:", 5) != 0;
 }
 
+/* Who has the name beside the address is the same task of the same build, started before. */
+static status is_taken(const struct cluster *cluster, const struct address *beside, status code) {
+  const struct peer *self = &cluster->peers[cluster->task];
+  char process[32] = "";
+  pid_t id;
+  if (!address_find_process(beside, &id))
+    return code;
+  if (id)
+    snprintf(process, sizeof process, ", as process %d", (int)id);
+  return fail(FAILED_PRECONDITION, "%s is already running at %s%s", self->name, self->address, process);
+}
+
 status cluster_listen(struct cluster *cluster) {
   const char *text = cluster->peers[cluster->task].address;
   struct address_list addresses;
   struct address beside;
+  status named = OK, code = OK;
   TRY(address_resolve(text, &addresses));
-  if (meets_beside(cluster, text)) { /* first: who finds the address finds this, too */
+  if (!cluster->only_addresses) { /* first: who finds the address finds this, too */
     address_beside(text, cluster->build_id + cluster->task, &beside);
-    status added = listener_add(cluster, &beside);
-    (void)added; /* then TCP serves */
+    named = listener_add(cluster, &beside); /* where it cannot, the address serves */
   }
   uint32_t beside_count = cluster->listener_count;
-  status code = OK; /* localhost may have an IPv6 address that the machine has not: one success will do */
-  for (uint32_t i = 0; i < addresses.count; i++) {
+  for (uint32_t i = 0; i < addresses.count; i++) { /* localhost may have an IPv6 address that the machine has not: one success will do */
     status added = listener_add(cluster, &addresses.items[i]);
     code = added == OK ? code : added;
   }
-  return cluster->listener_count > beside_count ? OK : code;
+  if (cluster->listener_count > beside_count)
+    return OK;
+  return named == ALREADY_EXISTS && code == ALREADY_EXISTS ? is_taken(cluster, &beside, code) : code;
 }
 
 /* ---- dialling ---- */

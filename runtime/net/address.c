@@ -88,10 +88,25 @@ bool address_is_beside(const struct address *address) {
   return address->storage.ss_family == AF_UNIX && ((const struct sockaddr_un *)&address->storage)->sun_path[0] == 0;
 }
 
+static bool is_same_user(int fd, struct ucred *out) {
+  socklen_t size = sizeof *out;
+  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, out, &size) == 0 && (out->uid == geteuid() || out->uid == 0);
+}
+
 bool address_peer_is_same_user(int fd) {
-  struct ucred peer = {0};
-  socklen_t size = sizeof peer;
-  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == geteuid() || peer.uid == 0);
+  struct ucred peer;
+  return is_same_user(fd, &peer);
+}
+
+bool address_find_process(const struct address *address, pid_t *out) {
+  struct ucred peer;
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  bool found = fd >= 0 && connect(fd, (const struct sockaddr *)&address->storage, address->size) == 0 && is_same_user(fd, &peer);
+  if (fd >= 0)
+    close(fd);
+  if (found)
+    *out = peer.pid;
+  return found;
 }
 
 static void list_add(struct address_list *list, const void *data, socklen_t size) {

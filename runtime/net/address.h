@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include "base/status.h"
 
 #define ADDRESS_MAX 8 /* of one name: v4 and v6, a few each */
@@ -31,6 +32,8 @@ status address_resolve(const char *text, struct address_list *out);
 void address_beside(const char *text, uint64_t key, struct address *out);
 /* Whether it was made by address_beside. */
 bool address_is_beside(const struct address *address);
+/* Whether a process of this user (or of root) listens on this Unix socket, and which; 0: one whose number is of no use here. */
+bool address_find_process(const struct address *address, pid_t *out);
 /* The other end of a connected Unix socket runs as the same user (or as root). */
 bool address_peer_is_same_user(int fd);
 

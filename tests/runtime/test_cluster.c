@@ -279,6 +279,26 @@ static void an_address_in_use_is_named(void **state) {
   stop_tasks();
 }
 
+/* On one host it finds the address taken before it can ask anybody. A stranger there is no twin. */
+static void a_task_that_finds_itself_at_its_address_says_so(void **state) {
+  (void)state;
+  char wanted[300];
+  for (int use_unix = 0; use_unix < 2; use_unix++) {
+    choose_addresses(use_unix);
+    struct cluster *second = NULL;
+    struct cluster_config config = config_of(1, 2, false);
+    config.only_addresses = false;
+    assert_int_equal(cluster_create(&config, &clusters[1]), OK);
+    assert_int_equal(cluster_create(&config, &second), FAILED_PRECONDITION);
+    snprintf(wanted, sizeof wanted, "worker_0 is already running at %s, as process %d", addresses[1], (int)getpid());
+    assert_string_equal(status_text(), wanted);
+    config.build_id++;
+    assert_int_equal(cluster_create(&config, &second), ALREADY_EXISTS);
+    assert_non_null(strstr(status_text(), "somebody listens there already"));
+    stop_tasks();
+  }
+}
+
 /* Whose own end of a connection has taken a port that a task is about to listen on. */
 static void connect_to(int listener, bool is_tasks, int *out, uint16_t *port) {
   struct address to = {.size = sizeof(struct sockaddr_in)}, own = to;
@@ -359,6 +379,7 @@ int main(void) {
     cmocka_unit_test(links_of_the_others_outlive_the_coordinator),
     cmocka_unit_test(a_coordinator_that_is_started_twice_is_refused_where_the_first_one_answers),
     cmocka_unit_test(an_address_in_use_is_named),
+    cmocka_unit_test(a_task_that_finds_itself_at_its_address_says_so),
     cmocka_unit_test(a_port_that_a_connection_has_is_listened_on_if_it_is_a_tasks),
     cmocka_unit_test(four_tasks_send_to_each_other_from_many_threads),
   };
