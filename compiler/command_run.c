@@ -1,8 +1,8 @@
 /* command_run.c: tfc run DIR: every task of a build on this machine, their output in one log with a prefix for each line.
  *
- * The options go to every task of the replicated job, or to the chief alone where nothing is replicated; the other tasks only
- * serve, and are ended when those with phases are done (what run_options.c says goes to others too). The first failure is said last,
- * its code is the exit code. On a terminal the last line says how far it is, and fetches are printed once. */
+ * The options go to every task of the replicated job, or to the chief alone where nothing is replicated; a chief beside the replicas runs
+ * `init`. The other tasks only serve, and are ended when those with phases are done (what run_options.c says goes to others too). The first
+ * failure is said last, its code is the exit code. On a terminal the last line says how far it is, and fetches are printed once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -43,6 +43,7 @@ struct crew {
   char shown[512];               /* the line on the terminal, "" when it is erased */
   VEC(struct child) children;
   const char *replicated;
+  bool has_init;     /* an entry `init` that needs no feeds */
   int first_failure; /* index of a child, -1: none */
   bool told;         /* to leave, by SIGTERM */
 };
@@ -66,6 +67,17 @@ static void catch_signals(void) {
 
 /* ---- the build ---- */
 
+static bool has_init(const json_t *root) {
+  size_t i;
+  json_t *entry;
+  json_array_foreach(json_object_get(root, "entries"), i, entry) {
+    const char *name = json_string_value(json_object_get(entry, "name"));
+    if (name && strcmp(name, "init") == 0)
+      return json_array_size(json_object_get(entry, "feeds")) == 0;
+  }
+  return false;
+}
+
 static status load_build(struct crew *crew, const char *dir) {
   const char *path = arena_printf(&crew->arena, "%s/build.json", dir);
   json_error_t error;
@@ -86,6 +98,7 @@ static status load_build(struct crew *crew, const char *dir) {
   }
   const char *replicated = json_string_value(json_object_get(root, "replicated"));
   crew->replicated = replicated ? arena_strdup(&crew->arena, replicated) : "";
+  crew->has_init = has_init(root);
   json_decref(root);
   return crew->children.count ? OK : fail(INVALID_ARGUMENT, "%s: names no task", path);
 }
@@ -252,7 +265,7 @@ static void signal_all(const struct crew *crew, int number) {
 
 static bool phases_done(const struct crew *crew) {
   for (uint32_t i = 0; i < crew->children.count; i++)
-    if (crew->children.items[i].task.has_phases && !crew->children.items[i].ended)
+    if ((crew->children.items[i].task.has_phases || crew->children.items[i].task.initialises) && !crew->children.items[i].ended)
       return false;
   return true;
 }
@@ -343,6 +356,7 @@ static status start_all(struct crew *crew, const struct run_options *options) {
   for (uint32_t i = 0; i < crew->children.count; i++) {
     struct child *c = &crew->children.items[i];
     c->task.has_phases = options->count > 0 && (*crew->replicated ? is_of_job(c->task.name, crew->replicated) : i == chief_of(crew));
+    c->task.initialises = options->count > 0 && !c->task.has_phases && i == chief_of(crew) && crew->has_init && !options->no_init;
     c->args = run_options_for(options, &c->task, &crew->arena);
     TRY(start(c, crew->progress != NULL));
   }

@@ -51,6 +51,8 @@ void run_options_read(int count, char **words, bool on_terminal, struct run_opti
       out->of_checkpoints[which] = value;
     else if (take_value(out, &i, "--log-every"))
       out->log_last = false;
+    else
+      out->no_init = out->no_init || strcmp(words[i], "--no-init") == 0;
   }
 }
 
@@ -64,7 +66,7 @@ static void add(char **args, int *count, const char *name, const char *value) {
 }
 
 char **run_options_for(const struct run_options *o, const struct run_task *task, struct arena *arena) {
-  char **args = ARENA_ARRAY(arena, char *, o->count + 18);
+  char **args = ARENA_ARRAY(arena, char *, o->count + 20);
   int count = 0;
   args[count++] = (char *)(uintptr_t)task->path;
   if (o->checkpoint_dir && task->has_variables)
@@ -85,5 +87,7 @@ char **run_options_for(const struct run_options *o, const struct run_task *task,
     if (words == 0 && !is_job_option(o, &i) && task->has_phases)
       args[count++] = o->words[i];
   }
+  if (task->initialises)
+    add(args, &count, "--entry", "init");
   return args;
 }

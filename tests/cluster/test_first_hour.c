@@ -281,6 +281,23 @@ static void a_checkpoint_is_kept_by_those_who_have_variables(void **state) {
   must_say("model.ckpt-20");
 }
 
+/* It runs no replica's phases, and all wait for what it initialises. */
+static void a_chief_beside_the_replicas_initialises(void **state) {
+  (void)state;
+  must("sed 's|{|{\"chief\": [\"unix:'$PWD'/c\"], |' cluster.json >chief.json && " TFC " build " MODELS
+       "async_2workers/graph.pb --cluster chief.json --replicate worker --entry 'init: -> | init' "
+       "--entry 'train: x, label -> loss | train_op' -o chief --quiet");
+  for (int turn = 1; turn <= 2; turn++) {
+    must(TFC " run chief --checkpoint-dir chief.saved " TRAIN "--steps 5");
+    must_say("worker_0: loss = ");
+    must_say("worker_1: loss = ");
+    must("cat chief.saved/checkpoint");
+    must_say(turn == 1 ? "model.ckpt-10" : "model.ckpt-20"); /* the second time from where the first has ended */
+  }
+  assert_int_equal(run(TFC " run chief --no-init " TRAIN "--steps 5"), 65);
+  must_say("Attempting to use uninitialized value");
+}
+
 static void a_wrong_command_line_waits_for_nobody(void **state) {
   (void)state;
   assert_int_equal(run("timeout 5 cluster/worker_0 --entry train --feed 'x=zeros(64,64)'"), 65);
@@ -321,6 +338,7 @@ int main(void) {
     cmocka_unit_test(a_trace_holds_all_tasks_and_each_has_its_folder_of_events),
     cmocka_unit_test(a_wrong_command_line_waits_for_nobody),
     cmocka_unit_test(a_checkpoint_is_kept_by_those_who_have_variables),
+    cmocka_unit_test(a_chief_beside_the_replicas_initialises),
   };
   return cmocka_run_group_tests(tests, build, folder_clean);
 }
