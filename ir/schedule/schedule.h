@@ -31,7 +31,8 @@ enum step_op {
                  range: terms under `if`, and factors select(inside, x, 0). A dropped term is taken for 0, though its other factor be NaN or
                  infinite */
   STEP_STAGE, /* stage b at no by k ni -> bk bn     each turn of no first copies what loops k and ni inside of it read of buffer b, to the
-                 stack: an array over k and ni, filled by loops bk and bn. All loads of b in there are of one place */
+                 stack: an array over k and ni, filled by loops bk and bn. All loads of b in there are of one place.
+                 stage b at no by .0 k -> b0 bk         dimension 0 of b is copied as a whole */
 };
 enum step_space { IN_REGISTER, IN_STACK, IN_RESULT };
 

@@ -1,14 +1,20 @@
 /* schedule_stage.c: the step `stage`: what loops read of a buffer is copied first, in the order in which they read it.
  *
  *   red k { par n { .. b[k,no*32+n] .. } }
- *   becomes  buffer e; par k n { e[k,n] = b[k,no*32+n] }; red k { par n { .. e[k,n] .. } } */
+ *   becomes  buffer e; par k n { e[k,n] = b[k,no*32+n] }; red k { par n { .. e[k,n] .. } }
+ *
+ * A whole dimension of the buffer may stand for a loop, where what is read of it moves in another way (taps from the last to the first,
+ * rows from where an image begins): `by .0 k` copies all of it, and reads go where they went. */
+#include <stdlib.h>
+
 #include "ir/schedule/schedule_rewrite.h"
 
 struct staging {
   struct kernel *k;
   const struct step *s;
   struct stmt *at;             /* the copy is made when a turn of this loop begins */
-  struct stmt *by[STEP_LOOPS]; /* the loops inside whose variables tell the copy's elements, in the order of its dimensions */
+  struct stmt *by[STEP_LOOPS]; /* the loops inside whose variables tell the copy's elements, in the order of its dimensions; */
+  int whole[STEP_LOOPS];       /* where that is NULL, the buffer's dimension that is copied as a whole */
   int count;
   expr_id load; /* what is copied */
   expr_id when; /* whether it is loaded at all: the loops around it that are not listed have turns */
@@ -89,10 +95,29 @@ static bool is_outside(const struct staging *g, expr_id e, const struct stmt *bl
   return true;
 }
 
+/* Where dimension d of the buffer is copied as a whole: which of the copy's; -1: it is not. */
+static int whole_of(const struct staging *g, int d) {
+  for (int i = 0; i < g->count; i++)
+    if (!g->by[i] && g->whole[i] == d)
+      return i;
+  return -1;
+}
+static status find_whole(struct staging *g, int i) {
+  const struct kernel_buffer *b = &g->k->buffers.items[g->s->buffer];
+  int d = atoi(g->s->on[i] + 1);
+  if (b->mode != BUFFER_IN || d >= b->rank || DIM_IS_SIZE(b->dims[d]) || whole_of(g, d) >= 0)
+    return REFUSED("dimension %s of that buffer is not copied as a whole", g->s->on[i]);
+  g->whole[i] = d;
+  return OK;
+}
 /* Extents are known in front, so that the copy has what the loops read; they may hang on loops listed before. */
 static status find_by(struct staging *g) {
-  g->count = name_count(g->s->on);
-  for (int i = 0; i < g->count; i++) {
+  for (; g->count < STEP_LOOPS && g->s->on[g->count]; g->count++) {
+    int i = g->count;
+    if (*g->s->on[i] == '.') {
+      TRY(find_whole(g, i));
+      continue;
+    }
     g->by[i] = only_loop(g->k, g->at->body, g->s->on[i]);
     if (!g->by[i])
       return REFUSED("inside of loop %s there is not one loop %s", g->s->at[0], g->s->on[i]);
@@ -117,7 +142,10 @@ static status check_load(const struct staging *g) {
   for (int i = 0; i < expr_get(k, g->load)->count; i++)
     if (expr_has_load(k, expr_operand(k, g->load, i)))
       return REFUSED("the place that is read is loaded");
-  return is_outside(g, g->load, g->at->body, g->count) ? OK : REFUSED("what is read moves with more loops than those");
+  for (int d = 0; d < expr_get(k, g->load)->count; d++)
+    if (whole_of(g, d) < 0 && !is_outside(g, expr_operand(k, g->load, d), g->at->body, g->count))
+      return REFUSED("what is read moves with more loops than those");
+  return OK;
 }
 
 static const struct stmt *loop_of(const struct stmt *s, uint32_t local) {
@@ -131,6 +159,21 @@ static const struct stmt *loop_of(const struct stmt *s, uint32_t local) {
   }
   return found;
 }
+/* Where a loop runs over what is left of `limit` from `begin` on, as the inner one of a split does. */
+static bool ends_at(const struct kernel *k, expr_id extent, expr_id begin, int64_t *limit) {
+  const struct expr *x = expr_get(k, extent);
+  if (x->op == SCALAR_MIN)
+    return ends_at(k, expr_operand(k, extent, 0), begin, limit) || ends_at(k, expr_operand(k, extent, 1), begin, limit);
+  return x->op == SCALAR_SUB && expr_operand(k, extent, 1) == begin && expr_is_const(k, expr_operand(k, extent, 0), limit);
+}
+/* begin + i < limit, of such a loop i. */
+static bool rest_at_most(const struct kernel *k, expr_id begin, expr_id i, int64_t *most) {
+  const struct expr *x = expr_get(k, i);
+  const struct stmt *loop = x->op == SCALAR_LOCAL ? loop_of(k->body, (uint32_t)x->imm) : NULL;
+  bool ends = loop && ends_at(k, loop->value, begin, most);
+  *most -= ends;
+  return ends;
+}
 /* What an index never exceeds: of sums and products of loops' variables, which are not negative. */
 static bool index_at_most(const struct kernel *k, expr_id e, int64_t *most) {
   const struct expr *x = expr_get(k, e);
@@ -143,18 +186,22 @@ static bool index_at_most(const struct kernel *k, expr_id e, int64_t *most) {
   }
   if (x->op != SCALAR_ADD && x->op != SCALAR_MUL)
     return expr_is_const(k, e, most);
+  if (x->op == SCALAR_ADD && rest_at_most(k, expr_operand(k, e, 0), expr_operand(k, e, 1), most))
+    return true;
   return index_at_most(k, expr_operand(k, e, 0), &a) && index_at_most(k, expr_operand(k, e, 1), &b) &&
          !(x->op == SCALAR_ADD ? __builtin_add_overflow(a, b, most) : __builtin_mul_overflow(a, b, most));
 }
 /* Whether the place exists in all turns of all loops, so that it may be read whether it is needed or not. */
-static bool is_always_there(const struct kernel *k, expr_id load) {
-  const struct expr *x = expr_get(k, load);
+static bool is_always_there(const struct staging *g) {
+  const struct kernel *k = g->k;
+  const struct expr *x = expr_get(k, g->load);
   const struct kernel_buffer *b = &k->buffers.items[x->imm];
   bool there = b->mode == BUFFER_IN;
   for (int d = 0; d < b->rank && there; d++) {
-    expr_id index = expr_operand(k, load, d);
+    expr_id index = expr_operand(k, g->load, d);
     int64_t most;
-    there = !DIM_IS_SIZE(b->dims[d]) && expr_never_negative(k, index) && index_at_most(k, index, &most) && most < b->dims[d];
+    there = whole_of(g, d) >= 0 ||
+            (!DIM_IS_SIZE(b->dims[d]) && expr_never_negative(k, index) && index_at_most(k, index, &most) && most < b->dims[d]);
   }
   return there;
 }
@@ -183,11 +230,14 @@ static status find_ways(struct staging *g, const struct stmt *block, expr_id her
 /* ---- the copy ---- */
 
 static status make_buffer(struct staging *g, struct stmt **tail, uint32_t *buffer) {
+  const struct kernel_buffer *from = &g->k->buffers.items[g->s->buffer];
   kernel_dim dims[STEP_LOOPS];
   for (int i = 0; i < g->count; i++)
-    if (!expr_at_most(g->k, g->by[i]->value, &dims[i]) || dims[i] < 0)
+    if (!g->by[i])
+      dims[i] = from->dims[g->whole[i]];
+    else if (!expr_at_most(g->k, g->by[i]->value, &dims[i]) || dims[i] < 0)
       return REFUSED("the extent of loop %s has no constant bound", g->s->on[i]);
-  *buffer = kernel_add_block_buffer(g->k, g->k->buffers.items[g->s->buffer].dtype, SPACE_STACK, g->count, dims);
+  *buffer = kernel_add_block_buffer(g->k, from->dtype, SPACE_STACK, g->count, dims);
   stmt_buffer(g->k, tail, *buffer);
   return OK;
 }
@@ -195,16 +245,22 @@ static status make_buffer(struct staging *g, struct stmt **tail, uint32_t *buffe
 static void fill_buffer(struct staging *g, struct stmt **tail, uint32_t buffer) {
   struct kernel *k = g->k;
   struct copy c;
-  expr_id index[STEP_LOOPS];
+  expr_id index[STEP_LOOPS], from[LIMIT_RANK];
+  int rank = expr_get(k, g->load)->count;
   tail = &stmt_if(k, tail, g->when)->body;
   copy_begin(&c, k, k);
   for (int i = 0; i < g->count; i++) {
-    struct stmt *loop = stmt_for(k, tail, LOOP_PAR, copy_expr(&c, g->by[i]->value));
+    expr_id extent = g->by[i] ? copy_expr(&c, g->by[i]->value) : number(k, k->buffers.items[buffer].dims[i]);
+    struct stmt *loop = stmt_for(k, tail, LOOP_PAR, extent);
     k->locals.items[loop->local].name = g->s->made[i];
-    index[i] = c.local[g->by[i]->local] = expr_local(k, loop->local);
+    index[i] = expr_local(k, loop->local);
+    if (g->by[i])
+      c.local[g->by[i]->local] = index[i];
     tail = &loop->body;
   }
-  stmt_store(k, tail, buffer, 0, index, g->count, copy_expr(&c, g->load));
+  for (int d = 0; d < rank; d++)
+    from[d] = whole_of(g, d) < 0 ? copy_expr(&c, expr_operand(k, g->load, d)) : index[whole_of(g, d)];
+  stmt_store(k, tail, buffer, 0, index, g->count, expr_load(k, g->s->buffer, 0, from, rank));
   copy_end(&c);
 }
 
@@ -212,7 +268,7 @@ static void use_buffer(struct staging *g, uint32_t buffer) {
   struct copy c;
   expr_id index[STEP_LOOPS];
   for (int i = 0; i < g->count; i++)
-    index[i] = expr_local(g->k, g->by[i]->local);
+    index[i] = g->by[i] ? expr_local(g->k, g->by[i]->local) : expr_operand(g->k, g->load, g->whole[i]);
   expr_id staged = expr_load(g->k, buffer, 0, index, g->count);
   copy_begin(&c, g->k, g->k);
   c.memo[g->load] = staged;
@@ -231,7 +287,7 @@ static status stage_at(struct kernel *k, const struct step *s, struct stmt *loop
   TRY(find_by(&g));
   TRY(check_load(&g));
   g.when = expr_int(k, DTYPE_BOOL, 1);
-  if (!is_always_there(k, g.load)) {
+  if (!is_always_there(&g)) {
     g.when = NO_EXPR;
     TRY(find_ways(&g, loop->body, expr_int(k, DTYPE_BOOL, 1)));
   }

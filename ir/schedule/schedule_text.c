@@ -158,11 +158,24 @@ static status read_buffer(struct reader *r, struct step *s) {
   TRY(expect(r, "at"));
   return name(r, &s->at[0]);
 }
+/* The number of a dimension, behind its point. */
+static status dimension(struct reader *r, const char **out) {
+  size_t n = strspn(r->at + 1, "0123456789");
+  if (n < 1 || n > 2)
+    return wrong(r, "expected the number of a dimension");
+  *out = arena_strndup(r->arena, r->at, n + 1);
+  r->at += n + 1;
+  return OK;
+}
 static status read_stage(struct reader *r, struct step *s) {
   TRY(read_buffer(r, s));
   TRY(expect(r, "by"));
-  TRY(names(r, (const char *const[]){"->"}, 1, s->on));
-  return made(r, s);
+  for (int n = 0; !accept(r, "->"); n++) {
+    if (n == STEP_LOOPS)
+      return wrong(r, "too many loops");
+    TRY(*r->at == '.' ? dimension(r, &s->on[n]) : name(r, &s->on[n]));
+  }
+  return names(r, NULL, 0, s->made);
 }
 static status read_fetch(struct reader *r, struct step *s) {
   TRY(read_buffer(r, s));

@@ -27,8 +27,12 @@ static const char depthwise[] = "kernel depthwise(in a: f32[14,28,32], in b: f32
                                 "        a[max(min(%0, 13), 0),max(min(%1, 27), 0),i2], 0:f32), b[i3,i4,i2])) } }"
                                 "    c[i0,i1,i2] = v0 } } } }";
 static const char turned[] =
-  "kernel turned(in a: f32[n0,64], in b: f32[100,64], out c: f32[n0,100]) sizes 1 {"
+  "kernel turned(in a: f32[n0,64], in b: f32[n1,64], out c: f32[n0,100]) sizes 2 {"
   "  par i0 < n0 { par i1 < 100 { var v0: f32 = 0:f32 red i2 < 64 { v0 = add(v0, mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }";
+static const char flipped[] =
+  "kernel flipped(in a: f32[10,6], in b: f32[3,20,6], out c: f32[8,20]) {"
+  "  par i0 < 8 { par i1 < 20 { var v0: f32 = 0:f32"
+  "    red i2 < 3 { red i3 < 6 { v0 = add(v0, mul(a[add(i0, i2),i3], b[sub(2, i2),i1,i3])) } } c[i0,i1] = v0 } } }";
 static const char blocked[] =
   "kernel k(in a: f32[16,64], in b: f32[64,40], out c: f32[16,40]) {"
   "  par i0 < 16 { par i1 < 40 { var v0: f32 = 0:f32 red i2 < 64 { v0 = add(v0, mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = v0 } } }";
@@ -60,7 +64,7 @@ static void printing_what_was_parsed_gives_the_text(void **state) {
     "name i0 i1 i2 -> m n k; fma; split n 32 -> no ni; order no m ni; split m 8 -> mo mi tail cut 4 2 1; "
     "sink mi ni under k in register; fetch b at k ahead 16; run no tasks; run mi unroll; run ni lanes",
     "fuse kh kc -> t; sink t co under n hb in result first; sink t co under h w in stack; order n h regroup; cut w at 1 55 -> wl w wr; "
-    "run co lanes 64; fetch b27 at k ahead 1; stage a at no by k ni -> ak an",
+    "run co lanes 64; fetch b27 at k ahead 1; stage a at no by k ni -> ak an; stage b at m by .0 k .12 -> b0 bk bl",
     "when n0 < 64: run i0 unroll\nelse: when n1 < 9: fma\nelse: run i0 tasks",
   };
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -96,6 +100,10 @@ static void mistakes_are_told(void **state) {
     "run m tasks }",
     "stage b at m by k",
     "stage b by k -> bk",
+    "stage b at m by . k -> x y",
+    "stage b at m by .k -> x",
+    "stage b at m by .100 -> x",
+    "order .0 m",
     "order a b c d e f g h i",
   };
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -271,7 +279,7 @@ static const struct result {
    "name i0 i1 i2 -> m n k; split n 16 -> no ni; order no m ni; stage b at no by k ni -> bk bn; split m 2 -> mo mi tail cut 1; sink mi ni "
    "under k in register; "
    "run no tasks; run mi unroll; run ni bn lanes",
-   "kernel turned(in a: f32[n0,64], in b: f32[100,64], out c: f32[n0,100]) sizes 1 {\n"
+   "kernel turned(in a: f32[n0,64], in b: f32[n1,64], out c: f32[n0,100]) sizes 2 {\n"
    "  par no < 7 tasks {\n"
    "    buffer d: f32[64,16] in stack\n"
    "    if lt(0, n0) {\n"
@@ -394,6 +402,30 @@ static const struct result {
    "    }\n"
    "  }\n"
    "}\n"},
+  {flipped, "name i0 i1 i2 i3 -> m n t k; split n 16 -> no ni; order no m ni; stage b at no by .0 k ni -> b0 bk bn; run no tasks",
+   "kernel flipped(in a: f32[10,6], in b: f32[3,20,6], out c: f32[8,20]) {\n"
+   "  par no < 2 tasks {\n"
+   "    buffer d: f32[3,6,16] in stack\n"
+   "    par b0 < 3 {\n"
+   "      par bk < 6 {\n"
+   "        par bn < min(16, sub(20, mul(no, 16))) {\n"
+   "          d[b0,bk,bn] = b[b0,add(mul(no, 16), bn),bk]\n"
+   "        }\n"
+   "      }\n"
+   "    }\n"
+   "    par m < 8 {\n"
+   "      par ni < min(16, sub(20, mul(no, 16))) {\n"
+   "        var v0: f32 = 0:f32\n"
+   "        red t < 3 {\n"
+   "          red k < 6 {\n"
+   "            v0 = add(v0, mul(a[add(m, t),k], d[sub(2, t),k,ni]))\n"
+   "          }\n"
+   "        }\n"
+   "        c[m,add(mul(no, 16), ni)] = v0\n"
+   "      }\n"
+   "    }\n"
+   "  }\n"
+   "}\n"},
   {square, "name i0 i1 -> m n; fuse m n -> t; split t 4 -> to ti; run to tasks; run ti lanes",
    "kernel square(in a: f32[6,4], out b: f32[6,4]) {\n"
    "  par to < 6 tasks {\n"
@@ -474,7 +506,11 @@ static const struct refusal {
   {product, NAMES "stage b at m by k -> bk", "moves with more loops"},
   {product, NAMES "stage b at k by n -> bn", "not one loop n"},
   {product, NAMES "stage d at m by n -> x", "loads nothing"},
-  {product, NAMES "split n 48 -> ns ni; split ns 2 -> no nj; split m 4 -> mo mi; order no mo nj mi ni; stage a at mo by mi k -> x y",
+  {flipped, "stage b at i1 by .3 i3 -> x y", "dimension .3 of that buffer is not copied as a whole"},
+  {flipped, "stage b at i1 by .0 .0 i3 -> x y z", "dimension .0 of that buffer is not copied as a whole"},
+  {flipped, "stage b at i0 by .0 i3 -> x y", "moves with more loops"},
+  {turned, NAMES "stage b at m by .0 k -> x y", "dimension .0 of that buffer is not copied as a whole"},
+  {turned, NAMES "split n 48 -> ns ni; split ns 2 -> no nj; split m 4 -> mo mi; order no mo nj mi ni; stage a at mo by mi k -> x y",
    "loop ni is not known at loop mo"},
   {filter, "sink i2 under i4 in register", "no loop i4"},
   {open_map, "run i0 lanes 16", "into lanes"},

@@ -250,11 +250,16 @@ static const char *draw_cut(struct arena *a, const struct found *f, int number) 
   return arena_printf(a, "cut %s at %d -> c%d_l c%d_r", name_at(f, (int)draw((uint32_t)f->count)), 1 + (int)draw(8), number, number);
 }
 
-/* What some loops inside of one read. */
+/* What some loops inside of one read; at times of a whole dimension. */
 static const char *draw_stage(struct arena *a, const struct found *f, int number) {
   int at = (int)draw((uint32_t)f->count);
   const char *by = "", *makes = "";
-  for (int i = at + 1, n = 0; i < f->count && n < 4; i++)
+  int n = 0;
+  if (one_in(2)) {
+    by = arena_printf(a, " .%d", (int)draw(3));
+    makes = arena_printf(a, " s%d_%d", number, n++);
+  }
+  for (int i = at + 1; i < f->count && n < 4; i++)
     if (!one_in(3)) {
       by = arena_printf(a, "%s %s", by, name_at(f, i));
       makes = arena_printf(a, "%s s%d_%d", makes, number, n++);
