@@ -4,7 +4,8 @@
  * The terms of columns outside of the image stand under a test (ir/ops/nn/conv_inside.c). The tiles at both ends of a row are code of
  * their own, and the columns of taps are written out: so every test is decided while compiling.
  * The filter is read where it lies, its channels along the vectors; where it takes much of L2, vectors of channels are outermost, and its
- * lines are asked for ahead. */
+ * lines are asked for ahead. One beyond L2, or one that lies along the sum, as in the gradient of an input, is copied by each task, the
+ * vectors that it needs of all taps; squares are transposed in registers then. */
 #include "compiler/schedule/axis_words.h"
 
 struct conv {
@@ -13,7 +14,16 @@ struct conv {
   int columns, taps; /* axes that the test is about */
   int64_t wide, width, lanes;
   double others, terms; /* turns of the other par axes; of all sums, at most */
+  bool is_along;        /* the filter lies along the sum */
   struct axis_words words;
+};
+/* A tile, and whether the filter is copied, by each of `parts` tasks, which have `part` turns of the axis `parted` each; -1: of none. */
+struct form {
+  int64_t rows, vectors;
+  bool is_staged;
+  int parted;
+  int64_t part;
+  double parts;
 };
 
 #define SUMS_MAX 16
@@ -23,6 +33,9 @@ struct conv {
 #define PIECES_MAX 6   /* of a row's tiles: that a cut can make */
 #define FILTER_SHARE 4 /* of L2: from one over this on the filter does not stay in it beside the image */
 #define FETCH_AHEAD 32 /* terms, of such a filter */
+#define STACK_BYTES 2097152.0
+#define TASKS_MIN 8
+#define PART_PIXELS 256 /* of a task that copies the filter: fewer do not pay for a copy of their own */
 
 /* ---- which nests ---- */
 
@@ -55,7 +68,10 @@ static bool find_sizes(struct conv *v) {
 }
 static bool is_conv(struct conv *v) {
   const struct contraction *c = v->c;
-  if (!c->test || c->lanes != c->par_count - 1 || c->axes[c->lanes].role != ROLE_N || c->axes[c->lanes].stride[1] != 1)
+  if (!c->test || c->lanes != c->par_count - 1 || c->axes[c->lanes].role != ROLE_N)
+    return false;
+  v->is_along = c->axes[c->lanes].stride[1] != 1;
+  if (v->is_along && (c->axes[c->axis_count - 1].stride[1] != 1 || c->axes[c->axis_count - 1].role != ROLE_K))
     return false;
   v->columns = tested_axis(v, 0, c->par_count);
   v->taps = tested_axis(v, c->par_count, c->axis_count);
@@ -81,49 +97,124 @@ static const char *cut_text(const struct conv *v, int64_t rows) {
   return pieces == 1 ? "" : arena_printf(a, "; cut %so at%s ->%s", w, points, made);
 }
 
+/* Whether a filter along the sum is copied by squares. */
+static bool has_squares(const struct conv *v) {
+  return v->is_along && v->width % v->lanes == 0 && v->c->axes[v->c->axis_count - 1].extent % v->lanes == 0;
+}
 static double filter_bytes(const struct conv *v) { return v->terms * (double)(v->width * (int64_t)dtype_size(v->c->dtype)); }
 static bool is_far(const struct conv *v) { return filter_bytes(v) > (double)v->n->machine->bytes[LEVEL_L2] / FILTER_SHARE; }
+static const char *filter_text(const struct conv *v) { return v->n->k->buffers.items[expr_get(v->n->k, v->c->load[1])->imm].name; }
 static const char *fetch_text(const struct conv *v) {
-  const char *filter = v->n->k->buffers.items[expr_get(v->n->k, v->c->load[1])->imm].name;
-  return arena_printf(v->n->arena, "; fetch %s at %s ahead %d", filter, v->words.of[v->c->axis_count - 1], FETCH_AHEAD);
+  return arena_printf(v->n->arena, "; fetch %s at %s ahead %d", filter_text(v), v->words.of[v->c->axis_count - 1], FETCH_AHEAD);
 }
-static const char *steps_text(const struct conv *v, int64_t rows, int64_t vectors) {
+/* The par axes that a tile does not have; of one that tasks have parts of, what is inside of a part. */
+static const char *around_text(const struct conv *v, const struct form *f) {
+  const char *text = "";
+  for (int i = 0; i < v->c->par_count; i++)
+    if (i != v->columns && i != v->c->lanes)
+      text = arena_printf(v->n->arena, "%s %s%s", text, v->words.of[i], i == f->parted ? "i" : "");
+  return text;
+}
+/* The loops whose turns are tasks: where the filter is copied, its vectors and the part of an axis. */
+static const char *tasks_text(const struct conv *v, const struct form *f, const char *around) {
   struct arena *a = v->n->arena;
-  int par = v->c->par_count;
-  const char *w = v->words.of[v->columns], *m = v->words.of[v->c->lanes], *around = axis_words_others(&v->words, 0, par);
-  const char *sums = axis_words_list(&v->words, par, v->c->axis_count), *cut = cut_text(v, rows);
-  const char *tasks = is_far(v) ? arena_printf(a, " %so%s", m, around) : arena_printf(a, "%s %so", around, m);
+  const char *m = v->words.of[v->c->lanes];
+  if (f->is_staged)
+    return f->parted < 0 ? arena_printf(a, " %so", m) : arena_printf(a, " %so %so", m, v->words.of[f->parted]);
+  return is_far(v) || !*around ? arena_printf(a, " %so%s", m, around) : around;
+}
+/* All taps as they lie, then terms by channels; of a filter along the sum, squares. */
+static const char *stage_text(const struct conv *v, const struct form *f) {
+  struct arena *a = v->n->arena;
+  const char *k = v->words.of[v->c->axis_count - 1], *m = v->words.of[v->c->lanes], *taps = "", *loops = "";
+  for (int i = 0; i < expr_get(v->n->k, v->c->load[1])->count - 2; i++) {
+    taps = arena_printf(a, "%s .%d", taps, i);
+    loops = arena_printf(a, "%s %sp%d", loops, m, i);
+  }
+  const char *text = arena_printf(a, "; stage %s at %so by%s %s %si ->%s %sp %sp", filter_text(v),
+                                  f->parted < 0 ? m : v->words.of[f->parted], taps, k, m, loops, k, m);
+  if (!has_squares(v))
+    return text;
+  text = arena_printf(a, "%s; split %sp %d -> %sq %sr; split %sp %d -> %sq %sr", text, k, (int)v->lanes, k, k, m, (int)v->lanes, m, m);
+  return arena_printf(a, "%s; order%s %sq %sq %sr %sr", text, loops, m, k, m, k);
+}
+static const char *copy_lanes_text(const struct conv *v) {
+  const char *k = v->words.of[v->c->axis_count - 1], *m = v->words.of[v->c->lanes];
+  return has_squares(v) ? arena_printf(v->n->arena, "; run %sr unroll; run %sr lanes", m, k)
+                        : arena_printf(v->n->arena, "; run %sp lanes", m);
+}
+static const char *steps_text(const struct conv *v, const struct form *f) {
+  struct arena *a = v->n->arena;
+  const char *w = v->words.of[v->columns], *m = v->words.of[v->c->lanes], *cut = cut_text(v, f->rows), *around = around_text(v, f);
+  const char *sums = axis_words_list(&v->words, v->c->par_count, v->c->axis_count), *tasks = tasks_text(v, f, around), *order = tasks;
   if (!cut)
     return NULL;
-  const char *text = arena_printf(a, "%s;%s split %s %lld -> %so %si; split %s %lld -> %so %si; order%s %so %si %si%s",
-                                  axis_words_begin(&v->words), v->n->machine->has_fma ? " fma;" : "", w, (long long)rows, w, w, m,
-                                  (long long)(vectors * v->lanes), m, m, tasks, w, w, m, cut);
-  text = arena_printf(a, "%s; sink %si %si under%s in register%s", text, w, m, sums, is_far(v) ? fetch_text(v) : "");
-  return arena_printf(a, "%s; run%s tasks; run %si %s unroll; run %si lanes", text, is_far(v) || !*around ? tasks : around, w,
-                      v->words.of[v->taps], m);
+  const char *text =
+    arena_printf(a, "%s;%s split %s %lld -> %so %si; split %s %lld -> %so %si", axis_words_begin(&v->words),
+                 v->n->machine->has_fma ? " fma;" : "", w, (long long)f->rows, w, w, m, (long long)(f->vectors * v->lanes), m, m);
+  if (f->parted >= 0) {
+    const char *p = v->words.of[f->parted];
+    text = arena_printf(a, "%s; split %s %lld -> %so %si", text, p, (long long)f->part, p, p);
+  }
+  if (f->is_staged)
+    order = arena_printf(a, "%s%s", tasks, around);
+  else if (!is_far(v) && *around)
+    order = arena_printf(a, "%s %so", around, m);
+  text = arena_printf(a, "%s; order%s %so %si %si%s%s; sink %si %si under%s in register", text, order, w, w, m,
+                      f->is_staged ? stage_text(v, f) : "", cut, w, m, sums);
+  return arena_printf(a, "%s%s; run%s tasks; run %si %s unroll; run %si lanes%s", text, is_far(v) && !f->is_staged ? fetch_text(v) : "",
+                      tasks, w, v->words.of[v->taps], m, f->is_staged ? copy_lanes_text(v) : "");
 }
 
 /* ---- how large the tiles are ---- */
 
-static double cycles_of(const struct conv *v, int64_t rows, int64_t vectors) {
-  const struct machine *machine = v->n->machine;
-  bool far = filter_bytes(v) > (double)machine->bytes[LEVEL_L2];
-  double row = (double)(v->wide / rows) * conv_tile_cycles(machine, rows, vectors, v->terms, far);
-  if (v->wide % rows) /* code of its own, which is nothing to gain by itself */
-    row = (row + conv_tile_cycles(machine, v->wide % rows, vectors, v->terms, far)) * REST_COST;
-  return v->others * (double)divide_up(v->width, vectors * v->lanes) * row;
+/* Of all strips, once. */
+static double copy_cycles(const struct conv *v) {
+  return conv_copy_cycles(v->n->machine, filter_bytes(v), v->is_along ? v->terms * (double)v->width : 0);
 }
-static void propose(const struct conv *v, int64_t vectors, struct candidates *out) {
+static double cycles_of(const struct conv *v, const struct form *f) {
+  const struct machine *machine = v->n->machine;
+  enum filter_place place = f->is_staged ? FILTER_COPIED : filter_bytes(v) > (double)machine->bytes[LEVEL_L2] ? FILTER_FAR : FILTER_NEAR;
+  double row = (double)(v->wide / f->rows) * conv_tile_cycles(machine, f->rows, f->vectors, v->terms, place);
+  if (v->wide % f->rows) /* code of its own, which is nothing to gain by itself */
+    row = (row + conv_tile_cycles(machine, v->wide % f->rows, f->vectors, v->terms, place)) * REST_COST;
+  return v->others * (double)divide_up(v->width, f->vectors * v->lanes) * row + (f->is_staged ? f->parts * copy_cycles(v) : 0);
+}
+/* The best number of rows for so many vectors. */
+static void propose(const struct conv *v, struct form f, struct candidates *out) {
   struct candidate best = {0};
-  for (int64_t rows = 1; rows <= ROWS_MAX && rows <= v->wide && rows * vectors <= SUMS_MAX; rows++) {
-    double cycles = cycles_of(v, rows, vectors);
-    const char *steps =
-      rows * vectors + vectors < v->n->machine->registers && (!best.steps || cycles <= best.cycles) ? steps_text(v, rows, vectors) : NULL;
+  for (f.rows = 1; f.rows <= ROWS_MAX && f.rows <= v->wide && f.rows * f.vectors <= SUMS_MAX; f.rows++) {
+    double cycles = cycles_of(v, &f);
+    bool fits = f.rows * f.vectors + f.vectors < v->n->machine->registers;
+    const char *steps = fits && (!best.steps || cycles <= best.cycles) ? steps_text(v, &f) : NULL;
     if (steps)
       best = (struct candidate){.steps = steps, .cycles = cycles};
   }
   if (best.steps)
     vec_push(&out->items, best);
+}
+/* Whether a thread's stack has room for a strip's copy; of several vectors it shall stay in L2. */
+static bool fits_stack(const struct conv *v, int64_t vectors) {
+  double bytes = v->terms * (double)(vectors * v->n->machine->vector_bytes);
+  return bytes <= (vectors > 1 ? (double)(v->n->machine->bytes[LEVEL_L2] / 4 * 3) : STACK_BYTES);
+}
+/* With a copy of the filter. Of few strips each has tasks for parts of an axis. */
+static void propose_staged(const struct conv *v, int64_t vectors, struct candidates *out) {
+  struct form f = {.vectors = vectors, .is_staged = true, .parted = -1, .parts = 1};
+  double pixels = v->others * (double)v->wide;
+  int64_t strips = divide_up(v->width, vectors * v->lanes), wanted = divide_up(TASKS_MIN, strips);
+  if (!fits_stack(v, vectors))
+    return;
+  wanted = wanted < (int64_t)(pixels / PART_PIXELS) ? wanted : (int64_t)(pixels / PART_PIXELS);
+  for (int i = 0; i < v->c->par_count && wanted > 1; i++) {
+    int64_t extent = v->c->axes[i].extent, parts = extent < wanted ? extent : wanted;
+    if (i == v->columns || i == v->c->lanes || parts < 2 || (double)parts <= f.parts)
+      continue;
+    f.parted = i;
+    f.part = divide_up(extent, parts);
+    f.parts = (double)divide_up(extent, f.part);
+  }
+  propose(v, f, out);
 }
 void propose_convs(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct conv v = {.n = n, .c = c};
@@ -131,7 +222,13 @@ void propose_convs(const struct nest *n, const struct contraction *c, struct can
     return;
   const struct axis_name names[] = {{v.columns, "w"}, {c->lanes, "m"}, {v.taps, "t"}};
   v.words = axis_words_of(n, c, NULL, names, 3);
-  out->items.items[0].cycles = conv_own_cycles(n->machine, v.others * (double)(v.wide * divide_up(v.width, v.lanes)), v.terms);
-  for (int64_t vectors = 1; vectors <= VECTORS_MAX && (vectors - 1) * v.lanes < v.width; vectors++)
-    propose(&v, vectors, out);
+  double vectors = v.others * (double)(v.wide * divide_up(v.width, v.lanes));
+  out->items.items[0].cycles = conv_own_cycles(n->machine, vectors, v.terms, v.is_along ? (double)v.lanes : 0);
+  bool far = filter_bytes(&v) > (double)n->machine->bytes[LEVEL_L2];
+  for (int64_t count = 1; count <= VECTORS_MAX && (count - 1) * v.lanes < v.width; count++) {
+    if (!v.is_along)
+      propose(&v, (struct form){.vectors = count, .parted = -1}, out);
+    if (v.is_along || far)
+      propose_staged(&v, count, out);
+  }
 }

@@ -86,6 +86,12 @@ static void propose(struct candidates *out, const char *steps, double cycles) {
   vec_push(&out->items, (struct candidate){.steps = steps, .cycles = cycles});
 }
 
+static struct filter_stream stream_of(const struct filter *f) {
+  const struct contraction_axis *inner = &f->c->axes[f->c->axis_count - 1];
+  double bytes = (double)dtype_size(f->c->dtype);
+  return (struct filter_stream){.row_bytes = (double)inner->stride[0] * bytes, .column_bytes = (double)inner->stride[1] * bytes};
+}
+
 /* ---- blocks ---- */
 
 /* The most rows, without a rest, whose sums fit the registers. */
@@ -132,9 +138,10 @@ static void propose_blocks(const struct filter *f, int64_t vectors, int level, s
                                    "run%s kg mo tasks; run ki unroll; run mi lanes",
                                    axis_words_begin(&f->words), (long long)group, (long long)tile, (long long)columns, around,
                                    (long long)block, f->is_open ? "" : " first", around);
+  struct filter_stream from = stream_of(f);
   double tiles = (double)(f->others * (f->extent / tile) * (f->width / columns));
   double turns = (double)(f->images * divide_up(f->high, block)) * (double)(tile * vectors) * FILTER_SUM_CYCLES;
-  propose(out, steps, tiles * (filter_tile_cycles(f->n->machine, tile, vectors, f->pixels, level != LEVEL_L1) + turns));
+  propose(out, steps, tiles * (filter_tile_cycles(f->n->machine, tile, vectors, f->pixels, level == LEVEL_L1 ? NULL : &from) + turns));
 }
 
 /* ---- transposed, windows ---- */
@@ -148,8 +155,9 @@ static void propose_transposed(const struct filter *f, struct candidates *out) {
                                    "%s; fma; split k %lld -> ko ki; split m %lld -> mo mi; order%s ko mo mi ki; sink mi ki under n h w in "
                                    "register; run%s ko mo tasks; run mi unroll; run ki lanes",
                                    axis_words_begin(&f->words), (long long)strip, (long long)rows, around, around);
+  struct filter_stream from = stream_of(f);
   double tiles = (double)(f->others * (f->extent / strip) * (f->width / rows));
-  propose(out, steps, tiles * filter_tile_cycles(f->n->machine, rows, vectors, f->pixels, true));
+  propose(out, steps, tiles * filter_tile_cycles(f->n->machine, rows, vectors, f->pixels, &from));
 }
 
 /* All rows, and twice with two vectors of columns: two rows of the window. */
@@ -167,15 +175,15 @@ static void propose_windows(const struct filter *f, struct candidates *out) {
   const char *steps = arena_printf(f->n->arena, "%s; fma%s; sink %s m under n h w in register; run%s tasks; run %s unroll; run m lanes",
                                    axis_words_begin(&f->words), split, tile, around, tile);
   double tiles = (double)f->others / (two ? 2 : 1);
-  propose(out, steps, tiles * filter_tile_cycles(f->n->machine, f->extent * (two ? 2 : 1), vectors, f->pixels, false));
+  propose(out, steps, tiles * filter_tile_cycles(f->n->machine, f->extent * (two ? 2 : 1), vectors, f->pixels, NULL));
 }
 
 /* As the target does by itself. */
 static double own_cycles(const struct filter *f) {
-  double elements = (double)(f->others * f->extent), vectors = (double)divide_up(f->width, f->lanes);
+  const struct filter_work work = {
+    .taps = (double)f->others, .rows = (double)f->extent, .columns = (double)f->width, .terms = f->pixels, .lanes = (double)f->lanes};
   double bytes = (double)(f->images * f->high * row_bytes(f, f->extent, f->width));
-  return f->c->is_ragged ? filter_along_cycles(f->n->machine, elements, vectors, f->pixels, bytes)
-                         : filter_own_cycles(f->n->machine, elements, vectors, f->pixels);
+  return f->c->is_ragged ? filter_along_cycles(f->n->machine, &work, bytes) : filter_own_cycles(f->n->machine, &work);
 }
 void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct filter f = {.n = n, .c = c};

@@ -217,50 +217,80 @@ double product_turned_cycles(const struct machine *machine, const struct product
 
 /* ---- filters ---- */
 
-#define TERM_SHARE 0.90     /* of the rate at which loads and multiply-adds begin, with data in the first cache */
-#define STREAM_SHARE 0.85   /* with data that comes from farther */
-#define LOADS 2             /* a cycle */
-#define LOAD_SHARE 0.3      /* of a load's time that multiply-adds do not hide */
-#define OWN_SHARE 0.50      /* of the peak that the target reaches by itself, with two multiply-adds a cycle */
-#define OWN_THIN_SHARE 0.30 /* with one vector of columns */
-#define OWN_HALF_SHARE 0.75 /* with one multiply-add a cycle: loads are hidden */
-#define ALONG_TWO_SHARE 0.60
-#define ALONG_ONE_SHARE 0.92
-#define ALONG_FAR_SHARE 0.65 /* where L2 holds less than one of FAR_PARTS of the factors */
-#define FAR_PARTS 4
+#define APART_SHARE 0.62  /* of the second cache's bandwidth, for vectors of rows that lie apart, */
+#define COPIED_SHARE 0.85 /* and side by side */
 
-double filter_own_cycles(const struct machine *machine, double elements, double vectors, double terms) {
-  double share = machine->fma_rate < 2 ? OWN_HALF_SHARE : vectors > 1 ? OWN_SHARE : OWN_THIN_SHARE;
-  return terms * elements * vectors / machine->fma_rate / share;
+#define LOADS 2            /* a cycle */
+#define LOAD_SHARE 0.2     /* of a load's time that multiply-adds do not hide */
+#define STREAM_SHARE 0.93  /* of the rate at which loads and multiply-adds begin, with data that comes from beyond the first cache, */
+#define CROWDED_SHARE 0.75 /* and where the pixels of both factors take so much that few of them find a set in the first cache */
+#define CROWDED_BYTES 3584
+#define ROWS_APART_BYTES 256   /* of a pixel of the image: with fewer its lines are read one behind the other */
+#define NEAR_HALF_SHARE 0.88   /* with one multiply-add a cycle: in the first cache, */
+#define STREAM_HALF_SHARE 0.82 /* and beyond */
+#define OWN_SHARE 0.93 /* of the peak that the target reaches by itself, with two multiply-adds a cycle, once both factors are packed */
+#define OWN_PACK_CYCLES 0.9  /* an element */
+#define OWN_HALF_SHARE 0.75  /* with one multiply-add a cycle: loads are hidden */
+#define ALONG_TWO_SHARE 0.78 /* where the factors lie in twice L2; */
+#define ALONG_TWO_PARTS 2
+#define ALONG_ONE_SHARE 0.92
+#define ALONG_ONE_PARTS 4
+#define ALONG_FAR_SHARE 0.65 /* and where they do not */
+
+double filter_own_cycles(const struct machine *machine, const struct filter_work *w) {
+  double vectors = divide_up(w->columns, w->lanes), fmas = w->terms * w->taps * w->rows * vectors / machine->fma_rate;
+  return is_half(machine) ? fmas / OWN_HALF_SHARE : fmas / OWN_SHARE + w->taps * w->terms * (w->rows + w->columns) * OWN_PACK_CYCLES;
 }
-double filter_along_cycles(const struct machine *machine, double elements, double vectors, double terms, double bytes) {
-  double share = machine->fma_rate < 2 ? ALONG_ONE_SHARE : ALONG_TWO_SHARE;
-  if (bytes > FAR_PARTS * (double)machine->bytes[LEVEL_L2] && share > ALONG_FAR_SHARE)
+double filter_along_cycles(const struct machine *machine, const struct filter_work *w, double bytes) {
+  double vectors = divide_up(w->columns, w->lanes), share = is_half(machine) ? ALONG_ONE_SHARE : ALONG_TWO_SHARE;
+  if (bytes > (is_half(machine) ? ALONG_ONE_PARTS : ALONG_TWO_PARTS) * (double)machine->bytes[LEVEL_L2])
     share = ALONG_FAR_SHARE;
-  return terms * elements * vectors / machine->fma_rate / share;
+  return w->terms * w->taps * w->rows * vectors / machine->fma_rate / share;
 }
 
 /* A term is one load for each row and each vector; also where multiply-adds take longer, loads hold them up. */
-double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, bool streams) {
+double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, const struct filter_stream *from) {
   double loads = (double)(rows + vectors) / LOADS, fmas = (double)(rows * vectors) / machine->fma_rate;
-  return terms * ((loads > fmas ? loads : fmas) + loads * LOAD_SHARE) / (streams ? STREAM_SHARE : TERM_SHARE);
+  double step = loads > fmas ? loads : fmas;
+  if (is_half(machine))
+    return terms * (step + loads * LOAD_SHARE) / (from ? STREAM_HALF_SHARE : NEAR_HALF_SHARE);
+  if (!from)
+    return terms * (step + loads * LOAD_SHARE);
+  double bytes = (double)(vectors * machine->vector_bytes);
+  double second = bytes / (from->column_bytes > bytes ? APART_SHARE : COPIED_SHARE) +
+                  LINE_BYTES / (from->row_bytes > ROWS_APART_BYTES ? APART_SHARE : COPIED_SHARE);
+  second /= machine->bandwidth[LEVEL_L2];
+  step = step > second ? step : second;
+  return terms * (step + loads * LOAD_SHARE) / (from->row_bytes + from->column_bytes > CROWDED_BYTES ? CROWDED_SHARE : STREAM_SHARE);
 }
 
 /* ---- convolutions under a test ---- */
 
+#define TERM_SHARE 0.90      /* of the rate at which loads and multiply-adds begin */
 #define TESTED_SHARE 0.40    /* of the peak: each term asks */
 #define LATENCY_CYCLES 4     /* until a sum can be added to again */
 #define BROADCAST_CYCLES 0.1 /* a row's factor, for each vector */
 #define PAIR_BYTES 128       /* that come from beyond the second cache together, */
-#define PAIR_CYCLES 14       /* so many cycles apart */
+#define PAIR_CYCLES 15       /* so many cycles apart */
 
-double conv_own_cycles(const struct machine *machine, double vectors, double terms) {
-  return vectors * terms / machine->fma_rate / TESTED_SHARE;
+double conv_own_cycles(const struct machine *machine, double vectors, double terms, double apart) {
+  return vectors * terms * (1 / machine->fma_rate / TESTED_SHARE + apart);
 }
-double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, bool is_far) {
+/* Until a term's vectors of the filter are there. */
+static double vectors_cycles(const struct machine *machine, double terms, double bytes, enum filter_place place) {
+  if (place == FILTER_FAR)
+    return divide_up(bytes, PAIR_BYTES) * PAIR_CYCLES;
+  double share = place == FILTER_COPIED ? COPIED_SHARE : APART_SHARE;
+  double second = terms * bytes > (double)machine->bytes[LEVEL_L1] ? bytes / (machine->bandwidth[LEVEL_L2] * share) : 0;
+  return second > LATENCY_CYCLES ? second : LATENCY_CYCLES;
+}
+double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, enum filter_place place) {
   double sums = (double)(rows * vectors), fmas = sums / machine->fma_rate, loads = (double)(rows + vectors) / LOADS;
-  double step = fmas > loads ? fmas : loads;
-  double far = is_far ? divide_up((double)(vectors * machine->vector_bytes), PAIR_BYTES) * PAIR_CYCLES : LATENCY_CYCLES;
+  double step = fmas > loads ? fmas : loads, far = vectors_cycles(machine, terms, (double)(vectors * machine->vector_bytes), place);
   step = step > far ? step : far;
   return terms * (step + loads * BROADCAST_CYCLES) / TERM_SHARE + TILE_CYCLES + sums * STORE_CYCLES;
+}
+double conv_copy_cycles(const struct machine *machine, double bytes, double turned) {
+  bool is_far = bytes > (double)machine->bytes[LEVEL_L2];
+  return bytes / LINE_BYTES * (is_far ? BLOCK_FAR_CYCLES : BLOCK_CYCLES) + turned * BLOCK_TURNED;
 }

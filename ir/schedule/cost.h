@@ -101,19 +101,34 @@ double product_block_cycles(const struct machine *machine, const struct product_
 double product_along_cycles(const struct machine *machine, const struct product_work *work);
 double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks);
 
-/* A convolution's filter: `elements` by `vectors` of it, each the sum of `terms`, as the target does by itself: with both factors packed;
+/* A convolution's filter: for each of `taps` rows x columns sums of `terms` pixels. As the target does by itself: with both factors packed;
  * and read where they lie, `bytes` in all, where sums have only the terms inside. */
-double filter_own_cycles(const struct machine *machine, double elements, double vectors, double terms);
-double filter_along_cycles(const struct machine *machine, double elements, double vectors, double terms, double bytes);
-/* A tile of so many rows and vectors, over `terms`; streams: its data come from beyond the first cache, each for many sums. */
-double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, bool streams);
+struct filter_work {
+  double taps, rows, columns, terms;
+  double lanes; /* of a vector */
+};
+double filter_own_cycles(const struct machine *machine, const struct filter_work *work);
+double filter_along_cycles(const struct machine *machine, const struct filter_work *work, double bytes);
+/* A tile of so many rows and vectors, over `terms`; from: its data come from beyond the first cache, each for many sums; NULL: they are in
+ * it. */
+struct filter_stream {
+  double row_bytes, column_bytes; /* between neighbouring pixels, of the image and of the result's gradient */
+};
+double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, const struct filter_stream *from);
 #define FILTER_L1_SHARE 0.85 /* of a cache, for a block that stays in it */
 #define FILTER_L2_SHARE 0.25
 #define FILTER_SUM_CYCLES 3 /* a vector of sums comes from the result and goes back */
 
-/* A convolution whose terms stand under a test: `vectors` of the result, each the sum of `terms`, as the target does by itself; a tile,
- * is_far: each term's vectors of the filter come from beyond the second cache. */
-double conv_own_cycles(const struct machine *machine, double vectors, double terms);
-double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, bool is_far);
+/* A convolution whose terms stand under a test: `vectors` of the result, each the sum of `terms`, as the target does by itself, where
+ * `apart` elements of a vector of the filter are loaded one by one; a tile; a copy of a filter of so many bytes, of which so many elements
+ * are transposed. */
+enum filter_place {
+  FILTER_NEAR,   /* in the second cache, its rows apart */
+  FILTER_FAR,    /* each term's vectors come from beyond it */
+  FILTER_COPIED, /* in the second cache, what a tile needs side by side */
+};
+double conv_own_cycles(const struct machine *machine, double vectors, double terms, double apart);
+double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, enum filter_place place);
+double conv_copy_cycles(const struct machine *machine, double bytes, double turned);
 
 #endif

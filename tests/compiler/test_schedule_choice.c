@@ -43,13 +43,16 @@ struct choice_case {
   "), max(sub(1, i1), 0)) { %0 = add(i5, max(sub(1, i0), 0)) %1 = add(i6, max(sub(1, i1), 0)) "                                          \
   "v0 = add(v0, mul(a[i4,sub(add(%0, i0), 1),sub(add(%1, i1), 1),i2], b[i4,%0,%1,i3])) } } } c[i0,i1,i2,i3] = v0 } } } } }"
 
-/* 3 x 3, columns under a test, rows inside */
-#define TESTED(images, wide, in, out, sizes)                                                                                          \
-  "kernel k(in a: f32[" images ",6," wide "," in "], in b: f32[3,3," in "," out "], out c: f32[" images ",6," wide "," out "])" sizes \
-  " { par i0 < " images " { par i1 < 6 { par i2 < " wide " { par i3 < " out                                                           \
-  " { var v0: f32 = 0:f32 red i4 < sub(min(sub(7, i1), 3), max(sub(1, i1), 0)) { red i5 < 3 { red i6 < " in                           \
-  " { %0 = add(i4, max(sub(1, i1), 0)) %1 = sub(add(i2, i5), 1) if and(le(0, %1), lt(%1, " wide                                       \
-  ")) { v0 = add(v0, mul(a[i0,sub(add(i1, %0), 1),%1,i6], b[%0,i5,i6,i3])) } } } } c[i0,i1,i2,i3] = max(v0, 0:f32) } } } } }"
+/* 3 x 3, columns under a test, rows inside; `filter` is read at `place` */
+#define TESTED_OF(images, wide, in, out, sizes, filter, place)                                                                    \
+  "kernel k(in a: f32[" images ",6," wide "," in "], in b: f32[3,3," filter "], out c: f32[" images ",6," wide "," out "])" sizes \
+  " { par i0 < " images " { par i1 < 6 { par i2 < " wide " { par i3 < " out                                                       \
+  " { var v0: f32 = 0:f32 red i4 < sub(min(sub(7, i1), 3), max(sub(1, i1), 0)) { red i5 < 3 { red i6 < " in                       \
+  " { %0 = add(i4, max(sub(1, i1), 0)) %1 = sub(add(i2, i5), 1) if and(le(0, %1), lt(%1, " wide                                   \
+  ")) { v0 = add(v0, mul(a[i0,sub(add(i1, %0), 1),%1,i6], b[" place "])) } } } } c[i0,i1,i2,i3] = max(v0, 0:f32) } } } } }"
+#define TESTED(images, wide, in, out, sizes) TESTED_OF(images, wide, in, out, sizes, in "," out, "%0,i5,i6,i3")
+/* of the gradient of an input: the filter lies along the sum, its taps from the last to the first */
+#define TURNED(images, wide, in, out, sizes) TESTED_OF(images, wide, in, out, sizes, out "," in, "sub(2, %0),sub(2, i5),i3,i6")
 
 static const struct choice_case cases[] = {
   {"few rows", PRODUCT("8", "256", "512", ""), "x86-64-v4",
@@ -102,6 +105,14 @@ static const struct choice_case cases[] = {
    "split w 7 -> wo wi; split m 32 -> mo mi; order ba bb mo wo wi mi; cut wo at 1 3 -> wp0 wp1 wp2; sink wi mi under ka t kc in register"},
   {"a row's rest is a tile of its own", TESTED("2", "17", "16", "16", ""), "x86-64-v4", "cut wo at 1 -> wp0 wp1; sink"},
   {"a row of one tile", TESTED("2", "5", "16", "40", ""), "x86-64-v4", "order ba bb mo wo wi mi; sink wi mi"},
+  {"a filter beyond the caches is copied by its vectors", TESTED("2", "7", "512", "512", ""), "x86-64-v4",
+   "order mo ba bb wo wi mi; stage b at mo by .0 .1 kc mi -> mp0 mp1 kcp mp; sink wi mi under ka t kc in register; run mo tasks"},
+  {"one that lies along the sum, too", TURNED("2", "14", "32", "32", ""), "x86-64-v4",
+   "stage b at mo by .0 .1 kc mi -> mp0 mp1 kcp mp; split kcp 16 -> kcq kcr; split mp 16 -> mq mr; order mp0 mp1 mq kcq mr kcr; cut wo"},
+  {"by a part of the rows where channels are few", TURNED("1", "128", "16", "16", ""), "x86-64-v4",
+   "split bb 2 -> bbo bbi; order mo bbo ba bbi wo wi mi; stage b at bbo by"},
+  {"by no squares where they leave a rest", TURNED("2", "6", "20", "40", ""), "x86-64-v3",
+   "stage b at mo by .0 .1 kc mi -> mp0 mp1 kcp mp; cut wo"},
   {"a filter beyond the caches is asked for ahead", TESTED("2", "7", "512", "512", ""), "znver4",
    "split w 7 -> wo wi; split m 32 -> mo mi; order mo ba bb wo wi mi; sink wi mi under ka t kc in register; fetch b at kc ahead 32"},
   {"wide tiles where that leaves no rest", TESTED("2", "73", "32", "80", ""), "znver4", "split w 3 -> wo wi; split m 80 -> mo mi"},
@@ -204,26 +215,31 @@ static void blocks_give_the_bits_of_their_schedules(void **state) {
   }
 }
 
-/* Convolutions whose filter is in a cache, and beyond one. */
+/* Convolutions whose filter is in a cache, and beyond one; along the sum, with squares and without. */
 static void convolutions_give_the_bits_of_their_schedules(void **state) {
   (void)state;
-  static const char text[] = TESTED("1", "11", "4", "80", "");
-  for (int far = 0; far < 2; far++) {
+  static const char *const texts[] = {TESTED("1", "11", "4", "80", ""), TURNED("1", "11", "4", "80", ""),
+                                      TURNED("1", "11", "16", "80", "")};
+  for (int i = 0; i < 6; i++) {
     struct arena arena;
     struct kernel_uses uses;
     struct candidates all = {0};
     struct machine machine = *machine_find("native");
+    bool far = i % 2, fetched = false, staged = false;
     machine.bytes[LEVEL_L2] = far ? 1024 : 1024 * 1024;
     arena_init(&arena);
-    struct kernel *k = parsed(text, &arena);
+    struct kernel *k = parsed(texts[i / 2], &arena);
     kernel_uses_find(k, &arena, &uses);
     struct nest n = {.k = k, .uses = &uses, .machine = &machine, .top = k->body, .arena = &arena};
     nest_candidates(&n, &all);
-    assert_true(all.items.count > 2);
-    for (uint32_t i = 1; i < all.items.count; i++) {
-      assert_int_equal(strstr(all.items.items[i].steps, "fetch b at kc") != NULL, far);
-      check_candidate(k, &all.items.items[i], &arena);
+    assert_true(all.items.count > 1);
+    for (uint32_t j = 1; j < all.items.count; j++) {
+      fetched = fetched || strstr(all.items.items[j].steps, "fetch b at kc");
+      staged = staged || strstr(all.items.items[j].steps, "stage b at mo by");
+      check_candidate(k, &all.items.items[j], &arena);
     }
+    assert_int_equal(fetched, far && i / 2 == 0);
+    assert_int_equal(staged, far || i / 2 > 0);
     vec_free(&all.items);
     arena_deinit(&arena);
   }

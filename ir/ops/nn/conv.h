@@ -18,6 +18,7 @@ struct conv {
   /* of axes, instead: a sum has the taps inside alone */
   bool cut[WINDOW_SPATIAL];
   bool is_tested; /* the terms of the last axis stand under a test for what is inside */
+  bool is_turned; /* the filter is that of another convolution: its taps last first, its channels the other way round */
   enum dtype dtype, sum;
 };
 
@@ -43,7 +44,7 @@ value_id conv_merge_axes(struct op_call *c, value_id v, int axis);
 /* Chooses the axes along which sums run over the taps inside: those on which enough of a convolution's taps are outside. */
 void conv_cut_axes(struct op_call *c, struct conv *v);
 /* Whether a convolution reads its input where it lies: rows are cut then, columns are tested. Schedules decide the tests, so that it is for
- * sizes that are known; a large filter that many pixels meet is packed instead. */
+ * sizes that are known. */
 bool conv_is_direct(struct op_call *c, struct conv *v);
 /* The loop over the taps of axis i that output o has, and its variable: the tap. */
 expr_id conv_cut_loop(struct kb *kb, const struct conv *v, int i, expr_id o);

@@ -41,21 +41,7 @@ expr_id conv_cut_loop(struct kb *kb, const struct conv *v, int i, expr_id o) {
   return kb_add(kb, kb_for(kb, LOOP_RED, kb_sub(kb, end, low)), low);
 }
 
-#define DIRECT_TAPS 8        /* columns of taps: each is code of its own */
-#define DIRECT_FILTER 150000 /* elements: larger ones come anew for each row of the result, */
-#define DIRECT_PIXELS 1600   /* of which this many pay for one that is packed */
-#define IMAGES_USUAL 4       /* where their number is open */
-
-/* Whether a filter is packed rather than read where it lies: it is large, and so are the images. */
-static bool pays_packing(struct op_call *c, const struct conv *v) {
-  int64_t pixels = op_dim_value(c, v->batch), filter = op_dim_value(c, v->in_channels) * op_dim_value(c, v->out_channels);
-  pixels = pixels < 0 ? IMAGES_USUAL : pixels;
-  for (int i = 0; i < v->layout.spatial; i++) {
-    pixels *= op_dim_value(c, v->axes[i].out);
-    filter *= op_dim_value(c, v->axes[i].size);
-  }
-  return filter > DIRECT_FILTER && pixels > DIRECT_PIXELS;
-}
+#define DIRECT_TAPS 8 /* columns of taps: each is code of its own */
 
 bool conv_is_direct(struct op_call *c, struct conv *v) {
   int n = v->layout.spatial;
@@ -66,7 +52,7 @@ bool conv_is_direct(struct op_call *c, struct conv *v) {
     if (!every_output_meets(c, &v->axes[i]))
       return false;
   if (in < CONV_NARROW || out < CONV_NARROW || window_stays_inside(c, &v->axes[n - 1]) ||
-      op_dim_value(c, v->axes[n - 1].size) > DIRECT_TAPS || pays_packing(c, v))
+      op_dim_value(c, v->axes[n - 1].size) > DIRECT_TAPS)
     return false;
   for (int i = 0; i + 1 < n; i++)
     v->cut[i] = !window_stays_inside(c, &v->axes[i]);

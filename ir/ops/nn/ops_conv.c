@@ -152,6 +152,16 @@ static int window_loops(struct kb *kb, const struct conv *v, bool merged, const 
   return n + 1;
 }
 
+/* In place: the same element of the filter of which this one is the turned one. */
+static void turn_index(struct kb *kb, const struct conv *v, expr_id *fi) {
+  int n = v->layout.spatial;
+  expr_id channel = fi[n];
+  for (int i = 0; i < n; i++)
+    fi[i] = kb_sub(kb, kb_int(kb, op_dim_value(kb->c, v->axes[i].size) - 1), fi[i]);
+  fi[n] = fi[n + 1];
+  fi[n + 1] = channel;
+}
+
 status conv_forward(struct op_call *c, struct conv *v, value_id input, value_id filter) {
   struct kb kb;
   dim dims[LIMIT_RANK];
@@ -184,8 +194,10 @@ status conv_forward(struct op_call *c, struct conv *v, value_id input, value_id 
     kb_if(&kb, window_within(&kb, window_position(&kb, &v->axes[n - 1], o[n - 1], fi[n - 1]), v->axes[n - 1].in));
     red++;
   }
-  struct element a = load_under(&kb, v, merged, x, index[0], o, fi, from), b = load_as(&kb, v->sum, w, fi);
-  acc_add(&kb, &acc, f_binary(&kb.f, SCALAR_MUL, a, b));
+  struct element a = load_under(&kb, v, merged, x, index[0], o, fi, from);
+  if (v->is_turned)
+    turn_index(&kb, v, fi);
+  acc_add(&kb, &acc, f_binary(&kb.f, SCALAR_MUL, a, load_as(&kb, v->sum, w, fi)));
   kb_close(&kb, red);
   store_as(&kb, y, index, acc_get(&kb, &acc));
   kb_close(&kb, rank);

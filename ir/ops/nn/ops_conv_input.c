@@ -190,31 +190,11 @@ static status narrow_input(struct op_call *c, const struct conv *v, value_id fil
 
 /* ---- by a turned filter ---- */
 
-/* [taps, last first .., outputs' channels, inputs' channels] */
-static status turn_filter(struct op_call *c, const struct conv *v, value_id filter, value_id *out) {
-  struct kb kb;
-  int n = v->layout.spatial;
-  dim dims[LIMIT_RANK];
-  expr_id index[LIMIT_RANK], from[LIMIT_RANK];
-  for (int i = 0; i < n; i++)
-    dims[i] = v->axes[i].size;
-  dims[n] = v->out_channels;
-  dims[n + 1] = v->in_channels;
-  kb_begin(&kb, c, v->sum);
-  uint32_t w = kb_in(&kb, filter), y = kb_out(&kb, v->dtype, n + 2, dims);
-  kb_loops(&kb, LOOP_PAR, n + 2, dims, index);
-  for (int i = 0; i < n; i++)
-    from[i] = kb_sub(&kb, kb_int(&kb, op_dim_value(c, dims[i]) - 1), index[i]);
-  from[n] = index[n + 1];
-  from[n + 1] = index[n];
-  kb_store(&kb, y, index, kb_load(&kb, w, from));
-  kb_close(&kb, n + 2);
-  *out = kb_value(&kb, y);
-  return kb_finish_guarded(&kb);
-}
+#define TURNED_TERMS 32768 /* of a sum: of more, no copy of the filter that transposes it fits a thread's stack */
 
-/* Of stride 1 the gradient of the input is a convolution of the result's with the turned filter. */
+/* Of stride 1 the gradient of the input is a convolution of the result's with the turned filter, which is read where it lies. */
 static bool find_turned(struct op_call *c, const struct conv *v, struct conv *back) {
+  int64_t terms = op_dim_value(c, v->out_channels);
   *back = *v;
   back->in_channels = back->group_in = v->out_channels;
   back->out_channels = back->group_out = v->in_channels;
@@ -223,21 +203,20 @@ static bool find_turned(struct op_call *c, const struct conv *v, struct conv *ba
     int64_t size = op_dim_value(c, a->size), pad = op_dim_value(c, a->pad);
     if (op_dim_value(c, a->stride) != 1 || size < 1 || pad < 0 || pad >= size)
       return false;
+    terms *= size;
     a->in = v->axes[i].out;
     a->out = v->axes[i].in;
     a->pad = op_dim(c, size - 1 - pad);
   }
-  return conv_is_direct(c, back);
+  back->is_turned = true;
+  return terms <= TURNED_TERMS && conv_is_direct(c, back);
 }
 
 status conv_backprop_input(struct op_call *c, const struct conv *v, value_id filter, value_id gradient) {
   struct phased p;
   struct conv back;
-  value_id turned;
-  if (find_turned(c, v, &back)) {
-    TRY(turn_filter(c, v, filter, &turned));
-    return conv_forward(c, &back, gradient, turned);
-  }
+  if (find_turned(c, v, &back))
+    return conv_forward(c, &back, gradient, filter);
   if (!find_phases(c, v, &p))
     return input_by_tests(c, v, filter, gradient);
   TRY(pad_gradient(c, &p, &gradient));
