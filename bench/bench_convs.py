@@ -4,11 +4,11 @@
     python3 bench/bench_convs.py [--tfc build/tfc] [--python PYTHON] [--rounds 3] [--seconds 0.1] [--batch 2] [PART OF A NAME...]
 
 PYTHON has the package tensorflow, which writes the graph and is the peer. Operands and results are variables on both sides: nothing is fed
-or fetched. Times are of processor, both sides in turn in each round; ours is the difference of two runs of a phase with few and with
-many steps. Products inside of the image alone are counted.
+or fetched. Times are of processor, both sides in turn in each round; ours is the difference of two runs, with one step and with
+many. Products inside of the image alone are counted.
 
-Prints our time, what it reaches of the core's arithmetic peak, and the ratio of TensorFlow's time to ours: of both the least of the
-rounds, as others use the machine too.
+Prints our time, what it reaches of the core's arithmetic peak, and the ratio of TensorFlow's time to ours: of all runs the least of
+the rounds, as others use the machine too.
 """
 import argparse
 import os
@@ -160,9 +160,6 @@ class Ours:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
-    def step(self, form, steps):
-        return (self.run(form, steps + 1) - self.run(form, 1)) / steps
-
 
 def compare(options, theirs, c, peak):
     with tempfile.TemporaryDirectory() as folder:
@@ -171,10 +168,11 @@ def compare(options, theirs, c, peak):
         for form in FORMS:
             theirs.step(form, 1)
             steps = max(5, int(options.seconds / max(theirs.step(form, 3), 1e-6)))
-            times = [(ours.step(form, steps), theirs.step(form, steps)) for _ in range(options.rounds)]
-            us, ratio = min(t[0] for t in times), min(t[1] for t in times) / min(t[0] for t in times)
+            rounds = [(ours.run(form, steps + 1), ours.run(form, 1), theirs.step(form, steps)) for _ in range(options.rounds)]
+            many, one, their = [min(times) for times in zip(*rounds)]
+            us = (many - one) / steps
             share = 2e-9 * options.batch * c.terms() / us / peak
-            print("%-38s%-4s%10.0f%8.2f%8.2f" % (c.name, form, us * 1e6, share, ratio), flush=True)
+            print("%-38s%-4s%10.0f%8.2f%8.2f" % (c.name, form, us * 1e6, share, their / us), flush=True)
 
 
 def peak_of(options):
