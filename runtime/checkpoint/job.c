@@ -311,11 +311,12 @@ status job_leave(struct job *job, uint64_t history) {
   return result;
 }
 
-/* The coordinator: a last checkpoint, and goes when the others have gone. Under the lock, which is given back meanwhile. */
-static void finish_coordinator(struct job *job, uint64_t until_ms) {
+/* The coordinator: a last checkpoint, and goes when the others have gone; one that is told to stop does not wait for them, who go on.
+ * Under the lock, which is given back meanwhile. */
+static void finish_coordinator(struct job *job, bool is_told, uint64_t until_ms) {
   job->wants_last = job->is_due = job->history != 0;
   pthread_cond_broadcast(&job->changed);
-  while (how_it_failed(job) == OK && (job->wants_last || !job->may_end) && monotonic_ms() < until_ms)
+  while (how_it_failed(job) == OK && (job->wants_last || !(job->may_end || is_told)) && monotonic_ms() < until_ms)
     wait_a_while(job, 20);
 }
 
@@ -354,7 +355,7 @@ status job_finish(struct job *job, bool is_well) {
   if (is_well)
     wait_history(job, monotonic_ms() + LAST_CUT_MS);
   if (job->coordinator && job->keeps)
-    finish_coordinator(job, until_ms);
+    finish_coordinator(job, was_stopped, until_ms);
   else if (job->is_holder && job->keeps)
     finish_holder(job, until_ms);
   job->is_stopped = was_stopped;

@@ -158,6 +158,27 @@ static void a_chief_that_is_gone_ends_the_other_replicas(void **state) {
   killed_and_gone("all", 0);
 }
 
+static bool has_saved(void) {
+  char path[160];
+  snprintf(path, sizeof path, "%s/stopped/checkpoint", folder);
+  return access(path, F_OK) == 0;
+}
+
+/* Who decides for the job saves what there is, and waits for none of those that go on. */
+static void the_coordinator_that_is_stopped_saves_and_leaves_at_once(void **state) {
+  (void)state;
+  struct job job = start_job("all", "--timeout 20 --checkpoint-dir stopped", LONG);
+  let_them_train();
+  assert_false(has_saved());
+  double began = seconds_now();
+  kill(job.worker[0]->id, SIGTERM);
+  process_must_end(job.worker[0], 128 + SIGTERM, 20);
+  double took = seconds_now() - began;
+  assert_true(has_saved());
+  if (took > 2)
+    test_fail("it has left after %.3g s", took);
+}
+
 static void one_that_never_comes_ends_those_that_wait(void **state) {
   (void)state;
   for (int b = 0; b < 2; b++) {
@@ -337,6 +358,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test_teardown(a_chief_that_is_gone_ends_all_ps_rounds, process_kill_all),
     cmocka_unit_test_teardown(a_replica_that_is_gone_ends_the_others, process_kill_all),
     cmocka_unit_test_teardown(a_chief_that_is_gone_ends_the_other_replicas, process_kill_all),
+    cmocka_unit_test_teardown(the_coordinator_that_is_stopped_saves_and_leaves_at_once, process_kill_all),
     cmocka_unit_test_teardown(one_that_never_comes_ends_those_that_wait, process_kill_all),
     cmocka_unit_test_teardown(one_with_fewer_steps_ends_the_others_in_words, process_kill_all),
     cmocka_unit_test_teardown(elastic_ps_rounds_go_on_without_one_that_is_lost, process_kill_all),
