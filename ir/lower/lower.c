@@ -13,6 +13,7 @@
 #include "base/gradient_name.h"
 #include "ir/graph/function.h"
 #include "ir/lower/lower_state.h"
+#include "ir/lower/lower_walk.h"
 #include "ir/lower/unsupported.h"
 
 /* ---- what is needed ---- */
@@ -70,18 +71,6 @@ status lower_check_rows(const struct graph *graph, const bool *needed) {
   return first ? fail(UNIMPLEMENTED, "%s: op not supported: %s", first, list) : OK;
 }
 
-struct object_shapes *lower_object(struct lower *lw, const struct node *maker) {
-  if (!maker)
-    return NULL;
-  for (uint32_t i = 0; i < lw->facts.objects.count; i++)
-    if (lw->facts.objects.items[i]->maker == maker)
-      return lw->facts.objects.items[i];
-  struct object_shapes *o = ARENA_NEW(lw->arena, struct object_shapes);
-  o->maker = maker;
-  vec_push(&lw->facts.objects, o);
-  return o;
-}
-
 /* ---- tokens ---- */
 
 /* One node that stands for all: the only one, or a join. */
@@ -119,94 +108,7 @@ static flow_id frame_token(struct lower *lw, struct frame *fr, uint32_t n, bool 
   return token[n];
 }
 
-/* ---- frames ---- */
-
-struct frame *frame_create(struct lower *lw, const struct graph *graph) {
-  struct frame *fr = ARENA_NEW(lw->arena, struct frame);
-  uint32_t n = graph->nodes.count + 1;
-  fr->graph = graph;
-  fr->bound = ARENA_ARRAY(lw->arena, struct bound *, n);
-  fr->lowered = ARENA_ARRAY(lw->arena, bool, n);
-  fr->token = ARENA_ARRAY(lw->arena, flow_id, n);
-  fr->token_known = ARENA_ARRAY(lw->arena, bool, n);
-  fr->data_token = ARENA_ARRAY(lw->arena, flow_id, n);
-  fr->data_token_known = ARENA_ARRAY(lw->arena, bool, n);
-  fr->has_effect = ARENA_ARRAY(lw->arena, bool, n);
-  fr->guards = ARENA_ARRAY(lw->arena, const struct guards *, n);
-  fr->dead = ARENA_ARRAY(lw->arena, bool, n);
-  fr->parent = lw->walk.frame;
-  fr->older = lw->walk.newest_frame;
-  lw->walk.newest_frame = fr;
-  fr->task = TASK_DRIVER;
-  return fr;
-}
-
-void frame_drop(struct lower *lw, struct frame *fr) { lw->walk.newest_frame = fr->older; }
-
-/* Symbols that are there before the outermost region begins mean the same everywhere. */
-struct flow *region_enter(struct lower *lw, struct flow *region) {
-  struct flow *outer = lw->walk.flow;
-  if (lw->walk.region_depth++ == 0)
-    lw->facts.outer_symbols = dims_symbol_count(lw->dims);
-  lw->walk.flow = region;
-  return outer;
-}
-void region_leave(struct lower *lw, struct flow *outer) {
-  lw->walk.region_depth--;
-  lw->walk.flow = outer;
-}
-
-struct bound *frame_outputs(struct lower *lw, struct frame *fr, uint32_t node) {
-  if (!fr->bound[node])
-    fr->bound[node] = ARENA_ARRAY(lw->arena, struct bound, fr->graph->nodes.items[node].output_count + 1);
-  return fr->bound[node];
-}
-
-static void note_use(const struct graph *g, bool **used, struct edge e) {
-  if (e.port < g->nodes.items[e.node].output_count)
-    used[e.node][e.port] = true;
-}
-
-static bool **find_uses(const struct frame *fr) {
-  const struct graph *g = fr->graph;
-  bool **used = ARENA_ARRAY(g->arena, bool *, g->nodes.count + 1);
-  for (uint32_t n = 0; n < g->nodes.count; n++)
-    used[n] = ARENA_ARRAY(g->arena, bool, g->nodes.items[n].output_count + 1);
-  for (uint32_t i = 0; i < fr->wanted_count; i++)
-    note_use(g, used, fr->wanted[i]);
-  for (uint32_t n = 0; n < g->nodes.count; n++)
-    for (uint32_t i = 0; fr->needed[n] && i < g->nodes.items[n].input_count; i++)
-      note_use(g, used, g->nodes.items[n].inputs[i]);
-  return used;
-}
-
-bool frame_output_used(struct frame *fr, const struct node *node, uint32_t port) {
-  const struct graph *g = fr->graph;
-  if (node < g->nodes.items || node >= g->nodes.items + g->nodes.count)
-    return true;
-  fr->used = fr->used ? fr->used : find_uses(fr);
-  return fr->used[node - g->nodes.items][port];
-}
-
-bool frame_only_takes(const struct frame *fr, const struct node *node, uint32_t port, const char *op) {
-  const struct graph *g = fr->graph;
-  bool here = node >= g->nodes.items && node < g->nodes.items + g->nodes.count;
-  uint32_t index = here ? (uint32_t)(node - g->nodes.items) : 0;
-  for (uint32_t i = 0; here && i < fr->wanted_count; i++)
-    here = fr->wanted[i].node != index || fr->wanted[i].port != port;
-  for (uint32_t n = 0; here && n < g->nodes.count; n++)
-    for (uint32_t i = 0; fr->needed[n] && i < g->nodes.items[n].input_count; i++) {
-      const struct edge e = g->nodes.items[n].inputs[i];
-      here = here && (e.node != index || e.port != port || strcmp(g->nodes.items[n].op, op) == 0);
-    }
-  return here;
-}
-
-const char *op_state_name(const struct op_call *c) {
-  const struct frame *fr = c->lw->walk.frame;
-  bool shared = fr && fr->state && strlen(c->node->name) > fr->prefix;
-  return shared ? arena_printf(c->lw->arena, "%s/%s", fr->state, c->node->name + fr->prefix) : c->node->name;
-}
+/* ---- one node ---- */
 
 /* The builder must know an axis that the step computes: every value that it can have is tried. The axis is the last input of that value:
  * gather(x, i, axis=i) takes it twice. */

@@ -418,7 +418,7 @@ expr_id kb_clamp(struct kb *kb, expr_id a, expr_id count); /* to [0, count) */
 /* an integer element of any dtype as i64 */
 expr_id kb_index(struct kb *kb, struct element e);
 
-/* out[i...] = formula(inputs[i...] broadcast), the commonest kernel. */
+/* lower_map.c: out[i...] = formula(inputs[i...] broadcast), the commonest kernel. */
 typedef struct element (*map_formula)(struct formula *f, struct element a, struct element b, struct element c);
 status op_map(struct op_call *c, const value_id *inputs, int count, enum dtype out, map_formula formula, value_id *result);
 /* A plain copy with another order of reading: out dims, and the index into the input for an output index. */

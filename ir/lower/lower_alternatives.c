@@ -1,12 +1,13 @@
 /* lower_alternatives.c: values whose rank the step decides: the sides of a cond that differ, a squeeze of a size that is computed.
  *
- * Such a value is two values, each there under a condition, as behind a Switch (lower_guard.c). What uses it is lowered once for
+ * Such a value is two values, each there under a condition, as behind a Switch (lower_merge.c). What uses it is lowered once for
  * each. Where the results are alike again they are merged, as a cond's sides are; so only the part of the graph in which ranks differ
  * is there twice. A fetch takes the one that is there. */
 #include <string.h>
 
 #include "ir/kernel/formula_words.h"
 #include "ir/lower/lower_state.h"
+#include "ir/lower/lower_walk.h"
 
 #define ALTERNATIVES_DEPTH 12 /* conditions that meet in one node: it is lowered twice for each */
 

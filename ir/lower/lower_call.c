@@ -32,6 +32,14 @@ void op_open_var(struct op_call *c, uint32_t var, int rank, const int64_t *dims)
   c->lw->options->open_var(c->lw->options->self, var, rank, dims);
 }
 
+void lower_note_change(struct lower *lw, uint32_t var) {
+  while (lw->facts.changed.count <= var)
+    vec_push(&lw->facts.changed, false);
+  lw->facts.changed.items[var] = true;
+}
+
+bool lower_may_have_changed(const struct lower *lw, uint32_t var) { return var < lw->facts.changed.count && lw->facts.changed.items[var]; }
+
 value_id *op_temporaries(struct op_call *c) {
   struct lower_facts *facts = &c->lw->facts;
   for (uint32_t i = 0; i < facts->temporaries.count; i++)

@@ -7,6 +7,7 @@
 
 #include "ir/kernel/formula_words.h"
 #include "ir/lower/lower_state.h"
+#include "ir/lower/lower_walk.h"
 
 /* The axis counted from the front. */
 static struct element from_front(struct formula *f, struct element axis, struct element count, struct element unused) {

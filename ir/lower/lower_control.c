@@ -8,6 +8,7 @@
 #include "ir/kernel/formula_words.h"
 #include "ir/graph/function.h"
 #include "ir/lower/lower_state.h"
+#include "ir/lower/lower_walk.h"
 
 /* ---- the condition ---- */
 

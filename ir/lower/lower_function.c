@@ -5,6 +5,7 @@
 #include "ir/graph/function.h"
 #include "ir/graph/gradient.h"
 #include "ir/lower/lower_state.h"
+#include "ir/lower/lower_walk.h"
 
 #define TRIALS_MAX 4 /* trials within trials: what is put in depends on what was taken out of another */
 
@@ -66,26 +67,6 @@ static status try_edge(struct lower *trial, const struct graph *graph, struct ed
       dims[i] = op_new_symbol(&c);
   }
   return OK;
-}
-
-struct lower lower_apart(const struct lower *lw) {
-  struct lower apart = *lw;
-  memset(&apart.facts.objects, 0, sizeof apart.facts.objects);
-  memset(&apart.facts.met, 0, sizeof apart.facts.met);
-  memset(&apart.facts.given_ranks, 0, sizeof apart.facts.given_ranks);
-  memset(&apart.facts.given, 0, sizeof apart.facts.given);
-  memset(&apart.facts.changed, 0, sizeof apart.facts.changed);
-  memset(&apart.facts.temporaries, 0, sizeof apart.facts.temporaries);
-  return apart;
-}
-
-void lower_free(struct lower *lw) {
-  vec_free(&lw->facts.objects);
-  vec_free(&lw->facts.met);
-  vec_free(&lw->facts.given_ranks);
-  vec_free(&lw->facts.given);
-  vec_free(&lw->facts.changed);
-  vec_free(&lw->facts.temporaries);
 }
 
 static status shape_of_edge(const struct lower *lw, const struct graph *graph, struct edge edge, bool loose, int *rank, dim *dims) {

@@ -8,6 +8,7 @@
 #include "ir/graph/function.h"
 #include "ir/graph/implementation.h"
 #include "ir/lower/lower_state.h"
+#include "ir/lower/lower_walk.h"
 
 #define OPTIMIZED_NODES_MIN 4
 

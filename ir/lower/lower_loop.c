@@ -9,6 +9,7 @@
 
 #include "ir/lower/loop_frames.h"
 #include "ir/lower/lower_state.h"
+#include "ir/lower/lower_walk.h"
 
 /* ---- order with loops as single nodes ---- */
 

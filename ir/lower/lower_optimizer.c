@@ -11,6 +11,7 @@
 #include "ir/graph/attr_hash.h"
 #include "ir/graph/function.h"
 #include "ir/lower/lower_state.h"
+#include "ir/lower/lower_walk.h"
 
 #define TWIN_DEPTH 4    /* how far nodes are compared */
 #define MONOTONIC_MAX 8 /* functions of functions */

@@ -1,8 +1,10 @@
-/* lower_variable.c: reading variables. One that is declared without a shape has the rank that the graph's assignments give it; where they
- * give several, a read is a value for each of them (lower_alternatives.c), and the step takes the one that is there. */
+/* lower_variable.c: the inputs of a call, of which variables are read. One that is declared without a shape has the rank that the
+ * graph's assignments give it; where they give several, a read is a value for each of them (lower_alternatives.c), and the step takes the
+ * one that is there. */
 #include <string.h>
 
 #include "ir/lower/lower_state.h"
+#include "ir/lower/lower_walk.h"
 #include "ir/lower/host_call.h"
 
 /* Adds the ranks of all assignments that tell theirs. *missed: one does not. */
@@ -57,14 +59,6 @@ static status variable_ranks(struct op_call *c, struct bound b, rank_set *ranks)
   *ranks = rank >= 0 ? ranks_of(rank) : 0;
   return rank >= 0 ? OK : assigned_ranks(c, b.var - 1, ranks);
 }
-
-void lower_note_change(struct lower *lw, uint32_t var) {
-  while (lw->facts.changed.count <= var)
-    vec_push(&lw->facts.changed, false);
-  lw->facts.changed.items[var] = true;
-}
-
-bool lower_may_have_changed(const struct lower *lw, uint32_t var) { return var < lw->facts.changed.count && lw->facts.changed.items[var]; }
 
 void lower_note_rank(struct op_call *c, uint32_t var, int rank) {
   bool certain = !c->guards && !c->lw->walk.region_depth && !c->lw->walk.alternative_depth;
@@ -144,4 +138,57 @@ status lower_each_rank(struct op_call *c) {
   op_go_on(c, &one);
   c->keeps_guards = one.keeps_guards && !c->lw->walk.alternative_depth;
   return s;
+}
+
+/* ---- inputs ---- */
+
+/* What the memory of the variable that a value shares holds now, in the value's shape. */
+static status read_again(struct op_call *c, struct bound b, value_id *out) {
+  TRY(lower_read_variable(c, (struct bound){.var = b.shares, .after = b.after}, out));
+  const struct flow_value was = *op_value(c, b.value);
+  if (was.producer && c->lw->walk.flow->nodes.items[was.producer]->op == FLOW_ALIAS)
+    *out = op_alias(c, *out, was.dtype, was.rank, was.dims);
+  return OK;
+}
+
+status op_input(struct op_call *c, uint32_t i, value_id *out) {
+  struct bound b = c->in[i];
+  if (b.alternatives)
+    return fail(UNIMPLEMENTED, "input %u has a rank that only the step knows", i);
+  if (b.rank_open != NO_DIM && strcmp(c->node->op, "Reshape") != 0) {
+    c->lw->wants.size = b.rank_open;
+    return fail(UNIMPLEMENTED, "the rank of input %u is not known while compiling: it was reduced over axes that are not", i);
+  }
+  bool shares = b.value && b.shares && (b.rereads || c->controls.count);
+  if (shares && lower_may_have_changed(c->lw, b.shares - 1) && op_var(c, b.shares - 1)->task == c->node->task)
+    return read_again(c, b, out);
+  if (b.value) {
+    *out = b.value;
+    return OK;
+  }
+  if (b.var)
+    return lower_read_variable(c, b, out);
+  return fail(INVALID_ARGUMENT, "input %u is never computed", i);
+}
+
+status op_read(const struct op_call *c, struct bound b, value_id *out) {
+  struct op_call one = *c;
+  one.in = &b;
+  one.in_count = 1;
+  one.guards = b.guards;
+  memset(&one.controls, 0, sizeof one.controls); /* they grow: a list of its own */
+  for (uint32_t i = 0; i < c->controls.count; i++)
+    vec_push(&one.controls, c->controls.items[i]);
+  status s = op_input(&one, 0, out);
+  vec_free(&one.controls);
+  return s;
+}
+
+status op_input_var(struct op_call *c, uint32_t i, uint32_t *out) {
+  struct bound b = c->in[i];
+  if (!b.var)
+    return fail(INVALID_ARGUMENT, "input %u is no variable", i);
+  op_add_control(c, b.after);
+  *out = b.var - 1;
+  return OK;
 }

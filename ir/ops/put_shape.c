@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_walk.h"
 #include "ir/lower/host_call.h"
 
 /* The shape of an edge: as this walk knows it, or as a trial finds it. */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "ir/lower/lower.h"
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_walk.h"
 #include "ir/ops/arrange.h"
 #include "ir/kernel/formula_words.h"
 

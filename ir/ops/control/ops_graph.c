@@ -7,7 +7,7 @@
 #include "ir/lower/lower.h"
 #include "ir/ops/arrange.h"
 #include "ir/kernel/formula_words.h"
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_walk.h"
 
 status build_const(struct op_call *c) {
   const struct attr_value *a = node_attr(c->node, "value");

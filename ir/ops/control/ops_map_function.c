@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ir/graph/function.h"
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_walk.h"
 
 #define ROWS_MAX 256 /* each is a call of its own */
 

@@ -3,7 +3,7 @@
 #ifndef TFC_IR_OPS_HOST_DATASET_FUNCTION_H
 #define TFC_IR_OPS_HOST_DATASET_FUNCTION_H
 
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_walk.h"
 
 struct dataset_function {
   const char *name; /* of the node */

@@ -4,7 +4,7 @@
  * What a function makes of a row must not depend on the others, so that rows of padding need not be there either. */
 #include <string.h>
 
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_walk.h"
 #include "ir/ops/op_rows.h"
 #include "ir/ops/arrange.h"
 #include "ir/lower/host_call.h"

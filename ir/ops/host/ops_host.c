@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_walk.h"
 #include "ir/ops/op_rows.h"
 
 /* ---- the call ---- */

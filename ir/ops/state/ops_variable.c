@@ -1,7 +1,7 @@
 /* ops_variable.c: variables, by reference and by resource handle alike: both are a number in the build's table of variables. */
 #include <string.h>
 
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_walk.h"
 #include "ir/ops/op_rows.h"
 #include "ir/ops/arrange.h"
 #include "ir/kernel/formula_words.h"

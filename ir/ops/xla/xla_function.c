@@ -2,7 +2,7 @@
  * thrown away; what it became are kernels of one store each, whose expressions are copied into the kernel that applies
  * it. */
 #include "ir/graph/function.h"
-#include "ir/lower/lower_frame.h"
+#include "ir/lower/lower_walk.h"
 #include "ir/ops/xla/xla.h"
 
 /* ---- making ---- */
