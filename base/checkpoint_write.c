@@ -347,3 +347,24 @@ status checkpoint_merge(const char *const *prefixes, uint32_t count, const char 
   index_deinit(&m.index);
   return result;
 }
+
+/* ---- another note ---- */
+
+static status replace_note(struct merge *m, const char *prefix, const void *note, size_t size) {
+  struct checkpoint *whole;
+  TRY(checkpoint_open(prefix, &m->index.arena, &whole));
+  TRY(merge_items(m, whole));
+  m->index.note = note;
+  m->index.note_size = size;
+  TRY(index_write(&m->index, checkpoint_shards(whole), prefix));
+  return synced_folder_of(prefix);
+}
+
+status checkpoint_replace_note(const char *prefix, const void *note, size_t size) {
+  struct merge m = {0};
+  index_init(&m.index);
+  status result = replace_note(&m, prefix, note, size);
+  map_deinit(&m.names);
+  index_deinit(&m.index);
+  return result;
+}

@@ -22,6 +22,9 @@ status checkpoint_writer_close(struct checkpoint_writer *writer);
 /* Gives up and removes what was written. Accepts NULL. */
 void checkpoint_writer_destroy(struct checkpoint_writer *writer);
 
+/* A checkpoint that is complete gets another note, on the disk when it returns OK; a failure leaves it as it was. */
+status checkpoint_replace_note(const char *prefix, const void *note, size_t size);
+
 /* The data files of all `prefixes` become those of `prefix`, their indexes one. */
 status checkpoint_merge(const char *const *prefixes, uint32_t count, const char *prefix, bool missing_is_fine);
 

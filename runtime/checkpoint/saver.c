@@ -110,6 +110,18 @@ static void on_step(void *self) {
     keeper_warm(saver->keeper);
 }
 
+/* The last step is in a checkpoint that was taken before it was known to be the last. */
+static void note_end(struct saver *saver) {
+  char prefix[CHECKPOINT_PATH_MAX];
+  struct note_head head;
+  bool is_own = keeper_latest(saver->keeper, prefix, sizeof prefix) && restore_peek(prefix, &head, NULL) == OK && head.id;
+  status result = is_own ? snapshot_note_end(saver->task, prefix) : OK;
+  pthread_mutex_lock(&saver->lock);
+  if (result != OK)
+    note_failure(saver, status_text());
+  pthread_mutex_unlock(&saver->lock);
+}
+
 status saver_finish(struct saver *saver) {
   if (!saver || !saver->keeper)
     return OK;
@@ -124,6 +136,8 @@ status saver_finish(struct saver *saver) {
   pthread_mutex_unlock(&saver->lock);
   while (!keeper_wait_idle(saver->keeper, 60000))
     continue;
+  if (!is_needed)
+    note_end(saver);
   if (saver->has_failed)
     return fail(DATA_LOSS, "saving to %s: %s", keeper_folder(saver->keeper), saver->text);
   return had_failed ? fail(DATA_LOSS, "saving to %s: the last checkpoint is there, one before it failed: %s", keeper_folder(saver->keeper),

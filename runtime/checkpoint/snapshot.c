@@ -6,6 +6,7 @@
 #include "base/checkpoint_write.h"
 #include "runtime/checkpoint/variable_key.h"
 #include "runtime/memory/variable.h"
+#include "runtime/step/commit.h"
 #include "runtime/step/task_state.h"
 
 uint32_t snapshot_size(const struct task *task) {
@@ -91,5 +92,26 @@ status snapshot_write(struct task *task, const char *prefix, const struct wire_b
     checkpoint_writer_destroy(writer);
   }
   snapshot_drop(task);
+  return result;
+}
+
+static status replace_steps(const char *prefix, const struct ledger *steps, struct arena *arena) {
+  struct checkpoint *checkpoint;
+  size_t size;
+  TRY(checkpoint_open(prefix, arena, &checkpoint));
+  const void *note = checkpoint_note(checkpoint, &size);
+  char *changed = arena_strndup(arena, note, size);
+  TRY(task_note_set_steps(changed, size, steps));
+  return checkpoint_replace_note(prefix, changed, size);
+}
+
+status snapshot_note_end(struct task *task, const char *prefix) {
+  struct ledger steps = {0};
+  struct arena arena;
+  TRY(commit_ledger(task, &steps));
+  arena_init(&arena);
+  status result = replace_steps(prefix, &steps, &arena);
+  arena_deinit(&arena);
+  ledger_deinit(&steps);
   return result;
 }

@@ -21,5 +21,8 @@ void snapshot_take(struct task *task, const struct note_head *head, struct wire_
 /* All files are complete and on the disk when it returns OK. DATA_LOSS, NOT_FOUND, PERMISSION_DENIED: they cannot be
  * written; RESOURCE_EXHAUSTED. */
 status snapshot_write(struct task *task, const char *prefix, const struct wire_buffer *note);
+/* The task has ended its command with the step that the checkpoint was taken behind: its files say so from now on. Failures as above; the
+ * checkpoint stays. */
+status snapshot_note_end(struct task *task, const char *prefix);
 
 #endif

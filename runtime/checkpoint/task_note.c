@@ -113,6 +113,17 @@ status task_note_steps(const void *data, size_t size, struct ledger *out) {
   return OK;
 }
 
+status task_note_set_steps(void *data, size_t size, const struct ledger *steps) {
+  struct wire wire = wire_over(data, size);
+  struct wire_field field;
+  while (wire_next(&wire, &field))
+    if (field.number == NOTE_LEDGER && field.type == WIRE_BYTES && field.size == ledger_byte_size(steps)) {
+      ledger_write(steps, (char *)data + ((const char *)field.data - (const char *)data));
+      return OK;
+    }
+  return fail(NOT_FOUND, "the checkpoint says nothing of these steps");
+}
+
 struct note_item {
   char name[NAME_MAX_BYTES], space[NAME_MAX_BYTES];
   uint64_t value, command, serial;

@@ -20,6 +20,8 @@ struct note_head {
 
 /* The steps that each driver had done; where nothing is said of them *out stays. DATA_LOSS: they cannot be read. */
 status task_note_steps(const void *data, size_t size, struct ledger *out);
+/* Says these steps, as many rows as it has, in their place. NOT_FOUND: it says nothing of steps. */
+status task_note_set_steps(void *data, size_t size, const struct ledger *steps);
 /* As the task is now: while no step is amid its updates. */
 void task_note_write(struct task *task, const struct note_head *head, struct wire_buffer *out);
 /* DATA_LOSS: it is none. */

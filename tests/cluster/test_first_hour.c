@@ -281,6 +281,22 @@ static void a_checkpoint_is_kept_by_those_who_have_variables(void **state) {
   must_say("model.ckpt-20");
 }
 
+/* The last step may be one that is saved in any case: the command has ended all the same, and the next one counts anew. */
+static void the_same_command_again_trains_on_whatever_is_saved_when(void **state) {
+  (void)state;
+  static const char *const saves[] = {"", "--save-steps 2", "--save-steps 3"};
+  must(TFC " build " MODELS
+           "strategy_ps_sync/graph.pb -o alone --entry 'init: -> | init' --entry 'train: x, label -> loss | train_op' --quiet");
+  for (size_t i = 0; i < sizeof saves / sizeof *saves; i++)
+    for (int turn = 1; turn <= 2; turn++) {
+      char command[512];
+      snprintf(command, sizeof command, "alone/localhost_0 --checkpoint-dir again.%zu %s " TRAIN "--steps 4 && cat again.%zu/checkpoint", i,
+               saves[i], i);
+      must(command);
+      must_say(turn == 1 ? "model.ckpt-4" : "model.ckpt-8");
+    }
+}
+
 /* It runs no replica's phases, and all wait for what it initialises. */
 static void a_chief_beside_the_replicas_initialises(void **state) {
   (void)state;
@@ -338,6 +354,7 @@ int main(void) {
     cmocka_unit_test(a_trace_holds_all_tasks_and_each_has_its_folder_of_events),
     cmocka_unit_test(a_wrong_command_line_waits_for_nobody),
     cmocka_unit_test(a_checkpoint_is_kept_by_those_who_have_variables),
+    cmocka_unit_test(the_same_command_again_trains_on_whatever_is_saved_when),
     cmocka_unit_test(a_chief_beside_the_replicas_initialises),
   };
   return cmocka_run_group_tests(tests, build, folder_clean);
