@@ -74,7 +74,7 @@ void job_fail(struct job *job, status code, const char *text) {
   bool is_first = job->failure == OK;
   if (is_first) {
     job->failure = code;
-    snprintf(job->failure_text, sizeof job->failure_text, "%s", text);
+    snprintf(job->failure_text, sizeof job->failure_text, "%.1023s", text);
     pthread_cond_broadcast(&job->changed);
   }
   pthread_mutex_unlock(&job->lock);
@@ -147,6 +147,12 @@ static void take_message(struct job *job, uint32_t from, const struct job_messag
     take_run(job, message);
     holder_message(job, message);
     break;
+  case JOB_NOTED:
+    pthread_mutex_lock(&job->lock);
+    job->gone_command = 0;
+    pthread_cond_broadcast(&job->changed);
+    pthread_mutex_unlock(&job->lock);
+    break;
   case JOB_GIVE_UP:
     if (from == job->coordinator_task && !message->is_failure)
       job_fail(job, message->has_phases ? UNAVAILABLE : DATA_LOSS, message->text);
@@ -174,7 +180,8 @@ static void tick(struct job *job) {
   uint64_t now_ms = monotonic_ms();
   pthread_mutex_lock(&job->lock);
   bool has_history = job->history != 0, asks_leave = job->is_asking_leave && !job->may_leave;
-  uint64_t leaves = job->leaves_history;
+  uint64_t leaves = job->leaves_history, history = job->history;
+  uint32_t gone = job->gone_command;
   pthread_mutex_unlock(&job->lock);
   if (!has_history && (!job->asked_ms || now_ms - job->asked_ms >= JOIN_AGAIN_MS))
     tell_join(job, now_ms);
@@ -182,6 +189,10 @@ static void tick(struct job *job) {
     job->asked_leave = leaves;
     job->asked_leave_ms = now_ms;
     job_send(job, job->coordinator_task, &(struct job_message){.kind = JOB_LEAVE_ASK, .history = leaves});
+  }
+  if (gone && now_ms - job->told_gone_ms >= TICK_MS) {
+    job->told_gone_ms = now_ms;
+    job_send(job, job->coordinator_task, &(struct job_message){.kind = JOB_GONE, .history = history, .number = gone});
   }
   holder_tick(job, now_ms);
   if (!job->coordinator)
@@ -194,7 +205,7 @@ static void tick(struct job *job) {
 }
 
 static uint64_t wake_ms(const struct job *job, uint64_t now_ms) {
-  bool is_quiet = job->history && !job->is_asking_leave && job->seat.cut.state != SEAT_FROZEN && !job->wants_last;
+  bool is_quiet = job->history && !job->is_asking_leave && !job->gone_command && job->seat.cut.state != SEAT_FROZEN && !job->wants_last;
   uint64_t due_ms = now_ms + (is_quiet ? QUIET_TICK_MS : TICK_MS),
            coordinator_ms = job->coordinator ? coordinator_due_ms(job, now_ms) : UINT64_MAX;
   return coordinator_ms < due_ms ? coordinator_ms : due_ms;
@@ -309,6 +320,19 @@ status job_leave(struct job *job, uint64_t history) {
   job->is_asking_leave = false;
   pthread_mutex_unlock(&job->lock);
   return result;
+}
+
+void job_say_gone(struct job *job, uint32_t command) {
+  bool was_up;
+  pthread_mutex_lock(&job->lock);
+  job->gone_command = command;
+  job->is_due = true;
+  pthread_cond_broadcast(&job->changed);
+  while (job->gone_command && how_it_failed(job) == OK && !cluster_has_left(job->cluster, &job->coordinator_task, 1) &&
+         cluster_missing_ms(job->cluster, job->coordinator_task, &was_up) < job->timeout_ms)
+    wait_a_while(job, 200);
+  job->gone_command = 0;
+  pthread_mutex_unlock(&job->lock);
 }
 
 /* The coordinator: a last checkpoint, and goes when the others have gone; one that is told to stop does not wait for them, who go on.

@@ -43,6 +43,11 @@ uint64_t job_history(struct job *job);
  * also when none could be made: the tasks that keep them say so. ABORTED: the job has gone back meanwhile, the steps are to be done
  * again. */
 status job_leave(struct job *job, uint64_t history);
+/* Behind job_leave, when the task has said that it had finished: it leaves for good, its command is done. Where there is a
+ * folder: waits until that is on the coordinator's disk, or the coordinator is away longer than the time-out. Whoever comes later under its
+ * name is its next command, also when the job has gone back to the checkpoint with its last step; who is lost before that goes on with the
+ * same one. */
+void job_say_gone(struct job *job, uint32_t command);
 /* What was learnt since the last checkpoint is saved; the coordinator stays until the others have been let go. is_well: the task has done
  * all it had to; else it takes less time. DATA_LOSS: this, or a save before, failed here. Accepts NULL. */
 status job_finish(struct job *job, bool is_well);

@@ -81,7 +81,8 @@ bool coordinator_is_empty(struct job *job) {
   for (uint32_t i = 0; i < job->task_count; i++) {
     const struct job_seen *seen = &job->coordinator->seen[i];
     bool has_left = seen->has_left || seen->is_let_go; /* of the coordinator before this one */
-    bool may_ask = !seen->has_joined || (!has_left && (seen->is_holder || seen->has_phases));
+    bool is_to_say_so = *job->options.folder && seen->has_phases && !seen->is_gone;
+    bool may_ask = !seen->has_joined || (has_left ? is_to_say_so : seen->is_holder || seen->has_phases);
     if (i != job->self && may_ask && cluster_is_linked(job->cluster, i))
       return false;
   }
@@ -177,6 +178,7 @@ void coordinator_message(struct job *job, uint32_t from, const struct job_messag
       coordinator_give_up(job, message->text);
     break;
   case JOB_LEAVE_ASK: take_leave_ask(job, from, message); break;
+  case JOB_GONE: gone_take(job, from, message); break;
   case JOB_FROZEN:
     if (is_holder)
       attempt_take_frozen(job, holder, message);
@@ -228,6 +230,7 @@ void coordinator_destroy(struct job *job) {
   for (uint32_t i = 0; coordinator->ledgers && i < coordinator->holder_count; i++)
     ledger_deinit(&coordinator->ledgers[i]);
   free(coordinator->ledgers);
+  vec_free(&coordinator->gone);
   free(coordinator->seen);
   free(coordinator->holders);
   free(coordinator->holder_tasks);

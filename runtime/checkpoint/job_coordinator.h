@@ -14,7 +14,14 @@ struct job_seen {
   bool is_let_go;             /* it says so itself: to this coordinator's predecessor */
   bool had_finished;          /* others say so: it may have left before this coordinator began */
   bool is_covered;            /* by the attempt under way */
+  bool is_gone;               /* it has said so */
   int64_t steps, steps_saved; /* a holder's, in the attempt; in the last complete one, -1: unknown */
+};
+
+/* A task that has left for good: what is started again under its name is its next command. */
+struct job_gone {
+  uint32_t task, command;
+  uint64_t id; /* a complete checkpoint that has its last step */
 };
 
 struct job_coordinator {
@@ -33,6 +40,7 @@ struct job_coordinator {
   uint64_t awaited_ms;   /* since when somebody with phases waits for a history; 0: nobody does */
   int64_t steps_covered; /* of this task, in the attempt, and in the last complete one: */
   int64_t steps_saved;
+  VEC(struct job_gone) gone;  /* as on the disk */
   bool is_giving_up, is_last; /* is_last: the attempt was begun after this task was told to end */
 };
 
@@ -54,6 +62,15 @@ void coordinator_take_restored(struct job *job, uint32_t from, const struct job_
 /* Each tick while there is no history: asks who has not told; gives up when who is needed stays away longer than the time-out. */
 void coordinator_ask_all(struct job *job, uint64_t now_ms);
 void coordinator_give_up_late(struct job *job, uint64_t now_ms);
+
+/* ---- job_gone.c ---- */
+
+/* It leaves for good: that is on the disk before it hears so. */
+void gone_take(struct job *job, uint32_t from, const struct job_message *message);
+/* The job goes back to a checkpoint: who left with a later one has not. */
+void gone_go_back(struct job *job, uint64_t id);
+/* For the holders: the command of each that has left. RESOURCE_EXHAUSTED. */
+status gone_list(const struct job *job, struct ledger *out);
 
 /* ---- job_attempt.c ---- */
 

@@ -1,6 +1,7 @@
 /* job_history.c: which history the job is in: who has joined, with what state, and what all go back to when some of it was lost
  * (cluster/history.h decides, this asks and tells). */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/checkpoint/job_coordinator.h"
@@ -111,6 +112,8 @@ static void begin_history(struct job *job, const struct history_decision *decisi
   struct job_coordinator *coordinator = job->coordinator;
   struct job_message message = {
     .kind = JOB_RESTORE, .id = decision->id, .history = FAULT(18) && coordinator->history ? coordinator->history : job_random()};
+  struct ledger gone = {0};
+  gone_go_back(job, decision->id);
   say_verdict(job, decision, was_lost);
   coordinator->is_restoring = true;
   coordinator->history = message.history;
@@ -120,7 +123,15 @@ static void begin_history(struct job *job, const struct history_decision *decisi
     snprintf(message.text, sizeof message.text, "%s", job->options.restore);
   for (uint32_t i = 0; i < coordinator->holder_count; i++)
     coordinator->seen[coordinator->holder_tasks[i]].has_restored = false;
+  char *bytes = job->seat.keeper && gone_list(job, &gone) == OK ? malloc(ledger_byte_size(&gone)) : NULL;
+  if (bytes) { /* else what the checkpoint says has to do */
+    ledger_write(&gone, bytes);
+    message.ledger = bytes;
+    message.ledger_size = ledger_byte_size(&gone);
+  }
   coordinator_tell_holders(job, &message);
+  free(bytes);
+  ledger_deinit(&gone);
   if (coordinator->holder_count == 0) /* a job without variables: nobody has anything to put back */
     settle(job, message.history);
 }
@@ -211,7 +222,7 @@ static void take_other(struct job *job, uint32_t from, const struct job_message 
   struct job_coordinator *coordinator = job->coordinator;
   struct job_seen *seen = &coordinator->seen[from];
   if (seen->life != message->life)
-    seen->has_left = seen->wants_to_leave = seen->is_covered = seen->had_finished = false;
+    seen->has_left = seen->wants_to_leave = seen->is_covered = seen->had_finished = seen->is_gone = false;
   seen->is_let_go = has_finished(message, from);
   seen->life = message->life;
   seen->has_joined = true;

@@ -96,7 +96,7 @@ static void note_latest(struct job *job) {
   ledger_deinit(&steps);
 }
 
-static void note_failure(struct job *job, const char *text) {
+void holder_note_failure(struct job *job, const char *text) {
   pthread_mutex_lock(&job->lock);
   job->has_failed = true;
   snprintf(job->failed_text, sizeof job->failed_text, "%s", text);
@@ -117,7 +117,7 @@ static void on_done(void *self, const char *name, const struct note_head *head, 
   struct job_message message = {.kind = code == OK ? JOB_DONE : JOB_REFUSED, .id = head->id, .is_failure = code != OK};
   (void)name;
   if (code != OK && is_news(job, text))
-    note_failure(job, text);
+    holder_note_failure(job, text);
   job_send(job, job->coordinator_task, &message);
 }
 
@@ -135,6 +135,8 @@ void holder_options(struct job *job) {
     return;
   }
   note_latest(job);
+  if (job->coordinator)
+    gone_read(job);
 }
 
 static void remove_newer(struct job *job, uint64_t id) {
@@ -142,7 +144,7 @@ static void remove_newer(struct job *job, uint64_t id) {
   for (uint32_t i = seat->files.count; i-- > 0;)
     if (seat->files.items[i].id > id) {
       if (keeper_discard(seat->keeper, seat->files.items[i].name) != OK)
-        note_failure(job, status_text());
+        holder_note_failure(job, status_text());
       forget_file(seat, seat->files.items[i].id);
     }
 }
@@ -176,7 +178,7 @@ static void complete(struct job *job) {
     if (seat->goal.rows[i].finished)
       cluster_note_finished(job->cluster, seat->goal.rows[i].driver, true);
   if (keeper_complete(seat->keeper, seat->taken.name) != OK)
-    note_failure(job, status_text());
+    holder_note_failure(job, status_text());
   else if (job->on_complete)
     job->on_complete(job->self_of_user, seat->taken.name);
   while ((int64_t)seat->files.count > job->options.keep)
@@ -192,7 +194,7 @@ static void discard(struct job *job, uint64_t id) {
   while (!keeper_wait_idle(seat->keeper, 60000))
     continue;
   if (keeper_discard(seat->keeper, seat->taken.name) != OK)
-    note_failure(job, status_text());
+    holder_note_failure(job, status_text());
   seat->taken = (struct job_file){0};
 }
 
@@ -330,7 +332,7 @@ static void take(struct job *job, const struct job_message *message) {
     commit_thaw(job->task);
   cut_seat_took(&seat->cut, is_taken && result == OK);
   if (result != OK)
-    note_failure(job, status_text());
+    holder_note_failure(job, status_text());
   if (!is_taken || result != OK) {
     job_send(job, job->coordinator_task, &(struct job_message){.kind = JOB_REFUSED, .id = message->id, .is_failure = result != OK});
     return;
@@ -389,7 +391,7 @@ static status restore_own(struct job *job, uint64_t id, struct restored *out) {
   TRY(restore_task(job->task, &source, seat->has_served ? RESTORE_BACK : RESTORE_START, out));
   atomic_store(&job->steps, out->head.steps);
   if (keeper_complete(seat->keeper, file->name) != OK)
-    note_failure(job, status_text());
+    holder_note_failure(job, status_text());
   return OK;
 }
 
@@ -404,6 +406,21 @@ static void note_restored(struct job *job) {
   if (commit_ledger(job->task, &steps) == OK)
     note_finished(job, &steps);
   ledger_deinit(&steps);
+}
+
+/* A checkpoint says who was to leave with it. Who was lost before it had left has not finished: what is started again under its name goes
+ * on with the same command. */
+static void begin_unfinished(struct job *job, const struct job_message *message) {
+  struct ledger steps = {0}, gone = {0};
+  bool is_told = ledger_read(message->ledger, message->ledger_size, &gone) == OK && commit_ledger(job->task, &steps) == OK;
+  for (uint32_t i = 0; i < steps.count && is_told && !FAULT(42); i++) {
+    uint32_t driver = steps.rows[i].driver;
+    const struct ledger_row *row = ledger_find(&steps, driver, 0), *left = ledger_find(&gone, driver, 0);
+    if (!left || (row && row->command != left->command))
+      commit_finish(job->task, driver, false);
+  }
+  ledger_deinit(&steps);
+  ledger_deinit(&gone);
 }
 
 static void restore(struct job *job, const struct job_message *message) {
@@ -437,6 +454,7 @@ static void restore(struct job *job, const struct job_message *message) {
     keeper_warm(seat->keeper);
   seat->has_served = seat->is_touched = true;
   note_restored(job);
+  begin_unfinished(job, message);
   seat->history = message->history;
   cluster_set_history(job->cluster, message->history); /* what is applied from now on is of it */
   task_reset_rounds(job->task);

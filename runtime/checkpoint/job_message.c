@@ -117,5 +117,5 @@ status job_message_read(const void *data, size_t size, struct job_message *out) 
   *out = (struct job_message){0};
   while (wire_next(&wire, &field))
     take_field(&field, out);
-  return wire.is_bad || out->kind < JOB_JOIN || out->kind > JOB_LEAVE ? fail(DATA_LOSS, "a message about checkpoints cannot be read") : OK;
+  return wire.is_bad || out->kind < JOB_JOIN || out->kind > JOB_NOTED ? fail(DATA_LOSS, "a message about checkpoints cannot be read") : OK;
 }

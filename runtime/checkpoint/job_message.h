@@ -13,7 +13,8 @@ enum job_kind {
   JOB_JOIN = 1, /* a task: which history it is in, options it knows, files it has */
   JOB_ASK,      /* the coordinator, new: who is there? */
   JOB_OPTIONS,  /* the coordinator: what was given to some task */
-  JOB_RESTORE,  /* the coordinator: go back to `id` (0: `text` is the path of another, or "": from nothing), as `history` */
+  JOB_RESTORE,  /* the coordinator: go back to `id` (0: `text` is the path of another, or "": from nothing), as `history`; `ledger`: who had
+                   left for good with which command */
   JOB_RESTORED, /* a holder */
   JOB_RUN,      /* the coordinator: the job is in `history` */
   JOB_GIVE_UP,  /* the coordinator: it cannot go on, for the reason `text`; a holder: it cannot restore */
@@ -27,6 +28,8 @@ enum job_kind {
   JOB_ABORT,
   JOB_LEAVE_ASK, /* a task: my phases are done, may I go? */
   JOB_LEAVE,     /* the coordinator: your last step is in a complete checkpoint */
+  JOB_GONE,      /* a task: I leave, my command `number` is done */
+  JOB_NOTED,     /* the coordinator: that is on the disk */
 };
 
 struct job_options {

@@ -52,6 +52,7 @@ struct job {
   uint64_t life;                        /* random, of this process */
   uint64_t asked_ms;                    /* when JOIN was last sent */
   uint64_t asked_leave, asked_leave_ms; /* LEAVE_ASK, of which history */
+  uint64_t told_gone_ms;                /* GONE */
   pthread_t thread;
   bool has_thread;
   _Atomic int64_t steps;     /* that changed state here, since the first start */
@@ -62,6 +63,7 @@ struct job {
   bool is_ending, is_stopped, is_due, is_over, keeps, may_leave, may_end, is_asking_leave, wants_last;
   uint64_t history;        /* 0: none yet */
   uint64_t leaves_history; /* in which the steps were done of a task that asks to leave */
+  uint32_t gone_command;   /* of a task that leaves for good, until that is noted; 0: it does not */
   status failure;          /* the job cannot go on */
   char failure_text[1024];
   bool has_failed; /* a save did, here */
@@ -83,6 +85,8 @@ void holder_options(struct job *job);
 void holder_join(struct job *job, struct job_message *out);
 void holder_message(struct job *job, const struct job_message *message);
 void holder_tick(struct job *job, uint64_t now_ms);
+/* Something could not be written to the folder: said once, the exit code has it. Any thread. */
+void holder_note_failure(struct job *job, const char *text);
 
 /* job_coordinator.c; what it keeps is in job_coordinator.h */
 status coordinator_create(struct job *job);
@@ -93,5 +97,8 @@ void coordinator_tick(struct job *job, uint64_t now_ms);
 bool coordinator_is_empty(struct job *job);
 /* When something is to be done by the clock; UINT64_MAX: never. */
 uint64_t coordinator_due_ms(const struct job *job, uint64_t now_ms);
+
+/* job_gone.c: of the coordinator, what the folder says that the keeper has. */
+void gone_read(struct job *job);
 
 #endif

@@ -405,6 +405,8 @@ bool course_is_repeated(const struct course *course, struct course_place place) 
 
 bool course_is_done(const struct course *course) { return course->next > course->step_count; }
 
+uint32_t course_command(const struct course *course) { return course->command; }
+
 void course_end(struct course *course) {
   if (course->step_count > 0)
     course_tell_state(course, course->step_count + 1);

@@ -70,6 +70,8 @@ status course_resume(struct course *course, bool *is_early, struct course_place 
 bool course_is_repeated(const struct course *course, struct course_place place);
 /* No step of the command is missing anywhere, as far as course_join has found. */
 bool course_is_done(const struct course *course);
+/* The number of the command, from 1. */
+uint32_t course_command(const struct course *course);
 /* All steps are done: its successor goes on from here. */
 void course_end(struct course *course);
 /* After a step at this place has failed: OK when it may be tried again, after course_join: somebody was lost and is

@@ -321,7 +321,7 @@ static status leave_job(struct host *host) {
 /* Between being let go and being heard the job may have gone back: to a checkpoint that has its last step, or, where disks were lost, to
  * nothing. Who has said that it had finished does not begin again. */
 static status check_kept(struct host *host) {
-  if (!job_keeps(host->job) || cluster_identity(host->cluster).history == host->history)
+  if (cluster_identity(host->cluster).history == host->history)
     return OK;
   status joined = course_join(host->course);
   if (joined != OK && joined != ABORTED) /* ABORTED: variables are to be initialised again, by the chief */
@@ -329,6 +329,15 @@ static status check_kept(struct host *host) {
   return joined == OK && course_is_done(host->course)
          ? OK
          : fail(UNAVAILABLE, "the job has begun again since this task had finished, and its steps are in no checkpoint any more");
+}
+
+/* What it was told to do is done and kept: whoever is started under its name from here on is its next command. */
+static status end_command(struct host *host) {
+  if (!job_keeps(host->job))
+    return OK;
+  TRY(check_kept(host));
+  job_say_gone(host->job, course_command(host->course));
+  return OK;
 }
 
 /* Some entry has a part that runs here, whoever drives it. */
@@ -376,7 +385,7 @@ static status serve(struct host *host) {
     cluster_announce_finished(host->cluster);
     task_note_finished(host->task, host->program->task);
     TRY(cluster_wait_heard(host->cluster, chief_has_runners(host) ? host->program->chief : PROGRAM_NONE));
-    TRY(check_kept(host));
+    TRY(end_command(host));
   }
   if (runs_for_others)
     return wait_all_finished(host);

@@ -14,18 +14,9 @@
 
 /* ---- exit codes ---- */
 
-static bool some_ps_was_killed(const struct run *run) {
-  bool any = false;
-  for (uint32_t i = 0; i < run->scenario->job->task_count; i++)
-    any = any || (run->tasks[i].built->is_ps && run->tasks[i].was_killed);
-  return any;
-}
-
-/* Who has said good-bye when it is killed has finished: what is started again under its name is the next command, which counts anew, and
- * may find nobody any more. So has, for a ps that was killed, too, who was in a checkpoint with its last step. */
-static bool begins_anew(const struct run *run, const struct run_task *worker) {
-  return !worker->built->is_ps && (worker->was_leaving || (worker->was_saved && some_ps_was_killed(run)));
-}
+/* Who has said that it leaves for good when it is killed has finished: what is started again under its name is the next command, which
+ * counts anew, and may find nobody any more. */
+static bool begins_anew(const struct run_task *worker) { return !worker->built->is_ps && worker->was_leaving; }
 
 /* Of two with one name, the one that gets there when the other has left well: another command, too, which may find nobody. */
 static bool came_after(const struct run_task *first, const struct run_task *second) {
@@ -35,7 +26,7 @@ static bool came_after(const struct run_task *first, const struct run_task *seco
 static bool somebody_begins_anew(const struct run *run) {
   bool any = false;
   for (uint32_t i = 0; i < run->scenario->job->task_count; i++)
-    any = any || begins_anew(run, &run->tasks[i]) || came_after(&run->tasks[i], &run->twins[i]);
+    any = any || begins_anew(&run->tasks[i]) || came_after(&run->tasks[i], &run->twins[i]);
   return any;
 }
 
@@ -55,8 +46,8 @@ static void check_exit_code(struct run *run, const struct run_task *task, const 
   bool one_is_told = twin->starts && (twin_is_told || task_is_told);
   if (twin->starts && task->exit_code + twin->exit_code != 0 && !one_is_told)
     run_fault(run, "%s was started twice, and they end with %d and %d", task->built->name, task->exit_code, twin->exit_code);
-  bool is_of_it = task->built->is_ps || begins_anew(run, task) || came_after(task, twin);
-  bool may_be_69 = (somebody_begins_anew(run) && is_of_it) || came_back_to_nobody(run, task), may_be_65 = begins_anew(run, task);
+  bool is_of_it = task->built->is_ps || begins_anew(task) || came_after(task, twin);
+  bool may_be_69 = (somebody_begins_anew(run) && is_of_it) || came_back_to_nobody(run, task), may_be_65 = begins_anew(task);
   bool is_good = !task->exit_code || (task->exit_code == 69 && may_be_69) || (task->exit_code == 65 && may_be_65);
   if (!twin->starts && !task->is_lost && !is_good)
     run_fault(run, "%s ends with %d", task->built->name, task->exit_code);
@@ -73,8 +64,8 @@ void check_exit_codes(struct run *run) {
 static bool count_is_good(const struct run *run, uint32_t worker, float count) {
   const struct run_task *task = &run->tasks[run->scenario->job->ps_count + worker];
   const struct run_task *twin = &run->twins[task->number];
-  if (begins_anew(run, task) || (twin->starts && task->exit_code == 0 && twin->exit_code == 0))
-    return count >= 1 && count <= 1 + (float)(begins_anew(run, task) ? task->anew : 1);
+  if (begins_anew(task) || (twin->starts && task->exit_code == 0 && twin->exit_code == 0))
+    return count >= 1 && count <= 1 + (float)(begins_anew(task) ? task->anew : 1);
   return count == 1 || (task->is_lost && count == 0);
 }
 
@@ -126,7 +117,7 @@ static void check_ps(struct run *run, const struct run_task *ps) {
 static void watch_worker(struct run *run, const struct run_task *ps, uint32_t worker, const float *hits) {
   const struct run_task *task = &run->tasks[run->scenario->job->ps_count + worker];
   uint32_t workers = run->scenario->job->worker_count;
-  if (run->twins[task->number].starts || begins_anew(run, task))
+  if (run->twins[task->number].starts || begins_anew(task))
     return; /* it may do all once more */
   for (uint32_t step = 0; step < run->scenario->steps; step++) {
     float is = times(run, hits, step * workers + worker);

@@ -23,8 +23,6 @@ void invariants_begin(struct run *run);
 /* After every event. */
 void invariants_look(void);
 
-/* The newest complete checkpoint has the worker's last step. */
-bool invariants_is_saved(const struct run_task *worker);
 /* Replicas: a checkpoint is there with which their command is at its end. */
 bool invariants_have_ended(void);
 

@@ -220,17 +220,6 @@ status __wrap_keeper_complete(struct keeper *keeper, const char *name) {
 
 /* ---- I6: who has left ---- */
 
-bool invariants_is_saved(const struct run_task *worker) {
-  const struct run *run = invariants_run();
-  bool is = run->scenario->with_checkpoints && newest && !worker->built->is_ps;
-  for (uint32_t i = 0; i < run->scenario->job->ps_count && is; i++) {
-    const struct part_saved *part = part_of(newest, i);
-    const struct ledger_row *row = part ? row_of(part, worker->number, 0) : NULL;
-    is = row && row->last >= run->scenario->steps;
-  }
-  return is;
-}
-
 static void check_left(const struct run_task *worker) {
   for (uint32_t i = 0; i < invariants_run()->scenario->job->ps_count; i++) {
     const struct part_saved *part = part_of(newest, i);

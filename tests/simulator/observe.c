@@ -10,6 +10,7 @@
 #include "tests/simulator/fiber.h"
 
 struct cluster;
+struct job;
 
 status __wrap_task_create(const struct program *program, const struct kernel_code *kernels, int threads, struct task **out);
 void __wrap_task_destroy(struct task *task);
@@ -19,6 +20,13 @@ status __wrap_task_create(const struct program *program, const struct kernel_cod
   if (result == OK)
     process_self()->task = *out;
   return result;
+}
+
+void job_say_gone(struct job *job, uint32_t command);
+void __wrap_job_say_gone(struct job *job, uint32_t command);
+void __wrap_job_say_gone(struct job *job, uint32_t command) {
+  process_self()->is_leaving = true;
+  job_say_gone(job, command);
 }
 
 void cluster_destroy(struct cluster *cluster);

@@ -34,9 +34,7 @@ static void on_end(struct process *process);
 static void start(struct run_task *task) {
   task->will_start = false;
   task->has_left = false;
-  bool is_saved = task->starts && invariants_is_saved(task);
-  task->was_saved = task->was_saved || is_saved;
-  task->anew += is_saved || task->is_leaving;
+  task->anew += task->is_leaving;
   if (task->starts++)
     run_redraw(playing->scenario, task);
   machine_resume(machine_of(task));

@@ -90,8 +90,7 @@ struct run_task {
   bool was_done;    /* when it was killed last, nothing of its work was missing (the scenario's is_done) */
   bool was_leaving; /* when it was killed, once: what is started again under its name is another command */
   bool is_leaving;  /* when it was killed last */
-  bool was_saved;   /* its last step was in a complete checkpoint when it was started again */
-  uint32_t anew;    /* how often it was started as another command: it had been leaving, or was saved */
+  uint32_t anew;    /* how often it was started as another command: it had been leaving */
   bool has_left;    /* by itself */
   int exit_code;
   char **argv;
