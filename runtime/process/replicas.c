@@ -140,18 +140,7 @@ static status load_values(struct task *task, uint64_t step) {
   return result;
 }
 
-/* This replica has the state now that the message names. */
-static status adopt(struct replicas *r, const struct talk *talk, uint64_t step) {
-  if (talk->is_copied) {
-    bool is_frozen = false;
-    for (int i = 0; i < 30 && !is_frozen; i++)
-      is_frozen = commit_freeze(r->task, FREEZE_MS);
-    if (!is_frozen)
-      return fail(UNAVAILABLE, "the state of another replica could not be taken over: a step does not end");
-    status result = load_values(r->task, step);
-    commit_thaw(r->task);
-    TRY(result);
-  }
+static status place_own(struct replicas *r, const struct talk *talk) {
   pthread_mutex_lock(&r->lock);
   r->own = (struct view_state){true, talk->command, talk->view, talk->round};
   pthread_mutex_unlock(&r->lock);
@@ -159,6 +148,22 @@ static status adopt(struct replicas *r, const struct talk *talk, uint64_t step) 
 }
 
 /* ---- asking ---- */
+/* This replica has the state now that the message names: nobody who copies it meanwhile takes values of one for those of another. */
+static status adopt(struct replicas *r, const struct talk *talk, uint64_t step) {
+  bool is_frozen = false;
+  if (!talk->is_copied)
+    return place_own(r, talk);
+  for (int i = 0; i < 30 && !is_frozen; i++)
+    is_frozen = commit_freeze(r->task, FREEZE_MS);
+  if (!is_frozen)
+    return fail(UNAVAILABLE, "the state of another replica could not be taken over: a step does not end");
+  status result = load_values(r->task, step);
+  if (result == OK)
+    result = place_own(r, talk);
+  commit_thaw(r->task);
+  return result;
+}
+
 
 /* A question, and its answer; *has_come is false when the other side is not the same any more, so that it has to be asked again. */
 static status ask(struct replicas *r, uint32_t seat, struct talk *talk, bool *has_come) {
@@ -223,8 +228,16 @@ static bool is_applied(void *self, uint32_t command, uint64_t serial) {
 /* The last round that was decided here is applied to this replica. */
 static bool is_even(struct replicas *r) { return hall_is_applied(r->task->hall, r->program->task, is_applied, r->task); }
 
-/* A moment between two rounds: the values are copied, `step` is the last one that they have of seat's driver. */
-static status copy_between_rounds(struct replicas *r, uint32_t seat, struct tensor **values, struct ledger_row *row) {
+static struct view_state own_state(struct replicas *r) {
+  pthread_mutex_lock(&r->lock);
+  struct view_state own = r->own;
+  pthread_mutex_unlock(&r->lock);
+  return own;
+}
+
+/* A moment between two rounds: the values are copied, `step` is the last one that they have of seat's driver, *own what they are. */
+static status copy_between_rounds(struct replicas *r, uint32_t seat, struct tensor **values, struct ledger_row *row,
+                                  struct view_state *own) {
   for (;;) {
     pthread_mutex_lock(&r->lock);
     bool goes_on = !r->is_stopped;
@@ -239,6 +252,7 @@ static status copy_between_rounds(struct replicas *r, uint32_t seat, struct tens
     status result = is_still_even ? take_values(r->task, values) : OK;
     *row = row_of(r->task, r->program->task);
     struct ledger_row theirs = row_of(r->task, r->seats[seat]);
+    *own = own_state(r);
     uint64_t taken = hall_last_serial(r->task->hall, r->seats[seat]);
     if (is_registrar(r) && !r->options->elastic && (theirs.last > 0 || taken > 0)) {
       *row = theirs;
@@ -297,6 +311,8 @@ static status go_on_from_here(struct replicas *r) {
   if (is_undone && has_left)
     return fail(UNAVAILABLE, "nobody has the state any more");
   pthread_mutex_lock(&r->lock);
+  if (is_undone)
+    hall_undo(r->task->hall);
   r->own.view = is_undone ? view_begin(&r->view) : r->view.number;
   pthread_mutex_unlock(&r->lock);
   return OK;
@@ -315,8 +331,9 @@ static void serve_seat(struct replicas *r, uint32_t seat, const struct view_seat
   struct tensor **values = calloc((size_t)r->task->variable_count + 1, sizeof *values);
   struct ledger_row row = {0};
   hall_join(r->task->hall, r->seats[seat]);
+  struct view_state own;
   bool is_gone = come_even(r) != OK;
-  status result = values ? copy_between_rounds(r, seat, values, &row) : fail(RESOURCE_EXHAUSTED, "no memory");
+  status result = values ? copy_between_rounds(r, seat, values, &row, &own) : fail(RESOURCE_EXHAUSTED, "no memory");
   pthread_mutex_lock(&r->lock);
   const struct view_seat *now = &r->view.seat[seat];
   bool is_same = now->session == asked->session && now->request == asked->request;
@@ -380,12 +397,9 @@ static void give_state(void *argument) {
   struct replicas *r = gift.replicas;
   struct tensor **values = calloc((size_t)r->task->variable_count + 1, sizeof *values);
   struct ledger_row row = {0};
-  if (values && copy_between_rounds(r, 0, values, &row) == OK && send_values(r, 0, gift.step, values) == OK) {
-    pthread_mutex_lock(&r->lock);
-    struct talk talk = {TALK_GIVEN, true, gift.request, gift.step, r->own.view, row.last, row.command, r->own.has_state};
-    pthread_mutex_unlock(&r->lock);
-    say(r, 0, &talk);
-  }
+  struct view_state own;
+  if (values && copy_between_rounds(r, 0, values, &row, &own) == OK && send_values(r, 0, gift.step, values) == OK)
+    say(r, 0, &(struct talk){TALK_GIVEN, true, gift.request, gift.step, own.view, row.last, row.command, own.has_state});
   drop_values(r, values);
 }
 

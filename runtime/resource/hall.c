@@ -249,6 +249,15 @@ uint64_t hall_last_serial(struct hall *hall, uint32_t task) {
   return serial;
 }
 
+void hall_undo(struct hall *hall) {
+  pthread_mutex_lock(&hall->lock);
+  for (struct meeting *m = hall->meetings; m; m = m->next) {
+    meeting_note_numbers(m);
+    memset(m->taken, 0, m->round.options.seats * sizeof *m->taken);
+  }
+  pthread_mutex_unlock(&hall->lock);
+}
+
 void hall_each_taken(struct hall *hall, void (*found)(void *self, uint32_t task, uint32_t command, uint64_t serial), void *self) {
   pthread_mutex_lock(&hall->lock);
   for (struct meeting *m = hall->meetings; m; m = m->next)

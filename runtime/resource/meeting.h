@@ -66,6 +66,8 @@ void hall_join(struct hall *hall, uint32_t task);
 bool hall_is_applied(struct hall *hall, uint32_t task, bool (*has)(void *self, uint32_t command, uint64_t serial), void *self);
 /* The highest number of a step of the task's that was taken in the last round of a meeting; 0: none was. */
 uint64_t hall_last_serial(struct hall *hall, uint32_t task);
+/* Nobody has any more what came of the last rounds: no step counts as taken in them. */
+void hall_undo(struct hall *hall);
 /* Calls back for each step that the last round decided in a meeting has taken, under the hall's lock: all of one round, or none of it. */
 void hall_each_taken(struct hall *hall, void (*found)(void *self, uint32_t task, uint32_t command, uint64_t serial), void *self);
 /* Whether some meeting has decided a round without the task: it has finished its steps, and lacks what came of it. */

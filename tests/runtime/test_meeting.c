@@ -81,11 +81,12 @@ static struct host_call *bring(struct place *p, uint32_t driver, uint64_t id, co
   return mean;
 }
 
-/* And gives. */
+/* And gives: the step is the driver's number `id`, too. */
 static struct host_call *come(struct place *p, uint32_t driver, uint64_t id, const float *value, status want) {
   struct host_call *mean = bring(p, driver, id, value, want);
+  struct meeting_step step = {.call = call_of(p, driver, NULL), .id = id, .command = 1, .serial = id};
   if (mean)
-    assert_int_equal(meeting_give(p->meeting, &(struct meeting_step){.call = call_of(p, driver, NULL), .id = id}), OK);
+    assert_int_equal(meeting_give(p->meeting, &step), OK);
   return mean;
 }
 
@@ -224,6 +225,23 @@ static void who_was_left_out_is_admitted_again_first(void **state) {
   close_place(&p);
 }
 
+static void what_is_undone_was_not_taken(void **state) {
+  (void)state;
+  struct place p;
+  open_place(&p, true);
+  come(&p, 0, 10, &one, OK);
+  come(&p, 1, 11, &two, OK);
+  come(&p, 2, 12, &six, OK);
+  assert_true(hall_last_serial(p.hall, 1) == 11 && hall_last_serial(p.hall, 2) == 12);
+  hall_undo(p.hall);
+  assert_true(hall_last_serial(p.hall, 1) == 0 && hall_last_serial(p.hall, 2) == 0);
+  come(&p, 0, 20, &one, OK);
+  come(&p, 1, 21, &two, OK);
+  come(&p, 2, 22, &six, OK);
+  assert_true(hall_last_serial(p.hall, 2) == 22);
+  close_place(&p);
+}
+
 static void only_those_that_were_admitted_enter(void **state) {
   (void)state;
   struct place p;
@@ -247,6 +265,7 @@ int main(void) {
     cmocka_unit_test(who_had_finished_before_the_first_step_is_no_member),
     cmocka_unit_test(what_one_brought_that_left_before_it_gave_is_not_in_the_mean),
     cmocka_unit_test(who_was_left_out_is_admitted_again_first),
+    cmocka_unit_test(what_is_undone_was_not_taken),
     cmocka_unit_test(only_those_that_were_admitted_enter),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
