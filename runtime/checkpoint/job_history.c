@@ -33,16 +33,19 @@ void coordinator_give_up(struct job *job, const char *text) {
   job_fail(job, UNAVAILABLE, text);
 }
 
+/* Who has finished and left tells nothing any more: those who are there know the history. */
 static void view_others(const struct job *job, struct history_view *view) {
   const struct job_coordinator *coordinator = job->coordinator;
-  view->all_have_told = true;
+  bool is_missed = false, is_silent = false;
   for (uint32_t i = 0; i < job->task_count; i++) {
     const struct job_seen *seen = &coordinator->seen[i];
     view->has_phases = view->has_phases || seen->has_phases;
-    view->all_have_told = view->all_have_told && seen->has_joined;
+    is_silent = is_silent || !seen->has_joined;
+    is_missed = is_missed || (!seen->has_joined && !cluster_has_left_well(job->cluster, i));
     if (!seen->is_holder && seen->has_joined && seen->history)
       view->others = seen->history;
   }
+  view->all_have_told = view->others ? !is_missed : !is_silent;
 }
 
 /* A task whose steps nobody does again: it has left, or is about to. task_count: none. */
@@ -294,13 +297,16 @@ void coordinator_take_restored(struct job *job, uint32_t from, const struct job_
   coordinator->had_lost = false;
 }
 
-/* A new coordinator: the others have long joined the one before. And whose answer did not come. */
+/* A new coordinator: the others have long joined the one before. And whose answer did not come. Who is not waited for any more may have
+ * been the last one. */
 void coordinator_ask_all(struct job *job, uint64_t now_ms) {
   struct job_coordinator *coordinator = job->coordinator;
   if (coordinator->has_history || coordinator->is_giving_up || now_ms - coordinator->asked_ms < ASK_MS)
     return;
   coordinator->asked_ms = now_ms;
-  for (uint32_t i = 0; i < job->task_count; i++)
+  if (job->is_replicated && !coordinator->is_restoring)
+    decide(job);
+  for (uint32_t i = 0; i < job->task_count && !coordinator->has_history; i++)
     if (!coordinator->seen[i].has_joined || (coordinator->seen[i].is_holder && !coordinator->holders[coordinator->seen[i].holder].is_here))
       job_send(job, i, &(struct job_message){.kind = JOB_ASK});
 }

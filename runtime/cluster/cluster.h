@@ -117,6 +117,8 @@ void cluster_need_not_wait(struct cluster *cluster);
 void cluster_note_finished(struct cluster *cluster, uint32_t task, bool had_finished);
 /* A checkpoint says so, or the task itself when it left. */
 bool cluster_had_finished(struct cluster *cluster, uint32_t task);
+/* It had, and has said good-bye: it is not there any more, and does not come back as it was. */
+bool cluster_has_left_well(struct cluster *cluster, uint32_t task);
 /* Good-bye will say that this task leaves its work undone, and why. UNAVAILABLE: for good, and others who work for the same end end, too;
  * CANCELLED: it was told to stop, and may be started again, whether it has said before that it had finished or not. Any thread; before
  * cluster_destroy. */

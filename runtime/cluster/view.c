@@ -29,6 +29,8 @@ void view_finish(struct view *v, uint32_t seat, uint64_t session, const struct v
   v->seat[seat] = (struct view_seat){.has_finished = true, .session = session, .state = *state};
 }
 
+void view_leave(struct view *v, uint32_t seat) { v->seat[seat] = (struct view_seat){.has_left = true}; }
+
 void view_forget(struct view *v, uint32_t seat) { v->seat[seat] = (struct view_seat){0}; }
 
 /* One that has, and has all there is; VIEW_NOBODY: none. */
@@ -43,7 +45,7 @@ uint32_t view_waits_for(const struct view *v) {
   if (somebody_finished(v) != VIEW_NOBODY)
     return VIEW_NOBODY;
   for (uint32_t i = 0; i < v->seats && v->phase == VIEW_GATHERS && !FAULT(34); i++)
-    if (i != v->self && !v->seat[i].has_told && !v->seat[i].has_finished)
+    if (i != v->self && !v->seat[i].has_told && !v->seat[i].has_finished && !v->seat[i].has_left)
       return i;
   return VIEW_NOBODY;
 }
@@ -71,6 +73,13 @@ void view_settle(struct view *v) {
     v->number = v->seat[i].state.view > v->number ? v->seat[i].state.view : v->number;
   v->phase = v->source == VIEW_NOBODY ? VIEW_SERVES : VIEW_FETCHES;
   v->number++;
+}
+
+bool view_is_lost(const struct view *v, uint64_t rounds) {
+  bool has_left = false;
+  for (uint32_t i = 0; i < v->seats; i++)
+    has_left = has_left || v->seat[i].has_left;
+  return has_left && (v->phase == VIEW_SERVES || (v->phase == VIEW_FETCHES && v->seat[v->source].state.round < rounds));
 }
 
 void view_fetched(struct view *v, bool is_here, uint64_t number) {

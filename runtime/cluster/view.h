@@ -22,6 +22,7 @@ struct view_seat {
   bool has_told;          /* and waits for an answer */
   bool is_asked;          /* as it has finished, what it has */
   bool has_finished;      /* and has said what it has */
+  bool has_left;          /* it had finished, and tells nothing any more */
   uint64_t session;       /* in which it has, or is asked */
   uint64_t request, step; /* its own number for it; whose transfers it waits for */
   struct view_state state;
@@ -50,14 +51,18 @@ void view_tell(struct view *view, uint32_t seat, uint64_t session, uint64_t requ
 bool view_ask(struct view *view, uint32_t seat, uint64_t session);
 /* It has answered in that session, and still gives its state; behind which there is none, but where rounds are elastic. */
 void view_finish(struct view *view, uint32_t seat, uint64_t session, const struct view_state *state);
+/* It had finished, and is not there any more: what it had is of no use. */
+void view_leave(struct view *view, uint32_t seat);
 /* What it told does not hold any more: it is gone. */
 void view_forget(struct view *view, uint32_t seat);
 
 #define VIEW_NOBODY UINT32_MAX
-/* GATHERS: whom it waits for; VIEW_NOBODY: all have told, or have finished; or somebody has who has all there is. */
+/* GATHERS: whom it waits for; VIEW_NOBODY: all have told, have finished or left; or somebody has who has all there is. */
 uint32_t view_waits_for(const struct view *view);
 /* Nobody is waited for: goes to FETCHES, with `source`, or to SERVES where nobody has a state. */
 void view_settle(struct view *view);
+/* Somebody has left who had a state, as all had finished then, and of those who are there nobody has `rounds` of them: it is lost. */
+bool view_is_lost(const struct view *view, uint64_t rounds);
 /* FETCHES: the source's state is here, of view `number`; or it could not be had: what the others have told holds, and they wait for an
  * answer. */
 void view_fetched(struct view *view, bool is_here, uint64_t number);

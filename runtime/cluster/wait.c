@@ -463,6 +463,14 @@ bool cluster_had_finished(struct cluster *cluster, uint32_t task) {
   return had_finished;
 }
 
+bool cluster_has_left_well(struct cluster *cluster, uint32_t task) {
+  const struct peer *peer = &cluster->peers[task];
+  pthread_mutex_lock(&cluster->lock);
+  bool has_left = !peer->session.is_alive && peer->has_phases && peer->is_finished && peer->said_bye;
+  pthread_mutex_unlock(&cluster->lock);
+  return has_left;
+}
+
 /* Under the lock. A coordinator that has phases waits for all itself, whom others may never have met; and where it has left in words, its
  * work undone, nobody can go on without it. */
 static bool coordinator_has_left(const struct cluster *cluster) {

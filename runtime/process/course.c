@@ -405,6 +405,8 @@ bool course_is_repeated(const struct course *course, struct course_place place) 
 
 bool course_is_done(const struct course *course) { return course->next > course->step_count; }
 
+uint64_t course_steps(const struct course *course) { return course->step_count; }
+
 uint32_t course_command(const struct course *course) { return course->command; }
 
 void course_end(struct course *course) {

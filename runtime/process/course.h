@@ -70,6 +70,8 @@ status course_resume(struct course *course, bool *is_early, struct course_place 
 bool course_is_repeated(const struct course *course, struct course_place place);
 /* No step of the command is missing anywhere, as far as course_join has found. */
 bool course_is_done(const struct course *course);
+/* How many steps the command has that change state. */
+uint64_t course_steps(const struct course *course);
 /* The number of the command, from 1. */
 uint32_t course_command(const struct course *course);
 /* All steps are done: its successor goes on from here. */

@@ -49,6 +49,7 @@ struct replicas {
   const struct task_options *options;
   uint32_t *seats, count, self; /* tasks; self: the seat */
   bool trains;
+  uint64_t rounds; /* that this task's command takes part in */
   struct view_state own;
   pthread_mutex_t lock; /* all below */
   pthread_cond_t changed;
@@ -147,7 +148,6 @@ static status place_own(struct replicas *r, const struct talk *talk) {
   return commit_place(r->task, r->program->task, talk->command, talk->round);
 }
 
-/* ---- asking ---- */
 /* This replica has the state now that the message names: nobody who copies it meanwhile takes values of one for those of another. */
 static status adopt(struct replicas *r, const struct talk *talk, uint64_t step) {
   bool is_frozen = false;
@@ -164,6 +164,7 @@ static status adopt(struct replicas *r, const struct talk *talk, uint64_t step) 
   return result;
 }
 
+/* ---- asking ---- */
 
 /* A question, and its answer; *has_come is false when the other side is not the same any more, so that it has to be asked again. */
 static status ask(struct replicas *r, uint32_t seat, struct talk *talk, bool *has_come) {
@@ -251,8 +252,8 @@ static status copy_between_rounds(struct replicas *r, uint32_t seat, struct tens
     bool is_still_even = is_even(r);
     status result = is_still_even ? take_values(r->task, values) : OK;
     *row = row_of(r->task, r->program->task);
-    struct ledger_row theirs = row_of(r->task, r->seats[seat]);
     *own = own_state(r);
+    struct ledger_row theirs = row_of(r->task, r->seats[seat]);
     uint64_t taken = hall_last_serial(r->task->hall, r->seats[seat]);
     if (is_registrar(r) && !r->options->elastic && (theirs.last > 0 || taken > 0)) {
       *row = theirs;
@@ -310,9 +311,9 @@ static status go_on_from_here(struct replicas *r) {
   bool is_undone = decided > row_of(r->task, r->program->task).last;
   if (is_undone && has_left)
     return fail(UNAVAILABLE, "nobody has the state any more");
-  pthread_mutex_lock(&r->lock);
   if (is_undone)
     hall_undo(r->task->hall);
+  pthread_mutex_lock(&r->lock);
   r->own.view = is_undone ? view_begin(&r->view) : r->view.number;
   pthread_mutex_unlock(&r->lock);
   return OK;
@@ -330,8 +331,8 @@ static status come_even(struct replicas *r) {
 static void serve_seat(struct replicas *r, uint32_t seat, const struct view_seat *asked) {
   struct tensor **values = calloc((size_t)r->task->variable_count + 1, sizeof *values);
   struct ledger_row row = {0};
-  hall_join(r->task->hall, r->seats[seat]);
   struct view_state own;
+  hall_join(r->task->hall, r->seats[seat]);
   bool is_gone = come_even(r) != OK;
   status result = values ? copy_between_rounds(r, seat, values, &row, &own) : fail(RESOURCE_EXHAUSTED, "no memory");
   pthread_mutex_lock(&r->lock);
@@ -503,6 +504,8 @@ static void look_at_seats(struct replicas *r) {
     uint64_t session = cluster_session(r->cluster, r->seats[i]);
     if (r->view.seat[i].session != session)
       view_forget(&r->view, i);
+    if (cluster_has_left_well(r->cluster, r->seats[i]))
+      view_leave(&r->view, i);
     if (session && has_finished(r, i) && view_ask(&r->view, i, session))
       say(r, i, &(struct talk){.kind = TALK_WHAT});
   }
@@ -516,22 +519,35 @@ static bool somebody_has_all(const struct replicas *r) {
   return false;
 }
 
-/* The registrar has no state: all have to tell what they have, but where one has all there is. */
+/* But for those who have left. */
+static status wait_others(struct replicas *r) {
+  for (uint32_t i = 0; i < r->count; i++)
+    if (!cluster_has_left_well(r->cluster, r->seats[i]))
+      TRY(cluster_wait_peers(r->cluster, &r->seats[i], 1));
+  return OK;
+}
+
+/* The registrar has no state: all have to tell what they have, but where one has all there is, and but those who have left: as all had
+ * finished then, who is there and has all steps of this task has enough. */
 static status gather(struct replicas *r) {
   for (;;) {
     pthread_mutex_lock(&r->lock);
     look_at_seats(r);
-    bool is_stopped = r->is_stopped, waits = view_waits_for(&r->view) != VIEW_NOBODY;
-    if (!waits)
+    bool is_stopped = r->is_stopped, waits = view_waits_for(&r->view) != VIEW_NOBODY, is_lost = false;
+    if (!waits) {
       view_settle(&r->view);
-    else if (!is_stopped)
+      is_lost = view_is_lost(&r->view, r->rounds);
+    } else if (!is_stopped) {
       wait_changed(r, LOOK_MS);
+    }
     pthread_mutex_unlock(&r->lock);
     if (is_stopped)
       return stopped();
+    if (is_lost)
+      return fail(UNAVAILABLE, "others have finished and left, and nobody who is there has the state of all steps any more");
     if (!waits)
       return OK;
-    status waited = cluster_wait_peers(r->cluster, r->seats, r->count);
+    status waited = wait_others(r);
     if (waited != OK && !somebody_has_all(r))
       return waited;
   }
@@ -593,9 +609,10 @@ static status join_as_registrar(struct replicas *r) {
   }
 }
 
-status replicas_join(struct replicas *r) {
+status replicas_join(struct replicas *r, uint64_t rounds) {
   if (!r || !r->trains)
     return OK;
+  r->rounds = rounds;
   return is_registrar(r) ? join_as_registrar(r) : join_others(r);
 }
 

@@ -15,9 +15,10 @@ status replicas_create(struct task *task, struct cluster *cluster, const struct 
 /* After task_close. Accepts NULL. */
 void replicas_destroy(struct replicas *replicas);
 /* Before the first step of the phases, and again after a step has failed: waits until this replica has the job's state, which may be copied
- * from another one: its variables, and the number of its last step. NULL, or no phase that trains: OK. UNAVAILABLE: a replica that is
- * needed for it did not come within --timeout; FAILED_PRECONDITION: the first worker does not train; CANCELLED. */
-status replicas_join(struct replicas *replicas);
+ * from another one: its variables, and the number of its last step. rounds: so many steps has its command. NULL, or no phase that trains:
+ * OK. UNAVAILABLE: a replica that is needed for it did not come within --timeout, or has left with it; FAILED_PRECONDITION: the first
+ * worker does not train; CANCELLED. */
+status replicas_join(struct replicas *replicas, uint64_t rounds);
 /* Whether it is the one that decides the others' rounds. NULL: false. */
 bool replicas_decide_rounds(const struct replicas *replicas);
 /* Whether the others need this one until their end: the first decides the rounds, and any has the state that one of them may lack when it

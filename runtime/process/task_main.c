@@ -161,7 +161,7 @@ static status run_steps(struct host *host, struct phase *phase, struct course_pl
 static status join_course(struct host *host) {
   host->history = job_history(host->job); /* before the others are asked: steps may be undone when it is another in the end */
   doctor_enter(host->doctor, STAGE_COPIES, NULL, 0);
-  TRY(replicas_join(host->replicas));
+  TRY(replicas_join(host->replicas, course_steps(host->course)));
   doctor_enter(host->doctor, STAGE_ASKS_COURSE, NULL, 0);
   return course_join(host->course);
 }

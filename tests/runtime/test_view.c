@@ -107,6 +107,33 @@ static void where_rounds_are_elastic_others_may_have_done_more_than_one_that_has
   view_deinit(&v);
 }
 
+static void who_has_left_tells_nothing_and_the_others_have_enough_or_it_is_lost(void **state) {
+  (void)state;
+  struct view v = fresh(3);
+  v.is_elastic = true;
+  assert_true(view_ask(&v, 1, 5));
+  finish(&v, 1, 3, 6);
+  assert_int_equal(view_waits_for(&v), 2);
+  view_leave(&v, 2);
+  assert_int_equal(view_waits_for(&v), VIEW_NOBODY);
+  view_settle(&v);
+  assert_int_equal(v.source, 1);
+  assert_false(view_is_lost(&v, 6)); /* all steps of this task are in it */
+  assert_true(view_is_lost(&v, 7));
+  view_fetched(&v, false, 0);
+  view_forget(&v, 2); /* started again: it had nothing to do with those that left */
+  tell(&v, 2, false, 0, 0);
+  view_settle(&v);
+  assert_false(view_is_lost(&v, 7));
+  view_fetched(&v, false, 0);
+  view_leave(&v, 1);
+  assert_int_equal(view_waits_for(&v), VIEW_NOBODY);
+  view_settle(&v);
+  assert_int_equal(v.phase, VIEW_SERVES);
+  assert_true(view_is_lost(&v, 0)); /* what nobody has is not begun again */
+  view_deinit(&v);
+}
+
 static void what_nobody_has_any_more_is_done_again_in_another_view(void **state) {
   (void)state;
   struct view v = fresh(2);
@@ -234,6 +261,7 @@ int main(void) {
     cmocka_unit_test(a_source_that_is_lost_is_looked_for_again),
     cmocka_unit_test(one_that_has_finished_has_all_there_is),
     cmocka_unit_test(where_rounds_are_elastic_others_may_have_done_more_than_one_that_has_finished),
+    cmocka_unit_test(who_has_left_tells_nothing_and_the_others_have_enough_or_it_is_lost),
     cmocka_unit_test(what_nobody_has_any_more_is_done_again_in_another_view),
     cmocka_unit_test(one_that_is_lost_has_to_tell_again),
     cmocka_unit_test(who_is_at_the_same_round_copies_nothing),
