@@ -193,6 +193,19 @@ struct history_decision __wrap_history_decide(const struct history_view *view) {
   return decision;
 }
 
+/* ---- I5: all go back to the one that was decided ---- */
+
+static void check_gone_back(uint32_t number, const struct ledger *ledger) {
+  const struct part_saved *part = newest && !some_was_wiped() ? part_of(newest, number) : NULL;
+  for (uint32_t i = 0; part && i < part->row_count; i++) {
+    const struct ledger_row *saved = &part->rows[i], *row = invariants_row(ledger, saved->driver, saved->lane);
+    if (!row || row->command != saved->command || row->last != saved->last)
+      run_fault(invariants_run(), "I5: %s goes back to step %llu of %s, and checkpoint %llx has step %llu", invariants_name(number),
+                (unsigned long long)(row ? row->last : 0), invariants_name(saved->driver), (unsigned long long)newest,
+                (unsigned long long)saved->last);
+  }
+}
+
 /* ---- moments ---- */
 
 bool __wrap_commit_freeze(struct task *task, uint32_t wait_ms);
@@ -206,6 +219,7 @@ bool __wrap_commit_freeze(struct task *task, uint32_t wait_ms) {
 status __wrap_commit_restore(struct task *task, const struct ledger *ledger);
 status __wrap_commit_restore(struct task *task, const struct ledger *ledger) {
   uint32_t number = task->program->task;
+  check_gone_back(number, ledger);
   status result = commit_restore(task, ledger);
   moment_came(MOMENT_RESTORE, number);
   return result;
