@@ -30,9 +30,10 @@ struct form {
 #define ROWS_MAX 16
 #define VECTORS_MAX 5
 #define REST_COST 1.02
-#define PIECES_MAX 6   /* of a row's tiles: that a cut can make */
-#define FILTER_SHARE 4 /* of L2: from one over this on the filter does not stay in it beside the image */
-#define FETCH_AHEAD 32 /* terms, of such a filter */
+#define PIECES_MAX 6       /* of a row's tiles: that a cut can make */
+#define FILTER_SHARE 4     /* of L2: from one over this on the filter does not stay in it beside the image */
+#define FETCH_AHEAD 32     /* terms, of such a filter */
+#define CROWDED_BYTES 1024 /* rows of a filter that are multiples of it apart fall into few sets of the caches */
 #define STACK_BYTES 2097152.0
 #define TASKS_MIN 8
 #define PART_PIXELS 256 /* of a task that copies the filter: fewer do not pay for a copy of their own */
@@ -172,9 +173,14 @@ static const char *steps_text(const struct conv *v, const struct form *f) {
 static double copy_cycles(const struct conv *v) {
   return conv_copy_cycles(v->n->machine, filter_bytes(v), v->is_along ? v->terms * (double)v->width : 0);
 }
+static enum filter_place place_of(const struct conv *v) {
+  if (filter_bytes(v) <= (double)v->n->machine->bytes[LEVEL_L2])
+    return FILTER_NEAR;
+  return v->width * (int64_t)dtype_size(v->c->dtype) % CROWDED_BYTES ? FILTER_FAR : FILTER_CROWDED;
+}
 static double cycles_of(const struct conv *v, const struct form *f) {
   const struct machine *machine = v->n->machine;
-  enum filter_place place = f->is_staged ? FILTER_COPIED : filter_bytes(v) > (double)machine->bytes[LEVEL_L2] ? FILTER_FAR : FILTER_NEAR;
+  enum filter_place place = f->is_staged ? FILTER_COPIED : place_of(v);
   double row = (double)(v->wide / f->rows) * conv_tile_cycles(machine, f->rows, f->vectors, v->terms, place);
   if (v->wide % f->rows) /* code of its own, which is nothing to gain by itself */
     row = (row + conv_tile_cycles(machine, v->wide % f->rows, f->vectors, v->terms, place)) * REST_COST;

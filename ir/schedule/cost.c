@@ -266,20 +266,21 @@ double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t v
 
 /* ---- convolutions under a test ---- */
 
-#define TERM_SHARE 0.90      /* of the rate at which loads and multiply-adds begin */
-#define TESTED_SHARE 0.40    /* of the peak: each term asks */
-#define LATENCY_CYCLES 4     /* until a sum can be added to again */
-#define BROADCAST_CYCLES 0.1 /* a row's factor, for each vector */
-#define PAIR_BYTES 128       /* that come from beyond the second cache together, */
-#define PAIR_CYCLES 15       /* so many cycles apart */
+#define TERM_SHARE 0.90        /* of the rate at which loads and multiply-adds begin */
+#define TESTED_SHARE 0.40      /* of the peak: each term asks */
+#define LATENCY_CYCLES 4       /* until a sum can be added to again */
+#define BROADCAST_CYCLES 0.1   /* a row's factor, for each vector */
+#define PAIR_BYTES 128         /* that come from beyond the second cache together, */
+#define PAIR_CYCLES 8.5        /* so many cycles apart, */
+#define PAIR_CROWDED_CYCLES 15 /* or these */
 
 double conv_own_cycles(const struct machine *machine, double vectors, double terms, double apart) {
   return vectors * terms * (1 / machine->fma_rate / TESTED_SHARE + apart);
 }
 /* Until a term's vectors of the filter are there. */
 static double vectors_cycles(const struct machine *machine, double terms, double bytes, enum filter_place place) {
-  if (place == FILTER_FAR)
-    return divide_up(bytes, PAIR_BYTES) * PAIR_CYCLES;
+  if (place == FILTER_FAR || place == FILTER_CROWDED)
+    return divide_up(bytes, PAIR_BYTES) * (place == FILTER_FAR ? PAIR_CYCLES : PAIR_CROWDED_CYCLES);
   double share = place == FILTER_COPIED ? COPIED_SHARE : APART_SHARE;
   double second = terms * bytes > (double)machine->bytes[LEVEL_L1] ? bytes / (machine->bandwidth[LEVEL_L2] * share) : 0;
   return second > LATENCY_CYCLES ? second : LATENCY_CYCLES;

@@ -123,9 +123,10 @@ double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t v
  * `apart` elements of a vector of the filter are loaded one by one; a tile; a copy of a filter of so many bytes, of which so many elements
  * are transposed. */
 enum filter_place {
-  FILTER_NEAR,   /* in the second cache, its rows apart */
-  FILTER_FAR,    /* each term's vectors come from beyond it */
-  FILTER_COPIED, /* in the second cache, what a tile needs side by side */
+  FILTER_NEAR,    /* in the second cache, its rows apart */
+  FILTER_FAR,     /* each term's vectors come from beyond it */
+  FILTER_CROWDED, /* and find few sets in the caches: multiples of 1 KB apart */
+  FILTER_COPIED,  /* in the second cache, what a tile needs side by side */
 };
 double conv_own_cycles(const struct machine *machine, double vectors, double terms, double apart);
 double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, enum filter_place place);
