@@ -3,7 +3,8 @@
  *
  * It is read in the order in which it lies, four of its rows side by side, so that the CPU sees long runs and asks for their next lines by
  * itself; the sums of all columns wait on the stack meanwhile. (Tiles that keep sums in registers over all terms go down the columns: each
- * term is in another page.) Tasks are groups of columns: runs of half a page or a whole one. */
+ * term is in another page.) Tasks are groups of columns: runs of half a page or a whole one. Where the factor stays in L3, the lines of
+ * the next rows are asked for, too: a core waits for each run there; memory itself is the limit of what comes from beyond. */
 #include "compiler/schedule/axis_words.h"
 
 struct stream {
@@ -72,6 +73,14 @@ static bool is_stream(struct stream *s) {
 
 /* ---- steps ---- */
 
+/* Of the same columns in the next rows. */
+static const char *fetch_text(const struct stream *s, const char *terms) {
+  double bytes = s->work.batch * s->work.k * s->work.width * s->work.bytes;
+  const char *factor = s->n->k->buffers.items[expr_get(s->n->k, s->c->load[1])->imm].name;
+  return bytes > (double)s->n->machine->bytes[LEVEL_L3] ? ""
+                                                        : arena_printf(s->n->arena, "; fetch %s at %si ahead %d", factor, terms, TERMS);
+}
+
 void propose_streams(const struct nest *nest, const struct contraction *c, struct candidates *out) {
   struct stream s = {.n = nest, .c = c};
   if (!nest->machine->has_fma || !is_stream(&s))
@@ -84,8 +93,8 @@ void propose_streams(const struct nest *nest, const struct contraction *c, struc
   const char *text =
     arena_printf(a, "%s; fma; split %s %lld -> %ss %si; split %ss %lld -> %st %so; split %s %d -> %so %si", axis_words_begin(&words), n,
                  (long long)(s.vectors * s.lanes), n, n, n, (long long)s.tiles, n, n, k, TERMS, k, k);
-  text = arena_printf(a, "%s; order%s %st %so%s %si; sink %so%s %si under %so in stack; sink%s %si under %si in register", text, batch, n,
-                      n, m, n, n, m, n, k, m, n, k);
+  text = arena_printf(a, "%s; order%s %st %so%s %si; sink %so%s %si under %so in stack; sink%s %si under %si in register%s", text, batch, n,
+                      n, m, n, n, m, n, k, m, n, k, fetch_text(&s, k));
   text = arena_printf(a, "%s; run%s %st tasks;%s run %si lanes", text, batch, n, *m ? arena_printf(a, " run%s unroll;", m) : "", n);
   if (out->items.items[0].cycles == 0)
     out->items.items[0].cycles = product_own_cycles(nest->machine, &s.work);

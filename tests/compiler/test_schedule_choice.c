@@ -71,7 +71,8 @@ static const struct choice_case cases[] = {
   {"one row", PRODUCT("1", "256", "512", ""), "x86-64-v4", NULL},
   {"one row, and a factor beyond L2 is read as it lies", PRODUCT("1", "602", "530", ""), "x86-64-v4",
    "split n 128 -> ns ni; split ns 4 -> nt no; split k 4 -> ko ki; order nt no m ni; sink no m ni under ko in stack; sink m ni under ki in "
-   "register; run nt tasks"},
+   "register; fetch b at ki ahead 4; run nt tasks"},
+  {"beyond L3 the CPU's own guess is left alone", PRODUCT("1", "2048", "1024", ""), "x86-64-v4", "under ki in register; run nt tasks"},
   {"few rows, and a factor in many pages", PRODUCT("5", "2000", "1024", ""), "znver4", "split n 32 -> ns ni; split ns 16 -> nt no"},
   {"a vector times a matrix",
    "kernel k(in a: f32[600], in b: f32[600,1024], out c: f32[1024]) { par i0 < 1024 { var v0: f32 = 0:f32 red i1 < 600 { v0 = add(v0, "
