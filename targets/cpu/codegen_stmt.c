@@ -3,7 +3,8 @@
 
 #include "targets/cpu/codegen.h"
 
-#define LONG_STORE 20 /* operations: a function of a number is as many */
+#define LONG_STORE 20   /* operations: a function of a number is as many */
+#define WRITTEN_MOST 64 /* of a loop among lanes whose turns are written one after the other */
 
 LLVMBasicBlockRef new_block(struct codegen *c, const char *name) { return LLVMAppendBasicBlockInContext(c->m->context, c->function, name); }
 
@@ -39,6 +40,30 @@ void loop_end(struct codegen *c, struct counted_loop *loop) {
   c->generation++;
 }
 
+/* Operations of a block with all turns of its loops; more than any limit where their number is not known. */
+static double operations_of(struct codegen *c, const struct stmt *s) {
+  double sum = 0;
+  int64_t turns;
+  for (; s; s = s->next) {
+    bool is_known = s->kind != STMT_WHILE && (s->kind != STMT_FOR || expr_is_const(c->k, s->value, &turns));
+    double inside = operations_of(c, s->body) + operations_of(c, s->otherwise);
+    sum += !is_known ? WRITTEN_MOST + 1 : s->kind == STMT_FOR ? (double)turns * inside : 1 + stmt_operations(c, s) + inside;
+  }
+  return sum;
+}
+/* A short loop that all lanes run alike, as over a pool's window: written out, its indices and tests are constants. */
+static bool emit_for_written(struct codegen *c, const struct stmt *s) {
+  int64_t turns;
+  if (c->lanes <= 1 || !expr_is_const(c->k, s->value, &turns) || (double)turns * operations_of(c, s->body) > WRITTEN_MOST)
+    return false;
+  for (int64_t i = 0; i < turns; i++) {
+    c->locals[s->local].at[0] = const_i64(c, i);
+    c->generation++;
+    emit_block(c, s->body);
+  }
+  c->generation++;
+  return true;
+}
 static void emit_for(struct codegen *c, const struct stmt *s) {
   if (c->in_schedule) {
     emit_scheduled_for(c, s);
@@ -50,7 +75,7 @@ static void emit_for(struct codegen *c, const struct stmt *s) {
     c->in_schedule = false;
     return;
   }
-  if (emit_for_lanes(c, s))
+  if (emit_for_lanes(c, s) || emit_for_written(c, s))
     return;
   struct counted_loop loop = loop_begin(c, const_i64(c, 0), emit_expr(c, s->value), const_i64(c, 1));
   c->locals[s->local].at[0] = loop.index;

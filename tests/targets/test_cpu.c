@@ -341,6 +341,34 @@ static void what_is_no_text_of_the_target_is_refused(void **state) {
   arena_deinit(&arena);
 }
 
+/* Loops in the code of a kernel: each has a variable that counts. */
+static int loops_of(const char *text) {
+  struct arena arena;
+  struct kernel *k;
+  struct target_options options = {.cpu = "x86-64-v4"};
+  char *code;
+  int count = 0;
+  arena_init(&arena);
+  assert_int_equal(kernel_parse(text, &arena, &k), OK);
+  struct target_unit unit = {.kernels = &k, .count = 1};
+  assert_int_equal(target_find("cpu")->emit(&options, &unit, "llvm", &arena, &code), OK);
+  for (const char *at = code; (at = strstr(at, "phi i64")); at++)
+    count++;
+  arena_deinit(&arena);
+  return count;
+}
+#define WINDOW(loop, taps)                                                                                                        \
+  "kernel k(in a: f32[1600,64], out b: f32[64]) { par i0 < 64 { var v0: f32 = 0:f32 " loop " i1 < " taps " { " loop " i2 < " taps \
+  " { v0 = max(v0, a[add(mul(i1, " taps "), i2),i0]) } } b[i0] = v0 } }"
+
+static void short_loops_among_lanes_are_written_out(void **state) {
+  (void)state;
+  int map = loops_of("kernel k(in a: f32[64], out b: f32[64]) { par i0 < 64 { b[i0] = max(0:f32, a[i0]) } }");
+  assert_int_equal(loops_of(WINDOW("red", "2")), map);
+  assert_int_equal(loops_of(WINDOW("seq", "3")), map);
+  assert_int_equal(loops_of(WINDOW("seq", "40")), map + 2);
+}
+
 int main(void) {
   _mm_setcsr(_mm_getcsr() | 0x8040); /* denormals are zero, as in the runtime's threads */
   const struct CMUnitTest tests[] = {
@@ -353,6 +381,7 @@ int main(void) {
     cmocka_unit_test(a_check_reports_the_element_that_fails),
     cmocka_unit_test(the_program_is_linked_in),
     cmocka_unit_test(what_is_no_text_of_the_target_is_refused),
+    cmocka_unit_test(short_loops_among_lanes_are_written_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
