@@ -84,7 +84,8 @@ const struct tile product_tiles[TILES] = {{2, 8, 14.8}, {4, 4, 10.4}, {6, 4, 13.
 #define BOTH_TERMS 256       /* in blocks of so many, */
 #define BOTH_STRIPS 8        /* for so many panels at a time */
 #define STEP_SHARE 0.95      /* of the peak, for a term of a tile that was not measured */
-#define BLOCK_SHARE 0.98     /* of the peak that tiles reach from their panels */
+#define BLOCK_SHARE 0.98     /* of the peak that tiles reach from their panels, */
+#define BLOCK_TWO_SHARE 0.87 /* where two multiply-adds start in a cycle: there two vectors of columns are as good as three */
 #define BLOCK_CYCLES 2.5     /* a line that is copied to a block of terms, */
 #define BLOCK_FAR_CYCLES 8   /* a far one, */
 #define BLOCK_PAGE_CYCLES 18 /* one in a page that the TLB has lost */
@@ -174,6 +175,9 @@ const struct tile *tile_of(int rows, int vectors) {
       return &product_tiles[i];
   return NULL;
 }
+static double block_step_cycles(const struct machine *machine, const struct tile *t) {
+  return t->rows * t->vectors / (machine->fma_rate * (is_half(machine) ? BLOCK_SHARE : BLOCK_TWO_SHARE));
+}
 double product_block_cycles(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
   double strips = divide_up(w->width, b->tile->vectors * w->lanes), tiles = strips * divide_up(w->m, b->tile->rows);
   double sums = divide_up(w->k, b->terms) * (TILE_CYCLES + b->tile->rows * b->tile->vectors * STORE_CYCLES);
@@ -183,7 +187,7 @@ double product_block_cycles(const struct machine *machine, const struct product_
   double turned = b->is_along ? w->k * w->width * BLOCK_TURNED : 0;
   double each = rows_are_far(machine, w) ? BLOCK_ROWS_FAR : BLOCK_ROWS;
   double rows = b->copies_rows ? b->column_tasks * w->m * w->k * each : rows_cycles(machine, w, b->column_tasks);
-  return w->batch * (tiles * (w->k * step_cycles(machine, b->tile, BLOCK_SHARE) + sums) + b->row_tasks * (lines + turned) + rows +
+  return w->batch * (tiles * (w->k * block_step_cycles(machine, b->tile) + sums) + b->row_tasks * (lines + turned) + rows +
                      result_cycles(machine, w, RESULT_RUN_CYCLES));
 }
 

@@ -84,6 +84,8 @@ static const struct choice_case cases[] = {
    "split nc 12 -> nb ni tail cut 8 4 2 1; sink ni mi under k in register; run mo no tasks; run ni mr unroll; run mi kr lanes"},
   {"columns that lie apart, copied by squares", TRANSPOSED("256", "1024", "2048"), "znver4",
    "split pk 16 -> pq pr; split pi 16 -> ps pt; order pj ps pq pt pr; fetch b at pq ahead 2"},
+  {"also where two multiply-adds start in a cycle", TRANSPOSED("256", "1000", "2048"), "x86-64-v4",
+   "stage b at kb by nj kk ni -> pj pk pi"},
   {"rows that lie apart, copied too", ACROSS("2048", "256", "2056"), "znver4",
    "split m 8 -> ms mi; split ms 8 -> mt mo; split mt 16 -> mc mb; order mc no mb mo nj mi ni; stage b at no by nj k ni"},
   {"columns that lie apart, many rows", TRANSPOSED("256", "64", "128"), "x86-64-v4", NULL},
