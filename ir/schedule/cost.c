@@ -75,7 +75,7 @@ const struct tile product_tiles[TILES] = {{2, 8, 14.8}, {4, 4, 10.4}, {6, 4, 13.
 #define PAGES 1536           /* that it holds */
 #define PANEL_SHARE 0.90     /* of the peak that the target reaches with packed panels */
 #define PLAIN_SHARE 0.70     /* without, from 8 rows on */
-#define PLAIN_FAR_CYCLES 6   /* a far line, for each 8 rows */
+#define PLAIN_FAR_SHARE 0.67 /* of L3's rate for a far line, for each 8 rows */
 #define PACK_CYCLES 0.6      /* an element */
 #define PACK_FAR_CYCLES 2.5  /* a far one */
 #define PACKED_ROWS 33       /* from which on it packs */
@@ -165,7 +165,8 @@ double product_own_cycles(const struct machine *machine, const struct product_wo
     return own_both_cycles(machine, w);
   if (w->m >= PACKED_ROWS)
     return w->batch * (fmas / PANEL_SHARE + tiles + w->k * w->width * (far ? PACK_FAR_CYCLES : PACK_CYCLES));
-  double lines = far ? w->k * vectors * (w->m < 8 ? LINE_MISSED : PLAIN_FAR_CYCLES * divide_up(w->m, 8)) : 0;
+  double line = LINE_BYTES / machine->bandwidth[LEVEL_L3] / PLAIN_FAR_SHARE;
+  double lines = far ? w->k * vectors * (w->m < 8 ? LINE_MISSED : line * divide_up(w->m, 8)) : 0;
   return w->batch * (fmas / (PLAIN_SHARE * (w->m < 8 ? w->m / 8 : 1)) + tiles + lines);
 }
 

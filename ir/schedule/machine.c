@@ -11,9 +11,11 @@
 /* Measured between two cores of a 512-bit server (3 where the other wrote the line, 0.6 where none has it), and taken for all. */
 #define SHARED_LINE_NS 28
 
-/* Rates of 512-bit servers of several makers lie within a quarter of these; the last level is what a core has of it when all work. */
-#define WIDE(kind, fmas, l1, l2, l3) \
-  { kind, 4, 64, 32, true, fmas, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {128, 48, 16, 6}, SHARED_LINE_NS }
+#define WIDE_AT(kind, fmas, l1, l2, l3, ...) \
+  { kind, 4, 64, 32, true, fmas, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {__VA_ARGS__}, SHARED_LINE_NS }
+/* Rates of 512-bit servers of several makers lie within a quarter of these, but for those with their own; the last level is what a core has
+ * of it when all work. */
+#define WIDE(kind, fmas, l1, l2, l3) WIDE_AT(kind, fmas, l1, l2, l3, 128, 48, 16, 6)
 #define HALF(kind, l1, l2, l3) \
   { kind, 3, 32, 16, true, 2, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {64, 32, 12, 6}, SHARED_LINE_NS }
 #define OLD(kind, level) \
@@ -27,7 +29,7 @@ static const struct machine named[] = {
   WIDE("cascadelake", 2, 32, 1024, 1408),    WIDE("cooperlake", 2, 32, 1024, 1408),
   WIDE("sapphirerapids", 2, 48, 2048, 1920), WIDE("emeraldrapids", 2, 48, 2048, 2560),
   WIDE("graniterapids", 2, 48, 2048, 3072),  WIDE("diamondrapids", 2, 48, 2048, 3072),
-  WIDE("znver4", 1, 32, 1024, 4096),         WIDE("znver5", 2, 48, 1024, 4096),
+  WIDE("znver4", 1, 32, 1024, 4096),         WIDE_AT("znver5", 2, 48, 1024, 4096, 128, 64, 30, 12),
 };
 /* Whole names. */
 static const struct machine narrow[] = {OLD("x86-64", 1), OLD("x86-64-v2", 2), OLD("generic", 1), OLD("nehalem", 2), OLD("westmere", 2),
@@ -64,6 +66,7 @@ static pthread_once_t native_once = PTHREAD_ONCE_INIT;
 /* Of CPUs with wide vectors, those that start one multiply-add of them a cycle; any other starts two. */
 static const char *wide_name(void) {
   return __builtin_cpu_is("amdfam19h")  ? "znver4"
+       : __builtin_cpu_is("amd")        ? "znver5" /* older ones have none */
        : __builtin_cpu_is("tigerlake")  ? "tigerlake"
        : __builtin_cpu_is("rocketlake") ? "rocketlake"
        : __builtin_cpu_is("cannonlake") ? "cannonlake"
