@@ -59,6 +59,14 @@ void variable_deinit(struct variable *variable) {
   pthread_mutex_destroy(&variable->lock);
 }
 
+status variable_copy(struct variable *variable, struct tensor **out) {
+  *out = NULL;
+  pthread_mutex_lock(&variable->lock);
+  status result = atomic_load(&variable->initialized) ? tensor_clone(variable->value, out) : OK;
+  pthread_mutex_unlock(&variable->lock);
+  return result;
+}
+
 status variable_clone(struct variable *variable, struct variable *out) {
   struct tensor *value = NULL;
   pthread_mutex_lock(&variable->lock);

@@ -54,6 +54,8 @@ status variable_read(struct variable *variable, struct tensor **out);
  * that is not there is a failed precondition. */
 status variable_check(struct variable *variable);
 
+/* Its value as it is, for the caller alone; NULL: it has none. RESOURCE_EXHAUSTED. */
+status variable_copy(struct variable *variable, struct tensor **out);
 /* Copies the elements (strings with their bytes). INVALID_ARGUMENT when the shape is fixed and differs. */
 status variable_assign(struct variable *variable, const struct shape *shape, const void *data);
 

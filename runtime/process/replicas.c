@@ -20,6 +20,7 @@
 #define LOOK_MS 200 /* between looks whether the other side is still the same */
 #define EVEN_MS 5   /* between looks whether the last round is applied here */
 #define FREEZE_MS 1000
+#define CANNOT_MS 100 /* before who has no memory for its state is asked again */
 
 enum talk_kind {
   TALK_TELL = 1, /* to the registrar: what I have; may I go on? */
@@ -30,6 +31,7 @@ enum talk_kind {
   TALK_GONE,     /* from the registrar: it had fewer steps than the others, who have left with what they did without it */
   TALK_WHAT,     /* from the registrar, to who has finished and tells no more: what do you have? */
   TALK_HAS,      /* to the registrar: this */
+  TALK_CANNOT,   /* to whoever asked for a state: there is no memory for a copy of it now */
 };
 struct talk {
   uint32_t kind, is_copied;
@@ -56,6 +58,7 @@ struct replicas {
   struct view view; /* of the registrar: seat 0 */
   uint64_t requests;
   struct answer answer;
+  uint64_t cannot_ms; /* since when whoever is asked has no memory for its state; 0: it has */
   bool is_stopped, is_serving;
 };
 
@@ -88,14 +91,9 @@ static struct ledger_row row_of(struct task *task, uint32_t driver) {
 /* A copy of each variable's value; NULL: it has none. */
 static status take_values(struct task *task, struct tensor **out) {
   for (uint32_t i = 0; i < task->variable_count; i++) {
-    struct variable *variable = &task->variables[i];
     out[i] = NULL;
-    if (!is_copied(variable))
-      continue;
-    pthread_mutex_lock(&variable->lock);
-    status result = atomic_load(&variable->initialized) ? tensor_clone(variable->value, &out[i]) : OK;
-    pthread_mutex_unlock(&variable->lock);
-    TRY(result);
+    if (is_copied(&task->variables[i]))
+      TRY(variable_copy(&task->variables[i], &out[i]));
   }
   return OK;
 }
@@ -201,6 +199,23 @@ static status check_answer(const struct replicas *r, uint32_t seat, const struct
   return OK;
 }
 
+/* It is asked again after a while: *has_come is false then. UNAVAILABLE: it has had no memory for its state for the time-out. */
+static status check_memory(struct replicas *r, uint32_t seat, const struct talk *talk, bool *has_come) {
+  uint64_t now_ms = monotonic_ms();
+  pthread_mutex_lock(&r->lock);
+  r->cannot_ms = talk->kind != TALK_CANNOT ? 0 : r->cannot_ms ? r->cannot_ms : now_ms;
+  bool is_late = r->cannot_ms && now_ms - r->cannot_ms >= (uint64_t)(r->options->timeout_s * 1000);
+  if (r->cannot_ms && !is_late && !r->is_stopped)
+    wait_changed(r, CANNOT_MS);
+  *has_come = !r->cannot_ms;
+  bool is_stopped = r->is_stopped;
+  pthread_mutex_unlock(&r->lock);
+  if (is_late)
+    return fail(UNAVAILABLE, "%s at %s has had no memory for a copy of its state within %.3g s",
+                cluster_task_name(r->cluster, r->seats[seat]), cluster_task_address(r->cluster, r->seats[seat]), r->options->timeout_s);
+  return is_stopped ? stopped() : OK;
+}
+
 /* The same as one step of ours, whose transfers the state is. */
 static status ask_for_state(struct replicas *r, uint32_t seat, struct talk *talk, bool *has_come) {
   struct step *step = calloc(1, sizeof *step);
@@ -209,6 +224,8 @@ static status ask_for_state(struct replicas *r, uint32_t seat, struct talk *talk
   step_begin_background(step, r->task, 0);
   talk->step = step->id;
   status result = ask(r, seat, talk, has_come);
+  if (result == OK && *has_come)
+    result = check_memory(r, seat, talk, has_come);
   if (result == OK && *has_come)
     result = check_answer(r, seat, talk);
   if (result == OK && *has_come && (talk->kind == TALK_GO || talk->has_state))
@@ -353,6 +370,8 @@ static void serve_seat(struct replicas *r, uint32_t seat, const struct view_seat
     say(r, seat, &talk);
   else if (copies)
     result = send_values(r, seat, asked->step, values);
+  if (is_same && result == RESOURCE_EXHAUSTED)
+    say(r, seat, &(struct talk){.kind = TALK_CANNOT, .request = asked->request});
   if (is_asked && !is_gone && result == OK && commit_place(r->task, r->seats[seat], row.command, row.last) == OK) {
     hall_admit(r->task->hall, r->seats[seat]);
     if (cluster_session(r->cluster, r->seats[seat]) == asked->session)
@@ -399,18 +418,24 @@ static void give_state(void *argument) {
   struct tensor **values = calloc((size_t)r->task->variable_count + 1, sizeof *values);
   struct ledger_row row = {0};
   struct view_state own;
-  if (values && copy_between_rounds(r, 0, values, &row, &own) == OK && send_values(r, 0, gift.step, values) == OK)
+  status result = values ? copy_between_rounds(r, 0, values, &row, &own) : RESOURCE_EXHAUSTED;
+  if (result == OK)
+    result = send_values(r, 0, gift.step, values);
+  if (result == RESOURCE_EXHAUSTED)
+    say(r, 0, &(struct talk){.kind = TALK_CANNOT, .request = gift.request});
+  else if (result == OK)
     say(r, 0, &(struct talk){TALK_GIVEN, true, gift.request, gift.step, own.view, row.last, row.command, own.has_state});
   drop_values(r, values);
 }
 
 static void start_giving(struct replicas *r, const struct talk *talk) {
   struct gift *gift = malloc(sizeof *gift);
-  if (!gift)
-    return; /* the registrar asks again */
-  *gift = (struct gift){r, talk->request, talk->step};
-  if (crew_run(r->task->crew, give_state, gift) != OK)
-    free(gift);
+  if (gift)
+    *gift = (struct gift){r, talk->request, talk->step};
+  if (gift && crew_run(r->task->crew, give_state, gift) == OK)
+    return;
+  free(gift);
+  say(r, 0, &(struct talk){.kind = TALK_CANNOT, .request = talk->request});
 }
 
 /* ---- hearing ---- */

@@ -113,6 +113,7 @@ void mishap_text(const struct mishap *m, char *out, size_t size) {
     snprintf(out, size, "task %u is killed, what it has said to task %u takes %.4f s more, and it is back after %.4f s", m->a, m->b, amount,
              back);
     break;
+  case MISHAP_MEMORY: snprintf(out, size, "task %u has no memory for copies for %.4f s", m->a, back); break;
   case MISHAP_KINDS: break;
   }
 }

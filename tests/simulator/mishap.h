@@ -30,6 +30,7 @@ enum mishap_kind {
   MISHAP_KILL_ALL, /* all tasks are killed at once, and started again */
   MISHAP_STICK,    /* a connection between two tasks' machines gets stuck for a while; others pass */
   MISHAP_LATE,     /* a worker is killed, and what it has said last to one task arrives late */
+  MISHAP_MEMORY,   /* a task has no memory for copies of its variables for a while */
   MISHAP_KINDS
 };
 #define MISHAP(kind) (1u << (kind))

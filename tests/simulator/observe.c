@@ -8,6 +8,8 @@
 #include "runtime/memory/variable.h"
 #include "runtime/step/task_state.h"
 #include "tests/simulator/fiber.h"
+#include "tests/simulator/process.h"
+#include "tests/simulator/world.h"
 
 struct cluster;
 struct job;
@@ -27,6 +29,12 @@ void __wrap_job_say_gone(struct job *job, uint32_t command);
 void __wrap_job_say_gone(struct job *job, uint32_t command) {
   process_self()->is_leaving = true;
   job_say_gone(job, command);
+}
+
+status __wrap_variable_copy(struct variable *variable, struct tensor **out);
+status __wrap_variable_copy(struct variable *variable, struct tensor **out) {
+  *out = NULL;
+  return world_now() < process_self()->machine->copies_ns ? RESOURCE_EXHAUSTED : variable_copy(variable, out);
 }
 
 void cluster_destroy(struct cluster *cluster);

@@ -161,6 +161,7 @@ static bool happen(struct run *run, struct mishap *m) {
     disk_limit(machine_of(task)->disk, 0);
     world_after(m->back_ns, on_full_over, m, 0);
     return true;
+  case MISHAP_MEMORY: machine_of(task)->copies_ns = until; return was_there;
   case MISHAP_KILL_ALL: return kill_all(run, m);
   case MISHAP_TERM:
     if (was_there) {

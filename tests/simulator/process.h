@@ -24,6 +24,7 @@ struct machine {
   struct disk *disk;
   int64_t wall_offset_ns; /* of its wall clock */
   bool is_down;           /* it answers nobody */
+  uint64_t copies_ns;     /* from when on it has memory for copies of variables */
 };
 
 /* What an open file is; the functions may be NULL. */
