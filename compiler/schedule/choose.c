@@ -9,6 +9,7 @@ void nest_candidates(const struct nest *n, struct candidates *out) {
   bool found = contraction_find(n->uses, n->top, &c);
   if (found && c.test) {
     propose_convs(n, &c, out);
+    propose_taps(n, &c, out);
   } else if (found) {
     propose_products(n, &c, out);
     propose_streams(n, &c, out);

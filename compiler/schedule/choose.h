@@ -41,6 +41,7 @@ void propose_product_blocks(const struct nest *n, const struct contraction *c, s
 void propose_streams(const struct nest *n, const struct contraction *c, struct candidates *out);        /* choose_stream.c */
 void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out);        /* choose_filter.c */
 void propose_convs(const struct nest *n, const struct contraction *c, struct candidates *out);          /* choose_conv.c */
+void propose_taps(const struct nest *n, const struct contraction *c, struct candidates *out);           /* choose_taps.c */
 void propose_turned(const struct nest *n, const struct contraction *c, struct candidates *out);         /* choose_turned.c */
 
 /* The nests of a kernel, one after the other: for (n = nest_first(...); n.top; nest_next(&n)). `uses` is filled. */

@@ -5,13 +5,18 @@
  * their own, and the columns of taps are written out: so every test is decided while compiling.
  * The filter is read where it lies, its channels along the vectors; where it takes much of L2, vectors of channels are outermost, and its
  * lines are asked for ahead. One beyond L2, or one that lies along the sum, as in the gradient of an input, is copied by each task, the
- * vectors that it needs of all taps; squares are transposed in registers then. */
+ * vectors that it needs of all taps; squares are transposed in registers then.
+ * Of a depthwise one the image's channels lie along the vectors too: columns of an image that several taps meet are loaded once, and
+ * channels are innermost, as they lie. (Without a test the target's own way is as good.) */
+#include <math.h>
+
 #include "compiler/schedule/axis_words.h"
 
 struct conv {
   const struct nest *n;
   const struct contraction *c;
-  int columns, taps; /* axes that the test is about */
+  bool is_by_channel; /* depthwise */
+  int columns, taps;  /* axes that the test is about */
   int64_t wide, width, lanes;
   double others, terms; /* turns of the other par axes; of all sums, at most */
   bool is_along;        /* the filter lies along the sum */
@@ -69,7 +74,10 @@ static bool find_sizes(struct conv *v) {
 }
 static bool is_conv(struct conv *v) {
   const struct contraction *c = v->c;
-  if (!c->test || c->lanes != c->par_count - 1 || c->axes[c->lanes].role != ROLE_N)
+  if (!c->test || c->lanes < 0 || c->lanes != c->par_count - 1)
+    return false;
+  v->is_by_channel = c->axes[c->lanes].role == ROLE_BATCH && c->axes[c->lanes].stride[0] == 1 && c->axes[c->lanes].stride[1] == 1;
+  if (!v->is_by_channel && c->axes[c->lanes].role != ROLE_N)
     return false;
   v->is_along = c->axes[c->lanes].stride[1] != 1;
   if (v->is_along && (c->axes[c->axis_count - 1].stride[1] != 1 || c->axes[c->axis_count - 1].role != ROLE_K))
@@ -159,9 +167,12 @@ static const char *steps_text(const struct conv *v, const struct form *f) {
   }
   if (f->is_staged)
     order = arena_printf(a, "%s%s", tasks, around);
+  else if (v->is_by_channel)
+    order = around;
   else if (!is_far(v) && *around)
     order = arena_printf(a, "%s %so", around, m);
-  text = arena_printf(a, "%s; order%s %so %si %si%s%s; sink %si %si under%s in register", text, order, w, w, m,
+  const char *inner = v->is_by_channel ? arena_printf(a, " %so", m) : "";
+  text = arena_printf(a, "%s; order%s %so%s %si %si%s%s; sink %si %si under%s in register", text, order, w, inner, w, m,
                       f->is_staged ? stage_text(v, f) : "", cut, w, m, sums);
   return arena_printf(a, "%s%s; run%s tasks; run %si %s unroll; run %si lanes%s", text, is_far(v) && !f->is_staged ? fetch_text(v) : "",
                       tasks, w, v->words.of[v->taps], m, f->is_staged ? copy_lanes_text(v) : "");
@@ -178,12 +189,18 @@ static enum filter_place place_of(const struct conv *v) {
     return FILTER_NEAR;
   return v->width * (int64_t)dtype_size(v->c->dtype) % CROWDED_BYTES ? FILTER_FAR : FILTER_CROWDED;
 }
-static double cycles_of(const struct conv *v, const struct form *f) {
+static double tile_cycles(const struct conv *v, int64_t rows, const struct form *f) {
   const struct machine *machine = v->n->machine;
-  enum filter_place place = f->is_staged ? FILTER_COPIED : place_of(v);
-  double row = (double)(v->wide / f->rows) * conv_tile_cycles(machine, f->rows, f->vectors, v->terms, place);
+  const struct contraction_axis *columns = &v->c->axes[v->columns], *taps = &v->c->axes[v->taps];
+  if (!v->is_by_channel)
+    return conv_tile_cycles(machine, rows, f->vectors, v->terms, f->is_staged ? FILTER_COPIED : place_of(v));
+  double apart = taps->stride[0] ? fabs((double)columns->stride[0] / (double)taps->stride[0]) : 1;
+  return depthwise_tile_cycles(machine, rows, f->vectors, v->terms, (double)taps->extent, apart);
+}
+static double cycles_of(const struct conv *v, const struct form *f) {
+  double row = (double)(v->wide / f->rows) * tile_cycles(v, f->rows, f);
   if (v->wide % f->rows) /* code of its own, which is nothing to gain by itself */
-    row = (row + conv_tile_cycles(machine, v->wide % f->rows, f->vectors, v->terms, place)) * REST_COST;
+    row = (row + tile_cycles(v, v->wide % f->rows, f)) * REST_COST;
   return v->others * (double)divide_up(v->width, f->vectors * v->lanes) * row + (f->is_staged ? f->parts * copy_cycles(v) : 0);
 }
 /* The best number of rows for so many vectors. */
@@ -234,7 +251,7 @@ void propose_convs(const struct nest *n, const struct contraction *c, struct can
   for (int64_t count = 1; count <= VECTORS_MAX && (count - 1) * v.lanes < v.width; count++) {
     if (!v.is_along)
       propose(&v, (struct form){.vectors = count, .parted = -1}, out);
-    if (v.is_along || far)
+    if (v.is_along || (far && !v.is_by_channel))
       propose_staged(&v, count, out);
   }
 }

@@ -300,3 +300,26 @@ double conv_copy_cycles(const struct machine *machine, double bytes, double turn
   bool is_far = bytes > (double)machine->bytes[LEVEL_L2];
   return bytes / LINE_BYTES * (is_far ? BLOCK_FAR_CYCLES : BLOCK_CYCLES) + turned * BLOCK_TURNED;
 }
+
+double depthwise_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, double taps, double apart) {
+  double sums = (double)(rows * vectors), columns = (double)(rows - 1) * apart + taps;
+  columns = columns < (double)rows * taps ? columns : (double)rows * taps; /* that lie apart: some are never met */
+  double fmas = sums / machine->fma_rate, loads = (double)vectors * (columns / taps + 1) / LOADS;
+  double step = fmas > loads ? fmas : loads;
+  step = step > LATENCY_CYCLES ? step : LATENCY_CYCLES;
+  return terms * step / TERM_SHARE + TILE_CYCLES + sums * STORE_CYCLES;
+}
+
+#define TESTED_FILTER_SHARE 0.10 /* of the peak */
+#define AHEAD_SHARE 0.4          /* of a line from the third cache: the rest was asked for before */
+
+double depthwise_filter_own_cycles(const struct machine *machine, double vectors, double terms) {
+  return vectors * terms / machine->fma_rate / TESTED_FILTER_SHARE;
+}
+double depthwise_filter_cycles(const struct machine *machine, int64_t sums, double loads, double terms, double places, int64_t vectors,
+                               double bytes) {
+  double fmas = (double)sums / machine->fma_rate, pairs = divide_up((double)(vectors * machine->vector_bytes), PAIR_BYTES);
+  double far = bytes > (double)machine->bytes[LEVEL_L2] ? AHEAD_SHARE * places * pairs * PAIR_BYTES / machine->bandwidth[LEVEL_L3] : 0;
+  loads /= LOADS;
+  return terms * ((fmas > loads ? fmas : loads) / TERM_SHARE + far);
+}

@@ -131,5 +131,14 @@ enum filter_place {
 double conv_own_cycles(const struct machine *machine, double vectors, double terms, double apart);
 double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, enum filter_place place);
 double conv_copy_cycles(const struct machine *machine, double bytes, double turned);
+/* A depthwise one's tile: each row of `taps` meets columns of its image that overlap, neighbours of the tile `apart` columns from each
+ * other. */
+double depthwise_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, double taps, double apart);
+/* The gradient of a depthwise filter under a test, as conv_own_cycles has it; and by tiles: `sums` vectors, each of `terms`; vectors that
+ * are loaded for a term of all. A term meets so many places of a pixel each, in which `vectors` lie side by side; `bytes`: of all
+ * images. */
+double depthwise_filter_own_cycles(const struct machine *machine, double vectors, double terms);
+double depthwise_filter_cycles(const struct machine *machine, int64_t sums, double loads, double terms, double places, int64_t vectors,
+                               double bytes);
 
 #endif

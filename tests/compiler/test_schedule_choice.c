@@ -54,6 +54,19 @@ struct choice_case {
 /* of the gradient of an input: the filter lies along the sum, its taps from the last to the first */
 #define TURNED(images, wide, in, out, sizes) TESTED_OF(images, wide, in, out, sizes, out "," in, "sub(2, %0),sub(2, i5),i3,i6")
 
+/* 3 x 3 by channel: columns under a test, rows inside; and the gradient of its filter, both under one */
+#define BY_CHANNEL(wide, channels)                                                                                               \
+  "kernel k(in a: f32[2,6," wide "," channels "], in b: f32[3,3," channels ",1], out c: f32[2,6," wide "," channels              \
+  "]) { par i0 < 2 { par i1 < 6 { par i2 < " wide " { par i3 < " channels                                                        \
+  " { var v0: f32 = 0:f32 red i4 < sub(min(sub(7, i1), 3), max(sub(1, i1), 0)) { red i5 < 3 { %0 = add(i4, max(sub(1, i1), 0)) " \
+  "%1 = sub(add(i2, i5), 1) if and(le(0, %1), lt(%1, " wide                                                                      \
+  ")) { v0 = add(v0, mul(a[i0,sub(add(i1, %0), 1),%1,i3], b[%0,i5,i3,0])) } } } c[i0,i1,i2,i3] = v0 } } } } }"
+#define TAPS(taps, side, channels)                                                                                                    \
+  "kernel k(in a: f32[2," side "," side "," channels "], in b: f32[2," side "," side "," channels "], out c: f32[" taps "," taps      \
+  "," channels "]) { par i0 < " taps " { par i1 < " taps " { par i2 < " channels " { var v0: f32 = 0:f32 red i3 < 2 { red i4 < " side \
+  " { red i5 < " side " { %0 = sub(add(i4, i0), 1) %1 = sub(add(i5, i1), 1) if and(and(le(0, %0), lt(%0, " side                       \
+  ")), and(le(0, %1), lt(%1, " side "))) { v0 = add(v0, mul(a[i3,%0,%1,i2], b[i3,i4,i5,i2])) } } } } c[i0,i1,i2] = v0 } } } }"
+
 static const struct choice_case cases[] = {
   {"few rows", PRODUCT("8", "256", "512", ""), "x86-64-v4",
    "split n 48 -> no ni; order no m ni; split m 8 -> mo mi; sink mi ni under ka in register"},
@@ -125,6 +138,13 @@ static const struct choice_case cases[] = {
   {"an open number of images", TESTED("n0", "14", "16", "32", " sizes 1"), "x86-64-v4", "run ba bb tasks; run wi t unroll; run mi lanes"},
   {"a convolution with 16 registers", TESTED("2", "12", "16", "32", ""), "x86-64-v3", "split w 6 -> wo wi; split m 16 -> mo mi"},
   {"a convolution without multiply-add", TESTED("2", "12", "16", "32", ""), "x86-64", "; split w "},
+  {"by channel, channels innermost", BY_CHANNEL("56", "128"), "x86-64-v4",
+   "order ba bb wo mo wi mi; cut wo at 1 6 -> wp0 wp1 wp2; sink wi mi under ka t in register; run ba bb tasks; run wi t unroll"},
+  {"by channel with 16 registers", BY_CHANNEL("56", "128"), "x86-64-v3", "order ba bb wo mo wi mi"},
+  {"the taps of a filter by channel", TAPS("3", "56", "128"), "x86-64-v4",
+   "order mo y x mi; sink y x mi under n h w in register; cut h at 1 55 -> hp0 hp1 hp2; split w 8 -> wo wi; cut wo at 1 6"},
+  {"a row of them, where there are many", TAPS("5", "14", "64"), "x86-64-v4", "order y mo x mi; sink x mi under n h w in register"},
+  {"taps with 16 registers", TAPS("3", "56", "128"), "x86-64-v3", NULL},
   {"a filter, 16 registers", FILTER("3", "96", "32", "2", "16", "16", "18", "576", "32"), "x86-64-v3", NULL},
   {"a filter of channels that fill no vector", FILTER("3", "96", "20", "2", "8", "8", "10", "320", "32"), "x86-64-v4", NULL},
 };
@@ -216,6 +236,28 @@ static void blocks_give_the_bits_of_their_schedules(void **state) {
     propose_product_blocks(&n, &c, &all);
     if (all.items.count > 1)
       check_candidate(k, &all.items.items[1], &arena);
+    vec_free(&all.items);
+    arena_deinit(&arena);
+  }
+}
+
+/* By channel, with rests of tiles and of vectors, and the gradient of such a filter. */
+static void depthwise_convolutions_give_the_bits_of_their_schedules(void **state) {
+  (void)state;
+  static const char *const texts[] = {BY_CHANNEL("11", "40"), BY_CHANNEL("7", "64"), TAPS("3", "7", "64"), TAPS("3", "17", "64"),
+                                      TAPS("5", "9", "64")};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    struct arena arena;
+    struct kernel_uses uses;
+    struct candidates all = {0};
+    arena_init(&arena);
+    struct kernel *k = parsed(texts[i], &arena);
+    kernel_uses_find(k, &arena, &uses);
+    struct nest n = {.k = k, .uses = &uses, .machine = machine_find("native"), .top = k->body, .arena = &arena};
+    nest_candidates(&n, &all);
+    assert_true(all.items.count > 1 || i >= 2); /* taps are for CPUs with many registers */
+    for (uint32_t j = 1; j < all.items.count; j++)
+      check_candidate(k, &all.items.items[j], &arena);
     vec_free(&all.items);
     arena_deinit(&arena);
   }
@@ -348,6 +390,7 @@ int main(void) {
     cmocka_unit_test(every_candidate_applies),
     cmocka_unit_test(blocks_give_the_bits_of_their_schedules),
     cmocka_unit_test(convolutions_give_the_bits_of_their_schedules),
+    cmocka_unit_test(depthwise_convolutions_give_the_bits_of_their_schedules),
     cmocka_unit_test(code_gives_the_bits_of_the_schedule_for_any_threads),
     cmocka_unit_test(a_kernel_without_products_is_left_alone),
     cmocka_unit_test(sharing_costs_what_lines_of_results_do),

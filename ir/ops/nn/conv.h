@@ -17,8 +17,9 @@ struct conv {
   bool is_whole; /* the input holds whatever windows reach: conv_pad_input */
   /* of axes, instead: a sum has the taps inside alone */
   bool cut[WINDOW_SPATIAL];
-  bool is_tested; /* the terms of the last axis stand under a test for what is inside */
-  bool is_turned; /* the filter is that of another convolution: its taps last first, its channels the other way round */
+  bool is_tested; /* the terms stand under a test for what is inside: of the last axis, of a filter's gradient of all */
+  /* the filter is that of another convolution: its taps last first, its channels, but of a depthwise one, the other way round */
+  bool is_turned;
   enum dtype dtype, sum;
 };
 
@@ -51,6 +52,9 @@ expr_id conv_cut_loop(struct kb *kb, const struct conv *v, int i, expr_id o);
 /* Whether a filter's gradient reads its input where it lies; the axes on which some tap leaves it are cut then: the sum of a tap has the
  * outputs alone for which it is inside. */
 bool conv_cut_outputs(struct op_call *c, struct conv *v);
+/* Whether a depthwise filter's gradient reads its input where it lies, its terms under a test of rows and columns: schedules keep the
+ * sums of all taps, which meet different outputs, while one input passes. */
+bool conv_test_taps(struct op_call *c, struct conv *v);
 /* The loop over the outputs of axis i for a tap, and its variable: the output. */
 expr_id conv_output_loop(struct kb *kb, const struct conv *v, int i, expr_id tap);
 

@@ -3,6 +3,10 @@
 
 /* Whether sums over all channels of a pixel are what it has, which lie side by side. */
 static bool is_plain(const struct conv *v) { return !v->depthwise && !v->grouped && !v->layout.channels_first; }
+/* Whether each channel by itself gives one of the result, side by side too. */
+static bool is_by_channel(struct op_call *c, const struct conv *v) {
+  return v->depthwise && !v->layout.channels_first && op_dim_value(c, v->multiplier) == 1;
+}
 
 /* ---- the taps of an output ---- */
 
@@ -46,7 +50,7 @@ expr_id conv_cut_loop(struct kb *kb, const struct conv *v, int i, expr_id o) {
 bool conv_is_direct(struct op_call *c, struct conv *v) {
   int n = v->layout.spatial;
   int64_t in = op_dim_value(c, v->in_channels), out = op_dim_value(c, v->out_channels);
-  if (!is_plain(v) || v->dtype != v->sum || (v->dtype != DTYPE_FLOAT && v->dtype != DTYPE_DOUBLE))
+  if ((!is_plain(v) && !is_by_channel(c, v)) || v->dtype != v->sum || (v->dtype != DTYPE_FLOAT && v->dtype != DTYPE_DOUBLE))
     return false;
   for (int i = 0; i < n; i++)
     if (!every_output_meets(c, &v->axes[i]))
@@ -84,6 +88,18 @@ bool conv_cut_outputs(struct op_call *c, struct conv *v) {
     v->cut[i] = !window_stays_inside(c, &v->axes[i]);
   v->is_whole = true;
   return true;
+}
+
+bool conv_test_taps(struct op_call *c, struct conv *v) {
+  bool inside = true;
+  if (!is_by_channel(c, v) || v->dtype != v->sum || v->dtype != DTYPE_FLOAT || op_dim_value(c, v->in_channels) < CONV_NARROW)
+    return false;
+  for (int i = 0; i < v->layout.spatial; i++) {
+    if (!every_tap_meets(c, &v->axes[i]))
+      return false;
+    inside = inside && window_stays_inside(c, &v->axes[i]);
+  }
+  return v->is_tested = v->is_whole = !inside;
 }
 
 /* From where 0 <= o * stride - pad + tap * dilation on, as long as that is less than the input's size. */

@@ -126,6 +126,16 @@ static struct element load_under(struct kb *kb, const struct conv *v, bool merge
   return v->is_whole ? e : f_select(&kb->f, real_element(inside), e, f_const(&kb->f, 0));
 }
 
+/* Opens the terms that are inside on the axes from `first` on. */
+static void test_places(struct kb *kb, const struct conv *v, int first, const expr_id *o, const expr_id *k) {
+  expr_id inside = NO_EXPR;
+  for (int i = first; i < v->layout.spatial; i++) {
+    expr_id here = window_within(kb, window_position(kb, &v->axes[i], o[i], k[i]), v->axes[i].in);
+    inside = i == first ? here : kb_and(kb, inside, here);
+  }
+  kb_if(kb, inside);
+}
+
 /* ---- forward ---- */
 
 /* Red loops over the window of output o, and over the channels that a result sums; fi: the filter's index, *from: the input's channel. */
@@ -158,6 +168,8 @@ static void turn_index(struct kb *kb, const struct conv *v, expr_id *fi) {
   expr_id channel = fi[n];
   for (int i = 0; i < n; i++)
     fi[i] = kb_sub(kb, kb_int(kb, op_dim_value(kb->c, v->axes[i].size) - 1), fi[i]);
+  if (v->depthwise)
+    return;
   fi[n] = fi[n + 1];
   fi[n + 1] = channel;
 }
@@ -191,7 +203,7 @@ status conv_forward(struct op_call *c, struct conv *v, value_id input, value_id 
   struct accumulator acc = acc_zero(&kb, v->sum);
   int red = window_loops(&kb, v, merged, o, index[layout_channel(&v->layout)], fi, &from);
   if (v->is_tested) {
-    kb_if(&kb, window_within(&kb, window_position(&kb, &v->axes[n - 1], o[n - 1], fi[n - 1]), v->axes[n - 1].in));
+    test_places(&kb, v, n - 1, o, fi);
     red++;
   }
   struct element a = load_under(&kb, v, merged, x, index[0], o, fi, from);
@@ -326,7 +338,7 @@ static status conv_backprop_filter(struct op_call *c, struct conv *v, value_id i
   int n = v->layout.spatial, rank = v->layout.rank;
   dim dims[LIMIT_RANK];
   value_id result;
-  bool inside = conv_cut_outputs(c, v);
+  bool inside = conv_cut_outputs(c, v) || conv_test_taps(c, v);
   if (!inside)
     TRY(conv_pad_input(c, v, &input));
   if (conv_is_narrow(c, v)) {
@@ -334,7 +346,7 @@ static status conv_backprop_filter(struct op_call *c, struct conv *v, value_id i
     op_set_output(c, 0, result);
     return OK;
   }
-  bool merged = !inside && conv_columns_merge(c, v);
+  bool merged = !inside && conv_columns_merge(c, v), single = v->depthwise && op_dim_value(c, v->multiplier) == 1;
   memcpy(dims, filter, sizeof *dims * (size_t)rank);
   if (merged) {
     input = conv_merge_axes(c, input, n);
@@ -342,12 +354,12 @@ static status conv_backprop_filter(struct op_call *c, struct conv *v, value_id i
     dims[n] = filter[n + 1];
   }
   kb_begin(&kb, c, v->sum);
-  int out_rank = merged ? rank - 1 : rank;
+  int out_rank = merged || single ? rank - 1 : rank; /* channels, which are the lanes, last */
   uint32_t x = kb_in(&kb, input), g = kb_in(&kb, gradient), y = kb_out(&kb, v->dtype, out_rank, dims);
   expr_id index[LIMIT_RANK], o[WINDOW_SPATIAL], gi[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, out_rank, dims, index);
   expr_id from = index[n], to = index[out_rank - 1];
-  if (v->depthwise)
+  if (v->depthwise && !single)
     to = kb_add(&kb, kb_mul(&kb, from, kb_dim(&kb, v->multiplier)), to);
   if (v->grouped)
     from = kb_add(&kb, from, kb_mul(&kb, kb_div(&kb, to, kb_dim(&kb, v->group_out)), kb_dim(&kb, v->group_in)));
@@ -356,14 +368,16 @@ static status conv_backprop_filter(struct op_call *c, struct conv *v, value_id i
   for (int i = 0; i < n; i++)
     o[i] = conv_output_loop(&kb, v, i, index[i]);
   conv_data_index(v, batch, o, to, gi);
+  if (v->is_tested)
+    test_places(&kb, v, 0, o, index);
   struct element a = load_under(&kb, v, merged, x, batch, o, index, from);
   acc_add(&kb, &acc, f_binary(&kb.f, SCALAR_MUL, a, load_as(&kb, v->sum, g, gi)));
-  kb_close(&kb, n + 1);
+  kb_close(&kb, n + 1 + v->is_tested);
   store_as(&kb, y, index, acc_get(&kb, &acc));
   kb_close(&kb, out_rank);
   result = kb_value(&kb, y);
   TRY(kb_finish_guarded(&kb));
-  op_set_output(c, 0, merged ? op_alias(c, result, v->dtype, rank, filter) : result);
+  op_set_output(c, 0, merged || single ? op_alias(c, result, v->dtype, rank, filter) : result);
   return OK;
 }
 

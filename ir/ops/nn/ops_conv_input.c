@@ -194,7 +194,7 @@ static status narrow_input(struct op_call *c, const struct conv *v, value_id fil
 
 /* Of stride 1 the gradient of the input is a convolution of the result's with the turned filter, which is read where it lies. */
 static bool find_turned(struct op_call *c, const struct conv *v, struct conv *back) {
-  int64_t terms = op_dim_value(c, v->out_channels);
+  int64_t terms = v->depthwise ? 1 : op_dim_value(c, v->out_channels);
   *back = *v;
   back->in_channels = back->group_in = v->out_channels;
   back->out_channels = back->group_out = v->in_channels;

@@ -1,0 +1,132 @@
+/* choose_taps.c: gradients of a depthwise filter, by channel: the sums of all taps by vectors of channels stay in registers while images
+ * pass, of a filter with many taps those of a row.
+ *
+ * A block of a row's columns is written out, so that each vector of the image is loaded once for all taps that meet it. Terms outside of
+ * the image are behind a test: the rows and the blocks at the borders are code of their own, in which it is decided while compiling. */
+#include "compiler/schedule/axis_words.h"
+
+struct taps {
+  const struct nest *n;
+  const struct contraction *c;
+  int rows, columns;    /* par axes: of the filter's taps */
+  int high, wide;       /* red axes: of the gradient's rows and columns, which those are together with in an index */
+  int64_t lanes, width; /* of a vector; channels */
+  struct axis_words words;
+};
+
+#define SUMS_MAX 24 /* registers that wait; the others hold a term's vectors */
+#define SUMS_MIN 9  /* below, sums wait for themselves */
+#define VECTORS_MAX 4
+#define COLUMNS_MAX 8    /* of a block */
+#define REGISTERS_MIN 32 /* with fewer it was not measured */
+
+/* ---- which nests ---- */
+
+static bool has_sizes(const struct contraction *c, int from, int to) {
+  for (int i = from; i < to; i++)
+    if (c->axes[i].extent < 1)
+      return false;
+  return true;
+}
+static int64_t apart(const struct taps *t, int axis) { return t->c->axes[axis].stride[0]; }
+/* par: taps' rows and columns, channels; red: images, rows, columns. */
+static bool is_taps(struct taps *t) {
+  const struct contraction *c = t->c;
+  if (c->lanes != 2 || c->par_count != 3 || c->axis_count != c->par_count + 3)
+    return false;
+  t->rows = c->lanes - 2;
+  t->columns = c->lanes - 1;
+  t->high = c->par_count + 1;
+  t->wide = c->par_count + 2;
+  t->width = c->axes[c->lanes].extent;
+  t->lanes = t->n->machine->vector_bytes / (int64_t)dtype_size(c->dtype);
+  return c->dtype == DTYPE_FLOAT && c->factor[0] == c->load[0] && c->factor[1] == c->load[1] && c->axes[c->lanes].role == ROLE_BATCH &&
+         c->axes[c->lanes].stride[0] == 1 && c->axes[c->lanes].stride[1] == 1 && c->axes[t->rows].role == ROLE_M &&
+         c->axes[t->columns].role == ROLE_M && c->axes[t->high].role == ROLE_WINDOW && c->axes[t->wide].role == ROLE_WINDOW &&
+         has_sizes(c, 0, c->par_count) && has_sizes(c, t->high, c->axis_count) && apart(t, t->rows) > 0 && apart(t, t->columns) > 0 &&
+         apart(t, t->high) % apart(t, t->rows) == 0 && apart(t, t->wide) % apart(t, t->columns) == 0;
+}
+
+/* ---- steps ---- */
+
+/* Places at either end of which some tap is outside, where the padding is the same at both ends. */
+static int64_t border(const struct taps *t, int axis, int tap_axis) {
+  return divide_up(t->c->axes[tap_axis].extent - 1, 2 * (apart(t, axis) / apart(t, tap_axis)));
+}
+/* "; cut h at 1 55 -> hp0 hp1 hp2": what is at a border apart from what is between. */
+static const char *cut_text(const struct taps *t, const char *loop, int64_t first, int64_t last, int64_t count) {
+  struct arena *a = t->n->arena;
+  const char *points = "", *made = arena_printf(a, " %sp0", loop);
+  int pieces = 1;
+  for (int i = 0; i < 2; i++) {
+    int64_t point = i == 0 ? first : last;
+    if (point <= 0 || point >= count || (i == 1 && point <= first))
+      continue;
+    points = arena_printf(a, "%s %lld", points, (long long)point);
+    made = arena_printf(a, "%s %sp%d", made, loop, pieces++);
+  }
+  return pieces == 1 ? "" : arena_printf(a, "; cut %s at%s ->%s", loop, points, made);
+}
+static const char *steps_text(const struct taps *t, int64_t vectors, int64_t block, bool is_whole) {
+  struct arena *a = t->n->arena;
+  const struct contraction *c = t->c;
+  const char *m = t->words.of[c->lanes], *w = t->words.of[t->wide], *h = t->words.of[t->high],
+             *rest = axis_words_others(&t->words, 0, c->par_count);
+  const char *tile = arena_printf(a, "%s%s%s", is_whole ? t->words.of[t->rows] : "", is_whole ? " " : "", t->words.of[t->columns]);
+  const char *tasks = is_whole ? arena_printf(a, "%so%s", m, rest) : arena_printf(a, "%s %so%s", t->words.of[t->rows], m, rest);
+  int64_t wide = c->axes[t->wide].extent, high = c->axes[t->high].extent, rows = border(t, t->high, t->rows),
+          columns = border(t, t->wide, t->columns);
+  const char *cuts =
+    arena_printf(a, "%s; split %s %lld -> %so %si%s", cut_text(t, h, rows, high - rows, high), w, (long long)block, w, w,
+                 cut_text(t, arena_printf(a, "%so", w), divide_up(columns, block), (wide - columns) / block, divide_up(wide, block)));
+  return arena_printf(
+    a,
+    "%s; fma; split %s %lld -> %so %si; order %s %s %si; sink %s %si under%s in register%s; run %s tasks; run %s %si unroll; "
+    "run %si lanes",
+    axis_words_begin(&t->words), m, (long long)(vectors * t->lanes), m, m, tasks, tile, m, tile, m,
+    axis_words_list(&t->words, c->par_count, c->axis_count), cuts, tasks, tile, w, m);
+}
+
+/* ---- how large the tiles are ---- */
+
+/* Equal blocks of columns, or with a rest as code of its own. */
+static int64_t block_of(const struct taps *t) {
+  int64_t wide = t->c->axes[t->wide].extent;
+  for (int64_t block = COLUMNS_MAX; block > COLUMNS_MAX / 2; block--)
+    if (wide % block == 0)
+      return block;
+  return wide < COLUMNS_MAX ? wide : COLUMNS_MAX;
+}
+static double terms_of(const struct taps *t) {
+  const struct contraction_axis *images = &t->c->axes[t->c->par_count];
+  return (double)(images->extent < 1 ? 1 : images->extent) * (double)(t->c->axes[t->high].extent * t->c->axes[t->wide].extent);
+}
+/* Of a term of all taps, and of `vectors` of channels. */
+static double cycles_of(const struct taps *t, int64_t vectors, int64_t block, bool is_whole) {
+  int64_t columns = t->c->axes[t->columns].extent, rows = is_whole ? t->c->axes[t->rows].extent : 1;
+  double across = (double)(apart(t, t->wide) / apart(t, t->columns)), down = (double)(apart(t, t->high) / apart(t, t->rows));
+  double reach = ((double)(block - 1) * across + (double)columns) / (double)block, places = across * down + 1;
+  double bytes = terms_of(t) * places * (double)(t->width * (int64_t)dtype_size(t->c->dtype));
+  return depthwise_filter_cycles(t->n->machine, rows * columns * vectors, (double)vectors * ((double)rows * reach + 1), terms_of(t), places,
+                                 vectors, bytes);
+}
+static void propose(const struct taps *t, int64_t vectors, struct candidates *out) {
+  int64_t columns = t->c->axes[t->columns].extent, rows = t->c->axes[t->rows].extent, block = block_of(t);
+  bool is_whole = rows * columns * vectors <= SUMS_MAX;
+  int64_t sums = (is_whole ? rows : 1) * columns * vectors, tasks = t->width / (vectors * t->lanes) * (is_whole ? 1 : rows);
+  if (sums > SUMS_MAX || sums < SUMS_MIN || t->width % (vectors * t->lanes) || (tasks == 1 && vectors > 1))
+    return;
+  vec_push(&out->items, (struct candidate){.steps = steps_text(t, vectors, block, is_whole),
+                                           .cycles = (double)tasks * cycles_of(t, vectors, block, is_whole)});
+}
+void propose_taps(const struct nest *n, const struct contraction *c, struct candidates *out) {
+  struct taps t = {.n = n, .c = c};
+  if (!n->machine->has_fma || n->machine->registers < REGISTERS_MIN || !is_taps(&t))
+    return;
+  const struct axis_name names[] = {{t.rows, "y"}, {t.columns, "x"}, {c->lanes, "m"}, {c->par_count, "n"}, {t.high, "h"}, {t.wide, "w"}};
+  t.words = axis_words_of(n, c, NULL, names, 6);
+  double elements = (double)(c->axes[t.rows].extent * c->axes[t.columns].extent);
+  out->items.items[0].cycles = depthwise_filter_own_cycles(n->machine, elements * (double)divide_up(t.width, t.lanes), terms_of(&t));
+  for (int64_t vectors = 1; vectors <= VECTORS_MAX; vectors++)
+    propose(&t, vectors, out);
+}
