@@ -14,11 +14,10 @@ struct taps {
   struct axis_words words;
 };
 
-#define SUMS_MAX 24 /* registers that wait; the others hold a term's vectors */
-#define SUMS_MIN 9  /* below, sums wait for themselves */
+#define SUMS_SHARE 3 / 4 /* of the registers, for sums; the others hold a term's vectors */
 #define VECTORS_MAX 4
-#define COLUMNS_MAX 8    /* of a block */
-#define REGISTERS_MIN 32 /* with fewer it was not measured */
+#define COLUMNS_MAX 8 /* of a block */
+#define POINTS 3      /* of a cut, at most */
 
 /* ---- which nests ---- */
 
@@ -53,38 +52,42 @@ static bool is_taps(struct taps *t) {
 static int64_t border(const struct taps *t, int axis, int tap_axis) {
   return divide_up(t->c->axes[tap_axis].extent - 1, 2 * (apart(t, axis) / apart(t, tap_axis)));
 }
-/* "; cut h at 1 55 -> hp0 hp1 hp2": what is at a border apart from what is between. */
-static const char *cut_text(const struct taps *t, const char *loop, int64_t first, int64_t last, int64_t count) {
+/* "; cut h at 1 55 -> hp0 hp1 hp2", of points that ascend and of which some may be none: what is at a border apart from what is between. */
+static const char *cut_text(const struct taps *t, const char *loop, const int64_t points[POINTS], int64_t count) {
   struct arena *a = t->n->arena;
-  const char *points = "", *made = arena_printf(a, " %sp0", loop);
-  int pieces = 1;
-  for (int i = 0; i < 2; i++) {
-    int64_t point = i == 0 ? first : last;
-    if (point <= 0 || point >= count || (i == 1 && point <= first))
+  const char *at = "", *made = arena_printf(a, " %sp0", loop);
+  int64_t before = 0;
+  for (int i = 0, pieces = 1; i < POINTS; i++) {
+    if (points[i] <= before || points[i] >= count)
       continue;
-    points = arena_printf(a, "%s %lld", points, (long long)point);
+    at = arena_printf(a, "%s %lld", at, (long long)points[i]);
     made = arena_printf(a, "%s %sp%d", made, loop, pieces++);
+    before = points[i];
   }
-  return pieces == 1 ? "" : arena_printf(a, "; cut %s at%s ->%s", loop, points, made);
+  return before == 0 ? "" : arena_printf(a, "; cut %s at%s ->%s", loop, at, made);
+}
+/* Rows of the gradient at the borders; blocks of columns there, and one that is smaller. */
+static const char *cuts_text(const struct taps *t, int64_t block) {
+  struct arena *a = t->n->arena;
+  int64_t wide = t->c->axes[t->wide].extent, high = t->c->axes[t->high].extent, blocks = divide_up(wide, block);
+  int64_t rows = border(t, t->high, t->rows), columns = border(t, t->wide, t->columns);
+  const char *h = t->words.of[t->high], *w = t->words.of[t->wide];
+  const int64_t row_points[POINTS] = {rows, high - rows};
+  const int64_t block_points[POINTS] = {divide_up(columns, block), (wide - columns) / block, wide / block};
+  return arena_printf(a, "%s; split %s %lld -> %so %si%s", cut_text(t, h, row_points, high), w, (long long)block, w, w,
+                      cut_text(t, arena_printf(a, "%so", w), block_points, blocks));
 }
 static const char *steps_text(const struct taps *t, int64_t vectors, int64_t block, bool is_whole) {
   struct arena *a = t->n->arena;
   const struct contraction *c = t->c;
-  const char *m = t->words.of[c->lanes], *w = t->words.of[t->wide], *h = t->words.of[t->high],
-             *rest = axis_words_others(&t->words, 0, c->par_count);
-  const char *tile = arena_printf(a, "%s%s%s", is_whole ? t->words.of[t->rows] : "", is_whole ? " " : "", t->words.of[t->columns]);
-  const char *tasks = is_whole ? arena_printf(a, "%so%s", m, rest) : arena_printf(a, "%s %so%s", t->words.of[t->rows], m, rest);
-  int64_t wide = c->axes[t->wide].extent, high = c->axes[t->high].extent, rows = border(t, t->high, t->rows),
-          columns = border(t, t->wide, t->columns);
-  const char *cuts =
-    arena_printf(a, "%s; split %s %lld -> %so %si%s", cut_text(t, h, rows, high - rows, high), w, (long long)block, w, w,
-                 cut_text(t, arena_printf(a, "%so", w), divide_up(columns, block), (wide - columns) / block, divide_up(wide, block)));
-  return arena_printf(
-    a,
-    "%s; fma; split %s %lld -> %so %si; order %s %s %si; sink %s %si under%s in register%s; run %s tasks; run %s %si unroll; "
-    "run %si lanes",
-    axis_words_begin(&t->words), m, (long long)(vectors * t->lanes), m, m, tasks, tile, m, tile, m,
-    axis_words_list(&t->words, c->par_count, c->axis_count), cuts, tasks, tile, w, m);
+  const char *m = t->words.of[c->lanes], *y = t->words.of[t->rows];
+  const char *tile = is_whole ? arena_printf(a, "%s %s", y, t->words.of[t->columns]) : t->words.of[t->columns];
+  const char *tasks = is_whole ? arena_printf(a, "%so", m) : arena_printf(a, "%s %so", y, m);
+  const char *text = arena_printf(a, "%s;%s split %s %lld -> %so %si; order %s %s %si; sink %s %si under%s in register",
+                                  axis_words_begin(&t->words), t->n->machine->has_fma ? " fma;" : "", m, (long long)(vectors * t->lanes), m,
+                                  m, tasks, tile, m, tile, m, axis_words_list(&t->words, c->par_count, c->axis_count));
+  return arena_printf(a, "%s%s; run %s tasks; run %s %si unroll; run %si lanes", text, cuts_text(t, block), tasks, tile,
+                      t->words.of[t->wide], m);
 }
 
 /* ---- how large the tiles are ---- */
@@ -112,16 +115,17 @@ static double cycles_of(const struct taps *t, int64_t vectors, int64_t block, bo
 }
 static void propose(const struct taps *t, int64_t vectors, struct candidates *out) {
   int64_t columns = t->c->axes[t->columns].extent, rows = t->c->axes[t->rows].extent, block = block_of(t);
-  bool is_whole = rows * columns * vectors <= SUMS_MAX;
-  int64_t sums = (is_whole ? rows : 1) * columns * vectors, tasks = t->width / (vectors * t->lanes) * (is_whole ? 1 : rows);
-  if (sums > SUMS_MAX || sums < SUMS_MIN || t->width % (vectors * t->lanes) || (tasks == 1 && vectors > 1))
+  int64_t most = (int64_t)t->n->machine->registers * SUMS_SHARE;
+  bool is_whole = rows * columns * vectors <= most;
+  int64_t tasks = divide_up(t->width, vectors * t->lanes) * (is_whole ? 1 : rows);
+  if ((is_whole ? rows : 1) * columns * vectors > most || (tasks == 1 && vectors > 1))
     return;
   vec_push(&out->items, (struct candidate){.steps = steps_text(t, vectors, block, is_whole),
                                            .cycles = (double)tasks * cycles_of(t, vectors, block, is_whole)});
 }
 void propose_taps(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct taps t = {.n = n, .c = c};
-  if (!n->machine->has_fma || n->machine->registers < REGISTERS_MIN || !is_taps(&t))
+  if (!is_taps(&t))
     return;
   const struct axis_name names[] = {{t.rows, "y"}, {t.columns, "x"}, {c->lanes, "m"}, {c->par_count, "n"}, {t.high, "h"}, {t.wide, "w"}};
   t.words = axis_words_of(n, c, NULL, names, 6);

@@ -320,6 +320,6 @@ double depthwise_filter_cycles(const struct machine *machine, int64_t sums, doub
                                double bytes) {
   double fmas = (double)sums / machine->fma_rate, pairs = divide_up((double)(vectors * machine->vector_bytes), PAIR_BYTES);
   double far = bytes > (double)machine->bytes[LEVEL_L2] ? AHEAD_SHARE * places * pairs * PAIR_BYTES / machine->bandwidth[LEVEL_L3] : 0;
-  loads /= LOADS;
-  return terms * ((fmas > loads ? fmas : loads) / TERM_SHARE + far);
+  double step = fmas > loads / LOADS ? fmas : loads / LOADS;
+  return terms * ((step > LATENCY_CYCLES ? step : LATENCY_CYCLES) / TERM_SHARE + far);
 }
