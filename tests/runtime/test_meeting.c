@@ -7,7 +7,7 @@
 #include "tests/support/test.h"
 
 #define DRIVERS 3
-#define CALLS 16
+#define CALLS 32
 
 struct place {
   struct container *container;
@@ -58,6 +58,7 @@ static void close_place(struct place *p) {
 
 static struct host_call *call_of(struct place *p, uint32_t driver, const float *value) {
   int i = p->count++;
+  assert_true(i < CALLS);
   p->inputs[i] = (struct tensor){.dtype = DTYPE_FLOAT, .data = (void *)value, .count = 1};
   p->calls[i] = (struct host_call){.inbox = &p->inbox,
                                    .driver = driver,
