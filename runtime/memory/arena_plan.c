@@ -164,7 +164,7 @@ status arena_plan_create(const struct program *program, const struct program_par
   status result = OK;
   if (!plan || !items || !plan->symbols || !plan->offsets || !plan->sizes || !plan->launches)
     result = fail(RESOURCE_EXHAUSTED, "no memory");
-  else
+  else if (symbol_count > 0)
     memcpy(plan->symbols, symbols, symbol_count * sizeof *symbols);
   if (result == OK)
     result = plan_slots(program, part, items, plan);
