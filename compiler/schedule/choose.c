@@ -3,10 +3,20 @@
 
 #include "compiler/schedule/tune.h"
 
+/* Whether a factor has results of its own: a product, not a sum of products beside each other. */
+static bool has_matrix(const struct contraction *c) {
+  for (int i = 0; i < c->par_count; i++)
+    if (c->axes[i].role == ROLE_M || c->axes[i].role == ROLE_N)
+      return true;
+  return false;
+}
+
 void nest_candidates(const struct nest *n, struct candidates *out) {
   struct contraction c;
   vec_push(&out->items, (struct candidate){0});
   bool found = contraction_find(n->uses, n->top, &c);
+  if (!found || !has_matrix(&c))
+    propose_parts(n, out);
   if (found && c.test) {
     propose_convs(n, &c, out);
     propose_taps(n, &c, out);

@@ -14,13 +14,13 @@
 
 /* One way to run a nest. */
 struct candidate {
-  const char *steps; /* NULL: as the target does by itself */
+  const char *steps; /* NULL: as the target does by itself; so it deals also with nests that `part` made */
   double cycles;     /* expected, of one core; of all but the target's own way times GAIN_MIN */
   uint32_t size;     /* these steps are for calls in which this size is below `below`; below 0: for all */
   int64_t below;
 };
 struct candidates {
-  VEC(struct candidate) items; /* the first is the target's own way */
+  VEC(struct candidate) items; /* the first is the target's own way; of a nest whose sums are in parts there is no other */
 };
 
 /* A nest, as generators see it. */
@@ -43,6 +43,7 @@ void propose_filters(const struct nest *n, const struct contraction *c, struct c
 void propose_convs(const struct nest *n, const struct contraction *c, struct candidates *out);          /* choose_conv.c */
 void propose_taps(const struct nest *n, const struct contraction *c, struct candidates *out);           /* choose_taps.c */
 void propose_turned(const struct nest *n, const struct contraction *c, struct candidates *out);         /* choose_turned.c */
+void propose_parts(const struct nest *n, struct candidates *out);                                       /* choose_parts.c */
 
 /* The nests of a kernel, one after the other: for (n = nest_first(...); n.top; nest_next(&n)). `uses` is filled. */
 struct nest nest_first(const struct kernel *k, struct kernel_uses *uses, const struct machine *machine, struct arena *arena);

@@ -68,6 +68,7 @@ enum space {
   SPACE_ARGUMENT, /* memory that the caller gives */
   SPACE_REGISTER, /* BUFFER_LOCAL: registers; indexed by constants, unrolled loops and, in the last dimension, a loop over lanes */
   SPACE_STACK,    /* BUFFER_LOCAL: memory of the thread that runs the block */
+  SPACE_TASK,     /* BUFFER_LOCAL, in no loop: memory of the call, that all its threads share; what one nest stores the next ones load */
 };
 
 struct kernel_buffer {

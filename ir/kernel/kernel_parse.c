@@ -169,10 +169,10 @@ static status parse_block_buffer(struct parser *p, struct stmt **tail) {
   TRY(parser_dtype(p, &dtype));
   TRY(parse_dims(p, dims, &rank));
   TRY(parser_expect(p, "in"));
-  bool in_register = parser_accept(p, "register");
-  if (!in_register)
+  enum space space = parser_accept(p, "register") ? SPACE_REGISTER : parser_accept(p, "task") ? SPACE_TASK : SPACE_STACK;
+  if (space == SPACE_STACK)
     TRY(parser_expect(p, "stack"));
-  uint32_t buffer = kernel_add_block_buffer(p->k, dtype, in_register ? SPACE_REGISTER : SPACE_STACK, rank, dims);
+  uint32_t buffer = kernel_add_block_buffer(p->k, dtype, space, rank, dims);
   if (!parser_find_buffer(p, name, &number) || number != buffer || buffer >= COUNT_LIMIT)
     return parser_wrong(p, "buffers are named by position, those of blocks behind the arguments");
   stmt_buffer(p->k, tail, buffer);

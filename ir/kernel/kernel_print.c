@@ -258,7 +258,7 @@ static void put_block_buffer(struct printer *p, const struct stmt *s) {
   put(p, "buffer ");
   put_buffer_name(p, s->buffer);
   put_type(p, b);
-  put(p, " in %s", b->space == SPACE_REGISTER ? "register" : "stack");
+  put(p, " in %s", b->space == SPACE_REGISTER ? "register" : b->space == SPACE_TASK ? "task" : "stack");
 }
 
 static void put_check(struct printer *p, const struct stmt *s) {

@@ -103,6 +103,8 @@ static status check_block(struct marks *m, const struct stmt *block, struct plac
     TRY(check_exprs(m, s));
     if (at.lanes && (s->kind == STMT_CHECK || s->kind == STMT_WHILE))
       return WRONG("kernel %s: a check or a while in lanes", m->k->name);
+    if (s->kind == STMT_BUFFER && m->k->buffers.items[s->buffer].space == SPACE_TASK && !at.top)
+      return WRONG("kernel %s: buffer %u, which all threads share, begins in a loop", m->k->name, s->buffer);
     bool is_loop = s->kind == STMT_FOR;
     struct place below = {.top = at.top && s->kind == STMT_IF, .tasks = is_loop && s->run == RUN_TASKS, .lanes = at.lanes};
     if (is_loop) {

@@ -33,6 +33,8 @@ enum step_op {
   STEP_STAGE, /* stage b at no by k ni -> bk bn     each turn of no first copies what loops k and ni inside of it read of buffer b, to the
                  stack: an array over k and ni, filled by loops bk and bn. All loads of b in there are of one place.
                  stage b at no by .0 k -> b0 bk         dimension 0 of b is copied as a whole */
+  STEP_PART, /* part i 16 -> po pi ps         the sum over i, which stands in a nest at the kernel's top, in 16 parts: a nest of par po with
+                 the sum over pi, and the nest as it was with the sum of the parts, over ps */
 };
 enum step_space { IN_REGISTER, IN_STACK, IN_RESULT };
 
@@ -41,10 +43,10 @@ enum step_space { IN_REGISTER, IN_STACK, IN_RESULT };
 struct step {
   enum step_op op;
   const char *on[STEP_LOOPS];   /* loops; NULL ends the list, as in those below */
-  const char *made[STEP_LOOPS]; /* name, split, fuse, cut, stage: the loops that it makes */
+  const char *made[STEP_LOOPS]; /* name, split, fuse, cut, stage, part: the loops that it makes */
   const char *at[STEP_LOOPS];   /* sink: the loops under which; fetch, stage: the loop */
-  int64_t n[STEP_NUMBERS];      /* split: size, tails; run: width or 0; fetch: distance; cut: points or none; 0 ends the list */
-  uint32_t buffer;              /* fetch, stage: by its number */
+  int64_t n[STEP_NUMBERS]; /* split: size, tails; run: width or 0; fetch: distance; cut: points or none; part: how many; 0 ends the list */
+  uint32_t buffer;         /* fetch, stage: by its number */
   enum loop_run run;
   enum step_space space; /* sink */
   bool first;            /* sink in result */

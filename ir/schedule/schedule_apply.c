@@ -120,6 +120,7 @@ static status apply_step(struct kernel *k, const struct step *s) {
   case STEP_FMA: return step_fma(k, s);
   case STEP_CUT: return step_cut(k, s);
   case STEP_STAGE: return step_stage(k, s);
+  case STEP_PART: return step_part(k, s);
   }
   return REFUSED("a step of no kind");
 }

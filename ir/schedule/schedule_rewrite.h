@@ -91,5 +91,6 @@ status step_fetch(struct kernel *k, const struct step *s);
 status step_fma(struct kernel *k, const struct step *s);
 status step_cut(struct kernel *k, const struct step *s);
 status step_stage(struct kernel *k, const struct step *s);
+status step_part(struct kernel *k, const struct step *s);
 
 #endif

@@ -8,8 +8,8 @@
 #include "ir/schedule/schedule.h"
 
 static const char *const ops[] = {
-  [STEP_NAME] = "name", [STEP_SPLIT] = "split", [STEP_FUSE] = "fuse", [STEP_ORDER] = "order", [STEP_RUN] = "run",
-  [STEP_SINK] = "sink", [STEP_FETCH] = "fetch", [STEP_FMA] = "fma",   [STEP_CUT] = "cut",     [STEP_STAGE] = "stage",
+  [STEP_NAME] = "name",   [STEP_SPLIT] = "split", [STEP_FUSE] = "fuse", [STEP_ORDER] = "order", [STEP_RUN] = "run",   [STEP_SINK] = "sink",
+  [STEP_FETCH] = "fetch", [STEP_FMA] = "fma",     [STEP_CUT] = "cut",   [STEP_STAGE] = "stage", [STEP_PART] = "part",
 };
 #define OPS (int)(sizeof ops / sizeof *ops)
 static const char *const runs[] = {[RUN_PLAIN] = "plain", [RUN_TASKS] = "tasks", [RUN_LANES] = "lanes", [RUN_UNROLL] = "unroll"};
@@ -194,6 +194,12 @@ static status read_cut(struct reader *r, struct step *s) {
   return made(r, s);
 }
 
+static status read_part(struct reader *r, struct step *s) {
+  TRY(name(r, &s->on[0]));
+  TRY(number(r, &s->n[0]));
+  return s->n[0] > 1 ? made(r, s) : wrong(r, "two parts or more");
+}
+
 static status read_operands(struct reader *r, struct step *s) {
   switch (s->op) {
   case STEP_NAME:
@@ -206,6 +212,7 @@ static status read_operands(struct reader *r, struct step *s) {
   case STEP_FMA: return OK;
   case STEP_CUT: return read_cut(r, s);
   case STEP_STAGE: return read_stage(r, s);
+  case STEP_PART: return read_part(r, s);
   }
   return OK;
 }
@@ -226,6 +233,7 @@ static status check_counts(struct reader *r, const struct step *s) {
   case STEP_SPLIT: return makes == 2 ? OK : wrong(r, "a split makes two loops");
   case STEP_FUSE: return on > 1 && makes == 1 ? OK : wrong(r, "fuse makes one loop of several");
   case STEP_CUT: return makes == cuts + (cuts > 0) ? OK : wrong(r, "a cut makes one loop more than it has points");
+  case STEP_PART: return makes == 3 ? OK : wrong(r, "part makes three loops");
   case STEP_SINK: return on && s->at[0] ? OK : wrong(r, "sink takes loops under loops");
   case STEP_FETCH:
   case STEP_FMA: return OK;
@@ -311,7 +319,8 @@ static void put_buffer(struct writer *w, const struct step *s) {
 
 static void put_operands(struct writer *w, const struct step *s) {
   switch (s->op) {
-  case STEP_SPLIT: put_numbers(w, s->n, 1); break;
+  case STEP_SPLIT:
+  case STEP_PART: put_numbers(w, s->n, 1); break;
   case STEP_ORDER: put(w, s->regroup ? " regroup" : ""); break;
   case STEP_RUN:
     w->text = arena_printf(w->arena, "%s %s", w->text, runs[s->run]);

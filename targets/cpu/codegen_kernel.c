@@ -45,11 +45,12 @@ value emit_buffer_bytes(struct codegen *c, const struct kernel_buffer *b) {
   bytes = LLVMBuildNSWAdd(c->b, bytes, const_i64(c, 63), "");
   return LLVMBuildAnd(c->b, bytes, const_i64(c, ~INT64_C(63)), "");
 }
+static bool is_scratch(const struct kernel_buffer *b) { return b->mode == BUFFER_SCRATCH || b->space == SPACE_TASK; }
 /* The offset of a scratch buffer; of the number of buffers: the size of all. */
 static value scratch_offset(struct codegen *c, uint32_t buffer) {
   value sum = const_i64(c, 0);
   for (uint32_t i = 0; i < buffer; i++)
-    if (c->k->buffers.items[i].mode == BUFFER_SCRATCH)
+    if (is_scratch(&c->k->buffers.items[i]))
       sum = LLVMBuildNSWAdd(c->b, sum, emit_buffer_bytes(c, &c->k->buffers.items[i]), "");
   return sum;
 }
@@ -67,15 +68,16 @@ static uint64_t constant_bytes(const struct kernel_buffer *b) {
   return bytes;
 }
 
-/* Arguments and scratch come first. */
-static uint32_t argument_count(const struct kernel *k) {
-  uint32_t count = k->buffers.count;
-  while (count > 0 && k->buffers.items[count - 1].mode == BUFFER_LOCAL)
-    count--;
+/* Phases are given the arguments and what is scratch. */
+static bool is_given(const struct kernel_buffer *b) { return b->mode != BUFFER_LOCAL || b->space == SPACE_TASK; }
+static uint32_t given_count(const struct kernel *k) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < k->buffers.count; i++)
+    count += is_given(&k->buffers.items[i]);
   return count;
 }
 static LLVMTypeRef phase_type(struct codegen *c) {
-  uint32_t buffers = argument_count(c->k), sizes = c->k->size_count, n = 0;
+  uint32_t buffers = given_count(c->k), sizes = c->k->size_count, n = 0;
   LLVMTypeRef *params = ARENA_ARRAY(&c->m->arena, LLVMTypeRef, buffers + sizes + 4);
   for (uint32_t i = 0; i < buffers; i++)
     params[n++] = c->m->ptr;
@@ -88,18 +90,25 @@ static LLVMTypeRef phase_type(struct codegen *c) {
   return LLVMFunctionType(c->m->none, params, n, false);
 }
 
-static value emit_phase(struct codegen *c, const struct phase *phase, int number) {
-  uint32_t buffers = argument_count(c->k), sizes = c->k->size_count;
-  value f = create_function(c, arena_printf(&c->m->arena, "phase%d", number), phase_type(c));
-  for (uint32_t i = 0; i < buffers; i++) {
+static void emit_given(struct codegen *c, value f) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < c->k->buffers.count; i++) {
     const struct kernel_buffer *b = &c->k->buffers.items[i];
-    c->buffers[i] = LLVMGetParam(f, i);
-    add_attribute(c->m, f, i, "noalias", 0);
+    if (!is_given(b))
+      continue;
+    c->buffers[i] = LLVMGetParam(f, n);
+    add_attribute(c->m, f, n, "noalias", 0);
     if (constant_bytes(b))
-      add_attribute(c->m, f, i, "dereferenceable", constant_bytes(b));
+      add_attribute(c->m, f, n, "dereferenceable", constant_bytes(b));
     if (b->mode == BUFFER_IN)
-      add_attribute(c->m, f, i, "readonly", 0);
+      add_attribute(c->m, f, n, "readonly", 0);
+    n++;
   }
+}
+static value emit_phase(struct codegen *c, const struct phase *phase, int number) {
+  uint32_t buffers = given_count(c->k), sizes = c->k->size_count;
+  value f = create_function(c, arena_printf(&c->m->arena, "phase%d", number), phase_type(c));
+  emit_given(c, f);
   for (uint32_t i = 0; i < sizes; i++)
     c->sizes[i] = LLVMGetParam(f, buffers + i);
   c->fault = LLVMGetParam(f, buffers + sizes);
@@ -114,24 +123,30 @@ static value emit_phase(struct codegen *c, const struct phase *phase, int number
   return f;
 }
 
+/* Where they are, in the order of a phase's parameters. */
+static void load_given(struct codegen *c, value pointers, value scratch, value *out) {
+  for (uint32_t i = 0; i < c->k->buffers.count; i++) {
+    const struct kernel_buffer *b = &c->k->buffers.items[i];
+    value offset = is_scratch(b) ? scratch_offset(c, i) : NULL;
+    if (is_given(b))
+      *out++ = offset ? LLVMBuildInBoundsGEP2(c->b, c->m->i8, scratch, &offset, 1, "") : load_word(c, c->m->ptr, pointers, i);
+  }
+}
 static value emit_run(struct codegen *c, const value *phases, const struct phase *plans, int count) {
   struct cpu_module *m = c->m;
   LLVMTypeRef params[4] = {m->ptr, m->i64, m->i64, m->i64};
   value f = create_function(c, "run", LLVMFunctionType(m->none, params, 4, false)), call = LLVMGetParam(f, 0);
-  uint32_t buffers = argument_count(c->k), sizes = c->k->size_count;
+  uint32_t buffers = given_count(c->k), sizes = c->k->size_count;
   value *args = ARENA_ARRAY(&m->arena, value, buffers + sizes + 4);
   value pointers = load_word(c, m->ptr, call, 0), scratch = load_word(c, m->ptr, call, 2);
   load_sizes(c, load_word(c, m->ptr, call, 1));
-  for (uint32_t i = 0; i < buffers; i++) {
-    value offset = c->k->buffers.items[i].mode == BUFFER_SCRATCH ? scratch_offset(c, i) : NULL;
-    args[i] = offset ? LLVMBuildInBoundsGEP2(c->b, m->i8, scratch, &offset, 1, "") : load_word(c, m->ptr, pointers, i);
-  }
+  load_given(c, pointers, scratch, args);
   for (uint32_t i = 0; i < sizes; i++)
     args[buffers + i] = c->sizes[i];
   args[buffers + sizes] = load_word(c, m->ptr, call, 3);
   args[buffers + sizes + 1] = LLVMGetParam(f, 2);
   args[buffers + sizes + 2] = LLVMGetParam(f, 3);
-  value panels = scratch_offset(c, buffers);
+  value panels = scratch_offset(c, c->k->buffers.count);
   panels = LLVMBuildInBoundsGEP2(c->b, m->i8, scratch, &panels, 1, "");
   LLVMBasicBlockRef done = new_block(c, "done");
   value which = LLVMBuildSwitch(c->b, LLVMGetParam(f, 1), done, (unsigned)count);
@@ -170,7 +185,7 @@ static value kernel_cost(struct codegen *c, const struct phase *phases, int coun
 static value kernel_sharing(struct codegen *c) {
   int64_t line_bytes = 64, most = c->m->cpu->bytes[LEVEL_L2];
   value bytes = const_i64(c, 0);
-  for (uint32_t i = 0; i < argument_count(c->k); i++)
+  for (uint32_t i = 0; i < c->k->buffers.count; i++)
     if (c->k->buffers.items[i].mode == BUFFER_OUT)
       bytes = LLVMBuildNSWAdd(c->b, bytes, emit_buffer_bytes(c, &c->k->buffers.items[i]), "");
   bytes = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){bytes, const_i64(c, most)}, 2);

@@ -301,6 +301,8 @@ static bool add_phase(struct codegen *c, const struct stmt *s, struct phase_list
 /* false: these are no phases. */
 static bool add_phases(struct codegen *c, const struct stmt *s, struct phase_list *list) {
   for (; s; s = s->next) {
+    if (s->kind == STMT_BUFFER && c->k->buffers.items[s->buffer].space == SPACE_TASK)
+      continue;
     if (s->kind != STMT_IF) {
       if (s->kind != STMT_FOR || !add_phase(c, s, list))
         return false;

@@ -72,6 +72,8 @@ void emit_buffer(struct codegen *c, const struct stmt *s) {
     open_block(c, s->buffer);
     return;
   }
+  if (b->space == SPACE_TASK)
+    return; /* the phase was given it */
   uint64_t bytes = dtype_size(b->dtype);
   for (int d = 0; d < b->rank; d++)
     bytes *= (uint64_t)b->dims[d];

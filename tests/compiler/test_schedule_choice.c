@@ -67,6 +67,19 @@ struct choice_case {
   " { red i5 < " side " { %0 = sub(add(i4, i0), 1) %1 = sub(add(i5, i1), 1) if and(and(le(0, %0), lt(%0, " side                       \
   ")), and(le(0, %1), lt(%1, " side "))) { v0 = add(v0, mul(a[i3,%0,%1,i2], b[i3,i4,i5,i2])) } } } } c[i0,i1,i2] = v0 } } } }"
 
+/* A mean, and the greatest distance from it, of each channel. */
+#define MOMENTS_OF(type, channels, images, side, first, second, sizes)                                                                   \
+  "kernel k(in a: f32[" type "], out b: f32[" channels "], out c: f32[" channels "])" sizes " { par i0 < " channels                      \
+  " { var v0: f32 = 0:f32 red i1 < " images " { red i2 < " side " { red i3 < " side " { v0 = add(v0, a[" first                           \
+  "]) } } } var v1: f32 = div(v0, cast.f32(" images ")) var v2: f32 = -inf:f32 red i4 < " images " { red i5 < " side " { red i6 < " side \
+  " { v2 = max(v2, sub(a[" second "], v1)) } } } b[i0] = v1 c[i0] = v2 } }"
+#define MOMENTS(images, side, channels, sizes) \
+  MOMENTS_OF(images "," side "," side "," channels, channels, images, side, "i1,i2,i3,i0", "i4,i5,i6,i0", sizes)
+#define MOMENTS_APART(images, side, channels) \
+  MOMENTS_OF(images "," channels "," side "," side, channels, images, side, "i1,i0,i2,i3", "i4,i0,i5,i6", "")
+#define SUM(count) \
+  "kernel k(in a: f32[" count "], out b: f32[]) { var v0: f32 = 0:f32 red i0 < " count " { v0 = add(v0, a[i0]) } b[] = v0 }"
+
 static const struct choice_case cases[] = {
   {"few rows", PRODUCT("8", "256", "512", ""), "x86-64-v4",
    "split n 48 -> no ni; order no m ni; split m 8 -> mo mi; sink mi ni under ka in register"},
@@ -150,6 +163,16 @@ static const struct choice_case cases[] = {
    "cut wo at 1 3 -> wop0 wop1 wop2; run mo tasks"},
   {"taps that reach far", TAPS("9", "26", "32"), "x86-64-v4", "split w 8 -> wo wi; cut wo at 1 2 3 -> wop0 wop1 wop2 wop3"},
   {"a filter, 16 registers", FILTER("3", "96", "32", "2", "16", "16", "18", "576", "32"), "x86-64-v3", NULL},
+  {"statistics of channels: parts, in the order of memory", MOMENTS("8", "32", "64", ""), "x86-64-v4",
+   "split i0 64 -> ro0 ri0; fuse i1 i2 -> pt; part pt 16 -> po pi ps; sink ri0 under pi i3 in register; fuse i4 i5 -> pt0_1; part pt0_1 16 -> "
+   "po0_1 pi0_1 ps0_1; sink ri0 under pi0_1 i6 in register; run po po0_1 ro0 tasks; run ri0 lanes"},
+  {"fewer channels at a time with 16 registers", MOMENTS("16", "16", "128", ""), "x86-64-v3", "split i0 64 -> ro0 ri0; part i1 16 -> po"},
+  {"also of an open number of images", MOMENTS("n0", "16", "64", " sizes 1"), "x86-64-v4", "split i0 64 -> ro0 ri0; part i1 16 -> po pi"},
+  {"of so few that their sums would wait", MOMENTS("32", "32", "16", ""), "x86-64-v3", "part i1 16 -> po pi ps; part i4 16 -> po0_1"},
+  {"of channels that lie apart", MOMENTS_APART("16", "16", "128"), "x86-64-v3", "part i1 16 -> po pi ps; part i4 16 -> po0_1"},
+  {"of few images", MOMENTS("8", "16", "64", ""), "x86-64-v3", NULL},
+  {"one sum", SUM("1000000"), "x86-64-v3", "part i0 16 -> po1_0 pi1_0 ps1_0"},
+  {"one sum, small", SUM("10000"), "x86-64-v3", NULL},
   {"a filter of channels that fill no vector", FILTER("3", "96", "20", "2", "8", "8", "10", "320", "32"), "x86-64-v4", NULL},
 };
 
@@ -195,8 +218,8 @@ static void every_candidate_applies(void **state) {
     kernel_uses_find(k, &arena, &uses);
     struct nest n = {.k = k, .uses = &uses, .machine = machine_find(cases[i].cpu), .top = k->body, .arena = &arena};
     nest_candidates(&n, &all);
-    assert_null(all.items.items[0].steps);
-    for (uint32_t j = 1; j < all.items.count; j++) {
+    assert_true(!all.items.items[0].steps || all.items.count == 1);
+    for (uint32_t j = !all.items.items[0].steps; j < all.items.count; j++) {
       struct schedule s = {0};
       if (schedule_parse(all.items.items[j].steps, &arena, &s) != OK || schedule_apply(k, &s, &arena, &out) != OK)
         test_fail("%s: %s: %s", cases[i].name, all.items.items[j].steps, status_text());
@@ -347,7 +370,8 @@ static void code_gives_the_bits_of_the_schedule_for_any_threads(void **state) {
     for (size_t r = 0; steps && r < (k->size_count ? sizeof rows / sizeof *rows : 1); r++) {
       char what[200];
       bool small = buffer_count(k, 1, &rows[r]) <= 1 << 19 && rows[r] <= 23; /* the evaluator is slow */
-      if (small && !agree(out, made.code, &rows[r], 0, 0, what, sizeof what))
+      double order = strstr(steps, "run ") ? 0 : 1e-5;                       /* of sums in nests without marks the target decides */
+      if (small && !agree(out, made.code, &rows[r], order, order, what, sizeof what))
         test_fail("%s: %s", cases[i].name, what);
       if (small && !agree(k, made.code, &rows[r], 1e-4, 1e-4, what, sizeof what)) /* fma alone makes them differ */
         test_fail("%s: the plain kernel: %s", cases[i].name, what);

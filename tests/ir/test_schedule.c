@@ -42,6 +42,15 @@ static const char checked[] =
   "kernel checked(in a: i32[8,4], out b: f32[8]) { par i0 < 8 { var v0: f32 = 0:f32"
   "  red i1 < 4 { check le(0:i32, a[i0,i1]) else INVALID_ARGUMENT \"below 0\" v0 = add(v0, 1:f32) } b[i0] = v0 } }";
 
+static const char moments[] = "kernel moments(in a: f32[n0,6], out b: f32[6], out c: f32[6]) sizes 1 { par i0 < 6 { var v0: f32 = 0:f32"
+                              "  red i1 < n0 { v0 = add(v0, a[i1,i0]) } var v1: f32 = div(v0, cast.f32(n0)) var v2: f32 = -inf:f32"
+                              "  red i2 < n0 { v2 = max(v2, sub(a[i2,i0], v1)) } b[i0] = v1 c[i0] = v2 } }";
+static const char whole[] =
+  "kernel whole(in a: f32[100], out b: f32[]) { var v0: f32 = 1:f32 red i0 < 100 { v0 = mul(v0, a[i0]) } b[] = v0 }";
+static const char strange[] =
+  "kernel strange(in a: f32[100,4], out b: f32[4], out c: f32[4]) { par i0 < 4 { var v0: f32 = 1:f32 var v1: f32 = 1:f32"
+  "  red i1 < 100 { v0 = sub(a[i1,i0], v0) } b[i0] = v0 red i2 < 100 { v1 = add(v1, a[i2,i0]) } c[i0] = v1 } }";
+
 static struct kernel *parsed(const char *text, struct arena *arena) {
   struct kernel *k = NULL;
   if (kernel_parse(text, arena, &k) != OK)
@@ -454,6 +463,67 @@ static const struct result {
    "    b[%0] = neg(a[%0])\n"
    "  }\n"
    "}\n"},
+  {moments, "part i1 4 -> po pi ps; part i2 4 -> qo qi qs",
+   "kernel moments(in a: f32[n0,6], out b: f32[6], out c: f32[6]) sizes 1 {\n"
+   "  buffer d: f32[4,6] in task\n"
+   "  par po < 4 {\n"
+   "    par i0 < 6 {\n"
+   "      var v0: f32 = 0:f32\n"
+   "      %0 = floordiv(add(n0, 3), 4)\n"
+   "      red pi < min(%0, sub(n0, mul(po, %0))) {\n"
+   "        v0 = add(v0, a[add(mul(po, floordiv(add(n0, 3), 4)), pi),i0])\n"
+   "      }\n"
+   "      d[po,i0] = v0\n"
+   "    }\n"
+   "  }\n"
+   "  buffer e: f32[4,6] in task\n"
+   "  par qo < 4 {\n"
+   "    par i1 < 6 {\n"
+   "      var v1: f32 = 0:f32\n"
+   "      red ps < 4 {\n"
+   "        v1 = add(v1, d[ps,i1])\n"
+   "      }\n"
+   "      var v2: f32 = div(v1, cast.f32(n0))\n"
+   "      var v3: f32 = -inf:f32\n"
+   "      %0 = floordiv(add(n0, 3), 4)\n"
+   "      red qi < min(%0, sub(n0, mul(qo, %0))) {\n"
+   "        v3 = max(v3, sub(a[add(mul(qo, floordiv(add(n0, 3), 4)), qi),i1], v2))\n"
+   "      }\n"
+   "      e[qo,i1] = v3\n"
+   "    }\n"
+   "  }\n"
+   "  par i2 < 6 {\n"
+   "    var v4: f32 = 0:f32\n"
+   "    red ps < 4 {\n"
+   "      v4 = add(v4, d[ps,i2])\n"
+   "    }\n"
+   "    var v5: f32 = div(v4, cast.f32(n0))\n"
+   "    var v6: f32 = -inf:f32\n"
+   "    red qs < 4 {\n"
+   "      v6 = max(v6, e[qs,i2])\n"
+   "    }\n"
+   "    b[i2] = v5\n"
+   "    c[i2] = v6\n"
+   "  }\n"
+   "}\n"},
+  {whole, "part i0 8 -> po pi ps",
+   "kernel whole(in a: f32[100], out b: f32[]) {\n"
+   "  buffer c: f32[8,1] in task\n"
+   "  par po < 8 {\n"
+   "    var v0: f32 = 1:f32\n"
+   "    red pi < min(13, sub(100, mul(po, 13))) {\n"
+   "      v0 = mul(v0, a[add(mul(po, 13), pi)])\n"
+   "    }\n"
+   "    c[po,0] = v0\n"
+   "  }\n"
+   "  par one < 1 tasks {\n"
+   "    var v1: f32 = 1:f32\n"
+   "    red ps < 8 {\n"
+   "      v1 = mul(v1, c[ps,one])\n"
+   "    }\n"
+   "    b[] = v1\n"
+   "  }\n"
+   "}\n"},
 };
 
 static void steps_make_kernels(void **state) {
@@ -515,6 +585,13 @@ static const struct refusal {
   {filter, "sink i2 under i4 in register", "no loop i4"},
   {open_map, "run i0 lanes 16", "into lanes"},
   {open_map, "when n3 < 4: fma\nelse: run i0 tasks", "no size n3"},
+  {product, NAMES "part q 4 -> x y z", "no nest of par with loop q in it"},
+  {product, NAMES "part n 4 -> x y z", "loop n is no loop of a sum"},
+  {moments, "run i0 tasks; part i1 4 -> x y z", "marked"},
+  {product, NAMES "part k 4 -> m y z", "taken"},
+  {strange, "part i1 4 -> x y z", "no sum, product, minimum or maximum"},
+  {strange, "part i2 4 -> x y z", "more happens than numbers"},
+  {checked, "part i1 4 -> x y z", "more happens than numbers"},
   {checked, "sink i0 under i1 in register; run i0 unroll", "check"},
 };
 

@@ -267,9 +267,16 @@ static const char *draw_stage(struct arena *a, const struct found *f, int number
   return *by ? arena_printf(a, "stage %c at %s by%s ->%s", 'a' + (int)draw(2), name_at(f, at), by, makes) : NULL;
 }
 
+/* Sums change by it: of `max` they do not, but nobody asks. */
+static const char *draw_part(struct arena *a, const struct found *f, int number, bool *regroups) {
+  *regroups = true;
+  return arena_printf(a, "part %s %d -> q%d_o q%d_i q%d_s", name_at(f, (int)draw((uint32_t)f->count)), 2 + (int)draw(4), number, number,
+                      number);
+}
+
 static const char *draw_step(struct arena *a, const struct found *f, int number, bool *regroups) {
   *regroups = false;
-  switch (draw(20)) {
+  switch (draw(22)) {
   case 0:
   case 1:
   case 2: return draw_split(a, f, number);
@@ -282,6 +289,8 @@ static const char *draw_step(struct arena *a, const struct found *f, int number,
   case 9: return draw_cut(a, f, number);
   case 11:
   case 12: return draw_stage(a, f, number);
+  case 13:
+  case 14: return draw_part(a, f, number, regroups);
   case 10:
     return arena_printf(a, "fetch %c at %s ahead %d", 'a' + (int)draw(2), name_at(f, (int)draw((uint32_t)f->count)), 1 + (int)draw(9));
   default: return draw_sink(a, f);
@@ -365,7 +374,7 @@ static struct kernel *applied(const struct kernel *k, const char *text, struct a
   return schedule_apply(k, &s, a, &out) == OK ? out : NULL;
 }
 
-static const char *const words[] = {"split", "order", "run", "fuse", "cut", "fetch", "stage", "sink"};
+static const char *const words[] = {"split", "order", "run", "fuse", "cut", "fetch", "stage", "sink", "part"};
 #define WORDS (int)(sizeof words / sizeof *words)
 struct tally {
   int drawn, refused, exact;

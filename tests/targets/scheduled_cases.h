@@ -48,6 +48,20 @@
    "    d[add(mul(kq, 8), kr),mt] = b[mt,add(mul(kq, 8), kr)] } } } }",
    {{16}, {1}, {40}, {15}, {-1}},
    false},
+  /* parts of a sum and of a maximum that needs it, in memory that all threads share; nests left to the target, and one sum alone */
+  {"kernel moments(in a: f32[n0,20], out b: f32[20], out c: f32[20], out d: f32[]) sizes 1 {"
+   "  buffer e: f32[4,20] in task"
+   "  par po < 4 { par m < 20 { var v0: f32 = 0:f32 %0 = floordiv(add(n0, 3), 4)"
+   "    red pi < min(%0, sub(n0, mul(po, %0))) { v0 = add(v0, a[add(mul(po, %0), pi),m]) } e[po,m] = v0 } }"
+   "  buffer f: f32[4,20] in task"
+   "  par qo < 4 { par m < 20 { var v1: f32 = 0:f32 red ps < 4 { v1 = add(v1, e[ps,m]) } var v2: f32 = div(v1, cast.f32(n0))"
+   "    var v3: f32 = -inf:f32 %0 = floordiv(add(n0, 3), 4)"
+   "    red qi < min(%0, sub(n0, mul(qo, %0))) { v3 = max(v3, sub(a[add(mul(qo, %0), qi),m], v2)) } f[qo,m] = v3 } }"
+   "  par m < 20 { var v4: f32 = 0:f32 red ps < 4 { v4 = add(v4, e[ps,m]) } b[m] = div(v4, cast.f32(n0))"
+   "    var v5: f32 = -inf:f32 red qs < 4 { v5 = max(v5, f[qs,m]) } c[m] = v5 }"
+   "  par one < 1 tasks { var v6: f32 = 0:f32 red ps < 4 { v6 = add(v6, f[ps,one]) } d[] = v6 } }",
+   {{1}, {3}, {16}, {1000}, {-1}},
+   false},
   /* a filter's gradient by blocks of rows, its partial sums in the result; borders cut */
   {"kernel filter(in a: f32[2,10,9,8], in b: f32[2,10,9,20], out c: f32[3,3,8,20]) {"
    "  par kh < 3 tasks { par kw < 3 tasks { red n < 2 { red hb < 3 { par cb < 2 {"
