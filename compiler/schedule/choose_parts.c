@@ -123,9 +123,7 @@ static void find_vectors(struct parts *p) {
 
 /* ---- steps ---- */
 
-static void add_text(struct parts *p, const char *step) {
-  p->text = p->text ? arena_printf(p->n->arena, "%s; %s", p->text, step) : step;
-}
+static void add_text(struct parts *p, const char *step) { p->text = p->text ? arena_printf(p->n->arena, "%s; %s", p->text, step) : step; }
 
 /* The loop whose turns are dealt to parts: the sum's outermost, together with those in it until there are turns for all. */
 static const char *dealt_loop(struct parts *p, const struct stmt **sum, int64_t parts, int64_t *turns, const char *number, int *loops) {
@@ -166,8 +164,8 @@ static void add_sums(struct parts *p) {
   struct arena *a = p->n->arena;
   int m = p->n->number;
   if (p->vectors)
-    add_text(p, arena_printf(a, "split i%d %lld -> ro%d ri%d", p->n->first_loop, (long long)(p->vectors * p->n->machine->vector_bytes / 4),
-                             m, m));
+    add_text(
+      p, arena_printf(a, "split i%d %lld -> ro%d ri%d", p->n->first_loop, (long long)(p->vectors * p->n->machine->vector_bytes / 4), m, m));
   for (const struct stmt *s = p->block; s; s = s->next) {
     if (is_red(s))
       add_sum(p, s);

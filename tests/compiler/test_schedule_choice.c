@@ -78,7 +78,7 @@ struct choice_case {
 #define MOMENTS_APART(images, side, channels) \
   MOMENTS_OF(images "," channels "," side "," side, channels, images, side, "i1,i0,i2,i3", "i4,i0,i5,i6", "")
 #define SUM(count) \
-  "kernel k(in a: f32[" count "], out b: f32[]) { var v0: f32 = 0:f32 red i0 < " count " { v0 = add(v0, a[i0]) } b[] = v0 }"
+  "kernel k(in a: f32[" count "], in b: f32[], out c: f32[]) { var v0: f32 = b[] red i0 < " count " { v0 = add(v0, a[i0]) } c[] = v0 }"
 
 static const struct choice_case cases[] = {
   {"few rows", PRODUCT("8", "256", "512", ""), "x86-64-v4",
