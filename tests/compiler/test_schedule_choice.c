@@ -164,8 +164,8 @@ static const struct choice_case cases[] = {
   {"taps that reach far", TAPS("9", "26", "32"), "x86-64-v4", "split w 8 -> wo wi; cut wo at 1 2 3 -> wop0 wop1 wop2 wop3"},
   {"a filter, 16 registers", FILTER("3", "96", "32", "2", "16", "16", "18", "576", "32"), "x86-64-v3", NULL},
   {"statistics of channels: parts, in the order of memory", MOMENTS("8", "32", "64", ""), "x86-64-v4",
-   "split i0 64 -> ro0 ri0; fuse i1 i2 -> pt; part pt 16 -> po pi ps; sink ri0 under pi i3 in register; fuse i4 i5 -> pt0_1; part pt0_1 16 -> "
-   "po0_1 pi0_1 ps0_1; sink ri0 under pi0_1 i6 in register; run po po0_1 ro0 tasks; run ri0 lanes"},
+   "split i0 64 -> ro0 ri0; fuse i1 i2 -> pt; part pt 16 -> po pi ps; sink ri0 under pi i3 in register; fuse i4 i5 -> pt0_1; part pt0_1 16 "
+   "-> po0_1 pi0_1 ps0_1; sink ri0 under pi0_1 i6 in register; run po po0_1 ro0 tasks; run ri0 lanes"},
   {"fewer channels at a time with 16 registers", MOMENTS("16", "16", "128", ""), "x86-64-v3", "split i0 64 -> ro0 ri0; part i1 16 -> po"},
   {"also of an open number of images", MOMENTS("n0", "16", "64", " sizes 1"), "x86-64-v4", "split i0 64 -> ro0 ri0; part i1 16 -> po pi"},
   {"of so few that their sums would wait", MOMENTS("32", "32", "16", ""), "x86-64-v3", "part i1 16 -> po pi ps; part i4 16 -> po0_1"},
