@@ -2,19 +2,7 @@
 #ifndef TFC_COMPILER_KERNEL_CLONE_H
 #define TFC_COMPILER_KERNEL_CLONE_H
 
-#include "ir/flow/flow.h"
-
-/* A pure kernel with one result, as fuse.c sees it. */
-struct producer {
-  const struct flow_node *node;
-  uint32_t buffer; /* its output */
-  int depth;       /* par loops */
-  uint32_t locals[LIMIT_RANK];
-  const expr_id *index; /* of its store */
-  int index_count;
-  expr_id value[2]; /* what it stores (parts) */
-  bool is_map, is_reduction;
-};
+#include "compiler/edit/producer_form.h"
 
 /* The kernel under construction. */
 struct clone {

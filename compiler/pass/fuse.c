@@ -17,6 +17,7 @@
 #include "compiler/edit/kernel_clone.h"
 #include "compiler/edit/kernel_form.h"
 #include "compiler/edit/kernel_loads.h"
+#include "compiler/edit/producer_form.h"
 #include "compiler/pass/pass.h"
 #include "ir/schedule/cost.h"
 
@@ -39,98 +40,6 @@ struct fuser {
   struct users *users; /* per value */
   uint32_t value_count;
 };
-
-/* ---- forms ---- */
-
-/* The chain of par loops from the top; *inner is the block inside. */
-static int par_nest(const struct kernel *k, uint32_t *locals, const struct stmt **inner) {
-  const struct stmt *s = k->body;
-  int depth = 0;
-  while (s && !s->next && s->kind == STMT_FOR && s->loop == LOOP_PAR && depth < LIMIT_RANK) {
-    locals[depth++] = s->local;
-    s = s->body;
-  }
-  *inner = s;
-  return depth;
-}
-
-static bool is_local(const struct kernel *k, expr_id e, uint32_t local) {
-  return expr_get(k, e)->op == SCALAR_LOCAL && expr_get(k, e)->imm == (int64_t)local;
-}
-
-/* Whether a store goes to the element that the par loops stand for: its index is their variables in order; a dimension of
- * size 1 may have no loop. */
-static bool stores_at_loops(const struct kernel *k, const struct stmt *s, const uint32_t *locals, int depth) {
-  const struct kernel_buffer *b = &k->buffers.items[s->buffer];
-  int loop = 0;
-  for (int i = 0; i < s->index_count; i++) {
-    int64_t zero;
-    if (loop < depth && is_local(k, s->index[i], locals[loop]))
-      loop++;
-    else if (b->dims[i] != 1 || !expr_is_const(k, s->index[i], &zero) || zero != 0)
-      return false;
-  }
-  return loop == depth;
-}
-
-static bool block_is_plain(const struct stmt *s) { /* sums and the like: no checks, no stores before the last */
-  for (; s; s = s->next) {
-    if (s->kind == STMT_STORE)
-      return s->next == NULL;
-    if (s->kind == STMT_FOR && s->loop == LOOP_RED) {
-      for (const struct stmt *t = s->body; t; t = t->next)
-        if (t->kind == STMT_STORE || t->kind == STMT_CHECK || t->kind == STMT_IF || t->kind == STMT_WHILE ||
-            (t->kind == STMT_FOR && t->loop != LOOP_RED))
-          return false;
-    } else if (s->kind != STMT_VAR && s->kind != STMT_SET) {
-      return false;
-    }
-  }
-  return false;
-}
-
-static uint32_t count_outputs(const struct flow_node *n, uint32_t *buffer) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < n->kernel->buffers.count; i++) {
-    if (n->args[i].var || n->kernel->buffers.items[i].mode == BUFFER_INOUT || n->kernel->buffers.items[i].mode == BUFFER_SCRATCH)
-      return 0;
-    if (n->kernel->buffers.items[i].mode == BUFFER_OUT)
-      count++, *buffer = i;
-  }
-  return count;
-}
-
-/* A pure kernel with one result. */
-static bool producer_form(const struct flow_node *n, struct producer *out) {
-  memset(out, 0, sizeof *out);
-  if (!n || n->op != FLOW_KERNEL || n->stateful || count_outputs(n, &out->buffer) != 1)
-    return false;
-  const struct kernel *k = n->kernel;
-  const struct stmt *s;
-  out->node = n;
-  out->depth = par_nest(k, out->locals, &s);
-  bool complex = dtype_is_complex(k->buffers.items[out->buffer].dtype);
-  if (s && s->kind == STMT_STORE && s->buffer == out->buffer && stores_at_loops(k, s, out->locals, out->depth)) {
-    const struct stmt *second = s->next;
-    if (complex ? !second || second->next || second->kind != STMT_STORE || second->part != 1 || s->part != 0 : second != NULL)
-      return false;
-    out->is_map = true;
-    out->index = s->index;
-    out->index_count = s->index_count;
-    out->value[0] = s->value;
-    out->value[1] = complex ? second->value : NO_EXPR;
-    return true;
-  }
-  if (!block_is_plain(s) || complex)
-    return false;
-  while (s->next)
-    s = s->next;
-  out->index = s->index;
-  out->index_count = s->index_count;
-  out->value[0] = s->value;
-  out->is_reduction = s->buffer == out->buffer && stores_at_loops(k, s, out->locals, out->depth);
-  return out->is_reduction;
-}
 
 /* ---- costs ---- */
 
@@ -268,7 +177,6 @@ static bool inline_one(struct fuser *fu, flow_id id) {
 
 /* Whether the consumer loads the producer's value only at its own element, and both have the same dims. */
 static bool same_elements(struct fuser *fu, const struct producer *p, const struct producer *c, uint32_t buffer) {
-  const struct kernel *k = c->node->kernel;
   const struct flow_value *x = &fu->flow->values.items[p->node->args[p->buffer].value];
   const struct flow_value *y = &fu->flow->values.items[c->node->args[c->buffer].value];
   if (x->rank != y->rank)
@@ -276,19 +184,7 @@ static bool same_elements(struct fuser *fu, const struct producer *p, const stru
   for (int i = 0; i < x->rank; i++)
     if (dim_equal(fu->flow->dims, x->dims[i], y->dims[i]) != 1)
       return false;
-  for (expr_id e = 1; e < k->exprs.count; e++) {
-    const struct expr *load = expr_get(k, e);
-    if (load->op != SCALAR_LOAD || load->imm != (int64_t)buffer)
-      continue;
-    for (int i = 0; i < load->count; i++) {
-      int64_t zero;
-      expr_id at = expr_operand(k, e, i);
-      bool one = k->buffers.items[buffer].dims[i] == 1 && expr_is_const(k, at, &zero) && zero == 0;
-      if (!one && at != c->index[i])
-        return false;
-    }
-  }
-  return true;
+  return producer_loads_own(c, buffer);
 }
 
 static bool used_before(const struct fuser *fu, value_id v, flow_id id) {

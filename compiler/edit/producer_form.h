@@ -1,0 +1,24 @@
+/* producer_form.h: kernels that make one value element by element, as passes see them that join kernels or say where one stores. */
+#ifndef TFC_COMPILER_PRODUCER_FORM_H
+#define TFC_COMPILER_PRODUCER_FORM_H
+
+#include "ir/flow/flow.h"
+
+/* A pure kernel with one result: par loops around the store of an element (`map`), or around sums and the store of what is made of them. */
+struct producer {
+  const struct flow_node *node;
+  uint32_t buffer; /* its output */
+  int depth;       /* par loops */
+  uint32_t locals[LIMIT_RANK];
+  const expr_id *index; /* of its store */
+  int index_count;
+  expr_id value[2]; /* what it stores (parts) */
+  bool is_map, is_reduction;
+};
+
+/* False: the node is no such kernel. */
+bool producer_form(const struct flow_node *node, struct producer *out);
+/* Whether all loads from the buffer are of the element that is stored; its rank is the result's. */
+bool producer_loads_own(const struct producer *producer, uint32_t buffer);
+
+#endif
