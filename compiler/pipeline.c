@@ -54,6 +54,7 @@ const struct pass passes[] = {
   {"sweep", pass_dead, FACT_FUSED, 0, 0, .after = "nothing is left of what fusing made unneeded"},
   {"partition", pass_partition, FACT_FUSED, FACT_PARTS, 0, .after = "each task has its own flow; cuts are send and receive"},
   {"hold", pass_hold, FACT_PARTS, 0, 0, .after = "what a part changes comes after what it receives"},
+  {"assign", pass_assign, FACT_PARTS, 0, 0, .after = "what is made only to be assigned is made in the variable"},
   {"order", pass_order, FACT_PARTS, FACT_ORDER, 0, .after = "nodes have an order, and what must stay of a variable is a copy", order_verify,
    order_print},
   {"share", pass_share, FACT_PARTS, 0, 0, .after = "no kernel is there in more than a few sizes"},

@@ -149,11 +149,24 @@ void node_guard(struct flow_node *n, struct flow_guard guard, struct arena *aren
   n->guard_count++;
 }
 
-void node_follow(struct flow_node *n, flow_id before) {
+bool node_follows(const struct flow_node *n, flow_id before) {
   for (uint32_t i = 0; i < n->controls.count; i++)
     if (n->controls.items[i] == before)
-      return;
-  vec_push(&n->controls, before);
+      return true;
+  return false;
+}
+
+void node_follow(struct flow_node *n, flow_id before) {
+  if (!node_follows(n, before))
+    vec_push(&n->controls, before);
+}
+
+void node_follow_no_more(struct flow_node *n, flow_id before) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < n->controls.count; i++)
+    if (n->controls.items[i] != before)
+      n->controls.items[kept++] = n->controls.items[i];
+  n->controls.count = kept;
 }
 
 void node_make_noop(struct flow_node *n) {

@@ -34,7 +34,9 @@ struct flow_node *flow_append(struct flow *f, enum flow_op op, const struct flow
 value_id flow_append_output(struct flow *f, struct flow_node *node, flow_id id, struct flow_value like);
 void node_guard(struct flow_node *node, struct flow_guard guard, struct arena *arena); /* the new guard is the outermost */
 void node_follow(struct flow_node *node, flow_id before);                              /* a control edge, once */
-void node_make_noop(struct flow_node *node);                                           /* it only keeps its place in the order of others */
+bool node_follows(const struct flow_node *node, flow_id before);
+void node_follow_no_more(struct flow_node *node, flow_id before);
+void node_make_noop(struct flow_node *node); /* it only keeps its place in the order of others */
 
 /* Numbers the nodes anew, so that each comes after what it needs; otherwise they keep their order. */
 void flow_sort(struct flow *f);

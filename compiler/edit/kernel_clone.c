@@ -49,15 +49,25 @@ static kernel_dim map_dim(struct source *s, kernel_dim d) {
   return dim_is_const(s->to->flow->dims, size, &value) ? value : DIM_OF_SIZE(size_number(s->to, size));
 }
 
+static bool is_old(const struct clone *cl, value_id v) {
+  for (uint32_t i = 0; i < cl->old.count; i++)
+    if (cl->old.items[i] == v)
+      return true;
+  return false;
+}
+
 static uint32_t map_buffer(struct source *s, uint32_t b) {
   if (s->buffer[b])
     return s->buffer[b] - 1;
   struct clone *cl = s->to;
   const struct kernel_buffer *from = &s->node->kernel->buffers.items[b];
   struct flow_arg arg = s->node->args[b];
-  if (from->mode == BUFFER_IN) /* a value is bound once */
+  if (is_old(cl, arg.value))
+    arg = (struct flow_arg){.var = cl->updates};
+  if (from->mode == BUFFER_IN) /* a value is bound once, and an old one where the variable is */
     for (uint32_t i = 0; i < cl->args.count; i++)
-      if (cl->kernel->buffers.items[i].mode == BUFFER_IN && cl->args.items[i].value == arg.value && cl->args.items[i].var == arg.var)
+      if ((cl->kernel->buffers.items[i].mode == BUFFER_IN || is_old(cl, s->node->args[b].value)) && cl->args.items[i].value == arg.value &&
+          cl->args.items[i].var == arg.var)
         return (s->buffer[b] = i + 1) - 1;
   kernel_dim dims[LIMIT_RANK];
   for (int i = 0; i < from->rank; i++)
@@ -300,6 +310,16 @@ void clone_part(struct clone *cl, const struct producer *p, const struct produce
   stmt_store(cl->kernel, tail, map_buffer(&map, c->buffer), 0, index, c->index_count, value);
   source_free(&map);
   source_free(&sum);
+}
+
+void clone_update(struct clone *cl, const struct flow_node *node, uint32_t result) {
+  struct source s = source_make(cl, node);
+  map_all_buffers(&s);
+  uint32_t made = map_buffer(&s, result);
+  cl->kernel->buffers.items[made].mode = BUFFER_INOUT;
+  cl->args.items[made] = (struct flow_arg){.var = cl->updates};
+  map_block(&s, node->kernel->body, &cl->kernel->body, NULL);
+  source_free(&s);
 }
 
 void clone_finish(const struct clone *cl, struct flow_node *n) {

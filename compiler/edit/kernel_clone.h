@@ -10,6 +10,8 @@ struct clone {
   struct kernel *kernel;
   VEC(struct flow_arg) args;
   VEC(dim) sizes;
+  uint32_t updates;  /* a variable's number + 1, of which `old` are values from before: they are loaded from where it is updated; 0: none */
+  VEC(value_id) old; /* the caller's */
 };
 
 void clone_begin(struct clone *cl, struct flow *flow, const char *name);
@@ -20,6 +22,8 @@ void clone_inline(struct clone *cl, const struct flow_node *consumer, uint32_t b
 void clone_epilogue(struct clone *cl, const struct producer *p, const struct producer *c, uint32_t buffer, bool keep);
 /* The sum `p` for those elements only that the map `c` loads, each once, and stores what it makes of them. */
 void clone_part(struct clone *cl, const struct producer *p, const struct producer *c, uint32_t buffer);
+/* The kernel with its result, buffer `result`, in the variable that it updates. */
+void clone_update(struct clone *cl, const struct flow_node *node, uint32_t result);
 /* Puts kernel, arguments, sizes, inputs and outputs into the node. */
 void clone_finish(const struct clone *cl, struct flow_node *node);
 /* Whether a value is a number known while compiling. */

@@ -61,10 +61,7 @@ static uint32_t count_outputs(const struct flow_node *n, uint32_t *buffer) {
   return count;
 }
 
-bool producer_form(const struct flow_node *n, struct producer *out) {
-  memset(out, 0, sizeof *out);
-  if (!n || n->op != FLOW_KERNEL || n->stateful || count_outputs(n, &out->buffer) != 1)
-    return false;
+static bool form_of(const struct flow_node *n, struct producer *out) {
   const struct kernel *k = n->kernel;
   const struct stmt *s;
   out->node = n;
@@ -107,4 +104,22 @@ bool producer_loads_own(const struct producer *p, uint32_t buffer) {
     }
   }
   return true;
+}
+
+bool producer_form(const struct flow_node *n, struct producer *out) {
+  memset(out, 0, sizeof *out);
+  return n && n->op == FLOW_KERNEL && !n->stateful && count_outputs(n, &out->buffer) == 1 && form_of(n, out);
+}
+
+static uint32_t count_written(const struct flow_node *n, uint32_t *buffer) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < n->kernel->buffers.count; i++)
+    if (n->kernel->buffers.items[i].mode != BUFFER_IN)
+      count++, *buffer = i;
+  return count;
+}
+
+bool update_form(const struct flow_node *n, struct producer *out) {
+  memset(out, 0, sizeof *out);
+  return n && n->op == FLOW_KERNEL && count_written(n, &out->buffer) == 1 && n->args[out->buffer].var && form_of(n, out);
 }

@@ -7,7 +7,7 @@
 /* A pure kernel with one result: par loops around the store of an element (`map`), or around sums and the store of what is made of them. */
 struct producer {
   const struct flow_node *node;
-  uint32_t buffer; /* its output */
+  uint32_t buffer; /* its output; of an update: the variable */
   int depth;       /* par loops */
   uint32_t locals[LIMIT_RANK];
   const expr_id *index; /* of its store */
@@ -18,6 +18,8 @@ struct producer {
 
 /* False: the node is no such kernel. */
 bool producer_form(const struct flow_node *node, struct producer *out);
+/* The same for a kernel that makes no value, but updates one variable. */
+bool update_form(const struct flow_node *node, struct producer *out);
 /* Whether all loads from the buffer are of the element that is stored; its rank is the result's. */
 bool producer_loads_own(const struct producer *producer, uint32_t buffer);
 

@@ -265,9 +265,26 @@ static void clone_joined(struct fuser *fu, struct clone *made, const struct prod
     clone_epilogue(made, p, c, buffer, fu->users[c->node->args[buffer].value].nodes.count > 1);
 }
 
+/* Whether what a map makes goes, through other maps at most, into the update of a variable that it reads: then it will be part of that
+ * (assign.c), which costs less than a value in between. */
+static bool goes_into_update(const struct fuser *fu, const struct producer *map) {
+  struct producer p = *map, update;
+  while (p.is_map && fu->users[p.node->args[p.buffer].value].nodes.count == 1) {
+    flow_id user = fu->users[p.node->args[p.buffer].value].nodes.items[0];
+    const struct flow_node *n = user == UINT32_MAX ? NULL : fu->flow->nodes.items[user];
+    if (!n || n->op != FLOW_KERNEL || n->task != map->node->task)
+      return false;
+    if (reads_what_is_updated(fu->flow, map->node, n))
+      return update_form(n, &update) && update.is_map;
+    if (!producer_form(n, &p))
+      return false;
+  }
+  return false;
+}
+
 static bool join_one(struct fuser *fu, flow_id id, bool is_part) {
   struct producer c, p;
-  if (!producer_form(fu->flow->nodes.items[id], &c) || !c.is_map || c.value[1])
+  if (!producer_form(fu->flow->nodes.items[id], &c) || !c.is_map || c.value[1] || goes_into_update(fu, &c))
     return false;
   for (uint32_t b = 0; b < c.node->kernel->buffers.count; b++) {
     value_id v = c.node->args[b].value;

@@ -234,6 +234,24 @@ def strategy_allreduce():
     single_machine_training()
 
 
+@case("assign", "--entry", "train: x -> loss | train")
+def assigned_step():
+    """Keras's momentum; what is turned around cannot be stored where it is read."""
+    w, m, t = [tf.get_variable(name, [4], use_resource=True) for name in "wmt"]
+    loss = tf.reduce_sum(tf.square(x_of(4) - w), name="loss")
+    moved = m.assign(0.9 * m - 0.1 * tf.gradients(loss, w)[0])
+    tf.group(w.assign(w + moved), t.assign(tf.reverse(t, [0])), name="train")
+
+
+@case("assign", "--entry", "train: x -> | train")
+def adam_step():
+    """As Keras writes it: a moment becomes part of its update, whatever makes the gradient."""
+    w, m, v = [tf.get_variable(name, [64, 32], use_resource=True) for name in "wmv"]
+    g = tf.matmul(x_of(8, 64), tf.ones([8, 32]), transpose_a=True)
+    m_new, v_new = m.assign_add((g - m) * 0.1), v.assign_add((tf.square(g) - v) * 0.01)
+    tf.group(w.assign_sub(m_new / (tf.sqrt(v_new) + 1e-7)), name="train")
+
+
 def main():
     tf.disable_v2_behavior()
     for name, (build, pass_name, args) in CASES.items():
