@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compiler/emit_tables.h"
+#include "compiler/edit/flow_edit.h"
 #include "compiler/pass/lanes.h"
 #include "compiler/pass/order.h"
 #include "compiler/pass/plan.h"
@@ -335,7 +336,7 @@ static status write_instr(struct flow_writer *f, const struct flow_node *node, u
     instr.outputs = slot_list(f, node->outputs.items, node->outputs.count);
   }
   TRY(write_details(f, node, &instr, number));
-  if (node->op != FLOW_IF && node->op != FLOW_WHILE && flow_node_changes(node))
+  if (node->op != FLOW_IF && node->op != FLOW_WHILE && node_changes(node))
     instr.flags |= INSTR_CHANGES;
   instr.guards = guard_list(f, node);
   bool arrives = node->op == FLOW_FEED || node->op == FLOW_RECV || node->op == FLOW_HOST || node->op == FLOW_READ || node->op == FLOW_IF ||

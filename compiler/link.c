@@ -52,10 +52,12 @@ static const struct {
   const char *host, *symbol;
 } parts[] = {
 #define HOST(name, function)
+#define ROUND(name, function)
 #define PART(name, function) {#name, #function},
 #define USES(name, part) {#name, #part},
 #include "runtime/host/host.def"
 #undef HOST
+#undef ROUND
 #undef PART
 #undef USES
 };

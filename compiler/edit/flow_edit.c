@@ -123,6 +123,37 @@ bool node_calls(const struct flow_node *n) {
   return false;
 }
 
+/* A round (runtime/host/host.def) drops what is given up, and knows what comes twice. */
+static bool is_round(const char *host) {
+  static const char *const rounds[] = {
+#define HOST(name, function)
+#define PART(name, function)
+#define USES(name, part)
+#define ROUND(name, function) #name,
+#include "runtime/host/host.def"
+#undef HOST
+#undef PART
+#undef USES
+#undef ROUND
+  };
+  for (size_t i = 0; i < sizeof rounds / sizeof *rounds; i++)
+    if (strcmp(rounds[i], host) == 0)
+      return true;
+  return false;
+}
+
+bool node_changes(const struct flow_node *n) {
+  if (n->op == FLOW_HOST)
+    return (n->stateful || n->blocks) && !is_round(n->host);
+  if (node_updates(n))
+    return true;
+  for (uint32_t r = 0; r < n->region_count; r++)
+    for (flow_id id = 1; id < n->branches[r]->nodes.count; id++)
+      if (n->branches[r]->nodes.items[id] && node_changes(n->branches[r]->nodes.items[id]))
+        return true;
+  return false;
+}
+
 /* ---- new nodes ---- */
 
 struct flow_node *flow_append(struct flow *f, enum flow_op op, const struct flow_node *named, uint32_t task, flow_id *id) {

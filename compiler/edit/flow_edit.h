@@ -28,6 +28,8 @@ void flow_touches(const struct flow *flow, void (*found)(void *self, uint32_t va
 
 /* Whether the node, or one in its regions, calls the runtime: it may have effects beside variables and failures. */
 bool node_calls(const struct flow_node *node);
+/* Whether the node, or one in its regions, updates a variable or is a call that others may see. */
+bool node_changes(const struct flow_node *node);
 
 /* A node at the end of the flow with one output like `like`. */
 struct flow_node *flow_append(struct flow *f, enum flow_op op, const struct flow_node *named, uint32_t task, flow_id *id);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "compiler/pass/pass.h"
-#include "compiler/pass/order.h"
+#include "compiler/edit/flow_edit.h"
 
 struct hold_edge {
   uint32_t from, to;
@@ -208,7 +208,7 @@ static void find_places(struct hold *h) {
 
 static bool is_meeting(const struct flow_node *n) { return n->op == FLOW_HOST && strncmp(n->host, "Collective", 10) == 0; }
 
-static bool is_held(const struct flow_node *n) { return n && flow_node_changes(n) && !is_meeting(n); }
+static bool is_held(const struct flow_node *n) { return n && node_changes(n) && !is_meeting(n); }
 
 /* What needs a change of this part, directly or through other tasks. */
 static bool *mark_after_changes(struct hold *h, uint32_t part) {

@@ -9,7 +9,6 @@
 #include "compiler/pass/order.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "compiler/edit/part_walk.h"
 #include "compiler/pass/pass.h"
@@ -33,7 +32,7 @@ struct order_walk {
   uint32_t *first_reader; /* per variable: index + 1 into readers of its first one, or 0 */
   VEC(struct reader) readers;
   uint32_t var_count;
-  VEC(uint32_t) updated; /* of the node looked at last */
+  VEC(uint32_t) updated; /* scratch of collect_updates */
 };
 enum node_state { NODE_LATER, NODE_HELD, NODE_BUSY, NODE_DONE };
 
@@ -65,29 +64,7 @@ static bool updates_var(const struct flow_node *node, uint32_t var) {
   return false;
 }
 
-static bool flow_changes(const struct flow *flow) {
-  for (uint32_t i = 1; i < flow->nodes.count; i++)
-    if (flow->nodes.items[i] && flow_node_changes(flow->nodes.items[i]))
-      return true;
-  return false;
-}
-
-bool flow_node_changes(const struct flow_node *node) {
-  if (node->op == FLOW_HOST && strncmp(node->host, "Sync", 4) == 0)
-    return false; /* a round drops what is given up, and knows what comes twice */
-  if (node->op == FLOW_ASSIGN || (node->op == FLOW_HOST && (node->stateful || node->blocks)))
-    return true;
-  for (uint32_t i = 0; node->op == FLOW_KERNEL && i < node->kernel->buffers.count; i++)
-    if (node->args[i].var && node->kernel->buffers.items[i].mode != BUFFER_IN)
-      return true;
-  for (uint32_t i = 0; node->op != FLOW_HOST && i < node->region_count; i++)
-    if (flow_changes(node->branches[i]))
-      return true;
-  return false;
-}
-
-/* The variables that a node, or one in its regions, updates; some may be in the list twice. */
-static void collect_updates(struct order_walk *s, const struct flow_node *node) {
+static void add_updates(struct order_walk *s, const struct flow_node *node) {
   if (node->op == FLOW_ASSIGN)
     vec_push(&s->updated, node->var);
   for (uint32_t i = 0; node->op == FLOW_KERNEL && i < node->kernel->buffers.count; i++)
@@ -96,11 +73,16 @@ static void collect_updates(struct order_walk *s, const struct flow_node *node) 
   for (uint32_t r = 0; r < node->region_count; r++)
     for (uint32_t i = 1; i < node->branches[r]->nodes.count; i++)
       if (node->branches[r]->nodes.items[i])
-        collect_updates(s, node->branches[r]->nodes.items[i]);
+        add_updates(s, node->branches[r]->nodes.items[i]);
+}
+
+/* Puts into `updated` the variables that a node, or one in its regions, updates; some may be there twice. */
+static void collect_updates(struct order_walk *s, const struct flow_node *node) {
+  s->updated.count = 0;
+  add_updates(s, node);
 }
 
 static bool is_update(struct order_walk *s, const struct flow_node *node) {
-  s->updated.count = 0;
   collect_updates(s, node);
   return s->updated.count > 0;
 }
@@ -292,23 +274,26 @@ static void protect_reads(struct order_walk *s, flow_id id) {
       snapshot(s, v, id);
     s->origin[v] = 0; /* nobody reads it through the variable any more */
   }
-  is_update(s, node);
+  collect_updates(s, node);
   for (uint32_t i = 0; i < s->updated.count; i++) {
     need(s, s->last_update[s->updated.items[i]], id);
     s->last_update[s->updated.items[i]] = id;
   }
 }
 
-static bool waits(const struct order_walk *s, flow_id id) {
-  return s->flow->nodes.items[id] && (s->state[id] == NODE_HELD || s->state[id] == NODE_LATER);
+/* A snapshot (they have the numbers from node_count on, and no state) has run since it was made. */
+static bool is_done(const struct order_walk *s, flow_id id) {
+  return !s->flow->nodes.items[id] || id >= s->node_count || s->state[id] == NODE_DONE;
 }
 
-/* Runs the held updates that this node needs; and snapshots that an earlier call made, which have higher numbers. */
+static bool waits(const struct order_walk *s, flow_id id) { return !is_done(s, id) && s->state[id] != NODE_BUSY; }
+
+/* Runs what this node needs and has not run, held updates among it. */
 static status emit_needs(struct order_walk *s, const struct flow_node *node) {
   for (uint32_t i = 0; i < input_count(node); i++) {
     value_id v = flow_input(node, i);
     flow_id producer = v ? s->flow->values.items[v].producer : 0;
-    if (producer && producer < s->node_count && waits(s, producer))
+    if (producer && waits(s, producer))
       TRY(emit(s, producer));
   }
   for (uint32_t i = 0; i < node->controls.count; i++)
@@ -317,11 +302,14 @@ static status emit_needs(struct order_walk *s, const struct flow_node *node) {
   return OK;
 }
 
-/* Whether a node that has not run could run now: what it waits for has run, or is pure and could run too. The search gives
- * up after a few nodes: then the read keeps its place. */
+/* Nodes looked at for each read beside an update, which keeps the walk linear: a read has few nodes before it, and one that has more
+ * keeps its place. */
+#define READ_SEARCH_MAX 32
+
+/* Whether a node that has not run could run now: what it waits for has run, or is pure and could run too. */
 static bool may_run_now(struct order_walk *s, flow_id id, int *budget) {
   const struct flow_node *node = s->flow->nodes.items[id];
-  if (!node || s->state[id] == NODE_DONE)
+  if (is_done(s, id))
     return true;
   bool pure = node->op == FLOW_READ || node->op == FLOW_VARIABLE || node->op == FLOW_CONST || node->op == FLOW_ALIAS ||
               node->op == FLOW_KERNEL || node->op == FLOW_FEED || node->op == FLOW_IF || node->op == FLOW_NOOP;
@@ -341,13 +329,13 @@ static bool may_run_now(struct order_walk *s, flow_id id, int *budget) {
 /* Reads of what `update` is about to change, which no edge orders after it. */
 static status emit_readers(struct order_walk *s, flow_id update) {
   VEC(uint32_t) vars = {0};
-  is_update(s, s->flow->nodes.items[update]);
+  collect_updates(s, s->flow->nodes.items[update]);
   for (uint32_t i = 0; i < s->updated.count; i++)
     vec_push(&vars, s->updated.items[i]);
   status result = OK;
   for (uint32_t i = 0; i < vars.count; i++)
     for (uint32_t r = s->first_reader[vars.items[i]]; r && result == OK; r = s->readers.items[r - 1].next) {
-      int budget = 32;
+      int budget = READ_SEARCH_MAX;
       flow_id id = s->readers.items[r - 1].node;
       if (s->state[id] == NODE_LATER && may_run_now(s, id, &budget))
         result = emit(s, id);
@@ -360,11 +348,11 @@ static status emit_readers(struct order_walk *s, flow_id update) {
 static bool is_ready(const struct order_walk *s, const struct flow_node *node) {
   for (uint32_t i = 0; i < input_count(node); i++) {
     flow_id producer = s->flow->values.items[flow_input(node, i)].producer;
-    if (producer && s->state[producer] != NODE_DONE)
+    if (producer && !is_done(s, producer))
       return false;
   }
   for (uint32_t i = 0; i < node->controls.count; i++)
-    if (s->flow->nodes.items[node->controls.items[i]] && s->state[node->controls.items[i]] != NODE_DONE)
+    if (!is_done(s, node->controls.items[i]))
       return false;
   return true;
 }

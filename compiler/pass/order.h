@@ -11,7 +11,7 @@
 #include "ir/flow/flow.h"
 
 struct order_need {
-  flow_id before, after; /* `before` must have run when `after` starts, although no edge says so */
+  flow_id before, after; /* `before` must have run when `after` starts, whether or not an edge says so too */
 };
 struct order_release {
   flow_id after;  /* the last node that uses */
@@ -19,7 +19,7 @@ struct order_release {
 };
 struct order {
   VEC(flow_id) nodes;                /* every node once */
-  VEC(struct order_need) needs;      /* what the order keeps beside the flow's edges */
+  VEC(struct order_need) needs;      /* what the order keeps for the sake of variables */
   VEC(struct order_release) release; /* in the order of nodes */
 };
 
@@ -31,7 +31,5 @@ void order_releases(const struct flow *flow, struct order *order);
 status order_verify(const struct flow *flow);
 /* The text for --emit order. */
 void order_print(const struct flow *flow, struct arena *arena, FILE *out);
-/* Whether a node, or a node in its regions, updates a variable or is a call that others may see. */
-bool flow_node_changes(const struct flow_node *node);
 
 #endif

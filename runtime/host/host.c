@@ -8,10 +8,12 @@
 #include "runtime/host/object.h"
 
 #define HOST(name, function) status function(struct host_call *call);
+#define ROUND HOST
 #define PART(name, function) __attribute__((weak)) status function(struct host_call *call);
 #define USES(name, part)
 #include "runtime/host/host.def"
 #undef HOST
+#undef ROUND
 #undef PART
 
 static const struct {
@@ -19,9 +21,11 @@ static const struct {
   host_function function;
 } rows[] = {
 #define HOST(name, function) {#name, function},
+#define ROUND HOST
 #define PART(name, function) {#name, function},
 #include "runtime/host/host.def"
 #undef HOST
+#undef ROUND
 #undef PART
 #undef USES
 };

@@ -13,7 +13,7 @@
 
 struct order_case {
   const char *name;
-  const char *nodes[8];
+  const char *nodes[16];
   const char *order; /* the nodes' numbers from 1; `s` a snapshot */
 };
 
@@ -37,6 +37,10 @@ static const struct order_case cases[] = {
   {"a read that waits for a receive keeps its place", {"c=const()", "assign0(c)", "q=read0#2", "v=recv()", "r=read0#4"}, "1 2 3 4 5"},
   {"what is sent goes right behind what makes it", {"v=recv()", "k=use(v)", "l=use(v)", "send(k)"}, "1 2 4 3"},
   {"what is sent of a variable needs no copy", {"c=const()", "assign0(c)", "q=read0#2", "r=read0", "send(r)", "send(q)"}, "1 4 5 2 3 6"},
+  {"a read whose inputs are copies runs before the update",
+   {"a=read0", "b=read1", "c=const()", "assign0(c)", "assign1(c)#4", "q=read1#5", "assign2(c)", "p=read2#7", "k=use(a,b)", "r=read2#9",
+    "d=const()", "e=const()", "f=const()", "g=const()"},
+   "1 2 3 s 4 s 5 6 9 10 7 8 11 12 13 14"},
   {"uses of other variables are nobody's concern", {"r=read0", "c=const()", "assign1(c)", "k=use(r)#3"}, "1 2 3 4"},
 };
 
@@ -123,7 +127,7 @@ static void order_keeps_values_apart(void **state) {
     arena_init(&f.arena);
     f.flow = flow_create(&f.arena, dims_create(&f.arena));
     uint32_t written = 0;
-    for (; written < 8 && cases[i].nodes[written]; written++)
+    for (; written < 16 && cases[i].nodes[written]; written++)
       add_node(&f, cases[i].nodes[written]);
     struct order order;
     assert_int_equal(order_flow(f.flow, &order), OK);
