@@ -57,7 +57,13 @@ static uint32_t name_distance(const char *wanted, const char *name) {
   return *wanted && is_scope_of(wanted, name) ? least(distance, SCOPE_COST) : distance;
 }
 
-void nearest_begin(struct nearest *nearest, const char *wanted) { *nearest = (struct nearest){.wanted = wanted}; }
+void nearest_begin(struct nearest *nearest, const char *wanted) { *nearest = (struct nearest){.wanted = wanted, .room = NEAREST_SHOWN}; }
+
+void nearest_begin_words(struct nearest *nearest, const char *wanted, const char *const *words, size_t count) {
+  *nearest = (struct nearest){.wanted = wanted, .room = NEAREST_WORDS};
+  for (size_t i = 0; i < count; i++)
+    nearest_add(nearest, words[i]);
+}
 
 void nearest_add(struct nearest *nearest, const char *name) {
   if (!name)
@@ -66,27 +72,34 @@ void nearest_add(struct nearest *nearest, const char *name) {
   nearest->total++;
   while (at > 0 && nearest->best[at - 1].distance > distance)
     at--;
-  if (at == NEAREST_SHOWN)
+  if (at == nearest->room)
     return;
-  nearest->shown += nearest->shown < NEAREST_SHOWN;
+  nearest->shown += nearest->shown < nearest->room;
   memmove(&nearest->best[at + 1], &nearest->best[at], (nearest->shown - 1 - at) * sizeof nearest->best[0]);
   nearest->best[at].name = name;
   nearest->best[at].distance = distance;
 }
 
 /* A third of the letters may be wrong, or all scopes; of one or two letters none but their case. */
-static bool is_near(const struct nearest *nearest) {
+const char *nearest_meant(const struct nearest *nearest) {
   uint32_t length = (uint32_t)strlen(nearest->wanted), most = length < 3 ? 1 : 2 * length / 3;
-  return nearest->shown && nearest->best[0].distance <= (length > 2 && most < SCOPE_COST ? SCOPE_COST : most);
+  bool is_near = nearest->shown && nearest->best[0].distance <= (length > 2 && most < SCOPE_COST ? SCOPE_COST : most);
+  return is_near ? nearest->best[0].name : NULL;
 }
 
-const char *nearest_text(const struct nearest *nearest, const char *lead, char *text, size_t size) {
+const char *nearest_list(const struct nearest *nearest, const char *lead, char *text, size_t size) {
   size_t used = (size_t)snprintf(text, size, "%s%s", lead, nearest->total ? "" : "none");
   for (uint32_t i = 0; i < nearest->shown && used < size; i++)
     used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", nearest->best[i].name);
   if (nearest->total > nearest->shown && used < size)
-    used += (size_t)snprintf(text + used, size - used, " and %llu more", (unsigned long long)(nearest->total - nearest->shown));
-  if (is_near(nearest) && used < size)
-    snprintf(text + used, size - used, "; did you mean '%s'?", nearest->best[0].name);
+    snprintf(text + used, size - used, " and %llu more", (unsigned long long)(nearest->total - nearest->shown));
+  return text;
+}
+
+const char *nearest_text(const struct nearest *nearest, const char *lead, char *text, size_t size) {
+  size_t used = strlen(nearest_list(nearest, lead, text, size));
+  const char *meant = nearest_meant(nearest);
+  if (meant)
+    snprintf(text + used, size - used, "; did you mean '%s'?", meant);
   return text;
 }

@@ -54,13 +54,8 @@ status command_emit(struct build *b) {
                                       "plan",  "llvm", "asm",   "cuda",     "ptx",        "dot"};
   struct nearest nearest;
   char text[256];
-  bool known = false;
-  nearest_begin(&nearest, kind);
-  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-    known = known || strcmp(kind, kinds[i]) == 0;
-    nearest_add(&nearest, kinds[i]);
-  }
-  if (!known)
+  nearest_begin_words(&nearest, kind, kinds, sizeof kinds / sizeof *kinds);
+  if (strcmp(nearest.best[0].name, kind) != 0)
     return fail(INVALID_ARGUMENT, "--emit %s: %s", kind, nearest_text(&nearest, "there are: ", text, sizeof text));
   TRY(pipeline_run(b));
   if (strcmp(kind, "graph") == 0)

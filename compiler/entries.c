@@ -119,25 +119,43 @@ static status entry_parse(struct arena *arena, const char *text, struct entry_sp
 
 /* ---- checks ---- */
 
-/* The nearest of what the graph has, with outputs or without: behind the error about a name that is not there. */
-static status suggest(const struct graph *graph, const char *name, bool with_outputs, status code) {
-  struct nearest nearest;
+enum offered { OFFER_TENSORS, OFFER_PLACEHOLDERS, OFFER_OPERATIONS };
+
+static bool is_offered(const struct node *node, enum offered kind) {
+  if (kind == OFFER_PLACEHOLDERS)
+    return strncmp(node->op, "Placeholder", strlen("Placeholder")) == 0;
+  return kind == OFFER_OPERATIONS || node->output_count > 0;
+}
+
+static void offer(const struct graph *graph, const char *name, enum offered kind, struct nearest *out) {
+  nearest_begin(out, name);
+  for (uint32_t i = 0; i < graph->nodes.count; i++)
+    if (is_offered(&graph->nodes.items[i], kind))
+      nearest_add(out, graph->nodes.items[i].name);
+}
+
+/* What of the graph may have been meant: behind the error about a name that is not there. Any tensor can be fed, but who feeds what is
+ * near to none is shown the placeholders. */
+static status suggest(const struct graph *graph, const char *name, enum offered kind, status code) {
+  struct nearest nearest, any;
   char text[1024], *node = strndup(name, strcspn(name, ":"));
-  if (code != NOT_FOUND || !node || (with_outputs && graph_find(graph, node) != NO_NODE)) {
+  if (code != NOT_FOUND || !node || (kind != OFFER_OPERATIONS && graph_find(graph, node) != NO_NODE)) {
     free(node);
     return code;
   }
-  nearest_begin(&nearest, node);
-  for (uint32_t i = 0; i < graph->nodes.count; i++)
-    if (!with_outputs || graph->nodes.items[i].output_count > 0)
-      nearest_add(&nearest, graph->nodes.items[i].name);
-  status_suffix(code, "%s", nearest_text(&nearest, ", the nearest are: ", text, sizeof text));
+  offer(graph, node, kind, &nearest);
+  offer(graph, node, kind == OFFER_PLACEHOLDERS ? OFFER_TENSORS : kind, &any);
+  if (!nearest.total || (!nearest_meant(&nearest) && nearest_meant(&any)))
+    kind = OFFER_TENSORS;
+  status_suffix(code, "%s",
+                kind == OFFER_PLACEHOLDERS ? nearest_text(&nearest, ", its placeholders are: ", text, sizeof text)
+                                           : nearest_text(&any, ", the nearest are: ", text, sizeof text));
   free(node);
   return code;
 }
 
-static status tensor_find(const struct graph *graph, const char *name, struct edge *out) {
-  return suggest(graph, name, true, graph_find_output(graph, name, out));
+static status tensor_find(const struct graph *graph, const char *name, enum offered kind, struct edge *out) {
+  return suggest(graph, name, kind, graph_find_output(graph, name, out));
 }
 
 static status spec_check(const struct graph *graph, const struct entry_spec *spec) {
@@ -145,7 +163,7 @@ static status spec_check(const struct graph *graph, const struct entry_spec *spe
   VEC(struct edge) fed = {0};
   status result = OK;
   for (uint32_t i = 0; i < spec->feeds.count && result == OK; i++) {
-    result = tensor_find(graph, spec->feeds.items[i], &edge);
+    result = tensor_find(graph, spec->feeds.items[i], OFFER_PLACEHOLDERS, &edge);
     for (uint32_t k = 0; k < fed.count && result == OK; k++)
       if (fed.items[k].node == edge.node && fed.items[k].port == edge.port)
         result = fail(INVALID_ARGUMENT, "the tensor '%s' is fed twice", spec->feeds.items[i]);
@@ -154,10 +172,11 @@ static status spec_check(const struct graph *graph, const struct entry_spec *spe
   vec_free(&fed);
   TRY(result);
   for (uint32_t i = 0; i < spec->fetches.count; i++)
-    TRY(tensor_find(graph, spec->fetches.items[i], &edge));
+    TRY(tensor_find(graph, spec->fetches.items[i], OFFER_TENSORS, &edge));
   for (uint32_t i = 0; i < spec->targets.count; i++)
     if (graph_find(graph, spec->targets.items[i]) == NO_NODE)
-      return suggest(graph, spec->targets.items[i], false, fail(NOT_FOUND, "the graph has no operation '%s'", spec->targets.items[i]));
+      return suggest(graph, spec->targets.items[i], OFFER_OPERATIONS,
+                     fail(NOT_FOUND, "the graph has no operation '%s'", spec->targets.items[i]));
   return OK;
 }
 

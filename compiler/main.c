@@ -117,12 +117,9 @@ static int unknown_command(const char *word) {
   static const char *const commands[] = {"build", "show", "check", "run", "status", "inspect", "ops", "certs"};
   struct nearest nearest;
   char text[512];
-  nearest_begin(&nearest, word);
-  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-    if (strcmp(word, commands[i]) == 0)
-      return misused("one file or folder, please, after: tfc ", word);
-    nearest_add(&nearest, commands[i]);
-  }
+  nearest_begin_words(&nearest, word, commands, sizeof commands / sizeof *commands);
+  if (strcmp(nearest.best[0].name, word) == 0)
+    return misused("one file or folder, please, after: tfc ", word);
   fprintf(stderr, "error: INVALID_ARGUMENT: tfc has no command '%s'%s\n", word, nearest_text(&nearest, ", it has: ", text, sizeof text));
   return 64;
 }

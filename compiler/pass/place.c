@@ -49,13 +49,45 @@ static void task_devices_add(struct placer *p, const char *job, uint32_t index, 
   }
 }
 
-static status no_such_job(const struct cluster *cluster, const char *job) {
-  struct nearest nearest;
-  char text[512];
-  nearest_begin(&nearest, job);
+static bool has_job(const struct cluster *cluster, const char *job) {
+  for (uint32_t i = 0; i < cluster->tasks.count; i++)
+    if (strcmp(cluster->tasks.items[i].job, job) == 0)
+      return true;
+  return false;
+}
+
+static void offer_jobs(const struct cluster *cluster, const char *job, struct nearest *out) {
+  nearest_begin(out, job);
   for (uint32_t i = 0; i < cluster->tasks.count; i++)
     if (i == 0 || strcmp(cluster->tasks.items[i].job, cluster->tasks.items[i - 1].job) != 0)
-      nearest_add(&nearest, cluster->tasks.items[i].job);
+      nearest_add(out, cluster->tasks.items[i].job);
+}
+
+/* Of a job that nodes ask for: rather than the graph the cluster is wrong. */
+static const char *cluster_lacks(const struct placer *p, const char *job) {
+  const struct cluster *cluster = &p->build->cluster;
+  struct arena *arena = &p->build->arena;
+  const char *file = p->build->options.cluster_path;
+  struct nearest nearest;
+  char text[512];
+  if (!*cluster->tasks.items[0].address)
+    return arena_printf(arena, "no --cluster was given, it has to have a job '%s'", job);
+  offer_jobs(cluster, job, &nearest);
+  const char *list = nearest_list(&nearest, ", it has: ", text, sizeof text), *meant = nearest_meant(&nearest);
+  const char *asks = meant ? arena_printf(arena, "; is '%s' in it a misspelling of '%s'?", meant, job) : "";
+  return arena_printf(arena, "%s has no job '%s'%s%s", file ? file : "the cluster", job, list, asks);
+}
+
+static status no_such_job(const struct placer *p, const char *job) {
+  struct nearest nearest;
+  char text[512];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < p->graph->nodes.count; i++)
+    count += p->colocation.own[i].job && strcmp(p->colocation.own[i].job, job) == 0;
+  if (count)
+    return fail(INVALID_ARGUMENT, "--replicate %s, on which the graph places %u node%s: %s", job, count, count == 1 ? "" : "s",
+                cluster_lacks(p, job));
+  offer_jobs(&p->build->cluster, job, &nearest);
   return fail(INVALID_ARGUMENT, "--replicate %s: the cluster has no job of this name%s", job,
               nearest_text(&nearest, ", it has: ", text, sizeof text));
 }
@@ -63,11 +95,8 @@ static status no_such_job(const struct cluster *cluster, const char *job) {
 static status devices_make(struct placer *p) {
   const struct cluster *cluster = &p->build->cluster;
   const char *replicated = build_replicated(p->build);
-  bool known = false;
-  for (uint32_t i = 0; i < cluster->tasks.count; i++)
-    known = known || (replicated && !strcmp(cluster->tasks.items[i].job, replicated));
-  if (replicated && !known)
-    return no_such_job(cluster, replicated);
+  if (replicated && !has_job(cluster, replicated))
+    return no_such_job(p, replicated);
   if (replicated)
     task_devices_add(p, replicated, 0, TASK_SELF);
   else
@@ -113,22 +142,26 @@ static const char *devices_text(struct placer *p) {
   return count > DEVICES_SHOWN ? arena_printf(arena, "%s, ... (%u devices)", text, count) : text;
 }
 
+/* In TensorFlow's words, then in ours. */
 static status device_missing(struct placer *p, uint32_t node, const struct device_spec *wanted) {
   struct arena *arena = &p->build->arena;
   const struct node *n = &p->graph->nodes.items[node];
   const struct device_spec *own = &p->colocation.own[node];
   bool gpu = own->type && !strcmp(own->type, "GPU");
+  const char *lacks = !wanted->job || has_job(&p->build->cluster, wanted->job) ? "" : cluster_lacks(p, wanted->job);
+  const char *gap = *lacks ? "; " : "";
   if (device_equal(own, wanted))
     return fail(INVALID_ARGUMENT,
                 "Cannot assign a device for operation %s: {{node %s}} was explicitly assigned to %s but available devices are "
-                "[ %s ]. Make sure the device specification refers to a valid device.%s [[{{node %s}}]]",
+                "[ %s ]. Make sure the device specification refers to a valid device.%s [[{{node %s}}]]%s%s",
                 n->name, n->name, n->device, devices_text(p),
-                gpu && !p->build->options.gpu ? " The requested device appears to be a GPU, but CUDA is not enabled." : "", n->name);
+                gpu && !p->build->options.gpu ? " The requested device appears to be a GPU, but CUDA is not enabled." : "", n->name, gap,
+                lacks);
   return fail(INVALID_ARGUMENT,
               "Cannot assign a device for operation %s: Could not satisfy explicit device specification '%s' because the node "
               "{{colocation_node %s}} was colocated with a group of nodes that required incompatible device '%s'. All "
-              "available devices [%s]. [[{{node %s}}]]",
-              n->name, n->device, n->name, device_text(arena, wanted), devices_text(p), n->name);
+              "available devices [%s]. [[{{node %s}}]]%s%s",
+              n->name, n->device, n->name, device_text(arena, wanted), devices_text(p), n->name, gap, lacks);
 }
 
 /* ---- choosing ---- */
@@ -268,9 +301,9 @@ status pass_place(struct build *build) {
   p.group_device = ARENA_ARRAY(&build->arena, uint32_t, count + 1);
   memset(p.assigned, 0xff, sizeof(uint32_t) * (count + 1));
   memset(p.group_device, 0xff, sizeof(uint32_t) * (count + 1));
-  status result = devices_make(&p);
+  status result = colocation_make(build, &p.colocation);
   if (result == OK)
-    result = colocation_make(build, &p.colocation);
+    result = devices_make(&p);
   if (result == OK)
     result = replicas_check(&p);
   if (result == OK)

@@ -51,6 +51,18 @@ static void names_are_offered_nearest_first(void **state) {
   }
 }
 
+static void a_vocabulary_is_shown_whole(void **state) {
+  (void)state;
+  static const char *const words[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
+  char text[256];
+  struct nearest nearest;
+  nearest_begin_words(&nearest, "z", words, sizeof words / sizeof *words);
+  assert_string_equal(nearest_text(&nearest, "there are: ", text, sizeof text), "there are: a, b, c, d, e, f, g, h, i, j");
+  assert_null(nearest_meant(&nearest));
+  nearest_begin_words(&nearest, "C", words, sizeof words / sizeof *words);
+  assert_string_equal(nearest_meant(&nearest), "c");
+}
+
 static void names_longer_than_the_table_and_texts_longer_than_their_room_are_cut(void **state) {
   (void)state;
   char name[4096], text[16];
@@ -67,6 +79,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_letter_more_less_other_or_exchanged_is_one_change),
     cmocka_unit_test(names_are_offered_nearest_first),
+    cmocka_unit_test(a_vocabulary_is_shown_whole),
     cmocka_unit_test(names_longer_than_the_table_and_texts_longer_than_their_room_are_cut),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,6 +85,8 @@ static const struct {
   {"main: a=x, b = y:0 -> sum=s, two", "main: a=x, b=y:0 -> sum=s, two | ", OK, NULL},
   {"main: a=x, a=y -> s", NULL, INVALID_ARGUMENT, "two feeds are called 'a'"},
   {"main: x -> s=", NULL, INVALID_ARGUMENT, "'s=' is neither TENSOR nor KEY=TENSOR"},
+  {"main: inputs -> s", NULL, NOT_FOUND, "no tensor 'inputs', its placeholders are: x, y"},
+  {"main: tow -> s", NULL, NOT_FOUND, "no tensor 'tow', the nearest are: two, x, y, s; did you mean 'two'?"},
   {"main: -> two_", NULL, NOT_FOUND, "no tensor 'two_', the nearest are: two, x, y, s; did you mean 'two'?"},
   {"main: -> | steps", NULL, NOT_FOUND, "no operation 'steps', the nearest are: step, s, two, x, y; did you mean 'step'?"},
   {"main", NULL, INVALID_ARGUMENT, "':' is missing"},

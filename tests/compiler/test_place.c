@@ -73,6 +73,16 @@ static const struct place_case cases[] = {
    NULL, false},
   {"another replica's task", CLUSTER, X("/job:worker/task:1"), "x", NULL, "with --replicate worker", "worker", false},
   {"a replicated job that is not there", CLUSTER, X("-"), "x", NULL, "--replicate evaluator: the cluster has no job", "evaluator", false},
+  {"a replicated job that is misspelt", CLUSTER, X("-"), "x", NULL, "it has: worker, ps; did you mean 'worker'?", "wroker", false},
+  {"a job that the graph asks for too is misspelt in the cluster", "{\"ps\": [\"a:1\"], \"wroker\": [\"b:1\"]}",
+   X("/job:worker") "y Identity /job:worker x T=FLOAT", "x", NULL,
+   "--replicate worker, on which the graph places 2 nodes: the cluster has no job 'worker', it has: wroker, ps; is 'wroker' in it a "
+   "misspelling of 'worker'?",
+   "worker", false},
+  {"no cluster for a graph that asks for jobs", NULL, VARIABLE X("-") "u Assign - v x T=FLOAT", "u", NULL,
+   "[[{{node v}}]]; no --cluster was given, it has to have a job 'ps'", NULL, false},
+  {"a job that the cluster lacks", "{\"sp\": [\"a:1\"], \"worker\": [\"b:1\"]}", X("/job:ps"), "x", NULL,
+   "[[{{node x}}]]; the cluster has no job 'ps', it has: sp, worker", NULL, false},
 };
 
 static const char *place_text(const struct build *build, const char *name) {
