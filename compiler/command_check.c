@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/commands.h"
+#include "compiler/edit/part_walk.h"
 #include "compiler/pipeline.h"
 #include "ir/lower/lower.h"
 #include "ir/lower/unsupported.h"
@@ -104,9 +105,8 @@ static void count_flow(const struct flow *f, struct traffic *t) {
 static void report_part(struct build *b, const struct entry *e, const struct entry_part *p) {
   struct traffic t = {0};
   count_flow(p->flow, &t);
-  printf("entry %s%s on %s: %u kernels, %lld bytes of values, %u transfers of %lld bytes%s\n", e->name,
-         e->is_variant ? " (variant for other feeds)" : "", task_text(b, p->task), t.kernels, (long long)t.made, t.transfers,
-         (long long)t.sent, t.open ? " (unknown sizes taken as 1)" : "");
+  printf("entry %s on %s: %u kernels, %lld bytes of values, %u transfers of %lld bytes%s\n", part_entry_name(b, e), task_text(b, p->task),
+         t.kernels, (long long)t.made, t.transfers, (long long)t.sent, t.open ? " (unknown sizes taken as 1)" : "");
 }
 
 /* A line for each node, unless one says it of all. */

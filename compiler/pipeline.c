@@ -97,7 +97,7 @@ static void print_flows(FILE *out, struct build *b, bool are_parts) {
     const struct entry *e = &b->entries.items[i];
     for (uint32_t p = 0; p < (are_parts ? e->parts.count : 1); p++) {
       const struct flow *f = are_parts ? e->parts.items[p].flow : e->flow;
-      fprintf(out, "entry %s on %s\n%s\n", e->name, are_parts ? part_task_name(b, e->parts.items[p].task) : "all tasks",
+      fprintf(out, "entry %s on %s\n%s\n", part_entry_name(b, e), are_parts ? part_task_name(b, e->parts.items[p].task) : "all tasks",
               flow_print(f, &b->arena));
       print_kernels(out, b, f);
       fputs("\n", out);

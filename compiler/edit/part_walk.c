@@ -58,6 +58,23 @@ status part_each_flow(struct build *b, status (*visit)(struct build *, const str
 
 /* ---- text ---- */
 
+static const char *feeds_text(struct arena *arena, const struct entry *e) {
+  const char *text = "";
+  for (uint32_t i = 0; i < e->feeds.count; i++)
+    text = arena_printf(arena, "%s%s%s %s", text, i ? ", " : "", e->feeds.items[i].name, flow_value_text(e->flow, e->feeds.items[i].value));
+  for (uint32_t i = 0; i < e->decisions.count; i++)
+    text = arena_printf(arena, "%s, %s %s 1", text, dim_text(e->flow->dims, e->decisions.items[i].size),
+                        e->decisions.items[i].is_one ? "=" : "!=");
+  return text;
+}
+
+const char *part_entry_name(struct build *b, const struct entry *e) {
+  const struct entry *end = b->entries.items + b->entries.count;
+  if (!e->is_variant && (e + 1 == end || !e[1].is_variant))
+    return e->name;
+  return arena_printf(&b->arena, "%s (%s%s)", e->name, e->is_variant ? "variant: " : "", feeds_text(&b->arena, e));
+}
+
 const char *part_task_name(struct build *b, uint32_t task) {
   if (task == TASK_DRIVER)
     return "driver";
@@ -73,7 +90,8 @@ struct printing {
 
 static status print_part(struct build *b, const struct part_ref *part, void *self) {
   const struct printing *p = self;
-  fprintf(p->out, "%s %s on %s\n", part->is_function ? "function of entry" : "entry", part->entry->name, part_task_name(b, part->task));
+  fprintf(p->out, "%s %s on %s\n", part->is_function ? "function of entry" : "entry", part_entry_name(b, part->entry),
+          part_task_name(b, part->task));
   p->print(part->flow, &b->arena, p->out);
   fputs("\n", p->out);
   return OK;

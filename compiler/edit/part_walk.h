@@ -24,6 +24,9 @@ status part_each_flow(struct build *build, status (*visit)(struct build *build, 
                       void *self);
 /* "entry main on driver", then the flow's text, for each part and function, the flows in it indented. */
 void part_print(struct build *build, flow_printer *print, FILE *out);
+/* "main"; where an entry has variants, each with the feeds that it is for: "main (variant: x f32[x.0], y f32[y.0])", and sizes that were
+ * decided: "main (x f32[x.0], x.0 = 1)". */
+const char *part_entry_name(struct build *build, const struct entry *entry);
 /* "driver", "self", "/job:ps/task:0" */
 const char *part_task_name(struct build *build, uint32_t task);
 
