@@ -199,8 +199,58 @@ static bool lacks_init(const struct build *b) {
   return given < b->vars.count && !find_entry(b, "init");
 }
 
+static bool has_part(const struct build *b, uint32_t task) {
+  bool own = build_replicated(b) && strcmp(b->cluster.tasks.items[task].job, build_replicated(b)) == 0;
+  bool any = own || task == b->default_task;
+  for (uint32_t i = 0; i < b->entries.count && !any; i++)
+    for (uint32_t p = 0; p < b->entries.items[i].parts.count && !any; p++)
+      any = b->entries.items[i].parts.items[p].task == task;
+  return any;
+}
+
+/* Tasks that would do nothing. */
+static void print_idle(FILE *out, const struct build *b) {
+  const char *job = b->cluster.tasks.items[b->default_task].job; /* where nodes without a device go */
+  uint32_t count = 0;
+  bool replicable = false;
+  for (uint32_t i = 0; i < b->cluster.tasks.count; i++) {
+    if (has_part(b, i))
+      continue;
+    if (count++ < TASKS_SHOWN)
+      fprintf(out, "%s%s_%u", count == 1 ? "note: " : ", ", b->cluster.tasks.items[i].job, b->cluster.tasks.items[i].index);
+    replicable = replicable || (!build_replicated(b) && strcmp(b->cluster.tasks.items[i].job, job) == 0);
+  }
+  print_more(out, count, TASKS_SHOWN);
+  if (count)
+    fprintf(out, " %s no part of any entry", count == 1 ? "has" : "have");
+  if (replicable)
+    fprintf(out, " (is the graph one %s's? --replicate %s)", job, job);
+  fputs(count ? "\n" : "", out);
+}
+
+/* Feeds without a shape make variants, which all have to be compiled. */
+static void print_unranked(FILE *out, const struct build *b) {
+  for (uint32_t i = 0; i < b->entries.count; i++) {
+    const struct entry *e = &b->entries.items[i];
+    uint32_t variants = 1, open = 0;
+    while (i + variants < b->entries.count && e[variants].is_variant)
+      variants++;
+    for (uint32_t k = 0; k < e->feeds.count && !e->is_variant && variants > 1; k++)
+      if (e->feeds.items[k].any_rank && open++ < PORTS_SHOWN)
+        fprintf(out, "%s%s", open == 1 ? "note: " : ", ", e->feeds.items[k].name);
+    print_more(out, open, PORTS_SHOWN);
+    if (open)
+      fprintf(
+        out,
+        " %s no shape in the graph ([...]): %s is compiled in %u variants, for ranks that are likely; with shapes the build is faster\n",
+        open == 1 ? "has" : "have", e->name, variants);
+  }
+}
+
 /* What the command does not do by itself. */
 static void print_notes(FILE *out, const struct build *b) {
+  print_idle(out, b);
+  print_unranked(out, b);
   if (lacks_init(b))
     fputs("note: no entry 'init' gives the variables their first values: name one (--entry 'init: -> | OPERATION'),"
           " or start from --checkpoint-dir\n",
