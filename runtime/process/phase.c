@@ -161,6 +161,18 @@ static status read_feeds(struct phase *phase) {
   return OK;
 }
 
+/* What may be behind a step that refuses its feeds: a file that is fed whole beside batches of others. */
+static status explain_batch(const struct phase *phase, status result) {
+  for (uint32_t i = 0; i < phase->code->feeds.count && result == INVALID_ARGUMENT && phase->options->batch > 0; i++) {
+    const struct shape *shape = &phase->files[i]->shape;
+    if (shape->rank > 0 && shape->dims[0] > 1 && !is_batched(phase, i))
+      return status_suffix(
+        result, "; --batch takes rows of the longest files only: feed '%s' has %" PRId64 " rows, not %" PRId64 ", and is fed whole",
+        port_name(phase, phase->code->feeds, i), shape->dims[0], phase->rows);
+  }
+  return result;
+}
+
 /* The rows that a step is fed: count rows from `first` on, round and round over `total` of them. Copies them to `to`. */
 static void batch_copy(const char *rows, int64_t row_bytes, int64_t total, int64_t first, int64_t count, char *to) {
   int64_t at = first % total;
@@ -212,16 +224,22 @@ static bool is_printed(const struct phase *phase, int64_t step) {
   return step + 1 == phase->options->steps || (every > 0 && (step + 1) % every == 0);
 }
 
+/* Where not every step is printed the line says of which it is. */
+static void print_fetch(const struct phase *phase, uint32_t fetch, int64_t step) {
+  if (phase->watch.log_every > 1)
+    fprintf(phase->print_to, "step %" PRId64 ": ", step + 1);
+  fprintf(phase->print_to, "%s = ", port_name(phase, phase->code->fetches, fetch));
+  tensor_print(phase->print_to, phase->fetches[fetch], PRINT_ENDS);
+  putc('\n', phase->print_to);
+}
+
 static status store_fetches(struct phase *phase, int64_t step) {
   for (uint32_t i = 0; i < phase->code->fetches.count; i++) {
     status result = OK;
-    if (phase->writers[i]) {
+    if (phase->writers[i])
       result = npy_writer_add(phase->writers[i], phase->fetches[i]);
-    } else if (is_printed(phase, step)) {
-      fprintf(phase->print_to, "%s = ", port_name(phase, phase->code->fetches, i));
-      tensor_print(phase->print_to, phase->fetches[i], PRINT_ENDS);
-      putc('\n', phase->print_to);
-    }
+    else if (is_printed(phase, step))
+      print_fetch(phase, i, step);
     tensor_release(phase->fetches[i]);
     phase->fetches[i] = NULL;
     if (result != OK)
@@ -389,7 +407,7 @@ static status run_step(struct phase *phase, int64_t step, const struct run_reque
   for (uint32_t i = 0; i < phase->code->feeds.count; i++)
     if (is_batched(phase, i))
       TRY(fill_batch(phase, i, step));
-  return task_run(phase->task, phase->entry, phase->feeds, phase->fetches, request);
+  return explain_batch(phase, task_run(phase->task, phase->entry, phase->feeds, phase->fetches, request));
 }
 
 status phase_repeat(struct phase *phase, int64_t step, const struct run_request *request) {

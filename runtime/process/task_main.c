@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/output.h"
 #include "runtime/process/host_state.h"
@@ -36,7 +37,7 @@ static const char usage[] =
   "  --keep N                so many checkpoints stay (5)\n"
   "  --restore PATH          starts from a checkpoint of TensorFlow's, where --checkpoint-dir has none yet\n"
   "  --log-dir D             writes scalar fetches and summaries of each step as TensorBoard events, in a folder of its own in D\n"
-  "  --log-every N           prints fetches that go to no file every N steps and at the last (1); 0: at the last only\n"
+  "  --log-every N           prints fetches that go to no file every N steps and at the last (1), from 2 on with the step; 0: at the last only\n"
   "  --trace FILE            writes when which instruction ran, for chrome://tracing\n"
   "  --threads N             for kernels (one for each core)\n"
   "  --address host:port     listens there instead of the address of the cluster file\n"
@@ -429,6 +430,12 @@ static status end_rounds(struct host *host, status result) {
   return fail(result, "%s", text);
 }
 
+/* To somebody at a terminal, who sees nothing else of a task that only serves. */
+static void say_address(const struct host *host) {
+  if (host->cluster && host->options.phase_count == 0 && isatty(STDERR_FILENO))
+    fprintf(stderr, "%s: listens at %s\n", task_name(host->task), cluster_task_address(host->cluster, host->program->task));
+}
+
 static status run_host(struct host *host) {
   TRY(open_records(host));
   TRY(open_saver(host));
@@ -439,6 +446,7 @@ static status run_host(struct host *host) {
   pthread_mutex_lock(&host->report_lock);
   host->has_joined = true;
   pthread_mutex_unlock(&host->report_lock);
+  say_address(host);
   if (atomic_load(&host->is_stopped)) /* before that was there which is to be told */
     host_stop(host);
   doctor_enter(host->doctor, STAGE_ASKS_HISTORY, NULL, 0);

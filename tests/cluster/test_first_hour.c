@@ -53,6 +53,21 @@ static void a_build_says_what_it_made_and_its_last_line_runs(void **state) {
   must_say("localhost_0: loss = 1.0986");
 }
 
+static void a_build_says_which_tasks_have_nothing_to_do(void **state) {
+  (void)state;
+  must("sed 's|{|{\"idle\": [\"unix:'$PWD'/i\"], |' cluster.json >idle.json && " TFC " build " MODELS
+       "async_2workers/graph.pb --cluster idle.json -o idle --entry 'init: -> | init' --entry 'train: x, label -> loss | train_op'");
+  must_say("note: idle_0, worker_1 have no part of any entry (is the graph one worker's? --replicate worker)\n");
+  must(TFC " build " MODELS "async_2workers/graph.pb --cluster cluster.json --replicate worker -o idle --entry 'init: -> | init'");
+  must_not_say("no part of any entry");
+}
+
+static void a_build_says_which_feeds_lack_a_shape(void **state) {
+  (void)state;
+  must(TFC " build " SOURCE_DIR "/tests/golden/shapes/unranked_mlp/graph.pb -o ranks --entry 'main: b, w, x, y -> z'");
+  must_say("note: b, w, x, y have no shape in the graph ([...]): main is compiled in ");
+}
+
 static void why_a_kernel_runs_as_it_does_can_be_asked(void **state) {
   (void)state;
   must(TFC " build " SOURCE_DIR
@@ -145,6 +160,13 @@ static const struct {
   {TFC " run out --checkpoint-dir d --entry main --feed 'Placeholder=zeros(2,4)'", "localhost_0: probs = ", 0},
   {TFC " build " MODELS "unnamed_train_step/graph.pb --entry 'a: -> prob'", "did you mean 'probs'?", 65},
   {TFC " build " MODELS "unnamed_train_step/graph.pb --emit irr", "did you mean 'ir'?", 65},
+  {TFC " build " MODELS "unnamed_train_step/graph.pb --emit bogus", "candidates", 65},
+  {TFC " build " MODELS "async_2workers/graph.pb", "; no --cluster was given, it has to have a job 'ps'", 65},
+  {"sed s/worker/wroker/ cluster.json >misspelt.json; " TFC " build " MODELS
+   "async_2workers/graph.pb --cluster misspelt.json --replicate worker",
+   "misspelt.json has no job 'worker', it has: wroker, ps; is 'wroker' in it a misspelling of 'worker'?", 65},
+  {"out/localhost_0 --entry train --batch 2 --feed 'Placeholder=zeros(6,4)' --feed 'Placeholder_1=zeros(3)'",
+   "; --batch takes rows of the longest files only: feed 'Placeholder_1' has 3 rows, not 6, and is fed whole", 65},
   {TFC " build " MODELS "unnamed_train_step/graph.pb --cluster cluster.json --replicate wroker", "did you mean 'worker'?", 65},
 };
 
@@ -240,9 +262,12 @@ static void without_a_terminal_each_step_is_a_line(void **state) {
   must_not_say("\033");
   must(TFC " run cluster --log-every 3 " TRAIN "--steps 7");
   lines = 0;
-  for (const char *at = said; (at = strstr(at, "worker_0: loss = ")); at++)
+  for (const char *at = said; (at = strstr(at, "worker_0: step ")); at++)
     lines++;
-  assert_int_equal(lines, 3); /* the 3rd, the 6th and the last */
+  assert_int_equal(lines, 3);
+  must_say("worker_0: step 3: loss = ");
+  must_say("worker_0: step 6: loss = ");
+  must_say("worker_0: step 7: loss = ");
 }
 
 static void on_a_terminal_one_line_tells_and_each_fetch_is_said_once(void **state) {
@@ -256,6 +281,14 @@ static void on_a_terminal_one_line_tells_and_each_fetch_is_said_once(void **stat
   assert_int_equal(lines, 2); /* one of each worker */
   const char *end = said + strlen(said);
   assert_true(end - said > 4 && (end[-1] == '\n' || strncmp(end - 3, "\033[K", 3) == 0)); /* the line is gone */
+}
+
+static void a_task_that_serves_says_on_a_terminal_where_it_listens(void **state) {
+  (void)state;
+  run_on_terminal("timeout 2 cluster/ps_0");
+  must_say("/job:ps/task:0: listens at unix:");
+  run("timeout 2 cluster/ps_0");
+  must_not_say("listens");
 }
 
 static void a_trace_holds_all_tasks_and_each_has_its_folder_of_events(void **state) {
@@ -338,6 +371,8 @@ static int build(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_build_says_what_it_made_and_its_last_line_runs),
+    cmocka_unit_test(a_build_says_which_tasks_have_nothing_to_do),
+    cmocka_unit_test(a_build_says_which_feeds_lack_a_shape),
     cmocka_unit_test(why_a_kernel_runs_as_it_does_can_be_asked),
     cmocka_unit_test(a_quiet_build_says_nothing),
     cmocka_unit_test(what_a_build_says_does_not_go_where_scripts_read),
@@ -351,6 +386,7 @@ int main(void) {
     cmocka_unit_test(mistakes_are_answered_with_what_there_is),
     cmocka_unit_test(without_a_terminal_each_step_is_a_line),
     cmocka_unit_test(on_a_terminal_one_line_tells_and_each_fetch_is_said_once),
+    cmocka_unit_test(a_task_that_serves_says_on_a_terminal_where_it_listens),
     cmocka_unit_test(a_trace_holds_all_tasks_and_each_has_its_folder_of_events),
     cmocka_unit_test(a_wrong_command_line_waits_for_nobody),
     cmocka_unit_test(a_checkpoint_is_kept_by_those_who_have_variables),
