@@ -410,12 +410,27 @@ static status check_strings(const struct kernel *k) {
   return OK;
 }
 
+/* A builder has divided by a size that is 0 (dim_floordiv), and nothing has refused it. */
+static status check_sizes(const struct kb *kb) {
+  for (uint32_t b = 0, output = 0; b < kb->args.count; b++) {
+    if (kb->k->buffers.items[b].mode != BUFFER_OUT || !kb->args.items[b].value)
+      continue;
+    const struct flow_value *v = op_value(kb->c, kb->args.items[b].value);
+    for (int i = 0; i < v->rank; i++)
+      if (v->dims[i] == NO_DIM)
+        return fail(INTERNAL, "dimension %d of output %u has no size", i, output);
+    output++;
+  }
+  return OK;
+}
+
 status kb_finish(struct kb *kb) {
   assert(kb->depth == 0);
   if (kb->misshapen) {
     const struct flow_value *v = op_value(kb->c, kb->args.items[kb->misshapen - 1].value);
     return fail(INVALID_ARGUMENT, "an input must be a scalar, not of shape %s", op_shape_text(kb->c, v->rank, v->dims));
   }
+  TRY(check_sizes(kb));
   TRY(check_strings(kb->k));
   kb->k->size_count = kb->sizes.count;
   bool all = false;
