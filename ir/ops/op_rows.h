@@ -26,12 +26,13 @@ struct element f_nonnegative_integer(struct formula *f, struct element x); /* tr
 struct element f_truncate(struct formula *f, struct element x);            /* towards zero; integers are whole */
 struct element f_mean(struct formula *f, struct element sum, expr_id n);
 
-/* Reduces the axes marked in `reduced` of v by a row, keeping them as 1 or not. */
+/* What a reduction adds up in, and its step: `next` into the locals, `im` only where it has one. */
 enum dtype op_accumulator_dtype(enum dtype dtype);
 void op_set_accumulator(struct kb *kb, uint32_t re, uint32_t im, struct element next);
 /* The same as the call's output for axes that are not known while compiling. Where not even their number is, the axes stay as 1
  * and the output is marked (struct bound.rank_open), if nothing but a Reshape takes it. */
 status op_reduce_at_runtime(struct op_call *c, value_id v, value_id axes, bool keep, const struct reduce_row *row);
+/* Reduces the axes marked in `reduced` of v by a row, keeping them as 1 or not. */
 status op_reduce(struct op_call *c, value_id v, const bool *reduced, bool keep, const struct reduce_row *row, value_id *out);
 
 /* One element of an optimizer update (ops/state/optimizers.c): what its rule reads and sets. */
