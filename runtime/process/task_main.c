@@ -37,7 +37,7 @@ static const char usage[] =
   "  --keep N                so many checkpoints stay (5)\n"
   "  --restore PATH          starts from a checkpoint of TensorFlow's, where --checkpoint-dir has none yet\n"
   "  --log-dir D             writes scalar fetches and summaries of each step as TensorBoard events, in a folder of its own in D\n"
-  "  --log-every N           prints fetches that go to no file every N steps and at the last (1), from 2 on with the step; 0: at the last only\n"
+  "  --log-every N           prints fetches that go to no file every N steps and at the last (1), with the step from 2 on; 0: at the last\n"
   "  --trace FILE            writes when which instruction ran, for chrome://tracing\n"
   "  --threads N             for kernels (one for each core)\n"
   "  --address host:port     listens there instead of the address of the cluster file\n"
