@@ -3,8 +3,18 @@
 
 #include "compiler/schedule/tune.h"
 
-/* Whether a factor has results of its own: a product, not a sum of products beside each other. */
+static bool loads(const struct kernel *k, expr_id e) {
+  if (expr_get(k, e)->op == SCALAR_LOAD)
+    return true;
+  for (int i = 0; i < expr_get(k, e)->count; i++)
+    if (loads(k, expr_operand(k, e, i)))
+      return true;
+  return false;
+}
+/* Whether a factor has results of its own: a product, no sum of products beside each other or of what one number scales. */
 static bool has_matrix(const struct contraction *c) {
+  if (!loads(c->k, c->factor[0]) || !loads(c->k, c->factor[1]))
+    return false;
   for (int i = 0; i < c->par_count; i++)
     if (c->axes[i].role == ROLE_M || c->axes[i].role == ROLE_N)
       return true;

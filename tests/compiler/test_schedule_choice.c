@@ -170,6 +170,10 @@ static const struct choice_case cases[] = {
   {"also of an open number of images", MOMENTS("n0", "16", "64", " sizes 1"), "x86-64-v4", "split i0 64 -> ro0 ri0; part i1 16 -> po pi"},
   {"of so few that their sums would wait", MOMENTS("32", "32", "16", ""), "x86-64-v3", "part i1 16 -> po pi ps; part i4 16 -> po0_1"},
   {"of channels that lie apart", MOMENTS_APART("16", "16", "128"), "x86-64-v3", "part i1 16 -> po pi ps; part i4 16 -> po0_1"},
+  {"of what is scaled",
+   "kernel k(in a: f32[10000,64], in b: f32[64], out c: f32[64]) { par i0 < 64 { var v0: f32 = b[i0] red i1 < 10000 { v0 = add(v0, "
+   "mul(a[i1,i0], 2:f32)) } c[i0] = v0 } }",
+   "x86-64-v4", "split i0 64 -> ro0 ri0; part i1 16 -> po pi ps; sink ri0 under pi in register; run po ro0 tasks; run ri0 lanes"},
   {"of few images", MOMENTS("8", "16", "64", ""), "x86-64-v3", NULL},
   {"one sum", SUM("1000000"), "x86-64-v3", "part i0 16 -> po1_0 pi1_0 ps1_0"},
   {"one sum, small", SUM("10000"), "x86-64-v3", NULL},
