@@ -62,7 +62,7 @@ enum strategy { STRATEGY_NONE, STRATEGY_PS_ASYNC, STRATEGY_PS_SYNC, STRATEGY_ALL
 
 struct build {
   struct build_options options;
-  struct cpu_list cpus;       /* pass schedule */
+  struct cpu_list cpus;       /* pass layout */
   enum strategy strategy;     /* pass strategy */
   const char *replicated_job; /* found in the graph, or the strategy's; see build_replicated */
   struct arena arena;

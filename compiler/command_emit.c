@@ -50,8 +50,8 @@ static void print_dot(const struct build *b) {
 
 status command_emit(struct build *b) {
   const char *kind = b->options.emit;
-  static const char *const kinds[] = {"graph", "ir",   "order", "schedule", "candidates", "lanes",
-                                      "plan",  "llvm", "asm",   "cuda",     "ptx",        "dot"};
+  static const char *const kinds[] = {"graph", "ir",   "layout", "order", "schedule", "candidates", "lanes",
+                                      "plan",  "llvm", "asm",    "cuda",  "ptx",      "dot"};
   struct nearest nearest;
   char text[256];
   nearest_begin_words(&nearest, kind, kinds, sizeof kinds / sizeof *kinds);

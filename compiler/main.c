@@ -41,7 +41,7 @@ static const char usage[] =
   "  --math MODE           strict: operations round and sums add up as they are written, the same bits on every CPU\n"
   "                        (but for what the machine's libm computes: functions of float64, and rare ones of float32);\n"
   "                        default: TensorFlow's results, its NaN, infinities and zeros; fast: NaN and infinities may be lost\n"
-  "  --emit KIND           graph, ir, order, schedule, candidates, lanes, plan, llvm, asm, cuda, ptx or dot: print it instead of building\n"
+  "  --emit KIND           graph, ir, layout, order, schedule, candidates, lanes, plan, llvm, asm, cuda, ptx or dot: only printed\n"
   "  --tune SECONDS        measures schedules of kernels on this machine, the longest first, instead of estimating them\n"
   "  --cache DIR           what was measured is kept there, and taken from there\n"
   "  --dump-phases DIR     one file for each pass\n"

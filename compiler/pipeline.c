@@ -8,6 +8,7 @@
 
 #include "compiler/entries.h"
 #include "compiler/pass/lanes.h"
+#include "compiler/pass/layout.h"
 #include "compiler/pass/order.h"
 #include "compiler/pass/pass.h"
 #include "compiler/pass/plan.h"
@@ -55,6 +56,8 @@ const struct pass passes[] = {
   {"partition", pass_partition, FACT_FUSED, FACT_PARTS, 0, .after = "each task has its own flow; cuts are send and receive"},
   {"hold", pass_hold, FACT_PARTS, 0, 0, .after = "what a part changes comes after what it receives"},
   {"assign", pass_assign, FACT_PARTS, 0, 0, .after = "what is made only to be assigned is made in the variable"},
+  {"layout", pass_layout, FACT_PARTS, 0, 0, .after = "what stays the same for many reads lies as contractions read it", layout_verify,
+   layout_print},
   {"order", pass_order, FACT_PARTS, FACT_ORDER, 0, .after = "nodes have an order, and what must stay of a variable is a copy", order_verify,
    order_print},
   {"share", pass_share, FACT_PARTS, 0, 0, .after = "no kernel is there in more than a few sizes"},

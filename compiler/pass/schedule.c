@@ -101,7 +101,6 @@ static status schedule_all(struct build *b, struct scheduler *s) {
 
 status pass_schedule(struct build *b) {
   struct scheduler s = {0};
-  TRY(cpus_read(b->options.cpu ? b->options.cpu : "native", &b->arena, &b->cpus));
   status result = part_each_flow(b, collect, &s);
   if (result == OK)
     result = schedule_all(b, &s);

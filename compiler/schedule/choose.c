@@ -27,7 +27,8 @@ void nest_candidates(const struct nest *n, struct candidates *out) {
   bool found = contraction_find(n->uses, n->top, &c);
   if (!found || !has_matrix(&c))
     propose_parts(n, out);
-  if (found && c.test) {
+  if (found && propose_panels(n, &c, out)) {
+  } else if (found && c.test) {
     propose_convs(n, &c, out);
     propose_taps(n, &c, out);
   } else if (found) {

@@ -36,6 +36,10 @@ struct nest {
 
 static inline int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
 
+/* False: it is no nest over panels; there are no other schedules for one that is. */
+bool propose_panels(const struct nest *n, const struct contraction *c, struct candidates *out); /* choose_panels.c */
+/* Cycles that the target's own way takes for a product, where no generator says. */
+double product_cycles(const struct nest *n, const struct contraction *c);
 void propose_products(const struct nest *n, const struct contraction *c, struct candidates *out);       /* choose_product.c */
 void propose_product_blocks(const struct nest *n, const struct contraction *c, struct candidates *out); /* choose_blocks.c */
 void propose_streams(const struct nest *n, const struct contraction *c, struct candidates *out);        /* choose_stream.c */

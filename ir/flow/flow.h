@@ -151,6 +151,7 @@ struct flow {
   VEC(value_id) results;         /* of a region */
   struct flow *parent;           /* of a region: whose values it may not use except through params */
   /* what the passes of these names decide (compiler/pass/NAME.h); NULL before */
+  struct layout *layout;
   struct order *order;
   struct lanes *lanes;              /* of what is no region */
   struct plan *plan, *partial_plan; /* partial: of a step that a client feeds bit by bit */

@@ -215,6 +215,13 @@ static bool is_int_const(const struct kernel *k, expr_id e, int64_t value) {
   return !dtype_is_float(d) && d != DTYPE_STRING && expr_is_const(k, e, &bits) && bits == value;
 }
 
+/* x of x + c - c, NO_EXPR of all else. */
+static expr_id without_term(const struct kernel *k, expr_id sum, expr_id c) {
+  for (int i = 0; k->exprs.items[sum].op == SCALAR_ADD && expr_is_const(k, c, NULL) && i < 2; i++)
+    if (expr_operand(k, sum, i) == c)
+      return expr_operand(k, sum, 1 - i);
+  return NO_EXPR;
+}
 /* Integer identities with one constant operand; NO_EXPR when none applies. */
 static expr_id simplify_integer(struct kernel *k, enum scalar_op op, expr_id a, expr_id b) {
   switch (op) {
@@ -222,7 +229,7 @@ static expr_id simplify_integer(struct kernel *k, enum scalar_op op, expr_id a, 
     if (is_int_const(k, a, 0))
       return b;
     return is_int_const(k, b, 0) ? a : NO_EXPR;
-  case SCALAR_SUB: return is_int_const(k, b, 0) ? a : NO_EXPR;
+  case SCALAR_SUB: return is_int_const(k, b, 0) ? a : without_term(k, a, b);
   case SCALAR_MUL:
     if (is_int_const(k, a, 1) || is_int_const(k, b, 0))
       return b;

@@ -192,6 +192,41 @@ double product_block_cycles(const struct machine *machine, const struct product_
                      result_cycles(machine, w, RESULT_RUN_CYCLES));
 }
 
+/* ---- products whose second factor lies in panels ---- */
+
+/* Of the peak, from all caches: a panel is one stream. */
+#define PANELS_SHARE 0.97
+#define PANELS_FULL_SHARE 0.91 /* where sums, vectors and a row's element fill all registers, */
+#define PANELS_LOADS 2         /* in a cycle */
+#define PANELS_LATENCY 4       /* cycles until a sum can be added to again: few rows wait for it, */
+#define PANELS_L2_SHARE 0.4    /* and of the second cache's bandwidth, for a panel that comes from there */
+
+/* Two multiply-adds of 64 bytes a cycle are as hard to keep busy as from copied blocks. */
+static double panel_share(const struct machine *machine, double rows, double vectors) {
+  if (machine->vector_bytes == 64 && !is_half(machine))
+    return BLOCK_TWO_SHARE;
+  return rows * vectors + vectors + 1 >= machine->registers ? PANELS_FULL_SHARE : PANELS_SHARE;
+}
+static double panel_tile_cycles(const struct machine *machine, const struct product_work *w, double rows, double vectors) {
+  double step = rows * vectors / (machine->fma_rate * panel_share(machine, rows, vectors)), loads = (rows + vectors) / PANELS_LOADS;
+  double bytes = vectors * w->lanes * w->bytes, least = PANELS_LATENCY;
+  step = step > loads ? step : loads;
+  if (bytes * w->k > (double)machine->bytes[LEVEL_L1] / 2)
+    least = bytes / (machine->bandwidth[LEVEL_L2] * PANELS_L2_SHARE);
+  return rows > 0 ? w->k * (step > least ? step : least) + TILE_CYCLES + rows * vectors * STORE_CYCLES : 0;
+}
+double product_panel_cycles(const struct machine *machine, const struct product_work *w, int64_t rows, int64_t vectors) {
+  double tiles = (double)((int64_t)w->m / rows), rest = w->m - tiles * (double)rows;
+  double strips = divide_up(w->width, (double)vectors * w->lanes), whole = panel_tile_cycles(machine, w, (double)rows, (double)vectors);
+  double cycles = tiles * whole + panel_tile_cycles(machine, w, rest, (double)vectors);
+  double bytes = w->k * (double)vectors * w->lanes * w->bytes;
+  double lines = product_is_far(machine, w) ? bytes / machine->bandwidth[LEVEL_L3] : 0;
+  return w->batch * strips * (cycles > lines ? cycles : lines);
+}
+double product_pack_cycles(const struct machine *machine, const struct product_work *w) {
+  return w->batch * w->k * w->width * (product_is_far(machine, w) ? PACK_FAR_CYCLES : PACK_CYCLES);
+}
+
 /* ---- products whose second factor lies along the sum ---- */
 
 #define ALONG_SHARE 0.92       /* of the peak: the target's panels, once they are there */

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -42,6 +43,21 @@ def matmul_bias_relu():
 def product_of_few_rows():
     product = tf.matmul(x_of(6, 128), x_of(128, 48, name="w"))
     tf.nn.relu(tf.nn.bias_add(product, x_of(48, name="b")), name="y")
+
+
+@case("layout", "--cpu", "x86-64-v3,x86-64-v4", "--entry", "main: x, w -> y")
+def invariant_products():
+    x, w = x_of(24, 160), x_of(160, 224, name="w")
+    step = lambda turn, h: (turn + 1, tf.tanh(tf.matmul(tf.tanh(tf.matmul(h, w)), w, transpose_b=True)))
+    tf.identity(tf.while_loop(lambda turn, h: turn < 10, step, [0, x])[1], name="y")
+
+
+@case("layout", "--entry", "main: x -> y, v")
+def frozen_products():
+    w = tf.constant(np.arange(48 * 60).reshape(48, 60) / 4096, tf.float32, name="w")
+    v = tf.constant(np.arange(60 * 96).reshape(60, 96) / 4096, tf.float32, name="v")
+    y = tf.matmul(tf.nn.relu(tf.matmul(x_of(None, 48), w)), v)
+    tf.matmul(tf.matmul(y, v, transpose_b=True), w, transpose_b=True, name="y")
 
 
 @case("fuse", "--cpu", "x86-64-v4", "--entry", "main: x, g -> dw")

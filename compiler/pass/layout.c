@@ -1,0 +1,391 @@
+/* layout.c: the pass `layout`: second factors of contractions are brought into panels once; see layout.h.
+ *
+ * A reader is a kernel and its buffer whose value is a constant or comes into a loop from in front of it. Readers of one value that want
+ * the same panels are one wish, which is granted when all of them together gain more than the panels cost. */
+#include "compiler/pass/layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/edit/flow_edit.h"
+#include "compiler/edit/loop_form.h"
+#include "compiler/edit/part_walk.h"
+#include "compiler/pass/loops.h"
+#include "compiler/pass/pass.h"
+#include "compiler/schedule/choose.h"
+
+#define TURNS_USUAL 8         /* of a loop that does not say */
+#define VECTORS_MAX 3         /* of the widest CPU in a panel: two load little; one or three where they leave fewer lanes to nothing */
+#define COPY_BYTES (16 << 20) /* of a constant that somebody else reads as it is: the program has it twice */
+
+/* A flow, and the node of the flow around it whose region it is. */
+struct scope {
+  struct flow *flow;
+  struct scope *outer;
+  flow_id node;
+  bool has_new; /* nodes */
+};
+struct reader {
+  struct scope *scope;
+  struct flow_node *node;
+  value_id value; /* of one of its buffers */
+};
+/* Where a value comes from: a constant, or a value of a flow around the loops that hand it on. */
+struct source {
+  const void *data;
+  struct scope *scope;
+  value_id value;
+};
+struct wish {
+  struct source source;
+  struct panels panels;
+  enum dtype dtype;
+  double gain, pack;
+  VEC(struct reader) readers;
+  const void *packed; /* of a constant */
+  VEC(struct placed {
+    const struct scope *scope;
+    value_id value;
+  })
+  placed;
+};
+struct layouter {
+  struct build *build;
+  VEC(struct wish) wishes;
+  VEC(struct scope *) scopes;
+};
+
+/* ---- sources ---- */
+
+static bool is_handed_on(const struct flow_node *n, uint32_t i) {
+  return n->op == FLOW_WHILE && loop_is_regular(n) && i < loop_var_count(n) && loop_hands_on(n, i);
+}
+/* False: the value is made where it is read, or differs from turn to turn. */
+static bool find_source(struct scope *s, value_id v, struct source *out) {
+  bool through_if = false, through_loop = false;
+  for (;; s = s->outer) {
+    const struct flow_value *x = &s->flow->values.items[v];
+    *out = (struct source){x->data, s, v};
+    if (x->data || x->producer || !s->outer)
+      return x->data || (through_loop && !through_if);
+    const struct flow_node *n = s->outer->flow->nodes.items[s->node];
+    if (n->op != FLOW_IF && !is_handed_on(n, x->index))
+      return through_loop && !through_if;
+    through_if = through_if || n->op == FLOW_IF;
+    through_loop = through_loop || n->op == FLOW_WHILE;
+    v = n->inputs.items[x->index + (n->op == FLOW_IF)];
+  }
+}
+static bool is_same_source(const struct source *a, const struct source *b) {
+  return a->data || b->data ? a->data == b->data : a->scope == b->scope && a->value == b->value;
+}
+
+static double turns_of(const struct scope *s) {
+  const struct flow_node *n = s->outer->flow->nodes.items[s->node];
+  dim turns = n->op == FLOW_WHILE ? loop_turns(s->outer->flow, n) : NO_DIM;
+  int64_t count;
+  if (n->op != FLOW_WHILE)
+    return 1;
+  return turns != NO_DIM && dim_is_const(s->flow->dims, turns, &count) ? (double)count : TURNS_USUAL;
+}
+/* How often a scope runs while `around` does once. */
+static double runs_of(const struct scope *s, const struct scope *around) {
+  double runs = 1;
+  for (; s->outer && s != around; s = s->outer)
+    runs *= turns_of(s);
+  return runs;
+}
+
+/* ---- what may be read before its loop turns ---- */
+
+static bool needs_variable(const struct flow_node *n, uint32_t var) {
+  if (n->op != FLOW_READ && n->op != FLOW_KERNEL)
+    return false;
+  for (uint32_t i = 0; i < node_touch_count(n); i++) {
+    uint32_t touched = UINT32_MAX;
+    if (node_touch(n, i, &touched) != TOUCH_NONE && touched == var)
+      return n->op == FLOW_KERNEL || n->imm == READ_NOW;
+  }
+  return false;
+}
+/* A variable that is read for a loop alone may have no value as long as the loop makes no turn. Panels need it: only where a turn is
+ * certain, or where the step needs it anyway. */
+static bool is_certain(const struct reader *r, const struct source *from) {
+  const struct flow *f = from->scope->flow;
+  const struct flow_node *read = f->nodes.items[f->values.items[from->value].producer];
+  if (!read || read->op != FLOW_READ || read->imm != READ_IN_LOOP)
+    return true;
+  for (flow_id id = 1; id < f->nodes.count; id++)
+    if (f->nodes.items[id] && !f->nodes.items[id]->guard_count && needs_variable(f->nodes.items[id], read->var))
+      return true;
+  for (const struct scope *s = r->scope; s != from->scope; s = s->outer) {
+    dim turns = loop_turns(s->outer->flow, s->outer->flow->nodes.items[s->node]);
+    int64_t count;
+    if (turns == NO_DIM || !dim_is_const(f->dims, turns, &count) || count < 1)
+      return false;
+  }
+  return true;
+}
+
+/* ---- gains ---- */
+
+/* Of the kernel's nest `number`; in panels: 0 where it has no schedule. */
+static double nest_cycles(const struct kernel *k, int number, const struct machine *machine, struct arena *arena, bool in_panels) {
+  struct kernel_uses uses;
+  struct nest n = nest_first(k, &uses, machine, arena);
+  struct candidates all = {0};
+  struct contraction c;
+  while (n.number < number)
+    nest_next(&n);
+  nest_candidates(&n, &all);
+  uint32_t best = candidates_cheapest(&n, &all);
+  double cycles = in_panels && best == 0 ? 0 : all.items.items[best].cycles;
+  vec_free(&all.items);
+  return cycles == 0 && !in_panels && contraction_find(&uses, n.top, &c) ? product_cycles(&n, &c) : cycles;
+}
+/* The buffer that the value is bound to: alone (takes_once). */
+static uint32_t buffer_of(const struct reader *r) {
+  uint32_t i = 0;
+  while (r->node->args[i].value != r->value)
+    i++;
+  return i;
+}
+/* Cycles that one run of the kernel saves, on the CPU that saves least; 0: none. */
+static double run_gain(const struct layouter *l, const struct reader *r, int number, const struct panels *panels) {
+  struct build *b = l->build;
+  struct flow_node trial = *r->node; /* its lists are the clone's own */
+  double least = 0;
+  memset(&trial.inputs, 0, sizeof trial.inputs);
+  memset(&trial.outputs, 0, sizeof trial.outputs);
+  panels_read(r->scope->flow, &trial, buffer_of(r), panels, r->value);
+  for (uint32_t i = 0; i < b->cpus.count; i++) {
+    const struct machine *machine = machine_find(b->cpus.items[i].name);
+    double before = nest_cycles(r->node->kernel, number, machine, &b->arena, false);
+    double after = nest_cycles(trial.kernel, number, machine, &b->arena, true);
+    double gain = after > 0 && after < before ? before - after : 0;
+    least = i == 0 || gain < least ? gain : least;
+  }
+  vec_free(&trial.inputs);
+  vec_free(&trial.outputs);
+  return least;
+}
+/* To bring the value into panels once, on the slowest CPU. */
+static double pack_cycles(const struct layouter *l, const struct panels *p, enum dtype dtype) {
+  struct product_work w = {.batch = 1, .m = 1, .k = 1, .width = (double)p->count, .bytes = (double)dtype_size(dtype)};
+  double most = 0;
+  for (int i = 0; i < p->rank; i++)
+    w.k *= i == p->lanes ? 1 : (double)p->dims[i];
+  for (uint32_t i = 0; i < l->build->cpus.count; i++) {
+    double cycles = product_pack_cycles(machine_find(l->build->cpus.items[i].name), &w);
+    most = cycles > most ? cycles : most;
+  }
+  return most;
+}
+
+/* ---- wishes ---- */
+
+/* Elements of the longest vector of a CPU of the build, so that all have whole ones; 0: one has no schedules for panels. */
+static int64_t vector_width(const struct build *b, enum dtype dtype) {
+  int64_t widest = 0;
+  for (uint32_t i = 0; i < b->cpus.count; i++) {
+    const struct machine *machine = machine_find(b->cpus.items[i].name);
+    int64_t lanes = machine->vector_bytes / (int64_t)dtype_size(dtype);
+    if (!machine->has_fma)
+      return 0;
+    widest = lanes > widest ? lanes : widest;
+  }
+  return widest;
+}
+static bool takes_once(const struct reader *r) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < r->node->kernel->buffers.count; i++)
+    count += r->node->args[i].value == r->value;
+  return r->value && count == 1;
+}
+/* The panels that gain most. */
+static double best_panels(const struct layouter *l, const struct reader *r, int number, const struct contraction *c, struct panels *out) {
+  int64_t width = vector_width(l->build, c->dtype);
+  struct panels panels;
+  double most = 0;
+  for (int vectors = 1; width && vectors <= VECTORS_MAX; vectors++) {
+    double gain = panels_of(c, width * vectors, &panels) ? run_gain(l, r, number, &panels) : 0;
+    if (gain > most) {
+      most = gain;
+      *out = panels;
+    }
+  }
+  return most;
+}
+static void add_wish(struct layouter *l, const struct reader *r, int number, const struct contraction *c) {
+  struct source source;
+  struct panels panels;
+  if (!takes_once(r) || !find_source(r->scope, r->value, &source) || !is_certain(r, &source))
+    return;
+  double gain = best_panels(l, r, number, c, &panels);
+  if (gain <= 0)
+    return;
+  uint32_t i = 0;
+  while (i < l->wishes.count && !(is_same_source(&l->wishes.items[i].source, &source) && panels_equal(&l->wishes.items[i].panels, &panels)))
+    i++;
+  if (i == l->wishes.count) {
+    struct wish new = {.source = source, .panels = panels, .dtype = r->node->kernel->buffers.items[buffer_of(r)].dtype};
+    if (!source.data)
+      new.pack = pack_cycles(l, &panels, new.dtype) * runs_of(source.scope, NULL);
+    vec_push(&l->wishes, new);
+  }
+  l->wishes.items[i].gain += gain * runs_of(r->scope, NULL);
+  vec_push(&l->wishes.items[i].readers, *r);
+}
+static void look_at_kernel(struct layouter *l, struct scope *s, struct flow_node *n) {
+  struct kernel_uses uses;
+  const struct machine *any = machine_find(l->build->cpus.items[0].name);
+  for (struct nest nest = nest_first(n->kernel, &uses, any, &l->build->arena); nest.top; nest_next(&nest)) {
+    struct contraction c;
+    bool is_product = contraction_find(&uses, nest.top, &c) && (c.dtype == DTYPE_FLOAT || c.dtype == DTYPE_DOUBLE);
+    if (!is_product || c.load[1] == NO_EXPR || c.test || c.is_ragged)
+      continue;
+    struct reader r = {s, n, n->args[expr_get(n->kernel, c.load[1])->imm].value};
+    add_wish(l, &r, nest.number, &c);
+  }
+}
+static void look_at_flow(struct layouter *l, struct flow *f, struct scope *outer, flow_id node) {
+  struct scope *s = ARENA_ARRAY(&l->build->arena, struct scope, 1);
+  *s = (struct scope){f, outer, node, false};
+  vec_push(&l->scopes, s);
+  for (flow_id id = 1; id < f->nodes.count; id++) {
+    struct flow_node *n = f->nodes.items[id];
+    if (n && n->op == FLOW_KERNEL)
+      look_at_kernel(l, s, n);
+    for (uint32_t r = n && n->op == FLOW_WHILE; n && n->op != FLOW_HOST && r < n->region_count; r++)
+      look_at_flow(l, n->branches[r], s, id);
+  }
+}
+static status look_at_part(struct build *b, const struct part_ref *part, void *self) {
+  (void)b;
+  look_at_flow(self, part->flow, NULL, 0);
+  return OK;
+}
+
+/* ---- granting ---- */
+
+static uint32_t count_uses(const struct layouter *l, const void *data) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < l->scopes.count; i++) {
+    const struct flow *f = l->scopes.items[i]->flow;
+    for (flow_id id = 1; id < f->nodes.count; id++)
+      for (uint32_t j = 0; f->nodes.items[id] && j < node_input_count(f->nodes.items[id]); j++)
+        count += f->values.items[node_input(f->nodes.items[id], j)].data == data;
+    for (uint32_t j = 0; j < f->results.count; j++)
+      count += f->values.items[f->results.items[j]].data == data;
+  }
+  return count;
+}
+static bool is_granted(const struct layouter *l, const struct wish *w) {
+  if (!w->source.data)
+    return w->gain > w->pack * GAIN_MIN;
+  int64_t sizes[LIMIT_RANK + 1], bytes = panels_sizes(&w->panels, sizes) * (int64_t)dtype_size(w->dtype);
+  return bytes <= COPY_BYTES || count_uses(l, w->source.data) == w->readers.count;
+}
+
+/* ---- making ---- */
+
+static struct flow_value value_in_panels(const struct wish *w, struct dim_table *dims) {
+  struct flow_value x = {.dtype = w->dtype, .rank = w->panels.rank + 1};
+  int64_t sizes[LIMIT_RANK + 1];
+  panels_sizes(&w->panels, sizes);
+  for (int i = 0; i < x.rank; i++)
+    x.dims[i] = dim_const(dims, sizes[i]);
+  return x;
+}
+static const struct flow_node *node_of(const struct source *s, const struct reader *r) {
+  const struct flow_node *n = s->scope->flow->nodes.items[s->scope->flow->values.items[s->value].producer];
+  return n ? n : r->node;
+}
+static value_id make_constant(struct wish *w, const struct reader *r, struct arena *arena) {
+  struct flow *f = r->scope->flow;
+  flow_id id;
+  if (!w->packed)
+    w->packed = panels_pack(&w->panels, w->source.data, dtype_size(w->dtype), arena);
+  struct flow_node *n = flow_append(f, FLOW_CONST, node_of(&w->source, r), r->node->task, &id);
+  value_id v = flow_append_output(f, n, id, value_in_panels(w, f->dims));
+  f->values.items[v].data = w->packed;
+  return v;
+}
+/* In front of the loop `loop` of the scope. */
+static value_id make_kernel(struct wish *w, const struct reader *r, const struct flow_node *loop) {
+  struct flow *f = w->source.scope->flow;
+  struct flow_node *from = f->nodes.items[f->values.items[w->source.value].producer];
+  flow_id id;
+  struct flow_node *n = flow_append(f, FLOW_KERNEL, node_of(&w->source, r), loop->task, &id);
+  n->kernel = panels_kernel(&w->panels, w->dtype, f->arena);
+  n->guards = loop->guards;
+  n->guard_count = loop->guard_count;
+  n->args = ARENA_ARRAY(f->arena, struct flow_arg, 2);
+  vec_push(&n->inputs, w->source.value);
+  n->args[0] = (struct flow_arg){.value = w->source.value};
+  n->args[1] = (struct flow_arg){.value = flow_append_output(f, n, id, value_in_panels(w, f->dims))};
+  if (from && from->op == FLOW_READ)
+    from->imm = READ_NOW;
+  return n->args[1].value;
+}
+/* The value in panels, as the nodes of a scope know it. */
+static value_id place(struct wish *w, const struct reader *r, struct scope *s, struct arena *arena) {
+  for (uint32_t i = 0; i < w->placed.count; i++)
+    if (w->placed.items[i].scope == s)
+      return w->placed.items[i].value;
+  value_id v;
+  if (w->source.data) {
+    v = make_constant(w, r, arena);
+    s->has_new = true;
+  } else if (s->outer == w->source.scope) {
+    s->outer->has_new = true;
+    v = loop_add_invariant(s->outer->flow, s->node, make_kernel(w, r, s->outer->flow->nodes.items[s->node]));
+  } else {
+    v = loop_add_invariant(s->outer->flow, s->node, place(w, r, s->outer, arena));
+  }
+  vec_push(&w->placed, ((struct placed){s, v}));
+  struct flow *f = s->flow;
+  if (!f->layout)
+    f->layout = ARENA_ARRAY(arena, struct layout, 1);
+  vec_push(&f->layout->values, ((struct layout_value){v, w->panels, node_of(&w->source, r)->name, w->gain, w->pack}));
+  return v;
+}
+
+static void grant(struct layouter *l, struct wish *w) {
+  for (uint32_t i = 0; i < w->readers.count; i++) {
+    const struct reader *r = &w->readers.items[i];
+    value_id packed = place(w, r, r->scope, &l->build->arena);
+    panels_read(r->scope->flow, r->node, buffer_of(r), &w->panels, packed);
+  }
+}
+/* Constants that nobody reads any more are not in the program; new nodes come before those that read them. */
+static void finish(struct flow *f) {
+  for (flow_id id = 1; id < f->nodes.count; id++) {
+    struct flow_node *n = f->nodes.items[id];
+    flow_id user;
+    if (n && n->op == FLOW_CONST && !n->is_target && flow_use_count(f, n->outputs.items[0], &user) == 0)
+      node_make_noop(n);
+  }
+  flow_sort(f);
+}
+
+status pass_layout(struct build *b) {
+  struct layouter l = {.build = b};
+  TRY(cpus_read(b->options.cpu ? b->options.cpu : "native", &b->arena, &b->cpus));
+  if (b->options.math == MATH_STRICT)
+    return OK; /* panels need schedules, which order sums anew */
+  status result = part_each(b, look_at_part, &l);
+  for (uint32_t i = 0; result == OK && i < l.wishes.count; i++)
+    if (is_granted(&l, &l.wishes.items[i]))
+      grant(&l, &l.wishes.items[i]);
+  for (uint32_t i = 0; i < l.scopes.count; i++)
+    if (l.scopes.items[i]->has_new)
+      finish(l.scopes.items[i]->flow);
+  for (uint32_t i = 0; i < l.wishes.count; i++) {
+    vec_free(&l.wishes.items[i].readers);
+    vec_free(&l.wishes.items[i].placed);
+  }
+  vec_free(&l.wishes);
+  vec_free(&l.scopes);
+  return result;
+}

@@ -1,0 +1,172 @@
+/* choose_panels.c: products and convolutions whose second factor lies in panels (compiler/edit/panels.h): for a few vectors of columns all
+ * terms one behind the other, so that a tile of rows reads it as one stream, whatever its size. Nothing is copied.
+ *
+ * A task is a panel and a block of rows. Panels are outermost where they come from beyond the second cache, so that each is read once by
+ * all rows; else the rows' factor stays in the first cache, and panels go by. */
+#include "compiler/schedule/axis_words.h"
+
+#define ROWS_USUAL 64  /* where their number is open */
+#define TERMS_USUAL 64 /* and of any other axis */
+#define HEIGHT_MAX 12  /* rows of a tile: more gain nothing, and leave registers to nothing else */
+#define ROWS_GAIN 1.03 /* for which a tile of fewer rows is taken */
+#define BLOCK_MIN 96   /* rows of a block, */
+#define BLOCK_MAX 480  /* whose part of the first factor stays in the second cache */
+#define BLOCK_FEW 48   /* where there are few panels */
+#define TASKS_MIN 16
+#define VECTORS_MAX 3 /* of a tile: panels of more are cut */
+
+struct paneled {
+  const struct nest *n;
+  const struct contraction *c;
+  int rows;                /* the axis m; -1: there is none; that of columns is c->lanes */
+  int64_t width;           /* of a panel */
+  int64_t vectors, height; /* of a tile */
+  int64_t block;           /* rows of a block; 0: all are one */
+  struct product_work work;
+  struct axis_words words;
+};
+
+/* ---- which nests ---- */
+
+/* Operand i of the second factor's load is `op` of the columns' loop and a constant. */
+static bool is_by_constant(const struct paneled *p, int i, enum scalar_op op, int64_t *by) {
+  const struct kernel *k = p->n->k;
+  expr_id e = expr_operand(k, p->c->load[1], i);
+  if (expr_get(k, e)->op != op || !expr_is_const(k, expr_operand(k, e, 1), by))
+    return false;
+  const struct expr *of = expr_get(k, expr_operand(k, e, 0));
+  return of->op == SCALAR_LOCAL && of->imm == p->c->axes[p->c->lanes].loop->local;
+}
+static bool is_in_panels(struct paneled *p) {
+  const struct contraction *c = p->c;
+  if (c->lanes < 0 || c->axes[c->lanes].role != ROLE_N || c->load[1] == NO_EXPR || c->is_ragged || c->test)
+    return false;
+  int last = expr_get(p->n->k, c->load[1])->count - 1;
+  int64_t by = 0;
+  if (last < 1 || !is_by_constant(p, last, SCALAR_FLOORMOD, &p->width))
+    return false;
+  for (int i = 0; i < last && by != p->width; i++)
+    by = is_by_constant(p, i, SCALAR_FLOORDIV, &by) ? by : 0;
+  return by == p->width && p->width > 0;
+}
+
+static void find_sizes(struct paneled *p) {
+  const struct contraction *c = p->c;
+  struct product_work *w = &p->work;
+  w->batch = w->m = w->k = w->width = 1;
+  p->rows = -1;
+  for (int i = 0; i < c->axis_count; i++) {
+    const struct contraction_axis *a = &c->axes[i];
+    int64_t open = a->role == ROLE_M ? ROWS_USUAL : TERMS_USUAL, most = a->most >= 0 ? a->most : open;
+    double extent = (double)(a->extent >= 0 ? a->extent : most);
+    bool is_rows = i < c->par_count && a->role == ROLE_M;
+    *(i >= c->par_count ? &w->k : i == c->lanes ? &w->width : is_rows ? &w->m : &w->batch) *= extent;
+    if (is_rows && (p->rows < 0 || a->extent < 0 || (c->axes[p->rows].extent >= 0 && a->extent >= c->axes[p->rows].extent)))
+      p->rows = i;
+  }
+  w->bytes = (double)dtype_size(c->dtype);
+  w->lanes = (double)p->n->machine->vector_bytes / w->bytes;
+}
+
+/* ---- tiles ---- */
+
+/* As many rows as registers hold sums of; of a known number fewer, where what is left costs less then. */
+static void find_tile(struct paneled *p) {
+  int64_t lanes = (int64_t)p->work.lanes, registers = p->n->machine->registers, m = p->rows < 0 ? 1 : p->c->axes[p->rows].extent;
+  for (p->vectors = VECTORS_MAX; p->width % (p->vectors * lanes);)
+    p->vectors--;
+  int64_t most = (registers - p->vectors - 1) / p->vectors, best = most = most < HEIGHT_MAX ? most : HEIGHT_MAX;
+  struct product_work w = p->work;
+  w.m = (double)m;
+  double least = 0;
+  for (int64_t rows = m < 0 ? 0 : best < m ? best : m; rows * 2 > most || (rows && rows == m); rows--) {
+    double cycles = product_panel_cycles(p->n->machine, &w, rows, p->vectors);
+    if (least == 0 || cycles * ROWS_GAIN < least) {
+      least = cycles;
+      best = rows;
+    }
+  }
+  p->height = best;
+}
+static int64_t panel_count(const struct paneled *p) { return divide_up((int64_t)p->work.width, p->width); }
+/* Rows whose part of the first factor takes half of the second cache; fewer where tasks would be too few. */
+static void find_block(struct paneled *p) {
+  int64_t extent = p->rows < 0 ? 1 : p->c->axes[p->rows].extent, most = extent < 0 ? INT64_MAX : extent;
+  int64_t block = p->n->machine->bytes[LEVEL_L2] / 2 / (int64_t)(p->work.k * p->work.bytes + 1);
+  block = block < BLOCK_MIN ? BLOCK_MIN : block > BLOCK_MAX ? BLOCK_MAX : block;
+  if (panel_count(p) * divide_up((int64_t)p->work.m, block) < TASKS_MIN)
+    block = BLOCK_FEW;
+  block = block / p->height * p->height;
+  p->block = block && block < most / 2 ? block : 0;
+}
+
+/* ---- steps ---- */
+
+/* What is left of a number of rows that is known and not divided is one tile. */
+static const char *tails_text(const struct paneled *p) {
+  int64_t rows = p->c->axes[p->rows].extent, rest = rows < 0 ? 0 : rows % p->height;
+  const char *text = "";
+  if (rows >= 0 && !p->block)
+    return rest ? arena_printf(p->n->arena, " tail cut %lld", (long long)rest) : "";
+  for (int64_t i = 8; i && (rows < 0 || rest); i /= 2)
+    if (i < p->height)
+      text = arena_printf(p->n->arena, "%s %lld", *text ? text : " tail cut", (long long)i);
+  return text;
+}
+/* " ba bb": parallel axes that the tile has no word for: of rows, or those that the second factor moves with too. */
+static const char *outer_text(const struct paneled *p, bool of_rows) {
+  const char *text = "";
+  for (int i = 0; i < p->c->par_count; i++)
+    if (!p->words.is_named[i] && (p->c->axes[i].role == ROLE_M) == of_rows)
+      text = arena_printf(p->n->arena, "%s %s", text, p->words.of[i]);
+  return text;
+}
+/* The columns' loop becomes one over panels, for a narrow machine one over parts of a panel, and lanes. */
+static const char *columns_text(const struct paneled *p, const char *n, bool is_cut) {
+  struct arena *a = p->n->arena;
+  long long width = p->width, strip = p->vectors * (int64_t)p->work.lanes;
+  return is_cut ? arena_printf(a, "split %s %lld -> %so %sp; split %sp %lld -> %sj %si", n, width, n, n, n, strip, n, n)
+                : arena_printf(a, "split %s %lld -> %so %si", n, width, n, n);
+}
+static const char *steps_text(struct paneled *p) {
+  struct arena *a = p->n->arena;
+  const struct axis_name names[] = {{p->rows, "m"}, {p->c->lanes, "n"}};
+  p->words = axis_words_of(p->n, p->c, NULL, names, 2);
+  const char *n = p->words.of[p->c->lanes], *m = p->rows < 0 ? "" : p->words.of[p->rows];
+  bool is_cut = p->vectors * (int64_t)p->work.lanes < p->width, is_near = !product_is_far(p->n->machine, &p->work);
+  const char *block = p->block ? arena_printf(a, " %sb", m) : "", *part = is_cut ? arena_printf(a, " %sj", n) : "";
+  const char *row = p->rows < 0 ? "" : arena_printf(a, p->block ? " %ss" : " %s", m), *rows = p->rows < 0 ? "" : arena_printf(a, " %si", m);
+  const char *panels = arena_printf(a, " %so", n), *others = outer_text(p, true),
+             *sum = axis_words_list(&p->words, p->c->par_count, p->c->axis_count);
+  const char *outer = arena_printf(a, "%s%s%s%s", outer_text(p, false), block, is_near ? others : panels, is_near ? panels : others);
+  const char *text = arena_printf(a, "%s; fma; %s", axis_words_begin(&p->words), columns_text(p, n, is_cut));
+  if (p->block)
+    text = arena_printf(a, "%s; split %s %lld -> %sb %ss", text, m, (long long)p->block, m, m);
+  text = arena_printf(a, "%s; order%s%s%s %si", text, outer, part, row, n);
+  if (p->rows >= 0)
+    text = arena_printf(a, "%s; split%s %lld -> %so %si%s", text, row, (long long)p->height, m, m, tails_text(p));
+  text = arena_printf(a, "%s; sink%s %si under%s in register; run%s tasks", text, rows, n, sum, outer);
+  return arena_printf(a, p->rows < 0 ? "%s; run %si lanes" : "%s; run%s unroll; run %si lanes", text, p->rows < 0 ? n : rows, n);
+}
+
+bool propose_panels(const struct nest *n, const struct contraction *c, struct candidates *out) {
+  struct paneled p = {.n = n, .c = c};
+  if (!is_in_panels(&p))
+    return false;
+  find_sizes(&p);
+  out->items.items[0].cycles = p.work.batch * p.work.m * p.work.k * p.work.width; /* element by element */
+  if (!n->machine->has_fma || p.width % (int64_t)p.work.lanes)
+    return true;
+  find_tile(&p);
+  find_block(&p);
+  vec_push(&out->items,
+           ((struct candidate){.steps = steps_text(&p), .cycles = product_panel_cycles(n->machine, &p.work, p.height, p.vectors)}));
+  return true;
+}
+
+double product_cycles(const struct nest *n, const struct contraction *c) {
+  struct paneled p = {.n = n, .c = c};
+  find_sizes(&p);
+  p.work.is_transposed = c->axes[c->axis_count - 1].stride[0] != 1;
+  return c->axes[c->axis_count - 1].stride[1] == 1 ? product_along_cycles(n->machine, &p.work) : product_own_cycles(n->machine, &p.work);
+}
