@@ -160,6 +160,11 @@ static status check_variable(const struct flow_writer *f, const struct flow_node
 static status kernel_args(struct flow_writer *f, const struct flow_node *node, struct program_instr *instr) {
   struct emitter *e = f->w->e;
   VEC(uint32_t) args = {0}, outputs = {0};
+  uint32_t variables = 0;
+  for (uint32_t i = 0; i < node->kernel->buffers.count; i++)
+    variables += node->args[i].var > 0;
+  if (variables > PROGRAM_KERNEL_VARIABLES)
+    return fail(UNIMPLEMENTED, "%s '%s': a kernel on more than %d variables", node->tf_op, node->name, PROGRAM_KERNEL_VARIABLES);
   for (uint32_t i = 0; i < node->kernel->buffers.count; i++) {
     const struct flow_arg *arg = &node->args[i];
     if (arg->var) {
@@ -298,7 +303,10 @@ static status write_details(struct flow_writer *f, const struct flow_node *node,
   case FLOW_VARIABLE:
     TRY(check_variable(f, node, node->var));
     instr->number = e->variable_numbers[node->var];
-    instr->peer = (uint32_t)node->imm;
+    if (node->op == FLOW_VARIABLE)
+      instr->peer = (uint32_t)node->imm;
+    if (node->op == FLOW_READ && node->imm)
+      instr->flags |= INSTR_OPTIONAL;
     if (node->op == FLOW_READ && reads_any_shape(f, node))
       instr->flags |= INSTR_DEFINES;
     if (node->op == FLOW_VARIABLE && slot_at(f->w, slot_of(f, node->outputs.items[0]))->storage == STORAGE_TENSOR)

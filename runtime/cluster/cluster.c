@@ -132,6 +132,7 @@ static void cluster_free(struct cluster *cluster) {
   for (uint32_t i = 0; i < cluster->task_count; i++) {
     free(cluster->peers[i].address);
     vec_free(&cluster->peers[i].started);
+    vec_free(&cluster->peers[i].unsent);
     parcels_let_go(cluster, session_end(&cluster->peers[i].session));
     free(cluster->jobs[i]);
   }

@@ -84,6 +84,9 @@ struct peer {
   uint64_t awaited_ms;               /* since when somebody here waits for it, first; 0: nobody does */
   char reason[CLUSTER_REASON_BYTES]; /* why it is not up */
   VEC(uint64_t) started;             /* steps of ours it has not reported yet */
+  VEC(uint64_t) unsent;              /* steps of ours that could not be sent: `tell` tells their drivers */
+  bool tell_is_posted;
+  struct loop_call tell;
   /* the loop's: dialling */
   struct loop_timer timer;
   struct channel *dialling;

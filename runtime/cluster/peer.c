@@ -3,6 +3,7 @@
  * A driver's steps are remembered until they are reported, so that a loss ends each of them. Between a cut and the next connection nothing
  * changes for anybody: a peer is lost when it says good-bye, when it is another incarnation that comes, or after --timeout.
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,37 +12,49 @@
 
 /* ---- the exchange ---- */
 
-struct late_failure {
-  struct loop_call call; /* first */
-  struct peer *peer;
-  uint64_t step;
-};
+/* The next step of ours that could not be sent, and why; false: there is none. */
+static bool take_unsent(struct peer *peer, uint64_t *step, char *text, size_t size) {
+  pthread_mutex_lock(&peer->cluster->lock);
+  bool has = peer->unsent.count > 0;
+  if (has) {
+    *step = vec_last(&peer->unsent);
+    peer->unsent.count--;
+    snprintf(text, size, "%s at %s is not connected%s%s", peer->name, peer->address, peer->reason[0] ? ": " : "", peer->reason);
+  }
+  peer->tell_is_posted = has;
+  pthread_mutex_unlock(&peer->cluster->lock);
+  return has;
+}
 
 /* The sink is told on the exchange's thread, never inside `start`. */
-static void run_late_failure(struct loop_call *call) {
-  struct late_failure *late = (struct late_failure *)call;
-  struct peer *peer = late->peer;
+static void tell_unsent(struct loop_call *call) {
+  struct peer *peer = (struct peer *)((char *)call - offsetof(struct peer, tell));
   struct exchange_sink *sink = &peer->cluster->sink;
   char text[CLUSTER_REASON_BYTES + 512];
+  for (uint64_t step; take_unsent(peer, &step, text, sizeof text);)
+    if (sink->on_done)
+      sink->on_done(sink->self, peer->task, step, UNAVAILABLE, text);
+}
+
+/* vec_push ends the process where there is no memory left: a driver that is told nothing would wait for ever. */
+static void note_unsent(struct peer *peer, uint64_t step) {
   pthread_mutex_lock(&peer->cluster->lock);
-  snprintf(text, sizeof text, "%s at %s is not connected%s%s", peer->name, peer->address, peer->reason[0] ? ": " : "", peer->reason);
+  vec_push(&peer->unsent, step);
+  bool is_posted = peer->tell_is_posted;
+  peer->tell_is_posted = true;
   pthread_mutex_unlock(&peer->cluster->lock);
-  if (sink->on_done)
-    sink->on_done(sink->self, peer->task, late->step, UNAVAILABLE, text);
-  free(late);
+  if (is_posted)
+    return;
+  peer->tell = (struct loop_call){.run = tell_unsent};
+  loop_post(peer->cluster->loop, &peer->tell);
 }
 
 static struct peer *peer_of(void *self, uint32_t task) { return &((struct cluster *)self)->peers[task]; }
 
 static void exchange_start(void *self, uint32_t task, uint64_t step, uint32_t entry, uint32_t command, uint64_t serial) {
   struct peer *peer = peer_of(self, task);
-  if (peer_send(peer, &(struct parcel){.kind = MESSAGE_START, .step = step, .number = entry, .command = command, .serial = serial}))
-    return;
-  struct late_failure *late = malloc(sizeof *late);
-  if (!late)
-    return;
-  *late = (struct late_failure){.call.run = run_late_failure, .peer = peer, .step = step};
-  loop_post(peer->cluster->loop, &late->call);
+  if (!peer_send(peer, &(struct parcel){.kind = MESSAGE_START, .step = step, .number = entry, .command = command, .serial = serial}))
+    note_unsent(peer, step);
 }
 
 static void exchange_send(void *self, uint32_t task, uint64_t step, uint32_t transfer, struct tensor *tensor) {

@@ -201,7 +201,7 @@ enum program_op {
   INSTR_FETCH,    /* fetch `number` = args[0] */
   INSTR_KERNEL,   /* kernel `number`; args: one for each buffer */
   INSTR_ALIAS,    /* outputs[0] over args[0] */
-  INSTR_READ,     /* outputs[0] = variable `number`; peer 1: which may be missing, as long as no loop that takes it turns */
+  INSTR_READ,     /* outputs[0] = variable `number` */
   INSTR_ASSIGN,   /* variable `number` = args[0] */
   INSTR_VARIABLE, /* outputs[0] = question `peer` about variable `number` */
   INSTR_HOST,     /* the function named by the text `number` */
@@ -216,20 +216,22 @@ enum program_op {
 };
 #define PROGRAM_ARG_VARIABLE UINT32_C(0x80000000) /* an argument: a variable's number, not a slot */
 #define PROGRAM_ARG_SCRATCH UINT32_MAX
-#define PROGRAM_GROUP_MAX 8 /* kernels that may run at the same time: INSTR_BESIDE at most so often in a row, less one */
+#define PROGRAM_KERNEL_VARIABLES 16 /* arguments of one kernel that are variables, at most: optimizers take up to five */
+#define PROGRAM_GROUP_MAX 8         /* kernels that may run at the same time: INSTR_BESIDE at most so often in a row, less one */
 enum program_instr_flag {
   INSTR_LATE = 1,     /* its sizes depend on symbols that are bound while the step runs */
   INSTR_BLOCKS = 2,   /* may wait for other steps */
-  INSTR_LOCKS = 4,    /* a kernel that updates variables */
+  INSTR_LOCKS = 4,    /* KERNEL: some of its arguments are variables */
   INSTR_DEFINES = 8,  /* READ: the shape of the value is not fixed: it binds symbols or must agree */
-  INSTR_MAKES = 16,   /* a kernel with an output in a tensor of its own */
+  INSTR_MAKES = 16,   /* KERNEL, VARIABLE: an output is a tensor of its own */
   INSTR_CHANGES = 32, /* updates a variable, or is a host call that others may see */
   INSTR_BESIDE = 64,  /* a kernel that may run at the same time as the next instruction, a kernel, and those that this one may run beside */
   INSTR_FROM_LAST = 128, /* WHILE: the first turn has the last row */
+  INSTR_OPTIONAL = 256,  /* READ: the variable may have no value, as long as no loop that takes it turns */
 };
 struct program_instr {
-  uint8_t op, flags;
-  uint16_t reserved;
+  uint8_t op, reserved;
+  uint16_t flags;
   uint32_t node, tf_op; /* texts, for errors and traces */
   uint32_t place;       /* text, for errors: where in the user's program the node was made; "" when the graph does not say */
   uint32_t number, peer;

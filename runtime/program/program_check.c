@@ -132,6 +132,15 @@ static bool args_fit(const struct program *p, struct program_range range, uint32
   return true;
 }
 
+static uint32_t variable_args(const struct program *p, struct program_range args) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < args.count; i++) {
+    uint32_t arg = program_operands(p, args.first)[i];
+    count += (arg & PROGRAM_ARG_VARIABLE) && arg != PROGRAM_ARG_SCRATCH;
+  }
+  return count;
+}
+
 static status check_instr(const struct program *p, uint32_t number, uint32_t slots, uint32_t symbols) {
   const struct program_instr *instr = program_instr(p, number);
   CHECK(instr->op >= INSTR_FEED && instr->op <= INSTR_MERGE, "instruction %u is none", number);
@@ -146,8 +155,10 @@ static status check_instr(const struct program *p, uint32_t number, uint32_t slo
   CHECK(range_fits(p, instr->blocks, PROGRAM_BLOCKS) && range_fits(p, instr->attrs, PROGRAM_ATTRS) &&
           range_fits(p, instr->functions, PROGRAM_PARTS) && range_fits(p, instr->successors, PROGRAM_OPERANDS),
         "instruction %u: a list", number);
-  if (instr->op == INSTR_KERNEL)
+  if (instr->op == INSTR_KERNEL) {
     CHECK(instr->number < p->kernel_count, "instruction %u: kernel %u", number, instr->number);
+    CHECK(variable_args(p, instr->args) <= PROGRAM_KERNEL_VARIABLES, "instruction %u: too many variables", number);
+  }
   if (instr->op == INSTR_READ || instr->op == INSTR_ASSIGN || instr->op == INSTR_VARIABLE)
     CHECK(instr->number < count_of(p, PROGRAM_VARIABLES), "instruction %u: variable %u", number, instr->number);
   if (instr->op == INSTR_HOST)

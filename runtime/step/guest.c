@@ -325,6 +325,17 @@ static void on_reset(void *self, const char *containers) { task_reset(self, cont
 static void on_refused(void *self) { task_stop(self); }
 
 struct exchange_sink task_sink(struct task *task) {
-  return (struct exchange_sink){task,     on_start,  on_tensor, on_done,    on_cancel, on_lost, on_finished,
-                                on_reset, on_joined, on_tick,   on_refused, on_left,   admits};
+  return (struct exchange_sink){.self = task,
+                                .on_start = on_start,
+                                .on_tensor = on_tensor,
+                                .on_done = on_done,
+                                .on_cancel = on_cancel,
+                                .on_lost = on_lost,
+                                .on_finished = on_finished,
+                                .on_reset = on_reset,
+                                .on_joined = on_joined,
+                                .on_tick = on_tick,
+                                .on_refused = on_refused,
+                                .on_left = on_left,
+                                .admits = admits};
 }

@@ -16,8 +16,6 @@
 #include "runtime/step/trace.h"
 #include "runtime/text/element_number.h"
 
-#define LOCKS_MAX 16 /* variables one kernel updates: optimizers take at most five */
-
 status frame_blame(const struct frame *frame, const struct program_instr *instr, status code) {
   const char *place = program_text(frame->program, instr->place), *node = program_text(frame->program, instr->node);
   char subject[512];
@@ -74,11 +72,11 @@ __attribute__((always_inline)) static inline status kernel_launch(struct frame *
   return OK;
 }
 
-/* A kernel on variables: each distinct one is locked (in their order, so that two kernels cannot wait for each other),
- * checked, and kept while the kernel runs. */
+/* Of a kernel on variables, none of the lists longer than its arguments (program_check). */
 struct kernel_variables {
-  struct variable *locked[LOCKS_MAX], *written[LOCKS_MAX];
-  struct tensor *kept[LOCKS_MAX];
+  struct variable *locked[PROGRAM_KERNEL_VARIABLES]; /* distinct, by address: two kernels cannot wait for each other */
+  struct variable *written[PROGRAM_KERNEL_VARIABLES];
+  struct tensor *kept[PROGRAM_KERNEL_VARIABLES]; /* copies, as long as it runs */
   uint32_t locked_count, written_count, kept_count;
   bool on_copies; /* of what it would write */
 };
@@ -90,7 +88,7 @@ static void variables_unlock(struct kernel_variables *v) {
     tensor_release(v->kept[i]);
 }
 
-static status variables_lock(struct frame *frame, const struct program_instr *instr, struct kernel_variables *v) {
+static void variables_lock(struct frame *frame, const struct program_instr *instr, struct kernel_variables *v) {
   const uint32_t *args = program_operands(frame->program, instr->args.first);
   for (uint32_t i = 0; i < instr->args.count; i++) {
     if (!(args[i] & PROGRAM_ARG_VARIABLE) || args[i] == PROGRAM_ARG_SCRATCH)
@@ -101,17 +99,12 @@ static status variables_lock(struct frame *frame, const struct program_instr *in
       at++;
     if (at < v->locked_count && v->locked[at] == variable)
       continue;
-    if (v->locked_count == LOCKS_MAX) {
-      v->locked_count = 0;
-      return fail(UNIMPLEMENTED, "a kernel on more than %d variables", LOCKS_MAX);
-    }
     memmove(&v->locked[at + 1], &v->locked[at], (v->locked_count - at) * sizeof *v->locked);
     v->locked[at] = variable;
     v->locked_count++;
   }
   for (uint32_t i = 0; i < v->locked_count; i++)
     pthread_mutex_lock(&v->locked[i]->lock);
-  return OK;
 }
 
 static status check_variable_shape(const struct frame *frame, const struct variable *variable, const uint32_t *dims, uint32_t rank) {
@@ -123,7 +116,7 @@ static status check_variable_shape(const struct frame *frame, const struct varia
   return OK;
 }
 
-/* Where a step that was done before writes instead: what it computes of it goes on to others, the variable has it. */
+/* Where a step that was applied before writes instead: its other outputs are there again, and the variable stays. */
 static status bind_copy(struct frame *frame, uint32_t i, const struct variable *variable, const struct shape *shape,
                         struct kernel_variables *v) {
   struct tensor *copy;
@@ -160,8 +153,7 @@ static status bind_variable(struct frame *frame, uint32_t i, const struct progra
     if (v->on_copies)
       return bind_copy(frame, i, variable, &shape, v);
     TRY(variable_prepare(variable, &shape));
-    if (v->written_count < LOCKS_MAX)
-      v->written[v->written_count++] = variable;
+    v->written[v->written_count++] = variable;
   } else {
     TRY(variable_check(variable));
     if (!variable->has_shape)
@@ -199,11 +191,12 @@ static bool updates_kept(const struct frame *frame, const struct kernel_variable
   return false;
 }
 
+/* Locks the variables, checks them, and keeps them locked while the kernel runs. */
 static status run_on_variables(struct frame *frame, const struct program_instr *instr, bool on_copies) {
   struct kernel_variables v;
   v.locked_count = v.written_count = v.kept_count = 0;
   v.on_copies = on_copies;
-  TRY(variables_lock(frame, instr, &v));
+  variables_lock(frame, instr, &v);
   if (updates_kept(frame, &v)) {
     variables_unlock(&v);
     return OK;
@@ -264,7 +257,7 @@ static status run_read(struct frame *frame, const struct program_instr *instr) {
   struct tensor *value;
   uint32_t slot = *program_operands(frame->program, instr->outputs.first);
   struct variable *variable = rehearsal_variable(frame, instr->number);
-  if (instr->peer && !atomic_load(&variable->initialized)) {
+  if ((instr->flags & INSTR_OPTIONAL) && !atomic_load(&variable->initialized)) {
     frame_drop(frame, slot); /* the loop says so if it turns */
     frame->data[slot] = NULL;
     return OK;

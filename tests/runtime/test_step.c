@@ -474,6 +474,24 @@ static void damaged_programs_are_refused(void **state) {
   unload(&b, task);
 }
 
+/* The lists of a kernel's variables have so many places. */
+static void a_kernel_on_too_many_variables_is_refused(void **state) {
+  (void)state;
+  for (int count = PROGRAM_KERNEL_VARIABLES; count <= PROGRAM_KERNEL_VARIABLES + 1; count++) {
+    struct program_builder b;
+    uint32_t args[PROGRAM_KERNEL_VARIABLES + 1];
+    pb_begin(&b);
+    uint32_t variable = pb_variable(&b, "count", DTYPE_FLOAT, true);
+    for (int i = 0; i < count; i++)
+      args[i] = variable | PROGRAM_ARG_VARIABLE;
+    pb_kernel(&b, COUNT, pb_list(&b, count, args), 1);
+    pb_entry(&b, "main", 0, 0, 0, 1, false);
+    b.kernel_count = KERNELS;
+    assert_int_equal(program_check(pb_finish(&b)), count > PROGRAM_KERNEL_VARIABLES ? DATA_LOSS : OK);
+    pb_end(&b);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_step_serves_every_size),
@@ -489,6 +507,7 @@ int main(void) {
     cmocka_unit_test(whenever_a_driver_is_lost_each_of_its_steps_counts_once),
     cmocka_unit_test(stopping_ends_an_endless_loop),
     cmocka_unit_test(damaged_programs_are_refused),
+    cmocka_unit_test(a_kernel_on_too_many_variables_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
