@@ -92,7 +92,7 @@ status schedule_choose(const struct kernel *k, const struct machine *machine, st
   for (struct nest n = nest_first(k, &uses, machine, arena); n.top; nest_next(&n)) {
     struct candidate best;
     TRY(pick(&n, tuner, &best));
-    if (best.below && !k->body->next) {
+    if (best.below && !k->body->next) { /* `when` chooses a schedule of the whole kernel: of several nests this one keeps its own */
       *out = arena_printf(arena, "when n%u < %lld: %s else:", best.size, (long long)best.below, best.steps);
       return OK;
     }

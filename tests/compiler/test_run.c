@@ -45,7 +45,7 @@ static void options_go_to_the_tasks_that_they_concern(void **state) {
     int count = 0;
     struct arena arena;
     struct run_options read;
-    struct run_task task = {"w", "w", options[i].has_phases, options[i].has_variables};
+    struct run_task task = {"w", "w", options[i].has_phases, options[i].has_variables, false};
     snprintf(words, sizeof words, "%s", options[i].words);
     for (char *word; (word = strsep(&rest, " "));)
       list[count++] = word;
