@@ -1,6 +1,6 @@
 /* cost.h: the cost model: what work is expected to take on one core. Passes, generators of schedules and targets ask here; none has figures
- * of its own for an operation, a byte, a loop or a tile; generators (compiler/schedule/choose_*.c) have cut-offs of their own for sizes that
- * none of their tiles suits.
+ * of its own for an operation, a byte, a loop or a tile; generators (compiler/schedule/choose_*.c) have cut-offs of their own, for
+ * sizes that none of their tiles suits.
  *
  * Cycles of products and filters are over a struct machine, and decide which schedule is taken (compiler/schedule). Operations are counted,
  * or in nanoseconds, where only ratios decide: whether a value is computed again, which loop becomes lanes, how much a task is. All figures
