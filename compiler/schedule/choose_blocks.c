@@ -16,6 +16,7 @@ struct blocked {
   struct product_blocks blocks;
   int rows; /* the axis m; that of columns is c->lanes */
   int64_t batch, m, k, width, lanes;
+  int64_t tile;   /* rows of one */
   int64_t terms;  /* of a block */
   int64_t strips; /* of a task */
   int64_t group;  /* tiles whose rows are copied together; 1: none are */
@@ -23,18 +24,20 @@ struct blocked {
   struct axis_words words;
 };
 
-#define ROWS 8           /* of a tile */
-#define GROUP_MAX 8      /* tiles whose rows are copied together */
-#define ROWS_MIN 16      /* fewer do not pay for the copy */
-#define TERMS 512        /* of a block, at most, */
-#define TERMS_ACROSS 256 /* where the first factor is copied too */
-#define TERMS_MIN 32     /* of a sum: fewer do not pay for its tile */
+#define GROUP_MAX 8    /* tiles whose rows are copied together */
+#define ROWS_MIN 16    /* fewer do not pay for the copy */
+#define TERMS 512      /* of a block, at most, */
+#define TERMS_LESS 256 /* where the first factor is copied too, or panels of narrow vectors shall stay in the first cache */
+#define TERMS_MIN 32   /* of a sum: fewer do not pay for its tile */
 #define TASKS_MIN 8
 #define CHUNK_ROWS 1024 /* of a task, at least: fewer do not pay for a copy of their own */
 #define AHEAD 16        /* terms whose lines are asked for, */
 #define AHEAD_ROWS 8    /* of a first factor that is copied, */
 #define AHEAD_SQUARES 2 /* squares of a second factor along the sum */
 #define HINTS_MAX 32    /* lines in a turn */
+
+/* Of registers. */
+static bool has_few(const struct blocked *b) { return b->n->machine->registers < 32; }
 
 /* ---- which nests ---- */
 
@@ -65,6 +68,7 @@ static bool is_blocked(struct blocked *b) {
   b->k = sum->extent;
   b->width = columns->extent;
   b->lanes = b->n->machine->vector_bytes / bytes;
+  b->tile = has_few(b) ? 4 : 8;
   b->blocks.is_along = columns->stride[1] != 1;
   b->blocks.copies_rows = sum->stride[0] != 1;
   b->work = (struct product_work){.batch = (double)b->batch,
@@ -75,7 +79,7 @@ static bool is_blocked(struct blocked *b) {
                                   .bytes = (double)bytes,
                                   .is_transposed = b->blocks.copies_rows};
   bool lies = (sum->stride[0] == 1 || rows->stride[0] == 1) && (columns->stride[1] == 1 || sum->stride[1] == 1);
-  return lies && b->m % ROWS == 0 && b->m >= ROWS_MIN && b->k >= TERMS_MIN && b->width >= 3 * b->lanes;
+  return lies && b->m % b->tile == 0 && b->m >= ROWS_MIN && b->k >= TERMS_MIN && b->width >= 3 * b->lanes;
 }
 
 /* ---- sizes ---- */
@@ -90,13 +94,13 @@ static int64_t choose_vectors(const struct blocked *b) {
 /* What lies on the stack for a task of so many strips. */
 static int64_t bytes_of(const struct blocked *b, int64_t strips) {
   int64_t width = strips * b->blocks.tile->vectors * b->lanes, elements = b->terms * width;
-  elements += b->terms < b->k ? b->groups * b->group * ROWS * width : 0;
-  elements += b->blocks.copies_rows ? b->terms * ROWS * b->group : 0;
+  elements += b->terms < b->k ? b->groups * b->group * b->tile * width : 0;
+  elements += b->blocks.copies_rows ? b->terms * b->tile * b->group : 0;
   return elements * (int64_t)b->work.bytes;
 }
 /* Rows of a task: all, or, where `columns` tasks are too few, equal parts of them. */
 static void part_rows(struct blocked *b, int64_t columns) {
-  int64_t tiles = b->m / ROWS, parts = least(divide_up(TASKS_MIN, columns), b->m / CHUNK_ROWS);
+  int64_t tiles = b->m / b->tile, parts = least(divide_up(TASKS_MIN, columns), b->m / CHUNK_ROWS);
   b->group = b->blocks.copies_rows ? GROUP_MAX : 1;
   while (tiles % b->group)
     b->group--;
@@ -114,8 +118,8 @@ static bool has_no_rest(const struct blocked *b) {
 /* A task is as wide as its copies allow, so that results are written in long runs. */
 static bool find_sizes(struct blocked *b) {
   int64_t vectors = choose_vectors(b), count = divide_up(b->width, vectors * b->lanes), limit = b->n->machine->bytes[LEVEL_L2] / 4 * 3;
-  int64_t terms = b->blocks.copies_rows ? TERMS_ACROSS : TERMS, most = HINTS_MAX / vectors;
-  b->blocks.tile = tile_of(ROWS, (int)vectors);
+  int64_t terms = b->blocks.copies_rows || has_few(b) ? TERMS_LESS : TERMS, most = HINTS_MAX / vectors;
+  b->blocks.tile = tile_of(b->n->machine, (int)b->tile, (int)vectors);
   b->terms = least(divide_up(divide_up(b->k, divide_up(b->k, terms)), b->lanes) * b->lanes, b->k);
   part_rows(b, divide_up(count, most));
   most = least(most, divide_up(count * (int64_t)b->blocks.row_tasks, TASKS_MIN));
@@ -145,7 +149,7 @@ static const char *chunk_text(const struct blocked *b) { return b->blocks.row_ta
 static const char *rows_text(const struct blocked *b) {
   struct arena *a = b->n->arena;
   bool groups = b->blocks.copies_rows, chunks = b->blocks.row_tasks > 1;
-  const char *text = arena_printf(a, "split m@ %d -> %s@ mi@; ", ROWS, groups || chunks ? "ms" : "mo");
+  const char *text = arena_printf(a, "split m@ %lld -> %s@ mi@; ", (long long)b->tile, groups || chunks ? "ms" : "mo");
   if (groups)
     text = arena_printf(a, "%ssplit ms@ %lld -> %s@ mo@; ", text, (long long)b->group, chunks ? "mt" : "mb");
   if (chunks)
@@ -179,7 +183,7 @@ static const char *copies_text(const struct blocked *b) {
 
 void propose_product_blocks(const struct nest *nest, const struct contraction *c, struct candidates *out) {
   struct blocked b = {.n = nest, .c = c};
-  if (!nest->machine->has_fma || nest->machine->registers < 32 || !is_blocked(&b) || !find_sizes(&b))
+  if (!nest->machine->has_fma || !is_blocked(&b) || !find_sizes(&b))
     return;
   const struct axis_name names[] = {{b.rows, "m"}, {c->lanes, "n"}, {c->par_count, "k"}};
   b.words = axis_words_of(nest, c, "@", names, 3); /* `@`: where the number goes into words made of these */

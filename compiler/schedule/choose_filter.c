@@ -24,12 +24,12 @@ struct filter {
   struct axis_words words;
 };
 
-#define SUMS_MAX 24         /* registers that wait; the others hold a term's vectors */
 #define SUMS_MIN 9          /* below, sums wait for themselves */
 #define ROWS_MAX 16         /* of a tile: each is one load a term */
 #define TASKS_USUAL 6       /* so that some threads have about as much each */
 #define GROUP_MIN 16        /* rows of a task: else the result's gradient is read again too often */
-#define BLOCK_PIXELS_MIN 64 /* of fewer the sums come and go too often */
+#define BLOCK_PIXELS_MIN 64 /* of fewer the sums come and go too often; */
+#define FEW_PIXELS_MIN 48   /* those of few registers */
 #define IMAGES_USUAL 32     /* where their number is open */
 
 /* ---- which nests ---- */
@@ -80,6 +80,11 @@ static void find_extents(struct filter *f) {
   f->lanes = f->n->machine->vector_bytes / (uint32_t)dtype_size(f->c->dtype);
 }
 
+/* Registers that wait; the others hold a term's vectors. */
+static int64_t sums_max(const struct filter *f) { return f->n->machine->registers / 4 * 3; }
+/* Of few registers no power of two is the most that fits: a task's last tile may be smaller, code of its own. */
+static bool has_rests(const struct filter *f) { return f->n->machine->registers < 32; }
+
 /* ---- steps ---- */
 
 static void propose(struct candidates *out, const char *steps, double cycles) {
@@ -94,20 +99,20 @@ static struct filter_stream stream_of(const struct filter *f) {
 
 /* ---- blocks ---- */
 
-/* The most rows, without a rest, whose sums fit the registers. */
-static int64_t tile_rows(int64_t extent, int64_t vectors) {
-  for (int64_t rows = ROWS_MAX; rows > 1; rows--)
-    if (extent % rows == 0 && rows * vectors <= SUMS_MAX)
+/* The most rows whose sums fit the registers: without a rest, but where registers are few. */
+static int64_t tile_rows(const struct filter *f, int64_t vectors) {
+  for (int64_t rows = ROWS_MAX < f->extent ? ROWS_MAX : f->extent; rows > 1; rows--)
+    if ((has_rests(f) || f->extent % rows == 0) && rows * vectors <= sums_max(f))
       return rows;
   return 1;
 }
-/* Rows of a task, whole tiles; 0: there is but one task. */
-static int64_t group_rows(const struct filter *f, int64_t strips, int64_t tile) {
+/* Rows of a task, whole tiles unless they may leave a rest; around: tasks that there are beside. 0: there is but one task. */
+static int64_t group_rows(const struct filter *f, int64_t around, int64_t tile) {
   int64_t found = 0;
   for (int64_t groups = 1; f->extent / groups >= GROUP_MIN; groups++)
-    if (f->extent % (groups * tile) == 0) {
-      found = groups * f->others * strips > 1 ? f->extent / groups : 0;
-      if (groups * f->others * strips >= TASKS_USUAL)
+    if (f->extent % (groups * (has_rests(f) ? 1 : tile)) == 0) {
+      found = groups * around > 1 ? f->extent / groups : 0;
+      if (groups * around >= TASKS_USUAL)
         break;
     }
   return found;
@@ -121,27 +126,67 @@ static int64_t row_bytes(const struct filter *f, int64_t group, int64_t columns)
 static int64_t block_rows(const struct filter *f, int64_t group, int64_t columns, double bytes) {
   int64_t fit = (int64_t)bytes / row_bytes(f, group, columns);
   int64_t rows = fit ? divide_up(f->high, divide_up(f->high, fit)) : 0;
-  return rows * f->wide < BLOCK_PIXELS_MIN && rows < f->high ? 0 : rows;
+  return rows * f->wide < (has_rests(f) ? FEW_PIXELS_MIN : BLOCK_PIXELS_MIN) && rows < f->high ? 0 : rows;
+}
+/* What blocks are: `tile` rows by `vectors`, `group` rows and `columns` of a task, `block` rows of an image. */
+struct blocks {
+  int64_t tile, vectors, columns, group, block;
+  bool is_around; /* a task has all turns of the axis around: its factors come from afar but once for them */
+};
+static const char *tails_text(const struct filter *f, const struct blocks *b) {
+  const char *tails = "";
+  for (int i = 8; i && b->group % b->tile; i /= 2)
+    tails = i < b->tile ? arena_printf(f->n->arena, "%s %d", *tails ? tails : " tail cut", i) : tails;
+  return tails;
+}
+static const char *blocks_text(const struct filter *f, const struct blocks *b) {
+  struct arena *a = f->n->arena;
+  const char *tasks = axis_words_list(&f->words, 0, b->is_around ? f->around : f->rows);
+  const char *inner = b->is_around ? arena_printf(a, "%s ", f->words.of[f->around]) : "", *first = f->is_open ? "" : " first";
+  if (!has_rests(f)) /* all rows of a tile alike: they need no order of their own */
+    return arena_printf(a,
+                        "%s; fma; split k %lld -> kg kk; split kk %lld -> ko ki; split m %lld -> mo mi; order%s kg mo ko ki mi; "
+                        "split h %lld -> ho hi; sink ko ki mi under n ho in result%s; sink ki mi under hi w in register; "
+                        "run%s kg mo tasks; run ki unroll; run mi lanes",
+                        axis_words_begin(&f->words), (long long)b->group, (long long)b->tile, (long long)b->columns, tasks,
+                        (long long)b->block, first, tasks);
+  return arena_printf(a,
+                      "%s; fma; split k %lld -> kg kk; split m %lld -> mo mi; order%s kg mo %skk mi; split h %lld -> ho hi; "
+                      "sink %skk mi under n ho in result%s; split kk %lld -> ko ki%s; sink ki mi under hi w in register; "
+                      "run%s kg mo tasks; run ki unroll; run mi lanes",
+                      axis_words_begin(&f->words), (long long)b->group, (long long)b->columns, tasks, inner, (long long)b->block, inner,
+                      first, (long long)b->tile, tails_text(f, b), tasks);
+}
+/* Of all rows of a task by one strip of columns; from: as filter_tile_cycles has it. */
+static double group_cycles(const struct filter *f, const struct blocks *b, const struct filter_stream *from) {
+  double turns = (double)(f->images * divide_up(f->high, b->block)), cycles = 0;
+  for (int64_t left = b->group, rows = b->tile; left > 0; left -= rows) {
+    while (rows > left) /* as the tails are cut */
+      rows = rows > 8 ? 8 : rows & (rows - 1) ? rows & (rows - 1) : rows / 2;
+    cycles +=
+      filter_tile_cycles(f->n->machine, rows, b->vectors, f->pixels, from) + turns * (double)(rows * b->vectors) * FILTER_SUM_CYCLES;
+  }
+  return cycles;
 }
 /* level: the cache that holds a block. */
 static void propose_blocks(const struct filter *f, int64_t vectors, int level, struct candidates *out) {
-  int64_t columns = vectors * f->lanes, tile = tile_rows(f->extent, vectors);
-  int64_t group = f->width % columns ? 0 : group_rows(f, f->width / columns, tile);
-  double share = level == LEVEL_L1 ? FILTER_L1_SHARE : FILTER_L2_SHARE;
-  int64_t block = !group || tile * vectors < SUMS_MIN ? 0 : block_rows(f, group, columns, share * (double)f->n->machine->bytes[level]);
-  if (!block)
+  struct blocks b = {.tile = tile_rows(f, vectors), .vectors = vectors, .columns = vectors * f->lanes};
+  int64_t strips = f->width / b.columns;
+  b.is_around = has_rests(f) && f->around >= 0 && f->others / f->windows * strips * divide_up(f->extent, GROUP_MIN) >= TASKS_USUAL;
+  b.group = f->width % b.columns ? 0 : group_rows(f, f->others / (b.is_around ? f->windows : 1) * strips, b.tile);
+  bool fits = b.group && b.tile * vectors >= SUMS_MIN && b.tile * vectors + vectors < f->n->machine->registers;
+  double bytes = (level == LEVEL_L1 ? FILTER_L1_SHARE : FILTER_L2_SHARE) * (double)f->n->machine->bytes[level];
+  b.block = fits ? block_rows(f, b.group, b.columns, bytes) : 0;
+  while (fits && !b.block && has_rests(f) && b.group % 2 == 0 && b.group / 2 >= GROUP_MIN) {
+    b.group /= 2; /* fewer of its columns, so that a block fits */
+    b.block = block_rows(f, b.group, b.columns, bytes);
+  }
+  if (!b.block)
     return;
-  const char *around = axis_words_list(&f->words, 0, f->rows);
-  const char *steps = arena_printf(f->n->arena,
-                                   "%s; fma; split k %lld -> kg kk; split kk %lld -> ko ki; split m %lld -> mo mi; order%s kg mo ko ki mi; "
-                                   "split h %lld -> ho hi; sink ko ki mi under n ho in result%s; sink ki mi under hi w in register; "
-                                   "run%s kg mo tasks; run ki unroll; run mi lanes",
-                                   axis_words_begin(&f->words), (long long)group, (long long)tile, (long long)columns, around,
-                                   (long long)block, f->is_open ? "" : " first", around);
   struct filter_stream from = stream_of(f);
-  double tiles = (double)(f->others * (f->extent / tile) * (f->width / columns));
-  double turns = (double)(f->images * divide_up(f->high, block)) * (double)(tile * vectors) * FILTER_SUM_CYCLES;
-  propose(out, steps, tiles * (filter_tile_cycles(f->n->machine, tile, vectors, f->pixels, level == LEVEL_L1 ? NULL : &from) + turns));
+  from.is_near = level == LEVEL_L1;
+  double groups = (double)(f->others * (f->extent / b.group) * strips);
+  propose(out, blocks_text(f, &b), groups * group_cycles(f, &b, &from));
 }
 
 /* ---- transposed, windows ---- */
@@ -163,8 +208,8 @@ static void propose_transposed(const struct filter *f, struct candidates *out) {
 /* All rows, and twice with two vectors of columns: two rows of the window. */
 static void propose_windows(const struct filter *f, struct candidates *out) {
   int64_t vectors = divide_up(f->width, f->lanes), sums = f->extent * vectors;
-  bool two = vectors > 1 && f->around >= 0 && f->windows > 1 && 2 * sums <= SUMS_MAX;
-  if (f->width % f->lanes || f->extent > ROWS_MAX || sums * (two ? 2 : 1) > SUMS_MAX || sums * (two ? 2 : 1) < SUMS_MIN)
+  bool two = vectors > 1 && f->around >= 0 && f->windows > 1 && 2 * sums <= sums_max(f);
+  if (f->width % f->lanes || f->extent > ROWS_MAX || sums * (two ? 2 : 1) > sums_max(f) || sums * (two ? 2 : 1) < SUMS_MIN)
     return;
   const char *split = "", *tile = "k", *around = axis_words_list(&f->words, 0, f->rows), *word = two ? f->words.of[f->around] : "";
   if (two) {
@@ -187,8 +232,8 @@ static double own_cycles(const struct filter *f) {
 }
 void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct filter f = {.n = n, .c = c};
-  /* measured with many registers; sums wait in a result that no other nest has */
-  if (!n->machine->has_fma || n->machine->registers < 32 || n->k->body->next || !is_filter(&f))
+  /* sums wait in a result that no other nest has */
+  if (!n->machine->has_fma || n->k->body->next || !is_filter(&f))
     return;
   find_extents(&f);
   const int par = c->par_count;

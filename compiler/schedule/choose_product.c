@@ -113,7 +113,7 @@ void propose_products(const struct nest *n, const struct contraction *c, struct 
   if (!n->machine->has_fma || !is_product(&p)) /* nothing was measured without */
     return;
   out->items.items[0].cycles = product_own_cycles(n->machine, &p.work);
-  for (int i = 0; i < TILES; i++)
-    if (suits(&p, &product_tiles[i]))
-      propose(&p, &product_tiles[i], product_is_far(n->machine, &p.work) && p.work.m >= 8, out);
+  for (const struct tile *t = product_tiles(n->machine); t->rows; t++)
+    if (suits(&p, t))
+      propose(&p, t, product_is_far(n->machine, &p.work) && p.work.m >= 8, out);
 }

@@ -13,12 +13,14 @@ struct turned {
   int64_t lanes, strip; /* rows that a tile takes */
 };
 
-#define SUMS_MAX 24
 #define TILE_MAX 12 /* columns: each is a load for each term */
-#define VECTORS_MAX 4
 #define ROWS_MIN 4
 #define TASK_COLUMNS 512 /* of a task: fewer do not pay for its copy */
 #define COPY_SHARE 4     /* of L2: at most one over this for the copy */
+
+/* Sums of a tile, and vectors that rows make at most. */
+static int64_t sums_max(const struct machine *machine) { return machine->registers / 4 * 3; }
+static int64_t vectors_max(const struct machine *machine) { return machine->registers / 8; }
 
 /* ---- which nests ---- */
 
@@ -51,7 +53,7 @@ static bool find_sizes(struct turned *t) {
   t->k = c->axes[c->axis_count - 1].extent;
   t->lanes = machine->vector_bytes / (int64_t)dtype_size(c->dtype);
   t->strip = t->m < t->lanes ? t->m : 0;
-  for (int64_t vectors = VECTORS_MAX; vectors && !t->strip; vectors--)
+  for (int64_t vectors = vectors_max(machine); vectors && !t->strip; vectors--)
     t->strip = t->m % (vectors * t->lanes) == 0 ? vectors * t->lanes : 0;
   int64_t bytes = t->strip * t->k * (int64_t)dtype_size(c->dtype);
   return t->m >= ROWS_MIN && t->strip && bytes <= machine->bytes[LEVEL_L2] / COPY_SHARE;
@@ -92,14 +94,14 @@ static const char *copy_text(const struct turned *t, const struct axis_words *wo
 
 void propose_turned(const struct nest *nest, const struct contraction *c, struct candidates *out) {
   struct turned t = {.n = nest, .c = c};
-  if (!nest->machine->has_fma || nest->machine->registers < 32 || !is_turned(&t))
+  if (!nest->machine->has_fma || !is_turned(&t))
     return;
   struct arena *a = nest->arena;
   const struct axis_name names[] = {{t.rows, "m"}, {t.columns, "n"}, {c->par_count, "k"}};
   const struct axis_words words = axis_words_of(nest, c, NULL, names, 3);
   const char *m = words.of[t.rows], *n = words.of[t.columns], *k = words.of[c->par_count],
              *batch = axis_words_others(&words, 0, c->par_count);
-  int64_t tile = SUMS_MAX / divide_up(t.strip, t.lanes), tasks = t.width > TASK_COLUMNS ? t.width / TASK_COLUMNS : 1;
+  int64_t tile = sums_max(nest->machine) / divide_up(t.strip, t.lanes), tasks = t.width > TASK_COLUMNS ? t.width / TASK_COLUMNS : 1;
   tile = tile < TILE_MAX ? tile : TILE_MAX;
   int64_t group = divide_up(divide_up(t.width, tasks), tile) * tile;
   const char *text =

@@ -1,6 +1,10 @@
 /* cost.c: see cost.h. */
 #include "ir/schedule/cost.h"
 
+#include <math.h>
+
+#include "ir/schedule/rates.h"
+
 /* ---- operations ---- */
 
 enum effort op_effort(enum scalar_op op) {
@@ -52,40 +56,31 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 
 /* ---- products ---- */
 
-const struct tile product_tiles[TILES] = {{2, 8, 14.8}, {4, 4, 10.4}, {6, 4, 13.8}, {8, 3, 13.8}, {12, 2, 15.2},
-                                          {8, 2, 11},   {2, 4, 7.4},  {4, 3, 7.8},  {6, 2, 7.8}}; /* the last three for 16 registers */
-
-/* Cycles, measured in the same way. */
+/* Cycles. What depends on the class of a machine is in rates.c. */
+#define LATENCY_CYCLES 4    /* until a sum can be added to again: */
+#define WAITING_SHARE 0.9   /* of the rate that tiles of no more sums than begin meanwhile reach */
 #define TILE_CYCLES 40      /* a tile begins and ends */
 #define STORE_CYCLES 2      /* a vector of sums */
-#define FETCH_CYCLES 1.5    /* a hint */
 #define LINE_FETCHED 3      /* a far line that was asked for ahead */
 #define LINE_MISSED 4       /* and not */
 #define ROWS_FAR_CYCLES 6   /* a far line of the first factor, for each strip, */
-#define ACROSS_CYCLES 1.5   /* a term of one that lies across, */
 #define RESULT_CYCLES 14    /* a far line of the result, by strips, */
 #define RESULT_RUN_CYCLES 6 /* and where those of several strips lie side by side: where one multiply-add starts in a cycle */
-/* times a step, from the second row of tiles on: columns of a far factor fall out of the caches; half a rate hides it */
-#define FAR_STEP 1.25
 #define LINE_BYTES 64
 #define LINE_STREAMED 3.4  /* a far line, read behind the one in front of it, */
 #define STREAMED_SHARE 0.8 /* and of the peak that rows reach meanwhile */
 #define PAGE_BYTES 4096
+#define CACHE_WAYS 8         /* of the first cache, lines of each of a page's sets */
 #define PAGE_CYCLES 20       /* a term in a page that the TLB has lost */
 #define PAGES 1536           /* that it holds */
-#define PANEL_SHARE 0.90     /* of the peak that the target reaches with packed panels */
 #define PLAIN_SHARE 0.70     /* without, from 8 rows on */
 #define PLAIN_FAR_SHARE 0.67 /* of L3's rate for a far line, for each 8 rows */
-#define PACK_CYCLES 0.6      /* an element */
-#define PACK_FAR_CYCLES 2.5  /* a far one */
 #define PACKED_ROWS 33       /* from which on it packs */
 #define PACK_ROWS_CYCLES 1   /* an element of the first factor, where both are packed: */
 #define BOTH_MIN 6000        /* for more terms, or a transposed factor, */
 #define BOTH_TERMS 256       /* in blocks of so many, */
 #define BOTH_STRIPS 8        /* for so many panels at a time */
 #define STEP_SHARE 0.95      /* of the peak, for a term of a tile that was not measured */
-#define BLOCK_SHARE 0.98     /* of the peak that tiles reach from their panels, */
-#define BLOCK_TWO_SHARE 0.87 /* where two multiply-adds start in a cycle: there two vectors of columns are as good as three */
 #define BLOCK_CYCLES 2.5     /* a line that is copied to a block of terms, */
 #define BLOCK_FAR_CYCLES 8   /* a far one, */
 #define BLOCK_PAGE_CYCLES 18 /* one in a page that the TLB has lost */
@@ -126,17 +121,31 @@ static double rows_cycles(const struct machine *machine, const struct product_wo
   return rows_are_far(machine, w) && !w->is_transposed && is_half(machine) ? strips * w->m * divide_up(w->k, w->lanes) * ROWS_FAR_CYCLES
                                                                            : 0;
 }
+/* Terms that many bytes apart fall into few sets of the first cache: those of a strip no longer stay in it. */
+static double crowded(const struct rates *rates, const struct product_work *w, bool far) {
+  int64_t stride = (int64_t)w->stride, apart = stride & -stride; /* the greatest power of two in it */
+  if (!stride || apart < LINE_BYTES || w->k <= (double)PAGE_BYTES / (double)(apart < PAGE_BYTES ? apart : PAGE_BYTES) * CACHE_WAYS)
+    return 1;
+  return rates->crowded[far][apart >= PAGE_BYTES ? CROWD_PAGE : apart >= PAGE_BYTES / 2 ? CROWD_HALF : CROWD_LESS];
+}
+/* Lines of so many columns. */
+static double lines_of(const struct machine *machine, const struct product_work *w, double columns) {
+  return divide_up(columns, w->lanes) * machine->vector_bytes / LINE_BYTES;
+}
 double product_tile_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
+  const struct rates *rates = rates_of(machine);
+  bool far = product_is_far(machine, w);
   double strips = divide_up(w->width, t->vectors * w->lanes), step = step_cycles(machine, t, STEP_SHARE), line = 0;
-  if (product_is_far(machine, w)) {
-    step = is_half(machine) ? step : step * (row_blocks(w->m, t) > 1 ? FAR_STEP : 1) + (fetch ? t->vectors * FETCH_CYCLES : 0);
+  step *= crowded(rates, w, far);
+  if (far) {
+    step = step * (row_blocks(w->m, t) > 1 ? rates->far_step : 1) + (fetch ? t->vectors * rates->fetch : 0);
     line = fetch ? LINE_FETCHED : LINE_MISSED;
   }
   step += product_is_paged(w) ? PAGE_CYCLES : 0;
-  step += is_half(machine) && w->is_transposed && rows_are_far(machine, w) ? ACROSS_CYCLES : 0;
+  step += w->is_transposed && rows_are_far(machine, w) ? rates->across : 0;
   double tile = w->k * step + TILE_CYCLES + t->rows * t->vectors * STORE_CYCLES;
   double ends = rows_cycles(machine, w, strips) + result_cycles(machine, w, RESULT_CYCLES);
-  return w->batch * (strips * (row_blocks(w->m, t) * tile + w->k * t->vectors * line) + ends);
+  return w->batch * (strips * (row_blocks(w->m, t) * tile + w->k * lines_of(machine, w, t->vectors * w->lanes) * line) + ends);
 }
 
 double product_stream_cycles(const struct machine *machine, const struct product_work *w) {
@@ -145,46 +154,55 @@ double product_stream_cycles(const struct machine *machine, const struct product
   return w->batch * (fmas > lines ? fmas : lines);
 }
 
+/* Where the second factor lies, as rates have it. */
+static int place_of(const struct machine *machine, const struct product_work *w) {
+  return !product_is_far(machine, w) ? PLACE_NEAR : w->k * w->width * w->bytes / PAGE_BYTES > PAGES ? PLACE_PAGED : PLACE_FAR;
+}
 /* Both factors in panels, as where the first is transposed or the sum is long: tiles of 8 x 2 vectors, blocks of terms, and the rows'
  * factor anew for each chunk of panels. */
 static double own_both_cycles(const struct machine *machine, const struct product_work *w) {
-  static const struct tile tile = {8, 2, 11};
-  double strips = divide_up(w->width, tile.vectors * w->lanes);
-  double sums = divide_up(w->k, BOTH_TERMS) * (TILE_CYCLES + tile.rows * tile.vectors * STORE_CYCLES);
-  double columns = w->k * w->width * (product_is_far(machine, w) ? PACK_FAR_CYCLES : PACK_CYCLES);
+  const struct rates *rates = rates_of(machine);
+  const struct tile *tile = &rates->own_both;
+  double strips = divide_up(w->width, tile->vectors * w->lanes);
+  double sums = divide_up(w->k, BOTH_TERMS) * (TILE_CYCLES + tile->rows * tile->vectors * STORE_CYCLES);
+  double columns = w->k * w->width * rates->pack[place_of(machine, w)];
   double rows = w->m * w->k * divide_up(strips, BOTH_STRIPS) * PACK_ROWS_CYCLES;
-  return w->batch * (strips * divide_up(w->m, tile.rows) * (w->k * step_cycles(machine, &tile, STEP_SHARE) + sums) + (columns + rows) +
+  return w->batch * (strips * divide_up(w->m, tile->rows) * (w->k * step_cycles(machine, tile, STEP_SHARE) + sums) + (columns + rows) +
                      result_cycles(machine, w, RESULT_RUN_CYCLES));
 }
-/* In panels, tiles of 8 x 4 vectors; in place below, of 8 rows. */
+/* In panels, by tiles; in place below, of 8 rows. */
 double product_own_cycles(const struct machine *machine, const struct product_work *w) {
+  const struct rates *rates = rates_of(machine);
+  const struct tile *tile = &rates->own;
   bool far = product_is_far(machine, w);
   double vectors = divide_up(w->width, w->lanes), fmas = w->m * w->k * vectors / machine->fma_rate;
-  double tiles = divide_up(w->m, 8) * vectors / 4 * (TILE_CYCLES + 32 * STORE_CYCLES);
+  double tiles = divide_up(w->m, tile->rows) * vectors / tile->vectors * (rates->own_ends + tile->rows * tile->vectors * STORE_CYCLES);
   if (w->m >= PACKED_ROWS && (w->k > BOTH_MIN || w->is_transposed))
     return own_both_cycles(machine, w);
   if (w->m >= PACKED_ROWS)
-    return w->batch * (fmas / PANEL_SHARE + tiles + w->k * w->width * (far ? PACK_FAR_CYCLES : PACK_CYCLES));
+    return w->batch * (fmas / rates->own_share + tiles + w->k * w->width * rates->pack[place_of(machine, w)]);
   double line = LINE_BYTES / machine->bandwidth[LEVEL_L3] / PLAIN_FAR_SHARE;
-  double lines = far ? w->k * vectors * (w->m < 8 ? LINE_MISSED : line * divide_up(w->m, 8)) : 0;
-  return w->batch * (fmas / (PLAIN_SHARE * (w->m < 8 ? w->m / 8 : 1)) + tiles + lines);
+  double lines = far ? w->k * lines_of(machine, w, w->width) * (w->m < 8 ? LINE_MISSED : line * divide_up(w->m, 8)) : 0;
+  return w->batch * (fmas / (PLAIN_SHARE * (w->m < rates->plain_rows ? w->m / rates->plain_rows : 1)) + tiles + lines);
 }
 
-const struct tile *tile_of(int rows, int vectors) {
-  for (int i = 0; i < TILES; i++)
-    if (product_tiles[i].rows == rows && product_tiles[i].vectors == vectors)
-      return &product_tiles[i];
+const struct tile *product_tiles(const struct machine *machine) { return rates_of(machine)->tiles; }
+const struct tile *tile_of(const struct machine *machine, int rows, int vectors) {
+  for (const struct tile *t = product_tiles(machine); t->rows; t++)
+    if (t->rows == rows && t->vectors == vectors)
+      return t;
   return NULL;
 }
 static double block_step_cycles(const struct machine *machine, const struct tile *t) {
-  return t->rows * t->vectors / (machine->fma_rate * (is_half(machine) ? BLOCK_SHARE : BLOCK_TWO_SHARE));
+  double sums = t->rows * t->vectors, step = sums / (machine->fma_rate * rates_of(machine)->block_share);
+  return sums > machine->fma_rate * LATENCY_CYCLES ? step : step / WAITING_SHARE;
 }
 double product_block_cycles(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
   double strips = divide_up(w->width, b->tile->vectors * w->lanes), tiles = strips * divide_up(w->m, b->tile->rows);
   double sums = divide_up(w->k, b->terms) * (TILE_CYCLES + b->tile->rows * b->tile->vectors * STORE_CYCLES);
   bool is_paged = w->k * w->width * w->bytes / PAGE_BYTES > PAGES;
   double line = is_paged ? BLOCK_PAGE_CYCLES : product_is_far(machine, w) ? BLOCK_FAR_CYCLES : BLOCK_CYCLES;
-  double lines = w->k * divide_up(w->width, w->lanes) * line;
+  double lines = w->k * lines_of(machine, w, w->width) * line;
   double turned = b->is_along ? w->k * w->width * BLOCK_TURNED : 0;
   double each = rows_are_far(machine, w) ? BLOCK_ROWS_FAR : BLOCK_ROWS;
   double rows = b->copies_rows ? b->column_tasks * w->m * w->k * each : rows_cycles(machine, w, b->column_tasks);
@@ -198,13 +216,15 @@ double product_block_cycles(const struct machine *machine, const struct product_
 #define PANELS_SHARE 0.97
 #define PANELS_FULL_SHARE 0.91 /* where sums, vectors and a row's element fill all registers, */
 #define PANELS_LOADS 2         /* in a cycle */
+#define PACK_CYCLES 0.6        /* an element that is packed ahead, */
+#define PACK_FAR_CYCLES 2.5    /* a far one */
 #define PANELS_LATENCY 4       /* cycles until a sum can be added to again: few rows wait for it, */
 #define PANELS_L2_SHARE 0.4    /* and of the second cache's bandwidth, for a panel that comes from there */
 
 /* Two multiply-adds of 64 bytes a cycle are as hard to keep busy as from copied blocks. */
 static double panel_share(const struct machine *machine, double rows, double vectors) {
   if (machine->vector_bytes == 64 && !is_half(machine))
-    return BLOCK_TWO_SHARE;
+    return rates_of(machine)->block_share;
   return rows * vectors + vectors + 1 >= machine->registers ? PANELS_FULL_SHARE : PANELS_SHARE;
 }
 static double panel_tile_cycles(const struct machine *machine, const struct product_work *w, double rows, double vectors) {
@@ -229,30 +249,23 @@ double product_pack_cycles(const struct machine *machine, const struct product_w
 
 /* ---- products whose second factor lies along the sum ---- */
 
-#define ALONG_SHARE 0.92       /* of the peak: the target's panels, once they are there */
-#define ALONG_PACK_CYCLES 0.5  /* an element of a panel */
-#define ALONG_FAR_CYCLES 1     /* a far one */
-#define ALONG_PAGED_CYCLES 3   /* where the TLB does not hold all rows, */
-#define ALONG_PAGES 1536       /* which are these pages */
-#define TURNED_SHARE 0.88      /* of the peak, by the tile */
-#define TURNED_COPY_CYCLES 1.2 /* an element, transposed */
-#define TURNED_STORE_CYCLES 2  /* an element: those of a vector lie apart */
-#define TURNED_FAR_CYCLES 0.35 /* an element of the second factor beyond L2 */
+#define ALONG_SHARE 0.92 /* of the peak: the target's panels, once they are there */
 
 static double fmas_along(const struct machine *machine, const struct product_work *work) {
   return work->batch * divide_up(work->m, work->lanes) * work->k * work->width / machine->fma_rate;
 }
 double product_along_cycles(const struct machine *machine, const struct product_work *work) {
-  double elements = work->k * work->width;
-  bool is_far = is_half(machine) && product_is_far(machine, work);
-  double pack = elements * work->bytes / PAGE_BYTES > ALONG_PAGES ? ALONG_PAGED_CYCLES : is_far ? ALONG_FAR_CYCLES : ALONG_PACK_CYCLES;
-  return fmas_along(machine, work) / ALONG_SHARE + work->batch * elements * pack;
+  const struct rates *rates = rates_of(machine);
+  double tiles = divide_up(work->m, rates->own.rows) * divide_up(work->width, rates->own.vectors * work->lanes) * rates->along_ends;
+  double pack = work->k * work->width * rates->along_pack[place_of(machine, work)];
+  return fmas_along(machine, work) / ALONG_SHARE + work->batch * (tiles + pack);
 }
 double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks) {
+  const struct rates *rates = rates_of(machine);
   double elements = work->k * work->width, strips = work->m / strip;
-  double far = product_is_far(machine, work) ? strips * elements * TURNED_FAR_CYCLES : 0;
-  double copies = strips * tasks * work->k * strip * TURNED_COPY_CYCLES, stores = work->m * work->width * TURNED_STORE_CYCLES;
-  return fmas_along(machine, work) / TURNED_SHARE + work->batch * (copies + stores + far);
+  double far = product_is_far(machine, work) ? strips * elements * rates->turned_far : 0;
+  double copies = strips * tasks * work->k * strip * rates->turned_copy, stores = work->m * work->width * rates->turned_store;
+  return fmas_along(machine, work) / rates->turned_share + work->batch * (copies + stores + far);
 }
 
 /* ---- filters ---- */
@@ -268,23 +281,16 @@ double product_turned_cycles(const struct machine *machine, const struct product
 #define ROWS_APART_BYTES 256   /* of a pixel of the image: with fewer its lines are read one behind the other */
 #define NEAR_HALF_SHARE 0.88   /* with one multiply-add a cycle: in the first cache, */
 #define STREAM_HALF_SHARE 0.82 /* and beyond */
-#define OWN_SHARE 0.93 /* of the peak that the target reaches by itself, with two multiply-adds a cycle, once both factors are packed */
-#define OWN_PACK_CYCLES 0.9  /* an element */
-#define OWN_HALF_SHARE 0.75  /* with one multiply-add a cycle: loads are hidden */
-#define ALONG_TWO_SHARE 0.78 /* where the factors lie in twice L2; */
-#define ALONG_TWO_PARTS 2
-#define ALONG_ONE_SHARE 0.92
-#define ALONG_ONE_PARTS 4
-#define ALONG_FAR_SHARE 0.65 /* and where they do not */
 
 double filter_own_cycles(const struct machine *machine, const struct filter_work *w) {
   double vectors = divide_up(w->columns, w->lanes), fmas = w->terms * w->taps * w->rows * vectors / machine->fma_rate;
-  return is_half(machine) ? fmas / OWN_HALF_SHARE : fmas / OWN_SHARE + w->taps * w->terms * (w->rows + w->columns) * OWN_PACK_CYCLES;
+  const struct rates *rates = rates_of(machine);
+  return fmas / rates->filter_share + w->taps * w->terms * (w->rows + w->columns) * rates->filter_pack;
 }
 double filter_along_cycles(const struct machine *machine, const struct filter_work *w, double bytes) {
-  double vectors = divide_up(w->columns, w->lanes), share = is_half(machine) ? ALONG_ONE_SHARE : ALONG_TWO_SHARE;
-  if (bytes > (is_half(machine) ? ALONG_ONE_PARTS : ALONG_TWO_PARTS) * (double)machine->bytes[LEVEL_L2])
-    share = ALONG_FAR_SHARE;
+  const struct rates *rates = rates_of(machine);
+  bool is_far = bytes > rates->filter_parts * (double)machine->bytes[LEVEL_L2];
+  double vectors = divide_up(w->columns, w->lanes), share = is_far ? rates->filter_far : rates->filter_near;
   return w->terms * w->taps * w->rows * vectors / machine->fma_rate / share;
 }
 
@@ -293,12 +299,15 @@ double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t v
   double loads = (double)(rows + vectors) / LOADS, fmas = (double)(rows * vectors) / machine->fma_rate;
   double step = loads > fmas ? loads : fmas;
   if (is_half(machine))
-    return terms * (step + loads * LOAD_SHARE) / (from ? STREAM_HALF_SHARE : NEAR_HALF_SHARE);
-  if (!from)
-    return terms * (step + loads * LOAD_SHARE);
+    return terms * (step + loads * LOAD_SHARE) / (from && !from->is_near ? STREAM_HALF_SHARE : NEAR_HALF_SHARE);
+  const struct rates *rates = rates_of(machine);
+  double held = from && from->row_bytes + from->column_bytes >= rates->filter_pixel ? rates->filter_crowded : 1;
+  if (!from || from->is_near)
+    return terms * (step + loads * LOAD_SHARE) / held;
   double bytes = (double)(vectors * machine->vector_bytes);
-  double second = bytes / (from->column_bytes > bytes ? APART_SHARE : COPIED_SHARE) +
-                  LINE_BYTES / (from->row_bytes > ROWS_APART_BYTES ? APART_SHARE : COPIED_SHARE);
+  bytes = bytes < LINE_BYTES && from->column_bytes > bytes ? LINE_BYTES : bytes;
+  double second = bytes / (from->column_bytes > bytes ? rates->filter_apart : COPIED_SHARE) +
+                  LINE_BYTES / (from->row_bytes > ROWS_APART_BYTES ? rates->filter_apart : COPIED_SHARE);
   second /= machine->bandwidth[LEVEL_L2];
   step = step > second ? step : second;
   return terms * (step + loads * LOAD_SHARE) / (from->row_bytes + from->column_bytes > CROWDED_BYTES ? CROWDED_SHARE : STREAM_SHARE);
@@ -308,7 +317,6 @@ double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t v
 
 #define TERM_SHARE 0.90        /* of the rate at which loads and multiply-adds begin */
 #define TESTED_SHARE 0.40      /* of the peak: each term asks */
-#define LATENCY_CYCLES 4       /* until a sum can be added to again */
 #define BROADCAST_CYCLES 0.1   /* a row's factor, for each vector */
 #define PAIR_BYTES 128         /* that come from beyond the second cache together, */
 #define PAIR_CYCLES 8.5        /* so many cycles apart, */

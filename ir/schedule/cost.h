@@ -4,7 +4,8 @@
  *
  * Cycles of products and filters are over a struct machine, and decide which schedule is taken (compiler/schedule). Operations are counted,
  * or in nanoseconds, where only ratios decide: whether a value is computed again, which loop becomes lanes, how much a task is. All figures
- * were measured on 512-bit servers with bench_kernel and bench_schedule; bench_schedule says how good the choices are.
+ * were measured with bench_kernel and bench_schedule, on 512-bit servers unless rates.c says otherwise; bench_schedule says how good the
+ * choices are.
  *
  * Owner: none. Safe for many threads. */
 #ifndef TFC_IR_SCHEDULE_COST_H
@@ -73,8 +74,8 @@ struct tile {
   int rows, vectors;
   double step; /* measured cycles of a term, where the machine starts two multiply-adds a cycle and the second factor lies in L2 */
 };
-#define TILES 9
-extern const struct tile product_tiles[TILES];
+/* Those that were measured on machines of this class, behind them one of no rows. */
+const struct tile *product_tiles(const struct machine *machine);
 
 /* Whether the second factor comes from beyond L2: it takes more than half of it. */
 bool product_is_far(const struct machine *machine, const struct product_work *work);
@@ -91,7 +92,7 @@ double product_stream_cycles(const struct machine *machine, const struct product
 double product_panel_cycles(const struct machine *machine, const struct product_work *work, int64_t rows, int64_t vectors);
 double product_pack_cycles(const struct machine *machine, const struct product_work *work);
 /* The tile of this form; NULL: none was measured. */
-const struct tile *tile_of(int rows, int vectors);
+const struct tile *tile_of(const struct machine *machine, int rows, int vectors);
 /* By blocks of terms, each of which is copied first. */
 struct product_blocks {
   const struct tile *tile;
@@ -114,10 +115,11 @@ struct filter_work {
 };
 double filter_own_cycles(const struct machine *machine, const struct filter_work *work);
 double filter_along_cycles(const struct machine *machine, const struct filter_work *work, double bytes);
-/* A tile of so many rows and vectors, over `terms`; from: its data come from beyond the first cache, each for many sums; NULL: they are in
- * it. */
+/* A tile of so many rows and vectors, over `terms`; from: where its data lie, each of them for many sums; NULL: in the first cache, side by
+ * side. */
 struct filter_stream {
   double row_bytes, column_bytes; /* between neighbouring pixels, of the image and of the result's gradient */
+  bool is_near;                   /* a block of them fits the first cache */
 };
 double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, const struct filter_stream *from);
 #define FILTER_L1_SHARE 0.85 /* of a cache, for a block that stays in it */

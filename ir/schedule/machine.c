@@ -16,20 +16,34 @@
 /* Rates of 512-bit servers of several makers lie within a quarter of these, but for those with their own; the last level is what a core has
  * of it when all work. */
 #define WIDE(kind, fmas, l1, l2, l3) WIDE_AT(kind, fmas, l1, l2, l3, 128, 48, 16, 6)
-#define HALF(kind, l1, l2, l3) \
-  { kind, 3, 32, 16, true, 2, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {64, 32, 12, 6}, SHARED_LINE_NS }
+#define HALF_AT(kind, l1, l2, l3, ...) \
+  { kind, 3, 32, 16, true, 2, {(l1)*KB, (l2)*KB, (l3)*KB, INT64_MAX}, {__VA_ARGS__}, SHARED_LINE_NS }
+#define HALF(kind, l1, l2, l3) HALF_AT(kind, l1, l2, l3, 64, 32, 12, 6)
 #define OLD(kind, level) \
   { kind, level, 16, 16, false, 1, {32 * KB, 256 * KB, 2 * MB, INT64_MAX}, {32, 16, 8, 4}, SHARED_LINE_NS }
 
 /* The first whose name is part of the CPU's. */
 static const struct machine named[] = {
-  WIDE("avx512", 2, 32, 1024, 2048),         WIDE("v4", 2, 32, 1024, 2048),
-  WIDE("icelake", 2, 48, 1280, 1536),        WIDE("tigerlake", 1, 48, 1280, 3072),
-  WIDE("rocketlake", 1, 48, 512, 2048),      WIDE("cannonlake", 1, 32, 256, 2048),
-  WIDE("cascadelake", 2, 32, 1024, 1408),    WIDE("cooperlake", 2, 32, 1024, 1408),
-  WIDE("sapphirerapids", 2, 48, 2048, 1920), WIDE("emeraldrapids", 2, 48, 2048, 2560),
-  WIDE("graniterapids", 2, 48, 2048, 3072),  WIDE("diamondrapids", 2, 48, 2048, 3072),
-  WIDE("znver4", 1, 32, 1024, 4096),         WIDE_AT("znver5", 2, 48, 1024, 4096, 128, 64, 30, 12),
+  WIDE("avx512", 2, 32, 1024, 2048),
+  WIDE("v4", 2, 32, 1024, 2048),
+  WIDE("icelake", 2, 48, 1280, 1536),
+  WIDE("tigerlake", 1, 48, 1280, 3072),
+  WIDE("rocketlake", 1, 48, 512, 2048),
+  WIDE("cannonlake", 1, 32, 256, 2048),
+  WIDE("cascadelake", 2, 32, 1024, 1408),
+  WIDE("cooperlake", 2, 32, 1024, 1408),
+  WIDE("sapphirerapids", 2, 48, 2048, 1920),
+  WIDE("emeraldrapids", 2, 48, 2048, 2560),
+  WIDE("graniterapids", 2, 48, 2048, 3072),
+  WIDE("diamondrapids", 2, 48, 2048, 3072),
+  WIDE("znver4", 1, 32, 1024, 4096),
+  WIDE_AT("znver5", 2, 48, 1024, 4096, 128, 64, 30, 12),
+  HALF("haswell", 32, 256, 2048),
+  HALF("broadwell", 32, 256, 2048),
+  HALF("skylake", 32, 256, 2048),
+  HALF("alderlake", 48, 1280, 3072),
+  HALF("raptorlake", 48, 2048, 3072),
+  HALF_AT("znver3", 32, 512, 4096, 64, 32, 16, 8),
 };
 /* Whole names. */
 static const struct machine narrow[] = {OLD("x86-64", 1), OLD("x86-64-v2", 2), OLD("generic", 1), OLD("nehalem", 2), OLD("westmere", 2),
@@ -72,10 +86,12 @@ static const char *wide_name(void) {
        : __builtin_cpu_is("cannonlake") ? "cannonlake"
                                         : "avx512";
 }
+/* Of those with half as wide ones, the one with rates of its own. */
+static const struct machine *half_machine(void) { return __builtin_cpu_is("znver3") ? machine_find("znver3") : &usual; }
 static void find_native(void) {
   __builtin_cpu_init();
   bool wide = __builtin_cpu_supports("avx512vl"), half = __builtin_cpu_supports("avx2");
-  native = wide ? *machine_find(wide_name()) : half ? usual : narrow[0];
+  native = wide ? *machine_find(wide_name()) : half ? *half_machine() : narrow[0];
   native.name = "native";
   if (!wide && !half)
     native.level = __builtin_cpu_supports("sse4.2") ? 2 : 1;

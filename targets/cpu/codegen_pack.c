@@ -15,7 +15,8 @@
 #include "ir/kernel/contraction.h"
 #include "targets/cpu/codegen_pack.h"
 
-#define CHUNK_BYTES (1 << 19) /* of panels */
+#define CHUNK_BYTES (1 << 19) /* of panels, at most: */
+#define CHUNK_SHARE 2         /* of L2, one over this */
 #define DEPTH_MAX 6000        /* terms that need no blocks */
 #define ROWS_MIN 33           /* below, packing costs more than it gives */
 #define ONE_VECTOR_GAIN 1.15  /* from which on panels of one register are better than of two */
@@ -263,7 +264,9 @@ value emit_panel_chunk(struct codegen *c, const struct phase *p) {
   if (p->pack.packs_both)
     return const_i64(c, BLOCK_CHUNK);
   value depth = LLVMBuildNSWMul(c->b, emit_pack_terms(c, p), const_i64(c, panel_row_bytes(p)), "");
-  value fit = LLVMBuildUDiv(c->b, const_i64(c, CHUNK_BYTES), LLVMBuildNSWAdd(c->b, depth, const_i64(c, 1), ""), "");
+  int64_t bytes = c->m->cpu->bytes[LEVEL_L2] / CHUNK_SHARE;
+  value fit =
+    LLVMBuildUDiv(c->b, const_i64(c, bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES), LLVMBuildNSWAdd(c->b, depth, const_i64(c, 1), ""), "");
   fit = call_intrinsic(c, "llvm.smax", c->m->i64, (value[]){fit, const_i64(c, 1)}, 2);
   return call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){fit, const_i64(c, 16)}, 2);
 }

@@ -1,0 +1,45 @@
+/* rates.h: what was measured on each class of machines, where classes differ; cost.c computes with it.
+ *
+ * Classes: 512-bit vectors, two or one multiply-adds of them a cycle; 256-bit vectors and 16 registers.
+ *
+ * Owner: static. Safe for many threads. */
+#ifndef TFC_IR_SCHEDULE_RATES_H
+#define TFC_IR_SCHEDULE_RATES_H
+
+#include "ir/schedule/cost.h"
+
+/* Where a product's second factor lies: in L2; beyond; beyond, and in more pages than the TLB holds. */
+enum { PLACE_NEAR, PLACE_FAR, PLACE_PAGED, PLACES };
+/* How far its terms lie apart, where few find a set in the first cache: multiples of less than half a page, of half a one, of one. */
+enum { CROWD_LESS, CROWD_HALF, CROWD_PAGE, CROWDS };
+
+/* Shares are of the peak, unless they say of what; others are cycles. */
+struct rates {
+  const struct tile *tiles;  /* of products whose factors are read where they lie; the last has no rows */
+  double far_step, fetch;    /* times a step, from the second row of tiles on: columns of a far factor fall out of the caches; a hint */
+  double crowded[2][CROWDS]; /* times a step: of a near factor, a far one */
+  double across;             /* a term of a far first factor that lies across */
+
+  /* the target's own way */
+  struct tile own, own_both;  /* with the second factor in panels, with both */
+  double own_share, own_ends; /* with panels; a tile begins and ends */
+  double pack[PLACES];        /* an element */
+  double plain_rows;          /* without panels: with fewer, multiply-adds wait for each other */
+
+  double block_share; /* of tiles, from copied panels */
+
+  /* second factors along the sum */
+  double along_pack[PLACES], along_ends;          /* the target's own way: an element; a tile begins and ends */
+  double turned_share, turned_copy, turned_store; /* by the tile; an element that is transposed, one that is stored; */
+  double turned_far;                              /* one of the second factor beyond L2 */
+
+  /* filters */
+  double filter_share, filter_pack;             /* the target's own way, packed: an element */
+  double filter_near, filter_parts, filter_far; /* in place: of factors in so many L2, and of others */
+  double filter_apart;                          /* of L2's rate, for vectors of rows that lie apart */
+  double filter_pixel, filter_crowded;          /* of tiles in the first cache, from so many bytes of a pixel of both factors on */
+};
+
+const struct rates *rates_of(const struct machine *machine);
+
+#endif
