@@ -4,7 +4,7 @@
  * Two ps with counters, two workers that train, and a third one that looks at the end: while it has not come the ps
  * stay. The graph is written here: each step adds 1 to a counter of each ps (count), the sum of the rows it is fed to
  * another (add), then, when all ps have done that, 1 to a third (late), which makes a part depend on its own changes;
- * or takes a token from a queue; or adds what it draws to one counter, reads it back, and adds the same to a second one
+ * or assigns to one what it was and 1 more (assign); or takes a token from a queue; or adds what it draws to one counter, reads it back, and adds the same to a second one
  * (pair), so that a step of two tries would leave them different. */
 #include "tests/support/process.h"
 
@@ -77,6 +77,14 @@ static void write_queue(void) {
   write_group("take", "input: \"^take_there\" input: \"^count0\"");
 }
 
+/* What the pass `assign` makes one kernel of, which takes the old value in place: else two workers would lose each other's. */
+static void write_assignment(void) {
+  write_variable("a", 1);
+  fprintf(graph, "node { name: \"more\" op: \"AddV2\" input: \"a\" input: \"one1\" %s " T_DOUBLE " }\n", on_ps(1));
+  fprintf(graph, "node { name: \"assign_more\" op: \"Assign\" input: \"a\" input: \"more\" %s " T_DOUBLE " }\n", on_ps(1));
+  write_group("assign", "input: \"^assign_more\" input: \"^count0\"");
+}
+
 /* The draw goes to `first`; what `second` gets has come past the worker again. */
 static void write_pair(void) {
   fprintf(graph,
@@ -115,11 +123,12 @@ static void write_graph(const char *path) {
   write_counters(1);
   write_queue();
   write_pair();
+  write_assignment();
   write_group("applied", "input: \"^count0\" input: \"^count1\" input: \"^add0\" input: \"^add1\"");
   write_group("train", "input: \"^applied\"");
   write_group("late", "input: \"^late0\" input: \"^late1\"");
   write_group("init", "input: \"^c0/init\" input: \"^c1/init\" input: \"^s0/init\" input: \"^s1/init\" input: \"^l0/init\" "
-                      "input: \"^l1/init\" input: \"^t/init\" input: \"^first/init\" input: \"^second/init\"");
+                      "input: \"^l1/init\" input: \"^t/init\" input: \"^first/init\" input: \"^second/init\" input: \"^a/init\"");
   fclose(graph);
 }
 
@@ -175,12 +184,12 @@ static void workers_must_finish(void) {
 }
 
 struct values {
-  double c0, c1, s0, s1, l0, l1, t, first, second;
+  double c0, c1, s0, s1, l0, l1, t, first, second, a;
 };
-#define VALUES 9
+#define VALUES 10
 
 static struct values look(void) {
-  static const char *const names[] = {"c0", "c1", "s0", "s1", "l0", "l1", "t", "first", "second"};
+  static const char *const names[] = {"c0", "c1", "s0", "s1", "l0", "l1", "t", "first", "second", "a"};
   struct values values;
   char words[512] = "--timeout 60 --entry look", path[160];
   for (int i = 0; i < VALUES; i++)
@@ -252,6 +261,20 @@ static void what_depends_on_changes_of_its_own_task_is_applied_once_too(void **s
     must_have_trained(is, STEPS);
     must_be(is.l0, 2 * STEPS, "l0");
     must_be(is.l1, 2 * STEPS, "l1");
+    process_kill_all(state);
+  }
+}
+
+static void what_is_assigned_in_place_of_its_old_value_is_assigned_once(void **state) {
+  (void)state;
+  for (seed = 61; seed <= 63; seed++) {
+    start_ps();
+    start_workers("--entry assign --steps 6000");
+    kill_at_random("--entry assign --steps 6000", 12, 0, 2);
+    workers_must_finish();
+    struct values is = look();
+    must_be(is.c0, 12000, "c0");
+    must_be(is.a, 12000, "a");
     process_kill_all(state);
   }
 }
@@ -367,8 +390,8 @@ static int build(void **state) {
   snprintf(command, sizeof command,
            "cd %s && " BINARY_DIR "/tfc build graph.pbtxt --cluster cluster.json -o out --replicate worker --entry 'init: -> | init'"
            " --entry 'train: x -> | train' --entry 'late: x -> | late' --entry 'take: -> | take' --entry 'fill: tokens "
-           "-> | fill' --entry 'pair: -> | pair'"
-           " --entry 'one: -> | count0' --entry 'look: -> c0, c1, s0, s1, l0, l1, t, first, second' >build.log 2>&1 || { cat "
+           "-> | fill' --entry 'pair: -> | pair' --entry 'assign: -> | assign'"
+           " --entry 'one: -> | count0' --entry 'look: -> c0, c1, s0, s1, l0, l1, t, first, second, a' >build.log 2>&1 || { cat "
            "build.log; false; }",
            folder);
   return system(command) != 0;
@@ -384,6 +407,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(workers_that_are_killed_at_random_apply_each_step_once_with_the_same_rows, process_kill_all),
     cmocka_unit_test_teardown(what_depends_on_changes_of_its_own_task_is_applied_once_too, process_kill_all),
+    cmocka_unit_test_teardown(what_is_assigned_in_place_of_its_old_value_is_assigned_once, process_kill_all),
     cmocka_unit_test_teardown(a_step_that_reads_back_what_it_changed_is_of_one_try, process_kill_all),
     cmocka_unit_test_teardown(a_token_that_a_killed_worker_took_is_its_successors, process_kill_all),
     cmocka_unit_test_teardown(a_chief_that_is_started_again_leaves_what_lives_alone, process_kill_all),
