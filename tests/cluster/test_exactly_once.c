@@ -4,8 +4,9 @@
  * Two ps with counters, two workers that train, and a third one that looks at the end: while it has not come the ps
  * stay. The graph is written here: each step adds 1 to a counter of each ps (count), the sum of the rows it is fed to
  * another (add), then, when all ps have done that, 1 to a third (late), which makes a part depend on its own changes;
- * or assigns to one what it was and 1 more (assign); or takes a token from a queue; or adds what it draws to one counter, reads it back, and adds the same to a second one
- * (pair), so that a step of two tries would leave them different. */
+ * or assigns to one what it was and 1 more (assign); or takes a token from a queue; or adds what it draws to one
+ * counter, reads it back, and adds the same to a second one (pair), so that a step of two tries would leave them
+ * different. */
 #include "tests/support/process.h"
 
 #include "base/npy.h"
