@@ -20,17 +20,14 @@ static bool moves_in_sum(const struct contraction *c, expr_id e) {
       return true;
   return false;
 }
-static bool is_local(const struct kernel *k, expr_id e, uint32_t local) {
-  return expr_get(k, e)->op == SCALAR_LOCAL && expr_get(k, e)->imm == local;
-}
 /* e = the local, or that and a constant. */
 static bool is_local_from(const struct kernel *k, expr_id e, uint32_t local, int64_t *first) {
   const struct expr *x = expr_get(k, e);
   *first = 0;
   for (int i = 0; x->op == SCALAR_ADD && i < 2; i++)
     if (expr_is_const(k, expr_operand(k, e, i), first))
-      return is_local(k, expr_operand(k, e, 1 - i), local);
-  return is_local(k, e, local);
+      return expr_is_local(k, expr_operand(k, e, 1 - i), local);
+  return expr_is_local(k, e, local);
 }
 /* The dimension that the lanes' loop itself indexes, and no other moves with it; -1: none. */
 static int find_lanes(const struct contraction *c, int64_t *first) {

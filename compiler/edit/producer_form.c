@@ -15,10 +15,6 @@ static int par_nest(const struct kernel *k, uint32_t *locals, const struct stmt 
   return depth;
 }
 
-static bool is_local(const struct kernel *k, expr_id e, uint32_t local) {
-  return expr_get(k, e)->op == SCALAR_LOCAL && expr_get(k, e)->imm == (int64_t)local;
-}
-
 /* Whether a store goes to the element that the par loops stand for: its index is their variables in order; a dimension of
  * size 1 may have no loop. */
 static bool stores_at_loops(const struct kernel *k, const struct stmt *s, const uint32_t *locals, int depth) {
@@ -26,7 +22,7 @@ static bool stores_at_loops(const struct kernel *k, const struct stmt *s, const 
   int loop = 0;
   for (int i = 0; i < s->index_count; i++) {
     int64_t zero;
-    if (loop < depth && is_local(k, s->index[i], locals[loop]))
+    if (loop < depth && expr_is_local(k, s->index[i], locals[loop]))
       loop++;
     else if (b->dims[i] != 1 || !expr_is_const(k, s->index[i], &zero) || zero != 0)
       return false;

@@ -3,17 +3,9 @@
 
 #include "compiler/schedule/tune.h"
 
-static bool loads(const struct kernel *k, expr_id e) {
-  if (expr_get(k, e)->op == SCALAR_LOAD)
-    return true;
-  for (int i = 0; i < expr_get(k, e)->count; i++)
-    if (loads(k, expr_operand(k, e, i)))
-      return true;
-  return false;
-}
 /* Whether a factor has results of its own: a product, no sum of products beside each other or of what one number scales. */
 static bool has_matrix(const struct contraction *c) {
-  if (!loads(c->k, c->factor[0]) || !loads(c->k, c->factor[1]))
+  if (!expr_has_load(c->k, c->factor[0]) || !expr_has_load(c->k, c->factor[1]))
     return false;
   for (int i = 0; i < c->par_count; i++)
     if (c->axes[i].role == ROLE_M || c->axes[i].role == ROLE_N)
@@ -21,45 +13,50 @@ static bool has_matrix(const struct contraction *c) {
   return false;
 }
 
+/* By the class of the contraction. */
+static void propose_for_class(const struct nest *n, const struct contraction *c, struct candidates *out) {
+  if (c->test) {
+    propose_convs(n, c, out);
+    propose_taps(n, c, out);
+    return;
+  }
+  propose_products(n, c, out);
+  propose_streams(n, c, out);
+  propose_filters(n, c, out);
+  propose_turned(n, c, out);
+  propose_product_blocks(n, c, out);
+}
 void nest_candidates(const struct nest *n, struct candidates *out) {
   struct contraction c;
   vec_push(&out->items, (struct candidate){0});
   bool found = contraction_find(n->uses, n->top, &c);
   if (!found || !has_matrix(&c))
     propose_parts(n, out);
-  if (found && propose_panels(n, &c, out)) {
-  } else if (found && c.test) {
-    propose_convs(n, &c, out);
-    propose_taps(n, &c, out);
-  } else if (found) {
-    propose_products(n, &c, out);
-    propose_streams(n, &c, out);
-    propose_filters(n, &c, out);
-    propose_turned(n, &c, out);
-    propose_product_blocks(n, &c, out);
-  }
+  if (found && !propose_panels(n, &c, out))
+    propose_for_class(n, &c, out);
   for (uint32_t i = 1; i < out->items.count; i++)
     out->items.items[i].cycles *= GAIN_MIN;
 }
 
-static int count_loops(const struct stmt *s) {
-  int count = 0;
-  for (; s; s = s->next)
-    count += (s->kind == STMT_FOR) + count_loops(s->body) + count_loops(s->otherwise);
+int stmt_loops(const struct stmt *s) {
+  int count = s->kind == STMT_FOR;
+  for (const struct stmt *t = s->body; t; t = t->next)
+    count += stmt_loops(t);
+  for (const struct stmt *t = s->otherwise; t; t = t->next)
+    count += stmt_loops(t);
   return count;
 }
-static int loops_of(const struct stmt *s) { return (s->kind == STMT_FOR) + count_loops(s->body) + count_loops(s->otherwise); }
 
 /* What a kernel's form does not allow the steps themselves refuse: generators look at sizes and roles alone. */
-static bool applies(const struct nest *n, const struct candidate *c) {
+bool nest_allows(const struct nest *n, const char *steps) {
   struct schedule s = {0};
   struct kernel *out;
-  return schedule_parse(c->steps, n->arena, &s) == OK && schedule_apply(n->k, &s, n->arena, &out) == OK;
+  return schedule_parse(steps, n->arena, &s) == OK && schedule_apply(n->k, &s, n->arena, &out) == OK;
 }
 uint32_t candidates_cheapest(const struct nest *n, const struct candidates *all) {
   uint32_t best = 0;
   for (uint32_t i = 1; i < all->items.count; i++)
-    if (all->items.items[i].cycles < all->items.items[best].cycles && applies(n, &all->items.items[i]))
+    if (all->items.items[i].cycles < all->items.items[best].cycles && nest_allows(n, all->items.items[i].steps))
       best = i;
   return best;
 }
@@ -81,7 +78,7 @@ struct nest nest_first(const struct kernel *k, struct kernel_uses *uses, const s
   return (struct nest){.k = k, .uses = uses, .machine = machine, .arena = arena, .top = k->body};
 }
 void nest_next(struct nest *n) {
-  n->first_loop += loops_of(n->top);
+  n->first_loop += stmt_loops(n->top);
   n->top = n->top->next;
   n->number++;
 }

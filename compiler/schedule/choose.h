@@ -54,6 +54,10 @@ struct nest nest_first(const struct kernel *k, struct kernel_uses *uses, const s
 void nest_next(struct nest *n);
 /* All candidates for a nest. out->items is the caller's to free. */
 void nest_candidates(const struct nest *n, struct candidates *out);
+/* Whether steps apply to the nest's kernel. */
+bool nest_allows(const struct nest *n, const char *steps);
+/* Loops of a statement, itself among them. */
+int stmt_loops(const struct stmt *s);
 /* The one that the cost model would take, of those that the kernel's form allows. */
 uint32_t candidates_cheapest(const struct nest *n, const struct candidates *all);
 /* A kernel's schedule as text; NULL: every nest is left to the target. With a tuner (tune.h) what it measures decides before the cost

@@ -48,8 +48,8 @@ static bool find_axes(struct blocked *b) {
   b->batch = 1;
   for (int i = 0; i < c->axis_count; i++) {
     const struct contraction_axis *a = &c->axes[i];
-    bool is_sum = i >= c->par_count, second = (a->role == ROLE_M && b->rows >= 0) || (a->role == ROLE_N && i != c->lanes);
-    if (a->extent < 1 || second || (is_sum && a->role != ROLE_K))
+    bool is_sum = i >= c->par_count, is_extra = (a->role == ROLE_M && b->rows >= 0) || (a->role == ROLE_N && i != c->lanes);
+    if (a->extent < 1 || is_extra || (is_sum && a->role != ROLE_K))
       return false;
     if (a->role == ROLE_M)
       b->rows = i;
@@ -116,7 +116,7 @@ static bool has_no_rest(const struct blocked *b) {
   return strips || (!b->blocks.is_along && (!b->blocks.copies_rows || terms));
 }
 /* A task is as wide as its copies allow, so that results are written in long runs. */
-static bool find_sizes(struct blocked *b) {
+static bool choose_sizes(struct blocked *b) {
   int64_t vectors = choose_vectors(b), count = divide_up(b->width, vectors * b->lanes), limit = b->n->machine->bytes[LEVEL_L2] / 4 * 3;
   int64_t terms = b->blocks.copies_rows || has_few(b) ? TERMS_LESS : TERMS, most = HINTS_MAX / vectors;
   b->blocks.tile = tile_of(b->n->machine, (int)b->tile, (int)vectors);
@@ -183,7 +183,7 @@ static const char *copies_text(const struct blocked *b) {
 
 void propose_product_blocks(const struct nest *nest, const struct contraction *c, struct candidates *out) {
   struct blocked b = {.n = nest, .c = c};
-  if (!nest->machine->has_fma || !is_blocked(&b) || !find_sizes(&b))
+  if (!nest->machine->has_fma || !is_blocked(&b) || !choose_sizes(&b))
     return;
   const struct axis_name names[] = {{b.rows, "m"}, {c->lanes, "n"}, {c->par_count, "k"}};
   b.words = axis_words_of(nest, c, "@", names, 3); /* `@`: where the number goes into words made of these */

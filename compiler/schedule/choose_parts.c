@@ -19,6 +19,7 @@ struct parts {
   const struct stmt *par;   /* the loop of the results, where it is the only one; NULL: it is not */
   const struct stmt *block; /* of a result */
   int64_t results;
+  int64_t lanes;   /* of a vector of what the sums carry */
   int64_t vectors; /* of results that are added up together; 0: as the target does */
   int loop;        /* the position of the loop looked at */
   int sum;         /* how many sums had parts */
@@ -40,12 +41,6 @@ static double terms_of(const struct kernel *k, const struct stmt *sum) {
     inner = terms > inner ? terms : inner;
   }
   return (double)extent_of(k, sum) * inner;
-}
-static int count_loops(const struct stmt *s) {
-  int count = 0;
-  for (; s; s = s->next)
-    count += (s->kind == STMT_FOR) + count_loops(s->body) + count_loops(s->otherwise);
-  return count;
 }
 
 /* ---- which nests ---- */
@@ -90,12 +85,21 @@ static bool lies_along(const struct kernel *k, expr_id e, uint32_t local) {
   const struct expr *last = expr_get(k, expr_operand(k, e, x->count - 1));
   return last->op == SCALAR_LOCAL && last->imm == local;
 }
-/* Also counts what sums carry. */
-static bool block_lies_along(const struct kernel *k, const struct stmt *s, uint32_t local, int *sets) {
+/* What a sum carries. */
+struct carried {
+  int count;
+  int64_t bytes; /* of the widest */
+};
+/* Also finds what the sums in it carry. */
+static bool block_lies_along(const struct kernel *k, const struct stmt *s, uint32_t local, struct carried *carried) {
   for (; s; s = s->next) {
-    *sets += s->kind == STMT_SET;
+    if (s->kind == STMT_SET) {
+      int64_t bytes = (int64_t)dtype_size(expr_get(k, s->value)->dtype);
+      carried->count++;
+      carried->bytes = bytes > carried->bytes ? bytes : carried->bytes;
+    }
     if (s->kind == STMT_IF || s->kind == STMT_WHILE || (s->value != NO_EXPR && !lies_along(k, s->value, local)) ||
-        !block_lies_along(k, s->body, local, sets))
+        !block_lies_along(k, s->body, local, carried))
       return false;
   }
   return true;
@@ -103,19 +107,21 @@ static bool block_lies_along(const struct kernel *k, const struct stmt *s, uint3
 /* As many vectors as half of the registers hold sums, that fill the results if they can. */
 static void find_vectors(struct parts *p) {
   const struct kernel *k = p->n->k;
-  int most = 1;
+  struct carried most = {1, 1};
   for (const struct stmt *s = p->block; p->par && s; s = s->next) {
-    int sets = 0;
-    if (is_red(s) && !block_lies_along(k, s->body, p->par->local, &sets))
+    struct carried carried = {0};
+    if (is_red(s) && !block_lies_along(k, s->body, p->par->local, &carried))
       return;
-    most = sets > most ? sets : most;
+    most.count = carried.count > most.count ? carried.count : most.count;
+    most.bytes = carried.bytes > most.bytes ? carried.bytes : most.bytes;
   }
-  int64_t lanes = p->n->machine->vector_bytes / 4, fit = p->n->machine->registers / 2 / most, all = divide_up(p->results, lanes);
+  p->lanes = p->n->machine->vector_bytes / most.bytes;
+  int64_t fit = p->n->machine->registers / 2 / most.count, all = divide_up(p->results, p->lanes);
   if (!p->par || all < VECTORS_MIN || fit < VECTORS_MIN)
     return;
   p->vectors = all < fit ? all : fit;
   for (int64_t v = p->vectors; v >= VECTORS_MIN; v--)
-    if (p->results % (v * lanes) == 0) {
+    if (p->results % (v * p->lanes) == 0) {
       p->vectors = v;
       return;
     }
@@ -164,20 +170,14 @@ static void add_sums(struct parts *p) {
   struct arena *a = p->n->arena;
   int m = p->n->number;
   if (p->vectors)
-    add_text(
-      p, arena_printf(a, "split i%d %lld -> ro%d ri%d", p->n->first_loop, (long long)(p->vectors * p->n->machine->vector_bytes / 4), m, m));
+    add_text(p, arena_printf(a, "split i%d %lld -> ro%d ri%d", p->n->first_loop, (long long)(p->vectors * p->lanes), m, m));
   for (const struct stmt *s = p->block; s; s = s->next) {
     if (is_red(s))
       add_sum(p, s);
-    p->loop += (s->kind == STMT_FOR) + count_loops(s->body) + count_loops(s->otherwise);
+    p->loop += stmt_loops(s);
   }
   if (p->vectors)
     add_text(p, arena_printf(a, "run%s ro%d tasks; run ri%d lanes", p->tasks, m, m));
-}
-static bool applies(const struct nest *n, const char *text) {
-  struct schedule s = {0};
-  struct kernel *out;
-  return schedule_parse(text, n->arena, &s) == OK && schedule_apply(n->k, &s, n->arena, &out) == OK;
 }
 
 void propose_parts(const struct nest *n, struct candidates *out) {
@@ -189,6 +189,6 @@ void propose_parts(const struct nest *n, struct candidates *out) {
     add_sum(&p, n->top);
   else
     add_sums(&p);
-  if (p.sum && applies(n, p.text))
+  if (p.sum && nest_allows(n, p.text))
     out->items.items[0].steps = p.text;
 }

@@ -72,21 +72,17 @@ static bool find_sum(const struct kernel_uses *u, struct contraction *c) {
 
 /* ---- the product ---- */
 
-static bool is_local(const struct kernel *k, expr_id e, uint32_t local) {
-  return expr_get(k, e)->op == SCALAR_LOCAL && expr_get(k, e)->imm == local;
-}
-
 /* sum = sum + x * y */
 static bool match_product(const struct kernel *k, const struct stmt *s, expr_id out[2]) {
   const struct expr *x = expr_get(k, s->value);
-  if (x->op == SCALAR_FMA && is_local(k, expr_operand(k, s->value, 2), s->local)) {
+  if (x->op == SCALAR_FMA && expr_is_local(k, expr_operand(k, s->value, 2), s->local)) {
     out[0] = expr_operand(k, s->value, 0);
     out[1] = expr_operand(k, s->value, 1);
     return true;
   }
   for (int i = 0; x->op == SCALAR_ADD && i < 2; i++) {
     expr_id product = expr_operand(k, s->value, 1 - i);
-    if (!is_local(k, expr_operand(k, s->value, i), s->local) || expr_get(k, product)->op != SCALAR_MUL)
+    if (!expr_is_local(k, expr_operand(k, s->value, i), s->local) || expr_get(k, product)->op != SCALAR_MUL)
       continue;
     out[0] = expr_operand(k, product, 0);
     out[1] = expr_operand(k, product, 1);

@@ -308,6 +308,17 @@ bool expr_reads_local(const struct kernel *k, expr_id e, uint32_t local) {
   free(wanted);
   return found;
 }
+bool expr_is_local(const struct kernel *k, expr_id e, uint32_t local) {
+  return expr_get(k, e)->op == SCALAR_LOCAL && expr_get(k, e)->imm == local;
+}
+bool expr_has_load(const struct kernel *k, expr_id e) {
+  if (expr_get(k, e)->op == SCALAR_LOAD)
+    return true;
+  for (int i = 0; i < expr_get(k, e)->count; i++)
+    if (expr_has_load(k, expr_operand(k, e, i)))
+      return true;
+  return false;
+}
 
 expr_id expr_make(struct kernel *k, enum scalar_op op, enum dtype own, const expr_id *operands, int count) {
   assert(count == scalars[op].operands);

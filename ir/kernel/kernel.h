@@ -162,6 +162,8 @@ static inline expr_id expr_operand(const struct kernel *k, expr_id e, int i) {
 }
 /* Whether the value of e depends on the local. */
 bool expr_reads_local(const struct kernel *k, expr_id e, uint32_t local);
+bool expr_is_local(const struct kernel *k, expr_id e, uint32_t local); /* that itself */
+bool expr_has_load(const struct kernel *k, expr_id e);
 /* The value of a constant; false when e is none. Bits as in struct expr. */
 bool expr_is_const(const struct kernel *k, expr_id e, int64_t *bits);
 double expr_bits_to_double(enum dtype dtype, int64_t bits);

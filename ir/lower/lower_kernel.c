@@ -424,8 +424,7 @@ static status check_sizes(const struct kb *kb) {
   return OK;
 }
 
-status kb_finish(struct kb *kb) {
-  assert(kb->depth == 0);
+static status emit(struct kb *kb) {
   if (kb->misshapen) {
     const struct flow_value *v = op_value(kb->c, kb->args.items[kb->misshapen - 1].value);
     return fail(INVALID_ARGUMENT, "an input must be a scalar, not of shape %s", op_shape_text(kb->c, v->rank, v->dims));
@@ -441,8 +440,13 @@ status kb_finish(struct kb *kb) {
   else
     emit_kernel(kb);
   emit_variants(kb);
+  return OK;
+}
+status kb_finish(struct kb *kb) {
+  assert(kb->depth == 0);
+  status result = emit(kb);
   vec_free(&kb->places);
   vec_free(&kb->args);
   vec_free(&kb->sizes);
-  return OK;
+  return result;
 }

@@ -263,15 +263,6 @@ bool expr_divides(const struct kernel *k, expr_id e, int64_t by) {
   }
 }
 
-bool expr_has_load(const struct kernel *k, expr_id e) {
-  if (expr_get(k, e)->op == SCALAR_LOAD)
-    return true;
-  for (int i = 0; i < expr_get(k, e)->count; i++)
-    if (expr_has_load(k, expr_operand(k, e, i)))
-      return true;
-  return false;
-}
-
 /* ---- statements ---- */
 
 int stmt_exprs(const struct stmt *s, expr_id *out) {

@@ -69,7 +69,6 @@ static inline expr_id floormod(struct kernel *k, expr_id a, int64_t b) { return 
 bool expr_at_most(const struct kernel *k, expr_id e, int64_t *most);
 bool expr_never_negative(const struct kernel *k, expr_id e);
 bool expr_divides(const struct kernel *k, expr_id e, int64_t by); /* e is provably a multiple */
-bool expr_has_load(const struct kernel *k, expr_id e);
 /* The statement's expressions: index, value, shown. At most LIMIT_RANK + 4. */
 int stmt_exprs(const struct stmt *s, expr_id *out);
 bool stmts_read_local(const struct kernel *k, const struct stmt *s, const struct stmt *end, uint32_t local);

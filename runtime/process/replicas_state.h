@@ -16,7 +16,7 @@
 #include "runtime/step/crew.h"
 #include "runtime/step/task_state.h"
 
-#define EVEN_MS 5 /* between looks whether the last round is applied here */
+#define EVEN_MS 5   /* between looks whether the last round is applied here */
 #define LOOK_MS 200 /* between looks whether the other side is still the same */
 #define FREEZE_MS 1000
 

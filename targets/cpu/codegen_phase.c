@@ -46,16 +46,13 @@ static bool expr_merges(const struct merge_test *t, expr_id e) {
       return false;
   return true;
 }
-static bool is_local(const struct kernel *k, expr_id e, uint32_t local) {
-  return expr_get(k, e)->op == SCALAR_LOCAL && expr_get(k, e)->imm == local;
-}
 static bool dim_is_extent(const struct kernel *k, kernel_dim dim, expr_id extent) {
   const struct expr *x = expr_get(k, extent);
   return DIM_IS_SIZE(dim) ? x->op == SCALAR_SIZE && x->imm == SIZE_OF_DIM(dim) : x->op == SCALAR_CONST && x->imm == dim;
 }
 static bool index_merges(const struct merge_test *t, const struct kernel_buffer *b, const expr_id *index) {
   for (int d = 0; d < b->rank; d++) {
-    if (is_local(t->k, index[d], t->outer) && d + 1 < b->rank && is_local(t->k, index[d + 1], t->inner) &&
+    if (expr_is_local(t->k, index[d], t->outer) && d + 1 < b->rank && expr_is_local(t->k, index[d + 1], t->inner) &&
         dim_is_extent(t->k, b->dims[d + 1], t->extent)) {
       d++;
       continue;

@@ -186,6 +186,10 @@ static const struct choice_case cases[] = {
    "kernel k(in a: f32[10000,64], in b: f32[64], out c: f32[64]) { par i0 < 64 { var v0: f32 = b[i0] red i1 < 10000 { v0 = add(v0, "
    "mul(a[i1,i0], 2:f32)) } c[i0] = v0 } }",
    "x86-64-v4", "split i0 64 -> ro0 ri0; part i1 16 -> po pi ps; sink ri0 under pi in register; run po ro0 tasks; run ri0 lanes"},
+  {"of doubles: as many bytes at a time",
+   "kernel k(in a: f64[10000,64], in b: f64[64], out c: f64[64]) { par i0 < 64 { var v0: f64 = b[i0] red i1 < 10000 { v0 = add(v0, "
+   "a[i1,i0]) } c[i0] = v0 } }",
+   "x86-64-v3", "split i0 32 -> ro0 ri0; part i1 16 -> po pi ps; sink ri0 under pi in register"},
   {"of few images", MOMENTS("8", "16", "64", ""), "x86-64-v3", NULL},
   {"one sum", SUM("1000000"), "x86-64-v3", "part i0 16 -> po1_0 pi1_0 ps1_0"},
   {"one sum, small", SUM("10000"), "x86-64-v3", NULL},
@@ -345,13 +349,16 @@ static void run_dealt(const struct kernel_code *code, void *const *buffers, cons
       code->run(&call, phase, tiles * i / threads, tiles * (i + 1) / threads);
   free(call.scratch);
 }
+static size_t buffer_bytes(const struct kernel *k, uint32_t buffer, const int64_t *sizes) {
+  return (size_t)buffer_count(k, buffer, sizes) * dtype_size(k->buffers.items[buffer].dtype);
+}
 static void check_threads(const char *name, const struct kernel *k, const struct kernel_code *code, const int64_t *sizes) {
   void *buffers[3], *once = NULL;
-  size_t bytes = (size_t)buffer_count(k, 2, sizes) * 4;
+  size_t bytes = buffer_bytes(k, 2, sizes);
   struct sequence random = {11};
   for (uint32_t i = 0; i < 3; i++) {
-    buffers[i] = aligned_block((size_t)buffer_count(k, i, sizes) * 4);
-    fill_random(DTYPE_FLOAT, buffers[i], buffer_count(k, i, sizes), &random);
+    buffers[i] = aligned_block(buffer_bytes(k, i, sizes));
+    fill_random(k->buffers.items[i].dtype, buffers[i], buffer_count(k, i, sizes), &random);
   }
   for (int64_t threads = 1; threads <= 7; threads += threads < 3 ? 1 : 4) {
     run_dealt(code, buffers, sizes, threads);
