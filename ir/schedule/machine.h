@@ -21,7 +21,6 @@ struct machine {
   double fma_rate;          /* vector multiply-adds a cycle */
   int64_t bytes[LEVELS];    /* that one core can use of a level; memory: no limit */
   double bandwidth[LEVELS]; /* bytes a cycle that one core reads from a level */
-  int64_t shared_line_ns;   /* a core writes a line that another one has read */
 };
 
 /* The machine of a --cpu name, also one that LLVM alone knows; NULL and "native": the one at hand. Never NULL. */

@@ -86,9 +86,10 @@ void kernel_launch_query(const struct kernel_code *code, const int64_t *sizes, s
   out->cost = code->query(sizes, KERNEL_COST);
 }
 
-/* What a second thread would take off a kernel, less what it costs that both then write and read the same lines. */
-static int64_t thread_gain(const struct kernel_code *code, const int64_t *sizes, const struct kernel_launch *launch) {
-  return launch->cost < KERNEL_WORTH_NS ? 0 : launch->cost / 2 - code->query(sizes, KERNEL_SHARING);
+/* What a second thread would take off a kernel, less what it costs that one thread then writes lines which another one has read. A small
+ * kernel runs on one thread alone and gains nothing, but others read its lines. */
+static int64_t thread_gain(const struct kernel_code *code, const int64_t *sizes, int64_t cost, int64_t shared_line_ns) {
+  return (cost < KERNEL_WORTH_NS ? 0 : cost / 2) - code->query(sizes, KERNEL_SHARING) * shared_line_ns;
 }
 /* One thread runs a part that gains nothing by others, in front of regions and in them: those may run often. (Kernels are not looked at
  * one by one: values that one thread alone makes cost the most where several use them.) */
@@ -98,7 +99,7 @@ static void plan_threads(struct arena_plan *plan, uint32_t count, const int64_t 
 }
 
 static status plan_kernels(const struct program *program, const struct program_part *part, const struct kernel_code *kernels,
-                           struct arena_plan *plan) {
+                           int64_t shared_line_ns, struct arena_plan *plan) {
   const struct program_block *outer = program_block(program, part->block);
   int64_t gain[2] = {0}; /* [1]: in regions */
   for (uint32_t i = 0; i < part->instr_count; i++) {
@@ -115,7 +116,7 @@ static status plan_kernels(const struct program *program, const struct program_p
     kernel_launch_query(&kernels[instr->number], sizes, launch);
     if (launch->scratch > plan->scratch_max)
       plan->scratch_max = launch->scratch;
-    gain[i >= outer->instrs.count] += thread_gain(&kernels[instr->number], sizes, launch);
+    gain[i >= outer->instrs.count] += thread_gain(&kernels[instr->number], sizes, launch->cost, shared_line_ns);
   }
   plan_threads(plan, part_kernel_count(program, part), gain);
   return OK;
@@ -152,7 +153,7 @@ static status plan_slots(const struct program *program, const struct program_par
 }
 
 status arena_plan_create(const struct program *program, const struct program_part *part, const struct kernel_code *kernels,
-                         const int64_t *symbols, uint32_t symbol_count, struct arena_plan **out) {
+                         const int64_t *symbols, uint32_t symbol_count, int64_t shared_line_ns, struct arena_plan **out) {
   struct arena_plan *plan = calloc(1, sizeof *plan);
   struct arena_item *items = calloc((size_t)part->slots.count + 1, sizeof *items);
   if (plan) {
@@ -169,7 +170,7 @@ status arena_plan_create(const struct program *program, const struct program_par
   if (result == OK)
     result = plan_slots(program, part, items, plan);
   if (result == OK)
-    result = plan_kernels(program, part, kernels, plan);
+    result = plan_kernels(program, part, kernels, shared_line_ns, plan);
   free(items);
   if (result == OK)
     *out = plan;

@@ -33,7 +33,7 @@ struct kernel_call {
 #define KERNEL_SCRATCH (-1) /* bytes of scratch */
 #define KERNEL_PHASES (-2)  /* number of phases, at least 1: all tiles of a phase end before the next begins */
 #define KERNEL_COST (-3)    /* rough nanoseconds of the whole call on one core: decides whether threads are worth it */
-#define KERNEL_SHARING (-4) /* rough nanoseconds that its results' lines cost more where several threads write and read them */
+#define KERNEL_SHARING (-4) /* cache lines of its results that one thread writes after others have read them, where several work */
 struct kernel_code {
   /* Runs the tiles begin .. end-1 of a phase. */
   void (*run)(const struct kernel_call *call, int64_t phase, int64_t begin, int64_t end);

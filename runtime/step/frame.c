@@ -8,6 +8,7 @@
 #include "runtime/memory/buffer.h"
 #include "runtime/memory/variable.h"
 #include "runtime/program/size.h"
+#include "runtime/step/pool.h"
 #include "runtime/step/rehearsal.h"
 #include "runtime/step/task_state.h"
 
@@ -204,7 +205,8 @@ static status frame_place(struct frame *frame, const int64_t *symbols) {
   const struct part *part = frame->part;
   struct arena_plan *plan = plan_find(frame, symbols);
   if (!plan) {
-    TRY(arena_plan_create(frame->program, part->code, part->task->kernels, symbols, part->symbol_count, &plan));
+    TRY(arena_plan_create(frame->program, part->code, part->task->kernels, symbols, part->symbol_count,
+                          pool_shared_line_ns(part->task->pool), &plan));
     if (frame->plan_count == PLANS_MAX)
       plan_drop_last(frame);
     plan->next = frame->plans;

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "runtime/step/shared_line.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -60,6 +61,8 @@ struct pool {
   _Alignas(64) _Atomic uint32_t bell; /* futex: counts jobs */
   _Atomic int sleepers;
   struct job jobs[JOBS_MAX];
+  pthread_mutex_t measuring;
+  int64_t shared_line_ns; /* under measuring; -1: not measured yet */
 };
 
 void float_mode_set(void) {
@@ -163,17 +166,49 @@ static int cores_available(void) {
   return count < 1 ? 1 : count > THREADS_MAX ? THREADS_MAX : count;
 }
 
+/* The core that is `steps` behind the caller's among those it may use. */
+static cpu_set_t core_behind(const cpu_set_t *usable, int steps) {
+  int core = sched_getcpu();
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  if (core < 0 || CPU_COUNT(usable) == 0)
+    return one;
+  for (steps %= CPU_COUNT(usable); steps > 0; steps -= CPU_ISSET(core, usable) != 0)
+    core = (core + 1) % CPU_SETSIZE;
+  CPU_SET(core, &one);
+  return one;
+}
+/* A thread that comes to be where another one runs may stay there for long: on a machine that is all but idle the system moves a thread
+ * away only when it wakes, and workers of a busy step never sleep. So each begins on a core of its own and may then go where it likes. */
+static bool worker_start(struct worker *worker) {
+  cpu_set_t usable, core;
+  pthread_attr_t attributes;
+  if (sched_getaffinity(0, sizeof usable, &usable) == 0 && pthread_attr_init(&attributes) == 0) {
+    core = core_behind(&usable, (int)worker->thread);
+    bool made = pthread_attr_setaffinity_np(&attributes, sizeof core, &core) == 0 &&
+                pthread_create(&worker->id, &attributes, worker_main, worker) == 0;
+    pthread_attr_destroy(&attributes);
+    if (made) {
+      pthread_setaffinity_np(worker->id, sizeof usable, &usable);
+      return true;
+    }
+  }
+  return pthread_create(&worker->id, NULL, worker_main, worker) == 0;
+}
+
 status pool_create(int threads, struct pool **out) {
   struct pool *pool = aligned_alloc(64, (sizeof(struct pool) + 63) / 64 * 64);
   if (!pool)
     return fail(RESOURCE_EXHAUSTED, "no memory");
   memset(pool, 0, sizeof *pool);
+  pthread_mutex_init(&pool->measuring, NULL);
+  pool->shared_line_ns = -1;
   int wanted = (threads <= 0 ? cores_available() : threads > THREADS_MAX ? THREADS_MAX : threads) - 1;
   for (bool made = true; made && pool->worker_count < wanted; pool->worker_count += made) {
     struct worker *worker = &pool->workers[pool->worker_count];
     worker->pool = pool;
     worker->thread = (uint32_t)pool->worker_count + 1;
-    made = pthread_create(&worker->id, NULL, worker_main, worker) == 0;
+    made = worker_start(worker);
   }
   *out = pool;
   return OK;
@@ -186,10 +221,20 @@ void pool_destroy(struct pool *pool) {
   ring_bell(pool);
   for (int i = 0; i < pool->worker_count; i++)
     pthread_join(pool->workers[i].id, NULL);
+  pthread_mutex_destroy(&pool->measuring);
   free(pool);
 }
 
 int pool_threads(const struct pool *pool) { return pool->worker_count + 1; }
+
+int64_t pool_shared_line_ns(struct pool *pool) {
+  pthread_mutex_lock(&pool->measuring);
+  if (pool->shared_line_ns < 0)
+    pool->shared_line_ns = shared_line_measure(pool);
+  int64_t result = pool->shared_line_ns;
+  pthread_mutex_unlock(&pool->measuring);
+  return result;
+}
 
 static void run_alone(const struct pool_kernel *kernels, uint32_t count) {
   for (uint32_t i = 0; i < count; i++)

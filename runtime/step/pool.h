@@ -17,6 +17,8 @@ status pool_create(int threads, struct pool **out);
 /* Accepts NULL. */
 void pool_destroy(struct pool *pool);
 int pool_threads(const struct pool *pool);
+/* Nanoseconds that a thread waits to write a cache line which another one has read: measured by the first call (see shared_line.h). */
+int64_t pool_shared_line_ns(struct pool *pool);
 
 struct pool_kernel {
   const struct kernel_code *code;

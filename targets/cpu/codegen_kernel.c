@@ -189,7 +189,7 @@ static value kernel_sharing(struct codegen *c) {
     if (c->k->buffers.items[i].mode == BUFFER_OUT)
       bytes = LLVMBuildNSWAdd(c->b, bytes, emit_buffer_bytes(c, &c->k->buffers.items[i]), "");
   bytes = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){bytes, const_i64(c, most)}, 2);
-  return LLVMBuildNSWMul(c->b, LLVMBuildUDiv(c->b, bytes, const_i64(c, line_bytes), ""), const_i64(c, c->m->cpu->shared_line_ns), "");
+  return LLVMBuildUDiv(c->b, bytes, const_i64(c, line_bytes), "");
 }
 
 static value emit_query(struct codegen *c, const struct phase *phases, int count) {

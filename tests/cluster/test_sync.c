@@ -235,15 +235,15 @@ static void killed_and_back(const char *build, int first, int victims, int times
 
 static void a_worker_that_comes_back_changes_nothing(void **state) {
   (void)state;
-  killed_and_back("ps", 0, WORKERS, 20, 2500);
+  killed_and_back("ps", 0, WORKERS, 10, 2500);
 }
 static void a_replica_that_comes_back_is_as_the_others(void **state) {
   (void)state;
-  killed_and_back("all", 1, WORKERS - 1, 10, 10000);
+  killed_and_back("all", 1, WORKERS - 1, 5, 10000);
 }
 static void a_chief_that_comes_back_is_as_the_other_replicas(void **state) {
   (void)state;
-  killed_and_back("all", 0, 1, 5, 10000);
+  killed_and_back("all", 0, 1, 3, 10000);
 }
 
 /* ---- elastic ---- */

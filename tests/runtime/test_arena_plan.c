@@ -64,9 +64,11 @@ static void random_lifetimes_never_overlap(void **state) {
 
 /* ---- threads ---- */
 
-/* Kernels that take so long on one core, and whose results' lines cost two cores so much. */
+/* Kernels that take so long on one core, and have so many lines of results. */
+#define LINE_NS 10
 #define WORTH_COST (10 * KERNEL_WORTH_NS)
 #define SHARED_COST (2 * KERNEL_WORTH_NS)
+#define SHARED_LINES (SHARED_COST / LINE_NS)
 #define SMALL_COST (KERNEL_WORTH_NS - 1)
 static int64_t query_worth(const int64_t *sizes, int64_t what) {
   (void)sizes;
@@ -74,16 +76,20 @@ static int64_t query_worth(const int64_t *sizes, int64_t what) {
 }
 static int64_t query_shared(const int64_t *sizes, int64_t what) {
   (void)sizes;
-  return what == KERNEL_COST ? SHARED_COST : what == KERNEL_SHARING ? SHARED_COST : 1;
+  return what == KERNEL_COST ? SHARED_COST : what == KERNEL_SHARING ? SHARED_LINES : 1;
 }
 static int64_t query_small(const int64_t *sizes, int64_t what) {
   (void)sizes;
   return what == KERNEL_COST ? SMALL_COST : what == KERNEL_SHARING ? 0 : 1;
 }
-enum { NONE, WORTH, SHARED, SMALL };
+static int64_t query_read(const int64_t *sizes, int64_t what) {
+  (void)sizes;
+  return what == KERNEL_COST ? SMALL_COST : what == KERNEL_SHARING ? WORTH_COST / LINE_NS : 1;
+}
+enum { NONE, WORTH, SHARED, SMALL, READ };
 static const struct kernel_code codes[] =
-  {[WORTH] = {.query = query_worth}, [SHARED] = {.query = query_shared}, [SMALL] = {.query = query_small}};
-static const int64_t costs[] = {[WORTH] = WORTH_COST, [SHARED] = SHARED_COST, [SMALL] = SMALL_COST};
+  {[WORTH] = {.query = query_worth}, [SHARED] = {.query = query_shared}, [SMALL] = {.query = query_small}, [READ] = {.query = query_read}};
+static const int64_t costs[] = {[WORTH] = WORTH_COST, [SHARED] = SHARED_COST, [SMALL] = SMALL_COST, [READ] = SMALL_COST};
 
 static const struct {
   const char *name;
@@ -93,6 +99,7 @@ static const struct {
   {"a kernel that takes long", {WORTH}, {0}, true},
   {"a kernel whose lines cost more than it gains", {SHARED}, {0}, false},
   {"kernels too small to wake a thread", {SMALL, SMALL, SMALL}, {0}, false},
+  {"a small one whose many lines others read", {READ, WORTH}, {0}, false},
   {"one that gains more than the others cost", {SHARED, WORTH, SMALL}, {0}, true},
   {"many that cost more than the one gains", {SHARED, SHARED, SHARED}, {SHARED}, false},
   {"regions may run often: their gain counts by itself", {SHARED, SHARED, SHARED}, {WORTH}, true},
@@ -120,7 +127,7 @@ static void a_part_has_threads_where_its_kernels_gain_by_them(void **state) {
       part.instr_count++;
     }
     struct arena_plan *plan;
-    assert_int_equal(arena_plan_create(&text.head, &part, codes, NULL, 0, &plan), OK);
+    assert_int_equal(arena_plan_create(&text.head, &part, codes, NULL, 0, LINE_NS, &plan), OK);
     for (uint32_t k = 0; k < part.instr_count; k++) {
       int64_t wanted = parts[i].has_threads ? costs[text.instrs[k].number] : 0;
       if (plan->launches[k].cost != wanted)

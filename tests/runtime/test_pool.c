@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/step/pool.h"
+#include "runtime/step/shared_line.h"
 #include "tests/support/test.h"
 
 #define TILES_MAX 5000
@@ -107,6 +108,21 @@ static void kernels_of_a_group_run_all_their_tiles(void **state) {
   }
 }
 
+/* Measured once, by the first who asks; with nobody to share lines with it is the usual. */
+static void lines_cost_what_was_measured_or_the_usual(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 3; threads++) {
+    struct pool *pool;
+    assert_int_equal(pool_create(threads, &pool), OK);
+    int64_t first = pool_shared_line_ns(pool);
+    assert_in_range(first, 0, 100000);
+    assert_int_equal(pool_shared_line_ns(pool), first);
+    if (threads == 1)
+      assert_int_equal(first, SHARED_LINE_USUAL_NS);
+    pool_destroy(pool);
+  }
+}
+
 static void denormals_are_zero_after_float_mode_set(void **state) {
   (void)state;
   float_mode_set();
@@ -119,6 +135,7 @@ int main(void) {
     cmocka_unit_test(every_tile_runs_once),
     cmocka_unit_test(steps_share_the_pool_without_waiting_for_each_other),
     cmocka_unit_test(kernels_of_a_group_run_all_their_tiles),
+    cmocka_unit_test(lines_cost_what_was_measured_or_the_usual),
     cmocka_unit_test(denormals_are_zero_after_float_mode_set),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,8 @@ pthread_t simulated_pthread_self(void);
 int simulated_pthread_attr_init(pthread_attr_t *attr);
 int simulated_pthread_attr_destroy(pthread_attr_t *attr);
 int simulated_pthread_attr_setdetachstate(pthread_attr_t *attr, int state);
+int simulated_pthread_attr_setaffinity_np(pthread_attr_t *attr, size_t size, const cpu_set_t *set);
+int simulated_pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set);
 int simulated_pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr);
 int simulated_pthread_mutex_destroy(pthread_mutex_t *mutex);
 int simulated_pthread_mutex_lock(pthread_mutex_t *mutex);
@@ -62,6 +64,7 @@ int simulated_pthread_once(pthread_once_t *once, void (*run)(void));
 int simulated_pthread_sigmask(int how, const sigset_t *set, sigset_t *old);
 long simulated_syscall(long number, ...);
 int simulated_sched_yield(void);
+int simulated_sched_getcpu(void);
 int simulated_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
 
 /* seam_process.c */

@@ -57,6 +57,14 @@ int simulated_pthread_attr_setdetachstate(pthread_attr_t *attr, int state) {
   memcpy(attr, &state, sizeof state);
   return 0;
 }
+int simulated_pthread_attr_setaffinity_np(pthread_attr_t *attr, size_t size, const cpu_set_t *set) {
+  (void)attr, (void)size, (void)set;
+  return 0;
+}
+int simulated_pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set) {
+  (void)thread, (void)size, (void)set;
+  return 0;
+}
 
 /* ---- locks ---- */
 
@@ -239,6 +247,8 @@ int simulated_sched_yield(void) {
   return 0;
 }
 
+/* All fibers are on the one core. */
+int simulated_sched_getcpu(void) { return 0; }
 int simulated_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set) {
   (void)pid;
   memset(set, 0, size);

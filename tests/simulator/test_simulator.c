@@ -18,7 +18,7 @@
   60.0 /* of processor time, for the seeds of all scenarios together; the sanitizers look at each code path, not at each seed */
 #define IS_SANITIZED true
 #else
-#define SECONDS 180.0
+#define SECONDS 90.0
 #define IS_SANITIZED false
 #endif
 

@@ -1,0 +1,16 @@
+/* shared_line.h: what it costs a core of this machine to write a cache line that another one has read. Cores of one cluster take a few
+ * nanoseconds for it, those of a large server 30 and more, and a program is not told where it runs: so it is measured. */
+#ifndef TFC_RUNTIME_STEP_SHARED_LINE_H
+#define TFC_RUNTIME_STEP_SHARED_LINE_H
+
+#include <stdint.h>
+
+#include "runtime/step/pool.h"
+
+#define SHARED_LINE_USUAL_NS 28 /* between two cores of a large server: where it cannot be measured */
+
+/* Nanoseconds a line; takes 2 ms at most. SHARED_LINE_USUAL_NS when two threads of the pool are not found at work on two cores in that
+ * time, as on a busy machine. */
+int64_t shared_line_measure(struct pool *pool);
+
+#endif
