@@ -86,6 +86,7 @@ static void tell_join(struct job *job, uint64_t now_ms) {
   struct job_message join = {.kind = JOB_JOIN, .life = job->life, .has_phases = job->has_phases};
   pthread_mutex_lock(&job->lock);
   join.history = job->history;
+  join.is_gone = job->is_gone;
   bool may_leave = job->may_leave;
   pthread_mutex_unlock(&job->lock);
   for (uint32_t i = 0; i < job->task_count; i++)
@@ -149,6 +150,7 @@ static void take_message(struct job *job, uint32_t from, const struct job_messag
     break;
   case JOB_NOTED:
     pthread_mutex_lock(&job->lock);
+    job->is_gone = true;
     job->gone_command = 0;
     pthread_cond_broadcast(&job->changed);
     pthread_mutex_unlock(&job->lock);

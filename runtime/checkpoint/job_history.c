@@ -225,7 +225,7 @@ static void take_other(struct job *job, uint32_t from, const struct job_message 
   struct job_coordinator *coordinator = job->coordinator;
   struct job_seen *seen = &coordinator->seen[from];
   if (seen->life != message->life)
-    seen->has_left = seen->wants_to_leave = seen->is_covered = seen->had_finished = seen->is_gone = false;
+    seen->has_left = seen->wants_to_leave = seen->is_covered = seen->had_finished = false;
   seen->is_let_go = has_finished(message, from);
   seen->life = message->life;
   seen->has_joined = true;
@@ -269,7 +269,9 @@ void coordinator_take_join(struct job *job, uint32_t from, const struct job_mess
     return;
   bool had_options = job->has_options;
   take_options(job, message);
-  coordinator->seen[from].has_phases = coordinator->seen[from].has_phases || message->has_phases;
+  struct job_seen *seen = &coordinator->seen[from];
+  seen->has_phases = seen->has_phases || message->has_phases;
+  seen->is_gone = message->is_gone || (seen->is_gone && seen->life == message->life);
   for (uint32_t i = 0; i < job->task_count; i++)
     coordinator->seen[i].had_finished = coordinator->seen[i].had_finished || (i != from && has_finished(message, i));
   for (uint32_t i = 0; i < job->task_count && job->has_options && !had_options; i++)
@@ -277,7 +279,7 @@ void coordinator_take_join(struct job *job, uint32_t from, const struct job_mess
       share_options(job, i);
   if (job->has_options && !message->has_options && from != job->self)
     share_options(job, from);
-  if (coordinator->seen[from].is_holder)
+  if (seen->is_holder)
     take_holder(job, from, message);
   else
     take_other(job, from, message);

@@ -24,7 +24,7 @@ enum {
   FIELD_LIFE,
   FIELD_FINISHED, /* a task's number + 1 */
 };
-enum { FLAG_UNEVEN = 1, FLAG_OPTIONS = 2, FLAG_FILES = 4, FLAG_FAILURE = 8, FLAG_PHASES = 16, FLAG_INITIALISED = 32 };
+enum { FLAG_UNEVEN = 1, FLAG_OPTIONS = 2, FLAG_FILES = 4, FLAG_FAILURE = 8, FLAG_PHASES = 16, FLAG_INITIALISED = 32, FLAG_GONE = 64 };
 
 static void put(struct wire_buffer *out, uint32_t field, uint64_t value) {
   if (value)
@@ -46,7 +46,8 @@ void job_message_write(const struct job_message *m, struct wire_buffer *out) {
   put(out, FIELD_WAIT, m->wait_ms);
   put(out, FIELD_FLAGS,
       (m->is_uneven ? FLAG_UNEVEN : 0u) | (m->has_options ? FLAG_OPTIONS : 0u) | (m->has_files ? FLAG_FILES : 0u) |
-        (m->is_failure ? FLAG_FAILURE : 0u) | (m->has_phases ? FLAG_PHASES : 0u) | (m->is_initialised ? FLAG_INITIALISED : 0u));
+        (m->is_failure ? FLAG_FAILURE : 0u) | (m->has_phases ? FLAG_PHASES : 0u) | (m->is_initialised ? FLAG_INITIALISED : 0u) |
+        (m->is_gone ? FLAG_GONE : 0u));
   if (m->has_options) {
     put_text(out, FIELD_FOLDER, m->options.folder);
     put_text(out, FIELD_RESTORE, m->options.restore);
@@ -88,6 +89,7 @@ static void take_field(const struct wire_field *field, struct job_message *m) {
     m->is_failure = field->value & FLAG_FAILURE;
     m->has_phases = field->value & FLAG_PHASES;
     m->is_initialised = field->value & FLAG_INITIALISED;
+    m->is_gone = field->value & FLAG_GONE;
     break;
   case FIELD_FOLDER: take_text(field, m->options.folder, sizeof m->options.folder); break;
   case FIELD_RESTORE: take_text(field, m->options.restore, sizeof m->options.restore); break;

@@ -44,6 +44,7 @@ struct job_message {
   uint32_t wait_ms;
   bool is_uneven, has_options, has_files, has_phases, is_initialised;
   bool is_failure; /* of REFUSED: it could not be written */
+  bool is_gone;    /* of JOIN: it has left for good, and its coordinator, which may be another process now, has noted it */
   struct job_options options;
   uint32_t file_count;
   uint64_t files[HISTORY_FILES_MAX];

@@ -61,6 +61,7 @@ struct job {
   pthread_cond_t changed;
   struct job_letter *first, *last;
   bool is_ending, is_stopped, is_due, is_over, keeps, may_leave, may_end, is_asking_leave, wants_last;
+  bool is_gone;            /* this task has left for good, and that is noted */
   uint64_t history;        /* 0: none yet */
   uint64_t leaves_history; /* in which the steps were done of a task that asks to leave */
   uint32_t gone_command;   /* of a task that leaves for good, until that is noted; 0: it does not */
