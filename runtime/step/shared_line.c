@@ -24,7 +24,7 @@ struct lines {
   _Atomic int reader_cpu;                  /* of its last turn; NOBODY: it has not come */
   _Alignas(64) _Atomic int64_t written_turns;
   atomic_bool is_over;
-  int64_t end; /* on the clock */
+  int64_t end;  /* on the clock */
   int64_t best; /* nanoseconds of a turn; INT64_MAX: none counted */
 };
 
