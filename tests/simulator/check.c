@@ -64,7 +64,8 @@ void check_exit_codes(struct run *run) {
 static bool count_is_good(const struct run *run, uint32_t worker, float count) {
   const struct run_task *task = &run->tasks[run->scenario->job->ps_count + worker];
   const struct run_task *twin = &run->twins[task->number];
-  if (begins_anew(task) || (twin->starts && task->exit_code == 0 && twin->exit_code == 0))
+  bool both_worked = twin->starts && task->exit_code == 0 && twin->exit_code == 0;
+  if (begins_anew(task) || both_worked || came_after(task, twin) || came_after(twin, task))
     return count >= 1 && count <= 1 + (float)(begins_anew(task) ? task->anew : 1);
   return count == 1 || (task->is_lost && count == 0);
 }
