@@ -10,6 +10,8 @@
 #include "runtime/cluster/cluster_state.h"
 #include "runtime/program/fault.h"
 
+#define STOPPING_MS 3000 /* as long as a last checkpoint may take */
+
 /* ---- the exchange ---- */
 
 /* The next step of ours that could not be sent, and why; false: there is none. */
@@ -387,6 +389,12 @@ static void say_health(struct peer *peer, enum session_health health, bool was_s
     cluster_log(peer->cluster, "%s at %s is back", peer->name, peer->address);
 }
 
+/* Under the lock. A task that is told to stop, or whose job has failed, waits for no answer of those who are cut off. */
+static uint64_t patience_ms(const struct cluster *cluster, bool is_up) {
+  bool is_stopping = cluster->is_stopped && !cluster->is_leaving;
+  return is_stopping && !is_up && STOPPING_MS < cluster->timeout_ms ? STOPPING_MS : cluster->timeout_ms;
+}
+
 void peer_watch(struct peer *peer, uint64_t now_ms, bool is_stalled) {
   struct cluster *cluster = peer->cluster;
   char text[80];
@@ -397,7 +405,7 @@ void peer_watch(struct peer *peer, uint64_t now_ms, bool is_stalled) {
   if (is_stalled)
     session_heard(session, now_ms);
   bool is_up = peer->channel != NULL, was_suspected = session->is_suspected;
-  enum session_health health = session_health(session, is_up, now_ms, cluster->timeout_ms);
+  enum session_health health = session_health(session, is_up, now_ms, patience_ms(cluster, is_up));
   uint64_t heard_ms = session->heard_ms, silence_ms = now_ms > heard_ms ? now_ms - heard_ms : 0;
   if (is_up)
     session->is_suspected = health != SESSION_WELL;

@@ -80,6 +80,18 @@ static void workers_of_a_ps_that_is_stopped_end_with_69(void **state) {
   }
 }
 
+/* Its step waits for a ps that may come back for a minute. */
+static void a_worker_that_is_told_to_stop_does_not_wait_for_a_ps_that_is_away(void **state) {
+  (void)state;
+  must_end(
+    "cluster/ps_0 >ps 2>&1 & ps=$!; cluster/worker_1 --timeout 60 " TRAIN "--steps 100000000 >second 2>&1 & second=$!; " BEGIN(
+      "cluster/worker_0 --timeout 60 --log-every 1 " TRAIN "--steps 100000000",
+      "loss") "kill -KILL $ps; for i in $(seq 100); do grep -q 'was cut' log && grep -q 'was cut' second && break; sleep 0.05; done; "
+              "kill -TERM $id $second; ( sleep 20; kill -KILL $id $second ) >late 2>&1 & late=$!; "
+              "wait $second; test $? = 143 || { tail -n 2 second; exit 2; }; wait $id; code=$?; kill $late; tail -n 1 log; exit $code",
+    143);
+}
+
 /* Whatever ends tfc run ends its tasks. */
 static void nothing_is_left_of_a_run_that_is_ended(void **state) {
   (void)state;
@@ -121,6 +133,7 @@ int main(void) {
     cmocka_unit_test(a_device_stays_a_device_and_a_dash_is_standard_output),
     cmocka_unit_test(a_question_does_not_end_a_task_which_says_what_it_is_at),
     cmocka_unit_test(workers_of_a_ps_that_is_stopped_end_with_69),
+    cmocka_unit_test(a_worker_that_is_told_to_stop_does_not_wait_for_a_ps_that_is_away),
     cmocka_unit_test(nothing_is_left_of_a_run_that_is_ended),
   };
   return cmocka_run_group_tests(tests, build, folder_clean);
