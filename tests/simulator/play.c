@@ -14,7 +14,8 @@
 #include "tests/simulator/process.h"
 #include "tests/simulator/run.h"
 
-#define TURNS_MAX 3000000 /* of threads without an end: somebody is busy with nothing */
+#define TURNS_MAX 3000000      /* of threads without an end: somebody is busy with nothing */
+#define STOP_NS (15 * WORLD_S) /* who is told to stop ends in that time: a last checkpoint takes 3 s at most, who is cut off as long */
 
 static struct run *playing;
 extern char __executable_start[]; /* the linker's: what addr2line counts from */
@@ -62,11 +63,19 @@ static void check_memory(const struct run_task *task) {
               largest, (size_t)((char *)caller - __executable_start));
 }
 
+/* Who is told to stop waits for nobody who is away. */
+static void check_stop(const struct process *process) {
+  uint64_t took_ns = process->told_ns ? process->ended_ns - process->told_ns : 0;
+  if (took_ns > STOP_NS)
+    run_fault(playing, "%s was told to stop, and ends after %.3f s", process->name, (double)took_ns / 1e9);
+}
+
 static void on_end(struct process *process) {
   struct run_task *task = process->user;
   world_say(process->name, "has ended: %d", process->exit_code);
   if (process != task->process || process->exit_code == 128 + SIGKILL)
     return;
+  check_stop(process);
   task->has_left = true;
   task->exit_code = process->exit_code;
   if (task->exit_code == 0)

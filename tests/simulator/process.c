@@ -171,6 +171,7 @@ void process_pause(struct process *process, bool is_paused) { process->is_paused
 
 void process_signal(struct process *process, int number) {
   process->signal_waiting = number;
+  process->told_ns = process->told_ns ? process->told_ns : world_now();
   fiber_wake(process, &process->signal_waiting, true);
 }
 

@@ -64,6 +64,7 @@ struct process {
   struct memory *memory;
   VEC(struct observed *) kept; /* observe.h */
   uint64_t ended_ns;
+  uint64_t told_ns; /* when it got its first signal; 0: none */
 };
 
 struct machine *machine_get(uint32_t number);
