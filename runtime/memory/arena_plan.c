@@ -86,10 +86,22 @@ void kernel_launch_query(const struct kernel_code *code, const int64_t *sizes, s
   out->cost = code->query(sizes, KERNEL_COST);
 }
 
-/* What a second thread would take off a kernel, less what it costs that one thread then writes lines which another one has read. A small
- * kernel runs on one thread alone and gains nothing, but others read its lines. */
-static int64_t thread_gain(const struct kernel_code *code, const int64_t *sizes, int64_t cost, int64_t shared_line_ns) {
-  return (cost < KERNEL_WORTH_NS ? 0 : cost / 2) - code->query(sizes, KERNEL_SHARING) * shared_line_ns;
+/* Of the phase that has most, which as a rule is the one that takes longest. */
+static int64_t most_tiles(const struct kernel_code *code, const int64_t *sizes, int64_t phases) {
+  int64_t most = 1;
+  for (int64_t phase = 0; phase < phases; phase++) {
+    int64_t tiles = code->query(sizes, phase);
+    most = tiles > most ? tiles : most;
+  }
+  return most;
+}
+/* What a second thread would take off a kernel, its part of the tiles, less what it costs that one thread then writes lines which another
+ * one has read. A small kernel runs on one thread alone and gains nothing, but others read its lines. */
+static int64_t thread_gain(const struct kernel_code *code, const int64_t *sizes, const struct kernel_launch *launch,
+                           int64_t shared_line_ns) {
+  int64_t tiles = most_tiles(code, sizes, launch->phases);
+  int64_t gain = launch->cost < KERNEL_WORTH_NS ? 0 : launch->cost / tiles * (tiles / 2);
+  return gain - code->query(sizes, KERNEL_SHARING) * shared_line_ns;
 }
 /* One thread runs a part that gains nothing by others, in front of regions and in them: those may run often. (Kernels are not looked at
  * one by one: values that one thread alone makes cost the most where several use them.) */
@@ -116,7 +128,7 @@ static status plan_kernels(const struct program *program, const struct program_p
     kernel_launch_query(&kernels[instr->number], sizes, launch);
     if (launch->scratch > plan->scratch_max)
       plan->scratch_max = launch->scratch;
-    gain[i >= outer->instrs.count] += thread_gain(&kernels[instr->number], sizes, launch->cost, shared_line_ns);
+    gain[i >= outer->instrs.count] += thread_gain(&kernels[instr->number], sizes, launch, shared_line_ns);
   }
   plan_threads(plan, part_kernel_count(program, part), gain);
   return OK;

@@ -1,7 +1,7 @@
 /* shared_line.c: two threads of the pool pass some lines back and forth, and one of them looks at the clock.
  *
- * They are the two tiles of one kernel. In each turn both read all lines, then the writer writes them: each line has to be taken from the
- * reader's cache. The shortest turn counts, as whatever else the cores do only adds to it. A thread waits for the other one no longer than
+ * They are the two tiles of one kernel. In each turn the writer writes all lines, each of which has to be taken from the reader's cache, and
+ * the reader reads them, from the writer's. The shortest of each counts, as whatever else the cores do only adds to it. A thread waits for the other one no longer than
  * until the measurement is over, so one that comes late, or runs both tiles, ends it. */
 #include "runtime/step/shared_line.h"
 
@@ -21,11 +21,11 @@ struct line {
 struct lines {
   struct line items[LINES];
   _Alignas(64) _Atomic int64_t read_turns; /* by the reader */
-  _Atomic int reader_cpu;                  /* of its last turn; NOBODY: it has not come */
+  int reader_cpu;                          /* of its last turn; NOBODY: it has not come */
   _Alignas(64) _Atomic int64_t written_turns;
   atomic_bool is_over;
-  int64_t end;  /* on the clock */
-  int64_t best; /* nanoseconds of a turn; INT64_MAX: none counted */
+  int64_t end;                   /* on the clock */
+  int64_t best_write, best_read; /* nanoseconds of all lines; INT64_MAX: no turn counted */
 };
 
 static int64_t now_ns(void) {
@@ -42,9 +42,12 @@ static bool wait_for(struct lines *lines, const _Atomic int64_t *turns, int64_t 
   return true;
 }
 
-static void read_all(struct lines *lines) {
+static int64_t read_all(struct lines *lines) {
+  int64_t begin = now_ns();
   for (int i = 0; i < LINES; i++)
     (void)atomic_load_explicit(&lines->items[i].value, memory_order_relaxed);
+  atomic_thread_fence(memory_order_seq_cst);
+  return now_ns() - begin;
 }
 static int64_t write_all(struct lines *lines, int64_t turn) {
   int64_t begin = now_ns();
@@ -56,19 +59,20 @@ static int64_t write_all(struct lines *lines, int64_t turn) {
 
 static void write_in_turns(struct lines *lines) {
   for (int64_t turn = 1; turn <= TURNS && wait_for(lines, &lines->read_turns, turn); turn++) {
-    read_all(lines);
     int cpu = sched_getcpu();
     int64_t took = write_all(lines, turn);
-    if (cpu == sched_getcpu() && cpu != atomic_load_explicit(&lines->reader_cpu, memory_order_relaxed) && took < lines->best)
-      lines->best = took;
+    if (cpu == sched_getcpu() && cpu != lines->reader_cpu && took < lines->best_write)
+      lines->best_write = took;
     atomic_store_explicit(&lines->written_turns, turn, memory_order_release);
   }
   atomic_store_explicit(&lines->is_over, true, memory_order_relaxed);
 }
 static void read_in_turns(struct lines *lines) {
   for (int64_t turn = 1; turn <= TURNS && wait_for(lines, &lines->written_turns, turn - 1); turn++) {
-    read_all(lines);
-    atomic_store_explicit(&lines->reader_cpu, sched_getcpu(), memory_order_relaxed);
+    int64_t took = read_all(lines);
+    lines->reader_cpu = sched_getcpu();
+    if (turn > 1 && took < lines->best_read) /* nobody had written them before */
+      lines->best_read = took;
     atomic_store_explicit(&lines->read_turns, turn, memory_order_release);
   }
 }
@@ -87,8 +91,9 @@ static const struct kernel_code measuring = {run_tiles, two_tiles};
 int64_t shared_line_measure(struct pool *pool) {
   if (pool_threads(pool) < 2)
     return SHARED_LINE_USUAL_NS;
-  struct lines lines = {.reader_cpu = NOBODY, .end = now_ns() + PATIENCE_NS, .best = INT64_MAX};
+  struct lines lines = {.reader_cpu = NOBODY, .end = now_ns() + PATIENCE_NS, .best_write = INT64_MAX, .best_read = INT64_MAX};
   void *buffers[] = {&lines};
   pool_run(pool, &(struct pool_kernel){&measuring, {buffers, NULL, NULL, NULL}, 1}, 1);
-  return lines.best == INT64_MAX ? SHARED_LINE_USUAL_NS : lines.best / LINES;
+  bool is_measured = lines.best_write != INT64_MAX && lines.best_read != INT64_MAX;
+  return is_measured ? (lines.best_write + lines.best_read) / LINES : SHARED_LINE_USUAL_NS;
 }

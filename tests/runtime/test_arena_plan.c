@@ -72,11 +72,11 @@ static void random_lifetimes_never_overlap(void **state) {
 #define SMALL_COST (KERNEL_WORTH_NS - 1)
 static int64_t query_worth(const int64_t *sizes, int64_t what) {
   (void)sizes;
-  return what == KERNEL_COST ? WORTH_COST : what == KERNEL_SHARING ? 0 : 1;
+  return what == KERNEL_COST ? WORTH_COST : what == KERNEL_SHARING ? 0 : what >= 0 ? 4 : 1;
 }
 static int64_t query_shared(const int64_t *sizes, int64_t what) {
   (void)sizes;
-  return what == KERNEL_COST ? SHARED_COST : what == KERNEL_SHARING ? SHARED_LINES : 1;
+  return what == KERNEL_COST ? SHARED_COST : what == KERNEL_SHARING ? SHARED_LINES : what >= 0 ? 4 : 1;
 }
 static int64_t query_small(const int64_t *sizes, int64_t what) {
   (void)sizes;
@@ -86,10 +86,18 @@ static int64_t query_read(const int64_t *sizes, int64_t what) {
   (void)sizes;
   return what == KERNEL_COST ? SMALL_COST : what == KERNEL_SHARING ? WORTH_COST / LINE_NS : 1;
 }
-enum { NONE, WORTH, SHARED, SMALL, READ };
-static const struct kernel_code codes[] =
-  {[WORTH] = {.query = query_worth}, [SHARED] = {.query = query_shared}, [SMALL] = {.query = query_small}, [READ] = {.query = query_read}};
-static const int64_t costs[] = {[WORTH] = WORTH_COST, [SHARED] = SHARED_COST, [SMALL] = SMALL_COST, [READ] = SMALL_COST};
+static int64_t query_one(const int64_t *sizes, int64_t what) {
+  (void)sizes;
+  return what == KERNEL_COST ? WORTH_COST : what == KERNEL_SHARING ? 0 : 1;
+}
+enum { NONE, WORTH, SHARED, SMALL, READ, ONE };
+static const struct kernel_code codes[] = {[WORTH] = {.query = query_worth},
+                                           [SHARED] = {.query = query_shared},
+                                           [SMALL] = {.query = query_small},
+                                           [READ] = {.query = query_read},
+                                           [ONE] = {.query = query_one}};
+static const int64_t costs[] =
+  {[WORTH] = WORTH_COST, [SHARED] = SHARED_COST, [SMALL] = SMALL_COST, [READ] = SMALL_COST, [ONE] = WORTH_COST};
 
 static const struct {
   const char *name;
@@ -98,6 +106,7 @@ static const struct {
 } parts[] = {
   {"a kernel that takes long", {WORTH}, {0}, true},
   {"a kernel whose lines cost more than it gains", {SHARED}, {0}, false},
+  {"a kernel of one tile, which no second thread can share", {ONE}, {0}, false},
   {"kernels too small to wake a thread", {SMALL, SMALL, SMALL}, {0}, false},
   {"a small one whose many lines others read", {READ, WORTH}, {0}, false},
   {"one that gains more than the others cost", {SHARED, WORTH, SMALL}, {0}, true},
