@@ -1,6 +1,6 @@
-/* shared_line.h: what it costs the cores of this machine that one of them writes a cache line which another one has read, and that one reads
- * it again. Cores of one cluster take a few nanoseconds for it, those of a large server 30 and more, and a program is not told where it runs:
- * so it is measured. */
+/* shared_line.h: what it costs the cores of this machine that one of them writes a cache line which another one has read, and that the
+ * other one reads it again. Cores of one cluster take a few nanoseconds for it, those of a large server 30 and more, and a program is not
+ * told where it runs: so it is measured. */
 #ifndef TFC_RUNTIME_STEP_SHARED_LINE_H
 #define TFC_RUNTIME_STEP_SHARED_LINE_H
 
