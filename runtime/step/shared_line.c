@@ -1,6 +1,6 @@
 /* shared_line.c: two threads of the pool pass some lines back and forth, and look at the clock.
  *
- * They are the two tiles of one kernel. In each turn the writer writes all lines, each of which has to be taken from the reader's cache, and
+ * They are the two tiles of one kernel. In each turn the writer writes all lines, each of which is taken from the reader's cache, and
  * the reader reads them, from the writer's. The shortest of each counts, as whatever else the cores do only adds to it. A thread waits for
  * the other one no longer than until the measurement is over, so one that comes late, or runs both tiles, ends it.
  */
