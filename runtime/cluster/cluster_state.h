@@ -70,6 +70,7 @@ struct peer {
   bool flush_is_posted;          /* to that connection */
   bool was_up, has_phases, is_finished, said_bye;
   bool gave_up;                   /* it said so with its good-bye: `reason` has why */
+  bool is_hurried;                /* it is lost soon when it is cut off */
   bool had_finished;              /* a checkpoint says so: it may have left for good */
   bool owes_bye;                  /* we do: its session began when the others had heard it */
   bool is_refused;                /* of another build: waiting is of no use */

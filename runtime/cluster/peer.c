@@ -10,7 +10,7 @@
 #include "runtime/cluster/cluster_state.h"
 #include "runtime/program/fault.h"
 
-#define STOPPING_MS 3000 /* as long as a last checkpoint may take */
+#define HURRIED_MS 3000 /* as long as a last checkpoint may take */
 
 /* ---- the exchange ---- */
 
@@ -77,6 +77,13 @@ static void exchange_reset(void *self, uint32_t task, const char *containers) {
   peer_send(peer_of(self, task), &(struct parcel){.kind = MESSAGE_RESET, .data = containers, .size = size});
 }
 
+static void exchange_hurry(void *self, uint32_t task) {
+  struct peer *peer = peer_of(self, task);
+  pthread_mutex_lock(&peer->cluster->lock);
+  peer->is_hurried = true;
+  pthread_mutex_unlock(&peer->cluster->lock);
+}
+
 bool cluster_send_control(struct cluster *cluster, uint32_t task, enum control_topic topic, const void *data, size_t size) {
   return size <= NET_CONTROL_BYTES && task < cluster->task_count && task != cluster->task &&
          peer_send(&cluster->peers[task], &(struct parcel){.kind = MESSAGE_CONTROL, .topic = (uint8_t)topic, .data = data, .size = size});
@@ -88,7 +95,8 @@ void peer_exchange_init(struct cluster *cluster) {
                                         .send = exchange_send,
                                         .done = exchange_done,
                                         .cancel = exchange_cancel,
-                                        .reset = exchange_reset};
+                                        .reset = exchange_reset,
+                                        .hurry = exchange_hurry};
 }
 
 /* ---- what it says ---- */
@@ -146,7 +154,7 @@ void peer_message(struct peer *peer, struct channel *channel, const struct messa
     pthread_mutex_unlock(&peer->cluster->lock);
     peer_acknowledge(peer, channel);           /* it waits for that */
     if (sink->on_left && m->code != CANCELLED) /* who was stopped before it could end well goes on with what it was told to do */
-      sink->on_left(sink->self, peer->task);
+      sink->on_left(sink->self, peer->task, m->code == UNAVAILABLE);
     peer_lose(peer, m->text, true);
     if (peer->is_finished)
       cluster_pass_on_left(peer->cluster, peer->task);
@@ -314,7 +322,7 @@ status peer_meet(struct peer *peer, struct channel *channel) {
 /* Under the lock. */
 static void note_greeting(struct peer *peer, const struct greeting *g) {
   peer->was_up = true;
-  peer->said_bye = peer->gave_up = peer->is_refused = false;
+  peer->said_bye = peer->gave_up = peer->is_refused = peer->is_hurried = false;
   peer->reason[0] = 0;
   peer->gone_ms = 0;
   peer->had_finished = peer->had_finished && peer->incarnation == g->key.incarnation; /* what another process does is not known */
@@ -389,10 +397,11 @@ static void say_health(struct peer *peer, enum session_health health, bool was_s
     cluster_log(peer->cluster, "%s at %s is back", peer->name, peer->address);
 }
 
-/* Under the lock. A task that is told to stop, or whose job has failed, waits for no answer of those who are cut off. */
-static uint64_t patience_ms(const struct cluster *cluster, bool is_up) {
-  bool is_stopping = cluster->is_stopped && !cluster->is_leaving;
-  return is_stopping && !is_up && STOPPING_MS < cluster->timeout_ms ? STOPPING_MS : cluster->timeout_ms;
+/* Under the lock. A task that is told to stop, or whose steps will come to nothing, waits for no answer of those who are cut off. */
+static uint64_t patience_ms(const struct peer *peer) {
+  const struct cluster *cluster = peer->cluster;
+  bool is_hurried = (cluster->is_stopped && !cluster->is_leaving) || peer->is_hurried;
+  return is_hurried && !peer->channel && HURRIED_MS < cluster->timeout_ms ? HURRIED_MS : cluster->timeout_ms;
 }
 
 void peer_watch(struct peer *peer, uint64_t now_ms, bool is_stalled) {
@@ -405,7 +414,7 @@ void peer_watch(struct peer *peer, uint64_t now_ms, bool is_stalled) {
   if (is_stalled)
     session_heard(session, now_ms);
   bool is_up = peer->channel != NULL, was_suspected = session->is_suspected;
-  enum session_health health = session_health(session, is_up, now_ms, patience_ms(cluster, is_up));
+  enum session_health health = session_health(session, is_up, now_ms, patience_ms(peer));
   uint64_t heard_ms = session->heard_ms, silence_ms = now_ms > heard_ms ? now_ms - heard_ms : 0;
   if (is_up)
     session->is_suspected = health != SESSION_WELL;

@@ -102,11 +102,18 @@ void cluster_describe(struct cluster *cluster, uint32_t task, char *out, size_t 
   pthread_mutex_unlock(&cluster->lock);
 }
 
+/* Rather one that will not come: then nobody has to be waited for. NULL: all are there. */
 static struct peer *peer_missing(struct cluster *cluster, const uint32_t *tasks, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++)
-    if (tasks[i] != cluster->task && !cluster->peers[tasks[i]].session.is_alive)
-      return &cluster->peers[tasks[i]];
-  return NULL;
+  struct peer *missing = NULL;
+  for (uint32_t i = 0; i < count; i++) {
+    struct peer *peer = &cluster->peers[tasks[i]];
+    if (tasks[i] == cluster->task || peer->session.is_alive)
+      continue;
+    if (peer->gave_up || peer->is_refused)
+      return peer;
+    missing = missing ? missing : peer;
+  }
+  return missing;
 }
 
 /* Why nothing is worth waiting for any more; OK: it is. Under the lock. */

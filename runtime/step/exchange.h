@@ -53,8 +53,8 @@ struct exchange_sink {
   void (*on_tick)(void *self);
   /* This process has no place in the cluster, another one has its name: what runs is to end. NULL: nothing does. */
   void (*on_refused)(void *self);
-  /* A peer says good-bye: right before on_lost. NULL: nobody wants to know. */
-  void (*on_left)(void *self, uint32_t task);
+  /* A peer says good-bye: right before on_lost. gave_up: it leaves its work undone, for good. NULL: nobody wants to know. */
+  void (*on_left)(void *self, uint32_t task, bool gave_up);
   /* A value is about to come: not OK, and it is not taken, the link to its sender is broken off for that reason. NULL: all are taken. */
   status (*admits)(void *self, uint32_t from, uint64_t step, uint32_t transfer, enum dtype dtype, const struct shape *shape);
 };
@@ -68,6 +68,8 @@ struct exchange {
   void (*done)(void *self, uint32_t task, uint64_t step, status code, const char *text);
   void (*cancel)(void *self, uint32_t task, uint64_t step);
   void (*reset)(void *self, uint32_t task, const char *containers); /* NULL: there are no others */
+  /* What we wait for will come to nothing: while the task is cut off, it is lost after seconds, not after the time-out. NULL: as reset. */
+  void (*hurry)(void *self, uint32_t task);
 };
 
 #endif

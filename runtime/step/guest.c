@@ -237,7 +237,30 @@ static void tell_of_peers(struct task *task) {
     task->on_peers(task->on_peers_self);
 }
 
-static void on_left(void *self, uint32_t peer) { ((struct task *)self)->finishing[peer] = false; }
+/* Under the task's lock. An own step that `peer` has a part in; NULL: there is none. */
+static struct step *find_own_step(struct task *task, uint32_t peer) {
+  for (struct step *step = task->steps; step; step = step->next) {
+    const struct program_range tasks = program_entry(task->program, step->entry)->tasks;
+    for (uint32_t i = 0; i < tasks.count && step->driver == task->program->task; i++)
+      if (program_operands(task->program, tasks.first)[i] == peer)
+        return step;
+  }
+  return NULL;
+}
+
+/* A step that needs who gives up will come to nothing: it waits for none of the others who are cut off. */
+static void on_left(void *self, uint32_t peer, bool gave_up) {
+  struct task *task = self;
+  task->finishing[peer] = false;
+  pthread_mutex_lock(&task->lock);
+  const struct step *step = gave_up ? find_own_step(task, peer) : NULL;
+  struct program_range tasks = {0};
+  if (step)
+    tasks = program_entry(task->program, step->entry)->tasks;
+  pthread_mutex_unlock(&task->lock);
+  for (uint32_t i = 0; i < tasks.count && task->exchange->hurry; i++)
+    task->exchange->hurry(task->exchange->self, program_operands(task->program, tasks.first)[i]);
+}
 
 /* Its steps end, but those that have begun to change something: they run on. */
 static void on_lost(void *self, uint32_t lost, const char *reason) {

@@ -1,4 +1,5 @@
 /* test_cluster_end.c: tasks that leave: who stays until the others have finished, who is given up, and who ends with them. */
+#include "runtime/program/monotonic.h"
 #include "tests/runtime/cluster_tasks.h"
 
 static void a_peer_that_leaves_ends_the_steps_it_owes(void **state) {
@@ -212,6 +213,29 @@ static void a_ps_gives_up_with_those_who_left_for_the_loss_of_another(void **sta
   stop_tasks();
 }
 
+/* The first is away and may be back, the second will not: there is nothing to wait for. */
+static void who_waits_for_several_hears_of_one_that_has_given_up(void **state) {
+  (void)state;
+  static const uint32_t both[] = {0, 1};
+  choose_addresses(false);
+  tasks[1] = (struct cluster_task){"ps", 1, addresses[1]};
+  start_task(0, 3, false);
+  start_task(1, 3, false);
+  start_task(2, 3, true);
+  need(2, 0);
+  need(2, 1);
+  cluster_destroy(clusters[0]);
+  clusters[0] = NULL;
+  cluster_give_up(clusters[1], UNAVAILABLE, "/job:ps/task:0 came back without its variables");
+  cluster_destroy(clusters[1]);
+  clusters[1] = NULL;
+  uint64_t began_ms = monotonic_ms();
+  assert_int_equal(cluster_wait_peers(clusters[2], both, 2), UNAVAILABLE);
+  assert_non_null(strstr(status_text(), "it has given up: /job:ps/task:0 came back without its variables"));
+  assert_in_range(monotonic_ms() - began_ms, 0, 8000); /* of a time-out of 10 s */
+  stop_tasks();
+}
+
 static void a_ps_waits_the_time_out_for_who_never_comes(void **state) {
   (void)state;
   choose_addresses(false);
@@ -307,6 +331,7 @@ int main(void) {
     cmocka_unit_test(a_ps_stays_while_nobody_with_phases_came),
     cmocka_unit_test(a_ps_gives_up_a_worker_that_left_before_it_finished),
     cmocka_unit_test(a_ps_gives_up_with_those_who_left_for_the_loss_of_another),
+    cmocka_unit_test(who_waits_for_several_hears_of_one_that_has_given_up),
     cmocka_unit_test(a_ps_waits_the_time_out_for_who_never_comes),
     cmocka_unit_test(who_never_came_is_waited_for_once),
     cmocka_unit_test(who_is_stopped_as_it_leaves_is_waited_for),
