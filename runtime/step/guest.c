@@ -237,29 +237,40 @@ static void tell_of_peers(struct task *task) {
     task->on_peers(task->on_peers_self);
 }
 
-/* Under the task's lock. An own step that `peer` has a part in; NULL: there is none. */
-static struct step *find_own_step(struct task *task, uint32_t peer) {
-  for (struct step *step = task->steps; step; step = step->next) {
-    const struct program_range tasks = program_entry(task->program, step->entry)->tasks;
-    for (uint32_t i = 0; i < tasks.count && step->driver == task->program->task; i++)
-      if (program_operands(task->program, tasks.first)[i] == peer)
-        return step;
-  }
-  return NULL;
+static bool entry_needs(const struct program *program, uint32_t entry, uint32_t peer) {
+  const struct program_range tasks = program_entry(program, entry)->tasks;
+  for (uint32_t i = 0; i < tasks.count; i++)
+    if (program_operands(program, tasks.first)[i] == peer)
+      return true;
+  return false;
 }
 
-/* A step that needs who gives up will come to nothing: it waits for none of the others who are cut off. */
+/* Under the task's lock. A bit for each task that a step of ours has a part at, beside `peer`. */
+static void find_others(const struct task *task, uint32_t peer, uint64_t others[LIMIT_TASKS / 64]) {
+  for (const struct step *step = task->steps; step; step = step->next) {
+    if (step->driver != task->program->task || !entry_needs(task->program, step->entry, peer))
+      continue;
+    const struct program_range tasks = program_entry(task->program, step->entry)->tasks;
+    for (uint32_t i = 0; i < tasks.count; i++) {
+      uint32_t other = program_operands(task->program, tasks.first)[i];
+      others[other / 64] |= UINT64_C(1) << other % 64;
+    }
+  }
+}
+
+/* Steps that need who gives up will come to nothing: they wait for none of the others who are cut off. */
 static void on_left(void *self, uint32_t peer, bool gave_up) {
   struct task *task = self;
   task->finishing[peer] = false;
+  if (!gave_up || !task->exchange->hurry)
+    return;
+  uint64_t others[LIMIT_TASKS / 64] = {0};
   pthread_mutex_lock(&task->lock);
-  const struct step *step = gave_up ? find_own_step(task, peer) : NULL;
-  struct program_range tasks = {0};
-  if (step)
-    tasks = program_entry(task->program, step->entry)->tasks;
+  find_others(task, peer, others);
   pthread_mutex_unlock(&task->lock);
-  for (uint32_t i = 0; i < tasks.count && task->exchange->hurry; i++)
-    task->exchange->hurry(task->exchange->self, program_operands(task->program, tasks.first)[i]);
+  for (uint32_t i = 0; i < LIMIT_TASKS; i++)
+    if (others[i / 64] >> i % 64 & 1)
+      task->exchange->hurry(task->exchange->self, i);
 }
 
 /* Its steps end, but those that have begun to change something: they run on. */

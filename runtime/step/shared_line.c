@@ -9,7 +9,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <time.h>
+
+#include "runtime/step/trace.h"
 
 #define LINES 128 /* 8 KB: in the smallest first-level cache */
 #define TURNS 8
@@ -25,43 +26,37 @@ struct lines {
   int reader_cpu;                          /* of its last turn; NOBODY: it has not come */
   _Alignas(64) _Atomic int64_t written_turns;
   atomic_bool is_over;
-  int64_t end;                   /* on the clock */
-  int64_t best_write, best_read; /* nanoseconds of all lines; INT64_MAX: no turn counted */
+  uint64_t end;                   /* on the clock */
+  uint64_t best_write, best_read; /* nanoseconds of all lines; UINT64_MAX: no turn counted */
 };
-
-static int64_t now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* False: the measurement is over. */
 static bool wait_for(struct lines *lines, const _Atomic int64_t *turns, int64_t wanted) {
   while (atomic_load_explicit(turns, memory_order_acquire) < wanted)
-    if (atomic_load_explicit(&lines->is_over, memory_order_relaxed) || now_ns() > lines->end)
+    if (atomic_load_explicit(&lines->is_over, memory_order_relaxed) || trace_now() > lines->end)
       return false;
   return true;
 }
 
-static int64_t read_all(struct lines *lines) {
-  int64_t begin = now_ns();
+static uint64_t read_all(struct lines *lines) {
+  uint64_t begin = trace_now();
   for (int i = 0; i < LINES; i++)
     (void)atomic_load_explicit(&lines->items[i].value, memory_order_relaxed);
   atomic_thread_fence(memory_order_seq_cst);
-  return now_ns() - begin;
+  return trace_now() - begin;
 }
-static int64_t write_all(struct lines *lines, int64_t turn) {
-  int64_t begin = now_ns();
+static uint64_t write_all(struct lines *lines, int64_t turn) {
+  uint64_t begin = trace_now();
   for (int i = 0; i < LINES; i++)
     atomic_store_explicit(&lines->items[i].value, turn, memory_order_relaxed);
   atomic_thread_fence(memory_order_seq_cst); /* what was stored has left the store buffer */
-  return now_ns() - begin;
+  return trace_now() - begin;
 }
 
 static void write_in_turns(struct lines *lines) {
   for (int64_t turn = 1; turn <= TURNS && wait_for(lines, &lines->read_turns, turn); turn++) {
     int cpu = sched_getcpu();
-    int64_t took = write_all(lines, turn);
+    uint64_t took = write_all(lines, turn);
     if (cpu == sched_getcpu() && cpu != lines->reader_cpu && took < lines->best_write)
       lines->best_write = took;
     atomic_store_explicit(&lines->written_turns, turn, memory_order_release);
@@ -70,7 +65,7 @@ static void write_in_turns(struct lines *lines) {
 }
 static void read_in_turns(struct lines *lines) {
   for (int64_t turn = 1; turn <= TURNS && wait_for(lines, &lines->written_turns, turn - 1); turn++) {
-    int64_t took = read_all(lines);
+    uint64_t took = read_all(lines);
     lines->reader_cpu = sched_getcpu();
     if (turn > 1 && took < lines->best_read) /* nobody had written them before */
       lines->best_read = took;
@@ -92,9 +87,9 @@ static const struct kernel_code measuring = {run_tiles, two_tiles};
 int64_t shared_line_measure(struct pool *pool) {
   if (pool_threads(pool) < 2)
     return SHARED_LINE_USUAL_NS;
-  struct lines lines = {.reader_cpu = NOBODY, .end = now_ns() + PATIENCE_NS, .best_write = INT64_MAX, .best_read = INT64_MAX};
+  struct lines lines = {.reader_cpu = NOBODY, .end = trace_now() + PATIENCE_NS, .best_write = UINT64_MAX, .best_read = UINT64_MAX};
   void *buffers[] = {&lines};
   pool_run(pool, &(struct pool_kernel){&measuring, {buffers, NULL, NULL, NULL}, 1}, 1);
-  bool is_measured = lines.best_write != INT64_MAX && lines.best_read != INT64_MAX;
-  return is_measured ? (lines.best_write + lines.best_read) / LINES : SHARED_LINE_USUAL_NS;
+  bool is_measured = lines.best_write != UINT64_MAX && lines.best_read != UINT64_MAX;
+  return is_measured ? (int64_t)((lines.best_write + lines.best_read) / LINES) : SHARED_LINE_USUAL_NS;
 }

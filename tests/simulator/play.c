@@ -15,7 +15,7 @@
 #include "tests/simulator/run.h"
 
 #define TURNS_MAX 3000000      /* of threads without an end: somebody is busy with nothing */
-#define STOP_NS (15 * WORLD_S) /* who is told to stop ends in that time: a last checkpoint takes 3 s at most, who is cut off as long */
+#define STOP_NS (10 * WORLD_S) /* who is told to stop ends in that time: a last checkpoint, who is cut off and the good-bye take 3 s each */
 
 static struct run *playing;
 extern char __executable_start[]; /* the linker's: what addr2line counts from */
