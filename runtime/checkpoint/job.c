@@ -69,6 +69,13 @@ bool job_send(struct job *job, uint32_t to, const struct job_message *message) {
   return is_sent;
 }
 
+void job_wake(struct job *job) {
+  pthread_mutex_lock(&job->lock);
+  job->is_due = true;
+  pthread_cond_broadcast(&job->changed);
+  pthread_mutex_unlock(&job->lock);
+}
+
 void job_fail(struct job *job, status code, const char *text) {
   pthread_mutex_lock(&job->lock);
   bool is_first = job->failure == OK;
@@ -461,12 +468,8 @@ static status read_options(struct job *job, const struct saver_config *config) {
 static void on_commit(void *self) {
   struct job *job = self;
   int64_t steps = atomic_fetch_add_explicit(&job->steps, 1, memory_order_relaxed) + 1;
-  if (steps != atomic_load_explicit(&job->due_steps, memory_order_relaxed))
-    return;
-  pthread_mutex_lock(&job->lock);
-  job->is_due = true;
-  pthread_cond_broadcast(&job->changed);
-  pthread_mutex_unlock(&job->lock);
+  if (steps == atomic_load_explicit(&job->due_steps, memory_order_relaxed))
+    job_wake(job);
 }
 
 status job_create(struct task *task, struct cluster *cluster, const struct job_config *config, struct job **out) {

@@ -74,6 +74,8 @@ struct job {
 uint64_t job_random(void); /* never 0 */
 /* To the task itself, too. False: there is no link. */
 bool job_send(struct job *job, uint32_t to, const struct job_message *message);
+/* The job's thread looks at once at what is to be done. Any thread. */
+void job_wake(struct job *job);
 /* All waits end with this. */
 void job_fail(struct job *job, status code, const char *text);
 /* What was given to some task. */
