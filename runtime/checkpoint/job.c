@@ -535,6 +535,7 @@ void job_close(struct job *job) {
   job->has_thread = false;
   keeper_destroy(job->seat.keeper);
   job->seat.keeper = NULL;
+  holder_tell_written(job); /* it may have been a slow disk */
 }
 
 void job_destroy(struct job *job) {

@@ -36,6 +36,7 @@ struct job_coordinator {
   int64_t number, steps;
   uint64_t newest; /* id of the last complete one */
   uint64_t last_id;
+  uint64_t left_open; /* an attempt that was under way when a holder was lost: complete if all have written theirs; 0: none */
   uint64_t begun_ms, retry_ms, failing_since_ms, asked_ms;
   uint64_t awaited_ms;   /* since when somebody with phases waits for a history; 0: nobody does */
   int64_t steps_covered; /* of this task, in the attempt, and in the last complete one: */

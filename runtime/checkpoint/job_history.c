@@ -121,6 +121,7 @@ static void begin_history(struct job *job, const struct history_decision *decisi
   coordinator->is_restoring = true;
   coordinator->history = message.history;
   coordinator->newest = decision->id;
+  coordinator->left_open = 0;
   coordinator->last_id = history_next_id(coordinator->last_id > decision->id ? coordinator->last_id : decision->id, (uint32_t)job_random());
   if (decision->verdict == HISTORY_BEGIN)
     snprintf(message.text, sizeof message.text, "%s", job->options.restore);
@@ -148,6 +149,18 @@ static bool is_settled(const struct job *job) {
   return is;
 }
 
+/* What this coordinator has given up is on disks, and in what it was told, until its word of that has come. */
+static void leave_out_given_up(struct job_coordinator *coordinator) {
+  for (uint32_t h = 0; h < coordinator->holder_count && coordinator->history; h++) {
+    struct history_holder *holder = &coordinator->holders[h];
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < holder->file_count; i++)
+      if (holder->files[i] <= coordinator->newest || holder->files[i] == coordinator->left_open)
+        holder->files[kept++] = holder->files[i];
+    holder->file_count = kept;
+  }
+}
+
 static void decide(struct job *job) {
   struct job_coordinator *coordinator = job->coordinator;
   struct history_view view = {.holders = coordinator->holders,
@@ -158,6 +171,7 @@ static void decide(struct job *job) {
                               .is_replicated = job->is_replicated};
   view_others(job, &view);
   view.has_left = first_gone(job) < job->task_count;
+  leave_out_given_up(coordinator);
   struct history_decision decision = history_decide(&view);
   bool was_lost = coordinator->had_lost || view.others != 0;
   char text[4096];
@@ -193,6 +207,18 @@ static void ask_holders_again(struct job *job, uint32_t but) {
   }
 }
 
+/* No ABORT: who is back may have written its part and said so to nobody. What all are to go back to they hear soon, and they keep theirs
+ * until then. */
+static void leave_open(struct job *job) {
+  struct job_coordinator *coordinator = job->coordinator;
+  if (FAULT(44)) {
+    attempt_apply(job, cut_lost(&coordinator->cut));
+    return;
+  }
+  coordinator->left_open = coordinator->cut.id ? coordinator->cut.id : coordinator->left_open;
+  (void)cut_lost(&coordinator->cut);
+}
+
 /* A holder tells the same again until it hears that the job runs; one in a new life has lost its state. */
 static void take_holder(struct job *job, uint32_t from, const struct job_message *message) {
   struct job_coordinator *coordinator = job->coordinator;
@@ -212,7 +238,7 @@ static void take_holder(struct job *job, uint32_t from, const struct job_message
     seen->has_joined = true;
     holder->history = seen->history = message->history;
     seen->life = message->life;
-    attempt_apply(job, cut_lost(&coordinator->cut));
+    leave_open(job);
     coordinator->has_history = coordinator->is_restoring = false;
   }
   if (!coordinator->is_restoring)

@@ -114,11 +114,15 @@ static bool is_news(struct job *job, const char *text) {
 /* On the keeper's thread. */
 static void on_done(void *self, const char *name, const struct note_head *head, status code, const char *text) {
   struct job *job = self;
-  struct job_message message = {.kind = code == OK ? JOB_DONE : JOB_REFUSED, .id = head->id, .is_failure = code != OK};
   (void)name;
-  if (code != OK && is_news(job, text))
+  if (code == OK) {
+    atomic_store(&job->seat.written, head->id);
+    job_wake(job);
+    return;
+  }
+  if (is_news(job, text))
     holder_note_failure(job, text);
-  job_send(job, job->coordinator_task, &message);
+  job_send(job, job->coordinator_task, &(struct job_message){.kind = JOB_REFUSED, .id = head->id, .is_failure = true});
 }
 
 void holder_options(struct job *job) {
@@ -156,20 +160,34 @@ static bool is_initialised(struct job *job) {
   return is;
 }
 
-void holder_join(struct job *job, struct job_message *out) {
-  const struct job_seat *seat = &job->seat;
-  out->has_files = job->is_holder && seat->keeper;
-  out->is_initialised = job->is_holder && is_initialised(job);
-  uint32_t first = seat->files.count > HISTORY_FILES_MAX ? seat->files.count - HISTORY_FILES_MAX : 0;
-  for (uint32_t i = first; i < seat->files.count; i++)
-    out->files[out->file_count++] = seat->files.items[i].id;
-}
-
-/* ---- a checkpoint ---- */
-
 static void tell(struct job *job, enum job_kind kind, uint64_t id) {
   job_send(job, job->coordinator_task, &(struct job_message){.kind = kind, .id = id});
 }
+
+/* By the job's thread, as JOIN: what was told before a JOIN is in its list. */
+void holder_tell_written(struct job *job) {
+  struct job_seat *seat = &job->seat;
+  if (!seat->taken.id || seat->is_told || atomic_load(&seat->written) != seat->taken.id)
+    return;
+  seat->is_told = true;
+  tell(job, JOB_DONE, seat->taken.id);
+}
+
+/* What waits for COMMIT, too: all may have told, somebody may have left with it, and the coordinator that was about to say so is gone. */
+void holder_join(struct job *job, struct job_message *out) {
+  const struct job_seat *seat = &job->seat;
+  holder_tell_written(job);
+  out->has_files = job->is_holder && seat->keeper;
+  out->is_initialised = job->is_holder && is_initialised(job);
+  bool waits = seat->taken.id && seat->is_told && !FAULT(43);
+  uint32_t room = waits ? HISTORY_FILES_MAX - 1 : HISTORY_FILES_MAX, first = seat->files.count > room ? seat->files.count - room : 0;
+  for (uint32_t i = first; i < seat->files.count; i++)
+    out->files[out->file_count++] = seat->files.items[i].id;
+  if (waits)
+    out->files[out->file_count++] = seat->taken.id;
+}
+
+/* ---- a checkpoint ---- */
 
 static void complete(struct job *job) {
   struct job_seat *seat = &job->seat;
@@ -337,6 +355,7 @@ static void take(struct job *job, const struct job_message *message) {
     job_send(job, job->coordinator_task, &(struct job_message){.kind = JOB_REFUSED, .id = message->id, .is_failure = result != OK});
     return;
   }
+  seat->is_told = false;
   seat->taken = (struct job_file){.id = message->id};
   memcpy(seat->taken.name, name, sizeof name);
   tell(job, FAULT(12) ? JOB_DONE : JOB_TAKEN, message->id);
@@ -485,6 +504,7 @@ void holder_message(struct job *job, const struct job_message *message) {
 }
 
 void holder_tick(struct job *job, uint64_t now_ms) {
+  holder_tell_written(job);
   struct cut_duty duty = cut_seat_tick(&job->seat.cut, now_ms);
   do_duty(job, &duty, NULL);
 }

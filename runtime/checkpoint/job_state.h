@@ -30,6 +30,8 @@ struct job_seat {
   struct keeper *keeper;      /* NULL: no folder is known, or this is no holder */
   VEC(struct job_file) files; /* complete ones with an id, oldest first */
   struct job_file taken;      /* what is being written, or waits for COMMIT */
+  bool is_told;               /* DONE of `taken`: it counts, whatever becomes of the coordinator */
+  _Atomic uint64_t written;   /* the keeper's: id of what it has written and synced last */
   struct ledger goal;         /* SNAP: the steps that may still pass */
   uint64_t history;           /* that its state is of; 0: none yet */
   bool has_served;            /* this process was in a history: tables and iterators are there */
@@ -88,6 +90,8 @@ void holder_options(struct job *job);
 void holder_join(struct job *job, struct job_message *out);
 void holder_message(struct job *job, const struct job_message *message);
 void holder_tick(struct job *job, uint64_t now_ms);
+/* DONE, when it is due. */
+void holder_tell_written(struct job *job);
 /* Something could not be written to the folder: said once, the exit code has it. Any thread. */
 void holder_note_failure(struct job *job, const char *text);
 

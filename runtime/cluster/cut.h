@@ -6,9 +6,10 @@
  * | all have: SNAP(id, the largest of them) | commits what it lacks of these, copies aside, goes on; writes and syncs behind the steps:
  * DONE |
  * | all have: COMMIT(id) | names it in its state file; older ones may go |
- * | somebody refuses, is lost, or is late: ABORT(id) | goes on, and removes what it has of the id |
+ * | somebody refuses, or is late: ABORT(id) | goes on, and removes what it has of the id |
  *
- * Steps stand still from FREEZE to SNAP: a round trip. An id never comes again.
+ * It is complete when all have synced theirs, whoever has heard of that: who has said DONE keeps its part until it is told ABORT, or that
+ * all go back to an older one. Steps stand still from FREEZE to SNAP: a round trip. An id never comes again.
  *
  * No I/O, no clock, no threads: times are handed in. Owner: the job's thread (job.c).
  */
@@ -44,7 +45,7 @@ enum cut_message cut_taken(struct cut *cut, uint32_t holder, uint64_t id);
 enum cut_message cut_done(struct cut *cut, uint32_t holder, uint64_t id);
 /* It cannot freeze, lacks a step that does not come, or could not write. */
 enum cut_message cut_refused(struct cut *cut, uint32_t holder, uint64_t id);
-/* A holder is lost, or came back without its state. */
+/* A holder came back without its state, or SNAP cannot be said. */
 enum cut_message cut_lost(struct cut *cut);
 enum cut_message cut_tick(struct cut *cut, uint64_t now_ms);
 /* When cut_tick is due; 0: it need not be called. */

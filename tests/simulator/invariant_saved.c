@@ -22,9 +22,11 @@ struct part_saved {
   uint32_t row_count;
   struct ledger_row rows[32];
   char prefix[256]; /* "": it is not written yet */
+  bool is_written;  /* and synced */
 };
 static VEC(struct part_saved) parts;
-static uint64_t newest; /* the last complete one */
+static uint64_t newest; /* the last complete one that the coordinator knows of, or that all have gone back to */
+static uint64_t whole;  /* a newer one, of which all parts were written and synced before anybody gave it up; 0: there is none */
 
 static struct part_saved *part_of(uint64_t id, uint32_t task) {
   for (uint32_t i = parts.count; i-- > 0;)
@@ -43,6 +45,8 @@ static const struct ledger_row *row_of(const struct part_saved *part, uint32_t d
  * What comes late of one that was given up would be taken for the next one's; only seldom does anything come of it. */
 
 static VEC(uint64_t) attempts;
+static uint64_t under_way;          /* id of the present one; 0: none */
+static const struct process *maker; /* the coordinator's, which may not live any more */
 
 enum cut_message __wrap_cut_begin(struct cut *cut, uint64_t id, uint64_t now_ms);
 enum cut_message __wrap_cut_begin(struct cut *cut, uint64_t id, uint64_t now_ms) {
@@ -50,9 +54,33 @@ enum cut_message __wrap_cut_begin(struct cut *cut, uint64_t id, uint64_t now_ms)
   for (uint32_t i = 0; i < attempts.count && message == CUT_FREEZE; i++)
     if (attempts.items[i] == id)
       run_fault(invariants_run(), "I11: an attempt at a checkpoint has the id %llx of an earlier one", (unsigned long long)id);
-  if (message == CUT_FREEZE)
+  if (message == CUT_FREEZE) {
     vec_push(&attempts, id);
+    under_way = id;
+    maker = process_self();
+  }
   return message;
+}
+
+/* Holders are told, and drop what they have written. */
+static enum cut_message note_given_up(enum cut_message message) {
+  if (message == CUT_ABORT) {
+    whole = whole == under_way ? 0 : whole;
+    under_way = 0;
+  }
+  return message;
+}
+
+enum cut_message __wrap_cut_refused(struct cut *cut, uint32_t holder, uint64_t id);
+enum cut_message __wrap_cut_refused(struct cut *cut, uint32_t holder, uint64_t id) { return note_given_up(cut_refused(cut, holder, id)); }
+enum cut_message __wrap_cut_tick(struct cut *cut, uint64_t now_ms);
+enum cut_message __wrap_cut_tick(struct cut *cut, uint64_t now_ms) { return note_given_up(cut_tick(cut, now_ms)); }
+
+/* A holder was lost: what all had written before is on their disks. */
+enum cut_message __wrap_cut_lost(struct cut *cut);
+enum cut_message __wrap_cut_lost(struct cut *cut) {
+  under_way = 0;
+  return cut_lost(cut);
 }
 
 /* ---- I5: one step of all replicas ----
@@ -87,15 +115,36 @@ void __wrap_snapshot_take(struct task *task, const struct note_head *head, struc
   moment_came(MOMENT_TAKE, part.task);
 }
 
+static bool all_have_written(uint64_t id) {
+  for (uint32_t i = 0; i < invariants_run()->scenario->job->task_count; i++) {
+    const struct part_saved *part = invariants_holds(i) ? part_of(id, i) : NULL;
+    if (invariants_holds(i) && !(part && part->is_written))
+      return false;
+  }
+  return true;
+}
+
+/* From here on the checkpoint counts, if this part is the last one: no word of the coordinator's decides that. One whose coordinator is
+ * gone before may be chosen, or not, as those who are asked have written theirs by then, or not. */
+static void note_written(uint64_t id, uint32_t task) {
+  part_of(id, task)->is_written = true;
+  const struct run_task *coordinator = maker ? &invariants_run()->tasks[process_number(maker)] : NULL;
+  if (id == under_way && coordinator->process == maker && !maker->has_ended && all_have_written(id))
+    whole = id;
+}
+
 status __wrap_snapshot_write(struct task *task, const char *prefix, const struct wire_buffer *note);
 status __wrap_snapshot_write(struct task *task, const char *prefix, const struct wire_buffer *note) {
   uint32_t number = task->program->task;
-  for (uint32_t i = parts.count; i-- > 0;)
+  uint64_t id = 0;
+  for (uint32_t i = parts.count; i-- > 0 && !id;)
     if (parts.items[i].task == number) { /* one at a time */
       snprintf(parts.items[i].prefix, sizeof parts.items[i].prefix, "%s", prefix);
-      break;
+      id = parts.items[i].id;
     }
   status result = snapshot_write(task, prefix, note);
+  if (result == OK && id)
+    note_written(id, number);
   moment_came(MOMENT_WRITE, number);
   return result;
 }
@@ -123,6 +172,7 @@ static void compare_parts(const struct part_saved *a, const struct part_saved *b
 static void complete(uint64_t id) {
   const struct part_saved *first = NULL;
   newest = id > newest ? id : newest;
+  whole = 0;
   for (uint32_t i = 0; i < invariants_run()->scenario->job->task_count; i++) {
     const struct part_saved *part = invariants_holds(i) ? part_of(id, i) : NULL;
     if (first && part)
@@ -134,8 +184,11 @@ static void complete(uint64_t id) {
 enum cut_message __wrap_cut_done(struct cut *cut, uint32_t holder, uint64_t id);
 enum cut_message __wrap_cut_done(struct cut *cut, uint32_t holder, uint64_t id) {
   enum cut_message message = cut_done(cut, holder, id);
-  if (message == CUT_COMMIT)
+  if (message == CUT_COMMIT) {
     complete(id);
+    under_way = 0;
+    moment_came(MOMENT_WHOLE, process_number(process_self()));
+  }
   return message;
 }
 
@@ -164,12 +217,12 @@ bool invariants_have_ended(void) {
   return have;
 }
 
-static void check_newest(void) {
-  for (uint32_t i = 0; i < invariants_run()->scenario->job->task_count && newest; i++) {
-    const struct part_saved *part = invariants_holds(i) && !invariants_run()->tasks[i].was_wiped ? part_of(newest, i) : NULL;
+static void check_is_there(uint64_t id) {
+  for (uint32_t i = 0; i < invariants_run()->scenario->job->task_count && id; i++) {
+    const struct part_saved *part = invariants_holds(i) && !invariants_run()->tasks[i].was_wiped ? part_of(id, i) : NULL;
     if (part && !is_on_disk(part, disk_is_safe))
       run_fault(invariants_run(), "I11: checkpoint %llx is complete, and its part of %s would not outlive a loss of power",
-                (unsigned long long)newest, invariants_name(i));
+                (unsigned long long)id, invariants_name(i));
   }
 }
 
@@ -185,11 +238,14 @@ struct history_decision __wrap_history_decide(const struct history_view *view) {
   struct history_decision decision = history_decide(view);
   bool goes_back = decision.verdict == HISTORY_RESTORE || decision.verdict == HISTORY_AGAIN || decision.verdict == HISTORY_LOST;
   uint64_t id = decision.verdict == HISTORY_RESTORE ? decision.id : 0;
-  if (goes_back && id < newest && !some_was_wiped())
+  uint64_t wanted = whole > newest ? whole : newest;
+  if (goes_back && id < wanted && !some_was_wiped())
     run_fault(invariants_run(), "I11: the job goes back to checkpoint %llx, and %llx is complete", (unsigned long long)id,
-              (unsigned long long)newest);
-  if (goes_back)
+              (unsigned long long)wanted);
+  if (goes_back) {
     newest = id; /* from here on it is the one that others rely on */
+    whole = 0;
+  }
   return decision;
 }
 
@@ -248,7 +304,8 @@ void invariants_look_at_saved(void) {
   const struct run *run = invariants_run();
   if (!run->scenario->with_checkpoints || some_was_wiped())
     return;
-  check_newest();
+  check_is_there(newest);
+  check_is_there(whole);
   for (uint32_t i = run->scenario->job->ps_count; i < run->scenario->job->task_count; i++) {
     const struct run_task *worker = &run->tasks[i];
     if (worker->has_left && worker->exit_code == 0 && !run->twins[i].starts && !run_had(run, MISHAP_FULL))

@@ -79,6 +79,7 @@ void mishap_text(const struct mishap *m, char *out, size_t size) {
                                                "values marked",
                                                "a file named",
                                                "files written",
+                                               "all are written",
                                                "named whole",
                                                "gone back to one",
                                                "round decided",

@@ -13,6 +13,7 @@ enum moment {
   MOMENT_TAKE,     /* its variables are marked */
   MOMENT_RENAME,   /* a file of its has got its name, which no sync has made safe */
   MOMENT_WRITE,    /* its files are written */
+  MOMENT_WHOLE,    /* the coordinator knows that all have written theirs, and has told nobody yet */
   MOMENT_COMPLETE, /* it names the checkpoint as complete */
   MOMENT_RESTORE,  /* it has gone back to one */
   MOMENT_ROUND,    /* a round has been decided */

@@ -49,9 +49,9 @@ static const struct shape_row shapes[SHAPES] = {
 #define SAVED .with_checkpoints = true
 #define OPEN .is_open = true
 #define STEPS (MOMENT(MOMENT_LINK) | MOMENT(MOMENT_CHANGE) | MOMENT(MOMENT_COMMIT))
-#define SAVES                                                                                                             \
-  (MOMENT(MOMENT_FREEZE) | MOMENT(MOMENT_TAKE) | MOMENT(MOMENT_RENAME) | MOMENT(MOMENT_WRITE) | MOMENT(MOMENT_COMPLETE) | \
-   MOMENT(MOMENT_RESTORE))
+#define SAVES                                                                                                          \
+  (MOMENT(MOMENT_FREEZE) | MOMENT(MOMENT_TAKE) | MOMENT(MOMENT_RENAME) | MOMENT(MOMENT_WRITE) | MOMENT(MOMENT_WHOLE) | \
+   MOMENT(MOMENT_COMPLETE) | MOMENT(MOMENT_RESTORE))
 
 static struct {
   enum shape shape;
@@ -429,6 +429,8 @@ static const struct planted planted_faults[] = {
   {40, "elastic-replicas-fewer", "a replica that has finished stays until all have"},
   {41, "elastic-replicas-fewer", "a registrar that has finished has what others have done since"},
   {42, "leaving", "who is lost before it has left has not finished"},
+  {43, "moments-saved", "what waits for the coordinator's word is written, and counts"},
+  {44, "moments-saved", "an attempt that all have written is complete though the coordinator has not heard all of them"},
   {0, NULL, NULL},
 };
 const struct planted *planted(void) { return planted_faults; }
