@@ -293,14 +293,21 @@ static bool has_goal(struct job *job) {
   return has;
 }
 
-/* Lets those steps pass that it lacks; whether they have come in time. */
+static bool is_ending(struct job *job) {
+  pthread_mutex_lock(&job->lock);
+  bool is = job->is_ending;
+  pthread_mutex_unlock(&job->lock);
+  return is && !FAULT(45);
+}
+
+/* Lets those steps pass that it lacks; whether they have come in time. A task that leaves does not stay for them. */
 static bool wait_goal(struct job *job, const struct job_message *message) {
   uint64_t until_ms = monotonic_ms() + message->wait_ms;
   if (has_goal(job))
     return true;
   commit_let_pass(job->task, passes_goal, &job->seat.goal);
   bool has = false;
-  while (!has && monotonic_ms() < until_ms) {
+  while (!has && monotonic_ms() < until_ms && !is_ending(job)) {
     nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
     has = has_goal(job);
   }

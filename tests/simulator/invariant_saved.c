@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "runtime/checkpoint/job.h"
 #include "runtime/checkpoint/keeper.h"
 #include "runtime/checkpoint/snapshot.h"
 #include "runtime/cluster/cut.h"
@@ -14,6 +15,9 @@
 #include "tests/simulator/invariant.h"
 #include "tests/simulator/moment.h"
 #include "tests/simulator/process.h"
+#include "tests/simulator/world.h"
+
+#define CLOSE_NS (500 * WORLD_MS) /* more than a slow thread needs to hear that it is to end */
 
 /* A task's part of a checkpoint. */
 struct part_saved {
@@ -286,6 +290,18 @@ status __wrap_keeper_complete(struct keeper *keeper, const char *name) {
   status result = keeper_complete(keeper, name);
   moment_came(MOMENT_COMPLETE, process_number(process_self()));
   return result;
+}
+
+/* ---- who leaves ---- */
+
+/* Disks take no time here, so there is nothing to stay for: not for steps that a checkpoint lacks, however long others would wait. */
+void __wrap_job_close(struct job *job);
+void __wrap_job_close(struct job *job) {
+  uint64_t began_ns = world_now();
+  job_close(job);
+  if (world_now() - began_ns > CLOSE_NS)
+    run_fault(invariants_run(), "%s leaves, and stays %.3f s for a checkpoint that is not made any more", process_name(process_self()),
+              (double)(world_now() - began_ns) / 1e9);
 }
 
 /* ---- I6: who has left ---- */
