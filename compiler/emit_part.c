@@ -186,6 +186,11 @@ static status kernel_args(struct flow_writer *f, const struct flow_node *node, s
   return OK;
 }
 
+/* Of dimension d of a variable argument. */
+static uint32_t size_code(struct emitter *e, const struct flow_node *node, uint32_t arg, int d) {
+  kernel_dim size = node->kernel->buffers.items[arg].dims[d];
+  return DIM_IS_SIZE(size) ? emit_code(e, node->sizes[SIZE_OF_DIM(size)]) : emit_constant_code(e, size);
+}
 /* Mode, rank and size codes of each variable argument. */
 static void kernel_shapes(struct flow_writer *f, const struct flow_node *node, struct program_instr *instr) {
   static const uint32_t modes[] = {
@@ -194,15 +199,14 @@ static void kernel_shapes(struct flow_writer *f, const struct flow_node *node, s
   VEC(uint32_t) shapes = {0};
   for (uint32_t i = 0; i < node->kernel->buffers.count; i++) {
     const struct kernel_buffer *buffer = &node->kernel->buffers.items[i];
-    if (!node->args[i].var)
+    const struct flow_arg *arg = &node->args[i];
+    int rank = arg->dims ? arg->rank : buffer->rank;
+    if (!arg->var)
       continue;
     vec_push(&shapes, modes[buffer->mode]);
-    vec_push(&shapes, (uint32_t)buffer->rank);
-    for (int d = 0; d < buffer->rank; d++) {
-      kernel_dim size = buffer->dims[d];
-      uint32_t code = DIM_IS_SIZE(size) ? emit_code(e, node->sizes[SIZE_OF_DIM(size)]) : emit_constant_code(e, size);
-      vec_push(&shapes, code);
-    }
+    vec_push(&shapes, (uint32_t)rank);
+    for (int d = 0; d < rank; d++)
+      vec_push(&shapes, arg->dims ? emit_code(e, arg->dims[d]) : size_code(e, node, i, d));
   }
   instr->shapes = emit_operands(e, shapes.items, shapes.count).first;
   vec_free(&shapes);

@@ -68,8 +68,10 @@ struct flow_var {
 
 /* What a buffer of a kernel node is bound to. */
 struct flow_arg {
-  value_id value; /* IN: read; OUT: the output made; NO_VALUE when a variable is bound */
-  uint32_t var;   /* a variable's number + 1: its memory is read (IN) or updated (INOUT, OUT); 0: none */
+  value_id value;  /* IN: read; OUT: the output made; NO_VALUE when a variable is bound */
+  uint32_t var;    /* a variable's number + 1: its memory is read (IN) or updated (INOUT, OUT); 0: none */
+  const dim *dims; /* of a variable: the shape that it has there, of `rank` dimensions; NULL: the buffer's */
+  int rank;
 };
 
 struct flow_attr {

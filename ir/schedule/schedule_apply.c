@@ -16,29 +16,6 @@ static void name_by_position(struct kernel *k, struct stmt *s, uint32_t *count) 
   }
 }
 
-/* A kernel with the arguments of k and nothing in it. */
-static struct kernel *kernel_empty(const struct kernel *k, struct arena *arena) {
-  struct kernel *to = kernel_create(arena, k->name);
-  for (uint32_t i = 0; i < k->buffers.count && k->buffers.items[i].mode != BUFFER_LOCAL; i++) {
-    const struct kernel_buffer *b = &k->buffers.items[i];
-    kernel_add_buffer(to, b->dtype, b->mode, b->rank, b->dims);
-  }
-  to->size_count = k->size_count;
-  return to;
-}
-static void append_body(const struct kernel *k, struct kernel *to, struct stmt **tail) {
-  struct copy c;
-  copy_begin(&c, k, to);
-  copy_stmts(&c, k->body, NULL, tail);
-  copy_end(&c);
-}
-static void kernel_free(struct kernel *k) {
-  vec_free(&k->buffers);
-  vec_free(&k->locals);
-  vec_free(&k->exprs);
-  vec_free(&k->operands);
-}
-
 /* ---- name ---- */
 
 static status step_name(struct kernel *k, const struct step *s) {
@@ -136,7 +113,7 @@ static status at_step(const struct variant *v, uint32_t number, struct arena *ar
 
 /* What the steps make of k, in `to`, an empty kernel. */
 static status apply_steps(const struct kernel *k, const struct variant *v, struct kernel *to) {
-  append_body(k, to, &to->body);
+  kernel_append(k, to, &to->body);
   uint32_t count = 0;
   name_by_position(to, to->body, &count);
   for (uint32_t i = 0; i < v->steps.count; i++)
@@ -170,7 +147,7 @@ status schedule_apply(const struct kernel *k, const struct schedule *s, struct a
     struct kernel *scheduled = kernel_empty(k, &work);
     failed = v->below && v->size >= k->size_count ? REFUSED("there is no size n%u", v->size) : apply_steps(k, v, scheduled);
     if (failed == OK)
-      append_body(scheduled, result, open_variant(result, v, &tail));
+      kernel_append(scheduled, result, open_variant(result, v, &tail));
     kernel_free(scheduled);
     arena_deinit(&work);
   }

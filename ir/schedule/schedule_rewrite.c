@@ -149,6 +149,32 @@ void replace_exprs(struct copy *c, struct stmt *s) {
   }
 }
 
+/* ---- kernels ---- */
+
+struct kernel *kernel_empty(const struct kernel *k, struct arena *arena) {
+  struct kernel *to = kernel_create(arena, k->name);
+  for (uint32_t i = 0; i < k->buffers.count && k->buffers.items[i].mode != BUFFER_LOCAL; i++) {
+    const struct kernel_buffer *b = &k->buffers.items[i];
+    kernel_add_buffer(to, b->dtype, b->mode, b->rank, b->dims);
+  }
+  to->size_count = k->size_count;
+  return to;
+}
+void kernel_append(const struct kernel *k, struct kernel *to, struct stmt **tail) {
+  struct copy c;
+  copy_begin(&c, k, to);
+  copy_stmts(&c, k->body, NULL, tail);
+  copy_end(&c);
+}
+void kernel_free(struct kernel *k) {
+  vec_free(&k->buffers);
+  vec_free(&k->locals);
+  vec_free(&k->exprs);
+  vec_free(&k->operands);
+}
+
+/* ---- loops ---- */
+
 struct stmt *loop_make(struct kernel *k, struct stmt **tail, const struct stmt *like, expr_id extent, const char *name) {
   struct stmt *s = stmt_for(k, tail, like->loop, extent);
   k->locals.items[s->local].name = name;

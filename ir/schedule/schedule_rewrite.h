@@ -37,6 +37,13 @@ void replace_exprs(struct copy *c, struct stmt *s);
 /* The header of a loop, with a new variable that stands for the old one from here on; gives the place for its body. */
 struct stmt **copy_loop(struct copy *c, const struct stmt *loop, struct stmt **tail);
 
+/* A kernel with the arguments of k, and nothing in it. */
+struct kernel *kernel_empty(const struct kernel *k, struct arena *arena);
+/* The statements of k behind those at *tail of `to`, which has k's arguments. */
+void kernel_append(const struct kernel *k, struct kernel *to, struct stmt **tail);
+/* What a kernel has beside its arena. */
+void kernel_free(struct kernel *k);
+
 /* `pieces`, at least one, stand where the loop stood; its statement becomes the first of them. */
 void replace_loop(struct stmt *loop, struct stmt *pieces);
 

@@ -1,0 +1,35 @@
+/* collapse.c: the pass `collapse`: kernels lose loops that are one with the next (ir/schedule/collapse.h), so that what decides how they
+ * lie and run sees products as products. Fusing is over then: it needs a loop for each dimension of a value. */
+#include "ir/schedule/collapse.h"
+
+#include "compiler/edit/part_walk.h"
+#include "compiler/pass/pass.h"
+
+/* A variable keeps its shape, whatever the kernel makes of it. */
+static void keep_shapes(struct flow *f, struct flow_node *n) {
+  for (uint32_t i = 0; i < n->kernel->buffers.count; i++) {
+    const struct kernel_buffer *b = &n->kernel->buffers.items[i];
+    if (!n->args[i].var || n->args[i].dims)
+      continue;
+    dim *dims = ARENA_ARRAY(f->arena, dim, b->rank + 1);
+    for (int d = 0; d < b->rank; d++)
+      dims[d] = DIM_IS_SIZE(b->dims[d]) ? n->sizes[SIZE_OF_DIM(b->dims[d])] : dim_const(f->dims, b->dims[d]);
+    n->args[i].dims = dims;
+    n->args[i].rank = b->rank;
+  }
+}
+
+static status collapse_flow(struct build *b, const struct part_ref *part, struct flow *f, void *self) {
+  (void)part, (void)self;
+  for (flow_id id = 1; id < f->nodes.count; id++) {
+    struct flow_node *n = f->nodes.items[id];
+    struct kernel *made = n && n->op == FLOW_KERNEL ? kernel_collapse(n->kernel, &b->arena) : NULL;
+    if (!made || made == n->kernel)
+      continue;
+    keep_shapes(f, n);
+    n->kernel = made;
+  }
+  return OK;
+}
+
+status pass_collapse(struct build *b) { return part_each_flow(b, collapse_flow, NULL); }

@@ -1,0 +1,274 @@
+/* collapse.c: see collapse.h. What may be one is found by crossing out: at first every dimension is one with the next and every loop with
+ * the one in it; each use that does not fit parts a pair of dimensions or of loops, until nothing changes. */
+#include "ir/schedule/collapse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/schedule/schedule_rewrite.h"
+
+struct collapser {
+  struct kernel *k;
+  bool *joined;        /* by buffer and dimension: it is one with the next that has more than one element */
+  struct stmt **inner; /* by local of a loop: the loop that is one with it, the only statement in it; NULL: none */
+  struct stmt **outer; /* the same, the other way round */
+  bool changed;
+  bool *stays; /* by buffer and dimension: it is there in the end */
+  bool shortens;
+};
+
+static bool turns_of(const struct kernel *k, const struct stmt *loop, int64_t *out) { return expr_is_const(k, loop->value, out); }
+/* The loop that is all there is in `s`, of the same kind. */
+static struct stmt *only_loop_in(const struct stmt *s) {
+  struct stmt *in = s->body;
+  return in && !in->next && in->kind == STMT_FOR && in->loop == s->loop ? in : NULL;
+}
+
+/* ---- loops of one turn ---- */
+
+static bool drop_single_loops(struct kernel *k, struct stmt *s) {
+  bool any = false;
+  int64_t turns;
+  for (; s; s = s->next) {
+    while (s->kind == STMT_FOR && s->loop != LOOP_SEQ && only_loop_in(s) && turns_of(k, s, &turns) && turns == 1) {
+      struct stmt *body = NULL;
+      copy_body(k, s, number(k, 0), &body);
+      replace_loop(s, body);
+      any = true;
+    }
+    any = drop_single_loops(k, s->body) || any;
+    any = drop_single_loops(k, s->otherwise) || any;
+  }
+  return any;
+}
+
+/* ---- which are one ---- */
+
+static bool *joined_at(const struct collapser *c, uint32_t buffer, int d) { return &c->joined[buffer * LIMIT_RANK + (uint32_t)d]; }
+static bool has_many(const struct collapser *c, uint32_t buffer, int d) { return c->k->buffers.items[buffer].dims[d] != 1; }
+/* The next dimension of more than one element from d on; the rank: none. */
+static int dim_from(const struct collapser *c, uint32_t buffer, int d) {
+  while (d < c->k->buffers.items[buffer].rank && !has_many(c, buffer, d))
+    d++;
+  return d;
+}
+
+static void part_dims(struct collapser *c, uint32_t buffer, int d) {
+  c->changed = c->changed || *joined_at(c, buffer, d);
+  *joined_at(c, buffer, d) = false;
+}
+/* `outer` and the loop in it. */
+static void part_loops(struct collapser *c, uint32_t outer) {
+  struct stmt *inner = c->inner[outer];
+  if (!inner)
+    return;
+  c->changed = true;
+  c->inner[outer] = c->outer[inner->local] = NULL;
+}
+static void part_from_inner(struct collapser *c, uint32_t local) { part_loops(c, local); }
+static void part_from_outer(struct collapser *c, uint32_t local) {
+  if (c->outer[local])
+    part_loops(c, c->outer[local]->local);
+}
+
+/* The loop whose variable the expression is; UINT32_MAX: it is none. */
+static uint32_t loop_of(const struct kernel *k, expr_id e) {
+  const struct expr *x = expr_get(k, e);
+  return x->op == SCALAR_LOCAL && k->locals.items[x->imm].is_loop ? (uint32_t)x->imm : UINT32_MAX;
+}
+
+/* Whether loops p and q, one in the other, fill a dimension. */
+static bool fills(const struct collapser *c, uint32_t p, uint32_t q, kernel_dim size) {
+  int64_t turns;
+  return p != UINT32_MAX && q != UINT32_MAX && c->inner[p] && c->inner[p]->local == q && turns_of(c->k, c->inner[p], &turns) &&
+         size == turns;
+}
+/* An element of a buffer. */
+static void see_element(struct collapser *c, uint32_t buffer, const expr_id *index) {
+  const struct kernel_buffer *b = &c->k->buffers.items[buffer];
+  int before = -1;
+  for (int d = dim_from(c, buffer, 0), next; d < b->rank; before = d, d = next) {
+    uint32_t p = loop_of(c->k, index[d]);
+    next = dim_from(c, buffer, d + 1);
+    if (next < b->rank && !fills(c, p, loop_of(c->k, index[next]), b->dims[next]))
+      part_dims(c, buffer, d);
+    if (p == UINT32_MAX)
+      continue;
+    if (next == b->rank || !*joined_at(c, buffer, d))
+      part_from_inner(c, p);
+    if (before < 0 || !*joined_at(c, buffer, before))
+      part_from_outer(c, p);
+  }
+}
+static void see_expr(struct collapser *c, expr_id e, bool *seen);
+/* A loop's own variable in an index is looked at by see_element. */
+static void see_index(struct collapser *c, uint32_t buffer, const expr_id *index, int count, bool *seen) {
+  for (int d = 0; d < count; d++)
+    if (has_many(c, buffer, d) && loop_of(c->k, index[d]) == UINT32_MAX)
+      see_expr(c, index[d], seen);
+  see_element(c, buffer, index);
+}
+/* Loops whose variable is used by itself are one with no other. */
+static void see_expr(struct collapser *c, expr_id e, bool *seen) {
+  const struct kernel *k = c->k;
+  const struct expr *x = expr_get(k, e);
+  uint32_t loop = loop_of(k, e);
+  if (e == NO_EXPR || seen[e])
+    return;
+  seen[e] = true;
+  if (loop != UINT32_MAX) {
+    part_from_inner(c, loop);
+    part_from_outer(c, loop);
+  }
+  if (x->op == SCALAR_LOAD)
+    see_index(c, (uint32_t)x->imm, &k->operands.items[x->first], x->count, seen);
+  for (int i = 0; x->op != SCALAR_LOAD && i < x->count; i++)
+    see_expr(c, expr_operand(k, e, i), seen);
+}
+static void see_block(struct collapser *c, const struct stmt *s, bool *seen) {
+  for (; s; s = s->next) {
+    if (s->kind == STMT_STORE)
+      see_index(c, s->buffer, s->index, s->index_count, seen);
+    see_expr(c, s->value, seen);
+    for (int i = 0; i < STATUS_SHOWN; i++)
+      see_expr(c, s->shown[i], seen);
+    see_block(c, s->body, seen);
+    see_block(c, s->otherwise, seen);
+  }
+}
+
+static void join_loops(struct collapser *c, struct stmt *s) {
+  int64_t a, b, turns;
+  for (; s; s = s->next) {
+    struct stmt *in = s->kind == STMT_FOR && s->loop != LOOP_SEQ ? only_loop_in(s) : NULL;
+    if (in && turns_of(c->k, s, &a) && turns_of(c->k, in, &b) && a > 0 && b > 0 && !__builtin_mul_overflow(a, b, &turns)) {
+      c->inner[s->local] = in;
+      c->outer[in->local] = s;
+    }
+    join_loops(c, s->body);
+    join_loops(c, s->otherwise);
+  }
+}
+static void find_joined(struct collapser *c) {
+  const struct kernel *k = c->k;
+  join_loops(c, k->body);
+  for (uint32_t b = 0; b < k->buffers.count; b++) {
+    const struct kernel_buffer *buffer = &k->buffers.items[b];
+    for (int d = 0; d < buffer->rank; d++) {
+      int next = dim_from(c, b, d + 1);
+      *joined_at(c, b, d) = next < buffer->rank && has_many(c, b, d) && !DIM_IS_SIZE(buffer->dims[d]) && !DIM_IS_SIZE(buffer->dims[next]);
+    }
+  }
+  bool *seen = malloc(k->exprs.count);
+  do {
+    c->changed = false;
+    memset(seen, 0, k->exprs.count);
+    see_block(c, k->body, seen);
+  } while (c->changed);
+  free(seen);
+}
+
+/* ---- one of several ---- */
+
+/* Of those that are one the first stays. */
+static bool stays(const struct collapser *c, uint32_t buffer, int d) {
+  int before = d - 1;
+  while (before >= 0 && !has_many(c, buffer, before))
+    before--;
+  return has_many(c, buffer, d) && (before < 0 || !*joined_at(c, buffer, before));
+}
+static void find_stays(struct collapser *c) {
+  for (uint32_t b = 0; b < c->k->buffers.count; b++)
+    for (int d = 0; d < c->k->buffers.items[b].rank; d++) {
+      c->stays[b * LIMIT_RANK + (uint32_t)d] = stays(c, b, d);
+      c->shortens = c->shortens || !stays(c, b, d);
+    }
+}
+/* The index of what stays of `rank` dimensions; gives how many. */
+static int shorten_index(const struct collapser *c, uint32_t buffer, const expr_id *index, int rank, expr_id *out) {
+  int count = 0;
+  for (int d = 0; d < rank; d++)
+    if (c->stays[buffer * LIMIT_RANK + (uint32_t)d])
+      out[count++] = index[d];
+  return count;
+}
+static void shorten_buffers(const struct collapser *c) {
+  for (uint32_t i = 0; i < c->k->buffers.count; i++) {
+    struct kernel_buffer *b = &c->k->buffers.items[i];
+    int rank = 0;
+    for (int d = 0; d < b->rank; d++)
+      if (c->stays[i * LIMIT_RANK + (uint32_t)d])
+        b->dims[rank++] = b->dims[d];
+      else if (b->dims[d] != 1)
+        b->dims[rank - 1] *= b->dims[d];
+    b->rank = rank;
+  }
+}
+/* Only the first variable of loops that are one is left in what is loaded; it turns as often as all of them. */
+static void shorten_loads(const struct collapser *c, struct copy *copy) {
+  struct kernel *k = c->k;
+  for (expr_id e = 1; e < copy->exprs; e++) {
+    const struct expr x = *expr_get(k, e);
+    expr_id index[LIMIT_RANK];
+    for (int i = 0; x.op == SCALAR_LOAD && i < x.count; i++)
+      index[i] = copy_expr(copy, expr_operand(k, e, i));
+    if (x.op == SCALAR_LOAD)
+      copy->memo[e] = expr_load(k, (uint32_t)x.imm, x.part, index, shorten_index(c, (uint32_t)x.imm, index, x.count, index));
+  }
+}
+static void shorten_block(struct collapser *c, struct stmt *s) {
+  int64_t a, b;
+  for (; s; s = s->next) {
+    if (s->kind == STMT_STORE)
+      s->index_count = (uint8_t)shorten_index(c, s->buffer, s->index, s->index_count, s->index);
+    for (struct stmt *in; s->kind == STMT_FOR && (in = c->inner[s->local]); s->body = in->body) {
+      turns_of(c->k, s, &a);
+      turns_of(c->k, in, &b);
+      s->value = number(c->k, a * b);
+      c->inner[s->local] = c->inner[in->local];
+    }
+    shorten_block(c, s->body);
+    shorten_block(c, s->otherwise);
+  }
+}
+static void shorten(struct collapser *c) {
+  struct copy copy;
+  shorten_buffers(c);
+  copy_begin(&copy, c->k, c->k);
+  shorten_loads(c, &copy);
+  replace_exprs(&copy, c->k->body);
+  copy_end(&copy);
+  shorten_block(c, c->k->body);
+}
+
+/* Blocks' buffers and marks are a schedule's. */
+static bool is_plain(const struct kernel *k) {
+  for (uint32_t b = 0; b < k->buffers.count; b++)
+    if (k->buffers.items[b].mode == BUFFER_LOCAL)
+      return false;
+  return !stmts_have(k->body, NULL, STMT_FETCH);
+}
+struct kernel *kernel_collapse(struct kernel *k, struct arena *arena) {
+  struct arena work;
+  if (!is_plain(k))
+    return k;
+  arena_init(&work);
+  struct kernel *copy = kernel_empty(k, &work);
+  kernel_append(k, copy, &copy->body);
+  size_t dims = (size_t)copy->buffers.count * LIMIT_RANK + 1;
+  struct collapser c = {.k = copy, .joined = ARENA_ARRAY(&work, bool, dims), .stays = ARENA_ARRAY(&work, bool, dims)};
+  c.shortens = drop_single_loops(copy, copy->body);
+  c.inner = ARENA_ARRAY(&work, struct stmt *, copy->locals.count + 1);
+  c.outer = ARENA_ARRAY(&work, struct stmt *, copy->locals.count + 1);
+  find_joined(&c);
+  find_stays(&c);
+  struct kernel *made = NULL;
+  if (c.shortens) {
+    shorten(&c);
+    made = kernel_empty(copy, arena); /* without the expressions that are no longer used */
+    kernel_append(copy, made, &made->body);
+  }
+  kernel_free(copy);
+  arena_deinit(&work);
+  return made ? made : k;
+}

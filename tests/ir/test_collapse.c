@@ -1,0 +1,167 @@
+/* Loops that are one: which are, which are not, and that the kernel stores the same bits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/schedule/collapse.h"
+
+#include <cmocka.h>
+
+struct collapse_case {
+  const char *name, *kernel, *expected; /* NULL: the kernel stays as it is */
+};
+
+static const struct collapse_case cases[] = {
+  {"a map over a shape is one over a vector",
+   "kernel k(in a: f32[2,3,4], out b: f32[2,3,4]) { par i0 < 2 { par i1 < 3 { par i2 < 4 { b[i0,i1,i2] = mul(a[i0,i1,i2], 2:f32) } } } }",
+   "kernel k(in a: f32[24], out b: f32[24]) { par i0 < 24 { b[i0] = mul(a[i0], 2:f32) } }"},
+  {"a convolution of one tap is a product",
+   "kernel k(in a: f32[2,3,3,5], in b: f32[1,1,5,4], in c: f32[4], in d: f32[2,3,3,4], out e: f32[2,3,3,4]) { par i0 < 2 { par i1 < 3 { par "
+   "i2 < 3 { par i3 < 4 { var v0: f32 = 0:f32 red i4 < 1 { red i5 < 1 { red i6 < 5 { v0 = add(v0, mul(a[i0,add(i1, i4),add(i2, i5),i6], "
+   "b[i4,i5,i6,i3])) } } } e[i0,i1,i2,i3] = add(add(v0, c[i3]), d[i0,i1,i2,i3]) } } } } }",
+   "kernel k(in a: f32[18,5], in b: f32[5,4], in c: f32[4], in d: f32[18,4], out e: f32[18,4]) { par i0 < 18 { par i1 < 4 { var v0: f32 = "
+   "0:f32 red i2 < 5 { v0 = add(v0, mul(a[i0,i2], b[i2,i1])) } e[i0,i1] = add(add(v0, c[i1]), d[i0,i1]) } } }"},
+  {"its filter's gradient is one, too: sums keep their order",
+   "kernel k(in a: f32[2,3,3,5], in b: f32[2,3,3,4], out c: f32[1,1,5,4]) { par i0 < 1 { par i1 < 1 { par i2 < 5 { par i3 < 4 { var v0: f32 "
+   "= 0:f32 red i4 < 2 { red i5 < 3 { red i6 < 3 { v0 = add(v0, mul(a[i4,add(i5, i0),add(i6, i1),i2], b[i4,i5,i6,i3])) } } } "
+   "c[i0,i1,i2,i3] = v0 } } } } }",
+   "kernel k(in a: f32[18,5], in b: f32[18,4], out c: f32[5,4]) { par i0 < 5 { par i1 < 4 { var v0: f32 = 0:f32 red i2 < 18 { v0 = add(v0, "
+   "mul(a[i2,i0], b[i2,i1])) } c[i0,i1] = v0 } } }"},
+  {"rows that a stride leaves out stay",
+   "kernel k(in a: f32[2,6,4], out b: f32[2,3,4]) { par i0 < 2 { par i1 < 3 { par i2 < 4 { b[i0,i1,i2] = a[i0,mul(i1, 2),i2] } } } }",
+   NULL},
+  {"what is broadcast keeps its loop",
+   "kernel k(in a: f32[2,3,4], in b: f32[2,4], out c: f32[2,3,4]) { par i0 < 2 { par i1 < 3 { par i2 < 4 { c[i0,i1,i2] = add(a[i0,i1,i2], "
+   "b[i0,i2]) } } } }",
+   NULL},
+  {"but those behind it are one",
+   "kernel k(in a: f32[2,3,4], in b: f32[2], out c: f32[2,3,4]) { par i0 < 2 { par i1 < 3 { par i2 < 4 { c[i0,i1,i2] = add(a[i0,i1,i2], "
+   "b[i0]) } } } }",
+   "kernel k(in a: f32[2,12], in b: f32[2], out c: f32[2,12]) { par i0 < 2 { par i1 < 12 { c[i0,i1] = add(a[i0,i1], b[i0]) } } }"},
+  {"a transposition stays", "kernel k(in a: f32[3,2], out b: f32[2,3]) { par i0 < 2 { par i1 < 3 { b[i0,i1] = a[i1,i0] } } }", NULL},
+  {"a part of a row is no whole one", "kernel k(in a: f32[2,5], out b: f32[2,3]) { par i0 < 2 { par i1 < 3 { b[i0,i1] = a[i0,i1] } } }",
+   NULL},
+  {"the first rows of more are whole", "kernel k(in a: f32[4,3], out b: f32[2,3]) { par i0 < 2 { par i1 < 3 { b[i0,i1] = a[i0,i1] } } }",
+   "kernel k(in a: f32[12], out b: f32[6]) { par i0 < 6 { b[i0] = a[i0] } }"},
+  {"a variable that is a number, too, keeps its loop",
+   "kernel k(in a: i64[2,3], out b: i64[2,3]) { par i0 < 2 { par i1 < 3 { b[i0,i1] = add(a[i0,i1], i1) } } }", NULL},
+  {"a buffer that another nest walks through otherwise",
+   "kernel k(in a: f32[2,3], out b: f32[2,3], out c: f32[3,2]) { par i0 < 2 { par i1 < 3 { b[i0,i1] = a[i0,i1] } } par i2 < 3 { par i3 < 2 "
+   "{ c[i2,i3] = b[i3,i2] } } }",
+   NULL},
+  {"several sums of one row",
+   "kernel k(in a: f32[2,3,4], out b: f32[2,3]) { par i0 < 2 { par i1 < 3 { var v0: f32 = -inf:f32 red i2 < 4 { v0 = max(v0, a[i0,i1,i2]) } "
+   "var v1: f32 = 0:f32 red i3 < 4 { v1 = add(v1, sub(a[i0,i1,i3], v0)) } b[i0,i1] = v1 } } }",
+   "kernel k(in a: f32[6,4], out b: f32[6]) { par i0 < 6 { var v0: f32 = -inf:f32 red i1 < 4 { v0 = max(v0, a[i0,i1]) } var v1: f32 = 0:f32 "
+   "red i2 < 4 { v1 = add(v1, sub(a[i0,i2], v0)) } b[i0] = v1 } }"},
+  {"loops of different kinds are not one",
+   "kernel k(in a: f32[2,3], out b: f32[2]) { par i0 < 2 { var v0: f32 = 0:f32 red i1 < 3 { v0 = add(v0, a[i0,i1]) } b[i0] = v0 } }", NULL},
+  {"an open size stays open",
+   "kernel k(in a: f32[n0,3,4], out b: f32[n0,3,4]) sizes 1 { par i0 < n0 { par i1 < 3 { par i2 < 4 { b[i0,i1,i2] = a[i0,i1,i2] } } } }",
+   "kernel k(in a: f32[n0,12], out b: f32[n0,12]) sizes 1 { par i0 < n0 { par i1 < 12 { b[i0,i1] = a[i0,i1] } } }"},
+  {"sizes of what is not loaded stay, too", "kernel k(in a: f32[n0,n0,3], out b: f32[n0]) sizes 1 { par i0 < n0 { b[i0] = 1:f32 } }", NULL},
+  {"dimensions of one element are gone",
+   "kernel k(in a: f32[3,1,4], in b: f32[1,1,4], out c: f32[3,1,4]) { par i0 < 3 { par i1 < 1 { par i2 < 4 { c[i0,i1,i2] = add(a[i0,i1,i2], "
+   "b[0,i1,i2]) } } } }",
+   "kernel k(in a: f32[3,4], in b: f32[4], out c: f32[3,4]) { par i0 < 3 { par i1 < 4 { c[i0,i1] = add(a[i0,i1], b[i1]) } } }"},
+  {"also in what is gathered",
+   "kernel k(in a: i64[2,3,1], in b: f32[7,1], out c: f32[2,3,1]) { par i0 < 2 { par i1 < 3 { par i2 < 1 { c[i0,i1,i2] = "
+   "b[max(min(a[i0,i1,0], 6), 0),i2] } } } }",
+   "kernel k(in a: i64[6], in b: f32[7], out c: f32[6]) { par i0 < 6 { par i1 < 1 { c[i0] = b[max(min(a[i0], 6), 0)] } } }"},
+  {"steps in order stay", "kernel k(in a: f32[2,3], out b: f32[2,3]) { seq i0 < 2 { seq i1 < 3 { b[i0,i1] = a[i0,i1] } } }", NULL},
+  {"complex ones, by parts",
+   "kernel k(in a: c64[2,3], out b: c64[2,3]) { par i0 < 2 { par i1 < 3 { b.re[i0,i1] = a.im[i0,i1] b.im[i0,i1] = a.re[i0,i1] } } }",
+   "kernel k(in a: c64[6], out b: c64[6]) { par i0 < 6 { b.re[i0] = a.im[i0] b.im[i0] = a.re[i0] } }"},
+};
+#define CASES (sizeof cases / sizeof *cases)
+
+static struct kernel *parsed(const char *text, struct arena *arena) {
+  struct kernel *k = NULL;
+  if (kernel_parse(text, arena, &k) != OK)
+    fail_msg("%s: %s", text, status_text());
+  return k;
+}
+
+static void loops_are_one_where_memory_is_walked_through_in_one_go(void **state) {
+  (void)state;
+  for (size_t i = 0; i < CASES; i++) {
+    struct arena arena;
+    arena_init(&arena);
+    struct kernel *k = parsed(cases[i].kernel, &arena), *made = kernel_collapse(k, &arena);
+    if (kernel_verify(made) != OK)
+      fail_msg("%s: %s", cases[i].name, status_text());
+    char *got = kernel_print(made, &arena);
+    char *expected = cases[i].expected ? kernel_print(parsed(cases[i].expected, &arena), &arena) : got;
+    if (strcmp(got, expected) != 0 || (cases[i].expected == NULL) != (made == k))
+      fail_msg("%s:\n%s", cases[i].name, got);
+    if (kernel_collapse(made, &arena) != made)
+      fail_msg("%s: a second time there is more", cases[i].name);
+    arena_deinit(&arena);
+  }
+}
+
+/* ---- values ---- */
+
+static size_t buffer_bytes(const struct kernel *k, uint32_t b) {
+  size_t bytes = dtype_size(k->buffers.items[b].dtype);
+  for (int d = 0; d < k->buffers.items[b].rank; d++)
+    bytes *= DIM_IS_SIZE(k->buffers.items[b].dims[d]) ? 3 : (size_t)k->buffers.items[b].dims[d];
+  return bytes;
+}
+/* What the kernel stores in each buffer, of inputs that are the same each time. */
+static void run(const struct kernel *k, void **buffers) {
+  const int64_t sizes[] = {3};
+  for (uint32_t b = 0; b < k->buffers.count; b++) {
+    size_t bytes = buffer_bytes(k, b);
+    buffers[b] = calloc(1, bytes);
+    bool is_float = k->buffers.items[b].dtype == DTYPE_FLOAT;
+    for (size_t i = 0; is_float && i < bytes / 4; i++)
+      ((float *)buffers[b])[i] = (float)((i * 37 + b * 11) % 101) / 7 - 5;
+  }
+  assert_int_equal(kernel_eval(k, buffers, sizes), OK);
+}
+static void the_same_bits_are_stored(void **state) {
+  (void)state;
+  for (size_t i = 0; i < CASES; i++) {
+    struct arena arena;
+    void *before[8], *after[8];
+    arena_init(&arena);
+    struct kernel *k = parsed(cases[i].kernel, &arena), *made = kernel_collapse(k, &arena);
+    assert_int_equal(made->buffers.count, k->buffers.count);
+    run(k, before);
+    run(made, after);
+    for (uint32_t b = 0; b < k->buffers.count; b++) {
+      assert_int_equal(buffer_bytes(k, b), buffer_bytes(made, b));
+      if (memcmp(before[b], after[b], buffer_bytes(k, b)) != 0)
+        fail_msg("%s: buffer %s differs", cases[i].name, k->buffers.items[b].name);
+      free(before[b]);
+      free(after[b]);
+    }
+    arena_deinit(&arena);
+  }
+}
+
+static void a_scheduled_kernel_stays(void **state) {
+  (void)state;
+  struct arena arena;
+  arena_init(&arena);
+  struct kernel *k =
+    parsed("kernel k(in a: f32[2,4], out b: f32[2,4]) { par i0 < 2 tasks { buffer c: f32[4] in register par mi < 4 lanes 4 { c[mi] "
+           "= a[i0,mi] } par ni < 4 lanes 4 { b[i0,ni] = c[ni] } } }",
+           &arena);
+  assert_ptr_equal(kernel_collapse(k, &arena), k);
+  arena_deinit(&arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(loops_are_one_where_memory_is_walked_through_in_one_go),
+    cmocka_unit_test(the_same_bits_are_stored),
+    cmocka_unit_test(a_scheduled_kernel_stays),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
