@@ -20,6 +20,7 @@ static void propose_for_class(const struct nest *n, const struct contraction *c,
     propose_taps(n, c, out);
     return;
   }
+  propose_convs(n, c, out);
   propose_products(n, c, out);
   propose_streams(n, c, out);
   propose_filters(n, c, out);

@@ -4,7 +4,8 @@
  * Tasks are groups of strips of columns. For a block of terms a task copies its part of the second factor, a panel for each strip, asking
  * for lines ahead; then all rows meet it, eight at a time, from the second cache. Sums wait on the stack until the last block. Of a
  * first factor that lies along the rows, as in the gradient of weights, eight tiles' rows are copied too: their terms lie in a page
- * each. The copy of a second factor that lies along the sum goes by squares, which are transposed in registers. */
+ * each. Rows that are no whole tiles end in smaller ones. The copy of a second factor that lies along the sum goes by squares, which are
+ * transposed in registers. */
 #include <string.h>
 
 #include "compiler/schedule/axis_words.h"
@@ -30,14 +31,18 @@ struct blocked {
 #define TERMS_LESS 256 /* where the first factor is copied too, or panels of narrow vectors shall stay in the first cache */
 #define TERMS_MIN 32   /* of a sum: fewer do not pay for its tile */
 #define TASKS_MIN 8
-#define CHUNK_ROWS 1024 /* of a task, at least: fewer do not pay for a copy of their own */
-#define AHEAD 16        /* terms whose lines are asked for, */
-#define AHEAD_ROWS 8    /* of a first factor that is copied, */
-#define AHEAD_SQUARES 2 /* squares of a second factor along the sum */
-#define HINTS_MAX 32    /* lines in a turn */
+#define CHUNK_ROWS 1024       /* of a task, at least: fewer do not pay for a copy of their own, */
+#define CHUNK_ROWS_COPIED 128 /* unless rows are copied, too, which fewer tasks of wider strips do less often */
+#define AHEAD 16              /* terms whose lines are asked for, */
+#define AHEAD_ROWS 8          /* of a first factor that is copied, */
+#define AHEAD_SQUARES 2       /* squares of a second factor along the sum */
+#define HINTS_MAX 32          /* lines in a turn */
 
 /* Of registers. */
 static bool has_few(const struct blocked *b) { return b->n->machine->registers < 32; }
+
+/* Rows that are no whole tile: the last tiles are smaller. */
+static bool has_rest(const struct blocked *b) { return b->m % b->tile != 0; }
 
 /* ---- which nests ---- */
 
@@ -79,7 +84,7 @@ static bool is_blocked(struct blocked *b) {
                                   .bytes = (double)bytes,
                                   .is_transposed = b->blocks.copies_rows};
   bool lies = (sum->stride[0] == 1 || rows->stride[0] == 1) && (columns->stride[1] == 1 || sum->stride[1] == 1);
-  return lies && b->m % b->tile == 0 && b->m >= ROWS_MIN && b->k >= TERMS_MIN && b->width >= 3 * b->lanes;
+  return lies && !(has_rest(b) && b->blocks.copies_rows) && b->m >= ROWS_MIN && b->k >= TERMS_MIN && b->width >= 3 * b->lanes;
 }
 
 /* ---- sizes ---- */
@@ -94,17 +99,16 @@ static int64_t choose_vectors(const struct blocked *b) {
 /* What lies on the stack for a task of so many strips. */
 static int64_t bytes_of(const struct blocked *b, int64_t strips) {
   int64_t width = strips * b->blocks.tile->vectors * b->lanes, elements = b->terms * width;
-  elements += b->terms < b->k ? b->groups * b->group * b->tile * width : 0;
+  elements += b->terms < b->k ? (has_rest(b) ? b->m : b->groups * b->group * b->tile) * width : 0;
   elements += b->blocks.copies_rows ? b->terms * b->tile * b->group : 0;
   return elements * (int64_t)b->work.bytes;
 }
-/* Rows of a task: all, or, where `columns` tasks are too few, equal parts of them. */
-static void part_rows(struct blocked *b, int64_t columns) {
-  int64_t tiles = b->m / b->tile, parts = least(divide_up(TASKS_MIN, columns), b->m / CHUNK_ROWS);
+/* Rows of a task: all, or one of about so many equal parts. */
+static void part_rows(struct blocked *b, int64_t parts) {
+  int64_t tiles = b->m / b->tile;
   b->group = b->blocks.copies_rows ? GROUP_MAX : 1;
   while (tiles % b->group)
     b->group--;
-  parts = parts < 1 ? 1 : parts;
   while (tiles / b->group % parts)
     parts--;
   b->groups = tiles / b->group / parts;
@@ -116,12 +120,12 @@ static bool has_no_rest(const struct blocked *b) {
   return strips || (!b->blocks.is_along && (!b->blocks.copies_rows || terms));
 }
 /* A task is as wide as its copies allow, so that results are written in long runs. */
-static bool choose_sizes(struct blocked *b) {
+static bool choose_sizes(struct blocked *b, int64_t parts) {
   int64_t vectors = choose_vectors(b), count = divide_up(b->width, vectors * b->lanes), limit = b->n->machine->bytes[LEVEL_L2] / 4 * 3;
   int64_t terms = b->blocks.copies_rows || has_few(b) ? TERMS_LESS : TERMS, most = HINTS_MAX / vectors;
   b->blocks.tile = tile_of(b->n->machine, (int)b->tile, (int)vectors);
   b->terms = least(divide_up(divide_up(b->k, divide_up(b->k, terms)), b->lanes) * b->lanes, b->k);
-  part_rows(b, divide_up(count, most));
+  part_rows(b, parts);
   most = least(most, divide_up(count * (int64_t)b->blocks.row_tasks, TASKS_MIN));
   while (most > 1 && bytes_of(b, most) > limit)
     most--;
@@ -143,12 +147,20 @@ static const char *with_number(const struct blocked *b, const char *text) {
     out = arena_printf(b->n->arena, "%s%.*s%s", out, (int)(at - text), text, number);
   return arena_printf(b->n->arena, "%s%s", out, text);
 }
-/* The loops of tiles and of what tasks have of them, outermost first. */
-static const char *tiles_text(const struct blocked *b) { return b->blocks.copies_rows ? "mb@ mo@" : "mo@"; }
+/* The loops of tiles and of what tasks have of them, outermost first. With a rest rows are tiles only when the sums of a block wait. */
+static const char *tiles_text(const struct blocked *b) { return has_rest(b) ? "m@" : b->blocks.copies_rows ? "mb@ mo@" : "mo@"; }
+static const char *inside_text(const struct blocked *b) { return has_rest(b) ? "" : "mi@ "; }
+static const char *rest_text(const struct blocked *b) {
+  return has_rest(b) ? arena_printf(b->n->arena, "split m@ %lld -> mo@ mi@ tail cut %s2 1; order mo@ nj@ mi@ ni@; ", (long long)b->tile,
+                                    b->tile > 4 ? "4 " : "")
+                     : "";
+}
 static const char *chunk_text(const struct blocked *b) { return b->blocks.row_tasks > 1 ? "mc@ " : ""; }
 static const char *rows_text(const struct blocked *b) {
   struct arena *a = b->n->arena;
   bool groups = b->blocks.copies_rows, chunks = b->blocks.row_tasks > 1;
+  if (has_rest(b))
+    return "";
   const char *text = arena_printf(a, "split m@ %lld -> %s@ mi@; ", (long long)b->tile, groups || chunks ? "ms" : "mo");
   if (groups)
     text = arena_printf(a, "%ssplit ms@ %lld -> %s@ mo@; ", text, (long long)b->group, chunks ? "mt" : "mb");
@@ -161,14 +173,15 @@ static const char *begin_text(const struct blocked *b) {
   const char *batch = axis_words_others(&b->words, 0, b->c->par_count);
   const char *text = arena_printf(a, "%s; fma; split n@ %lld -> ns@ ni@; split ns@ %lld -> no@ nj@; ", axis_words_begin(&b->words),
                                   (long long)(b->blocks.tile->vectors * b->lanes), (long long)b->strips);
-  return arena_printf(a, "%s%sorder%s %sno@ %s nj@ mi@ ni@; ", text, rows_text(b), batch, chunk_text(b), tiles_text(b));
+  return arena_printf(a, "%s%sorder%s %sno@ %s nj@ %sni@; ", text, rows_text(b), batch, chunk_text(b), tiles_text(b), inside_text(b));
 }
 static const char *copies_text(const struct blocked *b) {
   struct arena *a = b->n->arena;
   bool waits = b->terms < b->k;
   const char *k = waits ? "kk@" : "k@", *text = "";
   if (waits)
-    text = arena_printf(a, "split k@ %lld -> kb@ kk@; sink %s nj@ mi@ ni@ under kb@ in stack; ", (long long)b->terms, tiles_text(b));
+    text = arena_printf(a, "split k@ %lld -> kb@ kk@; sink %s nj@ %sni@ under kb@ in stack; ", (long long)b->terms, tiles_text(b),
+                        inside_text(b));
   text = arena_printf(a, "%sstage %s at %s by nj@ %s ni@ -> pj@ pk@ pi@; ", text, buffer_text(b, 1), waits ? "kb@" : "no@", k);
   if (b->blocks.is_along)
     text = arena_printf(a, "%ssplit pk@ %lld -> pq@ pr@; split pi@ %lld -> ps@ pt@; order pj@ ps@ pq@ pt@ pr@; fetch %s at pq@ ahead %d; ",
@@ -178,20 +191,29 @@ static const char *copies_text(const struct blocked *b) {
   if (b->blocks.copies_rows)
     text = arena_printf(a, "%sstage %s at mb@ by mo@ %s mi@ -> qo@ qk@ qi@; order qk@ qo@ qi@; fetch %s at qk@ ahead %d; ", text,
                         buffer_text(b, 0), k, buffer_text(b, 0), AHEAD_ROWS);
-  return arena_printf(a, "%ssink mi@ ni@ under %s in register; ", text, k);
+  return arena_printf(a, "%s%ssink mi@ ni@ under %s in register; ", text, rest_text(b), k);
 }
 
+static void propose(const struct blocked *b, struct candidates *out) {
+  const char *text = arena_printf(b->n->arena, "%s%srun%s %sno@ tasks; run mi@ %sunroll; run ni@ %s%slanes", begin_text(b), copies_text(b),
+                                  axis_words_others(&b->words, 0, b->c->par_count), chunk_text(b), b->blocks.is_along ? "pt@ " : "",
+                                  b->blocks.is_along ? "pr@ " : "pi@ ", b->blocks.copies_rows ? "qi@ " : "");
+  vec_push(&out->items,
+           ((struct candidate){.steps = with_number(b, text), .cycles = product_block_cycles(b->n->machine, &b->work, &b->blocks)}));
+}
+/* Tasks are strips of columns, and parts of the rows: the more of these, the wider a strip may be, and the fewer tasks copy rows. */
 void propose_product_blocks(const struct nest *nest, const struct contraction *c, struct candidates *out) {
   struct blocked b = {.n = nest, .c = c};
-  if (!nest->machine->has_fma || !is_blocked(&b) || !choose_sizes(&b))
+  if (!nest->machine->has_fma || !is_blocked(&b))
     return;
   const struct axis_name names[] = {{b.rows, "m"}, {c->lanes, "n"}, {c->par_count, "k"}};
   b.words = axis_words_of(nest, c, "@", names, 3); /* `@`: where the number goes into words made of these */
-  const char *text = arena_printf(nest->arena, "%s%srun%s %sno@ tasks; run mi@ %sunroll; run ni@ %s%slanes", begin_text(&b),
-                                  copies_text(&b), axis_words_others(&b.words, 0, c->par_count), chunk_text(&b),
-                                  b.blocks.is_along ? "pt@ " : "", b.blocks.is_along ? "pr@ " : "pi@ ", b.blocks.copies_rows ? "qi@ " : "");
   if (b.blocks.is_along && out->items.items[0].cycles == 0)
     out->items.items[0].cycles = product_along_cycles(nest->machine, &b.work);
-  vec_push(&out->items,
-           ((struct candidate){.steps = with_number(&b, text), .cycles = product_block_cycles(nest->machine, &b.work, &b.blocks)}));
+  int64_t least_rows = b.blocks.copies_rows ? CHUNK_ROWS_COPIED : CHUNK_ROWS, most = has_rest(&b) ? 1 : b.m / least_rows;
+  for (int64_t parts = 1; parts <= TASKS_MIN && (parts == 1 || parts <= most); parts *= 2) {
+    struct blocked sized = b;
+    if (choose_sizes(&sized, parts) && sized.blocks.row_tasks == (double)parts)
+      propose(&sized, out);
+  }
 }

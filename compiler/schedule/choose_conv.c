@@ -1,13 +1,14 @@
-/* choose_conv.c: convolutions that read their image where it lies: a tile of a row's columns by vectors of channels keeps its sums in
- * registers while all taps and channels pass.
+/* choose_conv.c: convolutions: a tile of a row's columns by vectors of channels keeps its sums in registers while all taps and channels
+ * pass.
  *
- * The terms of columns outside of the image stand under a test (ir/ops/nn/conv_inside.c). The tiles at both ends of a row are code of
- * their own, and the columns of taps are written out: so every test is decided while compiling.
+ * Where the image has no zeros around it, the terms of columns outside stand under a test (ir/ops/nn/conv_inside.c). The tiles at both ends
+ * of a row are code of their own then, and the columns of taps are written out: so every test is decided while compiling. A padded image,
+ * one tap at every second pixel, a phase of the gradient of an input need no test; the rest of a row alone is code of its own.
  * The filter is read where it lies, its channels along the vectors; where it takes much of L2, vectors of channels are outermost, and its
- * lines are asked for ahead. One beyond L2, or one that lies along the sum, as in the gradient of an input, is copied by each task, the
- * vectors that it needs of all taps; squares are transposed in registers then.
+ * lines are asked for ahead. One beyond L2, one whose rows find few sets of the caches, or one that lies along the sum, as in the gradient
+ * of an input, is copied by each task, the vectors that it needs of all taps; squares are transposed in registers then.
  * Of a depthwise one the image's channels lie along the vectors too: columns of an image that several taps meet are loaded once, and
- * channels are innermost, as they lie. (Without a test the target's own way is as good.) */
+ * channels are innermost, as they lie. (Without a test the target's own way is as good there.) */
 #include <math.h>
 
 #include "compiler/schedule/axis_words.h"
@@ -16,7 +17,8 @@ struct conv {
   const struct nest *n;
   const struct contraction *c;
   bool is_by_channel; /* depthwise */
-  int columns, taps;  /* axes that the test is about */
+  int columns;        /* the axis of a row's pixels, of which a tile has some; */
+  int taps;           /* that of the taps which a test is about; -1: there is none */
   int64_t wide, width, lanes;
   double others, terms; /* turns of the other par axes; of all sums, at most */
   bool is_along;        /* the filter lies along the sum */
@@ -35,9 +37,11 @@ struct form {
 #define ROWS_MAX 16
 #define VECTORS_MAX 5
 #define REST_COST 1.02
-#define PIECES_MAX 6       /* of a row's tiles: that a cut can make */
-#define FILTER_SHARE 4     /* of L2: from one over this on the filter does not stay in it beside the image */
-#define FETCH_AHEAD 32     /* terms, of such a filter */
+#define PIECES_MAX 6   /* of a row's tiles: that a cut can make */
+#define FILTER_SHARE 4 /* of L2: from one over this on the filter does not stay in it beside the image */
+#define FETCH_AHEAD 32 /* terms, of such a filter */
+#define LINE_BYTES 64
+#define CROWDED_TERMS 64   /* so many rows */
 #define CROWDED_BYTES 1024 /* rows of a filter that are multiples of it apart fall into few sets of the caches */
 #define STACK_BYTES 2097152.0
 #define TASKS_MIN 8
@@ -56,12 +60,24 @@ static int tested_axis(const struct conv *v, int from, int to) {
     }
   return found;
 }
+/* Without a test: the innermost pixels; -1: of one kind of pixels and one of terms it is a product. */
+static int free_columns(const struct contraction *c) {
+  int pixels = 0, found = -1;
+  for (int i = 0; i < c->par_count; i++)
+    if (c->axes[i].role == ROLE_M) {
+      pixels++;
+      found = i;
+    }
+  return (pixels > 1 || c->axis_count > c->par_count + 1) && c->axes[c->axis_count - 1].stride[0] == 1 ? found : -1;
+}
 static bool find_sizes(struct conv *v) {
   const struct contraction *c = v->c;
   v->others = v->terms = 1;
   for (int i = 0; i < c->axis_count; i++) {
     const struct contraction_axis *a = &c->axes[i];
     double turns = a->most < 0 ? 1 : (double)a->most;
+    if (i >= c->par_count && a->most < 0)
+      return false;
     if (i >= c->par_count)
       v->terms *= turns;
     else if (i != v->columns && i != c->lanes)
@@ -70,22 +86,24 @@ static bool find_sizes(struct conv *v) {
   v->wide = c->axes[v->columns].extent;
   v->width = c->axes[c->lanes].extent;
   v->lanes = v->n->machine->vector_bytes / (int64_t)dtype_size(c->dtype);
-  return v->wide > 0 && v->width > 0 && c->axes[v->taps].extent > 0;
+  return v->wide > 0 && v->width > 0 && (c->test || v->width >= v->lanes) && (v->taps < 0 || c->axes[v->taps].extent > 0);
 }
 static bool is_conv(struct conv *v) {
   const struct contraction *c = v->c;
-  if (!c->test || c->lanes < 0 || c->lanes != c->par_count - 1)
+  if (c->lanes < 0 || c->lanes != c->par_count - 1 || (c->dtype != DTYPE_FLOAT && c->dtype != DTYPE_DOUBLE) || c->factor[0] != c->load[0] ||
+      c->factor[1] != c->load[1])
     return false;
   v->is_by_channel = c->axes[c->lanes].role == ROLE_BATCH && c->axes[c->lanes].stride[0] == 1 && c->axes[c->lanes].stride[1] == 1;
-  if (!v->is_by_channel && c->axes[c->lanes].role != ROLE_N)
+  if (c->axes[c->lanes].role != ROLE_N && !(c->test && v->is_by_channel))
     return false;
   v->is_along = c->axes[c->lanes].stride[1] != 1;
   if (v->is_along && (c->axes[c->axis_count - 1].stride[1] != 1 || c->axes[c->axis_count - 1].role != ROLE_K))
     return false;
-  v->columns = tested_axis(v, 0, c->par_count);
-  v->taps = tested_axis(v, c->par_count, c->axis_count);
-  return v->columns >= 0 && v->taps >= 0 && (c->dtype == DTYPE_FLOAT || c->dtype == DTYPE_DOUBLE) && c->factor[0] == c->load[0] &&
-         c->factor[1] == c->load[1] && find_sizes(v);
+  v->columns = c->test ? tested_axis(v, 0, c->par_count) : free_columns(c);
+  if (v->columns < 0)
+    return false;
+  v->taps = c->test ? tested_axis(v, c->par_count, c->axis_count) : -1;
+  return (v->taps >= 0 || !c->test) && find_sizes(v);
 }
 
 /* ---- steps ---- */
@@ -93,7 +111,8 @@ static bool is_conv(struct conv *v) {
 /* Each tile that a tap may leave, and one that is smaller, is a piece; those between are one. NULL: too many pieces. */
 static const char *cut_text(const struct conv *v, int64_t rows) {
   struct arena *a = v->n->arena;
-  int64_t tiles = divide_up(v->wide, rows), reach = v->c->axes[v->taps].extent - 1, left = divide_up(reach, rows), pieces = 1;
+  int64_t tiles = divide_up(v->wide, rows), reach = v->c->test ? v->c->axes[v->taps].extent - 1 : 0;
+  int64_t left = divide_up(reach, rows), pieces = 1;
   int64_t right = v->wide > reach ? (v->wide - reach) / rows : 0;
   const char *w = v->words.of[v->columns], *points = "", *made = arena_printf(a, " %sp0", w);
   for (int64_t i = 1; i < tiles; i++)
@@ -132,12 +151,17 @@ static const char *tasks_text(const struct conv *v, const struct form *f, const 
     return f->parted < 0 ? arena_printf(a, " %so", m) : arena_printf(a, " %so %so", m, v->words.of[f->parted]);
   return is_far(v) || !*around ? arena_printf(a, " %so%s", m, around) : around;
 }
-/* All taps as they lie, then terms by channels; of a filter along the sum, squares. */
+/* Where a place of the image decides which taps there are, all of the filter's are copied as they lie, else those of the loops. */
+static bool copies_all(const struct conv *v) { return v->c->test || v->c->is_ragged; }
+static int tap_count(const struct conv *v) {
+  return copies_all(v) ? expr_get(v->n->k, v->c->load[1])->count - 2 : v->c->axis_count - 1 - v->c->par_count;
+}
+/* All taps, then terms by channels; of a filter along the sum, squares. */
 static const char *stage_text(const struct conv *v, const struct form *f) {
   struct arena *a = v->n->arena;
   const char *k = v->words.of[v->c->axis_count - 1], *m = v->words.of[v->c->lanes], *taps = "", *loops = "";
-  for (int i = 0; i < expr_get(v->n->k, v->c->load[1])->count - 2; i++) {
-    taps = arena_printf(a, "%s .%d", taps, i);
+  for (int i = 0; i < tap_count(v); i++) {
+    taps = copies_all(v) ? arena_printf(a, "%s .%d", taps, i) : arena_printf(a, "%s %s", taps, v->words.of[v->c->par_count + i]);
     loops = arena_printf(a, "%s %sp%d", loops, m, i);
   }
   const char *text = arena_printf(a, "; stage %s at %so by%s %s %si ->%s %sp %sp", filter_text(v),
@@ -174,8 +198,9 @@ static const char *steps_text(const struct conv *v, const struct form *f) {
   const char *inner = v->is_by_channel ? arena_printf(a, " %so", m) : "";
   text = arena_printf(a, "%s; order%s %so%s %si %si%s%s; sink %si %si under%s in register", text, order, w, inner, w, m,
                       f->is_staged ? stage_text(v, f) : "", cut, w, m, sums);
-  return arena_printf(a, "%s%s; run%s tasks; run %si %s unroll; run %si lanes%s", text, is_far(v) && !f->is_staged ? fetch_text(v) : "",
-                      tasks, w, v->words.of[v->taps], m, f->is_staged ? copy_lanes_text(v) : "");
+  const char *written = v->c->test ? arena_printf(a, " %s", v->words.of[v->taps]) : "";
+  return arena_printf(a, "%s%s; run%s tasks; run %si%s unroll; run %si lanes%s", text, is_far(v) && !f->is_staged ? fetch_text(v) : "",
+                      tasks, w, written, m, f->is_staged ? copy_lanes_text(v) : "");
 }
 
 /* ---- how large the tiles are ---- */
@@ -184,16 +209,25 @@ static const char *steps_text(const struct conv *v, const struct form *f) {
 static double copy_cycles(const struct conv *v) {
   return conv_copy_cycles(v->n->machine, filter_bytes(v), v->is_along ? v->terms * (double)v->width : 0);
 }
-static enum filter_place place_of(const struct conv *v) {
+static int64_t row_bytes(const struct conv *v) { return v->width * (int64_t)dtype_size(v->c->dtype); }
+static bool is_crowded(const struct conv *v) { return v->terms >= CROWDED_TERMS && row_bytes(v) % CROWDED_BYTES == 0; }
+/* Of a filter beyond L2 a strip may stay there while all tiles meet it. Its rows find as many sets as the power of two by which they lie
+ * apart leaves. */
+static bool strip_stays(const struct conv *v, int64_t vectors) {
+  double lines = (double)divide_up(vectors * v->n->machine->vector_bytes, LINE_BYTES), apart = (double)(row_bytes(v) & -row_bytes(v));
+  return v->terms * lines <= (double)v->n->machine->bytes[LEVEL_L2] / (apart > LINE_BYTES ? apart : LINE_BYTES) / 2;
+}
+/* Those of one in L2 may fall out of the first cache. */
+static enum filter_place place_of(const struct conv *v, int64_t vectors) {
   if (filter_bytes(v) <= (double)v->n->machine->bytes[LEVEL_L2])
-    return FILTER_NEAR;
-  return v->width * (int64_t)dtype_size(v->c->dtype) % CROWDED_BYTES ? FILTER_FAR : FILTER_CROWDED;
+    return is_crowded(v) ? FILTER_FAR : FILTER_NEAR;
+  return is_crowded(v) ? FILTER_CROWDED : strip_stays(v, vectors) ? FILTER_NEAR : FILTER_FAR;
 }
 static double tile_cycles(const struct conv *v, int64_t rows, const struct form *f) {
   const struct machine *machine = v->n->machine;
   const struct contraction_axis *columns = &v->c->axes[v->columns], *taps = &v->c->axes[v->taps];
   if (!v->is_by_channel)
-    return conv_tile_cycles(machine, rows, f->vectors, v->terms, f->is_staged ? FILTER_COPIED : place_of(v));
+    return conv_tile_cycles(machine, rows, f->vectors, v->terms, f->is_staged ? FILTER_COPIED : place_of(v, f->vectors));
   double apart = taps->stride[0] ? fabs((double)columns->stride[0] / (double)taps->stride[0]) : 1;
   return depthwise_tile_cycles(machine, rows, f->vectors, v->terms, (double)taps->extent, apart);
 }
@@ -239,15 +273,26 @@ static void propose_staged(const struct conv *v, int64_t vectors, struct candida
   }
   propose(v, f, out);
 }
+/* As the target does by itself. */
+static double own_cycles(const struct conv *v) {
+  const struct product_work work = {.batch = 1,
+                                    .m = v->others * (double)v->wide,
+                                    .k = v->terms,
+                                    .width = (double)v->width,
+                                    .lanes = (double)v->lanes,
+                                    .bytes = (double)dtype_size(v->c->dtype),
+                                    .stride = (double)(v->width * (int64_t)dtype_size(v->c->dtype))};
+  double vectors = work.m * (double)divide_up(v->width, v->lanes), apart = v->is_along ? (double)v->lanes : 0;
+  return v->c->test ? conv_own_cycles(v->n->machine, vectors, v->terms, apart) : conv_packed_cycles(v->n->machine, &work, v->is_along);
+}
 void propose_convs(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct conv v = {.n = n, .c = c};
   if (!is_conv(&v))
     return;
   const struct axis_name names[] = {{v.columns, "w"}, {c->lanes, "m"}, {v.taps, "t"}};
   v.words = axis_words_of(n, c, NULL, names, 3);
-  double vectors = v.others * (double)(v.wide * divide_up(v.width, v.lanes));
-  out->items.items[0].cycles = conv_own_cycles(n->machine, vectors, v.terms, v.is_along ? (double)v.lanes : 0);
-  bool far = filter_bytes(&v) > (double)n->machine->bytes[LEVEL_L2];
+  out->items.items[0].cycles = own_cycles(&v);
+  bool far = filter_bytes(&v) > (double)n->machine->bytes[LEVEL_L2] || is_crowded(&v);
   for (int64_t count = 1; count <= VECTORS_MAX && (count - 1) * v.lanes < v.width; count++) {
     if (!v.is_along)
       propose(&v, (struct form){.vectors = count, .parted = -1}, out);

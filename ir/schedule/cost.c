@@ -67,8 +67,9 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 #define RESULT_CYCLES 14    /* a far line of the result, by strips, */
 #define RESULT_RUN_CYCLES 6 /* and where those of several strips lie side by side: where one multiply-add starts in a cycle */
 #define LINE_BYTES 64
-#define LINE_STREAMED 3.4  /* a far line, read behind the one in front of it, */
-#define STREAMED_SHARE 0.8 /* and of the peak that rows reach meanwhile */
+#define LINE_STREAMED 3.4       /* a far line, read behind the one in front of it, */
+#define STREAMED_SHARE 0.8      /* and of the peak that rows reach meanwhile, */
+#define STREAMED_ONE_SHARE 0.55 /* one vector of columns at a time: sums come and go as often as terms */
 #define PAGE_BYTES 4096
 #define CACHE_WAYS 8         /* of the first cache, lines of each of a page's sets */
 #define PAGE_CYCLES 20       /* a term in a page that the TLB has lost */
@@ -148,8 +149,11 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
   return w->batch * (strips * (row_blocks(w->m, t) * tile + w->k * lines_of(machine, w, t->vectors * w->lanes) * line) + ends);
 }
 
-double product_stream_cycles(const struct machine *machine, const struct product_work *w) {
-  double fmas = w->m * w->k * divide_up(w->width, w->lanes) / machine->fma_rate / STREAMED_SHARE;
+bool product_may_stream(const struct machine *machine, const struct product_work *w) {
+  return product_is_far(machine, w) && (w->m <= rates_of(machine)->streamed_rows || product_is_paged(w));
+}
+double product_stream_cycles(const struct machine *machine, const struct product_work *w, int64_t vectors) {
+  double fmas = w->m * w->k * divide_up(w->width, w->lanes) / machine->fma_rate / (vectors > 1 ? STREAMED_SHARE : STREAMED_ONE_SHARE);
   double lines = w->k * w->width * w->bytes / LINE_BYTES * LINE_STREAMED;
   return w->batch * (fmas > lines ? fmas : lines);
 }
@@ -317,6 +321,7 @@ double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t v
 
 #define TERM_SHARE 0.90        /* of the rate at which loads and multiply-adds begin */
 #define TESTED_SHARE 0.40      /* of the peak: each term asks */
+#define CONV_PACKED_SHARE 0.68 /* windows are packed: every pixel as often as taps meet it */
 #define BROADCAST_CYCLES 0.1   /* a row's factor, for each vector */
 #define PAIR_BYTES 128         /* that come from beyond the second cache together, */
 #define PAIR_CYCLES 8.5        /* so many cycles apart, */
@@ -324,6 +329,11 @@ double filter_tile_cycles(const struct machine *machine, int64_t rows, int64_t v
 
 double conv_own_cycles(const struct machine *machine, double vectors, double terms, double apart) {
   return vectors * terms * (1 / machine->fma_rate / TESTED_SHARE + apart);
+}
+double conv_packed_cycles(const struct machine *machine, const struct product_work *w, bool is_along) {
+  const struct rates *rates = rates_of(machine);
+  double pack = (is_along ? rates->along_pack : rates->pack)[place_of(machine, w)];
+  return w->m * w->k * divide_up(w->width, w->lanes) / machine->fma_rate / CONV_PACKED_SHARE + w->k * w->width * pack;
 }
 /* Until a term's vectors of the filter are there. */
 static double vectors_cycles(const struct machine *machine, double terms, double bytes, enum filter_place place) {

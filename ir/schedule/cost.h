@@ -81,12 +81,14 @@ const struct tile *product_tiles(const struct machine *machine);
 bool product_is_far(const struct machine *machine, const struct product_work *work);
 /* Whether the second factor's neighbouring terms lie in more pages than the TLB holds. */
 bool product_is_paged(const struct product_work *work);
+/* Whether so few rows may have the second factor read as it lies. */
+bool product_may_stream(const struct machine *machine, const struct product_work *work);
 /* As the target does by itself. */
 double product_own_cycles(const struct machine *machine, const struct product_work *work);
 /* By tiles, both factors where they lie; fetch: the second is asked for ahead. */
 double product_tile_cycles(const struct machine *machine, const struct product_work *work, const struct tile *tile, bool fetch);
 /* A far second factor read as it lies, a few of its rows at a time, while the sums of all columns wait in the first cache. */
-double product_stream_cycles(const struct machine *machine, const struct product_work *work);
+double product_stream_cycles(const struct machine *machine, const struct product_work *work, int64_t vectors);
 /* The second factor in panels: of so many vectors of columns all terms lie one behind the other. Tiles of so many rows, what is left is one
  * of its own; and what it costs to bring it there, once. */
 double product_panel_cycles(const struct machine *machine, const struct product_work *work, int64_t rows, int64_t vectors);
@@ -136,6 +138,8 @@ enum filter_place {
   FILTER_COPIED,  /* in the second cache, what a tile needs side by side */
 };
 double conv_own_cycles(const struct machine *machine, double vectors, double terms, double apart);
+/* One without a test, as the target does by itself: pixels are rows of a product whose factors are packed. */
+double conv_packed_cycles(const struct machine *machine, const struct product_work *work, bool is_along);
 double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, enum filter_place place);
 double conv_copy_cycles(const struct machine *machine, double bytes, double turned);
 /* A depthwise one's tile: each row of `taps` meets columns of its image that overlap, neighbours of the tile `apart` columns from each

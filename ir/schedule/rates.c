@@ -9,10 +9,11 @@ static const struct tile wide_tiles[] = {{2, 8, 14.8}, {4, 4, 10.4}, {6, 4, 13.8
 static const struct tile narrow_tiles[] = {{2, 4, 5.5}, {4, 3, 7.2}, {6, 2, 6.4}, {4, 2, 5.2}, {0, 0, 0}};
 
 /* What is alike for 512-bit vectors, whether one multiply-add starts in a cycle or two. */
-#define WIDE                                                                                                                             \
-  .tiles = wide_tiles, .crowded = {{1, 1, 1}, {1, 1, 1}}, .own = {8, 4, 0}, .own_both = {8, 2, 11}, .own_share = 0.90, .own_ends = 40,   \
-  .pack = {0.6, 2.5, 2.5}, .plain_rows = 8, .turned_copy = 1.2, .turned_store = 2 /* those of a vector lie apart */, .turned_far = 0.35, \
-  .filter_far = 0.65, .filter_apart = 0.62, .filter_pixel = DBL_MAX, .filter_crowded = 1
+#define WIDE                                                                                                                           \
+  .tiles = wide_tiles, .crowded = {{1, 1, 1}, {1, 1, 1}}, .own = {8, 4, 0}, .own_both = {8, 2, 11}, .own_share = 0.90, .own_ends = 40, \
+  .pack = {0.6, 2.5, 2.5}, .plain_rows = 8, .streamed_rows = 2 /* more hide the lines that they wait for */, .turned_copy = 1.2,       \
+  .turned_store = 2 /* those of a vector lie apart */, .turned_far = 0.35, .filter_far = 0.65, .filter_apart = 0.62,                   \
+  .filter_pixel = DBL_MAX, .filter_crowded = 1
 
 static const struct rates two_wide = {WIDE,
                                       .far_step = 1.25,
@@ -44,6 +45,7 @@ static const struct rates narrow = {.tiles = narrow_tiles,
                                     .own_ends = 126,
                                     .pack = {2, 2.5, 3.5},
                                     .plain_rows = 4,
+                                    .streamed_rows = 8,
                                     .block_share = 0.90,
                                     .along_pack = {1, 1.5, 2.3},
                                     .along_ends = 100,

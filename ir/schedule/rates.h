@@ -25,6 +25,7 @@ struct rates {
   double own_share, own_ends; /* with panels; a tile begins and ends */
   double pack[PLACES];        /* an element */
   double plain_rows;          /* without panels: with fewer, multiply-adds wait for each other */
+  double streamed_rows;       /* so many may have a far factor read as it lies, where its terms are not in a page each */
 
   double block_share; /* of tiles, from copied panels */
 

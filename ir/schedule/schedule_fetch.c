@@ -124,6 +124,7 @@ static expr_id written(struct kernel *k, const struct stmt *s) {
   return s->kind == STMT_STORE ? expr_load(k, s->buffer, s->part, s->index, s->index_count) : NO_EXPR;
 }
 
+/* Sums that round once a term, those that did so before (for another nest's sake) among them. */
 static int fuse_block(struct kernel *k, struct stmt *s) {
   int found = 0;
   for (; s; s = s->next) {
@@ -133,6 +134,7 @@ static int fuse_block(struct kernel *k, struct stmt *s) {
     expr_id self = written(k, s);
     struct expr x = *expr_get(k, s->value);
     bool floats = x.dtype == DTYPE_FLOAT || x.dtype == DTYPE_DOUBLE;
+    found += x.op == SCALAR_FMA && expr_operand(k, s->value, 2) == self;
     for (int i = 0; floats && x.op == SCALAR_ADD && i < 2; i++) {
       expr_id product = expr_operand(k, s->value, 1 - i);
       if (expr_operand(k, s->value, i) != self || expr_get(k, product)->op != SCALAR_MUL)

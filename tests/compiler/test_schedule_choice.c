@@ -55,6 +55,27 @@ struct choice_case {
 /* of the gradient of an input: the filter lies along the sum, its taps from the last to the first */
 #define TURNED(images, wide, in, out, sizes) TESTED_OF(images, wide, in, out, sizes, out "," in, "sub(2, %0),sub(2, i5),i3,i6")
 
+/* 3 x 3 in a padded image, whose columns and channels are one dimension; of one tap, every second pixel; rows inside, one column */
+#define PADDED(images, side, in, out, padded, line, run)                                                                                 \
+  "kernel k(in a: f32[" images "," padded "," line "], in b: f32[3," run "," out "], out c: f32[" images "," side "," side "," out       \
+  "]) { par i0 < " images " { par i1 < " side " { par i2 < " side " { par i3 < " out " { var v0: f32 = 0:f32 red i4 < 3 { red i5 < " run \
+  " { v0 = add(v0, mul(a[i0,add(i1, i4),add(mul(i2, " in "), i5)], b[i4,i5,i3])) } } c[i0,i1,i2,i3] = max(v0, 0:f32) } } } } }"
+#define STRIDED(images, side, in, out, from)                                                                                         \
+  "kernel k(in a: f32[" images "," from "," from "," in "], in b: f32[" in "," out "], out c: f32[" images "," side "," side "," out \
+  "]) { par i0 < " images " { par i1 < " side " { par i2 < " side " { par i3 < " out " { var v0: f32 = 0:f32 red i4 < " in           \
+  " { v0 = add(v0, mul(a[i0,mul(i1, 2),mul(i2, 2),i4], b[i4,i3])) } c[i0,i1,i2,i3] = v0 } } } } }"
+#define COLUMN(images, side, in, out)                                                                                                    \
+  "kernel k(in a: f32[" images ",6," side "," in "], in b: f32[3," in "," out "], out c: f32[" images ",6," side "," out                 \
+  "]) { par i0 < " images " { par i1 < 6 { par i2 < " side " { par i3 < " out " { var v0: f32 = 0:f32 red i4 < sub(min(sub(7, i1), 3), " \
+  "max(sub(1, i1), 0)) { red i5 < " in " { %0 = add(i4, max(sub(1, i1), 0)) v0 = add(v0, mul(a[i0,sub(add(i1, %0), 1),i2,i5], "          \
+  "b[%0,i5,i3])) } } c[i0,i1,i2,i3] = v0 } } } } }"
+/* two phases of the gradient of an input, of stride 2 along its columns */
+#define PHASES                                                                                                                            \
+  "kernel k(in a: f32[2,15,32], in b: f32[3,32,32], out c: f32[2,28,32]) { par i0 < 2 { par i1 < 14 { par i2 < 32 { var v0: f32 = 0:f32 " \
+  "red i3 < 2 { red i4 < 32 { v0 = add(v0, mul(a[i0,sub(add(i1, 1), i3),i4], b[mul(i3, 2),i2,i4])) } } c[i0,mul(i1, 2),i2] = v0 } } } "   \
+  "par i5 < 2 { par i6 < 14 { par i7 < 32 { var v1: f32 = 0:f32 red i8 < 32 { v1 = add(v1, mul(a[i5,add(i6, 1),i8], b[1,i7,i8])) } "      \
+  "c[i5,add(mul(i6, 2), 1),i7] = v1 } } } }"
+
 /* 3 x 3 by channel: columns under a test, rows inside; and the gradient of its filter, both under one */
 #define BY_CHANNEL(wide, channels)                                                                                               \
   "kernel k(in a: f32[2,6," wide "," channels "], in b: f32[3,3," channels ",1], out c: f32[2,6," wide "," channels              \
@@ -93,7 +114,9 @@ static const struct choice_case cases[] = {
   {"and copied, a block of terms at a time, for more rows", PRODUCT("64", "1024", "1024", ""), "x86-64-v4",
    "split k 512 -> kb kk; sink mo nj mi ni under kb in stack; stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; fetch b at pk ahead"},
   {"also where the result is not the sum itself", BIASED, "x86-64-v4", "sink mo nj mi ni under kb in stack; stage b at kb by nj kk ni"},
-  {"rows that are no whole tiles are not", PRODUCT("65", "2048", "1024", ""), "x86-64-v4", NULL},
+  {"rows that are no whole tiles end in smaller ones", PRODUCT("65", "2048", "1024", ""), "x86-64-v4",
+   "sink m nj ni under kb in stack; stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; fetch b at pk ahead 16; split m 8 -> mo mi tail "
+   "cut 4 2 1; order mo nj mi ni; sink mi ni under kk in register"},
   {"many rows are packed", PRODUCT("2048", "1024", "1024", ""), "x86-64-v4", NULL},
   {"open rows, when they are few", PRODUCT("n0", "256", "512", " sizes 1"), "x86-64-v4", "when n0 < "},
   {"one row", PRODUCT("1", "256", "512", ""), "x86-64-v4", NULL},
@@ -119,7 +142,8 @@ static const struct choice_case cases[] = {
   {"rows that lie apart, copied too", ACROSS("2048", "256", "2056"), "znver4",
    "split m 8 -> ms mi; split ms 8 -> mt mo; split mt 16 -> mc mb; order mc no mb mo nj mi ni; stage b at no by nj k ni"},
   {"columns that lie apart, many rows", TRANSPOSED("256", "64", "128"), "x86-64-v4", NULL},
-  {"columns that lie apart, rows that fill no vector", TRANSPOSED("17", "256", "512"), "x86-64-v4", NULL},
+  {"columns that lie apart, rows that fill no vector", TRANSPOSED("17", "256", "512"), "x86-64-v4",
+   "stage b at no by nj k ni -> pj pk pi; split pk 16 -> pq pr; split pi 16 -> ps pt; order pj ps pq pt pr; fetch b at pq ahead 2; split m 8"},
   {"by two vectors of rows, 16 registers", TRANSPOSED("32", "1024", "1024"), "x86-64-v3",
    "split m 16 -> mo mi; split n 516 -> no nc; order mo no nc mi; stage a at no by k mi -> kp mp; split mp 8 -> mq mr"},
   {"many columns, 16 registers: blocks whose panels stay in the first cache", PRODUCT("256", "2048", "2048", ""), "x86-64-v3",
@@ -164,6 +188,19 @@ static const struct choice_case cases[] = {
   {"an open number of images", TESTED("n0", "14", "16", "32", " sizes 1"), "x86-64-v4", "run ba bb tasks; run wi t unroll; run mi lanes"},
   {"a convolution with 16 registers", TESTED("2", "12", "16", "32", ""), "x86-64-v3", "split w 6 -> wo wi; split m 16 -> mo mi"},
   {"a convolution without multiply-add", TESTED("2", "12", "16", "32", ""), "x86-64", "; split w "},
+  {"a padded image, 16 registers", PADDED("2", "16", "64", "64", "18", "1152", "192"), "x86-64-v3",
+   "split w 4 -> wo wi; split m 16 -> mo mi; order mo ba bb wo wi mi; sink wi mi under ka kb in register; fetch b at kb ahead 32"},
+  {"a padded image", PADDED("2", "14", "32", "64", "16", "512", "96"), "x86-64-v4", "sink wi mi under ka kb in register; run ba bb tasks"},
+  {"few pixels, and a filter beyond L2 is read as it lies", PADDED("2", "2", "512", "512", "4", "2048", "1536"), "x86-64-v3",
+   "split k 4 -> ko ki; order nt no ba bb bc ni; sink no ba bb bc ni under ka ko in stack; sink ba bb bc ni under ki in register"},
+  {"one tap, every second pixel", STRIDED("2", "28", "256", "512", "56"), "x86-64-v3",
+   "stage b at mo by ka mi -> kap mp; sink wi mi under ka in register"},
+  {"one tap, an open number of images",
+   "kernel k(in a: f32[n0,196,64], in b: f32[64,96], out c: f32[n0,196,96]) sizes 1 { par i0 < n0 { par i1 < 196 { par i2 < 96 { var v0: "
+   "f32 = 0:f32 red i3 < 64 { v0 = add(v0, mul(a[i0,i1,i3], b[i3,i2])) } c[i0,i1,i2] = v0 } } } }",
+   "x86-64-v3", "split w 4 -> wo wi; split m 24 -> mo mi; order ba mo wo wi mi; sink wi mi under ka in register; run ba tasks"},
+  {"a column of taps: all of them are copied", COLUMN("2", "16", "512", "512"), "x86-64-v3", "stage b at mo by .0 kb mi -> mp0 kbp mp"},
+  {"phases of a gradient, each by itself", PHASES, "x86-64-v3", "stage b at mo"},
   {"by channel, channels innermost", BY_CHANNEL("56", "128"), "x86-64-v4",
    "order ba bb wo mo wi mi; cut wo at 1 6 -> wp0 wp1 wp2; sink wi mi under ka t in register; run ba bb tasks; run wi t unroll"},
   {"by channel with 16 registers", BY_CHANNEL("56", "128"), "x86-64-v3", "order ba bb wo mo wi mi"},

@@ -55,12 +55,13 @@ bool conv_is_direct(struct op_call *c, struct conv *v) {
   for (int i = 0; i < n; i++)
     if (!every_output_meets(c, &v->axes[i]))
       return false;
-  if (in < CONV_NARROW || out < CONV_NARROW || window_stays_inside(c, &v->axes[n - 1]) ||
-      op_dim_value(c, v->axes[n - 1].size) > DIRECT_TAPS)
+  bool is_inside = window_stays_inside(c, &v->axes[n - 1]);
+  if (in < CONV_NARROW || out < CONV_NARROW || (is_inside ? v->depthwise : op_dim_value(c, v->axes[n - 1].size) > DIRECT_TAPS))
     return false;
   for (int i = 0; i + 1 < n; i++)
     v->cut[i] = !window_stays_inside(c, &v->axes[i]);
-  return v->is_tested = v->is_whole = true;
+  v->is_tested = !is_inside;
+  return v->is_whole = true;
 }
 
 /* ---- the outputs of a tap ---- */

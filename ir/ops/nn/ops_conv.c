@@ -188,7 +188,7 @@ status conv_forward(struct op_call *c, struct conv *v, value_id input, value_id 
     op_set_output(c, 0, narrow);
     return OK;
   }
-  bool merged = !v->is_tested && conv_columns_merge(c, v);
+  bool merged = !v->is_tested && !v->is_turned && conv_columns_merge(c, v);
   if (merged) {
     input = conv_merge_axes(c, input, n);
     filter = conv_merge_axes(c, filter, n - 1);
