@@ -11,17 +11,18 @@
 
 #include "bench/kernel_timer.h"
 #include "compiler/schedule/choose.h"
+#include "ir/schedule/collapse.h"
 
 #define SECONDS 0.024 /* of each candidate */
 
 /* ---- the corpus ---- */
 
 struct bench_case {
-  const char
-    *form;         /* "nn", "nt", "tn": which factors of c[m,n] = a[m,k] * b[k,n] are transposed; "cv": a convolution; "dw": its filter's */
-  int64_t m, k, n; /* cv, dw: pixels of a side, channels in and out */
-  int64_t batch;   /* nn, nt, tn: 1; cv, dw: images */
-  int64_t taps;    /* dw: of a side */
+  const char *form; /* "nn", "nt", "tn": which factors of c[m,n] = a[m,k] * b[k,n] are transposed; "cv": a convolution; "dw": its filter's;
+                      "pv", "ps": one of a padded image, of stride 1 and 2 */
+  int64_t m, k, n;  /* others than products: pixels of a side of the result, channels in and out */
+  int64_t batch;    /* products: how many; others: images */
+  int64_t taps;     /* of a side */
 };
 static const struct bench_case cases[] = {
   {"nn", 1, 784, 128, 1, 0},     {"nn", 1, 1024, 10, 1, 0},     {"nn", 1, 256, 1024, 1, 0},    {"nn", 1, 1024, 1024, 1, 0},
@@ -47,7 +48,12 @@ static const struct bench_case cases[] = {
   {"cv", 32, 16, 16, 32, 3},     {"cv", 16, 32, 32, 32, 3},     {"cv", 8, 64, 64, 32, 3},      {"cv", 56, 64, 64, 8, 3},
   {"cv", 28, 128, 128, 8, 3},    {"cv", 7, 512, 512, 1, 3},     {"cv", 7, 512, 512, 2, 3},     {"cv", 14, 256, 256, 1, 3},
   {"cv", 14, 256, 256, 8, 3},    {"cv", 8, 448, 384, 2, 3},     {"cv", 73, 192, 80, 2, 3},     {"cv", 17, 128, 192, 2, 3},
-  {"cv", 28, 256, 256, 2, 3},    {"cv", 28, 512, 512, 1, 3},    {"cv", 56, 256, 256, 1, 3},
+  {"cv", 28, 256, 256, 2, 3},    {"cv", 28, 512, 512, 1, 3},    {"cv", 56, 256, 256, 1, 3},    {"pv", 16, 64, 64, 2, 3},
+  {"pv", 8, 128, 128, 2, 3},     {"pv", 4, 256, 256, 2, 3},     {"pv", 2, 512, 512, 2, 3},     {"pv", 31, 80, 192, 2, 3},
+  {"pv", 147, 32, 32, 1, 3},     {"ps", 28, 128, 128, 2, 3},    {"ps", 17, 288, 384, 2, 3},    {"ps", 28, 256, 512, 2, 1},
+  {"ps", 14, 512, 1024, 2, 1},   {"ps", 7, 1024, 2048, 2, 1},   {"ps", 14, 256, 512, 1, 1},    {"nn", 6272, 64, 256, 1, 0},
+  {"nn", 6272, 256, 64, 1, 0},   {"nn", 1568, 128, 512, 1, 0},  {"nn", 392, 1024, 256, 1, 0},  {"nn", 98, 2048, 512, 1, 0},
+  {"nn", 49, 512, 2048, 1, 0},   {"nn", 8, 2048, 512, 1, 0},
 };
 #define CASES (sizeof cases / sizeof *cases)
 
@@ -91,11 +97,24 @@ static char *conv_text(struct arena *arena, const struct bench_case *c) {
     D(c->batch), D(c->m), D(c->m), D(c->k), D(c->taps), D(c->taps), D(c->k), D(c->n), D(c->batch), D(c->m), D(c->m), D(c->n), D(c->batch),
     D(c->m), D(c->m), D(c->n), D(c->m + pad), D(c->taps), low, D(c->taps), D(c->k), low, D(pad), D(c->m), D(pad));
 }
+/* Of an image that has all that windows reach. */
+static int64_t stride_of(const struct bench_case *c) { return c->form[1] == 's' ? 2 : 1; }
+static char *padded_text(struct arena *arena, const struct bench_case *c) {
+  int64_t side = (c->m - 1) * stride_of(c) + c->taps;
+  return arena_printf(
+    arena,
+    "kernel k(in a: f32[%lld,%lld,%lld,%lld], in b: f32[%lld,%lld,%lld,%lld], out c: f32[%lld,%lld,%lld,%lld]) { par i0 < %lld { par i1 < "
+    "%lld { par i2 < %lld { par i3 < %lld { var v0: f32 = 0:f32 red i4 < %lld { red i5 < %lld { red i6 < %lld { v0 = add(v0, "
+    "mul(a[i0,add(mul(i1, %lld), i4),add(mul(i2, %lld), i5),i6], b[i4,i5,i6,i3])) } } } c[i0,i1,i2,i3] = v0 } } } } }",
+    D(c->batch), D(side), D(side), D(c->k), D(c->taps), D(c->taps), D(c->k), D(c->n), D(c->batch), D(c->m), D(c->m), D(c->n), D(c->batch),
+    D(c->m), D(c->m), D(c->n), D(c->taps), D(c->taps), D(c->k), D(stride_of(c)), D(stride_of(c)));
+}
+static bool is_padded(const struct bench_case *c) { return c->form[0] == 'p'; }
 static bool is_filter(const struct bench_case *c) { return c->form[0] == 'd'; }
 static bool is_conv(const struct bench_case *c) { return c->taps > 0; }
 static double case_flops(const struct bench_case *c) {
   double product = 2.0 * (double)(c->m * c->k * c->n) * (double)c->batch;
-  int64_t pad = (c->taps - 1) / 2, inside = c->m * c->taps - pad * (pad + 1); /* taps inside, of a row of outputs */
+  int64_t pad = is_padded(c) ? 0 : (c->taps - 1) / 2, inside = c->m * c->taps - pad * (pad + 1); /* taps inside, of a row of outputs */
   return is_conv(c) ? product * (double)(inside * inside) / (double)c->m : product;
 }
 static const char *case_name(struct arena *arena, const struct bench_case *c) {
@@ -160,8 +179,11 @@ static double bench_case(const struct bench_case *c, double peak, bool verbose) 
   struct kernel *k;
   runs all = {0};
   arena_init(&arena);
-  const char *text = is_filter(c) ? filter_text(&arena, c) : is_conv(c) ? conv_text(&arena, c) : product_text(&arena, c);
-  if (kernel_parse(text, &arena, &k) != OK || !time_runs(&arena, k, &all)) {
+  const char *text = is_filter(c) ? filter_text(&arena, c)
+                   : is_padded(c) ? padded_text(&arena, c)
+                   : is_conv(c)   ? conv_text(&arena, c)
+                                  : product_text(&arena, c);
+  if (kernel_parse(text, &arena, &k) != OK || !time_runs(&arena, kernel_collapse(k, &arena), &all)) {
     fprintf(stderr, "%s\n%s\n", text, status_text());
     return -1;
   }

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""Steps of nets as people have them (tf_keras.applications, layers that step_models.py lacks) beside TensorFlow, on the same cores.
+
+    python3 bench/bench_nets.py [--tfc build/tfc] [--python PYTHON] [--rounds 3] [--seconds 0.5] [--threads 1] [PART OF A NAME...]
+
+PYTHON has the packages tensorflow and tf_keras, which write the graphs and are the peer. Both are stepped in turn in each round, fed the
+same arrays; ours is the difference of two runs, with few steps and with more. The first losses (or outputs' means) must agree.
+
+Prints the median time of our step, the median of the ratios of TensorFlow's to it (above 1: ours is faster) and their least and greatest.
+"""
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RATE = 1e-3
+
+
+def image(*shape):
+    return np.random.RandomState(3).uniform(0, 1, shape).astype(np.float32)
+
+
+# Each function gives what a step minimises, or, of a net that only infers, the mean of its output; keys of `variables` are Keras layers.
+def application(name, classes=10, **options):
+    def build(tf, keras, x):
+        net = getattr(keras.applications, name)(weights=None, include_top=True, classes=classes, input_tensor=x, classifier_activation=None,
+                                                **options)
+        return tf.reduce_mean(tf.square(net.output))
+    return build
+
+
+def ssim(tf, keras, x):
+    y = keras.layers.Conv2D(3, 3, padding="same")(x)
+    return 1 - tf.reduce_mean(tf.image.ssim(x, y, 1.0))
+
+
+def conv_lstm(tf, keras, x):
+    return tf.reduce_mean(tf.square(keras.layers.ConvLSTM2D(16, 3, padding="same")(x)))
+
+
+def grouped(tf, keras, x):
+    y = keras.layers.Conv2D(64, 3, padding="same")(x)
+    for _ in range(3):
+        y = keras.layers.Conv2D(64, 3, padding="same", groups=8, activation="relu")(y)
+    return tf.reduce_mean(tf.square(y))
+
+
+def volumes(tf, keras, x):
+    y = keras.layers.Conv3D(16, 3, padding="same", activation="relu")(x)
+    y = keras.layers.MaxPool3D(2)(y)
+    y = keras.layers.Conv3D(32, 3, padding="same", activation="relu")(y)
+    return tf.reduce_mean(tf.square(keras.layers.Dense(10)(keras.layers.GlobalAveragePooling3D()(y))))
+
+
+def gan(tf, keras, x):
+    layers = keras.layers
+    z = tf.reduce_mean(x, [1, 3], keepdims=False)
+    y = layers.Reshape((7, 7, 128))(layers.Dense(7 * 7 * 128)(z))
+    for n, s in ((128, 2), (64, 2)):
+        y = layers.LeakyReLU()(layers.BatchNormalization()(layers.Conv2DTranspose(n, 5, strides=s, padding="same", use_bias=False)(y),
+                                                           training=True))
+    y = tf.tanh(layers.Conv2DTranspose(1, 5, padding="same")(y))
+    for n in (64, 128):
+        y = layers.LeakyReLU()(layers.Conv2D(n, 5, strides=2, padding="same")(y))
+    logit = layers.Dense(1)(layers.Flatten()(y))
+    return tf.reduce_mean(tf.nn.softplus(-logit))
+
+
+def unet(tf, keras, x):
+    layers = keras.layers
+
+    def twice(y, n):
+        for _ in range(2):
+            y = layers.Conv2D(n, 3, padding="same", activation="relu")(y)
+        return y
+    down = []
+    y = x
+    for n in (16, 32):
+        y = twice(y, n)
+        down.append(y)
+        y = layers.MaxPool2D()(y)
+    y = twice(y, 64)
+    for n in (32, 16):
+        y = layers.concatenate([layers.Conv2DTranspose(n, 2, strides=2)(y), down.pop()])
+        y = twice(y, n)
+    return tf.reduce_mean(tf.square(layers.Conv2D(1, 1)(y)))
+
+
+def gru(tf, keras, x):
+    cell = keras.layers.RNN(keras.layers.GRUCell(128, reset_after=False))
+    return tf.reduce_mean(tf.square(cell(x)))
+
+
+def bidirectional(tf, keras, x):
+    y = keras.layers.Bidirectional(keras.layers.RNN(keras.layers.LSTMCell(64)))(x)
+    return tf.reduce_mean(tf.square(y))
+
+
+def attention(tf, keras, x):
+    y = keras.layers.MultiHeadAttention(4, 32)(x, x)
+    return tf.reduce_mean(tf.square(keras.layers.LayerNormalization()(x + y)))
+
+
+def block_lstm(tf, keras, x):
+    from tensorflow.python.ops import gen_rnn_ops
+    n = 128
+    w = tf.get_variable("w", [2 * n, 4 * n], initializer=tf.random_normal_initializer(stddev=0.05))
+    zero = tf.zeros([x.shape[0], n])
+    out = gen_rnn_ops.block_lstm(seq_len_max=tf.constant(int(x.shape[1]), tf.int64), x=tf.transpose(x, [1, 0, 2]), cs_prev=zero, h_prev=zero,
+                                 w=w, wci=tf.zeros([n]), wcf=tf.zeros([n]), wco=tf.zeros([n]), b=tf.zeros([4 * n]))
+    return tf.reduce_mean(tf.square(out.h))
+
+
+# name: the net, the fed array, whether it is trained
+NETS = {
+    "resnet50v2_64_train": (application("ResNet50V2"), image(2, 64, 64, 3), True),
+    "resnet50v2_64": (application("ResNet50V2"), image(2, 64, 64, 3), False),
+    "resnet50_224": (application("ResNet50"), image(1, 224, 224, 3), False),
+    "inceptionv3_139": (application("InceptionV3"), image(2, 139, 139, 3), False),
+    "inceptionv3_75_train": (application("InceptionV3"), image(4, 75, 75, 3), True),
+    "mobilenetv2_96_train": (application("MobileNetV2"), image(8, 96, 96, 3), True),
+    "mobilenetv2_224": (application("MobileNetV2"), image(1, 224, 224, 3), False),
+    "mobilenetv3_224": (application("MobileNetV3Small"), image(1, 224, 224, 3), False),
+    "efficientnetb0_96_train": (application("EfficientNetB0"), image(4, 96, 96, 3), True),
+    "densenet121_64_train": (application("DenseNet121"), image(2, 64, 64, 3), True),
+    "vgg16_64_train": (application("VGG16"), image(4, 64, 64, 3), True),
+    "xception_96": (application("Xception"), image(2, 96, 96, 3), False),
+    "ssim_train": (ssim, image(4, 64, 64, 3), True),
+    "conv_lstm_train": (conv_lstm, image(4, 8, 24, 24, 4), True),
+    "grouped_train": (grouped, image(8, 32, 32, 16), True),
+    "volumes_train": (volumes, image(2, 16, 32, 32, 3), True),
+    "gan_train": (gan, image(32, 28, 28, 1), True),
+    "unet_train": (unet, image(4, 64, 64, 3), True),
+    "gru_train": (gru, image(32, 24, 64), True),
+    "bidirectional_train": (bidirectional, image(32, 24, 64), True),
+    "attention_train": (attention, image(16, 64, 128), True),
+    "block_lstm_train": (block_lstm, image(32, 24, 128), True),
+}
+
+
+def session_of(name):
+    """Process of the peer: writes the graph and a checkpoint's values are the same seed's; then steps as often as it is asked."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import tensorflow.compat.v1 as tf
+    import tf_keras as keras
+    tf.disable_v2_behavior()
+    build, x, trains = NETS[name]
+    tf.set_random_seed(1)
+    fed = tf.placeholder(tf.float32, x.shape, "x")
+    keras.backend.set_learning_phase(1 if trains else 0)
+    result = tf.identity(build(tf, keras, fed), "result")
+    if trains:
+        tf.train.GradientDescentOptimizer(RATE).minimize(result, name="train_op")
+    tf.group(tf.global_variables_initializer(), name="init")
+    return tf, x, trains
+
+
+def peer(name, folder, threads):
+    tf, x, trains = session_of(name)
+    saver = tf.train.Saver()
+    config = tf.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads)
+    session = tf.Session(config=config)
+    session.run("init")
+    saver.save(session, os.path.join(folder, "start"))
+    tf.train.write_graph(tf.get_default_graph(), folder, "graph.pb", as_text=False)
+    call = session.make_callable(["result:0"] + (["train_op"] if trains else []), ["x:0"])
+    first = call(x)[0]
+    for _ in range(3):
+        call(x)
+    print("ready %r" % float(first), flush=True)
+    for line in sys.stdin:
+        begin = time.perf_counter()
+        for _ in range(int(line)):
+            call(x)
+        print((time.perf_counter() - begin) / int(line), flush=True)
+
+
+class Ours:
+    def __init__(self, options, name, folder):
+        self.folder, trains = folder, NETS[name][2]
+        begin = time.perf_counter()
+        subprocess.run([options.tfc, "build", "graph.pb", "--quiet", "-o", "out", "--entry", "init: -> | init", "--entry",
+                        "step: x -> result" + (" | train_op" if trains else "")], cwd=folder, check=True)
+        self.build_seconds = time.perf_counter() - begin
+        np.save(os.path.join(folder, "x.npy"), NETS[name][1])
+        self.argv = [os.path.join(folder, "out", "localhost_0"), "--threads", str(options.threads), "--restore",
+                     os.path.join(folder, "start"), "--entry", "step", "--feed", "x=x.npy", "--fetch", "result=result.npy"]
+
+    def run(self, steps):
+        begin = time.perf_counter()
+        subprocess.run(self.argv + ["--steps", str(steps)], cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
+        return time.perf_counter() - begin
+
+    def first(self):
+        self.run(1)
+        return float(np.ravel(np.load(os.path.join(self.folder, "result.npy")))[0])
+
+    def step(self, steps):
+        few = max(1, steps // 10)
+        return (self.run(steps + few) - self.run(few)) / steps
+
+
+def measure(options, name, folder):
+    process = subprocess.Popen([options.python, os.path.abspath(__file__), "--peer", name, folder, "--threads", str(options.threads)],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    line = process.stdout.readline()
+    if not line.startswith("ready "):
+        return "%-26s TensorFlow does not build it" % name
+
+    def theirs(steps):
+        process.stdin.write("%d\n" % steps)
+        process.stdin.flush()
+        return float(process.stdout.readline())
+    try:
+        ours = Ours(options, name, folder)
+        want, got = float(line.split()[1]), ours.first()
+        if not abs(want - got) <= 1e-3 * max(1.0, abs(want)):
+            return "%-26s starts at %g, TensorFlow at %g" % (name, got, want)
+        steps = {side: max(2, int(options.seconds / max(1e-6, side(2)))) for side in (ours.step, theirs)}
+        rounds = [(ours.step(steps[ours.step]), theirs(steps[theirs])) for _ in range(options.rounds)]
+    finally:
+        process.kill()
+        process.wait()
+    ratios = [b / a for a, b in rounds]
+    return "%-26s %10.1f %8.2f   %5.2f .. %-5.2f %6.1f" % (name, 1e6 * statistics.median(a for a, _ in rounds), statistics.median(ratios),
+                                                          min(ratios), max(ratios), ours.build_seconds)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tfc", default="build/tfc")
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--peer", nargs=2)
+    parser.add_argument("--keep", help="a folder that stays, with a folder for each net")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    if options.peer:
+        return peer(*options.peer, options.threads)
+    options.tfc = os.path.abspath(options.tfc)
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:options.threads])
+    print("%d core(s); ratios: TensorFlow's time over ours\n%-26s %10s %8s   %-14s %6s" % (options.threads, "net", "tfc us", "median",
+                                                                                 "least .. most", "build s"))
+    for name in NETS:
+        if options.names and not any(part in name for part in options.names):
+            continue
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = os.path.join(options.keep, name) if options.keep else temporary
+            os.makedirs(folder, exist_ok=True)
+            try:
+                print(measure(options, name, folder), flush=True)
+            except (subprocess.CalledProcessError, OSError) as e:
+                print("%-26s %s" % (name, e), flush=True)
+
+
+if __name__ == "__main__":
+    main()
