@@ -220,7 +220,7 @@ def measure(options, name, folder):
     try:
         ours = Ours(options, name, folder)
         want, got = float(line.split()[1]), ours.first()
-        if not abs(want - got) <= 1e-3 * max(1.0, abs(want)):
+        if not abs(want - got) <= 3e-3 * max(1.0, abs(want)):  # nets of many batch norms amplify rounding
             return "%-26s starts at %g, TensorFlow at %g" % (name, got, want)
         steps = {side: max(2, int(options.seconds / max(1e-6, side(2)))) for side in (ours.step, theirs)}
         rounds = [(ours.step(steps[ours.step]), theirs(steps[theirs])) for _ in range(options.rounds)]
