@@ -16,8 +16,7 @@
 
 /* Loops are vectorised by codegen_*.c already: more passes were measured to cost time and change nothing. Unrolled loops may ask one thing
  * again and again, as at the edge of an image: jump-threading asks once, which makes shorter code and shortens what comes after it. */
-#define PASSES                                                                                                                             \
-  "function(sroa,early-cse<memssa>,simplifycfg,jump-threading,loop-mssa(licm),instcombine<no-verify-fixpoint>,simplifycfg)"
+#define PASSES "function(sroa,early-cse<memssa>,simplifycfg,jump-threading,loop-mssa(licm),instcombine<no-verify-fixpoint>,simplifycfg)"
 
 static status check_name(const char *cpu) {
   static const char *const names[] = {
