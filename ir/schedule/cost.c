@@ -114,8 +114,9 @@ static double result_cycles(const struct machine *machine, const struct product_
   bool far = w->m * w->width * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
   return far && is_half(machine) ? w->m * divide_up(w->width, w->lanes) * line : 0;
 }
+/* A row's lines that lie across are met by the next tiles, too: they may fill all of L2. */
 static bool rows_are_far(const struct machine *machine, const struct product_work *w) {
-  return w->m * w->k * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
+  return w->m * w->k * w->bytes > (double)machine->bytes[LEVEL_L2] / (w->is_transposed ? 1 : 2);
 }
 /* Of a first factor beyond L2 that each strip reads anew, row by row. */
 static double rows_cycles(const struct machine *machine, const struct product_work *w, double strips) {
