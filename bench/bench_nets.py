@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Steps of nets as people have them (tf_keras.applications, layers that step_models.py lacks) beside TensorFlow, on the same cores.
 
-    python3 bench/bench_nets.py [--tfc build/tfc] [--python PYTHON] [--rounds 3] [--seconds 0.5] [--threads 1] [PART OF A NAME...]
+    python3 bench/bench_nets.py [--tfc build/tfc] [--python PYTHON] [--rounds 3] [--seconds 0.5] [--threads 1] [--keep FOLDER]
+                                [PART OF A NAME...]
 
 PYTHON has the packages tensorflow and tf_keras, which write the graphs and are the peer. Both are stepped in turn in each round, fed the
-same arrays; ours is the difference of two runs, with few steps and with more. The first losses (or outputs' means) must agree.
+same arrays; ours is the difference of two runs, with few steps and with more. The first losses must agree.
 
-Prints the median time of our step, the median of the ratios of TensorFlow's to it (above 1: ours is faster) and their least and greatest.
+Prints the median time of our step, the median of the ratios of TensorFlow's to it (above 1: ours is faster), their least and greatest, and
+the seconds that building took. --keep: graphs and executables stay there, a folder for each net.
 """
 import argparse
 import os
@@ -26,7 +28,7 @@ def image(*shape):
     return np.random.RandomState(3).uniform(0, 1, shape).astype(np.float32)
 
 
-# Each function gives what a step minimises, or, of a net that only infers, the mean of its output; keys of `variables` are Keras layers.
+# Each function gives what a step minimises, or, of a net that only infers, the mean of its outputs' squares.
 def application(name, classes=10, **options):
     def build(tf, keras, x):
         net = getattr(keras.applications, name)(weights=None, include_top=True, classes=classes, input_tensor=x, classifier_activation=None,
@@ -112,8 +114,9 @@ def block_lstm(tf, keras, x):
     n = 128
     w = tf.get_variable("w", [2 * n, 4 * n], initializer=tf.random_normal_initializer(stddev=0.05))
     zero = tf.zeros([x.shape[0], n])
-    out = gen_rnn_ops.block_lstm(seq_len_max=tf.constant(int(x.shape[1]), tf.int64), x=tf.transpose(x, [1, 0, 2]), cs_prev=zero, h_prev=zero,
-                                 w=w, wci=tf.zeros([n]), wcf=tf.zeros([n]), wco=tf.zeros([n]), b=tf.zeros([4 * n]))
+    turns = tf.constant(int(x.shape[1]), tf.int64)
+    out = gen_rnn_ops.block_lstm(seq_len_max=turns, x=tf.transpose(x, [1, 0, 2]), cs_prev=zero, h_prev=zero, w=w, wci=tf.zeros([n]), wcf=tf.zeros([n]),
+                                 wco=tf.zeros([n]), b=tf.zeros([4 * n]))
     return tf.reduce_mean(tf.square(out.h))
 
 
@@ -145,7 +148,7 @@ NETS = {
 
 
 def session_of(name):
-    """Process of the peer: writes the graph and a checkpoint's values are the same seed's; then steps as often as it is asked."""
+    """The graph of a net, with the operations `init` and, where it is trained, `train_op`."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow.compat.v1 as tf
     import tf_keras as keras
@@ -162,6 +165,7 @@ def session_of(name):
 
 
 def peer(name, folder, threads):
+    """A process: writes graph and checkpoint, prints the first loss, then steps as often as a line asks, and prints the seconds for one."""
     tf, x, trains = session_of(name)
     saver = tf.train.Saver()
     config = tf.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads)
@@ -208,10 +212,11 @@ class Ours:
 
 def measure(options, name, folder):
     process = subprocess.Popen([options.python, os.path.abspath(__file__), "--peer", name, folder, "--threads", str(options.threads)],
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(os.path.join(folder, "peer.log"), "w"), text=True)
     line = process.stdout.readline()
     if not line.startswith("ready "):
-        return "%-26s TensorFlow does not build it" % name
+        with open(os.path.join(folder, "peer.log")) as log:
+            return "%-26s not built: %s" % (name, (log.read().splitlines() or ["no word"])[-1])
 
     def theirs(steps):
         process.stdin.write("%d\n" % steps)
@@ -220,7 +225,7 @@ def measure(options, name, folder):
     try:
         ours = Ours(options, name, folder)
         want, got = float(line.split()[1]), ours.first()
-        if not abs(want - got) <= 3e-3 * max(1.0, abs(want)):  # nets of many batch norms amplify rounding
+        if not abs(want - got) <= 3e-3 * abs(want) + 1e-12:  # nets of many batch norms amplify rounding
             return "%-26s starts at %g, TensorFlow at %g" % (name, got, want)
         steps = {side: max(2, int(options.seconds / max(1e-6, side(2)))) for side in (ours.step, theirs)}
         rounds = [(ours.step(steps[ours.step]), theirs(steps[theirs])) for _ in range(options.rounds)]

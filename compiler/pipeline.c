@@ -56,7 +56,7 @@ const struct pass passes[] = {
   {"partition", pass_partition, FACT_FUSED, FACT_PARTS, 0, .after = "each task has its own flow; cuts are send and receive"},
   {"hold", pass_hold, FACT_PARTS, 0, 0, .after = "what a part changes comes after what it receives"},
   {"assign", pass_assign, FACT_PARTS, 0, 0, .after = "what is made only to be assigned is made in the variable"},
-  {"collapse", pass_collapse, FACT_PARTS, 0, 0, .after = "kernels have a loop only where memory is not walked through in one go"},
+  {"collapse", pass_collapse, FACT_PARTS, 0, 0, .after = "par and red loops of constant extents that walk through the same memory are one"},
   {"layout", pass_layout, FACT_PARTS, 0, 0, .after = "what stays the same for many reads lies as contractions read it", layout_verify,
    layout_print},
   {"order", pass_order, FACT_PARTS, FACT_ORDER, 0, .after = "nodes have an order, and what must stay of a variable is a copy", order_verify,

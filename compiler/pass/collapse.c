@@ -1,5 +1,5 @@
-/* collapse.c: the pass `collapse`: kernels lose loops that are one with the next (ir/schedule/collapse.h), so that what decides how they
- * lie and run sees products as products. Fusing is over then: it needs a loop for each dimension of a value. */
+/* collapse.c: the pass `collapse`: loops of kernels that walk through the same memory become one (ir/schedule/collapse.h), so that what
+ * decides how kernels lie and run sees products as products. Fusing is over then: it needs a loop for each dimension of a value. */
 #include "ir/schedule/collapse.h"
 
 #include "compiler/edit/part_walk.h"

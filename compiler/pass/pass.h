@@ -23,7 +23,7 @@ status pass_fuse(struct build *build);      /* fuse.c: kernels that need not sto
 status pass_partition(struct build *build); /* partition.c: one flow for each task, joined by send and receive */
 status pass_hold(struct build *build);      /* hold.c: what a part changes comes after what it receives */
 status pass_assign(struct build *build);    /* assign.c: what is made only to be assigned is made in the variable */
-status pass_collapse(struct build *b);      /* collapse.c: loops that are one */
+status pass_collapse(struct build *b);      /* collapse.c: loops through the same memory become one */
 status pass_layout(struct build *b);        /* layout.c: constants and invariants in panels */
 status pass_order(struct build *build);     /* order.c: the order of nodes, snapshots, releases */
 status pass_schedule(struct build *build);  /* schedule.c: how kernels run on the CPU */

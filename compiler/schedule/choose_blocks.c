@@ -1,10 +1,10 @@
 /* choose_blocks.c: products whose factors do not fit where they are read from: blocks of terms are copied to the stack first, in the
  * order in which tiles read them.
  *
- * Tasks are groups of strips of columns. For a block of terms a task copies its part of the second factor, a panel for each strip, asking
- * for lines ahead; then all rows meet it, eight at a time, from the second cache. Sums wait on the stack until the last block. Of a
- * first factor that lies along the rows, as in the gradient of weights, eight tiles' rows are copied too: their terms lie in a page
- * each. Rows that are no whole tiles end in smaller ones. The copy of a second factor that lies along the sum goes by squares, which are
+ * Tasks are groups of strips of columns, and parts of the rows. For a block of terms a task copies its part of the second factor, a panel
+ * for each strip, asking for lines ahead; then all its rows meet it, eight or four at a time, from the second cache. Sums wait on the stack
+ * until the last block. Of a first factor that lies along the rows, as in the gradient of weights, up to eight tiles' rows are copied too:
+ * their terms lie in a page each. Rows that are no whole tiles end in smaller ones. The copy of a second factor that lies along the sum goes by squares, which are
  * transposed in registers. */
 #include <string.h>
 
@@ -114,7 +114,7 @@ static void part_rows(struct blocked *b, int64_t parts) {
   b->groups = tiles / b->group / parts;
   b->blocks.row_tasks = (double)parts;
 }
-/* Copies that may be read beyond what is needed are refused where a size leaves a rest. */
+/* Refused: copies that would read past the end, where a size is no multiple. */
 static bool has_no_rest(const struct blocked *b) {
   bool strips = b->width % (b->blocks.tile->vectors * b->lanes) == 0, terms = b->k % b->terms == 0;
   return strips || (!b->blocks.is_along && (!b->blocks.copies_rows || terms));
@@ -201,7 +201,7 @@ static void propose(const struct blocked *b, struct candidates *out) {
   vec_push(&out->items,
            ((struct candidate){.steps = with_number(b, text), .cycles = product_block_cycles(b->n->machine, &b->work, &b->blocks)}));
 }
-/* Tasks are strips of columns, and parts of the rows: the more of these, the wider a strip may be, and the fewer tasks copy rows. */
+/* The more parts of the rows, the more strips a task may have, and the fewer tasks copy the same rows. */
 void propose_product_blocks(const struct nest *nest, const struct contraction *c, struct candidates *out) {
   struct blocked b = {.n = nest, .c = c};
   if (!nest->machine->has_fma || !is_blocked(&b))

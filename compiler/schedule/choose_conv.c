@@ -5,8 +5,8 @@
  * of a row are code of their own then, and the columns of taps are written out: so every test is decided while compiling. A padded image,
  * one tap at every second pixel, a phase of the gradient of an input need no test; the rest of a row alone is code of its own.
  * The filter is read where it lies, its channels along the vectors; where it takes much of L2, vectors of channels are outermost, and its
- * lines are asked for ahead. One beyond L2, one whose rows find few sets of the caches, or one that lies along the sum, as in the gradient
- * of an input, is copied by each task, the vectors that it needs of all taps; squares are transposed in registers then.
+ * lines are asked for ahead. One beyond L2, and one whose rows find few sets of the caches, may be copied by each task, the vectors that it
+ * needs of all taps; one that lies along the sum, as in the gradient of an input, always is, and squares are transposed in registers then.
  * Of a depthwise one the image's channels lie along the vectors too: columns of an image that several taps meet are loaded once, and
  * channels are innermost, as they lie. (Without a test the target's own way is as good there.) */
 #include <math.h>
@@ -24,7 +24,8 @@ struct conv {
   bool is_along;        /* the filter lies along the sum */
   struct axis_words words;
 };
-/* A tile, and whether the filter is copied, by each of `parts` tasks, which have `part` turns of the axis `parted` each; -1: of none. */
+/* A tile, and whether the filter is copied: each strip of vectors by `parts` tasks, which have `part` turns of the axis `parted` each;
+ * -1: of none. */
 struct form {
   int64_t rows, vectors;
   bool is_staged;
@@ -292,11 +293,11 @@ void propose_convs(const struct nest *n, const struct contraction *c, struct can
   const struct axis_name names[] = {{v.columns, "w"}, {c->lanes, "m"}, {v.taps, "t"}};
   v.words = axis_words_of(n, c, NULL, names, 3);
   out->items.items[0].cycles = own_cycles(&v);
-  bool far = filter_bytes(&v) > (double)n->machine->bytes[LEVEL_L2] || is_crowded(&v);
+  bool may_copy = filter_bytes(&v) > (double)n->machine->bytes[LEVEL_L2] || is_crowded(&v);
   for (int64_t count = 1; count <= VECTORS_MAX && (count - 1) * v.lanes < v.width; count++) {
     if (!v.is_along)
       propose(&v, (struct form){.vectors = count, .parted = -1}, out);
-    if (v.is_along || (far && !v.is_by_channel))
+    if (v.is_along || (may_copy && !v.is_by_channel))
       propose_staged(&v, count, out);
   }
 }

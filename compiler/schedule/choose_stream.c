@@ -1,9 +1,9 @@
-/* choose_stream.c: products of so few rows that what counts is to read the second factor, which comes from beyond L2: a matrix times one
- * vector, or a few; a filter of a few pixels.
+/* choose_stream.c: products of so few rows that what counts is to read the second factor, of which L2 holds little: a matrix times one
+ * vector, or a few; the filter of a convolution of a few output pixels.
  *
  * It is read in the order in which it lies, four of its rows side by side, so that the CPU sees long runs and asks for their next lines by
  * itself; the sums of all columns wait on the stack meanwhile. (Tiles that keep sums in registers over all terms go down the columns: each
- * term is in another page.) Tasks are groups of columns: runs of half a page or a whole one. Where the factor stays in L3, the lines of
+ * term is in another page.) Tasks are groups of columns: runs of half a page to a page. Where the factor stays in L3, the lines of
  * the next rows are asked for, too: a core waits for each run there; memory itself is the limit of what comes from beyond. */
 #include "compiler/schedule/axis_words.h"
 

@@ -114,5 +114,6 @@ void propose_turned(const struct nest *nest, const struct contraction *c, struct
   struct product_work work = work_of(&t);
   double cycles = product_turned_cycles(nest->machine, &work, (double)t.strip, (double)divide_up(t.width, group));
   out->items.items[0].cycles = product_along_cycles(nest->machine, &work);
+  /* It must gain that twice (choose.c): what squares cost is known less well. */
   vec_push(&out->items, ((struct candidate){.steps = text, .cycles = cycles * GAIN_MIN}));
 }

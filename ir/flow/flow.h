@@ -70,7 +70,7 @@ struct flow_var {
 struct flow_arg {
   value_id value;  /* IN: read; OUT: the output made; NO_VALUE when a variable is bound */
   uint32_t var;    /* a variable's number + 1: its memory is read (IN) or updated (INOUT, OUT); 0: none */
-  const dim *dims; /* of a variable: the shape that it has there, of `rank` dimensions; NULL: the buffer's */
+  const dim *dims; /* of a variable whose buffer `collapse` gave other dimensions: its shape, of `rank` dimensions; NULL: the buffer's */
   int rank;
 };
 

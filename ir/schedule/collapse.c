@@ -1,5 +1,5 @@
-/* collapse.c: see collapse.h. What may be one is found by crossing out: at first every dimension is one with the next and every loop with
- * the one in it; each use that does not fit parts a pair of dimensions or of loops, until nothing changes. */
+/* collapse.c: see collapse.h. What may become one is found by crossing out: at first every dimension is joined to the next and every loop
+ * to the one in it; each use that does not fit parts a pair of dimensions or of loops, until nothing changes. */
 #include "ir/schedule/collapse.h"
 
 #include <stdlib.h>
@@ -9,11 +9,11 @@
 
 struct collapser {
   struct kernel *k;
-  bool *joined;        /* by buffer and dimension: it is one with the next that has more than one element */
-  struct stmt **inner; /* by local of a loop: the loop that is one with it, the only statement in it; NULL: none */
+  bool *joined;        /* by buffer and dimension: it becomes one with the next that has more than one element */
+  struct stmt **inner; /* by local of a loop: the loop that becomes one with it, the only statement in it; NULL: none */
   struct stmt **outer; /* the same, the other way round */
   bool changed;
-  bool *stays; /* by buffer and dimension: it is there in the end */
+  bool *stays; /* by buffer and dimension: it is still there in the end */
   bool shortens;
 };
 
@@ -241,16 +241,17 @@ static void shorten(struct collapser *c) {
   shorten_block(c, c->k->body);
 }
 
-/* Blocks' buffers and marks are a schedule's. */
-static bool is_plain(const struct kernel *k) {
-  for (uint32_t b = 0; b < k->buffers.count; b++)
-    if (k->buffers.items[b].mode == BUFFER_LOCAL)
-      return false;
-  return !stmts_have(k->body, NULL, STMT_FETCH);
+/* Blocks' buffers, hints and marks are a schedule's. */
+static bool is_marked(const struct stmt *s) {
+  for (; s; s = s->next)
+    if (s->kind == STMT_BUFFER || s->kind == STMT_FETCH || (s->kind == STMT_FOR && s->run != RUN_PLAIN) || is_marked(s->body) ||
+        is_marked(s->otherwise))
+      return true;
+  return false;
 }
 struct kernel *kernel_collapse(struct kernel *k, struct arena *arena) {
   struct arena work;
-  if (!is_plain(k))
+  if (is_marked(k->body))
     return k;
   arena_init(&work);
   struct kernel *copy = kernel_empty(k, &work);

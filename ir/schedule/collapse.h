@@ -1,4 +1,4 @@
-/* collapse.h: loops that are one: a kernel with fewer axes that walks through the same memory in the same order.
+/* collapse.h: a kernel with fewer loops and dimensions that walks through the same memory in the same order.
  *
  * Loops over images, rows and columns of a convolution of one tap are the rows of a product; an elementwise kernel over a shape is one over
  * a vector. Lowering writes a loop for each dimension of a value, and fusing needs it so; what chooses schedules asks for products.
@@ -9,11 +9,12 @@
 #include "ir/kernel/kernel.h"
 
 /* The same kernel, in which
- *   - dimensions of one element are gone from buffers, and loops of one turn around others of their kind,
- *   - a loop and the one that alone is in it, both of one kind and of constant extents, are one where every buffer that moves with one of
- *     them moves with both, by neighbouring dimensions that the inner one fills; these are one dimension then.
- * The values stored, the order of sums, buffers, their order and numbers of elements, sizes and name stay. `k` itself where it has nothing
- * of that, or is scheduled.
+ *   - dimensions of one element are gone from buffers, and so are loops of one turn directly around another loop of their kind,
+ *   - two loops of constant extents, both par or both red, the inner one the only statement of the outer, become one where every buffer
+ *     that is indexed by either is indexed by both, by each variable as it is, in adjacent dimensions of which the inner loop covers the
+ *     second; these become one dimension. Neither variable may be used otherwise.
+ * The values stored, the order of sums, buffers, their order and numbers of elements, sizes and name stay. `k` itself where there is
+ * nothing of that, or where it is scheduled.
  * Owner: the arena. */
 struct kernel *kernel_collapse(struct kernel *k, struct arena *arena);
 
