@@ -131,7 +131,7 @@ static const struct result {
   const char *kernel, *steps, *text;
 } results[] = {
   {product,
-   "name i0 i1 i2 -> m n k; fma; split n 32 -> no ni; order no m ni; split m 4 -> mo mi tail cut 2 1; "
+   "name i0 i1 i2 -> m n k; fma; fma; split n 32 -> no ni; order no m ni; split m 4 -> mo mi tail cut 2 1; "
    "sink mi ni under k in register; fetch b at k ahead 16; run no tasks; run mi unroll; run ni lanes",
    "kernel product(in a: f32[6,1024], in b: f32[1024,2000], in c: f32[2000], out d: f32[6,2000]) {\n"
    "  par no < 63 tasks {\n"
@@ -549,7 +549,7 @@ static const struct refusal {
   const char *kernel, *steps, *why;
 } refusals[] = {
   {product, "run i3 tasks", "step 1, run i3 tasks: there is no loop i3"},
-  {product, "fma; fma", "step 2, fma: there is no sum of products"},
+  {open_map, "fma", "step 1, fma: there is no sum of products"},
   {product, "run i2 lanes 1024", "not par"},
   {product, "run i2 tasks", "not par"},
   {product, "run i1 lanes", "into lanes"},
