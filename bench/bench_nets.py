@@ -31,8 +31,8 @@ def image(*shape):
 # Each function gives what a step minimises, or, of a net that only infers, the mean of its outputs' squares.
 def application(name, classes=10, **options):
     def build(tf, keras, x):
-        net = getattr(keras.applications, name)(weights=None, include_top=True, classes=classes, input_tensor=x, classifier_activation=None,
-                                                **options)
+        net = getattr(keras.applications, name)(weights=None, include_top=True, classes=classes,
+                                                input_tensor=keras.layers.Input(tensor=x), classifier_activation=None, **options)
         return tf.reduce_mean(tf.square(net.output))
     return build
 
@@ -115,8 +115,9 @@ def block_lstm(tf, keras, x):
     w = tf.get_variable("w", [2 * n, 4 * n], initializer=tf.random_normal_initializer(stddev=0.05))
     zero = tf.zeros([x.shape[0], n])
     turns = tf.constant(int(x.shape[1]), tf.int64)
-    out = gen_rnn_ops.block_lstm(seq_len_max=turns, x=tf.transpose(x, [1, 0, 2]), cs_prev=zero, h_prev=zero, w=w, wci=tf.zeros([n]), wcf=tf.zeros([n]),
-                                 wco=tf.zeros([n]), b=tf.zeros([4 * n]))
+    peephole = tf.zeros([n])
+    out = gen_rnn_ops.block_lstm(seq_len_max=turns, x=tf.transpose(x, [1, 0, 2]), cs_prev=zero, h_prev=zero, w=w, wci=peephole,
+                                 wcf=peephole, wco=peephole, b=tf.zeros([4 * n]))
     return tf.reduce_mean(tf.square(out.h))
 
 
