@@ -226,9 +226,9 @@ static enum filter_place place_of(const struct conv *v, int64_t vectors) {
 }
 static double tile_cycles(const struct conv *v, int64_t rows, const struct form *f) {
   const struct machine *machine = v->n->machine;
-  const struct contraction_axis *columns = &v->c->axes[v->columns], *taps = &v->c->axes[v->taps];
   if (!v->is_by_channel)
     return conv_tile_cycles(machine, rows, f->vectors, v->terms, f->is_staged ? FILTER_COPIED : place_of(v, f->vectors));
+  const struct contraction_axis *columns = &v->c->axes[v->columns], *taps = &v->c->axes[v->taps]; /* there are taps: it is under a test */
   double apart = taps->stride[0] ? fabs((double)columns->stride[0] / (double)taps->stride[0]) : 1;
   return depthwise_tile_cycles(machine, rows, f->vectors, v->terms, (double)taps->extent, apart);
 }
