@@ -143,7 +143,8 @@ static const struct choice_case cases[] = {
    "split m 8 -> ms mi; split ms 8 -> mt mo; split mt 16 -> mc mb; order mc no mb mo nj mi ni; stage b at no by nj k ni"},
   {"columns that lie apart, many rows", TRANSPOSED("256", "64", "128"), "x86-64-v4", NULL},
   {"columns that lie apart, rows that fill no vector", TRANSPOSED("17", "256", "512"), "x86-64-v4",
-   "stage b at no by nj k ni -> pj pk pi; split pk 16 -> pq pr; split pi 16 -> ps pt; order pj ps pq pt pr; fetch b at pq ahead 2; split m 8"},
+   "stage b at no by nj k ni -> pj pk pi; split pk 16 -> pq pr; split pi 16 -> ps pt; order pj ps pq pt pr; fetch b at pq ahead 2; "
+   "split m 8"},
   {"by two vectors of rows, 16 registers", TRANSPOSED("32", "1024", "1024"), "x86-64-v3",
    "split m 16 -> mo mi; split n 516 -> no nc; order mo no nc mi; stage a at no by k mi -> kp mp; split mp 8 -> mq mr"},
   {"many columns, 16 registers: blocks whose panels stay in the first cache", PRODUCT("256", "2048", "2048", ""), "x86-64-v3",

@@ -20,13 +20,15 @@ static const struct collapse_case cases[] = {
    "kernel k(in a: f32[2,3,4], out b: f32[2,3,4]) { par i0 < 2 { par i1 < 3 { par i2 < 4 { b[i0,i1,i2] = mul(a[i0,i1,i2], 2:f32) } } } }",
    "kernel k(in a: f32[24], out b: f32[24]) { par i0 < 24 { b[i0] = mul(a[i0], 2:f32) } }"},
   {"a convolution of one tap is a product",
-   "kernel k(in a: f32[2,3,3,5], in b: f32[1,1,5,4], in c: f32[4], in d: f32[2,3,3,4], out e: f32[2,3,3,4]) { par i0 < 2 { par i1 < 3 { par "
+   "kernel k(in a: f32[2,3,3,5], in b: f32[1,1,5,4], in c: f32[4], in d: f32[2,3,3,4], out e: f32[2,3,3,4]) { par i0 < 2 { par i1 < "
+   "3 { par "
    "i2 < 3 { par i3 < 4 { var v0: f32 = 0:f32 red i4 < 1 { red i5 < 1 { red i6 < 5 { v0 = add(v0, mul(a[i0,add(i1, i4),add(i2, i5),i6], "
    "b[i4,i5,i6,i3])) } } } e[i0,i1,i2,i3] = add(add(v0, c[i3]), d[i0,i1,i2,i3]) } } } } }",
    "kernel k(in a: f32[18,5], in b: f32[5,4], in c: f32[4], in d: f32[18,4], out e: f32[18,4]) { par i0 < 18 { par i1 < 4 { var v0: f32 = "
    "0:f32 red i2 < 5 { v0 = add(v0, mul(a[i0,i2], b[i2,i1])) } e[i0,i1] = add(add(v0, c[i1]), d[i0,i1]) } } }"},
   {"its filter's gradient is one, too: sums keep their order",
-   "kernel k(in a: f32[2,3,3,5], in b: f32[2,3,3,4], out c: f32[1,1,5,4]) { par i0 < 1 { par i1 < 1 { par i2 < 5 { par i3 < 4 { var v0: f32 "
+   "kernel k(in a: f32[2,3,3,5], in b: f32[2,3,3,4], out c: f32[1,1,5,4]) { par i0 < 1 { par i1 < 1 { par i2 < 5 { par i3 < 4 { var "
+   "v0: f32 "
    "= 0:f32 red i4 < 2 { red i5 < 3 { red i6 < 3 { v0 = add(v0, mul(a[i4,add(i5, i0),add(i6, i1),i2], b[i4,i5,i6,i3])) } } } "
    "c[i0,i1,i2,i3] = v0 } } } } }",
    "kernel k(in a: f32[18,5], in b: f32[18,4], out c: f32[5,4]) { par i0 < 5 { par i1 < 4 { var v0: f32 = 0:f32 red i2 < 18 { v0 = add(v0, "
@@ -54,9 +56,11 @@ static const struct collapse_case cases[] = {
    "{ c[i2,i3] = b[i3,i2] } } }",
    NULL},
   {"several sums of one row",
-   "kernel k(in a: f32[2,3,4], out b: f32[2,3]) { par i0 < 2 { par i1 < 3 { var v0: f32 = -inf:f32 red i2 < 4 { v0 = max(v0, a[i0,i1,i2]) } "
+   "kernel k(in a: f32[2,3,4], out b: f32[2,3]) { par i0 < 2 { par i1 < 3 { var v0: f32 = -inf:f32 red i2 < 4 { v0 = max(v0, "
+   "a[i0,i1,i2]) } "
    "var v1: f32 = 0:f32 red i3 < 4 { v1 = add(v1, sub(a[i0,i1,i3], v0)) } b[i0,i1] = v1 } } }",
-   "kernel k(in a: f32[6,4], out b: f32[6]) { par i0 < 6 { var v0: f32 = -inf:f32 red i1 < 4 { v0 = max(v0, a[i0,i1]) } var v1: f32 = 0:f32 "
+   "kernel k(in a: f32[6,4], out b: f32[6]) { par i0 < 6 { var v0: f32 = -inf:f32 red i1 < 4 { v0 = max(v0, a[i0,i1]) } var v1: f32 "
+   "= 0:f32 "
    "red i2 < 4 { v1 = add(v1, sub(a[i0,i2], v0)) } b[i0] = v1 } }"},
   {"loops of different kinds are not one",
    "kernel k(in a: f32[2,3], out b: f32[2]) { par i0 < 2 { var v0: f32 = 0:f32 red i1 < 3 { v0 = add(v0, a[i0,i1]) } b[i0] = v0 } }", NULL},
@@ -65,7 +69,8 @@ static const struct collapse_case cases[] = {
    "kernel k(in a: f32[n0,12], out b: f32[n0,12]) sizes 1 { par i0 < n0 { par i1 < 12 { b[i0,i1] = a[i0,i1] } } }"},
   {"sizes of what is not loaded stay, too", "kernel k(in a: f32[n0,n0,3], out b: f32[n0]) sizes 1 { par i0 < n0 { b[i0] = 1:f32 } }", NULL},
   {"dimensions of one element are gone",
-   "kernel k(in a: f32[3,1,4], in b: f32[1,1,4], out c: f32[3,1,4]) { par i0 < 3 { par i1 < 1 { par i2 < 4 { c[i0,i1,i2] = add(a[i0,i1,i2], "
+   "kernel k(in a: f32[3,1,4], in b: f32[1,1,4], out c: f32[3,1,4]) { par i0 < 3 { par i1 < 1 { par i2 < 4 { c[i0,i1,i2] = "
+   "add(a[i0,i1,i2], "
    "b[0,i1,i2]) } } } }",
    "kernel k(in a: f32[3,4], in b: f32[4], out c: f32[3,4]) { par i0 < 3 { par i1 < 4 { c[i0,i1] = add(a[i0,i1], b[i1]) } } }"},
   {"also in what is gathered",
