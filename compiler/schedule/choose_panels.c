@@ -3,6 +3,8 @@
  *
  * A task is a panel and a block of rows. Panels are outermost where they come from beyond the second cache, so that each is read once by
  * all rows; else the rows' factor stays in the first cache, and panels go by. */
+#include <math.h>
+
 #include "compiler/schedule/axis_words.h"
 
 #define ROWS_USUAL 64  /* where their number is open */
@@ -66,21 +68,22 @@ static void find_sizes(struct paneled *p) {
   }
   w->bytes = (double)dtype_size(c->dtype);
   w->lanes = (double)p->n->machine->vector_bytes / w->bytes;
+  w->rows_apart = p->rows < 0 ? 0 : fabs((double)c->axes[p->rows].stride[0]) * w->bytes;
 }
 
 /* ---- tiles ---- */
 
-/* As many rows as registers hold sums of; of a known number fewer, where what is left costs less then. */
+/* As many rows as registers hold sums of; fewer where the first cache loses those, or where what is left of a known number costs less. */
 static void find_tile(struct paneled *p) {
   int64_t lanes = (int64_t)p->work.lanes, registers = p->n->machine->registers, m = p->rows < 0 ? 1 : p->c->axes[p->rows].extent;
   for (p->vectors = VECTORS_MAX; p->width % (p->vectors * lanes);)
     p->vectors--;
   int64_t most = (registers - p->vectors - 1) / p->vectors, best = most = most < HEIGHT_MAX ? most : HEIGHT_MAX;
   struct product_work w = p->work;
-  w.m = (double)m;
-  double least = 0;
-  for (int64_t rows = m < 0 ? 0 : best < m ? best : m; rows * 2 > most || (rows && rows == m); rows--) {
-    double cycles = product_panel_cycles(p->n->machine, &w, rows, p->vectors);
+  double least = 0; /* for a row */
+  for (int64_t rows = m < 0 || best < m ? best : m; rows * 2 > most || (rows && rows == m); rows--) {
+    w.m = (double)(m < 0 ? rows : m);
+    double cycles = product_panel_cycles(p->n->machine, &w, rows, p->vectors) / w.m;
     if (least == 0 || cycles * ROWS_GAIN < least) {
       least = cycles;
       best = rows;

@@ -220,7 +220,8 @@ double product_block_cycles(const struct machine *machine, const struct product_
 /* Of the peak, from all caches: a panel is one stream. */
 #define PANELS_SHARE 0.97
 #define PANELS_FULL_SHARE 0.91 /* where sums, vectors and a row's element fill all registers, */
-#define PANELS_LOADS 2         /* in a cycle */
+#define PANELS_LOADS 1.87      /* in a cycle */
+#define PANELS_ROW_MISSED 1.3  /* cycles of a row's element that the first cache has lost */
 #define PACK_CYCLES 0.6        /* an element that is packed ahead, */
 #define PACK_FAR_CYCLES 2.5    /* a far one */
 #define PANELS_LATENCY 4       /* cycles until a sum can be added to again: few rows wait for it, */
@@ -232,10 +233,15 @@ static double panel_share(const struct machine *machine, double rows, double vec
     return rates_of(machine)->block_share;
   return rows * vectors + vectors + 1 >= machine->registers ? PANELS_FULL_SHARE : PANELS_SHARE;
 }
+/* Rows of a multiple of 1 KB or so find few sets of the first cache: whether a tile's are more than it keeps a line of. */
+static bool rows_fall_out(const struct product_work *w, double rows) {
+  int64_t stride = (int64_t)w->rows_apart, apart = stride & -stride; /* the greatest power of two in it */
+  return apart >= LINE_BYTES && rows > (double)CACHE_WAYS * PAGE_BYTES / (double)(apart < PAGE_BYTES ? apart : PAGE_BYTES);
+}
 static double panel_tile_cycles(const struct machine *machine, const struct product_work *w, double rows, double vectors) {
   double step = rows * vectors / (machine->fma_rate * panel_share(machine, rows, vectors)), loads = (rows + vectors) / PANELS_LOADS;
   double bytes = vectors * w->lanes * w->bytes, least = PANELS_LATENCY;
-  step = step > loads ? step : loads;
+  step = (step > loads ? step : loads) + (rows_fall_out(w, rows) ? rows * PANELS_ROW_MISSED : 0);
   if (bytes * w->k > (double)machine->bytes[LEVEL_L1] / 2)
     least = bytes / (machine->bandwidth[LEVEL_L2] * PANELS_L2_SHARE);
   return rows > 0 ? w->k * (step > least ? step : least) + TILE_CYCLES + rows * vectors * STORE_CYCLES : 0;

@@ -67,6 +67,7 @@ struct product_work {
   double lanes;       /* of a vector */
   double bytes;       /* of an element */
   double stride;      /* bytes between the second factor's elements of neighbouring terms */
+  double rows_apart;  /* bytes between the first factor's rows; 0: not known */
   bool is_transposed; /* the first factor's do not lie side by side */
 };
 /* Rows by vectors of sums that stay in registers. */

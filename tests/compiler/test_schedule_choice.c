@@ -29,6 +29,12 @@ struct choice_case {
   "kernel k(in a: f32[64,64,64], in b: f32[64,64,64], out c: f32[64,64,64]) { par i0 < 64 { par i1 < 64 { par i2 < 64 { " \
   "var v0: f32 = 0:f32 red i3 < 64 { v0 = add(v0, mul(a[i0,i1,i3], b[i0,i3,i2])) } c[i0,i1,i2] = v0 } } } }"
 
+/* the second factor in panels of `width` columns */
+#define PANELED(rows, depth, panels, width, sizes)                                                                             \
+  "kernel k(in a: f32[" rows "," depth "], in b: f32[" panels "," depth "," width "], out c: f32[" rows ",256])" sizes         \
+  " { par i0 < " rows " { par i1 < 256 { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i0,i2], b[floordiv(i1, " \
+  width "),i2,floormod(i1, " width ")])) } c[i0,i1] = v0 } } }"
+
 /* 3 x 3, or `taps` of one channel; the image is padded before, its columns and channels are one dimension */
 #define FILTER(taps, rows, columns, images, high, wide, padded, line, pixel)                                                           \
   "kernel k(in a: f32[" images "," padded "," line "], in b: f32[" images "," high "," wide "," columns "], out c: f32[" taps "," rows \
@@ -150,6 +156,11 @@ static const struct choice_case cases[] = {
   {"many columns, 16 registers: blocks whose panels stay in the first cache", PRODUCT("256", "2048", "2048", ""), "x86-64-v3",
    "split n 24 -> ns ni; split ns 8 -> no nj; split m 4 -> mo mi; order no mo nj mi ni; split k 256 -> kb kk"},
   {"rows that lie apart, 16 registers", ACROSS("2048", "256", "2056"), "x86-64-v3", "stage a at mb by mo k mi -> qo qk qi"},
+  {"panels", PANELED("36", "1000", "16", "16", ""), "x86-64-v3", "split n 16 -> no ni; order no m ni; split m 6 -> mo mi; sink"},
+  {"panels, as many rows as registers hold", PANELED("36", "1000", "8", "32", ""), "znver4", "split m 12 -> mo mi; sink"},
+  {"panels, rows of whole pages: no more than the first cache has ways", PANELED("36", "1024", "8", "32", ""), "znver4",
+   "split m 8 -> mo mi tail cut 4; sink"},
+  {"the same of an open number", PANELED("n0", "1024", "8", "32", " sizes 1"), "znver4", "split m 8 -> mo mi tail cut 4 2 1; sink"},
   {"batched", BATCHED, "x86-64-v4", "run ba no tasks"},
   {"batched, 16 registers", BATCHED, "x86-64-v3", "split n 16 -> no ni; order ba no m ni; split m 6 -> mo mi tail cut 4 2 1"},
   {"a filter, by blocks of image rows", FILTER("3", "96", "32", "2", "16", "16", "18", "576", "32"), "x86-64-v4",
