@@ -19,10 +19,11 @@
 
 struct bench_case {
   const char *form; /* "nn", "nt", "tn": which factors of c[m,n] = a[m,k] * b[k,n] are transposed; "cv": a convolution; "dw": its filter's;
-                      "pv", "ps": one of a padded image, of stride 1 and 2 */
+                      "pv", "ps": one of a padded image, of stride 1 and 2;
+                      "pn": "nn" with its second factor in panels */
   int64_t m, k, n;  /* others than products: pixels of a side of the result, channels in and out */
   int64_t batch;    /* products: how many; others: images */
-  int64_t taps;     /* of a side */
+  int64_t taps;     /* of a side; "pn": columns of a panel */
 };
 static const struct bench_case cases[] = {
   {"nn", 1, 784, 128, 1, 0},     {"nn", 1, 1024, 10, 1, 0},     {"nn", 1, 256, 1024, 1, 0},    {"nn", 1, 1024, 1024, 1, 0},
@@ -53,7 +54,10 @@ static const struct bench_case cases[] = {
   {"pv", 147, 32, 32, 1, 3},     {"ps", 28, 128, 128, 2, 3},    {"ps", 17, 288, 384, 2, 3},    {"ps", 28, 256, 512, 2, 1},
   {"ps", 14, 512, 1024, 2, 1},   {"ps", 7, 1024, 2048, 2, 1},   {"ps", 14, 256, 512, 1, 1},    {"nn", 6272, 64, 256, 1, 0},
   {"nn", 6272, 256, 64, 1, 0},   {"nn", 1568, 128, 512, 1, 0},  {"nn", 392, 1024, 256, 1, 0},  {"nn", 98, 2048, 512, 1, 0},
-  {"nn", 49, 512, 2048, 1, 0},   {"nn", 8, 2048, 512, 1, 0},
+  {"nn", 49, 512, 2048, 1, 0},   {"nn", 8, 2048, 512, 1, 0},    {"pn", 8, 1024, 1024, 1, 16},  {"pn", 8, 1024, 1024, 1, 32},
+  {"pn", 32, 1024, 1024, 1, 8},  {"pn", 32, 1024, 1024, 1, 16}, {"pn", 32, 1024, 1024, 1, 24}, {"pn", 32, 1024, 1024, 1, 32},
+  {"pn", 32, 1000, 1024, 1, 16}, {"pn", 64, 2048, 1024, 1, 24}, {"pn", 64, 2048, 1024, 1, 32}, {"pn", 64, 128, 512, 1, 16},
+  {"pn", 64, 128, 512, 1, 32},   {"pn", 25, 256, 512, 1, 32},   {"pn", 196, 256, 1024, 1, 16}, {"pn", 196, 256, 1024, 1, 32},
 };
 #define CASES (sizeof cases / sizeof *cases)
 
@@ -66,6 +70,15 @@ static char *product_text(struct arena *arena, const struct bench_case *c) {
     "%lld { par i2 < %lld { var v0: f32 = 0:f32 red i3 < %lld { v0 = add(v0, mul(a[i0,%s], b[i0,%s])) } c[i0,i1,i2] = v0 } } } }",
     D(c->batch), D(ta ? c->k : c->m), D(ta ? c->m : c->k), D(c->batch), D(tb ? c->n : c->k), D(tb ? c->k : c->n), D(c->batch), D(c->m),
     D(c->n), D(c->batch), D(c->m), D(c->n), D(c->k), ta ? "i3,i1" : "i1,i3", tb ? "i2,i3" : "i3,i2");
+}
+static bool is_paneled(const struct bench_case *c) { return strcmp(c->form, "pn") == 0; }
+static char *paneled_text(struct arena *arena, const struct bench_case *c) {
+  long long width = c->taps, panels = (c->n + c->taps - 1) / c->taps;
+  return arena_printf(arena,
+                      "kernel k(in a: f32[%lld,%lld], in b: f32[%lld,%lld,%lld], out c: f32[%lld,%lld]) { par i0 < %lld { par i1 < %lld { "
+                      "var v0: f32 = 0:f32 red i2 < %lld { v0 = add(v0, mul(a[i0,i2], b[floordiv(i1, %lld),i2,floormod(i1, %lld)])) } "
+                      "c[i0,i1] = v0 } } }",
+                      D(c->m), D(c->k), panels, D(c->k), width, D(c->m), D(c->n), D(c->m), D(c->n), D(c->k), width, width);
 }
 /* Of a convolution: the rows and columns that a tap meets are those inside of the image. */
 static char *filter_text(struct arena *arena, const struct bench_case *c) {
@@ -109,9 +122,9 @@ static char *padded_text(struct arena *arena, const struct bench_case *c) {
     D(c->batch), D(side), D(side), D(c->k), D(c->taps), D(c->taps), D(c->k), D(c->n), D(c->batch), D(c->m), D(c->m), D(c->n), D(c->batch),
     D(c->m), D(c->m), D(c->n), D(c->taps), D(c->taps), D(c->k), D(stride_of(c)), D(stride_of(c)));
 }
-static bool is_padded(const struct bench_case *c) { return c->form[0] == 'p'; }
+static bool is_padded(const struct bench_case *c) { return c->form[0] == 'p' && !is_paneled(c); }
 static bool is_filter(const struct bench_case *c) { return c->form[0] == 'd'; }
-static bool is_conv(const struct bench_case *c) { return c->taps > 0; }
+static bool is_conv(const struct bench_case *c) { return c->taps > 0 && !is_paneled(c); }
 static double case_flops(const struct bench_case *c) {
   double product = 2.0 * (double)(c->m * c->k * c->n) * (double)c->batch;
   int64_t pad = is_padded(c) ? 0 : (c->taps - 1) / 2, inside = c->m * c->taps - pad * (pad + 1); /* taps inside, of a row of outputs */
@@ -119,7 +132,9 @@ static double case_flops(const struct bench_case *c) {
 }
 static const char *case_name(struct arena *arena, const struct bench_case *c) {
   const char *batch = c->batch > 1 ? arena_printf(arena, "%lldx", D(c->batch)) : "";
-  const char *taps = c->taps ? arena_printf(arena, " %lldx%lld", D(c->taps), D(c->taps)) : "";
+  const char *taps = is_conv(c)    ? arena_printf(arena, " %lldx%lld", D(c->taps), D(c->taps))
+                   : is_paneled(c) ? arena_printf(arena, " by %lld", D(c->taps))
+                                   : "";
   return arena_printf(arena, "%s %s%lldx%lldx%lld%s", c->form, batch, D(c->m), D(c->k), D(c->n), taps);
 }
 
@@ -179,10 +194,11 @@ static double bench_case(const struct bench_case *c, double peak, bool verbose) 
   struct kernel *k;
   runs all = {0};
   arena_init(&arena);
-  const char *text = is_filter(c) ? filter_text(&arena, c)
-                   : is_padded(c) ? padded_text(&arena, c)
-                   : is_conv(c)   ? conv_text(&arena, c)
-                                  : product_text(&arena, c);
+  const char *text = is_filter(c)  ? filter_text(&arena, c)
+                   : is_padded(c)  ? padded_text(&arena, c)
+                   : is_paneled(c) ? paneled_text(&arena, c)
+                   : is_conv(c)    ? conv_text(&arena, c)
+                                   : product_text(&arena, c);
   if (kernel_parse(text, &arena, &k) != OK || !time_runs(&arena, kernel_collapse(k, &arena), &all)) {
     fprintf(stderr, "%s\n%s\n", text, status_text());
     return -1;

@@ -7,13 +7,13 @@
 
 #include "compiler/schedule/axis_words.h"
 
-#define ROWS_USUAL 64  /* where their number is open */
-#define TERMS_USUAL 64 /* and of any other axis */
-#define HEIGHT_MAX 12  /* rows of a tile: more gain nothing, and leave registers to nothing else */
-#define ROWS_GAIN 1.03 /* for which a tile of fewer rows is taken */
-#define BLOCK_MIN 96   /* rows of a block, */
-#define BLOCK_MAX 480  /* whose part of the first factor stays in the second cache */
-#define BLOCK_FEW 48   /* where there are few panels */
+#define ROWS_USUAL 64   /* where their number is open */
+#define TERMS_USUAL 64  /* and of any other axis */
+#define HEIGHT_MAX 12   /* rows of a tile: more gain nothing, and leave registers to nothing else */
+#define FEWER_ROWS 1.03 /* of what a tile of fewer rows is expected to take: it must gain that */
+#define BLOCK_MIN 96    /* rows of a block, */
+#define BLOCK_MAX 480   /* whose part of the first factor stays in the second cache */
+#define BLOCK_FEW 48    /* where there are few panels */
 #define TASKS_MIN 16
 #define VECTORS_MAX 3 /* of a tile: panels of more are cut */
 
@@ -73,24 +73,6 @@ static void find_sizes(struct paneled *p) {
 
 /* ---- tiles ---- */
 
-/* As many rows as registers hold sums of; fewer where the first cache loses those, or where what is left of a known number costs less. */
-static void find_tile(struct paneled *p) {
-  int64_t lanes = (int64_t)p->work.lanes, registers = p->n->machine->registers, m = p->rows < 0 ? 1 : p->c->axes[p->rows].extent;
-  for (p->vectors = VECTORS_MAX; p->width % (p->vectors * lanes);)
-    p->vectors--;
-  int64_t most = (registers - p->vectors - 1) / p->vectors, best = most = most < HEIGHT_MAX ? most : HEIGHT_MAX;
-  struct product_work w = p->work;
-  double least = 0; /* for a row */
-  for (int64_t rows = m < 0 || best < m ? best : m; rows * 2 > most || (rows && rows == m); rows--) {
-    w.m = (double)(m < 0 ? rows : m);
-    double cycles = product_panel_cycles(p->n->machine, &w, rows, p->vectors) / w.m;
-    if (least == 0 || cycles * ROWS_GAIN < least) {
-      least = cycles;
-      best = rows;
-    }
-  }
-  p->height = best;
-}
 static int64_t panel_count(const struct paneled *p) { return divide_up((int64_t)p->work.width, p->width); }
 /* Rows whose part of the first factor takes half of the second cache; fewer where tasks would be too few. */
 static void find_block(struct paneled *p) {
@@ -152,6 +134,19 @@ static const char *steps_text(struct paneled *p) {
   return arena_printf(a, p->rows < 0 ? "%s; run %si lanes" : "%s; run%s unroll; run %si lanes", text, p->rows < 0 ? n : rows, n);
 }
 
+/* A tile of as many rows as registers hold sums of; and of fewer, where the first cache loses those, or where what is left of a known
+ * number costs less. */
+static void propose_tiles(struct paneled *p, struct candidates *out) {
+  int64_t m = p->rows < 0 ? 1 : p->c->axes[p->rows].extent, most = (p->n->machine->registers - p->vectors - 1) / p->vectors;
+  most = most < HEIGHT_MAX ? most : HEIGHT_MAX;
+  int64_t tallest = m < 0 || most < m ? most : m;
+  for (p->height = tallest; p->height * 2 > most || p->height == tallest; p->height--) {
+    double cycles = product_panel_cycles(p->n->machine, &p->work, p->height, p->vectors, m < 0);
+    find_block(p);
+    vec_push(&out->items, ((struct candidate){.steps = steps_text(p), .cycles = p->height == tallest ? cycles : cycles * FEWER_ROWS}));
+  }
+}
+
 bool propose_panels(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct paneled p = {.n = n, .c = c};
   if (!is_in_panels(&p))
@@ -160,10 +155,9 @@ bool propose_panels(const struct nest *n, const struct contraction *c, struct ca
   out->items.items[0].cycles = p.work.batch * p.work.m * p.work.k * p.work.width; /* element by element */
   if (!n->machine->has_fma || p.width % (int64_t)p.work.lanes)
     return true;
-  find_tile(&p);
-  find_block(&p);
-  vec_push(&out->items,
-           ((struct candidate){.steps = steps_text(&p), .cycles = product_panel_cycles(n->machine, &p.work, p.height, p.vectors)}));
+  for (p.vectors = VECTORS_MAX; p.width % (p.vectors * (int64_t)p.work.lanes);)
+    p.vectors--;
+  propose_tiles(&p, out);
   return true;
 }
 

@@ -246,8 +246,8 @@ static double panel_tile_cycles(const struct machine *machine, const struct prod
     least = bytes / (machine->bandwidth[LEVEL_L2] * PANELS_L2_SHARE);
   return rows > 0 ? w->k * (step > least ? step : least) + TILE_CYCLES + rows * vectors * STORE_CYCLES : 0;
 }
-double product_panel_cycles(const struct machine *machine, const struct product_work *w, int64_t rows, int64_t vectors) {
-  double tiles = (double)((int64_t)w->m / rows), rest = w->m - tiles * (double)rows;
+double product_panel_cycles(const struct machine *machine, const struct product_work *w, int64_t rows, int64_t vectors, bool is_open) {
+  double tiles = is_open ? w->m / (double)rows : (double)((int64_t)w->m / rows), rest = w->m - tiles * (double)rows;
   double strips = divide_up(w->width, (double)vectors * w->lanes), whole = panel_tile_cycles(machine, w, (double)rows, (double)vectors);
   double cycles = tiles * whole + panel_tile_cycles(machine, w, rest, (double)vectors);
   double bytes = w->k * (double)vectors * w->lanes * w->bytes;

@@ -91,8 +91,8 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
 /* A far second factor read as it lies, a few of its rows at a time, while the sums of all columns wait in the first cache. */
 double product_stream_cycles(const struct machine *machine, const struct product_work *work, int64_t vectors);
 /* The second factor in panels: of so many vectors of columns all terms lie one behind the other. Tiles of so many rows, what is left is one
- * of its own; and what it costs to bring it there, once. */
-double product_panel_cycles(const struct machine *machine, const struct product_work *work, int64_t rows, int64_t vectors);
+ * of its own, unless their number is open; and what it costs to bring it there, once. */
+double product_panel_cycles(const struct machine *machine, const struct product_work *work, int64_t rows, int64_t vectors, bool is_open);
 double product_pack_cycles(const struct machine *machine, const struct product_work *work);
 /* The tile of this form; NULL: none was measured. */
 const struct tile *tile_of(const struct machine *machine, int rows, int vectors);

@@ -30,10 +30,10 @@ struct choice_case {
   "var v0: f32 = 0:f32 red i3 < 64 { v0 = add(v0, mul(a[i0,i1,i3], b[i0,i3,i2])) } c[i0,i1,i2] = v0 } } } }"
 
 /* the second factor in panels of `width` columns */
-#define PANELED(rows, depth, panels, width, sizes)                                                                             \
-  "kernel k(in a: f32[" rows "," depth "], in b: f32[" panels "," depth "," width "], out c: f32[" rows ",256])" sizes         \
-  " { par i0 < " rows " { par i1 < 256 { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i0,i2], b[floordiv(i1, " \
-  width "),i2,floormod(i1, " width ")])) } c[i0,i1] = v0 } } }"
+#define PANELED(rows, depth, panels, width, sizes)                                                                                         \
+  "kernel k(in a: f32[" rows "," depth "], in b: f32[" panels "," depth "," width "], out c: f32[" rows ",256])" sizes " { par i0 < " rows \
+  " { par i1 < 256 { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i0,i2], b[floordiv(i1, " width "),i2,floormod(i1, " width \
+  ")])) } c[i0,i1] = v0 } } }"
 
 /* 3 x 3, or `taps` of one channel; the image is padded before, its columns and channels are one dimension */
 #define FILTER(taps, rows, columns, images, high, wide, padded, line, pixel)                                                           \
@@ -160,7 +160,7 @@ static const struct choice_case cases[] = {
   {"panels, as many rows as registers hold", PANELED("36", "1000", "8", "32", ""), "znver4", "split m 12 -> mo mi; sink"},
   {"panels, rows of whole pages: no more than the first cache has ways", PANELED("36", "1024", "8", "32", ""), "znver4",
    "split m 8 -> mo mi tail cut 4; sink"},
-  {"the same of an open number", PANELED("n0", "1024", "8", "32", " sizes 1"), "znver4", "split m 8 -> mo mi tail cut 4 2 1; sink"},
+  {"the same of an open number", PANELED("n0", "1024", "8", "32", " sizes 1"), "znver4", "split ms 8 -> mo mi tail cut 4 2 1; sink"},
   {"batched", BATCHED, "x86-64-v4", "run ba no tasks"},
   {"batched, 16 registers", BATCHED, "x86-64-v3", "split n 16 -> no ni; order ba no m ni; split m 6 -> mo mi tail cut 4 2 1"},
   {"a filter, by blocks of image rows", FILTER("3", "96", "32", "2", "16", "16", "18", "576", "32"), "x86-64-v4",

@@ -11,14 +11,15 @@
 #include "tests/support/test.h"
 
 #define SEEDS 10000 /* of a scenario, as many as its share of SECONDS lets it run; TFC_SIMULATOR_SEEDS: so many, however long they take */
-#define SEEDS_LEAST 20
 #define SEEDS_OF_FAULT 200
 #ifdef __SANITIZE_ADDRESS__
 #define SECONDS \
   60.0 /* of processor time, for the seeds of all scenarios together; the sanitizers look at each code path, not at each seed */
+#define SEEDS_LEAST 5 /* of each scenario */
 #define IS_SANITIZED true
 #else
 #define SECONDS 90.0
+#define SEEDS_LEAST 20
 #define IS_SANITIZED false
 #endif
 
