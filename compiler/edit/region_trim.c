@@ -1,4 +1,5 @@
-/* region_trim.c: what regions take and do not use: captures of conds, variables of loops that only feed themselves. */
+/* region_trim.c: what regions take and do not use: captures of conds, variables of loops that only feed themselves; and arrays whose rows
+ * a loop makes for nobody. */
 #include "compiler/edit/region_trim.h"
 
 #include <stdlib.h>
@@ -24,14 +25,14 @@ static bool *mark_used(const struct flow *f) {
   return used;
 }
 
-/* live[i] where the region uses its parameter i: of a loop's body, for those of its results that are live. */
-static bool mark_params(struct flow *region, bool *live, bool is_body) {
+/* live[i] where the region uses its parameter i: for those of its results that are live, gives[]; NULL: all. */
+static bool mark_params(struct flow *region, bool *live, const bool *gives) {
   uint32_t count = region->results.count;
   value_id *all = malloc((count + 1) * sizeof *all);
   memcpy(all, region->results.items, count * sizeof *all);
   region->results.count = 0;
   for (uint32_t i = 0; i < count; i++)
-    if (!is_body || live[i])
+    if (!gives || gives[i])
       region->results.items[region->results.count++] = all[i];
   bool *used = mark_used(region), changed = false;
   memcpy(region->results.items, all, count * sizeof *all);
@@ -75,7 +76,7 @@ static bool trim_if(struct flow *f, struct flow_node *n) {
   uint32_t count = n->inputs.count - 1, before = count;
   bool *live = calloc(count + 1, 1);
   for (uint32_t r = 0; r < n->region_count; r++)
-    mark_params(n->branches[r], live, false);
+    mark_params(n->branches[r], live, NULL);
   for (uint32_t r = 0; r < n->region_count; r++)
     for (uint32_t i = 0; i < count; i++)
       live[i] |= gives_sizes(f, n->inputs.items[i + 1], n->branches[r], n->branches[r]->params.items[i]);
@@ -87,25 +88,48 @@ static bool trim_if(struct flow *f, struct flow_node *n) {
   return count < before;
 }
 
-static bool trim_while(struct flow *f, struct flow_node *n, const bool *used) {
-  struct flow *condition = n->branches[0], *body = n->branches[1];
-  uint32_t before = n->inputs.count, count = before - n->rows_in;
-  bool *live = calloc(count + n->rows_in + n->rows_out + 1, 1);
-  memset(live + count, 1, n->rows_in + n->rows_out);
-  for (uint32_t i = 0; i < count; i++)
+/* The arrays whose rows somebody takes. Where nobody takes any, one may be what says how long they are. */
+static void mark_rows(const struct flow *f, const struct flow_node *n, const bool *used, bool *rows) {
+  const value_id *arrays = n->outputs.items + loop_var_count(n);
+  bool any = false;
+  int64_t length;
+  for (uint32_t i = 0; i < n->rows_out; i++)
+    any |= rows[i] = used[arrays[i]];
+  if (n->rows_out && !any)
+    rows[0] = !dim_is_const(f->dims, dim_resolve(f->dims, f->values.items[arrays[0]].dims[0]), &length);
+}
+
+/* live: parameters of the body; gives: its results. */
+static void mark_loop(const struct flow *f, const struct flow_node *n, const bool *used, bool *live, bool *gives) {
+  const struct flow *body = n->branches[1];
+  uint32_t vars = loop_var_count(n);
+  memset(live + vars, 1, n->rows_in);
+  for (uint32_t i = 0; i < vars; i++)
     live[i] = used[n->outputs.items[i]] || gives_sizes(f, n->inputs.items[i], body, body->params.items[i]) ||
               gives_sizes(f, n->outputs.items[i], body, body->params.items[i]);
-  mark_params(condition, live, false);
-  while (mark_params(body, live, true))
-    ;
+  mark_rows(f, n, used, gives + vars);
+  mark_params(n->branches[0], live, NULL);
+  do
+    memcpy(gives, live, vars);
+  while (mark_params(n->branches[1], live, gives));
+}
+
+static bool trim_while(struct flow *f, struct flow_node *n, const bool *used) {
+  struct flow *condition = n->branches[0], *body = n->branches[1];
+  uint32_t before = n->inputs.count + n->outputs.count, vars = loop_var_count(n);
+  bool *live = calloc(n->inputs.count + 1, 1), *gives = calloc(n->outputs.count + 1, 1);
+  mark_loop(f, n, used, live, gives);
+  n->rows_out = 0;
+  for (uint32_t i = vars; i < n->outputs.count; i++)
+    n->rows_out += gives[i];
   keep_values(condition, condition->params.items, &condition->params.count, live);
   keep_values(body, body->params.items, &body->params.count, live);
-  keep_ids(body->results.items, &body->results.count, live);
-  keep_values(f, n->outputs.items, &n->outputs.count, live);
+  keep_ids(body->results.items, &body->results.count, gives);
+  keep_values(f, n->outputs.items, &n->outputs.count, gives);
   keep_ids(n->inputs.items, &n->inputs.count, live);
-  count = n->inputs.count;
   free(live);
-  return count < before;
+  free(gives);
+  return n->inputs.count + n->outputs.count < before;
 }
 
 /* Whether the regions take and give one for one what the node takes and gives. */

@@ -176,6 +176,15 @@ def loop_saves_v2():
         trained_loop()
 
 
+@case("loops", "--entry", "main: x, w -> h")
+def block_lstm():
+    """An op that is a loop; nobody takes six of the seven arrays that its turns make."""
+    x, w, state, gate = x_of(10, 8, 32), x_of(64, 128, name="w"), tf.zeros([8, 32]), tf.zeros([32])
+    cell = tf.raw_ops.BlockLSTM(seq_len_max=tf.constant(10, tf.int64), x=x, cs_prev=state, h_prev=state, w=w, wci=gate, wcf=gate, wco=gate,
+                                b=tf.zeros([128]))
+    tf.identity(cell.h, name="h")
+
+
 @case("lower", "--entry", "main: x, mask -> y")
 def boolean_mask():
     tf.identity(tf.boolean_mask(x_of(None, 3), x_of(None, name="mask", dtype=tf.bool)), name="y")

@@ -1,4 +1,4 @@
-/* flow_runner.h: for tests: runs a flow without regions and host calls, each kernel by the evaluator and by compiled code on
+/* flow_runner.h: for tests: runs a flow without branches and host calls, each kernel by the evaluator and by compiled code on
  * the same inputs. What goes on to the next node is the evaluator's, so that a difference is seen where it is made. */
 #ifndef TFC_TESTS_FLOW_RUNNER_H
 #define TFC_TESTS_FLOW_RUNNER_H
@@ -241,6 +241,122 @@ static inline enum flow_outcome flow_bind_node(struct flow_runner *r, const stru
   return FLOW_RAN;
 }
 
+/* ---- loops ---- */
+
+static inline enum flow_outcome flow_nodes_run(struct flow_runner *r);
+
+static inline size_t flow_row_bytes(const struct flow_tensor *array) {
+  size_t bytes = dtype_size(array->dtype);
+  for (int d = 1; d < array->rank; d++)
+    bytes *= (size_t)array->dims[d];
+  return bytes;
+}
+
+/* A region once, from `params`; its results are the caller's. */
+static inline enum flow_outcome flow_region_run(struct flow_runner *outer, const struct flow *region, const struct flow_node *n,
+                                                const struct flow_tensor *params, struct flow_tensor *results) {
+  struct flow_runner r = *outer;
+  uint32_t symbols = dims_symbol_count(region->dims);
+  enum flow_outcome outcome = FLOW_RAN;
+  r.flow = region;
+  r.values = calloc(region->values.count + 1, sizeof *r.values);
+  r.symbols = memcpy(calloc(symbols + 1, sizeof *r.symbols), outer->symbols, symbols * sizeof *r.symbols);
+  r.bound = memcpy(calloc(symbols + 1, 1), outer->bound, symbols);
+  for (uint32_t i = 0; i < region->params.count && outcome == FLOW_RAN; i++)
+    outcome = flow_take(&r, n, region->params.items[i], &params[i]);
+  if (outcome == FLOW_RAN)
+    outcome = flow_nodes_run(&r);
+  for (uint32_t i = 0; i < region->results.count && outcome == FLOW_RAN; i++)
+    results[i] = flow_tensor_copy(&r.values[region->results.items[i]]);
+  for (uint32_t v = 0; v < region->values.count; v++)
+    free(r.values[v].data);
+  free(r.values);
+  free(r.symbols);
+  free(r.bound);
+  outer->code = r.code;
+  memcpy(outer->what, r.what, sizeof outer->what);
+  return outcome;
+}
+
+struct flow_loop {
+  const struct flow_node *node;
+  uint32_t vars;
+  struct flow_tensor *state; /* the variables, then rows that this turn takes */
+  struct flow_tensor *next;  /* what it gives: variables, then rows */
+};
+
+/* The row of an array that turn `turn` has. */
+static inline void *flow_row(const struct flow_loop *l, const struct flow_tensor *array, int64_t turn) {
+  int64_t row = l->node->from_last ? array->dims[0] - 1 - turn : turn;
+  return row < 0 || row >= array->dims[0] ? NULL : (char *)array->data + (size_t)row * flow_row_bytes(array);
+}
+
+static inline enum flow_outcome flow_turn(struct flow_runner *r, struct flow_loop *l, int64_t turn) {
+  const struct flow_node *n = l->node;
+  for (uint32_t i = l->vars; i < n->inputs.count; i++) {
+    const struct flow_tensor *array = &r->values[n->inputs.items[i]];
+    struct flow_tensor row = {.dtype = array->dtype, .rank = array->rank - 1, .data = flow_row(l, array, turn)};
+    if (!row.data)
+      return flow_stop(r, FLOW_DIFFERS, n, "a loop takes more rows than there are");
+    memcpy(row.dims, array->dims + 1, (size_t)row.rank * sizeof *row.dims);
+    free(l->state[i].data);
+    l->state[i] = flow_tensor_copy(&row);
+  }
+  enum flow_outcome outcome = flow_region_run(r, n->branches[1], n, l->state, l->next);
+  for (uint32_t i = l->vars; i < n->outputs.count && outcome == FLOW_RAN; i++) {
+    const struct flow_tensor *array = &r->values[n->outputs.items[i]];
+    void *row = flow_row(l, array, turn);
+    if (!row)
+      outcome = flow_stop(r, FLOW_DIFFERS, n, "a loop makes more rows than there is room for");
+    else
+      memcpy(row, l->next[i].data, flow_row_bytes(array));
+  }
+  for (uint32_t i = 0; i < n->outputs.count; i++) {
+    struct flow_tensor *to = i < l->vars && outcome == FLOW_RAN ? &l->state[i] : NULL;
+    free(to ? to->data : l->next[i].data);
+    if (to)
+      *to = l->next[i];
+    l->next[i].data = NULL;
+  }
+  return outcome;
+}
+
+static inline enum flow_outcome flow_turns(struct flow_runner *r, struct flow_loop *l) {
+  const struct flow_node *n = l->node;
+  enum flow_outcome outcome = FLOW_RAN;
+  for (uint32_t i = 0; i < l->vars; i++)
+    l->state[i] = flow_tensor_copy(&r->values[n->inputs.items[i]]);
+  for (uint32_t i = l->vars; i < n->outputs.count; i++)
+    if (!flow_output(r, n->outputs.items[i]))
+      return flow_stop(r, FLOW_FOREIGN, n, "a loop that nobody knows the turns of");
+  for (int64_t turn = 0; outcome == FLOW_RAN; turn++) {
+    struct flow_tensor more = {0};
+    outcome = flow_region_run(r, n->branches[0], n, l->state, &more);
+    bool goes_on = outcome == FLOW_RAN && *(const bool *)more.data;
+    free(more.data);
+    if (!goes_on)
+      break;
+    outcome = flow_turn(r, l, turn);
+  }
+  for (uint32_t i = 0; i < l->vars && outcome == FLOW_RAN; i++)
+    outcome = flow_take(r, n, n->outputs.items[i], &l->state[i]);
+  return outcome;
+}
+
+static inline enum flow_outcome flow_while(struct flow_runner *r, const struct flow_node *n) {
+  struct flow_loop l = {.node = n, .vars = n->inputs.count - n->rows_in};
+  l.state = calloc(n->inputs.count + 1, sizeof *l.state);
+  l.next = calloc(n->outputs.count + 1, sizeof *l.next);
+  enum flow_outcome outcome = flow_turns(r, &l);
+  for (uint32_t i = 0; i < n->inputs.count; i++)
+    free(l.state[i].data);
+  free(l.state);
+  free(l.next);
+  return outcome;
+}
+
+/* ---- all nodes ---- */
+
 static inline enum flow_outcome flow_node_run(struct flow_runner *r, const struct flow_node *n) {
   value_id in = n->inputs.count ? n->inputs.items[0] : NO_VALUE, out = n->outputs.count ? n->outputs.items[0] : NO_VALUE;
   switch (n->op) {
@@ -249,6 +365,7 @@ static inline enum flow_outcome flow_node_run(struct flow_runner *r, const struc
   case FLOW_KERNEL: return flow_kernel(r, n);
   case FLOW_READ: return flow_take(r, n, out, &r->vars[n->var]);
   case FLOW_BIND: return flow_bind_node(r, n);
+  case FLOW_WHILE: return flow_while(r, n);
   case FLOW_NOOP: return FLOW_RAN;
   case FLOW_ASSIGN:
     free(r->vars[n->var].data);

@@ -119,6 +119,17 @@ static status build_specify(struct build *b, const struct row_case *c, bool fixe
   return OK;
 }
 
+static status flow_verify_kernels(const struct flow *f) {
+  for (flow_id id = 1; id < f->nodes.count; id++) {
+    const struct flow_node *n = f->nodes.items[id];
+    if (n && n->op == FLOW_KERNEL)
+      TRY(kernel_verify(n->kernel));
+    for (uint32_t i = 0; n && i < n->region_count; i++)
+      TRY(flow_verify_kernels(n->branches[i]));
+  }
+  return OK;
+}
+
 static status build_passes(struct build *b, const struct row_case *c, const struct subject *s, const int64_t *sizes) {
   const char *text = row_graph_text(c, s->fixed, sizes, NULL, 0);
   if (!text)
@@ -136,9 +147,7 @@ static status build_passes(struct build *b, const struct row_case *c, const stru
   if (s->fused)
     TRY(pass_fuse(b));
   for (uint32_t e = 0; e < b->entries.count; e++)
-    for (flow_id id = 1; id < b->entries.items[e].flow->nodes.count; id++)
-      if (b->entries.items[e].flow->nodes.items[id] && b->entries.items[e].flow->nodes.items[id]->op == FLOW_KERNEL)
-        TRY(kernel_verify(b->entries.items[e].flow->nodes.items[id]->kernel));
+    TRY(flow_verify_kernels(b->entries.items[e].flow));
   return OK;
 }
 
@@ -168,17 +177,18 @@ static uint32_t batch_find(const struct batch *b, uint64_t hash) {
   return UINT32_MAX;
 }
 
-static void batch_add_kernels(struct batch *batch, struct build *b) {
-  for (uint32_t e = 0; e < b->entries.count; e++)
-    for (flow_id id = 1; id < b->entries.items[e].flow->nodes.count; id++) {
-      const struct flow_node *n = b->entries.items[e].flow->nodes.items[id];
-      uint64_t hash = n && n->op == FLOW_KERNEL ? kernel_hash(n->kernel) : 0;
-      if (!hash || batch_find(batch, hash) != UINT32_MAX)
-        continue;
-      n->kernel->name = arena_printf(&b->arena, "k%u_%s", batch->kernels.count, n->kernel->name);
-      vec_push(&batch->kernels, n->kernel);
-      vec_push(&batch->hashes, hash);
-    }
+static void batch_add_kernels(struct batch *batch, struct arena *arena, const struct flow *f) {
+  for (flow_id id = 1; id < f->nodes.count; id++) {
+    const struct flow_node *n = f->nodes.items[id];
+    for (uint32_t i = 0; n && i < n->region_count; i++)
+      batch_add_kernels(batch, arena, n->branches[i]);
+    uint64_t hash = n && n->op == FLOW_KERNEL ? kernel_hash(n->kernel) : 0;
+    if (!hash || batch_find(batch, hash) != UINT32_MAX)
+      continue;
+    n->kernel->name = arena_printf(arena, "k%u_%s", batch->kernels.count, n->kernel->name);
+    vec_push(&batch->kernels, n->kernel);
+    vec_push(&batch->hashes, hash);
+  }
 }
 
 /* ---- running ---- */
@@ -488,8 +498,8 @@ static void form_add(struct batch *batch, const struct op_def *def, const struct
     count = row_case_make(&t->row, def, form, i, form_number, &t->arena);
     case_ways(t, i, *form->attrs == '~');
     for (uint32_t s = 0; s < t->subject_count; s++)
-      if (t->subjects[s].build)
-        batch_add_kernels(batch, t->subjects[s].build);
+      for (uint32_t e = 0; t->subjects[s].build && e < t->subjects[s].build->entries.count; e++)
+        batch_add_kernels(batch, &t->subjects[s].build->arena, t->subjects[s].build->entries.items[e].flow);
     vec_push(&batch->cases, t);
     total->cases++;
     if (batch->kernels.count >= BATCH_KERNELS)
