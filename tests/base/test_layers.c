@@ -45,7 +45,7 @@ static const struct layer ir_layers[] = {
   {"kernel", " contraction.h formula.h formula_words.h kernel.h kernel_eval.h kernel_uses.h "},
   {"flow", " flow.h "},
   {"schedule", " collapse.h cost.h machine.h schedule.h "},
-  {"lower", " host_call.h lower.h lower_frame.h lower_walk.h unsupported.h "},
+  {"lower", " host_call.h lower.h lower_frame.h lower_walk.h turns.h unsupported.h "},
   {"ops", " token_attrs.h "},
   {NULL, NULL},
 };
