@@ -346,11 +346,21 @@ void set_phase_loop(struct codegen *c, const struct phase *p, int loop, value in
     c->locals[p->chain[i]->local].at[0] = const_i64(c, 0);
   c->locals[local_of(p, loop)].at[0] = index;
 }
+/* Whether all ranges of the last loop are of whole vectors, as are tiles: then there is no code for what is left of one. */
+static bool rows_are_whole(struct codegen *c, const struct phase *p) {
+  int64_t n, width = 1;
+  for (int i = p->loops[p->loop_count - 1].first; i <= p->loops[p->loop_count - 1].last; i++) {
+    if (!expr_is_const(c->k, p->chain[i]->value, &n))
+      return false;
+    width = n > 0 && width % p->plan.lanes != 0 ? width * n : width;
+  }
+  return width % p->plan.lanes == 0 && phase_has_whole_tiles(p);
+}
 static void emit_row(struct codegen *c, const struct phase *p, value begin, value end) {
   int last = p->loop_count - 1;
   set_phase_loop(c, p, last, begin);
   if (p->has_lanes) {
-    emit_lane_loop(c, local_of(p, last), begin, end, p->inside, &p->plan, false);
+    emit_lane_loop(c, local_of(p, last), begin, end, p->inside, &p->plan, rows_are_whole(c, p));
     return;
   }
   struct counted_loop loop = loop_begin(c, begin, end, const_i64(c, 1));
