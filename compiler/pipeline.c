@@ -61,6 +61,7 @@ const struct pass passes[] = {
    layout_print},
   {"order", pass_order, FACT_PARTS, FACT_ORDER, 0, .after = "nodes have an order, and what must stay of a variable is a copy", order_verify,
    order_print},
+  {"families", pass_families, FACT_PARTS, 0, 0, .after = "kernels that differ in numbers which their code does not hang on are one"},
   {"share", pass_share, FACT_PARTS, 0, 0, .after = "no kernel is there in more than a few sizes"},
   {"schedule", pass_schedule, FACT_PARTS, 0, 0, .after = "kernels that gain by it are scheduled", scheduled_verify, scheduled_print},
   {"lanes", pass_lanes, FACT_ORDER, FACT_LANES, 0, .after = "what must come before what is known", lanes_verify, lanes_print},

@@ -27,6 +27,7 @@ status pass_collapse(struct build *b);      /* collapse.c: loops through the sam
 status pass_layout(struct build *b);        /* layout.c: constants and invariants in panels */
 status pass_order(struct build *build);     /* order.c: the order of nodes, snapshots, releases */
 status pass_schedule(struct build *build);  /* schedule.c: how kernels run on the CPU */
+status pass_families(struct build *b);      /* families.c: a few kernels that differ in numbers become one that is told them */
 status pass_share(struct build *build);     /* share.c: kernels in many sizes become one */
 status pass_lanes(struct build *build);     /* lanes.c: what must come before what */
 status pass_plan(struct build *build);      /* plan.c: where each value is, and how long */

@@ -66,15 +66,15 @@ static const char *cut_text(const struct taps *t, const char *loop, const int64_
   }
   return before == 0 ? "" : arena_printf(a, "; cut %s at%s ->%s", loop, at, made);
 }
-/* Rows of the gradient at the borders; blocks of columns there, and one that is smaller. */
-static const char *cuts_text(const struct taps *t, int64_t block) {
+/* Rows of the gradient at the borders, where a tile has all rows of taps; blocks of columns there, and one that is smaller. */
+static const char *cuts_text(const struct taps *t, int64_t block, bool is_whole) {
   struct arena *a = t->n->arena;
   int64_t wide = t->c->axes[t->wide].extent, high = t->c->axes[t->high].extent, blocks = divide_up(wide, block);
   int64_t rows = border(t, t->high, t->rows), columns = border(t, t->wide, t->columns);
   const char *h = t->words.of[t->high], *w = t->words.of[t->wide];
   const int64_t row_points[POINTS] = {rows, high - rows};
   const int64_t block_points[POINTS] = {divide_up(columns, block), (wide - columns) / block, wide / block};
-  return arena_printf(a, "%s; split %s %lld -> %so %si%s", cut_text(t, h, row_points, high), w, (long long)block, w, w,
+  return arena_printf(a, "%s; split %s %lld -> %so %si%s", is_whole ? cut_text(t, h, row_points, high) : "", w, (long long)block, w, w,
                       cut_text(t, arena_printf(a, "%so", w), block_points, blocks));
 }
 static const char *steps_text(const struct taps *t, int64_t vectors, int64_t block, bool is_whole) {
@@ -83,10 +83,12 @@ static const char *steps_text(const struct taps *t, int64_t vectors, int64_t blo
   const char *m = t->words.of[c->lanes], *y = t->words.of[t->rows];
   const char *tile = is_whole ? arena_printf(a, "%s %s", y, t->words.of[t->columns]) : t->words.of[t->columns];
   const char *tasks = is_whole ? arena_printf(a, "%so", m) : arena_printf(a, "%s %so", y, m);
-  const char *text = arena_printf(a, "%s;%s split %s %lld -> %so %si; order %s %s %si; sink %s %si under%s in register",
-                                  axis_words_begin(&t->words), t->n->machine->has_fma ? " fma;" : "", m, (long long)(vectors * t->lanes), m,
-                                  m, tasks, tile, m, tile, m, axis_words_list(&t->words, c->par_count, c->axis_count));
-  return arena_printf(a, "%s%s; run %s tasks; run %s %si unroll; run %si lanes", text, cuts_text(t, block), tasks, tile,
+  const char *own = is_whole ? "" : arena_printf(a, " cut %s;", t->words.of[t->high]);
+  const char *text =
+    arena_printf(a, "%s;%s%s split %s %lld -> %so %si; order %s %s %si; sink %s %si under%s in register", axis_words_begin(&t->words),
+                 t->n->machine->has_fma ? " fma;" : "", own, m, (long long)(vectors * t->lanes), m, m, tasks, tile, m, tile, m,
+                 axis_words_list(&t->words, c->par_count, c->axis_count));
+  return arena_printf(a, "%s%s; run %s tasks; run %s %si unroll; run %si lanes", text, cuts_text(t, block, is_whole), tasks, tile,
                       t->words.of[t->wide], m);
 }
 

@@ -250,6 +250,7 @@ value emit_phase_units(struct codegen *c, const struct phase *p, int loop); /* w
 value emit_phase_elements(struct codegen *c, const struct phase *p);        /* units of all loops */
 int64_t phase_chunk(const struct phase *p);                                 /* iterations of the last loop in a unit of copies */
 value emit_plain_grain(struct codegen *c, const struct phase *phase);       /* elements in a tile of plain loops */
+bool phase_has_whole_tiles(const struct phase *p);                          /* tiles of plain loops begin at whole vectors */
 value emit_phase_cost(struct codegen *c, const struct phase *phase);        /* nanoseconds, double */
 value emit_phase_grain(struct codegen *c, const struct phase *phase);       /* elements in a tile */
 value emit_phase_tile_count(struct codegen *c, const struct phase *phase);

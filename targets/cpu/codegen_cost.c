@@ -174,6 +174,7 @@ value emit_plain_grain(struct codegen *c, const struct phase *phase) {
   value few = LLVMBuildICmp(c->b, LLVMIntSLT, grain, const_i64(c, LINES_OF), "");
   return LLVMBuildSelect(c->b, few, vectors, round_up(c, grain, LINES_OF), "");
 }
+bool phase_has_whole_tiles(const struct phase *p) { return p->copies > 1 || LINES_OF % p->plan.lanes == 0; }
 value emit_pack_grain(struct codegen *c, const struct phase *phase) {
   value cost = LLVMBuildSIToFP(c->b, emit_pack_bytes(c, phase), c->m->f64, "");
   return emit_grain(c, emit_pack_panels(c, phase), LLVMBuildFMul(c->b, cost, const_f64(c, PACK_BYTE_NS), ""));

@@ -346,11 +346,21 @@ void set_phase_loop(struct codegen *c, const struct phase *p, int loop, value in
     c->locals[p->chain[i]->local].at[0] = const_i64(c, 0);
   c->locals[local_of(p, loop)].at[0] = index;
 }
+/* Whether all ranges of the last loop are of whole vectors, as are tiles: then there is no code for what is left of one. */
+static bool rows_are_whole(struct codegen *c, const struct phase *p) {
+  int64_t n, width = 1;
+  for (int i = p->loops[p->loop_count - 1].first; i <= p->loops[p->loop_count - 1].last; i++) {
+    if (!expr_is_const(c->k, p->chain[i]->value, &n))
+      return false;
+    width = n > 0 && width % p->plan.lanes != 0 ? width * n : width;
+  }
+  return width % p->plan.lanes == 0 && phase_has_whole_tiles(p);
+}
 static void emit_row(struct codegen *c, const struct phase *p, value begin, value end) {
   int last = p->loop_count - 1;
   set_phase_loop(c, p, last, begin);
   if (p->has_lanes) {
-    emit_lane_loop(c, local_of(p, last), begin, end, p->inside, &p->plan, false);
+    emit_lane_loop(c, local_of(p, last), begin, end, p->inside, &p->plan, rows_are_whole(c, p));
     return;
   }
   struct counted_loop loop = loop_begin(c, begin, end, const_i64(c, 1));
@@ -396,6 +406,64 @@ static void set_outer_loops(struct codegen *c, const struct phase *p, int count,
   }
 }
 
+/* ---- rows whose length is told ---- */
+
+static bool divides_by_told(struct codegen *c, const struct phase *p) {
+  for (int i = 1; i < p->loop_count; i++)
+    for (int j = p->loops[i].first; j <= p->loops[i].last; j++)
+      if (!expr_is_const(c->k, p->chain[j]->value, NULL))
+        return true;
+  return false;
+}
+/* As an odometer counts: the loops' indices in the next row. */
+static void emit_next_row(struct codegen *c, int count, const value *index, const value *units, value *out) {
+  value carry = const_i64(c, 1);
+  for (int i = count - 1; i >= 0; i--) {
+    value next = LLVMBuildNSWAdd(c->b, index[i], carry, "");
+    value wraps = LLVMBuildICmp(c->b, LLVMIntEQ, next, units[i], "");
+    out[i] = i ? LLVMBuildSelect(c->b, wraps, const_i64(c, 0), next, "") : next;
+    carry = LLVMBuildZExt(c->b, wraps, c->m->i64, "");
+  }
+}
+static value phi_of(struct codegen *c, value first, LLVMBasicBlockRef from) {
+  value phi = LLVMBuildPhi(c->b, c->m->i64, "");
+  LLVMAddIncoming(phi, &first, &from, 1);
+  return phi;
+}
+/* The number of an iteration is taken apart once: to divide by a size for each row would take as long as a short one. state: its number, its
+ * column, the indices of the loops around. */
+static void emit_told_tiles(struct codegen *c, const struct phase *p, value first, value last, const value *units) {
+  LLVMBasicBlockRef enter = new_block(c, "enter"), rows = new_block(c, "rows"), done = new_block(c, "rows_done");
+  int count = p->loop_count - 1;
+  value start[CHAIN_MAX + 2] = {first}, state[CHAIN_MAX + 2], next[CHAIN_MAX + 2];
+  LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSLT, first, last, ""), enter, done);
+  LLVMPositionBuilderAtEnd(c->b, enter);
+  start[1] = LLVMBuildURem(c->b, first, units[count], "");
+  value row = LLVMBuildUDiv(c->b, first, units[count], "");
+  for (int i = count - 1; i >= 0; i--) {
+    start[i + 2] = i ? LLVMBuildURem(c->b, row, units[i], "") : row;
+    row = i ? LLVMBuildUDiv(c->b, row, units[i], "") : row;
+  }
+  LLVMBuildBr(c->b, rows);
+  LLVMPositionBuilderAtEnd(c->b, rows);
+  c->generation++;
+  for (int i = 0; i < count + 2; i++)
+    state[i] = phi_of(c, start[i], enter);
+  value left = LLVMBuildNSWSub(c->b, last, state[0], ""), rest = LLVMBuildNSWSub(c->b, units[count], state[1], "");
+  value take = call_intrinsic(c, "llvm.smin", c->m->i64, (value[]){left, rest}, 2);
+  for (int i = 0; i < count; i++)
+    set_phase_loop(c, p, i, state[i + 2]);
+  emit_row(c, p, state[1], LLVMBuildNSWAdd(c->b, state[1], take, ""));
+  next[0] = LLVMBuildNSWAdd(c->b, state[0], take, "");
+  next[1] = const_i64(c, 0);
+  emit_next_row(c, count, state + 2, units, next + 2);
+  LLVMBasicBlockRef latch = LLVMGetInsertBlock(c->b);
+  for (int i = 0; i < count + 2; i++)
+    LLVMAddIncoming(state[i], &next[i], &latch, 1);
+  LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSLT, next[0], last, ""), rows, done);
+  LLVMPositionBuilderAtEnd(c->b, done);
+}
+
 /* while (at < last) { the row's indices; from its column to its end or the range's; at += what was done } */
 static void emit_plain_tiles(struct codegen *c, const struct phase *p, value begin, value end) {
   value units[CHAIN_MAX], elements = emit_phase_elements(c, p), grain = emit_plain_grain(c, p);
@@ -408,6 +476,10 @@ static void emit_plain_tiles(struct codegen *c, const struct phase *p, value beg
   }
   for (int i = 0; i < count; i++)
     units[i] = emit_phase_units(c, p, i);
+  if (p->copies == 1 && divides_by_told(c, p)) {
+    emit_told_tiles(c, p, first, last, units);
+    return;
+  }
   value width = units[count - 1];
   LLVMBasicBlockRef before = LLVMGetInsertBlock(c->b), rows = new_block(c, "rows"), done = new_block(c, "rows_done");
   LLVMBuildCondBr(c->b, LLVMBuildICmp(c->b, LLVMIntSLT, first, last, ""), rows, done);

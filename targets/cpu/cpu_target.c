@@ -1,17 +1,20 @@
 /* cpu_target.c: kernels to an object file for the CPU: LLVM modules, a short list of passes, the code generator.
  *
- * Many kernels are dealt to several modules, each compiled by a thread of its own. How many depends on the kernels alone, so
- * that every machine makes the same bytes. */
+ * Many kernels are dealt to several modules (cpu_shares.h), each compiled by a thread of its own. How many depends on the kernels alone,
+ * so that every machine makes the same bytes. */
 #include <llvm-c/Analysis.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ir/schedule/machine.h"
 #include "targets/cpu/codegen.h"
 #include "targets/cpu/cpu_parts.h"
+#include "targets/cpu/cpu_shares.h"
 #include "targets/target.h"
 
 /* Loops are vectorised by codegen_*.c already: more passes were measured to cost time and change nothing. Unrolled loops may ask one thing
@@ -30,6 +33,9 @@ static status check_name(const char *cpu) {
   return fail(INVALID_ARGUMENT, "--cpu '%s': LLVM has no such 64-bit CPU: take native, x86-64-v3, znver4 ...", cpu);
 }
 
+/* The scheduler behind register allocation took a tenth of the time, and no kernel was faster for it: such CPUs order themselves. */
+static const char *const llvm_options[] = {"tfc", "-disable-post-ra"};
+
 /* Not to be called by two threads at once for the first time. */
 static void initialise_llvm(void) {
   static bool done;
@@ -40,6 +46,7 @@ static void initialise_llvm(void) {
   LLVMInitializeX86TargetMC();
   LLVMInitializeX86AsmPrinter();
   LLVMInitializeX86AsmParser();
+  LLVMParseCommandLineOptions(sizeof llvm_options / sizeof *llvm_options, llvm_options, NULL);
   done = true;
 }
 
@@ -133,11 +140,12 @@ static void add_target_attributes(struct cpu_module *m, value f) {
   LLVMDisposeMessage(features);
 }
 
-/* One module's share of the kernels: every count-th from number on. */
+/* One module's share of the kernels. */
 struct part {
   const struct target_options *options;
   const struct target_unit *unit;
-  uint32_t number, count;
+  uint32_t number;
+  const uint32_t *share; /* by kernel: the number of its part; NULL: there is one part */
   const char *data_path; /* of the program's bytes, in the first part, or NULL */
   LLVMMemoryBufferRef object;
   status result;
@@ -165,13 +173,14 @@ static void write_part(struct cpu_module *m, const struct part *part) {
   const struct target_unit *unit = part->unit;
   value *functions = ARENA_ARRAY(&m->arena, value, unit->count * 2 + 1);
   for (uint32_t i = 0; i < unit->count; i++) {
-    if (i % part->count == part->number) {
+    bool is_own = !part->share || part->share[i] == part->number;
+    if (is_own) {
       emit_kernel(m, unit->kernels[i], &functions[2 * i]);
     } else if (part->number == 0) {
       functions[2 * i] = declare_function(m, unit->kernels[i], "run");
       functions[2 * i + 1] = declare_function(m, unit->kernels[i], "query");
     }
-    for (int j = 0; part->number > 0 && i % part->count == part->number && j < 2; j++) {
+    for (int j = 0; part->number > 0 && is_own && j < 2; j++) {
       LLVMSetLinkage(functions[2 * i + (uint32_t)j], LLVMExternalLinkage);
       LLVMSetVisibility(functions[2 * i + (uint32_t)j], LLVMHiddenVisibility);
     }
@@ -235,7 +244,7 @@ static status cpu_emit(const struct target_options *options, const struct target
   if (strcmp(kind, "llvm") != 0 && strcmp(kind, "asm") != 0)
     return fail(UNIMPLEMENTED, "the CPU target prints llvm and asm, not '%s'", kind);
   struct cpu_module m;
-  struct part whole = {.options = options, .unit = unit, .count = 1};
+  struct part whole = {.options = options, .unit = unit};
   status result = build_module(&m, &whole);
   if (result == OK)
     result = cpu_emit_text(&m, kind, arena, out);
@@ -299,10 +308,14 @@ static status compile_parts(const struct target_options *options, const struct t
   bool runs[PARTS_MAX] = {false};
   LLVMMemoryBufferRef objects[PARTS_MAX] = {NULL};
   uint32_t count = unit->count / PART_KERNELS < 1 ? 1 : unit->count / PART_KERNELS > PARTS_MAX ? PARTS_MAX : unit->count / PART_KERNELS;
+  uint32_t *share = calloc(unit->count + 1, sizeof *share);
   status result = OK;
+  if (!share)
+    return fail(RESOURCE_EXHAUSTED, "no memory");
   initialise_llvm();
+  kernel_shares(unit->kernels, unit->count, count, share);
   for (uint32_t i = 0; i < count; i++)
-    parts[i] = (struct part){.options = options, .unit = unit, .number = i, .count = count, .data_path = i ? NULL : data_path};
+    parts[i] = (struct part){.options = options, .unit = unit, .number = i, .share = share, .data_path = i ? NULL : data_path};
   for (uint32_t i = 1; i < count; i++)
     runs[i] = pthread_create(&threads[i], NULL, compile_part, &parts[i]) == 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -319,6 +332,7 @@ static status compile_parts(const struct target_options *options, const struct t
   for (uint32_t i = 0; i < count; i++)
     if (objects[i])
       LLVMDisposeMemoryBuffer(objects[i]);
+  free(share);
   return result;
 }
 

@@ -218,7 +218,8 @@ static const struct choice_case cases[] = {
   {"by channel with 16 registers", BY_CHANNEL("56", "128"), "x86-64-v3", "order ba bb wo mo wi mi"},
   {"the taps of a filter by channel", TAPS("3", "56", "128"), "x86-64-v4",
    "order mo y x mi; sink y x mi under n h w in register; cut h at 1 55 -> hp0 hp1 hp2; split w 8 -> wo wi; cut wo at 1 6"},
-  {"a row of them, where there are many", TAPS("5", "14", "64"), "x86-64-v4", "order y mo x mi; sink x mi under n h w in register"},
+  {"a row of them, where there are many", TAPS("5", "14", "64"), "x86-64-v4",
+   "cut h; split m 32 -> mo mi; order y mo x mi; sink x mi under n h w in register; split w 7 -> wo wi; cut wo at 1"},
   {"taps with 16 registers", TAPS("3", "56", "128"), "x86-64-v3", "split m 32 -> mo mi; order y mo x mi; sink x mi under"},
   {"taps without multiply-add, channels that fill no vector", TAPS("3", "26", "17"), "x86-64",
    "m n h w; split m 4 -> mo mi; order mo y x mi; sink y x mi under n h w in register; cut h at 1 25 -> hp0 hp1 hp2; split w 8 -> wo wi; "

@@ -341,8 +341,8 @@ static void what_is_no_text_of_the_target_is_refused(void **state) {
   arena_deinit(&arena);
 }
 
-/* Loops in the code of a kernel: each has a variable that counts. */
-static int loops_of(const char *text) {
+/* How often a word is in the code of a kernel. */
+static int count_in_code(const char *text, const char *word) {
   struct arena arena;
   struct kernel *k;
   struct target_options options = {.cpu = "x86-64-v4"};
@@ -352,11 +352,13 @@ static int loops_of(const char *text) {
   assert_int_equal(kernel_parse(text, &arena, &k), OK);
   struct target_unit unit = {.kernels = &k, .count = 1};
   assert_int_equal(target_find("cpu")->emit(&options, &unit, "llvm", &arena, &code), OK);
-  for (const char *at = code; (at = strstr(at, "phi i64")); at++)
+  for (const char *at = code; (at = strstr(at, word)); at++)
     count++;
   arena_deinit(&arena);
   return count;
 }
+/* Each loop has a variable that counts. */
+static int loops_of(const char *text) { return count_in_code(text, "phi i64"); }
 #define WINDOW(loop, taps)                                                                                                        \
   "kernel k(in a: f32[1600,64], out b: f32[64]) { par i0 < 64 { var v0: f32 = 0:f32 " loop " i1 < " taps " { " loop " i2 < " taps \
   " { v0 = max(v0, a[add(mul(i1, " taps "), i2),i0]) } } b[i0] = v0 } }"
@@ -369,10 +371,23 @@ static void short_loops_among_lanes_are_written_out(void **state) {
   assert_int_equal(loops_of(WINDOW("seq", "40")), map + 2);
 }
 
+#define ROWS(rows, width)                                                                                                  \
+  "kernel k(in a: f32[" rows "," width "], in b: f32[" width "], out c: f32[" rows "," width "]) sizes 1 { par i0 < " rows \
+  " { par i1 < " width " { c[i0,i1] = add(a[i0,i1], b[i1]) } } }"
+
+static void rows_of_whole_vectors_have_no_masks(void **state) {
+  (void)state;
+  assert_int_equal(count_in_code(ROWS("100", "128"), "masked"), 0);
+  assert_int_equal(count_in_code(ROWS("n0", "128"), "masked"), 0);
+  assert_true(count_in_code(ROWS("n0", "120"), "masked") > 0);
+  assert_true(count_in_code(ROWS("128", "n0"), "masked") > 0);
+}
+
 int main(void) {
   _mm_setcsr(_mm_getcsr() | 0x8040); /* denormals are zero, as in the runtime's threads */
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(kernels_agree_with_the_evaluator),
+    cmocka_unit_test(rows_of_whole_vectors_have_no_masks),
     cmocka_unit_test(kernels_agree_without_avx512),
     cmocka_unit_test(kernels_agree_with_sse_alone),
     cmocka_unit_test(strict_kernels_have_the_evaluators_bits),

@@ -1,0 +1,106 @@
+/* families.c: a few kernels that differ in numbers alone become one that is told them, where no number makes the code better
+ * (kernel_family.h): maps over elements, draws of random numbers, whose seeds are numbers. Each would take the code generator as long as
+ * the next one. */
+#include <string.h>
+
+#include "base/map.h"
+#include "compiler/edit/kernel_family.h"
+#include "compiler/pass/pass.h"
+
+#define FAMILY_MIN 3 /* kernels */
+
+/* Kernels with the same text but for numbers. */
+struct family {
+  VEC(struct kernel_numbers) members;
+  uint32_t sizes; /* that they have already */
+  struct kernel_family one;
+};
+/* A kernel as it is in the flows. */
+struct member {
+  uint32_t family, number;
+};
+
+struct families {
+  struct build *build;
+  struct map kernels, texts; /* by kernel_hash -> index into members, by text -> index into items */
+  VEC(struct member) members;
+  VEC(struct family) items;
+};
+
+static const char *key_of(struct families *s, const struct kernel *k) { return kernel_hash_text(kernel_hash(k), &s->build->arena); }
+
+static void add_member(struct families *s, struct flow *f, struct flow_node *n) {
+  (void)f;
+  struct kernel_numbers numbers;
+  const char *key = key_of(s, n->kernel);
+  uint32_t at;
+  if (map_find(&s->kernels, key, &at) || !kernel_numbers_read(&s->build->arena, n->kernel, &numbers))
+    return;
+  if (!map_find(&s->texts, numbers.text, &at)) {
+    at = s->items.count;
+    map_insert(&s->texts, numbers.text, at);
+    vec_push(&s->items, (struct family){.sizes = n->kernel->size_count});
+  }
+  map_insert(&s->kernels, key, s->members.count);
+  vec_push(&s->members, (struct member){at, s->items.items[at].members.count});
+  vec_push(&s->items.items[at].members, numbers);
+}
+
+static void take_family(struct families *s, struct flow *f, struct flow_node *n) {
+  uint32_t at, own = n->kernel->size_count;
+  if (!map_find(&s->kernels, key_of(s, n->kernel), &at))
+    return;
+  const struct member *member = &s->members.items[at];
+  const struct family *family = &s->items.items[member->family];
+  const struct kernel_family *one = &family->one;
+  if (!one->general)
+    return;
+  dim *sizes = ARENA_ARRAY(&s->build->arena, dim, own + one->told_count + 1);
+  if (own)
+    memcpy(sizes, n->sizes, sizeof *sizes * own);
+  for (uint32_t i = 0; i < one->told_count; i++)
+    sizes[own + i] = dim_const(f->dims, family->members.items[member->number].values[one->told[i]]);
+  n->kernel = one->general;
+  n->sizes = sizes;
+}
+
+typedef void kernel_act(struct families *s, struct flow *f, struct flow_node *n);
+
+static void each_kernel(struct families *s, struct flow *f, kernel_act *act) {
+  for (flow_id id = 1; id < f->nodes.count; id++) {
+    struct flow_node *n = f->nodes.items[id];
+    if (n && n->op == FLOW_KERNEL)
+      act(s, f, n);
+    for (uint32_t r = 0; n && r < n->region_count; r++)
+      each_kernel(s, n->branches[r], act);
+  }
+}
+static void each_part(struct families *s, kernel_act *act) {
+  for (uint32_t i = 0; i < s->build->entries.count; i++)
+    for (uint32_t p = 0; p < s->build->entries.items[i].parts.count; p++)
+      each_kernel(s, s->build->entries.items[i].parts.items[p].flow, act);
+}
+
+static status make_all(struct families *s) {
+  for (uint32_t i = 0; i < s->items.count; i++) {
+    struct family *f = &s->items.items[i];
+    if (f->members.count >= FAMILY_MIN)
+      TRY(kernel_family_make(&s->build->arena, f->members.items, f->members.count, f->sizes, &f->one));
+  }
+  return OK;
+}
+
+status pass_families(struct build *b) {
+  struct families s = {.build = b};
+  each_part(&s, add_member);
+  status result = make_all(&s);
+  if (result == OK)
+    each_part(&s, take_family);
+  for (uint32_t i = 0; i < s.items.count; i++)
+    vec_free(&s.items.items[i].members);
+  vec_free(&s.items);
+  vec_free(&s.members);
+  map_deinit(&s.kernels);
+  map_deinit(&s.texts);
+  return result;
+}
