@@ -38,10 +38,9 @@ struct form {
 #define ROWS_MAX 16
 #define VECTORS_MAX 5
 #define REST_COST 1.02
-#define PIECES_MAX 6   /* of a row's tiles: that a cut can make */
-#define FILTER_SHARE 4 /* of L2: from one over this on the filter does not stay in it beside the image */
-#define FETCH_AHEAD 32 /* terms, of such a filter */
-#define LINE_BYTES 64
+#define PIECES_MAX 6       /* of a row's tiles: that a cut can make */
+#define FILTER_SHARE 4     /* of L2: from one over this on the filter does not stay in it beside the image */
+#define FETCH_AHEAD 32     /* terms, of such a filter */
 #define CROWDED_TERMS 64   /* so many rows */
 #define CROWDED_BYTES 1024 /* rows of a filter that are multiples of it apart fall into few sets of the caches */
 #define STACK_BYTES 2097152.0
@@ -215,7 +214,7 @@ static bool is_crowded(const struct conv *v) { return v->terms >= CROWDED_TERMS 
 /* Of a filter beyond L2 a strip may stay there while all tiles meet it. Its rows find as many sets as the power of two by which they lie
  * apart leaves. */
 static bool strip_stays(const struct conv *v, int64_t vectors) {
-  double lines = (double)divide_up(vectors * v->n->machine->vector_bytes, LINE_BYTES), apart = (double)(row_bytes(v) & -row_bytes(v));
+  double lines = (double)divide_up(vectors * v->n->machine->vector_bytes, LINE_BYTES), apart = (double)bytes_apart((double)row_bytes(v));
   return v->terms * lines <= (double)v->n->machine->bytes[LEVEL_L2] / (apart > LINE_BYTES ? apart : LINE_BYTES) / 2;
 }
 /* Those of one in L2 may fall out of the first cache. */

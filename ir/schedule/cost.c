@@ -57,16 +57,15 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 /* ---- products ---- */
 
 /* Cycles. What depends on the class of a machine is in rates.c. */
-#define LATENCY_CYCLES 4    /* until a sum can be added to again: */
-#define WAITING_SHARE 0.9   /* of the rate that tiles of no more sums than begin meanwhile reach */
-#define TILE_CYCLES 40      /* a tile begins and ends */
-#define STORE_CYCLES 2      /* a vector of sums */
-#define LINE_FETCHED 3      /* a far line that was asked for ahead */
-#define LINE_MISSED 4       /* and not */
-#define ROWS_FAR_CYCLES 6   /* a far line of the first factor, for each strip, */
-#define RESULT_CYCLES 14    /* a far line of the result, by strips, */
-#define RESULT_RUN_CYCLES 6 /* and where those of several strips lie side by side: where one multiply-add starts in a cycle */
-#define LINE_BYTES 64
+#define LATENCY_CYCLES 4        /* until a sum can be added to again: */
+#define WAITING_SHARE 0.9       /* of the rate that tiles of no more sums than begin meanwhile reach */
+#define TILE_CYCLES 40          /* a tile begins and ends */
+#define STORE_CYCLES 2          /* a vector of sums */
+#define LINE_FETCHED 3          /* a far line that was asked for ahead */
+#define LINE_MISSED 4           /* and not */
+#define ROWS_FAR_CYCLES 6       /* a far line of the first factor, for each strip, */
+#define RESULT_CYCLES 14        /* a far line of the result, by strips, */
+#define RESULT_RUN_CYCLES 6     /* and where those of several strips lie side by side: where one multiply-add starts in a cycle */
 #define LINE_STREAMED 3.4       /* a far line, read behind the one in front of it, */
 #define STREAMED_SHARE 0.8      /* and of the peak that rows reach meanwhile, */
 #define STREAMED_ONE_SHARE 0.55 /* one vector of columns at a time: sums come and go as often as terms */
@@ -125,8 +124,8 @@ static double rows_cycles(const struct machine *machine, const struct product_wo
 }
 /* Terms that many bytes apart fall into few sets of the first cache: those of a strip no longer stay in it. */
 static double crowded(const struct rates *rates, const struct product_work *w, bool far) {
-  int64_t stride = (int64_t)w->stride, apart = stride & -stride; /* the greatest power of two in it */
-  if (!stride || apart < LINE_BYTES || w->k <= (double)PAGE_BYTES / (double)(apart < PAGE_BYTES ? apart : PAGE_BYTES) * CACHE_WAYS)
+  int64_t apart = bytes_apart(w->stride);
+  if (apart < LINE_BYTES || w->k <= (double)PAGE_BYTES / (double)(apart < PAGE_BYTES ? apart : PAGE_BYTES) * CACHE_WAYS)
     return 1;
   return rates->crowded[far][apart >= PAGE_BYTES ? CROWD_PAGE : apart >= PAGE_BYTES / 2 ? CROWD_HALF : CROWD_LESS];
 }
@@ -235,7 +234,7 @@ static double panel_share(const struct machine *machine, double rows, double vec
 }
 /* Rows of a multiple of 1 KB or so find few sets of the first cache: whether a tile's are more than it keeps a line of. */
 static bool rows_fall_out(const struct product_work *w, double rows) {
-  int64_t stride = (int64_t)w->rows_apart, apart = stride & -stride; /* the greatest power of two in it */
+  int64_t apart = bytes_apart(w->rows_apart);
   return apart >= LINE_BYTES && rows > (double)CACHE_WAYS * PAGE_BYTES / (double)(apart < PAGE_BYTES ? apart : PAGE_BYTES);
 }
 static double panel_tile_cycles(const struct machine *machine, const struct product_work *w, double rows, double vectors) {

@@ -11,6 +11,10 @@
 #include <stdint.h>
 
 enum { LEVEL_L1, LEVEL_L2, LEVEL_L3, LEVEL_MEMORY, LEVELS };
+#define LINE_BYTES 64 /* of a cache */
+
+/* What lies `stride` bytes apart finds as many sets of a cache as the power of two in it leaves: that power; 0 of 0. */
+static inline int64_t bytes_apart(double stride) { return (int64_t)stride & -(int64_t)stride; }
 
 struct machine {
   const char *name;

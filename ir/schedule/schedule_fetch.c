@@ -1,7 +1,6 @@
 /* schedule_fetch.c: the steps that change nothing but a line: fetch (hints) and fma. */
+#include "ir/schedule/machine.h"
 #include "ir/schedule/schedule_rewrite.h"
-
-#define LINE_BYTES 64
 
 /* ---- fetch ---- */
 
