@@ -3,6 +3,8 @@
 
 #include "compiler/schedule/tune.h"
 
+#define FEW_ROWS 33 /* from so many on what is judged for ROWS_USUAL is taken, where it is cheaper for them */
+
 /* Whether a factor has results of its own: a product, no sum of products beside each other or of what one number scales. */
 static bool has_matrix(const struct contraction *c) {
   if (!expr_has_load(c->k, c->factor[0]) || !expr_has_load(c->k, c->factor[1]))
@@ -54,22 +56,37 @@ bool nest_allows(const struct nest *n, const char *steps) {
   struct kernel *out;
   return schedule_parse(steps, n->arena, &s) == OK && schedule_apply(n->k, &s, n->arena, &out) == OK;
 }
-uint32_t candidates_cheapest(const struct nest *n, const struct candidates *all) {
+/* Of those that are for few rows, or of the others; 0: the target's own way. */
+static uint32_t cheapest(const struct nest *n, const struct candidates *all, bool of_few) {
   uint32_t best = 0;
-  for (uint32_t i = 1; i < all->items.count; i++)
-    if (all->items.items[i].cycles < all->items.items[best].cycles && nest_allows(n, all->items.items[i].steps))
+  for (uint32_t i = 1; i < all->items.count; i++) {
+    const struct candidate *c = &all->items.items[i], *least = &all->items.items[best];
+    bool is_less = c->cycles < least->cycles || (of_few && best == 0);
+    if ((c->below != 0) == of_few && is_less && nest_allows(n, c->steps))
       best = i;
+  }
   return best;
 }
-static status pick(const struct nest *n, struct tuner *tuner, struct candidate *out) {
+uint32_t candidates_cheapest(const struct nest *n, const struct candidates *all) {
+  uint32_t many = cheapest(n, all, false), few = cheapest(n, all, true);
+  return few && all->items.items[few].cycles < all->items.items[many].cycles ? few : many;
+}
+/* few: for calls of few rows; steps NULL: there is none. */
+static status pick(const struct nest *n, struct tuner *tuner, struct candidate *out, struct candidate *few) {
   struct candidates all = {0};
   uint32_t best;
   bool is_measured = false;
   nest_candidates(n, &all);
   status result = tuner ? tuner_pick(tuner, n, &all, &is_measured, &best) : OK;
   if (!is_measured)
-    best = candidates_cheapest(n, &all);
+    best = cheapest(n, &all, false);
+  uint32_t of_few = is_measured ? 0 : cheapest(n, &all, true);
   *out = all.items.items[best];
+  *few = of_few ? all.items.items[of_few] : (struct candidate){0};
+  if (of_few && few->cycles <= out->cycles)
+    *out = all.items.items[0]; /* beyond its limit */
+  else if (of_few && few->below > FEW_ROWS)
+    few->below = FEW_ROWS;
   vec_free(&all.items);
   return result;
 }
@@ -88,13 +105,14 @@ status schedule_choose(const struct kernel *k, const struct machine *machine, st
   struct kernel_uses uses;
   *out = NULL;
   for (struct nest n = nest_first(k, &uses, machine, arena); n.top; nest_next(&n)) {
-    struct candidate best;
-    TRY(pick(&n, tuner, &best));
-    if (best.below && !k->body->next) { /* `when` chooses a schedule of the whole kernel: of several nests this one keeps its own */
-      *out = arena_printf(arena, "when n%u < %lld: %s else:", best.size, (long long)best.below, best.steps);
+    struct candidate best, few;
+    TRY(pick(&n, tuner, &best, &few));
+    if (few.steps && !k->body->next) { /* `when` chooses a schedule of the whole kernel: of several nests this one keeps its own */
+      *out = arena_printf(arena, "when n%u < %lld: %s else:%s%s", few.size, (long long)few.below, few.steps, best.steps ? " " : "",
+                          best.steps ? best.steps : "");
       return OK;
     }
-    if (best.steps && !best.below)
+    if (best.steps)
       *out = *out ? arena_printf(arena, "%s; %s", *out, best.steps) : best.steps;
   }
   return OK;

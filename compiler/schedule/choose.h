@@ -34,6 +34,8 @@ struct nest {
   struct arena *arena;
 };
 
+#define ROWS_USUAL 64 /* where their number is open: for so many candidates are judged */
+
 static inline int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
 
 /* False: it is no nest over panels; there are no other schedules for one that is. */

@@ -4,7 +4,7 @@
  * Tasks are groups of strips of columns, and parts of the rows. For a block of terms a task copies its part of the second factor, a panel
  * for each strip, asking for lines ahead; then all its rows meet it, eight or four at a time, from the second cache. Sums wait on the stack
  * until the last block. Of a first factor that lies along the rows, as in the gradient of weights, up to eight tiles' rows are copied too:
- * their terms lie in a page each. Rows that are no whole tiles end in smaller ones. The copy of a second factor that lies along the sum
+ * their terms lie in a page each. Rows that are no whole tiles end in smaller ones; of an open number a task has as many as may wait. The copy of a second factor that lies along the sum
  * goes by squares, which are transposed in registers. */
 #include <string.h>
 
@@ -15,7 +15,8 @@ struct blocked {
   const struct contraction *c;
   struct product_work work;
   struct product_blocks blocks;
-  int rows; /* the axis m; that of columns is c->lanes */
+  int rows;     /* the axis m; that of columns is c->lanes */
+  bool is_open; /* their number is */
   int64_t batch, m, k, width, lanes;
   int64_t tile;   /* rows of one */
   int64_t terms;  /* of a block */
@@ -31,6 +32,7 @@ struct blocked {
 #define TERMS_LESS 256 /* where the first factor is copied too, or panels of narrow vectors shall stay in the first cache */
 #define TERMS_MIN 32   /* of a sum: fewer do not pay for its tile */
 #define TASKS_MIN 8
+#define OPEN_ROWS 256         /* of a task, where their number is open */
 #define CHUNK_ROWS 1024       /* of a task, at least: fewer do not pay for a copy of their own, */
 #define CHUNK_ROWS_COPIED 128 /* unless rows are copied, too, which fewer tasks of wider strips do less often */
 #define AHEAD 16              /* terms whose lines are asked for, */
@@ -41,8 +43,8 @@ struct blocked {
 /* Of registers. */
 static bool has_few(const struct blocked *b) { return b->n->machine->registers < 32; }
 
-/* Rows that are no whole tile: the last tiles are smaller. */
-static bool has_rest(const struct blocked *b) { return b->m % b->tile != 0; }
+/* Rows that are no whole tile, or may be none: the last tiles are smaller. */
+static bool has_rest(const struct blocked *b) { return b->is_open || b->m % b->tile != 0; }
 
 /* ---- which nests ---- */
 
@@ -54,10 +56,13 @@ static bool find_axes(struct blocked *b) {
   for (int i = 0; i < c->axis_count; i++) {
     const struct contraction_axis *a = &c->axes[i];
     bool is_sum = i >= c->par_count, is_extra = (a->role == ROLE_M && b->rows >= 0) || (a->role == ROLE_N && i != c->lanes);
-    if (a->extent < 1 || is_extra || (is_sum && a->role != ROLE_K))
+    bool is_open = a->extent < 0 && a->role == ROLE_M;
+    if ((a->extent < 1 && !is_open) || is_extra || (is_sum && a->role != ROLE_K))
       return false;
-    if (a->role == ROLE_M)
+    if (a->role == ROLE_M) {
       b->rows = i;
+      b->is_open = is_open;
+    }
     if (a->role == ROLE_BATCH)
       b->batch *= a->extent;
   }
@@ -69,7 +74,7 @@ static bool is_blocked(struct blocked *b) {
     return false;
   const struct contraction_axis *rows = &c->axes[b->rows], *columns = &c->axes[c->lanes], *sum = &c->axes[c->par_count];
   int64_t bytes = (int64_t)dtype_size(c->dtype);
-  b->m = rows->extent;
+  b->m = b->is_open ? OPEN_ROWS : rows->extent;
   b->k = sum->extent;
   b->width = columns->extent;
   b->lanes = b->n->machine->vector_bytes / bytes;
@@ -77,7 +82,7 @@ static bool is_blocked(struct blocked *b) {
   b->blocks.is_along = columns->stride[1] != 1;
   b->blocks.copies_rows = sum->stride[0] != 1;
   b->work = (struct product_work){.batch = (double)b->batch,
-                                  .m = (double)b->m,
+                                  .m = b->is_open ? ROWS_USUAL : (double)b->m,
                                   .k = (double)b->k,
                                   .width = (double)b->width,
                                   .lanes = (double)b->lanes,
@@ -148,17 +153,21 @@ static const char *with_number(const struct blocked *b, const char *text) {
   return arena_printf(b->n->arena, "%s%s", out, text);
 }
 /* The loops of tiles and of what tasks have of them, outermost first. With a rest rows are tiles only when the sums of a block wait. */
-static const char *tiles_text(const struct blocked *b) { return has_rest(b) ? "m@" : b->blocks.copies_rows ? "mb@ mo@" : "mo@"; }
+static const char *tiles_text(const struct blocked *b) {
+  return b->is_open ? "mr@" : has_rest(b) ? "m@" : b->blocks.copies_rows ? "mb@ mo@" : "mo@";
+}
 static const char *inside_text(const struct blocked *b) { return has_rest(b) ? "" : "mi@ "; }
 static const char *rest_text(const struct blocked *b) {
-  return has_rest(b) ? arena_printf(b->n->arena, "split m@ %lld -> mo@ mi@ tail cut %s2 1; order mo@ nj@ mi@ ni@; ", (long long)b->tile,
-                                    b->tile > 4 ? "4 " : "")
+  return has_rest(b) ? arena_printf(b->n->arena, "split %s %lld -> mo@ mi@ tail cut %s2 1; order mo@ nj@ mi@ ni@; ", tiles_text(b),
+                                    (long long)b->tile, b->tile > 4 ? "4 " : "")
                      : "";
 }
-static const char *chunk_text(const struct blocked *b) { return b->blocks.row_tasks > 1 ? "mc@ " : ""; }
+static const char *chunk_text(const struct blocked *b) { return b->is_open || b->blocks.row_tasks > 1 ? "mc@ " : ""; }
 static const char *rows_text(const struct blocked *b) {
   struct arena *a = b->n->arena;
   bool groups = b->blocks.copies_rows, chunks = b->blocks.row_tasks > 1;
+  if (b->is_open)
+    return arena_printf(a, "split m@ %d -> mc@ mr@; ", OPEN_ROWS);
   if (has_rest(b))
     return "";
   const char *text = arena_printf(a, "split m@ %lld -> %s@ mi@; ", (long long)b->tile, groups || chunks ? "ms" : "mo");

@@ -7,8 +7,7 @@
 
 #include "compiler/schedule/axis_words.h"
 
-#define ROWS_USUAL 64   /* where their number is open */
-#define TERMS_USUAL 64  /* and of any other axis */
+#define TERMS_USUAL 64  /* of an axis that is none of rows, where its extent is open */
 #define HEIGHT_MAX 12   /* rows of a tile: more gain nothing, and leave registers to nothing else */
 #define FEWER_ROWS 1.03 /* of what a tile of fewer rows is expected to take: it must gain that */
 #define BLOCK_MIN 96    /* rows of a block, */

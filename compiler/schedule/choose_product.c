@@ -4,7 +4,6 @@
 #include "compiler/schedule/axis_words.h"
 
 #define FETCH_AHEAD 16 /* terms */
-#define ROWS_USUAL 64  /* where their number is open: what tiles are chosen for */
 #define ROWS_MAX 4096
 
 /* What is done with each axis. */

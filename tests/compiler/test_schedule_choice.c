@@ -125,6 +125,12 @@ static const struct choice_case cases[] = {
    "cut 4 2 1; order mo nj mi ni; sink mi ni under kk in register"},
   {"many rows are packed", PRODUCT("2048", "1024", "1024", ""), "x86-64-v4", NULL},
   {"open rows, when they are few", PRODUCT("n0", "256", "512", " sizes 1"), "x86-64-v4", "when n0 < "},
+  {"open rows, few by tiles, others by blocks", PRODUCT("n0", "784", "128", " sizes 1"), "x86-64-v3",
+   "run ni lanes else: name i0 i1 i2 -> m n k; fma; split n 16 -> ns ni; split ns 1 -> no nj; split m 256 -> mc mr; order mc no mr nj ni; "
+   "split k 200 -> kb kk; sink mr nj ni under kb in stack"},
+  {"open rows, many columns", PRODUCT("n0", "1024", "2048", " sizes 1"), "x86-64-v3",
+   "split mr 4 -> mo mi tail cut 2 1; order mo nj mi ni"},
+  {"open rows, many columns, wide vectors", PRODUCT("n0", "1024", "2048", " sizes 1"), "znver4", "split mr 8 -> mo mi tail cut 4 2 1"},
   {"one row", PRODUCT("1", "256", "512", ""), "x86-64-v4", NULL},
   {"one row, and a factor beyond L2 is read as it lies", PRODUCT("1", "602", "530", ""), "x86-64-v4",
    "split n 128 -> ns ni; split ns 4 -> nt no; split k 4 -> ko ki; order nt no m ni; sink no m ni under ko in stack; sink m ni under ki in "
