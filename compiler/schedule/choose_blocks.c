@@ -32,8 +32,9 @@ struct blocked {
 #define TERMS_LESS 256 /* where the first factor is copied too, or panels of narrow vectors shall stay in the first cache */
 #define TERMS_MIN 32   /* of a sum: fewer do not pay for its tile */
 #define TASKS_MIN 8
-#define OPEN_ROWS 256         /* of a task, where their number is open */
-#define CHUNK_ROWS 1024       /* of a task, at least: fewer do not pay for a copy of their own, */
+#define OPEN_ROWS 256   /* of a task, where their number is open: */
+#define OWN_OPEN 1.25   /* so much longer the target takes then by itself, as its code is not for the one number: 1.5 and more were seen */
+#define CHUNK_ROWS 1024 /* of a task, at least: fewer do not pay for a copy of their own, */
 #define CHUNK_ROWS_COPIED 128 /* unless rows are copied, too, which fewer tasks of wider strips do less often */
 #define AHEAD 16              /* terms whose lines are asked for, */
 #define AHEAD_ROWS 8          /* of a first factor that is copied, */
@@ -219,6 +220,8 @@ void propose_product_blocks(const struct nest *nest, const struct contraction *c
   b.words = axis_words_of(nest, c, "@", names, 3); /* `@`: where the number goes into words made of these */
   if (b.blocks.is_along && out->items.items[0].cycles == 0)
     out->items.items[0].cycles = product_along_cycles(nest->machine, &b.work);
+  if (b.is_open)
+    out->items.items[0].cycles *= OWN_OPEN;
   int64_t least_rows = b.blocks.copies_rows ? CHUNK_ROWS_COPIED : CHUNK_ROWS, most = has_rest(&b) ? 1 : b.m / least_rows;
   for (int64_t parts = 1; parts <= TASKS_MIN && (parts == 1 || parts <= most); parts *= 2) {
     struct blocked sized = b;
