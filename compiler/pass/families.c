@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "compiler/edit/kernel_family.h"
+#include "compiler/edit/part_walk.h"
 #include "compiler/pass/pass.h"
 
 #define FAMILY_MIN 3 /* kernels */
@@ -29,8 +30,7 @@ struct families {
 
 static const char *key_of(struct families *s, const struct kernel *k) { return kernel_hash_text(kernel_hash(k), &s->build->arena); }
 
-static void add_member(struct families *s, struct flow *f, struct flow_node *n) {
-  (void)f;
+static void add_member(struct families *s, const struct flow_node *n) {
   struct kernel_numbers numbers;
   const char *key = key_of(s, n->kernel);
   uint32_t at;
@@ -64,21 +64,19 @@ static void take_family(struct families *s, struct flow *f, struct flow_node *n)
   n->sizes = sizes;
 }
 
-typedef void kernel_act(struct families *s, struct flow *f, struct flow_node *n);
-
-static void each_kernel(struct families *s, struct flow *f, kernel_act *act) {
-  for (flow_id id = 1; id < f->nodes.count; id++) {
-    struct flow_node *n = f->nodes.items[id];
-    if (n && n->op == FLOW_KERNEL)
-      act(s, f, n);
-    for (uint32_t r = 0; n && r < n->region_count; r++)
-      each_kernel(s, n->branches[r], act);
-  }
+static status add_flow(struct build *b, const struct part_ref *part, struct flow *f, void *self) {
+  (void)b, (void)part;
+  for (flow_id id = 1; id < f->nodes.count; id++)
+    if (f->nodes.items[id] && f->nodes.items[id]->op == FLOW_KERNEL)
+      add_member(self, f->nodes.items[id]);
+  return OK;
 }
-static void each_part(struct families *s, kernel_act *act) {
-  for (uint32_t i = 0; i < s->build->entries.count; i++)
-    for (uint32_t p = 0; p < s->build->entries.items[i].parts.count; p++)
-      each_kernel(s, s->build->entries.items[i].parts.items[p].flow, act);
+static status take_flow(struct build *b, const struct part_ref *part, struct flow *f, void *self) {
+  (void)b, (void)part;
+  for (flow_id id = 1; id < f->nodes.count; id++)
+    if (f->nodes.items[id] && f->nodes.items[id]->op == FLOW_KERNEL)
+      take_family(self, f, f->nodes.items[id]);
+  return OK;
 }
 
 static status make_all(struct families *s) {
@@ -92,10 +90,11 @@ static status make_all(struct families *s) {
 
 status pass_families(struct build *b) {
   struct families s = {.build = b};
-  each_part(&s, add_member);
-  status result = make_all(&s);
+  status result = part_each_flow(b, add_flow, &s);
   if (result == OK)
-    each_part(&s, take_family);
+    result = make_all(&s);
+  if (result == OK)
+    result = part_each_flow(b, take_flow, &s);
   for (uint32_t i = 0; i < s.items.count; i++)
     vec_free(&s.items.items[i].members);
   vec_free(&s.items);

@@ -4,8 +4,8 @@
  * Tasks are groups of strips of columns, and parts of the rows. For a block of terms a task copies its part of the second factor, a panel
  * for each strip, asking for lines ahead; then all its rows meet it, eight or four at a time, from the second cache. Sums wait on the stack
  * until the last block. Of a first factor that lies along the rows, as in the gradient of weights, up to eight tiles' rows are copied too:
- * their terms lie in a page each. Rows that are no whole tiles end in smaller ones; of an open number a task has as many as may wait. The copy of a second factor that lies along the sum
- * goes by squares, which are transposed in registers. */
+ * their terms lie in a page each. Rows that are no whole tiles end in smaller ones; of an open number a task has as many as may wait. The
+ * copy of a second factor that lies along the sum goes by squares, which are transposed in registers. */
 #include <string.h>
 
 #include "compiler/schedule/axis_words.h"
@@ -32,9 +32,8 @@ struct blocked {
 #define TERMS_LESS 256 /* where the first factor is copied too, or panels of narrow vectors shall stay in the first cache */
 #define TERMS_MIN 32   /* of a sum: fewer do not pay for its tile */
 #define TASKS_MIN 8
-#define OPEN_ROWS 256   /* of a task, where their number is open: */
-#define OWN_OPEN 1.25   /* so much longer the target takes then by itself, as its code is not for the one number: 1.5 and more were seen */
-#define CHUNK_ROWS 1024 /* of a task, at least: fewer do not pay for a copy of their own, */
+#define OPEN_ROWS 256         /* of a task, where their number is open */
+#define CHUNK_ROWS 1024       /* of a task, at least: fewer do not pay for a copy of their own, */
 #define CHUNK_ROWS_COPIED 128 /* unless rows are copied, too, which fewer tasks of wider strips do less often */
 #define AHEAD 16              /* terms whose lines are asked for, */
 #define AHEAD_ROWS 8          /* of a first factor that is copied, */
@@ -88,7 +87,8 @@ static bool is_blocked(struct blocked *b) {
                                   .width = (double)b->width,
                                   .lanes = (double)b->lanes,
                                   .bytes = (double)bytes,
-                                  .is_transposed = b->blocks.copies_rows};
+                                  .is_transposed = b->blocks.copies_rows,
+                                  .is_open = b->is_open};
   bool lies = (sum->stride[0] == 1 || rows->stride[0] == 1) && (columns->stride[1] == 1 || sum->stride[1] == 1);
   return lies && !(has_rest(b) && b->blocks.copies_rows) && b->m >= ROWS_MIN && b->k >= TERMS_MIN && b->width >= 3 * b->lanes;
 }
@@ -220,8 +220,6 @@ void propose_product_blocks(const struct nest *nest, const struct contraction *c
   b.words = axis_words_of(nest, c, "@", names, 3); /* `@`: where the number goes into words made of these */
   if (b.blocks.is_along && out->items.items[0].cycles == 0)
     out->items.items[0].cycles = product_along_cycles(nest->machine, &b.work);
-  if (b.is_open)
-    out->items.items[0].cycles *= OWN_OPEN;
   int64_t least_rows = b.blocks.copies_rows ? CHUNK_ROWS_COPIED : CHUNK_ROWS, most = has_rest(&b) ? 1 : b.m / least_rows;
   for (int64_t parts = 1; parts <= TASKS_MIN && (parts == 1 || parts <= most); parts *= 2) {
     struct blocked sized = b;

@@ -67,6 +67,7 @@ static void find_sizes(struct paneled *p) {
   }
   w->bytes = (double)dtype_size(c->dtype);
   w->lanes = (double)p->n->machine->vector_bytes / w->bytes;
+  w->is_open = p->rows >= 0 && c->axes[p->rows].extent < 0;
   w->rows_apart = p->rows < 0 ? 0 : fabs((double)c->axes[p->rows].stride[0]) * w->bytes;
 }
 
@@ -140,7 +141,7 @@ static void propose_tiles(struct paneled *p, struct candidates *out) {
   most = most < HEIGHT_MAX ? most : HEIGHT_MAX;
   int64_t tallest = m < 0 || most < m ? most : m;
   for (p->height = tallest; p->height * 2 > most || p->height == tallest; p->height--) {
-    double cycles = product_panel_cycles(p->n->machine, &p->work, p->height, p->vectors, m < 0);
+    double cycles = product_panel_cycles(p->n->machine, &p->work, p->height, p->vectors);
     find_block(p);
     vec_push(&out->items, ((struct candidate){.steps = steps_text(p), .cycles = p->height == tallest ? cycles : cycles * FEWER_ROWS}));
   }

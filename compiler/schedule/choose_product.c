@@ -49,6 +49,7 @@ static bool find_sizes(struct product *p) {
   w->width = (double)c->axes[p->columns].extent;
   w->bytes = (double)dtype_size(c->dtype);
   w->lanes = (double)p->n->machine->vector_bytes / w->bytes;
+  w->is_open = p->open;
   w->is_transposed = c->axes[c->axis_count - 1].stride[0] != 1;
   w->stride = (double)c->axes[c->axis_count - 1].stride[1] * w->bytes;
   p->size = (uint32_t)extent->imm;
@@ -85,6 +86,7 @@ static const char *steps_text(const struct product *p, const struct tile *t, boo
 static int64_t rows_limit(const struct product *p, const struct tile *t, bool fetch) {
   int64_t limit = 0;
   struct product_work w = p->work;
+  w.is_open = false; /* as if code for each number of them were at hand: a limit that is low leaves more to what is judged for many */
   for (int64_t m = 2; m <= ROWS_MAX; m *= 2) {
     w.m = (double)m;
     if (product_tile_cycles(p->n->machine, &w, t, fetch) * GAIN_MIN < product_own_cycles(p->n->machine, &w))

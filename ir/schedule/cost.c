@@ -80,6 +80,7 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 #define BOTH_MIN 6000        /* for more terms, or a transposed factor, */
 #define BOTH_TERMS 256       /* in blocks of so many, */
 #define BOTH_STRIPS 8        /* for so many panels at a time */
+#define OWN_OPEN 1.25        /* times: 1.5 and more were seen of large products, little of small ones */
 #define STEP_SHARE 0.95      /* of the peak, for a term of a tile that was not measured */
 #define BLOCK_CYCLES 2.5     /* a line that is copied to a block of terms, */
 #define BLOCK_FAR_CYCLES 8   /* a far one, */
@@ -122,10 +123,12 @@ static double rows_cycles(const struct machine *machine, const struct product_wo
   return rows_are_far(machine, w) && !w->is_transposed && is_half(machine) ? strips * w->m * divide_up(w->k, w->lanes) * ROWS_FAR_CYCLES
                                                                            : 0;
 }
+/* Lines that far apart, of which the first cache keeps as many. */
+static double lines_kept(int64_t apart) { return (double)CACHE_WAYS * PAGE_BYTES / (double)(apart < PAGE_BYTES ? apart : PAGE_BYTES); }
 /* Terms that many bytes apart fall into few sets of the first cache: those of a strip no longer stay in it. */
 static double crowded(const struct rates *rates, const struct product_work *w, bool far) {
   int64_t apart = bytes_apart(w->stride);
-  if (apart < LINE_BYTES || w->k <= (double)PAGE_BYTES / (double)(apart < PAGE_BYTES ? apart : PAGE_BYTES) * CACHE_WAYS)
+  if (apart < LINE_BYTES || w->k <= lines_kept(apart))
     return 1;
   return rates->crowded[far][apart >= PAGE_BYTES ? CROWD_PAGE : apart >= PAGE_BYTES / 2 ? CROWD_HALF : CROWD_LESS];
 }
@@ -175,7 +178,7 @@ static double own_both_cycles(const struct machine *machine, const struct produc
                      result_cycles(machine, w, RESULT_RUN_CYCLES));
 }
 /* In panels, by tiles; in place below, of 8 rows. */
-double product_own_cycles(const struct machine *machine, const struct product_work *w) {
+static double own_cycles(const struct machine *machine, const struct product_work *w) {
   const struct rates *rates = rates_of(machine);
   const struct tile *tile = &rates->own;
   bool far = product_is_far(machine, w);
@@ -189,6 +192,10 @@ double product_own_cycles(const struct machine *machine, const struct product_wo
   double lines = far ? w->k * lines_of(machine, w, w->width) * (w->m < 8 ? LINE_MISSED : line * divide_up(w->m, 8)) : 0;
   return w->batch * (fmas / (PLAIN_SHARE * (w->m < rates->plain_rows ? w->m / rates->plain_rows : 1)) + tiles + lines);
 }
+
+/* The target's code for an open number of rows is not for the one number. */
+static double open_share(const struct product_work *w) { return w->is_open ? OWN_OPEN : 1; }
+double product_own_cycles(const struct machine *machine, const struct product_work *w) { return own_cycles(machine, w) * open_share(w); }
 
 const struct tile *product_tiles(const struct machine *machine) { return rates_of(machine)->tiles; }
 const struct tile *tile_of(const struct machine *machine, int rows, int vectors) {
@@ -235,7 +242,7 @@ static double panel_share(const struct machine *machine, double rows, double vec
 /* Rows of a multiple of 1 KB or so find few sets of the first cache: whether a tile's are more than it keeps a line of. */
 static bool rows_fall_out(const struct product_work *w, double rows) {
   int64_t apart = bytes_apart(w->rows_apart);
-  return apart >= LINE_BYTES && rows > (double)CACHE_WAYS * PAGE_BYTES / (double)(apart < PAGE_BYTES ? apart : PAGE_BYTES);
+  return apart >= LINE_BYTES && rows > lines_kept(apart);
 }
 static double panel_tile_cycles(const struct machine *machine, const struct product_work *w, double rows, double vectors) {
   double step = rows * vectors / (machine->fma_rate * panel_share(machine, rows, vectors)), loads = (rows + vectors) / PANELS_LOADS;
@@ -245,8 +252,8 @@ static double panel_tile_cycles(const struct machine *machine, const struct prod
     least = bytes / (machine->bandwidth[LEVEL_L2] * PANELS_L2_SHARE);
   return rows > 0 ? w->k * (step > least ? step : least) + TILE_CYCLES + rows * vectors * STORE_CYCLES : 0;
 }
-double product_panel_cycles(const struct machine *machine, const struct product_work *w, int64_t rows, int64_t vectors, bool is_open) {
-  double tiles = is_open ? w->m / (double)rows : (double)((int64_t)w->m / rows), rest = w->m - tiles * (double)rows;
+double product_panel_cycles(const struct machine *machine, const struct product_work *w, int64_t rows, int64_t vectors) {
+  double tiles = w->is_open ? w->m / (double)rows : (double)((int64_t)w->m / rows), rest = w->m - tiles * (double)rows;
   double strips = divide_up(w->width, (double)vectors * w->lanes), whole = panel_tile_cycles(machine, w, (double)rows, (double)vectors);
   double cycles = tiles * whole + panel_tile_cycles(machine, w, rest, (double)vectors);
   double bytes = w->k * (double)vectors * w->lanes * w->bytes;
@@ -268,7 +275,7 @@ double product_along_cycles(const struct machine *machine, const struct product_
   const struct rates *rates = rates_of(machine);
   double tiles = divide_up(work->m, rates->own.rows) * divide_up(work->width, rates->own.vectors * work->lanes) * rates->along_ends;
   double pack = work->k * work->width * rates->along_pack[place_of(machine, work)];
-  return fmas_along(machine, work) / ALONG_SHARE + work->batch * (tiles + pack);
+  return (fmas_along(machine, work) / ALONG_SHARE + work->batch * (tiles + pack)) * open_share(work);
 }
 double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks) {
   const struct rates *rates = rates_of(machine);

@@ -69,6 +69,7 @@ struct product_work {
   double stride;      /* bytes between the second factor's elements of neighbouring terms */
   double rows_apart;  /* bytes between the first factor's rows; 0: not known */
   bool is_transposed; /* the first factor's do not lie side by side */
+  bool is_open;       /* m is a guess: the step knows it */
 };
 /* Rows by vectors of sums that stay in registers. */
 struct tile {
@@ -92,7 +93,7 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
 double product_stream_cycles(const struct machine *machine, const struct product_work *work, int64_t vectors);
 /* The second factor in panels: of so many vectors of columns all terms lie one behind the other. Tiles of so many rows, what is left is one
  * of its own, unless their number is open; and what it costs to bring it there, once. */
-double product_panel_cycles(const struct machine *machine, const struct product_work *work, int64_t rows, int64_t vectors, bool is_open);
+double product_panel_cycles(const struct machine *machine, const struct product_work *work, int64_t rows, int64_t vectors);
 double product_pack_cycles(const struct machine *machine, const struct product_work *work);
 /* The tile of this form; NULL: none was measured. */
 const struct tile *tile_of(const struct machine *machine, int rows, int vectors);

@@ -13,8 +13,8 @@
 enum { LEVEL_L1, LEVEL_L2, LEVEL_L3, LEVEL_MEMORY, LEVELS };
 #define LINE_BYTES 64 /* of a cache */
 
-/* What lies `stride` bytes apart finds as many sets of a cache as the power of two in it leaves: that power; 0 of 0, and of what is too much
- * to be an address, as the stride of a damaged graph may be. */
+/* What lies `stride` bytes apart finds as many sets of a cache as the power of two in it leaves: that power; 0 of 0, and of what is too
+ * much to be an address, as the stride of a damaged graph may be. */
 static inline int64_t bytes_apart(double stride) { return stride > -0x1p62 && stride < 0x1p62 ? (int64_t)stride & -(int64_t)stride : 0; }
 
 struct machine {

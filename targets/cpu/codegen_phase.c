@@ -430,8 +430,8 @@ static value phi_of(struct codegen *c, value first, LLVMBasicBlockRef from) {
   LLVMAddIncoming(phi, &first, &from, 1);
   return phi;
 }
-/* The number of an iteration is taken apart once: to divide by a size for each row would take as long as a short one. state: its number, its
- * column, the indices of the loops around. */
+/* The number of an iteration is taken apart once: to divide by a size for each row would take as long as a short one. state: its number,
+ * its column, the indices of the loops around. */
 static void emit_told_tiles(struct codegen *c, const struct phase *p, value first, value last, const value *units) {
   LLVMBasicBlockRef enter = new_block(c, "enter"), rows = new_block(c, "rows"), done = new_block(c, "rows_done");
   int count = p->loop_count - 1;
