@@ -206,6 +206,17 @@ void node_make_noop(struct flow_node *n) {
   n->stateful = n->is_target = n->blocks = false;
 }
 
+void node_take_told(struct flow *f, struct flow_node *n, struct kernel *kernel, const int64_t *told, uint32_t count) {
+  uint32_t own = n->kernel->size_count;
+  dim *sizes = ARENA_ARRAY(f->arena, dim, own + count + 1);
+  if (own)
+    memcpy(sizes, n->sizes, sizeof *sizes * own);
+  for (uint32_t i = 0; i < count; i++)
+    sizes[own + i] = dim_const(f->dims, told[i]);
+  n->kernel = kernel;
+  n->sizes = sizes;
+}
+
 /* ---- order ---- */
 
 struct sorter {

@@ -39,6 +39,8 @@ void node_follow(struct flow_node *node, flow_id before);                       
 bool node_follows(const struct flow_node *node, flow_id before);
 void node_follow_no_more(struct flow_node *node, flow_id before);
 void node_make_noop(struct flow_node *node); /* it only keeps its place in the order of others */
+/* The kernel in the place of the node's own, told these numbers as sizes behind those that it has. */
+void node_take_told(struct flow *f, struct flow_node *node, struct kernel *kernel, const int64_t *told, uint32_t count);
 
 /* Numbers the nodes anew, so that each comes after what it needs; otherwise they keep their order. */
 void flow_sort(struct flow *f);

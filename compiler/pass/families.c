@@ -1,9 +1,8 @@
 /* families.c: a few kernels that differ in numbers alone become one that is told them, where no number makes the code better
  * (kernel_family.h): maps over elements, draws of random numbers, whose seeds are numbers. Each would take the code generator as long as
  * the next one. */
-#include <string.h>
-
 #include "base/map.h"
+#include "compiler/edit/flow_edit.h"
 #include "compiler/edit/kernel_family.h"
 #include "compiler/edit/part_walk.h"
 #include "compiler/pass/pass.h"
@@ -47,7 +46,7 @@ static void add_member(struct families *s, const struct flow_node *n) {
 }
 
 static void take_family(struct families *s, struct flow *f, struct flow_node *n) {
-  uint32_t at, own = n->kernel->size_count;
+  uint32_t at;
   if (!map_find(&s->kernels, key_of(s, n->kernel), &at))
     return;
   const struct member *member = &s->members.items[at];
@@ -55,13 +54,10 @@ static void take_family(struct families *s, struct flow *f, struct flow_node *n)
   const struct kernel_family *one = &family->one;
   if (!one->general)
     return;
-  dim *sizes = ARENA_ARRAY(&s->build->arena, dim, own + one->told_count + 1);
-  if (own)
-    memcpy(sizes, n->sizes, sizeof *sizes * own);
+  int64_t *told = ARENA_ARRAY(&s->build->arena, int64_t, one->told_count + 1);
   for (uint32_t i = 0; i < one->told_count; i++)
-    sizes[own + i] = dim_const(f->dims, family->members.items[member->number].values[one->told[i]]);
-  n->kernel = one->general;
-  n->sizes = sizes;
+    told[i] = family->members.items[member->number].values[one->told[i]];
+  node_take_told(f, n, one->general, told, one->told_count);
 }
 
 static status add_flow(struct build *b, const struct part_ref *part, struct flow *f, void *self) {

@@ -2,10 +2,8 @@
  *
  * Code for a known size is better, and most graphs have each kernel in a few sizes. But a graph with layers of hundreds of widths would
  * make the code generator write each of its kernels hundreds of times, and the program as large. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/map.h"
+#include "compiler/edit/flow_edit.h"
 #include "compiler/edit/kernel_form.h"
 #include "compiler/pass/pass.h"
 
@@ -47,19 +45,13 @@ static void add_kernel(struct sharing *s, const struct kernel *k) {
 }
 
 static void take_shared(struct sharing *s, struct flow *f, struct flow_node *n) {
-  uint32_t at, own = n->kernel->size_count;
+  uint32_t at;
   if (!map_find(&s->kernels, key_of(s, n->kernel), &at))
     return;
   const struct sized_kernel *sized = &s->sized.items[at];
   if (!sized->form.general || s->members.items[sized->class] < s->many)
     return;
-  dim *sizes = ARENA_ARRAY(&s->build->arena, dim, own + sized->form.told_count);
-  if (own)
-    memcpy(sizes, n->sizes, sizeof *sizes * own);
-  for (uint32_t i = 0; i < sized->form.told_count; i++)
-    sizes[own + i] = dim_const(f->dims, sized->form.told[i]);
-  n->kernel = s->shown.items[sized->class];
-  n->sizes = sizes;
+  node_take_told(f, n, s->shown.items[sized->class], sized->form.told, sized->form.told_count);
 }
 
 static void each_kernel(struct sharing *s, struct flow *f, bool takes) {
