@@ -407,6 +407,8 @@ bool job_keeps(struct job *job) {
   return keeps;
 }
 
+bool job_keeps_own(struct job *job) { return job_keeps(job) && job->is_replicated && job->is_holder; } /* set when it is made */
+
 bool job_is_over(struct job *job) {
   if (!job)
     return false;

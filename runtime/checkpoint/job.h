@@ -37,6 +37,9 @@ void job_destroy(struct job *job);
 status job_wait(struct job *job);
 /* There is a checkpoint folder. False for NULL. */
 bool job_keeps(struct job *job);
+/* And what it keeps is made by its own steps, each with the others: those would have one that is cut off here.
+ * False for NULL. */
+bool job_keeps_own(struct job *job);
 /* Which history the job is in; 0: none yet, or it is no job of several tasks (NULL). */
 uint64_t job_history(struct job *job);
 /* For a task whose phases are done, in this history: waits until its last step is in a complete checkpoint, where there is a folder. OK

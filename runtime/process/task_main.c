@@ -18,6 +18,8 @@
 #include "runtime/step/commit.h"
 #include "runtime/step/pool.h"
 
+#define LAST_STEP_MS 1000 /* for the step that runs, when the task is told to stop: others make it, too, and are up */
+
 static const char usage[] =
   "usage: %s [global options] [--entry NAME [phase options]]...\n"
   "Runs the phases from left to right, then leaves. Without --entry it serves the other tasks and TensorFlow clients.\n\n"
@@ -479,13 +481,15 @@ static void reload_host(void *self) {
   pthread_mutex_unlock(&host->report_lock);
 }
 
-void host_stop(void *self) {
-  struct host *host = self;
+/* step_ms: for so long the step that runs may come to its end, where the last checkpoint needs that. */
+static void stop(struct host *host, uint32_t step_ms) {
   atomic_store(&host->is_stopped, true);
   pthread_mutex_lock(&host->report_lock);
   bool has_joined = host->has_joined && !host->is_leaving;
   if (has_joined)
     job_stop(host->job);
+  if (has_joined && step_ms && job_keeps_own(host->job))
+    task_wind_up(host->task, step_ms);
   if (!host->is_leaving)
     task_stop(host->task);
   if (has_joined)
@@ -496,6 +500,9 @@ void host_stop(void *self) {
     course_stop(host->course);
   pthread_mutex_unlock(&host->report_lock);
 }
+void host_stop(void *self) { stop(self, 0); }
+/* On SIGTERM, from the thread that waits for it. */
+static void host_end(void *self) { stop(self, LAST_STEP_MS); }
 
 /* On SIGUSR1, from the thread that waits for it. A task that is being torn down says nothing more. */
 static void report_host(void *self) {
@@ -590,7 +597,7 @@ int task_main(const struct program *program, const struct kernel_code *kernels, 
     return leave(&host, result);
   if (host.options.tls.cert)
     signals_reload_by(reload_host);
-  signals_watch(host_stop, report_host, &host);
+  signals_watch(host_end, report_host, &host);
   result = run_host(&host);
   return leave(&host, result);
 }

@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "runtime/program/size.h"
 #include "runtime/program/fault.h"
+#include "runtime/program/monotonic.h"
 #include "runtime/resource/meeting.h"
 #include "runtime/step/crew.h"
 #include "runtime/step/memory_report.h"
@@ -331,7 +333,8 @@ static void collect_stats(struct step *step) {
 static status step_drive(struct step *step, const int64_t *symbols) {
   struct task *task = step->task;
   step_enter(task, step);
-  if (atomic_load(&task->stopping)) { /* entered before: task_stop has seen it, or we see that it stops */
+  bool begins = !atomic_load(&task->stopping) && !atomic_load(&task->winds_up);
+  if (!begins) { /* entered before: who stops it has seen it, or we see that it stops */
     step_leave(task, step);
     return fail(CANCELLED, "the task is stopping");
   }
@@ -539,6 +542,22 @@ void task_give_up(struct task *task, const char *why) {
 void task_stopping_text(struct task *task, char *out, size_t size) {
   bool says_why = atomic_load(&task->has_given_up);
   snprintf(out, size, "%s is stopping%s%s", task->name, says_why ? ": " : "", says_why ? task->given_up : "");
+}
+
+static bool has_own_step(struct task *task) {
+  pthread_mutex_lock(&task->lock);
+  struct step *step = task->steps;
+  while (step && (step->driver != task->program->task || step->is_background))
+    step = step->next;
+  pthread_mutex_unlock(&task->lock);
+  return step != NULL;
+}
+
+void task_wind_up(struct task *task, uint32_t wait_ms) {
+  uint64_t until_ms = monotonic_ms() + wait_ms;
+  atomic_store(&task->winds_up, true);
+  while (has_own_step(task) && monotonic_ms() < until_ms)
+    nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
 }
 
 void task_stop(struct task *task) {

@@ -96,6 +96,8 @@ void task_forget_closed_queues(struct task *task);
 
 /* This task is about to stop since it cannot go on: drivers whose steps run here hear why. Once, before task_close. */
 void task_give_up(struct task *task, const char *why);
+/* No step of its own begins any more (CANCELLED), and those that run may come to their end, for at most wait_ms. */
+void task_wind_up(struct task *task, uint32_t wait_ms);
 /* Makes running and later steps end with CANCELLED. */
 void task_stop(struct task *task);
 /* The same, and waits until no step of another driver runs here: then the exchange is not called any more. */

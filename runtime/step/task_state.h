@@ -45,7 +45,7 @@ struct task {
   bool *finishing;              /* of the exchange's thread, for each task: it has said that it is at its end, and has not left yet */
   void (*on_peers)(void *self); /* or NULL */
   void *on_peers_self;
-  atomic_bool stopping;
+  atomic_bool stopping, winds_up;
   atomic_bool has_given_up;
   char given_up[TASK_REASON_BYTES]; /* why it stops by itself; written before has_given_up is set, once */
   atomic_int at_work;               /* parts that run and do not wait for elements: work beside them leaves them the pool */
