@@ -61,7 +61,7 @@ static uint32_t cheapest(const struct nest *n, const struct candidates *all, boo
   uint32_t best = 0;
   for (uint32_t i = 1; i < all->items.count; i++) {
     const struct candidate *c = &all->items.items[i], *least = &all->items.items[best];
-    bool is_less = c->cycles < least->cycles || (of_few && best == 0);
+    bool is_less = of_few ? best == 0 || c->less < least->less : c->cycles < least->cycles;
     if ((c->below != 0) == of_few && is_less && nest_allows(n, c->steps))
       best = i;
   }
@@ -83,7 +83,7 @@ static status pick(const struct nest *n, struct tuner *tuner, struct candidate *
   uint32_t of_few = is_measured ? 0 : cheapest(n, &all, true);
   *out = all.items.items[best];
   *few = of_few ? all.items.items[of_few] : (struct candidate){0};
-  if (of_few && few->cycles <= out->cycles)
+  if (of_few && few->below > FEW_ROWS && few->cycles <= out->cycles)
     *out = all.items.items[0]; /* beyond its limit */
   else if (of_few && few->below > FEW_ROWS)
     few->below = FEW_ROWS;

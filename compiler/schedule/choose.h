@@ -16,6 +16,7 @@
 struct candidate {
   const char *steps; /* NULL: as the target does by itself; so it deals also with nests that `part` made */
   double cycles;     /* expected, of one core; of all but the target's own way times GAIN_MIN */
+  double less;       /* and for ROWS_LESS rows, where `below` is set */
   uint32_t size;     /* these steps are for calls in which this size is below `below`; below 0: for all */
   int64_t below;
 };
@@ -34,7 +35,8 @@ struct nest {
   struct arena *arena;
 };
 
-#define ROWS_USUAL 64 /* where their number is open: for so many candidates are judged */
+#define ROWS_USUAL 64 /* where their number is open: for so many candidates are judged, */
+#define ROWS_LESS 16  /* and those that are for few rows beside each other for so many */
 
 static inline int64_t divide_up(int64_t a, int64_t by) { return (a + by - 1) / by; }
 

@@ -99,6 +99,9 @@ static void propose(const struct product *p, const struct tile *t, bool fetch, s
   if (p->open && !c.below)
     return;
   c.cycles = product_tile_cycles(p->n->machine, &p->work, t, fetch);
+  struct product_work less = p->work;
+  less.m = ROWS_LESS;
+  c.less = product_tile_cycles(p->n->machine, &less, t, fetch);
   vec_push(&out->items, c);
 }
 

@@ -57,18 +57,19 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 /* ---- products ---- */
 
 /* Cycles. What depends on the class of a machine is in rates.c. */
-#define LATENCY_CYCLES 4        /* until a sum can be added to again: */
-#define WAITING_SHARE 0.9       /* of the rate that tiles of no more sums than begin meanwhile reach */
-#define TILE_CYCLES 40          /* a tile begins and ends */
-#define STORE_CYCLES 2          /* a vector of sums */
-#define LINE_FETCHED 3          /* a far line that was asked for ahead */
-#define LINE_MISSED 4           /* and not */
-#define ROWS_FAR_CYCLES 6       /* a far line of the first factor, for each strip, */
-#define RESULT_CYCLES 14        /* a far line of the result, by strips, */
-#define RESULT_RUN_CYCLES 6     /* and where those of several strips lie side by side: where one multiply-add starts in a cycle */
-#define LINE_STREAMED 3.4       /* a far line, read behind the one in front of it, */
-#define STREAMED_SHARE 0.8      /* and of the peak that rows reach meanwhile, */
-#define STREAMED_ONE_SHARE 0.55 /* one vector of columns at a time: sums come and go as often as terms */
+#define LATENCY_CYCLES 4    /* until a sum can be added to again: */
+#define WAITING_SHARE 0.9   /* of the rate that tiles of no more sums than begin meanwhile reach */
+#define TILE_CYCLES 40      /* a tile begins and ends */
+#define STORE_CYCLES 2      /* a vector of sums */
+#define LINE_FETCHED 3      /* a far line that was asked for ahead */
+#define LINE_MISSED 4       /* and not */
+#define ROWS_FAR_CYCLES 6   /* a far line of the first factor, for each strip, */
+#define RESULT_CYCLES 14    /* a far line of the result, by strips, */
+#define RESULT_RUN_CYCLES 6 /* and where those of several strips lie side by side: where one multiply-add starts in a cycle */
+#define LINE_STREAMED 3.4   /* a far line, read behind the one in front of it, */
+#define STREAMED_SHARE 0.8  /* and of the peak that rows reach meanwhile, */
+#define STREAMED_TERMS 4    /* so many of a sum between its coming and going: */
+#define STREAMED_MOVED 4    /* in loads, two of which begin in a cycle */
 #define PAGE_BYTES 4096
 #define CACHE_WAYS 8         /* of the first cache, lines of each of a page's sets */
 #define PAGE_CYCLES 20       /* a term in a page that the TLB has lost */
@@ -155,10 +156,13 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
 bool product_may_stream(const struct machine *machine, const struct product_work *w) {
   return product_is_far(machine, w) && (w->m <= rates_of(machine)->streamed_rows || product_is_paged(w));
 }
+/* A tile's vectors and rows are loaded for each term; its sums come and go for a few of them. */
 double product_stream_cycles(const struct machine *machine, const struct product_work *w, int64_t vectors) {
-  double fmas = w->m * w->k * divide_up(w->width, w->lanes) / machine->fma_rate / (vectors > 1 ? STREAMED_SHARE : STREAMED_ONE_SHARE);
-  double lines = w->k * w->width * w->bytes / LINE_BYTES * LINE_STREAMED;
-  return w->batch * (fmas > lines ? fmas : lines);
+  double sums = w->m * (double)vectors, tiles = w->k * divide_up(w->width, w->lanes) / (double)vectors;
+  double fmas = tiles * sums / machine->fma_rate / STREAMED_SHARE;
+  double loads = tiles * (w->m + (double)vectors + sums * STREAMED_MOVED / STREAMED_TERMS) / 2;
+  double lines = w->k * w->width * w->bytes / LINE_BYTES * LINE_STREAMED, most = fmas > loads ? fmas : loads;
+  return w->batch * (most > lines ? most : lines);
 }
 
 /* Where the second factor lies, as rates have it. */

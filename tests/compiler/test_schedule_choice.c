@@ -25,6 +25,12 @@ struct choice_case {
 #define ACROSS(rows, depth, columns)                                                                                             \
   "kernel k(in a: f32[" depth "," rows "], in b: f32[" depth "," columns "], out c: f32[" rows "," columns "]) { par i0 < " rows \
   " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i2,i0], b[i2,i1])) } c[i0,i1] = v0 } } }"
+/* 3 x 3, the image is padded before */
+#define PIXELS(images, high, channels, sizes)                                                                                    \
+  "kernel k(in a: f32[" images ",4,2048], in b: f32[3,1536," channels "], out c: f32[" images "," high ",2," channels "])" sizes \
+  " { par i0 < " images " { par i1 < " high " { par i2 < 2 { par i3 < " channels                                                 \
+  " { var v0: f32 = 0:f32 red i4 < 3 { red i5 < 1536 { v0 = "                                                                    \
+  "add(v0, mul(a[i0,add(i1, i4),add(mul(i2, 512), i5)], b[i4,i5,i3])) } } c[i0,i1,i2,i3] = v0 } } } } }"
 #define BATCHED                                                                                                           \
   "kernel k(in a: f32[64,64,64], in b: f32[64,64,64], out c: f32[64,64,64]) { par i0 < 64 { par i1 < 64 { par i2 < 64 { " \
   "var v0: f32 = 0:f32 red i3 < 64 { v0 = add(v0, mul(a[i0,i1,i3], b[i0,i3,i2])) } c[i0,i1,i2] = v0 } } } }"
@@ -137,6 +143,15 @@ static const struct choice_case cases[] = {
    "register; fetch b at ki ahead 4; run nt tasks"},
   {"beyond L3 the CPU's own guess is left alone", PRODUCT("1", "2048", "1024", ""), "x86-64-v4", "under ki in register; run nt tasks"},
   {"few rows, and a factor in many pages", PRODUCT("5", "2000", "1024", ""), "znver4", "split n 32 -> ns ni; split ns 16 -> nt no"},
+  {"rows whose sums would fill the registers go in two passes", PRODUCT("7", "2000", "1024", ""), "x86-64-v3",
+   "order nt m no ni; split m 4 -> mo mi tail cut 3; order mo no mi ni; sink no mi ni under ko in stack; sink mi ni under ki"},
+  {"or more", PRODUCT("12", "2000", "1024", ""), "x86-64-v3", "order nt m no ni; split m 4 -> mo mi; order mo no mi ni"},
+  {"few open rows, and a far factor", PRODUCT("n0", "2000", "1024", " sizes 1"), "x86-64-v3",
+   "when n0 < 17: name i0 i1 i2 -> m n k; fma; split n 16 -> ns ni; split ns 32 -> nt no; split k 4 -> ko ki; order nt m no ni; split m 4 -> "
+   "mo mi tail cut 2 1; order mo no mi ni; sink no mi ni under ko in stack"},
+  {"few pixels of open images", PIXELS("n0", "2", "512", " sizes 1"), "x86-64-v3",
+   "when n0 < 5: name i0 i1 i2 i3 i4 i5 -> m bb bc n ka k; fma; split n 16 -> ns ni; split ns 32 -> nt no; split k 4 -> ko ki; order nt m no "
+   "bb bc ni; sink no bb bc ni under ka ko in stack; sink bb bc ni under ki in register"},
   {"a vector times a matrix",
    "kernel k(in a: f32[600], in b: f32[600,1024], out c: f32[1024]) { par i0 < 1024 { var v0: f32 = 0:f32 red i1 < 600 { v0 = add(v0, "
    "mul(a[i1], b[i1,i0])) } c[i0] = max(v0, 0:f32) } }",
