@@ -153,7 +153,7 @@ static bool add_run(struct arena *arena, const struct kernel *k, const struct ca
   struct schedule s = {0};
   if (!c->steps) {
     r.kernel = (struct kernel *)k;
-  } else if (schedule_parse(c->steps, arena, &s) != OK || schedule_apply(k, &s, arena, &r.kernel) != OK) {
+  } else if (schedule_parse(candidate_text(c, arena), arena, &s) != OK || schedule_apply(k, &s, arena, &r.kernel) != OK) {
     fprintf(stderr, "%s\n  %s\n", c->steps, status_text());
     return false;
   }

@@ -19,9 +19,7 @@ static void print_nest(const struct printer *p, const struct nest *n, const char
   for (uint32_t i = 0; all.items.count > 1 && i < all.items.count; i++) {
     const struct candidate *c = &all.items.items[i];
     fprintf(p->out, "%c %12.0f  ", i == best ? '>' : ' ', c->cycles);
-    if (c->below)
-      fprintf(p->out, "when n%u < %lld: ", c->size, (long long)c->below);
-    fprintf(p->out, "%s\n", c->steps ? c->steps : "left to the target");
+    fprintf(p->out, "%s\n", c->steps ? candidate_text(c, n->arena) : "left to the target");
   }
   vec_free(&all.items);
 }

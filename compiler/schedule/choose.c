@@ -56,13 +56,16 @@ bool nest_allows(const struct nest *n, const char *steps) {
   struct kernel *out;
   return schedule_parse(steps, n->arena, &s) == OK && schedule_apply(n->k, &s, n->arena, &out) == OK;
 }
+const char *candidate_text(const struct candidate *c, struct arena *arena) {
+  return c->below ? arena_printf(arena, "when n%u < %lld: %s else:", c->size, (long long)c->below, c->steps) : c->steps;
+}
 /* Of those that are for few rows, or of the others; 0: the target's own way. */
 static uint32_t cheapest(const struct nest *n, const struct candidates *all, bool of_few) {
   uint32_t best = 0;
   for (uint32_t i = 1; i < all->items.count; i++) {
     const struct candidate *c = &all->items.items[i], *least = &all->items.items[best];
     bool is_less = of_few ? best == 0 || c->less < least->less : c->cycles < least->cycles;
-    if ((c->below != 0) == of_few && is_less && nest_allows(n, c->steps))
+    if ((c->below != 0) == of_few && is_less && nest_allows(n, candidate_text(c, n->arena)))
       best = i;
   }
   return best;
@@ -83,9 +86,7 @@ static status pick(const struct nest *n, struct tuner *tuner, struct candidate *
   uint32_t of_few = is_measured ? 0 : cheapest(n, &all, true);
   *out = all.items.items[best];
   *few = of_few ? all.items.items[of_few] : (struct candidate){0};
-  if (of_few && few->below > FEW_ROWS && few->cycles <= out->cycles)
-    *out = all.items.items[0]; /* beyond its limit */
-  else if (of_few && few->below > FEW_ROWS)
+  if (of_few && few->cycles > out->cycles && few->below > FEW_ROWS)
     few->below = FEW_ROWS;
   vec_free(&all.items);
   return result;
@@ -108,8 +109,7 @@ status schedule_choose(const struct kernel *k, const struct machine *machine, st
     struct candidate best, few;
     TRY(pick(&n, tuner, &best, &few));
     if (few.steps && !k->body->next) { /* `when` chooses a schedule of the whole kernel: of several nests this one keeps its own */
-      *out = arena_printf(arena, "when n%u < %lld: %s else:%s%s", few.size, (long long)few.below, few.steps, best.steps ? " " : "",
-                          best.steps ? best.steps : "");
+      *out = arena_printf(arena, "%s%s%s", candidate_text(&few, arena), best.steps ? " " : "", best.steps ? best.steps : "");
       return OK;
     }
     if (best.steps)

@@ -58,6 +58,8 @@ struct nest nest_first(const struct kernel *k, struct kernel_uses *uses, const s
 void nest_next(struct nest *n);
 /* All candidates for a nest. out->items is the caller's to free. */
 void nest_candidates(const struct nest *n, struct candidates *out);
+/* The schedule of a candidate alone: what is for some calls only leaves the others to the target. NULL: the target's own way. */
+const char *candidate_text(const struct candidate *c, struct arena *arena);
 /* Whether steps apply to the nest's kernel. */
 bool nest_allows(const struct nest *n, const char *steps);
 /* Loops of a statement, itself among them. */

@@ -15,8 +15,9 @@ struct blocked {
   const struct contraction *c;
   struct product_work work;
   struct product_blocks blocks;
-  int rows;     /* the axis m; that of columns is c->lanes */
-  bool is_open; /* their number is */
+  int rows;         /* the axis m; that of columns is c->lanes */
+  bool is_open;     /* their number is */
+  bool is_open_sum; /* the number of terms is */
   int64_t batch, m, k, width, lanes;
   int64_t tile;   /* rows of one */
   int64_t terms;  /* of a block */
@@ -29,7 +30,7 @@ struct blocked {
 #define GROUP_MAX 8    /* tiles whose rows are copied together */
 #define ROWS_MIN 16    /* fewer do not pay for the copy */
 #define TERMS 512      /* of a block, at most, */
-#define TERMS_LESS 256 /* where the first factor is copied too, or panels of narrow vectors shall stay in the first cache */
+#define TERMS_LESS 256 /* where the first factor is copied too, or panels of narrow vectors shall stay in the first cache; open ones */
 #define TERMS_MIN 32   /* of a sum: fewer do not pay for its tile */
 #define TASKS_MIN 8
 #define OPEN_ROWS 256         /* of a task, where their number is open */
@@ -48,25 +49,27 @@ static bool has_rest(const struct blocked *b) { return b->is_open || b->m % b->t
 
 /* ---- which nests ---- */
 
-/* One axis of rows, one of columns, one of terms; others are batches. */
+static bool is_size(const struct contraction *c, int axis) { return expr_get(c->k, c->axes[axis].loop->value)->op == SCALAR_SIZE; }
+/* One axis of rows, the longest, one of columns, one of terms; others are batches, of images an open number. */
 static bool find_axes(struct blocked *b) {
   const struct contraction *c = b->c;
   b->rows = -1;
   b->batch = 1;
   for (int i = 0; i < c->axis_count; i++) {
     const struct contraction_axis *a = &c->axes[i];
-    bool is_sum = i >= c->par_count, is_extra = (a->role == ROLE_M && b->rows >= 0) || (a->role == ROLE_N && i != c->lanes);
-    bool is_open = a->extent < 0 && a->role == ROLE_M;
-    if ((a->extent < 1 && !is_open) || is_extra || (is_sum && a->role != ROLE_K))
+    bool is_sum = i >= c->par_count, is_extra = a->role == ROLE_N && i != c->lanes,
+         may_be_open = is_sum ? is_size(c, i) : a->role == ROLE_M;
+    if (a->extent == 0 || (a->extent < 0 && !may_be_open) || is_extra || (is_sum && a->role != ROLE_K))
       return false;
-    if (a->role == ROLE_M) {
+    if (a->role == ROLE_M && (b->rows < 0 || a->extent >= c->axes[b->rows].extent))
       b->rows = i;
-      b->is_open = is_open;
-    }
-    if (a->role == ROLE_BATCH)
-      b->batch *= a->extent;
   }
-  return c->axis_count == c->par_count + 1 && b->rows >= 0 && c->lanes >= 0 && c->axes[c->lanes].role == ROLE_N;
+  for (int i = 0; i < c->par_count; i++)
+    b->batch *= i == b->rows || i == c->lanes || c->axes[i].extent < 0 ? 1 : c->axes[i].extent;
+  b->is_open = b->rows >= 0 && c->axes[b->rows].extent < 0;
+  b->is_open_sum = c->axes[c->axis_count - 1].extent < 0;
+  return !(b->is_open && b->is_open_sum) && c->axis_count == c->par_count + 1 && b->rows >= 0 && c->lanes >= 0 &&
+         c->axes[c->lanes].role == ROLE_N;
 }
 static bool is_blocked(struct blocked *b) {
   const struct contraction *c = b->c;
@@ -75,7 +78,7 @@ static bool is_blocked(struct blocked *b) {
   const struct contraction_axis *rows = &c->axes[b->rows], *columns = &c->axes[c->lanes], *sum = &c->axes[c->par_count];
   int64_t bytes = (int64_t)dtype_size(c->dtype);
   b->m = b->is_open ? OPEN_ROWS : rows->extent;
-  b->k = sum->extent;
+  b->k = b->is_open_sum ? TERMS_LESS : sum->extent;
   b->width = columns->extent;
   b->lanes = b->n->machine->vector_bytes / bytes;
   b->tile = has_few(b) ? 4 : 8;
@@ -83,12 +86,12 @@ static bool is_blocked(struct blocked *b) {
   b->blocks.copies_rows = sum->stride[0] != 1;
   b->work = (struct product_work){.batch = (double)b->batch,
                                   .m = b->is_open ? ROWS_USUAL : (double)b->m,
-                                  .k = (double)b->k,
+                                  .k = b->is_open_sum ? ROWS_USUAL : (double)b->k,
                                   .width = (double)b->width,
                                   .lanes = (double)b->lanes,
                                   .bytes = (double)bytes,
                                   .is_transposed = b->blocks.copies_rows,
-                                  .is_open = b->is_open};
+                                  .is_open = b->is_open || b->is_open_sum};
   bool lies = (sum->stride[0] == 1 || rows->stride[0] == 1) && (columns->stride[1] == 1 || sum->stride[1] == 1);
   return lies && !(has_rest(b) && b->blocks.copies_rows) && b->m >= ROWS_MIN && b->k >= TERMS_MIN && b->width >= 3 * b->lanes;
 }
@@ -122,13 +125,13 @@ static void part_rows(struct blocked *b, int64_t parts) {
 }
 /* Refused: copies that would read past the end, where a size is no multiple. */
 static bool has_no_rest(const struct blocked *b) {
-  bool strips = b->width % (b->blocks.tile->vectors * b->lanes) == 0, terms = b->k % b->terms == 0;
+  bool strips = b->width % (b->blocks.tile->vectors * b->lanes) == 0, terms = b->is_open_sum || b->k % b->terms == 0;
   return strips || (!b->blocks.is_along && (!b->blocks.copies_rows || terms));
 }
 /* A task is as wide as its copies allow, so that results are written in long runs. */
 static bool choose_sizes(struct blocked *b, int64_t parts) {
   int64_t vectors = choose_vectors(b), count = divide_up(b->width, vectors * b->lanes), limit = b->n->machine->bytes[LEVEL_L2] / 4 * 3;
-  int64_t terms = b->blocks.copies_rows || has_few(b) ? TERMS_LESS : TERMS, most = HINTS_MAX / vectors;
+  int64_t terms = b->blocks.copies_rows || b->is_open_sum || has_few(b) ? TERMS_LESS : TERMS, most = HINTS_MAX / vectors;
   b->blocks.tile = tile_of(b->n->machine, (int)b->tile, (int)vectors);
   b->terms = least(divide_up(divide_up(b->k, divide_up(b->k, terms)), b->lanes) * b->lanes, b->k);
   part_rows(b, parts);
@@ -208,22 +211,38 @@ static void propose(const struct blocked *b, struct candidates *out) {
   const char *text = arena_printf(b->n->arena, "%s%srun%s %sno@ tasks; run mi@ %sunroll; run ni@ %s%slanes", begin_text(b), copies_text(b),
                                   axis_words_others(&b->words, 0, b->c->par_count), chunk_text(b), b->blocks.is_along ? "pt@ " : "",
                                   b->blocks.is_along ? "pr@ " : "pi@ ", b->blocks.copies_rows ? "qi@ " : "");
-  vec_push(&out->items,
-           ((struct candidate){.steps = with_number(b, text), .cycles = product_block_cycles(b->n->machine, &b->work, &b->blocks)}));
+  struct candidate c = {.steps = with_number(b, text), .cycles = product_block_cycles(b->n->machine, &b->work, &b->blocks)};
+  if (b->is_open_sum && b->terms == b->k) { /* one block has all terms */
+    c.size = (uint32_t)expr_get(b->c->k, b->c->axes[b->c->par_count].loop->value)->imm;
+    c.below = TERMS_LESS + 1;
+    c.less = c.cycles;
+  }
+  if (!c.below || c.cycles * GAIN_MIN < out->items.items[0].cycles)
+    vec_push(&out->items, c);
 }
 /* The more parts of the rows, the more strips a task may have, and the fewer tasks copy the same rows. */
+static void propose_parts_of_rows(const struct blocked *b, struct candidates *out) {
+  int64_t least_rows = b->blocks.copies_rows ? CHUNK_ROWS_COPIED : CHUNK_ROWS, most = has_rest(b) ? 1 : b->m / least_rows;
+  for (int64_t parts = 1; parts <= TASKS_MIN && (parts == 1 || parts <= most); parts *= 2) {
+    struct blocked sized = *b;
+    if (choose_sizes(&sized, parts) && sized.blocks.row_tasks == (double)parts)
+      propose(&sized, out);
+  }
+}
 void propose_product_blocks(const struct nest *nest, const struct contraction *c, struct candidates *out) {
   struct blocked b = {.n = nest, .c = c};
   if (!nest->machine->has_fma || !is_blocked(&b))
     return;
   const struct axis_name names[] = {{b.rows, "m"}, {c->lanes, "n"}, {c->par_count, "k"}};
   b.words = axis_words_of(nest, c, "@", names, 3); /* `@`: where the number goes into words made of these */
-  if (b.blocks.is_along && out->items.items[0].cycles == 0)
-    out->items.items[0].cycles = product_along_cycles(nest->machine, &b.work);
-  int64_t least_rows = b.blocks.copies_rows ? CHUNK_ROWS_COPIED : CHUNK_ROWS, most = has_rest(&b) ? 1 : b.m / least_rows;
-  for (int64_t parts = 1; parts <= TASKS_MIN && (parts == 1 || parts <= most); parts *= 2) {
-    struct blocked sized = b;
-    if (choose_sizes(&sized, parts) && sized.blocks.row_tasks == (double)parts)
-      propose(&sized, out);
+  double *own = &out->items.items[0].cycles;
+  if (b.blocks.is_along && *own == 0)
+    *own = product_along_cycles(nest->machine, &b.work);
+  else if (b.is_open_sum && *own == 0)
+    *own = product_own_cycles(nest->machine, &b.work);
+  propose_parts_of_rows(&b, out);
+  if (b.is_open_sum) {
+    b.k += TERMS_LESS; /* more than one block */
+    propose_parts_of_rows(&b, out);
   }
 }

@@ -18,29 +18,29 @@ struct product {
 
 /* ---- which nests ---- */
 
-/* The axis whose iterations make the rows of tiles: the longest that the first factor alone has. */
+/* The axis whose iterations make the rows of tiles: the longest that the first factor alone has, an open one if there is no other. */
 static int find_rows(const struct contraction *c) {
   int rows = -1;
   for (int i = 0; i < c->par_count; i++)
-    if (c->axes[i].role == ROLE_M &&
-        (rows < 0 || c->axes[i].extent < 0 || (c->axes[rows].extent >= 0 && c->axes[i].extent >= c->axes[rows].extent)))
+    if (c->axes[i].role == ROLE_M && (rows < 0 || c->axes[i].extent >= c->axes[rows].extent))
       rows = i;
   return rows;
 }
-/* One axis of rows, one of columns; all sizes known, but for the rows'. */
+/* One axis of rows, one of columns; others that the first factor alone has are turns, as batches are: images, of which each has pixels as
+ * rows. All sizes are known but for the rows', or an image's. */
 static bool find_sizes(struct product *p) {
   const struct contraction *c = p->c;
   struct product_work *w = &p->work;
   w->batch = w->k = 1;
   for (int i = 0; i < c->axis_count; i++) {
     const struct contraction_axis *a = &c->axes[i];
-    bool other = i < c->par_count && i != p->rows && i != p->columns && a->role != ROLE_BATCH;
-    if (a->role == ROLE_WINDOW || other || (a->extent < 0 && i != p->rows))
+    bool is_other = i < c->par_count && i != p->rows && i != p->columns;
+    if (a->role == ROLE_WINDOW || (is_other && a->role == ROLE_N) || (a->extent < 0 && a->role != ROLE_M))
       return false;
     if (i >= c->par_count)
       w->k *= (double)a->extent;
-    else if (i != p->rows && i != p->columns)
-      w->batch *= (double)a->extent;
+    else if (is_other)
+      w->batch *= a->extent < 0 ? 1 : (double)a->extent;
   }
   const struct contraction_axis *rows = &c->axes[p->rows];
   const struct expr *extent = expr_get(c->k, rows->loop->value);
@@ -116,7 +116,8 @@ void propose_products(const struct nest *n, const struct contraction *c, struct 
   struct product p = {.n = n, .c = c};
   if (!n->machine->has_fma || !is_product(&p)) /* nothing was measured without */
     return;
-  out->items.items[0].cycles = product_own_cycles(n->machine, &p.work);
+  double own = product_own_cycles(n->machine, &p.work), *known = &out->items.items[0].cycles;
+  *known = *known < own ? own : *known;
   for (const struct tile *t = product_tiles(n->machine); t->rows; t++)
     if (suits(&p, t))
       propose(&p, t, product_is_far(n->machine, &p.work) && p.work.m >= 8, out);

@@ -83,7 +83,7 @@ static uint32_t make_forms(const struct nest *n, const struct candidates *all, s
     const struct candidate *c = &all->items.items[i];
     struct schedule s = {0};
     struct kernel *form = NULL;
-    if (c->steps && (schedule_parse(c->steps, n->arena, &s) != OK || schedule_apply(n->k, &s, n->arena, &form) != OK))
+    if (c->steps && (schedule_parse(candidate_text(c, n->arena), n->arena, &s) != OK || schedule_apply(n->k, &s, n->arena, &form) != OK))
       continue;
     if (!form) {
       form = arena_alloc(n->arena, sizeof *form);

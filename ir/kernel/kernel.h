@@ -128,6 +128,9 @@ struct kernel {
   VEC(struct expr) exprs; /* operands come before users; exprs[0] is SCALAR_NONE */
   VEC(expr_id) operands;
   struct stmt *body;
+  /* what may be taken for granted while steps for few rows are applied (ir/schedule): this size is below `known_below`; 0: nothing */
+  uint32_t known_size;
+  int64_t known_below;
   /* hash-consing of expressions, private to kernel.c */
   uint32_t *cons;
   uint32_t cons_size;

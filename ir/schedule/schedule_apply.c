@@ -114,6 +114,8 @@ static status at_step(const struct variant *v, uint32_t number, struct arena *ar
 /* What the steps make of k, in `to`, an empty kernel. */
 static status apply_steps(const struct kernel *k, const struct variant *v, struct kernel *to) {
   kernel_append(k, to, &to->body);
+  to->known_size = v->size;
+  to->known_below = v->below;
   uint32_t count = 0;
   name_by_position(to, to->body, &count);
   for (uint32_t i = 0; i < v->steps.count; i++)

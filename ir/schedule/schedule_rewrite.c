@@ -251,7 +251,12 @@ bool expr_at_most(const struct kernel *k, expr_id e, int64_t *most) {
   if (expr_is_const(k, e, most))
     return true;
   int64_t a = INT64_MAX, b = INT64_MAX;
-  if (expr_get(k, e)->op != SCALAR_MIN)
+  const struct expr *x = expr_get(k, e);
+  if (x->op == SCALAR_SIZE && x->imm == k->known_size && k->known_below > 0) {
+    *most = k->known_below - 1;
+    return true;
+  }
+  if (x->op != SCALAR_MIN)
     return false;
   bool any = expr_at_most(k, expr_operand(k, e, 0), &a);
   any = expr_at_most(k, expr_operand(k, e, 1), &b) || any;

@@ -77,7 +77,7 @@ static struct range range_of(struct simplifier *f, expr_id e) {
   else if (x.op == SCALAR_CONST)
     r = x.imm > -FAR && x.imm < FAR ? (struct range){x.imm, x.imm} : anything;
   else if (x.op == SCALAR_SIZE)
-    r = (struct range){0, FAR};
+    r = (struct range){0, f->k->known_below > 0 && f->k->known_size == x.imm ? f->k->known_below - 1 : FAR};
   else if (x.op == SCALAR_LOCAL)
     r = f->local[x.imm];
   else if (x.op != SCALAR_LOAD)

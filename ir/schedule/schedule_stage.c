@@ -159,20 +159,26 @@ static const struct stmt *loop_of(const struct stmt *s, uint32_t local) {
   }
   return found;
 }
-/* Where a loop runs over what is left of `limit` from `begin` on, as the inner one of a split does. */
-static bool ends_at(const struct kernel *k, expr_id extent, expr_id begin, int64_t *limit) {
+/* Where a loop runs over what is left of a limit from `begin` on, as the inner one of a split does: the limit; else NO_EXPR. */
+static expr_id limit_of(const struct kernel *k, expr_id extent, expr_id begin) {
   const struct expr *x = expr_get(k, extent);
-  if (x->op == SCALAR_MIN)
-    return ends_at(k, expr_operand(k, extent, 0), begin, limit) || ends_at(k, expr_operand(k, extent, 1), begin, limit);
-  return x->op == SCALAR_SUB && expr_operand(k, extent, 1) == begin && expr_is_const(k, expr_operand(k, extent, 0), limit);
+  if (x->op == SCALAR_MIN) {
+    expr_id limit = limit_of(k, expr_operand(k, extent, 0), begin);
+    return limit != NO_EXPR ? limit : limit_of(k, expr_operand(k, extent, 1), begin);
+  }
+  return x->op == SCALAR_SUB && expr_operand(k, extent, 1) == begin ? expr_operand(k, extent, 0) : NO_EXPR;
 }
 /* begin + i < limit, of such a loop i. */
-static bool rest_at_most(const struct kernel *k, expr_id begin, expr_id i, int64_t *most) {
+static expr_id rest_limit(const struct kernel *k, expr_id begin, expr_id i) {
   const struct expr *x = expr_get(k, i);
   const struct stmt *loop = x->op == SCALAR_LOCAL ? loop_of(k->body, (uint32_t)x->imm) : NULL;
-  bool ends = loop && ends_at(k, loop->value, begin, most);
-  *most -= ends;
-  return ends;
+  return loop ? limit_of(k, loop->value, begin) : NO_EXPR;
+}
+static bool rest_at_most(const struct kernel *k, expr_id begin, expr_id i, int64_t *most) {
+  expr_id limit = rest_limit(k, begin, i);
+  bool known = limit != NO_EXPR && expr_is_const(k, limit, most);
+  *most -= known;
+  return known;
 }
 /* What an index never exceeds: of sums and products of loops' variables, which are not negative. */
 static bool index_at_most(const struct kernel *k, expr_id e, int64_t *most) {
@@ -191,6 +197,17 @@ static bool index_at_most(const struct kernel *k, expr_id e, int64_t *most) {
   return index_at_most(k, expr_operand(k, e, 0), &a) && index_at_most(k, expr_operand(k, e, 1), &b) &&
          !(x->op == SCALAR_ADD ? __builtin_add_overflow(a, b, most) : __builtin_mul_overflow(a, b, most));
 }
+static bool is_size(const struct kernel *k, expr_id e, uint32_t size) {
+  return e != NO_EXPR && expr_get(k, e)->op == SCALAR_SIZE && expr_get(k, e)->imm == size;
+}
+/* Of a loop of as many turns as the size says, or of one that was split. */
+static bool index_is_below(const struct kernel *k, expr_id e, uint32_t size) {
+  const struct expr *x = expr_get(k, e);
+  const struct stmt *loop = x->op == SCALAR_LOCAL ? loop_of(k->body, (uint32_t)x->imm) : NULL;
+  if (loop)
+    return is_size(k, loop->value, size);
+  return x->op == SCALAR_ADD && is_size(k, rest_limit(k, expr_operand(k, e, 0), expr_operand(k, e, 1)), size);
+}
 /* Whether the place exists in all turns of all loops, so that it may be read whether it is needed or not. */
 static bool is_always_there(const struct staging *g) {
   const struct kernel *k = g->k;
@@ -201,7 +218,8 @@ static bool is_always_there(const struct staging *g) {
     expr_id index = expr_operand(k, g->load, d);
     int64_t most;
     there = whole_of(g, d) >= 0 ||
-            (!DIM_IS_SIZE(b->dims[d]) && expr_never_negative(k, index) && index_at_most(k, index, &most) && most < b->dims[d]);
+            (expr_never_negative(k, index) && (DIM_IS_SIZE(b->dims[d]) ? index_is_below(k, index, SIZE_OF_DIM(b->dims[d]))
+                                                                       : index_at_most(k, index, &most) && most < b->dims[d]));
   }
   return there;
 }

@@ -22,6 +22,9 @@ struct choice_case {
 #define TRANSPOSED(rows, depth, columns)                                                                                         \
   "kernel k(in a: f32[" rows "," depth "], in b: f32[" columns "," depth "], out c: f32[" rows "," columns "]) { par i0 < " rows \
   " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }"
+#define ACROSS_OPEN(rows, columns)                                                                                         \
+  "kernel k(in a: f32[n0," rows "], in b: f32[n0," columns "], out c: f32[" rows "," columns "]) sizes 1 { par i0 < " rows \
+  " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < n0 { v0 = add(v0, mul(a[i2,i0], b[i2,i1])) } c[i0,i1] = v0 } } }"
 #define ACROSS(rows, depth, columns)                                                                                             \
   "kernel k(in a: f32[" depth "," rows "], in b: f32[" depth "," columns "], out c: f32[" rows "," columns "]) { par i0 < " rows \
   " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i2,i0], b[i2,i1])) } c[i0,i1] = v0 } } }"
@@ -231,7 +234,16 @@ static const struct choice_case cases[] = {
   {"one tap, an open number of images",
    "kernel k(in a: f32[n0,196,64], in b: f32[64,96], out c: f32[n0,196,96]) sizes 1 { par i0 < n0 { par i1 < 196 { par i2 < 96 { var v0: "
    "f32 = 0:f32 red i3 < 64 { v0 = add(v0, mul(a[i0,i1,i3], b[i3,i2])) } c[i0,i1,i2] = v0 } } } }",
-   "x86-64-v3", "split w 4 -> wo wi; split m 24 -> mo mi; order ba mo wo wi mi; sink wi mi under ka in register; run ba tasks"},
+   "x86-64-v3",
+   "name i0 i1 i2 i3 -> ba m n ka; fma; split n 16 -> no ni; order ba no m ni; split m 6 -> mo mi tail cut 4 2 1; sink mi ni "
+   "under ka in register; run ba no tasks"},
+  {"and by blocks, for each image",
+   "kernel k(in a: f32[n0,196,256], in b: f32[256,1024], out c: f32[n0,196,1024]) sizes 1 { par i0 < n0 { par i1 < 196 { par i2 < 1024 { "
+   "var v0: f32 = 0:f32 red i3 < 256 { v0 = add(v0, mul(a[i0,i1,i3], b[i3,i2])) } c[i0,i1,i2] = v0 } } } }",
+   "x86-64-v3", "split m 4 -> mo mi; order ba no mo nj mi ni; stage b at no by nj k ni"},
+  {"an open number of terms, in one block, and in more", ACROSS_OPEN("1024", "2048"), "x86-64-v3",
+   "when n0 < 257: name i0 i1 i2 -> m n k; fma; split n 24 -> ns ni; split ns 10 -> no nj; split m 4 -> ms mi; split ms 8 -> mb mo; order no "
+   "mb mo nj mi ni; stage b at no by nj k ni"},
   {"a column of taps: all of them are copied", COLUMN("2", "16", "512", "512"), "x86-64-v3", "stage b at mo by .0 kb mi -> mp0 kbp mp"},
   {"phases of a gradient, each by itself", PHASES, "x86-64-v3", "stage b at mo"},
   {"by channel, channels innermost", BY_CHANNEL("56", "128"), "x86-64-v4",
@@ -312,7 +324,7 @@ static void every_candidate_applies(void **state) {
     assert_true(!all.items.items[0].steps || all.items.count == 1);
     for (uint32_t j = !all.items.items[0].steps; j < all.items.count; j++) {
       struct schedule s = {0};
-      if (schedule_parse(all.items.items[j].steps, &arena, &s) != OK || schedule_apply(k, &s, &arena, &out) != OK)
+      if (schedule_parse(candidate_text(&all.items.items[j], &arena), &arena, &s) != OK || schedule_apply(k, &s, &arena, &out) != OK)
         test_fail("%s: %s: %s", cases[i].name, all.items.items[j].steps, status_text());
     }
     vec_free(&all.items);
@@ -329,7 +341,7 @@ static void check_candidate(const struct kernel *k, const struct candidate *c, s
   struct schedule s = {0};
   struct kernel *out;
   char what[200];
-  if (schedule_parse(c->steps, arena, &s) != OK || schedule_apply(k, &s, arena, &out) != OK)
+  if (schedule_parse(candidate_text(c, arena), arena, &s) != OK || schedule_apply(k, &s, arena, &out) != OK)
     test_fail("%s: %s", c->steps, status_text());
   struct compiled made = compile_kernels(&out, 1, "native");
   if (!agree(out, made.code, NULL, 0, 0, what, sizeof what))

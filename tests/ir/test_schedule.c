@@ -18,6 +18,9 @@ static const char filter[] = "kernel filter(in a: f32[8,58,3712], in b: f32[8,56
                              "    red i3 < 8 { red i4 < 56 { red i5 < 56 {"
                              "      v0 = add(v0, mul(a[i3,add(i4, i0),add(mul(i5, 64), i1)], b[i3,i4,i5,i2])) } } }"
                              "    c[i0,i1,i2] = v0 } } } }";
+/* an open number of terms */
+static const char across_open[] = "kernel across(in a: f32[n0,8], in b: f32[n0,40], out c: f32[8,40]) sizes 1 { par i0 < 8 { par i1 < 40 { "
+                                  "var v0: f32 = 0:f32 red i2 < n0 { v0 = add(v0, mul(a[i2,i0], b[i2,i1])) } c[i0,i1] = v0 } } }";
 static const char open_map[] = "kernel map(in a: f32[n0], out b: f32[n0]) sizes 1 { par i0 < n0 { b[i0] = neg(a[i0]) } }";
 static const char depthwise[] = "kernel depthwise(in a: f32[14,28,32], in b: f32[3,3,32], out c: f32[14,28,32]) {"
                                 "  par i0 < 14 { par i1 < 28 { par i2 < 32 { var v0: f32 = 0:f32"
@@ -29,6 +32,9 @@ static const char depthwise[] = "kernel depthwise(in a: f32[14,28,32], in b: f32
 static const char turned[] =
   "kernel turned(in a: f32[n0,64], in b: f32[n1,64], out c: f32[n0,100]) sizes 2 {"
   "  par i0 < n0 { par i1 < 100 { var v0: f32 = 0:f32 red i2 < 64 { v0 = add(v0, mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }";
+static const char fewer[] = /* of the first factor's rows */
+  "kernel fewer(in a: f32[n0,64], in b: f32[100,64], out c: f32[n1,100]) sizes 2 {"
+  "  par i0 < n1 { par i1 < 100 { var v0: f32 = 0:f32 red i2 < 64 { v0 = add(v0, mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }";
 static const char flipped[] =
   "kernel flipped(in a: f32[10,6], in b: f32[3,20,6], out c: f32[8,20]) {"
   "  par i0 < 8 { par i1 < 20 { var v0: f32 = 0:f32"
@@ -208,6 +214,77 @@ static const struct result {
    "        par k4 < 4 unroll {\n"
    "          par co < 64 lanes 64 {\n"
    "            c[floordiv(t, 48),add(mul(floormod(t, 48), 4), k4),co] = d[k4,co]\n"
+   "          }\n"
+   "        }\n"
+   "      }\n"
+   "    }\n"
+   "  }\n"
+   "}\n"},
+  {across_open,
+   "when n0 < 9: name i0 i1 i2 -> m n k; split n 8 -> ns ni; split ns 2 -> no nj; order no m nj ni; stage b at no by nj k ni -> pj pk pi; run no tasks\n"
+   "else: name i0 i1 i2 -> m n k; split n 16 -> no ni; split m 4 -> mb mi; order no mb mi ni; split k 8 -> kb kk; sink mb mi ni under kb in stack; stage b at kb by kk ni -> pk pi; stage a at mb by mi kk -> qm qk",
+   "kernel across(in a: f32[n0,8], in b: f32[n0,40], out c: f32[8,40]) sizes 1 {\n"
+   "  if lt(n0, 9) {\n"
+   "    par no < 3 tasks {\n"
+   "      buffer d: f32[2,8,8] in stack\n"
+   "      par pj < min(2, sub(5, mul(no, 2))) {\n"
+   "        par pk < n0 {\n"
+   "          par pi < 8 {\n"
+   "            d[pj,pk,pi] = b[pk,add(mul(add(mul(no, 2), pj), 8), pi)]\n"
+   "          }\n"
+   "        }\n"
+   "      }\n"
+   "      par m < 8 {\n"
+   "        par nj < min(2, sub(5, mul(no, 2))) {\n"
+   "          par ni < 8 {\n"
+   "            var v0: f32 = 0:f32\n"
+   "            red k < n0 {\n"
+   "              v0 = add(v0, mul(a[k,m], d[nj,k,ni]))\n"
+   "            }\n"
+   "            c[m,add(mul(add(mul(no, 2), nj), 8), ni)] = v0\n"
+   "          }\n"
+   "        }\n"
+   "      }\n"
+   "    }\n"
+   "  } else {\n"
+   "    par no < 3 {\n"
+   "      buffer e: f32[2,4,16] in stack\n"
+   "      par mb < 2 {\n"
+   "        par mi < 4 {\n"
+   "          par ni < min(16, sub(40, mul(no, 16))) {\n"
+   "            e[mb,mi,ni] = 0:f32\n"
+   "          }\n"
+   "        }\n"
+   "      }\n"
+   "      red kb < floordiv(add(n0, 7), 8) {\n"
+   "        buffer f: f32[8,16] in stack\n"
+   "        par pk < min(8, sub(n0, mul(kb, 8))) {\n"
+   "          par pi < min(16, sub(40, mul(no, 16))) {\n"
+   "            f[pk,pi] = b[add(mul(kb, 8), pk),add(mul(no, 16), pi)]\n"
+   "          }\n"
+   "        }\n"
+   "        par mb < 2 {\n"
+   "          buffer g: f32[4,8] in stack\n"
+   "          par qm < 4 {\n"
+   "            par qk < min(8, sub(n0, mul(kb, 8))) {\n"
+   "              g[qm,qk] = a[add(mul(kb, 8), qk),add(mul(mb, 4), qm)]\n"
+   "            }\n"
+   "          }\n"
+   "          par mi < 4 {\n"
+   "            par ni < min(16, sub(40, mul(no, 16))) {\n"
+   "              var v1: f32 = e[mb,mi,ni]\n"
+   "              red kk < min(8, sub(n0, mul(kb, 8))) {\n"
+   "                v1 = add(v1, mul(g[mi,kk], f[kk,ni]))\n"
+   "              }\n"
+   "              e[mb,mi,ni] = v1\n"
+   "            }\n"
+   "          }\n"
+   "        }\n"
+   "      }\n"
+   "      par mb < 2 {\n"
+   "        par mi < 4 {\n"
+   "          par ni < min(16, sub(40, mul(no, 16))) {\n"
+   "            c[add(mul(mb, 4), mi),add(mul(no, 16), ni)] = e[mb,mi,ni]\n"
    "          }\n"
    "        }\n"
    "      }\n"
@@ -573,6 +650,7 @@ static const struct refusal {
   {product, NAMES "cut k", "no test says"},
   {product, NAMES "cut n", "no sum"},
   {product, NAMES "stage b at m by k n -> x x", "taken"},
+  {across_open, NAMES "order n m; stage b at n by k -> x", "the extent of loop k has no constant bound"},
   {product, NAMES "stage b at m by k -> bk", "moves with more loops"},
   {product, NAMES "stage b at k by n -> bn", "not one loop n"},
   {product, NAMES "stage d at m by n -> x", "loads nothing"},
@@ -580,7 +658,7 @@ static const struct refusal {
   {flipped, "stage b at i1 by .0 .0 i3 -> x y z", "dimension .0 of that buffer is not copied as a whole"},
   {flipped, "stage b at i0 by .0 i3 -> x y", "moves with more loops"},
   {turned, NAMES "stage b at m by .0 k -> x y", "dimension .0 of that buffer is not copied as a whole"},
-  {turned, NAMES "split n 48 -> ns ni; split ns 2 -> no nj; split m 4 -> mo mi; order no mo nj mi ni; stage a at mo by mi k -> x y",
+  {fewer, NAMES "split n 48 -> ns ni; split ns 2 -> no nj; split m 4 -> mo mi; order no mo nj mi ni; stage a at mo by mi k -> x y",
    "loop ni is not known at loop mo"},
   {filter, "sink i2 under i4 in register", "no loop i4"},
   {open_map, "run i0 lanes 16", "into lanes"},
