@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Step times of the models of step_models.py: the executables that tfc builds beside TensorFlow, JAX and ONNX Runtime, in turn in one run.
 
-    python3 bench/bench_steps.py [--tfc build/tfc] [--python PYTHON] [--rounds 5] [--threads 1] [MODEL...]
+    python3 bench/bench_steps.py [--tfc build/tfc] [--python PYTHON] [--rounds 5] [--threads 1] [--open] [MODEL...]
 
 PYTHON has the packages tensorflow, jax, onnxruntime and onnx; peers that are missing are left out, but for TensorFlow, which
 writes the graphs. All run on the same cores, as many as --threads, and are stepped one after the other in each round. A step of
 ours is the difference of two runs of the same phase with few and with many steps (so that starting costs nothing), one of
 theirs the mean of as many calls in a process that is warm. The first losses of all must agree.
+
+With --open our graph takes batches of any size, as graphs that were saved mostly do; what the peers step knows its own.
 
 Prints the median time of a step, the median of the ratio of each peer's time to ours over the rounds (above 1: ours is faster),
 least and greatest of the best peer's, and what our step reaches of the cores' arithmetic peak with its multiply-adds alone.
@@ -32,7 +34,7 @@ PEERS = ("tensorflow", "jax", "onnxruntime")
 class Ours:
     def __init__(self, options, model, folder):
         graph = os.path.join(folder, "graph.pb")
-        subprocess.run([options.python, os.path.join(HERE, "step_peers.py"), "graph", model.name, graph], check=True,
+        subprocess.run([options.python, os.path.join(HERE, "step_peers.py"), "graph", model.name, graph, *options.open], check=True,
                        stderr=subprocess.DEVNULL)
         spec = "step: %s -> result" % ", ".join(model.feeds) + (" | train_op" if model.optimizer else "")
         begin = time.perf_counter()
@@ -130,6 +132,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="that each side steps in a round")
     parser.add_argument("--threads", type=int, default=1, help="and cores, of each side")
+    parser.add_argument("--open", action="store_const", const=["--open"], default=[], help="our graph is of batches of any size")
     parser.add_argument("--peers", type=lambda s: s.split(","), default=list(PEERS))
     parser.add_argument("models", nargs="*", default=list(MODELS))
     options = parser.parse_args()

@@ -87,7 +87,7 @@ def lstm(F, p, batch):
 
 
 def transformer(F, p, batch):
-    rows, tokens, width, heads = 16, 64, 256, 4
+    rows, tokens, width, heads = -1, 64, 256, 4
 
     def norm(name, x):
         x = x - F.mean(x, (2,), True)

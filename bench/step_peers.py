@@ -50,15 +50,15 @@ class TensorFlowOps:
         return tf.while_loop(lambda t, s: t < turns, body, (tf.constant(0), state))[1]
 
 
-def tensorflow_model(model):
-    """The graph, its init operation, and what a step fetches and runs."""
+def tensorflow_model(model, is_open=False):
+    """The graph, its init operation, and what a step fetches and runs; is_open: of a batch of any size."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow.compat.v1 as tf
     tf.disable_eager_execution()
     tf.disable_control_flow_v2()
     graph = tf.Graph()
     with graph.as_default():
-        batch = {name: tf.placeholder(a.dtype, a.shape, name) for name, a in model.feeds.items()}
+        batch = {name: tf.placeholder(a.dtype, [None if is_open else a.shape[0], *a.shape[1:]], name) for name, a in model.feeds.items()}
 
         def parameter(name, shape, scale):
             return tf.get_variable(name, initializer=lambda: tf.constant(parameter_value(name, shape, scale)), dtype=tf.float32)
@@ -255,7 +255,7 @@ PEERS = {"tensorflow": tensorflow_peer, "jax": jax_peer, "onnxruntime": onnxrunt
 def main():
     peer, model = sys.argv[1], MODELS[sys.argv[2]]
     if peer == "graph":
-        _, graph = tensorflow_model(model)
+        _, graph = tensorflow_model(model, "--open" in sys.argv)
         with open(sys.argv[3], "wb") as f:
             f.write(graph.as_graph_def().SerializeToString())
         return 0

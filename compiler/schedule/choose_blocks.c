@@ -27,11 +27,12 @@ struct blocked {
   struct axis_words words;
 };
 
-#define GROUP_MAX 8    /* tiles whose rows are copied together */
-#define ROWS_MIN 16    /* fewer do not pay for the copy */
-#define TERMS 512      /* of a block, at most, */
-#define TERMS_LESS 256 /* where the first factor is copied too, or panels of narrow vectors shall stay in the first cache; open ones */
-#define TERMS_MIN 32   /* of a sum: fewer do not pay for its tile */
+#define GROUP_MAX 8 /* tiles whose rows are copied together */
+#define ROWS_MIN 16 /* fewer do not pay for the copy */
+#define TERMS 512   /* of a block, at most, */
+#define TERMS_LESS \
+  256 /* where the first factor is copied too, panels of narrow vectors shall stay in the first cache, or it is open how many */
+#define TERMS_MIN 32 /* of a sum: fewer do not pay for its tile */
 #define TASKS_MIN 8
 #define OPEN_ROWS 256         /* of a task, where their number is open */
 #define CHUNK_ROWS 1024       /* of a task, at least: fewer do not pay for a copy of their own, */
@@ -49,7 +50,6 @@ static bool has_rest(const struct blocked *b) { return b->is_open || b->m % b->t
 
 /* ---- which nests ---- */
 
-static bool is_size(const struct contraction *c, int axis) { return expr_get(c->k, c->axes[axis].loop->value)->op == SCALAR_SIZE; }
 /* One axis of rows, the longest, one of columns, one of terms; others are batches, of images an open number. */
 static bool find_axes(struct blocked *b) {
   const struct contraction *c = b->c;
@@ -57,8 +57,8 @@ static bool find_axes(struct blocked *b) {
   b->batch = 1;
   for (int i = 0; i < c->axis_count; i++) {
     const struct contraction_axis *a = &c->axes[i];
-    bool is_sum = i >= c->par_count, is_extra = a->role == ROLE_N && i != c->lanes,
-         may_be_open = is_sum ? is_size(c, i) : a->role == ROLE_M;
+    bool is_sum = i >= c->par_count, is_extra = a->role == ROLE_N && i != c->lanes;
+    bool may_be_open = is_sum ? contraction_size(c, i) >= 0 : a->role == ROLE_M;
     if (a->extent == 0 || (a->extent < 0 && !may_be_open) || is_extra || (is_sum && a->role != ROLE_K))
       return false;
     if (a->role == ROLE_M && (b->rows < 0 || a->extent >= c->axes[b->rows].extent))
@@ -213,7 +213,7 @@ static void propose(const struct blocked *b, struct candidates *out) {
                                   b->blocks.is_along ? "pr@ " : "pi@ ", b->blocks.copies_rows ? "qi@ " : "");
   struct candidate c = {.steps = with_number(b, text), .cycles = product_block_cycles(b->n->machine, &b->work, &b->blocks)};
   if (b->is_open_sum && b->terms == b->k) { /* one block has all terms */
-    c.size = (uint32_t)expr_get(b->c->k, b->c->axes[b->c->par_count].loop->value)->imm;
+    c.size = (uint32_t)contraction_size(b->c, b->c->par_count);
     c.below = TERMS_LESS + 1;
     c.less = c.cycles;
   }

@@ -13,7 +13,7 @@ struct product {
   int rows, columns;        /* axes of the tile */
   struct product_work work; /* batch: turns of the other par axes together */
   bool open;                /* the rows' extent is size `size` of the kernel */
-  uint32_t size;
+  int64_t size;
 };
 
 /* ---- which nests ---- */
@@ -43,7 +43,6 @@ static bool find_sizes(struct product *p) {
       w->batch *= a->extent < 0 ? 1 : (double)a->extent;
   }
   const struct contraction_axis *rows = &c->axes[p->rows];
-  const struct expr *extent = expr_get(c->k, rows->loop->value);
   p->open = rows->extent < 0;
   w->m = p->open ? ROWS_USUAL : (double)rows->extent;
   w->width = (double)c->axes[p->columns].extent;
@@ -52,8 +51,8 @@ static bool find_sizes(struct product *p) {
   w->is_open = p->open;
   w->is_transposed = c->axes[c->axis_count - 1].stride[0] != 1;
   w->stride = (double)c->axes[c->axis_count - 1].stride[1] * w->bytes;
-  p->size = (uint32_t)extent->imm;
-  return !p->open || extent->op == SCALAR_SIZE;
+  p->size = p->open ? contraction_size(c, p->rows) : -1;
+  return !p->open || p->size >= 0;
 }
 static bool is_product(struct product *p) {
   const struct contraction *c = p->c;
@@ -95,7 +94,7 @@ static int64_t rows_limit(const struct product *p, const struct tile *t, bool fe
   return limit;
 }
 static void propose(const struct product *p, const struct tile *t, bool fetch, struct candidates *out) {
-  struct candidate c = {.steps = steps_text(p, t, fetch), .size = p->size, .below = p->open ? rows_limit(p, t, fetch) : 0};
+  struct candidate c = {.steps = steps_text(p, t, fetch), .size = (uint32_t)p->size, .below = p->open ? rows_limit(p, t, fetch) : 0};
   if (p->open && !c.below)
     return;
   c.cycles = product_tile_cycles(p->n->machine, &p->work, t, fetch);
@@ -117,7 +116,7 @@ void propose_products(const struct nest *n, const struct contraction *c, struct 
   if (!n->machine->has_fma || !is_product(&p)) /* nothing was measured without */
     return;
   double own = product_own_cycles(n->machine, &p.work), *known = &out->items.items[0].cycles;
-  *known = *known < own ? own : *known;
+  *known = *known < own ? own : *known; /* what is a convolution, too, has been asked for as one: the target packs for either */
   for (const struct tile *t = product_tiles(n->machine); t->rows; t++)
     if (suits(&p, t))
       propose(&p, t, product_is_far(n->machine, &p.work) && p.work.m >= 8, out);

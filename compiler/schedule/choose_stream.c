@@ -33,7 +33,6 @@ struct stream {
 
 /* ---- which nests ---- */
 
-static bool is_size(const struct contraction *c, int axis) { return expr_get(c->k, c->axes[axis].loop->value)->op == SCALAR_SIZE; }
 /* One axis of columns; others are rows, terms or batches. */
 static bool find_axes(struct stream *s) {
   const struct contraction *c = s->c;
@@ -41,7 +40,7 @@ static bool find_axes(struct stream *s) {
   s->open = -1;
   for (int i = 0; i < c->axis_count; i++) {
     const struct contraction_axis *a = &c->axes[i];
-    bool is_open = a->extent < 0 && a->role == ROLE_M && s->open < 0 && is_size(c, i);
+    bool is_open = a->extent < 0 && a->role == ROLE_M && s->open < 0 && contraction_size(c, i) >= 0;
     if ((a->extent < 1 && !is_open) || (a->role == ROLE_N && i != c->lanes))
       return false;
     s->open = is_open ? i : s->open;
@@ -170,7 +169,7 @@ static void propose_open(const struct stream *s, struct candidates *out) {
   int64_t less = divide_up(ROWS_LESS, s->m);
   struct candidate c = {.cycles = open_cycles(s, ROWS_USUAL),
                         .less = open_cycles(s, less),
-                        .size = (uint32_t)expr_get(s->c->k, s->c->axes[s->open].loop->value)->imm,
+                        .size = (uint32_t)contraction_size(s->c, s->open),
                         .below = ROWS_MAX / s->m + 1};
   if (c.less * GAIN_MIN > own_cycles(s, (double)(less * s->m)))
     return;

@@ -57,6 +57,8 @@ struct contraction {
 
 /* Whether the statement `top` is one: a par nest in the kernel. `uses` is of the same kernel. */
 bool contraction_find(const struct kernel_uses *uses, const struct stmt *top, struct contraction *out);
+/* The kernel's size that an axis has as its extent; -1: it is none. */
+int64_t contraction_size(const struct contraction *c, int axis);
 /* The text form, without a newline. */
 char *contraction_text(const struct contraction *c, struct arena *arena);
 

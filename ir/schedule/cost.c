@@ -68,8 +68,8 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 #define RESULT_RUN_CYCLES 6 /* and where those of several strips lie side by side: where one multiply-add starts in a cycle */
 #define LINE_STREAMED 3.4   /* a far line, read behind the one in front of it, */
 #define STREAMED_SHARE 0.8  /* and of the peak that rows reach meanwhile, */
-#define STREAMED_TERMS 4    /* so many of a sum between its coming and going: */
-#define STREAMED_MOVED 4    /* in loads, two of which begin in a cycle */
+#define STREAMED_SUM 1      /* loads that a sum costs for each term, as it comes and goes for a few of them */
+#define LOADS 2             /* begin in a cycle */
 #define PAGE_BYTES 4096
 #define CACHE_WAYS 8         /* of the first cache, lines of each of a page's sets */
 #define PAGE_CYCLES 20       /* a term in a page that the TLB has lost */
@@ -156,11 +156,11 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
 bool product_may_stream(const struct machine *machine, const struct product_work *w) {
   return product_is_far(machine, w) && (w->m <= rates_of(machine)->streamed_rows || product_is_paged(w));
 }
-/* A tile's vectors and rows are loaded for each term; its sums come and go for a few of them. */
+/* A tile's vectors and rows are loaded for each term. */
 double product_stream_cycles(const struct machine *machine, const struct product_work *w, int64_t vectors) {
   double sums = w->m * (double)vectors, tiles = w->k * divide_up(w->width, w->lanes) / (double)vectors;
   double fmas = tiles * sums / machine->fma_rate / STREAMED_SHARE;
-  double loads = tiles * (w->m + (double)vectors + sums * STREAMED_MOVED / STREAMED_TERMS) / 2;
+  double loads = tiles * (w->m + (double)vectors + sums * STREAMED_SUM) / LOADS;
   double lines = w->k * w->width * w->bytes / LINE_BYTES * LINE_STREAMED, most = fmas > loads ? fmas : loads;
   return w->batch * (most > lines ? most : lines);
 }
@@ -294,7 +294,6 @@ double product_turned_cycles(const struct machine *machine, const struct product
 #define APART_SHARE 0.62  /* of the second cache's bandwidth, for vectors of rows that lie apart, */
 #define COPIED_SHARE 0.85 /* and side by side */
 
-#define LOADS 2            /* a cycle */
 #define LOAD_SHARE 0.2     /* of a load's time that multiply-adds do not hide */
 #define STREAM_SHARE 0.93  /* of the rate at which loads and multiply-adds begin, with data that comes from beyond the first cache, */
 #define CROWDED_SHARE 0.75 /* and where the pixels of both factors take so much that few of them find a set in the first cache */

@@ -159,23 +159,24 @@ static const struct stmt *loop_of(const struct stmt *s, uint32_t local) {
   }
   return found;
 }
-/* Where a loop runs over what is left of a limit from `begin` on, as the inner one of a split does: the limit; else NO_EXPR. */
-static expr_id limit_of(const struct kernel *k, expr_id extent, expr_id begin) {
+/* Where a loop runs over what is left of a limit of this kind from `begin` on, as the inner one of a split does: that; else NO_EXPR. */
+static expr_id limit_of(const struct kernel *k, expr_id extent, expr_id begin, enum scalar_op kind) {
   const struct expr *x = expr_get(k, extent);
   if (x->op == SCALAR_MIN) {
-    expr_id limit = limit_of(k, expr_operand(k, extent, 0), begin);
-    return limit != NO_EXPR ? limit : limit_of(k, expr_operand(k, extent, 1), begin);
+    expr_id limit = limit_of(k, expr_operand(k, extent, 0), begin, kind);
+    return limit != NO_EXPR ? limit : limit_of(k, expr_operand(k, extent, 1), begin, kind);
   }
-  return x->op == SCALAR_SUB && expr_operand(k, extent, 1) == begin ? expr_operand(k, extent, 0) : NO_EXPR;
+  bool ends = x->op == SCALAR_SUB && expr_operand(k, extent, 1) == begin && expr_get(k, expr_operand(k, extent, 0))->op == kind;
+  return ends ? expr_operand(k, extent, 0) : NO_EXPR;
 }
 /* begin + i < limit, of such a loop i. */
-static expr_id rest_limit(const struct kernel *k, expr_id begin, expr_id i) {
+static expr_id rest_limit(const struct kernel *k, expr_id begin, expr_id i, enum scalar_op kind) {
   const struct expr *x = expr_get(k, i);
   const struct stmt *loop = x->op == SCALAR_LOCAL ? loop_of(k->body, (uint32_t)x->imm) : NULL;
-  return loop ? limit_of(k, loop->value, begin) : NO_EXPR;
+  return loop ? limit_of(k, loop->value, begin, kind) : NO_EXPR;
 }
 static bool rest_at_most(const struct kernel *k, expr_id begin, expr_id i, int64_t *most) {
-  expr_id limit = rest_limit(k, begin, i);
+  expr_id limit = rest_limit(k, begin, i, SCALAR_CONST);
   bool known = limit != NO_EXPR && expr_is_const(k, limit, most);
   *most -= known;
   return known;
@@ -206,7 +207,7 @@ static bool index_is_below(const struct kernel *k, expr_id e, uint32_t size) {
   const struct stmt *loop = x->op == SCALAR_LOCAL ? loop_of(k->body, (uint32_t)x->imm) : NULL;
   if (loop)
     return is_size(k, loop->value, size);
-  return x->op == SCALAR_ADD && is_size(k, rest_limit(k, expr_operand(k, e, 0), expr_operand(k, e, 1)), size);
+  return x->op == SCALAR_ADD && is_size(k, rest_limit(k, expr_operand(k, e, 0), expr_operand(k, e, 1), SCALAR_SIZE), size);
 }
 /* Whether the place exists in all turns of all loops, so that it may be read whether it is needed or not. */
 static bool is_always_there(const struct staging *g) {

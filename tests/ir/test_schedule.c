@@ -221,8 +221,10 @@ static const struct result {
    "  }\n"
    "}\n"},
   {across_open,
-   "when n0 < 9: name i0 i1 i2 -> m n k; split n 8 -> ns ni; split ns 2 -> no nj; order no m nj ni; stage b at no by nj k ni -> pj pk pi; run no tasks\n"
-   "else: name i0 i1 i2 -> m n k; split n 16 -> no ni; split m 4 -> mb mi; order no mb mi ni; split k 8 -> kb kk; sink mb mi ni under kb in stack; stage b at kb by kk ni -> pk pi; stage a at mb by mi kk -> qm qk",
+   "when n0 < 9: name i0 i1 i2 -> m n k; split n 8 -> ns ni; split ns 2 -> no nj; order no m nj ni; stage b at no by nj k ni "
+   "-> pj pk pi; run no tasks\n"
+   "else: name i0 i1 i2 -> m n k; split n 16 -> no ni; split m 4 -> mb mi; order no mb mi ni; split k 8 -> kb kk; sink mb mi "
+   "ni under kb in stack; stage b at kb by kk ni -> pk pi; stage a at mb by mi kk -> qm qk",
    "kernel across(in a: f32[n0,8], in b: f32[n0,40], out c: f32[8,40]) sizes 1 {\n"
    "  if lt(n0, 9) {\n"
    "    par no < 3 tasks {\n"
