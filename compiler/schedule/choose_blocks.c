@@ -27,12 +27,11 @@ struct blocked {
   struct axis_words words;
 };
 
-#define GROUP_MAX 8 /* tiles whose rows are copied together */
-#define ROWS_MIN 16 /* fewer do not pay for the copy */
-#define TERMS 512   /* of a block, at most, */
-#define TERMS_LESS \
-  256 /* where the first factor is copied too, panels of narrow vectors shall stay in the first cache, or it is open how many */
-#define TERMS_MIN 32 /* of a sum: fewer do not pay for its tile */
+#define GROUP_MAX 8    /* tiles whose rows are copied together */
+#define ROWS_MIN 16    /* fewer do not pay for the copy */
+#define TERMS 512      /* of a block, at most, */
+#define TERMS_LESS 256 /* where the first factor is copied too, or it is open how many there are */
+#define TERMS_MIN 32   /* of a sum: fewer do not pay for its tile */
 #define TASKS_MIN 8
 #define OPEN_ROWS 256         /* of a task, where their number is open */
 #define CHUNK_ROWS 1024       /* of a task, at least: fewer do not pay for a copy of their own, */
@@ -42,8 +41,12 @@ struct blocked {
 #define AHEAD_SQUARES 2       /* squares of a second factor along the sum */
 #define HINTS_MAX 32          /* lines in a turn */
 
-/* Of registers. */
+/* Rows of a tile, as registers allow; those that are copied are so by vectors of them. */
+static const int64_t few_heights[] = {6, 4, 0}, many_heights[] = {8, 0};
 static bool has_few(const struct blocked *b) { return b->n->machine->registers < 32; }
+static const int64_t *heights_of(const struct blocked *b) {
+  return !has_few(b) ? many_heights : b->blocks.copies_rows ? &few_heights[1] : few_heights;
+}
 
 /* Rows that are no whole tile, or may be none: the last tiles are smaller. */
 static bool has_rest(const struct blocked *b) { return b->is_open || b->m % b->tile != 0; }
@@ -81,7 +84,6 @@ static bool is_blocked(struct blocked *b) {
   b->k = b->is_open_sum ? TERMS_LESS : sum->extent;
   b->width = columns->extent;
   b->lanes = b->n->machine->vector_bytes / bytes;
-  b->tile = has_few(b) ? 4 : 8;
   b->blocks.is_along = columns->stride[1] != 1;
   b->blocks.copies_rows = sum->stride[0] != 1;
   b->work = (struct product_work){.batch = (double)b->batch,
@@ -93,17 +95,28 @@ static bool is_blocked(struct blocked *b) {
                                   .is_transposed = b->blocks.copies_rows,
                                   .is_open = b->is_open || b->is_open_sum};
   bool lies = (sum->stride[0] == 1 || rows->stride[0] == 1) && (columns->stride[1] == 1 || sum->stride[1] == 1);
-  return lies && !(has_rest(b) && b->blocks.copies_rows) && b->m >= ROWS_MIN && b->k >= TERMS_MIN && b->width >= 3 * b->lanes;
+  return lies && b->m >= ROWS_MIN && b->k >= TERMS_MIN && b->width >= 3 * b->lanes;
 }
 
 /* ---- sizes ---- */
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Three vectors load least where two multiply-adds begin in a cycle; else two are as good, and fit more widths. */
+/* Three vectors load least where two multiply-adds begin in a cycle; else two are as good, and fit more widths. If sums of three would take
+ * all registers, they are worth as much as they save of columns. */
 static int64_t choose_vectors(const struct blocked *b) {
   int64_t three = divide_up(b->width, 3 * b->lanes) * 3, two = divide_up(b->width, 2 * b->lanes) * 2;
-  return !b->blocks.is_along && b->n->machine->fma_rate > 1 && three * 10 <= two * 11 ? 3 : 2;
+  if (b->blocks.is_along || !tile_of(b->n->machine, (int)b->tile, 3) || b->n->machine->fma_rate <= 1)
+    return 2;
+  return has_few(b) ? (three * 10 < two * 9 ? 3 : 2) : three * 10 <= two * 11 ? 3 : 2;
+}
+/* Of L2, for what a task copies and keeps. */
+static int64_t bytes_max(const struct blocked *b) { return b->n->machine->bytes[LEVEL_L2] / 4 * 3; }
+/* Small tiles lose most by sums that wait: a block has all terms there, unless a strip of them is half of what may be copied. */
+static int64_t most_terms(const struct blocked *b, int64_t vectors) {
+  if (b->blocks.copies_rows || b->is_open_sum)
+    return TERMS_LESS;
+  return has_few(b) ? bytes_max(b) / 2 / (vectors * b->lanes * (int64_t)b->work.bytes) : TERMS;
 }
 /* What lies on the stack for a task of so many strips. */
 static int64_t bytes_of(const struct blocked *b, int64_t strips) {
@@ -130,18 +143,18 @@ static bool has_no_rest(const struct blocked *b) {
 }
 /* A task is as wide as its copies allow, so that results are written in long runs. */
 static bool choose_sizes(struct blocked *b, int64_t parts) {
-  int64_t vectors = choose_vectors(b), count = divide_up(b->width, vectors * b->lanes), limit = b->n->machine->bytes[LEVEL_L2] / 4 * 3;
-  int64_t terms = b->blocks.copies_rows || b->is_open_sum || has_few(b) ? TERMS_LESS : TERMS, most = HINTS_MAX / vectors;
+  int64_t vectors = choose_vectors(b), count = divide_up(b->width, vectors * b->lanes), most = HINTS_MAX / vectors;
+  int64_t terms = most_terms(b, vectors);
   b->blocks.tile = tile_of(b->n->machine, (int)b->tile, (int)vectors);
   b->terms = least(divide_up(divide_up(b->k, divide_up(b->k, terms)), b->lanes) * b->lanes, b->k);
   part_rows(b, parts);
   most = least(most, divide_up(count * (int64_t)b->blocks.row_tasks, TASKS_MIN));
-  while (most > 1 && bytes_of(b, most) > limit)
+  while (most > 1 && bytes_of(b, most) > bytes_max(b))
     most--;
   b->strips = divide_up(count, divide_up(count, most));
   b->blocks.terms = (double)b->terms;
   b->blocks.column_tasks = (double)divide_up(count, b->strips);
-  return bytes_of(b, b->strips) <= limit && has_no_rest(b);
+  return bytes_of(b, b->strips) <= bytes_max(b) && has_no_rest(b);
 }
 
 /* ---- steps ---- */
@@ -171,7 +184,7 @@ static const char *rows_text(const struct blocked *b) {
   struct arena *a = b->n->arena;
   bool groups = b->blocks.copies_rows, chunks = b->blocks.row_tasks > 1;
   if (b->is_open)
-    return arena_printf(a, "split m@ %d -> mc@ mr@; ", OPEN_ROWS);
+    return arena_printf(a, "split m@ %lld -> mc@ mr@; ", (long long)b->m);
   if (has_rest(b))
     return "";
   const char *text = arena_printf(a, "split m@ %lld -> %s@ mi@; ", (long long)b->tile, groups || chunks ? "ms" : "mo");
@@ -220,13 +233,35 @@ static void propose(const struct blocked *b, struct candidates *out) {
   if (!c.below || c.cycles * GAIN_MIN < out->items.items[0].cycles)
     vec_push(&out->items, c);
 }
+/* Parts of the rows at most: what is left over of tiles has no place in them. */
+static int64_t most_parts(const struct blocked *b) {
+  int64_t most = b->is_open ? 1 : b->m / (b->blocks.copies_rows ? CHUNK_ROWS_COPIED : CHUNK_ROWS);
+  return most < 1 ? 1 : most < TASKS_MIN ? most : TASKS_MIN;
+}
+static bool has_few_tasks(const struct blocked *b) { return b->work.batch * b->blocks.row_tasks * b->blocks.column_tasks < TASKS_MIN; }
+static bool choose_parts(const struct blocked *b, int64_t parts, struct blocked *sized) {
+  *sized = *b;
+  return (parts == 1 || (parts <= most_parts(b) && !has_rest(b))) && choose_sizes(sized, parts) && sized->blocks.row_tasks == (double)parts;
+}
 /* The more parts of the rows, the more strips a task may have, and the fewer tasks copy the same rows. */
 static void propose_parts_of_rows(const struct blocked *b, struct candidates *out) {
-  int64_t least_rows = b->blocks.copies_rows ? CHUNK_ROWS_COPIED : CHUNK_ROWS, most = has_rest(b) ? 1 : b->m / least_rows;
-  for (int64_t parts = 1; parts <= TASKS_MIN && (parts == 1 || parts <= most); parts *= 2) {
-    struct blocked sized = *b;
-    if (choose_sizes(&sized, parts) && sized.blocks.row_tasks == (double)parts)
+  struct blocked sized, more;
+  for (int64_t parts = 1; parts <= TASKS_MIN; parts *= 2)
+    if (choose_parts(b, parts, &sized) && !(has_few_tasks(&sized) && choose_parts(b, parts * 2, &more)))
       propose(&sized, out);
+}
+/* Tiles of so many rows; where they do not go into them, others may that do. */
+static void propose_height(const struct blocked *b, int64_t height, bool is_last, struct candidates *out) {
+  struct blocked t = *b;
+  t.tile = height;
+  if (t.is_open)
+    t.m = divide_up(OPEN_ROWS, height) * height;
+  if (has_rest(&t) && (t.blocks.copies_rows || (most_parts(&t) > 1 && !is_last)))
+    return;
+  propose_parts_of_rows(&t, out);
+  if (t.is_open_sum) {
+    t.k += TERMS_LESS; /* more than one block */
+    propose_parts_of_rows(&t, out);
   }
 }
 void propose_product_blocks(const struct nest *nest, const struct contraction *c, struct candidates *out) {
@@ -240,9 +275,6 @@ void propose_product_blocks(const struct nest *nest, const struct contraction *c
     *own = product_along_cycles(nest->machine, &b.work);
   else if (b.is_open_sum && *own == 0)
     *own = product_own_cycles(nest->machine, &b.work);
-  propose_parts_of_rows(&b, out);
-  if (b.is_open_sum) {
-    b.k += TERMS_LESS; /* more than one block */
-    propose_parts_of_rows(&b, out);
-  }
+  for (const int64_t *height = heights_of(&b); *height; height++)
+    propose_height(&b, *height, !height[1], out);
 }

@@ -57,13 +57,14 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 /* ---- products ---- */
 
 /* Cycles. What depends on the class of a machine is in rates.c. */
-#define LATENCY_CYCLES 4    /* until a sum can be added to again: */
-#define WAITING_SHARE 0.9   /* of the rate that tiles of no more sums than begin meanwhile reach */
-#define TILE_CYCLES 40      /* a tile begins and ends */
-#define STORE_CYCLES 2      /* a vector of sums */
+#define LATENCY_CYCLES 4   /* until a sum can be added to again: */
+#define WAITING_SHARE 0.97 /* of the rate that tiles of no more sums than begin meanwhile reach */
+#define TILE_CYCLES 40     /* a tile begins and ends */
+#define STORE_CYCLES 2     /* a vector of sums */
+#define FULL_SHARE 0.91    /* of the peak, where sums, vectors and a row's element fill all registers */
+#define OVERLAPPED_SHARE 0.1
 #define LINE_FETCHED 3      /* a far line that was asked for ahead */
 #define LINE_MISSED 4       /* and not */
-#define ROWS_FAR_CYCLES 6   /* a far line of the first factor, for each strip, */
 #define RESULT_CYCLES 14    /* a far line of the result, by strips, */
 #define RESULT_RUN_CYCLES 6 /* and where those of several strips lie side by side: where one multiply-add starts in a cycle */
 #define LINE_STREAMED 3.4   /* a far line, read behind the one in front of it, */
@@ -83,9 +84,6 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 #define BOTH_STRIPS 8        /* for so many panels at a time */
 #define OWN_OPEN 1.25        /* times: 1.5 and more were seen of large products, little of small ones */
 #define STEP_SHARE 0.95      /* of the peak, for a term of a tile that was not measured */
-#define BLOCK_CYCLES 2.5     /* a line that is copied to a block of terms, */
-#define BLOCK_FAR_CYCLES 8   /* a far one, */
-#define BLOCK_PAGE_CYCLES 18 /* one in a page that the TLB has lost */
 #define BLOCK_TURNED 0.2     /* an element, transposed */
 #define BLOCK_ROWS 0.4       /* an element of the first factor, */
 #define BLOCK_ROWS_FAR 0.7   /* a far one */
@@ -97,13 +95,18 @@ bool product_is_far(const struct machine *machine, const struct product_work *w)
 }
 bool product_is_paged(const struct product_work *w) { return w->k * w->stride / PAGE_BYTES > PAGES; }
 
-/* Blocks of t->rows rows and what is left, as `tail cut 8 4 2 1` does it: a smaller tile takes no less than half of the whole one's
- * time. */
-static double row_blocks(double m, const struct tile *t) {
+/* A smaller tile in a whole one's time: no less than half, and sums wait for each other where they are few. */
+static double rest_share(const struct machine *machine, int rows, const struct tile *t) {
+  double fmas = rows * t->vectors / machine->fma_rate, share = (fmas > LATENCY_CYCLES ? fmas : LATENCY_CYCLES) / t->rows / t->vectors;
+  share *= machine->fma_rate;
+  return share < 0.5 ? 0.5 : share < 1 ? share : 1;
+}
+/* Blocks of t->rows rows and what is left, as `tail cut 8 4 2 1` does it. */
+static double row_blocks(const struct machine *machine, double m, const struct tile *t) {
   double whole = (double)((int64_t)m / t->rows), rest = m - whole * t->rows;
   for (int size = 8; size; size /= 2)
     for (; size < t->rows && rest >= size; rest -= size)
-      whole += size * 2 > t->rows ? 1 : 0.5;
+      whole += rest_share(machine, size, t);
   return whole;
 }
 static bool is_half(const struct machine *machine) { return machine->fma_rate <= 1; }
@@ -121,36 +124,42 @@ static bool rows_are_far(const struct machine *machine, const struct product_wor
 }
 /* Of a first factor beyond L2 that each strip reads anew, row by row. */
 static double rows_cycles(const struct machine *machine, const struct product_work *w, double strips) {
-  return rows_are_far(machine, w) && !w->is_transposed && is_half(machine) ? strips * w->m * divide_up(w->k, w->lanes) * ROWS_FAR_CYCLES
-                                                                           : 0;
+  return rows_are_far(machine, w) && !w->is_transposed ? strips * w->m * divide_up(w->k, w->lanes) * rates_of(machine)->rows_far : 0;
 }
 /* Lines that far apart, of which the first cache keeps as many. */
 static double lines_kept(int64_t apart) { return (double)CACHE_WAYS * PAGE_BYTES / (double)(apart < PAGE_BYTES ? apart : PAGE_BYTES); }
-/* Terms that many bytes apart fall into few sets of the first cache: those of a strip no longer stay in it. */
+/* Of a line of the second factor: terms that many bytes apart fall into few sets of the first cache, and those of a strip no longer stay. */
 static double crowded(const struct rates *rates, const struct product_work *w, bool far) {
   int64_t apart = bytes_apart(w->stride);
   if (apart < LINE_BYTES || w->k <= lines_kept(apart))
-    return 1;
+    return 0;
   return rates->crowded[far][apart >= PAGE_BYTES ? CROWD_PAGE : apart >= PAGE_BYTES / 2 ? CROWD_HALF : CROWD_LESS];
 }
 /* Lines of so many columns. */
 static double lines_of(const struct machine *machine, const struct product_work *w, double columns) {
   return divide_up(columns, w->lanes) * machine->vector_bytes / LINE_BYTES;
 }
+/* What goes on at the same time takes as long as the longer of it, and a little of the other. */
+static double overlapped(double a, double b) { return a > b ? a + b * OVERLAPPED_SHARE : b + a * OVERLAPPED_SHARE; }
+/* A tile begins and ends, while the next one's terms begin, if its sums do not wait and leave registers. */
+static double ends_cycles(const struct machine *machine, const struct tile *t, bool waits) {
+  uint32_t sums = (uint32_t)(t->rows * t->vectors);
+  return (TILE_CYCLES + sums * STORE_CYCLES) * (waits ? 1 : rates_of(machine)->ends[sums * 2 > machine->registers]);
+}
 double product_tile_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
   const struct rates *rates = rates_of(machine);
   bool far = product_is_far(machine, w);
   double strips = divide_up(w->width, t->vectors * w->lanes), step = step_cycles(machine, t, STEP_SHARE), line = 0;
-  step *= crowded(rates, w, far);
+  step = overlapped(step, lines_of(machine, w, t->vectors * w->lanes) * crowded(rates, w, far));
   if (far) {
-    step = step * (row_blocks(w->m, t) > 1 ? rates->far_step : 1) + (fetch ? t->vectors * rates->fetch : 0);
+    step = step * (row_blocks(machine, w->m, t) > 1 ? rates->far_step : 1) + (fetch ? t->vectors * rates->fetch : 0);
     line = fetch ? LINE_FETCHED : LINE_MISSED;
   }
   step += product_is_paged(w) ? PAGE_CYCLES : 0;
-  step += w->is_transposed && rows_are_far(machine, w) ? rates->across : 0;
-  double tile = w->k * step + TILE_CYCLES + t->rows * t->vectors * STORE_CYCLES;
+  step += w->is_transposed ? rates->across[rows_are_far(machine, w)] : 0;
+  double tile = w->k * step + ends_cycles(machine, t, false);
   double ends = rows_cycles(machine, w, strips) + result_cycles(machine, w, RESULT_CYCLES);
-  return w->batch * (strips * (row_blocks(w->m, t) * tile + w->k * lines_of(machine, w, t->vectors * w->lanes) * line) + ends);
+  return w->batch * (strips * (row_blocks(machine, w->m, t) * tile + w->k * lines_of(machine, w, t->vectors * w->lanes) * line) + ends);
 }
 
 bool product_may_stream(const struct machine *machine, const struct product_work *w) {
@@ -208,16 +217,20 @@ const struct tile *tile_of(const struct machine *machine, int rows, int vectors)
       return t;
   return NULL;
 }
+static bool fills_registers(const struct machine *machine, double rows, double vectors) {
+  return rows * vectors + vectors + 1 >= machine->registers;
+}
 static double block_step_cycles(const struct machine *machine, const struct tile *t) {
   double sums = t->rows * t->vectors, step = sums / (machine->fma_rate * rates_of(machine)->block_share);
+  if (fills_registers(machine, t->rows, t->vectors))
+    step /= FULL_SHARE;
   return sums > machine->fma_rate * LATENCY_CYCLES ? step : step / WAITING_SHARE;
 }
 double product_block_cycles(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
-  double strips = divide_up(w->width, b->tile->vectors * w->lanes), tiles = strips * divide_up(w->m, b->tile->rows);
-  double sums = divide_up(w->k, b->terms) * (TILE_CYCLES + b->tile->rows * b->tile->vectors * STORE_CYCLES);
-  bool is_paged = w->k * w->width * w->bytes / PAGE_BYTES > PAGES;
-  double line = is_paged ? BLOCK_PAGE_CYCLES : product_is_far(machine, w) ? BLOCK_FAR_CYCLES : BLOCK_CYCLES;
-  double lines = w->k * lines_of(machine, w, w->width) * line;
+  double strips = divide_up(w->width, b->tile->vectors * w->lanes);
+  double tiles = strips * (w->is_open ? w->m / b->tile->rows : row_blocks(machine, w->m, b->tile));
+  double sums = divide_up(w->k, b->terms) * ends_cycles(machine, b->tile, b->terms < w->k);
+  double lines = w->k * lines_of(machine, w, w->width) * rates_of(machine)->block_line[place_of(machine, w)];
   double turned = b->is_along ? w->k * w->width * BLOCK_TURNED : 0;
   double each = rows_are_far(machine, w) ? BLOCK_ROWS_FAR : BLOCK_ROWS;
   double rows = b->copies_rows ? b->column_tasks * w->m * w->k * each : rows_cycles(machine, w, b->column_tasks);
@@ -229,19 +242,18 @@ double product_block_cycles(const struct machine *machine, const struct product_
 
 /* Of the peak, from all caches: a panel is one stream. */
 #define PANELS_SHARE 0.97
-#define PANELS_FULL_SHARE 0.91 /* where sums, vectors and a row's element fill all registers, */
-#define PANELS_LOADS 1.87      /* in a cycle */
-#define PANELS_ROW_MISSED 1.3  /* cycles of a row's element that the first cache has lost */
-#define PACK_CYCLES 0.6        /* an element that is packed ahead, */
-#define PACK_FAR_CYCLES 2.5    /* a far one */
-#define PANELS_LATENCY 4       /* cycles until a sum can be added to again: few rows wait for it, */
-#define PANELS_L2_SHARE 0.4    /* and of the second cache's bandwidth, for a panel that comes from there */
+#define PANELS_LOADS 1.87     /* in a cycle */
+#define PANELS_ROW_MISSED 1.3 /* cycles of a row's element that the first cache has lost */
+#define PACK_CYCLES 0.6       /* an element that is packed ahead, */
+#define PACK_FAR_CYCLES 2.5   /* a far one */
+#define PANELS_LATENCY 4      /* cycles until a sum can be added to again: few rows wait for it, */
+#define PANELS_L2_SHARE 0.4   /* and of the second cache's bandwidth, for a panel that comes from there */
 
 /* Two multiply-adds of 64 bytes a cycle are as hard to keep busy as from copied blocks. */
 static double panel_share(const struct machine *machine, double rows, double vectors) {
   if (machine->vector_bytes == 64 && !is_half(machine))
     return rates_of(machine)->block_share;
-  return rows * vectors + vectors + 1 >= machine->registers ? PANELS_FULL_SHARE : PANELS_SHARE;
+  return fills_registers(machine, rows, vectors) ? FULL_SHARE : PANELS_SHARE;
 }
 /* Rows of a multiple of 1 KB or so find few sets of the first cache: whether a tile's are more than it keeps a line of. */
 static bool rows_fall_out(const struct product_work *w, double rows) {
@@ -366,8 +378,8 @@ double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vec
   return terms * (step + loads * BROADCAST_CYCLES) / TERM_SHARE + TILE_CYCLES + sums * STORE_CYCLES;
 }
 double conv_copy_cycles(const struct machine *machine, double bytes, double turned) {
-  bool is_far = bytes > (double)machine->bytes[LEVEL_L2];
-  return bytes / LINE_BYTES * (is_far ? BLOCK_FAR_CYCLES : BLOCK_CYCLES) + turned * BLOCK_TURNED;
+  int place = bytes > (double)machine->bytes[LEVEL_L2] ? PLACE_FAR : PLACE_NEAR;
+  return bytes / LINE_BYTES * rates_of(machine)->block_line[place] + turned * BLOCK_TURNED;
 }
 
 double depthwise_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, double taps, double apart) {

@@ -6,14 +6,14 @@
 
 static const struct tile wide_tiles[] = {{2, 8, 14.8}, {4, 4, 10.4}, {6, 4, 13.8}, {8, 3, 13.8}, {12, 2, 15.2},
                                          {8, 2, 11},   {2, 4, 7.4},  {4, 3, 7.8},  {6, 2, 7.8},  {0, 0, 0}};
-static const struct tile narrow_tiles[] = {{2, 4, 5.5}, {4, 3, 7.2}, {6, 2, 6.4}, {4, 2, 5.2}, {0, 0, 0}};
+static const struct tile narrow_tiles[] = {{2, 4, 4.6}, {4, 3, 6.6}, {6, 2, 6.15}, {4, 2, 4.2}, {0, 0, 0}};
 
 /* What is alike for 512-bit vectors, whether one multiply-add starts in a cycle or two. */
-#define WIDE                                                                                                                           \
-  .tiles = wide_tiles, .crowded = {{1, 1, 1}, {1, 1, 1}}, .own = {8, 4, 0}, .own_both = {8, 2, 11}, .own_share = 0.90, .own_ends = 40, \
-  .pack = {0.6, 2.5, 2.5}, .plain_rows = 8, .streamed_rows = 2 /* more hide the lines that they wait for */, .turned_copy = 1.2,       \
-  .turned_store = 2 /* those of a vector lie apart */, .turned_far = 0.35, .filter_far = 0.65, .filter_apart = 0.62,                   \
-  .filter_pixel = DBL_MAX, .filter_crowded = 1
+#define WIDE                                                                                                                 \
+  .tiles = wide_tiles, .own = {8, 4, 0}, .own_both = {8, 2, 11}, .own_share = 0.90, .own_ends = 40, .pack = {0.6, 2.5, 2.5}, \
+  .plain_rows = 8, .streamed_rows = 2 /* more hide the lines that they wait for */, .turned_copy = 1.2,                      \
+  .turned_store = 2 /* those of a vector lie apart */, .turned_far = 0.35, .filter_far = 0.65, .filter_apart = 0.62,         \
+  .filter_pixel = DBL_MAX, .filter_crowded = 1, .block_line = {2.5, 8, 18}, .ends = {1, 1}
 
 static const struct rates two_wide = {WIDE,
                                       .far_step = 1.25,
@@ -27,7 +27,8 @@ static const struct rates two_wide = {WIDE,
                                       .filter_parts = 2};
 static const struct rates one_wide = {WIDE,
                                       .far_step = 1, /* half a rate hides it */
-                                      .across = 1.5,
+                                      .across = {0, 1.5},
+                                      .rows_far = 6,
                                       .turned_share = 0.94,
                                       .block_share = 0.98,
                                       .along_pack = {0.5, 1, 3},
@@ -37,16 +38,19 @@ static const struct rates one_wide = {WIDE,
 static const struct rates narrow = {.tiles = narrow_tiles,
                                     .far_step = 1,
                                     .fetch = 0.3,
-                                    .crowded = {{1.05, 1.15, 1.5}, {1.25, 1.5, 2.2}},
-                                    .across = 3,
+                                    .crowded = {{5, 5, 7}, {6.6, 8, 13.9}},
+                                    .across = {0.3, 3},
+                                    .rows_far = 0.5,
                                     .own = {6, 2, 0},
                                     .own_both = {4, 2, 5.2},
-                                    .own_share = 0.92,
+                                    .own_share = 0.88,
                                     .own_ends = 126,
                                     .pack = {2, 2.5, 3.5},
                                     .plain_rows = 4,
                                     .streamed_rows = 8,
-                                    .block_share = 0.90,
+                                    .block_share = 0.98,
+                                    .block_line = {2.5, 14, 18},
+                                    .ends = {0.05, 0.4},
                                     .along_pack = {1, 1.5, 2.3},
                                     .along_ends = 100,
                                     .turned_share = 0.92,

@@ -17,8 +17,9 @@ enum { CROWD_LESS, CROWD_HALF, CROWD_PAGE, CROWDS };
 struct rates {
   const struct tile *tiles;  /* of products whose factors are read where they lie; the last has no rows */
   double far_step, fetch;    /* times a step, from the second row of tiles on: columns of a far factor fall out of the caches; a hint */
-  double crowded[2][CROWDS]; /* times a step: of a near factor, a far one */
-  double across;             /* a term of a far first factor that lies across */
+  double crowded[2][CROWDS]; /* a line, of a near factor, a far one */
+  double across[2];          /* a term of a first factor that lies across, near and far, */
+  double rows_far;           /* and a vector of one that does not, for each strip */
 
   /* the target's own way */
   struct tile own, own_both;  /* with the second factor in panels, with both */
@@ -27,7 +28,9 @@ struct rates {
   double plain_rows;          /* without panels: with fewer, multiply-adds wait for each other */
   double streamed_rows;       /* so many may have a far factor read as it lies, where its terms are not in a page each */
 
-  double block_share; /* of tiles, from copied panels */
+  double block_share;        /* of tiles, from copied panels */
+  double block_line[PLACES]; /* a line that is copied */
+  double ends[2];            /* of what a tile's beginning and end take: of one whose sums leave half of the registers, others */
 
   /* second factors along the sum */
   double along_pack[PLACES], along_ends;          /* the target's own way: an element; a tile begins and ends */

@@ -122,7 +122,7 @@ static const struct choice_case cases[] = {
    "split n 48 -> no ni; order no m ni; split m 8 -> mo mi; sink mi ni under ka in register"},
   {"few rows, 16 registers", PRODUCT("4", "128", "256", ""), "x86-64-v3", "split m 4 -> mo mi; sink"},
   {"few rows, no multiply-add", PRODUCT("8", "256", "512", ""), "x86-64", NULL},
-  {"columns that are no whole tile", PRODUCT("4", "64", "40", ""), "x86-64-v3", "split n 24"},
+  {"columns that are no whole tile", PRODUCT("3136", "64", "24", ""), "x86-64-v3", "split n 24"},
   {"a factor beyond L2 is asked for ahead", PRODUCT("12", "1024", "1024", ""), "x86-64-v4", "fetch b at ka ahead 16"},
   {"also by one row of tiles", PRODUCT("8", "1024", "1024", ""), "x86-64-v4", "split m 8 -> mo mi; sink mi ni under ka in register; fetch"},
   {"but not where L3 is fast", PRODUCT("16", "1024", "1024", ""), "znver5", NULL},
@@ -135,10 +135,10 @@ static const struct choice_case cases[] = {
   {"many rows are packed", PRODUCT("2048", "1024", "1024", ""), "x86-64-v4", NULL},
   {"open rows, when they are few", PRODUCT("n0", "256", "512", " sizes 1"), "x86-64-v4", "when n0 < "},
   {"open rows, few by tiles, others by blocks", PRODUCT("n0", "784", "128", " sizes 1"), "x86-64-v3",
-   "run ni lanes else: name i0 i1 i2 -> m n k; fma; split n 16 -> ns ni; split ns 1 -> no nj; split m 256 -> mc mr; order mc no mr nj ni; "
-   "split k 200 -> kb kk; sink mr nj ni under kb in stack"},
+   "run ni lanes else: name i0 i1 i2 -> m n k; fma; split n 16 -> ns ni; split ns 1 -> no nj; split m 258 -> mc mr; order mc no mr nj ni; "
+   "stage b at no by nj k ni"},
   {"open rows, many columns", PRODUCT("n0", "1024", "2048", " sizes 1"), "x86-64-v3",
-   "split mr 4 -> mo mi tail cut 2 1; order mo nj mi ni"},
+   "split mr 6 -> mo mi tail cut 4 2 1; order mo nj mi ni"},
   {"open rows, many columns, wide vectors", PRODUCT("n0", "1024", "2048", " sizes 1"), "znver4", "split mr 8 -> mo mi tail cut 4 2 1"},
   {"one row", PRODUCT("1", "256", "512", ""), "x86-64-v4", NULL},
   {"one row, and a factor beyond L2 is read as it lies", PRODUCT("1", "602", "530", ""), "x86-64-v4",
@@ -177,8 +177,15 @@ static const struct choice_case cases[] = {
    "split m 8"},
   {"by two vectors of rows, 16 registers", TRANSPOSED("32", "1024", "1024"), "x86-64-v3",
    "split m 16 -> mo mi; split n 516 -> no nc; order mo no nc mi; stage a at no by k mi -> kp mp; split mp 8 -> mq mr"},
-  {"many columns, 16 registers: blocks whose panels stay in the first cache", PRODUCT("256", "2048", "2048", ""), "x86-64-v3",
-   "split n 24 -> ns ni; split ns 8 -> no nj; split m 4 -> mo mi; order no mo nj mi ni; split k 256 -> kb kk"},
+  {"many columns, 16 registers: all terms of as many strips as stay in L2", PRODUCT("256", "2048", "2048", ""), "x86-64-v3",
+   "split n 16 -> ns ni; split ns 3 -> no nj; order no m nj ni; stage b at no by nj k ni -> pj pk pi; order pk pj pi; fetch b at pk ahead "
+   "16; split m 6 -> mo mi tail cut 4 2 1; order mo nj mi ni; sink mi ni under k in register"},
+  {"too many terms for that, 16 registers", PRODUCT("256", "8192", "1024", ""), "x86-64-v3",
+   "split k 2736 -> kb kk; sink m nj ni under kb in stack"},
+  {"many rows, 16 registers: parts of them are whole tiles", PRODUCT("4096", "512", "256", ""), "x86-64-v3",
+   "split n 16 -> ns ni; split ns 8 -> no nj; split m 4 -> ms mi; split ms 256 -> mc mo; order mc no mo nj mi ni; stage b at no"},
+  {"as many tasks as there shall be, of few strips", PRODUCT("8192", "512", "64", ""), "x86-64-v3",
+   "split ns 4 -> no nj; split m 4 -> ms mi; split ms 256 -> mc mo"},
   {"rows that lie apart, 16 registers", ACROSS("2048", "256", "2056"), "x86-64-v3", "stage a at mb by mo k mi -> qo qk qi"},
   {"panels", PANELED("36", "1000", "16", "16", ""), "x86-64-v3", "split n 16 -> no ni; order no m ni; split m 6 -> mo mi; sink"},
   {"panels, as many rows as registers hold", PANELED("36", "1000", "8", "32", ""), "znver4", "split m 12 -> mo mi; sink"},
@@ -186,7 +193,7 @@ static const struct choice_case cases[] = {
    "split m 8 -> mo mi tail cut 4; sink"},
   {"the same of an open number", PANELED("n0", "1024", "8", "32", " sizes 1"), "znver4", "split ms 8 -> mo mi tail cut 4 2 1; sink"},
   {"batched", BATCHED, "x86-64-v4", "run ba no tasks"},
-  {"batched, 16 registers", BATCHED, "x86-64-v3", "split n 16 -> no ni; order ba no m ni; split m 6 -> mo mi tail cut 4 2 1"},
+  {"batched, 16 registers", BATCHED, "x86-64-v3", "split n 16 -> no ni; order ba no m ni; split m 4 -> mo mi; sink"},
   {"a filter, by blocks of image rows", FILTER("3", "96", "32", "2", "16", "16", "18", "576", "32"), "x86-64-v4",
    "split k 48 -> kg kk; split kk 12 -> ko ki; split m 32 -> mo mi; order ba kg mo ko ki mi; split h 6 -> ho hi"},
   {"a padded filter, 16 registers: its sums begin in the result", FILTER("3", "96", "32", "2", "16", "16", "18", "576", "32"), "x86-64-v3",
@@ -235,14 +242,15 @@ static const struct choice_case cases[] = {
    "kernel k(in a: f32[n0,196,64], in b: f32[64,96], out c: f32[n0,196,96]) sizes 1 { par i0 < n0 { par i1 < 196 { par i2 < 96 { var v0: "
    "f32 = 0:f32 red i3 < 64 { v0 = add(v0, mul(a[i0,i1,i3], b[i3,i2])) } c[i0,i1,i2] = v0 } } } }",
    "x86-64-v3",
-   "name i0 i1 i2 i3 -> ba m n ka; fma; split n 16 -> no ni; order ba no m ni; split m 6 -> mo mi tail cut 4 2 1; sink mi ni "
-   "under ka in register; run ba no tasks"},
+   "name i0 i1 i2 i3 -> ba m n ka; fma; split n 16 -> no ni; order ba no m ni; split m 4 -> mo mi; sink mi ni under ka in register; run "
+   "ba no tasks"},
   {"and by blocks, for each image",
    "kernel k(in a: f32[n0,196,256], in b: f32[256,1024], out c: f32[n0,196,1024]) sizes 1 { par i0 < n0 { par i1 < 196 { par i2 < 1024 { "
    "var v0: f32 = 0:f32 red i3 < 256 { v0 = add(v0, mul(a[i0,i1,i3], b[i3,i2])) } c[i0,i1,i2] = v0 } } } }",
-   "x86-64-v3", "split m 4 -> mo mi; order ba no mo nj mi ni; stage b at no by nj k ni"},
+   "x86-64-v3",
+   "order ba no m nj ni; stage b at no by nj k ni -> pj pk pi; order pk pj pi; fetch b at pk ahead 16; split m 6 -> mo mi tail cut 4 2 1"},
   {"an open number of terms, in one block, and in more", ACROSS_OPEN("1024", "2048"), "x86-64-v3",
-   "when n0 < 257: name i0 i1 i2 -> m n k; fma; split n 24 -> ns ni; split ns 10 -> no nj; split m 4 -> ms mi; split ms 8 -> mb mo; order "
+   "when n0 < 257: name i0 i1 i2 -> m n k; fma; split n 16 -> ns ni; split ns 16 -> no nj; split m 4 -> ms mi; split ms 8 -> mb mo; order "
    "no mb mo nj mi ni; stage b at no by nj k ni"},
   {"a column of taps: all of them are copied", COLUMN("2", "16", "512", "512"), "x86-64-v3", "stage b at mo by .0 kb mi -> mp0 kbp mp"},
   {"phases of a gradient, each by itself", PHASES, "x86-64-v3", "stage b at mo"},
