@@ -148,7 +148,7 @@ static bool choose_sizes(struct blocked *b, int64_t parts) {
   b->blocks.tile = tile_of(b->n->machine, (int)b->tile, (int)vectors);
   b->terms = least(divide_up(divide_up(b->k, divide_up(b->k, terms)), b->lanes) * b->lanes, b->k);
   part_rows(b, parts);
-  most = least(most, divide_up(count * (int64_t)b->blocks.row_tasks, TASKS_MIN));
+  most = least(most, divide_up(count * (int64_t)b->blocks.row_tasks * b->batch, TASKS_MIN));
   while (most > 1 && bytes_of(b, most) > bytes_max(b))
     most--;
   b->strips = divide_up(count, divide_up(count, most));

@@ -128,7 +128,7 @@ static double rows_cycles(const struct machine *machine, const struct product_wo
 }
 /* Lines that far apart, of which the first cache keeps as many. */
 static double lines_kept(int64_t apart) { return (double)CACHE_WAYS * PAGE_BYTES / (double)(apart < PAGE_BYTES ? apart : PAGE_BYTES); }
-/* Of a line of the second factor: terms that many bytes apart fall into few sets of the first cache, and those of a strip no longer stay. */
+/* Of a line of the second factor: terms that many bytes apart fall into few sets of the first cache, and a strip no longer stays there. */
 static double crowded(const struct rates *rates, const struct product_work *w, bool far) {
   int64_t apart = bytes_apart(w->stride);
   if (apart < LINE_BYTES || w->k <= lines_kept(apart))
