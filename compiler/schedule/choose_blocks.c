@@ -53,7 +53,7 @@ static bool has_rest(const struct blocked *b) { return b->is_open || b->m % b->t
 
 /* ---- which nests ---- */
 
-/* One axis of rows, the longest, one of columns, one of terms; others are batches, of images an open number. */
+/* One axis of rows, the longest, one of columns, one of terms; others are batches, of which the number may be open. */
 static bool find_axes(struct blocked *b) {
   const struct contraction *c = b->c;
   b->rows = -1;
@@ -61,7 +61,7 @@ static bool find_axes(struct blocked *b) {
   for (int i = 0; i < c->axis_count; i++) {
     const struct contraction_axis *a = &c->axes[i];
     bool is_sum = i >= c->par_count, is_extra = a->role == ROLE_N && i != c->lanes;
-    bool may_be_open = is_sum ? contraction_size(c, i) >= 0 : a->role == ROLE_M;
+    bool may_be_open = is_sum ? contraction_size(c, i) >= 0 : a->role == ROLE_M || a->role == ROLE_BATCH;
     if (a->extent == 0 || (a->extent < 0 && !may_be_open) || is_extra || (is_sum && a->role != ROLE_K))
       return false;
     if (a->role == ROLE_M && (b->rows < 0 || a->extent >= c->axes[b->rows].extent))

@@ -27,15 +27,15 @@ static int find_rows(const struct contraction *c) {
   return rows;
 }
 /* One axis of rows, one of columns; others that the first factor alone has are turns, as batches are: images, of which each has pixels as
- * rows. All sizes are known but for the rows', or an image's. */
+ * rows. All sizes are known but for the rows', or the number of turns. */
 static bool find_sizes(struct product *p) {
   const struct contraction *c = p->c;
   struct product_work *w = &p->work;
   w->batch = w->k = 1;
   for (int i = 0; i < c->axis_count; i++) {
     const struct contraction_axis *a = &c->axes[i];
-    bool is_other = i < c->par_count && i != p->rows && i != p->columns;
-    if (a->role == ROLE_WINDOW || (is_other && a->role == ROLE_N) || (a->extent < 0 && a->role != ROLE_M))
+    bool is_other = i < c->par_count && i != p->rows && i != p->columns, may_be_open = a->role == ROLE_M || a->role == ROLE_BATCH;
+    if (a->role == ROLE_WINDOW || (is_other && a->role == ROLE_N) || (a->extent < 0 && !may_be_open))
       return false;
     if (i >= c->par_count)
       w->k *= (double)a->extent;

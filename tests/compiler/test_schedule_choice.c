@@ -34,9 +34,11 @@ struct choice_case {
   " { par i0 < " images " { par i1 < " high " { par i2 < 2 { par i3 < " channels                                                 \
   " { var v0: f32 = 0:f32 red i4 < 3 { red i5 < 1536 { v0 = "                                                                    \
   "add(v0, mul(a[i0,add(i1, i4),add(mul(i2, 512), i5)], b[i4,i5,i3])) } } c[i0,i1,i2,i3] = v0 } } } } }"
-#define BATCHED                                                                                                           \
-  "kernel k(in a: f32[64,64,64], in b: f32[64,64,64], out c: f32[64,64,64]) { par i0 < 64 { par i1 < 64 { par i2 < 64 { " \
-  "var v0: f32 = 0:f32 red i3 < 64 { v0 = add(v0, mul(a[i0,i1,i3], b[i0,i3,i2])) } c[i0,i1,i2] = v0 } } } }"
+#define BATCHED_OF(count, second, sizes)                                                                                     \
+  "kernel k(in a: f32[" count ",64,64], in b: f32[" count ",64,64], out c: f32[" count ",64,64])" sizes " { par i0 < " count \
+  " { par i1 < 64 { par i2 < 64 { var v0: f32 = 0:f32 red i3 < 64 { v0 = add(v0, mul(a[i0,i1,i3], b[" second                 \
+  "])) } c[i0,i1,i2] = v0 } } } }"
+#define BATCHED BATCHED_OF("64", "i0,i3,i2", "")
 
 /* the second factor in panels of `width` columns */
 #define PANELED(rows, depth, panels, width, sizes)                                                                                         \
@@ -194,6 +196,10 @@ static const struct choice_case cases[] = {
   {"the same of an open number", PANELED("n0", "1024", "8", "32", " sizes 1"), "znver4", "split ms 8 -> mo mi tail cut 4 2 1; sink"},
   {"batched", BATCHED, "x86-64-v4", "run ba no tasks"},
   {"batched, 16 registers", BATCHED, "x86-64-v3", "split n 16 -> no ni; order ba no m ni; split m 4 -> mo mi; sink"},
+  {"a batch of products along the sum, 16 registers: there are tasks enough, whose strips are all of a product",
+   BATCHED_OF("64", "i0,i2,i3", ""), "x86-64-v3",
+   "split n 16 -> ns ni; split ns 4 -> no nj; split m 4 -> mo mi; order ba no mo nj mi ni; stage b at no by nj"},
+  {"also of an open number", BATCHED_OF("n0", "i0,i2,i3", " sizes 1"), "x86-64-v3", "run ba no tasks"},
   {"a filter, by blocks of image rows", FILTER("3", "96", "32", "2", "16", "16", "18", "576", "32"), "x86-64-v4",
    "split k 48 -> kg kk; split kk 12 -> ko ki; split m 32 -> mo mi; order ba kg mo ko ki mi; split h 6 -> ho hi"},
   {"a padded filter, 16 registers: its sums begin in the result", FILTER("3", "96", "32", "2", "16", "16", "18", "576", "32"), "x86-64-v3",
@@ -396,6 +402,8 @@ static const struct {
    "0:f32 red i3 < 32 { v0 = add(v0, mul(a[i0,i1,i3], b[i3,i2])) } c[i0,i1,i2] = v0 } } } }",
    "order ba no m ni",
    {0, 1, 3, -1}},
+  {BATCHED_OF("n0", "i0,i3,i2", " sizes 1"), "order ba no m ni", {0, 1, 3, -1}},
+  {BATCHED_OF("n0", "i0,i2,i3", " sizes 1"), "stage b at no by nj k ni", {0, 1, 3, -1}},
 };
 static void what_is_open_gives_the_bits_of_its_schedules(void **state) {
   (void)state;
