@@ -3,10 +3,12 @@
 
 #include "ir/ops/accumulate.h"
 
-/* One row of logits while a kernel is in its loops: loads x - max, with max and sum already computed. */
+/* One row of logits while a kernel is in its loops: loads x - max, with max and sum already computed. Exponentials wait where the result
+ * made of them will be, if that has their dtype: the row stays in the first cache, and to compute them again takes longer. */
 struct row {
   struct kb *kb;
-  uint32_t logits;
+  uint32_t logits, result;
+  bool waits;
   int rank, out_rank; /* of the logits; of the loops (logits may be broadcast) */
   dim width;
   enum dtype dtype; /* to compute in */
@@ -19,9 +21,20 @@ static struct element row_load(struct row *r, const expr_id *index) {
 static struct element row_shifted(struct row *r, const expr_id *index) {
   return f_binary(&r->kb->f, SCALAR_SUB, row_load(r, index), r->max);
 }
-static struct element row_exp(struct row *r, const expr_id *index) { return f_unary(&r->kb->f, SCALAR_EXP, row_shifted(r, index)); }
+static struct element row_exp(struct row *r, const expr_id *index) {
+  return r->waits ? kb_load(r->kb, r->result, index) : f_unary(&r->kb->f, SCALAR_EXP, row_shifted(r, index));
+}
+static void row_result(struct row *r, uint32_t buffer) {
+  r->result = buffer;
+  r->waits = r->kb->k->buffers.items[buffer].dtype == r->dtype;
+}
+static void row_store_exps(struct row *r, expr_id *index) {
+  index[r->out_rank - 1] = kb_for_dim(r->kb, LOOP_PAR, r->width);
+  kb_store(r->kb, r->result, index, f_unary(&r->kb->f, SCALAR_EXP, row_shifted(r, index)));
+  kb_close(r->kb, 1);
+}
 
-/* Emits the two reductions; index has the outer loops' variables, its last place is used here. */
+/* Emits the two reductions, and exponentials that wait between them; index has the outer loops' variables, its last place is used here. */
 static void row_begin(struct row *r, expr_id *index) {
   struct kb *kb = r->kb;
   struct accumulator max = acc_begin(kb, f_lowest(&kb->f));
@@ -29,6 +42,8 @@ static void row_begin(struct row *r, expr_id *index) {
   acc_set(kb, &max, f_binary(&kb->f, SCALAR_MAX, acc_get(kb, &max), row_load(r, index)));
   kb_close(kb, 1);
   r->max = acc_get(kb, &max);
+  if (r->waits)
+    row_store_exps(r, index);
   struct accumulator sum = acc_zero(kb, r->dtype);
   index[r->out_rank - 1] = kb_for_dim(kb, LOOP_RED, r->width);
   acc_add(kb, &sum, row_exp(r, index));
@@ -48,6 +63,8 @@ status build_softmax(struct op_call *c) {
   kb_begin(&kb, c, r.dtype);
   r.logits = kb_in(&kb, v);
   uint32_t o = kb_out(&kb, x.dtype, x.rank, x.dims);
+  if (!is_log)
+    row_result(&r, o);
   expr_id index[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, x.rank - 1, x.dims, index);
   row_begin(&r, index);
@@ -80,6 +97,7 @@ status build_softmax_cross_entropy(struct op_call *c) {
   kb_begin(&kb, c, r.dtype);
   r.logits = kb_in(&kb, vx);
   uint32_t l = kb_in(&kb, vl), loss = kb_out(&kb, x.dtype, 1, dims), back = kb_out(&kb, x.dtype, 2, dims);
+  row_result(&r, back);
   expr_id index[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, 1, dims, index);
   kb_loops_over(&kb, 2, dims);
@@ -116,6 +134,7 @@ status build_sparse_softmax_cross_entropy(struct op_call *c) {
   kb_begin(&kb, c, r.dtype);
   r.logits = kb_in(&kb, vx);
   uint32_t l = kb_in(&kb, vl), loss = kb_out(&kb, x.dtype, 1, x.dims), back = kb_out(&kb, x.dtype, 2, x.dims);
+  row_result(&r, back);
   expr_id index[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, 1, x.dims, index);
   expr_id width = kb_dim(&kb, r.width), label = kb_index(&kb, kb_load(&kb, l, index));
