@@ -6,16 +6,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/simulator/fiber.h"
 #include "tests/simulator/process.h"
+#include "tests/simulator/sanitizer.h"
 #include "tests/simulator/seam.h"
 
 struct block {
   char *at; /* NULL: free place */
   size_t size;
   void *caller;
-  bool is_used; /* found while searching */
+  bool is_mapped; /* by map_block */
+  bool is_used;   /* found while searching */
 };
 
 struct memory {
@@ -61,31 +65,72 @@ uint64_t memory_bytes_most(const struct memory *memory) { return memory->bytes_m
 
 static void *blank(void *at, size_t size) { return at ? memset(at, NOTHING, size) : at; }
 
-static void *note(void *at, size_t size, void *caller) {
+/* ---- large blocks: the runtime asks for many of which it uses little, so each is a mapping, with pages that cannot be touched around it,
+ * and costs what is used of it; who uses one that was given back crashes ---- */
+
+enum { LARGE_LEAST = 64 << 10, LARGE_MOST = 4 << 20, PAGE = 4096 };
+
+static int nothing_file = -1; /* as many bytes of NOTHING as the largest such block has */
+
+void memory_prepare(void) {
+  static unsigned char bytes[LARGE_LEAST];
+  nothing_file = nothing_file < 0 ? memfd_create("nothing", 0) : nothing_file;
+  memset(bytes, NOTHING, sizeof bytes);
+  for (size_t at = 0; at < LARGE_MOST; at += sizeof bytes)
+    if (pwrite(nothing_file, bytes, sizeof bytes, (off_t)at) != sizeof bytes)
+      abort();
+}
+
+static bool is_large(size_t size) { return size >= LARGE_LEAST && size <= LARGE_MOST && process_self(); }
+static size_t pages_of(size_t size) { return (size + PAGE - 1) / PAGE * PAGE; }
+
+static void *map_block(size_t size, bool is_zero) {
+  size_t room = pages_of(size);
+  char *around = mmap(NULL, room + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (around == MAP_FAILED)
+    return NULL;
+  int from = MAP_PRIVATE | MAP_FIXED | (is_zero ? MAP_ANONYMOUS : 0);
+  char *at = mmap(around + PAGE, room, PROT_READ | PROT_WRITE, from, is_zero ? -1 : nothing_file, 0);
+  if (at == MAP_FAILED)
+    abort();
+  track_bound(at + size, room - size, true);
+  return at;
+}
+
+static void unmap_block(char *at, size_t size) {
+  size_t room = pages_of(size);
+  track_bound(at + size, room - size, false);
+  munmap(at - PAGE, room + 2 * PAGE);
+}
+
+/* ---- the table ---- */
+
+static void *note(void *at, size_t size, bool is_mapped, void *caller) {
   struct process *process = process_self();
   if (!at || !process)
     return at;
   struct memory *memory = process->memory;
   if (memory->count * 2 >= memory->room)
     grow(memory);
-  memory->blocks[place_of(memory, at)] = (struct block){at, size, caller, false};
+  memory->blocks[place_of(memory, at)] = (struct block){at, size, caller, is_mapped, false};
   memory->count++;
   memory->bytes += size;
   memory->bytes_most = memory->bytes > memory->bytes_most ? memory->bytes : memory->bytes_most;
   return at;
 }
 
-/* Its size. What comes behind in the same run of places moves up, so that it is still found. */
-static size_t forget(void *at) {
+/* What it was; nothing when it is from a function of libc that is not simulated. What comes behind in the same run of places moves up, so
+ * that it is still found. */
+static struct block forget(void *at) {
   struct process *process = process_self();
   if (!at || !process)
-    return 0;
+    return (struct block){0};
   struct memory *memory = process->memory;
   uint32_t hole = place_of(memory, at), mask = memory->room - 1;
-  if (!memory->blocks[hole].at)
-    return 0; /* from a function of libc that is not simulated */
-  size_t size = memory->blocks[hole].size;
-  memory->bytes -= size;
+  struct block was = memory->blocks[hole];
+  if (!was.at)
+    return was;
+  memory->bytes -= was.size;
   memory->count--;
   memory->blocks[hole].at = NULL;
   for (uint32_t i = (hole + 1) & mask; memory->blocks[i].at; i = (i + 1) & mask) {
@@ -93,37 +138,58 @@ static size_t forget(void *at) {
     memory->blocks[i].at = NULL;
     memory->blocks[place_of(memory, moved.at)] = moved;
   }
-  return size;
+  return was;
+}
+
+static void *make(size_t size, void *caller) {
+  bool is_mapped = is_large(size);
+  return note(is_mapped ? map_block(size, false) : blank(malloc(size), size), size, is_mapped, caller);
+}
+
+static void give_back(const struct block *block) {
+  if (block->is_mapped)
+    unmap_block(block->at, block->size);
+  else
+    free(blank(block->at, block->size));
 }
 
 /* Of another size: never where it was, as it may be with any libc. */
 static void *move(void *at, size_t size, void *caller) {
-  size_t old = forget(at);
-  if (at && !old)
-    return note(realloc(at, size), size, caller);
-  void *moved = blank(malloc(size), size);
+  struct block old = forget(at);
+  if (at && !old.at)
+    return note(realloc(at, size), size, false, caller);
+  void *moved = make(size, caller);
   if (!moved)
     return NULL;
   if (at) {
-    memcpy(moved, at, old < size ? old : size);
-    free(blank(at, old));
+    memcpy(moved, at, old.size < size ? old.size : size);
+    give_back(&old);
   }
-  return note(moved, size, caller);
+  return moved;
 }
 
 #define CALLER __builtin_return_address(0)
 
-void *simulated_malloc(size_t size) { return note(blank(malloc(size), size), size, CALLER); }
-void *simulated_calloc(size_t count, size_t size) { return note(calloc(count, size), count * size, CALLER); }
-void *simulated_aligned_alloc(size_t align, size_t size) { return note(blank(aligned_alloc(align, size), size), size, CALLER); }
-char *simulated_strdup(const char *text) { return note(strdup(text), strlen(text) + 1, CALLER); }
+void *simulated_malloc(size_t size) { return make(size, CALLER); }
+void *simulated_calloc(size_t count, size_t size) {
+  bool is_mapped = (!count || size <= LARGE_MOST / count) && is_large(count * size);
+  return note(is_mapped ? map_block(count * size, true) : calloc(count, size), count * size, is_mapped, CALLER);
+}
+void *simulated_aligned_alloc(size_t align, size_t size) {
+  bool is_mapped = align <= PAGE && is_large(size);
+  return note(is_mapped ? map_block(size, false) : blank(aligned_alloc(align, size), size), size, is_mapped, CALLER);
+}
+char *simulated_strdup(const char *text) { return note(strdup(text), strlen(text) + 1, false, CALLER); }
 char *simulated_strndup(const char *text, size_t size) {
   char *copy = strndup(text, size);
-  return note(copy, copy ? strlen(copy) + 1 : 0, CALLER);
+  return note(copy, copy ? strlen(copy) + 1 : 0, false, CALLER);
 }
 void simulated_free(void *at) {
-  size_t size = forget(at);
-  free(size ? blank(at, size) : at);
+  struct block block = forget(at);
+  if (block.at)
+    give_back(&block);
+  else
+    free(at);
 }
 void *simulated_realloc(void *at, size_t size) { return move(at, size, CALLER); }
 void *simulated_reallocarray(void *at, size_t count, size_t size) {
@@ -135,7 +201,7 @@ int simulated_asprintf(char **out, const char *format, ...) {
   int size = vasprintf(out, format, arguments);
   va_end(arguments);
   if (size >= 0)
-    note(*out, (size_t)size + 1, CALLER);
+    note(*out, (size_t)size + 1, false, CALLER);
   return size;
 }
 

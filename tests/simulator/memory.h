@@ -8,6 +8,8 @@
 struct memory;
 struct process;
 
+/* Once, before there is a process: what blank large blocks are copied from when they are written. */
+void memory_prepare(void);
 struct memory *memory_create(void);
 /* Bytes in use, now and at most. */
 uint64_t memory_bytes(const struct memory *memory);

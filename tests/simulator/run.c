@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/simulator/disk.h"
+#include "tests/simulator/memory.h"
 #include "tests/simulator/net.h"
 #include "tests/simulator/process.h"
 
@@ -193,8 +194,10 @@ static void measure(struct scenario *scenario) {
 }
 
 const struct run_report *run_once(struct scenario *scenario, const struct run_options *options) {
-  if (!report)
+  if (!report) {
     report = shared(sizeof *report);
+    memory_prepare();
+  }
   if (!scenario->typical_turns)
     measure(scenario);
   report->has_failed = false;
