@@ -1,6 +1,6 @@
 /* kernel_eval.c: the interpreter. Each statement's expressions are evaluated with a memo that lives as long as that one
- * execution, so that shared subexpressions cost once and loads see the buffers as they are at that point. What hangs on constants and
- * sizes alone is evaluated once for the kernel. */
+ * execution, so that shared subexpressions cost once and loads see the buffers as they are at that point. What hangs on constants, sizes
+ * and counters of loops alone is evaluated once for a turn of the innermost of these loops, or for the kernel. */
 #include "ir/kernel/kernel_eval.h"
 
 #include <stdio.h>
@@ -9,14 +9,18 @@
 
 #include "ir/kernel/scalar.h"
 
-#define EPOCH_ALWAYS UINT64_MAX /* of a value that no statement changes */
+/* How often a value may become another one: never, with each turn of a loop so deep, or with each statement. */
+enum { LEVEL_NEVER, LEVEL_LOOP, LEVEL_STATEMENT = UINT8_MAX };
 
 struct eval {
   const struct kernel *k;
   const struct eval_input *in;
   struct cell *memo;    /* one for each expression */
-  uint64_t *memo_epoch; /* the statement execution that the memo is of, or EPOCH_ALWAYS */
-  uint64_t epoch;
+  uint64_t *memo_epoch; /* when the memo was made */
+  uint8_t *level;       /* of each expression */
+  uint8_t *local_level;
+  uint64_t epoch;                        /* counts what is executed */
+  uint64_t changed[LEVEL_STATEMENT + 1]; /* by level: the last epoch of it */
   struct cell *locals;
   void **scratch;
   uint8_t **stored;            /* by buffer of a block, by element: whether it was stored since the block began */
@@ -36,8 +40,16 @@ static struct cell cell_of_dim(const struct dim_table *t, dim d) {
   return dim_is_const(t, d, &value) ? cell_bits(value) : (struct cell){.kind = CELL_DIM, .d = d};
 }
 
+static void begin(struct eval *ev, uint8_t level) { ev->changed[level] = ++ev->epoch; }
+
+static void eval_anew(struct eval *ev, expr_id id);
+
 /* The value lies in the memo until the next statement. */
-static const struct cell *eval_expr(struct eval *ev, expr_id id);
+static inline const struct cell *eval_expr(struct eval *ev, expr_id id) {
+  if (ev->memo_epoch[id] < ev->changed[ev->level[id]])
+    eval_anew(ev, id);
+  return &ev->memo[id];
+}
 
 /* ---- memory ---- */
 
@@ -194,8 +206,7 @@ static struct cell eval_partly(struct eval *ev, const struct expr *e, const expr
   return ev->in->dims ? eval_dims(ev->in->dims, (enum scalar_op)e->op, c, e->count) : cell_unknown();
 }
 
-/* *epoch: EPOCH_ALWAYS stays when that of every operand is. */
-static struct cell eval_operation(struct eval *ev, const struct expr *e, uint64_t *epoch) {
+static struct cell eval_operation(struct eval *ev, const struct expr *e) {
   const expr_id *operands = &ev->k->operands.items[e->first];
   uint8_t in[3] = {0, 0, 0};
   int64_t v[3] = {0, 0, 0};
@@ -205,39 +216,28 @@ static struct cell eval_operation(struct eval *ev, const struct expr *e, uint64_
     in[i] = ev->k->exprs.items[operands[i]].dtype;
     v[i] = c->bits;
     all_bits = all_bits && c->kind == CELL_BITS;
-    *epoch = ev->memo_epoch[operands[i]] < *epoch ? ev->memo_epoch[operands[i]] : *epoch;
   }
   return all_bits ? cell_bits(scalar_eval((enum scalar_op)e->op, (enum dtype)e->dtype, in, v)) : eval_partly(ev, e, operands);
 }
 
-static const struct cell *eval_expr(struct eval *ev, expr_id id) {
+static void eval_anew(struct eval *ev, expr_id id) {
   struct cell *c = &ev->memo[id];
-  if (ev->memo_epoch[id] >= ev->epoch)
-    return c;
   const struct expr *e = &ev->k->exprs.items[id];
-  uint64_t epoch = EPOCH_ALWAYS;
   switch (e->op) {
   case SCALAR_CONST: /* the only constant string is the empty one */
     *c = e->dtype == DTYPE_STRING ? (struct cell){.kind = CELL_STRING, .text = {"", 0}} : cell_bits(e->imm);
     break;
   case SCALAR_SIZE: *c = ev->in->sizes[e->imm]; break;
-  case SCALAR_LOCAL:
-    *c = ev->locals[e->imm];
-    epoch = ev->epoch;
-    break;
-  case SCALAR_LOAD:
-    *c = load(ev, e);
-    epoch = ev->epoch;
-    break;
-  default: *c = eval_operation(ev, e, &epoch); break;
+  case SCALAR_LOCAL: *c = ev->locals[e->imm]; break;
+  case SCALAR_LOAD: *c = load(ev, e); break;
+  default: *c = eval_operation(ev, e); break;
   }
-  ev->memo_epoch[id] = epoch;
-  return c;
+  ev->memo_epoch[id] = ev->epoch;
 }
 
 /* A number that control flow needs; false ends the evaluation. */
 static bool eval_number(struct eval *ev, expr_id id, int64_t *out) {
-  ev->epoch++;
+  begin(ev, LEVEL_STATEMENT);
   const struct cell *c = eval_expr(ev, id);
   if (c->kind != CELL_BITS && ev->failed == OK)
     ev->failed = ABORTED;
@@ -255,6 +255,7 @@ static void run_for(struct eval *ev, const struct stmt *s) {
     return;
   for (int64_t i = 0; i < extent && ev->failed == OK; i++) {
     ev->locals[s->local] = cell_bits(i);
+    begin(ev, ev->local_level[s->local]);
     run_block(ev, s->body);
   }
 }
@@ -285,7 +286,7 @@ static void begin_buffer(struct eval *ev, uint32_t buffer) {
 
 static void run_stmt(struct eval *ev, const struct stmt *s) {
   int64_t condition;
-  ev->epoch++;
+  begin(ev, LEVEL_STATEMENT);
   if (ev->in->step_limit && ++ev->steps > ev->in->step_limit) {
     ev->failed = ABORTED;
     return;
@@ -333,15 +334,51 @@ static void prepare_dims(struct eval *ev) {
   }
 }
 
+/* How deep the loop is that a local counts: one that counts loops of several depths is taken for one that each statement may set. */
+static void find_loops(struct eval *ev, const struct stmt *s, uint8_t level) {
+  for (; s; s = s->next) {
+    uint8_t *known = s->kind == STMT_FOR ? &ev->local_level[s->local] : NULL;
+    if (known)
+      *known = *known == LEVEL_NEVER || *known == level ? level : LEVEL_STATEMENT;
+    find_loops(ev, s->body, (uint8_t)(known && level < LEVEL_STATEMENT ? level + 1 : level));
+    find_loops(ev, s->otherwise, level);
+  }
+}
+
+/* An operation changes as often as any of its operands, which come before it. */
+static uint8_t level_of(const struct eval *ev, expr_id id) {
+  const struct expr *e = expr_get(ev->k, id);
+  uint8_t level = LEVEL_NEVER;
+  if (e->op == SCALAR_LOAD)
+    return LEVEL_STATEMENT;
+  if (e->op == SCALAR_LOCAL)
+    return ev->k->locals.items[e->imm].is_loop ? ev->local_level[e->imm] : LEVEL_STATEMENT;
+  for (int i = 0; i < e->count; i++) {
+    uint8_t operand = ev->level[expr_operand(ev->k, id, i)];
+    level = operand > level ? operand : level;
+  }
+  return level;
+}
+
+static void prepare_levels(struct eval *ev) {
+  begin(ev, LEVEL_NEVER);
+  find_loops(ev, ev->k->body, LEVEL_LOOP);
+  for (expr_id id = 1; id < ev->k->exprs.count; id++)
+    ev->level[id] = level_of(ev, id);
+}
+
 status kernel_eval_cells(const struct kernel *k, const struct eval_input *input) {
-  struct eval ev = {.k = k, .in = input, .epoch = 1};
+  struct eval ev = {.k = k, .in = input};
   ev.memo = calloc(k->exprs.count, sizeof *ev.memo);
   ev.memo_epoch = calloc(k->exprs.count, sizeof *ev.memo_epoch);
+  ev.level = calloc(k->exprs.count, 1);
+  ev.local_level = calloc(k->locals.count + 1, 1);
   ev.locals = calloc(k->locals.count + 1, sizeof *ev.locals);
   ev.scratch = calloc(k->buffers.count + 1, sizeof *ev.scratch);
   ev.stored = calloc(k->buffers.count + 1, sizeof *ev.stored);
   ev.dims = calloc(k->buffers.count + 1, sizeof *ev.dims);
   prepare_dims(&ev);
+  prepare_levels(&ev);
   run_block(&ev, k->body);
   for (uint32_t b = 0; b < k->buffers.count; b++) {
     free(ev.scratch[b]);
@@ -349,6 +386,8 @@ status kernel_eval_cells(const struct kernel *k, const struct eval_input *input)
   }
   free(ev.memo);
   free(ev.memo_epoch);
+  free(ev.level);
+  free(ev.local_level);
   free(ev.locals);
   free(ev.scratch);
   free(ev.stored);
