@@ -144,26 +144,43 @@ static inline int64_t first_difference(enum dtype dtype, const void *a, const vo
 }
 
 #define RUNNER_BUFFERS 16
-/* Runs both on the same random inputs. Returns false, with a word in `what`, where they differ. */
-static inline bool agree(const struct kernel *k, const struct kernel_code *code, const int64_t *sizes, double rtol, double atol, char *what,
-                         size_t what_size) {
-  void *ours[RUNNER_BUFFERS] = {0}, *theirs[RUNNER_BUFFERS] = {0};
+/* The evaluator's, of random inputs that hang on the sizes alone: what any code is held against. */
+struct evaluated {
+  void *buffers[RUNNER_BUFFERS];
+  status code;
+  bool is_there;
+};
+
+static inline void random_inputs(const struct kernel *k, const int64_t *sizes, void **buffers) {
   struct sequence s = {(uint64_t)(sizes ? sizes[0] : 0) + 7};
   for (uint32_t i = 0; i < k->buffers.count; i++) {
     const struct kernel_buffer *b = &k->buffers.items[i];
-    size_t bytes = (size_t)buffer_count(k, i, sizes) * dtype_size(b->dtype);
     if (b->mode == BUFFER_SCRATCH)
       continue;
-    ours[i] = aligned_block(bytes);
-    theirs[i] = aligned_block(bytes);
-    fill_random(b->dtype, ours[i], buffer_count(k, i, sizes), &s);
-    memcpy(theirs[i], ours[i], bytes);
+    buffers[i] = aligned_block((size_t)buffer_count(k, i, sizes) * dtype_size(b->dtype));
+    fill_random(b->dtype, buffers[i], buffer_count(k, i, sizes), &s);
   }
-  status expected = kernel_eval(k, theirs, sizes);
+}
+static inline void evaluate(const struct kernel *k, const int64_t *sizes, struct evaluated *out) {
+  *out = (struct evaluated){.is_there = true};
+  random_inputs(k, sizes, out->buffers);
+  out->code = kernel_eval(k, out->buffers, sizes);
+}
+static inline void evaluated_free(struct evaluated *e) {
+  for (uint32_t i = 0; i < RUNNER_BUFFERS; i++)
+    free(e->buffers[i]);
+  *e = (struct evaluated){0};
+}
+
+/* Runs the code on the same inputs. Returns false, with a word in `what`, where it differs. */
+static inline bool agrees_with(const struct evaluated *expected, const struct kernel *k, const struct kernel_code *code,
+                               const int64_t *sizes, double rtol, double atol, char *what, size_t what_size) {
+  void *ours[RUNNER_BUFFERS] = {0}, *const *theirs = expected->buffers;
+  random_inputs(k, sizes, ours);
   struct kernel_fault fault = run_compiled(code, ours, sizes);
-  bool good = (int)expected == fault.code;
-  snprintf(what, what_size, "%s: evaluator %s, compiled %s", k->name, status_name(expected), status_name((status)fault.code));
-  for (uint32_t i = 0; i < k->buffers.count && good && expected == OK; i++) {
+  bool good = (int)expected->code == fault.code;
+  snprintf(what, what_size, "%s: evaluator %s, compiled %s", k->name, status_name(expected->code), status_name((status)fault.code));
+  for (uint32_t i = 0; i < k->buffers.count && good && expected->code == OK; i++) {
     const struct kernel_buffer *b = &k->buffers.items[i];
     int64_t at = b->mode == BUFFER_SCRATCH ? -1 : first_difference(b->dtype, ours[i], theirs[i], buffer_count(k, i, sizes), rtol, atol);
     if (at >= 0) {
@@ -173,10 +190,18 @@ static inline bool agree(const struct kernel *k, const struct kernel_code *code,
                is_float ? element_value(b->dtype, ours[i], at) : 0, is_float ? element_value(b->dtype, theirs[i], at) : 0);
     }
   }
-  for (uint32_t i = 0; i < k->buffers.count; i++) {
+  for (uint32_t i = 0; i < k->buffers.count; i++)
     free(ours[i]);
-    free(theirs[i]);
-  }
+  return good;
+}
+
+/* Both, for one code. */
+static inline bool agree(const struct kernel *k, const struct kernel_code *code, const int64_t *sizes, double rtol, double atol, char *what,
+                         size_t what_size) {
+  struct evaluated expected;
+  evaluate(k, sizes, &expected);
+  bool good = agrees_with(&expected, k, code, sizes, rtol, atol, what, what_size);
+  evaluated_free(&expected);
   return good;
 }
 
