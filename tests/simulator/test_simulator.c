@@ -14,7 +14,7 @@
 #define SEEDS_OF_FAULT 200
 #ifdef __SANITIZE_ADDRESS__
 #define SECONDS \
-  60.0 /* of processor time, for the seeds of all scenarios together; the sanitizers look at each code path, not at each seed */
+  30.0 /* of processor time, for the seeds of all scenarios together; the sanitizers look at each code path, not at each seed */
 #define SEEDS_LEAST 5 /* of each scenario */
 #define IS_SANITIZED true
 #else
