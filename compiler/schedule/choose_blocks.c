@@ -31,7 +31,7 @@ struct blocked {
 #define ROWS_MIN 16    /* fewer do not pay for the copy */
 #define TERMS 512      /* of a block, at most, */
 #define TERMS_LESS 256 /* where the first factor is copied too, or it is open how many there are */
-#define TERMS_MIN 32   /* of a sum: fewer do not pay for its tile */
+#define TERMS_MIN 32   /* of a sum: fewer do not pay for its tile, unless the second factor lies along it, as the target packs it, too */
 #define TASKS_MIN 8
 #define OPEN_ROWS 256         /* of a task, where their number is open */
 #define CHUNK_ROWS 1024       /* of a task, at least: fewer do not pay for a copy of their own, */
@@ -95,7 +95,7 @@ static bool is_blocked(struct blocked *b) {
                                   .is_transposed = b->blocks.copies_rows,
                                   .is_open = b->is_open || b->is_open_sum};
   bool lies = (sum->stride[0] == 1 || rows->stride[0] == 1) && (columns->stride[1] == 1 || sum->stride[1] == 1);
-  return lies && b->m >= ROWS_MIN && b->k >= TERMS_MIN && b->width >= 3 * b->lanes;
+  return lies && b->m >= ROWS_MIN && (b->k >= TERMS_MIN || b->blocks.is_along) && b->width >= 3 * b->lanes;
 }
 
 /* ---- sizes ---- */
