@@ -57,20 +57,20 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 /* ---- products ---- */
 
 /* Cycles. What depends on the class of a machine is in rates.c. */
-#define LATENCY_CYCLES 4   /* until a sum can be added to again: */
-#define WAITING_SHARE 0.97 /* of the rate that tiles of no more sums than begin meanwhile reach */
-#define TILE_CYCLES 40     /* a tile begins and ends */
-#define STORE_CYCLES 2     /* a vector of sums */
-#define FULL_SHARE 0.91    /* of the peak, where sums, vectors and a row's element fill all registers */
-#define OVERLAPPED_SHARE 0.1
-#define LINE_FETCHED 3      /* a far line that was asked for ahead */
-#define LINE_MISSED 4       /* and not */
-#define RESULT_CYCLES 14    /* a far line of the result, by strips, */
-#define RESULT_RUN_CYCLES 6 /* and where those of several strips lie side by side: where one multiply-add starts in a cycle */
-#define LINE_STREAMED 3.4   /* a far line, read behind the one in front of it, */
-#define STREAMED_SHARE 0.8  /* and of the peak that rows reach meanwhile, */
-#define STREAMED_SUM 1      /* loads that a sum costs for each term, as it comes and goes for a few of them */
-#define LOADS 2             /* begin in a cycle */
+#define LATENCY_CYCLES 4     /* until a sum can be added to again: */
+#define WAITING_SHARE 0.97   /* of the rate that tiles of no more sums than begin meanwhile reach */
+#define TILE_CYCLES 40       /* a tile begins and ends */
+#define STORE_CYCLES 2       /* a vector of sums */
+#define FULL_SHARE 0.91      /* of the peak, where sums, vectors and a row's element fill all registers */
+#define OVERLAPPED_SHARE 0.1 /* of the shorter of two things that go on at the same time */
+#define LINE_FETCHED 3       /* a far line that was asked for ahead */
+#define LINE_MISSED 4        /* and not */
+#define RESULT_CYCLES 14     /* a far line of the result, by strips, */
+#define RESULT_RUN_CYCLES 6  /* and where those of several strips lie side by side: where one multiply-add starts in a cycle */
+#define LINE_STREAMED 3.4    /* a far line, read behind the one in front of it, */
+#define STREAMED_SHARE 0.8   /* and of the peak that rows reach meanwhile, */
+#define STREAMED_SUM 1       /* loads that a sum costs for each term, as it comes and goes for a few of them */
+#define LOADS 2              /* begin in a cycle */
 #define PAGE_BYTES 4096
 #define CACHE_WAYS 8         /* of the first cache, lines of each of a page's sets */
 #define PAGE_CYCLES 20       /* a term in a page that the TLB has lost */
@@ -97,8 +97,8 @@ bool product_is_paged(const struct product_work *w) { return w->k * w->stride / 
 
 /* A smaller tile in a whole one's time: no less than half, and sums wait for each other where they are few. */
 static double rest_share(const struct machine *machine, int rows, const struct tile *t) {
-  double fmas = rows * t->vectors / machine->fma_rate, share = (fmas > LATENCY_CYCLES ? fmas : LATENCY_CYCLES) / t->rows / t->vectors;
-  share *= machine->fma_rate;
+  double fmas = rows * t->vectors / machine->fma_rate, whole = t->rows * t->vectors / machine->fma_rate;
+  double share = (fmas > LATENCY_CYCLES ? fmas : LATENCY_CYCLES) / whole;
   return share < 0.5 ? 0.5 : share < 1 ? share : 1;
 }
 /* Blocks of t->rows rows and what is left, as `tail cut 8 4 2 1` does it. */
@@ -139,7 +139,6 @@ static double crowded(const struct rates *rates, const struct product_work *w, b
 static double lines_of(const struct machine *machine, const struct product_work *w, double columns) {
   return divide_up(columns, w->lanes) * machine->vector_bytes / LINE_BYTES;
 }
-/* What goes on at the same time takes as long as the longer of it, and a little of the other. */
 static double overlapped(double a, double b) { return a > b ? a + b * OVERLAPPED_SHARE : b + a * OVERLAPPED_SHARE; }
 /* A tile begins and ends, while the next one's terms begin, if its sums do not wait and leave registers. */
 static double ends_cycles(const struct machine *machine, const struct tile *t, bool waits) {
