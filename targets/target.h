@@ -21,7 +21,6 @@ struct target_options {
   uint32_t variant; /* the number of that CPU among those of the build: names in the objects of one build differ by it */
   const char *gpu;  /* "sm_90", or NULL */
   enum math_mode math;
-  bool is_hasty; /* less time is spent on the code than it deserves: for code that hardly runs */
 };
 
 /* One unit of code generation: kernels with distinct names. */

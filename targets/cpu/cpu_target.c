@@ -20,7 +20,6 @@
 /* Loops are vectorised by codegen_*.c already: more passes were measured to cost time and change nothing. Unrolled loops may ask one thing
  * again and again, as at the edge of an image: jump-threading asks once, which makes shorter code and shortens what comes after it. */
 #define PASSES "function(sroa,early-cse<memssa>,simplifycfg,jump-threading,loop-mssa(licm),instcombine<no-verify-fixpoint>,simplifycfg)"
-#define HASTY_PASSES "function(sroa,early-cse,simplifycfg)"
 
 static status check_name(const char *cpu) {
   static const char *const names[] = {
@@ -65,8 +64,8 @@ static status create_machine(const struct target_options *options, LLVMTargetMac
   if (LLVMGetTargetFromTriple(triple, &target, &error))
     result = fail(INTERNAL, "LLVM has no target %s: %s", triple, error);
   else
-    *out = LLVMCreateTargetMachine(target, triple, native ? name : cpu, features ? features : "",
-                                   options->is_hasty ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
+    *out = LLVMCreateTargetMachine(target, triple, native ? name : cpu, features ? features : "", LLVMCodeGenLevelDefault, LLVMRelocPIC,
+                                   LLVMCodeModelDefault);
   LLVMDisposeMessage(triple);
   LLVMDisposeMessage(name);
   LLVMDisposeMessage(features);
@@ -203,9 +202,9 @@ static status write_kernels(struct cpu_module *m, const struct part *part) {
   return result;
 }
 
-static status optimise(struct cpu_module *m, const char *passes) {
+static status optimise(struct cpu_module *m) {
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(m->module, passes, m->machine, options);
+  LLVMErrorRef error = LLVMRunPasses(m->module, PASSES, m->machine, options);
   LLVMDisposePassBuilderOptions(options);
   if (!error)
     return OK;
@@ -218,7 +217,7 @@ static status optimise(struct cpu_module *m, const char *passes) {
 static status build_module(struct cpu_module *m, const struct part *part) {
   TRY(module_init(m, part->options));
   TRY(write_kernels(m, part));
-  return optimise(m, part->options->is_hasty ? HASTY_PASSES : PASSES);
+  return optimise(m);
 }
 
 static status cpu_emit_text(struct cpu_module *m, const char *kind, struct arena *arena, char **out) {

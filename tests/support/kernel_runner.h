@@ -14,30 +14,22 @@
 #include "targets/target.h"
 #include "tests/support/temp_path.h"
 
-#ifdef __SANITIZE_ADDRESS__ /* the code is not watched: the plain build tests what LLVM makes of it for users */
-#define RUNNER_IS_HASTY true
-#else
-#define RUNNER_IS_HASTY false
-#endif
-
 struct compiled {
   void *handle;
   const struct kernel_code *code;
 };
 
 /* Exits with a word on stderr where it cannot: nothing can be tested then. */
-static inline struct compiled compile_kernels_with(struct kernel *const *kernels, uint32_t count, const struct target_options *how) {
+static inline struct compiled compile_kernels_with(struct kernel *const *kernels, uint32_t count, const struct target_options *options) {
   char folder[TEMP_PATH_SIZE], object[80], library[80], command[300];
   struct compiled out = {0};
-  struct target_options options = *how;
-  options.is_hasty = RUNNER_IS_HASTY;
   struct target_unit unit = {.kernels = kernels, .count = count};
   if (!temp_folder(folder))
     exit(2);
   snprintf(object, sizeof object, "%s/k.o", folder);
   snprintf(library, sizeof library, "%s/k.so", folder);
   snprintf(command, sizeof command, "cc -shared -o %s -Wl,--whole-archive %s -Wl,--no-whole-archive -lm", library, object);
-  if (target_find("cpu")->compile(&options, &unit, object) != OK) {
+  if (target_find("cpu")->compile(options, &unit, object) != OK) {
     fprintf(stderr, "cannot compile: %s\n", status_text());
     exit(2);
   }
