@@ -5,8 +5,8 @@
  * for each strip, asking for lines ahead; then all its rows meet it, eight, six or four at a time, from the second cache. Sums wait on the
  * stack until the last block; where registers are few, tiles are small and lose by that: a block has all terms there. Of a first factor
  * that lies along the rows, as in the gradient of weights, up to eight tiles' rows are copied too: their terms lie in a page each. Rows
- * that are no whole tiles end in smaller ones; of an open number a task has as many as may wait. The copy of a second factor that lies along
- * the sum goes by squares, which are transposed in registers. */
+ * that are no whole tiles end in smaller ones; of an open number a task has as many as may wait. The copy of a second factor that lies
+ * along the sum goes by squares, which are transposed in registers. */
 #include <string.h>
 
 #include "compiler/schedule/axis_words.h"

@@ -325,26 +325,42 @@ static void kernels_get_the_steps_that_fit_size_and_machine(void **state) {
   }
 }
 
+/* What is proposed for the one nest of a kernel. */
+struct proposals {
+  struct arena arena;
+  struct kernel *k;
+  struct kernel_uses uses;
+  struct nest nest;
+  struct candidates all;
+};
+static void proposals_begin(struct proposals *p, const char *text, const struct machine *machine) {
+  *p = (struct proposals){0};
+  arena_init(&p->arena);
+  p->k = parsed(text, &p->arena);
+  kernel_uses_find(p->k, &p->arena, &p->uses);
+  p->nest = (struct nest){.k = p->k, .uses = &p->uses, .machine = machine, .top = p->k->body, .arena = &p->arena};
+}
+static void proposals_end(struct proposals *p) {
+  vec_free(&p->all.items);
+  arena_deinit(&p->arena);
+}
+
 /* Every candidate for every case applies: also those that are never chosen. */
 static void every_candidate_applies(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct arena arena;
-    struct kernel_uses uses;
-    struct candidates all = {0};
-    arena_init(&arena);
-    struct kernel *k = parsed(cases[i].kernel, &arena), *out;
-    kernel_uses_find(k, &arena, &uses);
-    struct nest n = {.k = k, .uses = &uses, .machine = machine_find(cases[i].cpu), .top = k->body, .arena = &arena};
-    nest_candidates(&n, &all);
-    assert_true(!all.items.items[0].steps || all.items.count == 1);
-    for (uint32_t j = !all.items.items[0].steps; j < all.items.count; j++) {
+    struct proposals p;
+    struct kernel *out;
+    proposals_begin(&p, cases[i].kernel, machine_find(cases[i].cpu));
+    nest_candidates(&p.nest, &p.all);
+    assert_true(!p.all.items.items[0].steps || p.all.items.count == 1);
+    for (uint32_t j = !p.all.items.items[0].steps; j < p.all.items.count; j++) {
+      const struct candidate *c = &p.all.items.items[j];
       struct schedule s = {0};
-      if (schedule_parse(candidate_text(&all.items.items[j], &arena), &arena, &s) != OK || schedule_apply(k, &s, &arena, &out) != OK)
-        test_fail("%s: %s: %s", cases[i].name, all.items.items[j].steps, status_text());
+      if (schedule_parse(candidate_text(c, &p.arena), &p.arena, &s) != OK || schedule_apply(p.k, &s, &p.arena, &out) != OK)
+        test_fail("%s: %s: %s", cases[i].name, c->steps, status_text());
     }
-    vec_free(&all.items);
-    arena_deinit(&arena);
+    proposals_end(&p);
   }
 }
 
@@ -372,21 +388,19 @@ static void check_candidate(const struct kernel *k, const struct candidate *c, s
 static void blocks_give_the_bits_of_their_schedules(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
-    struct arena arena;
-    struct kernel_uses uses;
-    struct candidates all = {0};
-    arena_init(&arena);
-    struct kernel *k = parsed(small[i], &arena);
-    kernel_uses_find(k, &arena, &uses);
-    struct nest n = {.k = k, .uses = &uses, .machine = machine_find("native"), .top = k->body, .arena = &arena};
+    struct machine machine = *machine_find("x86-64-v3");
+    struct proposals p;
     struct contraction c;
-    assert_true(contraction_find(&uses, k->body, &c));
-    vec_push(&all.items, (struct candidate){0});
-    propose_product_blocks(&n, &c, &all);
-    for (uint32_t j = 1; j < all.items.count; j++)
-      check_candidate(k, &all.items.items[j], &arena);
-    vec_free(&all.items);
-    arena_deinit(&arena);
+    machine.bytes[LEVEL_L2] = 512 << 10;
+    proposals_begin(&p, small[i], &machine);
+    assert_true(contraction_find(&p.uses, p.k->body, &c));
+    vec_push(&p.all.items, (struct candidate){0});
+    propose_product_blocks(&p.nest, &c, &p.all);
+    if (p.all.items.count < 2)
+      test_fail("%s: nothing is proposed", small[i]);
+    for (uint32_t j = 1; j < p.all.items.count; j++)
+      check_candidate(p.k, &p.all.items.items[j], &p.arena);
+    proposals_end(&p);
   }
 }
 
@@ -410,26 +424,20 @@ static const struct {
 static void what_is_open_gives_the_bits_of_its_schedules(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
-    struct arena arena;
-    struct kernel_uses uses;
-    struct candidates all = {0};
-    int compared = 0;
-    arena_init(&arena);
-    struct kernel *k = parsed(few[i].kernel, &arena);
-    kernel_uses_find(k, &arena, &uses);
     struct machine machine = *machine_find("x86-64-v3");
+    struct proposals p;
+    int compared = 0;
     machine.bytes[LEVEL_L2] = 512 << 10;
-    struct nest n = {.k = k, .uses = &uses, .machine = &machine, .top = k->body, .arena = &arena};
-    nest_candidates(&n, &all);
-    for (uint32_t j = 1; j < all.items.count; j++) {
-      const struct candidate *c = &all.items.items[j];
-      for (int s = 0; strstr(candidate_text(c, &arena), few[i].has) && s < 4 && few[i].sizes[s] >= 0; s++, compared++)
-        check_candidate_of(k, c, &few[i].sizes[s], &arena);
+    proposals_begin(&p, few[i].kernel, &machine);
+    nest_candidates(&p.nest, &p.all);
+    for (uint32_t j = 1; j < p.all.items.count; j++) {
+      const struct candidate *c = &p.all.items.items[j];
+      for (int s = 0; strstr(candidate_text(c, &p.arena), few[i].has) && s < 4 && few[i].sizes[s] >= 0; s++, compared++)
+        check_candidate_of(p.k, c, &few[i].sizes[s], &p.arena);
     }
     if (!compared)
       test_fail("%s: no candidate has %s", few[i].kernel, few[i].has);
-    vec_free(&all.items);
-    arena_deinit(&arena);
+    proposals_end(&p);
   }
 }
 
@@ -439,19 +447,13 @@ static void depthwise_convolutions_give_the_bits_of_their_schedules(void **state
   static const char *const texts[] = {BY_CHANNEL("11", "40"), BY_CHANNEL("7", "64"), TAPS("3", "7", "64"),
                                       TAPS("3", "17", "64"),  TAPS("5", "9", "64"),  TAPS("9", "18", "20")};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-    struct arena arena;
-    struct kernel_uses uses;
-    struct candidates all = {0};
-    arena_init(&arena);
-    struct kernel *k = parsed(texts[i], &arena);
-    kernel_uses_find(k, &arena, &uses);
-    struct nest n = {.k = k, .uses = &uses, .machine = machine_find("native"), .top = k->body, .arena = &arena};
-    nest_candidates(&n, &all);
-    assert_true(all.items.count > 1);
-    for (uint32_t j = 1; j < all.items.count; j++)
-      check_candidate(k, &all.items.items[j], &arena);
-    vec_free(&all.items);
-    arena_deinit(&arena);
+    struct proposals p;
+    proposals_begin(&p, texts[i], machine_find("native"));
+    nest_candidates(&p.nest, &p.all);
+    assert_true(p.all.items.count > 1);
+    for (uint32_t j = 1; j < p.all.items.count; j++)
+      check_candidate(p.k, &p.all.items.items[j], &p.arena);
+    proposals_end(&p);
   }
 }
 
@@ -461,27 +463,21 @@ static void convolutions_give_the_bits_of_their_schedules(void **state) {
   static const char *const texts[] = {TESTED("1", "11", "4", "80", ""), TURNED("1", "11", "4", "80", ""),
                                       TURNED("1", "11", "16", "80", "")};
   for (int i = 0; i < 6; i++) {
-    struct arena arena;
-    struct kernel_uses uses;
-    struct candidates all = {0};
+    struct proposals p;
     struct machine machine = *machine_find("native");
     bool far = i % 2, fetched = false, staged = false;
     machine.bytes[LEVEL_L2] = far ? 1024 : 1024 * 1024;
-    arena_init(&arena);
-    struct kernel *k = parsed(texts[i / 2], &arena);
-    kernel_uses_find(k, &arena, &uses);
-    struct nest n = {.k = k, .uses = &uses, .machine = &machine, .top = k->body, .arena = &arena};
-    nest_candidates(&n, &all);
-    assert_true(all.items.count > 1);
-    for (uint32_t j = 1; j < all.items.count; j++) {
-      fetched = fetched || strstr(all.items.items[j].steps, "fetch b at kc");
-      staged = staged || strstr(all.items.items[j].steps, "stage b at mo by");
-      check_candidate(k, &all.items.items[j], &arena);
+    proposals_begin(&p, texts[i / 2], &machine);
+    nest_candidates(&p.nest, &p.all);
+    assert_true(p.all.items.count > 1);
+    for (uint32_t j = 1; j < p.all.items.count; j++) {
+      fetched = fetched || strstr(p.all.items.items[j].steps, "fetch b at kc");
+      staged = staged || strstr(p.all.items.items[j].steps, "stage b at mo by");
+      check_candidate(p.k, &p.all.items.items[j], &p.arena);
     }
     assert_int_equal(fetched, far && i / 2 == 0);
     assert_int_equal(staged, far || i / 2 > 0);
-    vec_free(&all.items);
-    arena_deinit(&arena);
+    proposals_end(&p);
   }
 }
 

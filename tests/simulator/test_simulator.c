@@ -18,7 +18,7 @@
 #define SEEDS_LEAST 5 /* of each scenario */
 #define IS_SANITIZED true
 #else
-#define SECONDS 45.0
+#define SECONDS 48.0
 #define SEEDS_LEAST 20
 #define IS_SANITIZED false
 #endif
