@@ -120,7 +120,7 @@ static double timed_run(struct run *r) {
   run_tiles(r);
   double taken = seconds_now() - start;
   own = own_seconds() - own; /* what others do on this core in the meantime is not counted; a short call is shorter than the question */
-  return r->threads == 1 && own < taken ? own : taken;
+  return r->threads == 1 && own > 0 && own < taken ? own : taken;
 }
 
 /* What the code needs is brought into the caches first. */

@@ -1,4 +1,5 @@
-/* order.c: one walk in the order of node numbers, in which updates are held back until something needs them.
+/* order.c: one walk in the order of node numbers, in which updates are held back until something needs them, or nothing can tell any more
+ * when they run.
  *
  * A value that is read from a variable, or an alias of one, carries the variable (`origin`); each variable has the list of uses
  * of such values. An update may run when all uses of values read so far have run. One that is needed earlier gets
@@ -33,6 +34,7 @@ struct order_walk {
   VEC(struct reader) readers;
   uint32_t var_count;
   VEC(uint32_t) updated; /* scratch of collect_updates */
+  bool may_stop;         /* a node may wait for another task, or fail: updates stay behind it */
 };
 enum node_state { NODE_LATER, NODE_HELD, NODE_BUSY, NODE_DONE };
 
@@ -371,6 +373,57 @@ static status emit_sends(struct order_walk *s, flow_id id) {
   return OK;
 }
 
+/* Whether a held update would need no snapshot now. */
+static bool runs_freely(const struct order_walk *s, flow_id id) {
+  const struct flow_node *node = s->flow->nodes.items[id];
+  for (uint32_t i = 0; i < s->read.count; i++) {
+    value_id v = s->read.items[i];
+    if (s->origin[v] && updates_var(node, s->origin[v] - 1) && (has_later_use(s, v, id) || uses_while_updating(node, v)))
+      return false;
+  }
+  return true;
+}
+
+static bool has_read_all(const struct order_walk *s, uint32_t var) {
+  for (uint32_t r = s->first_reader[var]; r; r = s->readers.items[r - 1].next)
+    if (!is_done(s, s->readers.items[r - 1].node))
+      return false;
+  return true;
+}
+static bool is_settled(struct order_walk *s, flow_id update) {
+  const struct flow_node *node = s->flow->nodes.items[update];
+  if (node->op != FLOW_KERNEL || !is_update(s, node) || !is_ready(s, node) || !runs_freely(s, update))
+    return false;
+  for (uint32_t i = 0; i < s->updated.count; i++)
+    if (!has_read_all(s, s->updated.items[i]))
+      return false;
+  return true;
+}
+/* An update whose variable has been read by all, and used: what the kernel before it made is still in the caches, and need not be kept. */
+static status emit_settled(struct order_walk *s, flow_id id) {
+  const struct flow_node *node = s->flow->nodes.items[id];
+  for (uint32_t i = 0; i < node->outputs.count && !s->may_stop && node->op == FLOW_KERNEL; i++) {
+    value_id v = node->outputs.items[i];
+    for (uint32_t j = v < s->value_count ? s->use_at[v] : 0; v < s->value_count && j < s->use_at[v + 1]; j++) {
+      flow_id user = s->use_list[j];
+      if ((s->state[user] == NODE_LATER || s->state[user] == NODE_HELD) && is_settled(s, user))
+        TRY(emit(s, user));
+    }
+  }
+  return OK;
+}
+static bool may_stop(const struct flow *flow) {
+  for (uint32_t n = 1; n < flow->nodes.count; n++) {
+    const struct flow_node *node = flow->nodes.items[n];
+    if (node && (node->op == FLOW_SEND || node->op == FLOW_RECV || node->op == FLOW_HOST || node->op == FLOW_BIND))
+      return true;
+    for (uint32_t r = 0; node && r < node->region_count; r++)
+      if (may_stop(node->branches[r]))
+        return true;
+  }
+  return false;
+}
+
 static status emit(struct order_walk *s, flow_id id) {
   struct flow_node *node = s->flow->nodes.items[id];
   bool updates = is_update(s, node);
@@ -383,18 +436,8 @@ static status emit(struct order_walk *s, flow_id id) {
   note_reads(s, node, id);
   vec_push(&s->out->nodes, id);
   s->state[id] = NODE_DONE;
-  return emit_sends(s, id);
-}
-
-/* Whether a held update would need no snapshot now. */
-static bool runs_freely(const struct order_walk *s, flow_id id) {
-  const struct flow_node *node = s->flow->nodes.items[id];
-  for (uint32_t i = 0; i < s->read.count; i++) {
-    value_id v = s->read.items[i];
-    if (s->origin[v] && updates_var(node, s->origin[v] - 1) && (has_later_use(s, v, id) || uses_while_updating(node, v)))
-      return false;
-  }
-  return true;
+  TRY(emit_sends(s, id));
+  return emit_settled(s, id);
 }
 
 /* The updates that nothing waits for: those that disturb nobody first. */
@@ -427,6 +470,7 @@ status order_flow(struct flow *flow, struct order *out) {
   s.origin = ARENA_ARRAY(flow->arena, uint32_t, flow->values.count + 1);
   s.state = ARENA_ARRAY(flow->arena, uint8_t, flow->nodes.count + 1);
   s.last_update = ARENA_ARRAY(flow->arena, flow_id, s.var_count + 1);
+  s.may_stop = may_stop(flow);
   *out = (struct order){0};
   status result = OK;
   for (uint32_t n = 1; n < s.node_count && result == OK; n++) {

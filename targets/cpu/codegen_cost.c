@@ -143,7 +143,10 @@ static value emit_whole_cost(struct codegen *c, const struct phase *phase) {
   for (int i = 0; i < phase->loop_count; i++)
     total = LLVMBuildFMul(c->b, total, LLVMBuildSIToFP(c->b, emit_loop_extent(c, phase, i), c->m->f64, ""), "");
   bool in_registers = phase->has_packing || (phase->copies > 1 && phase->plan.has_red);
-  return in_registers ? LLVMBuildFMul(c->b, total, const_f64(c, PACKED_SHARE), "") : total;
+  if (!in_registers)
+    return total;
+  total = LLVMBuildFMul(c->b, total, const_f64(c, PACKED_SHARE), "");
+  return call_intrinsic(c, "llvm.maxnum", c->m->f64, (value[]){total, emit_traffic(c, phase)}, 2);
 }
 value emit_phase_cost(struct codegen *c, const struct phase *phase) {
   return LLVMBuildSelect(c->b, emit_phase_condition(c, phase), emit_whole_cost(c, phase), const_f64(c, 0), "");

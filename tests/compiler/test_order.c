@@ -1,7 +1,8 @@
 /* test_order.c: flows written as lines of text, and the order they must get.
  *
  * A flow is a list of words: `r0=read0` reads variable 0 as r0, `a=alias(r0)`, `k=use(r0,a)` a kernel, `assign0(k)` updates
- * variable 0, `send(k)`, `recv=recv()`; `!x` at the end makes the node come after the node that made x, `#n` after node n.
+ * variable 0, `add0(k)` is a kernel that does, `send(k)`, `recv=recv()`; `!x` at the end makes the node come after the node that made x, `#n`
+ * after node n.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,10 @@ static const struct order_case cases[] = {
    {"a=read0", "b=read1", "c=const()", "assign0(c)", "assign1(c)#4", "q=read1#5", "assign2(c)", "p=read2#7", "k=use(a,b)", "r=read2#9",
     "d=const()", "e=const()", "f=const()", "g=const()"},
    "1 2 3 s 4 s 5 6 9 10 7 8 11 12 13 14"},
+  {"an update that nobody else waits for runs behind what it takes", {"r=read0", "g=use(r)", "h=use(g)", "add0(g)"}, "1 2 4 3"},
+  {"but not in front of a use of the old value", {"r=read0", "g=use(r)", "h=use(r)", "add0(g)", "j=use(h)"}, "1 2 3 5 4"},
+  {"nor in front of a read", {"r=read0", "g=use(r)", "add0(g)", "q=read0", "h=use(q)"}, "1 2 4 5 3"},
+  {"nor where the step may still wait for another task", {"r=read0", "g=use(r)", "add0(g)", "h=use(g)", "send(h)"}, "1 2 4 5 3"},
   {"uses of other variables are nobody's concern", {"r=read0", "c=const()", "assign1(c)", "k=use(r)#3"}, "1 2 3 4"},
 };
 
@@ -50,11 +55,12 @@ struct fixture {
   struct map values;
 };
 
-static struct kernel *use_kernel(struct arena *arena, uint32_t inputs) {
+/* mode: of what it writes. */
+static struct kernel *use_kernel(struct arena *arena, uint32_t inputs, enum buffer_mode mode) {
   struct kernel *k = kernel_create(arena, "use");
   for (uint32_t i = 0; i < inputs; i++)
     kernel_add_buffer(k, DTYPE_FLOAT, BUFFER_IN, 0, NULL);
-  uint32_t out = kernel_add_buffer(k, DTYPE_FLOAT, BUFFER_OUT, 0, NULL);
+  uint32_t out = kernel_add_buffer(k, DTYPE_FLOAT, mode, 0, NULL);
   stmt_store(k, &k->body, out, 0, NULL, 0, expr_load(k, 0, 0, NULL, 0));
   return k;
 }
@@ -73,12 +79,21 @@ static void add_inputs(struct fixture *f, struct flow_node *node, const char *te
   }
 }
 
+/* var: as a flow_arg has it, of what is updated. */
+static void bind_kernel(struct fixture *f, struct flow_node *node, uint32_t var) {
+  node->kernel = use_kernel(&f->arena, node->inputs.count, var ? BUFFER_INOUT : BUFFER_OUT);
+  node->args = ARENA_ARRAY(&f->arena, struct flow_arg, node->inputs.count + 1);
+  for (uint32_t i = 0; i < node->inputs.count; i++)
+    node->args[i].value = node->inputs.items[i];
+  node->args[node->inputs.count].var = var;
+}
+
 static void add_node(struct fixture *f, const char *text) {
   static const struct {
     const char *word;
     enum flow_op op;
   } words[] = {{"read", FLOW_READ},   {"assign", FLOW_ASSIGN}, {"alias", FLOW_ALIAS}, {"use", FLOW_KERNEL},
-               {"const", FLOW_CONST}, {"send", FLOW_SEND},     {"recv", FLOW_RECV}};
+               {"const", FLOW_CONST}, {"send", FLOW_SEND},     {"recv", FLOW_RECV},   {"add", FLOW_KERNEL}};
   const char *sign = strchr(text, '='), *word = sign ? sign + 1 : text;
   enum flow_op op = FLOW_NOOP;
   const char *after = word;
@@ -95,19 +110,16 @@ static void add_node(struct fixture *f, const char *text) {
   const char *control = strchr(text, '#');
   if (control)
     vec_push(&node->controls, (flow_id)atoi(control + 1));
+  if (op == FLOW_KERNEL)
+    bind_kernel(f, node, sign ? 0 : (uint32_t)atoi(after) + 1);
   if (!sign)
     return;
   value_id out = flow_add_value(f->flow, DTYPE_FLOAT, 0, NULL);
   f->flow->values.items[out].producer = id;
   vec_push(&node->outputs, out);
   map_insert(&f->values, arena_strndup(&f->arena, text, (size_t)(sign - text)), out);
-  if (op != FLOW_KERNEL)
-    return;
-  node->kernel = use_kernel(&f->arena, node->inputs.count);
-  node->args = ARENA_ARRAY(&f->arena, struct flow_arg, node->inputs.count + 1);
-  for (uint32_t i = 0; i < node->inputs.count; i++)
-    node->args[i].value = node->inputs.items[i];
-  node->args[node->inputs.count].value = out;
+  if (op == FLOW_KERNEL)
+    node->args[node->inputs.count].value = out;
 }
 
 static const char *order_text(const struct order *order, uint32_t written, struct arena *arena) {
