@@ -63,8 +63,6 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 #define STORE_CYCLES 2       /* a vector of sums */
 #define FULL_SHARE 0.91      /* of the peak, where sums, vectors and a row's element fill all registers */
 #define OVERLAPPED_SHARE 0.1 /* of the shorter of two things that go on at the same time */
-#define LINE_FETCHED 3       /* a far line that was asked for ahead */
-#define LINE_MISSED 4        /* and not */
 #define RESULT_CYCLES 14     /* a far line of the result, by strips, */
 #define RESULT_RUN_CYCLES 6  /* and where those of several strips lie side by side: where one multiply-add starts in a cycle */
 #define LINE_STREAMED 3.4    /* a far line, read behind the one in front of it, */
@@ -73,20 +71,14 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 #define LOADS 2              /* begin in a cycle */
 #define PAGE_BYTES 4096
 #define CACHE_WAYS 8         /* of the first cache, lines of each of a page's sets */
-#define PAGE_CYCLES 20       /* a term in a page that the TLB has lost */
 #define PAGES 1536           /* that it holds */
-#define PLAIN_SHARE 0.70     /* without, from 8 rows on */
 #define PLAIN_FAR_SHARE 0.67 /* of L3's rate for a far line, for each 8 rows */
 #define PACKED_ROWS 33       /* from which on it packs */
-#define PACK_ROWS_CYCLES 1   /* an element of the first factor, where both are packed: */
 #define BOTH_MIN 6000        /* for more terms, or a transposed factor, */
 #define BOTH_TERMS 256       /* in blocks of so many, */
 #define BOTH_STRIPS 8        /* for so many panels at a time */
 #define OWN_OPEN 1.25        /* times: 1.5 and more were seen of large products, little of small ones */
 #define STEP_SHARE 0.95      /* of the peak, for a term of a tile that was not measured */
-#define BLOCK_TURNED 0.2     /* an element, transposed */
-#define BLOCK_ROWS 0.4       /* an element of the first factor, */
-#define BLOCK_ROWS_FAR 0.7   /* a far one */
 
 static double divide_up(double a, double by) { return (double)(((int64_t)a + (int64_t)by - 1) / (int64_t)by); }
 
@@ -118,9 +110,9 @@ static double result_cycles(const struct machine *machine, const struct product_
   bool far = w->m * w->width * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
   return far && is_half(machine) ? w->m * divide_up(w->width, w->lanes) * line : 0;
 }
-/* A row's lines that lie across are met by the next tiles, too: they may fill all of L2. */
+/* A row's lines that lie across are met by the next tiles, too: they may fill more of L2. */
 static bool rows_are_far(const struct machine *machine, const struct product_work *w) {
-  return w->m * w->k * w->bytes > (double)machine->bytes[LEVEL_L2] / (w->is_transposed ? 1 : 2);
+  return w->m * w->k * w->bytes > (double)machine->bytes[LEVEL_L2] * (w->is_transposed ? rates_of(machine)->across_kept : 0.5);
 }
 /* Of a first factor beyond L2 that each strip reads anew, row by row. */
 static double rows_cycles(const struct machine *machine, const struct product_work *w, double strips) {
@@ -128,10 +120,15 @@ static double rows_cycles(const struct machine *machine, const struct product_wo
 }
 /* Lines that far apart, of which the first cache keeps as many. */
 static double lines_kept(int64_t apart) { return (double)CACHE_WAYS * PAGE_BYTES / (double)(apart < PAGE_BYTES ? apart : PAGE_BYTES); }
-/* Of a line of the second factor: terms that many bytes apart fall into few sets of the first cache, and a strip no longer stays there. */
+/* Terms that many bytes apart fall into few sets of the first cache, and a strip no longer stays there. */
+static bool is_crowded(const struct product_work *w, double stride) {
+  int64_t apart = bytes_apart(stride);
+  return apart >= LINE_BYTES && w->k > lines_kept(apart);
+}
+/* Of a line of the second factor. */
 static double crowded(const struct rates *rates, const struct product_work *w, bool far) {
   int64_t apart = bytes_apart(w->stride);
-  if (apart < LINE_BYTES || w->k <= lines_kept(apart))
+  if (!is_crowded(w, w->stride))
     return 0;
   return rates->crowded[far][apart >= PAGE_BYTES ? CROWD_PAGE : apart >= PAGE_BYTES / 2 ? CROWD_HALF : CROWD_LESS];
 }
@@ -149,12 +146,13 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
   const struct rates *rates = rates_of(machine);
   bool far = product_is_far(machine, w);
   double strips = divide_up(w->width, t->vectors * w->lanes), step = step_cycles(machine, t, STEP_SHARE), line = 0;
-  step = overlapped(step, lines_of(machine, w, t->vectors * w->lanes) * crowded(rates, w, far));
+  double across = w->is_transposed && (rows_are_far(machine, w) || is_crowded(w, w->m * w->bytes)) ? rates->across_line : 0;
+  step = overlapped(step, lines_of(machine, w, t->vectors * w->lanes) * crowded(rates, w, far) + across);
   if (far) {
     step = step * (row_blocks(machine, w->m, t) > 1 ? rates->far_step : 1) + (fetch ? t->vectors * rates->fetch : 0);
-    line = fetch ? LINE_FETCHED : LINE_MISSED;
+    line = rates->line[fetch];
   }
-  step += product_is_paged(w) ? PAGE_CYCLES : 0;
+  step += product_is_paged(w) ? rates->page : 0;
   step += w->is_transposed ? rates->across[rows_are_far(machine, w)] : 0;
   double tile = w->k * step + ends_cycles(machine, t, false);
   double ends = rows_cycles(machine, w, strips) + result_cycles(machine, w, RESULT_CYCLES);
@@ -185,7 +183,7 @@ static double own_both_cycles(const struct machine *machine, const struct produc
   double strips = divide_up(w->width, tile->vectors * w->lanes);
   double sums = divide_up(w->k, BOTH_TERMS) * (TILE_CYCLES + tile->rows * tile->vectors * STORE_CYCLES);
   double columns = w->k * w->width * rates->pack[place_of(machine, w)];
-  double rows = w->m * w->k * divide_up(strips, BOTH_STRIPS) * PACK_ROWS_CYCLES;
+  double rows = w->m * w->k * divide_up(strips, BOTH_STRIPS) * rates->pack_rows;
   return w->batch * (strips * divide_up(w->m, tile->rows) * (w->k * step_cycles(machine, tile, STEP_SHARE) + sums) + (columns + rows) +
                      result_cycles(machine, w, RESULT_RUN_CYCLES));
 }
@@ -201,8 +199,10 @@ static double own_cycles(const struct machine *machine, const struct product_wor
   if (w->m >= PACKED_ROWS)
     return w->batch * (fmas / rates->own_share + tiles + w->k * w->width * rates->pack[place_of(machine, w)]);
   double line = LINE_BYTES / machine->bandwidth[LEVEL_L3] / PLAIN_FAR_SHARE;
-  double lines = far ? w->k * lines_of(machine, w, w->width) * (w->m < 8 ? LINE_MISSED : line * divide_up(w->m, 8)) : 0;
-  return w->batch * (fmas / (PLAIN_SHARE * (w->m < rates->plain_rows ? w->m / rates->plain_rows : 1)) + tiles + lines);
+  double lines = far ? w->k * lines_of(machine, w, w->width) * (w->m < 8 ? rates->line[false] : line * divide_up(w->m, 8)) : 0;
+  fmas /= rates->plain_share * (w->m < rates->plain_rows ? w->m / rates->plain_rows : 1);
+  bool hides = rates->hides_lines && !product_is_paged(w);
+  return w->batch * ((hides ? overlapped(fmas, lines) : fmas + lines) + tiles);
 }
 
 /* The target's code for an open number of rows is not for the one number. */
@@ -226,12 +226,13 @@ static double block_step_cycles(const struct machine *machine, const struct tile
   return sums > machine->fma_rate * LATENCY_CYCLES ? step : step / WAITING_SHARE;
 }
 double product_block_cycles(const struct machine *machine, const struct product_work *w, const struct product_blocks *b) {
+  const struct rates *rates = rates_of(machine);
   double strips = divide_up(w->width, b->tile->vectors * w->lanes);
   double tiles = strips * (w->is_open ? w->m / b->tile->rows : row_blocks(machine, w->m, b->tile));
   double sums = divide_up(w->k, b->terms) * ends_cycles(machine, b->tile, b->terms < w->k);
-  double lines = w->k * lines_of(machine, w, w->width) * rates_of(machine)->block_line[place_of(machine, w)];
-  double turned = b->is_along ? w->k * w->width * BLOCK_TURNED : 0;
-  double each = rows_are_far(machine, w) ? BLOCK_ROWS_FAR : BLOCK_ROWS;
+  double lines = w->k * lines_of(machine, w, w->width) * rates->block_line[place_of(machine, w)];
+  double turned = b->is_along ? w->k * w->width * rates->block_turned : 0;
+  double each = rates->block_rows[rows_are_far(machine, w)];
   double rows = b->copies_rows ? b->column_tasks * w->m * w->k * each : rows_cycles(machine, w, b->column_tasks);
   return w->batch * (tiles * (w->k * block_step_cycles(machine, b->tile) + sums) + b->row_tasks * (lines + turned) + rows +
                      result_cycles(machine, w, RESULT_RUN_CYCLES));
@@ -281,8 +282,6 @@ double product_pack_cycles(const struct machine *machine, const struct product_w
 
 /* ---- products whose second factor lies along the sum ---- */
 
-#define ALONG_SHARE 0.92 /* of the peak: the target's panels, once they are there */
-
 static double fmas_along(const struct machine *machine, const struct product_work *work) {
   return work->batch * divide_up(work->m, work->lanes) * work->k * work->width / machine->fma_rate;
 }
@@ -290,7 +289,7 @@ double product_along_cycles(const struct machine *machine, const struct product_
   const struct rates *rates = rates_of(machine);
   double tiles = divide_up(work->m, rates->own.rows) * divide_up(work->width, rates->own.vectors * work->lanes) * rates->along_ends;
   double pack = work->k * work->width * rates->along_pack[place_of(machine, work)];
-  return (fmas_along(machine, work) / ALONG_SHARE + work->batch * (tiles + pack)) * open_share(work);
+  return (fmas_along(machine, work) / rates->along_share + work->batch * (tiles + pack)) * open_share(work);
 }
 double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks) {
   const struct rates *rates = rates_of(machine);
@@ -302,8 +301,7 @@ double product_turned_cycles(const struct machine *machine, const struct product
 
 /* ---- filters ---- */
 
-#define APART_SHARE 0.62  /* of the second cache's bandwidth, for vectors of rows that lie apart, */
-#define COPIED_SHARE 0.85 /* and side by side */
+#define COPIED_SHARE 0.85 /* of the second cache's bandwidth, for vectors that lie side by side */
 
 #define LOAD_SHARE 0.2     /* of a load's time that multiply-adds do not hide */
 #define STREAM_SHARE 0.93  /* of the rate at which loads and multiply-adds begin, with data that comes from beyond the first cache, */
@@ -366,7 +364,7 @@ double conv_packed_cycles(const struct machine *machine, const struct product_wo
 static double vectors_cycles(const struct machine *machine, double terms, double bytes, enum filter_place place) {
   if (place == FILTER_FAR || place == FILTER_CROWDED)
     return divide_up(bytes, PAIR_BYTES) * (place == FILTER_FAR ? PAIR_CYCLES : PAIR_CROWDED_CYCLES);
-  double share = place == FILTER_COPIED ? COPIED_SHARE : APART_SHARE;
+  double share = place == FILTER_COPIED ? COPIED_SHARE : rates_of(machine)->conv_apart;
   double second = terms * bytes > (double)machine->bytes[LEVEL_L1] ? bytes / (machine->bandwidth[LEVEL_L2] * share) : 0;
   return second > LATENCY_CYCLES ? second : LATENCY_CYCLES;
 }
@@ -378,7 +376,7 @@ double conv_tile_cycles(const struct machine *machine, int64_t rows, int64_t vec
 }
 double conv_copy_cycles(const struct machine *machine, double bytes, double turned) {
   int place = bytes > (double)machine->bytes[LEVEL_L2] ? PLACE_FAR : PLACE_NEAR;
-  return bytes / LINE_BYTES * rates_of(machine)->block_line[place] + turned * BLOCK_TURNED;
+  return bytes / LINE_BYTES * rates_of(machine)->block_line[place] + turned * rates_of(machine)->block_turned;
 }
 
 double depthwise_tile_cycles(const struct machine *machine, int64_t rows, int64_t vectors, double terms, double taps, double apart) {

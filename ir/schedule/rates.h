@@ -1,6 +1,7 @@
 /* rates.h: what was measured on each class of machines, where classes differ; cost.c computes with it.
  *
- * Classes: 512-bit vectors, two or one multiply-adds of them a cycle; 256-bit vectors and 16 registers.
+ * Classes: 512-bit vectors, two multiply-adds of them a cycle, and the same with a second cache that delivers one each cycle; one
+ * multiply-add of them a cycle; 256-bit vectors and 16 registers.
  *
  * Owner: static. Safe for many threads. */
 #ifndef TFC_IR_SCHEDULE_RATES_H
@@ -18,24 +19,36 @@ struct rates {
   const struct tile *tiles;  /* of products whose factors are read where they lie; the last has no rows */
   double far_step, fetch;    /* times a step, from the second row of tiles on: columns of a far factor fall out of the caches; a hint */
   double crowded[2][CROWDS]; /* a line, of a near factor, a far one */
-  double across[2];          /* a term of a first factor that lies across, near and far, */
+  double across[2];          /* a term of a first factor that lies across, near and far; */
+  double across_line;        /* its line, of a far one, which multiply-adds may hide; */
+  double across_kept;        /* of L2, what such a factor may fill and be near; */
   double rows_far;           /* and a vector of one that does not, for each strip */
+  double page;               /* a term in a page that the TLB has lost, */
+  double line[2];            /* and a far line at first, as it is missed, and asked for ahead */
 
   /* the target's own way */
   struct tile own, own_both;  /* with the second factor in panels, with both */
   double own_share, own_ends; /* with panels; a tile begins and ends */
-  double pack[PLACES];        /* an element */
-  double plain_rows;          /* without panels: with fewer, multiply-adds wait for each other */
+  double pack[PLACES];        /* an element, */
+  double pack_rows;           /* and one of the first factor, where both are packed */
+  double plain_share;         /* without panels, */
+  double plain_rows;          /* of so many rows: with fewer, multiply-adds wait for each other, */
+  bool hides_lines;           /* and they go on while lines of a far factor come, unless those are in a page each */
   double streamed_rows;       /* so many may have a far factor read as it lies, where its terms are not in a page each */
 
   double block_share;        /* of tiles, from copied panels */
-  double block_line[PLACES]; /* a line that is copied */
+  double block_line[PLACES]; /* a line that is copied, */
+  double block_turned;       /* an element that is transposed then, */
+  double block_rows[2];      /* and one of the first factor, near and far */
   double ends[2];            /* of what a tile's beginning and end take: of one whose sums leave half of the registers, others */
 
   /* second factors along the sum */
-  double along_pack[PLACES], along_ends;          /* the target's own way: an element; a tile begins and ends */
+  double along_share;                             /* the target's own way: of the peak, once panels are there; */
+  double along_pack[PLACES], along_ends;          /* an element; a tile begins and ends */
   double turned_share, turned_copy, turned_store; /* by the tile; an element that is transposed, one that is stored; */
   double turned_far;                              /* one of the second factor beyond L2 */
+
+  double conv_apart; /* convolutions: of L2's rate, for vectors of the filter that lie apart */
 
   /* filters */
   double filter_share, filter_pack;             /* the target's own way, packed: an element */

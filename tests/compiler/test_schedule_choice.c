@@ -128,6 +128,8 @@ static const struct choice_case cases[] = {
   {"a factor beyond L2 is asked for ahead", PRODUCT("12", "1024", "1024", ""), "x86-64-v4", "fetch b at ka ahead 16"},
   {"also by one row of tiles", PRODUCT("8", "1024", "1024", ""), "x86-64-v4", "split m 8 -> mo mi; sink mi ni under ka in register; fetch"},
   {"but not where L3 is fast", PRODUCT("16", "1024", "1024", ""), "znver5", NULL},
+  {"a far factor where it lies, where caches keep up", PRODUCT("64", "500", "500", ""), "znver5", "split m 8 -> mo mi; sink"},
+  {"and in blocks where they do not", PRODUCT("64", "500", "500", ""), "avx512", "stage b at no by nj k ni"},
   {"and copied, a block of terms at a time, for more rows", PRODUCT("64", "1024", "1024", ""), "x86-64-v4",
    "split k 512 -> kb kk; sink mo nj mi ni under kb in stack; stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; fetch b at pk ahead"},
   {"also where the result is not the sum itself", BIASED, "x86-64-v4", "sink mo nj mi ni under kb in stack; stage b at kb by nj kk ni"},
