@@ -118,7 +118,7 @@ static const struct rates narrow = {.tiles = narrow_tiles,
                                     .filter_crowded = 0.7};
 
 const struct rates *rates_of(const struct machine *machine) {
-  if (machine->registers < 32)
-    return &narrow;
-  return machine->fma_rate <= 1 ? &one_wide : machine->bandwidth[LEVEL_L2] < machine->vector_bytes ? &two_wide : &fed_wide;
+  if (machine->fma_rate <= 1)
+    return &one_wide;
+  return machine->registers < 32 ? &narrow : machine->bandwidth[LEVEL_L2] < machine->vector_bytes ? &two_wide : &fed_wide;
 }

@@ -145,7 +145,7 @@ static value emit_whole_cost(struct codegen *c, const struct phase *phase) {
   bool in_registers = phase->has_packing || (phase->copies > 1 && phase->plan.has_red);
   if (!in_registers)
     return total;
-  total = LLVMBuildFMul(c->b, total, const_f64(c, PACKED_SHARE), "");
+  total = LLVMBuildFMul(c->b, total, const_f64(c, PACKED_SHARE), ""); /* of a sum alone, less than what it reads takes */
   return call_intrinsic(c, "llvm.maxnum", c->m->f64, (value[]){total, emit_traffic(c, phase)}, 2);
 }
 value emit_phase_cost(struct codegen *c, const struct phase *phase) {
