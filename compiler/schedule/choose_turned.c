@@ -1,8 +1,10 @@
-/* choose_turned.c: products whose second factor lies along the sum, c[m,n] = a[m,k] * b[n,k], as gradients of a layer's input are.
+/* choose_turned.c: products whose second factor is no vector: it lies along the sum, c[m,n] = a[m,k] * b[n,k], as gradients of a layer's
+ * input do, or its columns are fewer than a vector has lanes, as those of a last layer of few classes.
  *
  * What lies along the sum cannot be a vector, unless it is transposed; and of the two factors the first is the small one where rows are
  * few. So the product is turned: vectors run along the rows m, a tile is some columns n by these vectors, and each element of the
- * large factor is read once, where it lies. Tasks are columns; each copies the rows' part of the small factor, transposed. */
+ * large factor is read once, where it lies. Tasks are columns; each copies the rows' part of the small factor, transposed.
+ * With few columns the first factor is the large one: it is copied once, or read where it lies, if that is along the rows. */
 #include "compiler/schedule/axis_words.h"
 
 struct turned {
@@ -11,12 +13,16 @@ struct turned {
   int rows, columns; /* axes m and n */
   int64_t batch, m, width, k;
   int64_t lanes, strip; /* rows that a tile takes */
+  bool has_few;         /* columns fewer than lanes */
+  bool is_across;       /* the first factor lies along the rows */
 };
 
 #define TILE_MAX 12 /* columns: each is a load for each term */
 #define ROWS_MIN 4
 #define TASK_COLUMNS 512 /* of a task: fewer do not pay for its copy */
 #define COPY_SHARE 4     /* of L2: at most one over this for the copy */
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Sums of a tile, and vectors that rows make at most. */
 static int64_t sums_max(const struct machine *machine) { return machine->registers / 4 * 3; }
@@ -43,7 +49,16 @@ static bool find_axes(struct turned *t) {
     else
       *found = i;
   }
-  return c->axis_count == c->par_count + 1 && t->rows >= 0 && t->columns >= 0 && sum->stride[0] == 1 && sum->stride[1] == 1;
+  if (c->axis_count != c->par_count + 1 || t->rows < 0 || t->columns < 0)
+    return false;
+  t->is_across = sum->stride[0] != 1;
+  t->has_few = sum->stride[1] != 1;
+  return t->is_across ? t->has_few && c->axes[t->rows].stride[0] == 1 : sum->stride[0] == 1;
+}
+/* Rows whose copy leaves room in L2; what is read where it lies needs none. */
+static bool has_room(const struct turned *t, int64_t rows) {
+  int64_t bytes = rows * t->k * (int64_t)dtype_size(t->c->dtype);
+  return t->is_across || bytes <= t->n->machine->bytes[LEVEL_L2] / COPY_SHARE;
 }
 static bool find_sizes(struct turned *t) {
   const struct contraction *c = t->c;
@@ -52,11 +67,10 @@ static bool find_sizes(struct turned *t) {
   t->width = c->axes[t->columns].extent;
   t->k = c->axes[c->axis_count - 1].extent;
   t->lanes = machine->vector_bytes / (int64_t)dtype_size(c->dtype);
-  t->strip = t->m < t->lanes ? t->m : 0;
+  t->strip = t->m < t->lanes && !t->has_few ? t->m : 0;
   for (int64_t vectors = vectors_max(machine); vectors && !t->strip; vectors--)
-    t->strip = t->m % (vectors * t->lanes) == 0 ? vectors * t->lanes : 0;
-  int64_t bytes = t->strip * t->k * (int64_t)dtype_size(c->dtype);
-  return t->m >= ROWS_MIN && t->strip && bytes <= machine->bytes[LEVEL_L2] / COPY_SHARE;
+    t->strip = t->m % (vectors * t->lanes) == 0 && (!t->has_few || has_room(t, vectors * t->lanes)) ? vectors * t->lanes : 0;
+  return t->m >= ROWS_MIN && t->strip && has_room(t, t->strip) && (!t->has_few || t->width < t->lanes);
 }
 static bool is_turned(struct turned *t) {
   const struct contraction *c = t->c;
@@ -71,7 +85,9 @@ static struct product_work work_of(const struct turned *t) {
                                .k = (double)t->k,
                                .width = (double)t->width,
                                .lanes = (double)t->lanes,
-                               .bytes = (double)dtype_size(t->c->dtype)};
+                               .bytes = (double)dtype_size(t->c->dtype),
+                               .stride = (double)(t->c->axes[t->c->axis_count - 1].stride[1] * (int64_t)dtype_size(t->c->dtype)),
+                               .is_transposed = t->is_across};
 }
 
 /* ---- steps ---- */
@@ -85,10 +101,12 @@ static const char *tails_text(const struct turned *t, int64_t tile, int64_t grou
 /* The copy goes by squares of a vector's lanes, read along the sum; whole ones are transposed in registers. */
 static const char *copy_text(const struct turned *t, const struct axis_words *words) {
   struct arena *a = t->n->arena;
+  if (t->is_across)
+    return "";
   const char *m = words->of[t->rows], *n = words->of[t->columns], *k = words->of[t->c->axis_count - 1];
   const char *factor = t->n->k->buffers.items[expr_get(t->n->k, t->c->load[0])->imm].name;
   const char *text = arena_printf(a, "stage %s at %so by %s %si -> %sp %sp; ", factor, n, k, m, k, m);
-  return arena_printf(a, "%ssplit %sp %lld -> %sq %sr; split %sp %lld -> %sq %sr; order %sq %sq %sr %sr", text, m, (long long)t->lanes, m,
+  return arena_printf(a, "%ssplit %sp %lld -> %sq %sr; split %sp %lld -> %sq %sr; order %sq %sq %sr %sr; ", text, m, (long long)t->lanes, m,
                       m, k, (long long)t->lanes, k, k, k, m, m, k);
 }
 
@@ -102,18 +120,20 @@ void propose_turned(const struct nest *nest, const struct contraction *c, struct
   const char *m = words.of[t.rows], *n = words.of[t.columns], *k = words.of[c->par_count],
              *batch = axis_words_others(&words, 0, c->par_count);
   int64_t tile = sums_max(nest->machine) / divide_up(t.strip, t.lanes), tasks = t.width > TASK_COLUMNS ? t.width / TASK_COLUMNS : 1;
-  tile = tile < TILE_MAX ? tile : TILE_MAX;
-  int64_t group = divide_up(divide_up(t.width, tasks), tile) * tile;
+  tile = least(least(tile, TILE_MAX), t.width);
+  int64_t group = t.has_few ? t.width : divide_up(divide_up(t.width, tasks), tile) * tile;
   const char *text =
     arena_printf(a, "%s; fma; split %s %lld -> %so %si; split %s %lld -> %so %sc; order%s %so %so %sc %si; %s", axis_words_begin(&words), m,
                  (long long)t.strip, m, m, n, (long long)group, n, n, batch, m, n, n, m, copy_text(&t, &words));
-  text = arena_printf(a, "%s; split %sc %lld -> %sb %si%s; sink %si %si under %s in register", text, n, (long long)tile, n, n,
+  text = arena_printf(a, "%ssplit %sc %lld -> %sb %si%s; sink %si %si under %s in register", text, n, (long long)tile, n, n,
                       tails_text(&t, tile, group), n, m, k);
-  text = arena_printf(a, "%s; run%s %so %so tasks; run %si %s unroll; run %si %sr lanes", text, batch, m, n, n,
-                      t.strip % t.lanes ? "" : arena_printf(a, "%sr", m), m, k);
+  const char *squares = t.strip % t.lanes || t.is_across ? "" : arena_printf(a, "%sr ", m);
+  text = arena_printf(a, "%s; run%s %so %so tasks; run %si %sunroll; run %si %slanes", text, batch, m, n, n, squares, m,
+                      t.is_across ? "" : arena_printf(a, "%sr ", k));
   struct product_work work = work_of(&t);
-  double cycles = product_turned_cycles(nest->machine, &work, (double)t.strip, (double)divide_up(t.width, group));
-  out->items.items[0].cycles = product_along_cycles(nest->machine, &work);
+  double cycles = product_turned_cycles(nest->machine, &work, (double)t.strip, (double)divide_up(t.width, group), t.has_few);
+  double *own = &out->items.items[0].cycles;
+  *own = !t.has_few ? product_along_cycles(nest->machine, &work) : *own > 0 ? *own : product_own_cycles(nest->machine, &work);
   /* It must gain that twice (choose.c): what squares cost is known less well. */
   vec_push(&out->items, ((struct candidate){.steps = text, .cycles = cycles * GAIN_MIN}));
 }

@@ -77,6 +77,8 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype) {
 #define BOTH_MIN 6000        /* for more terms, or a transposed factor, */
 #define BOTH_TERMS 256       /* in blocks of so many, */
 #define BOTH_STRIPS 8        /* for so many panels at a time */
+#define COLUMNS_MIN 5        /* fewer it adds up one by one, */
+#define COLUMNS_FEW 3        /* times as long, or longer */
 #define OWN_OPEN 1.25        /* times: 1.5 and more were seen of large products, little of small ones */
 #define STEP_SHARE 0.95      /* of the peak, for a term of a tile that was not measured */
 
@@ -207,7 +209,9 @@ static double own_cycles(const struct machine *machine, const struct product_wor
 
 /* The target's code for an open number of rows is not for the one number. */
 static double open_share(const struct product_work *w) { return w->is_open ? OWN_OPEN : 1; }
-double product_own_cycles(const struct machine *machine, const struct product_work *w) { return own_cycles(machine, w) * open_share(w); }
+double product_own_cycles(const struct machine *machine, const struct product_work *w) {
+  return own_cycles(machine, w) * open_share(w) * (w->width < COLUMNS_MIN ? COLUMNS_FEW : 1);
+}
 
 const struct tile *product_tiles(const struct machine *machine) { return rates_of(machine)->tiles; }
 const struct tile *tile_of(const struct machine *machine, int rows, int vectors) {
@@ -291,11 +295,11 @@ double product_along_cycles(const struct machine *machine, const struct product_
   double pack = work->k * work->width * rates->along_pack[place_of(machine, work)];
   return (fmas_along(machine, work) / rates->along_share + work->batch * (tiles + pack)) * open_share(work);
 }
-double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks) {
+double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks, bool few) {
   const struct rates *rates = rates_of(machine);
-  double elements = work->k * work->width, strips = work->m / strip;
+  double elements = work->k * work->width, strips = work->m / strip, each = few ? rates->turned_square : rates->turned_copy;
   double far = product_is_far(machine, work) ? strips * elements * rates->turned_far : 0;
-  double copies = strips * tasks * work->k * strip * rates->turned_copy, stores = work->m * work->width * rates->turned_store;
+  double copies = work->is_transposed ? 0 : strips * tasks * work->k * strip * each, stores = work->m * work->width * rates->turned_store;
   return fmas_along(machine, work) / rates->turned_share + work->batch * (copies + stores + far);
 }
 

@@ -11,12 +11,12 @@ static const struct tile fed_tiles[] = {{2, 8, 8.4}, {4, 4, 8.2}, {6, 4, 12.2}, 
 static const struct tile narrow_tiles[] = {{2, 4, 4.6}, {4, 3, 6.6}, {6, 2, 6.15}, {4, 2, 4.2}, {0, 0, 0}};
 
 /* What is alike for 512-bit vectors, whether one multiply-add starts in a cycle or two. */
-#define WIDE                                                                                                                 \
-  .tiles = wide_tiles, .own = {8, 4, 0}, .own_both = {8, 2, 11}, .own_share = 0.90, .own_ends = 40, .pack = {0.6, 2.5, 2.5}, \
-  .plain_rows = 8, .streamed_rows = 2 /* more hide the lines that they wait for */, .turned_copy = 1.2,                      \
-  .turned_store = 2 /* those of a vector lie apart */, .turned_far = 0.35, .filter_far = 0.65, .filter_apart = 0.62,         \
-  .filter_pixel = DBL_MAX, .filter_crowded = 1, .block_line = {2.5, 8, 18}, .ends = {1, 1}, .page = 20, .across_kept = 1,    \
-  .conv_apart = 0.62, .line = {4, 3}, .plain_share = 0.7, .pack_rows = 1, .block_turned = 0.2, .block_rows = {0.4, 0.7},     \
+#define WIDE                                                                                                                               \
+  .tiles = wide_tiles, .own = {8, 4, 0}, .own_both = {8, 2, 11}, .own_share = 0.90, .own_ends = 40, .pack = {0.6, 2.5, 2.5},               \
+  .plain_rows = 8, .streamed_rows = 2 /* more hide the lines that they wait for */, .turned_copy = 1.2,                                    \
+  .turned_store = 2 /* those of a vector lie apart */, .turned_far = 0.35, .turned_square = 0.3, .filter_far = 0.65, .filter_apart = 0.62, \
+  .filter_pixel = DBL_MAX, .filter_crowded = 1, .block_line = {2.5, 8, 18}, .ends = {1, 1}, .page = 20, .across_kept = 1,                  \
+  .conv_apart = 0.62, .line = {4, 3}, .plain_share = 0.7, .pack_rows = 1, .block_turned = 0.2, .block_rows = {0.4, 0.7},                   \
   .along_share = 0.92
 
 static const struct rates two_wide = {WIDE,
@@ -58,6 +58,7 @@ static const struct rates fed_wide = {.tiles = fed_tiles,
                                       .turned_copy = 1.2,
                                       .turned_store = 2,
                                       .turned_far = 0.08,
+                                      .turned_square = 0.3,
                                       .filter_share = 0.93,
                                       .filter_pack = 0.9,
                                       .filter_near = 0.78,
@@ -107,6 +108,7 @@ static const struct rates narrow = {.tiles = narrow_tiles,
                                     .turned_copy = 0.8,
                                     .turned_store = 1.2,
                                     .turned_far = 0.15,
+                                    .turned_square = 0.5,
                                     .conv_apart = 0.62,
                                     .filter_share = 0.65,
                                     .filter_pack = 0.9,

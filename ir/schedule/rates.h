@@ -46,6 +46,7 @@ struct rates {
   double along_share;                             /* the target's own way: of the peak, once panels are there; */
   double along_pack[PLACES], along_ends;          /* an element; a tile begins and ends */
   double turned_share, turned_copy, turned_store; /* by the tile; an element that is transposed, one that is stored; */
+  double turned_square;                           /* one that is transposed for a few columns, in whole squares; */
   double turned_far;                              /* one of the second factor beyond L2 */
 
   double conv_apart; /* convolutions: of L2's rate, for vectors of the filter that lie apart */
