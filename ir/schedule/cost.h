@@ -107,8 +107,8 @@ struct product_blocks {
   bool is_along;       /* the second factor lies along the sum */
 };
 double product_block_cycles(const struct machine *machine, const struct product_work *work, const struct product_blocks *blocks);
-/* Of a second factor that lies along the sum, as the target does by itself; and turned: strips of so many rows, copied by each task (few: by
- * one, of a product of few columns; and not at all where the first factor lies across). */
+/* Of a second factor that lies along the sum, as the target does by itself; and turned: strips of so many rows, copied by each task. few:
+ * of few columns; the first factor is copied once then, or not at all, where it lies across. */
 double product_along_cycles(const struct machine *machine, const struct product_work *work);
 double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks, bool few);
 
