@@ -359,20 +359,6 @@ static bool is_ready(const struct order_walk *s, const struct flow_node *node) {
   return true;
 }
 
-/* What can go to another task goes at once: that one need not wait for the rest. */
-static status emit_sends(struct order_walk *s, flow_id id) {
-  const struct flow_node *node = s->flow->nodes.items[id];
-  for (uint32_t i = 0; i < node->outputs.count; i++) {
-    value_id v = node->outputs.items[i];
-    for (uint32_t j = v < s->value_count ? s->use_at[v] : 0; v < s->value_count && j < s->use_at[v + 1]; j++) {
-      const struct flow_node *user = s->flow->nodes.items[s->use_list[j]];
-      if (user->op == FLOW_SEND && s->state[s->use_list[j]] == NODE_LATER && is_ready(s, user))
-        TRY(emit(s, s->use_list[j]));
-    }
-  }
-  return OK;
-}
-
 /* Whether a held update would need no snapshot now. */
 static bool runs_freely(const struct order_walk *s, flow_id id) {
   const struct flow_node *node = s->flow->nodes.items[id];
@@ -399,16 +385,21 @@ static bool is_settled(struct order_walk *s, flow_id update) {
       return false;
   return true;
 }
-/* An update whose variable has been read by all, and used: what the kernel before it made is still in the caches, and need not be kept. */
-static status emit_settled(struct order_walk *s, flow_id id) {
+/* What can go to another task goes at once: that one need not wait for the rest. So does an update whose variable has been read by all, and
+ * used: what the kernel before it made is still in the caches, and need not be kept. */
+static bool goes_at_once(struct order_walk *s, const struct flow_node *behind, flow_id id) {
   const struct flow_node *node = s->flow->nodes.items[id];
-  for (uint32_t i = 0; i < node->outputs.count && !s->may_stop && node->op == FLOW_KERNEL; i++) {
+  if (node->op == FLOW_SEND)
+    return s->state[id] == NODE_LATER && is_ready(s, node);
+  return !s->may_stop && behind->op == FLOW_KERNEL && waits(s, id) && is_settled(s, id);
+}
+static status emit_followers(struct order_walk *s, flow_id id) {
+  const struct flow_node *node = s->flow->nodes.items[id];
+  for (uint32_t i = 0; i < node->outputs.count; i++) {
     value_id v = node->outputs.items[i];
-    for (uint32_t j = v < s->value_count ? s->use_at[v] : 0; v < s->value_count && j < s->use_at[v + 1]; j++) {
-      flow_id user = s->use_list[j];
-      if ((s->state[user] == NODE_LATER || s->state[user] == NODE_HELD) && is_settled(s, user))
-        TRY(emit(s, user));
-    }
+    for (uint32_t j = v < s->value_count ? s->use_at[v] : 0; v < s->value_count && j < s->use_at[v + 1]; j++)
+      if (goes_at_once(s, node, s->use_list[j]))
+        TRY(emit(s, s->use_list[j]));
   }
   return OK;
 }
@@ -436,8 +427,7 @@ static status emit(struct order_walk *s, flow_id id) {
   note_reads(s, node, id);
   vec_push(&s->out->nodes, id);
   s->state[id] = NODE_DONE;
-  TRY(emit_sends(s, id));
-  return emit_settled(s, id);
+  return emit_followers(s, id);
 }
 
 /* The updates that nothing waits for: those that disturb nobody first. */

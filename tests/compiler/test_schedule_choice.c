@@ -614,6 +614,27 @@ static void sharing_costs_what_lines_of_results_do(void **state) {
   }
 }
 
+/* A sum in parts takes no less than what it reads: there are tiles for several threads. */
+static void parts_of_sums_are_tiles(void **state) {
+  (void)state;
+  static const char sums[] =
+    "kernel k(in a: f32[32768,16], in b: f32[32768,16], out c: f32[16]) { par i0 < 16 { var v0: f32 = 0:f32 red i1 < 32768 { v0 = add(v0, "
+    "mul(a[i1,i0], b[i1,i0])) } c[i0] = v0 } }";
+  struct arena arena;
+  struct schedule s = {0};
+  arena_init(&arena);
+  struct kernel *k = parsed(sums, &arena);
+  const char *steps = chosen(k, "native", &arena);
+  assert_non_null(steps);
+  assert_non_null(strstr(steps, "part i1 16 -> po pi ps"));
+  assert_int_equal(schedule_parse(steps, &arena, &s), OK);
+  assert_int_equal(schedule_apply(k, &s, &arena, &k), OK);
+  struct compiled made = compile_kernels(&k, 1, "native");
+  assert_true(made.code->query(NULL, 0) > 1);
+  dlclose(made.handle);
+  arena_deinit(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(kernels_get_the_steps_that_fit_size_and_machine),
@@ -625,6 +646,7 @@ int main(void) {
     cmocka_unit_test(code_gives_the_bits_of_the_schedule_for_any_threads),
     cmocka_unit_test(a_kernel_without_products_is_left_alone),
     cmocka_unit_test(sharing_costs_what_lines_of_results_do),
+    cmocka_unit_test(parts_of_sums_are_tiles),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
