@@ -272,6 +272,19 @@ struct count_call {
   bool is_done;
 };
 
+/* Under the lock. It has said nothing since this task wanted to leave. */
+static bool is_silent(const struct cluster *cluster, const struct peer *peer) {
+  return peer->channel && peer->session.heard_ms < cluster->parting_ms;
+}
+
+/* Under the lock. Beside those of peers that are silent: what was said to them waits at their machines. */
+static uint32_t channels_answering(const struct cluster *cluster) {
+  uint32_t count = 0;
+  for (const struct channel *channel = cluster->channels; channel; channel = channel->next)
+    count += !(channel->peer && channel->peer->channel == channel && is_silent(cluster, channel->peer));
+  return count;
+}
+
 static void run_count(struct loop_call *call) {
   struct count_call *count = (struct count_call *)call;
   struct cluster *cluster = count->cluster;
@@ -280,7 +293,7 @@ static void run_count(struct loop_call *call) {
     connection_abort(channel->connection, "");
   }
   pthread_mutex_lock(&cluster->lock);
-  count->open = cluster->channel_count;
+  count->open = count->at_once ? cluster->channel_count : channels_answering(cluster);
   count->is_done = true;
   pthread_cond_broadcast(&cluster->changed);
   pthread_mutex_unlock(&cluster->lock);
@@ -302,18 +315,34 @@ static uint64_t drain_until(const struct cluster *cluster, uint64_t end_ms) {
   for (uint32_t i = 0; i < cluster->task_count; i++) {
     const struct peer *peer = &cluster->peers[i];
     uint64_t own_ms = peer->channel || peer->changed_ms + LEAVE_AGAIN_MS > end_ms ? end_ms : peer->changed_ms + LEAVE_AGAIN_MS;
-    if (peer->session.is_alive && !session_is_drained(&peer->session) && own_ms > until_ms)
+    if (peer->session.is_alive && !session_is_drained(&peer->session) && !is_silent(cluster, peer) && own_ms > until_ms)
       until_ms = own_ms;
   }
   return until_ms;
 }
 
-/* Under the lock. Nobody is cut off, who could hear our good-bye in a moment. */
-static bool is_settled(const struct cluster *cluster) {
-  for (uint32_t i = 0; i < cluster->task_count; i++)
-    if (cluster->peers[i].session.is_alive && !cluster->peers[i].channel)
-      return false;
-  return true;
+/* Under the lock. Until when somebody is waited for who is cut off, or has not answered since; 0: there is none. */
+static uint64_t answers_until(const struct cluster *cluster, uint64_t end_ms) {
+  uint64_t until_ms = 0, cut_ms = cluster->parting_ms + LEAVE_CUT_MS;
+  for (uint32_t i = 0; i < cluster->task_count; i++) {
+    const struct peer *peer = &cluster->peers[i];
+    uint64_t own_ms = !peer->channel ? cut_ms : is_silent(cluster, peer) ? end_ms : 0;
+    if (peer->session.is_alive && own_ms > until_ms)
+      until_ms = own_ms;
+  }
+  return until_ms;
+}
+
+void cluster_wait_answers(struct cluster *cluster) {
+  pthread_mutex_lock(&cluster->lock);
+  uint64_t until_ms, now_ms = loop_now_ms();
+  if (!cluster->parting_end_ms)
+    cluster->parting_end_ms = now_ms + (cluster->given_up_code == OK ? NET_SILENCE_MS + LEAVE_AGAIN_MS : 0);
+  cluster->parting_ms = now_ms;
+  greet_probe_all(cluster);
+  while ((until_ms = answers_until(cluster, cluster->parting_end_ms)) > loop_now_ms())
+    cluster_wait_changed(cluster, until_ms);
+  pthread_mutex_unlock(&cluster->lock);
 }
 
 void cluster_give_up(struct cluster *cluster, status code, const char *why) {
@@ -323,24 +352,21 @@ void cluster_give_up(struct cluster *cluster, status code, const char *why) {
   pthread_mutex_unlock(&cluster->lock);
 }
 
-void cluster_say_bye(struct peer *peer) {
-  const char *why = peer->cluster->given_up;
-  peer_send(peer, &(struct parcel){.kind = MESSAGE_BYE, .code = peer->cluster->given_up_code, .data = why, .size = strlen(why)});
-}
-
 /* Good-bye to all, and until they have heard it the links go on as ever. Who says it has nothing left to do: it is killed after that
- * as seldom as can be, since others take it for finished. */
+ * as seldom as can be, since others take it for finished. So whoever is silent is waited for before. */
 static void say_goodbye(struct cluster *cluster) {
-  uint64_t began_ms = loop_now_ms(), cut_ms = began_ms + LEAVE_CUT_MS, end_ms = began_ms + NET_SILENCE_MS + LEAVE_AGAIN_MS, until_ms;
+  uint64_t until_ms;
   pthread_mutex_lock(&cluster->lock);
   cluster->is_stopped = cluster->is_leaving = true;
   pthread_cond_broadcast(&cluster->changed);
-  while (loop_now_ms() < cut_ms && !is_settled(cluster))
-    cluster_wait_changed(cluster, cut_ms);
+  pthread_mutex_unlock(&cluster->lock);
+  cluster_wait_answers(cluster);
+  uint64_t end_ms = loop_now_ms() + NET_SILENCE_MS + LEAVE_AGAIN_MS;
+  pthread_mutex_lock(&cluster->lock);
   cluster->has_said_bye = true;
   pthread_mutex_unlock(&cluster->lock);
   for (uint32_t i = 0; i < cluster->task_count; i++)
-    cluster_say_bye(&cluster->peers[i]);
+    peer_say_bye(&cluster->peers[i]);
   pthread_mutex_lock(&cluster->lock);
   while ((until_ms = drain_until(cluster, end_ms)) > loop_now_ms())
     cluster_wait_changed(cluster, until_ms);

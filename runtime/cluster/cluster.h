@@ -92,6 +92,10 @@ void cluster_announce_finished(struct cluster *cluster);
 /* Waits until those have heard it who may wait for it and are not lost: each ps, the coordinator, and
  * `other` (a number that is none: nobody else). CANCELLED after cluster_stop. */
 status cluster_wait_heard(struct cluster *cluster, uint32_t other);
+/* Waits until every task that is linked has answered (a few seconds for one that is silent), and one that is cut off is back (for a
+ * moment): who says after that that it has done all is through in a moment. Who is killed while it says so is not taken for one that
+ * goes on. Not from two threads. */
+void cluster_wait_answers(struct cluster *cluster);
 /* For a task that has finished, and on which entries of other tasks have parts: waits while any task with phases is connected
  * and has not finished. CANCELLED after cluster_stop. */
 status cluster_wait_dependents(struct cluster *cluster);
@@ -115,6 +119,8 @@ bool cluster_has_left(struct cluster *cluster, const uint32_t *tasks, uint32_t c
 void cluster_need_not_wait(struct cluster *cluster);
 /* Whether a checkpoint says that the task had done its work, and may have left for good; until another process has its name. Any thread. */
 void cluster_note_finished(struct cluster *cluster, uint32_t task, bool had_finished);
+/* It was started with --entry, as far as it is known. */
+bool cluster_has_phases(struct cluster *cluster, uint32_t task);
 /* A checkpoint says so, or the task itself when it left. */
 bool cluster_had_finished(struct cluster *cluster, uint32_t task);
 /* It had, and has said good-bye: it is not there any more, and does not come back as it was. */

@@ -142,16 +142,17 @@ struct cluster {
   struct admission admission;
   struct loop_timer ticker;
   uint64_t ticked_ms;
-  struct loop_call closing_call;
+  struct loop_call closing_call, probe_call;
   /* under the lock */
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  bool is_ready, is_initialised, is_finished, is_stopped, is_leaving, has_said_bye, is_closing, is_closed;
+  bool is_ready, is_initialised, is_finished, is_stopped, is_leaving, has_said_bye, is_closing, is_closed, probe_is_posted;
   bool need_not_wait;                  /* for others to finish */
   status given_up_code;                /* the work is left undone; OK: it is not */
   char given_up[CLUSTER_REASON_BYTES]; /* why */
   uint64_t created_ms;
-  uint64_t visited_ms;                      /* when a client, or a stranger, was last here */
+  uint64_t parting_ms, parting_end_ms; /* when all were last asked whether they live, and until when answers are waited for; 0: never */
+  uint64_t visited_ms;                 /* when a client, or a stranger, was last here */
   char refusal[CLUSTER_REASON_BYTES + 100]; /* why this process has no place here; "" */
   struct tls_context *tls;                  /* of connections that begin; NULL: none */
   struct cluster_identity identity;
@@ -180,8 +181,6 @@ void peer_dial_failed(struct peer *peer, const char *reason);
 /* Whether clients may run entries here; else fails with words for them. */
 status cluster_check_clients(struct cluster *cluster);
 void cluster_log(struct cluster *cluster, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* This task leaves. */
-void cluster_say_bye(struct peer *peer);
 
 /* wait.c */
 /* Until something changes, or until_ms. Under the lock. */
@@ -201,6 +200,8 @@ status greet_on_challenge(void *channel);
 status greet_on_hello(void *channel, const struct message *hello);
 /* GRANT, REFUSED, PROBE, ALIVE. */
 void greet_on_message(struct channel *channel, const struct message *message);
+/* Asks all that are linked whether they live: session.heard_ms says who has answered. Under the cluster's lock. */
+void greet_probe_all(struct cluster *cluster);
 /* Held channels are looked at again soon. */
 void greet_reconsider_soon(struct cluster *cluster);
 /* This process has no place in the cluster: it ends. */
@@ -249,6 +250,8 @@ void peer_lose(struct peer *peer, const char *reason, bool is_ours);
 bool peer_heard(struct peer *peer, const struct channel *channel, uint64_t received_ms);
 /* Every CLUSTER_TICK_MS: is it silent, has it been for too long? */
 void peer_watch(struct peer *peer, uint64_t now_ms, bool is_stalled);
+/* This task leaves, in order, or because it has given up. Any thread. */
+void peer_say_bye(struct peer *peer);
 /* The session cannot go on; the connection is closed. Under its lock. */
 void peer_break(struct peer *peer, struct channel *channel, const char *reason);
 /* A message of an open link. */

@@ -72,7 +72,7 @@ static status hello_check(const struct channel *channel, const struct message *h
   return OK;
 }
 
-/* ---- the coordinator ---- */
+/* ---- probes ---- */
 
 struct probe_post {
   struct connection_post post; /* first */
@@ -92,10 +92,29 @@ static void run_probe(struct connection_post *post, struct http2 *http2) {
 static void probe_send(struct peer *holder, uint32_t number) {
   struct probe_post *probe = holder->channel ? malloc(sizeof *probe) : NULL;
   if (!probe)
-    return; /* it is decided when the holder is silent */
+    return; /* who asks waits until the holder is silent */
   *probe = (struct probe_post){.post.run = run_probe, .channel = holder->channel, .number = number};
   connection_post(holder->channel->connection, &probe->post);
 }
+
+static void run_probe_all(struct loop_call *call) {
+  struct cluster *cluster = (struct cluster *)((char *)call - offsetof(struct cluster, probe_call));
+  pthread_mutex_lock(&cluster->lock);
+  cluster->probe_is_posted = false;
+  pthread_mutex_unlock(&cluster->lock);
+  for (uint32_t i = 0; i < cluster->task_count; i++)
+    probe_send(&cluster->peers[i], 0);
+}
+
+void greet_probe_all(struct cluster *cluster) {
+  if (cluster->probe_is_posted)
+    return;
+  cluster->probe_is_posted = true;
+  cluster->probe_call.run = run_probe_all;
+  loop_post(cluster->loop, &cluster->probe_call);
+}
+
+/* ---- the coordinator ---- */
 
 static status twin_refuse(const struct channel *channel, enum registrar_answer answer) {
   const struct cluster *cluster = channel->cluster;
@@ -301,6 +320,7 @@ void greet_on_message(struct channel *channel, const struct message *m) {
     status sent = link_send(&channel->link, &(struct message){.kind = MESSAGE_ALIVE, .number = m->number});
     (void)sent;
   } else if (m->kind == MESSAGE_ALIVE && channel->peer->channel == channel) {
+    peer_heard(channel->peer, channel, loop_now_ms());
     registrar_answered(&cluster->names[channel->peer->task], m->number, loop_now_ms());
     greet_reconsider_soon(cluster);
   }

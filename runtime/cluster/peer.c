@@ -99,6 +99,11 @@ void peer_exchange_init(struct cluster *cluster) {
                                         .hurry = exchange_hurry};
 }
 
+void peer_say_bye(struct peer *peer) {
+  const char *why = peer->cluster->given_up;
+  peer_send(peer, &(struct parcel){.kind = MESSAGE_BYE, .code = peer->cluster->given_up_code, .data = why, .size = strlen(why)});
+}
+
 /* ---- what it says ---- */
 
 static void set_finished(struct peer *peer) {
@@ -363,7 +368,7 @@ void peer_set_up(struct peer *peer, struct channel *channel) {
     peer_send(peer, &(struct parcel){.kind = MESSAGE_FINISHED});
   cluster_tell_left(peer);
   if (tell_bye)
-    cluster_say_bye(peer);
+    peer_say_bye(peer);
   if (sink->on_joined)
     sink->on_joined(sink->self, peer->task, is_new);
   peer_flush_soon(peer);
@@ -376,6 +381,8 @@ bool peer_heard(struct peer *peer, const struct channel *channel, uint64_t recei
   bool is_up = peer->channel == channel;
   if (is_up)
     session_heard(&peer->session, received_ms);
+  if (peer->cluster->parting_ms)
+    pthread_cond_broadcast(&peer->cluster->changed);
   pthread_mutex_unlock(&peer->cluster->lock);
   return is_up;
 }

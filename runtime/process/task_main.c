@@ -339,6 +339,7 @@ static status end_command(struct host *host) {
   if (!job_keeps(host->job))
     return OK;
   TRY(check_kept(host));
+  cluster_wait_answers(host->cluster);
   job_say_gone(host->job, course_command(host->course));
   return OK;
 }
@@ -368,29 +369,15 @@ static status wait_all_finished(struct host *host) {
   return result == UNAVAILABLE && host->options.elastic && task_somebody_finished(host->task) ? OK : result;
 }
 
-/* After the phases: a task leaves, but not while others that still work may need its parts. When there are none, or on
- * a ps: a ps leaves when the work is done, others serve until they are stopped. */
-static status serve(struct host *host) {
-  if (host->options.phase_count > 0 && host->job)
-    TRY(leave_job(host)); /* before it says that it has finished: what is undone is done again */
-  TRY(close_last_phase(host));
-  if (host->options.phase_count > 0)
-    commit_finish(host->task, host->program->task, true);
-  if (!host->cluster)
-    return OK;
-  doctor_enter(host->doctor, host->options.phase_count > 0 ? STAGE_HAS_FINISHED : STAGE_SERVES, NULL, 0);
-  const char *job = program_text(host->program, program_task(host->program, host->program->task)->job);
-  bool is_ps = strcmp(job, "ps") == 0;
-  bool runs_for_others = host->runners && runners_serve_others(host->runners);
-  if (runs_for_others)
-    runners_expect_end(host->runners); /* others may leave as soon as they hear that all have finished */
-  if (host->options.phase_count > 0) {
-    cluster_announce_finished(host->cluster);
-    task_note_finished(host->task, host->program->task);
-    TRY(cluster_wait_heard(host->cluster, chief_has_runners(host) ? host->program->chief : PROGRAM_NONE));
-    TRY(end_command(host));
-  }
-  if (runs_for_others)
+static bool is_of_ps(const struct host *host) {
+  return strcmp(program_text(host->program, program_task(host->program, host->program->task)->job), "ps") == 0;
+}
+
+/* A task with phases leaves, but not while others that still work may need its parts. When there are none, or on a ps: a ps leaves when
+ * the work is done, others serve until they are stopped. */
+static status wait_for_others(struct host *host) {
+  bool is_ps = is_of_ps(host);
+  if (host->runners && runners_serve_others(host->runners))
     return wait_all_finished(host);
   if (replicas_serve_others(host->replicas)) /* also those that are lost amid their last steps, and come back without a state */
     return wait_all_finished(host);
@@ -398,6 +385,44 @@ static status serve(struct host *host) {
     return has_parts_for_others(host) ? cluster_wait_dependents(host->cluster) : OK;
   status ended = is_ps ? wait_all_finished(host) : cluster_wait_stopped(host->cluster);
   return ended == CANCELLED && is_ps && job_is_over(host->job) ? OK : ended;
+}
+
+/* It has done its phases, and tells those who wait for that. */
+static status say_finished(struct host *host) {
+  commit_finish(host->task, host->program->task, true);
+  if (!host->cluster)
+    return OK;
+  doctor_enter(host->doctor, STAGE_HAS_FINISHED, NULL, 0);
+  cluster_announce_finished(host->cluster);
+  task_note_finished(host->task, host->program->task);
+  return cluster_wait_heard(host->cluster, chief_has_runners(host) ? host->program->chief : PROGRAM_NONE);
+}
+
+/* A coordinator with phases has finished when it has heard that of all others' commands. */
+static bool coordinator_waits(const struct host *host) {
+  uint32_t coordinator = cluster_identity(host->cluster).coordinator;
+  return coordinator != host->program->task && cluster_has_phases(host->cluster, coordinator);
+}
+
+/* After the phases. The command ends when nothing is left but to leave, where that can wait: who is killed before goes on with it. */
+static status serve(struct host *host) {
+  bool has_phases = host->options.phase_count > 0;
+  if (has_phases && host->job)
+    TRY(leave_job(host)); /* before it says that it has finished: what is undone is done again */
+  TRY(close_last_phase(host));
+  if (host->cluster && host->runners && runners_serve_others(host->runners))
+    runners_expect_end(host->runners); /* others may leave as soon as they hear that all have finished */
+  if (has_phases)
+    TRY(say_finished(host));
+  if (!host->cluster)
+    return OK;
+  if (!has_phases)
+    doctor_enter(host->doctor, STAGE_SERVES, NULL, 0);
+  bool ends_first = has_phases && coordinator_waits(host);
+  if (ends_first)
+    TRY(end_command(host));
+  TRY(wait_for_others(host));
+  return has_phases && !ends_first ? end_command(host) : OK;
 }
 
 static status open_records(struct host *host) {

@@ -333,6 +333,33 @@ static void a_worker_that_had_finished_adds_its_steps_again(void **state) {
   must_be(is.c1, 2000, "c1");
 }
 
+/* Asks the worker what it is at until it says so. */
+static void worker_must_come_to_say(int w, const char *words) {
+  for (int turn = 0; turn < 60 && !process_said(workers[w], words); turn++) {
+    usleep(100000);
+    kill(workers[w]->id, SIGUSR1);
+  }
+  assert_true(process_says(workers[w], words));
+}
+
+/* While it waits for one that is silent to hear its good-bye, its command is not over. */
+static void a_worker_that_is_killed_as_it_leaves_has_nothing_left_to_do(void **state) {
+  (void)state;
+  start_ps();
+  start_worker(0, train("train", 100));
+  start_worker(1, train("train", 4000));
+  worker_must_come_to_say(0, "has finished and waits for the others");
+  kill(workers[0]->id, SIGSTOP);
+  worker_must_come_to_say(1, "worker/task:1: leaves");
+  assert_true(process_is_alive(workers[1])); /* or this has shown nothing */
+  process_kill(workers[1]);
+  start_worker(1, train("train", 4000));
+  usleep(500000);
+  kill(workers[0]->id, SIGCONT);
+  workers_must_finish();
+  must_be(look().c0, 4100, "c0");
+}
+
 static void phases_that_concern_different_ps_count_alike(void **state) {
   (void)state;
   char phases[512];
@@ -413,6 +440,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test_teardown(a_token_that_a_killed_worker_took_is_its_successors, process_kill_all),
     cmocka_unit_test_teardown(a_chief_that_is_started_again_leaves_what_lives_alone, process_kill_all),
     cmocka_unit_test_teardown(a_worker_that_had_finished_adds_its_steps_again, process_kill_all),
+    cmocka_unit_test_teardown(a_worker_that_is_killed_as_it_leaves_has_nothing_left_to_do, process_kill_all),
     cmocka_unit_test_teardown(phases_that_concern_different_ps_count_alike, process_kill_all),
     cmocka_unit_test_teardown(where_a_killed_worker_goes_on_is_said, process_kill_all),
   };

@@ -11,8 +11,8 @@
 #include "tests/simulator/process.h"
 #include "tests/simulator/world.h"
 
-struct cluster;
 struct job;
+struct peer;
 
 status __wrap_task_create(const struct program *program, const struct kernel_code *kernels, int threads, struct task **out);
 void __wrap_task_destroy(struct task *task);
@@ -37,11 +37,11 @@ status __wrap_variable_copy(struct variable *variable, struct tensor **out) {
   return world_now() < process_self()->machine->copies_ns ? RESOURCE_EXHAUSTED : variable_copy(variable, out);
 }
 
-void cluster_destroy(struct cluster *cluster);
-void __wrap_cluster_destroy(struct cluster *cluster);
-void __wrap_cluster_destroy(struct cluster *cluster) {
+void peer_say_bye(struct peer *peer);
+void __wrap_peer_say_bye(struct peer *peer);
+void __wrap_peer_say_bye(struct peer *peer) {
   process_self()->is_leaving = true;
-  cluster_destroy(cluster);
+  peer_say_bye(peer);
 }
 
 static void keep(struct process *process, const struct variable *variable) {
