@@ -38,7 +38,7 @@ enum step_op {
 };
 enum step_space { IN_REGISTER, IN_STACK, IN_RESULT };
 
-#define STEP_LOOPS 8
+#define STEP_LOOPS 16
 #define STEP_NUMBERS 6
 struct step {
   enum step_op op;

@@ -86,6 +86,16 @@ struct choice_case {
   "]) { par i0 < " images " { par i1 < 6 { par i2 < " side " { par i3 < " out " { var v0: f32 = 0:f32 red i4 < sub(min(sub(7, i1), 3), " \
   "max(sub(1, i1), 0)) { red i5 < " in " { %0 = add(i4, max(sub(1, i1), 0)) v0 = add(v0, mul(a[i0,sub(add(i1, %0), 1),i2,i5], "          \
   "b[%0,i5,i3])) } } c[i0,i1,i2,i3] = v0 } } } } }"
+/* 3 x 3 x 3, its columns under a test; along: the filter is that of a gradient of an input */
+#define VOLUME_OF(in, out, filter, place)                                                                                               \
+  "kernel k(in a: f32[2,8,16,16," in "], in b: f32[3,3,3," filter "], out c: f32[2,8,16,16," out                                        \
+  "]) { par i0 < 2 { par i1 < 8 { par i2 < 16 { par i3 < 16 { par i4 < " out                                                            \
+  " { var v0: f32 = 0:f32 red i5 < sub(min(sub(9, i1), 3), max(sub(1, i1), 0)) { red i6 < sub(min(sub(17, i2), 3), max(sub(1, i2), 0))" \
+  " { red i7 < 3 { red i8 < " in                                                                                                        \
+  " { %0 = sub(add(i3, i7), 1) if and(le(0, %0), lt(%0, 16)) { %1 = add(i5, max(sub(1, i1), 0)) %2 = add(i6, max(sub(1, i2), 0)) "      \
+  "v0 = add(v0, mul(a[i0,sub(add(i1, %1), 1),sub(add(i2, %2), 1),%0,i8], b[" place "])) } } } } } c[i0,i1,i2,i3,i4] = v0 } } } } } }"
+#define VOLUME(in, out) VOLUME_OF(in, out, in "," out, "%1,%2,i7,i8,i4")
+#define VOLUME_TURNED(in, out) VOLUME_OF(in, out, out "," in, "sub(2, %1),sub(2, %2),sub(2, i7),i4,i8")
 /* two phases of the gradient of an input, of stride 2 along its columns */
 #define PHASES                                                                                                                            \
   "kernel k(in a: f32[2,15,32], in b: f32[3,32,32], out c: f32[2,28,32]) { par i0 < 2 { par i1 < 14 { par i2 < 32 { var v0: f32 = 0:f32 " \
@@ -243,6 +253,10 @@ static const struct choice_case cases[] = {
    "split w 7 -> wo wi; split m 32 -> mo mi; order mo ba bb wo wi mi; sink wi mi under ka t kc in register; fetch b at kc ahead 32"},
   {"wide tiles where that leaves no rest", TESTED("2", "73", "32", "80", ""), "znver4", "split w 3 -> wo wi; split m 80 -> mo mi"},
   {"an open number of images", TESTED("n0", "14", "16", "32", " sizes 1"), "x86-64-v4", "run ba bb tasks; run wi t unroll; run mi lanes"},
+  {"a convolution of volumes", VOLUME("16", "32"), "x86-64-v4",
+   "order ba bb bc mo wo wi mi; cut wo at 1 -> wp0 wp1; sink wi mi under ka kb t kd in register; run ba bb bc tasks"},
+  {"the gradient of its input", VOLUME_TURNED("32", "16"), "x86-64-v3",
+   "order mo bbo ba bbi bc wo wi mi; stage b at bbo by .0 .1 .2 kd mi -> mp0 mp1 mp2 kdp mp"},
   {"a convolution with 16 registers", TESTED("2", "12", "16", "32", ""), "x86-64-v3", "split w 6 -> wo wi; split m 16 -> mo mi"},
   {"a convolution without multiply-add", TESTED("2", "12", "16", "32", ""), "x86-64", "; split w "},
   {"a padded image, 16 registers", PADDED("2", "16", "64", "64", "18", "1152", "192"), "x86-64-v3",
