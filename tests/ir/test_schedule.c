@@ -119,7 +119,7 @@ static void mistakes_are_told(void **state) {
     "stage b at m by .k -> x",
     "stage b at m by .100 -> x",
     "order .0 m",
-    "order a b c d e f g h i",
+    "order a b c d e f g h i j l m n o p q r s",
   };
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     struct arena arena;
