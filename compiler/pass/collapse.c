@@ -1,9 +1,10 @@
-/* collapse.c: the pass `collapse`: loops of kernels that walk through the same memory become one (ir/schedule/collapse.h), so that what
- * decides how kernels lie and run sees products as products. Fusing is over then: it needs a loop for each dimension of a value. */
+/* collapse.c: the pass `collapse`: loops of kernels over channels of groups become two (ir/schedule/unfold.h), those that walk through the
+ * same memory one (ir/schedule/collapse.h), so that what decides how kernels lie and run sees products as products. Fusing is over then: it needs a loop for each dimension of a value. */
 #include "ir/schedule/collapse.h"
 
 #include "compiler/edit/part_walk.h"
 #include "compiler/pass/pass.h"
+#include "ir/schedule/unfold.h"
 
 /* A variable keeps its shape, whatever the kernel makes of it. */
 static void keep_shapes(struct flow *f, struct flow_node *n) {
@@ -23,7 +24,7 @@ static status collapse_flow(struct build *b, const struct part_ref *part, struct
   (void)part, (void)self;
   for (flow_id id = 1; id < f->nodes.count; id++) {
     struct flow_node *n = f->nodes.items[id];
-    struct kernel *made = n && n->op == FLOW_KERNEL ? kernel_collapse(n->kernel, &b->arena) : NULL;
+    struct kernel *made = n && n->op == FLOW_KERNEL ? kernel_collapse(kernel_unfold(n->kernel, &b->arena), &b->arena) : NULL;
     if (!made || made == n->kernel)
       continue;
     keep_shapes(f, n);

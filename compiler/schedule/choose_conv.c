@@ -35,6 +35,7 @@ struct form {
 };
 
 #define SUMS_MAX 16
+#define LANES_MIN 4
 #define ROWS_MAX 16
 #define VECTORS_MAX 5
 #define REST_COST 1.02
@@ -86,6 +87,8 @@ static bool find_sizes(struct conv *v) {
   v->wide = c->axes[v->columns].extent;
   v->width = c->axes[c->lanes].extent;
   v->lanes = v->n->machine->vector_bytes / (int64_t)dtype_size(c->dtype);
+  while (v->lanes > LANES_MIN && v->width < v->lanes) /* few channels, as those of a group: by a part of a vector */
+    v->lanes /= 2;
   return v->wide > 0 && v->width > 0 && (c->test || v->width >= v->lanes) && (v->taps < 0 || c->axes[v->taps].extent > 0);
 }
 static bool is_conv(struct conv *v) {
@@ -135,21 +138,47 @@ static const char *filter_text(const struct conv *v) { return v->n->k->buffers.i
 static const char *fetch_text(const struct conv *v) {
   return arena_printf(v->n->arena, "; fetch %s at %s ahead %d", filter_text(v), v->words.of[v->c->axis_count - 1], FETCH_AHEAD);
 }
-/* The par axes that a tile does not have; of one that tasks have parts of, what is inside of a part. */
+/* Whether the axis is over groups of channels, each with its own part of the filter. (Rows whose taps are cut move the filter, too, but not
+ * by a constant.) */
+static bool is_group(const struct conv *v, int axis) {
+  const struct contraction_axis *a = &v->c->axes[axis];
+  return axis != v->c->lanes && a->role == ROLE_BATCH && a->stride[1] != STRIDE_OPEN && a->stride[1] != 0;
+}
+static bool has_groups(const struct conv *v) {
+  bool has = false;
+  for (int i = 0; i < v->c->par_count; i++)
+    has = has || is_group(v, i);
+  return has;
+}
+/* The par axes that a tile does not have; of one that tasks have parts of, what is inside of a part. Where the filter is copied groups are
+ * outside of all that. */
 static const char *around_text(const struct conv *v, const struct form *f) {
   const char *text = "";
   for (int i = 0; i < v->c->par_count; i++)
-    if (i != v->columns && i != v->c->lanes)
+    if (i != v->columns && i != v->c->lanes && !(f->is_staged && is_group(v, i)))
       text = arena_printf(v->n->arena, "%s %s%s", text, v->words.of[i], i == f->parted ? "i" : "");
   return text;
 }
-/* The loops whose turns are tasks: where the filter is copied, its vectors and the part of an axis. */
-static const char *tasks_text(const struct conv *v, const struct form *f, const char *around) {
+/* The loops whose turns are tasks: where the filter is copied, its vectors, groups, and the part of an axis; *last of them. */
+static const char *copy_tasks_text(const struct conv *v, const struct form *f, const char **last) {
   struct arena *a = v->n->arena;
-  const char *m = v->words.of[v->c->lanes];
+  *last = arena_printf(a, "%so", v->words.of[v->c->lanes]);
+  const char *text = arena_printf(a, " %s", *last);
+  for (int i = 0; i < v->c->par_count; i++)
+    if (is_group(v, i)) {
+      *last = v->words.of[i];
+      text = arena_printf(a, "%s %s", text, *last);
+    }
+  if (f->parted < 0)
+    return text;
+  *last = arena_printf(a, "%so", v->words.of[f->parted]);
+  return arena_printf(a, "%s %s", text, *last);
+}
+static const char *tasks_text(const struct conv *v, const struct form *f, const char *around) {
+  const char *last;
   if (f->is_staged)
-    return f->parted < 0 ? arena_printf(a, " %so", m) : arena_printf(a, " %so %so", m, v->words.of[f->parted]);
-  return is_far(v) || !*around ? arena_printf(a, " %so%s", m, around) : around;
+    return copy_tasks_text(v, f, &last);
+  return is_far(v) || !*around ? arena_printf(v->n->arena, " %so%s", v->words.of[v->c->lanes], around) : around;
 }
 /* Where a place of the image decides which taps there are, all of the filter's are copied as they lie, else those of the loops. */
 static bool copies_all(const struct conv *v) { return v->c->test || v->c->is_ragged; }
@@ -164,8 +193,9 @@ static const char *stage_text(const struct conv *v, const struct form *f) {
     taps = copies_all(v) ? arena_printf(a, "%s .%d", taps, i) : arena_printf(a, "%s %s", taps, v->words.of[v->c->par_count + i]);
     loops = arena_printf(a, "%s %sp%d", loops, m, i);
   }
-  const char *text = arena_printf(a, "; stage %s at %so by%s %s %si ->%s %sp %sp", filter_text(v),
-                                  f->parted < 0 ? m : v->words.of[f->parted], taps, k, m, loops, k, m);
+  const char *at;
+  copy_tasks_text(v, f, &at);
+  const char *text = arena_printf(a, "; stage %s at %s by%s %s %si ->%s %sp %sp", filter_text(v), at, taps, k, m, loops, k, m);
   if (!has_squares(v))
     return text;
   text = arena_printf(a, "%s; split %sp %d -> %sq %sr; split %sp %d -> %sq %sr", text, k, (int)v->lanes, k, k, m, (int)v->lanes, m, m);
@@ -265,7 +295,7 @@ static void propose_staged(const struct conv *v, int64_t vectors, struct candida
   wanted = wanted < (int64_t)(pixels / PART_PIXELS) ? wanted : (int64_t)(pixels / PART_PIXELS);
   for (int i = 0; i < v->c->par_count && wanted > 1; i++) {
     int64_t extent = v->c->axes[i].extent, parts = extent < wanted ? extent : wanted;
-    if (i == v->columns || i == v->c->lanes || parts < 2 || (double)parts <= f.parts)
+    if (i == v->columns || i == v->c->lanes || is_group(v, i) || parts < 2 || (double)parts <= f.parts)
       continue;
     f.parted = i;
     f.part = divide_up(extent, parts);
@@ -283,7 +313,8 @@ static double own_cycles(const struct conv *v) {
                                     .bytes = (double)dtype_size(v->c->dtype),
                                     .stride = (double)(v->width * (int64_t)dtype_size(v->c->dtype))};
   double vectors = work.m * (double)divide_up(v->width, v->lanes), apart = v->is_along ? (double)v->lanes : 0;
-  return v->c->test ? conv_own_cycles(v->n->machine, vectors, v->terms, apart) : conv_packed_cycles(v->n->machine, &work, v->is_along);
+  return v->c->test || has_groups(v) ? conv_own_cycles(v->n->machine, vectors, v->terms, apart)
+                                     : conv_packed_cycles(v->n->machine, &work, v->is_along);
 }
 void propose_convs(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct conv v = {.n = n, .c = c};

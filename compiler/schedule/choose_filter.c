@@ -14,7 +14,8 @@
 struct filter {
   const struct nest *n;
   const struct contraction *c;
-  int rows, around;        /* axes: the image's channels (or a window's columns), and the par axis around, -1: none */
+  int rows, around;        /* axes: the image's channels (or a window's columns), and the par axis around, -1: none; */
+  int high_axis;           /* that of the image's rows, in front of its columns' */
   int64_t extent, width;   /* of the rows and of the columns */
   int64_t others, windows; /* turns of the par axes but for rows and columns; of the axis around */
   int64_t images, high, wide;
@@ -24,13 +25,15 @@ struct filter {
   struct axis_words words;
 };
 
-#define SUMS_MIN 9          /* below, sums wait for themselves */
+#define SUMS_MIN 8 /* below, sums wait for themselves */
+#define LANES_MIN 4
 #define ROWS_MAX 16         /* of a tile: each is one load a term */
 #define TASKS_USUAL 6       /* so that some threads have about as much each */
 #define GROUP_MIN 16        /* rows of a task: else the result's gradient is read again too often */
 #define BLOCK_PIXELS_MIN 64 /* of fewer the sums come and go too often; */
 #define FEW_PIXELS_MIN 48   /* those of few registers */
 #define IMAGES_USUAL 32     /* where their number is open */
+#define GROUPS_COST 4       /* the target packs no groups: of eight channels 28M cycles, where as many terms of one group take 4M */
 
 /* ---- which nests ---- */
 
@@ -46,19 +49,19 @@ static bool is_plain(const struct contraction *c) {
       return false;
   return c->dtype == DTYPE_FLOAT && is_bare_store(c);
 }
-/* par: [window rows, columns ..] rows, columns; red: images, image rows, image columns. */
+/* par: [window rows, columns ..] rows, columns; red: images (of volumes also their depth), image rows, image columns. */
 static bool is_filter(const struct filter *f) {
   const struct contraction *c = f->c;
-  int par = c->par_count;
-  if (par < 2 || c->axis_count != par + 3 || c->lanes != par - 1 || c->axes[par - 1].role != ROLE_N || !is_plain(c))
+  int par = c->par_count, red = c->axis_count - par;
+  if (par < 2 || red < 3 || red > 4 || c->lanes != par - 1 || c->axes[par - 1].role != ROLE_N || !is_plain(c))
     return false;
   for (int i = 0; i < c->axis_count; i++)
     if ((i < par ? c->axes[i].extent : c->axes[i].most) < 1 && i != par)
       return false;
-  for (int i = 0; i < par - 1; i++) /* where sums are ragged, a tap moves the result's gradient too */
-    if (c->axes[i].role != ROLE_M && (i == par - 2 || c->axes[i].role != ROLE_BATCH || !c->is_ragged))
+  for (int i = 0; i < par - 1; i++) /* groups; where sums are ragged, a tap moves the result's gradient, too */
+    if (c->axes[i].role != ROLE_M && (i == par - 2 || c->axes[i].role != ROLE_BATCH))
       return false;
-  return c->axes[par + 1].role == ROLE_WINDOW && c->axes[par + 2].role == ROLE_WINDOW && c->axes[par - 1].stride[1] == 1 &&
+  return c->axes[par + red - 2].role == ROLE_WINDOW && c->axes[par + red - 1].role == ROLE_WINDOW && c->axes[par - 1].stride[1] == 1 &&
          c->axes[par - 2].stride[0] == 1 && c->axes[par - 2].stride[FACTOR_RESULT] != STRIDE_OPEN;
 }
 static void find_extents(struct filter *f) {
@@ -72,12 +75,17 @@ static void find_extents(struct filter *f) {
   f->others = 1;
   for (int i = 0; i < f->rows; i++)
     f->others *= a[i].extent;
+  f->high_axis = f->c->axis_count - 2;
   f->images = a[par].extent < 0 ? IMAGES_USUAL : a[par].extent;
-  f->high = a[par + 1].most;
-  f->wide = a[par + 2].most;
+  for (int i = par + 1; i < f->high_axis; i++)
+    f->images *= a[i].most;
+  f->high = a[f->high_axis].most;
+  f->wide = a[f->high_axis + 1].most;
   f->is_open = f->c->is_ragged || a[par].extent < 1;
   f->pixels = (double)(f->images * f->high * f->wide);
   f->lanes = f->n->machine->vector_bytes / (uint32_t)dtype_size(f->c->dtype);
+  while (f->lanes > LANES_MIN && f->width < f->lanes) /* few channels, as those of a group: by a part of a vector */
+    f->lanes /= 2;
 }
 
 /* Registers that wait; the others hold a term's vectors. */
@@ -109,7 +117,7 @@ static int64_t tile_rows(const struct filter *f, int64_t vectors) {
 /* Rows of a task, whole tiles unless they may leave a rest; around: tasks that there are beside. 0: there is but one task. */
 static int64_t group_rows(const struct filter *f, int64_t around, int64_t tile) {
   int64_t found = 0;
-  for (int64_t groups = 1; f->extent / groups >= GROUP_MIN; groups++)
+  for (int64_t groups = 1; groups == 1 || f->extent / groups >= GROUP_MIN; groups++)
     if (f->extent % (groups * (has_rests(f) ? 1 : tile)) == 0) {
       found = groups * around > 1 ? f->extent / groups : 0;
       if (groups * around >= TASKS_USUAL)
@@ -143,19 +151,20 @@ static const char *blocks_text(const struct filter *f, const struct blocks *b) {
   struct arena *a = f->n->arena;
   const char *tasks = axis_words_list(&f->words, 0, b->is_around ? f->around : f->rows);
   const char *inner = b->is_around ? arena_printf(a, "%s ", f->words.of[f->around]) : "", *first = f->is_open ? "" : " first";
+  const char *images = axis_words_list(&f->words, f->c->par_count, f->high_axis);
   if (!has_rests(f)) /* all rows of a tile alike: they need no order of their own */
     return arena_printf(a,
                         "%s; fma; split k %lld -> kg kk; split kk %lld -> ko ki; split m %lld -> mo mi; order%s kg mo ko ki mi; "
-                        "split h %lld -> ho hi; sink ko ki mi under n ho in result%s; sink ki mi under hi w in register; "
+                        "split h %lld -> ho hi; sink ko ki mi under%s ho in result%s; sink ki mi under hi w in register; "
                         "run%s kg mo tasks; run ki unroll; run mi lanes",
                         axis_words_begin(&f->words), (long long)b->group, (long long)b->tile, (long long)b->columns, tasks,
-                        (long long)b->block, first, tasks);
+                        (long long)b->block, images, first, tasks);
   return arena_printf(a,
                       "%s; fma; split k %lld -> kg kk; split m %lld -> mo mi; order%s kg mo %skk mi; split h %lld -> ho hi; "
-                      "sink %skk mi under n ho in result%s; split kk %lld -> ko ki%s; sink ki mi under hi w in register; "
+                      "sink %skk mi under%s ho in result%s; split kk %lld -> ko ki%s; sink ki mi under hi w in register; "
                       "run%s kg mo tasks; run ki unroll; run mi lanes",
                       axis_words_begin(&f->words), (long long)b->group, (long long)b->columns, tasks, inner, (long long)b->block, inner,
-                      first, (long long)b->tile, tails_text(f, b), tasks);
+                      images, first, (long long)b->tile, tails_text(f, b), tasks);
 }
 /* Of all rows of a task by one strip of columns; from: as filter_tile_cycles has it. */
 static double group_cycles(const struct filter *f, const struct blocks *b, const struct filter_stream *from) {
@@ -191,44 +200,64 @@ static void propose_blocks(const struct filter *f, int64_t vectors, int level, s
 
 /* ---- transposed, windows ---- */
 
+static const char *sums_list(const struct filter *f) { return axis_words_list(&f->words, f->c->par_count, f->c->axis_count); }
+
 static void propose_transposed(const struct filter *f, struct candidates *out) {
   const int64_t vectors = 3, rows = 8, strip = vectors * f->lanes;
   if (f->width != f->lanes || f->width % rows || f->extent % strip)
     return;
   const char *around = axis_words_list(&f->words, 0, f->rows);
   const char *steps = arena_printf(f->n->arena,
-                                   "%s; fma; split k %lld -> ko ki; split m %lld -> mo mi; order%s ko mo mi ki; sink mi ki under n h w in "
+                                   "%s; fma; split k %lld -> ko ki; split m %lld -> mo mi; order%s ko mo mi ki; sink mi ki under%s in "
                                    "register; run%s ko mo tasks; run mi unroll; run ki lanes",
-                                   axis_words_begin(&f->words), (long long)strip, (long long)rows, around, around);
+                                   axis_words_begin(&f->words), (long long)strip, (long long)rows, around, sums_list(f), around);
   struct filter_stream from = stream_of(f);
   double tiles = (double)(f->others * (f->extent / strip) * (f->width / rows));
   propose(out, steps, tiles * filter_tile_cycles(f->n->machine, rows, vectors, f->pixels, &from));
 }
 
-/* All rows, and twice with two vectors of columns: two rows of the window. */
+/* All rows, and as many turns of the axis around as registers have sums for: of a window several rows, or columns. */
 static void propose_windows(const struct filter *f, struct candidates *out) {
   int64_t vectors = divide_up(f->width, f->lanes), sums = f->extent * vectors;
-  bool two = vectors > 1 && f->around >= 0 && f->windows > 1 && 2 * sums <= sums_max(f);
-  if (f->width % f->lanes || f->extent > ROWS_MAX || sums * (two ? 2 : 1) > sums_max(f) || sums * (two ? 2 : 1) < SUMS_MIN)
+  if (f->width % f->lanes || f->extent > ROWS_MAX || sums > sums_max(f))
     return;
-  const char *split = "", *tile = "k", *around = axis_words_list(&f->words, 0, f->rows), *word = two ? f->words.of[f->around] : "";
-  if (two) {
-    split = arena_printf(f->n->arena, "; split %s 2 -> %so %si%s", word, word, word, f->windows % 2 ? " tail cut 1" : "");
+  int64_t fit = sums_max(f) / sums, turns = f->around < 0 ? 1 : fit < f->windows ? fit : f->windows;
+  while (f->around > 0 && f->windows % turns) /* one loop of tasks, inside of another */
+    turns--;
+  int64_t rest = f->windows % turns;
+  if (sums * turns < SUMS_MIN)
+    return;
+  const char *split = "", *tile = "k", *around = axis_words_list(&f->words, 0, f->rows), *word = turns > 1 ? f->words.of[f->around] : "";
+  if (turns > 1) {
+    const char *tail = rest ? arena_printf(f->n->arena, " tail cut %lld", (long long)rest) : "";
+    split = arena_printf(f->n->arena, "; split %s %lld -> %so %si%s", word, (long long)turns, word, word, tail);
     around = arena_printf(f->n->arena, "%s %so", axis_words_list(&f->words, 0, f->around), word);
     tile = arena_printf(f->n->arena, "%si k", word);
   }
-  const char *steps = arena_printf(f->n->arena, "%s; fma%s; sink %s m under n h w in register; run%s tasks; run %s unroll; run m lanes",
-                                   axis_words_begin(&f->words), split, tile, around, tile);
-  double tiles = (double)f->others / (two ? 2 : 1);
-  propose(out, steps, tiles * filter_tile_cycles(f->n->machine, f->extent * (two ? 2 : 1), vectors, f->pixels, NULL));
+  const char *steps = arena_printf(f->n->arena, "%s; fma%s; sink %s m under%s in register; run%s tasks; run %s unroll; run m lanes",
+                                   axis_words_begin(&f->words), split, tile, sums_list(f), around, tile);
+  const struct machine *machine = f->n->machine;
+  double tiles = (double)f->others / (double)f->windows;
+  double cycles = (double)(f->windows / turns) * filter_tile_cycles(machine, f->extent * turns, vectors, f->pixels, NULL);
+  cycles += rest ? filter_tile_cycles(machine, f->extent * rest, vectors, f->pixels, NULL) : 0;
+  propose(out, steps, tiles * cycles);
 }
 
+static bool has_groups(const struct filter *f) {
+  const struct contraction_axis *a = f->c->axes;
+  bool has = false;
+  for (int i = 0; i < f->rows; i++)
+    has =
+      has || (a[i].role == ROLE_BATCH && a[i].stride[0] > 0 && a[i].stride[1] > 0); /* taps of a ragged sum move a factor by no constant */
+  return has;
+}
 /* As the target does by itself. */
 static double own_cycles(const struct filter *f) {
   const struct filter_work work = {
     .taps = (double)f->others, .rows = (double)f->extent, .columns = (double)f->width, .terms = f->pixels, .lanes = (double)f->lanes};
   double bytes = (double)(f->images * f->high * row_bytes(f, f->extent, f->width));
-  return f->c->is_ragged ? filter_along_cycles(f->n->machine, &work, bytes) : filter_own_cycles(f->n->machine, &work);
+  double cycles = f->c->is_ragged ? filter_along_cycles(f->n->machine, &work, bytes) : filter_own_cycles(f->n->machine, &work);
+  return has_groups(f) ? cycles * GROUPS_COST : cycles;
 }
 void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct filter f = {.n = n, .c = c};
@@ -237,7 +266,7 @@ void propose_filters(const struct nest *n, const struct contraction *c, struct c
     return;
   find_extents(&f);
   const int par = c->par_count;
-  const struct axis_name names[] = {{f.rows, "k"}, {par - 1, "m"}, {par, "n"}, {par + 1, "h"}, {par + 2, "w"}};
+  const struct axis_name names[] = {{f.rows, "k"}, {par - 1, "m"}, {par, "n"}, {f.high_axis, "h"}, {f.high_axis + 1, "w"}};
   f.words = axis_words_of(n, c, NULL, names, 5);
   out->items.items[0].cycles = own_cycles(&f);
   for (int64_t vectors = 1; vectors <= 4; vectors++) {

@@ -103,7 +103,7 @@ static bool all_of_kind(struct stmt *const *chain, int count, enum loop_kind loo
 
 /* ---- order ---- */
 
-static void swap_heads(struct stmt *a, struct stmt *b) {
+void loops_swap(struct stmt *a, struct stmt *b) {
   struct stmt x = *a, y = *b;
   *a = y;
   *b = x;
@@ -121,7 +121,7 @@ static status order_chain(struct kernel *k, const struct step *s, struct stmt **
       continue;
     for (int j = i; j < count; j++)
       if (loop_is(k, chain[j], s->on[next]) && j != i)
-        swap_heads(chain[i], chain[j]);
+        loops_swap(chain[i], chain[j]);
     next++;
   }
   return extents_stand(k, chain, count) ? OK : REFUSED("the extent of a loop hangs on one that would be inside of it");

@@ -44,6 +44,8 @@ void kernel_append(const struct kernel *k, struct kernel *to, struct stmt **tail
 /* What a kernel has beside its arena. */
 void kernel_free(struct kernel *k);
 
+/* Of two loops in one perfect nest, each takes the other's place. */
+void loops_swap(struct stmt *a, struct stmt *b);
 /* `pieces`, at least one, stand where the loop stood; its statement becomes the first of them. */
 void replace_loop(struct stmt *loop, struct stmt *pieces);
 

@@ -86,6 +86,15 @@ struct choice_case {
   "]) { par i0 < " images " { par i1 < 6 { par i2 < " side " { par i3 < " out " { var v0: f32 = 0:f32 red i4 < sub(min(sub(7, i1), 3), " \
   "max(sub(1, i1), 0)) { red i5 < " in " { %0 = add(i4, max(sub(1, i1), 0)) v0 = add(v0, mul(a[i0,sub(add(i1, %0), 1),i2,i5], "          \
   "b[%0,i5,i3])) } } c[i0,i1,i2,i3] = v0 } } } } }"
+/* 3 x 3 in a padded image, eight groups of eight channels; the gradient of the input; that of the filter */
+#define GROUPED(row, column, filter)                                                                                            \
+  "kernel k(in a: f32[8,34,34,8,8], in b: f32[3,3,8,8,8], out c: f32[8,32,32,8,8]) { par i0 < 8 { par i1 < 32 { par i2 < 32 { " \
+  "par i3 < 8 { par i4 < 8 { var v0: f32 = 0:f32 red i5 < 3 { red i6 < 3 { red i7 < 8 { v0 = add(v0, mul(a[i0," row "," column  \
+  ",i3,i7], b[i5,i6," filter "])) } } } c[i0,i1,i2,i3,i4] = v0 } } } } } }"
+#define GROUPED_FILTER                                                                                                               \
+  "kernel k(in a: f32[8,34,34,8,8], in b: f32[8,32,32,8,8], out c: f32[3,3,8,8,8]) { par i0 < 8 { par i1 < 3 { par i2 < 3 { par i3 " \
+  "< 8 { par i4 < 8 { var v0: f32 = 0:f32 red i5 < 8 { red i6 < 32 { red i7 < 32 { v0 = add(v0, mul(a[i5,add(i6, i1),add(i7, "       \
+  "i2),i0,i3], b[i5,i6,i7,i0,i4])) } } } c[i1,i2,i3,i0,i4] = v0 } } } } } }"
 /* 3 x 3 x 3, its columns under a test; along: the filter is that of a gradient of an input */
 #define VOLUME_OF(in, out, filter, place)                                                                                               \
   "kernel k(in a: f32[2,8,16,16," in "], in b: f32[3,3,3," filter "], out c: f32[2,8,16,16," out                                        \
@@ -96,6 +105,10 @@ struct choice_case {
   "v0 = add(v0, mul(a[i0,sub(add(i1, %1), 1),sub(add(i2, %2), 1),%0,i8], b[" place "])) } } } } } c[i0,i1,i2,i3,i4] = v0 } } } } } }"
 #define VOLUME(in, out) VOLUME_OF(in, out, in "," out, "%1,%2,i7,i8,i4")
 #define VOLUME_TURNED(in, out) VOLUME_OF(in, out, out "," in, "sub(2, %1),sub(2, %2),sub(2, i7),i4,i8")
+#define VOLUME_FILTER                                                                                                                 \
+  "kernel k(in a: f32[2,18,34,102], in b: f32[2,16,32,32,16], out c: f32[3,3,9,16]) { par i0 < 3 { par i1 < 3 { par i2 < 9 { par i3 " \
+  "< 16 { var v0: f32 = 0:f32 red i4 < 2 { red i5 < 16 { red i6 < 32 { red i7 < 32 { v0 = add(v0, mul(a[i4,add(i5, i0),add(i6, "      \
+  "i1),add(mul(i7, 3), i2)], b[i4,i5,i6,i7,i3])) } } } } c[i0,i1,i2,i3] = v0 } } } } }"
 /* two phases of the gradient of an input, of stride 2 along its columns */
 #define PHASES                                                                                                                            \
   "kernel k(in a: f32[2,15,32], in b: f32[3,32,32], out c: f32[2,28,32]) { par i0 < 2 { par i1 < 14 { par i2 < 32 { var v0: f32 = 0:f32 " \
@@ -253,10 +266,19 @@ static const struct choice_case cases[] = {
    "split w 7 -> wo wi; split m 32 -> mo mi; order mo ba bb wo wi mi; sink wi mi under ka t kc in register; fetch b at kc ahead 32"},
   {"wide tiles where that leaves no rest", TESTED("2", "73", "32", "80", ""), "znver4", "split w 3 -> wo wi; split m 80 -> mo mi"},
   {"an open number of images", TESTED("n0", "14", "16", "32", " sizes 1"), "x86-64-v4", "run ba bb tasks; run wi t unroll; run mi lanes"},
+  {"groups of few channels: by a part of a vector", GROUPED("add(i1, i5)", "add(i2, i6)", "i7,i3,i4"), "x86-64-v4",
+   "split w 16 -> wo wi; split m 8 -> mo mi; order ba bb bd mo wo wi mi; sink wi mi under ka kb kc in register; run ba bb bd tasks"},
+  {"of the gradient of their input each has a copy of its part of the filter",
+   GROUPED("sub(add(i1, 2), i5)", "sub(add(i2, 2), i6)", "i4,i3,i7"), "x86-64-v4",
+   "order mo bd bao bai bb wo wi mi; stage b at bao by ka kb kc mi -> mp0 mp1 kcp mp"},
+  {"of that of the filter a row of the window's taps are a tile", GROUPED_FILTER, "x86-64-v4",
+   "split bc 3 -> bco bci; sink bci k m under n h w in register; run ba bb bco tasks; run bci k unroll"},
+  {"or each by itself, by blocks of the image's rows", GROUPED_FILTER, "znver4", "sink ko ki mi under n ho in result"},
   {"a convolution of volumes", VOLUME("16", "32"), "x86-64-v4",
    "order ba bb bc mo wo wi mi; cut wo at 1 -> wp0 wp1; sink wi mi under ka kb t kd in register; run ba bb bc tasks"},
   {"the gradient of its input", VOLUME_TURNED("32", "16"), "x86-64-v3",
    "order mo bbo ba bbi bc wo wi mi; stage b at bbo by .0 .1 .2 kd mi -> mp0 mp1 mp2 kdp mp"},
+  {"and of its filter", VOLUME_FILTER, "x86-64-v4", "sink k m under n kb h w in register; run ba bb tasks"},
   {"a convolution with 16 registers", TESTED("2", "12", "16", "32", ""), "x86-64-v3", "split w 6 -> wo wi; split m 16 -> mo mi"},
   {"a convolution without multiply-add", TESTED("2", "12", "16", "32", ""), "x86-64", "; split w "},
   {"a padded image, 16 registers", PADDED("2", "16", "64", "64", "18", "1152", "192"), "x86-64-v3",

@@ -1,4 +1,4 @@
-/* Loops that become one: which do, which do not, and that the kernel stores the same bits. */
+/* Loops that become one (collapse), or two (unfold): which do, which do not, and that the kernel stores the same bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,14 +8,20 @@
 #include <string.h>
 
 #include "ir/schedule/collapse.h"
+#include "ir/schedule/unfold.h"
 
 #include <cmocka.h>
 
-struct collapse_case {
+struct rewrite_case {
   const char *name, *kernel, *expected; /* NULL: the kernel stays as it is */
 };
+struct rewrites {
+  const struct rewrite_case *cases;
+  size_t count;
+  struct kernel *(*rewrite)(struct kernel *k, struct arena *arena);
+};
 
-static const struct collapse_case cases[] = {
+static const struct rewrite_case collapsed[] = {
   {"a map over a shape is one over a vector",
    "kernel k(in a: f32[2,3,4], out b: f32[2,3,4]) { par i0 < 2 { par i1 < 3 { par i2 < 4 { b[i0,i1,i2] = mul(a[i0,i1,i2], 2:f32) } } } }",
    "kernel k(in a: f32[24], out b: f32[24]) { par i0 < 24 { b[i0] = mul(a[i0], 2:f32) } }"},
@@ -82,7 +88,56 @@ static const struct collapse_case cases[] = {
    "kernel k(in a: c64[2,3], out b: c64[2,3]) { par i0 < 2 { par i1 < 3 { b.re[i0,i1] = a.im[i0,i1] b.im[i0,i1] = a.re[i0,i1] } } }",
    "kernel k(in a: c64[6], out b: c64[6]) { par i0 < 6 { b.re[i0] = a.im[i0] b.im[i0] = a.re[i0] } }"},
 };
-#define CASES (sizeof cases / sizeof *cases)
+
+/* Four groups of eight channels, 3 taps, with a bias; the gradient of its input; that of its filter. */
+#define GROUPED(channel)                                                                                                                 \
+  "kernel k(in a: f32[2,7,32], in b: f32[3,8,32], in c: f32[32], out d: f32[2,5,32]) { par i0 < 2 { par i1 < 5 { par i2 < 32 { var v0: " \
+  "f32 = 0:f32 red i3 < 3 { red i4 < 8 { v0 = add(v0, mul(a[i0,add(i1, i3)," channel                                                     \
+  "], b[i3,i4,i2])) } } d[i0,i1,i2] = max(add(v0, c[i2]), 0:f32) } } } }"
+static const struct rewrite_case unfolded[] = {
+  {"groups are an axis of a convolution", GROUPED("add(i4, mul(floordiv(i2, 8), 8))"),
+   "kernel k(in a: f32[2,7,4,8], in b: f32[3,8,4,8], in c: f32[4,8], out d: f32[2,5,4,8]) { par i0 < 2 { par i1 < 5 { par i2 < 4 { par i3 "
+   "< 8 { var v0: f32 = 0:f32 red i4 < 3 { red i5 < 8 { v0 = add(v0, mul(a[i0,add(i1, i4),i2,i5], b[i4,i5,i2,i3])) } } d[i0,i1,i2,i3] = "
+   "max(add(v0, c[i2,i3]), 0:f32) } } } } }"},
+  {"of the gradient of its input, too",
+   "kernel k(in a: f32[2,7,32], in b: f32[3,8,32], out c: f32[2,5,32]) { par i0 < 2 { par i1 < 5 { par i2 < 32 { var v0: f32 = 0:f32 red i3 "
+   "< 3 { red i4 < 8 { %0 = add(i4, mul(floordiv(i2, 8), 8)) v0 = add(v0, mul(a[i0,sub(add(i1, 2), i3),%0], b[i3,floormod(i2, 8),%0])) } } "
+   "c[i0,i1,i2] = v0 } } } }",
+   "kernel k(in a: f32[2,7,4,8], in b: f32[3,8,4,8], out c: f32[2,5,4,8]) { par i0 < 2 { par i1 < 5 { par i2 < 4 { par i3 < 8 { var v0: f32 "
+   "= 0:f32 red i4 < 3 { red i5 < 8 { v0 = add(v0, mul(a[i0,sub(add(i1, 2), i4),i2,i5], b[i4,i3,i2,i5])) } } c[i0,i1,i2,i3] = v0 } } } } }"},
+  {"and, in front, of the gradient of its filter",
+   "kernel k(in a: f32[2,7,32], in b: f32[2,5,32], out c: f32[3,8,32]) { par i0 < 3 { par i1 < 8 { par i2 < 32 { var v0: f32 = 0:f32 red i3 "
+   "< 2 { red i4 < 5 { v0 = add(v0, mul(a[i3,add(i4, i0),add(i1, mul(floordiv(i2, 8), 8))], b[i3,i4,i2])) } } c[i0,i1,i2] = v0 } } } }",
+   "kernel k(in a: f32[2,7,4,8], in b: f32[2,5,4,8], out c: f32[3,8,4,8]) { par i0 < 4 { par i1 < 3 { par i2 < 8 { par i3 < 8 { var v0: f32 "
+   "= 0:f32 red i4 < 2 { red i5 < 5 { v0 = add(v0, mul(a[i4,add(i5, i1),i0,i2], b[i4,i5,i0,i3])) } } c[i1,i2,i0,i3] = v0 } } } } }"},
+  {"groups of other channels in than out",
+   "kernel k(in a: f32[5,12], in b: f32[6,8], out c: f32[5,8]) { par i0 < 5 { par i1 < 8 { var v0: f32 = 0:f32 red i2 < 6 { v0 = add(v0, "
+   "mul(a[i0,add(i2, mul(floordiv(i1, 4), 6))], b[i2,i1])) } c[i0,i1] = v0 } } }",
+   "kernel k(in a: f32[5,2,6], in b: f32[6,2,4], out c: f32[5,2,4]) { par i0 < 5 { par i1 < 2 { par i2 < 4 { var v0: f32 = 0:f32 red i3 < 6 "
+   "{ v0 = add(v0, mul(a[i0,i1,i3], b[i3,i1,i2])) } c[i0,i1,i2] = v0 } } } }"},
+  {"of several nests: phases of a gradient",
+   "kernel k(in a: f32[5,16], in b: f32[2,8,16], out c: f32[10,16]) { par i0 < 5 { par i1 < 16 { var v0: f32 = 0:f32 red i2 < 8 { v0 = "
+   "add(v0, mul(a[i0,add(i2, mul(floordiv(i1, 8), 8))], b[0,i2,i1])) } c[mul(i0, 2),i1] = v0 } } par i3 < 5 { par i4 < 16 { var v1: f32 = "
+   "0:f32 red i5 < 8 { v1 = add(v1, mul(a[i3,add(i5, mul(floordiv(i4, 8), 8))], b[1,i5,i4])) } c[add(mul(i3, 2), 1),i4] = v1 } } }",
+   "kernel k(in a: f32[5,2,8], in b: f32[2,8,2,8], out c: f32[10,2,8]) { par i0 < 5 { par i1 < 2 { par i2 < 8 { var v0: f32 = 0:f32 red i3 "
+   "< 8 { v0 = add(v0, mul(a[i0,i1,i3], b[0,i3,i1,i2])) } c[mul(i0, 2),i1,i2] = v0 } } } par i4 < 5 { par i5 < 2 { par i6 < 8 { var v1: f32 "
+   "= 0:f32 red i7 < 8 { v1 = add(v1, mul(a[i4,i5,i7], b[1,i7,i5,i6])) } c[add(mul(i4, 2), 1),i5,i6] = v1 } } } }"},
+  {"what another nest reads otherwise keeps its dimension",
+   "kernel k(in a: f32[5,16], in b: f32[8,16], out c: f32[5,16], out d: f32[80]) { par i0 < 5 { par i1 < 16 { var v0: f32 = 0:f32 red i2 < 8 "
+   "{ v0 = add(v0, mul(a[i0,add(i2, mul(floordiv(i1, 8), 8))], b[i2,i1])) } c[i0,i1] = v0 } } par i3 < 80 { d[i3] = a[floordiv(i3, "
+   "16),floormod(i3, 16)] } }",
+   "kernel k(in a: f32[5,16], in b: f32[8,2,8], out c: f32[5,2,8], out d: f32[80]) { par i0 < 5 { par i1 < 2 { par i2 < 8 { var v0: f32 = "
+   "0:f32 red i3 < 8 { v0 = add(v0, mul(a[i0,add(i3, mul(i1, 8))], b[i3,i1,i2])) } c[i0,i1,i2] = v0 } } } par i4 < 80 { d[i4] = "
+   "a[floordiv(i4, 16),floormod(i4, 16)] } }"},
+  {"two channels of a group are no vector", GROUPED("add(floormod(i4, 2), mul(floordiv(i2, 2), 2))"), NULL},
+  {"a channel for each of several is no group of them", GROUPED("floordiv(i2, 8)"), NULL},
+  {"a map is no convolution",
+   "kernel k(in a: f32[2,32], out b: f32[2,32]) { par i0 < 2 { par i1 < 32 { b[i0,i1] = a[i0,floordiv(add(i1, i0), 8)] } } }", NULL},
+};
+
+static const struct rewrites forms[] = {{collapsed, sizeof collapsed / sizeof *collapsed, kernel_collapse},
+                                        {unfolded, sizeof unfolded / sizeof *unfolded, kernel_unfold}};
+#define FORMS (sizeof forms / sizeof *forms)
 
 static struct kernel *parsed(const char *text, struct arena *arena) {
   struct kernel *k = NULL;
@@ -91,22 +146,25 @@ static struct kernel *parsed(const char *text, struct arena *arena) {
   return k;
 }
 
-static void loops_are_one_where_memory_is_walked_through_in_one_go(void **state) {
+static void check_form(const struct rewrites *form, const struct rewrite_case *is) {
+  struct arena arena;
+  arena_init(&arena);
+  struct kernel *k = parsed(is->kernel, &arena), *made = form->rewrite(k, &arena);
+  if (kernel_verify(made) != OK)
+    fail_msg("%s: %s", is->name, status_text());
+  char *got = kernel_print(made, &arena);
+  char *expected = is->expected ? kernel_print(parsed(is->expected, &arena), &arena) : got;
+  if (strcmp(got, expected) != 0 || (is->expected == NULL) != (made == k))
+    fail_msg("%s:\n%s", is->name, got);
+  if (form->rewrite(made, &arena) != made)
+    fail_msg("%s: a second time there is more", is->name);
+  arena_deinit(&arena);
+}
+static void loops_are_one_or_two_where_memory_says_so(void **state) {
   (void)state;
-  for (size_t i = 0; i < CASES; i++) {
-    struct arena arena;
-    arena_init(&arena);
-    struct kernel *k = parsed(cases[i].kernel, &arena), *made = kernel_collapse(k, &arena);
-    if (kernel_verify(made) != OK)
-      fail_msg("%s: %s", cases[i].name, status_text());
-    char *got = kernel_print(made, &arena);
-    char *expected = cases[i].expected ? kernel_print(parsed(cases[i].expected, &arena), &arena) : got;
-    if (strcmp(got, expected) != 0 || (cases[i].expected == NULL) != (made == k))
-      fail_msg("%s:\n%s", cases[i].name, got);
-    if (kernel_collapse(made, &arena) != made)
-      fail_msg("%s: a second time there is more", cases[i].name);
-    arena_deinit(&arena);
-  }
+  for (size_t f = 0; f < FORMS; f++)
+    for (size_t i = 0; i < forms[f].count; i++)
+      check_form(&forms[f], &forms[f].cases[i]);
 }
 
 /* ---- values ---- */
@@ -129,25 +187,28 @@ static void run(const struct kernel *k, void **buffers) {
   }
   assert_int_equal(kernel_eval(k, buffers, sizes), OK);
 }
+static void check_bits(const struct rewrites *form, const struct rewrite_case *is) {
+  struct arena arena;
+  void *before[8], *after[8];
+  arena_init(&arena);
+  struct kernel *k = parsed(is->kernel, &arena), *made = form->rewrite(k, &arena);
+  assert_int_equal(made->buffers.count, k->buffers.count);
+  run(k, before);
+  run(made, after);
+  for (uint32_t b = 0; b < k->buffers.count; b++) {
+    assert_int_equal(buffer_bytes(k, b), buffer_bytes(made, b));
+    if (memcmp(before[b], after[b], buffer_bytes(k, b)) != 0)
+      fail_msg("%s: buffer %s differs", is->name, k->buffers.items[b].name);
+    free(before[b]);
+    free(after[b]);
+  }
+  arena_deinit(&arena);
+}
 static void the_same_bits_are_stored(void **state) {
   (void)state;
-  for (size_t i = 0; i < CASES; i++) {
-    struct arena arena;
-    void *before[8], *after[8];
-    arena_init(&arena);
-    struct kernel *k = parsed(cases[i].kernel, &arena), *made = kernel_collapse(k, &arena);
-    assert_int_equal(made->buffers.count, k->buffers.count);
-    run(k, before);
-    run(made, after);
-    for (uint32_t b = 0; b < k->buffers.count; b++) {
-      assert_int_equal(buffer_bytes(k, b), buffer_bytes(made, b));
-      if (memcmp(before[b], after[b], buffer_bytes(k, b)) != 0)
-        fail_msg("%s: buffer %s differs", cases[i].name, k->buffers.items[b].name);
-      free(before[b]);
-      free(after[b]);
-    }
-    arena_deinit(&arena);
-  }
+  for (size_t f = 0; f < FORMS; f++)
+    for (size_t i = 0; i < forms[f].count; i++)
+      check_bits(&forms[f], &forms[f].cases[i]);
 }
 
 static void a_scheduled_kernel_stays(void **state) {
@@ -166,7 +227,7 @@ static void a_scheduled_kernel_stays(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(loops_are_one_where_memory_is_walked_through_in_one_go),
+    cmocka_unit_test(loops_are_one_or_two_where_memory_says_so),
     cmocka_unit_test(the_same_bits_are_stored),
     cmocka_unit_test(a_scheduled_kernel_stays),
   };
