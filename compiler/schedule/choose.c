@@ -15,6 +15,12 @@ static bool has_matrix(const struct contraction *c) {
   return false;
 }
 
+bool stores_sum(const struct contraction *c) {
+  const struct stmt *s = c->sum->next;
+  const struct expr *value = s && s->kind == STMT_STORE && !s->next ? expr_get(c->k, s->value) : NULL;
+  return value && value->op == SCALAR_LOCAL && (uint32_t)value->imm == c->local && c->k->buffers.items[s->buffer].mode == BUFFER_OUT &&
+         c->k->buffers.items[s->buffer].dtype == c->dtype;
+}
 /* By the class of the contraction. */
 static void propose_for_class(const struct nest *n, const struct contraction *c, struct candidates *out) {
   if (c->test) {

@@ -62,6 +62,8 @@ void nest_candidates(const struct nest *n, struct candidates *out);
 const char *candidate_text(const struct candidate *c, struct arena *arena);
 /* Whether steps apply to the nest's kernel. */
 bool nest_allows(const struct nest *n, const char *steps);
+/* Whether what is stored is the sum itself, in an output that it may wait in. */
+bool stores_sum(const struct contraction *c);
 /* Loops of a statement, itself among them. */
 int stmt_loops(const struct stmt *s);
 /* The one that the cost model would take, of those that the kernel's form allows. */

@@ -37,17 +37,11 @@ struct filter {
 
 /* ---- which nests ---- */
 
-static bool is_bare_store(const struct contraction *c) {
-  const struct stmt *s = c->sum->next;
-  const struct expr *value = s && s->kind == STMT_STORE && !s->next ? expr_get(c->k, s->value) : NULL;
-  return value && value->op == SCALAR_LOCAL && (uint32_t)value->imm == c->local && c->k->buffers.items[s->buffer].mode == BUFFER_OUT &&
-         c->k->buffers.items[s->buffer].dtype == c->dtype;
-}
 static bool is_plain(const struct contraction *c) {
   for (int i = 0; i < 2; i++)
     if (c->factor[i] != c->load[i] || c->guard[i] != NO_EXPR)
       return false;
-  return c->dtype == DTYPE_FLOAT && is_bare_store(c);
+  return c->dtype == DTYPE_FLOAT && stores_sum(c);
 }
 /* par: [window rows, columns ..] rows, columns; red: images (of volumes also their depth), image rows, image columns. */
 static bool is_filter(const struct filter *f) {

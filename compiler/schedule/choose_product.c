@@ -5,6 +5,7 @@
 
 #define FETCH_AHEAD 16 /* terms */
 #define ROWS_MAX 4096
+#define TASKS_MIN 4 /* of a product in blocks of terms */
 
 /* What is done with each axis. */
 struct product {
@@ -81,6 +82,40 @@ static const char *steps_text(const struct product *p, const struct tile *t, boo
                         words.of[p->c->axis_count - 1], FETCH_AHEAD);
   return arena_printf(a, "%s; run%s %so tasks; run %si unroll; run %si lanes", text, batch, n, m, n);
 }
+/* Rows of a task, whole tiles: as a block's leave room for, and few where strips alone are few tasks. */
+static int64_t task_rows(const struct product *p, const struct tile *t) {
+  int64_t rows = (int64_t)p->work.m, strips = divide_up((int64_t)p->work.width, (int64_t)p->work.lanes * t->vectors);
+  int64_t parts = divide_up(TASKS_MIN, strips), most = product_waiting_rows(p->n->machine, &p->work, t);
+  parts = divide_up(rows, parts) > most ? divide_up(rows, most) : parts;
+  return divide_up(divide_up(rows, parts), t->rows) * t->rows;
+}
+/* In blocks of terms: sums wait in the result. */
+static const char *waiting_text(const struct product *p, const struct tile *t, int64_t group, int64_t block) {
+  struct arena *a = p->n->arena;
+  const struct axis_name names[] = {{p->rows, "m"}, {p->columns, "n"}, {p->c->axis_count - 1, "k"}};
+  const struct axis_words words = axis_words_of(p->n, p->c, NULL, names, 3);
+  const char *m = words.of[p->rows], *n = words.of[p->columns], *k = words.of[p->c->axis_count - 1], *tails = "";
+  const char *batch = axis_words_others(&words, 0, p->c->par_count);
+  for (int i = 8; i && ((int64_t)p->work.m % group ? (int64_t)p->work.m % group : group) % t->rows; i /= 2)
+    tails = i < t->rows ? arena_printf(a, "%s %d", *tails ? tails : " tail cut", i) : tails;
+  const char *text = arena_printf(a,
+                                  "%s; fma; split %s %d -> %so %si; split %s %lld -> %sg %sr; order%s %so %sg %sr %si; split %s %lld -> "
+                                  "%sb %sk; sink %sr %si under %sb in result first",
+                                  axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, m, (long long)group, m, m, batch, n,
+                                  m, m, n, k, (long long)block, k, k, m, n, k);
+  text = arena_printf(a, "%s; split %sr %d -> %so %si%s; sink %si %si under %sk in register", text, m, t->rows, m, m, tails, m, n, k);
+  return arena_printf(a, "%s; run%s %so %sg tasks; run %si unroll; run %si lanes", text, batch, n, m, m, n);
+}
+static void propose_waiting(const struct product *p, const struct tile *t, struct candidates *out) {
+  bool fills = t->rows * t->vectors * 3 >= (int)p->n->machine->registers * 2; /* else it reads from L2 as fast as it computes */
+  bool may_wait =
+    fills && !p->open && p->work.is_transposed && p->c->axis_count == p->c->par_count + 1 && !p->n->k->body->next && stores_sum(p->c);
+  int64_t block = may_wait ? product_waiting_terms(p->n->machine, &p->work) : 0, group = block ? task_rows(p, t) : 0;
+  if (group < t->rows)
+    return;
+  double cycles = product_waiting_cycles(p->n->machine, &p->work, t, block);
+  vec_push(&out->items, (struct candidate){.steps = waiting_text(p, t, group, block), .cycles = cycles});
+}
 /* Rows from which on packing wins, where their number is open; 0: always. */
 static int64_t rows_limit(const struct product *p, const struct tile *t, bool fetch) {
   int64_t limit = 0;
@@ -118,6 +153,8 @@ void propose_products(const struct nest *n, const struct contraction *c, struct 
   double own = product_own_cycles(n->machine, &p.work), *known = &out->items.items[0].cycles;
   *known = *known < own ? own : *known; /* what is a convolution, too, has been asked for as one: the target packs for either */
   for (const struct tile *t = product_tiles(n->machine); t->rows; t++)
-    if (suits(&p, t))
+    if (suits(&p, t)) {
       propose(&p, t, product_is_far(n->machine, &p.work) && p.work.m >= 8, out);
+      propose_waiting(&p, t, out);
+    }
 }

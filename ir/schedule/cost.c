@@ -161,6 +161,23 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
   return w->batch * (strips * (row_blocks(machine, w->m, t) * tile + w->k * lines_of(machine, w, t->vectors * w->lanes) * line) + ends);
 }
 
+#define WAITING_TERMS 256
+#define WAITING_CYCLES 8 /* a vector of sums that comes from beyond L2, and goes */
+int64_t product_waiting_terms(const struct machine *machine, const struct product_work *w) {
+  double both = w->k * (w->m + w->width) * w->bytes;
+  return w->k < 2 * WAITING_TERMS || both <= (double)machine->bytes[LEVEL_L2] ? 0 : WAITING_TERMS;
+}
+int64_t product_waiting_rows(const struct machine *machine, const struct product_work *w, const struct tile *t) {
+  return (int64_t)((double)machine->bytes[LEVEL_L2] / 2 / WAITING_TERMS / w->bytes - t->vectors * w->lanes);
+}
+double product_waiting_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, int64_t block) {
+  double strips = divide_up(w->width, t->vectors * w->lanes), blocks = divide_up(w->k, (double)block);
+  bool is_far = w->m * w->width * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
+  double far = is_far ? blocks * w->m * divide_up(w->width, w->lanes) * WAITING_CYCLES : 0;
+  double tile = w->k * step_cycles(machine, t, STEP_SHARE) + blocks * ends_cycles(machine, t, true);
+  return w->batch * (strips * row_blocks(machine, w->m, t) * tile + far);
+}
+
 bool product_may_stream(const struct machine *machine, const struct product_work *w) {
   return product_is_far(machine, w) && (w->m <= rates_of(machine)->streamed_rows || product_is_paged(w));
 }

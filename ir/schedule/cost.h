@@ -89,6 +89,11 @@ bool product_may_stream(const struct machine *machine, const struct product_work
 double product_own_cycles(const struct machine *machine, const struct product_work *work);
 /* By tiles, both factors where they lie; fetch: the second is asked for ahead. */
 double product_tile_cycles(const struct machine *machine, const struct product_work *work, const struct tile *tile, bool fetch);
+/* The same in blocks of `block` terms, whose parts of both factors stay in L2 while the sums wait in the result. */
+double product_waiting_cycles(const struct machine *machine, const struct product_work *work, const struct tile *tile, int64_t block);
+/* Terms of such a block; 0: all data stay in L2 anyway. Rows of a task, beside a tile's columns, that leave room for a block. */
+int64_t product_waiting_terms(const struct machine *machine, const struct product_work *work);
+int64_t product_waiting_rows(const struct machine *machine, const struct product_work *work, const struct tile *tile);
 /* A far second factor read as it lies, a few of its rows at a time, while the sums of all columns wait in the first cache. */
 double product_stream_cycles(const struct machine *machine, const struct product_work *work, int64_t vectors);
 /* The second factor in panels: of so many vectors of columns all terms lie one behind the other. Tiles of so many rows, what is left is one
