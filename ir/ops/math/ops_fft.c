@@ -1,8 +1,9 @@
 /* ops_fft.c: discrete Fourier transforms over the last axes, complex and real.
  *
- * An axis of a length that is a power of two goes through Stockham's autosorting steps, one kernel each, parallel over all
- * butterflies; another that is short is summed directly, and others are a call into the runtime. The roots of unity come from a table.
- * Real transforms are complex ones of which half is kept, or made up from the symmetry. */
+ * An axis of a length that is a power of two goes through Stockham's autosorting steps of four ways (the last one of two, where the length
+ * is no power of four), one kernel each, parallel over all butterflies; another that is short is summed directly, and others are a call
+ * into the runtime. The roots of unity come from a table. Real transforms are complex ones of which half is kept, or made up from the
+ * symmetry. */
 #include <math.h>
 #include <string.h>
 
@@ -51,31 +52,88 @@ static status transform_directly(struct op_call *c, int axis, bool inverse, valu
   return kb_finish(&kb);
 }
 
-/* One of Stockham's steps: pairs at distance n/2; `width` elements have been sorted together so far. */
-static status butterfly(struct op_call *c, int axis, int64_t n, int64_t width, value_id roots, value_id *value) {
-  struct flow_value x = *op_value(c, *value);
-  int64_t groups = n / (2 * width);
+/* One of Stockham's steps along an axis of n elements, of which `width` have been sorted together so far: loops over all butterflies of
+ * `ways` elements, n / ways apart, which go behind each other. */
+struct butterfly {
   struct kb kb;
-  kb_begin(&kb, c, x.dtype);
-  uint32_t a = kb_in(&kb, *value), w = kb_in(&kb, roots), o = kb_out(&kb, x.dtype, x.rank, x.dims);
-  expr_id index[LIMIT_RANK];
+  uint32_t in, out, roots;
+  int axis, ways, loops;
+  int64_t n, width;
+  expr_id index[LIMIT_RANK], group, place;
+};
+
+static void butterfly_begin(struct op_call *c, value_id value, value_id roots, struct butterfly *b) {
+  struct flow_value x = *op_value(c, value);
+  struct kb *kb = &b->kb;
+  kb_begin(kb, c, x.dtype);
+  b->in = kb_in(kb, value);
+  b->roots = kb_in(kb, roots);
+  b->out = kb_out(kb, x.dtype, x.rank, x.dims);
+  b->loops = x.rank + 1;
   for (int i = 0; i < x.rank; i++)
-    if (i != axis)
-      index[i] = kb_for_dim(&kb, LOOP_PAR, x.dims[i]);
-  expr_id j = kb_for(&kb, LOOP_PAR, kb_int(&kb, groups)), k = kb_for(&kb, LOOP_PAR, kb_int(&kb, width)), m = kb_int(&kb, width);
-  index[axis] = kb_add(&kb, kb_mul(&kb, j, m), k);
-  struct accumulator low = acc_begin(&kb, kb_load(&kb, a, index));
-  index[axis] = kb_add(&kb, index[axis], kb_int(&kb, n / 2));
-  struct accumulator high = acc_begin(&kb, kb_load(&kb, a, index));
-  expr_id which = kb_mul(&kb, j, m);
-  struct element root = kb_load(&kb, w, &which);
-  index[axis] = kb_add(&kb, kb_mul(&kb, j, kb_int(&kb, 2 * width)), k);
-  kb_store(&kb, o, index, f_binary(&kb.f, SCALAR_ADD, acc_get(&kb, &low), acc_get(&kb, &high)));
-  index[axis] = kb_add(&kb, index[axis], m);
-  kb_store(&kb, o, index, mul(&kb, root, f_binary(&kb.f, SCALAR_SUB, acc_get(&kb, &low), acc_get(&kb, &high))));
-  kb_close(&kb, x.rank + 1);
-  *value = kb_value(&kb, o);
-  return kb_finish(&kb);
+    if (i != b->axis)
+      b->index[i] = kb_for_dim(kb, LOOP_PAR, x.dims[i]);
+  b->group = kb_for(kb, LOOP_PAR, kb_int(kb, b->n / (b->ways * b->width)));
+  b->place = kb_for(kb, LOOP_PAR, kb_int(kb, b->width));
+}
+static struct element butterfly_load(struct butterfly *b, int way) {
+  struct kb *kb = &b->kb;
+  expr_id at = kb_add(kb, kb_mul(kb, b->group, kb_int(kb, b->width)), b->place);
+  b->index[b->axis] = kb_add(kb, at, kb_int(kb, b->n / b->ways * way));
+  struct accumulator e = acc_begin(kb, kb_load(kb, b->in, b->index));
+  return acc_get(kb, &e);
+}
+/* Turned by `way` times the group's root. */
+static void butterfly_store(struct butterfly *b, int way, struct element e) {
+  struct kb *kb = &b->kb;
+  expr_id which = kb_mul(kb, b->group, kb_int(kb, b->width * way));
+  if (way)
+    e = mul(kb, kb_load(kb, b->roots, &which), e);
+  expr_id at = kb_add(kb, kb_mul(kb, b->group, kb_int(kb, b->ways * b->width)), b->place);
+  b->index[b->axis] = kb_add(kb, at, kb_int(kb, b->width * way));
+  kb_store(kb, b->out, b->index, e);
+}
+static status butterfly_end(struct butterfly *b, value_id *value) {
+  kb_close(&b->kb, b->loops);
+  *value = kb_value(&b->kb, b->out);
+  return kb_finish(&b->kb);
+}
+
+/* Two steps of two ways, one behind the other, as one: of four, with three roots where those have four. */
+static status butterfly_of_four(struct op_call *c, struct butterfly *b, bool inverse, value_id roots, value_id *value) {
+  struct element x[4];
+  struct formula *f = &b->kb.f;
+  b->ways = 4;
+  butterfly_begin(c, *value, roots, b);
+  for (int i = 0; i < 4; i++)
+    x[i] = butterfly_load(b, i);
+  struct element even = f_binary(f, SCALAR_ADD, x[0], x[2]), odd = f_binary(f, SCALAR_ADD, x[1], x[3]);
+  struct element first = f_binary(f, SCALAR_SUB, x[0], x[2]);
+  struct element left = inverse ? x[3] : x[1], right = inverse ? x[1] : x[3]; /* their difference times -i or i, a quarter's root */
+  struct element turned = {expr_binary(b->kb.k, SCALAR_SUB, left.im, right.im), expr_binary(b->kb.k, SCALAR_SUB, right.re, left.re)};
+  butterfly_store(b, 0, f_binary(f, SCALAR_ADD, even, odd));
+  butterfly_store(b, 1, f_binary(f, SCALAR_ADD, first, turned));
+  butterfly_store(b, 2, f_binary(f, SCALAR_SUB, even, odd));
+  butterfly_store(b, 3, f_binary(f, SCALAR_SUB, first, turned));
+  return butterfly_end(b, value);
+}
+static status butterfly_of_two(struct op_call *c, struct butterfly *b, value_id roots, value_id *value) {
+  b->ways = 2;
+  butterfly_begin(c, *value, roots, b);
+  struct element low = butterfly_load(b, 0), high = butterfly_load(b, 1);
+  butterfly_store(b, 0, f_binary(&b->kb.f, SCALAR_ADD, low, high));
+  butterfly_store(b, 1, f_binary(&b->kb.f, SCALAR_SUB, low, high));
+  return butterfly_end(b, value);
+}
+static status transform_by_steps(struct op_call *c, int axis, int64_t n, bool inverse, value_id *value) {
+  value_id roots;
+  TRY(roots_of_unity(c, op_value(c, *value)->dtype, op_value(c, *value)->dims[axis], inverse, &roots));
+  for (int64_t width = 1; width < n;) {
+    struct butterfly b = {.axis = axis, .n = n, .width = width};
+    TRY(4 * width <= n ? butterfly_of_four(c, &b, inverse, roots, value) : butterfly_of_two(c, &b, roots, value));
+    width *= b.ways;
+  }
+  return OK;
 }
 
 /* Divides by the length: the inverse's share for one axis. */
@@ -112,10 +170,7 @@ static status transform_axis(struct op_call *c, int axis, bool inverse, value_id
   struct flow_value x = *op_value(c, *value);
   int64_t n = op_dim_value(c, x.dims[axis]);
   if (n >= 4 && (n & (n - 1)) == 0) {
-    value_id roots;
-    TRY(roots_of_unity(c, x.dtype, x.dims[axis], inverse, &roots));
-    for (int64_t width = 1; width < n; width *= 2)
-      TRY(butterfly(c, axis, n, width, roots, value));
+    TRY(transform_by_steps(c, axis, n, inverse, value));
   } else if ((n >= 0 && n <= DIRECT_MAX) || x.data) {
     TRY(transform_directly(c, axis, inverse, value));
   } else {

@@ -61,6 +61,15 @@ expr_id conv_output_loop(struct kb *kb, const struct conv *v, int i, expr_id tap
 /* ops_conv_input.c */
 status conv_backprop_input(struct op_call *c, const struct conv *v, value_id filter, value_id gradient);
 
+/* conv_spread.c: depthwise convolutions of several results for each channel, as those of one over more channels. */
+bool conv_spreads(struct op_call *c, const struct conv *v);
+/* *v and the filter are those of more channels then, of which each has one result. */
+void conv_spread_filter(struct op_call *c, struct conv *v, value_id *filter);
+/* Each channel as often as it has results. `v` is the convolution as it was. */
+status conv_spread_input(struct op_call *c, const struct conv *v, value_id *input);
+/* The sums over the results of each channel: the gradient of what was spread. */
+status conv_gather_input(struct op_call *c, const struct conv *v, value_id *gradient);
+
 /* conv_depthwise.c: depthwise convolutions of few channels, with lanes along columns x channels. */
 bool conv_is_narrow(struct op_call *c, const struct conv *v);
 /* `input` with its padding; turned: the first tap meets the last place of its window. */

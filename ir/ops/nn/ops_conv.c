@@ -229,6 +229,10 @@ static status build_conv(struct op_call *c) {
       TRY(op_require_le(c, least, w.dims[i], "filter must not have zero elements"));
   }
   TRY(conv_begin(c, x.rank, x.dims, &w, &v));
+  if (conv_spreads(c, &v)) {
+    TRY(conv_spread_input(c, &v, &input));
+    conv_spread_filter(c, &v, &filter);
+  }
   return conv_forward(c, &v, input, filter);
 }
 status build_conv2d(struct op_call *c) { return build_conv(c); }
@@ -325,7 +329,15 @@ static status build_backprop_input(struct op_call *c) {
   TRY(check_filter_depth(c, w.rank, w.dims));
   TRY(conv_begin(c, g.rank, dims, &w, &v));
   TRY(check_gradient(c, &v, gradient));
-  return conv_backprop_input(c, &v, filter, gradient);
+  if (!conv_spreads(c, &v))
+    return conv_backprop_input(c, &v, filter, gradient);
+  struct conv spread = v;
+  conv_spread_filter(c, &spread, &filter);
+  TRY(conv_backprop_input(c, &spread, filter, gradient));
+  value_id result = c->out[0].value;
+  TRY(conv_gather_input(c, &v, &result));
+  op_set_output(c, 0, result);
+  return OK;
 }
 status build_conv2d_backprop_input(struct op_call *c) { return build_backprop_input(c); }
 status build_conv3d_backprop_input(struct op_call *c) { return build_backprop_input(c); }
@@ -395,7 +407,17 @@ static status build_backprop_filter(struct op_call *c) {
   TRY(check_filter_depth(c, w.rank, w.dims));
   TRY(conv_begin(c, x.rank, x.dims, &w, &v));
   TRY(check_gradient(c, &v, gradient));
-  return conv_backprop_filter(c, &v, input, gradient, filter);
+  if (!conv_spreads(c, &v))
+    return conv_backprop_filter(c, &v, input, gradient, filter);
+  TRY(conv_spread_input(c, &v, &input));
+  dim spread[LIMIT_RANK];
+  memcpy(spread, filter, sizeof spread);
+  spread[x.rank - 2] = v.in_channels = v.group_in = v.out_channels;
+  spread[x.rank - 1] = v.multiplier = v.group_out = op_dim(c, 1);
+  TRY(conv_backprop_filter(c, &v, input, gradient, spread));
+  struct flow_value result = *op_value(c, c->out[0].value);
+  op_set_output(c, 0, op_alias(c, c->out[0].value, result.dtype, x.rank, filter));
+  return OK;
 }
 status build_conv2d_backprop_filter(struct op_call *c) { return build_backprop_filter(c); }
 status build_conv3d_backprop_filter(struct op_call *c) { return build_backprop_filter(c); }
