@@ -139,8 +139,7 @@ static int window_loops(struct kb *kb, const struct pool *p, enum loop_kind loop
   return open;
 }
 
-/* How many elements of the window of an output are inside, as a float of dtype. */
-static expr_id window_count(struct kb *kb, const struct pool *p, const expr_id *out, enum dtype dtype) {
+expr_id pool_count(struct kb *kb, const struct pool *p, const expr_id *out, enum dtype dtype) {
   expr_id n = kb_int(kb, 1), zero = kb_int(kb, 0);
   for (int i = 0; i < p->rank; i++) {
     if (!p->slides[i])
@@ -200,7 +199,7 @@ status build_avg_pool(struct op_call *c) {
   int open = window_loops(&kb, &p, LOOP_RED, index, at, &inside);
   acc_add(&kb, &acc, f_select(&kb.f, real_element(inside), load_as(&kb, sum, a, at), f_const(&kb.f, 0)));
   kb_close(&kb, open);
-  struct element n = real_element(window_count(&kb, &p, index, sum));
+  struct element n = real_element(pool_count(&kb, &p, index, sum));
   store_as(&kb, o, index, f_binary(&kb.f, SCALAR_DIV, acc_get(&kb, &acc), n));
   kb_close(&kb, p.rank);
   op_set_output(c, 0, kb_value(&kb, o));
@@ -308,8 +307,7 @@ static void spread_in_windows(struct kb *kb, const struct pool *p, uint32_t a, u
   kb_close(kb, open + p->rank);
 }
 
-/* Whether each element of the input is known to lie in a window. */
-static bool windows_cover(struct op_call *c, const struct pool *p) {
+bool pool_covers(struct op_call *c, const struct pool *p) {
   for (int i = 0; i < p->rank; i++) {
     const struct window_axis *a = &p->axes[i];
     if (!p->slides[i])
@@ -327,7 +325,7 @@ static status give_to_winners(struct op_call *c, const struct pool *p, value_id 
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t a = kb_in(&kb, input), g = kb_in(&kb, gradient), o = kb_out(&kb, x.dtype, p->rank, p->in);
-  if (!p->disjoint || !windows_cover(c, p))
+  if (!p->disjoint || !pool_covers(c, p))
     fill_zero(&kb, p, o);
   if (p->disjoint)
     spread_in_windows(&kb, p, a, g, o);
@@ -371,43 +369,6 @@ status build_max_pool_grad_grad(struct op_call *c) {
   find_winner(&kb, &p, a, index, &w, position);
   kb_store(&kb, o, index, kb_load(&kb, g, position));
   kb_close(&kb, p.rank);
-  op_set_output(c, 0, kb_value(&kb, o));
-  return kb_finish_guarded(&kb);
-}
-
-/* orig_input_shape, grad: each input gathers its share of every window that covers it. */
-status build_avg_pool_grad(struct op_call *c) {
-  value_id shape, gradient;
-  struct pool p = {0};
-  dim dims[LIMIT_RANK];
-  TRY(op_input(c, 0, &shape));
-  TRY(op_input(c, 1, &gradient));
-  int rank = op_value(c, gradient)->rank;
-  TRY(op_sizes(c, shape, "orig_input_shape", rank, dims));
-  TRY(pool_begin(c, rank, dims, UINT32_MAX, &p));
-  TRY(pool_check(c, &p, gradient, true, "grad"));
-  struct kb kb;
-  enum dtype dtype = op_value(c, gradient)->dtype, sum = sum_dtype(dtype);
-  kb_begin(&kb, c, sum);
-  uint32_t g = kb_in(&kb, gradient), o = kb_out(&kb, dtype, rank, p.in);
-  expr_id index[LIMIT_RANK], at[LIMIT_RANK], exists = expr_int(kb.k, DTYPE_BOOL, 1);
-  kb_loops(&kb, LOOP_PAR, rank, p.in, index);
-  struct accumulator acc = acc_zero(&kb, sum);
-  int open = 0;
-  for (int i = 0; i < rank; i++) {
-    at[i] = index[i];
-    if (!p.slides[i])
-      continue;
-    expr_id here, k = kb_for_dim(&kb, LOOP_RED, p.axes[i].size);
-    at[i] = kb_clamp(&kb, window_source(&kb, &p.axes[i], index[i], k, &here), kb_dim(&kb, p.out[i]));
-    exists = kb_and(&kb, exists, here);
-    open++;
-  }
-  struct element share = f_binary(&kb.f, SCALAR_DIV, load_as(&kb, sum, g, at), real_element(window_count(&kb, &p, at, sum)));
-  acc_add(&kb, &acc, f_select(&kb.f, real_element(exists), share, f_const(&kb.f, 0)));
-  kb_close(&kb, open);
-  store_as(&kb, o, index, acc_get(&kb, &acc));
-  kb_close(&kb, rank);
   op_set_output(c, 0, kb_value(&kb, o));
   return kb_finish_guarded(&kb);
 }

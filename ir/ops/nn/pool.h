@@ -16,5 +16,9 @@ struct pool {
 status pool_begin(struct op_call *c, int rank, const dim *dims, uint32_t first_input, struct pool *p);
 /* v must have the shape of what is pooled, or of the result. INVALID_ARGUMENT naming `what`. */
 status pool_check(struct op_call *c, const struct pool *p, value_id v, bool output, const char *what);
+/* How many elements of the window of an output are inside, as a float of dtype. */
+expr_id pool_count(struct kb *kb, const struct pool *p, const expr_id *out, enum dtype dtype);
+/* Whether each element of the input is known to lie in a window. */
+bool pool_covers(struct op_call *c, const struct pool *p);
 
 #endif
