@@ -11,23 +11,24 @@
 /* ---- the spectrum of a window ---- */
 
 struct spectrum {
+  struct fourier fourier;
   int64_t window, size, stride; /* size: a power of two, at least the window */
   double *hann, *re, *im;       /* window; size each */
 };
 
-static void window_spectrum(const struct spectrum *s, const float *samples, int64_t apart, bool squared, float *out) {
+static void window_spectrum(struct spectrum *s, const float *samples, int64_t apart, bool squared, float *out) {
   for (int64_t i = 0; i < s->size; i++) {
     s->re[i] = i < s->window ? (double)samples[i * apart] * s->hann[i] : 0;
     s->im[i] = 0;
   }
-  fourier_power_of_two(s->re, s->im, s->size, false);
+  fourier_run(&s->fourier, s->re, s->im);
   for (int64_t i = 0; i <= s->size / 2; i++) {
     float power = (float)(s->re[i] * s->re[i] + s->im[i] * s->im[i]);
     out[i] = squared ? power : sqrtf(power);
   }
 }
 
-static void all_windows(const struct spectrum *s, const struct tensor *sound, bool squared, struct tensor *out) {
+static void all_windows(struct spectrum *s, const struct tensor *sound, bool squared, struct tensor *out) {
   int64_t channels = out->shape.dims[0], windows = out->shape.dims[1], bins = out->shape.dims[2];
   for (int64_t c = 0; c < channels; c++)
     for (int64_t w = 0; w < windows; w++)
@@ -42,15 +43,19 @@ status host_audio_spectrogram(struct host_call *call) {
     s.size *= 2;
   int64_t samples = sound->shape.dims[0], windows = samples < s.window ? 0 : 1 + (samples - s.window) / s.stride;
   TRY(host_make_output(call, 0, DTYPE_FLOAT, &(struct shape){3, {sound->shape.dims[1], windows, s.size / 2 + 1}}));
+  TRY(fourier_init(&s.fourier, s.size, false));
   s.hann = malloc(sizeof(double) * (size_t)(s.window + 2 * s.size));
-  if (!s.hann)
+  if (!s.hann) {
+    fourier_deinit(&s.fourier);
     return fail(RESOURCE_EXHAUSTED, "no memory for a spectrogram");
+  }
   s.re = s.hann + s.window;
   s.im = s.re + s.size;
   for (int64_t i = 0; i < s.window; i++)
     s.hann[i] = 0.5 - 0.5 * cos(2 * M_PI * (double)i / (double)s.window);
   all_windows(&s, sound, host_attr_int(call, "magnitude_squared", 0) != 0, call->outputs[0]);
   free(s.hann);
+  fourier_deinit(&s.fourier);
   return OK;
 }
 

@@ -21,17 +21,29 @@ static void reverse_bits(double *re, double *im, int64_t n) {
   }
 }
 
-void fourier_power_of_two(double *re, double *im, int64_t n, bool inverse) {
-  reverse_bits(re, im, n);
+/* For each step of `half` pairs, from half on, e^(-pi i k / half), 0 <= k < half: n - 1 of them. */
+static void make_roots(double *re, double *im, int64_t n) {
   for (int64_t half = 1; half < n; half *= 2)
     for (int64_t k = 0; k < half; k++) {
-      double angle = M_PI * (double)k / (double)half, c = cos(angle), s = inverse ? sin(angle) : -sin(angle);
-      for (int64_t i = k; i < n; i += 2 * half) {
-        double r = re[i + half] * c - im[i + half] * s, m = re[i + half] * s + im[i + half] * c;
-        re[i + half] = re[i] - r, im[i + half] = im[i] - m;
-        re[i] += r, im[i] += m;
-      }
+      double angle = M_PI * (double)k / (double)half;
+      re[half + k] = cos(angle), im[half + k] = -sin(angle);
     }
+}
+static void transform(double *restrict re, double *restrict im, const double *restrict roots_re, const double *restrict roots_im, int64_t n,
+                      double sign) {
+  reverse_bits(re, im, n);
+  for (int64_t half = 1; half < n; half *= 2)
+    for (int64_t i = 0; i < n; i += 2 * half)
+      for (int64_t k = 0; k < half; k++) {
+        double c = roots_re[half + k], s = sign * roots_im[half + k];
+        double r = re[i + k + half] * c - im[i + k + half] * s, m = re[i + k + half] * s + im[i + k + half] * c;
+        double low_re = re[i + k], low_im = im[i + k];
+        re[i + k + half] = low_re - r, im[i + k + half] = low_im - m;
+        re[i + k] = low_re + r, im[i + k] = low_im + m;
+      }
+}
+static void power_of_two(const struct fourier *f, double *re, double *im, bool inverse) {
+  transform(re, im, f->roots_re, f->roots_im, f->size, inverse ? -1 : 1);
 }
 
 static bool is_power_of_two(int64_t n) { return (n & (n - 1)) == 0; }
@@ -48,18 +60,21 @@ static void make_chirp(struct fourier *f) {
     f->filter_re[k] = f->filter_re[other] = f->chirp_re[k];
     f->filter_im[k] = f->filter_im[other] = -f->chirp_im[k];
   }
-  fourier_power_of_two(f->filter_re, f->filter_im, f->size, false);
+  power_of_two(f, f->filter_re, f->filter_im, false);
 }
 
 status fourier_init(struct fourier *f, int64_t n, bool inverse) {
-  *f = (struct fourier){.n = n, .size = 1, .inverse = inverse};
-  if (n < 1 || is_power_of_two(n))
-    return OK;
-  while (f->size < 2 * n - 1)
+  *f = (struct fourier){.n = n, .size = 1, .inverse = inverse, .is_chirped = n > 1 && !is_power_of_two(n)};
+  while (f->size < (f->is_chirped ? 2 * n - 1 : n))
     f->size *= 2;
-  f->chirp_re = calloc((size_t)(2 * n + 4 * f->size), sizeof(double));
-  if (!f->chirp_re)
+  f->roots_re = calloc((size_t)(f->is_chirped ? 2 * n + 6 * f->size : 2 * f->size), sizeof(double));
+  if (!f->roots_re)
     return fail(RESOURCE_EXHAUSTED, "no memory for a transform of %lld elements", (long long)n);
+  f->roots_im = f->roots_re + f->size;
+  make_roots(f->roots_re, f->roots_im, f->size);
+  if (!f->is_chirped)
+    return OK;
+  f->chirp_re = f->roots_im + f->size;
   f->chirp_im = f->chirp_re + n;
   f->filter_re = f->chirp_im + n;
   f->filter_im = f->filter_re + f->size;
@@ -69,11 +84,11 @@ status fourier_init(struct fourier *f, int64_t n, bool inverse) {
   return OK;
 }
 
-void fourier_deinit(struct fourier *f) { free(f->chirp_re); }
+void fourier_deinit(struct fourier *f) { free(f->roots_re); }
 
 void fourier_run(struct fourier *f, double *re, double *im) {
-  if (!f->chirp_re) {
-    fourier_power_of_two(re, im, f->n, f->inverse);
+  if (!f->is_chirped) {
+    power_of_two(f, re, im, f->inverse);
     return;
   }
   memset(f->re, 0, sizeof(double) * (size_t)(2 * f->size));
@@ -81,13 +96,13 @@ void fourier_run(struct fourier *f, double *re, double *im) {
     f->re[k] = re[k] * f->chirp_re[k] - im[k] * f->chirp_im[k];
     f->im[k] = re[k] * f->chirp_im[k] + im[k] * f->chirp_re[k];
   }
-  fourier_power_of_two(f->re, f->im, f->size, false);
+  power_of_two(f, f->re, f->im, false);
   for (int64_t k = 0; k < f->size; k++) {
     double r = f->re[k] * f->filter_re[k] - f->im[k] * f->filter_im[k];
     f->im[k] = f->re[k] * f->filter_im[k] + f->im[k] * f->filter_re[k];
     f->re[k] = r;
   }
-  fourier_power_of_two(f->re, f->im, f->size, true);
+  power_of_two(f, f->re, f->im, true);
   for (int64_t k = 0; k < f->n; k++) {
     double r = f->re[k] / (double)f->size, m = f->im[k] / (double)f->size;
     re[k] = r * f->chirp_re[k] - m * f->chirp_im[k];

@@ -7,14 +7,12 @@
 
 #include "base/status.h"
 
-/* In place; n is a power of two. Inverse: not divided by n. */
-void fourier_power_of_two(double *re, double *im, int64_t n, bool inverse);
-
 /* What transforms of one length share. */
 struct fourier {
   int64_t n, size; /* size: a power of two, of what is transformed inside */
-  bool inverse;
-  double *chirp_re, *chirp_im, *filter_re, *filter_im, *re, *im; /* n twice; size each; all one block */
+  bool inverse, is_chirped;
+  double *roots_re, *roots_im;                                   /* size each, and all one block with those below: */
+  double *chirp_re, *chirp_im, *filter_re, *filter_im, *re, *im; /* n twice; size each; of a length that is no power of two */
 };
 status fourier_init(struct fourier *f, int64_t n, bool inverse);
 void fourier_deinit(struct fourier *f);

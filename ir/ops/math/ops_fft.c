@@ -1,9 +1,8 @@
 /* ops_fft.c: discrete Fourier transforms over the last axes, complex and real.
  *
- * An axis of a length that is a power of two goes through Stockham's autosorting steps of four ways (the last one of two, where the length
- * is no power of four), one kernel each, parallel over all butterflies; another that is short is summed directly, and others are a call
- * into the runtime. The roots of unity come from a table. Real transforms are complex ones of which half is kept, or made up from the
- * symmetry. */
+ * An axis whose length has no prime factors but 2, 3, 5 and 7 goes through Stockham's autosorting steps, of four ways where that can be,
+ * one kernel each, parallel over all butterflies; another that is short is summed directly, and others are a call into the runtime. The
+ * roots of unity come from a table. Real transforms are complex ones of which half is kept, or made up from the symmetry. */
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "ir/lower/host_call.h"
 
 #define DIRECT_MAX 128 /* of a length that is summed directly: n steps for each of n */
+#define WAYS_MAX 7     /* the largest prime factor of a length that goes by steps */
 
 static struct element mul(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_MUL, a, b); }
 
@@ -103,7 +103,6 @@ static status butterfly_end(struct butterfly *b, value_id *value) {
 static status butterfly_of_four(struct op_call *c, struct butterfly *b, bool inverse, value_id roots, value_id *value) {
   struct element x[4];
   struct formula *f = &b->kb.f;
-  b->ways = 4;
   butterfly_begin(c, *value, roots, b);
   for (int i = 0; i < 4; i++)
     x[i] = butterfly_load(b, i);
@@ -117,20 +116,51 @@ static status butterfly_of_four(struct op_call *c, struct butterfly *b, bool inv
   butterfly_store(b, 3, f_binary(f, SCALAR_SUB, first, turned));
   return butterfly_end(b, value);
 }
-static status butterfly_of_two(struct op_call *c, struct butterfly *b, value_id roots, value_id *value) {
-  b->ways = 2;
+/* e^(-+2 pi i k / ways) */
+static struct element root_of(struct formula *f, int k, int ways, bool inverse) {
+  double angle = (inverse ? 2 : -2) * M_PI * k / ways;
+  enum dtype real = dtype_real(f->dtype);
+  return f_complex(f, f_const_as(f, real, cos(angle)), f_const_as(f, real, sin(angle)));
+}
+/* Of few ways, each a sum over all of them. */
+static status butterfly_of_few(struct op_call *c, struct butterfly *b, bool inverse, value_id roots, value_id *value) {
+  struct element x[WAYS_MAX];
+  struct formula *f = &b->kb.f;
   butterfly_begin(c, *value, roots, b);
-  struct element low = butterfly_load(b, 0), high = butterfly_load(b, 1);
-  butterfly_store(b, 0, f_binary(&b->kb.f, SCALAR_ADD, low, high));
-  butterfly_store(b, 1, f_binary(&b->kb.f, SCALAR_SUB, low, high));
+  for (int i = 0; i < b->ways; i++)
+    x[i] = butterfly_load(b, i);
+  for (int way = 0; way < b->ways; way++) {
+    struct element sum = x[0];
+    for (int i = 1; i < b->ways; i++) {
+      int turn = i * way % b->ways;
+      bool is_half = 2 * turn == b->ways;
+      struct element e = turn && !is_half ? mul(&b->kb, root_of(f, turn, b->ways, inverse), x[i]) : x[i];
+      sum = f_binary(f, is_half ? SCALAR_SUB : SCALAR_ADD, sum, e);
+    }
+    butterfly_store(b, way, sum);
+  }
   return butterfly_end(b, value);
+}
+
+/* The ways of the next step of what is left of a length; 0: it has none so few. */
+static int next_ways(int64_t left) {
+  static const int ways[] = {4, 2, 3, 5, WAYS_MAX};
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+    if (left % ways[i] == 0)
+      return ways[i];
+  return 0;
+}
+static bool has_steps(int64_t n) {
+  while (n > 1 && next_ways(n))
+    n /= next_ways(n);
+  return n == 1;
 }
 static status transform_by_steps(struct op_call *c, int axis, int64_t n, bool inverse, value_id *value) {
   value_id roots;
   TRY(roots_of_unity(c, op_value(c, *value)->dtype, op_value(c, *value)->dims[axis], inverse, &roots));
   for (int64_t width = 1; width < n;) {
-    struct butterfly b = {.axis = axis, .n = n, .width = width};
-    TRY(4 * width <= n ? butterfly_of_four(c, &b, inverse, roots, value) : butterfly_of_two(c, &b, roots, value));
+    struct butterfly b = {.axis = axis, .n = n, .width = width, .ways = next_ways(n / width)};
+    TRY(b.ways == 4 ? butterfly_of_four(c, &b, inverse, roots, value) : butterfly_of_few(c, &b, inverse, roots, value));
     width *= b.ways;
   }
   return OK;
@@ -169,7 +199,7 @@ static void transform_in_runtime(struct op_call *c, int axis, bool inverse, valu
 static status transform_axis(struct op_call *c, int axis, bool inverse, value_id *value) {
   struct flow_value x = *op_value(c, *value);
   int64_t n = op_dim_value(c, x.dims[axis]);
-  if (n >= 4 && (n & (n - 1)) == 0) {
+  if (n >= 4 && has_steps(n)) {
     TRY(transform_by_steps(c, axis, n, inverse, value));
   } else if ((n >= 0 && n <= DIRECT_MAX) || x.data) {
     TRY(transform_directly(c, axis, inverse, value));

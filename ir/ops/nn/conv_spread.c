@@ -9,7 +9,7 @@
 #include "ir/ops/nn/conv.h"
 
 bool conv_spreads(struct op_call *c, const struct conv *v) {
-  return v->depthwise && !v->layout.channels_first && op_dim_value(c, v->multiplier) > 1 && op_dim_value(c, v->in_channels) > 0;
+  return v->depthwise && !v->layout.channels_first && op_dim_value(c, v->multiplier) != 1;
 }
 
 void conv_spread_filter(struct op_call *c, struct conv *v, value_id *filter) {
