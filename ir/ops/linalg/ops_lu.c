@@ -14,7 +14,7 @@ struct factors {
 /* Row exchange at step k; the pivot's row number is in `from`. */
 static void exchange_rows(struct kb *kb, const struct matrix *m, dim n, expr_id k, expr_id from) {
   kb_if(kb, expr_binary(kb->k, SCALAR_NE, k, from));
-  expr_id j = kb_for_dim(kb, LOOP_SEQ, n);
+  expr_id j = kb_for_dim(kb, LOOP_PAR, n);
   struct element a = matrix_take(m, k, j), b = matrix_take(m, from, j);
   matrix_put(m, k, j, b);
   matrix_put(m, from, j, a);
@@ -41,9 +41,8 @@ static void eliminate(struct kb *kb, const struct matrix *m, dim n, expr_id k) {
   expr_id i = kb_add(kb, next, kb_for(kb, LOOP_SEQ, left));
   struct element factor = e_now(kb, e_div(kb, matrix_get(m, i, k), pivot));
   matrix_put(m, i, k, factor);
-  expr_id j = kb_add(kb, next, kb_for(kb, LOOP_SEQ, left));
-  struct element e = e_now(kb, e_sub(kb, matrix_get(m, i, j), e_mul(kb, factor, matrix_get(m, k, j))));
-  matrix_put(m, i, j, e);
+  expr_id j = kb_add(kb, next, kb_for(kb, LOOP_PAR, left));
+  matrix_put(m, i, j, e_now(kb, e_sub(kb, matrix_get(m, i, j), e_mul(kb, factor, matrix_get(m, k, j)))));
   kb_close(kb, 3);
 }
 
@@ -105,30 +104,32 @@ status build_lu(struct op_call *c) {
   return kb_finish(&kb);
 }
 
-/* ---- solving: one column of the right side at a time ---- */
+/* ---- solving: row by row of the right side, all columns of a row side by side ---- */
 
-static void permute_column(struct kb *kb, const struct matrix *x, uint32_t order, dim n, expr_id column) {
+static void permute_rows(struct kb *kb, const struct matrix *x, uint32_t order, dim n, dim columns) {
   expr_id at[LIMIT_RANK], k = kb_for_dim(kb, LOOP_SEQ, n);
   memcpy(at, x->batch, sizeof *at * (size_t)x->batch_rank);
   at[x->batch_rank] = k;
-  expr_id other = kb_get(kb, kb_local(kb, kb_load(kb, order, at).re));
-  struct element a = matrix_take(x, k, column), b = matrix_take(x, other, column);
-  matrix_put(x, k, column, b);
-  matrix_put(x, other, column, a);
+  exchange_rows(kb, x, columns, k, kb_get(kb, kb_local(kb, kb_load(kb, order, at).re)));
   kb_close(kb, 1);
 }
 
 /* L has ones on its diagonal, U has not. */
-static void substitute(struct kb *kb, const struct matrix *lu, const struct matrix *x, dim n, expr_id column, bool upper) {
+static void substitute(struct kb *kb, const struct matrix *lu, const struct matrix *x, dim n, dim columns, bool upper) {
   expr_id count = kb_dim(kb, n), one = kb_int(kb, 1), step = kb_for(kb, LOOP_SEQ, count);
   expr_id i = upper ? kb_sub(kb, kb_sub(kb, count, one), step) : step;
-  struct accumulator acc = acc_begin(kb, matrix_get(x, i, column));
   expr_id j = kb_for(kb, LOOP_SEQ, step);
   j = upper ? kb_add(kb, kb_add(kb, i, one), j) : j;
-  acc_set(kb, &acc, e_sub(kb, acc_get(kb, &acc), e_mul(kb, matrix_get(lu, i, j), matrix_get(x, j, column))));
-  kb_close(kb, 1);
-  struct element e = acc_get(kb, &acc);
-  matrix_put(x, i, column, upper ? e_div(kb, e, matrix_get(lu, i, i)) : e);
+  struct element factor = matrix_take(lu, i, j);
+  expr_id column = kb_for_dim(kb, LOOP_PAR, columns);
+  matrix_put(x, i, column, e_now(kb, e_sub(kb, matrix_get(x, i, column), e_mul(kb, factor, matrix_get(x, j, column)))));
+  kb_close(kb, 2);
+  if (upper) {
+    struct element pivot = matrix_take(lu, i, i);
+    column = kb_for_dim(kb, LOOP_PAR, columns);
+    matrix_put(x, i, column, e_now(kb, e_div(kb, matrix_get(x, i, column), pivot)));
+    kb_close(kb, 1);
+  }
   kb_close(kb, 1);
 }
 
@@ -139,19 +140,19 @@ static status solve(struct op_call *c, const struct factors *fs, value_id right,
   uint32_t a = kb_in(&kb, fs->lu), order = kb_in(&kb, fs->order), b = right ? kb_in(&kb, right) : 0;
   uint32_t o = kb_out(&kb, fs->dtype, rank, dims);
   expr_id at[LIMIT_RANK];
+  dim columns = dims[rank - 1];
   kb_loops(&kb, LOOP_PAR, rank - 2, dims, at);
-  expr_id column = kb_for_dim(&kb, LOOP_PAR, dims[rank - 1]);
-  struct matrix lu = matrix_of(&kb, a, at), x = matrix_of(&kb, o, at);
+  struct matrix lu = matrix_of(&kb, a, at), x = matrix_of(&kb, o, at), from = matrix_of(&kb, right ? b : o, at);
   expr_id i = kb_for_dim(&kb, LOOP_SEQ, fs->n);
   kb_check(&kb, f_binary(&kb.f, SCALAR_NE, matrix_get(&lu, i, i), f_const(&kb.f, 0)).re, INVALID_ARGUMENT, text, NO_EXPR, NO_EXPR);
-  struct matrix from = matrix_of(&kb, right ? b : o, at);
+  expr_id column = kb_for_dim(&kb, LOOP_PAR, columns);
   struct element same = real_element(expr_binary(kb.k, SCALAR_EQ, i, column));
   matrix_put(&x, i, column, right ? matrix_get(&from, i, column) : f_select(&kb.f, same, f_const(&kb.f, 1), f_const(&kb.f, 0)));
-  kb_close(&kb, 1);
-  permute_column(&kb, &x, order, fs->n, column);
-  substitute(&kb, &lu, &x, fs->n, column, false);
-  substitute(&kb, &lu, &x, fs->n, column, true);
-  kb_close(&kb, rank - 1);
+  kb_close(&kb, 2);
+  permute_rows(&kb, &x, order, fs->n, columns);
+  substitute(&kb, &lu, &x, fs->n, columns, false);
+  substitute(&kb, &lu, &x, fs->n, columns, true);
+  kb_close(&kb, rank - 2);
   op_set_output(c, 0, kb_value(&kb, o));
   return kb_finish(&kb);
 }
