@@ -276,34 +276,45 @@ static void fill_zero(struct kb *kb, const struct pool *p, uint32_t out) {
   kb_close(kb, p->rank);
 }
 
-/* Each output's gradient is added where its window has the maximum. Windows that overlap may add to the same place: their
- * axes then run in order. */
-static void scatter_to_winners(struct kb *kb, const struct pool *p, uint32_t a, uint32_t g, uint32_t o) {
-  expr_id index[LIMIT_RANK], position[LIMIT_RANK];
-  struct winner w;
-  for (int i = 0; i < p->rank; i++)
-    index[i] = kb_for_dim(kb, p->slides[i] ? LOOP_SEQ : LOOP_PAR, p->out[i]);
-  find_winner(kb, p, a, index, &w, position);
-  struct element sum = f_binary(&kb->f, SCALAR_ADD, kb_load(kb, o, position), kb_load(kb, g, index));
-  kb_store(kb, o, position, sum);
-  kb_close(kb, p->rank);
+/* The maximum of one window: the first element counts whatever it is. */
+static struct element find_maximum(struct kb *kb, const struct pool *p, uint32_t input, const expr_id *out) {
+  expr_id at[LIMIT_RANK], inside;
+  struct accumulator value = acc_begin(kb, f_lowest(&kb->f));
+  uint32_t none = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 1));
+  int open = window_loops(kb, p, LOOP_SEQ, out, at, &inside);
+  struct accumulator e = acc_begin(kb, kb_load(kb, input, at));
+  struct element larger = f_binary(&kb->f, SCALAR_LT, acc_get(kb, &value), acc_get(kb, &e));
+  kb_if(kb, kb_and(kb, inside, expr_binary(kb->k, SCALAR_OR, larger.re, kb_get(kb, none))));
+  acc_set(kb, &value, acc_get(kb, &e));
+  kb_set(kb, none, expr_int(kb->k, DTYPE_BOOL, 0));
+  kb_close(kb, 1 + open);
+  return acc_get(kb, &value);
 }
 
-/* Windows that do not overlap give all their elements a value, side by side: the output's gradient, or nothing. */
-static void spread_in_windows(struct kb *kb, const struct pool *p, uint32_t a, uint32_t g, uint32_t o) {
-  expr_id index[LIMIT_RANK], position[LIMIT_RANK], at[LIMIT_RANK], inside;
-  struct winner w;
-  kb_loops(kb, LOOP_PAR, p->rank, p->out, index);
-  find_winner(kb, p, a, index, &w, position);
-  int open = window_loops(kb, p, LOOP_SEQ, index, at, &inside);
-  expr_id won = expr_int(kb->k, DTYPE_BOOL, 1);
+/* Whether the element is the first that is its window's maximum; given: a local that says whether there was one. NaN is one only where it
+ * comes first. */
+static expr_id takes_all(struct kb *kb, struct element e, struct element maximum, expr_id inside, uint32_t given) {
+  expr_id is = f_binary(&kb->f, SCALAR_EQ, e, maximum).re, is_nan = f_binary(&kb->f, SCALAR_NE, maximum, maximum).re;
+  expr_id left = f_unary(&kb->f, SCALAR_NOT, real_element(kb_get(kb, given))).re;
+  return kb_and(kb, kb_and(kb, inside, left), expr_binary(kb->k, SCALAR_OR, is, is_nan));
+}
+
+/* Each output's gradient goes to the first of its window's maxima, the others get nothing. Windows that overlap add to the same places, so
+ * that their axes run in order; others give each of their elements a value. */
+static void give_to_maxima(struct kb *kb, const struct pool *p, uint32_t a, uint32_t g, uint32_t o) {
+  expr_id index[LIMIT_RANK], at[LIMIT_RANK], inside;
   int64_t always;
   for (int i = 0; i < p->rank; i++)
-    if (p->slides[i])
-      won = kb_and(kb, won, kb_eq(kb, at[i], position[i]));
-  if (!expr_is_const(kb->k, inside, &always))
+    index[i] = kb_for_dim(kb, p->slides[i] && !p->disjoint ? LOOP_SEQ : LOOP_PAR, p->out[i]);
+  struct element maximum = find_maximum(kb, p, a, index);
+  uint32_t given = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 0));
+  int open = window_loops(kb, p, LOOP_SEQ, index, at, &inside);
+  uint32_t wins = kb_local(kb, takes_all(kb, kb_load(kb, a, at), maximum, inside, given));
+  kb_set(kb, given, expr_binary(kb->k, SCALAR_OR, kb_get(kb, given), kb_get(kb, wins)));
+  struct element part = f_select(&kb->f, real_element(kb_get(kb, wins)), kb_load(kb, g, index), f_const(&kb->f, 0));
+  if (p->disjoint && !expr_is_const(kb->k, inside, &always))
     kb_if(kb, inside), open++;
-  kb_store(kb, o, at, f_select(&kb->f, real_element(won), kb_load(kb, g, index), f_const(&kb->f, 0)));
+  kb_store(kb, o, at, p->disjoint ? part : f_binary(&kb->f, SCALAR_ADD, kb_load(kb, o, at), part));
   kb_close(kb, open + p->rank);
 }
 
@@ -320,17 +331,14 @@ bool pool_covers(struct op_call *c, const struct pool *p) {
   return true;
 }
 
-static status give_to_winners(struct op_call *c, const struct pool *p, value_id input, value_id gradient) {
+static status give_gradient(struct op_call *c, const struct pool *p, value_id input, value_id gradient) {
   struct flow_value x = *op_value(c, input);
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t a = kb_in(&kb, input), g = kb_in(&kb, gradient), o = kb_out(&kb, x.dtype, p->rank, p->in);
   if (!p->disjoint || !pool_covers(c, p))
     fill_zero(&kb, p, o);
-  if (p->disjoint)
-    spread_in_windows(&kb, p, a, g, o);
-  else
-    scatter_to_winners(&kb, p, a, g, o);
+  give_to_maxima(&kb, p, a, g, o);
   op_set_output(c, 0, kb_value(&kb, o));
   return kb_finish_guarded(&kb);
 }
@@ -346,7 +354,7 @@ status build_max_pool_grad(struct op_call *c) {
   TRY(pool_begin(c, x.rank, x.dims, 3, &p));
   TRY(pool_check(c, &p, output, true, "orig_output"));
   TRY(pool_check(c, &p, gradient, true, "grad"));
-  return give_to_winners(c, &p, input, gradient);
+  return give_gradient(c, &p, input, gradient);
 }
 
 /* The gradient of that gradient: each output takes the element where its window has the maximum. */
