@@ -205,10 +205,69 @@ static value emit_angle(struct codegen *c, enum scalar_op op, value x) {
   return result;
 }
 
+/* ---- the functions that give angles ---- */
+
+#define HALF_PI 0x1.921fb6p+0
+#define HALF_PI_REST -0x1.777a5cp-25 /* what is missing in single precision; of pi twice that */
+
+/* atan(top / bottom), 0 <= top <= bottom: from 0, or from pi/4 by the difference of the angles. One division either way. */
+static value atan_of_ratio(struct codegen *c, value top, value bottom) {
+  value far = LLVMBuildFCmp(B, LLVMRealOGT, top, scale(c, bottom, 0.41421356237309505), "");
+  value z = LLVMBuildFDiv(B, select_if(c, far, sub(c, top, bottom), top), select_if(c, far, add(c, top, bottom), bottom), "");
+  value square = mul(c, z, z);
+  value p = POLYNOMIAL(square, 8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1, -3.33329491539e-1);
+  value rest = select_if(c, far, const_like(z, HALF_PI_REST / 2), const_like(z, 0)), r = add(c, muladd(c, mul(c, p, square), z, rest), z);
+  return add(c, select_if(c, far, const_like(z, HALF_PI / 2), const_like(z, 0)), r);
+}
+static value emit_atan(struct codegen *c, value x) {
+  value a = absolute(c, x), is_steep = compare(c, LLVMRealOGT, a, 1), one = const_like(x, 1);
+  value inverse = LLVMBuildFDiv(B, one, a, ""); /* infinite where it is not taken */
+  value r = atan_of_ratio(c, select_if(c, is_steep, inverse, a), one);
+  value steep = sub(c, const_like(x, HALF_PI), sub(c, r, const_like(x, HALF_PI_REST)));
+  return copy_sign(c, select_if(c, is_steep, steep, r), x);
+}
+static value emit_atan2(struct codegen *c, value y, value x) {
+  value a = absolute(c, x), b = absolute(c, y), is_steep = LLVMBuildFCmp(B, LLVMRealOGT, b, a, "");
+  value most = select_if(c, is_steep, b, a), least = select_if(c, is_steep, a, b), one = const_like(x, 1);
+  value is_zero = compare(c, LLVMRealOEQ, most, 0), is_same = LLVMBuildFCmp(B, LLVMRealOEQ, most, least, ""); /* both infinite, too */
+  value shrink = select_if(c, compare(c, LLVMRealOGT, most, 0x1p100), const_like(x, 0.25), one);
+  value bottom = select_if(c, LLVMBuildOr(B, is_zero, is_same, ""), one, mul(c, most, shrink));
+  value top = select_if(c, is_zero, const_like(x, 0), select_if(c, is_same, one, mul(c, least, shrink)));
+  value r = atan_of_ratio(c, top, bottom);
+  r = select_if(c, is_steep, sub(c, const_like(x, HALF_PI), sub(c, r, const_like(x, HALF_PI_REST))), r);
+  value sign = bits_of(c, x), is_left = LLVMBuildICmp(B, LLVMIntSLT, sign, const_int_like(sign, 0), "");
+  r = select_if(c, is_left, sub(c, const_like(x, 2 * HALF_PI), sub(c, r, const_like(x, 2 * HALF_PI_REST))), r);
+  value none = LLVMBuildFCmp(B, LLVMRealUNO, x, y, "");
+  return select_if(c, none, add(c, x, y), copy_sign(c, r, y));
+}
+
+/* asin(s) of s^2 = z <= 1/4 */
+static value short_asin(struct codegen *c, value s, value z) {
+  value p = POLYNOMIAL(z, 4.2163199048e-2, 2.4181311049e-2, 4.5470025998e-2, 7.4953002686e-2, 1.6666752422e-1);
+  return muladd(c, mul(c, p, z), s, s);
+}
+/* Beyond 1/2 by the half angle. */
+static value emit_asin(struct codegen *c, value x) {
+  value a = absolute(c, x), is_far = compare(c, LLVMRealOGT, a, 0.5), half = scale(c, sub(c, const_like(x, 1), a), 0.5);
+  value root = call_intrinsic(c, "llvm.sqrt", LLVMTypeOf(x), &half, 1);
+  value r = short_asin(c, select_if(c, is_far, root, a), select_if(c, is_far, half, mul(c, a, a)));
+  value far = sub(c, const_like(x, HALF_PI), sub(c, add(c, r, r), const_like(x, HALF_PI_REST)));
+  return copy_sign(c, select_if(c, is_far, far, r), x);
+}
+static value emit_acos(struct codegen *c, value x) {
+  value a = absolute(c, x), is_far = compare(c, LLVMRealOGT, a, 0.5), half = scale(c, sub(c, const_like(x, 1), a), 0.5);
+  value root = call_intrinsic(c, "llvm.sqrt", LLVMTypeOf(x), &half, 1), is_left = compare(c, LLVMRealOLT, x, 0);
+  value r = short_asin(c, select_if(c, is_far, root, x), select_if(c, is_far, half, mul(c, x, x)));
+  value near = sub(c, const_like(x, HALF_PI), sub(c, r, const_like(x, HALF_PI_REST))), twice = add(c, r, r);
+  value left = sub(c, const_like(x, 2 * HALF_PI), sub(c, twice, const_like(x, 2 * HALF_PI_REST)));
+  return select_if(c, is_far, select_if(c, is_left, left, twice), near);
+}
+
 bool has_math(enum scalar_op op, enum dtype dtype) {
   return dtype_is_float(dtype) && dtype != DTYPE_DOUBLE &&
          (op == SCALAR_EXP || op == SCALAR_EXPM1 || op == SCALAR_LOG || op == SCALAR_LOG1P || op == SCALAR_TANH || op == SCALAR_ERF ||
-          op == SCALAR_SIN || op == SCALAR_COS || op == SCALAR_TAN);
+          op == SCALAR_SIN || op == SCALAR_COS || op == SCALAR_TAN || op == SCALAR_ASIN || op == SCALAR_ACOS || op == SCALAR_ATAN ||
+          op == SCALAR_ATAN2);
 }
 
 value emit_math(struct codegen *c, enum scalar_op op, value *v) {
@@ -225,6 +284,10 @@ value emit_math(struct codegen *c, enum scalar_op op, value *v) {
   case SCALAR_SIN:
   case SCALAR_COS:
   case SCALAR_TAN: return emit_angle(c, op, v[0]);
+  case SCALAR_ASIN: return emit_asin(c, v[0]);
+  case SCALAR_ACOS: return emit_acos(c, v[0]);
+  case SCALAR_ATAN: return emit_atan(c, v[0]);
+  case SCALAR_ATAN2: return emit_atan2(c, v[0], v[1]);
   default: return NULL;
   }
 }

@@ -16,9 +16,9 @@ static const struct function {
   double ulps;      /* allowed */
   double low, high; /* the arguments looked at; both 0: all */
 } functions[] = {
-  {SCALAR_EXP, exp, 1.5, 0, 0},   {SCALAR_EXPM1, expm1, 2.5, 0, 0}, {SCALAR_LOG, log, 1.5, 0, 0},
-  {SCALAR_LOG1P, log1p, 2, 0, 0}, {SCALAR_TANH, tanh, 3, 0, 0},     {SCALAR_ERF, erf, 8, 0, 0},
-  {SCALAR_SIN, sin, 1.01, 0, 0},  {SCALAR_COS, cos, 1.01, 0, 0},    {SCALAR_TAN, tan, 1.01, 0, 0},
+  {SCALAR_EXP, exp, 1.5, 0, 0},  {SCALAR_EXPM1, expm1, 2.5, 0, 0}, {SCALAR_LOG, log, 1.5, 0, 0},  {SCALAR_LOG1P, log1p, 2, 0, 0},
+  {SCALAR_TANH, tanh, 3, 0, 0},  {SCALAR_ERF, erf, 8, 0, 0},       {SCALAR_SIN, sin, 1.01, 0, 0}, {SCALAR_COS, cos, 1.01, 0, 0},
+  {SCALAR_TAN, tan, 1.01, 0, 0}, {SCALAR_ASIN, asin, 3, 0, 0},     {SCALAR_ACOS, acos, 2, 0, 0},  {SCALAR_ATAN, atan, 2.5, 0, 0},
 };
 static const struct function short_functions[] = {{SCALAR_EXP, exp, 1.5, -87.3, 88.3}, {SCALAR_TANH, tanh, 6, 1e-30, 1e30}};
 #define FUNCTIONS (sizeof functions / sizeof *functions)
@@ -99,6 +99,39 @@ static void short_functions_are_close_where_they_are_meant(void **state) {
   measure(short_functions, sizeof short_functions / sizeof *short_functions, &(struct target_options){.math = MATH_FAST});
 }
 
+/* All pairs of floats of every size, and the special ones. */
+static void angles_of_two_are_close_to_the_truth(void **state) {
+  (void)state;
+  static const float special[] = {0, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 3e38f, -3e38f, 2e-38f, 1.5f, -0.3f};
+  enum { SPECIALS = sizeof special / sizeof *special };
+  struct arena arena;
+  struct kernel *k;
+  arena_init(&arena);
+  char *text =
+    arena_printf(&arena, "kernel f(in a: f32[%d], in b: f32[%d], out c: f32[%d]) { par i0 < %d { c[i0] = atan2(a[i0], b[i0]) } }", COUNT,
+                 COUNT, COUNT, COUNT);
+  assert_int_equal(kernel_parse(text, &arena, &k), OK);
+  struct compiled code = compile_kernels_with(&k, 1, &(struct target_options){.cpu = "native"});
+  float *y = spread_floats(), *x = aligned_block(4 * COUNT), *out = aligned_block(4 * COUNT);
+  for (int i = 0; i < COUNT; i++)
+    x[i] = i % 3 ? y[(i * 7919ll + 13) % COUNT] : y[i] * (float)(i % 17 - 8) / 4;
+  for (int i = 0; i < SPECIALS * SPECIALS; i++)
+    y[i] = special[i / SPECIALS], x[i] = special[i % SPECIALS];
+  run_compiled(&code.code[0], (void *[]){y, x, out}, NULL);
+  for (int i = 0; i < COUNT; i++) {
+    if ((fabsf(x[i]) < 0x1p-100f && x[i] != 0) || (fabsf(y[i]) < 0x1p-100f && y[i] != 0))
+      continue;
+    double exact = atan2((double)y[i], (double)x[i]), error = fabs(exact) < 0x1p-120 ? 0 : ulps_between(out[i], exact);
+    if (error > 3 || (exact == 0 && !signbit(exact) != !signbit(out[i])))
+      fail_msg("atan2(%a, %a): %a, must be %a", (double)y[i], (double)x[i], (double)out[i], exact);
+  }
+  free(y);
+  free(x);
+  free(out);
+  dlclose(code.handle);
+  arena_deinit(&arena);
+}
+
 static void strict_functions_have_the_same_bits_on_every_cpu(void **state) {
   (void)state;
   static const char *const cpus[] = {"native", "x86-64-v3", "x86-64"};
@@ -130,6 +163,7 @@ int main(void) {
     cmocka_unit_test(functions_are_close_to_the_truth),
     cmocka_unit_test(functions_are_close_without_fused_arithmetic),
     cmocka_unit_test(short_functions_are_close_where_they_are_meant),
+    cmocka_unit_test(angles_of_two_are_close_to_the_truth),
     cmocka_unit_test(strict_functions_have_the_same_bits_on_every_cpu),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
