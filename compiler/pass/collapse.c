@@ -1,5 +1,6 @@
 /* collapse.c: the pass `collapse`: loops of kernels over channels of groups become two (ir/schedule/unfold.h), those that walk through the
- * same memory one (ir/schedule/collapse.h), so that what decides how kernels lie and run sees products as products. Fusing is over then: it needs a loop for each dimension of a value. */
+ * same memory one (ir/schedule/collapse.h), so that what decides how kernels lie and run sees products as products. Fusing is over then:
+ * it needs a loop for each dimension of a value. */
 #include "ir/schedule/collapse.h"
 
 #include "compiler/edit/part_walk.h"

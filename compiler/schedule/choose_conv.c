@@ -35,7 +35,7 @@ struct form {
 };
 
 #define SUMS_MAX 16
-#define LANES_MIN 4
+#define LANES_MIN 4 /* of a part of a vector */
 #define ROWS_MAX 16
 #define VECTORS_MAX 5
 #define REST_COST 1.02

@@ -25,8 +25,8 @@ struct filter {
   struct axis_words words;
 };
 
-#define SUMS_MIN 8 /* below, sums wait for themselves */
-#define LANES_MIN 4
+#define SUMS_MIN 8          /* below, sums wait for themselves */
+#define LANES_MIN 4         /* of a part of a vector */
 #define ROWS_MAX 16         /* of a tile: each is one load a term */
 #define TASKS_USUAL 6       /* so that some threads have about as much each */
 #define GROUP_MIN 16        /* rows of a task: else the result's gradient is read again too often */
@@ -237,12 +237,12 @@ static void propose_windows(const struct filter *f, struct candidates *out) {
   propose(out, steps, tiles * cycles);
 }
 
+/* Taps of a ragged sum are in both factors, too, but move one by no constant. */
 static bool has_groups(const struct filter *f) {
   const struct contraction_axis *a = f->c->axes;
   bool has = false;
   for (int i = 0; i < f->rows; i++)
-    has =
-      has || (a[i].role == ROLE_BATCH && a[i].stride[0] > 0 && a[i].stride[1] > 0); /* taps of a ragged sum move a factor by no constant */
+    has = has || (a[i].role == ROLE_BATCH && a[i].stride[0] > 0 && a[i].stride[1] > 0);
   return has;
 }
 /* As the target does by itself. */

@@ -1,5 +1,6 @@
 /* choose_product.c: products whose factors are read where they lie: a tile of rows and vectors of columns keeps its sums in registers, and
- * nothing is packed. That wins where packing is not paid back: few rows, or few terms.
+ * nothing is packed. That wins where packing is not paid back: few rows, or few terms. Of many terms, along which both factors lie apart
+ * (gradients of weights over many rows), blocks stay in L2 for all tiles of a task, while the sums wait in the result.
  * Strips of columns are outermost: the strip's part of the second factor stays in the cache while all rows meet it. */
 #include "compiler/schedule/axis_words.h"
 

@@ -272,9 +272,13 @@ struct count_call {
   bool is_done;
 };
 
-/* Under the lock. It has said nothing since this task wanted to leave. */
-static bool is_silent(const struct cluster *cluster, const struct peer *peer) {
+/* Under the lock. It has said nothing since it was asked whether it lives. */
+static bool owes_answer(const struct cluster *cluster, const struct peer *peer) {
   return peer->channel && peer->session.heard_ms < cluster->parting_ms;
+}
+/* Under the lock. And it was waited for as long as anybody is. */
+static bool is_silent(const struct cluster *cluster, const struct peer *peer) {
+  return cluster->is_past_waiting && owes_answer(cluster, peer);
 }
 
 /* Under the lock. Beside those of peers that are silent: what was said to them waits at their machines. */
@@ -326,22 +330,27 @@ static uint64_t answers_until(const struct cluster *cluster, uint64_t end_ms) {
   uint64_t until_ms = 0, cut_ms = cluster->parting_ms + LEAVE_CUT_MS;
   for (uint32_t i = 0; i < cluster->task_count; i++) {
     const struct peer *peer = &cluster->peers[i];
-    uint64_t own_ms = !peer->channel ? cut_ms : is_silent(cluster, peer) ? end_ms : 0;
+    uint64_t own_ms = !peer->channel ? cut_ms : owes_answer(cluster, peer) ? end_ms : 0;
     if (peer->session.is_alive && own_ms > until_ms)
       until_ms = own_ms;
   }
   return until_ms;
 }
 
+/* Who has given up waits for nobody who is silent. */
 void cluster_wait_answers(struct cluster *cluster) {
   pthread_mutex_lock(&cluster->lock);
   uint64_t until_ms, now_ms = loop_now_ms();
-  if (!cluster->parting_end_ms)
-    cluster->parting_end_ms = now_ms + (cluster->given_up_code == OK ? NET_SILENCE_MS + LEAVE_AGAIN_MS : 0);
-  cluster->parting_ms = now_ms;
-  greet_probe_all(cluster);
-  while ((until_ms = answers_until(cluster, cluster->parting_end_ms)) > loop_now_ms())
+  bool is_well = cluster->given_up_code == OK;
+  if (!cluster->parting_end_ms && is_well)
+    cluster->parting_end_ms = now_ms + NET_SILENCE_MS + LEAVE_AGAIN_MS;
+  if (!cluster->is_past_waiting) {
+    cluster->parting_ms = now_ms;
+    greet_probe_all(cluster);
+  }
+  while ((until_ms = answers_until(cluster, is_well ? cluster->parting_end_ms : 0)) > loop_now_ms())
     cluster_wait_changed(cluster, until_ms);
+  cluster->is_past_waiting = is_well && loop_now_ms() >= cluster->parting_end_ms;
   pthread_mutex_unlock(&cluster->lock);
 }
 

@@ -93,8 +93,8 @@ void cluster_announce_finished(struct cluster *cluster);
  * `other` (a number that is none: nobody else). CANCELLED after cluster_stop. */
 status cluster_wait_heard(struct cluster *cluster, uint32_t other);
 /* Waits until every task that is linked has answered (a few seconds for one that is silent), and one that is cut off is back (for a
- * moment): who says after that that it has done all is through in a moment. Who is killed while it says so is not taken for one that
- * goes on. Not from two threads. */
+ * moment): who says after that that it has done all is through in a moment. For whoever is killed then is taken for finished. All calls
+ * together wait for the silent once. Not from two threads. */
 void cluster_wait_answers(struct cluster *cluster);
 /* For a task that has finished, and on which entries of other tasks have parts: waits while any task with phases is connected
  * and has not finished. CANCELLED after cluster_stop. */
