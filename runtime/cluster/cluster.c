@@ -313,11 +313,13 @@ static uint32_t channels_open(struct cluster *cluster, bool at_once) {
   return count.open;
 }
 
-/* Under the lock. Until when somebody is waited for whom we still have something to say to; 0: there is none. */
-static uint64_t drain_until(const struct cluster *cluster, uint64_t end_ms) {
+/* Under the lock. Until when somebody, but for one, is waited for whom we still have something to say to; 0: there is none. */
+static uint64_t drain_until(const struct cluster *cluster, uint32_t but, uint64_t end_ms) {
   uint64_t until_ms = 0;
   for (uint32_t i = 0; i < cluster->task_count; i++) {
     const struct peer *peer = &cluster->peers[i];
+    if (i == but)
+      continue;
     uint64_t own_ms = peer->channel || peer->changed_ms + LEAVE_AGAIN_MS > end_ms ? end_ms : peer->changed_ms + LEAVE_AGAIN_MS;
     if (peer->session.is_alive && !session_is_drained(&peer->session) && !is_silent(cluster, peer) && own_ms > until_ms)
       until_ms = own_ms;
@@ -361,24 +363,46 @@ void cluster_give_up(struct cluster *cluster, status code, const char *why) {
   pthread_mutex_unlock(&cluster->lock);
 }
 
-/* Good-bye to all, and until they have heard it the links go on as ever. Who says it has nothing left to do: it is killed after that
- * as seldom as can be, since others take it for finished. So whoever is silent is waited for before. */
+/* Good-bye to all who have not heard it, but for one (a number that is none: to all), and until they have heard it the links go on as ever.
+ * Who says it has nothing left to do: it is killed after that as seldom as can be, since others take it for finished. */
+static void part_with(struct cluster *cluster, uint32_t but) {
+  uint64_t end_ms = loop_now_ms() + NET_SILENCE_MS + LEAVE_AGAIN_MS, until_ms;
+  for (uint32_t i = 0; i < cluster->task_count; i++) {
+    pthread_mutex_lock(&cluster->lock);
+    bool is_told = i == but || cluster->peers[i].session.goodbye;
+    pthread_mutex_unlock(&cluster->lock);
+    if (!is_told)
+      peer_say_bye(&cluster->peers[i]);
+  }
+  pthread_mutex_lock(&cluster->lock);
+  while ((until_ms = drain_until(cluster, but, end_ms)) > loop_now_ms())
+    cluster_wait_changed(cluster, until_ms);
+  pthread_mutex_unlock(&cluster->lock);
+}
+
+void cluster_leave_others(struct cluster *cluster) {
+  uint32_t coordinator = cluster->identity.coordinator;
+  if (coordinator == cluster->task)
+    return;
+  pthread_mutex_lock(&cluster->lock);
+  cluster->is_leaving = cluster->has_left_others = true;
+  pthread_mutex_unlock(&cluster->lock);
+  part_with(cluster, coordinator);
+}
+
 static void say_goodbye(struct cluster *cluster) {
-  uint64_t until_ms;
   pthread_mutex_lock(&cluster->lock);
   cluster->is_stopped = cluster->is_leaving = true;
   pthread_cond_broadcast(&cluster->changed);
+  bool has_waited = cluster->has_left_others;
   pthread_mutex_unlock(&cluster->lock);
-  cluster_wait_answers(cluster);
-  uint64_t end_ms = loop_now_ms() + NET_SILENCE_MS + LEAVE_AGAIN_MS;
+  if (!has_waited) /* for who is silent */
+    cluster_wait_answers(cluster);
   pthread_mutex_lock(&cluster->lock);
   cluster->has_said_bye = true;
   pthread_mutex_unlock(&cluster->lock);
-  for (uint32_t i = 0; i < cluster->task_count; i++)
-    peer_say_bye(&cluster->peers[i]);
+  part_with(cluster, UINT32_MAX);
   pthread_mutex_lock(&cluster->lock);
-  while ((until_ms = drain_until(cluster, end_ms)) > loop_now_ms())
-    cluster_wait_changed(cluster, until_ms);
   cluster->is_closing = true;
   pthread_mutex_unlock(&cluster->lock);
 }

@@ -119,6 +119,8 @@ bool cluster_has_left(struct cluster *cluster, const uint32_t *tasks, uint32_t c
 void cluster_need_not_wait(struct cluster *cluster);
 /* Whether a checkpoint says that the task had done its work, and may have left for good; until another process has its name. Any thread. */
 void cluster_note_finished(struct cluster *cluster, uint32_t task, bool had_finished);
+/* Good-bye to all but the coordinator, which is left by cluster_destroy: waits until they have heard it, or cannot. */
+void cluster_leave_others(struct cluster *cluster);
 /* It was started with --entry, as far as it is known. */
 bool cluster_has_phases(struct cluster *cluster, uint32_t task);
 /* A checkpoint says so, or the task itself when it left. */

@@ -298,6 +298,8 @@ bool peer_session_goes_on(const struct peer *peer, const struct greeting *g) {
   return session_continues(&peer->session, g->key, own, g->meant);
 }
 
+static bool is_coordinator(const struct peer *peer) { return peer->task == peer->cluster->identity.coordinator; }
+
 status peer_meet(struct peer *peer, struct channel *channel) {
   struct cluster *cluster = peer->cluster;
   const struct greeting *g = &channel->greeting;
@@ -311,7 +313,7 @@ status peer_meet(struct peer *peer, struct channel *channel) {
   pthread_mutex_lock(&cluster->lock);
   if (!peer->session.is_alive) {
     session_begin(&peer->session, g->key, now_ms);
-    peer->owes_bye = cluster->has_said_bye;
+    peer->owes_bye = cluster->has_said_bye || (cluster->has_left_others && !is_coordinator(peer));
   } else {
     fits = session_resume(&peer->session, g->received, now_ms, &freed);
   }

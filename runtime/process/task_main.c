@@ -334,12 +334,15 @@ static status check_kept(struct host *host) {
          : fail(UNAVAILABLE, "the job has begun again since this task had finished, and its steps are in no checkpoint any more");
 }
 
-/* What it was told to do is done and kept: whoever is started under its name from here on is its next command. */
-static status end_command(struct host *host) {
+/* What it was told to do is done and kept: whoever is started under its name from here on is its next command. That is so when all say so:
+ * the coordinator is told last, when nothing is left but to end. first: others still need this task. */
+static status end_command(struct host *host, bool first) {
   if (!job_keeps(host->job))
     return OK;
   TRY(check_kept(host));
   cluster_wait_answers(host->cluster);
+  if (!first)
+    cluster_leave_others(host->cluster);
   job_say_gone(host->job, course_command(host->course));
   return OK;
 }
@@ -420,9 +423,9 @@ static status serve(struct host *host) {
     doctor_enter(host->doctor, STAGE_SERVES, NULL, 0);
   bool ends_first = has_phases && coordinator_waits(host);
   if (ends_first)
-    TRY(end_command(host));
+    TRY(end_command(host, true));
   TRY(wait_for_others(host));
-  return has_phases && !ends_first ? end_command(host) : OK;
+  return has_phases && !ends_first ? end_command(host, false) : OK;
 }
 
 static status open_records(struct host *host) {
