@@ -212,7 +212,7 @@ class Ours:
 
 
 def measure(options, name, folder):
-    process = subprocess.Popen([options.python, os.path.abspath(__file__), "--peer", name, folder, "--threads", str(options.threads)],
+    process = subprocess.Popen([options.python, os.path.abspath(sys.argv[0]), "--peer", name, folder, "--threads", str(options.threads)],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(os.path.join(folder, "peer.log"), "w"), text=True)
     line = process.stdout.readline()
     if not line.startswith("ready "):

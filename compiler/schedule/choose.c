@@ -21,6 +21,22 @@ bool stores_sum(const struct contraction *c) {
   return value && value->op == SCALAR_LOCAL && (uint32_t)value->imm == c->local && c->k->buffers.items[s->buffer].mode == BUFFER_OUT &&
          c->k->buffers.items[s->buffer].dtype == c->dtype;
 }
+bool is_group(const struct contraction *c, int axis) {
+  const struct contraction_axis *a = &c->axes[axis];
+  return axis != c->lanes && a->role == ROLE_BATCH && a->stride[0] > 0 && a->stride[1] > 0; /* STRIDE_OPEN is less */
+}
+bool has_groups(const struct contraction *c) {
+  for (int i = 0; i < c->par_count; i++)
+    if (is_group(c, i))
+      return true;
+  return false;
+}
+int64_t lanes_for(const struct nest *n, enum dtype dtype, int64_t width) {
+  int64_t lanes = n->machine->vector_bytes / (int64_t)dtype_size(dtype);
+  while (lanes > 4 && width < lanes)
+    lanes /= 2;
+  return lanes;
+}
 /* By the class of the contraction. */
 static void propose_for_class(const struct nest *n, const struct contraction *c, struct candidates *out) {
   if (c->test) {

@@ -64,6 +64,12 @@ const char *candidate_text(const struct candidate *c, struct arena *arena);
 bool nest_allows(const struct nest *n, const char *steps);
 /* Whether what is stored is the sum itself, in an output that it may wait in. */
 bool stores_sum(const struct contraction *c);
+/* Whether a par axis is over groups of channels, each with its own part of both factors. (What a ragged sum's bounds hang on moves a
+ * factor, too, but not by a constant.) */
+bool is_group(const struct contraction *c, int axis);
+bool has_groups(const struct contraction *c);
+/* Elements of a vector, or of the part of one that so many channels side by side fill; 4 at least. */
+int64_t lanes_for(const struct nest *n, enum dtype dtype, int64_t width);
 /* Loops of a statement, itself among them. */
 int stmt_loops(const struct stmt *s);
 /* The one that the cost model would take, of those that the kernel's form allows. */

@@ -35,7 +35,6 @@ struct form {
 };
 
 #define SUMS_MAX 16
-#define LANES_MIN 4 /* of a part of a vector */
 #define ROWS_MAX 16
 #define VECTORS_MAX 5
 #define REST_COST 1.02
@@ -86,9 +85,7 @@ static bool find_sizes(struct conv *v) {
   }
   v->wide = c->axes[v->columns].extent;
   v->width = c->axes[c->lanes].extent;
-  v->lanes = v->n->machine->vector_bytes / (int64_t)dtype_size(c->dtype);
-  while (v->lanes > LANES_MIN && v->width < v->lanes) /* few channels, as those of a group: by a part of a vector */
-    v->lanes /= 2;
+  v->lanes = lanes_for(v->n, c->dtype, v->width);
   return v->wide > 0 && v->width > 0 && (c->test || v->width >= v->lanes) && (v->taps < 0 || c->axes[v->taps].extent > 0);
 }
 static bool is_conv(struct conv *v) {
@@ -138,24 +135,12 @@ static const char *filter_text(const struct conv *v) { return v->n->k->buffers.i
 static const char *fetch_text(const struct conv *v) {
   return arena_printf(v->n->arena, "; fetch %s at %s ahead %d", filter_text(v), v->words.of[v->c->axis_count - 1], FETCH_AHEAD);
 }
-/* Whether the axis is over groups of channels, each with its own part of the filter. (Rows whose taps are cut move the filter, too, but not
- * by a constant.) */
-static bool is_group(const struct conv *v, int axis) {
-  const struct contraction_axis *a = &v->c->axes[axis];
-  return axis != v->c->lanes && a->role == ROLE_BATCH && a->stride[1] != STRIDE_OPEN && a->stride[1] != 0;
-}
-static bool has_groups(const struct conv *v) {
-  bool has = false;
-  for (int i = 0; i < v->c->par_count; i++)
-    has = has || is_group(v, i);
-  return has;
-}
 /* The par axes that a tile does not have; of one that tasks have parts of, what is inside of a part. Where the filter is copied groups are
  * outside of all that. */
 static const char *around_text(const struct conv *v, const struct form *f) {
   const char *text = "";
   for (int i = 0; i < v->c->par_count; i++)
-    if (i != v->columns && i != v->c->lanes && !(f->is_staged && is_group(v, i)))
+    if (i != v->columns && i != v->c->lanes && !(f->is_staged && is_group(v->c, i)))
       text = arena_printf(v->n->arena, "%s %s%s", text, v->words.of[i], i == f->parted ? "i" : "");
   return text;
 }
@@ -165,7 +150,7 @@ static const char *copy_tasks_text(const struct conv *v, const struct form *f, c
   *last = arena_printf(a, "%so", v->words.of[v->c->lanes]);
   const char *text = arena_printf(a, " %s", *last);
   for (int i = 0; i < v->c->par_count; i++)
-    if (is_group(v, i)) {
+    if (is_group(v->c, i)) {
       *last = v->words.of[i];
       text = arena_printf(a, "%s %s", text, *last);
     }
@@ -295,7 +280,7 @@ static void propose_staged(const struct conv *v, int64_t vectors, struct candida
   wanted = wanted < (int64_t)(pixels / PART_PIXELS) ? wanted : (int64_t)(pixels / PART_PIXELS);
   for (int i = 0; i < v->c->par_count && wanted > 1; i++) {
     int64_t extent = v->c->axes[i].extent, parts = extent < wanted ? extent : wanted;
-    if (i == v->columns || i == v->c->lanes || is_group(v, i) || parts < 2 || (double)parts <= f.parts)
+    if (i == v->columns || i == v->c->lanes || is_group(v->c, i) || parts < 2 || (double)parts <= f.parts)
       continue;
     f.parted = i;
     f.part = divide_up(extent, parts);
@@ -313,8 +298,8 @@ static double own_cycles(const struct conv *v) {
                                     .bytes = (double)dtype_size(v->c->dtype),
                                     .stride = (double)(v->width * (int64_t)dtype_size(v->c->dtype))};
   double vectors = work.m * (double)divide_up(v->width, v->lanes), apart = v->is_along ? (double)v->lanes : 0;
-  return v->c->test || has_groups(v) ? conv_own_cycles(v->n->machine, vectors, v->terms, apart)
-                                     : conv_packed_cycles(v->n->machine, &work, v->is_along);
+  return v->c->test || has_groups(v->c) ? conv_own_cycles(v->n->machine, vectors, v->terms, apart)
+                                        : conv_packed_cycles(v->n->machine, &work, v->is_along);
 }
 void propose_convs(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct conv v = {.n = n, .c = c};

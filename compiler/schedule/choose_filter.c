@@ -26,7 +26,6 @@ struct filter {
 };
 
 #define SUMS_MIN 8          /* below, sums wait for themselves */
-#define LANES_MIN 4         /* of a part of a vector */
 #define ROWS_MAX 16         /* of a tile: each is one load a term */
 #define TASKS_USUAL 6       /* so that some threads have about as much each */
 #define GROUP_MIN 16        /* rows of a task: else the result's gradient is read again too often */
@@ -77,9 +76,7 @@ static void find_extents(struct filter *f) {
   f->wide = a[f->high_axis + 1].most;
   f->is_open = f->c->is_ragged || a[par].extent < 1;
   f->pixels = (double)(f->images * f->high * f->wide);
-  f->lanes = f->n->machine->vector_bytes / (uint32_t)dtype_size(f->c->dtype);
-  while (f->lanes > LANES_MIN && f->width < f->lanes) /* few channels, as those of a group: by a part of a vector */
-    f->lanes /= 2;
+  f->lanes = lanes_for(f->n, f->c->dtype, f->width);
 }
 
 /* Registers that wait; the others hold a term's vectors. */
@@ -237,21 +234,13 @@ static void propose_windows(const struct filter *f, struct candidates *out) {
   propose(out, steps, tiles * cycles);
 }
 
-/* Taps of a ragged sum are in both factors, too, but move one by no constant. */
-static bool has_groups(const struct filter *f) {
-  const struct contraction_axis *a = f->c->axes;
-  bool has = false;
-  for (int i = 0; i < f->rows; i++)
-    has = has || (a[i].role == ROLE_BATCH && a[i].stride[0] > 0 && a[i].stride[1] > 0);
-  return has;
-}
 /* As the target does by itself. */
 static double own_cycles(const struct filter *f) {
   const struct filter_work work = {
     .taps = (double)f->others, .rows = (double)f->extent, .columns = (double)f->width, .terms = f->pixels, .lanes = (double)f->lanes};
   double bytes = (double)(f->images * f->high * row_bytes(f, f->extent, f->width));
   double cycles = f->c->is_ragged ? filter_along_cycles(f->n->machine, &work, bytes) : filter_own_cycles(f->n->machine, &work);
-  return has_groups(f) ? cycles * GROUPS_COST : cycles;
+  return has_groups(f->c) ? cycles * GROUPS_COST : cycles;
 }
 void propose_filters(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct filter f = {.n = n, .c = c};

@@ -67,14 +67,20 @@ static bool is_product(struct product *p) {
 
 /* ---- steps ---- */
 
+/* What is less than a tile in smaller ones. */
+static const char *tails_text(struct arena *arena, const struct tile *t) {
+  const char *tails = "";
+  for (int i = 8; i; i /= 2)
+    tails = i < t->rows ? arena_printf(arena, "%s %d", *tails ? tails : " tail cut", i) : tails;
+  return tails;
+}
 static const char *steps_text(const struct product *p, const struct tile *t, bool fetch) {
   struct arena *a = p->n->arena;
   const struct axis_name names[] = {{p->rows, "m"}, {p->columns, "n"}};
   const struct axis_words words = axis_words_of(p->n, p->c, NULL, names, 2);
   const char *m = words.of[p->rows], *n = words.of[p->columns], *batch = axis_words_others(&words, 0, p->c->par_count);
-  const char *sum = axis_words_others(&words, p->c->par_count, p->c->axis_count), *tails = "";
-  for (int i = 8; i && (p->open || (int64_t)p->work.m % t->rows); i /= 2)
-    tails = i < t->rows ? arena_printf(a, "%s %d", *tails ? tails : " tail cut", i) : tails;
+  const char *sum = axis_words_others(&words, p->c->par_count, p->c->axis_count);
+  const char *tails = p->open || (int64_t)p->work.m % t->rows ? tails_text(a, t) : "";
   const char *text =
     arena_printf(a, "%s; fma; split %s %d -> %so %si; order%s %so %s %si; split %s %d -> %so %si%s; sink %si %si under%s in register",
                  axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, batch, n, m, n, m, t->rows, m, m, tails, m, n, sum);
@@ -95,10 +101,8 @@ static const char *waiting_text(const struct product *p, const struct tile *t, i
   struct arena *a = p->n->arena;
   const struct axis_name names[] = {{p->rows, "m"}, {p->columns, "n"}, {p->c->axis_count - 1, "k"}};
   const struct axis_words words = axis_words_of(p->n, p->c, NULL, names, 3);
-  const char *m = words.of[p->rows], *n = words.of[p->columns], *k = words.of[p->c->axis_count - 1], *tails = "";
-  const char *batch = axis_words_others(&words, 0, p->c->par_count);
-  for (int i = 8; i && ((int64_t)p->work.m % group ? (int64_t)p->work.m % group : group) % t->rows; i /= 2)
-    tails = i < t->rows ? arena_printf(a, "%s %d", *tails ? tails : " tail cut", i) : tails;
+  const char *m = words.of[p->rows], *n = words.of[p->columns], *k = words.of[p->c->axis_count - 1];
+  const char *batch = axis_words_others(&words, 0, p->c->par_count), *tails = (int64_t)p->work.m % t->rows ? tails_text(a, t) : "";
   const char *text = arena_printf(a,
                                   "%s; fma; split %s %d -> %so %si; split %s %lld -> %sg %sr; order%s %so %sg %sr %si; split %s %lld -> "
                                   "%sb %sk; sink %sr %si under %sb in result first",

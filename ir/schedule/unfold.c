@@ -206,15 +206,22 @@ static int64_t step_of(const struct kernel *k, expr_id e, uint32_t local) {
     step = step_of(k, expr_operand(k, e, i), local);
   return step;
 }
-static int64_t step_in(const struct kernel *k, uint32_t buffer, int dim, uint32_t local, const struct stmt *s) {
+static int64_t step_of_stores(const struct kernel *k, const struct stmt *s, uint32_t buffer, int dim, uint32_t local) {
   int64_t step = 0;
+  for (; s && !step; s = s->next) {
+    step = s->kind == STMT_STORE && s->buffer == buffer ? step_of(k, s->index[dim], local) : 0;
+    step = step ? step : step_of_stores(k, s->body, buffer, dim, local);
+    step = step ? step : step_of_stores(k, s->otherwise, buffer, dim, local);
+  }
+  return step;
+}
+static int64_t step_in(const struct kernel *k, uint32_t buffer, int dim, uint32_t local) {
+  int64_t step = step_of_stores(k, k->body, buffer, dim, local);
   for (expr_id e = 1; e < k->exprs.count && !step; e++) {
     const struct expr *x = expr_get(k, e);
-    if (x->op == SCALAR_LOAD && x->imm == (int64_t)buffer)
+    if (x->op == SCALAR_LOAD && x->imm == (int64_t)buffer && x->count == k->buffers.items[buffer].rank)
       step = step_of(k, expr_operand(k, e, dim), local);
   }
-  for (; s && !step; s = s->next)
-    step = s->kind == STMT_STORE && s->buffer == buffer ? step_of(k, s->index[dim], local) : step_in(k, buffer, dim, local, s->body);
   return step;
 }
 /* Dimensions in which the variable of groups steps over what a group has. */
@@ -223,7 +230,7 @@ static void divide_dims(struct kernel *k, uint32_t local, struct arena *work) {
   note_turns(k, k->body, turns);
   for (uint32_t b = 0; b < k->buffers.count; b++)
     for (int dim = k->buffers.items[b].rank - 1; dim >= 0; dim--) {
-      struct divider d = {.k = k, .turns = turns, .buffer = b, .dim = dim, .by = step_in(k, b, dim, local, k->body)};
+      struct divider d = {.k = k, .turns = turns, .buffer = b, .dim = dim, .by = step_in(k, b, dim, local)};
       bool *seen = ARENA_ARRAY(work, bool, k->exprs.count + 1);
       kernel_dim size = k->buffers.items[b].dims[dim];
       bool may = d.by > 1 && !DIM_IS_SIZE(size) && size % d.by == 0 && k->buffers.items[b].rank < LIMIT_RANK;

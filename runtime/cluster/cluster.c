@@ -276,10 +276,9 @@ struct count_call {
 static bool owes_answer(const struct cluster *cluster, const struct peer *peer) {
   return peer->channel && peer->session.heard_ms < cluster->parting_ms;
 }
-/* Under the lock. And it was waited for as long as anybody is. */
-static bool is_silent(const struct cluster *cluster, const struct peer *peer) {
-  return cluster->is_past_waiting && owes_answer(cluster, peer);
-}
+/* Under the lock. Answers were waited for as long as they are. */
+static bool has_waited(const struct cluster *cluster) { return cluster->parting_end_ms && loop_now_ms() >= cluster->parting_end_ms; }
+static bool is_silent(const struct cluster *cluster, const struct peer *peer) { return has_waited(cluster) && owes_answer(cluster, peer); }
 
 /* Under the lock. Beside those of peers that are silent: what was said to them waits at their machines. */
 static uint32_t channels_answering(const struct cluster *cluster) {
@@ -346,13 +345,12 @@ void cluster_wait_answers(struct cluster *cluster) {
   bool is_well = cluster->given_up_code == OK;
   if (!cluster->parting_end_ms && is_well)
     cluster->parting_end_ms = now_ms + NET_SILENCE_MS + LEAVE_AGAIN_MS;
-  if (!cluster->is_past_waiting) {
+  if (!has_waited(cluster)) {
     cluster->parting_ms = now_ms;
     greet_probe_all(cluster);
   }
   while ((until_ms = answers_until(cluster, is_well ? cluster->parting_end_ms : 0)) > loop_now_ms())
     cluster_wait_changed(cluster, until_ms);
-  cluster->is_past_waiting = is_well && loop_now_ms() >= cluster->parting_end_ms;
   pthread_mutex_unlock(&cluster->lock);
 }
 
@@ -394,9 +392,9 @@ static void say_goodbye(struct cluster *cluster) {
   pthread_mutex_lock(&cluster->lock);
   cluster->is_stopped = cluster->is_leaving = true;
   pthread_cond_broadcast(&cluster->changed);
-  bool has_waited = cluster->has_left_others;
+  bool asks = !cluster->has_left_others; /* else it has before */
   pthread_mutex_unlock(&cluster->lock);
-  if (!has_waited) /* for who is silent */
+  if (asks)
     cluster_wait_answers(cluster);
   pthread_mutex_lock(&cluster->lock);
   cluster->has_said_bye = true;

@@ -121,8 +121,6 @@ void cluster_need_not_wait(struct cluster *cluster);
 void cluster_note_finished(struct cluster *cluster, uint32_t task, bool had_finished);
 /* Good-bye to all but the coordinator, which is left by cluster_destroy: waits until they have heard it, or cannot. */
 void cluster_leave_others(struct cluster *cluster);
-/* It was started with --entry, as far as it is known. */
-bool cluster_has_phases(struct cluster *cluster, uint32_t task);
 /* A checkpoint says so, or the task itself when it left. */
 bool cluster_had_finished(struct cluster *cluster, uint32_t task);
 /* It had, and has said good-bye: it is not there any more, and does not come back as it was. */

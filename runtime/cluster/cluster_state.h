@@ -146,8 +146,7 @@ struct cluster {
   /* under the lock */
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  bool is_ready, is_initialised, is_finished, is_stopped, is_leaving, has_said_bye, is_closing, is_closed, probe_is_posted, is_past_waiting,
-    has_left_others;
+  bool is_ready, is_initialised, is_finished, is_stopped, is_leaving, has_said_bye, is_closing, is_closed, probe_is_posted, has_left_others;
   bool need_not_wait;                  /* for others to finish */
   status given_up_code;                /* the work is left undone; OK: it is not */
   char given_up[CLUSTER_REASON_BYTES]; /* why */

@@ -470,13 +470,6 @@ bool cluster_had_finished(struct cluster *cluster, uint32_t task) {
   return had_finished;
 }
 
-bool cluster_has_phases(struct cluster *cluster, uint32_t task) {
-  pthread_mutex_lock(&cluster->lock);
-  bool has_phases = task == cluster->task ? cluster->has_phases : cluster->peers[task].has_phases;
-  pthread_mutex_unlock(&cluster->lock);
-  return has_phases;
-}
-
 bool cluster_has_left_well(struct cluster *cluster, uint32_t task) {
   const struct peer *peer = &cluster->peers[task];
   pthread_mutex_lock(&cluster->lock);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/output.h"
+#include "runtime/cluster/look.h"
 #include "runtime/process/host_state.h"
 #include "runtime/process/signals.h"
 #include "runtime/program/entry_print.h"
@@ -403,8 +404,9 @@ static status say_finished(struct host *host) {
 
 /* A coordinator with phases has finished when it has heard that of all others' commands. */
 static bool coordinator_waits(const struct host *host) {
-  uint32_t coordinator = cluster_identity(host->cluster).coordinator;
-  return coordinator != host->program->task && cluster_has_phases(host->cluster, coordinator);
+  struct peer_look look;
+  cluster_look(host->cluster, cluster_identity(host->cluster).coordinator, &look);
+  return !look.is_self && look.has_phases;
 }
 
 /* After the phases. The command ends when nothing is left but to leave, where that can wait: who is killed before goes on with it. */

@@ -220,7 +220,8 @@ static const struct choice_case cases[] = {
   {"as many tasks as there shall be, of few strips", PRODUCT("8192", "512", "64", ""), "x86-64-v3",
    "split ns 4 -> no nj; split m 4 -> ms mi; split ms 256 -> mc mo"},
   {"rows that lie apart, many terms: sums wait in the result", ACROSS("256", "6272", "64"), "x86-64-v4",
-   "split n 32 -> no ni; split m 132 -> mg mr; order no mg mr ni; split k 256 -> kb kk; sink mr ni under kb in result first; split mr 12 -> "
+   "split n 32 -> no ni; split m 132 -> mg mr; order no mg mr ni; split k 256 -> kb kk; sink mr ni under kb in result first; split mr "
+   "12 -> "
    "mo mi tail cut 8 4 2 1; sink mi ni under kk in register; run no mg tasks"},
   {"rows that lie apart, 16 registers", ACROSS("2048", "256", "2056"), "x86-64-v3", "stage a at mb by mo k mi -> qo qk qi"},
   {"panels", PANELED("36", "1000", "16", "16", ""), "x86-64-v3", "split n 16 -> no ni; order no m ni; split m 6 -> mo mi; sink"},

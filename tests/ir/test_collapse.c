@@ -100,30 +100,38 @@ static const struct rewrite_case unfolded[] = {
    "< 8 { var v0: f32 = 0:f32 red i4 < 3 { red i5 < 8 { v0 = add(v0, mul(a[i0,add(i1, i4),i2,i5], b[i4,i5,i2,i3])) } } d[i0,i1,i2,i3] = "
    "max(add(v0, c[i2,i3]), 0:f32) } } } } }"},
   {"of the gradient of its input, too",
-   "kernel k(in a: f32[2,7,32], in b: f32[3,8,32], out c: f32[2,5,32]) { par i0 < 2 { par i1 < 5 { par i2 < 32 { var v0: f32 = 0:f32 red i3 "
+   "kernel k(in a: f32[2,7,32], in b: f32[3,8,32], out c: f32[2,5,32]) { par i0 < 2 { par i1 < 5 { par i2 < 32 { var v0: f32 = 0:f32 "
+   "red i3 "
    "< 3 { red i4 < 8 { %0 = add(i4, mul(floordiv(i2, 8), 8)) v0 = add(v0, mul(a[i0,sub(add(i1, 2), i3),%0], b[i3,floormod(i2, 8),%0])) } } "
    "c[i0,i1,i2] = v0 } } } }",
-   "kernel k(in a: f32[2,7,4,8], in b: f32[3,8,4,8], out c: f32[2,5,4,8]) { par i0 < 2 { par i1 < 5 { par i2 < 4 { par i3 < 8 { var v0: f32 "
-   "= 0:f32 red i4 < 3 { red i5 < 8 { v0 = add(v0, mul(a[i0,sub(add(i1, 2), i4),i2,i5], b[i4,i3,i2,i5])) } } c[i0,i1,i2,i3] = v0 } } } } }"},
+   "kernel k(in a: f32[2,7,4,8], in b: f32[3,8,4,8], out c: f32[2,5,4,8]) { par i0 < 2 { par i1 < 5 { par i2 < 4 { par i3 < 8 { var v0: "
+   "f32 "
+   "= 0:f32 red i4 < 3 { red i5 < 8 { v0 = add(v0, mul(a[i0,sub(add(i1, 2), i4),i2,i5], b[i4,i3,i2,i5])) } } c[i0,i1,i2,i3] = v0 } } } "
+   "} }"},
   {"and, in front, of the gradient of its filter",
-   "kernel k(in a: f32[2,7,32], in b: f32[2,5,32], out c: f32[3,8,32]) { par i0 < 3 { par i1 < 8 { par i2 < 32 { var v0: f32 = 0:f32 red i3 "
+   "kernel k(in a: f32[2,7,32], in b: f32[2,5,32], out c: f32[3,8,32]) { par i0 < 3 { par i1 < 8 { par i2 < 32 { var v0: f32 = 0:f32 "
+   "red i3 "
    "< 2 { red i4 < 5 { v0 = add(v0, mul(a[i3,add(i4, i0),add(i1, mul(floordiv(i2, 8), 8))], b[i3,i4,i2])) } } c[i0,i1,i2] = v0 } } } }",
-   "kernel k(in a: f32[2,7,4,8], in b: f32[2,5,4,8], out c: f32[3,8,4,8]) { par i0 < 4 { par i1 < 3 { par i2 < 8 { par i3 < 8 { var v0: f32 "
+   "kernel k(in a: f32[2,7,4,8], in b: f32[2,5,4,8], out c: f32[3,8,4,8]) { par i0 < 4 { par i1 < 3 { par i2 < 8 { par i3 < 8 { var v0: "
+   "f32 "
    "= 0:f32 red i4 < 2 { red i5 < 5 { v0 = add(v0, mul(a[i4,add(i5, i1),i0,i2], b[i4,i5,i0,i3])) } } c[i1,i2,i0,i3] = v0 } } } } }"},
   {"groups of other channels in than out",
    "kernel k(in a: f32[5,12], in b: f32[6,8], out c: f32[5,8]) { par i0 < 5 { par i1 < 8 { var v0: f32 = 0:f32 red i2 < 6 { v0 = add(v0, "
    "mul(a[i0,add(i2, mul(floordiv(i1, 4), 6))], b[i2,i1])) } c[i0,i1] = v0 } } }",
-   "kernel k(in a: f32[5,2,6], in b: f32[6,2,4], out c: f32[5,2,4]) { par i0 < 5 { par i1 < 2 { par i2 < 4 { var v0: f32 = 0:f32 red i3 < 6 "
+   "kernel k(in a: f32[5,2,6], in b: f32[6,2,4], out c: f32[5,2,4]) { par i0 < 5 { par i1 < 2 { par i2 < 4 { var v0: f32 = 0:f32 red i3 "
+   "< 6 "
    "{ v0 = add(v0, mul(a[i0,i1,i3], b[i3,i1,i2])) } c[i0,i1,i2] = v0 } } } }"},
   {"of several nests: phases of a gradient",
    "kernel k(in a: f32[5,16], in b: f32[2,8,16], out c: f32[10,16]) { par i0 < 5 { par i1 < 16 { var v0: f32 = 0:f32 red i2 < 8 { v0 = "
    "add(v0, mul(a[i0,add(i2, mul(floordiv(i1, 8), 8))], b[0,i2,i1])) } c[mul(i0, 2),i1] = v0 } } par i3 < 5 { par i4 < 16 { var v1: f32 = "
    "0:f32 red i5 < 8 { v1 = add(v1, mul(a[i3,add(i5, mul(floordiv(i4, 8), 8))], b[1,i5,i4])) } c[add(mul(i3, 2), 1),i4] = v1 } } }",
    "kernel k(in a: f32[5,2,8], in b: f32[2,8,2,8], out c: f32[10,2,8]) { par i0 < 5 { par i1 < 2 { par i2 < 8 { var v0: f32 = 0:f32 red i3 "
-   "< 8 { v0 = add(v0, mul(a[i0,i1,i3], b[0,i3,i1,i2])) } c[mul(i0, 2),i1,i2] = v0 } } } par i4 < 5 { par i5 < 2 { par i6 < 8 { var v1: f32 "
+   "< 8 { v0 = add(v0, mul(a[i0,i1,i3], b[0,i3,i1,i2])) } c[mul(i0, 2),i1,i2] = v0 } } } par i4 < 5 { par i5 < 2 { par i6 < 8 { var v1: "
+   "f32 "
    "= 0:f32 red i7 < 8 { v1 = add(v1, mul(a[i4,i5,i7], b[1,i7,i5,i6])) } c[add(mul(i4, 2), 1),i5,i6] = v1 } } } }"},
   {"what another nest reads otherwise keeps its dimension",
-   "kernel k(in a: f32[5,16], in b: f32[8,16], out c: f32[5,16], out d: f32[80]) { par i0 < 5 { par i1 < 16 { var v0: f32 = 0:f32 red i2 < 8 "
+   "kernel k(in a: f32[5,16], in b: f32[8,16], out c: f32[5,16], out d: f32[80]) { par i0 < 5 { par i1 < 16 { var v0: f32 = 0:f32 red "
+   "i2 < 8 "
    "{ v0 = add(v0, mul(a[i0,add(i2, mul(floordiv(i1, 8), 8))], b[i2,i1])) } c[i0,i1] = v0 } } par i3 < 80 { d[i3] = a[floordiv(i3, "
    "16),floormod(i3, 16)] } }",
    "kernel k(in a: f32[5,16], in b: f32[8,2,8], out c: f32[5,2,8], out d: f32[80]) { par i0 < 5 { par i1 < 2 { par i2 < 8 { var v0: f32 = "

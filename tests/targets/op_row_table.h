@@ -334,7 +334,7 @@ static const struct row_form row_forms[] = {
   {"Conv2DBackpropFilter", "a,9,8,3:r 4:=3,2,3,b a,9,8,b:r", "strides=[1,1,1,1] padding=SAME"},
   {"Conv2DBackpropFilter", "a,9,8,3:r 4:=3,2,3,b a,5,4,b:r", "strides=[1,2,2,1] padding=SAME"},
   {"DepthwiseConv2dNative", "a,9,8,b:r 3,2,b,2:r", "strides=[1,1,1,1]|[1,2,2,1] padding=SAME|VALID"},
-  {"DepthwiseConv2dNativeBackpropInput", "4:=a,9,8,3 3,2,3,2:r a,9,8,6:r", "strides=[1,1,1,1] padding=SAME"},
+  {"DepthwiseConv2dNativeBackpropInput", "4:=a,9,8,b 3,2,b,2:r a,9,8,2b:r", "strides=[1,1,1,1] padding=SAME"},
   {"DepthwiseConv2dNative", "a,9,8,3:r 5,3,3,1:r", "strides=[1,1,1,1] padding=SAME|VALID dilations=[1,1,1,1]|[1,2,2,1]"},
   {"DepthwiseConv2dNative", "a,9,8,b:r 7,7,b,1:r", "strides=[1,1,1,1]|[1,2,2,1] padding=SAME T=f32"},
   {"DepthwiseConv2dNativeBackpropInput", "4:=a,9,8,3 5,3,3,1:r a,9,8,3:r", "strides=[1,1,1,1] padding=SAME dilations=[1,1,1,1]|[1,2,2,1]"},

@@ -99,25 +99,16 @@ static void short_functions_are_close_where_they_are_meant(void **state) {
   measure(short_functions, sizeof short_functions / sizeof *short_functions, &(struct target_options){.math = MATH_FAST});
 }
 
-/* All pairs of floats of every size, and the special ones. */
-static void angles_of_two_are_close_to_the_truth(void **state) {
-  (void)state;
+/* Pairs of floats of many sizes, and all of special ones. */
+static void spread_pairs(float *y, float *x) {
   static const float special[] = {0, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 3e38f, -3e38f, 2e-38f, 1.5f, -0.3f};
   enum { SPECIALS = sizeof special / sizeof *special };
-  struct arena arena;
-  struct kernel *k;
-  arena_init(&arena);
-  char *text =
-    arena_printf(&arena, "kernel f(in a: f32[%d], in b: f32[%d], out c: f32[%d]) { par i0 < %d { c[i0] = atan2(a[i0], b[i0]) } }", COUNT,
-                 COUNT, COUNT, COUNT);
-  assert_int_equal(kernel_parse(text, &arena, &k), OK);
-  struct compiled code = compile_kernels_with(&k, 1, &(struct target_options){.cpu = "native"});
-  float *y = spread_floats(), *x = aligned_block(4 * COUNT), *out = aligned_block(4 * COUNT);
   for (int i = 0; i < COUNT; i++)
     x[i] = i % 3 ? y[(i * 7919ll + 13) % COUNT] : y[i] * (float)(i % 17 - 8) / 4;
   for (int i = 0; i < SPECIALS * SPECIALS; i++)
     y[i] = special[i / SPECIALS], x[i] = special[i % SPECIALS];
-  run_compiled(&code.code[0], (void *[]){y, x, out}, NULL);
+}
+static void compare_angles(const float *y, const float *x, const float *out) {
   for (int i = 0; i < COUNT; i++) {
     if ((fabsf(x[i]) < 0x1p-100f && x[i] != 0) || (fabsf(y[i]) < 0x1p-100f && y[i] != 0))
       continue;
@@ -125,10 +116,37 @@ static void angles_of_two_are_close_to_the_truth(void **state) {
     if (error > 3 || (exact == 0 && !signbit(exact) != !signbit(out[i])))
       fail_msg("atan2(%a, %a): %a, must be %a", (double)y[i], (double)x[i], (double)out[i], exact);
   }
+}
+static void angles_of_two_are_close_to_the_truth_and_strict_ones_alike_on_every_cpu(void **state) {
+  (void)state;
+  static const struct target_options options[] = {{.cpu = "native"},
+                                                  {.cpu = "x86-64"},
+                                                  {.cpu = "native", .math = MATH_STRICT},
+                                                  {.cpu = "x86-64-v3", .math = MATH_STRICT},
+                                                  {.cpu = "x86-64", .math = MATH_STRICT}};
+  enum { STRICT = 2, OPTIONS = sizeof options / sizeof *options };
+  struct arena arena;
+  struct kernel *k;
+  arena_init(&arena);
+  char *text =
+    arena_printf(&arena, "kernel f(in a: f32[%d], in b: f32[%d], out c: f32[%d]) { par i0 < %d { c[i0] = atan2(a[i0], b[i0]) } }", COUNT,
+                 COUNT, COUNT, COUNT);
+  assert_int_equal(kernel_parse(text, &arena, &k), OK);
+  float *y = spread_floats(), *x = aligned_block(4 * COUNT), *out[OPTIONS];
+  spread_pairs(y, x);
+  for (int i = 0; i < OPTIONS; i++) {
+    struct compiled code = compile_kernels_with(&k, 1, &options[i]);
+    out[i] = aligned_block(4 * COUNT);
+    run_compiled(&code.code[0], (void *[]){y, x, out[i]}, NULL);
+    compare_angles(y, x, out[i]);
+    if (i > STRICT && memcmp(out[STRICT], out[i], 4 * COUNT) != 0)
+      fail_msg("atan2: other bits on %s than on %s", options[i].cpu, options[STRICT].cpu);
+    dlclose(code.handle);
+  }
+  for (int i = 0; i < OPTIONS; i++)
+    free(out[i]);
   free(y);
   free(x);
-  free(out);
-  dlclose(code.handle);
   arena_deinit(&arena);
 }
 
@@ -163,7 +181,7 @@ int main(void) {
     cmocka_unit_test(functions_are_close_to_the_truth),
     cmocka_unit_test(functions_are_close_without_fused_arithmetic),
     cmocka_unit_test(short_functions_are_close_where_they_are_meant),
-    cmocka_unit_test(angles_of_two_are_close_to_the_truth),
+    cmocka_unit_test(angles_of_two_are_close_to_the_truth_and_strict_ones_alike_on_every_cpu),
     cmocka_unit_test(strict_functions_have_the_same_bits_on_every_cpu),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,7 @@ struct conv {
   bool is_tested; /* the terms stand under a test for what is inside: of the last axis, of a filter's gradient of all */
   /* the filter is that of another convolution: its taps last first, its channels, but of a depthwise one, the other way round */
   bool is_turned;
+  bool is_spread; /* conv_spread.c */
   enum dtype dtype, sum;
 };
 
@@ -63,8 +64,8 @@ status conv_backprop_input(struct op_call *c, const struct conv *v, value_id fil
 
 /* conv_spread.c: depthwise convolutions of several results for each channel, as those of one over more channels. */
 bool conv_spreads(struct op_call *c, const struct conv *v);
-/* *v and the filter are those of more channels then, of which each has one result. */
-void conv_spread_filter(struct op_call *c, struct conv *v, value_id *filter);
+/* *v and its filter's dims become those of more channels, of which each has one result. */
+void conv_spread(struct op_call *c, struct conv *v, dim *filter);
 /* Each channel as often as it has results. `v` is the convolution as it was. */
 status conv_spread_input(struct op_call *c, const struct conv *v, value_id *input);
 /* The sums over the results of each channel: the gradient of what was spread. */

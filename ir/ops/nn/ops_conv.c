@@ -231,7 +231,8 @@ static status build_conv(struct op_call *c) {
   TRY(conv_begin(c, x.rank, x.dims, &w, &v));
   if (conv_spreads(c, &v)) {
     TRY(conv_spread_input(c, &v, &input));
-    conv_spread_filter(c, &v, &filter);
+    conv_spread(c, &v, w.dims);
+    filter = op_alias(c, filter, w.dtype, w.rank, w.dims);
   }
   return conv_forward(c, &v, input, filter);
 }
@@ -332,8 +333,8 @@ static status build_backprop_input(struct op_call *c) {
   if (!conv_spreads(c, &v))
     return conv_backprop_input(c, &v, filter, gradient);
   struct conv spread = v;
-  conv_spread_filter(c, &spread, &filter);
-  TRY(conv_backprop_input(c, &spread, filter, gradient));
+  conv_spread(c, &spread, w.dims);
+  TRY(conv_backprop_input(c, &spread, op_alias(c, filter, w.dtype, w.rank, w.dims), gradient));
   value_id result = c->out[0].value;
   TRY(conv_gather_input(c, &v, &result));
   op_set_output(c, 0, result);
@@ -410,11 +411,8 @@ static status build_backprop_filter(struct op_call *c) {
   if (!conv_spreads(c, &v))
     return conv_backprop_filter(c, &v, input, gradient, filter);
   TRY(conv_spread_input(c, &v, &input));
-  dim spread[LIMIT_RANK];
-  memcpy(spread, filter, sizeof spread);
-  spread[x.rank - 2] = v.in_channels = v.group_in = v.out_channels;
-  spread[x.rank - 1] = v.multiplier = v.group_out = op_dim(c, 1);
-  TRY(conv_backprop_filter(c, &v, input, gradient, spread));
+  conv_spread(c, &v, w.dims);
+  TRY(conv_backprop_filter(c, &v, input, gradient, w.dims));
   struct flow_value result = *op_value(c, c->out[0].value);
   op_set_output(c, 0, op_alias(c, c->out[0].value, result.dtype, x.rank, filter));
   return OK;

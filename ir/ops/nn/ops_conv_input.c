@@ -192,9 +192,12 @@ static status narrow_input(struct op_call *c, const struct conv *v, value_id fil
 
 #define TURNED_TERMS 32768 /* of a sum: of more, no copy of the filter that transposes it fits a thread's stack */
 
-/* Of stride 1 the gradient of the input is a convolution of the result's with the turned filter, which is read where it lies. */
+/* Of stride 1 the gradient of the input is a convolution of the result's with the turned filter, which is read where it lies. (Its sums
+ * have the taps the other way round; what is spread keeps their order, so that known and open sizes give the same bits.) */
 static bool find_turned(struct op_call *c, const struct conv *v, struct conv *back) {
   int64_t terms = v->depthwise ? 1 : op_dim_value(c, v->out_channels);
+  if (v->is_spread)
+    return false;
   *back = *v;
   back->in_channels = back->group_in = v->out_channels;
   back->out_channels = back->group_out = v->in_channels;

@@ -206,34 +206,30 @@ status build_avg_pool(struct op_call *c) {
   return kb_finish_guarded(&kb);
 }
 
-/* ---- the place of the maximum: the first of equal ones ---- */
+/* ---- the maximum and its place: the first of equal ones ---- */
 
-struct winner {
-  struct accumulator value;
-  uint32_t at[LIMIT_RANK]; /* locals: its position on the axes that slide */
-};
-
-/* Finds the maximum of one window; `position` gets its index into the input. */
-static void find_winner(struct kb *kb, const struct pool *p, uint32_t input, const expr_id *out, struct winner *w, expr_id *position) {
+/* The maximum of one window: the first element counts whatever it is. `position` gets its index into the input; NULL: nobody asks. */
+static struct element find_maximum(struct kb *kb, const struct pool *p, uint32_t input, const expr_id *out, expr_id *position) {
   expr_id at[LIMIT_RANK], inside;
-  w->value = acc_begin(kb, f_lowest(&kb->f));
+  uint32_t place[LIMIT_RANK]; /* locals, on the axes that slide */
+  struct accumulator value = acc_begin(kb, f_lowest(&kb->f));
   uint32_t none = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 1));
   for (int i = 0; i < p->rank; i++)
-    if (p->slides[i])
-      w->at[i] = kb_local(kb, kb_int(kb, 0));
+    if (position && p->slides[i])
+      place[i] = kb_local(kb, kb_int(kb, 0));
   int open = window_loops(kb, p, LOOP_SEQ, out, at, &inside);
   struct accumulator e = acc_begin(kb, kb_load(kb, input, at));
-  struct element larger = f_binary(&kb->f, SCALAR_LT, acc_get(kb, &w->value), acc_get(kb, &e));
-  expr_id first = expr_binary(kb->k, SCALAR_OR, larger.re, kb_get(kb, none));
-  kb_if(kb, kb_and(kb, inside, first));
-  acc_set(kb, &w->value, acc_get(kb, &e));
+  struct element larger = f_binary(&kb->f, SCALAR_LT, acc_get(kb, &value), acc_get(kb, &e));
+  kb_if(kb, kb_and(kb, inside, expr_binary(kb->k, SCALAR_OR, larger.re, kb_get(kb, none))));
+  acc_set(kb, &value, acc_get(kb, &e));
   kb_set(kb, none, expr_int(kb->k, DTYPE_BOOL, 0));
   for (int i = 0; i < p->rank; i++)
-    if (p->slides[i])
-      kb_set(kb, w->at[i], at[i]);
+    if (position && p->slides[i])
+      kb_set(kb, place[i], at[i]);
   kb_close(kb, 1 + open);
-  for (int i = 0; i < p->rank; i++)
-    position[i] = p->slides[i] ? kb_get(kb, w->at[i]) : out[i];
+  for (int i = 0; i < p->rank && position; i++)
+    position[i] = p->slides[i] ? kb_get(kb, place[i]) : out[i];
+  return acc_get(kb, &value);
 }
 
 static expr_id flat_position(struct kb *kb, const struct pool *p, const expr_id *position, bool with_batch) {
@@ -256,10 +252,8 @@ status build_max_pool_with_argmax(struct op_call *c) {
   enum dtype where = op_output_dtype(c, 1);
   uint32_t a = kb_in(&kb, v), o = kb_out(&kb, x.dtype, p.rank, p.out), n = kb_out(&kb, where, p.rank, p.out);
   expr_id index[LIMIT_RANK], position[LIMIT_RANK];
-  struct winner w;
   kb_loops(&kb, LOOP_PAR, p.rank, p.out, index);
-  find_winner(&kb, &p, a, index, &w, position);
-  kb_store(&kb, o, index, acc_get(&kb, &w.value));
+  kb_store(&kb, o, index, find_maximum(&kb, &p, a, index, position));
   kb_store(&kb, n, index, real_element(expr_cast(kb.k, where, flat_position(&kb, &p, position, with_batch))));
   kb_close(&kb, p.rank);
   op_set_output(c, 0, kb_value(&kb, o));
@@ -274,21 +268,6 @@ static void fill_zero(struct kb *kb, const struct pool *p, uint32_t out) {
   kb_loops(kb, LOOP_PAR, p->rank, p->in, index);
   kb_store(kb, out, index, f_const(&kb->f, 0));
   kb_close(kb, p->rank);
-}
-
-/* The maximum of one window: the first element counts whatever it is. */
-static struct element find_maximum(struct kb *kb, const struct pool *p, uint32_t input, const expr_id *out) {
-  expr_id at[LIMIT_RANK], inside;
-  struct accumulator value = acc_begin(kb, f_lowest(&kb->f));
-  uint32_t none = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 1));
-  int open = window_loops(kb, p, LOOP_SEQ, out, at, &inside);
-  struct accumulator e = acc_begin(kb, kb_load(kb, input, at));
-  struct element larger = f_binary(&kb->f, SCALAR_LT, acc_get(kb, &value), acc_get(kb, &e));
-  kb_if(kb, kb_and(kb, inside, expr_binary(kb->k, SCALAR_OR, larger.re, kb_get(kb, none))));
-  acc_set(kb, &value, acc_get(kb, &e));
-  kb_set(kb, none, expr_int(kb->k, DTYPE_BOOL, 0));
-  kb_close(kb, 1 + open);
-  return acc_get(kb, &value);
 }
 
 /* Whether the element is the first that is its window's maximum; given: a local that says whether there was one. NaN is one only where it
@@ -306,7 +285,7 @@ static void give_to_maxima(struct kb *kb, const struct pool *p, uint32_t a, uint
   int64_t always;
   for (int i = 0; i < p->rank; i++)
     index[i] = kb_for_dim(kb, p->slides[i] && !p->disjoint ? LOOP_SEQ : LOOP_PAR, p->out[i]);
-  struct element maximum = find_maximum(kb, p, a, index);
+  struct element maximum = find_maximum(kb, p, a, index, NULL);
   uint32_t given = kb_local(kb, expr_int(kb->k, DTYPE_BOOL, 0));
   int open = window_loops(kb, p, LOOP_SEQ, index, at, &inside);
   uint32_t wins = kb_local(kb, takes_all(kb, kb_load(kb, a, at), maximum, inside, given));
@@ -372,9 +351,8 @@ status build_max_pool_grad_grad(struct op_call *c) {
   kb_begin(&kb, c, x.dtype);
   uint32_t a = kb_in(&kb, input), g = kb_in(&kb, gradient), o = kb_out(&kb, x.dtype, p.rank, p.out);
   expr_id index[LIMIT_RANK], position[LIMIT_RANK];
-  struct winner w;
   kb_loops(&kb, LOOP_PAR, p.rank, p.out, index);
-  find_winner(&kb, &p, a, index, &w, position);
+  find_maximum(&kb, &p, a, index, position);
   kb_store(&kb, o, index, kb_load(&kb, g, position));
   kb_close(&kb, p.rank);
   op_set_output(c, 0, kb_value(&kb, o));

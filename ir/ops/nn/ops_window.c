@@ -18,10 +18,15 @@ static status response_begin(struct op_call *c, value_id v, struct response *r) 
     return fail(INVALID_ARGUMENT, "in must be 4-dimensional: %s", op_shape_text(c, x.rank, x.dims));
   memcpy(r->dims, x.dims, sizeof r->dims);
   r->radius = node_attr_int(c->node, "depth_radius", 5);
+  int64_t channels = op_dim_value(c, x.dims[3]);
   r->bias = node_attr_float(c->node, "bias", 1);
   r->alpha = node_attr_float(c->node, "alpha", 1);
   r->beta = node_attr_float(c->node, "beta", 0.5);
-  return r->radius < 0 || r->radius > WINDOW_MAX ? fail(INVALID_ARGUMENT, "depth_radius is out of bounds: %lld", (long long)r->radius) : OK;
+  if (r->radius < 0 || r->radius > WINDOW_MAX)
+    return fail(INVALID_ARGUMENT, "depth_radius is out of bounds: %lld", (long long)r->radius);
+  if (channels > 0 && r->radius >= channels) /* no channel has more neighbours */
+    r->radius = channels - 1;
+  return OK;
 }
 
 /* A value with zeros for the neighbours that the first and the last channels lack: sums over neighbours test for nothing. */

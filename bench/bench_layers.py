@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Small graphs of one layer or function each, beside TensorFlow on the same cores: options and output are bench_nets.py's.
+
+    python3 bench/bench_layers.py [--tfc build/tfc] [--python PYTHON] [--rounds 3] [--seconds 0.5] [--threads 1] [--keep FOLDER]
+                                  [PART OF A NAME...]
+"""
+import bench_nets
+from bench_nets import image
+
+
+def chain(*parts):
+    """Each part makes a layer of the one before."""
+    def build(tf, keras, x):
+        for part in parts:
+            x = part(tf, keras)(x)
+        return tf.reduce_mean(tf.square(x))
+    return build
+
+
+def layer(kind, *values, **options):
+    return lambda tf, keras: getattr(keras.layers, kind)(*values, **options)
+
+
+def function(f):
+    return lambda tf, keras: lambda y: f(tf, y)
+
+
+def conv(kind, *values, **options):
+    return layer(kind, *values, padding="same", **options)
+
+
+def of_elements(f):
+    return chain(layer("Dense", 512), function(f)), image(256, 32), False
+
+
+def of_matrices(n, count, f, trains):
+    return chain(layer("Dense", n), function(lambda tf, y: f(tf, y + n * tf.eye(n)))), image(count, n, n), trains
+
+
+def of_signals(n, f):
+    return chain(layer("Dense", n), function(lambda tf, y: tf.abs(f(tf, y)))), image(64, 64), False
+
+
+bench_nets.NETS = {
+    "dilated_train": (chain(conv("Conv2D", 32, 3, dilation_rate=2), conv("Conv2D", 32, 3, dilation_rate=4)), image(4, 32, 32, 32), True),
+    "conv1d_train": (chain(conv("Conv1D", 64, 3), conv("Conv1D", 64, 5)), image(16, 128, 32), True),
+    "conv3d_strided_train": (chain(conv("Conv3D", 32, 3, strides=2), conv("Conv3D", 32, 3)), image(2, 12, 24, 24, 16), True),
+    "few_channels_train": (chain(*(conv("Conv2D", n, 3) for n in (10, 20, 12))), image(16, 28, 28, 1), True),
+    "depthwise_2_train": (chain(layer("Conv2D", 32, 1), conv("DepthwiseConv2D", 3, depth_multiplier=2)), image(8, 32, 32, 16), True),
+    "lrn_train": (chain(layer("Conv2D", 64, 1), function(lambda tf, y: tf.nn.lrn(y, 5, 1.0, 1e-4, 0.75))), image(8, 32, 32, 16), True),
+    "average_3d_train": (chain(layer("Conv3D", 16, 1), layer("AveragePooling3D", 2), layer("MaxPooling3D", 2)), image(2, 16, 32, 32, 8),
+                         True),
+    "average_train": (chain(layer("Conv2D", 64, 1), conv("AveragePooling2D", 3, strides=1)), image(8, 32, 32, 16), True),
+    "maximum_train": (chain(layer("Conv2D", 64, 1), conv("MaxPooling2D", 3, strides=1)), image(8, 32, 32, 16), True),
+    "maximum_strided_train": (chain(layer("Conv2D", 64, 1), conv("MaxPooling2D", 3, strides=2)), image(8, 32, 32, 16), True),
+    "rfft_256": of_signals(256, lambda tf, y: tf.signal.rfft(y)),
+    "rfft_1000": of_signals(1000, lambda tf, y: tf.signal.rfft(y)),
+    "rfft_1021": of_signals(1021, lambda tf, y: tf.signal.rfft(y)),
+    "stft": of_signals(1024, lambda tf, y: tf.signal.stft(y, 256, 128)),
+    "inverse": of_matrices(64, 16, lambda tf, y: tf.linalg.inv(y), False),
+    "determinant": of_matrices(32, 32, lambda tf, y: tf.linalg.slogdet(y)[1], False),
+    "solve_train": of_matrices(32, 16, lambda tf, y: tf.linalg.solve(y, 2 * y + 1), True),
+    "singular_values": of_matrices(32, 16, lambda tf, y: tf.linalg.svd(y, compute_uv=False), False),
+    "atan": of_elements(lambda tf, y: tf.atan(y)),
+    "atan2": of_elements(lambda tf, y: tf.atan2(y, y + 1)),
+    "asin": of_elements(lambda tf, y: tf.asin(0.5 * y)),
+    "digamma": of_elements(lambda tf, y: tf.math.digamma(tf.abs(y) + 1)),
+    "igamma": of_elements(lambda tf, y: tf.math.igamma(tf.abs(y) + 1, tf.abs(y) + 2)),
+    "running_sum": of_elements(lambda tf, y: tf.cumsum(y, 1)),
+    "sort": of_elements(lambda tf, y: tf.sort(y)),
+}
+
+if __name__ == "__main__":
+    bench_nets.main()
