@@ -76,6 +76,11 @@ static bool index_repeats(const struct loads *l, expr_id e) {
   }
 }
 
+static bool runs_once(const struct kernel *k, const struct stmt *loop) {
+  int64_t extent;
+  return expr_is_const(k, loop->value, &extent) && extent == 1;
+}
+
 static void look_at_expr(struct loads *l, expr_id e) {
   if (l->seen[e])
     return;
@@ -84,7 +89,7 @@ static void look_at_expr(struct loads *l, expr_id e) {
   if (x->op == SCALAR_LOAD && x->imm == (int64_t)l->buffer) {
     l->found.count++;
     for (int d = 0; d < l->depth; d++) {
-      bool moves = false;
+      bool moves = runs_once(l->k, l->loops[d]);
       for (int i = 0; i < x->count && !moves; i++)
         moves = expr_reads_local(l->k, expr_operand(l->k, e, i), l->loops[d]->local);
       l->found.repeated = l->found.repeated || !moves;

@@ -84,7 +84,7 @@ static bool reads_what_is_updated(const struct flow *f, const struct flow_node *
   return false;
 }
 
-static bool may_inline(struct fuser *fu, const struct producer *p, const struct flow_node *c, uint32_t buffer) {
+static bool may_inline(const struct fuser *fu, const struct producer *p, const struct flow_node *c, uint32_t buffer) {
   const struct kernel *k = c->kernel;
   value_id v = p->node->args[p->buffer].value;
   if (!p->is_map || p->node->task != c->task || !nodes_same_guards(p->node, c) || reads_what_is_updated(fu->flow, p->node, c))
@@ -282,6 +282,22 @@ static bool goes_into_update(const struct fuser *fu, const struct producer *map)
   return false;
 }
 
+/* Whether the map's value is taken by one sum alone, into which it will be inlined: that costs no value in between, where an epilogue that
+ * keeps what it is applied to would store one more. */
+static bool goes_into_sum(const struct fuser *fu, const struct producer *map) {
+  value_id v = map->node->args[map->buffer].value;
+  struct producer sum;
+  if (fu->users[v].nodes.count != 1 || fu->users[v].nodes.items[0] == UINT32_MAX)
+    return false;
+  const struct flow_node *n = fu->flow->nodes.items[fu->users[v].nodes.items[0]];
+  if (n->op != FLOW_KERNEL || !producer_form(n, &sum) || !sum.is_reduction)
+    return false;
+  for (uint32_t b = 0; b < n->kernel->buffers.count; b++)
+    if (n->args[b].value == v && n->kernel->buffers.items[b].mode == BUFFER_IN && !may_inline(fu, map, n, b))
+      return false;
+  return true;
+}
+
 static bool join_one(struct fuser *fu, flow_id id, bool is_part) {
   struct producer c, p;
   if (!producer_form(fu->flow->nodes.items[id], &c) || !c.is_map || c.value[1] || goes_into_update(fu, &c))
@@ -291,7 +307,9 @@ static bool join_one(struct fuser *fu, flow_id id, bool is_part) {
     if (!v || c.node->kernel->buffers.items[b].mode != BUFFER_IN)
       continue;
     flow_id from = fu->flow->values.items[v].producer;
-    if (!producer_form(fu->flow->nodes.items[from], &p) || !(is_part ? may_take_part(fu, &p, &c, b) : may_take_epilogue(fu, &p, &c, b, id)))
+    bool keeps = !is_part && fu->users[v].nodes.count > 1;
+    if (!producer_form(fu->flow->nodes.items[from], &p) || (keeps && goes_into_sum(fu, &c)) ||
+        !(is_part ? may_take_part(fu, &p, &c, b) : may_take_epilogue(fu, &p, &c, b, id)))
       continue;
     struct clone made;
     clone_joined(fu, &made, &p, &c, b, is_part);

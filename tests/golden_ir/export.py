@@ -45,6 +45,20 @@ def product_of_few_rows():
     tf.nn.relu(tf.nn.bias_add(product, x_of(48, name="b")), name="y")
 
 
+@case("fuse", "--cpu", "x86-64-v4", "--entry", "main: q, k, v, g -> y")
+def softmax_gradient():
+    """Of one image: its loop of one turn repeats nothing. What a product's gradient is multiplied by goes into the sum that takes it."""
+    q, k, v, g = (x_of(1, 4, 8, 8, name=name) for name in "qkvg")
+    scores = tf.matmul(q, k)
+    tf.identity(tf.gradients(tf.matmul(tf.nn.softmax(scores), v), scores, g)[0] * 0.5, name="y")
+
+
+@case("join", "--cpu", "x86-64-v4", "--entry", "main: q, k, v -> y")
+def attention():
+    q, k, v = (tf.transpose(x_of(1, 1536, 2, 32, name=name), [0, 2, 1, 3]) for name in "qkv")
+    tf.matmul(tf.nn.softmax(tf.matmul(q, k, transpose_b=True)), v, name="y")
+
+
 @case("layout", "--cpu", "x86-64-v3,x86-64-v4", "--entry", "main: x, w -> y")
 def invariant_products():
     x, w = x_of(24, 160), x_of(160, 224, name="w")
