@@ -35,6 +35,8 @@ enum step_op {
                  stage b at no by .0 k -> b0 bk         dimension 0 of b is copied as a whole */
   STEP_PART, /* part i 16 -> po pi ps         the sum over i, which stands in a nest at the kernel's top, in 16 parts: a nest of par po with
                  the sum over pi, and the nest as it was with the sum of the parts, over ps */
+  STEP_JOIN, /* join 2                        all nests at the kernel's top share their 2 outermost loops, whose turns are tasks. Of what
+                nests store a turn reads what it stored itself: of scratch it keeps that part alone, on the stack */
 };
 enum step_space { IN_REGISTER, IN_STACK, IN_RESULT };
 
@@ -45,8 +47,9 @@ struct step {
   const char *on[STEP_LOOPS];   /* loops; NULL ends the list, as in those below */
   const char *made[STEP_LOOPS]; /* name, split, fuse, cut, stage, part: the loops that it makes */
   const char *at[STEP_LOOPS];   /* sink: the loops under which; fetch, stage: the loop */
-  int64_t n[STEP_NUMBERS]; /* split: size, tails; run: width or 0; fetch: distance; cut: points or none; part: how many; 0 ends the list */
-  uint32_t buffer;         /* fetch, stage: by its number */
+  int64_t n[STEP_NUMBERS];      /* split: size, tails; run: width or 0; fetch: distance; cut: points or none; part: how many; join: loops;
+                              0 ends the list */
+  uint32_t buffer;              /* fetch, stage: by its number */
   enum loop_run run;
   enum step_space space; /* sink */
   bool first;            /* sink in result */

@@ -83,6 +83,34 @@ static void tidy(struct kernel *k, struct stmt **at) {
   }
 }
 
+/* ---- scratch ---- */
+
+static void note_stores(const struct stmt *s, bool *used) {
+  for (; s; s = s->next) {
+    if (s->kind == STMT_STORE)
+      used[s->buffer] = true;
+    note_stores(s->body, used);
+    note_stores(s->otherwise, used);
+  }
+}
+/* Scratch that nothing uses any more is one element. k is new: all its expressions are used. */
+static void shrink_unused(struct kernel *k) {
+  bool *used = calloc(k->buffers.count + 1, 1);
+  note_stores(k->body, used);
+  for (expr_id e = 1; e < k->exprs.count; e++)
+    if (expr_get(k, e)->op == SCALAR_LOAD)
+      used[expr_get(k, e)->imm] = true;
+  for (uint32_t i = 0; i < k->buffers.count; i++) {
+    struct kernel_buffer *b = &k->buffers.items[i];
+    if (b->mode != BUFFER_SCRATCH || used[i])
+      continue;
+    b->dims = ARENA_ARRAY(k->arena, kernel_dim, b->rank + 1);
+    for (int d = 0; d < b->rank; d++)
+      b->dims[d] = 1;
+  }
+  free(used);
+}
+
 /* ---- applying ---- */
 
 static status apply_step(struct kernel *k, const struct step *s) {
@@ -98,6 +126,7 @@ static status apply_step(struct kernel *k, const struct step *s) {
   case STEP_CUT: return step_cut(k, s);
   case STEP_STAGE: return step_stage(k, s);
   case STEP_PART: return step_part(k, s);
+  case STEP_JOIN: return step_join(k, s);
   }
   return REFUSED("a step of no kind");
 }
@@ -153,7 +182,9 @@ status schedule_apply(const struct kernel *k, const struct schedule *s, struct a
     kernel_free(scheduled);
     arena_deinit(&work);
   }
-  if (failed == OK)
-    *out = result;
-  return failed;
+  if (failed != OK)
+    return failed;
+  shrink_unused(result);
+  *out = result;
+  return OK;
 }

@@ -100,5 +100,6 @@ status step_fma(struct kernel *k, const struct step *s);
 status step_cut(struct kernel *k, const struct step *s);
 status step_stage(struct kernel *k, const struct step *s);
 status step_part(struct kernel *k, const struct step *s);
+status step_join(struct kernel *k, const struct step *s);
 
 #endif

@@ -9,7 +9,7 @@
 
 static const char *const ops[] = {
   [STEP_NAME] = "name",   [STEP_SPLIT] = "split", [STEP_FUSE] = "fuse", [STEP_ORDER] = "order", [STEP_RUN] = "run",   [STEP_SINK] = "sink",
-  [STEP_FETCH] = "fetch", [STEP_FMA] = "fma",     [STEP_CUT] = "cut",   [STEP_STAGE] = "stage", [STEP_PART] = "part",
+  [STEP_FETCH] = "fetch", [STEP_FMA] = "fma",     [STEP_CUT] = "cut",   [STEP_STAGE] = "stage", [STEP_PART] = "part", [STEP_JOIN] = "join",
 };
 #define OPS (int)(sizeof ops / sizeof *ops)
 static const char *const runs[] = {[RUN_PLAIN] = "plain", [RUN_TASKS] = "tasks", [RUN_LANES] = "lanes", [RUN_UNROLL] = "unroll"};
@@ -200,6 +200,11 @@ static status read_part(struct reader *r, struct step *s) {
   return s->n[0] > 1 ? made(r, s) : wrong(r, "two parts or more");
 }
 
+static status read_join(struct reader *r, struct step *s) {
+  TRY(number(r, &s->n[0]));
+  return s->n[0] > 0 ? OK : wrong(r, "one loop or more");
+}
+
 static status read_operands(struct reader *r, struct step *s) {
   switch (s->op) {
   case STEP_NAME:
@@ -213,6 +218,7 @@ static status read_operands(struct reader *r, struct step *s) {
   case STEP_CUT: return read_cut(r, s);
   case STEP_STAGE: return read_stage(r, s);
   case STEP_PART: return read_part(r, s);
+  case STEP_JOIN: return read_join(r, s);
   }
   return OK;
 }
@@ -236,6 +242,7 @@ static status check_counts(struct reader *r, const struct step *s) {
   case STEP_PART: return makes == 3 ? OK : wrong(r, "part makes three loops");
   case STEP_SINK: return on && s->at[0] ? OK : wrong(r, "sink takes loops under loops");
   case STEP_FETCH:
+  case STEP_JOIN:
   case STEP_FMA: return OK;
   default: return on ? OK : wrong(r, "expected the name of a loop");
   }
@@ -320,6 +327,7 @@ static void put_buffer(struct writer *w, const struct step *s) {
 static void put_operands(struct writer *w, const struct step *s) {
   switch (s->op) {
   case STEP_SPLIT:
+  case STEP_JOIN:
   case STEP_PART: put_numbers(w, s->n, 1); break;
   case STEP_ORDER: put(w, s->regroup ? " regroup" : ""); break;
   case STEP_RUN:

@@ -206,6 +206,29 @@ static void set_task(struct codegen *c, const struct phase *p, value number) {
     number = i ? LLVMBuildUDiv(c->b, number, extent, "") : number;
   }
 }
+/* Whether a block of nests has one without marks beside others, as nests do that were joined. */
+static bool has_plain_nest(const struct stmt *block) {
+  bool found = false;
+  for (const struct stmt *s = block; s; s = s->next) {
+    if (s->kind != STMT_BUFFER && (s->kind != STMT_FOR || s->loop != LOOP_PAR))
+      return false;
+    found = found || (s->kind == STMT_FOR && !is_scheduled(s));
+  }
+  return found && block->next;
+}
+/* One without marks is left to the target, as it would be by itself. */
+static void emit_task(struct codegen *c, const struct stmt *block) {
+  if (!has_plain_nest(block)) {
+    emit_scheduled_block(c, block);
+    return;
+  }
+  for (const struct stmt *s = block; s; s = s->next) {
+    struct stmt alone = *s;
+    alone.next = NULL;
+    c->in_schedule = s->kind != STMT_FOR || is_scheduled(s);
+    (c->in_schedule ? emit_scheduled_block : emit_block)(c, &alone);
+  }
+}
 void emit_scheduled_tiles(struct codegen *c, const struct phase *p, value begin, value end) {
   value count = emit_task_count(c, p), grain = emit_phase_grain(c, p);
   value first = LLVMBuildNSWMul(c->b, begin, grain, "");
@@ -214,7 +237,7 @@ void emit_scheduled_tiles(struct codegen *c, const struct phase *p, value begin,
   set_task(c, p, loop.index);
   c->in_schedule = true;
   if (p->chain_count)
-    emit_scheduled_block(c, p->inside);
+    emit_task(c, p->inside);
   else
     emit_statements(c, p->body, p->body->next);
   c->in_schedule = false;

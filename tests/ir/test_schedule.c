@@ -57,6 +57,20 @@ static const char strange[] =
   "kernel strange(in a: f32[100,4], out b: f32[4], out c: f32[4]) { par i0 < 4 { var v0: f32 = 1:f32 var v1: f32 = 1:f32"
   "  red i1 < 100 { v0 = sub(a[i1,i0], v0) } b[i0] = v0 red i2 < 100 { v1 = add(v1, a[i2,i0]) } c[i0] = v1 } }";
 
+/* Rows of a product, then what their sums make of them, which others may take, too. */
+static const char handed_on[] =
+  "kernel handed(in a: f32[2,3,4], in b: f32[4,5], out c: f32[2,3,5], scratch d: f32[2,3,5], scratch e: f32[2,3]) {"
+  " par i0 < 2 { par i1 < 3 { par i2 < 5 { var v0: f32 = 0:f32"
+  "  red i3 < 4 { v0 = add(v0, mul(a[i0,i1,i3], b[i3,i2])) } d[i0,i1,i2] = v0 } } }"
+  " par i4 < 2 { par i5 < 3 { var v1: f32 = 0:f32"
+  "  red i6 < 5 { v1 = add(v1, d[i4,i5,i6]) } e[i4,i5] = v1 } }"
+  " par i7 < 2 { par i8 < 3 { par i9 < 5 { c[i7,i8,i9] = mul(d[i7,i8,i9], e[i7,i8]) } } } }";
+static const char backward[] = "kernel backward(in a: f32[4,5], out b: f32[4,5], scratch c: f32[4,5]) {"
+                               " par i0 < 4 { par i1 < 5 { c[i0,i1] = neg(a[i0,i1]) } }"
+                               " par i2 < 4 { par i3 < 5 { b[i2,i3] = c[sub(3, i2),i3] } } }";
+static const char uneven[] = "kernel uneven(in a: f32[4,5], out b: f32[4], out c: f32[n0,5]) sizes 1 {"
+                             " par i0 < 4 { par i1 < 5 { b[i0] = a[i0,i1] } } par i2 < n0 { par i3 < 5 { c[i2,i3] = a[0,i3] } } }";
+
 static struct kernel *parsed(const char *text, struct arena *arena) {
   struct kernel *k = NULL;
   if (kernel_parse(text, arena, &k) != OK)
@@ -80,6 +94,7 @@ static void printing_what_was_parsed_gives_the_text(void **state) {
     "sink mi ni under k in register; fetch b at k ahead 16; run no tasks; run mi unroll; run ni lanes",
     "fuse kh kc -> t; sink t co under n hb in result first; sink t co under h w in stack; order n h regroup; cut w at 1 55 -> wl w wr; "
     "run co lanes 64; fetch b27 at k ahead 1; stage a at no by k ni -> ak an; stage b at m by .0 k .12 -> b0 bk bl",
+    "part k 4 -> po pi ps; join 2",
     "when n0 < 64: run i0 unroll\nelse: when n1 < 9: fma\nelse: run i0 tasks",
   };
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -95,6 +110,9 @@ static void mistakes_are_told(void **state) {
   (void)state;
   static const char *const texts[] = {
     "glue m",
+    "join",
+    "join 0",
+    "join m",
     "split m -> mo mi",
     "split m 0 -> mo mi",
     "split m 8 -> mo",
@@ -603,6 +621,58 @@ static const struct result {
    "    b[] = v1\n"
    "  }\n"
    "}\n"},
+  {handed_on, "name i0 i1 i2 i3 -> b m n k; run b m tasks; run n lanes; join 1",
+   "kernel handed(in a: f32[2,3,4], in b: f32[4,5], out c: f32[2,3,5], scratch d: f32[1,1,1], scratch e: f32[1,1]) {\n"
+   "  par b < 2 tasks {\n"
+   "    buffer f: f32[3] in stack\n"
+   "    buffer g: f32[3,5] in stack\n"
+   "    par m < 3 {\n"
+   "      par n < 5 lanes 5 {\n"
+   "        var v0: f32 = 0:f32\n"
+   "        red k < 4 {\n"
+   "          v0 = add(v0, mul(a[b,m,k], b[k,n]))\n"
+   "        }\n"
+   "        g[m,n] = v0\n"
+   "      }\n"
+   "    }\n"
+   "    par i0 < 3 {\n"
+   "      var v1: f32 = 0:f32\n"
+   "      red i1 < 5 {\n"
+   "        v1 = add(v1, g[i0,i1])\n"
+   "      }\n"
+   "      f[i0] = v1\n"
+   "    }\n"
+   "    par i2 < 3 {\n"
+   "      par i3 < 5 {\n"
+   "        c[b,i2,i3] = mul(g[i2,i3], f[i2])\n"
+   "      }\n"
+   "    }\n"
+   "  }\n"
+   "}\n"},
+  {handed_on, "join 2",
+   "kernel handed(in a: f32[2,3,4], in b: f32[4,5], out c: f32[2,3,5], scratch d: f32[1,1,1], scratch e: f32[1,1]) {\n"
+   "  par i0 < 2 tasks {\n"
+   "    par i1 < 3 tasks {\n"
+   "      buffer f: f32[1] in stack\n"
+   "      buffer g: f32[5] in stack\n"
+   "      par i2 < 5 {\n"
+   "        var v0: f32 = 0:f32\n"
+   "        red i3 < 4 {\n"
+   "          v0 = add(v0, mul(a[i0,i1,i3], b[i3,i2]))\n"
+   "        }\n"
+   "        g[i2] = v0\n"
+   "      }\n"
+   "      var v1: f32 = 0:f32\n"
+   "      red i4 < 5 {\n"
+   "        v1 = add(v1, g[i4])\n"
+   "      }\n"
+   "      f[0] = v1\n"
+   "      par i5 < 5 {\n"
+   "        c[i0,i1,i5] = mul(g[i5], f[0])\n"
+   "      }\n"
+   "    }\n"
+   "  }\n"
+   "}\n"},
 };
 
 static void steps_make_kernels(void **state) {
@@ -673,6 +743,12 @@ static const struct refusal {
   {strange, "part i2 4 -> x y z", "more happens than numbers"},
   {checked, "part i1 4 -> x y z", "more happens than numbers"},
   {checked, "sink i0 under i1 in register; run i0 unroll", "check"},
+  {product, "join 1", "one nest alone"},
+  {handed_on, "join 3", "does not begin with 3 loops of par"},
+  {handed_on, "run i4 lanes; join 2", "does not begin with 2 loops of par"},
+  {handed_on, "split i8 2 -> mo mi; join 2", "have not the same extent"},
+  {backward, "join 1", "a turn may read of buffer c what another one stores"},
+  {uneven, "join 1", "loop i2 has no constant extent"},
 };
 
 static void steps_that_do_not_apply_say_why(void **state) {

@@ -113,6 +113,23 @@ static void draw_border(struct arena *a, struct problem *p) {
   p->names = "name i0 i1 i2 i3 i4 -> h w c kh kw";
 }
 
+/* Nests that hand rows on: a product, what is made of its rows, and the sum of these with something else. The first loops of all are alike;
+ * at times the last nest reads another row. */
+static void draw_handed_on(struct arena *a, struct problem *p) {
+  int b = 1 + (int)draw(3), m = 2 + (int)draw(6), n = 1 + (int)draw(20), k = 1 + (int)draw(6);
+  p->names = "name i0 i1 i2 i3 i4 i5 i6 i7 i8 i9 -> b m n k b1 m1 l1 b2 m2 l2";
+  p->text = arena_printf(a,
+                         "kernel rows(in a: f32[%d,%d,%d], in b: f32[%d,%d], out c: f32[%d,%d], scratch d: f32[%d,%d,%d], "
+                         "scratch e: f32[%d,%d,%d]) {"
+                         " par i0 < %d { par i1 < %d { par i2 < %d { var v0: f32 = 0:f32"
+                         "  red i3 < %d { v0 = add(v0, mul(a[i0,i1,i3], b[i3,i2])) } d[i0,i1,i2] = v0 } } }"
+                         " par i4 < %d { par i5 < %d { par i6 < %d { e[i4,i5,i6] = mul(d[i4,i5,i6], d[i4,i5,0]) } } }"
+                         " par i7 < %d { par i8 < %d { var v1: f32 = 0:f32"
+                         "  red i9 < %d { v1 = add(v1, mul(e[i7,%s,i9], 3:f32)) } c[i7,i8] = v1 } } }",
+                         b, m, k, k, n, b, m, b, m, n, b, m, n, b, m, n, k, b, m, n, b, m, n,
+                         one_in(4) ? arena_printf(a, "sub(%d, i8)", m - 1) : "i8");
+}
+
 static void draw_map(struct arena *a, struct problem *p) {
   int open = 0;
   const char *m = dimension(a, p, &open, draw(20)), *n = dimension(a, p, &open, 1 + draw(40));
@@ -137,8 +154,9 @@ static void draw_rows(struct arena *a, struct problem *p) {
 }
 
 static struct problem draw_problem(struct arena *a) {
-  static void (*const kinds[])(struct arena *, struct problem *) = {draw_product, draw_product, draw_forward, draw_filter_gradient,
-                                                                    draw_border,  draw_border,  draw_map,     draw_rows};
+  static void (*const kinds[])(struct arena *, struct problem *) = {draw_product,   draw_product,  draw_forward, draw_filter_gradient,
+                                                                    draw_border,    draw_border,   draw_map,     draw_rows,
+                                                                    draw_handed_on, draw_handed_on};
   struct problem p = {0};
   kinds[draw(sizeof kinds / sizeof *kinds)](a, &p);
   return p;
@@ -274,9 +292,11 @@ static const char *draw_part(struct arena *a, const struct found *f, int number,
                       number);
 }
 
+static const char *draw_join(struct arena *a) { return arena_printf(a, "join %d", 1 + (int)draw(2)); }
+
 static const char *draw_step(struct arena *a, const struct found *f, int number, bool *regroups) {
   *regroups = false;
-  switch (draw(22)) {
+  switch (draw(26)) {
   case 0:
   case 1:
   case 2: return draw_split(a, f, number);
@@ -291,6 +311,10 @@ static const char *draw_step(struct arena *a, const struct found *f, int number,
   case 12: return draw_stage(a, f, number);
   case 13:
   case 14: return draw_part(a, f, number, regroups);
+  case 15:
+  case 16:
+  case 17:
+  case 18: return draw_join(a);
   case 10:
     return arena_printf(a, "fetch %c at %s ahead %d", 'a' + (int)draw(2), name_at(f, (int)draw((uint32_t)f->count)), 1 + (int)draw(9));
   default: return draw_sink(a, f);
@@ -345,6 +369,8 @@ static bool same(const struct kernel *plain, const struct kernel *scheduled, con
   for (uint32_t b = 0; b < plain->buffers.count; b++) {
     enum dtype dtype = plain->buffers.items[b].dtype;
     int64_t n = count_of(plain, b, p->sizes);
+    if (plain->buffers.items[b].mode == BUFFER_SCRATCH)
+      continue;
     if (to_the_bit ? memcmp(x[b], y[b], (size_t)n * dtype_size(dtype)) == 0 : true) {
       bool close = true;
       for (int64_t i = 0; i < n; i++)
@@ -374,7 +400,7 @@ static struct kernel *applied(const struct kernel *k, const char *text, struct a
   return schedule_apply(k, &s, a, &out) == OK ? out : NULL;
 }
 
-static const char *const words[] = {"split", "order", "run", "fuse", "cut", "fetch", "stage", "sink", "part"};
+static const char *const words[] = {"split", "order", "run", "fuse", "cut", "fetch", "stage", "sink", "part", "join"};
 #define WORDS (int)(sizeof words / sizeof *words)
 struct tally {
   int drawn, refused, exact;
