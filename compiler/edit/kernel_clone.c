@@ -66,8 +66,8 @@ static uint32_t map_buffer(struct source *s, uint32_t b) {
     arg = (struct flow_arg){.var = cl->updates};
   if (from->mode == BUFFER_IN) /* a value is bound once, and an old one where the variable is */
     for (uint32_t i = 0; i < cl->args.count; i++)
-      if ((cl->kernel->buffers.items[i].mode == BUFFER_IN || is_old(cl, s->node->args[b].value)) && cl->args.items[i].value == arg.value &&
-          cl->args.items[i].var == arg.var)
+      if ((arg.value || cl->kernel->buffers.items[i].mode == BUFFER_IN || is_old(cl, s->node->args[b].value)) &&
+          cl->args.items[i].value == arg.value && cl->args.items[i].var == arg.var)
         return (s->buffer[b] = i + 1) - 1;
   kernel_dim dims[LIMIT_RANK];
   for (int i = 0; i < from->rank; i++)
@@ -266,6 +266,16 @@ void clone_epilogue(struct clone *cl, const struct producer *p, const struct pro
   struct source s = source_make(cl, p->node);
   struct store_hook hook = {.c = c, .buffer = buffer, .keep = keep};
   map_block(&s, p->node->kernel->body, &cl->kernel->body, &hook);
+  source_free(&s);
+}
+
+void clone_append(struct clone *cl, const struct flow_node *node) {
+  struct source s = source_make(cl, node);
+  struct stmt **tail = &cl->kernel->body;
+  while (*tail)
+    tail = &(*tail)->next;
+  map_all_buffers(&s);
+  map_block(&s, node->kernel->body, tail, NULL);
   source_free(&s);
 }
 

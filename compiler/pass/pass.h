@@ -25,6 +25,8 @@ status pass_hold(struct build *build);      /* hold.c: what a part changes comes
 status pass_assign(struct build *build);    /* assign.c: what is made only to be assigned is made in the variable */
 status pass_collapse(struct build *b);      /* collapse.c: loops through the same memory become one */
 status pass_layout(struct build *b);        /* layout.c: constants and invariants in panels */
+status pass_join(struct build *b);          /* join.c: kernels whose rows need only each other's same row are one */
+status pass_line_up(struct build *b);       /* line_up.c: factors that lie apart for a product are copied */
 status pass_order(struct build *build);     /* order.c: the order of nodes, snapshots, releases */
 status pass_schedule(struct build *build);  /* schedule.c: how kernels run on the CPU */
 status pass_families(struct build *b);      /* families.c: a few kernels that differ in numbers become one that is told them */

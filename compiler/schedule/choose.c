@@ -37,6 +37,11 @@ int64_t lanes_for(const struct nest *n, enum dtype dtype, int64_t width) {
     lanes /= 2;
   return lanes;
 }
+/* Loops that nests share are turns, whatever the factors make of them. */
+static void take_turns(const struct nest *n, struct contraction *c) {
+  for (int i = 0; i < n->shared && i < c->par_count; i++)
+    c->axes[i].role = ROLE_BATCH;
+}
 /* By the class of the contraction. */
 static void propose_for_class(const struct nest *n, const struct contraction *c, struct candidates *out) {
   if (c->test) {
@@ -55,6 +60,14 @@ void nest_candidates(const struct nest *n, struct candidates *out) {
   struct contraction c;
   vec_push(&out->items, (struct candidate){0});
   bool found = contraction_find(n->uses, n->top, &c);
+  if (n->shared) {
+    if (found && has_matrix(&c)) {
+      take_turns(n, &c);
+      propose_products(n, &c, out);
+      propose_product_blocks(n, &c, out);
+    }
+    return;
+  }
   if (!found || !has_matrix(&c))
     propose_parts(n, out);
   if (found && !propose_panels(n, &c, out))
@@ -124,9 +137,79 @@ void nest_next(struct nest *n) {
   n->number++;
 }
 
+/* ---- nests that share loops ---- */
+
+/* Constant outermost par loops, one the only statement of another, that all nests have alike. */
+static int common_loops(const struct kernel *k) {
+  int common = STEP_LOOPS;
+  for (const struct stmt *top = k->body; top; top = top->next) {
+    int count = 0;
+    for (const struct stmt *s = top, *t = k->body; s && t && count < common; s = s->body, t = t->body, count++)
+      if (s->kind != STMT_FOR || s->loop != LOOP_PAR || (count && s->next) || s->value != t->value || !expr_is_const(k, s->value, NULL))
+        break;
+    common = count;
+  }
+  return common;
+}
+static bool hands_scratch_on(const struct kernel *k) {
+  for (uint32_t i = 0; i < k->buffers.count; i++)
+    if (k->buffers.items[i].mode == BUFFER_SCRATCH)
+      return true;
+  return false;
+}
+/* Whether the second cache holds what turns that follow each other read again: the second factor. */
+static bool keeps_factor(const struct nest *n, const struct contraction *c) {
+  double bytes = (double)dtype_size(c->dtype);
+  for (int i = n->shared; i < c->axis_count; i++)
+    bytes *= c->axes[i].in[1] ? (double)c->axes[i].extent : 1;
+  return bytes <= (double)n->machine->bytes[LEVEL_L2];
+}
+/* Steps of the cheapest candidate of each product, in *text; false: one has none. */
+static bool choose_shared(struct nest n, const char **text) {
+  bool any = false;
+  *text = "";
+  for (; n.top; nest_next(&n)) {
+    struct candidates all = {0};
+    uint32_t best = 0;
+    nest_candidates(&n, &all);
+    for (uint32_t i = 1; i < all.items.count; i++) {
+      const struct candidate *c = &all.items.items[i];
+      if (!c->below && (!best || c->cycles < all.items.items[best].cycles) && nest_allows(&n, c->steps))
+        best = i;
+    }
+    if (best)
+      *text = arena_printf(n.arena, "%s%s; ", *text, all.items.items[best].steps);
+    struct contraction c;
+    bool is_product = contraction_find(n.uses, n.top, &c) && has_matrix(&c);
+    any = any || is_product;
+    vec_free(&all.items);
+    if (is_product && (!best || !keeps_factor(&n, &c)))
+      return false;
+  }
+  return any;
+}
+/* The innermost of the loops that nests have alike is rows of a turn, which products keep to themselves. NULL: they share none. */
+static const char *joined_steps(const struct kernel *k, const struct machine *machine, struct arena *arena) {
+  struct kernel_uses uses;
+  struct nest n = nest_first(k, &uses, machine, arena);
+  const char *text;
+  if (!k->body || !k->body->next || !hands_scratch_on(k))
+    return NULL;
+  n.shared = common_loops(k) - 1;
+  if (n.shared < 1 || !choose_shared(n, &text))
+    return NULL;
+  text = arena_printf(arena, "%sjoin %d", text, n.shared);
+  return nest_allows(&n, text) ? text : NULL;
+}
+bool schedule_joins(const struct kernel *k, const struct machine *machine, struct arena *arena) {
+  return joined_steps(k, machine, arena) != NULL;
+}
+
 status schedule_choose(const struct kernel *k, const struct machine *machine, struct tuner *tuner, struct arena *arena, const char **out) {
   struct kernel_uses uses;
-  *out = NULL;
+  *out = joined_steps(k, machine, arena);
+  if (*out)
+    return OK;
   for (struct nest n = nest_first(k, &uses, machine, arena); n.top; nest_next(&n)) {
     struct candidate best, few;
     TRY(pick(&n, tuner, &best, &few));
@@ -140,6 +223,17 @@ status schedule_choose(const struct kernel *k, const struct machine *machine, st
   return OK;
 }
 
+double schedule_cycles(const struct kernel *k, const struct machine *machine, struct arena *arena) {
+  struct kernel_uses uses;
+  double cycles = 0;
+  for (struct nest n = nest_first(k, &uses, machine, arena); n.top; nest_next(&n)) {
+    struct candidates all = {0};
+    nest_candidates(&n, &all);
+    cycles += all.items.items[candidates_cheapest(&n, &all)].cycles;
+    vec_free(&all.items);
+  }
+  return cycles;
+}
 double schedule_work(const struct kernel *k, const struct machine *machine, struct arena *arena) {
   struct kernel_uses uses;
   double cycles = 0;

@@ -32,6 +32,7 @@ struct nest {
   const struct stmt *top;
   int first_loop; /* the position (i0, i1 ...) of its outermost loop */
   int number;     /* of the nest in the kernel: part of its loops' names where it is not 0 */
+  int shared;     /* outermost loops that all nests of the kernel will share (the step `join`): turns, for it */
   struct arena *arena;
 };
 
@@ -78,6 +79,10 @@ uint32_t candidates_cheapest(const struct nest *n, const struct candidates *all)
  * does. */
 struct tuner;
 status schedule_choose(const struct kernel *k, const struct machine *machine, struct tuner *tuner, struct arena *arena, const char **out);
+/* Whether the kernel, several nests that hand scratch on, has a schedule in which they share loops. */
+bool schedule_joins(const struct kernel *k, const struct machine *machine, struct arena *arena);
+/* Cycles that the nests which have candidates are expected to take, each by its cheapest. */
+double schedule_cycles(const struct kernel *k, const struct machine *machine, struct arena *arena);
 /* Cycles that the target's own way is expected to take for the nests that have candidates. */
 double schedule_work(const struct kernel *k, const struct machine *machine, struct arena *arena);
 

@@ -89,10 +89,22 @@ static const char *steps_text(const struct product *p, const struct tile *t, boo
                         words.of[p->c->axis_count - 1], FETCH_AHEAD);
   return arena_printf(a, "%s; run%s %so tasks; run %si unroll; run %si lanes", text, batch, n, m, n);
 }
+/* Of nests that share loops a turn has few rows, and what it writes and reads beside the sum is long rows: tiles go along those, past all of
+ * the second factor, which the second cache keeps. */
+static const char *along_rows_text(const struct product *p, const struct tile *t) {
+  struct arena *a = p->n->arena;
+  const struct axis_name names[] = {{p->rows, "m"}, {p->columns, "n"}};
+  const struct axis_words words = axis_words_of(p->n, p->c, NULL, names, 2);
+  const char *m = words.of[p->rows], *n = words.of[p->columns], *batch = axis_words_others(&words, 0, p->c->par_count);
+  const char *sum = axis_words_others(&words, p->c->par_count, p->c->axis_count);
+  const char *text = arena_printf(a, "%s; fma; split %s %d -> %so %si; split %s %d -> %so %si; order%s %so %so %si %si",
+                                  axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, m, t->rows, m, m, batch, m, n, m, n);
+  return arena_printf(a, "%s; sink %si %si under%s in register; run%s tasks; run %si unroll; run %si lanes", text, m, n, sum, batch, m, n);
+}
 /* Rows of a task, whole tiles: as a block's leave room for, and few where strips alone are few tasks. */
 static int64_t task_rows(const struct product *p, const struct tile *t) {
   int64_t rows = (int64_t)p->work.m, strips = divide_up((int64_t)p->work.width, (int64_t)p->work.lanes * t->vectors);
-  int64_t parts = divide_up(TASKS_MIN, strips), most = product_waiting_rows(p->n->machine, &p->work, t);
+  int64_t parts = divide_up(TASKS_MIN, strips * (int64_t)p->work.batch), most = product_waiting_rows(p->n->machine, &p->work, t);
   parts = divide_up(rows, parts) > most ? divide_up(rows, most) : parts;
   return divide_up(divide_up(rows, parts), t->rows) * t->rows;
 }
@@ -109,6 +121,9 @@ static const char *waiting_text(const struct product *p, const struct tile *t, i
                                   axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, m, (long long)group, m, m, batch, n,
                                   m, m, n, k, (long long)block, k, k, m, n, k);
   text = arena_printf(a, "%s; split %sr %d -> %so %si%s; sink %si %si under %sk in register", text, m, t->rows, m, m, tails, m, n, k);
+  if (product_rows_stream(p->n->machine, &p->work) && !product_rows_are_pages(&p->work)) /* the next block's, while this one is summed up */
+    text = arena_printf(a, "%s; fetch %s at %sk ahead %lld", text, p->n->k->buffers.items[expr_get(p->n->k, p->c->load[0])->imm].name, k,
+                        (long long)block);
   return arena_printf(a, "%s; run%s %so %sg tasks; run %si unroll; run %si lanes", text, batch, n, m, m, n);
 }
 static void propose_waiting(const struct product *p, const struct tile *t, struct candidates *out) {
@@ -134,7 +149,10 @@ static int64_t rows_limit(const struct product *p, const struct tile *t, bool fe
   return limit;
 }
 static void propose(const struct product *p, const struct tile *t, bool fetch, struct candidates *out) {
-  struct candidate c = {.steps = steps_text(p, t, fetch), .size = (uint32_t)p->size, .below = p->open ? rows_limit(p, t, fetch) : 0};
+  bool along = p->n->shared && !p->open && (int64_t)p->work.m % t->rows == 0;
+  struct candidate c = {.steps = along ? along_rows_text(p, t) : steps_text(p, t, fetch),
+                        .size = (uint32_t)p->size,
+                        .below = p->open ? rows_limit(p, t, fetch) : 0};
   if (p->open && !c.below)
     return;
   c.cycles = product_tile_cycles(p->n->machine, &p->work, t, fetch);
@@ -144,12 +162,11 @@ static void propose(const struct product *p, const struct tile *t, bool fetch, s
   vec_push(&out->items, c);
 }
 
-/* What lies far comes in few lines at a time; tiles of very few rows are for very few rows; none is wider than the result. */
+/* Tiles of very few rows are for very few rows; none is wider than the result. */
 static bool suits(const struct product *p, const struct tile *t) {
-  bool narrow =
-    (!product_is_far(p->n->machine, &p->work) || p->work.m < 8 || t->vectors == 2) && t->vectors * p->work.lanes <= p->work.width;
   int live = t->rows * t->vectors + t->vectors + 1;
-  return t->rows <= p->work.m && narrow && live <= (int)p->n->machine->registers && (t->rows > 2 || p->work.m < 4);
+  return t->rows <= p->work.m && t->vectors * p->work.lanes <= p->work.width && live <= (int)p->n->machine->registers &&
+         (t->rows > 2 || p->work.m < 4);
 }
 void propose_products(const struct nest *n, const struct contraction *c, struct candidates *out) {
   struct product p = {.n = n, .c = c};
@@ -157,9 +174,11 @@ void propose_products(const struct nest *n, const struct contraction *c, struct 
     return;
   double own = product_own_cycles(n->machine, &p.work), *known = &out->items.items[0].cycles;
   *known = *known < own ? own : *known; /* what is a convolution, too, has been asked for as one: the target packs for either */
-  for (const struct tile *t = product_tiles(n->machine); t->rows; t++)
-    if (suits(&p, t)) {
-      propose(&p, t, product_is_far(n->machine, &p.work) && p.work.m >= 8, out);
+  bool is_far = product_is_far(n->machine, &p.work) && p.work.m >= 8;
+  for (const struct tile *t = product_tiles(n->machine); t->rows; t++) {
+    if (suits(&p, t) && (!is_far || t->vectors == 2)) /* what lies far comes in few lines at a time */
+      propose(&p, t, is_far, out);
+    if (suits(&p, t))
       propose_waiting(&p, t, out);
-    }
+  }
 }

@@ -121,6 +121,10 @@ static bool rows_are_far(const struct machine *machine, const struct product_wor
 static double rows_cycles(const struct machine *machine, const struct product_work *w, double strips) {
   return rows_are_far(machine, w) && !w->is_transposed ? strips * w->m * divide_up(w->k, w->lanes) * rates_of(machine)->rows_far : 0;
 }
+/* The same, the first time that it is read. */
+static double once_far(const struct machine *machine, const struct product_work *w) {
+  return rows_are_far(machine, w) ? w->m * divide_up(w->k, w->lanes) * rates_of(machine)->once_far : 0;
+}
 /* Lines that far apart, of which the first cache keeps as many. */
 static double lines_kept(int64_t apart) { return (double)CACHE_WAYS * PAGE_BYTES / (double)(apart < PAGE_BYTES ? apart : PAGE_BYTES); }
 /* Terms that many bytes apart fall into few sets of the first cache, and a strip no longer stays there. */
@@ -145,11 +149,38 @@ static double ends_cycles(const struct machine *machine, const struct tile *t, b
   uint32_t sums = (uint32_t)(t->rows * t->vectors);
   return (TILE_CYCLES + sums * STORE_CYCLES) * (waits ? 1 : rates_of(machine)->ends[sums * 2 > machine->registers]);
 }
+#define ACROSS_GONE 3.3 /* times as long as a line that L2 keeps for the next tile (Zen 5) */
+/* Of a first factor's line that lies across: beyond what L2 has for lines that far apart, each tile gets it anew. */
+static double across_line(const struct machine *machine, const struct product_work *w) {
+  int64_t apart = bytes_apart(w->m * w->bytes);
+  bool is_crowding = is_crowded(w, w->m * w->bytes);
+  if (!w->is_transposed || !(rows_are_far(machine, w) || is_crowding))
+    return 0;
+  bool is_gone = is_crowding && w->k * (double)apart > (double)machine->bytes[LEVEL_L2];
+  return rates_of(machine)->across_line * (is_gone ? ACROSS_GONE : 1);
+}
+#define STREAM_LEAST 0.25       /* of the second cache, a batch, */
+#define STREAM_MOST 4           /* and of all of them */
+#define STREAM_LINE_CYCLES 40   /* a line that no prefetcher finds (Zen 5) */
+#define STREAM_COPY_CYCLES 0.45 /* an element of such a line that is copied */
+bool product_rows_stream(const struct machine *machine, const struct product_work *w) {
+  double each = w->m * w->k * w->bytes, l2 = (double)machine->bytes[LEVEL_L2];
+  return w->is_transposed && each > STREAM_LEAST * l2 && w->batch * each > STREAM_MOST * l2;
+}
+bool product_rows_are_pages(const struct product_work *w) {
+  double bytes = w->m * w->bytes;
+  return bytes == PAGE_BYTES || bytes == 2 * PAGE_BYTES;
+}
+/* Of the lines of a tile's rows, for each term. */
+static double stream_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t) {
+  bool is_slow = product_rows_stream(machine, w) && !product_rows_are_pages(w);
+  return is_slow ? t->rows * w->bytes / LINE_BYTES * STREAM_LINE_CYCLES : 0;
+}
 double product_tile_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, bool fetch) {
   const struct rates *rates = rates_of(machine);
   bool far = product_is_far(machine, w);
   double strips = divide_up(w->width, t->vectors * w->lanes), step = step_cycles(machine, t, STEP_SHARE), line = 0;
-  double across = w->is_transposed && (rows_are_far(machine, w) || is_crowded(w, w->m * w->bytes)) ? rates->across_line : 0;
+  double across = across_line(machine, w) + stream_cycles(machine, w, t);
   step = overlapped(step, lines_of(machine, w, t->vectors * w->lanes) * crowded(rates, w, far) + across);
   if (far) {
     step = step * (row_blocks(machine, w->m, t) > 1 ? rates->far_step : 1) + (fetch ? t->vectors * rates->fetch : 0);
@@ -162,11 +193,12 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
   return w->batch * (strips * (row_blocks(machine, w->m, t) * tile + w->k * lines_of(machine, w, t->vectors * w->lanes) * line) + ends);
 }
 
-#define WAITING_TERMS 256
+#define WAITING_TERMS 128
 #define WAITING_CYCLES 8 /* a vector of sums that comes from beyond L2, and goes */
 int64_t product_waiting_terms(const struct machine *machine, const struct product_work *w) {
   double both = w->k * (w->m + w->width) * w->bytes;
-  return w->k < 2 * WAITING_TERMS || both <= (double)machine->bytes[LEVEL_L2] ? 0 : WAITING_TERMS;
+  bool may_stay = both <= (double)machine->bytes[LEVEL_L2] && !product_rows_stream(machine, w);
+  return w->k < 2 * WAITING_TERMS || may_stay ? 0 : WAITING_TERMS;
 }
 int64_t product_waiting_rows(const struct machine *machine, const struct product_work *w, const struct tile *t) {
   return (int64_t)((double)machine->bytes[LEVEL_L2] / 2 / WAITING_TERMS / w->bytes - t->vectors * w->lanes);
@@ -175,7 +207,10 @@ double product_waiting_cycles(const struct machine *machine, const struct produc
   double strips = divide_up(w->width, t->vectors * w->lanes), blocks = divide_up(w->k, (double)block);
   bool is_far = w->m * w->width * w->bytes > (double)machine->bytes[LEVEL_L2] / 2;
   double far = is_far ? blocks * w->m * divide_up(w->width, w->lanes) * WAITING_CYCLES : 0;
-  double tile = w->k * step_cycles(machine, t, STEP_SHARE) + blocks * ends_cycles(machine, t, true);
+  bool is_apart = w->stride > w->width * w->bytes; /* the first factor's lines may crowd the same sets */
+  double line = is_apart ? crowded(rates_of(machine), w, is_crowded(w, w->m * w->bytes)) : 0;
+  double step = overlapped(step_cycles(machine, t, STEP_SHARE), lines_of(machine, w, t->vectors * w->lanes) * line);
+  double tile = w->k * step + blocks * ends_cycles(machine, t, true);
   return w->batch * (strips * row_blocks(machine, w->m, t) * tile + far);
 }
 
@@ -217,7 +252,7 @@ static double own_cycles(const struct machine *machine, const struct product_wor
   if (w->m >= PACKED_ROWS && (w->k > BOTH_MIN || w->is_transposed))
     return own_both_cycles(machine, w);
   if (w->m >= PACKED_ROWS)
-    return w->batch * (fmas / rates->own_share + tiles + w->k * w->width * rates->pack[place_of(machine, w)]);
+    return w->batch * (fmas / rates->own_share + tiles + once_far(machine, w) + w->k * w->width * rates->pack[place_of(machine, w)]);
   double line = LINE_BYTES / machine->bandwidth[LEVEL_L3] / PLAIN_FAR_SHARE;
   double lines = far ? w->k * lines_of(machine, w, w->width) * (w->m < 8 ? rates->line[false] : line * divide_up(w->m, 8)) : 0;
   fmas /= rates->plain_share * (w->m < rates->plain_rows ? w->m / rates->plain_rows : 1);
@@ -254,8 +289,8 @@ double product_block_cycles(const struct machine *machine, const struct product_
   double sums = divide_up(w->k, b->terms) * ends_cycles(machine, b->tile, b->terms < w->k);
   double lines = w->k * lines_of(machine, w, w->width) * rates->block_line[place_of(machine, w)];
   double turned = b->is_along ? w->k * w->width * rates->block_turned : 0;
-  double each = rates->block_rows[rows_are_far(machine, w)];
-  double rows = b->copies_rows ? b->column_tasks * w->m * w->k * each : rows_cycles(machine, w, b->column_tasks);
+  double each = rates->block_rows[rows_are_far(machine, w)] + (product_rows_stream(machine, w) ? STREAM_COPY_CYCLES : 0);
+  double rows = b->copies_rows ? b->column_tasks * w->m * w->k * each : rows_cycles(machine, w, b->column_tasks) + once_far(machine, w);
   return w->batch * (tiles * (w->k * block_step_cycles(machine, b->tile) + sums) + b->row_tasks * (lines + turned) + rows +
                      result_cycles(machine, w, RESULT_RUN_CYCLES));
 }

@@ -30,7 +30,8 @@ struct rates {
   struct tile own, own_both;  /* with the second factor in panels, with both */
   double own_share, own_ends; /* with panels; a tile begins and ends */
   double pack[PLACES];        /* an element, */
-  double pack_rows;           /* and one of the first factor, where both are packed */
+  double pack_rows;           /* and one of the first factor, where both are packed; */
+  double once_far;            /* a vector of a far one, where it is not; in blocks, too */
   double plain_share;         /* without panels, */
   double plain_rows;          /* of so many rows: with fewer, multiply-adds wait for each other, */
   bool hides_lines;           /* and they go on while lines of a far factor come, unless those are in a page each */

@@ -239,6 +239,44 @@ static void divide_dims(struct kernel *k, uint32_t local, struct arena *work) {
     }
 }
 
+int kernel_outer_loops(const struct kernel *k, const struct stmt *loops[LIMIT_RANK], int64_t extents[LIMIT_RANK]) {
+  int count = 0;
+  for (const struct stmt *s = k->body; s && !s->next && s->kind == STMT_FOR && s->loop == LOOP_PAR && count < LIMIT_RANK; s = s->body) {
+    if (!expr_is_const(k, s->value, &extents[count]) || extents[count] < 1)
+      break;
+    loops[count++] = s;
+  }
+  return count;
+}
+static bool cut_loops(struct kernel *k, const int64_t *extents, int count, struct arena *work) {
+  for (int i = 0; i < count; i++) {
+    const struct stmt *loops[LIMIT_RANK];
+    int64_t own[LIMIT_RANK];
+    if (kernel_outer_loops(k, loops, own) <= i || own[i] % extents[i])
+      return false;
+    if (own[i] == extents[i])
+      continue;
+    split_loop(k, (struct stmt *)loops[i], own[i], own[i] / extents[i]); /* k is the caller's to change */
+    kernel_simplify(k);
+    divide_dims(k, loops[i]->local, work);
+  }
+  return true;
+}
+struct kernel *kernel_cut_loops(const struct kernel *k, const int64_t *extents, int count, struct arena *arena) {
+  struct arena work;
+  struct kernel *made = NULL;
+  arena_init(&work);
+  struct kernel *copy = kernel_empty(k, &work);
+  kernel_append(k, copy, &copy->body);
+  if (cut_loops(copy, extents, count, &work)) {
+    made = kernel_empty(copy, arena); /* without the expressions that are no longer used */
+    kernel_append(copy, made, &made->body);
+  }
+  kernel_free(copy);
+  arena_deinit(&work);
+  return made;
+}
+
 static bool has_quotients(const struct kernel *k) {
   for (expr_id e = 1; e < k->exprs.count; e++)
     if (expr_get(k, e)->op == SCALAR_FLOORDIV)

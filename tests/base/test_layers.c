@@ -44,7 +44,7 @@ static const struct layer ir_layers[] = {
   {"graph", " attr_hash.h function.h gradient.h graph.h implementation.h registry.h "},
   {"kernel", " contraction.h formula.h formula_words.h kernel.h kernel_eval.h kernel_uses.h "},
   {"flow", " flow.h "},
-  {"schedule", " collapse.h cost.h machine.h schedule.h unfold.h "},
+  {"schedule", " collapse.h cost.h line_up.h machine.h schedule.h unfold.h "},
   {"lower", " host_call.h lower.h lower_frame.h lower_walk.h turns.h unsupported.h "},
   {"ops", " token_attrs.h "},
   {NULL, NULL},

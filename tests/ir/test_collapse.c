@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ir/schedule/collapse.h"
+#include "ir/schedule/line_up.h"
 #include "ir/schedule/unfold.h"
 
 #include <cmocka.h>
@@ -143,8 +144,31 @@ static const struct rewrite_case unfolded[] = {
    "kernel k(in a: f32[2,32], out b: f32[2,32]) { par i0 < 2 { par i1 < 32 { b[i0,i1] = a[i0,floordiv(add(i1, i0), 8)] } } }", NULL},
 };
 
+/* To outermost loops of 2, 3 and 4. */
+static struct kernel *cut_to_2_3_4(struct kernel *k, struct arena *arena) {
+  static const int64_t extents[] = {2, 3, 4};
+  struct kernel *made = kernel_cut_loops(k, extents, 3, arena);
+  return made && strcmp(kernel_print(made, arena), kernel_print(k, arena)) != 0 ? made : k;
+}
+static const struct rewrite_case cut[] = {
+  {"rows in blocks, and their dimensions; what is no index is counted",
+   "kernel k(in a: f32[24,5], in b: f32[5,6], out c: f32[24,6]) { par i0 < 24 { par i1 < 6 { var v0: f32 = 0:f32 red i2 < 5 { v0 = add(v0, "
+   "mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = select(lt(i0, i1), v0, 0:f32) } } }",
+   "kernel k(in a: f32[2,3,4,5], in b: f32[5,6], out c: f32[2,3,4,6]) { par i0 < 2 { par i1 < 3 { par i2 < 4 { par i3 < 6 { var "
+   "v0: f32 = 0:f32 red i4 < 5 { v0 = add(v0, mul(a[i0,i1,i2,i4], b[i4,i3])) } c[i0,i1,i2,i3] = select(lt(add(mul(i0, 12), "
+   "add(mul(i1, 4), i2)), i3), v0, 0:f32) } } } } }"},
+  {"loops that are there already stay",
+   "kernel k(in a: f32[6,4,5], out b: f32[6,4]) { par i0 < 6 { par i1 < 4 { var v0: f32 = 0:f32 red i2 < 5 { v0 = add(v0, a[i0,i1,i2]) } "
+   "b[i0,i1] = v0 } } }",
+   "kernel k(in a: f32[2,3,4,5], out b: f32[2,3,4]) { par i0 < 2 { par i1 < 3 { par i2 < 4 { var v0: f32 = 0:f32 red i3 < 5 { v0 "
+   "= add(v0, a[i0,i1,i2,i3]) } b[i0,i1,i2] = v0 } } } }"},
+  {"loops that end elsewhere", "kernel k(in a: f32[8,3], out b: f32[8,3]) { par i0 < 8 { par i1 < 3 { b[i0,i1] = a[i0,i1] } } }", NULL},
+  {"too few loops", "kernel k(in a: f32[6], out b: f32[6]) { par i0 < 6 { b[i0] = a[i0] } }", NULL},
+};
+
 static const struct rewrites forms[] = {{collapsed, sizeof collapsed / sizeof *collapsed, kernel_collapse},
-                                        {unfolded, sizeof unfolded / sizeof *unfolded, kernel_unfold}};
+                                        {unfolded, sizeof unfolded / sizeof *unfolded, kernel_unfold},
+                                        {cut, sizeof cut / sizeof *cut, cut_to_2_3_4}};
 #define FORMS (sizeof forms / sizeof *forms)
 
 static struct kernel *parsed(const char *text, struct arena *arena) {
@@ -219,6 +243,52 @@ static void the_same_bits_are_stored(void **state) {
       check_bits(&forms[f], &forms[f].cases[i]);
 }
 
+/* ---- factors in line ---- */
+
+static const struct line_case {
+  const char *name, *kernel, *expected, *copy; /* NULL: there is none */
+} lines[] = {
+  {"a batch of products whose factor was transposed",
+   "kernel k(in a: f32[2,3,4], in b: f32[4,2,5], out c: f32[2,3,5]) { par i0 < 2 { par i1 < 3 { par i2 < 5 { var v0: f32 = 0:f32 red i3 < 4 { "
+   "v0 = add(v0, mul(a[i0,i1,i3], b[i3,i0,i2])) } c[i0,i1,i2] = v0 } } } }",
+   "kernel k(in a: f32[2,3,4], in b: f32[4,2,5], out c: f32[2,3,5], in d: f32[2,4,5]) { par i0 < 2 { par i1 < 3 { par i2 < 5 { "
+   "var v0: f32 = 0:f32 red i3 < 4 { v0 = add(v0, mul(a[i0,i1,i3], d[i0,i3,i2])) } c[i0,i1,i2] = v0 } } } }",
+   "kernel LineUp(in a: f32[4,2,5], out b: f32[2,4,5]) { par i0 < 2 { par i1 < 4 { par i2 < 5 { b[i0,i1,i2] = a[i1,i0,i2] } } } }"},
+  {"one that lies along the sum",
+   "kernel k(in a: f32[3,4], in b: f32[5,4], out c: f32[3,5]) { par i0 < 3 { par i1 < 5 { var v0: f32 = 0:f32 red i2 < 4 { v0 = add(v0, "
+   "mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }",
+   "kernel k(in a: f32[3,4], in b: f32[5,4], out c: f32[3,5], in d: f32[4,5]) { par i0 < 3 { par i1 < 5 { var v0: f32 = 0:f32 red "
+   "i2 < 4 { v0 = add(v0, mul(a[i0,i2], d[i2,i1])) } c[i0,i1] = v0 } } }",
+   "kernel LineUp(in a: f32[5,4], out b: f32[4,5]) { par i0 < 4 { par i1 < 5 { b[i0,i1] = a[i1,i0] } } }"},
+  {"one that lies as it is read",
+   "kernel k(in a: f32[3,4], in b: f32[4,5], out c: f32[3,5]) { par i0 < 3 { par i1 < 5 { var v0: f32 = 0:f32 red i2 < 4 { v0 = add(v0, "
+   "mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = v0 } } }",
+   NULL, NULL},
+  {"no product", "kernel k(in a: f32[3,4], out b: f32[4,3]) { par i0 < 4 { par i1 < 3 { b[i0,i1] = a[i1,i0] } } }", NULL, NULL},
+  {"an open size",
+   "kernel k(in a: f32[3,n0], in b: f32[5,n0], out c: f32[3,5]) sizes 1 { par i0 < 3 { par i1 < 5 { var v0: f32 = 0:f32 red i2 < n0 { v0 = "
+   "add(v0, mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }",
+   NULL, NULL},
+};
+static void second_factors_are_copied_into_the_order_of_sums(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    struct arena arena;
+    arena_init(&arena);
+    struct kernel *k = parsed(lines[i].kernel, &arena), *copy = NULL;
+    uint32_t buffer = 9;
+    struct kernel *made = kernel_line_up(k, &arena, &copy, &buffer);
+    if (!lines[i].expected != !made)
+      fail_msg("%s: %s", lines[i].name, made ? kernel_print(made, &arena) : "none");
+    if (made) {
+      assert_int_equal(buffer, 1);
+      assert_string_equal(kernel_print(made, &arena), kernel_print(parsed(lines[i].expected, &arena), &arena));
+      assert_string_equal(kernel_print(copy, &arena), kernel_print(parsed(lines[i].copy, &arena), &arena));
+    }
+    arena_deinit(&arena);
+  }
+}
+
 static void a_scheduled_kernel_stays(void **state) {
   (void)state;
   struct arena arena;
@@ -237,6 +307,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(loops_are_one_or_two_where_memory_says_so),
     cmocka_unit_test(the_same_bits_are_stored),
+    cmocka_unit_test(second_factors_are_copied_into_the_order_of_sums),
     cmocka_unit_test(a_scheduled_kernel_stays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
