@@ -41,6 +41,19 @@ def of_signals(n, f):
     return chain(layer("Dense", n), function(lambda tf, y: tf.abs(f(tf, y)))), image(64, 64), False
 
 
+def attention(images, rows, heads, width, trains=True, causal=False):
+    """Scores, softmax and values of some heads, over long rows."""
+    def build(tf, keras, x):
+        def heads_of(y):
+            return tf.transpose(tf.reshape(y, [images, rows, heads, width]), [0, 2, 1, 3])
+        q, k, v = (heads_of(keras.layers.Dense(heads * width, use_bias=False)(x)) for _ in range(3))
+        scores = tf.matmul(q, k, transpose_b=True) * width ** -0.5
+        past = tf.linalg.band_part(tf.ones([rows, rows]), -1, 0)
+        weights = tf.nn.softmax(scores + (1 - past) * -1e9 if causal else scores)
+        return tf.reduce_mean(tf.square(tf.transpose(tf.matmul(weights, v), [0, 2, 1, 3])))
+    return build, image(images, rows, heads * width), trains
+
+
 bench_nets.NETS = {
     "dilated_train": (chain(conv("Conv2D", 32, 3, dilation_rate=2), conv("Conv2D", 32, 3, dilation_rate=4)), image(4, 32, 32, 32), True),
     "conv1d_train": (chain(conv("Conv1D", 64, 3), conv("Conv1D", 64, 5)), image(16, 128, 32), True),
@@ -66,6 +79,14 @@ bench_nets.NETS = {
     "asin": of_elements(lambda tf, y: tf.asin(0.5 * y)),
     "digamma": of_elements(lambda tf, y: tf.math.digamma(tf.abs(y) + 1)),
     "igamma": of_elements(lambda tf, y: tf.math.igamma(tf.abs(y) + 1, tf.abs(y) + 2)),
+    "attention_128_train": attention(8, 128, 8, 64),
+    "attention_512": attention(2, 512, 8, 64, trains=False),
+    "attention_512_train": attention(2, 512, 8, 64),
+    "attention_577_train": attention(4, 577, 12, 64),
+    "attention_1024_train": attention(1, 1024, 8, 64),
+    "attention_1024_causal_train": attention(1, 1024, 8, 64, causal=True),
+    "attention_2048_train": attention(1, 2048, 8, 64),
+    "attention_4096_train": attention(1, 4096, 4, 64),
     "running_sum": of_elements(lambda tf, y: tf.cumsum(y, 1)),
     "sort": of_elements(lambda tf, y: tf.sort(y)),
 }
