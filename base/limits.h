@@ -11,5 +11,6 @@
 #define LIMIT_CONTENT 4096                   /* elements of an integer tensor that is followed symbolically while compiling */
 #define LIMIT_FOLD_BYTES (1 << 20)           /* a folded constant may not be larger: it would only move memory into the program */
 #define LIMIT_TASKS 4096                     /* tasks of a cluster */
+#define LIMIT_STACK_BYTES (8u << 20)         /* of a thread that runs kernels, at least: Linux's usual limit, twice what they keep there */
 
 #endif

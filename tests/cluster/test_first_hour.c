@@ -347,6 +347,14 @@ static void a_chief_beside_the_replicas_initialises(void **state) {
   must_say("Attempting to use uninitialized value");
 }
 
+static void kernels_have_room_on_stacks_whatever_the_limit(void **state) {
+  (void)state;
+  must(TFC " build " MODELS "attention_of_long_rows/graph.pb -o rows --quiet --entry 'main: x -> y, d'");
+  must("python3 -c 'import zipfile; zipfile.ZipFile(\"" MODELS "attention_of_long_rows/data.npz\").extract(\"x.npy\")'");
+  must("(ulimit -Ss 256; rows/localhost_0 --threads 2 --entry main --feed x=x.npy --fetch y=y.npy)");
+  must("(ulimit -Ss unlimited; rows/localhost_0 --threads 2 --entry main --feed x=x.npy --fetch y=y.npy)");
+}
+
 static void a_wrong_command_line_waits_for_nobody(void **state) {
   (void)state;
   assert_int_equal(run("timeout 5 cluster/worker_0 --entry train --feed 'x=zeros(64,64)'"), 65);
@@ -388,6 +396,7 @@ int main(void) {
     cmocka_unit_test(on_a_terminal_one_line_tells_and_each_fetch_is_said_once),
     cmocka_unit_test(a_task_that_serves_says_on_a_terminal_where_it_listens),
     cmocka_unit_test(a_trace_holds_all_tasks_and_each_has_its_folder_of_events),
+    cmocka_unit_test(kernels_have_room_on_stacks_whatever_the_limit),
     cmocka_unit_test(a_wrong_command_line_waits_for_nobody),
     cmocka_unit_test(a_checkpoint_is_kept_by_those_who_have_variables),
     cmocka_unit_test(the_same_command_again_trains_on_whatever_is_saved_when),
