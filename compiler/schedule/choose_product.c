@@ -97,8 +97,10 @@ static const char *along_rows_text(const struct product *p, const struct tile *t
   const struct axis_words words = axis_words_of(p->n, p->c, NULL, names, 2);
   const char *m = words.of[p->rows], *n = words.of[p->columns], *batch = axis_words_others(&words, 0, p->c->par_count);
   const char *sum = axis_words_others(&words, p->c->par_count, p->c->axis_count);
-  const char *text = arena_printf(a, "%s; fma; split %s %d -> %so %si; split %s %d -> %so %si; order%s %so %so %si %si",
-                                  axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, m, t->rows, m, m, batch, m, n, m, n);
+  const char *tails = (int64_t)p->work.m % t->rows ? tails_text(a, t) : "";
+  const char *text =
+    arena_printf(a, "%s; fma; split %s %d -> %so %si; order%s %s %so %si; split %s %d -> %so %si%s; order %so %so %si %si",
+                 axis_words_begin(&words), n, (int)p->work.lanes * t->vectors, n, n, batch, m, n, n, m, t->rows, m, m, tails, m, n, m, n);
   return arena_printf(a, "%s; sink %si %si under%s in register; run%s tasks; run %si unroll; run %si lanes", text, m, n, sum, batch, m, n);
 }
 /* Rows of a task, whole tiles: as a block's leave room for, and few where strips alone are few tasks. */
@@ -149,7 +151,7 @@ static int64_t rows_limit(const struct product *p, const struct tile *t, bool fe
   return limit;
 }
 static void propose(const struct product *p, const struct tile *t, bool fetch, struct candidates *out) {
-  bool along = p->n->shared && !p->open && (int64_t)p->work.m % t->rows == 0;
+  bool along = p->n->shared && !p->open;
   struct candidate c = {.steps = along ? along_rows_text(p, t) : steps_text(p, t, fetch),
                         .size = (uint32_t)p->size,
                         .below = p->open ? rows_limit(p, t, fetch) : 0};
