@@ -223,25 +223,20 @@ status schedule_choose(const struct kernel *k, const struct machine *machine, st
   return OK;
 }
 
-double schedule_cycles(const struct kernel *k, const struct machine *machine, struct arena *arena) {
+static double sum_nests(const struct kernel *k, const struct machine *machine, struct arena *arena, bool of_cheapest) {
   struct kernel_uses uses;
   double cycles = 0;
   for (struct nest n = nest_first(k, &uses, machine, arena); n.top; nest_next(&n)) {
     struct candidates all = {0};
     nest_candidates(&n, &all);
-    cycles += all.items.items[candidates_cheapest(&n, &all)].cycles;
+    cycles += all.items.items[of_cheapest ? candidates_cheapest(&n, &all) : 0].cycles;
     vec_free(&all.items);
   }
   return cycles;
 }
+double schedule_cycles(const struct kernel *k, const struct machine *machine, struct arena *arena) {
+  return sum_nests(k, machine, arena, true);
+}
 double schedule_work(const struct kernel *k, const struct machine *machine, struct arena *arena) {
-  struct kernel_uses uses;
-  double cycles = 0;
-  for (struct nest n = nest_first(k, &uses, machine, arena); n.top; nest_next(&n)) {
-    struct candidates all = {0};
-    nest_candidates(&n, &all);
-    cycles += all.items.items[0].cycles;
-    vec_free(&all.items);
-  }
-  return cycles;
+  return sum_nests(k, machine, arena, false);
 }
