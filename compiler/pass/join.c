@@ -309,7 +309,7 @@ static bool append_members(struct joiner *j, const struct group *g, const struct
 }
 static bool all_join(const struct joiner *j, const struct kernel *k) {
   for (uint32_t i = 0; i < j->build->cpus.count; i++)
-    if (!schedule_joins(k, machine_find(j->build->cpus.items[i].name), &j->build->arena))
+    if (!schedule_shared_loops(k, machine_find(j->build->cpus.items[i].name), &j->build->arena))
       return false;
   return true;
 }

@@ -16,7 +16,7 @@ static void print_nest(const struct printer *p, const struct nest *n, const char
   uint32_t best = candidates_cheapest(n, &all);
   if (all.items.count > 1)
     fprintf(p->out, "%s, nest %d, on %s\n", n->k->name, n->number, cpu);
-  for (uint32_t i = 0; all.items.count > 1 && i < all.items.count; i++) {
+  for (uint32_t i = n->shared > 0; all.items.count > 1 && i < all.items.count; i++) {
     const struct candidate *c = &all.items.items[i];
     fprintf(p->out, "%c %12.0f  ", i == best ? '>' : ' ', c->cycles);
     fprintf(p->out, "%s\n", c->steps ? candidate_text(c, n->arena) : "left to the target");
@@ -37,7 +37,9 @@ static status visit(struct build *b, const struct part_ref *part, struct flow *f
     map_insert(&p->known, key, id);
     for (uint32_t c = 0; c < b->cpus.count; c++) {
       const char *cpu = b->cpus.items[c].name;
-      for (struct nest nest = nest_first(n->kernel, &uses, machine_find(cpu), &b->arena); nest.top; nest_next(&nest))
+      int shared = schedule_shared_loops(n->kernel, machine_find(cpu), &b->arena);
+      struct nest nest = nest_first(n->kernel, &uses, machine_find(cpu), &b->arena);
+      for (nest.shared = shared; nest.top; nest_next(&nest))
         print_nest(p, &nest, cpu);
     }
   }

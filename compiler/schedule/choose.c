@@ -99,7 +99,8 @@ static uint32_t cheapest(const struct nest *n, const struct candidates *all, boo
   uint32_t best = 0;
   for (uint32_t i = 1; i < all->items.count; i++) {
     const struct candidate *c = &all->items.items[i], *least = &all->items.items[best];
-    bool is_less = of_few ? best == 0 || c->less < least->less : c->cycles < least->cycles;
+    bool is_first = best == 0 && (of_few || n->shared); /* nests that share loops are not left to the target, if there is another way */
+    bool is_less = is_first || (of_few ? c->less < least->less : c->cycles < least->cycles);
     if ((c->below != 0) == of_few && is_less && nest_allows(n, candidate_text(c, n->arena)))
       best = i;
   }
@@ -170,13 +171,8 @@ static bool choose_shared(struct nest n, const char **text) {
   *text = "";
   for (; n.top; nest_next(&n)) {
     struct candidates all = {0};
-    uint32_t best = 0;
     nest_candidates(&n, &all);
-    for (uint32_t i = 1; i < all.items.count; i++) {
-      const struct candidate *c = &all.items.items[i];
-      if (!c->below && (!best || c->cycles < all.items.items[best].cycles) && nest_allows(&n, c->steps))
-        best = i;
-    }
+    uint32_t best = cheapest(&n, &all, false);
     if (best)
       *text = arena_printf(n.arena, "%s%s; ", *text, all.items.items[best].steps);
     struct contraction c;
@@ -189,7 +185,7 @@ static bool choose_shared(struct nest n, const char **text) {
   return any;
 }
 /* The innermost of the loops that nests have alike is rows of a turn, which products keep to themselves. NULL: they share none. */
-static const char *joined_steps(const struct kernel *k, const struct machine *machine, struct arena *arena) {
+static const char *joined_steps(const struct kernel *k, const struct machine *machine, struct arena *arena, int *shared) {
   struct kernel_uses uses;
   struct nest n = nest_first(k, &uses, machine, arena);
   const char *text;
@@ -198,16 +194,19 @@ static const char *joined_steps(const struct kernel *k, const struct machine *ma
   n.shared = common_loops(k) - 1;
   if (n.shared < 1 || !choose_shared(n, &text))
     return NULL;
+  *shared = n.shared;
   text = arena_printf(arena, "%sjoin %d", text, n.shared);
   return nest_allows(&n, text) ? text : NULL;
 }
-bool schedule_joins(const struct kernel *k, const struct machine *machine, struct arena *arena) {
-  return joined_steps(k, machine, arena) != NULL;
+int schedule_shared_loops(const struct kernel *k, const struct machine *machine, struct arena *arena) {
+  int shared;
+  return joined_steps(k, machine, arena, &shared) ? shared : 0;
 }
 
 status schedule_choose(const struct kernel *k, const struct machine *machine, struct tuner *tuner, struct arena *arena, const char **out) {
   struct kernel_uses uses;
-  *out = joined_steps(k, machine, arena);
+  int shared;
+  *out = joined_steps(k, machine, arena, &shared);
   if (*out)
     return OK;
   for (struct nest n = nest_first(k, &uses, machine, arena); n.top; nest_next(&n)) {

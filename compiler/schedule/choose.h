@@ -79,8 +79,8 @@ uint32_t candidates_cheapest(const struct nest *n, const struct candidates *all)
  * does. */
 struct tuner;
 status schedule_choose(const struct kernel *k, const struct machine *machine, struct tuner *tuner, struct arena *arena, const char **out);
-/* Whether the kernel, several nests that hand scratch on, has a schedule in which they share loops. */
-bool schedule_joins(const struct kernel *k, const struct machine *machine, struct arena *arena);
+/* The loops that all nests of the kernel share in its schedule, where they hand scratch on; 0: it has no such schedule. */
+int schedule_shared_loops(const struct kernel *k, const struct machine *machine, struct arena *arena);
 /* Cycles that the nests which have candidates are expected to take, each by its cheapest. */
 double schedule_cycles(const struct kernel *k, const struct machine *machine, struct arena *arena);
 /* Cycles that the target's own way is expected to take for the nests that have candidates. */
