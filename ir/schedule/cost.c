@@ -159,13 +159,14 @@ static double across_line(const struct machine *machine, const struct product_wo
   bool is_gone = is_crowding && w->k * (double)apart > (double)machine->bytes[LEVEL_L2];
   return rates_of(machine)->across_line * (is_gone ? ACROSS_GONE : 1);
 }
+#define STREAM_ROW 1024         /* bytes: of shorter rows several lie in a page, which the prefetchers follow */
 #define STREAM_LEAST 0.25       /* of the second cache, a batch, */
 #define STREAM_MOST 4           /* and of all of them */
 #define STREAM_LINE_CYCLES 40   /* a line that no prefetcher finds (Zen 5) */
 #define STREAM_COPY_CYCLES 0.45 /* an element of such a line that is copied */
 bool product_rows_stream(const struct machine *machine, const struct product_work *w) {
   double each = w->m * w->k * w->bytes, l2 = (double)machine->bytes[LEVEL_L2];
-  return w->is_transposed && each > STREAM_LEAST * l2 && w->batch * each > STREAM_MOST * l2;
+  return w->is_transposed && w->m * w->bytes > STREAM_ROW && each > STREAM_LEAST * l2 && w->batch * each > STREAM_MOST * l2;
 }
 bool product_rows_are_pages(const struct product_work *w) {
   double bytes = w->m * w->bytes;
@@ -193,15 +194,21 @@ double product_tile_cycles(const struct machine *machine, const struct product_w
   return w->batch * (strips * (row_blocks(machine, w->m, t) * tile + w->k * lines_of(machine, w, t->vectors * w->lanes) * line) + ends);
 }
 
-#define WAITING_TERMS 128
-#define WAITING_CYCLES 8 /* a vector of sums that comes from beyond L2, and goes */
+#define WAITING_TERMS 256
+#define WAITING_TERMS_STREAM 128 /* of rows that are asked for ahead */
+#define WAITING_CYCLES 8         /* a vector of sums that comes from beyond L2, and goes */
+static int64_t waiting_terms(const struct machine *machine, const struct product_work *w) {
+  return product_rows_stream(machine, w) ? WAITING_TERMS_STREAM : WAITING_TERMS;
+}
 int64_t product_waiting_terms(const struct machine *machine, const struct product_work *w) {
   double both = w->k * (w->m + w->width) * w->bytes;
   bool may_stay = both <= (double)machine->bytes[LEVEL_L2] && !product_rows_stream(machine, w);
-  return w->k < 2 * WAITING_TERMS || may_stay ? 0 : WAITING_TERMS;
+  int64_t terms = waiting_terms(machine, w);
+  return w->k < (double)(2 * terms) || may_stay ? 0 : terms;
 }
 int64_t product_waiting_rows(const struct machine *machine, const struct product_work *w, const struct tile *t) {
-  return (int64_t)((double)machine->bytes[LEVEL_L2] / 2 / WAITING_TERMS / w->bytes - t->vectors * w->lanes);
+  double terms = (double)waiting_terms(machine, w);
+  return (int64_t)((double)machine->bytes[LEVEL_L2] / 2 / terms / w->bytes - t->vectors * w->lanes);
 }
 double product_waiting_cycles(const struct machine *machine, const struct product_work *w, const struct tile *t, int64_t block) {
   double strips = divide_up(w->width, t->vectors * w->lanes), blocks = divide_up(w->k, (double)block);

@@ -233,8 +233,11 @@ static const struct choice_case cases[] = {
   {"as many tasks as there shall be, of few strips", PRODUCT("8192", "512", "64", ""), "x86-64-v3",
    "split ns 4 -> no nj; split m 4 -> ms mi; split ms 256 -> mc mo"},
   {"rows that lie apart, many terms: sums wait in the result", ACROSS("256", "6272", "64"), "x86-64-v4",
-   "split n 64 -> no ni; split m 66 -> mg mr; order no mg mr ni; split k 128 -> kb kk; sink mr ni under kb in result first; split mr 6 -> "
-   "mo mi tail cut 4 2 1; sink mi ni under kk in register; fetch a at kk ahead 128; run no mg tasks"},
+   "split n 64 -> no ni; split m 66 -> mg mr; order no mg mr ni; split k 256 -> kb kk; sink mr ni under kb in result first; split mr 6 -> "
+   "mo mi tail cut 4 2 1; sink mi ni under kk in register; run no mg tasks"},
+  {"long rows from memory are asked for", ACROSS("1000", "2048", "64"), "znver5",
+   "split k 128 -> kb kk; sink mr ni under kb in result first; split mr 6 -> mo mi tail cut 4 2 1; sink mi ni under kk in register; fetch "
+   "a at kk ahead 128"},
   {"rows of a page come by themselves", ACROSS("1024", "2048", "64"), "znver5", "sink mi ni under kk in register; run no mg tasks"},
   {"attention: nests share the loops over heads and blocks of rows", HANDED_ON("2", "3", "24", "96", "32"), "x86-64-v4", "; join 2"},
   {"attention on 16 registers", HANDED_ON("2", "3", "24", "96", "32"), "x86-64-v3", "; join 2"},
