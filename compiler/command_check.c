@@ -59,18 +59,6 @@ static status report_unsupported(struct build *b) {
 
 /* ---- memory and traffic ---- */
 
-/* Bytes of a value; sizes that are not known while compiling count as 1 and set *open. */
-static int64_t value_bytes(const struct flow *f, value_id v, bool *open) {
-  const struct flow_value *x = &f->values.items[v];
-  int64_t bytes = (int64_t)dtype_size(x->dtype), d;
-  for (int i = 0; i < x->rank; i++) {
-    if (!dim_is_const(f->dims, dim_resolve(f->dims, x->dims[i]), &d))
-      *open = true, d = 1;
-    bytes *= d;
-  }
-  return bytes;
-}
-
 static const char *task_text(struct build *b, uint32_t task) {
   if (task == TASK_DRIVER)
     return "the task that runs it";
@@ -92,10 +80,10 @@ static void count_flow(const struct flow *f, struct traffic *t) {
       continue;
     t->kernels += n->op == FLOW_KERNEL;
     for (uint32_t i = 0; n->op == FLOW_KERNEL && i < n->outputs.count; i++)
-      t->made += value_bytes(f, n->outputs.items[i], &t->open);
+      t->made += flow_value_bytes(f, n->outputs.items[i], &t->open);
     if (n->op == FLOW_SEND) {
       t->transfers++;
-      t->sent += value_bytes(f, n->inputs.items[0], &t->open);
+      t->sent += flow_value_bytes(f, n->inputs.items[0], &t->open);
     }
     for (uint32_t r = 0; r < n->region_count; r++)
       count_flow(n->branches[r], t);

@@ -31,3 +31,5 @@ status cpus_read(const char *text, struct arena *arena, struct cpu_list *out) {
   *out = list;
   return OK;
 }
+
+const struct machine *cpu_machine(const struct cpu_list *cpus, uint32_t i) { return machine_find(cpus->items[i].name); }

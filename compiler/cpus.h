@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "ir/schedule/machine.h"
 #include "runtime/program/program.h"
 
 struct cpu_list {
@@ -17,5 +18,6 @@ struct cpu_list {
 /* Reads a comma-separated list into *out, names into the arena. INVALID_ARGUMENT: an empty name, one that LLVM does not know, one
  * that is there twice, or more than PROGRAM_CPUS_MAX. */
 status cpus_read(const char *text, struct arena *arena, struct cpu_list *out);
+const struct machine *cpu_machine(const struct cpu_list *cpus, uint32_t i);
 
 #endif

@@ -162,6 +162,15 @@ struct flow_node *flow_append(struct flow *f, enum flow_op op, const struct flow
   return n;
 }
 
+void flow_take_back(struct flow *f, uint32_t nodes, uint32_t values) {
+  while (f->nodes.count > nodes) {
+    struct flow_node *n = f->nodes.items[--f->nodes.count];
+    vec_free(&n->inputs);
+    vec_free(&n->outputs);
+    vec_free(&n->controls);
+  }
+  f->values.count = values;
+}
 value_id flow_append_output(struct flow *f, struct flow_node *node, flow_id id, struct flow_value like) {
   value_id v = flow_add_value(f, like.dtype, like.rank, like.dims);
   f->values.items[v].producer = id;

@@ -33,6 +33,8 @@ bool node_changes(const struct flow_node *node);
 
 /* A node at the end of the flow with one output like `like`. */
 struct flow_node *flow_append(struct flow *f, enum flow_op op, const struct flow_node *named, uint32_t task, flow_id *id);
+/* What was appended since the flow had so many nodes and values is gone; nothing that stays may take it. */
+void flow_take_back(struct flow *f, uint32_t nodes, uint32_t values);
 value_id flow_append_output(struct flow *f, struct flow_node *node, flow_id id, struct flow_value like);
 void node_guard(struct flow_node *node, struct flow_guard guard, struct arena *arena); /* the new guard is the outermost */
 void node_follow(struct flow_node *node, flow_id before);                              /* a control edge, once */

@@ -56,24 +56,43 @@ static bool is_old(const struct clone *cl, value_id v) {
   return false;
 }
 
+static bool has_dims(const struct kernel_buffer *b, int rank, const kernel_dim *dims) {
+  return b->rank == rank && memcmp(b->dims, dims, sizeof *dims * (size_t)rank) == 0;
+}
+/* The buffer in which the new kernel has what is bound to `arg`; UINT32_MAX: none. It may have a value in several shapes. */
+static uint32_t find_bound(const struct source *s, uint32_t b, struct flow_arg arg, const kernel_dim *dims) {
+  const struct clone *cl = s->to;
+  for (uint32_t i = 0; i < cl->args.count; i++) {
+    const struct kernel_buffer *known = &cl->kernel->buffers.items[i];
+    bool may_load = arg.value || known->mode == BUFFER_IN || is_old(cl, s->node->args[b].value);
+    if (may_load && cl->args.items[i].value == arg.value && cl->args.items[i].var == arg.var &&
+        (arg.var || has_dims(known, s->node->kernel->buffers.items[b].rank, dims)))
+      return i;
+  }
+  return UINT32_MAX;
+}
+static void map_dims(struct source *s, uint32_t b, kernel_dim dims[LIMIT_RANK]) {
+  const struct kernel_buffer *from = &s->node->kernel->buffers.items[b];
+  for (int i = 0; i < from->rank; i++)
+    dims[i] = map_dim(s, from->dims[i]);
+}
 static uint32_t map_buffer(struct source *s, uint32_t b) {
   if (s->buffer[b])
     return s->buffer[b] - 1;
   struct clone *cl = s->to;
   const struct kernel_buffer *from = &s->node->kernel->buffers.items[b];
   struct flow_arg arg = s->node->args[b];
+  kernel_dim dims[LIMIT_RANK];
+  uint32_t n = UINT32_MAX;
+  map_dims(s, b, dims);
   if (is_old(cl, arg.value))
     arg = (struct flow_arg){.var = cl->updates};
-  if (from->mode == BUFFER_IN) /* a value is bound once, and an old one where the variable is */
-    for (uint32_t i = 0; i < cl->args.count; i++)
-      if ((arg.value || cl->kernel->buffers.items[i].mode == BUFFER_IN || is_old(cl, s->node->args[b].value)) &&
-          cl->args.items[i].value == arg.value && cl->args.items[i].var == arg.var)
-        return (s->buffer[b] = i + 1) - 1;
-  kernel_dim dims[LIMIT_RANK];
-  for (int i = 0; i < from->rank; i++)
-    dims[i] = map_dim(s, from->dims[i]);
-  vec_push(&cl->args, arg);
-  uint32_t n = kernel_add_buffer(cl->kernel, from->dtype, from->mode, from->rank, dims);
+  if (from->mode == BUFFER_IN) /* a value is bound once for each shape, and an old one where the variable is */
+    n = find_bound(s, b, arg, dims);
+  if (n == UINT32_MAX) {
+    vec_push(&cl->args, arg);
+    n = kernel_add_buffer(cl->kernel, from->dtype, from->mode, from->rank, dims);
+  }
   s->buffer[b] = n + 1;
   return n;
 }
@@ -269,14 +288,31 @@ void clone_epilogue(struct clone *cl, const struct producer *p, const struct pro
   source_free(&s);
 }
 
-void clone_append(struct clone *cl, const struct flow_node *node) {
+/* Whether all that the node loads of what is made here has the shape in which it is made. */
+static bool shapes_fit(struct source *s) {
+  const struct clone *cl = s->to;
+  for (uint32_t b = 0; b < s->node->kernel->buffers.count; b++) {
+    kernel_dim dims[LIMIT_RANK];
+    map_dims(s, b, dims);
+    for (uint32_t i = 0; i < cl->args.count; i++)
+      if (cl->args.items[i].value && cl->args.items[i].value == s->node->args[b].value && cl->kernel->buffers.items[i].mode != BUFFER_IN &&
+          !has_dims(&cl->kernel->buffers.items[i], s->node->kernel->buffers.items[b].rank, dims))
+        return false;
+  }
+  return true;
+}
+bool clone_append(struct clone *cl, const struct flow_node *node) {
   struct source s = source_make(cl, node);
   struct stmt **tail = &cl->kernel->body;
+  bool fits = shapes_fit(&s);
   while (*tail)
     tail = &(*tail)->next;
-  map_all_buffers(&s);
-  map_block(&s, node->kernel->body, tail, NULL);
+  if (fits) {
+    map_all_buffers(&s);
+    map_block(&s, node->kernel->body, tail, NULL);
+  }
   source_free(&s);
+  return fits;
 }
 
 /* The loops of the map around; what its load indexes is where the sum's loops would be. */
@@ -349,4 +385,17 @@ void clone_finish(const struct clone *cl, struct flow_node *n) {
   }
   free(cl->args.items);
   free(cl->sizes.items);
+}
+
+void clone_place(const struct clone *cl, struct flow *f, flow_id id) {
+  struct flow_node *n = f->nodes.items[id];
+  clone_finish(cl, n);
+  for (uint32_t i = 0; i < n->outputs.count; i++) {
+    f->values.items[n->outputs.items[i]].producer = id;
+    f->values.items[n->outputs.items[i]].index = i;
+  }
+}
+void clone_drop(struct clone *cl) {
+  vec_free(&cl->args);
+  vec_free(&cl->sizes);
 }

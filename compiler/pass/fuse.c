@@ -18,6 +18,7 @@
 #include "compiler/edit/kernel_form.h"
 #include "compiler/edit/kernel_loads.h"
 #include "compiler/edit/producer_form.h"
+#include "compiler/edit/value_users.h"
 #include "compiler/pass/pass.h"
 #include "ir/schedule/cost.h"
 
@@ -25,9 +26,6 @@
 #define FUSE_BUFFERS 20
 #define EPILOGUES_MAX 128 /* different ones, sizes apart: more than models have that people design; a product is long code */
 
-struct users {
-  VEC(flow_id) nodes; /* kernels and others that take the value, in order, once each */
-};
 /* The kernels of the program that have an epilogue. */
 struct epilogues {
   struct map forms; /* kernel_form_hash -> how many */
@@ -37,8 +35,7 @@ struct fuser {
   struct build *build;
   struct epilogues *epilogues;
   struct flow *flow;
-  struct users *users; /* per value */
-  uint32_t value_count;
+  struct value_users *users; /* by value */
 };
 
 /* ---- costs ---- */
@@ -96,23 +93,6 @@ static bool may_inline(const struct fuser *fu, const struct producer *p, const s
   return once || producer_cost(p) <= (l.repeated ? 0 : REPEAT_COST_MAX);
 }
 
-static void drop_user(struct fuser *fu, value_id v, flow_id user) {
-  struct users *u = &fu->users[v];
-  for (uint32_t i = 0; i < u->nodes.count; i++)
-    if (u->nodes.items[i] == user) {
-      memmove(&u->nodes.items[i], &u->nodes.items[i + 1], sizeof(flow_id) * (u->nodes.count - i - 1));
-      u->nodes.count--;
-      return;
-    }
-}
-static void add_user(struct fuser *fu, value_id v, flow_id user) {
-  struct users *u = &fu->users[v];
-  for (uint32_t i = 0; i < u->nodes.count; i++)
-    if (u->nodes.items[i] == user)
-      return;
-  vec_push(&u->nodes, user);
-}
-
 static void merge_controls(struct flow_node *to, const struct flow_node *from) {
   for (uint32_t i = 0; i < from->controls.count; i++) {
     bool known = false;
@@ -127,20 +107,16 @@ static void merge_controls(struct flow_node *to, const struct flow_node *from) {
 static void replace_kernel(struct fuser *fu, flow_id id, const struct clone *made) {
   struct flow_node *n = fu->flow->nodes.items[id];
   for (uint32_t i = 0; i < n->inputs.count; i++)
-    drop_user(fu, n->inputs.items[i], id);
-  clone_finish(made, n);
+    value_users_drop(&fu->users[n->inputs.items[i]], id);
+  clone_place(made, fu->flow, id);
   for (uint32_t i = 0; i < n->inputs.count; i++)
-    add_user(fu, n->inputs.items[i], id);
-  for (uint32_t i = 0; i < n->outputs.count; i++) {
-    fu->flow->values.items[n->outputs.items[i]].producer = id;
-    fu->flow->values.items[n->outputs.items[i]].index = i;
-  }
+    value_users_add(&fu->users[n->inputs.items[i]], id);
 }
 
 static void drop_node(struct fuser *fu, flow_id id) {
   struct flow_node *n = fu->flow->nodes.items[id];
   for (uint32_t i = 0; i < n->inputs.count; i++)
-    drop_user(fu, n->inputs.items[i], id);
+    value_users_drop(&fu->users[n->inputs.items[i]], id);
   fu->flow->nodes.items[id] = NULL;
 }
 
@@ -271,7 +247,7 @@ static bool goes_into_update(const struct fuser *fu, const struct producer *map)
   struct producer p = *map, update;
   while (p.is_map && fu->users[p.node->args[p.buffer].value].nodes.count == 1) {
     flow_id user = fu->users[p.node->args[p.buffer].value].nodes.items[0];
-    const struct flow_node *n = user == UINT32_MAX ? NULL : fu->flow->nodes.items[user];
+    const struct flow_node *n = user == USER_OUTSIDE ? NULL : fu->flow->nodes.items[user];
     if (!n || n->op != FLOW_KERNEL || n->task != map->node->task)
       return false;
     if (reads_what_is_updated(fu->flow, map->node, n))
@@ -287,7 +263,7 @@ static bool goes_into_update(const struct fuser *fu, const struct producer *map)
 static bool goes_into_sum(const struct fuser *fu, const struct producer *map) {
   value_id v = map->node->args[map->buffer].value;
   struct producer sum;
-  if (fu->users[v].nodes.count != 1 || fu->users[v].nodes.items[0] == UINT32_MAX)
+  if (fu->users[v].nodes.count != 1 || fu->users[v].nodes.items[0] == USER_OUTSIDE)
     return false;
   const struct flow_node *n = fu->flow->nodes.items[fu->users[v].nodes.items[0]];
   if (n->op != FLOW_KERNEL || !producer_form(n, &sum) || !sum.is_reduction)
@@ -325,23 +301,9 @@ static bool join_one(struct fuser *fu, flow_id id, bool is_part) {
 
 /* ---- the walk ---- */
 
-static void collect_users(struct fuser *fu) {
-  fu->value_count = fu->flow->values.count;
-  fu->users = calloc(fu->value_count, sizeof *fu->users);
-  for (flow_id id = 1; id < fu->flow->nodes.count; id++) {
-    const struct flow_node *n = fu->flow->nodes.items[id];
-    for (uint32_t i = 0; n && i < n->inputs.count; i++)
-      add_user(fu, n->inputs.items[i], id);
-    for (uint32_t i = 0; n && i < n->guard_count; i++)
-      add_user(fu, n->guards[i].predicate, UINT32_MAX); /* stays whatever is fused */
-  }
-  for (uint32_t i = 0; i < fu->flow->results.count; i++) /* a user that no node is */
-    add_user(fu, fu->flow->results.items[i], UINT32_MAX);
-}
-
 static void fuse_flow(struct build *b, struct epilogues *epilogues, struct flow *f) {
-  struct fuser fu = {.build = b, .epilogues = epilogues, .flow = f};
-  collect_users(&fu);
+  uint32_t values = f->values.count;
+  struct fuser fu = {.build = b, .epilogues = epilogues, .flow = f, .users = value_users_find(f)};
   for (flow_id id = 1; id < f->nodes.count; id++) {
     struct flow_node *n = f->nodes.items[id];
     for (uint32_t r = 0; n && r < n->region_count; r++)
@@ -357,9 +319,7 @@ static void fuse_flow(struct build *b, struct epilogues *epilogues, struct flow 
     while (inline_one(&fu, id) || join_one(&fu, id, false) || join_one(&fu, id, true))
       ;
   }
-  for (uint32_t v = 0; v < fu.value_count; v++)
-    vec_free(&fu.users[v].nodes);
-  free(fu.users);
+  value_users_free(fu.users, values);
 }
 
 status pass_fuse(struct build *b) {

@@ -7,29 +7,23 @@
  * ones into blocks of rows, so that all kernels begin with the same loops. Groups are made where what is handed on is more than caches
  * hold, and where each CPU has a schedule for them. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "compiler/edit/flow_edit.h"
 #include "compiler/edit/kernel_clone.h"
 #include "compiler/edit/line_up_node.h"
 #include "compiler/edit/part_walk.h"
+#include "compiler/edit/value_users.h"
 #include "compiler/pass/pass.h"
 #include "compiler/schedule/choose.h"
-#include "ir/schedule/machine.h"
 #include "ir/schedule/unfold.h"
 
 #define HANDED_ON 16 /* times the second cache: less stays in the last one by itself (half of 32 MB on a Zen 5) */
 #define MEMBERS_MAX 8
 #define BUFFERS_MAX 20
 #define FACTORS_MAX 8
-#define TURNS_MIN 4   /* fewer are too few tasks */
-#define ROWS_MIN 16   /* of a turn: fewer do not pay for reading the second factors of products again */
-#define ROWS_MOST 256 /* of a turn: more pay for nothing */
+#define TURNS_MIN 4 /* fewer are too few tasks */
+#define ROWS_MIN 16 /* of a turn: fewer do not pay for reading the second factors of products again */
 
-/* Where a value is taken; UINT32_MAX: by a guard, or as a result. */
-struct users {
-  VEC(flow_id) nodes;
-};
 struct group {
   flow_id members[MEMBERS_MAX]; /* in order */
   int count;
@@ -38,9 +32,8 @@ struct group {
 struct joiner {
   struct build *build;
   struct flow *flow;
-  struct users *users; /* by value */
-  uint32_t values;
-  bool *is_followed; /* by node: another one runs after it, whatever they hand on */
+  struct value_users *users; /* by value */
+  bool *is_followed;         /* by node: another one runs after it, whatever they hand on */
 };
 
 /* ---- rows of a kernel ---- */
@@ -135,7 +128,7 @@ static bool is_taken_before(const struct joiner *j, const struct group *g, flow_
   for (int i = 0; i < g->count; i++) {
     const struct flow_node *n = j->flow->nodes.items[g->members[i]];
     for (uint32_t o = 0; o < n->outputs.count; o++) {
-      const struct users *u = &j->users[n->outputs.items[o]];
+      const struct value_users *u = &j->users[n->outputs.items[o]];
       for (uint32_t t = 0; t < u->nodes.count; t++)
         if (u->nodes.items[t] < last && !is_member(g, u->nodes.items[t]))
           return true;
@@ -175,17 +168,9 @@ static bool join_group(const struct joiner *j, struct group *g, flow_id id) {
 
 /* ---- how many rows a turn has ---- */
 
-static int64_t value_bytes(const struct flow *f, value_id v) {
-  const struct flow_value *x = &f->values.items[v];
-  int64_t bytes = (int64_t)dtype_size(x->dtype), size;
-  for (int i = 0; i < x->rank; i++)
-    if (!dim_is_const(f->dims, x->dims[i], &size) || __builtin_mul_overflow(bytes, size, &bytes))
-      return 0;
-  return bytes;
-}
 /* Whether a member takes the value, and whether anybody else does. */
 static bool is_handed_on(const struct joiner *j, const struct group *g, value_id v, bool *leaves) {
-  const struct users *u = &j->users[v];
+  const struct value_users *u = &j->users[v];
   bool is_taken = false;
   *leaves = false;
   for (uint32_t i = 0; i < u->nodes.count; i++) {
@@ -197,18 +182,18 @@ static bool is_handed_on(const struct joiner *j, const struct group *g, value_id
 }
 static int64_t bytes_handed_on(const struct joiner *j, const struct group *g) {
   int64_t sum = 0;
-  bool leaves;
+  bool leaves, open = false; /* kernels of members have no sizes */
   for (int i = 0; i < g->count; i++) {
     const struct flow_node *n = j->flow->nodes.items[g->members[i]];
     for (uint32_t o = 0; o < n->outputs.count; o++)
-      sum += is_handed_on(j, g, n->outputs.items[o], &leaves) ? value_bytes(j->flow, n->outputs.items[o]) : 0;
+      sum += is_handed_on(j, g, n->outputs.items[o], &leaves) ? flow_value_bytes(j->flow, n->outputs.items[o], &open) : 0;
   }
   return sum;
 }
 static int64_t least_l2(const struct joiner *j) {
   int64_t least = INT64_MAX;
   for (uint32_t i = 0; i < j->build->cpus.count; i++) {
-    int64_t bytes = machine_find(j->build->cpus.items[i].name)->bytes[LEVEL_L2];
+    int64_t bytes = cpu_machine(&j->build->cpus, i)->bytes[LEVEL_L2];
     least = bytes < least ? bytes : least;
   }
   return least;
@@ -251,8 +236,7 @@ static bool find_factors(const struct joiner *j, const struct group *g, int64_t 
       return false;
     out->of[out->count++] = ends[i] / before;
   }
-  int64_t last = out->of[out->count - 1], rows = last < ROWS_MOST ? last : ROWS_MOST;
-  rows = rows < most ? rows : most;
+  int64_t last = out->of[out->count - 1], rows = last < most ? last : most;
   while (rows > 1 && last % rows)
     rows--;
   if (rows < ROWS_MIN || g->rows / rows < TURNS_MIN)
@@ -301,15 +285,14 @@ static bool append_members(struct joiner *j, const struct group *g, const struct
     struct flow_node n = *j->flow->nodes.items[g->members[i]];
     node_line_up(j->flow, &n);
     n.kernel = member_kernel(j, g, &n, f);
-    if (!n.kernel)
+    if (!n.kernel || !clone_append(made, &n))
       return false;
-    clone_append(made, &n);
   }
   return made->kernel->buffers.count <= BUFFERS_MAX;
 }
 static bool all_join(const struct joiner *j, const struct kernel *k) {
   for (uint32_t i = 0; i < j->build->cpus.count; i++)
-    if (!schedule_shared_loops(k, machine_find(j->build->cpus.items[i].name), &j->build->arena))
+    if (!schedule_shared_loops(k, cpu_machine(&j->build->cpus, i), &j->build->arena))
       return false;
   return true;
 }
@@ -329,11 +312,7 @@ static void replace_members(struct joiner *j, const struct group *g, const struc
       node_follow(to, n->controls.items[c]);
     j->flow->nodes.items[g->members[i]] = NULL;
   }
-  clone_finish(made, to);
-  for (uint32_t i = 0; i < to->outputs.count; i++) {
-    j->flow->values.items[to->outputs.items[i]].producer = last;
-    j->flow->values.items[to->outputs.items[i]].index = i;
-  }
+  clone_place(made, j->flow, last);
 }
 static void build_group(struct joiner *j, const struct group *g) {
   struct factors f;
@@ -342,7 +321,7 @@ static void build_group(struct joiner *j, const struct group *g) {
     return;
   struct clone made;
   clone_begin(&made, j->flow, joined_name(j, g));
-  uint32_t before = j->flow->nodes.count;
+  uint32_t nodes = j->flow->nodes.count, values = j->flow->values.count;
   bool done = append_members(j, g, &f, &made);
   if (done)
     hide_values(j, g, &made);
@@ -351,26 +330,18 @@ static void build_group(struct joiner *j, const struct group *g) {
     replace_members(j, g, &made);
     return;
   }
-  j->flow->nodes.count = before; /* without the copies */
-  vec_free(&made.args);
-  vec_free(&made.sizes);
+  flow_take_back(j->flow, nodes, values); /* copies of factors */
+  clone_drop(&made);
 }
 
 /* ---- the walk ---- */
 
-static void note_users(struct joiner *j) {
-  struct flow *f = j->flow;
-  for (flow_id id = 1; id < f->nodes.count; id++) {
-    const struct flow_node *n = f->nodes.items[id];
-    for (uint32_t i = 0; n && i < n->inputs.count; i++)
-      vec_push(&j->users[n->inputs.items[i]].nodes, id);
-    for (uint32_t i = 0; n && i < n->guard_count; i++)
-      vec_push(&j->users[n->guards[i].predicate].nodes, UINT32_MAX);
-    for (uint32_t i = 0; n && i < n->controls.count; i++)
-      j->is_followed[n->controls.items[i]] = true;
-  }
-  for (uint32_t i = 0; i < f->results.count; i++)
-    vec_push(&j->users[f->results.items[i]].nodes, UINT32_MAX);
+static bool *find_followed(const struct flow *f) {
+  bool *followed = calloc(f->nodes.count + 1, 1);
+  for (flow_id id = 1; id < f->nodes.count; id++)
+    for (uint32_t i = 0; f->nodes.items[id] && i < f->nodes.items[id]->controls.count; i++)
+      followed[f->nodes.items[id]->controls.items[i]] = true;
+  return followed;
 }
 /* The group of one of the nodes whose values the node takes; a new one of that node alone where it has none. */
 static void find_group(struct joiner *j, struct group *groups, uint32_t *of, uint32_t *count, flow_id id) {
@@ -389,22 +360,17 @@ static void find_group(struct joiner *j, struct group *groups, uint32_t *of, uin
 }
 static status join_flow(struct build *b, const struct part_ref *part, struct flow *f, void *self) {
   (void)part, (void)self;
-  struct joiner j = {.build = b, .flow = f, .values = f->values.count};
-  uint32_t nodes = f->nodes.count, count = 0, *of = calloc(nodes + 1, sizeof *of);
-  struct group *groups = calloc(f->nodes.count + 1, sizeof *groups);
-  j.users = calloc(j.values + 1, sizeof *j.users);
-  j.is_followed = calloc(f->nodes.count + 1, 1);
-  note_users(&j);
-  for (flow_id id = 1; id < f->nodes.count; id++)
+  struct joiner j = {.build = b, .flow = f, .users = value_users_find(f), .is_followed = find_followed(f)};
+  uint32_t nodes = f->nodes.count, values = f->values.count, count = 0, *of = calloc(nodes + 1, sizeof *of);
+  struct group *groups = calloc(nodes + 1, sizeof *groups);
+  for (flow_id id = 1; id < nodes; id++)
     if (may_join(&j, id))
       find_group(&j, groups, of, &count, id);
   for (uint32_t i = 1; i <= count; i++)
     build_group(&j, &groups[i]);
   if (f->nodes.count > nodes)
     flow_sort(f);
-  for (uint32_t v = 0; v < j.values; v++)
-    vec_free(&j.users[v].nodes);
-  free(j.users);
+  value_users_free(j.users, values);
   free(j.is_followed);
   free(groups);
   free(of);

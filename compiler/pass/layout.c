@@ -150,7 +150,6 @@ static uint32_t buffer_of(const struct reader *r) {
     i++;
   return i;
 }
-static const struct machine *machine_at(const struct build *b, uint32_t i) { return machine_find(b->cpus.items[i].name); }
 /* Cycles that one run of the kernel saves, on the CPU that saves least; 0: none. before: what it takes now, by CPU. */
 static double run_gain(const struct layouter *l, const struct reader *r, int number, const struct panels *panels, const double *before) {
   struct build *b = l->build;
@@ -160,7 +159,7 @@ static double run_gain(const struct layouter *l, const struct reader *r, int num
   memset(&trial.outputs, 0, sizeof trial.outputs);
   panels_read(r->scope->flow, &trial, buffer_of(r), panels, r->value);
   for (uint32_t i = 0; i < b->cpus.count; i++) {
-    double after = nest_cycles(trial.kernel, number, machine_at(b, i), &b->arena, true);
+    double after = nest_cycles(trial.kernel, number, cpu_machine(&b->cpus, i), &b->arena, true);
     double gain = after > 0 && after < before[i] ? before[i] - after : 0;
     least = i == 0 || gain < least ? gain : least;
   }
@@ -175,7 +174,7 @@ static double pack_cycles(const struct layouter *l, const struct panels *p, enum
   for (int i = 0; i < p->rank; i++)
     w.k *= i == p->lanes ? 1 : (double)p->dims[i];
   for (uint32_t i = 0; i < l->build->cpus.count; i++) {
-    double cycles = product_pack_cycles(machine_at(l->build, i), &w);
+    double cycles = product_pack_cycles(cpu_machine(&l->build->cpus, i), &w);
     most = cycles > most ? cycles : most;
   }
   return most;
@@ -187,7 +186,7 @@ static double pack_cycles(const struct layouter *l, const struct panels *p, enum
 static int64_t vector_width(const struct build *b, enum dtype dtype) {
   int64_t widest = 0;
   for (uint32_t i = 0; i < b->cpus.count; i++) {
-    const struct machine *machine = machine_at(b, i);
+    const struct machine *machine = cpu_machine(&b->cpus, i);
     int64_t lanes = machine->vector_bytes / (int64_t)dtype_size(dtype);
     if (!machine->has_fma)
       return 0;
@@ -208,7 +207,7 @@ static double best_panels(const struct layouter *l, const struct reader *r, int 
   double most = 0, *before = ARENA_ARRAY(&b->arena, double, b->cpus.count);
   struct panels panels;
   for (uint32_t i = 0; width && i < b->cpus.count; i++)
-    before[i] = nest_cycles(r->node->kernel, number, machine_at(b, i), &b->arena, false);
+    before[i] = nest_cycles(r->node->kernel, number, cpu_machine(&b->cpus, i), &b->arena, false);
   for (int vectors = 1; width && vectors <= VECTORS_MAX; vectors++) {
     double gain = panels_of(c, width * vectors, &panels) ? run_gain(l, r, number, &panels, before) : 0;
     if (gain > most) {
@@ -240,7 +239,7 @@ static void add_wish(struct layouter *l, const struct reader *r, int number, con
 }
 static void look_at_kernel(struct layouter *l, struct scope *s, struct flow_node *n) {
   struct kernel_uses uses;
-  const struct machine *any = machine_at(l->build, 0);
+  const struct machine *any = cpu_machine(&l->build->cpus, 0);
   for (struct nest nest = nest_first(n->kernel, &uses, any, &l->build->arena); nest.top; nest_next(&nest)) {
     struct contraction c;
     bool is_product = contraction_find(&uses, nest.top, &c) && (c.dtype == DTYPE_FLOAT || c.dtype == DTYPE_DOUBLE);

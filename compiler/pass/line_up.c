@@ -6,7 +6,6 @@
 #include "compiler/edit/part_walk.h"
 #include "compiler/pass/pass.h"
 #include "compiler/schedule/choose.h"
-#include "ir/schedule/machine.h"
 
 #define GAIN 1.02 /* what copies win may not be what estimates miss */
 
@@ -36,7 +35,7 @@ static bool keeps_columns(const struct kernel *copy) {
 }
 static bool gains(struct build *b, const struct kernel *from, const struct kernel *to, const struct kernel *copy) {
   for (uint32_t i = 0; i < b->cpus.count; i++) {
-    const struct machine *machine = machine_find(b->cpus.items[i].name);
+    const struct machine *machine = cpu_machine(&b->cpus, i);
     double before = schedule_cycles(from, machine, &b->arena), after = schedule_cycles(to, machine, &b->arena);
     if (before == 0 || after == 0 || (after + copy_cycles(copy, machine)) * GAIN > before)
       return false;
@@ -45,18 +44,18 @@ static bool gains(struct build *b, const struct kernel *from, const struct kerne
 }
 static void line_up(struct build *b, struct flow *f, flow_id id) {
   struct flow_node n = *f->nodes.items[id];
+  uint32_t nodes = f->nodes.count, values = f->values.count;
   if (!node_line_up(f, &n))
     return;
-  uint32_t last = f->nodes.count - 1;
-  const struct kernel *copy = f->nodes.items[last]->kernel;
+  const struct kernel *copy = f->nodes.items[nodes]->kernel;
   if (!keeps_columns(copy) || !gains(b, f->nodes.items[id]->kernel, n.kernel, copy)) {
-    f->nodes.count = last;
+    flow_take_back(f, nodes, values);
     return;
   }
   struct clone made;
   clone_begin(&made, f, n.kernel->name);
   clone_append(&made, &n);
-  clone_finish(&made, f->nodes.items[id]);
+  clone_place(&made, f, id);
 }
 static status line_up_flow(struct build *b, const struct part_ref *part, struct flow *f, void *self) {
   uint32_t count = f->nodes.count;

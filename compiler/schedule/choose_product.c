@@ -89,8 +89,8 @@ static const char *steps_text(const struct product *p, const struct tile *t, boo
                         words.of[p->c->axis_count - 1], FETCH_AHEAD);
   return arena_printf(a, "%s; run%s %so tasks; run %si unroll; run %si lanes", text, batch, n, m, n);
 }
-/* Of nests that share loops a turn has few rows, and what it writes and reads beside the sum is long rows: tiles go along those, past all of
- * the second factor, which the second cache keeps. */
+/* Of nests that share loops a turn has few rows, and what it writes and reads beside the sum is long rows: tiles go along those, past all
+ * of the second factor, which the second cache keeps. */
 static const char *along_rows_text(const struct product *p, const struct tile *t) {
   struct arena *a = p->n->arena;
   const struct axis_name names[] = {{p->rows, "m"}, {p->columns, "n"}};

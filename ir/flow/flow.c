@@ -38,6 +38,17 @@ struct flow_node *flow_add_node(struct flow *f, enum flow_op op, const char *nam
   return n;
 }
 
+int64_t flow_value_bytes(const struct flow *f, value_id v, bool *open) {
+  const struct flow_value *x = &f->values.items[v];
+  int64_t bytes = (int64_t)dtype_size(x->dtype), d;
+  for (int i = 0; i < x->rank; i++) {
+    if (!dim_is_const(f->dims, dim_resolve(f->dims, x->dims[i]), &d))
+      *open = true, d = 1;
+    bytes *= d;
+  }
+  return bytes;
+}
+
 value_id flow_root(const struct flow *f, value_id v) {
   const struct flow_node *n;
   while ((n = f->nodes.items[f->values.items[v].producer]) && n->op == FLOW_ALIAS)

@@ -94,8 +94,8 @@ double product_waiting_cycles(const struct machine *machine, const struct produc
 /* Terms of such a block; 0: all data stay in L2 anyway. Rows of a task, beside a tile's columns, that leave room for a block. */
 int64_t product_waiting_terms(const struct machine *machine, const struct product_work *work);
 int64_t product_waiting_rows(const struct machine *machine, const struct product_work *work, const struct tile *tile);
-/* Whether the first factor lies across and comes from beyond the caches, all batches together; such rows that are a page or two long come by
- * each page's own stream. */
+/* Whether the first factor lies across and comes from beyond the caches, all batches together; such rows that are a page or two long come
+ * by each page's own stream. */
 bool product_rows_stream(const struct machine *machine, const struct product_work *work);
 bool product_rows_are_pages(const struct product_work *work);
 /* A far second factor read as it lies, a few of its rows at a time, while the sums of all columns wait in the first cache. */

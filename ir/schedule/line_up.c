@@ -11,8 +11,8 @@ struct order {
 };
 static bool find_order(const struct contraction *c, struct order *out) {
   out->count = 0;
-  if (c->axis_count != c->par_count + 1 || c->lanes < 0 || c->axes[c->lanes].role != ROLE_N || c->load[1] == NO_EXPR ||
-      c->factor[1] != c->load[1] || c->guard[1] != NO_EXPR || c->test || c->is_ragged)
+  if (c->axis_count != c->par_count + 1 || c->lanes < 0 || c->axes[c->lanes].role != ROLE_N || c->axes[c->par_count].role != ROLE_K ||
+      c->load[1] == NO_EXPR || c->factor[1] != c->load[1] || c->guard[1] != NO_EXPR || c->test || c->is_ragged)
     return false;
   for (int i = 0; i < c->par_count; i++)
     if (c->axes[i].in[1] && i != c->lanes && out->count < LIMIT_RANK - 2)
@@ -104,17 +104,27 @@ static struct kernel *read_copy(const struct kernel *k, const struct order *o, e
   return made;
 }
 
-struct kernel *kernel_line_up(const struct kernel *k, struct arena *arena, struct kernel **copy, uint32_t *buffer) {
+/* Gives what the factor loads; NO_EXPR: it is no such kernel, or the factor lies so already. */
+static expr_id find_factor(const struct kernel *k, struct arena *work, struct contraction *c, struct order *o) {
   struct kernel_uses uses;
+  if (!k->body || k->body->next)
+    return NO_EXPR;
+  kernel_uses_find(k, work, &uses);
+  if (!contraction_find(&uses, k->body, c) || !find_order(c, o) || lies_so(k, o, c->load[1]) || !is_of_axes(&uses, c, o, c->load[1]))
+    return NO_EXPR;
+  const struct kernel_buffer *b = &k->buffers.items[expr_get(k, c->load[1])->imm];
+  return b->mode == BUFFER_IN && !dtype_is_complex(b->dtype) ? c->load[1] : NO_EXPR;
+}
+struct kernel *kernel_line_up(const struct kernel *k, struct arena *arena, struct kernel **copy, uint32_t *buffer) {
   struct contraction c;
   struct order o;
-  kernel_uses_find(k, arena, &uses);
-  if (!k->body || k->body->next || !contraction_find(&uses, k->body, &c) || !find_order(&c, &o) || lies_so(k, &o, c.load[1]) ||
-      !is_of_axes(&uses, &c, &o, c.load[1]))
+  struct arena work;
+  arena_init(&work);
+  expr_id load = find_factor(k, &work, &c, &o);
+  arena_deinit(&work);
+  if (load == NO_EXPR)
     return NULL;
-  *buffer = (uint32_t)expr_get(k, c.load[1])->imm;
-  if (k->buffers.items[*buffer].mode != BUFFER_IN || dtype_is_complex(k->buffers.items[*buffer].dtype))
-    return NULL;
-  *copy = make_copy(k, &o, c.load[1], arena);
-  return read_copy(k, &o, c.load[1], arena);
+  *buffer = (uint32_t)expr_get(k, load)->imm;
+  *copy = make_copy(k, &o, load, arena);
+  return read_copy(k, &o, load, arena);
 }

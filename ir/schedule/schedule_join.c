@@ -14,9 +14,11 @@ struct joining {
   struct kernel *k;
   int count;                   /* shared loops */
   uint32_t shared[LIMIT_RANK]; /* their variables */
-  bool *uses, *stores, *aligned,
-    *mixed; /* by buffer: this nest uses it; some nest stores it; its first indices are the shared loops; several
-                                            nests use it */
+  /* by buffer */
+  bool *uses;    /* a nest up to now uses it, */
+  bool *mixed;   /* several do */
+  bool *stores;  /* one stores it */
+  bool *aligned; /* the shared loops are its first indices */
 };
 
 /* ---- which loops ---- */
@@ -107,16 +109,12 @@ static void see_block(struct joining *j, const struct stmt *s, bool *seen) {
     see_block(j, s->otherwise, seen);
   }
 }
-/* The statements from s up to `end`, which one nest became. */
-static void see_nest(struct joining *j, const struct stmt *s, const struct stmt *end) {
+/* What one nest became. */
+static void see_nest(struct joining *j, const struct stmt *s) {
   uint32_t buffers = j->k->buffers.count;
   bool *before = j->uses, *seen = calloc(j->k->exprs.count + 1, 1);
   j->uses = calloc(buffers + 1, 1);
-  for (; s != end; s = s->next) {
-    struct stmt alone = *s;
-    alone.next = NULL;
-    see_block(j, &alone, seen);
-  }
+  see_block(j, s, seen);
   for (uint32_t b = 0; b < buffers; b++) {
     j->mixed[b] = j->mixed[b] || (before[b] && j->uses[b]);
     before[b] = before[b] || j->uses[b];
@@ -134,7 +132,7 @@ static status check_turns(const struct joining *j) {
 
 /* ---- scratch ---- */
 
-/* What one turn has of a buffer, as one of the block; *dims: how many the new one has. */
+/* What one turn has of a buffer, as one of the block. */
 static uint32_t turn_buffer(struct joining *j, uint32_t buffer) {
   struct kernel_buffer b = j->k->buffers.items[buffer];
   kernel_dim dims[LIMIT_RANK + 1] = {1};
@@ -207,7 +205,7 @@ static status join_nests(struct joining *j, struct stmt **made) {
     TRY(nest_loops(j->k, j->count, top, loops));
     TRY(check_equal(j->k, j->count, first, loops));
     append_nest(j, loops, tail);
-    see_nest(j, *end, NULL);
+    see_nest(j, *end);
     while (*end)
       end = &(*end)->next;
   }

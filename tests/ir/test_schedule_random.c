@@ -292,7 +292,9 @@ static const char *draw_part(struct arena *a, const struct found *f, int number,
                       number);
 }
 
-static const char *draw_join(struct arena *a) { return arena_printf(a, "join %d", 1 + (int)draw(2)); }
+static const char *draw_join(struct arena *a, const struct found *f) {
+  return f->k->body->next ? arena_printf(a, "join %d", 1 + (int)draw(2)) : NULL;
+}
 
 static const char *draw_step(struct arena *a, const struct found *f, int number, bool *regroups) {
   *regroups = false;
@@ -314,7 +316,7 @@ static const char *draw_step(struct arena *a, const struct found *f, int number,
   case 15:
   case 16:
   case 17:
-  case 18: return draw_join(a);
+  case 18: return draw_join(a, f);
   case 10:
     return arena_printf(a, "fetch %c at %s ahead %d", 'a' + (int)draw(2), name_at(f, (int)draw((uint32_t)f->count)), 1 + (int)draw(9));
   default: return draw_sink(a, f);
