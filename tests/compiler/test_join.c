@@ -15,12 +15,12 @@ struct join_case {
 
 #define TYPED(key) "attr { key: \"" key "\" value { type: DT_FLOAT } } "
 #define DIM(n) "dim { size: " n " } "
-#define X(name, heads, rows, width)                                                                                                    \
-  "node { name: \"" name "\" op: \"Placeholder\" " TYPED("dtype") "attr { key: \"shape\" value { shape { " DIM(heads) DIM(rows) DIM(width) \
-    "} } } } "
-#define PRODUCT(name, a, b, turned)                                                                                               \
-  "node { name: \"" name "\" op: \"BatchMatMulV2\" input: \"" a "\" input: \"" b "\" " TYPED("T") "attr { key: \"adj_y\" value { b: " \
-    turned " } } } "
+#define X(name, heads, rows, width)                                                                                             \
+  "node { name: \"" name "\" op: \"Placeholder\" " TYPED("dtype") "attr { key: \"shape\" value { shape { " DIM(heads) DIM(rows) \
+    DIM(width) "} } } } "
+#define PRODUCT(name, a, b, turned)                                              \
+  "node { name: \"" name "\" op: \"BatchMatMulV2\" input: \"" a "\" input: \"" b \
+  "\" " TYPED("T") "attr { key: \"adj_y\" value { b: " turned " } } } "
 #define OF(name, op, a) "node { name: \"" name "\" op: \"" op "\" input: \"" a "\" " TYPED("T") "} "
 #define WITH(name, op, a, b) "node { name: \"" name "\" op: \"" op "\" input: \"" a "\" input: \"" b "\" " TYPED("T") "} "
 /* Its nodes are s, p and y, each with `n` behind. */
@@ -28,10 +28,10 @@ struct join_case {
 #define QKV(rows, width) X("q", "4", rows, width) X("k", "4", rows, width) X("v", "4", rows, width)
 #define LONG QKV("1536", "32") ATTENTION("", "q", "k", "v")
 /* Over all but the first dimension, which stay with one element each. */
-#define SUM(name, a)                                                                                                                   \
-  "node { name: \"axes\" op: \"Const\" attr { key: \"dtype\" value { type: DT_INT32 } } attr { key: \"value\" value { tensor { dtype: "  \
+#define SUM(name, a)                                                                                                                    \
+  "node { name: \"axes\" op: \"Const\" attr { key: \"dtype\" value { type: DT_INT32 } } attr { key: \"value\" value { tensor { dtype: " \
   "DT_INT32 tensor_shape { " DIM("2") "} int_val: 1 int_val: 2 } } } } node { name: \"" name "\" op: \"Sum\" input: \"" a               \
-  "\" input: \"axes\" " TYPED("T") "attr { key: \"keep_dims\" value { b: true } } } "
+                                      "\" input: \"axes\" " TYPED("T") "attr { key: \"keep_dims\" value { b: true } } } "
 
 #define JOINED "LineUp BatchMatMulV2_Softmax_BatchMatMulV2(2) "
 #define APART "BatchMatMulV2 Softmax BatchMatMulV2 "
@@ -39,8 +39,7 @@ static const struct join_case cases[] = {
   {"attention", LONG, "main: q, k, v -> y", "x86-64-v4", JOINED},
   {"for several CPUs", LONG, "main: q, k, v -> y", "x86-64-v3,x86-64-v4", JOINED},
   {"not where one of them has no schedule for it", LONG, "main: q, k, v -> y", "x86-64,x86-64-v4", APART},
-  {"what somebody else takes is stored, too", LONG, "main: q, k, v -> y, p", "x86-64-v4",
-   "LineUp BatchMatMulV2_Softmax_BatchMatMulV2(1) "},
+  {"what somebody else takes is stored, too", LONG, "main: q, k, v -> y, p", "x86-64-v4", "LineUp BatchMatMulV2_Softmax_BatchMatMulV2(1) "},
   {"little is left in the caches", QKV("256", "32") ATTENTION("", "q", "k", "v"), "main: q, k, v -> y", "x86-64-v4", APART},
   {"rows that have no blocks", QKV("1531", "32") ATTENTION("", "q", "k", "v"), "main: q, k, v -> y", "x86-64-v4", APART},
   {"what is needed of all rows in between parts them",

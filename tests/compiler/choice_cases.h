@@ -1,0 +1,396 @@
+/* choice_cases.h: kernels of all classes, and a part of the steps that are chosen for them. */
+#ifndef TFC_TESTS_COMPILER_CHOICE_CASES_H
+#define TFC_TESTS_COMPILER_CHOICE_CASES_H
+
+#include <string.h>
+
+#include "compiler/schedule/choose.h"
+#include "tests/support/test.h"
+
+struct choice_case {
+  const char *name, *kernel, *cpu;
+  const char *expected; /* a part of the steps; NULL: none are chosen */
+};
+
+#define PRODUCT(rows, depth, columns, sizes)                                                                                              \
+  "kernel k(in a: f32[" rows "," depth "], in b: f32[" depth "," columns "], out c: f32[" rows "," columns "])" sizes " { par i0 < " rows \
+  " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = v0 } } }"
+#define BIASED                                                                                                                    \
+  "kernel k(in a: f32[32,1040], in b: f32[1040,260], out c: f32[32,260]) { par i0 < 32 { par i1 < 260 { var v0: f32 = 0:f32 red " \
+  "i2 < 1040 "                                                                                                                    \
+  "{ v0 = add(v0, mul(a[i0,i2], b[i2,i1])) } c[i0,i1] = max(v0, 0:f32) } } }"
+#define TRANSPOSED(rows, depth, columns)                                                                                         \
+  "kernel k(in a: f32[" rows "," depth "], in b: f32[" columns "," depth "], out c: f32[" rows "," columns "]) { par i0 < " rows \
+  " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i0,i2], b[i1,i2])) } c[i0,i1] = v0 } } }"
+#define ACROSS_OPEN(rows, columns)                                                                                         \
+  "kernel k(in a: f32[n0," rows "], in b: f32[n0," columns "], out c: f32[" rows "," columns "]) sizes 1 { par i0 < " rows \
+  " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < n0 { v0 = add(v0, mul(a[i2,i0], b[i2,i1])) } c[i0,i1] = v0 } } }"
+#define HEADS(b, m, i, j) " par i" i " < " b " { par i" j " < " m " {"
+/* Rows of a product, the largest of each taken off, and these rows' product: heads, blocks of rows, rows, columns, terms. */
+#define HANDED_ON(b, m, r, n, k)                                                                                                       \
+  "kernel k(in a: f32[" b "," m "," r "," k "], in b: f32[" b "," k "," n "], in c: f32[" b "," n "," k "], out d: f32[" b "," m "," r \
+  "," k "], scratch e: f32[" b "," m "," r "," n "], scratch f: f32[" b "," m "," r "," n "]) {" HEADS(                                \
+    b, m, "0", "1") " par i2 < " r " { par i3 < " n " { var v0: f32 = 0:f32 red i4 < " k                                               \
+                    " { v0 = add(v0, mul(a[i0,i1,i2,i4], b[i0,i4,i3])) } e[i0,i1,i2,i3] = v0 } } } }" HEADS(                           \
+                      b, m, "5",                                                                                                       \
+                      "6") " par i7 < " r " { var v1: f32 = -inf:f32 red i8 < " n " { v1 = max(v1, e[i5,i6,i7,i8]) } par i9 < " n      \
+                           " { f[i5,i6,i7,i9] = sub(e[i5,i6,i7,i9], v1) } } } }" HEADS(                                                \
+                             b, m, "10",                                                                                               \
+                             "11") " par i12 < " r " { par i13 < " k " { var v2: f32 = 0:f32 red i14 < " n                             \
+                                   " { v2 = add(v2, mul(f[i10,i11,i12,i14], c[i10,i14,i13])) } d[i10,i11,i12,i13] = v2 } } } } }"
+#define ACROSS(rows, depth, columns)                                                                                             \
+  "kernel k(in a: f32[" depth "," rows "], in b: f32[" depth "," columns "], out c: f32[" rows "," columns "]) { par i0 < " rows \
+  " { par i1 < " columns " { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i2,i0], b[i2,i1])) } c[i0,i1] = v0 } } }"
+/* 3 x 3, the image is padded before */
+#define PIXELS(images, high, channels, sizes)                                                                                    \
+  "kernel k(in a: f32[" images ",4,2048], in b: f32[3,1536," channels "], out c: f32[" images "," high ",2," channels "])" sizes \
+  " { par i0 < " images " { par i1 < " high " { par i2 < 2 { par i3 < " channels                                                 \
+  " { var v0: f32 = 0:f32 red i4 < 3 { red i5 < 1536 { v0 = "                                                                    \
+  "add(v0, mul(a[i0,add(i1, i4),add(mul(i2, 512), i5)], b[i4,i5,i3])) } } c[i0,i1,i2,i3] = v0 } } } } }"
+#define BATCHED_OF(count, second, sizes)                                                                                     \
+  "kernel k(in a: f32[" count ",64,64], in b: f32[" count ",64,64], out c: f32[" count ",64,64])" sizes " { par i0 < " count \
+  " { par i1 < 64 { par i2 < 64 { var v0: f32 = 0:f32 red i3 < 64 { v0 = add(v0, mul(a[i0,i1,i3], b[" second                 \
+  "])) } c[i0,i1,i2] = v0 } } } }"
+#define BATCHED BATCHED_OF("64", "i0,i3,i2", "")
+
+/* the second factor in panels of `width` columns */
+#define PANELED(rows, depth, panels, width, sizes)                                                                                         \
+  "kernel k(in a: f32[" rows "," depth "], in b: f32[" panels "," depth "," width "], out c: f32[" rows ",256])" sizes " { par i0 < " rows \
+  " { par i1 < 256 { var v0: f32 = 0:f32 red i2 < " depth " { v0 = add(v0, mul(a[i0,i2], b[floordiv(i1, " width "),i2,floormod(i1, " width \
+  ")])) } c[i0,i1] = v0 } } }"
+
+/* 3 x 3, or `taps` of one channel; the image is padded before, its columns and channels are one dimension */
+#define FILTER(taps, rows, columns, images, high, wide, padded, line, pixel)                                                           \
+  "kernel k(in a: f32[" images "," padded "," line "], in b: f32[" images "," high "," wide "," columns "], out c: f32[" taps "," rows \
+  "," columns "]) { par i0 < " taps " { par i1 < " rows " { par i2 < " columns " { var v0: f32 = 0:f32 red i3 < " images               \
+  " { red i4 < " high " { red i5 < " wide " { v0 = add(v0, mul(a[i3,add(i4, i0),add(mul(i5, " pixel                                    \
+  "), i1)], b[i3,i4,i5,i2])) } } } c[i0,i1,i2] = v0 } } } }"
+
+/* 3 x 3; the rows and columns inside */
+#define RAGGED(rows, columns, images, side, more, sizes)                                                                                 \
+  "kernel k(in a: f32[" images "," side "," side "," rows "], in b: f32[" images "," side "," side "," columns "], out c: f32[3,3," rows \
+  "," columns "])" sizes " { par i0 < 3 { par i1 < 3 { par i2 < " rows " { par i3 < " columns " { var v0: f32 = 0:f32 red i4 < " images  \
+  " { red i5 < sub(min(sub(" more ", i0), " side "), max(sub(1, i0), 0)) { red i6 < sub(min(sub(" more ", i1), " side                    \
+  "), max(sub(1, i1), 0)) { %0 = add(i5, max(sub(1, i0), 0)) %1 = add(i6, max(sub(1, i1), 0)) "                                          \
+  "v0 = add(v0, mul(a[i4,sub(add(%0, i0), 1),sub(add(%1, i1), 1),i2], b[i4,%0,%1,i3])) } } } c[i0,i1,i2,i3] = v0 } } } } }"
+
+/* 3 x 3, columns under a test, rows inside; `filter` is read at `place` */
+#define TESTED_OF(images, wide, in, out, sizes, filter, place)                                                                    \
+  "kernel k(in a: f32[" images ",6," wide "," in "], in b: f32[3,3," filter "], out c: f32[" images ",6," wide "," out "])" sizes \
+  " { par i0 < " images " { par i1 < 6 { par i2 < " wide " { par i3 < " out                                                       \
+  " { var v0: f32 = 0:f32 red i4 < sub(min(sub(7, i1), 3), max(sub(1, i1), 0)) { red i5 < 3 { red i6 < " in                       \
+  " { %0 = add(i4, max(sub(1, i1), 0)) %1 = sub(add(i2, i5), 1) if and(le(0, %1), lt(%1, " wide                                   \
+  ")) { v0 = add(v0, mul(a[i0,sub(add(i1, %0), 1),%1,i6], b[" place "])) } } } } c[i0,i1,i2,i3] = max(v0, 0:f32) } } } } }"
+#define TESTED(images, wide, in, out, sizes) TESTED_OF(images, wide, in, out, sizes, in "," out, "%0,i5,i6,i3")
+/* of the gradient of an input: the filter lies along the sum, its taps from the last to the first */
+#define TURNED(images, wide, in, out, sizes) TESTED_OF(images, wide, in, out, sizes, out "," in, "sub(2, %0),sub(2, i5),i3,i6")
+
+/* 3 x 3 in a padded image, whose columns and channels are one dimension; of one tap, every second pixel; rows inside, one column */
+#define PADDED(images, side, in, out, padded, line, run)                                                                                 \
+  "kernel k(in a: f32[" images "," padded "," line "], in b: f32[3," run "," out "], out c: f32[" images "," side "," side "," out       \
+  "]) { par i0 < " images " { par i1 < " side " { par i2 < " side " { par i3 < " out " { var v0: f32 = 0:f32 red i4 < 3 { red i5 < " run \
+  " { v0 = add(v0, mul(a[i0,add(i1, i4),add(mul(i2, " in "), i5)], b[i4,i5,i3])) } } c[i0,i1,i2,i3] = max(v0, 0:f32) } } } } }"
+#define STRIDED(images, side, in, out, from)                                                                                         \
+  "kernel k(in a: f32[" images "," from "," from "," in "], in b: f32[" in "," out "], out c: f32[" images "," side "," side "," out \
+  "]) { par i0 < " images " { par i1 < " side " { par i2 < " side " { par i3 < " out " { var v0: f32 = 0:f32 red i4 < " in           \
+  " { v0 = add(v0, mul(a[i0,mul(i1, 2),mul(i2, 2),i4], b[i4,i3])) } c[i0,i1,i2,i3] = v0 } } } } }"
+#define COLUMN(images, side, in, out)                                                                                                    \
+  "kernel k(in a: f32[" images ",6," side "," in "], in b: f32[3," in "," out "], out c: f32[" images ",6," side "," out                 \
+  "]) { par i0 < " images " { par i1 < 6 { par i2 < " side " { par i3 < " out " { var v0: f32 = 0:f32 red i4 < sub(min(sub(7, i1), 3), " \
+  "max(sub(1, i1), 0)) { red i5 < " in " { %0 = add(i4, max(sub(1, i1), 0)) v0 = add(v0, mul(a[i0,sub(add(i1, %0), 1),i2,i5], "          \
+  "b[%0,i5,i3])) } } c[i0,i1,i2,i3] = v0 } } } } }"
+/* 3 x 3 in a padded image, eight groups of eight channels; the gradient of the input; that of the filter */
+#define GROUPED(row, column, filter)                                                                                            \
+  "kernel k(in a: f32[8,34,34,8,8], in b: f32[3,3,8,8,8], out c: f32[8,32,32,8,8]) { par i0 < 8 { par i1 < 32 { par i2 < 32 { " \
+  "par i3 < 8 { par i4 < 8 { var v0: f32 = 0:f32 red i5 < 3 { red i6 < 3 { red i7 < 8 { v0 = add(v0, mul(a[i0," row "," column  \
+  ",i3,i7], b[i5,i6," filter "])) } } } c[i0,i1,i2,i3,i4] = v0 } } } } } }"
+#define GROUPED_FILTER                                                                                                               \
+  "kernel k(in a: f32[8,34,34,8,8], in b: f32[8,32,32,8,8], out c: f32[3,3,8,8,8]) { par i0 < 8 { par i1 < 3 { par i2 < 3 { par i3 " \
+  "< 8 { par i4 < 8 { var v0: f32 = 0:f32 red i5 < 8 { red i6 < 32 { red i7 < 32 { v0 = add(v0, mul(a[i5,add(i6, i1),add(i7, "       \
+  "i2),i0,i3], b[i5,i6,i7,i0,i4])) } } } c[i1,i2,i3,i0,i4] = v0 } } } } } }"
+/* 3 x 3 x 3, its columns under a test; along: the filter is that of a gradient of an input */
+#define VOLUME_OF(in, out, filter, place)                                                                                               \
+  "kernel k(in a: f32[2,8,16,16," in "], in b: f32[3,3,3," filter "], out c: f32[2,8,16,16," out                                        \
+  "]) { par i0 < 2 { par i1 < 8 { par i2 < 16 { par i3 < 16 { par i4 < " out                                                            \
+  " { var v0: f32 = 0:f32 red i5 < sub(min(sub(9, i1), 3), max(sub(1, i1), 0)) { red i6 < sub(min(sub(17, i2), 3), max(sub(1, i2), 0))" \
+  " { red i7 < 3 { red i8 < " in                                                                                                        \
+  " { %0 = sub(add(i3, i7), 1) if and(le(0, %0), lt(%0, 16)) { %1 = add(i5, max(sub(1, i1), 0)) %2 = add(i6, max(sub(1, i2), 0)) "      \
+  "v0 = add(v0, mul(a[i0,sub(add(i1, %1), 1),sub(add(i2, %2), 1),%0,i8], b[" place "])) } } } } } c[i0,i1,i2,i3,i4] = v0 } } } } } }"
+#define VOLUME(in, out) VOLUME_OF(in, out, in "," out, "%1,%2,i7,i8,i4")
+#define VOLUME_TURNED(in, out) VOLUME_OF(in, out, out "," in, "sub(2, %1),sub(2, %2),sub(2, i7),i4,i8")
+#define VOLUME_FILTER                                                                                                                 \
+  "kernel k(in a: f32[2,18,34,102], in b: f32[2,16,32,32,16], out c: f32[3,3,9,16]) { par i0 < 3 { par i1 < 3 { par i2 < 9 { par i3 " \
+  "< 16 { var v0: f32 = 0:f32 red i4 < 2 { red i5 < 16 { red i6 < 32 { red i7 < 32 { v0 = add(v0, mul(a[i4,add(i5, i0),add(i6, "      \
+  "i1),add(mul(i7, 3), i2)], b[i4,i5,i6,i7,i3])) } } } } c[i0,i1,i2,i3] = v0 } } } } }"
+/* two phases of the gradient of an input, of stride 2 along its columns */
+#define PHASES                                                                                                                            \
+  "kernel k(in a: f32[2,15,32], in b: f32[3,32,32], out c: f32[2,28,32]) { par i0 < 2 { par i1 < 14 { par i2 < 32 { var v0: f32 = 0:f32 " \
+  "red i3 < 2 { red i4 < 32 { v0 = add(v0, mul(a[i0,sub(add(i1, 1), i3),i4], b[mul(i3, 2),i2,i4])) } } c[i0,mul(i1, 2),i2] = v0 } } } "   \
+  "par i5 < 2 { par i6 < 14 { par i7 < 32 { var v1: f32 = 0:f32 red i8 < 32 { v1 = add(v1, mul(a[i5,add(i6, 1),i8], b[1,i7,i8])) } "      \
+  "c[i5,add(mul(i6, 2), 1),i7] = v1 } } } }"
+
+/* 3 x 3 by channel: columns under a test, rows inside; and the gradient of its filter, both under one */
+#define BY_CHANNEL(wide, channels)                                                                                               \
+  "kernel k(in a: f32[2,6," wide "," channels "], in b: f32[3,3," channels ",1], out c: f32[2,6," wide "," channels              \
+  "]) { par i0 < 2 { par i1 < 6 { par i2 < " wide " { par i3 < " channels                                                        \
+  " { var v0: f32 = 0:f32 red i4 < sub(min(sub(7, i1), 3), max(sub(1, i1), 0)) { red i5 < 3 { %0 = add(i4, max(sub(1, i1), 0)) " \
+  "%1 = sub(add(i2, i5), 1) if and(le(0, %1), lt(%1, " wide                                                                      \
+  ")) { v0 = add(v0, mul(a[i0,sub(add(i1, %0), 1),%1,i3], b[%0,i5,i3,0])) } } } c[i0,i1,i2,i3] = v0 } } } } }"
+#define TAPS(taps, side, channels)                                                                                                    \
+  "kernel k(in a: f32[2," side "," side "," channels "], in b: f32[2," side "," side "," channels "], out c: f32[" taps "," taps      \
+  "," channels "]) { par i0 < " taps " { par i1 < " taps " { par i2 < " channels " { var v0: f32 = 0:f32 red i3 < 2 { red i4 < " side \
+  " { red i5 < " side " { %0 = sub(add(i4, i0), 1) %1 = sub(add(i5, i1), 1) if and(and(le(0, %0), lt(%0, " side                       \
+  ")), and(le(0, %1), lt(%1, " side "))) { v0 = add(v0, mul(a[i3,%0,%1,i2], b[i3,i4,i5,i2])) } } } } c[i0,i1,i2] = v0 } } } }"
+
+/* A mean, and the greatest distance from it, of each channel. */
+#define MOMENTS_OF(type, channels, images, side, first, second, sizes)                                                                   \
+  "kernel k(in a: f32[" type "], out b: f32[" channels "], out c: f32[" channels "])" sizes " { par i0 < " channels                      \
+  " { var v0: f32 = 0:f32 red i1 < " images " { red i2 < " side " { red i3 < " side " { v0 = add(v0, a[" first                           \
+  "]) } } } var v1: f32 = div(v0, cast.f32(" images ")) var v2: f32 = -inf:f32 red i4 < " images " { red i5 < " side " { red i6 < " side \
+  " { v2 = max(v2, sub(a[" second "], v1)) } } } b[i0] = v1 c[i0] = v2 } }"
+#define MOMENTS(images, side, channels, sizes) \
+  MOMENTS_OF(images "," side "," side "," channels, channels, images, side, "i1,i2,i3,i0", "i4,i5,i6,i0", sizes)
+#define MOMENTS_APART(images, side, channels) \
+  MOMENTS_OF(images "," channels "," side "," side, channels, images, side, "i1,i0,i2,i3", "i4,i0,i5,i6", "")
+#define SUM(count) \
+  "kernel k(in a: f32[" count "], in b: f32[], out c: f32[]) { var v0: f32 = b[] red i0 < " count " { v0 = add(v0, a[i0]) } c[] = v0 }"
+
+static const struct choice_case cases[] = {
+  {"few rows", PRODUCT("8", "256", "512", ""), "x86-64-v4",
+   "split n 48 -> no ni; order no m ni; split m 8 -> mo mi; sink mi ni under ka in register"},
+  {"few rows, 16 registers", PRODUCT("4", "128", "256", ""), "x86-64-v3", "split m 4 -> mo mi; sink"},
+  {"few rows, no multiply-add", PRODUCT("8", "256", "512", ""), "x86-64", NULL},
+  {"columns that are no whole tile", PRODUCT("3136", "64", "24", ""), "x86-64-v3", "split n 24"},
+  {"a factor beyond L2 is asked for ahead", PRODUCT("12", "1024", "1024", ""), "x86-64-v4", "fetch b at ka ahead 16"},
+  {"also by one row of tiles", PRODUCT("8", "1024", "1024", ""), "x86-64-v4", "split m 8 -> mo mi; sink mi ni under ka in register; fetch"},
+  {"but not where L3 is fast", PRODUCT("16", "1024", "1024", ""), "znver5", NULL},
+  {"few columns: rows are the vector, their factor is transposed", PRODUCT("512", "64", "2", ""), "x86-64-v3", "stage a at no by k mi"},
+  {"of many terms fewer rows", PRODUCT("256", "2048", "4", ""), "znver5", "split m 32 -> mo mi"},
+  {"which may lie along the rows", ACROSS("1024", "64", "10"), "znver5", "run mo no tasks; run ni unroll; run mi lanes"},
+  {"but not where a vector has no more lanes", PRODUCT("512", "64", "8", ""), "x86-64-v3", NULL},
+  {"a far factor where it lies, where caches keep up", PRODUCT("64", "500", "500", ""), "znver5", "split m 8 -> mo mi; sink"},
+  {"and in blocks where they do not", PRODUCT("64", "500", "500", ""), "avx512", "stage b at no by nj k ni"},
+  {"and copied, a block of terms at a time, for more rows", PRODUCT("64", "1024", "1024", ""), "x86-64-v4",
+   "split k 512 -> kb kk; sink mo nj mi ni under kb in stack; stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; fetch b at pk ahead"},
+  {"also where the result is not the sum itself", BIASED, "x86-64-v4", "sink mo nj mi ni under kb in stack; stage b at kb by nj kk ni"},
+  {"rows that are no whole tiles end in smaller ones", PRODUCT("65", "2048", "1024", ""), "x86-64-v4",
+   "sink m nj ni under kb in stack; stage b at kb by nj kk ni -> pj pk pi; order pk pj pi; fetch b at pk ahead 16; split m 8 -> mo mi tail "
+   "cut 4 2 1; order mo nj mi ni; sink mi ni under kk in register"},
+  {"many rows are packed", PRODUCT("2048", "1024", "1024", ""), "x86-64-v4", NULL},
+  {"open rows, when they are few", PRODUCT("n0", "256", "512", " sizes 1"), "x86-64-v4", "when n0 < "},
+  {"open rows, few by tiles, others by blocks", PRODUCT("n0", "784", "128", " sizes 1"), "x86-64-v3",
+   "run ni lanes else: name i0 i1 i2 -> m n k; fma; split n 16 -> ns ni; split ns 1 -> no nj; split m 258 -> mc mr; order mc no mr nj ni; "
+   "stage b at no by nj k ni"},
+  {"open rows, many columns", PRODUCT("n0", "1024", "2048", " sizes 1"), "x86-64-v3",
+   "split mr 6 -> mo mi tail cut 4 2 1; order mo nj mi ni"},
+  {"open rows, many columns, wide vectors", PRODUCT("n0", "1024", "2048", " sizes 1"), "znver4", "split mr 8 -> mo mi tail cut 4 2 1"},
+  {"one row", PRODUCT("1", "256", "512", ""), "x86-64-v4", NULL},
+  {"one row, and a factor beyond L2 is read as it lies", PRODUCT("1", "602", "530", ""), "x86-64-v4",
+   "split n 128 -> ns ni; split ns 4 -> nt no; split k 4 -> ko ki; order nt no m ni; sink no m ni under ko in stack; sink m ni under ki in "
+   "register; fetch b at ki ahead 4; run nt tasks"},
+  {"beyond L3 the CPU's own guess is left alone", PRODUCT("1", "2048", "1024", ""), "x86-64-v4", "under ki in register; run nt tasks"},
+  {"few rows, and a factor in many pages", PRODUCT("5", "2000", "1024", ""), "znver4", "split n 32 -> ns ni; split ns 16 -> nt no"},
+  {"rows whose sums would fill the registers go in two passes", PRODUCT("7", "2000", "1024", ""), "x86-64-v3",
+   "order nt m no ni; split m 4 -> mo mi tail cut 3; order mo no mi ni; sink no mi ni under ko in stack; sink mi ni under ki"},
+  {"or more", PRODUCT("12", "2000", "1024", ""), "x86-64-v3", "order nt m no ni; split m 4 -> mo mi; order mo no mi ni"},
+  {"few open rows, and a far factor", PRODUCT("n0", "2000", "1024", " sizes 1"), "x86-64-v3",
+   "when n0 < 17: name i0 i1 i2 -> m n k; fma; split n 16 -> ns ni; split ns 32 -> nt no; split k 4 -> ko ki; order nt m no ni; split m 4 "
+   "-> mo mi tail cut 2 1; order mo no mi ni; sink no mi ni under ko in stack"},
+  {"few pixels of open images", PIXELS("n0", "2", "512", " sizes 1"), "x86-64-v3",
+   "when n0 < 5: name i0 i1 i2 i3 i4 i5 -> m bb bc n ka k; fma; split n 16 -> ns ni; split ns 32 -> nt no; split k 4 -> ko ki; order nt m "
+   "no bb bc ni; sink no bb bc ni under ka ko in stack; sink bb bc ni under ki in register"},
+  {"a vector times a matrix",
+   "kernel k(in a: f32[600], in b: f32[600,1024], out c: f32[1024]) { par i0 < 1024 { var v0: f32 = 0:f32 red i1 < 600 { v0 = add(v0, "
+   "mul(a[i1], b[i1,i0])) } c[i0] = max(v0, 0:f32) } }",
+   "x86-64-v4", "order nt no ni; sink no ni under ko in stack"},
+  {"columns that lie apart, few rows along the vectors", TRANSPOSED("8", "256", "512"), "x86-64-v4",
+   "split m 8 -> mo mi; split n 516 -> no nc; order mo no nc mi; stage a at no by k mi -> kp mp"},
+  {"columns that lie apart, 16 registers", TRANSPOSED("8", "256", "512"), "x86-64-v3",
+   "split nc 12 -> nb ni tail cut 8 4 2 1; sink ni mi under k in register"},
+  {"columns that lie apart, a factor in many pages", TRANSPOSED("16", "1024", "1600"), "x86-64-v4",
+   "split nc 12 -> nb ni tail cut 8 4 2 1; sink ni mi under k in register; run mo no tasks; run ni mr unroll; run mi kr lanes"},
+  {"columns that lie apart, copied by squares", TRANSPOSED("256", "1024", "2048"), "znver4",
+   "split pk 16 -> pq pr; split pi 16 -> ps pt; order pj ps pq pt pr; fetch b at pq ahead 2"},
+  {"also where two multiply-adds start in a cycle", TRANSPOSED("256", "1000", "2048"), "x86-64-v4",
+   "stage b at kb by nj kk ni -> pj pk pi"},
+  {"rows that lie apart, copied too", ACROSS("2048", "256", "2056"), "znver4",
+   "split m 8 -> ms mi; split ms 8 -> mt mo; split mt 16 -> mc mb; order mc no mb mo nj mi ni; stage b at no by nj k ni"},
+  {"columns that lie apart, many rows", TRANSPOSED("256", "64", "128"), "x86-64-v4", NULL},
+  {"columns that lie apart, and few terms", TRANSPOSED("128", "10", "128"), "x86-64-v3",
+   "stage b at no by nj k ni -> pj pk pi; split pk 8 -> pq pr; split pi 8 -> ps pt"},
+  {"columns that lie apart, rows that fill no vector", TRANSPOSED("17", "256", "512"), "x86-64-v4",
+   "stage b at no by nj k ni -> pj pk pi; split pk 16 -> pq pr; split pi 16 -> ps pt; order pj ps pq pt pr; fetch b at pq ahead 2; "
+   "split m 8"},
+  {"by two vectors of rows, 16 registers", TRANSPOSED("32", "1024", "1024"), "x86-64-v3",
+   "split m 16 -> mo mi; split n 516 -> no nc; order mo no nc mi; stage a at no by k mi -> kp mp; split mp 8 -> mq mr"},
+  {"many columns, 16 registers: all terms of as many strips as stay in L2", PRODUCT("256", "2048", "2048", ""), "x86-64-v3",
+   "split n 16 -> ns ni; split ns 3 -> no nj; order no m nj ni; stage b at no by nj k ni -> pj pk pi; order pk pj pi; fetch b at pk ahead "
+   "16; split m 6 -> mo mi tail cut 4 2 1; order mo nj mi ni; sink mi ni under k in register"},
+  {"too many terms for that, 16 registers", PRODUCT("256", "8192", "1024", ""), "x86-64-v3",
+   "split k 2736 -> kb kk; sink m nj ni under kb in stack"},
+  {"many rows, 16 registers: parts of them are whole tiles", PRODUCT("4096", "512", "256", ""), "x86-64-v3",
+   "split n 16 -> ns ni; split ns 8 -> no nj; split m 4 -> ms mi; split ms 256 -> mc mo; order mc no mo nj mi ni; stage b at no"},
+  {"as many tasks as there shall be, of few strips", PRODUCT("8192", "512", "64", ""), "x86-64-v3",
+   "split ns 4 -> no nj; split m 4 -> ms mi; split ms 256 -> mc mo"},
+  {"rows that lie apart, many terms: sums wait in the result", ACROSS("256", "6272", "64"), "x86-64-v4",
+   "split n 64 -> no ni; split m 66 -> mg mr; order no mg mr ni; split k 256 -> kb kk; sink mr ni under kb in result first; split mr 6 -> "
+   "mo mi tail cut 4 2 1; sink mi ni under kk in register; run no mg tasks"},
+  {"long rows from memory are asked for", ACROSS("1000", "2048", "64"), "znver5",
+   "split k 128 -> kb kk; sink mr ni under kb in result first; split mr 6 -> mo mi tail cut 4 2 1; sink mi ni under kk in register; fetch "
+   "a at kk ahead 128"},
+  {"rows of a page come by themselves", ACROSS("1024", "2048", "64"), "znver5", "sink mi ni under kk in register; run no mg tasks"},
+  {"attention: nests share the loops over heads and blocks of rows", HANDED_ON("2", "3", "24", "96", "32"), "x86-64-v4", "; join 2"},
+  {"attention on 16 registers", HANDED_ON("2", "3", "24", "96", "32"), "x86-64-v3", "; join 2"},
+
+  {"rows that lie apart, 16 registers", ACROSS("2048", "256", "2056"), "x86-64-v3", "stage a at mb by mo k mi -> qo qk qi"},
+  {"panels", PANELED("36", "1000", "16", "16", ""), "x86-64-v3", "split n 16 -> no ni; order no m ni; split m 6 -> mo mi; sink"},
+  {"panels, as many rows as registers hold", PANELED("36", "1000", "8", "32", ""), "znver4", "split m 12 -> mo mi; sink"},
+  {"panels, rows of whole pages: no more than the first cache has ways", PANELED("36", "1024", "8", "32", ""), "znver4",
+   "split m 8 -> mo mi tail cut 4; sink"},
+  {"the same of an open number", PANELED("n0", "1024", "8", "32", " sizes 1"), "znver4", "split ms 8 -> mo mi tail cut 4 2 1; sink"},
+  {"batched", BATCHED, "x86-64-v4", "run ba no tasks"},
+  {"batched, 16 registers", BATCHED, "x86-64-v3", "split n 16 -> no ni; order ba no m ni; split m 4 -> mo mi; sink"},
+  {"a batch of products along the sum, 16 registers: there are tasks enough, whose strips are all of a product",
+   BATCHED_OF("64", "i0,i2,i3", ""), "x86-64-v3",
+   "split n 16 -> ns ni; split ns 4 -> no nj; split m 4 -> mo mi; order ba no mo nj mi ni; stage b at no by nj"},
+  {"also of an open number", BATCHED_OF("n0", "i0,i2,i3", " sizes 1"), "x86-64-v3", "run ba no tasks"},
+  {"a filter, by blocks of image rows", FILTER("3", "96", "32", "2", "16", "16", "18", "576", "32"), "x86-64-v4",
+   "split k 48 -> kg kk; split kk 12 -> ko ki; split m 32 -> mo mi; order ba kg mo ko ki mi; split h 6 -> ho hi"},
+  {"a padded filter, 16 registers: its sums begin in the result", FILTER("3", "96", "32", "2", "16", "16", "18", "576", "32"), "x86-64-v3",
+   "sink ba kk mi under n ho in result first; split kk 6 -> ko ki tail cut 4 2 1"},
+  {"a filter, with more channels by a wider tile", FILTER("3", "96", "64", "2", "8", "8", "10", "320", "32"), "x86-64-v4",
+   "split kk 6 -> ko ki; split m 64 -> mo mi"},
+  {"a filter with one vector of channels", FILTER("3", "48", "16", "2", "8", "8", "10", "160", "16"), "x86-64-v4",
+   "split k 48 -> ko ki; split m 8 -> mo mi; order ba ko mo mi ki; sink mi ki under n h w in register"},
+  {"a filter of one channel", FILTER("5", "5", "32", "3", "8", "9", "12", "13", "1"), "x86-64-v4",
+   "split ba 2 -> bao bai tail cut 1; sink bai k m under n h w in register"},
+  {"a filter over what is inside", RAGGED("32", "64", "2", "16", "17", ""), "x86-64-v4",
+   "split k 32 -> kg kk; split kk 4 -> ko ki; split m 64 -> mo mi; order ba bb kg mo ko ki mi; split h"},
+  {"a filter, 16 registers: tiles with a rest, a row of taps a task", RAGGED("32", "64", "2", "16", "17", ""), "x86-64-v3",
+   "split k 32 -> kg kk; split m 16 -> mo mi; order ba kg mo bb kk mi; split h 8 -> ho hi; sink bb kk mi under n ho in result; "
+   "split kk 6 -> ko ki tail cut 4 2 1; sink ki mi under hi w in register; run ba kg mo tasks"},
+  {"of an open number of images", RAGGED("32", "64", "n0", "8", "9", " sizes 1"), "x86-64-v4", "sink ko ki m"},
+  {"over what is inside, in the cache", RAGGED("16", "16", "4", "16", "17", ""), "znver4", NULL},
+  {"a convolution, its columns under a test", TESTED("2", "28", "16", "32", ""), "x86-64-v4",
+   "split w 7 -> wo wi; split m 32 -> mo mi; order ba bb mo wo wi mi; cut wo at 1 3 -> wp0 wp1 wp2; sink wi mi under ka t kc in register"},
+  {"a row's rest is a tile of its own", TESTED("2", "17", "16", "16", ""), "x86-64-v4", "cut wo at 1 -> wp0 wp1; sink"},
+  {"a row of one tile", TESTED("2", "5", "16", "40", ""), "x86-64-v4", "order ba bb mo wo wi mi; sink wi mi"},
+  {"a filter beyond the caches is copied by its vectors", TESTED("2", "7", "512", "512", ""), "x86-64-v4",
+   "order mo ba bb wo wi mi; stage b at mo by .0 .1 kc mi -> mp0 mp1 kcp mp; sink wi mi under ka t kc in register; run mo tasks"},
+  {"one whose rows find their sets is asked for ahead", TESTED("2", "8", "448", "384", ""), "x86-64-v4",
+   "order mo ba bb wo wi mi; sink wi mi under ka t kc in register; fetch b at kc ahead 32; run mo ba bb tasks"},
+  {"one that lies along the sum is copied, too", TURNED("2", "14", "32", "32", ""), "x86-64-v4",
+   "stage b at mo by .0 .1 kc mi -> mp0 mp1 kcp mp; split kcp 16 -> kcq kcr; split mp 16 -> mq mr; order mp0 mp1 mq kcq mr kcr; cut wo"},
+  {"by a part of the rows where channels are few", TURNED("1", "128", "16", "16", ""), "x86-64-v4",
+   "split bb 2 -> bbo bbi; order mo bbo ba bbi wo wi mi; stage b at bbo by"},
+  {"by no squares where they leave a rest", TURNED("2", "6", "20", "40", ""), "x86-64-v3",
+   "stage b at mo by .0 .1 kc mi -> mp0 mp1 kcp mp; cut wo"},
+  {"a filter beyond the caches is asked for ahead", TESTED("2", "7", "512", "512", ""), "znver4",
+   "split w 7 -> wo wi; split m 32 -> mo mi; order mo ba bb wo wi mi; sink wi mi under ka t kc in register; fetch b at kc ahead 32"},
+  {"wide tiles where that leaves no rest", TESTED("2", "73", "32", "80", ""), "znver4", "split w 3 -> wo wi; split m 80 -> mo mi"},
+  {"an open number of images", TESTED("n0", "14", "16", "32", " sizes 1"), "x86-64-v4", "run ba bb tasks; run wi t unroll; run mi lanes"},
+  {"groups of few channels: by a part of a vector", GROUPED("add(i1, i5)", "add(i2, i6)", "i7,i3,i4"), "x86-64-v4",
+   "split w 16 -> wo wi; split m 8 -> mo mi; order ba bb bd mo wo wi mi; sink wi mi under ka kb kc in register; run ba bb bd tasks"},
+  {"of the gradient of their input each has a copy of its part of the filter",
+   GROUPED("sub(add(i1, 2), i5)", "sub(add(i2, 2), i6)", "i4,i3,i7"), "x86-64-v4",
+   "order mo bd bao bai bb wo wi mi; stage b at bao by ka kb kc mi -> mp0 mp1 kcp mp"},
+  {"of that of the filter a row of the window's taps are a tile", GROUPED_FILTER, "x86-64-v4",
+   "split bc 3 -> bco bci; sink bci k m under n h w in register; run ba bb bco tasks; run bci k unroll"},
+  {"or each by itself, by blocks of the image's rows", GROUPED_FILTER, "znver4", "sink ko ki mi under n ho in result"},
+  {"a convolution of volumes", VOLUME("16", "32"), "x86-64-v4",
+   "order ba bb bc mo wo wi mi; cut wo at 1 -> wp0 wp1; sink wi mi under ka kb t kd in register; run ba bb bc tasks"},
+  {"the gradient of its input", VOLUME_TURNED("32", "16"), "x86-64-v3",
+   "order mo bbo ba bbi bc wo wi mi; stage b at bbo by .0 .1 .2 kd mi -> mp0 mp1 mp2 kdp mp"},
+  {"and of its filter", VOLUME_FILTER, "x86-64-v4", "sink k m under n kb h w in register; run ba bb tasks"},
+  {"a convolution with 16 registers", TESTED("2", "12", "16", "32", ""), "x86-64-v3", "split w 6 -> wo wi; split m 16 -> mo mi"},
+  {"a convolution without multiply-add", TESTED("2", "12", "16", "32", ""), "x86-64", "; split w "},
+  {"a padded image, 16 registers", PADDED("2", "16", "64", "64", "18", "1152", "192"), "x86-64-v3",
+   "split w 4 -> wo wi; split m 16 -> mo mi; order mo ba bb wo wi mi; sink wi mi under ka kb in register; fetch b at kb ahead 32"},
+  {"a padded image", PADDED("2", "14", "32", "64", "16", "512", "96"), "x86-64-v4", "sink wi mi under ka kb in register; run ba bb tasks"},
+  {"few pixels, and a filter beyond L2 is read as it lies", PADDED("2", "2", "512", "512", "4", "2048", "1536"), "x86-64-v3",
+   "split k 4 -> ko ki; order nt no ba bb bc ni; sink no ba bb bc ni under ka ko in stack; sink ba bb bc ni under ki in register"},
+  {"one tap, every second pixel", STRIDED("2", "28", "256", "512", "56"), "x86-64-v3",
+   "stage b at mo by ka mi -> kap mp; sink wi mi under ka in register"},
+  {"one tap, an open number of images",
+   "kernel k(in a: f32[n0,196,64], in b: f32[64,96], out c: f32[n0,196,96]) sizes 1 { par i0 < n0 { par i1 < 196 { par i2 < 96 { var v0: "
+   "f32 = 0:f32 red i3 < 64 { v0 = add(v0, mul(a[i0,i1,i3], b[i3,i2])) } c[i0,i1,i2] = v0 } } } }",
+   "x86-64-v3",
+   "name i0 i1 i2 i3 -> ba m n ka; fma; split n 16 -> no ni; order ba no m ni; split m 4 -> mo mi; sink mi ni under ka in register; run "
+   "ba no tasks"},
+  {"and by blocks, for each image",
+   "kernel k(in a: f32[n0,196,256], in b: f32[256,1024], out c: f32[n0,196,1024]) sizes 1 { par i0 < n0 { par i1 < 196 { par i2 < 1024 { "
+   "var v0: f32 = 0:f32 red i3 < 256 { v0 = add(v0, mul(a[i0,i1,i3], b[i3,i2])) } c[i0,i1,i2] = v0 } } } }",
+   "x86-64-v3",
+   "order ba no m nj ni; stage b at no by nj k ni -> pj pk pi; order pk pj pi; fetch b at pk ahead 16; split m 6 -> mo mi tail cut 4 2 1"},
+  {"an open number of terms, in one block, and in more", ACROSS_OPEN("1024", "2048"), "x86-64-v3",
+   "when n0 < 257: name i0 i1 i2 -> m n k; fma; split n 16 -> ns ni; split ns 16 -> no nj; split m 4 -> ms mi; split ms 8 -> mb mo; order "
+   "no mb mo nj mi ni; stage b at no by nj k ni"},
+  {"a column of taps: all of them are copied", COLUMN("2", "16", "512", "512"), "x86-64-v3", "stage b at mo by .0 kb mi -> mp0 kbp mp"},
+  {"phases of a gradient, each by itself", PHASES, "x86-64-v3", "stage b at mo"},
+  {"by channel, channels innermost", BY_CHANNEL("56", "128"), "x86-64-v4",
+   "order ba bb wo mo wi mi; cut wo at 1 6 -> wp0 wp1 wp2; sink wi mi under ka t in register; run ba bb tasks; run wi t unroll"},
+  {"by channel with 16 registers", BY_CHANNEL("56", "128"), "x86-64-v3", "order ba bb wo mo wi mi"},
+  {"the taps of a filter by channel", TAPS("3", "56", "128"), "x86-64-v4",
+   "order mo y x mi; sink y x mi under n h w in register; cut h at 1 55 -> hp0 hp1 hp2; split w 8 -> wo wi; cut wo at 1 6"},
+  {"a row of them, where there are many", TAPS("5", "14", "64"), "x86-64-v4",
+   "cut h; split m 32 -> mo mi; order y mo x mi; sink x mi under n h w in register; split w 7 -> wo wi; cut wo at 1"},
+  {"taps with 16 registers", TAPS("3", "56", "128"), "x86-64-v3", "split m 32 -> mo mi; order y mo x mi; sink x mi under"},
+  {"taps without multiply-add, channels that fill no vector", TAPS("3", "26", "17"), "x86-64",
+   "m n h w; split m 4 -> mo mi; order mo y x mi; sink y x mi under n h w in register; cut h at 1 25 -> hp0 hp1 hp2; split w 8 -> wo wi; "
+   "cut wo at 1 3 -> wop0 wop1 wop2; run mo tasks"},
+  {"taps that reach far", TAPS("9", "26", "32"), "x86-64-v4", "split w 8 -> wo wi; cut wo at 1 2 3 -> wop0 wop1 wop2 wop3"},
+  {"statistics of channels: parts, in the order of memory", MOMENTS("8", "32", "64", ""), "x86-64-v4",
+   "split i0 64 -> ro0 ri0; fuse i1 i2 -> pt; part pt 16 -> po pi ps; sink ri0 under pi i3 in register; fuse i4 i5 -> pt0_1; part pt0_1 16 "
+   "-> po0_1 pi0_1 ps0_1; sink ri0 under pi0_1 i6 in register; run po po0_1 ro0 tasks; run ri0 lanes"},
+  {"fewer channels at a time with 16 registers", MOMENTS("16", "16", "128", ""), "x86-64-v3", "split i0 64 -> ro0 ri0; part i1 16 -> po"},
+  {"also of an open number of images", MOMENTS("n0", "16", "64", " sizes 1"), "x86-64-v4", "split i0 64 -> ro0 ri0; part i1 16 -> po pi"},
+  {"of so few that their sums would wait", MOMENTS("32", "32", "16", ""), "x86-64-v3", "part i1 16 -> po pi ps; part i4 16 -> po0_1"},
+  {"of channels that lie apart", MOMENTS_APART("16", "16", "128"), "x86-64-v3", "part i1 16 -> po pi ps; part i4 16 -> po0_1"},
+  {"of what is scaled",
+   "kernel k(in a: f32[10000,64], in b: f32[64], out c: f32[64]) { par i0 < 64 { var v0: f32 = b[i0] red i1 < 10000 { v0 = add(v0, "
+   "mul(a[i1,i0], 2:f32)) } c[i0] = v0 } }",
+   "x86-64-v4", "split i0 64 -> ro0 ri0; part i1 16 -> po pi ps; sink ri0 under pi in register; run po ro0 tasks; run ri0 lanes"},
+  {"of doubles: as many bytes at a time",
+   "kernel k(in a: f64[10000,64], in b: f64[64], out c: f64[64]) { par i0 < 64 { var v0: f64 = b[i0] red i1 < 10000 { v0 = add(v0, "
+   "a[i1,i0]) } c[i0] = v0 } }",
+   "x86-64-v3", "split i0 32 -> ro0 ri0; part i1 16 -> po pi ps; sink ri0 under pi in register"},
+  {"of few images", MOMENTS("8", "16", "64", ""), "x86-64-v3", NULL},
+  {"one sum", SUM("1000000"), "x86-64-v3", "part i0 16 -> po1_0 pi1_0 ps1_0"},
+  {"one sum, small", SUM("10000"), "x86-64-v3", NULL},
+  {"a filter of channels that fill no vector", FILTER("3", "96", "20", "2", "8", "8", "10", "320", "32"), "x86-64-v4", NULL},
+};
+
+static inline struct kernel *parsed(const char *text, struct arena *arena) {
+  struct kernel *k = NULL;
+  if (kernel_parse(text, arena, &k) != OK)
+    test_fail("%s: %s", text, status_text());
+  return k;
+}
+
+static inline const char *chosen(const struct kernel *k, const char *cpu, struct arena *arena) {
+  const char *steps;
+  assert_int_equal(schedule_choose(k, machine_find(cpu), NULL, arena, &steps), OK);
+  return steps;
+}
+
+/* What is proposed for the one nest of a kernel. */
+struct proposals {
+  struct arena arena;
+  struct kernel *k;
+  struct kernel_uses uses;
+  struct nest nest;
+  struct candidates all;
+};
+static inline void proposals_begin(struct proposals *p, const char *text, const struct machine *machine) {
+  *p = (struct proposals){0};
+  arena_init(&p->arena);
+  p->k = parsed(text, &p->arena);
+  kernel_uses_find(p->k, &p->arena, &p->uses);
+  p->nest = (struct nest){.k = p->k, .uses = &p->uses, .machine = machine, .top = p->k->body, .arena = &p->arena};
+}
+static inline void proposals_end(struct proposals *p) {
+  vec_free(&p->all.items);
+  arena_deinit(&p->arena);
+}
+
+#endif

@@ -1,0 +1,232 @@
+/* What is chosen and proposed for kernels, compiled: the bits of the schedule by the evaluator, however many threads there are. */
+#include "ir/kernel/scalar.h"
+#include "tests/compiler/choice_cases.h"
+#include "tests/support/kernel_runner.h"
+
+/* Products in blocks, with rests, that the evaluator can follow; all that are proposed. */
+static const char *const small[] = {
+  PRODUCT("16", "528", "52", ""), ACROSS("72", "32", "64"),    ACROSS("24", "272", "52"),    TRANSPOSED("16", "72", "64"),
+  TRANSPOSED("16", "530", "64"),  TRANSPOSED("17", "2", "64"), TRANSPOSED("23", "10", "96"),
+};
+static void check_candidate_of(const struct kernel *k, const struct candidate *c, const int64_t *sizes, struct arena *arena) {
+  struct schedule s = {0};
+  struct kernel *out;
+  char what[200];
+  if (schedule_parse(candidate_text(c, arena), arena, &s) != OK || schedule_apply(k, &s, arena, &out) != OK)
+    test_fail("%s: %s", c->steps, status_text());
+  struct compiled made = compile_kernels(&out, 1, "native");
+  if (!agree(out, made.code, sizes, 0, 0, what, sizeof what))
+    test_fail("%s: %s", c->steps, what);
+  if (!agree(k, made.code, sizes, 1e-4, 1e-4, what, sizeof what)) /* fma alone makes them differ */
+    test_fail("%s: the plain kernel: %s", c->steps, what);
+  dlclose(made.handle);
+}
+static void check_candidate(const struct kernel *k, const struct candidate *c, struct arena *arena) {
+  check_candidate_of(k, c, NULL, arena);
+}
+static void blocks_give_the_bits_of_their_schedules(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
+    struct machine machine = *machine_find("x86-64-v3");
+    struct proposals p;
+    struct contraction c;
+    machine.bytes[LEVEL_L2] = 512 << 10;
+    proposals_begin(&p, small[i], &machine);
+    assert_true(contraction_find(&p.uses, p.k->body, &c));
+    vec_push(&p.all.items, (struct candidate){0});
+    propose_product_blocks(&p.nest, &c, &p.all);
+    if (p.all.items.count < 2)
+      test_fail("%s: nothing is proposed", small[i]);
+    for (uint32_t j = 1; j < p.all.items.count; j++)
+      check_candidate(p.k, &p.all.items.items[j], &p.arena);
+    proposals_end(&p);
+  }
+}
+
+/* Of an open number of rows, of images, of terms, each called with several that its candidate is for: what the target does by itself has
+ * other bits. And a far factor for few known rows. */
+static const struct {
+  const char *kernel, *has; /* a candidate with these words is among them */
+  int64_t sizes[4];         /* -1 ends them */
+} few[] = {
+  {PRODUCT("n0", "160", "520", " sizes 1"), "when n0 < 17", {0, 1, 7, 16}},
+  {PRODUCT("7", "160", "520", ""), "tail cut 3", {1, -1}},
+  {ACROSS_OPEN("16", "30"), "when n0 < 257", {0, 1, 256, -1}},
+  {ACROSS_OPEN("16", "30"), "under kb in stack", {3, 256, 300, 513}},
+  {"kernel k(in a: f32[n0,9,32], in b: f32[32,40], out c: f32[n0,9,40]) sizes 1 { par i0 < n0 { par i1 < 9 { par i2 < 40 { var v0: f32 = "
+   "0:f32 red i3 < 32 { v0 = add(v0, mul(a[i0,i1,i3], b[i3,i2])) } c[i0,i1,i2] = v0 } } } }",
+   "order ba no m ni",
+   {0, 1, 3, -1}},
+  {BATCHED_OF("n0", "i0,i3,i2", " sizes 1"), "order ba no m ni", {0, 1, 3, -1}},
+  {BATCHED_OF("n0", "i0,i2,i3", " sizes 1"), "stage b at no by nj k ni", {0, 1, 3, -1}},
+};
+static void what_is_open_gives_the_bits_of_its_schedules(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
+    struct machine machine = *machine_find("x86-64-v3");
+    struct proposals p;
+    int compared = 0;
+    machine.bytes[LEVEL_L2] = 512 << 10;
+    proposals_begin(&p, few[i].kernel, &machine);
+    nest_candidates(&p.nest, &p.all);
+    for (uint32_t j = 1; j < p.all.items.count; j++) {
+      const struct candidate *c = &p.all.items.items[j];
+      for (int s = 0; strstr(candidate_text(c, &p.arena), few[i].has) && s < 4 && few[i].sizes[s] >= 0; s++, compared++)
+        check_candidate_of(p.k, c, &few[i].sizes[s], &p.arena);
+    }
+    if (!compared)
+      test_fail("%s: no candidate has %s", few[i].kernel, few[i].has);
+    proposals_end(&p);
+  }
+}
+
+/* By channel, with rests of tiles and of vectors, and the gradient of such a filter. */
+static void depthwise_convolutions_give_the_bits_of_their_schedules(void **state) {
+  (void)state;
+  static const char *const texts[] = {BY_CHANNEL("11", "40"), BY_CHANNEL("7", "64"), TAPS("3", "7", "64"),
+                                      TAPS("3", "17", "64"),  TAPS("5", "9", "64"),  TAPS("9", "18", "20")};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    struct proposals p;
+    proposals_begin(&p, texts[i], machine_find("native"));
+    nest_candidates(&p.nest, &p.all);
+    assert_true(p.all.items.count > 1);
+    for (uint32_t j = 1; j < p.all.items.count; j++)
+      check_candidate(p.k, &p.all.items.items[j], &p.arena);
+    proposals_end(&p);
+  }
+}
+
+/* Convolutions whose filter is in a cache, and beyond one; along the sum, with squares and without. */
+static void convolutions_give_the_bits_of_their_schedules(void **state) {
+  (void)state;
+  static const char *const texts[] = {TESTED("1", "11", "4", "80", ""), TURNED("1", "11", "4", "80", ""),
+                                      TURNED("1", "11", "16", "80", "")};
+  for (int i = 0; i < 6; i++) {
+    struct proposals p;
+    struct machine machine = *machine_find("native");
+    bool far = i % 2, fetched = false, staged = false;
+    machine.bytes[LEVEL_L2] = far ? 1024 : 1024 * 1024;
+    proposals_begin(&p, texts[i / 2], &machine);
+    nest_candidates(&p.nest, &p.all);
+    assert_true(p.all.items.count > 1);
+    for (uint32_t j = 1; j < p.all.items.count; j++) {
+      fetched = fetched || strstr(p.all.items.items[j].steps, "fetch b at kc");
+      staged = staged || strstr(p.all.items.items[j].steps, "stage b at mo by");
+      check_candidate(p.k, &p.all.items.items[j], &p.arena);
+    }
+    assert_int_equal(fetched, far && i / 2 == 0);
+    assert_int_equal(staged, far || i / 2 > 0);
+    proposals_end(&p);
+  }
+}
+
+/* The tiles of each phase as `threads` of them would have them. */
+static void run_dealt(const struct kernel_code *code, void *const *buffers, const int64_t *sizes, int64_t threads) {
+  struct kernel_fault fault = {0};
+  struct kernel_call call = {buffers, sizes, aligned_block((size_t)code->query(sizes, KERNEL_SCRATCH)), &fault};
+  for (int64_t phase = 0; phase < code->query(sizes, KERNEL_PHASES); phase++)
+    for (int64_t i = threads, tiles = code->query(sizes, phase); i-- > 0;)
+      code->run(&call, phase, tiles * i / threads, tiles * (i + 1) / threads);
+  free(call.scratch);
+}
+static size_t buffer_bytes(const struct kernel *k, uint32_t buffer, const int64_t *sizes) {
+  return (size_t)buffer_count(k, buffer, sizes) * dtype_size(k->buffers.items[buffer].dtype);
+}
+static uint32_t output_of(const struct kernel *k) {
+  uint32_t i = 0;
+  while (k->buffers.items[i].mode != BUFFER_OUT)
+    i++;
+  return i;
+}
+static void check_threads(const char *name, const struct kernel *k, const struct kernel_code *code, const int64_t *sizes) {
+  void *buffers[RUNNER_BUFFERS] = {0}, *once = NULL;
+  uint32_t out = output_of(k);
+  size_t bytes = buffer_bytes(k, out, sizes);
+  random_inputs(k, sizes, buffers);
+  for (int64_t threads = 1; threads <= 7; threads += threads < 3 ? 1 : 4) {
+    run_dealt(code, buffers, sizes, threads);
+    if (!once)
+      once = memcpy(aligned_block(bytes), buffers[out], bytes);
+    if (memcmp(once, buffers[out], bytes) != 0)
+      test_fail("%s: %d threads give other bits", name, (int)threads);
+    memset(buffers[out], 0xcd, bytes);
+  }
+  free(once);
+  for (int i = 0; i < RUNNER_BUFFERS; i++)
+    free(buffers[i]);
+}
+
+/* An extent; that of a window where the loops around stand at 1, which is inside of what it looks at. */
+static int64_t extent(const struct kernel *k, expr_id id, const int64_t *sizes) {
+  const struct expr *e = &k->exprs.items[id];
+  uint8_t types[3] = {0};
+  int64_t values[3] = {0};
+  switch (e->op) {
+  case SCALAR_CONST: return e->imm;
+  case SCALAR_SIZE: return sizes[e->imm];
+  case SCALAR_LOCAL: return 1;
+  default: break;
+  }
+  for (int i = 0; i < e->count; i++) {
+    expr_id operand = k->operands.items[e->first + (uint32_t)i];
+    types[i] = k->exprs.items[operand].dtype;
+    values[i] = extent(k, operand, sizes);
+  }
+  return scalar_eval((enum scalar_op)e->op, (enum dtype)e->dtype, types, values);
+}
+/* How often the innermost statements run. */
+static double turns(const struct kernel *k, const struct stmt *s, const int64_t *sizes) {
+  double sum = 0;
+  for (; s; s = s->next) {
+    double inside = turns(k, s->body, sizes) + turns(k, s->otherwise, sizes);
+    sum += (s->kind == STMT_FOR ? (double)extent(k, s->value, sizes) : 1) * (inside > 1 ? inside : 1);
+  }
+  return sum;
+}
+
+/* What was chosen gives the evaluator's bits, where that one can follow, and the same ones for 1, 2, 3 and 7 threads. */
+#ifdef __SANITIZE_ADDRESS__ /* several times as slow: what it finds does not depend on how often a loop turns */
+static const int64_t rows[] = {1, 5};
+static const double turns_limit = 2e5;
+#else
+static const int64_t rows[] = {1, 5, 13, 64, 100};
+static const double turns_limit = 2e6;
+#endif
+static void code_gives_the_bits_of_the_schedule_for_any_threads(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct arena arena;
+    struct schedule s = {0};
+    if (i && strcmp(cases[i].kernel, cases[i - 1].kernel) == 0) /* for another CPU */
+      continue;
+    arena_init(&arena);
+    struct kernel *k = parsed(cases[i].kernel, &arena), *out = k;
+    const char *steps = chosen(k, "native", &arena);
+    if (steps && (schedule_parse(steps, &arena, &s) != OK || schedule_apply(k, &s, &arena, &out) != OK))
+      test_fail("%s: %s", cases[i].name, status_text());
+    struct compiled made = compile_kernels(&out, 1, "native");
+    for (size_t r = 0; steps && r < (k->size_count ? sizeof rows / sizeof *rows : 1); r++) {
+      char what[200];
+      bool small = turns(k, k->body, &rows[r]) <= turns_limit;
+      double order = strstr(steps, "run ") && !strstr(steps, "join ") ? 0 : 1e-5; /* of sums in nests without marks the target decides */
+      if (small && !agree(out, made.code, &rows[r], order, order, what, sizeof what))
+        test_fail("%s: %s", cases[i].name, what);
+      if (small && !agree(k, made.code, &rows[r], 1e-4, 1e-4, what, sizeof what)) /* fma alone makes them differ */
+        test_fail("%s: the plain kernel: %s", cases[i].name, what);
+      check_threads(cases[i].name, k, made.code, &rows[r]);
+    }
+    dlclose(made.handle);
+    arena_deinit(&arena);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(blocks_give_the_bits_of_their_schedules),
+    cmocka_unit_test(what_is_open_gives_the_bits_of_its_schedules),
+    cmocka_unit_test(convolutions_give_the_bits_of_their_schedules),
+    cmocka_unit_test(depthwise_convolutions_give_the_bits_of_their_schedules),
+    cmocka_unit_test(code_gives_the_bits_of_the_schedule_for_any_threads),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
