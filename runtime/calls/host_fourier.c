@@ -1,4 +1,4 @@
-/* host_fourier.c: transforms along an axis whose length is known late, or is long and no power of two. */
+/* host_fourier.c: transforms along an axis whose length only the step knows, or that is very long and has a large prime factor. */
 #include <stdlib.h>
 
 #include "runtime/host/host.h"

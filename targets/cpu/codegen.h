@@ -141,14 +141,28 @@ static inline bool expr_coefficient(const struct codegen *c, expr_id e, uint32_t
 void codegen_flags(struct codegen *c); /* recomputes flags after locals, lanes or copies have changed */
 value emit_expr(struct codegen *c, expr_id e);
 void emit_store(struct codegen *c, const struct stmt *s);
-void emit_store_value(struct codegen *c, const struct stmt *s, value v);       /* v in place of the statement's own value */
+void emit_store_value(struct codegen *c, const struct stmt *s, value v); /* v in place of the statement's own value */
+/* Both parts of complex elements at once, where the statements store them and the elements lie side by side; else false, and nothing. */
+bool emit_store_of_parts(struct codegen *c, const struct stmt *s, const struct stmt *other);
 value fetch_address(struct codegen *c, uint32_t buffer, const expr_id *index); /* may lie outside the buffer */
 void emit_hint(struct codegen *c, value address);                              /* its line is soon read */
 value buffer_dim(struct codegen *c, kernel_dim dim);
 
 /* Of an access whose address varies: more than a vector load; and whether its index can be a scalar. */
 bool access_is_scattered(struct codegen *c, uint32_t buffer, const expr_id *index);
+/* What it costs to load or store the lanes, beside a vector's load, 1; `alone`: a lane that is accessed by itself. */
+double access_operations(struct codegen *c, uint32_t buffer, const expr_id *index, double lanes, double alone);
 bool access_is_affine(struct codegen *c, uint32_t buffer, const expr_id *index);
+
+value call_masked(struct codegen *c, const char *name, LLVMTypeRef types[2], value *args, int count);
+
+/* codegen_strided.c: lanes at a stride of -2, -1 or 2 elements, of which `parts` each are accessed; address: of lane 0 */
+struct stride {
+  int32_t lanes;
+  uint32_t parts;
+};
+value emit_strided_load(struct codegen *c, LLVMTypeRef element, value address, uint32_t align, struct stride s, uint32_t part);
+void emit_strided_store(struct codegen *c, LLVMTypeRef element, value address, uint32_t align, struct stride s, const value *parts);
 
 /* codegen_lanes.c */
 struct lane_plan {

@@ -1,7 +1,8 @@
 /* codegen_access.c: expressions and the elements of buffers.
  *
  * Within a statement an expression is written once (memo); LLVM joins what statements share. An access whose address does
- * not vary with the lane is one scalar load; one that grows by one element a lane is a vector load; the rest are gathers. */
+ * not vary with the lane is one scalar load; one that grows by one element a lane is a vector load; others whose lanes are not far apart
+ * are picked from vectors (codegen_strided.c); the rest are gathers. */
 #include <string.h>
 
 #include "targets/cpu/codegen.h"
@@ -39,10 +40,14 @@ static bool lane_coefficient_at(struct codegen *c, expr_id e, int depth, int64_t
     *out = 1;
     return x->imm == c->lane_local;
   }
-  if ((x->op != SCALAR_ADD && x->op != SCALAR_SUB) || depth == 0)
+  if ((x->op != SCALAR_ADD && x->op != SCALAR_SUB && x->op != SCALAR_MUL) || depth == 0)
     return false;
   if (!lane_coefficient_at(c, expr_operand(k, e, 0), depth - 1, &a) || !lane_coefficient_at(c, expr_operand(k, e, 1), depth - 1, &b))
     return false;
+  if (x->op == SCALAR_MUL) {
+    int64_t factor;
+    return expr_is_const(k, expr_operand(k, e, 1), &factor) && !__builtin_mul_overflow(a, factor, out);
+  }
   *out = x->op == SCALAR_ADD ? a + b : a - b;
   return true;
 }
@@ -51,9 +56,9 @@ static bool lane_coefficient(struct codegen *c, expr_id e, int64_t *out) { retur
 
 static value emit_address_index(struct codegen *c, expr_id e);
 
-enum access { ACCESS_UNIFORM, ACCESS_CONTIGUOUS, ACCESS_SCATTERED };
-
-static enum access access_of(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index) {
+#define STRIDE_FAR INT64_MAX
+/* Elements in memory (parts of complex ones) from lane to lane: 0 where it is the same for all, STRIDE_FAR where each has an address. */
+static int64_t stride_of(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index) {
   int last = buffer->rank - 1;
   while (last > 0 && buffer->dims[last] == 1)
     last--;
@@ -61,12 +66,15 @@ static enum access access_of(struct codegen *c, const struct kernel_buffer *buff
   for (int d = 0; d < buffer->rank; d++)
     uniform = uniform && !varies(c, index[d]);
   if (uniform)
-    return ACCESS_UNIFORM;
+    return 0;
   for (int d = 0; d < buffer->rank; d++)
     if (d != last && varies(c, index[d]))
-      return ACCESS_SCATTERED;
-  int64_t coefficient;
-  return lane_coefficient(c, index[last], &coefficient) && coefficient == 1 ? ACCESS_CONTIGUOUS : ACCESS_SCATTERED;
+      return STRIDE_FAR;
+  int64_t stride;
+  if (!lane_coefficient(c, index[last], &stride) || stride > 2 || stride < -2)
+    return STRIDE_FAR;
+  stride *= dtype_is_complex(buffer->dtype) ? 2 : 1;
+  return stride != 0 && stride <= 2 && stride >= -2 ? stride : STRIDE_FAR;
 }
 
 static bool all_affine(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index) {
@@ -77,19 +85,22 @@ static bool all_affine(struct codegen *c, const struct kernel_buffer *buffer, co
   return true;
 }
 bool access_is_scattered(struct codegen *c, uint32_t buffer, const expr_id *index) {
-  const struct kernel_buffer *b = &c->k->buffers.items[buffer];
-  enum access access = access_of(c, b, index);
-  return access == ACCESS_SCATTERED || (access == ACCESS_CONTIGUOUS && dtype_is_complex(b->dtype));
+  int64_t stride = stride_of(c, &c->k->buffers.items[buffer], index);
+  return stride != 0 && stride != 1;
+}
+double access_operations(struct codegen *c, uint32_t buffer, const expr_id *index, double lanes, double alone) {
+  int64_t stride = stride_of(c, &c->k->buffers.items[buffer], index);
+  return stride == STRIDE_FAR ? lanes * alone : stride == 0 || stride == 1 ? 1 : STRIDED_OPERATIONS;
 }
 bool access_is_affine(struct codegen *c, uint32_t buffer, const expr_id *index) {
   return all_affine(c, &c->k->buffers.items[buffer], index);
 }
 
-/* The element's number: a scalar, or one for each lane when the access is scattered. */
-static value linear_index(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index, enum access access) {
+/* The element's number: a scalar, of lane 0, or one for each lane where those are far apart. */
+static value linear_index(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index, int64_t stride) {
   value sum = NULL;
   for (int d = 0; d < buffer->rank; d++) {
-    value v[2] = {sum, access == ACCESS_SCATTERED ? emit_expr(c, index[d]) : emit_address_index(c, index[d])};
+    value v[2] = {sum, stride == STRIDE_FAR ? emit_expr(c, index[d]) : emit_address_index(c, index[d])};
     if (sum) {
       value dim = buffer_dim(c, buffer->dims[d]);
       v[0] = LLVMBuildNSWMul(c->b, sum, is_wide(sum) ? splat(c, dim, c->lanes) : dim, "");
@@ -102,9 +113,9 @@ static value linear_index(struct codegen *c, const struct kernel_buffer *buffer,
   return sum ? sum : const_i64(c, 0);
 }
 
-static value element_address(struct codegen *c, uint32_t number, const expr_id *index, int part, enum access access) {
+static value element_address(struct codegen *c, uint32_t number, const expr_id *index, int part, int64_t stride) {
   const struct kernel_buffer *buffer = &c->k->buffers.items[number];
-  value at = linear_index(c, buffer, index, access);
+  value at = linear_index(c, buffer, index, stride);
   if (dtype_is_complex(buffer->dtype)) {
     at = LLVMBuildNSWMul(c->b, at, const_int_like(at, 2), "");
     if (part)
@@ -119,7 +130,7 @@ static uint32_t alignment_of(enum dtype dtype) {
 }
 
 static value full_mask(struct codegen *c) { return c->mask ? c->mask : LLVMConstAllOnes(LLVMVectorType(c->m->i1, c->lanes)); }
-static value call_masked(struct codegen *c, const char *name, LLVMTypeRef types[2], value *args, int count) {
+value call_masked(struct codegen *c, const char *name, LLVMTypeRef types[2], value *args, int count) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
   value f = LLVMGetIntrinsicDeclaration(c->m->module, id, types, 2);
   return LLVMBuildCall2(c->b, LLVMGlobalGetValueType(f), f, args, (unsigned)count, "");
@@ -138,17 +149,16 @@ static value load_lanes(struct codegen *c, LLVMTypeRef element, value address, u
   return v;
 }
 
-static enum access widened_access(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index) {
-  if (c->lanes <= 1)
-    return ACCESS_UNIFORM;
-  enum access access = access_of(c, buffer, index);
-  /* the parts of complex elements lie two apart */
-  return access == ACCESS_CONTIGUOUS && dtype_is_complex(buffer->dtype) ? ACCESS_SCATTERED : access;
+static int64_t widened_stride(struct codegen *c, const struct kernel_buffer *buffer, const expr_id *index) {
+  return c->lanes <= 1 ? 0 : stride_of(c, buffer, index);
+}
+static struct stride short_stride(const struct kernel_buffer *buffer, int64_t stride) {
+  return (struct stride){.lanes = (int32_t)stride, .parts = dtype_is_complex(buffer->dtype) ? 2 : 1};
 }
 
 value fetch_address(struct codegen *c, uint32_t buffer, const expr_id *index) {
   const struct kernel_buffer *b = &c->k->buffers.items[buffer];
-  value at = linear_index(c, b, index, ACCESS_UNIFORM), bytes = const_i64(c, (int64_t)dtype_size(b->dtype));
+  value at = linear_index(c, b, index, 0), bytes = const_i64(c, (int64_t)dtype_size(b->dtype));
   at = LLVMBuildMul(c->b, at, bytes, "");
   return LLVMBuildGEP2(c->b, c->m->i8, c->buffers[buffer], &at, 1, "");
 }
@@ -168,12 +178,15 @@ static value emit_load(struct codegen *c, expr_id e) {
     return emit_register_load(c, number, &c->k->operands.items[x->first]);
   const struct kernel_buffer *buffer = &c->k->buffers.items[number];
   const expr_id *index = &c->k->operands.items[x->first];
-  enum access access = widened_access(c, buffer, index);
-  value address = element_address(c, number, index, x->part, access), v;
+  int64_t stride = widened_stride(c, buffer, index);
+  bool is_picked = stride != 0 && stride != 1 && stride != STRIDE_FAR;
+  value address = element_address(c, number, index, is_picked ? 0 : x->part, stride), v;
   LLVMTypeRef element = type_in_memory(c->m, buffer->dtype);
-  if (access == ACCESS_UNIFORM) {
+  if (stride == 0) {
     v = LLVMBuildLoad2(c->b, element, address, "");
     LLVMSetAlignment(v, alignment_of(buffer->dtype));
+  } else if (is_picked) {
+    v = emit_strided_load(c, element, address, alignment_of(buffer->dtype), short_stride(buffer, stride), (uint32_t)x->part);
   } else {
     v = load_lanes(c, element, address, alignment_of(buffer->dtype));
   }
@@ -188,14 +201,21 @@ void emit_store_value(struct codegen *c, const struct stmt *s, value v) {
   }
   if (buffer->dtype == DTYPE_BOOL)
     v = LLVMBuildZExt(c->b, v, type_widened(c->m->i8, is_wide(v) ? c->lanes : 1), "");
-  enum access access = widened_access(c, buffer, s->index);
-  value address = element_address(c, s->buffer, s->index, s->part, access);
+  int64_t stride = widened_stride(c, buffer, s->index);
+  bool is_picked = stride == -1 || (stride == 2 && !dtype_is_complex(buffer->dtype) && c->m->cpu->vector_bytes == 64);
+  if (stride != 0 && stride != 1 && !is_picked)
+    stride = STRIDE_FAR;
+  value address = element_address(c, s->buffer, s->index, s->part, stride);
   uint32_t align = alignment_of(buffer->dtype);
-  if (access == ACCESS_UNIFORM) {
+  if (stride == 0) {
     LLVMSetAlignment(LLVMBuildStore(c->b, v, address), align);
     return;
   }
   v = splat(c, v, c->lanes);
+  if (is_picked) {
+    emit_strided_store(c, type_in_memory(c->m, buffer->dtype), address, align, short_stride(buffer, stride), &v);
+    return;
+  }
   LLVMTypeRef types[2] = {LLVMTypeOf(v), LLVMTypeOf(address)};
   value alignment = LLVMConstInt(c->m->i32, align, false);
   if (is_wide(address))
@@ -206,6 +226,25 @@ void emit_store_value(struct codegen *c, const struct stmt *s, value v) {
     LLVMSetAlignment(LLVMBuildStore(c->b, v, address), align);
 }
 void emit_store(struct codegen *c, const struct stmt *s) { emit_store_value(c, s, emit_expr(c, s->value)); }
+
+/* Neither part may be computed from what the other overwrites. */
+static bool stores_parts(struct codegen *c, const struct stmt *s, const struct stmt *other) {
+  return other && s->kind == STMT_STORE && other->kind == STMT_STORE && c->lanes > 1 && c->copies == 1 && other->buffer == s->buffer &&
+         s->part == 0 && other->part == 1 && memcmp(s->index, other->index, sizeof *s->index * (size_t)s->index_count) == 0 &&
+         !is_register_access(c, s->buffer) && !expr_loads_from(c, other->value, s->buffer);
+}
+bool emit_store_of_parts(struct codegen *c, const struct stmt *s, const struct stmt *other) {
+  if (!stores_parts(c, s, other))
+    return false;
+  const struct kernel_buffer *buffer = &c->k->buffers.items[s->buffer];
+  int64_t stride = widened_stride(c, buffer, s->index);
+  if (stride != 2 && stride != -2)
+    return false;
+  value parts[2] = {splat(c, emit_expr(c, s->value), c->lanes), splat(c, emit_expr(c, other->value), c->lanes)};
+  value address = element_address(c, s->buffer, s->index, 0, stride);
+  emit_strided_store(c, type_in_memory(c->m, buffer->dtype), address, alignment_of(buffer->dtype), short_stride(buffer, stride), parts);
+  return true;
+}
 
 static value emit_const(struct codegen *c, const struct expr *x) {
   LLVMTypeRef type = type_of_dtype(c->m, x->dtype);
@@ -259,7 +298,7 @@ static value emit_padded_load(struct codegen *c, const struct expr *x) {
     LLVMSetLinkage(zero, LLVMInternalLinkage);
     LLVMSetAlignment(zero, 64);
   }
-  value address = element_address(c, (uint32_t)load->imm, &c->k->operands.items[load->first], load->part, ACCESS_UNIFORM);
+  value address = element_address(c, (uint32_t)load->imm, &c->k->operands.items[load->first], load->part, 0);
   value v = LLVMBuildLoad2(c->b, type_in_memory(c->m, x->dtype), LLVMBuildSelect(c->b, condition, address, zero, ""), "");
   LLVMSetAlignment(v, alignment_of(x->dtype));
   return v;

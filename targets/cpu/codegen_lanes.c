@@ -3,7 +3,7 @@
  * A loop may be vectorised when it is par, or red and carries nothing but reductions (x = op(x, e)); what is inside must
  * run alike in all lanes: loops with the same extent, conditions by masks, no while. Of a nest the loop is taken whose
  * lanes make the nest cheapest by a simple count: an operation costs one, a gather as much as its lanes, a contiguous or
- * uniform load one for all lanes. What is left at the end of a loop runs once more under a mask; a loop with checks is
+ * uniform load one for all lanes, one of lanes two apart or backwards a few. What is left at the end of a loop runs once more under a mask; a loop with checks is
  * left to scalar code from where a check fails.
  *
  * A sum is split over lanes whose number depends on the kernel and the CPU alone, and added up as a tree: the same bits whatever the
@@ -206,8 +206,8 @@ static double expr_cost(struct codegen *c, expr_id e, double lanes, uint8_t *see
   double sum = op_operations(x->op);
   if (lanes > 1 && (c->flags[e] & EXPR_VARYING)) {
     bool alone = divides_by_lane(c, e) || (op_effort(x->op) == EFFORT_FUNCTION && !has_math(x->op, x->dtype));
-    if (x->op == SCALAR_LOAD && access_is_scattered(c, (uint32_t)x->imm, &k->operands.items[x->first]))
-      sum = lanes * GATHER_OPERATIONS;
+    if (x->op == SCALAR_LOAD)
+      sum = access_operations(c, (uint32_t)x->imm, &k->operands.items[x->first], lanes, GATHER_OPERATIONS);
     else if (alone)
       sum *= lanes; /* done lane by lane */
     else if (x->op != SCALAR_LOAD && dtype_size(x->dtype) == 8)
@@ -228,7 +228,7 @@ static double block_cost(struct codegen *c, const struct stmt *s, double lanes) 
     memset(seen, 0, c->k->exprs.count);
     sum += 0.5 + expr_cost(c, s->value, lanes, seen);
     if (s->kind == STMT_STORE)
-      sum += lanes > 1 && access_is_scattered(c, s->buffer, s->index) ? lanes * SCATTER_OPERATIONS : 1;
+      sum += lanes > 1 ? access_operations(c, s->buffer, s->index, lanes, SCATTER_OPERATIONS) : 1;
     if (s->kind == STMT_FOR)
       sum += lanes > 1 ? loop_trips(c->k, s->value) * block_cost(c, s->body, lanes) : best_cost(c, s);
     else

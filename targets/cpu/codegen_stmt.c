@@ -291,7 +291,10 @@ void emit_block(struct codegen *c, const struct stmt *s) { emit_statements(c, s,
 void emit_statements(struct codegen *c, const struct stmt *s, const struct stmt *end) {
   for (; s != end; s = s->next) {
     c->generation++;
-    emit_stmt(c, s);
+    if (s->next != end && emit_store_of_parts(c, s, s->next))
+      s = s->next;
+    else
+      emit_stmt(c, s);
   }
   c->generation++;
 }

@@ -1,5 +1,5 @@
 /* Random kernels against the reference evaluator: nests of par and red loops over transposed, broadcast and shifted
- * operands, conditions, several results; each with sizes around those of vectors and blocks. The seed is in the message. */
+ * operands, every other element of one, elements backwards, parts of complex ones, conditions, several results; each with sizes around those of vectors and blocks. The seed is in the message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#define KERNELS 50
+#define KERNELS 80
 #define LOOPS_MAX 6
 
 struct maker {
@@ -32,6 +32,33 @@ static kernel_dim random_extent(struct maker *m) {
   return pick(m, 3) == 0 ? DIM_OF_SIZE(pick(m, 3)) : sizes[pick(m, 12)];
 }
 
+static expr_id number_i64(struct maker *m, int64_t n) { return expr_int(m->k, DTYPE_INT64, n); }
+
+/* How the elements of an operand's axis are taken: as they lie, the same for all, moved, every other, backwards. */
+enum way { WAY_PLAIN, WAY_BROADCAST, WAY_SHIFTED, WAY_APART, WAY_BACKWARDS };
+static enum way random_way(struct maker *m, kernel_dim extent) {
+  int of = pick(m, 16);
+  if (of < 2)
+    return WAY_BROADCAST;
+  if (of == 2)
+    return WAY_BACKWARDS;
+  return DIM_IS_SIZE(extent) || of > 5 ? WAY_PLAIN : of == 3 ? WAY_APART : WAY_SHIFTED;
+}
+static expr_id backwards(struct maker *m, kernel_dim extent, expr_id at) {
+  return expr_binary(m->k, SCALAR_SUB, expr_binary(m->k, SCALAR_SUB, expr_dim(m->k, extent), number_i64(m, 1)), at);
+}
+static expr_id random_place(struct maker *m, kernel_dim extent, expr_id at, kernel_dim *dim) {
+  enum way way = random_way(m, extent);
+  *dim = way == WAY_BROADCAST ? 1 : way == WAY_SHIFTED ? extent + 2 : way == WAY_APART ? 2 * extent - 1 : extent;
+  switch (way) {
+  case WAY_BROADCAST: return number_i64(m, 0);
+  case WAY_SHIFTED: return expr_binary(m->k, SCALAR_ADD, at, number_i64(m, pick(m, 3)));
+  case WAY_APART: return expr_binary(m->k, SCALAR_MUL, at, number_i64(m, 2));
+  case WAY_BACKWARDS: return backwards(m, extent, at);
+  default: return at;
+  }
+}
+
 /* A new operand whose dimensions are some of the loops in any order, one perhaps of size 1, and its element here. */
 static expr_id random_load(struct maker *m, enum dtype dtype) {
   kernel_dim dims[3];
@@ -47,17 +74,14 @@ static expr_id random_load(struct maker *m, enum dtype dtype) {
   for (int i = 0; i < m->loop_count && rank < 3; i++) {
     if (m->loop_count - i > wanted - rank && pick(m, 2))
       continue;
-    bool broadcast = pick(m, 8) == 0, shifted = !DIM_IS_SIZE(m->extents[order[i]]) && pick(m, 8) == 0;
-    dims[rank] = broadcast ? 1 : shifted ? m->extents[order[i]] + 2 : m->extents[order[i]];
-    expr_id at = m->loops[order[i]];
-    if (shifted && !broadcast)
-      at = expr_binary(m->k, SCALAR_ADD, at, expr_int(m->k, DTYPE_INT64, pick(m, 3)));
-    index[rank++] = broadcast ? expr_int(m->k, DTYPE_INT64, 0) : at;
+    index[rank] = random_place(m, m->extents[order[i]], m->loops[order[i]], &dims[rank]);
+    rank++;
   }
   if (m->k->buffers.count >= RUNNER_BUFFERS - 3)
     return expr_int(m->k, dtype, 1);
-  uint32_t buffer = kernel_add_buffer(m->k, dtype, BUFFER_IN, rank, dims);
-  return expr_load(m->k, buffer, 0, index, rank);
+  bool is_complex = dtype == DTYPE_DOUBLE && pick(m, 6) == 0;
+  uint32_t buffer = kernel_add_buffer(m->k, is_complex ? DTYPE_COMPLEX128 : dtype, BUFFER_IN, rank, dims);
+  return expr_load(m->k, buffer, is_complex ? pick(m, 2) : 0, index, rank);
 }
 
 static expr_id random_expr(struct maker *m, int depth);
@@ -104,6 +128,32 @@ static struct stmt *open_loop(struct maker *m, struct stmt **tail, enum loop_kin
   return s;
 }
 
+/* Both parts of complex elements, the last axis perhaps backwards. */
+static void store_complex(struct maker *m, struct stmt **tail) {
+  int last = m->loop_count - 1;
+  expr_id index[LOOPS_MAX], parts[2] = {random_expr(m, 2), random_expr(m, 2)};
+  memcpy(index, m->loops, sizeof index);
+  if (pick(m, 2))
+    index[last] = backwards(m, m->extents[last], index[last]);
+  uint32_t out = kernel_add_buffer(m->k, DTYPE_COMPLEX128, BUFFER_OUT, m->loop_count, m->extents);
+  for (int part = 0; part < 2; part++)
+    stmt_store(m->k, tail, out, part, index, m->loop_count, parts[part]);
+}
+/* At even places of the last axis, and at odd ones. */
+static void store_between(struct maker *m, struct stmt **tail) {
+  int last = m->loop_count - 1;
+  expr_id index[LOOPS_MAX];
+  kernel_dim dims[LOOPS_MAX];
+  memcpy(index, m->loops, sizeof index);
+  memcpy(dims, m->extents, sizeof dims);
+  dims[last] *= 2;
+  uint32_t out = kernel_add_buffer(m->k, m->dtype, BUFFER_OUT, m->loop_count, dims);
+  expr_id even = expr_binary(m->k, SCALAR_MUL, m->loops[last], number_i64(m, 2));
+  for (int odd = 0; odd < 2; odd++) {
+    index[last] = odd ? expr_binary(m->k, SCALAR_ADD, even, number_i64(m, 1)) : even;
+    stmt_store(m->k, tail, out, 0, index, m->loop_count, random_expr(m, 1));
+  }
+}
 static void store_result(struct maker *m, struct stmt **tail, expr_id value) {
   uint32_t out = kernel_add_buffer(m->k, expr_get(m->k, value)->dtype, BUFFER_OUT, m->loop_count, m->extents);
   stmt_store(m->k, tail, out, 0, m->loops, m->loop_count, value);
@@ -152,6 +202,10 @@ static struct kernel *random_kernel(struct arena *arena, int number, enum dtype 
   store_result(&m, tail, random_expr(&m, 2));
   if (pick(&m, 4) == 0)
     store_result(&m, tail, random_condition(&m, 1));
+  else if (m.dtype == DTYPE_DOUBLE && pick(&m, 4) == 0)
+    store_complex(&m, tail);
+  else if (!DIM_IS_SIZE(m.extents[m.loop_count - 1]) && pick(&m, 4) == 0)
+    store_between(&m, tail);
   return m.k;
 }
 
