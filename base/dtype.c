@@ -58,6 +58,9 @@ bool dtype_is_unsigned(enum dtype dtype) {
 }
 
 bool dtype_is_integer(enum dtype dtype) { return dtype_is_signed(dtype) || dtype_is_unsigned(dtype); }
+bool dtype_is_word(enum dtype dtype) {
+  return (dtype_is_integer(dtype) || dtype_is_float(dtype)) && (dtype_size(dtype) == 4 || dtype_size(dtype) == 8);
+}
 
 enum dtype dtype_real(enum dtype dtype) {
   if (dtype == DTYPE_COMPLEX64)

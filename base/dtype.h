@@ -63,6 +63,7 @@ bool dtype_is_complex(enum dtype dtype);
 bool dtype_is_signed(enum dtype dtype);   /* signed integers */
 bool dtype_is_unsigned(enum dtype dtype); /* unsigned integers, not bool */
 bool dtype_is_integer(enum dtype dtype);
+bool dtype_is_word(enum dtype dtype); /* integers and floats of 4 or 8 bytes */
 /* float of complex64, double of complex128, else the type itself */
 enum dtype dtype_real(enum dtype dtype);
 

@@ -20,7 +20,7 @@
 struct bench_case {
   const char *form; /* "nn", "nt", "tn": which factors of c[m,n] = a[m,k] * b[k,n] are transposed; "cv": a convolution; "dw": its filter's;
                       "pv", "ps": one of a padded image, of stride 1 and 2;
-                      "pn": "nn" with its second factor in panels */
+                      "pn": "nn" with its second factor in panels; "tr": a transposition, an element of which counts as k multiply-adds */
   int64_t m, k, n;  /* others than products: pixels of a side of the result, channels in and out */
   int64_t batch;    /* products: how many; others: images */
   int64_t taps;     /* of a side; "pn": columns of a panel */
@@ -64,7 +64,9 @@ static const struct bench_case cases[] = {
   {"tn", 768, 768, 64, 16, 0},   {"tn", 512, 512, 64, 64, 0},   {"tn", 4096, 4096, 64, 4, 0},  {"nn", 128, 128, 64, 96, 0},
   {"tn", 128, 128, 64, 96, 0},   {"pn", 32, 1000, 1024, 1, 16}, {"pn", 64, 2048, 1024, 1, 24}, {"pn", 64, 2048, 1024, 1, 32},
   {"pn", 64, 128, 512, 1, 16},   {"pn", 64, 128, 512, 1, 32},   {"pn", 25, 256, 512, 1, 32},   {"pn", 196, 256, 1024, 1, 16},
-  {"pn", 196, 256, 1024, 1, 32},
+  {"pn", 196, 256, 1024, 1, 32}, {"tr", 1024, 16, 1024, 1, 0},  {"tr", 2048, 16, 2048, 1, 0},  {"tr", 64, 16, 512, 32, 0},
+  {"tr", 64, 16, 784, 8, 0},     {"tr", 784, 16, 64, 8, 0},     {"tr", 577, 16, 64, 12, 0},    {"tr", 64, 16, 577, 12, 0},
+  {"tr", 1000, 16, 1000, 1, 0},  {"tr", 24, 16, 24, 128, 0},    {"tr", 16, 16, 8, 256, 0},     {"tr", 8, 16, 16, 256, 0},
 };
 #define CASES (sizeof cases / sizeof *cases)
 
@@ -77,6 +79,12 @@ static char *product_text(struct arena *arena, const struct bench_case *c) {
     "%lld { par i2 < %lld { var v0: f32 = 0:f32 red i3 < %lld { v0 = add(v0, mul(a[i0,%s], b[i0,%s])) } c[i0,i1,i2] = v0 } } } }",
     D(c->batch), D(ta ? c->k : c->m), D(ta ? c->m : c->k), D(c->batch), D(tb ? c->n : c->k), D(tb ? c->k : c->n), D(c->batch), D(c->m),
     D(c->n), D(c->batch), D(c->m), D(c->n), D(c->k), ta ? "i3,i1" : "i1,i3", tb ? "i2,i3" : "i3,i2");
+}
+static char *transposition_text(struct arena *arena, const struct bench_case *c) {
+  return arena_printf(arena,
+                      "kernel k(in a: f32[%lld,%lld,%lld], out b: f32[%lld,%lld,%lld]) { par i0 < %lld { par i1 < %lld { par i2 < %lld { "
+                      "b[i0,i1,i2] = a[i0,i2,i1] } } } }",
+                      D(c->batch), D(c->m), D(c->n), D(c->batch), D(c->n), D(c->m), D(c->batch), D(c->n), D(c->m));
 }
 static bool is_paneled(const struct bench_case *c) { return strcmp(c->form, "pn") == 0; }
 static char *paneled_text(struct arena *arena, const struct bench_case *c) {
@@ -201,11 +209,12 @@ static double bench_case(const struct bench_case *c, double peak, bool verbose) 
   struct kernel *k;
   runs all = {0};
   arena_init(&arena);
-  const char *text = is_filter(c)  ? filter_text(&arena, c)
-                   : is_padded(c)  ? padded_text(&arena, c)
-                   : is_paneled(c) ? paneled_text(&arena, c)
-                   : is_conv(c)    ? conv_text(&arena, c)
-                                   : product_text(&arena, c);
+  const char *text = is_filter(c)               ? filter_text(&arena, c)
+                   : is_padded(c)               ? padded_text(&arena, c)
+                   : is_paneled(c)              ? paneled_text(&arena, c)
+                   : strcmp(c->form, "tr") == 0 ? transposition_text(&arena, c)
+                   : is_conv(c)                 ? conv_text(&arena, c)
+                                                : product_text(&arena, c);
   if (kernel_parse(text, &arena, &k) != OK || !time_runs(&arena, kernel_collapse(k, &arena), &all)) {
     fprintf(stderr, "%s\n%s\n", text, status_text());
     return -1;

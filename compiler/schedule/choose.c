@@ -70,6 +70,8 @@ void nest_candidates(const struct nest *n, struct candidates *out) {
   }
   if (!found || !has_matrix(&c))
     propose_parts(n, out);
+  if (!found)
+    propose_squares(n, out);
   if (found && !propose_panels(n, &c, out))
     propose_for_class(n, &c, out);
   for (uint32_t i = 1; i < out->items.count; i++)

@@ -363,6 +363,11 @@ double product_turned_cycles(const struct machine *machine, const struct product
   return fmas_along(machine, work) / rates->turned_share + work->batch * (copies + stores + far);
 }
 
+double copy_turned_cycles(const struct machine *machine, double elements, double side, double lanes) {
+  const struct rates *rates = rates_of(machine);
+  return elements * (side > 1 ? rates->turned_square * lanes / side : rates->turned_copy);
+}
+
 /* ---- filters ---- */
 
 #define COPIED_SHARE 0.85 /* of the second cache's bandwidth, for vectors that lie side by side */

@@ -121,6 +121,8 @@ double product_block_cycles(const struct machine *machine, const struct product_
  * of few columns; the first factor is copied once then, or not at all, where it lies across. */
 double product_along_cycles(const struct machine *machine, const struct product_work *work);
 double product_turned_cycles(const struct machine *machine, const struct product_work *work, double strip, double tasks, bool few);
+/* Elements that are stored in another order than they are read in, one by one (`side` 1), or by squares whose sides are so many lanes. */
+double copy_turned_cycles(const struct machine *machine, double elements, double side, double lanes);
 
 /* A convolution's filter: for each of `taps` rows x columns sums of `terms` pixels. As the target does by itself: with both factors packed;
  * and read where they lie, `bytes` in all, where sums have only the terms inside. */

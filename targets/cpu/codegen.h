@@ -140,6 +140,7 @@ static inline bool expr_coefficient(const struct codegen *c, expr_id e, uint32_t
 /* codegen_access.c */
 void codegen_flags(struct codegen *c); /* recomputes flags after locals, lanes or copies have changed */
 value emit_expr(struct codegen *c, expr_id e);
+void take_for(struct codegen *c, expr_id e, value v); /* for the expression's value, in this statement */
 void emit_store(struct codegen *c, const struct stmt *s);
 void emit_store_value(struct codegen *c, const struct stmt *s, value v); /* v in place of the statement's own value */
 /* Both parts of complex elements at once, where the statements store them and the elements lie side by side; else false, and nothing. */
@@ -200,7 +201,7 @@ void loop_end(struct codegen *c, struct counted_loop *loop);
 
 /* codegen_square.c: n vectors of n lanes, n a power of two: v[i][j] becomes v[j][i] */
 void emit_transpose(struct codegen *c, value *v, uint32_t n);
-/* an unrolled loop around one over lanes, all of which are there, that copies a square transposed */
+/* an unrolled loop around one over lanes, all of which are there, that stores a square of what is read transposed */
 bool is_square_copy(struct codegen *c, const struct stmt *rows);
 void emit_square_copy(struct codegen *c, const struct stmt *rows);
 /* codegen_registers.c */

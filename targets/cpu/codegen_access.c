@@ -279,6 +279,8 @@ static value *memo_slot(struct codegen *c, int set, expr_id e) {
   return &m->at[c->flags[e] & EXPR_JAMMED ? c->copy : 0];
 }
 
+void take_for(struct codegen *c, expr_id e, value v) { *memo_slot(c, 0, e) = v; }
+
 /* inside ? load : 0, the same for all lanes (padding): choosing the address keeps the value a load that is broadcast. */
 static bool is_padded_load(struct codegen *c, const struct expr *x) {
   const struct kernel *k = c->k;

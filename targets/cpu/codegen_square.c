@@ -1,5 +1,5 @@
-/* codegen_square.c: a square of a copy whose elements lie along one loop where they are read and along the other where they go: rows are
- * loaded as vectors, transposed in registers and stored as vectors. Otherwise each element would be stored by itself. */
+/* codegen_square.c: a square of elements that lie along one loop where they are read and along the other where they go: rows are loaded as
+ * vectors, transposed in registers, and what is computed of them is stored as vectors. Otherwise each element would be stored by itself. */
 #include "targets/cpu/codegen.h"
 
 /* A step for each bit of the numbers. */
@@ -32,18 +32,52 @@ static bool lies_along(struct codegen *c, const expr_id *index, int count, uint3
   return count > 0 && moves_by_one(c, index[count - 1], along) && !expr_uses_local(c, index[count - 1], across);
 }
 
-bool is_square_copy(struct codegen *c, const struct stmt *rows) {
+#define TURNED_MAX 2 /* loads, each of which takes as many registers as the square has rows */
+
+struct turned_loads {
+  expr_id of[TURNED_MAX];
+  int count;
+};
+/* Whether what e loads for each of the rows lies along them, or along the lanes, to be transposed. */
+static bool find_turned(struct codegen *c, expr_id e, uint32_t lanes, uint32_t rows, struct turned_loads *out) {
+  const struct expr *x = expr_get(c->k, e);
+  if (!expr_uses_local(c, e, rows))
+    return true;
+  if (x->op != SCALAR_LOAD) {
+    for (int i = 0; i < x->count; i++)
+      if (!find_turned(c, expr_operand(c->k, e, i), lanes, rows, out))
+        return false;
+    return true;
+  }
+  const expr_id *index = &c->k->operands.items[x->first];
+  enum dtype dtype = c->k->buffers.items[x->imm].dtype;
+  if (is_register_access(c, (uint32_t)x->imm) || dtype_is_complex(dtype))
+    return false;
+  if (!lies_along(c, index, x->count, lanes, rows) || !dtype_is_word(dtype))
+    return lies_along(c, index, x->count, rows, lanes);
+  for (int i = 0; i < out->count; i++)
+    if (out->of[i] == e)
+      return true;
+  if (out->count == TURNED_MAX)
+    return false;
+  out->of[out->count++] = e;
+  return true;
+}
+static bool find_square(struct codegen *c, const struct stmt *rows, struct turned_loads *out) {
   const struct stmt *lanes = rows->body, *store = lanes ? lanes->body : NULL;
   int64_t count;
   if (!lanes || lanes->next || lanes->kind != STMT_FOR || lanes->run != RUN_LANES || !store || store->next || store->kind != STMT_STORE)
     return false;
-  const struct expr *load = expr_get(c->k, store->value);
   enum dtype dtype = c->k->buffers.items[store->buffer].dtype;
-  bool fits = expr_is_const(c->k, rows->value, &count) && count == lanes->width && count <= COPIES_MAX && c->lanes == 1 && c->copies == 1 &&
-              (dtype == DTYPE_FLOAT || dtype == DTYPE_DOUBLE) && count * (int64_t)dtype_size(dtype) == c->m->cpu->vector_bytes;
-  return fits && load->op == SCALAR_LOAD && !is_register_access(c, store->buffer) && !is_register_access(c, (uint32_t)load->imm) &&
-         lies_along(c, store->index, store->index_count, rows->local, lanes->local) &&
-         lies_along(c, &c->k->operands.items[load->first], load->count, lanes->local, rows->local);
+  bool fits = expr_is_const(c->k, rows->value, &count) && count == lanes->width && count <= COPIES_MAX && (count & (count - 1)) == 0 &&
+              c->lanes == 1 && c->copies == 1 && dtype_is_word(dtype) && count * (int64_t)dtype_size(dtype) <= c->m->cpu->vector_bytes;
+  out->count = 0;
+  return fits && !is_register_access(c, store->buffer) && lies_along(c, store->index, store->index_count, rows->local, lanes->local) &&
+         find_turned(c, store->value, lanes->local, rows->local, out) && out->count > 0;
+}
+bool is_square_copy(struct codegen *c, const struct stmt *rows) {
+  struct turned_loads turned;
+  return find_square(c, rows, &turned);
 }
 
 /* One loop as `n` lanes, the other at one of its turns. */
@@ -56,16 +90,22 @@ static void enter_row(struct codegen *c, uint32_t along, uint32_t n, uint32_t ot
 void emit_square_copy(struct codegen *c, const struct stmt *rows) {
   const struct stmt *lanes = rows->body, *store = lanes->body;
   uint32_t n = (uint32_t)lanes->width;
-  value v[COPIES_MAX];
-  for (uint32_t i = 0; i < n; i++) {
-    enter_row(c, lanes->local, n, rows->local, i);
-    v[i] = splat(c, emit_expr(c, store->value), n);
-    lanes_leave(c, lanes->local, NULL);
+  struct turned_loads turned;
+  value v[TURNED_MAX][COPIES_MAX];
+  find_square(c, rows, &turned);
+  for (int e = 0; e < turned.count; e++) {
+    for (uint32_t i = 0; i < n; i++) {
+      enter_row(c, lanes->local, n, rows->local, i);
+      v[e][i] = splat(c, emit_expr(c, turned.of[e]), n);
+      lanes_leave(c, lanes->local, NULL);
+    }
+    emit_transpose(c, v[e], n);
   }
-  emit_transpose(c, v, n);
   for (uint32_t i = 0; i < n; i++) {
     enter_row(c, rows->local, n, lanes->local, i);
-    emit_store_value(c, store, v[i]);
+    for (int e = 0; e < turned.count; e++)
+      take_for(c, turned.of[e], v[e][i]);
+    emit_store(c, store);
     lanes_leave(c, rows->local, NULL);
   }
 }

@@ -53,6 +53,12 @@ struct choice_case {
   "])) } c[i0,i1,i2] = v0 } } } }"
 #define BATCHED BATCHED_OF("64", "i0,i3,i2", "")
 
+/* What lies along one axis goes along the other, with what `value` makes of it. */
+#define CROSSED_OF(dtype, count, rows, columns, more, value, sizes)                                                           \
+  "kernel k(in a: " dtype "[" count "," columns "," rows "]" more ", out b: " dtype "[" count "," rows "," columns "])" sizes \
+  " { par i0 < " count " { par i1 < " rows " { par i2 < " columns " { b[i0,i1,i2] = " value " } } } }"
+#define CROSSED(count, rows, columns) CROSSED_OF("f32", count, rows, columns, "", "a[i0,i2,i1]", "")
+
 /* the second factor in panels of `width` columns */
 #define PANELED(rows, depth, panels, width, sizes)                                                                                         \
   "kernel k(in a: f32[" rows "," depth "], in b: f32[" panels "," depth "," width "], out c: f32[" rows ",256])" sizes " { par i0 < " rows \
@@ -156,6 +162,12 @@ struct choice_case {
   "kernel k(in a: f32[" count "], in b: f32[], out c: f32[]) { var v0: f32 = b[] red i0 < " count " { v0 = add(v0, a[i0]) } c[] = v0 }"
 
 static const struct choice_case cases[] = {
+  {"a transposition", CROSSED("3", "64", "577"), "x86-64-v4",
+   "split i1 16 -> lo li; order i0 lo i2 li; split i2 16 -> ro ri tail cut 1; run"},
+  {"of sides that vectors do not fill", CROSSED("3", "24", "24"), "x86-64-v4", "split i1 8 -> lo li"},
+  {"with rests that are too large", CROSSED("3", "7", "11"), "x86-64-v4", NULL},
+  {"of bytes", CROSSED_OF("u8", "3", "64", "64", "", "a[i0,i2,i1]", ""), "x86-64-v4", NULL},
+  {"into rows", CROSSED_OF("f32", "3", "64", "64", "", "a[i0,i1,i2]", ""), "x86-64-v4", NULL},
   {"few rows", PRODUCT("8", "256", "512", ""), "x86-64-v4",
    "split n 48 -> no ni; order no m ni; split m 8 -> mo mi; sink mi ni under ka in register"},
   {"few rows, 16 registers", PRODUCT("4", "128", "256", ""), "x86-64-v3", "split m 4 -> mo mi; sink"},

@@ -58,6 +58,7 @@ static const struct {
    "order ba no m ni",
    {0, 1, 3, -1}},
   {BATCHED_OF("n0", "i0,i3,i2", " sizes 1"), "order ba no m ni", {0, 1, 3, -1}},
+  {CROSSED_OF("f32", "n0", "33", "40", "", "a[i0,i2,i1]", " sizes 1"), "run i0 lo tasks", {0, 1, 3, -1}},
   {BATCHED_OF("n0", "i0,i2,i3", " sizes 1"), "stage b at no by nj k ni", {0, 1, 3, -1}},
 };
 static void what_is_open_gives_the_bits_of_its_schedules(void **state) {
@@ -76,6 +77,30 @@ static void what_is_open_gives_the_bits_of_its_schedules(void **state) {
     }
     if (!compared)
       test_fail("%s: no candidate has %s", few[i].kernel, few[i].has);
+    proposals_end(&p);
+  }
+}
+
+/* Squares of a vector and of half of one, with rests of both axes; of what is computed of two elements that lie across, one along and one of
+ * a row; of doubles and integers. */
+static void transpositions_give_the_bits_of_their_schedules(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+    CROSSED("3", "64", "32"),
+    CROSSED("3", "37", "67"),
+    CROSSED("2", "8", "24"),
+    CROSSED_OF("f64", "3", "20", "41", "", "neg(a[i0,i2,i1])", ""),
+    CROSSED_OF("i32", "3", "33", "47", "", "a[i0,i2,i1]", ""),
+    "kernel k(in a: f32[3,67,37], in b: f32[67,37], in c: f32[37,67], in d: f32[37], out e: f32[3,37,67]) { par i0 < 3 { par i1 < 37 { par "
+    "i2 < 67 { e[i0,i1,i2] = add(mul(max(a[i0,i2,i1], c[i1,i2]), b[i2,i1]), d[i1]) } } } }"};
+  static const char *const cpus[] = {"native", "x86-64-v3"};
+  for (size_t i = 0; i < 2 * sizeof texts / sizeof *texts; i++) {
+    struct proposals p;
+    proposals_begin(&p, texts[i / 2], machine_find(cpus[i % 2]));
+    nest_candidates(&p.nest, &p.all);
+    if (p.all.items.count != 2)
+      test_fail("%s: %d candidates", texts[i / 2], (int)p.all.items.count);
+    check_candidate(p.k, &p.all.items.items[1], &p.arena);
     proposals_end(&p);
   }
 }
@@ -225,6 +250,7 @@ int main(void) {
     cmocka_unit_test(blocks_give_the_bits_of_their_schedules),
     cmocka_unit_test(what_is_open_gives_the_bits_of_its_schedules),
     cmocka_unit_test(convolutions_give_the_bits_of_their_schedules),
+    cmocka_unit_test(transpositions_give_the_bits_of_their_schedules),
     cmocka_unit_test(depthwise_convolutions_give_the_bits_of_their_schedules),
     cmocka_unit_test(code_gives_the_bits_of_the_schedule_for_any_threads),
   };

@@ -1,6 +1,6 @@
 /* fourier.h: the discrete Fourier transform of one axis of a complex value, as nodes.
  *
- * A length without prime factors above 7 goes through Stockham's autosorting steps (Cochran et al., "What is the fast Fourier
+ * A length without prime factors above 13 goes through Stockham's autosorting steps (Cochran et al., "What is the fast Fourier
  * transform?", 1967), each one kernel; a long one as the two axes of a table (Bailey, "FFTs in external or hierarchical memory", 1990),
  * so that each step has long runs of elements side by side. Another that is short is summed directly; a long one is a convolution with a
  * chirp (Bluestein, 1970) of a length that goes by steps; one that only the step knows is a call into the runtime. */

@@ -54,9 +54,7 @@ static struct halves load_halves(struct line_kernel *l, expr_id k, int64_t half)
   struct element a = lines_load(l, k), b = lines_load(l, kb_sub(kb, kb_int(kb, half), k));
   return halves_of(kb, a, f_conj(&kb->f, b));
 }
-static expr_id loop_from_one(struct kb *kb, int64_t end) {
-  return kb_add(kb, kb_for(kb, LOOP_PAR, kb_int(kb, end - 1)), kb_int(kb, 1));
-}
+static expr_id loop_from_one(struct kb *kb, int64_t end) { return kb_add(kb, kb_for(kb, LOOP_PAR, kb_int(kb, end - 1)), kb_int(kb, 1)); }
 static struct element times_root(struct line_kernel *l, expr_id k, struct element e) {
   return f_binary(&l->kb.f, SCALAR_MUL, kb_load(&l->kb, l->roots, &k), e);
 }
