@@ -42,6 +42,7 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype);
 #define STRIDED_OPERATIONS 3   /* lanes two apart or backwards, all of them */
 #define INDEX_SHARE 0.3        /* of a load's index: neighbours share it */
 #define WIDE_SHARE 1.5         /* of an operation on elements of 8 bytes */
+#define SLOWEST_LANE 2         /* times the turns of a while loop that one lane takes: the most of all lanes */
 #define PAR_OPERATIONS 2       /* begin and end of a loop of par as lanes */
 #define RED_OPERATIONS 15      /* of a sum: its lanes are added up */
 

@@ -1,7 +1,7 @@
 /* codegen_lanes.c: which loop becomes the lanes of vectors, and how.
  *
  * A loop may be vectorised when it is par, or red and carries nothing but reductions (x = op(x, e)); what is inside must
- * run alike in all lanes: loops with the same extent, conditions by masks, no while. Of a nest the loop is taken whose
+ * run alike in all lanes: loops with the same extent, conditions and while loops by masks. Of a nest the loop is taken whose
  * lanes make the nest cheapest by a simple count: an operation costs one, a gather as much as its lanes, a contiguous or
  * uniform load one for all lanes, one of lanes two apart or backwards a few. What is left at the end of a loop runs once more under a mask; a loop with checks is
  * left to scalar code from where a check fails.
@@ -154,6 +154,7 @@ static bool expr_fits(struct codegen *c, expr_id e, bool conditional, uint8_t *s
 
 struct legality {
   bool is_par, has_check, has_store, has_red;
+  int turning; /* while loops around the statement: where lanes store in one, they are arrays of their own, and lie apart */
 };
 static bool block_fits(struct codegen *c, const struct stmt *s, bool conditional, struct legality *l) {
   uint8_t *seen = arena_alloc(&c->m->arena, c->k->exprs.count);
@@ -167,18 +168,20 @@ static bool block_fits(struct codegen *c, const struct stmt *s, bool conditional
       if (!expr_fits(c, s->index[i], conditional, seen))
         return false;
     }
-    if (s->kind == STMT_WHILE || (s->kind == STMT_FOR && varying))
+    if ((s->kind == STMT_WHILE && !l->is_par) || (s->kind == STMT_FOR && varying))
       return false;
-    if (s->kind == STMT_STORE && (!l->is_par || !index_varies))
+    if (s->kind == STMT_STORE && (!l->is_par || !index_varies || l->turning))
       return false;
     if (s->kind == STMT_CHECK && (!l->is_par || l->has_store || conditional))
       return false;
     l->has_store = l->has_store || s->kind == STMT_STORE;
     l->has_check = l->has_check || s->kind == STMT_CHECK;
     l->has_red = l->has_red || (s->kind == STMT_FOR && s->loop == LOOP_RED);
-    bool inner = conditional || (s->kind == STMT_IF && varying);
+    bool inner = conditional || ((s->kind == STMT_IF || s->kind == STMT_WHILE) && varying);
+    l->turning += s->kind == STMT_WHILE;
     if (!block_fits(c, s->body, inner, l) || !block_fits(c, s->otherwise, inner, l))
       return false;
+    l->turning -= s->kind == STMT_WHILE;
   }
   return true;
 }
@@ -231,6 +234,8 @@ static double block_cost(struct codegen *c, const struct stmt *s, double lanes) 
       sum += lanes > 1 ? access_operations(c, s->buffer, s->index, lanes, SCATTER_OPERATIONS) : 1;
     if (s->kind == STMT_FOR)
       sum += lanes > 1 ? loop_trips(c->k, s->value) * block_cost(c, s->body, lanes) : best_cost(c, s);
+    else if (s->kind == STMT_WHILE)
+      sum += TRIPS_INSIDE * (lanes > 1 ? SLOWEST_LANE : 1) * block_cost(c, s->body, lanes);
     else
       sum += block_cost(c, s->body, lanes) + block_cost(c, s->otherwise, lanes);
   }

@@ -211,16 +211,25 @@ static void emit_if(struct codegen *c, const struct stmt *s) {
   LLVMPositionBuilderAtEnd(c->b, done);
 }
 
+/* Among lanes: as long as one of them goes on; the others wait. */
 static void emit_while(struct codegen *c, const struct stmt *s) {
   LLVMBasicBlockRef test = new_block(c, "test"), body = new_block(c, "while"), done = new_block(c, "endwhile");
+  value outer = c->mask, outer_set = c->set_mask;
   LLVMBuildBr(c->b, test);
   LLVMPositionBuilderAtEnd(c->b, test);
   c->generation++;
-  LLVMBuildCondBr(c->b, emit_expr(c, s->value), body, done);
+  value condition = emit_expr(c, s->value), any = condition;
+  if (is_wide(condition)) {
+    c->mask = c->set_mask = outer ? LLVMBuildAnd(c->b, outer, condition, "") : condition;
+    any = call_intrinsic(c, "llvm.vector.reduce.or", LLVMTypeOf(c->mask), &c->mask, 1);
+  }
+  LLVMBuildCondBr(c->b, any, body, done);
   LLVMPositionBuilderAtEnd(c->b, body);
   emit_block(c, s->body);
   LLVMBuildBr(c->b, test);
   LLVMPositionBuilderAtEnd(c->b, done);
+  c->mask = outer;
+  c->set_mask = outer_set;
 }
 
 static value text_constant(struct codegen *c, const char *text) {
