@@ -110,9 +110,9 @@ void propose_squares(const struct nest *n, struct candidates *out) {
   struct arena *a = n->arena;
   const char *others = other_loops(&s), *m = n->number ? arena_printf(a, "%d", n->number) : "";
   int rows = n->first_loop + s.rows;
-  const char *text = arena_printf(a, "split i%d %lld -> lo%s li%s; order%s lo%s i%d li%s; split i%d %lld -> ro%s ri%s%s; ",
-                                  n->first_loop + s.lanes, (long long)s.side, m, m, others, m, rows, m, rows, (long long)s.side, m, m,
-                                  tails_of(&s));
+  const char *text =
+    arena_printf(a, "split i%d %lld -> lo%s li%s; order%s lo%s i%d li%s; split i%d %lld -> ro%s ri%s%s; ", n->first_loop + s.lanes,
+                 (long long)s.side, m, m, others, m, rows, m, rows, (long long)s.side, m, m, tails_of(&s));
   bool are_few = s.elements / (double)(s.extents[s.rows] * s.side) < TASKS_FEW && s.extents[s.rows] % s.side == 0;
   text = arena_printf(a, "%srun%s lo%s%s tasks; run ri%s unroll; run li%s lanes", text, others, m,
                       are_few ? arena_printf(a, " ro%s", m) : "", m, m);

@@ -8,10 +8,11 @@ static expr_id less(struct kb *kb, struct element a, struct element b) { return 
 static struct element square_of(struct kb *kb, struct element e) { return f_real(e_mul(kb, e, f_conj(&kb->f, e))); }
 
 /* Opens a loop over the rows behind the first; closed by the caller. */
-static expr_id tail_loop(struct kb *kb, expr_id start, expr_id count) {
+static expr_id tail_loop_of(struct kb *kb, enum loop_kind kind, expr_id start, expr_id count) {
   expr_id next = kb_add(kb, start, kb_int(kb, 1));
-  return kb_add(kb, next, kb_for(kb, LOOP_SEQ, kb_sub(kb, count, next)));
+  return kb_add(kb, next, kb_for(kb, kind, kb_sub(kb, count, next)));
 }
+static expr_id tail_loop(struct kb *kb, expr_id start, expr_id count) { return tail_loop_of(kb, LOOP_SEQ, start, count); }
 
 struct reflection reflect_column(struct kb *kb, const struct matrix *m, expr_id column, expr_id start, expr_id count) {
   enum dtype dtype = kb->k->buffers.items[m->buffer].dtype, real = dtype_real(dtype);
@@ -63,13 +64,13 @@ void reflect_left(struct kb *kb, const struct reflection *r, const struct matrix
 void reflect_right(struct kb *kb, const struct reflection *r, const struct matrix *target, expr_id i) {
   kb_if(kb, f_binary(&kb->f, SCALAR_NE, r->tau, f_const_like(&kb->f, r->tau, 0)).re);
   struct accumulator along = acc_begin(kb, f_const_like(&kb->f, r->tau, 0));
-  expr_id j = tail_loop(kb, r->start, r->count);
+  expr_id j = tail_loop_of(kb, LOOP_RED, r->start, r->count);
   acc_add(kb, &along, e_now(kb, e_mul(kb, matrix_get(target, i, j), matrix_get(r->m, j, r->column))));
   kb_close(kb, 1);
   struct element sum = e_add(kb, acc_get(kb, &along), matrix_get(target, i, r->start)), part = e_now(kb, e_mul(kb, r->tau, sum));
   struct element e = e_now(kb, e_sub(kb, matrix_get(target, i, r->start), part));
   matrix_put(target, i, r->start, e);
-  j = tail_loop(kb, r->start, r->count);
+  j = tail_loop_of(kb, LOOP_PAR, r->start, r->count);
   e = e_now(kb, e_sub(kb, matrix_get(target, i, j), e_mul(kb, part, f_conj(&kb->f, matrix_get(r->m, j, r->column)))));
   matrix_put(target, i, j, e);
   kb_close(kb, 2);

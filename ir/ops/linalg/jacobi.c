@@ -57,7 +57,7 @@ void pivoted_qr(struct kb *kb, const struct pivoted_qr *d) {
   kb_close(kb, 1);
   struct reflection r = reflect_column(kb, &d->a, k, k, d->rows);
   matrix_put(&d->tau, zero, k, r.tau);
-  reflect_left(kb, &r, &d->a, kb_add(kb, next, kb_for(kb, LOOP_SEQ, kb_sub(kb, d->columns, next))));
+  reflect_left(kb, &r, &d->a, kb_add(kb, next, kb_for(kb, LOOP_PAR, kb_sub(kb, d->columns, next))));
   kb_close(kb, 2);
   expr_id i = kb_for(kb, LOOP_SEQ, d->columns), j = kb_for(kb, LOOP_SEQ, d->columns);
   struct element upper = real_element(expr_binary(kb->k, SCALAR_LE, i, j)), e = matrix_get(&d->a, i, j);
@@ -67,7 +67,7 @@ void pivoted_qr(struct kb *kb, const struct pivoted_qr *d) {
   expr_id step = kb_for(kb, LOOP_SEQ, d->columns);
   k = kb_sub(kb, kb_sub(kb, d->columns, one), step);
   r = (struct reflection){&d->a, k, k, d->rows, f_conj(&kb->f, matrix_take(&d->tau, zero, k))};
-  reflect_left(kb, &r, &d->q, kb_for(kb, LOOP_SEQ, d->q_columns));
+  reflect_left(kb, &r, &d->q, kb_for(kb, LOOP_PAR, d->q_columns));
   kb_close(kb, 2);
 }
 
@@ -75,7 +75,7 @@ void pivoted_qr(struct kb *kb, const struct pivoted_qr *d) {
 
 struct turn {
   struct kb *kb;
-  const struct matrix *w, *left, *right;
+  const struct matrix *w, *left, *right; /* left, right: NULL where nobody asks for vectors */
   expr_id left_rows, right_rows, n, p, q;
 };
 
@@ -85,7 +85,9 @@ struct plane {
 };
 static void apply(const struct turn *t, const struct matrix *m, expr_id count, bool rows, const struct plane *r) {
   struct kb *kb = t->kb;
-  expr_id k = kb_for(kb, LOOP_SEQ, count);
+  if (!m)
+    return;
+  expr_id k = kb_for(kb, rows ? LOOP_PAR : LOOP_SEQ, count); /* along a column elements lie apart */
   struct element x = rows ? matrix_take(m, t->p, k) : matrix_take(m, k, t->p), y = rows ? matrix_take(m, t->q, k) : matrix_take(m, k, t->q);
   matrix_put(m, rows ? t->p : k, rows ? k : t->p, e_add(kb, e_mul(kb, r->a, x), e_mul(kb, r->b, y)));
   matrix_put(m, rows ? t->q : k, rows ? k : t->q, e_add(kb, e_mul(kb, r->c, x), e_mul(kb, r->d, y)));
@@ -93,6 +95,8 @@ static void apply(const struct turn *t, const struct matrix *m, expr_id count, b
 }
 static void scale_line(const struct turn *t, const struct matrix *m, expr_id count, bool row, expr_id which, struct element by) {
   struct kb *kb = t->kb;
+  if (!m)
+    return;
   expr_id k = kb_for(kb, LOOP_SEQ, count);
   struct element e = e_now(kb, e_mul(kb, row ? matrix_get(m, which, k) : matrix_get(m, k, which), by));
   matrix_put(m, row ? which : k, row ? k : which, e);

@@ -15,7 +15,8 @@ struct pivoted_qr {
 };
 void pivoted_qr(struct kb *kb, const struct pivoted_qr *d);
 
-/* w (n x n) becomes diagonal, with values >= 0 (of complex matrices real); the rotations are collected in the columns of left and right. */
+/* w (n x n) becomes diagonal, with values >= 0 (of complex matrices real); the rotations are collected in the columns of left and right,
+ * NULL where nobody asks for them. */
 void jacobi_diagonalize(struct kb *kb, const struct matrix *w, const struct matrix *left, expr_id left_rows, const struct matrix *right,
                         expr_id right_rows, expr_id n);
 

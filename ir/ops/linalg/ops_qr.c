@@ -12,7 +12,7 @@ static void factor(struct kb *kb, const struct qr *d, const struct matrix *work,
   expr_id k = kb_for_dim(kb, LOOP_SEQ, d->p), next = kb_add(kb, k, kb_int(kb, 1));
   struct reflection r = reflect_column(kb, work, k, k, kb_dim(kb, d->m));
   matrix_put(tau, kb_int(kb, 0), k, r.tau);
-  expr_id j = kb_add(kb, next, kb_for(kb, LOOP_SEQ, kb_sub(kb, kb_dim(kb, d->n), next)));
+  expr_id j = kb_add(kb, next, kb_for(kb, LOOP_PAR, kb_sub(kb, kb_dim(kb, d->n), next)));
   reflect_left(kb, &r, work, j);
   kb_close(kb, 2);
 }
@@ -25,7 +25,7 @@ static void collect(struct kb *kb, const struct qr *d, const struct matrix *work
   kb_close(kb, 2);
   expr_id step = kb_for_dim(kb, LOOP_SEQ, d->p), k = kb_sub(kb, kb_sub(kb, kb_dim(kb, d->p), kb_int(kb, 1)), step);
   struct reflection r = {work, k, k, kb_dim(kb, d->m), f_conj(f, matrix_take(tau, kb_int(kb, 0), k))};
-  j = kb_for_dim(kb, LOOP_SEQ, d->size);
+  j = kb_for_dim(kb, LOOP_PAR, d->size);
   reflect_left(kb, &r, q, j);
   kb_close(kb, 2);
 }

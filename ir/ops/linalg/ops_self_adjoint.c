@@ -12,7 +12,8 @@
 
 struct tridiagonal {
   struct kb *kb;
-  struct matrix q;          /* the vectors */
+  struct matrix q;          /* the vectors, as rows while they are rotated */
+  bool has_vectors;         /* they are asked for */
   uint32_t diagonal, below; /* [..., n] */
   expr_id n;
 };
@@ -54,10 +55,10 @@ static struct element shift_of(const struct tridiagonal *t, expr_id end) {
 
 static void rotate_vectors(const struct tridiagonal *t, expr_id k, struct element c, struct element s) {
   struct kb *kb = t->kb;
-  expr_id next = kb_add(kb, k, kb_int(kb, 1)), i = kb_for(kb, LOOP_SEQ, t->n);
-  struct element x = matrix_take(&t->q, i, k), y = matrix_take(&t->q, i, next);
-  matrix_put(&t->q, i, k, e_sub(kb, e_mul(kb, c, x), e_mul(kb, s, y)));
-  matrix_put(&t->q, i, next, e_add(kb, e_mul(kb, s, x), e_mul(kb, c, y)));
+  expr_id next = kb_add(kb, k, kb_int(kb, 1)), i = kb_for(kb, LOOP_PAR, t->n);
+  struct element x = matrix_take(&t->q, k, i), y = matrix_take(&t->q, next, i);
+  matrix_put(&t->q, k, i, e_sub(kb, e_mul(kb, c, x), e_mul(kb, s, y)));
+  matrix_put(&t->q, next, i, e_add(kb, e_mul(kb, s, x), e_mul(kb, c, y)));
   kb_close(kb, 1);
 }
 
@@ -81,7 +82,8 @@ static void qr_step(const struct tridiagonal *t, expr_id start, expr_id end) {
   expr_id before = kb_sub(kb, k, one);
   put(t, t->below, before, e_sub(kb, e_mul(kb, c, get(t, t->below, before)), e_mul(kb, s, q)));
   kb_close(kb, 1);
-  rotate_vectors(t, k, c, s);
+  if (t->has_vectors)
+    rotate_vectors(t, k, c, s);
   acc_set(kb, &x, off);
   kb_if(kb, kb_lt(kb, next, end));
   struct element following = get(t, t->below, next);
@@ -147,12 +149,25 @@ static void sort_values(const struct tridiagonal *t) {
   struct element a = get(t, t->diagonal, i), b = get(t, t->diagonal, other);
   put(t, t->diagonal, i, b);
   put(t, t->diagonal, other, a);
-  expr_id row = kb_for(kb, LOOP_SEQ, t->n);
-  a = matrix_take(&t->q, row, i);
-  b = matrix_take(&t->q, row, other);
-  matrix_put(&t->q, row, i, b);
-  matrix_put(&t->q, row, other, a);
-  kb_close(kb, 3);
+  if (t->has_vectors) {
+    expr_id k = kb_for(kb, LOOP_PAR, t->n);
+    a = matrix_take(&t->q, i, k);
+    b = matrix_take(&t->q, other, k);
+    matrix_put(&t->q, i, k, b);
+    matrix_put(&t->q, other, k, a);
+    kb_close(kb, 1);
+  }
+  kb_close(kb, 2);
+}
+
+/* Columns become rows, or rows columns. */
+static void transpose_vectors(const struct tridiagonal *t) {
+  struct kb *kb = t->kb;
+  expr_id i = kb_for(kb, LOOP_SEQ, t->n), j = kb_for(kb, LOOP_SEQ, i);
+  struct element a = matrix_take(&t->q, i, j), b = matrix_take(&t->q, j, i);
+  matrix_put(&t->q, i, j, b);
+  matrix_put(&t->q, j, i, a);
+  kb_close(kb, 2);
 }
 
 /* ---- the op: only the lower triangle is read ---- */
@@ -187,7 +202,7 @@ status build_self_adjoint_eig(struct op_call *c) {
   uint32_t a = kb_in(&kb, v), w = kb_out(&kb, own, x.rank, x.dims), vectors = kb_out(&kb, own, x.rank, x.dims);
   uint32_t e = kb_out(&kb, x.dtype, x.rank - 1, x.dims);
   expr_id at[LIMIT_RANK];
-  struct tridiagonal t = {.kb = &kb, .n = kb_dim(&kb, x.dims[x.rank - 1])};
+  struct tridiagonal t = {.kb = &kb, .n = kb_dim(&kb, x.dims[x.rank - 1]), .has_vectors = node_attr_int(c->node, "compute_v", 1)};
   t.diagonal = kb_out(&kb, dtype_real(own), x.rank - 1, x.dims);
   t.below = kb_out(&kb, dtype_real(own), x.rank - 1, x.dims);
   kb_loops(&kb, LOOP_PAR, x.rank - 2, x.dims, at);
@@ -196,20 +211,24 @@ status build_self_adjoint_eig(struct op_call *c) {
   struct element scale = copy_scaled(&kb, &from, &m, t.n);
   const char *text = "Self-adjoint eigen decomposition was not successful. The input might not be valid.";
   kb_check(&kb, less(&kb, scale, num(&kb, INFINITY)), INVALID_ARGUMENT, text, NO_EXPR, NO_EXPR);
-  schur_hessenberg(&kb, &m, &t.q, t.n);
+  schur_hessenberg(&kb, &m, t.has_vectors ? &t.q : NULL, t.n);
+  if (t.has_vectors)
+    transpose_vectors(&t);
   expr_id i = kb_for(&kb, LOOP_SEQ, t.n), next = kb_clamp(&kb, kb_add(&kb, i, kb_int(&kb, 1)), t.n);
   put(&t, t.diagonal, i, f_real(matrix_get(&m, i, i)));
   put(&t, t.below, i, f_real(matrix_get(&m, next, i)));
   kb_close(&kb, 1);
   kb_check(&kb, make_diagonal(&t), INVALID_ARGUMENT, text, NO_EXPR, NO_EXPR);
   sort_values(&t);
+  if (t.has_vectors)
+    transpose_vectors(&t);
   i = at[x.rank - 2] = kb_for(&kb, LOOP_SEQ, t.n);
   store_as(&kb, e, at, e_mul(&kb, get(&t, t.diagonal, i), scale));
   kb_close(&kb, x.rank - 1);
   op_set_output(c, 0, kb_value(&kb, e));
   out = kb_value(&kb, vectors);
   TRY(kb_finish(&kb));
-  if (node_attr_int(c->node, "compute_v", 1)) {
+  if (t.has_vectors) {
     TRY(op_cast(c, out, x.dtype, &out));
   } else {
     static const double zero[2];

@@ -132,6 +132,7 @@ struct svd {
   dim left;                                                       /* columns of U that are asked for: the smaller size, or m */
   dim s_dims[LIMIT_RANK], u_dims[LIMIT_RANK], v_dims[LIMIT_RANK]; /* of the buffers: n values, max(n, left) and n columns */
   uint32_t s, u, v;                                               /* buffers */
+  bool vectors;                                                   /* somebody asks for them */
   bool is_square, known;     /* sizes that are known: rotations from both sides, whose signs are Eigen's */
   uint32_t work, small, tau; /* known: n x n, and if not square m x n and 1 x n */
 };
@@ -214,12 +215,13 @@ static void normalize_columns(struct kb *kb, const struct svd *d, const struct m
   kb_close(kb, 2);
 }
 
-static status svd_begin(struct op_call *c, const struct flow_value *x, bool full, struct svd *d) {
+static status svd_begin(struct op_call *c, const struct flow_value *x, bool vectors, bool full, struct svd *d) {
   if (x->rank < 2)
     return fail(INVALID_ARGUMENT, "input must be a matrix or a batch of them: %s", op_shape_text(c, x->rank, x->dims));
   struct dim_table *t = op_dims(c);
   dim rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];
   d->rank = x->rank;
+  d->vectors = vectors;
   d->wide = wide_dtype(x->dtype);
   d->turned = dim_less(t, rows, columns) == 1;
   d->m = d->turned ? columns : rows;
@@ -322,7 +324,9 @@ static void two_sided(struct kb *kb, const struct svd *d, const struct matrix *a
     pivoted_qr(kb, &q);
   }
   kb->f.dtype = d->wide;
-  if (d->turned)
+  if (!d->vectors)
+    jacobi_diagonalize(kb, &w, NULL, n, NULL, n, n);
+  else if (d->turned)
     jacobi_diagonalize(kb, &w, v, n, u, m, n);
   else
     jacobi_diagonalize(kb, &w, u, m, v, n, n);
@@ -373,7 +377,7 @@ status svd_factor(struct op_call *c, value_id in, struct svd_parts *out) {
   struct flow_value x = *op_value(c, in);
   struct svd d = {0};
   value_id parts[3];
-  TRY(svd_begin(c, &x, false, &d));
+  TRY(svd_begin(c, &x, true, false, &d));
   TRY(svd_kernel(c, in, &x, &d, parts));
   *out = (struct svd_parts){parts[0], parts[d.turned ? 2 : 1], parts[d.turned ? 1 : 2], d.left};
   return OK;
@@ -385,7 +389,7 @@ status build_svd(struct op_call *c) {
   TRY(op_input(c, 0, &in));
   struct flow_value x = *op_value(c, in);
   bool vectors = node_attr_int(c->node, "compute_uv", 1), full = vectors && node_attr_int(c->node, "full_matrices", 0);
-  TRY(svd_begin(c, &x, full, &d));
+  TRY(svd_begin(c, &x, vectors, full, &d));
   TRY(svd_kernel(c, in, &x, &d, parts));
   dim values = dim_min(op_dims(c), d.m, d.n);
   TRY(output_first(c, 0, parts[0], values));

@@ -3,6 +3,41 @@
 
 #include "ir/ops/linalg/matrix.h"
 
+/* The lower triangle, with zeros above. */
+static void take_lower(struct kb *kb, const struct matrix *from, const struct matrix *to, dim n) {
+  expr_id i = kb_for_dim(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_PAR, kb_add(kb, i, kb_int(kb, 1)));
+  matrix_put(to, i, j, matrix_get(from, i, j));
+  kb_close(kb, 2);
+}
+/* Column j of the factor, from what is left of the matrix; conjugated along row j, too, so that its elements lie side by side. Returns
+ * whether its square on the diagonal is above 0, or NaN. */
+static expr_id factor_column(struct kb *kb, const struct matrix *to, dim n, expr_id j) {
+  struct formula *f = &kb->f;
+  enum dtype dtype = kb->k->buffers.items[to->buffer].dtype;
+  expr_id next = kb_add(kb, j, kb_int(kb, 1)), zero = expr_float(kb->k, dtype_real(dtype), 0);
+  struct element square = e_now(kb, f_real(matrix_get(to, j, j)));
+  expr_id good = kb_get(kb, kb_local(kb, expr_unary(kb->k, SCALAR_NOT, expr_binary(kb->k, SCALAR_LE, square.re, zero))));
+  struct element pivot = e_now(kb, f_unary(f, SCALAR_SQRT, square));
+  matrix_put(to, j, j, f_cast(f, dtype, pivot));
+  expr_id i = kb_add(kb, next, kb_for(kb, LOOP_SEQ, kb_sub(kb, kb_dim(kb, n), next)));
+  struct element e = e_now(kb, e_div(kb, matrix_get(to, i, j), f_cast(f, dtype, pivot)));
+  matrix_put(to, i, j, e);
+  matrix_put(to, j, i, f_conj(f, e));
+  kb_close(kb, 1);
+  return good;
+}
+/* Takes the column's products off what is left of the matrix, row by row. */
+static void take_products(struct kb *kb, const struct matrix *to, dim n, expr_id j) {
+  expr_id next = kb_add(kb, j, kb_int(kb, 1)), left = kb_sub(kb, kb_dim(kb, n), next), below = kb_for(kb, LOOP_SEQ, left);
+  expr_id i = kb_add(kb, next, below);
+  struct element e = matrix_take(to, i, j);
+  expr_id k = kb_add(kb, next, kb_for(kb, LOOP_PAR, kb_add(kb, below, kb_int(kb, 1))));
+  matrix_put(to, i, k, e_now(kb, e_sub(kb, matrix_get(to, i, k), e_mul(kb, e, matrix_get(to, j, k)))));
+  kb_close(kb, 2);
+  k = kb_add(kb, next, kb_for(kb, LOOP_PAR, left));
+  matrix_put(to, j, k, f_const_as(&kb->f, kb->k->buffers.items[to->buffer].dtype, 0));
+  kb_close(kb, 1);
+}
 /* Column by column from the lower triangle. A matrix that is not positive definite gives NaN, with zeros above; NaN in
  * the matrix only gets as far as the elements that come from it. */
 status build_cholesky(struct op_call *c) {
@@ -13,35 +48,19 @@ status build_cholesky(struct op_call *c) {
   dim n = x.dims[x.rank - 1];
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
-  struct formula *f = &kb.f;
-  enum dtype real = dtype_real(x.dtype);
   uint32_t a = kb_in(&kb, v), o = kb_out(&kb, x.dtype, x.rank, x.dims);
-  expr_id at[LIMIT_RANK], one = kb_int(&kb, 1), zero = expr_float(kb.k, real, 0);
+  expr_id at[LIMIT_RANK];
   kb_loops(&kb, LOOP_PAR, x.rank - 2, x.dims, at);
   struct matrix from = matrix_of(&kb, a, at), to = matrix_of(&kb, o, at);
   uint32_t good = kb_local(&kb, expr_int(kb.k, DTYPE_BOOL, 1));
+  take_lower(&kb, &from, &to, n);
   expr_id j = kb_for_dim(&kb, LOOP_SEQ, n);
-  struct accumulator square = acc_begin(&kb, f_real(matrix_get(&from, j, j)));
-  expr_id k = kb_for(&kb, LOOP_SEQ, j);
-  struct element e = matrix_get(&to, j, k);
-  acc_set(&kb, &square, e_sub(&kb, acc_get(&kb, &square), f_real(e_mul(&kb, e, f_conj(f, e)))));
+  kb_set(&kb, good, kb_and(&kb, kb_get(&kb, good), factor_column(&kb, &to, n, j)));
+  take_products(&kb, &to, n, j);
   kb_close(&kb, 1);
-  kb_set(&kb, good,
-         kb_and(&kb, kb_get(&kb, good), expr_unary(kb.k, SCALAR_NOT, expr_binary(kb.k, SCALAR_LE, acc_get(&kb, &square).re, zero))));
-  struct element pivot = e_now(&kb, f_unary(f, SCALAR_SQRT, acc_get(&kb, &square)));
-  matrix_put(&to, j, j, f_cast(f, x.dtype, pivot));
-  expr_id i = kb_add(&kb, kb_add(&kb, j, one), kb_for(&kb, LOOP_SEQ, kb_sub(&kb, kb_sub(&kb, kb_dim(&kb, n), j), one)));
-  struct accumulator sum = acc_begin(&kb, matrix_get(&from, i, j));
-  k = kb_for(&kb, LOOP_SEQ, j);
-  acc_set(&kb, &sum, e_sub(&kb, acc_get(&kb, &sum), e_mul(&kb, matrix_get(&to, i, k), f_conj(f, matrix_get(&to, j, k)))));
-  kb_close(&kb, 1);
-  matrix_put(&to, i, j, e_div(&kb, acc_get(&kb, &sum), f_cast(f, x.dtype, pivot)));
-  matrix_put(&to, j, i, f_const(f, 0));
-  kb_close(&kb, 2);
   kb_if(&kb, expr_unary(kb.k, SCALAR_NOT, kb_get(&kb, good)));
-  i = kb_for_dim(&kb, LOOP_SEQ, n);
-  k = kb_for(&kb, LOOP_SEQ, kb_add(&kb, i, one));
-  matrix_put(&to, i, k, f_const(f, NAN));
+  expr_id i = kb_for_dim(&kb, LOOP_SEQ, n), k = kb_for(&kb, LOOP_PAR, kb_add(&kb, i, kb_int(&kb, 1)));
+  matrix_put(&to, i, k, f_const(&kb.f, NAN));
   kb_close(&kb, 3 + x.rank - 2);
   op_set_output(c, 0, kb_value(&kb, o));
   return kb_finish(&kb);

@@ -20,18 +20,22 @@ static struct element rough_size(struct kb *kb, struct element e) {
 
 void schur_hessenberg(struct kb *kb, const struct matrix *t, const struct matrix *u, expr_id n) {
   struct formula *f = &kb->f;
-  expr_id i = kb_for(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_SEQ, n);
-  matrix_put(u, i, j, f_select(f, real_element(expr_binary(kb->k, SCALAR_EQ, i, j)), complex_num(kb, 1), complex_num(kb, 0)));
-  kb_close(kb, 2);
+  expr_id i, j;
+  if (u) {
+    i = kb_for(kb, LOOP_SEQ, n), j = kb_for(kb, LOOP_SEQ, n);
+    matrix_put(u, i, j, f_select(f, real_element(expr_binary(kb->k, SCALAR_EQ, i, j)), complex_num(kb, 1), complex_num(kb, 0)));
+    kb_close(kb, 2);
+  }
   expr_id one = kb_int(kb, 1), column = kb_for(kb, LOOP_SEQ, kb_sub(kb, n, one)), start = kb_add(kb, column, one);
   struct reflection r = reflect_column(kb, t, column, start, n), back = r;
   back.tau = f_conj(f, r.tau);
-  j = kb_add(kb, start, kb_for(kb, LOOP_SEQ, kb_sub(kb, n, start)));
+  j = kb_add(kb, start, kb_for(kb, LOOP_PAR, kb_sub(kb, n, start)));
   reflect_left(kb, &r, t, j);
   kb_close(kb, 1);
   i = kb_for(kb, LOOP_SEQ, n);
   reflect_right(kb, &back, t, i);
-  reflect_right(kb, &back, u, i);
+  if (u)
+    reflect_right(kb, &back, u, i);
   kb_close(kb, 1);
   i = kb_add(kb, kb_add(kb, start, one), kb_for(kb, LOOP_SEQ, minus(kb, kb_sub(kb, n, start), 1)));
   matrix_put(t, i, column, complex_num(kb, 0));
