@@ -1,6 +1,8 @@
 /* place_sort.c: see place_sort.h. */
 #include "ir/ops/place_sort.h"
 
+#define KEYS_MIN 128 /* elements of a row: with fewer its bytes take longer to count than the row to merge */
+
 static expr_id place_at(struct place_sort *s, uint32_t buffer, expr_id i) {
   s->at[s->axis] = i;
   return kb_load(s->kb, buffer, s->at).re;
@@ -29,9 +31,9 @@ static void merge_runs(struct place_sort *s, expr_id first, expr_id middle, expr
 
 static expr_id smaller(struct kb *kb, expr_id a, expr_id b) { return expr_binary(kb->k, SCALAR_MIN, a, b); }
 
-void place_sort(struct place_sort *s, dim length) {
+static void merge_sort(struct place_sort *s, expr_id n) {
   struct kb *kb = s->kb;
-  expr_id n = kb_dim(kb, length), i = kb_for_dim(kb, LOOP_SEQ, length);
+  expr_id i = kb_for(kb, LOOP_SEQ, n);
   put_place(s, s->order, i, i);
   kb_close(kb, 1);
   uint32_t width = kb_local(kb, kb_int(kb, 1));
@@ -43,11 +45,29 @@ void place_sort(struct place_sort *s, dim length) {
   merge_runs(s, kb_get(kb, first), kb_get(kb, middle), kb_get(kb, end), n);
   kb_set(kb, first, kb_get(kb, end));
   kb_close(kb, 1);
-  i = kb_for_dim(kb, LOOP_SEQ, length);
+  i = kb_for(kb, LOOP_SEQ, n);
   put_place(s, s->order, i, place_at(s, s->merged, i));
   kb_close(kb, 1);
   kb_set(kb, width, kb_mul(kb, kb_get(kb, width), kb_int(kb, 2)));
   kb_close(kb, 1);
+}
+
+/* Rows of an open length decide while they are sorted. */
+void place_sort(struct place_sort *s, dim length) {
+  struct kb *kb = s->kb;
+  expr_id n = kb_dim(kb, length);
+  int64_t known = op_dim_value(kb->c, length);
+  if (s->key && (known < 0 || known >= KEYS_MIN)) {
+    if (known < 0)
+      kb_if(kb, kb_le(kb, kb_int(kb, KEYS_MIN), n));
+    place_radix_sort(s, n);
+    if (known >= 0)
+      return;
+    kb_else(kb);
+  }
+  merge_sort(s, n);
+  if (s->key && known < 0)
+    kb_close(kb, 1);
 }
 
 expr_id place_sort_get(struct place_sort *s, expr_id i) { return place_at(s, s->order, i); }

@@ -1,5 +1,5 @@
 /* place_sort.h: puts the places 0 .. n-1 of a row in the order of what stands there, inside of a kernel: by merging runs that double in
- * length, so equal elements keep their order, and n log n steps are enough. Private to ir/ops. */
+ * length, or, long rows whose elements have a key, by its bytes. Equal elements keep their order. Private to ir/ops. */
 #ifndef TFC_IR_OPS_PLACE_SORT_H
 #define TFC_IR_OPS_PLACE_SORT_H
 
@@ -13,9 +13,18 @@ struct place_sort {
   /* Whether the element at place a must stand before the one at place b. */
   expr_id (*comes_before)(struct place_sort *s, expr_id a, expr_id b);
   const void *data; /* for it */
+  /* The key of the element at a place, an unsigned number of so many bytes, smaller ones first, that agrees with comes_before; NULL: there
+   * is none. */
+  expr_id (*key)(struct place_sort *s, expr_id place);
+  int key_bytes;
+  uint32_t counts; /* for keys: an i32 buffer like `order`, whose rows are PLACE_COUNTS times as long */
 };
+#define PLACE_COUNTS 2
 void place_sort(struct place_sort *s, dim length);
 /* The place that stands at i. */
 expr_id place_sort_get(struct place_sort *s, expr_id i);
+
+/* place_radix.c: by keys; n >= 256 / PLACE_COUNTS */
+void place_radix_sort(struct place_sort *s, expr_id n);
 
 #endif

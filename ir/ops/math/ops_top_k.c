@@ -5,7 +5,9 @@
 #include "ir/ops/accumulate.h"
 #include "ir/ops/place_sort.h"
 
-#define LIST_MAX 256 /* the list takes up to k steps for each element */
+#define LIST_MAX 256  /* the list takes up to k steps for each element, */
+#define LIST_FEW 64   /* and most of them where it takes more than this, */
+#define LIST_SHARE 16 /* and one of so many elements goes in */
 
 static status top_k_count(struct op_call *c, dim *k) {
   if (c->in_count < 2) {
@@ -209,6 +211,44 @@ static expr_id is_larger(struct place_sort *s, expr_id a, expr_id b) {
 
 static expr_id is_smaller(struct place_sort *s, expr_id a, expr_id b) { return is_larger(s, b, a); }
 
+/* An unsigned number in the order of the values; the zeros are one. */
+static expr_id ordered_bits(struct kb *kb, struct element e, int bytes) {
+  struct kernel *k = kb->k;
+  enum dtype own = expr_get(k, e.re)->dtype, bits = bytes == 8 ? DTYPE_UINT64 : DTYPE_UINT32;
+  expr_id top = expr_int(k, bits, (int64_t)(UINT64_C(1) << (8 * bytes - 1)));
+  if (dtype_is_unsigned(own) || own == DTYPE_BOOL)
+    return expr_cast(k, bits, e.re);
+  if (!dtype_is_float(own))
+    return expr_binary(k, SCALAR_XOR, expr_bitcast(k, bits, expr_cast(k, bytes == 8 ? DTYPE_INT64 : DTYPE_INT32, e.re)), top);
+  enum dtype wide = bytes == 8 ? DTYPE_DOUBLE : DTYPE_FLOAT;
+  struct element sum = f_binary(&kb->f, SCALAR_ADD, f_cast(&kb->f, wide, e), f_const_as(&kb->f, wide, 0));
+  expr_id x = kb_get(kb, kb_local(kb, expr_bitcast(k, bits, sum.re)));
+  expr_id negative = expr_binary(k, SCALAR_NE, expr_binary(k, SCALAR_AND, x, top), expr_int(k, bits, 0));
+  return expr_binary(k, SCALAR_XOR, x, expr_select(k, negative, expr_int(k, bits, -1), top));
+}
+static expr_id rising_key(struct place_sort *s, expr_id place) {
+  const uint32_t *in = s->data;
+  s->at[s->axis] = place;
+  return ordered_bits(s->kb, kb_load(s->kb, *in, s->at), s->key_bytes);
+}
+static expr_id falling_key(struct place_sort *s, expr_id place) {
+  expr_id key = rising_key(s, place);
+  return expr_binary(s->kb->k, SCALAR_XOR, key, expr_int(s->kb->k, expr_get(s->kb->k, key)->dtype, -1));
+}
+/* The places of rows of x, the larger first or the smaller. */
+static struct place_sort places_of(struct kb *kb, const struct flow_value *x, const uint32_t *in, bool falling) {
+  dim dims[LIMIT_RANK];
+  struct place_sort s = {.kb = kb, .axis = x->rank - 1, .comes_before = falling ? is_larger : is_smaller, .data = in};
+  s.key = falling ? falling_key : rising_key;
+  s.key_bytes = dtype_size(x->dtype) == 8 ? 8 : 4;
+  s.order = kb_out(kb, DTYPE_INT64, x->rank, x->dims);
+  s.merged = kb_out(kb, DTYPE_INT64, x->rank, x->dims);
+  memcpy(dims, x->dims, sizeof dims);
+  dims[x->rank - 1] = op_mul(kb->c, x->dims[x->rank - 1], op_dim(kb->c, PLACE_COUNTS));
+  s.counts = kb_out(kb, DTYPE_INT32, x->rank, dims);
+  return s;
+}
+
 static status sort_rows(struct op_call *c, value_id v, dim k) {
   struct flow_value x = *op_value(c, v);
   dim n = x.dims[x.rank - 1], dims[LIMIT_RANK];
@@ -217,9 +257,7 @@ static status sort_rows(struct op_call *c, value_id v, dim k) {
   struct kb kb;
   kb_begin(&kb, c, x.dtype);
   uint32_t in = kb_in(&kb, v), values = kb_out(&kb, x.dtype, x.rank, dims), indices = kb_out(&kb, op_output_dtype(c, 1), x.rank, dims);
-  struct place_sort s = {.kb = &kb, .axis = x.rank - 1, .comes_before = is_larger, .data = &in};
-  s.order = kb_out(&kb, DTYPE_INT64, x.rank, x.dims);
-  s.merged = kb_out(&kb, DTYPE_INT64, x.rank, x.dims);
+  struct place_sort s = places_of(&kb, &x, &in, true);
   kb_loops(&kb, LOOP_PAR, x.rank - 1, x.dims, s.at);
   check_count(&kb, kb_dim(&kb, k), kb_dim(&kb, n));
   place_sort(&s, n);
@@ -247,8 +285,9 @@ status build_top_k(struct op_call *c) {
   if (dim_less(op_dims(c), x.dims[x.rank - 1], k) == 1)
     return fail(INVALID_ARGUMENT, "input must have at least k columns. Had %s, needed %s", dim_text(op_dims(c), x.dims[x.rank - 1]),
                 dim_text(op_dims(c), k));
-  int64_t count = op_dim_value(c, k);
+  int64_t count = op_dim_value(c, k), n = op_dim_value(c, x.dims[x.rank - 1]);
   bool sorted = node_attr_int(c->node, "sorted", 1) != 0, few = count >= 0 && count <= LIST_MAX;
+  few = few && (count <= LIST_FEW || n < 0 || n > LIST_SHARE * count);
   return sorted && !few ? sort_rows(c, v, k) : keep_best(c, v, k, sorted);
 }
 
@@ -276,9 +315,7 @@ status build_nth_element(struct op_call *c) {
   kb_begin(&kb, c, x.dtype);
   uint32_t in = kb_in(&kb, v), out = kb_out(&kb, x.dtype, x.rank - 1, x.dims);
   bool reverse = node_attr_int(c->node, "reverse", 0) != 0;
-  struct place_sort s = {.kb = &kb, .axis = x.rank - 1, .comes_before = reverse ? is_larger : is_smaller, .data = &in};
-  s.order = kb_out(&kb, DTYPE_INT64, x.rank, x.dims);
-  s.merged = kb_out(&kb, DTYPE_INT64, x.rank, x.dims);
+  struct place_sort s = places_of(&kb, &x, &in, reverse);
   kb_loops(&kb, LOOP_PAR, x.rank - 1, x.dims, s.at);
   place_sort(&s, x.dims[x.rank - 1]);
   s.at[s.axis] = kb_get(&kb, kb_local(&kb, place_sort_get(&s, kb_element(&kb, which, 0))));
