@@ -1,6 +1,6 @@
 /* formula_special.c: special functions of one argument as formulas without loops, computed in double and rounded once.
  *
- * Inverse normal distribution: Acklam's rational approximation and one step of Halley's method. Digamma: reflection,
+ * Inverse normal distribution: Acklam's rational approximation and, for doubles, one step of Halley's method. Digamma: reflection,
  * recurrence up to 10, asymptotic series. Bessel functions: Chebyshev series on [0,8] and, over sqrt(x), beyond (the
  * coefficients are discrete cosine transforms of the functions at 200 nodes). */
 #include <math.h>
@@ -17,44 +17,70 @@ static const double tail_top[] = {-7.784894002430293e-03, -3.223964580411365e-01
                                   -2.549732539343734e+00, 4.374664141464968e+00,  2.938163982698783e+00};
 static const double tail_bottom[] = {7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e+00, 3.754408661907416e+00, 1};
 
-/* p in (0, 1/2] */
-static struct element lower_quantile(struct formula *f, struct element p) {
-  struct element q = sub(f, p, num(f, 0.5)), r = mul(f, q, q);
+/* The quantile of p in (0, 1/2], q = p - 1/2, to 10 digits: enough for a float. */
+static struct element rough_quantile(struct formula *f, struct element p, struct element q) {
+  struct element r = mul(f, q, q);
   struct element middle = divide(f, mul(f, q, POLYNOMIAL(r, middle_top)), POLYNOMIAL(r, middle_bottom));
   struct element t = un(f, SCALAR_SQRT, mul(f, num(f, -2), un(f, SCALAR_LOG, p)));
   struct element tail = divide(f, POLYNOMIAL(t, tail_top), POLYNOMIAL(t, tail_bottom));
-  struct element x = f_select(f, less(f, p, num(f, 0.02425)), tail, middle);
+  return f_select(f, less(f, p, num(f, 0.02425)), tail, middle);
+}
+/* Halley's step */
+static struct element better_quantile(struct formula *f, struct element p, struct element x) {
   struct element error = sub(f, mul(f, num(f, 0.5), un(f, SCALAR_ERFC, mul(f, x, num(f, -M_SQRT1_2)))), p);
   struct element density = un(f, SCALAR_EXP, mul(f, num(f, 0.5), mul(f, x, x)));
   struct element u = mul(f, mul(f, error, num(f, 2.5066282746310002)), density);
   return sub(f, x, divide(f, u, add(f, num(f, 1), mul(f, num(f, 0.5), mul(f, x, u)))));
 }
 
-static struct element ndtri(struct formula *f, struct element p) {
-  struct element zero = num(f, 0), one = num(f, 1);
-  struct element upper = less(f, num(f, 0.5), p), q = f_select(f, upper, sub(f, one, p), p);
-  struct element edge = f_binary(f, SCALAR_EQ, q, zero), inside = less(f, zero, q);
-  struct element x = lower_quantile(f, f_select(f, inside, q, num(f, 0.5)));
+static struct element ndtri(struct formula *f, struct element p, bool is_double) {
+  struct element zero = num(f, 0), one = num(f, 1), half = num(f, 0.5);
+  struct element upper = less(f, half, p), given = f_select(f, upper, sub(f, one, p), p);
+  struct element edge = f_binary(f, SCALAR_EQ, given, zero), inside = less(f, zero, given), q = f_select(f, inside, given, half);
+  struct element x = rough_quantile(f, q, sub(f, q, half));
+  x = is_double ? better_quantile(f, q, x) : x;
   x = f_select(f, inside, x, f_select(f, edge, num(f, -INFINITY), num(f, NAN)));
   return f_select(f, upper, un(f, SCALAR_NEG, x), x);
 }
 struct element f_ndtri(struct formula *f, struct element a) {
-  return narrow(f, a, ndtri(f, wide(f, a)));
+  return narrow(f, a, ndtri(f, wide(f, a), element_dtype(f, a) == DTYPE_DOUBLE));
 }
 
 /* From ndtri((x + 1) / 2); a step of Newton's method gives back what adding 1 lost near 0. */
-struct element f_erfinv(struct formula *f, struct element a) {
-  struct element x = wide(f, a), y = mul(f, ndtri(f, mul(f, num(f, 0.5), add(f, x, num(f, 1)))), num(f, M_SQRT1_2));
+static struct element erfinv_of_double(struct formula *f, struct element x) {
+  struct element y = mul(f, ndtri(f, mul(f, num(f, 0.5), add(f, x, num(f, 1))), true), num(f, M_SQRT1_2));
   struct element slope = mul(f, num(f, M_2_SQRTPI), un(f, SCALAR_EXP, un(f, SCALAR_NEG, mul(f, y, y))));
   struct element better = sub(f, y, divide(f, sub(f, un(f, SCALAR_ERF, y), x), slope));
-  struct element near_zero = less(f, un(f, SCALAR_ABS, x), num(f, 0.5));
-  return narrow(f, a, f_select(f, near_zero, better, y));
+  return f_select(f, less(f, un(f, SCALAR_ABS, x), num(f, 0.5)), better, y);
+}
+/* Of others nothing is lost: what is added to 1/2 is at hand. */
+static struct element erfinv_of_float(struct formula *f, struct element x) {
+  struct element a = un(f, SCALAR_ABS, x), half = num(f, 0.5), one = num(f, 1), inside = less(f, a, one);
+  struct element known = f_select(f, inside, a, num(f, 0)), p = mul(f, half, sub(f, one, known));
+  struct element y = mul(f, rough_quantile(f, p, mul(f, num(f, -0.5), known)), num(f, -M_SQRT1_2));
+  struct element edge = f_binary(f, SCALAR_EQ, a, one);
+  return odd(f, x, f_select(f, inside, y, f_select(f, edge, num(f, INFINITY), num(f, NAN))));
+}
+struct element f_erfinv(struct formula *f, struct element a) {
+  return element_dtype(f, a) == DTYPE_DOUBLE ? erfinv_of_double(f, a) : narrow(f, a, erfinv_of_float(f, wide(f, a)));
 }
 
 /* ---- digamma ---- */
 
 static const double digamma_series[] = {1.0 / 12, -691.0 / 32760, 1.0 / 132, -1.0 / 240, 1.0 / 252, -1.0 / 120, 1.0 / 12, 0};
 
+/* pi over the tangent of pi x, |x| <= 1/2: cosine and sine by Taylor's series, which need no reduction here. */
+static struct element pi_cotangent(struct formula *f, struct element x) {
+  enum { TERMS = 12 };
+  double sine[TERMS], cosine[TERMS]; /* the highest power first */
+  double factor = 1;
+  for (int i = 0; i < 2 * TERMS; i++) {
+    (i % 2 ? sine : cosine)[TERMS - 1 - i / 2] = i / 2 % 2 ? -factor : factor;
+    factor *= M_PI / (i + 1);
+  }
+  struct element z = mul(f, x, x);
+  return divide(f, mul(f, num(f, M_PI), POLYNOMIAL(z, cosine)), mul(f, x, POLYNOMIAL(z, sine)));
+}
 struct element f_digamma(struct formula *f, struct element a) {
   struct element x = wide(f, a), one = num(f, 1), zero = num(f, 0);
   struct element reflected = f_binary(f, SCALAR_LE, x, zero), y = f_select(f, reflected, sub(f, one, x), x), sum = zero;
@@ -69,8 +95,7 @@ struct element f_digamma(struct formula *f, struct element a) {
   value = sub(f, sub(f, value, series), sum);
   struct element whole = f_binary(f, SCALAR_EQ, x, un(f, SCALAR_FLOOR, x));
   struct element fraction = sub(f, x, un(f, SCALAR_RINT, x));
-  struct element cotangent = divide(f, num(f, M_PI), un(f, SCALAR_TAN, mul(f, num(f, M_PI), fraction)));
-  struct element below = f_select(f, whole, num(f, NAN), sub(f, value, cotangent));
+  struct element below = f_select(f, whole, num(f, NAN), sub(f, value, pi_cotangent(f, fraction)));
   return narrow(f, a, f_select(f, reflected, below, value));
 }
 

@@ -35,7 +35,7 @@ int op_repeat_cost(enum scalar_op op, enum dtype dtype) {
   return op == SCALAR_DIV && !dtype_is_float(dtype) ? 8 : of[op_effort(op)];
 }
 
-/* Functions that targets write out for vectors of float32. */
+/* Functions that targets write out for vectors of float32, some of them for float64, too. */
 static bool is_written_out(enum scalar_op op) {
   return op == SCALAR_EXP || op == SCALAR_LOG || op == SCALAR_TANH || op == SCALAR_EXPM1 || op == SCALAR_LOG1P || op == SCALAR_SIN ||
          op == SCALAR_COS || op == SCALAR_TAN || op == SCALAR_ASIN || op == SCALAR_ACOS || op == SCALAR_ATAN || op == SCALAR_ATAN2 ||
@@ -44,7 +44,8 @@ static bool is_written_out(enum scalar_op op) {
 double op_scalar_ns(enum scalar_op op, enum dtype dtype) {
   static const double of[] = {
     [EFFORT_MOVE] = 0.05, [EFFORT_SHORT] = 0.05, [EFFORT_DIVIDE] = 0.5, [EFFORT_LONG] = 0.5, [EFFORT_FUNCTION] = 10};
-  return !is_written_out(op) ? of[op_effort(op)] : dtype == DTYPE_FLOAT ? 0.5 : 8;
+  bool is_short = dtype == DTYPE_DOUBLE && (op == SCALAR_EXP || op == SCALAR_LOG || op == SCALAR_TANH);
+  return !is_written_out(op) ? of[op_effort(op)] : dtype == DTYPE_FLOAT ? 0.5 : is_short ? 1 : 8;
 }
 double op_vector_ns(enum scalar_op op, enum dtype dtype) {
   switch (op_effort(op)) {

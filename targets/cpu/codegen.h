@@ -125,9 +125,9 @@ value emit_scalar(struct codegen *c, enum scalar_op op, enum dtype dtype, enum d
 value emit_cast(struct codegen *c, enum dtype to, enum dtype from, value v);
 value float_of(struct codegen *c, enum dtype dtype, value v);   /* half and bfloat16 to float */
 value rounded_to(struct codegen *c, enum dtype dtype, value v); /* float to half and bfloat16 */
-/* codegen_math.c: float32 functions written out; NULL when there is none for the operation. */
+/* codegen_math.c: functions of float32, and exp, log and tanh of float64, written out; NULL when there is none for the operation. */
 value emit_math(struct codegen *c, enum scalar_op op, value *v);
-bool has_math(enum scalar_op op, enum dtype dtype);
+bool has_math(const struct codegen *c, enum scalar_op op, enum dtype dtype);
 
 static inline bool expr_uses_local(const struct codegen *c, expr_id e, uint32_t local) { return uses_local(&c->uses, e, local); }
 static inline bool expr_loads_from(const struct codegen *c, expr_id e, uint32_t buffer) { return uses_buffer(&c->uses, e, buffer); }

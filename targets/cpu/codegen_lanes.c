@@ -208,7 +208,7 @@ static double expr_cost(struct codegen *c, expr_id e, double lanes, uint8_t *see
   seen[e] = 1;
   double sum = op_operations(x->op);
   if (lanes > 1 && (c->flags[e] & EXPR_VARYING)) {
-    bool alone = divides_by_lane(c, e) || (op_effort(x->op) == EFFORT_FUNCTION && !has_math(x->op, x->dtype));
+    bool alone = divides_by_lane(c, e) || (op_effort(x->op) == EFFORT_FUNCTION && !has_math(c, x->op, x->dtype));
     if (x->op == SCALAR_LOAD)
       sum = access_operations(c, (uint32_t)x->imm, &k->operands.items[x->first], lanes, GATHER_OPERATIONS);
     else if (alone)

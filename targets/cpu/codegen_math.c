@@ -4,33 +4,11 @@
  * ones for single precision (Cephes, Sun). Special values are put in by selects: NaN, infinities and signed zeros come out as
  * libm has them (but for --math fast). Integers are taken out of floats by adding 1.5 * 2^23 and looking at the bits: unlike a conversion
  * that is defined for NaN too. Errors are below 2 ulp; tests/targets/test_cpu_math.c measures them. */
-#include "targets/cpu/codegen.h"
+#include "targets/cpu/codegen_math.h"
 
-#define B (c->b)
 #define ROUNDER 12582912.0 /* 1.5 * 2^23 */
 #define ROUNDER_BITS 0x4b400000
 
-static value add(struct codegen *c, value a, value b) { return LLVMBuildFAdd(B, a, b, ""); }
-static value sub(struct codegen *c, value a, value b) { return LLVMBuildFSub(B, a, b, ""); }
-static value mul(struct codegen *c, value a, value b) { return LLVMBuildFMul(B, a, b, ""); }
-static value select_if(struct codegen *c, value condition, value a, value b) { return LLVMBuildSelect(B, condition, a, b, ""); }
-static value compare(struct codegen *c, LLVMRealPredicate p, value a, double k) { return LLVMBuildFCmp(B, p, a, const_like(a, k), ""); }
-static value scale(struct codegen *c, value a, double k) { return mul(c, a, const_like(a, k)); }
-/* a * b + d, in one rounding where that is allowed */
-static value muladd(struct codegen *c, value a, value b, value d) {
-  return c->m->has_fma ? call_intrinsic(c, "llvm.fma", LLVMTypeOf(a), (value[]){a, b, d}, 3) : add(c, mul(c, a, b), d);
-}
-static value polynomial(struct codegen *c, value x, const double *k, int count) {
-  value sum = const_like(x, k[0]);
-  for (int i = 1; i < count; i++)
-    sum = muladd(c, sum, x, const_like(x, k[i]));
-  return sum;
-}
-#define POLYNOMIAL(x, ...) polynomial(c, x, (const double[]){__VA_ARGS__}, (int)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)))
-
-static LLVMTypeRef with_element(value like, LLVMTypeRef element) {
-  return is_wide(like) ? LLVMVectorType(element, LLVMGetVectorSize(LLVMTypeOf(like))) : element;
-}
 static value bits_of(struct codegen *c, value v) { return LLVMBuildBitCast(B, v, with_element(v, c->m->i32), ""); }
 static value float_from_bits(struct codegen *c, value v) { return LLVMBuildBitCast(B, v, with_element(v, c->m->f32), ""); }
 /* 2^n for -126 <= n <= 127 */
@@ -38,16 +16,6 @@ static value power_of_two(struct codegen *c, value n) {
   value biased = LLVMBuildAdd(B, n, const_int_like(n, 127), "");
   return float_from_bits(c, LLVMBuildShl(B, biased, const_int_like(n, 23), ""));
 }
-static value absolute(struct codegen *c, value x) { return call_intrinsic(c, "llvm.fabs", LLVMTypeOf(x), &x, 1); }
-static value copy_sign(struct codegen *c, value magnitude, value sign) {
-  return call_intrinsic(c, "llvm.copysign", LLVMTypeOf(magnitude), (value[]){magnitude, sign}, 2);
-}
-/* Within the bounds; NaN stays. */
-static value clamp(struct codegen *c, value x, double low, double high) {
-  x = select_if(c, compare(c, LLVMRealOGT, x, high), const_like(x, high), x);
-  return select_if(c, compare(c, LLVMRealOLT, x, low), const_like(x, low), x);
-}
-
 /* x = n ln 2 + r, |r| <= ln 2 / 2; returns exp(r) - 1 */
 static value reduce_exponent(struct codegen *c, value x, value *n) {
   value t = muladd(c, x, const_like(x, 1.44269504088896341), const_like(x, ROUNDER));
@@ -93,12 +61,6 @@ static value positive_log(struct codegen *c, value x) {
   value square = scale(c, mul(c, f, f), 0.5);
   value low = muladd(c, k, const_like(x, 9.0580006145e-06), mul(c, s, add(c, square, series)));
   return muladd(c, k, const_like(x, 6.9313812256e-01), add(c, sub(c, low, square), f));
-}
-/* NaN below `zero`, -inf there, and x itself where it is infinite or NaN. */
-static value log_specials(struct codegen *c, value x, double zero, value r) {
-  r = select_if(c, compare(c, LLVMRealOEQ, x, zero), const_like(x, -__builtin_inf()), r);
-  r = select_if(c, compare(c, LLVMRealOLT, x, zero), const_like(x, __builtin_nan("")), r);
-  return select_if(c, compare(c, LLVMRealUGE, x, __builtin_inf()), x, r);
 }
 static value emit_log(struct codegen *c, value x) { return log_specials(c, x, 0, positive_log(c, x)); }
 
@@ -263,16 +225,19 @@ static value emit_acos(struct codegen *c, value x) {
   return select_if(c, is_far, select_if(c, is_left, left, twice), near);
 }
 
-bool has_math(enum scalar_op op, enum dtype dtype) {
-  return dtype_is_float(dtype) && dtype != DTYPE_DOUBLE &&
-         (op == SCALAR_EXP || op == SCALAR_EXPM1 || op == SCALAR_LOG || op == SCALAR_LOG1P || op == SCALAR_TANH || op == SCALAR_ERF ||
-          op == SCALAR_SIN || op == SCALAR_COS || op == SCALAR_TAN || op == SCALAR_ASIN || op == SCALAR_ACOS || op == SCALAR_ATAN ||
-          op == SCALAR_ATAN2);
+bool has_math(const struct codegen *c, enum scalar_op op, enum dtype dtype) {
+  if (dtype == DTYPE_DOUBLE)
+    return c->m->math != MATH_STRICT && (op == SCALAR_EXP || op == SCALAR_LOG || op == SCALAR_TANH);
+  return dtype_is_float(dtype) && (op == SCALAR_EXP || op == SCALAR_EXPM1 || op == SCALAR_LOG || op == SCALAR_LOG1P || op == SCALAR_TANH ||
+                                   op == SCALAR_ERF || op == SCALAR_SIN || op == SCALAR_COS || op == SCALAR_TAN || op == SCALAR_ASIN ||
+                                   op == SCALAR_ACOS || op == SCALAR_ATAN || op == SCALAR_ATAN2);
 }
 
 value emit_math(struct codegen *c, enum scalar_op op, value *v) {
-  LLVMTypeRef type = LLVMTypeOf(v[0]);
-  if ((is_wide(v[0]) ? LLVMGetElementType(type) : type) != c->m->f32)
+  LLVMTypeRef type = LLVMTypeOf(v[0]), element = is_wide(v[0]) ? LLVMGetElementType(type) : type;
+  if (element == c->m->f64)
+    return has_math(c, op, DTYPE_DOUBLE) ? emit_double_math(c, op, v[0]) : NULL;
+  if (element != c->m->f32)
     return NULL;
   switch (op) {
   case SCALAR_EXP: return emit_exp(c, v[0]);

@@ -1,4 +1,4 @@
-/* How far the written-out float32 functions are from the true values, over floats of every size. */
+/* How far the written-out functions are from the true values, over numbers of every size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,6 +99,70 @@ static void short_functions_are_close_where_they_are_meant(void **state) {
   measure(short_functions, sizeof short_functions / sizeof *short_functions, &(struct target_options){.math = MATH_FAST});
 }
 
+/* Of float64: arguments of every size, and many near those of exp that are numbers. */
+static void spread_doubles(double *in) {
+  for (uint64_t i = 0; i < COUNT; i++) {
+    uint64_t bits = i * (UINT64_MAX / COUNT + 1) + i % 8191 * 0x12345678901;
+    memcpy(&in[i], &bits, sizeof bits);
+    if (i % 2)
+      in[i] = (double)(int64_t)(i - COUNT / 2) * (800.0 / (COUNT / 2)) + 1e-5 * (double)(i % 97);
+  }
+  const double special[] = {0,           -0.0,   1,      -1,     (double)INFINITY,       -(double)INFINITY,
+                            (double)NAN, 709.78, 709.79, -745.2, 0x1.fffffffffffffp1023, 0x1p-1022};
+  memcpy(in, special, sizeof special);
+}
+/* Those count as zero, and are equal to it where they are compared. */
+static bool is_denormal(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits << 1 && !(bits << 1 >> 53);
+}
+static double double_ulps(double ours, long double exact) {
+  if (isnan(exact) || isnan(ours))
+    return isnan(exact) && isnan(ours) ? 0 : 1e9;
+  if (isinf((double)exact) || isinf(ours))
+    return (double)exact == ours ? 0 : 1e9;
+  return (double)(fabsl((long double)ours - exact) / ldexpl(1, (int)fmaxl(-1022, ilogbl(exact)) - 52));
+}
+static void check_doubles(const char *name, long double (*exact)(long double), const double *in, const double *out) {
+  double worst = 0, where = 0;
+  for (int i = 0; i < COUNT; i++) {
+    long double right = exact((long double)in[i]);
+    double error = is_denormal(in[i]) || fabsl(right) < 0x1p-1021L ? 0 : double_ulps(out[i], right);
+    if (error > worst)
+      worst = error, where = in[i];
+  }
+  print_message("%-6s %.2f ulp at %g\n", name, worst, where);
+  if (worst > 2)
+    fail_msg("%s: %.2f ulp at %a", name, worst, where);
+}
+static void functions_of_doubles_are_close_to_the_truth(void **state) {
+  (void)state;
+  static const char *const cpus[] = {"native", "x86-64-v3", "x86-64"}, *const names[] = {"exp", "log", "tanh"};
+  static long double (*const exact[])(long double) = {expl, logl, tanhl};
+  struct arena arena;
+  struct kernel *kernels[3];
+  arena_init(&arena);
+  for (int i = 0; i < 3; i++) {
+    char *text =
+      arena_printf(&arena, "kernel f(in a: f64[%d], out b: f64[%d]) { par i0 < %d { b[i0] = %s(a[i0]) } }", COUNT, COUNT, COUNT, names[i]);
+    assert_int_equal(kernel_parse(text, &arena, &kernels[i]), OK);
+  }
+  double *in = aligned_block(8 * COUNT), *out = aligned_block(8 * COUNT);
+  spread_doubles(in);
+  for (int cpu = 0; cpu < 3; cpu++) {
+    struct compiled code = compile_kernels(kernels, 3, cpus[cpu]);
+    for (int i = 0; i < 3; i++) {
+      run_compiled(&code.code[i], (void *[]){in, out}, NULL);
+      check_doubles(names[i], exact[i], in, out);
+    }
+    dlclose(code.handle);
+  }
+  free(in);
+  free(out);
+  arena_deinit(&arena);
+}
+
 /* Pairs of floats of many sizes, and all of special ones. */
 static void spread_pairs(float *y, float *x) {
   static const float special[] = {0, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 3e38f, -3e38f, 2e-38f, 1.5f, -0.3f};
@@ -180,6 +244,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(functions_are_close_to_the_truth),
     cmocka_unit_test(functions_are_close_without_fused_arithmetic),
+    cmocka_unit_test(functions_of_doubles_are_close_to_the_truth),
     cmocka_unit_test(short_functions_are_close_where_they_are_meant),
     cmocka_unit_test(angles_of_two_are_close_to_the_truth_and_strict_ones_alike_on_every_cpu),
     cmocka_unit_test(strict_functions_have_the_same_bits_on_every_cpu),

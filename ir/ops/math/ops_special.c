@@ -8,10 +8,12 @@
 #define TERMS_MAX 4000
 #define TINY 1e-290
 #define EPSILON 1e-16
+#define EPSILON_FLOAT 1e-11 /* where the result is rounded to a float, or less */
 
 /* Doubles inside one element's kernel. */
 struct calc {
   struct kb *kb;
+  double epsilon; /* what a term must be of a sum, or it is the last */
 };
 typedef expr_id num;
 static num c_(struct calc *m, double v) { return expr_float(m->kb->k, DTYPE_DOUBLE, v); }
@@ -41,24 +43,24 @@ static num gamma_factor(struct calc *m, num a, num x) {
   return un(m, SCALAR_EXP, exponent);
 }
 
-/* The series of the lower function, in `out`. */
-static void gamma_series(struct calc *m, num a, num x, uint32_t out) {
+/* The series of the lower function, in `out`; factor: gamma_factor. */
+static void gamma_series(struct calc *m, num a, num x, num factor, uint32_t out) {
   uint32_t term = var(m, c_(m, 1)), sum = var(m, c_(m, 1)), i = var(m, c_(m, 1));
-  num more = lt(m, mul(m, get(m, sum), c_(m, EPSILON)), get(m, term));
+  num more = lt(m, mul(m, get(m, sum), c_(m, m->epsilon)), get(m, term));
   kb_while(m->kb, kb_and(m->kb, more, lt(m, get(m, i), c_(m, TERMS_MAX))));
   set(m, term, div_(m, mul(m, get(m, term), x), add(m, a, get(m, i))));
   set(m, sum, add(m, get(m, sum), get(m, term)));
   set(m, i, add(m, get(m, i), c_(m, 1)));
   kb_close(m->kb, 1);
-  set(m, out, div_(m, mul(m, gamma_factor(m, a, x), get(m, sum)), a));
+  set(m, out, div_(m, mul(m, factor, get(m, sum)), a));
 }
 
 /* The continued fraction of the upper function, in `out`. */
-static void gamma_fraction(struct calc *m, num a, num x, uint32_t out) {
+static void gamma_fraction(struct calc *m, num a, num x, num factor, uint32_t out) {
   num one = c_(m, 1);
   uint32_t b = var(m, sub(m, add(m, x, one), a)), c = var(m, c_(m, 1 / TINY)), d = var(m, div_(m, one, away_from_zero(m, get(m, b))));
   uint32_t h = var(m, get(m, d)), delta = var(m, c_(m, 2)), i = var(m, one);
-  num more = lt(m, c_(m, EPSILON), un(m, SCALAR_ABS, sub(m, get(m, delta), one)));
+  num more = lt(m, c_(m, m->epsilon), un(m, SCALAR_ABS, sub(m, get(m, delta), one)));
   kb_while(m->kb, kb_and(m->kb, more, lt(m, get(m, i), c_(m, TERMS_MAX))));
   num an = mul(m, get(m, i), sub(m, a, get(m, i)));
   set(m, b, add(m, get(m, b), c_(m, 2)));
@@ -68,7 +70,7 @@ static void gamma_fraction(struct calc *m, num a, num x, uint32_t out) {
   set(m, h, mul(m, get(m, h), get(m, delta)));
   set(m, i, add(m, get(m, i), one));
   kb_close(m->kb, 1);
-  set(m, out, mul(m, gamma_factor(m, a, x), get(m, h)));
+  set(m, out, mul(m, factor, get(m, h)));
 }
 
 /* upper: Igammac. At the edges: 0 or 1 where x is 0, where x or a is infinite. */
@@ -86,13 +88,13 @@ static num gamma_ratio(struct calc *m, num a, num x, bool upper) {
   kb_if(m->kb, edge);
   set(m, out, value);
   kb_else(m->kb);
-  num fraction = kb_and(m->kb, lt(m, c_(m, 1), x), lt(m, a, x));
+  num fraction = kb_and(m->kb, lt(m, c_(m, 1), x), lt(m, a, x)), factor = now(m, gamma_factor(m, a, x));
   kb_if(m->kb, fraction);
-  gamma_fraction(m, a, x, out);
+  gamma_fraction(m, a, x, factor, out);
   if (!upper)
     set(m, out, sub(m, c_(m, 1), get(m, out)));
   kb_else(m->kb);
-  gamma_series(m, a, x, out);
+  gamma_series(m, a, x, factor, out);
   if (upper)
     set(m, out, sub(m, c_(m, 1), get(m, out)));
   kb_close(m->kb, 3);
@@ -174,16 +176,23 @@ static num gamma_slope(struct calc *m, num a, num x, bool sample) {
 #define DIRECT 12 /* terms that are added one by one, before the series of Euler and Maclaurin */
 static const double bernoulli[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6, -3617.0 / 510};
 
+/* a^-x, a < 0 with whole numbers x only; for a float by logarithm, which vectors have */
+static num negative_power(struct calc *m, num a, num x) {
+  if (m->epsilon == EPSILON)
+    return bin(m, SCALAR_POW, a, un(m, SCALAR_NEG, x));
+  num size = un(m, SCALAR_EXP, un(m, SCALAR_NEG, mul(m, x, un(m, SCALAR_LOG, un(m, SCALAR_ABS, a)))));
+  num turns = kb_and(m->kb, lt(m, a, c_(m, 0)), un(m, SCALAR_NOT, whole(m, mul(m, x, c_(m, 0.5)))));
+  return pick(m, turns, un(m, SCALAR_NEG, size), size);
+}
 static num zeta_sum(struct calc *m, num x, num q) {
-  num minus_x = un(m, SCALAR_NEG, x);
   uint32_t sum = var(m, c_(m, 0)), at = var(m, q), i = var(m, c_(m, 0));
   num more = or_(m, lt(m, get(m, i), c_(m, DIRECT)), lt(m, get(m, at), c_(m, DIRECT)));
   kb_while(m->kb, kb_and(m->kb, more, lt(m, get(m, i), c_(m, TERMS_MAX * 16.0))));
-  set(m, sum, add(m, get(m, sum), bin(m, SCALAR_POW, get(m, at), minus_x)));
+  set(m, sum, add(m, get(m, sum), negative_power(m, get(m, at), x)));
   set(m, at, add(m, get(m, at), c_(m, 1)));
   set(m, i, add(m, get(m, i), c_(m, 1)));
   kb_close(m->kb, 1);
-  num w = get(m, at), power = now(m, bin(m, SCALAR_POW, w, minus_x));
+  num w = get(m, at), power = now(m, negative_power(m, w, x));
   num total = add(m, get(m, sum), div_(m, mul(m, power, w), sub(m, x, c_(m, 1))));
   total = add(m, total, mul(m, c_(m, 0.5), power));
   num factor = div_(m, mul(m, x, power), w); /* x (x+1) ... (x+2j) w^(-x-2j-1) / (2j+2)! without the factorial */
@@ -282,7 +291,7 @@ static status special(struct op_call *c, special_function function) {
     TRY(op_broadcast(c, flow_add_value(op_flow(c), op_value(c, in[0])->dtype, rank, dims), in[2], &rank, dims));
   struct kb kb;
   kb_begin(&kb, c, DTYPE_DOUBLE);
-  struct calc m = {&kb};
+  struct calc m = {&kb, op_value(c, in[0])->dtype == DTYPE_DOUBLE ? EPSILON : EPSILON_FLOAT};
   for (uint32_t i = 0; i < c->in_count; i++)
     buffers[i] = kb_in(&kb, in[i]);
   uint32_t o = kb_out(&kb, op_value(c, in[0])->dtype, rank, dims);
