@@ -126,25 +126,36 @@ static const double i1_large[] = {0.38928811750914011,     -0.009761097491361425
                                   -7.2006844931138405e-13, -4.0836445336367436e-13, -2.120970066243899e-14,  4.2865710980777297e-14,
                                   1.013855666087693e-14,   -3.6193270602780105e-15, -2.2626345241860689e-15, 2.7200464103316337e-16};
 
-static struct element large_argument(struct formula *f, struct element x, int count, const double *c) {
+/* A series, as its coefficients are listed; what adds nothing to a float is left out of it for one. */
+struct series {
+  const double *c;
+  int count;
+};
+#define SERIES_FOR(a, table) series_for(element_dtype(f, a), COUNT(table), table)
+static struct series series_for(enum dtype dtype, int count, const double *c) {
+  while (dtype != DTYPE_DOUBLE && fabs(c[count - 1]) < 1e-10)
+    count--;
+  return (struct series){c, count};
+}
+static struct element large_argument(struct formula *f, struct element x, struct series s) {
   struct element safe = f_binary(f, SCALAR_MAX, x, num(f, 8));
   struct element t = sub(f, divide(f, num(f, 16), safe), num(f, 1));
-  return divide(f, f_chebyshev(f, t, count, c), un(f, SCALAR_SQRT, safe));
+  return divide(f, f_chebyshev(f, t, s.count, s.c), un(f, SCALAR_SQRT, safe));
 }
-static struct element small_argument(struct formula *f, struct element x, int count, const double *c) {
+static struct element small_argument(struct formula *f, struct element x, struct series s) {
   struct element safe = f_binary(f, SCALAR_MIN, x, num(f, 8));
-  return f_chebyshev(f, sub(f, mul(f, safe, num(f, 0.25)), num(f, 1)), count, c);
+  return f_chebyshev(f, sub(f, mul(f, safe, num(f, 0.25)), num(f, 1)), s.count, s.c);
 }
 
 struct element f_bessel_i0e(struct formula *f, struct element a) {
   struct element x = un(f, SCALAR_ABS, wide(f, a));
-  struct element small = small_argument(f, x, COUNT(i0_small), i0_small), large = large_argument(f, x, COUNT(i0_large), i0_large);
+  struct element small = small_argument(f, x, SERIES_FOR(a, i0_small)), large = large_argument(f, x, SERIES_FOR(a, i0_large));
   return narrow(f, a, f_select(f, less(f, num(f, 8), x), large, small));
 }
 struct element f_bessel_i1e(struct formula *f, struct element a) {
   struct element signed_x = wide(f, a), x = un(f, SCALAR_ABS, signed_x);
-  struct element small = mul(f, x, small_argument(f, x, COUNT(i1_small), i1_small));
-  struct element value = f_select(f, less(f, num(f, 8), x), large_argument(f, x, COUNT(i1_large), i1_large), small);
+  struct element small = mul(f, x, small_argument(f, x, SERIES_FOR(a, i1_small)));
+  struct element value = f_select(f, less(f, num(f, 8), x), large_argument(f, x, SERIES_FOR(a, i1_large)), small);
   return narrow(f, a, odd(f, signed_x, value));
 }
 

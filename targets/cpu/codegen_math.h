@@ -10,7 +10,9 @@ static inline value add(struct codegen *c, value a, value b) { return LLVMBuildF
 static inline value sub(struct codegen *c, value a, value b) { return LLVMBuildFSub(B, a, b, ""); }
 static inline value mul(struct codegen *c, value a, value b) { return LLVMBuildFMul(B, a, b, ""); }
 static inline value select_if(struct codegen *c, value condition, value a, value b) { return LLVMBuildSelect(B, condition, a, b, ""); }
-static inline value compare(struct codegen *c, LLVMRealPredicate p, value a, double k) { return LLVMBuildFCmp(B, p, a, const_like(a, k), ""); }
+static inline value compare(struct codegen *c, LLVMRealPredicate p, value a, double k) {
+  return LLVMBuildFCmp(B, p, a, const_like(a, k), "");
+}
 static inline value scale(struct codegen *c, value a, double k) { return mul(c, a, const_like(a, k)); }
 /* a * b + d, in one rounding where that is allowed */
 static inline value muladd(struct codegen *c, value a, value b, value d) {

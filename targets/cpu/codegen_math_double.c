@@ -25,8 +25,8 @@ static value emit_exp(struct codegen *c, value x) {
   value whole = sub(c, t, const_like(x, ROUNDER));
   value r = muladd(c, whole, const_like(x, -LN2_HIGH), x);
   r = muladd(c, whole, const_like(x, -LN2_LOW), r);
-  value p = POLYNOMIAL(r, 1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720,
-                       1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5);
+  value p = POLYNOMIAL(r, 1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
+                       1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5);
   value y = add(c, muladd(c, mul(c, r, r), p, r), const_like(x, 1));
   value bits = bits_of(c, t), n = LLVMBuildSub(B, bits, const_int_like(bits, ROUNDER_BITS), "");
   value half = LLVMBuildAShr(B, n, const_int_like(n, 1), "");
