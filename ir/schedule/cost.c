@@ -39,7 +39,7 @@ int op_repeat_cost(enum scalar_op op, enum dtype dtype) {
 static bool is_written_out(enum scalar_op op) {
   return op == SCALAR_EXP || op == SCALAR_LOG || op == SCALAR_TANH || op == SCALAR_EXPM1 || op == SCALAR_LOG1P || op == SCALAR_SIN ||
          op == SCALAR_COS || op == SCALAR_TAN || op == SCALAR_ASIN || op == SCALAR_ACOS || op == SCALAR_ATAN || op == SCALAR_ATAN2 ||
-         op == SCALAR_ERF;
+         op == SCALAR_ERF || op == SCALAR_SINH || op == SCALAR_COSH || op == SCALAR_ASINH || op == SCALAR_ACOSH || op == SCALAR_ATANH;
 }
 double op_scalar_ns(enum scalar_op op, enum dtype dtype) {
   static const double of[] = {

@@ -225,6 +225,37 @@ static value emit_acos(struct codegen *c, value x) {
   return select_if(c, is_far, select_if(c, is_left, left, twice), near);
 }
 
+/* From e^|x| - 1; from e^(|x| / 2) where e^|x| may not be a float. */
+static value emit_hyperbolic(struct codegen *c, enum scalar_op op, value x) {
+  value a = absolute(c, x), one = const_like(x, 1), grown = emit_exp(c, scale(c, a, 0.5)), far = mul(c, scale(c, grown, 0.5), grown);
+  value is_far = compare(c, LLVMRealOGT, a, 80), r;
+  if (op == SCALAR_COSH) {
+    value e = emit_exp(c, a);
+    r = scale(c, add(c, e, LLVMBuildFDiv(B, one, e, "")), 0.5);
+    return select_if(c, is_far, far, r);
+  }
+  value e = emit_expm1(c, a);
+  r = scale(c, add(c, e, LLVMBuildFDiv(B, e, add(c, e, one), "")), 0.5);
+  return copy_sign(c, select_if(c, is_far, far, r), x);
+}
+/* log(1 + y) for what 1 + y must be; of large arguments by their own logarithm. */
+static value emit_inverse_hyperbolic(struct codegen *c, enum scalar_op op, value x) {
+  value a = absolute(c, x), one = const_like(x, 1);
+  if (op == SCALAR_ATANH)
+    return copy_sign(c, scale(c, emit_log1p(c, LLVMBuildFDiv(B, add(c, a, a), sub(c, one, a), "")), 0.5), x);
+  value is_far = compare(c, LLVMRealOGT, a, 0x1p14),
+        far = add(c, emit_log(c, op == SCALAR_ACOSH ? x : a), const_like(x, 0.69314718055994531));
+  if (op == SCALAR_ACOSH) {
+    value t = sub(c, x, one), inside = mul(c, t, add(c, t, const_like(x, 2)));
+    value near = emit_log1p(c, add(c, t, call_intrinsic(c, "llvm.sqrt", LLVMTypeOf(x), &inside, 1)));
+    return select_if(c, compare(c, LLVMRealOLT, x, 1), const_like(x, __builtin_nan("")), select_if(c, is_far, far, near));
+  }
+  value square = mul(c, a, a), root = add(c, square, one);
+  root = add(c, call_intrinsic(c, "llvm.sqrt", LLVMTypeOf(x), &root, 1), one);
+  value near = emit_log1p(c, add(c, a, LLVMBuildFDiv(B, square, root, "")));
+  return copy_sign(c, select_if(c, is_far, far, near), x);
+}
+
 bool has_math(const struct codegen *c, enum scalar_op op, enum dtype dtype) {
   if (dtype == DTYPE_DOUBLE)
     return c->m->math != MATH_STRICT && (op == SCALAR_EXP || op == SCALAR_LOG || op == SCALAR_TANH);
@@ -253,6 +284,11 @@ value emit_math(struct codegen *c, enum scalar_op op, value *v) {
   case SCALAR_ACOS: return emit_acos(c, v[0]);
   case SCALAR_ATAN: return emit_atan(c, v[0]);
   case SCALAR_ATAN2: return emit_atan2(c, v[0], v[1]);
+  case SCALAR_SINH:
+  case SCALAR_COSH: return emit_hyperbolic(c, op, v[0]);
+  case SCALAR_ASINH:
+  case SCALAR_ACOSH:
+  case SCALAR_ATANH: return emit_inverse_hyperbolic(c, op, v[0]);
   default: return NULL;
   }
 }

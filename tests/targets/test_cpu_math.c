@@ -16,9 +16,11 @@ static const struct function {
   double ulps;      /* allowed */
   double low, high; /* the arguments looked at; both 0: all */
 } functions[] = {
-  {SCALAR_EXP, exp, 1.5, 0, 0},  {SCALAR_EXPM1, expm1, 2.5, 0, 0}, {SCALAR_LOG, log, 1.5, 0, 0},  {SCALAR_LOG1P, log1p, 2, 0, 0},
-  {SCALAR_TANH, tanh, 3, 0, 0},  {SCALAR_ERF, erf, 8, 0, 0},       {SCALAR_SIN, sin, 1.01, 0, 0}, {SCALAR_COS, cos, 1.01, 0, 0},
-  {SCALAR_TAN, tan, 1.01, 0, 0}, {SCALAR_ASIN, asin, 3, 0, 0},     {SCALAR_ACOS, acos, 2, 0, 0},  {SCALAR_ATAN, atan, 2.5, 0, 0},
+  {SCALAR_EXP, exp, 1.5, 0, 0},   {SCALAR_EXPM1, expm1, 2.5, 0, 0}, {SCALAR_LOG, log, 1.5, 0, 0},   {SCALAR_LOG1P, log1p, 2, 0, 0},
+  {SCALAR_TANH, tanh, 3, 0, 0},   {SCALAR_ERF, erf, 8, 0, 0},       {SCALAR_SIN, sin, 1.01, 0, 0},  {SCALAR_COS, cos, 1.01, 0, 0},
+  {SCALAR_SINH, sinh, 3, 0, 0},   {SCALAR_COSH, cosh, 3, 0, 0},     {SCALAR_ASINH, asinh, 3, 0, 0}, {SCALAR_ACOSH, acosh, 4, 0, 0},
+  {SCALAR_ATANH, atanh, 3, 0, 0}, {SCALAR_TAN, tan, 1.01, 0, 0},    {SCALAR_ASIN, asin, 3, 0, 0},   {SCALAR_ACOS, acos, 2, 0, 0},
+  {SCALAR_ATAN, atan, 2.5, 0, 0},
 };
 static const struct function short_functions[] = {{SCALAR_EXP, exp, 1.5, -87.3, 88.3}, {SCALAR_TANH, tanh, 6, 1e-30, 1e30}};
 #define FUNCTIONS (sizeof functions / sizeof *functions)

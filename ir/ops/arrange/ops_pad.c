@@ -228,6 +228,21 @@ static status tiled_dim(struct op_call *c, value_id multiples, int d, dim n, dim
   return op_bound_dims(c, v, 1, out);
 }
 
+/* Opens loops over the result; from: where its element stands in the input. Rows that are repeated along the last axis are read side by
+ * side, however often. */
+static void tile_loops(struct kb *kb, const struct flow_value *x, const dim *dims, expr_id *at, expr_id *from) {
+  int last = x->rank - 1;
+  int64_t length = x->rank ? op_dim_value(kb->c, x->dims[last]) : 0, all = x->rank ? op_dim_value(kb->c, dims[last]) : 0;
+  bool is_split = length > 1 && all > length;
+  kb_loops(kb, LOOP_PAR, is_split ? last : x->rank, dims, at);
+  if (is_split) {
+    expr_id turn = kb_for(kb, LOOP_PAR, kb_int(kb, all / length));
+    from[last] = kb_for(kb, LOOP_PAR, kb_int(kb, length));
+    at[last] = kb_add(kb, kb_mul(kb, turn, kb_int(kb, length)), from[last]);
+  }
+  for (int d = 0; d < x->rank - is_split; d++)
+    from[d] = dim_equal(op_dims(kb->c), dims[d], x->dims[d]) == 1 ? at[d] : kb_mod(kb, at[d], kb_dim(kb, x->dims[d]));
+}
 status build_tile(struct op_call *c) {
   value_id v, multiples;
   TRY(op_input(c, 0, &v));
@@ -255,11 +270,9 @@ status build_tile(struct op_call *c) {
   kb_begin(&kb, c, x.dtype);
   uint32_t in = kb_in(&kb, v), out = kb_out(&kb, x.dtype, x.rank, dims);
   expr_id at[LIMIT_RANK], from[LIMIT_RANK];
-  kb_loops(&kb, LOOP_PAR, x.rank, dims, at);
-  for (int d = 0; d < x.rank; d++)
-    from[d] = dim_equal(op_dims(c), dims[d], x.dims[d]) == 1 ? at[d] : kb_mod(&kb, at[d], kb_dim(&kb, x.dims[d]));
+  tile_loops(&kb, &x, dims, at, from);
   kb_store(&kb, out, at, kb_load(&kb, in, from));
-  kb_close(&kb, x.rank);
+  kb_close(&kb, kb.depth);
   op_set_output(c, 0, kb_value(&kb, out));
   return kb_finish_guarded(&kb);
 }
