@@ -41,6 +41,14 @@ def of_signals(n, f):
     return chain(layer("Dense", n), function(lambda tf, y: tf.abs(f(tf, y)))), image(64, 64), False
 
 
+def of_planes(*sides):
+    return chain(layer("Dense", sides[-1]), function(lambda tf, y: tf.abs(tf.signal.fft2d(tf.complex(y, y + 1))))), image(*sides), False
+
+
+def of_doubles(f):
+    return of_elements(lambda tf, y: tf.cast(f(tf, tf.cast(y, tf.float64)), tf.float32))
+
+
 def attention(images, rows, heads, width, trains=True, causal=False):
     """Scores, softmax and values of some heads, over long rows."""
     def build(tf, keras, x):
@@ -69,16 +77,30 @@ bench_nets.NETS = {
     "rfft_256": of_signals(256, lambda tf, y: tf.signal.rfft(y)),
     "rfft_1000": of_signals(1000, lambda tf, y: tf.signal.rfft(y)),
     "rfft_1021": of_signals(1021, lambda tf, y: tf.signal.rfft(y)),
+    "irfft": of_signals(513, lambda tf, y: tf.signal.irfft(tf.complex(y, y + 1))),
+    "fft_2d": of_planes(16, 64, 64),
     "stft": of_signals(1024, lambda tf, y: tf.signal.stft(y, 256, 128)),
     "inverse": of_matrices(64, 16, lambda tf, y: tf.linalg.inv(y), False),
     "determinant": of_matrices(32, 32, lambda tf, y: tf.linalg.slogdet(y)[1], False),
     "solve_train": of_matrices(32, 16, lambda tf, y: tf.linalg.solve(y, 2 * y + 1), True),
+    "qr": of_matrices(32, 16, lambda tf, y: tf.linalg.qr(y)[1], False),
+    "cholesky": of_matrices(64, 16, lambda tf, y: tf.linalg.cholesky(tf.matmul(y, y, transpose_b=True)), False),
+    "eigenvalues": of_matrices(32, 16, lambda tf, y: tf.linalg.eigvalsh(y + tf.linalg.matrix_transpose(y)), False),
     "singular_values": of_matrices(32, 16, lambda tf, y: tf.linalg.svd(y, compute_uv=False), False),
     "atan": of_elements(lambda tf, y: tf.atan(y)),
     "atan2": of_elements(lambda tf, y: tf.atan2(y, y + 1)),
     "asin": of_elements(lambda tf, y: tf.asin(0.5 * y)),
     "digamma": of_elements(lambda tf, y: tf.math.digamma(tf.abs(y) + 1)),
     "igamma": of_elements(lambda tf, y: tf.math.igamma(tf.abs(y) + 1, tf.abs(y) + 2)),
+    "zeta": of_elements(lambda tf, y: tf.math.zeta(tf.abs(y) + 1.5, tf.abs(y) + 2)),
+    "ndtri": of_elements(lambda tf, y: tf.math.ndtri(tf.sigmoid(y))),
+    "erfinv": of_elements(lambda tf, y: tf.math.erfinv(tf.tanh(y))),
+    "i0e": of_elements(lambda tf, y: tf.math.special.bessel_i0e(y)),
+    "asinh": of_elements(lambda tf, y: tf.asinh(y)),
+    "atanh": of_elements(lambda tf, y: tf.atanh(0.9 * tf.tanh(y))),
+    "softmax_of_doubles": of_doubles(lambda tf, y: tf.nn.softmax(y)),
+    "tanh_of_doubles": of_doubles(lambda tf, y: tf.tanh(y)),
+    "tile": of_elements(lambda tf, y: tf.tile(y, [2, 3])),
     "attention_128_train": attention(8, 128, 8, 64),
     "attention_512": attention(2, 512, 8, 64, trains=False),
     "attention_512_train": attention(2, 512, 8, 64),

@@ -35,17 +35,34 @@ int op_repeat_cost(enum scalar_op op, enum dtype dtype) {
   return op == SCALAR_DIV && !dtype_is_float(dtype) ? 8 : of[op_effort(op)];
 }
 
-/* Functions that targets write out for vectors of float32, some of them for float64, too. */
-static bool is_written_out(enum scalar_op op) {
-  return op == SCALAR_EXP || op == SCALAR_LOG || op == SCALAR_TANH || op == SCALAR_EXPM1 || op == SCALAR_LOG1P || op == SCALAR_SIN ||
-         op == SCALAR_COS || op == SCALAR_TAN || op == SCALAR_ASIN || op == SCALAR_ACOS || op == SCALAR_ATAN || op == SCALAR_ATAN2 ||
-         op == SCALAR_ERF || op == SCALAR_SINH || op == SCALAR_COSH || op == SCALAR_ASINH || op == SCALAR_ACOSH || op == SCALAR_ATANH;
+bool op_is_written_out(enum scalar_op op, enum dtype dtype) {
+  switch (op) {
+  case SCALAR_EXP:
+  case SCALAR_LOG:
+  case SCALAR_TANH: return true;
+  case SCALAR_EXPM1:
+  case SCALAR_LOG1P:
+  case SCALAR_ERF:
+  case SCALAR_SIN:
+  case SCALAR_COS:
+  case SCALAR_TAN:
+  case SCALAR_ASIN:
+  case SCALAR_ACOS:
+  case SCALAR_ATAN:
+  case SCALAR_ATAN2:
+  case SCALAR_SINH:
+  case SCALAR_COSH:
+  case SCALAR_ASINH:
+  case SCALAR_ACOSH:
+  case SCALAR_ATANH: return dtype != DTYPE_DOUBLE;
+  default: return false;
+  }
 }
 double op_scalar_ns(enum scalar_op op, enum dtype dtype) {
   static const double of[] = {
     [EFFORT_MOVE] = 0.05, [EFFORT_SHORT] = 0.05, [EFFORT_DIVIDE] = 0.5, [EFFORT_LONG] = 0.5, [EFFORT_FUNCTION] = 10};
-  bool is_short = dtype == DTYPE_DOUBLE && (op == SCALAR_EXP || op == SCALAR_LOG || op == SCALAR_TANH);
-  return !is_written_out(op) ? of[op_effort(op)] : dtype == DTYPE_FLOAT ? 0.5 : is_short ? 1 : 8;
+  bool is_known = op_is_written_out(op, DTYPE_FLOAT), is_written = op_is_written_out(op, dtype);
+  return !is_known ? of[op_effort(op)] : dtype == DTYPE_FLOAT ? 0.5 : dtype == DTYPE_DOUBLE && is_written ? 1 : 8;
 }
 double op_vector_ns(enum scalar_op op, enum dtype dtype) {
   switch (op_effort(op)) {

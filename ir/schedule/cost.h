@@ -30,6 +30,8 @@ enum effort op_effort(enum scalar_op op);
 double op_operations(enum scalar_op op);
 /* Of the same value computed once more beside a load: what a pass may repeat (compiler/pass/fuse.c). */
 int op_repeat_cost(enum scalar_op op, enum dtype dtype);
+/* Functions that targets write out for vectors of a float dtype. */
+bool op_is_written_out(enum scalar_op op, enum dtype dtype);
 /* Nanoseconds of one scalar; of one vector. */
 double op_scalar_ns(enum scalar_op op, enum dtype dtype);
 double op_vector_ns(enum scalar_op op, enum dtype dtype);

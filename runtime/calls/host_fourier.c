@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "runtime/host/host.h"
-#include "runtime/value/fourier.h"
+#include "base/fourier.h"
 
 /* The line of elements `apart` from each other. */
 struct line {

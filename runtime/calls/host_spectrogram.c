@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "runtime/host/host.h"
-#include "runtime/value/fourier.h"
+#include "base/fourier.h"
 
 /* ---- the spectrum of a window ---- */
 

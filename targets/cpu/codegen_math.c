@@ -257,11 +257,8 @@ static value emit_inverse_hyperbolic(struct codegen *c, enum scalar_op op, value
 }
 
 bool has_math(const struct codegen *c, enum scalar_op op, enum dtype dtype) {
-  if (dtype == DTYPE_DOUBLE)
-    return c->m->math != MATH_STRICT && (op == SCALAR_EXP || op == SCALAR_LOG || op == SCALAR_TANH);
-  return dtype_is_float(dtype) && (op == SCALAR_EXP || op == SCALAR_EXPM1 || op == SCALAR_LOG || op == SCALAR_LOG1P || op == SCALAR_TANH ||
-                                   op == SCALAR_ERF || op == SCALAR_SIN || op == SCALAR_COS || op == SCALAR_TAN || op == SCALAR_ASIN ||
-                                   op == SCALAR_ACOS || op == SCALAR_ATAN || op == SCALAR_ATAN2);
+  bool is_kept = dtype == DTYPE_DOUBLE && c->m->math == MATH_STRICT;
+  return dtype_is_float(dtype) && !is_kept && op_is_written_out(op, dtype);
 }
 
 value emit_math(struct codegen *c, enum scalar_op op, value *v) {

@@ -5,14 +5,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/fourier.h"
 #include "ir/lower/host_call.h"
 #include "ir/ops/accumulate.h"
 
-#define DIRECT_MAX 128      /* of a length that is summed directly: n steps for each of n */
-#define WAYS_MAX 13         /* the largest prime factor of a length that goes by steps */
-#define TABLE_MIN 64        /* a length that goes as a table of two axes */
-#define TABLE_SIDE_MIN 8    /* and the least side of one */
-#define CHIRP_MAX (1 << 16) /* of a length whose chirps are constants of the executable */
+#define DIRECT_MAX 128          /* of a length that is summed directly: n steps for each of n */
+#define WAYS_MAX 13             /* the largest prime factor of a length that goes by steps */
+#define TABLE_MIN 64            /* a length that goes as a table of two axes */
+#define TABLE_SIDE_MIN 8        /* and the least side of one */
+#define CHIRP_MAX (1 << 15)     /* of a length whose chirps are constants of the executable */
+#define TABLE_BYTES (256 << 10) /* of roots: more are products of two tables */
 
 /* Lines of n elements that are transformed, `run` apart: a value [before..., n * run] of complex elements, or one [before..., 2 * n * run]
  * of their parts. */
@@ -62,52 +64,101 @@ static void line_store(struct kb *kb, const struct lines *l, uint32_t buffer, ex
   kb_store(kb, buffer, index, real_element(e.im));
 }
 
-/* ---- roots ---- */
+/* ---- roots: constants ---- */
 
 static struct element mul(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_MUL, a, b); }
 static struct element add(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_ADD, a, b); }
 static struct element sub(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_SUB, a, b); }
 
-/* e^(-+2 pi i k / n), rounded from a double: the kernel's formulas are in it */
-static struct element root_of(struct kb *kb, expr_id k, int64_t n, bool inverse, enum dtype complex) {
-  struct element turn = f_binary(&kb->f, SCALAR_DIV, real_element(expr_cast(kb->k, DTYPE_DOUBLE, k)), f_const(&kb->f, (double)n));
-  struct element angle = mul(kb, turn, f_const(&kb->f, inverse ? 2 * M_PI : -2 * M_PI));
-  struct element root = {f_unary(&kb->f, SCALAR_COS, angle).re, f_unary(&kb->f, SCALAR_SIN, angle).re};
-  return f_cast(&kb->f, complex, root);
+/* Numbers in double, rounded to a constant vector of floats or doubles as they stand, or taken for complex numbers. */
+struct numbers {
+  struct op_call *c;
+  enum dtype complex;
+  double *of;
+  int64_t count;
+};
+static struct numbers numbers_begin(struct op_call *c, enum dtype complex, int64_t count) {
+  return (struct numbers){c, complex, ARENA_ARRAY(op_arena(c), double, (size_t)count + 1), count};
 }
-status fourier_roots(struct op_call *c, enum dtype dtype, int64_t n, int64_t count, bool inverse, value_id *out) {
-  dim size = op_dim(c, count);
-  struct kb kb;
-  kb_begin(&kb, c, DTYPE_DOUBLE);
-  uint32_t o = kb_out(&kb, dtype, 1, &size);
-  expr_id k = kb_for_dim(&kb, LOOP_PAR, size);
-  kb_store(&kb, o, &k, root_of(&kb, k, n, inverse, dtype));
-  kb_close(&kb, 1);
-  *out = kb_value(&kb, o);
-  return kb_finish(&kb);
+static value_id numbers_end(const struct numbers *n, bool in_parts) {
+  dim dims = op_dim(n->c, in_parts ? n->count : n->count / 2);
+  enum dtype dtype = in_parts ? dtype_real(n->complex) : n->complex;
+  if (n->complex == DTYPE_COMPLEX128)
+    return op_constant(n->c, dtype, 1, &dims, n->of);
+  float *narrow = ARENA_ARRAY(op_arena(n->c), float, (size_t)n->count + 1);
+  for (int64_t i = 0; i < n->count; i++)
+    narrow[i] = (float)n->of[i];
+  return op_constant(n->c, dtype, 1, &dims, narrow);
+}
+static bool is_large(enum dtype complex, int64_t count) { return count * (int64_t)dtype_size(complex) > TABLE_BYTES; }
+
+/* e^(-+2 pi i k / n) */
+static void put_root(double *re, double *im, int64_t k, int64_t n, bool inverse) {
+  double angle = 2 * M_PI * (double)(k % n) / (double)n;
+  *re = cos(angle), *im = inverse ? sin(angle) : -sin(angle);
+}
+/* For k = 0, step, 2 step ... */
+static value_id roots_every(struct op_call *c, enum dtype complex, int64_t n, int64_t step, int64_t count, bool inverse) {
+  struct numbers all = numbers_begin(c, complex, 2 * count);
+  for (int64_t k = 0; k < count; k++)
+    put_root(&all.of[2 * k], &all.of[2 * k + 1], k * step, n, inverse);
+  return numbers_end(&all, false);
+}
+struct fourier_roots fourier_roots(struct op_call *c, enum dtype complex, int64_t n, int64_t count, bool inverse) {
+  struct fourier_roots r = {.low = NO_VALUE, .high = NO_VALUE, .step = count};
+  if (is_large(complex, count)) {
+    for (r.step = 1; r.step * r.step < count;)
+      r.step *= 2;
+    r.high = roots_every(c, complex, n, r.step, (count + r.step - 1) / r.step, inverse);
+  }
+  r.low = roots_every(c, complex, n, 1, r.step, inverse);
+  return r;
+}
+void fourier_roots_in(struct kb *kb, struct fourier_roots *r) {
+  r->low_buffer = kb_in(kb, r->low);
+  if (r->high != NO_VALUE)
+    r->high_buffer = kb_in(kb, r->high);
+}
+struct element fourier_root(struct kb *kb, const struct fourier_roots *r, expr_id k) {
+  if (r->high == NO_VALUE)
+    return kb_load(kb, r->low_buffer, &k);
+  expr_id step = kb_int(kb, r->step), low = kb_mod(kb, k, step), high = kb_div(kb, k, step);
+  return mul(kb, kb_load(kb, r->low_buffer, &low), kb_load(kb, r->high_buffer, &high));
 }
 
 /* ---- one step ---- */
+
+/* A line as rows of columns: element (row, column) is turned by e^(-+2 pi i row column / n). */
+struct table {
+  int64_t columns;
+  value_id parts;             /* all of these numbers, in parts; or NO_VALUE: */
+  struct fourier_roots roots; /* they would be too many */
+};
 
 /* Loops over all butterflies of `ways` elements, n / ways apart, which go behind each other; `width` have been sorted together so far. */
 struct butterfly {
   struct kb kb;
   const struct lines *lines;
-  uint32_t in, out, roots, table; /* table: of the last step, if it is of the rows of one */
-  value_id turned_by;             /* the table's roots, or NO_VALUE */
+  const struct table *table; /* of the last step, where its elements are rows of one; or NULL */
+  uint32_t in, out, parts;
+  struct fourier_roots roots, turns;
   int ways;
   int64_t width;
   expr_id index[LIMIT_RANK], group, place;
 };
 
-static void butterfly_begin(struct op_call *c, value_id value, value_id roots, bool in_parts, struct butterfly *b) {
+static void butterfly_begin(struct op_call *c, value_id value, bool in_parts, struct butterfly *b) {
   const struct lines *l = b->lines;
   struct kb *kb = &b->kb;
   kb_begin(kb, c, l->complex);
   b->in = kb_in(kb, value);
-  b->roots = kb_in(kb, roots);
-  if (b->turned_by != NO_VALUE)
-    b->table = kb_in(kb, b->turned_by);
+  fourier_roots_in(kb, &b->roots);
+  if (b->table && b->table->parts != NO_VALUE) {
+    b->parts = kb_in(kb, b->table->parts);
+  } else if (b->table) {
+    b->turns = b->table->roots;
+    fourier_roots_in(kb, &b->turns);
+  }
   b->out = line_out(kb, l, in_parts);
   kb_loops(kb, LOOP_PAR, l->before, l->dims, b->index);
   b->group = kb_for(kb, LOOP_PAR, kb_int(kb, l->n / (b->ways * b->width)));
@@ -124,17 +175,25 @@ static struct element butterfly_load(struct butterfly *b, int way) {
   struct accumulator e = acc_begin(kb, line_load(kb, b->lines, b->in, b->index, butterfly_at(b, from)));
   return acc_get(kb, &e);
 }
+static struct element table_turn(struct butterfly *b, expr_id at) {
+  struct kb *kb = &b->kb;
+  if (b->table->parts == NO_VALUE) {
+    expr_id columns = kb_int(kb, b->table->columns);
+    return fourier_root(kb, &b->turns, kb_mul(kb, kb_div(kb, at, columns), kb_mod(kb, at, columns)));
+  }
+  struct lines table = *b->lines;
+  expr_id index[1];
+  table.before = 0;
+  return line_load(kb, &table, b->parts, index, at);
+}
 /* Turned by `way` times the group's root; the last step has one group, and nothing to turn but what a table wants. */
 static void butterfly_store(struct butterfly *b, int way, struct element e) {
   struct kb *kb = &b->kb;
-  expr_id which = kb_mul(kb, b->group, kb_int(kb, b->width * way));
   expr_id to = kb_add(kb, kb_mul(kb, b->group, kb_int(kb, b->ways * b->width)), kb_int(kb, b->width * way)), at = butterfly_at(b, to);
-  struct lines table = *b->lines;
-  table.before = 0;
   if (way && b->width * b->ways < b->lines->n)
-    e = mul(kb, kb_load(kb, b->roots, &which), e);
-  if (b->turned_by != NO_VALUE)
-    e = mul(kb, line_load(kb, &table, b->table, (expr_id[1]){0}, at), e);
+    e = mul(kb, fourier_root(kb, &b->roots, kb_mul(kb, b->group, kb_int(kb, b->width * way))), e);
+  if (b->table)
+    e = mul(kb, table_turn(b, at), e);
   line_store(kb, b->lines, b->out, b->index, at, e);
 }
 static status butterfly_end(struct butterfly *b, value_id *value) {
@@ -193,9 +252,9 @@ static void store_odd(struct butterfly *b, const struct element *x) {
     butterfly_store(b, b->ways - way, sub(kb, acc_get(kb, &level), acc_get(kb, &turned)));
   }
 }
-static status butterfly(struct op_call *c, struct butterfly *b, value_id roots, bool in_parts, value_id *value) {
+static status butterfly(struct op_call *c, struct butterfly *b, bool in_parts, value_id *value) {
   struct element x[WAYS_MAX] = {{NO_EXPR, NO_EXPR}};
-  butterfly_begin(c, *value, roots, in_parts, b);
+  butterfly_begin(c, *value, in_parts, b);
   for (int i = 0; i < b->ways; i++)
     x[i] = butterfly_load(b, i);
   if (b->ways == 4)
@@ -224,16 +283,14 @@ static bool has_steps(int64_t n) { /* not of nothing */
     n /= next_ways(n);
   return n == 1;
 }
-/* `turned_by`: the roots of the table whose rows the lines' elements are, or NO_VALUE; the result is then left in parts. */
-static status transform_by_steps(struct op_call *c, const struct lines *l, value_id turned_by, value_id *value) {
-  value_id roots;
-  TRY(fourier_roots(c, l->complex, l->n, l->n, l->inverse, &roots));
+/* table: whose rows the lines' elements are, or NULL; the result is then left in parts. */
+static status transform_by_steps(struct op_call *c, const struct lines *l, const struct table *table, value_id *value) {
+  struct fourier_roots roots = fourier_roots(c, l->complex, l->n, l->n, l->inverse);
   for (int64_t width = 1; width < l->n;) {
-    struct butterfly b = {.lines = l, .width = width, .ways = next_ways(l->n / width), .turned_by = NO_VALUE};
+    struct butterfly b = {.lines = l, .width = width, .ways = next_ways(l->n / width), .roots = roots};
     width *= b.ways;
-    if (width == l->n)
-      b.turned_by = turned_by;
-    TRY(butterfly(c, &b, roots, width < l->n || turned_by != NO_VALUE, value));
+    b.table = width == l->n ? table : NULL;
+    TRY(butterfly(c, &b, width < l->n || table, value));
   }
   return OK;
 }
@@ -245,18 +302,18 @@ static int64_t table_side(int64_t n) {
     side--;
   return n >= TABLE_MIN && side >= TABLE_SIDE_MIN ? side : 1;
 }
-/* e^(-+2 pi i row column / n), in parts: [2 * rows * columns] */
-static status table_roots(struct op_call *c, const struct lines *rows, int64_t columns, value_id *out) {
-  struct lines l = {.n = rows->n, .run = op_dim(c, columns), .complex = rows->complex};
-  struct kb kb;
-  kb_begin(&kb, c, DTYPE_DOUBLE);
-  uint32_t o = line_out(&kb, &l, true);
-  expr_id row = kb_for(&kb, LOOP_PAR, kb_int(&kb, l.n)), column = kb_for(&kb, LOOP_PAR, kb_int(&kb, columns)), index[1];
-  struct element root = root_of(&kb, kb_mul(&kb, row, column), l.n * columns, rows->inverse, l.complex);
-  line_store(&kb, &l, o, index, kb_add(&kb, kb_mul(&kb, row, kb_int(&kb, columns)), column), root);
-  kb_close(&kb, 2);
-  *out = kb_value(&kb, o);
-  return kb_finish(&kb);
+static struct table make_table(struct op_call *c, const struct lines *rows, int64_t columns) {
+  int64_t n = rows->n * columns;
+  struct table t = {.columns = columns, .parts = NO_VALUE};
+  if (is_large(rows->complex, n)) {
+    t.roots = fourier_roots(c, rows->complex, n, n, rows->inverse);
+    return t;
+  }
+  struct numbers all = numbers_begin(c, rows->complex, 2 * n);
+  for (int64_t i = 0; i < n; i++)
+    put_root(&all.of[i], &all.of[n + i], i / columns * (i % columns), n, rows->inverse);
+  t.parts = numbers_end(&all, true);
+  return t;
 }
 /* Rows become columns, in both parts. */
 static status turn_table(struct op_call *c, const struct lines *l, int64_t columns, value_id *value) {
@@ -289,29 +346,28 @@ static status transform_as_table(struct op_call *c, const struct lines *l, int64
   struct lines down = *l, across = *l;
   down.n = side, down.run = op_dim(c, columns);
   across.n = columns, across.run = op_dim(c, side);
-  value_id roots;
-  TRY(table_roots(c, &down, columns, &roots));
-  TRY(transform_by_steps(c, &down, roots, value));
+  struct table table = make_table(c, &down, columns);
+  TRY(transform_by_steps(c, &down, &table, value));
   TRY(turn_table(c, &down, columns, value));
-  return transform_by_steps(c, &across, NO_VALUE, value);
+  return transform_by_steps(c, &across, NULL, value);
 }
 
 /* ---- other lengths ---- */
 
 /* out[k] = sum over j of x[j] * root[j * k mod n] */
 static status transform_directly(struct op_call *c, const struct lines *l, value_id *value) {
-  value_id roots;
-  TRY(fourier_roots(c, l->complex, l->n, l->n, l->inverse, &roots));
+  struct fourier_roots roots = fourier_roots(c, l->complex, l->n, l->n, l->inverse);
   struct kb kb;
   kb_begin(&kb, c, l->complex);
-  uint32_t a = kb_in(&kb, *value), w = kb_in(&kb, roots), o = line_out(&kb, l, false);
+  uint32_t a = kb_in(&kb, *value), o = line_out(&kb, l, false);
+  fourier_roots_in(&kb, &roots);
   expr_id index[LIMIT_RANK], n = kb_int(&kb, l->n), run = kb_dim(&kb, l->run);
   kb_loops(&kb, LOOP_PAR, l->before, l->dims, index);
   expr_id k = kb_for(&kb, LOOP_PAR, n), place = kb_for_dim(&kb, LOOP_PAR, l->run);
   struct accumulator acc = acc_zero(&kb, l->complex);
   expr_id j = kb_for(&kb, LOOP_RED, n), which = kb_mod(&kb, kb_mul(&kb, j, k), n);
   struct element x = line_load(&kb, l, a, index, kb_add(&kb, kb_mul(&kb, j, run), place));
-  acc_add(&kb, &acc, mul(&kb, x, kb_load(&kb, w, &which)));
+  acc_add(&kb, &acc, mul(&kb, x, fourier_root(&kb, &roots, which)));
   kb_close(&kb, 1);
   line_store(&kb, l, o, index, kb_add(&kb, kb_mul(&kb, k, run), place), acc_get(&kb, &acc));
   kb_close(&kb, l->before + 2);
@@ -321,19 +377,12 @@ static status transform_directly(struct op_call *c, const struct lines *l, value
 
 static status transform_lines(struct op_call *c, const struct lines *l, value_id *value);
 
-/* e^(-+pi i k^2 / n) for |k| < n, [size]: those below 0 at the end, zeros between */
-static status make_chirp(struct op_call *c, const struct lines *l, int64_t size, bool inverse, value_id *out) {
-  dim dims = op_dim(c, size);
-  struct kb kb;
-  kb_begin(&kb, c, DTYPE_DOUBLE);
-  uint32_t o = kb_out(&kb, l->complex, 1, &dims);
-  expr_id at = kb_for_dim(&kb, LOOP_PAR, dims), n = kb_int(&kb, l->n);
-  expr_id other = kb_sub(&kb, kb_int(&kb, size), at), k = expr_select(kb.k, kb_lt(&kb, at, n), at, other);
-  struct element root = root_of(&kb, kb_mod(&kb, kb_mul(&kb, k, k), kb_int(&kb, 2 * l->n)), 2 * l->n, inverse, l->complex);
-  kb_store(&kb, o, &at, f_select(&kb.f, real_element(kb_lt(&kb, k, n)), root, f_const_as(&kb.f, l->complex, 0)));
-  kb_close(&kb, 1);
-  *out = kb_value(&kb, o);
-  return kb_finish(&kb);
+/* re and im as one constant, divided. */
+static value_id constant_of(struct op_call *c, enum dtype complex, const double *re, const double *im, int64_t count, double by) {
+  struct numbers all = numbers_begin(c, complex, 2 * count);
+  for (int64_t k = 0; k < count; k++)
+    all.of[2 * k] = re[k] / by, all.of[2 * k + 1] = im[k] / by;
+  return numbers_end(&all, false);
 }
 /* The first elements of the lines `from`, each times the factor of its place, as those of `to`, which are zeros behind them. */
 static status scale_lines(struct op_call *c, const struct lines *from, const struct lines *to, value_id factors, value_id *value) {
@@ -355,36 +404,16 @@ static status scale_lines(struct op_call *c, const struct lines *from, const str
   *value = kb_value(&kb, o);
   return kb_finish(&kb);
 }
-/* Divides all elements by a number. */
-static status divide(struct op_call *c, dim by, value_id *value) {
-  struct flow_value x = *op_value(c, *value);
-  struct kb kb;
-  kb_begin(&kb, c, x.dtype);
-  uint32_t a = kb_in(&kb, *value), o = kb_out(&kb, x.dtype, x.rank, x.dims);
-  expr_id index[LIMIT_RANK];
-  kb_loops(&kb, LOOP_PAR, x.rank, x.dims, index);
-  struct element e = kb_load(&kb, a, index);
-  expr_id n = expr_cast(kb.k, dtype_real(x.dtype), kb_dim(&kb, by));
-  e.re = expr_binary(kb.k, SCALAR_DIV, e.re, n);
-  e.im = expr_binary(kb.k, SCALAR_DIV, e.im, n);
-  kb_store(&kb, o, index, e);
-  kb_close(&kb, x.rank);
-  *value = kb_value(&kb, o);
-  return kb_finish(&kb);
-}
 /* j k = (j^2 + k^2 - (k - j)^2) / 2: a sum over j of products of what depends on j and on k - j. */
 static status transform_by_chirp(struct op_call *c, const struct lines *l, value_id *value) {
-  int64_t size = 1;
-  while (size < 2 * l->n - 1)
-    size *= 2;
-  struct lines longer = *l, back = *l, filter_line = {.n = size, .run = op_dim(c, 1), .complex = l->complex};
-  longer.n = back.n = size;
+  struct fourier f;
+  TRY(fourier_init(&f, l->n, l->inverse));
+  struct lines longer = *l, back = *l;
+  longer.n = back.n = f.size;
   longer.inverse = false, back.inverse = true;
-  value_id chirp, filter;
-  TRY(make_chirp(c, l, size, l->inverse, &chirp));
-  TRY(make_chirp(c, l, size, !l->inverse, &filter));
-  TRY(transform_lines(c, &filter_line, &filter));
-  TRY(divide(c, op_dim(c, size), &filter));
+  value_id chirp = constant_of(c, l->complex, f.chirp_re, f.chirp_im, f.n, 1);
+  value_id filter = constant_of(c, l->complex, f.filter_re, f.filter_im, f.size, (double)f.size);
+  fourier_deinit(&f);
   TRY(scale_lines(c, l, &longer, chirp, value));
   TRY(transform_lines(c, &longer, value));
   TRY(scale_lines(c, &longer, &longer, filter, value));
@@ -401,7 +430,24 @@ static status transform_lines(struct op_call *c, const struct lines *l, value_id
   if (!has_steps(l->n))
     return transform_by_chirp(c, l, value);
   int64_t side = op_dim_value(c, l->run) == 1 ? table_side(l->n) : 1;
-  return side > 1 ? transform_as_table(c, l, side, value) : transform_by_steps(c, l, NO_VALUE, value);
+  return side > 1 ? transform_as_table(c, l, side, value) : transform_by_steps(c, l, NULL, value);
+}
+/* Divides all elements by a number. */
+static status divide(struct op_call *c, dim by, value_id *value) {
+  struct flow_value x = *op_value(c, *value);
+  struct kb kb;
+  kb_begin(&kb, c, x.dtype);
+  uint32_t a = kb_in(&kb, *value), o = kb_out(&kb, x.dtype, x.rank, x.dims);
+  expr_id index[LIMIT_RANK];
+  kb_loops(&kb, LOOP_PAR, x.rank, x.dims, index);
+  struct element e = kb_load(&kb, a, index);
+  expr_id n = expr_cast(kb.k, dtype_real(x.dtype), kb_dim(&kb, by));
+  e.re = expr_binary(kb.k, SCALAR_DIV, e.re, n);
+  e.im = expr_binary(kb.k, SCALAR_DIV, e.im, n);
+  kb_store(&kb, o, index, e);
+  kb_close(&kb, x.rank);
+  *value = kb_value(&kb, o);
+  return kb_finish(&kb);
 }
 /* A length that only the step knows, or that is too long for constants. */
 static void transform_in_runtime(struct op_call *c, int axis, bool inverse, value_id *value) {

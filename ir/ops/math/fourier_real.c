@@ -8,7 +8,8 @@
 /* A kernel that makes lines along the last axis from others; the loops over the other axes are open. */
 struct line_kernel {
   struct kb kb;
-  uint32_t in, roots, out;
+  uint32_t in, out;
+  struct fourier_roots roots;
   int last; /* axis */
   expr_id from[LIMIT_RANK], to[LIMIT_RANK];
 };
@@ -56,7 +57,7 @@ static struct halves load_halves(struct line_kernel *l, expr_id k, int64_t half)
 }
 static expr_id loop_from_one(struct kb *kb, int64_t end) { return kb_add(kb, kb_for(kb, LOOP_PAR, kb_int(kb, end - 1)), kb_int(kb, 1)); }
 static struct element times_root(struct line_kernel *l, expr_id k, struct element e) {
-  return f_binary(&l->kb.f, SCALAR_MUL, kb_load(&l->kb, l->roots, &k), e);
+  return f_binary(&l->kb.f, SCALAR_MUL, fourier_root(&l->kb, &l->roots, k), e);
 }
 
 /* From the transform of pairs to the first half + 1 elements of that of the real elements: even places' sums of both, odd ones' differences
@@ -65,10 +66,9 @@ static status tell_apart(struct op_call *c, int64_t half, value_id *value) {
   struct line_kernel l;
   struct kb *kb = &l.kb;
   enum dtype complex = op_value(c, *value)->dtype;
-  value_id roots;
-  TRY(fourier_roots(c, complex, 2 * half, half, false, &roots));
   lines_begin(c, *value, complex, half + 1, &l);
-  l.roots = kb_in(kb, roots);
+  l.roots = fourier_roots(c, complex, 2 * half, half, false);
+  fourier_roots_in(kb, &l.roots);
   expr_id zero = f_const(&kb->f, 0).re, start = kb_int(kb, 0);
   struct element first = lines_load(&l, start);
   lines_store(&l, start, (struct element){expr_binary(kb->k, SCALAR_ADD, first.re, first.im), zero});
@@ -85,10 +85,9 @@ static status put_together(struct op_call *c, int64_t half, value_id *value) {
   struct line_kernel l;
   struct kb *kb = &l.kb;
   enum dtype complex = op_value(c, *value)->dtype;
-  value_id roots;
-  TRY(fourier_roots(c, complex, 2 * half, half, true, &roots));
   lines_begin(c, *value, complex, half, &l);
-  l.roots = kb_in(kb, roots);
+  l.roots = fourier_roots(c, complex, 2 * half, half, true);
+  fourier_roots_in(kb, &l.roots);
   expr_id zero = f_const(&kb->f, 0).re, start = kb_int(kb, 0);
   struct element first = {lines_load(&l, start).re, zero}, last = {lines_load(&l, kb_int(kb, half)).re, zero};
   struct halves ends = halves_of(kb, first, last);

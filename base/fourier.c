@@ -1,6 +1,6 @@
 /* fourier.c: see fourier.h. A length that is no power of two is a convolution with a chirp, which powers of two compute
  * (Bluestein, 1970). */
-#include "runtime/value/fourier.h"
+#include "base/fourier.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* fourier.h: discrete Fourier transforms of any length in n log n steps, in double. */
-#ifndef TFC_RUNTIME_VALUE_FOURIER_H
-#define TFC_RUNTIME_VALUE_FOURIER_H
+#ifndef TFC_BASE_FOURIER_H
+#define TFC_BASE_FOURIER_H
 
 #include <stdbool.h>
 #include <stdint.h>
