@@ -4,7 +4,8 @@
 #include "compiler/schedule/choose.h"
 
 #define LOOPS_MAX 8
-#define TASKS_FEW 32 /* with fewer columns of squares, each square is one */
+#define EXTENT_OPEN 64 /* of a loop whose extent only the step knows: what is taken for it */
+#define TASKS_FEW 32   /* with fewer columns of squares, each square is one */
 
 struct squares {
   const struct nest *n;
@@ -16,8 +17,6 @@ struct squares {
 };
 
 static uint32_t local_of(const struct squares *s, int loop) { return s->loops[loop]->local; }
-
-#define EXTENT_OPEN 64 /* of a loop whose extent only the step knows: what is taken for it */
 
 static bool is_known(const struct squares *s, int loop) { return expr_is_const(s->n->k, s->loops[loop]->value, NULL); }
 /* Loops around one store of elements of 4 or 8 bytes. */

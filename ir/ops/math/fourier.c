@@ -8,13 +8,14 @@
 #include "base/fourier.h"
 #include "ir/lower/host_call.h"
 #include "ir/ops/accumulate.h"
+#include "ir/ops/math/fourier_roots.h"
 
-#define DIRECT_MAX 128          /* of a length that is summed directly: n steps for each of n */
-#define WAYS_MAX 13             /* the largest prime factor of a length that goes by steps */
-#define TABLE_MIN 64            /* a length that goes as a table of two axes */
-#define TABLE_SIDE_MIN 8        /* and the least side of one */
-#define CHIRP_MAX (1 << 15)     /* of a length whose chirps are constants of the executable */
-#define TABLE_BYTES (256 << 10) /* of roots: more are products of two tables */
+#define DIRECT_MAX 128      /* of a length that is summed directly: n steps for each of n */
+#define WAYS_MAX 13         /* the largest prime factor of a length that goes by steps */
+#define TABLE_MIN 64        /* a length that goes as a table of two axes */
+#define TABLE_AXES 3        /* of one that is turned: parts, rows, columns */
+#define TABLE_SIDE_MIN 8    /* and the least side of one */
+#define CHIRP_MAX (1 << 15) /* of a length whose chirps are constants of the executable */
 
 /* Lines of n elements that are transformed, `run` apart: a value [before..., n * run] of complex elements, or one [before..., 2 * n * run]
  * of their parts. */
@@ -64,69 +65,11 @@ static void line_store(struct kb *kb, const struct lines *l, uint32_t buffer, ex
   kb_store(kb, buffer, index, real_element(e.im));
 }
 
-/* ---- roots: constants ---- */
+/* ---- one step ---- */
 
 static struct element mul(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_MUL, a, b); }
 static struct element add(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_ADD, a, b); }
 static struct element sub(struct kb *kb, struct element a, struct element b) { return f_binary(&kb->f, SCALAR_SUB, a, b); }
-
-/* Numbers in double, rounded to a constant vector of floats or doubles as they stand, or taken for complex numbers. */
-struct numbers {
-  struct op_call *c;
-  enum dtype complex;
-  double *of;
-  int64_t count;
-};
-static struct numbers numbers_begin(struct op_call *c, enum dtype complex, int64_t count) {
-  return (struct numbers){c, complex, ARENA_ARRAY(op_arena(c), double, (size_t)count + 1), count};
-}
-static value_id numbers_end(const struct numbers *n, bool in_parts) {
-  dim dims = op_dim(n->c, in_parts ? n->count : n->count / 2);
-  enum dtype dtype = in_parts ? dtype_real(n->complex) : n->complex;
-  if (n->complex == DTYPE_COMPLEX128)
-    return op_constant(n->c, dtype, 1, &dims, n->of);
-  float *narrow = ARENA_ARRAY(op_arena(n->c), float, (size_t)n->count + 1);
-  for (int64_t i = 0; i < n->count; i++)
-    narrow[i] = (float)n->of[i];
-  return op_constant(n->c, dtype, 1, &dims, narrow);
-}
-static bool is_large(enum dtype complex, int64_t count) { return count * (int64_t)dtype_size(complex) > TABLE_BYTES; }
-
-/* e^(-+2 pi i k / n) */
-static void put_root(double *re, double *im, int64_t k, int64_t n, bool inverse) {
-  double angle = 2 * M_PI * (double)(k % n) / (double)n;
-  *re = cos(angle), *im = inverse ? sin(angle) : -sin(angle);
-}
-/* For k = 0, step, 2 step ... */
-static value_id roots_every(struct op_call *c, enum dtype complex, int64_t n, int64_t step, int64_t count, bool inverse) {
-  struct numbers all = numbers_begin(c, complex, 2 * count);
-  for (int64_t k = 0; k < count; k++)
-    put_root(&all.of[2 * k], &all.of[2 * k + 1], k * step, n, inverse);
-  return numbers_end(&all, false);
-}
-struct fourier_roots fourier_roots(struct op_call *c, enum dtype complex, int64_t n, int64_t count, bool inverse) {
-  struct fourier_roots r = {.low = NO_VALUE, .high = NO_VALUE, .step = count};
-  if (is_large(complex, count)) {
-    for (r.step = 1; r.step * r.step < count;)
-      r.step *= 2;
-    r.high = roots_every(c, complex, n, r.step, (count + r.step - 1) / r.step, inverse);
-  }
-  r.low = roots_every(c, complex, n, 1, r.step, inverse);
-  return r;
-}
-void fourier_roots_in(struct kb *kb, struct fourier_roots *r) {
-  r->low_buffer = kb_in(kb, r->low);
-  if (r->high != NO_VALUE)
-    r->high_buffer = kb_in(kb, r->high);
-}
-struct element fourier_root(struct kb *kb, const struct fourier_roots *r, expr_id k) {
-  if (r->high == NO_VALUE)
-    return kb_load(kb, r->low_buffer, &k);
-  expr_id step = kb_int(kb, r->step), low = kb_mod(kb, k, step), high = kb_div(kb, k, step);
-  return mul(kb, kb_load(kb, r->low_buffer, &low), kb_load(kb, r->high_buffer, &high));
-}
-
-/* ---- one step ---- */
 
 /* A line as rows of columns: element (row, column) is turned by e^(-+2 pi i row column / n). */
 struct table {
@@ -305,13 +248,13 @@ static int64_t table_side(int64_t n) {
 static struct table make_table(struct op_call *c, const struct lines *rows, int64_t columns) {
   int64_t n = rows->n * columns;
   struct table t = {.columns = columns, .parts = NO_VALUE};
-  if (is_large(rows->complex, n)) {
+  if (fourier_is_large(rows->complex, n)) {
     t.roots = fourier_roots(c, rows->complex, n, n, rows->inverse);
     return t;
   }
   struct numbers all = numbers_begin(c, rows->complex, 2 * n);
   for (int64_t i = 0; i < n; i++)
-    put_root(&all.of[i], &all.of[n + i], i / columns * (i % columns), n, rows->inverse);
+    fourier_root_of(&all.of[i], &all.of[n + i], i / columns * (i % columns), n, rows->inverse);
   t.parts = numbers_end(&all, true);
   return t;
 }
@@ -320,7 +263,7 @@ static status turn_table(struct op_call *c, const struct lines *l, int64_t colum
   struct flow_value x = *op_value(c, *value);
   dim dims[LIMIT_RANK], flat = x.dims[l->before], sides[3] = {op_dim(c, 2), op_dim(c, columns), op_dim(c, l->n)};
   expr_id index[LIMIT_RANK];
-  int rank = l->before + 3;
+  int rank = l->before + TABLE_AXES;
   memcpy(dims, l->dims, sizeof *dims * (size_t)l->before);
   dims[rank - 3] = sides[0], dims[rank - 2] = sides[2], dims[rank - 1] = sides[1];
   *value = op_alias(c, *value, x.dtype, rank, dims);
@@ -429,7 +372,8 @@ static status transform_lines(struct op_call *c, const struct lines *l, value_id
     return transform_directly(c, l, value);
   if (!has_steps(l->n))
     return transform_by_chirp(c, l, value);
-  int64_t side = op_dim_value(c, l->run) == 1 ? table_side(l->n) : 1;
+  bool is_table = op_dim_value(c, l->run) == 1 && l->before + TABLE_AXES <= LIMIT_RANK;
+  int64_t side = is_table ? table_side(l->n) : 1;
   return side > 1 ? transform_as_table(c, l, side, value) : transform_by_steps(c, l, NULL, value);
 }
 /* Divides all elements by a number. */

@@ -17,14 +17,4 @@ status fourier_transform(struct op_call *c, int axis, bool inverse, value_id *va
 status fourier_transform_real(struct op_call *c, int64_t half, value_id *value);
 status fourier_transform_back_real(struct op_call *c, int64_t half, value_id *value);
 
-/* e^(-2 pi i k / n) (`inverse`: 2 pi i) for k in [0, count): constants; where one would be large, products of an element of each of two. */
-struct fourier_roots {
-  value_id low, high; /* high: of the multiples of `step`; NO_VALUE: all are in low */
-  int64_t step;
-  uint32_t low_buffer, high_buffer; /* of the kernel that they were last put in */
-};
-struct fourier_roots fourier_roots(struct op_call *c, enum dtype complex, int64_t n, int64_t count, bool inverse);
-void fourier_roots_in(struct kb *kb, struct fourier_roots *r);
-struct element fourier_root(struct kb *kb, const struct fourier_roots *r, expr_id k);
-
 #endif

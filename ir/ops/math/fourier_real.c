@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/ops/math/fourier.h"
+#include "ir/ops/math/fourier_roots.h"
 
 /* A kernel that makes lines along the last axis from others; the loops over the other axes are open. */
 struct line_kernel {
