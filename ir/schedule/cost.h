@@ -41,6 +41,7 @@ double op_vector_ns(enum scalar_op op, enum dtype dtype);
 /* Of a loop as lanes, in operations. */
 #define GATHER_OPERATIONS 0.8  /* a lane that is loaded by itself */
 #define SCATTER_OPERATIONS 1.5 /* and stored */
+#define OPEN_LINE_OPERATIONS 5 /* and whose line waits for the next of them */
 #define STRIDED_OPERATIONS 3   /* lanes two apart or backwards, all of them */
 #define INDEX_SHARE 0.3        /* of a load's index: neighbours share it */
 #define WIDE_SHARE 1.5         /* of an operation on elements of 8 bytes */

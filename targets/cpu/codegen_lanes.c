@@ -224,6 +224,18 @@ static double expr_cost(struct codegen *c, expr_id e, double lanes, uint8_t *see
 }
 static double best_cost(struct codegen *c, const struct stmt *s);
 
+/* What stores that lie apart cost more in a loop along which they lie side by side: lanes then are lines of their own, often as many powers
+ * of two apart, of which a cache keeps few until their next element comes. */
+static double lines_kept_open(struct codegen *c, const struct stmt *loop, double lanes) {
+  double sum = 0;
+  for (const struct stmt *s = loop->body; s; s = s->next) {
+    int64_t step;
+    if (s->kind == STMT_STORE && s->index_count && access_operations(c, s->buffer, s->index, lanes, 1) == lanes &&
+        expr_coefficient(c, s->index[s->index_count - 1], loop->local, &step) && (step == 1 || step == -1))
+      sum += lanes * OPEN_LINE_OPERATIONS;
+  }
+  return sum;
+}
 static double block_cost(struct codegen *c, const struct stmt *s, double lanes) {
   double sum = 0;
   uint8_t *seen = arena_alloc(&c->m->arena, c->k->exprs.count);
@@ -233,7 +245,7 @@ static double block_cost(struct codegen *c, const struct stmt *s, double lanes) 
     if (s->kind == STMT_STORE)
       sum += lanes > 1 ? access_operations(c, s->buffer, s->index, lanes, SCATTER_OPERATIONS) : 1;
     if (s->kind == STMT_FOR)
-      sum += lanes > 1 ? loop_trips(c->k, s->value) * block_cost(c, s->body, lanes) : best_cost(c, s);
+      sum += lanes > 1 ? loop_trips(c->k, s->value) * (block_cost(c, s->body, lanes) + lines_kept_open(c, s, lanes)) : best_cost(c, s);
     else if (s->kind == STMT_WHILE)
       sum += TRIPS_INSIDE * (lanes > 1 ? SLOWEST_LANE : 1) * block_cost(c, s->body, lanes);
     else
