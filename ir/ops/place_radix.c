@@ -1,5 +1,5 @@
-/* place_radix.c: places sorted by a key of four or eight bytes: byte by byte from the last, each time counted and dealt out in order (Knuth,
- * The Art of Computer Programming 3, 5.2.5). Equal keys keep their order. */
+/* place_radix.c: places sorted by a key of four or eight bytes: byte by byte from the last, each time counted and dealt out in order
+ * (Knuth, The Art of Computer Programming 3, 5.2.5). Equal keys keep their order. */
 #include "ir/ops/place_sort.h"
 
 #define DIGITS 256

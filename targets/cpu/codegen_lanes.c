@@ -3,8 +3,8 @@
  * A loop may be vectorised when it is par, or red and carries nothing but reductions (x = op(x, e)); what is inside must
  * run alike in all lanes: loops with the same extent, conditions and while loops by masks. Of a nest the loop is taken whose
  * lanes make the nest cheapest by a simple count: an operation costs one, a gather as much as its lanes, a contiguous or
- * uniform load one for all lanes, one of lanes two apart or backwards a few. What is left at the end of a loop runs once more under a mask; a loop with checks is
- * left to scalar code from where a check fails.
+ * uniform load one for all lanes, one of lanes two apart or backwards a few. What is left at the end of a loop runs once more
+ * under a mask; a loop with checks is left to scalar code from where a check fails.
  *
  * A sum is split over lanes whose number depends on the kernel and the CPU alone, and added up as a tree: the same bits whatever the
  * number of threads. With --math strict it is not split. */

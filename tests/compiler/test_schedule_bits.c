@@ -81,8 +81,8 @@ static void what_is_open_gives_the_bits_of_its_schedules(void **state) {
   }
 }
 
-/* Squares of a vector and of half of one, with rests of both axes; of what is computed of two elements that lie across, one along and one of
- * a row; of doubles and integers. */
+/* Squares of a vector and of half of one, with rests of both axes; of what is computed of two elements that lie across, one along and one
+ * of a row; of doubles and integers. */
 static void transpositions_give_the_bits_of_their_schedules(void **state) {
   (void)state;
   static const char *const texts[] = {

@@ -98,6 +98,10 @@
    " if lt(cast.i64(mul(a[i0], 100:f64)), floordiv(add(v0, v1), 2)) { v1 = floordiv(add(v0, v1), 2) }"
    " else { v0 = add(floordiv(add(v0, v1), 2), 1) } } b[i0] = v0 } }",
    SIZES},
+  {"kernel series(in a: f64[n0,n1], out b: f64[n0,n1]) sizes 2 { par i0 < n0 { par i1 < n1 { var v0: f64 = 1:f64 var v1: f64 = 0:f64"
+   " var v2: i64 = 0 if lt(0:f64, a[i0,i1]) { while and(lt(0x1p-20:f64, v0), lt(v2, 40)) { v0 = mul(v0, a[i0,i1]) v1 = add(v1, v0)"
+   " v2 = add(v2, 1) while lt(3:f64, v1) { v1 = sub(v1, 1:f64) } } } else { v1 = a[i0,i1] } b[i0,i1] = add(v1, cast.f64(v2)) } } }",
+   PAIRS},
   {"kernel triangle(in a: f32[n0,n0], out b: f32[n0]) sizes 1 { par i0 < n0 { var v0: f32 = 0:f32 red i1 < i0 { v0 = add(v0, a[i0,i1]) }"
    " b[i0] = v0 } }",
    {{0}, {1}, {7}, {64}, {-1}}},

@@ -1,5 +1,6 @@
-/* Random kernels against the reference evaluator: nests of par and red loops over transposed, broadcast and shifted
- * operands, every other element of one, elements backwards, parts of complex ones, conditions, several results; each with sizes around those of vectors and blocks. The seed is in the message. */
+/* Random kernels against the reference evaluator: nests of par and red loops over transposed, broadcast and shifted operands, every other
+ * element of one, elements backwards, parts of complex ones; conditions, several results; each with sizes around those of vectors and
+ * blocks. The seed is in the message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -12,8 +12,8 @@
 /* Replaces the value by its transform along `axis`: sum over j of x[j] e^(-2 pi i j k / n); `inverse`: e^(2 pi i j k / n), divided by n. */
 status fourier_transform(struct op_call *c, int axis, bool inverse, value_id *value);
 
-/* fourier_real.c. Real lines of 2 * half elements along the last axis become the first half + 1 elements of their transforms, which imply the
- * others; and such elements the real lines. half: known, above 0 */
+/* fourier_real.c. Real lines of 2 * half elements along the last axis become the first half + 1 elements of their transforms, which
+ * imply the others; and such elements the real lines. half: known, above 0 */
 status fourier_transform_real(struct op_call *c, int64_t half, value_id *value);
 status fourier_transform_back_real(struct op_call *c, int64_t half, value_id *value);
 
